@@ -1,0 +1,47 @@
+/*
+ * A growable byte buffer with a ceiling.
+ *
+ * struct buf b = {0} is empty and valid, with the default ceiling. Failure is sticky: after an
+ * allocation failed or the ceiling was reached every put is a no-op and buf_failed() says so, so a
+ * writer checks once, at the end. data is always NUL-terminated after a successful put; the NUL is
+ * not counted in len. One thread at a time.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUF_MAX_BYTES ((size_t)1 << 30)
+
+struct buf {
+	char *data;
+	size_t len, cap;
+	size_t max_bytes;     /* ceiling; 0 = BUF_MAX_BYTES */
+	int failed;           /* 0, ERR_MEMORY or ERR_LIMIT */
+};
+
+void buf_put(struct buf *b, const void *bytes, size_t n);
+void buf_puts(struct buf *b, const char *text);
+void buf_putc(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
+void buf_vprintf(struct buf *b, const char *format, va_list args);
+
+/* Room for n more bytes; returns where they go, or NULL. Call buf_advance() once they are there. */
+char *buf_reserve(struct buf *b, size_t n);
+void buf_advance(struct buf *b, size_t n);
+
+/* Empty, keeping the memory and clearing the failure. */
+void buf_reset(struct buf *b);
+void buf_free(struct buf *b);
+
+/* The text, never NULL. */
+const char *buf_text(const struct buf *b);
+
+/* 0, or ERR_MEMORY / ERR_LIMIT with a sentence about `what`. */
+int buf_check(const struct buf *b, const char *what, struct err *err);
+
+#endif

@@ -1,0 +1,75 @@
+#include "base/err.h"
+
+#include "base/os.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err *err, enum err_code code, const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return code;
+	err->code = code;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	return code;
+}
+
+static int set_os(struct err *err, int os_error, const char *format, va_list args)
+{
+	char reason[160];
+	size_t used;
+
+	if (!err)
+		return os_error_code(os_error);
+	err->code = os_error_code(os_error);
+	os_error_text(os_error, reason, sizeof(reason));
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	used = strlen(err->text);
+	snprintf(err->text + used, sizeof(err->text) - used, ": %s", reason);
+	return err->code;
+}
+
+int err_os(struct err *err, const char *format, ...)
+{
+	int os_error = os_error_last();
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = set_os(err, os_error, format, args);
+	va_end(args);
+	return rc;
+}
+
+int err_os_code(struct err *err, int os_error, const char *format, ...)
+{
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = set_os(err, os_error, format, args);
+	va_end(args);
+	return rc;
+}
+
+int err_prefix(struct err *err, const char *format, ...)
+{
+	char old[sizeof(err->text)];
+	size_t used;
+	va_list args;
+
+	if (!err)
+		return ERR_IO;
+	memcpy(old, err->text, sizeof(old));
+	va_start(args, format);
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	used = strlen(err->text);
+	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s",
+		 (int)(sizeof(old) - 1), old);
+	return err->code;
+}

@@ -1,0 +1,43 @@
+/*
+ * JSON, written piece by piece into a buf: the writer puts the commas. And the least reader that a
+ * one-line command needs. Strings are UTF-8; invalid bytes become U+FFFD, so any bytes may be given.
+ *
+ *	json_open(&j, '{'); json_key(&j, "id"); json_int(&j, 3); json_close(&j, '}');
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/buf.h"
+
+struct json {
+	struct buf *out;
+	bool comma;           /* the next value or key needs one before it */
+};
+
+void json_open(struct json *j, char bracket);             /* '{' or '[' */
+void json_close(struct json *j, char bracket);            /* '}' or ']' */
+void json_key(struct json *j, const char *key);
+void json_str(struct json *j, const char *text);          /* NULL = null */
+void json_int(struct json *j, int64_t v);
+void json_uint(struct json *j, uint64_t v);
+void json_num(struct json *j, double v);                  /* shortest that reads back; NaN = null */
+void json_bool(struct json *j, bool v);
+void json_null(struct json *j);
+
+/* Key and value in one line of source. */
+void json_key_str(struct json *j, const char *key, const char *text);
+void json_key_int(struct json *j, const char *key, int64_t v);
+void json_key_uint(struct json *j, const char *key, uint64_t v);
+void json_key_num(struct json *j, const char *key, double v);
+void json_key_bool(struct json *j, const char *key, bool v);
+
+/* A double as the shortest decimal text that reads back the same; always '.', never a locale. */
+void num_text(double v, char *out, size_t n);
+
+/*
+ * The string value of a key of a flat object on one line; at most n-1 bytes, unescaped.
+ * returns  0, ERR_NOT_FOUND, or ERR_FORMAT when the line is no flat JSON object of ours
+ */
+int json_get_str(const char *line, const char *key, char *out, size_t n);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * The operating system: clock, threads, files, signals, one-line messages between processes.
+ *
+ * os_linux.c and os_windows.c implement it; nobody else includes a system header for these things.
+ * Paths and texts are UTF-8 on both; UTF-16 exists only inside os_windows.c.
+ */
+#ifndef BASE_OS_H
+#define BASE_OS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_SEC 1000000000ULL
+#define NS_PER_MS 1000000ULL
+
+/* ---- errors: errno or GetLastError() -------------------------------------------------------- */
+
+int os_error_last(void);
+enum err_code os_error_code(int os_error);
+void os_error_text(int os_error, char *out, size_t n);
+
+/* ---- clock ----------------------------------------------------------------------------------- */
+
+/* The recorder clock: CLOCK_MONOTONIC, or QueryPerformanceCounter in ns. */
+uint64_t os_now_ns(void);
+
+/* Wall clock, ns since 1970-01-01 UTC. */
+uint64_t os_wall_ns(void);
+
+void os_sleep_ns(uint64_t ns);
+
+/* "2026-11-21T03:04:05.678Z" (24 characters and NUL) of a wall clock time. */
+#define OS_TIME_TEXT_BYTES 32
+void os_time_text(uint64_t wall_ns, char out[OS_TIME_TEXT_BYTES]);
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+struct os_thread;
+typedef void os_thread_main(void *ctx);
+
+enum os_priority {
+	OS_PRIORITY_HIGH,     /* nice -10 where allowed, else as it was */
+	OS_PRIORITY_NORMAL,
+	OS_PRIORITY_LOW,      /* nice 10 and idle I/O class */
+};
+
+/* name: at most 15 bytes. Signals that os_signals_open() listens to stay blocked in it. */
+int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_thread **out,
+		    struct err *err);
+void os_thread_join(struct os_thread *thread);    /* waits and frees; NULL allowed */
+void os_thread_priority(enum os_priority priority);   /* of the calling thread; best effort */
+
+struct os_mutex;
+struct os_cond;
+struct os_mutex *os_mutex_new(void);               /* NULL = no memory */
+void os_mutex_free(struct os_mutex *m);
+void os_mutex_lock(struct os_mutex *m);
+void os_mutex_unlock(struct os_mutex *m);
+struct os_cond *os_cond_new(void);
+void os_cond_free(struct os_cond *c);
+void os_cond_signal(struct os_cond *c);
+void os_cond_broadcast(struct os_cond *c);
+/* Wait at most timeout_ns (UINT64_MAX = for ever); false when the time ran out. May wake early. */
+bool os_cond_wait(struct os_cond *c, struct os_mutex *m, uint64_t timeout_ns);
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+struct os_file;
+
+enum os_open {
+	OS_READ,              /* existing file */
+	OS_CREATE,            /* new file, 0600; ERR_EXISTS when it is there; never through a link */
+	OS_REPLACE,           /* new or emptied */
+	OS_APPEND,            /* new or at its end */
+};
+
+/* What a file is, so that a name can be trusted. ino and dev are 0 where the system has none. */
+struct os_file_info {
+	uint64_t dev, ino, size_bytes, mtime_ns;
+	uint32_t uid, mode;   /* mode: permission bits; 0 on Windows */
+	bool regular, directory;
+};
+
+int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err);
+void os_close(struct os_file *file);               /* NULL allowed */
+int os_file_info(struct os_file *file, struct os_file_info *out, struct err *err);
+int os_path_info(const char *path, struct os_file_info *out, struct err *err);  /* follows links */
+
+/* Bytes at an offset; *got is less than n only at the end of the file. */
+int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *got,
+	     struct err *err);
+int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err);
+int os_write(struct os_file *file, const void *bytes, size_t n, struct err *err);  /* all of them */
+int os_sync(struct os_file *file, struct err *err);
+
+/* Loading in one step: open, read at most max_bytes, close. Works for /proc files too. */
+int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err);
+
+int os_rename(const char *from, const char *to, struct err *err);   /* replaces `to` */
+int os_remove(const char *path, struct err *err);
+int os_mkdirs(const char *path, struct err *err);  /* with parents, 0700 */
+bool os_exists(const char *path);
+int os_chmod_private(const char *path, struct err *err);  /* 0600 / owner ACL */
+int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, struct err *err);
+
+/* File descriptor 1, for os_write(); not closed by os_close(). */
+struct os_file *os_stdout(void);
+struct os_file *os_stderr(void);
+bool os_is_terminal(struct os_file *file);
+unsigned os_terminal_columns(void);                /* 80 when unknown */
+
+/*
+ * An advisory lock that the system drops when the process ends, however it ends.
+ * returns  0, or ERR_BUSY when another process holds it
+ */
+int os_lock(const char *path, struct os_file **out, struct err *err);
+void os_unlock(struct os_file *lock);
+
+/* ---- the machine and this process ------------------------------------------------------------ */
+
+/* Directory part of a path, without its last separator ("." when there is none). */
+void os_dirname(const char *path, struct buf *out);
+
+/* The store's default path of this user; see README, "Where incidents are kept". */
+int os_default_store(struct buf *out, struct err *err);
+/* The path of the machine's own recorder (root, or the Windows service). */
+void os_system_store(struct buf *out);
+
+bool os_is_admin(void);
+uint32_t os_uid(void);                             /* effective user; 0 on Windows */
+uint32_t os_pid(void);
+void os_host_name(char *out, size_t n);
+void os_host_text(char *out, size_t n);            /* "Linux 6.1.0 x86_64" */
+unsigned os_cpu_count(void);
+int os_random(void *to, size_t n, struct err *err);
+/* CPU time used so far and resident memory, of this process. */
+void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes);
+/* Environment variable, or NULL; borrowed until the environment changes. */
+const char *os_env(const char *name);
+/* The program's arguments as UTF-8, owned by the system for the life of the process. */
+char **os_args(int argc, char **argv);
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+enum os_signal {
+	OS_SIGNAL_NONE,
+	OS_SIGNAL_STOP,       /* SIGINT, SIGTERM, SIGHUP; Ctrl-C, console close, logoff */
+	OS_SIGNAL_SNAPSHOT,   /* SIGUSR2; Ctrl-Break */
+};
+
+/* Before the first thread is started: from here on the signals arrive by os_signal_wait() only. */
+int os_signals_open(struct err *err);
+void os_signals_close(void);
+enum os_signal os_signal_wait(uint64_t timeout_ns);   /* one thread; OS_SIGNAL_NONE on time-out */
+
+/* ---- one line each way between processes ----------------------------------------------------- */
+
+#define OS_IPC_MAX_BYTES 65536
+
+struct os_ipc;
+struct os_ipc_call;
+
+/* A Unix socket (0600, in the directory of path) or a named pipe with an owner ACL. */
+int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err);
+void os_ipc_close(struct os_ipc *ipc);
+/*
+ * Wait for a caller and read its line (no LF). 0, ERR_NOT_FOUND on time-out or a caller that sent
+ * nothing useful within a second. Answer every call that was returned.
+ */
+int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
+		struct os_ipc_call **call, struct err *err);
+void os_ipc_answer(struct os_ipc_call *call, const char *line);   /* takes the call */
+/* Ask and wait at most timeout_ns for the answer. ERR_NOT_FOUND when nobody listens there. */
+int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
+	       struct err *err);
+
+#endif

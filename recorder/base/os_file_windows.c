@@ -1,0 +1,576 @@
+#include "base/os.h"
+
+#include "base/os_windows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILETIME_TO_1970 116444736000000000ULL
+#define WRITE_CHUNK ((size_t)16 << 20)
+#define CONSOLE_CHUNK 4096            /* bytes; WriteConsoleW() fails on large ones before Windows 8 */
+
+struct os_file {
+	HANDLE handle;
+	DWORD kind;                   /* FILE_TYPE_DISK, _CHAR, _PIPE */
+	uint64_t read_at;             /* of a disk file: where os_read_all() goes on */
+	bool standard;                /* lives as long as the process */
+	bool console;                 /* takes UTF-16 */
+	char held[4];                 /* console: first bytes of a character whose rest comes later */
+	size_t nheld;
+	const char *path;             /* stands behind the struct, or is constant */
+};
+
+/* ---- open and close --------------------------------------------------------------------------- */
+
+static struct os_file *file_new(HANDLE handle, const char *path)
+{
+	size_t n = strlen(path) + 1;
+	struct os_file *file = calloc(1, sizeof(*file) + n);
+
+	if (!file)
+		return NULL;
+	file->handle = handle;
+	file->kind = GetFileType(handle);
+	file->path = memcpy(file + 1, path, n);
+	return file;
+}
+
+struct open_way {
+	DWORD access, disposition, flags;
+};
+
+/*
+ * Files that we write are opened as what stands at the path, never as what a link there points to;
+ * refuse_link() then turns the link itself down. Append without FILE_WRITE_DATA: every write goes to
+ * the end, whoever else writes.
+ */
+static const struct open_way open_ways[] = {
+	[OS_READ] = {GENERIC_READ, OPEN_EXISTING, 0},
+	[OS_CREATE] = {GENERIC_WRITE, CREATE_NEW, FILE_FLAG_OPEN_REPARSE_POINT},
+	[OS_REPLACE] = {GENERIC_WRITE, OPEN_ALWAYS, FILE_FLAG_OPEN_REPARSE_POINT},
+	[OS_APPEND] = {FILE_APPEND_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE, OPEN_ALWAYS, 0},
+};
+
+/* INVALID_HANDLE_VALUE leaves the reason in GetLastError(). */
+static HANDLE open_handle(const char *path, const struct open_way *way)
+{
+	HANDLE handle = INVALID_HANDLE_VALUE;
+	SECURITY_ATTRIBUTES owner_only;
+	wchar_t *name = wide_path(path);
+
+	if (name && private_open(PRIVATE_FILE, &owner_only)) {
+		handle = CreateFileW(name, way->access,
+				     FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+				     &owner_only, way->disposition,
+				     FILE_ATTRIBUTE_NORMAL | way->flags, NULL);
+		private_free(&owner_only);
+	}
+	wide_free(name);
+	return handle;
+}
+
+static bool refuse_link(HANDLE handle)
+{
+	BY_HANDLE_FILE_INFORMATION info;
+
+	if (!GetFileInformationByHandle(handle, &info) ||
+	    !(info.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT))
+		return false;
+	SetLastError(ERROR_CANT_ACCESS_FILE);
+	return true;
+}
+
+static void close_keeping_error(HANDLE handle)
+{
+	DWORD error = GetLastError();
+
+	CloseHandle(handle);
+	SetLastError(error);
+}
+
+int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err)
+{
+	HANDLE handle = open_handle(path, &open_ways[how]);
+	struct os_file *file;
+
+	if (handle != INVALID_HANDLE_VALUE && how == OS_REPLACE &&
+	    (refuse_link(handle) ||
+	     (GetFileType(handle) == FILE_TYPE_DISK && !SetEndOfFile(handle)))) {
+		close_keeping_error(handle);
+		handle = INVALID_HANDLE_VALUE;
+	}
+	if (handle == INVALID_HANDLE_VALUE)
+		return err_os(err, "cannot %s %s", how == OS_READ ? "open" : "write", path);
+	file = file_new(handle, path);
+	if (!file) {
+		CloseHandle(handle);
+		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+	}
+	*out = file;
+	return 0;
+}
+
+void os_close(struct os_file *file)
+{
+	if (!file || file->standard)
+		return;
+	CloseHandle(file->handle);
+	free(file);
+}
+
+/* ---- what a file is --------------------------------------------------------------------------- */
+
+static uint64_t unix_ns(FILETIME t)
+{
+	uint64_t units = (uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime;
+
+	return units > FILETIME_TO_1970 ? (units - FILETIME_TO_1970) * 100 : 0;
+}
+
+static bool info_of(HANDLE handle, struct os_file_info *out)
+{
+	BY_HANDLE_FILE_INFORMATION info;
+	struct os_file_info result = {0};
+
+	if (GetFileType(handle) == FILE_TYPE_DISK) {
+		if (!GetFileInformationByHandle(handle, &info))
+			return false;
+		result.dev = info.dwVolumeSerialNumber;
+		result.ino = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
+		result.size_bytes = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+		result.mtime_ns = unix_ns(info.ftLastWriteTime);
+		result.directory = info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY;
+		result.regular = !result.directory;
+	}
+	*out = result;
+	return true;
+}
+
+int os_file_info(struct os_file *file, struct os_file_info *out, struct err *err)
+{
+	if (!info_of(file->handle, out))
+		return err_os(err, "cannot look at %s", file->path);
+	return 0;
+}
+
+int os_path_info(const char *path, struct os_file_info *out, struct err *err)
+{
+	/* Directories open with backup semantics only. */
+	static const struct open_way look = {FILE_READ_ATTRIBUTES, OPEN_EXISTING,
+					     FILE_FLAG_BACKUP_SEMANTICS};
+	HANDLE handle = open_handle(path, &look);
+	bool ok;
+
+	if (handle == INVALID_HANDLE_VALUE)
+		return err_os(err, "cannot look at %s", path);
+	ok = info_of(handle, out);
+	close_keeping_error(handle);
+	return ok ? 0 : err_os(err, "cannot look at %s", path);
+}
+
+bool os_exists(const char *path)
+{
+	wchar_t *name = wide_path(path);
+	bool there = name && GetFileAttributesW(name) != INVALID_FILE_ATTRIBUTES;
+
+	wide_free(name);
+	return there;
+}
+
+int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, struct err *err)
+{
+	ULARGE_INTEGER available, total;
+	wchar_t *name = wide_path(dir);
+	bool ok = name && GetDiskFreeSpaceExW(name, &available, &total, NULL);
+
+	wide_free(name);
+	if (!ok)
+		return err_os(err, "cannot look at the disk of %s", dir);
+	*free_bytes = available.QuadPart;
+	*total_bytes = total.QuadPart;
+	return 0;
+}
+
+/* ---- read ------------------------------------------------------------------------------------- */
+
+/* One read; a disk file's at an offset. *got 0 at the end; false leaves GetLastError(). */
+static bool read_part(struct os_file *file, void *to, size_t n, uint64_t offset, DWORD *got)
+{
+	OVERLAPPED at = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
+
+	*got = 0;
+	if (ReadFile(file->handle, to, (DWORD)(n < WRITE_CHUNK ? n : WRITE_CHUNK), got,
+		     file->kind == FILE_TYPE_DISK ? &at : NULL))
+		return true;
+	/* The end of a file, or of a pipe whose writer has gone. */
+	return GetLastError() == ERROR_HANDLE_EOF || GetLastError() == ERROR_BROKEN_PIPE;
+}
+
+int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *got,
+	     struct err *err)
+{
+	size_t done = 0;
+	DWORD part;
+
+	while (done < n) {
+		if (!read_part(file, (char *)to + done, n - done, offset + done, &part))
+			return err_os(err, "cannot read %s", file->path);
+		if (part == 0)
+			break;
+		done += part;
+	}
+	*got = done;
+	return 0;
+}
+
+int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err)
+{
+	size_t total = 0;
+	DWORD part;
+
+	for (;;) {
+		char *to = buf_reserve(out, 16384);
+
+		if (!to)
+			return buf_check(out, file->path, err);
+		if (!read_part(file, to, 16384, file->read_at, &part))
+			return err_os(err, "cannot read %s", file->path);
+		if (part == 0)
+			return 0;
+		file->read_at += part;
+		total += part;
+		if (total > max_bytes)
+			return err_set(err, ERR_LIMIT, "%s is larger than its limit of %zu bytes",
+				       file->path, max_bytes);
+		buf_advance(out, part);
+	}
+}
+
+int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err)
+{
+	struct os_file *file = NULL;
+	int rc = os_open(path, OS_READ, &file, err);
+
+	if (!rc)
+		rc = os_read_all(file, max_bytes, out, err);
+	os_close(file);
+	return rc;
+}
+
+/* ---- write ------------------------------------------------------------------------------------ */
+
+static bool write_bytes(struct os_file *file, const char *bytes, size_t n)
+{
+	DWORD part;
+
+	while (n) {
+		if (!WriteFile(file->handle, bytes, (DWORD)(n < WRITE_CHUNK ? n : WRITE_CHUNK), &part,
+			       NULL))
+			return false;
+		bytes += part;
+		n -= part;
+	}
+	return true;
+}
+
+/* How many bytes at the end of the text are the start of a character that is not whole yet. */
+static size_t unfinished(const char *text, size_t n)
+{
+	size_t back;
+
+	for (back = 1; back <= 3 && back <= n; back++) {
+		unsigned char c = (unsigned char)text[n - back];
+
+		if (c >= 0xc0)
+			return back < (c >= 0xf0 ? 4u : c >= 0xe0 ? 3u : 2u) ? back : 0;
+		if (c < 0x80)
+			return 0;
+	}
+	return 0;
+}
+
+static bool write_wide(HANDLE console, const char *text, size_t n)
+{
+	wchar_t wide[CONSOLE_CHUNK + 4];
+	const wchar_t *at = wide;
+	DWORD part;
+	int left = MultiByteToWideChar(CP_UTF8, 0, text, (int)n, wide, CONSOLE_CHUNK + 4);
+
+	while (left > 0) {
+		if (!WriteConsoleW(console, at, (DWORD)left, &part, NULL))
+			return false;
+		at += part;
+		left -= (int)part;
+	}
+	return true;
+}
+
+/* A console shows UTF-16 as it is, whatever its code page; a character may come in two writes. */
+static bool write_console(struct os_file *file, const char *bytes, size_t n)
+{
+	char text[CONSOLE_CHUNK + sizeof(file->held)];
+
+	while (n) {
+		size_t part = n < CONSOLE_CHUNK ? n : CONSOLE_CHUNK;
+		size_t all = file->nheld + part;
+
+		memcpy(text, file->held, file->nheld);
+		memcpy(text + file->nheld, bytes, part);
+		file->nheld = unfinished(text, all);
+		memcpy(file->held, text + all - file->nheld, file->nheld);
+		if (!write_wide(file->handle, text, all - file->nheld))
+			return false;
+		bytes += part;
+		n -= part;
+	}
+	return true;
+}
+
+int os_write(struct os_file *file, const void *bytes, size_t n, struct err *err)
+{
+	bool ok = file->console ? write_console(file, bytes, n) : write_bytes(file, bytes, n);
+
+	return ok ? 0 : err_os(err, "cannot write %s", file->path);
+}
+
+int os_sync(struct os_file *file, struct err *err)
+{
+	/* On a pipe FlushFileBuffers() would wait until the other side has read. */
+	if (file->kind == FILE_TYPE_DISK && !FlushFileBuffers(file->handle))
+		return err_os(err, "cannot write %s to the disk", file->path);
+	return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+/* Virus scanners and indexers hold a fresh file open for some milliseconds; then it works. */
+static bool is_passing(DWORD error)
+{
+	return error == ERROR_SHARING_VIOLATION || error == ERROR_ACCESS_DENIED ||
+	       error == ERROR_LOCK_VIOLATION;
+}
+
+#define PASSING_TRIES 10              /* 0 + 2 + 4 + ... + 18 ms: 90 ms in all */
+
+int os_rename(const char *from, const char *to, struct err *err)
+{
+	wchar_t *old_name = wide_path(from);
+	wchar_t *new_name = old_name ? wide_path(to) : NULL;
+	bool ok = false;
+	DWORD try;
+
+	for (try = 0; new_name && !ok && try < PASSING_TRIES; try++) {
+		Sleep(try * 2);
+		ok = MoveFileExW(old_name, new_name,
+				 MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+		if (!ok && !is_passing(GetLastError()))
+			break;
+	}
+	wide_free(new_name);
+	wide_free(old_name);
+	return ok ? 0 : err_os(err, "cannot rename %s to %s", from, to);
+}
+
+int os_remove(const char *path, struct err *err)
+{
+	wchar_t *name = wide_path(path);
+	bool ok = false;
+	DWORD try;
+
+	for (try = 0; name && !ok && try < PASSING_TRIES; try++) {
+		Sleep(try * 2);
+		ok = DeleteFileW(name);
+		if (!ok && !is_passing(GetLastError()))
+			break;
+	}
+	wide_free(name);
+	return ok ? 0 : err_os(err, "cannot remove %s", path);
+}
+
+static bool is_directory(const wchar_t *name)
+{
+	DWORD attributes = GetFileAttributesW(name);
+
+	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY);
+}
+
+/* Make each part; those above are mostly there, or not ours to touch, so only the last must do. */
+static bool make_dirs(wchar_t *name, SECURITY_ATTRIBUTES *owner_only)
+{
+	wchar_t *at;
+	DWORD error;
+
+	for (at = name + 1; *at; at++) {
+		wchar_t separator = *at;
+
+		if ((separator != L'\\' && separator != L'/') || !at[1])
+			continue;
+		*at = L'\0';
+		CreateDirectoryW(name, owner_only);
+		*at = separator;
+	}
+	if (CreateDirectoryW(name, owner_only))
+		return true;
+	error = GetLastError();
+	if (is_directory(name))
+		return true;
+	SetLastError(error);
+	return false;
+}
+
+int os_mkdirs(const char *path, struct err *err)
+{
+	SECURITY_ATTRIBUTES owner_only;
+	wchar_t *name = wide_path(path);
+	bool ok = false;
+
+	if (name && private_open(PRIVATE_DIRECTORY, &owner_only)) {
+		ok = make_dirs(name, &owner_only);
+		private_free(&owner_only);
+	}
+	wide_free(name);
+	return ok ? 0 : err_os(err, "cannot make the directory %s", path);
+}
+
+int os_chmod_private(const char *path, struct err *err)
+{
+	SECURITY_ATTRIBUTES owner_only;
+	wchar_t *name = wide_path(path);
+	bool ok = false;
+
+	if (name && private_open(PRIVATE_FILE, &owner_only)) {
+		ok = SetFileSecurityW(name, DACL_SECURITY_INFORMATION |
+					    PROTECTED_DACL_SECURITY_INFORMATION,
+				      owner_only.lpSecurityDescriptor);
+		private_free(&owner_only);
+	}
+	wide_free(name);
+	return ok ? 0 : err_os(err, "cannot make %s private", path);
+}
+
+/* ---- standard streams and the terminal -------------------------------------------------------- */
+
+/*
+ * The two streams of the process; filled once, at their first use. A service has none: its handles
+ * are NULL and each write fails, which the log takes in its stride.
+ */
+static struct {
+	INIT_ONCE once;
+	struct os_file out, error;
+} standard = {
+	.once = INIT_ONCE_STATIC_INIT,
+	.out = {.standard = true, .path = "standard output"},
+	.error = {.standard = true, .path = "standard error"},
+};
+
+static void standard_open(struct os_file *file, DWORD which)
+{
+	DWORD mode;
+
+	file->handle = GetStdHandle(which);
+	file->kind = GetFileType(file->handle);
+	file->console = GetConsoleMode(file->handle, &mode);
+}
+
+static BOOL CALLBACK standard_open_both(INIT_ONCE *once, void *parameter, void **context)
+{
+	(void)once;
+	(void)parameter;
+	(void)context;
+	standard_open(&standard.out, STD_OUTPUT_HANDLE);
+	standard_open(&standard.error, STD_ERROR_HANDLE);
+	return TRUE;
+}
+
+struct os_file *os_stdout(void)
+{
+	InitOnceExecuteOnce(&standard.once, standard_open_both, NULL, NULL);
+	return &standard.out;
+}
+
+struct os_file *os_stderr(void)
+{
+	InitOnceExecuteOnce(&standard.once, standard_open_both, NULL, NULL);
+	return &standard.error;
+}
+
+bool os_is_terminal(struct os_file *file)
+{
+	return file->console;
+}
+
+unsigned os_terminal_columns(void)
+{
+	CONSOLE_SCREEN_BUFFER_INFO info;
+
+	if (GetConsoleScreenBufferInfo(os_stdout()->handle, &info) &&
+	    info.srWindow.Right >= info.srWindow.Left)
+		return (unsigned)(info.srWindow.Right - info.srWindow.Left + 1);
+	return 80;
+}
+
+/* ---- lock ------------------------------------------------------------------------------------- */
+
+/*
+ * The file holds the owner's pid as decimal text, for the sentence of who is refused. Windows makes
+ * a locked range unreadable to others, so the lock is on one byte far behind the text.
+ */
+static OVERLAPPED lock_place(void)
+{
+	OVERLAPPED place = {.Offset = 0, .OffsetHigh = 0x40000000};
+
+	return place;
+}
+
+static int refused(struct os_file *file, struct err *err)
+{
+	char text[24] = "";
+	size_t n = 0;
+
+	os_pread(file, text, sizeof(text) - 1, 0, &n, NULL);
+	text[strspn(text, "0123456789")] = '\0';
+	return err_set(err, ERR_BUSY, "%s is held by process %s", file->path, text[0] ? text : "?");
+}
+
+int os_lock(const char *path, struct os_file **out, struct err *err)
+{
+	static const struct open_way way = {GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS,
+					    FILE_FLAG_OPEN_REPARSE_POINT};
+	HANDLE handle = open_handle(path, &way);
+	OVERLAPPED place = lock_place();
+	struct os_file *file;
+	char text[24];
+	int rc;
+
+	if (handle != INVALID_HANDLE_VALUE && refuse_link(handle)) {
+		close_keeping_error(handle);
+		handle = INVALID_HANDLE_VALUE;
+	}
+	if (handle == INVALID_HANDLE_VALUE)
+		return err_os(err, "cannot write the lock file %s", path);
+	file = file_new(handle, path);
+	if (!file) {
+		CloseHandle(handle);
+		return err_set(err, ERR_MEMORY, "out of memory while locking %s", path);
+	}
+	if (!LockFileEx(handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
+			&place)) {
+		if (GetLastError() == ERROR_LOCK_VIOLATION || GetLastError() == ERROR_IO_PENDING)
+			rc = refused(file, err);
+		else
+			rc = err_os(err, "cannot lock %s", path);
+		os_close(file);
+		return rc;
+	}
+	snprintf(text, sizeof(text), "%u\n", os_pid());
+	if (SetEndOfFile(handle))
+		os_write(file, text, strlen(text), NULL);
+	*out = file;
+	return 0;
+}
+
+void os_unlock(struct os_file *lock)
+{
+	os_close(lock);
+}

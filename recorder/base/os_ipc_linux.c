@@ -1,0 +1,195 @@
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CALLER_WAIT_NS NS_PER_SEC       /* a caller has this long to send its line */
+
+struct os_ipc {
+	int fd;
+	struct stat own;              /* so that only our own socket file is removed */
+	struct sockaddr_un address;
+};
+
+struct os_ipc_call {
+	int fd;
+};
+
+static int make_address(const char *path, struct sockaddr_un *out, struct err *err)
+{
+	size_t n = strlen(path);
+
+	memset(out, 0, sizeof(*out));
+	out->sun_family = AF_UNIX;
+	if (n >= sizeof(out->sun_path))
+		return err_set(err, ERR_LIMIT,
+			       "the control socket's name %s is longer than %zu bytes; "
+			       "use a store with a shorter path", path, sizeof(out->sun_path) - 1);
+	memcpy(out->sun_path, path, n + 1);
+	return 0;
+}
+
+/* A socket file that nobody listens on is left over from a recorder that was killed. */
+static void remove_stale(const struct sockaddr_un *address)
+{
+	struct stat st;
+
+	if (lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(address->sun_path);
+}
+
+int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err)
+{
+	struct os_ipc *ipc = calloc(1, sizeof(*ipc));
+	mode_t old;
+	int rc, bound;
+
+	if (!ipc)
+		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+	rc = make_address(path, &ipc->address, err);
+	if (rc) {
+		free(ipc);
+		return rc;
+	}
+	remove_stale(&ipc->address);
+	ipc->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	old = umask(0177);
+	bound = ipc->fd < 0 ? -1 : bind(ipc->fd, (struct sockaddr *)&ipc->address, sizeof(ipc->address));
+	umask(old);
+	if (bound != 0 || listen(ipc->fd, 8) != 0 || lstat(path, &ipc->own) != 0) {
+		rc = err_os(err, "cannot listen on %s", path);
+		if (ipc->fd >= 0)
+			close(ipc->fd);
+		free(ipc);
+		return rc;
+	}
+	*out = ipc;
+	return 0;
+}
+
+void os_ipc_close(struct os_ipc *ipc)
+{
+	struct stat st;
+
+	if (!ipc)
+		return;
+	close(ipc->fd);
+	if (lstat(ipc->address.sun_path, &st) == 0 && st.st_ino == ipc->own.st_ino &&
+	    st.st_dev == ipc->own.st_dev)
+		unlink(ipc->address.sun_path);
+	free(ipc);
+}
+
+static bool wait_for(int fd, short events, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+	uint64_t now = os_now_ns();
+	int timeout_ms = until_ns > now ? (int)((until_ns - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+
+	return poll(&p, 1, timeout_ms) > 0;
+}
+
+/* Read up to a line feed; false when none came in time or the line is too long. */
+static bool read_line(int fd, uint64_t until_ns, struct buf *line)
+{
+	char part[4096];
+
+	while (line->len <= OS_IPC_MAX_BYTES && wait_for(fd, POLLIN, until_ns)) {
+		ssize_t n = recv(fd, part, sizeof(part), MSG_DONTWAIT);
+		char *end;
+
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return false;
+		end = memchr(part, '\n', (size_t)n);
+		buf_put(line, part, end ? (size_t)(end - part) : (size_t)n);
+		if (end)
+			return line->len <= OS_IPC_MAX_BYTES && !line->failed;
+	}
+	return false;
+}
+
+static bool send_line(int fd, uint64_t until_ns, const char *line)
+{
+	size_t left = strlen(line) + 1;
+	struct buf text = {0};
+	const char *at;
+
+	buf_puts(&text, line);
+	buf_putc(&text, '\n');
+	at = buf_text(&text);
+	while (!text.failed && left && wait_for(fd, POLLOUT, until_ns)) {
+		ssize_t n = send(fd, at, left, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0)
+			break;
+		at += n;
+		left -= (size_t)n;
+	}
+	buf_free(&text);
+	return left == 0;
+}
+
+int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
+		struct os_ipc_call **call, struct err *err)
+{
+	int fd;
+
+	buf_reset(line);
+	if (!wait_for(ipc->fd, POLLIN, os_now_ns() + timeout_ns))
+		return err_set(err, ERR_NOT_FOUND, "nobody called");
+	fd = accept4(ipc->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return err_os(err, "cannot answer on %s", ipc->address.sun_path);
+	*call = NULL;
+	if (read_line(fd, os_now_ns() + CALLER_WAIT_NS, line))
+		*call = malloc(sizeof(**call));
+	if (!*call) {
+		close(fd);
+		return err_set(err, ERR_NOT_FOUND, "a caller sent no line");
+	}
+	(*call)->fd = fd;
+	return 0;
+}
+
+void os_ipc_answer(struct os_ipc_call *call, const char *line)
+{
+	send_line(call->fd, os_now_ns() + CALLER_WAIT_NS, line);
+	close(call->fd);
+	free(call);
+}
+
+int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
+	       struct err *err)
+{
+	uint64_t until_ns = os_now_ns() + timeout_ns;
+	struct sockaddr_un address;
+	int rc = make_address(path, &address, err);
+	int fd;
+
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_os(err, "cannot make a socket");
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+		if (errno == ECONNREFUSED)
+			errno = ENOENT;
+		rc = err_os(err, "cannot reach a recorder at %s", path);
+	} else if (!send_line(fd, until_ns, line) || !read_line(fd, until_ns, answer)) {
+		rc = err_set(err, ERR_IO, "the recorder at %s did not answer in time", path);
+	}
+	close(fd);
+	return rc;
+}

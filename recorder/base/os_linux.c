@@ -1,0 +1,258 @@
+#include "base/os.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- errors ----------------------------------------------------------------------------------- */
+
+int os_error_last(void)
+{
+	return errno;
+}
+
+enum err_code os_error_code(int os_error)
+{
+	switch (os_error) {
+	case ENOENT:
+	case ESRCH:
+	case ENOTDIR:
+		return ERR_NOT_FOUND;
+	case EEXIST:
+		return ERR_EXISTS;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return ERR_ACCESS;
+	case ENOMEM:
+		return ERR_MEMORY;
+	case ENOSPC:
+	case EDQUOT:
+		return ERR_FULL;
+	case EBUSY:
+	case EAGAIN:
+	case EADDRINUSE:
+		return ERR_BUSY;
+	case EMFILE:
+	case ENFILE:
+		return ERR_LIMIT;
+	case ENOSYS:
+	case EOPNOTSUPP:
+		return ERR_UNSUPPORTED;
+	default:
+		return ERR_IO;
+	}
+}
+
+void os_error_text(int os_error, char *out, size_t n)
+{
+	char text[128];
+
+	/* The GNU variant: the text may be elsewhere than in the buffer. */
+	snprintf(out, n, "%s", strerror_r(os_error, text, sizeof(text)));
+}
+
+/* ---- clock ------------------------------------------------------------------------------------ */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+uint64_t os_now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t os_wall_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+void os_sleep_ns(uint64_t ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_SEC), .tv_nsec = (long)(ns % NS_PER_SEC)};
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+void os_time_text(uint64_t wall_ns, char out[OS_TIME_TEXT_BYTES])
+{
+	time_t seconds = (time_t)(wall_ns / NS_PER_SEC);
+	struct tm tm;
+	size_t used;
+
+	gmtime_r(&seconds, &tm);
+	used = strftime(out, OS_TIME_TEXT_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + used, OS_TIME_TEXT_BYTES - used, ".%03uZ",
+		 (unsigned)(wall_ns / NS_PER_MS % 1000));
+}
+
+/* ---- the machine and this process ------------------------------------------------------------- */
+
+void os_dirname(const char *path, struct buf *out)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		buf_puts(out, ".");
+	else if (slash == path)
+		buf_puts(out, "/");
+	else
+		buf_put(out, path, (size_t)(slash - path));
+}
+
+void os_system_store(struct buf *out)
+{
+	buf_puts(out, "/var/lib/recorder/incidents.db");
+}
+
+int os_default_store(struct buf *out, struct err *err)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (geteuid() == 0) {
+		os_system_store(out);
+	} else if (state && state[0] == '/') {
+		buf_printf(out, "%s/recorder/incidents.db", state);
+	} else if (home && home[0] == '/') {
+		buf_printf(out, "%s/.local/state/recorder/incidents.db", home);
+	} else {
+		return err_set(err, ERR_USAGE,
+			       "neither XDG_STATE_HOME nor HOME is set; say where incidents go "
+			       "with --store FILE");
+	}
+	return buf_check(out, "the store's path", err);
+}
+
+bool os_is_admin(void)
+{
+	return geteuid() == 0;
+}
+
+uint32_t os_uid(void)
+{
+	return geteuid();
+}
+
+uint32_t os_pid(void)
+{
+	return (uint32_t)getpid();
+}
+
+void os_host_name(char *out, size_t n)
+{
+	if (gethostname(out, n) != 0)
+		snprintf(out, n, "localhost");
+	out[n - 1] = '\0';
+}
+
+void os_host_text(char *out, size_t n)
+{
+	struct utsname u;
+
+	if (uname(&u) == 0)
+		snprintf(out, n, "%s %s %s", u.sysname, u.release, u.machine);
+	else
+		snprintf(out, n, "Linux");
+}
+
+unsigned os_cpu_count(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (unsigned)n : 1;
+}
+
+int os_random(void *to, size_t n, struct err *err)
+{
+	/* Up to 256 bytes come whole once the pool is ready (getrandom(2)). */
+	while (n) {
+		size_t part = n < 256 ? n : 256;
+
+		if (getrandom(to, part, 0) != (ssize_t)part && errno != EINTR)
+			return err_os(err, "cannot get random bytes");
+		to = (char *)to + part;
+		n -= part;
+	}
+	return 0;
+}
+
+void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	struct buf statm = {0};
+	unsigned long long pages = 0;
+
+	*cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (os_load("/proc/self/statm", 4096, &statm, NULL) == 0)
+		sscanf(buf_text(&statm), "%*u %llu", &pages);
+	*rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	buf_free(&statm);
+}
+
+const char *os_env(const char *name)
+{
+	return getenv(name);
+}
+
+char **os_args(int argc, char **argv)
+{
+	(void)argc;
+	return argv;
+}
+
+/* ---- signals: blocked everywhere, taken with sigtimedwait() by the one thread that waits ------- */
+
+static void listened(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR2);
+}
+
+int os_signals_open(struct err *err)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	listened(&set);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return err_os(err, "cannot listen to signals");
+	return 0;
+}
+
+void os_signals_close(void)
+{
+	sigset_t set;
+
+	listened(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+enum os_signal os_signal_wait(uint64_t timeout_ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(timeout_ns / NS_PER_SEC),
+			     .tv_nsec = (long)(timeout_ns % NS_PER_SEC)};
+	sigset_t set;
+	int signal_number;
+
+	listened(&set);
+	signal_number = sigtimedwait(&set, NULL, &t);
+	if (signal_number < 0)
+		return OS_SIGNAL_NONE;
+	return signal_number == SIGUSR2 ? OS_SIGNAL_SNAPSHOT : OS_SIGNAL_STOP;
+}

@@ -1,0 +1,99 @@
+#include "base/os.h"
+
+#include "base/os_windows.h"
+
+
+/*
+ * Console events, and how they reach the program.
+ *
+ * Windows calls the handler on a thread that it makes for the purpose and passes it no context, so
+ * the state is static: counts of what has not been taken yet, under a lock that os_signal_wait()
+ * shares. Ctrl-C and Ctrl-Break are over when the handler returns. After close, logoff and shutdown
+ * the process ends when the handler returns, so there it waits until the program has saved and
+ * called os_signals_close(). Windows itself gives it 5 s on close and logoff and 20 s on shutdown
+ * (HandlerRoutine, learn.microsoft.com); a service gets its stop from the service control handler.
+ * A process that has loaded user32.dll is not told of logoff and shutdown: what was written up to
+ * there stays as a partial incident.
+ */
+#define SAVE_WAIT_NS (20 * NS_PER_SEC)
+#define MOST_WAITING 16               /* of a kind; who presses Ctrl-C more often means the same */
+
+static struct {
+	SRWLOCK lock;                 /* guards the rest */
+	CONDITION_VARIABLE changed;
+	unsigned nstops, nsnapshots;
+	bool finished;
+} signals = {.lock = SRWLOCK_INIT, .changed = CONDITION_VARIABLE_INIT};
+
+/* Until `until_ns` at most; false when it has passed. With the lock held. */
+static bool wait_changed(uint64_t until_ns)
+{
+	uint64_t now = os_now_ns();
+
+	if (now >= until_ns)
+		return false;
+	SleepConditionVariableSRW(&signals.changed, &signals.lock,
+				  until_ns == UINT64_MAX ? INFINITE : wait_ms(until_ns - now), 0);
+	return true;
+}
+
+static void add_one(unsigned *count)
+{
+	if (*count < MOST_WAITING)
+		(*count)++;
+	WakeAllConditionVariable(&signals.changed);
+}
+
+static BOOL WINAPI console_event(DWORD event)
+{
+	uint64_t until_ns = os_now_ns() + SAVE_WAIT_NS;
+
+	AcquireSRWLockExclusive(&signals.lock);
+	add_one(event == CTRL_BREAK_EVENT ? &signals.nsnapshots : &signals.nstops);
+	if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT) {
+		while (!signals.finished && wait_changed(until_ns))
+			;
+	}
+	ReleaseSRWLockExclusive(&signals.lock);
+	return TRUE;
+}
+
+int os_signals_open(struct err *err)
+{
+	AcquireSRWLockExclusive(&signals.lock);
+	signals.nstops = signals.nsnapshots = 0;
+	signals.finished = false;
+	ReleaseSRWLockExclusive(&signals.lock);
+	if (!SetConsoleCtrlHandler(console_event, TRUE))
+		return err_os(err, "cannot listen to console events");
+	return 0;
+}
+
+void os_signals_close(void)
+{
+	SetConsoleCtrlHandler(console_event, FALSE);
+	AcquireSRWLockExclusive(&signals.lock);
+	signals.finished = true;
+	WakeAllConditionVariable(&signals.changed);
+	ReleaseSRWLockExclusive(&signals.lock);
+}
+
+enum os_signal os_signal_wait(uint64_t timeout_ns)
+{
+	uint64_t now = os_now_ns();
+	uint64_t until_ns = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+	enum os_signal result = OS_SIGNAL_NONE;
+
+	AcquireSRWLockExclusive(&signals.lock);
+	while (!signals.nstops && !signals.nsnapshots && wait_changed(until_ns))
+		;
+	if (signals.nstops) {
+		signals.nstops--;
+		result = OS_SIGNAL_STOP;
+	} else if (signals.nsnapshots) {
+		signals.nsnapshots--;
+		result = OS_SIGNAL_SNAPSHOT;
+	}
+	ReleaseSRWLockExclusive(&signals.lock);
+	return result;
+}

@@ -1,0 +1,148 @@
+#include "base/os.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ioprio_set(2) has no wrapper and no header: class idle = 3, shifted by 13; who = 1, this thread. */
+#define IOPRIO_WHO_PROCESS 1
+#define IOPRIO_IDLE (3 << 13)
+
+struct os_thread {
+	pthread_t id;
+	os_thread_main *run;
+	void *ctx;
+	char name[16];
+};
+
+static void *thread_main(void *arg)
+{
+	struct os_thread *thread = arg;
+
+	pthread_setname_np(pthread_self(), thread->name);
+	thread->run(thread->ctx);
+	return NULL;
+}
+
+int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_thread **out,
+		    struct err *err)
+{
+	struct os_thread *thread = calloc(1, sizeof(*thread));
+	int rc;
+
+	if (!thread)
+		return err_set(err, ERR_MEMORY, "out of memory while starting the %s thread", name);
+	thread->run = run;
+	thread->ctx = ctx;
+	snprintf(thread->name, sizeof(thread->name), "%s", name);
+	rc = pthread_create(&thread->id, NULL, thread_main, thread);
+	if (rc) {
+		free(thread);
+		return err_os_code(err, rc, "cannot start the %s thread", name);
+	}
+	*out = thread;
+	return 0;
+}
+
+void os_thread_join(struct os_thread *thread)
+{
+	if (!thread)
+		return;
+	pthread_join(thread->id, NULL);
+	free(thread);
+}
+
+void os_thread_priority(enum os_priority priority)
+{
+	static const int nice_of[] = {-10, 0, 10};
+
+	/* Since 2.4 a Linux nice value belongs to a thread; who = 0 is the calling one. */
+	setpriority(PRIO_PROCESS, 0, nice_of[priority]);
+	if (priority == OS_PRIORITY_LOW)
+		syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
+}
+
+struct os_mutex {
+	pthread_mutex_t m;
+};
+
+struct os_cond {
+	pthread_cond_t c;
+};
+
+struct os_mutex *os_mutex_new(void)
+{
+	struct os_mutex *m = calloc(1, sizeof(*m));
+
+	if (m)
+		pthread_mutex_init(&m->m, NULL);
+	return m;
+}
+
+void os_mutex_free(struct os_mutex *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_destroy(&m->m);
+	free(m);
+}
+
+void os_mutex_lock(struct os_mutex *m)
+{
+	pthread_mutex_lock(&m->m);
+}
+
+void os_mutex_unlock(struct os_mutex *m)
+{
+	pthread_mutex_unlock(&m->m);
+}
+
+struct os_cond *os_cond_new(void)
+{
+	struct os_cond *c = calloc(1, sizeof(*c));
+	pthread_condattr_t attr;
+
+	if (!c)
+		return NULL;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->c, &attr);
+	pthread_condattr_destroy(&attr);
+	return c;
+}
+
+void os_cond_free(struct os_cond *c)
+{
+	if (!c)
+		return;
+	pthread_cond_destroy(&c->c);
+	free(c);
+}
+
+void os_cond_signal(struct os_cond *c)
+{
+	pthread_cond_signal(&c->c);
+}
+
+void os_cond_broadcast(struct os_cond *c)
+{
+	pthread_cond_broadcast(&c->c);
+}
+
+bool os_cond_wait(struct os_cond *c, struct os_mutex *m, uint64_t timeout_ns)
+{
+	struct timespec until;
+	uint64_t end_ns;
+
+	if (timeout_ns == UINT64_MAX)
+		return pthread_cond_wait(&c->c, &m->m) == 0;
+	end_ns = os_now_ns() + timeout_ns;
+	until.tv_sec = (time_t)(end_ns / NS_PER_SEC);
+	until.tv_nsec = (long)(end_ns % NS_PER_SEC);
+	return pthread_cond_timedwait(&c->c, &m->m, &until) != ETIMEDOUT;
+}

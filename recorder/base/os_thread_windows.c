@@ -1,0 +1,152 @@
+#include "base/os.h"
+
+#include "base/os_windows.h"
+
+#include <process.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct os_thread {
+	HANDLE handle;
+	os_thread_main *run;
+	void *ctx;
+	char name[16];
+};
+
+/* Windows 10 1607; earlier systems have no names. In kernelbase.dll first, later kernel32.dll too. */
+typedef HRESULT WINAPI set_thread_description(HANDLE thread, const wchar_t *name);
+
+static void name_thread(const char *name)
+{
+	static const wchar_t *const modules[] = {L"kernel32.dll", L"kernelbase.dll"};
+	set_thread_description *set = NULL;
+	wchar_t *text = wide_text(name);
+	size_t i;
+
+	for (i = 0; !set && i < sizeof(modules) / sizeof(*modules); i++) {
+		HMODULE module = GetModuleHandleW(modules[i]);
+
+		if (module)
+			set = (set_thread_description *)(void (*)(void))
+				GetProcAddress(module, "SetThreadDescription");
+	}
+	if (set && text)
+		set(GetCurrentThread(), text);
+	free(text);
+}
+
+static unsigned __stdcall thread_main(void *arg)
+{
+	struct os_thread *thread = arg;
+
+	name_thread(thread->name);
+	thread->run(thread->ctx);
+	return 0;
+}
+
+int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_thread **out,
+		    struct err *err)
+{
+	struct os_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return err_set(err, ERR_MEMORY, "out of memory while starting the %s thread", name);
+	thread->run = run;
+	thread->ctx = ctx;
+	snprintf(thread->name, sizeof(thread->name), "%s", name);
+	/* Not CreateThread(): the C runtime keeps data for each thread that uses it. */
+	thread->handle = (HANDLE)_beginthreadex(NULL, 0, thread_main, thread, 0, NULL);
+	if (!thread->handle) {
+		free(thread);
+		return err_set(err, ERR_LIMIT,
+			       "cannot start the %s thread: the system allows no more", name);
+	}
+	*out = thread;
+	return 0;
+}
+
+void os_thread_join(struct os_thread *thread)
+{
+	if (!thread)
+		return;
+	WaitForSingleObject(thread->handle, INFINITE);
+	CloseHandle(thread->handle);
+	free(thread);
+}
+
+void os_thread_priority(enum os_priority priority)
+{
+	HANDLE self = GetCurrentThread();
+
+	/* Background mode is the only one that lowers disk and memory priority too. */
+	if (priority == OS_PRIORITY_LOW) {
+		if (!SetThreadPriority(self, THREAD_MODE_BACKGROUND_BEGIN))
+			SetThreadPriority(self, THREAD_PRIORITY_LOWEST);
+		return;
+	}
+	SetThreadPriority(self, THREAD_MODE_BACKGROUND_END);
+	SetThreadPriority(self, priority == OS_PRIORITY_HIGH ? THREAD_PRIORITY_HIGHEST :
+							       THREAD_PRIORITY_NORMAL);
+}
+
+/* Both kinds need no clean-up and cannot fail; they are on the heap because os.h hides them. */
+struct os_mutex {
+	SRWLOCK lock;
+};
+
+struct os_cond {
+	CONDITION_VARIABLE variable;
+};
+
+struct os_mutex *os_mutex_new(void)
+{
+	struct os_mutex *m = calloc(1, sizeof(*m));
+
+	if (m)
+		InitializeSRWLock(&m->lock);
+	return m;
+}
+
+void os_mutex_free(struct os_mutex *m)
+{
+	free(m);
+}
+
+void os_mutex_lock(struct os_mutex *m)
+{
+	AcquireSRWLockExclusive(&m->lock);
+}
+
+void os_mutex_unlock(struct os_mutex *m)
+{
+	ReleaseSRWLockExclusive(&m->lock);
+}
+
+struct os_cond *os_cond_new(void)
+{
+	struct os_cond *c = calloc(1, sizeof(*c));
+
+	if (c)
+		InitializeConditionVariable(&c->variable);
+	return c;
+}
+
+void os_cond_free(struct os_cond *c)
+{
+	free(c);
+}
+
+void os_cond_signal(struct os_cond *c)
+{
+	WakeConditionVariable(&c->variable);
+}
+
+void os_cond_broadcast(struct os_cond *c)
+{
+	WakeAllConditionVariable(&c->variable);
+}
+
+bool os_cond_wait(struct os_cond *c, struct os_mutex *m, uint64_t timeout_ns)
+{
+	return SleepConditionVariableSRW(&c->variable, &m->lock, wait_ms(timeout_ns), 0);
+}

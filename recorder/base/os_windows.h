@@ -1,0 +1,39 @@
+/*
+ * What the os_*_windows.c files share: UTF-16 texts and paths, and rights of the owner alone.
+ * Nobody else includes this: above os.h there is neither UTF-16 nor a HANDLE. Any thread.
+ */
+#ifndef BASE_OS_WINDOWS_H
+#define BASE_OS_WINDOWS_H
+
+#include "base/buf.h"
+
+#include <windows.h>
+
+/*
+ * A copy as UTF-16, for wide_free(). NULL leaves GetLastError() at ERROR_NOT_ENOUGH_MEMORY or, for
+ * invalid UTF-8, ERROR_NO_UNICODE_TRANSLATION, so that the caller's err_os() says it.
+ */
+wchar_t *wide_text(const char *utf8);
+
+/* The same for a file name; a long one becomes absolute and gets the prefix that lifts MAX_PATH. */
+wchar_t *wide_path(const char *path);
+
+/* Frees and keeps GetLastError(), so it may stand between a call and its err_os(). */
+void wide_free(wchar_t *text);
+
+/* Append as UTF-8; what is no UTF-16 becomes U+FFFD. */
+void wide_put(struct buf *out, const wchar_t *text);
+
+enum private_kind { PRIVATE_FILE, PRIVATE_DIRECTORY, PRIVATE_PIPE };
+
+/*
+ * Rights for the owner, the system and administrators, nothing inherited from above; a directory
+ * hands them on. For private_free(). False: GetLastError() says why, and nothing may be created.
+ */
+bool private_open(enum private_kind kind, SECURITY_ATTRIBUTES *out);
+void private_free(SECURITY_ATTRIBUTES *attributes);   /* keeps GetLastError() */
+
+/* Milliseconds for a wait, rounded up; UINT64_MAX = INFINITE. */
+DWORD wait_ms(uint64_t timeout_ns);
+
+#endif

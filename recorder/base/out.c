@@ -1,0 +1,169 @@
+#include "base/out.h"
+
+#include "base/os.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FLUSH_BYTES ((size_t)256 * 1024)
+
+struct out {
+	struct os_file *file;       /* NULL when it goes to memory */
+	struct buf *memory;
+	char *path, *tmp_path;      /* NULL for standard output and memory */
+	struct buf pending;
+	uint64_t bytes;
+	struct err failure;
+};
+
+static char *text_join(const char *a, const char *b)
+{
+	size_t na = strlen(a), nb = strlen(b);
+	char *text = malloc(na + nb + 1);
+
+	if (text) {
+		memcpy(text, a, na);
+		memcpy(text + na, b, nb + 1);
+	}
+	return text;
+}
+
+static void out_free(struct out *out)
+{
+	if (!out)
+		return;
+	os_close(out->file);
+	buf_free(&out->pending);
+	free(out->path);
+	free(out->tmp_path);
+	free(out);
+}
+
+static int open_file(struct out *out, const char *path, bool force, struct err *err)
+{
+	if (!force && os_exists(path))
+		return err_set(err, ERR_EXISTS,
+			       "%s exists already; use --force to replace it, or -o another name",
+			       path);
+	out->path = text_join(path, "");
+	out->tmp_path = text_join(path, ".tmp");
+	if (!out->path || !out->tmp_path)
+		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+	return os_open(out->tmp_path, OS_REPLACE, &out->file, err);
+}
+
+int out_open(const char *path, bool force, struct out **result, struct err *err)
+{
+	struct out *out = calloc(1, sizeof(*out));
+	int rc = 0;
+
+	if (!out)
+		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+	if (strcmp(path, "-") == 0)
+		out->file = os_stdout();
+	else
+		rc = open_file(out, path, force, err);
+	if (rc) {
+		out_free(out);
+		return rc;
+	}
+	*result = out;
+	return 0;
+}
+
+int out_to_buf(struct buf *to, struct out **result, struct err *err)
+{
+	struct out *out = calloc(1, sizeof(*out));
+
+	if (!out)
+		return err_set(err, ERR_MEMORY, "out of memory");
+	out->memory = to;
+	*result = out;
+	return 0;
+}
+
+static void flush(struct out *out)
+{
+	if (!out->failure.code && out->pending.failed)
+		buf_check(&out->pending, "the output", &out->failure);
+	if (!out->failure.code && out->file && out->pending.len)
+		os_write(out->file, out->pending.data, out->pending.len, &out->failure);
+	buf_reset(&out->pending);
+}
+
+void out_put(struct out *out, const void *bytes, size_t n)
+{
+	out->bytes += n;
+	if (out->memory) {
+		buf_put(out->memory, bytes, n);
+		return;
+	}
+	buf_put(&out->pending, bytes, n);
+	if (out->pending.len >= FLUSH_BYTES || out->pending.failed)
+		flush(out);
+}
+
+void out_puts(struct out *out, const char *text)
+{
+	out_put(out, text, strlen(text));
+}
+
+void out_printf(struct out *out, const char *format, ...)
+{
+	struct buf *to = out->memory ? out->memory : &out->pending;
+	size_t before = to->len;
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(to, format, args);
+	va_end(args);
+	out->bytes += to->len - before;
+	if (!out->memory && (to->len >= FLUSH_BYTES || to->failed))
+		flush(out);
+}
+
+uint64_t out_bytes(const struct out *out)
+{
+	return out->bytes;
+}
+
+bool out_failed(const struct out *out)
+{
+	return out->failure.code != 0 || (out->memory && out->memory->failed);
+}
+
+void out_abandon(struct out *out)
+{
+	if (!out)
+		return;
+	os_close(out->file);
+	out->file = NULL;
+	if (out->tmp_path)
+		os_remove(out->tmp_path, NULL);
+	out_free(out);
+}
+
+int out_close(struct out *out, struct err *err)
+{
+	int rc;
+
+	flush(out);
+	if (out->memory && out->memory->failed)
+		buf_check(out->memory, "the output", &out->failure);
+	rc = out->failure.code;
+	if (rc) {
+		if (err)
+			*err = out->failure;
+		out_abandon(out);
+		return rc;
+	}
+	os_close(out->file);
+	out->file = NULL;
+	if (out->path)
+		rc = os_rename(out->tmp_path, out->path, err);
+	if (rc)
+		out_abandon(out);
+	else
+		out_free(out);
+	return rc;
+}

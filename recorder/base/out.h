@@ -1,0 +1,28 @@
+/*
+ * Where a command's data goes: a file that appears whole or not at all, standard output, or memory.
+ *
+ * Writes are buffered; errors are sticky and reported by out_close(), so exporters just write.
+ * A file is written as "<path>.tmp" and renamed at the end; out_abandon() leaves nothing behind.
+ */
+#ifndef BASE_OUT_H
+#define BASE_OUT_H
+
+#include "base/buf.h"
+
+struct out;
+
+/* path "-" = standard output. ERR_EXISTS when the file is there and force is false. */
+int out_open(const char *path, bool force, struct out **out, struct err *err);
+/* Into memory; the buf must outlive it. */
+int out_to_buf(struct buf *to, struct out **out, struct err *err);
+/* Flush, rename into place, free. Every earlier failure is reported here. */
+int out_close(struct out *out, struct err *err);
+void out_abandon(struct out *out);                 /* NULL allowed */
+
+void out_put(struct out *out, const void *bytes, size_t n);
+void out_puts(struct out *out, const char *text);
+void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
+uint64_t out_bytes(const struct out *out);         /* written so far */
+bool out_failed(const struct out *out);            /* a writer of much may stop early */
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * A hash table of 32-bit values that compares contents.
+ *
+ * The table stores (hash, value) only; the caller keeps the contents and compares them: a hash
+ * finds the candidate, equality decides. Used for frames, stack nodes, names, processes: anything
+ * that lives in an array and is found by what it is. One thread at a time.
+ */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TABLE_NONE UINT32_MAX
+
+struct table_slot {
+	uint32_t hash;
+	uint32_t value;       /* TABLE_NONE = empty */
+};
+
+struct table {
+	struct table_slot *slots;
+	uint32_t nslots;      /* power of two, or 0 */
+	uint32_t used;
+};
+
+/* Whether the thing stored as `value` has the contents `key`. */
+typedef bool table_same(const void *ctx, uint32_t value, const void *key);
+
+/* The value whose contents are `key`, or TABLE_NONE. */
+uint32_t table_find(const struct table *t, uint64_t hash, table_same *same, const void *ctx,
+		    const void *key);
+
+/* Add a value that is not there; 0 or ERR_MEMORY. Grows at 70 % use. */
+int table_add(struct table *t, uint64_t hash, uint32_t value);
+
+/* Remove this very value (found by its hash); false when it is not there. */
+bool table_remove(struct table *t, uint64_t hash, uint32_t value);
+
+void table_clear(struct table *t);   /* empty, keeps memory */
+void table_free(struct table *t);
+size_t table_bytes(const struct table *t);
+
+/* A good 64-bit hash of bytes (wyhash-like mixing), and of one or two integers. */
+uint64_t hash_bytes(const void *bytes, size_t n);
+uint64_t hash_u64(uint64_t v);
+uint64_t hash_pair(uint64_t a, uint64_t b);
+
+#endif

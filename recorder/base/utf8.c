@@ -1,0 +1,58 @@
+#include "base/utf8.h"
+
+#include <string.h>
+
+size_t utf8_char(const char *at, const char *end)
+{
+	const unsigned char *s = (const unsigned char *)at;
+	size_t left = (size_t)(end - at);
+	size_t n, i;
+
+	if (!left)
+		return 0;
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf)
+		n = 2;
+	else if ((s[0] & 0xf0) == 0xe0)
+		n = 3;
+	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+		n = 4;
+	else
+		return 0;
+	if (left < n)
+		return 0;
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_bytes)
+{
+	const char *end = text + n;
+	size_t start = out->len;
+
+	while (text < end) {
+		size_t len = utf8_char(text, end);
+
+		if (out->len - start + (len ? len : 3) > max_bytes) {
+			buf_puts(out, "\xe2\x80\xa6");
+			return;
+		}
+		if (!len) {
+			buf_puts(out, "\xef\xbf\xbd");
+			text++;
+			continue;
+		}
+		if (len == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f))
+			buf_putc(out, ' ');
+		else
+			buf_put(out, text, len);
+		text += len;
+	}
+}

@@ -1,0 +1,97 @@
+#include "model/event.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+static const char *const loss_texts[LOSS_KINDS] = {
+	[LOSS_KERNEL] = "kernel",
+	[LOSS_THROTTLED] = "throttled",
+	[LOSS_QUEUE] = "queue",
+	[LOSS_SIDEBAND] = "sideband",
+	[LOSS_TABLE] = "table",
+	[LOSS_LATE] = "late",
+};
+
+const char *loss_kind_text(enum loss_kind kind)
+{
+	return kind < LOSS_KINDS ? loss_texts[kind] : "?";
+}
+
+enum loss_kind loss_kind_from_text(const char *text)
+{
+	unsigned kind;
+
+	for (kind = 0; kind < LOSS_KINDS; kind++) {
+		if (strcmp(loss_texts[kind], text) == 0)
+			break;
+	}
+	return (enum loss_kind)kind;
+}
+
+const char *stack_quality_text(enum stack_quality quality)
+{
+	static const char *const texts[QUALITIES] = {
+		[QUALITY_NONE] = "none",
+		[QUALITY_COMPLETE] = "complete",
+		[QUALITY_FP] = "fp",
+		[QUALITY_STITCHED] = "stitched",
+		[QUALITY_REMOTE] = "remote",
+		[QUALITY_TRUNCATED] = "truncated",
+		[QUALITY_BROKEN] = "broken",
+	};
+
+	return quality < QUALITIES ? texts[quality] : "?";
+}
+
+const char *event_kind_text(enum event_kind kind)
+{
+	static const char *const texts[EVENT_KINDS] = {
+		[EVENT_NONE] = "none",
+		[EVENT_TICK] = "tick",
+		[EVENT_SAMPLE] = "sample",
+		[EVENT_COUNTER] = "counter",
+		[EVENT_LOST] = "lost",
+		[EVENT_PROCESS_START] = "process-start",
+		[EVENT_PROCESS_EXIT] = "process-exit",
+		[EVENT_THREAD_START] = "thread-start",
+		[EVENT_THREAD_EXIT] = "thread-exit",
+		[EVENT_IMAGE] = "image",
+		[EVENT_GENERIC] = "event",
+		[EVENT_LOG] = "log",
+	};
+
+	return kind < EVENT_KINDS ? texts[kind] : "?";
+}
+
+const char *stream_text(enum stream stream)
+{
+	static const char *const texts[STREAMS_MAX] = {
+		[STREAM_CPU] = "cpu",
+		[STREAM_OFF_CPU] = "off-cpu",
+		[STREAM_ALLOC] = "alloc",
+		[STREAM_EVENT] = "event",
+	};
+
+	return stream < STREAMS_MAX ? texts[stream] : "?";
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+const struct event_field *event_field(const struct event *e, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++) {
+		if (same_name(e->fields[i].name, name))
+			return &e->fields[i];
+	}
+	return NULL;
+}

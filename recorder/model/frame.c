@@ -1,0 +1,434 @@
+#include "model/frame.h"
+
+#include "base/os.h"
+#include "base/slots.h"
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SWEEP_SLICE 8192u               /* frames looked at in one frames_sweep() */
+
+struct frames {
+	/* The merge thread's own. */
+	struct table by_frame;               /* (object, offset, flags) -> number */
+	uint32_t sweep_at;
+	_Atomic uint64_t refused;
+
+	struct os_mutex *lock;               /* guards everything below; slots are added under it */
+	struct slots frame_slots;
+	struct slots object_slots;
+	struct table by_object;              /* key -> number */
+	struct slots function_slots;
+	struct table by_function;            /* (object, offset, raw name) -> number */
+	uint32_t named;
+	struct object *unknown;
+};
+
+struct function_slot {
+	uint32_t number;
+	struct function function;
+};
+
+/* ---- objects ---------------------------------------------------------------------------------- */
+
+static uint64_t object_hash(const struct object_key *key)
+{
+	uint64_t h = hash_pair(key->kind, ((uint64_t)key->pid << 32) | key->epoch);
+
+	if (key->build_id_bytes)
+		return hash_pair(h, hash_bytes(key->build_id, key->build_id_bytes));
+	h = hash_pair(h, hash_pair(key->dev, key->ino));
+	return hash_pair(h, hash_bytes(key->path, strlen(key->path)));
+}
+
+/* A build id is the identity; without one device, inode, generation and path are. */
+static bool object_same(const void *ctx, uint32_t value, const void *key_arg)
+{
+	const struct frames *f = ctx;
+	const struct object *object = slots_get(&f->object_slots, value);
+	const struct object_key *a = &object->key;
+	const struct object_key *b = key_arg;
+
+	if (a->kind != b->kind || a->pid != b->pid || a->epoch != b->epoch ||
+	    a->build_id_bytes != b->build_id_bytes)
+		return false;
+	if (a->build_id_bytes)
+		return memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
+	return a->dev == b->dev && a->ino == b->ino && a->ino_generation == b->ino_generation &&
+	       strcmp(a->path, b->path) == 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++) {
+		if ((*path == '/' || *path == '\\') && path[1])
+			name = path + 1;
+	}
+	return name;
+}
+
+static struct object *object_new(struct frames *f, const struct object_key *key, uint32_t pid)
+{
+	uint32_t number = slots_add(&f->object_slots);
+	size_t n = strlen(key->path) + 1;
+	struct object *object;
+	char *path;
+
+	if (number == SLOTS_NONE)
+		return NULL;
+	path = malloc(n);
+	if (!path || table_add(&f->by_object, object_hash(key), number)) {
+		free(path);
+		slots_free_one(&f->object_slots, number);
+		return NULL;
+	}
+	memcpy(path, key->path, n);
+	object = slots_get(&f->object_slots, number);
+	object->number = number;
+	object->key = *key;
+	object->key.path = path;
+	object->name = base_name(path);
+	object->pid = pid;
+	return object;
+}
+
+struct object *objects_get(struct frames *f, const struct object_key *key, uint32_t pid)
+{
+	struct object *object = NULL;
+	uint32_t number;
+
+	os_mutex_lock(f->lock);
+	number = table_find(&f->by_object, object_hash(key), object_same, f, key);
+	if (number != TABLE_NONE)
+		object = slots_get(&f->object_slots, number);
+	else
+		object = object_new(f, key, pid);
+	if (object) {
+		atomic_fetch_add(&object->refs, 1);
+		object->dropped_ns = 0;
+	} else {
+		f->refused++;
+	}
+	os_mutex_unlock(f->lock);
+	return object;
+}
+
+void object_ref(struct object *object)
+{
+	atomic_fetch_add(&object->refs, 1);
+}
+
+void object_drop(struct object *object, uint64_t now_ns)
+{
+	/* The time must be there before the count can be seen as zero. */
+	object->dropped_ns = now_ns ? now_ns : 1;
+	atomic_fetch_sub(&object->refs, 1);
+}
+
+struct object *objects_unknown(struct frames *f)
+{
+	return f->unknown;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int frames_new(struct frames **out, struct err *err)
+{
+	static const struct object_key unknown = {.kind = OBJECT_UNKNOWN, .path = "?"};
+	struct frames *f = calloc(1, sizeof(*f));
+
+	if (f)
+		f->lock = os_mutex_new();
+	if (!f || !f->lock || slots_init(&f->frame_slots, sizeof(struct frame), FRAMES_MAX) ||
+	    slots_init(&f->object_slots, sizeof(struct object), OBJECTS_MAX) ||
+	    slots_init(&f->function_slots, sizeof(struct function_slot), FRAMES_MAX) ||
+	    !(f->unknown = objects_get(f, &unknown, 0))) {
+		frames_free(f);
+		return err_set(err, ERR_MEMORY, "out of memory for the frame table");
+	}
+	*out = f;
+	return 0;
+}
+
+static void function_clear(struct function *function)
+{
+	free(function->name);
+	free(function->raw_name);
+	free(function->module);
+}
+
+void frames_free(struct frames *f)
+{
+	uint32_t i;
+
+	if (!f)
+		return;
+	for (i = 0; i < f->by_function.nslots; i++) {
+		uint32_t number = f->by_function.slots[i].value;
+
+		if (number != TABLE_NONE)
+			function_clear(&((struct function_slot *)slots_get(&f->function_slots,
+									    number))->function);
+	}
+	for (i = 0; i < f->by_object.nslots; i++) {
+		uint32_t number = f->by_object.slots[i].value;
+
+		if (number != TABLE_NONE)
+			free((char *)((struct object *)slots_get(&f->object_slots, number))->key.path);
+	}
+	slots_free(&f->frame_slots);
+	slots_free(&f->object_slots);
+	slots_free(&f->function_slots);
+	table_free(&f->by_frame);
+	table_free(&f->by_object);
+	table_free(&f->by_function);
+	os_mutex_free(f->lock);
+	free(f);
+}
+
+/* ---- frames ----------------------------------------------------------------------------------- */
+
+static uint64_t frame_hash(const struct object *object, uint64_t offset, uint32_t flags)
+{
+	return hash_pair(((uint64_t)object->number << 32) | flags, offset);
+}
+
+static bool frame_same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct frames *f = ctx;
+	const struct frame *frame = slots_get(&f->frame_slots, value);
+	const struct frame_ref *ref = key;
+
+	return frame->object == ref->object && frame->offset == ref->offset &&
+	       frame->flags == ref->flags;
+}
+
+uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fresh)
+{
+	uint64_t hash = frame_hash(ref->object, ref->offset, ref->flags);
+	uint32_t number = table_find(&f->by_frame, hash, frame_same, f, ref);
+	struct frame *frame;
+
+	*fresh = false;
+	if (number != TABLE_NONE)
+		return number;
+	os_mutex_lock(f->lock);
+	number = slots_add(&f->frame_slots);
+	os_mutex_unlock(f->lock);
+	if (number != SLOTS_NONE && table_add(&f->by_frame, hash, number)) {
+		os_mutex_lock(f->lock);
+		slots_free_one(&f->frame_slots, number);
+		os_mutex_unlock(f->lock);
+		number = SLOTS_NONE;
+	}
+	if (number == SLOTS_NONE) {
+		f->refused++;
+		return FRAME_NONE;
+	}
+	frame = slots_get(&f->frame_slots, number);
+	frame->number = number;
+	frame->flags = ref->flags;
+	frame->object = ref->object;
+	frame->offset = ref->offset;
+	object_ref(ref->object);
+	*fresh = true;
+	return number;
+}
+
+struct frame *frame_get(const struct frames *f, uint32_t number)
+{
+	return slots_get(&f->frame_slots, number);
+}
+
+void frame_ref(struct frame *frame)
+{
+	atomic_fetch_add_explicit(&frame->refs, 1, memory_order_relaxed);
+}
+
+void frame_unref(struct frame *frame)
+{
+	atomic_fetch_sub_explicit(&frame->refs, 1, memory_order_acq_rel);
+}
+
+/* ---- functions -------------------------------------------------------------------------------- */
+
+struct function_key {
+	const struct object *object;
+	uint64_t offset;
+	const char *raw_name;
+};
+
+static uint64_t function_hash(const struct function_key *key)
+{
+	return hash_pair(hash_pair(key->object->number, key->offset),
+			 hash_bytes(key->raw_name, strlen(key->raw_name)));
+}
+
+static struct function *function_at(const struct frames *f, uint32_t number)
+{
+	return &((struct function_slot *)slots_get(&f->function_slots, number))->function;
+}
+
+static bool function_same(const void *ctx, uint32_t value, const void *key_arg)
+{
+	const struct function *function = function_at(ctx, value);
+	const struct function_key *key = key_arg;
+	const char *raw = function->raw_name ? function->raw_name : function->name;
+
+	return function->object == key->object && function->offset == key->offset &&
+	       strcmp(raw, key->raw_name) == 0;
+}
+
+static char *copy_name(const char *name)
+{
+	size_t n = strnlen(name, FUNCTION_NAME_MAX);
+	char *copy = malloc(n + 1);
+
+	if (copy) {
+		memcpy(copy, name, n);
+		copy[n] = '\0';
+	}
+	return copy;
+}
+
+static struct function *function_new(struct frames *f, const struct function_key *key,
+				     const char *name, const char *raw_name, const char *module)
+{
+	uint32_t number = slots_add(&f->function_slots);
+	struct function *function;
+
+	if (number == SLOTS_NONE)
+		return NULL;
+	((struct function_slot *)slots_get(&f->function_slots, number))->number = number;
+	function = function_at(f, number);
+	function->object = (struct object *)key->object;
+	function->offset = key->offset;
+	function->hash = function_hash(key);
+	function->name = copy_name(name);
+	if (raw_name && strcmp(raw_name, name) != 0)
+		function->raw_name = copy_name(raw_name);
+	if (module)
+		function->module = copy_name(module);
+	if (!function->name || (raw_name && strcmp(raw_name, name) != 0 && !function->raw_name) ||
+	    (module && !function->module) || table_add(&f->by_function, function->hash, number)) {
+		function_clear(function);
+		slots_free_one(&f->function_slots, number);
+		return NULL;
+	}
+	return function;
+}
+
+int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, const char *name,
+		       const char *raw_name, const char *module)
+{
+	struct function_key key = {frame->object, offset, raw_name ? raw_name : name};
+	struct function *function = NULL;
+	uint32_t number;
+	int rc = 0;
+
+	os_mutex_lock(f->lock);
+	if (!atomic_load(&frame->function)) {
+		number = table_find(&f->by_function, function_hash(&key), function_same, f, &key);
+		if (number != TABLE_NONE)
+			function = function_at(f, number);
+		else
+			function = function_new(f, &key, name, raw_name, module);
+		if (function) {
+			function->refs++;
+			f->named++;
+			atomic_store(&frame->function, function);
+		} else {
+			rc = ERR_MEMORY;
+		}
+	}
+	os_mutex_unlock(f->lock);
+	return rc;
+}
+
+/* ---- sweeping --------------------------------------------------------------------------------- */
+
+static void function_unref(struct frames *f, struct function *function)
+{
+	struct function_slot *slot;
+
+	if (!function || --function->refs)
+		return;
+	slot = (struct function_slot *)((char *)function - offsetof(struct function_slot, function));
+	table_remove(&f->by_function, function->hash, slot->number);
+	function_clear(function);
+	slots_free_one(&f->function_slots, slot->number);
+}
+
+static void free_frame(struct frames *f, struct frame *frame, uint64_t now_ns)
+{
+	struct function *function = atomic_load(&frame->function);
+
+	table_remove(&f->by_frame, frame_hash(frame->object, frame->offset, frame->flags),
+		     frame->number);
+	if (function)
+		f->named--;
+	function_unref(f, function);
+	object_drop(frame->object, now_ns);
+	slots_free_one(&f->frame_slots, frame->number);
+}
+
+static void sweep_objects(struct frames *f, uint64_t released_ns)
+{
+	uint32_t i = 0;
+
+	while (i < f->by_object.nslots) {
+		uint32_t number = f->by_object.slots[i].value;
+		struct object *object =
+			number == TABLE_NONE ? NULL : slots_get(&f->object_slots, number);
+
+		if (!object || atomic_load(&object->refs) || !object->dropped_ns ||
+		    object->dropped_ns >= released_ns) {
+			i++;
+			continue;
+		}
+		table_remove(&f->by_object, object_hash(&object->key), number);
+		free((char *)object->key.path);
+		slots_free_one(&f->object_slots, number);
+	}
+}
+
+void frames_sweep(struct frames *f, uint64_t released_ns)
+{
+	uint32_t looked = 0;
+
+	os_mutex_lock(f->lock);
+	while (looked++ < SWEEP_SLICE && f->by_frame.nslots) {
+		uint32_t number;
+		struct frame *frame;
+
+		if (f->sweep_at >= f->by_frame.nslots) {
+			f->sweep_at = 0;
+			break;
+		}
+		number = f->by_frame.slots[f->sweep_at].value;
+		frame = number == TABLE_NONE ? NULL : slots_get(&f->frame_slots, number);
+		if (frame && atomic_load(&frame->refs) == 0)
+			free_frame(f, frame, released_ns);
+		else
+			f->sweep_at++;
+	}
+	sweep_objects(f, released_ns);
+	os_mutex_unlock(f->lock);
+}
+
+void frames_use(struct frames *f, struct frames_use *out)
+{
+	os_mutex_lock(f->lock);
+	out->frames = f->frame_slots.used;
+	out->objects = f->object_slots.used;
+	out->functions = f->function_slots.used;
+	out->named = f->named;
+	out->bytes = slots_bytes(&f->frame_slots) + slots_bytes(&f->object_slots) +
+		     slots_bytes(&f->function_slots) + table_bytes(&f->by_object) +
+		     table_bytes(&f->by_function);
+	out->refused = f->refused;
+	os_mutex_unlock(f->lock);
+}

@@ -1,0 +1,135 @@
+/*
+ * Code objects, frames and functions: where an address is and what it is called.
+ *
+ * A code object is a file identity (build id, or PDB GUID + age, else device and inode), the
+ * kernel, or a region of jitted code. A frame is (code object, offset, flags), interned: equal
+ * contents have one number. A function names frames; it is filled in by the symbol worker while
+ * the process still lives, once, and never replaced.
+ *
+ * Threads: objects_* and frame_set_function() lock inside; frames_intern() and frames_sweep()
+ * belong to the merge thread; frame_get() and the fields of a frame may be read by any thread that
+ * holds a reference (a segment that lists the frame, or a queued symbol request).
+ */
+#ifndef MODEL_FRAME_H
+#define MODEL_FRAME_H
+
+#include "base/err.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAMES_MAX (1u << 20)
+#define OBJECTS_MAX 65536u
+#define FRAME_NONE UINT32_MAX
+#define BUILD_ID_MAX 24                 /* GNU build id 20; PDB GUID 16 + age 4 */
+#define FUNCTION_NAME_MAX 4000          /* bytes; longer names are cut */
+
+enum object_kind {
+	OBJECT_UNKNOWN,                 /* an address in no mapping: prints as ?!? */
+	OBJECT_ELF,
+	OBJECT_PE,
+	OBJECT_KERNEL,                  /* the kernel proper, or one of its modules */
+	OBJECT_JIT,                     /* code generated at run time, of one process */
+};
+
+/* What identifies an object; the strings are borrowed by objects_get(). */
+struct object_key {
+	enum object_kind kind;
+	uint8_t build_id_bytes;         /* 0 = none known */
+	uint8_t build_id[BUILD_ID_MAX];
+	uint64_t dev, ino, ino_generation;   /* when there is no build id */
+	uint32_t pid, epoch;            /* OBJECT_JIT */
+	const char *path;               /* as the process sees it; "[kernel]", "[vdso]", "[jit]" */
+};
+
+struct object {
+	uint32_t number;
+	struct object_key key;          /* path owned */
+	const char *name;               /* base name of the path */
+	uint32_t pid;                   /* a process that maps it: /proc/PID/root/<path> opens it */
+	_Atomic uint32_t refs;          /* mappings and frames */
+	_Atomic uint64_t dropped_ns;
+};
+
+/* Offsets: ELF file offset; PE rva; kernel: address - _text; JIT and unknown: the address. */
+enum frame_flags {
+	FRAME_RETURN_ADDRESS = 1,       /* offset is the return address - 1 (a caller) */
+	FRAME_KERNEL = 2,
+	FRAME_JIT = 4,
+	FRAME_INLINED = 8,
+};
+
+struct function {
+	struct object *object;
+	uint64_t offset;                /* of its first byte, as frames count */
+	char *name;                     /* demangled; UTF-8 not guaranteed */
+	char *raw_name;                 /* as the symbol table has it; NULL when equal to name */
+	char *module;                   /* overrides the object's name (kernel modules); or NULL */
+	uint32_t refs;                  /* frames; under the table's lock */
+	uint64_t hash;
+};
+
+struct frame {
+	uint32_t number;
+	uint32_t flags;
+	struct object *object;
+	uint64_t offset;
+	_Atomic(struct function *) function;  /* NULL = no name (yet) */
+	_Atomic uint32_t refs;
+	_Atomic bool asked;             /* the symbol worker has looked at it */
+};
+
+/* One step of a stack as a source delivers it, before interning. */
+struct frame_ref {
+	struct object *object;
+	uint64_t offset;
+	uint32_t flags;
+};
+
+struct frames;
+
+int frames_new(struct frames **out, struct err *err);
+void frames_free(struct frames *f);
+
+/*
+ * Find or add an object and count a reference. Path and pid are those of the first finder.
+ * returns  the object, or NULL at the ceiling or without memory
+ */
+struct object *objects_get(struct frames *f, const struct object_key *key, uint32_t pid);
+void object_ref(struct object *object);
+/* Let go; freed by frames_sweep() once everything released is newer than now_ns. */
+void object_drop(struct object *object, uint64_t now_ns);
+/* The object for addresses that no mapping holds; always there, no reference needed. */
+struct object *objects_unknown(struct frames *f);
+
+/*
+ * The number of a frame, added when it is new (then *fresh = true). Takes no reference: the open
+ * segment does when it lists the frame.
+ * returns  the number, or FRAME_NONE at the ceiling or without memory (counted in frames_use)
+ */
+uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fresh);
+struct frame *frame_get(const struct frames *f, uint32_t number);
+void frame_ref(struct frame *frame);
+void frame_unref(struct frame *frame);
+
+/*
+ * Name a frame: name is what people read, raw_name the linker's (NULL when the same), module NULL
+ * or the kernel module's name, offset the function's start. The first name stays.
+ * returns  0, or ERR_MEMORY (the frame stays without a name)
+ */
+int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, const char *name,
+		       const char *raw_name, const char *module);
+
+/* Free unreferenced frames (a slice at each call) and objects dropped before released_ns. */
+void frames_sweep(struct frames *f, uint64_t released_ns);
+
+struct frames_use {
+	uint32_t frames, objects, functions, named;
+	size_t bytes;
+	uint64_t refused;
+};
+void frames_use(struct frames *f, struct frames_use *out);
+
+#endif

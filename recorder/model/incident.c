@@ -1,0 +1,395 @@
+#include "model/incident.h"
+
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Texts are interned, so that equal texts have one address: comparing two frames then costs no
+ * strcmp, and a function name shared by thousands of frames is kept once.
+ */
+#define TEXT_BLOCK_BYTES ((size_t)64 * 1024)
+
+struct text_block {
+	struct text_block *next;
+	size_t used;
+	char bytes[];
+};
+
+struct incident_build {
+	struct text_block *blocks;           /* the first has the room */
+	const char **texts;
+	uint32_t ntexts;
+	struct table text_table, process_table, thread_table, module_table, frame_table, stack_table;
+	uint32_t texts_cap, processes_cap, threads_cap, modules_cap, frames_cap, stacks_cap;
+	uint32_t samples_cap, events_cap, fields_cap;
+};
+
+int incident_init(struct incident *in)
+{
+	memset(in, 0, sizeof(*in));
+	in->build = calloc(1, sizeof(*in->build));
+	return in->build ? 0 : ERR_MEMORY;
+}
+
+static void build_free(struct incident_build *b)
+{
+	struct text_block *next;
+
+	if (!b)
+		return;
+	while (b->blocks) {
+		next = b->blocks->next;
+		free(b->blocks);
+		b->blocks = next;
+	}
+	free(b->texts);
+	table_free(&b->text_table);
+	table_free(&b->process_table);
+	table_free(&b->thread_table);
+	table_free(&b->module_table);
+	table_free(&b->frame_table);
+	table_free(&b->stack_table);
+	free(b);
+}
+
+void incident_free(struct incident *in)
+{
+	incident_head_free(&in->head);
+	free(in->processes);
+	free(in->threads);
+	free(in->modules);
+	free(in->frames);
+	free(in->stacks);
+	free(in->samples);
+	free(in->events);
+	free(in->fields);
+	build_free(in->build);
+	memset(in, 0, sizeof(*in));
+}
+
+/*
+ * items with room for `more` beyond n: as they are, or moved to twice the size. NULL without memory
+ * (the old ones stay) or when indices would reach UINT32_MAX, which means "none".
+ */
+static void *room(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t item_bytes)
+{
+	uint64_t want = (uint64_t)n + more;
+	uint64_t bigger = *cap ? *cap : 32;
+
+	if (want <= *cap && items)
+		return items;
+	if (want >= UINT32_MAX)
+		return NULL;
+	while (bigger < want)
+		bigger *= 2;
+	if (bigger >= UINT32_MAX)
+		bigger = UINT32_MAX - 1;
+	if (bigger > SIZE_MAX / item_bytes)
+		return NULL;
+	items = realloc(items, (size_t)bigger * item_bytes);
+	if (items)
+		*cap = (uint32_t)bigger;
+	return items;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+static bool same_text(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_build *b = ctx;
+
+	return strcmp(b->texts[value], key) == 0;
+}
+
+static char *text_bytes(struct incident_build *b, size_t n)
+{
+	size_t block_bytes = n > TEXT_BLOCK_BYTES ? n : TEXT_BLOCK_BYTES;
+	struct text_block *block = b->blocks;
+
+	if (!block || TEXT_BLOCK_BYTES < block->used + n) {
+		block = malloc(sizeof(*block) + block_bytes);
+		if (!block)
+			return NULL;
+		block->used = 0;
+		block->next = b->blocks;
+		b->blocks = block;
+	}
+	block->used += n;
+	return block->bytes + block->used - n;
+}
+
+/* The one copy of a text, or NULL without memory. */
+static const char *text(struct incident_build *b, const char *given)
+{
+	const char **texts;
+	uint64_t hash;
+	uint32_t found;
+	size_t n;
+	char *copy;
+
+	if (!given || !*given)
+		return "";
+	n = strlen(given);
+	hash = hash_bytes(given, n);
+	found = table_find(&b->text_table, hash, same_text, b, given);
+	if (found != TABLE_NONE)
+		return b->texts[found];
+	texts = room(b->texts, b->ntexts, 1, &b->texts_cap, sizeof(*texts));
+	if (!texts)
+		return NULL;
+	b->texts = texts;
+	copy = text_bytes(b, n + 1);
+	if (!copy || table_add(&b->text_table, hash, b->ntexts))
+		return NULL;
+	memcpy(copy, given, n + 1);
+	b->texts[b->ntexts++] = copy;
+	return copy;
+}
+
+/* For texts that may be missing: NULL stays NULL; false without memory. */
+static bool text_or_null(struct incident_build *b, const char **at)
+{
+	if (!*at)
+		return true;
+	*at = text(b, *at);
+	return *at != NULL;
+}
+
+/* Interned: the address says it all. */
+static uint64_t hash_text(const char *interned)
+{
+	return hash_u64((uint64_t)(uintptr_t)interned);
+}
+
+/* ---- things found by their contents ----------------------------------------------------------- */
+
+/* Enter the item that the caller has put at index *n. */
+static uint32_t entered(struct table *t, uint64_t hash, uint32_t *n)
+{
+	if (table_add(t, hash, *n))
+		return UINT32_MAX;
+	return (*n)++;
+}
+
+static bool same_process(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_process *a = &((const struct incident *)ctx)->processes[value];
+	const struct incident_process *b = key;
+
+	return a->pid == b->pid && a->start_ns == b->start_ns && a->exec == b->exec &&
+	       a->parent_pid == b->parent_pid && a->name == b->name && a->cmdline == b->cmdline;
+}
+
+uint32_t incident_add_process(struct incident *in, const struct incident_process *p)
+{
+	struct incident_build *b = in->build;
+	struct incident_process copy = *p, *items;
+	uint64_t hash = hash_pair(hash_pair(p->pid, p->exec), p->start_ns);
+	uint32_t found;
+
+	copy.name = text(b, p->name);
+	copy.cmdline = text(b, p->cmdline);
+	if (!copy.name || !copy.cmdline)
+		return UINT32_MAX;
+	found = table_find(&b->process_table, hash, same_process, in, &copy);
+	if (found != TABLE_NONE)
+		return found;
+	items = room(in->processes, in->nprocesses, 1, &b->processes_cap, sizeof(*items));
+	if (!items)
+		return UINT32_MAX;
+	in->processes = items;
+	items[in->nprocesses] = copy;
+	return entered(&b->process_table, hash, &in->nprocesses);
+}
+
+static bool same_thread(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_thread *a = &((const struct incident *)ctx)->threads[value];
+	const struct incident_thread *b = key;
+
+	return a->process == b->process && a->tid == b->tid && a->name == b->name;
+}
+
+uint32_t incident_add_thread(struct incident *in, const struct incident_thread *t)
+{
+	struct incident_build *b = in->build;
+	struct incident_thread copy = *t, *items;
+	uint64_t hash = hash_pair(t->process, t->tid);
+	uint32_t found;
+
+	copy.name = text(b, t->name);
+	if (!copy.name || t->process >= in->nprocesses)
+		return UINT32_MAX;
+	found = table_find(&b->thread_table, hash, same_thread, in, &copy);
+	if (found != TABLE_NONE)
+		return found;
+	items = room(in->threads, in->nthreads, 1, &b->threads_cap, sizeof(*items));
+	if (!items)
+		return UINT32_MAX;
+	in->threads = items;
+	items[in->nthreads] = copy;
+	return entered(&b->thread_table, hash, &in->nthreads);
+}
+
+static bool same_module(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_module *a = &((const struct incident *)ctx)->modules[value];
+	const struct incident_module *b = key;
+
+	return a->kind == b->kind && a->name == b->name && a->path == b->path &&
+	       a->build_id_bytes == b->build_id_bytes &&
+	       memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
+}
+
+uint32_t incident_add_module(struct incident *in, const struct incident_module *m)
+{
+	struct incident_build *b = in->build;
+	struct incident_module copy = *m, *items;
+	uint64_t hash;
+	uint32_t found;
+
+	copy.name = text(b, m->name);
+	copy.path = text(b, m->path);
+	if (!copy.name || !copy.path || m->build_id_bytes > BUILD_ID_MAX)
+		return UINT32_MAX;
+	hash = hash_pair(hash_text(copy.path), hash_bytes(m->build_id, m->build_id_bytes));
+	found = table_find(&b->module_table, hash, same_module, in, &copy);
+	if (found != TABLE_NONE)
+		return found;
+	items = room(in->modules, in->nmodules, 1, &b->modules_cap, sizeof(*items));
+	if (!items)
+		return UINT32_MAX;
+	in->modules = items;
+	items[in->nmodules] = copy;
+	return entered(&b->module_table, hash, &in->nmodules);
+}
+
+static bool same_frame(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_frame *a = &((const struct incident *)ctx)->frames[value];
+	const struct incident_frame *b = key;
+
+	return a->offset == b->offset && a->module == b->module && a->flags == b->flags &&
+	       a->function_offset == b->function_offset && a->function == b->function &&
+	       a->raw_name == b->raw_name && a->function_module == b->function_module;
+}
+
+uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
+{
+	struct incident_build *b = in->build;
+	struct incident_frame copy = *f, *items;
+	uint64_t hash = hash_pair(hash_pair(f->module, f->flags), f->offset);
+	uint32_t found;
+
+	if (f->module >= in->nmodules || !text_or_null(b, &copy.function) ||
+	    !text_or_null(b, &copy.raw_name) || !text_or_null(b, &copy.function_module))
+		return UINT32_MAX;
+	found = table_find(&b->frame_table, hash, same_frame, in, &copy);
+	if (found != TABLE_NONE)
+		return found;
+	items = room(in->frames, in->nframes, 1, &b->frames_cap, sizeof(*items));
+	if (!items)
+		return UINT32_MAX;
+	in->frames = items;
+	items[in->nframes] = copy;
+	return entered(&b->frame_table, hash, &in->nframes);
+}
+
+static bool same_stack(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_stack *a = &((const struct incident *)ctx)->stacks[value];
+	const struct incident_stack *b = key;
+
+	return a->parent == b->parent && a->frame == b->frame;
+}
+
+uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame)
+{
+	struct incident_build *b = in->build;
+	struct incident_stack node = {.parent = parent, .frame = frame}, *items;
+	uint64_t hash = hash_pair(parent, frame);
+	uint32_t found;
+
+	if (frame >= in->nframes || (parent != STACK_NONE && parent >= in->nstacks))
+		return UINT32_MAX;
+	found = table_find(&b->stack_table, hash, same_stack, in, &node);
+	if (found != TABLE_NONE)
+		return found;
+	items = room(in->stacks, in->nstacks, 1, &b->stacks_cap, sizeof(*items));
+	if (!items)
+		return UINT32_MAX;
+	in->stacks = items;
+	items[in->nstacks] = node;
+	return entered(&b->stack_table, hash, &in->nstacks);
+}
+
+/* ---- samples and events ----------------------------------------------------------------------- */
+
+static bool exists(uint32_t index, uint32_t none, uint32_t n)
+{
+	return index == none || index < n;
+}
+
+int incident_add_sample(struct incident *in, const struct incident_sample *s)
+{
+	struct incident_sample *items;
+
+	if (!exists(s->thread, THREAD_NONE, in->nthreads) ||
+	    !exists(s->stack, STACK_NONE, in->nstacks) || s->stream >= STREAMS_MAX ||
+	    s->quality >= QUALITIES)
+		return ERR_FORMAT;
+	items = room(in->samples, in->nsamples, 1, &in->build->samples_cap, sizeof(*items));
+	if (!items)
+		return ERR_MEMORY;
+	in->samples = items;
+	items[in->nsamples++] = *s;
+	return 0;
+}
+
+/* The fields of one event; in->nfields moves on only when all are there. */
+static int add_fields(struct incident *in, const struct event_field *fields, uint32_t n)
+{
+	struct event_field *items;
+	uint32_t i;
+
+	items = room(in->fields, in->nfields, n, &in->build->fields_cap, sizeof(*items));
+	if (!items)
+		return ERR_MEMORY;
+	in->fields = items;
+	for (i = 0; i < n; i++) {
+		struct event_field *f = &items[in->nfields + i];
+
+		*f = fields[i];
+		f->name = text(in->build, f->name);
+		if (f->type == FIELD_TEXT)
+			f->v.text = text(in->build, f->v.text);
+		if (!f->name || (f->type == FIELD_TEXT && !f->v.text))
+			return ERR_MEMORY;
+	}
+	in->nfields += n;
+	return 0;
+}
+
+int incident_add_event(struct incident *in, const struct incident_event *e,
+		       const struct event_field *fields)
+{
+	struct incident_event copy = *e, *items;
+
+	if (!exists(e->thread, THREAD_NONE, in->nthreads) ||
+	    !exists(e->stack, STACK_NONE, in->nstacks) || (unsigned)e->kind >= EVENT_KINDS ||
+	    e->nfields > EVENT_MAX_FIELDS)
+		return ERR_FORMAT;
+	copy.provider = text(in->build, e->provider);
+	copy.name = text(in->build, e->name);
+	items = room(in->events, in->nevents, 1, &in->build->events_cap, sizeof(*items));
+	if (!copy.provider || !copy.name || !items)
+		return ERR_MEMORY;
+	in->events = items;
+	copy.first_field = in->nfields;
+	if (e->nfields && add_fields(in, fields, e->nfields))
+		return ERR_MEMORY;
+	items[in->nevents++] = copy;
+	return 0;
+}

@@ -1,0 +1,185 @@
+/*
+ * An incident: the window around a firing, as stores keep it and exporters read it.
+ *
+ * struct incident_head is what list and show need; struct incident is the whole content in plain
+ * arrays with indices, one merged stack tree, times of the recorder clock. It is built by
+ * store_load() (or by hand in tests) and then only read. Exporters are functions of it: no symbol
+ * lookup, no locale, the same bytes on every host. One thread.
+ */
+#ifndef MODEL_INCIDENT_H
+#define MODEL_INCIDENT_H
+
+#include "model/segment.h"
+
+enum incident_state {
+	INCIDENT_OPEN,          /* being written */
+	INCIDENT_COMPLETE,
+	INCIDENT_PARTIAL,       /* its recorder ended before it was complete; readable */
+};
+
+struct incident_head {
+	int64_t id;                          /* 0 = not stored yet */
+	char uuid[37];
+	enum incident_state state;
+	bool pinned;
+	char *rule;                          /* the rule's text as given; "manual", "max-collect-sec" */
+	char *reason;                        /* one sentence: what fired, value against limit */
+	double value, limit;                 /* NaN = none */
+	uint64_t trigger_ns;                 /* recorder clock */
+	uint64_t trigger_wall_ns;            /* the same moment, wall clock */
+	uint64_t asked_pre_ns, asked_post_ns;
+	uint64_t t0_ns, t1_ns;               /* the window that it got */
+	char *gap_reason;                    /* why asked and got differ; NULL when they do not */
+	uint64_t samples, lost;              /* in the window; lost = sum of all loss kinds */
+	uint64_t lost_by_kind[LOSS_KINDS];
+	uint64_t quality[QUALITIES];         /* samples by stack quality */
+	uint64_t stored_bytes;               /* in the store, shared segments counted fully */
+	uint64_t recorder_cpu_ns, recorder_rss_bytes;
+	uint64_t period_ns[STREAMS_MAX];     /* of each stream; 0 = not there */
+	char *host, *host_text;              /* name; system and version */
+	char *recorder_version;
+	char *note;                          /* or NULL */
+};
+
+void incident_head_free(struct incident_head *h);
+int incident_head_copy(const struct incident_head *from, struct incident_head *to);
+const char *incident_state_text(enum incident_state state);
+
+struct incident_process {
+	uint32_t pid, parent_pid, exec;
+	uint64_t start_ns;
+	const char *name, *cmdline;          /* never NULL */
+};
+
+struct incident_thread {
+	uint32_t process;                    /* index */
+	uint32_t tid;
+	const char *name;                    /* "" when it has none of its own */
+};
+
+struct incident_module {
+	enum object_kind kind;
+	const char *name, *path;
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id_bytes;
+};
+
+struct incident_frame {
+	uint32_t module;                     /* index */
+	uint32_t flags;                      /* enum frame_flags */
+	uint64_t offset;                     /* as in model/frame.h: lookup offset */
+	uint64_t function_offset;            /* of the function's first byte; 0 without a function */
+	const char *function;                /* NULL = no name */
+	const char *raw_name;                /* linker's name; NULL = same as function */
+	const char *function_module;         /* overrides the module's name; NULL = does not */
+};
+
+struct incident_stack {
+	uint32_t parent;                     /* index, < own index; STACK_NONE = root */
+	uint32_t frame;
+};
+
+struct incident_sample {
+	uint64_t time_ns;
+	uint64_t weight;                     /* ns for CPU streams */
+	uint32_t thread, stack;              /* THREAD_NONE, STACK_NONE */
+	uint16_t cpu;
+	uint8_t stream, quality;
+};
+
+struct incident_event {
+	uint64_t time_ns;
+	enum event_kind kind;
+	uint32_t flags;
+	uint32_t thread, stack;
+	uint16_t cpu;
+	const char *provider, *name;         /* never NULL */
+	double value;
+	uint32_t first_field, nfields;       /* into fields */
+};
+
+struct incident {
+	struct incident_head head;
+	struct incident_process *processes;
+	struct incident_thread *threads;
+	struct incident_module *modules;
+	struct incident_frame *frames;
+	struct incident_stack *stacks;
+	struct incident_sample *samples;     /* by time, in delivery order */
+	struct incident_event *events;
+	struct event_field *fields;
+	uint32_t nprocesses, nthreads, nmodules, nframes, nstacks, nsamples, nevents, nfields;
+	struct incident_build *build;        /* tables for building; private */
+};
+
+/*
+ * Building. Each adds or finds by contents and returns the index, or UINT32_MAX without memory or
+ * for an index that is not there. Strings are copied; NULL is taken as "" where NULL is not allowed.
+ * A struct incident is filled by incident_init() and may be freed at any point after it, or as {0}.
+ */
+int incident_init(struct incident *in);            /* 0 or ERR_MEMORY; everything empty, head too */
+void incident_free(struct incident *in);
+uint32_t incident_add_process(struct incident *in, const struct incident_process *p);
+uint32_t incident_add_thread(struct incident *in, const struct incident_thread *t);
+uint32_t incident_add_module(struct incident *in, const struct incident_module *m);
+uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f);
+uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame);
+/* 0, ERR_MEMORY, or ERR_FORMAT for an index, stream or quality that does not exist. */
+int incident_add_sample(struct incident *in, const struct incident_sample *s);
+int incident_add_event(struct incident *in, const struct incident_event *e,
+		       const struct event_field *fields);
+
+/*
+ * Merge a decoded segment, clipped to [head.t0_ns, head.t1_ns]. Only stacks that a sample or an
+ * event of the window uses are taken over; a period that head does not have yet is. Adding does not
+ * count: see incident_count().
+ *
+ * threads, frames  local index -> index in the incident, for all of the segment's threads and frames
+ * returns  0, ERR_MEMORY, or ERR_FORMAT when an index points nowhere (nothing was added then)
+ */
+int incident_add_segment(struct incident *in, const struct segment_content *c,
+			 const uint32_t *threads, const uint32_t *frames, struct err *err);
+
+/* Set head.samples and head.quality to what the samples say. */
+void incident_count(struct incident *in);
+
+/* ---- what readers ask -------------------------------------------------------------------------- */
+
+struct incident_filter {
+	const char *process;                 /* name (case-insensitive) or decimal pid; NULL = all */
+	uint32_t tid;                        /* 0 = all */
+	int64_t from_ns, to_ns;              /* relative to the trigger */
+	bool has_from, has_to;
+	bool no_kernel;                      /* leave kernel frames out; samples stay */
+};
+
+/*
+ * Apply a filter in place; head.samples, quality, t0 and t1 follow. Events of other processes and
+ * threads go too, those of none stay. Tables keep their entries; head.lost stays the whole window's.
+ * returns  0; ERR_NOT_FOUND when no process or thread matches (the sentence lists those with most
+ *          samples) or nothing of the window is left; ERR_USAGE when from is after to; ERR_MEMORY
+ */
+int incident_filter(struct incident *in, const struct incident_filter *filter, struct err *err);
+
+/* No name in an export is longer; what is cut ends in an ellipsis. */
+#define INCIDENT_TEXT_MAX 4000
+
+/*
+ * Append "module!function", "module!?" or "?!?"; valid UTF-8 without control characters, cut at
+ * INCIDENT_TEXT_MAX bytes (exports-and-store.md section 1).
+ * addresses: "module!+0xOFFSET" and "0xADDR" in place of "?"; callers show the return address.
+ */
+void incident_frame_text(const struct incident *in, uint32_t frame, bool addresses,
+			 struct buf *out);
+
+/* The same with another text for the module, such as its name without ".dll". */
+void incident_frame_text_as(const struct incident *in, uint32_t frame, const char *module,
+			    size_t module_bytes, bool addresses, struct buf *out);
+
+/*
+ * The module part alone: "[kernel]", "libc.so.6", "[jit]", "?". Never NULL or empty; borrowed from
+ * the incident as it was recorded, so clean it (utf8_put_clean) where it is printed.
+ */
+const char *incident_frame_module(const struct incident *in, uint32_t frame);
+
+#endif

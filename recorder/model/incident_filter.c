@@ -1,0 +1,247 @@
+#include "model/incident.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED_MAX 6                         /* names in a "no such process" sentence */
+
+void incident_count(struct incident *in)
+{
+	uint32_t i;
+
+	in->head.samples = in->nsamples;
+	memset(in->head.quality, 0, sizeof(in->head.quality));
+	for (i = 0; i < in->nsamples; i++)
+		in->head.quality[in->samples[i].quality]++;
+}
+
+/* ---- who -------------------------------------------------------------------------------------- */
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* ASCII letters in either case: the same on every host. */
+static bool same_name(const char *a, const char *b, size_t nb)
+{
+	size_t i;
+
+	for (i = 0; i < nb; i++) {
+		if (!a[i] || lower(a[i]) != lower(b[i]))
+			return false;
+	}
+	return !a[nb];
+}
+
+/* Names have no ".exe", so one that is asked for is not held against the asker. */
+static bool process_matches(const struct incident_process *p, const char *asked)
+{
+	size_t n = strlen(asked);
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%" PRIu32, p->pid);
+	return strcmp(pid, asked) == 0 || same_name(p->name, asked, n) ||
+	       (n > 4 && same_name(asked + n - 4, ".exe", 4) && same_name(p->name, asked, n - 4));
+}
+
+static bool thread_matches(const struct incident *in, uint32_t thread,
+			   const struct incident_filter *filter)
+{
+	const struct incident_thread *t = &in->threads[thread];
+
+	return (!filter->tid || t->tid == filter->tid) &&
+	       (!filter->process || process_matches(&in->processes[t->process], filter->process));
+}
+
+/* The threads with most samples, as "NAME (PID)" or "TID", for who asked for another. */
+static void put_busiest(const struct incident *in, bool tids, struct buf *out)
+{
+	uint64_t *counts = calloc((size_t)in->nthreads + 1, sizeof(*counts));
+	uint32_t i, best, listed;
+
+	for (i = 0; counts && i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		/* Of a process, count all in its first thread. */
+		if (s->thread == THREAD_NONE)
+			continue;
+		best = s->thread;
+		while (!tids && best && in->threads[best - 1].process == in->threads[best].process)
+			best--;
+		counts[best]++;
+	}
+	for (listed = 0; counts && listed < LISTED_MAX; listed++) {
+		for (best = 0, i = 1; i < in->nthreads; i++)
+			best = counts[i] > counts[best] ? i : best;
+		if (!counts[best])
+			break;
+		counts[best] = 0;
+		buf_puts(out, listed ? ", " : "; those with most samples: ");
+		if (tids)
+			buf_printf(out, "%" PRIu32, in->threads[best].tid);
+		else
+			buf_printf(out, "%.40s (%" PRIu32 ")",
+				   in->processes[in->threads[best].process].name,
+				   in->processes[in->threads[best].process].pid);
+	}
+	free(counts);
+}
+
+static int nobody(const struct incident *in, const struct incident_filter *filter, struct err *err)
+{
+	struct buf list = {0};
+	int rc;
+
+	put_busiest(in, filter->tid != 0, &list);
+	if (filter->tid && filter->process)
+		rc = err_set(err, ERR_NOT_FOUND, "no thread %" PRIu32 " of process '%.100s' here%s",
+			     filter->tid, filter->process, buf_text(&list));
+	else if (filter->tid)
+		rc = err_set(err, ERR_NOT_FOUND, "no thread %" PRIu32 " here%s", filter->tid,
+			     buf_text(&list));
+	else
+		rc = err_set(err, ERR_NOT_FOUND, "no process '%.100s' here%s", filter->process,
+			     buf_text(&list));
+	buf_free(&list);
+	return rc;
+}
+
+/* keep[thread], with one more for THREAD_NONE. */
+static int choose_threads(const struct incident *in, const struct incident_filter *filter,
+			  bool *keep, struct err *err)
+{
+	bool all = !filter->process && !filter->tid, found = all;
+	uint32_t i;
+
+	for (i = 0; i < in->nthreads; i++) {
+		keep[i] = all || thread_matches(in, i, filter);
+		found |= keep[i];
+	}
+	keep[in->nthreads] = all;
+	return found ? 0 : nobody(in, filter, err);
+}
+
+/* ---- when ------------------------------------------------------------------------------------- */
+
+/* trigger + offset, held to what the clock can say. */
+static uint64_t at_offset(uint64_t trigger_ns, int64_t offset_ns)
+{
+	uint64_t distance = offset_ns < 0 ? 0 - (uint64_t)offset_ns : (uint64_t)offset_ns;
+
+	if (offset_ns < 0)
+		return distance < trigger_ns ? trigger_ns - distance : 0;
+	return distance < UINT64_MAX - trigger_ns ? trigger_ns + distance : UINT64_MAX;
+}
+
+static double seconds_from_trigger(const struct incident_head *h, uint64_t time_ns)
+{
+	return ((double)time_ns - (double)h->trigger_ns) / 1e9;
+}
+
+static int choose_window(struct incident_head *h, const struct incident_filter *filter,
+			 struct err *err)
+{
+	uint64_t t0 = h->t0_ns, t1 = h->t1_ns;
+
+	if (filter->has_from && filter->has_to && filter->from_ns > filter->to_ns)
+		return err_set(err, ERR_USAGE, "from (%.3f s) is after to (%.3f s)",
+			       (double)filter->from_ns / 1e9, (double)filter->to_ns / 1e9);
+	if (filter->has_from && at_offset(h->trigger_ns, filter->from_ns) > t0)
+		t0 = at_offset(h->trigger_ns, filter->from_ns);
+	if (filter->has_to && at_offset(h->trigger_ns, filter->to_ns) < t1)
+		t1 = at_offset(h->trigger_ns, filter->to_ns);
+	if (t0 > t1)
+		return err_set(err, ERR_NOT_FOUND,
+			       "the incident holds %.3f s to %.3f s around its trigger: nothing of "
+			       "that was asked for", seconds_from_trigger(h, h->t0_ns),
+			       seconds_from_trigger(h, h->t1_ns));
+	h->t0_ns = t0;
+	h->t1_ns = t1;
+	return 0;
+}
+
+/* ---- what ------------------------------------------------------------------------------------- */
+
+/* user[stack]: the stack itself, or its first ancestor that is not in the kernel. */
+static uint32_t *user_stacks(const struct incident *in)
+{
+	uint32_t *user = malloc(((size_t)in->nstacks + 1) * sizeof(*user));
+	uint32_t i, parent;
+
+	for (i = 0; user && i < in->nstacks; i++) {
+		parent = in->stacks[i].parent;
+		if (!(in->frames[in->stacks[i].frame].flags & FRAME_KERNEL))
+			user[i] = i;
+		else
+			user[i] = parent == STACK_NONE ? STACK_NONE : user[parent];
+	}
+	return user;
+}
+
+static int leave_kernel(struct incident *in, struct err *err)
+{
+	uint32_t *user = user_stacks(in);
+	uint32_t i;
+
+	if (!user)
+		return err_set(err, ERR_MEMORY, "out of memory while leaving kernel frames out");
+	for (i = 0; i < in->nsamples; i++) {
+		if (in->samples[i].stack != STACK_NONE)
+			in->samples[i].stack = user[in->samples[i].stack];
+	}
+	for (i = 0; i < in->nevents; i++) {
+		if (in->events[i].stack != STACK_NONE)
+			in->events[i].stack = user[in->events[i].stack];
+	}
+	free(user);
+	return 0;
+}
+
+static bool in_window(const struct incident *in, uint64_t time_ns)
+{
+	return time_ns >= in->head.t0_ns && time_ns <= in->head.t1_ns;
+}
+
+static void keep_chosen(struct incident *in, const bool *keep)
+{
+	uint32_t i, n;
+
+	for (i = n = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+		uint32_t who = s->thread == THREAD_NONE ? in->nthreads : s->thread;
+
+		if (keep[who] && in_window(in, s->time_ns))
+			in->samples[n++] = *s;
+	}
+	in->nsamples = n;
+	for (i = n = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if ((e->thread == THREAD_NONE || keep[e->thread]) && in_window(in, e->time_ns))
+			in->events[n++] = *e;
+	}
+	in->nevents = n;
+}
+
+int incident_filter(struct incident *in, const struct incident_filter *filter, struct err *err)
+{
+	bool *keep = malloc((size_t)in->nthreads + 1);
+	int rc;
+
+	if (!keep)
+		return err_set(err, ERR_MEMORY, "out of memory while filtering");
+	rc = choose_threads(in, filter, keep, err);
+	if (!rc && filter->no_kernel)
+		rc = leave_kernel(in, err);
+	if (!rc)
+		rc = choose_window(&in->head, filter, err);
+	if (!rc) {
+		keep_chosen(in, keep);
+		incident_count(in);
+	}
+	free(keep);
+	return rc;
+}

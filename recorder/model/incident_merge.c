@@ -1,0 +1,212 @@
+#include "model/incident.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Merging a segment: its indices are local, its tree becomes part of the incident's tree. */
+
+struct merge {
+	struct incident *in;
+	const struct segment_content *c;
+	const uint32_t *threads, *frames;
+	uint32_t *stacks;                    /* local node -> stack; STACK_NONE = not needed */
+	struct err *err;
+};
+
+static bool exists(uint32_t index, uint32_t none, uint32_t n)
+{
+	return index == none || index < n;
+}
+
+static int bad(struct merge *m, const char *what, uint32_t index)
+{
+	return err_set(m->err, ERR_FORMAT, "a segment is damaged: %s %u points nowhere", what, index);
+}
+
+/* The content comes from a file by way of a decoder; trust neither. */
+static int check_lists(struct merge *m)
+{
+	const struct segment_content *c = m->c;
+	uint32_t i;
+
+	for (i = 0; i < c->nthreads; i++) {
+		if (m->threads[i] >= m->in->nthreads)
+			return bad(m, "thread", i);
+	}
+	for (i = 0; i < c->nframes; i++) {
+		if (m->frames[i] >= m->in->nframes)
+			return bad(m, "frame", i);
+	}
+	for (i = 0; i < c->nnodes; i++) {
+		if (!exists(c->nodes[i].parent, STACK_NONE, i) || c->nodes[i].frame >= c->nframes)
+			return bad(m, "stack", i);
+	}
+	return 0;
+}
+
+static int check_content(struct merge *m)
+{
+	const struct segment_content *c = m->c;
+	uint32_t i;
+
+	for (i = 0; i < c->nsamples; i++) {
+		const struct segment_sample *s = &c->samples[i];
+
+		if (!exists(s->thread, THREAD_NONE, c->nthreads) ||
+		    !exists(s->stack, STACK_NONE, c->nnodes) || s->stream >= STREAMS_MAX ||
+		    s->quality >= QUALITIES)
+			return bad(m, "sample", i);
+	}
+	for (i = 0; i < c->nevents; i++) {
+		const struct segment_event *e = &c->events[i];
+
+		if (!exists(e->thread, THREAD_NONE, c->nthreads) ||
+		    !exists(e->stack, STACK_NONE, c->nnodes) || e->kind >= EVENT_KINDS ||
+		    !exists(e->provider, UINT32_MAX, c->nnames) ||
+		    !exists(e->name, UINT32_MAX, c->nnames) || e->nfields > EVENT_MAX_FIELDS ||
+		    e->first_field > c->nfields || e->nfields > c->nfields - e->first_field)
+			return bad(m, "event", i);
+	}
+	return 0;
+}
+
+static bool in_window(const struct merge *m, uint64_t time_ns)
+{
+	return time_ns >= m->in->head.t0_ns && time_ns <= m->in->head.t1_ns;
+}
+
+static void need(struct merge *m, uint32_t node)
+{
+	if (node != STACK_NONE)
+		m->stacks[node] = 0;
+}
+
+/* Add the nodes that the window uses; parents precede children, here and there. */
+static int add_stacks(struct merge *m)
+{
+	const struct segment_content *c = m->c;
+	uint32_t i, parent;
+
+	memset(m->stacks, 0xff, c->nnodes * sizeof(*m->stacks));
+	for (i = 0; i < c->nsamples; i++) {
+		if (in_window(m, c->samples[i].time_ns))
+			need(m, c->samples[i].stack);
+	}
+	for (i = 0; i < c->nevents; i++) {
+		if (in_window(m, c->events[i].time_ns))
+			need(m, c->events[i].stack);
+	}
+	for (i = c->nnodes; i-- > 0;) {
+		if (m->stacks[i] != STACK_NONE)
+			need(m, c->nodes[i].parent);
+	}
+	for (i = 0; i < c->nnodes; i++) {
+		if (m->stacks[i] == STACK_NONE)
+			continue;
+		parent = c->nodes[i].parent;
+		if (parent != STACK_NONE)
+			parent = m->stacks[parent];
+		m->stacks[i] = incident_add_stack(m->in, parent, m->frames[c->nodes[i].frame]);
+		if (m->stacks[i] == UINT32_MAX)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static uint32_t thread_of(const struct merge *m, uint32_t local)
+{
+	return local == THREAD_NONE ? THREAD_NONE : m->threads[local];
+}
+
+static uint32_t stack_of(const struct merge *m, uint32_t local)
+{
+	return local == STACK_NONE ? STACK_NONE : m->stacks[local];
+}
+
+static int add_samples(struct merge *m)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < m->c->nsamples && !rc; i++) {
+		const struct segment_sample *s = &m->c->samples[i];
+		struct incident_sample sample = {
+			.time_ns = s->time_ns,
+			.weight = s->weight,
+			.thread = thread_of(m, s->thread),
+			.stack = stack_of(m, s->stack),
+			.cpu = s->cpu,
+			.stream = s->stream,
+			.quality = s->quality,
+		};
+
+		if (in_window(m, s->time_ns))
+			rc = incident_add_sample(m->in, &sample);
+	}
+	return rc;
+}
+
+static const char *name_of(const struct merge *m, uint32_t name)
+{
+	return name == UINT32_MAX ? "" : m->c->names[name];
+}
+
+static int add_event(struct merge *m, const struct segment_event *e)
+{
+	struct event_field fields[EVENT_MAX_FIELDS];
+	struct incident_event event = {
+		.time_ns = e->time_ns,
+		.kind = (enum event_kind)e->kind,
+		.flags = e->flags,
+		.thread = thread_of(m, e->thread),
+		.stack = stack_of(m, e->stack),
+		.cpu = e->cpu,
+		.provider = name_of(m, e->provider),
+		.name = name_of(m, e->name),
+		.value = e->value,
+		.nfields = e->nfields,
+	};
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++)
+		fields[i] = m->c->fields[e->first_field + i].value;
+	return incident_add_event(m->in, &event, fields);
+}
+
+static int add_events(struct merge *m)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < m->c->nevents && !rc; i++) {
+		if (in_window(m, m->c->events[i].time_ns))
+			rc = add_event(m, &m->c->events[i]);
+	}
+	return rc;
+}
+
+int incident_add_segment(struct incident *in, const struct segment_content *c,
+			 const uint32_t *threads, const uint32_t *frames, struct err *err)
+{
+	struct merge m = {.in = in, .c = c, .threads = threads, .frames = frames, .err = err};
+	unsigned stream;
+	int rc;
+
+	rc = check_lists(&m);
+	if (!rc)
+		rc = check_content(&m);
+	if (rc)
+		return rc;
+	m.stacks = malloc((c->nnodes + 1) * sizeof(*m.stacks));
+	rc = m.stacks ? add_stacks(&m) : ERR_MEMORY;
+	if (!rc)
+		rc = add_samples(&m);
+	if (!rc)
+		rc = add_events(&m);
+	for (stream = 0; stream < STREAMS_MAX && !rc; stream++) {
+		if (!in->head.period_ns[stream])
+			in->head.period_ns[stream] = c->period_ns[stream];
+	}
+	free(m.stacks);
+	return rc ? err_set(err, (enum err_code)rc, "out of memory while loading an incident") : 0;
+}

@@ -1,0 +1,61 @@
+#include "model/incident.h"
+
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A file name has at most 255 characters; more is no module, and must not displace the function. */
+#define MODULE_TEXT_MAX 1000
+
+const char *incident_frame_module(const struct incident *in, uint32_t frame)
+{
+	const struct incident_frame *f = &in->frames[frame];
+	const struct incident_module *m = &in->modules[f->module];
+
+	if (f->function_module && *f->function_module)
+		return f->function_module;
+	if (m->kind == OBJECT_UNKNOWN)
+		return "?";
+	if (m->name && *m->name)
+		return m->name;
+	if (m->kind == OBJECT_KERNEL)
+		return "[kernel]";
+	return m->kind == OBJECT_JIT ? "[jit]" : "?";
+}
+
+/* What people look up: the return address itself, not the byte before it. */
+static uint64_t shown_offset(const struct incident_frame *f)
+{
+	return f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0);
+}
+
+void incident_frame_text_as(const struct incident *in, uint32_t frame, const char *module,
+			    size_t module_bytes, bool addresses, struct buf *out)
+{
+	const struct incident_frame *f = &in->frames[frame];
+	bool named = f->function && *f->function;
+	size_t start = out->len;
+
+	if (!named && addresses && in->modules[f->module].kind == OBJECT_UNKNOWN) {
+		buf_printf(out, "0x%" PRIX64, shown_offset(f));
+		return;
+	}
+	utf8_put_clean(out, module, module_bytes, MODULE_TEXT_MAX);
+	buf_putc(out, '!');
+	if (named)
+		utf8_put_clean(out, f->function, strlen(f->function),
+			       INCIDENT_TEXT_MAX - (out->len - start));
+	else if (addresses)
+		buf_printf(out, "+0x%" PRIX64, shown_offset(f));
+	else
+		buf_putc(out, '?');
+}
+
+void incident_frame_text(const struct incident *in, uint32_t frame, bool addresses,
+			 struct buf *out)
+{
+	const char *module = incident_frame_module(in, frame);
+
+	incident_frame_text_as(in, frame, module, strlen(module), addresses, out);
+}

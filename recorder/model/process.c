@@ -1,0 +1,366 @@
+#include "model/process.h"
+
+#include "base/buf.h"
+#include "base/os.h"
+#include "base/slots.h"
+#include "base/table.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct processes {
+	struct os_mutex *lock;               /* guards everything below */
+	struct slots process_slots;
+	struct slots thread_slots;
+	struct table by_process;             /* (pid, start, exec) -> number */
+	struct table by_thread;              /* (process, tid) -> number */
+	uint64_t refused;
+};
+
+int processes_new(struct processes **out, struct err *err)
+{
+	struct processes *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->lock = os_mutex_new();
+	if (!p || !p->lock || slots_init(&p->process_slots, sizeof(struct process), PROCESSES_MAX) ||
+	    slots_init(&p->thread_slots, sizeof(struct thread), THREADS_MAX)) {
+		processes_free(p);
+		return err_set(err, ERR_MEMORY, "out of memory for the process table");
+	}
+	*out = p;
+	return 0;
+}
+
+static void process_clear(struct process *process)
+{
+	free(atomic_load(&process->comm));
+	free(atomic_load(&process->exe_name));
+	free(atomic_load(&process->cmdline));
+}
+
+void processes_free(struct processes *p)
+{
+	uint32_t i;
+
+	if (!p)
+		return;
+	for (i = 0; i < p->by_process.nslots; i++) {
+		if (p->by_process.slots[i].value != TABLE_NONE)
+			process_clear(slots_get(&p->process_slots, p->by_process.slots[i].value));
+	}
+	slots_free(&p->process_slots);
+	slots_free(&p->thread_slots);
+	table_free(&p->by_process);
+	table_free(&p->by_thread);
+	os_mutex_free(p->lock);
+	free(p);
+}
+
+/* ---- processes -------------------------------------------------------------------------------- */
+
+struct process_key {
+	uint32_t pid, exec;
+	uint64_t start_ns;
+};
+
+static uint64_t process_hash(uint32_t pid, uint32_t exec, uint64_t start_ns)
+{
+	return hash_pair(((uint64_t)exec << 32) | pid, start_ns);
+}
+
+static bool process_same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct processes *p = ctx;
+	const struct process *process = slots_get(&p->process_slots, value);
+	const struct process_key *k = key;
+
+	return process->pid == k->pid && process->exec == k->exec && process->start_ns == k->start_ns;
+}
+
+static char *copy_text(const char *text, size_t max_bytes)
+{
+	size_t n = strnlen(text, max_bytes);
+	char *copy = malloc(n + 1);
+
+	if (copy) {
+		memcpy(copy, text, n);
+		copy[n] = '\0';
+	}
+	return copy;
+}
+
+/* Set a text that has none yet; the first one stays. */
+static void set_once(_Atomic(char *) *slot, char *text)
+{
+	char *none = NULL;
+
+	if (text && !atomic_compare_exchange_strong(slot, &none, text))
+		free(text);
+}
+
+static struct process *process_new(struct processes *p, const struct process_key *key,
+				   uint32_t parent_pid, const char *comm)
+{
+	uint32_t number = slots_add(&p->process_slots);
+	struct process *process;
+
+	if (number == SLOTS_NONE)
+		return NULL;
+	if (table_add(&p->by_process, process_hash(key->pid, key->exec, key->start_ns), number)) {
+		slots_free_one(&p->process_slots, number);
+		return NULL;
+	}
+	process = slots_get(&p->process_slots, number);
+	process->number = number;
+	process->pid = key->pid;
+	process->exec = key->exec;
+	process->start_ns = key->start_ns;
+	process->parent_pid = parent_pid;
+	if (comm && comm[0])
+		set_once(&process->comm, copy_text(comm, PROCESS_NAME_MAX));
+	return process;
+}
+
+struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
+			    uint32_t parent_pid, const char *comm)
+{
+	struct process_key key = {pid, exec, start_ns};
+	struct process *process = NULL;
+	uint32_t number;
+
+	os_mutex_lock(p->lock);
+	number = table_find(&p->by_process, process_hash(pid, exec, start_ns), process_same, p, &key);
+	if (number != TABLE_NONE)
+		process = slots_get(&p->process_slots, number);
+	else
+		process = process_new(p, &key, parent_pid, comm);
+	if (process)
+		process->dropped_ns = 0;
+	else
+		p->refused++;
+	os_mutex_unlock(p->lock);
+	return process;
+}
+
+/* ".exe" goes, whatever its case, and no other suffix. */
+static size_t display_length(const char *name)
+{
+	size_t n = strnlen(name, PROCESS_NAME_MAX);
+	const char *end = name + n;
+
+	if (n > 4 && end[-4] == '.' && tolower((unsigned char)end[-3]) == 'e' &&
+	    tolower((unsigned char)end[-2]) == 'x' && tolower((unsigned char)end[-1]) == 'e')
+		n -= 4;
+	return n;
+}
+
+void process_set_exe(struct processes *p, struct process *process, const char *path)
+{
+	const char *name = path;
+	const char *at;
+
+	(void)p;
+	for (at = path; *at; at++) {
+		if ((*at == '/' || *at == '\\') && at[1])
+			name = at + 1;
+	}
+	if (name[0] && !atomic_load(&process->exe_name))
+		set_once(&process->exe_name, copy_text(name, display_length(name)));
+}
+
+void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline)
+{
+	(void)p;
+	set_once(&process->cmdline, copy_text(cmdline, PROCESS_CMDLINE_MAX));
+}
+
+void process_drop(struct processes *p, struct process *process, uint64_t now_ns)
+{
+	os_mutex_lock(p->lock);
+	process->dropped_ns = now_ns ? now_ns : 1;
+	os_mutex_unlock(p->lock);
+}
+
+const char *process_name(const struct process *process)
+{
+	const char *name = atomic_load(&process->exe_name);
+
+	if (!name)
+		name = atomic_load(&process->comm);
+	return name ? name : "?";
+}
+
+/* ---- threads ---------------------------------------------------------------------------------- */
+
+struct thread_key {
+	const struct process *process;
+	uint32_t tid;
+};
+
+static uint64_t thread_hash(const struct process *process, uint32_t tid)
+{
+	return hash_pair(process->number, tid);
+}
+
+static bool thread_same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct processes *p = ctx;
+	const struct thread *thread = slots_get(&p->thread_slots, value);
+	const struct thread_key *k = key;
+
+	return thread->process == k->process && thread->tid == k->tid;
+}
+
+static struct thread *thread_new(struct processes *p, struct process *process, uint32_t tid)
+{
+	uint32_t number = slots_add(&p->thread_slots);
+	struct thread *thread;
+
+	if (number == SLOTS_NONE)
+		return NULL;
+	if (table_add(&p->by_thread, thread_hash(process, tid), number)) {
+		slots_free_one(&p->thread_slots, number);
+		return NULL;
+	}
+	thread = slots_get(&p->thread_slots, number);
+	thread->number = number;
+	thread->tid = tid;
+	thread->process = process;
+	atomic_fetch_add(&process->refs, 1);
+	return thread;
+}
+
+struct thread *thread_add(struct processes *p, struct process *process, uint32_t tid)
+{
+	struct thread_key key = {process, tid};
+	struct thread *thread;
+	uint32_t number;
+
+	os_mutex_lock(p->lock);
+	number = table_find(&p->by_thread, thread_hash(process, tid), thread_same, p, &key);
+	if (number != TABLE_NONE)
+		thread = slots_get(&p->thread_slots, number);
+	else
+		thread = thread_new(p, process, tid);
+	if (thread)
+		thread->dropped_ns = 0;
+	else
+		p->refused++;
+	os_mutex_unlock(p->lock);
+	return thread;
+}
+
+void thread_set_name(struct thread *thread, const char *name)
+{
+	uint64_t words[2] = {0, 0};
+
+	memcpy(words, name, strnlen(name, 15));
+	atomic_store_explicit(&thread->name_bytes[0], words[0], memory_order_relaxed);
+	atomic_store_explicit(&thread->name_bytes[1], words[1], memory_order_relaxed);
+}
+
+void thread_name(const struct thread *thread, char out[16])
+{
+	uint64_t words[2];
+
+	words[0] = atomic_load_explicit(&thread->name_bytes[0], memory_order_relaxed);
+	words[1] = atomic_load_explicit(&thread->name_bytes[1], memory_order_relaxed);
+	memcpy(out, words, 16);
+	out[15] = '\0';
+}
+
+void thread_drop(struct processes *p, struct thread *thread, uint64_t now_ns)
+{
+	os_mutex_lock(p->lock);
+	thread->dropped_ns = now_ns ? now_ns : 1;
+	os_mutex_unlock(p->lock);
+}
+
+struct thread *thread_get(const struct processes *p, uint32_t number)
+{
+	return slots_get(&p->thread_slots, number);
+}
+
+void thread_ref(struct thread *thread)
+{
+	atomic_fetch_add_explicit(&thread->refs, 1, memory_order_relaxed);
+}
+
+void thread_unref(struct thread *thread)
+{
+	atomic_fetch_sub_explicit(&thread->refs, 1, memory_order_acq_rel);
+}
+
+/* ---- sweeping --------------------------------------------------------------------------------- */
+
+static bool dropped_before(uint64_t dropped_ns, uint64_t released_ns)
+{
+	return dropped_ns && dropped_ns < released_ns;
+}
+
+/*
+ * A thread goes when no segment lists it and either the source dropped it, or its process was
+ * dropped. The second pass below frees processes without threads.
+ */
+static void sweep_threads(struct processes *p, uint64_t released_ns)
+{
+	uint32_t i = 0;
+
+	while (i < p->by_thread.nslots) {
+		uint32_t number = p->by_thread.slots[i].value;
+		struct thread *thread = number == TABLE_NONE ? NULL : slots_get(&p->thread_slots, number);
+		struct process *process = thread ? thread->process : NULL;
+
+		if (!thread || atomic_load(&thread->refs) ||
+		    !(dropped_before(thread->dropped_ns, released_ns) ||
+		      dropped_before(process->dropped_ns, released_ns))) {
+			i++;
+			continue;
+		}
+		atomic_fetch_sub(&process->refs, 1);
+		table_remove(&p->by_thread, thread_hash(process, thread->tid), number);
+		slots_free_one(&p->thread_slots, number);
+	}
+}
+
+static void sweep_processes(struct processes *p, uint64_t released_ns)
+{
+	uint32_t i = 0;
+
+	while (i < p->by_process.nslots) {
+		uint32_t number = p->by_process.slots[i].value;
+		struct process *process =
+			number == TABLE_NONE ? NULL : slots_get(&p->process_slots, number);
+
+		if (!process || !dropped_before(process->dropped_ns, released_ns) ||
+		    atomic_load(&process->refs)) {
+			i++;
+			continue;
+		}
+		process_clear(process);
+		table_remove(&p->by_process,
+			     process_hash(process->pid, process->exec, process->start_ns), number);
+		slots_free_one(&p->process_slots, number);
+	}
+}
+
+void processes_sweep(struct processes *p, uint64_t released_ns)
+{
+	os_mutex_lock(p->lock);
+	sweep_threads(p, released_ns);
+	sweep_processes(p, released_ns);
+	os_mutex_unlock(p->lock);
+}
+
+void processes_use(struct processes *p, struct processes_use *out)
+{
+	os_mutex_lock(p->lock);
+	out->processes = p->process_slots.used;
+	out->threads = p->thread_slots.used;
+	out->bytes = slots_bytes(&p->process_slots) + slots_bytes(&p->thread_slots) +
+		     table_bytes(&p->by_process) + table_bytes(&p->by_thread);
+	out->refused = p->refused;
+	os_mutex_unlock(p->lock);
+}

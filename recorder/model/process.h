@@ -1,0 +1,86 @@
+/*
+ * Processes and threads: who a sample belongs to.
+ *
+ * A process is (pid, start time, exec number), so that samples taken as `sh` do not become `gcc`
+ * when the same pid calls exec. Sources add processes and threads; segments refer to threads by
+ * number and keep them alive; a process lives as long as one of its threads.
+ *
+ * Threads: the table has its own lock, any thread may call. A thread or process that a source has
+ * dropped and no segment lists is freed only by processes_sweep(), which the merge thread calls
+ * once every queued event up to then has been released; so events in a queue need no reference.
+ */
+#ifndef MODEL_PROCESS_H
+#define MODEL_PROCESS_H
+
+#include "base/err.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROCESSES_MAX 65536u          /* live and remembered processes */
+#define THREADS_MAX 262144u           /* live and remembered threads */
+#define THREAD_NONE UINT32_MAX
+#define PROCESS_NAME_MAX 255
+#define PROCESS_CMDLINE_MAX 4096
+
+struct process {
+	uint32_t number;
+	uint32_t pid, parent_pid;
+	uint32_t exec;                       /* 0, then one more at each exec */
+	uint64_t start_ns;                   /* recorder clock */
+	_Atomic(char *) comm;                /* the kernel's short name; set once */
+	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
+	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
+	_Atomic uint32_t refs;               /* its threads and its source */
+	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */
+};
+
+struct thread {
+	uint32_t number;
+	uint32_t tid;
+	struct process *process;
+	_Atomic uint64_t name_bytes[2];      /* 15 bytes and NUL; see thread_name() */
+	_Atomic uint32_t refs;               /* segments that list it */
+	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */
+};
+
+struct processes;
+
+int processes_new(struct processes **out, struct err *err);
+void processes_free(struct processes *p);
+
+/* Find or add; the source keeps it until process_drop(). NULL at the ceiling or without memory. */
+struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
+			    uint32_t parent_pid, const char *comm);
+void process_set_exe(struct processes *p, struct process *process, const char *path);
+void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline);
+/* The source has seen its end (or the next exec): it may go once nothing lists its threads. */
+void process_drop(struct processes *p, struct process *process, uint64_t now_ns);
+
+/* Display name: base name of the executable, ".exe" removed, else comm, else "?". Never NULL. */
+const char *process_name(const struct process *process);
+
+/* Find or add a thread of a process; NULL at the ceiling or without memory. */
+struct thread *thread_add(struct processes *p, struct process *process, uint32_t tid);
+void thread_set_name(struct thread *thread, const char *name);
+void thread_name(const struct thread *thread, char out[16]);
+void thread_drop(struct processes *p, struct thread *thread, uint64_t now_ns);
+
+/* By number; the caller holds a reference (a segment that lists it). */
+struct thread *thread_get(const struct processes *p, uint32_t number);
+void thread_ref(struct thread *thread);
+void thread_unref(struct thread *thread);
+
+/* Free what was dropped before released_ns and is not listed by any segment. */
+void processes_sweep(struct processes *p, uint64_t released_ns);
+
+struct processes_use {
+	uint32_t processes, threads;
+	size_t bytes;
+	uint64_t refused;                    /* additions refused by a ceiling */
+};
+void processes_use(struct processes *p, struct processes_use *out);
+
+#endif

@@ -1,0 +1,190 @@
+#include "model/queue.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A record in the ring, 8-byte aligned and never wrapped (a skip record fills the end):
+ *
+ *	u64 size of the record; the top bit marks a skip
+ *	struct event; its frames; its fields; the texts that they point to
+ *
+ * head and tail count bytes for ever; their difference is what is in use.
+ */
+#define SKIP ((uint64_t)1 << 63)
+#define ALIGN(n) (((n) + 7) & ~(size_t)7)
+
+struct queue {
+	char *bytes;
+	size_t size;                         /* power of two */
+	_Atomic uint64_t head;               /* written by the producer */
+	_Atomic uint64_t tail;               /* written by the consumer */
+	_Atomic uint64_t watermark_ns;
+	_Atomic uint64_t lost;
+	uint64_t taken;                      /* consumer: size of the record that was peeked */
+};
+
+struct queue *queue_new(size_t bytes)
+{
+	struct queue *q = calloc(1, sizeof(*q));
+	size_t size = 4096;
+
+	if (!q)
+		return NULL;
+	while (size < bytes)
+		size *= 2;
+	q->size = size;
+	q->bytes = malloc(size);
+	if (!q->bytes) {
+		free(q);
+		return NULL;
+	}
+	return q;
+}
+
+void queue_free(struct queue *q)
+{
+	if (!q)
+		return;
+	free(q->bytes);
+	free(q);
+}
+
+static size_t text_bytes(const char *text)
+{
+	return text ? strnlen(text, EVENT_MAX_TEXT) + 1 : 0;
+}
+
+static size_t record_bytes(const struct event *e)
+{
+	size_t n = sizeof(uint64_t) + sizeof(*e);
+	uint32_t i;
+
+	n += e->nstack_frames * sizeof(*e->stack_frames) + e->nfields * sizeof(*e->fields);
+	n += text_bytes(e->provider) + text_bytes(e->name);
+	for (i = 0; i < e->nfields; i++) {
+		n += text_bytes(e->fields[i].name);
+		if (e->fields[i].type == FIELD_TEXT)
+			n += text_bytes(e->fields[i].v.text);
+	}
+	return ALIGN(n);
+}
+
+static const char *put_text(char **at, const char *text)
+{
+	char *start = *at;
+	size_t n;
+
+	if (!text)
+		return NULL;
+	n = strnlen(text, EVENT_MAX_TEXT);
+	memcpy(start, text, n);
+	start[n] = '\0';
+	*at += n + 1;
+	return start;
+}
+
+static void put_record(char *at, const struct event *from, size_t size)
+{
+	struct event *e = (struct event *)(at + sizeof(uint64_t));
+	struct frame_ref *frames = (struct frame_ref *)(e + 1);
+	struct event_field *fields = (struct event_field *)(frames + from->nstack_frames);
+	char *texts = (char *)(fields + from->nfields);
+	uint64_t header = size;
+	uint32_t i;
+
+	memcpy(at, &header, sizeof(header));
+	*e = *from;
+	if (from->nstack_frames)
+		memcpy(frames, from->stack_frames, from->nstack_frames * sizeof(*frames));
+	e->stack_frames = frames;
+	e->provider = put_text(&texts, from->provider);
+	e->name = put_text(&texts, from->name);
+	for (i = 0; i < from->nfields; i++) {
+		fields[i] = from->fields[i];
+		fields[i].name = put_text(&texts, from->fields[i].name);
+		if (fields[i].type == FIELD_TEXT)
+			fields[i].v.text = put_text(&texts, from->fields[i].v.text);
+	}
+	e->fields = fields;
+}
+
+bool queue_put(struct queue *q, const struct event *e)
+{
+	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+	size_t need = record_bytes(e);
+	size_t at = (size_t)(head & (q->size - 1));
+	size_t to_end = q->size - at;
+	size_t skip = to_end < need ? to_end : 0;
+	uint64_t header;
+
+	if (need + skip > q->size - (size_t)(head - tail)) {
+		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+		return false;
+	}
+	if (skip) {
+		header = SKIP | skip;
+		memcpy(q->bytes + at, &header, sizeof(header));
+		at = 0;
+	}
+	put_record(q->bytes + at, e, need);
+	atomic_store_explicit(&q->head, head + skip + need, memory_order_release);
+	return true;
+}
+
+void queue_watermark(struct queue *q, uint64_t time_ns)
+{
+	if (time_ns > atomic_load_explicit(&q->watermark_ns, memory_order_relaxed))
+		atomic_store_explicit(&q->watermark_ns, time_ns, memory_order_release);
+}
+
+void queue_finish(struct queue *q)
+{
+	queue_watermark(q, UINT64_MAX);
+}
+
+uint64_t queue_lost(const struct queue *q)
+{
+	return atomic_load_explicit(&q->lost, memory_order_relaxed);
+}
+
+const struct event *queue_peek(struct queue *q)
+{
+	uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
+	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+	uint64_t header;
+	char *at;
+
+	for (;;) {
+		if (head == tail)
+			return NULL;
+		at = q->bytes + (tail & (q->size - 1));
+		memcpy(&header, at, sizeof(header));
+		if (!(header & SKIP))
+			break;
+		tail += header & ~SKIP;
+		atomic_store_explicit(&q->tail, tail, memory_order_release);
+	}
+	q->taken = header;
+	return (const struct event *)(at + sizeof(header));
+}
+
+void queue_pop(struct queue *q)
+{
+	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+	atomic_store_explicit(&q->tail, tail + q->taken, memory_order_release);
+}
+
+uint64_t queue_released(const struct queue *q)
+{
+	return atomic_load_explicit(&q->watermark_ns, memory_order_acquire);
+}
+
+size_t queue_used_bytes(const struct queue *q)
+{
+	return (size_t)(atomic_load_explicit(&q->head, memory_order_relaxed) -
+			atomic_load_explicit(&q->tail, memory_order_relaxed));
+}

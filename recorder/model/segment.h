@@ -1,0 +1,152 @@
+/*
+ * Segments: the compact form of a stretch of recording, in memory and in the store.
+ *
+ * The open segment takes samples and events in delivery order until it is sealed: at 8,192 samples,
+ * 16,384 events, 60 s, or when an incident needs its end. A sealed segment is immutable and
+ * reference-counted. Its stack tree and columns use local indices; two lists (thread and frame
+ * numbers) tie it to the tables, so the same encoded bytes go to the store, where only the lists
+ * are rewritten. Names (providers, events, counters, fields) are strings inside the segment.
+ *
+ * Encoded bytes, version 1; v = varint (base/varint.h), z = zigzag varint:
+ *
+ *	u8   version = 1
+ *	v    base: time of the first delivered content, in ticks of 100 ns of the recorder clock
+ *	z    t0 - base, v t1 - t0: the earliest and the latest content, in ticks
+ *	v    samples, stack nodes, events, names, threads, frames   (six counts)
+ *	v    streams; per stream: v stream, v period_ns
+ *	v    byte length of each of the SEGMENT_COLUMNS columns, then the columns in this order:
+ *	       sample time      z difference to the sample before (first: to base)
+ *	       sample cpu       runs: v length, v cpu
+ *	       sample thread    v index + 1, 0 = none
+ *	       sample stack     z difference to the node before; 0-based node + 1, 0 = no stack
+ *	       sample weight    runs: v length, v weight (ns or the stream's unit)
+ *	       sample stream    runs
+ *	       sample quality   runs
+ *	       node parent      v i - parent (parents precede children); 0 = root
+ *	       node frame       z difference of the frame index to the node before
+ *	       event time       z
+ *	       event kind       runs
+ *	       event flags      runs
+ *	       event cpu        runs
+ *	       event thread     v index + 1
+ *	       event stack      v node + 1
+ *	       event provider   v name index + 1, 0 = none
+ *	       event name       v name index + 1
+ *	       event value      8 bytes, IEEE 754 little endian
+ *	       event fields     v n, then per field: v name index, u8 type, v / z / 8 bytes / v length + bytes
+ *	       names            v length + bytes
+ *
+ * Threads: building belongs to the merge thread; sealed segments may be read and released anywhere.
+ */
+#ifndef MODEL_SEGMENT_H
+#define MODEL_SEGMENT_H
+
+#include "model/event.h"
+
+#include "base/buf.h"
+
+#define SEGMENT_VERSION 1
+#define SEGMENT_TICK_NS 100u
+#define SEGMENT_MAX_SAMPLES 8192u
+#define SEGMENT_MAX_EVENTS 16384u
+#define SEGMENT_MAX_NS (60 * 1000000000ULL)
+#define SEGMENT_MAX_BYTES ((size_t)16 << 20)     /* of encoded columns: the decoder refuses more */
+#define SEGMENT_MAX_NODES (1u << 20)
+#define SEGMENT_COLUMNS 20
+
+struct segment {
+	_Atomic uint32_t refs;
+	uint64_t number;                     /* 1, 2, 3... in order of sealing */
+	uint64_t t0_ns, t1_ns;               /* times of the first and last content */
+	uint32_t nsamples, nevents;
+	uint32_t nthreads, nframes;
+	const uint32_t *threads;             /* local index -> thread number */
+	const uint32_t *frames;              /* local index -> frame number */
+	const uint8_t *bytes;                /* the encoded form */
+	size_t nbytes;
+	size_t memory_bytes;                 /* all of it, allocator slack estimated */
+	struct frames *frame_table;
+	struct processes *process_table;
+	int64_t store_id;                    /* the writer's own note; 0 = not stored */
+};
+
+struct segment_builder;
+
+int segment_builder_new(struct frames *frames, struct processes *processes,
+			struct segment_builder **out, struct err *err);
+void segment_builder_free(struct segment_builder *b);
+
+/*
+ * The node of a stack (leaf first), added with what is missing of it. fresh is called for every
+ * frame that the frame table had not seen (NULL allowed): the symbol worker's queue.
+ * returns  the node, or STACK_NONE when there are no frames or a ceiling was reached
+ */
+uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
+		       void (*fresh)(void *ctx, struct frame *frame), void *ctx);
+
+/* Append; event->stack is a node of this segment. EVENT_SAMPLE goes to the sample columns. */
+int segment_add(struct segment_builder *b, const struct event *e);
+void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t period_ns);
+
+bool segment_is_full(const struct segment_builder *b, uint64_t now_ns);
+bool segment_is_empty(const struct segment_builder *b);
+uint64_t segment_first_ns(const struct segment_builder *b);      /* 0 when empty */
+uint32_t segment_open_samples(const struct segment_builder *b);
+size_t segment_open_bytes(const struct segment_builder *b);
+
+/*
+ * Seal what there is; the builder is empty afterwards.
+ * out  one reference; NULL when the builder was empty
+ */
+int segment_seal(struct segment_builder *b, struct segment **out, struct err *err);
+
+void segment_ref(struct segment *s);
+void segment_unref(struct segment *s);               /* NULL allowed; any thread */
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+struct segment_sample {
+	uint64_t time_ns;
+	uint64_t weight;
+	uint32_t thread, stack;              /* local; THREAD_NONE, STACK_NONE */
+	uint16_t cpu;
+	uint8_t stream, quality;
+};
+
+struct segment_node {
+	uint32_t parent;                     /* STACK_NONE = root */
+	uint32_t frame;                      /* local */
+};
+
+struct segment_event {
+	uint64_t time_ns;
+	double value;
+	uint32_t thread, stack;
+	uint32_t provider, name;             /* index into names; UINT32_MAX = none */
+	uint32_t kind, flags;
+	uint16_t cpu;
+	uint32_t first_field, nfields;       /* into fields */
+};
+
+struct segment_field {
+	uint32_t name;
+	struct event_field value;            /* name and text point into the content */
+};
+
+struct segment_content {
+	uint64_t t0_ns, t1_ns;
+	uint32_t nsamples, nnodes, nevents, nnames, nthreads, nframes, nfields;
+	struct segment_sample *samples;
+	struct segment_node *nodes;
+	struct segment_event *events;
+	struct segment_field *fields;
+	char **names;
+	uint64_t period_ns[STREAMS_MAX];     /* 0 = stream not there */
+	char *text;                          /* owns names and text fields */
+};
+
+/* Decode bytes from anywhere; every count, index and length is checked. ERR_FORMAT says which. */
+int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err);
+void segment_content_free(struct segment_content *c);
+
+#endif

@@ -1,0 +1,396 @@
+/*
+ * The tables of commands and options. Adding an option: a row here, a field in struct options, a
+ * line in conf/recorder.conf and in the README.
+ */
+#include "options.h"
+
+#include <math.h>
+
+#define IN(command) (1u << CMD_##command)
+
+#define RECORDING (IN(COLLECT) | IN(CHECK))
+#define ONE_INCIDENT (IN(SHOW) | IN(EXPORT))
+#define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
+#define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
+#define WITH_STORE (RECORDING | CONTROL | IN(LIST) | INCIDENTS)
+#define WITH_CONFIG (WITH_STORE | IN(COUNTERS))
+
+#define FIELD(name) .offset = offsetof(struct options, name)
+
+const struct command_info commands[COMMANDS] = {
+	[CMD_NONE] = {.name = "", .operand_text = "", .summary = "", .about = "", .examples = ""},
+	[CMD_COLLECT] = {
+		.name = "collect",
+		.operands = OPERAND_DATA_FILE,
+		.operand_text = "",
+		.summary = "record; a rule that fires keeps the time around it as an incident",
+		.about =
+"Records until the number of incidents of --collect-multiple is reached, until\n"
+"--max-collect-sec has passed, or until Ctrl-C or SIGTERM; the last two write a\n"
+"final incident. Without a rule it just records until then. A second Ctrl-C\n"
+"within 2 s ends it without writing. Recording never stops for an incident.\n",
+		.examples =
+"recorder collect --stop-on-perf-counter 'Processor:% Processor Time:_Total>80'\n"
+"recorder collect /StopOnPerfCounter:\"Memory:Available MBytes:<500\" /LogFile:r.log\n"
+"recorder collect --config /etc/recorder.conf --max-collect-sec 8h\n",
+	},
+	[CMD_STATUS] = {
+		.name = "status",
+		.operand_text = "",
+		.summary = "ask the running recorder how it is, what its rules see, what it lost",
+		.about = "",
+		.examples = "recorder status\nrecorder status --json\n",
+	},
+	[CMD_SNAPSHOT] = {
+		.name = "snapshot",
+		.operand_text = "",
+		.summary = "have the running recorder keep the recent past now, as an incident",
+		.about =
+"The incident's rule is 'manual'. Recording goes on. SIGUSR2 does the same.\n",
+		.examples = "recorder snapshot --reason 'checkout is slow again'\n",
+	},
+	[CMD_STOP] = {
+		.name = "stop",
+		.operand_text = "",
+		.summary = "end the running recorder after it has written a last incident",
+		.about = "",
+		.examples = "recorder stop\n",
+	},
+	[CMD_ABORT] = {
+		.name = "abort",
+		.operand_text = "",
+		.summary = "end the running recorder without writing",
+		.about = "",
+		.examples = "recorder abort\n",
+	},
+	[CMD_LIST] = {
+		.name = "list",
+		.operand_text = "",
+		.summary = "list the incidents in the store, newest first",
+		.about = "",
+		.examples = "recorder list\nrecorder list --json | jq -r 'select(.lost > 0).id'\n",
+	},
+	[CMD_SHOW] = {
+		.name = "show",
+		.operands = OPERAND_IDS,
+		.operand_text = "[ID]",
+		.summary = "one incident: what fired, its window, what was lost, what was hottest",
+		.about =
+"The newest incident unless --id says another. Kernel frames are left out of the\n"
+"hottest functions and stacks unless --kernel is given.\n",
+		.examples = "recorder show --id 3\nrecorder show --id 3 --process mysqld --kernel\n",
+	},
+	[CMD_EXPORT] = {
+		.name = "export",
+		.operands = OPERAND_IDS,
+		.operand_text = "[ID]",
+		.summary = "write an incident for another program: flame graph, PerfView, ...",
+		.about =
+"The newest incident unless --id says another; to standard output unless -o names\n"
+"a file. The format is that of --format, else that of the file's suffix.\n",
+		.examples =
+"recorder export --id 3 -f | flamegraph.pl > cpu.svg\n"
+"recorder export --id 3 -o cpu.perfView.xml\n"
+"recorder export --id 3 -f --process nginx --from -10 --to 0 --no-kernel\n",
+	},
+	[CMD_DELETE] = {
+		.name = "delete",
+		.operands = OPERAND_IDS,
+		.operand_text = "ID...",
+		.summary = "delete incidents",
+		.about = "",
+		.examples = "recorder delete --id 3\nrecorder delete --id 3,4 --id 7\n",
+	},
+	[CMD_PIN] = {
+		.name = "pin",
+		.operands = OPERAND_IDS,
+		.operand_text = "ID...",
+		.summary = "exempt incidents from being deleted by age and size",
+		.about = "",
+		.examples = "recorder pin --id 3\n",
+	},
+	[CMD_UNPIN] = {
+		.name = "unpin",
+		.operands = OPERAND_IDS,
+		.operand_text = "ID...",
+		.summary = "undo pin",
+		.about = "",
+		.examples = "recorder unpin --id 3\n",
+	},
+	[CMD_COUNTERS] = {
+		.name = "counters",
+		.operands = OPERAND_PATTERN,
+		.operand_text = "[PATTERN]",
+		.summary = "list counters, their instances, values and units, as rules name them",
+		.about = "",
+		.examples = "recorder counters\nrecorder counters memory\n",
+	},
+	[CMD_CHECK] = {
+		.name = "check",
+		.operands = OPERAND_NONE,
+		.operand_text = "",
+		.summary = "check options, conf file and privileges; records nothing",
+		.about =
+"Takes the options of collect and prints each rule as it was understood, with its\n"
+"value now, and what privileges are missing and what that costs.\n",
+		.examples =
+"recorder check --config recorder.conf\n"
+"recorder check --stop-on-perf-counter 'Processor:% Processor Time:_Total>80'\n",
+	},
+	[CMD_HELP] = {
+		.name = "help",
+		.operands = OPERAND_COMMAND,
+		.operand_text = "[COMMAND]",
+		.summary = "what there is, or the options of one command",
+		.about = "",
+		.examples = "recorder help export\n",
+	},
+};
+
+const char *const option_groups[OPTION_GROUPS] = {
+	[GROUP_TRIGGER] = "What makes an incident",
+	[GROUP_RECORD] = "How much is recorded and kept",
+	[GROUP_SELECT] = "Which incident, which part of it",
+	[GROUP_OUTPUT] = "What comes out",
+	[GROUP_STORE] = "Where things are",
+	[GROUP_PERFVIEW] = "Accepted for PerfView's command lines, without effect here",
+	[GROUP_LATER] = "PerfView has these, this version not yet",
+};
+
+const struct short_option short_options[] = {
+	{'f', "format", "folded"},
+	{'o', "output", NULL},
+	{'p', "process", NULL},
+	{'h', "help", NULL},
+	{0, NULL, NULL},
+};
+
+/* An option of PerfView that has no counterpart here. */
+#define UNUSED_BOOL(name_) \
+	{.name = name_, .type = OPTION_BOOL, .group = GROUP_PERFVIEW, .commands = RECORDING, \
+	 .no_effect = RECORDING, FIELD(ignored_bool)}
+
+#define NOT_YET(name_, later_) \
+	{.name = name_, .type = OPTION_LATER, .group = GROUP_LATER, .commands = RECORDING, \
+	 .later = later_, .value = "X"}
+
+#define EVENT_RULES "rules on events come with the event sources; until then a rule on a counter " \
+	"(--stop-on-perf-counter) has to do"
+
+const struct option_info options[] = {
+	/* What makes an incident */
+	{
+		.name = "stop-on-perf-counter", .value = "SPEC", .type = OPTION_RULE,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when a counter is beyond a limit: CATEGORY:COUNTER:INSTANCE>NUMBER, "
+			"or < >= <=; K, M and G may follow the number. Repeatable; any rule fires. "
+			"'recorder counters' prints the names.",
+	}, {
+		.name = "min-sec-for-trigger", .value = "SEC", .type = OPTION_FLOAT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(min_sec),
+		.def = 3, .min = 0, .max = 86400, .unit = "s",
+		.help = "How long a counter rule must hold before it fires; one sample more than "
+			"this many, as in PerfView. 0 = at the first sample.",
+	}, {
+		.name = "decay-to-zero-hours", .value = "HOURS", .type = OPTION_FLOAT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(decay_hours),
+		.def = 0, .min = 0, .max = 87600, .unit = "hours",
+		.help = "Let the limit of '>' rules sink to zero over this time, so that something "
+			"is caught in the end. 0 = it stays.",
+	}, {
+		.name = "collect-multiple", .value = "N", .type = OPTION_INT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(collect_multiple),
+		.def = 0, .min = 0, .max = 1000000,
+		.help = "End after this many incidents. 0 and 1 = after the first.",
+	}, {
+		.name = "max-collect-sec", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_collect_ns),
+		.def = 0, .min = 0, .max = 3650.0 * 86400, .unit = "s",
+		.help = "End after this time, with a last incident. 0 = never.",
+	}, {
+		.name = "monitor-perf-counter", .value = "SPEC", .type = OPTION_LIST,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(monitors),
+		.help = "Keep the values of this counter in every incident: "
+			"CATEGORY:COUNTER:INSTANCE[@SEC], every 2 s unless SEC says otherwise "
+			"(at least 0.1). Repeatable.",
+	},
+
+	/* How much is recorded and kept */
+	{
+		.name = "freq", .value = "HZ", .type = OPTION_INT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(freq_hz),
+		.def = 99, .min = 1, .max = 10000, .unit = "Hz",
+		.help = "Samples per second and CPU.",
+	}, {
+		.name = "cpu-sample-msec", .value = "MS", .type = OPTION_PERIOD_MS,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(freq_hz),
+		.same_as = "freq", .def = NAN, .min = 0.1, .max = 1000, .unit = "ms",
+		.help = "The same as the time between two samples: 1 = 1000 Hz.",
+	}, {
+		.name = "pre-sec", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(pre_ns),
+		.def = 120, .min = 0, .max = 86400, .unit = "s",
+		.help = "How much of the time before a firing an incident keeps, if the ring still "
+			"has it.",
+	}, {
+		.name = "delay-after-trigger-sec", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(delay_ns),
+		.def = 5, .min = 0, .max = 86400, .unit = "s",
+		.help = "How much of the time after it.",
+	}, {
+		.name = "buffer-mb", .other_names = "CircularMB Circular", .value = "MB",
+		.type = OPTION_INT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(buffer_mb),
+		.def = 64, .min = 1, .max = 65536, .unit = "MB",
+		.help = "Memory for the recent past.",
+	}, {
+		.name = "no-kernel-stacks", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(no_kernel_stacks),
+		.help = "Record no kernel frames.",
+	}, {
+		.name = "record-process", .value = "NAME|PID", .type = OPTION_TEXT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(record_process),
+		.help = "Record the stacks of this process only; those of all others are not taken.",
+	}, {
+		.name = "store-mb", .value = "MB", .type = OPTION_INT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(store_mb),
+		.def = 1024, .min = 8, .max = 16777216, .unit = "MB",
+		.help = "The store's size; the oldest incidents that are not pinned make room.",
+	}, {
+		.name = "keep-days", .value = "DAYS", .type = OPTION_INT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(keep_days),
+		.def = 30, .min = 1, .max = 36500, .unit = "days",
+		.help = "Incidents older than this go, unless they are pinned.",
+	},
+
+	/* Which incident, which part of it */
+	{
+		.name = "id", .value = "ID", .type = OPTION_IDS,
+		.group = GROUP_SELECT, .commands = INCIDENTS, FIELD(ids),
+		.help = "The incident's number in 'recorder list'.",
+	}, {
+		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = ONE_INCIDENT | RECORDING, .no_effect = RECORDING,
+		FIELD(process),
+		.help = "Only this process. (While recording, counter rules name their process in "
+			"the INSTANCE, so it has no effect; see --record-process.)",
+	}, {
+		.name = "thread", .value = "TID", .type = OPTION_INT,
+		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(tid),
+		.def = 0, .min = 1, .max = 4294967295.0,
+		.help = "Only this thread.",
+	}, {
+		.name = "from", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(from_ns),
+		.def = NAN, .min = -1e8, .max = 1e8, .unit = "s",
+		.help = "Only what comes after this moment; 0 is the trigger, -10 is 10 s before.",
+	}, {
+		.name = "to", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(to_ns),
+		.def = NAN, .min = -1e8, .max = 1e8, .unit = "s",
+		.help = "Only what comes before this moment.",
+	}, {
+		.name = "kernel", .type = OPTION_BOOL,
+		.group = GROUP_SELECT, .commands = IN(SHOW), FIELD(kernel),
+		.help = "Kernel frames too.",
+	}, {
+		.name = "no-kernel", .type = OPTION_BOOL,
+		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(no_kernel),
+		.help = "Leave kernel frames out; their samples count for the caller.",
+	},
+
+	/* What comes out */
+	{
+		.name = "format", .value = "NAME", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(format),
+		.help = "The format; an unknown one prints the list. -f is --format folded.",
+	}, {
+		.name = "output", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(output),
+		.help = "Where it goes; - is standard output.",
+	}, {
+		.name = "force", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(force),
+		.help = "Replace the file if it exists.",
+	}, {
+		.name = "no-annotate", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(no_annotate),
+		.help = "Folded: no _[k] behind kernel frames and no _[j] behind jitted ones.",
+	}, {
+		.name = "no-ids", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(no_ids),
+		.help = "No process and thread numbers in names, so that runs compare.",
+	}, {
+		.name = "addresses", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = ONE_INCIDENT, FIELD(addresses),
+		.help = "Offsets and addresses in place of missing names.",
+	}, {
+		.name = "reason", .value = "TEXT", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(SNAPSHOT), FIELD(reason),
+		.help = "Why, for those who read the incident later.",
+	}, {
+		.name = "json", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT,
+		.commands = IN(LIST) | IN(SHOW) | IN(COUNTERS) | IN(CHECK) | CONTROL, FIELD(json),
+		.help = "One JSON object a line.",
+	},
+
+	/* Where things are */
+	{
+		.name = "store", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_STORE, .commands = WITH_STORE, .conf = true, FIELD(store),
+		.help = "The store of incidents. Else $RECORDER_STORE, else the conf file's, else "
+			"the user's own; who has none reads the system's.",
+	}, {
+		.name = "config", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_STORE, .commands = WITH_CONFIG, FIELD(config),
+		.help = "A file of these options, one 'name = value' a line. Else $RECORDER_CONFIG.",
+	}, {
+		.name = "log-file", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(log_file),
+		.help = "Append the log to this file; else it goes to standard error.",
+	}, {
+		.name = "help", .type = OPTION_BOOL,
+		.group = GROUP_STORE, .commands = UINT32_MAX, FIELD(help),
+		.help = "This text.",
+	}, {
+		.name = "version", .type = OPTION_BOOL,
+		.group = GROUP_STORE, .commands = IN(NONE), FIELD(version),
+		.help = "The program's version.",
+	},
+
+	/* Accepted for PerfView's command lines */
+	UNUSED_BOOL("accept-eula"),
+	UNUSED_BOOL("no-view"),
+	UNUSED_BOOL("no-gui"),
+	UNUSED_BOOL("merge"),
+	UNUSED_BOOL("zip"),
+	UNUSED_BOOL("no-rundown"),
+	UNUSED_BOOL("in-memory-circular-buffer"),
+	UNUSED_BOOL("low-priority"),
+	{
+		.name = "buffer-size-mb", .other_names = "BufferSize", .value = "MB", .type = OPTION_INT,
+		.group = GROUP_PERFVIEW, .commands = RECORDING, .no_effect = RECORDING,
+		FIELD(ignored_int), .def = 0, .min = 0, .max = 1048576, .unit = "MB",
+	}, {
+		.name = "data-file", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_PERFVIEW, .commands = RECORDING, .no_effect = RECORDING,
+		FIELD(data_file),
+	},
+
+	/* Refused with a sentence, for a rule that is silently not there is worse than none */
+	NOT_YET("start-on-perf-counter", "it comes with the arming of rules; the ring records all "
+		"the time, so --stop-on-perf-counter alone keeps the onset as well"),
+	NOT_YET("stop-on-etw-event", EVENT_RULES),
+	NOT_YET("stop-on-event-log-message", EVENT_RULES),
+	NOT_YET("stop-on-exception", EVENT_RULES),
+	NOT_YET("stop-on-gc-over-msec", EVENT_RULES),
+	NOT_YET("stop-on-gc-suspend-over-msec", EVENT_RULES),
+	NOT_YET("stop-on-bgc-final-pause-over-msec", EVENT_RULES),
+	NOT_YET("stop-on-gen2-gc", EVENT_RULES),
+	NOT_YET("stop-on-request-over-msec", EVENT_RULES),
+	NOT_YET("stop-on-app-fabric-over-msec", EVENT_RULES),
+	NOT_YET("stop-command", "it comes with the event sources; until then a script can wait for "
+		"'recorder collect' to end, or watch 'recorder list --json'"),
+	{.name = NULL},
+};

@@ -1,0 +1,40 @@
+/*
+ * Names of counters, CATEGORY:COUNTER:INSTANCE, and finding those that were meant.
+ *
+ * The first two colons split, so an instance may hold more. Names compare without regard to case
+ * (ASCII). Portable: the sources of both hosts use it. No state, any thread.
+ */
+#ifndef SOURCE_COUNTER_NAME_H
+#define SOURCE_COUNTER_NAME_H
+
+#include "base/buf.h"
+#include "model/needs.h"
+
+struct counter_name {
+	char category[COUNTER_NAME_MAX], counter[COUNTER_NAME_MAX], instance[COUNTER_NAME_MAX];
+};
+
+/* ERR_USAGE when there are no two colons, or category or counter is empty. */
+int counter_name_split(const char *name, struct counter_name *out, struct err *err);
+
+bool name_equal(const char *a, const char *b);
+
+/* Whether text contains the pattern, or as a whole matches it with * and ?. NULL matches all. */
+bool name_matches(const char *pattern, const char *text);
+
+/* How many letters to change, add or leave out to come from a to b; 1 when one contains the other. */
+unsigned name_distance(const char *a, const char *b);
+
+/* The nearest of many: offer each, then read names[0 .. n-1], best first. */
+#define NEAREST_MAX 3u
+struct nearest {
+	const char *wanted;
+	unsigned n;
+	const char *names[NEAREST_MAX];      /* borrowed from the offers */
+	unsigned distance[NEAREST_MAX];
+};
+void nearest_offer(struct nearest *nearest, const char *name);
+/* "'a', 'b' or 'c'"; "" when nothing is near. */
+void nearest_text(const struct nearest *nearest, char *out, size_t n);
+
+#endif

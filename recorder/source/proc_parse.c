@@ -1,0 +1,327 @@
+#include "source/proc_parse.h"
+
+#include <string.h>
+
+#define STAT_WORDS 24u          /* words after comm that are looked at: state is the first */
+
+struct text text_of(const char *bytes, size_t n)
+{
+	struct text t = { bytes, bytes ? bytes + n : bytes };
+
+	return t;
+}
+
+bool text_line(struct text *rest, struct text *line)
+{
+	const char *lf;
+
+	if (rest->at >= rest->end)
+		return false;
+	lf = memchr(rest->at, '\n', (size_t)(rest->end - rest->at));
+	line->at = rest->at;
+	line->end = lf ? lf : rest->end;
+	rest->at = lf ? lf + 1 : rest->end;
+	return true;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+bool text_word(struct text *rest, struct text *word)
+{
+	while (rest->at < rest->end && is_blank(*rest->at))
+		rest->at++;
+	word->at = rest->at;
+	while (rest->at < rest->end && !is_blank(*rest->at))
+		rest->at++;
+	word->end = rest->at;
+	return word->at < word->end;
+}
+
+bool text_number(struct text t, double *out)
+{
+	const char *at = t.at;
+	double v = 0, unit = 1;
+
+	if (at >= t.end || !is_digit(*at))
+		return false;
+	for (; at < t.end && is_digit(*at); at++)
+		v = v * 10 + (*at - '0');
+	if (at < t.end && *at == '.')
+		for (at++; at < t.end && is_digit(*at); at++) {
+			unit /= 10;
+			v += unit * (*at - '0');
+		}
+	if (at != t.end)
+		return false;
+	*out = v;
+	return true;
+}
+
+bool text_is(struct text t, const char *s)
+{
+	size_t n = (size_t)(t.end - t.at);
+
+	return strlen(s) == n && (n == 0 || memcmp(t.at, s, n) == 0);
+}
+
+void text_copy(struct text t, char *out, size_t n)
+{
+	size_t len = (size_t)(t.end - t.at);
+
+	if (len >= n)
+		len = n - 1;
+	if (len)
+		memcpy(out, t.at, len);
+	out[len] = '\0';
+}
+
+static void numbers(struct text line, struct proc_row *row)
+{
+	struct text word;
+
+	memset(row->v, 0, sizeof(row->v));
+	row->n = 0;
+	while (row->n < PROC_ROW_VALUES && text_word(&line, &word) &&
+	       text_number(word, &row->v[row->n]))
+		row->n++;
+}
+
+bool proc_row_next(struct text *rest, struct proc_row *row)
+{
+	struct text line, word;
+	const char *colon;
+
+	while (text_line(rest, &line)) {
+		if (!text_word(&line, &word))
+			continue;
+		/* Old kernels print "eth0:123" without a blank. */
+		colon = memchr(word.at, ':', (size_t)(word.end - word.at));
+		row->name = word;
+		if (colon) {
+			row->name.end = colon;
+			line.at = colon + 1;
+		}
+		if (row->name.at == row->name.end)
+			continue;
+		numbers(line, row);
+		return true;
+	}
+	return false;
+}
+
+bool proc_disk_next(struct text *rest, struct proc_row *row)
+{
+	struct text line, major, minor;
+	double number;
+
+	while (text_line(rest, &line)) {
+		if (!text_word(&line, &major) || !text_number(major, &number) ||
+		    !text_word(&line, &minor) || !text_number(minor, &number) ||
+		    !text_word(&line, &row->name))
+			continue;
+		numbers(line, row);
+		return true;
+	}
+	return false;
+}
+
+bool proc_value(struct text all, const char *name, double *out)
+{
+	struct proc_row row;
+
+	while (proc_row_next(&all, &row))
+		if (row.n && text_is(row.name, name)) {
+			*out = row.v[0];
+			return true;
+		}
+	return false;
+}
+
+/* The word `name` with a colon after it, at the start of the line; the rest stays in *line. */
+static bool begins_with(struct text *line, const char *name)
+{
+	struct text word;
+
+	if (!text_word(line, &word) || word.end[-1] != ':')
+		return false;
+	word.end--;
+	return text_is(word, name);
+}
+
+bool proc_heading_value(struct text all, const char *row, const char *heading, double *out)
+{
+	struct text heads, values, head, value;
+
+	while (text_line(&all, &heads)) {
+		if (!begins_with(&heads, row))
+			continue;
+		if (!text_line(&all, &values) || !begins_with(&values, row))
+			return false;
+		while (text_word(&heads, &head) && text_word(&values, &value))
+			if (text_is(head, heading))
+				return text_number(value, out);
+		return false;
+	}
+	return false;
+}
+
+bool proc_key_sum(struct text all, const char *first, const char *key, double *out)
+{
+	struct text line, word, name, value;
+	double sum = 0, v;
+	bool found = false;
+	const char *equal;
+
+	while (text_line(&all, &line)) {
+		struct text words = line;
+
+		if (!text_word(&words, &word) || (first && !text_is(word, first)))
+			continue;
+		while (text_word(&words, &word)) {
+			equal = memchr(word.at, '=', (size_t)(word.end - word.at));
+			if (!equal)
+				continue;
+			name.at = word.at;
+			name.end = equal;
+			value.at = equal + 1;
+			value.end = word.end;
+			if (!text_is(name, key) || !text_number(value, &v))
+				continue;
+			sum += v;
+			found = true;
+		}
+	}
+	if (found)
+		*out = sum;
+	return found;
+}
+
+bool proc_disk_is_part_of(struct text name, struct text disk)
+{
+	size_t n = (size_t)(disk.end - disk.at);
+	const char *at;
+
+	if (!n || (size_t)(name.end - name.at) <= n || memcmp(name.at, disk.at, n) != 0)
+		return false;
+	at = name.at + n;
+	/* A disk whose own name ends in a digit puts a 'p' between. */
+	if (is_digit(disk.end[-1]) && *at++ != 'p')
+		return false;
+	if (at == name.end)
+		return false;
+	while (at < name.end)
+		if (!is_digit(*at++))
+			return false;
+	return true;
+}
+
+bool proc_stat_parse(struct text all, struct proc_stat *out)
+{
+	double v[STAT_WORDS] = { 0 };
+	struct text comm, word, pid;
+	const char *at;
+	uint32_t n;
+
+	/* The name may hold anything, ')' and line feeds too; after it come letters and numbers. */
+	comm.at = all.at < all.end ? memchr(all.at, '(', (size_t)(all.end - all.at)) : NULL;
+	if (!comm.at)
+		return false;
+	for (at = all.end; at > comm.at && at[-1] != ')';)
+		at--;
+	if (at == comm.at)
+		return false;
+	pid.at = all.at;
+	pid.end = comm.at++;
+	comm.end = at - 1;
+	all.at = at;
+	if (all.end > all.at && all.end[-1] == '\n')
+		all.end--;
+	if (!text_word(&pid, &word) || !text_number(word, &v[0]) || v[0] > UINT32_MAX)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->pid = (uint32_t)v[0];
+	text_copy(comm, out->comm, sizeof(out->comm));
+	for (n = 0; n < STAT_WORDS && text_word(&all, &word); n++)
+		if (!text_number(word, &v[n]))
+			v[n] = 0;               /* the state letter, negative priorities */
+	if (n < 22 || v[19] >= 18e18)
+		return false;
+	/* Field k of proc(5) is word k - 3. */
+	out->minor_faults = v[7];
+	out->major_faults = v[9];
+	out->utime = v[11];
+	out->stime = v[12];
+	out->threads = v[17];
+	out->start_ticks = (uint64_t)v[19];
+	out->virtual_bytes = v[20];
+	out->resident_pages = v[21];
+	return true;
+}
+
+static bool octal(const char *at, const char *end, char *out)
+{
+	if (end - at < 4 || at[0] != '\\' || at[1] < '0' || at[1] > '3' || at[2] < '0' ||
+	    at[2] > '7' || at[3] < '0' || at[3] > '7')
+		return false;
+	*out = (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'));
+	return true;
+}
+
+bool proc_mount_next(struct text *rest, struct proc_mount *out)
+{
+	struct text line, dir;
+	size_t n;
+
+	while (text_line(rest, &line)) {
+		if (!text_word(&line, &out->device) || !text_word(&line, &dir) ||
+		    !text_word(&line, &out->type))
+			continue;
+		for (n = 0; dir.at < dir.end && n + 1 < sizeof(out->dir); n++) {
+			if (octal(dir.at, dir.end, &out->dir[n]))
+				dir.at += 4;
+			else
+				out->dir[n] = *dir.at++;
+		}
+		out->dir[n] = '\0';
+		if (dir.at == dir.end)          /* one that is too long to name is left out */
+			return true;
+	}
+	return false;
+}
+
+static void drop_suffix(char *text, const char *suffix)
+{
+	size_t n = strlen(text), m = strlen(suffix), i;
+
+	if (n <= m)
+		return;
+	for (i = 0; i < m; i++) {
+		char c = text[n - m + i];
+
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c + 32);
+		if (c != suffix[i])
+			return;
+	}
+	text[n - m] = '\0';
+}
+
+void proc_display_name(const char *exe, const char *comm, char *out, size_t n)
+{
+	const char *slash = strrchr(exe, '/');
+	const char *name = slash ? slash + 1 : exe;
+
+	if (!*name)
+		name = comm;
+	text_copy(text_of(name, strlen(name)), out, n);
+	drop_suffix(out, " (deleted)");
+	drop_suffix(out, ".exe");
+}

@@ -1,0 +1,67 @@
+/*
+ * Sources: where events come from.
+ *
+ * A source runs on its own thread, decodes what the system delivers, and puts events in its own
+ * time order into its queue (model/queue.h) with a watermark at least every 100 ms, also when idle.
+ * It never opens files of a target, symbolizes, or touches the store.
+ */
+#ifndef SOURCE_SOURCE_H
+#define SOURCE_SOURCE_H
+
+#include "base/log.h"
+#include "base/out.h"
+#include "model/needs.h"
+#include "model/queue.h"
+#include "symbol/symbol.h"
+
+struct source_config {
+	struct frames *frames;
+	struct processes *processes;
+	struct log *log;
+	struct queue *queue;                 /* where its events go */
+	unsigned freq_hz;                    /* sampling frequency */
+	bool kernel_stacks;                  /* ask for kernel frames */
+	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
+};
+
+struct source_status {
+	uint64_t events, lost;               /* delivered; lost in the kernel */
+	double rate_hz;                      /* effective sampling rate; 0 = as asked */
+	char note[200];                      /* what is missing, one sentence; "" = nothing */
+};
+
+struct source {                              /* base of every source; first member */
+	const struct source_ops *ops;
+};
+
+struct source_ops {
+	const char *name, *summary;
+	/* Any time before open: are these needs met here? The sentence gives the nearest names. */
+	int (*check)(const struct needs *needs, struct err *err);
+	/* Print what can be named here, one a line, to a person or as JSON; NULL = nothing. */
+	int (*list)(const char *pattern, bool json, struct out *out, struct err *err);
+	/* Probe privileges: 0, or ERR_ACCESS with what is missing and what it costs. NULL = none. */
+	int (*probe)(const struct source_config *cfg, struct err *err);
+	int (*open)(const struct source_config *cfg, const struct needs *needs, struct source **out,
+		    struct err *err);
+	/* On the source's own thread, until stop(). */
+	int (*run)(struct source *s, struct err *err);
+	/* Any thread: make run() return soon. */
+	void (*stop)(struct source *s);
+	/* Any thread while it runs. */
+	void (*status)(struct source *s, struct source_status *out);
+	void (*close)(struct source *s);
+};
+
+/* The live sources of this host, ending in NULL: source_list_linux.c, source_list_windows.c. */
+extern const struct source_ops *const live_sources[];
+
+/* The current value of one counter, for check and for people; ERR_NOT_FOUND names the nearest. */
+struct counter_value {
+	double value;
+	bool absent;                         /* the instance does not exist now */
+	char unit[16];
+};
+int counter_read_once(const char *name, struct counter_value *out, struct err *err);
+
+#endif

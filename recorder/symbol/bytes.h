@@ -1,0 +1,35 @@
+/*
+ * Where a parser's bytes come from: an open file, or memory.
+ *
+ * Parsers of outside formats read through this with pread, never through a mapping: a file that
+ * shrinks while it is read gives an error, not a SIGBUS. Borrowed: whoever made it closes the file.
+ */
+#ifndef SYMBOL_BYTES_H
+#define SYMBOL_BYTES_H
+
+#include "base/os.h"
+
+struct bytes {
+	const uint8_t *memory;        /* NULL = the file */
+	struct os_file *file;
+	uint64_t size;
+};
+
+struct bytes bytes_of_memory(const void *data, size_t n);
+struct bytes bytes_of_file(struct os_file *file, uint64_t size_bytes);
+
+/* Exactly n bytes at offset, or ERR_FORMAT saying that `what` lies outside, or ERR_IO. */
+int bytes_read(const struct bytes *in, uint64_t offset, void *to, size_t n, const char *what,
+	       struct err *err);
+
+/* Little-endian integers; n = 1..8 bytes. */
+static inline uint64_t bytes_le(const uint8_t *at, unsigned n)
+{
+	uint64_t v = 0;
+
+	while (n--)
+		v = v << 8 | at[n];
+	return v;
+}
+
+#endif

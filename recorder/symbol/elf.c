@@ -1,0 +1,233 @@
+/* The layouts are drawn in elf_format.h. */
+#include "symbol/elf.h"
+
+#include "symbol/elf_format.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PROGRAM_HEADERS_MAX = 1024,
+	NOTE_SEGMENT_MAX_BYTES = 65536, /* the build id stands in the first hundred */
+};
+
+const struct elf_layout elf_layout32 = {
+	.word = 4,
+	.header = {.phoff = 28, .shoff = 32, .phentsize = 42, .phnum = 44, .shentsize = 46,
+		   .shnum = 48, .bytes = 52},
+	.program = {.offset = 4, .vaddr = 8, .filesz = 16, .memsz = 20, .flags = 24, .align = 28,
+		    .bytes = 32},
+	.section = {.addr = 12, .offset = 16, .size = 20, .link = 24, .entsize = 36, .bytes = 40},
+	.symbol = {.value = 4, .size = 8, .info = 12, .shndx = 14, .bytes = 16},
+};
+
+const struct elf_layout elf_layout64 = {
+	.word = 8,
+	.header = {.phoff = 32, .shoff = 40, .phentsize = 54, .phnum = 56, .shentsize = 58,
+		   .shnum = 60, .bytes = 64},
+	.program = {.offset = 8, .vaddr = 16, .filesz = 32, .memsz = 40, .flags = 4, .align = 48,
+		    .bytes = 56},
+	.section = {.addr = 16, .offset = 24, .size = 32, .link = 40, .entsize = 56, .bytes = 64},
+	.symbol = {.value = 8, .size = 16, .info = 4, .shndx = 6, .bytes = 24},
+};
+
+/* ---- notes: the build id ---------------------------------------------------------------------- */
+
+/* The note at *at, which moves on; false at the end, or where the sizes make no sense. */
+static bool next_note(const uint8_t *notes, size_t n, size_t align, size_t *at, size_t *name,
+		      size_t *desc, size_t *desc_bytes)
+{
+	uint64_t name_bytes, next;
+
+	if (n - *at < 12)
+		return false;
+	name_bytes = bytes_le(notes + *at, 4);
+	*desc_bytes = (size_t)bytes_le(notes + *at + 4, 4);
+	*name = *at + 12;
+	if (name_bytes > n || *desc_bytes > n)
+		return false;
+	next = (*name + name_bytes + align - 1) & ~((uint64_t)align - 1);
+	if (next > n || *desc_bytes > n - next)
+		return false;
+	*desc = (size_t)next;
+	next = (next + *desc_bytes + align - 1) & ~((uint64_t)align - 1);
+	*at = next < n ? (size_t)next : n;
+	return true;
+}
+
+static void find_build_id(const uint8_t *notes, size_t n, size_t align, struct elf_head *head)
+{
+	size_t at = 0, start = 0, name, desc, desc_bytes;
+
+	while (!head->build_id_bytes && next_note(notes, n, align, &at, &name, &desc, &desc_bytes)) {
+		bool gnu = bytes_le(notes + start, 4) == 4 && !memcmp(notes + name, "GNU", 4);
+
+		if (gnu && bytes_le(notes + start + 8, 4) == ELF_NOTE_BUILD_ID && desc_bytes &&
+		    desc_bytes <= BUILD_ID_MAX) {
+			memcpy(head->build_id, notes + desc, desc_bytes);
+			head->build_id_bytes = (uint8_t)desc_bytes;
+		}
+		start = at;
+	}
+}
+
+static int read_notes(const struct bytes *in, uint64_t offset, uint64_t n, uint64_t align,
+		      struct elf_head *head, struct err *err)
+{
+	uint8_t *notes;
+	int rc;
+
+	if (n > NOTE_SEGMENT_MAX_BYTES)
+		n = NOTE_SEGMENT_MAX_BYTES;
+	notes = malloc(n ? (size_t)n : 1);
+	if (!notes)
+		return err_set(err, ERR_MEMORY, "out of memory for its notes");
+	rc = bytes_read(in, offset, notes, (size_t)n, "its note segment", err);
+	if (!rc)
+		find_build_id(notes, (size_t)n, align == 8 ? 8 : 4, head);
+	free(notes);
+	return rc;
+}
+
+/* ---- segments --------------------------------------------------------------------------------- */
+
+static int add_segment(const struct elf_segment *segment, struct elf_head *head, struct err *err)
+{
+	if (head->nsegments == ELF_SEGMENTS_MAX)
+		return err_set(err, ERR_LIMIT, "it has more than %u loaded segments",
+			       ELF_SEGMENTS_MAX);
+	if (segment->offset + segment->file_bytes < segment->offset ||
+	    segment->vaddr + segment->memory_bytes < segment->vaddr ||
+	    segment->vaddr + segment->file_bytes < segment->vaddr)
+		return err_set(err, ERR_FORMAT, "loaded segment %u wraps around the address space",
+			       head->nsegments);
+	head->segments[head->nsegments++] = *segment;
+	return 0;
+}
+
+static int read_segment(const struct bytes *in, const uint8_t *at, const struct elf_layout *l,
+			struct elf_head *head, struct err *err)
+{
+	struct elf_segment segment = {
+		.offset = bytes_le(at + l->program.offset, l->word),
+		.vaddr = bytes_le(at + l->program.vaddr, l->word),
+		.file_bytes = bytes_le(at + l->program.filesz, l->word),
+		.memory_bytes = bytes_le(at + l->program.memsz, l->word),
+		.executable = bytes_le(at + l->program.flags, 4) & ELF_PF_X,
+	};
+
+	switch (bytes_le(at, 4)) {
+	case ELF_PT_LOAD:
+		return add_segment(&segment, head, err);
+	case ELF_PT_NOTE:
+		if (head->build_id_bytes)
+			return 0;
+		return read_notes(in, segment.offset, segment.file_bytes,
+				  bytes_le(at + l->program.align, l->word), head, err);
+	}
+	return 0;
+}
+
+static int read_segments(const struct bytes *in, const uint8_t *header, const struct elf_layout *l,
+			 struct elf_head *head, struct err *err)
+{
+	uint64_t phoff = bytes_le(header + l->header.phoff, l->word);
+	unsigned phnum = (unsigned)bytes_le(header + l->header.phnum, 2);
+	uint8_t *table;
+	unsigned i;
+	int rc;
+
+	if (!phnum || bytes_le(header + l->header.phentsize, 2) != l->program.bytes)
+		return err_set(err, ERR_FORMAT,
+			       "it has no program headers: an object file, not a program or library");
+	if (phnum > PROGRAM_HEADERS_MAX)
+		return err_set(err, ERR_LIMIT, "it has %u program headers; more than %d make no sense",
+			       phnum, PROGRAM_HEADERS_MAX);
+	table = malloc((size_t)phnum * l->program.bytes);
+	if (!table)
+		return err_set(err, ERR_MEMORY, "out of memory for its program headers");
+	rc = bytes_read(in, phoff, table, (size_t)phnum * l->program.bytes, "its program header table",
+			err);
+	for (i = 0; !rc && i < phnum; i++)
+		rc = read_segment(in, table + (size_t)i * l->program.bytes, l, head, err);
+	free(table);
+	return rc;
+}
+
+static int read_section_count(const uint8_t *header, const struct elf_layout *l,
+			      struct elf_head *head, struct err *err)
+{
+	head->sections_at = bytes_le(header + l->header.shoff, l->word);
+	if (!head->sections_at)
+		return 0;
+	head->nsections = (uint32_t)bytes_le(header + l->header.shnum, 2);
+	if (!head->nsections || head->nsections >= ELF_SHN_LORESERVE)
+		return err_set(err, ERR_LIMIT, "it has more than %d sections", ELF_SHN_LORESERVE - 1);
+	if (bytes_le(header + l->header.shentsize, 2) != l->section.bytes)
+		return err_set(err, ERR_FORMAT, "its section headers have a wrong size");
+	return 0;
+}
+
+int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err)
+{
+	uint8_t header[64] = {0};
+	const struct elf_layout *l;
+	struct elf_head head = {0};
+	int rc;
+
+	rc = bytes_read(in, 0, header, elf_layout32.header.bytes, "the ELF header", err);
+	if (rc)
+		return rc;
+	if (memcmp(header, "\177ELF", 4) != 0)
+		return err_set(err, ERR_FORMAT, "it is not an ELF file");
+	if ((header[4] != 1 && header[4] != 2) || header[5] != 1)
+		return err_set(err, ERR_FORMAT, "it is neither little-endian ELF32 nor ELF64");
+	head.is64 = header[4] == 2;
+	l = head.is64 ? &elf_layout64 : &elf_layout32;
+	rc = bytes_read(in, 0, header, l->header.bytes, "the ELF header", err);
+	if (rc)
+		return rc;
+	head.machine = (uint16_t)bytes_le(header + ELF_MACHINE_AT, 2);
+	rc = read_segments(in, header, l, &head, err);
+	if (!rc)
+		rc = read_section_count(header, l, &head, err);
+	if (!rc)
+		*out = head;
+	return rc;
+}
+
+/* ---- addresses -------------------------------------------------------------------------------- */
+
+bool elf_vaddr(const struct elf_head *head, uint64_t offset, uint64_t *vaddr)
+{
+	const struct elf_segment *best = NULL;
+	uint32_t i;
+
+	for (i = 0; i < head->nsegments; i++) {
+		const struct elf_segment *s = &head->segments[i];
+
+		if (offset < s->offset || offset - s->offset >= s->file_bytes)
+			continue;
+		if (!best || (s->executable && !best->executable))
+			best = s;
+	}
+	if (best)
+		*vaddr = best->vaddr + (offset - best->offset);
+	return best != NULL;
+}
+
+bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset)
+{
+	uint32_t i;
+
+	for (i = 0; i < head->nsegments; i++) {
+		const struct elf_segment *s = &head->segments[i];
+
+		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_bytes) {
+			*offset = s->offset + (vaddr - s->vaddr);
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,85 @@
+/*
+ * ELF: what a program or library says about itself, and an index of its functions.
+ *
+ * elf_head_read() is cheap (two or three small reads): segments and build id, enough to check that
+ * a file is the one that a process maps. elf_index_new() reads .symtab and .dynsym into a sorted
+ * index of 12 bytes per function. Names stay in the file unless its string table is small, so
+ * node's 86,000 functions take 1 MB; whoever wants names of a big one must still have the file.
+ *
+ * ELF32 and ELF64, little-endian. Bytes are not trusted: everything is bounds-checked, and each
+ * ceiling gives an error sentence, which starts with what is wrong, as the caller knows the path.
+ * No host code; any thread, one at a time per index.
+ */
+#ifndef SYMBOL_ELF_H
+#define SYMBOL_ELF_H
+
+#include "model/frame.h"
+#include "symbol/bytes.h"
+
+#define ELF_FILE_MAX_BYTES ((uint64_t)2 << 30)
+#define ELF_SEGMENTS_MAX 64u            /* PT_LOADs; programs have 2 to 10 */
+#define ELF_SYMBOLS_MAX (16u << 20)     /* table entries looked at */
+#define ELF_FUNCTIONS_MAX (2u << 20)    /* kept; Chromium has 0.7 M */
+#define ELF_STRINGS_MAX_BYTES ((uint64_t)64 << 20)   /* read while indexing */
+#define ELF_STRINGS_KEPT_BYTES ((uint64_t)256 << 10) /* kept, so that the file can be closed */
+#define ELF_INDEX_MAX_NS (5 * NS_PER_SEC)
+
+struct elf_segment {                  /* a PT_LOAD */
+	uint64_t offset, vaddr, file_bytes, memory_bytes;
+	bool executable;
+};
+
+struct elf_head {
+	bool is64;
+	uint16_t machine;
+	uint8_t build_id_bytes;       /* 0 = none, or one too long to be a key */
+	uint8_t build_id[BUILD_ID_MAX];
+	uint32_t nsegments;
+	struct elf_segment segments[ELF_SEGMENTS_MAX];
+	uint64_t sections_at;         /* section headers in the file; nsections 0 = stripped off */
+	uint32_t nsections;
+};
+
+/* returns  0, ERR_FORMAT (not ELF, cut off, absurd), ERR_LIMIT, ERR_IO */
+int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err);
+
+/*
+ * File offset <-> address, through the segment that holds it (an executable one first). A mapping's
+ * pgoff + (ip - start) is a file offset, so this serves ET_EXEC, PIE and libraries alike.
+ */
+bool elf_vaddr(const struct elf_head *head, uint64_t offset, uint64_t *vaddr);
+bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset);
+
+struct elf_function {
+	uint64_t vaddr;
+	uint32_t size;                /* bytes */
+	uint32_t name;                /* for elf_function_name() */
+};
+
+struct elf_index;
+
+/*
+ * The functions of .symtab and .dynsym: FUNC, IFUNC, and labels without a type in executable
+ * sections, which is what hand-written assembly leaves. A file without any gives an empty index.
+ * Of several names for one address one stays: typed before untyped, global before weak before
+ * local, fewer leading underscores, first in the file. A symbol without a size reaches to the next
+ * one, or to the end of its section.
+ *
+ * returns  0, ERR_FORMAT, ERR_LIMIT (a ceiling, the time included), ERR_MEMORY, ERR_IO
+ */
+int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
+		  struct err *err);
+void elf_index_free(struct elf_index *index);        /* NULL allowed */
+uint32_t elf_index_count(const struct elf_index *index);
+size_t elf_index_bytes(const struct elf_index *index);
+/* All names are in memory: elf_function_name() needs no file. */
+bool elf_index_has_names(const struct elf_index *index);
+
+/* The innermost function that holds the address; false in gaps. */
+bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function *out);
+
+/* Its name as the table has it, cut to n - 1 bytes. in is not read when elf_index_has_names(). */
+int elf_function_name(const struct elf_index *index, const struct bytes *in,
+		      const struct elf_function *function, char *out, size_t n, struct err *err);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * The store: incidents in one SQLite file.
+ *
+ * One writer (the recorder that holds the store's lock), many readers, which never block it; delete,
+ * pin and unpin are short transactions beside a running recorder. Segments are stored once however
+ * many incidents share them, deflated, with a CRC over the encoded bytes that every read checks.
+ * Layout and reasons: the head of schema.c. A handle belongs to one thread at a time.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "model/incident.h"
+
+#define STORE_VERSION 1                      /* user_version */
+#define STORE_APPLICATION_ID 0x52454344      /* "RECD" */
+#define STORE_MAX_MB_DEFAULT 1024u
+#define STORE_MAX_DAYS_DEFAULT 30u
+
+struct store;
+
+enum store_mode {
+	STORE_READ,             /* must exist; read-only media are fine */
+	STORE_EDIT,             /* must exist; delete and pin */
+	STORE_RECORD,           /* created when missing; takes the lock; open incidents -> partial */
+};
+
+/*
+ * returns  0; ERR_NOT_FOUND no file there; ERR_BUSY another recorder has it (the sentence gives its
+ *          pid); ERR_FORMAT no store, damaged, or written by a newer version; ERR_ACCESS
+ */
+int store_open(const char *path, enum store_mode mode, struct store **out, struct err *err);
+void store_close(struct store *s);                   /* NULL allowed */
+const char *store_path(const struct store *s);
+
+/* ---- writing (STORE_RECORD) -------------------------------------------------------------------- */
+
+/* Begin an incident: state open; gives head->id and head->uuid. */
+int store_begin(struct store *s, struct incident_head *head, struct err *err);
+/*
+ * Add a segment to an incident; stored if it is not yet (segment->store_id), one transaction.
+ * Frames named meanwhile get their names.
+ */
+int store_put_segment(struct store *s, int64_t incident_id, struct segment *segment,
+		      struct err *err);
+/*
+ * Complete it: head's fields, rollups (losses, quality, per process), late names of its segments'
+ * frames, state = complete; durable when it returns. samples, lost, quality and stored_bytes of
+ * head are filled in from what was stored, clipped to [t0_ns, t1_ns].
+ */
+int store_finish(struct store *s, struct incident_head *head, struct segment *const *segments,
+		 uint32_t nsegments, struct err *err);
+
+struct store_limits {
+	uint64_t max_bytes;
+	uint64_t max_age_ns;
+	uint32_t max_incidents;
+};
+/*
+ * Retention: delete the oldest unpinned incidents beyond the limits, free their space.
+ * *deleted = how many. Pinned ones stay.
+ */
+int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
+		 uint32_t *deleted, struct err *err);
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* Each incident, newest first; the head is borrowed for the call; non-zero from each() ends it. */
+int store_list(struct store *s, int (*each)(void *ctx, const struct incident_head *head), void *ctx,
+	       struct err *err);
+/* One head; free with incident_head_free(). ERR_NOT_FOUND lists the ids that are there. */
+int store_head(struct store *s, int64_t id, struct incident_head *out, struct err *err);
+/* All of it; free with incident_free(). A damaged segment is ERR_FORMAT and names it. */
+int store_load(struct store *s, int64_t id, struct incident *out, struct err *err);
+/* The id of the newest incident; ERR_NOT_FOUND when there is none. */
+int store_newest(struct store *s, int64_t *id, struct err *err);
+
+/* ---- editing ------------------------------------------------------------------------------------ */
+
+int store_delete(struct store *s, int64_t id, struct err *err);
+int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);
+
+uint64_t store_bytes(struct store *s);               /* size in use, log included */
+
+#endif

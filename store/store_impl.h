@@ -1,0 +1,229 @@
+/*
+ * Inside the store: what its files share. Nobody else includes this.
+ *
+ *	store.c         opening, creating, versions, the lock
+ *	schema.c        the tables, and why they are so
+ *	store_db.c      statements, transactions, SQLite's errors as sentences
+ *	store_space.c   free disk space: the floor, the reserve file, giving pages back
+ *	store_codec.c   blobs: deflate, CRC
+ *	store_intern.c  frames, functions, modules, processes, threads -> rows
+ *	store_write.c   begin, put, finish
+ *	store_rollup.c  what an incident's segments add up to
+ *	store_read.c    list, head, load
+ *	retention.c     delete, pin, limits, sweeping of what nothing refers to
+ *	idmap.c         a map from one integer to another
+ */
+#ifndef STORE_STORE_IMPL_H
+#define STORE_STORE_IMPL_H
+
+#include "store/store.h"
+
+#include "base/buf.h"
+#include "base/os.h"
+#include "base/table.h"
+
+#include <sqlite3.h>
+#include <zlib.h>
+
+/* ---- a map from one integer to another (idmap.c) ------------------------------------------------ */
+
+struct idmap {
+	struct table table;
+	struct idpair {
+		uint64_t key;
+		int64_t value;
+	} *pairs;
+	uint32_t npairs, cap;
+};
+
+bool idmap_get(const struct idmap *m, uint64_t key, int64_t *value);
+int idmap_put(struct idmap *m, uint64_t key, int64_t value);     /* key is new; 0 or ERR_MEMORY */
+void idmap_clear(struct idmap *m);                               /* keeps memory */
+void idmap_free(struct idmap *m);
+
+/* ---- blobs (store_codec.c) ----------------------------------------------------------------------- */
+
+#define BLOB_VERSION 1
+#define BLOB_HEADER_BYTES 10
+#define LISTS_MAX_BYTES ((size_t)16 << 20)
+
+/* zlib's own state, made at first use and kept: 268 KB to deflate, 40 KB to inflate. */
+struct codec {
+	z_stream deflate, inflate;
+	bool deflating, inflating;
+};
+
+void codec_free(struct codec *c);
+int blob_pack(struct codec *c, const void *raw, size_t n, struct buf *out, struct err *err);
+/* ERR_FORMAT when the bytes are no blob, raw would be over max_raw, or the CRC is wrong. */
+int blob_unpack(struct codec *c, const void *blob, size_t n, size_t max_raw, struct buf *out,
+		struct err *err);
+uint32_t blob_crc(const void *raw, size_t n);
+
+/* ---- the handle ------------------------------------------------------------------------------------ */
+
+#define STORE_STATEMENTS 64
+
+struct interner;
+
+struct store {
+	char *path;
+	enum store_mode mode;
+	sqlite3 *db;
+	struct os_file *lock;                /* STORE_RECORD: held while open */
+	int64_t session_id;                  /* STORE_RECORD: this run's row */
+	uint64_t floor_bytes;                /* UINT64_MAX = the default */
+	struct kept_statement {
+		const char *sql;
+		sqlite3_stmt *st;
+	} statements[STORE_STATEMENTS];
+	uint32_t nstatements;
+	struct codec codec;
+	struct interner *interner;           /* STORE_RECORD */
+};
+
+/* ---- SQLite (store_db.c) ---------------------------------------------------------------------------- */
+
+/*
+ * A statement, prepared once and kept; reset, without bindings. It is found again by the address of
+ * sql, which is therefore a literal at one place. NULL: the sentence is in err.
+ */
+sqlite3_stmt *db_statement(struct store *s, const char *sql, struct err *err);
+
+/*
+ * Bindings in order of the question marks. Texts and blobs are borrowed until the statement is
+ * reset; so nothing is allocated and a binding cannot fail.
+ */
+struct args {
+	sqlite3_stmt *st;
+	int n;
+};
+
+void arg_int(struct args *a, int64_t v);
+void arg_u64(struct args *a, uint64_t v);                /* stored as the int64 of the same bits */
+void arg_num(struct args *a, double v);                  /* NaN = NULL */
+void arg_text(struct args *a, const char *text);         /* NULL = NULL */
+void arg_blob(struct args *a, const void *bytes, size_t n);   /* n 0 = NULL */
+void arg_null(struct args *a);
+
+/* 1 a row, 0 no (more) row and the statement is reset, < 0 an error (reset, sentence in err). */
+int db_step(struct store *s, sqlite3_stmt *st, struct err *err);
+/* Step to the end: 0 or an error. */
+int db_run(struct store *s, sqlite3_stmt *st, struct err *err);
+/* SQL without arguments, not kept. Several statements are allowed; rows are stepped through. */
+int db_exec(struct store *s, const char *sql, struct err *err);
+/* One integer of a statement: 0, or ERR_NOT_FOUND without a sentence when there is no row. */
+int db_int(struct store *s, sqlite3_stmt *st, int64_t *out, struct err *err);
+
+/* The sentence for SQLite's last error on this handle; returns the code. */
+int db_fail(struct store *s, struct err *err);
+/* The same for an error code, and a handle that may be NULL. */
+int db_error(const char *path, sqlite3 *db, int sqlite_rc, struct err *err);
+
+enum tx { TX_NORMAL, TX_DURABLE };           /* durable: on the disk when it returns */
+
+/*
+ * One write transaction: work() runs inside it, and is undone when it returns an error. When the disk
+ * is full the reserve is given up and work() runs a second time: it must start from its arguments.
+ */
+typedef int store_work(struct store *s, void *arg, struct err *err);
+int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, struct err *err);
+
+/* ---- tables (schema.c) ----------------------------------------------------------------------------- */
+
+/* In a new, empty file: everything. Ends in WAL mode. */
+int schema_create(struct store *s, struct err *err);
+
+/* Names of enums in the file: they belong to the format, not to the program. */
+const char *state_to_text(enum incident_state state);
+enum incident_state state_from_text(const char *text);         /* unknown = partial */
+const char *object_kind_to_text(enum object_kind kind);
+enum object_kind object_kind_from_text(const char *text);      /* unknown = unknown */
+
+/* ---- disk space (store_space.c) -------------------------------------------------------------------- */
+
+#define RESERVE_BYTES ((size_t)8 << 20)
+#define FLOOR_BYTES ((uint64_t)500 << 20)
+
+/* Write the reserve file if it is missing and there is room above the floor; best effort. */
+void space_make_reserve(struct store *s);
+/* true: there was one, and it is gone now. */
+bool space_drop_reserve(struct store *s);
+/* 0, or ERR_FULL with a sentence when less than the floor is free. */
+int space_check_floor(struct store *s, struct err *err);
+/* Shrink the log (and the file, when deletes left free pages); best effort, other users come first. */
+void space_checkpoint(struct store *s);
+void space_give_back(struct store *s);
+
+/* ---- rows for what segments list (store_intern.c) -------------------------------------------------- */
+
+int interner_new(struct interner **out, struct err *err);
+void interner_free(struct interner *in);
+/* Forget every id: after a rollback, or when another program has deleted rows. */
+void interner_forget(struct interner *in);
+
+/*
+ * Inside a transaction: find or add a row for each thread and frame that the segment lists, and give
+ * frames that got a name since theirs.
+ * lists    the two lists in row ids, encoded (layout: schema.c); NULL when only names are wanted
+ */
+int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
+		   struct err *err);
+
+/* ---- reading segments (store_read.c) --------------------------------------------------------------- */
+
+struct stored_segment {
+	int64_t id;
+	struct segment_content content;
+	int64_t *threads, *frames;           /* local index -> row id; content.nthreads, nframes */
+};
+
+typedef int segment_reader(void *ctx, const struct stored_segment *segment, struct err *err);
+
+/* Each segment of an incident in order of time: checked, inflated, decoded, borrowed for the call. */
+int read_segments(struct store *s, int64_t incident_id, segment_reader *each, void *ctx,
+		  struct err *err);
+/* The lists alone. out: nthreads + nframes ids, threads first, malloc'ed. */
+int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframes, int64_t **out,
+		 struct err *err);
+int not_found(struct store *s, int64_t id, struct err *err);
+
+/* ---- sums (store_rollup.c) ------------------------------------------------------------------------- */
+
+struct loss_row {
+	uint64_t n;
+	int32_t second;                      /* since the trigger, rounded down */
+	int32_t cpu;                         /* -1 = none */
+	enum loss_kind kind;
+};
+
+struct quality_row {
+	int64_t process_id;                  /* 0 = no process */
+	uint64_t n[QUALITIES];
+};
+
+struct rollup {
+	uint64_t samples;
+	uint64_t period_ns[STREAMS_MAX];
+	struct loss_row *losses;
+	struct quality_row *qualities;
+	uint32_t nlosses, losses_cap, nqualities, qualities_cap;
+};
+
+/* Count what the stored segments of an incident hold in the window of its head. */
+int rollup_count(struct store *s, const struct incident_head *head, struct rollup *out,
+		 struct err *err);
+/* Inside a transaction: replace the incident's rows of loss, quality and stream. */
+int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, struct err *err);
+/* Into the fields of a head. */
+void rollup_head(const struct rollup *r, struct incident_head *head);
+void rollup_free(struct rollup *r);
+
+/* ---- writing (store_write.c) ------------------------------------------------------------------------ */
+
+/* Incidents that a recorder left open become partial; the lock is held. */
+int partial_convert(struct store *s, struct err *err);
+/* The window of an incident without one: what was asked for, cut to what its segments cover. */
+int window_of_segments(struct store *s, struct incident_head *head, struct err *err);
+
+#endif

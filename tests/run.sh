@@ -1,0 +1,192 @@
+#!/bin/bash
+# Run test programs, one line for each, everything a failing one said, and the totals at the end.
+#
+#   tests/run.sh PROGRAM...      the Makefile says which: see its targets check, check-asan, check-tsan
+#
+# What a program is shows in its name:
+#
+#   build/VARIANT/tests/test_X       cmocka, on this host; .exe: under Wine. In the repository's top
+#                                    directory, with TEST_TMP naming an empty directory of its own. A
+#                                    test that skips prints why before it calls skip().
+#   build/VARIANT/fuzz/fuzz_X        replays tests/fuzz/corpus/fuzz_X; counts as one test
+#   tests/cli/X.sh                   a script about whole programs. Its current directory, TMP, is its
+#                                    own and empty. It finds RECORDER (the Linux program), RECORDER_EXE
+#                                    (the Windows one), WINE_RUN (command that runs an exe; empty: no
+#                                    Wine), BUILD (build/linux) and TOP (the repository), and prints
+#                                    "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test.
+#
+# A crash, a timeout, a non-zero exit without a failed test, and silence count as one failure. The
+# limit is 120 s; a script raises it by a line "# time limit: SECONDS". Test programs run two at a
+# time, scripts alone. From outside: BUILD (for RECORDER), TIME_LIMIT, JOBS.
+#
+# Last line: "N passed, N failed, N skipped". Exit: 1 if any failed or none passed.
+set -u
+
+TOP=$(cd "$(dirname "$0")/.." && pwd)
+BUILD=$(realpath -m "${BUILD:-$TOP/build/linux}")
+WINE_RUN="$TOP/tests/support/wine.sh run"
+"$TOP/tests/support/wine.sh" find >/dev/null 2>&1 || WINE_RUN=
+export TOP BUILD WINE_RUN
+export RECORDER=$BUILD/recorder RECORDER_EXE=$TOP/build/windows/recorder.exe
+
+# cmocka would turn a sanitizer's report of a bad access into a mere "exception".
+export ASAN_OPTIONS=${ASAN_OPTIONS:-handle_segv=2:handle_sigbus=2:handle_sigfpe=2:detect_leaks=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
+
+# The sanitizers of this age cannot live with kernels that randomize addresses by 32 bits.
+FIXED=$(setarch -R true 2>/dev/null && echo setarch -R)
+
+# ---- what a program said: "passed failed skipped", then a line for each skipped test ------------
+
+read_cmocka()
+{
+	awk '
+	/^\[ RUN      \]/  { why = ""; running = 1; next }
+	/^\[       OK \]/  { passed++; running = 0; next }
+	running && /^\[  FAILED  \]/ { failed++; running = 0; next }
+	running && /^\[  SKIPPED \]/ {
+		skipped++; running = 0
+		line[skipped] = "skip " $NF ": " (why == "" ? "no reason given" : why); next
+	}
+	running && NF && !/^\[/ { why = why (why == "" ? "" : " ") $0 }
+	/ test\(s\) run\.$/ { whole = 1 }
+	END {
+		print passed + 0, failed + 0, skipped + 0, whole + 0
+		for (i = 1; i <= skipped; i++)
+			print line[i]
+	}'
+}
+
+read_script()
+{
+	awk '
+	/^ok /     { passed++ }
+	/^not ok / { failed++ }
+	/^skip /   { skipped++; line[skipped] = $0 }
+	END {
+		print passed + 0, failed + 0, skipped + 0, (passed + failed + skipped > 0)
+		for (i = 1; i <= skipped; i++)
+			print line[i]
+	}'
+}
+
+# A replay says how many inputs it survived.
+read_replay()
+{
+	awk '/^[0-9]+ inputs$/ { whole = 1 } END { print whole + 0, 0, 0, whole + 0 }'
+}
+
+# ---- one program ---------------------------------------------------------------------------------
+
+run_one()
+{
+	local program=$1 name=${1#"$TOP"/} dir=$WORK/dir.$BASHPID log=$WORK/log.$BASHPID
+	local limit=${TIME_LIMIT:-120} reader=read_cmocka command verdict='' start rc
+	local passed failed skipped whole skips
+
+	command=("$TOP/$name")
+	case $name in
+	*/fuzz/*)
+		reader=read_replay
+		command+=($(ls -d "$TOP/tests/fuzz/corpus/${name##*/}" 2>/dev/null))
+		;;
+	*.sh)
+		reader=read_script
+		command=(bash "$TOP/$name")
+		limit=$(sed -n 's/^# time limit: \([0-9]*\).*/\1/p' "$TOP/$name" | head -n 1)
+		limit=${limit:-${TIME_LIMIT:-120}}
+		;;
+	*.exe)
+		command=($WINE_RUN "$TOP/$name")
+		;;
+	esac
+	case $name in
+	build/asan/* | build/tsan/*) command=($FIXED "${command[@]}") ;;
+	esac
+
+	mkdir -p "$dir"
+	start=$EPOCHREALTIME
+	if [ $reader = read_script ]; then
+		(cd "$dir" && TMP=$dir exec timeout -k 5 "$limit" "${command[@]}")
+	else
+		(cd "$TOP" && TEST_TMP=$dir exec timeout -k 5 "$limit" "${command[@]}")
+	fi </dev/null >"$log" 2>&1
+	rc=$?
+	rm -rf "$dir"
+
+	{ read -r passed failed skipped whole; skips=$(cat); } < <(tr -d '\r' <"$log" | $reader)
+	case $rc in
+	0) [ "$whole" = 1 ] || verdict='ended before its tests did' ;;
+	124 | 137) verdict="killed after $limit s" ;;
+	*) [ "$failed" -gt 0 ] || verdict="exit code $rc" ;;
+	esac
+	[ -z "$verdict" ] || failed=$((failed + 1))
+
+	# One write at a time, so that two programs' lines do not mix.
+	exec 9>"$WORK/lock"
+	flock 9
+	echo "$passed $failed $skipped" >>"$WORK/totals"
+	printf '%-4s %-46s %4d passed %3d failed %3d skipped %6.1f s%s\n' \
+		"$([ "$failed" = 0 ] && echo ok || echo FAIL)" "$name" "$passed" "$failed" "$skipped" \
+		"$(echo "$start $EPOCHREALTIME" | awk '{ print $2 - $1 }')" "${verdict:+: $verdict}"
+	[ -z "$skips" ] || sed 's/^/       /' <<<"$skips"
+	if [ "$failed" != 0 ]; then
+		[ "$(wc -l <"$log")" -le 400 ] || echo "     | (the last 400 lines)"
+		tail -n 400 "$log" | tr -d '\r' | sed 's/^/     | /'
+	fi
+	rm -f "$log"
+}
+
+if [ "${1:-}" = --one ]; then
+	run_one "$2"
+	exit 0
+fi
+
+# ---- all of them ---------------------------------------------------------------------------------
+
+wine=
+WORK=$(mktemp -d)
+export WORK
+finish()
+{
+	# Another run of this clone's may be using the server: the last one ends it.
+	if [ "$wine" ] && flock -x -n 8; then
+		"$TOP/tests/support/wine.sh" stop
+	fi
+	rm -rf "$WORK"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+: >"$WORK/totals"
+programs=() scripts=()
+for program in "$@"; do
+	case $program in
+	*.sh) scripts+=("$program") ;;
+	*) programs+=("$program") ;;
+	esac
+	case $program in
+	*.exe | *.sh) wine=$WINE_RUN ;;
+	esac
+done
+if [ "$wine" ]; then
+	exec 8>>"$TOP/build/deps/wine.lock"
+	flock -s 8
+	"$TOP/tests/support/wine.sh" start 8>&-
+fi
+
+[ ${#programs[@]} = 0 ] ||
+	printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "${JOBS:-2}" "$0" --one 8>&-
+for script in "${scripts[@]}"; do
+	"$0" --one "$script" 8>&-
+done
+
+read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p+0, f+0, s+0 }' "$WORK/totals")
+lost=$(($# - $(wc -l <"$WORK/totals")))
+if [ "$lost" != 0 ]; then
+	echo "run.sh: $lost programs left no result"
+	failed=$((failed + lost))
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

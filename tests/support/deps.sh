@@ -1,0 +1,322 @@
+#!/bin/sh
+# Install and build what the recorder is built and tested with; says nothing when all is there.
+#
+#   deps.sh linux   compiler and libraries of the Linux program: enough for `make demo`
+#   deps.sh all     + clang, mingw-w64, Wine and its prefix, and the Windows libraries that no package
+#                   holds, built from Debian's source packages into build/deps/windows/
+#
+# Whether something is missing is asked of the thing itself (a command, a header), not of a package
+# manager: on a system without apt this prints what is needed, and is content once it is there.
+# apt-get runs only when something is missing, with sudo when not root.
+#
+# Source packages come from the system's own apt sources, by lists kept apart from the system's; apt
+# checks their signatures, and the sums below pin the versions this was developed with. A later Debian
+# revision (a security fix) is used, and said aloud.
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+deps=$top/build/deps
+out=$deps/windows
+cross=x86_64-w64-mingw32
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+
+# ---- what is needed: package, then how to see that it is there (see "missing") -------------------
+
+linux='
+gcc                      command gcc
+libc6-dev                header  stdio.h
+coreutils                command timeout
+libsqlite3-dev           header  sqlite3.h
+zlib1g-dev               header  zlib.h
+libiberty-dev            header  libiberty/demangle.h
+'
+all="$linux
+libcmocka-dev            header  cmocka.h
+libpcre2-dev             header  pcre2.h
+sqlite3                  command sqlite3
+libxml2-utils            command xmllint
+jq                       command jq
+unzip                    command unzip
+clang                    command clang
+clang-format             command clang-format
+libclang-rt-14-dev       runtime libclang_rt.fuzzer
+gcc-mingw-w64-x86-64     command $cross-gcc
+libz-mingw-w64-dev       windows zlib.h
+wine                     command wine
+wine64                   wine    -
+cmake                    command cmake
+dpkg-dev                 command dpkg-source
+patch                    command patch
+tcl                      command tclsh
+lld                      command ld.lld
+"
+# Good to have; nothing stops without them.
+optional='
+linux-perf               command perf
+'
+
+# Windows libraries: source package, then its pinned upstream files and revision.
+sources='sqlite3 pcre2 cmocka libiberty'
+sums='
+a5e95a18d1b59729278860559ded78751b9163ffb5bb906c5cd24c015f71d5fd  sqlite3_3.40.1.orig-www.tar.xz
+aaa776260ab4dc976db34aa7891819484c8676b5b2783123ebc6301e2ca5d655  sqlite3_3.40.1.orig.tar.xz
+0843bc12e4364076477935ce313a6d0796fd899a989ff18ebb6545540e10e4ca  sqlite3_3.40.1-2+deb12u2.debian.tar.xz
+c33b418e3b936ee3153de2c61cc638e7e4fe3156022a5c77d0711bcbb9d64f1f  pcre2_10.42.orig.tar.gz
+8267c3acacb04e8a077235f676187393e295443fc16ff46ddbe5f6476879c8cb  pcre2_10.42-1.diff.gz
+f0ccd8242d55e2fd74b16ba518359151f6f8383ff8aef4976e48393f77bba8b6  cmocka_1.1.5.orig.tar.xz
+6ba25b3981ce2a6b954ba17b2e05460e5b14fd2092475fb3c13b0eb9aa3208b2  cmocka_1.1.5-2.1.debian.tar.xz
+f0c873589b983a2e82287d1beea3b230959803121ede290154d44008984013ef  libiberty_20230104.orig.tar.xz
+d8863e66135a0b4b978dbc32888b8a6b81c6bbc2a40c8e35ed106fd661035bd9  libiberty_20230104-1.debian.tar.xz
+'
+
+say()
+{
+	echo "deps: $*" >&2
+}
+
+die()
+{
+	say "$*"
+	exit 1
+}
+
+# ---- packages ------------------------------------------------------------------------------------
+
+has_header()
+{
+	printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$2" | "$1" -E - >/dev/null 2>&1
+}
+
+# Of the table on stdin, the packages whose thing is not there.
+missing()
+{
+	while read -r package kind what; do
+		case $kind in
+		command) command -v "$what" >/dev/null ;;
+		header) has_header gcc "$what" ;;
+		windows) has_header $cross-gcc "$what" ;;
+		wine) "$top/tests/support/wine.sh" find >/dev/null ;;
+		runtime) ls "$(clang -print-resource-dir)"/lib/*/"$what"* ;;
+		*) continue ;;
+		esac >/dev/null 2>&1 || echo "$package"
+	done
+}
+
+as_root()
+{
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	else
+		sudo --preserve-env=DEBIAN_FRONTEND "$@"
+	fi
+}
+
+# What apt-get says goes to a log that is shown when it fails.
+apt_install()
+{
+	set -- install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
+	as_root apt-get "$@" >"$deps/apt.log" 2>&1 </dev/null && return
+	as_root apt-get update >"$deps/apt.log" 2>&1 </dev/null || true
+	as_root apt-get "$@" >>"$deps/apt.log" 2>&1 </dev/null
+}
+
+install_packages()
+{
+	need=$(printf '%s\n' "$1" | missing)
+	[ "$need" ] || return 0
+	need=$(echo $need)
+	command -v apt-get >/dev/null ||
+		die "no apt here; please install what Debian calls: $need"
+	say "installing $need"
+	mkdir -p "$deps"
+	if ! apt_install $need; then
+		tail -n 20 "$deps/apt.log" >&2
+		die "apt-get could not install: $need"
+	fi
+	need=$(printf '%s\n' "$1" | missing)
+	[ ! "$need" ] || die "installed, yet not usable:" $need
+}
+
+# Tried once; whoever wants them later installs them by hand.
+install_optional()
+{
+	[ ! -e "$deps/optional.tried" ] || return 0
+	mkdir -p "$deps"
+	need=$(echo $(printf '%s\n' "$optional" | missing))
+	if [ "$need" ] && command -v apt-get >/dev/null; then
+		apt_install $need || say "going on without $need (optional)"
+	fi
+	touch "$deps/optional.tried"
+}
+
+# ---- Windows libraries ---------------------------------------------------------------------------
+
+# A library is there when the files that were made of it are unchanged.
+is_built()
+{
+	[ -s "$out/$1.sums" ] && (cd "$out" && sha256sum --check --status "$1.sums" 2>/dev/null)
+}
+
+# apt-get and apt-cache, on the system's sources turned into source-package sources.
+apt_sources()
+{
+	tool=$1
+	shift
+	"$tool" -q -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$work/parts" \
+		-o Dir::State::lists="$work/lists" -o APT::Sandbox::User="$(id -un)" "$@"
+}
+
+read_source_lists()
+{
+	mkdir -p "$work/parts" "$work/lists/partial"
+	for list in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+		[ -s "$list" ] || continue
+		case $list in
+		*.sources) sed 's/^Types:.*/Types: deb-src/' "$list" ;;
+		*.list) sed -n 's/^deb /deb-src /p' "$list" ;;
+		esac >"$work/parts/${list##*/}"
+	done
+	apt_sources apt-get update >"$work/update.log" 2>&1 ||
+		{ tail -n 5 "$work/update.log" >&2; die "cannot read the list of source packages"; }
+}
+
+# Fetch the newest revision that can be had and unpack it as $work/$1.
+unpack_source()
+{
+	cd "$work"
+	newest=
+	for version in $(apt_sources apt-cache showsrc --only-source "$1" |
+		sed -n 's/^Version: //p' | sort --version-sort --reverse --unique); do
+		newest=${newest:-$version}
+		rm -f "$1"_*
+		if apt_sources apt-get source --download-only "$1=$version" >"$1.log" 2>&1; then
+			break
+		fi
+		say "warning: $1 $version cannot be fetched; looking for an older revision," \
+			"which may lack a security fix"
+		version=
+	done
+	[ "${version:-}" ] || { tail -n 5 "$1.log" >&2; die "no source package of $1"; }
+
+	for file in "$1"_*.tar.* "$1"_*.diff.gz; do
+		case $file in *'*'* | *.asc) continue ;; esac
+		sum=$(sha256sum <"$file")
+		want=$(printf '%s\n' "$sums" | sed -n "s/  $file\$//p")
+		if [ ! "$want" ]; then
+			say "warning: $file is not a pinned version (apt has verified its signature)"
+		elif [ "$want" != "${sum%% *}" ]; then
+			die "$file is not the file that was pinned: sha256 ${sum%% *}"
+		fi
+	done
+	dpkg-source --no-check -x "$1"_*.dsc "$1" >>"$1.log" 2>&1 ||
+		{ tail -n 5 "$1.log" >&2; die "cannot unpack $1"; }
+	cd "$1"
+}
+
+# In the functions below every step is chained by &&: they run where "set -e" does not reach.
+
+# Compile C files of the current directory into $out/lib/lib$1.a.
+archive()
+{
+	library=$out/lib/lib$1.a
+	shift
+	rm -f "$library" &&
+		$cross-gcc -O2 -g -gdwarf-4 -w -c "$@" &&
+		$cross-ar rcs "$library" ./*.o
+}
+
+with_cmake()
+{
+	cmake -S . -B build -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_C_COMPILER=$cross-gcc \
+		-DCMAKE_RC_COMPILER=$cross-windres -DCMAKE_FIND_ROOT_PATH=/usr/$cross \
+		-DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_C_FLAGS=-gdwarf-4 "$@" &&
+		cmake --build build
+}
+
+build_sqlite3()
+{
+	./configure --disable-tcl --disable-readline &&
+		make sqlite3.c &&
+		cp sqlite3.h "$out/include" &&
+		archive sqlite3 -DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION \
+			-DSQLITE_DQS=0 sqlite3.c
+}
+
+build_pcre2()
+{
+	with_cmake -DBUILD_SHARED_LIBS=OFF -DPCRE2_BUILD_TESTS=OFF \
+		-DPCRE2_BUILD_PCRE2GREP=OFF -DPCRE2_SUPPORT_JIT=ON &&
+		cp build/libpcre2-8.a "$out/lib" &&
+		cp build/pcre2.h "$out/include"
+}
+
+build_cmocka()
+{
+	with_cmake -DWITH_STATIC_LIB=ON -DUNIT_TESTING=OFF -DWITH_EXAMPLES=OFF &&
+		cp build/src/libcmocka-static.a "$out/lib/libcmocka.a" &&
+		cp include/cmocka.h "$out/include"
+}
+
+# The demanglers only; of autoconf's answers they need these three.
+build_libiberty()
+{
+	mkdir -p "$out/include/libiberty" &&
+		cp include/demangle.h include/libiberty.h include/ansidecl.h \
+			"$out/include/libiberty" &&
+		cd libiberty &&
+		archive iberty -I../include -DHAVE_STDLIB_H -DHAVE_STRING_H -DHAVE_LIMITS_H \
+			cplus-dem.c cp-demangle.c d-demangle.c rust-demangle.c safe-ctype.c \
+			xmalloc.c xstrdup.c xexit.c
+}
+
+build()
+{
+	mkdir -p "$out/lib" "$out/include"
+	unpack_source "$1"
+	if ! "build_$1" >>"$work/$1.log" 2>&1; then
+		tail -n 20 "$work/$1.log" >&2
+		die "building $1 for Windows failed"
+	fi
+	case $1 in
+	sqlite3) files='lib/libsqlite3.a include/sqlite3.h' ;;
+	pcre2) files='lib/libpcre2-8.a include/pcre2.h' ;;
+	cmocka) files='lib/libcmocka.a include/cmocka.h' ;;
+	libiberty) files='lib/libiberty.a include/libiberty/demangle.h' ;;
+	esac
+	(cd "$out" && sha256sum $files >"$1.sums")
+}
+
+build_windows_libraries()
+{
+	need=
+	for name in $sources; do
+		is_built "$name" || need="$need $name"
+	done
+	[ "$need" ] || return 0
+	command -v apt-get >/dev/null ||
+		die "no apt here to fetch source packages; put into build/deps/windows what deps.sh builds:$need"
+	say "building for Windows, from source packages:$need"
+	mkdir -p "$deps"
+	work=$(mktemp -d "$deps/work.XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	read_source_lists
+	for name in $need; do
+		build "$name"
+	done
+}
+
+case ${1:-} in
+linux)
+	install_packages "$linux"
+	;;
+all)
+	install_packages "$all"
+	install_optional
+	build_windows_libraries
+	"$top/tests/support/wine.sh" init
+	;;
+*)
+	die "usage: deps.sh linux|all"
+	;;
+esac

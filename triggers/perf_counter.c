@@ -1,0 +1,316 @@
+#include "triggers/perf_counter.h"
+
+#include "base/os.h"
+#include "triggers/threshold.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct perf_counter {
+	struct trigger base;
+	char *name;                          /* CATEGORY:COUNTER:INSTANCE */
+	struct threshold threshold;
+	double period_sec;
+	struct hold hits, misses;            /* in a row: to fire, to be armed */
+	bool armed;
+	bool in_window;                      /* fired, and fired() has not come yet */
+	bool seen, absent;                   /* any sample yet; the last one had no data */
+	double value, nearest;               /* NaN = none */
+};
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+static int check_name(const char *spec, const char *name, size_t len, struct err *err)
+{
+	const char *first = memchr(name, ':', len);
+	const char *second = first ? memchr(first + 1, ':', len - (size_t)(first + 1 - name)) : NULL;
+	size_t i;
+
+	if (!second)
+		return err_set(err, ERR_USAGE,
+			       "'%s': '%.*s' is not CATEGORY:COUNTER:INSTANCE, like 'Processor:%% "
+			       "Processor Time:_Total' or, for the whole machine, 'Memory:Available "
+			       "MBytes:'",
+			       spec, (int)len, name);
+	if (first == name)
+		return err_set(err, ERR_USAGE,
+			       "'%s': the category before the first ':' is empty; write for example "
+			       "'Processor'",
+			       spec);
+	if (second == first + 1)
+		return err_set(err, ERR_USAGE,
+			       "'%s': the counter between the two ':' is empty; write for example '%% "
+			       "Processor Time'",
+			       spec);
+	if (len >= COUNTER_NAME_MAX)
+		return err_set(err, ERR_USAGE, "'%.60s...': a counter name has at most %d bytes, "
+			       "this one has %zu", spec, COUNTER_NAME_MAX - 1, len);
+	for (i = 0; i < len; i++)
+		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+			return err_set(err, ERR_USAGE, "'%.*s': the counter name has a control "
+				       "character at byte %zu", (int)i, name, i + 1);
+	return 0;
+}
+
+static int check_env(const struct trigger_env *env, double period_sec, struct err *err)
+{
+	if (!isfinite(env->min_sec) || env->min_sec < 0)
+		return err_set(err, ERR_USAGE,
+			       "MinSecForTrigger must be a number of seconds, 0 or more, like 3");
+	if (!isfinite(period_sec) || period_sec < (double)COUNTER_PERIOD_MIN_NS / NS_PER_SEC ||
+	    period_sec > 86400)
+		return err_set(err, ERR_USAGE, "the poll period must be between 0.1 and 86400 s");
+	return 0;
+}
+
+static char *copy(const char *text, size_t len)
+{
+	char *to = malloc(len + 1);
+
+	if (to) {
+		memcpy(to, text, len);
+		to[len] = '\0';
+	}
+	return to;
+}
+
+static void perf_counter_close(struct trigger *t)
+{
+	struct perf_counter *p = (struct perf_counter *)t;
+
+	if (!p)
+		return;
+	free(p->base.spec);
+	free(p->name);
+	free(p);
+}
+
+static int perf_counter_open(const char *spec, const struct trigger_env *env, struct trigger **out,
+			     struct err *err)
+{
+	double period_sec = env->poll_sec != 0 ? env->poll_sec : 1;
+	struct threshold threshold;
+	struct perf_counter *p;
+	const char *name;
+	size_t len;
+	int rc;
+
+	rc = threshold_parse(spec, &threshold, &name, &len, err);
+	if (!rc)
+		rc = check_name(spec, name, len, err);
+	if (!rc)
+		rc = check_env(env, period_sec, err);
+	if (rc)
+		return rc;
+	threshold.decay_hours = env->decay_hours;
+	rc = threshold_check(&threshold, spec, err);
+	if (rc)
+		return rc;
+
+	p = calloc(1, sizeof(*p));
+	if (p) {
+		p->base.ops = &perf_counter_trigger;
+		p->base.spec = copy(spec, strlen(spec));
+		p->name = copy(name, len);
+	}
+	if (!p || !p->base.spec || !p->name) {
+		perf_counter_close((struct trigger *)p);
+		return err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
+	}
+	p->threshold = threshold;
+	p->period_sec = period_sec;
+	hold_init(&p->hits, env->min_sec, period_sec);
+	p->misses = p->hits;
+	p->armed = env->already_true_fires;
+	p->value = p->nearest = NAN;
+	*out = &p->base;
+	return 0;
+}
+
+static int perf_counter_needs(const struct trigger *t, struct needs *out, struct err *err)
+{
+	const struct perf_counter *p = (const struct perf_counter *)t;
+
+	return needs_counter(out, p->name, (uint64_t)(p->period_sec * (double)NS_PER_SEC), false,
+			     err);
+}
+
+int counter_monitor_parse(const char *spec, struct needs *out, struct err *err)
+{
+	uint64_t period_ns = MONITOR_PERIOD_NS;
+	char name[COUNTER_NAME_MAX];
+	size_t len = strlen(spec);
+	const char *at = strrchr(spec, '@');
+	double sec = 0;
+	char *end = NULL;
+	int rc;
+
+	/* Digits and a point only: strtod would take "inf" and hexadecimal, which may be names. */
+	if (at && at[1] && strspn(at + 1, "0123456789.") == strlen(at + 1))
+		sec = strtod(at + 1, &end);
+	if (end && !*end) {
+		if (sec < (double)COUNTER_PERIOD_MIN_NS / NS_PER_SEC || sec > 86400)
+			return err_set(err, ERR_USAGE,
+				       "'%s': the period '%s' after '@' must be between 0.1 and 86400 "
+				       "s",
+				       spec, at + 1);
+		period_ns = (uint64_t)(sec * (double)NS_PER_SEC);
+		len = (size_t)(at - spec);
+	}
+	rc = check_name(spec, spec, len, err);
+	if (rc)
+		return rc;
+	memcpy(name, spec, len);
+	name[len] = '\0';
+	return needs_counter(out, name, period_ns, true, err);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* The value as text; all its digits when it would otherwise read like the limit. */
+static void value_text(double value, double limit, char out[NUMBER_TEXT_BYTES])
+{
+	char other[NUMBER_TEXT_BYTES];
+
+	number_text(value, out);
+	number_text(limit, other);
+	if (value != limit && strcmp(out, other) == 0)
+		snprintf(out, NUMBER_TEXT_BYTES, "%.17g", value);
+}
+
+static void say_why(const struct perf_counter *p, uint64_t time_ns, struct buf *why)
+{
+	static const char *const sides[] = {
+		[COMPARE_OVER] = "over",
+		[COMPARE_OVER_EQUAL] = "at or over",
+		[COMPARE_UNDER] = "under",
+		[COMPARE_UNDER_EQUAL] = "at or under",
+	};
+	const struct threshold *t = &p->threshold;
+	double limit = threshold_now(t);
+	char value[NUMBER_TEXT_BYTES], limit_text[NUMBER_TEXT_BYTES], more[NUMBER_TEXT_BYTES];
+	double held_sec = round((double)(time_ns - p->hits.first_ns) / 1e8) / 10;
+
+	value_text(p->value, limit, value);
+	number_text(limit, limit_text);
+	buf_printf(why, "%s was %s, %s its limit of %s", p->name, value, sides[t->compare],
+		   limit_text);
+	if (t->decay_hours != 0) {
+		number_text(t->limit, more);
+		buf_printf(why, " (%s at the start", more);
+		number_text(t->decay_hours, more);
+		buf_printf(why, ", decaying to 0 in %s h)", more);
+	}
+	if (p->hits.count > 1) {
+		number_text(held_sec, more);
+		buf_printf(why, ", for %s s (%u samples)", more, p->hits.count);
+	}
+}
+
+/* One sample with a value; true = fire. */
+static bool judge(struct perf_counter *p, double value, uint64_t time_ns)
+{
+	if (!threshold_hit(&p->threshold, value)) {
+		hold_reset(&p->hits);
+		if (!p->armed && hold_add(&p->misses, time_ns))
+			p->armed = true;
+		return false;
+	}
+	hold_reset(&p->misses);
+	return p->armed && hold_add(&p->hits, time_ns) && !p->in_window;
+}
+
+static bool perf_counter_feed(struct trigger *t, const struct event *e, struct buf *why)
+{
+	struct perf_counter *p = (struct perf_counter *)t;
+
+	threshold_clock(&p->threshold, e->time_ns);
+	if (e->kind != EVENT_COUNTER || !e->name || strcmp(e->name, p->name) != 0)
+		return false;
+	p->seen = true;
+	p->absent = (e->flags & EVENT_FLAG_ABSENT) || isnan(e->value);
+	if (p->absent) {
+		hold_reset(&p->hits);
+		hold_reset(&p->misses);
+		p->value = NAN;
+		return false;
+	}
+	p->value = e->value;
+	if (isnan(p->nearest) || threshold_nearer(&p->threshold, e->value, p->nearest))
+		p->nearest = e->value;
+	if (!judge(p, e->value, e->time_ns))
+		return false;
+	say_why(p, e->time_ns, why);
+	p->in_window = true;
+	p->armed = false;
+	hold_reset(&p->hits);
+	hold_reset(&p->misses);
+	return true;
+}
+
+static void perf_counter_fired(struct trigger *t)
+{
+	struct perf_counter *p = (struct perf_counter *)t;
+
+	p->in_window = false;
+	p->nearest = NAN;
+}
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+static enum trigger_phase phase_of(const struct perf_counter *p)
+{
+	if (!p->seen || p->absent)
+		return TRIGGER_WAITING_DATA;
+	if (!p->armed)
+		return TRIGGER_DISARMED;
+	return p->hits.count ? TRIGGER_HOLDING : TRIGGER_ARMED;
+}
+
+static void perf_counter_status(const struct trigger *t, struct trigger_status *out)
+{
+	const struct perf_counter *p = (const struct perf_counter *)t;
+	const char *compare = compare_text(p->threshold.compare);
+	const char *window = p->in_window ? ", in its incident's window" : "";
+	char value[NUMBER_TEXT_BYTES], limit[NUMBER_TEXT_BYTES];
+
+	out->phase = phase_of(p);
+	out->value = p->value;
+	out->limit = threshold_now(&p->threshold);
+	out->nearest = p->nearest;
+	value_text(p->value, out->limit, value);
+	number_text(out->limit, limit);
+	switch (out->phase) {
+	case TRIGGER_WAITING_DATA:
+		snprintf(out->text, sizeof(out->text), "%s of %s %s%s",
+			 p->seen ? "absent" : "no value yet", compare, limit, window);
+		break;
+	case TRIGGER_DISARMED:
+		snprintf(out->text, sizeof(out->text),
+			 "%s of %s %s, waiting to be false: %u of %u samples%s", value, compare, limit,
+			 hold_progress(&p->misses), p->misses.need, window);
+		break;
+	case TRIGGER_HOLDING:
+		snprintf(out->text, sizeof(out->text), "%s of %s %s, holding: %u of %u samples%s",
+			 value, compare, limit, hold_progress(&p->hits), p->hits.need, window);
+		break;
+	case TRIGGER_ARMED:
+		snprintf(out->text, sizeof(out->text), "%s of %s %s, armed%s", value, compare, limit,
+			 window);
+		break;
+	}
+}
+
+const struct trigger_ops perf_counter_trigger = {
+	.name = "stop-on-perf-counter",
+	.usage = "CATEGORY:COUNTER:INSTANCE op NUMBER   (op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M)",
+	.summary = "keep an incident when a counter is over or under a limit for MinSecForTrigger",
+	.open = perf_counter_open,
+	.needs = perf_counter_needs,
+	.feed = perf_counter_feed,
+	.fired = perf_counter_fired,
+	.status = perf_counter_status,
+	.close = perf_counter_close,
+};

@@ -1,0 +1,269 @@
+#include "triggers/threshold.h"
+
+#include "base/json.h"
+#include "base/os.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_HOUR (3600.0 * (double)NS_PER_SEC)
+
+static bool is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static const char *skip_digits(const char *at)
+{
+	while (is_digit(*at))
+		at++;
+	return at;
+}
+
+/* The end of [sign] digits [. digits] [exponent], or NULL when there is no number. */
+static const char *number_end(const char *at)
+{
+	const char *from, *end, *exponent;
+
+	if (*at == '+' || *at == '-')
+		at++;
+	from = at;
+	end = skip_digits(at);
+	if (*end == '.') {
+		at = end + 1;
+		end = skip_digits(at);
+		if (end == at && at == from + 1)
+			return NULL;            /* a point alone */
+	}
+	if (end == from)
+		return NULL;
+	if (*end == 'e' || *end == 'E') {
+		exponent = end + 1;
+		if (*exponent == '+' || *exponent == '-')
+			exponent++;
+		if (is_digit(*exponent))
+			end = skip_digits(exponent);
+	}
+	return end;
+}
+
+static int parse_number(const char *spec, const char *at, size_t len, double *out, struct err *err)
+{
+	static const char units[] = "KMG";
+	const char *end = number_end(at);
+	const char *unit;
+	char copy[64];
+	double v;
+
+	if (!len)
+		return err_set(err, ERR_USAGE,
+			       "'%s': no number after the operator; write for example '> 80'", spec);
+	if (len >= sizeof(copy))
+		return err_set(err, ERR_USAGE, "'%s': a limit of %zu characters is too long", spec,
+			       len);
+	memcpy(copy, at, len);
+	copy[len] = '\0';
+	v = end ? strtod(copy, NULL) : 0;
+	if (end && end < at + len) {
+		unit = strchr(units, *end & ~0x20);
+		for (; unit && unit >= units; unit--)
+			v *= 1024;
+		end = unit ? end + 1 : NULL;
+	}
+	if (end != at + len)
+		return err_set(err, ERR_USAGE,
+			       "'%s': the limit '%s' is no number; allowed are a sign, a fraction, an "
+			       "exponent and K, M or G (times 1024), like 80, 0.5, 1e6 or 512M",
+			       spec, copy);
+	if (!isfinite(v))
+		return err_set(err, ERR_USAGE, "'%s': the limit '%s' is too large", spec, copy);
+	*out = v;
+	return 0;
+}
+
+static int bad_operator(const char *spec, const char *from, const char *to, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "'%s': '%.*s' is no operator; allowed are < > <= >=, like '> 80'", spec,
+		       (int)(to - from), from);
+}
+
+static bool is_operator(char c)
+{
+	return c == '<' || c == '>' || c == '=' || c == '!';
+}
+
+int threshold_parse(const char *spec, struct threshold *out, const char **left, size_t *left_len,
+		    struct err *err)
+{
+	const char *end = spec + strlen(spec), *op = NULL, *at, *number, *begin;
+	struct threshold t = {0};
+	int rc;
+
+	while (end > spec && is_blank(end[-1]))
+		end--;
+	/* A name may hold the characters of an operator, a number may not: so the last one counts. */
+	for (at = spec; at < end; at++)
+		if (*at == '<' || *at == '>')
+			op = at;
+	if (!op)
+		return err_set(err, ERR_USAGE,
+			       "'%s': no operator; allowed are < > <= >=, like "
+			       "'Processor:%% Processor Time:_Total>80'",
+			       spec);
+	number = op + 1;
+	t.compare = *op == '>' ? COMPARE_OVER : COMPARE_UNDER;
+	if (number < end && *number == '=') {
+		t.compare = *op == '>' ? COMPARE_OVER_EQUAL : COMPARE_UNDER_EQUAL;
+		number++;
+	}
+	for (begin = op; begin > spec && is_operator(begin[-1]);)
+		begin--;
+	for (at = number; at < end && is_operator(*at);)
+		at++;
+	if (begin < op || at > number)
+		return bad_operator(spec, begin, at, err);
+	while (number < end && is_blank(*number))
+		number++;
+	rc = parse_number(spec, number, (size_t)(end - number), &t.limit, err);
+	if (rc)
+		return rc;
+	begin = spec;
+	while (begin < op && is_blank(*begin))
+		begin++;
+	while (op > begin && is_blank(op[-1]))
+		op--;
+	*left = begin;
+	*left_len = (size_t)(op - begin);
+	*out = t;
+	return 0;
+}
+
+int threshold_check(const struct threshold *t, const char *spec, struct err *err)
+{
+	if (!(t->decay_hours >= 0) || !isfinite(t->decay_hours))
+		return err_set(err, ERR_USAGE,
+			       "DecayToZeroHours must be a number of hours, 0 = off, like 24");
+	if (t->decay_hours == 0)
+		return 0;
+	if (t->compare == COMPARE_UNDER || t->compare == COMPARE_UNDER_EQUAL)
+		return err_set(err, ERR_USAGE,
+			       "'%s': DecayToZeroHours lowers a limit until it is reached, which makes "
+			       "no sense for '%s'; use '>' or leave the decay out",
+			       spec, compare_text(t->compare));
+	if (t->limit < 0)
+		return err_set(err, ERR_USAGE,
+			       "'%s': a limit below zero cannot decay to zero; leave "
+			       "DecayToZeroHours out",
+			       spec);
+	return 0;
+}
+
+void threshold_clock(struct threshold *t, uint64_t time_ns)
+{
+	if (!t->started) {
+		t->started = true;
+		t->start_ns = t->now_ns = time_ns;
+	}
+	if (time_ns > t->now_ns)
+		t->now_ns = time_ns;
+}
+
+double threshold_now(const struct threshold *t)
+{
+	double gone;
+
+	if (t->decay_hours == 0)
+		return t->limit;
+	gone = (double)(t->now_ns - t->start_ns) / (t->decay_hours * NS_PER_HOUR);
+	return gone < 1 ? t->limit * (1 - gone) : 0;
+}
+
+bool threshold_hit(const struct threshold *t, double value)
+{
+	double limit = threshold_now(t);
+
+	switch (t->compare) {
+	case COMPARE_OVER:
+		return value > limit;
+	case COMPARE_OVER_EQUAL:
+		return value >= limit;
+	case COMPARE_UNDER:
+		return value < limit;
+	case COMPARE_UNDER_EQUAL:
+		return value <= limit;
+	}
+	return false;
+}
+
+bool threshold_nearer(const struct threshold *t, double a, double b)
+{
+	return t->compare == COMPARE_OVER || t->compare == COMPARE_OVER_EQUAL ? a > b : a < b;
+}
+
+const char *compare_text(enum compare compare)
+{
+	static const char *const texts[] = {
+		[COMPARE_OVER] = ">",
+		[COMPARE_OVER_EQUAL] = ">=",
+		[COMPARE_UNDER] = "<",
+		[COMPARE_UNDER_EQUAL] = "<=",
+	};
+
+	return texts[compare];
+}
+
+void hold_init(struct hold *h, double min_sec, double period_sec)
+{
+	/* 0.3 / 0.1 is a little less or more than 3. */
+	double intervals = ceil(min_sec / period_sec - 1e-6);
+	double span_sec;
+
+	if (intervals > 1e9)
+		intervals = 1e9;
+	memset(h, 0, sizeof(*h));
+	h->need = (uint32_t)intervals + 1;
+	/* Polls come early or late by a little; half a period tells three intervals from two. */
+	span_sec = (intervals - 0.5) * period_sec;
+	if (span_sec > 1e9)
+		span_sec = 1e9;
+	h->span_ns = span_sec > 0 ? (uint64_t)(span_sec * (double)NS_PER_SEC) : 0;
+}
+
+void hold_reset(struct hold *h)
+{
+	h->count = 0;
+}
+
+bool hold_add(struct hold *h, uint64_t time_ns)
+{
+	if (!h->count || time_ns < h->first_ns) {
+		h->first_ns = time_ns;
+		h->count = 0;
+	}
+	if (h->count < UINT32_MAX)
+		h->count++;
+	return h->count >= h->need && time_ns - h->first_ns >= h->span_ns;
+}
+
+uint32_t hold_progress(const struct hold *h)
+{
+	return h->count < h->need ? h->count : h->need;
+}
+
+void number_text(double v, char out[NUMBER_TEXT_BYTES])
+{
+	if (fabs(v) < 1e15 && v == floor(v))
+		num_text(v == 0 ? 0 : v, out, NUMBER_TEXT_BYTES);
+	if (fabs(v) >= 1000 && fabs(v) < 1e15)
+		snprintf(out, NUMBER_TEXT_BYTES, "%.0f", v);
+	else if (v != floor(v) || fabs(v) >= 1e15)
+		snprintf(out, NUMBER_TEXT_BYTES, "%.4g", v);
+}

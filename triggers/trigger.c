@@ -1,0 +1,20 @@
+#include "triggers/trigger.h"
+
+#include "triggers/perf_counter.h"
+
+#include <string.h>
+
+const struct trigger_ops *const triggers[] = {
+	&perf_counter_trigger,
+	NULL,
+};
+
+const struct trigger_ops *trigger_kind(const char *name)
+{
+	size_t i;
+
+	for (i = 0; triggers[i]; i++)
+		if (strcmp(triggers[i]->name, name) == 0)
+			return triggers[i];
+	return NULL;
+}
