@@ -9,9 +9,10 @@
 # layer becomes one static archive, and a test links its own layer and those below: a call upwards
 # is a link error.
 #
-# The same rules serve every kind of build: VARIANT is linux, windows, asan, tsan, fuzz or clang, and
-# all that it makes is in build/$(VARIANT)/. For the command line: CC, CFLAGS, LDFLAGS, PREFIX,
-# DESTDIR, V=1 (show commands), T=model_ring (only unit tests test_model_ring*), FUZZ_SECONDS=20.
+# The same rules serve every kind of build: VARIANT is linux, windows, asan, tsan, fuzz or clang,
+# and all that it makes is in build/$(VARIANT)/. For the command line: CC, CFLAGS, LDFLAGS, PREFIX,
+# DESTDIR, V=1 (show commands), T=model_ring (only unit tests test_model_ring*), FUZZ_SECONDS=20,
+# BUILD=build/mine (a directory of your own, for make all and make unit).
 
 VARIANT := linux
 HOST    := $(if $(filter windows,$(VARIANT)),windows,linux)
@@ -72,7 +73,7 @@ WARNINGS     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 flags_common := -std=c11 -fno-omit-frame-pointer -iquote . -iquote recorder
 
 flags_linux   := -D_GNU_SOURCE -pthread
-libs_linux    := -lsqlite3 -lz -liberty
+libs_linux    := -lsqlite3 -lz -liberty -lm
 
 # dbghelp reads no DWARF 5, hence -gdwarf-4 (after CFLAGS, to win over its -g).
 flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include -gdwarf-4
@@ -86,8 +87,9 @@ variant_tsan   := -fsanitize=thread
 variant_fuzz   := -fsanitize=fuzzer-no-link,address,$(undefined)
 variant_clang  := -O0 -g0 # a second opinion: compiled, never linked
 
-compile = $(CC) $(flags_common) $(WARNINGS) $(CPPFLAGS) $(CFLAGS) $(flags_$(HOST)) $(variant_$(VARIANT))
-link    = $(CC) $(CFLAGS) $(flags_$(HOST)) $(variant_$(VARIANT)) $(link_$(HOST)) $(LDFLAGS)
+flags   = $(CFLAGS) $(flags_$(HOST)) $(variant_$(VARIANT))
+compile = $(CC) $(flags_common) $(WARNINGS) $(CPPFLAGS) $(flags)
+link    = $(CC) $(flags) $(link_$(HOST)) $(LDFLAGS)
 libs    = -Wl,--as-needed $(libs_$(HOST)) $(LDLIBS)
 
 # Short lines instead of commands, unless V=1.
@@ -105,8 +107,11 @@ tests    := $(filter tests/test_$(T)%,$(call srcs,tests))
 targets  := $(call srcs,tests/programs)
 fuzzers  := $(call srcs,tests/fuzz)
 helpers  := $(call srcs,tests/support)
-support  := $(filter-out %/alloc_walk.c %/fuzz_main.c,$(helpers))
-sources  := recorder/main.c $(foreach l,$(LAYERS),$(srcs_$(l))) $(tests) $(targets) $(fuzzers) $(helpers)
+sources  := recorder/main.c $(foreach l,$(LAYERS),$(srcs_$(l))) $(tests) $(targets) $(fuzzers) \
+            $(helpers)
+
+# What tests share is an archive too; these two are linked by name.
+srcs_support := $(filter-out %/alloc_walk.c %/fuzz_main.c,$(helpers))
 
 objs     = $(1:%.c=$(BUILD)/obj/%.o)
 objects := $(call objs,$(sources))
@@ -131,8 +136,6 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/headers
 $(BUILD)/lib/%.a: $$(call objs,$$(srcs_$$*)) $(BUILD)/files
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
-
-srcs_support := $(support)
 
 $(recorder): $(BUILD)/obj/recorder/main.o $(call archives,app)
 	$(call say,LINK,$@)
@@ -169,8 +172,9 @@ $(BUILD)/flags $(BUILD)/files: FORCE
 $(BUILD)/headers:
 	@mkdir -p $(@D)
 	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h | \
-	    $(CC) $(flags_$(HOST)) -E - >/dev/null 2>$@.log || { tail -n 3 $@.log; \
-	    echo "$(VARIANT): the compiler ($(CC)) or a library's header is missing: run 'make deps'" >&2; exit 1; }
+	    $(CC) $(flags_$(HOST)) -E - >/dev/null 2>$@.log || { tail -n 3 $@.log >&2; \
+	    echo "$(VARIANT): no compiler ($(CC)), or no header of a library: run 'make deps'" >&2; \
+	    exit 1; }
 	@touch $@
 
 -include $(objects:.o=.d)
@@ -189,7 +193,7 @@ programs: $(recorder) $(test_programs) $(target_programs)
 objects: $(objects)
 goals: $(GOALS)
 
-deps: ## install and build all that check, fuzz and the Windows build need; quick when nothing is missing
+deps: ## install and build what check, fuzz and the Windows build need; quick when all is there
 	@tests/support/deps.sh all
 
 deps-linux: ## the small part of it: what demo and the Linux program need
@@ -199,7 +203,7 @@ demo: deps-linux ## record this machine under load; two incidents, their stacks 
 	$(Q)$(MAKE) goals GOALS='$(recorder) $(target_programs)'
 	@tests/support/demo.sh
 
-# What tests are called in each build, for run.sh: $(1) variant, $(2) which or nothing.
+# What unit tests are called in build $(1), or under Wine; all of them or those named $(2)*.
 names = $(wildcard tests/test_$(or $(2),$(T))*.c)
 built = $(patsubst tests/%.c,build/$(1)/tests/%,$(filter-out %_windows.c,$(names)))
 wined = $(patsubst tests/%.c,build/windows/tests/%.exe,$(filter-out %_linux.c,$(names)))
@@ -213,10 +217,10 @@ check: deps ## build for both hosts without a warning, run every test (Windows o
 	$(Q)$(MAKE) WERROR=-Werror programs
 	$(Q)$(MAKE) WERROR=-Werror VARIANT=windows programs
 	@tests/support/imports.sh build/windows/recorder.exe
-	@tests/run.sh $(call built,linux) $(call wined) $(sort $(wildcard tests/cli/*.sh))
+	@tests/run.sh $(call built,linux) $(wined) $(sort $(wildcard tests/cli/*.sh))
 
 asan_programs = $(call built,asan) $(fuzzers:tests/%.c=build/asan/%)
-check-asan: deps ## unit tests and fuzz corpora under the address and undefined behaviour sanitizers
+check-asan: deps ## unit tests, fuzz corpora under the address and undefined behaviour sanitizers
 	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs)'
 	@tests/run.sh $(asan_programs)
 
@@ -234,8 +238,8 @@ fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/c
 	$(Q)$(MAKE) VARIANT=fuzz goals GOALS='$(fuzz_programs:$(BUILD)/%=build/fuzz/%)'
 	@for name in $(fuzzers:tests/fuzz/%.c=%); do \
 	    mkdir -p build/fuzz/corpus/$$name; echo "  FUZZ   $$name"; \
-	    build/fuzz/fuzz/$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
-	        -artifact_prefix=build/fuzz/$$name- build/fuzz/corpus/$$name \
+	    build/fuzz/fuzz/$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 \
+	        -print_final_stats=1 -artifact_prefix=build/fuzz/$$name- build/fuzz/corpus/$$name \
 	        $$(ls -d tests/fuzz/corpus/$$name 2>/dev/null) </dev/null || exit 1; \
 	done
 

@@ -1,7 +1,7 @@
 /*
  * Options: one table for the command line, PerfView's spelling of it, the conf file and --help.
  *
- * A row of options[] says what an option is called, what it takes, within which bounds, and where
+ * A row of option_table[] says what an option is called, what it takes, within which bounds, and where
  * in struct options its value goes. Parsing, checking, help and the conf file are loops over it, so
  * a new option is one row and one field. Names are compared without case and dashes:
  * --max-collect-sec 60, --max-collect-sec=60, /MaxCollectSec:60, -maxcollectsec:60 and
@@ -65,7 +65,7 @@ struct command_info {
 	const char *examples;                /* lines as they are typed, ending in LF */
 };
 
-extern const struct command_info commands[COMMANDS];   /* [CMD_NONE] is empty */
+extern const struct command_info command_table[COMMANDS];   /* [CMD_NONE] is empty */
 
 /* The command of this name, or CMD_NONE. */
 enum command command_by_name(const char *name);
@@ -91,7 +91,10 @@ struct rule_list {
 	uint32_t n;
 };
 
-enum { OPTIONS_MAX = 96 };
+enum {
+	OPTIONS_MAX = 96,
+	OPTION_VALUE_MAX = 4096,             /* bytes of one value */
+};
 
 enum option_origin { FROM_DEFAULT, FROM_CONF, FROM_ARGS };
 
@@ -110,6 +113,7 @@ struct options {
 	struct rule_list rules;
 	struct text_list monitors;           /* CATEGORY:COUNTER:INSTANCE[@SEC] */
 	double min_sec;                      /* MinSecForTrigger */
+	double poll_sec;                     /* period of the rules' counters */
 	double decay_hours;                  /* 0 = off */
 	uint32_t collect_multiple;           /* 0 and 1 = one incident, then the end */
 	int64_t max_collect_ns;              /* 0 = none */
@@ -190,7 +194,7 @@ struct option_info {
 	bool conf;                           /* may stand in the conf file */
 };
 
-extern const struct option_info options[];        /* ends in a row without a name */
+extern const struct option_info option_table[];       /* ends in a row without a name */
 extern const char *const option_groups[OPTION_GROUPS];   /* headings */
 
 struct short_option {
@@ -229,8 +233,8 @@ void options_no_effect(const struct options *o, struct buf *out);
 /* The row of a name in any spelling, n bytes long; or NULL. */
 const struct option_info *option_by_name(const char *name, size_t n);
 
-/* Whether an option was given, by the command line or the conf file. name: as in the table. */
-bool option_given(const struct options *o, const char *name);
+/* Who set this option. name: as in the table. */
+enum option_origin options_origin(const struct options *o, const char *name);
 
 /*
  * Whether text is one spec on its own, so that a ',' before it separates: two ':' and, for a rule,

@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+/* The default of a number that is not set unless it is given: out of every bound. */
+#define UNSET -INFINITY
+
 #define IN(command) (1u << CMD_##command)
 
 #define RECORDING (IN(COLLECT) | IN(CHECK))
@@ -17,7 +20,7 @@
 
 #define FIELD(name) .offset = offsetof(struct options, name)
 
-const struct command_info commands[COMMANDS] = {
+const struct command_info command_table[COMMANDS] = {
 	[CMD_NONE] = {.name = "", .operand_text = "", .summary = "", .about = "", .examples = ""},
 	[CMD_COLLECT] = {
 		.name = "collect",
@@ -30,21 +33,21 @@ const struct command_info commands[COMMANDS] = {
 "final incident. Without a rule it just records until then. A second Ctrl-C\n"
 "within 2 s ends it without writing. Recording never stops for an incident.\n",
 		.examples =
-"recorder collect --stop-on-perf-counter 'Processor:% Processor Time:_Total>80'\n"
-"recorder collect /StopOnPerfCounter:\"Memory:Available MBytes:<500\" /LogFile:r.log\n"
+"recorder collect /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n"
+"recorder collect --stop-on-perf-counter 'Memory:Available MBytes:<500'\n"
 "recorder collect --config /etc/recorder.conf --max-collect-sec 8h\n",
 	},
 	[CMD_STATUS] = {
 		.name = "status",
 		.operand_text = "",
-		.summary = "ask the running recorder how it is, what its rules see, what it lost",
+		.summary = "how the running recorder is, what its rules see, what it lost",
 		.about = "",
 		.examples = "recorder status\nrecorder status --json\n",
 	},
 	[CMD_SNAPSHOT] = {
 		.name = "snapshot",
 		.operand_text = "",
-		.summary = "have the running recorder keep the recent past now, as an incident",
+		.summary = "have the running recorder keep the recent past now",
 		.about =
 "The incident's rule is 'manual'. Recording goes on. SIGUSR2 does the same.\n",
 		.examples = "recorder snapshot --reason 'checkout is slow again'\n",
@@ -74,7 +77,7 @@ const struct command_info commands[COMMANDS] = {
 		.name = "show",
 		.operands = OPERAND_IDS,
 		.operand_text = "[ID]",
-		.summary = "one incident: what fired, its window, what was lost, what was hottest",
+		.summary = "one incident: what fired, its window, what was lost and hot",
 		.about =
 "The newest incident unless --id says another. Kernel frames are left out of the\n"
 "hottest functions and stacks unless --kernel is given.\n",
@@ -121,7 +124,7 @@ const struct command_info commands[COMMANDS] = {
 		.name = "counters",
 		.operands = OPERAND_PATTERN,
 		.operand_text = "[PATTERN]",
-		.summary = "list counters, their instances, values and units, as rules name them",
+		.summary = "list counters as rules name them, with values and units",
 		.about = "",
 		.examples = "recorder counters\nrecorder counters memory\n",
 	},
@@ -129,13 +132,13 @@ const struct command_info commands[COMMANDS] = {
 		.name = "check",
 		.operands = OPERAND_NONE,
 		.operand_text = "",
-		.summary = "check options, conf file and privileges; records nothing",
+		.summary = "check options, conf file, rules and privileges",
 		.about =
 "Takes the options of collect and prints each rule as it was understood, with its\n"
 "value now, and what privileges are missing and what that costs.\n",
 		.examples =
 "recorder check --config recorder.conf\n"
-"recorder check --stop-on-perf-counter 'Processor:% Processor Time:_Total>80'\n",
+"recorder check /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n",
 	},
 	[CMD_HELP] = {
 		.name = "help",
@@ -177,7 +180,7 @@ const struct short_option short_options[] = {
 #define EVENT_RULES "rules on events come with the event sources; until then a rule on a counter " \
 	"(--stop-on-perf-counter) has to do"
 
-const struct option_info options[] = {
+const struct option_info option_table[] = {
 	/* What makes an incident */
 	{
 		.name = "stop-on-perf-counter", .value = "SPEC", .type = OPTION_RULE,
@@ -191,6 +194,11 @@ const struct option_info options[] = {
 		.def = 3, .min = 0, .max = 86400, .unit = "s",
 		.help = "How long a counter rule must hold before it fires; one sample more than "
 			"this many, as in PerfView. 0 = at the first sample.",
+	}, {
+		.name = "poll-sec", .value = "SEC", .type = OPTION_FLOAT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(poll_sec),
+		.def = 1, .min = 0.1, .max = 86400, .unit = "s",
+		.help = "How often the counters of rules are read.",
 	}, {
 		.name = "decay-to-zero-hours", .value = "HOURS", .type = OPTION_FLOAT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(decay_hours),
@@ -224,7 +232,7 @@ const struct option_info options[] = {
 	}, {
 		.name = "cpu-sample-msec", .value = "MS", .type = OPTION_PERIOD_MS,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(freq_hz),
-		.same_as = "freq", .def = NAN, .min = 0.1, .max = 1000, .unit = "ms",
+		.same_as = "freq", .def = UNSET, .min = 0.1, .max = 1000, .unit = "ms",
 		.help = "The same as the time between two samples: 1 = 1000 Hz.",
 	}, {
 		.name = "pre-sec", .value = "SEC", .type = OPTION_SECONDS,
@@ -272,8 +280,8 @@ const struct option_info options[] = {
 		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT | RECORDING, .no_effect = RECORDING,
 		FIELD(process),
-		.help = "Only this process. (While recording, counter rules name their process in "
-			"the INSTANCE, so it has no effect; see --record-process.)",
+		/* PerfView restricts rules on events by it; rules on counters name a process themselves. */
+		.help = "Only this process.",
 	}, {
 		.name = "thread", .value = "TID", .type = OPTION_INT,
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(tid),
@@ -282,12 +290,12 @@ const struct option_info options[] = {
 	}, {
 		.name = "from", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(from_ns),
-		.def = NAN, .min = -1e8, .max = 1e8, .unit = "s",
+		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
 		.help = "Only what comes after this moment; 0 is the trigger, -10 is 10 s before.",
 	}, {
 		.name = "to", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(to_ns),
-		.def = NAN, .min = -1e8, .max = 1e8, .unit = "s",
+		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
 		.help = "Only what comes before this moment.",
 	}, {
 		.name = "kernel", .type = OPTION_BOOL,
@@ -355,7 +363,7 @@ const struct option_info options[] = {
 		.help = "This text.",
 	}, {
 		.name = "version", .type = OPTION_BOOL,
-		.group = GROUP_STORE, .commands = IN(NONE), FIELD(version),
+		.group = GROUP_STORE, .commands = UINT32_MAX, FIELD(version),
 		.help = "The program's version.",
 	},
 

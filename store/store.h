@@ -15,6 +15,7 @@
 #define STORE_APPLICATION_ID 0x52454344      /* "RECD" */
 #define STORE_MAX_MB_DEFAULT 1024u
 #define STORE_MAX_DAYS_DEFAULT 30u
+#define STORE_MAX_INCIDENTS_DEFAULT 500u
 
 struct store;
 
@@ -31,6 +32,12 @@ enum store_mode {
 int store_open(const char *path, enum store_mode mode, struct store **out, struct err *err);
 void store_close(struct store *s);                   /* NULL allowed */
 const char *store_path(const struct store *s);
+
+/*
+ * Free space of the disk under which store_begin() refuses. UINT64_MAX, the default: 500 MB or 5 % of
+ * the disk, whichever is less; 0 = none.
+ */
+void store_set_floor(struct store *s, uint64_t bytes);
 
 /* ---- writing (STORE_RECORD) -------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- errors -------------------------------------------------------------------------------------- */
@@ -35,41 +36,47 @@ static const struct db_sentence {
 	 "choose another file with --store"},
 };
 
-static const struct db_sentence *sentence_of(int sqlite_rc)
+static const struct db_sentence *sentence_of(int primary)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
-		if (sentences[i].sqlite_rc == (sqlite_rc & 0xff))
+		if (sentences[i].sqlite_rc == primary)
 			return &sentences[i];
 	}
 	return NULL;
 }
 
-/* SQLite says "I/O error" for a full disk where it does not expect one (the -shm file): ask errno. */
+/*
+ * SQLite says "I/O error" or "cannot open" for a full disk where it does not expect one (the -shm and
+ * -wal files): errno knows better.
+ */
+static const struct db_sentence *choose(int sqlite_rc, int os_error)
+{
+	int primary = sqlite_rc & 0xff;
+
+	if (sqlite_rc == SQLITE_IOERR_NOMEM)
+		return sentence_of(SQLITE_NOMEM);
+	if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && os_error &&
+	    os_error_code(os_error) == ERR_FULL)
+		return sentence_of(SQLITE_FULL);
+	return sentence_of(primary);
+}
+
 int db_error(const char *path, sqlite3 *db, int sqlite_rc, struct err *err)
 {
-	const struct db_sentence *sentence = sentence_of(sqlite_rc);
 	int os_error = db ? sqlite3_system_errno(db) : 0;
-	char what[300];
+	const struct db_sentence *sentence = choose(sqlite_rc, os_error);
+	char what[400];
 
-	if (!sentence && os_error) {
-		if (os_error_code(os_error) == ERR_FULL)
-			sentence = sentence_of(SQLITE_FULL);
-		else
-			return err_os_code(err, os_error, "cannot use %s", path);
-	}
+	if (!sentence && os_error)
+		return err_os_code(err, os_error, "cannot use %s", path);
 	if (!sentence)
 		return err_set(err, ERR_IO, "cannot use %s: %s", path, sqlite3_errstr(sqlite_rc));
-	snprintf(what, sizeof(what), "%s", path);
-	if (!err)
-		return sentence->code;
-	err->code = sentence->code;
-	snprintf(err->text, sizeof(err->text), sentence->text, what);
-	snprintf(err->text + strlen(err->text), sizeof(err->text) - strlen(err->text), " (%.120s)%s%s",
-		 db ? sqlite3_errmsg(db) : sqlite3_errstr(sqlite_rc),
-		 sentence->advice ? ": " : "", sentence->advice ? sentence->advice : "");
-	return err->code;
+	snprintf(what, sizeof(what), sentence->text, path);
+	return err_set(err, sentence->code, "%s (%.120s)%s%s", what,
+		       db ? sqlite3_errmsg(db) : sqlite3_errstr(sqlite_rc),
+		       sentence->advice ? ": " : "", sentence->advice ? sentence->advice : "");
 }
 
 int db_fail(struct store *s, struct err *err)
@@ -79,26 +86,27 @@ int db_fail(struct store *s, struct err *err)
 
 /* ---- statements ---------------------------------------------------------------------------------- */
 
-sqlite3_stmt *db_statement(struct store *s, const char *sql, struct err *err)
+int db_statement(struct store *s, const char *sql, struct args *out, struct err *err)
 {
 	struct kept_statement *kept = s->statements;
 	uint32_t i;
 
+	out->n = 0;
 	for (i = 0; i < s->nstatements; i++) {
 		if (kept[i].sql == sql) {
 			sqlite3_reset(kept[i].st);
 			sqlite3_clear_bindings(kept[i].st);
-			return kept[i].st;
+			out->st = kept[i].st;
+			return 0;
 		}
 	}
 	assert(i < STORE_STATEMENTS);
-	if (sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &kept[i].st, NULL)) {
-		db_fail(s, err);
-		return NULL;
-	}
+	if (sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &kept[i].st, NULL))
+		return db_fail(s, err);
 	kept[i].sql = sql;
 	s->nstatements++;
-	return kept[i].st;
+	out->st = kept[i].st;
+	return 0;
 }
 
 void arg_int(struct args *a, int64_t v)

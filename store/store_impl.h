@@ -9,7 +9,8 @@
  *	store_intern.c  frames, functions, modules, processes, threads -> rows
  *	store_write.c   begin, put, finish
  *	store_rollup.c  what an incident's segments add up to
- *	store_read.c    list, head, load
+ *	store_read.c    ids, heads, segments
+ *	store_load.c    a whole incident
  *	retention.c     delete, pin, limits, sweeping of what nothing refers to
  *	idmap.c         a map from one integer to another
  */
@@ -84,21 +85,22 @@ struct store {
 
 /* ---- SQLite (store_db.c) ---------------------------------------------------------------------------- */
 
-/*
- * A statement, prepared once and kept; reset, without bindings. It is found again by the address of
- * sql, which is therefore a literal at one place. NULL: the sentence is in err.
- */
-sqlite3_stmt *db_statement(struct store *s, const char *sql, struct err *err);
-
-/*
- * Bindings in order of the question marks. Texts and blobs are borrowed until the statement is
- * reset; so nothing is allocated and a binding cannot fail.
- */
+/* A statement and the number of its arguments that are bound. */
 struct args {
 	sqlite3_stmt *st;
 	int n;
 };
 
+/*
+ * A statement, prepared once and kept; reset, without bindings. It is found again by the address of
+ * sql, which is therefore a literal at one place.
+ */
+int db_statement(struct store *s, const char *sql, struct args *out, struct err *err);
+
+/*
+ * Bindings in order of the question marks. Texts and blobs are borrowed until the statement is
+ * reset; so nothing is allocated and a binding cannot fail.
+ */
 void arg_int(struct args *a, int64_t v);
 void arg_u64(struct args *a, uint64_t v);                /* stored as the int64 of the same bits */
 void arg_num(struct args *a, double v);                  /* NaN = NULL */

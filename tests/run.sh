@@ -1,19 +1,19 @@
 #!/bin/bash
 # Run test programs, one line for each, everything a failing one said, and the totals at the end.
 #
-#   tests/run.sh PROGRAM...      the Makefile says which: see its targets check, check-asan, check-tsan
+#   tests/run.sh PROGRAM...       the Makefile says which, in its targets check and check-*
 #
 # What a program is shows in its name:
 #
-#   build/VARIANT/tests/test_X       cmocka, on this host; .exe: under Wine. In the repository's top
-#                                    directory, with TEST_TMP naming an empty directory of its own. A
-#                                    test that skips prints why before it calls skip().
-#   build/VARIANT/fuzz/fuzz_X        replays tests/fuzz/corpus/fuzz_X; counts as one test
-#   tests/cli/X.sh                   a script about whole programs. Its current directory, TMP, is its
-#                                    own and empty. It finds RECORDER (the Linux program), RECORDER_EXE
-#                                    (the Windows one), WINE_RUN (command that runs an exe; empty: no
-#                                    Wine), BUILD (build/linux) and TOP (the repository), and prints
-#                                    "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test.
+#   build/VARIANT/tests/test_X    cmocka, on this host; .exe: under Wine. In the repository's top
+#                                 directory, TEST_TMP names an empty directory of its own. A test
+#                                 that skips prints why before it calls skip().
+#   build/VARIANT/fuzz/fuzz_X     replays tests/fuzz/corpus/fuzz_X; counts as one test
+#   tests/cli/X.sh                a script about whole programs. Its current directory, TMP, is its
+#                                 own and empty. It finds RECORDER (the Linux program), RECORDER_EXE
+#                                 (the Windows one), WINE_RUN (command that runs an exe; empty: no
+#                                 Wine), BUILD (build/linux) and TOP (the repository), and prints
+#                                 "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test.
 #
 # A crash, a timeout, a non-zero exit without a failed test, and silence count as one failure. The
 # limit is 120 s; a script raises it by a line "# time limit: SECONDS". Test programs run two at a
@@ -182,7 +182,9 @@ for script in "${scripts[@]}"; do
 	"$0" --one "$script" 8>&-
 done
 
-read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p+0, f+0, s+0 }' "$WORK/totals")
+read -r passed failed skipped < <(
+	awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$WORK/totals"
+)
 lost=$(($# - $(wc -l <"$WORK/totals")))
 if [ "$lost" != 0 ]; then
 	echo "run.sh: $lost programs left no result"

@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "triggers/threshold.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,13 +55,17 @@ static int check_name(const char *spec, const char *name, size_t len, struct err
 	return 0;
 }
 
+static bool period_is_allowed(double sec)
+{
+	return sec >= COUNTER_PERIOD_MIN_SEC && sec <= COUNTER_PERIOD_MAX_SEC;
+}
+
 static int check_env(const struct trigger_env *env, double period_sec, struct err *err)
 {
-	if (!isfinite(env->min_sec) || env->min_sec < 0)
+	if (!(env->min_sec >= 0 && env->min_sec <= DBL_MAX))
 		return err_set(err, ERR_USAGE,
 			       "MinSecForTrigger must be a number of seconds, 0 or more, like 3");
-	if (!isfinite(period_sec) || period_sec < (double)COUNTER_PERIOD_MIN_NS / NS_PER_SEC ||
-	    period_sec > 86400)
+	if (!period_is_allowed(period_sec))
 		return err_set(err, ERR_USAGE, "the poll period must be between 0.1 and 86400 s");
 	return 0;
 }
@@ -151,7 +156,7 @@ int counter_monitor_parse(const char *spec, struct needs *out, struct err *err)
 	if (at && at[1] && strspn(at + 1, "0123456789.") == strlen(at + 1))
 		sec = strtod(at + 1, &end);
 	if (end && !*end) {
-		if (sec < (double)COUNTER_PERIOD_MIN_NS / NS_PER_SEC || sec > 86400)
+		if (!period_is_allowed(sec))
 			return err_set(err, ERR_USAGE,
 				       "'%s': the period '%s' after '@' must be between 0.1 and 86400 "
 				       "s",
@@ -230,7 +235,7 @@ static bool perf_counter_feed(struct trigger *t, const struct event *e, struct b
 	if (e->kind != EVENT_COUNTER || !e->name || strcmp(e->name, p->name) != 0)
 		return false;
 	p->seen = true;
-	p->absent = (e->flags & EVENT_FLAG_ABSENT) || isnan(e->value);
+	p->absent = (e->flags & EVENT_FLAG_ABSENT) || e->value != e->value;   /* NaN */
 	if (p->absent) {
 		hold_reset(&p->hits);
 		hold_reset(&p->misses);
@@ -238,7 +243,7 @@ static bool perf_counter_feed(struct trigger *t, const struct event *e, struct b
 		return false;
 	}
 	p->value = e->value;
-	if (isnan(p->nearest) || threshold_nearer(&p->threshold, e->value, p->nearest))
+	if (p->nearest != p->nearest || threshold_nearer(&p->threshold, e->value, p->nearest))
 		p->nearest = e->value;
 	if (!judge(p, e->value, e->time_ns))
 		return false;

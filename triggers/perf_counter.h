@@ -33,7 +33,8 @@
 extern const struct trigger_ops perf_counter_trigger;
 
 #define MONITOR_PERIOD_NS 2000000000ULL      /* of a MonitorPerfCounter without @SEC */
-#define COUNTER_PERIOD_MIN_NS 100000000ULL
+#define COUNTER_PERIOD_MIN_SEC 0.1
+#define COUNTER_PERIOD_MAX_SEC 86400.0
 
 /*
  * CATEGORY:COUNTER:INSTANCE[@SEC] of MonitorPerfCounter, added to the needs with monitor set.

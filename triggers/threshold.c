@@ -1,8 +1,8 @@
 #include "triggers/threshold.h"
 
-#include "base/json.h"
 #include "base/os.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static int parse_number(const char *spec, const char *at, size_t len, double *ou
 	copy[len] = '\0';
 	v = end ? strtod(copy, NULL) : 0;
 	if (end && end < at + len) {
-		unit = strchr(units, *end & ~0x20);
+		unit = *end & ~0x20 ? strchr(units, *end & ~0x20) : NULL;
 		for (; unit && unit >= units; unit--)
 			v *= 1024;
 		end = unit ? end + 1 : NULL;
@@ -82,7 +82,7 @@ static int parse_number(const char *spec, const char *at, size_t len, double *ou
 			       "'%s': the limit '%s' is no number; allowed are a sign, a fraction, an "
 			       "exponent and K, M or G (times 1024), like 80, 0.5, 1e6 or 512M",
 			       spec, copy);
-	if (!isfinite(v))
+	if (!(fabs(v) <= DBL_MAX))
 		return err_set(err, ERR_USAGE, "'%s': the limit '%s' is too large", spec, copy);
 	*out = v;
 	return 0;
@@ -148,7 +148,7 @@ int threshold_parse(const char *spec, struct threshold *out, const char **left, 
 
 int threshold_check(const struct threshold *t, const char *spec, struct err *err)
 {
-	if (!(t->decay_hours >= 0) || !isfinite(t->decay_hours))
+	if (!(t->decay_hours >= 0 && t->decay_hours <= DBL_MAX))
 		return err_set(err, ERR_USAGE,
 			       "DecayToZeroHours must be a number of hours, 0 = off, like 24");
 	if (t->decay_hours == 0)
@@ -260,10 +260,10 @@ uint32_t hold_progress(const struct hold *h)
 
 void number_text(double v, char out[NUMBER_TEXT_BYTES])
 {
-	if (fabs(v) < 1e15 && v == floor(v))
-		num_text(v == 0 ? 0 : v, out, NUMBER_TEXT_BYTES);
-	if (fabs(v) >= 1000 && fabs(v) < 1e15)
-		snprintf(out, NUMBER_TEXT_BYTES, "%.0f", v);
-	else if (v != floor(v) || fabs(v) >= 1e15)
+	bool whole = v == floor(v) || fabs(v) >= 1000;
+
+	if (whole && fabs(v) < 1e15)
+		snprintf(out, NUMBER_TEXT_BYTES, "%.0f", v == 0 ? 0 : v);  /* no "-0" */
+	else
 		snprintf(out, NUMBER_TEXT_BYTES, "%.4g", v);
 }

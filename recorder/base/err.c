@@ -1,9 +1,26 @@
 #include "base/err.h"
 
 #include "base/os.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* A sentence that filled its room may end in the middle of a character: take the pieces off. */
+static void end_whole(struct err *err)
+{
+	size_t n = strlen(err->text);
+	size_t start = n;
+
+	if (n + 1 < sizeof(err->text))
+		return;
+	while (start && n - start < 4 && ((unsigned char)err->text[start - 1] & 0xc0) == 0x80)
+		start--;
+	if (start && (unsigned char)err->text[start - 1] >= 0xc0)
+		start--;
+	if (start < n && !utf8_char(err->text + start, err->text + n))
+		err->text[start] = '\0';
+}
 
 int err_set(struct err *err, enum err_code code, const char *format, ...)
 {
@@ -15,6 +32,7 @@ int err_set(struct err *err, enum err_code code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
+	end_whole(err);
 	return code;
 }
 
@@ -30,6 +48,7 @@ static int set_os(struct err *err, int os_error, const char *format, va_list arg
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %s", reason);
+	end_whole(err);
 	return err->code;
 }
 
@@ -71,5 +90,6 @@ int err_prefix(struct err *err, const char *format, ...)
 	used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %.*s",
 		 (int)(sizeof(old) - 1), old);
+	end_whole(err);
 	return err->code;
 }

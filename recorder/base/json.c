@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -91,13 +92,15 @@ void num_text(double v, char *out, size_t n)
 {
 	int digits;
 	char *comma;
+	bool same;
 
 	for (digits = 1; digits <= 17; digits++) {
 		snprintf(out, n, "%.*g", digits, v);
+		same = strtod(out, NULL) == v;        /* by the same locale that wrote it */
 		comma = strchr(out, ',');
 		if (comma)
 			*comma = '.';
-		if (strtod(out, NULL) == v)
+		if (same)
 			return;
 	}
 }
@@ -106,7 +109,7 @@ void json_num(struct json *j, double v)
 {
 	char text[40];
 
-	if (!isfinite(v)) {
+	if (!(fabs(v) <= DBL_MAX)) {
 		json_null(j);
 		return;
 	}
@@ -161,100 +164,197 @@ void json_key_bool(struct json *j, const char *key, bool v)
 	json_bool(j, v);
 }
 
+/* ---- the reader: the whole line is checked before anything of it is believed ----------------- */
+
+#define KEY_MAX_BYTES 64
+
 static const char *skip_blanks(const char *at)
 {
-	while (*at == ' ' || *at == '\t')
+	while (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n')
 		at++;
 	return at;
 }
 
-static unsigned hex_value(const char *at, int ndigits)
+/* The four digits of a \u escape, or -1. */
+static int hex4(const char *at)
 {
-	unsigned v = 0;
+	int v = 0;
+	int i;
 
-	while (ndigits-- > 0) {
-		char c = *at++;
+	for (i = 0; i < 4; i++) {
+		char c = (char)(at[i] | 32);
 
-		v <<= 4;
-		if (c >= '0' && c <= '9')
-			v |= (unsigned)(c - '0');
-		else if ((c | 32) >= 'a' && (c | 32) <= 'f')
-			v |= (unsigned)((c | 32) - 'a' + 10);
+		if (at[i] >= '0' && at[i] <= '9')
+			v = v * 16 + (at[i] - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v * 16 + (c - 'a' + 10);
 		else
-			return 0xfffd;
+			return -1;
 	}
 	return v;
 }
 
-/* Reads a quoted string at *at into out (cut to n-1 bytes); false when it does not end. */
-static bool read_string(const char **at, char *out, size_t n)
+/* Behind the quoted string at `at`, or NULL when it is none. */
+static const char *skip_string(const char *at)
 {
-	const char *s = *at;
-	size_t used = 0;
-	char c;
-
-	if (*s++ != '"')
-		return false;
-	while (*s && *s != '"') {
-		c = *s++;
-		if (c == '\\') {
-			c = *s++;
-			if (!c)
-				return false;
-			if (c == 'n' || c == 't' || c == 'r') {
-				c = c == 'n' ? '\n' : c == 't' ? '\t' : '\r';
-			} else if (c == 'u') {
-				unsigned v;
-
-				if (strnlen(s, 4) < 4)
-					return false;
-				v = hex_value(s, 4);
-				c = v < 0x80 ? (char)v : '?';
-				s += 4;
-			}
-		}
-		if (used + 1 < n)
-			out[used++] = c;
+	if (*at++ != '"')
+		return NULL;
+	while (*at != '"') {
+		if ((unsigned char)*at < 0x20)
+			return NULL;
+		if (*at++ != '\\')
+			continue;
+		if (*at == 'u' && hex4(at + 1) >= 0)
+			at += 5;
+		else if (*at && strchr("\"\\/bfnrt", *at))
+			at++;
+		else
+			return NULL;
 	}
-	if (*s != '"')
-		return false;
+	return at + 1;
+}
+
+/* Behind a number, true, false or null; NULL when there is neither. Values that nobody reads. */
+static const char *skip_bare(const char *at)
+{
+	size_t n = strspn(at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
+
+	return n ? at + n : NULL;
+}
+
+static size_t put_utf8(char to[4], unsigned v)
+{
+	/* A lone half of a surrogate pair is no character; NUL would end our string. */
+	if (v == 0 || (v >= 0xd800 && v <= 0xdfff))
+		v = 0xfffd;
+	if (v < 0x80) {
+		to[0] = (char)v;
+		return 1;
+	}
+	if (v < 0x800) {
+		to[0] = (char)(0xc0 | v >> 6);
+		to[1] = (char)(0x80 | (v & 0x3f));
+		return 2;
+	}
+	if (v < 0x10000) {
+		to[0] = (char)(0xe0 | v >> 12);
+		to[1] = (char)(0x80 | (v >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (v & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | v >> 18);
+	to[1] = (char)(0x80 | (v >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (v >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (v & 0x3f));
+	return 4;
+}
+
+/* One character of a string that skip_string() has passed: its bytes; *at moves behind it. */
+static size_t next_char(const char **at, char to[4])
+{
+	static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
+	const char *s = *at;
+	const char *name;
+	size_t n;
+	unsigned v, low;
+
+	if (*s != '\\') {
+		n = utf8_char(s, s + strnlen(s, 4));
+		n = n ? n : 1;
+		memcpy(to, s, n);
+		*at = s + n;
+		return n;
+	}
+	if (s[1] != 'u') {
+		name = strchr(names, s[1]);
+		to[0] = name ? values[name - names] : s[1];
+		*at = s + 2;
+		return 1;
+	}
+	v = (unsigned)hex4(s + 2);
+	*at = s + 6;
+	if (v >= 0xd800 && v <= 0xdbff && s[6] == '\\' && s[7] == 'u') {
+		low = (unsigned)hex4(s + 8);
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
+			*at = s + 12;
+		}
+	}
+	return put_utf8(to, v);
+}
+
+/* Unescape a checked string into n bytes; false when it was cut, which is between characters. */
+static bool read_string(const char *at, char *out, size_t n)
+{
+	size_t used = 0;
+	bool whole = true;
+
+	for (at++; *at != '"' && whole;) {
+		char bytes[4];
+		size_t len = next_char(&at, bytes);
+
+		whole = used + len < n;
+		if (whole) {
+			memcpy(out + used, bytes, len);
+			used += len;
+		}
+	}
 	if (n)
 		out[used] = '\0';
-	*at = s + 1;
-	return true;
+	return whole;
+}
+
+static bool is_key(const char *at, const char *key)
+{
+	char name[KEY_MAX_BYTES];
+
+	return read_string(at, name, sizeof(name)) && strcmp(name, key) == 0;
+}
+
+/* One "key": value; behind it, or NULL. *value is set when it is the wanted string, the first. */
+static const char *read_member(const char *at, const char *key, const char **value)
+{
+	const char *name = at;
+
+	at = skip_string(at);
+	if (!at)
+		return NULL;
+	at = skip_blanks(at);
+	if (*at++ != ':')
+		return NULL;
+	at = skip_blanks(at);
+	if (*at != '"')
+		return skip_bare(at);
+	if (!*value && is_key(name, key))
+		*value = at;
+	return skip_string(at);
 }
 
 int json_get_str(const char *line, const char *key, char *out, size_t n)
 {
 	const char *at = skip_blanks(line);
-	char name[64], other[8];
+	const char *value = NULL;
 
 	if (*at++ != '{')
 		return ERR_FORMAT;
-	for (;;) {
+	at = skip_blanks(at);
+	while (*at != '}') {
+		at = read_member(at, key, &value);
+		if (!at)
+			return ERR_FORMAT;
 		at = skip_blanks(at);
 		if (*at == '}')
-			return ERR_NOT_FOUND;
-		if (!read_string(&at, name, sizeof(name)))
+			break;
+		if (*at++ != ',')
 			return ERR_FORMAT;
 		at = skip_blanks(at);
-		if (*at++ != ':')
-			return ERR_FORMAT;
-		at = skip_blanks(at);
-		if (*at == '"') {
-			bool wanted = strcmp(name, key) == 0;
-
-			if (!read_string(&at, wanted ? out : other, wanted ? n : sizeof(other)))
-				return ERR_FORMAT;
-			if (wanted)
-				return 0;
-		} else {
-			at += strcspn(at, ",}");
-		}
-		at = skip_blanks(at);
-		if (*at == ',')
-			at++;
-		else if (*at != '}')
+		if (*at == '}')
 			return ERR_FORMAT;
 	}
+	if (*skip_blanks(at + 1))
+		return ERR_FORMAT;
+	if (!value)
+		return ERR_NOT_FOUND;
+	read_string(value, out, n);
+	return 0;
 }

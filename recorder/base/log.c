@@ -2,10 +2,14 @@
 
 #include "base/buf.h"
 #include "base/os.h"
+#include "base/utf8.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DRAIN_BYTES 16384             /* written at a time, from the drainer's stack */
 
 struct log {
 	struct os_file *file;
@@ -33,7 +37,8 @@ int log_open(const char *path, struct log **out, struct err *err)
 		log->file = os_stderr();
 	if (rc) {
 		log_close(log);
-		return err_prefix(err, "cannot open the log file");
+		err_prefix(err, "cannot open the log file");
+		return rc;
 	}
 	log->stamped = path || !os_is_terminal(log->file);
 	*out = log;
@@ -51,55 +56,87 @@ void log_close(struct log *log)
 	free(log);
 }
 
+/* Time and space, or nothing: at most OS_TIME_TEXT_BYTES + 1. */
+static void put_stamp(const struct log *log, struct buf *line)
+{
+	char stamp[OS_TIME_TEXT_BYTES];
+
+	if (!log->stamped)
+		return;
+	os_time_text(os_wall_ns(), stamp);
+	buf_puts(line, stamp);
+	buf_putc(line, ' ');
+}
+
 void log_line(struct log *log, enum log_level level, const char *format, ...)
 {
 	static const char *const prefix[] = {"", "warning: ", "error: "};
-	char stamp[OS_TIME_TEXT_BYTES + 1] = "";
-	char *line;
-	int used;
+	char text[LOG_LINE_BYTES], raw[LOG_LINE_BYTES];
+	/* A ceiling below its size keeps a buf in the array it starts with: no allocation here. */
+	struct buf line = {.data = text, .cap = sizeof(text), .max_bytes = sizeof(text) - 1};
 	va_list args;
 
 	if (!log)
 		return;
-	if (log->stamped) {
-		os_time_text(os_wall_ns(), stamp);
-		strcat(stamp, " ");
-	}
-	os_mutex_lock(log->lock);
-	if (log->count == LOG_QUEUE_LINES) {
-		log->dropped++;
-		os_mutex_unlock(log->lock);
-		return;
-	}
-	line = log->lines[(log->first + log->count++) % LOG_QUEUE_LINES];
-	used = snprintf(line, LOG_LINE_BYTES, "%s%s", stamp, prefix[level]);
 	va_start(args, format);
-	vsnprintf(line + used, LOG_LINE_BYTES - (size_t)used, format, args);
+	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
+	put_stamp(log, &line);
+	buf_puts(&line, prefix[level]);
+	/* Quoted names could forge lines; and 4 is for the ellipsis and the NUL. */
+	utf8_put_clean(&line, raw, strlen(raw), sizeof(text) - 4 - line.len);
+
+	os_mutex_lock(log->lock);
+	if (log->count == LOG_QUEUE_LINES)
+		log->dropped++;
+	else
+		memcpy(log->lines[(log->first + log->count++) % LOG_QUEUE_LINES], text,
+		       line.len + 1);
 	os_mutex_unlock(log->lock);
+}
+
+/* Move lines into text while they fit; how many were dropped up to here. */
+static uint64_t take_lines(struct log *log, struct buf *text)
+{
+	uint64_t dropped;
+
+	os_mutex_lock(log->lock);
+	while (log->count && text->len + LOG_LINE_BYTES <= text->max_bytes) {
+		buf_puts(text, log->lines[log->first]);
+		buf_putc(text, '\n');
+		log->first = (log->first + 1) % LOG_QUEUE_LINES;
+		log->count--;
+	}
+	/* Said once the queue is empty, which is where the lines are missing. */
+	dropped = log->count ? 0 : log->dropped;
+	log->dropped -= dropped;
+	os_mutex_unlock(log->lock);
+	return dropped;
 }
 
 void log_drain(struct log *log)
 {
-	struct buf text = {0};
-	uint64_t dropped;
+	char room[DRAIN_BYTES];
+	struct buf text = {.data = room, .cap = sizeof(room), .max_bytes = sizeof(room) - 1};
+	uint64_t dropped = 0;
+	int i;
 
 	if (!log)
 		return;
-	os_mutex_lock(log->lock);
-	while (log->count) {
-		buf_puts(&text, log->lines[log->first]);
-		buf_putc(&text, '\n');
-		log->first = (log->first + 1) % LOG_QUEUE_LINES;
-		log->count--;
+	/* As often as a full queue needs, and no more: writers may be faster than this. */
+	for (i = 0; i < LOG_QUEUE_LINES / (DRAIN_BYTES / LOG_LINE_BYTES) + 2 && !dropped; i++) {
+		buf_reset(&text);
+		dropped = take_lines(log, &text);
+		if (text.len)
+			os_write(log->file, text.data, text.len, NULL);
+		else
+			break;
 	}
-	dropped = log->dropped;
-	log->dropped = 0;
-	os_mutex_unlock(log->lock);
-	if (dropped)
-		buf_printf(&text, "warning: %llu log lines were dropped: the log is too slow\n",
-			   (unsigned long long)dropped);
-	if (text.len)
-		os_write(log->file, text.data, text.len, NULL);
-	buf_free(&text);
+	if (!dropped)
+		return;
+	buf_reset(&text);
+	put_stamp(log, &text);
+	buf_printf(&text, "warning: %" PRIu64 " log lines were dropped: the log is too slow\n",
+		   dropped);
+	os_write(log->file, text.data, text.len, NULL);
 }

@@ -8,7 +8,7 @@
 
 #define FILETIME_TO_1970 116444736000000000ULL
 #define WRITE_CHUNK ((size_t)16 << 20)
-#define CONSOLE_CHUNK 4096            /* bytes; WriteConsoleW() fails on large ones before Windows 8 */
+#define CONSOLE_CHUNK 4096            /* bytes; WriteConsoleW() refuses very long texts */
 
 struct os_file {
 	HANDLE handle;
@@ -16,12 +16,12 @@ struct os_file {
 	uint64_t read_at;             /* of a disk file: where os_read_all() goes on */
 	bool standard;                /* lives as long as the process */
 	bool console;                 /* takes UTF-16 */
-	char held[4];                 /* console: first bytes of a character whose rest comes later */
+	char held[4];                 /* console: the first bytes of a character; the rest comes */
 	size_t nheld;
 	const char *path;             /* stands behind the struct, or is constant */
 };
 
-/* ---- open and close --------------------------------------------------------------------------- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static struct os_file *file_new(HANDLE handle, const char *path)
 {
@@ -41,7 +41,7 @@ struct open_way {
 };
 
 /*
- * Files that we write are opened as what stands at the path, never as what a link there points to;
+ * Files that we make are opened as what stands at the path, never as what a link there means;
  * refuse_link() then turns the link itself down. Append without FILE_WRITE_DATA: every write goes to
  * the end, whoever else writes.
  */
@@ -119,7 +119,7 @@ void os_close(struct os_file *file)
 	free(file);
 }
 
-/* ---- what a file is --------------------------------------------------------------------------- */
+/* ---- what a file is -------------------------------------------------------------------------- */
 
 static uint64_t unix_ns(FILETIME t)
 {
@@ -192,7 +192,7 @@ int os_free_bytes(const char *dir, uint64_t *free_bytes, uint64_t *total_bytes, 
 	return 0;
 }
 
-/* ---- read ------------------------------------------------------------------------------------- */
+/* ---- read ------------------------------------------------------------------------------------ */
 
 /* One read; a disk file's at an offset. *got 0 at the end; false leaves GetLastError(). */
 static bool read_part(struct os_file *file, void *to, size_t n, uint64_t offset, DWORD *got)
@@ -258,15 +258,15 @@ int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err
 	return rc;
 }
 
-/* ---- write ------------------------------------------------------------------------------------ */
+/* ---- write ----------------------------------------------------------------------------------- */
 
 static bool write_bytes(struct os_file *file, const char *bytes, size_t n)
 {
 	DWORD part;
 
 	while (n) {
-		if (!WriteFile(file->handle, bytes, (DWORD)(n < WRITE_CHUNK ? n : WRITE_CHUNK), &part,
-			       NULL))
+		if (!WriteFile(file->handle, bytes, (DWORD)(n < WRITE_CHUNK ? n : WRITE_CHUNK),
+			       &part, NULL))
 			return false;
 		bytes += part;
 		n -= part;
@@ -342,7 +342,7 @@ int os_sync(struct os_file *file, struct err *err)
 	return 0;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Virus scanners and indexers hold a fresh file open for some milliseconds; then it works. */
 static bool is_passing(DWORD error)
@@ -449,7 +449,7 @@ int os_chmod_private(const char *path, struct err *err)
 	return ok ? 0 : err_os(err, "cannot make %s private", path);
 }
 
-/* ---- standard streams and the terminal -------------------------------------------------------- */
+/* ---- standard streams and the terminal ------------------------------------------------------- */
 
 /*
  * The two streams of the process; filled once, at their first use. A service has none: its handles
@@ -510,7 +510,7 @@ unsigned os_terminal_columns(void)
 	return 80;
 }
 
-/* ---- lock ------------------------------------------------------------------------------------- */
+/* ---- lock ------------------------------------------------------------------------------------ */
 
 /*
  * The file holds the owner's pid as decimal text, for the sentence of who is refused. Windows makes

@@ -38,7 +38,7 @@ struct os_ipc_call {
 	struct pipe pipe;
 };
 
-/* ---- names, ends and waits -------------------------------------------------------------------- */
+/* ---- names, ends and waits ------------------------------------------------------------------- */
 
 static bool pipe_name(const char *path, wchar_t out[NAME_CHARS])
 {
@@ -109,7 +109,7 @@ static bool finish(struct pipe *pipe, bool started, uint64_t until_ns, DWORD *n)
 	return GetOverlappedResult(pipe->handle, &pipe->io, n, TRUE);
 }
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool send_line(struct pipe *pipe, const char *line, uint64_t until_ns)
 {
@@ -149,7 +149,7 @@ static bool read_line(struct pipe *pipe, uint64_t until_ns, struct buf *line)
 	return true;
 }
 
-/* ---- the listening side ----------------------------------------------------------------------- */
+/* ---- the listening side ---------------------------------------------------------------------- */
 
 static bool add_instance(struct os_ipc *ipc, DWORD first)
 {
@@ -175,8 +175,10 @@ static bool add_instance(struct os_ipc *ipc, DWORD first)
 static bool wait_next(struct os_ipc *ipc, DWORD first)
 {
 	if (add_instance(ipc, first)) {
-		ConnectNamedPipe(ipc->next.handle, &ipc->next.io);
-		switch (GetLastError()) {
+		DWORD result = ConnectNamedPipe(ipc->next.handle, &ipc->next.io) ?
+				       ERROR_PIPE_CONNECTED : GetLastError();
+
+		switch (result) {
 		case ERROR_IO_PENDING:
 			ipc->waiting = true;
 			return true;
@@ -259,7 +261,7 @@ void os_ipc_answer(struct os_ipc_call *call, const char *line)
 	free(call);
 }
 
-/* ---- the asking side -------------------------------------------------------------------------- */
+/* ---- the asking side ------------------------------------------------------------------------- */
 
 /* The listener learns nothing but that we called: it may be somebody else's pipe. */
 static bool pipe_connect(struct pipe *pipe, const wchar_t *name, uint64_t until_ns)

@@ -21,11 +21,19 @@
 /* Newer than mingw-w64 10's headers; Windows 10 1803, else CreateWaitableTimerExW() refuses. */
 #define TIMER_HIGH_RESOLUTION 0x00000002
 
+/* Missing in them as well: winerror.h. */
+#ifndef ERROR_ELEVATION_REQUIRED
+#define ERROR_ELEVATION_REQUIRED 740L
+#endif
+#ifndef ERROR_DISK_QUOTA_EXCEEDED
+#define ERROR_DISK_QUOTA_EXCEEDED 1295L
+#endif
+
 /* The C runtime expands no wildcards in arguments: "Processor:*" is ours to read. */
 extern int _dowildcard;
 int _dowildcard = 0;
 
-/* ---- UTF-16 and rights (os_windows.h) --------------------------------------------------------- */
+/* ---- UTF-16 and rights (os_windows.h) -------------------------------------------------------- */
 
 wchar_t *wide_text(const char *utf8)
 {
@@ -143,7 +151,7 @@ DWORD wait_ms(uint64_t timeout_ns)
 	return ms < INFINITE ? (DWORD)ms : INFINITE - 1;
 }
 
-/* ---- errors ----------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 int os_error_last(void)
 {
@@ -237,7 +245,7 @@ void os_error_text(int os_error, char *out, size_t n)
 			 (unsigned)os_error);
 }
 
-/* ---- clock ------------------------------------------------------------------------------------ */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 uint64_t os_now_ns(void)
 {
@@ -263,7 +271,7 @@ uint64_t os_wall_ns(void)
 	return (t.QuadPart - FILETIME_TO_1970) * 100;
 }
 
-/* Sleep() counts in timer interrupts of up to 15.6 ms; a timer of its own keeps short sleeps short. */
+/* Sleep() counts in timer interrupts of up to 15.6 ms; such a timer keeps short sleeps short. */
 void os_sleep_ns(uint64_t ns)
 {
 	LARGE_INTEGER due;
@@ -293,7 +301,7 @@ void os_time_text(uint64_t wall_ns, char out[OS_TIME_TEXT_BYTES])
 		 s.wMilliseconds % 1000u);
 }
 
-/* ---- where things are ------------------------------------------------------------------------- */
+/* ---- where things are ------------------------------------------------------------------------ */
 
 static bool is_separator(char c)
 {
@@ -359,7 +367,7 @@ int os_default_store(struct buf *out, struct err *err)
 	return buf_check(out, "the store's path", err);
 }
 
-/* ---- the machine and this process ------------------------------------------------------------- */
+/* ---- the machine and this process ------------------------------------------------------------ */
 
 bool os_is_admin(void)
 {
@@ -397,7 +405,7 @@ void os_host_name(char *out, size_t n)
 	buf_free(&text);
 }
 
-/* GetVersionEx() answers with what the program's manifest claims to know; this one with the truth. */
+/* GetVersionEx() answers with what the program's manifest claims to know; this with the truth. */
 typedef LONG WINAPI rtl_get_version(OSVERSIONINFOW *version);
 
 void os_host_text(char *out, size_t n)
@@ -461,7 +469,7 @@ void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 		*rss_bytes = memory.WorkingSetSize;
 }
 
-/* ---- environment and arguments ---------------------------------------------------------------- */
+/* ---- environment and arguments --------------------------------------------------------------- */
 
 /*
  * Windows keeps the environment in UTF-16 and os_env() lends UTF-8, so the texts that were asked
@@ -538,7 +546,7 @@ const char *os_env(const char *name)
 	return value;
 }
 
-/* One block: the pointers, then the texts. wide is as the system cut it; less than argc: padded. */
+/* One block: the pointers, then the texts. Fewer than argc, which the C runtime counted: padded. */
 static char **args_utf8(wchar_t **wide, int nwide, int argc)
 {
 	size_t count = (size_t)(nwide > argc ? nwide : argc);

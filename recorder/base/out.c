@@ -10,7 +10,7 @@
 struct out {
 	struct os_file *file;       /* NULL when it goes to memory */
 	struct buf *memory;
-	char *path, *tmp_path;      /* NULL for standard output and memory */
+	char *path, *tmp_path;      /* NULL for standard output, devices and memory */
 	struct buf pending;
 	uint64_t bytes;
 	struct err failure;
@@ -41,7 +41,20 @@ static void out_free(struct out *out)
 
 static int open_file(struct out *out, const char *path, bool force, struct err *err)
 {
-	if (!force && os_exists(path))
+	struct os_file_info info;
+	int rc = os_path_info(path, &info, NULL);
+
+	/* Not knowing whether a file is there must not become "there is none". */
+	if (rc == ERR_MEMORY)
+		return err_set(err, rc, "out of memory while opening %s", path);
+	if (!rc && !info.regular) {
+		if (info.directory)
+			return err_set(err, ERR_USAGE, "%s is a directory; name a file in it",
+				       path);
+		/* A device or a pipe (/dev/null, NUL): written into, never replaced by a file. */
+		return os_open(path, OS_APPEND, &out->file, err);
+	}
+	if (!force && (!rc || os_exists(path)))
 		return err_set(err, ERR_EXISTS,
 			       "%s exists already; use --force to replace it, or -o another name",
 			       path);
@@ -148,6 +161,9 @@ int out_close(struct out *out, struct err *err)
 	int rc;
 
 	flush(out);
+	/* Synced before the rename, or a power cut could leave an empty file of the right name. */
+	if (out->path && !out->failure.code)
+		os_sync(out->file, &out->failure);
 	if (out->memory && out->memory->failed)
 		buf_check(out->memory, "the output", &out->failure);
 	rc = out->failure.code;

@@ -14,7 +14,10 @@ int slots_init(struct slots *s, size_t item_bytes, uint32_t max)
 {
 	memset(s, 0, sizeof(*s));
 	s->item_bytes = item_bytes < sizeof(uint32_t) ? sizeof(uint32_t) : item_bytes;
-	s->max = (max + SLOTS_CHUNK - 1) / SLOTS_CHUNK * SLOTS_CHUNK;
+	/* Rounded up, except that the last chunk below 2^32 is the last there is. */
+	s->max = max / SLOTS_CHUNK * SLOTS_CHUNK;
+	if (s->max < max && s->max < UINT32_MAX / SLOTS_CHUNK * SLOTS_CHUNK)
+		s->max += SLOTS_CHUNK;
 	s->free_first = SLOTS_NONE;
 	s->chunks = calloc(nchunks(s), sizeof(*s->chunks));
 	return s->chunks ? 0 : ERR_MEMORY;

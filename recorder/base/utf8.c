@@ -32,6 +32,14 @@ size_t utf8_char(const char *at, const char *end)
 	return n;
 }
 
+/* C0, DEL, and C1 (U+0080 to U+009F), which a terminal obeys as well. */
+static bool is_control(const char *at, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)at;
+
+	return len == 1 ? s[0] < 0x20 || s[0] == 0x7f : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+}
+
 void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_bytes)
 {
 	const char *end = text + n;
@@ -49,7 +57,7 @@ void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_byte
 			text++;
 			continue;
 		}
-		if (len == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f))
+		if (is_control(text, len))
 			buf_putc(out, ' ');
 		else
 			buf_put(out, text, len);

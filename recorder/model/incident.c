@@ -383,8 +383,10 @@ int incident_add_event(struct incident *in, const struct incident_event *e,
 		return ERR_FORMAT;
 	copy.provider = text(in->build, e->provider);
 	copy.name = text(in->build, e->name);
+	if (!copy.provider || !copy.name)
+		return ERR_MEMORY;
 	items = room(in->events, in->nevents, 1, &in->build->events_cap, sizeof(*items));
-	if (!copy.provider || !copy.name || !items)
+	if (!items)
 		return ERR_MEMORY;
 	in->events = items;
 	copy.first_field = in->nfields;

@@ -56,25 +56,20 @@ static bool thread_matches(const struct incident *in, uint32_t thread,
 	       (!filter->process || process_matches(&in->processes[t->process], filter->process));
 }
 
-/* The threads with most samples, as "NAME (PID)" or "TID", for who asked for another. */
+/* The processes or threads with most samples, for who asked for another. */
 static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 {
-	uint64_t *counts = calloc((size_t)in->nthreads + 1, sizeof(*counts));
-	uint32_t i, best, listed;
+	uint32_t n = tids ? in->nthreads : in->nprocesses;
+	uint64_t *counts = calloc((size_t)n + 1, sizeof(*counts));
+	uint32_t i, best, listed, thread;
 
 	for (i = 0; counts && i < in->nsamples; i++) {
-		const struct incident_sample *s = &in->samples[i];
-
-		/* Of a process, count all in its first thread. */
-		if (s->thread == THREAD_NONE)
-			continue;
-		best = s->thread;
-		while (!tids && best && in->threads[best - 1].process == in->threads[best].process)
-			best--;
-		counts[best]++;
+		thread = in->samples[i].thread;
+		if (thread != THREAD_NONE)
+			counts[tids ? thread : in->threads[thread].process]++;
 	}
 	for (listed = 0; counts && listed < LISTED_MAX; listed++) {
-		for (best = 0, i = 1; i < in->nthreads; i++)
+		for (best = 0, i = 1; i < n; i++)
 			best = counts[i] > counts[best] ? i : best;
 		if (!counts[best])
 			break;
@@ -83,9 +78,8 @@ static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 		if (tids)
 			buf_printf(out, "%" PRIu32, in->threads[best].tid);
 		else
-			buf_printf(out, "%.40s (%" PRIu32 ")",
-				   in->processes[in->threads[best].process].name,
-				   in->processes[in->threads[best].process].pid);
+			buf_printf(out, "%.40s (%" PRIu32 ")", in->processes[best].name,
+				   in->processes[best].pid);
 	}
 	free(counts);
 }
@@ -181,13 +175,10 @@ static uint32_t *user_stacks(const struct incident *in)
 	return user;
 }
 
-static int leave_kernel(struct incident *in, struct err *err)
+static void leave_kernel(struct incident *in, const uint32_t *user)
 {
-	uint32_t *user = user_stacks(in);
 	uint32_t i;
 
-	if (!user)
-		return err_set(err, ERR_MEMORY, "out of memory while leaving kernel frames out");
 	for (i = 0; i < in->nsamples; i++) {
 		if (in->samples[i].stack != STACK_NONE)
 			in->samples[i].stack = user[in->samples[i].stack];
@@ -196,8 +187,6 @@ static int leave_kernel(struct incident *in, struct err *err)
 		if (in->events[i].stack != STACK_NONE)
 			in->events[i].stack = user[in->events[i].stack];
 	}
-	free(user);
-	return 0;
 }
 
 static bool in_window(const struct incident *in, uint64_t time_ns)
@@ -229,19 +218,22 @@ static void keep_chosen(struct incident *in, const bool *keep)
 int incident_filter(struct incident *in, const struct incident_filter *filter, struct err *err)
 {
 	bool *keep = malloc((size_t)in->nthreads + 1);
-	int rc;
+	uint32_t *user = filter->no_kernel ? user_stacks(in) : NULL;
+	int rc = 0;
 
-	if (!keep)
-		return err_set(err, ERR_MEMORY, "out of memory while filtering");
-	rc = choose_threads(in, filter, keep, err);
-	if (!rc && filter->no_kernel)
-		rc = leave_kernel(in, err);
+	if (!keep || (filter->no_kernel && !user))
+		rc = err_set(err, ERR_MEMORY, "out of memory while filtering an incident");
+	if (!rc)
+		rc = choose_threads(in, filter, keep, err);
 	if (!rc)
 		rc = choose_window(&in->head, filter, err);
 	if (!rc) {
 		keep_chosen(in, keep);
+		if (user)
+			leave_kernel(in, user);
 		incident_count(in);
 	}
+	free(user);
 	free(keep);
 	return rc;
 }

@@ -55,6 +55,8 @@ struct source_ops {
 
 /* The live sources of this host, ending in NULL: source_list_linux.c, source_list_windows.c. */
 extern const struct source_ops *const live_sources[];
+extern const struct source_ops perf_source;      /* Linux: perf events */
+extern const struct source_ops proc_source;      /* Linux: counters from /proc */
 
 /* The current value of one counter, for check and for people; ERR_NOT_FOUND names the nearest. */
 struct counter_value {

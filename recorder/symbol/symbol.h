@@ -3,8 +3,11 @@
  *
  * The merge thread hands over every new frame; the worker opens the code object while its process
  * still lives, builds a sorted index of its symbols once, and names the frame. Readers are asked in
- * turn (symbol_readers[]). Parsing is portable and bounds-checked; only obtaining bytes is host code.
- * The worker never holds a lock of the ring; the merge thread never waits for the worker: a full
+ * turn (symbol_readers[], reader.h). Parsing is portable and bounds-checked; only obtaining bytes is
+ * host code (symbol_open.h).
+ *
+ * Only the worker touches readers and their tables; everybody else leaves requests under one short
+ * lock. So nobody ever waits for a disk here but in symbols_settle(), which has a time limit. A full
  * queue drops the request, which symbols_settle() makes good for frames that an incident needs.
  */
 #ifndef SYMBOL_SYMBOL_H
@@ -14,15 +17,19 @@
 #include "model/frame.h"
 #include "model/process.h"
 
-#define SYMBOL_QUEUE_MAX 65536u
-#define SYMBOL_CACHE_BYTES ((size_t)64 << 20)
+#define SYMBOL_QUEUE_MAX 65536u                 /* frames that wait for a name */
+#define SYMBOL_URGENT_MAX 8192u                 /* new objects and processes that wait */
+#define SYMBOL_CACHE_BYTES ((size_t)64 << 20)   /* of indexes; the least recently used go */
+#define SYMBOL_OBJECTS_MAX 4096u                /* remembered, those that cannot be read too */
+#define SYMBOL_FILES_MAX 64u                    /* held open; see symbol.c */
 
 struct symbols;
 
 /* Starts the worker thread at low priority. */
 int symbols_open(struct frames *frames, struct processes *processes, struct log *log,
 		 struct symbols **out, struct err *err);
-void symbols_close(struct symbols *s);               /* ends the thread; NULL allowed */
+/* Ends the thread, drops what is queued; NULL allowed. Nobody may be in a call. */
+void symbols_close(struct symbols *s);
 
 /* Merge thread: name this frame soon. Takes a reference of its own while queued; never blocks. */
 void symbols_want(struct symbols *s, struct frame *frame);
@@ -32,16 +39,22 @@ void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid);
 void symbols_process(struct symbols *s, struct process *process);
 
 /*
- * Name these frames now, on the caller's thread, or wait until the worker has (at most timeout_ns).
- * The caller holds references. Returns how many still have no name.
+ * Have the worker name these frames before any other, and wait for it at most timeout_ns; several
+ * threads may. The caller holds references. Frames that were looked at in vain are tried again.
+ * Returns how many still have no name.
  */
 uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t n,
 			uint64_t timeout_ns);
 
 struct symbols_use {
 	uint32_t queued, objects_open;
+	uint32_t objects_failed;        /* remembered as not readable */
+	uint32_t files_open;
 	size_t cache_bytes;
-	uint64_t dropped, named, unnamed;
+	uint64_t dropped;               /* requests that met a full queue */
+	uint64_t named;                 /* frames that got a name */
+	uint64_t unnamed;               /* frames that were looked at in vain (the first time) */
+	uint64_t failed;                /* attempts to open an object that failed */
 };
 void symbols_use(struct symbols *s, struct symbols_use *out);
 

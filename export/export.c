@@ -1,0 +1,59 @@
+#include "export/export.h"
+
+#include <string.h>
+
+extern const struct exporter folded_exporter;
+extern const struct exporter perfview_xml_exporter;
+extern const struct exporter perfview_xml_zip_exporter;
+extern const struct exporter perfview_simple_exporter;
+
+/* In the order of --help. */
+const struct exporter *const exporters[] = {
+	&folded_exporter,
+	&perfview_xml_exporter,
+	&perfview_xml_zip_exporter,
+	&perfview_simple_exporter,
+	NULL,
+};
+
+/* ASCII letters in either case: no locale. */
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	while (*a && lower(*a) == lower(*b)) {
+		a++;
+		b++;
+	}
+	return lower(*a) == lower(*b);
+}
+
+const struct exporter *exporter_by_name(const char *name)
+{
+	size_t i;
+
+	for (i = 0; exporters[i]; i++) {
+		if (same_name(exporters[i]->name, name))
+			return exporters[i];
+	}
+	return NULL;
+}
+
+const struct exporter *exporter_by_path(const char *path)
+{
+	const struct exporter *best = NULL;
+	size_t i, n, best_n = 0, path_n = strlen(path);
+
+	for (i = 0; exporters[i]; i++) {
+		n = exporters[i]->suffix ? strlen(exporters[i]->suffix) : 0;
+		if (n > best_n && n <= path_n &&
+		    same_name(path + path_n - n, exporters[i]->suffix)) {
+			best = exporters[i];
+			best_n = n;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,190 @@
+#include "export/names.h"
+
+#include "base/os.h"
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define UNKNOWN_NAME "[unknown]"
+
+static const char *or_name(const char *name, const char *instead)
+{
+	return name && *name ? name : instead;
+}
+
+void who_of(const struct incident *in, uint32_t thread, struct who *out)
+{
+	const struct incident_thread *t;
+	const struct incident_process *p;
+
+	memset(out, 0, sizeof(*out));
+	out->process = out->thread = UNKNOWN_NAME;
+	if (thread == THREAD_NONE)
+		return;
+	t = &in->threads[thread];
+	p = &in->processes[t->process];
+	out->process = or_name(p->name, UNKNOWN_NAME);
+	out->thread = or_name(t->name, out->process);
+	out->pid = p->pid;
+	out->tid = t->tid;
+}
+
+void name_put(struct buf *out, const char *name)
+{
+	utf8_put_clean(out, name, strlen(name), INCIDENT_TEXT_MAX);
+}
+
+size_t number_put(char *to, uint64_t v)
+{
+	char digits[NUMBER_MAX];
+	size_t n = 0, i;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	for (i = 0; i < n; i++)
+		to[i] = digits[n - 1 - i];
+	return n;
+}
+
+/* v thousandths, as "12.345". */
+static void put_thousandths(struct buf *out, uint64_t v)
+{
+	char text[NUMBER_MAX + 4];
+	size_t n = number_put(text, v / 1000);
+
+	text[n++] = '.';
+	text[n++] = (char)('0' + v / 100 % 10);
+	text[n++] = (char)('0' + v / 10 % 10);
+	text[n++] = (char)('0' + v % 10);
+	buf_put(out, text, n);
+}
+
+void ms_put(struct buf *out, int64_t ns)
+{
+	uint64_t us = (ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns) / 1000;
+
+	if (ns < 0 && us)
+		buf_putc(out, '-');
+	put_thousandths(out, us);
+}
+
+static void put_seconds(struct buf *out, uint64_t from_ns, uint64_t to_ns)
+{
+	bool negative = to_ns < from_ns;
+	uint64_t ms = (negative ? from_ns - to_ns : to_ns - from_ns) / NS_PER_MS;
+
+	if (negative && ms)
+		buf_putc(out, '-');
+	put_thousandths(out, ms);
+	buf_puts(out, " s");
+}
+
+/* ---- notes ------------------------------------------------------------------------------------ */
+
+static void put_text(struct buf *out, const char *label, const char *text)
+{
+	if (!text || !*text)
+		return;
+	buf_puts(out, label);
+	name_put(out, text);
+	buf_putc(out, '\n');
+}
+
+static void put_origin(struct buf *out, const struct incident_head *h)
+{
+	char time[OS_TIME_TEXT_BYTES];
+
+	buf_printf(out, "Incident: %" PRId64 " (%s)\n", h->id, incident_state_text(h->state));
+	put_text(out, "Host: ", h->host);
+	put_text(out, "System: ", h->host_text);
+	put_text(out, "Recorder: ", h->recorder_version);
+	put_text(out, "Rule: ", h->rule);
+	put_text(out, "Reason: ", h->reason);
+	os_time_text(h->trigger_wall_ns, time);
+	buf_printf(out, "Trigger: %s, ", time);
+	put_seconds(out, h->t0_ns, h->trigger_ns);
+	buf_puts(out, " after the window's start\n");
+}
+
+static void put_window(struct buf *out, const struct incident_head *h)
+{
+	buf_puts(out, "Window asked for: ");
+	put_seconds(out, 0, h->asked_pre_ns);
+	buf_puts(out, " before the trigger, ");
+	put_seconds(out, 0, h->asked_post_ns);
+	buf_puts(out, " after it\nWindow here: ");
+	put_seconds(out, h->t0_ns, h->trigger_ns);
+	buf_puts(out, " before, ");
+	put_seconds(out, h->trigger_ns, h->t1_ns);
+	buf_puts(out, " after\n");
+	put_text(out, "Why they differ: ", h->gap_reason);
+}
+
+static void put_samples(struct buf *out, const struct incident_head *h)
+{
+	bool first = true;
+	unsigned i;
+
+	buf_printf(out, "Samples: %" PRIu64, h->samples);
+	if (h->period_ns[STREAM_CPU]) {
+		buf_puts(out, ", one per ");
+		ms_put(out, (int64_t)h->period_ns[STREAM_CPU]);
+		buf_puts(out, " ms of CPU time");
+	}
+	buf_puts(out, "\nStacks:");
+	for (i = 0; i < QUALITIES; i++) {
+		if (!h->quality[i])
+			continue;
+		buf_printf(out, "%s %" PRIu64 " %s", first ? "" : ",", h->quality[i],
+			   stack_quality_text((enum stack_quality)i));
+		first = false;
+	}
+	buf_puts(out, first ? " none\n" : "\n");
+}
+
+/* Samples whose innermost frame has no name: how much of the picture is missing. */
+static void put_unnamed(struct buf *out, const struct incident *in)
+{
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+		const char *function;
+
+		if (s->stack == STACK_NONE)
+			continue;
+		function = in->frames[in->stacks[s->stack].frame].function;
+		n += !function || !*function;
+	}
+	buf_printf(out, "Samples in code without a name: %" PRIu64 "\n", n);
+}
+
+static void put_lost(struct buf *out, const struct incident_head *h)
+{
+	bool first = true;
+	unsigned i;
+
+	buf_printf(out, "Lost: %" PRIu64, h->lost);
+	for (i = 0; i < LOSS_KINDS; i++) {
+		if (!h->lost_by_kind[i])
+			continue;
+		buf_printf(out, "%s%s %" PRIu64, first ? " (" : ", ",
+			   loss_kind_text((enum loss_kind)i), h->lost_by_kind[i]);
+		first = false;
+	}
+	buf_puts(out, first ? "\n" : ")\n");
+}
+
+void notes_put(struct buf *out, const struct incident *in)
+{
+	put_origin(out, &in->head);
+	put_window(out, &in->head);
+	put_samples(out, &in->head);
+	put_unnamed(out, in);
+	put_lost(out, &in->head);
+	put_text(out, "Note: ", in->head.note);
+}

@@ -1,0 +1,35 @@
+/*
+ * The names that exports print: processes and threads, cleaned and never empty, and what a reader
+ * should know about an incident. Any thread.
+ */
+#ifndef EXPORT_NAMES_H
+#define EXPORT_NAMES_H
+
+#include "model/incident.h"
+
+/* Who took a sample. */
+struct who {
+	const char *process, *thread;        /* as recorded, not cleaned; never NULL or empty */
+	uint32_t pid, tid;                   /* 0 when it is not known who */
+};
+
+/* thread may be THREAD_NONE. A thread without a name of its own has its process's. */
+void who_of(const struct incident *in, uint32_t thread, struct who *out);
+
+/* Append a name as section 1 of exports-and-store.md wants it. */
+void name_put(struct buf *out, const char *name);
+
+/*
+ * Append what a reader of the samples should know, one fact a line, each ending in LF: the trigger,
+ * the window that was asked for and got, the number of samples, what was lost. Plain text.
+ */
+void notes_put(struct buf *out, const struct incident *in);
+
+/* Append ns as milliseconds with 3 decimals ("-0.500"): no floating point, no locale. */
+void ms_put(struct buf *out, int64_t ns);
+
+/* Decimal digits; returns how many, at most NUMBER_MAX, without a NUL. */
+#define NUMBER_MAX 20
+size_t number_put(char *to, uint64_t v);
+
+#endif

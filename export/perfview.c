@@ -1,0 +1,201 @@
+#include "export/perfview.h"
+
+#include "export/names.h"
+
+#include "base/os.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+static void put_process(const struct incident *in, const struct export_options *opt,
+			uint32_t thread, struct buf *out)
+{
+	struct who who;
+
+	who_of(in, thread, &who);
+	buf_puts(out, "Process ");
+	name_put(out, who.process);
+	if (opt->ids)
+		buf_printf(out, " (%" PRIu32 ")", who.pid);
+}
+
+/* The viewer drops samples whose second frame does not begin with "Thread (": so also without ids. */
+static void put_thread(const struct incident *in, const struct export_options *opt,
+		       uint32_t thread, struct buf *out)
+{
+	struct who who;
+
+	who_of(in, thread, &who);
+	if (opt->ids)
+		buf_printf(out, "Thread (%" PRIu32 ") ", who.tid);
+	else
+		buf_puts(out, "Thread (");
+	name_put(out, who.thread);
+	if (!opt->ids)
+		buf_putc(out, ')');
+}
+
+static bool ends_in(const char *name, size_t n, const char *suffix)
+{
+	size_t i, ns = strlen(suffix);
+
+	if (n <= ns)
+		return false;
+	for (i = 0; i < ns; i++) {
+		char c = name[n - ns + i];
+
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		if (c != suffix[i])
+			return false;
+	}
+	return true;
+}
+
+/* The bytes of a module's name before .dll, .exe, .sys, .so or .so.6; all of it when none is left. */
+static size_t stem(const char *module)
+{
+	size_t n = strlen(module);
+	const char *so;
+
+	if (ends_in(module, n, ".dll") || ends_in(module, n, ".exe") || ends_in(module, n, ".sys"))
+		return n - 4;
+	for (so = strstr(module, ".so"); so; so = strstr(so + 1, ".so")) {
+		if (so > module && (so[3] == '\0' || so[3] == '.'))
+			return (size_t)(so - module);
+	}
+	return n;
+}
+
+static void put_frame(const struct incident *in, const struct export_options *opt, uint32_t frame,
+		      struct buf *out)
+{
+	const char *module = incident_frame_module(in, frame);
+
+	incident_frame_text_as(in, frame, module, stem(module), opt->addresses, out);
+}
+
+/*
+ * Text for an element: markup escaped, and U+FFFE and U+FFFF replaced, which are valid UTF-8 but no
+ * characters of XML 1.0 (section 2.2 there). Controls and broken UTF-8 are gone already.
+ */
+static void escape(struct buf *out, const char *text, size_t n)
+{
+	const char *end = text + n, *plain = text;
+
+	for (; text < end; text++) {
+		const char *with = NULL;
+		size_t len = 1;
+
+		if (*text == '&') {
+			with = "&amp;";
+		} else if (*text == '<') {
+			with = "&lt;";
+		} else if (*text == '>') {
+			with = "&gt;";
+		} else if (end - text >= 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 ||
+					       memcmp(text, "\xef\xbf\xbf", 3) == 0)) {
+			with = "\xef\xbf\xbd";
+			len = 3;
+		}
+		if (!with)
+			continue;
+		buf_put(out, plain, (size_t)(text - plain));
+		buf_puts(out, with);
+		plain = text + len;
+		text += len - 1;
+	}
+	buf_put(out, plain, (size_t)(end - plain));
+}
+
+const struct tree_style perfview_style = {
+	.process = put_process,
+	.thread = put_thread,
+	.frame = put_frame,
+	.escape = escape,
+};
+
+/* ---- the parts around the samples ------------------------------------------------------------- */
+
+/* As a new window of the viewer has them, but for the grouping: one's own functions come first. */
+static const char filters[] =
+	"<FilterGuiState>\n"
+	"<Start><Value></Value></Start>\n"
+	"<End><Value></Value></End>\n"
+	"<Scenarios><Value></Value></Scenarios>\n"
+	"<GroupRegEx>\n"
+	"<Value>[group module entries]  {%}!=&gt;module $1</Value>\n"
+	"<History>\n"
+	"<string>[group module entries]  {%}!=&gt;module $1</string>\n"
+	"<string>[group modules]           {%}!-&gt;module $1</string>\n"
+	"<string>[no grouping]</string>\n"
+	"</History>\n"
+	"</GroupRegEx>\n"
+	"<FoldPercent><Value>1</Value></FoldPercent>\n"
+	"<FoldRegEx><Value></Value></FoldRegEx>\n"
+	"<IncludeRegEx><Value></Value></IncludeRegEx>\n"
+	"<ExcludeRegEx><Value></Value></ExcludeRegEx>\n"
+	"<TypePriority><Value></Value></TypePriority>\n"
+	"</FilterGuiState>\n";
+
+static const char columns[] =
+	"<Log></Log>\n"
+	"<Columns>\n"
+	"<string>NameColumn</string>\n"
+	"<string>ExcPercentColumn</string>\n"
+	"<string>ExcColumn</string>\n"
+	"<string>ExcCountColumn</string>\n"
+	"<string>IncPercentColumn</string>\n"
+	"<string>IncColumn</string>\n"
+	"<string>IncCountColumn</string>\n"
+	"<string>FoldColumn</string>\n"
+	"<string>FoldCountColumn</string>\n"
+	"<string>WhenColumn</string>\n"
+	"<string>FirstColumn</string>\n"
+	"<string>LastColumn</string>\n"
+	"</Columns>\n"
+	"<NotesPaneHidden>False</NotesPaneHidden>\n";
+
+void perfview_put_head(struct out *out)
+{
+	out_puts(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<StackWindow>\n<StackSource>\n");
+}
+
+/* TimeMetric reads the metric as milliseconds; ours counts samples, the same only at 1 kHz. */
+static const char *scaling(const struct incident *in)
+{
+	return in->head.period_ns[STREAM_CPU] == NS_PER_MS ? "TimeMetric" : "ScaleToData";
+}
+
+int perfview_put_end(struct out *out, const struct incident *in, struct err *err)
+{
+	struct buf notes = {0}, escaped = {0};
+	int rc;
+
+	notes_put(&notes, in);
+	escape(&escaped, buf_text(&notes), notes.len);
+	rc = buf_check(&notes, "the notes", err);
+	if (!rc)
+		rc = buf_check(&escaped, "the notes", err);
+	out_puts(out, "</StackSource>\n<StackWindowGuiState>\n");
+	out_puts(out, filters);
+	out_puts(out, "<Notes>");
+	out_puts(out, buf_text(&escaped));
+	out_puts(out, "</Notes>\n");
+	out_puts(out, columns);
+	out_printf(out, "<ScalingPolicy>%s</ScalingPolicy>\n", scaling(in));
+	out_puts(out, "<TabSelected>ByNameTab</TabSelected>\n<FocusName></FocusName>\n"
+		      "</StackWindowGuiState>\n</StackWindow>\n");
+	buf_free(&notes);
+	buf_free(&escaped);
+	return rc;
+}
+
+void perfview_put_time(struct buf *out, const struct incident *in, const struct incident_sample *s)
+{
+	buf_puts(out, " Time=\"");
+	ms_put(out, (int64_t)(s->time_ns - in->head.t0_ns));
+	buf_putc(out, '"');
+}

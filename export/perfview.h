@@ -1,0 +1,27 @@
+/*
+ * What the three PerfView formats share. Element order, attributes and what the viewer's reader
+ * does with them: exports-and-store.md, section 2.5.
+ */
+#ifndef EXPORT_PERFVIEW_H
+#define EXPORT_PERFVIEW_H
+
+#include "export/tree.h"
+
+/* Names as the viewer wants them, escaped for XML. */
+extern const struct tree_style perfview_style;
+
+/* The compact form; the zip holds the same bytes. */
+int perfview_xml_write(const struct incident *in, const struct export_options *opt,
+		       struct out *out, struct err *err);
+
+/* The beginning of either XML form, up to and with <StackSource>. */
+void perfview_put_head(struct out *out);
+
+/* </StackSource>, the viewer's settings with our notes in them, and the end of the file. */
+int perfview_put_end(struct out *out, const struct incident *in, struct err *err);
+
+/* Append ` Time="12.345"`: ms from the start of the window. */
+void perfview_put_time(struct buf *out, const struct incident *in,
+		       const struct incident_sample *s);
+
+#endif

@@ -1,0 +1,64 @@
+/* PerfView's simple XML: each sample with its stack as lines of text. Long, but easy to edit. */
+#include "export/perfview.h"
+
+#include <inttypes.h>
+
+/* Leaf first, a frame a line; no blank line inside, it would be an empty frame. */
+static void put_sample(const struct tree *t, const struct incident *in, uint32_t sample,
+		       struct buf *text)
+{
+	uint32_t node;
+
+	buf_puts(text, "<Sample");
+	perfview_put_time(text, in, &in->samples[sample]);
+	buf_puts(text, " Metric=\"1\">\n");
+	for (node = t->of_sample[sample]; node != TREE_NONE; node = t->nodes[node].caller) {
+		buf_put(text, tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
+		buf_putc(text, '\n');
+	}
+	buf_puts(text, "</Sample>\n");
+}
+
+static int put_samples(const struct tree *t, const struct incident *in, struct out *out,
+		       struct err *err)
+{
+	struct buf text = {0};
+	uint32_t i;
+	int rc;
+
+	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", t->nsamples);
+	for (i = 0; i < in->nsamples && !text.failed && !out_failed(out); i++) {
+		if (t->of_sample[i] == TREE_NONE)
+			continue;
+		buf_reset(&text);
+		put_sample(t, in, i, &text);
+		out_put(out, buf_text(&text), text.len);
+	}
+	out_puts(out, "</Samples>\n");
+	rc = buf_check(&text, "the XML of a sample", err);
+	buf_free(&text);
+	return rc;
+}
+
+static int simple_write(const struct incident *in, const struct export_options *opt,
+			struct out *out, struct err *err)
+{
+	struct tree tree = {0};
+	int rc;
+
+	rc = tree_build(&tree, in, opt, &perfview_style, err);
+	if (!rc) {
+		perfview_put_head(out);
+		rc = put_samples(&tree, in, out, err);
+	}
+	if (!rc)
+		rc = perfview_put_end(out, in, err);
+	tree_free(&tree);
+	return rc;
+}
+
+const struct exporter perfview_simple_exporter = {
+	.name = "perfview-simple",
+	.summary = "the same for reading and editing by hand",
+	.write = simple_write,
+};

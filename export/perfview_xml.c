@@ -1,0 +1,97 @@
+/* PerfView's compact XML: frames, stacks and samples as three numbered lists. */
+#include "export/perfview.h"
+
+#include "export/names.h"
+
+#include <inttypes.h>
+
+static void put_number(struct buf *line, const char *before, uint64_t v, const char *after)
+{
+	char digits[NUMBER_MAX];
+
+	buf_puts(line, before);
+	buf_put(line, digits, number_put(digits, v));
+	buf_puts(line, after);
+}
+
+/* Start tag, text, end tag: the reader throws at a frame that closes itself. */
+static void put_frames(const struct tree *t, struct buf *line, struct out *out)
+{
+	uint32_t i;
+
+	out_printf(out, "<Frames Count=\"%" PRIu32 "\">\n", t->ntexts);
+	for (i = 0; i < t->ntexts; i++) {
+		buf_reset(line);
+		put_number(line, "<Frame ID=\"", i, "\">");
+		buf_put(line, tree_text(t, i), t->texts[i].len);
+		buf_puts(line, "</Frame>\n");
+		out_put(out, buf_text(line), line->len);
+	}
+	out_puts(out, "</Frames>\n");
+}
+
+static void put_stacks(const struct tree *t, struct buf *line, struct out *out)
+{
+	uint32_t i;
+
+	out_printf(out, "<Stacks Count=\"%" PRIu32 "\">\n", t->nnodes);
+	for (i = 0; i < t->nnodes; i++) {
+		buf_reset(line);
+		put_number(line, "<Stack ID=\"", i, "\" CallerID=\"");
+		if (t->nodes[i].caller == TREE_NONE)
+			buf_puts(line, "-1\"");
+		else
+			put_number(line, "", t->nodes[i].caller, "\"");
+		put_number(line, " FrameID=\"", t->nodes[i].text, "\" />\n");
+		out_put(out, buf_text(line), line->len);
+	}
+	out_puts(out, "</Stacks>\n");
+}
+
+static void put_samples(const struct tree *t, const struct incident *in, struct buf *line,
+			struct out *out)
+{
+	uint32_t i, id = 0;
+
+	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", t->nsamples);
+	for (i = 0; i < in->nsamples && !out_failed(out); i++) {
+		if (t->of_sample[i] == TREE_NONE)
+			continue;
+		buf_reset(line);
+		put_number(line, "<Sample ID=\"", id++, "\"");
+		perfview_put_time(line, in, &in->samples[i]);
+		put_number(line, " StackID=\"", t->of_sample[i], "\" />\n");
+		out_put(out, buf_text(line), line->len);
+	}
+	out_puts(out, "</Samples>\n");
+}
+
+int perfview_xml_write(const struct incident *in, const struct export_options *opt,
+		       struct out *out, struct err *err)
+{
+	struct tree tree = {0};
+	struct buf line = {0};
+	int rc;
+
+	rc = tree_build(&tree, in, opt, &perfview_style, err);
+	/* The longest line's memory first: from here on no line can fail. */
+	if (!rc && !buf_reserve(&line, (size_t)INCIDENT_TEXT_MAX * 8))
+		rc = buf_check(&line, "the XML", err);
+	if (!rc) {
+		perfview_put_head(out);
+		put_frames(&tree, &line, out);
+		put_stacks(&tree, &line, out);
+		put_samples(&tree, in, &line, out);
+		rc = perfview_put_end(out, in, err);
+	}
+	buf_free(&line);
+	tree_free(&tree);
+	return rc;
+}
+
+const struct exporter perfview_xml_exporter = {
+	.name = "perfview-xml",
+	.suffix = ".perfView.xml",
+	.summary = "PerfView's stack viewer",
+	.write = perfview_xml_write,
+};

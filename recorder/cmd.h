@@ -1,0 +1,89 @@
+/*
+ * Commands: one function per verb, called by main.c.
+ *
+ * Each gets the options as they were parsed and checked, conf file included, prints its data to
+ * standard output and remarks to standard error, and returns 0 or an error whose sentence main.c
+ * prints. main.c makes the exit code of the error code; see exit_code() there.
+ */
+#ifndef CMD_H
+#define CMD_H
+
+#include "base/out.h"
+#include "options.h"
+#include "store/store.h"
+#include "triggers/trigger.h"
+
+int cmd_collect(const struct options *o, struct err *err);
+int cmd_control(const struct options *o, struct err *err);   /* status, snapshot, stop, abort */
+int cmd_list(const struct options *o, struct err *err);
+int cmd_show(const struct options *o, struct err *err);
+int cmd_export(const struct options *o, struct err *err);
+int cmd_delete(const struct options *o, struct err *err);
+int cmd_pin(const struct options *o, struct err *err);       /* pin, unpin */
+int cmd_counters(const struct options *o, struct err *err);
+int cmd_check(const struct options *o, struct err *err);
+int cmd_help(const struct options *o, struct err *err);
+
+/*
+ * What control sends to a running recorder over "<store>.ctl" and what it wants back: one JSON
+ * object on one line each way.
+ *
+ *	{"cmd":"status"}                        {"state":"recording", ...}
+ *	{"cmd":"snapshot","reason":"TEXT"}      {"text":"..."}
+ *	{"cmd":"stop"}  {"cmd":"abort"}         {"text":"..."}
+ *
+ * A refusal is {"error":"sentence"}. text is a sentence for people ("a snapshot is being written").
+ * "reason" is missing when none was given. Keys of the answer to status, units in their names;
+ * those that are missing are not printed:
+ *
+ *	state           text: "recording", "stopping"
+ *	note            text: what is wrong, or missing: full disk, privileges; "" = nothing
+ *	store           text: path
+ *	pid  elapsed_s  samples  lost  history_s  incidents  cpu_ms  rss_kb
+ *	ring_bytes  ring_max_bytes  held_bytes  held_max_bytes  store_bytes  store_max_bytes
+ *	tables          array of {"table":"frames","used":N,"max":N}
+ *	rules           array of {"rule":SPEC,"state":"armed","value":N|null,"limit":N|null,"text":T}
+ */
+#define CONTROL_SUFFIX ".ctl"
+
+/* ---- what the commands share: cmd_common.c ------------------------------------------------------ */
+
+/*
+ * Where the store is: --store, $RECORDER_STORE, the conf file, the user's own. A reader (mode not
+ * STORE_RECORD) who has none of these is given the system's store when there is one.
+ */
+int cmd_store_path(const struct options *o, enum store_mode mode, struct buf *path,
+		   struct err *err);
+
+/* The store that was named: on the command line, in the environment, in the conf file; or NULL. */
+const char *cmd_named_store(const struct options *o);
+
+/* Open it; when it is somebody else's the sentence says whose, and how to read it. */
+int cmd_store_open(const struct options *o, enum store_mode mode, struct store **out,
+		   struct err *err);
+
+/* The one incident that was asked for: --id, else the newest, with a note that says which. */
+int cmd_incident(const struct options *o, struct store *store, int64_t *id, struct err *err);
+
+/* ERR_ACCESS with a sentence that says whose the thing is and how to get at it ("sudo recorder list"). */
+int cmd_not_ours(const struct options *o, const char *path, struct err *err);
+
+/* What rules are opened with. */
+void cmd_trigger_env(const struct options *o, struct trigger_env *out);
+
+/* A remark on standard error: "recorder: ..." and a line feed. */
+void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
+
+/* Standard output, whole: what a command printed into a buf. */
+int cmd_print(const struct buf *text, struct err *err);
+
+/* Numbers for people: "12,345"; "1.2 MB"; "61.2 s", "2.5 h". */
+#define CMD_NUMBER_BYTES 32
+const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES]);
+const char *text_bytes(uint64_t bytes, char out[CMD_NUMBER_BYTES]);
+const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES]);
+
+/* Append at most `columns` characters of text, cut with an ellipsis, control characters as blanks. */
+void put_cut(struct buf *out, const char *text, size_t columns);
+
+#endif

@@ -1,0 +1,333 @@
+/*
+ * check: what collect would do with these options on this machine, without recording.
+ *
+ * Prints settings, store, rules with their counters' values now, and what each live source lacks.
+ * The line parser has refused unknown options and bad numbers already; what is left to be wrong are
+ * the rules: their grammar, and names that no source knows.
+ */
+#include "cmd.h"
+
+#include "base/json.h"
+#include "base/os.h"
+#include "source/source.h"
+#include "triggers/perf_counter.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct check {
+	const struct options *o;
+	struct buf out;
+	unsigned wrong;                      /* rules */
+};
+
+/* One finding: what was looked at, whether it is good, a sentence about it. */
+struct finding {
+	const char *what;                    /* "rule", "monitor", "store", "source" */
+	const char *name;                    /* the spec, path or source */
+	const char *verdict;                 /* "ok", "wrong", "missing", "note" */
+	const char *text;
+	const struct counter_value *value;   /* NULL = none */
+	double limit;                        /* NaN = none */
+};
+
+static void put_json(struct buf *out, const struct finding *f)
+{
+	struct json j = {.out = out};
+
+	json_open(&j, '{');
+	json_key_str(&j, "check", f->what);
+	json_key_str(&j, "name", f->name);
+	json_key_str(&j, "verdict", f->verdict);
+	json_key_str(&j, "text", f->text);
+	if (f->value) {
+		json_key_num(&j, "value", f->value->absent ? NAN : f->value->value);
+		json_key_bool(&j, "absent", f->value->absent);
+		json_key_str(&j, "unit", f->value->unit);
+	}
+	if (f->limit == f->limit)
+		json_key_num(&j, "limit", f->limit);
+	json_close(&j, '}');
+	buf_putc(out, '\n');
+}
+
+static void put_value(struct buf *out, const struct counter_value *v)
+{
+	char number[40];
+
+	if (v->absent) {
+		buf_puts(out, "the instance does not exist now");
+		return;
+	}
+	if (fabs(v->value) >= 100)
+		snprintf(number, sizeof(number), "%.0f", v->value);
+	else
+		snprintf(number, sizeof(number), "%.4g", v->value);
+	buf_printf(out, "now %s%s%s", number, *v->unit ? " " : "", v->unit);
+}
+
+static void put(struct check *c, const struct finding *f)
+{
+	if (c->o->json) {
+		put_json(&c->out, f);
+		return;
+	}
+	buf_printf(&c->out, "%-8s %-8s %s\n", f->what, f->verdict, f->name);
+	if (f->value) {
+		buf_printf(&c->out, "%18s", "");
+		put_value(&c->out, f->value);
+		buf_putc(&c->out, '\n');
+	}
+	if (f->text && *f->text)
+		buf_printf(&c->out, "%18s%s\n", "", f->text);
+}
+
+/* ---- settings ------------------------------------------------------------------------------------ */
+
+static const char *origin_text(enum option_origin origin)
+{
+	return origin == FROM_ARGS ? "command line" : origin == FROM_CONF ? "conf file" : "default";
+}
+
+static bool setting_text(const struct options *o, const struct option_info *info, struct buf *out)
+{
+	const void *at = (const char *)o + info->offset;
+	char text[40];
+
+	switch (info->type) {
+	case OPTION_INT:
+		num_text(*(const uint32_t *)at, text, sizeof(text));
+		break;
+	case OPTION_FLOAT:
+		num_text(*(const double *)at, text, sizeof(text));
+		break;
+	case OPTION_SECONDS:
+		num_text((double)*(const int64_t *)at / 1e9, text, sizeof(text));
+		break;
+	case OPTION_BOOL:
+		buf_puts(out, *(const bool *)at ? "true" : "false");
+		return true;
+	case OPTION_TEXT:
+		buf_puts(out, *(char *const *)at ? *(char *const *)at : "");
+		return true;
+	default:
+		return false;
+	}
+	buf_puts(out, text);
+	return true;
+}
+
+/* The settings that were not left at their defaults; --json has them all. */
+static void check_settings(struct check *c)
+{
+	const struct option_info *info;
+	struct buf text = {0}, line = {0};
+
+	for (info = option_table; info->name; info++) {
+		enum option_origin origin = options_origin(c->o, info->name);
+		struct finding f = {.what = "setting", .name = info->name, .limit = NAN};
+
+		buf_reset(&text);
+		buf_reset(&line);
+		if (!info->conf || info->same_as || (!c->o->json && origin == FROM_DEFAULT) ||
+		    !setting_text(c->o, info, &text))
+			continue;
+		buf_printf(&line, "%s%s%s, %s", buf_text(&text), info->unit ? " " : "",
+			   info->unit ? info->unit : "", origin_text(origin));
+		f.verdict = "ok";
+		f.text = buf_text(&line);
+		put(c, &f);
+	}
+	buf_free(&text);
+	buf_free(&line);
+}
+
+/* ---- the store ----------------------------------------------------------------------------------- */
+
+static int check_store(struct check *c, struct err *err)
+{
+	struct finding f = {.what = "store", .verdict = "ok", .limit = NAN};
+	struct store *store = NULL;
+	struct buf path = {0};
+	char text[80], size[CMD_NUMBER_BYTES];
+	struct err why = {0};
+	int rc = cmd_store_path(c->o, STORE_RECORD, &path, err);
+
+	if (rc) {
+		buf_free(&path);
+		return rc;
+	}
+	f.name = buf_text(&path);
+	rc = store_open(f.name, STORE_READ, &store, &why);
+	if (rc == ERR_NOT_FOUND) {
+		f.text = "is not there yet; collect makes it";
+	} else if (rc) {
+		f.verdict = "wrong";
+		f.text = why.text;
+	} else {
+		snprintf(text, sizeof(text), "%s in use", text_bytes(store_bytes(store), size));
+		f.text = text;
+	}
+	put(c, &f);
+	store_close(store);
+	buf_free(&path);
+	return 0;
+}
+
+/* ---- rules --------------------------------------------------------------------------------------- */
+
+/* Whether some source knows these names; the sentence of the last one that does not. */
+static int check_needs(const struct needs *needs, struct err *err)
+{
+	unsigned i;
+	int rc = err_set(err, ERR_UNSUPPORTED, "this program has no source of counters");
+
+	for (i = 0; live_sources[i]; i++) {
+		if (!live_sources[i]->check)
+			continue;
+		rc = live_sources[i]->check(needs, err);
+		if (!rc)
+			return 0;
+	}
+	return rc;
+}
+
+static int check_counters(struct needs *needs, struct counter_value *value, struct err *err)
+{
+	int rc = check_needs(needs, err);
+
+	/* A rule has one counter; of more the first is shown. */
+	if (!rc && needs->ncounters)
+		rc = counter_read_once(needs->counters[0].name, value, err);
+	return rc;
+}
+
+static void put_rule(struct check *c, struct finding *f, int rc, const struct err *why)
+{
+	if (rc) {
+		f->verdict = "wrong";
+		f->text = why->text;
+		f->value = NULL;
+		c->wrong++;
+	}
+	put(c, f);
+}
+
+static void check_rule(struct check *c, const struct rule_spec *rule, struct needs *needs)
+{
+	const struct trigger_ops *kind = trigger_kind(rule->kind);
+	struct finding f = {.what = "rule", .name = rule->spec, .verdict = "ok", .limit = NAN};
+	struct counter_value value = {.absent = true};
+	struct trigger_status status = {.limit = NAN};
+	struct trigger *t = NULL;
+	struct trigger_env env;
+	struct err why = {0};
+	int rc;
+
+	cmd_trigger_env(c->o, &env);
+	memset(needs, 0, sizeof(*needs));
+	if (!kind)
+		rc = err_set(&why, ERR_UNSUPPORTED, "no trigger is called %s", rule->kind);
+	else
+		rc = kind->open(rule->spec, &env, &t, &why);
+	if (!rc)
+		rc = kind->needs(t, needs, &why);
+	if (!rc)
+		kind->status(t, &status);
+	if (!rc)
+		rc = check_counters(needs, &value, &why);
+	f.limit = status.limit;
+	f.value = needs->ncounters ? &value : NULL;
+	put_rule(c, &f, rc, &why);
+	if (t && kind->close)
+		kind->close(t);
+}
+
+static void check_monitor(struct check *c, const char *spec, struct needs *needs)
+{
+	struct finding f = {.what = "monitor", .name = spec, .verdict = "ok", .limit = NAN};
+	struct counter_value value = {.absent = true};
+	struct err why = {0};
+	int rc;
+
+	memset(needs, 0, sizeof(*needs));
+	rc = counter_monitor_parse(spec, needs, &why);
+	if (!rc)
+		rc = check_counters(needs, &value, &why);
+	f.value = &value;
+	put_rule(c, &f, rc, &why);
+}
+
+static int check_rules(struct check *c, struct err *err)
+{
+	struct finding none = {
+		.what = "rule", .verdict = "note", .name = "none", .limit = NAN,
+		.text = "collect would record until it is stopped, and write one incident then",
+	};
+	struct needs *needs = malloc(sizeof(*needs));        /* 100 KB: too much for a stack */
+	uint32_t i;
+
+	if (!needs)
+		return err_set(err, ERR_MEMORY, "out of memory while checking the rules");
+	for (i = 0; i < c->o->rules.n; i++)
+		check_rule(c, &c->o->rules.items[i], needs);
+	for (i = 0; i < c->o->monitors.n; i++)
+		check_monitor(c, c->o->monitors.items[i], needs);
+	if (!c->o->rules.n)
+		put(c, &none);
+	free(needs);
+	return 0;
+}
+
+/* ---- privileges ---------------------------------------------------------------------------------- */
+
+static void check_sources(struct check *c)
+{
+	struct source_config cfg = {
+		.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
+		.only_process = c->o->record_process,
+	};
+	struct finding none = {
+		.what = "source", .verdict = "missing", .name = "none", .limit = NAN,
+		.text = "this program has no live source on this system; incidents recorded elsewhere "
+			"can be listed, shown and exported",
+	};
+	unsigned i;
+
+	for (i = 0; live_sources[i]; i++) {
+		struct finding f = {.what = "source", .verdict = "ok", .limit = NAN};
+		struct err why = {0};
+
+		f.name = live_sources[i]->name;
+		f.text = live_sources[i]->summary;
+		if (live_sources[i]->probe && live_sources[i]->probe(&cfg, &why)) {
+			f.verdict = "missing";
+			f.text = why.text;
+		}
+		put(c, &f);
+	}
+	if (!live_sources[0])
+		put(c, &none);
+}
+
+int cmd_check(const struct options *o, struct err *err)
+{
+	struct check c = {.o = o};
+	int rc;
+
+	check_settings(&c);
+	rc = check_store(&c, err);
+	if (!rc)
+		rc = check_rules(&c, err);
+	if (!rc) {
+		check_sources(&c);
+		rc = cmd_print(&c.out, err);
+	}
+	if (!rc && c.wrong)
+		rc = err_set(err, ERR_USAGE, "%u of the rules and monitored counters %s wrong", c.wrong,
+			     c.wrong == 1 ? "is" : "are");
+	buf_free(&c.out);
+	return rc;
+}

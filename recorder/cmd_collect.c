@@ -1,0 +1,152 @@
+/* collect: validate everything, then record until it is done. */
+#include "base/os.h"
+#include "cmd.h"
+#include "engine.h"
+#include "triggers/perf_counter.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DAY_NS (86400 * NS_PER_SEC)
+
+struct collect {
+	struct buf store_path;
+	struct trigger **triggers;
+	uint32_t ntriggers;
+	struct engine_config engine;
+};
+
+static void collect_free(struct collect *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->ntriggers; i++)
+		c->triggers[i]->ops->close(c->triggers[i]);
+	free(c->triggers);
+	buf_free(&c->store_path);
+	log_close(c->engine.log);
+}
+
+static int open_rules(const struct options *o, struct collect *c, struct err *err)
+{
+	struct trigger_env env = {.min_sec = o->min_sec, .decay_hours = o->decay_hours,
+				  .already_true_fires = true};
+	struct needs *needs = &c->engine.needs;
+	uint32_t i;
+	int rc = 0;
+
+	c->triggers = calloc(o->rules.n + 1u, sizeof(*c->triggers));
+	if (!c->triggers)
+		return err_set(err, ERR_MEMORY, "out of memory for the rules");
+	for (i = 0; !rc && i < o->rules.n; i++) {
+		const struct trigger_ops *kind = trigger_kind(o->rules.items[i].kind);
+
+		if (!kind)
+			return err_set(err, ERR_USAGE, "--%s: this program has no such trigger",
+				       o->rules.items[i].kind);
+		rc = kind->open(o->rules.items[i].spec, &env, &c->triggers[i], err);
+		if (rc)
+			break;
+		c->ntriggers++;
+		rc = kind->needs(c->triggers[i], needs, err);
+	}
+	for (i = 0; !rc && i < o->monitors.n; i++)
+		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
+	for (i = 0; !rc && live_sources[i]; i++) {
+		if (live_sources[i]->check)
+			rc = live_sources[i]->check(needs, err);
+	}
+	return rc;
+}
+
+static void configure(const struct options *o, struct collect *c)
+{
+	struct engine_config *e = &c->engine;
+
+	e->store_path = buf_text(&c->store_path);
+	e->store_limits = (struct store_limits){
+		.max_bytes = (uint64_t)o->store_mb << 20,
+		.max_age_ns = (uint64_t)o->keep_days * DAY_NS,
+		.max_incidents = STORE_MAX_INCIDENTS_DEFAULT,
+	};
+	e->sources = live_sources;
+	e->live = true;
+	e->freq_hz = o->freq_hz;
+	e->kernel_stacks = !o->no_kernel_stacks;
+	e->only_process = o->record_process;
+	e->triggers = c->triggers;
+	e->ntriggers = c->ntriggers;
+	e->ring_bytes = (size_t)o->buffer_mb << 20;
+	e->pinned_bytes = ENGINE_PINNED_BYTES;
+	e->pre_ns = (uint64_t)o->pre_ns;
+	e->post_ns = (uint64_t)o->delay_ns;
+	e->incidents = o->collect_multiple;
+	e->max_collect_ns = (uint64_t)o->max_collect_ns;
+	e->listen = true;
+	e->status_every_ns = ENGINE_STATUS_NS;
+}
+
+/* What is going to happen, before it does. */
+static void announce(const struct options *o, const struct collect *c)
+{
+	const struct engine_config *e = &c->engine;
+	struct buf ignored = {0};
+	uint32_t i;
+
+	options_no_effect(o, &ignored);
+	if (ignored.len)
+		log_line(e->log, LOG_INFO, "%s", buf_text(&ignored));
+	log_line(e->log, LOG_INFO,
+		 "recording %s%s at %u Hz into %u MB; an incident keeps %.0f s before and %.0f s after "
+		 "it, in %s", o->record_process ? "process " : "this machine",
+		 o->record_process ? o->record_process : "", e->freq_hz, o->buffer_mb,
+		 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
+	for (i = 0; i < c->ntriggers; i++)
+		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
+	if (!c->ntriggers)
+		log_line(e->log, LOG_INFO,
+			 "no rule was given: everything is recorded until %s",
+			 o->max_collect_ns ? "the time is over or Ctrl-C, and stored then"
+					   : "Ctrl-C, and stored then");
+	buf_free(&ignored);
+}
+
+static int record(struct collect *c, struct err *err)
+{
+	struct engine_result result;
+	int rc = os_signals_open(err);
+
+	if (rc)
+		return rc;
+	rc = engine_run(&c->engine, &result, err);
+	os_signals_close();
+	if (!rc)
+		log_line(c->engine.log, LOG_INFO,
+			 "done: %" PRIu64 " samples, %" PRIu64 " lost, %u incidents stored; see them with "
+			 "`recorder list`", result.samples, result.lost, result.stored);
+	return rc;
+}
+
+int cmd_collect(const struct options *o, struct err *err)
+{
+	struct collect c = {0};
+	int rc;
+
+	if (!live_sources[0])
+		return err_set(err, ERR_UNSUPPORTED,
+			       "recording live on this system comes with a later version of this "
+			       "program; list, show, export, delete and check work here already");
+	rc = open_rules(o, &c, err);
+	if (!rc)
+		rc = cmd_store_path(o, STORE_RECORD, &c.store_path, err);
+	if (!rc)
+		rc = log_open(o->log_file, &c.engine.log, err);
+	if (!rc) {
+		configure(o, &c);
+		announce(o, &c);
+		rc = record(&c, err);
+	}
+	collect_free(&c);
+	return rc;
+}

@@ -1,0 +1,210 @@
+/*
+ * What several commands need: the store they work on, the incident that is meant, numbers as text.
+ */
+#include "cmd.h"
+
+#include "base/os.h"
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void cmd_note(const char *format, ...)
+{
+	struct buf line = {0};
+	va_list args;
+
+	buf_puts(&line, "recorder: ");
+	va_start(args, format);
+	buf_vprintf(&line, format, args);
+	va_end(args);
+	buf_putc(&line, '\n');
+	if (!line.failed)
+		os_write(os_stderr(), line.data, line.len, NULL);
+	buf_free(&line);
+}
+
+int cmd_print(const struct buf *text, struct err *err)
+{
+	struct out *out = NULL;
+	int rc = buf_check(text, "the output", err);
+
+	if (!rc)
+		rc = out_open("-", true, &out, err);
+	if (rc)
+		return rc;
+	out_put(out, buf_text(text), text->len);
+	return out_close(out, err);
+}
+
+/* ---- the store ----------------------------------------------------------------------------------- */
+
+/* Whether there is a file; one in a directory that is closed to us counts as there. */
+static bool is_there(const char *path)
+{
+	struct os_file_info info;
+	int rc = os_path_info(path, &info, NULL);
+
+	return rc == 0 || rc == ERR_ACCESS;
+}
+
+const char *cmd_named_store(const struct options *o)
+{
+	const char *env = os_env("RECORDER_STORE");
+
+	if (options_origin(o, "store") == FROM_ARGS)
+		return o->store;
+	return env && *env ? env : o->store;
+}
+
+int cmd_store_path(const struct options *o, enum store_mode mode, struct buf *path,
+		   struct err *err)
+{
+	const char *named = cmd_named_store(o);
+	struct buf system = {0};
+	int rc = 0;
+
+	buf_reset(path);
+	if (named)
+		buf_puts(path, named);
+	else
+		rc = os_default_store(path, err);
+	if (!rc && !named && mode != STORE_RECORD && !is_there(buf_text(path))) {
+		os_system_store(&system);
+		if (is_there(buf_text(&system))) {
+			buf_reset(path);
+			buf_puts(path, buf_text(&system));
+		}
+		rc = buf_check(&system, "the store's name", err);
+	}
+	buf_free(&system);
+	return rc ? rc : buf_check(path, "the store's name", err);
+}
+
+int cmd_not_ours(const struct options *o, const char *path, struct err *err)
+{
+	struct os_file_info info;
+	struct buf dir = {0};
+	char owner[40] = "another user";
+	int rc = os_path_info(path, &info, NULL);
+
+	if (rc) {
+		os_dirname(path, &dir);
+		rc = os_path_info(buf_text(&dir), &info, NULL);
+		buf_free(&dir);
+	}
+	if (!rc && info.uid != os_uid())
+		snprintf(owner, sizeof(owner), info.uid ? "user number %" PRIu32 : "root", info.uid);
+	return err_set(err, ERR_ACCESS, "%s belongs to %s and is closed to others; try: sudo recorder "
+		       "%s%s%s", path, owner, command_table[o->command].name,
+		       cmd_named_store(o) ? " --store " : "", cmd_named_store(o) ? path : "");
+}
+
+int cmd_store_open(const struct options *o, enum store_mode mode, struct store **out,
+		   struct err *err)
+{
+	struct buf path = {0};
+	int rc = cmd_store_path(o, mode, &path, err);
+
+	if (!rc)
+		rc = store_open(buf_text(&path), mode, out, err);
+	if (rc == ERR_ACCESS && !os_is_admin())
+		rc = cmd_not_ours(o, buf_text(&path), err);
+	else if (rc == ERR_NOT_FOUND)
+		rc = err_set(err, ERR_NOT_FOUND, "there is no store at %s; 'recorder collect' makes "
+			     "one, --store names another", buf_text(&path));
+	buf_free(&path);
+	return rc;
+}
+
+int cmd_incident(const struct options *o, struct store *store, int64_t *id, struct err *err)
+{
+	int rc;
+
+	if (o->ids.n > 1)
+		return err_set(err, ERR_USAGE, "%s takes one incident at a time",
+			       command_table[o->command].name);
+	if (o->ids.n) {
+		*id = o->ids.items[0];
+		return 0;
+	}
+	rc = store_newest(store, id, err);
+	if (!rc)
+		cmd_note("incident %" PRId64 ", the newest; --id chooses another", *id);
+	return rc;
+}
+
+void cmd_trigger_env(const struct options *o, struct trigger_env *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->min_sec = o->min_sec;
+	out->decay_hours = o->decay_hours;
+	out->poll_sec = o->poll_sec;
+	out->already_true_fires = true;
+}
+
+/* ---- text ---------------------------------------------------------------------------------------- */
+
+const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES])
+{
+	char digits[CMD_NUMBER_BYTES];
+	size_t len, i, used = 0;
+
+	snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	len = strlen(digits);
+	for (i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			out[used++] = ',';
+		out[used++] = digits[i];
+	}
+	out[used] = '\0';
+	return out;
+}
+
+const char *text_bytes(uint64_t bytes, char out[CMD_NUMBER_BYTES])
+{
+	static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+	double v = (double)bytes;
+	unsigned unit = 0;
+
+	while (v >= 999.5 && unit < 4) {
+		v /= 1024;
+		unit++;
+	}
+	snprintf(out, CMD_NUMBER_BYTES, unit && v < 9.95 ? "%.1f %s" : "%.0f %s", v, units[unit]);
+	return out;
+}
+
+const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES])
+{
+	if (seconds < 999.5)
+		snprintf(out, CMD_NUMBER_BYTES, seconds == floor(seconds) ? "%.0f s" : "%.1f s",
+			 seconds);
+	else if (seconds < 5400)
+		snprintf(out, CMD_NUMBER_BYTES, "%.1f min", seconds / 60);
+	else if (seconds < 2 * 86400)
+		snprintf(out, CMD_NUMBER_BYTES, "%.1f h", seconds / 3600);
+	else
+		snprintf(out, CMD_NUMBER_BYTES, "%.1f days", seconds / 86400);
+	return out;
+}
+
+void put_cut(struct buf *out, const char *text, size_t columns)
+{
+	const char *end = text + strlen(text), *at = text, *fits = text;
+	size_t n;
+
+	/* A column per character: wide ones are rare in reasons and names, and only look odd. */
+	for (n = 0; at < end && n < columns; n++) {
+		size_t len = utf8_char(at, end);
+
+		if (n + 1 < columns)
+			fits = at + (len ? len : 1);
+		at += len ? len : 1;
+	}
+	utf8_put_clean(out, text, (size_t)((at < end ? fits : end) - text), SIZE_MAX);
+	if (at < end && columns)
+		buf_puts(out, "\xe2\x80\xa6");
+}

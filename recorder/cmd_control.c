@@ -1,0 +1,239 @@
+/*
+ * status, snapshot, stop, abort: one line to the running recorder, one line back; see cmd.h.
+ */
+#include "cmd.h"
+#include "json_read.h"
+
+#include "base/json.h"
+#include "base/os.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_WAIT_NS (10 * NS_PER_SEC)
+
+static void put_question(const struct options *o, struct buf *line)
+{
+	struct json j = {.out = line};
+
+	json_open(&j, '{');
+	json_key_str(&j, "cmd", command_table[o->command].name);
+	if (o->reason)
+		json_key_str(&j, "reason", o->reason);
+	json_close(&j, '}');
+}
+
+/* ---- asking -------------------------------------------------------------------------------------- */
+
+static int ask_at(const struct buf *store, const char *question, struct buf *answer,
+		  struct err *err)
+{
+	struct buf path = {0};
+	int rc;
+
+	buf_puts(&path, buf_text(store));
+	buf_puts(&path, CONTROL_SUFFIX);
+	rc = buf_check(&path, "the control socket's name", err);
+	if (!rc)
+		rc = os_ipc_ask(buf_text(&path), question, ANSWER_WAIT_NS, answer, err);
+	buf_free(&path);
+	return rc;
+}
+
+/*
+ * The recorder of the store that was named, else the user's own, else the system's. A store that
+ * is left over from an earlier recording does not hide the system's recorder.
+ */
+static int ask(const struct options *o, const char *question, struct buf *answer, struct err *err)
+{
+	struct buf store = {0}, other = {0};
+	int rc;
+
+	rc = cmd_store_path(o, STORE_RECORD, &store, err);
+	if (!rc)
+		rc = ask_at(&store, question, answer, err);
+	if (rc == ERR_NOT_FOUND && !cmd_named_store(o)) {
+		os_system_store(&other);
+		if (strcmp(buf_text(&other), buf_text(&store)) != 0)
+			rc = ask_at(&other, question, answer, err);
+	}
+	if (rc == ERR_ACCESS && !os_is_admin())
+		rc = cmd_not_ours(o, buf_text(other.len ? &other : &store), err);
+	else if (rc == ERR_NOT_FOUND)
+		rc = err_set(err, ERR_NOT_FOUND, "no recorder is running on %s; start one with "
+			     "'recorder collect', or name its store with --store", buf_text(&store));
+	buf_free(&other);
+	buf_free(&store);
+	return rc;
+}
+
+/* ---- status for people --------------------------------------------------------------------------- */
+
+static double number(struct json_value status, const char *key)
+{
+	double v = -1;
+
+	json_number(json_member(status, key), &v);
+	return v;
+}
+
+static void put_label(struct buf *out, const char *label)
+{
+	buf_printf(out, "%-10s", label);
+}
+
+static void put_text(struct buf *out, const char *label, struct json_value v)
+{
+	struct buf text = {0};
+
+	json_put_text(v, &text);
+	if (text.len) {
+		put_label(out, label);
+		put_cut(out, buf_text(&text), 4000);
+		buf_putc(out, '\n');
+	}
+	buf_free(&text);
+}
+
+/* "12 MB of 64 MB", or nothing when the recorder did not say. */
+static void put_use(struct buf *out, const char *label, double used, double max)
+{
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+
+	if (used < 0)
+		return;
+	put_label(out, label);
+	buf_puts(out, text_bytes((uint64_t)used, a));
+	if (max >= 0)
+		buf_printf(out, " of %s", text_bytes((uint64_t)max, b));
+	buf_putc(out, '\n');
+}
+
+static void put_counts(struct buf *out, struct json_value status)
+{
+	double samples = number(status, "samples"), lost = number(status, "lost");
+	double incidents = number(status, "incidents"), cpu = number(status, "cpu_ms");
+	double elapsed = number(status, "elapsed_s"), history = number(status, "history_s");
+	double rss = number(status, "rss_kb");
+	char a[CMD_NUMBER_BYTES];
+
+	put_label(out, "Samples");
+	buf_puts(out, samples < 0 ? "?" : text_count((uint64_t)samples, a));
+	buf_printf(out, ", lost %s\n", lost < 0 ? "?" : text_count((uint64_t)lost, a));
+	if (history >= 0) {
+		put_label(out, "History");
+		buf_printf(out, "%s\n", text_seconds(history, a));
+	}
+	if (incidents >= 0) {
+		put_label(out, "Incidents");
+		buf_printf(out, "%s\n", text_count((uint64_t)incidents, a));
+	}
+	if (cpu >= 0) {
+		put_label(out, "Recorder");
+		buf_printf(out, "%s of CPU time", text_seconds(cpu / 1e3, a));
+		if (elapsed > 0)
+			buf_printf(out, " (%.2f %% of one CPU)", cpu / elapsed / 10);
+		if (rss >= 0)
+			buf_printf(out, ", %s of memory", text_bytes((uint64_t)(rss * 1024), a));
+		buf_putc(out, '\n');
+	}
+}
+
+static void put_tables(struct buf *out, struct json_value tables)
+{
+	struct json_value t = {0};
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	struct buf name = {0};
+
+	while ((t = json_next(tables, t)).at) {
+		double used = number(t, "used"), max = number(t, "max");
+
+		buf_reset(&name);
+		json_put_text(json_member(t, "table"), &name);
+		put_label(out, "Table");
+		buf_printf(out, "%s: %s of %s\n", buf_text(&name),
+			   used < 0 ? "?" : text_count((uint64_t)used, a),
+			   max < 0 ? "?" : text_count((uint64_t)max, b));
+	}
+	buf_free(&name);
+}
+
+static void put_rules(struct buf *out, struct json_value rules)
+{
+	struct json_value r = {0};
+
+	while ((r = json_next(rules, r)).at) {
+		put_text(out, "Rule", json_member(r, "rule"));
+		put_text(out, "", json_member(r, "text"));
+	}
+}
+
+static void put_status(struct buf *out, struct json_value status)
+{
+	struct buf state = {0};
+	char n[CMD_NUMBER_BYTES];
+
+	json_put_text(json_member(status, "state"), &state);
+	put_label(out, "State");
+	buf_printf(out, "%s", state.len ? buf_text(&state) : "?");
+	if (number(status, "elapsed_s") >= 0)
+		buf_printf(out, " for %s", text_seconds(number(status, "elapsed_s"), n));
+	if (number(status, "pid") >= 0)
+		buf_printf(out, ", process %.0f", number(status, "pid"));
+	buf_putc(out, '\n');
+	put_text(out, "Note", json_member(status, "note"));
+	put_counts(out, status);
+	put_use(out, "Ring", number(status, "ring_bytes"), number(status, "ring_max_bytes"));
+	put_use(out, "Held", number(status, "held_bytes"), number(status, "held_max_bytes"));
+	put_tables(out, json_member(status, "tables"));
+	put_text(out, "Store", json_member(status, "store"));
+	put_use(out, "", number(status, "store_bytes"), number(status, "store_max_bytes"));
+	put_rules(out, json_member(status, "rules"));
+	buf_free(&state);
+}
+
+/* ---- the commands -------------------------------------------------------------------------------- */
+
+static int print_answer(const struct options *o, const struct buf *answer, struct err *err)
+{
+	struct json_value all, error;
+	struct buf text = {0};
+	int rc = 0;
+
+	if (!json_read(buf_text(answer), &all))
+		return err_set(err, ERR_FORMAT, "the recorder's answer is no JSON: %.200s",
+			       buf_text(answer));
+	error = json_member(all, "error");
+	json_put_text(error, &text);
+	if (error.at)
+		rc = err_set(err, ERR_IO, "the recorder refused: %s", buf_text(&text));
+	buf_reset(&text);
+	if (o->json)
+		buf_printf(&text, "%s\n", buf_text(answer));
+	else if (o->command == CMD_STATUS)
+		put_status(&text, all);
+	else
+		json_put_text(json_member(all, "text"), &text);
+	if (!rc && (o->json || o->command == CMD_STATUS))
+		rc = cmd_print(&text, err);
+	else if (!rc && text.len)
+		cmd_note("%s", buf_text(&text));
+	buf_free(&text);
+	return rc;
+}
+
+int cmd_control(const struct options *o, struct err *err)
+{
+	struct buf question = {0}, answer = {0};
+	int rc;
+
+	put_question(o, &question);
+	rc = buf_check(&question, "the question", err);
+	if (!rc)
+		rc = ask(o, buf_text(&question), &answer, err);
+	if (!rc)
+		rc = print_answer(o, &answer, err);
+	buf_free(&answer);
+	buf_free(&question);
+	return rc;
+}

@@ -1,0 +1,32 @@
+/*
+ * delete: incidents by number. Each is one short transaction, beside a running recorder too.
+ */
+#include "cmd.h"
+
+#include <inttypes.h>
+
+int cmd_delete(const struct options *o, struct err *err)
+{
+	struct store *store = NULL;
+	struct err why;
+	uint32_t i;
+	int rc, first = 0;
+
+	if (!o->ids.n)
+		return err_set(err, ERR_USAGE, "which incident? delete takes --id N; 'recorder list' "
+			       "shows the numbers");
+	rc = cmd_store_open(o, STORE_EDIT, &store, err);
+	/* One that is not there is no reason to leave the others; the first refusal is reported. */
+	for (i = 0; !rc && i < o->ids.n; i++) {
+		int one = store_delete(store, o->ids.items[i], &why);
+
+		if (!one)
+			cmd_note("incident %" PRId64 " is deleted", o->ids.items[i]);
+		else if (first)
+			cmd_note("%s", why.text);
+		else
+			first = err_set(err, (enum err_code)why.code, "%s", why.text);
+	}
+	store_close(store);
+	return rc ? rc : first;
+}

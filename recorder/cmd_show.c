@@ -1,0 +1,439 @@
+/*
+ * show: one incident for a person, or as JSON: what fired, the window, what was lost, what was hot.
+ */
+#include "cmd.h"
+#include "summary.h"
+
+#include "base/json.h"
+#include "base/os.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP_FUNCTIONS = 10, TOP_PROCESSES = 10, TOP_STACKS = 3, STACK_FRAMES = 12, LABEL = 10 };
+
+static const char *const loss_words[LOSS_KINDS] = {
+	[LOSS_KERNEL] = "samples, the kernel's buffer being full",
+	[LOSS_THROTTLED] = "times sampling was throttled by the kernel",
+	[LOSS_QUEUE] = "samples, the recorder's own queue being full",
+	[LOSS_SIDEBAND] = "records of processes and mappings",
+	[LOSS_TABLE] = "stacks of samples that were kept, a table being full",
+	[LOSS_LATE] = "events out of their order (kept)",
+};
+
+static double before_s(const struct incident_head *h)
+{
+	return ((double)h->trigger_ns - (double)h->t0_ns) / 1e9;
+}
+
+static double after_s(const struct incident_head *h)
+{
+	return ((double)h->t1_ns - (double)h->trigger_ns) / 1e9;
+}
+
+/* ---- --json -------------------------------------------------------------------------------------- */
+
+static uint32_t count_stacks(const struct incident *in)
+{
+	bool *seen = calloc((size_t)in->nstacks + 1, sizeof(*seen));
+	uint32_t i, n = 0;
+
+	for (i = 0; seen && i < in->nsamples; i++) {
+		uint32_t stack = in->samples[i].stack;
+
+		if (stack != STACK_NONE && !seen[stack]) {
+			seen[stack] = true;
+			n++;
+		}
+	}
+	free(seen);
+	return n;
+}
+
+static uint32_t count_named(const struct incident *in)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < in->nframes; i++)
+		n += in->frames[i].function != NULL;
+	return n;
+}
+
+static void json_head(struct json *j, const struct incident_head *h)
+{
+	char time[OS_TIME_TEXT_BYTES];
+
+	os_time_text(h->trigger_wall_ns, time);
+	json_key_int(j, "id", h->id);
+	json_key_str(j, "uuid", h->uuid);
+	json_key_str(j, "state", incident_state_text(h->state));
+	json_key_str(j, "trigger", h->rule);
+	json_key_str(j, "reason", h->reason);
+	json_key_num(j, "value", h->value);
+	json_key_num(j, "limit", h->limit);
+	json_key_str(j, "time_utc", time);
+	json_key_num(j, "window_s", (double)(h->t1_ns - h->t0_ns) / 1e9);
+	json_key_uint(j, "samples", h->samples);
+	json_key_uint(j, "lost", h->lost);
+	json_key_uint(j, "bytes", h->stored_bytes);
+	json_key_bool(j, "pinned", h->pinned);
+	json_key_num(j, "asked_pre_s", (double)h->asked_pre_ns / 1e9);
+	json_key_num(j, "asked_post_s", (double)h->asked_post_ns / 1e9);
+	json_key_num(j, "pre_s", before_s(h));
+	json_key_num(j, "post_s", after_s(h));
+	json_key_str(j, "gap_reason", h->gap_reason);
+	json_key_str(j, "host", h->host);
+	json_key_str(j, "host_text", h->host_text);
+	json_key_str(j, "recorder_version", h->recorder_version);
+	json_key_str(j, "note", h->note);
+}
+
+static void json_counts(struct json *j, const struct incident *in)
+{
+	const struct incident_head *h = &in->head;
+	unsigned i;
+
+	json_key_uint(j, "processes", in->nprocesses);
+	json_key_uint(j, "threads", in->nthreads);
+	json_key_uint(j, "stacks", count_stacks(in));
+	json_key_uint(j, "frames", in->nframes);
+	json_key_uint(j, "frames_named", count_named(in));
+	json_key(j, "stack_quality");
+	json_open(j, '{');
+	for (i = 0; i < QUALITIES; i++)
+		json_key_uint(j, stack_quality_text((enum stack_quality)i), h->quality[i]);
+	json_close(j, '}');
+	json_key(j, "lost_by_reason");
+	json_open(j, '{');
+	for (i = 0; i < LOSS_KINDS; i++)
+		json_key_uint(j, loss_kind_text((enum loss_kind)i), h->lost_by_kind[i]);
+	json_close(j, '}');
+	json_key(j, "period_ns");
+	json_open(j, '{');
+	for (i = 0; i < STREAMS_MAX; i++) {
+		if (h->period_ns[i])
+			json_key_uint(j, stream_text((enum stream)i), h->period_ns[i]);
+	}
+	json_close(j, '}');
+	json_key(j, "recorder");
+	json_open(j, '{');
+	json_key_num(j, "cpu_ms", (double)h->recorder_cpu_ns / 1e6);
+	json_key_uint(j, "rss_kb", h->recorder_rss_bytes / 1024);
+	json_close(j, '}');
+}
+
+static void put_json(struct buf *out, const struct incident *in)
+{
+	struct json j = {.out = out};
+
+	json_open(&j, '{');
+	json_head(&j, &in->head);
+	json_counts(&j, in);
+	json_close(&j, '}');
+	buf_putc(out, '\n');
+}
+
+/* ---- for people: the head ------------------------------------------------------------------------ */
+
+static void put_label(struct buf *out, const char *label)
+{
+	buf_printf(out, "%-*s", LABEL, label);
+}
+
+static void put_share(struct buf *out, uint64_t part, uint64_t whole)
+{
+	buf_printf(out, "%5.1f %%", whole ? 100 * (double)part / (double)whole : 0.0);
+}
+
+static void put_window(struct buf *out, const struct incident_head *h)
+{
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+
+	put_label(out, "Window");
+	buf_printf(out, "%s before to %s after the trigger", text_seconds(before_s(h), a),
+		   text_seconds(after_s(h), b));
+	if (h->gap_reason && *h->gap_reason) {
+		buf_printf(out, "; asked were %s and %s\n",
+			   text_seconds((double)h->asked_pre_ns / 1e9, a),
+			   text_seconds((double)h->asked_post_ns / 1e9, b));
+		put_label(out, "");
+		buf_puts(out, h->gap_reason);
+	}
+	buf_putc(out, '\n');
+}
+
+static void put_samples(struct buf *out, const struct incident_head *h)
+{
+	char n[CMD_NUMBER_BYTES];
+	unsigned i;
+
+	put_label(out, "Samples");
+	buf_puts(out, text_count(h->samples, n));
+	for (i = 0; i < STREAMS_MAX; i++) {
+		if (h->period_ns[i])
+			buf_printf(out, "; %s: one every %.4g ms", stream_text((enum stream)i),
+				   (double)h->period_ns[i] / 1e6);
+	}
+	buf_putc(out, '\n');
+}
+
+static void put_losses(struct buf *out, const struct incident_head *h)
+{
+	char n[CMD_NUMBER_BYTES];
+	unsigned i, lines = 0;
+
+	put_label(out, "Lost");
+	for (i = 0; i < LOSS_KINDS; i++) {
+		if (!h->lost_by_kind[i])
+			continue;
+		if (lines++)
+			put_label(out, "");
+		buf_printf(out, "%s %s\n", text_count(h->lost_by_kind[i], n), loss_words[i]);
+	}
+	if (!lines && h->lost)
+		buf_printf(out, "%s\n", text_count(h->lost, n));
+	else if (!lines)
+		buf_puts(out, "nothing\n");
+}
+
+static void put_quality(struct buf *out, const struct incident_head *h)
+{
+	char n[CMD_NUMBER_BYTES];
+	unsigned i, items = 0;
+
+	put_label(out, "Stacks");
+	for (i = 0; i < QUALITIES; i++) {
+		if (h->quality[i])
+			buf_printf(out, "%s%s %s", items++ ? ", " : "", text_count(h->quality[i], n),
+				   stack_quality_text((enum stack_quality)i));
+	}
+	buf_puts(out, items ? "\n" : "none\n");
+}
+
+static void put_text_line(struct buf *out, const char *label, const char *text)
+{
+	if (!text || !*text)
+		return;
+	put_label(out, label);
+	put_cut(out, text, 4000);
+	buf_putc(out, '\n');
+}
+
+static void put_head(struct buf *out, const struct incident *in)
+{
+	const struct incident_head *h = &in->head;
+	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
+	uint32_t named = count_named(in);
+
+	os_time_text(h->trigger_wall_ns, time);
+	buf_printf(out, "Incident %" PRId64 "%s%s%s%s\n", h->id,
+		   h->state == INCIDENT_COMPLETE ? "" : ", ",
+		   h->state == INCIDENT_COMPLETE ? "" : incident_state_text(h->state),
+		   h->pinned ? ", pinned" : "",
+		   h->state == INCIDENT_PARTIAL ? ": its recorder ended before it was complete" : "");
+	put_text_line(out, "Fired", h->reason);
+	put_text_line(out, "Rule", h->rule);
+	put_label(out, "When");
+	buf_printf(out, "%s on %s (%s)\n", time, h->host ? h->host : "?",
+		   h->host_text ? h->host_text : "?");
+	put_window(out, h);
+	put_samples(out, h);
+	put_losses(out, h);
+	put_quality(out, h);
+	put_label(out, "Names");
+	buf_printf(out, "%" PRIu32 " of %" PRIu32 " frames have one\n", named, in->nframes);
+	put_label(out, "Recorder");
+	buf_printf(out, "%s of CPU time so far, %s of memory; version %s\n",
+		   text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
+		   text_bytes(h->recorder_rss_bytes, rss),
+		   h->recorder_version ? h->recorder_version : "?");
+	put_text_line(out, "Note", h->note);
+}
+
+/* ---- for people: what was hot -------------------------------------------------------------------- */
+
+struct page {
+	struct buf *out;
+	const struct incident *in;
+	size_t columns;                      /* of the terminal */
+};
+
+static void put_process_name(const struct page *p, uint32_t process)
+{
+	const struct incident_process *named;
+
+	if (process == UINT32_MAX) {
+		buf_puts(p->out, "(no process)");
+		return;
+	}
+	named = &p->in->processes[process];
+	put_cut(p->out, named->name, 60);
+	buf_printf(p->out, " (%" PRIu32 ")", named->pid);
+}
+
+/* Whether its stacks can be trusted, in shares of its samples. */
+static void put_process_quality(struct buf *out, const struct summary_process *p)
+{
+	unsigned i, items = 0;
+
+	for (i = QUALITY_COMPLETE; i < QUALITIES; i++) {
+		if (p->quality[i])
+			buf_printf(out, "%s%.0f %% %s", items++ ? ", " : "",
+				   100 * (double)p->quality[i] / (double)p->samples,
+				   stack_quality_text((enum stack_quality)i));
+	}
+	if (!items)
+		buf_puts(out, "none");
+}
+
+static void put_count(const struct page *p, uint64_t n)
+{
+	char text[CMD_NUMBER_BYTES];
+
+	buf_printf(p->out, "%11s  ", text_count(n, text));
+	put_share(p->out, n, p->in->head.samples);
+	buf_puts(p->out, "  ");
+}
+
+static void put_processes(const struct page *p, const struct summary *s)
+{
+	uint32_t i;
+
+	buf_printf(p->out, "\n%11s  %7s  PROCESS AND ITS STACKS\n", "SAMPLES", "SHARE");
+	for (i = 0; i < s->nprocesses && i < TOP_PROCESSES; i++) {
+		put_count(p, s->processes[i].samples);
+		put_process_name(p, s->processes[i].process);
+		buf_puts(p->out, ": ");
+		put_process_quality(p->out, &s->processes[i]);
+		buf_putc(p->out, '\n');
+	}
+	if (s->nprocesses > TOP_PROCESSES)
+		buf_printf(p->out, "%22s  and %" PRIu32 " more\n", "", s->nprocesses - TOP_PROCESSES);
+}
+
+static void put_functions(const struct page *p, const struct summary *s, bool inclusive)
+{
+	uint32_t i;
+
+	buf_printf(p->out, "\n%11s  %7s  FUNCTION\n", inclusive ? "INCLUSIVE" : "SELF", "SHARE");
+	for (i = 0; i < s->nfunctions && i < TOP_FUNCTIONS; i++) {
+		const struct summary_function *f = &s->functions[i];
+		uint64_t n = inclusive ? f->inclusive : f->self;
+
+		if (!n)
+			break;
+		put_count(p, n);
+		put_cut(p->out, f->name, p->columns - 24);
+		buf_putc(p->out, '\n');
+	}
+}
+
+static void put_stack(const struct page *p, const struct summary_stack *s, bool addresses)
+{
+	struct buf name = {0};
+	uint32_t node = s->stack, n;
+
+	put_count(p, s->samples);
+	put_process_name(p, s->process);
+	buf_putc(p->out, '\n');
+	for (n = 0; node != STACK_NONE && n < STACK_FRAMES; n++) {
+		buf_reset(&name);
+		incident_frame_text(p->in, p->in->stacks[node].frame, addresses, &name);
+		buf_printf(p->out, "%24s", "");
+		put_cut(p->out, buf_text(&name), p->columns - 24);
+		buf_putc(p->out, '\n');
+		node = p->in->stacks[node].parent;
+	}
+	for (n = 0; node != STACK_NONE; n++)
+		node = p->in->stacks[node].parent;
+	if (n)
+		buf_printf(p->out, "%24s(%" PRIu32 " more callers)\n", "", n);
+	buf_free(&name);
+}
+
+static void put_hot(const struct page *p, struct summary *s, const struct options *o)
+{
+	bool user_only = !o->kernel || o->no_kernel;
+	char n[CMD_NUMBER_BYTES];
+	uint32_t i;
+
+	put_processes(p, s);
+	put_functions(p, s, false);
+	summary_by_inclusive(s);
+	put_functions(p, s, true);
+	if (s->nstacks)
+		buf_printf(p->out, "\n%11s  %7s  STACK, LEAF FIRST\n", "SAMPLES", "SHARE");
+	for (i = 0; i < s->nstacks && i < TOP_STACKS; i++)
+		put_stack(p, &s->stacks[i], o->addresses);
+	if (s->without_stack)
+		buf_printf(p->out, "\n%s samples have no stack%s.\n", text_count(s->without_stack, n),
+			   user_only ? " outside the kernel" : "");
+	if (user_only)
+		buf_puts(p->out, "\nKernel frames are left out; --kernel shows them.\n");
+}
+
+static int put_page(struct buf *out, struct incident *in, const struct options *o, struct err *err)
+{
+	struct incident_filter no_kernel = {.no_kernel = true};
+	struct page page = {.out = out, .in = in, .columns = SIZE_MAX};
+	struct summary summary = {0};
+	int rc = 0;
+
+	if (os_is_terminal(os_stdout()) && os_terminal_columns() > 40)
+		page.columns = os_terminal_columns();
+	put_head(out, in);
+	if (!in->head.samples)
+		return 0;
+	if (!o->kernel || o->no_kernel)
+		rc = incident_filter(in, &no_kernel, err);
+	if (!rc)
+		rc = summary_make(in, o->addresses, &summary, err);
+	if (!rc)
+		put_hot(&page, &summary, o);
+	summary_free(&summary);
+	return rc;
+}
+
+/* The part that was asked for; kernel frames are dealt with later, for they count in --json. */
+static int narrow(struct incident *in, const struct options *o, struct err *err)
+{
+	struct incident_filter filter = {
+		.process = o->process, .tid = o->tid,
+		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
+		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME,
+	};
+
+	if (!filter.process && !filter.tid && !filter.has_from && !filter.has_to)
+		return 0;
+	return incident_filter(in, &filter, err);
+}
+
+int cmd_show(const struct options *o, struct err *err)
+{
+	struct store *store = NULL;
+	struct incident in = {0};
+	struct buf out = {0};
+	int64_t id = 0;
+	int rc;
+
+	rc = cmd_store_open(o, STORE_READ, &store, err);
+	if (!rc)
+		rc = cmd_incident(o, store, &id, err);
+	if (!rc)
+		rc = store_load(store, id, &in, err);
+	if (!rc)
+		rc = narrow(&in, o, err);
+	if (!rc && o->json)
+		put_json(&out, &in);
+	else if (!rc)
+		rc = put_page(&out, &in, o, err);
+	if (!rc)
+		rc = cmd_print(&out, err);
+	buf_free(&out);
+	incident_free(&in);
+	store_close(store);
+	return rc;
+}

@@ -1,0 +1,174 @@
+#include "engine_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void source_main(void *ctx)
+{
+	struct engine_source *s = ctx;
+
+	s->rc = s->ops->run(s->source, &s->err);
+	queue_finish(s->queue);
+	if (s->rc)
+		log_line(s->engine->log, LOG_ERROR, "the %s source ended: %s", s->ops->name, s->err.text);
+	atomic_store(&s->ended, true);
+}
+
+static int open_source(struct engine *e, const struct source_ops *ops, struct err *err)
+{
+	struct engine_source *s = &e->sources[e->nsources];
+	struct source_config cfg = {
+		.frames = e->frames, .processes = e->processes, .log = e->log,
+		.freq_hz = e->cfg->freq_hz, .kernel_stacks = e->cfg->kernel_stacks,
+		.only_process = e->cfg->only_process,
+	};
+	int rc;
+
+	s->queue = queue_new(QUEUE_BYTES);
+	if (!s->queue)
+		return err_set(err, ERR_MEMORY, "out of memory for the queue of the %s source", ops->name);
+	cfg.queue = s->queue;
+	s->ops = ops;
+	s->engine = e;
+	rc = ops->open(&cfg, &e->cfg->needs, &s->source, err);
+	if (rc) {
+		queue_free(s->queue);
+		return rc;
+	}
+	e->nsources++;
+	return 0;
+}
+
+static int open_parts(struct engine *e, struct err *err)
+{
+	const struct engine_config *cfg = e->cfg;
+	uint32_t i;
+	int rc;
+
+	os_host_name(e->host, sizeof(e->host));
+	os_host_text(e->host_text, sizeof(e->host_text));
+	e->lock = os_mutex_new();
+	e->wake_writer = os_cond_new();
+	e->wake_merge = os_cond_new();
+	e->rules = calloc(cfg->ntriggers + 1u, sizeof(*e->rules));
+	e->trigger_view = calloc(cfg->ntriggers + 1u, sizeof(*e->trigger_view));
+	if (!e->lock || !e->wake_writer || !e->wake_merge || !e->rules || !e->trigger_view)
+		return err_set(err, ERR_MEMORY, "out of memory while starting");
+	rc = store_open(cfg->store_path, STORE_RECORD, &e->store, err);
+	if (!rc)
+		rc = frames_new(&e->frames, err);
+	if (!rc)
+		rc = processes_new(&e->processes, err);
+	if (!rc)
+		rc = symbols_open(e->frames, e->processes, e->log, &e->symbols, err);
+	if (!rc)
+		rc = ring_new(cfg->ring_bytes, &e->ring, err);
+	if (!rc)
+		rc = segment_builder_new(e->frames, e->processes, &e->builder, err);
+	for (i = 0; !rc && cfg->sources[i] && i < ENGINE_SOURCES_MAX; i++)
+		rc = open_source(e, cfg->sources[i], err);
+	if (!rc)
+		segment_set_period(e->builder, STREAM_CPU, NS_PER_SEC / (cfg->freq_hz ? cfg->freq_hz : 1));
+	return rc;
+}
+
+static void close_parts(struct engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nsources; i++) {
+		e->sources[i].ops->close(e->sources[i].source);
+		queue_free(e->sources[i].queue);
+	}
+	symbols_close(e->symbols);
+	segment_builder_free(e->builder);
+	ring_free(e->ring);
+	processes_free(e->processes);
+	frames_free(e->frames);
+	store_close(e->store);
+	os_cond_free(e->wake_writer);
+	os_cond_free(e->wake_merge);
+	os_mutex_free(e->lock);
+	free(e->rules);
+	free(e->trigger_view);
+	free(e->snapshot_reason);
+	free(e->stop_reason);
+}
+
+/* Start all threads; on failure those that run are told to end, and are joined by the caller. */
+static int start_threads(struct engine *e, struct os_thread **merge, struct os_thread **writer,
+			 struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	if (e->cfg->live) {
+		e->start_ns = e->now_ns = os_now_ns();
+		e->next_tick_ns = e->start_ns + TICK_NS;
+	}
+	for (i = 0; !rc && i < e->nsources; i++)
+		rc = os_thread_start(e->sources[i].ops->name, source_main, &e->sources[i],
+				     &e->sources[i].thread, err);
+	if (!rc)
+		rc = os_thread_start("writer", engine_writer_main, e, writer, err);
+	if (!rc)
+		rc = os_thread_start("merge", engine_merge_main, e, merge, err);
+	if (!rc)
+		return 0;
+	for (i = 0; i < e->nsources; i++)
+		e->sources[i].ops->stop(e->sources[i].source);
+	os_mutex_lock(e->lock);
+	e->merge_done = true;
+	os_mutex_unlock(e->lock);
+	return rc;
+}
+
+static int outcome(struct engine *e, struct engine_result *result, int rc, struct err *err)
+{
+	uint32_t i;
+
+	result->stored = e->stored;
+	result->failed = e->failed;
+	result->samples = e->samples;
+	result->lost = e->lost;
+	if (rc == ERR_STOPPED)
+		return err_set(err, ERR_STOPPED, "aborted: the last incident was not stored");
+	for (i = 0; !rc && i < e->nsources; i++) {
+		if (e->sources[i].rc) {
+			rc = e->sources[i].rc;
+			if (err)
+				*err = e->sources[i].err;
+		}
+	}
+	if (!rc && e->failed)
+		rc = err_set(err, ERR_IO, "%u incidents could not be stored: %s", e->failed,
+			     e->store_note);
+	return rc;
+}
+
+int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	struct os_thread *merge = NULL, *writer = NULL;
+	uint32_t i;
+	int rc;
+
+	memset(result, 0, sizeof(*result));
+	if (!e)
+		return err_set(err, ERR_MEMORY, "out of memory while starting");
+	e->cfg = cfg;
+	e->log = cfg->log;
+	rc = open_parts(e, err);
+	if (!rc)
+		rc = start_threads(e, &merge, &writer, err);
+	if (!rc)
+		rc = engine_control(e, err);
+	for (i = 0; i < e->nsources; i++)
+		os_thread_join(e->sources[i].thread);
+	os_thread_join(merge);
+	os_thread_join(writer);
+	rc = outcome(e, result, rc, err);
+	close_parts(e);
+	free(e);
+	return rc;
+}

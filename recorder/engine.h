@@ -1,0 +1,67 @@
+/*
+ * The engine: joins sources, ring, triggers and store; the only place that does.
+ *
+ *	source threads ──queue──▶ merge thread ──pending incidents──▶ writer thread ──▶ store
+ *	                              │ ▲ requests
+ *	                              ▼ │
+ *	                          control: the caller of engine_run(): signals, commands, log, status
+ *
+ * engine_merge.c     releases events in time order, interns, seals, feeds triggers, follows windows
+ * engine_incident.c  one incident from its firing to the writer
+ * engine_writer.c    puts incidents into the store
+ * engine_control.c   answers status, snapshot, stop, abort; prints the status line
+ */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#include "base/log.h"
+#include "source/source.h"
+#include "store/store.h"
+#include "triggers/trigger.h"
+
+#define ENGINE_PRE_SEC_DEFAULT 120
+#define ENGINE_POST_SEC_DEFAULT 5
+#define ENGINE_PINNED_BYTES ((size_t)64 << 20)   /* evicted segments that incidents still hold */
+#define ENGINE_PENDING_MAX 32u
+#define ENGINE_RULE_PER_HOUR 10u
+#define ENGINE_RULE_PER_DAY 100u
+#define ENGINE_STATUS_NS (10 * NS_PER_SEC)
+
+struct engine_config {
+	const char *store_path;
+	struct store_limits store_limits;
+	struct log *log;
+
+	const struct source_ops *const *sources;     /* ending in NULL */
+	bool live;                                   /* events come as they happen, by the clock */
+	unsigned freq_hz;
+	bool kernel_stacks;
+	const char *only_process;                    /* NULL = all */
+
+	struct trigger *const *triggers;             /* borrowed */
+	uint32_t ntriggers;
+	struct needs needs;                          /* of the triggers and monitors, merged */
+
+	size_t ring_bytes, pinned_bytes;
+	uint64_t pre_ns, post_ns;
+	uint32_t incidents;                          /* this many firings end the run; 0 = 1 */
+	uint64_t max_collect_ns;                     /* 0 = none */
+	bool listen;                                 /* signals and <store>.ctl */
+	uint64_t status_every_ns;                    /* 0 = never */
+};
+
+struct engine_result {
+	uint32_t stored, failed;                     /* incidents */
+	uint64_t samples, lost;
+};
+
+/*
+ * Record until the number of incidents is reached, the time is over, or somebody says stop.
+ *
+ * returns  0; ERR_STOPPED when aborted (nothing was written last); ERR_BUSY a second recorder on the
+ *          store; an error of a source or the store; ERR_IO when an incident could not be stored
+ * threads  the caller becomes the control thread; ends every thread that it starts
+ */
+int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * The control thread, which is the caller of engine_run(): signals, commands over <store>.ctl, the
+ * status line, and the log, whose lines the other threads only queue.
+ */
+#include "base/json.h"
+#include "cmd.h"
+#include "engine_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTEN_NS (50 * NS_PER_MS)
+#define SECOND_STOP_NS (2 * NS_PER_SEC)      /* a second Ctrl-C within this aborts */
+
+/* ---- the state, for people and programs --------------------------------------------------------- */
+
+static const char *phase_text(enum trigger_phase phase)
+{
+	static const char *const texts[] = {
+		[TRIGGER_WAITING_DATA] = "no data",
+		[TRIGGER_DISARMED] = "disarmed",
+		[TRIGGER_ARMED] = "armed",
+		[TRIGGER_HOLDING] = "holding",
+	};
+
+	return texts[phase];
+}
+
+struct snapshot {
+	struct engine_view view;
+	struct ring_use ring;
+	char note[700];
+	uint64_t store_bytes;
+	size_t held_bytes;
+	uint32_t stored;
+};
+
+static void look(struct engine *e, struct snapshot *s)
+{
+	struct source_status status;
+	size_t used;
+	uint32_t i;
+
+	ring_use(e->ring, &s->ring);
+	os_mutex_lock(e->lock);
+	s->view = e->view;
+	s->store_bytes = e->store_bytes;
+	s->held_bytes = e->held_bytes;
+	s->stored = e->stored;
+	snprintf(s->note, sizeof(s->note), "%s", e->store_note);
+	os_mutex_unlock(e->lock);
+	for (i = 0; i < e->nsources; i++) {
+		if (!e->sources[i].ops->status)
+			continue;
+		e->sources[i].ops->status(e->sources[i].source, &status);
+		used = strlen(s->note);
+		if (status.note[0])
+			snprintf(s->note + used, sizeof(s->note) - used, "%s%s", used ? "; " : "",
+				 status.note);
+	}
+}
+
+static double held_seconds(const struct engine_view *v)
+{
+	return v->oldest_ns && v->now_ns > v->oldest_ns ? (double)(v->now_ns - v->oldest_ns) / 1e9 : 0;
+}
+
+static double elapsed_seconds(const struct engine_view *v)
+{
+	return v->start_ns && v->now_ns > v->start_ns ? (double)(v->now_ns - v->start_ns) / 1e9 : 0;
+}
+
+static void status_line(struct engine *e)
+{
+	struct buf rules = {0};
+	struct snapshot s;
+	uint32_t i;
+
+	look(e, &s);
+	os_mutex_lock(e->lock);
+	for (i = 0; i < e->cfg->ntriggers; i++)
+		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec, e->trigger_view[i].text);
+	os_mutex_unlock(e->lock);
+	log_line(e->log, LOG_INFO, "%.0f s: %llu samples, %llu lost, %.0f s of history in %.1f of %.0f MB%s",
+		 elapsed_seconds(&s.view), (unsigned long long)s.view.samples,
+		 (unsigned long long)s.view.lost, held_seconds(&s.view),
+		 (double)(s.ring.bytes + s.view.open_bytes) / 1048576,
+		 (double)s.ring.max_bytes / 1048576, buf_text(&rules));
+	if (s.note[0])
+		log_line(e->log, LOG_WARN, "%s", s.note);
+	buf_free(&rules);
+}
+
+static void put_table(struct json *j, const char *name, uint64_t used, uint64_t max)
+{
+	json_open(j, '{');
+	json_key_str(j, "table", name);
+	json_key_uint(j, "used", used);
+	json_key_uint(j, "max", max);
+	json_close(j, '}');
+}
+
+static void put_tables(struct engine *e, struct json *j)
+{
+	struct frames_use frames;
+	struct processes_use processes;
+	struct symbols_use symbols;
+	uint32_t i;
+
+	frames_use(e->frames, &frames);
+	processes_use(e->processes, &processes);
+	symbols_use(e->symbols, &symbols);
+	json_key(j, "tables");
+	json_open(j, '[');
+	put_table(j, "frames", frames.frames, FRAMES_MAX);
+	put_table(j, "code objects", frames.objects, OBJECTS_MAX);
+	put_table(j, "processes", processes.processes, PROCESSES_MAX);
+	put_table(j, "threads", processes.threads, THREADS_MAX);
+	put_table(j, "symbol cache bytes", symbols.cache_bytes, SYMBOL_CACHE_BYTES);
+	put_table(j, "symbol queue", symbols.queued, SYMBOL_QUEUE_MAX);
+	os_mutex_lock(e->lock);
+	put_table(j, "pending incidents", e->npending, ENGINE_PENDING_MAX);
+	os_mutex_unlock(e->lock);
+	for (i = 0; i < e->nsources; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "queue bytes of %s", e->sources[i].ops->name);
+		put_table(j, name, queue_used_bytes(e->sources[i].queue), QUEUE_BYTES);
+	}
+	json_close(j, ']');
+}
+
+static void put_rules(struct engine *e, struct json *j)
+{
+	uint32_t i;
+
+	json_key(j, "rules");
+	json_open(j, '[');
+	os_mutex_lock(e->lock);
+	for (i = 0; i < e->cfg->ntriggers; i++) {
+		const struct trigger_status *t = &e->trigger_view[i];
+
+		json_open(j, '{');
+		json_key_str(j, "rule", e->cfg->triggers[i]->spec);
+		json_key_str(j, "state", phase_text(t->phase));
+		json_key_num(j, "value", t->value);
+		json_key_num(j, "limit", t->limit);
+		json_key_num(j, "nearest", t->nearest);
+		json_key_str(j, "text", t->text);
+		json_close(j, '}');
+	}
+	os_mutex_unlock(e->lock);
+	json_close(j, ']');
+}
+
+static void answer_status(struct engine *e, struct json *j)
+{
+	uint64_t cpu_ns, rss_bytes;
+	struct snapshot s;
+
+	look(e, &s);
+	os_self_usage(&cpu_ns, &rss_bytes);
+	json_key_str(j, "state", atomic_load(&e->stop) == STOP_NO ? "recording" : "stopping");
+	json_key_str(j, "note", s.note);
+	json_key_str(j, "store", e->cfg->store_path);
+	json_key_uint(j, "pid", os_pid());
+	json_key_num(j, "elapsed_s", elapsed_seconds(&s.view));
+	json_key_uint(j, "samples", s.view.samples);
+	json_key_uint(j, "lost", s.view.lost);
+	json_key_uint(j, "late", s.view.late);
+	json_key_num(j, "history_s", held_seconds(&s.view));
+	json_key_uint(j, "incidents", s.stored);
+	json_key_uint(j, "cpu_ms", cpu_ns / NS_PER_MS);
+	json_key_uint(j, "rss_kb", rss_bytes / 1024);
+	json_key_uint(j, "ring_bytes", s.ring.bytes + s.view.open_bytes);
+	json_key_uint(j, "ring_max_bytes", s.ring.max_bytes);
+	json_key_uint(j, "held_bytes", s.held_bytes);
+	json_key_uint(j, "held_max_bytes", e->cfg->pinned_bytes);
+	json_key_uint(j, "store_bytes", s.store_bytes);
+	json_key_uint(j, "store_max_bytes", e->cfg->store_limits.max_bytes);
+	put_tables(e, j);
+	put_rules(e, j);
+}
+
+/* ---- commands --------------------------------------------------------------------------------- */
+
+static void ask_snapshot(struct engine *e, const char *reason)
+{
+	size_t n = strlen(reason) + 1;
+	char *copy = malloc(n);
+
+	if (!copy)
+		return;
+	memcpy(copy, reason, n);
+	os_mutex_lock(e->lock);
+	free(e->snapshot_reason);
+	e->snapshot_reason = copy;
+	os_cond_signal(e->wake_merge);
+	os_mutex_unlock(e->lock);
+}
+
+void engine_stop(struct engine *e, enum engine_stop how, const char *reason)
+{
+	int now = atomic_load(&e->stop);
+
+	os_mutex_lock(e->lock);
+	if (reason && !e->stop_reason) {
+		e->stop_reason = malloc(strlen(reason) + 1);
+		if (e->stop_reason)
+			strcpy(e->stop_reason, reason);
+	}
+	while (now < (int)how && !atomic_compare_exchange_weak(&e->stop, &now, (int)how))
+		;
+	os_cond_signal(e->wake_merge);
+	os_mutex_unlock(e->lock);
+}
+
+static void run_command(struct engine *e, const char *line, struct json *j)
+{
+	char cmd[32] = "", reason[400];
+
+	if (json_get_str(line, "cmd", cmd, sizeof(cmd)) != 0) {
+		json_key_str(j, "error", "a command is one JSON object on a line, as {\"cmd\":\"status\"}");
+	} else if (strcmp(cmd, "status") == 0) {
+		answer_status(e, j);
+	} else if (strcmp(cmd, "snapshot") == 0) {
+		if (json_get_str(line, "reason", reason, sizeof(reason)) != 0 || !reason[0])
+			snprintf(reason, sizeof(reason), "asked for by `recorder snapshot`");
+		ask_snapshot(e, reason);
+		snprintf(reason, sizeof(reason),
+			 "a snapshot is taken: stored in %.0f s, when its delay is over; recording goes "
+			 "on", (double)e->cfg->post_ns / 1e9);
+		json_key_str(j, "text", reason);
+	} else if (strcmp(cmd, "stop") == 0) {
+		engine_stop(e, STOP_ASKED, "stopped by `recorder stop`");
+		json_key_str(j, "text", "recording ends; a last incident is being stored");
+	} else if (strcmp(cmd, "abort") == 0) {
+		engine_stop(e, STOP_ABORT, "aborted by `recorder abort`");
+		json_key_str(j, "text", "recording ends; nothing more is stored");
+	} else {
+		json_key_str(j, "error", "unknown command; there are status, snapshot, stop and abort");
+	}
+}
+
+static void serve(struct engine *e, struct os_ipc *ipc, uint64_t wait_ns)
+{
+	struct buf line = {.max_bytes = OS_IPC_MAX_BYTES + 1}, answer = {0};
+	struct json j = {.out = &answer};
+	struct os_ipc_call *call;
+
+	if (!ipc) {
+		os_sleep_ns(wait_ns);
+		return;
+	}
+	if (os_ipc_next(ipc, wait_ns, &line, &call, NULL) == 0) {
+		json_open(&j, '{');
+		run_command(e, buf_text(&line), &j);
+		json_close(&j, '}');
+		os_ipc_answer(call, buf_text(&answer));
+	}
+	buf_free(&line);
+	buf_free(&answer);
+}
+
+static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
+{
+	uint64_t now = os_now_ns();
+
+	switch (os_signal_wait(0)) {
+	case OS_SIGNAL_STOP:
+		if (*stopped_at_ns && now - *stopped_at_ns < SECOND_STOP_NS) {
+			engine_stop(e, STOP_ABORT, NULL);
+			return;
+		}
+		*stopped_at_ns = now;
+		log_line(e->log, LOG_INFO, "stopping: storing what is held; once more within 2 s to end "
+					   "without it");
+		engine_stop(e, STOP_ASKED, "stopped by Ctrl-C or a signal");
+		break;
+	case OS_SIGNAL_SNAPSHOT:
+		ask_snapshot(e, "asked for by a signal");
+		break;
+	case OS_SIGNAL_NONE:
+		break;
+	}
+}
+
+int engine_control(struct engine *e, struct err *err)
+{
+	struct buf path = {0};
+	struct os_ipc *ipc = NULL;
+	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
+	struct err why;
+	int rc = 0;
+
+	(void)err;
+	if (e->cfg->listen) {
+		buf_printf(&path, "%s%s", e->cfg->store_path, CONTROL_SUFFIX);
+		if (os_ipc_listen(buf_text(&path), &ipc, &why) != 0)
+			log_line(e->log, LOG_WARN, "`recorder status` and its like will not reach this "
+						   "recorder: %s", why.text);
+	}
+	while (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended)) {
+		serve(e, ipc, LISTEN_NS);
+		if (e->cfg->listen)
+			take_signals(e, &stopped_at_ns);
+		log_drain(e->log);
+		if (e->cfg->status_every_ns && os_now_ns() >= next_status_ns) {
+			next_status_ns += e->cfg->status_every_ns;
+			status_line(e);
+		}
+	}
+	os_ipc_close(ipc);
+	buf_free(&path);
+	if (atomic_load(&e->stop) == STOP_ABORT)
+		rc = ERR_STOPPED;
+	return rc;
+}

@@ -1,0 +1,292 @@
+/*
+ * An incident from its firing to the writer. Freezing is taking references: at the firing every
+ * segment that overlaps [T - pre, T] is pinned, segments sealed until T + post are pinned as they
+ * are sealed, and at T + post the open segment is sealed. Merge thread.
+ */
+#include "engine_private.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *copy_text(const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *copy = malloc(n);
+
+	if (copy)
+		memcpy(copy, text, n);
+	return copy;
+}
+
+static void pending_free(struct pending *p)
+{
+	if (!p)
+		return;
+	frozen_free(&p->window);
+	incident_head_free(&p->head);
+	free(p);
+}
+
+/* ---- the window that it gets ------------------------------------------------------------------ */
+
+static void add_reason(struct incident_head *h, const char *reason)
+{
+	size_t used = h->gap_reason ? strlen(h->gap_reason) : 0;
+	char *longer = realloc(h->gap_reason, used + strlen(reason) + 3);
+
+	if (!longer)
+		return;
+	sprintf(longer + used, "%s%s", used ? "; " : "", reason);
+	h->gap_reason = longer;
+}
+
+/* Where its window starts: what was asked, what is held, or where recording began. */
+static void set_start(struct engine *e, struct incident_head *h)
+{
+	uint64_t asked_ns = h->trigger_ns > h->asked_pre_ns ? h->trigger_ns - h->asked_pre_ns : 0;
+	struct ring_use use;
+	char reason[200];
+
+	ring_use(e->ring, &use);
+	h->t0_ns = asked_ns;
+	if (use.evicted_until_ns > asked_ns) {
+		h->t0_ns = use.oldest_ns ? use.oldest_ns : h->trigger_ns;
+		snprintf(reason, sizeof(reason),
+			 "the buffer of %.0f MB held only the last %.1f s; use a larger --buffer-mb",
+			 (double)use.max_bytes / 1048576, (double)(h->trigger_ns - h->t0_ns) / 1e9);
+		add_reason(h, reason);
+	} else if (e->start_ns > asked_ns) {
+		h->t0_ns = e->start_ns;
+		snprintf(reason, sizeof(reason), "recording had begun only %.1f s before",
+			 (double)(h->trigger_ns - h->t0_ns) / 1e9);
+		add_reason(h, reason);
+	}
+}
+
+/* ---- firing ----------------------------------------------------------------------------------- */
+
+static int fill_head(struct engine *e, struct incident_head *h, const char *rule_text,
+		     const char *reason)
+{
+	h->state = INCIDENT_OPEN;
+	h->rule = copy_text(rule_text);
+	h->reason = copy_text(reason);
+	h->host = copy_text(e->host);
+	h->host_text = copy_text(e->host_text);
+	h->recorder_version = copy_text(RECORDER_VERSION);
+	h->period_ns[STREAM_CPU] = e->cfg->freq_hz ? NS_PER_SEC / e->cfg->freq_hz : 0;
+	return h->rule && h->reason && h->host && h->host_text && h->recorder_version ? 0
+										     : ERR_MEMORY;
+}
+
+static struct pending *pending_new(struct engine *e, const struct firing *f)
+{
+	struct pending *p = calloc(1, sizeof(*p));
+	uint64_t now_ns = os_now_ns(), wall_ns = os_wall_ns();
+
+	if (!p)
+		return NULL;
+	p->rule = f->rule;
+	p->head.value = f->value;
+	p->head.limit = f->limit;
+	p->head.trigger_ns = f->time_ns;
+	p->head.trigger_wall_ns = wall_ns - (now_ns > f->time_ns ? now_ns - f->time_ns : 0);
+	p->head.asked_pre_ns = f->pre_ns;
+	p->head.asked_post_ns = f->post_ns;
+	p->post_end_ns = f->time_ns + f->post_ns;
+	set_start(e, &p->head);
+	if (fill_head(e, &p->head, f->rule_text, f->reason) != 0 ||
+	    ring_freeze(e->ring, p->head.t0_ns, f->time_ns, &p->window, NULL) != 0) {
+		pending_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void engine_fire(struct engine *e, const struct firing *f)
+{
+	struct pending *p;
+	uint32_t waiting;
+
+	os_mutex_lock(e->lock);
+	waiting = e->npending;
+	os_mutex_unlock(e->lock);
+	if (waiting >= ENGINE_PENDING_MAX) {
+		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents wait for the store already)",
+			 f->reason, ENGINE_PENDING_MAX);
+		return;
+	}
+	p = pending_new(e, f);
+	if (!p) {
+		log_line(e->log, LOG_ERROR, "not kept, out of memory: %s", f->reason);
+		return;
+	}
+	log_line(e->log, LOG_INFO, "fired: %s", f->reason);
+	e->in_window++;
+	if (f->rule != MANUAL_RULE)
+		e->rules[f->rule].in_window = true;
+	os_mutex_lock(e->lock);
+	if (e->last_pending)
+		e->last_pending->next = p;
+	else
+		e->first_pending = p;
+	e->last_pending = p;
+	e->npending++;
+	os_cond_signal(e->wake_writer);
+	os_mutex_unlock(e->lock);
+}
+
+/* ---- sealing ---------------------------------------------------------------------------------- */
+
+/* Bytes of segments that have left the ring and are held for incidents; each counted once. */
+static size_t held_bytes(struct engine *e, uint64_t evicted_until_ns)
+{
+	struct pending *p, *earlier;
+	size_t bytes = 0;
+	uint32_t i;
+
+	for (p = e->first_pending; p; p = p->next) {
+		uint64_t seen_until = 0;
+
+		/* Windows hold consecutive segments: what an earlier incident counted ends here. */
+		for (earlier = e->first_pending; earlier != p; earlier = earlier->next) {
+			if (earlier->window.nsegments)
+				seen_until = earlier->window.segments[earlier->window.nsegments - 1]
+						     ->number;
+		}
+		for (i = p->given_up; i < p->window.nsegments; i++) {
+			struct segment *s = p->window.segments[i];
+
+			if (s && s->number > seen_until && s->t1_ns <= evicted_until_ns)
+				bytes += s->memory_bytes;
+		}
+	}
+	return bytes;
+}
+
+static void give_up(struct pending *p, uint32_t i)
+{
+	segment_unref(p->window.segments[i]);
+	p->window.segments[i] = NULL;
+}
+
+/*
+ * The disk is slow and what incidents hold has reached its ceiling. First let go of segments that
+ * are in the store already (frames named later keep no name there). When that is not enough the
+ * oldest incident that was not begun gives up its oldest segments, and says so. Under the lock.
+ */
+static void relieve(struct engine *e, uint64_t evicted_until_ns)
+{
+	struct pending *p;
+	char reason[200];
+	uint32_t i, before;
+
+	for (p = e->first_pending; p && e->held_bytes > e->cfg->pinned_bytes; p = p->next) {
+		for (i = 0; i < p->written; i++)
+			give_up(p, i);
+		e->held_bytes = held_bytes(e, evicted_until_ns);
+	}
+	for (p = e->first_pending; p && e->held_bytes > e->cfg->pinned_bytes; p = p->next) {
+		before = p->given_up;
+		while (e->held_bytes > e->cfg->pinned_bytes && !p->begun &&
+		       p->given_up + 1 < p->window.nsegments) {
+			give_up(p, p->given_up++);
+			p->head.t0_ns = p->window.segments[p->given_up]->t0_ns;
+			e->held_bytes = held_bytes(e, evicted_until_ns);
+		}
+		if (p->given_up == before)
+			continue;
+		snprintf(reason, sizeof(reason),
+			 "its oldest part was given up: the store is slow, and pinned memory reached "
+			 "its ceiling of %.0f MB", (double)e->cfg->pinned_bytes / 1048576);
+		add_reason(&p->head, reason);
+		log_line(e->log, LOG_WARN, "%s: %s", p->head.reason, reason);
+	}
+}
+
+/* Seal what is open; incidents that wait for it get it. */
+void engine_seal(struct engine *e)
+{
+	struct segment *s = NULL;
+	struct ring_use use;
+	struct pending *p;
+	struct err err;
+
+	if (segment_seal(e->builder, &s, &err) != 0) {
+		log_line(e->log, LOG_ERROR, "%s", err.text);
+		return;
+	}
+	if (!s)
+		return;
+	os_mutex_lock(e->lock);
+	for (p = e->first_pending; p; p = p->next) {
+		if (!p->complete && s->t1_ns >= p->head.t0_ns && frozen_add(&p->window, s) != 0)
+			add_reason(&p->head, "a part is missing: out of memory");
+	}
+	os_mutex_unlock(e->lock);
+	ring_put(e->ring, s);
+	ring_use(e->ring, &use);
+	os_mutex_lock(e->lock);
+	e->held_bytes = held_bytes(e, use.evicted_until_ns);
+	relieve(e, use.evicted_until_ns);
+	os_cond_signal(e->wake_writer);
+	os_mutex_unlock(e->lock);
+}
+
+/* ---- the end of a window ---------------------------------------------------------------------- */
+
+static void complete(struct engine *e, struct pending *p, uint64_t now_ns, const char *cut_short)
+{
+	uint64_t cpu_ns, rss_bytes;
+	char reason[200];
+
+	os_self_usage(&cpu_ns, &rss_bytes);
+	os_mutex_lock(e->lock);
+	p->head.t1_ns = p->post_end_ns;
+	if (now_ns < p->post_end_ns) {
+		p->head.t1_ns = now_ns;
+		snprintf(reason, sizeof(reason), "%s %.1f s after it",
+			 cut_short ? cut_short : "recording ended",
+			 (double)(p->head.t1_ns - p->head.trigger_ns) / 1e9);
+		add_reason(&p->head, reason);
+	}
+	p->head.recorder_cpu_ns = cpu_ns;
+	p->head.recorder_rss_bytes = rss_bytes;
+	p->complete = true;
+	os_cond_signal(e->wake_writer);
+	os_mutex_unlock(e->lock);
+
+	e->in_window--;
+	if (p->rule != MANUAL_RULE) {
+		struct trigger *t = e->cfg->triggers[p->rule];
+
+		e->rules[p->rule].in_window = false;
+		t->ops->fired(t);
+	}
+}
+
+/* Complete the incidents whose post-window has ended; all of them when recording is cut short. */
+void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short)
+{
+	struct pending *p;
+	bool sealed = false;
+
+	/* The list is only appended by this thread; the writer removes complete ones. */
+	for (;;) {
+		os_mutex_lock(e->lock);
+		for (p = e->first_pending; p; p = p->next) {
+			if (!p->complete && (cut_short || now_ns >= p->post_end_ns))
+				break;
+		}
+		os_mutex_unlock(e->lock);
+		if (!p)
+			return;
+		if (!sealed)
+			engine_seal(e);
+		sealed = true;
+		complete(e, p, now_ns, cut_short);
+	}
+}

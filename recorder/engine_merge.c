@@ -1,0 +1,387 @@
+/*
+ * The merge thread: releases events of all sources in time order, and is the sole owner of the
+ * interner, the open segment and the triggers. It waits for a disk never, for a source at most
+ * LATE_NS. Time is the time of events: windows and ticks advance with released time.
+ */
+#include "engine_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDLE_NS (40 * NS_PER_MS)
+#define HOUSEKEEPING_NS NS_PER_SEC
+#define SWEEP_MARGIN_NS (60 * NS_PER_SEC)    /* a dropped process or object is kept this long */
+
+/* ---- triggers --------------------------------------------------------------------------------- */
+
+/* Whether a rule may make one more incident this hour and this day. */
+static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
+{
+	struct rule_state *r = &e->rules[rule];
+	uint64_t oldest_ns = r->hour_ns[r->fired % ENGINE_RULE_PER_HOUR];
+
+	if (now_ns - r->day_start_ns >= 86400 * NS_PER_SEC) {
+		r->day_start_ns = now_ns;
+		r->day_fired = 0;
+	}
+	if ((r->fired >= ENGINE_RULE_PER_HOUR && now_ns - oldest_ns < 3600 * NS_PER_SEC) ||
+	    r->day_fired >= ENGINE_RULE_PER_DAY) {
+		r->suppressed++;
+		if (!r->told)
+			log_line(e->log, LOG_WARN,
+				 "%s fires too often: over %u incidents an hour or %u a day are not "
+				 "kept", e->cfg->triggers[rule]->spec, ENGINE_RULE_PER_HOUR,
+				 ENGINE_RULE_PER_DAY);
+		r->told = true;
+		return false;
+	}
+	r->told = false;
+	r->hour_ns[r->fired++ % ENGINE_RULE_PER_HOUR] = now_ns;
+	r->day_fired++;
+	return true;
+}
+
+static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, uint64_t time_ns)
+{
+	struct trigger *t = e->cfg->triggers[rule];
+	uint32_t wanted = e->cfg->incidents ? e->cfg->incidents : 1;
+	struct trigger_status status;
+	struct firing f = {.rule = rule, .rule_text = t->spec, .reason = buf_text(why),
+			   .time_ns = time_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
+
+	if (!within_limits(e, rule, time_ns)) {
+		t->ops->fired(t);
+		return;
+	}
+	t->ops->status(t, &status);
+	f.value = status.value;
+	f.limit = status.limit;
+	engine_fire(e, &f);
+	if (++e->firings >= wanted)
+		log_line(e->log, LOG_INFO, "that was incident %u of %u; recording ends when it is stored",
+			 e->firings, wanted);
+}
+
+/* After the last wanted firing the triggers are off. */
+static void feed_triggers(struct engine *e, const struct event *event)
+{
+	uint32_t wanted = e->cfg->incidents ? e->cfg->incidents : 1;
+	struct buf why = {0};
+	uint32_t i;
+
+	for (i = 0; i < e->cfg->ntriggers && e->firings < wanted; i++) {
+		struct trigger *t = e->cfg->triggers[i];
+
+		buf_reset(&why);
+		if (t->ops->feed(t, event, &why) && !e->rules[i].in_window)
+			rule_fires(e, i, &why, event->time_ns);
+	}
+	buf_free(&why);
+}
+
+static void tick(struct engine *e, uint64_t until_ns)
+{
+	struct event event = {.kind = EVENT_TICK, .cpu = CPU_NONE, .stack = STACK_NONE};
+
+	while (e->next_tick_ns <= until_ns) {
+		event.time_ns = e->next_tick_ns;
+		e->next_tick_ns += TICK_NS;
+		e->now_ns = event.time_ns;
+		feed_triggers(e, &event);
+		engine_windows(e, e->now_ns, NULL);
+		if (e->cfg->max_collect_ns && e->now_ns - e->start_ns >= e->cfg->max_collect_ns)
+			engine_stop(e, STOP_TIME, NULL);
+	}
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+static void fresh_frame(void *ctx, struct frame *frame)
+{
+	struct engine *e = ctx;
+
+	symbols_want(e->symbols, frame);
+}
+
+static void keep(struct engine *e, struct event *event)
+{
+	if (segment_is_full(e->builder, event->time_ns))
+		engine_seal(e);
+	event->stack = STACK_NONE;
+	if (event->nstack_frames)
+		event->stack = segment_stack(e->builder, event->stack_frames, event->nstack_frames,
+					     fresh_frame, e);
+	if (event->nstack_frames && event->stack == STACK_NONE)
+		event->quality = QUALITY_BROKEN;     /* a table is full: the sample stays, its stack not */
+	if (segment_add(e->builder, event) != 0) {
+		e->lost++;
+		return;
+	}
+	if (event->kind == EVENT_SAMPLE)
+		e->samples++;
+}
+
+static void deliver(struct engine *e, const struct event *from)
+{
+	struct event event = *from;
+
+	if (!e->start_ns) {                          /* a file: time starts with its first event */
+		e->start_ns = event.time_ns;
+		e->next_tick_ns = event.time_ns + TICK_NS;
+	}
+	tick(e, event.time_ns);
+	if (event.time_ns < e->last_ns) {
+		event.flags |= EVENT_FLAG_LATE;
+		e->late++;
+	} else {
+		e->last_ns = event.time_ns;
+	}
+	switch (event.kind) {
+	case EVENT_IMAGE:
+		symbols_prefetch(e->symbols, event.stack_frames[0].object, event.process->pid);
+		return;
+	case EVENT_PROCESS_START:
+		symbols_process(e->symbols, event.process);
+		break;
+	case EVENT_LOST:
+		e->lost += (uint64_t)event.value;
+		break;
+	default:
+		break;
+	}
+	keep(e, &event);
+	feed_triggers(e, &event);
+}
+
+/* What a source's own queue refused is a loss like any other: put it among the events. */
+static void note_queue_losses(struct engine *e, uint64_t time_ns)
+{
+	struct event event = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE};
+	uint32_t i;
+
+	for (i = 0; i < e->nsources; i++) {
+		struct engine_source *s = &e->sources[i];
+		uint64_t lost = queue_lost(s->queue);
+
+		if (lost == s->queue_lost_told)
+			continue;
+		event.time_ns = time_ns;
+		event.name = loss_kind_text(LOSS_QUEUE);
+		event.value = (double)(lost - s->queue_lost_told);
+		s->queue_lost_told = lost;
+		deliver(e, &event);
+	}
+}
+
+/* Up to where every source has delivered; UINT64_MAX when all have ended. */
+static uint64_t released_until(const struct engine *e)
+{
+	uint64_t lowest = UINT64_MAX, now = os_now_ns();
+	uint32_t i;
+
+	for (i = 0; i < e->nsources; i++) {
+		uint64_t released = queue_released(e->sources[i].queue);
+
+		lowest = released < lowest ? released : lowest;
+	}
+	if (e->cfg->live && lowest < now - LATE_NS)
+		lowest = now - LATE_NS;
+	return lowest;
+}
+
+static struct engine_source *oldest_source(struct engine *e, const struct event **out)
+{
+	struct engine_source *oldest = NULL;
+	uint32_t i;
+
+	*out = NULL;
+	for (i = 0; i < e->nsources; i++) {
+		const struct event *event = queue_peek(e->sources[i].queue);
+
+		if (event && (!*out || event->time_ns < (*out)->time_ns)) {
+			*out = event;
+			oldest = &e->sources[i];
+		}
+	}
+	return oldest;
+}
+
+/* Deliver what may be delivered; true when there was anything. */
+static bool release(struct engine *e)
+{
+	uint64_t until_ns = released_until(e);
+	struct engine_source *source;
+	const struct event *event;
+	bool any = false;
+
+	while ((source = oldest_source(e, &event)) != NULL && event->time_ns <= until_ns) {
+		deliver(e, event);
+		queue_pop(source->queue);
+		any = true;
+	}
+	if (until_ns != UINT64_MAX && e->start_ns)
+		tick(e, until_ns);
+	return any;
+}
+
+/* ---- housekeeping ----------------------------------------------------------------------------- */
+
+static void publish(struct engine *e)
+{
+	struct ring_use use;
+	uint64_t open_first_ns = segment_first_ns(e->builder);
+	uint32_t i;
+
+	ring_use(e->ring, &use);
+	os_mutex_lock(e->lock);
+	e->view.now_ns = e->now_ns;
+	e->view.start_ns = e->start_ns;
+	e->view.samples = e->samples;
+	e->view.lost = e->lost;
+	e->view.late = e->late;
+	e->view.open_samples = segment_open_samples(e->builder);
+	e->view.open_bytes = segment_open_bytes(e->builder);
+	e->view.oldest_ns = use.oldest_ns ? use.oldest_ns : open_first_ns;
+	e->view.firings = e->firings;
+	for (i = 0; i < e->cfg->ntriggers; i++)
+		e->cfg->triggers[i]->ops->status(e->cfg->triggers[i], &e->trigger_view[i]);
+	os_mutex_unlock(e->lock);
+}
+
+static void housekeeping(struct engine *e)
+{
+	uint64_t now = os_now_ns();
+
+	if (now < e->next_housekeeping_ns)
+		return;
+	e->next_housekeeping_ns = now + HOUSEKEEPING_NS;
+	if (e->start_ns)
+		note_queue_losses(e, e->now_ns);
+	if (segment_is_full(e->builder, e->now_ns))
+		engine_seal(e);
+	if (e->now_ns > SWEEP_MARGIN_NS) {
+		frames_sweep(e->frames, e->now_ns - SWEEP_MARGIN_NS);
+		processes_sweep(e->processes, e->now_ns - SWEEP_MARGIN_NS);
+	}
+	publish(e);
+}
+
+/* ---- the end ---------------------------------------------------------------------------------- */
+
+static void stop_sources(struct engine *e)
+{
+	uint32_t i;
+
+	if (e->stopping_sources)
+		return;
+	e->stopping_sources = true;
+	for (i = 0; i < e->nsources; i++)
+		e->sources[i].ops->stop(e->sources[i].source);
+}
+
+static bool all_ended(const struct engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nsources; i++) {
+		if (!atomic_load(&e->sources[i].ended))
+			return false;
+	}
+	return true;
+}
+
+static void take_snapshot(struct engine *e)
+{
+	struct firing f = {.rule = MANUAL_RULE, .rule_text = "manual", .value = NAN, .limit = NAN,
+			   .time_ns = e->now_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
+	char *reason;
+
+	os_mutex_lock(e->lock);
+	reason = e->snapshot_reason;
+	e->snapshot_reason = NULL;
+	os_mutex_unlock(e->lock);
+	if (!reason)
+		return;
+	f.reason = reason;
+	engine_fire(e, &f);
+	free(reason);
+}
+
+/* The last incident, of a run that somebody or its time limit ended: it waits for nothing. */
+static void last_incident(struct engine *e, enum engine_stop how)
+{
+	struct firing f = {.rule = MANUAL_RULE, .value = NAN, .limit = NAN, .time_ns = e->now_ns,
+			   .pre_ns = e->cfg->pre_ns};
+	char reason[300];
+
+	os_mutex_lock(e->lock);
+	snprintf(reason, sizeof(reason), "%s", e->stop_reason ? e->stop_reason : "recording ended");
+	os_mutex_unlock(e->lock);
+	f.rule_text = how == STOP_TIME ? "max-collect-sec" : "manual";
+	if (how == STOP_TIME)
+		snprintf(reason, sizeof(reason), "MaxCollectSec: %.0f s have passed",
+			 (double)e->cfg->max_collect_ns / 1e9);
+	f.reason = reason;
+	if (!e->cfg->ntriggers && e->now_ns > e->start_ns)
+		f.pre_ns = e->now_ns - e->start_ns;          /* all that there is */
+	if (e->last_ns > e->now_ns)
+		f.time_ns = e->now_ns = e->last_ns;
+	engine_fire(e, &f);
+}
+
+static void end_run(struct engine *e, enum engine_stop how)
+{
+	struct pending *p;
+	char why[300];
+
+	if (how == STOP_ABORT) {
+		os_mutex_lock(e->lock);
+		for (p = e->first_pending; p; p = p->next)
+			p->discard |= !p->complete;
+		os_mutex_unlock(e->lock);
+	}
+	if (how == STOP_TIME || how == STOP_ASKED)
+		last_incident(e, how);
+	snprintf(why, sizeof(why), "%s", how == STOP_TIME ? "the time limit ended recording"
+							  : "recording was stopped");
+	engine_windows(e, e->now_ns, why);
+	publish(e);
+	os_mutex_lock(e->lock);
+	e->merge_done = true;
+	os_cond_signal(e->wake_writer);
+	os_mutex_unlock(e->lock);
+	atomic_store(&e->merge_ended, true);
+}
+
+void engine_merge_main(void *ctx)
+{
+	struct engine *e = ctx;
+	uint32_t wanted = e->cfg->incidents ? e->cfg->incidents : 1;
+	bool any = true, ended = false;
+
+	os_thread_priority(OS_PRIORITY_HIGH);
+	for (;;) {
+		/* Looked at before the queues: what ended sources have put is then in them. */
+		ended = all_ended(e);
+		any = release(e);
+		housekeeping(e);
+		take_snapshot(e);
+		if (e->cfg->ntriggers && e->firings >= wanted && !e->in_window)
+			engine_stop(e, STOP_DONE, NULL);
+		if (atomic_load(&e->stop) != STOP_NO)
+			stop_sources(e);
+		if (ended && !any)
+			break;
+		if (any)
+			continue;
+		os_mutex_lock(e->lock);
+		os_cond_wait(e->wake_merge, e->lock, IDLE_NS);
+		os_mutex_unlock(e->lock);
+	}
+	if (atomic_load(&e->stop) == STOP_NO)
+		engine_stop(e, e->cfg->live ? STOP_FAILED : STOP_ASKED, "end of file");
+	note_queue_losses(e, e->now_ns);
+	end_run(e, (enum engine_stop)atomic_load(&e->stop));
+}

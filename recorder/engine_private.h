@@ -1,0 +1,133 @@
+/* What the files of the engine share. Who owns a field stands beside it; nothing else touches it. */
+#ifndef ENGINE_PRIVATE_H
+#define ENGINE_PRIVATE_H
+
+#include "base/os.h"
+#include "engine.h"
+#include "model/ring.h"
+#include "symbol/symbol.h"
+#include "version.h"
+
+#define ENGINE_SOURCES_MAX 8u
+#define TICK_NS (100 * NS_PER_MS)
+#define LATE_NS (250 * NS_PER_MS)        /* a live source that is farther behind is not waited for */
+#define MANUAL_RULE UINT32_MAX
+
+/* One incident between its firing and the store. */
+struct pending {
+	struct pending *next;                /* by firing; guarded by engine.lock */
+	struct incident_head head;
+	struct frozen window;                /* guarded by engine.lock; grows until it is complete */
+	bool complete;                       /* guarded by engine.lock; the post-window has ended */
+	bool discard;                        /* guarded by engine.lock; aborted: do not store it */
+	uint32_t given_up;                   /* segments cut from its start; guarded by engine.lock */
+
+	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE; merge */
+	uint64_t post_end_ns;                /* merge */
+
+	uint32_t written;                    /* segments in the store; the writer's, under engine.lock */
+	bool begun;                          /* the same */
+	uint64_t retry_at_ns;                /* after a failure; writer */
+};
+
+struct rule_state {                          /* merge */
+	bool in_window;                      /* its own incident is in its post-window */
+	uint64_t hour_ns[ENGINE_RULE_PER_HOUR];  /* the last firings, a circle */
+	uint32_t fired;                      /* firings so far */
+	uint64_t day_start_ns;
+	uint32_t day_fired;
+	uint64_t suppressed;
+	bool told;                           /* that the limit was reached */
+};
+
+enum engine_stop {                           /* grows only */
+	STOP_NO,
+	STOP_DONE,                           /* the number of incidents was reached */
+	STOP_TIME,                           /* max_collect_ns */
+	STOP_ASKED,                          /* a signal or `recorder stop` */
+	STOP_FAILED,                         /* no source delivers any more, or no memory */
+	STOP_ABORT,
+};
+
+struct engine_source {
+	const struct source_ops *ops;
+	struct source *source;
+	struct queue *queue;
+	struct os_thread *thread;
+	struct engine *engine;
+	uint64_t queue_lost_told;            /* merge */
+	int rc;                              /* after its thread ended */
+	struct err err;
+	_Atomic bool ended;
+};
+
+/* What status prints; copied under engine.lock by the merge thread. */
+struct engine_view {
+	uint64_t now_ns, start_ns;
+	uint64_t samples, lost, late;
+	uint64_t open_samples, open_bytes;
+	uint64_t oldest_ns;                  /* start of what is held */
+	uint32_t firings;
+};
+
+struct engine {
+	const struct engine_config *cfg;
+	struct frames *frames;
+	struct processes *processes;
+	struct symbols *symbols;
+	struct ring *ring;
+	struct store *store;                 /* the writer's, once it runs */
+	struct log *log;
+	char host[256], host_text[256];
+
+	struct engine_source sources[ENGINE_SOURCES_MAX];
+	uint32_t nsources;
+
+	/* merge */
+	struct segment_builder *builder;
+	struct rule_state *rules;
+	uint64_t start_ns, now_ns, next_tick_ns, last_ns, next_housekeeping_ns;
+	uint64_t samples, lost, late;
+	uint32_t firings, in_window;         /* in_window: incidents that wait for their end */
+	bool stopping_sources;
+
+	/* control -> merge, any thread */
+	_Atomic int stop;                    /* enum engine_stop */
+	_Atomic bool merge_ended, writer_ended;
+
+	struct os_mutex *lock;               /* guards what follows, and the marked fields of pending */
+	struct os_cond *wake_writer, *wake_merge;
+	struct pending *first_pending, *last_pending;
+	uint32_t npending;
+	bool merge_done;                     /* no further incident comes */
+	char *snapshot_reason;               /* asked for; NULL = none */
+	char *stop_reason;                   /* who or what asked */
+	struct engine_view view;
+	struct trigger_status *trigger_view;
+	char store_note[300];                /* why storing does not go on; "" = it does */
+	uint64_t store_bytes;
+	uint32_t stored, failed;
+	size_t held_bytes;                   /* evicted, and held for incidents */
+};
+
+void engine_merge_main(void *engine);
+void engine_writer_main(void *engine);
+int engine_control(struct engine *e, struct err *err);
+
+/* Ask for the end; the strongest wish stays. reason: a sentence, the first one stays. */
+void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
+
+/* What makes an incident. */
+struct firing {
+	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE */
+	const char *rule_text, *reason;
+	double value, limit;                 /* NaN = none */
+	uint64_t time_ns, pre_ns, post_ns;
+};
+
+/* Merge thread. */
+void engine_fire(struct engine *e, const struct firing *f);
+void engine_seal(struct engine *e);
+void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short);
+
+#endif

@@ -1,0 +1,282 @@
+/*
+ * The writer thread: pending incidents into the store, at low priority. It writes the pinned past
+ * already during the delay, so that a crash leaves a partial incident with it. A failure is logged
+ * once, kept in status, and tried again every minute; recording goes on meanwhile.
+ */
+#include "engine_private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_NS (60 * NS_PER_SEC)
+#define IDLE_NS (500 * NS_PER_MS)
+#define SETTLE_NS (2 * NS_PER_SEC)           /* for names, before an incident is complete */
+#define RETAIN_NS (3600 * NS_PER_SEC)
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+/* Have the worker name what these segments list and nobody has named yet. */
+static void settle_names(struct engine *e, struct segment *const *segments, uint32_t nsegments)
+{
+	struct frame **frames = NULL;
+	uint32_t n = 0, room = 0, i, j;
+
+	for (i = 0; i < nsegments; i++)
+		room += segments[i]->nframes;
+	frames = room ? malloc(room * sizeof(*frames)) : NULL;
+	if (!frames)
+		return;
+	for (i = 0; i < nsegments; i++) {
+		for (j = 0; j < segments[i]->nframes; j++) {
+			struct frame *frame = frame_get(e->frames, segments[i]->frames[j]);
+
+			if (!atomic_load(&frame->function))
+				frames[n++] = frame;
+		}
+	}
+	if (n)
+		symbols_settle(e->symbols, frames, n, SETTLE_NS);
+	free(frames);
+}
+
+/* ---- one incident ----------------------------------------------------------------------------- */
+
+static void note_failure(struct engine *e, struct pending *p, const struct err *err)
+{
+	bool same;
+
+	os_mutex_lock(e->lock);
+	same = strcmp(e->store_note, err->text) == 0;
+	snprintf(e->store_note, sizeof(e->store_note), "%.*s", (int)sizeof(e->store_note) - 1,
+		 err->text);
+	os_mutex_unlock(e->lock);
+	if (!same)
+		log_line(e->log, LOG_ERROR,
+			 "an incident cannot be stored: %s; recording goes on, it stays in memory and is "
+			 "tried again every minute", err->text);
+	p->retry_at_ns = os_now_ns() + RETRY_NS;
+}
+
+static int begin(struct engine *e, struct pending *p, struct err *err)
+{
+	struct incident_head head = {0};
+	int rc;
+
+	if (p->begun)
+		return 0;
+	os_mutex_lock(e->lock);
+	rc = incident_head_copy(&p->head, &head);
+	os_mutex_unlock(e->lock);
+	if (rc)
+		return err_set(err, ERR_MEMORY, "out of memory while storing an incident");
+	rc = store_begin(e->store, &head, err);
+	if (!rc) {
+		os_mutex_lock(e->lock);
+		p->head.id = head.id;
+		memcpy(p->head.uuid, head.uuid, sizeof(p->head.uuid));
+		p->begun = true;
+		os_mutex_unlock(e->lock);
+	}
+	incident_head_free(&head);
+	return rc;
+}
+
+/* The next segment that is not stored yet, with a reference of its own; NULL = none now. */
+static struct segment *next_segment(struct engine *e, struct pending *p)
+{
+	struct segment *s = NULL;
+
+	os_mutex_lock(e->lock);
+	while (p->written < p->window.nsegments && !p->window.segments[p->written])
+		p->written++;
+	if (p->written < p->window.nsegments) {
+		s = p->window.segments[p->written];
+		segment_ref(s);
+	}
+	os_mutex_unlock(e->lock);
+	return s;
+}
+
+static int write_segments(struct engine *e, struct pending *p, struct err *err)
+{
+	struct segment *s;
+	int rc = 0;
+
+	while (!rc && (s = next_segment(e, p)) != NULL) {
+		settle_names(e, &s, 1);
+		rc = store_put_segment(e->store, p->head.id, s, err);
+		segment_unref(s);
+		if (rc)
+			break;
+		os_mutex_lock(e->lock);
+		p->written++;
+		os_mutex_unlock(e->lock);
+	}
+	return rc;
+}
+
+static int finish(struct engine *e, struct pending *p, struct err *err)
+{
+	struct segment **held = NULL;
+	uint32_t n = 0, i;
+	int rc;
+
+	/* Complete: the window does not change any more, but for parts that are let go. */
+	os_mutex_lock(e->lock);
+	if (p->window.nsegments)
+		held = malloc(p->window.nsegments * sizeof(*held));
+	for (i = 0; held && i < p->window.nsegments; i++) {
+		if (p->window.segments[i]) {
+			held[n++] = p->window.segments[i];
+			segment_ref(held[n - 1]);
+		}
+	}
+	os_mutex_unlock(e->lock);
+	settle_names(e, held, n);
+	rc = store_finish(e->store, &p->head, held, n, err);
+	for (i = 0; i < n; i++)
+		segment_unref(held[i]);
+	free(held);
+	return rc;
+}
+
+/* ---- the list --------------------------------------------------------------------------------- */
+
+static void unlink_pending(struct engine *e, struct pending *p)
+{
+	struct pending **link;
+
+	os_mutex_lock(e->lock);
+	for (link = &e->first_pending; *link != p; link = &(*link)->next)
+		;
+	*link = p->next;
+	if (e->last_pending == p)
+		for (e->last_pending = e->first_pending; e->last_pending && e->last_pending->next;
+		     e->last_pending = e->last_pending->next)
+			;
+	e->npending--;
+	os_mutex_unlock(e->lock);
+	frozen_free(&p->window);
+	incident_head_free(&p->head);
+	free(p);
+}
+
+static void retain(struct engine *e)
+{
+	uint32_t deleted = 0;
+	struct err err;
+
+	if (store_retain(e->store, &e->cfg->store_limits, os_wall_ns(), &deleted, &err) != 0)
+		log_line(e->log, LOG_WARN, "old incidents were not removed: %s", err.text);
+	else if (deleted)
+		log_line(e->log, LOG_INFO, "%u old incidents were removed to keep the store within %.0f MB "
+			 "and %.0f days", deleted, (double)e->cfg->store_limits.max_bytes / 1048576,
+			 (double)e->cfg->store_limits.max_age_ns / 86400e9);
+}
+
+static void announce(struct engine *e, const struct pending *p)
+{
+	const struct incident_head *h = &p->head;
+
+	log_line(e->log, LOG_INFO, "incident %" PRId64 " stored: %s; %" PRIu64 " samples in %.1f s, %" PRIu64
+		 " lost, %.0f KB%s%s", h->id, h->reason, h->samples,
+		 (double)(h->t1_ns - h->t0_ns) / 1e9, h->lost, (double)h->stored_bytes / 1024,
+		 h->gap_reason ? "; " : "", h->gap_reason ? h->gap_reason : "");
+	os_mutex_lock(e->lock);
+	e->stored++;
+	e->store_note[0] = '\0';
+	e->store_bytes = store_bytes(e->store);
+	os_mutex_unlock(e->lock);
+}
+
+/* Bring one incident as far as it goes; true when it is done with. */
+static bool advance(struct engine *e, struct pending *p)
+{
+	struct err err = {0};
+	bool complete, discard;
+	int rc;
+
+	os_mutex_lock(e->lock);
+	complete = p->complete;
+	discard = p->discard;
+	os_mutex_unlock(e->lock);
+	if (discard)
+		return true;
+	rc = begin(e, p, &err);
+	if (!rc)
+		rc = write_segments(e, p, &err);
+	if (!rc && complete)
+		rc = finish(e, p, &err);
+	if (rc) {
+		note_failure(e, p, &err);
+		return false;
+	}
+	if (!complete)
+		return false;
+	announce(e, p);
+	retain(e);
+	return true;
+}
+
+static struct pending *next_due(struct engine *e, struct pending *after, uint64_t now_ns)
+{
+	struct pending *p;
+
+	os_mutex_lock(e->lock);
+	for (p = after ? after->next : e->first_pending; p; p = p->next) {
+		if (p->retry_at_ns <= now_ns)
+			break;
+	}
+	os_mutex_unlock(e->lock);
+	return p;
+}
+
+/* What could not be stored when recording has ended: one more try, then it is lost, and said. */
+static void give_up_rest(struct engine *e)
+{
+	struct pending *p;
+
+	while ((p = next_due(e, NULL, UINT64_MAX)) != NULL) {
+		if (!advance(e, p)) {
+			log_line(e->log, LOG_ERROR, "lost: %s (%s)", p->head.reason, e->store_note);
+			os_mutex_lock(e->lock);
+			e->failed++;
+			os_mutex_unlock(e->lock);
+		}
+		unlink_pending(e, p);
+	}
+}
+
+void engine_writer_main(void *ctx)
+{
+	struct engine *e = ctx;
+	uint64_t next_retain_ns = os_now_ns();
+	bool done = false;
+
+	os_thread_priority(OS_PRIORITY_LOW);
+	while (!done) {
+		struct pending *p, *next;
+		uint64_t now = os_now_ns();
+
+		for (p = next_due(e, NULL, now); p; p = next) {
+			bool finished = advance(e, p);
+
+			next = next_due(e, p, now);
+			if (finished)
+				unlink_pending(e, p);
+		}
+		if (now >= next_retain_ns) {
+			next_retain_ns = now + RETAIN_NS;
+			retain(e);
+		}
+		os_mutex_lock(e->lock);
+		done = e->merge_done;
+		if (!done)
+			os_cond_wait(e->wake_writer, e->lock, IDLE_NS);
+		os_mutex_unlock(e->lock);
+	}
+	give_up_rest(e);
+	atomic_store(&e->writer_ended, true);
+}

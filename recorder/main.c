@@ -1,0 +1,108 @@
+/*
+ * The program: arguments, conf file, command, exit code.
+ */
+#include "cmd.h"
+#include "config.h"
+#include "version.h"
+
+#include "base/os.h"
+
+#include <stddef.h>
+
+enum exit_codes { EXIT_DONE, EXIT_FAILED, EXIT_WRONG_USAGE, EXIT_NOTHING_FOUND };
+
+static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
+	[CMD_COLLECT] = cmd_collect,
+	[CMD_STATUS] = cmd_control,
+	[CMD_SNAPSHOT] = cmd_control,
+	[CMD_STOP] = cmd_control,
+	[CMD_ABORT] = cmd_control,
+	[CMD_LIST] = cmd_list,
+	[CMD_SHOW] = cmd_show,
+	[CMD_EXPORT] = cmd_export,
+	[CMD_DELETE] = cmd_delete,
+	[CMD_PIN] = cmd_pin,
+	[CMD_UNPIN] = cmd_pin,
+	[CMD_COUNTERS] = cmd_counters,
+	[CMD_CHECK] = cmd_check,
+	[CMD_HELP] = cmd_help,
+};
+
+/* The one place where errors become exit codes; the README has the table. */
+static int exit_code(int rc)
+{
+	switch (rc) {
+	case 0:
+		return EXIT_DONE;
+	case ERR_USAGE:
+		return EXIT_WRONG_USAGE;
+	case ERR_NOT_FOUND:
+		return EXIT_NOTHING_FOUND;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+static int print_version(struct err *err)
+{
+	struct buf text = {0};
+	int rc;
+
+	buf_puts(&text, "recorder " RECORDER_VERSION "\n");
+	rc = cmd_print(&text, err);
+	buf_free(&text);
+	return rc;
+}
+
+static int load_config(struct options *o, struct err *err)
+{
+	const char *path = o->config ? o->config : os_env("RECORDER_CONFIG");
+
+	return path && *path && o->command != CMD_HELP ? config_load(path, o, err) : 0;
+}
+
+/* PerfView's options that do nothing here: said once, so that nobody relies on them. */
+static void remark_no_effect(const struct options *o)
+{
+	struct buf text = {0};
+
+	options_no_effect(o, &text);
+	if (text.len)
+		cmd_note("%s", buf_text(&text));
+	buf_free(&text);
+}
+
+static int command(struct options *o, struct err *err)
+{
+	int rc;
+
+	if (o->version)
+		return print_version(err);
+	if (o->help)
+		return cmd_help(o, err);
+	if (o->command == CMD_NONE)
+		return err_set(err, ERR_USAGE, "which command? 'recorder help' lists them");
+	rc = load_config(o, err);
+	if (rc)
+		return rc;
+	remark_no_effect(o);
+	return run[o->command](o, err);
+}
+
+int main(int argc, char **argv)
+{
+	char **args = os_args(argc, argv);
+	struct options o;
+	struct err err = {0};
+	int rc;
+
+	options_init(&o);
+	rc = options_parse(&o, argc - 1, args + 1, &err);
+	if (!rc)
+		rc = command(&o, &err);
+	options_free(&o);
+	/* ERR_STOPPED: whoever read our output has seen enough ("| head"). */
+	if (rc && rc != ERR_STOPPED)
+		cmd_note("%s", *err.text ? err.text : "failed, and nobody said why");
+	return exit_code(rc);
+}

@@ -1,0 +1,456 @@
+/*
+ * Values of options: checked against their row of the table, and put into struct options.
+ */
+#include "options_impl.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+int option_no_memory(struct err *err)
+{
+	return err_set(err, ERR_MEMORY, "out of memory while reading the options");
+}
+
+char *option_text_copy(const char *text, size_t n)
+{
+	char *copy = malloc(n + 1);
+
+	if (copy) {
+		memcpy(copy, text, n);
+		copy[n] = '\0';
+	}
+	return copy;
+}
+
+/* One more item in an array that grows by doubling; the array, or NULL without memory. */
+static void *list_room(void *items, uint32_t n, size_t item_bytes)
+{
+	if (n & (n - 1))
+		return items;
+	return realloc(items, (n ? (size_t)n * 2 : 1) * item_bytes);
+}
+
+static int text_list_add(struct text_list *list, const char *text, size_t n)
+{
+	char **items = list_room(list->items, list->n, sizeof(*items));
+
+	if (!items)
+		return ERR_MEMORY;
+	list->items = items;
+	items[list->n] = option_text_copy(text, n);
+	return items[list->n] ? (list->n++, 0) : ERR_MEMORY;
+}
+
+static int rule_list_add(struct rule_list *list, const char *kind, const char *text, size_t n)
+{
+	struct rule_spec *items = list_room(list->items, list->n, sizeof(*items));
+
+	if (!items)
+		return ERR_MEMORY;
+	list->items = items;
+	items[list->n].kind = kind;
+	items[list->n].spec = option_text_copy(text, n);
+	return items[list->n].spec ? (list->n++, 0) : ERR_MEMORY;
+}
+
+static int id_list_add(struct id_list *list, int64_t id)
+{
+	int64_t *items = list_room(list->items, list->n, sizeof(*items));
+
+	if (!items)
+		return ERR_MEMORY;
+	list->items = items;
+	items[list->n++] = id;
+	return 0;
+}
+
+static void *field(struct options *o, const struct option_info *info)
+{
+	return (char *)o + info->offset;
+}
+
+/* Also: has a default, for the row of an option without one has it out of bounds. */
+static bool in_bounds(const struct option_info *info, double v)
+{
+	return v >= info->min && v <= info->max;
+}
+
+static void set_default(struct options *o, const struct option_info *info)
+{
+	if (info->same_as)
+		return;
+	switch (info->type) {
+	case OPTION_INT:
+		*(uint32_t *)field(o, info) = (uint32_t)info->def;
+		break;
+	case OPTION_FLOAT:
+		*(double *)field(o, info) = info->def;
+		break;
+	case OPTION_SECONDS:
+		*(int64_t *)field(o, info) = in_bounds(info, info->def) ? (int64_t)(info->def * 1e9)
+									: OPTION_NO_TIME;
+		break;
+	default:
+		break;
+	}
+}
+
+void options_init(struct options *o)
+{
+	const struct option_info *info;
+
+	memset(o, 0, sizeof(*o));
+	for (info = option_table; info->name; info++)
+		set_default(o, info);
+}
+
+static void text_list_free(struct text_list *list)
+{
+	while (list->n)
+		free(list->items[--list->n]);
+	free(list->items);
+	list->items = NULL;
+}
+
+void options_free(struct options *o)
+{
+	const struct option_info *info;
+
+	for (info = option_table; info->name; info++) {
+		if (info->type == OPTION_TEXT) {
+			char **text = field(o, info);
+
+			free(*text);
+			*text = NULL;
+		} else if (info->type == OPTION_LIST) {
+			text_list_free(field(o, info));
+		}
+	}
+	while (o->rules.n)
+		free(o->rules.items[--o->rules.n].spec);
+	free(o->rules.items);
+	free(o->ids.items);
+	free(o->pattern);
+	o->rules.items = NULL;
+	o->ids.items = NULL;
+	o->pattern = NULL;
+}
+
+/* ---- parsing ----------------------------------------------------------------------------- */
+
+static void put_bound(struct buf *out, double v)
+{
+	char text[40];
+
+	if (v == floor(v) && fabs(v) < 1e15)
+		snprintf(text, sizeof(text), "%.0f", v);
+	else
+		num_text(v, text, sizeof(text));
+	buf_puts(out, text);
+}
+
+/* "--freq: '5x' is no whole number; allowed are 1 to 10000 Hz (default 99)". */
+static int bad_number(const struct setting *s, const char *why, struct err *err)
+{
+	const struct option_info *info = s->info;
+	struct buf allowed = {0};
+
+	put_bound(&allowed, info->min);
+	buf_puts(&allowed, " to ");
+	put_bound(&allowed, info->max);
+	if (info->unit)
+		buf_printf(&allowed, " %s", info->unit);
+	if (in_bounds(info, info->def)) {
+		buf_puts(&allowed, " (default ");
+		put_bound(&allowed, info->def);
+		buf_putc(&allowed, ')');
+	}
+	err_set(err, ERR_USAGE, "%s: '%.60s' %s; allowed are %s", s->as, s->value, why,
+		buf_text(&allowed));
+	buf_free(&allowed);
+	return ERR_USAGE;
+}
+
+static size_t digits(const char *at)
+{
+	return strspn(at, "0123456789");
+}
+
+/*
+ * A decimal number at the start of text: sign, digits with at most one point, exponent. Checked by
+ * hand because strtod() also takes "inf", "nan" and hexadecimal. Returns its length, 0 = none.
+ */
+static size_t number_length(const char *text)
+{
+	size_t n = (*text == '-' || *text == '+'), whole, part = 0, sign;
+
+	whole = digits(text + n);
+	n += whole;
+	if (text[n] == '.') {
+		part = digits(text + n + 1);
+		n += 1 + part;
+	}
+	if (!whole && !part)
+		return 0;
+	if (text[n] == 'e' || text[n] == 'E') {
+		sign = text[n + 1] == '-' || text[n + 1] == '+';
+		if (digits(text + n + 1 + sign))
+			n += 1 + sign + digits(text + n + 1 + sign);
+	}
+	return n;
+}
+
+static int parse_int(const struct setting *s, uint32_t *out, struct err *err)
+{
+	const char *text = s->value;
+	bool hex = text[0] == '0' && (text[1] | 32) == 'x';
+	const char *first = hex ? text + 2 : text;
+	uint64_t v = 0;
+
+	if (!*first || first[strspn(first, hex ? "0123456789abcdefABCDEF" : "0123456789")])
+		return bad_number(s, "is no whole number", err);
+	/* Twenty digits would overflow; no bound of ours has over ten. */
+	v = strlen(first) > 15 ? UINT64_MAX : strtoull(first, NULL, hex ? 16 : 10);
+	if (v > UINT32_MAX || !in_bounds(s->info, (double)v))
+		return bad_number(s, "is out of bounds", err);
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int parse_float(const struct setting *s, double *out, struct err *err)
+{
+	size_t n = number_length(s->value);
+
+	if (!n || s->value[n])
+		return bad_number(s, "is no number", err);
+	*out = strtod(s->value, NULL);
+	return in_bounds(s->info, *out) ? 0 : bad_number(s, "is out of bounds", err);
+}
+
+static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+	size_t n = number_length(s->value), i;
+	double v;
+
+	for (i = 0; n && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(s->value + n, units[i].name) != 0)
+			continue;
+		v = strtod(s->value, NULL) * units[i].seconds;
+		if (!in_bounds(s->info, v))
+			return bad_number(s, "is out of bounds", err);
+		*out = llround(v * 1e9);
+		return 0;
+	}
+	return bad_number(s, "is no number of seconds (a number, or one with ms, s, m, h or d)", err);
+}
+
+static int parse_bool(const struct setting *s, bool *out, struct err *err)
+{
+	const char *text = s->value;
+
+	if (!text || option_same_name("true", 4, text, strlen(text)))
+		*out = true;
+	else if (!*text || option_same_name("false", 5, text, strlen(text)))
+		*out = false;
+	else
+		return err_set(err, ERR_USAGE, "%s: '%.60s' is neither true nor false", s->as, text);
+	return 0;
+}
+
+/* Whether the text ends in a comparison with a number: "...>80", "...<= 1.5G ". */
+static bool ends_in_limit(const char *text, size_t n)
+{
+	size_t at = n, number;
+
+	while (at && text[at - 1] != '<' && text[at - 1] != '>')
+		at--;
+	if (!at)
+		return false;
+	at += at < n && text[at] == '=';
+	at += strspn(text + at, " ");
+	number = number_length(text + at);
+	at += number;
+	at += strspn(text + at, "KMGkmg ");
+	return number && at >= n;
+}
+
+bool piece_is_spec(enum option_type type, const char *text, size_t n)
+{
+	const char *first = memchr(text, ':', n);
+	const char *second = first ? memchr(first + 1, ':', n - (size_t)(first + 1 - text)) : NULL;
+
+	if (!second || first == text)
+		return false;
+	return type != OPTION_RULE || ends_in_limit(second, n - (size_t)(second - text));
+}
+
+/*
+ * Whether a spec begins here. The INSTANCE of a rule may hold a ',' itself: what counts is that
+ * the limit comes at the end of some piece.
+ */
+static bool spec_begins(enum option_type type, const char *text)
+{
+	size_t n = 0;
+
+	do {
+		n += strcspn(text + n, ",");
+		if (piece_is_spec(type, text, n))
+			return true;
+	} while (type == OPTION_RULE && text[n++] == ',');
+	return false;
+}
+
+static int add_spec(const struct setting *s, const char *spec, size_t n)
+{
+	if (s->info->type == OPTION_RULE)
+		return rule_list_add(&s->o->rules, s->info->name, spec, n);
+	return text_list_add(field(s->o, s->info), spec, n);
+}
+
+/* A list: a ',' separates only where a spec has ended and another begins. */
+static int set_list(const struct setting *s, struct err *err)
+{
+	const char *spec = s->value, *comma = spec;
+	int rc = 0;
+
+	while (!rc && (comma = strchr(comma, ','))) {
+		size_t n = (size_t)(comma - spec);
+
+		comma++;
+		if (!piece_is_spec(s->info->type, spec, n) || !spec_begins(s->info->type, comma))
+			continue;
+		rc = add_spec(s, spec, n);
+		spec = comma;
+	}
+	if (!rc)
+		rc = add_spec(s, spec, strlen(spec));
+	return rc ? option_no_memory(err) : 0;
+}
+
+static int set_ids(const struct setting *s, struct err *err)
+{
+	const char *at = s->value;
+
+	for (;;) {
+		size_t n = digits(at);
+
+		if (!n || n > 18 || (at[n] && at[n] != ','))
+			return err_set(err, ERR_USAGE, "%s: '%.60s' is no incident number; 'recorder "
+				       "list' shows them", s->as, s->value);
+		if (id_list_add(&s->o->ids, strtoll(at, NULL, 10)))
+			return option_no_memory(err);
+		if (!at[n])
+			return 0;
+		at += n + 1;
+	}
+}
+
+static int set_text(const struct setting *s, bool store, struct err *err)
+{
+	char **to = field(s->o, s->info);
+
+	if (!*s->value)
+		return err_set(err, ERR_USAGE, "%s: the value is empty; %s is wanted", s->as,
+			       s->info->value);
+	if (!store)
+		return 0;
+	free(*to);
+	*to = option_text_copy(s->value, strlen(s->value));
+	return *to ? 0 : option_no_memory(err);
+}
+
+/* Check the value and, when store is set, put it where it belongs. */
+static int set_value(const struct setting *s, bool store, struct err *err)
+{
+	void *to = field(s->o, s->info);
+	union {
+		bool yes;
+		uint32_t whole;
+		double number;
+		int64_t ns;
+	} v;
+	size_t size = 0;
+	int rc = 0;
+
+	switch (s->info->type) {
+	case OPTION_BOOL:
+		rc = parse_bool(s, &v.yes, err);
+		size = sizeof(v.yes);
+		break;
+	case OPTION_INT:
+		rc = parse_int(s, &v.whole, err);
+		size = sizeof(v.whole);
+		break;
+	case OPTION_FLOAT:
+		rc = parse_float(s, &v.number, err);
+		size = sizeof(v.number);
+		break;
+	case OPTION_SECONDS:
+		rc = parse_seconds(s, &v.ns, err);
+		size = sizeof(v.ns);
+		break;
+	case OPTION_PERIOD_MS:
+		rc = parse_float(s, &v.number, err);
+		if (!rc)
+			v.whole = (uint32_t)lround(1000 / v.number);
+		size = sizeof(v.whole);
+		break;
+	case OPTION_TEXT:
+		return set_text(s, store, err);
+	case OPTION_LIST:
+	case OPTION_RULE:
+		return store ? set_list(s, err) : 0;
+	case OPTION_IDS:
+		return set_ids(s, err);
+	case OPTION_LATER:
+		return err_set(err, ERR_USAGE, "%s is not in this version: %s", s->as,
+			       s->info->later);
+	}
+	if (!rc && store)
+		memcpy(to, &v, size);
+	return rc;
+}
+
+static bool is_scalar(const struct option_info *info)
+{
+	return info->type != OPTION_LIST && info->type != OPTION_RULE && info->type != OPTION_IDS;
+}
+
+int option_set(struct setting *s, struct err *err)
+{
+	struct options *o = s->o;
+	const char *owner = s->info->same_as ? s->info->same_as : s->info->name;
+	bool store;
+	int rc;
+
+	s->row = (unsigned)(option_by_name(owner, strlen(owner)) - option_table);
+	if (is_scalar(s->info) && s->info->type != OPTION_LATER && o->origin[s->row] == s->origin) {
+		if (s->origin == FROM_CONF)
+			return err_set(err, ERR_USAGE, "%s was set already on line %" PRIu32, s->as,
+				       o->conf_line[s->row]);
+		return err_set(err, ERR_USAGE, "%s: --%s was given already", s->as, owner);
+	}
+	store = s->origin >= (enum option_origin)o->origin[s->row];
+	if (!s->value && s->info->type != OPTION_BOOL && s->info->type != OPTION_LATER)
+		return err_set(err, ERR_USAGE, "%s needs a value: %s", s->as, s->info->value);
+	if (s->value && strlen(s->value) > OPTION_VALUE_MAX)
+		return err_set(err, ERR_USAGE, "%s: the value has over %d bytes", s->as,
+			       OPTION_VALUE_MAX);
+	rc = set_value(s, store, err);
+	if (!rc && store) {
+		o->origin[s->row] = (uint8_t)s->origin;
+		o->conf_line[s->row] = s->line;
+	}
+	return rc;
+}

@@ -1,0 +1,439 @@
+/*
+ * The live source of Linux: a cpu-clock sampler and a side-band ring per CPU, merged by time.
+ *
+ * Rings are ordered each, not among each other: note the clock T0, look at all rings, release in time
+ * order what is older than T0 - 1 ms, keep the rest. Facts and measurements: linux-capture.md 1-2.
+ */
+#include "base/os.h"
+#include "source/perf_ring_linux.h"
+#include "source/perf_state_linux.h"
+#include "source/source.h"
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define HOLD_BACK_NS NS_PER_MS           /* a record of another CPU may still come within this */
+#define POLL_MS 90                       /* a watermark at least every 100 ms */
+#define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records */
+#define CPUS_MAX 1024u
+#define STACK_DEPTH_MAX 127u
+
+struct cpu_rings {
+	bool online;
+	struct perf_ring sampler, sideband;
+};
+
+struct perf_source {
+	struct source base;
+	struct source_config cfg;
+	struct perf_ask ask;
+	struct perf_format format;
+	struct perf_state *state;
+	uint64_t period_ns;
+
+	struct cpu_rings *cpus;              /* by CPU number */
+	unsigned ncpus;
+	struct pollfd *polled;               /* the stop event, then two per CPU */
+	int stop_fd;
+	_Atomic bool stopping;
+	bool rescan;                         /* side-band records were lost */
+	uint64_t next_check_ns;
+
+	struct unwind_stack stack;           /* scratch: allocated once */
+	const struct perf_process *locating;
+
+	_Atomic uint64_t events, lost, throttled;
+};
+
+/* ---- which CPUs ------------------------------------------------------------------------------- */
+
+/* "0-3,5" -> flags; returns the highest number + 1. */
+static unsigned read_online(bool online[CPUS_MAX])
+{
+	struct buf text = {0};
+	unsigned count = 0, first, last;
+	const char *at;
+	char *end;
+
+	memset(online, 0, CPUS_MAX * sizeof(*online));
+	if (os_load("/sys/devices/system/cpu/online", 4096, &text, NULL) != 0)
+		buf_printf(&text, "0-%u", os_cpu_count() - 1);
+	for (at = buf_text(&text); *at >= '0' && *at <= '9'; at = *end == ',' ? end + 1 : end) {
+		first = last = (unsigned)strtoul(at, &end, 10);
+		if (*end == '-')
+			last = (unsigned)strtoul(end + 1, &end, 10);
+		for (; first <= last && first < CPUS_MAX; first++) {
+			online[first] = true;
+			count = first + 1 > count ? first + 1 : count;
+		}
+	}
+	buf_free(&text);
+	return count;
+}
+
+static int open_cpu(struct perf_source *s, unsigned cpu, struct err *err)
+{
+	struct cpu_rings *c = &s->cpus[cpu];
+	int rc = perf_ring_open(&c->sideband, cpu, true, &s->ask, err);
+
+	if (rc)
+		return rc;
+	rc = perf_ring_open(&c->sampler, cpu, false, &s->ask, err);
+	if (rc) {
+		perf_ring_close(&c->sideband);
+		return rc;
+	}
+	c->online = true;
+	return 0;
+}
+
+static void close_cpu(struct cpu_rings *c)
+{
+	if (c->online) {
+		perf_ring_close(&c->sampler);
+		perf_ring_close(&c->sideband);
+	}
+	c->online = false;
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, unsigned cpu,
+		     uint64_t time_ns)
+{
+	struct event e = {.time_ns = time_ns, .kind = EVENT_LOST, .cpu = (uint16_t)cpu,
+			  .stack = STACK_NONE, .value = (double)n};
+
+	e.name = loss_kind_text(kind);
+	queue_put(s->cfg.queue, &e);
+	atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
+}
+
+static void locate(void *ctx, uint64_t address, bool kernel, struct frame_ref *out)
+{
+	struct perf_source *s = ctx;
+
+	perf_state_locate(s->state, s->locating, address, kernel, out);
+}
+
+static void put_sample(struct perf_source *s, const struct perf_record *r)
+{
+	struct perf_thread *thread = perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
+	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
+			  .stream = STREAM_CPU, .stack = STACK_NONE};
+	struct unwind_input in = {0};
+
+	if (thread && thread->process->skipped)
+		return;
+	in.kernel_chain = r->u.sample.kernel;
+	in.nkernel = s->cfg.kernel_stacks ? r->u.sample.nkernel : 0;
+	in.user_chain = r->u.sample.user;
+	in.nuser = r->u.sample.nuser;
+	in.chain_cut = r->u.sample.nkernel + r->u.sample.nuser >= STACK_DEPTH_MAX;
+	in.user_expected = thread && !thread->process->kernel && r->pid != 0;
+	in.regs_abi = r->u.sample.regs_abi;
+	in.regs = r->u.sample.regs;
+	in.stack = r->u.sample.stack;
+	in.stack_bytes = r->u.sample.stack_bytes;
+	s->locating = thread ? thread->process : NULL;
+	unwind_user_and_kernel(&in, locate, s, &s->stack);
+
+	e.process = thread ? thread->process->process : NULL;
+	e.thread = thread ? thread->thread : NULL;
+	e.quality = (uint8_t)s->stack.quality;
+	e.value = (double)s->period_ns;
+	e.stack_frames = s->stack.frames;
+	e.nstack_frames = s->stack.nframes;
+	queue_put(s->cfg.queue, &e);
+	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+}
+
+static void take_record(struct perf_source *s, const struct perf_ring *ring,
+			const struct perf_record *r)
+{
+	switch (r->kind) {
+	case PERF_KIND_SAMPLE:
+		put_sample(s, r);
+		break;
+	case PERF_KIND_LOST:
+		put_lost(s, ring->sideband ? LOSS_SIDEBAND : LOSS_KERNEL, r->u.lost, ring->cpu,
+			 r->time_ns);
+		s->rescan |= ring->sideband;
+		break;
+	case PERF_KIND_THROTTLE:
+		put_lost(s, LOSS_THROTTLED, 1, ring->cpu, r->time_ns);
+		break;
+	default:
+		perf_state_feed(s->state, r);
+	}
+}
+
+/* ---- draining --------------------------------------------------------------------------------- */
+
+/* The ring with the oldest record; at the same time side-band goes first: a map before its use. */
+static struct perf_ring *oldest_ring(struct perf_source *s)
+{
+	struct perf_ring *oldest = NULL;
+	uint64_t oldest_ns = UINT64_MAX;
+	unsigned i;
+
+	for (i = 0; i < s->ncpus; i++) {
+		struct perf_ring *rings[2] = {&s->cpus[i].sideband, &s->cpus[i].sampler};
+		unsigned j;
+
+		for (j = 0; s->cpus[i].online && j < 2; j++) {
+			const struct perf_record *r = perf_ring_peek(rings[j], &s->format);
+
+			if (!r || r->time_ns > oldest_ns ||
+			    (r->time_ns == oldest_ns && !rings[j]->sideband))
+				continue;
+			oldest = rings[j];
+			oldest_ns = r->time_ns;
+		}
+	}
+	return oldest;
+}
+
+/* Put everything before until_ns into the queue, in time order. */
+static void drain(struct perf_source *s, uint64_t until_ns)
+{
+	struct perf_ring *ring;
+	unsigned i;
+
+	for (i = 0; i < s->ncpus; i++) {
+		if (s->cpus[i].online) {
+			perf_ring_refresh(&s->cpus[i].sideband);
+			perf_ring_refresh(&s->cpus[i].sampler);
+		}
+	}
+	while ((ring = oldest_ring(s)) != NULL && ring->record.time_ns < until_ns) {
+		take_record(s, ring, &ring->record);
+		perf_ring_next(ring);
+	}
+}
+
+static void rebuild_polled(struct perf_source *s)
+{
+	unsigned i;
+
+	s->polled[0] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
+	for (i = 0; i < s->ncpus; i++) {
+		bool on = s->cpus[i].online;
+
+		/* poll() skips negative descriptors. */
+		s->polled[1 + 2 * i] = (struct pollfd){.fd = on ? s->cpus[i].sideband.fd : -1,
+						       .events = POLLIN};
+		s->polled[2 + 2 * i] = (struct pollfd){.fd = on ? s->cpus[i].sampler.fd : -1,
+						       .events = POLLIN};
+	}
+}
+
+/* Events of a CPU that goes offline stay off when it returns: close and reopen them. */
+static void check_hotplug(struct perf_source *s)
+{
+	bool online[CPUS_MAX];
+	bool changed = false;
+	struct err err;
+	unsigned i;
+
+	read_online(online);
+	for (i = 0; i < s->ncpus; i++) {
+		if (online[i] == s->cpus[i].online)
+			continue;
+		changed = true;
+		if (!online[i]) {
+			close_cpu(&s->cpus[i]);
+			log_line(s->cfg.log, LOG_INFO, "CPU %u went offline", i);
+		} else if (open_cpu(s, i, &err) == 0) {
+			perf_ring_enable(&s->cpus[i].sideband, true);
+			perf_ring_enable(&s->cpus[i].sampler, true);
+			log_line(s->cfg.log, LOG_INFO, "CPU %u is recorded again", i);
+		}
+	}
+	if (changed)
+		rebuild_polled(s);
+}
+
+static void enable(struct perf_source *s, bool sideband, bool on)
+{
+	unsigned i;
+
+	for (i = 0; i < s->ncpus; i++) {
+		if (s->cpus[i].online)
+			perf_ring_enable(sideband ? &s->cpus[i].sideband : &s->cpus[i].sampler, on);
+	}
+}
+
+static void check_each_second(struct perf_source *s, uint64_t now_ns)
+{
+	if (now_ns < s->next_check_ns)
+		return;
+	s->next_check_ns = now_ns + NS_PER_SEC;
+	check_hotplug(s);
+	if (s->rescan) {
+		s->rescan = false;
+		log_line(s->cfg.log, LOG_WARN,
+			 "process and mapping records were lost; reading /proc again");
+		perf_state_scan(s->state, NULL);
+	}
+}
+
+static int perf_run(struct source *source, struct err *err)
+{
+	struct perf_source *s = (struct perf_source *)source;
+	int rc;
+
+	os_thread_priority(OS_PRIORITY_HIGH);
+	enable(s, true, true);
+	rc = perf_state_scan(s->state, err);
+	if (rc)
+		return rc;
+	enable(s, false, true);
+	while (!atomic_load(&s->stopping)) {
+		uint64_t now;
+
+		if (poll(s->polled, 1 + 2 * (nfds_t)s->ncpus, POLL_MS) > 0 &&
+		    !atomic_load(&s->stopping))
+			os_sleep_ns(COALESCE_NS);
+		now = os_now_ns();
+		drain(s, now - HOLD_BACK_NS);
+		perf_state_expire(s->state, now - HOLD_BACK_NS);
+		queue_watermark(s->cfg.queue, now - HOLD_BACK_NS);
+		check_each_second(s, now);
+	}
+	enable(s, false, false);
+	drain(s, UINT64_MAX);
+	queue_finish(s->cfg.queue);
+	return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void perf_close(struct source *source)
+{
+	struct perf_source *s = (struct perf_source *)source;
+	unsigned i;
+
+	if (!s)
+		return;
+	for (i = 0; s->cpus && i < s->ncpus; i++)
+		close_cpu(&s->cpus[i]);
+	perf_state_free(s->state);
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	free(s->cpus);
+	free(s->polled);
+	free(s);
+}
+
+static int open_cpus(struct perf_source *s, struct err *err)
+{
+	bool online[CPUS_MAX];
+	unsigned i, opened = 0;
+	int rc;
+
+	s->ncpus = read_online(online);
+	s->cpus = calloc(s->ncpus, sizeof(*s->cpus));
+	s->polled = calloc(1 + 2 * (size_t)s->ncpus, sizeof(*s->polled));
+	if (!s->cpus || !s->polled)
+		return err_set(err, ERR_MEMORY, "out of memory for perf rings");
+	for (i = 0; i < s->ncpus; i++) {
+		if (!online[i])
+			continue;
+		rc = open_cpu(s, i, err);
+		if (rc && rc != ERR_NOT_FOUND)
+			return rc;
+		opened += rc == 0;
+	}
+	if (!opened)
+		return err_set(err, ERR_UNSUPPORTED, "no CPU could be opened for sampling");
+	rebuild_polled(s);
+	return 0;
+}
+
+static int perf_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
+		     struct err *err)
+{
+	struct perf_source *s = calloc(1, sizeof(*s));
+	struct perf_state_config state = {0};
+	int rc = 0;
+
+	(void)needs;
+	if (!s)
+		return err_set(err, ERR_MEMORY, "out of memory for the perf source");
+	s->base.ops = &perf_source;
+	s->cfg = *cfg;
+	s->ask = (struct perf_ask){.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks,
+				   .build_ids = true};
+	s->format.callchain = true;
+	s->period_ns = NS_PER_SEC / cfg->freq_hz;
+	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->stop_fd < 0)
+		rc = err_os(err, "cannot open the perf source");
+	if (!rc)
+		rc = open_cpus(s, err);
+	if (!rc) {
+		state.frames = cfg->frames;
+		state.processes = cfg->processes;
+		state.queue = cfg->queue;
+		state.log = cfg->log;
+		state.only_process = cfg->only_process;
+		state.build_ids = s->ask.build_ids;
+		rc = perf_state_new(&state, &s->state, err);
+	}
+	if (rc) {
+		perf_close(&s->base);
+		return rc;
+	}
+	*out = &s->base;
+	return 0;
+}
+
+static void perf_stop(struct source *source)
+{
+	struct perf_source *s = (struct perf_source *)source;
+	uint64_t one = 1;
+
+	atomic_store(&s->stopping, true);
+	if (write(s->stop_fd, &one, sizeof(one)) != sizeof(one))
+		return;                      /* it wakes up within POLL_MS all the same */
+}
+
+static void perf_status(struct source *source, struct source_status *out)
+{
+	struct perf_source *s = (struct perf_source *)source;
+	uint64_t throttled = atomic_load(&s->throttled);
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load(&s->events);
+	out->lost = atomic_load(&s->lost);
+	if (throttled)
+		snprintf(out->note, sizeof(out->note),
+			 "the kernel throttled sampling %llu times (kernel.perf_cpu_time_max_percent)",
+			 (unsigned long long)throttled);
+}
+
+static int perf_source_probe(const struct source_config *cfg, struct err *err)
+{
+	struct perf_ask ask = {.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks,
+			       .build_ids = true};
+
+	return perf_probe(&ask, err);
+}
+
+const struct source_ops perf_source = {
+	.name = "perf",
+	.summary = "CPU samples with stacks, processes and mappings (perf events)",
+	.probe = perf_source_probe,
+	.open = perf_open,
+	.run = perf_run,
+	.stop = perf_stop,
+	.status = perf_status,
+	.close = perf_close,
+};

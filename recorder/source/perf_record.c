@@ -1,0 +1,211 @@
+#include "source/perf_record.h"
+
+#include <string.h>
+
+/* Numbers of include/uapi/linux/perf_event.h, here by name so that this file builds everywhere. */
+enum {
+	RECORD_LOST = 2,
+	RECORD_COMM = 3,
+	RECORD_EXIT = 4,
+	RECORD_THROTTLE = 5,
+	RECORD_FORK = 7,
+	RECORD_SAMPLE = 9,
+	RECORD_MMAP2 = 10,
+	RECORD_LOST_SAMPLES = 13,
+};
+
+#define MISC_COMM_EXEC 0x2000u
+#define MISC_MMAP_BUILD_ID 0x4000u
+#define CONTEXT_KERNEL ((uint64_t)-128)
+#define CONTEXT_USER ((uint64_t)-512)
+#define CONTEXT_FIRST ((uint64_t)-4095)      /* values from here on are markers, not addresses */
+#define HEADER_BYTES 8u
+#define TRAILER_BYTES 32u
+
+struct cursor {
+	const uint8_t *at, *end;
+};
+
+static bool take(struct cursor *c, void *to, size_t n)
+{
+	if ((size_t)(c->end - c->at) < n)
+		return false;
+	memcpy(to, c->at, n);
+	c->at += n;
+	return true;
+}
+
+static bool skip(struct cursor *c, uint64_t n)
+{
+	if ((uint64_t)(c->end - c->at) < n)
+		return false;
+	c->at += n;
+	return true;
+}
+
+/*
+ * The chain is one list with markers: what follows CONTEXT_KERNEL is kernel, CONTEXT_USER user. Other
+ * contexts (hypervisor, guest) end the part that we read.
+ */
+static void split_chain(const uint64_t *chain, uint64_t n, struct perf_record *out)
+{
+	uint64_t i, context = 0;
+
+	for (i = 0; i < n; i++) {
+		if (chain[i] >= CONTEXT_FIRST) {
+			context = chain[i];
+			continue;
+		}
+		if (context == CONTEXT_KERNEL) {
+			if (!out->u.sample.nkernel++)
+				out->u.sample.kernel = &chain[i];
+		} else if (context == CONTEXT_USER) {
+			if (!out->u.sample.nuser++)
+				out->u.sample.user = &chain[i];
+		}
+	}
+}
+
+static bool read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
+{
+	uint64_t abi;
+
+	if (!take(c, &abi, 8) || abi > 2)
+		return false;
+	out->u.sample.regs_abi = (uint32_t)abi;
+	if (!abi)
+		return true;
+	out->u.sample.regs = (const uint64_t *)(const void *)c->at;
+	return skip(c, (uint64_t)nregs * 8);
+}
+
+/* The ring pays the full copy; the valid part is the size behind it, absent when there is none. */
+static bool read_stack(struct cursor *c, struct perf_record *out)
+{
+	uint64_t size, valid;
+	const uint8_t *bytes;
+
+	if (!take(c, &size, 8))
+		return false;
+	if (!size)
+		return true;
+	bytes = c->at;
+	if (!skip(c, size) || !take(c, &valid, 8) || valid > size)
+		return false;
+	out->u.sample.stack = bytes;
+	out->u.sample.stack_bytes = (uint32_t)valid;
+	return true;
+}
+
+static bool read_sample(struct cursor *c, const struct perf_format *format, struct perf_record *out)
+{
+	uint64_t identifier, nr;
+	uint32_t reserved;
+
+	if (!take(c, &identifier, 8) || !take(c, &out->u.sample.ip, 8) || !take(c, &out->pid, 4) ||
+	    !take(c, &out->tid, 4) || !take(c, &out->time_ns, 8) || !take(c, &out->cpu, 4) ||
+	    !take(c, &reserved, 4))
+		return false;
+	if (format->callchain) {
+		const uint64_t *chain;
+
+		if (!take(c, &nr, 8) || nr > PERF_RECORD_MAX_BYTES / 8)
+			return false;
+		chain = (const uint64_t *)(const void *)c->at;
+		if (!skip(c, nr * 8))
+			return false;
+		split_chain(chain, nr, out);
+	}
+	if (format->nregs && !read_regs(c, format->nregs, out))
+		return false;
+	return !format->stack || read_stack(c, out);
+}
+
+static bool read_text(struct cursor *c, const char **out)
+{
+	*out = (const char *)c->at;
+	return c->at < c->end && memchr(c->at, 0, (size_t)(c->end - c->at)) != NULL;
+}
+
+static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)
+{
+	uint8_t id[24];
+	uint32_t prot, flags;
+
+	if (!take(c, &out->pid, 4) || !take(c, &out->tid, 4) || !take(c, &out->u.mmap.start, 8) ||
+	    !take(c, &out->u.mmap.bytes, 8) || !take(c, &out->u.mmap.pgoff, 8) || !take(c, id, 24))
+		return false;
+	if (misc & MISC_MMAP_BUILD_ID) {
+		if (id[0] > PERF_BUILD_ID_BYTES)
+			return false;
+		out->u.mmap.build_id_bytes = id[0];
+		memcpy(out->u.mmap.build_id, id + 4, id[0]);
+	} else {
+		memcpy(&out->u.mmap.major, id, 4);
+		memcpy(&out->u.mmap.minor, id + 4, 4);
+		memcpy(&out->u.mmap.ino, id + 8, 8);
+		memcpy(&out->u.mmap.ino_generation, id + 16, 8);
+	}
+	return take(c, &prot, 4) && take(c, &flags, 4) && read_text(c, &out->u.mmap.path);
+}
+
+static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_record *out)
+{
+	uint64_t identifier;
+
+	switch (type) {
+	case RECORD_MMAP2:
+		out->kind = PERF_KIND_MMAP;
+		return read_mmap2(c, misc, out);
+	case RECORD_COMM:
+		out->kind = PERF_KIND_COMM;
+		out->u.comm.exec = (misc & MISC_COMM_EXEC) != 0;
+		return take(c, &out->pid, 4) && take(c, &out->tid, 4) &&
+		       read_text(c, &out->u.comm.name);
+	case RECORD_FORK:
+	case RECORD_EXIT:
+		out->kind = type == RECORD_FORK ? PERF_KIND_FORK : PERF_KIND_EXIT;
+		return take(c, &out->pid, 4) && take(c, &out->u.task.parent_pid, 4) &&
+		       take(c, &out->tid, 4) && take(c, &out->u.task.parent_tid, 4) &&
+		       take(c, &out->time_ns, 8);
+	case RECORD_LOST:
+		out->kind = PERF_KIND_LOST;
+		return take(c, &identifier, 8) && take(c, &out->u.lost, 8);
+	case RECORD_LOST_SAMPLES:
+		out->kind = PERF_KIND_LOST;
+		return take(c, &out->u.lost, 8);
+	case RECORD_THROTTLE:
+		out->kind = PERF_KIND_THROTTLE;
+		return true;
+	default:
+		return true;
+	}
+}
+
+bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *format,
+		       struct perf_record *out)
+{
+	struct cursor c = {bytes, (const uint8_t *)bytes + n};
+	struct cursor trailer;
+	uint32_t type, pid, tid, reserved;
+	uint16_t misc, size;
+
+	memset(out, 0, sizeof(*out));
+	if (!take(&c, &type, 4) || !take(&c, &misc, 2) || !take(&c, &size, 2) || size != n)
+		return false;
+	if (type == RECORD_SAMPLE) {
+		out->kind = PERF_KIND_SAMPLE;
+		return read_sample(&c, format, out);
+	}
+	if (n < HEADER_BYTES + TRAILER_BYTES)
+		return false;
+	trailer.at = c.end - TRAILER_BYTES;
+	trailer.end = c.end;
+	c.end = trailer.at;
+	if (!take(&trailer, &pid, 4) || !take(&trailer, &tid, 4) || !take(&trailer, &out->time_ns, 8) ||
+	    !take(&trailer, &out->cpu, 4) || !take(&trailer, &reserved, 4))
+		return false;
+	out->pid = pid;
+	out->tid = tid;
+	return read_body(&c, type, misc, out);
+}

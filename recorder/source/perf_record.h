@@ -1,0 +1,79 @@
+/*
+ * Records of a perf event ring: parsing only, portable, bounds-checked.
+ *
+ * Layouts: perf_event_open(2) and include/uapi/linux/perf_event.h; linux-capture.md section 2. Every
+ * event here is opened with sample_id_all and at least IDENTIFIER|TID|TIME|CPU, so that
+ *
+ *	PERF_RECORD_SAMPLE   header; identifier; [ip]; pid,tid; time; cpu,res; [nr, chain];
+ *	                     [regs abi, regs]; [stack size, bytes, dyn_size]
+ *	all others           header; body; pid,tid; time; cpu,res; identifier     (a 32-byte trailer)
+ */
+#ifndef SOURCE_PERF_RECORD_H
+#define SOURCE_PERF_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PERF_RECORD_MAX_BYTES 65536u
+#define PERF_BUILD_ID_BYTES 20u
+
+enum perf_record_kind {
+	PERF_KIND_OTHER,
+	PERF_KIND_SAMPLE,
+	PERF_KIND_MMAP,
+	PERF_KIND_COMM,
+	PERF_KIND_FORK,
+	PERF_KIND_EXIT,
+	PERF_KIND_LOST,
+	PERF_KIND_THROTTLE,
+};
+
+/* What the sampler was opened with. */
+struct perf_format {
+	bool callchain;
+	unsigned nregs;                      /* 0 = no registers */
+	bool stack;
+};
+
+struct perf_record {
+	enum perf_record_kind kind;
+	uint64_t time_ns;
+	uint32_t pid, tid, cpu;
+	union {
+		struct {
+			uint64_t ip;
+			const uint64_t *kernel, *user;   /* leaf first; into the record */
+			uint32_t nkernel, nuser;
+			uint32_t regs_abi;
+			const uint64_t *regs;            /* NULL = none */
+			const uint8_t *stack;
+			uint32_t stack_bytes;
+		} sample;
+		struct {
+			uint64_t start, bytes, pgoff;
+			uint32_t major, minor;
+			uint64_t ino, ino_generation;
+			uint8_t build_id_bytes;          /* then major, minor, ino are unknown */
+			uint8_t build_id[PERF_BUILD_ID_BYTES];
+			const char *path;                /* NUL-terminated, into the record */
+		} mmap;
+		struct {
+			const char *name;
+			bool exec;
+		} comm;
+		struct {
+			uint32_t parent_pid, parent_tid;
+		} task;                                  /* FORK, EXIT; pid and tid are the child's */
+		uint64_t lost;
+	} u;
+};
+
+/*
+ * Parse one record of n bytes, 8-byte aligned, as its header says. false when it is damaged.
+ * Pointers in out point into bytes.
+ */
+bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *format,
+		       struct perf_record *out);
+
+#endif

@@ -1,0 +1,257 @@
+#include "source/perf_ring_linux.h"
+
+#include "base/os.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_DEPTH_MAX 127u            /* kernel.perf_event_max_stack's default */
+
+static int open_event(struct perf_event_attr *attr, unsigned cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void common(struct perf_event_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->disabled = 1;
+	attr->sample_id_all = 1;
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->watermark = 1;
+}
+
+static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	common(&attr);
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			   PERF_SAMPLE_CPU;
+	attr.mmap = 1;
+	attr.mmap2 = 1;
+	attr.comm = 1;
+	attr.comm_exec = 1;
+	attr.task = 1;
+	attr.build_id = ask->build_ids;
+	attr.wakeup_watermark = 1;
+	fd = open_event(&attr, ring->cpu);
+	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && ask->build_ids) {
+		ask->build_ids = false;      /* before kernel 5.12 */
+		attr.build_id = 0;
+		fd = open_event(&attr, ring->cpu);
+	}
+	return fd;
+}
+
+static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
+{
+	struct perf_event_attr attr;
+
+	common(&attr);
+	attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	attr.freq = 1;
+	attr.sample_freq = ask->freq_hz;
+	attr.exclude_idle = 1;
+	attr.exclude_callchain_kernel = !ask->kernel_stacks;
+	attr.sample_max_stack = STACK_DEPTH_MAX;
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			   PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN;
+	attr.wakeup_watermark = (uint32_t)(PERF_SAMPLE_RING_BYTES / 4);
+	return open_event(&attr, ring->cpu);
+}
+
+static void read_number(const char *path, char *out, size_t n)
+{
+	struct buf text = {0};
+
+	if (os_load(path, 4096, &text, NULL) != 0)
+		buf_puts(&text, "?");
+	snprintf(out, n, "%.*s", (int)strcspn(buf_text(&text), "\n"), buf_text(&text));
+	buf_free(&text);
+}
+
+unsigned perf_max_rate(void)
+{
+	char rate[32];
+
+	read_number("/proc/sys/kernel/perf_event_max_sample_rate", rate, sizeof(rate));
+	return (unsigned)strtoul(rate, NULL, 10);
+}
+
+/* What a refused perf_event_open() means, and what to do about it. */
+static int refused(int os_error, const struct perf_ring *ring, const struct perf_ask *ask,
+		   struct err *err)
+{
+	char paranoid[32];
+
+	if (os_error == ENODEV)
+		return err_set(err, ERR_NOT_FOUND, "CPU %u is offline", ring->cpu);
+	if (os_error == EACCES || os_error == EPERM) {
+		read_number("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
+		return err_set(err, ERR_ACCESS,
+			       "this user may not sample the whole system (kernel.perf_event_paranoid "
+			       "is %s): run as root, or once do `sudo setcap cap_perfmon,cap_syslog,"
+			       "cap_sys_ptrace,cap_dac_read_search+ep recorder`, or set "
+			       "kernel.perf_event_paranoid to -1", paranoid);
+	}
+	if (os_error == ENOENT || os_error == ENOSYS)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "this kernel has no perf events (CONFIG_PERF_EVENTS); stacks cannot "
+			       "be sampled here");
+	if (os_error == EINVAL && !ring->sideband && perf_max_rate() && ask->freq_hz > perf_max_rate())
+		return err_set(err, ERR_LIMIT,
+			       "the kernel allows %u samples a second at most, not %u: use --freq %u "
+			       "or raise kernel.perf_event_max_sample_rate", perf_max_rate(),
+			       ask->freq_hz, perf_max_rate());
+	if (os_error == EMFILE)
+		return err_set(err, ERR_LIMIT, "too many open files for perf events on CPU %u: raise "
+			       "the limit (ulimit -n)", ring->cpu);
+	return err_os_code(err, os_error, "cannot open perf events on CPU %u", ring->cpu);
+}
+
+static int map_ring(struct perf_ring *ring, struct err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int os_error;
+
+	ring->data_bytes = ring->sideband ? PERF_SIDEBAND_RING_BYTES : PERF_SAMPLE_RING_BYTES;
+	ring->map = mmap(NULL, page + ring->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
+			 0);
+	if (ring->map != MAP_FAILED)
+		return 0;
+	os_error = errno;
+	ring->map = NULL;
+	if (os_error == EPERM)
+		return err_set(err, ERR_ACCESS,
+			       "this user may not lock the memory for perf rings: run as root, give "
+			       "the program CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb");
+	return err_os_code(err, os_error, "cannot map the perf ring of CPU %u", ring->cpu);
+}
+
+int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
+		   struct err *err)
+{
+	int rc;
+
+	memset(ring, 0, sizeof(*ring));
+	ring->cpu = cpu;
+	ring->sideband = sideband;
+	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
+	if (ring->fd < 0)
+		return refused(errno, ring, ask, err);
+	rc = map_ring(ring, err);
+	if (!rc) {
+		ring->scratch = malloc(PERF_RECORD_MAX_BYTES);
+		if (!ring->scratch)
+			rc = err_set(err, ERR_MEMORY, "out of memory for a perf ring");
+	}
+	if (rc)
+		perf_ring_close(ring);
+	return rc;
+}
+
+void perf_ring_close(struct perf_ring *ring)
+{
+	if (ring->map)
+		munmap(ring->map, (size_t)sysconf(_SC_PAGESIZE) + ring->data_bytes);
+	if (ring->fd >= 0)
+		close(ring->fd);
+	free(ring->scratch);
+	memset(ring, 0, sizeof(*ring));
+	ring->fd = -1;
+}
+
+int perf_ring_enable(struct perf_ring *ring, bool on)
+{
+	return ioctl(ring->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void perf_ring_refresh(struct perf_ring *ring)
+{
+	struct perf_event_mmap_page *page = ring->map;
+
+	if (ring->fd >= 0)
+		ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+}
+
+/* The bytes of the record at tail; copied when they wrap. The 8-byte header never does. */
+static const void *record_bytes(struct perf_ring *ring, size_t *n)
+{
+	const char *data = (const char *)ring->map + sysconf(_SC_PAGESIZE);
+	size_t at = (size_t)(ring->tail & (ring->data_bytes - 1));
+	struct perf_event_header header;
+	size_t to_end = ring->data_bytes - at;
+
+	memcpy(&header, data + at, sizeof(header));
+	*n = header.size;
+	if (header.size < sizeof(header) || header.size > ring->head - ring->tail)
+		return NULL;
+	if (header.size <= to_end)
+		return data + at;
+	memcpy(ring->scratch, data + at, to_end);
+	memcpy((char *)ring->scratch + to_end, data, header.size - to_end);
+	return ring->scratch;
+}
+
+const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format)
+{
+	while (!ring->have && ring->fd >= 0 && ring->tail < ring->head) {
+		const void *bytes = record_bytes(ring, &ring->record_bytes);
+
+		if (!bytes) {
+			/* Nothing after it can be trusted: drop what is there. */
+			ring->damaged++;
+			ring->record_bytes = (size_t)(ring->head - ring->tail);
+		} else if (perf_record_parse(bytes, ring->record_bytes, format, &ring->record)) {
+			ring->have = true;
+			break;
+		} else {
+			ring->damaged++;
+		}
+		perf_ring_next(ring);
+	}
+	return ring->have ? &ring->record : NULL;
+}
+
+void perf_ring_next(struct perf_ring *ring)
+{
+	struct perf_event_mmap_page *page = ring->map;
+
+	ring->tail += ring->record_bytes;
+	ring->have = false;
+	__atomic_store_n(&page->data_tail, ring->tail, __ATOMIC_RELEASE);
+}
+
+int perf_probe(const struct perf_ask *ask, struct err *err)
+{
+	struct perf_ask trial = *ask;
+	struct perf_ring ring;
+	unsigned cpu;
+	int rc = ERR_NOT_FOUND;
+
+	/* CPU 0 may be offline: the first that is there will do. */
+	for (cpu = 0; cpu < 64 && rc == ERR_NOT_FOUND; cpu++) {
+		rc = perf_ring_open(&ring, cpu, true, &trial, err);
+		if (!rc)
+			perf_ring_close(&ring);
+		if (!rc)
+			rc = perf_ring_open(&ring, cpu, false, &trial, err);
+		if (!rc)
+			perf_ring_close(&ring);
+	}
+	return rc;
+}

@@ -1,0 +1,55 @@
+/*
+ * Perf event rings of the kernel: two per CPU, one for samples, one for side-band records, so that
+ * a flood of samples cannot drop what says which process and mapping they belong to.
+ *
+ * The protocol is that of perf_event_open(2), "MMAP layout": load data_head with acquire, read, store
+ * data_tail with release. All functions belong to the source's thread.
+ */
+#ifndef SOURCE_PERF_RING_LINUX_H
+#define SOURCE_PERF_RING_LINUX_H
+
+#include "base/err.h"
+#include "source/perf_record.h"
+
+#define PERF_SAMPLE_RING_BYTES ((size_t)2 << 20)
+#define PERF_SIDEBAND_RING_BYTES ((size_t)512 << 10)
+
+struct perf_ring {
+	int fd;                              /* -1 = closed */
+	unsigned cpu;
+	bool sideband;
+	void *map;
+	size_t data_bytes;
+	uint64_t head, tail;                 /* between them: what may be read now */
+	bool have;                           /* `record` is the oldest that was not consumed */
+	size_t record_bytes;
+	struct perf_record record;
+	uint64_t damaged;                    /* records that did not parse */
+	uint64_t *scratch;                   /* for a record that wraps; PERF_RECORD_MAX_BYTES */
+};
+
+struct perf_ask {
+	unsigned freq_hz;
+	bool kernel_stacks;
+	bool build_ids;                      /* cleared by the first open on a kernel without them */
+};
+
+/* Open disabled and map it. ERR_NOT_FOUND: the CPU is offline; ERR_ACCESS: a privilege is missing. */
+int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
+		   struct err *err);
+void perf_ring_close(struct perf_ring *ring);
+int perf_ring_enable(struct perf_ring *ring, bool on);
+
+/* Look at what the kernel has written by now. */
+void perf_ring_refresh(struct perf_ring *ring);
+/* The oldest record, or NULL; good until perf_ring_next(). */
+const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format);
+void perf_ring_next(struct perf_ring *ring);
+
+/* Whether system-wide sampling is allowed; the sentence says what to set. */
+int perf_probe(const struct perf_ask *ask, struct err *err);
+
+/* The number of samples a second that the kernel allows at most; 0 = unknown. */
+unsigned perf_max_rate(void);
+
+#endif

@@ -1,0 +1,560 @@
+#include "source/perf_state_linux.h"
+
+#include "base/log.h"
+#include "base/os.h"
+#include "base/slots.h"
+#include "base/table.h"
+#include "symbol/kallsyms.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/sysmacros.h>
+
+#define FORGET_NS NS_PER_SEC             /* a thread is remembered this long after its exit record */
+
+struct exited {
+	uint32_t tid;
+	uint64_t time_ns;
+};
+
+struct perf_state {
+	struct perf_state_config cfg;
+	struct slots processes, threads;
+	struct table by_pid, by_tid;
+	struct object *kernel;
+	uint64_t kernel_base;                /* address of _text; 0 = hidden from us */
+	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
+	uint32_t exited_first, exited_count, exited_room;
+};
+
+/* ---- lookups ---------------------------------------------------------------------------------- */
+
+static bool pid_same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct perf_state *s = ctx;
+
+	return ((struct perf_process *)slots_get(&s->processes, value))->pid ==
+	       *(const uint32_t *)key;
+}
+
+static bool tid_same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct perf_state *s = ctx;
+
+	return ((struct perf_thread *)slots_get(&s->threads, value))->tid == *(const uint32_t *)key;
+}
+
+static uint32_t find_process(const struct perf_state *s, uint32_t pid)
+{
+	return table_find(&s->by_pid, hash_u64(pid), pid_same, s, &pid);
+}
+
+static uint32_t find_thread(const struct perf_state *s, uint32_t tid)
+{
+	return table_find(&s->by_tid, hash_u64(tid), tid_same, s, &tid);
+}
+
+struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid)
+{
+	uint32_t number = find_process(s, pid);
+
+	return number == TABLE_NONE ? NULL : slots_get(&s->processes, number);
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+static void put_process_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
+			      uint32_t tid, uint64_t time_ns)
+{
+	struct event e = {.time_ns = time_ns, .kind = kind, .cpu = CPU_NONE, .stack = STACK_NONE};
+
+	e.process = p->process;
+	e.thread = thread_add(s->cfg.processes, p->process, tid);
+	e.name = process_name(p->process);
+	queue_put(s->cfg.queue, &e);
+}
+
+/* The merge thread has the object opened by the symbol worker while its process lives. */
+static void put_image_event(struct perf_state *s, struct perf_process *p, struct object *object,
+			    uint64_t time_ns)
+{
+	struct frame_ref ref = {.object = object};
+	struct event e = {.time_ns = time_ns, .kind = EVENT_IMAGE, .cpu = CPU_NONE,
+			  .stack = STACK_NONE, .stack_frames = &ref, .nstack_frames = 1};
+
+	e.process = p->process;
+	e.name = object->name;
+	queue_put(s->cfg.queue, &e);
+}
+
+/* ---- removing --------------------------------------------------------------------------------- */
+
+static void remove_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
+{
+	uint32_t number = find_process(s, p->pid);
+
+	maps_free(p->maps, now_ns);
+	process_drop(s->cfg.processes, p->process, now_ns);
+	table_remove(&s->by_pid, hash_u64(p->pid), number);
+	slots_free_one(&s->processes, number);
+}
+
+static void remove_thread(struct perf_state *s, struct perf_thread *t, uint64_t now_ns)
+{
+	struct perf_process *p = t->process;
+	uint32_t number = find_thread(s, t->tid);
+
+	thread_drop(s->cfg.processes, t->thread, now_ns);
+	if (!t->exited_ns)
+		p->nalive--;
+	table_remove(&s->by_tid, hash_u64(t->tid), number);
+	slots_free_one(&s->threads, number);
+	if (--p->nthreads == 0)
+		remove_process(s, p, now_ns);
+}
+
+/* All threads of a process but one; by a walk, as this is rare. */
+static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid,
+				  uint64_t now_ns)
+{
+	uint32_t i = 0;
+
+	while (i < s->by_tid.nslots) {
+		uint32_t number = s->by_tid.slots[i].value;
+		struct perf_thread *t = number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+
+		if (!t || t->process != p || t->tid == tid) {
+			i++;
+			continue;
+		}
+		if (p->nthreads == 1) {
+			remove_thread(s, t, now_ns);     /* frees the process too */
+			return;
+		}
+		remove_thread(s, t, now_ns);
+	}
+}
+
+/* ---- adding ----------------------------------------------------------------------------------- */
+
+static bool wanted(const struct perf_state *s, const struct perf_process *p)
+{
+	const char *only = s->cfg.only_process;
+	char pid[16];
+
+	if (!only)
+		return true;
+	snprintf(pid, sizeof(pid), "%u", p->pid);
+	return strcmp(only, pid) == 0 || strcasecmp(only, process_name(p->process)) == 0;
+}
+
+struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, uint32_t parent_pid,
+					    uint64_t start_ns, const char *comm)
+{
+	struct perf_process *p = perf_state_find(s, pid);
+	uint32_t number;
+
+	if (p)
+		remove_threads_except(s, p, UINT32_MAX, start_ns);   /* its exit was lost */
+	number = slots_add(&s->processes);
+	if (number == SLOTS_NONE)
+		return NULL;
+	p = slots_get(&s->processes, number);
+	p->pid = pid;
+	p->parent_pid = parent_pid;
+	p->start_ns = start_ns;
+	p->process = process_add(s->cfg.processes, pid, start_ns, 0, parent_pid, comm);
+	p->maps = p->process ? maps_new() : NULL;
+	if (!p->maps || table_add(&s->by_pid, hash_u64(pid), number)) {
+		if (p->process)
+			process_drop(s->cfg.processes, p->process, start_ns);
+		maps_free(p->maps, start_ns);
+		slots_free_one(&s->processes, number);
+		return NULL;
+	}
+	p->skipped = !wanted(s, p);
+	return p;
+}
+
+struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_process *process,
+					  uint32_t tid)
+{
+	uint32_t number = find_thread(s, tid);
+	struct perf_thread *t;
+
+	if (number != TABLE_NONE) {
+		t = slots_get(&s->threads, number);
+		if (t->process == process && !t->exited_ns)
+			return t;
+		process->nthreads++;                     /* so that it outlives the old thread */
+		remove_thread(s, t, process->start_ns);
+		process->nthreads--;
+	}
+	number = slots_add(&s->threads);
+	if (number == SLOTS_NONE)
+		return NULL;
+	t = slots_get(&s->threads, number);
+	t->tid = tid;
+	t->process = process;
+	t->thread = thread_add(s->cfg.processes, process->process, tid);
+	if (!t->thread || table_add(&s->by_tid, hash_u64(tid), number)) {
+		slots_free_one(&s->threads, number);
+		return NULL;
+	}
+	process->nthreads++;
+	process->nalive++;
+	return t;
+}
+
+void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path)
+{
+	process_set_exe(s->cfg.processes, process->process, path);
+	process->exe_known = true;
+	process->skipped = !wanted(s, process);
+}
+
+/* ---- mappings --------------------------------------------------------------------------------- */
+
+void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key)
+{
+	static const char *const run_time[] = {"//anon", "/memfd:", "/dev/zero", "/SYSV",
+					       "/anon_hugepage"};
+	size_t i;
+
+	key->kind = OBJECT_ELF;
+	key->path = path;
+	if (strcmp(path, "[vdso]") == 0)
+		return;
+	for (i = 0; i < sizeof(run_time) / sizeof(run_time[0]); i++) {
+		if (strncmp(path, run_time[i], strlen(run_time[i])) == 0)
+			break;
+	}
+	if (path[0] == '/' && i == sizeof(run_time) / sizeof(run_time[0]))
+		return;
+	memset(key, 0, sizeof(*key));
+	key->kind = OBJECT_JIT;
+	key->pid = pid;
+	key->path = "[jit]";
+}
+
+void perf_state_map(struct perf_state *s, struct perf_process *process,
+		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff,
+		    uint64_t now_ns)
+{
+	struct mapping m = {.start = start, .end = end, .pgoff = pgoff};
+	struct object *object = objects_get(s->cfg.frames, key, process->pid);
+	int rc;
+
+	if (!object)
+		return;
+	m.object = object;
+	if (key->kind == OBJECT_JIT) {
+		m.flags = FRAME_JIT;
+		m.pgoff = start;             /* offsets in it are addresses */
+	}
+	rc = maps_insert(&process->maps, &m, now_ns);
+	if (rc == ERR_LIMIT && maps_count(process->maps) + 2 == MAPS_MAX + 1)
+		log_line(s->cfg.log, LOG_WARN,
+			 "%s (%u) has over %u executable mappings: frames in the others have no name",
+			 process_name(process->process), process->pid, MAPS_MAX);
+	if (!rc)
+		put_image_event(s, process, object, now_ns);
+}
+
+void perf_state_locate(struct perf_state *s, const struct perf_process *process, uint64_t address,
+		       bool kernel, struct frame_ref *out)
+{
+	const struct mapping *m;
+
+	if (kernel) {
+		out->object = s->kernel;
+		out->offset = address - s->kernel_base;
+		return;
+	}
+	m = process ? maps_find(process->maps, address) : NULL;
+	if (m) {
+		out->object = m->object;
+		out->offset = address - m->start + m->pgoff;
+		out->flags |= m->flags;
+	} else {
+		out->object = objects_unknown(s->cfg.frames);
+		out->offset = address;
+	}
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
+{
+	struct perf_process *p = perf_state_find(s, pid);
+
+	if (!p && perf_scan_process(s, pid, s->cfg.build_ids) == 0)
+		p = perf_state_find(s, pid);
+	return p;
+}
+
+static void on_fork(struct perf_state *s, const struct perf_record *r)
+{
+	struct perf_process *parent, *child;
+
+	if (r->pid == r->u.task.parent_pid) {
+		child = known_process(s, r->pid);
+		if (child)
+			perf_state_add_thread(s, child, r->tid);
+		return;
+	}
+	child = perf_state_add_process(s, r->pid, r->u.task.parent_pid, r->time_ns, NULL);
+	if (!child || !perf_state_add_thread(s, child, r->tid))
+		return;
+	parent = perf_state_find(s, r->u.task.parent_pid);
+	if (parent) {
+		maps_free(child->maps, r->time_ns);
+		child->maps = maps_share(parent->maps);
+		child->kernel = parent->kernel;
+		perf_state_exe(s, child, process_name(parent->process));
+	}
+	put_process_event(s, EVENT_PROCESS_START, child, r->tid, r->time_ns);
+}
+
+static void on_exec(struct perf_state *s, const struct perf_record *r)
+{
+	struct perf_process *p = perf_state_find(s, r->pid);
+	struct process *old;
+	struct maps *maps;
+	uint32_t number;
+
+	if (!p) {
+		known_process(s, r->pid);
+		return;
+	}
+	if (p->nthreads > 1)
+		remove_threads_except(s, p, r->tid, r->time_ns);
+	number = find_thread(s, r->tid);
+	maps = maps_new();
+	if (number == TABLE_NONE || !maps) {
+		maps_free(maps, r->time_ns);
+		return;
+	}
+	old = p->process;
+	p->process = process_add(s->cfg.processes, p->pid, p->start_ns, ++p->exec, p->parent_pid,
+				 r->u.comm.name);
+	if (!p->process) {
+		p->process = old;
+		maps_free(maps, r->time_ns);
+		return;
+	}
+	process_drop(s->cfg.processes, old, r->time_ns);
+	maps_free(p->maps, r->time_ns);
+	p->maps = maps;
+	p->exe_known = false;
+	p->kernel = false;
+	p->skipped = !wanted(s, p);
+	((struct perf_thread *)slots_get(&s->threads, number))->thread =
+		thread_add(s->cfg.processes, p->process, r->tid);
+	put_process_event(s, EVENT_PROCESS_START, p, r->tid, r->time_ns);
+}
+
+static void on_comm(struct perf_state *s, const struct perf_record *r)
+{
+	uint32_t number;
+
+	if (r->u.comm.exec) {
+		on_exec(s, r);
+		return;
+	}
+	number = find_thread(s, r->tid);
+	if (number != TABLE_NONE)
+		thread_set_name(((struct perf_thread *)slots_get(&s->threads, number))->thread,
+				r->u.comm.name);
+}
+
+static void on_mmap(struct perf_state *s, const struct perf_record *r)
+{
+	struct perf_process *p = known_process(s, r->pid);
+	struct object_key key = {0};
+
+	if (!p)
+		return;
+	perf_mapping_kind(r->u.mmap.path, r->pid, &key);
+	if (key.kind == OBJECT_ELF) {
+		key.build_id_bytes = r->u.mmap.build_id_bytes;
+		memcpy(key.build_id, r->u.mmap.build_id, r->u.mmap.build_id_bytes);
+		key.dev = makedev(r->u.mmap.major, r->u.mmap.minor);
+		key.ino = r->u.mmap.ino;
+		key.ino_generation = 0;      /* /proc/PID/maps does not tell it: the same key for both */
+		if (!p->exe_known && r->u.mmap.path[0] == '/')
+			perf_state_exe(s, p, r->u.mmap.path);
+	}
+	perf_state_map(s, p, &key, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes,
+		       r->u.mmap.pgoff, r->time_ns);
+}
+
+static void on_exit_record(struct perf_state *s, const struct perf_record *r)
+{
+	uint32_t number = find_thread(s, r->tid);
+	struct perf_thread *t;
+
+	if (number == TABLE_NONE)
+		return;
+	t = slots_get(&s->threads, number);
+	if (t->exited_ns)
+		return;
+	t->exited_ns = r->time_ns;
+	if (--t->process->nalive == 0)
+		put_process_event(s, EVENT_PROCESS_EXIT, t->process, r->tid, r->time_ns);
+	if (s->exited_count == s->exited_room) {
+		uint32_t live = s->exited_count - s->exited_first;
+		uint32_t room = live * 2 + 256;
+		struct exited *bigger = malloc(room * sizeof(*bigger));
+
+		if (!bigger)
+			return;              /* it is forgotten when its tid comes again */
+		if (live)
+			memcpy(bigger, s->exited + s->exited_first, live * sizeof(*bigger));
+		free(s->exited);
+		s->exited = bigger;
+		s->exited_first = 0;
+		s->exited_count = live;
+		s->exited_room = room;
+	}
+	s->exited[s->exited_count++] = (struct exited){r->tid, r->time_ns};
+}
+
+void perf_state_feed(struct perf_state *s, const struct perf_record *r)
+{
+	switch (r->kind) {
+	case PERF_KIND_FORK:
+		on_fork(s, r);
+		break;
+	case PERF_KIND_COMM:
+		on_comm(s, r);
+		break;
+	case PERF_KIND_MMAP:
+		on_mmap(s, r);
+		break;
+	case PERF_KIND_EXIT:
+		on_exit_record(s, r);
+		break;
+	default:
+		break;
+	}
+}
+
+void perf_state_expire(struct perf_state *s, uint64_t now_ns)
+{
+	while (s->exited_first < s->exited_count &&
+	       s->exited[s->exited_first].time_ns + FORGET_NS < now_ns) {
+		struct exited *e = &s->exited[s->exited_first++];
+		uint32_t number = find_thread(s, e->tid);
+		struct perf_thread *t = number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+
+		if (t && t->exited_ns == e->time_ns)
+			remove_thread(s, t, now_ns);
+	}
+	if (s->exited_first == s->exited_count)
+		s->exited_first = s->exited_count = 0;
+}
+
+struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
+				      uint64_t now_ns)
+{
+	uint32_t number = find_thread(s, tid);
+	struct perf_process *p;
+	struct perf_thread *t;
+
+	if (number != TABLE_NONE) {
+		t = slots_get(&s->threads, number);
+		if (t->process->pid == pid)
+			return t;
+	}
+	p = known_process(s, pid);
+	if (!p)
+		p = perf_state_add_process(s, pid, 0, now_ns, pid ? NULL : "idle");
+	return p ? perf_state_add_thread(s, p, tid) : NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+/* The kernel's own build id: /sys/kernel/notes holds the ELF notes, "GNU" type 3 among them. */
+static void read_kernel_build_id(struct object_key *key)
+{
+	struct buf notes = {0};
+	size_t at = 0;
+	uint32_t head[3];
+
+	if (os_load("/sys/kernel/notes", 65536, &notes, NULL) != 0)
+		notes.len = 0;
+	while (at + sizeof(head) <= notes.len) {
+		size_t name, body;
+
+		memcpy(head, notes.data + at, sizeof(head));
+		name = at + sizeof(head);
+		if (head[0] > notes.len || head[1] > notes.len)
+			break;
+		body = name + ((head[0] + 3u) & ~3u);
+		if (body + head[1] > notes.len)
+			break;
+		if (head[2] == 3 && head[0] == 4 && memcmp(notes.data + name, "GNU", 4) == 0 &&
+		    head[1] <= BUILD_ID_MAX) {
+			key->build_id_bytes = (uint8_t)head[1];
+			memcpy(key->build_id, notes.data + body, head[1]);
+		}
+		at = body + ((head[1] + 3u) & ~3u);
+	}
+	buf_free(&notes);
+}
+
+int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out, struct err *err)
+{
+	struct object_key kernel = {.kind = OBJECT_KERNEL, .path = "[kernel]"};
+	struct perf_state *s = calloc(1, sizeof(*s));
+	struct err why;
+
+	if (!s)
+		return err_set(err, ERR_MEMORY, "out of memory for process state");
+	s->cfg = *cfg;
+	read_kernel_build_id(&kernel);
+	s->kernel = objects_get(cfg->frames, &kernel, 0);
+	if (!s->kernel || slots_init(&s->processes, sizeof(struct perf_process), PROCESSES_MAX) ||
+	    slots_init(&s->threads, sizeof(struct perf_thread), THREADS_MAX)) {
+		perf_state_free(s);
+		return err_set(err, ERR_MEMORY, "out of memory for process state");
+	}
+	if (kallsyms_text_base(&s->kernel_base, &why) != 0) {
+		s->kernel_base = 0;
+		log_line(cfg->log, LOG_WARN, "kernel functions will have no names: %s", why.text);
+	}
+	*out = s;
+	return 0;
+}
+
+void perf_state_free(struct perf_state *s)
+{
+	uint64_t now_ns = os_now_ns();
+	uint32_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->by_pid.nslots; i++) {
+		uint32_t number = s->by_pid.slots[i].value;
+
+		if (number != TABLE_NONE)
+			maps_free(((struct perf_process *)slots_get(&s->processes, number))->maps,
+				  now_ns);
+	}
+	slots_free(&s->processes);
+	slots_free(&s->threads);
+	table_free(&s->by_pid);
+	table_free(&s->by_tid);
+	if (s->kernel)
+		object_drop(s->kernel, now_ns);
+	free(s->exited);
+	free(s);
+}
+
+int perf_state_scan(struct perf_state *s, struct err *err)
+{
+	return perf_scan_all(s, s->cfg.build_ids, err);
+}

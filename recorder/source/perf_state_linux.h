@@ -1,0 +1,83 @@
+/*
+ * Which process, thread and mapping a sample belongs to, kept from side-band records.
+ *
+ * Started from /proc, then fed with fork, exec, mmap and exit records in time order. Puts process
+ * and image events into the source's queue. The source's thread only.
+ */
+#ifndef SOURCE_PERF_STATE_LINUX_H
+#define SOURCE_PERF_STATE_LINUX_H
+
+#include "model/queue.h"
+#include "source/maps.h"
+#include "source/perf_record.h"
+
+struct perf_process {
+	uint32_t pid, parent_pid, exec;
+	uint64_t start_ns;
+	struct process *process;
+	struct maps *maps;                   /* never NULL */
+	uint32_t nthreads;                   /* tids that we know */
+	uint32_t nalive;                     /* of them, not exited */
+	bool kernel;                         /* a kernel thread: no user code */
+	bool exe_known;                      /* named after its first mapping */
+	bool skipped;                        /* --record-process asks for others */
+};
+
+struct perf_thread {
+	uint32_t tid;
+	struct perf_process *process;
+	struct thread *thread;
+	uint64_t exited_ns;                  /* 0 = alive */
+};
+
+struct perf_state;
+
+struct perf_state_config {
+	struct frames *frames;
+	struct processes *processes;
+	struct queue *queue;
+	struct log *log;
+	const char *only_process;            /* NULL = all */
+	bool build_ids;                      /* mappings of /proc get them too, to be the same objects */
+};
+
+int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out, struct err *err);
+void perf_state_free(struct perf_state *s);
+
+/* Everything that runs now, from /proc; also after side-band records were lost. */
+int perf_state_scan(struct perf_state *s, struct err *err);
+
+/* One side-band record, in time order. */
+void perf_state_feed(struct perf_state *s, const struct perf_record *r);
+
+/* The thread of a sample, read from /proc when unknown; NULL when it cannot be found. */
+struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
+				      uint64_t now_ns);
+
+/* Forget threads and processes that ended over a second before now. */
+void perf_state_expire(struct perf_state *s, uint64_t now_ns);
+
+/* Object and offset of an address of a process or of the kernel. */
+void perf_state_locate(struct perf_state *s, const struct perf_process *process, uint64_t address,
+		       bool kernel, struct frame_ref *out);
+
+/* ---- shared with perf_scan_linux.c ------------------------------------------------------------- */
+
+struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, uint32_t parent_pid,
+					    uint64_t start_ns, const char *comm);
+struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_process *process,
+					  uint32_t tid);
+struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid);
+void perf_state_map(struct perf_state *s, struct perf_process *process,
+		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff,
+		    uint64_t now_ns);
+void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path);
+
+/* Read one process, or all with their mappings, from /proc. */
+int perf_scan_process(struct perf_state *s, uint32_t pid, bool build_ids);
+int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err);
+
+/* An executable mapping's path: a file, or code made at run time? Fills kind and path. */
+void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key);
+
+#endif

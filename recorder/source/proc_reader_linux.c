@@ -1,0 +1,570 @@
+#include "base/os.h"
+#include "source/proc_reader_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_CHUNK 16384u
+
+static const char *const paths[PROC_FILES] = {
+	[FILE_STAT] = "stat",
+	[FILE_LOADAVG] = "loadavg",
+	[FILE_UPTIME] = "uptime",
+	[FILE_MEMINFO] = "meminfo",
+	[FILE_VMSTAT] = "vmstat",
+	[FILE_DISKSTATS] = "diskstats",
+	[FILE_NET_DEV] = "net/dev",
+	[FILE_SNMP] = "net/snmp",
+	[FILE_MOUNTS] = "self/mounts",
+	[FILE_PSI_CPU] = "pressure/cpu",
+	[FILE_PSI_MEMORY] = "pressure/memory",
+	[FILE_PSI_IO] = "pressure/io",
+	[FILE_PSI_IRQ] = "pressure/irq",
+};
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+bool proc_read_fd(int fd, struct buf *out)
+{
+	ssize_t got;
+	char *to;
+
+	buf_reset(out);
+	for (;;) {
+		to = buf_reserve(out, READ_CHUNK);
+		if (!to)
+			return false;
+		/* A short read is not the end: these files come record by record. */
+		got = pread(fd, to, READ_CHUNK, (off_t)out->len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got == 0;
+		buf_advance(out, (size_t)got);
+	}
+}
+
+bool proc_file_text(struct proc_reader *r, enum proc_file file, struct text *out)
+{
+	struct kept_file *f = &r->files[file];
+
+	if (f->moment != r->moment) {
+		f->moment = r->moment;
+		if (f->fd < 0)
+			f->fd = openat(r->proc_fd, paths[file], O_RDONLY | O_CLOEXEC);
+		f->there = f->fd >= 0 && proc_read_fd(f->fd, &f->text);
+		f->time_ns = os_now_ns();
+	}
+	*out = text_of(f->text.data, f->there ? f->text.len : 0);
+	return f->there;
+}
+
+bool proc_read_at(struct proc_reader *r, int dir_fd, const char *name, int *kept, struct text *out)
+{
+	bool ok;
+
+	if (*kept < 0)
+		*kept = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	ok = *kept >= 0 && proc_read_fd(*kept, &r->scratch);
+	if (*kept >= 0 && !r->keep_open) {
+		close(*kept);
+		*kept = -1;
+	}
+	*out = text_of(r->scratch.data, ok ? r->scratch.len : 0);
+	return ok;
+}
+
+void proc_instance_unbind(struct proc_instance *i)
+{
+	size_t k;
+
+	for (k = 0; k < PROC_KEPT_FDS; k++) {
+		if (i->fds[k] >= 0)
+			close(i->fds[k]);
+		i->fds[k] = -1;
+	}
+	if (i->dir_fd >= 0)
+		close(i->dir_fd);
+	i->dir_fd = -1;
+}
+
+/* ---- the machine's categories ---------------------------------------------------------------- */
+
+static bool is_whole_machine(const char *instance)
+{
+	return !*instance || name_equal(instance, "_Total");
+}
+
+static enum counter_result read_processor(struct proc_reader *r, struct proc_instance *i)
+{
+	char name[COUNTER_NAME_MAX + 3];
+	struct proc_row row;
+	struct text all;
+	uint32_t k;
+
+	snprintf(name, sizeof(name), "cpu%s", is_whole_machine(i->name) ? "" : i->name);
+	if (!proc_file_text(r, FILE_STAT, &all))
+		return COUNTER_ABSENT;
+	i->raw.time_ns = r->files[FILE_STAT].time_ns;
+	while (proc_row_next(&all, &row)) {
+		if (row.n < 4 || !text_is(row.name, name))
+			continue;
+		for (k = 0; k < CPU_FIELDS; k++)
+			i->raw.v[k] = row.v[k];
+		return COUNTER_VALUE;
+	}
+	return COUNTER_ABSENT;
+}
+
+static void read_load(struct proc_reader *r, double *v)
+{
+	struct text all, word, total;
+	const char *slash;
+	int k;
+
+	if (!proc_file_text(r, FILE_LOADAVG, &all))
+		return;
+	for (k = 0; k < 3 && text_word(&all, &word); k++)
+		text_number(word, &v[SYS_LOAD1 + k]);
+	if (!text_word(&all, &word))
+		return;
+	slash = memchr(word.at, '/', (size_t)(word.end - word.at));
+	if (slash) {
+		total.at = slash + 1;
+		total.end = word.end;
+		text_number(total, &v[SYS_THREADS]);
+	}
+}
+
+static void read_scheduler(struct text all, double *v)
+{
+	double cpus = 0;
+	struct proc_row row;
+
+	while (proc_row_next(&all, &row)) {
+		if (!row.n)
+			continue;
+		if (row.name.end - row.name.at > 3 && memcmp(row.name.at, "cpu", 3) == 0)
+			cpus++;
+		else if (text_is(row.name, "ctxt"))
+			v[SYS_SWITCHES] = row.v[0];
+		else if (text_is(row.name, "processes"))
+			v[SYS_FORKS] = row.v[0];
+		else if (text_is(row.name, "procs_running"))
+			v[SYS_RUNNING] = row.v[0];
+		else if (text_is(row.name, "procs_blocked"))
+			v[SYS_BLOCKED] = row.v[0];
+	}
+	v[SYS_QUEUE] = v[SYS_RUNNING] - cpus;
+	if (v[SYS_QUEUE] < 0)
+		v[SYS_QUEUE] = 0;
+}
+
+#define BIT(field) (1u << (field))
+
+static enum counter_result read_system(struct proc_reader *r, struct proc_instance *i)
+{
+	struct text all, word;
+	double *v = i->raw.v;
+
+	if (!is_whole_machine(i->name))
+		return COUNTER_ABSENT;
+	i->raw.time_ns = os_now_ns();
+	if ((i->fields & (BIT(SYS_SWITCHES) | BIT(SYS_FORKS) | BIT(SYS_RUNNING) | BIT(SYS_BLOCKED) |
+			  BIT(SYS_QUEUE))) &&
+	    proc_file_text(r, FILE_STAT, &all)) {
+		i->raw.time_ns = r->files[FILE_STAT].time_ns;
+		read_scheduler(all, v);
+	}
+	if (i->fields & (BIT(SYS_LOAD1) | BIT(SYS_LOAD5) | BIT(SYS_LOAD15) | BIT(SYS_THREADS)))
+		read_load(r, v);
+	if ((i->fields & BIT(SYS_UPTIME)) && proc_file_text(r, FILE_UPTIME, &all) &&
+	    text_word(&all, &word))
+		text_number(word, &v[SYS_UPTIME]);
+	if (i->fields & BIT(SYS_PROCESSES))
+		v[SYS_PROCESSES] = task_count(r);
+	return COUNTER_VALUE;
+}
+
+/* KiB of a line of meminfo, in bytes. */
+static double memory_bytes(struct text all, const char *name)
+{
+	double kib;
+
+	return proc_value(all, name, &kib) ? kib * 1024 : NAN;
+}
+
+static void read_meminfo(struct text all, double *v)
+{
+	v[MEM_TOTAL] = memory_bytes(all, "MemTotal");
+	v[MEM_FREE] = memory_bytes(all, "MemFree");
+	v[MEM_AVAILABLE] = memory_bytes(all, "MemAvailable");
+	v[MEM_CACHE] = memory_bytes(all, "Cached") + memory_bytes(all, "SReclaimable") -
+		       memory_bytes(all, "Shmem");
+	v[MEM_COMMITTED] = memory_bytes(all, "Committed_AS");
+	v[MEM_LIMIT] = memory_bytes(all, "CommitLimit");
+	v[MEM_SWAP_TOTAL] = memory_bytes(all, "SwapTotal");
+	v[MEM_SWAP_FREE] = memory_bytes(all, "SwapFree");
+	v[MEM_DIRTY] = memory_bytes(all, "Dirty");
+}
+
+static enum counter_result read_memory(struct proc_reader *r, struct proc_instance *i)
+{
+	uint32_t paging = BIT(MEM_FAULTS) | BIT(MEM_MAJOR_FAULTS) | BIT(MEM_SWAP_IN) |
+			  BIT(MEM_SWAP_OUT);
+	double *v = i->raw.v;
+	struct text all;
+
+	if (!is_whole_machine(i->name))
+		return COUNTER_ABSENT;
+	i->raw.time_ns = os_now_ns();
+	if ((i->fields & ~paging) && proc_file_text(r, FILE_MEMINFO, &all))
+		read_meminfo(all, v);
+	if ((i->fields & paging) && proc_file_text(r, FILE_VMSTAT, &all)) {
+		i->raw.time_ns = r->files[FILE_VMSTAT].time_ns;
+		proc_value(all, "pgfault", &v[MEM_FAULTS]);
+		proc_value(all, "pgmajfault", &v[MEM_MAJOR_FAULTS]);
+		proc_value(all, "pswpin", &v[MEM_SWAP_IN]);
+		proc_value(all, "pswpout", &v[MEM_SWAP_OUT]);
+	}
+	return COUNTER_VALUE;
+}
+
+static enum counter_result read_paging_file(struct proc_reader *r, struct proc_instance *i)
+{
+	struct text all;
+	double total;
+
+	if (!is_whole_machine(i->name) || !proc_file_text(r, FILE_MEMINFO, &all))
+		return COUNTER_ABSENT;
+	total = memory_bytes(all, "SwapTotal");
+	i->raw.time_ns = r->files[FILE_MEMINFO].time_ns;
+	i->raw.v[0] = total - memory_bytes(all, "SwapFree");
+	i->raw.v[1] = total;
+	return COUNTER_VALUE;
+}
+
+/* Devices that are made of others or of memory: counting them would count twice. */
+static bool is_virtual_disk(struct text name)
+{
+	static const char *const prefixes[] = { "loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd" };
+	size_t i;
+
+	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if ((size_t)(name.end - name.at) >= n && memcmp(name.at, prefixes[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void add_row(struct proc_instance *i, const struct proc_row *row, uint32_t n)
+{
+	uint32_t k;
+
+	for (k = 0; k < n; k++)
+		i->raw.v[k] += row->v[k];
+}
+
+static void clear_fields(struct proc_instance *i)
+{
+	memset(i->raw.v, 0, sizeof(i->raw.v));
+}
+
+static bool row_is(const struct proc_row *row, const char *name)
+{
+	char text[COUNTER_NAME_MAX];
+
+	text_copy(row->name, text, sizeof(text));
+	return name_equal(text, name);
+}
+
+static enum counter_result read_disk(struct proc_reader *r, struct proc_instance *i)
+{
+	bool total = is_whole_machine(i->name);
+	struct text all, disk = { NULL, NULL };
+	struct proc_row row;
+
+	if (!proc_file_text(r, FILE_DISKSTATS, &all))
+		return COUNTER_ABSENT;
+	clear_fields(i);
+	i->raw.time_ns = r->files[FILE_DISKSTATS].time_ns;
+	while (proc_disk_next(&all, &row)) {
+		bool part = proc_disk_is_part_of(row.name, disk);
+
+		if (!part)
+			disk = row.name;
+		if (total ? part || is_virtual_disk(row.name) : !row_is(&row, i->name))
+			continue;
+		add_row(i, &row, DISK_COUNT);
+		i->raw.v[DISK_COUNT]++;
+	}
+	return total || i->raw.v[DISK_COUNT] > 0 ? COUNTER_VALUE : COUNTER_ABSENT;
+}
+
+/* Columns of /proc/net/dev; 8 are received, then 8 sent. */
+static void net_fields(struct proc_row *row)
+{
+	static const uint8_t columns[NET_FIELDS] = { 0, 1, 2, 3, 8, 9, 10, 11 };
+	double v[NET_FIELDS];
+	size_t k;
+
+	for (k = 0; k < NET_FIELDS; k++)
+		v[k] = row->v[columns[k]];
+	memcpy(row->v, v, sizeof(v));
+}
+
+static enum counter_result read_network(struct proc_reader *r, struct proc_instance *i)
+{
+	bool total = is_whole_machine(i->name), found = total;
+	struct proc_row row;
+	struct text all;
+
+	if (!proc_file_text(r, FILE_NET_DEV, &all))
+		return COUNTER_ABSENT;
+	clear_fields(i);
+	i->raw.time_ns = r->files[FILE_NET_DEV].time_ns;
+	while (proc_row_next(&all, &row)) {
+		if (row.n < 12 || (total ? text_is(row.name, "lo") : !row_is(&row, i->name)))
+			continue;
+		net_fields(&row);
+		add_row(i, &row, NET_FIELDS);
+		found = true;
+	}
+	return found ? COUNTER_VALUE : COUNTER_ABSENT;
+}
+
+static enum counter_result read_tcp(struct proc_reader *r, struct proc_instance *i)
+{
+	static const char *const headings[TCP_FIELDS] = {
+		[TCP_ACTIVE] = "ActiveOpens",
+		[TCP_PASSIVE] = "PassiveOpens",
+		[TCP_FAILED] = "AttemptFails",
+		[TCP_RESET] = "EstabResets",
+		[TCP_ESTABLISHED] = "CurrEstab",
+		[TCP_IN] = "InSegs",
+		[TCP_OUT] = "OutSegs",
+		[TCP_RETRANSMITTED] = "RetransSegs",
+	};
+	struct text all;
+	size_t k;
+
+	if (!is_whole_machine(i->name) || !proc_file_text(r, FILE_SNMP, &all))
+		return COUNTER_ABSENT;
+	i->raw.time_ns = r->files[FILE_SNMP].time_ns;
+	for (k = 0; k < TCP_FIELDS; k++)
+		if (i->fields & BIT(k))
+			proc_heading_value(all, "Tcp", headings[k], &i->raw.v[k]);
+	return COUNTER_VALUE;
+}
+
+static const char *const resources[] = { "cpu", "memory", "io", "irq", NULL };
+
+static enum counter_result read_pressure(struct proc_reader *r, struct proc_instance *i)
+{
+	static const char *const keys[] = { "avg10", "avg60", "avg300", "total" };
+	struct text all;
+	int file, k;
+
+	for (file = 0; resources[file] && !name_equal(resources[file], i->name);)
+		file++;
+	if (!resources[file] || !proc_file_text(r, FILE_PSI_CPU + (unsigned)file, &all))
+		return COUNTER_ABSENT;
+	i->raw.time_ns = r->files[FILE_PSI_CPU + file].time_ns;
+	for (k = 0; k < 4; k++) {
+		proc_key_sum(all, "some", keys[k], &i->raw.v[PSI_SOME_10 + k]);
+		proc_key_sum(all, "full", keys[k], &i->raw.v[PSI_FULL_10 + k]);
+	}
+	return COUNTER_VALUE;
+}
+
+/* ---- which instances there are --------------------------------------------------------------- */
+
+static void list_rows(struct proc_reader *r, enum proc_file file,
+		      bool next(struct text *rest, struct proc_row *row), uint32_t least,
+		      const char *prefix, proc_instance_found *found, void *ctx)
+{
+	char name[COUNTER_NAME_MAX];
+	size_t skip = strlen(prefix);
+	struct proc_row row;
+	struct text all;
+
+	if (!proc_file_text(r, file, &all) || !found(ctx, "_Total"))
+		return;
+	while (next(&all, &row)) {
+		text_copy(row.name, name, sizeof(name));
+		if (row.n < least || strncmp(name, prefix, skip) != 0 || !name[skip])
+			continue;
+		if (!found(ctx, name + skip))
+			return;
+	}
+}
+
+static void list_pressure(struct proc_reader *r, proc_instance_found *found, void *ctx)
+{
+	struct text all;
+	unsigned k;
+
+	for (k = 0; resources[k]; k++)
+		if (proc_file_text(r, FILE_PSI_CPU + k, &all) && !found(ctx, resources[k]))
+			return;
+}
+
+void proc_reader_list(struct proc_reader *r, const struct counter_category *category,
+		      proc_instance_found *found, void *ctx)
+{
+	switch (category->id) {
+	case PROC_PROCESSOR:
+		list_rows(r, FILE_STAT, proc_row_next, 4, "cpu", found, ctx);
+		break;
+	case PROC_PHYSICAL_DISK:
+		list_rows(r, FILE_DISKSTATS, proc_disk_next, 1, "", found, ctx);
+		break;
+	case PROC_NETWORK:
+		list_rows(r, FILE_NET_DEV, proc_row_next, 12, "", found, ctx);
+		break;
+	case PROC_PAGING_FILE:
+		found(ctx, "_Total");
+		break;
+	case PROC_PRESSURE:
+		list_pressure(r, found, ctx);
+		break;
+	case PROC_PROCESS:
+		task_list(r, found, ctx);
+		break;
+	case PROC_LOGICAL_DISK:
+		volume_list(r, found, ctx);
+		break;
+	case PROC_CGROUP:
+		cgroup_list(r, found, ctx);
+		break;
+	case PROC_SYSTEM:
+	case PROC_MEMORY:
+	case PROC_TCP:
+	case PROC_CATEGORIES:
+		found(ctx, "");
+		break;
+	}
+}
+
+/* ---- reader ---------------------------------------------------------------------------------- */
+
+static enum counter_result (*const readers[PROC_CATEGORIES])(struct proc_reader *,
+							     struct proc_instance *) = {
+	[PROC_PROCESSOR] = read_processor,
+	[PROC_SYSTEM] = read_system,
+	[PROC_MEMORY] = read_memory,
+	[PROC_PAGING_FILE] = read_paging_file,
+	[PROC_PROCESS] = task_instance_read,
+	[PROC_PHYSICAL_DISK] = read_disk,
+	[PROC_LOGICAL_DISK] = volume_read,
+	[PROC_NETWORK] = read_network,
+	[PROC_TCP] = read_tcp,
+	[PROC_PRESSURE] = read_pressure,
+	[PROC_CGROUP] = cgroup_read,
+};
+
+enum counter_result proc_instance_read(struct proc_reader *r, struct proc_instance *i,
+				       const struct counter_raw **out)
+{
+	size_t k;
+
+	if (i->moment != r->moment) {
+		for (k = 0; k < PROC_FIELDS_MAX; k++)
+			i->raw.v[k] = NAN;
+		i->raw.identity = 0;
+		i->moment = r->moment;
+		i->result = readers[i->category->id](r, i);
+	}
+	*out = &i->raw;
+	return i->result;
+}
+
+struct proc_instance *proc_reader_instance(struct proc_reader *r,
+					   const struct counter_category *category,
+					   const char *name, uint32_t fields)
+{
+	struct proc_instance *i;
+	size_t k;
+
+	for (i = r->instances; i; i = i->next)
+		if (i->category == category && strcmp(i->name, name) == 0)
+			break;
+	if (!i) {
+		i = calloc(1, sizeof(*i));
+		if (!i)
+			return NULL;
+		i->category = category;
+		snprintf(i->name, sizeof(i->name), "%s", name);
+		i->dir_fd = -1;
+		for (k = 0; k < PROC_KEPT_FDS; k++)
+			i->fds[k] = -1;
+		i->next = r->instances;
+		r->instances = i;
+	}
+	i->fields |= fields;
+	if (category->id == PROC_PROCESS)
+		task_instance_init(r, i);
+	return i;
+}
+
+void proc_reader_begin(struct proc_reader *r)
+{
+	r->moment++;
+}
+
+int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **out,
+		     struct err *err)
+{
+	struct proc_reader *r = calloc(1, sizeof(*r));
+	size_t k;
+
+	if (!r)
+		return err_set(err, ERR_MEMORY, "no memory for reading counters");
+	for (k = 0; k < PROC_FILES; k++) {
+		r->files[k].fd = -1;
+		r->files[k].text.max_bytes = PROC_TEXT_MAX;
+	}
+	r->scratch.max_bytes = PROC_TEXT_MAX;
+	r->keep_open = keep_open;
+	r->moment = 1;
+	r->proc_fd = open(proc_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->proc_fd < 0) {
+		int rc = err_os(err, "cannot open '%s', which counters are read from", proc_dir);
+
+		proc_reader_close(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+void proc_reader_close(struct proc_reader *r)
+{
+	struct proc_instance *i;
+	size_t k;
+
+	if (!r)
+		return;
+	while ((i = r->instances)) {
+		r->instances = i->next;
+		proc_instance_unbind(i);
+		free(i);
+	}
+	for (k = 0; k < PROC_FILES; k++) {
+		if (r->files[k].fd >= 0)
+			close(r->files[k].fd);
+		buf_free(&r->files[k].text);
+	}
+	if (r->proc_fd >= 0)
+		close(r->proc_fd);
+	buf_free(&r->scratch);
+	free(r->tasks);
+	free(r);
+}

@@ -1,0 +1,509 @@
+/* Processes: scanning them, numbering those of one name, binding, sums. See proc_reader.h. */
+
+#include "base/os.h"
+#include "base/table.h"
+#include "model/process.h"
+#include "source/proc_reader_parts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BIT(field) (1u << (field))
+#define IO_FIELDS (BIT(PID_READ_BYTES) | BIT(PID_WRITE_BYTES))
+#define NUMBER_NONE UINT32_MAX
+#define KERNEL_COMM_LEN 15              /* longer names are cut in comm */
+
+enum { TASK_FD_STAT, TASK_FD_STATUS, TASK_FD_IO };
+
+/* ---- one process ----------------------------------------------------------------------------- */
+
+static double boot_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void stat_fields(const struct proc_stat *stat, double *v)
+{
+	double ticks = (double)sysconf(_SC_CLK_TCK);
+
+	v[PID_USER] = stat->utime / ticks;
+	v[PID_SYSTEM] = stat->stime / ticks;
+	v[PID_MINOR_FAULTS] = stat->minor_faults;
+	v[PID_MAJOR_FAULTS] = stat->major_faults;
+	v[PID_THREADS] = stat->threads;
+	v[PID_VIRTUAL] = stat->virtual_bytes;
+	v[PID_RESIDENT] = stat->resident_pages * (double)sysconf(_SC_PAGESIZE);
+	v[PID_NUMBER] = stat->pid;
+	v[PID_ELAPSED] = fmax(boot_seconds() - (double)stat->start_ticks / ticks, 0);
+	v[PID_COUNT] = 1;
+}
+
+/* Since 6.2 the size of the directory is the number of descriptors; before, it is 0. */
+static double handle_count(int dir_fd)
+{
+	struct dirent *entry;
+	double n = 0;
+	struct stat st;
+	DIR *dir;
+	int fd;
+
+	if (fstatat(dir_fd, "fd", &st, 0) == 0 && st.st_size > 0)
+		return (double)st.st_size;
+	fd = openat(dir_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return NAN;
+	}
+	while ((entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+/* What is not in stat. fds: the kept ones of TASK_FD_*. */
+static void more_fields(struct proc_reader *r, int dir_fd, int *fds, uint32_t fields, double *v)
+{
+	double anon, swap = 0;
+	struct text all;
+
+	if ((fields & BIT(PID_PRIVATE)) &&
+	    proc_read_at(r, dir_fd, "status", &fds[TASK_FD_STATUS], &all)) {
+		proc_value(all, "VmSwap", &swap);
+		/* A kernel thread has no memory of its own. */
+		v[PID_PRIVATE] = proc_value(all, "RssAnon", &anon) ? (anon + swap) * 1024 : 0;
+	}
+	if ((fields & IO_FIELDS) && proc_read_at(r, dir_fd, "io", &fds[TASK_FD_IO], &all)) {
+		proc_value(all, "read_bytes", &v[PID_READ_BYTES]);
+		proc_value(all, "write_bytes", &v[PID_WRITE_BYTES]);
+	}
+	if (fields & BIT(PID_HANDLES))
+		v[PID_HANDLES] = handle_count(dir_fd);
+}
+
+static int open_task_dir(const struct proc_reader *r, uint32_t pid)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", pid);
+	return openat(r->proc_fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* ---- the scan -------------------------------------------------------------------------------- */
+
+static uint64_t name_key(const char *name)
+{
+	char lower[TASK_NAME_BYTES];
+	size_t n;
+
+	for (n = 0; name[n] && n < sizeof(lower); n++)
+		lower[n] = name[n] >= 'A' && name[n] <= 'Z' ? (char)(name[n] + 32) : name[n];
+	return hash_bytes(lower, n);
+}
+
+static void name_task(struct task *t, int dir_fd)
+{
+	char exe[4096];
+	ssize_t n = readlinkat(dir_fd, "exe", exe, sizeof(exe) - 1);
+
+	exe[n > 0 ? n : 0] = '\0';
+	t->by_comm = n <= 0;
+	proc_display_name(exe, t->comm, t->name, sizeof(t->name));
+	t->key = name_key(t->name);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct task *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static const struct task *find_task(const struct proc_reader *r, uint32_t pid)
+{
+	struct task key = { .pid = pid };
+
+	return r->ntasks ? bsearch(&key, r->tasks, r->ntasks, sizeof(key), by_pid) : NULL;
+}
+
+/* One process of the scan; false when it has gone meanwhile. */
+static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
+{
+	int dir_fd, fds[PROC_KEPT_FDS] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+	const struct task *old = find_task(r, pid);
+	bool keep_open = r->keep_open, ok = false;
+	struct proc_stat stat;
+	struct text all;
+	size_t k;
+
+	dir_fd = open_task_dir(r, pid);
+	if (dir_fd < 0)
+		return false;
+	memset(t, 0, sizeof(*t));
+	r->keep_open = false;
+	if (proc_read_at(r, dir_fd, "stat", &fds[TASK_FD_STAT], &all) &&
+	    proc_stat_parse(all, &stat)) {
+		for (k = 0; k < PROC_FIELDS_MAX; k++)
+			t->v[k] = NAN;
+		t->pid = pid;
+		t->start_ticks = stat.start_ticks;
+		memcpy(t->comm, stat.comm, sizeof(t->comm));
+		stat_fields(&stat, t->v);
+		more_fields(r, dir_fd, fds, r->sum_fields, t->v);
+		/* exec changes comm: only then can the executable be another one. */
+		if (old && old->start_ticks == t->start_ticks && strcmp(old->comm, t->comm) == 0) {
+			memcpy(t->name, old->name, sizeof(t->name));
+			t->by_comm = old->by_comm;
+			t->key = old->key;
+			t->number = old->number;
+		} else {
+			name_task(t, dir_fd);
+			t->number = NUMBER_NONE;
+			if (old && old->start_ticks == t->start_ticks && old->key == t->key)
+				t->number = old->number;
+		}
+		ok = true;
+	}
+	r->keep_open = keep_open;
+	close(dir_fd);
+	return ok;
+}
+
+static bool is_pid(const char *name, uint32_t *pid)
+{
+	uint32_t v = 0;
+	size_t n;
+
+	for (n = 0; name[n] >= '0' && name[n] <= '9' && n < 9; n++)
+		v = v * 10 + (uint32_t)(name[n] - '0');
+	*pid = v;
+	return n > 0 && !name[n];
+}
+
+static DIR *open_proc(const struct proc_reader *r)
+{
+	int fd = openat(r->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	return dir;
+}
+
+/* All processes into a new array; false without memory, and then nothing is changed. */
+static bool collect_tasks(struct proc_reader *r, struct task **out, uint32_t *nout)
+{
+	uint32_t n = 0, room = r->ntasks + 64, pid;
+	struct task *tasks = malloc(room * sizeof(*tasks)), *more;
+	DIR *dir = open_proc(r);
+	bool ok = tasks && dir;
+	struct dirent *entry;
+
+	while (ok && n < PROCESSES_MAX && (entry = readdir(dir))) {
+		if (!is_pid(entry->d_name, &pid))
+			continue;
+		if (n == room) {
+			more = realloc(tasks, 2 * (size_t)room * sizeof(*tasks));
+			ok = more != NULL;
+			if (!ok)
+				break;
+			tasks = more;
+			room *= 2;
+		}
+		n += scan_task(r, pid, &tasks[n]);
+	}
+	if (dir)
+		closedir(dir);
+	if (!ok) {
+		free(tasks);
+		return false;
+	}
+	qsort(tasks, n, sizeof(*tasks), by_pid);
+	*out = tasks;
+	*nout = n;
+	return true;
+}
+
+static int by_name_and_number(const void *a, const void *b)
+{
+	const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->start_ticks != y->start_ticks)
+		return x->start_ticks < y->start_ticks ? -1 : 1;
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Give those without a number the lowest free one of their name, the oldest first. */
+static bool number_tasks(struct task *tasks, uint32_t n)
+{
+	struct task **order = malloc((n ? n : 1) * sizeof(*order));
+	uint32_t i, first, taken, next;
+
+	if (!order)
+		return false;
+	for (i = 0; i < n; i++)
+		order[i] = &tasks[i];
+	qsort(order, n, sizeof(struct task *), by_name_and_number);
+	for (first = 0; first < n; first = i) {
+		/* Of one name: first the numbered ones in order, then the others by age. */
+		taken = first;
+		next = 0;
+		for (i = first; i < n && order[i]->key == order[first]->key; i++) {
+			if (order[i]->number != NUMBER_NONE)
+				continue;
+			while (taken < i && order[taken]->number == next) {
+				taken++;
+				next++;
+			}
+			order[i]->number = next++;
+		}
+	}
+	free(order);
+	return true;
+}
+
+static bool task_is(const struct task *t, const char *wanted)
+{
+	if (name_equal(t->name, wanted))
+		return true;
+	/* Without the right to read its executable only the cut name is known. */
+	return t->by_comm && strlen(t->name) == KERNEL_COMM_LEN &&
+	       strlen(wanted) > KERNEL_COMM_LEN && strncasecmp(t->name, wanted, KERNEL_COMM_LEN) == 0;
+}
+
+/* Add to a sum what its processes are at, and what they grew by since the last scan. */
+static void add_to_sum(struct proc_reader *r, struct proc_instance *i, const struct task *tasks,
+		       uint32_t ntasks)
+{
+	uint32_t growing = i->category->growing, n, k;
+	uint32_t known = 0;
+	double level[PID_FIELDS] = { 0 };
+
+	for (n = 0; n < ntasks; n++) {
+		const struct task *t = &tasks[n], *old = find_task(r, t->pid);
+
+		if (*i->wanted && !task_is(t, i->wanted))
+			continue;
+		if (old && old->start_ticks != t->start_ticks)
+			old = NULL;
+		for (k = 0; k < PID_FIELDS; k++) {
+			double grown = t->v[k] - (old ? old->v[k] : 0);
+
+			if (t->v[k] != t->v[k])
+				continue;
+			known |= BIT(k);
+			level[k] += t->v[k];
+			/* A process that is new since the last scan grew from nothing. */
+			if (r->scan_time_ns && grown > 0)
+				i->grown[k] += grown;
+		}
+	}
+	known &= ~(BIT(PID_NUMBER) | BIT(PID_ELAPSED));     /* their sums mean nothing */
+	for (k = 0; k < PID_FIELDS; k++) {
+		i->sum[k] = growing & BIT(k) ? i->grown[k] : level[k];
+		if (!(known & BIT(k)))
+			i->sum[k] = NAN;
+	}
+}
+
+static bool scan(struct proc_reader *r)
+{
+	struct proc_instance *i;
+	struct task *tasks;
+	uint64_t time_ns;
+	uint32_t ntasks;
+
+	if (r->scan_moment == r->moment)
+		return true;
+	time_ns = os_now_ns();
+	if (!collect_tasks(r, &tasks, &ntasks))
+		return false;
+	if (!number_tasks(tasks, ntasks)) {
+		free(tasks);
+		return false;
+	}
+	for (i = r->instances; i; i = i->next)
+		if (i->category->id == PROC_PROCESS && i->binding == TASK_SUM)
+			add_to_sum(r, i, tasks, ntasks);
+	free(r->tasks);
+	r->tasks = tasks;
+	r->ntasks = ntasks;
+	r->scan_moment = r->moment;
+	r->scan_time_ns = time_ns;
+	return true;
+}
+
+/* ---- instances ------------------------------------------------------------------------------- */
+
+void task_instance_init(struct proc_reader *r, struct proc_instance *i)
+{
+	char *hash, *end;
+	size_t n;
+
+	i->number = 0;
+	if (!*i->name || name_equal(i->name, "_Total")) {
+		i->binding = TASK_SUM;
+	} else if (strncasecmp(i->name, "pid=", 4) == 0 && is_pid(i->name + 4, &i->pid)) {
+		i->binding = TASK_PID;
+	} else {
+		i->binding = TASK_NAME;
+		snprintf(i->wanted, sizeof(i->wanted), "%.*s", TASK_NAME_BYTES - 1, i->name);
+		hash = strrchr(i->wanted, '#');
+		if (hash && strcmp(hash, "#*") == 0) {
+			i->binding = TASK_SUM;
+			*hash = '\0';
+		} else if (hash && is_pid(hash + 1, &i->number)) {
+			*hash = '\0';
+		}
+		n = strlen(i->wanted);
+		end = n > 4 ? i->wanted + n - 4 : NULL;
+		if (end && name_equal(end, ".exe"))
+			*end = '\0';
+	}
+	if (i->binding == TASK_SUM)
+		r->sum_fields |= i->fields;
+}
+
+/* The process that the instance is bound to; false when it has ended or is another one by now. */
+static bool read_bound(struct proc_reader *r, struct proc_instance *i)
+{
+	struct proc_stat stat;
+	struct text all;
+
+	if (i->dir_fd < 0 || !proc_read_at(r, i->dir_fd, "stat", &i->fds[TASK_FD_STAT], &all) ||
+	    !proc_stat_parse(all, &stat) || stat.start_ticks != i->start_ticks)
+		return false;
+	if (i->binding == TASK_NAME && strcmp(stat.comm, i->comm) != 0)
+		return false;
+	i->raw.time_ns = os_now_ns();
+	i->raw.identity = hash_pair(stat.pid, stat.start_ticks);
+	stat_fields(&stat, i->raw.v);
+	more_fields(r, i->dir_fd, i->fds, i->fields, i->raw.v);
+	return true;
+}
+
+static bool bind_task(struct proc_reader *r, struct proc_instance *i, uint32_t pid,
+		      uint64_t start_ticks, bool any_start)
+{
+	struct proc_stat stat;
+	struct text all;
+
+	i->dir_fd = open_task_dir(r, pid);
+	if (i->dir_fd < 0)
+		return false;
+	if (!proc_read_at(r, i->dir_fd, "stat", &i->fds[TASK_FD_STAT], &all) ||
+	    !proc_stat_parse(all, &stat) || (!any_start && stat.start_ticks != start_ticks)) {
+		proc_instance_unbind(i);
+		return false;
+	}
+	i->start_ticks = stat.start_ticks;
+	i->was_bound = true;
+	memcpy(i->comm, stat.comm, sizeof(i->comm));
+	return true;
+}
+
+static bool bind_by_name(struct proc_reader *r, struct proc_instance *i)
+{
+	uint32_t n;
+
+	for (n = 0; n < r->ntasks; n++) {
+		const struct task *t = &r->tasks[n];
+
+		if (t->number == i->number && task_is(t, i->wanted))
+			return bind_task(r, i, t->pid, t->start_ticks, false);
+	}
+	return false;
+}
+
+static enum counter_result read_sum(struct proc_reader *r, struct proc_instance *i)
+{
+	if (!scan(r))
+		return COUNTER_NOT_YET;
+	memcpy(i->raw.v, i->sum, sizeof(i->raw.v));
+	i->raw.time_ns = r->scan_time_ns;
+	return i->raw.v[PID_COUNT] > 0 ? COUNTER_VALUE : COUNTER_ABSENT;
+}
+
+enum counter_result task_instance_read(struct proc_reader *r, struct proc_instance *i)
+{
+	bool bound;
+
+	if (i->binding == TASK_SUM)
+		return read_sum(r, i);
+	if (read_bound(r, i)) {
+		bound = true;
+	} else {
+		proc_instance_unbind(i);
+		if (i->binding == TASK_PID)
+			bound = bind_task(r, i, i->pid, i->start_ticks, !i->was_bound);
+		else if (scan(r))
+			bound = bind_by_name(r, i);
+		else
+			return COUNTER_NOT_YET;
+		bound = bound && read_bound(r, i);
+	}
+	if (!bound || !r->keep_open)
+		proc_instance_unbind(i);
+	return bound ? COUNTER_VALUE : COUNTER_ABSENT;
+}
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+double task_count(struct proc_reader *r)
+{
+	DIR *dir = open_proc(r);
+	struct dirent *entry;
+	uint32_t pid;
+	double n = 0;
+
+	if (!dir)
+		return NAN;
+	while ((entry = readdir(dir)))
+		n += is_pid(entry->d_name, &pid);
+	closedir(dir);
+	return n;
+}
+
+static bool list_one(struct proc_reader *r, const struct task *t, proc_instance_found *found,
+		     void *ctx)
+{
+	char name[TASK_NAME_BYTES + 16];
+	bool several = false;
+	uint32_t n;
+
+	snprintf(name, sizeof(name), t->number ? "%s#%u" : "%s", t->name, t->number);
+	if (!found(ctx, name))
+		return false;
+	for (n = 0; t->number == 0 && n < r->ntasks && !several; n++)
+		several = &r->tasks[n] != t && r->tasks[n].key == t->key;
+	if (!several)
+		return true;
+	snprintf(name, sizeof(name), "%s#*", t->name);
+	return found(ctx, name);
+}
+
+void task_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
+{
+	uint32_t n;
+
+	if (!found(ctx, "_Total") || !scan(r))
+		return;
+	for (n = 0; n < r->ntasks; n++)
+		if (!list_one(r, &r->tasks[n], found, ctx))
+			return;
+}

@@ -1,0 +1,259 @@
+/* Mounted disks and version 2 control groups. See proc_reader.h. */
+
+#include "base/os.h"
+#include "source/proc_reader_parts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define BIT(field) (1u << (field))
+#define VOLUMES_MAX 128
+#define CGROUP_DEPTH_MAX 8
+#define CGROUPS_LISTED_MAX 4096u
+
+/* ---- volumes --------------------------------------------------------------------------------- */
+
+/* Local disks only: asking a network file system how full it is can hang. */
+static bool next_volume(struct text *rest, struct proc_mount *mount)
+{
+	while (proc_mount_next(rest, mount))
+		if (mount->device.end - mount->device.at > 5 &&
+		    memcmp(mount->device.at, "/dev/", 5) == 0)
+			return true;
+	return false;
+}
+
+static bool add_volume(struct proc_instance *i, const char *dir)
+{
+	struct statvfs st;
+
+	if (statvfs(dir, &st) != 0)
+		return false;
+	i->raw.v[VOLUME_TOTAL] += (double)st.f_blocks * (double)st.f_frsize;
+	i->raw.v[VOLUME_FREE] += (double)st.f_bavail * (double)st.f_frsize;
+	return true;
+}
+
+static bool text_same(struct text a, struct text b)
+{
+	return a.end - a.at == b.end - b.at && memcmp(a.at, b.at, (size_t)(a.end - a.at)) == 0;
+}
+
+enum counter_result volume_read(struct proc_reader *r, struct proc_instance *i)
+{
+	bool total = !*i->name || name_equal(i->name, "_Total"), found = false;
+	struct text all, seen[VOLUMES_MAX];
+	struct proc_mount mount;
+	size_t nseen = 0, k;
+
+	if (!proc_file_text(r, FILE_MOUNTS, &all))
+		return COUNTER_ABSENT;
+	i->raw.v[VOLUME_TOTAL] = i->raw.v[VOLUME_FREE] = 0;
+	i->raw.time_ns = os_now_ns();
+	while (nseen < VOLUMES_MAX && next_volume(&all, &mount)) {
+		if (!total && strcmp(mount.dir, i->name) != 0)
+			continue;
+		/* A disk may be mounted at many places; it is one disk. */
+		for (k = 0; k < nseen && !text_same(seen[k], mount.device);)
+			k++;
+		if (k < nseen)
+			continue;
+		seen[nseen++] = mount.device;
+		found |= add_volume(i, mount.dir);
+		if (!total)
+			break;
+	}
+	return found ? COUNTER_VALUE : COUNTER_ABSENT;
+}
+
+void volume_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
+{
+	struct proc_mount mount;
+	struct text all;
+
+	if (!proc_file_text(r, FILE_MOUNTS, &all) || !found(ctx, "_Total"))
+		return;
+	while (next_volume(&all, &mount))
+		if (!found(ctx, mount.dir))
+			return;
+}
+
+/* ---- control groups -------------------------------------------------------------------------- */
+
+enum { CG_FD_MEMORY, CG_FD_SWAP, CG_FD_MAX, CG_FD_EVENTS, CG_FD_PIDS, CG_FD_CPU, CG_FD_IO };
+
+/* Where each field is: a file, and the name before the number ("" = the number is all). */
+static const struct {
+	uint8_t field, fd;
+	const char *file, *name;
+} cgroup_fields[] = {
+	{ CG_MEMORY, CG_FD_MEMORY, "memory.current", "" },
+	{ CG_SWAP, CG_FD_SWAP, "memory.swap.current", "" },
+	{ CG_MEMORY_MAX, CG_FD_MAX, "memory.max", "" },       /* "max" = no limit = no number */
+	{ CG_OOM_KILLS, CG_FD_EVENTS, "memory.events", "oom_kill" },
+	{ CG_PIDS, CG_FD_PIDS, "pids.current", "" },
+	{ CG_CPU_US, CG_FD_CPU, "cpu.stat", "usage_usec" },
+	{ CG_USER_US, CG_FD_CPU, "cpu.stat", "user_usec" },
+	{ CG_SYSTEM_US, CG_FD_CPU, "cpu.stat", "system_usec" },
+	{ CG_THROTTLED_US, CG_FD_CPU, "cpu.stat", "throttled_usec" },
+};
+
+static const char *cgroup_dir(struct proc_reader *r)
+{
+	struct proc_mount mount;
+	struct text all;
+
+	if (*r->cgroup_dir || !proc_file_text(r, FILE_MOUNTS, &all))
+		return r->cgroup_dir;
+	while (proc_mount_next(&all, &mount))
+		if (text_is(mount.type, "cgroup2")) {
+			snprintf(r->cgroup_dir, sizeof(r->cgroup_dir), "%s", mount.dir);
+			break;
+		}
+	return r->cgroup_dir;
+}
+
+/* A path inside, not out of it: the name comes from a rule. */
+static bool is_inside(const char *name)
+{
+	const char *at;
+
+	for (at = name; (at = strstr(at, "..")); at += 2)
+		if ((at == name || at[-1] == '/') && (at[2] == '/' || !at[2]))
+			return false;
+	return !*name || *name == '/';
+}
+
+static bool open_cgroup(struct proc_reader *r, struct proc_instance *i)
+{
+	const char *root = cgroup_dir(r);
+	char path[sizeof(r->cgroup_dir) + COUNTER_NAME_MAX + 2];
+
+	if (!*root || !is_inside(i->name))
+		return false;
+	snprintf(path, sizeof(path), "%s%s", root, i->name);
+	i->dir_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return i->dir_fd >= 0;
+}
+
+/* Bytes of all devices; a group that has not read or written has an empty file. */
+static void read_cgroup_io(struct proc_reader *r, struct proc_instance *i)
+{
+	double *v = i->raw.v;
+	struct text all;
+
+	if (!(i->fields & (BIT(CG_READ_BYTES) | BIT(CG_WRITE_BYTES))) ||
+	    !proc_read_at(r, i->dir_fd, "io.stat", &i->fds[CG_FD_IO], &all))
+		return;
+	v[CG_READ_BYTES] = v[CG_WRITE_BYTES] = 0;
+	proc_key_sum(all, NULL, "rbytes", &v[CG_READ_BYTES]);
+	proc_key_sum(all, NULL, "wbytes", &v[CG_WRITE_BYTES]);
+}
+
+static bool read_cgroup_fields(struct proc_reader *r, struct proc_instance *i)
+{
+	struct text all = { NULL, NULL }, word;
+	int last = -1;
+	size_t k;
+
+	for (k = 0; k < sizeof(cgroup_fields) / sizeof(cgroup_fields[0]); k++) {
+		double *v = &i->raw.v[cgroup_fields[k].field];
+		int fd = cgroup_fields[k].fd;
+
+		if (!(i->fields & BIT(cgroup_fields[k].field)))
+			continue;
+		if (fd != last)
+			proc_read_at(r, i->dir_fd, cgroup_fields[k].file, &i->fds[fd], &all);
+		last = fd;
+		if (*cgroup_fields[k].name) {
+			proc_value(all, cgroup_fields[k].name, v);
+		} else {
+			struct text rest = all, line;
+
+			if (text_line(&rest, &line) && text_word(&line, &word))
+				text_number(word, v);
+		}
+	}
+	i->raw.time_ns = os_now_ns();
+	read_cgroup_io(r, i);
+	/* A removed group leaves its open directory behind, empty. */
+	return faccessat(i->dir_fd, "cgroup.procs", F_OK, 0) == 0;
+}
+
+enum counter_result cgroup_read(struct proc_reader *r, struct proc_instance *i)
+{
+	size_t k;
+	bool there;
+
+	if (i->dir_fd < 0 && !open_cgroup(r, i))
+		return COUNTER_ABSENT;
+	there = read_cgroup_fields(r, i);
+	if (!there) {
+		/* Made anew under the same name meanwhile? Its numbers begin again. */
+		proc_instance_unbind(i);
+		for (k = 0; k < PROC_FIELDS_MAX; k++)
+			i->raw.v[k] = 0;
+		return COUNTER_ABSENT;
+	}
+	if (!r->keep_open)
+		proc_instance_unbind(i);
+	return COUNTER_VALUE;
+}
+
+struct walk {
+	proc_instance_found *found;
+	void *ctx;
+	unsigned left;
+};
+
+static bool list_groups(struct walk *walk, int dir_fd, char *name, size_t len, int depth)
+{
+	struct dirent *entry;
+	DIR *dir = fdopendir(dir_fd);
+	bool go_on = true;
+	size_t n;
+	int fd;
+
+	if (!dir) {
+		close(dir_fd);
+		return true;
+	}
+	while (go_on && walk->left && (entry = readdir(dir))) {
+		n = strlen(entry->d_name);
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+		    len + n + 2 > COUNTER_NAME_MAX)
+			continue;
+		name[len] = '/';
+		memcpy(name + len + 1, entry->d_name, n + 1);
+		walk->left--;
+		go_on = walk->found(walk->ctx, name);
+		if (!go_on || depth == CGROUP_DEPTH_MAX)
+			continue;
+		fd = openat(dirfd(dir), entry->d_name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0)
+			go_on = list_groups(walk, fd, name, len + 1 + n, depth + 1);
+	}
+	closedir(dir);
+	return go_on;
+}
+
+void cgroup_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
+{
+	struct walk walk = { found, ctx, CGROUPS_LISTED_MAX };
+	const char *root = cgroup_dir(r);
+	char name[COUNTER_NAME_MAX];
+	int fd;
+
+	fd = *root ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return;
+	if (found(ctx, "/"))
+		list_groups(&walk, fd, name, 0, 1);
+	else
+		close(fd);
+}

@@ -1,0 +1,10 @@
+#include "source/source.h"
+
+extern const struct source_ops perf_source;   /* perf_linux.c */
+extern const struct source_ops proc_source;   /* proc_linux.c */
+
+const struct source_ops *const live_sources[] = {
+	&perf_source,
+	&proc_source,
+	NULL,
+};

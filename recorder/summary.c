@@ -1,0 +1,262 @@
+#include "summary.h"
+
+#include "base/buf.h"
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- processes ----------------------------------------------------------------------------------- */
+
+static uint32_t process_of(const struct incident *in, const struct incident_sample *s)
+{
+	return s->thread == THREAD_NONE ? UINT32_MAX : in->threads[s->thread].process;
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct summary_process *pa = a, *pb = b;
+	int order = by_number(pb->samples, pa->samples);
+
+	return order ? order : by_number(pa->process, pb->process);
+}
+
+static int add_processes(const struct incident *in, struct summary *out)
+{
+	uint32_t i, n = 0, slots = in->nprocesses + 1;
+
+	out->processes = calloc(slots, sizeof(*out->processes));
+	if (!out->processes)
+		return ERR_MEMORY;
+	for (i = 0; i < slots; i++)
+		out->processes[i].process = i < in->nprocesses ? i : UINT32_MAX;
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+		uint32_t p = process_of(in, s);
+		struct summary_process *to = &out->processes[p == UINT32_MAX ? in->nprocesses : p];
+
+		to->samples++;
+		if (s->quality < QUALITIES)
+			to->quality[s->quality]++;
+	}
+	for (i = 0; i < slots; i++) {
+		if (out->processes[i].samples)
+			out->processes[n++] = out->processes[i];
+	}
+	qsort(out->processes, n, sizeof(*out->processes), compare_processes);
+	out->nprocesses = n;
+	return 0;
+}
+
+/* ---- stacks -------------------------------------------------------------------------------------- */
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct summary_stack *sa = a, *sb = b;
+	int order = by_number(sa->process, sb->process);
+
+	return order ? order : by_number(sa->stack, sb->stack);
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct summary_stack *sa = a, *sb = b;
+	int order = by_number(sb->samples, sa->samples);
+
+	return order ? order : compare_places(a, b);
+}
+
+static int add_stacks(const struct incident *in, struct summary *out)
+{
+	struct summary_stack *all = calloc((size_t)in->nsamples + 1, sizeof(*all));
+	uint32_t i, n = 0, used = 0;
+
+	if (!all)
+		return ERR_MEMORY;
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stack == STACK_NONE)
+			out->without_stack++;
+		else
+			all[n++] = (struct summary_stack){process_of(in, s), s->stack, 1};
+	}
+	qsort(all, n, sizeof(*all), compare_places);
+	for (i = 0; i < n; i++) {
+		if (used && compare_places(&all[used - 1], &all[i]) == 0)
+			all[used - 1].samples++;
+		else
+			all[used++] = all[i];
+	}
+	qsort(all, used, sizeof(*all), compare_stacks);
+	out->stacks = all;
+	out->nstacks = used;
+	return 0;
+}
+
+/* ---- functions ----------------------------------------------------------------------------------- */
+
+struct names {
+	struct buf text;                     /* one after the other, each with its NUL */
+	struct table table;                  /* of function numbers, by name */
+	size_t *at;                          /* function -> where its name begins */
+	uint32_t *of_frame;                  /* frame -> function */
+	uint32_t n;
+};
+
+static bool same_text(const void *ctx, uint32_t value, const void *key)
+{
+	const struct names *names = ctx;
+
+	return strcmp(names->text.data + names->at[value], key) == 0;
+}
+
+/* Frames of one name are one function: several call sites, or several copies of a file. */
+static int name_frame(const struct incident *in, uint32_t frame, bool addresses,
+		      struct names *names)
+{
+	size_t start = names->text.len;
+	uint64_t hash;
+	uint32_t found;
+
+	incident_frame_text(in, frame, addresses, &names->text);
+	buf_putc(&names->text, '\0');
+	if (names->text.failed)
+		return ERR_MEMORY;
+	hash = hash_bytes(names->text.data + start, names->text.len - start);
+	found = table_find(&names->table, hash, same_text, names, names->text.data + start);
+	if (found != TABLE_NONE) {
+		names->text.len = start;
+		names->of_frame[frame] = found;
+		return 0;
+	}
+	names->at[names->n] = start;
+	names->of_frame[frame] = names->n;
+	return table_add(&names->table, hash, names->n++);
+}
+
+static int name_frames(const struct incident *in, bool addresses, struct names *names)
+{
+	uint32_t i;
+	int rc = 0;
+
+	names->at = calloc((size_t)in->nframes + 1, sizeof(*names->at));
+	names->of_frame = calloc((size_t)in->nframes + 1, sizeof(*names->of_frame));
+	if (!names->at || !names->of_frame)
+		return ERR_MEMORY;
+	for (i = 0; !rc && i < in->nframes; i++)
+		rc = name_frame(in, i, addresses, names);
+	return rc;
+}
+
+static void names_free(struct names *names)
+{
+	buf_free(&names->text);
+	table_free(&names->table);
+	free(names->at);
+	free(names->of_frame);
+}
+
+static int compare_self(const void *a, const void *b)
+{
+	const struct summary_function *fa = a, *fb = b;
+	int order = by_number(fb->self, fa->self);
+
+	if (!order)
+		order = by_number(fb->inclusive, fa->inclusive);
+	return order ? order : strcmp(fa->name, fb->name);
+}
+
+static int compare_inclusive(const void *a, const void *b)
+{
+	const struct summary_function *fa = a, *fb = b;
+	int order = by_number(fb->inclusive, fa->inclusive);
+
+	return order ? order : compare_self(a, b);
+}
+
+/* Walk each different stack once, from leaf to root; seen[f] says in which one f was met last. */
+static void count_functions(const struct incident *in, const struct names *names,
+			    struct summary *out, uint32_t *seen)
+{
+	uint32_t i, node;
+
+	for (i = 0; i < out->nstacks; i++) {
+		const struct summary_stack *s = &out->stacks[i];
+
+		out->functions[names->of_frame[in->stacks[s->stack].frame]].self += s->samples;
+		for (node = s->stack; node != STACK_NONE; node = in->stacks[node].parent) {
+			uint32_t f = names->of_frame[in->stacks[node].frame];
+
+			if (seen[f] == i + 1)
+				continue;
+			seen[f] = i + 1;
+			out->functions[f].inclusive += s->samples;
+		}
+	}
+}
+
+static int add_functions(const struct incident *in, bool addresses, struct summary *out)
+{
+	struct names names = {0};
+	uint32_t *seen = NULL, i, n = 0;
+	int rc = name_frames(in, addresses, &names);
+
+	if (!rc) {
+		out->functions = calloc((size_t)names.n + 1, sizeof(*out->functions));
+		seen = calloc((size_t)names.n + 1, sizeof(*seen));
+		rc = out->functions && seen ? 0 : ERR_MEMORY;
+	}
+	if (!rc) {
+		count_functions(in, &names, out, seen);
+		out->text = names.text.data;
+		names.text.data = NULL;
+		for (i = 0; i < names.n; i++) {
+			if (!out->functions[i].inclusive)
+				continue;
+			out->functions[n] = out->functions[i];
+			out->functions[n++].name = out->text + names.at[i];
+		}
+		qsort(out->functions, n, sizeof(*out->functions), compare_self);
+		out->nfunctions = n;
+	}
+	free(seen);
+	names_free(&names);
+	return rc;
+}
+
+void summary_by_inclusive(struct summary *s)
+{
+	qsort(s->functions, s->nfunctions, sizeof(*s->functions), compare_inclusive);
+}
+
+int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err)
+{
+	struct summary s = {0};
+	int rc = add_processes(in, &s);
+
+	if (!rc)
+		rc = add_stacks(in, &s);
+	if (!rc)
+		rc = add_functions(in, addresses, &s);
+	if (rc) {
+		summary_free(&s);
+		return err_set(err, ERR_MEMORY, "out of memory while adding up an incident");
+	}
+	*out = s;
+	return 0;
+}
+
+void summary_free(struct summary *s)
+{
+	free(s->processes);
+	free(s->functions);
+	free(s->stacks);
+	free(s->text);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,45 @@
+/*
+ * What an incident's samples add up to: processes, functions and stacks, most samples first.
+ *
+ * Every sample counts once, whatever its weight; a function's inclusive count holds a sample once
+ * however often the function stands in its stack. Equal counts are ordered by name, then by number,
+ * so that the result is the same everywhere. One thread.
+ */
+#ifndef SUMMARY_H
+#define SUMMARY_H
+
+#include "model/incident.h"
+
+struct summary_process {
+	uint32_t process;                    /* index; UINT32_MAX: samples of no known process */
+	uint64_t samples;
+	uint64_t quality[QUALITIES];
+};
+
+struct summary_function {
+	const char *name;                    /* "module!function" */
+	uint64_t self, inclusive;
+};
+
+struct summary_stack {
+	uint32_t process;                    /* as above */
+	uint32_t stack;                      /* leaf node */
+	uint64_t samples;
+};
+
+struct summary {
+	struct summary_process *processes;
+	struct summary_function *functions;  /* by self, then inclusive */
+	struct summary_stack *stacks;        /* STACK_NONE is not among them */
+	uint32_t nprocesses, nfunctions, nstacks;
+	uint64_t without_stack;              /* samples */
+	char *text;                          /* owns the names */
+};
+
+/* addresses: name frames without a name by their offsets. Free with summary_free(). */
+int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err);
+void summary_free(struct summary *s);
+/* Reorder the functions: by inclusive, then self. */
+void summary_by_inclusive(struct summary *s);
+
+#endif

@@ -1,0 +1,297 @@
+#include "symbol/cache.h"
+
+#include "base/os.h"
+#include "base/table.h"
+#include "symbol/symbol.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+#define RETRY_FIRST_NS (10 * NS_PER_MS)
+#define RETRY_LAST_NS (10 * NS_PER_SEC)
+#define REST_AFTER_NS (10 * NS_PER_SEC)
+
+enum { FAILURES_LOGGED = 20 };
+
+struct entry {
+	struct object *object;         /* referenced; NULL = a free entry */
+	struct symbol_table *table;    /* NULL = could not be opened */
+	uint32_t pid;                  /* the last that was tried */
+	uint32_t failures;
+	uint64_t retry_ns, used_ns;
+	size_t bytes;
+	uint32_t newer, older;         /* by use; a free entry's older is the next free one */
+};
+
+/*
+ * A table may hold its file open to read names from it (elf.h). An open file keeps its mount busy
+ * and, once deleted, its disk space, which a recorder must not do for long: at most SYMBOL_FILES_MAX,
+ * and none unused for REST_AFTER_NS.
+ */
+struct cache {
+	struct log *log;
+	struct table by_object;        /* object number -> entry */
+	uint32_t newest, oldest, free_first;
+	struct cache_use use;
+	struct entry entries[SYMBOL_OBJECTS_MAX];
+};
+
+struct cache *cache_new(struct log *log)
+{
+	struct cache *c = calloc(1, sizeof(*c));
+	uint32_t i;
+
+	if (!c)
+		return NULL;
+	c->log = log;
+	c->newest = c->oldest = NONE;
+	for (i = 0; i < SYMBOL_OBJECTS_MAX; i++)
+		c->entries[i].older = i + 1 < SYMBOL_OBJECTS_MAX ? i + 1 : NONE;
+	return c;
+}
+
+/* ---- order of use ----------------------------------------------------------------------------- */
+
+static void unlink_entry(struct cache *c, struct entry *e)
+{
+	if (e->newer != NONE)
+		c->entries[e->newer].older = e->older;
+	else
+		c->newest = e->older;
+	if (e->older != NONE)
+		c->entries[e->older].newer = e->newer;
+	else
+		c->oldest = e->newer;
+}
+
+static void link_newest(struct cache *c, struct entry *e)
+{
+	uint32_t at = (uint32_t)(e - c->entries);
+
+	e->newer = NONE;
+	e->older = c->newest;
+	if (c->newest != NONE)
+		c->entries[c->newest].newer = at;
+	else
+		c->oldest = at;
+	c->newest = at;
+}
+
+static void touch(struct cache *c, struct entry *e, uint64_t now_ns)
+{
+	e->used_ns = now_ns;
+	if (c->newest == (uint32_t)(e - c->entries))
+		return;
+	unlink_entry(c, e);
+	link_newest(c, e);
+}
+
+/* ---- entries ---------------------------------------------------------------------------------- */
+
+static uint64_t object_hash(const struct object *object)
+{
+	return hash_u64(object->number);
+}
+
+static bool same_object(const void *ctx, uint32_t value, const void *key)
+{
+	const struct cache *c = ctx;
+
+	return c->entries[value].object == key;
+}
+
+static void rest(struct cache *c, struct entry *e)
+{
+	if (!e->table || !e->table->holds_file)
+		return;
+	e->table->reader->rest(e->table);
+	c->use.files--;
+}
+
+static void close_table(struct cache *c, struct entry *e)
+{
+	if (!e->table) {
+		c->use.failed--;
+		return;
+	}
+	rest(c, e);
+	e->table->reader->close(e->table);
+	e->table = NULL;
+	c->use.bytes -= e->bytes;
+	c->use.open--;
+}
+
+static void evict(struct cache *c, struct entry *e)
+{
+	uint32_t at = (uint32_t)(e - c->entries);
+
+	close_table(c, e);
+	unlink_entry(c, e);
+	table_remove(&c->by_object, object_hash(e->object), at);
+	object_drop(e->object, os_now_ns());
+	memset(e, 0, sizeof(*e));
+	e->older = c->free_first;
+	c->free_first = at;
+}
+
+void cache_free(struct cache *c)
+{
+	if (!c)
+		return;
+	while (c->newest != NONE)
+		evict(c, &c->entries[c->newest]);
+	table_free(&c->by_object);
+	free(c);
+}
+
+static struct entry *find_entry(struct cache *c, const struct object *object)
+{
+	uint32_t at = table_find(&c->by_object, object_hash(object), same_object, c, object);
+
+	return at == TABLE_NONE ? NULL : &c->entries[at];
+}
+
+/* An entry without a table, counted as failed until it has one. */
+static struct entry *add_entry(struct cache *c, struct object *object)
+{
+	struct entry *e;
+	uint32_t at;
+
+	if (c->free_first == NONE)
+		evict(c, &c->entries[c->oldest]);
+	at = c->free_first;
+	if (table_add(&c->by_object, object_hash(object), at))
+		return NULL;
+	e = &c->entries[at];
+	c->free_first = e->older;
+	e->object = object;
+	object_ref(object);
+	link_newest(c, e);
+	c->use.failed++;
+	return e;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static const struct symbol_reader *reader_of(const struct object *object)
+{
+	const struct symbol_reader *const *at;
+
+	for (at = symbol_readers; *at; at++) {
+		if ((*at)->reads(object))
+			return *at;
+	}
+	return NULL;
+}
+
+static void failed(struct cache *c, struct entry *e, uint64_t now_ns, const struct err *err)
+{
+	unsigned doublings = e->failures < 10 ? e->failures : 10;
+	uint64_t wait_ns = RETRY_FIRST_NS << doublings;
+
+	e->retry_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
+	e->failures++;
+	c->use.failures++;
+	if (e->failures > 1)
+		return;
+	if (c->use.failures <= FAILURES_LOGGED)
+		log_line(c->log, LOG_WARN, "no function names for %s: %s", e->object->key.path,
+			 err->text);
+	if (c->use.failures == FAILURES_LOGGED)
+		log_line(c->log, LOG_INFO, "further objects without names are only counted");
+}
+
+/* Make room for the newest entry, which itself always stays. */
+static void trim(struct cache *c)
+{
+	uint32_t at, newer;
+
+	for (at = c->oldest; c->use.bytes > SYMBOL_CACHE_BYTES && at != c->newest; at = newer) {
+		newer = c->entries[at].newer;
+		if (c->entries[at].table)
+			evict(c, &c->entries[at]);
+	}
+	for (at = c->oldest; c->use.files > SYMBOL_FILES_MAX && at != c->newest; at = newer) {
+		newer = c->entries[at].newer;
+		rest(c, &c->entries[at]);
+	}
+}
+
+static void open_entry(struct cache *c, struct entry *e, const struct symbol_reader *reader,
+		       uint32_t pid, uint64_t now_ns)
+{
+	struct err err = {0};
+
+	e->pid = pid;
+	if (reader->open(e->object, pid, &e->table, &err)) {
+		failed(c, e, now_ns, &err);
+		return;
+	}
+	e->bytes = reader->bytes(e->table);
+	c->use.bytes += e->bytes;
+	c->use.open++;
+	c->use.failed--;
+	c->use.files += e->table->holds_file;
+	trim(c);
+}
+
+static struct entry *get(struct cache *c, struct object *object, uint32_t pid)
+{
+	const struct symbol_reader *reader = reader_of(object);
+	uint64_t now_ns = os_now_ns();
+	struct entry *e;
+
+	if (!reader)
+		return NULL;
+	e = find_entry(c, object);
+	if (e)
+		touch(c, e, now_ns);
+	else if ((e = add_entry(c, object)) != NULL)
+		e->used_ns = now_ns;
+	else
+		return NULL;
+	/* Another process may be able to show what the first could not. */
+	if (!e->table && (!e->failures || (e->pid != pid && now_ns >= e->retry_ns)))
+		open_entry(c, e, reader, pid, now_ns);
+	return e->table ? e : NULL;
+}
+
+void cache_open(struct cache *c, struct object *object, uint32_t pid)
+{
+	get(c, object, pid);
+}
+
+bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct symbol *out)
+{
+	struct entry *e = find_entry(c, object);
+	bool held, found;
+
+	/* An entry that is there is asked with its own pid: frames are no new chance. */
+	e = get(c, object, e ? e->pid : object->pid);
+	if (!e)
+		return false;
+	held = e->table->holds_file;
+	found = e->table->reader->find(e->table, offset, out);
+	if (!held && e->table->holds_file) {
+		c->use.files++;
+		trim(c);
+	}
+	return found;
+}
+
+void cache_rest(struct cache *c, uint64_t now_ns)
+{
+	uint32_t at;
+
+	for (at = c->oldest; at != NONE && c->use.files; at = c->entries[at].newer) {
+		if (now_ns - c->entries[at].used_ns < REST_AFTER_NS)
+			return;
+		rest(c, &c->entries[at]);
+	}
+}
+
+void cache_use(const struct cache *c, struct cache_use *out)
+{
+	*out = c->use;
+}

@@ -1,0 +1,37 @@
+/*
+ * The worker's open objects: tables by object, bounded in number, bytes and open files.
+ *
+ * An object that cannot be read is remembered too, so that each of its thousand frames does not try
+ * again; another process that maps it is another chance, at growing intervals. A cached object is
+ * kept alive by a reference. The worker's thread only.
+ */
+#ifndef SYMBOL_CACHE_H
+#define SYMBOL_CACHE_H
+
+#include "base/log.h"
+#include "symbol/reader.h"
+
+struct cache;
+
+struct cache_use {
+	uint32_t open, failed, files;
+	size_t bytes;
+	uint64_t failures;
+};
+
+/* NULL = no memory. log: why an object cannot be read is said once. */
+struct cache *cache_new(struct log *log);
+void cache_free(struct cache *c);                    /* NULL allowed */
+
+/* Open the object now if it is not open; pid maps it. */
+void cache_open(struct cache *c, struct object *object, uint32_t pid);
+
+/* The function at an offset of the object; opens it when needed. */
+bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct symbol *out);
+
+/* Close the files that nobody needed for a while. */
+void cache_rest(struct cache *c, uint64_t now_ns);
+
+void cache_use(const struct cache *c, struct cache_use *out);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * /proc/kallsyms, one symbol a line (source: kernel/kallsyms.c, s_show(); proc(5)):
+ *
+ *   ffffffff81000000 T _text LF
+ *   ffffffffc0a03010 t ext4_sync_fs TAB [ext4] LF
+ *   address in hex, blank, type (T, t, W, w = code), blank, name; then TAB [module]
+ *
+ * Not sorted as a whole: modules, BPF programs and trampolines follow the kernel proper.
+ */
+#include "symbol/kallsyms.h"
+
+#include "symbol/sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+	uint64_t address;
+	uint32_t name;                 /* in names */
+	uint16_t module;               /* 1 + index in modules; 0 = the kernel proper */
+	uint8_t rank;                  /* among names of one address; larger wins */
+	bool ends;                     /* a mark behind the last function, not a function */
+};
+
+struct kallsyms {
+	uint64_t base;
+	struct entry *entries;
+	uint32_t nentries, capacity;
+	struct buf names;              /* NUL-terminated, one after another */
+	uint32_t *modules;             /* where each one's name is in names */
+	uint32_t nmodules;
+};
+
+enum { MODULES_MAX = 16384, RANK_GLOBAL = 16, RANK_UNDERSCORES = 7 };
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+static bool hex_digit(char c, unsigned *out)
+{
+	if (c >= '0' && c <= '9')
+		*out = (unsigned)(c - '0');
+	else if (c >= 'a' && c <= 'f')
+		*out = (unsigned)(c - 'a') + 10;
+	else
+		return false;
+	return true;
+}
+
+static void parse_line(const char *at, const char *end, struct kallsyms_line *out)
+{
+	const char *start = at, *tab;
+	unsigned digit;
+
+	for (; at < end && at - start < 16 && hex_digit(*at, &digit); at++)
+		out->address = out->address << 4 | digit;
+	if (at == start || end - at < 4 || at[0] != ' ' || at[2] != ' ')
+		return;
+	out->name = at + 3;
+	tab = memchr(out->name, '\t', (size_t)(end - out->name));
+	out->name_bytes = (size_t)((tab ? tab : end) - out->name);
+	if (tab && end - tab > 3 && tab[1] == '[' && end[-1] == ']') {
+		out->module = tab + 2;
+		out->module_bytes = (size_t)(end - 1 - out->module);
+	}
+	if (out->name_bytes)
+		out->type = at[1];
+}
+
+bool kallsyms_next(const char **at, const char *end, struct kallsyms_line *out)
+{
+	const char *lf;
+
+	memset(out, 0, sizeof(*out));
+	if (*at >= end)
+		return false;
+	lf = memchr(*at, '\n', (size_t)(end - *at));
+	parse_line(*at, lf ? lf : end, out);
+	*at = lf ? lf + 1 : end;
+	return true;
+}
+
+int kallsyms_hidden(struct err *err)
+{
+	return err_set(err, ERR_ACCESS,
+		       "the kernel hides its addresses: run as root, or with CAP_SYSLOG and sysctl "
+		       "kernel.kptr_restrict at most 1");
+}
+
+/* ---- building --------------------------------------------------------------------------------- */
+
+static bool is(const struct kallsyms_line *line, const char *name)
+{
+	return strlen(name) == line->name_bytes && !memcmp(line->name, name, line->name_bytes);
+}
+
+static int add_text(struct kallsyms *k, const char *text, size_t n, uint32_t *out)
+{
+	*out = (uint32_t)k->names.len;
+	buf_put(&k->names, text, n);
+	buf_putc(&k->names, '\0');
+	return k->names.failed;
+}
+
+/* A module's symbols stand together, so comparing with the last one finds nearly all. */
+static int module_of(struct kallsyms *k, const struct kallsyms_line *line, uint16_t *out)
+{
+	const char *last = k->nmodules ? k->names.data + k->modules[k->nmodules - 1] : NULL;
+	uint32_t *more;
+
+	if (last && strlen(last) == line->module_bytes &&
+	    !memcmp(last, line->module, line->module_bytes)) {
+		*out = (uint16_t)k->nmodules;
+		return 0;
+	}
+	if (k->nmodules == MODULES_MAX)
+		return ERR_LIMIT;
+	if ((k->nmodules & (k->nmodules - 1)) == 0) {
+		more = realloc(k->modules, (k->nmodules ? k->nmodules * 2 : 1) * sizeof(*more));
+		if (!more)
+			return ERR_MEMORY;
+		k->modules = more;
+	}
+	*out = (uint16_t)(k->nmodules + 1);
+	return add_text(k, line->module, line->module_bytes, &k->modules[k->nmodules++]);
+}
+
+static uint8_t rank_of(const struct kallsyms_line *line)
+{
+	unsigned rank = line->type == 'T' ? RANK_GLOBAL + RANK_UNDERSCORES : RANK_UNDERSCORES;
+	size_t i;
+
+	for (i = 0; i < RANK_UNDERSCORES && i < line->name_bytes && line->name[i] == '_'; i++)
+		rank--;
+	return (uint8_t)rank;
+}
+
+static int add_function(struct kallsyms *k, const struct kallsyms_line *line)
+{
+	struct entry e = {.address = line->address, .rank = rank_of(line)};
+	struct entry *more;
+	int rc = 0;
+
+	if (k->nentries == KALLSYMS_FUNCTIONS_MAX)
+		return ERR_LIMIT;
+	if (k->nentries == k->capacity) {
+		k->capacity = k->capacity ? k->capacity * 2 : 4096;
+		more = realloc(k->entries, k->capacity * sizeof(*more));
+		if (!more)
+			return ERR_MEMORY;
+		k->entries = more;
+	}
+	e.ends = is(line, "_etext") || is(line, "_einittext");
+	if (line->module)
+		rc = module_of(k, line, &e.module);
+	if (!rc)
+		rc = add_text(k, line->name, line->name_bytes, &e.name);
+	if (!rc)
+		k->entries[k->nentries++] = e;
+	return rc;
+}
+
+static int collect(struct kallsyms *k, const char *text, size_t n, bool *hidden)
+{
+	const char *at = text, *end = text + n;
+	struct kallsyms_line line;
+	uint64_t stext = 0;
+	int rc = 0;
+
+	while (!rc && kallsyms_next(&at, end, &line)) {
+		if (line.type != 'T' && line.type != 't' && line.type != 'W' && line.type != 'w')
+			continue;
+		if (!line.address) {
+			*hidden = true;
+			continue;
+		}
+		if (!line.module && is(&line, "_text"))
+			k->base = line.address;
+		if (!line.module && is(&line, "_stext"))
+			stext = line.address;
+		rc = add_function(k, &line);
+	}
+	if (!k->base)
+		k->base = stext;
+	return rc;
+}
+
+/* Sort, and keep the best name of each address. */
+static int fold(struct kallsyms *k)
+{
+	size_t n = k->nentries;
+	struct sort_item *items = malloc(2 * n * sizeof(*items));
+	struct entry *sorted = malloc(n * sizeof(*sorted));
+	uint32_t i, used = 0;
+
+	if (!items || !sorted) {
+		free(items);
+		free(sorted);
+		return ERR_MEMORY;
+	}
+	for (i = 0; i < n; i++)
+		items[i] = (struct sort_item){k->entries[i].address, i};
+	sort_items(items, items + n, k->nentries);
+	for (i = 0; i < n; i++) {
+		const struct entry *e = &k->entries[items[i].index];
+
+		if (!used || sorted[used - 1].address != e->address)
+			sorted[used++] = *e;
+		else if (e->rank > sorted[used - 1].rank)
+			sorted[used - 1] = *e;
+	}
+	free(items);
+	free(k->entries);
+	k->entries = sorted;
+	k->nentries = used;
+	k->capacity = (uint32_t)n;
+	return 0;
+}
+
+int kallsyms_parse(const char *text, size_t n, struct kallsyms **out, struct err *err)
+{
+	struct kallsyms *k = calloc(1, sizeof(*k));
+	bool hidden = false;
+	int rc = ERR_MEMORY;
+
+	if (k)
+		k->names.max_bytes = KALLSYMS_MAX_BYTES;
+	if (k)
+		rc = collect(k, text, n, &hidden);
+	if (!rc && !k->nentries)
+		rc = hidden ? kallsyms_hidden(err)
+			    : err_set(err, ERR_FORMAT, "the kernel's symbol list holds no function");
+	else if (!rc && !k->base)
+		rc = err_set(err, ERR_FORMAT, "the kernel's symbol list lacks _text and _stext");
+	else if (!rc)
+		rc = fold(k);
+	if (rc == ERR_MEMORY)
+		err_set(err, rc, "out of memory for the kernel's symbols");
+	else if (rc == ERR_LIMIT)
+		err_set(err, rc, "the kernel lists more functions or modules than %u and %d",
+			KALLSYMS_FUNCTIONS_MAX, MODULES_MAX);
+	if (rc)
+		kallsyms_free(k);
+	else
+		*out = k;
+	return rc;
+}
+
+void kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return;
+	free(k->entries);
+	free(k->modules);
+	buf_free(&k->names);
+	free(k);
+}
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+uint64_t kallsyms_base(const struct kallsyms *k)
+{
+	return k->base;
+}
+
+uint32_t kallsyms_count(const struct kallsyms *k)
+{
+	return k->nentries;
+}
+
+size_t kallsyms_bytes(const struct kallsyms *k)
+{
+	return sizeof(*k) + k->capacity * sizeof(*k->entries) + k->names.cap +
+	       k->nmodules * sizeof(*k->modules);
+}
+
+bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kernel_function *out)
+{
+	uint32_t low = 0, high = k->nentries;
+	const struct entry *e;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (k->entries[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return false;
+	e = &k->entries[low - 1];
+	if (e->ends || address - e->address >= KALLSYMS_FUNCTION_MAX_BYTES)
+		return false;
+	out->address = e->address;
+	out->name = k->names.data + e->name;
+	out->module = e->module ? k->names.data + k->modules[e->module - 1] : NULL;
+	return true;
+}

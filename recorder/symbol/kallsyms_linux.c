@@ -1,0 +1,64 @@
+#include "symbol/kallsyms.h"
+
+#include "base/os.h"
+
+#include <string.h>
+
+#define KALLSYMS_PATH "/proc/kallsyms"
+
+enum { BLOCK_BYTES = 65536 };
+
+int kallsyms_read(struct buf *out, struct err *err)
+{
+	return os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, out, err);
+}
+
+/* Looks for _text in whole lines; what is left of the last one stays at the block's start. */
+static bool scan(char *block, size_t *filled, uint64_t *text, uint64_t *stext, bool *hidden)
+{
+	const char *at = block;
+	const char *end = block + *filled;
+	struct kallsyms_line line;
+
+	while (end > at && end[-1] != '\n')
+		end--;
+	while (!*text && kallsyms_next(&at, end, &line)) {
+		*hidden |= line.type == 'T' && !line.address;
+		if (line.type == 'T' && line.name_bytes == 5 && !memcmp(line.name, "_text", 5))
+			*text = line.address;
+		if (line.type == 'T' && line.name_bytes == 6 && !memcmp(line.name, "_stext", 6))
+			*stext = line.address;
+	}
+	*filled -= (size_t)(end - block);
+	memmove(block, end, *filled);
+	return *text != 0;
+}
+
+int kallsyms_text_base(uint64_t *base, struct err *err)
+{
+	char block[BLOCK_BYTES];
+	uint64_t at = 0, text = 0, stext = 0;
+	size_t filled = 0, got = 1;
+	struct os_file *file = NULL;
+	bool hidden = false;
+	int rc;
+
+	*base = 0;
+	rc = os_open(KALLSYMS_PATH, OS_READ, &file, err);
+	/* Sequential blocks; _text is among the first lines, so one or two do. */
+	while (!rc && got && filled < sizeof(block) && at < KALLSYMS_MAX_BYTES) {
+		rc = os_pread(file, block + filled, sizeof(block) - filled, at, &got, err);
+		at += got;
+		filled += rc ? 0 : got;
+		if (!rc && scan(block, &filled, &text, &stext, &hidden))
+			break;
+	}
+	os_close(file);
+	if (rc)
+		return rc;
+	*base = text ? text : stext;
+	if (*base)
+		return 0;
+	return hidden ? kallsyms_hidden(err)
+		      : err_set(err, ERR_FORMAT, KALLSYMS_PATH " lacks _text and _stext");
+}

@@ -1,0 +1,44 @@
+/*
+ * A symbol reader: how the frames of one kind of code object get their names.
+ *
+ * The worker asks the readers in turn, in the order of symbol_readers[]; the first that says it
+ * reads an object has it. All slots are called by the worker's thread only.
+ */
+#ifndef SYMBOL_READER_H
+#define SYMBOL_READER_H
+
+#include "model/frame.h"
+#include "symbol/bytes.h"
+
+/* What a reader found. The strings stay good until its next call. */
+struct symbol {
+	uint64_t offset;              /* of the function's first byte, as frames count */
+	const char *name;             /* the linker's */
+	const char *module;           /* overrides the object's name; or NULL */
+};
+
+/* An open object. Readers embed it as first member. */
+struct symbol_table {
+	const struct symbol_reader *reader;
+	bool holds_file;              /* has a file open, which rest() closes */
+};
+
+struct symbol_reader {
+	const char *name;
+	/* Whether objects of this kind are its own; looks at the key only. */
+	bool (*reads)(const struct object *object);
+	/* Find, check and index it. pid maps it, or did. The object outlives the table. */
+	int (*open)(const struct object *object, uint32_t pid, struct symbol_table **out,
+		    struct err *err);
+	/* The function that holds a frame's offset; false = none does. */
+	bool (*find)(struct symbol_table *table, uint64_t offset, struct symbol *out);
+	size_t (*bytes)(const struct symbol_table *table);
+	/* Close the file; find() opens it again if it can. NULL = never holds one. */
+	void (*rest)(struct symbol_table *table);
+	void (*close)(struct symbol_table *table);
+};
+
+extern const struct symbol_reader elf_reader, kallsyms_reader;
+extern const struct symbol_reader *const symbol_readers[];   /* ends in NULL */
+
+#endif

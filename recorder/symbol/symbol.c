@@ -1,0 +1,404 @@
+#include "symbol/symbol.h"
+
+#include "base/os.h"
+#include "symbol/cache.h"
+#include "symbol/demangle.h"
+#include "symbol/reader.h"
+#include "symbol/symbol_open.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REST_EVERY_NS NS_PER_SEC
+
+/* Named frames of a settle that are skipped under the lock in one go, nanoseconds each. */
+enum { SKIP_MAX = 1024 };
+
+const struct symbol_reader *const symbol_readers[] = {&elf_reader, &kallsyms_reader, NULL};
+
+/* ---- requests --------------------------------------------------------------------------------- */
+
+enum request_kind {
+	REQUEST_NONE,
+	REQUEST_FRAME,                 /* name it */
+	REQUEST_OBJECT,                /* open it; pid maps it */
+	REQUEST_PROCESS,               /* read its command line */
+};
+
+/* What it points to is referenced while the request exists. 16 bytes: the queues hold many. */
+struct request {
+	union {
+		struct frame *frame;
+		struct object *object;
+		struct process *process;
+	} at;
+	uint32_t kind, pid;
+};
+
+struct fifo {
+	struct request *items;
+	uint32_t first, count, max;
+};
+
+/* A caller that waits; lives on its stack, in the list only while it waits. */
+struct settle {
+	struct frame *const *frames;
+	uint32_t n, next;
+	bool done;
+	struct settle *link;
+};
+
+struct symbols {
+	struct frames *frames;
+	struct processes *processes;
+	struct os_thread *thread;
+	struct cache *cache;           /* the worker's own */
+
+	struct os_mutex *lock;         /* guards everything below */
+	struct os_cond *work;          /* there is a request, or the end */
+	struct os_cond *settled;       /* a settle is done */
+	struct fifo urgent;            /* objects and processes: they may end soon */
+	struct fifo wanted;            /* frames */
+	struct settle *settles;
+	bool ending, waiting;
+	struct symbols_use use;        /* queued is computed */
+};
+
+static int fifo_init(struct fifo *f, uint32_t max)
+{
+	f->items = calloc(max, sizeof(*f->items));
+	f->max = max;
+	return f->items ? 0 : ERR_MEMORY;
+}
+
+static bool fifo_take(struct fifo *f, struct request *out)
+{
+	if (!f->count)
+		return false;
+	*out = f->items[f->first];
+	f->first = (f->first + 1) % f->max;
+	f->count--;
+	return true;
+}
+
+static void request_release(const struct request *r)
+{
+	switch (r->kind) {
+	case REQUEST_FRAME:
+		frame_unref(r->at.frame);
+		break;
+	case REQUEST_OBJECT:
+		object_drop(r->at.object, os_now_ns());
+		break;
+	case REQUEST_PROCESS:
+		atomic_fetch_sub(&r->at.process->refs, 1);
+		break;
+	}
+}
+
+/* Takes the request; a full queue drops it. */
+static void put(struct symbols *s, struct fifo *f, const struct request *r)
+{
+	bool full, wake;
+
+	os_mutex_lock(s->lock);
+	full = f->count == f->max;
+	if (full)
+		s->use.dropped++;
+	else
+		f->items[(f->first + f->count++) % f->max] = *r;
+	wake = s->waiting;
+	os_mutex_unlock(s->lock);
+	if (full)
+		request_release(r);
+	else if (wake)
+		os_cond_signal(s->work);
+}
+
+void symbols_want(struct symbols *s, struct frame *frame)
+{
+	struct request r = {.at.frame = frame, .kind = REQUEST_FRAME};
+
+	if (frame->object->key.kind == OBJECT_UNKNOWN)
+		return;
+	frame_ref(frame);
+	put(s, &s->wanted, &r);
+}
+
+void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid)
+{
+	struct request r = {.at.object = object, .kind = REQUEST_OBJECT, .pid = pid};
+
+	object_ref(object);
+	put(s, &s->urgent, &r);
+}
+
+void symbols_process(struct symbols *s, struct process *process)
+{
+	struct request r = {.at.process = process, .kind = REQUEST_PROCESS};
+
+	atomic_fetch_add(&process->refs, 1);
+	put(s, &s->urgent, &r);
+}
+
+/* ---- the worker ------------------------------------------------------------------------------- */
+
+static bool has_name(struct frame *frame)
+{
+	return atomic_load(&frame->function) != NULL;
+}
+
+static void name_frame(struct symbols *s, struct frame *frame)
+{
+	char readable[FUNCTION_NAME_MAX + 1];
+	struct symbol symbol;
+	bool first, named;
+
+	if (has_name(frame))
+		return;
+	named = cache_find(s->cache, frame->object, frame->offset, &symbol);
+	if (named && demangle(symbol.name, readable, sizeof(readable)))
+		named = !frame_set_function(s->frames, frame, symbol.offset, readable, symbol.name,
+					    symbol.module);
+	else if (named)
+		named = !frame_set_function(s->frames, frame, symbol.offset, symbol.name, NULL,
+					    symbol.module);
+	first = !atomic_exchange(&frame->asked, true);
+	os_mutex_lock(s->lock);
+	s->use.named += named;
+	s->use.unnamed += !named && first;
+	os_mutex_unlock(s->lock);
+}
+
+static void read_cmdline(struct symbols *s, struct process *process)
+{
+	struct buf text = {.max_bytes = PROCESS_CMDLINE_MAX};
+
+	/* A process that has ended, or a kernel thread, stays without. */
+	if (!atomic_load(&process->cmdline) && !symbol_cmdline(process->pid, &text, NULL) && text.len)
+		process_set_cmdline(s->processes, process, buf_text(&text));
+	buf_free(&text);
+}
+
+static void handle(struct symbols *s, const struct request *r)
+{
+	switch (r->kind) {
+	case REQUEST_FRAME:
+		name_frame(s, r->at.frame);
+		break;
+	case REQUEST_OBJECT:
+		cache_open(s->cache, r->at.object, r->pid);
+		break;
+	case REQUEST_PROCESS:
+		read_cmdline(s, r->at.process);
+		break;
+	}
+}
+
+/*
+ * The next frame of the oldest settle that has no name yet; a settle that has none left is done.
+ * The frame is referenced, as its settle may time out while the worker is at it.
+ */
+static bool settle_take(struct symbols *s, struct request *out)
+{
+	struct settle *job = s->settles;
+	unsigned skipped;
+
+	if (!job)
+		return false;
+	for (skipped = 0; job->next < job->n && skipped < SKIP_MAX; skipped++) {
+		struct frame *frame = job->frames[job->next++];
+
+		if (has_name(frame))
+			continue;
+		frame_ref(frame);
+		out->at.frame = frame;
+		out->kind = REQUEST_FRAME;
+		return true;
+	}
+	if (job->next == job->n) {
+		job->done = true;
+		s->settles = job->link;
+		os_cond_broadcast(s->settled);
+	}
+	return true;
+}
+
+/* One request in turn of each kind, so that neither a fork storm nor a settle starves the others. */
+static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
+{
+	unsigned i;
+
+	memset(out, 0, sizeof(*out));
+	for (i = 0; i < 3; i++) {
+		switch ((*turn)++ % 3) {
+		case 0:
+			if (fifo_take(&s->urgent, out))
+				return true;
+			break;
+		case 1:
+			if (settle_take(s, out))
+				return true;
+			break;
+		case 2:
+			if (fifo_take(&s->wanted, out))
+				return true;
+			break;
+		}
+	}
+	return false;
+}
+
+static void copy_use(struct symbols *s)
+{
+	struct cache_use use;
+
+	cache_use(s->cache, &use);
+	s->use.objects_open = use.open;
+	s->use.objects_failed = use.failed;
+	s->use.files_open = use.files;
+	s->use.cache_bytes = use.bytes;
+	s->use.failed = use.failures;
+}
+
+static void work(void *ctx)
+{
+	struct symbols *s = ctx;
+	uint64_t rested_ns = os_now_ns();
+	struct request r;
+	unsigned turn = 0;
+
+	os_thread_priority(OS_PRIORITY_LOW);
+	os_mutex_lock(s->lock);
+	while (!s->ending) {
+		bool some = next_request(s, &turn, &r);
+
+		if (!some) {
+			s->waiting = true;
+			os_cond_wait(s->work, s->lock, REST_EVERY_NS);
+			s->waiting = false;
+		}
+		os_mutex_unlock(s->lock);
+		if (some) {
+			handle(s, &r);
+			request_release(&r);
+		}
+		if (os_now_ns() - rested_ns >= REST_EVERY_NS) {
+			rested_ns = os_now_ns();
+			cache_rest(s->cache, rested_ns);
+		}
+		os_mutex_lock(s->lock);
+		copy_use(s);
+	}
+	os_mutex_unlock(s->lock);
+}
+
+/* ---- settling --------------------------------------------------------------------------------- */
+
+static void settle_add(struct symbols *s, struct settle *job)
+{
+	struct settle **at = &s->settles;
+
+	while (*at)
+		at = &(*at)->link;
+	*at = job;
+}
+
+static void settle_remove(struct symbols *s, const struct settle *job)
+{
+	struct settle **at = &s->settles;
+
+	while (*at && *at != job)
+		at = &(*at)->link;
+	if (*at)
+		*at = job->link;
+}
+
+uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t n,
+			uint64_t timeout_ns)
+{
+	struct settle job = {.frames = frames, .n = n};
+	uint64_t start_ns = os_now_ns(), spent_ns = 0;
+	uint32_t i, unnamed = 0;
+
+	os_mutex_lock(s->lock);
+	settle_add(s, &job);
+	os_cond_signal(s->work);
+	while (!job.done && spent_ns < timeout_ns) {
+		uint64_t left_ns = timeout_ns - spent_ns;
+
+		os_cond_wait(s->settled, s->lock, left_ns < NS_PER_SEC ? left_ns : NS_PER_SEC);
+		spent_ns = os_now_ns() - start_ns;
+	}
+	if (!job.done)
+		settle_remove(s, &job);
+	os_mutex_unlock(s->lock);
+	for (i = 0; i < n; i++)
+		unnamed += !has_name(frames[i]);
+	return unnamed;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int symbols_open(struct frames *frames, struct processes *processes, struct log *log,
+		 struct symbols **out, struct err *err)
+{
+	struct symbols *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return err_set(err, ERR_MEMORY, "out of memory for the symbol worker");
+	s->frames = frames;
+	s->processes = processes;
+	s->lock = os_mutex_new();
+	s->work = os_cond_new();
+	s->settled = os_cond_new();
+	s->cache = cache_new(log);
+	if (!s->lock || !s->work || !s->settled || !s->cache ||
+	    fifo_init(&s->urgent, SYMBOL_URGENT_MAX) || fifo_init(&s->wanted, SYMBOL_QUEUE_MAX))
+		rc = err_set(err, ERR_MEMORY, "out of memory for the symbol worker");
+	if (!rc)
+		rc = os_thread_start("symbols", work, s, &s->thread, err);
+	if (rc)
+		symbols_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+static void fifo_free(struct fifo *f)
+{
+	struct request r;
+
+	while (fifo_take(f, &r))
+		request_release(&r);
+	free(f->items);
+}
+
+void symbols_close(struct symbols *s)
+{
+	if (!s)
+		return;
+	if (s->thread) {
+		os_mutex_lock(s->lock);
+		s->ending = true;
+		os_cond_signal(s->work);
+		os_mutex_unlock(s->lock);
+		os_thread_join(s->thread);
+	}
+	fifo_free(&s->urgent);
+	fifo_free(&s->wanted);
+	cache_free(s->cache);
+	os_cond_free(s->settled);
+	os_cond_free(s->work);
+	os_mutex_free(s->lock);
+	free(s);
+}
+
+void symbols_use(struct symbols *s, struct symbols_use *out)
+{
+	os_mutex_lock(s->lock);
+	*out = s->use;
+	out->queued = s->urgent.count + s->wanted.count;
+	os_mutex_unlock(s->lock);
+}

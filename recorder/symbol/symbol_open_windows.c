@@ -1,0 +1,42 @@
+/*
+ * ELF objects reach a Windows recorder from trace files only: they are looked for at their own
+ * path. Images of Windows processes are the PE reader's.
+ */
+#include "symbol/symbol_open.h"
+
+#include "symbol/kallsyms.h"
+
+bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
+		 bool *same_root)
+{
+	(void)pid;
+	*same_root = false;
+	buf_reset(path);
+	buf_puts(path, object->key.path);
+	return which == 0 && !path->failed;
+}
+
+int symbol_vdso(struct bytes *out, struct err *err)
+{
+	(void)out;
+	return err_set(err, ERR_UNSUPPORTED, "Windows processes have no vDSO");
+}
+
+int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err)
+{
+	(void)pid;
+	(void)out;
+	return err_set(err, ERR_UNSUPPORTED, "command lines come with the events on Windows");
+}
+
+int kallsyms_read(struct buf *out, struct err *err)
+{
+	(void)out;
+	return err_set(err, ERR_UNSUPPORTED, "Windows has no kallsyms");
+}
+
+int kallsyms_text_base(uint64_t *base, struct err *err)
+{
+	*base = 0;
+	return err_set(err, ERR_UNSUPPORTED, "Windows has no kallsyms");
+}

@@ -1,0 +1,262 @@
+/*
+ * The tables of a store, version 1.
+ *
+ *	                 incident ──< stream, loss, quality       what list and show need
+ *	                    │
+ *	             incident_segment                             many to many
+ *	                    │
+ *	                 segment                                  data  columns as the ring sealed them
+ *	                    :                                     lists rows that they speak of
+ *	        ┌───────────┴───────────┐
+ *	     thread                   frame >── function
+ *	        │                       │          │
+ *	     process                  module ──────┘
+ *	        │                       │
+ *	        └────── session ────────┘
+ *
+ * Segments are shared: incidents whose windows overlap list the same ones, which are stored once and
+ * removed with the last of them. So what segments speak of cannot belong to an incident either: the
+ * six tables below `segment` are global, deduplicated by content, and swept when no segment lists
+ * them any more.
+ *
+ * lists    v threads, per thread z difference of its row id to the one before; v frames, the same.
+ *          v = varint, z = zigzag varint (base/varint.h). Local index i of the columns is the ith id.
+ * data     segment->bytes (layout: model/segment.h). Both are blobs as in store_codec.c.
+ *
+ * What lists a frame is known from the blobs only, no table says it: a row for each (segment, frame)
+ * would be as large as the segment itself, and a count in each frame would rewrite 200 KB of pages
+ * per segment. A sweep reads every list instead, in its own good time (retention.c).
+ *
+ * session  One run of a recorder. The recorder clock, process numbers and exec counts mean something
+ *          within one run only, so a process is (session, pid, start, exec). Ids are never used twice.
+ *          The newest row's pid is the recorder that holds the lock, if anyone does.
+ * module   Found by `identity`: kind and build id where there is one, so that all runs share its
+ *          frames and names. Anything else (a file without a build id, jitted code, the kernel with its
+ *          modules at addresses of this boot) is trusted within its session only.
+ * frame    (module, offset, flags). A function is given once, also later than the frame, and never
+ *          replaced.
+ * process  The name follows while its recorder lives (short name, then executable); a command line is
+ *          given once.
+ * thread   A thread that changes its name gets another row: lists that are stored keep what was true.
+ * incident Ids are never used twice (AUTOINCREMENT); uuid is the same in every copy. While it is open
+ *          t0_ns, t1_ns, samples and lost are NULL: readers take them from its segments.
+ * loss     `second` counts from the trigger, rounded down; cpu -1 = no cpu.
+ * quality  Samples by how far their stacks can be trusted; process NULL = samples without a thread.
+ *
+ * Times *_ns are of the recorder clock, *_wall_ns since 1970. SQLite has no unsigned integers: 64-bit
+ * values with the highest bit set (addresses) read as negative ones. Blobs are last in their rows, so
+ * that reading the rest of a row does not touch their pages. Texts of the enums `state`, `kind` are
+ * part of the format.
+ *
+ * Foreign keys are declared with an index for each, without which every deletion of a parent row would
+ * read the whole child table.
+ */
+#include "store/store_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const tables[] = {
+	"CREATE TABLE meta("
+	" key TEXT PRIMARY KEY, value"
+	") WITHOUT ROWID",
+
+	"CREATE TABLE session("
+	" id INTEGER PRIMARY KEY AUTOINCREMENT,"
+	" pid INTEGER NOT NULL, started_wall_ns INTEGER NOT NULL)",
+
+	"CREATE TABLE host("
+	" id INTEGER PRIMARY KEY, name TEXT NOT NULL, text TEXT NOT NULL, UNIQUE(name, text))",
+
+	"CREATE TABLE module("
+	" id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE,"
+	" session_id INTEGER REFERENCES session(id),"
+	" kind TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL, build_id BLOB)",
+	"CREATE INDEX module_session ON module(session_id) WHERE session_id IS NOT NULL",
+
+	"CREATE TABLE function("
+	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
+	" offset INTEGER NOT NULL, name TEXT NOT NULL, raw_name TEXT, module TEXT)",
+	"CREATE INDEX function_start ON function(module_id, offset)",
+
+	"CREATE TABLE frame("
+	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
+	" offset INTEGER NOT NULL, flags INTEGER NOT NULL,"
+	" function_id INTEGER REFERENCES function(id), UNIQUE(module_id, offset, flags))",
+	"CREATE INDEX frame_function ON frame(function_id) WHERE function_id IS NOT NULL",
+
+	"CREATE TABLE process("
+	" id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL REFERENCES session(id),"
+	" pid INTEGER NOT NULL, start_ns INTEGER NOT NULL, exec INTEGER NOT NULL,"
+	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT,"
+	" UNIQUE(session_id, pid, start_ns, exec))",
+
+	"CREATE TABLE thread("
+	" id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process(id),"
+	" tid INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE(process_id, tid, name))",
+
+	"CREATE TABLE segment("
+	" id INTEGER PRIMARY KEY AUTOINCREMENT, t0_ns INTEGER NOT NULL, t1_ns INTEGER NOT NULL,"
+	" samples INTEGER NOT NULL, bytes INTEGER NOT NULL, crc INTEGER NOT NULL,"
+	" lists BLOB NOT NULL, data BLOB NOT NULL)",
+
+	"CREATE TABLE incident("
+	" id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE,"
+	" host_id INTEGER NOT NULL REFERENCES host(id),"
+	" state TEXT NOT NULL, pinned INTEGER NOT NULL DEFAULT 0,"
+	" rule TEXT NOT NULL, reason TEXT NOT NULL, value REAL, threshold REAL,"
+	" trigger_ns INTEGER NOT NULL, trigger_wall_ns INTEGER NOT NULL,"
+	" asked_pre_ns INTEGER NOT NULL, asked_post_ns INTEGER NOT NULL,"
+	" t0_ns INTEGER, t1_ns INTEGER, gap_reason TEXT, samples INTEGER, lost INTEGER,"
+	" recorder_cpu_ns INTEGER NOT NULL, recorder_rss_bytes INTEGER NOT NULL,"
+	" recorder_version TEXT NOT NULL, note TEXT)",
+	"CREATE INDEX incident_host ON incident(host_id)",
+	"CREATE INDEX incident_time ON incident(trigger_wall_ns)",
+
+	"CREATE TABLE incident_segment("
+	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
+	" segment_id INTEGER NOT NULL REFERENCES segment(id) DEFERRABLE INITIALLY DEFERRED,"
+	" PRIMARY KEY(incident_id, segment_id)"
+	") WITHOUT ROWID",
+	"CREATE INDEX incident_segment_segment ON incident_segment(segment_id)",
+
+	"CREATE TABLE stream("
+	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
+	" kind TEXT NOT NULL, period_ns INTEGER NOT NULL, PRIMARY KEY(incident_id, kind)"
+	") WITHOUT ROWID",
+
+	"CREATE TABLE loss("
+	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
+	" kind TEXT NOT NULL, second INTEGER NOT NULL, cpu INTEGER NOT NULL, n INTEGER NOT NULL,"
+	" PRIMARY KEY(incident_id, kind, second, cpu)"
+	") WITHOUT ROWID",
+
+	"CREATE TABLE quality("
+	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
+	" process_id INTEGER REFERENCES process(id), kind TEXT NOT NULL, n INTEGER NOT NULL,"
+	" UNIQUE(incident_id, process_id, kind))",
+	"CREATE INDEX quality_process ON quality(process_id) WHERE process_id IS NOT NULL",
+};
+
+/* Questions that people ask with sqlite3; the program itself does not use them. */
+static const char *const views[] = {
+	"CREATE VIEW v_incident AS SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason,"
+	" strftime('%Y-%m-%dT%H:%M:%fZ', i.trigger_wall_ns / 1e9, 'unixepoch') AS time_utc,"
+	" (i.t1_ns - i.t0_ns) / 1e9 AS window_s, (i.trigger_ns - i.t0_ns) / 1e9 AS pre_s,"
+	" (i.t1_ns - i.trigger_ns) / 1e9 AS post_s, i.samples, i.lost,"
+	" (SELECT total(s.bytes) FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
+	"  WHERE x.incident_id = i.id) AS bytes,"
+	" h.name AS host FROM incident i JOIN host h ON h.id = i.host_id",
+
+	"CREATE VIEW v_frame AS SELECT f.id, coalesce(n.module, m.name) AS module,"
+	" n.name AS function, printf('0x%x', f.offset) AS offset, m.kind, f.flags"
+	" FROM frame f JOIN module m ON m.id = f.module_id"
+	" LEFT JOIN function n ON n.id = f.function_id",
+
+	/* How much of each module has names. */
+	"CREATE VIEW v_module AS SELECT m.id, m.kind, m.name, m.path, hex(m.build_id) AS build_id,"
+	" count(f.id) AS frames, count(f.function_id) AS named"
+	" FROM module m LEFT JOIN frame f ON f.module_id = m.id GROUP BY m.id",
+
+	"CREATE VIEW v_thread AS SELECT t.id, p.session_id, p.pid, p.exec, p.name AS process,"
+	" t.tid, t.name AS thread, p.cmdline FROM thread t JOIN process p ON p.id = t.process_id",
+
+	/* Which incidents keep a segment in the file. */
+	"CREATE VIEW v_segment AS SELECT s.id, s.samples, s.bytes, (s.t1_ns - s.t0_ns) / 1e9 AS seconds,"
+	" (SELECT group_concat(x.incident_id) FROM incident_segment x WHERE x.segment_id = s.id)"
+	" AS incidents FROM segment s",
+};
+
+static int run_all(struct store *s, const char *const *sql, size_t n, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < n; i++)
+		rc = db_exec(s, sql[i], err);
+	return rc;
+}
+
+/* What programs look at first; in the same transaction as the tables, so that all is there or none. */
+static int put_versions(struct store *s, struct err *err)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof(sql),
+		 "PRAGMA application_id=%d; PRAGMA user_version=%d;"
+		 "INSERT INTO meta VALUES('creator', 'recorder'), ('min_reader', %d)",
+		 STORE_APPLICATION_ID, STORE_VERSION, STORE_VERSION);
+	return db_exec(s, sql, err);
+}
+
+/*
+ * auto_vacuum must come before the first table, and WAL after the last: until then the file has a
+ * rollback journal, so a kill in between leaves it empty, and never a log beside an empty file.
+ */
+int schema_create(struct store *s, struct err *err)
+{
+	int rc = db_exec(s, "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL", err);
+
+	if (!rc)
+		rc = db_exec(s, "BEGIN EXCLUSIVE", err);
+	if (rc)
+		return rc;
+	rc = run_all(s, tables, sizeof(tables) / sizeof(tables[0]), err);
+	if (!rc)
+		rc = run_all(s, views, sizeof(views) / sizeof(views[0]), err);
+	if (!rc)
+		rc = put_versions(s, err);
+	if (!rc)
+		rc = db_exec(s, "COMMIT", err);
+	if (rc && !sqlite3_get_autocommit(s->db))
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	return rc;
+}
+
+/* ---- enums ---------------------------------------------------------------------------------------- */
+
+static const char *const state_texts[] = {
+	[INCIDENT_OPEN] = "open",
+	[INCIDENT_COMPLETE] = "complete",
+	[INCIDENT_PARTIAL] = "partial",
+};
+
+const char *state_to_text(enum incident_state state)
+{
+	return state_texts[state];
+}
+
+enum incident_state state_from_text(const char *text)
+{
+	if (text && strcmp(text, state_texts[INCIDENT_OPEN]) == 0)
+		return INCIDENT_OPEN;
+	if (text && strcmp(text, state_texts[INCIDENT_COMPLETE]) == 0)
+		return INCIDENT_COMPLETE;
+	return INCIDENT_PARTIAL;
+}
+
+static const char *const object_texts[] = {
+	[OBJECT_UNKNOWN] = "unknown",
+	[OBJECT_ELF] = "elf",
+	[OBJECT_PE] = "pe",
+	[OBJECT_KERNEL] = "kernel",
+	[OBJECT_JIT] = "jit",
+};
+
+#define OBJECT_TEXTS (sizeof(object_texts) / sizeof(object_texts[0]))
+
+const char *object_kind_to_text(enum object_kind kind)
+{
+	return object_texts[kind < OBJECT_TEXTS ? kind : OBJECT_UNKNOWN];
+}
+
+enum object_kind object_kind_from_text(const char *text)
+{
+	unsigned kind = OBJECT_TEXTS;
+
+	while (--kind > OBJECT_UNKNOWN) {
+		if (text && strcmp(text, object_texts[kind]) == 0)
+			break;
+	}
+	return (enum object_kind)kind;
+}

@@ -1,0 +1,397 @@
+/* Opening: who may, what the file is, which version, the lock. */
+#include "store/store_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *store_path(const struct store *s)
+{
+	return s->path;
+}
+
+void store_set_floor(struct store *s, uint64_t bytes)
+{
+	s->floor_bytes = bytes;
+}
+
+/* ---- the file -------------------------------------------------------------------------------------- */
+
+/* Appends path and suffix as one text; ERR_MEMORY without a sentence when that fails. */
+static int join(struct buf *out, const char *path, const char *suffix, struct err *err)
+{
+	buf_puts(out, path);
+	buf_puts(out, suffix);
+	return buf_check(out, "a file name", err);
+}
+
+/*
+ * Other programs of this one may have the file open in SQLite, whose locks POSIX drops when anybody in
+ * the process closes a descriptor of it. So it is looked at by name, and opened by SQLite only.
+ */
+static int check_file(const char *path, bool *missing, struct err *err)
+{
+	struct os_file_info info;
+	int rc;
+
+	*missing = !os_exists(path);
+	if (*missing)
+		return 0;
+	rc = os_path_info(path, &info, err);
+	if (rc)
+		return rc;
+	if (info.directory)
+		return err_set(err, ERR_FORMAT,
+			       "%s is a directory: --store wants a file, for example %s/incidents.db",
+			       path, path);
+	if (!info.regular)
+		return err_set(err, ERR_FORMAT,
+			       "%s is no ordinary file: choose another one with --store", path);
+	return 0;
+}
+
+/* Made by us, 0600, before SQLite sees it: its -wal and -shm take over the rights of the file. */
+static int make_file(const char *path, struct err *err)
+{
+	struct os_file *file = NULL;
+	struct buf dir = {0};
+	int rc;
+
+	os_dirname(path, &dir);
+	rc = buf_check(&dir, "a directory name", err);
+	if (!rc)
+		rc = os_mkdirs(buf_text(&dir), err);
+	if (!rc)
+		rc = os_open(path, OS_CREATE, &file, err);
+	os_close(file);
+	buf_free(&dir);
+	return rc;
+}
+
+static int take_lock(struct store *s, struct err *err)
+{
+	struct buf path = {0};
+	struct err why = {0};
+	unsigned tries;
+	int rc = join(&path, s->path, ".lock", err);
+
+	/* store_delete() may hold it for a moment (see retention.c). */
+	for (tries = 0; !rc && !s->lock; tries++) {
+		rc = os_lock(path.data, &s->lock, &why);
+		if (rc != ERR_BUSY || tries >= 10)
+			break;
+		os_sleep_ns(20 * NS_PER_MS);
+		rc = 0;
+	}
+	if (rc == ERR_BUSY)
+		err_set(err, rc,
+			"another recorder writes to %s (%s): end it with `recorder stop`, or choose "
+			"another file with --store", s->path, why.text);
+	else if (rc && why.code)
+		err_set(err, rc, "%s", why.text);
+	buf_free(&path);
+	return rc;
+}
+
+/* ---- what kind of database -------------------------------------------------------------------------- */
+
+static int pragma_int(struct store *s, const char *sql, int64_t *out, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, sql, &a, err);
+
+	*out = 0;
+	if (!rc)
+		rc = db_int(s, a.st, out, err);
+	return rc;
+}
+
+static int check_min_reader(struct store *s, struct err *err)
+{
+	struct args a;
+	int64_t version = 0;
+	int rc = db_statement(s, "SELECT value FROM meta WHERE key='min_reader'", &a, err);
+
+	if (!rc)
+		rc = db_int(s, a.st, &version, err);
+	if (rc == ERR_NOT_FOUND)
+		return err_set(err, ERR_FORMAT, "%s does not say which version can read it: it is no "
+			       "store of incidents, or damaged", s->path);
+	if (!rc && version > STORE_VERSION)
+		return err_set(err, ERR_FORMAT, "%s was written by a newer recorder (format %lld, this "
+			       "one reads up to %d): read it with that version", s->path,
+			       (long long)version, STORE_VERSION);
+	return rc;
+}
+
+static int check_version(struct store *s, bool *empty, struct err *err)
+{
+	int64_t pages, application, version;
+	int rc = pragma_int(s, "PRAGMA page_count", &pages, err);
+
+	if (!rc)
+		rc = pragma_int(s, "PRAGMA application_id", &application, err);
+	if (!rc)
+		rc = pragma_int(s, "PRAGMA user_version", &version, err);
+	if (rc)
+		return rc;
+	*empty = pages == 0;
+	if (*empty && s->mode != STORE_RECORD)
+		return err_set(err, ERR_NOT_FOUND, "%s is empty: nothing has been recorded there yet",
+			       s->path);
+	if (*empty)
+		return 0;
+	if (application != STORE_APPLICATION_ID)
+		return err_set(err, ERR_FORMAT, "%s is a SQLite database of another program, not a store "
+			       "of incidents: choose another file with --store", s->path);
+	if (version > STORE_VERSION && s->mode != STORE_READ)
+		return err_set(err, ERR_FORMAT, "%s was written by a newer recorder (format %lld, this "
+			       "one writes %d): change it with that version, or choose another file "
+			       "with --store", s->path, (long long)version, STORE_VERSION);
+	return check_min_reader(s, err);
+}
+
+/* ---- connecting -------------------------------------------------------------------------------------- */
+
+static int connect(struct store *s, const char *name, int flags, struct err *err)
+{
+	int rc = sqlite3_open_v2(name, &s->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (!rc)
+		rc = sqlite3_busy_timeout(s->db, 5000);
+	if (!rc)
+		rc = sqlite3_extended_result_codes(s->db, 1);
+	if (rc)
+		return db_error(s->path, s->db, rc, err);
+	/* Nothing in a store's own schema needs functions or writable schemas: take no chances. */
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, 64 << 20);
+	return 0;
+}
+
+static void disconnect(struct store *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nstatements; i++)
+		sqlite3_finalize(s->statements[i].st);
+	s->nstatements = 0;
+	sqlite3_close(s->db);
+	s->db = NULL;
+}
+
+/* "file:" URI; every byte that is not plain is written as %XX. */
+static int immutable_name(const char *path, struct buf *out, struct err *err)
+{
+	const char *c;
+
+	buf_puts(out, *path == '/' ? "file://" : "file:");
+	for (c = path; *c; c++) {
+		if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || strchr("0123456789/\\:._-", *c))
+			buf_putc(out, *c);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)*c);
+	}
+	buf_puts(out, "?immutable=1");
+	return buf_check(out, "a file name", err);
+}
+
+static bool has_log(const struct store *s)
+{
+	struct os_file_info info;
+	struct buf name = {0};
+	bool there = !join(&name, s->path, "-wal", NULL) && !os_path_info(name.data, &info, NULL) &&
+		     info.size_bytes > 0;
+
+	buf_free(&name);
+	return there;
+}
+
+/*
+ * A reader, too, must write the log's index (-shm). Where it may not (read-only media, a directory of
+ * somebody else) the file is read as one that nobody writes, unless a log beside it says that somebody
+ * does, or that its last changes are only there.
+ */
+static int connect_reader(struct store *s, bool *empty, struct err *err)
+{
+	struct buf name = {0};
+	struct err why = {0};
+	int rc = connect(s, s->path, SQLITE_OPEN_READWRITE, &why);
+
+	if (!rc)
+		rc = check_version(s, empty, &why);
+	if (!rc)
+		return db_exec(s, "PRAGMA query_only=1", err);
+	if (rc != ERR_ACCESS && rc != ERR_IO)
+		return err_set(err, rc, "%s", why.text);
+	disconnect(s);
+	if (has_log(s))
+		return err_set(err, rc, "%s: its newest incidents are in a log beside it (-wal), which "
+			       "only a user who may write there can read", why.text);
+	rc = immutable_name(s->path, &name, err);
+	if (!rc)
+		rc = connect(s, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+	if (!rc)
+		rc = check_version(s, empty, err);
+	buf_free(&name);
+	return rc;
+}
+
+/* Run a pragma whose answer is one text, and compare it. *same false: the text is in `answer`. */
+static int pragma_says(struct store *s, const char *sql, const char *wanted, char answer[200],
+		       bool *same, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, sql, &a, err);
+	const char *text;
+
+	if (!rc)
+		rc = db_step(s, a.st, err);
+	if (rc < 0)
+		return rc;
+	text = rc ? (const char *)sqlite3_column_text(a.st, 0) : NULL;
+	snprintf(answer, 200, "%s", text ? text : "no answer");
+	*same = strcmp(answer, wanted) == 0;
+	sqlite3_reset(a.st);
+	return 0;
+}
+
+/* Once at each start of a recorder: 24 ms for 60 MB. */
+static int quick_check(struct store *s, struct err *err)
+{
+	char answer[200];
+	bool same;
+	int rc = pragma_says(s, "PRAGMA quick_check(1)", "ok", answer, &same, err);
+
+	if (!rc && !same)
+		rc = err_set(err, ERR_FORMAT, "%s is damaged (%s): move it away (a new one is made; "
+			     "`sqlite3 FILE .recover` may still read it)", s->path, answer);
+	return rc;
+}
+
+static int use_log(struct store *s, struct err *err)
+{
+	char answer[200];
+	bool same;
+	int rc = pragma_says(s, "PRAGMA journal_mode=WAL", "wal", answer, &same, err);
+
+	if (!rc && !same)
+		rc = err_set(err, ERR_UNSUPPORTED, "%s cannot have a write-ahead log: a store must be on "
+			     "a local disk", s->path);
+	if (!rc)
+		rc = db_exec(s, "PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+			     "PRAGMA journal_size_limit=16777216", err);
+	return rc;
+}
+
+static int add_session(struct store *s, void *arg, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "INSERT INTO session(pid, started_wall_ns) VALUES(?, ?)", &a, err);
+
+	(void)arg;
+	if (rc)
+		return rc;
+	arg_u64(&a, os_pid());
+	arg_u64(&a, os_wall_ns());
+	rc = db_run(s, a.st, err);
+	s->session_id = sqlite3_last_insert_rowid(s->db);
+	return rc;
+}
+
+/* The lock comes after the first look: beside a file that is not ours nothing is made. */
+static int connect_writer(struct store *s, struct err *err)
+{
+	bool empty = false;
+	int rc = connect(s, s->path, SQLITE_OPEN_READWRITE, err);
+
+	if (!rc)
+		rc = check_version(s, &empty, err);
+	if (!rc && s->mode == STORE_RECORD) {
+		rc = take_lock(s, err);
+		if (!rc)
+			rc = check_version(s, &empty, err);
+	}
+	if (!rc && sqlite3_db_readonly(s->db, "main"))
+		rc = db_error(s->path, NULL, SQLITE_READONLY, err);
+	if (!rc && empty)
+		rc = schema_create(s, err);
+	if (!rc)
+		rc = use_log(s, err);
+	return rc;
+}
+
+static int start_recording(struct store *s, struct err *err)
+{
+	int rc = interner_new(&s->interner, err);
+
+	if (!rc)
+		rc = quick_check(s, err);
+	if (rc)
+		return rc;
+	space_make_reserve(s);
+	rc = db_transact(s, TX_NORMAL, add_session, NULL, err);
+	if (!rc)
+		rc = partial_convert(s, err);
+	return rc;
+}
+
+static int open_file(struct store *s, struct err *err)
+{
+	bool missing = false, empty = false;
+	int rc = check_file(s->path, &missing, err);
+
+	if (rc)
+		return rc;
+	if (missing && s->mode != STORE_RECORD)
+		return err_set(err, ERR_NOT_FOUND,
+			       "there is no store %s: `recorder collect` makes one, --store names another",
+			       s->path);
+	if (missing)
+		rc = make_file(s->path, err);
+	/* Another recorder may have made it since we looked: the lock will decide between us. */
+	if (rc == ERR_EXISTS)
+		rc = 0;
+	if (!rc && s->mode == STORE_READ)
+		return connect_reader(s, &empty, err);
+	if (!rc)
+		rc = connect_writer(s, err);
+	if (!rc && s->mode == STORE_RECORD)
+		rc = start_recording(s, err);
+	return rc;
+}
+
+int store_open(const char *path, enum store_mode mode, struct store **out, struct err *err)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	size_t n = strlen(path) + 1;
+	int rc;
+
+	if (!s || !(s->path = malloc(n))) {
+		free(s);
+		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+	}
+	memcpy(s->path, path, n);
+	s->mode = mode;
+	s->floor_bytes = UINT64_MAX;
+	rc = open_file(s, err);
+	if (rc) {
+		store_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	disconnect(s);
+	interner_free(s->interner);
+	codec_free(&s->codec);
+	os_unlock(s->lock);
+	free(s->path);
+	free(s);
+}

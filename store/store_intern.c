@@ -1,0 +1,557 @@
+/*
+ * From what the recorder holds in memory to rows: frames, functions, modules, processes, threads.
+ *
+ * Frames are many (20,000 in a minute of a busy machine) and come again in every segment, so their ids
+ * are remembered by content: numbers of the frame table are used again for other frames. The memory is
+ * right as long as only we change the rows; data_version, read inside each transaction, says when
+ * another program (delete) has. Objects and functions are remembered by address within one call, in
+ * which the segment keeps them alive; the few processes and threads are looked up each time.
+ */
+#include "store/store_impl.h"
+
+#include "base/varint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KNOWN_FRAMES_MAX 131072u         /* then forgotten and learnt again: 5 MB */
+
+struct known_frame {
+	int64_t module_id, id;
+	uint64_t offset;
+	uint32_t flags;
+	bool named;
+};
+
+struct interner {
+	struct table table;
+	struct known_frame *frames;
+	uint32_t nframes, frames_cap;
+	int64_t data_version;
+	struct idmap objects, functions, processes;  /* address -> row id, within one call */
+};
+
+int interner_new(struct interner **out, struct err *err)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return err_set(err, ERR_MEMORY, "out of memory for the store's tables");
+	return 0;
+}
+
+void interner_forget(struct interner *in)
+{
+	if (!in)
+		return;
+	table_clear(&in->table);
+	in->nframes = 0;
+}
+
+void interner_free(struct interner *in)
+{
+	if (!in)
+		return;
+	table_free(&in->table);
+	free(in->frames);
+	idmap_free(&in->objects);
+	idmap_free(&in->functions);
+	idmap_free(&in->processes);
+	free(in);
+}
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_MEMORY, "out of memory while storing a segment");
+}
+
+/* ---- modules -------------------------------------------------------------------------------------- */
+
+static void put_hex(struct buf *out, const uint8_t *bytes, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		buf_printf(out, "%02x", bytes[i]);
+}
+
+static bool has_global_identity(const struct object_key *key)
+{
+	return key->build_id_bytes && (key->kind == OBJECT_ELF || key->kind == OBJECT_PE);
+}
+
+/* The text that is equal exactly for equal modules; see schema.c. */
+static void module_identity(const struct store *s, const struct object_key *key, struct buf *out)
+{
+	buf_printf(out, "%s:", object_kind_to_text(key->kind));
+	put_hex(out, key->build_id, key->build_id_bytes);
+	if (has_global_identity(key))
+		return;
+	buf_printf(out, ":session %" PRId64 ":%" PRIu32 ".%" PRIu32 ":%" PRIu64 ".%" PRIu64 ".%" PRIu64
+		   ":%s", s->session_id, key->pid, key->epoch, key->dev, key->ino, key->ino_generation,
+		   key->path);
+}
+
+static int module_insert(struct store *s, const struct object *object, const char *identity,
+			 int64_t *id, struct err *err)
+{
+	const struct object_key *key = &object->key;
+	struct args a;
+	int rc = db_statement(s, "INSERT INTO module(identity, session_id, kind, name, path, build_id)"
+			      " VALUES(?, ?, ?, ?, ?, ?)", &a, err);
+
+	if (rc)
+		return rc;
+	arg_text(&a, identity);
+	if (has_global_identity(key))
+		arg_null(&a);
+	else
+		arg_int(&a, s->session_id);
+	arg_text(&a, object_kind_to_text(key->kind));
+	arg_text(&a, object->name);
+	arg_text(&a, key->path);
+	arg_blob(&a, key->build_id, key->build_id_bytes);
+	rc = db_run(s, a.st, err);
+	*id = sqlite3_last_insert_rowid(s->db);
+	return rc;
+}
+
+static int module_find(struct store *s, const struct object *object, int64_t *id, struct err *err)
+{
+	struct buf identity = {0};
+	struct args a;
+	int rc;
+
+	module_identity(s, &object->key, &identity);
+	rc = buf_check(&identity, "a module's identity", err);
+	if (!rc)
+		rc = db_statement(s, "SELECT id FROM module WHERE identity=?", &a, err);
+	if (!rc) {
+		arg_text(&a, identity.data);
+		rc = db_int(s, a.st, id, err);
+		if (rc == ERR_NOT_FOUND)
+			rc = module_insert(s, object, identity.data, id, err);
+	}
+	buf_free(&identity);
+	return rc;
+}
+
+static int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err)
+{
+	uint64_t key = (uintptr_t)object;
+	int rc;
+
+	if (idmap_get(&s->interner->objects, key, id))
+		return 0;
+	rc = module_find(s, object, id, err);
+	if (!rc && idmap_put(&s->interner->objects, key, *id))
+		rc = no_memory(err);
+	return rc;
+}
+
+/* ---- functions ------------------------------------------------------------------------------------ */
+
+static int function_insert(struct store *s, const struct function *f, int64_t module, int64_t *id,
+			   struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "INSERT INTO function(module_id, offset, name, raw_name, module)"
+			      " VALUES(?, ?, ?, ?, ?)", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, module);
+	arg_u64(&a, f->offset);
+	arg_text(&a, f->name);
+	arg_text(&a, f->raw_name);
+	arg_text(&a, f->module);
+	rc = db_run(s, a.st, err);
+	*id = sqlite3_last_insert_rowid(s->db);
+	return rc;
+}
+
+/* Found by where it starts; what it is called decides between the few that start there. */
+static int function_find(struct store *s, const struct function *f, int64_t *id, struct err *err)
+{
+	struct args a;
+	int64_t module = 0;
+	int rc = module_id(s, f->object, &module, err);
+
+	if (!rc)
+		rc = db_statement(s, "SELECT id FROM function WHERE module_id=? AND offset=? AND name=?"
+				  " AND raw_name IS ? AND module IS ?", &a, err);
+	if (rc)
+		return rc;
+	arg_int(&a, module);
+	arg_u64(&a, f->offset);
+	arg_text(&a, f->name);
+	arg_text(&a, f->raw_name);
+	arg_text(&a, f->module);
+	rc = db_int(s, a.st, id, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = function_insert(s, f, module, id, err);
+	return rc;
+}
+
+static int function_id(struct store *s, const struct function *f, int64_t *id, struct err *err)
+{
+	uint64_t key = (uintptr_t)f;
+	int rc;
+
+	if (idmap_get(&s->interner->functions, key, id))
+		return 0;
+	rc = function_find(s, f, id, err);
+	if (!rc && idmap_put(&s->interner->functions, key, *id))
+		rc = no_memory(err);
+	return rc;
+}
+
+/* ---- frames --------------------------------------------------------------------------------------- */
+
+static bool same_frame(const void *ctx, uint32_t value, const void *key)
+{
+	const struct known_frame *a = &((const struct interner *)ctx)->frames[value];
+	const struct known_frame *b = key;
+
+	return a->offset == b->offset && a->module_id == b->module_id && a->flags == b->flags;
+}
+
+static uint64_t frame_hash(const struct known_frame *f)
+{
+	return hash_pair(hash_pair((uint64_t)f->module_id, f->flags), f->offset);
+}
+
+/* Room for one more; called before the row is looked for, so that a failure changes nothing. */
+static int make_room(struct interner *in, struct err *err)
+{
+	struct known_frame *frames;
+	uint32_t cap;
+
+	if (in->nframes >= KNOWN_FRAMES_MAX)
+		interner_forget(in);
+	if (in->nframes < in->frames_cap)
+		return 0;
+	cap = in->frames_cap ? in->frames_cap * 2 : 1024;
+	frames = realloc(in->frames, cap * sizeof(*frames));
+	if (!frames)
+		return no_memory(err);
+	in->frames = frames;
+	in->frames_cap = cap;
+	return 0;
+}
+
+/* function_id 0 = no name yet. */
+static int frame_insert(struct store *s, struct known_frame *f, int64_t function, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "INSERT INTO frame(module_id, offset, flags, function_id)"
+			      " VALUES(?, ?, ?, nullif(?, 0))", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, f->module_id);
+	arg_u64(&a, f->offset);
+	arg_int(&a, f->flags);
+	arg_int(&a, function);
+	rc = db_run(s, a.st, err);
+	f->id = sqlite3_last_insert_rowid(s->db);
+	f->named = function != 0;
+	return rc;
+}
+
+static int frame_lookup(struct store *s, struct known_frame *f, int64_t function, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "SELECT id, function_id IS NOT NULL FROM frame"
+			      " WHERE module_id=? AND offset=? AND flags=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, f->module_id);
+	arg_u64(&a, f->offset);
+	arg_int(&a, f->flags);
+	rc = db_step(s, a.st, err);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return frame_insert(s, f, function, err);
+	f->id = sqlite3_column_int64(a.st, 0);
+	f->named = sqlite3_column_int(a.st, 1) != 0;
+	sqlite3_reset(a.st);
+	return 0;
+}
+
+static int frame_set_name(struct store *s, struct known_frame *f, int64_t function, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "UPDATE frame SET function_id=? WHERE id=? AND function_id IS NULL", &a,
+			      err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, function);
+	arg_int(&a, f->id);
+	rc = db_run(s, a.st, err);
+	if (!rc)
+		f->named = true;
+	return rc;
+}
+
+static int frame_learn(struct store *s, const struct known_frame *key, int64_t function,
+		       struct known_frame **out, struct err *err)
+{
+	struct interner *in = s->interner;
+	struct known_frame f = *key;
+	int rc = make_room(in, err);
+
+	if (!rc)
+		rc = frame_lookup(s, &f, function, err);
+	if (!rc && table_add(&in->table, frame_hash(&f), in->nframes))
+		rc = no_memory(err);
+	if (rc)
+		return rc;
+	*out = &in->frames[in->nframes++];
+	**out = f;
+	return 0;
+}
+
+static int frame_id(struct store *s, const struct frame *frame, int64_t *id, struct err *err)
+{
+	struct interner *in = s->interner;
+	const struct function *f = atomic_load_explicit(&frame->function, memory_order_acquire);
+	struct known_frame key = {.offset = frame->offset, .flags = frame->flags};
+	struct known_frame *known;
+	int64_t function = 0;
+	uint32_t at;
+	int rc = module_id(s, frame->object, &key.module_id, err);
+
+	if (rc)
+		return rc;
+	at = table_find(&in->table, frame_hash(&key), same_frame, in, &key);
+	known = at == TABLE_NONE ? NULL : &in->frames[at];
+	if (f && !(known && known->named))
+		rc = function_id(s, f, &function, err);
+	if (!rc && !known)
+		rc = frame_learn(s, &key, function, &known, err);
+	if (!rc && function && !known->named)
+		rc = frame_set_name(s, known, function, err);
+	if (!rc)
+		*id = known->id;
+	return rc;
+}
+
+/* ---- processes and threads ------------------------------------------------------------------------- */
+
+struct process_row {
+	int64_t id;
+	bool same;                           /* nothing new is known */
+};
+
+static int process_lookup(struct store *s, struct process *p, struct process_row *row,
+			  struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "SELECT id, name=? AND (cmdline IS NOT NULL OR ? IS NULL) FROM process"
+			      " WHERE session_id=? AND pid=? AND start_ns=? AND exec=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_text(&a, process_name(p));
+	arg_text(&a, atomic_load(&p->cmdline));
+	arg_int(&a, s->session_id);
+	arg_u64(&a, p->pid);
+	arg_u64(&a, p->start_ns);
+	arg_u64(&a, p->exec);
+	rc = db_step(s, a.st, err);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return ERR_NOT_FOUND;
+	row->id = sqlite3_column_int64(a.st, 0);
+	row->same = sqlite3_column_int(a.st, 1) != 0;
+	sqlite3_reset(a.st);
+	return 0;
+}
+
+static int process_insert(struct store *s, struct process *p, int64_t *id, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
+			      " cmdline) VALUES(?, ?, ?, ?, ?, ?, ?)", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, s->session_id);
+	arg_u64(&a, p->pid);
+	arg_u64(&a, p->start_ns);
+	arg_u64(&a, p->exec);
+	arg_u64(&a, p->parent_pid);
+	arg_text(&a, process_name(p));
+	arg_text(&a, atomic_load(&p->cmdline));
+	rc = db_run(s, a.st, err);
+	*id = sqlite3_last_insert_rowid(s->db);
+	return rc;
+}
+
+static int process_update(struct store *s, struct process *p, int64_t id, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "UPDATE process SET name=?, cmdline=coalesce(cmdline, ?) WHERE id=?", &a,
+			      err);
+
+	if (rc)
+		return rc;
+	arg_text(&a, process_name(p));
+	arg_text(&a, atomic_load(&p->cmdline));
+	arg_int(&a, id);
+	return db_run(s, a.st, err);
+}
+
+static int process_id(struct store *s, struct process *p, int64_t *id, struct err *err)
+{
+	struct process_row row = {0};
+	uint64_t key = (uintptr_t)p;
+	int rc;
+
+	if (idmap_get(&s->interner->processes, key, id))
+		return 0;
+	rc = process_lookup(s, p, &row, err);
+	*id = row.id;
+	if (rc == ERR_NOT_FOUND)
+		rc = process_insert(s, p, id, err);
+	else if (!rc && !row.same)
+		rc = process_update(s, p, row.id, err);
+	if (!rc && idmap_put(&s->interner->processes, key, *id))
+		rc = no_memory(err);
+	return rc;
+}
+
+/* One statement of (name, process, tid): looks up, fills in an empty name, or inserts. */
+static int thread_statement(struct store *s, const char *sql, const struct thread *t,
+			    int64_t process, struct args *out, struct err *err)
+{
+	int rc = db_statement(s, sql, out, err);
+
+	if (rc)
+		return rc;
+	arg_int(out, process);
+	arg_u64(out, t->tid);
+	return 0;
+}
+
+static int thread_insert(struct store *s, const struct thread *t, int64_t process, const char *name,
+			 int64_t *id, struct err *err)
+{
+	struct args a;
+	int rc = thread_statement(s, "UPDATE thread SET name=?3 WHERE process_id=?1 AND tid=?2"
+				  " AND name='' RETURNING id", t, process, &a, err);
+
+	if (rc)
+		return rc;
+	arg_text(&a, name);
+	rc = db_int(s, a.st, id, err);
+	if (rc != ERR_NOT_FOUND)
+		return rc;
+	rc = thread_statement(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)", t, process,
+			      &a, err);
+	if (rc)
+		return rc;
+	arg_text(&a, name);
+	rc = db_run(s, a.st, err);
+	*id = sqlite3_last_insert_rowid(s->db);
+	return rc;
+}
+
+static int thread_id(struct store *s, const struct thread *t, int64_t *id, struct err *err)
+{
+	int64_t process = 0;
+	char name[16];
+	struct args a;
+	int rc = process_id(s, t->process, &process, err);
+
+	if (!rc)
+		rc = thread_statement(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
+				      t, process, &a, err);
+	if (rc)
+		return rc;
+	thread_name(t, name);
+	arg_text(&a, name);
+	rc = db_int(s, a.st, id, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = thread_insert(s, t, process, name, id, err);
+	return rc;
+}
+
+/* ---- a segment -------------------------------------------------------------------------------------- */
+
+static void put_varint(struct buf *out, uint64_t v)
+{
+	uint8_t *to = (uint8_t *)buf_reserve(out, VARINT_MAX_BYTES);
+
+	if (to)
+		buf_advance(out, varint_put(to, v));
+}
+
+static void put_id(struct buf *out, int64_t id, int64_t *before)
+{
+	put_varint(out, zigzag(id - *before));
+	*before = id;
+}
+
+/* Objects and functions may be freed, and their addresses used again, once no segment holds them. */
+static int begin_call(struct store *s, struct err *err)
+{
+	struct interner *in = s->interner;
+	int64_t version = 0;
+	struct args a;
+	int rc = db_statement(s, "PRAGMA data_version", &a, err);
+
+	if (!rc)
+		rc = db_int(s, a.st, &version, err);
+	if (rc)
+		return rc;
+	if (version != in->data_version)
+		interner_forget(in);
+	in->data_version = version;
+	idmap_clear(&in->objects);
+	idmap_clear(&in->functions);
+	idmap_clear(&in->processes);
+	return 0;
+}
+
+static int put_threads(struct store *s, const struct segment *segment, struct buf *lists,
+		       struct err *err)
+{
+	int64_t id = 0, before = 0;
+	uint32_t i;
+	int rc = 0;
+
+	put_varint(lists, segment->nthreads);
+	for (i = 0; !rc && i < segment->nthreads; i++) {
+		rc = thread_id(s, thread_get(segment->process_table, segment->threads[i]), &id, err);
+		put_id(lists, id, &before);
+	}
+	return rc;
+}
+
+int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
+		   struct err *err)
+{
+	int64_t id = 0, before = 0;
+	uint32_t i;
+	int rc = begin_call(s, err);
+
+	if (!rc && lists)
+		rc = put_threads(s, segment, lists, err);
+	if (!rc && lists)
+		put_varint(lists, segment->nframes);
+	for (i = 0; !rc && i < segment->nframes; i++) {
+		rc = frame_id(s, frame_get(segment->frame_table, segment->frames[i]), &id, err);
+		if (lists)
+			put_id(lists, id, &before);
+	}
+	if (!rc && lists)
+		rc = buf_check(lists, "the lists of a segment", err);
+	return rc;
+}

@@ -1,0 +1,417 @@
+/*
+ * Reading: list, head, load. Nothing in the file is trusted: blobs have a CRC, counts and indices are
+ * checked by their decoders, and a row that is missing is an error that names it.
+ */
+#include "store/store_impl.h"
+
+#include "base/varint.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int no_memory(struct store *s, struct err *err)
+{
+	return err_set(err, ERR_MEMORY, "out of memory while reading %s", s->path);
+}
+
+/* ---- ids --------------------------------------------------------------------------------------------- */
+
+struct ids {
+	int64_t *ids;
+	uint32_t n, cap;
+};
+
+/* The first column of every row. */
+static int collect_ids(struct store *s, sqlite3_stmt *st, struct ids *out, struct err *err)
+{
+	int64_t *bigger;
+	int rc;
+
+	while ((rc = db_step(s, st, err)) > 0) {
+		if (out->n == out->cap) {
+			out->cap = out->cap ? out->cap * 2 : 64;
+			bigger = realloc(out->ids, out->cap * sizeof(*bigger));
+			if (!bigger) {
+				sqlite3_reset(st);
+				return no_memory(s, err);
+			}
+			out->ids = bigger;
+		}
+		out->ids[out->n++] = sqlite3_column_int64(st, 0);
+	}
+	return rc;
+}
+
+int not_found(struct store *s, int64_t id, struct err *err)
+{
+	struct buf text = {0};
+	struct ids ids = {0};
+	struct args a;
+	uint32_t i;
+	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 11", &a, err);
+
+	if (!rc)
+		rc = collect_ids(s, a.st, &ids, err);
+	for (i = 0; i < ids.n && i < 10; i++)
+		buf_printf(&text, "%s%" PRId64, i ? ", " : "", ids.ids[i]);
+	if (!rc && !ids.n)
+		rc = err_set(err, ERR_NOT_FOUND, "there is no incident %" PRId64 ": %s holds none", id,
+			     s->path);
+	else if (!rc)
+		rc = err_set(err, ERR_NOT_FOUND, "there is no incident %" PRId64 " in %s; there are %s%s", id,
+			     s->path, buf_text(&text), ids.n > 10 ? ", ..." : "");
+	free(ids.ids);
+	buf_free(&text);
+	return rc;
+}
+
+int store_newest(struct store *s, int64_t *id, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 1", &a, err);
+
+	if (!rc)
+		rc = db_int(s, a.st, id, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = err_set(err, rc, "%s holds no incidents yet", s->path);
+	return rc;
+}
+
+/* ---- head -------------------------------------------------------------------------------------------- */
+
+/* Columns from left to right; a copy that fails is remembered. */
+struct columns {
+	sqlite3_stmt *st;
+	int at;
+	bool failed;
+};
+
+static int64_t next_int(struct columns *c)
+{
+	return sqlite3_column_int64(c->st, c->at++);
+}
+
+static uint64_t next_u64(struct columns *c)
+{
+	return (uint64_t)sqlite3_column_int64(c->st, c->at++);
+}
+
+static double next_num(struct columns *c)
+{
+	int at = c->at++;
+
+	return sqlite3_column_type(c->st, at) == SQLITE_NULL ? (double)NAN
+							     : sqlite3_column_double(c->st, at);
+}
+
+/* Borrowed until the statement moves; NULL is NULL. */
+static const char *next_text(struct columns *c)
+{
+	int at = c->at++;
+	const char *text = (const char *)sqlite3_column_text(c->st, at);
+
+	if (!text && sqlite3_column_type(c->st, at) != SQLITE_NULL)
+		c->failed = true;
+	return text;
+}
+
+static char *next_copy(struct columns *c)
+{
+	const char *text = next_text(c);
+	size_t n = text ? strlen(text) + 1 : 0;
+	char *copy;
+
+	if (!text)
+		return NULL;
+	copy = malloc(n);
+	if (copy)
+		memcpy(copy, text, n);
+	else
+		c->failed = true;
+	return copy;
+}
+
+/* *windowed false: the incident has not got its window yet. */
+static void read_head(sqlite3_stmt *st, struct incident_head *h, bool *windowed, bool *failed)
+{
+	struct columns c = {.st = st};
+	const char *uuid;
+
+	h->id = next_int(&c);
+	uuid = next_text(&c);
+	snprintf(h->uuid, sizeof(h->uuid), "%s", uuid ? uuid : "");
+	h->state = state_from_text(next_text(&c));
+	h->pinned = next_int(&c) != 0;
+	h->rule = next_copy(&c);
+	h->reason = next_copy(&c);
+	h->value = next_num(&c);
+	h->limit = next_num(&c);
+	h->trigger_ns = next_u64(&c);
+	h->trigger_wall_ns = next_u64(&c);
+	h->asked_pre_ns = next_u64(&c);
+	h->asked_post_ns = next_u64(&c);
+	*windowed = sqlite3_column_type(st, c.at) != SQLITE_NULL;
+	h->t0_ns = next_u64(&c);
+	h->t1_ns = next_u64(&c);
+	h->gap_reason = next_copy(&c);
+	h->samples = next_u64(&c);
+	h->lost = next_u64(&c);
+	h->recorder_cpu_ns = next_u64(&c);
+	h->recorder_rss_bytes = next_u64(&c);
+	h->recorder_version = next_copy(&c);
+	h->note = next_copy(&c);
+	h->host = next_copy(&c);
+	h->host_text = next_copy(&c);
+	h->stored_bytes = next_u64(&c);
+	*failed = c.failed;
+}
+
+static int head_row(struct store *s, int64_t id, struct incident_head *h, bool *windowed,
+		    struct err *err)
+{
+	bool failed;
+	struct args a;
+	/* An open incident has no count yet: that of its segments, not cut to the window, stands in. */
+	int rc = db_statement(s, "SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason, i.value,"
+			      " i.threshold, i.trigger_ns, i.trigger_wall_ns, i.asked_pre_ns,"
+			      " i.asked_post_ns, i.t0_ns, i.t1_ns, i.gap_reason,"
+			      " coalesce(i.samples, (SELECT sum(s.samples) FROM incident_segment x"
+			      "  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0),"
+			      " coalesce(i.lost, 0), i.recorder_cpu_ns, i.recorder_rss_bytes,"
+			      " i.recorder_version, i.note, h.name, h.text,"
+			      " coalesce((SELECT sum(s.bytes) FROM incident_segment x"
+			      "  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0)"
+			      " FROM incident i JOIN host h ON h.id = i.host_id WHERE i.id=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, id);
+	rc = db_step(s, a.st, err);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return ERR_NOT_FOUND;
+	read_head(a.st, h, windowed, &failed);
+	sqlite3_reset(a.st);
+	return failed ? no_memory(s, err) : 0;
+}
+
+/* Sums per kind of one of the rollup tables: each row a text and a number. */
+static int head_sums(struct store *s, const char *sql, int64_t id, uint64_t *sums, unsigned nsums,
+		     const char *(*text_of)(unsigned kind), struct err *err)
+{
+	struct args a;
+	unsigned kind;
+	int rc = db_statement(s, sql, &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, id);
+	while ((rc = db_step(s, a.st, err)) > 0) {
+		const char *text = (const char *)sqlite3_column_text(a.st, 0);
+
+		for (kind = 0; text && kind < nsums; kind++) {
+			if (strcmp(text, text_of(kind)) == 0)
+				sums[kind] = (uint64_t)sqlite3_column_int64(a.st, 1);
+		}
+	}
+	return rc;
+}
+
+static const char *loss_text(unsigned kind)
+{
+	return loss_kind_text((enum loss_kind)kind);
+}
+
+static const char *quality_text(unsigned kind)
+{
+	return stack_quality_text((enum stack_quality)kind);
+}
+
+static const char *stream_kind_text(unsigned kind)
+{
+	return stream_text((enum stream)kind);
+}
+
+static int find_head(struct store *s, int64_t id, struct incident_head *h, struct err *err)
+{
+	bool windowed = true;
+	int rc = head_row(s, id, h, &windowed, err);
+
+	if (!rc && !windowed)
+		rc = window_of_segments(s, h, err);
+	if (!rc)
+		rc = head_sums(s, "SELECT kind, sum(n) FROM loss WHERE incident_id=? GROUP BY kind", id,
+			       h->lost_by_kind, LOSS_KINDS, loss_text, err);
+	if (!rc)
+		rc = head_sums(s, "SELECT kind, sum(n) FROM quality WHERE incident_id=? GROUP BY kind", id,
+			       h->quality, QUALITIES, quality_text, err);
+	if (!rc)
+		rc = head_sums(s, "SELECT kind, period_ns FROM stream WHERE incident_id=?", id,
+			       h->period_ns, STREAMS_MAX, stream_kind_text, err);
+	if (rc)
+		incident_head_free(h);
+	return rc;
+}
+
+int store_head(struct store *s, int64_t id, struct incident_head *out, struct err *err)
+{
+	struct incident_head head = {0};
+	int rc = find_head(s, id, &head, err);
+
+	if (rc == ERR_NOT_FOUND)
+		return not_found(s, id, err);
+	if (!rc)
+		*out = head;
+	return rc;
+}
+
+/* Ids first, then one short read each: the caller may use the store meanwhile, and so may others. */
+int store_list(struct store *s, int (*each)(void *ctx, const struct incident_head *head), void *ctx,
+	       struct err *err)
+{
+	struct ids ids = {0};
+	struct args a;
+	uint32_t i;
+	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC", &a, err);
+
+	if (!rc)
+		rc = collect_ids(s, a.st, &ids, err);
+	for (i = 0; !rc && i < ids.n; i++) {
+		struct incident_head head = {0};
+		int stop = 0;
+
+		rc = find_head(s, ids.ids[i], &head, err);
+		if (!rc)
+			stop = each(ctx, &head);
+		else if (rc == ERR_NOT_FOUND)
+			rc = 0;        /* deleted meanwhile */
+		incident_head_free(&head);
+		if (stop)
+			break;
+	}
+	free(ids.ids);
+	return rc;
+}
+
+/* ---- segments ---------------------------------------------------------------------------------------- */
+
+static int bad_lists(struct err *err)
+{
+	return err_set(err, ERR_FORMAT, "its lists of threads and frames are damaged");
+}
+
+static bool decode_list(const uint8_t **at, const uint8_t *end, uint64_t n, int64_t *out)
+{
+	uint64_t step, id = 0;
+
+	while (n--) {
+		if (!varint_get(at, end, &step))
+			return false;
+		id += (uint64_t)unzigzag(step);
+		*out++ = (int64_t)id;
+	}
+	return true;
+}
+
+/* A list's ids take a byte each at least, so the bytes bound what is allocated. */
+int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframes, int64_t **out,
+		 struct err *err)
+{
+	const uint8_t *at = raw, *end = at + n;
+	uint64_t threads, frames;
+	int64_t *ids;
+	bool good;
+
+	if (n < 2 || n > LISTS_MAX_BYTES)
+		return bad_lists(err);
+	ids = malloc(n * sizeof(*ids));
+	if (!ids)
+		return err_set(err, ERR_MEMORY, "out of memory while reading a segment");
+	good = varint_get(&at, end, &threads) && threads <= (uint64_t)(end - at) &&
+	       decode_list(&at, end, threads, ids) && varint_get(&at, end, &frames) &&
+	       frames <= (uint64_t)(end - at) && decode_list(&at, end, frames, ids + threads) &&
+	       at == end;
+	if (!good) {
+		free(ids);
+		return bad_lists(err);
+	}
+	*nthreads = (uint32_t)threads;
+	*nframes = (uint32_t)frames;
+	*out = ids;
+	return 0;
+}
+
+/* The row's blobs -> content and ids. */
+static int decode_row(struct store *s, sqlite3_stmt *st, struct stored_segment *out, struct err *err)
+{
+	uint32_t nthreads = 0, nframes = 0;
+	struct buf raw = {0};
+	int rc = blob_unpack(&s->codec, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0),
+			     LISTS_MAX_BYTES, &raw, err);
+
+	if (!rc)
+		rc = lists_decode(raw.data, raw.len, &nthreads, &nframes, &out->threads, err);
+	if (!rc)
+		rc = blob_unpack(&s->codec, sqlite3_column_blob(st, 1),
+				 (size_t)sqlite3_column_bytes(st, 1), SEGMENT_MAX_BYTES, &raw, err);
+	if (!rc)
+		rc = segment_decode((const uint8_t *)raw.data, raw.len, &out->content, err);
+	if (!rc && (out->content.nthreads != nthreads || out->content.nframes != nframes))
+		rc = bad_lists(err);
+	if (!rc)
+		out->frames = out->threads + nthreads;
+	buf_free(&raw);
+	return rc;
+}
+
+static int read_segment(struct store *s, int64_t incident_id, int64_t id, segment_reader *each,
+			void *ctx, struct err *err)
+{
+	struct stored_segment segment = {.id = id};
+	struct args a;
+	int rc = db_statement(s, "SELECT lists, data FROM segment WHERE id=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, id);
+	rc = db_step(s, a.st, err);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return err_set(err, ERR_NOT_FOUND, "incident %" PRId64 " was deleted from %s meanwhile",
+			       incident_id, s->path);
+	rc = decode_row(s, a.st, &segment, err);
+	sqlite3_reset(a.st);
+	if (rc == ERR_FORMAT)
+		err_prefix(err, "segment %" PRId64 " of incident %" PRId64 " in %s is damaged", id,
+			   incident_id, s->path);
+	if (!rc)
+		rc = each(ctx, &segment, err);
+	segment_content_free(&segment.content);
+	free(segment.threads);
+	return rc;
+}
+
+/* Their ids first: sorting rows with blobs in them would copy every blob. */
+int read_segments(struct store *s, int64_t incident_id, segment_reader *each, void *ctx,
+		  struct err *err)
+{
+	struct ids ids = {0};
+	struct args a;
+	uint32_t i;
+	int rc = db_statement(s, "SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
+			      " WHERE x.incident_id=? ORDER BY s.t0_ns, s.id", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, incident_id);
+	rc = collect_ids(s, a.st, &ids, err);
+	for (i = 0; !rc && i < ids.n; i++)
+		rc = read_segment(s, incident_id, ids.ids[i], each, ctx, err);
+	free(ids.ids);
+	return rc;
+}

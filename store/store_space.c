@@ -1,0 +1,130 @@
+/*
+ * Disk space. On a full disk SQLite in WAL mode can do nothing at all, not even delete (tried:
+ * exports-and-store.md section 3.3), so 8 MB lie beside the store in a file of their own, to be given
+ * up when that happens. Long before it, below a floor of free space, nothing new is begun: a neighbour
+ * who fills the disk must not make us erase evidence.
+ */
+#include "store/store_impl.h"
+
+#include <inttypes.h>
+
+static bool beside(const struct store *s, const char *suffix, struct buf *out)
+{
+	buf_puts(out, s->path);
+	buf_puts(out, suffix);
+	return !out->failed;
+}
+
+static bool free_space(const struct store *s, uint64_t *free_bytes, uint64_t *floor_bytes)
+{
+	struct buf dir = {0};
+	uint64_t total = 0;
+	bool known;
+
+	os_dirname(s->path, &dir);
+	known = !dir.failed && !os_free_bytes(dir.data, free_bytes, &total, NULL);
+	*floor_bytes = s->floor_bytes;
+	if (*floor_bytes == UINT64_MAX)
+		*floor_bytes = total / 20 < FLOOR_BYTES ? total / 20 : FLOOR_BYTES;
+	buf_free(&dir);
+	return known;
+}
+
+int space_check_floor(struct store *s, struct err *err)
+{
+	uint64_t free_bytes, floor_bytes;
+
+	/* A disk that does not say how full it is is found out by writing. */
+	if (!free_space(s, &free_bytes, &floor_bytes) || free_bytes >= floor_bytes)
+		return 0;
+	return err_set(err, ERR_FULL,
+		       "only %" PRIu64 " MB are free on the disk of %s, less than the %" PRIu64 " MB that "
+		       "are left to others: nothing new is stored, nothing is deleted; free some space",
+		       free_bytes >> 20, s->path, floor_bytes >> 20);
+}
+
+/* Words without a pattern: a file system that compresses would give zeros no room. */
+static int fill(struct os_file *file, struct err *err)
+{
+	uint64_t words[8192];
+	size_t done, i;
+	int rc = 0;
+
+	for (done = 0; !rc && done < RESERVE_BYTES; done += sizeof(words)) {
+		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			words[i] = hash_u64(done + i + 1);
+		rc = os_write(file, words, sizeof(words), err);
+	}
+	return rc;
+}
+
+void space_make_reserve(struct store *s)
+{
+	uint64_t free_bytes, floor_bytes;
+	struct os_file *file = NULL;
+	struct buf path = {0};
+
+	if (beside(s, ".reserve", &path) && !os_exists(path.data) &&
+	    free_space(s, &free_bytes, &floor_bytes) && free_bytes >= floor_bytes + 2 * RESERVE_BYTES &&
+	    !os_open(path.data, OS_CREATE, &file, NULL)) {
+		if (fill(file, NULL)) {
+			os_close(file);
+			file = NULL;
+			os_remove(path.data, NULL);
+		}
+	}
+	os_close(file);
+	buf_free(&path);
+}
+
+bool space_drop_reserve(struct store *s)
+{
+	struct buf path = {0};
+	bool dropped = beside(s, ".reserve", &path) && os_exists(path.data) &&
+		       !os_remove(path.data, NULL);
+
+	buf_free(&path);
+	return dropped;
+}
+
+void space_checkpoint(struct store *s)
+{
+	sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+}
+
+/*
+ * In slices of 1 MB, so that a recorder beside us waits for milliseconds. The statement gives a row per
+ * page and frees it when it is stepped: sqlite3_exec() steps to the end.
+ */
+void space_give_back(struct store *s)
+{
+	struct args a;
+	int64_t left = 1, before = 0;
+
+	while (left && left != before) {
+		before = left;
+		if (sqlite3_exec(s->db, "PRAGMA incremental_vacuum(256)", NULL, NULL, NULL))
+			break;
+		if (db_statement(s, "PRAGMA freelist_count", &a, NULL) ||
+		    db_int(s, a.st, &left, NULL))
+			break;
+	}
+	space_checkpoint(s);
+}
+
+uint64_t store_bytes(struct store *s)
+{
+	static const char sql[] = "SELECT (p.page_count - f.freelist_count) * z.page_size FROM "
+				  "pragma_page_count p, pragma_freelist_count f, pragma_page_size z";
+	struct os_file_info log = {0};
+	struct buf path = {0};
+	int64_t bytes = 0;
+	struct args a;
+
+	if (db_statement(s, sql, &a, NULL) || db_int(s, a.st, &bytes, NULL))
+		bytes = 0;
+	if (beside(s, "-wal", &path) && os_path_info(path.data, &log, NULL))
+		log.size_bytes = 0;
+	buf_free(&path);
+	return (uint64_t)bytes + log.size_bytes;
+}

@@ -1,0 +1,135 @@
+#include "base/buf.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void buf_of_zeros_is_empty_and_has_a_text(void **state)
+{
+	struct buf b = {0};
+
+	(void)state;
+	assert_string_equal(buf_text(&b), "");
+	assert_int_equal(buf_check(&b, "it", NULL), 0);
+	buf_reset(&b);
+	buf_free(&b);
+}
+
+static void buf_grows_and_ends_in_a_nul(void **state)
+{
+	struct buf b = {0};
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		buf_putc(&b, (char)('a' + i % 26));
+	buf_puts(&b, "xyz");
+	buf_put(&b, "\0!", 2);
+	buf_printf(&b, "%d-%s", 42, "end");
+	assert_int_equal(b.len, 1000 + 3 + 2 + 6);
+	assert_int_equal(b.data[25], 'z');
+	assert_memory_equal(b.data + 1000, "xyz\0!42-end", 12);
+	assert_int_equal(b.data[b.len], '\0');
+	buf_free(&b);
+}
+
+static void buf_keeps_to_its_ceiling_and_says_so_at_the_end(void **state)
+{
+	struct buf b = {.max_bytes = 10};
+	struct err err = {0};
+
+	(void)state;
+	buf_puts(&b, "0123456789");
+	assert_int_equal(b.failed, 0);
+	buf_putc(&b, 'x');
+	buf_put(&b, "", 0);
+	assert_string_equal(buf_text(&b), "0123456789");
+	assert_null(buf_reserve(&b, 1));
+	assert_int_equal(buf_check(&b, "the name", &err), ERR_LIMIT);
+	assert_string_equal(err.text, "the name is larger than its limit of 10 bytes");
+	buf_free(&b);
+}
+
+static void buf_refuses_sizes_that_would_wrap_around(void **state)
+{
+	struct buf b = {0};
+
+	(void)state;
+	buf_puts(&b, "abc");
+	assert_null(buf_reserve(&b, SIZE_MAX - 1));
+	assert_int_equal(b.failed, ERR_LIMIT);
+	assert_string_equal(buf_text(&b), "abc");
+	buf_free(&b);
+}
+
+static void buf_reset_empties_it_and_forgets_the_failure(void **state)
+{
+	struct buf b = {.max_bytes = 4};
+
+	(void)state;
+	buf_puts(&b, "too long");
+	assert_int_equal(b.failed, ERR_LIMIT);
+	buf_reset(&b);
+	assert_int_equal(b.failed, 0);
+	buf_puts(&b, "ok");
+	assert_string_equal(buf_text(&b), "ok");
+	buf_free(&b);
+}
+
+static void buf_reserved_room_is_written_in_place(void **state)
+{
+	struct buf b = {0};
+	char *to;
+
+	(void)state;
+	buf_puts(&b, "ab");
+	to = buf_reserve(&b, 100);
+	memcpy(to, "cd", 2);
+	buf_advance(&b, 2);
+	assert_string_equal(buf_text(&b), "abcd");
+	buf_free(&b);
+}
+
+static int write_much(void *ctx)
+{
+	struct buf b = {0};
+	int i, rc;
+
+	(void)ctx;
+	for (i = 0; i < 100; i++)
+		buf_printf(&b, "line %d\n", i);
+	buf_puts(&b, "end");
+	rc = buf_check(&b, "much", NULL);
+	assert_true(rc == 0 || rc == ERR_MEMORY);
+	buf_free(&b);
+	return rc;
+}
+
+static void buf_reports_lack_of_memory_once_at_the_end(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(write_much, NULL), 3, 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(buf_of_zeros_is_empty_and_has_a_text),
+		cmocka_unit_test(buf_grows_and_ends_in_a_nul),
+		cmocka_unit_test(buf_keeps_to_its_ceiling_and_says_so_at_the_end),
+		cmocka_unit_test(buf_refuses_sizes_that_would_wrap_around),
+		cmocka_unit_test(buf_reset_empties_it_and_forgets_the_failure),
+		cmocka_unit_test(buf_reserved_room_is_written_in_place),
+		cmocka_unit_test(buf_reports_lack_of_memory_once_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+#include "base/log.h"
+#include "base/os.h"
+#include "tests/support/alloc_walk.h"
+#include "tests/support/tmp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The log's text without the 25 characters of time before each line. */
+static void read_log(const char *path, struct buf *out)
+{
+	struct buf text = {0};
+	char *line, *end;
+
+	assert_int_equal(os_load(path, 4 << 20, &text, NULL), 0);
+	for (line = text.data; line && *line; line = end + 1) {
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		assert_true(end - line >= 25);
+		assert_true(line[10] == 'T' && line[23] == 'Z' && line[24] == ' ');
+		buf_put(out, line + 25, (size_t)(end - line) - 24);
+	}
+	buf_free(&text);
+}
+
+static void assert_log(const char *path, const char *expected)
+{
+	struct buf text = {0};
+
+	read_log(path, &text);
+	assert_string_equal(buf_text(&text), expected);
+	buf_free(&text);
+}
+
+static void log_lines_reach_the_file_when_drained_in_order(void **state)
+{
+	const char *path = tmp_path("order.log");
+	struct log *log = NULL;
+	struct os_file_info info;
+
+	(void)state;
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	log_line(log, LOG_INFO, "recording at %d Hz", 99);
+	log_line(log, LOG_WARN, "slow");
+	log_line(log, LOG_ERROR, "gone");
+	assert_int_equal(os_path_info(path, &info, NULL), 0);
+	assert_true(info.size_bytes == 0);
+	log_drain(log);
+	assert_log(path, "recording at 99 Hz\nwarning: slow\nerror: gone\n");
+	log_close(log);
+}
+
+static void log_is_appended_to_and_closing_drains_it(void **state)
+{
+	const char *path = tmp_path("append.log");
+	struct log *log = NULL;
+
+	(void)state;
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	log_line(log, LOG_INFO, "first run");
+	log_close(log);
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	log_line(log, LOG_INFO, "second run");
+	log_close(log);
+	assert_log(path, "first run\nsecond run\n");
+}
+
+static void a_full_log_drops_lines_counts_them_and_says_so(void **state)
+{
+	const char *path = tmp_path("full.log");
+	struct buf text = {0};
+	struct log *log = NULL;
+	int i;
+
+	(void)state;
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	for (i = 0; i < LOG_QUEUE_LINES + 7; i++)
+		log_line(log, LOG_INFO, "%d", i);
+	log_drain(log);
+	log_line(log, LOG_INFO, "again");
+	log_close(log);
+	read_log(path, &text);
+	assert_non_null(strstr(buf_text(&text), "\n1022\n1023\n"));
+	assert_null(strstr(buf_text(&text), "1024"));
+	assert_non_null(strstr(buf_text(&text), "warning: 7 log lines were dropped"));
+	assert_string_equal(text.data + text.len - 6, "again\n");
+	buf_free(&text);
+}
+
+static void a_log_line_stays_one_line_whatever_it_quotes(void **state)
+{
+	const char *path = tmp_path("forged.log");
+	struct log *log = NULL;
+
+	(void)state;
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	log_line(log, LOG_INFO, "process %s ended", "a\nerror: \x1b[2Jforged\xff");
+	log_close(log);
+	assert_log(path, "process a error:  [2Jforged\xef\xbf\xbd ended\n");
+}
+
+static void a_long_log_line_is_cut_between_characters(void **state)
+{
+	const char *path = tmp_path("long.log");
+	struct buf text = {0};
+	struct log *log = NULL;
+	char name[3001] = "";
+	int i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		memcpy(name + 3 * i, "\xe2\x82\xac", 3);
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	log_line(log, LOG_INFO, "%s", name);
+	log_close(log);
+	read_log(path, &text);
+	assert_in_range(text.len, 900, LOG_LINE_BYTES + 8);
+	assert_memory_equal(text.data + text.len - 4, "\xe2\x80\xa6\n", 4);
+	text.data[text.len - 4] = '\0';
+	for (i = 0; text.data[i]; i += 3)
+		assert_memory_equal(text.data + i, "\xe2\x82\xac", 3);
+	buf_free(&text);
+}
+
+static void log_of_nothing_is_nowhere(void **state)
+{
+	(void)state;
+	log_line(NULL, LOG_ERROR, "not written");
+	log_drain(NULL);
+	log_close(NULL);
+}
+
+static void log_that_cannot_be_opened_says_why(void **state)
+{
+	struct log *log = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "x.log"));
+	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, NULL), ERR_NOT_FOUND);
+	assert_null(log);
+}
+
+static int write_log(void *ctx)
+{
+	struct log *log = NULL;
+	int rc = log_open(ctx, &log, NULL);
+
+	log_line(log, LOG_INFO, "line");
+	log_close(log);
+	return rc;
+}
+
+/* A machine short of memory is when the log is read: once open it needs none. */
+static void log_needs_memory_only_to_open(void **state)
+{
+	const char *path = tmp_path("memory.log");
+	struct log *log = NULL;
+
+	(void)state;
+	assert_in_range(alloc_walk(write_log, (void *)(uintptr_t)tmp_path("walk.log")), 3, 12);
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	alloc_walk_fail_at(1);
+	log_line(log, LOG_INFO, "kept");
+	log_drain(log);
+	alloc_walk_fail_at(0);
+	log_close(log);
+	assert_log(path, "kept\n");
+}
+
+struct writers {
+	struct log *log;
+	int lines;
+};
+
+static void write_lines(void *ctx)
+{
+	struct writers *w = ctx;
+	int i;
+
+	for (i = 0; i < w->lines; i++)
+		log_line(w->log, LOG_INFO, "line %03d", i);
+}
+
+static void log_takes_whole_lines_from_several_threads(void **state)
+{
+	const char *path = tmp_path("threads.log");
+	struct os_thread *threads[3];
+	struct writers w = {.lines = 300};
+	struct buf text = {0};
+	int i;
+
+	(void)state;
+	assert_int_equal(log_open(path, &w.log, NULL), 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(os_thread_start("writer", write_lines, &w, &threads[i], NULL), 0);
+	log_drain(w.log);
+	for (i = 0; i < 3; i++)
+		os_thread_join(threads[i]);
+	log_close(w.log);
+	read_log(path, &text);
+	assert_int_equal(text.len, 3 * 300 * strlen("line 000\n"));
+	buf_free(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(log_lines_reach_the_file_when_drained_in_order),
+		cmocka_unit_test(log_is_appended_to_and_closing_drains_it),
+		cmocka_unit_test(a_full_log_drops_lines_counts_them_and_says_so),
+		cmocka_unit_test(a_log_line_stays_one_line_whatever_it_quotes),
+		cmocka_unit_test(a_long_log_line_is_cut_between_characters),
+		cmocka_unit_test(log_of_nothing_is_nowhere),
+		cmocka_unit_test(log_that_cannot_be_opened_says_why),
+		cmocka_unit_test(log_needs_memory_only_to_open),
+		cmocka_unit_test(log_takes_whole_lines_from_several_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+#include "base/os.h"
+#include "tests/support/tmp.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void os_create_and_replace_never_follow_a_link(void **state)
+{
+	struct os_file *file = NULL;
+
+	(void)state;
+	assert_int_equal(symlink("target", tmp_path("link")), 0);
+	assert_int_equal(os_open(tmp_path("link"), OS_CREATE, &file, NULL), ERR_EXISTS);
+	assert_true(os_open(tmp_path("link"), OS_REPLACE, &file, NULL) != 0);
+	assert_true(os_lock(tmp_path("link"), &file, NULL) != 0);
+	assert_null(file);
+	assert_false(os_exists(tmp_path("target")));
+	assert_true(os_exists(tmp_path("link")));
+}
+
+static unsigned mode_of(const char *path)
+{
+	struct os_file_info info = {0};
+
+	assert_int_equal(os_path_info(path, &info, NULL), 0);
+	assert_int_equal(info.uid, os_uid());
+	return info.mode;
+}
+
+static void os_files_and_directories_are_their_owner_s(void **state)
+{
+	struct os_file *file = NULL;
+
+	(void)state;
+	umask(0);
+	assert_int_equal(os_open(tmp_path("own"), OS_CREATE, &file, NULL), 0);
+	os_close(file);
+	assert_int_equal(mode_of(tmp_path("own")), 0600);
+	assert_int_equal(os_mkdirs(tmp_path("dir/below"), NULL), 0);
+	assert_int_equal(mode_of(tmp_path("dir")), 0700);
+	assert_int_equal(chmod(tmp_path("own"), 0644), 0);
+	assert_int_equal(os_chmod_private(tmp_path("own"), NULL), 0);
+	assert_int_equal(mode_of(tmp_path("own")), 0600);
+	umask(022);
+}
+
+static void os_load_reads_proc_files_that_have_no_size(void **state)
+{
+	struct buf text = {0};
+
+	(void)state;
+	assert_int_equal(os_load("/proc/self/status", 1 << 20, &text, NULL), 0);
+	assert_memory_equal(buf_text(&text), "Name:", 5);
+	buf_free(&text);
+}
+
+static void os_signals_arrive_by_waiting_only(void **state)
+{
+	static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+	size_t i;
+
+	(void)state;
+	assert_int_equal(os_signals_open(NULL), 0);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(kill(getpid(), stops[i]), 0);
+		assert_int_equal(os_signal_wait(NS_PER_SEC), OS_SIGNAL_STOP);
+	}
+	assert_int_equal(kill(getpid(), SIGUSR2), 0);
+	assert_int_equal(os_signal_wait(NS_PER_SEC), OS_SIGNAL_SNAPSHOT);
+	assert_int_equal(os_signal_wait(0), OS_SIGNAL_NONE);
+	os_signals_close();
+}
+
+/* What a caller without manners sends; it then closes its side or keeps silent. */
+static int call_with(const char *path, const char *bytes, size_t n)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+	return fd;
+}
+
+static void os_ipc_ignores_callers_that_send_no_line(void **state)
+{
+	struct os_ipc *ipc = NULL;
+	struct os_ipc_call *call = NULL;
+	struct buf line = {0};
+	char path[80];
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "build/t%u-ctl", os_pid());
+	assert_int_equal(os_ipc_listen(path, &ipc, NULL), 0);
+	assert_int_equal(mode_of(path), 0600);
+	close(call_with(path, "", 0));
+	assert_int_equal(os_ipc_next(ipc, NS_PER_SEC, &line, &call, NULL), ERR_NOT_FOUND);
+	close(call_with(path, "no line feed", 12));
+	assert_int_equal(os_ipc_next(ipc, NS_PER_SEC, &line, &call, NULL), ERR_NOT_FOUND);
+	fd = call_with(path, "silence", 7);
+	assert_int_equal(os_ipc_next(ipc, NS_PER_SEC, &line, &call, NULL), ERR_NOT_FOUND);
+	close(fd);
+	assert_null(call);
+	fd = call_with(path, "well\n", 5);
+	assert_int_equal(os_ipc_next(ipc, NS_PER_SEC, &line, &call, NULL), 0);
+	assert_string_equal(buf_text(&line), "well");
+	os_ipc_answer(call, "done");
+	close(fd);
+	os_ipc_close(ipc);
+	assert_false(os_exists(path));
+	buf_free(&line);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(os_create_and_replace_never_follow_a_link),
+		cmocka_unit_test(os_files_and_directories_are_their_owner_s),
+		cmocka_unit_test(os_load_reads_proc_files_that_have_no_size),
+		cmocka_unit_test(os_signals_arrive_by_waiting_only),
+		cmocka_unit_test(os_ipc_ignores_callers_that_send_no_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

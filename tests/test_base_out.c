@@ -1,0 +1,198 @@
+#include "base/os.h"
+#include "base/out.h"
+#include "tests/support/alloc_walk.h"
+#include "tests/support/tmp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_file(const char *path, const char *expected)
+{
+	struct buf text = {0};
+
+	assert_int_equal(os_load(path, 1 << 20, &text, NULL), 0);
+	assert_string_equal(buf_text(&text), expected);
+	buf_free(&text);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	struct os_file *file = NULL;
+
+	assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
+	assert_int_equal(os_write(file, text, strlen(text), NULL), 0);
+	os_close(file);
+}
+
+static void out_file_appears_when_it_is_closed_and_not_before(void **state)
+{
+	const char *path = tmp_path("whole"), *tmp = tmp_path("whole.tmp");
+	struct out *out = NULL;
+
+	(void)state;
+	assert_int_equal(out_open(path, false, &out, NULL), 0);
+	out_puts(out, "one ");
+	out_printf(out, "%d", 2);
+	assert_int_equal(out_bytes(out), 5);
+	assert_false(os_exists(path));
+	assert_int_equal(out_close(out, NULL), 0);
+	assert_false(os_exists(tmp));
+	assert_file(path, "one 2");
+}
+
+static void out_abandoned_leaves_nothing(void **state)
+{
+	const char *path = tmp_path("none"), *tmp = tmp_path("none.tmp");
+	struct out *out = NULL;
+
+	(void)state;
+	assert_int_equal(out_open(path, false, &out, NULL), 0);
+	out_puts(out, "half");
+	out_abandon(out);
+	assert_false(os_exists(path));
+	assert_false(os_exists(tmp));
+	out_abandon(NULL);
+}
+
+static void out_replaces_a_file_only_when_forced(void **state)
+{
+	const char *path = tmp_path("there");
+	struct out *out = NULL;
+	struct err err = {0};
+
+	(void)state;
+	write_file(path, "old");
+	assert_int_equal(out_open(path, false, &out, &err), ERR_EXISTS);
+	assert_non_null(strstr(err.text, "--force"));
+	assert_null(out);
+	assert_file(path, "old");
+
+	assert_int_equal(out_open(path, true, &out, NULL), 0);
+	out_puts(out, "new");
+	assert_file(path, "old");
+	assert_int_equal(out_close(out, NULL), 0);
+	assert_file(path, "new");
+}
+
+static void out_takes_over_a_tmp_file_that_a_killed_program_left(void **state)
+{
+	const char *path = tmp_path("stale"), *tmp = tmp_path("stale.tmp");
+	struct out *out = NULL;
+
+	(void)state;
+	write_file(tmp, "left over, and longer than what comes");
+	assert_int_equal(out_open(path, false, &out, NULL), 0);
+	out_puts(out, "fresh");
+	assert_int_equal(out_close(out, NULL), 0);
+	assert_file(path, "fresh");
+	assert_false(os_exists(tmp));
+}
+
+static void out_into_a_missing_or_wrong_place_says_where(void **state)
+{
+	struct out *out = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(out_open(tmp_path("no/such/dir"), false, &out, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "no/such/dir"));
+	assert_int_equal(os_mkdirs(tmp_path("dir"), NULL), 0);
+	assert_true(out_open(tmp_path("dir"), true, &out, &err) != 0);
+	assert_non_null(strstr(err.text, "dir"));
+	assert_null(out);
+	assert_false(os_exists(tmp_path("dir.tmp")));
+}
+
+/* One megabyte in pieces of 1000 passes the internal buffer of 256 kB four times. */
+static void out_keeps_the_order_of_many_pieces(void **state)
+{
+	const char *path = tmp_path("large");
+	struct buf text = {0};
+	struct out *out = NULL;
+	char piece[1001];
+	int i;
+
+	(void)state;
+	assert_int_equal(out_open(path, false, &out, NULL), 0);
+	for (i = 0; i < 1000; i++) {
+		memset(piece, 'a' + i % 26, 1000);
+		out_put(out, piece, 1000);
+	}
+	assert_int_equal(out_bytes(out), 1000000);
+	assert_int_equal(out_close(out, NULL), 0);
+	assert_int_equal(os_load(path, 1 << 20, &text, NULL), 0);
+	assert_int_equal(text.len, 1000000);
+	for (i = 0; i < 1000000; i++)
+		assert_int_equal(text.data[i], 'a' + i / 1000 % 26);
+	buf_free(&text);
+}
+
+static void out_to_memory_reports_the_ceiling_at_the_end(void **state)
+{
+	struct buf text = {.max_bytes = 6};
+	struct out *out = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(out_to_buf(&text, &out, NULL), 0);
+	out_puts(out, "123");
+	out_printf(out, "%s", "456");
+	assert_false(out_failed(out));
+	out_puts(out, "7");
+	assert_true(out_failed(out));
+	assert_int_equal(out_close(out, &err), ERR_LIMIT);
+	assert_string_equal(buf_text(&text), "123456");
+	buf_free(&text);
+}
+
+static int write_out(void *ctx)
+{
+	const char *path = ctx;
+	struct out *out = NULL;
+	int rc = out_open(path, true, &out, NULL);
+
+	if (rc)
+		return rc;
+	out_puts(out, "text");
+	out_printf(out, " and %d", 1);
+	return out_close(out, NULL);
+}
+
+static void out_without_memory_fails_and_leaves_the_old_file(void **state)
+{
+	const char *path = tmp_path("walk");
+
+	(void)state;
+	write_file(path, "old");
+	alloc_walk_fail_at(1);
+	assert_int_equal(write_out((void *)(uintptr_t)path), ERR_MEMORY);
+	alloc_walk_fail_at(0);
+	assert_file(path, "old");
+	assert_in_range(alloc_walk(write_out, (void *)(uintptr_t)path), 4, 20);
+	assert_file(path, "text and 1");
+	assert_false(os_exists(tmp_path("walk.tmp")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(out_file_appears_when_it_is_closed_and_not_before),
+		cmocka_unit_test(out_abandoned_leaves_nothing),
+		cmocka_unit_test(out_replaces_a_file_only_when_forced),
+		cmocka_unit_test(out_takes_over_a_tmp_file_that_a_killed_program_left),
+		cmocka_unit_test(out_into_a_missing_or_wrong_place_says_where),
+		cmocka_unit_test(out_keeps_the_order_of_many_pieces),
+		cmocka_unit_test(out_to_memory_reports_the_ceiling_at_the_end),
+		cmocka_unit_test(out_without_memory_fails_and_leaves_the_old_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

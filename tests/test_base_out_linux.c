@@ -1,0 +1,114 @@
+#include "base/os.h"
+#include "base/out.h"
+#include "tests/support/tmp.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool is_regular(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A symbolic link stands for the device, so that a failing test cannot replace the device itself. */
+static void out_writes_into_a_device_and_replaces_nothing(void **state)
+{
+	const char *path = tmp_path("null");
+	struct out *out = NULL;
+
+	(void)state;
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(out_open(path, false, &out, NULL), 0);
+	out_puts(out, "gone");
+	assert_int_equal(out_close(out, NULL), 0);
+	assert_false(is_regular(path));
+	assert_false(os_exists(tmp_path("null.tmp")));
+}
+
+static void out_on_a_full_device_reports_it_when_closed(void **state)
+{
+	struct out *out = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(symlink("/dev/full", tmp_path("full")), 0);
+	assert_int_equal(out_open(tmp_path("full"), false, &out, NULL), 0);
+	out_puts(out, "never there");
+	assert_int_equal(out_close(out, &err), ERR_FULL);
+	assert_non_null(strstr(err.text, "full"));
+	assert_false(os_exists(tmp_path("full.tmp")));
+}
+
+/* The limit on file size makes the second write of 256 kB fail as a full disk would. */
+static void out_whose_disk_fills_up_leaves_the_old_file_and_no_other(void **state)
+{
+	const char *path = tmp_path("filling"), *tmp = tmp_path("filling.tmp");
+	struct rlimit old, small = {300000, 300000};
+	struct out *out = NULL;
+	struct err err = {0};
+	char piece[10000] = "";
+	int i, rc;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small.rlim_max = old.rlim_max;
+	assert_int_equal(out_open(path, false, &out, NULL), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (i = 0; i < 100 && !out_failed(out); i++)
+		out_put(out, piece, sizeof(piece));
+	rc = out_close(out, &err);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_true(i < 100);
+	assert_int_equal(rc, ERR_IO);
+	assert_non_null(strstr(err.text, "filling"));
+	assert_false(os_exists(path));
+	assert_false(os_exists(tmp));
+}
+
+/* In a directory that others may write, a link at the name of our temporary file is a trap. */
+static void out_does_not_write_through_a_link_at_its_tmp_name(void **state)
+{
+	const char *path = tmp_path("trap"), *victim = tmp_path("victim");
+	struct os_file *file = NULL;
+	struct out *out = NULL;
+	struct os_file_info info;
+
+	(void)state;
+	assert_int_equal(os_open(victim, OS_CREATE, &file, NULL), 0);
+	os_close(file);
+	assert_int_equal(symlink("victim", tmp_path("trap.tmp")), 0);
+	if (out_open(path, false, &out, NULL) == 0) {
+		out_puts(out, "secret");
+		assert_int_equal(out_close(out, NULL), 0);
+		assert_true(is_regular(path));
+	}
+	assert_int_equal(os_path_info(victim, &info, NULL), 0);
+	assert_true(info.size_bytes == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(out_writes_into_a_device_and_replaces_nothing),
+		cmocka_unit_test(out_on_a_full_device_reports_it_when_closed),
+		cmocka_unit_test(out_whose_disk_fills_up_leaves_the_old_file_and_no_other),
+		cmocka_unit_test(out_does_not_write_through_a_link_at_its_tmp_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* Building incidents by contents, and the texts of their frames. */
+#include "tests/support/alloc_walk.h"
+#include "tests/support/incident_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void equal_contents_have_one_index(void **state)
+{
+	char first[] = "burn", second[] = "burn";
+	struct incident_module m = {.kind = OBJECT_ELF, .name = "app", .path = "/bin/app"};
+	struct incident_frame f = {.offset = 16, .function = first};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(incident_init(&in), 0);
+	assert_int_equal(incident_add_module(&in, &m), 0);
+	assert_int_equal(incident_add_module(&in, &m), 0);
+	assert_int_equal(incident_add_frame(&in, &f), 0);
+	f.function = second;
+	assert_int_equal(incident_add_frame(&in, &f), 0);
+	f.offset = 17;
+	assert_int_equal(incident_add_frame(&in, &f), 1);
+	assert_int_equal(incident_add_stack(&in, STACK_NONE, 0), 0);
+	assert_int_equal(incident_add_stack(&in, 0, 1), 1);
+	assert_int_equal(incident_add_stack(&in, 0, 1), 1);
+	assert_int_equal(incident_add_stack(&in, STACK_NONE, 1), 2);
+	first[0] = 'x';
+	assert_string_equal(in.frames[0].function, "burn");
+	assert_ptr_equal(in.frames[0].function, in.frames[1].function);
+	incident_free(&in);
+}
+
+static void processes_of_one_pid_stay_apart(void **state)
+{
+	struct incident_process sh = {.pid = 5, .start_ns = 9, .name = "sh", .cmdline = NULL};
+	struct incident_process gcc = {.pid = 5, .start_ns = 9, .exec = 1, .name = "gcc"};
+	struct incident_thread t = {.process = 1, .tid = 5};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(incident_init(&in), 0);
+	assert_int_equal(incident_add_process(&in, &sh), 0);
+	assert_int_equal(incident_add_process(&in, &gcc), 1);
+	assert_int_equal(incident_add_process(&in, &sh), 0);
+	assert_int_equal(incident_add_thread(&in, &t), 0);
+	t.process = 0;
+	assert_int_equal(incident_add_thread(&in, &t), 1);
+	assert_string_equal(in.processes[0].cmdline, "");
+	assert_string_equal(in.threads[0].name, "");
+	incident_free(&in);
+}
+
+static void indices_that_point_nowhere_are_refused(void **state)
+{
+	struct incident_thread t = {.process = 0, .tid = 1};
+	struct incident_frame f = {.module = 0};
+	struct incident_sample s = {.thread = THREAD_NONE, .stack = STACK_NONE};
+	struct incident_event e = {.thread = 3, .stack = STACK_NONE};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(incident_init(&in), 0);
+	assert_int_equal(incident_add_thread(&in, &t), UINT32_MAX);
+	assert_int_equal(incident_add_frame(&in, &f), UINT32_MAX);
+	assert_int_equal(incident_add_stack(&in, STACK_NONE, 0), UINT32_MAX);
+	assert_int_equal(incident_add_sample(&in, &s), 0);
+	s.stack = 0;
+	assert_int_equal(incident_add_sample(&in, &s), ERR_FORMAT);
+	s.stack = STACK_NONE;
+	s.quality = QUALITIES;
+	assert_int_equal(incident_add_sample(&in, &s), ERR_FORMAT);
+	assert_int_equal(incident_add_event(&in, &e, NULL), ERR_FORMAT);
+	assert_int_equal(in.nsamples, 1);
+	incident_free(&in);
+}
+
+static void events_keep_their_fields(void **state)
+{
+	struct event_field fields[] = {
+		{.name = "Message", .type = FIELD_TEXT, .v.text = "two\nlines"},
+		{.name = "Id", .type = FIELD_INT, .v.i = -4},
+	};
+	struct incident_event e = {.kind = EVENT_LOG, .thread = THREAD_NONE, .stack = STACK_NONE,
+				   .name = "log", .nfields = 2};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(incident_init(&in), 0);
+	assert_int_equal(incident_add_event(&in, &e, fields), 0);
+	fields[0].v.text = "gone";
+	assert_int_equal(incident_add_event(&in, &e, fields), 0);
+	assert_string_equal(in.events[0].provider, "");
+	assert_int_equal(in.events[1].first_field, 2);
+	assert_string_equal(in.fields[0].v.text, "two\nlines");
+	assert_int_equal(in.fields[3].v.i, -4);
+	incident_free(&in);
+}
+
+static void a_head_is_copied_with_its_texts(void **state)
+{
+	struct incident_head copy;
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(incident_head_copy(&in.head, &copy), 0);
+	assert_ptr_not_equal(copy.rule, in.head.rule);
+	incident_free(&in);
+	assert_string_equal(copy.gap_reason, "the recorder had started 5 s before");
+	assert_null(copy.note);
+	assert_int_equal(copy.lost_by_kind[LOSS_KERNEL], 2);
+	incident_head_free(&copy);
+	assert_null(copy.host);
+}
+
+static void state_names_are_those_of_the_commands(void **state)
+{
+	(void)state;
+	assert_string_equal(incident_state_text(INCIDENT_OPEN), "open");
+	assert_string_equal(incident_state_text(INCIDENT_COMPLETE), "complete");
+	assert_string_equal(incident_state_text(INCIDENT_PARTIAL), "partial");
+}
+
+/* ---- frame texts ------------------------------------------------------------------------------ */
+
+static void check_text(const char *module, const char *function, uint32_t flags, bool addresses,
+		       const char *expected)
+{
+	struct frame_spec spec = {module, function, 0x12aB, flags};
+	struct buf text = {0};
+	struct incident in;
+	uint32_t stack;
+
+	assert_int_equal(incident_init(&in), 0);
+	assert_int_equal(sample_frames(&in, &spec, 1, &stack), 0);
+	incident_frame_text(&in, 0, addresses, &text);
+	assert_string_equal(buf_text(&text), expected);
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void frames_are_named_by_module_and_function(void **state)
+{
+	(void)state;
+	check_text("libc.so.6", "read", 0, false, "libc.so.6!read");
+	check_text("[kernel]", "do_idle", 0, true, "[kernel]!do_idle");
+	check_text("app", NULL, 0, false, "app!?");
+	check_text("app", "", 0, false, "app!?");
+	check_text("app", NULL, 0, true, "app!+0x12AB");
+	check_text("app", NULL, FRAME_RETURN_ADDRESS, true, "app!+0x12AC");
+	check_text("", NULL, 0, false, "?!?");
+	check_text("", NULL, FRAME_RETURN_ADDRESS, true, "0x12AC");
+	check_text("", "known", 0, false, "?!known");
+}
+
+static void names_are_cleaned(void **state)
+{
+	(void)state;
+	check_text("a\tpp", "f\nx\x7f", 0, false, "a pp!f x ");
+	check_text("app", "a\xff" "b\xc3", 0, false, "app!a\xef\xbf\xbd" "b\xef\xbf\xbd");
+	check_text("app", "caf\xc3\xa9", 0, false, "app!caf\xc3\xa9");
+	check_text("app", "a;b <c> & d", 0, false, "app!a;b <c> & d");
+}
+
+static void long_names_end_in_an_ellipsis_at_4000_bytes(void **state)
+{
+	char name[10001], expected[4004];
+
+	(void)state;
+	memset(name, 'n', 10000);
+	name[10000] = '\0';
+	memset(expected, 'n', 4000);
+	memcpy(expected, "app!", 4);
+	strcpy(expected + 4000, "\xe2\x80\xa6");
+	check_text("app", name, 0, false, expected);
+}
+
+static void kernel_and_jit_modules_without_a_name_get_one(void **state)
+{
+	struct incident_module m = {.kind = OBJECT_KERNEL};
+	struct incident_frame f = {.flags = FRAME_KERNEL};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(incident_init(&in), 0);
+	assert_int_equal(incident_add_module(&in, &m), 0);
+	assert_int_equal(incident_add_frame(&in, &f), 0);
+	m.kind = OBJECT_JIT;
+	f.module = incident_add_module(&in, &m);
+	assert_int_equal(incident_add_frame(&in, &f), 1);
+	f.function_module = "ext4";
+	assert_int_equal(incident_add_frame(&in, &f), 2);
+	assert_string_equal(incident_frame_module(&in, 0), "[kernel]");
+	assert_string_equal(incident_frame_module(&in, 1), "[jit]");
+	assert_string_equal(incident_frame_module(&in, 2), "ext4");
+	incident_free(&in);
+}
+
+/* ---- failure ---------------------------------------------------------------------------------- */
+
+static int build_step(void *ctx)
+{
+	struct incident_event e = {.kind = EVENT_LOG, .thread = THREAD_NONE, .stack = STACK_NONE,
+				   .provider = "p", .name = "n", .nfields = 1};
+	struct event_field field = {.name = "f", .type = FIELD_TEXT, .v.text = "text"};
+	struct incident_head copy = {0};
+	struct incident in;
+	int rc = sample_small(&in);
+
+	(void)ctx;
+	if (!rc)
+		rc = incident_add_event(&in, &e, &field);
+	if (!rc)
+		rc = incident_head_copy(&in.head, &copy);
+	incident_head_free(&copy);
+	incident_free(&in);
+	return rc;
+}
+
+static void building_reports_lack_of_memory(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(build_step, NULL), 20, 200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_contents_have_one_index),
+		cmocka_unit_test(processes_of_one_pid_stay_apart),
+		cmocka_unit_test(indices_that_point_nowhere_are_refused),
+		cmocka_unit_test(events_keep_their_fields),
+		cmocka_unit_test(a_head_is_copied_with_its_texts),
+		cmocka_unit_test(state_names_are_those_of_the_commands),
+		cmocka_unit_test(frames_are_named_by_module_and_function),
+		cmocka_unit_test(names_are_cleaned),
+		cmocka_unit_test(long_names_end_in_an_ellipsis_at_4000_bytes),
+		cmocka_unit_test(kernel_and_jit_modules_without_a_name_get_one),
+		cmocka_unit_test(building_reports_lack_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,489 @@
+/* What goes into the store comes out of it: samples, stacks, names, windows, sums. */
+#include "tests/support/store_lab.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void an_incident_comes_back_as_it_was_put(void **state)
+{
+	struct incident_head head = lab_head(MS(30), MS(30), MS(10));
+	struct segment *segment;
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "round.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_name(&lab, 'a');
+	lab_name(&lab, 'c');
+	lab_sample(&lab, MS(10), 0, "abc");
+	lab_sample(&lab, MS(20), 1, "abd");
+	lab_lost(&lab, MS(25), 3, LOSS_KERNEL, 5);
+	segment = lab_seal(&lab);
+	assert_int_equal(lab_incident(s, &head, &segment, 1), 1);
+	assert_string_equal(lab_samples(s, 1), "10.0 main a?c\n20.0 worker a??\n");
+	assert_int_equal(head.state, INCIDENT_COMPLETE);
+	assert_int_equal(head.samples, 2);
+	assert_int_equal(head.quality[QUALITY_FP], 2);
+	assert_int_equal(head.lost, 5);
+	assert_int_equal(head.lost_by_kind[LOSS_KERNEL], 5);
+	assert_int_equal(head.period_ns[STREAM_CPU], MS(1));
+	assert_true(head.stored_bytes > 0);
+	segment_unref(segment);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static void a_head_comes_back_with_every_field(void **state)
+{
+	static char note[] = "kept", gap[] = "the ring was too short";
+	struct incident_head head = lab_head(MS(5000), MS(4000), MS(1000)), back = {0};
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "head.db");
+	s = lab_store(&lab, STORE_RECORD);
+	head.value = NAN;
+	head.limit = -0.1;
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(strlen(head.uuid), 36);
+	head.t0_ns = MS(2000);
+	head.gap_reason = gap;
+	head.note = note;
+	assert_int_equal(store_finish(s, &head, NULL, 0, NULL), 0);
+	assert_int_equal(store_head(s, head.id, &back, NULL), 0);
+	assert_string_equal(back.uuid, head.uuid);
+	assert_int_equal(back.state, INCIDENT_COMPLETE);
+	assert_string_equal(back.rule, head.rule);
+	assert_string_equal(back.reason, head.reason);
+	assert_true(isnan(back.value));
+	assert_true(back.limit == -0.1);
+	assert_int_equal(back.trigger_ns, MS(5000));
+	assert_int_equal(back.trigger_wall_ns, LAB_WALL_NS + MS(5000));
+	assert_int_equal(back.asked_pre_ns, MS(4000));
+	assert_int_equal(back.asked_post_ns, MS(1000));
+	assert_int_equal(back.t0_ns, MS(2000));
+	assert_int_equal(back.t1_ns, MS(6000));
+	assert_string_equal(back.gap_reason, gap);
+	assert_string_equal(back.note, note);
+	assert_string_equal(back.host, "box");
+	assert_string_equal(back.host_text, "Linux 6.1");
+	assert_string_equal(back.recorder_version, "1.0");
+	assert_int_equal(back.recorder_cpu_ns, 7);
+	assert_int_equal(back.recorder_rss_bytes, 8);
+	assert_int_equal(back.samples, 0);
+	incident_head_free(&back);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void the_window_cuts_samples_and_losses(void **state)
+{
+	struct incident_head head = lab_head(MS(30), MS(10), MS(10)), back = {0};
+	struct segment *segment;
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "window.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_sample(&lab, MS(10), 0, "a");
+	lab_lost(&lab, MS(10), 0, LOSS_KERNEL, 100);
+	lab_sample(&lab, MS(20), 0, "a");
+	lab_lost(&lab, MS(20), 1, LOSS_QUEUE, 2);
+	lab_lost(&lab, MS(30), 1, LOSS_QUEUE, 3);
+	lab_lost(&lab, MS(40), 0, LOSS_KERNEL, 4);
+	lab_sample(&lab, MS(40), 0, "a");
+	lab_sample(&lab, MS(41), 0, "a");
+	segment = lab_seal(&lab);
+	lab_incident(s, &head, &segment, 1);
+	assert_int_equal(head.samples, 2);
+	assert_int_equal(head.lost, 9);
+	assert_int_equal(store_head(s, head.id, &back, NULL), 0);
+	assert_int_equal(back.lost_by_kind[LOSS_QUEUE], 5);
+	assert_int_equal(back.lost_by_kind[LOSS_KERNEL], 4);
+	/* By cpu and second from the trigger: 20 ms is in second -1, 30 ms in second 0. */
+	assert_int_equal(lab_sql(lab.path, "SELECT n FROM loss WHERE cpu=1 AND second=-1"), 2);
+	assert_int_equal(lab_sql(lab.path, "SELECT n FROM loss WHERE cpu=1 AND second=0"), 3);
+	assert_string_equal(lab_samples(s, head.id), "20.0 main ?\n40.0 main ?\n");
+	incident_head_free(&back);
+	segment_unref(segment);
+	store_close(s);
+	lab_close(&lab);
+}
+
+/* Two incidents, two segments, each in both: what one recorder seals while windows overlap. */
+static void share_two(struct lab *lab, struct store *s, int64_t ids[2])
+{
+	struct incident_head first = lab_head(MS(20), MS(20), MS(20));
+	struct incident_head second = lab_head(MS(30), MS(20), MS(20));
+	struct segment *segments[2];
+
+	lab_sample(lab, MS(10), 0, "ab");
+	segments[0] = lab_seal(lab);
+	lab_sample(lab, MS(30), 1, "ac");
+	segments[1] = lab_seal(lab);
+	ids[0] = lab_incident(s, &first, segments, 2);
+	ids[1] = lab_incident(s, &second, segments, 2);
+	segment_unref(segments[0]);
+	segment_unref(segments[1]);
+}
+
+static void incidents_share_one_copy_of_a_segment(void **state)
+{
+	struct store *s;
+	int64_t ids[2];
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "share.db");
+	s = lab_store(&lab, STORE_RECORD);
+	share_two(&lab, s, ids);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 2);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident_segment"), 4);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame"), 3);
+	assert_string_equal(lab_samples(s, ids[0]), "10.0 main ??\n30.0 worker ??\n");
+	assert_string_equal(lab_samples(s, ids[1]), lab_samples(s, ids[0]));
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void deleting_one_incident_keeps_what_the_other_shares(void **state)
+{
+	struct store *s;
+	int64_t ids[2];
+	char *before;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "share_delete.db");
+	s = lab_store(&lab, STORE_RECORD);
+	share_two(&lab, s, ids);
+	before = strdup(lab_dump(s, ids[1]));
+	assert_int_equal(store_delete(s, ids[0], NULL), 0);
+	assert_string_equal(lab_dump(s, ids[1]), before);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 2);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame"), 3);
+	free(before);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static void deleting_the_last_incident_leaves_nothing(void **state)
+{
+	static const char *const tables[] = {
+		"incident", "incident_segment", "segment", "frame", "function", "module", "thread",
+		"process", "host", "loss", "quality", "stream",
+	};
+	char sql[100];
+	struct store *s;
+	int64_t ids[2];
+	struct lab lab;
+	size_t i;
+
+	(void)state;
+	lab_open(&lab, "empty.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_name(&lab, 'a');
+	share_two(&lab, s, ids);
+	assert_int_equal(store_delete(s, ids[1], NULL), 0);
+	assert_int_equal(store_delete(s, ids[0], NULL), 0);
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", tables[i]);
+		assert_int_equal(lab_sql(lab.path, sql), 0);
+	}
+	assert_int_equal(lab_sql(lab.path, "PRAGMA freelist_count"), 0);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static void ids_are_not_used_twice(void **state)
+{
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "ids.db");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
+	assert_int_equal(lab_simple(&lab, s, MS(20), 3), 2);
+	assert_int_equal(store_delete(s, 2, NULL), 0);
+	store_close(s);
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(30), 3), 3);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void a_segment_that_was_deleted_is_stored_again(void **state)
+{
+	struct incident_head first = lab_head(MS(20), MS(20), 0), second = lab_head(MS(20), MS(20), 0);
+	struct segment *segment;
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "again.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_sample(&lab, MS(10), 0, "ab");
+	segment = lab_seal(&lab);
+	lab_incident(s, &first, &segment, 1);
+	assert_true(segment->store_id != 0);
+	assert_int_equal(store_delete(s, first.id, NULL), 0);
+	lab_incident(s, &second, &segment, 1);
+	assert_string_equal(lab_samples(s, second.id), "10.0 main ??\n");
+	segment_unref(segment);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+/* The writer remembers row ids; another program's delete must make it forget them. */
+static void a_delete_by_another_program_does_not_confuse_the_writer(void **state)
+{
+	struct store *s, *other;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "other.db");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
+	other = lab_store(&lab, STORE_EDIT);
+	assert_int_equal(store_delete(other, 1, NULL), 0);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame"), 0);
+	store_close(other);
+	assert_int_equal(lab_simple(&lab, s, MS(20), 3), 2);
+	assert_string_equal(lab_samples(s, 2), "20.0 main ???\n21.0 worker ???\n22.0 main ???\n");
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static void names_that_come_late_are_filled_in(void **state)
+{
+	struct incident_head head = lab_head(MS(20), MS(20), 0);
+	struct segment *segment;
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "late.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_sample(&lab, MS(10), 0, "abc");
+	segment = lab_seal(&lab);
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	lab_name(&lab, 'b');
+	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	assert_string_equal(lab_samples(s, head.id), "10.0 main ?b?\n");
+	lab_name(&lab, 'c');
+	assert_int_equal(store_finish(s, &head, &segment, 1, NULL), 0);
+	assert_string_equal(lab_samples(s, head.id), "10.0 main ?bc\n");
+	segment_unref(segment);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void a_name_in_the_store_is_not_replaced(void **state)
+{
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "first_name.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_name(&lab, 'a');
+	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
+	lab_sql(lab.path, "UPDATE function SET name='fn_a_as_found_first'");
+	store_close(s);
+	/* Another run names the frame 'a' differently; the frame itself is the same. */
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame f JOIN function n"
+				 " ON n.id=f.function_id WHERE n.name='fn_a_as_found_first'"), 1);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM module"), 1);
+	store_close(s);
+	lab_close(&lab);
+}
+
+/* Without a build id nothing says that a file is the same one as in the run before. */
+static void frames_without_a_build_id_are_not_shared_between_runs(void **state)
+{
+	struct object_key key = {.kind = OBJECT_KERNEL, .build_id_bytes = 4, .build_id = {9, 9, 9, 9},
+				 .path = "[kernel]"};
+	struct store *s;
+	struct lab lab;
+	int run;
+
+	(void)state;
+	lab_open(&lab, "runs.db");
+	lab.object = objects_get(lab.frames, &key, 0);
+	for (run = 0; run < 2; run++) {
+		s = lab_store(&lab, STORE_RECORD);
+		lab_simple(&lab, s, MS(10), 1);
+		store_close(s);
+	}
+	/* Kernel modules are loaded elsewhere after the next boot, though the kernel is the same. */
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM module"), 2);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM process"), 2);
+	lab_close(&lab);
+}
+
+static void a_renamed_thread_keeps_both_names(void **state)
+{
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "rename.db");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
+	thread_set_name(lab.threads[0], "renamed");
+	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
+	assert_string_equal(lab_samples(s, 1), "10.0 main ???\n");
+	assert_string_equal(lab_samples(s, 2), "20.0 renamed ???\n");
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void a_process_gets_its_better_name_later(void **state)
+{
+	struct incident in = {0};
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "process.db");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
+	process_set_exe(lab.processes, lab.app, "/opt/application-server");
+	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
+	assert_int_equal(store_load(s, 1, &in, NULL), 0);
+	assert_int_equal(in.nprocesses, 1);
+	assert_string_equal(in.processes[0].name, "application-server");
+	assert_string_equal(in.processes[0].cmdline, "app --serve");
+	assert_int_equal(in.processes[0].parent_pid, 1);
+	incident_free(&in);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void samples_of_segments_out_of_order_are_sorted(void **state)
+{
+	struct incident_head head = lab_head(MS(50), MS(50), 0);
+	struct segment *segments[2];
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "order.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_sample(&lab, MS(10), 0, "a");
+	lab_sample(&lab, MS(30), 0, "a");
+	segments[0] = lab_seal(&lab);
+	lab_sample(&lab, MS(20), 1, "a");
+	lab_sample(&lab, MS(30), 1, "a");
+	segments[1] = lab_seal(&lab);
+	lab_incident(s, &head, segments, 2);
+	assert_string_equal(lab_samples(s, head.id),
+			    "10.0 main ?\n20.0 worker ?\n30.0 main ?\n30.0 worker ?\n");
+	segment_unref(segments[0]);
+	segment_unref(segments[1]);
+	store_close(s);
+	lab_close(&lab);
+}
+
+struct listed {
+	int64_t ids[4];
+	int n, stop_after;
+};
+
+static int take_id(void *ctx, const struct incident_head *head)
+{
+	struct listed *listed = ctx;
+
+	listed->ids[listed->n++] = head->id;
+	return listed->n == listed->stop_after;
+}
+
+static void the_list_is_newest_first_and_can_be_stopped(void **state)
+{
+	struct listed all = {.stop_after = -1}, some = {.stop_after = 2};
+	struct store *s;
+	int64_t newest;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "list.db");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_newest(s, &newest, NULL), ERR_NOT_FOUND);
+	lab_simple(&lab, s, MS(10), 1);
+	lab_simple(&lab, s, MS(20), 1);
+	lab_simple(&lab, s, MS(30), 1);
+	assert_int_equal(store_list(s, take_id, &all, NULL), 0);
+	assert_int_equal(all.n, 3);
+	assert_int_equal(all.ids[0], 3);
+	assert_int_equal(all.ids[2], 1);
+	assert_int_equal(store_list(s, take_id, &some, NULL), 0);
+	assert_int_equal(some.n, 2);
+	assert_int_equal(store_newest(s, &newest, NULL), 0);
+	assert_int_equal(newest, 3);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void an_unknown_id_is_answered_with_those_that_are_there(void **state)
+{
+	struct incident_head head;
+	struct err err = {0};
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "unknown.db");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_head(s, 7, &head, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "there is no incident 7"));
+	lab_simple(&lab, s, MS(10), 1);
+	lab_simple(&lab, s, MS(20), 1);
+	assert_int_equal(store_delete(s, 7, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "there are 2, 1"));
+	assert_int_equal(store_pin(s, 7, true, &err), ERR_NOT_FOUND);
+	store_close(s);
+	lab_close(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_incident_comes_back_as_it_was_put),
+		cmocka_unit_test(a_head_comes_back_with_every_field),
+		cmocka_unit_test(the_window_cuts_samples_and_losses),
+		cmocka_unit_test(incidents_share_one_copy_of_a_segment),
+		cmocka_unit_test(deleting_one_incident_keeps_what_the_other_shares),
+		cmocka_unit_test(deleting_the_last_incident_leaves_nothing),
+		cmocka_unit_test(ids_are_not_used_twice),
+		cmocka_unit_test(a_segment_that_was_deleted_is_stored_again),
+		cmocka_unit_test(a_delete_by_another_program_does_not_confuse_the_writer),
+		cmocka_unit_test(names_that_come_late_are_filled_in),
+		cmocka_unit_test(a_name_in_the_store_is_not_replaced),
+		cmocka_unit_test(frames_without_a_build_id_are_not_shared_between_runs),
+		cmocka_unit_test(a_renamed_thread_keeps_both_names),
+		cmocka_unit_test(a_process_gets_its_better_name_later),
+		cmocka_unit_test(samples_of_segments_out_of_order_are_sorted),
+		cmocka_unit_test(the_list_is_newest_first_and_can_be_stopped),
+		cmocka_unit_test(an_unknown_id_is_answered_with_those_that_are_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,426 @@
+/* The symbol worker on real files: this program, its libraries, its vDSO, its kernel. */
+#include "symbol/symbol.h"
+#include "tests/support/tmp.h"
+
+#include "base/os.h"
+#include "symbol/elf.h"
+#include "symbol/kallsyms.h"
+#include "symbol/symbol_open.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Functions of this program, by pointer. */
+__attribute__((noinline)) static int live_static(int x)
+{
+	return x * 3 + errno;
+}
+
+__attribute__((noinline)) int live_global(int x);
+
+int live_global(int x)
+{
+	return live_static(x) + 1;
+}
+
+struct world {
+	struct frames *frames;
+	struct processes *processes;
+	struct symbols *symbols;
+};
+
+static void open_world(struct world *w)
+{
+	assert_int_equal(frames_new(&w->frames, NULL), 0);
+	assert_int_equal(processes_new(&w->processes, NULL), 0);
+	assert_int_equal(symbols_open(w->frames, w->processes, NULL, &w->symbols, NULL), 0);
+}
+
+static void close_world(struct world *w)
+{
+	symbols_close(w->symbols);
+	processes_free(w->processes);
+	frames_free(w->frames);
+}
+
+/* The mapping that holds an address, from /proc/self/maps: what a perf MMAP2 record would say. */
+struct mapping {
+	struct object_key key;
+	uint64_t offset;
+	char path[512];
+};
+
+static void mapping_at(const void *address, struct mapping *out)
+{
+	uintptr_t want = (uintptr_t)address;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[1024];
+
+	memset(out, 0, sizeof(*out));
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		uint64_t start, end, offset, ino;
+		unsigned major, minor;
+		char path[512] = "";
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %511[^\n]",
+			   &start, &end, &offset, &major, &minor, &ino, path) < 6 ||
+		    want < start || want >= end)
+			continue;
+		strcpy(out->path, path);
+		out->key = (struct object_key){.kind = OBJECT_ELF, .dev = makedev(major, minor),
+					       .ino = ino, .path = out->path};
+		out->offset = want - start + offset;
+		break;
+	}
+	fclose(maps);
+	assert_true(out->path[0]);
+}
+
+static struct frame *frame_of(struct world *w, const struct object_key *key, uint32_t pid,
+			      uint64_t offset)
+{
+	struct frame_ref ref = {objects_get(w->frames, key, pid), offset, 0};
+	struct frame *frame;
+	bool fresh;
+
+	assert_non_null(ref.object);
+	frame = frame_get(w->frames, frames_intern(w->frames, &ref, &fresh));
+	frame_ref(frame);
+	return frame;
+}
+
+static const char *settle(struct world *w, struct frame *frame)
+{
+	const struct function *function;
+
+	symbols_settle(w->symbols, &frame, 1, 20 * NS_PER_SEC);
+	function = atomic_load(&frame->function);
+	return function ? function->name : "";
+}
+
+/* A pointer to code as a pointer to data, which ISO C has no cast for. */
+static const void *code(void (*function)(void))
+{
+	const void *address;
+
+	memcpy(&address, &function, sizeof(address));
+	return address;
+}
+
+#define CODE(f) ((const char *)code((void (*)(void))(f)))
+
+static void worker_names_functions_of_this_program_through_proc_self(void **state)
+{
+	struct mapping m;
+	struct world w;
+
+	(void)state;
+	assert_int_equal(live_global(1) - live_static(1), 1);
+	open_world(&w);
+	mapping_at(CODE(live_static) + 1, &m);
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, os_pid(), m.offset)), "live_static");
+	mapping_at(CODE(live_global), &m);
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, os_pid(), m.offset)), "live_global");
+	/* The process is gone: the path in our own namespace, with device and inode. */
+	m.key.ino_generation = 1;
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, 0, m.offset)), "live_global");
+	m.key.ino_generation = 2;
+	m.key.dev++;
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, 0, m.offset)), "");
+	/* Through the process's root another device is believed (btrfs), another inode is not. */
+	m.key.ino_generation = 3;
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, os_pid(), m.offset)), "live_global");
+	m.key.ino++;
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, os_pid(), m.offset)), "");
+	close_world(&w);
+}
+
+static void worker_names_the_c_library_as_the_dynamic_linker_does(void **state)
+{
+	static const char *const names[] = {"malloc", "getenv", "qsort", "printf", "strtoull",
+					    "pthread_create", "fopen64"};
+	unsigned i;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		/* From libc itself: sanitizers put themselves before it. */
+		void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+		void *address = dlsym(libc, names[i]);
+		struct mapping m;
+		const char *name;
+		void *again;
+
+		assert_non_null(address);
+		mapping_at((char *)address + 2, &m);
+		name = settle(&w, frame_of(&w, &m.key, os_pid(), m.offset));
+		/* Several names may share the address; ours must be one of them. */
+		again = dlsym(libc, name);
+		if (again != address)
+			fail_msg("%s was named %s", names[i], name);
+		dlclose(libc);
+	}
+	close_world(&w);
+}
+
+static void elf_reads_the_build_id_that_readelf_prints(void **state)
+{
+	char command[600], want[200] = "", have[64] = "";
+	struct os_file_info info;
+	struct os_file *file = NULL;
+	struct elf_head head;
+	struct mapping m;
+	struct bytes in;
+	unsigned i;
+	FILE *out;
+
+	(void)state;
+	mapping_at(dlsym(RTLD_NEXT, "getenv"), &m);
+	snprintf(command, sizeof(command),
+		 "readelf -n %s 2>/dev/null | sed -n 's/.*Build ID: //p' | tr -d '\\n'", m.path);
+	out = popen(command, "r");
+	assert_non_null(out);
+	if (!fgets(want, sizeof(want), out)) {
+		pclose(out);
+		print_message("readelf is not installed or finds no build id\n");
+		skip();
+	}
+	pclose(out);
+	assert_int_equal(os_open(m.path, OS_READ, &file, NULL), 0);
+	assert_int_equal(os_file_info(file, &info, NULL), 0);
+	in = bytes_of_file(file, info.size_bytes);
+	assert_int_equal(elf_head_read(&in, &head, NULL), 0);
+	os_close(file);
+	for (i = 0; i < head.build_id_bytes; i++)
+		snprintf(have + 2 * i, 3, "%02x", head.build_id[i]);
+	assert_string_equal(have, want);
+}
+
+static void worker_names_the_vdso(void **state)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .path = "[vdso]"};
+	struct elf_index *index = NULL;
+	struct elf_function f = {0};
+	struct elf_head head;
+	struct bytes in;
+	struct world w;
+	uint64_t offset, vaddr;
+	char name[100];
+
+	(void)state;
+	if (symbol_vdso(&in, NULL)) {
+		print_message("there is no vDSO\n");
+		skip();
+	}
+	assert_int_equal(elf_head_read(&in, &head, NULL), 0);
+	assert_int_equal(elf_index_new(&in, &head, &index, NULL), 0);
+	for (offset = 0; offset < in.size && !f.size; offset++) {
+		if (elf_vaddr(&head, offset, &vaddr))
+			elf_find(index, vaddr, &f);
+	}
+	assert_int_equal(elf_function_name(index, &in, &f, name, sizeof(name), NULL), 0);
+	elf_index_free(index);
+	open_world(&w);
+	assert_string_equal(settle(&w, frame_of(&w, &key, os_pid(), offset)), name);
+	close_world(&w);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	struct buf b = {0};
+	struct os_file *file = NULL;
+
+	assert_int_equal(os_load(from, 64 << 20, &b, NULL), 0);
+	assert_int_equal(os_open(to, OS_REPLACE, &file, NULL), 0);
+	assert_int_equal(os_write(file, b.data, b.len, NULL), 0);
+	os_close(file);
+	buf_free(&b);
+}
+
+static bool runs(pid_t pid, const char *program)
+{
+	char link[64], exe[PATH_MAX] = "", want[PATH_MAX];
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	return readlink(link, exe, sizeof(exe) - 1) > 0 && realpath(program, want) &&
+	       !strcmp(exe, want);
+}
+
+static void worker_names_a_deleted_program_while_it_runs(void **state)
+{
+	const char *copy = tmp_path("deleted-program");
+	char *const arguments[] = {(char *)"deleted-program", (char *)"--wait", NULL};
+	char deleted[700];
+	struct mapping m;
+	struct os_file_info info;
+	struct world w;
+	pid_t pid;
+
+	(void)state;
+	mapping_at(CODE(live_static), &m);
+	copy_file(m.path, copy);
+	chmod(copy, 0700);
+	assert_int_equal(os_path_info(copy, &info, NULL), 0);
+	pid = fork();
+	if (pid == 0) {
+		execv(copy, arguments);
+		_exit(127);
+	}
+	while (!runs(pid, copy))
+		os_sleep_ns(NS_PER_MS);
+	unlink(copy);
+	open_world(&w);
+	m.key.ino = info.ino;
+	m.key.dev = info.dev;
+	snprintf(deleted, sizeof(deleted), "%s (deleted)", copy);
+	m.key.path = deleted;
+	assert_string_equal(settle(&w, frame_of(&w, &m.key, (uint32_t)pid, m.offset)), "live_static");
+	close_world(&w);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library(void **state)
+{
+	const char *path = tmp_path("pipe");
+	struct object_key key = {.kind = OBJECT_ELF, .dev = 1, .ino = 1, .path = path};
+	struct frame *frame;
+	struct world w;
+	uint64_t start_ns = os_now_ns();
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	open_world(&w);
+	frame = frame_of(&w, &key, 0, 1);
+	assert_int_equal(symbols_settle(w.symbols, &frame, 1, 5 * NS_PER_SEC), 1);
+	assert_true(os_now_ns() - start_ns < 5 * NS_PER_SEC);
+	close_world(&w);
+	unlink(path);
+}
+
+static void worker_reads_a_command_line_once(void **state)
+{
+	struct process *process;
+	char *cmdline = NULL;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	process = process_add(w.processes, os_pid(), 1, 0, 0, "self");
+	symbols_process(w.symbols, process);
+	for (i = 0; i < 2000 && !(cmdline = atomic_load(&process->cmdline)); i++)
+		os_sleep_ns(NS_PER_MS);
+	assert_non_null(cmdline);
+	assert_non_null(strstr(cmdline, "test_symbol_live"));
+	close_world(&w);
+}
+
+static void worker_names_kernel_functions(void **state)
+{
+	struct object_key key = {.kind = OBJECT_KERNEL, .path = "[kernel]"};
+	struct kernel_function f;
+	struct kallsyms *k = NULL;
+	struct buf text = {0};
+	struct err err = {0};
+	uint64_t base = 1;
+	struct world w;
+	int rc;
+
+	(void)state;
+	rc = kallsyms_text_base(&base, &err);
+	if (rc) {
+		assert_true(base == 0);
+		print_message("%s\n", err.text);
+		skip();
+	}
+	assert_int_equal(kallsyms_read(&text, NULL), 0);
+	assert_int_equal(kallsyms_parse(text.data, text.len, &k, NULL), 0);
+	assert_true(kallsyms_base(k) == base);
+	assert_true(kallsyms_find(k, base + 0x100000, &f));
+	open_world(&w);
+	assert_string_equal(settle(&w, frame_of(&w, &key, 0, 0x100000)), f.name);
+	close_world(&w);
+	kallsyms_free(k);
+	buf_free(&text);
+}
+
+static int read_step(void *ctx)
+{
+	struct bytes *in = ctx;
+	struct elf_index *index = NULL;
+	struct elf_head head;
+	int rc = elf_head_read(in, &head, NULL);
+
+	if (!rc)
+		rc = elf_index_new(in, &head, &index, NULL);
+	elf_index_free(index);
+	return rc;
+}
+
+static void elf_survives_a_real_file_cut_at_every_97th_byte(void **state)
+{
+	struct os_file *file = NULL;
+	struct os_file_info info;
+	unsigned good = 0;
+	struct mapping m;
+	struct buf b = {0};
+	size_t n;
+
+	(void)state;
+	mapping_at(CODE(elf_head_read), &m);
+	assert_int_equal(os_open(m.path, OS_READ, &file, NULL), 0);
+	assert_int_equal(os_file_info(file, &info, NULL), 0);
+	os_close(file);
+	assert_int_equal(os_load(m.path, 64 << 20, &b, NULL), 0);
+	/* A program of more than 1 MB, as the sanitizers make it, is cut less often. */
+	for (n = 0; n < b.len; n += b.len < (1 << 20) ? 97 : 97 * (b.len >> 20)) {
+		struct bytes in = bytes_of_memory(b.data, n);
+
+		good += !read_step(&in);
+	}
+	assert_int_equal(good, 0);             /* the section headers stand last */
+	buf_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(worker_names_functions_of_this_program_through_proc_self),
+		cmocka_unit_test(worker_names_the_c_library_as_the_dynamic_linker_does),
+		cmocka_unit_test(elf_reads_the_build_id_that_readelf_prints),
+		cmocka_unit_test(worker_names_the_vdso),
+		cmocka_unit_test(worker_names_a_deleted_program_while_it_runs),
+		cmocka_unit_test(worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library),
+		cmocka_unit_test(worker_reads_a_command_line_once),
+		cmocka_unit_test(worker_names_kernel_functions),
+		cmocka_unit_test(elf_survives_a_real_file_cut_at_every_97th_byte),
+	};
+
+	/* The program that worker_names_a_deleted_program_while_it_runs runs is this one. */
+	if (argc > 1 && !strcmp(argv[1], "--wait")) {
+		sleep(30);
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

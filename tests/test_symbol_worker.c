@@ -1,0 +1,411 @@
+#include "symbol/symbol.h"
+#include "tests/support/elf_image.h"
+#include "tests/support/tmp.h"
+
+#include "base/os.h"
+#include "symbol/elf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BASE 0x401000u
+#define ID "0123456789abcdefghij"
+
+static const struct elf_image_symbol functions[] = {
+	{"alpha", BASE + 0x10, 0x20, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
+	{"_ZN3foo3barILi3EEEvi", BASE + 0x40, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
+};
+
+struct world {
+	struct frames *frames;
+	struct processes *processes;
+	struct symbols *symbols;
+};
+
+static void open_world(struct world *w)
+{
+	assert_int_equal(frames_new(&w->frames, NULL), 0);
+	assert_int_equal(processes_new(&w->processes, NULL), 0);
+	assert_int_equal(symbols_open(w->frames, w->processes, NULL, &w->symbols, NULL), 0);
+}
+
+static void close_world(struct world *w)
+{
+	symbols_close(w->symbols);
+	processes_free(w->processes);
+	frames_free(w->frames);
+}
+
+static const char *write_image(const char *name, const char *build_id, size_t padding)
+{
+	struct elf_image image = {.vaddr = BASE, .text_bytes = 0x100, .build_id = build_id,
+				  .build_id_bytes = 20, .padding = padding, .symbols = functions,
+				  .nsymbols = 2};
+	const char *path = tmp_path(name);
+	struct os_file *file = NULL;
+	struct buf b = {0};
+
+	elf_image_build(&image, &b);
+	assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
+	assert_int_equal(os_write(file, b.data, b.len, NULL), 0);
+	os_close(file);
+	buf_free(&b);
+	return path;
+}
+
+static struct object *elf_object(struct world *w, const char *path, const char *build_id)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .build_id_bytes = 20, .path = path};
+	struct object *object;
+
+	memcpy(key.build_id, build_id, 20);
+	object = objects_get(w->frames, &key, os_pid());
+	assert_non_null(object);
+	return object;
+}
+
+/* A new frame at an address of the image, referenced. */
+static struct frame *frame_at(struct world *w, struct object *object, uint64_t vaddr)
+{
+	struct frame_ref ref = {object, ELF_IMAGE_TEXT_AT + vaddr - BASE, 0};
+	bool fresh;
+	struct frame *frame = frame_get(w->frames, frames_intern(w->frames, &ref, &fresh));
+
+	frame_ref(frame);
+	return frame;
+}
+
+static const struct function *named(struct frame *frame)
+{
+	return atomic_load(&frame->function);
+}
+
+static void worker_names_frames_that_are_wanted(void **state)
+{
+	struct frame *frames[3];
+	struct symbols_use use;
+	struct object *object;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	object = elf_object(&w, write_image("plain", ID, 0), ID);
+	frames[0] = frame_at(&w, object, BASE + 0x18);
+	frames[1] = frame_at(&w, object, BASE + 0x48);
+	frames[2] = frame_at(&w, object, BASE + 0x80);
+	symbols_prefetch(w.symbols, object, os_pid());
+	symbols_want(w.symbols, frames[0]);
+	symbols_want(w.symbols, frames[1]);
+	symbols_want(w.symbols, frames[2]);
+	assert_int_equal(symbols_settle(w.symbols, frames, 3, 20 * NS_PER_SEC), 1);
+
+	assert_string_equal(named(frames[0])->name, "alpha");
+	assert_null(named(frames[0])->raw_name);
+	assert_true(named(frames[0])->offset == ELF_IMAGE_TEXT_AT + 0x10);
+	assert_string_equal(named(frames[1])->name, "foo::bar<3>");
+	assert_string_equal(named(frames[1])->raw_name, "_ZN3foo3barILi3EEEvi");
+	assert_null(named(frames[2]));
+
+	symbols_settle(w.symbols, frames, 3, 20 * NS_PER_SEC);
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.objects_open, 1);
+	assert_int_equal(use.files_open, 0);           /* small: its names are in memory */
+	assert_int_equal(use.named, 2);
+	assert_int_equal(use.unnamed, 1);
+	assert_true(use.cache_bytes > 0 && use.cache_bytes < 16384);
+	close_world(&w);
+}
+
+static void worker_refuses_a_file_with_another_build_id(void **state)
+{
+	struct symbols_use use;
+	struct object *object;
+	struct frame *frame;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	object = elf_object(&w, write_image("replaced", ID, 0), "another build id ...");
+	frame = frame_at(&w, object, BASE + 0x18);
+	assert_int_equal(symbols_settle(w.symbols, &frame, 1, 20 * NS_PER_SEC), 1);
+	assert_null(named(frame));
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.objects_failed, 1);
+	assert_int_equal(use.unnamed, 1);
+	close_world(&w);
+}
+
+static void worker_remembers_what_cannot_be_opened_and_lets_another_process_try(void **state)
+{
+	const char *path = tmp_path("missing");
+	struct symbols_use use;
+	struct object *object;
+	struct frame *frames[20];
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	object = elf_object(&w, path, ID);
+	for (i = 0; i < 20; i++)
+		frames[i] = frame_at(&w, object, BASE + 0x10 + i);
+	assert_int_equal(symbols_settle(w.symbols, frames, 20, 20 * NS_PER_SEC), 20);
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.failed, 1);
+	assert_int_equal(use.objects_failed, 1);
+
+	write_image("missing", ID, 0);
+	os_sleep_ns(20 * NS_PER_MS);                   /* longer than the first interval */
+	symbols_prefetch(w.symbols, object, os_pid() + 1);
+	/* The prefetch is in another queue: settle until it has been seen. */
+	for (i = 0; i < 100 && symbols_settle(w.symbols, frames, 20, NS_PER_SEC); i++)
+		os_sleep_ns(NS_PER_MS);
+	assert_string_equal(named(frames[19])->name, "alpha");
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.objects_failed, 0);
+	close_world(&w);
+}
+
+static void worker_refuses_what_is_no_file_or_no_elf(void **state)
+{
+	static const char *const paths[] = {"dir", "script", "", "[heap]", "relative/path"};
+	struct frame *frames[5];
+	struct os_file *file = NULL;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	os_mkdirs(tmp_path("dir"), NULL);
+	assert_int_equal(os_open(tmp_path("script"), OS_REPLACE, &file, NULL), 0);
+	os_write(file, "#!/bin/sh\n", 10, NULL);
+	os_close(file);
+	for (i = 0; i < 5; i++) {
+		char id[21];
+
+		snprintf(id, sizeof(id), "%020u", i);
+		frames[i] = frame_at(&w, elf_object(&w, i < 2 ? tmp_path(paths[i]) : paths[i], id), BASE);
+	}
+	assert_int_equal(symbols_settle(w.symbols, frames, 5, 20 * NS_PER_SEC), 5);
+	close_world(&w);
+}
+
+static void worker_reads_names_of_a_large_table_from_the_file(void **state)
+{
+	struct symbols_use use;
+	struct object *object;
+	struct frame *frame;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	object = elf_object(&w, write_image("large", ID, ELF_STRINGS_KEPT_BYTES), ID);
+	frame = frame_at(&w, object, BASE + 0x18);
+	assert_int_equal(symbols_settle(w.symbols, &frame, 1, 20 * NS_PER_SEC), 0);
+	assert_string_equal(named(frame)->name, "alpha");
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.files_open, 1);
+	assert_true(use.cache_bytes < 16384);
+	close_world(&w);
+}
+
+static void worker_holds_few_files_open_however_many_objects_there_are(void **state)
+{
+	enum { OBJECTS = SYMBOL_FILES_MAX + 10 };
+	struct frame *frames[2 * OBJECTS];
+	struct object *objects[OBJECTS];
+	struct symbols_use use;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	for (i = 0; i < OBJECTS; i++) {
+		char id[21], name[20];
+
+		snprintf(id, sizeof(id), "%020u", i);
+		snprintf(name, sizeof(name), "many%u", i);
+		objects[i] = elf_object(&w, write_image(name, id, ELF_STRINGS_KEPT_BYTES), id);
+		frames[i] = frame_at(&w, objects[i], BASE + 0x18);
+		frames[OBJECTS + i] = frame_at(&w, objects[i], BASE + 0x48);
+	}
+	/* The second round finds some files closed, and opens them again. */
+	assert_int_equal(symbols_settle(w.symbols, frames, 2 * OBJECTS, 20 * NS_PER_SEC), 0);
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.objects_open, OBJECTS);
+	assert_int_equal(use.files_open, SYMBOL_FILES_MAX);
+	close_world(&w);
+	for (i = 0; i < OBJECTS; i++) {
+		char name[20];
+
+		snprintf(name, sizeof(name), "many%u", i);
+		os_remove(tmp_path(name), NULL);
+	}
+}
+
+static void worker_forgets_the_least_recently_used_objects(void **state)
+{
+	enum { OBJECTS = SYMBOL_OBJECTS_MAX + 100 };
+	struct symbols_use use;
+	struct frame *frame;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	for (i = 0; i < OBJECTS; i++) {
+		char id[21];
+
+		snprintf(id, sizeof(id), "%020u", i);
+		frame = frame_at(&w, elf_object(&w, "[none]", id), BASE);
+		assert_int_equal(symbols_settle(w.symbols, &frame, 1, 20 * NS_PER_SEC), 1);
+	}
+	symbols_use(w.symbols, &use);
+	assert_int_equal(use.objects_failed, SYMBOL_OBJECTS_MAX);
+	assert_int_equal(use.failed, OBJECTS);
+	close_world(&w);
+}
+
+static void settle_ends_when_its_time_is_over(void **state)
+{
+	struct frame *frame;
+	struct world w;
+
+	(void)state;
+	open_world(&w);
+	frame = frame_at(&w, elf_object(&w, write_image("late", ID, 0), ID), BASE + 0x18);
+	symbols_settle(w.symbols, &frame, 1, 0);       /* not a moment: named or not, it returns */
+	assert_int_equal(symbols_settle(w.symbols, NULL, 0, NS_PER_SEC), 0);
+	assert_int_equal(symbols_settle(w.symbols, &frame, 1, UINT64_MAX), 0);
+	close_world(&w);
+}
+
+static void closing_drops_what_is_still_queued(void **state)
+{
+	struct process *process;
+	struct object *object;
+	struct frame *frame;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	object = elf_object(&w, write_image("busy", ID, 0), ID);
+	process = process_add(w.processes, os_pid(), 1, 0, 0, "self");
+	frame = frame_at(&w, object, BASE + 0x18);
+	for (i = 0; i < 1000; i++) {
+		symbols_want(w.symbols, frame);
+		symbols_prefetch(w.symbols, object, i);
+		symbols_process(w.symbols, process);
+	}
+	symbols_close(w.symbols);
+	w.symbols = NULL;
+	assert_int_equal(atomic_load(&frame->refs), 1);
+	assert_int_equal(atomic_load(&process->refs), 0);
+	assert_int_equal(atomic_load(&object->refs), 2);       /* ours and the frame's */
+	close_world(&w);
+}
+
+struct asker {
+	struct world *w;
+	struct frame **frames;
+	uint32_t n, left;
+};
+
+static void ask(void *ctx)
+{
+	struct asker *a = ctx;
+
+	a->left = symbols_settle(a->w->symbols, a->frames, a->n, 20 * NS_PER_SEC);
+}
+
+static void settle_serves_several_threads_while_the_merge_thread_goes_on(void **state)
+{
+	enum { FRAMES = 0x20, THREADS = 4 };
+	struct os_thread *threads[THREADS];
+	struct frame *frames[FRAMES];
+	struct asker askers[THREADS];
+	struct symbols_use use;
+	struct object *object;
+	struct world w;
+	unsigned i, round;
+
+	(void)state;
+	open_world(&w);
+	object = elf_object(&w, write_image("shared", ID, 0), ID);
+	for (i = 0; i < FRAMES; i++)
+		frames[i] = frame_at(&w, object, BASE + 0x10 + i);
+	for (i = 0; i < THREADS; i++) {
+		askers[i] = (struct asker){&w, frames, FRAMES, UINT32_MAX};
+		assert_int_equal(os_thread_start("ask", ask, &askers[i], &threads[i], NULL), 0);
+	}
+	for (round = 0; round < 100; round++) {
+		for (i = 0; i < FRAMES; i++)
+			symbols_want(w.symbols, frames[i]);
+		symbols_prefetch(w.symbols, object, round);
+		symbols_use(w.symbols, &use);
+	}
+	for (i = 0; i < THREADS; i++) {
+		os_thread_join(threads[i]);
+		assert_int_equal(askers[i].left, 0);
+	}
+	close_world(&w);
+}
+
+static void a_full_queue_drops_requests_and_counts_them(void **state)
+{
+	struct symbols_use use;
+	struct frame *frame;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	/* Missing, and never the same object twice in a row: slow enough to outrun. */
+	frame = frame_at(&w, elf_object(&w, "[none]", ID), BASE);
+	for (i = 0; i < 40 * SYMBOL_QUEUE_MAX; i++) {
+		symbols_want(w.symbols, frame);
+		if (i % 4096 == 0) {
+			symbols_use(w.symbols, &use);
+			assert_true(use.queued <= SYMBOL_QUEUE_MAX);
+			if (use.dropped)
+				break;
+		}
+	}
+	symbols_close(w.symbols);
+	w.symbols = NULL;
+	assert_int_equal(atomic_load(&frame->refs), 1);        /* dropped ones let go too */
+	if (!use.dropped) {
+		print_message("the worker was never outrun\n");
+		close_world(&w);
+		skip();
+	}
+	close_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(worker_names_frames_that_are_wanted),
+		cmocka_unit_test(worker_refuses_a_file_with_another_build_id),
+		cmocka_unit_test(worker_remembers_what_cannot_be_opened_and_lets_another_process_try),
+		cmocka_unit_test(worker_refuses_what_is_no_file_or_no_elf),
+		cmocka_unit_test(worker_reads_names_of_a_large_table_from_the_file),
+		cmocka_unit_test(worker_holds_few_files_open_however_many_objects_there_are),
+		cmocka_unit_test(worker_forgets_the_least_recently_used_objects),
+		cmocka_unit_test(settle_ends_when_its_time_is_over),
+		cmocka_unit_test(closing_drops_what_is_still_queued),
+		cmocka_unit_test(settle_serves_several_threads_while_the_merge_thread_goes_on),
+		cmocka_unit_test(a_full_queue_drops_requests_and_counts_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

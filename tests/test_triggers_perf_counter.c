@@ -1,0 +1,496 @@
+/*
+ * The rule on a performance counter, fed with samples by hand: one character a sample.
+ *
+ * Limit 80, one sample a second, MinSec 3 = 4 samples, unless said otherwise:
+ *	'#' 90 (true)   '.' 10 (false)   '=' 80 (equal)   '-' absent
+ * The expected text has 'F' where it fires.
+ */
+#include "base/os.h"
+#include "tests/support/alloc_walk.h"
+#include "triggers/perf_counter.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NAME "Processor:% Processor Time:_Total"
+
+struct fixture {
+	struct trigger *trigger;
+	struct buf why;
+	uint64_t time_ns;
+};
+
+static struct trigger_env usual(void)
+{
+	struct trigger_env env = { .min_sec = 3, .already_true_fires = true };
+
+	return env;
+}
+
+static void start(struct fixture *f, const char *spec, const struct trigger_env *env)
+{
+	struct err err = {0};
+
+	memset(f, 0, sizeof(*f));
+	f->time_ns = 1000 * NS_PER_SEC;
+	if (perf_counter_trigger.open(spec, env, &f->trigger, &err))
+		fail_msg("%s", err.text);
+}
+
+static void end(struct fixture *f)
+{
+	perf_counter_trigger.close(f->trigger);
+	buf_free(&f->why);
+}
+
+static bool feed_event(struct fixture *f, const char *name, double value, uint32_t flags)
+{
+	struct event e = {
+		.time_ns = f->time_ns,
+		.kind = EVENT_COUNTER,
+		.flags = flags,
+		.name = name,
+		.value = value,
+	};
+
+	buf_reset(&f->why);
+	return perf_counter_trigger.feed(f->trigger, &e, &f->why);
+}
+
+/* One sample, and a second passes. */
+static bool feed(struct fixture *f, char c)
+{
+	double value = c == '#' ? 90 : c == '=' ? 80 : 10;
+	bool fires = feed_event(f, NAME, value, c == '-' ? EVENT_FLAG_ABSENT : 0);
+
+	f->time_ns += NS_PER_SEC;
+	return fires;
+}
+
+/* Feed the samples; after a firing the incident ends at once. */
+static void expect(struct fixture *f, const char *samples, const char *expected)
+{
+	char got[100];
+	size_t i;
+
+	assert_int_equal(strlen(samples), strlen(expected));
+	for (i = 0; samples[i]; i++) {
+		bool fires = feed(f, samples[i]);
+
+		got[i] = fires ? 'F' : ' ';
+		if (fires)
+			perf_counter_trigger.fired(f->trigger);
+	}
+	got[i] = '\0';
+	if (strcmp(got, expected) != 0)
+		fail_msg("samples '%s': expected '%s', got '%s'", samples, expected, got);
+}
+
+struct story {
+	const char *what, *spec;
+	double min_sec;
+	bool already_true_fires;
+	const char *samples, *expected;
+};
+
+static void rule_fires_where_the_story_says(void **state)
+{
+	static const struct story stories[] = {
+		{ "fires after MinSec + 1 true samples", NAME ">80", 3, true,
+		  "..####", "     F" },
+		{ "does not fire when one sample is false", NAME ">80", 3, true,
+		  "..###.###.", "          " },
+		{ "equal is not over", NAME ">80", 3, true, "======", "      " },
+		{ "equal is at or over", NAME ">=80", 3, true, "..====", "     F" },
+		{ "equal is not under", NAME "<80", 3, true, "##====", "      " },
+		{ "equal is at or under", NAME "<=80", 3, true, "##====", "     F" },
+		{ "under fires on small values", NAME "<80", 3, true, "##....", "     F" },
+		{ "absent is not zero", NAME "<80", 3, true, "------", "      " },
+		{ "absent ends the row", NAME ">80", 3, true, "..###-###-", "          " },
+		{ "appears and has to hold from then", NAME ">80", 3, true,
+		  "---####", "      F" },
+		{ "vanishes before it has held", NAME ">80", 3, true, "###---#", "       " },
+		{ "already true at start fires once it has held", NAME ">80", 3, true,
+		  "####", "   F" },
+		{ "already true at start must first be false", NAME ">80", 3, false,
+		  "########....####", "               F" },
+		{ "arming needs false samples in a row", NAME ">80", 3, false,
+		  "##..#...####", "            " },
+		{ "absent does not count for arming", NAME ">80", 3, false,
+		  "..--..####", "          " },
+		{ "fires again only after MinSec + 1 false samples", NAME ">80", 3, true,
+		  "######...####....####", "   F                F" },
+		{ "stays true: fires once", NAME ">80", 3, true,
+		  "####################", "   F                " },
+		{ "MinSec 0 is the first hit", NAME ">80", 0, true, ".#.#", " F F" },
+		{ "fractions are rounded up", NAME ">80", 0.5, true, ".##.", "  F " },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		struct trigger_env env = usual();
+		struct fixture f;
+
+		print_message("  %s\n", stories[i].what);
+		env.min_sec = stories[i].min_sec;
+		env.already_true_fires = stories[i].already_true_fires;
+		start(&f, stories[i].spec, &env);
+		expect(&f, stories[i].samples, stories[i].expected);
+		end(&f);
+	}
+}
+
+static void why_says_value_limit_and_time(void **state)
+{
+	struct trigger_env env = usual();
+	struct fixture f;
+
+	(void)state;
+	start(&f, "Processor:% Processor Time:_Total > 80", &env);
+	expect(&f, "###", "   ");
+	assert_true(feed_event(&f, NAME, 93.4, 0));
+	assert_string_equal(buf_text(&f.why),
+			    NAME " was 93.4, over its limit of 80, for 3 s (4 samples)");
+	end(&f);
+
+	env.min_sec = 0;
+	start(&f, "Memory:Available Bytes: < 1G", &env);
+	assert_true(feed_event(&f, "Memory:Available Bytes:", 1073741823, 0));
+	assert_string_equal(buf_text(&f.why),
+			    "Memory:Available Bytes: was 1073741823, under its limit of 1073741824");
+	end(&f);
+}
+
+static void value_that_prints_like_the_limit_gets_all_its_digits(void **state)
+{
+	struct trigger_env env = usual();
+	struct fixture f;
+
+	(void)state;
+	env.min_sec = 0;
+	start(&f, NAME ">80", &env);
+	assert_true(feed_event(&f, NAME, 80.000001, 0));
+	assert_null(strstr(buf_text(&f.why), "was 80,"));
+	assert_non_null(strstr(buf_text(&f.why), "was 80.00000"));
+	end(&f);
+}
+
+static void decayed_limit_fires_and_says_both_limits(void **state)
+{
+	struct trigger_env env = usual();
+	struct fixture f;
+	struct trigger_status status;
+
+	(void)state;
+	env.min_sec = 0;
+	env.decay_hours = 2;
+	start(&f, NAME ">80", &env);
+	assert_false(feed_event(&f, NAME, 50, 0));              /* 0 %: 50 of 80 */
+	f.time_ns += 3600 * NS_PER_SEC;
+	assert_true(feed_event(&f, NAME, 50, 0));               /* 50 %: 50 of 40 */
+	assert_string_equal(buf_text(&f.why), NAME " was 50, over its limit of 40 (80 at the start, "
+			    "decaying to 0 in 2 h)");
+	perf_counter_trigger.fired(f.trigger);
+	assert_false(feed_event(&f, NAME, 10, 0));              /* armed again */
+	f.time_ns += 2 * 3600 * NS_PER_SEC;                     /* 150 %: never below zero */
+	perf_counter_trigger.status(f.trigger, &status);
+	assert_false(feed_event(&f, NAME, 0, 0));
+	assert_true(feed_event(&f, NAME, 0.1, 0));
+	perf_counter_trigger.status(f.trigger, &status);
+	assert_true(status.limit == 0);
+	end(&f);
+}
+
+static void decay_runs_on_any_event_and_over_firings(void **state)
+{
+	struct trigger_env env = usual();
+	struct event tick = { .kind = EVENT_TICK };
+	struct trigger_status status;
+	struct fixture f;
+
+	(void)state;
+	env.decay_hours = 1;
+	start(&f, NAME ">80", &env);
+	tick.time_ns = f.time_ns;
+	assert_false(perf_counter_trigger.feed(f.trigger, &tick, &f.why));
+	tick.time_ns += 1800 * NS_PER_SEC;
+	assert_false(perf_counter_trigger.feed(f.trigger, &tick, &f.why));
+	perf_counter_trigger.fired(f.trigger);
+	perf_counter_trigger.status(f.trigger, &status);
+	assert_true(status.limit == 40);
+	end(&f);
+}
+
+static void clock_jump_does_not_fire_early(void **state)
+{
+	struct trigger_env env = usual();
+	struct fixture f;
+
+	(void)state;
+	start(&f, NAME ">80", &env);
+	expect(&f, "##", "  ");
+	f.time_ns += 86400 * NS_PER_SEC;
+	expect(&f, "##", " F");
+	end(&f);
+
+	start(&f, NAME ">80", &env);
+	expect(&f, "###", "   ");
+	f.time_ns -= 500 * NS_PER_SEC;
+	expect(&f, "####", "   F");
+	end(&f);
+}
+
+static void two_rules_fire_in_the_same_millisecond(void **state)
+{
+	struct trigger_env env = usual();
+	struct fixture a, b;
+
+	(void)state;
+	env.min_sec = 0;
+	start(&a, NAME ">80", &env);
+	start(&b, NAME ">=90", &env);
+	assert_true(feed(&a, '#'));
+	assert_true(feed(&b, '#'));
+	/* Nor does the window of one hold the other back. */
+	assert_false(feed(&b, '.'));
+	perf_counter_trigger.fired(b.trigger);
+	assert_true(feed(&b, '#'));
+	assert_false(feed(&a, '.'));
+	assert_false(feed(&a, '#'));
+	end(&a);
+	end(&b);
+}
+
+static void nothing_fires_in_the_window_and_what_held_fires_after_it(void **state)
+{
+	struct trigger_env env = usual();
+	struct fixture f;
+	size_t i;
+
+	(void)state;
+	start(&f, NAME ">80", &env);
+	for (i = 0; i < 3; i++)
+		assert_false(feed(&f, '#'));
+	assert_true(feed(&f, '#'));
+	/* Still in the window: false for long enough, then true for long enough. */
+	for (i = 0; "....######"[i]; i++)
+		assert_false(feed(&f, "....######"[i]));
+	perf_counter_trigger.fired(f.trigger);
+	assert_true(feed(&f, '#'));
+	assert_non_null(strstr(buf_text(&f.why), "for 6 s (7 samples)"));
+	end(&f);
+}
+
+static void events_of_others_are_not_heard(void **state)
+{
+	struct trigger_env env = usual();
+	struct event e = { .kind = EVENT_GENERIC, .name = NAME, .value = 99 };
+	struct fixture f;
+
+	(void)state;
+	env.min_sec = 0;
+	start(&f, NAME ">80", &env);
+	assert_false(perf_counter_trigger.feed(f.trigger, &e, &f.why));
+	assert_false(feed_event(&f, "Processor:% Processor Time:0", 99, 0));
+	assert_false(feed_event(&f, NULL, 99, 0));
+	assert_true(feed_event(&f, NAME, 99, 0));
+	end(&f);
+}
+
+static void status_follows_the_rule(void **state)
+{
+	struct trigger_env env = usual();
+	struct trigger_status s;
+	struct fixture f;
+
+	(void)state;
+	env.already_true_fires = false;
+	start(&f, NAME ">80", &env);
+	perf_counter_trigger.status(f.trigger, &s);
+	assert_int_equal(s.phase, TRIGGER_WAITING_DATA);
+	assert_string_equal(s.text, "no value yet of > 80");
+	assert_true(s.limit == 80 && s.value != s.value && s.nearest != s.nearest);
+
+	expect(&f, "..", "  ");
+	perf_counter_trigger.status(f.trigger, &s);
+	assert_int_equal(s.phase, TRIGGER_DISARMED);
+	assert_string_equal(s.text, "10 of > 80, waiting to be false: 2 of 4 samples");
+
+	expect(&f, "..", "  ");
+	perf_counter_trigger.status(f.trigger, &s);
+	assert_int_equal(s.phase, TRIGGER_ARMED);
+	assert_string_equal(s.text, "10 of > 80, armed");
+
+	expect(&f, "##", "  ");
+	perf_counter_trigger.status(f.trigger, &s);
+	assert_int_equal(s.phase, TRIGGER_HOLDING);
+	assert_string_equal(s.text, "90 of > 80, holding: 2 of 4 samples");
+
+	expect(&f, "-", " ");
+	perf_counter_trigger.status(f.trigger, &s);
+	assert_int_equal(s.phase, TRIGGER_WAITING_DATA);
+	assert_string_equal(s.text, "absent of > 80");
+	assert_true(s.value != s.value);
+	assert_true(s.nearest == 90);
+	end(&f);
+}
+
+static void nearest_is_the_smallest_for_under(void **state)
+{
+	struct trigger_env env = usual();
+	struct trigger_status s;
+	struct fixture f;
+
+	(void)state;
+	start(&f, NAME "<5", &env);
+	feed_event(&f, NAME, 90, 0);
+	feed_event(&f, NAME, 7, 0);
+	feed_event(&f, NAME, 50, 0);
+	perf_counter_trigger.status(f.trigger, &s);
+	assert_true(s.nearest == 7);
+	end(&f);
+}
+
+static void bad_spec_is_told_which_part(void **state)
+{
+	static const struct { const char *text, *says; } specs[] = {
+		{ "Processor > 80", "'Processor' is not CATEGORY:COUNTER:INSTANCE" },
+		{ "Memory:Available Bytes > 80", "is not CATEGORY:COUNTER:INSTANCE" },
+		{ "> 80", "'' is not CATEGORY:COUNTER:INSTANCE" },
+		{ ":% Processor Time:_Total > 80", "the category before the first ':' is empty" },
+		{ "Processor::_Total > 80", "the counter between the two ':' is empty" },
+		{ "Processor:% Processor Time:_Total", "no operator" },
+		{ "Processor:% Processor\nTime:_Total>1", "control character at byte 22" },
+	};
+	struct trigger_env env = usual();
+	struct trigger *t = NULL;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		struct err err = {0};
+
+		assert_int_equal(perf_counter_trigger.open(specs[i].text, &env, &t, &err), ERR_USAGE);
+		if (!strstr(err.text, specs[i].says))
+			fail_msg("'%s': %s", specs[i].text, err.text);
+		assert_null(t);
+	}
+}
+
+static void bad_settings_are_refused(void **state)
+{
+	struct trigger *t = NULL;
+	struct trigger_env env = usual();
+	struct err err;
+
+	(void)state;
+	env.min_sec = -1;
+	assert_int_equal(perf_counter_trigger.open(NAME ">80", &env, &t, &err), ERR_USAGE);
+	env = usual();
+	env.poll_sec = 0.01;
+	assert_int_equal(perf_counter_trigger.open(NAME ">80", &env, &t, &err), ERR_USAGE);
+	env = usual();
+	env.decay_hours = 24;
+	assert_int_equal(perf_counter_trigger.open(NAME "<80", &env, &t, &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "DecayToZeroHours"));
+	assert_null(t);
+}
+
+static void rule_needs_its_counter_at_its_period(void **state)
+{
+	static struct needs needs;
+	struct trigger_env env = usual();
+	struct fixture f;
+
+	(void)state;
+	memset(&needs, 0, sizeof(needs));
+	env.poll_sec = 0.25;
+	start(&f, "  Process:Working Set:a:b#*  >= 4G ", &env);
+	assert_int_equal(perf_counter_trigger.needs(f.trigger, &needs, NULL), 0);
+	assert_int_equal(needs.ncounters, 1);
+	assert_string_equal(needs.counters[0].name, "Process:Working Set:a:b#*");
+	assert_int_equal(needs.counters[0].period_ns, NS_PER_SEC / 4);
+	assert_false(needs.counters[0].monitor);
+	end(&f);
+}
+
+static void monitor_spec_may_end_in_a_period(void **state)
+{
+	static const struct { const char *spec, *name; uint64_t period_ns; } good[] = {
+		{ NAME, NAME, 2 * NS_PER_SEC },
+		{ NAME "@5", NAME, 5 * NS_PER_SEC },
+		{ NAME "@0.5", NAME, NS_PER_SEC / 2 },
+		{ "Cgroup:memory.current:/user@1000.service", "Cgroup:memory.current:/user@1000.service",
+		  2 * NS_PER_SEC },
+		{ "Cgroup:memory.current:/user@1000@1", "Cgroup:memory.current:/user@1000", NS_PER_SEC },
+	};
+	static struct needs needs;
+	struct err err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		memset(&needs, 0, sizeof(needs));
+		assert_int_equal(counter_monitor_parse(good[i].spec, &needs, &err), 0);
+		assert_string_equal(needs.counters[0].name, good[i].name);
+		assert_int_equal(needs.counters[0].period_ns, good[i].period_ns);
+		assert_true(needs.counters[0].monitor);
+	}
+	assert_int_equal(counter_monitor_parse(NAME "@0.01", &needs, &err), ERR_USAGE);
+	assert_int_equal(counter_monitor_parse("Memory@1", &needs, &err), ERR_USAGE);
+}
+
+static int open_step(void *ctx)
+{
+	struct trigger_env env = usual();
+	struct trigger *t = NULL;
+	int rc = perf_counter_trigger.open(ctx, &env, &t, NULL);
+
+	perf_counter_trigger.close(t);
+	return rc;
+}
+
+static void rule_reports_lack_of_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(alloc_walk(open_step, NAME ">80"), 4);
+}
+
+static void rule_is_found_by_its_option(void **state)
+{
+	(void)state;
+	assert_ptr_equal(trigger_kind("stop-on-perf-counter"), &perf_counter_trigger);
+	assert_null(trigger_kind("stop-on-nothing"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rule_fires_where_the_story_says),
+		cmocka_unit_test(why_says_value_limit_and_time),
+		cmocka_unit_test(value_that_prints_like_the_limit_gets_all_its_digits),
+		cmocka_unit_test(decayed_limit_fires_and_says_both_limits),
+		cmocka_unit_test(decay_runs_on_any_event_and_over_firings),
+		cmocka_unit_test(clock_jump_does_not_fire_early),
+		cmocka_unit_test(two_rules_fire_in_the_same_millisecond),
+		cmocka_unit_test(nothing_fires_in_the_window_and_what_held_fires_after_it),
+		cmocka_unit_test(events_of_others_are_not_heard),
+		cmocka_unit_test(status_follows_the_rule),
+		cmocka_unit_test(nearest_is_the_smallest_for_under),
+		cmocka_unit_test(bad_spec_is_told_which_part),
+		cmocka_unit_test(bad_settings_are_refused),
+		cmocka_unit_test(rule_needs_its_counter_at_its_period),
+		cmocka_unit_test(monitor_spec_may_end_in_a_period),
+		cmocka_unit_test(rule_reports_lack_of_memory),
+		cmocka_unit_test(rule_is_found_by_its_option),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* Specs, limits that decay, and "true for this long": triggers.md, section 3 and its head. */
+#include "triggers/threshold.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SEC 1000000000ULL
+#define HOUR (3600 * SEC)
+
+struct spec {
+	const char *text, *left;
+	enum compare compare;
+	double limit;
+};
+
+static void spec_gives_its_left_part_operator_and_number(void **state)
+{
+	static const struct spec specs[] = {
+		{ "a:b:c>80", "a:b:c", COMPARE_OVER, 80 },
+		{ "a:b:c<80", "a:b:c", COMPARE_UNDER, 80 },
+		{ "a:b:c>=80", "a:b:c", COMPARE_OVER_EQUAL, 80 },
+		{ "a:b:c<=80", "a:b:c", COMPARE_UNDER_EQUAL, 80 },
+		{ " \ta:b:c  >  80 \t", "a:b:c", COMPARE_OVER, 80 },
+		{ "a:b b :c c>8", "a:b b :c c", COMPARE_OVER, 8 },
+		{ "a:b:<x> y>8", "a:b:<x> y", COMPARE_OVER, 8 },
+		{ "a:b:>0.5", "a:b:", COMPARE_OVER, 0.5 },
+		{ "a:b:>.5", "a:b:", COMPARE_OVER, 0.5 },
+		{ "a:b:>5.", "a:b:", COMPARE_OVER, 5 },
+		{ "a:b:>-5", "a:b:", COMPARE_OVER, -5 },
+		{ "a:b:>+5", "a:b:", COMPARE_OVER, 5 },
+		{ "a:b:>1e3", "a:b:", COMPARE_OVER, 1000 },
+		{ "a:b:>2.5E-1", "a:b:", COMPARE_OVER, 0.25 },
+		{ "a:b:>512K", "a:b:", COMPARE_OVER, 512 * 1024.0 },
+		{ "a:b:>1.5m", "a:b:", COMPARE_OVER, 1.5 * 1048576 },
+		{ "a:b:>4G", "a:b:", COMPARE_OVER, 4294967296.0 },
+	};
+	const char *left;
+	size_t i, len;
+
+	(void)state;
+	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		struct err err = {0};
+		struct threshold t;
+
+		if (threshold_parse(specs[i].text, &t, &left, &len, &err))
+			fail_msg("'%s': %s", specs[i].text, err.text);
+		assert_int_equal(len, strlen(specs[i].left));
+		assert_memory_equal(left, specs[i].left, len);
+		assert_int_equal(t.compare, specs[i].compare);
+		assert_true(t.limit == specs[i].limit);
+	}
+}
+
+static void bad_spec_is_told_which_part_and_what_is_allowed(void **state)
+{
+	static const struct { const char *text, *says; } specs[] = {
+		{ "a:b:c", "no operator" },
+		{ "", "no operator" },
+		{ "a:b:c=80", "no operator" },
+		{ "a:b:c>", "no number after the operator" },
+		{ "a:b:c>  ", "no number after the operator" },
+		{ "a:b:c>x", "'x' is no number" },
+		{ "a:b:c>80%", "'80%' is no number" },
+		{ "a:b:c>80 0", "'80 0' is no number" },
+		{ "a:b:c>0x10", "'0x10' is no number" },
+		{ "a:b:c>inf", "'inf' is no number" },
+		{ "a:b:c>nan", "'nan' is no number" },
+		{ "a:b:c>1e", "'1e' is no number" },
+		{ "a:b:c>.", "'.' is no number" },
+		{ "a:b:c>5MB", "'5MB' is no number" },
+		{ "a:b:c>5T", "'5T' is no number" },
+		{ "a:b:c>1,5", "'1,5' is no number" },
+		{ "a:b:c>1e999", "'1e999' is too large" },
+		{ "a:b:c>>80", "'>>' is no operator" },
+		{ "a:b:c=>80", "'=>' is no operator" },
+		{ "a:b:c>==80", "'>==' is no operator" },
+		{ "a:b:c!>80", "'!>' is no operator" },
+		{ "a:b:c<>80", "'<>' is no operator" },
+	};
+	const char *left;
+	size_t i, len;
+
+	(void)state;
+	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+		struct err err = {0};
+		struct threshold t;
+
+		assert_int_equal(threshold_parse(specs[i].text, &t, &left, &len, &err), ERR_USAGE);
+		if (!strstr(err.text, specs[i].says))
+			fail_msg("'%s': %s", specs[i].text, err.text);
+	}
+}
+
+static void equal_counts_only_with_the_equal_sign(void **state)
+{
+	struct threshold t = { .limit = 80 };
+
+	(void)state;
+	t.compare = COMPARE_OVER;
+	assert_false(threshold_hit(&t, 80));
+	assert_true(threshold_hit(&t, 80.0001));
+	t.compare = COMPARE_OVER_EQUAL;
+	assert_true(threshold_hit(&t, 80));
+	assert_false(threshold_hit(&t, 79.9999));
+	t.compare = COMPARE_UNDER;
+	assert_false(threshold_hit(&t, 80));
+	assert_true(threshold_hit(&t, 79.9999));
+	t.compare = COMPARE_UNDER_EQUAL;
+	assert_true(threshold_hit(&t, 80));
+	assert_false(threshold_hit(&t, 80.0001));
+}
+
+static void limit_decays_on_a_straight_line_to_zero_and_stays(void **state)
+{
+	struct threshold t = { .compare = COMPARE_OVER, .limit = 80, .decay_hours = 2 };
+
+	(void)state;
+	threshold_clock(&t, 5 * HOUR);
+	assert_true(threshold_now(&t) == 80);           /* 0 % */
+	threshold_clock(&t, 6 * HOUR);
+	assert_true(threshold_now(&t) == 40);           /* 50 % */
+	threshold_clock(&t, 7 * HOUR);
+	assert_true(threshold_now(&t) == 0);            /* 100 % */
+	threshold_clock(&t, 8 * HOUR);
+	assert_true(threshold_now(&t) == 0);            /* 150 % */
+	assert_false(threshold_hit(&t, 0));             /* still strict */
+}
+
+static void clock_that_runs_back_does_not_raise_the_limit(void **state)
+{
+	struct threshold t = { .compare = COMPARE_OVER, .limit = 80, .decay_hours = 2 };
+
+	(void)state;
+	threshold_clock(&t, 5 * HOUR);
+	threshold_clock(&t, 6 * HOUR);
+	threshold_clock(&t, 1 * HOUR);
+	assert_true(threshold_now(&t) == 40);
+}
+
+static void decay_is_refused_where_it_makes_no_sense(void **state)
+{
+	struct threshold under = { .compare = COMPARE_UNDER, .limit = 80, .decay_hours = 1 };
+	struct threshold below_zero = { .compare = COMPARE_OVER, .limit = -1, .decay_hours = 1 };
+	struct threshold bad_hours = { .compare = COMPARE_OVER, .limit = 1, .decay_hours = -1 };
+	struct threshold good = { .compare = COMPARE_OVER_EQUAL, .limit = 1, .decay_hours = 0.5 };
+	struct err err;
+
+	(void)state;
+	assert_int_equal(threshold_check(&under, "x<80", &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "makes no sense for '<'"));
+	assert_int_equal(threshold_check(&below_zero, "x>-1", &err), ERR_USAGE);
+	assert_int_equal(threshold_check(&bad_hours, "x>1", &err), ERR_USAGE);
+	assert_int_equal(threshold_check(&good, "x>=1", &err), 0);
+	under.decay_hours = 0;
+	assert_int_equal(threshold_check(&under, "x<80", &err), 0);
+}
+
+static void number_of_samples_follows_from_time_and_period(void **state)
+{
+	static const struct { double min_sec, period_sec; uint32_t need; } table[] = {
+		{ 3, 1, 4 },       /* as the reference */
+		{ 0, 1, 1 },       /* the first hit */
+		{ 2.5, 1, 4 },     /* 3 intervals span 2.5 s, 2 do not */
+		{ 0.3, 0.1, 4 },   /* 0.3 / 0.1 is not exactly 3 */
+		{ 3, 0.5, 7 },
+		{ 1, 5, 2 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct hold h;
+
+		hold_init(&h, table[i].min_sec, table[i].period_sec);
+		assert_int_equal(h.need, table[i].need);
+	}
+}
+
+static void more_frequent_samples_do_not_shorten_the_time(void **state)
+{
+	struct hold h;
+	int i;
+
+	(void)state;
+	/* Another rule polls the same counter ten times a second. */
+	hold_init(&h, 3, 1);
+	for (i = 0; i < 25; i++)
+		assert_false(hold_add(&h, 100 * SEC + (uint64_t)i * (SEC / 10)));
+	assert_true(hold_add(&h, 100 * SEC + 25 * SEC / 10));
+}
+
+static void jump_of_the_clock_does_not_make_it_held(void **state)
+{
+	struct hold h;
+
+	(void)state;
+	hold_init(&h, 3, 1);
+	assert_false(hold_add(&h, 1 * SEC));
+	assert_false(hold_add(&h, 3600 * SEC));
+	assert_false(hold_add(&h, 3601 * SEC));
+	assert_true(hold_add(&h, 3602 * SEC));
+	/* Back: the row begins again. */
+	assert_false(hold_add(&h, 0));
+	assert_int_equal(hold_progress(&h), 1);
+}
+
+static void numbers_print_as_a_person_writes_them(void **state)
+{
+	static const struct { double v; const char *text; } table[] = {
+		{ 80, "80" }, { 0, "0" }, { -0.0, "0" }, { 93.4123, "93.41" }, { 0.00012, "0.00012" },
+		{ 4294967296.0, "4294967296" }, { 1234.56, "1235" }, { -7, "-7" }, { 1e18, "1e+18" },
+	};
+	char text[NUMBER_TEXT_BYTES];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		number_text(table[i].v, text);
+		assert_string_equal(text, table[i].text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spec_gives_its_left_part_operator_and_number),
+		cmocka_unit_test(bad_spec_is_told_which_part_and_what_is_allowed),
+		cmocka_unit_test(equal_counts_only_with_the_equal_sign),
+		cmocka_unit_test(limit_decays_on_a_straight_line_to_zero_and_stays),
+		cmocka_unit_test(clock_that_runs_back_does_not_raise_the_limit),
+		cmocka_unit_test(decay_is_refused_where_it_makes_no_sense),
+		cmocka_unit_test(number_of_samples_follows_from_time_and_period),
+		cmocka_unit_test(more_frequent_samples_do_not_shorten_the_time),
+		cmocka_unit_test(jump_of_the_clock_does_not_make_it_held),
+		cmocka_unit_test(numbers_print_as_a_person_writes_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
