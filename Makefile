@@ -120,6 +120,8 @@ objects := $(call objs,$(sources))
 recorder        := $(BUILD)/recorder$(EXE)
 test_programs   := $(tests:tests/%.c=$(BUILD)/tests/%$(EXE))
 target_programs := $(targets:tests/%.c=$(BUILD)/%$(EXE))
+# Static, so that the C library's own functions have names in what is recorded of them.
+$(target_programs): LDFLAGS += -static
 fuzz_programs   := $(fuzzers:tests/%.c=$(BUILD)/%)
 
 # "model_ring" is a name in layer model; archives of what a name may call:

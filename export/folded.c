@@ -74,10 +74,31 @@ static void put_frame(const struct incident *in, const struct export_options *op
 		buf_puts(out, "_[j]");
 }
 
+/* Where the last blank of text stands when a number follows it to the end; else 0. */
+static size_t number_at_end(const char *text, size_t n)
+{
+	size_t at = n;
+
+	while (at && ((text[at - 1] >= '0' && text[at - 1] <= '9') || text[at - 1] == '.'))
+		at--;
+	return at && at < n && text[at - 1] == ' ' && text[at] != '.' ? at - 1 : 0;
+}
+
+/* A leaf "foo 12" would read as the first of two columns of counts. */
+static bool leaf(char *text, size_t n)
+{
+	size_t blank = number_at_end(text, n);
+
+	if (blank)
+		text[blank] = '_';
+	return blank != 0;
+}
+
 static const struct tree_style style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
+	.leaf = leaf,
 };
 
 /* ---- counting --------------------------------------------------------------------------------- */
@@ -99,56 +120,16 @@ struct folded {
 	struct buf prefix;
 };
 
-/* Where the last blank of text stands when a number follows it to the end; else 0. */
-static uint32_t number_at_end(const char *text, uint32_t n)
-{
-	uint32_t at = n;
-
-	while (at && ((text[at - 1] >= '0' && text[at - 1] <= '9') || text[at - 1] == '.'))
-		at--;
-	return at && at < n && text[at - 1] == ' ' && text[at] != '.' ? at - 1 : 0;
-}
-
-/* The node whose text replaces that of a leaf "foo 12", which would read as a second column. */
-static uint32_t leaf_node(struct tree *t, uint32_t node, struct buf *scratch)
-{
-	const struct tree_text *text = &t->texts[t->nodes[node].text];
-	uint32_t blank = number_at_end(tree_text(t, t->nodes[node].text), text->len);
-
-	if (!blank)
-		return node;
-	buf_reset(scratch);
-	buf_put(scratch, tree_text(t, t->nodes[node].text), text->len);
-	if (scratch->failed)
-		return TREE_NONE;
-	scratch->data[blank] = '_';
-	return tree_add(t, t->nodes[node].caller, scratch->data, scratch->len);
-}
-
 static int count_samples(struct folded *f, uint32_t nsamples)
 {
-	uint32_t nnodes = f->tree.nnodes;    /* leaf_node() adds some, at most as many */
-	uint32_t i, leaf;
+	uint32_t i;
 
-	f->counts = calloc((size_t)nnodes * 2 + 1, sizeof(*f->counts));
-	if (!f->counts)
-		return ERR_MEMORY;
-	for (i = 0; i < nsamples; i++) {
+	f->counts = calloc((size_t)f->tree.nnodes + 1, sizeof(*f->counts));
+	for (i = 0; f->counts && i < nsamples; i++) {
 		if (f->tree.of_sample[i] != TREE_NONE)
 			f->counts[f->tree.of_sample[i]]++;
 	}
-	for (i = 0; i < nnodes; i++) {
-		if (!f->counts[i])
-			continue;
-		leaf = leaf_node(&f->tree, i, &f->prefix);
-		if (leaf == TREE_NONE)
-			return ERR_MEMORY;
-		if (leaf != i) {
-			f->counts[leaf] += f->counts[i];
-			f->counts[i] = 0;
-		}
-	}
-	return 0;
+	return f->counts ? 0 : ERR_MEMORY;
 }
 
 /* ---- sorting ---------------------------------------------------------------------------------- */
@@ -204,12 +185,9 @@ static int lay_out(struct folded *f)
 		free(inner);
 		return ERR_MEMORY;
 	}
-	/* Callers have lower numbers; a node that lost its count to leaf_node() may be no use. */
-	for (i = nnodes; i-- > 0;) {
+	for (i = nnodes; i-- > 0;) {         /* callees first: they have higher numbers */
 		uint32_t caller = f->tree.nodes[i].caller;
 
-		if (!f->counts[i] && !inner[i])
-			continue;
 		f->first[caller + 2] += (uint32_t)(f->counts[i] != 0) + (uint32_t)inner[i];
 		if (caller != TREE_NONE)
 			inner[caller] = true;

@@ -1,3 +1,8 @@
+/*
+ * Two steps, because threads of a pool have the same stacks. First the stacks are merged by their
+ * texts, whoever took them: that is a shape, and costs each stack of the incident one look-up. Then
+ * each sample's shape is placed below its thread; a place that was met before costs one look-up.
+ */
 #include "export/tree.h"
 
 #include <stdlib.h>
@@ -6,22 +11,25 @@
 /* Where a broken or cut walk shows, right below the thread: see exports-and-store.md, section 1. */
 enum { WALK_WHOLE, WALK_BROKEN, WALK_TRUNCATED, WALKS };
 
-/* A stack below one thread and walk; its ancestors have places too, so walks up end early. */
+/* A node by what it is: below which thread (its node), and which shape. */
 struct place {
-	uint32_t group, stack, node;
+	uint32_t root, shape;
 };
 
 struct tree_build {
 	const struct incident *in;
 	const struct export_options *opt;
 	const struct tree_style *style;
-	struct table texts, nodes, places;
-	struct place *placed;
-	uint32_t nplaces;
-	uint32_t texts_cap, nodes_cap, places_cap, path_cap;
+	struct table texts, shapes, tops, places;
+	struct tree_node *shape_nodes;       /* like nodes, but without a thread */
+	struct place *placed;                /* of each node; roots and processes have no shape */
+	uint32_t nshapes;
+	uint32_t texts_cap, shapes_cap, nodes_cap, placed_cap, path_cap;
 	uint32_t *frame_texts;               /* text of each frame; TREE_NONE = not met yet */
-	uint32_t *roots;                     /* node of each group: thread * WALKS + walk */
-	uint32_t *path;                      /* stacks on the way up */
+	uint32_t *stack_shapes;              /* shape of each stack; TREE_NONE = not used */
+	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
+	uint32_t *roots, *leaf_roots;        /* node of each thread * WALKS + walk */
+	uint32_t *path;                      /* shapes on the way up */
 	struct buf scratch, escaped;
 };
 
@@ -76,38 +84,20 @@ static uint32_t text_add(struct tree *t, const char *text, size_t n)
 	return t->ntexts++;
 }
 
-static bool same_node(const void *ctx, uint32_t value, const void *key)
+/* The same text where a stack ends in it. */
+static uint32_t leaf_text(struct tree *t, uint32_t text)
 {
-	const struct tree_node *a = &((const struct tree *)ctx)->nodes[value];
-	const struct tree_node *b = key;
+	struct tree_build *b = t->build;
 
-	return a->caller == b->caller && a->text == b->text;
-}
-
-static uint32_t node_add(struct tree *t, uint32_t caller, uint32_t text)
-{
-	struct tree_node node = {.caller = caller, .text = text}, *items;
-	uint64_t hash = hash_pair(caller, text);
-	uint32_t found;
-
-	if (text == TREE_NONE)
+	if (!b->style->leaf || text == TREE_NONE)
+		return text;
+	buf_reset(&b->scratch);
+	buf_put(&b->scratch, tree_text(t, text), t->texts[text].len);
+	if (b->scratch.failed)
 		return TREE_NONE;
-	found = table_find(&t->build->nodes, hash, same_node, t, &node);
-	if (found != TABLE_NONE)
-		return found;
-	items = room(t->nodes, t->nnodes, &t->build->nodes_cap, sizeof(*items));
-	if (!items)
-		return TREE_NONE;
-	t->nodes = items;
-	items[t->nnodes] = node;
-	if (table_add(&t->build->nodes, hash, t->nnodes))
-		return TREE_NONE;
-	return t->nnodes++;
-}
-
-uint32_t tree_add(struct tree *t, uint32_t caller, const char *text, size_t n)
-{
-	return node_add(t, caller, text_add(t, text, n));
+	if (!b->style->leaf(b->scratch.data, b->scratch.len))
+		return text;
+	return text_add(t, b->scratch.data, b->scratch.len);
 }
 
 /* What the style has put into scratch, escaped, as a text of the tree. */
@@ -138,7 +128,131 @@ static uint32_t frame_text(struct tree *t, uint32_t frame)
 	return b->frame_texts[frame];
 }
 
-/* ---- stacks ----------------------------------------------------------------------------------- */
+/* ---- shapes ----------------------------------------------------------------------------------- */
+
+static bool same_shape(const void *ctx, uint32_t value, const void *key)
+{
+	const struct tree_node *a = &((const struct tree_build *)ctx)->shape_nodes[value];
+	const struct tree_node *b = key;
+
+	return a->caller == b->caller && a->text == b->text;
+}
+
+static uint32_t shape_add(struct tree_build *b, uint32_t caller, uint32_t text)
+{
+	struct tree_node shape = {.caller = caller, .text = text}, *items;
+	uint64_t hash = hash_pair(caller, text);
+	uint32_t found;
+
+	if (text == TREE_NONE)
+		return TREE_NONE;
+	found = table_find(&b->shapes, hash, same_shape, b, &shape);
+	if (found != TABLE_NONE)
+		return found;
+	items = room(b->shape_nodes, b->nshapes, &b->shapes_cap, sizeof(*items));
+	if (!items)
+		return TREE_NONE;
+	b->shape_nodes = items;
+	items[b->nshapes] = shape;
+	if (table_add(&b->shapes, hash, b->nshapes))
+		return TREE_NONE;
+	return b->nshapes++;
+}
+
+static bool exported(const struct incident_sample *s)
+{
+	return s->stream == STREAM_CPU;
+}
+
+/* Mark the stacks that are used, then turn each into its shape; parents come first. */
+static int add_shapes(struct tree *t)
+{
+	struct tree_build *b = t->build;
+	const struct incident_stack *stacks = b->in->stacks;
+	uint32_t *shapes = b->stack_shapes;
+	uint32_t i;
+
+	for (i = 0; i < b->in->nsamples; i++) {
+		const struct incident_sample *s = &b->in->samples[i];
+
+		if (exported(s) && s->stack != STACK_NONE)
+			shapes[s->stack] = 0;
+	}
+	for (i = b->in->nstacks; i-- > 0;) {
+		if (shapes[i] != TREE_NONE && stacks[i].parent != STACK_NONE)
+			shapes[stacks[i].parent] = 0;
+	}
+	for (i = 0; i < b->in->nstacks; i++) {
+		uint32_t parent = stacks[i].parent;
+
+		if (shapes[i] == TREE_NONE)
+			continue;
+		shapes[i] = shape_add(b, parent == STACK_NONE ? TREE_NONE : shapes[parent],
+				      frame_text(t, stacks[i].frame));
+		if (shapes[i] == TREE_NONE)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static uint32_t leaf_shape(struct tree *t, uint32_t stack)
+{
+	struct tree_build *b = t->build;
+
+	if (b->leaf_shapes[stack] == TREE_NONE) {
+		const struct tree_node *shape = &b->shape_nodes[b->stack_shapes[stack]];
+
+		b->leaf_shapes[stack] = shape_add(b, shape->caller, leaf_text(t, shape->text));
+	}
+	return b->leaf_shapes[stack];
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------ */
+
+static uint32_t node_add(struct tree *t, struct tree_node node, struct place place)
+{
+	struct tree_build *b = t->build;
+	struct place *placed = room(b->placed, t->nnodes, &b->placed_cap, sizeof(*placed));
+	struct tree_node *nodes;
+
+	if (!placed)
+		return TREE_NONE;
+	b->placed = placed;
+	nodes = room(t->nodes, t->nnodes, &b->nodes_cap, sizeof(*nodes));
+	if (!nodes)
+		return TREE_NONE;
+	t->nodes = nodes;
+	placed[t->nnodes] = place;
+	nodes[t->nnodes] = node;
+	return t->nnodes++;
+}
+
+static bool same_top(const void *ctx, uint32_t value, const void *key)
+{
+	const struct tree_node *a = &((const struct tree *)ctx)->nodes[value];
+	const struct tree_node *b = key;
+
+	return a->caller == b->caller && a->text == b->text;
+}
+
+/* A process, thread or walk. */
+static uint32_t top_add(struct tree *t, uint32_t caller, uint32_t text)
+{
+	struct place nowhere = {.root = TREE_NONE, .shape = TREE_NONE};
+	struct tree_node node = {.caller = caller, .text = text};
+	uint64_t hash = hash_pair(caller, text);
+	uint32_t found;
+
+	if (text == TREE_NONE)
+		return TREE_NONE;
+	found = table_find(&t->build->tops, hash, same_top, t, &node);
+	if (found != TABLE_NONE)
+		return found;
+	found = node_add(t, node, nowhere);
+	if (found != TREE_NONE && table_add(&t->build->tops, hash, found))
+		return TREE_NONE;
+	return found;
+}
 
 static uint32_t root_add(struct tree *t, uint32_t thread, unsigned walk)
 {
@@ -151,27 +265,15 @@ static uint32_t root_add(struct tree *t, uint32_t thread, unsigned walk)
 
 	buf_reset(&b->scratch);
 	b->style->process(b->in, b->opt, thread, &b->scratch);
-	process = node_add(t, TREE_NONE, scratch_text(t));
+	process = top_add(t, TREE_NONE, scratch_text(t));
 	if (process == TREE_NONE)
 		return TREE_NONE;
 	buf_reset(&b->scratch);
 	b->style->thread(b->in, b->opt, thread, &b->scratch);
-	node = node_add(t, process, scratch_text(t));
+	node = top_add(t, process, scratch_text(t));
 	if (node != TREE_NONE && walks[walk])
-		node = tree_add(t, node, walks[walk], strlen(walks[walk]));
+		node = top_add(t, node, text_add(t, walks[walk], strlen(walks[walk])));
 	return node;
-}
-
-/* The node below which the stacks of a thread and walk stand; its number too. */
-static uint32_t root_of(struct tree *t, uint32_t thread, unsigned walk, uint32_t *group)
-{
-	struct tree_build *b = t->build;
-	uint32_t slot = thread == THREAD_NONE ? b->in->nthreads : thread;
-
-	*group = slot * WALKS + walk;
-	if (b->roots[*group] == TREE_NONE)
-		b->roots[*group] = root_add(t, thread, walk);
-	return b->roots[*group];
 }
 
 static bool same_place(const void *ctx, uint32_t value, const void *key)
@@ -179,42 +281,21 @@ static bool same_place(const void *ctx, uint32_t value, const void *key)
 	const struct place *a = &((const struct tree_build *)ctx)->placed[value];
 	const struct place *b = key;
 
-	return a->group == b->group && a->stack == b->stack;
+	return a->root == b->root && a->shape == b->shape;
 }
 
-static uint32_t place_find(const struct tree_build *b, uint32_t group, uint32_t stack)
-{
-	struct place key = {.group = group, .stack = stack};
-	uint32_t found = table_find(&b->places, hash_pair(group, stack), same_place, b, &key);
-
-	return found == TABLE_NONE ? TREE_NONE : b->placed[found].node;
-}
-
-static bool place_add(struct tree_build *b, uint32_t group, uint32_t stack, uint32_t node)
-{
-	struct place *items = room(b->placed, b->nplaces, &b->places_cap, sizeof(*items));
-
-	if (!items)
-		return false;
-	b->placed = items;
-	items[b->nplaces] = (struct place){.group = group, .stack = stack, .node = node};
-	if (table_add(&b->places, hash_pair(group, stack), b->nplaces))
-		return false;
-	b->nplaces++;
-	return true;
-}
-
-/* The node of a stack: up to the first ancestor that has a place, then down again, adding. */
-static uint32_t stack_node(struct tree *t, uint32_t group, uint32_t root, uint32_t stack)
+/* The node of a shape below a root: up to the first caller that is placed, then down, adding. */
+static uint32_t place(struct tree *t, uint32_t root, uint32_t shape)
 {
 	struct tree_build *b = t->build;
-	uint32_t node = root, depth = 0;
+	struct place key = {.root = root};
+	uint32_t node = root, depth = 0, found;
 	uint32_t *path;
 
-	for (; stack != STACK_NONE; stack = b->in->stacks[stack].parent) {
-		uint32_t found = place_find(b, group, stack);
-
-		if (found != TREE_NONE) {
+	for (; shape != TREE_NONE; shape = b->shape_nodes[shape].caller) {
+		key.shape = shape;
+		found = table_find(&b->places, hash_pair(root, shape), same_place, b, &key);
+		if (found != TABLE_NONE) {
 			node = found;
 			break;
 		}
@@ -222,28 +303,44 @@ static uint32_t stack_node(struct tree *t, uint32_t group, uint32_t root, uint32
 		if (!path)
 			return TREE_NONE;
 		b->path = path;
-		path[depth++] = stack;
+		path[depth++] = shape;
 	}
 	while (depth && node != TREE_NONE) {
-		stack = b->path[--depth];
-		node = node_add(t, node, frame_text(t, b->in->stacks[stack].frame));
-		if (node != TREE_NONE && !place_add(b, group, stack, node))
+		key.shape = b->path[--depth];
+		node = node_add(t, (struct tree_node){node, b->shape_nodes[key.shape].text}, key);
+		if (node != TREE_NONE && table_add(&b->places, hash_pair(root, key.shape), node))
 			return TREE_NONE;
 	}
 	return node;
 }
 
+static unsigned walk_of(const struct incident_sample *s)
+{
+	if (s->quality == QUALITY_BROKEN)
+		return WALK_BROKEN;
+	return s->quality == QUALITY_TRUNCATED ? WALK_TRUNCATED : WALK_WHOLE;
+}
+
 static uint32_t sample_node(struct tree *t, const struct incident_sample *s)
 {
-	unsigned walk = WALK_WHOLE;
-	uint32_t root, group;
+	struct tree_build *b = t->build;
+	uint32_t slot = s->thread == THREAD_NONE ? b->in->nthreads : s->thread;
+	uint32_t group = slot * WALKS + walk_of(s), shape;
 
-	if (s->quality == QUALITY_BROKEN)
-		walk = WALK_BROKEN;
-	else if (s->quality == QUALITY_TRUNCATED)
-		walk = WALK_TRUNCATED;
-	root = root_of(t, s->thread, walk, &group);
-	return root == TREE_NONE ? TREE_NONE : stack_node(t, group, root, s->stack);
+	if (b->roots[group] == TREE_NONE)
+		b->roots[group] = root_add(t, s->thread, walk_of(s));
+	if (b->roots[group] == TREE_NONE)
+		return TREE_NONE;
+	if (s->stack != STACK_NONE) {
+		shape = leaf_shape(t, s->stack);
+		return shape == TREE_NONE ? TREE_NONE : place(t, b->roots[group], shape);
+	}
+	if (b->leaf_roots[group] == TREE_NONE) {
+		struct tree_node root = t->nodes[b->roots[group]];
+
+		b->leaf_roots[group] = top_add(t, root.caller, leaf_text(t, root.text));
+	}
+	return b->leaf_roots[group];
 }
 
 /* ---- building --------------------------------------------------------------------------------- */
@@ -260,16 +357,22 @@ static uint32_t *numbers(size_t n)
 
 static int build(struct tree *t)
 {
-	const struct incident *in = t->build->in;
+	struct tree_build *b = t->build;
+	const struct incident *in = b->in;
+	size_t ngroups = ((size_t)in->nthreads + 1) * WALKS;
 	uint32_t i;
 
 	t->of_sample = numbers(in->nsamples);
-	t->build->frame_texts = numbers(in->nframes);
-	t->build->roots = numbers(((size_t)in->nthreads + 1) * WALKS);
-	if (!t->of_sample || !t->build->frame_texts || !t->build->roots)
+	b->frame_texts = numbers(in->nframes);
+	b->stack_shapes = numbers(in->nstacks);
+	b->leaf_shapes = numbers(in->nstacks);
+	b->roots = numbers(ngroups);
+	b->leaf_roots = numbers(ngroups);
+	if (!t->of_sample || !b->frame_texts || !b->stack_shapes || !b->leaf_shapes || !b->roots ||
+	    !b->leaf_roots || add_shapes(t))
 		return ERR_MEMORY;
 	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stream != STREAM_CPU)
+		if (!exported(&in->samples[i]))
 			continue;
 		t->of_sample[i] = sample_node(t, &in->samples[i]);
 		if (t->of_sample[i] == TREE_NONE)
@@ -300,11 +403,16 @@ void tree_free(struct tree *t)
 
 	if (b) {
 		table_free(&b->texts);
-		table_free(&b->nodes);
+		table_free(&b->shapes);
+		table_free(&b->tops);
 		table_free(&b->places);
+		free(b->shape_nodes);
 		free(b->placed);
 		free(b->frame_texts);
+		free(b->stack_shapes);
+		free(b->leaf_shapes);
 		free(b->roots);
+		free(b->leaf_roots);
 		free(b->path);
 		buf_free(&b->scratch);
 		buf_free(&b->escaped);

@@ -4,7 +4,7 @@
  * Two addresses of one function, or two threads of one name when ids are left out, have the same
  * text and become one node, so a format only has to write what is here. Texts and nodes have dense
  * numbers from 0 and callers come before callees, always in the same order for the same incident.
- * Built in one pass over the samples: a stack that was met before costs one look-up. One thread.
+ * Nothing is here that no exported sample uses. One thread.
  */
 #ifndef EXPORT_TREE_H
 #define EXPORT_TREE_H
@@ -25,6 +25,8 @@ struct tree_style {
 		      struct buf *out);
 	/* Turn such a text into what stands in the file; NULL = it stands there as it is. */
 	void (*escape)(struct buf *out, const char *text, size_t n);
+	/* Change a text where a stack ends in it; whether it did. NULL = no difference. */
+	bool (*leaf)(char *text, size_t n);
 };
 
 struct tree_text {
@@ -49,9 +51,6 @@ struct tree {
 int tree_build(struct tree *t, const struct incident *in, const struct export_options *opt,
 	       const struct tree_style *style, struct err *err);
 void tree_free(struct tree *t);
-
-/* The node of a caller (TREE_NONE = none) and a text, added when new; TREE_NONE without memory. */
-uint32_t tree_add(struct tree *t, uint32_t caller, const char *text, size_t n);
 
 static inline const char *tree_text(const struct tree *t, uint32_t text)
 {

@@ -20,7 +20,8 @@
 struct check {
 	const struct options *o;
 	struct buf out;
-	unsigned wrong;                      /* rules */
+	unsigned wrong;                      /* rules and monitored counters */
+	bool no_store;                       /* the store cannot be used */
 };
 
 /* One finding: what was looked at, whether it is good, a sentence about it. */
@@ -98,13 +99,13 @@ static bool setting_text(const struct options *o, const struct option_info *info
 
 	switch (info->type) {
 	case OPTION_INT:
-		num_text(*(const uint32_t *)at, text, sizeof(text));
+		option_number_text(*(const uint32_t *)at, text, sizeof(text));
 		break;
 	case OPTION_FLOAT:
-		num_text(*(const double *)at, text, sizeof(text));
+		option_number_text(*(const double *)at, text, sizeof(text));
 		break;
 	case OPTION_SECONDS:
-		num_text((double)*(const int64_t *)at / 1e9, text, sizeof(text));
+		option_number_text((double)*(const int64_t *)at / 1e9, text, sizeof(text));
 		break;
 	case OPTION_BOOL:
 		buf_puts(out, *(const bool *)at ? "true" : "false");
@@ -166,6 +167,7 @@ static int check_store(struct check *c, struct err *err)
 	} else if (rc) {
 		f.verdict = "wrong";
 		f.text = why.text;
+		c->no_store = true;
 	} else {
 		snprintf(text, sizeof(text), "%s in use", text_bytes(store_bytes(store), size));
 		f.text = text;
@@ -312,11 +314,23 @@ static void check_sources(struct check *c)
 		put(c, &none);
 }
 
+/* PerfView's options that do nothing here: said once, so that nobody relies on them. */
+static void remark_no_effect(const struct options *o)
+{
+	struct buf text = {0};
+
+	options_no_effect(o, &text);
+	if (text.len)
+		cmd_note("%s", buf_text(&text));
+	buf_free(&text);
+}
+
 int cmd_check(const struct options *o, struct err *err)
 {
 	struct check c = {.o = o};
 	int rc;
 
+	remark_no_effect(o);
 	check_settings(&c);
 	rc = check_store(&c, err);
 	if (!rc)
@@ -328,6 +342,8 @@ int cmd_check(const struct options *o, struct err *err)
 	if (!rc && c.wrong)
 		rc = err_set(err, ERR_USAGE, "%u of the rules and monitored counters %s wrong", c.wrong,
 			     c.wrong == 1 ? "is" : "are");
+	else if (!rc && c.no_store)
+		rc = err_set(err, ERR_IO, "the store cannot be used");
 	buf_free(&c.out);
 	return rc;
 }

@@ -102,6 +102,22 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err)
 		       cmd_named_store(o) ? " --store " : "", cmd_named_store(o) ? path : "");
 }
 
+/* store_open() found nothing: is there nothing, or may we only not see it? */
+static int no_store(const struct options *o, const char *path, struct err *err)
+{
+	struct os_file_info info;
+
+	switch (os_path_info(path, &info, NULL)) {
+	case 0:
+		return ERR_NOT_FOUND;        /* an empty file: store_open() has said so */
+	case ERR_ACCESS:
+		return cmd_not_ours(o, path, err);
+	default:
+		return err_set(err, ERR_NOT_FOUND, "there is no store at %s; 'recorder collect' makes "
+			       "one, --store names another", path);
+	}
+}
+
 int cmd_store_open(const struct options *o, enum store_mode mode, struct store **out,
 		   struct err *err)
 {
@@ -113,8 +129,7 @@ int cmd_store_open(const struct options *o, enum store_mode mode, struct store *
 	if (rc == ERR_ACCESS && !os_is_admin())
 		rc = cmd_not_ours(o, buf_text(&path), err);
 	else if (rc == ERR_NOT_FOUND)
-		rc = err_set(err, ERR_NOT_FOUND, "there is no store at %s; 'recorder collect' makes "
-			     "one, --store names another", buf_text(&path));
+		rc = no_store(o, buf_text(&path), err);
 	buf_free(&path);
 	return rc;
 }

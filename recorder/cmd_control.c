@@ -141,16 +141,17 @@ static void put_counts(struct buf *out, struct json_value status)
 
 static void put_tables(struct buf *out, struct json_value tables)
 {
-	struct json_value t = {0};
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	struct json_value t = {0};
+	const char *label = "Tables";
 	struct buf name = {0};
 
-	while ((t = json_next(tables, t)).at) {
+	for (; (t = json_next(tables, t)).at; label = "") {
 		double used = number(t, "used"), max = number(t, "max");
 
 		buf_reset(&name);
 		json_put_text(json_member(t, "table"), &name);
-		put_label(out, "Table");
+		put_label(out, label);
 		buf_printf(out, "%s: %s of %s\n", buf_text(&name),
 			   used < 0 ? "?" : text_count((uint64_t)used, a),
 			   max < 0 ? "?" : text_count((uint64_t)max, b));

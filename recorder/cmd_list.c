@@ -13,8 +13,9 @@
 
 enum { COL_ID, COL_TIME, COL_WINDOW, COL_SAMPLES, COL_LOST, COL_SIZE, COLUMNS };
 
-static const char *const headings[COLUMNS] = {"ID", "TIME (UTC)", "WINDOW", "SAMPLES", "LOST",
-					      "SIZE"};
+static const char *const headings[COLUMNS] = {
+	"ID", "TIME (UTC)         ", "WINDOW", "SAMPLES", "LOST", "SIZE",
+};
 
 struct row {
 	char cells[COLUMNS][CMD_NUMBER_BYTES];

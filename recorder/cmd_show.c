@@ -24,6 +24,16 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_LATE] = "events out of their order (kept)",
 };
 
+static const char *const quality_words[QUALITIES] = {
+	[QUALITY_NONE] = "without a stack",
+	[QUALITY_COMPLETE] = "complete",
+	[QUALITY_FP] = "by frame pointers",
+	[QUALITY_STITCHED] = "stitched",
+	[QUALITY_REMOTE] = "read afterwards",
+	[QUALITY_TRUNCATED] = "truncated",
+	[QUALITY_BROKEN] = "broken",
+};
+
 static double before_s(const struct incident_head *h)
 {
 	return ((double)h->trigger_ns - (double)h->t0_ns) / 1e9;
@@ -208,7 +218,7 @@ static void put_quality(struct buf *out, const struct incident_head *h)
 	for (i = 0; i < QUALITIES; i++) {
 		if (h->quality[i])
 			buf_printf(out, "%s%s %s", items++ ? ", " : "", text_count(h->quality[i], n),
-				   stack_quality_text((enum stack_quality)i));
+				   quality_words[i]);
 	}
 	buf_puts(out, items ? "\n" : "none\n");
 }
@@ -282,11 +292,10 @@ static void put_process_quality(struct buf *out, const struct summary_process *p
 	for (i = QUALITY_COMPLETE; i < QUALITIES; i++) {
 		if (p->quality[i])
 			buf_printf(out, "%s%.0f %% %s", items++ ? ", " : "",
-				   100 * (double)p->quality[i] / (double)p->samples,
-				   stack_quality_text((enum stack_quality)i));
+				   100 * (double)p->quality[i] / (double)p->samples, quality_words[i]);
 	}
 	if (!items)
-		buf_puts(out, "none");
+		buf_puts(out, "no stacks");
 }
 
 static void put_count(const struct page *p, uint64_t n)

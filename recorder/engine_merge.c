@@ -324,10 +324,10 @@ static void last_incident(struct engine *e, enum engine_stop how)
 		snprintf(reason, sizeof(reason), "MaxCollectSec: %.0f s have passed",
 			 (double)e->cfg->max_collect_ns / 1e9);
 	f.reason = reason;
-	if (!e->cfg->ntriggers && e->now_ns > e->start_ns)
-		f.pre_ns = e->now_ns - e->start_ns;          /* all that there is */
 	if (e->last_ns > e->now_ns)
 		f.time_ns = e->now_ns = e->last_ns;
+	if (!e->cfg->ntriggers && e->now_ns > e->start_ns)
+		f.pre_ns = e->now_ns - e->start_ns;          /* all that there is */
 	engine_fire(e, &f);
 }
 

@@ -61,17 +61,6 @@ static int load_config(struct options *o, struct err *err)
 	return path && *path && o->command != CMD_HELP ? config_load(path, o, err) : 0;
 }
 
-/* PerfView's options that do nothing here: said once, so that nobody relies on them. */
-static void remark_no_effect(const struct options *o)
-{
-	struct buf text = {0};
-
-	options_no_effect(o, &text);
-	if (text.len)
-		cmd_note("%s", buf_text(&text));
-	buf_free(&text);
-}
-
 static int command(struct options *o, struct err *err)
 {
 	int rc;
@@ -83,10 +72,7 @@ static int command(struct options *o, struct err *err)
 	if (o->command == CMD_NONE)
 		return err_set(err, ERR_USAGE, "which command? 'recorder help' lists them");
 	rc = load_config(o, err);
-	if (rc)
-		return rc;
-	remark_no_effect(o);
-	return run[o->command](o, err);
+	return rc ? rc : run[o->command](o, err);
 }
 
 int main(int argc, char **argv)

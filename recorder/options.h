@@ -242,6 +242,9 @@ enum option_origin options_origin(const struct options *o, const char *name);
  */
 bool piece_is_spec(enum option_type type, const char *text, size_t n);
 
+/* A number without exponent where it is whole: 600, 0.1. */
+void option_number_text(double v, char *out, size_t n);
+
 /* The help of the program, or of one command: at most 79 columns a line. */
 void options_help(enum command about, struct buf *out);
 

@@ -3,9 +3,6 @@
  */
 #include "options.h"
 
-#include "base/json.h"
-
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,14 +34,6 @@ static void put_wrapped(struct buf *out, const char *text, unsigned indent, unsi
 	}
 }
 
-static void put_number(char *to, size_t n, double v)
-{
-	if (v == floor(v) && fabs(v) < 1e15)
-		snprintf(to, n, "%.0f", v);
-	else
-		num_text(v, to, n);
-}
-
 /* "Default 64 MB." "Also /CircularMB:MB." */
 static void put_facts(struct buf *out, const struct option_info *info, unsigned *column)
 {
@@ -52,7 +41,7 @@ static void put_facts(struct buf *out, const struct option_info *info, unsigned 
 
 	/* A default of 0 is "off", and the sentence has said so. */
 	if (info->unit && info->def != 0 && info->def >= info->min && info->def <= info->max) {
-		put_number(number, sizeof(number), info->def);
+		option_number_text(info->def, number, sizeof(number));
 		snprintf(text, sizeof(text), "Default %s %s.", number, info->unit);
 		put_word(out, text, strlen(text), INDENT, column);
 	}

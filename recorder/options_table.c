@@ -89,8 +89,8 @@ const struct command_info command_table[COMMANDS] = {
 		.operand_text = "[ID]",
 		.summary = "write an incident for another program: flame graph, PerfView, ...",
 		.about =
-"The newest incident unless --id says another; to standard output unless -o names\n"
-"a file. The format is that of --format, else that of the file's suffix.\n",
+"The newest incident unless --id says another; to standard output unless -o\n"
+"names a file. The format is that of --format, else that of the file's suffix.\n",
 		.examples =
 "recorder export --id 3 -f | flamegraph.pl > cpu.svg\n"
 "recorder export --id 3 -o cpu.perfView.xml\n"
@@ -134,8 +134,8 @@ const struct command_info command_table[COMMANDS] = {
 		.operand_text = "",
 		.summary = "check options, conf file, rules and privileges",
 		.about =
-"Takes the options of collect and prints each rule as it was understood, with its\n"
-"value now, and what privileges are missing and what that costs.\n",
+"Takes the options of collect; prints each rule with its counter's value now, and\n"
+"which privileges are missing and what that costs. Records nothing.\n",
 		.examples =
 "recorder check --config recorder.conf\n"
 "recorder check /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n",

@@ -145,14 +145,19 @@ void options_free(struct options *o)
 
 /* ---- parsing ----------------------------------------------------------------------------- */
 
+void option_number_text(double v, char *out, size_t n)
+{
+	if (v == floor(v) && fabs(v) < 1e15)
+		snprintf(out, n, "%.0f", v);
+	else
+		num_text(v, out, n);
+}
+
 static void put_bound(struct buf *out, double v)
 {
 	char text[40];
 
-	if (v == floor(v) && fabs(v) < 1e15)
-		snprintf(text, sizeof(text), "%.0f", v);
-	else
-		num_text(v, text, sizeof(text));
+	option_number_text(v, text, sizeof(text));
 	buf_puts(out, text);
 }
 

@@ -39,6 +39,16 @@ int idmap_put(struct idmap *m, uint64_t key, int64_t value)
 	return 0;
 }
 
+int idmap_set(struct idmap *m, uint64_t key, int64_t value)
+{
+	uint32_t at = table_find(&m->table, hash_u64(key), same_key, m, &key);
+
+	if (at == TABLE_NONE)
+		return idmap_put(m, key, value);
+	m->pairs[at].value = value;
+	return 0;
+}
+
 void idmap_clear(struct idmap *m)
 {
 	table_clear(&m->table);

@@ -190,18 +190,19 @@ static int put_versions(struct store *s, struct err *err)
 }
 
 /*
- * auto_vacuum must come before the first table, and WAL after the last: until then the file has a
- * rollback journal, so a kill in between leaves it empty, and never a log beside an empty file.
+ * auto_vacuum must come before the first table, and writes page 1 by itself: so it is inside the
+ * transaction, which BEGIN alone has not started yet. WAL comes afterwards: with a rollback journal a
+ * kill in between leaves an empty file, never a log beside one.
  */
 int schema_create(struct store *s, struct err *err)
 {
-	int rc = db_exec(s, "PRAGMA page_size=4096; PRAGMA auto_vacuum=INCREMENTAL", err);
+	int rc = db_exec(s, "PRAGMA page_size=4096; BEGIN", err);
 
-	if (!rc)
-		rc = db_exec(s, "BEGIN EXCLUSIVE", err);
 	if (rc)
 		return rc;
-	rc = run_all(s, tables, sizeof(tables) / sizeof(tables[0]), err);
+	rc = db_exec(s, "PRAGMA auto_vacuum=INCREMENTAL", err);
+	if (!rc)
+		rc = run_all(s, tables, sizeof(tables) / sizeof(tables[0]), err);
 	if (!rc)
 		rc = run_all(s, views, sizeof(views) / sizeof(views[0]), err);
 	if (!rc)

@@ -39,6 +39,7 @@ struct idmap {
 
 bool idmap_get(const struct idmap *m, uint64_t key, int64_t *value);
 int idmap_put(struct idmap *m, uint64_t key, int64_t value);     /* key is new; 0 or ERR_MEMORY */
+int idmap_set(struct idmap *m, uint64_t key, int64_t value);     /* key may be there */
 void idmap_clear(struct idmap *m);                               /* keeps memory */
 void idmap_free(struct idmap *m);
 
@@ -165,12 +166,13 @@ void interner_free(struct interner *in);
 void interner_forget(struct interner *in);
 
 /*
- * Inside a transaction: find or add a row for each thread and frame that the segment lists, and give
- * frames that got a name since theirs.
- * lists    the two lists in row ids, encoded (layout: schema.c); NULL when only names are wanted
+ * Inside a transaction: find or add a row for each thread and frame that the segment lists.
+ * lists    the two lists in row ids, encoded (layout: schema.c)
  */
 int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
 		   struct err *err);
+/* Inside a transaction: give the frames of a stored segment the names that they got since. */
+int intern_names(struct store *s, const struct segment *segment, struct err *err);
 
 /* ---- reading segments (store_read.c) --------------------------------------------------------------- */
 

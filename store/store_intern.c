@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define KNOWN_FRAMES_MAX 131072u         /* then forgotten and learnt again: 5 MB */
+#define SETTLED_MAX 4096u                /* the same: 100 KB */
 
 struct known_frame {
 	int64_t module_id, id;
@@ -31,6 +32,9 @@ struct interner {
 	uint32_t nframes, frames_cap;
 	int64_t data_version;
 	struct idmap objects, functions, processes;  /* address -> row id, within one call */
+	const struct object *last_object;            /* frames of one object come in runs */
+	int64_t last_module;
+	struct idmap settled;                        /* segment's row id -> frames with names by then */
 };
 
 int interner_new(struct interner **out, struct err *err)
@@ -47,6 +51,7 @@ void interner_forget(struct interner *in)
 		return;
 	table_clear(&in->table);
 	in->nframes = 0;
+	idmap_clear(&in->settled);
 }
 
 void interner_free(struct interner *in)
@@ -58,6 +63,7 @@ void interner_free(struct interner *in)
 	idmap_free(&in->objects);
 	idmap_free(&in->functions);
 	idmap_free(&in->processes);
+	idmap_free(&in->settled);
 	free(in);
 }
 
@@ -139,14 +145,23 @@ static int module_find(struct store *s, const struct object *object, int64_t *id
 
 static int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err)
 {
+	struct interner *in = s->interner;
 	uint64_t key = (uintptr_t)object;
-	int rc;
+	int rc = 0;
 
-	if (idmap_get(&s->interner->objects, key, id))
+	if (in->last_object == object) {
+		*id = in->last_module;
 		return 0;
-	rc = module_find(s, object, id, err);
-	if (!rc && idmap_put(&s->interner->objects, key, *id))
-		rc = no_memory(err);
+	}
+	if (!idmap_get(&in->objects, key, id)) {
+		rc = module_find(s, object, id, err);
+		if (!rc && idmap_put(&in->objects, key, *id))
+			rc = no_memory(err);
+	}
+	if (!rc) {
+		in->last_object = object;
+		in->last_module = *id;
+	}
 	return rc;
 }
 
@@ -514,6 +529,7 @@ static int begin_call(struct store *s, struct err *err)
 	if (version != in->data_version)
 		interner_forget(in);
 	in->data_version = version;
+	in->last_object = NULL;
 	idmap_clear(&in->objects);
 	idmap_clear(&in->functions);
 	idmap_clear(&in->processes);
@@ -535,23 +551,66 @@ static int put_threads(struct store *s, const struct segment *segment, struct bu
 	return rc;
 }
 
-int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
-		   struct err *err)
+static int put_frames(struct store *s, const struct segment *segment, struct buf *lists,
+		      struct err *err)
 {
 	int64_t id = 0, before = 0;
 	uint32_t i;
-	int rc = begin_call(s, err);
+	int rc = 0;
 
-	if (!rc && lists)
-		rc = put_threads(s, segment, lists, err);
-	if (!rc && lists)
-		put_varint(lists, segment->nframes);
+	put_varint(lists, segment->nframes);
 	for (i = 0; !rc && i < segment->nframes; i++) {
 		rc = frame_id(s, frame_get(segment->frame_table, segment->frames[i]), &id, err);
-		if (lists)
-			put_id(lists, id, &before);
+		put_id(lists, id, &before);
 	}
-	if (!rc && lists)
+	return rc;
+}
+
+int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
+		   struct err *err)
+{
+	int rc = begin_call(s, err);
+
+	if (!rc)
+		rc = put_threads(s, segment, lists, err);
+	if (!rc)
+		rc = put_frames(s, segment, lists, err);
+	if (!rc)
 		rc = buf_check(lists, "the lists of a segment", err);
+	return rc;
+}
+
+static uint32_t count_named(const struct segment *segment)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < segment->nframes; i++) {
+		const struct frame *f = frame_get(segment->frame_table, segment->frames[i]);
+
+		n += atomic_load_explicit(&f->function, memory_order_relaxed) != NULL;
+	}
+	return n;
+}
+
+/* Names are only ever added, so the same count as last time means that none is new. */
+int intern_names(struct store *s, const struct segment *segment, struct err *err)
+{
+	struct interner *in = s->interner;
+	uint32_t named = count_named(segment), i;
+	int64_t settled = 0, id;
+	int rc = begin_call(s, err);
+
+	if (rc || (idmap_get(&in->settled, (uint64_t)segment->store_id, &settled) && settled == named))
+		return rc;
+	for (i = 0; !rc && i < segment->nframes; i++) {
+		const struct frame *f = frame_get(segment->frame_table, segment->frames[i]);
+
+		if (atomic_load_explicit(&f->function, memory_order_relaxed))
+			rc = frame_id(s, f, &id, err);
+	}
+	if (in->settled.npairs >= SETTLED_MAX)
+		idmap_clear(&in->settled);
+	if (!rc && idmap_set(&in->settled, (uint64_t)segment->store_id, named))
+		rc = no_memory(err);
 	return rc;
 }

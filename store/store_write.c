@@ -193,7 +193,7 @@ static int put(struct store *s, void *arg, struct err *err)
 		return rc;
 	w->segment_id = w->segment->store_id;
 	if (stored)
-		rc = intern_segment(s, w->segment, NULL, err);
+		rc = intern_names(s, w->segment, err);
 	else
 		rc = insert_segment(s, w, crc, err);
 	if (!rc)
@@ -269,7 +269,7 @@ static int finish(struct store *s, void *arg, struct err *err)
 	int rc = check_open(s, w->head->id, err);
 
 	for (i = 0; !rc && i < w->nsegments; i++)
-		rc = intern_segment(s, w->segments[i], NULL, err);
+		rc = intern_names(s, w->segments[i], err);
 	if (!rc)
 		rc = rollup_store(s, w->head->id, &w->rollup, err);
 	if (!rc)

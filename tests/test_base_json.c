@@ -92,7 +92,8 @@ static void num_text_has_a_point_whatever_the_locale(void **state)
 	char text[40];
 
 	(void)state;
-	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "German_Germany.1252")) {
+	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") &&
+	    !setlocale(LC_NUMERIC, "German_Germany.1252")) {
 		print_message("no locale with a decimal comma is installed\n");
 		skip();
 	}
@@ -165,8 +166,8 @@ static void json_get_str_cuts_between_characters(void **state)
 	(void)state;
 	assert_int_equal(find("{\"k\":\"0123456789abcdefgh\"}", "k", out), 0);
 	assert_string_equal(out, "0123456789abcde");
-	assert_int_equal(find("{\"k\":\"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\"}",
-			      "k", out), 0);
+	assert_int_equal(find("{\"k\":\"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+			      "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\"}", "k", out), 0);
 	assert_string_equal(out, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9");
 }
 
@@ -177,7 +178,8 @@ static void json_get_str_refuses_hostile_lines_and_writes_nothing(void **state)
 		"{\"k\":\"v\"", "{\"k\":\"v\\", "{\"k\":\"v\\u12", "{\"k\":\"v\\u12g4\"}",
 		"{\"k\":\"\\x\"}", "{\"k\" \"v\"}", "{\"k\":\"v\",}", "{\"k\":\"v\"}x",
 		"{\"k\":\"v\"}{\"k\":\"w\"}", "{,\"k\":\"v\"}", "{\"a\":1 2,\"k\":\"v\"}",
-		"{\"a\":{\"k\":\"v\"}}", "{\"a\":{\"b\":1,\"k\":\"v\"}}", "{\"a\":[1,\"k\"],\"k\":\"v\"}",
+		"{\"a\":{\"k\":\"v\"}}", "{\"a\":{\"b\":1,\"k\":\"v\"}}",
+		"{\"a\":[1,\"k\"],\"k\":\"v\"}",
 		"{\"a\":\"b\"\"k\":\"v\"}", "{\"a\":1\"k\":\"v\"}", "{\"k\":\"\x01\"}",
 	};
 	char out[16];

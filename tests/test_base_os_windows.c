@@ -50,8 +50,8 @@ static void rights_of_the_owner_alone_are_understood_by_this_system(void **state
 	(void)state;
 	for (i = 0; i < 3; i++) {
 		assert_true(private_open(kinds[i], &attributes));
-		assert_true(GetSecurityDescriptorDacl(attributes.lpSecurityDescriptor, &present, &list,
-						      &defaulted));
+		assert_true(GetSecurityDescriptorDacl(attributes.lpSecurityDescriptor, &present,
+						      &list, &defaulted));
 		assert_true(present && list);
 		assert_int_equal(list->AceCount, 3);
 		assert_true(GetSecurityDescriptorControl(attributes.lpSecurityDescriptor, &control,

@@ -24,7 +24,7 @@ static bool is_regular(const char *path)
 	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* A symbolic link stands for the device, so that a failing test cannot replace the device itself. */
+/* By a symbolic link, so that a failing test cannot replace the device itself. */
 static void out_writes_into_a_device_and_replaces_nothing(void **state)
 {
 	const char *path = tmp_path("null");

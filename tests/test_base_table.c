@@ -89,7 +89,8 @@ static void walk_model(uint32_t seed, bool crowded)
 		assert_int_equal(t.used, used);
 	}
 	for (i = 0; i < MODEL_KEYS; i++)
-		assert_int_equal(table_find(&t, model_hash(keys[i], crowded), same_key, keys, &keys[i]),
+		assert_int_equal(table_find(&t, model_hash(keys[i], crowded), same_key, keys,
+					    &keys[i]),
 				 there[i] ? i : TABLE_NONE);
 	table_free(&t);
 }

@@ -97,7 +97,8 @@ static void headings_stand_over_their_numbers(void **state)
 
 static void keys_are_summed_over_lines(void **state)
 {
-	struct text pressure = of("some avg10=3.77 avg60=3.25 total=100\nfull avg10=0.00 total=7\n");
+	struct text pressure =
+		of("some avg10=3.77 avg60=3.25 total=100\nfull avg10=0.00 total=7\n");
 	struct text io = of("254:0 rbytes=10 wbytes=1\n8:0 rbytes=32 wbytes=2 rios=9\n");
 	double v = -1;
 
@@ -122,7 +123,8 @@ static void partition_is_told_from_a_disk(void **state)
 	assert_false(proc_disk_is_part_of(of("vda"), text_of(NULL, 0)));
 }
 
-#define NUMBERS "S 1 2 3 0 -1 4194304 99 8 5 7 11 22 0 0 20 0 4 0 100522 3133440 360 18446744073709551615"
+#define NUMBERS \
+	"S 1 2 3 0 -1 4194304 99 8 5 7 11 22 0 0 20 0 4 0 100522 3133440 360 18446744073709551615"
 
 static void stat_of_a_process_has_its_fields(void **state)
 {
@@ -140,7 +142,8 @@ static void stat_of_a_process_has_its_fields(void **state)
 
 static void hostile_name_of_a_process_stays_a_name(void **state)
 {
-	static const char *const names[] = { "a) R 1 (b", "", ")", "(((", "x\ny", "1 (2) S 3", ") S 0" };
+	static const char *const names[] = {"a) R 1 (b", "",	      ")",    "(((",
+					    "x\ny",	 "1 (2) S 3", ") S 0"};
 	struct proc_stat s;
 	char text[300];
 	size_t i;
@@ -170,7 +173,8 @@ static void cut_stat_is_refused(void **state)
 
 static void mounts_have_their_escapes_resolved(void **state)
 {
-	struct text rest = of("/dev/vda / ext4 rw 0 0\nbad\n/dev/sdb /mnt/my\\040disk\\134 xfs rw 0 0\n");
+	struct text rest =
+		of("/dev/vda / ext4 rw 0 0\nbad\n/dev/sdb /mnt/my\\040disk\\134 xfs rw 0 0\n");
 	struct proc_mount m;
 
 	(void)state;

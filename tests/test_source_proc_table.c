@@ -25,7 +25,8 @@ static void name_is_found_without_regard_to_case(void **state)
 	struct proc_counter c;
 
 	(void)state;
-	assert_string_equal(find("PROCESSOR:% processor time:_Total", &c)->name, "% Processor Time");
+	assert_string_equal(find("PROCESSOR:% processor time:_Total", &c)->name,
+			    "% Processor Time");
 	assert_string_equal(c.category->name, "Processor");
 	assert_string_equal(c.instance, "_Total");
 	find("Memory:Available MBytes:", &c);
@@ -93,7 +94,8 @@ static struct counter_raw raw(double seconds)
 	return r;
 }
 
-static double value(const char *name, const struct counter_raw *before, const struct counter_raw *now)
+static double value(const char *name, const struct counter_raw *before,
+		    const struct counter_raw *now)
 {
 	struct proc_counter c;
 	double v;

@@ -143,14 +143,15 @@ static void elf_prefers_typed_then_global_then_weak_then_fewer_underscores(void 
 		{"weak3", BASE + 0x30, 8, ELF_IMAGE_FUNC, ELF_IMAGE_WEAK, 0, false, false},
 		{"__global3", BASE + 0x30, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
 		{"__libc_malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
-		{"malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, true},
+		{"malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
+		{"_malloc", BASE + 0x40, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, true},
 		{"first", BASE + 0x50, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
 		{"second", BASE + 0x50, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
 	};
 	struct opened o;
 
 	(void)state;
-	open_symbols(symbols, 10, &o);
+	open_symbols(symbols, 11, &o);
 	assert_int_equal(elf_index_count(o.index), 5);
 	assert_string_equal(name_at(&o, BASE + 0x10), "local");
 	assert_string_equal(name_at(&o, BASE + 0x20), "weak2");

@@ -153,6 +153,7 @@ static void worker_remembers_what_cannot_be_opened_and_lets_another_process_try(
 	unsigned i;
 
 	(void)state;
+	os_remove(path, NULL);
 	open_world(&w);
 	object = elf_object(&w, path, ID);
 	for (i = 0; i < 20; i++)

@@ -163,8 +163,9 @@ static void why_says_value_limit_and_time(void **state)
 	env.min_sec = 0;
 	start(&f, "Memory:Available Bytes: < 1G", &env);
 	assert_true(feed_event(&f, "Memory:Available Bytes:", 1073741823, 0));
-	assert_string_equal(buf_text(&f.why),
-			    "Memory:Available Bytes: was 1073741823, under its limit of 1073741824");
+	assert_string_equal(
+		buf_text(&f.why),
+		"Memory:Available Bytes: was 1073741823, under its limit of 1073741824");
 	end(&f);
 }
 
@@ -195,8 +196,9 @@ static void decayed_limit_fires_and_says_both_limits(void **state)
 	assert_false(feed_event(&f, NAME, 50, 0));              /* 0 %: 50 of 80 */
 	f.time_ns += 3600 * NS_PER_SEC;
 	assert_true(feed_event(&f, NAME, 50, 0));               /* 50 %: 50 of 40 */
-	assert_string_equal(buf_text(&f.why), NAME " was 50, over its limit of 40 (80 at the start, "
-			    "decaying to 0 in 2 h)");
+	assert_string_equal(buf_text(&f.why),
+			    NAME " was 50, over its limit of 40 (80 at the start, "
+				 "decaying to 0 in 2 h)");
 	perf_counter_trigger.fired(f.trigger);
 	assert_false(feed_event(&f, NAME, 10, 0));              /* armed again */
 	f.time_ns += 2 * 3600 * NS_PER_SEC;                     /* 150 %: never below zero */
@@ -377,7 +379,8 @@ static void bad_spec_is_told_which_part(void **state)
 	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
 		struct err err = {0};
 
-		assert_int_equal(perf_counter_trigger.open(specs[i].text, &env, &t, &err), ERR_USAGE);
+		assert_int_equal(perf_counter_trigger.open(specs[i].text, &env, &t, &err),
+				 ERR_USAGE);
 		if (!strstr(err.text, specs[i].says))
 			fail_msg("'%s': %s", specs[i].text, err.text);
 		assert_null(t);
@@ -423,13 +426,15 @@ static void rule_needs_its_counter_at_its_period(void **state)
 
 static void monitor_spec_may_end_in_a_period(void **state)
 {
-	static const struct { const char *spec, *name; uint64_t period_ns; } good[] = {
-		{ NAME, NAME, 2 * NS_PER_SEC },
-		{ NAME "@5", NAME, 5 * NS_PER_SEC },
-		{ NAME "@0.5", NAME, NS_PER_SEC / 2 },
-		{ "Cgroup:memory.current:/user@1000.service", "Cgroup:memory.current:/user@1000.service",
-		  2 * NS_PER_SEC },
-		{ "Cgroup:memory.current:/user@1000@1", "Cgroup:memory.current:/user@1000", NS_PER_SEC },
+	static const struct { const char *spec, *name; uint64_t period_ns;
+	} good[] = {
+		{NAME, NAME, 2 * NS_PER_SEC},
+		{NAME "@5", NAME, 5 * NS_PER_SEC},
+		{NAME "@0.5", NAME, NS_PER_SEC / 2},
+		{"Cgroup:memory.current:/user@1000.service",
+		 "Cgroup:memory.current:/user@1000.service", 2 * NS_PER_SEC},
+		{"Cgroup:memory.current:/user@1000@1", "Cgroup:memory.current:/user@1000",
+		 NS_PER_SEC},
 	};
 	static struct needs needs;
 	struct err err;

@@ -184,13 +184,13 @@ static void number_of_samples_follows_from_time_and_period(void **state)
 static void more_frequent_samples_do_not_shorten_the_time(void **state)
 {
 	struct hold h;
-	int i;
+	uint64_t i;
 
 	(void)state;
 	/* Another rule polls the same counter ten times a second. */
 	hold_init(&h, 3, 1);
 	for (i = 0; i < 25; i++)
-		assert_false(hold_add(&h, 100 * SEC + (uint64_t)i * (SEC / 10)));
+		assert_false(hold_add(&h, 100 * SEC + i * (SEC / 10)));
 	assert_true(hold_add(&h, 100 * SEC + 25 * SEC / 10));
 }
 
@@ -211,9 +211,13 @@ static void jump_of_the_clock_does_not_make_it_held(void **state)
 
 static void numbers_print_as_a_person_writes_them(void **state)
 {
-	static const struct { double v; const char *text; } table[] = {
-		{ 80, "80" }, { 0, "0" }, { -0.0, "0" }, { 93.4123, "93.41" }, { 0.00012, "0.00012" },
-		{ 4294967296.0, "4294967296" }, { 1234.56, "1235" }, { -7, "-7" }, { 1e18, "1e+18" },
+	static const struct { double v; const char *text;
+	} table[] = {
+		{80, "80"},	      {0, "0"},
+		{-0.0, "0"},	      {93.4123, "93.41"},
+		{0.00012, "0.00012"}, {4294967296.0, "4294967296"},
+		{1234.56, "1235"},    {-7, "-7"},
+		{1e18, "1e+18"},
 	};
 	char text[NUMBER_TEXT_BYTES];
 	size_t i;

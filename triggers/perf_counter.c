@@ -26,25 +26,29 @@ struct perf_counter {
 static int check_name(const char *spec, const char *name, size_t len, struct err *err)
 {
 	const char *first = memchr(name, ':', len);
-	const char *second = first ? memchr(first + 1, ':', len - (size_t)(first + 1 - name)) : NULL;
+	const char *second =
+		first ? memchr(first + 1, ':', len - (size_t)(first + 1 - name)) : NULL;
 	size_t i;
 
 	if (!second)
-		return err_set(err, ERR_USAGE,
-			       "'%s': '%.*s' is not CATEGORY:COUNTER:INSTANCE, like 'Processor:%% "
-			       "Processor Time:_Total' or, for the whole machine, 'Memory:Available "
-			       "MBytes:'",
-			       spec, (int)len, name);
+		return err_set(
+			err, ERR_USAGE,
+			"'%s': '%.*s' is not CATEGORY:COUNTER:INSTANCE, like 'Processor:%% "
+			"Processor Time:_Total' or, for the whole machine, 'Memory:Available "
+			"MBytes:'",
+			spec, (int)len, name);
 	if (first == name)
-		return err_set(err, ERR_USAGE,
-			       "'%s': the category before the first ':' is empty; write for example "
-			       "'Processor'",
-			       spec);
+		return err_set(
+			err, ERR_USAGE,
+			"'%s': the category before the first ':' is empty; write for example "
+			"'Processor'",
+			spec);
 	if (second == first + 1)
-		return err_set(err, ERR_USAGE,
-			       "'%s': the counter between the two ':' is empty; write for example '%% "
-			       "Processor Time'",
-			       spec);
+		return err_set(
+			err, ERR_USAGE,
+			"'%s': the counter between the two ':' is empty; write for example '%% "
+			"Processor Time'",
+			spec);
 	if (len >= COUNTER_NAME_MAX)
 		return err_set(err, ERR_USAGE, "'%.60s...': a counter name has at most %d bytes, "
 			       "this one has %zu", spec, COUNTER_NAME_MAX - 1, len);
@@ -157,10 +161,11 @@ int counter_monitor_parse(const char *spec, struct needs *out, struct err *err)
 		sec = strtod(at + 1, &end);
 	if (end && !*end) {
 		if (!period_is_allowed(sec))
-			return err_set(err, ERR_USAGE,
-				       "'%s': the period '%s' after '@' must be between 0.1 and 86400 "
-				       "s",
-				       spec, at + 1);
+			return err_set(
+				err, ERR_USAGE,
+				"'%s': the period '%s' after '@' must be between 0.1 and 86400 "
+				"s",
+				spec, at + 1);
 		period_ns = (uint64_t)(sec * (double)NS_PER_SEC);
 		len = (size_t)(at - spec);
 	}
@@ -294,23 +299,24 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 		break;
 	case TRIGGER_DISARMED:
 		snprintf(out->text, sizeof(out->text),
-			 "%s of %s %s, waiting to be false: %u of %u samples%s", value, compare, limit,
-			 hold_progress(&p->misses), p->misses.need, window);
+			 "%s of %s %s, waiting to be false: %u of %u samples%s", value, compare,
+			 limit, hold_progress(&p->misses), p->misses.need, window);
 		break;
 	case TRIGGER_HOLDING:
 		snprintf(out->text, sizeof(out->text), "%s of %s %s, holding: %u of %u samples%s",
 			 value, compare, limit, hold_progress(&p->hits), p->hits.need, window);
 		break;
 	case TRIGGER_ARMED:
-		snprintf(out->text, sizeof(out->text), "%s of %s %s, armed%s", value, compare, limit,
-			 window);
+		snprintf(out->text, sizeof(out->text), "%s of %s %s, armed%s", value, compare,
+			 limit, window);
 		break;
 	}
 }
 
 const struct trigger_ops perf_counter_trigger = {
 	.name = "stop-on-perf-counter",
-	.usage = "CATEGORY:COUNTER:INSTANCE op NUMBER   (op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M)",
+	.usage =
+		"CATEGORY:COUNTER:INSTANCE op NUMBER   (op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M)",
 	.summary = "keep an incident when a counter is over or under a limit for MinSecForTrigger",
 	.open = perf_counter_open,
 	.needs = perf_counter_needs,

@@ -6,7 +6,8 @@
  *	Memory:Available Bytes: < 512M
  *
  * The first two colons split, so an instance may hold more; an empty instance is the whole machine.
- * The name goes to the sources as it is: which counters exist, "name#*" and "pid=" are their affair.
+ * The name goes to the sources as it is: which counters exist, "name#*" and "pid=" are for them to
+ * know.
  *
  * How it fires. Samples come once in the rule's poll period. It takes MinSec / period, rounded up,
  * and 1 samples in a row: 3 s at 1 s are 4 samples; 0 s is the first hit. Comparison is strict for

@@ -64,7 +64,8 @@ static int parse_number(const char *spec, const char *at, size_t len, double *ou
 
 	if (!len)
 		return err_set(err, ERR_USAGE,
-			       "'%s': no number after the operator; write for example '> 80'", spec);
+			       "'%s': no number after the operator; write for example '> 80'",
+			       spec);
 	if (len >= sizeof(copy))
 		return err_set(err, ERR_USAGE, "'%s': a limit of %zu characters is too long", spec,
 			       len);
@@ -78,10 +79,11 @@ static int parse_number(const char *spec, const char *at, size_t len, double *ou
 		end = unit ? end + 1 : NULL;
 	}
 	if (end != at + len)
-		return err_set(err, ERR_USAGE,
-			       "'%s': the limit '%s' is no number; allowed are a sign, a fraction, an "
-			       "exponent and K, M or G (times 1024), like 80, 0.5, 1e6 or 512M",
-			       spec, copy);
+		return err_set(
+			err, ERR_USAGE,
+			"'%s': the limit '%s' is no number; allowed are a sign, a fraction, an "
+			"exponent and K, M or G (times 1024), like 80, 0.5, 1e6 or 512M",
+			spec, copy);
 	if (!(fabs(v) <= DBL_MAX))
 		return err_set(err, ERR_USAGE, "'%s': the limit '%s' is too large", spec, copy);
 	*out = v;
@@ -100,42 +102,54 @@ static bool is_operator(char c)
 	return c == '<' || c == '>' || c == '=' || c == '!';
 }
 
+/* The last one: a name may hold the characters of an operator, a number may not. */
+static int parse_operator(const char *spec, const char *end, enum compare *out, const char **op,
+			  const char **after, struct err *err)
+{
+	const char *at, *found = NULL, *next;
+
+	for (at = spec; at < end; at++)
+		if (*at == '<' || *at == '>')
+			found = at;
+	if (!found)
+		return err_set(err, ERR_USAGE,
+			       "'%s': no operator; allowed are < > <= >=, like 'Processor:%% "
+			       "Processor Time:_Total>80'",
+			       spec);
+	next = found + 1;
+	*out = *found == '>' ? COMPARE_OVER : COMPARE_UNDER;
+	if (next < end && *next == '=') {
+		*out = *found == '>' ? COMPARE_OVER_EQUAL : COMPARE_UNDER_EQUAL;
+		next++;
+	}
+	/* "=>" and ">>" would otherwise be a part of the name or of the number. */
+	for (*op = found; *op > spec && is_operator((*op)[-1]);)
+		(*op)--;
+	for (at = next; at < end && is_operator(*at);)
+		at++;
+	if (*op < found || at > next)
+		return bad_operator(spec, *op, at, err);
+	*after = next;
+	return 0;
+}
+
 int threshold_parse(const char *spec, struct threshold *out, const char **left, size_t *left_len,
 		    struct err *err)
 {
-	const char *end = spec + strlen(spec), *op = NULL, *at, *number, *begin;
+	const char *begin = spec, *end = spec + strlen(spec), *op = end, *number = end;
 	struct threshold t = {0};
 	int rc;
 
 	while (end > spec && is_blank(end[-1]))
 		end--;
-	/* A name may hold the characters of an operator, a number may not: so the last one counts. */
-	for (at = spec; at < end; at++)
-		if (*at == '<' || *at == '>')
-			op = at;
-	if (!op)
-		return err_set(err, ERR_USAGE,
-			       "'%s': no operator; allowed are < > <= >=, like "
-			       "'Processor:%% Processor Time:_Total>80'",
-			       spec);
-	number = op + 1;
-	t.compare = *op == '>' ? COMPARE_OVER : COMPARE_UNDER;
-	if (number < end && *number == '=') {
-		t.compare = *op == '>' ? COMPARE_OVER_EQUAL : COMPARE_UNDER_EQUAL;
-		number++;
-	}
-	for (begin = op; begin > spec && is_operator(begin[-1]);)
-		begin--;
-	for (at = number; at < end && is_operator(*at);)
-		at++;
-	if (begin < op || at > number)
-		return bad_operator(spec, begin, at, err);
+	rc = parse_operator(spec, end, &t.compare, &op, &number, err);
+	if (rc)
+		return rc;
 	while (number < end && is_blank(*number))
 		number++;
 	rc = parse_number(spec, number, (size_t)(end - number), &t.limit, err);
 	if (rc)
 		return rc;
-	begin = spec;
 	while (begin < op && is_blank(*begin))
 		begin++;
 	while (op > begin && is_blank(op[-1]))
@@ -154,10 +168,11 @@ int threshold_check(const struct threshold *t, const char *spec, struct err *err
 	if (t->decay_hours == 0)
 		return 0;
 	if (t->compare == COMPARE_UNDER || t->compare == COMPARE_UNDER_EQUAL)
-		return err_set(err, ERR_USAGE,
-			       "'%s': DecayToZeroHours lowers a limit until it is reached, which makes "
-			       "no sense for '%s'; use '>' or leave the decay out",
-			       spec, compare_text(t->compare));
+		return err_set(
+			err, ERR_USAGE,
+			"'%s': DecayToZeroHours lowers a limit until it is reached, which makes "
+			"no sense for '%s'; use '>' or leave the decay out",
+			spec, compare_text(t->compare));
 	if (t->limit < 0)
 		return err_set(err, ERR_USAGE,
 			       "'%s': a limit below zero cannot decay to zero; leave "

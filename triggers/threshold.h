@@ -54,7 +54,7 @@ const char *compare_text(enum compare compare);
  */
 struct hold {
 	uint32_t need;                       /* MinSec / period, rounded up, and 1 */
-	uint64_t span_ns;                    /* from the first to the last of them, less half a period */
+	uint64_t span_ns; /* from the first to the last of them, less half a period */
 	uint32_t count;
 	uint64_t first_ns;
 };

@@ -19,7 +19,7 @@ struct trigger {                             /* base of every trigger; first mem
 };
 
 struct trigger_env {
-	double min_sec;                      /* MinSecForTrigger: true for this long before it fires */
+	double min_sec; /* MinSecForTrigger: true for this long before it fires */
 	double decay_hours;                  /* DecayToZeroHours; 0 = off */
 	double poll_sec;                     /* poll period of counters; 0 = 1 s */
 	bool already_true_fires;             /* already true at start may fire once it has held */

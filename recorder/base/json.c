@@ -94,6 +94,10 @@ void num_text(double v, char *out, size_t n)
 	char *comma;
 	bool same;
 
+	if (fabs(v) < 1e15 && v == (double)(int64_t)v) {
+		snprintf(out, n, "%" PRId64, (int64_t)v);     /* 80, where %.1g makes 8e+01 of it */
+		return;
+	}
 	for (digits = 1; digits <= 17; digits++) {
 		snprintf(out, n, "%.*g", digits, v);
 		same = strtod(out, NULL) == v;        /* by the same locale that wrote it */
@@ -111,10 +115,6 @@ void json_num(struct json *j, double v)
 
 	if (!(fabs(v) <= DBL_MAX)) {
 		json_null(j);
-		return;
-	}
-	if (fabs(v) < 1e15 && v == (double)(int64_t)v) {
-		json_int(j, (int64_t)v);
 		return;
 	}
 	before(j);

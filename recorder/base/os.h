@@ -114,7 +114,8 @@ bool os_is_terminal(struct os_file *file);
 unsigned os_terminal_columns(void);                /* 80 when unknown */
 
 /*
- * An advisory lock that the system drops when the process ends, however it ends.
+ * An advisory lock that the system drops when the process ends, however it ends. The file holds the
+ * owner's pid as decimal text and LF.
  * returns  0, or ERR_BUSY when another process holds it
  */
 int os_lock(const char *path, struct os_file **out, struct err *err);

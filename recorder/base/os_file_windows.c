@@ -42,8 +42,8 @@ struct open_way {
 
 /*
  * Files that we make are opened as what stands at the path, never as what a link there means;
- * refuse_link() then turns the link itself down. Append without FILE_WRITE_DATA: every write goes to
- * the end, whoever else writes.
+ * refuse_link() then turns the link itself down; a log may be one. Append without FILE_WRITE_DATA:
+ * every write goes to the end, whoever else writes.
  */
 static const struct open_way open_ways[] = {
 	[OS_READ] = {GENERIC_READ, OPEN_EXISTING, 0},

@@ -1,7 +1,7 @@
 #include "base/os.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,13 +88,25 @@ void os_ipc_close(struct os_ipc *ipc)
 	free(ipc);
 }
 
+static uint64_t deadline(uint64_t timeout_ns)
+{
+	uint64_t now = os_now_ns();
+
+	return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+}
+
 static bool wait_for(int fd, short events, uint64_t until_ns)
 {
 	struct pollfd p = {.fd = fd, .events = events};
-	uint64_t now = os_now_ns();
-	int timeout_ms = until_ns > now ? (int)((until_ns - now + NS_PER_MS - 1) / NS_PER_MS) : 0;
+	int rc;
 
-	return poll(&p, 1, timeout_ms) > 0;
+	do {
+		uint64_t now = os_now_ns();
+		uint64_t left_ms = until_ns > now ? (until_ns - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+
+		rc = poll(&p, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+	} while (rc < 0 && errno == EINTR);
+	return rc > 0;
 }
 
 /* Read up to a line feed; false when none came in time or the line is too long. */
@@ -147,13 +159,13 @@ int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 	int fd;
 
 	buf_reset(line);
-	if (!wait_for(ipc->fd, POLLIN, os_now_ns() + timeout_ns))
+	if (!wait_for(ipc->fd, POLLIN, deadline(timeout_ns)))
 		return err_set(err, ERR_NOT_FOUND, "nobody called");
 	fd = accept4(ipc->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
 		return err_os(err, "cannot answer on %s", ipc->address.sun_path);
 	*call = NULL;
-	if (read_line(fd, os_now_ns() + CALLER_WAIT_NS, line))
+	if (read_line(fd, deadline(CALLER_WAIT_NS), line))
 		*call = malloc(sizeof(**call));
 	if (!*call) {
 		close(fd);
@@ -165,7 +177,7 @@ int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 
 void os_ipc_answer(struct os_ipc_call *call, const char *line)
 {
-	send_line(call->fd, os_now_ns() + CALLER_WAIT_NS, line);
+	send_line(call->fd, deadline(CALLER_WAIT_NS), line);
 	close(call->fd);
 	free(call);
 }
@@ -173,14 +185,18 @@ void os_ipc_answer(struct os_ipc_call *call, const char *line)
 int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
 	       struct err *err)
 {
-	uint64_t until_ns = os_now_ns() + timeout_ns;
+	uint64_t until_ns = deadline(timeout_ns);
 	struct sockaddr_un address;
 	int rc = make_address(path, &address, err);
 	int fd;
 
 	if (rc)
 		return rc;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (strlen(line) > OS_IPC_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "a command may have %d bytes, not %zu",
+			       OS_IPC_MAX_BYTES, strlen(line));
+	/* Not blocking, so that a full backlog refuses at once (EAGAIN) in place of waiting. */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_os(err, "cannot make a socket");
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {

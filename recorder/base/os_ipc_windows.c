@@ -99,7 +99,7 @@ static DWORD left_ms(uint64_t until_ns)
 	return until_ns > now ? wait_ms(until_ns - now) : 0;
 }
 
-/* The end of a started operation; past the deadline it is cancelled, and waited for all the same. */
+/* The end of a started operation; past the deadline it is cancelled, and still waited for. */
 static bool finish(struct pipe *pipe, bool started, uint64_t until_ns, DWORD *n)
 {
 	if (!started && GetLastError() != ERROR_IO_PENDING)

@@ -178,14 +178,17 @@ unsigned os_cpu_count(void)
 
 int os_random(void *to, size_t n, struct err *err)
 {
-	/* Up to 256 bytes come whole once the pool is ready (getrandom(2)). */
-	while (n) {
-		size_t part = n < 256 ? n : 256;
+	char *at = to;
 
-		if (getrandom(to, part, 0) != (ssize_t)part && errno != EINTR)
+	while (n) {
+		ssize_t got = getrandom(at, n, 0);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
 			return err_os(err, "cannot get random bytes");
-		to = (char *)to + part;
-		n -= part;
+		at += got;
+		n -= (size_t)got;
 	}
 	return 0;
 }

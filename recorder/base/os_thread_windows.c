@@ -13,7 +13,7 @@ struct os_thread {
 	char name[16];
 };
 
-/* Windows 10 1607: in kernelbase.dll first, later in kernel32.dll; before it threads had no names. */
+/* Windows 10 1607: in kernelbase.dll at first, later in kernel32.dll; before it, no names. */
 typedef HRESULT WINAPI set_thread_description(HANDLE thread, const wchar_t *name);
 
 static void name_thread(const char *name)

@@ -59,7 +59,7 @@ void wide_free(wchar_t *text)
 	SetLastError(error);
 }
 
-/* Directories may have 248 characters less 12 for a name in them; files 260. Room for ".tmp" too. */
+/* A directory may have 248 characters less 12 for a name in it, a file 260. */
 #define SHORT_PATH_CHARS 236
 
 static wchar_t *prefixed(const wchar_t *path, DWORD full_chars)
@@ -579,7 +579,7 @@ char **os_args(int argc, char **argv)
 	wchar_t **wide;
 	int n = 0;
 
-	/* Called at the start of main(): what stdio prints shall end its lines as os_write() does. */
+	/* Called first in main(): what stdio prints shall end its lines as os_write() does. */
 	_setmode(1, _O_BINARY);
 	_setmode(2, _O_BINARY);
 	if (args)

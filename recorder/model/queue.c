@@ -110,17 +110,32 @@ static void put_record(char *at, const struct event *from, size_t size)
 	e->fields = fields;
 }
 
-bool queue_put(struct queue *q, const struct event *e)
+/* Bytes to skip at the end of the ring before a record of `need` bytes; false when it does not fit. */
+static bool place(const struct queue *q, size_t need, size_t *skip)
 {
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
-	size_t need = record_bytes(e);
+	size_t to_end = q->size - (size_t)(head & (q->size - 1));
+
+	*skip = to_end < need ? to_end : 0;
+	return need + *skip <= q->size - (size_t)(head - tail);
+}
+
+bool queue_fits(const struct queue *q, const struct event *e)
+{
+	size_t skip;
+
+	return place(q, record_bytes(e), &skip);
+}
+
+bool queue_put(struct queue *q, const struct event *e)
+{
+	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	size_t at = (size_t)(head & (q->size - 1));
-	size_t to_end = q->size - at;
-	size_t skip = to_end < need ? to_end : 0;
+	size_t need = record_bytes(e), skip;
 	uint64_t header;
 
-	if (need + skip > q->size - (size_t)(head - tail)) {
+	if (!place(q, need, &skip)) {
 		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
 		return false;
 	}

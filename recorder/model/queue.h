@@ -17,6 +17,8 @@ struct queue;
 struct queue *queue_new(size_t bytes);               /* NULL = no memory */
 void queue_free(struct queue *q);
 
+/* Producer: whether the event fits now. A source that must lose nothing (a file) waits until it does. */
+bool queue_fits(const struct queue *q, const struct event *e);
 /* Producer. Copies the event, its frames, fields and texts. false when full: counted as lost. */
 bool queue_put(struct queue *q, const struct event *e);
 /* Producer: nothing older than time_ns follows. Never moves back. */

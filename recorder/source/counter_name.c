@@ -14,16 +14,16 @@ int counter_name_split(const char *name, struct counter_name *out, struct err *e
 	const char *second = first ? strchr(first + 1, ':') : NULL;
 
 	if (strlen(name) >= COUNTER_NAME_MAX)
-		return err_set(err, ERR_USAGE, "the counter name '%.60s...' has over %d bytes", name,
-			       COUNTER_NAME_MAX - 1);
+		return err_set(err, ERR_USAGE, "the counter name '%.60s...' has over %d bytes",
+			       name, COUNTER_NAME_MAX - 1);
 	if (!second)
 		return err_set(err, ERR_USAGE,
 			       "the counter '%s' is not CATEGORY:COUNTER:INSTANCE, like "
 			       "'Processor:%% Processor Time:_Total' or 'Memory:Available MBytes:'",
 			       name);
 	if (first == name)
-		return err_set(err, ERR_USAGE, "the counter '%s' has no category before its first ':'",
-			       name);
+		return err_set(err, ERR_USAGE,
+			       "the counter '%s' has no category before its first ':'", name);
 	if (second == first + 1)
 		return err_set(err, ERR_USAGE, "the counter '%s' has no name between its two ':'",
 			       name);
@@ -85,6 +85,13 @@ bool name_matches(const char *pattern, const char *text)
 
 #define DISTANCE_MAX_LEN 80u
 
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+	unsigned ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
 unsigned name_distance(const char *a, const char *b)
 {
 	unsigned row[DISTANCE_MAX_LEN + 1], above, corner, i, j;
@@ -104,8 +111,7 @@ unsigned name_distance(const char *a, const char *b)
 		for (j = 1; j <= nb; j++) {
 			above = row[j];
 			if (lower(a[i - 1]) != lower(b[j - 1]))
-				corner = 1 + (corner < above ? (corner < row[j - 1] ? corner : row[j - 1]) :
-							       (above < row[j - 1] ? above : row[j - 1]));
+				corner = 1 + least(corner, above, row[j - 1]);
 			row[j] = corner;
 			corner = above;
 		}

@@ -22,7 +22,7 @@ bool name_equal(const char *a, const char *b);
 /* Whether text contains the pattern, or as a whole matches it with * and ?. NULL matches all. */
 bool name_matches(const char *pattern, const char *text);
 
-/* How many letters to change, add or leave out to come from a to b; 1 when one contains the other. */
+/* How many letters to change, add or drop to come from a to b; 1 when one contains the other. */
 unsigned name_distance(const char *a, const char *b);
 
 /* The nearest of many: offer each, then read names[0 .. n-1], best first. */

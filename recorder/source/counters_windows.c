@@ -4,5 +4,6 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 {
 	(void)out;
 	return err_set(err, ERR_UNSUPPORTED,
-		       "cannot read '%s': live counters on Windows come with the Windows source", name);
+		       "cannot read '%s': live counters on Windows come with the Windows source",
+		       name);
 }

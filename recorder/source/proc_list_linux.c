@@ -288,7 +288,8 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 		result = proc_instance_read(r, instance, &raw);
 	}
 	if (result == COUNTER_VALUE)
-		result = counter_value(counter.def, first.time_ns ? &first : NULL, raw, &value.value);
+		result = counter_value(counter.def, first.time_ns ? &first : NULL, raw,
+				       &value.value);
 	value.absent = result != COUNTER_VALUE;
 	snprintf(value.unit, sizeof(value.unit), "%s", counter.def->unit);
 	*out = value;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#define NUMBER_MAX 1e30         /* no counter is larger; infinity comes from a hostile text */
 #define STAT_WORDS 24u          /* words after comm that are looked at: state is the first */
 
 struct text text_of(const char *bytes, size_t n)
@@ -56,12 +57,12 @@ bool text_number(struct text t, double *out)
 		v = v * 10 + (*at - '0');
 	if (at < t.end && *at == '.')
 		for (at++; at < t.end && is_digit(*at); at++) {
-			unit /= 10;
-			v += unit * (*at - '0');
+			v = v * 10 + (*at - '0');
+			unit *= 10;
 		}
-	if (at != t.end)
+	if (at != t.end || v > NUMBER_MAX || unit > NUMBER_MAX)
 		return false;
-	*out = v;
+	*out = v / unit;
 	return true;
 }
 
@@ -135,13 +136,16 @@ bool proc_disk_next(struct text *rest, struct proc_row *row)
 
 bool proc_value(struct text all, const char *name, double *out)
 {
-	struct proc_row row;
+	struct text line, word;
 
-	while (proc_row_next(&all, &row))
-		if (row.n && text_is(row.name, name)) {
-			*out = row.v[0];
+	while (text_line(&all, &line)) {
+		if (!text_word(&line, &word))
+			continue;
+		if (word.end[-1] == ':')
+			word.end--;
+		if (text_is(word, name) && text_word(&line, &word) && text_number(word, out))
 			return true;
-		}
+	}
 	return false;
 }
 

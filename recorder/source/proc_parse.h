@@ -58,7 +58,7 @@ bool proc_disk_next(struct text *rest, struct proc_row *row);
 bool proc_value(struct text all, const char *name, double *out);
 
 /*
- * "Tcp: RtoAlgorithm RtoMin ..." over "Tcp: 1 200 ...": the number under a heading of /proc/net/snmp.
+ * "Tcp: RtoAlgorithm RtoMin ..." over "Tcp: 1 200 ...": the number under a heading, net/snmp.
  */
 bool proc_heading_value(struct text all, const char *row, const char *heading, double *out);
 
@@ -68,7 +68,7 @@ bool proc_heading_value(struct text all, const char *row, const char *heading, d
  */
 bool proc_key_sum(struct text all, const char *first, const char *key, double *out);
 
-/* A partition is its disk's name and a number: sda1 of sda, nvme0n1p2 of nvme0n1; loop10 is none. */
+/* A partition is its disk's name and a number: sda1, nvme0n1p2; loop10 is none of loop1. */
 bool proc_disk_is_part_of(struct text name, struct text disk);
 
 /* /proc/PID/stat; times in clock ticks. */

@@ -8,7 +8,8 @@
  * Processes. A name is bound to a process when it is first seen and stays bound while that process
  * lives under that name. Processes of one name are numbered from 0 by age; a number stays with its
  * process, and a later process takes the lowest that is free, so "name#1" does not become another
- * process because "name" has ended. "pid=N" stays bound to the first process seen with that pid.
+ * process because "name" has ended. "name" alone goes on with the lowest number that lives, so that
+ * it survives a restart that overlaps. "pid=N" stays bound to the first process seen with that pid.
  */
 #ifndef SOURCE_PROC_READER_H
 #define SOURCE_PROC_READER_H
@@ -19,7 +20,7 @@
 struct proc_reader;
 struct proc_instance;
 
-/* proc_dir: "/proc", or a copy of one for tests. keep_open false: close files after each reading. */
+/* proc_dir: "/proc", or one made up by a test. keep_open false: files are closed when read. */
 int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **out,
 		     struct err *err);
 void proc_reader_close(struct proc_reader *r);       /* with its instances; NULL allowed */

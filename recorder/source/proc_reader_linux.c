@@ -252,7 +252,8 @@ static enum counter_result read_paging_file(struct proc_reader *r, struct proc_i
 /* Devices that are made of others or of memory: counting them would count twice. */
 static bool is_virtual_disk(struct text name)
 {
-	static const char *const prefixes[] = { "loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd" };
+	static const char *const prefixes[] = {"loop", "ram", "zram", "dm-",
+					       "md",   "sr",  "fd",   "nbd"};
 	size_t i;
 
 	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
@@ -368,7 +369,7 @@ static const char *const resources[] = { "cpu", "memory", "io", "irq", NULL };
 
 static enum counter_result read_pressure(struct proc_reader *r, struct proc_instance *i)
 {
-	static const char *const keys[] = { "avg10", "avg60", "avg300", "total" };
+	static const char *const keys[] = { "avg10", "avg60", "avg300" };
 	struct text all;
 	int file, k;
 
@@ -377,7 +378,7 @@ static enum counter_result read_pressure(struct proc_reader *r, struct proc_inst
 	if (!resources[file] || !proc_file_text(r, FILE_PSI_CPU + (unsigned)file, &all))
 		return COUNTER_ABSENT;
 	i->raw.time_ns = r->files[FILE_PSI_CPU + file].time_ns;
-	for (k = 0; k < 4; k++) {
+	for (k = 0; k < 3; k++) {
 		proc_key_sum(all, "some", keys[k], &i->raw.v[PSI_SOME_10 + k]);
 		proc_key_sum(all, "full", keys[k], &i->raw.v[PSI_FULL_10 + k]);
 	}

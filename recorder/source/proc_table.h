@@ -50,15 +50,15 @@ enum { NET_IN_BYTES, NET_IN_PACKETS, NET_IN_ERRORS, NET_IN_DROPPED, NET_OUT_BYTE
        NET_OUT_PACKETS, NET_OUT_ERRORS, NET_OUT_DROPPED, NET_FIELDS };
 enum { TCP_ACTIVE, TCP_PASSIVE, TCP_FAILED, TCP_RESET, TCP_ESTABLISHED, TCP_IN, TCP_OUT,
        TCP_RETRANSMITTED, TCP_FIELDS };
-enum { PSI_SOME_10, PSI_SOME_60, PSI_SOME_300, PSI_SOME_US, PSI_FULL_10, PSI_FULL_60,
-       PSI_FULL_300, PSI_FULL_US, PSI_FIELDS };
+enum { PSI_SOME_10, PSI_SOME_60, PSI_SOME_300, PSI_FULL_10, PSI_FULL_60, PSI_FULL_300,
+       PSI_FIELDS };
 enum { CG_MEMORY, CG_SWAP, CG_MEMORY_MAX, CG_OOM_KILLS, CG_PIDS, CG_CPU_US, CG_USER_US,
        CG_SYSTEM_US, CG_THROTTLED_US, CG_READ_BYTES, CG_WRITE_BYTES, CG_FIELDS };
 
 /* One reading of one instance. */
 struct counter_raw {
 	uint64_t time_ns;                    /* when, recorder clock */
-	uint64_t identity;                   /* of what: another one = another process has the name */
+	uint64_t identity; /* of what: another one = another process has the name */
 	double v[PROC_FIELDS_MAX];           /* NaN = the system does not say */
 };
 

@@ -17,6 +17,7 @@
 
 #define BIT(field) (1u << (field))
 #define IO_FIELDS (BIT(PID_READ_BYTES) | BIT(PID_WRITE_BYTES))
+#define MORE_FIELDS (IO_FIELDS | BIT(PID_PRIVATE) | BIT(PID_HANDLES))   /* not in stat */
 #define NUMBER_NONE UINT32_MAX
 #define KERNEL_COMM_LEN 15              /* longer names are cut in comm */
 
@@ -137,47 +138,74 @@ static const struct task *find_task(const struct proc_reader *r, uint32_t pid)
 	return r->ntasks ? bsearch(&key, r->tasks, r->ntasks, sizeof(key), by_pid) : NULL;
 }
 
+/* The text is far shorter than this and comes at once: two calls less for every process. */
+#define STAT_BYTES 2048
+
+static bool read_stat(const struct proc_reader *r, uint32_t pid, struct proc_stat *out)
+{
+	char path[24], text[STAT_BYTES];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%u/stat", pid);
+	fd = openat(r->proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text));
+	close(fd);
+	return n > 0 && proc_stat_parse(text_of(text, (size_t)n), out);
+}
+
+/* What is not in stat, for sums. */
+static void scan_more(struct proc_reader *r, int dir_fd, struct task *t)
+{
+	int fds[PROC_KEPT_FDS] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+	bool keep_open = r->keep_open;
+
+	r->keep_open = false;
+	more_fields(r, dir_fd, fds, r->sum_fields, t->v);
+	r->keep_open = keep_open;
+}
+
 /* One process of the scan; false when it has gone meanwhile. */
 static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
 {
-	int dir_fd, fds[PROC_KEPT_FDS] = { -1, -1, -1, -1, -1, -1, -1, -1 };
 	const struct task *old = find_task(r, pid);
-	bool keep_open = r->keep_open, ok = false;
 	struct proc_stat stat;
-	struct text all;
+	int dir_fd = -1;
+	bool same;
 	size_t k;
 
-	dir_fd = open_task_dir(r, pid);
-	if (dir_fd < 0)
+	if (!read_stat(r, pid, &stat))
 		return false;
 	memset(t, 0, sizeof(*t));
-	r->keep_open = false;
-	if (proc_read_at(r, dir_fd, "stat", &fds[TASK_FD_STAT], &all) &&
-	    proc_stat_parse(all, &stat)) {
-		for (k = 0; k < PROC_FIELDS_MAX; k++)
-			t->v[k] = NAN;
-		t->pid = pid;
-		t->start_ticks = stat.start_ticks;
-		memcpy(t->comm, stat.comm, sizeof(t->comm));
-		stat_fields(&stat, t->v);
-		more_fields(r, dir_fd, fds, r->sum_fields, t->v);
-		/* exec changes comm: only then can the executable be another one. */
-		if (old && old->start_ticks == t->start_ticks && strcmp(old->comm, t->comm) == 0) {
-			memcpy(t->name, old->name, sizeof(t->name));
-			t->by_comm = old->by_comm;
-			t->key = old->key;
-			t->number = old->number;
-		} else {
-			name_task(t, dir_fd);
-			t->number = NUMBER_NONE;
-			if (old && old->start_ticks == t->start_ticks && old->key == t->key)
-				t->number = old->number;
-		}
-		ok = true;
+	for (k = 0; k < PROC_FIELDS_MAX; k++)
+		t->v[k] = NAN;
+	t->pid = pid;
+	t->start_ticks = stat.start_ticks;
+	memcpy(t->comm, stat.comm, sizeof(t->comm));
+	stat_fields(&stat, t->v);
+	if (old && old->start_ticks != t->start_ticks)
+		old = NULL;
+	/* exec changes comm: only then can the executable be another one. */
+	same = old && strcmp(old->comm, t->comm) == 0;
+	if (!same || (r->sum_fields & MORE_FIELDS)) {
+		dir_fd = open_task_dir(r, pid);
+		if (dir_fd < 0)
+			return false;
+		scan_more(r, dir_fd, t);
 	}
-	r->keep_open = keep_open;
-	close(dir_fd);
-	return ok;
+	if (same) {
+		memcpy(t->name, old->name, sizeof(t->name));
+		t->by_comm = old->by_comm;
+		t->key = old->key;
+	} else {
+		name_task(t, dir_fd);
+	}
+	t->number = old && old->key == t->key ? old->number : NUMBER_NONE;
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return true;
 }
 
 static bool is_pid(const char *name, uint32_t *pid)
@@ -283,7 +311,8 @@ static bool task_is(const struct task *t, const char *wanted)
 		return true;
 	/* Without the right to read its executable only the cut name is known. */
 	return t->by_comm && strlen(t->name) == KERNEL_COMM_LEN &&
-	       strlen(wanted) > KERNEL_COMM_LEN && strncasecmp(t->name, wanted, KERNEL_COMM_LEN) == 0;
+	       strlen(wanted) > KERNEL_COMM_LEN &&
+	       strncasecmp(t->name, wanted, KERNEL_COMM_LEN) == 0;
 }
 
 /* Add to a sum what its processes are at, and what they grew by since the last scan. */
@@ -417,17 +446,21 @@ static bool bind_task(struct proc_reader *r, struct proc_instance *i, uint32_t p
 	return true;
 }
 
+/* "name" is any of that name, the lowest number first; "name#2" is number 2 only. */
 static bool bind_by_name(struct proc_reader *r, struct proc_instance *i)
 {
+	const struct task *best = NULL;
 	uint32_t n;
 
 	for (n = 0; n < r->ntasks; n++) {
 		const struct task *t = &r->tasks[n];
 
-		if (t->number == i->number && task_is(t, i->wanted))
-			return bind_task(r, i, t->pid, t->start_ticks, false);
+		if ((i->number && t->number != i->number) || !task_is(t, i->wanted))
+			continue;
+		if (!best || t->number < best->number)
+			best = t;
 	}
-	return false;
+	return best && bind_task(r, i, best->pid, best->start_ticks, false);
 }
 
 static enum counter_result read_sum(struct proc_reader *r, struct proc_instance *i)

@@ -31,7 +31,8 @@ static void add(const char *piece, size_t n, void *ctx)
 	struct text *text = ctx;
 	size_t take = n < text->room - text->len ? n : text->room - text->len;
 
-	memcpy(text->at + text->len, piece, take);
+	if (take)                              /* an empty piece may be NULL */
+		memcpy(text->at + text->len, piece, take);
 	text->len += take;
 	if (take < n && !has_high_byte(piece, n))
 		longjmp(text->full, 1);

@@ -2,7 +2,7 @@
  * The sorted index of an ELF file's functions. Layouts: elf_format.h.
  *
  * Building streams the symbol tables in blocks, keeps a 16-byte candidate per function symbol,
- * sorts, and folds candidates into 12-byte entries, one per address.
+ * sorts the candidates, and folds them into 12-byte entries, one per address.
  */
 #include "symbol/elf.h"
 
@@ -40,13 +40,29 @@ struct elf_index {
 };
 
 /* How good a name is among others for its address; larger wins. */
-enum { RANK_TYPED = 256, RANK_GLOBAL = 32, RANK_WEAK = 16, RANK_UNDERSCORES = 7 };
+enum { RANK_TYPED = 4, RANK_GLOBAL = 2, RANK_WEAK = 1, RANK_MAX = 7 };
 
-struct candidate {
-	uint32_t start, size, name;
-	uint16_t rank;
-	bool guessed;                  /* no size in the table: reaches to its section's end */
-};
+/*
+ * A candidate is a sort_item: value = size, name; key = start << 4 | (RANK_MAX - rank) << 1 | guessed,
+ * so that sorting brings the best of each address to the front, in table order among equals.
+ * Guessed: without a size in the table, it reaches to its section's end.
+ */
+enum { KEY_GUESSED = 1, KEY_RANK_SHIFT = 1, KEY_START_SHIFT = 4 };
+
+static uint32_t start_of(const struct sort_item *c)
+{
+	return (uint32_t)(c->key >> KEY_START_SHIFT);
+}
+
+static unsigned rank_of(const struct sort_item *c)
+{
+	return RANK_MAX - (unsigned)(c->key >> KEY_RANK_SHIFT & RANK_MAX);
+}
+
+static bool guessed(const struct sort_item *c)
+{
+	return c->key & KEY_GUESSED;
+}
 
 struct section {
 	uint32_t type, link;
@@ -59,9 +75,11 @@ struct builder {
 	const struct elf_layout *layout;
 	struct elf_index *index;
 	struct section *sections;
-	struct candidate *candidates;
+	char *names[TABLES];           /* the string tables, NUL-terminated, once they are needed */
+	struct sort_item *candidates;
 	uint32_t ncandidates, capacity;
 	uint64_t end_ns;
+	int rc;                        /* the first failure to read names */
 	struct err *err;
 };
 
@@ -113,14 +131,14 @@ static const struct section *find_section(const struct builder *b, uint32_t type
 
 /* ---- collecting candidates -------------------------------------------------------------------- */
 
-static int push(struct builder *b, const struct candidate *c)
+static int push(struct builder *b, const struct sort_item *c)
 {
 	if (b->ncandidates == ELF_FUNCTIONS_MAX)
 		return err_set(b->err, ERR_LIMIT, "it has more than %u function symbols",
 			       ELF_FUNCTIONS_MAX);
 	if (b->ncandidates == b->capacity) {
 		uint32_t capacity = b->capacity ? b->capacity * 2 : 1024;
-		struct candidate *more = realloc(b->candidates, capacity * sizeof(*more));
+		struct sort_item *more = realloc(b->candidates, capacity * sizeof(*more));
 
 		if (!more)
 			return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
@@ -129,6 +147,37 @@ static int push(struct builder *b, const struct candidate *c)
 	}
 	b->candidates[b->ncandidates++] = *c;
 	return 0;
+}
+
+static int load_names(struct builder *b, unsigned table)
+{
+	const struct strings *strings = &b->index->strings[table];
+	char *names = malloc((size_t)strings->size + 1);
+	int rc;
+
+	if (!names)
+		return err_set(b->err, ERR_MEMORY, "out of memory for its string table");
+	rc = bytes_read(b->in, strings->offset, names, (size_t)strings->size, "its string table",
+			b->err);
+	names[strings->size] = '\0';
+	if (rc)
+		free(names);
+	else
+		b->names[table] = names;
+	return rc;
+}
+
+/*
+ * The text of a name; "" when its string table is too large to be in memory. Tables are loaded when
+ * first asked for: that of an unstripped program's .dynsym never is.
+ */
+static const char *text_of(struct builder *b, uint32_t name)
+{
+	unsigned table = name >= NAME_IN_DYNSYM;
+
+	if (!b->names[table] && !b->rc && b->index->strings[table].size <= ELF_STRINGS_MAX_BYTES)
+		b->rc = load_names(b, table);
+	return b->names[table] ? b->names[table] + (name & ~NAME_IN_DYNSYM) : "";
 }
 
 static const struct elf_segment *executable_at(const struct elf_head *head, uint64_t vaddr)
@@ -148,25 +197,23 @@ static const struct elf_segment *executable_at(const struct elf_head *head, uint
  * A symbol without a type is a function when somebody wrote it by hand. The assembler's own labels
  * (.L1) and mapping symbols of ARM and RISC-V ($x, $d) are not.
  */
-static bool is_label(const struct builder *b, uint32_t shndx, const char *name)
+static bool is_label(struct builder *b, uint32_t shndx, uint32_t name)
 {
-	return shndx < b->head->nsections &&
-	       (b->sections[shndx].flags & ELF_SHF_EXECINSTR) != 0 && name && name[0] &&
-	       name[0] != '.' && name[0] != '$';
+	const char *text;
+
+	if (shndx >= b->head->nsections || !(b->sections[shndx].flags & ELF_SHF_EXECINSTR))
+		return false;
+	text = text_of(b, name);
+	return text[0] && text[0] != '.' && text[0] != '$';
 }
 
-static uint16_t rank_of(unsigned type, unsigned binding, const char *name)
+static unsigned rank(unsigned type, unsigned binding)
 {
-	unsigned rank = type == ELF_STT_NOTYPE ? 0 : RANK_TYPED;
-	unsigned underscores = 0;
+	unsigned typed = type == ELF_STT_NOTYPE ? 0 : RANK_TYPED;
 
 	if (binding == ELF_STB_WEAK)
-		rank += RANK_WEAK;
-	else if (binding != ELF_STB_LOCAL)
-		rank += RANK_GLOBAL;
-	while (name && name[underscores] == '_' && underscores < RANK_UNDERSCORES)
-		underscores++;
-	return (uint16_t)(rank + RANK_UNDERSCORES - underscores);
+		return typed + RANK_WEAK;
+	return binding == ELF_STB_LOCAL ? typed : typed + RANK_GLOBAL;
 }
 
 /* Lower *room to the bytes from value to its section's end; false when it is not in that section. */
@@ -181,8 +228,8 @@ static bool section_room(const struct builder *b, uint32_t shndx, uint64_t value
 	return true;
 }
 
-/* One symbol table entry; names is the string table, NUL-terminated, or NULL when too large. */
-static int add_symbol(struct builder *b, const uint8_t *at, unsigned table, const char *names)
+/* One symbol table entry. */
+static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 {
 	const struct elf_layout *l = b->layout;
 	uint32_t name = (uint32_t)bytes_le(at, 4);
@@ -190,9 +237,8 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table, cons
 	uint32_t shndx = (uint32_t)bytes_le(at + l->symbol.shndx, 2);
 	uint64_t value = bytes_le(at + l->symbol.value, l->word);
 	uint64_t size = bytes_le(at + l->symbol.size, l->word);
-	const char *text = names && name < b->index->strings[table].size ? names + name : NULL;
 	const struct elf_segment *segment;
-	struct candidate c = {.name = name | (table ? NAME_IN_DYNSYM : 0)};
+	struct sort_item c;
 	uint64_t room;
 
 	if (type != ELF_STT_FUNC && type != ELF_STT_GNU_IFUNC && type != ELF_STT_NOTYPE)
@@ -200,8 +246,9 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table, cons
 	if (shndx == ELF_SHN_UNDEF || shndx >= ELF_SHN_LORESERVE || !name ||
 	    name >= b->index->strings[table].size)
 		return 0;
-	if (type == ELF_STT_NOTYPE && !is_label(b, shndx, text))
-		return 0;
+	name |= table ? NAME_IN_DYNSYM : 0;
+	if (type == ELF_STT_NOTYPE && !is_label(b, shndx, name))
+		return b->rc;
 	if (b->head->machine == ELF_MACHINE_ARM)
 		value &= ~(uint64_t)1;                 /* the Thumb bit is no part of the address */
 	segment = executable_at(b->head, value);
@@ -210,18 +257,16 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table, cons
 	room = segment->memory_bytes - (value - segment->vaddr);
 	if (!section_room(b, shndx, value, &room) && type == ELF_STT_NOTYPE)
 		return 0;                              /* _etext and the like mark an end */
-	c.guessed = !size;
-	c.start = (uint32_t)(value - b->index->base);
-	c.size = (uint32_t)(size && size < room ? size : room);
-	c.rank = rank_of(type, binding, text);
+	c.key = (value - b->index->base) << KEY_START_SHIFT |
+		(RANK_MAX - rank(type, binding)) << KEY_RANK_SHIFT | (size ? 0 : KEY_GUESSED);
+	c.value[0] = (uint32_t)(size && size < room ? size : room);
+	c.value[1] = name;
 	return push(b, &c);
 }
 
-static int read_strings(struct builder *b, unsigned table, const struct section *section, char **out)
+static int find_strings(struct builder *b, unsigned table, const struct section *section)
 {
 	struct strings *strings = &b->index->strings[table];
-	char *names;
-	int rc;
 
 	if (section->link >= b->head->nsections ||
 	    b->sections[section->link].type != ELF_SHT_STRTAB)
@@ -233,24 +278,10 @@ static int read_strings(struct builder *b, unsigned table, const struct section 
 			       strings->size);
 	if (strings->offset > b->in->size || strings->size > b->in->size - strings->offset)
 		return err_set(b->err, ERR_FORMAT, "its string table lies outside the file");
-	if (strings->size > ELF_STRINGS_MAX_BYTES)
-		return 0;
-	names = malloc((size_t)strings->size + 1);
-	if (!names)
-		return err_set(b->err, ERR_MEMORY, "out of memory for its string table");
-	rc = bytes_read(b->in, strings->offset, names, (size_t)strings->size, "its string table",
-			b->err);
-	if (rc) {
-		free(names);
-		return rc;
-	}
-	names[strings->size] = '\0';
-	*out = names;
-	return 0;
+	return strings->size <= ELF_STRINGS_KEPT_BYTES ? load_names(b, table) : 0;
 }
 
-static int read_symbols(struct builder *b, unsigned table, const struct section *section,
-			const char *names)
+static int read_symbols(struct builder *b, unsigned table, const struct section *section)
 {
 	unsigned each = b->layout->symbol.bytes;
 	uint64_t left = section->size / each * each, at = section->offset;
@@ -272,7 +303,7 @@ static int read_symbols(struct builder *b, unsigned table, const struct section 
 			n = (size_t)left;
 		rc = bytes_read(b->in, at, block, n, "its symbol table", b->err);
 		for (i = 0; !rc && i < n; i += each)
-			rc = add_symbol(b, block + i, table, names);
+			rc = add_symbol(b, block + i, table);
 		if (!rc && os_now_ns() > b->end_ns)
 			rc = err_set(b->err, ERR_LIMIT, "reading its symbols took too long");
 		at += n;
@@ -285,40 +316,48 @@ static int read_symbols(struct builder *b, unsigned table, const struct section 
 static int read_table(struct builder *b, unsigned table, uint32_t type)
 {
 	const struct section *section = find_section(b, type);
-	char *names = NULL;
 	int rc;
 
 	if (!section)
 		return 0;
-	rc = read_strings(b, table, section, &names);
-	if (!rc)
-		rc = read_symbols(b, table, section, names);
-	if (!rc && b->index->strings[table].size <= ELF_STRINGS_KEPT_BYTES)
-		b->index->strings[table].kept = names;
-	else
-		free(names);
-	return rc;
+	rc = find_strings(b, table, section);
+	return rc ? rc : read_symbols(b, table, section);
 }
 
 /* ---- sorting and folding ---------------------------------------------------------------------- */
 
-/* The candidates for one address become one entry, with the best name and a size if one has it. */
-static struct candidate fold(const struct builder *b, const struct sort_item *items, uint32_t n)
+/*
+ * The best of the candidates for one address, which the sort has put in front but for this: among
+ * equals the one with fewer leading underscores (malloc, not __libc_malloc). Only within one table,
+ * as most of .dynsym stands in .symtab too, and looking at a name costs a cache miss.
+ */
+static const struct sort_item *best_of(struct builder *b, const struct sort_item *c, uint32_t n)
 {
-	struct candidate best = b->candidates[items[0].index];
+	const struct sort_item *best = c;
+	uint32_t i;
+
+	for (i = 1; i < n && rank_of(&c[i]) == rank_of(c); i++) {
+		if ((c[i].value[1] ^ best->value[1]) & NAME_IN_DYNSYM)
+			continue;
+		if (strspn(text_of(b, c[i].value[1]), "_") < strspn(text_of(b, best->value[1]), "_"))
+			best = &c[i];
+	}
+	return best;
+}
+
+/* The candidates for one address become one, with the best name, and a size if one has it. */
+static struct sort_item fold(struct builder *b, const struct sort_item *c, uint32_t n)
+{
+	struct sort_item best = *best_of(b, c, n);
 	uint32_t i, measured = 0;
 
 	for (i = 0; i < n; i++) {
-		const struct candidate *c = &b->candidates[items[i].index];
-
-		if (c->rank > best.rank)
-			best = *c;
-		if (!c->guessed && c->size > measured)
-			measured = c->size;
+		if (!guessed(&c[i]) && c[i].value[0] > measured)
+			measured = c[i].value[0];
 	}
-	if (best.guessed && measured) {
-		best.size = measured;
-		best.guessed = false;
+	if (guessed(&best) && measured) {
+		best.key &= ~(uint64_t)KEY_GUESSED;
+		best.value[0] = measured;
 	}
 	return best;
 }
@@ -327,33 +366,34 @@ static struct candidate fold(const struct builder *b, const struct sort_item *it
  * A label inside a function that has a size is a place in it, not a function. A function without a
  * size ends where the next entry starts.
  */
-static void emit(struct elf_index *index, const struct candidate *c, uint64_t *covered_to,
-		 bool *open)
+static void emit(struct elf_index *index, const struct sort_item *c, uint64_t *covered_to, bool *open)
 {
 	struct entry *last = index->nentries ? &index->entries[index->nentries - 1] : NULL;
+	uint32_t start = start_of(c), size = c->value[0];
 
-	if (c->guessed && c->rank < RANK_TYPED && c->start < *covered_to)
+	if (guessed(c) && rank_of(c) < RANK_TYPED && start < *covered_to)
 		return;
-	if (*open && last->size > c->start - last->start)
-		last->size = c->start - last->start;
-	*open = c->guessed;
-	if (!c->guessed && (uint64_t)c->start + c->size > *covered_to)
-		*covered_to = (uint64_t)c->start + c->size;
-	index->entries[index->nentries++] = (struct entry){c->start, c->size, c->name};
+	if (*open && last->size > start - last->start)
+		last->size = start - last->start;
+	*open = guessed(c);
+	if (!guessed(c) && (uint64_t)start + size > *covered_to)
+		*covered_to = (uint64_t)start + size;
+	index->entries[index->nentries++] = (struct entry){start, size, c->value[1]};
 }
 
-static void fold_all(struct builder *b, const struct sort_item *items)
+static void fold_all(struct builder *b)
 {
+	const struct sort_item *c = b->candidates;
 	uint64_t covered_to = 0;
 	bool open = false;
 	uint32_t i, n;
 
 	for (i = 0; i < b->ncandidates; i += n) {
-		struct candidate best;
+		struct sort_item best;
 
-		for (n = 1; i + n < b->ncandidates && items[i + n].key == items[i].key; n++)
+		for (n = 1; i + n < b->ncandidates && start_of(&c[i + n]) == start_of(&c[i]); n++)
 			;
-		best = fold(b, items + i, n);
+		best = fold(b, c + i, n);
 		emit(b->index, &best, &covered_to, &open);
 	}
 }
@@ -362,28 +402,25 @@ static int build_entries(struct builder *b)
 {
 	struct elf_index *index = b->index;
 	size_t n = b->ncandidates;
-	struct sort_item *items;
+	struct sort_item *scratch;
 	struct entry *fit;
-	uint32_t i;
 
 	if (!n)
 		return 0;
-	items = malloc(2 * n * sizeof(*items));
-	index->entries = malloc(n * sizeof(*index->entries));
-	if (!items || !index->entries) {
-		free(items);
+	scratch = malloc(n * sizeof(*scratch));
+	if (!scratch)
 		return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
-	}
-	for (i = 0; i < n; i++)
-		items[i] = (struct sort_item){b->candidates[i].start, i};
-	sort_items(items, items + n, b->ncandidates);
-	fold_all(b, items);
-	free(items);
+	sort_items(b->candidates, scratch, b->ncandidates);
+	free(scratch);
+	index->entries = malloc(n * sizeof(*index->entries));
+	if (!index->entries)
+		return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
+	fold_all(b);
 	fit = realloc(index->entries, index->nentries * sizeof(*fit));
 	if (!fit)
 		return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
 	index->entries = fit;
-	return 0;
+	return b->rc;
 }
 
 /* Addresses are kept as 32-bit distances from the first executable byte. */
@@ -406,6 +443,18 @@ static int find_base(struct builder *b)
 	if (low < high && high - low > UINT32_MAX)
 		return err_set(b->err, ERR_LIMIT, "its code spans more than 4 GB");
 	return 0;
+}
+
+static void keep_small_names(struct builder *b)
+{
+	unsigned i;
+
+	for (i = 0; i < TABLES; i++) {
+		if (b->names[i] && b->index->strings[i].size <= ELF_STRINGS_KEPT_BYTES)
+			b->index->strings[i].kept = b->names[i];
+		else
+			free(b->names[i]);
+	}
 }
 
 int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
@@ -433,6 +482,7 @@ int elf_index_new(const struct bytes *in, const struct elf_head *head, struct el
 		rc = read_table(&b, 1, ELF_SHT_DYNSYM);
 	if (!rc)
 		rc = build_entries(&b);
+	keep_small_names(&b);
 	free(b.sections);
 	free(b.candidates);
 	if (rc)

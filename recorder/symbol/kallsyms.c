@@ -198,10 +198,10 @@ static int fold(struct kallsyms *k)
 		return ERR_MEMORY;
 	}
 	for (i = 0; i < n; i++)
-		items[i] = (struct sort_item){k->entries[i].address, i};
+		items[i] = (struct sort_item){k->entries[i].address, {i, 0}};
 	sort_items(items, items + n, k->nentries);
 	for (i = 0; i < n; i++) {
-		const struct entry *e = &k->entries[items[i].index];
+		const struct entry *e = &k->entries[items[i].value[0]];
 
 		if (!used || sorted[used - 1].address != e->address)
 			sorted[used++] = *e;

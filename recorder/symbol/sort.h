@@ -11,7 +11,7 @@
 
 struct sort_item {
 	uint64_t key;
-	uint32_t index;               /* what it stands for */
+	uint32_t value[2];            /* carried along */
 };
 
 /* Ascending by key; equal keys keep their order. scratch has room for n items. */

@@ -250,7 +250,7 @@ static int large_stacks(struct incident *in, uint32_t *stacks, uint32_t nstacks,
 			uint64_t *state)
 {
 	struct frame_spec frames[256];
-	char names[256][48];
+	char names[256][64];
 	uint32_t i, j;
 	int rc = 0;
 
@@ -288,9 +288,11 @@ int sample_large(struct incident *in, uint32_t nsamples, uint32_t nstacks, uint3
 	if (!rc)
 		rc = large_stacks(in, stacks, nstacks, depth, &state);
 	for (i = 0; i < nsamples && !rc; i++) {
+		uint32_t pick = skewed(&state, nstacks);
+
 		s.time_ns = in->head.t0_ns + i * 10000ULL;
-		s.thread = skewed(&state, nthreads);
-		s.stack = stacks[skewed(&state, nstacks)];
+		s.thread = pick % nthreads;
+		s.stack = stacks[pick];
 		rc = incident_add_sample(in, &s);
 	}
 	in->head.t1_ns = s.time_ns;

@@ -47,7 +47,10 @@ int sample_small(struct incident *in);
 /* One sample for each name that could break a format; head.samples says how many. */
 int sample_hostile(struct incident *in);
 
-/* nsamples of nstacks different stacks of `depth` frames in nthreads threads, the same every time. */
+/*
+ * nsamples of nstacks different stacks of `depth` frames, each of one of nthreads threads, few of
+ * them hot; the same every time.
+ */
 int sample_large(struct incident *in, uint32_t nsamples, uint32_t nstacks, uint32_t depth,
 		 uint32_t nthreads);
 

@@ -1,0 +1,132 @@
+#!/bin/bash
+# list, show, export, pin, delete on a store that was written by tests/programs/store_fixture.c.
+set -u
+. "$TOP/tests/support/expect.sh"
+unset RECORDER_CONFIG
+export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
+
+if ! "$BUILD/programs/store_fixture" s.db; then
+	echo "not ok store_fixture: failed"
+	exit 0
+fi
+
+# ---- list -----------------------------------------------------------------------------------------
+
+expect list_is_for_people 0 '' list
+verify list_is_newest_first_with_a_heading sh -c "awk 'NR == 2 && \$1 == 4 { ok = 1 } END { exit !ok }' out"
+verify list_marks_partial_and_pinned sh -c "grep -q '\\[partial\\]' out && grep -q '\\[pinned\\]' out"
+expect list_json 0 '' list --json
+cp out list.json
+if command -v jq >/dev/null; then
+	verify list_json_is_one_object_a_line sh -c '[ "$(jq -c . list.json | wc -l)" = 4 ]'
+	verify list_json_has_the_keys_that_tools_rely_on jq -e -s 'all(has("id") and has("uuid") and
+		has("state") and has("trigger") and has("reason") and has("time_utc") and has("window_s")
+		and has("samples") and has("lost") and has("bytes") and has("pinned"))' list.json
+	verify list_json_values jq -e -s '.[3] | .id == 1 and .samples == 1000 and .lost == 7 and
+		.window_s == 17 and .state == "complete" and .pinned == false and
+		.time_utc == "2026-01-02T03:04:05.678Z"' list.json
+else
+	echo "skip list_json_keys: no jq here"
+fi
+verify head_closing_the_pipe_is_quiet bash -c '"$RECORDER" list 2>err | head -n 1 >/dev/null; [ ! -s err ]'
+
+# ---- show -----------------------------------------------------------------------------------------
+
+expect show_says_which_is_newest 0 'incident 4, the newest' show
+expect show_an_incident 0 '' show --id 1
+verify show_says_what_fired grep -q '^Fired .*93.5, over its limit of 80' out
+verify show_says_why_the_window_differs grep -q 'the recorder had started 12 s before' out
+verify show_says_what_was_lost_in_words grep -q "7 samples, the kernel's buffer being full" out
+verify show_names_the_hottest_function grep -qE '^ +600 +60.0 % +server!burn_alpha' out
+verify show_counts_inclusively grep -qE '^ +800 +80.0 % +server!main' out
+verify show_leaves_kernel_frames_out sh -c '! grep -q "do_page_fault" out'
+expect show_kernel_frames_on_demand 0 'do_page_fault' show --id 1 --kernel
+expect show_one_process 0 'batch \(200\)' show --id 1 --process batch
+verify show_of_one_process_has_no_other sh -c '! grep -q server out'
+expect show_an_unknown_process_names_some 3 'server' show --id 1 --process nobody
+expect show_an_empty_incident 0 'the machine was idle' show --id 3
+expect show_a_partial_incident 0 'partial' show --id 4
+expect show_json 0 '' show --id 1 --json
+if command -v jq >/dev/null; then
+	verify show_json_has_its_keys jq -e '.asked_pre_s == 120 and .asked_post_s == 5 and .pre_s == 12 and
+		.post_s == 5 and .processes == 2 and .threads == 3 and .frames == 7 and .frames_named == 6
+		and has("stacks") and .stack_quality.complete == 800 and .stack_quality.truncated == 0 and
+		.stack_quality.broken == 20 and .lost_by_reason.kernel == 7 and .recorder.cpu_ms == 310 and
+		.recorder.rss_kb == 41015' out
+else
+	echo "skip show_json_keys: no jq here"
+fi
+
+# ---- export ---------------------------------------------------------------------------------------
+
+expect export_folded_to_stdout 0 '' export --id 1 -f
+verify export_folded_counts_every_sample sh -c \
+	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 1000 ]"
+expect export_without_kernel 0 '' export --id 1 -f --no-kernel
+verify export_without_kernel_has_none sh -c "! grep -q '_\\[k\\]' out"
+verify export_without_kernel_counts_every_sample sh -c \
+	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 1000 ]"
+expect export_one_process 0 '' export --id 1 -f --process server
+verify export_one_process_counts_its_samples sh -c \
+	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 800 ]"
+expect export_a_stretch_of_time 0 '' export --id 1 -f --from -1 --to 0
+verify export_a_stretch_of_time_counts_its_samples sh -c \
+	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 58 ]"
+expect export_chooses_the_format_by_suffix 0 '' export --id 1 -o a.perfView.xml
+if command -v xmllint >/dev/null; then
+	verify export_xml_is_well_formed xmllint --noout a.perfView.xml
+else
+	echo "skip export_xml_is_well_formed: no xmllint here"
+fi
+expect export_does_not_overwrite 1 '--force' export --id 1 -o a.perfView.xml
+expect export_overwrites_by_force 0 '' export --id 1 -o a.perfView.xml --force
+verify export_leaves_no_temporary_file [ ! -e a.perfView.xml.tmp ]
+expect export_to_a_directory_that_is_missing 3 'no/such' export --id 1 -o no/such/a.folded
+expect export_unknown_format_lists_the_formats 2 'folded.*perfview-xml' export --id 1 --format nope
+expect export_unknown_suffix_lists_the_formats 2 'folded.*perfview-xml' export --id 1 -o a.b
+expect export_to_stdout_wants_a_format 2 'which format' export --id 1
+expect export_an_empty_incident_says_so 0 'holds no samples' export --id 3 -f
+expect export_an_unknown_incident 3 'there is no incident 99.*4, 3, 2, 1' export --id 99 -f
+expect export_the_newest_says_which 0 'incident 4, the newest' export -f
+if command -v script >/dev/null; then
+	script -qec "'$RECORDER' export --id 1 --format perfview-xml-zip" typescript >/dev/null 2>&1 </dev/null
+	verify export_refuses_binary_on_a_terminal grep -q 'spoil the terminal' typescript
+else
+	echo "skip export_refuses_binary_on_a_terminal: no script(1) here"
+fi
+
+# ---- pin, delete ------------------------------------------------------------------------------------
+
+expect pin 0 'incident 1 is pinned' pin --id 1
+expect unpin 0 'incident 2 is unpinned' unpin --id 2
+expect pin_an_unknown_incident 3 'no incident 99' pin --id 99
+expect pin_without_a_number 2 'which incident' pin
+expect delete_without_a_number 2 'which incident' delete
+expect delete_two 0 'incident 2 is deleted' delete --id 2,3
+expect delete_what_is_gone 3 'no incident 2' delete --id 2
+expect show_survives_the_delete_of_its_neighbour 0 '' show --id 1
+expect delete_the_others_although_one_is_missing 3 'incident 4 is deleted' delete --id 99 --id 4 --id 1
+expect list_of_an_empty_store_finds_nothing 3 'no incidents' list
+expect show_of_an_empty_store_finds_nothing 3 'no incidents yet' show
+
+# ---- stores that are none -----------------------------------------------------------------------------
+
+expect store_that_is_missing 3 'there is no store at none.db' list --store none.db
+verify a_missing_store_is_not_made [ ! -e none.db ]
+echo 'not a store' >foreign.db
+expect store_that_is_foreign 1 'foreign.db is not a store' list --store foreign.db
+"$BUILD/programs/store_fixture" newer.db
+if command -v sqlite3 >/dev/null; then
+	sqlite3 newer.db "UPDATE meta SET value = 999 WHERE key = 'min_reader'"
+	expect store_of_a_newer_version 1 'newer.db' list --store newer.db
+else
+	echo "skip store_of_a_newer_version: no sqlite3 shell here"
+fi
+expect own_store_by_default 3 'state/recorder|there is no store|no incidents|lib/recorder' list --store "$TMP/state/x.db"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	mkdir -p closed && cp newer.db closed/s.db && chmod 700 closed && chmod 755 "$TMP"
+	setpriv --reuid 65534 --clear-groups "$RECORDER" list --store "$TMP/closed/s.db" >out 2>err
+	verify store_of_another_user_says_whose_it_is grep -q 'sudo recorder list' err
+else
+	echo "skip store_of_another_user_says_whose_it_is: not root, or no setpriv here"
+fi

@@ -1,0 +1,45 @@
+#!/bin/bash
+# Wrong command lines and conf files: a clear sentence, exit code 2, nothing written. And --help.
+set -u
+. "$TOP/tests/support/expect.sh"
+unset RECORDER_STORE RECORDER_CONFIG
+export XDG_STATE_HOME=$TMP/state HOME=$TMP
+
+expect no_command_is_wrong_usage 2 'which command'
+expect unknown_command_names_the_nearest 2 "unknown command 'lsit'; did you mean list\?" lsit
+expect unknown_option_names_the_nearest 2 'did you mean --buffer-mb' collect --bufer-mb 3
+expect unknown_perfview_option_names_the_nearest 2 'did you mean --stop-on-perf-counter' \
+	collect /StopOnPerfCountr:a:b:c
+expect option_of_another_command_says_whose_it_is 2 'option of export, not of list' list --format x
+expect bad_number_says_what_is_allowed 2 \
+	"--freq: 'x' is no whole number; allowed are 1 to 10000 Hz" collect --freq x
+expect number_out_of_bounds 2 '/CircularMB: .0. is out of bounds' collect /CircularMB:0
+expect repeated_scalar 2 '--freq was given already' collect --freq 9 /CpuSampleMSec:10
+expect value_behind_a_blank_in_perfview_form 2 'behind a colon' collect /MaxCollectSec 60
+expect option_of_later_says_so 2 'not in this version' collect /StopOnException:x
+expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
+verify nothing_was_written [ ! -e "$TMP/state" ]
+
+expect help_goes_to_stdout 0 '' --help
+verify help_lists_commands grep -q '^  export ' out
+expect help_of_a_command_by_option 0 '' export --help
+verify help_of_export_names_its_options grep -q -- '--no-annotate' out
+expect help_of_a_command_by_name 0 '' help collect
+verify help_of_collect_names_perfview_spelling grep -q '/CircularMB:' out
+verify help_fits_eighty_columns awk 'length > 79 { exit 1 }' out
+expect version 0 '' --version
+verify version_is_one_line grep -qE '^recorder [0-9.]+$' out
+
+printf 'freq = 99\nbufer-mb = 1\n' >bad.conf
+expect conf_error_says_file_line_and_nearest 2 "bad.conf:2: unknown key 'bufer-mb'; did you mean buffer-mb" \
+	list --config bad.conf
+expect conf_from_the_environment 2 'bad.conf:2' list --config bad.conf
+RECORDER_CONFIG=bad.conf expect conf_from_RECORDER_CONFIG 2 'bad.conf:2' list
+expect conf_that_is_missing 2 'none.conf' list --config none.conf
+printf 'freq = 9\nfreq = 9\n' >twice.conf
+expect conf_key_set_twice 2 'twice.conf:2: freq was set already on line 1' list --config twice.conf
+head -c 1100000 /dev/zero >big.conf
+expect conf_that_is_too_large 2 'big.conf' list --config big.conf
+expect conf_that_is_a_directory 2 'configuration' list --config .
+
+expect shipped_conf_is_good 0 'rule +note +none' check --store "$TMP/x.db" --config "$TOP/conf/recorder.conf"

@@ -1,0 +1,92 @@
+/*
+ * Any bytes as a text of /proc, and as a name that somebody gave a counter. The first byte chooses,
+ * so that a corpus file is one byte and then the text as the kernel writes it.
+ */
+#include "source/counter_name.h"
+#include "source/proc_parse.h"
+#include "source/proc_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void rows(struct text all)
+{
+	struct text rest = all, line, word;
+	struct proc_row row, disk = {0};
+	double v;
+
+	while (proc_row_next(&rest, &row))
+		proc_value(all, "pgfault", &v);
+	for (rest = all; proc_disk_next(&rest, &row); disk = row)
+		proc_disk_is_part_of(row.name, disk.name);
+	for (rest = all; text_line(&rest, &line);)
+		while (text_word(&line, &word))
+			text_number(word, &v);
+}
+
+static void processes(struct text all)
+{
+	char exe[256], name[32];
+	struct proc_stat stat;
+
+	if (proc_stat_parse(all, &stat) && strlen(stat.comm) >= sizeof(stat.comm))
+		abort();
+	text_copy(all, exe, sizeof(exe));
+	proc_display_name(exe, "comm", name, sizeof(name));
+}
+
+static void keys(struct text all)
+{
+	struct proc_mount mount;
+	double v;
+
+	proc_heading_value(all, "Tcp", "RetransSegs", &v);
+	proc_key_sum(all, "some", "total", &v);
+	proc_key_sum(all, NULL, "rbytes", &v);
+	while (proc_mount_next(&all, &mount))
+		if (strlen(mount.dir) >= sizeof(mount.dir))
+			abort();
+}
+
+static void names(struct text all)
+{
+	struct proc_counter counter;
+	char name[1000], *second;
+	struct err err;
+
+	text_copy(all, name, sizeof(name));
+	proc_counter_find(name, &counter, &err);
+	second = strchr(name, '\n');
+	if (second) {
+		*second++ = '\0';
+		if (name_distance(name, second) != name_distance(second, name))
+			abort();
+		name_matches(name, second);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct text all;
+
+	if (!size)
+		return 0;
+	all = text_of((const char *)data + 1, size - 1);
+	switch (data[0] % 4) {
+	case 0:
+		rows(all);
+		break;
+	case 1:
+		processes(all);
+		break;
+	case 2:
+		keys(all);
+		break;
+	default:
+		names(all);
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,52 @@
+# What the scripts of tests/cli share. Source it first: . "$TOP/tests/support/cli.sh"
+# shellcheck shell=bash
+set -u
+
+# check NAME COMMAND...: one test; the command's output is shown when it fails.
+check()
+{
+	local name=$1
+	shift
+	if "$@" >check.out 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name: exit $? of: $*"
+		sed 's/^/    /' check.out
+	fi
+}
+
+# expect_exit CODE COMMAND...
+expect_exit()
+{
+	local want=$1 got
+	shift
+	"$@" >expect.out 2>&1
+	got=$?
+	[ $got -eq "$want" ] && return 0
+	echo "exit code $got instead of $want"
+	cat expect.out
+	return 1
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds.
+wait_for()
+{
+	local tries=$(($1 * 10))
+	shift
+	while [ $((tries--)) -gt 0 ]; do
+		"$@" >/dev/null 2>&1 && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# Skip the rest, aloud, where this machine cannot be recorded.
+need_perf()
+{
+	local why
+	why=$("$RECORDER" check --json 2>/dev/null |
+		jq -r 'select(.check == "source" and .verdict == "missing") | .text' | head -1)
+	[ -z "$why" ] && return
+	echo "skip $(basename "$0" .sh): $why"
+	exit 0
+}

@@ -1,0 +1,165 @@
+#include "synthetic_source.h"
+
+#include "base/os.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct synthetic {
+	struct source base;
+	struct source_config cfg;
+	struct synthetic_plan plan;
+	struct object *object;
+	struct process *process;
+	struct thread *thread;
+	_Atomic bool stopping;
+};
+
+static struct synthetic_plan next_plan;
+
+void synthetic_plan(const struct synthetic_plan *plan)
+{
+	next_plan = *plan;
+	if (!next_plan.depth)
+		next_plan.depth = 4;
+	if (!next_plan.functions)
+		next_plan.functions = 10;
+}
+
+static int synthetic_open(const struct source_config *cfg, const struct needs *needs,
+			  struct source **out, struct err *err)
+{
+	static const struct object_key key = {
+		.kind = OBJECT_ELF, .build_id_bytes = 4, .build_id = {1, 2, 3, 4}, .path = "/bin/synthetic",
+	};
+	struct synthetic *s = calloc(1, sizeof(*s));
+
+	(void)needs;
+	if (!s)
+		return err_set(err, ERR_MEMORY, "out of memory");
+	s->base.ops = &synthetic_source;
+	s->cfg = *cfg;
+	s->plan = next_plan;
+	s->object = objects_get(cfg->frames, &key, 100);
+	s->process = process_add(cfg->processes, 100, 1, 0, 1, "synthetic");
+	s->thread = thread_add(cfg->processes, s->process, 100);
+	*out = &s->base;
+	return 0;
+}
+
+static void put(struct synthetic *s, const struct event *e)
+{
+	while (!queue_fits(s->cfg.queue, e) && !s->stopping)
+		os_sleep_ns(NS_PER_MS / 10);
+	queue_put(s->cfg.queue, e);
+}
+
+static void put_sample(struct synthetic *s, uint64_t number, uint64_t time_ns)
+{
+	struct frame_ref stack[64];
+	struct event e = {.time_ns = time_ns, .kind = EVENT_SAMPLE, .process = s->process,
+			  .thread = s->thread, .cpu = (uint16_t)(number % 2), .stream = STREAM_CPU,
+			  .quality = QUALITY_COMPLETE, .value = (double)number, .stack_frames = stack,
+			  .nstack_frames = s->plan.depth};
+	uint32_t i;
+
+	for (i = 0; i < s->plan.depth; i++)
+		stack[i] = (struct frame_ref){s->object, 0x1000 + 16 * i, 0};
+	stack[0].offset = 0x100000 + 16 * (number % s->plan.functions);
+	put(s, &e);
+}
+
+static void put_named(struct synthetic *s, enum event_kind kind, const char *name, double value,
+		      uint64_t time_ns)
+{
+	struct event e = {.time_ns = time_ns, .kind = kind, .cpu = 0, .stack = STACK_NONE,
+			  .provider = "test", .name = name, .value = value};
+
+	put(s, &e);
+}
+
+static int synthetic_run(struct source *source, struct err *err)
+{
+	struct synthetic *s = (struct synthetic *)source;
+	const struct synthetic_plan *p = &s->plan;
+	uint64_t number, mark_ns = p->start_ns;
+	unsigned fire = 0;
+
+	(void)err;
+	for (number = 1; number <= p->nsamples && !s->stopping; number++) {
+		uint64_t time_ns = p->start_ns + number * p->step_ns;
+
+		if (p->at)
+			p->at(p->ctx, number);
+		put_sample(s, number, time_ns);
+		if (p->lose_each && number % p->lose_each == 0)
+			put_named(s, EVENT_LOST, loss_kind_text(LOSS_KERNEL), 1, time_ns);
+		if (fire < SYNTHETIC_FIRES_MAX && p->fire_s[fire] > 0 &&
+		    (double)(time_ns - p->start_ns) >= p->fire_s[fire] * 1e9) {
+			put_named(s, EVENT_GENERIC, "fire", (double)number, time_ns);
+			fire++;
+		}
+		if (time_ns - mark_ns >= 100 * NS_PER_MS) {
+			mark_ns = time_ns;
+			queue_watermark(s->cfg.queue, time_ns);
+		}
+	}
+	return 0;
+}
+
+static void synthetic_stop(struct source *source)
+{
+	((struct synthetic *)source)->stopping = true;
+}
+
+static void synthetic_close(struct source *source)
+{
+	struct synthetic *s = (struct synthetic *)source;
+
+	object_drop(s->object, 1);
+	process_drop(s->cfg.processes, s->process, 1);
+	free(s);
+}
+
+const struct source_ops synthetic_source = {
+	.name = "synthetic",
+	.summary = "numbered samples for tests",
+	.open = synthetic_open,
+	.run = synthetic_run,
+	.stop = synthetic_stop,
+	.close = synthetic_close,
+};
+
+/* ---- the rule --------------------------------------------------------------------------------- */
+
+static bool rule_feed(struct trigger *t, const struct event *e, struct buf *why)
+{
+	(void)t;
+	if (e->kind != EVENT_GENERIC || strcmp(e->name, "fire") != 0)
+		return false;
+	buf_printf(why, "fire at sample %.0f", e->value);
+	return true;
+}
+
+static void rule_fired(struct trigger *t)
+{
+	(void)t;
+}
+
+static void rule_status(const struct trigger *t, struct trigger_status *out)
+{
+	(void)t;
+	memset(out, 0, sizeof(*out));
+	out->phase = TRIGGER_ARMED;
+}
+
+struct trigger *synthetic_trigger(void)
+{
+	static const struct trigger_ops ops = {
+		.name = "synthetic", .feed = rule_feed, .fired = rule_fired, .status = rule_status,
+	};
+	static char spec[] = "test/fire";
+	static struct trigger rule = {.ops = &ops, .spec = spec};
+
+	return &rule;
+}

@@ -1,0 +1,31 @@
+/*
+ * A source that a test writes by hand: numbered samples at a steady rate in trace time, and "fire"
+ * events at given times. The weight of a sample is its number, so a gap shows in any incident.
+ */
+#ifndef TESTS_SUPPORT_SYNTHETIC_SOURCE_H
+#define TESTS_SUPPORT_SYNTHETIC_SOURCE_H
+
+#include "source/source.h"
+#include "triggers/trigger.h"
+
+#define SYNTHETIC_FIRES_MAX 32u
+
+struct synthetic_plan {
+	uint64_t start_ns, step_ns;
+	uint64_t nsamples;
+	double fire_s[SYNTHETIC_FIRES_MAX];  /* seconds after start_ns, rising; 0 ends the list */
+	uint32_t depth;                      /* frames of a stack; 0 = 4 */
+	uint32_t functions;                  /* different leaf functions; 0 = 10 */
+	void (*at)(void *ctx, uint64_t number);   /* called before each sample; NULL = nothing */
+	void *ctx;
+	uint64_t lose_each;                  /* one loss event after so many samples; 0 = none */
+};
+
+/* The plan that the next open() of synthetic_source takes; one test at a time. */
+void synthetic_plan(const struct synthetic_plan *plan);
+extern const struct source_ops synthetic_source;
+
+/* A rule that fires at each "fire" event of the provider "test". */
+struct trigger *synthetic_trigger(void);
+
+#endif

@@ -1,0 +1,330 @@
+/* The engine from sources to store, on numbered samples in trace time: no gap, no wrong window. */
+#include "engine.h"
+
+#include "base/os.h"
+#include "tests/support/slow_vfs.h"
+#include "tests/support/synthetic_source.h"
+#include "tests/support/tmp.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SEC(n) ((uint64_t)((n) * 1e9))
+#define START_NS SEC(1000)
+#define STEP_NS SEC(0.01)                /* 100 samples a second */
+
+static const struct source_ops *const synthetic_only[] = {&synthetic_source, NULL};
+
+struct rig {
+	char path[TMP_BYTES];
+	struct trigger *rule;
+	struct engine_config cfg;
+	struct engine_result result;
+	struct synthetic_plan plan;
+};
+
+static void remove_store(const char *path)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock", ".reserve", ".ctl"};
+	char name[TMP_BYTES + 16];
+	size_t i;
+
+	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		os_remove(name, NULL);
+	}
+}
+
+/* 100 samples a second for `seconds`; windows of 10 s before and 2 s after. */
+static void rig_open(struct rig *r, const char *name, double seconds)
+{
+	memset(r, 0, sizeof(*r));
+	snprintf(r->path, sizeof(r->path), "%s", tmp_path(name));
+	remove_store(r->path);
+	r->rule = synthetic_trigger();
+	r->plan.start_ns = START_NS;
+	r->plan.step_ns = STEP_NS;
+	r->plan.nsamples = (uint64_t)(seconds * 100);
+	r->cfg.store_path = r->path;
+	r->cfg.store_limits = (struct store_limits){1u << 30, UINT64_MAX, 1000};
+	r->cfg.sources = synthetic_only;
+	r->cfg.freq_hz = 100;
+	r->cfg.triggers = &r->rule;
+	r->cfg.ntriggers = 1;
+	r->cfg.ring_bytes = (size_t)64 << 20;
+	r->cfg.pinned_bytes = ENGINE_PINNED_BYTES;
+	r->cfg.pre_ns = SEC(10);
+	r->cfg.post_ns = SEC(2);
+	r->cfg.incidents = 100;
+}
+
+static void rig_run(struct rig *r)
+{
+	struct err err = {0};
+
+	synthetic_plan(&r->plan);
+	if (engine_run(&r->cfg, &r->result, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void rig_load(struct rig *r, int64_t id, struct incident *in)
+{
+	struct store *s = NULL;
+	struct err err = {0};
+
+	if (store_open(r->path, STORE_READ, &s, &err) != 0 || store_load(s, id, in, &err) != 0)
+		fail_msg("%s", err.text);
+	store_close(s);
+}
+
+/* Exactly the samples first..last, each number once and in order. */
+static void assert_numbers(const struct incident *in, uint64_t first, uint64_t last)
+{
+	uint32_t i;
+
+	assert_int_equal(in->nsamples, last - first + 1);
+	for (i = 0; i < in->nsamples; i++)
+		assert_int_equal(in->samples[i].weight, first + i);
+}
+
+static void a_firing_keeps_the_window_around_it(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "window.db", 60);
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	assert_int_equal(r.result.samples, 6000);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 2000, 3200);     /* 20.00 s to 32.00 s, both ends included */
+	assert_string_equal(in.head.reason, "fire at sample 3000");
+	assert_int_equal(in.head.trigger_ns, START_NS + SEC(30));
+	assert_int_equal(in.head.t0_ns, START_NS + SEC(20));
+	assert_int_equal(in.head.t1_ns, START_NS + SEC(32));
+	assert_null(in.head.gap_reason);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void overlapping_incidents_each_have_their_whole_window(void **state)
+{
+	struct incident in;
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open(&r, "overlap.db", 60);
+	for (i = 0; i < 5; i++)
+		r.plan.fire_s[i] = 20 + 3.0 * i;     /* each window overlaps three others */
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 6);        /* and the end of the file */
+	for (i = 0; i < 5; i++) {
+		rig_load(&r, i + 1, &in);
+		assert_numbers(&in, 1000 + 300 * i, 2200 + 300 * i);
+		incident_free(&in);
+	}
+	remove_store(r.path);
+}
+
+static void a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "short.db", 700);
+	r.cfg.ring_bytes = 20000;            /* less than two segments of 60 s */
+	r.cfg.post_ns = SEC(300);
+	r.plan.fire_s[0] = 100;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 9000, 40000);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void a_slow_store_makes_no_gap_in_the_next_incident(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	slow_vfs_install(200000);            /* 0.2 MB/s: an incident takes about as long as the run */
+	rig_open(&r, "slow.db", 60);
+	r.cfg.incidents = 2;
+	r.plan.fire_s[0] = 20;
+	r.plan.fire_s[1] = 26;               /* while the first is being written */
+	rig_run(&r);
+	slow_vfs_remove();
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1000, 2200);
+	incident_free(&in);
+	rig_load(&r, 2, &in);
+	assert_numbers(&in, 1600, 2800);
+	assert_int_equal(in.head.lost, 0);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void a_window_longer_than_the_recording_says_so(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "early.db", 20);
+	r.plan.fire_s[0] = 4;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1, 600);
+	assert_string_equal(in.head.gap_reason, "recording had begun only 4.0 s before");
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void a_ring_too_small_for_the_window_says_so(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "small.db", 700);
+	r.cfg.ring_bytes = 20000;
+	r.cfg.pre_ns = SEC(600);
+	r.plan.fire_s[0] = 650;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_non_null(strstr(in.head.gap_reason, "held only the last"));
+	assert_int_equal(in.samples[0].time_ns, in.head.t0_ns);
+	assert_numbers(&in, in.samples[0].weight, 65200);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void the_run_ends_after_the_number_of_incidents(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "multiple.db", 1000);
+	r.cfg.incidents = 2;
+	r.plan.fire_s[0] = 20;
+	r.plan.fire_s[1] = 40;
+	r.plan.fire_s[2] = 60;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 2);
+	remove_store(r.path);
+}
+
+static void the_time_limit_makes_a_last_incident(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "limit.db", 600);
+	r.cfg.max_collect_ns = SEC(50);
+	r.plan.fire_s[0] = 0;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 1);
+	rig_load(&r, 1, &in);
+	assert_string_equal(in.head.rule, "max-collect-sec");
+	assert_string_equal(in.head.reason, "MaxCollectSec: 50 s have passed");
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void without_rules_everything_held_is_one_incident(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "all.db", 300);
+	r.cfg.ntriggers = 0;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 1);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1, 30000);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void losses_of_the_window_are_counted_exactly(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "lost.db", 60);
+	r.plan.lose_each = 100;
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_int_equal(in.head.lost, 13);  /* at 20, 21 ... 32 s */
+	assert_int_equal(in.head.lost_by_kind[LOSS_KERNEL], 13);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void a_rule_that_fires_too_often_is_held_back(void **state)
+{
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open(&r, "often.db", 400);
+	r.cfg.pre_ns = SEC(1);
+	r.cfg.post_ns = SEC(1);
+	for (i = 0; i < 30; i++)
+		r.plan.fire_s[i] = 10 * (i + 1);
+	rig_run(&r);
+	assert_int_equal(r.result.stored, ENGINE_RULE_PER_HOUR + 1);   /* and the end */
+	remove_store(r.path);
+}
+
+static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
+{
+	struct err err = {0};
+	struct rig r;
+
+	(void)state;
+	slow_vfs_install(0);
+	rig_open(&r, "full.db", 60);
+	r.cfg.incidents = 1;
+	r.plan.fire_s[0] = 30;
+	synthetic_plan(&r.plan);
+	slow_vfs_set(0, true);
+	assert_int_not_equal(engine_run(&r.cfg, &r.result, &err), 0);
+	slow_vfs_remove();
+	assert_true(strlen(err.text) > 20);
+	remove_store(r.path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_firing_keeps_the_window_around_it),
+		cmocka_unit_test(overlapping_incidents_each_have_their_whole_window),
+		cmocka_unit_test(a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window),
+		cmocka_unit_test(a_slow_store_makes_no_gap_in_the_next_incident),
+		cmocka_unit_test(a_window_longer_than_the_recording_says_so),
+		cmocka_unit_test(a_ring_too_small_for_the_window_says_so),
+		cmocka_unit_test(the_run_ends_after_the_number_of_incidents),
+		cmocka_unit_test(the_time_limit_makes_a_last_incident),
+		cmocka_unit_test(without_rules_everything_held_is_one_incident),
+		cmocka_unit_test(losses_of_the_window_are_counted_exactly),
+		cmocka_unit_test(a_rule_that_fires_too_often_is_held_back),
+		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/*
+ * What samples add up to, and the numbers that people are shown.
+ */
+#include "cmd.h"
+#include "summary.h"
+#include "tests/support/alloc_walk.h"
+#include "tests/support/incident_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int add(struct incident *in, uint32_t thread, const char *stack, uint32_t count)
+{
+	uint32_t node;
+	int rc = sample_stack(in, stack, &node);
+
+	if (!rc)
+		rc = sample_add(in, thread, node, QUALITY_COMPLETE, count);
+	in->head.samples = in->nsamples;
+	return rc;
+}
+
+/* Seven samples: five of "web", two of "job"; recursion, and one without a stack. */
+static int make(struct incident *in)
+{
+	uint32_t web, job;
+	int rc = sample_incident(in);
+
+	if (rc)
+		return rc;
+	web = sample_thread(in, "web", 10, "main", 10);
+	job = sample_thread(in, "job", 20, "main", 20);
+	if (web == UINT32_MAX || job == UINT32_MAX)
+		return ERR_MEMORY;
+	rc = add(in, web, "app!main;app!walk;app!walk", 3);
+	if (!rc)
+		rc = add(in, web, "app!main;app!walk", 1);
+	if (!rc)
+		rc = add(in, web, "", 1);
+	if (!rc)
+		rc = add(in, job, "app!main", 2);
+	return rc;
+}
+
+static const struct summary_function *function(const struct summary *s, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nfunctions; i++) {
+		if (strcmp(s->functions[i].name, name) == 0)
+			return &s->functions[i];
+	}
+	fail_msg("no function %s", name);
+	return NULL;
+}
+
+static void a_recursive_function_counts_once_a_sample(void **state)
+{
+	struct incident in = {0};
+	struct summary s;
+	(void)state;
+
+	assert_int_equal(make(&in), 0);
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.nfunctions, 2);
+	assert_int_equal(function(&s, "app!walk")->self, 4);
+	assert_int_equal(function(&s, "app!walk")->inclusive, 4);
+	assert_int_equal(function(&s, "app!main")->self, 2);
+	assert_int_equal(function(&s, "app!main")->inclusive, 6);
+	assert_int_equal(s.without_stack, 1);
+	assert_string_equal(s.functions[0].name, "app!walk");
+	summary_by_inclusive(&s);
+	assert_string_equal(s.functions[0].name, "app!main");
+	summary_free(&s);
+	incident_free(&in);
+}
+
+static void processes_and_stacks_come_heaviest_first(void **state)
+{
+	struct incident in = {0};
+	struct summary s;
+	(void)state;
+
+	assert_int_equal(make(&in), 0);
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.nprocesses, 2);
+	assert_string_equal(in.processes[s.processes[0].process].name, "web");
+	assert_int_equal(s.processes[0].samples, 5);
+	assert_int_equal(s.processes[0].quality[QUALITY_COMPLETE], 5);
+	assert_int_equal(s.processes[1].samples, 2);
+	assert_int_equal(s.nstacks, 3);
+	assert_int_equal(s.stacks[0].samples, 3);
+	assert_int_equal(s.stacks[1].samples, 2);
+	assert_int_equal(s.stacks[2].samples, 1);
+	summary_free(&s);
+	incident_free(&in);
+}
+
+static void an_empty_incident_adds_up_to_nothing(void **state)
+{
+	struct incident in = {0};
+	struct summary s;
+	(void)state;
+
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.nprocesses + s.nfunctions + s.nstacks, 0);
+	summary_free(&s);
+	incident_free(&in);
+}
+
+static int summarize(void *ctx)
+{
+	struct summary s = {0};
+	int rc = summary_make(ctx, false, &s, NULL);
+
+	summary_free(&s);
+	return rc;
+}
+
+static void lack_of_memory_is_an_error(void **state)
+{
+	struct incident in = {0};
+	(void)state;
+
+	assert_int_equal(make(&in), 0);
+	assert_in_range(alloc_walk(summarize, &in), 6, 30);
+	incident_free(&in);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------- */
+
+static void numbers_are_written_for_people(void **state)
+{
+	char t[CMD_NUMBER_BYTES];
+	(void)state;
+
+	assert_string_equal(text_count(0, t), "0");
+	assert_string_equal(text_count(999, t), "999");
+	assert_string_equal(text_count(1000, t), "1,000");
+	assert_string_equal(text_count(1234567, t), "1,234,567");
+	assert_string_equal(text_count(UINT64_MAX, t), "18,446,744,073,709,551,615");
+	assert_string_equal(text_bytes(999, t), "999 B");
+	assert_string_equal(text_bytes(1000, t), "1.0 KB");
+	assert_string_equal(text_bytes(1 << 20, t), "1.0 MB");
+	assert_string_equal(text_bytes((uint64_t)1500 << 20, t), "1.5 GB");
+	assert_string_equal(text_seconds(5, t), "5 s");
+	assert_string_equal(text_seconds(61.25, t), "61.2 s");
+	assert_string_equal(text_seconds(3600, t), "60.0 min");
+	assert_string_equal(text_seconds(86400, t), "24.0 h");
+	assert_string_equal(text_seconds(864000, t), "10.0 days");
+}
+
+static void text_is_cut_between_characters(void **state)
+{
+	struct buf out = {0};
+	(void)state;
+
+	put_cut(&out, "short", 5);
+	assert_string_equal(buf_text(&out), "short");
+	buf_reset(&out);
+	put_cut(&out, "longer", 5);
+	assert_string_equal(buf_text(&out), "long\xe2\x80\xa6");
+	buf_reset(&out);
+	put_cut(&out, "\xc3\xa4\xc3\xb6\xc3\xbc", 2);
+	assert_string_equal(buf_text(&out), "\xc3\xa4\xe2\x80\xa6");
+	buf_reset(&out);
+	put_cut(&out, "a\nb", 9);
+	assert_string_equal(buf_text(&out), "a b");
+	buf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_recursive_function_counts_once_a_sample),
+		cmocka_unit_test(processes_and_stacks_come_heaviest_first),
+		cmocka_unit_test(an_empty_incident_adds_up_to_nothing),
+		cmocka_unit_test(lack_of_memory_is_an_error),
+		cmocka_unit_test(numbers_are_written_for_people),
+		cmocka_unit_test(text_is_cut_between_characters),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

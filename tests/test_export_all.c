@@ -1,0 +1,196 @@
+/* What holds for every format: found by name, equal totals, equal bytes, failure reported. */
+#include "tests/support/alloc_walk.h"
+#include "tests/support/export_text.h"
+#include "tests/support/incident_samples.h"
+#include "tests/support/perfview_reader.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void formats_are_found_by_name_in_either_case(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; exporters[i]; i++)
+		assert_ptr_equal(exporter_by_name(exporters[i]->name), exporters[i]);
+	assert_string_equal(exporter_by_name("FOLDED")->name, "folded");
+	assert_string_equal(exporter_by_name("PerfView-XML")->name, "perfview-xml");
+	assert_null(exporter_by_name("perfview"));
+	assert_null(exporter_by_name("perfview-xml-"));
+	assert_null(exporter_by_name(""));
+}
+
+static void formats_are_found_by_the_longest_suffix_of_a_path(void **state)
+{
+	(void)state;
+	assert_string_equal(exporter_by_path("a/b.c/cpu.folded")->name, "folded");
+	assert_string_equal(exporter_by_path("cpu.perfView.xml")->name, "perfview-xml");
+	assert_string_equal(exporter_by_path("CPU.PERFVIEW.XML")->name, "perfview-xml");
+	assert_string_equal(exporter_by_path("cpu.perfView.xml.zip")->name, "perfview-xml-zip");
+	assert_null(exporter_by_path("cpu.xml"));
+	assert_null(exporter_by_path("-"));
+	assert_null(exporter_by_path(""));
+}
+
+static void check_totals(int (*make)(struct incident *in), uint64_t expected)
+{
+	static const char *const xml[] = {"perfview-xml", "perfview-simple"};
+	struct perfview_totals totals;
+	struct buf text = {0};
+	struct incident in;
+	size_t i;
+
+	assert_int_equal(make(&in), 0);
+	assert_int_equal(in.head.samples, expected);
+	assert_int_equal(export_text(&in, "folded", NULL, &text), 0);
+	assert_int_equal(folded_total(buf_text(&text)), expected);
+	for (i = 0; i < 2; i++) {
+		buf_reset(&text);
+		assert_int_equal(export_text(&in, xml[i], NULL, &text), 0);
+		perfview_read(text.data, &totals, NULL);
+		assert_int_equal(totals.samples, expected);
+	}
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static int medium(struct incident *in)
+{
+	return sample_large(in, 20000, 300, 20, 7);
+}
+
+static void every_format_has_the_same_total(void **state)
+{
+	(void)state;
+	check_totals(sample_small, 12);
+	check_totals(sample_hostile, 27);
+	check_totals(medium, 20000);
+}
+
+static void an_incident_without_samples_is_a_valid_file(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	check_totals(sample_incident, 0);
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(export_text(&in, "folded", NULL, &text), 0);
+	assert_int_equal(text.len, 0);
+	assert_int_equal(export_text(&in, "perfview-xml", NULL, &text), 0);
+	assert_non_null(strstr(text.data, "<Frames Count=\"0\">\n</Frames>\n<Stacks Count=\"0\">\n"
+					  "</Stacks>\n<Samples Count=\"0\">\n</Samples>\n"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void an_incident_of_nothing_known_is_a_valid_file(void **state)
+{
+	struct perfview_totals totals;
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(incident_init(&in), 0);
+	assert_int_equal(export_text(&in, "perfview-xml", NULL, &text), 0);
+	perfview_read(text.data, &totals, NULL);
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void the_same_incident_gives_the_same_bytes(void **state)
+{
+	struct buf first = {0}, second = {0};
+	struct incident a, b;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(medium(&a), 0);
+	assert_int_equal(medium(&b), 0);
+	for (i = 0; exporters[i]; i++) {
+		buf_reset(&first);
+		buf_reset(&second);
+		assert_int_equal(export_text(&a, exporters[i]->name, NULL, &first), 0);
+		assert_int_equal(export_text(&b, exporters[i]->name, NULL, &second), 0);
+		assert_int_equal(first.len, second.len);
+		assert_memory_equal(first.data, second.data, first.len);
+	}
+	buf_free(&first);
+	buf_free(&second);
+	incident_free(&a);
+	incident_free(&b);
+}
+
+static void text_is_utf8_with_line_feeds_only(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sample_hostile(&in), 0);
+	for (i = 0; exporters[i]; i++) {
+		if (exporters[i]->binary)
+			continue;
+		buf_reset(&text);
+		assert_int_equal(export_text(&in, exporters[i]->name, NULL, &text), 0);
+		assert_null(memchr(text.data, '\r', text.len));
+		assert_int_equal(strlen(text.data), text.len);
+		assert_int_equal(text.data[text.len - 1], '\n');
+		assert_memory_not_equal(text.data, "\xef\xbb\xbf", 3);
+	}
+	buf_free(&text);
+	incident_free(&in);
+}
+
+struct export_step {
+	const struct incident *in;
+	const char *format;
+};
+
+static int run_export(void *ctx)
+{
+	const struct export_step *step = ctx;
+	struct buf text = {0};
+	int rc = export_text(step->in, step->format, NULL, &text);
+
+	buf_free(&text);
+	return rc;
+}
+
+static void every_format_reports_lack_of_memory(void **state)
+{
+	struct export_step step;
+	struct incident in;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sample_small(&in), 0);
+	for (i = 0; exporters[i]; i++) {
+		step.in = &in;
+		step.format = exporters[i]->name;
+		assert_in_range(alloc_walk(run_export, &step), 15, 400);
+	}
+	incident_free(&in);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(formats_are_found_by_name_in_either_case),
+		cmocka_unit_test(formats_are_found_by_the_longest_suffix_of_a_path),
+		cmocka_unit_test(every_format_has_the_same_total),
+		cmocka_unit_test(an_incident_without_samples_is_a_valid_file),
+		cmocka_unit_test(an_incident_of_nothing_known_is_a_valid_file),
+		cmocka_unit_test(the_same_incident_gives_the_same_bytes),
+		cmocka_unit_test(text_is_utf8_with_line_feeds_only),
+		cmocka_unit_test(every_format_reports_lack_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* Filters: who, when, and without the kernel. */
+#include "tests/support/alloc_walk.h"
+#include "tests/support/incident_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS 1000000LL
+
+/* The small incident has 12 samples, 10 ms apart, the first 10 ms after t0; the trigger is at 5 s. */
+static int small(void **state)
+{
+	static struct incident in;
+
+	*state = &in;
+	return sample_small(&in);
+}
+
+static int done(void **state)
+{
+	incident_free(*state);
+	return 0;
+}
+
+static void check_kept(void **state, const struct incident_filter *filter, uint32_t nsamples)
+{
+	struct incident *in = *state;
+	struct err err = {0};
+	uint64_t sum = 0;
+	unsigned i;
+
+	if (incident_filter(in, filter, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(in->nsamples, nsamples);
+	assert_int_equal(in->head.samples, nsamples);
+	for (i = 0; i < QUALITIES; i++)
+		sum += in->head.quality[i];
+	assert_int_equal(sum, nsamples);
+}
+
+static void an_empty_filter_keeps_everything(void **state)
+{
+	check_kept(state, &(struct incident_filter){0}, 12);
+}
+
+static void a_process_is_found_by_name_without_case(void **state)
+{
+	check_kept(state, &(struct incident_filter){.process = "APP"}, 8);
+}
+
+static void a_process_is_found_with_its_exe_suffix(void **state)
+{
+	check_kept(state, &(struct incident_filter){.process = "Node.exe"}, 3);
+}
+
+static void a_process_is_found_by_pid(void **state)
+{
+	check_kept(state, &(struct incident_filter){.process = "200"}, 3);
+}
+
+static void a_thread_is_found_by_its_number(void **state)
+{
+	struct incident *in = *state;
+
+	check_kept(state, &(struct incident_filter){.tid = 101}, 3);
+	assert_int_equal(in->head.quality[QUALITY_BROKEN], 1);
+	assert_int_equal(in->head.quality[QUALITY_COMPLETE], 0);
+}
+
+static void a_range_is_relative_to_the_trigger_and_includes_its_ends(void **state)
+{
+	struct incident_filter filter = {.has_from = true, .has_to = true, .from_ns = -4980 * MS,
+					 .to_ns = -4950 * MS};
+	struct incident *in = *state;
+
+	check_kept(state, &filter, 4);
+	assert_int_equal(in->samples[0].time_ns, 100020000000ULL);
+	assert_int_equal(in->head.t0_ns, 100020000000ULL);
+	assert_int_equal(in->head.t1_ns, 100050000000ULL);
+}
+
+static void a_range_beyond_the_window_ends_where_the_window_does(void **state)
+{
+	struct incident_filter filter = {.has_from = true, .has_to = true, .from_ns = INT64_MIN,
+					 .to_ns = INT64_MAX};
+	struct incident *in = *state;
+
+	check_kept(state, &filter, 12);
+	assert_int_equal(in->head.t0_ns, 100000000000ULL);
+	assert_int_equal(in->head.t1_ns, 110000000000ULL);
+}
+
+static void without_the_kernel_samples_stay_and_end_in_their_caller(void **state)
+{
+	struct incident *in = *state;
+	struct buf text = {0};
+
+	assert_string_equal(in->frames[in->stacks[in->samples[5].stack].frame].function, "read");
+	check_kept(state, &(struct incident_filter){.no_kernel = true}, 12);
+	incident_frame_text(in, in->stacks[in->samples[5].stack].frame, false, &text);
+	assert_string_equal(buf_text(&text), "app!?");
+	buf_free(&text);
+}
+
+static void a_stack_of_kernel_frames_only_becomes_none(void **state)
+{
+	struct incident *in = *state;
+	uint32_t stack;
+
+	assert_int_equal(sample_stack(in, "[kernel]!entry;[kernel]!idle", &stack), 0);
+	assert_int_equal(sample_add(in, 0, stack, QUALITY_FP, 1), 0);
+	check_kept(state, &(struct incident_filter){.no_kernel = true}, 13);
+	assert_int_equal(in->samples[12].stack, STACK_NONE);
+}
+
+static void events_of_others_go_and_those_of_nobody_stay(void **state)
+{
+	struct incident_event e = {.kind = EVENT_COUNTER, .time_ns = 101000000000ULL,
+				   .thread = THREAD_NONE, .stack = STACK_NONE};
+	struct incident *in = *state;
+
+	assert_int_equal(incident_add_event(in, &e, NULL), 0);
+	e.thread = 0;
+	assert_int_equal(incident_add_event(in, &e, NULL), 0);
+	check_kept(state, &(struct incident_filter){.process = "node"}, 3);
+	assert_int_equal(in->nevents, 1);
+	assert_int_equal(in->events[0].thread, THREAD_NONE);
+}
+
+static void check_refused(void **state, struct incident_filter filter, int code, const char *why)
+{
+	struct incident *in = *state;
+	struct err err = {0};
+
+	assert_int_equal(incident_filter(in, &filter, &err), code);
+	if (strcmp(err.text, why) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(in->nsamples, 12);
+	assert_int_equal(in->head.t0_ns, 100000000000ULL);
+}
+
+static void who_is_not_there_is_answered_with_who_is(void **state)
+{
+	check_refused(state, (struct incident_filter){.process = "nginx"}, ERR_NOT_FOUND,
+		      "no process 'nginx' here; those with most samples: app (100), node (200)");
+	check_refused(state, (struct incident_filter){.tid = 7}, ERR_NOT_FOUND,
+		      "no thread 7 here; those with most samples: 100, 101, 200");
+	check_refused(state, (struct incident_filter){.process = "app", .tid = 200}, ERR_NOT_FOUND,
+		      "no thread 200 of process 'app' here; those with most samples: 100, 101, 200");
+}
+
+static void a_range_that_holds_nothing_is_refused(void **state)
+{
+	check_refused(state, (struct incident_filter){.has_from = true, .from_ns = 6000 * MS},
+		      ERR_NOT_FOUND, "the incident holds -5.000 s to 5.000 s around its trigger: "
+		      "nothing of that was asked for");
+	check_refused(state, (struct incident_filter){.has_from = true, .has_to = true, .from_ns = MS},
+		      ERR_USAGE, "from (0.001 s) is after to (0.000 s)");
+}
+
+static int filter_step(void *ctx)
+{
+	struct incident_filter filter = {.process = "app", .no_kernel = true};
+	struct incident in;
+	int rc = sample_small(&in);
+
+	(void)ctx;
+	if (!rc)
+		rc = incident_filter(&in, &filter, NULL);
+	incident_free(&in);
+	return rc;
+}
+
+static void filtering_reports_lack_of_memory(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(filter_step, NULL), 20, 200);
+}
+
+#define each(test) cmocka_unit_test_setup_teardown(test, small, done)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		each(an_empty_filter_keeps_everything),
+		each(a_process_is_found_by_name_without_case),
+		each(a_process_is_found_with_its_exe_suffix),
+		each(a_process_is_found_by_pid),
+		each(a_thread_is_found_by_its_number),
+		each(a_range_is_relative_to_the_trigger_and_includes_its_ends),
+		each(a_range_beyond_the_window_ends_where_the_window_does),
+		each(without_the_kernel_samples_stay_and_end_in_their_caller),
+		each(a_stack_of_kernel_frames_only_becomes_none),
+		each(events_of_others_go_and_those_of_nobody_stay),
+		each(who_is_not_there_is_answered_with_who_is),
+		each(a_range_that_holds_nothing_is_refused),
+		cmocka_unit_test(filtering_reports_lack_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,558 @@
+/* Counters from a made-up /proc, where everything can be checked by hand, and from the real one. */
+#include "base/os.h"
+#include "source/proc_reader.h"
+#include "source/source.h"
+#include "tests/support/alloc_walk.h"
+#include "tests/support/tmp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+extern const struct source_ops proc_source;
+
+/* ---- a made-up /proc ------------------------------------------------------------------------- */
+
+static char root[TMP_BYTES];
+
+static void put(const char *path, const char *text)
+{
+	char full[TMP_BYTES + 100], *slash;
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s/%s", root, path);
+	for (slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void drop(const char *path)
+{
+	char command[TMP_BYTES + 100];
+
+	snprintf(command, sizeof(command), "rm -rf '%s/%s'", root, path);
+	assert_int_equal(system(command), 0);
+}
+
+/* A process with so many clock ticks of CPU time, pages in memory and its start. */
+static void put_process(unsigned pid, const char *exe, unsigned ticks, unsigned pages,
+			unsigned start_ticks)
+{
+	char path[TMP_BYTES + 100], text[300];
+
+	snprintf(path, sizeof(path), "%u/stat", pid);
+	snprintf(text, sizeof(text),
+		 "%u (%.15s) S 1 2 3 0 -1 0 10 0 1 0 %u 0 0 0 20 0 3 0 %u 4096 %u 0 0 0\n", pid,
+		 strrchr(exe, '/') + 1, ticks, start_ticks, pages);
+	put(path, text);
+	snprintf(path, sizeof(path), "%s/%u/exe", root, pid);
+	unlink(path);
+	assert_int_equal(symlink(exe, path), 0);
+}
+
+static int make_root(void **state)
+{
+	static unsigned n;
+	char name[20];
+
+	(void)state;
+	snprintf(name, sizeof(name), "proc%u", n++);
+	snprintf(root, sizeof(root), "%s", tmp_path(name));
+	drop("");
+	return mkdir(root, 0700);
+}
+
+struct fixture {
+	struct proc_reader *reader;
+	uint64_t time_ns;
+};
+
+static void start(struct fixture *f)
+{
+	assert_int_equal(proc_reader_open(root, false, &f->reader, NULL), 0);
+}
+
+/* One counter, one reading of its instance. */
+struct reading {
+	struct proc_counter counter;
+	struct counter_raw raw;
+	enum counter_result result;
+};
+
+static void take(struct fixture *f, const char *name, struct reading *out)
+{
+	const struct counter_raw *raw;
+	struct proc_instance *i;
+
+	assert_int_equal(proc_counter_find(name, &out->counter, NULL), 0);
+	i = proc_reader_instance(f->reader, out->counter.category, out->counter.instance,
+				 counter_fields(out->counter.def));
+	out->result = proc_instance_read(f->reader, i, &raw);
+	out->raw = *raw;
+}
+
+static double level(struct fixture *f, const char *name)
+{
+	struct reading now;
+	double v;
+
+	proc_reader_begin(f->reader);
+	take(f, name, &now);
+	if (now.result != COUNTER_VALUE ||
+	    counter_value(now.counter.def, NULL, &now.raw, &v) != COUNTER_VALUE)
+		return -1;
+	return v;
+}
+
+/* As if a second had passed between the two. */
+static double rate(struct reading *before, struct reading *now)
+{
+	double v;
+
+	before->raw.time_ns = 1 * NS_PER_SEC;
+	now->raw.time_ns = 2 * NS_PER_SEC;
+	if (counter_value(now->counter.def, &before->raw, &now->raw, &v) != COUNTER_VALUE)
+		return -1;
+	return v;
+}
+
+static void cpu_and_system_are_read(void **state)
+{
+	struct fixture f;
+	struct reading a, b;
+
+	(void)state;
+	put("stat", "cpu  10 0 0 90 0 0 0 0 0 0\ncpu0 10 0 0 40 0 0 0 0 0 0\ncpu1 0 0 0 50\n"
+		    "ctxt 5\nprocesses 3\nprocs_running 5\nprocs_blocked 1\n");
+	put("loadavg", "0.76 0.45 0.22 1/95 10963\n");
+	put("uptime", "1005.34 1745.90\n");
+	start(&f);
+	take(&f, "Processor:% Processor Time:0", &a);
+	put("stat", "cpu  60 0 0 140\ncpu0 60 0 0 90\n");
+	proc_reader_begin(f.reader);
+	take(&f, "Processor:% Processor Time:0", &b);
+	assert_true(rate(&a, &b) == 50);
+	assert_true(level(&f, "Processor:% Processor Time:1") == -1);   /* offline by now */
+	put("stat", "cpu  60 0 0 140\ncpu0 1\ncpu1 1\nprocs_running 5\nprocs_blocked 1\n");
+	assert_true(level(&f, "System:Processor Queue Length:") == 3);
+	assert_true(level(&f, "System:Blocked Threads:") == 1);
+	assert_true(level(&f, "System:Threads:") == 95);
+	assert_true(level(&f, "System:Load Average 5 min:") == 0.45);
+	assert_true(level(&f, "System:System Up Time:_Total") == 1005.34);
+	assert_true(level(&f, "System:Threads:no such") == -1);
+	proc_reader_close(f.reader);
+}
+
+static void total_of_disks_counts_whole_real_disks(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	put("diskstats", "8 0 sda 1 0 0 0 0 0 0 0 3 0 0\n8 1 sda1 1 0 0 0 0 0 0 0 9 0 0\n"
+			 "8 16 sdb 1 0 0 0 0 0 0 0 4 0 0\n253 0 dm-0 1 0 0 0 0 0 0 0 7 0 0\n");
+	start(&f);
+	assert_true(level(&f, "PhysicalDisk:Current Disk Queue Length:_Total") == 7);
+	assert_true(level(&f, "PhysicalDisk:Current Disk Queue Length:sda1") == 9);
+	assert_true(level(&f, "PhysicalDisk:Current Disk Queue Length:DM-0") == 7);
+	assert_true(level(&f, "PhysicalDisk:Current Disk Queue Length:sdc") == -1);
+	proc_reader_close(f.reader);
+}
+
+static void total_of_networks_leaves_loopback_out(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	put("net/dev",
+	    "Inter-| Receive | Transmit\n face |bytes\n"
+	    "    lo: 1 1 100 1 0 0 0 0 1 1 1 1 0 0 0 0\n"
+	    "  eth0: 1 1 3 1 0 0 0 0 1 1 5 1 0 0 0 0\n  eth1: 1 1 4 1 0 0 0 0 1 1 6 1 0 0 0 0\n");
+	put("net/snmp", "Tcp: CurrEstab RetransSegs\nTcp: 12 1\n");
+	start(&f);
+	assert_true(level(&f, "Network Interface:Packets Received Errors:") == 7);
+	assert_true(level(&f, "Network Interface:Packets Outbound Errors:eth1") == 6);
+	assert_true(level(&f, "Network Interface:Packets Received Errors:lo") == 100);
+	assert_true(level(&f, "TCPv4:Connections Established:") == 12);
+	assert_true(level(&f, "TCPv4:Connections Active:") == -1);
+	proc_reader_close(f.reader);
+}
+
+static void control_group_is_found_at_its_mount(void **state)
+{
+	char mounts[2 * TMP_BYTES];
+	struct fixture f;
+
+	(void)state;
+	snprintf(mounts, sizeof(mounts), "cgroup2 %s/cg cgroup2 rw 0 0\n", root);
+	put("self/mounts", mounts);
+	put("cg/app/cgroup.procs", "");
+	put("cg/app/memory.current", "1048576\n");
+	put("cg/app/memory.max", "max\n");
+	put("cg/app/memory.events", "low 0\nhigh 0\nmax 0\noom 3\noom_kill 2\n");
+	start(&f);
+	assert_true(level(&f, "Cgroup:memory.current:/app") == 1048576);
+	assert_true(level(&f, "Cgroup:memory.events oom_kill:/app") == 2);
+	assert_true(level(&f, "Cgroup:% Memory Limit:/app") == -1);
+	assert_true(level(&f, "Cgroup:memory.current:/none") == -1);
+	assert_true(level(&f, "Cgroup:memory.current:/../cg/app") == -1);
+	put("cg/app/memory.max", "4194304\n");
+	assert_true(level(&f, "Cgroup:% Memory Limit:/app") == 25);
+	drop("cg/app");
+	assert_true(level(&f, "Cgroup:memory.current:/app") == -1);
+	proc_reader_close(f.reader);
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+#define PID(instance) "Process:ID Process:" instance
+
+static void number_stays_with_its_process(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	put_process(300, "/bin/app", 0, 1, 10);         /* the oldest: pids may wrap */
+	put_process(100, "/bin/app", 0, 1, 20);
+	put_process(200, "/bin/app", 0, 1, 30);
+	start(&f);
+	assert_true(level(&f, PID("app")) == 300);
+	assert_true(level(&f, PID("APP#1")) == 100);
+	assert_true(level(&f, PID("app.exe#2")) == 200);
+	assert_true(level(&f, PID("app#3")) == -1);
+	drop("100");
+	assert_true(level(&f, PID("app#1")) == -1);
+	assert_true(level(&f, PID("app#2")) == 200);
+	put_process(150, "/bin/app", 0, 1, 40);
+	assert_true(level(&f, PID("app#1")) == 150);
+	assert_true(level(&f, PID("app#2")) == 200);
+	/* The name alone goes on with another one. */
+	drop("300");
+	assert_true(level(&f, PID("app")) == 150);
+	proc_reader_close(f.reader);
+}
+
+static void pid_is_bound_to_the_first_process_seen(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	assert_true(level(&f, PID("pid=77")) == -1);
+	put_process(77, "/bin/app", 0, 1, 10);
+	assert_true(level(&f, PID("pid=77")) == 77);
+	put_process(77, "/bin/other", 0, 1, 99);        /* the pid was used again */
+	assert_true(level(&f, PID("pid=77")) == -1);
+	proc_reader_close(f.reader);
+}
+
+static void exec_changes_the_name(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	put_process(5, "/bin/sh", 0, 1, 10);
+	start(&f);
+	assert_true(level(&f, PID("sh")) == 5);
+	put_process(5, "/usr/bin/gcc-12", 0, 1, 10);
+	assert_true(level(&f, PID("sh")) == -1);
+	assert_true(level(&f, PID("gcc-12")) == 5);
+	proc_reader_close(f.reader);
+}
+
+static void sum_of_a_name_follows_births_and_deaths(void **state)
+{
+	const char *name = "Process:% Processor Time:app#*";
+	double tick_pct = 100.0 / (double)sysconf(_SC_CLK_TCK);
+	struct reading a, b;
+	struct fixture f;
+
+	(void)state;
+	put_process(1, "/bin/app", 100, 1, 10);
+	put_process(2, "/bin/app", 5000, 2, 20);
+	put_process(3, "/bin/other", 7000, 4, 30);
+	start(&f);
+	take(&f, name, &a);
+	/* 1 works for 10 ticks, 2 ends, 4 is born and has worked for 7, 3 is none of them. */
+	put_process(1, "/bin/app", 110, 1, 10);
+	put_process(3, "/bin/other", 7999, 4, 30);
+	put_process(4, "/bin/app", 7, 8, 40);
+	drop("2");
+	proc_reader_begin(f.reader);
+	take(&f, name, &b);
+	assert_true(rate(&a, &b) > 16.999 * tick_pct && rate(&a, &b) < 17.001 * tick_pct);
+	assert_true(level(&f, "Process:Process Count:app#*") == 2);
+	assert_true(level(&f, "Process:Process Count:_Total") == 3);
+	assert_true(level(&f, "Process:Working Set:app#*") == 9.0 * (double)sysconf(_SC_PAGESIZE));
+	assert_true(level(&f, PID("app#*")) == -1);     /* a sum of pids means nothing */
+	assert_true(level(&f, "Process:Thread Count:none#*") == -1);
+	proc_reader_close(f.reader);
+}
+
+static void hostile_process_does_not_hide_others(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	put("9/stat", "9 (a) R 1 (b\n) S 1 2 3 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0 5 1 1 0\n");
+	put("10/stat", "garbage");
+	put("notapid/stat", "1 (x) S");
+	put_process(11, "/bin/app", 0, 1, 6);
+	start(&f);
+	assert_true(level(&f, PID("app")) == 11);
+	assert_true(level(&f, PID("a) R 1 (b\n")) == 9);
+	assert_true(level(&f, "Process:Process Count:") == 2);
+	proc_reader_close(f.reader);
+}
+
+/* ---- the real one ---------------------------------------------------------------------------- */
+
+static atomic_bool burning;
+
+static void burn(void *ctx)
+{
+	volatile unsigned n = 0;
+
+	(void)ctx;
+	while (atomic_load(&burning))
+		n++;
+}
+
+static struct source *live;
+
+static void run(void *ctx)
+{
+	(void)ctx;
+	proc_source.run(live, NULL);
+}
+
+struct seen {
+	unsigned values, absents, monitored;
+	double last, largest, sum;
+	uint64_t first_ns;
+};
+
+static void look(struct queue *queue, const char *name, struct seen *seen)
+{
+	const struct event *e = queue_peek(queue);
+
+	if (strcmp(e->name, name) != 0)
+		return;
+	assert_int_equal(e->kind, EVENT_COUNTER);
+	if (!seen->values && !seen->absents)
+		seen->first_ns = e->time_ns;
+	seen->monitored += (e->flags & EVENT_FLAG_MONITOR) != 0;
+	if (e->flags & EVENT_FLAG_ABSENT) {
+		seen->absents++;
+		return;
+	}
+	seen->values++;
+	seen->last = e->value;
+	seen->sum += e->value;
+	if (e->value > seen->largest)
+		seen->largest = e->value;
+}
+
+static void source_delivers_counters_and_watermarks_until_it_is_stopped(void **state)
+{
+	static const char *const fixed[] = {
+		"memory:available bytes:", "Process:Thread Count:no such",
+		"Processor:% Idle Time:_Total"};
+	static struct needs needs;
+	char own[64];
+	struct seen cpu = {0}, memory = {0}, absent = {0}, idle = {0};
+	struct os_thread *thread = NULL, *burner = NULL;
+	struct queue *queue = queue_new(1 << 20);
+	struct source_config cfg = { .queue = queue };
+	struct source_status status;
+	uint64_t start_ns, last_ns = 0, stop_ns, cpu_ns[2], rss;
+	double used_pct;
+
+	(void)state;
+	snprintf(own, sizeof(own), "Process:%% Processor Time:pid=%u", os_pid());
+	memset(&needs, 0, sizeof(needs));
+	assert_int_equal(needs_counter(&needs, own, 200 * NS_PER_MS, false, NULL), 0);
+	assert_int_equal(needs_counter(&needs, fixed[0], 100 * NS_PER_MS, true, NULL), 0);
+	assert_int_equal(needs_counter(&needs, fixed[1], 100 * NS_PER_MS, false, NULL), 0);
+	assert_int_equal(needs_counter(&needs, fixed[2], 100 * NS_PER_MS, false, NULL), 0);
+	assert_int_equal(proc_source.open(&cfg, &needs, &live, NULL), 0);
+	atomic_store(&burning, true);
+	assert_int_equal(os_thread_start("burn", burn, NULL, &burner, NULL), 0);
+	start_ns = os_now_ns();
+	os_self_usage(&cpu_ns[0], &rss);
+	assert_int_equal(os_thread_start("counters", run, NULL, &thread, NULL), 0);
+	os_sleep_ns(1500 * NS_PER_MS);
+	assert_in_range(queue_released(queue), os_now_ns() - 1000 * NS_PER_MS, os_now_ns());
+	stop_ns = os_now_ns();
+	os_self_usage(&cpu_ns[1], &rss);
+	used_pct = 100.0 * (double)(cpu_ns[1] - cpu_ns[0]) / (double)(stop_ns - start_ns);
+	proc_source.stop(live);
+	os_thread_join(thread);
+	assert_true(os_now_ns() - stop_ns < NS_PER_SEC);
+	atomic_store(&burning, false);
+	os_thread_join(burner);
+	proc_source.status(live, &status);
+
+	while (queue_peek(queue)) {
+		assert_true(queue_peek(queue)->time_ns >= last_ns);
+		last_ns = queue_peek(queue)->time_ns;
+		look(queue, own, &cpu);
+		look(queue, fixed[0], &memory);
+		look(queue, fixed[1], &absent);
+		look(queue, fixed[2], &idle);
+		queue_pop(queue);
+	}
+	assert_int_equal(queue_released(queue), UINT64_MAX);
+	/* Other work on the machine leaves it less than one CPU: compare with what it got. */
+	assert_true(used_pct > 5);
+	assert_true(cpu.sum / cpu.values > used_pct * 0.6 && cpu.sum / cpu.values < used_pct * 1.5);
+	if (used_pct > 70)
+		assert_true(cpu.largest > 50);
+	assert_true(cpu.first_ns - start_ns >
+		    150 * NS_PER_MS); /* the first reading gives no rate */
+	assert_in_range(cpu.values, 2, 8);
+	assert_in_range(memory.values, 4, 16);
+	assert_int_equal(memory.monitored, memory.values);
+	assert_true(memory.last > 1e6);
+	assert_true(absent.values == 0 && absent.absents >= 4 && absent.monitored == 0);
+	assert_true(idle.largest <= 100);
+	assert_int_equal(status.events, cpu.values + memory.values + absent.absents + idle.values);
+	assert_int_equal(status.lost, 0);
+	proc_source.close(live);
+	queue_free(queue);
+}
+
+static void check_refuses_what_can_not_be(void **state)
+{
+	static struct needs needs;
+	struct err err;
+
+	(void)state;
+	memset(&needs, 0, sizeof(needs));
+	assert_int_equal(needs_counter(&needs, "Processor:% User Time:99", 0, false, NULL), 0);
+	assert_int_equal(proc_source.check(&needs, &err), 0);
+	assert_int_equal(needs_counter(&needs, "Memory:Free:", 0, false, NULL), 0);
+	assert_int_equal(proc_source.check(&needs, &err), ERR_USAGE);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_non_null(strstr(err.text, "'Free Bytes'"));
+}
+
+static void one_counter_can_be_read_at_once(void **state)
+{
+	struct counter_value v;
+	struct err err;
+	char name[64];
+
+	(void)state;
+	assert_int_equal(counter_read_once("Memory:Total Bytes:", &v, &err), 0);
+	assert_true(!v.absent && v.value > 1e6);
+	assert_string_equal(v.unit, "bytes");
+	assert_int_equal(counter_read_once("Processor:% Processor Time:_Total", &v, &err), 0);
+	assert_true(!v.absent && v.value >= 0 && v.value <= 100);
+	snprintf(name, sizeof(name), "Process:ID Process:pid=%u", os_pid());
+	assert_int_equal(counter_read_once(name, &v, &err), 0);
+	assert_true(!v.absent && v.value == os_pid());
+	assert_int_equal(counter_read_once("Process:ID Process:test_source_proc_linux", &v, &err),
+			 0);
+	assert_true(!v.absent);
+	assert_int_equal(counter_read_once("Process:Working Set:no such", &v, &err), 0);
+	assert_true(v.absent);
+	assert_int_equal(counter_read_once("Memory:Nothing:", &v, &err), ERR_NOT_FOUND);
+}
+
+/* The list as text; the caller frees it. */
+static int list(const char *pattern, bool json, struct buf *text, struct err *err)
+{
+	struct out *out = NULL;
+	int rc;
+
+	assert_int_equal(out_to_buf(text, &out, NULL), 0);
+	rc = proc_source.list(pattern, json, out, err);
+	assert_int_equal(out_close(out, NULL), 0);
+	return rc;
+}
+
+static void list_prints_values_with_their_units(void **state)
+{
+	static const char idle[] =
+		"{\"counter\":\"Processor:% Idle Time:_Total\",\"category\":\"Processor\","
+		"\"name\":\"% Idle Time\",\"instance\":\"_Total\",\"value\":";
+	struct buf text = {0};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(list("total bytes", false, &text, &err), 0);
+	assert_non_null(strstr(buf_text(&text), "Memory:Total Bytes:"));
+	assert_non_null(strstr(buf_text(&text), " bytes "));
+	buf_reset(&text);
+	assert_int_equal(list("Processor:% Idle Time:_Total", true, &text, &err), 0);
+	assert_memory_equal(buf_text(&text), idle, strlen(idle));
+	assert_null(strstr(buf_text(&text), "null"));
+	buf_reset(&text);
+	assert_int_equal(list("Procesor", false, &text, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "'Processor'"));
+	/* All of it, without keeping the files of every process open. */
+	assert_int_equal(list(NULL, true, &text, &err), 0);
+	assert_non_null(strstr(buf_text(&text), "test_source_proc_linux"));
+	buf_free(&text);
+}
+
+static int open_step(void *ctx)
+{
+	struct source_config cfg = { .queue = ctx };
+	static struct needs needs;
+	struct source *source = NULL;
+	int rc;
+
+	needs.ncounters = 0;
+	rc = needs_counter(&needs, "Processor:% Idle Time:0", 0, false, NULL);
+	if (!rc)
+		rc = needs_counter(&needs, "Process:Working Set:app#*", 0, false, NULL);
+	if (!rc)
+		rc = proc_source.open(&cfg, &needs, &source, NULL);
+	if (!rc)
+		proc_source.close(source);
+	return rc;
+}
+
+static void open_reports_lack_of_memory(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(open_step, NULL), 5, 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(cpu_and_system_are_read, make_root),
+		cmocka_unit_test_setup(total_of_disks_counts_whole_real_disks, make_root),
+		cmocka_unit_test_setup(total_of_networks_leaves_loopback_out, make_root),
+		cmocka_unit_test_setup(control_group_is_found_at_its_mount, make_root),
+		cmocka_unit_test_setup(number_stays_with_its_process, make_root),
+		cmocka_unit_test_setup(pid_is_bound_to_the_first_process_seen, make_root),
+		cmocka_unit_test_setup(exec_changes_the_name, make_root),
+		cmocka_unit_test_setup(sum_of_a_name_follows_births_and_deaths, make_root),
+		cmocka_unit_test_setup(hostile_process_does_not_hide_others, make_root),
+		cmocka_unit_test(source_delivers_counters_and_watermarks_until_it_is_stopped),
+		cmocka_unit_test(check_refuses_what_can_not_be),
+		cmocka_unit_test(one_counter_can_be_read_at_once),
+		cmocka_unit_test(list_prints_values_with_their_units),
+		cmocka_unit_test(open_reports_lack_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* Recorders that ended too early, and bytes that changed on the disk. */
+#include "tests/support/store_lab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Begin at 30 ms, asking for 20 ms before and 20 after; put what there is; never finish. */
+static void leave_open(struct lab *lab, struct store *s)
+{
+	struct incident_head head = lab_head(MS(30), MS(20), MS(20));
+	struct segment *segment;
+
+	lab_sample(lab, MS(5), 0, "ab");
+	lab_sample(lab, MS(25), 0, "ab");
+	lab_lost(lab, MS(26), 0, LOSS_KERNEL, 4);
+	lab_sample(lab, MS(35), 1, "ab");
+	segment = lab_seal(lab);
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	segment_unref(segment);
+	store_close(s);
+}
+
+static void what_a_recorder_left_open_becomes_partial(void **state)
+{
+	struct incident_head head = {0};
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "partial.db");
+	leave_open(&lab, lab_store(&lab, STORE_RECORD));
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_head(s, 1, &head, NULL), 0);
+	assert_int_equal(head.state, INCIDENT_PARTIAL);
+	/* Asked from 10 to 50 ms; the segments cover 5 to 35. */
+	assert_int_equal(head.t0_ns, MS(10));
+	assert_int_equal(head.t1_ns, MS(35));
+	assert_int_equal(head.samples, 2);
+	assert_int_equal(head.quality[QUALITY_FP], 2);
+	assert_int_equal(head.lost_by_kind[LOSS_KERNEL], 4);
+	assert_int_equal(head.period_ns[STREAM_CPU], MS(1));
+	assert_non_null(strstr(head.gap_reason, "the recorder ended"));
+	assert_string_equal(lab_samples(s, 1), "25.0 main ??\n35.0 worker ??\n");
+	incident_head_free(&head);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static void only_a_recorder_turns_open_into_partial(void **state)
+{
+	struct incident_head head = {0};
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "still_open.db");
+	leave_open(&lab, lab_store(&lab, STORE_RECORD));
+	s = lab_store(&lab, STORE_READ);
+	assert_int_equal(store_head(s, 1, &head, NULL), 0);
+	assert_int_equal(head.state, INCIDENT_OPEN);
+	assert_int_equal(head.t0_ns, MS(10));
+	assert_int_equal(head.t1_ns, MS(35));
+	assert_string_equal(lab_samples(s, 1), "25.0 main ??\n35.0 worker ??\n");
+	incident_head_free(&head);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void an_incident_without_segments_is_partial_too(void **state)
+{
+	struct incident_head head = lab_head(MS(30), MS(20), MS(20)), back = {0};
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "nothing.db");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	store_close(s);
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_head(s, 1, &back, NULL), 0);
+	assert_int_equal(back.state, INCIDENT_PARTIAL);
+	assert_int_equal(back.t0_ns, MS(30));
+	assert_int_equal(back.t1_ns, MS(30));
+	assert_string_equal(lab_samples(s, 1), "");
+	incident_head_free(&back);
+	store_close(s);
+	lab_close(&lab);
+}
+
+/* Two incidents, a segment each; then something is done to the first segment's row. */
+static void damage(struct lab *lab, const char *name, const char *sql)
+{
+	struct store *s;
+
+	lab_open(lab, name);
+	s = lab_store(lab, STORE_RECORD);
+	lab_simple(lab, s, MS(10), 40);
+	lab_simple(lab, s, MS(60), 3);
+	store_close(s);
+	lab_sql(lab->path, sql);
+}
+
+static void refuses_to_load(struct lab *lab, const char *what)
+{
+	struct store *s = lab_store(lab, STORE_READ);
+	struct incident in = {0};
+	struct err err = {0};
+
+	assert_int_equal(store_load(s, 1, &in, &err), ERR_FORMAT);
+	assert_null(in.samples);
+	assert_non_null(strstr(err.text, "incident 1 in"));
+	assert_non_null(strstr(err.text, what));
+	assert_string_equal(lab_samples(s, 2), "60.0 main ???\n61.0 worker ???\n62.0 main ???\n");
+	store_close(s);
+}
+
+static void a_changed_crc_is_found_and_the_segment_named(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	/* Bytes 7 to 10 of a blob are its CRC. */
+	damage(&lab, "crc.db", "UPDATE segment SET data = CAST(substr(data, 1, 6) || x'00000000' ||"
+	       " substr(data, 11) AS BLOB) WHERE id=1");
+	refuses_to_load(&lab, "segment 1 of incident 1");
+	lab_close(&lab);
+	damage(&lab, "crc2.db", "UPDATE segment SET lists = CAST(substr(lists, 1, 6) || x'00000000' ||"
+	       " substr(lists, 11) AS BLOB) WHERE id=1");
+	refuses_to_load(&lab, "its CRC is wrong");
+	lab_close(&lab);
+}
+
+static void every_flipped_byte_of_a_blob_is_found(void **state)
+{
+	struct lab lab;
+	struct store *s;
+	char sql[300];
+	int i, n;
+
+	(void)state;
+	damage(&lab, "flip.db", "SELECT 1");
+	n = (int)lab_sql(lab.path, "SELECT length(data) FROM segment WHERE id=1");
+	assert_in_range(n, 20, 2000);
+	lab_sql(lab.path, "CREATE TABLE spare AS SELECT data FROM segment WHERE id=1");
+	s = lab_store(&lab, STORE_READ);
+	for (i = 1; i <= n; i++) {
+		struct incident in = {0};
+
+		/* Every byte becomes FF, and FF becomes 00. */
+		snprintf(sql, sizeof(sql), "UPDATE segment SET data = (SELECT CAST(substr(data, 1, %d) || CASE"
+			 " hex(substr(data, %d, 1)) WHEN 'FF' THEN x'00' ELSE x'FF' END || substr(data, %d)"
+			 " AS BLOB) FROM spare) WHERE id=1", i - 1, i, i + 1);
+		lab_sql(lab.path, sql);
+		assert_int_equal(store_load(s, 1, &in, NULL), ERR_FORMAT);
+	}
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void a_blob_cut_short_is_found(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	damage(&lab, "cut.db", "UPDATE segment SET data = substr(data, 1, 20) WHERE id=1");
+	refuses_to_load(&lab, "damaged");
+	lab_close(&lab);
+	damage(&lab, "cut2.db", "UPDATE segment SET lists = x'01' WHERE id=1");
+	refuses_to_load(&lab, "it ends after 1 bytes");
+	lab_close(&lab);
+}
+
+static void a_blob_that_claims_a_huge_size_is_refused(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	damage(&lab, "huge.db", "UPDATE segment SET data = CAST(substr(data, 1, 2) || x'FFFFFF7F' ||"
+	       " substr(data, 7) AS BLOB) WHERE id=1");
+	refuses_to_load(&lab, "impossible");
+	lab_close(&lab);
+}
+
+static void rows_that_a_segment_lists_must_be_there(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	damage(&lab, "rows.db", "PRAGMA foreign_keys=OFF; UPDATE frame SET id = id + 1000000 WHERE id=1;"
+	       "UPDATE segment SET lists = (SELECT lists FROM segment WHERE id=1) WHERE id=1;"
+	       "DELETE FROM incident WHERE id=2");
+	{
+		struct store *s = lab_store(&lab, STORE_READ);
+		struct err err = {0};
+		struct incident in = {0};
+
+		assert_int_equal(store_load(s, 1, &in, &err), ERR_FORMAT);
+		assert_non_null(strstr(err.text, "its frame 1 is missing"));
+		store_close(s);
+	}
+	lab_close(&lab);
+}
+
+/* Nothing may be swept while one list cannot be read: it may name anything. */
+static void damage_does_not_spread_when_something_is_deleted(void **state)
+{
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	damage(&lab, "spread.db", "CREATE TABLE spare AS SELECT lists FROM segment WHERE id=1;"
+	       "UPDATE segment SET lists = x'01' WHERE id=1");
+	s = lab_store(&lab, STORE_EDIT);
+	assert_int_equal(store_delete(s, 2, NULL), 0);
+	lab_sql(lab.path, "UPDATE segment SET lists = (SELECT lists FROM spare) WHERE id=1");
+	assert_int_equal(strlen(lab_samples(s, 1)), 20 * 14 + 20 * 16);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void a_damaged_open_incident_does_not_stop_a_recorder(void **state)
+{
+	struct incident_head head = {0};
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "damaged_open.db");
+	leave_open(&lab, lab_store(&lab, STORE_RECORD));
+	lab_sql(lab.path, "UPDATE segment SET data = x'01'");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_head(s, 1, &head, NULL), 0);
+	assert_int_equal(head.state, INCIDENT_PARTIAL);
+	assert_int_equal(lab_simple(&lab, s, MS(100), 2), 2);
+	incident_head_free(&head);
+	store_close(s);
+	lab_close(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_recorder_left_open_becomes_partial),
+		cmocka_unit_test(only_a_recorder_turns_open_into_partial),
+		cmocka_unit_test(an_incident_without_segments_is_partial_too),
+		cmocka_unit_test(a_changed_crc_is_found_and_the_segment_named),
+		cmocka_unit_test(every_flipped_byte_of_a_blob_is_found),
+		cmocka_unit_test(a_blob_cut_short_is_found),
+		cmocka_unit_test(a_blob_that_claims_a_huge_size_is_refused),
+		cmocka_unit_test(rows_that_a_segment_lists_must_be_there),
+		cmocka_unit_test(damage_does_not_spread_when_something_is_deleted),
+		cmocka_unit_test(a_damaged_open_incident_does_not_stop_a_recorder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

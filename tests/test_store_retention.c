@@ -1,0 +1,202 @@
+/* What store_retain() deletes, and what it leaves. */
+#include "tests/support/store_lab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DAY_NS (86400 * NS_PER_SEC)
+
+/* n incidents; number i fired i seconds after the recorder's clock began. */
+static struct store *with_incidents(struct lab *lab, const char *name, unsigned n)
+{
+	struct store *s;
+	unsigned i;
+
+	lab_open(lab, name);
+	s = lab_store(lab, STORE_RECORD);
+	for (i = 1; i <= n; i++)
+		assert_int_equal(lab_simple(lab, s, i * NS_PER_SEC - MS(5), 5), i);
+	return s;
+}
+
+static int64_t left(struct lab *lab)
+{
+	return lab_sql(lab->path, "SELECT sum(1 << (id - 1)) FROM incident");
+}
+
+static void without_limits_nothing_is_deleted(void **state)
+{
+	struct store_limits limits = {0};
+	uint32_t deleted = 9;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "no_limits.db", 3);
+
+	(void)state;
+	assert_int_equal(store_retain(s, &limits, UINT64_MAX, &deleted, NULL), 0);
+	assert_int_equal(deleted, 0);
+	assert_int_equal(left(&lab), 7);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void the_oldest_leave_when_there_are_too_many(void **state)
+{
+	struct store_limits limits = {.max_incidents = 2};
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "count.db", 4);
+
+	(void)state;
+	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
+	assert_int_equal(deleted, 2);
+	assert_int_equal(left(&lab), 8 + 4);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void pinned_ones_stay_and_do_not_count(void **state)
+{
+	struct store_limits limits = {.max_incidents = 1};
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "pinned.db", 4);
+
+	(void)state;
+	assert_int_equal(store_pin(s, 1, true, NULL), 0);
+	assert_int_equal(store_pin(s, 2, true, NULL), 0);
+	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
+	assert_int_equal(deleted, 1);
+	assert_int_equal(left(&lab), 8 + 2 + 1);
+	assert_int_equal(store_pin(s, 1, false, NULL), 0);
+	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
+	assert_int_equal(left(&lab), 8 + 2);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void the_old_leave_by_age_even_the_last_one(void **state)
+{
+	struct store_limits limits = {.max_age_ns = DAY_NS};
+	uint64_t third = LAB_WALL_NS + 3 * NS_PER_SEC;
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "age.db", 3);
+
+	(void)state;
+	/* Just a day after the third: the second is a day and a second old. */
+	assert_int_equal(store_retain(s, &limits, third + DAY_NS, &deleted, NULL), 0);
+	assert_int_equal(deleted, 2);
+	assert_int_equal(left(&lab), 4);
+	assert_int_equal(store_retain(s, &limits, third + DAY_NS + 1, &deleted, NULL), 0);
+	assert_int_equal(deleted, 1);
+	/* A clock that was set back deletes nothing. */
+	assert_int_equal(lab_simple(&lab, s, NS_PER_SEC, 5), 4);
+	assert_int_equal(store_retain(s, &limits, 1, &deleted, NULL), 0);
+	assert_int_equal(deleted, 0);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void the_oldest_leave_until_the_size_is_right(void **state)
+{
+	struct store_limits limits = {0};
+	uint64_t full;
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "size.db", 40);
+	struct os_file_info file;
+
+	(void)state;
+	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
+	full = store_bytes(s);
+	limits.max_bytes = full - 4096;
+	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
+	assert_in_range(deleted, 1, 20);
+	assert_true(store_bytes(s) <= limits.max_bytes);
+	/* The pages went back to the disk: nothing in the file is free, and the log is empty. */
+	assert_int_equal(os_path_info(lab.path, &file, NULL), 0);
+	assert_int_equal(file.size_bytes, store_bytes(s));
+	assert_int_equal(lab_sql(lab.path, "SELECT min(id) FROM incident"), deleted + 1);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static void the_newest_stays_however_large_it_is(void **state)
+{
+	struct store_limits limits = {.max_bytes = 1};
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "newest.db", 3);
+
+	(void)state;
+	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
+	assert_int_equal(deleted, 2);
+	assert_int_equal(left(&lab), 4);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void an_open_incident_is_not_deleted(void **state)
+{
+	struct incident_head head = lab_head(MS(1), 0, 0);
+	struct store_limits limits = {.max_age_ns = 1, .max_incidents = 1, .max_bytes = 1};
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "open.db", 2);
+
+	(void)state;
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS + DAY_NS, &deleted, NULL), 0);
+	assert_int_equal(deleted, 2);
+	assert_int_equal(left(&lab), 4);
+	store_close(s);
+	lab_close(&lab);
+}
+
+/* Ten incidents through a store that holds three: rows of the seven that left are gone, all of them. */
+static void nothing_is_left_of_what_was_deleted(void **state)
+{
+	struct store_limits limits = {.max_incidents = 3};
+	uint32_t deleted, i;
+	struct store *s;
+	char name[16];
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "through.db");
+	s = lab_store(&lab, STORE_RECORD);
+	for (i = 1; i <= 10; i++) {
+		snprintf(name, sizeof(name), "name %u", i);
+		thread_set_name(lab.threads[0], name);
+		assert_int_equal(lab_simple(&lab, s, i * NS_PER_SEC, 1), i);
+		assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
+	}
+	assert_int_equal(left(&lab), 1 << 9 | 1 << 8 | 1 << 7);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 3);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM thread"), 3);
+	assert_string_equal(lab_samples(s, 8), "8000.0 name 8 ???\n");
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_limits_nothing_is_deleted),
+		cmocka_unit_test(the_oldest_leave_when_there_are_too_many),
+		cmocka_unit_test(pinned_ones_stay_and_do_not_count),
+		cmocka_unit_test(the_old_leave_by_age_even_the_last_one),
+		cmocka_unit_test(the_oldest_leave_until_the_size_is_right),
+		cmocka_unit_test(the_newest_stays_however_large_it_is),
+		cmocka_unit_test(an_open_incident_is_not_deleted),
+		cmocka_unit_test(nothing_is_left_of_what_was_deleted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
