@@ -120,8 +120,8 @@ objects := $(call objs,$(sources))
 recorder        := $(BUILD)/recorder$(EXE)
 test_programs   := $(tests:tests/%.c=$(BUILD)/tests/%$(EXE))
 target_programs := $(targets:tests/%.c=$(BUILD)/%$(EXE))
-# Static, so that the C library's own functions have names in what is recorded of them.
-$(target_programs): LDFLAGS += -static
+# Static, so that the C library's own functions have names in what is recorded of it.
+$(BUILD)/programs/burn: LDFLAGS += -static
 fuzz_programs   := $(fuzzers:tests/%.c=$(BUILD)/%)
 
 # "model_ring" is a name in layer model; archives of what a name may call:
@@ -150,8 +150,8 @@ $(BUILD)/tests/test_%$(EXE): $(BUILD)/obj/tests/test_%.o $(BUILD)/obj/tests/supp
 	$(call say,LINK,$@)
 	$(Q)$(link) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ -lcmocka $(libs)
 
-# A whole program that a test records.
-$(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o
+# A whole program that a test records or has write something; it may use any layer.
+$(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o $$(call archives,app)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libs)
 
@@ -202,7 +202,7 @@ deps-linux: ## the small part of it: what demo and the Linux program need
 	@tests/support/deps.sh linux
 
 demo: deps-linux ## record this machine under load; two incidents, their stacks and exports
-	$(Q)$(MAKE) goals GOALS='$(recorder) $(target_programs)'
+	$(Q)$(MAKE) goals GOALS='$(recorder) $(BUILD)/programs/burn'
 	@tests/support/demo.sh
 
 # What unit tests are called in build $(1), or under Wine; all of them or those named $(2)*.

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void no_semicolons(struct buf *out, size_t start)
 {
@@ -101,7 +101,7 @@ static const struct tree_style style = {
 	.leaf = leaf,
 };
 
-/* ---- counting --------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* What follows a caller's prefix in the file: the end of a line, or a frame with more to come. */
 struct branch {
@@ -114,7 +114,7 @@ struct branch {
 struct folded {
 	struct tree tree;
 	uint64_t *counts;                    /* samples that end at a node */
-	uint32_t *first;                     /* first[caller + 1]: its branches; one more at the end */
+	uint32_t *first;                     /* first[caller + 1]: its branches; one more */
 	uint32_t *next;                      /* the same, moving on during the walk */
 	struct branch *branches;
 	struct buf prefix;
@@ -132,7 +132,7 @@ static int count_samples(struct folded *f, uint32_t nsamples)
 	return f->counts ? 0 : ERR_MEMORY;
 }
 
-/* ---- sorting ---------------------------------------------------------------------------------- */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 static unsigned char byte_at(const struct branch *b, uint32_t i)
 {
@@ -209,7 +209,7 @@ static int lay_out(struct folded *f)
 	return 0;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void write_line(struct folded *f, const struct branch *b, struct out *out)
 {
@@ -259,7 +259,7 @@ static int folded_write(const struct incident *in, const struct export_options *
 		if (!rc)
 			rc = write_lines(&f, out);
 		if (rc)
-			err_set(err, (enum err_code)rc, "out of memory while writing folded stacks");
+			err_set(err, (enum err_code)rc, "out of memory while folding stacks");
 	}
 	tree_free(&f.tree);
 	free(f.counts);

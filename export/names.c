@@ -82,7 +82,7 @@ static void put_seconds(struct buf *out, uint64_t from_ns, uint64_t to_ns)
 	buf_puts(out, " s");
 }
 
-/* ---- notes ------------------------------------------------------------------------------------ */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 static void put_text(struct buf *out, const char *label, const char *text)
 {

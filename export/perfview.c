@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void put_process(const struct incident *in, const struct export_options *opt,
 			uint32_t thread, struct buf *out)
@@ -21,7 +21,7 @@ static void put_process(const struct incident *in, const struct export_options *
 		buf_printf(out, " (%" PRIu32 ")", who.pid);
 }
 
-/* The viewer drops samples whose second frame does not begin with "Thread (": so also without ids. */
+/* The viewer drops samples whose second frame does not begin with "Thread (": always so. */
 static void put_thread(const struct incident *in, const struct export_options *opt,
 		       uint32_t thread, struct buf *out)
 {
@@ -54,7 +54,7 @@ static bool ends_in(const char *name, size_t n, const char *suffix)
 	return true;
 }
 
-/* The bytes of a module's name before .dll, .exe, .sys, .so or .so.6; all of it when none is left. */
+/* The bytes of a module's name before .dll, .exe, .sys, .so or .so.6; all when none is left. */
 static size_t stem(const char *module)
 {
 	size_t n = strlen(module);
@@ -117,7 +117,7 @@ const struct tree_style perfview_style = {
 	.escape = escape,
 };
 
-/* ---- the parts around the samples ------------------------------------------------------------- */
+/* ---- the parts around the samples ------------------------------------------------------------ */
 
 /* As a new window of the viewer has them, but for the grouping: one's own functions come first. */
 static const char filters[] =

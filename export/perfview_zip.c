@@ -1,15 +1,15 @@
 /*
- * The compact XML in a zip archive, as PerfView opens it: exactly one deflated entry, named like the
- * archive without ".zip". Source: PKWARE APPNOTE.TXT 6.3, sections 4.3.7, 4.3.12 and 4.3.16.
+ * The compact XML in a zip archive, as PerfView opens it: exactly one deflated entry, named like
+ * the archive without ".zip". Source: PKWARE APPNOTE.TXT 6.3, sections 4.3.7, 4.3.12 and 4.3.16.
  *
  *	local header     u32 "PK\3\4", u16 version 20, entry (below), name; then the deflate data
  *	central header   u32 "PK\1\2", u16 made by 20, u16 version 20, entry, u16 comment bytes = 0,
- *	                 u16 disk = 0, u16 internal = 0, u32 external = 0, u32 local header at = 0, name
+ *	                 u16 disk = 0, u16 internal = 0, u32 external = 0, u32 local at = 0, name
  *	end              u32 "PK\5\6", u16 disk = 0, u16 disk = 0, u16 entries = 1, u16 entries = 1,
  *	                 u32 central bytes, u32 central at, u16 comment bytes = 0
  *
  *	entry            u16 flags (bit 11: the name is UTF-8), u16 method 8, u16 time, u16 date,
- *	                 u32 crc, u32 packed bytes, u32 plain bytes, u16 name bytes, u16 extra bytes = 0
+ *	                 u32 crc, u32 packed bytes, u32 plain bytes, u16 name bytes, u16 extra = 0
  *
  * All little endian. Time and date are those of 1980-01-01, so that equal content is an equal file.
  */

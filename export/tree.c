@@ -16,6 +16,11 @@ struct place {
 	uint32_t root, shape;
 };
 
+/* Where a stack's sample was placed last: mostly, the next one is of the same thread. */
+struct recent {
+	uint32_t group, node;
+};
+
 struct tree_build {
 	const struct incident *in;
 	const struct export_options *opt;
@@ -29,6 +34,7 @@ struct tree_build {
 	uint32_t *stack_shapes;              /* shape of each stack; TREE_NONE = not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
 	uint32_t *roots, *leaf_roots;        /* node of each thread * WALKS + walk */
+	struct recent *recent;               /* of each stack */
 	uint32_t *path;                      /* shapes on the way up */
 	struct buf scratch, escaped;
 };
@@ -48,7 +54,7 @@ static void *room(void *items, uint32_t n, uint32_t *cap, size_t item_bytes)
 	return items;
 }
 
-/* ---- texts and nodes -------------------------------------------------------------------------- */
+/* ---- texts and nodes ------------------------------------------------------------------------- */
 
 struct text_key {
 	const char *text;
@@ -128,7 +134,7 @@ static uint32_t frame_text(struct tree *t, uint32_t frame)
 	return b->frame_texts[frame];
 }
 
-/* ---- shapes ----------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static bool same_shape(const void *ctx, uint32_t value, const void *key)
 {
@@ -207,7 +213,7 @@ static uint32_t leaf_shape(struct tree *t, uint32_t stack)
 	return b->leaf_shapes[stack];
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static uint32_t node_add(struct tree *t, struct tree_node node, struct place place)
 {
@@ -326,14 +332,20 @@ static uint32_t sample_node(struct tree *t, const struct incident_sample *s)
 	struct tree_build *b = t->build;
 	uint32_t slot = s->thread == THREAD_NONE ? b->in->nthreads : s->thread;
 	uint32_t group = slot * WALKS + walk_of(s), shape;
+	struct recent *recent;
 
 	if (b->roots[group] == TREE_NONE)
 		b->roots[group] = root_add(t, s->thread, walk_of(s));
 	if (b->roots[group] == TREE_NONE)
 		return TREE_NONE;
 	if (s->stack != STACK_NONE) {
+		recent = &b->recent[s->stack];
+		if (recent->node != TREE_NONE && recent->group == group)
+			return recent->node;
 		shape = leaf_shape(t, s->stack);
-		return shape == TREE_NONE ? TREE_NONE : place(t, b->roots[group], shape);
+		recent->group = group;
+		recent->node = shape == TREE_NONE ? shape : place(t, b->roots[group], shape);
+		return recent->node;
 	}
 	if (b->leaf_roots[group] == TREE_NONE) {
 		struct tree_node root = t->nodes[b->roots[group]];
@@ -343,7 +355,7 @@ static uint32_t sample_node(struct tree *t, const struct incident_sample *s)
 	return b->leaf_roots[group];
 }
 
-/* ---- building --------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* n numbers, all TREE_NONE; at least one, so that NULL means no memory. */
 static uint32_t *numbers(size_t n)
@@ -366,10 +378,14 @@ static int build(struct tree *t)
 	b->frame_texts = numbers(in->nframes);
 	b->stack_shapes = numbers(in->nstacks);
 	b->leaf_shapes = numbers(in->nstacks);
+	b->recent = malloc(((size_t)in->nstacks + 1) * sizeof(*b->recent));
 	b->roots = numbers(ngroups);
 	b->leaf_roots = numbers(ngroups);
 	if (!t->of_sample || !b->frame_texts || !b->stack_shapes || !b->leaf_shapes || !b->roots ||
-	    !b->leaf_roots || add_shapes(t))
+	    !b->leaf_roots || !b->recent)
+		return ERR_MEMORY;
+	memset(b->recent, 0xff, ((size_t)in->nstacks + 1) * sizeof(*b->recent));
+	if (add_shapes(t))
 		return ERR_MEMORY;
 	for (i = 0; i < in->nsamples; i++) {
 		if (!exported(&in->samples[i]))
@@ -411,6 +427,7 @@ void tree_free(struct tree *t)
 		free(b->frame_texts);
 		free(b->stack_shapes);
 		free(b->leaf_shapes);
+		free(b->recent);
 		free(b->roots);
 		free(b->leaf_roots);
 		free(b->path);

@@ -134,8 +134,8 @@ const struct command_info command_table[COMMANDS] = {
 		.operand_text = "",
 		.summary = "check options, conf file, rules and privileges",
 		.about =
-"Takes the options of collect; prints each rule with its counter's value now, and\n"
-"which privileges are missing and what that costs. Records nothing.\n",
+"Takes the options of collect; prints each rule with its counter's value now,\n"
+"which privileges are missing, and what that costs. Records nothing.\n",
 		.examples =
 "recorder check --config recorder.conf\n"
 "recorder check /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n",

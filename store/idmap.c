@@ -3,61 +3,75 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_key(const void *ctx, uint32_t value, const void *key)
-{
-	const struct idmap *m = ctx;
+#define EMPTY INT64_MIN                   /* no value of ours */
 
-	return m->pairs[value].key == *(const uint64_t *)key;
+static struct idslot *slot_of(const struct idmap *m, uint64_t key)
+{
+	uint32_t mask = m->nslots - 1;
+	uint32_t at = (uint32_t)hash_u64(key) & mask;
+
+	while (m->slots[at].value != EMPTY && m->slots[at].key != key)
+		at = (at + 1) & mask;
+	return &m->slots[at];
 }
 
 bool idmap_get(const struct idmap *m, uint64_t key, int64_t *value)
 {
-	uint32_t at = table_find(&m->table, hash_u64(key), same_key, m, &key);
+	const struct idslot *slot = m->nslots ? slot_of(m, key) : NULL;
 
-	if (at == TABLE_NONE)
+	if (!slot || slot->value == EMPTY)
 		return false;
-	*value = m->pairs[at].value;
+	*value = slot->value;
 	return true;
 }
 
-int idmap_put(struct idmap *m, uint64_t key, int64_t value)
+static void clear_slots(struct idslot *slots, uint32_t n)
 {
-	if (m->npairs == m->cap) {
-		uint32_t cap = m->cap ? m->cap * 2 : 64;
-		struct idpair *pairs = realloc(m->pairs, cap * sizeof(*pairs));
+	uint32_t i;
 
-		if (!pairs)
-			return ERR_MEMORY;
-		m->pairs = pairs;
-		m->cap = cap;
-	}
-	m->pairs[m->npairs].key = key;
-	m->pairs[m->npairs].value = value;
-	if (table_add(&m->table, hash_u64(key), m->npairs))
+	for (i = 0; i < n; i++)
+		slots[i].value = EMPTY;
+}
+
+static int grow(struct idmap *m)
+{
+	struct idmap bigger = {.nslots = m->nslots ? m->nslots * 2 : 64, .used = m->used};
+	uint32_t i;
+
+	bigger.slots = malloc(bigger.nslots * sizeof(*bigger.slots));
+	if (!bigger.slots)
 		return ERR_MEMORY;
-	m->npairs++;
+	clear_slots(bigger.slots, bigger.nslots);
+	for (i = 0; i < m->nslots; i++) {
+		if (m->slots[i].value != EMPTY)
+			*slot_of(&bigger, m->slots[i].key) = m->slots[i];
+	}
+	free(m->slots);
+	*m = bigger;
 	return 0;
 }
 
 int idmap_set(struct idmap *m, uint64_t key, int64_t value)
 {
-	uint32_t at = table_find(&m->table, hash_u64(key), same_key, m, &key);
+	struct idslot *slot;
 
-	if (at == TABLE_NONE)
-		return idmap_put(m, key, value);
-	m->pairs[at].value = value;
+	if (m->used >= m->nslots / 2 && grow(m))
+		return ERR_MEMORY;
+	slot = slot_of(m, key);
+	m->used += slot->value == EMPTY;
+	slot->key = key;
+	slot->value = value;
 	return 0;
 }
 
 void idmap_clear(struct idmap *m)
 {
-	table_clear(&m->table);
-	m->npairs = 0;
+	clear_slots(m->slots, m->nslots);
+	m->used = 0;
 }
 
 void idmap_free(struct idmap *m)
 {
-	table_free(&m->table);
-	free(m->pairs);
+	free(m->slots);
 	memset(m, 0, sizeof(*m));
 }

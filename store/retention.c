@@ -21,17 +21,25 @@ enum { MARK_THREADS, MARK_FRAMES, MARKS };
 
 struct marks {
 	struct store *s;
-	uint8_t *bits[MARKS];
-	int64_t max[MARKS];                  /* rows above were added since, and stay */
+	uint8_t *bits[MARKS];                /* of the rows from min to max */
+	int64_t min[MARKS], max[MARKS];      /* rows above max were added since, and stay */
 	int64_t last_segment;                /* marked up to and with this one */
 };
 
-#define MARK_MAX ((int64_t)1 << 32)      /* ids of a healthy store are far below: 512 MB of bits */
+/* 64 MB of bits. Ids grow for ever, but old rows leave: the range of a store is months of new frames. */
+#define MARK_RANGE_MAX ((uint64_t)1 << 29)
+
+static bool in_range(const struct marks *m, int kind, int64_t id)
+{
+	return id >= m->min[kind] && id <= m->max[kind];
+}
 
 static void mark(struct marks *m, int kind, int64_t id)
 {
-	if (id > 0 && id <= m->max[kind])
-		m->bits[kind][id / 8] |= (uint8_t)(1u << (id % 8));
+	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
+
+	if (in_range(m, kind, id))
+		m->bits[kind][at / 8] |= (uint8_t)(1u << (at % 8));
 }
 
 static int mark_lists(struct marks *m, const struct buf *raw)
@@ -73,27 +81,35 @@ static int mark_segments(struct marks *m)
 	return rc ? rc : step;
 }
 
+static int marks_init_one(struct marks *m, int kind, const char *sql)
+{
+	uint64_t range;
+	struct args a;
+	int rc = db_statement(m->s, sql, &a, NULL);
+
+	if (!rc)
+		rc = db_step(m->s, a.st, NULL);
+	if (rc <= 0)
+		return ERR_FORMAT;
+	m->min[kind] = sqlite3_column_int64(a.st, 0);
+	m->max[kind] = sqlite3_column_int64(a.st, 1);
+	sqlite3_reset(a.st);
+	range = (uint64_t)m->max[kind] - (uint64_t)m->min[kind];
+	if (range > MARK_RANGE_MAX)
+		return ERR_LIMIT;
+	m->bits[kind] = calloc((size_t)range / 8 + 1, 1);
+	return m->bits[kind] ? 0 : ERR_MEMORY;
+}
+
+/* An empty table has the range 0 to 0. */
 static int marks_init(struct marks *m)
 {
-	static const char *const sql[MARKS] = {
-		[MARK_THREADS] = "SELECT coalesce(max(id), 0) FROM thread",
-		[MARK_FRAMES] = "SELECT coalesce(max(id), 0) FROM frame",
-	};
-	struct args a;
-	int kind, rc = 0;
+	int rc = marks_init_one(m, MARK_THREADS, "SELECT coalesce(min(id), 0), coalesce(max(id), 0)"
+				" FROM thread");
 
-	for (kind = 0; !rc && kind < MARKS; kind++) {
-		rc = db_statement(m->s, sql[kind], &a, NULL);
-		if (!rc)
-			rc = db_int(m->s, a.st, &m->max[kind], NULL);
-		if (!rc && m->max[kind] > MARK_MAX)
-			rc = ERR_FORMAT;
-		if (rc)
-			break;
-		m->bits[kind] = calloc((size_t)m->max[kind] / 8 + 1, 1);
-		if (!m->bits[kind])
-			rc = ERR_MEMORY;
-	}
+	if (!rc)
+		rc = marks_init_one(m, MARK_FRAMES, "SELECT coalesce(min(id), 0), coalesce(max(id), 0)"
+				    " FROM frame");
 	return rc;
 }
 
@@ -103,10 +119,10 @@ static void sql_listed(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 	const struct marks *m = sqlite3_user_data(ctx);
 	int kind = sqlite3_value_int(argv[0]) == MARK_FRAMES ? MARK_FRAMES : MARK_THREADS;
 	int64_t id = sqlite3_value_int64(argv[1]);
+	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
 
 	(void)argc;
-	sqlite3_result_int(ctx, id > m->max[kind] ||
-				(id > 0 && (m->bits[kind][id / 8] >> (id % 8) & 1)));
+	sqlite3_result_int(ctx, !in_range(m, kind, id) || (m->bits[kind][at / 8] >> (at % 8) & 1));
 }
 
 static int sweep_work(struct store *s, void *arg, struct err *err)
@@ -134,7 +150,7 @@ static int sweep_work(struct store *s, void *arg, struct err *err)
 static void sweep(struct store *s)
 {
 	struct marks m = {.s = s};
-	int kind;
+	unsigned kind;
 
 	if (!marks_init(&m) && !mark_segments(&m) &&
 	    !sqlite3_create_function_v2(s->db, "listed", 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, &m,

@@ -2,7 +2,6 @@
 #include "store/store_impl.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,7 +120,8 @@ void arg_u64(struct args *a, uint64_t v)
 
 void arg_num(struct args *a, double v)
 {
-	if (isnan(v))
+	/* isnan() of mingw goes through float. */
+	if (v != v)
 		arg_null(a);
 	else
 		sqlite3_bind_double(a->st, ++a->n, v);

@@ -29,17 +29,15 @@
 /* ---- a map from one integer to another (idmap.c) ------------------------------------------------ */
 
 struct idmap {
-	struct table table;
-	struct idpair {
+	struct idslot {
 		uint64_t key;
 		int64_t value;
-	} *pairs;
-	uint32_t npairs, cap;
+	} *slots;                            /* open addressing, at most half full: one cache miss */
+	uint32_t nslots, used;
 };
 
 bool idmap_get(const struct idmap *m, uint64_t key, int64_t *value);
-int idmap_put(struct idmap *m, uint64_t key, int64_t value);     /* key is new; 0 or ERR_MEMORY */
-int idmap_set(struct idmap *m, uint64_t key, int64_t value);     /* key may be there */
+int idmap_set(struct idmap *m, uint64_t key, int64_t value);     /* adds or replaces; 0 or ERR_MEMORY */
 void idmap_clear(struct idmap *m);                               /* keeps memory */
 void idmap_free(struct idmap *m);
 
@@ -171,6 +169,8 @@ void interner_forget(struct interner *in);
  */
 int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
 		   struct err *err);
+/* The segment just interned got this row id: its names need no look until there are more of them. */
+int intern_stored(struct store *s, int64_t segment_id, struct err *err);
 /* Inside a transaction: give the frames of a stored segment the names that they got since. */
 int intern_names(struct store *s, const struct segment *segment, struct err *err);
 

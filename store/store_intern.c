@@ -35,6 +35,7 @@ struct interner {
 	const struct object *last_object;            /* frames of one object come in runs */
 	int64_t last_module;
 	struct idmap settled;                        /* segment's row id -> frames with names by then */
+	uint32_t named;                              /* of the segment at hand */
 };
 
 int interner_new(struct interner **out, struct err *err)
@@ -155,7 +156,7 @@ static int module_id(struct store *s, const struct object *object, int64_t *id, 
 	}
 	if (!idmap_get(&in->objects, key, id)) {
 		rc = module_find(s, object, id, err);
-		if (!rc && idmap_put(&in->objects, key, *id))
+		if (!rc && idmap_set(&in->objects, key, *id))
 			rc = no_memory(err);
 	}
 	if (!rc) {
@@ -217,7 +218,7 @@ static int function_id(struct store *s, const struct function *f, int64_t *id, s
 	if (idmap_get(&s->interner->functions, key, id))
 		return 0;
 	rc = function_find(s, f, id, err);
-	if (!rc && idmap_put(&s->interner->functions, key, *id))
+	if (!rc && idmap_set(&s->interner->functions, key, *id))
 		rc = no_memory(err);
 	return rc;
 }
@@ -437,7 +438,7 @@ static int process_id(struct store *s, struct process *p, int64_t *id, struct er
 		rc = process_insert(s, p, id, err);
 	else if (!rc && !row.same)
 		rc = process_update(s, p, row.id, err);
-	if (!rc && idmap_put(&s->interner->processes, key, *id))
+	if (!rc && idmap_set(&s->interner->processes, key, *id))
 		rc = no_memory(err);
 	return rc;
 }
@@ -566,20 +567,6 @@ static int put_frames(struct store *s, const struct segment *segment, struct buf
 	return rc;
 }
 
-int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
-		   struct err *err)
-{
-	int rc = begin_call(s, err);
-
-	if (!rc)
-		rc = put_threads(s, segment, lists, err);
-	if (!rc)
-		rc = put_frames(s, segment, lists, err);
-	if (!rc)
-		rc = buf_check(lists, "the lists of a segment", err);
-	return rc;
-}
-
 static uint32_t count_named(const struct segment *segment)
 {
 	uint32_t i, n = 0;
@@ -592,15 +579,43 @@ static uint32_t count_named(const struct segment *segment)
 	return n;
 }
 
+int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
+		   struct err *err)
+{
+	int rc = begin_call(s, err);
+
+	s->interner->named = count_named(segment);
+	if (!rc)
+		rc = put_threads(s, segment, lists, err);
+	if (!rc)
+		rc = put_frames(s, segment, lists, err);
+	if (!rc)
+		rc = buf_check(lists, "the lists of a segment", err);
+	return rc;
+}
+
+int intern_stored(struct store *s, int64_t segment_id, struct err *err)
+{
+	struct interner *in = s->interner;
+
+	if (in->settled.used >= SETTLED_MAX)
+		idmap_clear(&in->settled);
+	if (idmap_set(&in->settled, (uint64_t)segment_id, in->named))
+		return no_memory(err);
+	return 0;
+}
+
 /* Names are only ever added, so the same count as last time means that none is new. */
 int intern_names(struct store *s, const struct segment *segment, struct err *err)
 {
 	struct interner *in = s->interner;
-	uint32_t named = count_named(segment), i;
 	int64_t settled = 0, id;
+	uint32_t i;
 	int rc = begin_call(s, err);
 
-	if (rc || (idmap_get(&in->settled, (uint64_t)segment->store_id, &settled) && settled == named))
+	in->named = count_named(segment);
+	if (rc || (idmap_get(&in->settled, (uint64_t)segment->store_id, &settled) &&
+		   settled == in->named))
 		return rc;
 	for (i = 0; !rc && i < segment->nframes; i++) {
 		const struct frame *f = frame_get(segment->frame_table, segment->frames[i]);
@@ -608,9 +623,5 @@ int intern_names(struct store *s, const struct segment *segment, struct err *err
 		if (atomic_load_explicit(&f->function, memory_order_relaxed))
 			rc = frame_id(s, f, &id, err);
 	}
-	if (in->settled.npairs >= SETTLED_MAX)
-		idmap_clear(&in->settled);
-	if (!rc && idmap_set(&in->settled, (uint64_t)segment->store_id, named))
-		rc = no_memory(err);
-	return rc;
+	return rc ? rc : intern_stored(s, segment->store_id, err);
 }

@@ -29,7 +29,7 @@ static int enter(struct loading *l, struct idmap *map, int64_t id, uint32_t inde
 		 struct err *err)
 {
 	*out = index;
-	if (index == UINT32_MAX || idmap_put(map, (uint64_t)id, index))
+	if (index == UINT32_MAX || idmap_set(map, (uint64_t)id, index))
 		return no_memory(l, err);
 	return 0;
 }
@@ -179,7 +179,7 @@ static int remember_function(struct loading *l, int64_t id, const struct inciden
 	items->raw_name = f->raw_name;
 	items->module = f->function_module;
 	items->offset = f->function_offset;
-	if (idmap_put(&l->functions, (uint64_t)id, l->nfunctions))
+	if (idmap_set(&l->functions, (uint64_t)id, l->nfunctions))
 		return no_memory(l, err);
 	l->nfunctions++;
 	return 0;

@@ -50,7 +50,7 @@ static int quality_row(struct counting *c, int64_t process, int64_t *row, struct
 	*row = r->nqualities;
 	memset(&rows[*row], 0, sizeof(rows[*row]));
 	rows[*row].process_id = process;
-	if (idmap_put(&c->quality_index, (uint64_t)process, *row))
+	if (idmap_set(&c->quality_index, (uint64_t)process, *row))
 		return no_memory(err);
 	r->nqualities++;
 	return 0;
@@ -83,7 +83,7 @@ static int row_of_thread(struct counting *c, int64_t thread, int64_t *row, struc
 		rc = process_of_thread(c, thread, &process, err);
 	if (!rc)
 		rc = quality_row(c, process, row, err);
-	if (!rc && idmap_put(&c->thread_row, (uint64_t)thread, *row))
+	if (!rc && idmap_set(&c->thread_row, (uint64_t)thread, *row))
 		rc = no_memory(err);
 	return rc;
 }
@@ -146,7 +146,7 @@ static int add_loss(struct counting *c, const struct loss_row *loss, struct err 
 		return no_memory(err);
 	r->losses = rows;
 	rows[r->nlosses] = *loss;
-	if (idmap_put(&c->loss_index, key, r->nlosses))
+	if (idmap_set(&c->loss_index, key, r->nlosses))
 		return no_memory(err);
 	r->nlosses++;
 	return 0;

@@ -176,7 +176,7 @@ static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, str
 	arg_blob(&a, w->packed_data.data, w->packed_data.len);
 	rc = db_run(s, a.st, err);
 	w->segment_id = sqlite3_last_insert_rowid(s->db);
-	return rc;
+	return rc ? rc : intern_stored(s, w->segment_id, err);
 }
 
 static int put(struct store *s, void *arg, struct err *err)

@@ -62,8 +62,8 @@ static void lines_are_sorted_as_bytes_to_their_ends(void **state)
 
 static void a_leaf_that_ends_in_a_number_has_no_blank_before_it(void **state)
 {
-	static const char *const stacks[] = {"m!page 12", "m!page_12", "m!page 12;m!f", "m!half 1.5",
-					     "m!two 1 2", "m!dot .5", "m!v2", NULL};
+	static const char *const stacks[] = {"m!page 12", "m!page_12", "m!page 12;m!f",
+					     "m!half 1.5", "m!two 1 2", "m!dot .5", "m!v2", NULL};
 
 	(void)state;
 	check_lines(stacks, &plain,
@@ -78,8 +78,10 @@ static void a_leaf_that_ends_in_a_number_has_no_blank_before_it(void **state)
 static void a_suffix_says_what_kind_of_frame_it_is(void **state)
 {
 	static const struct frame_spec frames[] = {
-		{"m", "inlined", 1, FRAME_INLINED}, {"[jit]", "both", 2, FRAME_INLINED},
-		{"[jit]", "jit", 3, 0},             {"[kernel]", "all", 4, FRAME_INLINED | FRAME_JIT},
+		{"m", "inlined", 1, FRAME_INLINED},
+		{"[jit]", "both", 2, FRAME_INLINED},
+		{"[jit]", "jit", 3, 0},
+		{"[kernel]", "all", 4, FRAME_INLINED | FRAME_JIT},
 		{"m", "page 12", 5, FRAME_JIT},
 	};
 	struct incident in;
@@ -155,7 +157,8 @@ static void missing_names_become_numbers_when_asked(void **state)
 
 static void samples_of_other_streams_are_left_out(void **state)
 {
-	struct incident_sample s = {.thread = THREAD_NONE, .stack = STACK_NONE, .stream = STREAM_ALLOC};
+	struct incident_sample s = {.thread = THREAD_NONE, .stack = STACK_NONE,
+				    .stream = STREAM_ALLOC};
 	struct incident in;
 	struct buf text = {0};
 

@@ -91,9 +91,10 @@ static void without_ids_a_thread_still_begins_as_the_viewer_wants(void **state)
 static void module_names_lose_their_suffix(void **state)
 {
 	static const char *const modules[][2] = {
-		{"ntdll.dll", "ntdll"}, {"App.EXE", "App"}, {"tcpip.sys", "tcpip"}, {"libc.so.6", "libc"},
+		{"ntdll.dll", "ntdll"}, {"App.EXE", "App"}, {"tcpip.sys", "tcpip"},
+		{"libc.so.6", "libc"}, {"libstdc++.so.6", "libstdc++"},
 		{"libx.so", "libx"}, {"a.sofa.so.1.2", "a.sofa"}, {"my.dll.txt", "my.dll.txt"},
-		{".so", ".so"}, {".dll", ".dll"}, {"[kernel]", "[kernel]"}, {"libstdc++.so.6", "libstdc++"},
+		{".so", ".so"}, {".dll", ".dll"}, {"[kernel]", "[kernel]"},
 	};
 	char expected[200];
 	size_t i;

@@ -18,7 +18,9 @@ static int make(const char *what, struct incident *in)
 		return sample_incident(in);
 	if (strcmp(what, "small") == 0)
 		return sample_small(in);
-	return strcmp(what, "hostile") == 0 ? sample_hostile(in) : sample_large(in, 5000, 99, 30, 5);
+	if (strcmp(what, "hostile") == 0)
+		return sample_hostile(in);
+	return sample_large(in, 5000, 99, 30, 5);
 }
 
 static void require(const char *tool)

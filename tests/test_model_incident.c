@@ -126,7 +126,7 @@ static void state_names_are_those_of_the_commands(void **state)
 	assert_string_equal(incident_state_text(INCIDENT_PARTIAL), "partial");
 }
 
-/* ---- frame texts ------------------------------------------------------------------------------ */
+/* ---- frame texts ----------------------------------------------------------------------------- */
 
 static void check_text(const char *module, const char *function, uint32_t flags, bool addresses,
 		       const char *expected)
@@ -201,7 +201,7 @@ static void kernel_and_jit_modules_without_a_name_get_one(void **state)
 	incident_free(&in);
 }
 
-/* ---- failure ---------------------------------------------------------------------------------- */
+/* ---- failure --------------------------------------------------------------------------------- */
 
 static int build_step(void *ctx)
 {

@@ -11,7 +11,7 @@
 
 #define MS 1000000LL
 
-/* The small incident has 12 samples, 10 ms apart, the first 10 ms after t0; the trigger is at 5 s. */
+/* The small incident: 12 samples, 10 ms apart, the first 10 ms after t0, the trigger 5 s after. */
 static int small(void **state)
 {
 	static struct incident in;
@@ -150,7 +150,8 @@ static void who_is_not_there_is_answered_with_who_is(void **state)
 	check_refused(state, (struct incident_filter){.tid = 7}, ERR_NOT_FOUND,
 		      "no thread 7 here; those with most samples: 100, 101, 200");
 	check_refused(state, (struct incident_filter){.process = "app", .tid = 200}, ERR_NOT_FOUND,
-		      "no thread 200 of process 'app' here; those with most samples: 100, 101, 200");
+		      "no thread 200 of process 'app' here; "
+		      "those with most samples: 100, 101, 200");
 }
 
 static void a_range_that_holds_nothing_is_refused(void **state)
@@ -158,7 +159,8 @@ static void a_range_that_holds_nothing_is_refused(void **state)
 	check_refused(state, (struct incident_filter){.has_from = true, .from_ns = 6000 * MS},
 		      ERR_NOT_FOUND, "the incident holds -5.000 s to 5.000 s around its trigger: "
 		      "nothing of that was asked for");
-	check_refused(state, (struct incident_filter){.has_from = true, .has_to = true, .from_ns = MS},
+	check_refused(state,
+		      (struct incident_filter){.has_from = true, .has_to = true, .from_ns = MS},
 		      ERR_USAGE, "from (0.001 s) is after to (0.000 s)");
 }
 

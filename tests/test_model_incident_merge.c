@@ -12,8 +12,8 @@
 #define SEC 1000000000ULL
 
 /*
- * Frames 0 main, 1 run, 2 idle; tree: 0 main, 1 main;run, 2 main;idle. Samples at 99, 101 and 109 s,
- * the first outside of the window; an event at 102 s with one field.
+ * Frames 0 main, 1 run, 2 idle; tree: 0 main, 1 main;run, 2 main;idle. Samples at 99, 101 and
+ * 109 s, the first outside of the window; an event at 102 s with one field.
  */
 static struct segment_node nodes[] = {{STACK_NONE, 0}, {0, 1}, {0, 2}};
 static struct segment_sample samples[] = {
@@ -31,7 +31,8 @@ static struct segment_field fields[] = {
 static char *names[] = {"Alloc", "Size"};
 
 static const struct segment_content content = {
-	.nsamples = 3, .nnodes = 3, .nevents = 1, .nnames = 2, .nthreads = 1, .nframes = 3, .nfields = 1,
+	.nsamples = 3, .nnodes = 3, .nevents = 1, .nnames = 2, .nthreads = 1, .nframes = 3,
+	.nfields = 1,
 	.samples = samples, .nodes = nodes, .events = events, .fields = fields, .names = names,
 	.period_ns = {[STREAM_CPU] = 7, [STREAM_ALLOC] = 9},
 };

@@ -87,7 +87,7 @@ static void a_killed_recorder_loses_nothing_that_was_complete(void **state)
 	lab_open(&lab, "kill.db");
 	srand(1);
 	for (i = 0; i < KILLS; i++) {
-		record_until_killed(&lab, (uint64_t)rand() % 60 * NS_PER_MS);
+		record_until_killed(&lab, MS(rand() % 60));
 		s = lab_store(&lab, STORE_RECORD);
 		lab_check_integrity(lab.path);
 		assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident WHERE state='open'"), 0);
@@ -281,7 +281,8 @@ static int record_more(struct lab *lab, struct store *s, uint64_t now, struct er
 	int rc;
 
 	for (i = 0; i < 2000; i++)
-		lab_sample(lab, now - MS(2000) + MS(i) + (uint64_t)rand() % MS(1), i % 2, "abc");
+		lab_sample(lab, now - MS(2000) + MS(i) + (unsigned)rand() % 1000000, i % 2,
+			   "abc");
 	segment = lab_seal(lab);
 	rc = store_begin(s, &head, err);
 	if (!rc)

@@ -71,7 +71,8 @@ static const char *name_at(const struct opened *o, uint64_t vaddr)
 
 	name[0] = '\0';
 	if (elf_find(o->index, vaddr, &f))
-		assert_int_equal(elf_function_name(o->index, &o->bytes, &f, name, sizeof(name), NULL), 0);
+		assert_int_equal(elf_function_name(o->index, &o->bytes, &f, name, sizeof(name),
+						   NULL), 0);
 	return name;
 }
 

@@ -40,7 +40,8 @@ static const char *name_at(const struct kallsyms *k, uint64_t address)
 
 	if (!kallsyms_find(k, address, &f))
 		return "";
-	snprintf(name, sizeof(name), "%s%s%s", f.module ? f.module : "", f.module ? ":" : "", f.name);
+	snprintf(name, sizeof(name), "%s%s%s", f.module ? f.module : "", f.module ? ":" : "",
+		 f.name);
 	return name;
 }
 
@@ -86,7 +87,8 @@ static void kallsyms_with_hidden_addresses_says_what_to_do(void **state)
 static void kallsyms_refuses_other_texts(void **state)
 {
 	static const char *const others[] = {
-		"", "\n\n\n", "hello\n", "ffffffff81000000", "ffffffff81000000 T", "ffffffff81000000 T \n",
+		"", "\n\n\n", "hello\n",
+		"ffffffff81000000", "ffffffff81000000 T", "ffffffff81000000 T \n",
 		"ffffffff81000000 T no_base_here\n", "12345678901234567 T _text\n",
 		"ffffffff81000000\tT\t_text\n",
 	};
@@ -97,12 +99,13 @@ static void kallsyms_refuses_other_texts(void **state)
 		struct kallsyms *k = NULL;
 		struct err err = {0};
 
-		assert_int_equal(kallsyms_parse(others[i], strlen(others[i]), &k, &err), ERR_FORMAT);
+		assert_int_equal(kallsyms_parse(others[i], strlen(others[i]), &k, &err),
+				 ERR_FORMAT);
 		assert_true(err.text[0]);
 	}
 }
 
-static void kallsyms_falls_back_to_stext_and_takes_a_last_line_without_line_feed(void **state)
+static void kallsyms_falls_back_to_stext_and_reads_an_unended_line(void **state)
 {
 	struct kallsyms *k = parse("ffff000008080000 T _stext\nffff000008081000 t last");
 
@@ -134,7 +137,7 @@ int main(void)
 		cmocka_unit_test(kallsyms_names_nothing_outside_the_code),
 		cmocka_unit_test(kallsyms_with_hidden_addresses_says_what_to_do),
 		cmocka_unit_test(kallsyms_refuses_other_texts),
-		cmocka_unit_test(kallsyms_falls_back_to_stext_and_takes_a_last_line_without_line_feed),
+		cmocka_unit_test(kallsyms_falls_back_to_stext_and_reads_an_unended_line),
 		cmocka_unit_test(kallsyms_reports_lack_of_memory),
 	};
 

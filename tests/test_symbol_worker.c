@@ -143,7 +143,7 @@ static void worker_refuses_a_file_with_another_build_id(void **state)
 	close_world(&w);
 }
 
-static void worker_remembers_what_cannot_be_opened_and_lets_another_process_try(void **state)
+static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it(void **state)
 {
 	const char *path = tmp_path("missing");
 	struct symbols_use use;
@@ -180,6 +180,7 @@ static void worker_refuses_what_is_no_file_or_no_elf(void **state)
 	static const char *const paths[] = {"dir", "script", "", "[heap]", "relative/path"};
 	struct frame *frames[5];
 	struct os_file *file = NULL;
+	struct object *object;
 	struct world w;
 	unsigned i;
 
@@ -193,7 +194,8 @@ static void worker_refuses_what_is_no_file_or_no_elf(void **state)
 		char id[21];
 
 		snprintf(id, sizeof(id), "%020u", i);
-		frames[i] = frame_at(&w, elf_object(&w, i < 2 ? tmp_path(paths[i]) : paths[i], id), BASE);
+		object = elf_object(&w, i < 2 ? tmp_path(paths[i]) : paths[i], id);
+		frames[i] = frame_at(&w, object, BASE);
 	}
 	assert_int_equal(symbols_settle(w.symbols, frames, 5, 20 * NS_PER_SEC), 5);
 	close_world(&w);
@@ -370,7 +372,6 @@ static void a_full_queue_drops_requests_and_counts_them(void **state)
 
 	(void)state;
 	open_world(&w);
-	/* Missing, and never the same object twice in a row: slow enough to outrun. */
 	frame = frame_at(&w, elf_object(&w, "[none]", ID), BASE);
 	for (i = 0; i < 40 * SYMBOL_QUEUE_MAX; i++) {
 		symbols_want(w.symbols, frame);
@@ -397,7 +398,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worker_names_frames_that_are_wanted),
 		cmocka_unit_test(worker_refuses_a_file_with_another_build_id),
-		cmocka_unit_test(worker_remembers_what_cannot_be_opened_and_lets_another_process_try),
+		cmocka_unit_test(
+			worker_remembers_what_cannot_be_opened_until_another_process_maps_it),
 		cmocka_unit_test(worker_refuses_what_is_no_file_or_no_elf),
 		cmocka_unit_test(worker_reads_names_of_a_large_table_from_the_file),
 		cmocka_unit_test(worker_holds_few_files_open_however_many_objects_there_are),

@@ -123,8 +123,16 @@ void object_ref(struct object *object)
 
 void object_drop(struct object *object, uint64_t now_ns)
 {
-	/* The time must be there before the count can be seen as zero. */
-	object->dropped_ns = now_ns ? now_ns : 1;
+	uint64_t dropped_ns = atomic_load(&object->dropped_ns);
+
+	/*
+	 * The latest drop decides: what was queued before it may still come. The time must be there
+	 * before the count can be seen as zero.
+	 */
+	now_ns = now_ns ? now_ns : 1;
+	while (dropped_ns < now_ns &&
+	       !atomic_compare_exchange_weak(&object->dropped_ns, &dropped_ns, now_ns))
+		;
 	atomic_fetch_sub(&object->refs, 1);
 }
 
@@ -258,13 +266,13 @@ void frame_unref(struct frame *frame)
 struct function_key {
 	const struct object *object;
 	uint64_t offset;
-	const char *raw_name;
+	const char *raw_name;                /* its first FUNCTION_NAME_MAX bytes count */
 };
 
 static uint64_t function_hash(const struct function_key *key)
 {
 	return hash_pair(hash_pair(key->object->number, key->offset),
-			 hash_bytes(key->raw_name, strlen(key->raw_name)));
+			 hash_bytes(key->raw_name, strnlen(key->raw_name, FUNCTION_NAME_MAX)));
 }
 
 static struct function *function_at(const struct frames *f, uint32_t number)
@@ -279,7 +287,7 @@ static bool function_same(const void *ctx, uint32_t value, const void *key_arg)
 	const char *raw = function->raw_name ? function->raw_name : function->name;
 
 	return function->object == key->object && function->offset == key->offset &&
-	       strcmp(raw, key->raw_name) == 0;
+	       strncmp(raw, key->raw_name, FUNCTION_NAME_MAX) == 0;
 }
 
 static char *copy_name(const char *name)

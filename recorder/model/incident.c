@@ -21,7 +21,8 @@ struct incident_build {
 	struct text_block *blocks;           /* the first has the room */
 	const char **texts;
 	uint32_t ntexts;
-	struct table text_table, process_table, thread_table, module_table, frame_table, stack_table;
+	struct table text_table, process_table, thread_table, module_table;
+	struct table frame_table, stack_table;
 	uint32_t texts_cap, processes_cap, threads_cap, modules_cap, frames_cap, stacks_cap;
 	uint32_t samples_cap, events_cap, fields_cap;
 };
@@ -94,7 +95,7 @@ static void *room(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t 
 	return items;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------ */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool same_text(const void *ctx, uint32_t value, const void *key)
 {
@@ -163,7 +164,7 @@ static uint64_t hash_text(const char *interned)
 	return hash_u64((uint64_t)(uintptr_t)interned);
 }
 
-/* ---- things found by their contents ----------------------------------------------------------- */
+/* ---- things found by their contents ---------------------------------------------------------- */
 
 /* Enter the item that the caller has put at index *n. */
 static uint32_t entered(struct table *t, uint64_t hash, uint32_t *n)
@@ -325,7 +326,7 @@ uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame
 	return entered(&b->stack_table, hash, &in->nstacks);
 }
 
-/* ---- samples and events ----------------------------------------------------------------------- */
+/* ---- samples and events ---------------------------------------------------------------------- */
 
 static bool exists(uint32_t index, uint32_t none, uint32_t n)
 {

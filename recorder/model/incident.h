@@ -114,7 +114,7 @@ struct incident {
 
 /*
  * Building. Each adds or finds by contents and returns the index, or UINT32_MAX without memory or
- * for an index that is not there. Strings are copied; NULL is taken as "" where NULL is not allowed.
+ * for an index that is not there. Strings are copied; NULL is taken as "" where it is not allowed.
  * A struct incident is filled by incident_init() and may be freed at any point after it, or as {0}.
  */
 int incident_init(struct incident *in);            /* 0 or ERR_MEMORY; everything empty, head too */
@@ -134,7 +134,7 @@ int incident_add_event(struct incident *in, const struct incident_event *e,
  * event of the window uses are taken over; a period that head does not have yet is. Adding does not
  * count: see incident_count().
  *
- * threads, frames  local index -> index in the incident, for all of the segment's threads and frames
+ * threads, frames  local index -> index in the incident, for all that the segment lists
  * returns  0, ERR_MEMORY, or ERR_FORMAT when an index points nowhere (nothing was added then)
  */
 int incident_add_segment(struct incident *in, const struct segment_content *c,
@@ -143,7 +143,7 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 /* Set head.samples and head.quality to what the samples say. */
 void incident_count(struct incident *in);
 
-/* ---- what readers ask -------------------------------------------------------------------------- */
+/* ---- what readers ask ------------------------------------------------------------------------ */
 
 struct incident_filter {
 	const char *process;                 /* name (case-insensitive) or decimal pid; NULL = all */
@@ -155,7 +155,7 @@ struct incident_filter {
 
 /*
  * Apply a filter in place; head.samples, quality, t0 and t1 follow. Events of other processes and
- * threads go too, those of none stay. Tables keep their entries; head.lost stays the whole window's.
+ * threads go too, those of none stay. Tables keep their entries; head.lost stays as it was.
  * returns  0; ERR_NOT_FOUND when no process or thread matches (the sentence lists those with most
  *          samples) or nothing of the window is left; ERR_USAGE when from is after to; ERR_MEMORY
  */

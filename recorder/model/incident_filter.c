@@ -17,7 +17,7 @@ void incident_count(struct incident *in)
 		in->head.quality[in->samples[i].quality]++;
 }
 
-/* ---- who -------------------------------------------------------------------------------------- */
+/* ---- who ------------------------------------------------------------------------------------- */
 
 static char lower(char c)
 {
@@ -118,7 +118,7 @@ static int choose_threads(const struct incident *in, const struct incident_filte
 	return found ? 0 : nobody(in, filter, err);
 }
 
-/* ---- when ------------------------------------------------------------------------------------- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
 /* trigger + offset, held to what the clock can say. */
 static uint64_t at_offset(uint64_t trigger_ns, int64_t offset_ns)
@@ -157,7 +157,7 @@ static int choose_window(struct incident_head *h, const struct incident_filter *
 	return 0;
 }
 
-/* ---- what ------------------------------------------------------------------------------------- */
+/* ---- what ------------------------------------------------------------------------------------ */
 
 /* user[stack]: the stack itself, or its first ancestor that is not in the kernel. */
 static uint32_t *user_stacks(const struct incident *in)

@@ -5,9 +5,12 @@
 
 /* Every text of a head, so that copying and freeing cannot forget one. */
 static const size_t texts[] = {
-	offsetof(struct incident_head, rule),       offsetof(struct incident_head, reason),
-	offsetof(struct incident_head, gap_reason), offsetof(struct incident_head, host),
-	offsetof(struct incident_head, host_text),  offsetof(struct incident_head, recorder_version),
+	offsetof(struct incident_head, rule),
+	offsetof(struct incident_head, reason),
+	offsetof(struct incident_head, gap_reason),
+	offsetof(struct incident_head, host),
+	offsetof(struct incident_head, host_text),
+	offsetof(struct incident_head, recorder_version),
 	offsetof(struct incident_head, note),
 };
 

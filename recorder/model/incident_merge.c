@@ -20,7 +20,8 @@ static bool exists(uint32_t index, uint32_t none, uint32_t n)
 
 static int bad(struct merge *m, const char *what, uint32_t index)
 {
-	return err_set(m->err, ERR_FORMAT, "a segment is damaged: %s %u points nowhere", what, index);
+	return err_set(m->err, ERR_FORMAT, "a segment is damaged: %s %u points nowhere", what,
+		       index);
 }
 
 /* The content comes from a file by way of a decoder; trust neither. */

@@ -156,6 +156,13 @@ static size_t display_length(const char *name)
 	return n;
 }
 
+void process_set_comm(struct processes *p, struct process *process, const char *comm)
+{
+	(void)p;
+	if (comm[0] && !atomic_load(&process->comm))
+		set_once(&process->comm, copy_text(comm, PROCESS_NAME_MAX));
+}
+
 void process_set_exe(struct processes *p, struct process *process, const char *path)
 {
 	const char *name = path;

@@ -54,6 +54,8 @@ void processes_free(struct processes *p);
 /* Find or add; the source keeps it until process_drop(). NULL at the ceiling or without memory. */
 struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
 			    uint32_t parent_pid, const char *comm);
+/* For one that was added before its short name was known. */
+void process_set_comm(struct processes *p, struct process *process, const char *comm);
 void process_set_exe(struct processes *p, struct process *process, const char *path);
 void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline);
 /* The source has seen its end (or the next exec): it may go once nothing lists its threads. */

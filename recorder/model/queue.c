@@ -85,6 +85,11 @@ static const char *put_text(char **at, const char *text)
 	return start;
 }
 
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
 static void put_record(char *at, const struct event *from, size_t size)
 {
 	struct event *e = (struct event *)(at + sizeof(uint64_t));
@@ -103,9 +108,9 @@ static void put_record(char *at, const struct event *from, size_t size)
 	e->name = put_text(&texts, from->name);
 	for (i = 0; i < from->nfields; i++) {
 		fields[i] = from->fields[i];
-		fields[i].name = put_text(&texts, from->fields[i].name);
+		fields[i].name = or_empty(put_text(&texts, from->fields[i].name));
 		if (fields[i].type == FIELD_TEXT)
-			fields[i].v.text = put_text(&texts, from->fields[i].v.text);
+			fields[i].v.text = or_empty(put_text(&texts, from->fields[i].v.text));
 	}
 	e->fields = fields;
 }

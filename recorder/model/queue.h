@@ -19,7 +19,10 @@ void queue_free(struct queue *q);
 
 /* Producer: whether the event fits now. A source that must lose nothing (a file) waits until it does. */
 bool queue_fits(const struct queue *q, const struct event *e);
-/* Producer. Copies the event, its frames, fields and texts. false when full: counted as lost. */
+/*
+ * Producer. Copies the event, its frames, fields and texts; a field without a name or text gets "".
+ * false when full: counted as lost. What takes up to half of the ring always fits into an empty one.
+ */
 bool queue_put(struct queue *q, const struct event *e);
 /* Producer: nothing older than time_ns follows. Never moves back. */
 void queue_watermark(struct queue *q, uint64_t time_ns);

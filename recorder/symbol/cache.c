@@ -26,8 +26,8 @@ struct entry {
 
 /*
  * A table may hold its file open to read names from it (elf.h). An open file keeps its mount busy
- * and, once deleted, its disk space, which a recorder must not do for long: at most SYMBOL_FILES_MAX,
- * and none unused for REST_AFTER_NS.
+ * and, once deleted, its disk space, which a recorder must not do for long: at most
+ * SYMBOL_FILES_MAX, and none unused for REST_AFTER_NS.
  */
 struct cache {
 	struct log *log;
@@ -51,7 +51,7 @@ struct cache *cache_new(struct log *log)
 	return c;
 }
 
-/* ---- order of use ----------------------------------------------------------------------------- */
+/* ---- order of use ---------------------------------------------------------------------------- */
 
 static void unlink_entry(struct cache *c, struct entry *e)
 {
@@ -87,7 +87,7 @@ static void touch(struct cache *c, struct entry *e, uint64_t now_ns)
 	link_newest(c, e);
 }
 
-/* ---- entries ---------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static uint64_t object_hash(const struct object *object)
 {
@@ -172,7 +172,7 @@ static struct entry *add_entry(struct cache *c, struct object *object)
 	return e;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static const struct symbol_reader *reader_of(const struct object *object)
 {

@@ -21,10 +21,10 @@ static bool has_high_byte(const char *bytes, size_t n)
 
 /*
  * A name of 100 bytes can expand to gigabytes through back references, and a callback cannot tell
- * the demangler to stop: it leaves by longjmp. That is safe because both demanglers keep their state
- * in automatic storage (libiberty 2.40, cp-demangle.c and rust-demangle.c), except while Rust prints
- * an identifier decoded from Punycode, which alone has bytes over 0x7f: that one is passed over,
- * and the next piece leaves.
+ * the demangler to stop: it leaves by longjmp. That is safe because both demanglers keep their
+ * state in automatic storage (libiberty 20230104, cp-demangle.c and rust-demangle.c), except while
+ * Rust prints an identifier decoded from Punycode, which alone has bytes over 0x7f: that one is
+ * passed over, and the next piece leaves.
  */
 static void add(const char *piece, size_t n, void *ctx)
 {

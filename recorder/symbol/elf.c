@@ -32,7 +32,7 @@ const struct elf_layout elf_layout64 = {
 	.symbol = {.value = 8, .size = 16, .info = 4, .shndx = 6, .bytes = 24},
 };
 
-/* ---- notes: the build id ---------------------------------------------------------------------- */
+/* ---- notes: the build id --------------------------------------------------------------------- */
 
 /* The note at *at, which moves on; false at the end, or where the sizes make no sense. */
 static bool next_note(const uint8_t *notes, size_t n, size_t align, size_t *at, size_t *name,
@@ -60,7 +60,8 @@ static void find_build_id(const uint8_t *notes, size_t n, size_t align, struct e
 {
 	size_t at = 0, start = 0, name, desc, desc_bytes;
 
-	while (!head->build_id_bytes && next_note(notes, n, align, &at, &name, &desc, &desc_bytes)) {
+	while (!head->build_id_bytes &&
+	       next_note(notes, n, align, &at, &name, &desc, &desc_bytes)) {
 		bool gnu = bytes_le(notes + start, 4) == 4 && !memcmp(notes + name, "GNU", 4);
 
 		if (gnu && bytes_le(notes + start + 8, 4) == ELF_NOTE_BUILD_ID && desc_bytes &&
@@ -90,7 +91,7 @@ static int read_notes(const struct bytes *in, uint64_t offset, uint64_t n, uint6
 	return rc;
 }
 
-/* ---- segments --------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static int add_segment(const struct elf_segment *segment, struct elf_head *head, struct err *err)
 {
@@ -140,15 +141,15 @@ static int read_segments(const struct bytes *in, const uint8_t *header, const st
 
 	if (!phnum || bytes_le(header + l->header.phentsize, 2) != l->program.bytes)
 		return err_set(err, ERR_FORMAT,
-			       "it has no program headers: an object file, not a program or library");
+			       "it has no program headers: no program and no library");
 	if (phnum > PROGRAM_HEADERS_MAX)
-		return err_set(err, ERR_LIMIT, "it has %u program headers; more than %d make no sense",
-			       phnum, PROGRAM_HEADERS_MAX);
+		return err_set(err, ERR_LIMIT, "it has %u program headers, the limit is %d", phnum,
+			       PROGRAM_HEADERS_MAX);
 	table = malloc((size_t)phnum * l->program.bytes);
 	if (!table)
 		return err_set(err, ERR_MEMORY, "out of memory for its program headers");
-	rc = bytes_read(in, phoff, table, (size_t)phnum * l->program.bytes, "its program header table",
-			err);
+	rc = bytes_read(in, phoff, table, (size_t)phnum * l->program.bytes,
+			"its program header table", err);
 	for (i = 0; !rc && i < phnum; i++)
 		rc = read_segment(in, table + (size_t)i * l->program.bytes, l, head, err);
 	free(table);
@@ -163,7 +164,8 @@ static int read_section_count(const uint8_t *header, const struct elf_layout *l,
 		return 0;
 	head->nsections = (uint32_t)bytes_le(header + l->header.shnum, 2);
 	if (!head->nsections || head->nsections >= ELF_SHN_LORESERVE)
-		return err_set(err, ERR_LIMIT, "it has more than %d sections", ELF_SHN_LORESERVE - 1);
+		return err_set(err, ERR_LIMIT, "it has more than %d sections",
+			       ELF_SHN_LORESERVE - 1);
 	if (bytes_le(header + l->header.shentsize, 2) != l->section.bytes)
 		return err_set(err, ERR_FORMAT, "its section headers have a wrong size");
 	return 0;
@@ -197,7 +199,7 @@ int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err)
 	return rc;
 }
 
-/* ---- addresses -------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 bool elf_vaddr(const struct elf_head *head, uint64_t offset, uint64_t *vaddr)
 {

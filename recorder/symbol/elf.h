@@ -62,8 +62,8 @@ struct elf_index;
  * The functions of .symtab and .dynsym: FUNC, IFUNC, and labels without a type in executable
  * sections, which is what hand-written assembly leaves. A file without any gives an empty index.
  * Of several names for one address one stays: typed before untyped, global before weak before
- * local, .symtab before .dynsym, fewer leading underscores, first in the table. A symbol without a size reaches to the next
- * one, or to the end of its section.
+ * local, .symtab before .dynsym, fewer leading underscores, first in the table. A symbol without a
+ * size reaches to the next one, or to the end of its section.
  *
  * returns  0, ERR_FORMAT, ERR_LIMIT (a ceiling, the time included), ERR_MEMORY, ERR_IO
  */

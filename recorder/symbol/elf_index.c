@@ -15,7 +15,7 @@
 
 enum {
 	BLOCK_BYTES = 65536,
-	NESTING_MAX = 16,              /* entries looked back for the function around an inner one */
+	NESTING_MAX = 16,              /* entries looked back for a function around others */
 	TABLES = 2,                    /* .symtab, .dynsym */
 };
 
@@ -43,8 +43,9 @@ struct elf_index {
 enum { RANK_TYPED = 4, RANK_GLOBAL = 2, RANK_WEAK = 1, RANK_MAX = 7 };
 
 /*
- * A candidate is a sort_item: value = size, name; key = start << 4 | (RANK_MAX - rank) << 1 | guessed,
- * so that sorting brings the best of each address to the front, in table order among equals.
+ * A candidate is a sort_item: value = size, name; key = start << 4 | (RANK_MAX - rank) << 1 |
+ * guessed, so that sorting brings the best of each address to the front, in table order among
+ * equals.
  * Guessed: without a size in the table, it reaches to its section's end.
  */
 enum { KEY_GUESSED = 1, KEY_RANK_SHIFT = 1, KEY_START_SHIFT = 4 };
@@ -83,7 +84,7 @@ struct builder {
 	struct err *err;
 };
 
-/* ---- sections --------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static int read_sections(struct builder *b)
 {
@@ -129,7 +130,7 @@ static const struct section *find_section(const struct builder *b, uint32_t type
 	return NULL;
 }
 
-/* ---- collecting candidates -------------------------------------------------------------------- */
+/* ---- collecting candidates ------------------------------------------------------------------- */
 
 static int push(struct builder *b, const struct sort_item *c)
 {
@@ -216,7 +217,7 @@ static unsigned rank(unsigned type, unsigned binding)
 	return binding == ELF_STB_LOCAL ? typed : typed + RANK_GLOBAL;
 }
 
-/* Lower *room to the bytes from value to its section's end; false when it is not in that section. */
+/* Lower *room to the bytes up to the section's end; false when value is not in that section. */
 static bool section_room(const struct builder *b, uint32_t shndx, uint64_t value, uint64_t *room)
 {
 	const struct section *s = shndx < b->head->nsections ? &b->sections[shndx] : NULL;
@@ -324,7 +325,12 @@ static int read_table(struct builder *b, unsigned table, uint32_t type)
 	return rc ? rc : read_symbols(b, table, section);
 }
 
-/* ---- sorting and folding ---------------------------------------------------------------------- */
+/* ---- sorting and folding --------------------------------------------------------------------- */
+
+static size_t underscores(struct builder *b, const struct sort_item *c)
+{
+	return strspn(text_of(b, c->value[1]), "_");
+}
 
 /*
  * The best of the candidates for one address, which the sort has put in front but for this: among
@@ -339,7 +345,7 @@ static const struct sort_item *best_of(struct builder *b, const struct sort_item
 	for (i = 1; i < n && rank_of(&c[i]) == rank_of(c); i++) {
 		if ((c[i].value[1] ^ best->value[1]) & NAME_IN_DYNSYM)
 			continue;
-		if (strspn(text_of(b, c[i].value[1]), "_") < strspn(text_of(b, best->value[1]), "_"))
+		if (underscores(b, &c[i]) < underscores(b, best))
 			best = &c[i];
 	}
 	return best;
@@ -366,7 +372,8 @@ static struct sort_item fold(struct builder *b, const struct sort_item *c, uint3
  * A label inside a function that has a size is a place in it, not a function. A function without a
  * size ends where the next entry starts.
  */
-static void emit(struct elf_index *index, const struct sort_item *c, uint64_t *covered_to, bool *open)
+static void emit(struct elf_index *index, const struct sort_item *c, uint64_t *covered_to,
+		 bool *open)
 {
 	struct entry *last = index->nentries ? &index->entries[index->nentries - 1] : NULL;
 	uint32_t start = start_of(c), size = c->value[0];
@@ -504,7 +511,7 @@ void elf_index_free(struct elf_index *index)
 	free(index);
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 uint32_t elf_index_count(const struct elf_index *index)
 {
@@ -545,7 +552,7 @@ bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function
 		else
 			high = middle;
 	}
-	/* low = entries that start at or before it; the last of them that reaches it is innermost. */
+	/* low = entries that start at or before it; the last of them to reach it is innermost. */
 	for (i = 1; i <= low && i <= NESTING_MAX; i++) {
 		const struct entry *e = &index->entries[low - i];
 
@@ -569,7 +576,8 @@ int elf_function_name(const struct elf_index *index, const struct bytes *in,
 	if (strings->kept)
 		memcpy(out, strings->kept + at, (size_t)room);
 	else
-		rc = bytes_read(in, strings->offset + at, out, (size_t)room, "a function's name", err);
+		rc = bytes_read(in, strings->offset + at, out, (size_t)room, "a function's name",
+				err);
 	out[rc ? 0 : room] = '\0';
 	return rc;
 }

@@ -3,8 +3,8 @@
  * file, and looks offsets up in its index.
  *
  * Wrong names are worse than none. A path alone proves nothing: the file may have been replaced, or
- * be another one in another mount namespace. With a build id in the key the file must have the same;
- * without one the inode must be the same.
+ * be another one in another mount namespace. With a build id in the key the file must have the
+ * same; without one the inode must be the same.
  */
 #include "symbol/elf.h"
 #include "symbol/reader.h"
@@ -30,7 +30,7 @@ static bool reads(const struct object *object)
 	return object->key.kind == OBJECT_ELF;
 }
 
-/* ---- which file ------------------------------------------------------------------------------- */
+/* ---- which file ------------------------------------------------------------------------------ */
 
 static bool same_build_id(const struct object_key *key, const struct elf_head *head)
 {
@@ -43,7 +43,8 @@ static bool same_build_id(const struct object_key *key, const struct elf_head *h
  * subvolume or layer), so the device counts only when the path is looked up in our own namespace,
  * where nothing else ties it to the process.
  */
-static bool same_inode(const struct object_key *key, const struct os_file_info *info, bool same_root)
+static bool same_inode(const struct object_key *key, const struct os_file_info *info,
+		       bool same_root)
 {
 	return key->ino && key->ino == info->ino && (same_root || key->dev == info->dev);
 }
@@ -83,14 +84,15 @@ static int check_file(struct elf_table *t, const char *path, bool same_root, str
 		return err_prefix(err, "%s", path);
 	if (changed(t, &info) || (key->build_id_bytes ? !same_build_id(key, &head)
 						      : !same_inode(key, &info, same_root)))
-		return err_set(err, ERR_FORMAT, "the file at %s is another one than was mapped", path);
+		return err_set(err, ERR_FORMAT, "the file at %s is another one than was mapped",
+			       path);
 	t->bytes = in;
 	t->head = head;
 	t->mtime_ns = info.mtime_ns;
 	return 0;
 }
 
-/* The path is looked at before it is opened: opening a pipe would wait, a device may do anything. */
+/* The path is looked at before it is opened: a pipe would wait, a device may do anything. */
 static int open_candidate(struct elf_table *t, const char *path, bool same_root, struct err *err)
 {
 	struct os_file_info info;
@@ -139,7 +141,7 @@ static bool is_vdso(const struct object *object)
 	return strcmp(object->key.path, "[vdso]") == 0;
 }
 
-/* ---- the reader ------------------------------------------------------------------------------- */
+/* ---- the reader ------------------------------------------------------------------------------ */
 
 static void rest(struct symbol_table *table)
 {

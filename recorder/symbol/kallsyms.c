@@ -33,7 +33,7 @@ struct kallsyms {
 
 enum { MODULES_MAX = 16384, RANK_GLOBAL = 16, RANK_UNDERSCORES = 7 };
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool hex_digit(char c, unsigned *out)
 {
@@ -86,7 +86,7 @@ int kallsyms_hidden(struct err *err)
 		       "kernel.kptr_restrict at most 1");
 }
 
-/* ---- building --------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static bool is(const struct kallsyms_line *line, const char *name)
 {
@@ -228,7 +228,7 @@ int kallsyms_parse(const char *text, size_t n, struct kallsyms **out, struct err
 		rc = collect(k, text, n, &hidden);
 	if (!rc && !k->nentries)
 		rc = hidden ? kallsyms_hidden(err)
-			    : err_set(err, ERR_FORMAT, "the kernel's symbol list holds no function");
+			    : err_set(err, ERR_FORMAT, "the kernel's symbol list has no function");
 	else if (!rc && !k->base)
 		rc = err_set(err, ERR_FORMAT, "the kernel's symbol list lacks _text and _stext");
 	else if (!rc)
@@ -255,7 +255,7 @@ void kallsyms_free(struct kallsyms *k)
 	free(k);
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 uint64_t kallsyms_base(const struct kallsyms *k)
 {

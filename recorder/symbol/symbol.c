@@ -16,7 +16,7 @@ enum { SKIP_MAX = 1024 };
 
 const struct symbol_reader *const symbol_readers[] = {&elf_reader, &kallsyms_reader, NULL};
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 enum request_kind {
 	REQUEST_NONE,
@@ -141,7 +141,7 @@ void symbols_process(struct symbols *s, struct process *process)
 	put(s, &s->urgent, &r);
 }
 
-/* ---- the worker ------------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 static bool has_name(struct frame *frame)
 {
@@ -175,7 +175,8 @@ static void read_cmdline(struct symbols *s, struct process *process)
 	struct buf text = {.max_bytes = PROCESS_CMDLINE_MAX};
 
 	/* A process that has ended, or a kernel thread, stays without. */
-	if (!atomic_load(&process->cmdline) && !symbol_cmdline(process->pid, &text, NULL) && text.len)
+	if (!atomic_load(&process->cmdline) && !symbol_cmdline(process->pid, &text, NULL) &&
+	    text.len)
 		process_set_cmdline(s->processes, process, buf_text(&text));
 	buf_free(&text);
 }
@@ -224,7 +225,7 @@ static bool settle_take(struct symbols *s, struct request *out)
 	return true;
 }
 
-/* One request in turn of each kind, so that neither a fork storm nor a settle starves the others. */
+/* One request in turn of each kind, so that no fork storm and no settle starves the others. */
 static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
 {
 	unsigned i;
@@ -293,7 +294,7 @@ static void work(void *ctx)
 	os_mutex_unlock(s->lock);
 }
 
-/* ---- settling --------------------------------------------------------------------------------- */
+/* ---- settling -------------------------------------------------------------------------------- */
 
 static void settle_add(struct symbols *s, struct settle *job)
 {
@@ -338,7 +339,7 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 	return unnamed;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int symbols_open(struct frames *frames, struct processes *processes, struct log *log,
 		 struct symbols **out, struct err *err)

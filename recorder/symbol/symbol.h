@@ -3,12 +3,12 @@
  *
  * The merge thread hands over every new frame; the worker opens the code object while its process
  * still lives, builds a sorted index of its symbols once, and names the frame. Readers are asked in
- * turn (symbol_readers[], reader.h). Parsing is portable and bounds-checked; only obtaining bytes is
- * host code (symbol_open.h).
+ * turn (symbol_readers[], reader.h). Parsing is portable and bounds-checked; only obtaining bytes
+ * is host code (symbol_open.h).
  *
  * Only the worker touches readers and their tables; everybody else leaves requests under one short
- * lock. So nobody ever waits for a disk here but in symbols_settle(), which has a time limit. A full
- * queue drops the request, which symbols_settle() makes good for frames that an incident needs.
+ * lock. So nobody ever waits for a disk here but in symbols_settle(), which has a time limit. A
+ * full queue drops the request, which symbols_settle() makes good for an incident's frames.
  */
 #ifndef SYMBOL_SYMBOL_H
 #define SYMBOL_SYMBOL_H

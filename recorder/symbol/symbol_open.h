@@ -23,7 +23,7 @@
 bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
 		 bool *same_root);
 
-/* The vDSO of this process, which is every 64-bit process's; ERR_UNSUPPORTED where there is none. */
+/* The vDSO of this process, which is every 64-bit process's; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);
 
 /* A process's arguments joined by blanks, at most PROCESS_CMDLINE_MAX bytes; may be empty. */

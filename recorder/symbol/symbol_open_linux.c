@@ -52,7 +52,8 @@ int symbol_vdso(struct bytes *out, struct err *err)
 	if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_ident[EI_CLASS] != ELFCLASS64)
 		return err_set(err, ERR_UNSUPPORTED, "this process has no 64-bit vDSO");
-	*out = bytes_of_memory(header, header->e_shoff + (size_t)header->e_shnum * header->e_shentsize);
+	*out = bytes_of_memory(header, header->e_shoff +
+				       (size_t)header->e_shnum * header->e_shentsize);
 	return 0;
 }
 

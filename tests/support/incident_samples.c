@@ -204,9 +204,10 @@ static char *long_name(void)
 int sample_hostile(struct incident *in)
 {
 	static const char *const names[] = {
-		"operator+", "a;b;c", "page 12", "page_12", "two 1 2", "half 1.5", "std::map<int, int>::operator->",
-		"<script>alert(1)</script>", "]]>", "&amp;", "\"quoted\"", "'", "bad\xff\xfeutf8\xc3",
-		"tab\there", "line\nfeed\r", "\x01\x7f", "\xef\xbf\xbf", "\xed\xa0\x80", "# comment", "",
+		"operator+", "a;b;c", "page 12", "page_12", "two 1 2", "half 1.5",
+		"std::map<int, int>::operator->", "<script>alert(1)</script>", "]]>", "&amp;",
+		"\"quoted\"", "'", "bad\xff\xfeutf8\xc3", "tab\there", "line\nfeed\r",
+		"\x01\x7f", "\xef\xbf\xbf", "\xed\xa0\x80", "# comment", "",
 		" ", "--", "caf\xc3\xa9 \xf0\x9f\x94\xa5", "%s%n%d", "?", "42",
 	};
 	char *longest = long_name();
@@ -259,9 +260,13 @@ static int large_stacks(struct incident *in, uint32_t *stacks, uint32_t nstacks,
 			/* Few ways near the root, many near the leaf. */
 			uint32_t pick = next(state) % (j + 2);
 
-			snprintf(names[j], sizeof(names[j]), "library::function_%u_of_level_%u", pick, j);
-			frames[j] = (struct frame_spec){.module = j % 5 ? "libservice.so.1" : "service",
-				.function = names[j], .offset = j * 4096 + pick * 16};
+			snprintf(names[j], sizeof(names[j]), "library::function_%u_of_level_%u",
+				 pick, j);
+			frames[j] = (struct frame_spec){
+				.module = j % 5 ? "libservice.so.1" : "service",
+				.function = names[j],
+				.offset = j * 4096 + pick * 16,
+			};
 		}
 		rc = sample_frames(in, frames, depth, &stacks[i]);
 	}

@@ -17,8 +17,8 @@ struct frame_spec {
 };
 
 /*
- * Empty incident 7, rule and reason given, from 100 s to 110 s with the trigger at 105 s (wall clock
- * 2026-01-02T03:04:05.678Z), 10 ms period, 120 s + 5 s asked for, 2 kernel and 1 queue losses.
+ * Empty incident 7, rule and reason given, from 100 s to 110 s with the trigger at 105 s (wall
+ * clock 2026-01-02T03:04:05.678Z), 10 ms period, 120 s + 5 s asked for, 2 kernel and 1 queue losses.
  */
 int sample_incident(struct incident *in);
 

@@ -1,0 +1,116 @@
+/* Names of kinds, losses and qualities; fields by name; what rules need. */
+#include "model/event.h"
+#include "model/needs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void every_loss_kind_is_read_back_from_its_text(void **state)
+{
+	unsigned kind;
+
+	(void)state;
+	for (kind = 0; kind < LOSS_KINDS; kind++)
+		assert_int_equal(loss_kind_from_text(loss_kind_text((enum loss_kind)kind)), kind);
+	assert_int_equal(loss_kind_from_text("no such loss"), LOSS_KINDS);
+	assert_int_equal(loss_kind_from_text(""), LOSS_KINDS);
+}
+
+static void every_kind_quality_and_stream_has_a_text_of_its_own(void **state)
+{
+	unsigned i, j;
+
+	(void)state;
+	for (i = 0; i < EVENT_KINDS; i++) {
+		for (j = 0; j < i; j++)
+			assert_string_not_equal(event_kind_text((enum event_kind)i),
+						event_kind_text((enum event_kind)j));
+	}
+	for (i = 0; i < QUALITIES; i++)
+		assert_true(strlen(stack_quality_text((enum stack_quality)i)) > 1);
+	for (i = 0; i < STREAMS_MAX; i++)
+		assert_true(strlen(stream_text((enum stream)i)) > 1);
+}
+
+static void numbers_beyond_the_last_have_a_text_too(void **state)
+{
+	(void)state;
+	assert_string_equal(loss_kind_text(LOSS_KINDS), "?");
+	assert_string_equal(event_kind_text((enum event_kind)99), "?");
+	assert_string_equal(stack_quality_text((enum stack_quality)99), "?");
+	assert_string_equal(stream_text((enum stream)99), "?");
+}
+
+static void fields_are_found_by_name_whatever_the_case(void **state)
+{
+	struct event_field fields[] = {{"Count", FIELD_UINT, {.u = 1}},
+				       {"CountMax", FIELD_UINT, {.u = 2}},
+				       {"", FIELD_UINT, {.u = 3}}};
+	struct event e = {.fields = fields, .nfields = 3};
+
+	(void)state;
+	assert_int_equal(event_field(&e, "count")->v.u, 1);
+	assert_int_equal(event_field(&e, "COUNTMAX")->v.u, 2);
+	assert_int_equal(event_field(&e, "")->v.u, 3);
+	assert_null(event_field(&e, "Coun"));
+	e.nfields = 0;
+	e.fields = NULL;
+	assert_null(event_field(&e, "Count"));
+}
+
+static void a_need_asked_twice_has_the_shorter_period(void **state)
+{
+	static struct needs n;
+
+	(void)state;
+	memset(&n, 0, sizeof(n));
+	assert_int_equal(needs_counter(&n, "Memory:Available MBytes:", 1000, false, NULL), 0);
+	assert_int_equal(needs_counter(&n, "Memory:Available MBytes:", 500, true, NULL), 0);
+	assert_int_equal(needs_counter(&n, "Memory:Available MBytes:", 2000, false, NULL), 0);
+	assert_int_equal(n.ncounters, 1);
+	assert_int_equal(n.counters[0].period_ns, 500);
+	assert_true(n.counters[0].monitor);
+}
+
+static void needs_have_a_ceiling_and_so_do_their_names(void **state)
+{
+	static struct needs n;
+	char name[COUNTER_NAME_MAX + 1];
+	struct err err;
+	unsigned i;
+
+	(void)state;
+	memset(&n, 0, sizeof(n));
+	for (i = 0; i < NEEDS_MAX_COUNTERS; i++) {
+		snprintf(name, sizeof(name), "A:B:%u", i);
+		assert_int_equal(needs_counter(&n, name, 1, false, &err), 0);
+	}
+	assert_int_equal(needs_counter(&n, "A:B:7", 1, false, &err), 0);
+	assert_int_equal(needs_counter(&n, "one more", 1, false, &err), ERR_LIMIT);
+	n.ncounters = 0;
+	memset(name, 'x', sizeof(name));
+	name[COUNTER_NAME_MAX] = '\0';
+	assert_int_equal(needs_counter(&n, name, 1, false, &err), ERR_LIMIT);
+	name[COUNTER_NAME_MAX - 1] = '\0';
+	assert_int_equal(needs_counter(&n, name, 1, false, &err), 0);
+	assert_string_equal(n.counters[0].name, name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_loss_kind_is_read_back_from_its_text),
+		cmocka_unit_test(every_kind_quality_and_stream_has_a_text_of_its_own),
+		cmocka_unit_test(numbers_beyond_the_last_have_a_text_too),
+		cmocka_unit_test(fields_are_found_by_name_whatever_the_case),
+		cmocka_unit_test(a_need_asked_twice_has_the_shorter_period),
+		cmocka_unit_test(needs_have_a_ceiling_and_so_do_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,516 @@
+/* Objects, frames and functions: interning by contents, names, ceilings, sweeping. */
+#include "base/os.h"
+#include "model/frame.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct frames *open_table(void)
+{
+	struct frames *f = NULL;
+
+	assert_int_equal(frames_new(&f, NULL), 0);
+	return f;
+}
+
+static struct frames_use use_of(struct frames *f)
+{
+	struct frames_use use;
+
+	frames_use(f, &use);
+	return use;
+}
+
+static struct object *file(struct frames *f, uint64_t ino, const char *path)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .dev = 8, .ino = ino, .path = path};
+	struct object *object = objects_get(f, &key, 1);
+
+	assert_non_null(object);
+	return object;
+}
+
+static uint32_t intern(struct frames *f, struct object *object, uint64_t offset, uint32_t flags)
+{
+	struct frame_ref ref = {object, offset, flags};
+	bool fresh;
+
+	return frames_intern(f, &ref, &fresh);
+}
+
+/* As many sweeps as it takes to look at everything, and once more for the objects of freed frames. */
+static void sweep_all(struct frames *f, uint64_t released_ns)
+{
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		frames_sweep(f, released_ns);
+}
+
+static void object_with_a_build_id_is_that_id_wherever_it_lies(void **state)
+{
+	struct object_key a = {.kind = OBJECT_ELF, .build_id_bytes = 2, .build_id = {1, 2},
+			       .dev = 8, .ino = 5, .path = "/bin/a"};
+	struct object_key b = {.kind = OBJECT_ELF, .build_id_bytes = 2, .build_id = {1, 2},
+			       .path = "/mnt/copy/a"};
+	struct frames *f = open_table();
+	struct object *object = objects_get(f, &a, 1);
+
+	(void)state;
+	assert_ptr_equal(objects_get(f, &b, 2), object);
+	assert_string_equal(object->key.path, "/bin/a");
+	assert_string_equal(object->name, "a");
+	assert_int_equal(object->pid, 1);
+	assert_int_equal(atomic_load(&object->refs), 2);
+	b.build_id[1] = 3;
+	assert_ptr_not_equal(objects_get(f, &b, 2), object);
+	b.build_id[1] = 2;
+	b.build_id_bytes = 1;
+	assert_ptr_not_equal(objects_get(f, &b, 2), object);
+	frames_free(f);
+}
+
+static void object_without_a_build_id_is_device_inode_generation_and_path(void **state)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .dev = 8, .ino = 5, .ino_generation = 1,
+				 .path = "/bin/a"};
+	struct frames *f = open_table();
+	struct object *object = objects_get(f, &key, 1);
+
+	(void)state;
+	assert_ptr_equal(objects_get(f, &key, 1), object);
+	key.ino_generation = 2;
+	assert_ptr_not_equal(objects_get(f, &key, 1), object);
+	key.ino_generation = 1;
+	key.dev = 9;
+	assert_ptr_not_equal(objects_get(f, &key, 1), object);
+	key.dev = 8;
+	key.path = "/bin/b";
+	assert_ptr_not_equal(objects_get(f, &key, 1), object);
+	key.path = "/bin/a";
+	key.kind = OBJECT_JIT;
+	assert_ptr_not_equal(objects_get(f, &key, 1), object);
+	assert_int_equal(use_of(f).objects, 6);              /* these five and the unknown one */
+	frames_free(f);
+}
+
+static void jitted_code_of_two_processes_or_epochs_is_two_objects(void **state)
+{
+	struct object_key key = {.kind = OBJECT_JIT, .pid = 5, .path = "[jit]"};
+	struct frames *f = open_table();
+	struct object *object = objects_get(f, &key, 5);
+
+	(void)state;
+	key.pid = 6;
+	assert_ptr_not_equal(objects_get(f, &key, 6), object);
+	key.pid = 5;
+	key.epoch = 1;
+	assert_ptr_not_equal(objects_get(f, &key, 5), object);
+	frames_free(f);
+}
+
+static void frame_has_one_number_per_contents(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a"), *b = file(f, 2, "/b");
+	uint32_t number = intern(f, a, 16, 0);
+	struct frame_ref ref = {a, 17, 0};
+	bool fresh;
+
+	(void)state;
+	assert_int_equal(intern(f, a, 16, 0), number);
+	assert_int_not_equal(intern(f, b, 16, 0), number);
+	assert_int_not_equal(intern(f, a, 16, FRAME_RETURN_ADDRESS), number);
+	assert_int_not_equal(frames_intern(f, &ref, &fresh), number);
+	assert_true(fresh);
+	frames_intern(f, &ref, &fresh);
+	assert_false(fresh);
+	assert_int_equal(use_of(f).frames, 4);
+	assert_ptr_equal(frame_get(f, number)->object, a);
+	assert_int_equal(frame_get(f, number)->offset, 16);
+	frames_free(f);
+}
+
+/* 200,000 frames: their 32-bit hashes meet about five times; contents never do. */
+static void frames_are_interned_by_contents_not_by_hash(void **state)
+{
+	struct frames *f = open_table();
+	struct object *object = file(f, 1, "/a");
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 200000; i++)
+		assert_int_equal(intern(f, object, i, 0), i);
+	for (i = 0; i < 200000; i++)
+		assert_int_equal(intern(f, object, i, 0), i);
+	for (i = 0; i < 200000; i++)
+		assert_int_equal(frame_get(f, i)->offset, i);
+	frames_free(f);
+}
+
+static void name_once_set_is_never_replaced(void **state)
+{
+	struct frames *f = open_table();
+	struct frame *frame = frame_get(f, intern(f, file(f, 1, "/a"), 16, 0));
+	struct function *function;
+
+	(void)state;
+	assert_null(atomic_load(&frame->function));
+	assert_int_equal(frame_set_function(f, frame, 8, "ns::burn()", "_ZN2ns4burnEv", "ext4"), 0);
+	assert_int_equal(frame_set_function(f, frame, 0, "other", NULL, NULL), 0);
+	function = atomic_load(&frame->function);
+	assert_string_equal(function->name, "ns::burn()");
+	assert_string_equal(function->raw_name, "_ZN2ns4burnEv");
+	assert_string_equal(function->module, "ext4");
+	assert_int_equal(function->offset, 8);
+	assert_int_equal(use_of(f).named, 1);
+	assert_int_equal(use_of(f).functions, 1);
+	frames_free(f);
+}
+
+static void frames_of_one_function_share_it(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	struct frame *first = frame_get(f, intern(f, a, 16, 0));
+	struct frame *second = frame_get(f, intern(f, a, 20, 0));
+	struct frame *other = frame_get(f, intern(f, file(f, 2, "/b"), 16, 0));
+
+	(void)state;
+	frame_set_function(f, first, 8, "burn", NULL, NULL);
+	frame_set_function(f, second, 8, "burn", "burn", NULL);
+	frame_set_function(f, other, 8, "burn", NULL, NULL);
+	assert_ptr_equal(atomic_load(&first->function), atomic_load(&second->function));
+	assert_ptr_not_equal(atomic_load(&first->function), atomic_load(&other->function));
+	assert_null(((struct function *)atomic_load(&second->function))->raw_name);
+	assert_int_equal(use_of(f).functions, 2);
+	assert_int_equal(use_of(f).named, 3);
+	frames_free(f);
+}
+
+static void name_of_over_4000_bytes_is_cut_and_still_shared(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	struct frame *first = frame_get(f, intern(f, a, 16, 0));
+	struct frame *second = frame_get(f, intern(f, a, 20, 0));
+	char name[5001];
+
+	(void)state;
+	memset(name, 'n', 5000);
+	name[5000] = '\0';
+	assert_int_equal(frame_set_function(f, first, 8, "short", name, NULL), 0);
+	assert_int_equal(frame_set_function(f, second, 8, "short", name, NULL), 0);
+	assert_int_equal(strlen(((struct function *)atomic_load(&first->function))->raw_name),
+			 FUNCTION_NAME_MAX);
+	assert_int_equal(use_of(f).functions, 1);
+	frames_free(f);
+}
+
+static void sweep_frees_only_unreferenced_frames(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	uint32_t kept = intern(f, a, 16, 0);
+	bool fresh;
+
+	(void)state;
+	intern(f, a, 17, 0);
+	frame_set_function(f, frame_get(f, kept), 8, "kept", NULL, NULL);
+	frame_set_function(f, frame_get(f, 1), 17, "gone", NULL, NULL);
+	frame_ref(frame_get(f, kept));
+	sweep_all(f, 100);
+	assert_int_equal(use_of(f).frames, 1);
+	assert_int_equal(use_of(f).functions, 1);
+	assert_int_equal(use_of(f).named, 1);
+	assert_int_equal(frames_intern(f, &(struct frame_ref){a, 16, 0}, &fresh), kept);
+	assert_false(fresh);
+	frame_unref(frame_get(f, kept));
+	sweep_all(f, 100);
+	assert_int_equal(use_of(f).frames, 0);
+	assert_int_equal(use_of(f).functions, 0);
+	frames_free(f);
+}
+
+/* 20,000 frames, every third referenced, in sweeps of 8,192: the table is never damaged. */
+static void sweep_in_slices_leaves_the_rest_findable(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	uint32_t i, sweeps;
+	bool fresh;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		assert_int_equal(intern(f, a, i, 0), i);
+		if (i % 3 == 0)
+			frame_ref(frame_get(f, i));
+	}
+	for (sweeps = 0; sweeps < 20; sweeps++)
+		frames_sweep(f, 100);
+	assert_int_equal(use_of(f).frames, 6667);
+	for (i = 0; i < 20000; i += 3) {
+		assert_int_equal(frames_intern(f, &(struct frame_ref){a, i, 0}, &fresh), i);
+		assert_false(fresh);
+	}
+	for (i = 1; i < 20000; i += 3) {
+		frames_intern(f, &(struct frame_ref){a, i, 0}, &fresh);
+		assert_true(fresh);
+	}
+	frames_free(f);
+}
+
+static void slot_of_a_swept_frame_starts_anew(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	uint32_t number = intern(f, a, 16, FRAME_JIT);
+	struct frame *frame;
+
+	(void)state;
+	frame_set_function(f, frame_get(f, number), 8, "old", NULL, NULL);
+	atomic_store(&frame_get(f, number)->asked, true);
+	sweep_all(f, 100);
+	assert_int_equal(intern(f, a, 99, 0), number);
+	frame = frame_get(f, number);
+	assert_null(atomic_load(&frame->function));
+	assert_false(atomic_load(&frame->asked));
+	assert_int_equal(frame->offset, 99);
+	assert_int_equal(frame->flags, 0);
+	frames_free(f);
+}
+
+/* As a queued symbol request does: the slot must not become another frame meanwhile. */
+static void frame_that_a_request_holds_keeps_its_slot(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	uint32_t number = intern(f, a, 16, 0);
+	struct frame *held = frame_get(f, number);
+
+	(void)state;
+	frame_ref(held);
+	object_drop(a, 10);
+	sweep_all(f, 100);
+	assert_int_not_equal(intern(f, objects_unknown(f), 99, 0), number);
+	assert_int_equal(frame_set_function(f, held, 8, "late", NULL, NULL), 0);
+	assert_string_equal(held->object->name, "a");
+	assert_string_equal(((struct function *)atomic_load(&held->function))->name, "late");
+	frames_free(f);
+}
+
+static void object_goes_once_dropped_and_released(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+
+	(void)state;
+	sweep_all(f, 1000);
+	assert_int_equal(use_of(f).objects, 2);
+	object_drop(a, 50);
+	frames_sweep(f, 50);
+	assert_int_equal(use_of(f).objects, 2);
+	frames_sweep(f, 51);
+	assert_int_equal(use_of(f).objects, 1);
+	assert_non_null(objects_unknown(f));
+	frames_free(f);
+}
+
+static void object_that_is_got_again_stays(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+
+	(void)state;
+	object_drop(a, 50);
+	assert_ptr_equal(file(f, 1, "/a"), a);
+	frames_sweep(f, 100);
+	assert_int_equal(use_of(f).objects, 2);
+	assert_int_equal(atomic_load(&a->refs), 1);
+	frames_free(f);
+}
+
+/*
+ * The source dropped its mapping at 100, and may have queued frames of it up to then. A frame swept
+ * while only 50 is released lets go of the object too: that must not make it free before 100.
+ */
+static void object_waits_for_the_latest_of_its_drops(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+
+	(void)state;
+	intern(f, a, 16, 0);
+	object_drop(a, 100);
+	frames_sweep(f, 50);
+	assert_int_equal(use_of(f).frames, 0);
+	frames_sweep(f, 60);
+	assert_int_equal(use_of(f).objects, 2);
+	frames_sweep(f, 101);
+	assert_int_equal(use_of(f).objects, 1);
+	frames_free(f);
+}
+
+struct droppers {
+	struct frames *f;
+	struct object *object;
+};
+
+static void get_and_drop(void *ctx)
+{
+	struct droppers *d = ctx;
+	struct object_key key = {.kind = OBJECT_ELF, .dev = 8, .ino = 1, .path = "/a"};
+	uint32_t i;
+
+	for (i = 0; i < 20000; i++) {
+		struct object *object = objects_get(d->f, &key, 1);
+
+		object_ref(object);
+		object_drop(object, i + 1);
+		object_drop(object, i + 1);
+	}
+}
+
+static void object_got_and_dropped_by_two_threads_is_freed_once_at_the_end(void **state)
+{
+	struct droppers d = {.f = open_table()};
+	struct os_thread *threads[2];
+
+	(void)state;
+	d.object = file(d.f, 1, "/a");
+	assert_int_equal(os_thread_start("a", get_and_drop, &d, &threads[0], NULL), 0);
+	assert_int_equal(os_thread_start("b", get_and_drop, &d, &threads[1], NULL), 0);
+	os_thread_join(threads[0]);
+	os_thread_join(threads[1]);
+	frames_sweep(d.f, 1000000);
+	assert_int_equal(use_of(d.f).objects, 2);
+	assert_int_equal(atomic_load(&d.object->refs), 1);
+	object_drop(d.object, 5);
+	frames_sweep(d.f, 1000000);
+	assert_int_equal(use_of(d.f).objects, 1);
+	frames_free(d.f);
+}
+
+static void frames_at_their_ceiling_are_refused_and_counted(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < FRAMES_MAX; i++) {
+		if (intern(f, a, i, 0) != i)
+			fail_msg("frame %u was refused", i);
+	}
+	assert_int_equal(intern(f, a, i, 0), FRAME_NONE);
+	assert_int_equal(intern(f, a, 7, 0), 7);
+	assert_int_equal(use_of(f).refused, 1);
+	sweep_all(f, 100);
+	assert_int_not_equal(intern(f, a, FRAMES_MAX, 0), FRAME_NONE);
+	frames_free(f);
+}
+
+static void objects_at_their_ceiling_are_refused_and_counted(void **state)
+{
+	struct object_key key = {.kind = OBJECT_JIT, .path = "[jit]"};
+	struct frames *f = open_table();
+
+	(void)state;
+	for (key.pid = 1; key.pid < OBJECTS_MAX; key.pid++)
+		assert_non_null(objects_get(f, &key, key.pid));
+	assert_null(objects_get(f, &key, key.pid));
+	assert_int_equal(use_of(f).refused, 1);
+	assert_int_equal(use_of(f).objects, OBJECTS_MAX);
+	frames_free(f);
+}
+
+/* Code is compiled and unloaded for months: 1,000 rounds of 100 frames, each of a new epoch. */
+static void churn_does_not_grow_memory(void **state)
+{
+	struct object_key key = {.kind = OBJECT_JIT, .pid = 1, .path = "[jit]"};
+	struct frames *f = open_table();
+	size_t bytes = 0;
+	uint32_t i, j;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		struct object *object;
+
+		key.epoch = i;
+		object = objects_get(f, &key, 1);
+		for (j = 0; j < 100; j++)
+			frame_set_function(f, frame_get(f, intern(f, object, j, 0)), j, "jitted", NULL,
+					   NULL);
+		object_drop(object, i + 1);
+		sweep_all(f, i + 2);
+		if (i == 1)
+			bytes = use_of(f).bytes;
+	}
+	sweep_all(f, i + 2);
+	assert_int_equal(use_of(f).objects, 1);
+	assert_int_equal(use_of(f).functions, 0);
+	assert_int_equal(use_of(f).bytes, bytes);
+	frames_free(f);
+}
+
+static int build_step(void *ctx)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .path = "/bin/app"};
+	struct frames *f = NULL;
+	struct object *object;
+	int rc = frames_new(&f, NULL);
+	uint32_t number = FRAME_NONE;
+
+	(void)ctx;
+	if (rc)
+		return rc;
+	object = objects_get(f, &key, 1);
+	if (object)
+		number = intern(f, object, 16, 0);
+	if (number == FRAME_NONE)
+		rc = ERR_MEMORY;
+	else
+		rc = frame_set_function(f, frame_get(f, number), 8, "name", "raw", "module");
+	frames_free(f);
+	return rc;
+}
+
+static void frames_without_memory_are_refused_and_leak_nothing(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(build_step, NULL), 10, 40);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(object_with_a_build_id_is_that_id_wherever_it_lies),
+		cmocka_unit_test(object_without_a_build_id_is_device_inode_generation_and_path),
+		cmocka_unit_test(jitted_code_of_two_processes_or_epochs_is_two_objects),
+		cmocka_unit_test(frame_has_one_number_per_contents),
+		cmocka_unit_test(frames_are_interned_by_contents_not_by_hash),
+		cmocka_unit_test(name_once_set_is_never_replaced),
+		cmocka_unit_test(frames_of_one_function_share_it),
+		cmocka_unit_test(name_of_over_4000_bytes_is_cut_and_still_shared),
+		cmocka_unit_test(sweep_frees_only_unreferenced_frames),
+		cmocka_unit_test(sweep_in_slices_leaves_the_rest_findable),
+		cmocka_unit_test(slot_of_a_swept_frame_starts_anew),
+		cmocka_unit_test(frame_that_a_request_holds_keeps_its_slot),
+		cmocka_unit_test(object_goes_once_dropped_and_released),
+		cmocka_unit_test(object_that_is_got_again_stays),
+		cmocka_unit_test(object_waits_for_the_latest_of_its_drops),
+		cmocka_unit_test(object_got_and_dropped_by_two_threads_is_freed_once_at_the_end),
+		cmocka_unit_test(frames_at_their_ceiling_are_refused_and_counted),
+		cmocka_unit_test(objects_at_their_ceiling_are_refused_and_counted),
+		cmocka_unit_test(churn_does_not_grow_memory),
+		cmocka_unit_test(frames_without_memory_are_refused_and_leak_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,374 @@
+/* Processes and threads: identity, names, ceilings, and what a sweep may free. */
+#include "base/os.h"
+#include "model/process.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct processes *open_table(void)
+{
+	struct processes *p = NULL;
+
+	assert_int_equal(processes_new(&p, NULL), 0);
+	return p;
+}
+
+static struct processes_use use_of(struct processes *p)
+{
+	struct processes_use use;
+
+	processes_use(p, &use);
+	return use;
+}
+
+static void process_is_pid_start_and_exec(void **state)
+{
+	struct processes *p = open_table();
+	struct process *sh = process_add(p, 5, 100, 0, 1, "sh");
+
+	(void)state;
+	assert_ptr_equal(process_add(p, 5, 100, 0, 1, "sh"), sh);
+	assert_ptr_not_equal(process_add(p, 5, 100, 1, 1, "gcc"), sh);
+	assert_ptr_not_equal(process_add(p, 5, 101, 0, 1, "sh"), sh);
+	assert_ptr_not_equal(process_add(p, 6, 100, 0, 1, "sh"), sh);
+	assert_int_equal(use_of(p).processes, 4);
+	assert_int_equal(sh->pid, 5);
+	assert_int_equal(sh->parent_pid, 1);
+	assert_int_equal(sh->start_ns, 100);
+	processes_free(p);
+}
+
+/* 2,048 keys that differ in one part each: none is taken for another, whatever their hashes are. */
+static void process_is_found_by_contents_not_by_hash(void **state)
+{
+	struct processes *p = open_table();
+	struct process *added[2048];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2048; i++)
+		added[i] = process_add(p, i % 8, i / 32, i / 8 % 4, 0, NULL);
+	for (i = 0; i < 2048; i++) {
+		assert_ptr_equal(process_add(p, i % 8, i / 32, i / 8 % 4, 0, NULL), added[i]);
+		assert_int_equal(added[i]->pid, i % 8);
+		assert_int_equal(added[i]->exec, i / 8 % 4);
+		assert_int_equal(added[i]->start_ns, i / 32);
+	}
+	assert_int_equal(use_of(p).processes, 2048);
+	processes_free(p);
+}
+
+static void process_name_is_the_executable_else_comm_else_a_question_mark(void **state)
+{
+	struct processes *p = open_table();
+	struct process *nameless = process_add(p, 1, 1, 0, 0, "");
+	struct process *process = process_add(p, 2, 1, 0, 0, "Web Content");
+
+	(void)state;
+	assert_string_equal(process_name(nameless), "?");
+	assert_string_equal(process_name(process), "Web Content");
+	process_set_exe(p, process, "/usr/lib/firefox/firefox-bin");
+	assert_string_equal(process_name(process), "firefox-bin");
+	process_set_exe(p, nameless, "");
+	assert_string_equal(process_name(nameless), "?");
+	//process_set_comm(p, nameless, "kworker/0:1");
+	//process_set_comm(p, nameless, "kworker/0:2");
+	assert_string_equal(process_name(nameless), "kworker/0:1");
+	processes_free(p);
+}
+
+static void process_name_loses_exe_and_no_other_suffix(void **state)
+{
+	static const char *const paths[][2] = {
+		{"C:\\Windows\\Explorer.EXE", "Explorer"}, {"/opt/python3.11", "python3.11"},
+		{"a.b.exe", "a.b"}, {".exe", ".exe"}, {"/bin/x.exe.bak", "x.exe.bak"}, {"exe", "exe"},
+	};
+	struct processes *p = open_table();
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct process *process = process_add(p, i, 1, 0, 0, NULL);
+
+		process_set_exe(p, process, paths[i][0]);
+		assert_string_equal(process_name(process), paths[i][1]);
+	}
+	processes_free(p);
+}
+
+static void process_texts_once_set_are_never_replaced(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "first");
+
+	(void)state;
+	process_add(p, 1, 1, 0, 0, "second");
+	assert_string_equal(process_name(process), "first");
+	process_set_exe(p, process, "/bin/one");
+	process_set_exe(p, process, "/bin/two");
+	assert_string_equal(process_name(process), "one");
+	process_set_cmdline(p, process, "one -v");
+	process_set_cmdline(p, process, "two -v");
+	assert_string_equal(atomic_load(&process->cmdline), "one -v");
+	processes_free(p);
+}
+
+static void process_texts_are_cut_at_their_ceilings(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, NULL);
+	char text[6000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	process_set_exe(p, process, text);
+	process_set_cmdline(p, process, text);
+	assert_int_equal(strlen(process_name(process)), PROCESS_NAME_MAX);
+	assert_int_equal(strlen(atomic_load(&process->cmdline)), PROCESS_CMDLINE_MAX);
+	processes_free(p);
+}
+
+static void thread_is_its_process_and_tid(void **state)
+{
+	struct processes *p = open_table();
+	struct process *a = process_add(p, 1, 1, 0, 0, "a"), *b = process_add(p, 1, 1, 1, 0, "b");
+	struct thread *t = thread_add(p, a, 7);
+	char name[16];
+
+	(void)state;
+	assert_ptr_equal(thread_add(p, a, 7), t);
+	assert_ptr_not_equal(thread_add(p, b, 7), t);
+	assert_ptr_not_equal(thread_add(p, a, 8), t);
+	assert_ptr_equal(thread_get(p, t->number), t);
+	thread_name(t, name);
+	assert_string_equal(name, "");
+	thread_set_name(t, "a name of over 15 bytes");
+	thread_name(t, name);
+	assert_string_equal(name, "a name of over ");
+	assert_int_equal(use_of(p).threads, 3);
+	processes_free(p);
+}
+
+static void sweep_frees_only_what_was_dropped_before(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "a");
+	struct thread *t = thread_add(p, process, 1);
+
+	(void)state;
+	processes_sweep(p, UINT64_MAX);
+	assert_int_equal(use_of(p).threads, 1);
+	thread_drop(p, t, 50);
+	processes_sweep(p, 50);
+	assert_int_equal(use_of(p).threads, 1);
+	processes_sweep(p, 51);
+	assert_int_equal(use_of(p).threads, 0);
+	assert_int_equal(use_of(p).processes, 1);
+	process_drop(p, process, 60);
+	processes_sweep(p, 60);
+	assert_int_equal(use_of(p).processes, 1);
+	processes_sweep(p, 61);
+	assert_int_equal(use_of(p).processes, 0);
+	processes_free(p);
+}
+
+static void sweep_spares_a_listed_thread_and_its_process(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "a");
+	struct thread *listed = thread_add(p, process, 1);
+
+	(void)state;
+	thread_add(p, process, 2);
+	thread_ref(listed);
+	process_drop(p, process, 5);
+	processes_sweep(p, 10);
+	assert_int_equal(use_of(p).threads, 1);
+	assert_int_equal(use_of(p).processes, 1);
+	assert_string_equal(process_name(listed->process), "a");
+	thread_unref(listed);
+	processes_sweep(p, 10);
+	assert_int_equal(use_of(p).threads, 0);
+	assert_int_equal(use_of(p).processes, 0);
+	processes_free(p);
+}
+
+/* The symbol worker's request counts on the process itself. */
+static void sweep_spares_a_process_that_a_request_holds(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "a");
+
+	(void)state;
+	atomic_fetch_add(&process->refs, 1);
+	process_drop(p, process, 5);
+	processes_sweep(p, 10);
+	assert_int_equal(use_of(p).processes, 1);
+	atomic_fetch_sub(&process->refs, 1);
+	processes_sweep(p, 10);
+	assert_int_equal(use_of(p).processes, 0);
+	processes_free(p);
+}
+
+static void adding_again_takes_a_drop_back(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "a");
+	struct thread *t = thread_add(p, process, 1);
+
+	(void)state;
+	process_drop(p, process, 5);
+	thread_drop(p, t, 5);
+	assert_ptr_equal(process_add(p, 1, 1, 0, 0, "a"), process);
+	assert_ptr_equal(thread_add(p, process, 1), t);
+	processes_sweep(p, 10);
+	assert_int_equal(use_of(p).threads, 1);
+	assert_int_equal(use_of(p).processes, 1);
+	processes_free(p);
+}
+
+/* 1,000 processes of 3 threads, every other one dropped: 500 go, whatever the table's order. */
+static void sweep_of_half_leaves_the_other_half_findable(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process[1000];
+	uint32_t i, j;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		process[i] = process_add(p, i, 1, 0, 0, "a");
+		for (j = 0; j < 3; j++)
+			thread_add(p, process[i], i * 3 + j);
+	}
+	for (i = 0; i < 1000; i += 2)
+		process_drop(p, process[i], 5);
+	processes_sweep(p, 10);
+	assert_int_equal(use_of(p).processes, 500);
+	assert_int_equal(use_of(p).threads, 1500);
+	for (i = 1; i < 1000; i += 2) {
+		assert_ptr_equal(process_add(p, i, 1, 0, 0, "a"), process[i]);
+		for (j = 0; j < 3; j++)
+			assert_ptr_equal(thread_add(p, process[i], i * 3 + j)->process, process[i]);
+	}
+	assert_int_equal(use_of(p).threads, 1500);
+	processes_free(p);
+}
+
+static void processes_at_their_ceiling_are_refused_and_counted(void **state)
+{
+	struct processes *p = open_table();
+	struct process *first = process_add(p, 0, 1, 0, 0, NULL);
+	uint32_t i;
+
+	(void)state;
+	for (i = 1; i < PROCESSES_MAX; i++)
+		assert_non_null(process_add(p, i, 1, 0, 0, NULL));
+	assert_null(process_add(p, i, 1, 0, 0, NULL));
+	assert_ptr_equal(process_add(p, 0, 1, 0, 0, NULL), first);
+	assert_int_equal(use_of(p).refused, 1);
+	process_drop(p, first, 1);
+	processes_sweep(p, 2);
+	assert_non_null(process_add(p, i, 1, 0, 0, NULL));
+	processes_free(p);
+}
+
+static void threads_at_their_ceiling_are_refused_and_counted(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, NULL);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < THREADS_MAX; i++)
+		assert_non_null(thread_add(p, process, i));
+	assert_null(thread_add(p, process, i));
+	assert_non_null(thread_add(p, process, 0));
+	assert_int_equal(use_of(p).refused, 1);
+	assert_int_equal(use_of(p).threads, THREADS_MAX);
+	processes_free(p);
+}
+
+/* 40,000 processes come and go, 40 at a time: the table is as large as after the first 40. */
+static void churn_does_not_grow_memory(void **state)
+{
+	struct processes *p = open_table();
+	uint32_t i, j;
+	size_t bytes = 0;
+
+	(void)state;
+	for (i = 0; i < 1000; i++) {
+		for (j = 0; j < 40; j++) {
+			struct process *process = process_add(p, j, i + 1, 0, 0, "churn");
+
+			thread_add(p, process, j);
+			process_drop(p, process, i + 1);
+		}
+		processes_sweep(p, i + 2);
+		if (!i)
+			bytes = use_of(p).bytes;
+	}
+	assert_int_equal(use_of(p).processes, 0);
+	assert_int_equal(use_of(p).bytes, bytes);
+	processes_free(p);
+}
+
+static int build_step(void *ctx)
+{
+	struct processes *p = NULL;
+	struct process *process;
+	int rc = processes_new(&p, NULL);
+
+	(void)ctx;
+	if (rc)
+		return rc;
+	process = process_add(p, 1, 1, 0, 0, "comm");
+	if (!process || !thread_add(p, process, 1))
+		rc = ERR_MEMORY;
+	if (process) {
+		process_set_exe(p, process, "/bin/exe");
+		process_set_cmdline(p, process, "exe -v");
+		/* Without memory a text stays missing. */
+		if (!atomic_load(&process->comm) || !atomic_load(&process->exe_name) ||
+		    !atomic_load(&process->cmdline))
+			rc = ERR_MEMORY;
+	}
+	processes_free(p);
+	return rc;
+}
+
+static void processes_without_memory_are_refused_and_leak_nothing(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(build_step, NULL), 8, 40);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(process_is_pid_start_and_exec),
+		cmocka_unit_test(process_is_found_by_contents_not_by_hash),
+		cmocka_unit_test(process_name_is_the_executable_else_comm_else_a_question_mark),
+		cmocka_unit_test(process_name_loses_exe_and_no_other_suffix),
+		cmocka_unit_test(process_texts_once_set_are_never_replaced),
+		cmocka_unit_test(process_texts_are_cut_at_their_ceilings),
+		cmocka_unit_test(thread_is_its_process_and_tid),
+		cmocka_unit_test(sweep_frees_only_what_was_dropped_before),
+		cmocka_unit_test(sweep_spares_a_listed_thread_and_its_process),
+		cmocka_unit_test(sweep_spares_a_process_that_a_request_holds),
+		cmocka_unit_test(adding_again_takes_a_drop_back),
+		cmocka_unit_test(sweep_of_half_leaves_the_other_half_findable),
+		cmocka_unit_test(processes_at_their_ceiling_are_refused_and_counted),
+		cmocka_unit_test(threads_at_their_ceiling_are_refused_and_counted),
+		cmocka_unit_test(churn_does_not_grow_memory),
+		cmocka_unit_test(processes_without_memory_are_refused_and_leak_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

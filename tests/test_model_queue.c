@@ -1,0 +1,352 @@
+/* The queue between a source and the merge thread: copies, wrapping, refusals, two threads. */
+#include "base/os.h"
+#include "model/queue.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A plain event takes this much: 8 bytes of header and the struct. */
+#define EVENT_BYTES (sizeof(uint64_t) + sizeof(struct event))
+
+static bool put_number(struct queue *q, uint64_t n)
+{
+	struct event e = {.time_ns = n, .kind = EVENT_SAMPLE, .value = (double)n};
+
+	return queue_put(q, &e);
+}
+
+/* Takes one and says its number; UINT64_MAX when empty. */
+static uint64_t take_number(struct queue *q)
+{
+	const struct event *e = queue_peek(q);
+	uint64_t n = e ? e->time_ns : UINT64_MAX;
+
+	if (e)
+		queue_pop(q);
+	return n;
+}
+
+static void queue_gives_events_in_order(void **state)
+{
+	struct queue *q = queue_new(4096);
+
+	(void)state;
+	assert_null(queue_peek(q));
+	assert_true(put_number(q, 1));
+	assert_true(put_number(q, 2));
+	assert_int_equal(queue_peek(q)->time_ns, 1);
+	assert_int_equal(queue_peek(q)->time_ns, 1);
+	assert_int_equal(take_number(q), 1);
+	assert_int_equal(take_number(q), 2);
+	assert_int_equal(take_number(q), UINT64_MAX);
+	assert_int_equal(queue_used_bytes(q), 0);
+	queue_free(q);
+}
+
+static void queue_copies_frames_fields_and_texts(void **state)
+{
+	char provider[] = "prov", name[] = "name", text[] = "text", field_name[] = "Message";
+	struct frame_ref frames[2] = {{NULL, 16, 1}, {NULL, 32, 2}};
+	struct event_field fields[2] = {{field_name, FIELD_TEXT, {.text = text}},
+					{"Count", FIELD_INT, {.i = -5}}};
+	struct event e = {.kind = EVENT_GENERIC, .provider = provider, .name = name,
+			  .stack_frames = frames, .nstack_frames = 2, .fields = fields, .nfields = 2};
+	struct queue *q = queue_new(4096);
+	const struct event *got;
+
+	(void)state;
+	assert_true(queue_put(q, &e));
+	memset(frames, 0, sizeof(frames));
+	provider[0] = name[0] = text[0] = field_name[0] = 'X';
+	memset(fields, 0, sizeof(fields));
+	got = queue_peek(q);
+	assert_string_equal(got->provider, "prov");
+	assert_string_equal(got->name, "name");
+	assert_int_equal(got->stack_frames[1].offset, 32);
+	assert_int_equal(got->stack_frames[1].flags, 2);
+	assert_string_equal(event_field(got, "message")->v.text, "text");
+	assert_int_equal(event_field(got, "COUNT")->v.i, -5);
+	queue_free(q);
+}
+
+static void queue_keeps_absent_texts_and_fields_get_empty_ones(void **state)
+{
+	struct event_field field = {NULL, FIELD_TEXT, {.text = NULL}};
+	struct event e = {.kind = EVENT_LOG, .fields = &field, .nfields = 1};
+	struct queue *q = queue_new(4096);
+
+	(void)state;
+	assert_true(queue_put(q, &e));
+	assert_null(queue_peek(q)->provider);
+	assert_null(queue_peek(q)->name);
+	assert_string_equal(queue_peek(q)->fields[0].name, "");
+	assert_string_equal(queue_peek(q)->fields[0].v.text, "");
+	queue_free(q);
+}
+
+static void queue_cuts_long_texts(void **state)
+{
+	char text[EVENT_MAX_TEXT + 100];
+	struct event_field field = {"Message", FIELD_TEXT, {.text = text}};
+	struct event e = {.kind = EVENT_LOG, .name = text, .fields = &field, .nfields = 1};
+	struct queue *q = queue_new(65536);
+
+	(void)state;
+	memset(text, 't', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_true(queue_put(q, &e));
+	assert_int_equal(strlen(queue_peek(q)->name), EVENT_MAX_TEXT);
+	assert_int_equal(strlen(queue_peek(q)->fields[0].v.text), EVENT_MAX_TEXT);
+	queue_free(q);
+}
+
+static void queue_refuses_when_full_counts_and_goes_on(void **state)
+{
+	struct queue *q = queue_new(4096);
+	uint64_t fits = 4096 / EVENT_BYTES, n;
+
+	(void)state;
+	for (n = 0; n < fits; n++)
+		assert_true(put_number(q, n));
+	assert_false(put_number(q, 100));
+	assert_false(put_number(q, 101));
+	assert_int_equal(queue_lost(q), 2);
+	assert_int_equal(queue_used_bytes(q), fits * EVENT_BYTES);
+	for (n = 0; n < fits; n++)
+		assert_int_equal(take_number(q), n);
+	assert_true(put_number(q, 102));
+	assert_int_equal(take_number(q), 102);
+	assert_int_equal(queue_lost(q), 2);
+	queue_free(q);
+}
+
+/* Sizes that do not divide 4,096: the end of the ring is skipped again and again. */
+static void queue_wraps_and_skips_its_end(void **state)
+{
+	static char texts[3][301];
+	struct queue *q = queue_new(4096);
+	struct event e = {.kind = EVENT_LOG};
+	uint64_t n;
+
+	(void)state;
+	memset(texts[0], 'a', 10);
+	memset(texts[1], 'b', 125);
+	memset(texts[2], 'c', 300);
+	for (n = 0; n < 5000; n++) {
+		e.time_ns = n;
+		e.name = texts[n % 3];
+		assert_true(queue_put(q, &e));
+		if (n < 3)
+			continue;
+		assert_int_equal(queue_peek(q)->time_ns, n - 3);
+		assert_string_equal(queue_peek(q)->name, texts[(n - 3) % 3]);
+		queue_pop(q);
+	}
+	assert_int_equal(queue_lost(q), 0);
+	queue_free(q);
+}
+
+/* A record of half the ring fits into an empty one, wherever its head stands. */
+static void queue_takes_half_of_its_size_wherever_it_stands(void **state)
+{
+	char text[2048 - EVENT_BYTES];
+	struct event e = {.kind = EVENT_LOG, .name = text};
+	struct queue *q = queue_new(4096);
+	unsigned i, before;
+
+	(void)state;
+	memset(text, 't', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (i = 0; i < 40; i++) {
+		for (before = 0; before < i; before++) {
+			assert_true(put_number(q, i));
+			assert_int_equal(take_number(q), i);
+		}
+		assert_true(queue_put(q, &e));
+		assert_int_equal(strlen(queue_peek(q)->name), sizeof(text) - 1);
+		queue_pop(q);
+	}
+	assert_int_equal(queue_lost(q), 0);
+	queue_free(q);
+}
+
+static void queue_refuses_what_could_never_fit(void **state)
+{
+	static struct frame_ref frames[STACK_MAX_FRAMES];
+	struct event e = {.stack_frames = frames, .nstack_frames = STACK_MAX_FRAMES};
+	struct queue *q = queue_new(4096);
+
+	(void)state;
+	assert_false(queue_put(q, &e));
+	assert_int_equal(queue_lost(q), 1);
+	assert_null(queue_peek(q));
+	queue_free(q);
+}
+
+static void queue_watermark_never_moves_back(void **state)
+{
+	struct queue *q = queue_new(4096);
+
+	(void)state;
+	assert_int_equal(queue_released(q), 0);
+	queue_watermark(q, 50);
+	queue_watermark(q, 40);
+	assert_int_equal(queue_released(q), 50);
+	queue_finish(q);
+	assert_true(queue_released(q) == UINT64_MAX);
+	queue_watermark(q, 60);
+	assert_true(queue_released(q) == UINT64_MAX);
+	queue_free(q);
+}
+
+/* ---- two threads: the writer never waits, the reader takes its time ------------------------------ */
+
+#define ENOUGH 20000u                   /* events that the reader takes before the writer ends */
+
+struct pair {
+	struct queue *q;
+	_Atomic uint64_t put, taken;
+};
+
+static void write_numbers(void *ctx)
+{
+	struct pair *pair = ctx;
+	struct frame_ref frames[3];
+	struct event e = {.kind = EVENT_SAMPLE, .stack_frames = frames, .name = "sample"};
+
+	while (atomic_load(&pair->taken) < ENOUGH) {
+		uint64_t n = atomic_fetch_add(&pair->put, 1) + 1;
+
+		e.time_ns = n;
+		e.nstack_frames = n % 4;
+		frames[0].offset = frames[1].offset = frames[2].offset = n;
+		queue_put(pair->q, &e);
+		queue_watermark(pair->q, n);
+	}
+	queue_finish(pair->q);
+}
+
+/* Fails when one is torn or out of order. */
+static void read_numbers(struct pair *pair)
+{
+	uint64_t last = 0, released;
+	const struct event *e;
+	uint32_t i;
+
+	do {
+		released = queue_released(pair->q);
+		while ((e = queue_peek(pair->q)) != NULL) {
+			assert_true(e->time_ns > last);
+			last = e->time_ns;
+			assert_int_equal(e->nstack_frames, last % 4);
+			assert_string_equal(e->name, "sample");
+			for (i = 0; i < e->nstack_frames; i++)
+				assert_int_equal(e->stack_frames[i].offset, last);
+			queue_pop(pair->q);
+			atomic_fetch_add(&pair->taken, 1);
+		}
+	} while (released != UINT64_MAX);
+}
+
+static void queue_of_a_writer_faster_than_its_reader_tears_nothing(void **state)
+{
+	struct pair pair = {.q = queue_new(8192)};
+	struct os_thread *writer;
+
+	(void)state;
+	assert_int_equal(os_thread_start("writer", write_numbers, &pair, &writer, NULL), 0);
+	read_numbers(&pair);
+	os_thread_join(writer);
+	print_message("taken %u, refused %u\n", (unsigned)pair.taken, (unsigned)queue_lost(pair.q));
+	assert_int_equal(pair.taken + queue_lost(pair.q), pair.put);
+	assert_true(queue_lost(pair.q) > 0);
+	queue_free(pair.q);
+}
+
+/* What was put before a watermark is seen by whoever sees the watermark. */
+static bool marked_events_are_there(struct queue *q)
+{
+	uint64_t released, n = 0;
+
+	while ((released = queue_released(q)) != UINT64_MAX) {
+		for (; n < released; n++) {
+			if (take_number(q) != n + 1)
+				return false;
+		}
+	}
+	return true;
+}
+
+static void put_then_mark(void *ctx)
+{
+	uint64_t n;
+
+	for (n = 1; n <= 20000; n++) {
+		while (!put_number(ctx, n))
+			os_sleep_ns(1000);
+		queue_watermark(ctx, n);
+	}
+	queue_finish(ctx);
+}
+
+static void queue_events_are_there_before_their_watermark(void **state)
+{
+	struct queue *q = queue_new(1 << 16);
+	struct os_thread *writer;
+
+	(void)state;
+	assert_int_equal(os_thread_start("writer", put_then_mark, q, &writer, NULL), 0);
+	assert_true(marked_events_are_there(q));
+	os_thread_join(writer);
+	queue_free(q);
+}
+
+static int new_step(void *ctx)
+{
+	struct queue *q = queue_new(4096);
+
+	(void)ctx;
+	queue_free(q);
+	return q ? 0 : ERR_MEMORY;
+}
+
+static void queue_without_memory_is_none_and_putting_takes_none(void **state)
+{
+	struct queue *q;
+
+	(void)state;
+	assert_int_equal(alloc_walk(new_step, NULL), 3);
+	q = queue_new(4096);
+	alloc_walk_fail_at(0);
+	assert_true(put_number(q, 1));
+	assert_int_equal(take_number(q), 1);
+	assert_int_equal(alloc_walk_count(), 0);
+	queue_free(q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(queue_gives_events_in_order),
+		cmocka_unit_test(queue_copies_frames_fields_and_texts),
+		cmocka_unit_test(queue_keeps_absent_texts_and_fields_get_empty_ones),
+		cmocka_unit_test(queue_cuts_long_texts),
+		cmocka_unit_test(queue_refuses_when_full_counts_and_goes_on),
+		cmocka_unit_test(queue_wraps_and_skips_its_end),
+		cmocka_unit_test(queue_takes_half_of_its_size_wherever_it_stands),
+		cmocka_unit_test(queue_refuses_what_could_never_fit),
+		cmocka_unit_test(queue_watermark_never_moves_back),
+		cmocka_unit_test(queue_of_a_writer_faster_than_its_reader_tears_nothing),
+		cmocka_unit_test(queue_events_are_there_before_their_watermark),
+		cmocka_unit_test(queue_without_memory_is_none_and_putting_takes_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
