@@ -120,8 +120,7 @@ objects := $(call objs,$(sources))
 recorder        := $(BUILD)/recorder$(EXE)
 test_programs   := $(tests:tests/%.c=$(BUILD)/tests/%$(EXE))
 target_programs := $(targets:tests/%.c=$(BUILD)/%$(EXE))
-# Static, so that the C library's own functions have names in what is recorded of it.
-$(BUILD)/programs/burn: LDFLAGS += -static
+
 fuzz_programs   := $(fuzzers:tests/%.c=$(BUILD)/%)
 
 # "model_ring" is a name in layer model; archives of what a name may call:
@@ -226,7 +225,7 @@ check-asan: deps ## unit tests, fuzz corpora under the address and undefined beh
 	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs)'
 	@tests/run.sh $(asan_programs)
 
-tsan_programs = $(foreach t,model_ring model_queue app_engine,$(call built,tsan,$(t)))
+tsan_programs = $(foreach t,model_ring model_queue symbol_worker app_engine,$(call built,tsan,$(t)))
 check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
 	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs)'
 	@tests/run.sh $(tsan_programs)

@@ -30,12 +30,12 @@ static void collect_free(struct collect *c)
 
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
-	struct trigger_env env = {.min_sec = o->min_sec, .decay_hours = o->decay_hours,
-				  .already_true_fires = true};
+	struct trigger_env env;
 	struct needs *needs = &c->engine.needs;
 	uint32_t i;
 	int rc = 0;
 
+	cmd_trigger_env(o, &env);
 	c->triggers = calloc(o->rules.n + 1u, sizeof(*c->triggers));
 	if (!c->triggers)
 		return err_set(err, ERR_MEMORY, "out of memory for the rules");

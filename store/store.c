@@ -15,7 +15,7 @@ void store_set_floor(struct store *s, uint64_t bytes)
 	s->floor_bytes = bytes;
 }
 
-/* ---- the file -------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------- */
 
 /* Appends path and suffix as one text; ERR_MEMORY without a sentence when that fails. */
 static int join(struct buf *out, const char *path, const char *suffix, struct err *err)
@@ -26,8 +26,8 @@ static int join(struct buf *out, const char *path, const char *suffix, struct er
 }
 
 /*
- * Other programs of this one may have the file open in SQLite, whose locks POSIX drops when anybody in
- * the process closes a descriptor of it. So it is looked at by name, and opened by SQLite only.
+ * Other programs of this one may have the file open in SQLite, whose locks POSIX drops when anybody
+ * in the process closes a descriptor of it. So it is looked at by name, and opened by SQLite only.
  */
 static int check_file(const char *path, bool *missing, struct err *err)
 {
@@ -41,9 +41,10 @@ static int check_file(const char *path, bool *missing, struct err *err)
 	if (rc)
 		return rc;
 	if (info.directory)
-		return err_set(err, ERR_FORMAT,
-			       "%s is a directory: --store wants a file, for example %s/incidents.db",
-			       path, path);
+		return err_set(
+			err, ERR_FORMAT,
+			"%s is a directory: --store wants a file, for example %s/incidents.db",
+			path, path);
 	if (!info.regular)
 		return err_set(err, ERR_FORMAT,
 			       "%s is no ordinary file: choose another one with --store", path);
@@ -85,15 +86,16 @@ static int take_lock(struct store *s, struct err *err)
 	}
 	if (rc == ERR_BUSY)
 		err_set(err, rc,
-			"another recorder writes to %s (%s): end it with `recorder stop`, or choose "
-			"another file with --store", s->path, why.text);
+			"another recorder writes to %s (%s): end it with `recorder stop`, or "
+			"choose another file with --store",
+			s->path, why.text);
 	else if (rc && why.code)
 		err_set(err, rc, "%s", why.text);
 	buf_free(&path);
 	return rc;
 }
 
-/* ---- what kind of database -------------------------------------------------------------------------- */
+/* ---- what kind of database ------------------------------------------------------------------ */
 
 static int pragma_int(struct store *s, const char *sql, int64_t *out, struct err *err)
 {
@@ -115,12 +117,15 @@ static int check_min_reader(struct store *s, struct err *err)
 	if (!rc)
 		rc = db_int(s, a.st, &version, err);
 	if (rc == ERR_NOT_FOUND)
-		return err_set(err, ERR_FORMAT, "%s does not say which version can read it: it is no "
-			       "store of incidents, or damaged", s->path);
+		return err_set(err, ERR_FORMAT,
+			       "%s does not say which version can read it: it is no "
+			       "store of incidents, or damaged",
+			       s->path);
 	if (!rc && version > STORE_VERSION)
-		return err_set(err, ERR_FORMAT, "%s was written by a newer recorder (format %lld, this "
-			       "one reads up to %d): read it with that version", s->path,
-			       (long long)version, STORE_VERSION);
+		return err_set(err, ERR_FORMAT,
+			       "%s was written by a newer recorder (format %lld, this "
+			       "one reads up to %d): read it with that version",
+			       s->path, (long long)version, STORE_VERSION);
 	return rc;
 }
 
@@ -137,21 +142,26 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 		return rc;
 	*empty = pages == 0;
 	if (*empty && s->mode != STORE_RECORD)
-		return err_set(err, ERR_NOT_FOUND, "%s is empty: nothing has been recorded there yet",
-			       s->path);
+		return err_set(err, ERR_NOT_FOUND,
+			       "%s is empty: nothing has been recorded there yet", s->path);
 	if (*empty)
 		return 0;
 	if (application != STORE_APPLICATION_ID)
-		return err_set(err, ERR_FORMAT, "%s is a SQLite database of another program, not a store "
-			       "of incidents: choose another file with --store", s->path);
+		return err_set(err, ERR_FORMAT,
+			       "%s is a SQLite database of another program, not a store "
+			       "of incidents: choose another file with --store",
+			       s->path);
 	if (version > STORE_VERSION && s->mode != STORE_READ)
-		return err_set(err, ERR_FORMAT, "%s was written by a newer recorder (format %lld, this "
-			       "one writes %d): change it with that version, or choose another file "
-			       "with --store", s->path, (long long)version, STORE_VERSION);
+		return err_set(
+			err, ERR_FORMAT,
+			"%s was written by a newer recorder (format %lld, this "
+			"one writes %d): change it with that version, or choose another file "
+			"with --store",
+			s->path, (long long)version, STORE_VERSION);
 	return check_min_reader(s, err);
 }
 
-/* ---- connecting -------------------------------------------------------------------------------------- */
+/* ---- connecting ----------------------------------------------------------------------------- */
 
 static int connect(struct store *s, const char *name, int flags, struct err *err)
 {
@@ -188,7 +198,8 @@ static int immutable_name(const char *path, struct buf *out, struct err *err)
 
 	buf_puts(out, *path == '/' ? "file://" : "file:");
 	for (c = path; *c; c++) {
-		if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || strchr("0123456789/\\:._-", *c))
+		if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+		    strchr("0123456789/\\:._-", *c))
 			buf_putc(out, *c);
 		else
 			buf_printf(out, "%%%02X", (unsigned char)*c);
@@ -209,9 +220,9 @@ static bool has_log(const struct store *s)
 }
 
 /*
- * A reader, too, must write the log's index (-shm). Where it may not (read-only media, a directory of
- * somebody else) the file is read as one that nobody writes, unless a log beside it says that somebody
- * does, or that its last changes are only there.
+ * A reader, too, must write the log's index (-shm). Where it may not (read-only media, a directory
+ * of somebody else) the file is read as one that nobody writes, unless a log beside it says that
+ * somebody does, or that its last changes are only there.
  */
 static int connect_reader(struct store *s, bool *empty, struct err *err)
 {
@@ -227,8 +238,10 @@ static int connect_reader(struct store *s, bool *empty, struct err *err)
 		return err_set(err, rc, "%s", why.text);
 	disconnect(s);
 	if (has_log(s))
-		return err_set(err, rc, "%s: its newest incidents are in a log beside it (-wal), which "
-			       "only a user who may write there can read", why.text);
+		return err_set(err, rc,
+			       "%s: its newest incidents are in a log beside it (-wal), which "
+			       "only a user who may write there can read",
+			       why.text);
 	rc = immutable_name(s->path, &name, err);
 	if (!rc)
 		rc = connect(s, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
@@ -262,8 +275,8 @@ static int pragma_says(struct store *s, const char *sql, const char *wanted, cha
 }
 
 /*
- * Once at each start of a recorder: 24 ms for 60 MB. Asked again before it is believed, for a moment's
- * lack of memory is reported as damage, too.
+ * Once at each start of a recorder: 24 ms for 60 MB. Asked again before it is believed, for a
+ * moment's lack of memory is reported as damage, too.
  */
 static int quick_check(struct store *s, struct err *err)
 {
@@ -274,8 +287,10 @@ static int quick_check(struct store *s, struct err *err)
 	if (!rc && !same)
 		rc = pragma_says(s, "PRAGMA quick_check(1)", "ok", answer, &same, err);
 	if (!rc && !same)
-		rc = err_set(err, ERR_FORMAT, "%s is damaged (%s): move it away (a new one is made; "
-			     "`sqlite3 FILE .recover` may still read it)", s->path, answer);
+		rc = err_set(err, ERR_FORMAT,
+			     "%s is damaged (%s): move it away (a new one is made; "
+			     "`sqlite3 FILE .recover` may still read it)",
+			     s->path, answer);
 	return rc;
 }
 
@@ -286,8 +301,10 @@ static int use_log(struct store *s, struct err *err)
 	int rc = pragma_says(s, "PRAGMA journal_mode=WAL", "wal", answer, &same, err);
 
 	if (!rc && !same)
-		rc = err_set(err, ERR_UNSUPPORTED, "%s cannot have a write-ahead log: a store must be on "
-			     "a local disk", s->path);
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "%s cannot have a write-ahead log: a store must be on "
+			     "a local disk",
+			     s->path);
 	if (!rc)
 		rc = db_exec(s, "PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
 			     "PRAGMA journal_size_limit=16777216", err);
@@ -354,9 +371,10 @@ static int open_file(struct store *s, struct err *err)
 	if (rc)
 		return rc;
 	if (missing && s->mode != STORE_RECORD)
-		return err_set(err, ERR_NOT_FOUND,
-			       "there is no store %s: `recorder collect` makes one, --store names another",
-			       s->path);
+		return err_set(
+			err, ERR_NOT_FOUND,
+			"there is no store %s: `recorder collect` makes one, --store names another",
+			s->path);
 	if (missing)
 		rc = make_file(s->path, err);
 	/* Another recorder may have made it since we looked: the lock will decide between us. */

@@ -1,10 +1,10 @@
 /*
  * The store: incidents in one SQLite file.
  *
- * One writer (the recorder that holds the store's lock), many readers, which never block it; delete,
- * pin and unpin are short transactions beside a running recorder. Segments are stored once however
- * many incidents share them, deflated, with a CRC over the encoded bytes that every read checks.
- * Layout and reasons: the head of schema.c. A handle belongs to one thread at a time.
+ * One writer (the recorder that holds the store's lock), many readers, which never block it;
+ * delete, pin and unpin are short transactions beside a running recorder. Segments are stored once
+ * however many incidents share them, deflated, with a CRC over the encoded bytes that every read
+ * checks. Layout and reasons: the head of schema.c. A handle belongs to one thread at a time.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -22,7 +22,7 @@ struct store;
 enum store_mode {
 	STORE_READ,             /* must exist; read-only media are fine */
 	STORE_EDIT,             /* must exist; delete and pin */
-	STORE_RECORD,           /* created when missing; takes the lock; open incidents -> partial */
+	STORE_RECORD,           /* made when missing; takes the lock; open incidents -> partial */
 };
 
 /*
@@ -34,14 +34,20 @@ void store_close(struct store *s);                   /* NULL allowed */
 const char *store_path(const struct store *s);
 
 /*
- * Free space of the disk under which store_begin() refuses. UINT64_MAX, the default: 500 MB or 5 % of
- * the disk, whichever is less; 0 = none.
+ * Free space of the disk under which store_begin() refuses. UINT64_MAX, the default: 500 MB or 5 %
+ * of the disk, whichever is less; 0 = none.
  */
 void store_set_floor(struct store *s, uint64_t bytes);
 
-/* ---- writing (STORE_RECORD) -------------------------------------------------------------------- */
+/* ---- writing (STORE_RECORD) ----------------------------------------------------------------- */
 
-/* Begin an incident: state open; gives head->id and head->uuid. */
+/*
+ * Any of these returns ERR_FULL when the disk is full, after having given up the reserve of 8 MB
+ * beside the store ("<store>.reserve", made again later). Nothing is half done then: keep the
+ * segments and call again.
+ */
+
+/* Begin an incident: state open; gives head->id and head->uuid. ERR_FULL also below the floor. */
 int store_begin(struct store *s, struct incident_head *head, struct err *err);
 /*
  * Add a segment to an incident; stored if it is not yet (segment->store_id), one transaction.
@@ -57,32 +63,38 @@ int store_put_segment(struct store *s, int64_t incident_id, struct segment *segm
 int store_finish(struct store *s, struct incident_head *head, struct segment *const *segments,
 		 uint32_t nsegments, struct err *err);
 
+/* 0 = no limit */
 struct store_limits {
-	uint64_t max_bytes;
-	uint64_t max_age_ns;
-	uint32_t max_incidents;
+	uint64_t max_bytes;                  /* of store_bytes(); pinned incidents count */
+	uint64_t max_age_ns;                 /* since the trigger, wall clock */
+	uint32_t max_incidents;              /* pinned ones do not count */
 };
 /*
  * Retention: delete the oldest unpinned incidents beyond the limits, free their space.
- * *deleted = how many. Pinned ones stay.
+ * *deleted = how many. Pinned and open ones stay, and the newest whatever its size; only age can
+ * remove that.
  */
 int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
 		 uint32_t *deleted, struct err *err);
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 /* Each incident, newest first; the head is borrowed for the call; non-zero from each() ends it. */
 int store_list(struct store *s, int (*each)(void *ctx, const struct incident_head *head), void *ctx,
 	       struct err *err);
 /* One head; free with incident_head_free(). ERR_NOT_FOUND lists the ids that are there. */
 int store_head(struct store *s, int64_t id, struct incident_head *out, struct err *err);
-/* All of it; free with incident_free(). A damaged segment is ERR_FORMAT and names it. */
+/*
+ * All of it, samples and events by time; free with incident_free(). A damaged segment is ERR_FORMAT
+ * and names it. An incident that is still open gives what has been stored so far.
+ */
 int store_load(struct store *s, int64_t id, struct incident *out, struct err *err);
 /* The id of the newest incident; ERR_NOT_FOUND when there is none. */
 int store_newest(struct store *s, int64_t *id, struct err *err);
 
-/* ---- editing ------------------------------------------------------------------------------------ */
+/* ---- editing -------------------------------------------------------------------------------- */
 
+/* ERR_BUSY when a recorder is writing it. Segments that other incidents share stay. */
 int store_delete(struct store *s, int64_t id, struct err *err);
 int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);
 

@@ -116,7 +116,8 @@ int blob_unpack(struct codec *c, const void *blob, size_t n, size_t max_raw, str
 	if (n < BLOB_HEADER_BYTES)
 		return err_set(err, ERR_FORMAT, "it ends after %zu bytes", n);
 	if (at[0] != BLOB_VERSION || at[1] > CODEC_ZLIB)
-		return err_set(err, ERR_FORMAT, "its encoding is %u.%u, not known here", at[0], at[1]);
+		return err_set(err, ERR_FORMAT, "its encoding is %u.%u, not known here", at[0],
+			       at[1]);
 	nraw = get_u32(at + 2);
 	body = n - BLOB_HEADER_BYTES;
 	if (nraw > max_raw || body > max_raw || (at[1] == CODEC_RAW && body != nraw))

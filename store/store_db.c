@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- errors -------------------------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------------------- */
 
 /* Keyed by primary result code; "%s" is the store's path. */
 static const struct db_sentence {
@@ -47,8 +47,8 @@ static const struct db_sentence *sentence_of(int primary)
 }
 
 /*
- * SQLite says "I/O error" or "cannot open" for a full disk where it does not expect one (the -shm and
- * -wal files): errno knows better.
+ * SQLite says "I/O error" or "cannot open" for a full disk where it does not expect one (the -shm
+ * and -wal files): errno knows better.
  */
 static const struct db_sentence *choose(int sqlite_rc, int os_error)
 {
@@ -83,7 +83,7 @@ int db_fail(struct store *s, struct err *err)
 	return db_error(s->path, s->db, sqlite3_extended_errcode(s->db), err);
 }
 
-/* ---- statements ---------------------------------------------------------------------------------- */
+/* ---- statements ----------------------------------------------------------------------------- */
 
 int db_statement(struct store *s, const char *sql, struct args *out, struct err *err)
 {
@@ -186,7 +186,7 @@ int db_int(struct store *s, sqlite3_stmt *st, int64_t *out, struct err *err)
 	return 0;
 }
 
-/* ---- transactions -------------------------------------------------------------------------------- */
+/* ---- transactions --------------------------------------------------------------------------- */
 
 static int attempt(struct store *s, store_work *work, void *arg, struct err *err)
 {

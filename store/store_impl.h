@@ -26,22 +26,22 @@
 #include <sqlite3.h>
 #include <zlib.h>
 
-/* ---- a map from one integer to another (idmap.c) ------------------------------------------------ */
+/* ---- a map from one integer to another (idmap.c) -------------------------------------------- */
 
 struct idmap {
 	struct idslot {
 		uint64_t key;
 		int64_t value;
-	} *slots;                            /* open addressing, at most half full: one cache miss */
+	} * slots; /* open addressing, at most half full: one cache miss */
 	uint32_t nslots, used;
 };
 
 bool idmap_get(const struct idmap *m, uint64_t key, int64_t *value);
-int idmap_set(struct idmap *m, uint64_t key, int64_t value);     /* adds or replaces; 0 or ERR_MEMORY */
+int idmap_set(struct idmap *m, uint64_t key, int64_t value); /* adds or replaces; 0 or ERR_MEMORY */
 void idmap_clear(struct idmap *m);                               /* keeps memory */
 void idmap_free(struct idmap *m);
 
-/* ---- blobs (store_codec.c) ----------------------------------------------------------------------- */
+/* ---- blobs (store_codec.c) ------------------------------------------------------------------ */
 
 #define BLOB_VERSION 1
 #define BLOB_HEADER_BYTES 10
@@ -60,7 +60,7 @@ int blob_unpack(struct codec *c, const void *blob, size_t n, size_t max_raw, str
 		struct err *err);
 uint32_t blob_crc(const void *raw, size_t n);
 
-/* ---- the handle ------------------------------------------------------------------------------------ */
+/* ---- the handle ----------------------------------------------------------------------------- */
 
 #define STORE_STATEMENTS 64
 
@@ -82,7 +82,7 @@ struct store {
 	struct interner *interner;           /* STORE_RECORD */
 };
 
-/* ---- SQLite (store_db.c) ---------------------------------------------------------------------------- */
+/* ---- SQLite (store_db.c) -------------------------------------------------------------------- */
 
 /* A statement and the number of its arguments that are bound. */
 struct args {
@@ -124,13 +124,14 @@ int db_error(const char *path, sqlite3 *db, int sqlite_rc, struct err *err);
 enum tx { TX_NORMAL, TX_DURABLE };           /* durable: on the disk when it returns */
 
 /*
- * One write transaction: work() runs inside it, and is undone when it returns an error. When the disk
- * is full the reserve is given up and work() runs a second time: it must start from its arguments.
+ * One write transaction: work() runs inside it, and is undone when it returns an error. When the
+ * disk is full the reserve is given up and work() runs a second time: it must start from its
+ * arguments.
  */
 typedef int store_work(struct store *s, void *arg, struct err *err);
 int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, struct err *err);
 
-/* ---- tables (schema.c) ----------------------------------------------------------------------------- */
+/* ---- tables (schema.c) ---------------------------------------------------------------------- */
 
 /* In a new, empty file: everything. Ends in WAL mode. */
 int schema_create(struct store *s, struct err *err);
@@ -141,7 +142,7 @@ enum incident_state state_from_text(const char *text);         /* unknown = part
 const char *object_kind_to_text(enum object_kind kind);
 enum object_kind object_kind_from_text(const char *text);      /* unknown = unknown */
 
-/* ---- disk space (store_space.c) -------------------------------------------------------------------- */
+/* ---- disk space (store_space.c) ------------------------------------------------------------- */
 
 #define RESERVE_BYTES ((size_t)8 << 20)
 #define FLOOR_BYTES ((uint64_t)500 << 20)
@@ -152,11 +153,13 @@ void space_make_reserve(struct store *s);
 bool space_drop_reserve(struct store *s);
 /* 0, or ERR_FULL with a sentence when less than the floor is free. */
 int space_check_floor(struct store *s, struct err *err);
-/* Shrink the log (and the file, when deletes left free pages); best effort, other users come first. */
+/*
+ * Shrink the log (and the file, when deletes left free pages); best effort, other users come first.
+ */
 void space_checkpoint(struct store *s);
 void space_give_back(struct store *s);
 
-/* ---- rows for what segments list (store_intern.c) -------------------------------------------------- */
+/* ---- rows for what segments list (store_intern.c) ------------------------------------------- */
 
 int interner_new(struct interner **out, struct err *err);
 void interner_free(struct interner *in);
@@ -169,12 +172,14 @@ void interner_forget(struct interner *in);
  */
 int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
 		   struct err *err);
-/* The segment just interned got this row id: its names need no look until there are more of them. */
+/*
+ * The segment just interned got this row id: its names need no look until there are more of them.
+ */
 int intern_stored(struct store *s, int64_t segment_id, struct err *err);
 /* Inside a transaction: give the frames of a stored segment the names that they got since. */
 int intern_names(struct store *s, const struct segment *segment, struct err *err);
 
-/* ---- reading segments (store_read.c) --------------------------------------------------------------- */
+/* ---- reading segments (store_read.c) -------------------------------------------------------- */
 
 struct stored_segment {
 	int64_t id;
@@ -184,7 +189,9 @@ struct stored_segment {
 
 typedef int segment_reader(void *ctx, const struct stored_segment *segment, struct err *err);
 
-/* Each segment of an incident in order of time: checked, inflated, decoded, borrowed for the call. */
+/*
+ * Each segment of an incident in order of time: checked, inflated, decoded, borrowed for the call.
+ */
 int read_segments(struct store *s, int64_t incident_id, segment_reader *each, void *ctx,
 		  struct err *err);
 /* The lists alone. out: nthreads + nframes ids, threads first, malloc'ed. */
@@ -192,7 +199,7 @@ int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframe
 		 struct err *err);
 int not_found(struct store *s, int64_t id, struct err *err);
 
-/* ---- sums (store_rollup.c) ------------------------------------------------------------------------- */
+/* ---- sums (store_rollup.c) ------------------------------------------------------------------ */
 
 struct loss_row {
 	uint64_t n;
@@ -223,7 +230,7 @@ int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, s
 void rollup_head(const struct rollup *r, struct incident_head *head);
 void rollup_free(struct rollup *r);
 
-/* ---- writing (store_write.c) ------------------------------------------------------------------------ */
+/* ---- writing (store_write.c) ---------------------------------------------------------------- */
 
 /* Incidents that a recorder left open become partial; the lock is held. */
 int partial_convert(struct store *s, struct err *err);

@@ -1,11 +1,12 @@
 /*
  * From what the recorder holds in memory to rows: frames, functions, modules, processes, threads.
  *
- * Frames are many (20,000 in a minute of a busy machine) and come again in every segment, so their ids
- * are remembered by content: numbers of the frame table are used again for other frames. The memory is
- * right as long as only we change the rows; data_version, read inside each transaction, says when
- * another program (delete) has. Objects and functions are remembered by address within one call, in
- * which the segment keeps them alive; the few processes and threads are looked up each time.
+ * Frames are many (20,000 in a minute of a busy machine) and come again in every segment, so their
+ * ids are remembered by content: numbers of the frame table are used again for other frames. The
+ * memory is right as long as only we change the rows; data_version, read inside each transaction,
+ * says when another program (delete) has. Objects and functions are remembered by address within
+ * one call, in which the segment keeps them alive; the few processes and threads are looked up each
+ * time.
  */
 #include "store/store_impl.h"
 
@@ -34,7 +35,7 @@ struct interner {
 	struct idmap objects, functions, processes;  /* address -> row id, within one call */
 	const struct object *last_object;            /* frames of one object come in runs */
 	int64_t last_module;
-	struct idmap settled;                        /* segment's row id -> frames with names by then */
+	struct idmap settled; /* segment's row id -> frames with names by then */
 	uint32_t named;                              /* of the segment at hand */
 };
 
@@ -73,7 +74,7 @@ static int no_memory(struct err *err)
 	return err_set(err, ERR_MEMORY, "out of memory while storing a segment");
 }
 
-/* ---- modules -------------------------------------------------------------------------------------- */
+/* ---- modules -------------------------------------------------------------------------------- */
 
 static void put_hex(struct buf *out, const uint8_t *bytes, size_t n)
 {
@@ -95,8 +96,10 @@ static void module_identity(const struct store *s, const struct object_key *key,
 	put_hex(out, key->build_id, key->build_id_bytes);
 	if (has_global_identity(key))
 		return;
-	buf_printf(out, ":session %" PRId64 ":%" PRIu32 ".%" PRIu32 ":%" PRIu64 ".%" PRIu64 ".%" PRIu64
-		   ":%s", s->session_id, key->pid, key->epoch, key->dev, key->ino, key->ino_generation,
+	buf_printf(out,
+		   ":session %" PRId64 ":%" PRIu32 ".%" PRIu32 ":%" PRIu64 ".%" PRIu64 ".%" PRIu64
+		   ":%s",
+		   s->session_id, key->pid, key->epoch, key->dev, key->ino, key->ino_generation,
 		   key->path);
 }
 
@@ -105,8 +108,10 @@ static int module_insert(struct store *s, const struct object *object, const cha
 {
 	const struct object_key *key = &object->key;
 	struct args a;
-	int rc = db_statement(s, "INSERT INTO module(identity, session_id, kind, name, path, build_id)"
-			      " VALUES(?, ?, ?, ?, ?, ?)", &a, err);
+	int rc = db_statement(s,
+			      "INSERT INTO module(identity, session_id, kind, name, path, build_id)"
+			      " VALUES(?, ?, ?, ?, ?, ?)",
+			      &a, err);
 
 	if (rc)
 		return rc;
@@ -166,7 +171,7 @@ static int module_id(struct store *s, const struct object *object, int64_t *id, 
 	return rc;
 }
 
-/* ---- functions ------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------ */
 
 static int function_insert(struct store *s, const struct function *f, int64_t module, int64_t *id,
 			   struct err *err)
@@ -195,8 +200,11 @@ static int function_find(struct store *s, const struct function *f, int64_t *id,
 	int rc = module_id(s, f->object, &module, err);
 
 	if (!rc)
-		rc = db_statement(s, "SELECT id FROM function WHERE module_id=? AND offset=? AND name=?"
-				  " AND raw_name IS ? AND module IS ?", &a, err);
+		rc = db_statement(
+			s,
+			"SELECT id FROM function WHERE module_id=? AND offset=? AND name=?"
+			" AND raw_name IS ? AND module IS ?",
+			&a, err);
 	if (rc)
 		return rc;
 	arg_int(&a, module);
@@ -223,7 +231,7 @@ static int function_id(struct store *s, const struct function *f, int64_t *id, s
 	return rc;
 }
 
-/* ---- frames --------------------------------------------------------------------------------------- */
+/* ---- frames --------------------------------------------------------------------------------- */
 
 static bool same_frame(const void *ctx, uint32_t value, const void *key)
 {
@@ -301,8 +309,8 @@ static int frame_lookup(struct store *s, struct known_frame *f, int64_t function
 static int frame_set_name(struct store *s, struct known_frame *f, int64_t function, struct err *err)
 {
 	struct args a;
-	int rc = db_statement(s, "UPDATE frame SET function_id=? WHERE id=? AND function_id IS NULL", &a,
-			      err);
+	int rc = db_statement(
+		s, "UPDATE frame SET function_id=? WHERE id=? AND function_id IS NULL", &a, err);
 
 	if (rc)
 		return rc;
@@ -357,7 +365,7 @@ static int frame_id(struct store *s, const struct frame *frame, int64_t *id, str
 	return rc;
 }
 
-/* ---- processes and threads ------------------------------------------------------------------------- */
+/* ---- processes and threads ------------------------------------------------------------------ */
 
 struct process_row {
 	int64_t id;
@@ -368,8 +376,11 @@ static int process_lookup(struct store *s, struct process *p, struct process_row
 			  struct err *err)
 {
 	struct args a;
-	int rc = db_statement(s, "SELECT id, name=? AND (cmdline IS NOT NULL OR ? IS NULL) FROM process"
-			      " WHERE session_id=? AND pid=? AND start_ns=? AND exec=?", &a, err);
+	int rc =
+		db_statement(s,
+			     "SELECT id, name=? AND (cmdline IS NOT NULL OR ? IS NULL) FROM process"
+			     " WHERE session_id=? AND pid=? AND start_ns=? AND exec=?",
+			     &a, err);
 
 	if (rc)
 		return rc;
@@ -393,8 +404,11 @@ static int process_lookup(struct store *s, struct process *p, struct process_row
 static int process_insert(struct store *s, struct process *p, int64_t *id, struct err *err)
 {
 	struct args a;
-	int rc = db_statement(s, "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
-			      " cmdline) VALUES(?, ?, ?, ?, ?, ?, ?)", &a, err);
+	int rc = db_statement(
+		s,
+		"INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
+		" cmdline) VALUES(?, ?, ?, ?, ?, ?, ?)",
+		&a, err);
 
 	if (rc)
 		return rc;
@@ -413,8 +427,8 @@ static int process_insert(struct store *s, struct process *p, int64_t *id, struc
 static int process_update(struct store *s, struct process *p, int64_t id, struct err *err)
 {
 	struct args a;
-	int rc = db_statement(s, "UPDATE process SET name=?, cmdline=coalesce(cmdline, ?) WHERE id=?", &a,
-			      err);
+	int rc = db_statement(
+		s, "UPDATE process SET name=?, cmdline=coalesce(cmdline, ?) WHERE id=?", &a, err);
 
 	if (rc)
 		return rc;
@@ -469,8 +483,8 @@ static int thread_insert(struct store *s, const struct thread *t, int64_t proces
 	rc = db_int(s, a.st, id, err);
 	if (rc != ERR_NOT_FOUND)
 		return rc;
-	rc = thread_statement(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)", t, process,
-			      &a, err);
+	rc = thread_statement(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)", t,
+			      process, &a, err);
 	if (rc)
 		return rc;
 	arg_text(&a, name);
@@ -487,8 +501,9 @@ static int thread_id(struct store *s, const struct thread *t, int64_t *id, struc
 	int rc = process_id(s, t->process, &process, err);
 
 	if (!rc)
-		rc = thread_statement(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
-				      t, process, &a, err);
+		rc = thread_statement(
+			s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?", t,
+			process, &a, err);
 	if (rc)
 		return rc;
 	thread_name(t, name);
@@ -499,7 +514,7 @@ static int thread_id(struct store *s, const struct thread *t, int64_t *id, struc
 	return rc;
 }
 
-/* ---- a segment -------------------------------------------------------------------------------------- */
+/* ---- a segment ------------------------------------------------------------------------------ */
 
 static void put_varint(struct buf *out, uint64_t v)
 {
@@ -515,7 +530,9 @@ static void put_id(struct buf *out, int64_t id, int64_t *before)
 	*before = id;
 }
 
-/* Objects and functions may be freed, and their addresses used again, once no segment holds them. */
+/*
+ * Objects and functions may be freed, and their addresses used again, once no segment holds them.
+ */
 static int begin_call(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
@@ -546,7 +563,8 @@ static int put_threads(struct store *s, const struct segment *segment, struct bu
 
 	put_varint(lists, segment->nthreads);
 	for (i = 0; !rc && i < segment->nthreads; i++) {
-		rc = thread_id(s, thread_get(segment->process_table, segment->threads[i]), &id, err);
+		rc = thread_id(s, thread_get(segment->process_table, segment->threads[i]), &id,
+			       err);
 		put_id(lists, id, &before);
 	}
 	return rc;

@@ -46,8 +46,10 @@ static int fetch(struct loading *l, const char *sql, const char *what, int64_t i
 	arg_int(&a, id);
 	rc = db_step(l->s, a.st, err);
 	if (rc == 0)
-		return err_set(err, ERR_FORMAT, "incident %" PRId64 " in %s is damaged: its %s %" PRId64
-			       " is missing", l->in->head.id, l->s->path, what, id);
+		return err_set(err, ERR_FORMAT,
+			       "incident %" PRId64 " in %s is damaged: its %s %" PRId64
+			       " is missing",
+			       l->in->head.id, l->s->path, what, id);
 	*out = a.st;
 	return rc < 0 ? rc : 0;
 }
@@ -57,7 +59,7 @@ static const char *text_at(sqlite3_stmt *st, int column)
 	return (const char *)sqlite3_column_text(st, column);
 }
 
-/* ---- processes and threads ---------------------------------------------------------------------------- */
+/* ---- processes and threads ------------------------------------------------------------------ */
 
 static int load_process(struct loading *l, int64_t id, int64_t *index, struct err *err)
 {
@@ -68,7 +70,8 @@ static int load_process(struct loading *l, int64_t id, int64_t *index, struct er
 
 	if (idmap_get(&l->processes, (uint64_t)id, index))
 		return 0;
-	rc = fetch(l, "SELECT pid, start_ns, exec, parent_pid, name, cmdline FROM process WHERE id=?",
+	rc = fetch(l,
+		   "SELECT pid, start_ns, exec, parent_pid, name, cmdline FROM process WHERE id=?",
 		   "process", id, &st, err);
 	if (rc)
 		return rc;
@@ -93,7 +96,8 @@ static int load_thread(struct loading *l, int64_t id, int64_t *index, struct err
 
 	if (idmap_get(&l->threads, (uint64_t)id, index))
 		return 0;
-	rc = fetch(l, "SELECT process_id, tid, name FROM thread WHERE id=?", "thread", id, &st, err);
+	rc = fetch(l, "SELECT process_id, tid, name FROM thread WHERE id=?", "thread", id, &st,
+		   err);
 	if (rc)
 		return rc;
 	process_id = sqlite3_column_int64(st, 0);
@@ -106,7 +110,7 @@ static int load_thread(struct loading *l, int64_t id, int64_t *index, struct err
 	return rc ? rc : enter(l, &l->threads, id, at, index, err);
 }
 
-/* ---- frames -------------------------------------------------------------------------------------------- */
+/* ---- frames --------------------------------------------------------------------------------- */
 
 static int load_module(struct loading *l, int64_t id, int64_t *index, struct err *err)
 {
@@ -117,7 +121,8 @@ static int load_module(struct loading *l, int64_t id, int64_t *index, struct err
 
 	if (idmap_get(&l->modules, (uint64_t)id, index))
 		return 0;
-	rc = fetch(l, "SELECT kind, name, path, build_id FROM module WHERE id=?", "module", id, &st, err);
+	rc = fetch(l, "SELECT kind, name, path, build_id FROM module WHERE id=?", "module", id, &st,
+		   err);
 	if (rc)
 		return rc;
 	m.kind = object_kind_from_text(text_at(st, 0));
@@ -151,8 +156,8 @@ static int load_function(struct loading *l, int64_t id, struct incident_frame *f
 		f->function_offset = known->offset;
 		return 0;
 	}
-	rc = fetch(l, "SELECT name, raw_name, module, offset FROM function WHERE id=?", "function", id, st,
-		   err);
+	rc = fetch(l, "SELECT name, raw_name, module, offset FROM function WHERE id=?", "function",
+		   id, st, err);
 	if (rc)
 		return rc;
 	f->function = text_at(*st, 0);
@@ -213,8 +218,8 @@ static int load_frame(struct loading *l, int64_t id, int64_t *index, struct err 
 
 	if (idmap_get(&l->frames, (uint64_t)id, index))
 		return 0;
-	rc = fetch(l, "SELECT module_id, offset, flags, function_id FROM frame WHERE id=?", "frame", id,
-		   &st, err);
+	rc = fetch(l, "SELECT module_id, offset, flags, function_id FROM frame WHERE id=?", "frame",
+		   id, &st, err);
 	if (rc)
 		return rc;
 	module_id = sqlite3_column_int64(st, 0);
@@ -229,7 +234,7 @@ static int load_frame(struct loading *l, int64_t id, int64_t *index, struct err 
 	return rc ? rc : enter(l, &l->frames, id, at, index, err);
 }
 
-/* ---- segments ------------------------------------------------------------------------------------------- */
+/* ---- segments ------------------------------------------------------------------------------- */
 
 static int make_room(struct loading *l, size_t n, struct err *err)
 {
@@ -261,11 +266,12 @@ static int load_segment(void *ctx, const struct stored_segment *segment, struct 
 		l->indices[nthreads + i] = (uint32_t)index;
 	}
 	if (!rc)
-		rc = incident_add_segment(l->in, &segment->content, l->indices, l->indices + nthreads, err);
+		rc = incident_add_segment(l->in, &segment->content, l->indices,
+					  l->indices + nthreads, err);
 	return rc;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------ */
+/* ---- order ---------------------------------------------------------------------------------- */
 
 /* Both kinds of item begin with their time. */
 _Static_assert(offsetof(struct incident_sample, time_ns) == 0, "time first");
@@ -279,8 +285,9 @@ static uint64_t time_at(const char *items, size_t item_bytes, size_t i)
 	return time_ns;
 }
 
-/* Merge the sorted runs [lo, mid) and [mid, hi) of `from` into `to`; the left one first if equal. */
-static void merge_runs(const char *from, char *to, size_t item_bytes, size_t lo, size_t mid, size_t hi)
+/* Merge the sorted runs [lo, mid) and [mid, hi) of `from` into `to`; if equal, left first. */
+static void merge_runs(const char *from, char *to, size_t item_bytes, size_t lo, size_t mid,
+		       size_t hi)
 {
 	size_t a = lo, b = mid, at;
 
@@ -293,8 +300,8 @@ static void merge_runs(const char *from, char *to, size_t item_bytes, size_t lo,
 }
 
 /*
- * By time, equal times in the order of delivery. Nearly always they are so already: an event that came
- * late, or segments sealed in a hurry, are the exception.
+ * By time, equal times in the order of delivery. Nearly always they are so already: an event that
+ * came late, or segments sealed in a hurry, are the exception.
  */
 static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 {
@@ -322,7 +329,7 @@ static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 	return 0;
 }
 
-/* ---- load --------------------------------------------------------------------------------------------------- */
+/* ---- load ----------------------------------------------------------------------------------- */
 
 static int load_content(struct store *s, struct incident *in, struct err *err)
 {

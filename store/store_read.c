@@ -1,6 +1,6 @@
 /*
- * Reading: list, head, load. Nothing in the file is trusted: blobs have a CRC, counts and indices are
- * checked by their decoders, and a row that is missing is an error that names it.
+ * Reading: list, head, load. Nothing in the file is trusted: blobs have a CRC, counts and indices
+ * are checked by their decoders, and a row that is missing is an error that names it.
  */
 #include "store/store_impl.h"
 
@@ -17,7 +17,7 @@ static int no_memory(struct store *s, struct err *err)
 	return err_set(err, ERR_MEMORY, "out of memory while reading %s", s->path);
 }
 
-/* ---- ids --------------------------------------------------------------------------------------------- */
+/* ---- ids ------------------------------------------------------------------------------------ */
 
 struct ids {
 	int64_t *ids;
@@ -58,11 +58,12 @@ int not_found(struct store *s, int64_t id, struct err *err)
 	for (i = 0; i < ids.n && i < 10; i++)
 		buf_printf(&text, "%s%" PRId64, i ? ", " : "", ids.ids[i]);
 	if (!rc && !ids.n)
-		rc = err_set(err, ERR_NOT_FOUND, "there is no incident %" PRId64 ": %s holds none", id,
-			     s->path);
+		rc = err_set(err, ERR_NOT_FOUND, "there is no incident %" PRId64 ": %s holds none",
+			     id, s->path);
 	else if (!rc)
-		rc = err_set(err, ERR_NOT_FOUND, "there is no incident %" PRId64 " in %s; there are %s%s", id,
-			     s->path, buf_text(&text), ids.n > 10 ? ", ..." : "");
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "there is no incident %" PRId64 " in %s; there are %s%s", id, s->path,
+			     buf_text(&text), ids.n > 10 ? ", ..." : "");
 	free(ids.ids);
 	buf_free(&text);
 	return rc;
@@ -80,7 +81,7 @@ int store_newest(struct store *s, int64_t *id, struct err *err)
 	return rc;
 }
 
-/* ---- head -------------------------------------------------------------------------------------------- */
+/* ---- head ----------------------------------------------------------------------------------- */
 
 /* Columns from left to right; a copy that fails is remembered. */
 struct columns {
@@ -174,17 +175,20 @@ static int head_row(struct store *s, int64_t id, struct incident_head *h, bool *
 {
 	bool failed;
 	struct args a;
-	/* An open incident has no count yet: that of its segments, not cut to the window, stands in. */
-	int rc = db_statement(s, "SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason, i.value,"
-			      " i.threshold, i.trigger_ns, i.trigger_wall_ns, i.asked_pre_ns,"
-			      " i.asked_post_ns, i.t0_ns, i.t1_ns, i.gap_reason,"
-			      " coalesce(i.samples, (SELECT sum(s.samples) FROM incident_segment x"
-			      "  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0),"
-			      " coalesce(i.lost, 0), i.recorder_cpu_ns, i.recorder_rss_bytes,"
-			      " i.recorder_version, i.note, h.name, h.text,"
-			      " coalesce((SELECT sum(s.bytes) FROM incident_segment x"
-			      "  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0)"
-			      " FROM incident i JOIN host h ON h.id = i.host_id WHERE i.id=?", &a, err);
+	/* An open incident has no count yet: that of its segments, not cut, stands in. */
+	int rc = db_statement(
+		s,
+		"SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason, i.value,"
+		" i.threshold, i.trigger_ns, i.trigger_wall_ns, i.asked_pre_ns,"
+		" i.asked_post_ns, i.t0_ns, i.t1_ns, i.gap_reason,"
+		" coalesce(i.samples, (SELECT sum(s.samples) FROM incident_segment x"
+		"  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0),"
+		" coalesce(i.lost, 0), i.recorder_cpu_ns, i.recorder_rss_bytes,"
+		" i.recorder_version, i.note, h.name, h.text,"
+		" coalesce((SELECT sum(s.bytes) FROM incident_segment x"
+		"  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0)"
+		" FROM incident i JOIN host h ON h.id = i.host_id WHERE i.id=?",
+		&a, err);
 
 	if (rc)
 		return rc;
@@ -244,11 +248,12 @@ static int find_head(struct store *s, int64_t id, struct incident_head *h, struc
 	if (!rc && !windowed)
 		rc = window_of_segments(s, h, err);
 	if (!rc)
-		rc = head_sums(s, "SELECT kind, sum(n) FROM loss WHERE incident_id=? GROUP BY kind", id,
-			       h->lost_by_kind, LOSS_KINDS, loss_text, err);
+		rc = head_sums(s, "SELECT kind, sum(n) FROM loss WHERE incident_id=? GROUP BY kind",
+			       id, h->lost_by_kind, LOSS_KINDS, loss_text, err);
 	if (!rc)
-		rc = head_sums(s, "SELECT kind, sum(n) FROM quality WHERE incident_id=? GROUP BY kind", id,
-			       h->quality, QUALITIES, quality_text, err);
+		rc = head_sums(s,
+			       "SELECT kind, sum(n) FROM quality WHERE incident_id=? GROUP BY kind",
+			       id, h->quality, QUALITIES, quality_text, err);
 	if (!rc)
 		rc = head_sums(s, "SELECT kind, period_ns FROM stream WHERE incident_id=?", id,
 			       h->period_ns, STREAMS_MAX, stream_kind_text, err);
@@ -269,7 +274,7 @@ int store_head(struct store *s, int64_t id, struct incident_head *out, struct er
 	return rc;
 }
 
-/* Ids first, then one short read each: the caller may use the store meanwhile, and so may others. */
+/* Ids first, then one short read each: meanwhile the caller and others may use the store. */
 int store_list(struct store *s, int (*each)(void *ctx, const struct incident_head *head), void *ctx,
 	       struct err *err)
 {
@@ -297,7 +302,7 @@ int store_list(struct store *s, int (*each)(void *ctx, const struct incident_hea
 	return rc;
 }
 
-/* ---- segments ---------------------------------------------------------------------------------------- */
+/* ---- segments ------------------------------------------------------------------------------- */
 
 static int bad_lists(struct err *err)
 {
@@ -346,12 +351,13 @@ int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframe
 }
 
 /* The row's blobs -> content and ids. */
-static int decode_row(struct store *s, sqlite3_stmt *st, struct stored_segment *out, struct err *err)
+static int decode_row(struct store *s, sqlite3_stmt *st, struct stored_segment *out,
+		      struct err *err)
 {
 	uint32_t nthreads = 0, nframes = 0;
 	struct buf raw = {0};
-	int rc = blob_unpack(&s->codec, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0),
-			     LISTS_MAX_BYTES, &raw, err);
+	int rc = blob_unpack(&s->codec, sqlite3_column_blob(st, 0),
+			     (size_t)sqlite3_column_bytes(st, 0), LISTS_MAX_BYTES, &raw, err);
 
 	if (!rc)
 		rc = lists_decode(raw.data, raw.len, &nthreads, &nframes, &out->threads, err);
@@ -382,8 +388,9 @@ static int read_segment(struct store *s, int64_t incident_id, int64_t id, segmen
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return err_set(err, ERR_NOT_FOUND, "incident %" PRId64 " was deleted from %s meanwhile",
-			       incident_id, s->path);
+		return err_set(err, ERR_NOT_FOUND,
+			       "incident %" PRId64 " was deleted from %s meanwhile", incident_id,
+			       s->path);
 	rc = decode_row(s, a.st, &segment, err);
 	sqlite3_reset(a.st);
 	if (rc == ERR_FORMAT)
@@ -403,8 +410,11 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each, vo
 	struct ids ids = {0};
 	struct args a;
 	uint32_t i;
-	int rc = db_statement(s, "SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
-			      " WHERE x.incident_id=? ORDER BY s.t0_ns, s.id", &a, err);
+	int rc = db_statement(
+		s,
+		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
+		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id",
+		&a, err);
 
 	if (rc)
 		return rc;

@@ -1,6 +1,6 @@
 /*
- * What an incident's segments add up to in its window: samples by process and quality, losses by cpu
- * and second. Counted from what was stored, not from memory, so it is also the proof that every
+ * What an incident's segments add up to in its window: samples by process and quality, losses by
+ * cpu and second. Counted from what was stored, not from memory, so it is also the proof that every
  * segment can be read back; and a partial incident is counted by the same code.
  */
 #include "store/store_impl.h"
@@ -34,7 +34,7 @@ static void *room(void *items, uint32_t n, uint32_t *cap, size_t item_bytes)
 	return items;
 }
 
-/* ---- quality --------------------------------------------------------------------------------------- */
+/* ---- quality -------------------------------------------------------------------------------- */
 
 static int quality_row(struct counting *c, int64_t process, int64_t *row, struct err *err)
 {
@@ -66,7 +66,8 @@ static int process_of_thread(struct counting *c, int64_t thread, int64_t *proces
 	arg_int(&a, thread);
 	rc = db_int(c->s, a.st, process, err);
 	if (rc == ERR_NOT_FOUND)
-		rc = err_set(err, ERR_FORMAT, "a segment of incident %lld lists a thread that is not in %s",
+		rc = err_set(err, ERR_FORMAT,
+			     "a segment of incident %lld lists a thread that is not in %s",
 			     (long long)c->head->id, c->s->path);
 	return rc;
 }
@@ -107,8 +108,8 @@ static int count_samples(struct counting *c, const struct stored_segment *segmen
 		thread = sample->thread;
 		/* Threads come in runs. */
 		if (row < 0 || thread != before)
-			rc = row_of_thread(c, thread == THREAD_NONE ? 0 : segment->threads[thread], &row,
-					   err);
+			rc = row_of_thread(c, thread == THREAD_NONE ? 0 : segment->threads[thread],
+					   &row, err);
 		if (rc)
 			return rc;
 		before = thread;
@@ -118,9 +119,11 @@ static int count_samples(struct counting *c, const struct stored_segment *segmen
 	return 0;
 }
 
-/* ---- losses ------------------------------------------------------------------------------------------ */
+/* ---- losses --------------------------------------------------------------------------------- */
 
-/* Seconds from the trigger, rounded down; an incident is not 68 years long, a damaged one is cut. */
+/*
+ * Seconds from the trigger, rounded down; an incident is not 68 years long, a damaged one is cut.
+ */
 static int32_t second_of(const struct counting *c, uint64_t time_ns)
 {
 	int64_t ns = (int64_t)(time_ns - c->head->trigger_ns);
@@ -174,7 +177,7 @@ static int count_losses(struct counting *c, const struct segment_content *conten
 	return rc;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static int count_segment(void *ctx, const struct stored_segment *segment, struct err *err)
 {
@@ -232,7 +235,7 @@ void rollup_head(const struct rollup *r, struct incident_head *head)
 	memcpy(head->period_ns, r->period_ns, sizeof(head->period_ns));
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* Of an earlier attempt; there are none in the good case. */
 static int clear(struct store *s, const char *sql, int64_t incident, struct err *err)
@@ -282,8 +285,8 @@ static int put_stream(struct store *s, int64_t incident, enum stream stream, uin
 		      struct err *err)
 {
 	struct args a;
-	int rc = db_statement(s, "INSERT INTO stream(incident_id, kind, period_ns) VALUES(?, ?, ?)", &a,
-			      err);
+	int rc = db_statement(s, "INSERT INTO stream(incident_id, kind, period_ns) VALUES(?, ?, ?)",
+			      &a, err);
 
 	if (rc)
 		return rc;

@@ -1,8 +1,8 @@
 /*
  * Disk space. On a full disk SQLite in WAL mode can do nothing at all, not even delete (tried:
- * exports-and-store.md section 3.3), so 8 MB lie beside the store in a file of their own, to be given
- * up when that happens. Long before it, below a floor of free space, nothing new is begun: a neighbour
- * who fills the disk must not make us erase evidence.
+ * exports-and-store.md section 3.3), so 8 MB lie beside the store in a file of their own, to be
+ * given up when that happens. Long before it, below a floor of free space, nothing new is begun: a
+ * neighbour who fills the disk must not make us erase evidence.
  */
 #include "store/store_impl.h"
 
@@ -37,10 +37,11 @@ int space_check_floor(struct store *s, struct err *err)
 	/* A disk that does not say how full it is is found out by writing. */
 	if (!free_space(s, &free_bytes, &floor_bytes) || free_bytes >= floor_bytes)
 		return 0;
-	return err_set(err, ERR_FULL,
-		       "only %" PRIu64 " MB are free on the disk of %s, less than the %" PRIu64 " MB that "
-		       "are left to others: nothing new is stored, nothing is deleted; free some space",
-		       free_bytes >> 20, s->path, floor_bytes >> 20);
+	return err_set(
+		err, ERR_FULL,
+		"only %" PRIu64 " MB are free on the disk of %s, less than the %" PRIu64 " MB that "
+		"are left to others: nothing new is stored, nothing is deleted; free some space",
+		free_bytes >> 20, s->path, floor_bytes >> 20);
 }
 
 /* Words without a pattern: a file system that compresses would give zeros no room. */
@@ -65,7 +66,8 @@ void space_make_reserve(struct store *s)
 	struct buf path = {0};
 
 	if (beside(s, ".reserve", &path) && !os_exists(path.data) &&
-	    free_space(s, &free_bytes, &floor_bytes) && free_bytes >= floor_bytes + 2 * RESERVE_BYTES &&
+	    free_space(s, &free_bytes, &floor_bytes) &&
+	    free_bytes >= floor_bytes + 2 * RESERVE_BYTES &&
 	    !os_open(path.data, OS_CREATE, &file, NULL)) {
 		if (fill(file, NULL)) {
 			os_close(file);
@@ -93,8 +95,8 @@ void space_checkpoint(struct store *s)
 }
 
 /*
- * In slices of 1 MB, so that a recorder beside us waits for milliseconds. The statement gives a row per
- * page and frees it when it is stepped: sqlite3_exec() steps to the end.
+ * In slices of 1 MB, so that a recorder beside us waits for milliseconds. The statement gives a row
+ * per page and frees it when it is stepped: sqlite3_exec() steps to the end.
  */
 void space_give_back(struct store *s)
 {
@@ -114,8 +116,9 @@ void space_give_back(struct store *s)
 
 uint64_t store_bytes(struct store *s)
 {
-	static const char sql[] = "SELECT (p.page_count - f.freelist_count) * z.page_size FROM "
-				  "pragma_page_count p, pragma_freelist_count f, pragma_page_size z";
+	static const char sql[] =
+		"SELECT (p.page_count - f.freelist_count) * z.page_size FROM "
+		"pragma_page_count p, pragma_freelist_count f, pragma_page_size z";
 	struct os_file_info log = {0};
 	struct buf path = {0};
 	int64_t bytes = 0;

@@ -1,4 +1,4 @@
-/* Writing an incident: begin, put its segments, finish; and what a recorder that ended left behind. */
+/* Writing an incident: begin, put its segments, finish; and what an ended recorder left open. */
 #include "store/store_impl.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- begin ------------------------------------------------------------------------------------------ */
+/* ---- begin ---------------------------------------------------------------------------------- */
 
 /* Version 4 of RFC 9562: random but for the version and variant bits. */
 static int make_uuid(char out[37], struct err *err)
@@ -56,10 +56,13 @@ static int begin(struct store *s, void *arg, struct err *err)
 	int rc = host_id(s, head, &host, err);
 
 	if (!rc)
-		rc = db_statement(s, "INSERT INTO incident(uuid, host_id, state, pinned, rule, reason, value,"
-				  " threshold, trigger_ns, trigger_wall_ns, asked_pre_ns, asked_post_ns,"
-				  " recorder_cpu_ns, recorder_rss_bytes, recorder_version, note)"
-				  " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", &a, err);
+		rc = db_statement(
+			s,
+			"INSERT INTO incident(uuid, host_id, state, pinned, rule, reason, value,"
+			" threshold, trigger_ns, trigger_wall_ns, asked_pre_ns, asked_post_ns,"
+			" recorder_cpu_ns, recorder_rss_bytes, recorder_version, note)"
+			" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			&a, err);
 	if (rc)
 		return rc;
 	arg_text(&a, head->uuid);
@@ -104,7 +107,7 @@ int store_begin(struct store *s, struct incident_head *head, struct err *err)
 	return 0;
 }
 
-/* ---- put --------------------------------------------------------------------------------------------- */
+/* ---- put ------------------------------------------------------------------------------------ */
 
 struct put_work {
 	int64_t incident_id, segment_id;
@@ -123,12 +126,14 @@ static int check_open(struct store *s, int64_t id, struct err *err)
 	arg_int(&a, id);
 	rc = db_int(s, a.st, &found, err);
 	if (rc == ERR_NOT_FOUND)
-		rc = err_set(err, rc, "incident %lld is not open in %s: it was finished, or deleted while "
-			     "it was written", (long long)id, s->path);
+		rc = err_set(err, rc,
+			     "incident %lld is not open in %s: it was finished, or deleted while "
+			     "it was written",
+			     (long long)id, s->path);
 	return rc;
 }
 
-/* Whether the segment is still there: it may have been deleted with the last incident that had it. */
+/* Whether the segment is still there: it may have gone with the last incident that had it. */
 static int is_stored(struct store *s, const struct segment *segment, uint32_t crc, bool *stored,
 		     struct err *err)
 {
@@ -163,8 +168,11 @@ static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, str
 	if (!rc)
 		rc = blob_pack(&s->codec, segment->bytes, segment->nbytes, &w->packed_data, err);
 	if (!rc)
-		rc = db_statement(s, "INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data)"
-				  " VALUES(?, ?, ?, ?, ?, ?, ?)", &a, err);
+		rc = db_statement(
+			s,
+			"INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data)"
+			" VALUES(?, ?, ?, ?, ?, ?, ?)",
+			&a, err);
 	if (rc)
 		return rc;
 	arg_u64(&a, segment->t0_ns);
@@ -197,8 +205,10 @@ static int put(struct store *s, void *arg, struct err *err)
 	else
 		rc = insert_segment(s, w, crc, err);
 	if (!rc)
-		rc = db_statement(s, "INSERT OR IGNORE INTO incident_segment(incident_id, segment_id)"
-				  " VALUES(?, ?)", &a, err);
+		rc = db_statement(s,
+				  "INSERT OR IGNORE INTO incident_segment(incident_id, segment_id)"
+				  " VALUES(?, ?)",
+				  &a, err);
 	if (rc)
 		return rc;
 	arg_int(&a, w->incident_id);
@@ -222,7 +232,7 @@ int store_put_segment(struct store *s, int64_t incident_id, struct segment *segm
 	return rc;
 }
 
-/* ---- finish ------------------------------------------------------------------------------------------ */
+/* ---- finish --------------------------------------------------------------------------------- */
 
 struct finish_work {
 	const struct incident_head *head;
@@ -236,10 +246,12 @@ static int update_incident(struct store *s, const struct incident_head *head,
 			   enum incident_state state, struct err *err)
 {
 	struct args a;
-	int rc = db_statement(s, "UPDATE incident SET state=?, rule=?, reason=?, value=?, threshold=?,"
+	int rc = db_statement(s,
+			      "UPDATE incident SET state=?, rule=?, reason=?, value=?, threshold=?,"
 			      " asked_pre_ns=?, asked_post_ns=?, t0_ns=?, t1_ns=?, gap_reason=?,"
 			      " samples=?, lost=?, recorder_cpu_ns=?, recorder_rss_bytes=?, note=?"
-			      " WHERE id=?", &a, err);
+			      " WHERE id=?",
+			      &a, err);
 
 	if (rc)
 		return rc;
@@ -281,8 +293,10 @@ static int stored_bytes(struct store *s, int64_t id, uint64_t *out, struct err *
 {
 	struct args a;
 	int64_t bytes = 0;
-	int rc = db_statement(s, "SELECT coalesce(sum(s.bytes), 0) FROM incident_segment x"
-			      " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?", &a, err);
+	int rc = db_statement(s,
+			      "SELECT coalesce(sum(s.bytes), 0) FROM incident_segment x"
+			      " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
+			      &a, err);
 
 	if (rc)
 		return rc;
@@ -317,14 +331,16 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 	return 0;
 }
 
-/* ---- partial ------------------------------------------------------------------------------------------- */
+/* ---- partial -------------------------------------------------------------------------------- */
 
 int window_of_segments(struct store *s, struct incident_head *head, struct err *err)
 {
-	uint64_t t0, t1, from, to;
+	uint64_t trigger = head->trigger_ns, t0, t1, from, to;
 	struct args a;
-	int rc = db_statement(s, "SELECT min(s.t0_ns), max(s.t1_ns) FROM incident_segment x"
-			      " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?", &a, err);
+	int rc = db_statement(s,
+			      "SELECT min(s.t0_ns), max(s.t1_ns) FROM incident_segment x"
+			      " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
+			      &a, err);
 
 	head->t0_ns = head->t1_ns = head->trigger_ns;
 	if (rc)
@@ -336,10 +352,9 @@ int window_of_segments(struct store *s, struct incident_head *head, struct err *
 	if (sqlite3_column_type(a.st, 0) != SQLITE_NULL) {
 		t0 = (uint64_t)sqlite3_column_int64(a.st, 0);
 		t1 = (uint64_t)sqlite3_column_int64(a.st, 1);
-		from = head->trigger_ns - (head->asked_pre_ns < head->trigger_ns ? head->asked_pre_ns
-										  : head->trigger_ns);
-		to = head->trigger_ns + head->asked_post_ns;
-		if (to < head->trigger_ns)
+		from = trigger - (head->asked_pre_ns < trigger ? head->asked_pre_ns : trigger);
+		to = trigger + head->asked_post_ns;
+		if (to < trigger)
 			to = UINT64_MAX;
 		head->t0_ns = t0 > from ? t0 : from;
 		head->t1_ns = t1 < to ? t1 : to;
@@ -390,8 +405,9 @@ int partial_convert(struct store *s, struct err *err)
 	while (!rc) {
 		struct args a;
 
-		rc = db_statement(s, "SELECT id FROM incident WHERE state='open' ORDER BY id LIMIT 1", &a,
-				  err);
+		rc = db_statement(s,
+				  "SELECT id FROM incident WHERE state='open' ORDER BY id LIMIT 1",
+				  &a, err);
 		if (!rc)
 			rc = db_int(s, a.st, &id, err);
 		if (rc == ERR_NOT_FOUND)

@@ -77,8 +77,8 @@ static void process_name_is_the_executable_else_comm_else_a_question_mark(void *
 	assert_string_equal(process_name(process), "firefox-bin");
 	process_set_exe(p, nameless, "");
 	assert_string_equal(process_name(nameless), "?");
-	//process_set_comm(p, nameless, "kworker/0:1");
-	//process_set_comm(p, nameless, "kworker/0:2");
+	process_set_comm(p, nameless, "kworker/0:1");
+	process_set_comm(p, nameless, "kworker/0:2");
 	assert_string_equal(process_name(nameless), "kworker/0:1");
 	processes_free(p);
 }

@@ -132,7 +132,8 @@ static void a_changed_crc_is_found_and_the_segment_named(void **state)
 	       " substr(data, 11) AS BLOB) WHERE id=1");
 	refuses_to_load(&lab, "segment 1 of incident 1");
 	lab_close(&lab);
-	damage(&lab, "crc2.db", "UPDATE segment SET lists = CAST(substr(lists, 1, 6) || x'00000000' ||"
+	damage(&lab, "crc2.db",
+	       "UPDATE segment SET lists = CAST(substr(lists, 1, 6) || x'00000000' ||"
 	       " substr(lists, 11) AS BLOB) WHERE id=1");
 	refuses_to_load(&lab, "its CRC is wrong");
 	lab_close(&lab);
@@ -155,9 +156,12 @@ static void every_flipped_byte_of_a_blob_is_found(void **state)
 		struct incident in = {0};
 
 		/* Every byte becomes FF, and FF becomes 00. */
-		snprintf(sql, sizeof(sql), "UPDATE segment SET data = (SELECT CAST(substr(data, 1, %d) || CASE"
-			 " hex(substr(data, %d, 1)) WHEN 'FF' THEN x'00' ELSE x'FF' END || substr(data, %d)"
-			 " AS BLOB) FROM spare) WHERE id=1", i - 1, i, i + 1);
+		snprintf(sql, sizeof(sql),
+			 "UPDATE segment SET data = (SELECT CAST(substr(data, 1, %d) || CASE"
+			 " hex(substr(data, %d, 1)) WHEN 'FF' THEN x'00' ELSE x'FF' END || "
+			 "substr(data, %d)"
+			 " AS BLOB) FROM spare) WHERE id=1",
+			 i - 1, i, i + 1);
 		lab_sql(lab.path, sql);
 		assert_int_equal(store_load(s, 1, &in, NULL), ERR_FORMAT);
 	}
@@ -183,7 +187,8 @@ static void a_blob_that_claims_a_huge_size_is_refused(void **state)
 	struct lab lab;
 
 	(void)state;
-	damage(&lab, "huge.db", "UPDATE segment SET data = CAST(substr(data, 1, 2) || x'FFFFFF7F' ||"
+	damage(&lab, "huge.db",
+	       "UPDATE segment SET data = CAST(substr(data, 1, 2) || x'FFFFFF7F' ||"
 	       " substr(data, 7) AS BLOB) WHERE id=1");
 	refuses_to_load(&lab, "impossible");
 	lab_close(&lab);
@@ -194,7 +199,8 @@ static void rows_that_a_segment_lists_must_be_there(void **state)
 	struct lab lab;
 
 	(void)state;
-	damage(&lab, "rows.db", "PRAGMA foreign_keys=OFF; UPDATE frame SET id = id + 1000000 WHERE id=1;"
+	damage(&lab, "rows.db",
+	       "PRAGMA foreign_keys=OFF; UPDATE frame SET id = id + 1000000 WHERE id=1;"
 	       "UPDATE segment SET lists = (SELECT lists FROM segment WHERE id=1) WHERE id=1;"
 	       "DELETE FROM incident WHERE id=2");
 	{

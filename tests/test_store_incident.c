@@ -227,7 +227,8 @@ static void ids_are_not_used_twice(void **state)
 
 static void a_segment_that_was_deleted_is_stored_again(void **state)
 {
-	struct incident_head first = lab_head(MS(20), MS(20), 0), second = lab_head(MS(20), MS(20), 0);
+	struct incident_head first = lab_head(MS(20), MS(20), 0),
+			     second = lab_head(MS(20), MS(20), 0);
 	struct segment *segment;
 	struct store *s;
 	struct lab lab;
@@ -319,7 +320,9 @@ static void a_name_in_the_store_is_not_replaced(void **state)
 /* Without a build id nothing says that a file is the same one as in the run before. */
 static void frames_without_a_build_id_are_not_shared_between_runs(void **state)
 {
-	struct object_key key = {.kind = OBJECT_KERNEL, .build_id_bytes = 4, .build_id = {9, 9, 9, 9},
+	struct object_key key = {.kind = OBJECT_KERNEL,
+				 .build_id_bytes = 4,
+				 .build_id = {9, 9, 9, 9},
 				 .path = "[kernel]"};
 	struct store *s;
 	struct lab lab;
@@ -333,7 +336,9 @@ static void frames_without_a_build_id_are_not_shared_between_runs(void **state)
 		lab_simple(&lab, s, MS(10), 1);
 		store_close(s);
 	}
-	/* Kernel modules are loaded elsewhere after the next boot, though the kernel is the same. */
+	/*
+	 * Kernel modules are loaded elsewhere after the next boot, though the kernel is the same.
+	 */
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM module"), 2);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM process"), 2);
 	lab_close(&lab);

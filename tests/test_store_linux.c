@@ -1,4 +1,7 @@
-/* What only a Unix can show: kill -9, modes of files, other users, a file system that is really full. */
+/*
+ * What only a Unix can show: kill -9, modes of files, other users, a file system that is really
+ * full.
+ */
 #include "tests/support/store_lab.h"
 
 #include <errno.h>
@@ -15,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* ---- kill -9 ---------------------------------------------------------------------------------------- */
+/* ---- kill -9 -------------------------------------------------------------------------------- */
 
 enum { KILLS = 30, DUMPS_MAX = 4000 };
 
@@ -87,11 +90,13 @@ static void a_killed_recorder_loses_nothing_that_was_complete(void **state)
 	lab_open(&lab, "kill.db");
 	srand(1);
 	for (i = 0; i < KILLS; i++) {
-		record_until_killed(&lab, MS(rand() % 60));
+		record_until_killed(&lab, MS((unsigned)rand() % 60));
 		s = lab_store(&lab, STORE_RECORD);
 		lab_check_integrity(lab.path);
-		assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident WHERE state='open'"), 0);
-		now_partial = lab_sql(lab.path, "SELECT count(*) FROM incident WHERE state='partial'");
+		assert_int_equal(
+			lab_sql(lab.path, "SELECT count(*) FROM incident WHERE state='open'"), 0);
+		now_partial =
+			lab_sql(lab.path, "SELECT count(*) FROM incident WHERE state='partial'");
 		assert_in_range(now_partial, partial, partial + 1);
 		partial = now_partial;
 		newest = lab_sql(lab.path, "SELECT coalesce(max(id), 0) FROM incident");
@@ -104,7 +109,7 @@ static void a_killed_recorder_loses_nothing_that_was_complete(void **state)
 	lab_close(&lab);
 }
 
-/* ---- rights ------------------------------------------------------------------------------------------ */
+/* ---- rights --------------------------------------------------------------------------------- */
 
 static void assert_private(const char *path, const char *suffix)
 {
@@ -136,7 +141,10 @@ static void nobody_else_can_read_a_store(void **state)
 	lab_close(&lab);
 }
 
-/* A store in a directory that the child may read but not write; the child is another user if we are root. */
+/*
+ * A store in a directory that the child may read but not write; the child is another user if we are
+ * root.
+ */
 struct elsewhere {
 	struct lab lab;
 	char dir[40], path[60];
@@ -258,7 +266,7 @@ static void a_store_of_another_user_is_refused_clearly(void **state)
 	close_elsewhere(&e);
 }
 
-/* ---- a file system that is really full ------------------------------------------------------------------ */
+/* ---- a file system that is really full ------------------------------------------------------ */
 
 static void fill_disk(const char *path)
 {

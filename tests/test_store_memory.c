@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 /*
- * SQLite gets an allocator of its own, so that our allocations and its can be failed apart: it goes on
- * without some of its own (caches), which alloc_walk() would not accept. A block begins with its size.
+ * SQLite gets an allocator of its own, so that our allocations and its can be failed apart: it goes
+ * on without some of its own (caches), which alloc_walk() would not accept. A block begins with its
+ * size.
  */
 void *__real_malloc(size_t size);
 void *__real_realloc(void *old, size_t size);
@@ -85,7 +86,7 @@ static int install(void **state)
 	return sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
 }
 
-/* ---- what is walked ------------------------------------------------------------------------------- */
+/* ---- what is walked ------------------------------------------------------------------------- */
 
 struct walk {
 	struct lab lab;
@@ -163,7 +164,9 @@ static void recording_survives_every_failed_allocation_of_ours(void **state)
 		rc = record(&w);
 		met = alloc_walk_count() >= n;
 		alloc_walk_fail_at(0);
-		/* The reserve file is done without: the only allocations that may fail unnoticed. */
+		/*
+		 * The reserve file is done without: the only allocations that may fail unnoticed.
+		 */
 		assert_true(met || rc == 0);
 		still_good(&w);
 	}

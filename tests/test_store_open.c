@@ -58,7 +58,8 @@ static void a_new_store_has_the_settings_of_the_design(void **state)
 	assert_int_equal(lab_sql(lab.path, "PRAGMA auto_vacuum"), 2);
 	assert_int_equal(lab_sql(lab.path, "PRAGMA application_id"), STORE_APPLICATION_ID);
 	assert_int_equal(lab_sql(lab.path, "PRAGMA user_version"), STORE_VERSION);
-	assert_int_equal(lab_sql(lab.path, "SELECT journal_mode='wal' FROM pragma_journal_mode"), 1);
+	assert_int_equal(lab_sql(lab.path, "SELECT journal_mode='wal' FROM pragma_journal_mode"),
+			 1);
 	assert_int_equal(lab_sql(lab.path, "SELECT value FROM meta WHERE key='min_reader'"), 1);
 	lab_check_integrity(lab.path);
 	lab_close(&lab);
@@ -74,7 +75,8 @@ static void the_views_can_be_asked(void **state)
 	assert_int_equal(lab_sql(lab.path, "SELECT samples FROM v_incident WHERE host='box' AND"
 				 " time_utc='2023-11-14T22:13:20.013Z' AND pre_s=0.003"), 3);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM v_frame WHERE module='app'"), 4);
-	assert_int_equal(lab_sql(lab.path, "SELECT frames FROM v_module WHERE build_id='01020304'"), 4);
+	assert_int_equal(lab_sql(lab.path, "SELECT frames FROM v_module WHERE build_id='01020304'"),
+			 4);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM v_thread WHERE process='app'"), 2);
 	assert_int_equal(lab_sql(lab.path, "SELECT samples FROM v_segment WHERE incidents='1'"), 3);
 	lab_close(&lab);
@@ -104,7 +106,8 @@ static void another_programs_database_is_left_alone(void **state)
 
 static void a_file_that_is_no_database_is_left_alone(void **state)
 {
-	static const char text[] = "Dear diary, today the machine was slow again, and nobody knows why. ";
+	static const char text[] =
+		"Dear diary, today the machine was slow again, and nobody knows why. ";
 	struct os_file_info info;
 	struct lab lab;
 
@@ -136,7 +139,8 @@ static void an_empty_file_becomes_a_store(void **state)
 static void a_directory_is_called_one(void **state)
 {
 	(void)state;
-	assert_non_null(strstr(lab_refused(tmp_path(""), STORE_RECORD, ERR_FORMAT), "is a directory"));
+	assert_non_null(
+		strstr(lab_refused(tmp_path(""), STORE_RECORD, ERR_FORMAT), "is a directory"));
 }
 
 static void a_newer_store_can_be_read_when_it_says_so(void **state)

@@ -158,7 +158,10 @@ static void an_open_incident_is_not_deleted(void **state)
 	lab_close(&lab);
 }
 
-/* Ten incidents through a store that holds three: rows of the seven that left are gone, all of them. */
+/*
+ * Ten incidents through a store that holds three: rows of the seven that left are gone, all of
+ * them.
+ */
 static void nothing_is_left_of_what_was_deleted(void **state)
 {
 	struct store_limits limits = {.max_incidents = 3};

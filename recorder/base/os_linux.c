@@ -40,6 +40,8 @@ enum err_code os_error_code(int os_error)
 	case EAGAIN:
 	case EADDRINUSE:
 		return ERR_BUSY;
+	case EPIPE:
+		return ERR_STOPPED;          /* whoever read our output has seen enough */
 	case EMFILE:
 	case ENFILE:
 		return ERR_LIMIT;

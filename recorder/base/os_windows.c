@@ -195,6 +195,9 @@ enum err_code os_error_code(int os_error)
 	case ERROR_PIPE_BUSY:
 	case ERROR_BUSY:
 		return ERR_BUSY;
+	case ERROR_BROKEN_PIPE:
+	case ERROR_NO_DATA:
+		return ERR_STOPPED;          /* whoever read our output has seen enough */
 	case ERROR_TOO_MANY_OPEN_FILES:
 		return ERR_LIMIT;
 	case ERROR_INVALID_NAME:

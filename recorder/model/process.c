@@ -190,6 +190,16 @@ void process_drop(struct processes *p, struct process *process, uint64_t now_ns)
 	os_mutex_unlock(p->lock);
 }
 
+void process_ref(struct process *process)
+{
+	atomic_fetch_add_explicit(&process->refs, 1, memory_order_relaxed);
+}
+
+void process_unref(struct process *process)
+{
+	atomic_fetch_sub_explicit(&process->refs, 1, memory_order_acq_rel);
+}
+
 const char *process_name(const struct process *process)
 {
 	const char *name = atomic_load(&process->exe_name);

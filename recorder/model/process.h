@@ -33,7 +33,7 @@ struct process {
 	_Atomic(char *) comm;                /* the kernel's short name; set once */
 	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
 	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
-	_Atomic uint32_t refs;               /* its threads and its source */
+	_Atomic uint32_t refs;               /* its threads, and who asked with process_ref() */
 	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */
 };
 
@@ -60,6 +60,10 @@ void process_set_exe(struct processes *p, struct process *process, const char *p
 void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline);
 /* The source has seen its end (or the next exec): it may go once nothing lists its threads. */
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns);
+
+/* Keep it over a time in which its source and segments may let go of it. */
+void process_ref(struct process *process);
+void process_unref(struct process *process);
 
 /* Display name: base name of the executable, ".exe" removed, else comm, else "?". Never NULL. */
 const char *process_name(const struct process *process);

@@ -238,10 +238,10 @@ uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_f
 		uint32_t number = frames_intern(b->frames, &leaf_first[n], &is_fresh);
 		uint32_t local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
 
-		if (local == UINT32_MAX)
-			return STACK_NONE;
 		if (is_fresh && fresh)
 			fresh(ctx, frame_get(b->frames, number));
+		if (local == UINT32_MAX)
+			return STACK_NONE;
 		node = node_get(b, node, local);
 		if (node == STACK_NONE)
 			return STACK_NONE;
@@ -332,17 +332,26 @@ static void note_time(struct segment_builder *b, uint64_t tick)
 		b->t1_tick = tick;
 }
 
+/* What the decoder refuses must not get in, wherever it comes from. */
+static uint64_t weight_of(double value)
+{
+	if (!(value > 0))
+		return 0;                    /* NaN too */
+	return value < (double)INT64_MAX ? (uint64_t)value : INT64_MAX;
+}
+
 static void add_sample(struct segment_builder *b, const struct event *e, uint32_t thread)
 {
 	struct column *c = b->columns;
 
+	note_time(b, e->time_ns / SEGMENT_TICK_NS);
 	column_delta(&c[COLUMN_SAMPLE_TIME], e->time_ns / SEGMENT_TICK_NS);
 	column_run(&c[COLUMN_SAMPLE_CPU], e->cpu);
 	column_plain(&c[COLUMN_SAMPLE_THREAD], thread == THREAD_NONE ? 0 : (uint64_t)thread + 1);
 	column_delta(&c[COLUMN_SAMPLE_STACK], e->stack == STACK_NONE ? 0 : (uint64_t)e->stack + 1);
-	column_run(&c[COLUMN_SAMPLE_WEIGHT], e->value > 0 ? (uint64_t)e->value : 0);
-	column_run(&c[COLUMN_SAMPLE_STREAM], e->stream);
-	column_run(&c[COLUMN_SAMPLE_QUALITY], e->quality);
+	column_run(&c[COLUMN_SAMPLE_WEIGHT], weight_of(e->value));
+	column_run(&c[COLUMN_SAMPLE_STREAM], e->stream < STREAMS_MAX ? e->stream : STREAM_EVENT);
+	column_run(&c[COLUMN_SAMPLE_QUALITY], e->quality < QUALITIES ? e->quality : QUALITY_NONE);
 	b->nsamples++;
 }
 
@@ -412,8 +421,9 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 		if (field_names[i] == UINT32_MAX)
 			return ERR_MEMORY;
 	}
+	note_time(b, e->time_ns / SEGMENT_TICK_NS);
 	column_delta(&c[COLUMN_EVENT_TIME], e->time_ns / SEGMENT_TICK_NS);
-	column_run(&c[COLUMN_EVENT_KIND], e->kind);
+	column_run(&c[COLUMN_EVENT_KIND], e->kind < EVENT_KINDS ? e->kind : EVENT_NONE);
 	column_run(&c[COLUMN_EVENT_FLAGS], e->flags);
 	column_run(&c[COLUMN_EVENT_CPU], e->cpu);
 	column_plain(&c[COLUMN_EVENT_THREAD], thread == THREAD_NONE ? 0 : (uint64_t)thread + 1);
@@ -439,7 +449,6 @@ int segment_add(struct segment_builder *b, const struct event *e)
 		if (thread == UINT32_MAX)
 			return ERR_MEMORY;
 	}
-	note_time(b, e->time_ns / SEGMENT_TICK_NS);
 	if (e->kind != EVENT_SAMPLE)
 		return add_event(b, e, thread);
 	add_sample(b, e, thread);
@@ -453,7 +462,7 @@ void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t 
 
 /* ---- asking ----------------------------------------------------------------------------------- */
 
-size_t segment_open_bytes(const struct segment_builder *b)
+static size_t columns_bytes(const struct segment_builder *b)
 {
 	size_t n = 0;
 	unsigned i;
@@ -461,6 +470,12 @@ size_t segment_open_bytes(const struct segment_builder *b)
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
 		n += b->columns[i].bytes.len;
 	return n;
+}
+
+/* Names become a column at sealing; a length takes two bytes at most, the NUL is one. */
+size_t segment_open_bytes(const struct segment_builder *b)
+{
+	return columns_bytes(b) + b->name_text.len + b->nnames;
 }
 
 bool segment_is_empty(const struct segment_builder *b)
@@ -551,7 +566,7 @@ static struct segment *segment_new(struct segment_builder *b, const struct buf *
 {
 	size_t threads_bytes = b->threads.count * sizeof(uint32_t);
 	size_t frames_bytes = b->frame_list.count * sizeof(uint32_t);
-	size_t nbytes = header->len + segment_open_bytes(b);
+	size_t nbytes = header->len + columns_bytes(b);
 	size_t total = sizeof(struct segment) + threads_bytes + frames_bytes + nbytes;
 	struct segment *s = malloc(total);
 	uint32_t *numbers;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_COUNT 65536u                /* samples or events of one segment */
+#define MAX_COUNT 65536u                /* samples, events or names of one segment */
 
 struct cursor {
 	const uint8_t *at, *end;
@@ -123,7 +123,7 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	if (c->nsamples > MAX_COUNT || c->nsamples > column_bytes(r, COLUMN_SAMPLE_TIME) ||
 	    c->nevents > MAX_COUNT || c->nevents > column_bytes(r, COLUMN_EVENT_TIME) ||
 	    c->nnodes > SEGMENT_MAX_NODES || c->nnodes > column_bytes(r, COLUMN_NODE_PARENT) ||
-	    c->nnames > column_bytes(r, COLUMN_NAMES))
+	    c->nnames > MAX_COUNT || c->nnames > column_bytes(r, COLUMN_NAMES))
 		return bad(r, "it counts more than it holds");
 	return 0;
 }

@@ -165,7 +165,7 @@ static void read_mapping(struct scan *scan, struct perf_process *p, char *line, 
 	n = strlen(path);
 	if (n > sizeof(deleted) - 1 && strcmp(path + n - (sizeof(deleted) - 1), deleted) == 0)
 		path[n - (sizeof(deleted) - 1)] = '\0';
-	perf_mapping_kind(path[0] ? path : "//anon", p->pid, &key);
+	perf_mapping_kind(path[0] ? perf_mapping_path(path, start) : "//anon", p->pid, &key);
 	if (key.kind == OBJECT_ELF && key.path[0] == '/') {
 		key.dev = makedev(major, minor);
 		key.ino = ino;

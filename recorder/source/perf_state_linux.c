@@ -217,6 +217,11 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 
 /* ---- mappings --------------------------------------------------------------------------------- */
 
+const char *perf_mapping_path(const char *path, uint64_t start)
+{
+	return strcmp(path, "[vdso]") == 0 && start < (uint64_t)1 << 32 ? "[vdso32]" : path;
+}
+
 void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key)
 {
 	static const char *const run_time[] = {"//anon", "/memfd:", "/dev/zero", "/SYSV",
@@ -225,7 +230,7 @@ void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key)
 
 	key->kind = OBJECT_ELF;
 	key->path = path;
-	if (strcmp(path, "[vdso]") == 0)
+	if (strncmp(path, "[vdso", 5) == 0)
 		return;
 	for (i = 0; i < sizeof(run_time) / sizeof(run_time[0]); i++) {
 		if (strncmp(path, run_time[i], strlen(run_time[i])) == 0)
@@ -377,7 +382,7 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 
 	if (!p)
 		return;
-	perf_mapping_kind(r->u.mmap.path, r->pid, &key);
+	perf_mapping_kind(perf_mapping_path(r->u.mmap.path, r->u.mmap.start), r->pid, &key);
 	if (key.kind == OBJECT_ELF) {
 		key.build_id_bytes = r->u.mmap.build_id_bytes;
 		memcpy(key.build_id, r->u.mmap.build_id, r->u.mmap.build_id_bytes);

@@ -77,6 +77,9 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 int perf_scan_process(struct perf_state *s, uint32_t pid, bool build_ids);
 int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err);
 
+/* The path as objects have it: a 32-bit process's vDSO is another one than ours. */
+const char *perf_mapping_path(const char *path, uint64_t start);
+
 /* An executable mapping's path: a file, or code made at run time? Fills kind and path. */
 void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key);
 

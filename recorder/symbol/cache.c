@@ -34,6 +34,7 @@ struct cache {
 	struct table by_object;        /* object number -> entry */
 	uint32_t newest, oldest, free_first;
 	struct cache_use use;
+	unsigned logged;               /* failures that were told */
 	struct entry entries[SYMBOL_OBJECTS_MAX];
 };
 
@@ -193,12 +194,11 @@ static void failed(struct cache *c, struct entry *e, uint64_t now_ns, const stru
 	e->retry_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
 	e->failures++;
 	c->use.failures++;
-	if (e->failures > 1)
+	/* Not ELF (Wine maps PE files) is nothing that anybody could mend. */
+	if (e->failures > 1 || err->code == ERR_UNSUPPORTED || c->logged == FAILURES_LOGGED)
 		return;
-	if (c->use.failures <= FAILURES_LOGGED)
-		log_line(c->log, LOG_WARN, "no function names for %s: %s", e->object->key.path,
-			 err->text);
-	if (c->use.failures == FAILURES_LOGGED)
+	log_line(c->log, LOG_WARN, "no function names for %s: %s", e->object->key.path, err->text);
+	if (++c->logged == FAILURES_LOGGED)
 		log_line(c->log, LOG_INFO, "further objects without names are only counted");
 }
 

@@ -20,7 +20,8 @@ struct elf_table {
 	struct os_file *file;         /* open while names are read from it */
 	struct bytes bytes;
 	uint64_t mtime_ns;
-	struct elf_head head;
+	bool separate;                /* file is the debug file, not the one that is mapped */
+	struct elf_head head;         /* of the one that is mapped */
 	struct elf_index *index;
 	char name[FUNCTION_NAME_MAX + 1];
 };
@@ -80,14 +81,17 @@ static int check_file(struct elf_table *t, const char *path, bool same_root, str
 		return rc;
 	in = bytes_of_file(t->file, info.size_bytes);
 	rc = elf_head_read(&in, &head, err);
-	if (rc)
-		return err_prefix(err, "%s", path);
+	if (rc) {
+		err_prefix(err, "%s", path);
+		return rc == ERR_FORMAT ? ERR_UNSUPPORTED : rc;   /* another format: Wine maps PE */
+	}
 	if (changed(t, &info) || (key->build_id_bytes ? !same_build_id(key, &head)
 						      : !same_inode(key, &info, same_root)))
 		return err_set(err, ERR_FORMAT, "the file at %s is another one than was mapped",
 			       path);
 	t->bytes = in;
-	t->head = head;
+	if (!t->separate)
+		t->head = head;
 	t->mtime_ns = info.mtime_ns;
 	return 0;
 }
@@ -122,9 +126,11 @@ static int open_file(struct elf_table *t, struct err *err)
 	for (which = 0; rc && which < SYMBOL_CANDIDATES; which++) {
 		struct err one = {0};
 
-		if (!symbol_path(t->object, t->pid, which, &path, &same_root))
+		if (!(t->separate ? symbol_debug_path : symbol_path)(t->object, t->pid, which, &path,
+								     &same_root))
 			continue;
 		rc = open_candidate(t, buf_text(&path), same_root, &one);
+		one.code = rc;
 		/* Of several reasons the first is told, unless it is only that nothing is there. */
 		if (rc && (!why.code || why.code == ERR_NOT_FOUND))
 			why = one;
@@ -161,6 +167,31 @@ static void close_elf(struct symbol_table *table)
 	free(t);
 }
 
+/*
+ * Distributions strip programs and put the full .symtab into a file of its own, found by build id.
+ * Where it is installed it names what .dynsym does not. Its addresses are those of the program.
+ */
+static void use_debug_file(struct elf_table *t)
+{
+	struct elf_table debug = {.object = t->object, .pid = t->pid, .separate = true};
+
+	if (!t->object->key.build_id_bytes || open_file(&debug, NULL) ||
+	    elf_head_read(&debug.bytes, &debug.head, NULL) ||
+	    elf_index_new(&debug.bytes, &debug.head, &debug.index, NULL) ||
+	    elf_index_count(debug.index) <= elf_index_count(t->index)) {
+		elf_index_free(debug.index);
+		os_close(debug.file);
+		return;
+	}
+	elf_index_free(t->index);
+	os_close(t->file);
+	t->index = debug.index;
+	t->file = debug.file;
+	t->bytes = debug.bytes;
+	t->mtime_ns = debug.mtime_ns;
+	t->separate = true;
+}
+
 static int open_elf(const struct object *object, uint32_t pid, struct symbol_table **out,
 		    struct err *err)
 {
@@ -185,6 +216,7 @@ static int open_elf(const struct object *object, uint32_t pid, struct symbol_tab
 		close_elf(&t->base);
 		return rc;
 	}
+	use_debug_file(t);
 	/* Nothing more to read: an open file would only keep its disk space and mount busy. */
 	if (elf_index_has_names(t->index))
 		rest(&t->base);

@@ -91,7 +91,7 @@ static void request_release(const struct request *r)
 		object_drop(r->at.object, os_now_ns());
 		break;
 	case REQUEST_PROCESS:
-		atomic_fetch_sub(&r->at.process->refs, 1);
+		process_unref(r->at.process);
 		break;
 	}
 }
@@ -137,7 +137,7 @@ void symbols_process(struct symbols *s, struct process *process)
 {
 	struct request r = {.at.process = process, .kind = REQUEST_PROCESS};
 
-	atomic_fetch_add(&process->refs, 1);
+	process_ref(process);
 	put(s, &s->urgent, &r);
 }
 

@@ -23,6 +23,10 @@
 bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
 		 bool *same_root);
 
+/* The same for the file that holds its debug information, by build id. */
+bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
+		       bool *same_root);
+
 /* The vDSO of this process, which is every 64-bit process's; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);
 

@@ -44,6 +44,26 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 	return !path->failed;
 }
 
+/* As gdb looks for it: GDB manual, "Debugging Information in Separate Files". */
+bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
+		       bool *same_root)
+{
+	const struct object_key *key = &object->key;
+	unsigned i;
+
+	buf_reset(path);
+	*same_root = which == 0;
+	if (key->build_id_bytes < 2 || which > 1 || (which == 0 && !pid))
+		return false;
+	if (which == 0)
+		buf_printf(path, "/proc/%" PRIu32 "/root", pid);
+	buf_printf(path, "/usr/lib/debug/.build-id/%02x/", key->build_id[0]);
+	for (i = 1; i < key->build_id_bytes; i++)
+		buf_printf(path, "%02x", key->build_id[i]);
+	buf_puts(path, ".debug");
+	return !path->failed;
+}
+
 /* Its length is not told; the section headers are the last thing in it (vdso(7), linux-vdso.so). */
 int symbol_vdso(struct bytes *out, struct err *err)
 {

@@ -16,6 +16,17 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 	return which == 0 && !path->failed;
 }
 
+bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
+		       bool *same_root)
+{
+	(void)object;
+	(void)pid;
+	(void)which;
+	*same_root = false;
+	buf_reset(path);
+	return false;
+}
+
 int symbol_vdso(struct bytes *out, struct err *err)
 {
 	(void)out;

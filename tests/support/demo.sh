@@ -31,8 +31,8 @@ if ! why=$("$RECORDER" collect /MaxCollectSec:0.2 --store probe.db 2>&1); then
 fi
 rm -f probe.db*
 
-say "1. A load: a program that works in bursts, 6 s on, 8 s off (burn_alpha 75 %, burn_beta 25 %)"
-"$BURN" 60 6 8 >/dev/null &
+say "1. A load, from 10 s on: bursts of 6 s with 8 s between (burn_alpha 75 %, burn_beta 25 %)"
+(sleep 10 && exec "$BURN" 60 6 8 >/dev/null) &
 burn=$!
 trap 'kill $burn 2>/dev/null' EXIT
 
@@ -54,6 +54,7 @@ show export --id 1 -o cpu.perfView.xml.zip || exit 1
 ls -l cpu.* | awk '{ printf "%10d bytes  %s\n", $5, $NF }'
 echo
 echo "The hottest stacks of burn, folded (flamegraph.pl cpu.folded > cpu.svg, or speedscope.app):"
-show export --id 1 --process burn --no-kernel --no-ids -f | sort -t' ' -k2,2 -rn | head -n 4
+echo '$ recorder export --id 1 --process burn --no-kernel --no-ids -f | sort -k2 -rn | head -n 4'
+"$RECORDER" export --id 1 --process burn --no-kernel --no-ids -f | sort -k2 -rn | head -n 4
 
 say "Kept in build/demo/. Try: RECORDER_STORE=build/demo/incidents.db build/linux/recorder show --id 2"

@@ -53,6 +53,7 @@ lld                      command ld.lld
 # Good to have; nothing stops without them.
 optional='
 linux-perf               command perf
+libc6-dbg                folder  /usr/lib/debug/.build-id
 '
 
 # Windows libraries: source package, then its pinned upstream files and revision.
@@ -96,6 +97,7 @@ missing()
 		header) has_header gcc "$what" ;;
 		windows) has_header $cross-gcc "$what" ;;
 		wine) "$top/tests/support/wine.sh" find >/dev/null ;;
+		folder) test -d "$what" ;;
 		runtime) ls "$(clang -print-resource-dir)"/lib/*/"$what"* ;;
 		*) continue ;;
 		esac >/dev/null 2>&1 || echo "$package"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* ---- the lab ------------------------------------------------------------------------------------- */
+/* ---- the lab -------------------------------------------------------------------------------- */
 
 void lab_remove(const char *path)
 {
@@ -88,7 +88,7 @@ const char *lab_refused(const char *path, enum store_mode mode, int code)
 	return err.text;
 }
 
-/* ---- recording ------------------------------------------------------------------------------------ */
+/* ---- recording ------------------------------------------------------------------------------ */
 
 static struct frame_ref letter(const struct lab *lab, char c)
 {
@@ -127,8 +127,9 @@ void lab_name(struct lab *lab, char c)
 	uint32_t number = frames_intern(lab->frames, &ref, &fresh);
 
 	name[3] = c;
-	assert_int_equal(frame_set_function(lab->frames, frame_get(lab->frames, number), ref.offset, name,
-					    NULL, NULL), 0);
+	assert_int_equal(frame_set_function(lab->frames, frame_get(lab->frames, number), ref.offset,
+					    name, NULL, NULL),
+			 0);
 }
 
 struct segment *lab_seal(struct lab *lab)
@@ -141,7 +142,7 @@ struct segment *lab_seal(struct lab *lab)
 	return segment;
 }
 
-/* ---- incidents -------------------------------------------------------------------------------------- */
+/* ---- incidents ------------------------------------------------------------------------------ */
 
 static char rule[] = "Processor:% Processor Time:_Total>80", reason[] = "81 % is above 80 %";
 static char host[] = "box", host_text[] = "Linux 6.1", version[] = "1.0";
@@ -149,11 +150,21 @@ static char host[] = "box", host_text[] = "Linux 6.1", version[] = "1.0";
 struct incident_head lab_head(uint64_t trigger_ns, uint64_t pre_ns, uint64_t post_ns)
 {
 	struct incident_head head = {
-		.rule = rule, .reason = reason, .host = host, .host_text = host_text,
-		.recorder_version = version, .value = 81, .limit = 80, .trigger_ns = trigger_ns,
-		.trigger_wall_ns = LAB_WALL_NS + trigger_ns, .asked_pre_ns = pre_ns,
-		.asked_post_ns = post_ns, .t0_ns = trigger_ns - pre_ns, .t1_ns = trigger_ns + post_ns,
-		.recorder_cpu_ns = 7, .recorder_rss_bytes = 8,
+		.rule = rule,
+		.reason = reason,
+		.host = host,
+		.host_text = host_text,
+		.recorder_version = version,
+		.value = 81,
+		.limit = 80,
+		.trigger_ns = trigger_ns,
+		.trigger_wall_ns = LAB_WALL_NS + trigger_ns,
+		.asked_pre_ns = pre_ns,
+		.asked_post_ns = post_ns,
+		.t0_ns = trigger_ns - pre_ns,
+		.t1_ns = trigger_ns + post_ns,
+		.recorder_cpu_ns = 7,
+		.recorder_rss_bytes = 8,
 	};
 
 	return head;
@@ -191,7 +202,7 @@ int64_t lab_simple(struct lab *lab, struct store *s, uint64_t start_ns, unsigned
 	return id;
 }
 
-/* ---- reading back ------------------------------------------------------------------------------------ */
+/* ---- reading back --------------------------------------------------------------------------- */
 
 static void put_stack(const struct incident *in, uint32_t stack, struct buf *out)
 {
@@ -223,18 +234,22 @@ static void put_samples(const struct incident *in, struct buf *out)
 
 static void put_head(const struct incident_head *h, struct buf *out)
 {
-	buf_printf(out, "%" PRId64 " %s %s pinned %d rule %s reason %s value %.17g limit %.17g\n", h->id,
-		   h->uuid, incident_state_text(h->state), h->pinned, h->rule, h->reason, h->value,
-		   h->limit);
-	buf_printf(out, "trigger %" PRIu64 " wall %" PRIu64 " asked %" PRIu64 " %" PRIu64 " got %" PRIu64
-		   " %" PRIu64 " gap %s\n", h->trigger_ns, h->trigger_wall_ns, h->asked_pre_ns,
-		   h->asked_post_ns, h->t0_ns, h->t1_ns, h->gap_reason ? h->gap_reason : "none");
-	buf_printf(out, "samples %" PRIu64 " lost %" PRIu64 " kernel %" PRIu64 " fp %" PRIu64 " bytes %"
-		   PRIu64 " cpu %" PRIu64 " rss %" PRIu64 " period %" PRIu64 "\n", h->samples, h->lost,
-		   h->lost_by_kind[LOSS_KERNEL], h->quality[QUALITY_FP], h->stored_bytes,
-		   h->recorder_cpu_ns, h->recorder_rss_bytes, h->period_ns[STREAM_CPU]);
-	buf_printf(out, "host %s %s version %s note %s\n", h->host, h->host_text, h->recorder_version,
-		   h->note ? h->note : "none");
+	buf_printf(out, "%" PRId64 " %s %s pinned %d rule %s reason %s value %.17g limit %.17g\n",
+		   h->id, h->uuid, incident_state_text(h->state), h->pinned, h->rule, h->reason,
+		   h->value, h->limit);
+	buf_printf(out,
+		   "trigger %" PRIu64 " wall %" PRIu64 " asked %" PRIu64 " %" PRIu64 " got %" PRIu64
+		   " %" PRIu64 " gap %s\n",
+		   h->trigger_ns, h->trigger_wall_ns, h->asked_pre_ns, h->asked_post_ns, h->t0_ns,
+		   h->t1_ns, h->gap_reason ? h->gap_reason : "none");
+	buf_printf(out,
+		   "samples %" PRIu64 " lost %" PRIu64 " kernel %" PRIu64 " fp %" PRIu64
+		   " bytes %" PRIu64 " cpu %" PRIu64 " rss %" PRIu64 " period %" PRIu64 "\n",
+		   h->samples, h->lost, h->lost_by_kind[LOSS_KERNEL], h->quality[QUALITY_FP],
+		   h->stored_bytes, h->recorder_cpu_ns, h->recorder_rss_bytes,
+		   h->period_ns[STREAM_CPU]);
+	buf_printf(out, "host %s %s version %s note %s\n", h->host, h->host_text,
+		   h->recorder_version, h->note ? h->note : "none");
 }
 
 static const char *dump(struct store *s, int64_t id, bool with_head)
@@ -294,6 +309,7 @@ int64_t lab_sql(const char *path, const char *sql)
 
 void lab_check_integrity(const char *path)
 {
-	assert_int_equal(lab_sql(path, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+	assert_int_equal(lab_sql(path, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"),
+			 1);
 	assert_int_equal(lab_sql(path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
 }

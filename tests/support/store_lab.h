@@ -1,6 +1,7 @@
 /*
- * A small recorder's memory to test the store with: one program "app" (pid 100) with two threads (100
- * "main", 101 "worker"), and frames that are letters: 'a' is offset 0xa000 of /opt/app, and so on.
+ * A small recorder's memory to test the store with: one program "app" (pid 100) with two threads
+ * (100 "main", 101 "worker"), and frames that are letters: 'a' is offset 0xa000 of /opt/app, and so
+ * on.
  *
  *	lab_sample(&lab, MS(10), 0, "abc");     at 10 ms, thread 0, a called b called c
  *	lab_name(&lab, 'c');                    from now on c is called "fn_c"
@@ -53,8 +54,9 @@ int64_t lab_incident(struct store *s, struct incident_head *head, struct segment
 int64_t lab_simple(struct lab *lab, struct store *s, uint64_t start_ns, unsigned samples);
 
 /*
- * An incident as text, one sample a line: "10.0 main abc" with "?" for frames without a name. Whatever
- * is lost on the way into the store and back makes a difference. Returned until the next call.
+ * An incident as text, one sample a line: "10.0 main abc" with "?" for frames without a name.
+ * Whatever is lost on the way into the store and back makes a difference. Returned until the next
+ * call.
  */
 const char *lab_dump(struct store *s, int64_t id);
 /* Only its samples. */

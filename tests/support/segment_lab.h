@@ -1,0 +1,40 @@
+/*
+ * Tables and an open segment to test the model with: one program "app" (pid 100) with threads 100 and
+ * 101, and frames that are letters: 'a' is offset 10 of /opt/app, 'b' 11, and so on.
+ *
+ *	seglab_sample(&lab, 10, 0, "abc");      at 10 ns, thread 0, a called b called c
+ *	segment = seglab_seal(&lab);
+ *
+ * Functions that return int or a pointer do not fail a test by themselves, so that alloc_walk() can
+ * use them; seglab_open() after a failure is closed as after a success.
+ */
+#ifndef TESTS_SUPPORT_SEGMENT_LAB_H
+#define TESTS_SUPPORT_SEGMENT_LAB_H
+
+#include "model/segment.h"
+
+struct seglab {
+	struct frames *frames;
+	struct processes *processes;
+	struct segment_builder *builder;
+	struct object *object;
+	struct process *app;
+	struct thread *threads[2];
+};
+
+int seglab_open(struct seglab *lab);
+void seglab_close(struct seglab *lab);
+
+/* The node of a stack; STACK_NONE for "". */
+uint32_t seglab_stack(struct seglab *lab, const char *root_first);
+int seglab_sample(struct seglab *lab, uint64_t time_ns, unsigned thread, const char *root_first);
+/* NULL without memory or when there is nothing. */
+struct segment *seglab_seal(struct seglab *lab);
+
+/* One sealed segment of n samples of stack "ab", 1,000 ns apart from start_ns on. */
+struct segment *seglab_segment(struct seglab *lab, uint64_t start_ns, uint32_t n);
+
+/* Events of each kind of contents: names, fields of every type, extreme numbers. 0 or an error. */
+int seglab_rich(struct seglab *lab);
+
+#endif

@@ -1,0 +1,524 @@
+/* Segments: what goes in comes out, references, limits, sealing; see test_model_segment_bytes.c. */
+#include "tests/support/alloc_walk.h"
+#include "tests/support/segment_lab.h"
+#include "tests/support/segment_sound.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct seglab lab;
+
+static int open_lab(void **state)
+{
+	(void)state;
+	return seglab_open(&lab);
+}
+
+static int close_lab(void **state)
+{
+	(void)state;
+	seglab_close(&lab);
+	return 0;
+}
+
+/* Seals, decodes, and lets go of the segment. */
+static void reopen(struct segment_content *c)
+{
+	struct segment *s = seglab_seal(&lab);
+	struct err err = {0};
+
+	assert_non_null(s);
+	if (segment_decode(s->bytes, s->nbytes, c, &err))
+		fail_msg("%s", err.text);
+	assert_true(segment_sound(c));
+	assert_int_equal(c->nsamples, s->nsamples);
+	assert_int_equal(c->nevents, s->nevents);
+	assert_int_equal(c->nthreads, s->nthreads);
+	assert_int_equal(c->nframes, s->nframes);
+	assert_true(c->t0_ns == s->t0_ns && c->t1_ns == s->t1_ns);
+	segment_unref(s);
+}
+
+static void add(const struct event *e)
+{
+	assert_int_equal(segment_add(lab.builder, e), 0);
+}
+
+static struct frames_use frames_now(void)
+{
+	struct frames_use use;
+
+	frames_sweep(lab.frames, UINT64_MAX - 1);
+	frames_sweep(lab.frames, UINT64_MAX - 1);
+	frames_use(lab.frames, &use);
+	return use;
+}
+
+/* ---- contents ------------------------------------------------------------------------------------- */
+
+static void sample_columns_come_back(void **state)
+{
+	struct event e = {.time_ns = 1000, .kind = EVENT_SAMPLE, .thread = lab.threads[0], .cpu = 3,
+			  .stream = STREAM_ALLOC, .quality = QUALITY_REMOTE, .value = 4096};
+	struct segment_content c;
+
+	(void)state;
+	e.stack = seglab_stack(&lab, "abc");
+	add(&e);
+	e = (struct event){.time_ns = 2500, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
+			   .stack = STACK_NONE, .value = 0.9};
+	add(&e);
+	reopen(&c);
+	assert_int_equal(c.samples[0].time_ns, 1000);
+	assert_int_equal(c.samples[0].thread, 0);
+	assert_int_equal(c.samples[0].stack, 2);
+	assert_int_equal(c.samples[0].cpu, 3);
+	assert_int_equal(c.samples[0].stream, STREAM_ALLOC);
+	assert_int_equal(c.samples[0].quality, QUALITY_REMOTE);
+	assert_int_equal(c.samples[0].weight, 4096);
+	assert_int_equal(c.samples[1].time_ns, 2500);
+	assert_int_equal(c.samples[1].thread, THREAD_NONE);
+	assert_int_equal(c.samples[1].stack, STACK_NONE);
+	assert_int_equal(c.samples[1].cpu, CPU_NONE);
+	assert_int_equal(c.samples[1].weight, 0);
+	segment_content_free(&c);
+}
+
+/* abc and abd share a and b: four nodes, parents before children, frames in order of appearance. */
+static void stacks_share_their_callers(void **state)
+{
+	struct segment_content c;
+
+	(void)state;
+	assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
+	assert_int_equal(seglab_sample(&lab, 2000, 0, "abd"), 0);
+	assert_int_equal(seglab_sample(&lab, 3000, 0, "abc"), 0);
+	assert_int_equal(seglab_sample(&lab, 4000, 0, "b"), 0);
+	reopen(&c);
+	assert_int_equal(c.nnodes, 5);
+	assert_int_equal(c.nframes, 4);
+	assert_int_equal(c.nodes[0].parent, STACK_NONE);
+	assert_int_equal(c.nodes[2].parent, 1);
+	assert_int_equal(c.nodes[3].parent, 1);
+	assert_int_equal(c.nodes[4].parent, STACK_NONE);
+	assert_int_equal(c.nodes[4].frame, c.nodes[1].frame);
+	assert_int_equal(c.samples[2].stack, c.samples[0].stack);
+	assert_int_equal(c.samples[1].stack, 3);
+	segment_content_free(&c);
+}
+
+static void event_columns_come_back(void **state)
+{
+	struct segment_content c;
+	const struct segment_event *e;
+
+	(void)state;
+	assert_int_equal(seglab_rich(&lab), 0);
+	reopen(&c);
+	e = &c.events[0];
+	assert_int_equal(e->time_ns, 5000);
+	assert_int_equal(e->kind, EVENT_GENERIC);
+	assert_int_equal(e->thread, 1);
+	assert_int_equal(e->stack, 1);
+	assert_int_equal(e->cpu, 3);
+	assert_string_equal(c.names[e->provider], "prov");
+	assert_int_equal(e->provider, e->name);
+	assert_true(isinf(e->value) && e->value < 0);
+	e = &c.events[1];
+	assert_int_equal(e->time_ns, 3000);
+	assert_int_equal(e->flags, EVENT_FLAG_LATE);
+	assert_int_equal(e->cpu, CPU_NONE);
+	assert_int_equal(e->provider, UINT32_MAX);
+	assert_string_equal(c.names[e->name], "kernel");
+	assert_int_equal(e->nfields, 0);
+	assert_int_equal(c.period_ns[STREAM_CPU], 1000000);
+	assert_int_equal(c.period_ns[STREAM_ALLOC], 0);
+	segment_content_free(&c);
+}
+
+static void fields_of_every_type_come_back(void **state)
+{
+	struct segment_content c;
+	const struct segment_field *f;
+
+	(void)state;
+	assert_int_equal(seglab_rich(&lab), 0);
+	reopen(&c);
+	f = c.fields + c.events[0].first_field;
+	assert_int_equal(c.events[0].nfields, 5);
+	assert_string_equal(f[0].value.name, "Least");
+	assert_true(f[0].value.type == FIELD_INT && f[0].value.v.i == INT64_MIN);
+	assert_true(f[1].value.type == FIELD_UINT && f[1].value.v.u == UINT64_MAX);
+	assert_true(f[2].value.type == FIELD_DOUBLE && isnan(f[2].value.v.d));
+	assert_string_equal(f[3].value.v.text, "h\xc3\xa9!");
+	assert_string_equal(f[4].value.name, "?");
+	assert_string_equal(f[4].value.v.text, "");
+	segment_content_free(&c);
+}
+
+static void more_than_64_fields_are_cut(void **state)
+{
+	struct event_field fields[70];
+	struct event e = {.kind = EVENT_LOG, .stack = STACK_NONE, .fields = fields, .nfields = 70};
+	struct segment_content c;
+	char names[70][8];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 70; i++) {
+		snprintf(names[i], sizeof(names[i]), "f%u", i);
+		fields[i] = (struct event_field){names[i], FIELD_UINT, {.u = i}};
+	}
+	add(&e);
+	reopen(&c);
+	assert_int_equal(c.events[0].nfields, 64);
+	assert_string_equal(c.fields[63].value.name, "f63");
+	assert_int_equal(c.fields[63].value.v.u, 63);
+	segment_content_free(&c);
+}
+
+static void times_are_kept_in_ticks_of_100_ns_up_to_the_last(void **state)
+{
+	const uint64_t last = UINT64_MAX / 100 * 100;
+	struct event e = {.time_ns = UINT64_MAX, .kind = EVENT_LOG, .stack = STACK_NONE};
+	struct segment_content c;
+
+	(void)state;
+	add(&e);
+	assert_int_equal(seglab_sample(&lab, 199, 0, "a"), 0);
+	assert_int_equal(seglab_sample(&lab, UINT64_MAX, 0, "a"), 0);
+	assert_int_equal(seglab_sample(&lab, 0, 0, "a"), 0);
+	reopen(&c);
+	assert_true(c.events[0].time_ns == last);
+	assert_int_equal(c.samples[0].time_ns, 100);
+	assert_true(c.samples[1].time_ns == last);
+	assert_int_equal(c.samples[2].time_ns, 0);
+	assert_int_equal(c.t0_ns, 0);
+	assert_true(c.t1_ns == last);
+	segment_content_free(&c);
+}
+
+/* Whatever a source computes as a weight must not make its segment unreadable. */
+static void weights_beyond_all_bounds_are_clipped(void **state)
+{
+	const double weights[] = {NAN, -1, 0, 1.9, 9e18, 1e19, INFINITY};
+	const uint64_t kept[] = {0, 0, 0, 1, 9000000000000000000u, INT64_MAX, INT64_MAX};
+	struct event e = {.kind = EVENT_SAMPLE, .stack = STACK_NONE};
+	struct segment_content c;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 7; i++) {
+		e.value = weights[i];
+		add(&e);
+	}
+	reopen(&c);
+	for (i = 0; i < 7; i++)
+		assert_true(c.samples[i].weight == kept[i]);
+	segment_content_free(&c);
+}
+
+static void numbers_that_no_enum_has_stay_readable(void **state)
+{
+	struct event e = {.kind = EVENT_SAMPLE, .stack = STACK_NONE, .stream = 200, .quality = 200};
+	struct segment_content c;
+
+	(void)state;
+	add(&e);
+	e.kind = (enum event_kind)200;
+	add(&e);
+	reopen(&c);
+	assert_int_equal(c.samples[0].stream, STREAM_EVENT);
+	assert_int_equal(c.samples[0].quality, QUALITY_NONE);
+	assert_int_equal(c.events[0].kind, EVENT_NONE);
+	segment_content_free(&c);
+}
+
+/* ---- references ----------------------------------------------------------------------------------- */
+
+static void sealed_segment_keeps_its_frames_and_threads(void **state)
+{
+	struct processes_use use;
+	struct segment *s;
+
+	(void)state;
+	s = seglab_segment(&lab, 1000, 3);
+	process_drop(lab.processes, lab.app, 1);
+	processes_sweep(lab.processes, 100);
+	processes_use(lab.processes, &use);
+	assert_int_equal(use.threads, 1);
+	assert_int_equal(use.processes, 1);
+	assert_int_equal(frames_now().frames, 2);
+	assert_int_equal(frame_get(lab.frames, s->frames[1])->offset, 11);
+	assert_int_equal(thread_get(lab.processes, s->threads[0])->tid, 100);
+	segment_unref(s);
+	processes_sweep(lab.processes, 100);
+	processes_use(lab.processes, &use);
+	assert_int_equal(use.threads, 0);
+	assert_int_equal(frames_now().frames, 0);
+}
+
+static void open_segment_keeps_its_frames_until_it_is_freed(void **state)
+{
+	(void)state;
+	assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
+	assert_int_equal(frames_now().frames, 3);
+	segment_builder_free(lab.builder);
+	lab.builder = NULL;
+	assert_int_equal(frames_now().frames, 0);
+}
+
+static void segment_of_two_owners_goes_with_the_last(void **state)
+{
+	struct segment *s;
+
+	(void)state;
+	s = seglab_segment(&lab, 1000, 3);
+	segment_ref(s);
+	segment_unref(s);
+	assert_int_equal(frames_now().frames, 2);
+	segment_unref(s);
+	assert_int_equal(frames_now().frames, 0);
+	segment_unref(NULL);
+}
+
+static void fresh_frame(void *ctx, struct frame *frame)
+{
+	*(uint64_t *)ctx += frame->offset;
+}
+
+static void only_frames_that_are_new_are_told(void **state)
+{
+	struct frame_ref stack[2] = {{lab.object, 20, 0}, {lab.object, 300, 0}};
+	uint64_t offsets = 0;
+
+	(void)state;
+	segment_stack(lab.builder, stack, 2, fresh_frame, &offsets);
+	assert_int_equal(offsets, 320);
+	stack[0].offset = 4000;
+	segment_stack(lab.builder, stack, 2, fresh_frame, &offsets);
+	assert_int_equal(offsets, 4320);
+}
+
+/* ---- sealing and limits --------------------------------------------------------------------------- */
+
+static void sealing_nothing_gives_nothing(void **state)
+{
+	struct segment *s = (struct segment *)1;
+
+	(void)state;
+	assert_int_equal(segment_seal(lab.builder, &s, NULL), 0);
+	assert_null(s);
+	assert_true(segment_is_empty(lab.builder));
+	assert_int_equal(segment_first_ns(lab.builder), 0);
+	assert_false(segment_is_full(lab.builder, UINT64_MAX));
+}
+
+/* Runs, deltas, lists and names start anew: the same content twice is the same bytes twice. */
+static void builder_starts_anew_after_sealing(void **state)
+{
+	struct segment *first, *second;
+
+	(void)state;
+	assert_int_equal(seglab_rich(&lab), 0);
+	first = seglab_seal(&lab);
+	assert_int_equal(seglab_rich(&lab), 0);
+	second = seglab_seal(&lab);
+	assert_int_equal(first->number + 1, second->number);
+	assert_int_equal(first->nbytes, second->nbytes);
+	assert_memory_equal(first->bytes, second->bytes, first->nbytes);
+	segment_unref(first);
+	segment_unref(second);
+}
+
+static void late_samples_widen_the_segment_to_the_front(void **state)
+{
+	struct segment_content c;
+
+	(void)state;
+	assert_int_equal(seglab_sample(&lab, 500000, 0, "a"), 0);
+	assert_int_equal(seglab_sample(&lab, 100000, 0, "a"), 0);
+	assert_int_equal(seglab_sample(&lab, 600000, 0, "a"), 0);
+	assert_int_equal(segment_first_ns(lab.builder), 100000);
+	reopen(&c);
+	assert_int_equal(c.t0_ns, 100000);
+	assert_int_equal(c.t1_ns, 600000);
+	assert_int_equal(c.samples[1].time_ns, 100000);
+	segment_content_free(&c);
+}
+
+static void segment_is_full_at_8192_samples(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 8192; i++) {
+		assert_false(segment_is_full(lab.builder, 1000));
+		assert_int_equal(seglab_sample(&lab, 1000, i % 2, "ab"), 0);
+	}
+	assert_true(segment_is_full(lab.builder, 1000));
+	assert_int_equal(segment_open_samples(lab.builder), 8192);
+}
+
+static void segment_is_full_at_16384_events(void **state)
+{
+	struct event e = {.kind = EVENT_COUNTER, .name = "c", .stack = STACK_NONE};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 16384; i++) {
+		assert_false(segment_is_full(lab.builder, 1000));
+		add(&e);
+	}
+	assert_true(segment_is_full(lab.builder, 1000));
+}
+
+static void segment_is_full_after_60_s(void **state)
+{
+	(void)state;
+	assert_int_equal(seglab_sample(&lab, 1000000, 0, "ab"), 0);
+	assert_false(segment_is_full(lab.builder, 60000999999));
+	assert_true(segment_is_full(lab.builder, 60001000000));
+	assert_false(segment_is_full(lab.builder, 0));
+}
+
+/* Names are encoded at the end only: they must count before, or the decoder will refuse it all. */
+static void segment_is_full_before_its_names_outgrow_the_decoder(void **state)
+{
+	static char name[EVENT_MAX_TEXT + 1];
+	struct event e = {.kind = EVENT_LOG, .name = name, .stack = STACK_NONE};
+	struct segment_content c;
+	uint32_t i;
+
+	(void)state;
+	memset(name, 'n', EVENT_MAX_TEXT);
+	for (i = 0; !segment_is_full(lab.builder, 0); i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		name[strlen(name)] = 'n';
+		add(&e);
+	}
+	assert_in_range(i, 1000, 1100);                      /* 4 MB of names of 4 KB */
+	reopen(&c);
+	assert_int_equal(c.nnames, i);
+	segment_content_free(&c);
+}
+
+static void stack_that_finds_no_frame_free_is_none(void **state)
+{
+	struct frame_ref ref = {lab.object, 0, 0};
+	struct frames_use use;
+
+	(void)state;
+	for (ref.offset = 1000; ref.offset < 1000 + FRAMES_MAX; ref.offset++) {
+		bool fresh;
+
+		if (frames_intern(lab.frames, &ref, &fresh) == FRAME_NONE)
+			fail_msg("refused early");
+	}
+	assert_int_equal(seglab_stack(&lab, "a"), STACK_NONE);
+	frames_use(lab.frames, &use);
+	assert_int_equal(use.refused, 1);
+	ref.offset--;
+	assert_int_not_equal(segment_stack(lab.builder, &ref, 1, NULL, NULL), STACK_NONE);
+}
+
+/* ---- memory --------------------------------------------------------------------------------------- */
+
+/* The tables' own allocations are walked elsewhere: here they are there before. */
+static int build_step(void *ctx)
+{
+	struct segment_content c;
+	struct segment *s;
+	int rc = seglab_open(&lab);
+
+	(void)ctx;
+	if (!rc)
+		rc = seglab_rich(&lab);
+	s = rc ? NULL : seglab_seal(&lab);
+	if (!rc && !s)
+		rc = ERR_MEMORY;
+	if (!rc)
+		rc = segment_decode(s->bytes, s->nbytes, &c, NULL);
+	if (!rc)
+		segment_content_free(&c);
+	segment_unref(s);
+	/* Nothing may still refer to a frame. */
+	if (s)
+		assert_int_equal(frames_now().frames, 0);
+	seglab_close(&lab);
+	return rc;
+}
+
+static void segment_without_memory_is_refused_and_leaks_nothing(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(build_step, NULL), 40, 200);
+}
+
+/* One event fails for want of memory: what was there before is sealed as if it had never come. */
+static void event_that_fails_half_way_leaves_the_segment_whole(void **state)
+{
+	struct event_field field = {"New", FIELD_TEXT, {.text = "new"}};
+	struct event e = {.time_ns = 9000000, .kind = EVENT_LOG, .name = "other", .fields = &field,
+			  .nfields = 1, .stack = STACK_NONE};
+	struct segment_content c;
+	unsigned n, failed = 0;
+
+	(void)state;
+	for (n = 1; n < 40; n++) {
+		assert_int_equal(seglab_open(&lab), 0);
+		assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
+		e.thread = lab.threads[1];
+		alloc_walk_fail_at(n);
+		if (segment_add(lab.builder, &e) != 0) {
+			alloc_walk_fail_at(0);
+			failed++;
+			reopen(&c);
+			assert_int_equal(c.nevents, 0);
+			assert_int_equal(c.nsamples, 1);
+			assert_int_equal(c.t1_ns, 1000);
+			segment_content_free(&c);
+		}
+		alloc_walk_fail_at(0);
+		seglab_close(&lab);
+	}
+	assert_in_range(failed, 4, 30);
+}
+
+#define WITH_LAB(test) cmocka_unit_test_setup_teardown(test, open_lab, close_lab)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_LAB(sample_columns_come_back),
+		WITH_LAB(stacks_share_their_callers),
+		WITH_LAB(event_columns_come_back),
+		WITH_LAB(fields_of_every_type_come_back),
+		WITH_LAB(more_than_64_fields_are_cut),
+		WITH_LAB(times_are_kept_in_ticks_of_100_ns_up_to_the_last),
+		WITH_LAB(weights_beyond_all_bounds_are_clipped),
+		WITH_LAB(numbers_that_no_enum_has_stay_readable),
+		WITH_LAB(sealed_segment_keeps_its_frames_and_threads),
+		WITH_LAB(open_segment_keeps_its_frames_until_it_is_freed),
+		WITH_LAB(segment_of_two_owners_goes_with_the_last),
+		WITH_LAB(only_frames_that_are_new_are_told),
+		WITH_LAB(sealing_nothing_gives_nothing),
+		WITH_LAB(builder_starts_anew_after_sealing),
+		WITH_LAB(late_samples_widen_the_segment_to_the_front),
+		WITH_LAB(segment_is_full_at_8192_samples),
+		WITH_LAB(segment_is_full_at_16384_events),
+		WITH_LAB(segment_is_full_after_60_s),
+		WITH_LAB(segment_is_full_before_its_names_outgrow_the_decoder),
+		WITH_LAB(stack_that_finds_no_frame_free_is_none),
+		cmocka_unit_test(segment_without_memory_is_refused_and_leaks_nothing),
+		cmocka_unit_test(event_that_fails_half_way_leaves_the_segment_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
