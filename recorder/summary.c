@@ -53,53 +53,7 @@ static int add_processes(const struct incident *in, struct summary *out)
 	return 0;
 }
 
-/* ---- stacks -------------------------------------------------------------------------------------- */
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct summary_stack *sa = a, *sb = b;
-	int order = by_number(sa->process, sb->process);
-
-	return order ? order : by_number(sa->stack, sb->stack);
-}
-
-static int compare_stacks(const void *a, const void *b)
-{
-	const struct summary_stack *sa = a, *sb = b;
-	int order = by_number(sb->samples, sa->samples);
-
-	return order ? order : compare_places(a, b);
-}
-
-static int add_stacks(const struct incident *in, struct summary *out)
-{
-	struct summary_stack *all = calloc((size_t)in->nsamples + 1, sizeof(*all));
-	uint32_t i, n = 0, used = 0;
-
-	if (!all)
-		return ERR_MEMORY;
-	for (i = 0; i < in->nsamples; i++) {
-		const struct incident_sample *s = &in->samples[i];
-
-		if (s->stack == STACK_NONE)
-			out->without_stack++;
-		else
-			all[n++] = (struct summary_stack){process_of(in, s), s->stack, 1};
-	}
-	qsort(all, n, sizeof(*all), compare_places);
-	for (i = 0; i < n; i++) {
-		if (used && compare_places(&all[used - 1], &all[i]) == 0)
-			all[used - 1].samples++;
-		else
-			all[used++] = all[i];
-	}
-	qsort(all, used, sizeof(*all), compare_stacks);
-	out->stacks = all;
-	out->nstacks = used;
-	return 0;
-}
-
-/* ---- functions ----------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------- */
 
 struct names {
 	struct buf text;                     /* one after the other, each with its NUL */
@@ -162,6 +116,105 @@ static void names_free(struct names *names)
 	free(names->of_frame);
 }
 
+/* ---- stacks -------------------------------------------------------------------------------------- */
+
+struct alike {
+	const struct incident *in;
+	const struct names *names;
+	uint32_t *first;                     /* stack -> the first one that reads the same */
+};
+
+static bool same_names(const void *ctx, uint32_t value, const void *key)
+{
+	const struct alike *alike = ctx;
+	const uint64_t *k = key;             /* the caller's first, the function */
+	const struct incident_stack *stack = &alike->in->stacks[value];
+	uint32_t parent = stack->parent == STACK_NONE ? STACK_NONE : alike->first[stack->parent];
+
+	return parent == k[0] && alike->names->of_frame[stack->frame] == k[1];
+}
+
+/* People read names: stacks that differ only in where a function calls the next are one stack. */
+static int find_alike(struct alike *alike)
+{
+	struct table table = {0};
+	uint32_t i, found;
+	int rc = 0;
+
+	for (i = 0; !rc && i < alike->in->nstacks; i++) {
+		const struct incident_stack *stack = &alike->in->stacks[i];
+		uint64_t key[2] = {STACK_NONE, alike->names->of_frame[stack->frame]};
+		uint64_t hash;
+
+		if (stack->parent != STACK_NONE)
+			key[0] = alike->first[stack->parent];
+		hash = hash_pair(key[0], key[1]);
+		found = table_find(&table, hash, same_names, alike, key);
+		alike->first[i] = found == TABLE_NONE ? i : found;
+		if (found == TABLE_NONE)
+			rc = table_add(&table, hash, i);
+	}
+	table_free(&table);
+	return rc;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct summary_stack *sa = a, *sb = b;
+	int order = by_number(sa->process, sb->process);
+
+	return order ? order : by_number(sa->stack, sb->stack);
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct summary_stack *sa = a, *sb = b;
+	int order = by_number(sb->samples, sa->samples);
+
+	return order ? order : compare_places(a, b);
+}
+
+static int count_stacks(const struct incident *in, const uint32_t *first, struct summary *out)
+{
+	struct summary_stack *all = calloc((size_t)in->nsamples + 1, sizeof(*all));
+	uint32_t i, n = 0, used = 0;
+
+	if (!all)
+		return ERR_MEMORY;
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stack == STACK_NONE)
+			out->without_stack++;
+		else
+			all[n++] = (struct summary_stack){process_of(in, s), first[s->stack], 1};
+	}
+	qsort(all, n, sizeof(*all), compare_places);
+	for (i = 0; i < n; i++) {
+		if (used && compare_places(&all[used - 1], &all[i]) == 0)
+			all[used - 1].samples++;
+		else
+			all[used++] = all[i];
+	}
+	qsort(all, used, sizeof(*all), compare_stacks);
+	out->stacks = all;
+	out->nstacks = used;
+	return 0;
+}
+
+static int add_stacks(const struct incident *in, const struct names *names, struct summary *out)
+{
+	struct alike alike = {in, names, calloc((size_t)in->nstacks + 1, sizeof(*alike.first))};
+	int rc = alike.first ? find_alike(&alike) : ERR_MEMORY;
+
+	if (!rc)
+		rc = count_stacks(in, alike.first, out);
+	free(alike.first);
+	return rc;
+}
+
+/* ---- functions ----------------------------------------------------------------------------------- */
+
 static int compare_self(const void *a, const void *b)
 {
 	const struct summary_function *fa = a, *fb = b;
@@ -201,33 +254,29 @@ static void count_functions(const struct incident *in, const struct names *names
 	}
 }
 
-static int add_functions(const struct incident *in, bool addresses, struct summary *out)
+/* Takes the names' text. */
+static int add_functions(const struct incident *in, struct names *names, struct summary *out)
 {
-	struct names names = {0};
-	uint32_t *seen = NULL, i, n = 0;
-	int rc = name_frames(in, addresses, &names);
+	uint32_t *seen = calloc((size_t)names->n + 1, sizeof(*seen)), i, n = 0;
 
-	if (!rc) {
-		out->functions = calloc((size_t)names.n + 1, sizeof(*out->functions));
-		seen = calloc((size_t)names.n + 1, sizeof(*seen));
-		rc = out->functions && seen ? 0 : ERR_MEMORY;
+	out->functions = calloc((size_t)names->n + 1, sizeof(*out->functions));
+	if (!out->functions || !seen) {
+		free(seen);
+		return ERR_MEMORY;
 	}
-	if (!rc) {
-		count_functions(in, &names, out, seen);
-		out->text = names.text.data;
-		names.text.data = NULL;
-		for (i = 0; i < names.n; i++) {
-			if (!out->functions[i].inclusive)
-				continue;
-			out->functions[n] = out->functions[i];
-			out->functions[n++].name = out->text + names.at[i];
-		}
-		qsort(out->functions, n, sizeof(*out->functions), compare_self);
-		out->nfunctions = n;
-	}
+	count_functions(in, names, out, seen);
 	free(seen);
-	names_free(&names);
-	return rc;
+	out->text = names->text.data;
+	names->text.data = NULL;
+	for (i = 0; i < names->n; i++) {
+		if (!out->functions[i].inclusive)
+			continue;
+		out->functions[n] = out->functions[i];
+		out->functions[n++].name = out->text + names->at[i];
+	}
+	qsort(out->functions, n, sizeof(*out->functions), compare_self);
+	out->nfunctions = n;
+	return 0;
 }
 
 void summary_by_inclusive(struct summary *s)
@@ -237,13 +286,17 @@ void summary_by_inclusive(struct summary *s)
 
 int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err)
 {
+	struct names names = {0};
 	struct summary s = {0};
 	int rc = add_processes(in, &s);
 
 	if (!rc)
-		rc = add_stacks(in, &s);
+		rc = name_frames(in, addresses, &names);
 	if (!rc)
-		rc = add_functions(in, addresses, &s);
+		rc = add_stacks(in, &names, &s);
+	if (!rc)
+		rc = add_functions(in, &names, &s);
+	names_free(&names);
 	if (rc) {
 		summary_free(&s);
 		return err_set(err, ERR_MEMORY, "out of memory while adding up an incident");

@@ -1,0 +1,287 @@
+/* Mappings of a process: splitting, sharing, and that every object reference is counted right. */
+#include "source/maps.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct object objects[26];        /* 'a' to 'z'; no table: maps only count references */
+
+static int reset_objects(void **state)
+{
+	(void)state;
+	memset(objects, 0, sizeof(objects));
+	return 0;
+}
+
+static unsigned refs(char name)
+{
+	return atomic_load(&objects[name - 'a'].refs);
+}
+
+/* Hands over one reference, as objects_get() would have given. */
+static int insert(struct maps **maps, char name, uint64_t start, uint64_t end)
+{
+	struct mapping m = {.start = start, .end = end, .pgoff = 0x1000,
+			    .object = &objects[name - 'a']};
+
+	object_ref(m.object);
+	return maps_insert(maps, &m, 77);
+}
+
+static struct maps *open_maps(void)
+{
+	struct maps *maps = maps_new();
+
+	assert_non_null(maps);
+	return maps;
+}
+
+/* "a.bb": which object holds 0, 0x10, 0x20...; and every entry's file offset must fit its start. */
+static const char *picture(const struct maps *maps, uint64_t end)
+{
+	static char text[64];
+	uint64_t at;
+	char *to = text;
+
+	for (at = 0; at < end; at += 0x10) {
+		const struct mapping *m = maps_find(maps, at);
+
+		*to++ = m ? (char)('a' + (m->object - objects)) : '.';
+		assert_true(!m || (m->start <= at && at < m->end));
+	}
+	*to = '\0';
+	return text;
+}
+
+static void maps_find_what_holds_an_address(void **state)
+{
+	struct maps *maps = open_maps();
+
+	(void)state;
+	assert_null(maps_find(maps, 0));
+	assert_int_equal(insert(&maps, 'b', 0x30, 0x50), 0);
+	assert_int_equal(insert(&maps, 'a', 0x10, 0x20), 0);
+	assert_string_equal(picture(maps, 0x70), ".a.bb..");
+	assert_ptr_equal(maps_find(maps, 0x1f)->object, &objects[0]);
+	assert_null(maps_find(maps, 0x20));
+	assert_null(maps_find(maps, UINT64_MAX));
+	assert_int_equal(maps_count(maps), 2);
+	maps_free(maps, 1);
+	assert_int_equal(refs('a') + refs('b'), 0);
+}
+
+static void mapping_inside_another_splits_it(void **state)
+{
+	struct maps *maps = open_maps();
+
+	(void)state;
+	insert(&maps, 'a', 0x00, 0x60);
+	insert(&maps, 'b', 0x20, 0x30);
+	assert_string_equal(picture(maps, 0x70), "aabaaa.");
+	assert_int_equal(maps_count(maps), 3);
+	assert_int_equal(refs('a'), 2);
+	assert_int_equal(maps_find(maps, 0x10)->pgoff, 0x1000);
+	assert_int_equal(maps_find(maps, 0x30)->start, 0x30);
+	assert_int_equal(maps_find(maps, 0x30)->pgoff, 0x1030);
+	maps_free(maps, 1);
+	assert_int_equal(refs('a') + refs('b'), 0);
+}
+
+static void mapping_over_an_edge_cuts_it(void **state)
+{
+	struct maps *maps = open_maps();
+
+	(void)state;
+	insert(&maps, 'a', 0x00, 0x30);
+	insert(&maps, 'b', 0x40, 0x70);
+	insert(&maps, 'c', 0x20, 0x50);
+	assert_string_equal(picture(maps, 0x80), "aacccbb.");
+	assert_int_equal(maps_find(maps, 0x50)->start, 0x50);
+	assert_int_equal(maps_find(maps, 0x50)->pgoff, 0x1010);
+	assert_int_equal(refs('a') + refs('b') + refs('c'), 3);
+	maps_free(maps, 1);
+	assert_int_equal(refs('a') + refs('b') + refs('c'), 0);
+}
+
+static void mapping_over_several_replaces_them(void **state)
+{
+	struct maps *maps = open_maps();
+
+	(void)state;
+	insert(&maps, 'a', 0x00, 0x20);
+	insert(&maps, 'b', 0x20, 0x30);
+	insert(&maps, 'c', 0x40, 0x50);
+	insert(&maps, 'd', 0x60, 0x80);
+	insert(&maps, 'e', 0x10, 0x70);
+	assert_string_equal(picture(maps, 0x90), "aeeeeeed.");
+	assert_int_equal(refs('b') + refs('c'), 0);
+	assert_int_equal(objects['b' - 'a'].dropped_ns, 77);
+	assert_int_equal(objects['a' - 'a'].dropped_ns, 0);
+	maps_free(maps, 1);
+	assert_int_equal(refs('a') + refs('d') + refs('e'), 0);
+}
+
+static void same_mapping_again_changes_nothing(void **state)
+{
+	struct maps *maps = open_maps();
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 100; i++)
+		assert_int_equal(insert(&maps, 'a', 0x10, 0x30), 0);
+	assert_int_equal(maps_count(maps), 1);
+	assert_int_equal(refs('a'), 1);
+	maps_free(maps, 1);
+	assert_int_equal(refs('a'), 0);
+}
+
+static void empty_or_reversed_mapping_is_refused(void **state)
+{
+	struct maps *maps = open_maps();
+
+	(void)state;
+	insert(&maps, 'a', 0x10, 0x30);
+	assert_int_equal(insert(&maps, 'b', 0x20, 0x20), ERR_FORMAT);
+	assert_int_equal(insert(&maps, 'b', 0x20, 0x10), ERR_FORMAT);
+	assert_int_equal(insert(&maps, 'b', UINT64_MAX - 5, 3), ERR_FORMAT);
+	assert_string_equal(picture(maps, 0x40), ".aa.");
+	assert_int_equal(refs('b'), 0);
+	maps_free(maps, 1);
+}
+
+static void forked_list_is_shared_until_one_changes_it(void **state)
+{
+	struct maps *parent = open_maps(), *child;
+
+	(void)state;
+	insert(&parent, 'a', 0x00, 0x40);
+	child = maps_share(parent);
+	assert_ptr_equal(child, parent);
+	assert_int_equal(refs('a'), 1);
+	insert(&child, 'b', 0x10, 0x20);
+	assert_ptr_not_equal(child, parent);
+	assert_string_equal(picture(parent, 0x50), "aaaa.");
+	assert_string_equal(picture(child, 0x50), "abaa.");
+	assert_int_equal(refs('a'), 3);              /* the parent's, and the child's two pieces */
+	maps_free(parent, 1);
+	assert_int_equal(refs('a'), 2);
+	maps_free(child, 1);
+	assert_int_equal(refs('a') + refs('b'), 0);
+}
+
+static void list_of_three_goes_with_the_last(void **state)
+{
+	struct maps *maps = open_maps(), *second, *third;
+
+	(void)state;
+	insert(&maps, 'a', 0x00, 0x40);
+	second = maps_share(maps);
+	third = maps_share(second);
+	maps_free(maps, 1);
+	insert(&second, 'b', 0x00, 0x40);            /* own copy, of which a goes at once */
+	assert_string_equal(picture(third, 0x50), "aaaa.");
+	assert_string_equal(picture(second, 0x50), "bbbb.");
+	assert_int_equal(refs('a'), 1);
+	maps_free(second, 1);
+	maps_free(third, 2);
+	assert_int_equal(refs('a') + refs('b'), 0);
+	assert_int_equal(objects[0].dropped_ns, 2);
+	maps_free(NULL, 1);
+}
+
+static void mappings_at_their_ceiling_are_refused(void **state)
+{
+	struct maps *maps = open_maps();
+	uint64_t i;
+	int rc = 0;
+
+	(void)state;
+	for (i = 0; i < MAPS_MAX + 10 && !rc; i++)
+		rc = insert(&maps, 'a', i * 0x20, i * 0x20 + 0x10);
+	assert_int_equal(rc, ERR_LIMIT);
+	assert_in_range(maps_count(maps), MAPS_MAX - 2, MAPS_MAX);
+	assert_int_equal(refs('a'), maps_count(maps));
+	maps_free(maps, 1);
+	assert_int_equal(refs('a'), 0);
+}
+
+/* 20,000 random mappings of 64 pages; a plain array says what must be found, at every page. */
+static void random_mappings_agree_with_an_array(void **state)
+{
+	char expected[65] = "................................................................";
+	struct maps *maps = open_maps();
+	uint32_t seed = 1, i, from, to;
+	char name;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		from = (seed >> 8) % 64;
+		to = from + 1 + (seed >> 16) % (i % 8 ? 8 : 64);
+		to = to > 64 ? 64 : to;
+		name = (char)('a' + (seed >> 24) % 26);
+		assert_int_equal(insert(&maps, name, from, to), 0);
+		memset(expected + from, name, to - from);
+		for (from = 0; from < 64; from++) {
+			const struct mapping *m = maps_find(maps, from);
+
+			if ((m ? m->object - objects + 'a' : '.') != expected[from])
+				fail_msg("round %u, page %u", i, from);
+		}
+	}
+	maps_free(maps, 1);
+	for (name = 'a'; name <= 'z'; name++)
+		assert_int_equal(refs(name), 0);
+}
+
+/* Share, split a copy, free both: whichever allocation fails, no reference is lost or kept. */
+static int walk_step(void *ctx)
+{
+	struct maps *parent = maps_new(), *child = NULL;
+	int rc = parent ? 0 : ERR_MEMORY;
+
+	(void)ctx;
+	if (!rc)
+		rc = insert(&parent, 'a', 0x00, 0x40);
+	if (!rc) {
+		child = maps_share(parent);
+		rc = insert(&child, 'b', 0x10, 0x20);
+	}
+	maps_free(child, 1);
+	maps_free(parent, 1);
+	assert_int_equal(refs('a') + refs('b'), 0);
+	return rc;
+}
+
+static void maps_without_memory_lose_no_reference(void **state)
+{
+	(void)state;
+	assert_int_equal(alloc_walk(walk_step, NULL), 5);
+}
+
+#define FRESH(test) cmocka_unit_test_setup(test, reset_objects)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FRESH(maps_find_what_holds_an_address),
+		FRESH(mapping_inside_another_splits_it),
+		FRESH(mapping_over_an_edge_cuts_it),
+		FRESH(mapping_over_several_replaces_them),
+		FRESH(same_mapping_again_changes_nothing),
+		FRESH(empty_or_reversed_mapping_is_refused),
+		FRESH(forked_list_is_shared_until_one_changes_it),
+		FRESH(list_of_three_goes_with_the_last),
+		FRESH(mappings_at_their_ceiling_are_refused),
+		FRESH(random_mappings_agree_with_an_array),
+		FRESH(maps_without_memory_lose_no_reference),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
