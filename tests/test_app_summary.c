@@ -102,6 +102,30 @@ static void processes_and_stacks_come_heaviest_first(void **state)
 	incident_free(&in);
 }
 
+static void stacks_that_differ_only_in_call_sites_are_one(void **state)
+{
+	struct incident in = {0};
+	struct summary s;
+	struct incident_frame other;
+	uint32_t web, main_node, leaf;
+	(void)state;
+
+	assert_int_equal(make(&in), 0);
+	web = sample_thread(&in, "web", 10, "main", 10);
+	/* "app!main;app!walk" again, main calling from another place: a frame of its own. */
+	assert_int_equal(sample_stack(&in, "app!main;app!walk", &leaf), 0);
+	other = in.frames[in.stacks[in.stacks[leaf].parent].frame];
+	other.offset += 4;
+	main_node = incident_add_stack(&in, STACK_NONE, incident_add_frame(&in, &other));
+	leaf = incident_add_stack(&in, main_node, in.stacks[leaf].frame);
+	assert_int_equal(sample_add(&in, web, leaf, QUALITY_COMPLETE, 5), 0);
+	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
+	assert_int_equal(s.nstacks, 3);
+	assert_int_equal(s.stacks[0].samples, 6);    /* 1 + 5 */
+	summary_free(&s);
+	incident_free(&in);
+}
+
 static void an_empty_incident_adds_up_to_nothing(void **state)
 {
 	struct incident in = {0};
@@ -181,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recursive_function_counts_once_a_sample),
 		cmocka_unit_test(processes_and_stacks_come_heaviest_first),
+		cmocka_unit_test(stacks_that_differ_only_in_call_sites_are_one),
 		cmocka_unit_test(an_empty_incident_adds_up_to_nothing),
 		cmocka_unit_test(lack_of_memory_is_an_error),
 		cmocka_unit_test(numbers_are_written_for_people),
