@@ -79,7 +79,7 @@ libs_linux    := -lsqlite3 -lz -liberty -lm
 flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include -gdwarf-4
 link_windows  := -static -L$(DEPS)/windows/lib
 libs_windows  := -lsqlite3 -lz -liberty \
-                 -ladvapi32 -ltdh -lpdh -lwevtapi -ldbghelp -lpsapi -lws2_32 -lntdll -lbcrypt
+                 -ladvapi32 -ltdh -lpdh -lwevtapi -ldbghelp -lpsapi -lws2_32 -lntdll -lbcrypt -lpthread
 
 undefined      := undefined -fno-sanitize-recover=undefined
 variant_asan   := -fsanitize=address,$(undefined)
