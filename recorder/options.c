@@ -1,5 +1,6 @@
 #include "options_impl.h"
 
+#include "base/nearest.h"
 #include "base/os.h"
 
 #include <ctype.h>
@@ -68,22 +69,31 @@ enum option_origin options_origin(const struct options *o, const char *name)
 	return info ? (enum option_origin)o->origin[info - option_table] : FROM_DEFAULT;
 }
 
+static void did_you_mean(const struct nearest *nearest, const char *before, struct buf *out)
+{
+	if (!nearest->n)
+		return;
+	buf_puts(out, "; did you mean ");
+	nearest_put(nearest, before, "", out);
+	buf_putc(out, '?');
+}
+
 static int unknown_option(const char *as, size_t n, bool in_conf, struct err *err)
 {
-	const char *names[OPTIONS_MAX + 1];
+	struct nearest nearest = {0};
 	struct buf near = {0};
 	char name[64];
-	unsigned i, used = 0;
+	unsigned i;
 
 	while (n && (*as == '-' || *as == '/'))
 		as++, n--;
 	snprintf(name, sizeof(name), "%.*s", n > 60 ? 60 : (int)n, as);
+	nearest.wanted = name;
 	for (i = 0; option_table[i].name; i++) {
 		if (!in_conf || option_table[i].conf)
-			names[used++] = option_table[i].name;
+			nearest_offer(&nearest, option_table[i].name);
 	}
-	names[used] = NULL;
-	nearest_names(name, in_conf ? "" : "--", names, &near);
+	did_you_mean(&nearest, in_conf ? "" : "--", &near);
 	if (in_conf)
 		err_set(err, ERR_USAGE, "unknown key '%s'%s", name, buf_text(&near));
 	else
@@ -206,7 +216,7 @@ static int operand(struct arguments *a, const char *text, struct err *err)
 {
 	enum command command = a->o->command;
 	struct buf near = {0};
-	const char *names[COMMANDS];
+	struct nearest nearest = {0};
 	unsigned c;
 
 	if (command != CMD_NONE) {
@@ -222,10 +232,10 @@ static int operand(struct arguments *a, const char *text, struct err *err)
 	a->o->command = command_by_name(text);
 	if (a->o->command != CMD_NONE)
 		return 0;
+	nearest.wanted = text;
 	for (c = CMD_NONE + 1; c < COMMANDS; c++)
-		names[c - 1] = command_table[c].name;
-	names[COMMANDS - 1] = NULL;
-	nearest_names(text, "", names, &near);
+		nearest_offer(&nearest, command_table[c].name);
+	did_you_mean(&nearest, "", &near);
 	err_set(err, ERR_USAGE, "unknown command '%.60s'%s%s", text, buf_text(&near),
 		near.len ? "" : "; 'recorder help' lists them");
 	buf_free(&near);

@@ -248,11 +248,4 @@ void option_number_text(double v, char *out, size_t n);
 /* The help of the program, or of one command: at most 79 columns a line. */
 void options_help(enum command about, struct buf *out);
 
-/*
- * Append "; did you mean --a, --b or --c?" with the up to three nearest of names (ending in NULL),
- * each behind prefix; nothing when none is near.
- */
-void nearest_names(const char *wrong, const char *prefix, const char *const *names,
-		   struct buf *out);
-
 #endif

@@ -218,16 +218,6 @@ static void patterns_are_parts_or_globs(void **state)
 	assert_false(name_matches("xyz", "Memory"));
 }
 
-static void distance_counts_letters(void **state)
-{
-	(void)state;
-	assert_int_equal(name_distance("Memory", "memory"), 0);
-	assert_int_equal(name_distance("Memroy", "Memory"), 2);
-	assert_int_equal(name_distance("kitten", "sitting"), 3);
-	assert_int_equal(name_distance("", "ab"), 2);
-	assert_int_equal(name_distance("Processor Time", "% Processor Time"), 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,7 +230,6 @@ int main(void)
 		cmocka_unit_test(levels_need_one_reading),
 		cmocka_unit_test(disk_counters_follow_iostats),
 		cmocka_unit_test(patterns_are_parts_or_globs),
-		cmocka_unit_test(distance_counts_letters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

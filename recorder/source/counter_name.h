@@ -22,19 +22,4 @@ bool name_equal(const char *a, const char *b);
 /* Whether text contains the pattern, or as a whole matches it with * and ?. NULL matches all. */
 bool name_matches(const char *pattern, const char *text);
 
-/* How many letters to change, add or drop to come from a to b; 1 when one contains the other. */
-unsigned name_distance(const char *a, const char *b);
-
-/* The nearest of many: offer each, then read names[0 .. n-1], best first. */
-#define NEAREST_MAX 3u
-struct nearest {
-	const char *wanted;
-	unsigned n;
-	const char *names[NEAREST_MAX];      /* borrowed from the offers */
-	unsigned distance[NEAREST_MAX];
-};
-void nearest_offer(struct nearest *nearest, const char *name);
-/* "'a', 'b' or 'c'"; "" when nothing is near. */
-void nearest_text(const struct nearest *nearest, char *out, size_t n);
-
 #endif

@@ -1,5 +1,6 @@
 /* Counters for people: all that match a pattern, and the value of one now. */
 
+#include "base/nearest.h"
 #include "base/json.h"
 #include "base/os.h"
 #include "base/utf8.h"
@@ -212,9 +213,9 @@ static int put_rows(struct listing *l, bool json, struct out *out, struct err *e
 
 static int nothing_matches(const char *pattern, struct err *err)
 {
-	struct nearest near = { .wanted = pattern ? pattern : "" };
+	struct nearest near = {.wanted = pattern ? pattern : ""};
 	const struct counter_def *def;
-	char text[200];
+	struct buf text = {0};
 	size_t i;
 
 	for (i = 0; i < PROC_CATEGORIES; i++) {
@@ -222,9 +223,11 @@ static int nothing_matches(const char *pattern, struct err *err)
 		for (def = counter_categories[i].counters; def->name; def++)
 			nearest_offer(&near, def->name);
 	}
-	nearest_text(&near, text, sizeof(text));
-	return err_set(err, ERR_NOT_FOUND, "no counter's name contains or matches '%s'%s%s",
-		       near.wanted, near.n ? "; the nearest: " : "", text);
+	nearest_put(&near, "'", "'", &text);
+	err_set(err, ERR_NOT_FOUND, "no counter's name contains or matches '%s'%s%s", near.wanted,
+		near.n ? "; the nearest: " : "", buf_text(&text));
+	buf_free(&text);
+	return ERR_NOT_FOUND;
 }
 
 int proc_list(const char *pattern, bool json, struct out *out, struct err *err)

@@ -1,3 +1,4 @@
+#include "base/nearest.h"
 #include "source/proc_table.h"
 
 #include "base/os.h"
@@ -256,45 +257,41 @@ const struct counter_category counter_categories[PROC_CATEGORIES] = {
 
 static int unknown_category(const char *name, const struct counter_name *parts, struct err *err)
 {
-	struct nearest near = { .wanted = parts->category };
-	char text[200];
-	size_t i, used = 0;
+	struct nearest near = {.wanted = parts->category};
+	struct buf text = {0};
+	size_t i;
 
 	for (i = 0; i < PROC_CATEGORIES; i++)
 		nearest_offer(&near, counter_categories[i].name);
-	if (near.n) {
-		nearest_text(&near, text, sizeof(text));
-	} else {
-		for (i = 0; i < PROC_CATEGORIES && used < sizeof(text); i++)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
-						 i ? ", " : "", counter_categories[i].name);
-	}
-	return err_set(
-		err, ERR_NOT_FOUND,
-		"the counter '%s': there is no category '%s'; %s %s ('recorder counters' lists "
-		"all)",
-		name, parts->category, near.n ? "is it" : "there are", text);
+	nearest_put(&near, "'", "'", &text);
+	for (i = 0; !near.n && i < PROC_CATEGORIES; i++)
+		buf_printf(&text, "%s%s", i ? ", " : "", counter_categories[i].name);
+	err_set(err, ERR_NOT_FOUND,
+		"the counter '%s': there is no category '%s'; %s %s ('recorder counters' lists all)",
+		name, parts->category, near.n ? "is it" : "there are", buf_text(&text));
+	buf_free(&text);
+	return ERR_NOT_FOUND;
 }
 
 static int unknown_counter(const char *name, const struct counter_name *parts,
 			   const struct counter_category *category, struct err *err)
 {
-	struct nearest near = { .wanted = parts->counter };
+	struct nearest near = {.wanted = parts->counter};
 	const struct counter_def *def;
-	char text[200];
+	struct buf text = {0};
 
 	for (def = category->counters; def->name; def++)
 		nearest_offer(&near, def->name);
-	/* Nothing is near: show some, so that the sentence has a working example. */
-	for (def = category->counters; !near.n && def->name; def++) {
-		near.names[0] = def->name;
-		near.n = 1;
-	}
-	nearest_text(&near, text, sizeof(text));
-	return err_set(err, ERR_NOT_FOUND,
-		       "the counter '%s': the category '%s' has no counter '%s'; the nearest is %s "
-		       "('recorder counters %s:' lists all)",
-		       name, category->name, parts->counter, text, category->name);
+	/* Nothing is near: show one, so that the sentence has a working example. */
+	if (!near.n)
+		near.names[near.n++] = category->counters[0].name;
+	nearest_put(&near, "'", "'", &text);
+	err_set(err, ERR_NOT_FOUND,
+		"the counter '%s': the category '%s' has no counter '%s'; the nearest is %s "
+		"('recorder counters %s:' lists all)", name, category->name, parts->counter,
+		buf_text(&text), category->name);
+	buf_free(&text);
+	return ERR_NOT_FOUND;
 }
 
 int proc_counter_find(const char *name, struct proc_counter *out, struct err *err)

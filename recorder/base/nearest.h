@@ -1,0 +1,31 @@
+/*
+ * The nearest names to a misspelled one, for "did you mean": offer each candidate, then print.
+ *
+ * Distance: letters to add, drop, change, or swap with their neighbour, without regard to case and
+ * dashes. A name that contains the other is near whatever else it has. One thread.
+ */
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
+
+#include "base/buf.h"
+
+#define NEAREST_MAX 3u
+
+struct nearest {
+	const char *wanted;
+	unsigned n;
+	const char *names[NEAREST_MAX];      /* best first; borrowed from the offers */
+	unsigned distance[NEAREST_MAX];
+};
+
+/* Take a candidate if it is near enough and among the best; one that is there already is not taken. */
+void nearest_offer(struct nearest *nearest, const char *name);
+
+/* Append "'a', 'b' or 'c'", each name between before and after; nothing when none is near. */
+void nearest_put(const struct nearest *nearest, const char *before, const char *after,
+		 struct buf *out);
+
+/* The distance; UINT_MAX for names of over 79 bytes. */
+unsigned nearest_distance(const char *a, const char *b);
+
+#endif
