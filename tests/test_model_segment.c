@@ -129,7 +129,7 @@ static void event_columns_come_back(void **state)
 	assert_int_equal(e->cpu, 3);
 	assert_string_equal(c.names[e->provider], "prov");
 	assert_int_equal(e->provider, e->name);
-	assert_true(isinf(e->value) && e->value < 0);
+	assert_true(e->value == -HUGE_VAL);
 	e = &c.events[1];
 	assert_int_equal(e->time_ns, 3000);
 	assert_int_equal(e->flags, EVENT_FLAG_LATE);
@@ -155,7 +155,7 @@ static void fields_of_every_type_come_back(void **state)
 	assert_string_equal(f[0].value.name, "Least");
 	assert_true(f[0].value.type == FIELD_INT && f[0].value.v.i == INT64_MIN);
 	assert_true(f[1].value.type == FIELD_UINT && f[1].value.v.u == UINT64_MAX);
-	assert_true(f[2].value.type == FIELD_DOUBLE && isnan(f[2].value.v.d));
+	assert_true(f[2].value.type == FIELD_DOUBLE && f[2].value.v.d != f[2].value.v.d);
 	assert_string_equal(f[3].value.v.text, "h\xc3\xa9!");
 	assert_string_equal(f[4].value.name, "?");
 	assert_string_equal(f[4].value.v.text, "");

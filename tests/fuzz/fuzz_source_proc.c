@@ -2,6 +2,7 @@
  * Any bytes as a text of /proc, and as a name that somebody gave a counter. The first byte chooses,
  * so that a corpus file is one byte and then the text as the kernel writes it.
  */
+#include "base/nearest.h"
 #include "source/counter_name.h"
 #include "source/proc_parse.h"
 #include "source/proc_table.h"
@@ -61,7 +62,7 @@ static void names(struct text all)
 	second = strchr(name, '\n');
 	if (second) {
 		*second++ = '\0';
-		if (name_distance(name, second) != name_distance(second, name))
+		if (nearest_distance(name, second) != nearest_distance(second, name))
 			abort();
 		name_matches(name, second);
 	}
