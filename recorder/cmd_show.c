@@ -135,15 +135,43 @@ static void json_counts(struct json *j, const struct incident *in)
 	json_close(j, '}');
 }
 
-static void put_json(struct buf *out, const struct incident *in)
+static int json_counters(struct json *j, const struct incident *in, struct err *err)
+{
+	struct summary_counter *counters;
+	uint32_t n, i;
+	int rc = summary_counters(in, &counters, &n, err);
+
+	if (rc)
+		return rc;
+	json_key(j, "counters");
+	json_open(j, '[');
+	for (i = 0; i < n; i++) {
+		json_open(j, '{');
+		json_key_str(j, "counter", counters[i].name);
+		json_key_uint(j, "values", counters[i].values);
+		json_key_num(j, "at_trigger", counters[i].at_trigger);
+		json_key_num(j, "min", counters[i].min);
+		json_key_num(j, "mean", counters[i].mean);
+		json_key_num(j, "max", counters[i].max);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	free(counters);
+	return 0;
+}
+
+static int put_json(struct buf *out, const struct incident *in, struct err *err)
 {
 	struct json j = {.out = out};
+	int rc;
 
 	json_open(&j, '{');
 	json_head(&j, &in->head);
 	json_counts(&j, in);
+	rc = json_counters(&j, in, err);
 	json_close(&j, '}');
 	buf_putc(out, '\n');
+	return rc;
 }
 
 /* ---- for people: the head ------------------------------------------------------------------------ */
@@ -384,6 +412,36 @@ static void put_hot(const struct page *p, struct summary *s, const struct option
 		buf_puts(p->out, "\nKernel frames are left out; --kernel shows them.\n");
 }
 
+/* Four significant digits; whole when larger: 93.41, 12345678. */
+static const char *reading(double v, char out[CMD_NUMBER_BYTES])
+{
+	if (v != v)
+		snprintf(out, CMD_NUMBER_BYTES, "-");
+	else
+		snprintf(out, CMD_NUMBER_BYTES, fabs(v) >= 1000 ? "%.0f" : "%.4g", v);
+	return out;
+}
+
+static int put_counters(struct buf *out, const struct incident *in, struct err *err)
+{
+	struct summary_counter *counters;
+	char at[CMD_NUMBER_BYTES], min[CMD_NUMBER_BYTES], mean[CMD_NUMBER_BYTES];
+	char max[CMD_NUMBER_BYTES];
+	uint32_t n, i;
+	int rc = summary_counters(in, &counters, &n, err);
+
+	if (rc)
+		return rc;
+	if (n)
+		buf_printf(out, "\n%11s  %11s  %11s  %11s  COUNTER\n", "AT TRIGGER", "MIN", "MEAN", "MAX");
+	for (i = 0; i < n; i++)
+		buf_printf(out, "%11s  %11s  %11s  %11s  %s\n", reading(counters[i].at_trigger, at),
+			   reading(counters[i].min, min), reading(counters[i].mean, mean),
+			   reading(counters[i].max, max), counters[i].name);
+	free(counters);
+	return 0;
+}
+
 static int put_page(struct buf *out, struct incident *in, const struct options *o, struct err *err)
 {
 	struct incident_filter no_kernel = {.no_kernel = true};
@@ -394,8 +452,9 @@ static int put_page(struct buf *out, struct incident *in, const struct options *
 	if (os_is_terminal(os_stdout()) && os_terminal_columns() > 40)
 		page.columns = os_terminal_columns();
 	put_head(out, in);
-	if (!in->head.samples)
-		return 0;
+	rc = put_counters(out, in, err);
+	if (rc || !in->head.samples)
+		return rc;
 	if (!o->kernel || o->no_kernel)
 		rc = incident_filter(in, &no_kernel, err);
 	if (!rc)
@@ -435,10 +494,8 @@ int cmd_show(const struct options *o, struct err *err)
 		rc = store_load(store, id, &in, err);
 	if (!rc)
 		rc = narrow(&in, o, err);
-	if (!rc && o->json)
-		put_json(&out, &in);
-	else if (!rc)
-		rc = put_page(&out, &in, o, err);
+	if (!rc)
+		rc = o->json ? put_json(&out, &in, err) : put_page(&out, &in, o, err);
 	if (!rc)
 		rc = cmd_print(&out, err);
 	buf_free(&out);

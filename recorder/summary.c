@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/table.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,6 +277,61 @@ static int add_functions(const struct incident *in, struct names *names, struct 
 	}
 	qsort(out->functions, n, sizeof(*out->functions), compare_self);
 	out->nfunctions = n;
+	return 0;
+}
+
+/* ---- counters ------------------------------------------------------------------------------------ */
+
+static int compare_counters(const void *a, const void *b)
+{
+	const struct summary_counter *ca = a, *cb = b;
+
+	return strcmp(ca->name, cb->name);
+}
+
+static void add_reading(struct summary_counter *c, const struct incident *in,
+			const struct incident_event *e)
+{
+	if (!c->values || e->value < c->min)
+		c->min = e->value;
+	if (!c->values || e->value > c->max)
+		c->max = e->value;
+	c->values++;
+	c->mean += (e->value - c->mean) / (double)c->values;
+	if (e->time_ns <= in->head.trigger_ns)
+		c->at_trigger = e->value;
+}
+
+int summary_counters(const struct incident *in, struct summary_counter **out, uint32_t *n,
+		     struct err *err)
+{
+	struct summary_counter *all = NULL;
+	uint32_t i, k, used = 0;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if (e->kind != EVENT_COUNTER || (e->flags & EVENT_FLAG_ABSENT))
+			continue;
+		for (k = 0; k < used && strcmp(all[k].name, e->name) != 0; k++)
+			;
+		if (k == used && used % 16 == 0) {
+			struct summary_counter *more = realloc(all, (used + 16) * sizeof(*all));
+
+			if (!more) {
+				free(all);
+				return err_set(err, ERR_MEMORY, "out of memory for its counters");
+			}
+			all = more;
+		}
+		if (k == used)
+			all[used++] = (struct summary_counter){.name = e->name, .at_trigger = NAN};
+		add_reading(&all[k], in, e);
+	}
+	if (used)
+		qsort(all, used, sizeof(*all), compare_counters);
+	*out = all;
+	*n = used;
 	return 0;
 }
 

@@ -27,6 +27,13 @@ struct summary_stack {
 	uint64_t samples;
 };
 
+struct summary_counter {
+	const char *name;                    /* points into the incident */
+	uint64_t values;                     /* readings; those without an instance do not count */
+	double min, max, mean;
+	double at_trigger;                   /* the last reading up to the trigger; NaN = none */
+};
+
 struct summary {
 	struct summary_process *processes;
 	struct summary_function *functions;  /* by self, then inclusive */
@@ -39,6 +46,14 @@ struct summary {
 /* addresses: name frames without a name by their offsets. Free with summary_free(). */
 int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err);
 void summary_free(struct summary *s);
+
+/*
+ * The counters whose values the incident holds, by name. Free *out with free().
+ * returns  0 or ERR_MEMORY
+ */
+int summary_counters(const struct incident *in, struct summary_counter **out, uint32_t *n,
+		     struct err *err);
+
 /* Reorder the functions: by inclusive, then self. */
 void summary_by_inclusive(struct summary *s);
 

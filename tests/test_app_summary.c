@@ -126,6 +126,36 @@ static void stacks_that_differ_only_in_call_sites_are_one(void **state)
 	incident_free(&in);
 }
 
+static void counters_have_their_readings(void **state)
+{
+	struct incident_event e = {.kind = EVENT_COUNTER, .thread = THREAD_NONE, .stack = STACK_NONE,
+				   .cpu = CPU_NONE, .provider = "", .name = "Memory:Free:"};
+	static const double readings[] = {4, 8, 3};          /* at 1, 2 and 3 s; trigger at 2 s */
+	struct incident in = {0};
+	struct summary_counter *counters;
+	uint32_t n, i;
+
+	(void)state;
+	assert_int_equal(make(&in), 0);
+	in.head.trigger_ns = 2000000000;
+	for (i = 0; i < 3; i++) {
+		e.time_ns = (i + 1) * 1000000000ULL;
+		e.value = readings[i];
+		assert_int_equal(incident_add_event(&in, &e, NULL), 0);
+	}
+	e.flags = EVENT_FLAG_ABSENT;
+	e.name = "Process:Threads:gone";
+	assert_int_equal(incident_add_event(&in, &e, NULL), 0);
+	assert_int_equal(summary_counters(&in, &counters, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_string_equal(counters[0].name, "Memory:Free:");
+	assert_int_equal(counters[0].values, 3);
+	assert_true(counters[0].min == 3 && counters[0].max == 8 && counters[0].mean == 5);
+	assert_true(counters[0].at_trigger == 8);
+	free(counters);
+	incident_free(&in);
+}
+
 static void an_empty_incident_adds_up_to_nothing(void **state)
 {
 	struct incident in = {0};
@@ -205,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recursive_function_counts_once_a_sample),
 		cmocka_unit_test(processes_and_stacks_come_heaviest_first),
+		cmocka_unit_test(counters_have_their_readings),
 		cmocka_unit_test(stacks_that_differ_only_in_call_sites_are_one),
 		cmocka_unit_test(an_empty_incident_adds_up_to_nothing),
 		cmocka_unit_test(lack_of_memory_is_an_error),
