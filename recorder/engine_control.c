@@ -186,19 +186,27 @@ static void answer_status(struct engine *e, struct json *j)
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-static void ask_snapshot(struct engine *e, const char *reason)
+/* false: it would not be kept. */
+static bool ask_snapshot(struct engine *e, const char *reason)
 {
 	size_t n = strlen(reason) + 1;
 	char *copy = malloc(n);
+	bool room;
 
 	if (!copy)
-		return;
+		return false;
 	memcpy(copy, reason, n);
 	os_mutex_lock(e->lock);
-	free(e->snapshot_reason);
-	e->snapshot_reason = copy;
-	os_cond_signal(e->wake_merge);
+	room = e->npending < ENGINE_PENDING_MAX;
+	if (room) {
+		free(e->snapshot_reason);
+		e->snapshot_reason = copy;
+		os_cond_signal(e->wake_merge);
+	} else {
+		free(copy);
+	}
 	os_mutex_unlock(e->lock);
+	return room;
 }
 
 void engine_stop(struct engine *e, enum engine_stop how, const char *reason)
@@ -228,7 +236,11 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	} else if (strcmp(cmd, "snapshot") == 0) {
 		if (json_get_str(line, "reason", reason, sizeof(reason)) != 0 || !reason[0])
 			snprintf(reason, sizeof(reason), "asked for by `recorder snapshot`");
-		ask_snapshot(e, reason);
+		if (!ask_snapshot(e, reason)) {
+			json_key_str(j, "error", "no snapshot: too many incidents wait for the store; "
+						 "`recorder status` says why");
+			return;
+		}
 		snprintf(reason, sizeof(reason),
 			 "a snapshot is taken: stored in %.0f s, when its delay is over; recording goes "
 			 "on", (double)e->cfg->post_ns / 1e9);
@@ -280,7 +292,8 @@ static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 		engine_stop(e, STOP_ASKED, "stopped by Ctrl-C or a signal");
 		break;
 	case OS_SIGNAL_SNAPSHOT:
-		ask_snapshot(e, "asked for by a signal");
+		if (!ask_snapshot(e, "asked for by a signal"))
+			log_line(e->log, LOG_ERROR, "no snapshot: too many incidents wait for the store");
 		break;
 	case OS_SIGNAL_NONE:
 		break;
@@ -314,7 +327,9 @@ int engine_control(struct engine *e, struct err *err)
 	}
 	os_ipc_close(ipc);
 	buf_free(&path);
-	if (atomic_load(&e->stop) == STOP_ABORT)
+	os_mutex_lock(e->lock);
+	if (e->aborted)
 		rc = ERR_STOPPED;
+	os_mutex_unlock(e->lock);
 	return rc;
 }

@@ -90,6 +90,7 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 	if (!p)
 		return NULL;
 	p->rule = f->rule;
+	p->settle_ns = ENGINE_SETTLE_NS;
 	p->head.value = f->value;
 	p->head.limit = f->limit;
 	p->head.trigger_ns = f->time_ns;
@@ -103,10 +104,12 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 		pending_free(p);
 		return NULL;
 	}
+	if (p->window.nsegments)
+		p->last_number = p->window.segments[p->window.nsegments - 1]->number;
 	return p;
 }
 
-void engine_fire(struct engine *e, const struct firing *f)
+bool engine_fire(struct engine *e, const struct firing *f)
 {
 	struct pending *p;
 	uint32_t waiting;
@@ -114,15 +117,16 @@ void engine_fire(struct engine *e, const struct firing *f)
 	os_mutex_lock(e->lock);
 	waiting = e->npending;
 	os_mutex_unlock(e->lock);
-	if (waiting >= ENGINE_PENDING_MAX) {
+	/* The last one of a run is kept all the same: nothing comes after it. */
+	if (waiting >= ENGINE_PENDING_MAX && !e->stopping_sources) {
 		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents wait for the store already)",
 			 f->reason, ENGINE_PENDING_MAX);
-		return;
+		return false;
 	}
 	p = pending_new(e, f);
 	if (!p) {
 		log_line(e->log, LOG_ERROR, "not kept, out of memory: %s", f->reason);
-		return;
+		return false;
 	}
 	log_line(e->log, LOG_INFO, "fired: %s", f->reason);
 	e->in_window++;
@@ -137,6 +141,7 @@ void engine_fire(struct engine *e, const struct firing *f)
 	e->npending++;
 	os_cond_signal(e->wake_writer);
 	os_mutex_unlock(e->lock);
+	return true;
 }
 
 /* ---- sealing ---------------------------------------------------------------------------------- */
@@ -153,11 +158,10 @@ static size_t held_bytes(struct engine *e, uint64_t evicted_until_ns)
 
 		/* Windows hold consecutive segments: what an earlier incident counted ends here. */
 		for (earlier = e->first_pending; earlier != p; earlier = earlier->next) {
-			if (earlier->window.nsegments)
-				seen_until = earlier->window.segments[earlier->window.nsegments - 1]
-						     ->number;
+			if (earlier->last_number > seen_until)
+				seen_until = earlier->last_number;
 		}
-		for (i = p->given_up; i < p->window.nsegments; i++) {
+		for (i = 0; i < p->window.nsegments; i++) {
 			struct segment *s = p->window.segments[i];
 
 			if (s && s->number > seen_until && s->t1_ns <= evicted_until_ns)
@@ -173,16 +177,37 @@ static void give_up(struct pending *p, uint32_t i)
 	p->window.segments[i] = NULL;
 }
 
+/* Give up the oldest segments that are not stored yet until memory is enough; the newest stays. */
+static bool give_up_unwritten(struct engine *e, struct pending *p, uint64_t evicted_until_ns)
+{
+	uint32_t i;
+	bool any = false;
+
+	for (i = p->written; i + 1 < p->window.nsegments; i++) {
+		if (e->held_bytes <= e->cfg->pinned_bytes)
+			break;
+		if (!p->window.segments[i])
+			continue;
+		give_up(p, i);
+		any = true;
+		/* The store has nothing of it yet: it just starts later. */
+		if (!p->written && p->window.segments[i + 1])
+			p->head.t0_ns = p->window.segments[i + 1]->t0_ns;
+		e->held_bytes = held_bytes(e, evicted_until_ns);
+	}
+	return any;
+}
+
 /*
  * The disk is slow and what incidents hold has reached its ceiling. First let go of segments that
  * are in the store already (frames named later keep no name there). When that is not enough the
- * oldest incident that was not begun gives up its oldest segments, and says so. Under the lock.
+ * oldest incidents give up their oldest segments, and say so. Under the lock.
  */
 static void relieve(struct engine *e, uint64_t evicted_until_ns)
 {
 	struct pending *p;
 	char reason[200];
-	uint32_t i, before;
+	uint32_t i;
 
 	for (p = e->first_pending; p && e->held_bytes > e->cfg->pinned_bytes; p = p->next) {
 		for (i = 0; i < p->written; i++)
@@ -190,18 +215,13 @@ static void relieve(struct engine *e, uint64_t evicted_until_ns)
 		e->held_bytes = held_bytes(e, evicted_until_ns);
 	}
 	for (p = e->first_pending; p && e->held_bytes > e->cfg->pinned_bytes; p = p->next) {
-		before = p->given_up;
-		while (e->held_bytes > e->cfg->pinned_bytes && !p->begun &&
-		       p->given_up + 1 < p->window.nsegments) {
-			give_up(p, p->given_up++);
-			p->head.t0_ns = p->window.segments[p->given_up]->t0_ns;
-			e->held_bytes = held_bytes(e, evicted_until_ns);
-		}
-		if (p->given_up == before)
+		if (!give_up_unwritten(e, p, evicted_until_ns) || p->told_given_up)
 			continue;
+		p->told_given_up = true;
 		snprintf(reason, sizeof(reason),
-			 "its oldest part was given up: the store is slow, and pinned memory reached "
-			 "its ceiling of %.0f MB", (double)e->cfg->pinned_bytes / 1048576);
+			 "%s was given up: the store is slow or full, and pinned memory reached its "
+			 "ceiling of %.0f MB", p->written ? "a part in its middle" : "its oldest part",
+			 (double)e->cfg->pinned_bytes / 1048576);
 		add_reason(&p->head, reason);
 		log_line(e->log, LOG_WARN, "%s: %s", p->head.reason, reason);
 	}
@@ -223,7 +243,11 @@ void engine_seal(struct engine *e)
 		return;
 	os_mutex_lock(e->lock);
 	for (p = e->first_pending; p; p = p->next) {
-		if (!p->complete && s->t1_ns >= p->head.t0_ns && frozen_add(&p->window, s) != 0)
+		if (p->complete || s->t1_ns < p->head.t0_ns)
+			continue;
+		if (frozen_add(&p->window, s) == 0)
+			p->last_number = s->number;
+		else
 			add_reason(&p->head, "a part is missing: out of memory");
 	}
 	os_mutex_unlock(e->lock);
@@ -241,6 +265,7 @@ void engine_seal(struct engine *e)
 static void complete(struct engine *e, struct pending *p, uint64_t now_ns, const char *cut_short)
 {
 	uint64_t cpu_ns, rss_bytes;
+	uint32_t rule = p->rule;             /* once it is complete the writer may free it */
 	char reason[200];
 
 	os_self_usage(&cpu_ns, &rss_bytes);
@@ -260,10 +285,10 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns, const
 	os_mutex_unlock(e->lock);
 
 	e->in_window--;
-	if (p->rule != MANUAL_RULE) {
-		struct trigger *t = e->cfg->triggers[p->rule];
+	if (rule != MANUAL_RULE) {
+		struct trigger *t = e->cfg->triggers[rule];
 
-		e->rules[p->rule].in_window = false;
+		e->rules[rule].in_window = false;
 		t->ops->fired(t);
 	}
 }
@@ -274,7 +299,7 @@ void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short)
 	struct pending *p;
 	bool sealed = false;
 
-	/* The list is only appended by this thread; the writer removes complete ones. */
+	/* Only this thread appends to the list and completes; the writer removes complete ones only. */
 	for (;;) {
 		os_mutex_lock(e->lock);
 		for (p = e->first_pending; p; p = p->next) {

@@ -12,7 +12,8 @@
 
 #define IDLE_NS (40 * NS_PER_MS)
 #define HOUSEKEEPING_NS NS_PER_SEC
-#define SWEEP_MARGIN_NS (60 * NS_PER_SEC)    /* a dropped process or object is kept this long */
+#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
+#define TABLE_FULL_PCT 90                    /* then the ring gives up its oldest segments */
 
 /* ---- triggers --------------------------------------------------------------------------------- */
 
@@ -38,9 +39,13 @@ static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 		return false;
 	}
 	r->told = false;
+	return true;
+}
+
+static void count_firing(struct rule_state *r, uint64_t now_ns)
+{
 	r->hour_ns[r->fired++ % ENGINE_RULE_PER_HOUR] = now_ns;
 	r->day_fired++;
-	return true;
 }
 
 static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, uint64_t time_ns)
@@ -51,14 +56,14 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, u
 	struct firing f = {.rule = rule, .rule_text = t->spec, .reason = buf_text(why),
 			   .time_ns = time_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
 
-	if (!within_limits(e, rule, time_ns)) {
-		t->ops->fired(t);
-		return;
-	}
 	t->ops->status(t, &status);
 	f.value = status.value;
 	f.limit = status.limit;
-	engine_fire(e, &f);
+	if (!within_limits(e, rule, time_ns) || !engine_fire(e, &f)) {
+		t->ops->fired(t);            /* no incident will end: look for the next at once */
+		return;
+	}
+	count_firing(&e->rules[rule], time_ns);
 	if (++e->firings >= wanted)
 		log_line(e->log, LOG_INFO, "that was incident %u of %u; recording ends when it is stored",
 			 e->firings, wanted);
@@ -142,37 +147,80 @@ static void deliver(struct engine *e, const struct event *from)
 	case EVENT_IMAGE:
 		symbols_prefetch(e->symbols, event.stack_frames[0].object, event.process->pid);
 		return;
-	case EVENT_PROCESS_START:
-		symbols_process(e->symbols, event.process);
-		break;
 	case EVENT_LOST:
 		e->lost += (uint64_t)event.value;
 		break;
 	default:
 		break;
 	}
+	/* A process that is met for the first time: its command line, while it lives. */
+	if (event.process && !atomic_exchange(&event.process->met, true))
+		symbols_process(e->symbols, event.process);
 	keep(e, &event);
 	feed_triggers(e, &event);
 }
 
-/* What a source's own queue refused is a loss like any other: put it among the events. */
-static void note_queue_losses(struct engine *e, uint64_t time_ns)
+static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
 {
-	struct event event = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE};
+	struct event event = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE,
+			      .value = (double)n};
+
+	event.time_ns = e->now_ns > e->last_ns ? e->now_ns : e->last_ns;
+	event.name = loss_kind_text(kind);
+	deliver(e, &event);
+}
+
+/* What our own queues and tables refused is a loss like any other: put it among the events. */
+static void note_own_losses(struct engine *e)
+{
+	struct processes_use processes;
+	struct frames_use frames;
 	uint32_t i;
 
 	for (i = 0; i < e->nsources; i++) {
 		struct engine_source *s = &e->sources[i];
 		uint64_t lost = queue_lost(s->queue);
 
-		if (lost == s->queue_lost_told)
-			continue;
-		event.time_ns = time_ns;
-		event.name = loss_kind_text(LOSS_QUEUE);
-		event.value = (double)(lost - s->queue_lost_told);
+		if (lost != s->queue_lost_told)
+			put_loss(e, LOSS_QUEUE, lost - s->queue_lost_told);
 		s->queue_lost_told = lost;
-		deliver(e, &event);
 	}
+	processes_use(e->processes, &processes);
+	frames_use(e->frames, &frames);
+	if (processes.refused + frames.refused != e->refused_told)
+		put_loss(e, LOSS_TABLE, processes.refused + frames.refused - e->refused_told);
+	e->refused_told = processes.refused + frames.refused;
+}
+
+static bool nearly_full(uint64_t used, uint64_t max)
+{
+	return used * 100 > max * TABLE_FULL_PCT;
+}
+
+/*
+ * Segments keep what they list alive. When a table is nearly full because of that (a machine that
+ * starts hundreds of processes a second), the past is shortened, a segment each time, rather than
+ * the present lost.
+ */
+static void keep_tables_open(struct engine *e)
+{
+	struct processes_use processes;
+	struct frames_use frames;
+
+	processes_use(e->processes, &processes);
+	frames_use(e->frames, &frames);
+	if (!nearly_full(processes.processes, PROCESSES_MAX) &&
+	    !nearly_full(processes.threads, THREADS_MAX) && !nearly_full(frames.frames, FRAMES_MAX))
+		return;
+	if (segment_open_samples(e->builder))
+		engine_seal(e);
+	ring_evict_oldest(e->ring);
+	if (!e->tables_told)
+		log_line(e->log, LOG_WARN,
+			 "%u processes, %u threads and %u frames are remembered, near a table's ceiling: "
+			 "the oldest history is given up to make room", processes.processes,
+			 processes.threads, frames.frames);
+	e->tables_told = true;
 }
 
 /* Up to where every source has delivered; UINT64_MAX when all have ended. */
@@ -258,7 +306,8 @@ static void housekeeping(struct engine *e)
 		return;
 	e->next_housekeeping_ns = now + HOUSEKEEPING_NS;
 	if (e->start_ns)
-		note_queue_losses(e, e->now_ns);
+		note_own_losses(e);
+	keep_tables_open(e);
 	if (segment_is_full(e->builder, e->now_ns))
 		engine_seal(e);
 	if (e->now_ns > SWEEP_MARGIN_NS) {
@@ -336,10 +385,12 @@ static void end_run(struct engine *e, enum engine_stop how)
 	struct pending *p;
 	char why[300];
 
+	e->stopping_sources = true;
 	if (how == STOP_ABORT) {
 		os_mutex_lock(e->lock);
+		e->aborted = true;
 		for (p = e->first_pending; p; p = p->next)
-			p->discard |= !p->complete;
+			p->discard = true;
 		os_mutex_unlock(e->lock);
 	}
 	if (how == STOP_TIME || how == STOP_ASKED)
@@ -382,6 +433,6 @@ void engine_merge_main(void *ctx)
 	}
 	if (atomic_load(&e->stop) == STOP_NO)
 		engine_stop(e, e->cfg->live ? STOP_FAILED : STOP_ASKED, "end of file");
-	note_queue_losses(e, e->now_ns);
+	note_own_losses(e);
 	end_run(e, (enum engine_stop)atomic_load(&e->stop));
 }

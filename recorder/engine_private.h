@@ -11,6 +11,7 @@
 #define ENGINE_SOURCES_MAX 8u
 #define TICK_NS (100 * NS_PER_MS)
 #define LATE_NS (250 * NS_PER_MS)        /* a live source that is farther behind is not waited for */
+#define ENGINE_SETTLE_NS (2 * NS_PER_SEC) /* how long an incident waits for names, in all */
 #define MANUAL_RULE UINT32_MAX
 
 /* One incident between its firing and the store. */
@@ -20,13 +21,15 @@ struct pending {
 	struct frozen window;                /* guarded by engine.lock; grows until it is complete */
 	bool complete;                       /* guarded by engine.lock; the post-window has ended */
 	bool discard;                        /* guarded by engine.lock; aborted: do not store it */
-	uint32_t given_up;                   /* segments cut from its start; guarded by engine.lock */
+	bool told_given_up;                  /* guarded by engine.lock */
+	uint64_t last_number;                /* of its newest segment; guarded by engine.lock */
 
 	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE; merge */
 	uint64_t post_end_ns;                /* merge */
 
 	uint32_t written;                    /* segments in the store; the writer's, under engine.lock */
 	bool begun;                          /* the same */
+	uint64_t settle_ns;                  /* what is left of the time for names; writer */
 	uint64_t retry_at_ns;                /* after a failure; writer */
 };
 
@@ -87,7 +90,8 @@ struct engine {
 	struct segment_builder *builder;
 	struct rule_state *rules;
 	uint64_t start_ns, now_ns, next_tick_ns, last_ns, next_housekeeping_ns;
-	uint64_t samples, lost, late;
+	uint64_t samples, lost, late, refused_told;
+	bool tables_told;
 	uint32_t firings, in_window;         /* in_window: incidents that wait for their end */
 	bool stopping_sources;
 
@@ -104,6 +108,7 @@ struct engine {
 	char *stop_reason;                   /* who or what asked */
 	struct engine_view view;
 	struct trigger_status *trigger_view;
+	bool aborted;                        /* something was not stored because of it */
 	char store_note[300];                /* why storing does not go on; "" = it does */
 	uint64_t store_bytes;
 	uint32_t stored, failed;
@@ -125,8 +130,8 @@ struct firing {
 	uint64_t time_ns, pre_ns, post_ns;
 };
 
-/* Merge thread. */
-void engine_fire(struct engine *e, const struct firing *f);
+/* Merge thread. false: it cannot be kept; the log says why. */
+bool engine_fire(struct engine *e, const struct firing *f);
 void engine_seal(struct engine *e);
 void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short);
 

@@ -12,14 +12,18 @@
 
 #define RETRY_NS (60 * NS_PER_SEC)
 #define IDLE_NS (500 * NS_PER_MS)
-#define SETTLE_NS (2 * NS_PER_SEC)           /* for names, before an incident is complete */
 #define RETAIN_NS (3600 * NS_PER_SEC)
 
 /* ---- names ------------------------------------------------------------------------------------ */
 
-/* Have the worker name what these segments list and nobody has named yet. */
-static void settle_names(struct engine *e, struct segment *const *segments, uint32_t nsegments)
+/*
+ * Have the worker name what these segments list and nobody has named yet. One incident waits for
+ * names ENGINE_SETTLE_NS in all: a file system that hangs must not hold up evidence.
+ */
+static void settle_names(struct engine *e, struct pending *p, struct segment *const *segments,
+			 uint32_t nsegments)
 {
+	uint64_t start_ns = os_now_ns(), took_ns;
 	struct frame **frames = NULL;
 	uint32_t n = 0, room = 0, i, j;
 
@@ -37,7 +41,9 @@ static void settle_names(struct engine *e, struct segment *const *segments, uint
 		}
 	}
 	if (n)
-		symbols_settle(e->symbols, frames, n, SETTLE_NS);
+		symbols_settle(e->symbols, frames, n, p->settle_ns);
+	took_ns = os_now_ns() - start_ns;
+	p->settle_ns -= took_ns < p->settle_ns ? took_ns : p->settle_ns;
 	free(frames);
 }
 
@@ -105,7 +111,11 @@ static int write_segments(struct engine *e, struct pending *p, struct err *err)
 	int rc = 0;
 
 	while (!rc && (s = next_segment(e, p)) != NULL) {
-		settle_names(e, &s, 1);
+		if (atomic_load(&e->stop) == STOP_ABORT) {
+			segment_unref(s);
+			return ERR_STOPPED;
+		}
+		settle_names(e, p, &s, 1);
 		rc = store_put_segment(e->store, p->head.id, s, err);
 		segment_unref(s);
 		if (rc)
@@ -134,7 +144,7 @@ static int finish(struct engine *e, struct pending *p, struct err *err)
 		}
 	}
 	os_mutex_unlock(e->lock);
-	settle_names(e, held, n);
+	settle_names(e, p, held, n);
 	rc = store_finish(e->store, &p->head, held, n, err);
 	for (i = 0; i < n; i++)
 		segment_unref(held[i]);
@@ -196,17 +206,22 @@ static bool advance(struct engine *e, struct pending *p)
 {
 	struct err err = {0};
 	bool complete, discard;
-	int rc;
+	int rc = 0;
 
 	os_mutex_lock(e->lock);
 	complete = p->complete;
-	discard = p->discard;
+	discard = p->discard || atomic_load(&e->stop) == STOP_ABORT;
 	os_mutex_unlock(e->lock);
-	if (discard)
-		return true;
-	rc = begin(e, p, &err);
-	if (!rc)
+	if (!discard)
+		rc = begin(e, p, &err);
+	if (!discard && !rc)
 		rc = write_segments(e, p, &err);
+	if (discard || rc == ERR_STOPPED) {
+		os_mutex_lock(e->lock);
+		e->aborted = true;
+		os_mutex_unlock(e->lock);
+		return complete;             /* the merge thread still has it until then */
+	}
 	if (!rc && complete)
 		rc = finish(e, p, &err);
 	if (rc) {

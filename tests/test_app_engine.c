@@ -309,6 +309,89 @@ static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
 	remove_store(r.path);
 }
 
+static void firings_beyond_the_pending_ceiling_do_not_count(void **state)
+{
+	struct trigger *rules[ENGINE_PENDING_MAX + 8];
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open(&r, "ceiling.db", 60);
+	for (i = 0; i < ENGINE_PENDING_MAX + 8; i++)
+		rules[i] = r.rule;           /* all fire at the same event */
+	r.cfg.triggers = rules;
+	r.cfg.ntriggers = ENGINE_PENDING_MAX + 8;
+	r.cfg.incidents = ENGINE_PENDING_MAX + 1;    /* one more than were kept: recording goes on */
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	assert_int_equal(r.result.samples, 6000);
+	assert_int_equal(r.result.stored, ENGINE_PENDING_MAX + 1);     /* and the end */
+	remove_store(r.path);
+}
+
+static void a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so(void **state)
+{
+	unsigned i, cut = 0;
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	slow_vfs_install(1000000);
+	rig_open(&r, "pinned.db", 3000);
+	r.cfg.ring_bytes = 20000;
+	r.cfg.pinned_bytes = 1000;
+	r.cfg.pre_ns = SEC(100);
+	r.cfg.post_ns = SEC(200);
+	for (i = 0; i < 8; i++)
+		r.plan.fire_s[i] = 300 + 250 * i;
+	rig_run(&r);
+	slow_vfs_remove();
+	assert_int_equal(r.result.stored, 9);
+	for (i = 1; i <= 8; i++) {
+		rig_load(&r, i, &in);
+		cut += in.head.gap_reason && strstr(in.head.gap_reason, "was given up");
+		assert_true(in.nsamples > 0);
+		incident_free(&in);
+	}
+	print_message("%u of 8 windows were cut\n", cut);
+	remove_store(r.path);
+}
+
+/* In the middle of a post-window: what `recorder abort` does. */
+static void abort_at_2000(void *ctx, uint64_t number)
+{
+	struct buf answer = {0};
+	const char *path = ctx;
+
+	if (number == 2000) {
+		assert_int_equal(os_ipc_ask(path, "{\"cmd\":\"abort\"}", SEC(5), &answer, NULL), 0);
+		assert_non_null(strstr(buf_text(&answer), "nothing more is stored"));
+	}
+	buf_free(&answer);
+}
+
+static void an_abort_within_a_window_stores_nothing_more(void **state)
+{
+	char control[TMP_BYTES + 8];
+	struct err err = {0};
+	struct rig r;
+
+	(void)state;
+	assert_int_equal(os_signals_open(&err), 0);
+	rig_open(&r, "abort.db", 60);
+	snprintf(control, sizeof(control), "%s.ctl", r.path);
+	r.cfg.listen = true;
+	r.cfg.post_ns = SEC(40);
+	r.plan.fire_s[0] = 15;
+	r.plan.at = abort_at_2000;
+	r.plan.ctx = control;
+	synthetic_plan(&r.plan);
+	assert_int_equal(engine_run(&r.cfg, &r.result, &err), ERR_STOPPED);
+	os_signals_close();
+	assert_int_equal(r.result.stored, 0);
+	remove_store(r.path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +406,9 @@ int main(void)
 		cmocka_unit_test(without_rules_everything_held_is_one_incident),
 		cmocka_unit_test(losses_of_the_window_are_counted_exactly),
 		cmocka_unit_test(a_rule_that_fires_too_often_is_held_back),
+		cmocka_unit_test(firings_beyond_the_pending_ceiling_do_not_count),
+		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so),
+		cmocka_unit_test(an_abort_within_a_window_stores_nothing_more),
 		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
 	};
 

@@ -327,12 +327,31 @@ static void worker_reads_a_command_line_once(void **state)
 
 	(void)state;
 	open_world(&w);
-	process = process_add(w.processes, os_pid(), 1, 0, 0, "self");
+	process = process_add(w.processes, os_pid(), 1, 0, 0, "test_symbol_liv");   /* the kernel's cut */
 	symbols_process(w.symbols, process);
 	for (i = 0; i < 2000 && !(cmdline = atomic_load(&process->cmdline)); i++)
 		os_sleep_ns(NS_PER_MS);
 	assert_non_null(cmdline);
 	assert_non_null(strstr(cmdline, "test_symbol_live"));
+	close_world(&w);
+}
+
+static void worker_leaves_a_process_that_has_called_exec_since(void **state)
+{
+	struct process *before, *now;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	open_world(&w);
+	before = process_add(w.processes, os_pid(), 1, 0, 0, "sh");
+	now = process_add(w.processes, os_pid(), 1, 1, 0, "test_symbol_liv");
+	symbols_process(w.symbols, before);
+	symbols_process(w.symbols, now);                 /* asked later, so answered later */
+	for (i = 0; i < 2000 && !atomic_load(&now->cmdline); i++)
+		os_sleep_ns(NS_PER_MS);
+	assert_non_null(atomic_load(&now->cmdline));
+	assert_null(atomic_load(&before->cmdline));
 	close_world(&w);
 }
 
@@ -413,6 +432,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(worker_names_a_deleted_program_while_it_runs),
 		cmocka_unit_test(worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library),
 		cmocka_unit_test(worker_reads_a_command_line_once),
+		cmocka_unit_test(worker_leaves_a_process_that_has_called_exec_since),
 		cmocka_unit_test(worker_names_kernel_functions),
 		cmocka_unit_test(elf_survives_a_real_file_cut_at_every_97th_byte),
 	};

@@ -156,6 +156,17 @@ static size_t display_length(const char *name)
 	return n;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++) {
+		if ((*path == '/' || *path == '\\') && path[1])
+			name = path + 1;
+	}
+	return name;
+}
+
 void process_set_comm(struct processes *p, struct process *process, const char *comm)
 {
 	(void)p;
@@ -165,16 +176,19 @@ void process_set_comm(struct processes *p, struct process *process, const char *
 
 void process_set_exe(struct processes *p, struct process *process, const char *path)
 {
-	const char *name = path;
-	const char *at;
+	const char *name = base_name(path);
 
 	(void)p;
-	for (at = path; *at; at++) {
-		if ((*at == '/' || *at == '\\') && at[1])
-			name = at + 1;
-	}
 	if (name[0] && !atomic_load(&process->exe_name))
 		set_once(&process->exe_name, copy_text(name, display_length(name)));
+}
+
+bool process_exe_is(const struct process *process, const char *path)
+{
+	const char *exe = atomic_load(&process->exe_name), *name = base_name(path);
+	size_t n = display_length(name);
+
+	return exe && strlen(exe) == n && memcmp(exe, name, n) == 0;
 }
 
 void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline)

@@ -33,6 +33,7 @@ struct process {
 	_Atomic(char *) comm;                /* the kernel's short name; set once */
 	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
 	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
+	_Atomic bool met;                    /* an event of it was delivered */
 	_Atomic uint32_t refs;               /* its threads, and who asked with process_ref() */
 	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */
 };
@@ -57,6 +58,8 @@ struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns
 /* For one that was added before its short name was known. */
 void process_set_comm(struct processes *p, struct process *process, const char *comm);
 void process_set_exe(struct processes *p, struct process *process, const char *path);
+/* Whether it was named after the executable with this path. */
+bool process_exe_is(const struct process *process, const char *path);
 void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline);
 /* The source has seen its end (or the next exec): it may go once nothing lists its threads. */
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns);

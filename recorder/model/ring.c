@@ -107,6 +107,18 @@ void ring_put(struct ring *ring, struct segment *segment)
 	}
 }
 
+bool ring_evict_oldest(struct ring *ring)
+{
+	struct segment *oldest = NULL;
+
+	os_mutex_lock(ring->lock);
+	if (ring->count)
+		oldest = evict(ring);
+	os_mutex_unlock(ring->lock);
+	segment_unref(oldest);
+	return oldest != NULL;
+}
+
 int frozen_add(struct frozen *f, struct segment *segment)
 {
 	struct segment **bigger;

@@ -32,6 +32,9 @@ int ring_freeze(struct ring *ring, uint64_t t0_ns, uint64_t t1_ns, struct frozen
 int frozen_add(struct frozen *f, struct segment *segment);       /* takes a reference of its own */
 void frozen_free(struct frozen *f);
 
+/* Let go of the oldest segment, so that what it lists can be forgotten; false when there is none. */
+bool ring_evict_oldest(struct ring *ring);
+
 struct ring_use {
 	uint32_t segments;
 	size_t bytes, max_bytes;

@@ -170,13 +170,18 @@ static void name_frame(struct symbols *s, struct frame *frame)
 	os_mutex_unlock(s->lock);
 }
 
+/*
+ * A process that has ended, or a kernel thread, stays without. /proc tells what the pid runs now,
+ * which may be the next exec already: the short name must still be the one that this process had.
+ */
 static void read_cmdline(struct symbols *s, struct process *process)
 {
 	struct buf text = {.max_bytes = PROCESS_CMDLINE_MAX};
+	const char *comm = atomic_load(&process->comm);
+	char comm_now[16];
 
-	/* A process that has ended, or a kernel thread, stays without. */
 	if (!atomic_load(&process->cmdline) && !symbol_cmdline(process->pid, &text, NULL) &&
-	    text.len)
+	    text.len && symbol_comm(process->pid, comm_now) && comm && !strcmp(comm, comm_now))
 		process_set_cmdline(s->processes, process, buf_text(&text));
 	buf_free(&text);
 }

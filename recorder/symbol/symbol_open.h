@@ -33,4 +33,7 @@ int symbol_vdso(struct bytes *out, struct err *err);
 /* A process's arguments joined by blanks, at most PROCESS_CMDLINE_MAX bytes; may be empty. */
 int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err);
 
+/* Its short name now; false when it has ended. */
+bool symbol_comm(uint32_t pid, char out[16]);
+
 #endif

@@ -98,3 +98,16 @@ int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err)
 	buf_put(out, text, rc ? 0 : n);
 	return rc ? rc : buf_check(out, path, err);
 }
+
+bool symbol_comm(uint32_t pid, char out[16])
+{
+	struct buf text = {0};
+	char path[64];
+	bool known;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
+	known = os_load(path, 256, &text, NULL) == 0 && text.len;
+	snprintf(out, 16, "%.*s", (int)strcspn(buf_text(&text), "\n"), buf_text(&text));
+	buf_free(&text);
+	return known;
+}

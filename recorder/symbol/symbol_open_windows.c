@@ -40,6 +40,13 @@ int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "command lines come with the events on Windows");
 }
 
+bool symbol_comm(uint32_t pid, char out[16])
+{
+	(void)pid;
+	out[0] = '\0';
+	return false;
+}
+
 int kallsyms_read(struct buf *out, struct err *err)
 {
 	(void)out;

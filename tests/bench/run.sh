@@ -1,0 +1,275 @@
+#!/bin/bash
+# make bench: what the recorder costs and holds, beside perf where perf is installed. About 75 s.
+#
+# 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
+# 2. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
+#    same load, perf with frame pointers (-g) and with stack copies (--call-graph dwarf,16384).
+#
+# Rows go to stdout, the same as JSON with the command that made them to build/bench/results.jsonl.
+# Everything is written below build/bench/; only processes started here are ended. BENCH_LIVE_S=20
+# is how long the live part measures; other arguments go to bench_pipeline (--samples 200000).
+set -u
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=$TOP/build/linux
+RECORDER=$BUILD/recorder
+DIR=$TOP/build/bench
+LIVE_S=${BENCH_LIVE_S:-20}
+FREQ=99
+FP_RING_KB=128          # of perf's rings per CPU: small enough to be full after a live run
+DWARF_RING_KB=4096
+export LC_ALL=C
+
+command -v jq >/dev/null || { echo "bench: needs jq (make deps installs it)" >&2; exit 1; }
+mkdir -p "$DIR" && cd "$DIR" || exit 1
+rm -rf work && mkdir work || exit 1
+: >results.jsonl
+
+started=()
+finish()
+{
+	local pid
+	for pid in "${started[@]}"; do
+		kill -TERM "$pid" 2>/dev/null
+	done
+	for pid in "${started[@]}"; do
+		timeout 5 tail --pid="$pid" -f /dev/null || kill -KILL "$pid" 2>/dev/null
+	done
+	rm -rf "$DIR/work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# row NAME COMMAND KEY VALUE...: values are numbers; one that is none becomes "?" and null.
+row()
+{
+	local name=$1 command=$2 text object='{}'
+	shift 2
+	text=$(printf '%-22s' "$name")
+	while [ $# -gt 1 ]; do
+		local value=$2
+		[[ $value =~ ^-?[0-9]+(\.[0-9]+)?$ ]] || value=null
+		text+="  ${1//_/ } ${value/null/?}"
+		object=$(jq -c --arg k "$1" --argjson v "$value" '. + {($k): $v}' <<<"$object")
+		shift 2
+	done
+	echo "$text"
+	jq -c --arg row "$name" --arg command "$command" '{row: $row} + . + {command: $command}' \
+		<<<"$object" >>results.jsonl
+}
+
+# calc EXPRESSION [NAME=VALUE...]: a number with up to 4 digits, or ? when a value is missing.
+calc()
+{
+	local expression=$1
+	shift
+	[[ " $* " == *'=? '* || " $* " == *'= '* ]] && { echo '?'; return; }
+	awk "BEGIN { $(printf '%s; ' "$@") v = $expression
+		printf((v >= 100 || v == int(v)) ? \"%.0f\" : \"%.4g\", v) }" 2>/dev/null || echo '?'
+}
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+status() { "$RECORDER" status --json --store work/live.db 2>/dev/null; }
+field()  { jq -r ".$2 // \"?\"" <<<"$1" 2>/dev/null || echo '?'; }
+forks()  { awk '/^processes/ { print $2 }' /proc/stat; }
+load()   { cut -d ' ' -f 1 /proc/loadavg; }
+# The smaller of that many seconds and what is left of the 175 that all of this may take.
+left()   { local s=$((175 - SECONDS)); [ $s -gt "$1" ] && s=$1; [ "$s" -gt 1 ] || s=1; echo "$s"; }
+
+# timed SECONDS OUT COMMAND...: ms into $took; when it failed, "?" and why into $failure.
+timed()
+{
+	local limit=$1 out=$2 start
+	shift 2
+	start=$(now_ms)
+	timeout "$limit" "$@" >"$out" 2>work/err
+	case $? in
+	0)   took=$(($(now_ms) - start)) failure= ;;
+	124) took='?' failure="it took more than $limit s" ;;
+	134) took='?' failure="it crashed: $(tail -n 1 work/err)" ;;
+	*)   took='?' failure=$(tail -n 1 work/err) ;;
+	esac
+} 2>/dev/null                           # bash's own word on a crash
+
+cpus=$(nproc)
+echo "machine                 $(uname -srm), $cpus CPUs, $(date -u +%FT%TZ), load average $(load)"
+jq -nc --arg kernel "$(uname -srm)" --argjson cpus "$cpus" --arg date "$(date -u +%FT%TZ)" \
+	--arg model "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
+	--argjson load "$(load)" '{row: "machine", kernel: $kernel, cpus: $cpus, cpu_model: $model,
+	date: $date, load_average_1m: $load, command: "uname -srm; nproc; date -u"}' >>results.jsonl
+
+# ---- 1. the pipeline -------------------------------------------------------------------------------
+
+echo
+echo "Pipeline: a made stream, best of 3"
+pipeline=(build/linux/programs/bench_pipeline --json --dir build/bench/work "$@")
+(cd "$TOP" && timeout 90 "${pipeline[@]}" 3>&1 >build/bench/work/rows 2>&3)
+case $? in
+0)   ;;
+124) echo "skip: the rest of the pipeline's rows: it took more than 90 s" ;;
+*)   echo "bench: bench_pipeline failed" >&2; exit 1 ;;
+esac
+jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>results.jsonl
+
+# ---- 2. live ---------------------------------------------------------------------------------------
+
+echo
+echo "Live: one burn on each of $cpus CPUs, recorder and perf beside each other at $FREQ Hz, $LIVE_S s"
+why=$("$RECORDER" check --json 2>/dev/null |
+	jq -r 'select(.check == "source" and .verdict == "missing") | .text' | head -1)
+[ -z "$why" ] || { echo "skip: the live part: $why"; exit 0; }
+peer=$(perf --version 2>/dev/null) || echo "skip: the peer's rows: perf is not installed"
+
+for ((i = 0; i < cpus; i++)); do
+	"$BUILD/programs/burn" 180 >/dev/null & started+=($!)
+done
+collect="recorder collect --freq $FREQ --delay-after-trigger-sec 0"
+"$RECORDER" collect --freq $FREQ --delay-after-trigger-sec 0 --store work/live.db 2>work/live.log & recorder=$!
+started+=("$recorder")
+if [ "$peer" ]; then
+	perf_common="perf record -F $FREQ -e cpu-clock -a --overwrite --switch-output=signal"
+	perf_fp="$perf_common -g -m ${FP_RING_KB}K"
+	perf_dwarf="$perf_common --call-graph dwarf,16384 -m ${DWARF_RING_KB}K"
+	$perf_fp -o work/fp.data >/dev/null 2>work/fp.log & fp=$!
+	$perf_dwarf -o work/dwarf.data >/dev/null 2>work/dwarf.log & dwarf=$!
+	started+=("$fp" "$dwarf")
+fi
+
+sleep 4                                 # the tables of what runs already are read, names asked for
+before=$(status)
+forks_before=$(forks)
+sleep "$LIVE_S"
+after=$(status)
+forks_after=$(forks)
+if [ -z "$before" ] || [ -z "$after" ]; then
+	echo "bench: the recorder does not answer:" >&2
+	tail -n 3 work/live.log >&2
+	exit 1
+fi
+
+# ours: the first snapshot, of which nothing is in the store yet
+snapshot_ms=$(timeout "$(left 15)" "$BUILD/programs/bench_latency_linux" $recorder \
+	store work/live.db 2>work/err)
+sleep 0.2
+sealed=$(status)
+timed "$(left 20)" work/our.folded "$RECORDER" export --store work/live.db --id 1 -f
+our_readable_ms=$took
+head=$("$RECORDER" show --store work/live.db --id 1 --json 2>/dev/null)
+
+d() { calc "a - b" a="$(field "$after" "$1")" b="$(field "$before" "$1")"; }
+elapsed_s=$(d elapsed_s)
+cpu_percent=$(calc "c / e / 10" c="$(d cpu_ms)" e="$elapsed_s")
+forks_per_s=$(calc "(b - a) / e" a="$forks_before" b="$forks_after" e="$elapsed_s")
+read -r burn_percent depth < <(awk '
+	{ n = $NF; all += n; frames += n * (gsub(/;/, ";") - 1) }
+	/^burn[ ;(]/ { burn += n }
+	END { if (all) printf "%.1f %.1f\n", 100 * burn / all, frames / all; else print "? ?" }' work/our.folded)
+bytes_per_sample=$(calc "b / n" b="$(field "$sealed" ring_bytes)" n="$(field "$sealed" samples)")
+our_s_per_mb=$(calc "1048576 / (b / s)" b="$(field "$sealed" ring_bytes)" \
+	s="$(field "$sealed" history_s)")
+
+row noise "$collect" burn_share_percent "$burn_percent" processes_started_per_s "$forks_per_s" \
+	load_average_1m "$(load)"
+row "recorder" "$collect" cpu_percent_of_one_core "$cpu_percent" \
+	rss_kb "$(field "$after" rss_kb)" samples "$(d samples)" lost "$(d lost)" late "$(d late)"
+row "recorder start" "$collect" cpu_ms "$(field "$before" cpu_ms)" \
+	elapsed_s "$(field "$before" elapsed_s)"
+row "recorder history" "$collect; recorder snapshot; recorder status --json" \
+	bytes_per_sample "$bytes_per_sample" s_per_mb "$our_s_per_mb" \
+	samples "$(field "$sealed" samples)" frames_per_stack "$depth"
+row "recorder snapshot" "kill -USR2 (recorder); recorder export -f" durable_ms "$snapshot_ms" \
+	readable_ms "$our_readable_ms" window_s "$(calc "a + b" a="$(field "$head" pre_s)" \
+	b="$(field "$head" post_s)")" samples "$(field "$head" samples)"
+
+# dump NAME PID: one snapshot of a peer. Its file, ms until it was there, samples and the mean over the
+# CPUs of the time between a ring's first and last sample, ms until it was text; "?" for what failed.
+dump()
+{
+	samples='?' span='?' took='?' failure=
+	rm -f work/"$1".data.*
+	file_ms=$(timeout "$(left 15)" "$BUILD/programs/bench_latency_linux" "$2" files work "$1.data." \
+		2>work/err)
+	file=$(find work -name "$1.data.*" | head -1)
+	[ -n "$file" ] || { failure="no file came: $(tail -n 1 "work/$1.log")"; return 1; }
+	timed "$(left 20)" work/times.txt perf script --no-inline -i "$file" -F cpu,time
+	[ "$took" != '?' ] || return 1  # what a crash left of it would flatter us
+	read -r samples span < <(awk -v FS='[][ :]+' '
+		{ cpu = $2; t = $3; n++
+		  if (!(cpu in first) || t < first[cpu]) first[cpu] = t
+		  if (t > last[cpu]) last[cpu] = t }
+		END { for (c in first) { sum += last[c] - first[c]; k++ }
+		      if (k) printf "%d %.3f\n", n, sum / k; else print "? ?" }' work/times.txt)
+	timed "$(left 20)" work/perf.txt perf script --no-inline -i "$file"
+	[ "$took" != '?' ]
+}
+
+# peer NAME PID RING_KB FILL_S COMMAND: its row. perf script 6.1 crashes on some of its own snapshots:
+# then once more, when the ring has had FILL_S to fill again.
+peer()
+{
+	local name=$1 pid=$2 ring_kb=$3 fill_s=$4 command=$5
+	if ! dump "$name" "$pid"; then
+		echo "note: perf $name: $failure"
+		if [ "$(left 99)" -gt $((fill_s + 30)) ]; then
+			sleep "$fill_s"
+			dump "$name" "$pid" || echo "skip: perf $name, once more: $failure"
+		fi
+	fi
+	peer_ms=${file_ms:-?} peer_readable_ms=$took
+	peer_s_per_mb=$(calc "s / (kb * c / 1024)" s="$span" kb="$ring_kb" c="$cpus")
+	row "perf $name" "$command; kill -USR2 (perf); perf script --no-inline" \
+		s_per_mb "$peer_s_per_mb" \
+		bytes_per_sample "$(calc "kb * 1024 * c / n" kb="$ring_kb" c="$cpus" n="$samples")" \
+		window_s "$span" samples "$samples" file_ms "$peer_ms" readable_ms "$took" \
+		ring_kb_per_cpu "$ring_kb"
+	if awk -v s="$span" -v all="$LIVE_S" 'BEGIN { exit !(s + 0 > all + 0) }'; then
+		echo "note: perf $name: its ring was not full yet: its s per mb is more than that"
+	fi
+}
+
+# ratio NAME OURS FP DWARF EXPRESSION: how many times better we are; below 1 = worse
+headline=()
+ratio()
+{
+	local fp_ratio dwarf_ratio
+	fp_ratio=$(calc "$5" o="$2" p="$3")
+	dwarf_ratio=$(calc "$5" o="$2" p="$4")
+	headline+=("$(printf '%-22s  %s; perf -g %s (x %s), perf dwarf %s (x %s)' "$1" "$2" "$3" \
+		"$fp_ratio" "$4" "$dwarf_ratio")")
+	jq -nc --arg row "ratio $1" --arg fp "$fp_ratio" --arg dwarf "$dwarf_ratio" \
+		'{row: $row, to_perf_fp_ratio: ($fp | tonumber? // null),
+		to_perf_dwarf_ratio: ($dwarf | tonumber? // null), command: "tests/bench/run.sh"}' \
+		>>results.jsonl
+}
+
+if [ "$peer" ]; then
+	peer fp "$fp" $FP_RING_KB 15 "$perf_fp"
+	fp_s=$peer_s_per_mb fp_ms=$peer_ms fp_readable_ms=$peer_readable_ms
+	peer dwarf "$dwarf" $DWARF_RING_KB 5 "$perf_dwarf"
+	ratio "history, s per MB" "$our_s_per_mb" "$fp_s" "$peer_s_per_mb" "o / p"
+	ratio "signal to disk, ms" "$snapshot_ms" "$fp_ms" "$peer_ms" "p / o"
+	ratio "disk to readable, ms" "$our_readable_ms" "$fp_readable_ms" "$peer_readable_ms" "p / o"
+	echo
+	echo "Headline: recorder against $peer, same load, same time; x = times better, below 1 worse"
+	printf '%s\n' "${headline[@]}"
+fi
+
+cat <<END
+
+How to read it
+- This version walks frame pointers, so the fair peer is perf -g; dwarf is what complete stacks cost
+  perf, and is no like for like until the recorder unwinds too.
+- The three snapshots hold different windows (window s): each its whole ring. Ours is durable in
+  SQLite with names; perf's file has addresses, and their names are found by perf script.
+- Ours: one snapshot, the first, nothing of it stored yet, taken while every CPU is busy (the writer
+  runs at nice 10 on purpose). perf's: one each. The pipeline's rows are the best of 3.
+- burn's stacks are shallow (frames per stack), which favours perf -g, whose samples grow with depth;
+  the pipeline's density row has deep and diverse ones.
+- Bytes per sample: the recorder's sealed and open segments; perf's rings without the extra ones it
+  maps for side-band records. Tables of frames, threads and names are in rss kb on our side.
+END
+if awk -v b="$burn_percent" -v f="$forks_per_s" 'BEGIN { exit !(b + 0 < 95 || f + 0 > 5) }'; then
+	echo "- NOISY: only $burn_percent % of the samples are the load's, $forks_per_s processes a second were"
+	echo "  started by others: the recorder's CPU use and bytes per sample include what these cost."
+fi
+echo
+echo "Rows with their commands: build/bench/results.jsonl"
