@@ -246,11 +246,12 @@ fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/c
 
 install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 755 $(recorder) $(DESTDIR)$(PREFIX)/bin/recorder
-	install -D -m 644 conf/recorder.conf $(DESTDIR)$(PREFIX)/share/recorder/recorder.conf
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/recorder conf/recorder.conf
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/recorder/examples conf/examples/*.conf
 
 uninstall: ## remove what install put there; recordings and /etc are left alone
-	rm -f $(DESTDIR)$(PREFIX)/bin/recorder $(DESTDIR)$(PREFIX)/share/recorder/recorder.conf
-	rmdir $(DESTDIR)$(PREFIX)/share/recorder 2>/dev/null || true
+	rm -f $(DESTDIR)$(PREFIX)/bin/recorder
+	rm -rf $(DESTDIR)$(PREFIX)/share/recorder
 
 clean: ## remove what was built, except the libraries that deps built
 	rm -rf $(filter-out $(DEPS),$(wildcard build/*))

@@ -21,6 +21,7 @@ struct check {
 	const struct options *o;
 	struct buf out;
 	unsigned wrong;                      /* rules and monitored counters */
+	bool cannot_record;                  /* a source is refused to this user */
 	bool no_store;                       /* the store cannot be used */
 };
 
@@ -306,7 +307,10 @@ static void check_sources(struct check *c)
 		f.text = live_sources[i]->summary;
 		if (live_sources[i]->probe && live_sources[i]->probe(&cfg, &why)) {
 			f.verdict = "missing";
+			err_prefix(&why, "without it nothing is recorded (%s)",
+				   live_sources[i]->summary);
 			f.text = why.text;
+			c->cannot_record = true;
 		}
 		put(c, &f);
 	}
@@ -344,6 +348,8 @@ int cmd_check(const struct options *o, struct err *err)
 			     c.wrong == 1 ? "is" : "are");
 	else if (!rc && c.no_store)
 		rc = err_set(err, ERR_IO, "the store cannot be used");
+	else if (!rc && c.cannot_record)
+		rc = err_set(err, ERR_ACCESS, "collect would refuse to start: a source is missing");
 	buf_free(&c.out);
 	return rc;
 }

@@ -11,6 +11,7 @@
 #define DAY_NS (86400 * NS_PER_SEC)
 
 struct collect {
+	const struct options *options;
 	struct buf store_path;
 	struct trigger **triggers;
 	uint32_t ntriggers;
@@ -60,6 +61,33 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	return rc;
 }
 
+/* What is going to happen, once nothing stands in its way. */
+static void announce(void *ctx)
+{
+	const struct collect *c = ctx;
+	const struct options *o = c->options;
+	const struct engine_config *e = &c->engine;
+	struct buf ignored = {0};
+	uint32_t i;
+
+	options_no_effect(o, &ignored);
+	if (ignored.len)
+		log_line(e->log, LOG_INFO, "%s", buf_text(&ignored));
+	log_line(e->log, LOG_INFO,
+		 "recording %s%s at %u Hz into %u MB; an incident keeps %.0f s before and %.0f s after "
+		 "it, in %s", o->record_process ? "process " : "this machine",
+		 o->record_process ? o->record_process : "", e->freq_hz, o->buffer_mb,
+		 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
+	for (i = 0; i < c->ntriggers; i++)
+		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
+	if (!c->ntriggers)
+		log_line(e->log, LOG_INFO,
+			 "no rule was given: everything is recorded until %s",
+			 o->max_collect_ns ? "the time is over or Ctrl-C, and stored then"
+					   : "Ctrl-C, and stored then");
+	buf_free(&ignored);
+}
+
 static void configure(const struct options *o, struct collect *c)
 {
 	struct engine_config *e = &c->engine;
@@ -85,31 +113,8 @@ static void configure(const struct options *o, struct collect *c)
 	e->max_collect_ns = (uint64_t)o->max_collect_ns;
 	e->listen = true;
 	e->status_every_ns = ENGINE_STATUS_NS;
-}
-
-/* What is going to happen, before it does. */
-static void announce(const struct options *o, const struct collect *c)
-{
-	const struct engine_config *e = &c->engine;
-	struct buf ignored = {0};
-	uint32_t i;
-
-	options_no_effect(o, &ignored);
-	if (ignored.len)
-		log_line(e->log, LOG_INFO, "%s", buf_text(&ignored));
-	log_line(e->log, LOG_INFO,
-		 "recording %s%s at %u Hz into %u MB; an incident keeps %.0f s before and %.0f s after "
-		 "it, in %s", o->record_process ? "process " : "this machine",
-		 o->record_process ? o->record_process : "", e->freq_hz, o->buffer_mb,
-		 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
-	for (i = 0; i < c->ntriggers; i++)
-		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
-	if (!c->ntriggers)
-		log_line(e->log, LOG_INFO,
-			 "no rule was given: everything is recorded until %s",
-			 o->max_collect_ns ? "the time is over or Ctrl-C, and stored then"
-					   : "Ctrl-C, and stored then");
-	buf_free(&ignored);
+	e->ready = announce;
+	e->ready_ctx = c;
 }
 
 static int record(struct collect *c, struct err *err)
@@ -121,16 +126,18 @@ static int record(struct collect *c, struct err *err)
 		return rc;
 	rc = engine_run(&c->engine, &result, err);
 	os_signals_close();
-	if (!rc)
+	if (rc)
+		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
+	else
 		log_line(c->engine.log, LOG_INFO,
-			 "done: %" PRIu64 " samples, %" PRIu64 " lost, %u incidents stored; see them with "
+			 "done: %" PRIu64 " samples, %" PRIu64 " lost, %u stored; see them with "
 			 "`recorder list`", result.samples, result.lost, result.stored);
 	return rc;
 }
 
 int cmd_collect(const struct options *o, struct err *err)
 {
-	struct collect c = {0};
+	struct collect c = {.options = o};
 	int rc;
 
 	if (!live_sources[0])
@@ -144,7 +151,6 @@ int cmd_collect(const struct options *o, struct err *err)
 		rc = log_open(o->log_file, &c.engine.log, err);
 	if (!rc) {
 		configure(o, &c);
-		announce(o, &c);
 		rc = record(&c, err);
 	}
 	collect_free(&c);

@@ -13,14 +13,17 @@
 
 void cmd_note(const char *format, ...)
 {
-	struct buf line = {0};
+	struct buf text = {0}, line = {0};
 	va_list args;
 
-	buf_puts(&line, "recorder: ");
 	va_start(args, format);
-	buf_vprintf(&line, format, args);
+	buf_vprintf(&text, format, args);
 	va_end(args);
+	/* Names from outside stand in it: nothing of them may reach the terminal as a command. */
+	buf_puts(&line, "recorder: ");
+	utf8_put_clean(&line, buf_text(&text), text.len, SIZE_MAX);
 	buf_putc(&line, '\n');
+	buf_free(&text);
 	if (!line.failed)
 		os_write(os_stderr(), line.data, line.len, NULL);
 	buf_free(&line);

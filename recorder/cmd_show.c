@@ -63,12 +63,29 @@ static uint32_t count_stacks(const struct incident *in)
 	return n;
 }
 
-static uint32_t count_named(const struct incident *in)
+/* Frames that the samples shown have, and how many of them have a name. */
+static uint32_t count_frames(const struct incident *in, uint32_t *named)
 {
-	uint32_t i, n = 0;
+	bool *seen_stack = calloc((size_t)in->nstacks + 1, sizeof(*seen_stack));
+	bool *seen = calloc((size_t)in->nframes + 1, sizeof(*seen));
+	uint32_t i, node, n = 0;
 
-	for (i = 0; i < in->nframes; i++)
-		n += in->frames[i].function != NULL;
+	*named = 0;
+	for (i = 0; seen && seen_stack && i < in->nsamples; i++) {
+		for (node = in->samples[i].stack; node != STACK_NONE && !seen_stack[node];
+		     node = in->stacks[node].parent) {
+			uint32_t frame = in->stacks[node].frame;
+
+			seen_stack[node] = true;
+			if (seen[frame])
+				continue;
+			seen[frame] = true;
+			n++;
+			*named += in->frames[frame].function != NULL;
+		}
+	}
+	free(seen);
+	free(seen_stack);
 	return n;
 }
 
@@ -104,13 +121,14 @@ static void json_head(struct json *j, const struct incident_head *h)
 static void json_counts(struct json *j, const struct incident *in)
 {
 	const struct incident_head *h = &in->head;
+	uint32_t named;
 	unsigned i;
 
 	json_key_uint(j, "processes", in->nprocesses);
 	json_key_uint(j, "threads", in->nthreads);
 	json_key_uint(j, "stacks", count_stacks(in));
-	json_key_uint(j, "frames", in->nframes);
-	json_key_uint(j, "frames_named", count_named(in));
+	json_key_uint(j, "frames", count_frames(in, &named));
+	json_key_uint(j, "frames_named", named);
 	json_key(j, "stack_quality");
 	json_open(j, '{');
 	for (i = 0; i < QUALITIES; i++)
@@ -264,7 +282,7 @@ static void put_head(struct buf *out, const struct incident *in)
 {
 	const struct incident_head *h = &in->head;
 	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
-	uint32_t named = count_named(in);
+	uint32_t named, nframes = count_frames(in, &named);
 
 	os_time_text(h->trigger_wall_ns, time);
 	buf_printf(out, "Incident %" PRId64 "%s%s%s%s\n", h->id,
@@ -282,7 +300,7 @@ static void put_head(struct buf *out, const struct incident *in)
 	put_losses(out, h);
 	put_quality(out, h);
 	put_label(out, "Names");
-	buf_printf(out, "%" PRIu32 " of %" PRIu32 " frames have one\n", named, in->nframes);
+	buf_printf(out, "%" PRIu32 " of %" PRIu32 " frames have one\n", named, nframes);
 	put_label(out, "Recorder");
 	buf_printf(out, "%s of CPU time so far, %s of memory; version %s\n",
 		   text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),

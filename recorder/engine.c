@@ -159,6 +159,8 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	e->cfg = cfg;
 	e->log = cfg->log;
 	rc = open_parts(e, err);
+	if (!rc && cfg->ready)
+		cfg->ready(cfg->ready_ctx);
 	if (!rc)
 		rc = start_threads(e, &merge, &writer, err);
 	if (!rc)

@@ -47,6 +47,8 @@ struct engine_config {
 	uint32_t incidents;                          /* this many firings end the run; 0 = 1 */
 	uint64_t max_collect_ns;                     /* 0 = none */
 	bool listen;                                 /* signals and <store>.ctl */
+	void (*ready)(void *ctx);                    /* everything is open, recording begins; or NULL */
+	void *ready_ctx;
 	uint64_t status_every_ns;                    /* 0 = never */
 };
 

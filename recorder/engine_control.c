@@ -241,9 +241,14 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 						 "`recorder status` says why");
 			return;
 		}
-		snprintf(reason, sizeof(reason),
-			 "a snapshot is taken: stored in %.0f s, when its delay is over; recording goes "
-			 "on", (double)e->cfg->post_ns / 1e9);
+		os_mutex_lock(e->lock);
+		if (e->store_note[0])
+			snprintf(reason, sizeof(reason), "a snapshot is taken, and stays in memory "
+				 "until the store can be written: %.200s", e->store_note);
+		else
+			snprintf(reason, sizeof(reason), "a snapshot is taken: stored in %.0f s, when its "
+				 "delay is over; recording goes on", (double)e->cfg->post_ns / 1e9);
+		os_mutex_unlock(e->lock);
 		json_key_str(j, "text", reason);
 	} else if (strcmp(cmd, "stop") == 0) {
 		engine_stop(e, STOP_ASKED, "stopped by `recorder stop`");
@@ -276,28 +281,34 @@ static void serve(struct engine *e, struct os_ipc *ipc, uint64_t wait_ns)
 	buf_free(&answer);
 }
 
-static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
+static void take_stop(struct engine *e, uint64_t *stopped_at_ns)
 {
 	uint64_t now = os_now_ns();
 
-	switch (os_signal_wait(0)) {
-	case OS_SIGNAL_STOP:
-		if (*stopped_at_ns && now - *stopped_at_ns < SECOND_STOP_NS) {
-			engine_stop(e, STOP_ABORT, NULL);
-			return;
-		}
-		*stopped_at_ns = now;
-		log_line(e->log, LOG_INFO, "stopping: storing what is held; once more within 2 s to end "
-					   "without it");
-		engine_stop(e, STOP_ASKED, "stopped by Ctrl-C or a signal");
-		break;
-	case OS_SIGNAL_SNAPSHOT:
-		if (!ask_snapshot(e, "asked for by a signal"))
-			log_line(e->log, LOG_ERROR, "no snapshot: too many incidents wait for the store");
-		break;
-	case OS_SIGNAL_NONE:
-		break;
+	if (*stopped_at_ns && now - *stopped_at_ns < SECOND_STOP_NS) {
+		engine_stop(e, STOP_ABORT, NULL);
+		return;
 	}
+	*stopped_at_ns = now;
+	log_line(e->log, LOG_INFO,
+		 "stopping: storing what is held; once more within 2 s to end without it");
+	engine_stop(e, STOP_ASKED, "stopped by Ctrl-C or a signal");
+}
+
+/* All that have come: a snapshot asked for before the stop goes before it, whatever the order here. */
+static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
+{
+	enum os_signal signal;
+	bool stop = false;
+
+	while ((signal = os_signal_wait(0)) != OS_SIGNAL_NONE) {
+		if (signal == OS_SIGNAL_STOP)
+			stop = true;
+		else if (!ask_snapshot(e, "asked for by a signal"))
+			log_line(e->log, LOG_ERROR, "no snapshot: too many incidents wait for the store");
+	}
+	if (stop)
+		take_stop(e, stopped_at_ns);
 }
 
 int engine_control(struct engine *e, struct err *err)

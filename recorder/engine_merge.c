@@ -393,6 +393,8 @@ static void end_run(struct engine *e, enum engine_stop how)
 			p->discard = true;
 		os_mutex_unlock(e->lock);
 	}
+	if (how != STOP_ABORT)
+		take_snapshot(e);            /* asked for just before the end */
 	if (how == STOP_TIME || how == STOP_ASKED)
 		last_incident(e, how);
 	snprintf(why, sizeof(why), "%s", how == STOP_TIME ? "the time limit ended recording"

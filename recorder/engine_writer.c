@@ -51,14 +51,15 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 
 static void note_failure(struct engine *e, struct pending *p, const struct err *err)
 {
-	bool same;
+	bool same, ending;
 
 	os_mutex_lock(e->lock);
+	ending = e->merge_done;
 	same = strcmp(e->store_note, err->text) == 0;
 	snprintf(e->store_note, sizeof(e->store_note), "%.*s", (int)sizeof(e->store_note) - 1,
 		 err->text);
 	os_mutex_unlock(e->lock);
-	if (!same)
+	if (!same && !ending)
 		log_line(e->log, LOG_ERROR,
 			 "an incident cannot be stored: %s; recording goes on, it stays in memory and is "
 			 "tried again every minute", err->text);
@@ -191,7 +192,7 @@ static void announce(struct engine *e, const struct pending *p)
 	const struct incident_head *h = &p->head;
 
 	log_line(e->log, LOG_INFO, "incident %" PRId64 " stored: %s; %" PRIu64 " samples in %.1f s, %" PRIu64
-		 " lost, %.0f KB%s%s", h->id, h->reason, h->samples,
+		 " lost, %.1f KB%s%s", h->id, h->reason, h->samples,
 		 (double)(h->t1_ns - h->t0_ns) / 1e9, h->lost, (double)h->stored_bytes / 1024,
 		 h->gap_reason ? "; " : "", h->gap_reason ? h->gap_reason : "");
 	os_mutex_lock(e->lock);
@@ -255,7 +256,8 @@ static void give_up_rest(struct engine *e)
 
 	while ((p = next_due(e, NULL, UINT64_MAX)) != NULL) {
 		if (!advance(e, p)) {
-			log_line(e->log, LOG_ERROR, "lost: %s (%s)", p->head.reason, e->store_note);
+			log_line(e->log, LOG_ERROR, "lost, as recording ends and it cannot be stored: %s "
+				 "(%s)", p->head.reason, e->store_note);
 			os_mutex_lock(e->lock);
 			e->failed++;
 			os_mutex_unlock(e->lock);

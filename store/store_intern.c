@@ -94,8 +94,10 @@ static void module_identity(const struct store *s, const struct object_key *key,
 {
 	buf_printf(out, "%s:", object_kind_to_text(key->kind));
 	put_hex(out, key->build_id, key->build_id_bytes);
-	if (has_global_identity(key))
+	if (has_global_identity(key)) {
+		buf_printf(out, ":%s", key->path);
 		return;
+	}
 	buf_printf(out,
 		   ":session %" PRId64 ":%" PRIu32 ".%" PRIu32 ":%" PRIu64 ".%" PRIu64 ".%" PRIu64
 		   ":%s",

@@ -39,9 +39,9 @@ int space_check_floor(struct store *s, struct err *err)
 		return 0;
 	return err_set(
 		err, ERR_FULL,
-		"only %" PRIu64 " MB are free on the disk of %s, less than the %" PRIu64 " MB that "
-		"are left to others: nothing new is stored, nothing is deleted; free some space",
-		free_bytes >> 20, s->path, floor_bytes >> 20);
+		"only %.1f MB are free on the disk of %s, less than the %.1f MB that are left to "
+		"others: nothing new is stored, nothing is deleted; free some space",
+		(double)free_bytes / 1048576, s->path, (double)floor_bytes / 1048576);
 }
 
 /* Words without a pattern: a file system that compresses would give zeros no room. */

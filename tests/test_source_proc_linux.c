@@ -154,7 +154,6 @@ static void cpu_and_system_are_read(void **state)
 	assert_true(level(&f, "System:Threads:") == 95);
 	assert_true(level(&f, "System:Load Average 5 min:") == 0.45);
 	assert_true(level(&f, "System:System Up Time:_Total") == 1005.34);
-	assert_true(level(&f, "System:Threads:no such") == -1);
 	proc_reader_close(f.reader);
 }
 

@@ -50,6 +50,10 @@ static void wrong_name_gets_the_nearest(void **state)
 		{ "", ERR_USAGE, "is not CATEGORY:COUNTER:INSTANCE" },
 		{ ":a:b", ERR_USAGE, "no category" },
 		{ "a::b", ERR_USAGE, "no name between" },
+		{ "Memory:Available MBytes:@x", ERR_USAGE, "'@x' is no instance of Memory" },
+		{ "Processor:% Processor Time:x", ERR_USAGE, "'x' is no instance of Processor" },
+		{ "Process:Thread Count:pid=abc", ERR_USAGE, "'pid=abc' is no instance" },
+		{ "Process:Thread Count:pid=999999999999", ERR_USAGE, "pid=N or _Total" },
 	};
 	struct proc_counter c;
 	size_t i;

@@ -294,8 +294,8 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 	number_text(out->limit, limit);
 	switch (out->phase) {
 	case TRIGGER_WAITING_DATA:
-		snprintf(out->text, sizeof(out->text), "%s of %s %s%s",
-			 p->seen ? "absent" : "no value yet", compare, limit, window);
+		snprintf(out->text, sizeof(out->text), "%s, limit %s %s%s",
+			 p->seen ? "no such instance now" : "no value yet", compare, limit, window);
 		break;
 	case TRIGGER_DISARMED:
 		snprintf(out->text, sizeof(out->text),

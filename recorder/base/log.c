@@ -13,6 +13,7 @@
 
 struct log {
 	struct os_file *file;
+	bool told;                    /* that it cannot be written */
 	bool stamped;                 /* a time before each line */
 	struct os_mutex *lock;        /* guards the fields below */
 	unsigned first, count;
@@ -114,6 +115,19 @@ static uint64_t take_lines(struct log *log, struct buf *text)
 	return dropped;
 }
 
+/* A log that cannot be written is told once, where somebody may see it. */
+static void write_out(struct log *log, const struct buf *text)
+{
+	struct err err;
+	char line[sizeof(err.text) + 64];
+
+	if (os_write(log->file, text->data, text->len, &err) == 0 || log->told)
+		return;
+	log->told = true;
+	snprintf(line, sizeof(line), "recorder: the log is lost from here on: %s\n", err.text);
+	os_write(os_stderr(), line, strlen(line), NULL);
+}
+
 void log_drain(struct log *log)
 {
 	char room[DRAIN_BYTES];
@@ -128,7 +142,7 @@ void log_drain(struct log *log)
 		buf_reset(&text);
 		dropped = take_lines(log, &text);
 		if (text.len)
-			os_write(log->file, text.data, text.len, NULL);
+			write_out(log, &text);
 		else
 			break;
 	}
@@ -138,5 +152,5 @@ void log_drain(struct log *log)
 	put_stamp(log, &text);
 	buf_printf(&text, "warning: %" PRIu64 " log lines were dropped: the log is too slow\n",
 		   dropped);
-	os_write(log->file, text.data, text.len, NULL);
+	write_out(log, &text);
 }

@@ -45,6 +45,19 @@ static int open_flags(enum os_open how)
 	return O_RDONLY;
 }
 
+/* A missing folder is no thing that was asked for and is not there: it is a failure to write. */
+static int cannot_write(struct err *err, const char *format, const char *path)
+{
+	int os_error = errno;
+
+	err_os_code(err, os_error, format, path);
+	if (os_error_code(os_error) != ERR_NOT_FOUND)
+		return os_error_code(os_error);
+	if (err)
+		err->code = ERR_IO;
+	return ERR_IO;
+}
+
 int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err)
 {
 	struct os_file *file;
@@ -54,7 +67,8 @@ int os_open(const char *path, enum os_open how, struct os_file **out, struct err
 		fd = open(path, open_flags(how) | O_CLOEXEC, 0600);
 	} while (fd < 0 && errno == EINTR);
 	if (fd < 0)
-		return err_os(err, "cannot %s %s", how == OS_READ ? "open" : "write", path);
+		return how == OS_READ ? err_os(err, "cannot open %s", path)
+				      : cannot_write(err, "cannot write %s", path);
 	file = file_new(fd, path);
 	if (!file) {
 		close(fd);
@@ -204,7 +218,7 @@ static int make_dir(const char *path, struct err *err)
 
 	if (mkdir(path, 0700) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
 		return 0;
-	return err_os(err, "cannot make the directory %s", path);
+	return cannot_write(err, "cannot make the directory %s", path);
 }
 
 int os_mkdirs(const char *path, struct err *err)
@@ -291,7 +305,7 @@ int os_lock(const char *path, struct os_file **out, struct err *err)
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
-		return err_os(err, "cannot write the lock file %s", path);
+		return cannot_write(err, "cannot write the lock file %s", path);
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		n = pread(fd, text, sizeof(text) - 1, 0);
 		close(fd);

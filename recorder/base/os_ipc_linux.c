@@ -64,7 +64,7 @@ int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err)
 	old = umask(0177);
 	bound = ipc->fd < 0 ? -1 : bind(ipc->fd, (struct sockaddr *)&ipc->address, sizeof(ipc->address));
 	umask(old);
-	if (bound != 0 || listen(ipc->fd, 8) != 0 || lstat(path, &ipc->own) != 0) {
+	if (bound != 0 || listen(ipc->fd, 64) != 0 || lstat(path, &ipc->own) != 0) {
 		rc = err_os(err, "cannot listen on %s", path);
 		if (ipc->fd >= 0)
 			close(ipc->fd);
@@ -182,6 +182,17 @@ void os_ipc_answer(struct os_ipc_call *call, const char *line)
 	free(call);
 }
 
+/* A full backlog answers EAGAIN at once: others are calling, so try again for a while. */
+static int connect_until(int fd, const struct sockaddr_un *address, uint64_t until_ns)
+{
+	int rc;
+
+	while ((rc = connect(fd, (const struct sockaddr *)address, sizeof(*address))) != 0 &&
+	       errno == EAGAIN && os_now_ns() < until_ns)
+		os_sleep_ns(10 * NS_PER_MS);
+	return rc;
+}
+
 int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct buf *answer,
 	       struct err *err)
 {
@@ -195,11 +206,11 @@ int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct b
 	if (strlen(line) > OS_IPC_MAX_BYTES)
 		return err_set(err, ERR_LIMIT, "a command may have %d bytes, not %zu",
 			       OS_IPC_MAX_BYTES, strlen(line));
-	/* Not blocking, so that a full backlog refuses at once (EAGAIN) in place of waiting. */
+	/* Not blocking: the time limit is ours to keep. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_os(err, "cannot make a socket");
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+	if (connect_until(fd, &address, until_ns) != 0) {
 		if (errno == ECONNREFUSED)
 			errno = ENOENT;
 		rc = err_os(err, "cannot reach a recorder at %s", path);

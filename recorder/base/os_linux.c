@@ -222,11 +222,15 @@ char **os_args(int argc, char **argv)
 
 static void listened(sigset_t *set)
 {
+	struct sigaction hangup;
+
 	sigemptyset(set);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
 	sigaddset(set, SIGUSR2);
+	/* nohup(1): whoever has it ignored wants to outlive the terminal. */
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaddset(set, SIGHUP);
 }
 
 int os_signals_open(struct err *err)

@@ -37,12 +37,16 @@ static uint64_t object_hash(const struct object_key *key)
 	uint64_t h = hash_pair(key->kind, ((uint64_t)key->pid << 32) | key->epoch);
 
 	if (key->build_id_bytes)
-		return hash_pair(h, hash_bytes(key->build_id, key->build_id_bytes));
-	h = hash_pair(h, hash_pair(key->dev, key->ino));
+		h = hash_pair(h, hash_bytes(key->build_id, key->build_id_bytes));
+	else
+		h = hash_pair(h, hash_pair(key->dev, key->ino));
 	return hash_pair(h, hash_bytes(key->path, strlen(key->path)));
 }
 
-/* A build id is the identity; without one device, inode, generation and path are. */
+/*
+ * A build id and the path are the identity; without a build id device, inode, generation and path.
+ * The path counts always: a copy of a program under another name is to be called by that name.
+ */
 static bool object_same(const void *ctx, uint32_t value, const void *key_arg)
 {
 	const struct frames *f = ctx;
@@ -51,12 +55,11 @@ static bool object_same(const void *ctx, uint32_t value, const void *key_arg)
 	const struct object_key *b = key_arg;
 
 	if (a->kind != b->kind || a->pid != b->pid || a->epoch != b->epoch ||
-	    a->build_id_bytes != b->build_id_bytes)
+	    a->build_id_bytes != b->build_id_bytes || strcmp(a->path, b->path) != 0)
 		return false;
 	if (a->build_id_bytes)
 		return memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
-	return a->dev == b->dev && a->ino == b->ino && a->ino_generation == b->ino_generation &&
-	       strcmp(a->path, b->path) == 0;
+	return a->dev == b->dev && a->ino == b->ino && a->ino_generation == b->ino_generation;
 }
 
 static const char *base_name(const char *path)

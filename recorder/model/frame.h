@@ -1,7 +1,7 @@
 /*
  * Code objects, frames and functions: where an address is and what it is called.
  *
- * A code object is a file identity (build id, or PDB GUID + age, else device and inode), the
+ * A code object is a file (build id, or PDB GUID + age, else device and inode; and the path), the
  * kernel, or a region of jitted code. A frame is (code object, offset, flags), interned: equal
  * contents have one number. A function names frames; it is filled in by the symbol worker while
  * the process still lives, once, and never replaced.
@@ -94,7 +94,7 @@ int frames_new(struct frames **out, struct err *err);
 void frames_free(struct frames *f);
 
 /*
- * Find or add an object and count a reference. Path and pid are those of the first finder.
+ * Find or add an object and count a reference. pid is that of the first finder.
  * returns  the object, or NULL at the ceiling or without memory
  */
 struct object *objects_get(struct frames *f, const struct object_key *key, uint32_t pid);

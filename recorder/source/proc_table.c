@@ -4,6 +4,7 @@
 #include "base/os.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define F(field) (1u << (field))
 
@@ -294,6 +295,37 @@ static int unknown_counter(const char *name, const struct counter_name *parts,
 	return ERR_NOT_FOUND;
 }
 
+/* Up to the largest pid there can be (proc(5), pid_max: 4,194,304); CPUs are far fewer. */
+static bool is_number(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+
+	return n > 0 && n <= 7 && !text[n];
+}
+
+/*
+ * An instance need not exist now, but it must be one that can: else the rule would wait for ever.
+ */
+static int check_instance(const char *name, const struct counter_category *category,
+			  const char *instance, struct err *err)
+{
+	bool total = !*instance || name_equal(instance, "_Total");
+	bool good = true;
+	char start[5];
+
+	snprintf(start, sizeof(start), "%.4s", instance);
+	if (strcmp(category->instances, "none") == 0)
+		good = total;
+	else if (category->id == PROC_PROCESSOR)
+		good = total || is_number(instance);
+	else if (category->id == PROC_PROCESS && name_equal(start, "pid="))
+		good = is_number(instance + 4);
+	if (good)
+		return 0;
+	return err_set(err, ERR_USAGE, "the counter '%s': '%s' is no instance of %s; allowed: %s", name,
+		       instance, category->name, category->instances);
+}
+
 int proc_counter_find(const char *name, struct proc_counter *out, struct err *err)
 {
 	const struct counter_category *category = NULL;
@@ -315,6 +347,9 @@ int proc_counter_find(const char *name, struct proc_counter *out, struct err *er
 			break;
 	if (!def->name)
 		return unknown_counter(name, &parts, category, err);
+	rc = check_instance(name, category, parts.instance, err);
+	if (rc)
+		return rc;
 	out->category = category;
 	out->def = def;
 	snprintf(out->instance, sizeof(out->instance), "%s", parts.instance);

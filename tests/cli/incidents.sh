@@ -81,7 +81,7 @@ fi
 expect export_does_not_overwrite 1 '--force' export --id 1 -o a.perfView.xml
 expect export_overwrites_by_force 0 '' export --id 1 -o a.perfView.xml --force
 verify export_leaves_no_temporary_file [ ! -e a.perfView.xml.tmp ]
-expect export_to_a_directory_that_is_missing 3 'no/such' export --id 1 -o no/such/a.folded
+expect export_to_a_directory_that_is_missing 1 'no/such' export --id 1 -o no/such/a.folded
 expect export_unknown_format_lists_the_formats 2 'folded.*perfview-xml' export --id 1 --format nope
 expect export_unknown_suffix_lists_the_formats 2 'folded.*perfview-xml' export --id 1 -o a.b
 expect export_to_stdout_wants_a_format 2 'which format' export --id 1

@@ -12,8 +12,14 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 # What is run, as a user would type it; the rest of the line is what it prints.
 show()
 {
+	local word
 	printf '$ recorder'
-	printf ' %q' "$@" | sed 's/\\\([%: >_]\)/\1/g'
+	for word; do
+		case $word in
+		*[\ \>\%]*) printf ' "%s"' "$word" ;;
+		*) printf ' %s' "$word" ;;
+		esac
+	done
 	echo
 	"$RECORDER" "$@"
 }
