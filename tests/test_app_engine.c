@@ -362,9 +362,12 @@ static void abort_at_2000(void *ctx, uint64_t number)
 {
 	struct buf answer = {0};
 	const char *path = ctx;
+	unsigned tries = 500;
 
 	if (number == 2000) {
-		assert_int_equal(os_ipc_ask(path, "{\"cmd\":\"abort\"}", SEC(5), &answer, NULL), 0);
+		/* The control thread may not listen yet. */
+		while (os_ipc_ask(path, "{\"cmd\":\"abort\"}", SEC(5), &answer, NULL) != 0 && --tries)
+			os_sleep_ns(10 * NS_PER_MS);
 		assert_non_null(strstr(buf_text(&answer), "nothing more is stored"));
 	}
 	buf_free(&answer);

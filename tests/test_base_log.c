@@ -144,9 +144,9 @@ static void log_that_cannot_be_opened_says_why(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, &err), ERR_NOT_FOUND);
+	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, &err), ERR_IO);
 	assert_non_null(strstr(err.text, "x.log"));
-	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, NULL), ERR_NOT_FOUND);
+	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, NULL), ERR_IO);
 	assert_null(log);
 }
 

@@ -89,7 +89,7 @@ static void os_missing_file_is_not_found_by_each_way_to_ask(void **state)
 	assert_int_equal(os_remove(path, NULL), ERR_NOT_FOUND);
 	assert_int_equal(os_rename(path, tmp_path("x"), NULL), ERR_NOT_FOUND);
 	assert_false(os_exists(path));
-	assert_int_equal(os_open(tmp_path("missing/dir"), OS_CREATE, &file, NULL), ERR_NOT_FOUND);
+	assert_int_equal(os_open(tmp_path("missing/dir"), OS_CREATE, &file, NULL), ERR_IO);
 	assert_null(file);
 	os_close(NULL);
 }

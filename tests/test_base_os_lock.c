@@ -94,7 +94,7 @@ static void os_lock_in_a_missing_directory_says_where(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(os_lock(tmp_path("no/dir/x.lock"), &lock, &err), ERR_NOT_FOUND);
+	assert_int_equal(os_lock(tmp_path("no/dir/x.lock"), &lock, &err), ERR_IO);
 	assert_non_null(strstr(err.text, "x.lock"));
 	assert_null(lock);
 }

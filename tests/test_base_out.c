@@ -102,7 +102,7 @@ static void out_into_a_missing_or_wrong_place_says_where(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(out_open(tmp_path("no/such/dir"), false, &out, &err), ERR_NOT_FOUND);
+	assert_int_equal(out_open(tmp_path("no/such/dir"), false, &out, &err), ERR_IO);
 	assert_non_null(strstr(err.text, "no/such/dir"));
 	assert_int_equal(os_mkdirs(tmp_path("dir"), NULL), 0);
 	assert_true(out_open(tmp_path("dir"), true, &out, &err) != 0);

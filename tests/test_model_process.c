@@ -102,6 +102,21 @@ static void process_name_loses_exe_and_no_other_suffix(void **state)
 	processes_free(p);
 }
 
+static void process_is_recognized_by_its_executable(void **state)
+{
+	struct processes *p = open_table();
+	struct process *process = process_add(p, 1, 1, 0, 0, "app");
+
+	(void)state;
+	assert_false(process_exe_is(process, "/opt/app"));
+	process_set_exe(p, process, "/opt/app.exe");
+	assert_true(process_exe_is(process, "/opt/app.exe"));
+	assert_true(process_exe_is(process, "C:\\other\\app"));
+	assert_false(process_exe_is(process, "/opt/app2"));
+	assert_false(process_exe_is(process, "/opt/ap"));
+	processes_free(p);
+}
+
 static void process_texts_once_set_are_never_replaced(void **state)
 {
 	struct processes *p = open_table();
@@ -356,6 +371,7 @@ int main(void)
 		cmocka_unit_test(process_is_found_by_contents_not_by_hash),
 		cmocka_unit_test(process_name_is_the_executable_else_comm_else_a_question_mark),
 		cmocka_unit_test(process_name_loses_exe_and_no_other_suffix),
+		cmocka_unit_test(process_is_recognized_by_its_executable),
 		cmocka_unit_test(process_texts_once_set_are_never_replaced),
 		cmocka_unit_test(process_texts_are_cut_at_their_ceilings),
 		cmocka_unit_test(thread_is_its_process_and_tid),

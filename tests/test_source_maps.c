@@ -189,9 +189,9 @@ static void list_of_three_goes_with_the_last(void **state)
 	assert_string_equal(picture(second, 0x50), "bbbb.");
 	assert_int_equal(refs('a'), 1);
 	maps_free(second, 1);
-	maps_free(third, 2);
+	maps_free(third, 200);
 	assert_int_equal(refs('a') + refs('b'), 0);
-	assert_int_equal(objects[0].dropped_ns, 2);
+	assert_int_equal(objects[0].dropped_ns, 200);
 	maps_free(NULL, 1);
 }
 

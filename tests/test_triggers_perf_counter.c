@@ -317,7 +317,7 @@ static void status_follows_the_rule(void **state)
 	start(&f, NAME ">80", &env);
 	perf_counter_trigger.status(f.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_WAITING_DATA);
-	assert_string_equal(s.text, "no value yet of > 80");
+	assert_string_equal(s.text, "no value yet, limit > 80");
 	assert_true(s.limit == 80 && s.value != s.value && s.nearest != s.nearest);
 
 	expect(&f, "..", "  ");
@@ -338,7 +338,7 @@ static void status_follows_the_rule(void **state)
 	expect(&f, "-", " ");
 	perf_counter_trigger.status(f.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_WAITING_DATA);
-	assert_string_equal(s.text, "absent of > 80");
+	assert_string_equal(s.text, "no such instance now, limit > 80");
 	assert_true(s.value != s.value);
 	assert_true(s.nearest == 90);
 	end(&f);

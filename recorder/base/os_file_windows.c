@@ -89,6 +89,19 @@ static void close_keeping_error(HANDLE handle)
 	SetLastError(error);
 }
 
+/* A missing folder is no thing that was asked for and is not there: it is a failure to write. */
+static int cannot_write(struct err *err, const char *format, const char *path)
+{
+	int os_error = os_error_last();
+
+	err_os_code(err, os_error, format, path);
+	if (os_error_code(os_error) != ERR_NOT_FOUND)
+		return os_error_code(os_error);
+	if (err)
+		err->code = ERR_IO;
+	return ERR_IO;
+}
+
 int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err)
 {
 	HANDLE handle = open_handle(path, &open_ways[how]);
@@ -101,7 +114,8 @@ int os_open(const char *path, enum os_open how, struct os_file **out, struct err
 		handle = INVALID_HANDLE_VALUE;
 	}
 	if (handle == INVALID_HANDLE_VALUE)
-		return err_os(err, "cannot %s %s", how == OS_READ ? "open" : "write", path);
+		return how == OS_READ ? err_os(err, "cannot open %s", path)
+				      : cannot_write(err, "cannot write %s", path);
 	file = file_new(handle, path);
 	if (!file) {
 		CloseHandle(handle);
@@ -430,7 +444,7 @@ int os_mkdirs(const char *path, struct err *err)
 		private_free(&owner_only);
 	}
 	wide_free(name);
-	return ok ? 0 : err_os(err, "cannot make the directory %s", path);
+	return ok ? 0 : cannot_write(err, "cannot make the directory %s", path);
 }
 
 int os_chmod_private(const char *path, struct err *err)
@@ -548,7 +562,7 @@ int os_lock(const char *path, struct os_file **out, struct err *err)
 		handle = INVALID_HANDLE_VALUE;
 	}
 	if (handle == INVALID_HANDLE_VALUE)
-		return err_os(err, "cannot write the lock file %s", path);
+		return cannot_write(err, "cannot write the lock file %s", path);
 	file = file_new(handle, path);
 	if (!file) {
 		CloseHandle(handle);

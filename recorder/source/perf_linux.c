@@ -26,6 +26,7 @@
 
 struct cpu_rings {
 	bool online;
+	bool told;                           /* that it cannot be opened */
 	struct perf_ring sampler, sideband;
 };
 
@@ -53,16 +54,17 @@ struct perf_source {
 
 /* ---- which CPUs ------------------------------------------------------------------------------- */
 
-/* "0-3,5" -> flags; returns the highest number + 1. */
-static unsigned read_online(bool online[CPUS_MAX])
+/* /sys/devices/system/cpu/NAME, "0-3,5" -> flags; returns the highest number + 1. */
+static unsigned read_cpus(const char *name, bool online[CPUS_MAX])
 {
 	struct buf text = {0};
 	unsigned count = 0, first, last;
 	const char *at;
-	char *end;
+	char path[64], *end;
 
 	memset(online, 0, CPUS_MAX * sizeof(*online));
-	if (os_load("/sys/devices/system/cpu/online", 4096, &text, NULL) != 0)
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/%s", name);
+	if (os_load(path, 4096, &text, NULL) != 0)
 		buf_printf(&text, "0-%u", os_cpu_count() - 1);
 	for (at = buf_text(&text); *at >= '0' && *at <= '9'; at = *end == ',' ? end + 1 : end) {
 		first = last = (unsigned)strtoul(at, &end, 10);
@@ -124,7 +126,9 @@ static void locate(void *ctx, uint64_t address, bool kernel, struct frame_ref *o
 
 static void put_sample(struct perf_source *s, const struct perf_record *r)
 {
-	struct perf_thread *thread = perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
+	/* The kernel says -1 for a task that it has let go of already: nobody's sample. */
+	struct perf_thread *thread = r->pid == UINT32_MAX ? NULL :
+		perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
 	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
 			  .stream = STREAM_CPU, .stack = STACK_NONE};
 	struct unwind_input in = {0};
@@ -164,6 +168,9 @@ static void take_record(struct perf_source *s, const struct perf_ring *ring,
 	case PERF_KIND_LOST:
 		put_lost(s, ring->sideband ? LOSS_SIDEBAND : LOSS_KERNEL, r->u.lost, ring->cpu,
 			 r->time_ns);
+		if (ring->sideband && !s->rescan)
+			log_line(s->cfg.log, LOG_WARN,
+				 "process and mapping records were lost; reading /proc again");
 		s->rescan |= ring->sideband;
 		break;
 	case PERF_KIND_THROTTLE:
@@ -242,7 +249,7 @@ static void check_hotplug(struct perf_source *s)
 	struct err err;
 	unsigned i;
 
-	read_online(online);
+	read_cpus("online", online);
 	for (i = 0; i < s->ncpus; i++) {
 		if (online[i] == s->cpus[i].online)
 			continue;
@@ -253,7 +260,12 @@ static void check_hotplug(struct perf_source *s)
 		} else if (open_cpu(s, i, &err) == 0) {
 			perf_ring_enable(&s->cpus[i].sideband, true);
 			perf_ring_enable(&s->cpus[i].sampler, true);
-			log_line(s->cfg.log, LOG_INFO, "CPU %u is recorded again", i);
+			s->rescan = true;    /* what started on it before now was not seen */
+			log_line(s->cfg.log, LOG_INFO, "CPU %u came online and is recorded", i);
+		} else if (!s->cpus[i].told) {
+			s->cpus[i].told = true;
+			log_line(s->cfg.log, LOG_WARN, "CPU %u came online and is not recorded: %s", i,
+				 err.text);
 		}
 	}
 	if (changed)
@@ -278,8 +290,6 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	check_hotplug(s);
 	if (s->rescan) {
 		s->rescan = false;
-		log_line(s->cfg.log, LOG_WARN,
-			 "process and mapping records were lost; reading /proc again");
 		perf_state_scan(s->state, NULL);
 	}
 }
@@ -304,8 +314,8 @@ static int perf_run(struct source *source, struct err *err)
 		now = os_now_ns();
 		drain(s, now - HOLD_BACK_NS);
 		perf_state_expire(s->state, now - HOLD_BACK_NS);
+		check_each_second(s, now);   /* may put events: before the watermark */
 		queue_watermark(s->cfg.queue, now - HOLD_BACK_NS);
-		check_each_second(s, now);
 	}
 	enable(s, false, false);
 	drain(s, UINT64_MAX);
@@ -338,7 +348,8 @@ static int open_cpus(struct perf_source *s, struct err *err)
 	unsigned i, opened = 0;
 	int rc;
 
-	s->ncpus = read_online(online);
+	s->ncpus = read_cpus("possible", online);
+	read_cpus("online", online);
 	s->cpus = calloc(s->ncpus, sizeof(*s->cpus));
 	s->polled = calloc(1 + 2 * (size_t)s->ncpus, sizeof(*s->polled));
 	if (!s->cpus || !s->polled)

@@ -43,26 +43,30 @@ static bool skip(struct cursor *c, uint64_t n)
 	return true;
 }
 
+/* Add an address to a piece of the chain; what does not follow its last one is left out. */
+static void extend(const uint64_t **first, uint32_t *n, const uint64_t *at)
+{
+	if (!*n)
+		*first = at;
+	if (at == *first + *n)
+		++*n;
+}
+
 /*
  * The chain is one list with markers: what follows CONTEXT_KERNEL is kernel, CONTEXT_USER user. Other
- * contexts (hypervisor, guest) end the part that we read.
+ * contexts (hypervisor, guest) are skipped, and so is a context that comes a second time.
  */
 static void split_chain(const uint64_t *chain, uint64_t n, struct perf_record *out)
 {
 	uint64_t i, context = 0;
 
 	for (i = 0; i < n; i++) {
-		if (chain[i] >= CONTEXT_FIRST) {
+		if (chain[i] >= CONTEXT_FIRST)
 			context = chain[i];
-			continue;
-		}
-		if (context == CONTEXT_KERNEL) {
-			if (!out->u.sample.nkernel++)
-				out->u.sample.kernel = &chain[i];
-		} else if (context == CONTEXT_USER) {
-			if (!out->u.sample.nuser++)
-				out->u.sample.user = &chain[i];
-		}
+		else if (context == CONTEXT_KERNEL)
+			extend(&out->u.sample.kernel, &out->u.sample.nkernel, &chain[i]);
+		else if (context == CONTEXT_USER)
+			extend(&out->u.sample.user, &out->u.sample.nuser, &chain[i]);
 	}
 }
 

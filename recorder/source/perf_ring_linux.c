@@ -188,7 +188,7 @@ void perf_ring_refresh(struct perf_ring *ring)
 		ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* The bytes of the record at tail; copied when they wrap. The 8-byte header never does. */
+/* The bytes of the record at tail; copied when they wrap. Sizes are multiples of 8: a header never does. */
 static const void *record_bytes(struct perf_ring *ring, size_t *n)
 {
 	const char *data = (const char *)ring->map + sysconf(_SC_PAGESIZE);
@@ -198,7 +198,7 @@ static const void *record_bytes(struct perf_ring *ring, size_t *n)
 
 	memcpy(&header, data + at, sizeof(header));
 	*n = header.size;
-	if (header.size < sizeof(header) || header.size > ring->head - ring->tail)
+	if (header.size < sizeof(header) || header.size % 8 || header.size > ring->head - ring->tail)
 		return NULL;
 	if (header.size <= to_end)
 		return data + at;

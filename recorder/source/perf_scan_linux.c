@@ -24,7 +24,7 @@
 /* ---- /proc/PID/stat --------------------------------------------------------------------------- */
 
 struct stat_line {
-	char comm[64];
+	char comm[64], state;
 	uint32_t parent_pid, flags;
 	uint64_t start_ns;
 };
@@ -59,8 +59,9 @@ static bool read_stat(uint32_t pid, struct stat_line *out)
 			snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close_at - open_at - 1),
 				 open_at + 1);
 			ok = sscanf(close_at + 1,
-				    " %*c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-				    "%*d %*d %*d %llu", &out->parent_pid, &out->flags, &ticks) == 3;
+				    " %c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+				    "%*d %*d %*d %llu", &out->state, &out->parent_pid, &out->flags,
+				    &ticks) == 4;
 		}
 	}
 	out->start_ns = boot_to_recorder_ns(ticks * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)));
@@ -147,24 +148,20 @@ static void add_build_id(struct scan *scan, uint32_t pid, struct object_key *key
 /* ---- /proc/PID/maps --------------------------------------------------------------------------- */
 
 /* start-end perms pgoff major:minor inode path */
-static void read_mapping(struct scan *scan, struct perf_process *p, char *line, uint64_t now_ns)
+static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
 {
-	static const char deleted[] = " (deleted)";
 	struct object_key key = {0};
 	uint64_t start, end, pgoff, ino;
 	unsigned major, minor;
 	char perms[8];
 	char *path;
-	size_t n;
 	int at = 0;
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &start, &end,
 		   perms, &pgoff, &major, &minor, &ino, &at) != 7 || perms[2] != 'x')
 		return;
 	path = line + at;
-	n = strlen(path);
-	if (n > sizeof(deleted) - 1 && strcmp(path + n - (sizeof(deleted) - 1), deleted) == 0)
-		path[n - (sizeof(deleted) - 1)] = '\0';
+	path[perf_path_length(path)] = '\0';
 	perf_mapping_kind(path[0] ? perf_mapping_path(path, start) : "//anon", p->pid, &key);
 	if (key.kind == OBJECT_ELF && key.path[0] == '/') {
 		key.dev = makedev(major, minor);
@@ -172,23 +169,24 @@ static void read_mapping(struct scan *scan, struct perf_process *p, char *line, 
 		if (scan->build_ids)
 			add_build_id(scan, p->pid, &key);
 	}
-	perf_state_map(scan->state, p, &key, start, end, pgoff, now_ns);
+	perf_state_map(scan->state, p, &key, start, end, pgoff);
 }
 
+/* In place of what was known of it: records may have been lost. */
 static void read_maps(struct scan *scan, struct perf_process *p)
 {
 	struct buf text = {0};
-	uint64_t now_ns = os_now_ns();
 	char path[64], *line, *next;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
-	if (os_load(path, PROC_FILE_MAX_BYTES, &text, NULL) == 0 || text.len) {
+	os_load(path, PROC_FILE_MAX_BYTES, &text, NULL);
+	if (text.len && perf_state_clear_maps(scan->state, p) == 0) {
 		for (line = text.data; line && *line; line = next) {
 			next = strchr(line, '\n');
 			if (!next)
 				break;
 			*next++ = '\0';
-			read_mapping(scan, p, line, now_ns);
+			read_mapping(scan, p, line);
 		}
 	}
 	buf_free(&text);
@@ -196,11 +194,13 @@ static void read_maps(struct scan *scan, struct perf_process *p)
 
 /* ---- threads and names ------------------------------------------------------------------------ */
 
-static void read_threads(struct scan *scan, struct perf_process *p)
+/* But not a leader that has ended before its threads: its exit record is past. */
+static void read_threads(struct scan *scan, struct perf_process *p, bool leader_ended)
 {
 	struct dirent *entry;
 	struct perf_thread *t;
 	char path[300];
+	uint32_t tid;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%u/task", p->pid);
@@ -210,7 +210,10 @@ static void read_threads(struct scan *scan, struct perf_process *p)
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		t = perf_state_add_thread(scan->state, p, (uint32_t)strtoul(entry->d_name, NULL, 10));
+		tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+		if (leader_ended && tid == p->pid)
+			continue;
+		t = perf_state_add_thread(scan->state, p, tid);
 		snprintf(path, sizeof(path), "/proc/%u/task/%s/comm", p->pid, entry->d_name);
 		if (t && os_load(path, 256, &comm, NULL) == 0 && comm.len) {
 			comm.data[strcspn(comm.data, "\n")] = '\0';
@@ -222,9 +225,9 @@ static void read_threads(struct scan *scan, struct perf_process *p)
 		closedir(dir);
 }
 
-static void read_exe(struct scan *scan, struct perf_process *p)
+/* Named already, but otherwise: its exec record was lost. */
+static void read_exe(struct scan *scan, struct perf_process *p, const char *comm)
 {
-	static const char deleted[] = " (deleted)";
 	char path[64], target[4096];
 	ssize_t n;
 
@@ -233,19 +236,22 @@ static void read_exe(struct scan *scan, struct perf_process *p)
 	if (n <= 0)
 		return;
 	target[n] = '\0';
-	if ((size_t)n > sizeof(deleted) - 1 &&
-	    strcmp(target + n - (sizeof(deleted) - 1), deleted) == 0)
-		target[(size_t)n - (sizeof(deleted) - 1)] = '\0';
-	perf_state_exe(scan->state, p, target);
+	target[perf_path_length(target)] = '\0';
+	if (p->exe_known && !process_exe_is(p->process, target))
+		perf_state_exec(scan->state, p, p->pid, comm);
+	if (!p->exe_known)
+		perf_state_exe(scan->state, p, target);
 }
 
 static int scan_process(struct scan *scan, uint32_t pid)
 {
 	struct stat_line stat;
 	struct perf_process *p;
+	bool ended;
 
 	if (!read_stat(pid, &stat))
 		return ERR_NOT_FOUND;
+	ended = stat.state == 'Z' || stat.state == 'X';
 	p = perf_state_find(scan->state, pid);
 	if (!p)
 		p = perf_state_add_process(scan->state, pid, stat.parent_pid, stat.start_ns,
@@ -253,14 +259,17 @@ static int scan_process(struct scan *scan, uint32_t pid)
 	if (!p)
 		return ERR_LIMIT;
 	p->kernel = (stat.flags & KERNEL_THREAD_FLAG) != 0;
-	if (!p->kernel) {
-		if (!p->exe_known)
-			read_exe(scan, p);
+	if (!p->kernel && !ended) {
+		read_exe(scan, p, stat.comm);
 		read_maps(scan, p);
 	}
-	read_threads(scan, p);
-	if (!p->nthreads)
+	read_threads(scan, p, ended);
+	if (!p->nthreads && !ended)
 		perf_state_add_thread(scan->state, p, pid);
+	if (!p->nthreads) {
+		perf_state_tidy(scan->state, p);
+		return ERR_NOT_FOUND;
+	}
 	return 0;
 }
 

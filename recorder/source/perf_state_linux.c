@@ -6,12 +6,16 @@
 #include "base/table.h"
 #include "symbol/kallsyms.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
+#define PATH_MAX_BYTES 4200u             /* of a mapping: the kernel's PATH_MAX, and a suffix */
 #define FORGET_NS NS_PER_SEC             /* a thread is remembered this long after its exit record */
 
 struct exited {
@@ -23,6 +27,7 @@ struct perf_state {
 	struct perf_state_config cfg;
 	struct slots processes, threads;
 	struct table by_pid, by_tid;
+	uint64_t now_ns;                     /* of the newest record; what is queued is not newer */
 	struct object *kernel;
 	uint64_t kernel_base;                /* address of _text; 0 = hidden from us */
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
@@ -115,6 +120,12 @@ static void remove_thread(struct perf_state *s, struct perf_thread *t, uint64_t 
 		remove_process(s, p, now_ns);
 }
 
+void perf_state_tidy(struct perf_state *s, struct perf_process *process)
+{
+	if (!process->nthreads)
+		remove_process(s, process, s->now_ns);
+}
+
 /* All threads of a process but one; by a walk, as this is rare. */
 static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid,
 				  uint64_t now_ns)
@@ -157,7 +168,7 @@ struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, 
 	uint32_t number;
 
 	if (p)
-		remove_threads_except(s, p, UINT32_MAX, start_ns);   /* its exit was lost */
+		remove_threads_except(s, p, UINT32_MAX, s->now_ns);  /* its exit was lost */
 	number = slots_add(&s->processes);
 	if (number == SLOTS_NONE)
 		return NULL;
@@ -189,7 +200,7 @@ struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_proc
 		if (t->process == process && !t->exited_ns)
 			return t;
 		process->nthreads++;                     /* so that it outlives the old thread */
-		remove_thread(s, t, process->start_ns);
+		remove_thread(s, t, s->now_ns);
 		process->nthreads--;
 	}
 	number = slots_add(&s->threads);
@@ -216,6 +227,14 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 }
 
 /* ---- mappings --------------------------------------------------------------------------------- */
+
+size_t perf_path_length(const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = strlen(path), suffix = sizeof(deleted) - 1;
+
+	return n > suffix && strcmp(path + n - suffix, deleted) == 0 ? n - suffix : n;
+}
 
 const char *perf_mapping_path(const char *path, uint64_t start)
 {
@@ -245,8 +264,7 @@ void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key)
 }
 
 void perf_state_map(struct perf_state *s, struct perf_process *process,
-		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff,
-		    uint64_t now_ns)
+		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff)
 {
 	struct mapping m = {.start = start, .end = end, .pgoff = pgoff};
 	struct object *object = objects_get(s->cfg.frames, key, process->pid);
@@ -259,13 +277,27 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 		m.flags = FRAME_JIT;
 		m.pgoff = start;             /* offsets in it are addresses */
 	}
-	rc = maps_insert(&process->maps, &m, now_ns);
-	if (rc == ERR_LIMIT && maps_count(process->maps) + 2 == MAPS_MAX + 1)
+	rc = maps_insert(&process->maps, &m, s->now_ns);
+	if (rc == ERR_LIMIT && !process->maps_full) {
+		process->maps_full = true;
 		log_line(s->cfg.log, LOG_WARN,
 			 "%s (%u) has over %u executable mappings: frames in the others have no name",
 			 process_name(process->process), process->pid, MAPS_MAX);
+	}
 	if (!rc)
-		put_image_event(s, process, object, now_ns);
+		put_image_event(s, process, object, s->now_ns);
+}
+
+int perf_state_clear_maps(struct perf_state *s, struct perf_process *process)
+{
+	struct maps *maps = maps_new();
+
+	if (!maps)
+		return ERR_MEMORY;
+	maps_free(process->maps, s->now_ns);
+	process->maps = maps;
+	process->maps_full = false;
+	return 0;
 }
 
 void perf_state_locate(struct perf_state *s, const struct perf_process *process, uint64_t address,
@@ -300,122 +332,137 @@ static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
 	return p;
 }
 
-static void on_fork(struct perf_state *s, const struct perf_record *r)
+/* The child is what its parent is, until it calls exec. */
+static void inherit(struct perf_state *s, struct perf_process *child, const struct perf_record *r)
 {
-	struct perf_process *parent, *child;
+	struct perf_process *parent = known_process(s, r->u.task.parent_pid);
+	const char *comm = parent ? atomic_load(&parent->process->comm) : NULL;
 
-	if (r->pid == r->u.task.parent_pid) {
-		child = known_process(s, r->pid);
-		if (child)
-			perf_state_add_thread(s, child, r->tid);
+	if (!parent) {
+		perf_scan_process(s, child->pid, s->cfg.build_ids);
 		return;
 	}
-	child = perf_state_add_process(s, r->pid, r->u.task.parent_pid, r->time_ns, NULL);
-	if (!child || !perf_state_add_thread(s, child, r->tid))
-		return;
-	parent = perf_state_find(s, r->u.task.parent_pid);
-	if (parent) {
-		maps_free(child->maps, r->time_ns);
-		child->maps = maps_share(parent->maps);
-		child->kernel = parent->kernel;
+	maps_free(child->maps, r->time_ns);
+	child->maps = maps_share(parent->maps);
+	child->kernel = parent->kernel;
+	if (child->kernel)
+		return;                      /* its name follows in a COMM record */
+	if (comm)
+		process_set_comm(s->cfg.processes, child->process, comm);
+	if (parent->exe_known)
 		perf_state_exe(s, child, process_name(parent->process));
-	}
-	put_process_event(s, EVENT_PROCESS_START, child, r->tid, r->time_ns);
+	child->skipped = !wanted(s, child);
 }
 
-static void on_exec(struct perf_state *s, const struct perf_record *r)
+static void on_fork(struct perf_state *s, const struct perf_record *r)
 {
-	struct perf_process *p = perf_state_find(s, r->pid);
-	struct process *old;
-	struct maps *maps;
-	uint32_t number;
+	bool new_process = r->pid != r->u.task.parent_pid;
+	uint32_t by = find_thread(s, r->u.task.parent_tid);
+	struct perf_process *p;
+	struct perf_thread *t;
+	char name[16] = "";
 
-	if (!p) {
-		known_process(s, r->pid);
+	if (by != TABLE_NONE)
+		thread_name(((struct perf_thread *)slots_get(&s->threads, by))->thread, name);
+	if (new_process)
+		p = perf_state_add_process(s, r->pid, r->u.task.parent_pid, r->time_ns, NULL);
+	else
+		p = known_process(s, r->pid);
+	if (!p)
 		return;
+	t = perf_state_add_thread(s, p, r->tid);
+	if (t && name[0])
+		thread_set_name(t->thread, name);
+	if (t && new_process) {
+		inherit(s, p, r);
+		put_process_event(s, EVENT_PROCESS_START, p, r->tid, r->time_ns);
 	}
-	if (p->nthreads > 1)
-		remove_threads_except(s, p, r->tid, r->time_ns);
-	number = find_thread(s, r->tid);
-	maps = maps_new();
-	if (number == TABLE_NONE || !maps) {
-		maps_free(maps, r->time_ns);
-		return;
+	perf_state_tidy(s, p);
+}
+
+int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, const char *comm)
+{
+	/* First of all: whoever calls exec becomes the leader, which may have exited before. */
+	struct perf_thread *t = perf_state_add_thread(s, p, tid);
+	struct process *fresh = NULL;
+	struct thread *thread = NULL;
+
+	if (!t || perf_state_clear_maps(s, p))
+		return ERR_MEMORY;
+	remove_threads_except(s, p, tid, s->now_ns);
+	fresh = process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid, comm);
+	if (fresh)
+		thread = thread_add(s->cfg.processes, fresh, tid);
+	if (!thread) {
+		if (fresh)
+			process_drop(s->cfg.processes, fresh, s->now_ns);
+		return ERR_LIMIT;            /* goes on under its old name */
 	}
-	old = p->process;
-	p->process = process_add(s->cfg.processes, p->pid, p->start_ns, ++p->exec, p->parent_pid,
-				 r->u.comm.name);
-	if (!p->process) {
-		p->process = old;
-		maps_free(maps, r->time_ns);
-		return;
-	}
-	process_drop(s->cfg.processes, old, r->time_ns);
-	maps_free(p->maps, r->time_ns);
-	p->maps = maps;
+	process_drop(s->cfg.processes, p->process, s->now_ns);
+	p->process = fresh;
+	p->exec++;
 	p->exe_known = false;
 	p->kernel = false;
 	p->skipped = !wanted(s, p);
-	((struct perf_thread *)slots_get(&s->threads, number))->thread =
-		thread_add(s->cfg.processes, p->process, r->tid);
-	put_process_event(s, EVENT_PROCESS_START, p, r->tid, r->time_ns);
+	t->thread = thread;
+	thread_set_name(thread, comm);
+	put_process_event(s, EVENT_PROCESS_START, p, tid, s->now_ns);
+	return 0;
 }
 
 static void on_comm(struct perf_state *s, const struct perf_record *r)
 {
+	struct perf_process *p = perf_state_find(s, r->pid);
 	uint32_t number;
 
 	if (r->u.comm.exec) {
-		on_exec(s, r);
+		if (p)
+			perf_state_exec(s, p, r->tid, r->u.comm.name);
+		else
+			known_process(s, r->pid);
 		return;
 	}
 	number = find_thread(s, r->tid);
 	if (number != TABLE_NONE)
 		thread_set_name(((struct perf_thread *)slots_get(&s->threads, number))->thread,
 				r->u.comm.name);
+	if (p && p->kernel && r->tid == p->pid)
+		process_set_comm(s->cfg.processes, p->process, r->u.comm.name);
 }
 
 static void on_mmap(struct perf_state *s, const struct perf_record *r)
 {
 	struct perf_process *p = known_process(s, r->pid);
 	struct object_key key = {0};
+	char path[PATH_MAX_BYTES];
 
 	if (!p)
 		return;
-	perf_mapping_kind(perf_mapping_path(r->u.mmap.path, r->u.mmap.start), r->pid, &key);
+	snprintf(path, sizeof(path), "%.*s", (int)perf_path_length(r->u.mmap.path), r->u.mmap.path);
+	perf_mapping_kind(perf_mapping_path(path, r->u.mmap.start), r->pid, &key);
 	if (key.kind == OBJECT_ELF) {
 		key.build_id_bytes = r->u.mmap.build_id_bytes;
 		memcpy(key.build_id, r->u.mmap.build_id, r->u.mmap.build_id_bytes);
 		key.dev = makedev(r->u.mmap.major, r->u.mmap.minor);
 		key.ino = r->u.mmap.ino;
 		key.ino_generation = 0;      /* /proc/PID/maps does not tell it: the same key for both */
-		if (!p->exe_known && r->u.mmap.path[0] == '/')
-			perf_state_exe(s, p, r->u.mmap.path);
+		if (!p->exe_known && path[0] == '/')
+			perf_state_exe(s, p, path);
 	}
 	perf_state_map(s, p, &key, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes,
-		       r->u.mmap.pgoff, r->time_ns);
+		       r->u.mmap.pgoff);
 }
 
-static void on_exit_record(struct perf_state *s, const struct perf_record *r)
+/* Remember it for FORGET_NS; without memory it is forgotten when its tid comes again. */
+static void remember_exited(struct perf_state *s, uint32_t tid, uint64_t time_ns)
 {
-	uint32_t number = find_thread(s, r->tid);
-	struct perf_thread *t;
-
-	if (number == TABLE_NONE)
-		return;
-	t = slots_get(&s->threads, number);
-	if (t->exited_ns)
-		return;
-	t->exited_ns = r->time_ns;
-	if (--t->process->nalive == 0)
-		put_process_event(s, EVENT_PROCESS_EXIT, t->process, r->tid, r->time_ns);
 	if (s->exited_count == s->exited_room) {
 		uint32_t live = s->exited_count - s->exited_first;
 		uint32_t room = live * 2 + 256;
 		struct exited *bigger = malloc(room * sizeof(*bigger));
 
 		if (!bigger)
-			return;              /* it is forgotten when its tid comes again */
+			return;
 		if (live)
 			memcpy(bigger, s->exited + s->exited_first, live * sizeof(*bigger));
 		free(s->exited);
@@ -424,11 +471,30 @@ static void on_exit_record(struct perf_state *s, const struct perf_record *r)
 		s->exited_count = live;
 		s->exited_room = room;
 	}
-	s->exited[s->exited_count++] = (struct exited){r->tid, r->time_ns};
+	s->exited[s->exited_count++] = (struct exited){tid, time_ns};
+}
+
+static void thread_exits(struct perf_state *s, struct perf_thread *t)
+{
+	if (t->exited_ns)
+		return;
+	t->exited_ns = s->now_ns;
+	if (--t->process->nalive == 0)
+		put_process_event(s, EVENT_PROCESS_EXIT, t->process, t->tid, s->now_ns);
+	remember_exited(s, t->tid, s->now_ns);
+}
+
+static void on_exit_record(struct perf_state *s, const struct perf_record *r)
+{
+	uint32_t number = find_thread(s, r->tid);
+
+	if (number != TABLE_NONE)
+		thread_exits(s, slots_get(&s->threads, number));
 }
 
 void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 {
+	s->now_ns = r->time_ns;
 	switch (r->kind) {
 	case PERF_KIND_FORK:
 		on_fork(s, r);
@@ -462,6 +528,12 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 		s->exited_first = s->exited_count = 0;
 }
 
+/* Two pids that no process has: the idle task's, and that of tasks which the kernel took down already. */
+static const char *pid_comm(uint32_t pid)
+{
+	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
+}
+
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
 				      uint64_t now_ns)
 {
@@ -469,6 +541,7 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 	struct perf_process *p;
 	struct perf_thread *t;
 
+	s->now_ns = now_ns;
 	if (number != TABLE_NONE) {
 		t = slots_get(&s->threads, number);
 		if (t->process->pid == pid)
@@ -476,8 +549,13 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 	}
 	p = known_process(s, pid);
 	if (!p)
-		p = perf_state_add_process(s, pid, 0, now_ns, pid ? NULL : "idle");
-	return p ? perf_state_add_thread(s, p, tid) : NULL;
+		p = perf_state_add_process(s, pid, 0, now_ns, pid_comm(pid));
+	if (!p)
+		return NULL;
+	p->kernel |= pid_comm(pid) != NULL;
+	t = perf_state_add_thread(s, p, tid);
+	perf_state_tidy(s, p);
+	return t;
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -520,6 +598,7 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	if (!s)
 		return err_set(err, ERR_MEMORY, "out of memory for process state");
 	s->cfg = *cfg;
+	s->now_ns = os_now_ns();
 	read_kernel_build_id(&kernel);
 	s->kernel = objects_get(cfg->frames, &kernel, 0);
 	if (!s->kernel || slots_init(&s->processes, sizeof(struct perf_process), PROCESSES_MAX) ||
@@ -537,29 +616,47 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 
 void perf_state_free(struct perf_state *s)
 {
-	uint64_t now_ns = os_now_ns();
 	uint32_t i;
 
 	if (!s)
 		return;
 	for (i = 0; i < s->by_pid.nslots; i++) {
 		uint32_t number = s->by_pid.slots[i].value;
+		struct perf_process *p =
+			number == TABLE_NONE ? NULL : slots_get(&s->processes, number);
 
-		if (number != TABLE_NONE)
-			maps_free(((struct perf_process *)slots_get(&s->processes, number))->maps,
-				  now_ns);
+		if (p) {
+			maps_free(p->maps, s->now_ns);
+			process_drop(s->cfg.processes, p->process, s->now_ns);
+		}
 	}
 	slots_free(&s->processes);
 	slots_free(&s->threads);
 	table_free(&s->by_pid);
 	table_free(&s->by_tid);
 	if (s->kernel)
-		object_drop(s->kernel, now_ns);
+		object_drop(s->kernel, s->now_ns);
 	free(s->exited);
 	free(s);
 }
 
+/* Those whose exit record was lost; asked by number, as /proc may hide other users' processes. */
+static void forget_dead(struct perf_state *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->by_tid.nslots; i++) {
+		uint32_t number = s->by_tid.slots[i].value;
+		struct perf_thread *t = number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+
+		if (t && !pid_comm(t->process->pid) &&
+		    syscall(SYS_tgkill, (int)t->process->pid, (int)t->tid, 0) < 0 && errno == ESRCH)
+			thread_exits(s, t);
+	}
+}
+
 int perf_state_scan(struct perf_state *s, struct err *err)
 {
+	forget_dead(s);
 	return perf_scan_all(s, s->cfg.build_ids, err);
 }

@@ -19,6 +19,7 @@ struct perf_process {
 	uint32_t nthreads;                   /* tids that we know */
 	uint32_t nalive;                     /* of them, not exited */
 	bool kernel;                         /* a kernel thread: no user code */
+	bool maps_full;                      /* said so already */
 	bool exe_known;                      /* named after its first mapping */
 	bool skipped;                        /* --record-process asks for others */
 };
@@ -69,13 +70,25 @@ struct perf_thread *perf_state_add_thread(struct perf_state *s, struct perf_proc
 					  uint32_t tid);
 struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid);
 void perf_state_map(struct perf_state *s, struct perf_process *process,
-		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff,
-		    uint64_t now_ns);
+		    const struct object_key *key, uint64_t start, uint64_t end, uint64_t pgoff);
+/* An empty list of mappings; ERR_MEMORY leaves the old one. */
+int perf_state_clear_maps(struct perf_state *s, struct perf_process *process);
+/*
+ * It called exec: a new process of the same pid, with this thread and without mappings.
+ * returns  0, or an error at a ceiling or without memory; then it goes on under its old name
+ */
+int perf_state_exec(struct perf_state *s, struct perf_process *process, uint32_t tid,
+		    const char *comm);
+/* Remove a process of which no thread could be kept; the pointer may be bad afterwards. */
+void perf_state_tidy(struct perf_state *s, struct perf_process *process);
 void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path);
 
 /* Read one process, or all with their mappings, from /proc. */
 int perf_scan_process(struct perf_state *s, uint32_t pid, bool build_ids);
 int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err);
+
+/* Length of a path without the " (deleted)" that the kernel appends when the file is. */
+size_t perf_path_length(const char *path);
 
 /* The path as objects have it: a 32-bit process's vDSO is another one than ours. */
 const char *perf_mapping_path(const char *path, uint64_t start);

@@ -1,0 +1,60 @@
+/* Any bytes as a record of a perf ring; the first byte says what the sampler was opened with. */
+#include "source/perf_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint64_t sum;                     /* so that no read is left out */
+
+static void read_sample(const struct perf_record *r, unsigned nregs)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->u.sample.nkernel; i++)
+		sum += r->u.sample.kernel[i];
+	for (i = 0; i < r->u.sample.nuser; i++) {
+		if (r->u.sample.user[i] >= (uint64_t)-4095)
+			__builtin_trap();            /* a marker passed as an address */
+	}
+	for (i = 0; r->u.sample.regs && i < nregs; i++)
+		sum += r->u.sample.regs[i];
+	for (i = 0; i < r->u.sample.stack_bytes; i++)
+		sum += r->u.sample.stack[i];
+}
+
+static void read_record(const struct perf_record *r, const struct perf_format *format)
+{
+	if (r->kind == PERF_KIND_SAMPLE)
+		read_sample(r, format->nregs);
+	else if (r->kind == PERF_KIND_MMAP)
+		sum += strlen(r->u.mmap.path);
+	else if (r->kind == PERF_KIND_COMM)
+		sum += strlen(r->u.comm.name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct perf_format format = {0};
+	struct perf_record r;
+	uint16_t record_size;
+	uint64_t *record;
+
+	if (size < 9 || size > PERF_RECORD_MAX_BYTES)
+		return 0;
+	format.callchain = data[0] & 1;
+	format.nregs = data[0] & 2 ? 17 : 0;
+	format.stack = (data[0] & 4) != 0;
+	size--;
+	record = malloc(size);           /* aligned as in the ring, and no byte too many */
+	if (!record)
+		return 0;
+	memcpy(record, data + 1, size);
+	record_size = (uint16_t)size;    /* that it says its own size is not worth guessing */
+	memcpy((char *)record + 6, &record_size, 2);
+	if (perf_record_parse(record, size, &format, &r))
+		read_record(&r, &format);
+	free(record);
+	return 0;
+}

@@ -1,0 +1,192 @@
+/* The perf source on this machine: a thread burns a second of CPU, and its samples must arrive. */
+#include "base/os.h"
+#include "source/source.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define FREQ_HZ 99u
+#define BURN_NS NS_PER_SEC               /* of CPU time, however busy the machine is */
+
+static struct source_config cfg;
+static struct source *source;
+static struct os_thread *runner;
+static _Atomic uint32_t burner_tid;
+static volatile uint64_t sink;
+
+/* A leaf function gets no frame of its own, and then its caller is missed, unless it asks for one. */
+__attribute__((noinline)) static void burn(uint64_t rounds)
+{
+	void *volatile frame = __builtin_frame_address(0);
+
+	(void)frame;
+	while (rounds--)
+		sink = sink * 6364136223846793005u + 1442695040888963407u;
+}
+
+__attribute__((noinline)) static void burn_a_second(void *ctx)
+{
+	struct timespec used = {0};
+
+	(void)ctx;
+	atomic_store(&burner_tid, (uint32_t)gettid());
+	do {
+		burn(1000000);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	} while ((uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec < BURN_NS);
+	sink++;
+}
+
+static void run_source(void *ctx)
+{
+	struct err err;
+
+	(void)ctx;
+	if (perf_source.run(source, &err))
+		fprintf(stderr, "%s\n", err.text);
+}
+
+/* The file offset of a function of this program, from /proc/self/maps. */
+static uint64_t file_offset(uintptr_t address)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t start, end, offset, found = 0;
+	char line[1000];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset) == 3 &&
+		    address >= start && address < end)
+			found = address - start + offset;
+	}
+	fclose(maps);
+	return found;
+}
+
+static int open_source(void **state)
+{
+	(void)state;
+	cfg = (struct source_config){.freq_hz = FREQ_HZ, .kernel_stacks = true};
+	return frames_new(&cfg.frames, NULL) || processes_new(&cfg.processes, NULL) ||
+	       !(cfg.queue = queue_new(QUEUE_BYTES));
+}
+
+static int close_source(void **state)
+{
+	(void)state;
+	if (source)
+		perf_source.close(source);
+	source = NULL;
+	queue_free(cfg.queue);
+	frames_free(cfg.frames);
+	processes_free(cfg.processes);
+	return 0;
+}
+
+static void start_or_skip(void)
+{
+	struct err err;
+	int rc = perf_source.probe(&cfg, &err);
+
+	if (rc == ERR_ACCESS || rc == ERR_UNSUPPORTED) {
+		print_message("%s\n", err.text);
+		skip();
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(perf_source.open(&cfg, NULL, &source, &err), 0);
+	assert_int_equal(os_thread_start("perf", run_source, NULL, &runner, NULL), 0);
+}
+
+struct seen {
+	uint32_t samples, in_burn, with_caller, unordered;
+	uint64_t last_ns;
+};
+
+static void look_at(const struct event *e, uint64_t burn_at, uint64_t caller_at, struct seen *seen)
+{
+	const struct frame_ref *f = e->stack_frames;
+	uint32_t n = e->nstack_frames;
+
+	seen->unordered += e->time_ns < seen->last_ns;
+	seen->last_ns = e->time_ns;
+	if (e->kind != EVENT_SAMPLE || !e->thread || e->thread->tid != atomic_load(&burner_tid) ||
+	    e->process->pid != os_pid())
+		return;
+	seen->samples++;
+	assert_int_equal(e->value, NS_PER_SEC / FREQ_HZ);
+	assert_string_equal(process_name(e->process), "test_source_perf_live_linux");
+	for (; n && f->flags & FRAME_KERNEL; f++)
+		n--;
+	if (n < 2 || strcmp(f[0].object->name, "test_source_perf_live_linux") != 0)
+		return;
+	seen->in_burn += f[0].offset - burn_at < 2000;
+	seen->with_caller += (f[1].flags & FRAME_RETURN_ADDRESS) && f[1].offset - caller_at < 2000;
+}
+
+static void drain_queue(uint64_t burn_at, uint64_t caller_at, struct seen *seen)
+{
+	const struct event *e;
+
+	while ((e = queue_peek(cfg.queue)) != NULL) {
+		look_at(e, burn_at, caller_at, seen);
+		queue_pop(cfg.queue);
+	}
+}
+
+static void watermark_advances_while_idle(void)
+{
+	uint64_t before = queue_released(cfg.queue), after;
+
+	os_sleep_ns(500 * NS_PER_MS);
+	after = queue_released(cfg.queue);
+	assert_in_range(after - before, 200 * NS_PER_MS, 5 * NS_PER_SEC);
+	assert_true(after < os_now_ns());
+}
+
+static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
+{
+	uint64_t burn_at = file_offset((uintptr_t)burn);
+	uint64_t caller_at = file_offset((uintptr_t)burn_a_second);
+	struct os_thread *burner;
+	struct source_status status;
+	struct seen seen = {0};
+
+	(void)state;
+	start_or_skip();
+	assert_int_equal(os_thread_start("burner", burn_a_second, NULL, &burner, NULL), 0);
+	os_thread_join(burner);
+	watermark_advances_while_idle();
+	perf_source.stop(source);
+	os_thread_join(runner);
+	assert_true(queue_released(cfg.queue) == UINT64_MAX);
+	drain_queue(burn_at, caller_at, &seen);
+	perf_source.status(source, &status);
+	print_message("%u samples, %u in burn(), %u with its caller; %" PRIu64 " of the machine, lost %"
+		      PRIu64 "\n", seen.samples, seen.in_burn, seen.with_caller, status.events,
+		      status.lost);
+	/* 99 expected in a second of CPU. */
+	assert_in_range(seen.samples, 70, 130);
+	assert_true(seen.in_burn >= seen.samples * 8 / 10);
+	assert_true(seen.with_caller >= seen.samples * 8 / 10);
+	assert_int_equal(seen.unordered, 0);
+	assert_true(status.events >= seen.samples);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(samples_of_a_busy_thread_arrive_with_their_stacks,
+						open_source, close_source),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

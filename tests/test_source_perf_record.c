@@ -1,0 +1,435 @@
+/* Records of a perf ring, made by hand as perf_event_open(2) draws them. */
+#include "source/perf_record.h"
+#include "tests/support/perf_bytes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KERNEL ((uint64_t)-128)
+#define USER ((uint64_t)-512)
+#define GUEST ((uint64_t)-2048)
+
+static const struct perf_format plain, chain = {.callchain = true};
+static const struct perf_format whole = {.callchain = true, .nregs = 3, .stack = true};
+
+static bool parse(struct perf_bytes *b, const struct perf_format *format, struct perf_record *out)
+{
+	perf_bytes_end(b);
+	return perf_record_parse(b->bytes, b->n, format, out);
+}
+
+/* A sample of pid 5, tid 6 at 700 on CPU 8 with this chain. */
+static bool parse_chain(const uint64_t *ips, size_t n, struct perf_bytes *b, struct perf_record *out)
+{
+	perf_bytes_sample(b, 0x1000, 5, 6, 700, 8);
+	perf_bytes_u64s(b, ips, n);
+	return parse(b, &chain, out);
+}
+
+static void sample_has_process_time_cpu_and_ip(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+	assert_true(parse(&b, &plain, &r));
+	assert_int_equal(r.kind, PERF_KIND_SAMPLE);
+	assert_int_equal(r.u.sample.ip, 0x1000);
+	assert_int_equal(r.pid, 5);
+	assert_int_equal(r.tid, 6);
+	assert_int_equal(r.time_ns, 700);
+	assert_int_equal(r.cpu, 8);
+	assert_int_equal(r.u.sample.nuser + r.u.sample.nkernel, 0);
+}
+
+static void chain_is_split_at_its_markers(void **state)
+{
+	const uint64_t ips[] = {KERNEL, 0xffff1, 0xffff2, USER, 0x11, 0x12, 0x13};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	assert_true(parse_chain(ips, 7, &b, &r));
+	assert_int_equal(r.u.sample.nkernel, 2);
+	assert_int_equal(r.u.sample.kernel[1], 0xffff2);
+	assert_int_equal(r.u.sample.nuser, 3);
+	assert_int_equal(r.u.sample.user[0], 0x11);
+	assert_int_equal(r.u.sample.user[2], 0x13);
+}
+
+static void chain_without_frames_or_markers_has_none(void **state)
+{
+	const uint64_t ips[] = {USER, 0x11, 0x12};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	assert_true(parse_chain(ips, 0, &b, &r));
+	assert_int_equal(r.u.sample.nuser + r.u.sample.nkernel, 0);
+	assert_true(parse_chain(ips + 1, 2, &b, &r));
+	assert_int_equal(r.u.sample.nuser + r.u.sample.nkernel, 0);
+	assert_true(parse_chain(ips, 1, &b, &r));
+	assert_int_equal(r.u.sample.nuser, 0);
+}
+
+static void guest_frames_are_nobodys(void **state)
+{
+	const uint64_t ips[] = {GUEST, 0x91, USER, 0x11, GUEST, 0x92};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	assert_true(parse_chain(ips, 6, &b, &r));
+	assert_int_equal(r.u.sample.nkernel, 0);
+	assert_int_equal(r.u.sample.nuser, 1);
+	assert_int_equal(r.u.sample.user[0], 0x11);
+}
+
+/* A context that comes twice: only its first part is one piece, and no marker may pass as an address. */
+static void only_the_first_part_of_a_context_is_read(void **state)
+{
+	const uint64_t ips[] = {USER, 0x11, 0x12, KERNEL, 0xffff1, USER, 0x13, KERNEL, 0xffff2};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	assert_true(parse_chain(ips, 9, &b, &r));
+	assert_int_equal(r.u.sample.nuser, 2);
+	assert_int_equal(r.u.sample.user[1], 0x12);
+	assert_int_equal(r.u.sample.nkernel, 1);
+	assert_int_equal(r.u.sample.kernel[0], 0xffff1);
+}
+
+static void chain_longer_than_its_record_is_refused(void **state)
+{
+	const uint64_t counts[] = {3, 1u << 13, 1ull << 61, UINT64_MAX};
+	struct perf_bytes b;
+	struct perf_record r;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+		perf_bytes_u64(&b, counts[i]);
+		perf_bytes_u64(&b, USER);
+		perf_bytes_u64(&b, 0x11);
+		assert_false(parse(&b, &chain, &r));
+	}
+}
+
+/* Chain, three registers, and a copy of 24 bytes of stack of which 16 are valid. */
+static void put_whole_sample(struct perf_bytes *b, uint64_t abi, uint64_t valid)
+{
+	const uint64_t ips[] = {USER, 0x11};
+	unsigned i;
+
+	perf_bytes_sample(b, 0x1000, 5, 6, 700, 8);
+	perf_bytes_u64s(b, ips, 2);
+	perf_bytes_u64(b, abi);
+	for (i = 0; abi && i < 3; i++)
+		perf_bytes_u64(b, 0x71 + i);
+	perf_bytes_u64(b, 24);
+	perf_bytes_put(b, "the stack, of 24 bytes.", 24);
+	perf_bytes_u64(b, valid);
+}
+
+static void registers_and_stack_follow_the_chain(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	put_whole_sample(&b, 2, 16);
+	assert_true(parse(&b, &whole, &r));
+	assert_int_equal(r.u.sample.nuser, 1);
+	assert_int_equal(r.u.sample.regs_abi, 2);
+	assert_int_equal(r.u.sample.regs[2], 0x73);
+	assert_int_equal(r.u.sample.stack_bytes, 16);
+	assert_memory_equal(r.u.sample.stack, "the stack, of 24", 16);
+}
+
+static void thread_without_user_registers_has_none(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	put_whole_sample(&b, 0, 0);
+	assert_true(parse(&b, &whole, &r));
+	assert_null(r.u.sample.regs);
+	assert_int_equal(r.u.sample.stack_bytes, 0);
+}
+
+static void stack_of_zero_bytes_has_no_valid_size_behind_it(void **state)
+{
+	const uint64_t ips[] = {USER, 0x11};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+	perf_bytes_u64s(&b, ips, 2);
+	perf_bytes_u64(&b, 0);                           /* abi: none */
+	perf_bytes_u64(&b, 0);                           /* stack: no bytes */
+	assert_true(parse(&b, &whole, &r));
+	assert_null(r.u.sample.stack);
+	assert_int_equal(r.u.sample.stack_bytes, 0);
+}
+
+static void registers_and_stack_that_cannot_be_are_refused(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	put_whole_sample(&b, 3, 16);
+	assert_false(parse(&b, &whole, &r));
+	put_whole_sample(&b, 2, 25);
+	assert_false(parse(&b, &whole, &r));
+	put_whole_sample(&b, 2, UINT64_MAX);
+	assert_false(parse(&b, &whole, &r));
+}
+
+/* ---- side-band ------------------------------------------------------------------------------------ */
+
+static void put_mmap2(struct perf_bytes *b, uint16_t misc, const void *id, const char *path)
+{
+	perf_bytes_begin(b, 10, misc);
+	perf_bytes_u32(b, 5);
+	perf_bytes_u32(b, 6);
+	perf_bytes_u64(b, 0x400000);
+	perf_bytes_u64(b, 0x2000);
+	perf_bytes_u64(b, 0x1000);
+	perf_bytes_put(b, id, 24);
+	perf_bytes_u32(b, 5);                            /* prot, flags */
+	perf_bytes_u32(b, 2);
+	perf_bytes_text(b, path);
+	perf_bytes_trailer(b, 5, 6, 700, 8);
+}
+
+static void mapping_has_range_file_and_path(void **state)
+{
+	const struct {
+		uint32_t major, minor;
+		uint64_t ino, generation;
+	} id = {8, 1, 4711, 3};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	put_mmap2(&b, 2, &id, "/usr/bin/app");
+	assert_true(parse(&b, &chain, &r));
+	assert_int_equal(r.kind, PERF_KIND_MMAP);
+	assert_int_equal(r.pid, 5);
+	assert_int_equal(r.time_ns, 700);
+	assert_int_equal(r.u.mmap.start, 0x400000);
+	assert_int_equal(r.u.mmap.bytes, 0x2000);
+	assert_int_equal(r.u.mmap.pgoff, 0x1000);
+	assert_int_equal(r.u.mmap.major, 8);
+	assert_int_equal(r.u.mmap.minor, 1);
+	assert_int_equal(r.u.mmap.ino, 4711);
+	assert_int_equal(r.u.mmap.ino_generation, 3);
+	assert_int_equal(r.u.mmap.build_id_bytes, 0);
+	assert_string_equal(r.u.mmap.path, "/usr/bin/app");
+}
+
+static void mapping_may_have_a_build_id_instead_of_a_file(void **state)
+{
+	uint8_t id[24] = {20, 0, 0, 0, 0xab, 0xcd};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	put_mmap2(&b, 0x4002, id, "/usr/bin/app");
+	assert_true(parse(&b, &chain, &r));
+	assert_int_equal(r.u.mmap.build_id_bytes, 20);
+	assert_int_equal(r.u.mmap.build_id[1], 0xcd);
+	assert_int_equal(r.u.mmap.ino, 0);
+	id[0] = 21;
+	put_mmap2(&b, 0x4002, id, "/usr/bin/app");
+	assert_false(parse(&b, &chain, &r));
+}
+
+/* The last byte before the trailer is no NUL: the path must not run on into the trailer. */
+static void path_without_an_end_is_refused(void **state)
+{
+	const uint8_t id[24] = {0};
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	put_mmap2(&b, 2, id, "/sevens");
+	((char *)b.bytes)[b.n - 33] = 'x';
+	assert_false(parse(&b, &chain, &r));
+}
+
+static void comm_may_come_from_exec(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+	uint16_t misc;
+
+	(void)state;
+	for (misc = 0; misc <= 0x2000; misc = (uint16_t)(misc + 0x2000)) {
+		perf_bytes_begin(&b, 3, misc);
+		perf_bytes_u32(&b, 5);
+		perf_bytes_u32(&b, 6);
+		perf_bytes_text(&b, "gcc");
+		perf_bytes_trailer(&b, 5, 6, 700, 8);
+		assert_true(parse(&b, &chain, &r));
+		assert_int_equal(r.kind, PERF_KIND_COMM);
+		assert_string_equal(r.u.comm.name, "gcc");
+		assert_int_equal(r.u.comm.exec, misc != 0);
+	}
+}
+
+/* pid and tid are the child's, also where the trailer has the forking thread's. */
+static void fork_and_exit_are_the_childs(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+	uint32_t type;
+
+	(void)state;
+	for (type = 4; type <= 7; type += 3) {
+		perf_bytes_begin(&b, type, 0);
+		perf_bytes_u32(&b, 50);
+		perf_bytes_u32(&b, 5);
+		perf_bytes_u32(&b, 51);
+		perf_bytes_u32(&b, 6);
+		perf_bytes_u64(&b, 700);
+		perf_bytes_trailer(&b, 5, 6, 701, 8);
+		assert_true(parse(&b, &chain, &r));
+		assert_int_equal(r.kind, type == 7 ? PERF_KIND_FORK : PERF_KIND_EXIT);
+		assert_int_equal(r.pid, 50);
+		assert_int_equal(r.tid, 51);
+		assert_int_equal(r.u.task.parent_pid, 5);
+		assert_int_equal(r.u.task.parent_tid, 6);
+		assert_int_equal(r.time_ns, 700);
+	}
+}
+
+static void losses_are_counted_in_either_record(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	perf_bytes_begin(&b, 2, 0);                      /* LOST: id, lost */
+	perf_bytes_u64(&b, 1);
+	perf_bytes_u64(&b, 99);
+	perf_bytes_trailer(&b, 5, 6, 700, 8);
+	assert_true(parse(&b, &chain, &r));
+	assert_int_equal(r.kind, PERF_KIND_LOST);
+	assert_int_equal(r.u.lost, 99);
+	perf_bytes_begin(&b, 13, 0);                     /* LOST_SAMPLES: lost */
+	perf_bytes_u64(&b, 98);
+	perf_bytes_trailer(&b, 5, 6, 700, 8);
+	assert_true(parse(&b, &chain, &r));
+	assert_int_equal(r.kind, PERF_KIND_LOST);
+	assert_int_equal(r.u.lost, 98);
+}
+
+static void throttling_is_told_and_unknown_records_are_passed_over(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	perf_bytes_begin(&b, 5, 0);
+	perf_bytes_u64(&b, 700);
+	perf_bytes_u64(&b, 1);
+	perf_bytes_u64(&b, 1);
+	perf_bytes_trailer(&b, 5, 6, 701, 8);
+	assert_true(parse(&b, &chain, &r));
+	assert_int_equal(r.kind, PERF_KIND_THROTTLE);
+	assert_int_equal(r.time_ns, 701);
+	perf_bytes_begin(&b, 4242, 0);
+	perf_bytes_trailer(&b, 5, 6, 702, 8);
+	assert_true(parse(&b, &chain, &r));
+	assert_int_equal(r.kind, PERF_KIND_OTHER);
+	assert_int_equal(r.time_ns, 702);
+}
+
+/* ---- damage --------------------------------------------------------------------------------------- */
+
+/* A copy of exactly n bytes whose header says n: a sanitizer sees a byte too far. */
+static bool parses(const struct perf_bytes *b, size_t n)
+{
+	uint64_t *copy = malloc(n ? n : 1);
+	uint16_t size = (uint16_t)n;
+	struct perf_record r;
+	bool good;
+
+	assert_non_null(copy);
+	memcpy(copy, b->bytes, n);
+	if (n >= 8)
+		memcpy((char *)copy + 6, &size, 2);
+	good = perf_record_parse(copy, n, &whole, &r);
+	free(copy);
+	return good;
+}
+
+static void shortened_records_are_refused(void **state)
+{
+	const uint8_t id[24] = {0};
+	struct perf_bytes sample, mmap2;
+	size_t n;
+
+	(void)state;
+	put_whole_sample(&sample, 2, 16);
+	put_mmap2(&mmap2, 2, id, "/usr/bin/app");
+	assert_true(parses(&sample, sample.n));
+	assert_true(parses(&mmap2, mmap2.n));
+	for (n = 0; n < sample.n; n++)
+		assert_false(parses(&sample, n));
+	/* Less its trailer a mapping of 104 bytes has no place for a path. */
+	for (n = 0; n <= 104; n++)
+		assert_false(parses(&mmap2, n));
+}
+
+static void size_that_is_not_the_records_is_refused(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+
+	(void)state;
+	perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
+	perf_bytes_end(&b);
+	assert_true(perf_record_parse(b.bytes, b.n, &plain, &r));
+	assert_false(perf_record_parse(b.bytes, b.n + 8, &plain, &r));
+	assert_false(perf_record_parse(b.bytes, b.n - 8, &plain, &r));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sample_has_process_time_cpu_and_ip),
+		cmocka_unit_test(chain_is_split_at_its_markers),
+		cmocka_unit_test(chain_without_frames_or_markers_has_none),
+		cmocka_unit_test(guest_frames_are_nobodys),
+		cmocka_unit_test(only_the_first_part_of_a_context_is_read),
+		cmocka_unit_test(chain_longer_than_its_record_is_refused),
+		cmocka_unit_test(registers_and_stack_follow_the_chain),
+		cmocka_unit_test(thread_without_user_registers_has_none),
+		cmocka_unit_test(stack_of_zero_bytes_has_no_valid_size_behind_it),
+		cmocka_unit_test(registers_and_stack_that_cannot_be_are_refused),
+		cmocka_unit_test(mapping_has_range_file_and_path),
+		cmocka_unit_test(mapping_may_have_a_build_id_instead_of_a_file),
+		cmocka_unit_test(path_without_an_end_is_refused),
+		cmocka_unit_test(comm_may_come_from_exec),
+		cmocka_unit_test(fork_and_exit_are_the_childs),
+		cmocka_unit_test(losses_are_counted_in_either_record),
+		cmocka_unit_test(throttling_is_told_and_unknown_records_are_passed_over),
+		cmocka_unit_test(shortened_records_are_refused),
+		cmocka_unit_test(size_that_is_not_the_records_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* Reading a perf ring that nobody but the test writes: wrapping, damage, the tail given back. */
+#include "source/perf_ring_linux.h"
+#include "tests/support/perf_bytes.h"
+
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define DATA_BYTES 4096u
+
+static const struct perf_format chain = {.callchain = true};
+static struct perf_ring ring;
+
+static int open_ring(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	(void)state;
+	memset(&ring, 0, sizeof(ring));
+	ring.data_bytes = DATA_BYTES;
+	ring.scratch = malloc(PERF_RECORD_MAX_BYTES);
+	return posix_memalign(&ring.map, page, page + DATA_BYTES) || !ring.scratch;
+}
+
+static int close_ring(void **state)
+{
+	(void)state;
+	free(ring.map);
+	free(ring.scratch);
+	return 0;
+}
+
+static struct perf_event_mmap_page *page(void)
+{
+	return ring.map;
+}
+
+/* Writes as the kernel does: at data_head, around the end. */
+static void write_bytes(const void *bytes, size_t n)
+{
+	char *data = (char *)ring.map + sysconf(_SC_PAGESIZE);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		data[(page()->data_head + i) % DATA_BYTES] = ((const char *)bytes)[i];
+	page()->data_head += n;
+}
+
+/* A sample at this time with n user addresses that count up from it. */
+static void write_sample(uint64_t time_ns, size_t n)
+{
+	struct perf_bytes b;
+	size_t i;
+
+	perf_bytes_sample(&b, 0, 5, 6, time_ns, 0);
+	perf_bytes_u64(&b, n + 1);
+	perf_bytes_u64(&b, (uint64_t)PERF_CONTEXT_USER);
+	for (i = 0; i < n; i++)
+		perf_bytes_u64(&b, time_ns + i);
+	perf_bytes_end(&b);
+	write_bytes(b.bytes, b.n);
+}
+
+static void start_at(uint64_t head)
+{
+	memset(ring.map, 0, (size_t)sysconf(_SC_PAGESIZE));
+	page()->data_head = ring.head = ring.tail = head;
+	ring.have = false;
+	ring.damaged = 0;
+}
+
+static void records_come_in_order_and_give_their_room_back(void **state)
+{
+	(void)state;
+	start_at(0);
+	write_sample(100, 1);
+	write_sample(200, 1);
+	assert_null(perf_ring_peek(&ring, &chain));
+	perf_ring_refresh(&ring);
+	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 100);
+	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 100);
+	assert_int_equal(page()->data_tail, 0);
+	perf_ring_next(&ring);
+	assert_int_equal(page()->data_tail, 72);
+	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 200);
+	perf_ring_next(&ring);
+	assert_null(perf_ring_peek(&ring, &chain));
+	assert_int_equal(page()->data_tail, page()->data_head);
+}
+
+/* At each of the 512 places of the ring, so also with only its header before the end. */
+static void record_that_wraps_is_put_together(void **state)
+{
+	const struct perf_record *r;
+	uint64_t head, i;
+
+	(void)state;
+	for (head = 0; head < DATA_BYTES; head += 8) {
+		start_at(head);
+		write_sample(1000, 100);
+		perf_ring_refresh(&ring);
+		r = perf_ring_peek(&ring, &chain);
+		assert_non_null(r);
+		assert_int_equal(r->u.sample.nuser, 100);
+		for (i = 0; i < 100; i++)
+			assert_int_equal(r->u.sample.user[i], 1000 + i);
+		perf_ring_next(&ring);
+		assert_int_equal(page()->data_tail, page()->data_head);
+		assert_int_equal(ring.damaged, 0);
+	}
+}
+
+static void record_that_does_not_parse_is_counted_and_passed_over(void **state)
+{
+	struct perf_bytes b;
+
+	(void)state;
+	start_at(0);
+	perf_bytes_begin(&b, 9, 0);                      /* a sample of nothing */
+	perf_bytes_end(&b);
+	write_bytes(b.bytes, b.n);
+	write_sample(200, 1);
+	perf_ring_refresh(&ring);
+	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 200);
+	assert_int_equal(ring.damaged, 1);
+}
+
+/* Sizes that no record has: less than a header, more than there is, not a multiple of eight. */
+static void size_that_cannot_be_drops_what_is_there(void **state)
+{
+	const uint16_t sizes[] = {0, 7, 4000, 61, 66};
+	struct perf_event_header *header;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		start_at(4088);
+		write_sample(100, 1);
+		header = (void *)((char *)ring.map + sysconf(_SC_PAGESIZE) + 4088);
+		header->size = sizes[i];
+		write_sample(200, 1);
+		perf_ring_refresh(&ring);
+		assert_null(perf_ring_peek(&ring, &chain));
+		assert_int_equal(ring.damaged, 1);
+		assert_int_equal(page()->data_tail, page()->data_head);
+		write_sample(300, 1);
+		perf_ring_refresh(&ring);
+		assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 300);
+	}
+}
+
+static void closed_ring_is_empty(void **state)
+{
+	struct perf_ring closed = {.fd = 0};
+
+	(void)state;
+	closed.fd = -1;
+	perf_ring_refresh(&closed);
+	assert_null(perf_ring_peek(&closed, &chain));
+	perf_ring_close(&closed);
+	assert_int_equal(closed.fd, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_come_in_order_and_give_their_room_back),
+		cmocka_unit_test(record_that_wraps_is_put_together),
+		cmocka_unit_test(record_that_does_not_parse_is_counted_and_passed_over),
+		cmocka_unit_test(size_that_cannot_be_drops_what_is_there),
+		cmocka_unit_test(closed_ring_is_empty),
+	};
+
+	return cmocka_run_group_tests(tests, open_ring, close_ring);
+}

@@ -1,0 +1,758 @@
+/*
+ * Which process, thread and mapping a sample belongs to: side-band records by hand.
+ *
+ * Pids from 5,000,000 on are beyond any that a kernel gives, so /proc knows nothing of them. Every
+ * test begins with process INIT (one thread), mapped from /sbin/init at [0x1000, 0x3000).
+ */
+#include "source/perf_state_linux.h"
+
+#include "base/log.h"
+#include "base/os.h"
+#include "tests/support/alloc_walk.h"
+#include "tests/support/tmp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define INIT 5000000u
+#define SH (INIT + 1)
+#define SECOND 1000000000ull
+
+static struct frames *frames;
+static struct processes *processes;
+static struct queue *queue;
+static struct perf_state *state_of;
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static void feed_task(enum perf_record_kind kind, uint32_t pid, uint32_t tid, uint32_t parent_pid,
+		      uint64_t time_ns)
+{
+	struct perf_record r = {.kind = kind, .time_ns = time_ns, .pid = pid, .tid = tid,
+				.u.task = {parent_pid, parent_pid}};
+
+	perf_state_feed(state_of, &r);
+}
+
+static void feed_fork(uint32_t pid, uint32_t parent_pid, uint64_t time_ns)
+{
+	feed_task(PERF_KIND_FORK, pid, pid, parent_pid, time_ns);
+}
+
+static void feed_thread(uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	feed_task(PERF_KIND_FORK, pid, tid, pid, time_ns);
+}
+
+static void feed_exit(uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	feed_task(PERF_KIND_EXIT, pid, tid, INIT, time_ns);
+}
+
+static void feed_comm(uint32_t pid, uint32_t tid, const char *name, bool exec, uint64_t time_ns)
+{
+	struct perf_record r = {.kind = PERF_KIND_COMM, .time_ns = time_ns, .pid = pid, .tid = tid,
+				.u.comm = {name, exec}};
+
+	perf_state_feed(state_of, &r);
+}
+
+/* 0x2000 bytes; the file's inode is the length of its path. */
+static void feed_mmap(uint32_t pid, const char *path, uint64_t start, uint64_t time_ns)
+{
+	struct perf_record r = {.kind = PERF_KIND_MMAP, .time_ns = time_ns, .pid = pid, .tid = pid};
+
+	r.u.mmap.start = start;
+	r.u.mmap.bytes = 0x2000;
+	r.u.mmap.pgoff = 0x400;
+	r.u.mmap.ino = strlen(path);
+	r.u.mmap.path = path;
+	perf_state_feed(state_of, &r);
+}
+
+/* ---- what came of them -------------------------------------------------------------------------- */
+
+static const char *name_of(uint32_t pid)
+{
+	const struct perf_process *p = perf_state_find(state_of, pid);
+
+	return p ? process_name(p->process) : "nobody";
+}
+
+static struct perf_thread *thread_of(uint32_t pid, uint32_t tid)
+{
+	return perf_state_thread(state_of, pid, tid, SECOND);
+}
+
+static const char *name_of_thread(uint32_t pid, uint32_t tid)
+{
+	static char name[16];
+
+	thread_name(thread_of(pid, tid)->thread, name);
+	return name;
+}
+
+static struct frame_ref locate(uint32_t pid, uint64_t address)
+{
+	struct frame_ref ref = {0};
+
+	perf_state_locate(state_of, perf_state_find(state_of, pid), address, false, &ref);
+	return ref;
+}
+
+static const char *file_at(uint32_t pid, uint64_t address)
+{
+	return locate(pid, address).object->name;
+}
+
+/* Empties the queue: "+sh 5000001" starts, "-sh 5000001" ends; images only on demand. */
+static const char *events(bool images)
+{
+	static char text[1000];
+	const struct event *e;
+	size_t n = 0;
+
+	text[0] = '\0';
+	while ((e = queue_peek(queue)) != NULL) {
+		if (e->kind == EVENT_IMAGE && images)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "=%s ", e->name);
+		if (e->kind == EVENT_PROCESS_START || e->kind == EVENT_PROCESS_EXIT)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%c%s %u ",
+					      e->kind == EVENT_PROCESS_START ? '+' : '-', e->name,
+					      e->process->pid);
+		queue_pop(queue);
+		assert_true(n < sizeof(text));
+	}
+	return text;
+}
+
+static uint32_t live_processes(uint64_t released_ns)
+{
+	struct processes_use use;
+
+	processes_sweep(processes, released_ns);
+	processes_use(processes, &use);
+	return use.processes;
+}
+
+static uint32_t live_objects(void)
+{
+	struct frames_use use;
+
+	frames_sweep(frames, UINT64_MAX);
+	frames_use(frames, &use);
+	return use.objects;
+}
+
+/* ---- the ground ------------------------------------------------------------------------------- */
+
+static int open_with(const char *only, struct log *log)
+{
+	struct perf_state_config cfg = {.only_process = only, .log = log};
+	struct perf_process *init;
+
+	if (frames_new(&frames, NULL) || processes_new(&processes, NULL) ||
+	    !(queue = queue_new(1 << 20)))
+		return -1;
+	cfg.frames = frames;
+	cfg.processes = processes;
+	cfg.queue = queue;
+	if (perf_state_new(&cfg, &state_of, NULL))
+		return -1;
+	init = perf_state_add_process(state_of, INIT, 1, 50, "init");
+	if (!init || !perf_state_add_thread(state_of, init, INIT))
+		return -1;
+	feed_mmap(INIT, "/sbin/init", 0x1000, 100);
+	events(false);
+	return 0;
+}
+
+static int open_state(void **state)
+{
+	(void)state;
+	return open_with(NULL, NULL);
+}
+
+static int close_state(void **state)
+{
+	(void)state;
+	perf_state_free(state_of);
+	queue_free(queue);
+	frames_free(frames);
+	processes_free(processes);
+	return 0;
+}
+
+/* ---- fork and exec ---------------------------------------------------------------------------- */
+
+static void forked_process_has_its_parents_name_and_mappings(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	assert_string_equal(events(true), "+init 5000001 ");
+	assert_string_equal(name_of(SH), "init");
+	assert_string_equal(file_at(SH, 0x1500), "init");
+	assert_int_equal(locate(SH, 0x1500).offset, 0x900);
+	assert_int_equal(perf_state_find(state_of, SH)->start_ns, 200);
+	assert_int_equal(perf_state_find(state_of, SH)->process->parent_pid, INIT);
+}
+
+static void mapping_of_a_child_is_not_its_parents(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_mmap(SH, "/lib/child.so", 0x8000, 210);
+	feed_mmap(INIT, "/lib/parent.so", 0x9000, 220);
+	assert_string_equal(file_at(SH, 0x8000), "child.so");
+	assert_string_equal(file_at(INIT, 0x8000), "?");
+	assert_string_equal(file_at(INIT, 0x9f00), "parent.so");
+	assert_string_equal(file_at(SH, 0x9f00), "child.so");
+	assert_string_equal(file_at(SH, 0xa000), "?");
+	assert_string_equal(name_of(SH), "init");
+}
+
+static void exec_resets_mappings_and_makes_another_process(void **state)
+{
+	struct process *before;
+
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	before = perf_state_find(state_of, SH)->process;
+	events(false);
+	feed_comm(SH, SH, "sh", true, 300);
+	assert_string_equal(file_at(SH, 0x1500), "?");
+	assert_string_equal(file_at(INIT, 0x1500), "init");
+	assert_string_equal(name_of(SH), "sh");
+	assert_ptr_not_equal(perf_state_find(state_of, SH)->process, before);
+	assert_int_equal(perf_state_find(state_of, SH)->process->exec, 1);
+	assert_string_equal(process_name(before), "init");
+	assert_string_equal(events(false), "+sh 5000001 ");
+	assert_string_equal(name_of_thread(SH, SH), "sh");
+}
+
+/* comm is cut at 15 bytes; the executable is mapped first, before its interpreter. */
+static void process_is_named_after_its_first_mapping(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "a-program-with-", true, 300);
+	feed_mmap(SH, "/opt/a-program-with-a-long-name", 0x1000, 310);
+	feed_mmap(SH, "/lib64/ld-linux.so.2", 0x8000, 320);
+	assert_string_equal(name_of(SH), "a-program-with-a-long-name");
+	assert_string_equal(file_at(SH, 0x9000), "ld-linux.so.2");
+}
+
+/* `sh -c 'exec gcc'`, which calls exec twice: three processes, and samples of each stay its own. */
+static void each_exec_is_a_process_of_its_own(void **state)
+{
+	struct process *seen[3];
+	unsigned i;
+
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	seen[0] = perf_state_find(state_of, SH)->process;
+	feed_comm(SH, SH, "sh", true, 300);
+	seen[1] = thread_of(SH, SH)->thread->process;
+	feed_comm(SH, SH, "gcc", true, 400);
+	seen[2] = thread_of(SH, SH)->thread->process;
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(seen[i]->exec, i);
+		assert_int_equal(seen[i]->start_ns, 200);
+	}
+	assert_string_equal(process_name(seen[1]), "sh");
+	assert_string_equal(process_name(seen[2]), "gcc");
+	/* Of these two are over: they go, and their objects with them. */
+	assert_int_equal(live_processes(401), 2);
+}
+
+static void executable_that_was_deleted_keeps_its_name(void **state)
+{
+	struct object *object;
+
+	(void)state;
+	feed_mmap(INIT, "/lib/x.so", 0x8000, 150);
+	object = locate(INIT, 0x8000).object;
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "app", true, 300);
+	feed_mmap(SH, "/opt/app (deleted)", 0x1000, 310);
+	assert_string_equal(name_of(SH), "app");
+	assert_string_equal(file_at(SH, 0x1000), "app");
+	assert_string_equal(object->name, "x.so");
+	assert_int_equal(perf_path_length(" (deleted)"), 10);
+	assert_int_equal(perf_path_length("/a (deleted)"), 2);
+}
+
+static void code_made_at_run_time_is_of_its_process_at_its_address(void **state)
+{
+	struct frame_ref a, b;
+
+	(void)state;
+	feed_mmap(INIT, "//anon", 0x10000, 150);
+	feed_fork(SH, INIT, 200);
+	feed_mmap(SH, "/memfd:doublemapper (deleted)", 0x20000, 210);
+	a = locate(INIT, 0x10010);
+	b = locate(SH, 0x20020);
+	assert_int_equal(a.object->key.kind, OBJECT_JIT);
+	assert_int_equal(a.offset, 0x10010);
+	assert_int_equal(a.flags, FRAME_JIT);
+	assert_int_equal(b.offset, 0x20020);
+	assert_ptr_not_equal(a.object, b.object);
+	assert_int_equal(b.object->key.pid, SH);
+	assert_string_equal(name_of(SH), "init");
+}
+
+/* ---- threads ---------------------------------------------------------------------------------- */
+
+static void process_ends_with_its_last_thread(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_thread(SH, SH + 1, 210);
+	events(false);
+	feed_exit(SH, SH, 300);
+	assert_string_equal(events(false), "");
+	feed_exit(SH, SH + 1, 400);
+	assert_string_equal(events(false), "-init 5000001 ");
+	feed_exit(SH, SH + 1, 500);
+	assert_string_equal(events(false), "");
+}
+
+/* The kernel still samples a task on its way out. */
+static void thread_is_known_for_a_second_after_its_exit(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_exit(SH, SH, 300);
+	assert_int_equal(thread_of(SH, SH)->exited_ns, 300);
+	perf_state_expire(state_of, SECOND + 300);
+	assert_non_null(perf_state_find(state_of, SH));
+	perf_state_expire(state_of, SECOND + 301);
+	assert_null(perf_state_find(state_of, SH));
+}
+
+static void threads_have_the_names_they_give_themselves(void **state)
+{
+	(void)state;
+	feed_comm(INIT, INIT, "main", false, 150);
+	feed_thread(INIT, INIT + 50, 200);
+	assert_string_equal(name_of_thread(INIT, INIT + 50), "main");
+	feed_comm(INIT, INIT + 50, "worker", false, 300);
+	assert_string_equal(name_of_thread(INIT, INIT + 50), "worker");
+	assert_string_equal(name_of_thread(INIT, INIT), "main");
+	assert_string_equal(name_of(INIT), "init");
+}
+
+static void kernel_thread_is_named_by_itself_not_by_its_parent(void **state)
+{
+	(void)state;
+	perf_state_find(state_of, INIT)->kernel = true;
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "kworker/0:1", false, 210);
+	assert_string_equal(name_of(SH), "kworker/0:1");
+	assert_true(perf_state_find(state_of, SH)->kernel);
+	/* A helper that the kernel starts is an ordinary program. */
+	feed_comm(SH, SH, "modprobe", true, 220);
+	assert_false(perf_state_find(state_of, SH)->kernel);
+	assert_string_equal(name_of(SH), "modprobe");
+}
+
+/* ---- exec of a process with threads ------------------------------------------------------------ */
+
+static void exec_by_the_leader_ends_its_threads(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_thread(SH, SH + 1, 210);
+	feed_thread(SH, SH + 2, 220);
+	feed_exit(SH, SH + 1, 290);
+	feed_comm(SH, SH, "new", true, 300);
+	assert_int_equal(perf_state_find(state_of, SH)->nthreads, 1);
+	assert_int_equal(perf_state_find(state_of, SH)->nalive, 1);
+	events(false);
+	feed_exit(SH, SH, 400);
+	assert_string_equal(events(false), "-new 5000001 ");
+}
+
+/*
+ * Thread SH + 1 calls exec: the kernel ends the others, the leader too, and gives the caller the
+ * leader's number; its own old number has no exit record.
+ */
+static void exec_by_another_thread_makes_it_the_leader(void **state)
+{
+	struct perf_process *p;
+
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_thread(SH, SH + 1, 210);
+	feed_exit(SH, SH, 290);
+	feed_comm(SH, SH, "new", true, 300);
+	p = perf_state_find(state_of, SH);
+	assert_int_equal(p->nthreads, 1);
+	assert_int_equal(p->nalive, 1);
+	perf_state_expire(state_of, 3 * SECOND);
+	assert_string_equal(name_of(SH), "new");
+	assert_int_equal(thread_of(SH, SH)->exited_ns, 0);
+	events(false);
+	feed_exit(SH, SH, 4 * SECOND);
+	assert_string_equal(events(false), "-new 5000001 ");
+}
+
+/* The leader ended long before another thread called exec: nobody knows its number any more. */
+static void exec_after_the_leader_was_forgotten_counts_too(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_thread(SH, SH + 1, 210);
+	feed_exit(SH, SH, 290);
+	perf_state_expire(state_of, 3 * SECOND);
+	feed_comm(SH, SH, "new", true, 3 * SECOND);
+	assert_string_equal(name_of(SH), "new");
+	assert_string_equal(file_at(SH, 0x1500), "?");
+	assert_int_equal(perf_state_find(state_of, SH)->nthreads, 1);
+	assert_int_equal(thread_of(SH, SH)->process->pid, SH);
+}
+
+/* ---- numbers that come again -------------------------------------------------------------------- */
+
+static void pid_that_comes_again_is_another_process(void **state)
+{
+	struct process *first;
+
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "first", true, 210);
+	first = perf_state_find(state_of, SH)->process;
+	feed_exit(SH, SH, 300);
+	feed_fork(SH, INIT, 400);
+	assert_string_equal(name_of(SH), "init");
+	assert_ptr_not_equal(perf_state_find(state_of, SH)->process, first);
+	assert_int_equal(perf_state_find(state_of, SH)->start_ns, 400);
+	assert_int_equal(perf_state_find(state_of, SH)->exec, 0);
+	/* What is remembered of the first must not end the second. */
+	perf_state_expire(state_of, 5 * SECOND);
+	assert_string_equal(name_of(SH), "init");
+}
+
+static void pid_that_comes_again_without_an_exit_is_another_process(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_thread(SH, SH + 1, 210);
+	feed_comm(SH, SH, "first", true, 220);
+	feed_fork(SH, INIT, 400);
+	assert_string_equal(name_of(SH), "init");
+	assert_int_equal(perf_state_find(state_of, SH)->nthreads, 1);
+	assert_int_equal(perf_state_find(state_of, SH)->nalive, 1);
+	assert_int_equal(live_processes(UINT64_MAX), 2);
+}
+
+static void tid_that_comes_again_is_alive(void **state)
+{
+	(void)state;
+	feed_thread(INIT, INIT + 50, 200);
+	feed_exit(INIT, INIT + 50, 300);
+	feed_thread(INIT, INIT + 50, 400);
+	assert_int_equal(perf_state_find(state_of, INIT)->nthreads, 2);
+	assert_int_equal(perf_state_find(state_of, INIT)->nalive, 2);
+	perf_state_expire(state_of, 5 * SECOND);
+	assert_int_equal(perf_state_find(state_of, INIT)->nthreads, 2);
+	assert_int_equal(thread_of(INIT, INIT + 50)->exited_ns, 0);
+}
+
+/* A process of one thread ends, and an old process starts a thread with that number. */
+static void number_of_a_process_that_ended_may_become_a_thread(void **state)
+{
+	struct thread *ended;
+
+	(void)state;
+	feed_fork(SH, INIT, 1000);
+	ended = thread_of(SH, SH)->thread;
+	feed_exit(SH, SH, 2000);
+	feed_thread(INIT, SH, 3000);
+	assert_null(perf_state_find(state_of, SH));
+	assert_int_equal(thread_of(INIT, SH)->process->pid, INIT);
+	/* Its last samples may wait in the queue: dropped at 3,000, not when INIT began. */
+	assert_int_equal(ended->dropped_ns, 3000);
+	assert_int_equal(ended->process->dropped_ns, 3000);
+}
+
+/* ---- what was lost ------------------------------------------------------------------------------ */
+
+static void child_of_an_unknown_parent_is_kept(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT + 77, 200);
+	assert_string_equal(name_of(SH), "?");
+	feed_comm(SH, SH, "sh", true, 300);
+	assert_string_equal(name_of(SH), "sh");
+}
+
+static void sample_of_an_unknown_process_makes_one(void **state)
+{
+	struct perf_thread *t = thread_of(SH, SH + 1);
+
+	(void)state;
+	assert_non_null(t);
+	assert_int_equal(t->process->pid, SH);
+	assert_string_equal(name_of(SH), "?");
+	assert_ptr_equal(thread_of(SH, SH + 1), t);
+}
+
+/* The kernel gives -1 for a task without a number any more, 0 for the idle one. */
+static void tasks_without_a_number_are_the_kernels(void **state)
+{
+	(void)state;
+	assert_true(thread_of(UINT32_MAX, UINT32_MAX)->process->kernel);
+	assert_string_equal(name_of(UINT32_MAX), "exited");
+	assert_true(thread_of(0, 0)->process->kernel);
+	assert_string_equal(name_of(0), "idle");
+}
+
+/* This very process, under a wrong name and with a mapping it does not have: an exec was lost. */
+static void scan_corrects_a_process_whose_records_were_lost(void **state)
+{
+	uint32_t pid = (uint32_t)getpid();
+	struct perf_process *p;
+
+	(void)state;
+	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
+	perf_state_add_thread(state_of, p, pid);
+	feed_mmap(pid, "/bin/wrong", 0x1000, 200);
+	assert_string_equal(name_of(pid), "wrong");
+	assert_int_equal(perf_state_scan(state_of, NULL), 0);
+	assert_string_equal(name_of(pid), "test_source_perf_state_linux");
+	assert_int_equal(p->exec, 1);
+	assert_string_equal(file_at(pid, 0x1000), "?");
+	assert_string_equal(file_at(pid, (uintptr_t)open_state), "test_source_perf_state_linux");
+	/* Once more: nothing is new. */
+	assert_int_equal(perf_state_scan(state_of, NULL), 0);
+	assert_int_equal(p->exec, 1);
+}
+
+static void scan_forgets_processes_that_are_gone(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	thread_of(0, 0);
+	thread_of(UINT32_MAX, UINT32_MAX);
+	events(false);
+	assert_int_equal(perf_state_scan(state_of, NULL), 0);
+	assert_non_null(strstr(events(false), "-init 5000001"));
+	perf_state_expire(state_of, 5 * SECOND);
+	assert_null(perf_state_find(state_of, SH));
+	assert_null(perf_state_find(state_of, INIT));
+	assert_non_null(perf_state_find(state_of, 0));
+	assert_non_null(perf_state_find(state_of, UINT32_MAX));
+	assert_non_null(perf_state_find(state_of, (uint32_t)getpid()));
+}
+
+/* Its exit record is past: nothing would ever end it. */
+static void scan_passes_over_a_zombie(void **state)
+{
+	pid_t pid = fork();
+	siginfo_t ended;
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_not_equal(perf_scan_process(state_of, (uint32_t)pid, false), 0);
+	assert_null(perf_state_find(state_of, (uint32_t)pid));
+	waitpid(pid, NULL, 0);
+}
+
+/* Events of a scan stand in the queue between records: their times must too. */
+static void scan_puts_its_events_at_the_time_of_the_newest_record(void **state)
+{
+	const struct event *e;
+	unsigned images = 0;
+
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	assert_int_equal(perf_state_scan(state_of, NULL), 0);
+	while ((e = queue_peek(queue)) != NULL) {
+		assert_int_equal(e->time_ns, 200);
+		images += e->kind == EVENT_IMAGE;
+		queue_pop(queue);
+	}
+	assert_true(images > 0);
+}
+
+/* ---- limits and memory -------------------------------------------------------------------------- */
+
+static void only_the_wanted_process_is_recorded(void **state)
+{
+	(void)state;
+	close_state(NULL);
+	assert_int_equal(open_with("GCC", NULL), 0);
+	assert_true(perf_state_find(state_of, INIT)->skipped);
+	feed_fork(SH, INIT, 200);
+	assert_true(perf_state_find(state_of, SH)->skipped);
+	feed_comm(SH, SH, "cc", true, 300);
+	feed_mmap(SH, "/usr/bin/gcc", 0x1000, 310);
+	assert_false(perf_state_find(state_of, SH)->skipped);
+	feed_fork(SH + 1, SH, 400);
+	assert_false(perf_state_find(state_of, SH + 1)->skipped);
+	feed_comm(SH + 1, SH + 1, "as", true, 410);
+	assert_true(perf_state_find(state_of, SH + 1)->skipped);
+}
+
+static void too_many_mappings_are_told_once(void **state)
+{
+	const char *path = tmp_path("maps.log");
+	struct log *log = NULL;
+	struct buf text = {0};
+	uint64_t i;
+
+	(void)state;
+	close_state(NULL);
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	assert_int_equal(open_with(NULL, log), 0);
+	for (i = 0; i < MAPS_MAX + 10; i++) {
+		feed_mmap(INIT, "/lib/x.so", 0x10000 + i * 0x4000, 200);
+		events(false);               /* so that the queue does not fill */
+	}
+	log_close(log);
+	assert_int_equal(os_load(path, 100000, &text, NULL), 0);
+	assert_non_null(strstr(buf_text(&text), "init (5000000) has over 16384 executable mappings"));
+	assert_null(strstr(strstr(buf_text(&text), "has over") + 1, "has over"));
+	buf_free(&text);
+	os_remove(path, NULL);
+}
+
+/* No thread is free for the new process: it goes on under its old name, without the old mappings. */
+static void exec_at_the_ceiling_of_threads_keeps_the_old_name(void **state)
+{
+	struct process *filler = process_add(processes, 1, 1, 0, 0, "filler");
+	struct processes_use use;
+	uint32_t i;
+
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	processes_use(processes, &use);
+	for (i = use.threads; i < THREADS_MAX; i++)
+		assert_non_null(thread_add(processes, filler, i));
+	feed_comm(SH, SH, "sh", true, 300);
+	assert_string_equal(name_of(SH), "init");
+	assert_string_equal(file_at(SH, 0x1500), "?");
+	assert_non_null(thread_of(SH, SH)->thread);
+	feed_comm(SH, SH, "renamed", false, 310);
+	feed_exit(SH, SH, 400);
+	feed_fork(SH + 1, INIT, 500);
+	assert_null(perf_state_find(state_of, SH + 1));
+	perf_state_expire(state_of, 5 * SECOND);
+	assert_null(perf_state_find(state_of, SH));
+}
+
+/* 20,000 processes fork, call exec, map, and end: nothing of them stays. */
+static void churn_leaves_nothing_behind(void **state)
+{
+	uint64_t i, t;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		uint32_t pid = SH + (uint32_t)(i % 3000);
+
+		t = 1000 + i * 1000000;
+		feed_fork(pid, INIT, t);
+		feed_thread(pid, pid + 100000, t + 1);
+		feed_comm(pid, pid, "gcc", true, t + 2);
+		feed_mmap(pid, i % 2 ? "/bin/gcc" : "/bin/sh", 0x1000, t + 3);
+		feed_mmap(pid, "//anon", 0x8000, t + 4);
+		feed_exit(pid, pid, t + 5);
+		perf_state_expire(state_of, t + 6);
+		events(false);
+		if (i % 1000 == 0)
+			live_processes(t > SECOND ? t - SECOND : 1);
+	}
+	perf_state_expire(state_of, 1000 * SECOND);
+	assert_int_equal(live_processes(UINT64_MAX), 1);
+	assert_int_equal(live_objects(), 3);                 /* unknown, kernel, /sbin/init */
+}
+
+static void closing_drops_all_that_it_kept(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_mmap(SH, "//anon", 0x8000, 210);
+	perf_state_free(state_of);
+	state_of = NULL;
+	assert_int_equal(live_processes(UINT64_MAX), 0);
+	assert_int_equal(live_objects(), 1);
+}
+
+/* Whatever fails, the records do no harm, and a process that is found has a thread. */
+static void records_without_memory_leave_the_state_whole(void **state)
+{
+	unsigned n;
+	struct perf_process *p;
+
+	(void)state;
+	for (n = 1; n < 60; n++) {
+		close_state(NULL);
+		assert_int_equal(open_with(NULL, NULL), 0);
+		alloc_walk_fail_at(n);
+		feed_fork(SH, INIT, 200);
+		feed_thread(SH, SH + 1, 210);
+		feed_comm(SH, SH, "sh", true, 300);
+		feed_mmap(SH, "/bin/sh", 0x1000, 310);
+		feed_mmap(SH, "//anon", 0x1800, 320);
+		feed_exit(SH, SH, 400);
+		alloc_walk_fail_at(0);
+		p = perf_state_find(state_of, SH);
+		assert_true(!p || (p->nthreads > 0 && p->maps && p->process));
+		perf_state_expire(state_of, UINT64_MAX);
+		feed_fork(SH, INIT, 2 * SECOND);
+		assert_string_equal(name_of(SH), "init");
+		assert_string_equal(file_at(SH, 0x1500), "init");
+	}
+}
+
+#define FRESH(test) cmocka_unit_test_setup_teardown(test, open_state, close_state)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FRESH(forked_process_has_its_parents_name_and_mappings),
+		FRESH(mapping_of_a_child_is_not_its_parents),
+		FRESH(exec_resets_mappings_and_makes_another_process),
+		FRESH(process_is_named_after_its_first_mapping),
+		FRESH(each_exec_is_a_process_of_its_own),
+		FRESH(executable_that_was_deleted_keeps_its_name),
+		FRESH(code_made_at_run_time_is_of_its_process_at_its_address),
+		FRESH(process_ends_with_its_last_thread),
+		FRESH(thread_is_known_for_a_second_after_its_exit),
+		FRESH(threads_have_the_names_they_give_themselves),
+		FRESH(kernel_thread_is_named_by_itself_not_by_its_parent),
+		FRESH(exec_by_the_leader_ends_its_threads),
+		FRESH(exec_by_another_thread_makes_it_the_leader),
+		FRESH(exec_after_the_leader_was_forgotten_counts_too),
+		FRESH(pid_that_comes_again_is_another_process),
+		FRESH(pid_that_comes_again_without_an_exit_is_another_process),
+		FRESH(tid_that_comes_again_is_alive),
+		FRESH(number_of_a_process_that_ended_may_become_a_thread),
+		FRESH(child_of_an_unknown_parent_is_kept),
+		FRESH(sample_of_an_unknown_process_makes_one),
+		FRESH(tasks_without_a_number_are_the_kernels),
+		FRESH(scan_corrects_a_process_whose_records_were_lost),
+		FRESH(scan_forgets_processes_that_are_gone),
+		FRESH(scan_passes_over_a_zombie),
+		FRESH(scan_puts_its_events_at_the_time_of_the_newest_record),
+		FRESH(only_the_wanted_process_is_recorded),
+		FRESH(too_many_mappings_are_told_once),
+		FRESH(exec_at_the_ceiling_of_threads_keeps_the_old_name),
+		FRESH(churn_leaves_nothing_behind),
+		FRESH(closing_drops_all_that_it_kept),
+		FRESH(records_without_memory_leave_the_state_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
