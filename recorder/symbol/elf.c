@@ -121,6 +121,9 @@ static int read_segment(const struct bytes *in, const uint8_t *at, const struct 
 	switch (bytes_le(at, 4)) {
 	case ELF_PT_LOAD:
 		return add_segment(&segment, head, err);
+	case ELF_PT_GNU_EH_FRAME:
+		head->unwind = segment;
+		return 0;
 	case ELF_PT_NOTE:
 		if (head->build_id_bytes)
 			return 0;

@@ -36,6 +36,7 @@ struct elf_head {
 	uint8_t build_id[BUILD_ID_MAX];
 	uint32_t nsegments;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
+	struct elf_segment unwind;    /* PT_GNU_EH_FRAME: .eh_frame_hdr; file_bytes 0 = none */
 	uint64_t sections_at;         /* section headers in the file; nsections 0 = stripped off */
 	uint32_t nsections;
 };

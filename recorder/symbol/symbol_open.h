@@ -2,7 +2,7 @@
  * Host: where the bytes of a code object and the facts of a process are to be had.
  *
  * symbol_open_linux.c and symbol_open_windows.c. Only paths and memory of our own are named here;
- * whether a file is the right one is decided in elf_reader.c. The symbol worker's thread.
+ * whether a file is the right one is decided in elf_file.c. Any thread.
  */
 #ifndef SYMBOL_SYMBOL_OPEN_H
 #define SYMBOL_SYMBOL_OPEN_H
