@@ -1,54 +1,378 @@
 #include "unwind/unwind.h"
 
+#include "unwind/step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A read this far above the stack pointer is no deeper frame, but a wild pointer. */
+#define STACK_REACH ((uint64_t)1 << 30)
+
+struct unwinder {
+	struct rule_cache rules;
+	struct stepper stepper;
+	struct unwind_pair pairs[STACK_MAX_FRAMES];     /* of the user frames, leaf first */
+	uint8_t *room;                                  /* of the view: bytes read remotely */
+	uint32_t chunks_max;
+};
+
+/* One sample on its way. */
+struct walk {
+	struct unwinder *u;
+	const struct unwind_input *in;
+	const struct unwind_caller *caller;
+	struct unwind_memory *memory;
+	struct unwind_stack *out;
+	uint32_t first;                 /* number of the first user frame: after the kernel's */
+	uint32_t npairs;
+	uint32_t local, local_pairs;    /* frames and pairs that needed no remote byte */
+	bool remote;                    /* reading remotely has begun */
+	bool callchain;                 /* start again, along the kernel's callchain */
+};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int unwinder_new(uint32_t remote_bytes, struct unwinder **out, struct err *err)
+{
+	struct unwinder *u = calloc(1, sizeof(*u));
+	uint32_t chunks;
+
+	if (remote_bytes > UNWIND_REMOTE_MAX_BYTES)
+		remote_bytes = UNWIND_REMOTE_MAX_BYTES;
+	chunks = (remote_bytes + VIEW_CHUNK_BYTES - 1) / VIEW_CHUNK_BYTES;
+	if (u && chunks)
+		u->room = malloc((size_t)chunks * VIEW_CHUNK_BYTES);
+	if (!u || (chunks && !u->room)) {
+		free(u);
+		return err_set(err, ERR_MEMORY, "out of memory for the unwinder");
+	}
+	u->chunks_max = chunks;
+	*out = u;
+	return 0;
+}
+
+void unwinder_free(struct unwinder *u)
+{
+	if (u)
+		free(u->room);
+	free(u);
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static bool is_unknown(const struct frame_ref *ref)
+{
+	return ref->object && ref->object->key.kind == OBJECT_UNKNOWN;
+}
+
 /*
  * Append one frame. false ends the walk: the depth limit, or a return address that lies in no
  * mapping, which no call can have left there (the chain ran through something that is no frame).
  */
-static bool put(struct unwind_stack *out, uint64_t address, bool kernel, bool caller,
-		unwind_locate *locate, void *ctx)
+static bool put(const struct walk *w, uint64_t address, bool kernel, bool caller,
+		struct unwind_place *place)
 {
-	struct frame_ref *ref;
+	struct unwind_stack *out = w->out;
 
 	if (out->nframes == STACK_MAX_FRAMES) {
 		out->quality = QUALITY_TRUNCATED;
 		return false;
 	}
-	ref = &out->frames[out->nframes];
-	ref->object = NULL;
-	ref->flags = kernel ? FRAME_KERNEL : 0;
-	/* A return address may be the first byte of the next function: look up the call before it. */
+	memset(place, 0, sizeof(*place));
+	place->ref.flags = kernel ? FRAME_KERNEL : 0;
+	/* A return address may be the next function's first byte: look up the call before it. */
 	if (caller) {
-		ref->flags |= FRAME_RETURN_ADDRESS;
+		place->ref.flags |= FRAME_RETURN_ADDRESS;
 		address--;
 	}
-	ref->offset = address;
-	locate(ctx, address, kernel, ref);
-	if (caller && !kernel && ref->object && ref->object->key.kind == OBJECT_UNKNOWN) {
+	place->ref.offset = address;
+	w->caller->find(w->caller->ctx, address, kernel, place);
+	if (place->jit)
+		place->ref.flags |= FRAME_JIT;
+	if (caller && !kernel && is_unknown(&place->ref)) {
 		out->quality = QUALITY_BROKEN;
 		return false;
 	}
-	out->nframes++;
+	out->frames[out->nframes++] = place->ref;
 	return true;
+}
+
+static bool put_chain(const struct walk *w, const uint64_t *chain, uint32_t n, bool kernel)
+{
+	struct unwind_place place;
+	bool going = true;
+	uint32_t i;
+
+	for (i = 0; going && i < n; i++)
+		going = put(w, chain[i], kernel, i > 0, &place);
+	return going;
+}
+
+/* The kernel's frame-pointer walk of user code. */
+static void put_user_chain(const struct walk *w)
+{
+	const struct unwind_input *in = w->in;
+
+	w->out->quality = QUALITY_FP;
+	if (!put_chain(w, in->user_chain, in->nuser, false))
+		return;
+	if (in->chain_cut)
+		w->out->quality = QUALITY_TRUNCATED;
+	else if (!in->user_expected)
+		w->out->quality = QUALITY_COMPLETE;
+	else if (in->nuser < 2)
+		w->out->quality = QUALITY_BROKEN;
+}
+
+/* ---- by registers and stack copy ------------------------------------------------------------- */
+
+/* perf's register numbers, in the order of mask bits (arch/x86/include/uapi/asm/perf_regs.h). */
+static const uint8_t perf_order[24] = {
+	EH_RAX, EH_RBX, EH_RCX, EH_RDX, EH_RSI, EH_RDI, EH_RBP, EH_RSP, EH_RIP,
+	EH_REGISTERS, EH_REGISTERS, EH_REGISTERS, EH_REGISTERS, EH_REGISTERS, EH_REGISTERS,
+	EH_REGISTERS, EH_R8, EH_R9, EH_R10, EH_R11, EH_R12, EH_R13, EH_R14, EH_R15};
+
+static void start(const struct walk *w, bool all)
+{
+	const struct unwind_input *in = w->in;
+	struct stepper *s = &w->u->stepper;
+	const uint64_t *reg = in->regs;
+	unsigned bit;
+
+	s->known = 0;
+	for (bit = 0; bit < 64; bit++) {
+		if (!(in->regs_mask >> bit & 1))
+			continue;
+		if (bit < sizeof(perf_order) && perf_order[bit] < EH_REGISTERS) {
+			s->regs[perf_order[bit]] = in->regs_abi == 1 ? *reg & UINT32_MAX : *reg;
+			s->known |= (uint32_t)1 << perf_order[bit];
+		}
+		reg++;
+	}
+	s->interrupted = true;
+	s->all = all;
+	s->switched = false;
+	s->nsignals = 0;
+	s->word = in->regs_abi == 1 ? 4 : 8;
+	s->cfa = 0;
+	s->view.bytes = in->stack;
+	s->view.start = s->regs[EH_RSP];
+	s->view.nbytes = in->stack ? in->stack_bytes : 0;
+	s->view.fetch = NULL;
+	s->view.ctx = w->caller->ctx;
+	s->view.room = w->u->room;
+	s->view.nchunks = 0;
+	s->view.chunks_max = w->u->chunks_max;
+	s->view.fetched = false;
+}
+
+static enum step_result step(struct walk *w, const struct unwind_place *place)
+{
+	struct stepper *s = &w->u->stepper;
+	bool by_pointer = false;
+	enum step_result result;
+
+	if (s->interrupted && is_unknown(&place->ref) && !place->jit)
+		return step_wild(s);
+	if (place->pending)
+		w->out->pending = true;
+	if (place->pending && w->in->nuser > 1) {
+		w->callchain = true;
+		return STEP_BROKEN;
+	}
+	if (place->tables && s->word == 8) {
+		result = step_tables(s, &w->u->rules, place->tables, place->vaddr, &by_pointer);
+	} else if (place->jit || place->pending || s->word != 8) {
+		by_pointer = true;
+		result = step_frame_pointer(s);
+	} else {
+		result = step_undescribed(s, &by_pointer);
+	}
+	if (by_pointer && result == STEP_ON)
+		w->out->nframe_pointer++;
+	return result;
+}
+
+static void add_pair(struct walk *w)
+{
+	const struct stepper *s = &w->u->stepper;
+	struct frame_ref *frame = &w->out->frames[w->out->nframes - 1];
+
+	/* A signal's restorer was not called: its frame is at its first byte, not before it. */
+	if (s->interrupted && (frame->flags & FRAME_RETURN_ADDRESS)) {
+		frame->flags &= ~(uint32_t)FRAME_RETURN_ADDRESS;
+		frame->offset++;
+	}
+	if (w->npairs < STACK_MAX_FRAMES)
+		w->u->pairs[w->npairs++] = (struct unwind_pair){
+			.cfa = s->cfa, .ip = s->regs[EH_RIP], .interrupted = s->interrupted};
+}
+
+/* Graft the callers of the last pair, if it is in the memory. */
+static bool stitch(struct walk *w)
+{
+	const struct unwind_pair *callers;
+	struct unwind_place place;
+	uint32_t n = 0, i;
+
+	if (!w->memory || !w->npairs)
+		return false;
+	callers = unwind_stitch(w->memory, &w->u->pairs[w->npairs - 1], w->u->stepper.cfa, &n);
+	if (!callers)
+		return false;
+	w->out->quality = w->memory->remote ? QUALITY_REMOTE : QUALITY_STITCHED;
+	for (i = 0; i < n; i++) {
+		if (!put(w, callers[i].ip, false, !callers[i].interrupted, &place))
+			break;
+		if (w->npairs < STACK_MAX_FRAMES)
+			w->u->pairs[w->npairs++] = callers[i];
+	}
+	return true;
+}
+
+/*
+ * A step needs memory that is not in the copy. True: it can be tried again, reading remotely;
+ * false: the walk is at its end, with its quality.
+ */
+static bool get_more(struct walk *w)
+{
+	struct stepper *s = &w->u->stepper;
+	bool deeper = s->switched || s->view.missing - s->view.start < STACK_REACH;
+
+	if (!w->remote && deeper && stitch(w))
+		return false;
+	w->out->quality = deeper ? QUALITY_TRUNCATED : QUALITY_BROKEN;
+	if (w->remote || !w->caller->read || !s->view.chunks_max)
+		return false;
+	w->remote = true;
+	w->local = w->out->nframes;
+	w->local_pairs = w->npairs;
+	s->view.fetch = w->caller->read;
+	return true;
+}
+
+static enum stack_quality quality_at_root(const struct walk *w)
+{
+	return w->u->stepper.view.fetched ? QUALITY_REMOTE : QUALITY_COMPLETE;
+}
+
+/* Walk until an end. Returns the last step: STEP_UNKNOWN when it is worth another start. */
+static enum step_result walk_frames(struct walk *w)
+{
+	struct stepper *s = &w->u->stepper;
+	enum step_result result = STEP_ON;
+
+	while (result == STEP_ON) {
+		struct unwind_place place;
+
+		if (!put(w, s->regs[EH_RIP], false, !s->interrupted, &place))
+			return STEP_BROKEN;
+		do
+			result = step(w, &place);
+		while (result == STEP_UNREADABLE && get_more(w));
+		if (result == STEP_ON)
+			add_pair(w);
+	}
+	if (result == STEP_ROOT)
+		w->out->quality = quality_at_root(w);
+	else if (result == STEP_END)
+		w->out->quality = w->npairs ? QUALITY_FP : QUALITY_BROKEN;
+	else if (result != STEP_UNREADABLE)
+		w->out->quality = QUALITY_BROKEN;
+	return result;
+}
+
+static void restart(struct walk *w, bool all)
+{
+	w->out->nframes = w->first;
+	w->out->nframe_pointer = 0;
+	w->npairs = 0;
+	w->remote = false;
+	start(w, all);
+}
+
+static void walk_user(struct walk *w)
+{
+	enum stack_quality quality;
+
+	w->u->stepper.budget = EH_BUDGET;
+	restart(w, false);
+	if (walk_frames(w) == STEP_UNKNOWN) {
+		restart(w, true);
+		walk_frames(w);
+	}
+	if (w->callchain) {
+		w->out->nframes = w->first;
+		w->out->nframe_pointer = 0;
+		put_user_chain(w);
+		return;
+	}
+	quality = w->out->quality;
+	if (quality == QUALITY_COMPLETE || quality == QUALITY_STITCHED ||
+	    quality == QUALITY_REMOTE) {
+		if (w->memory)
+			unwind_remember(w->memory, w->u->pairs, w->npairs,
+					quality == QUALITY_REMOTE);
+	} else if (w->u->stepper.view.fetched) {
+		/* The process has moved on: what the remote bytes gave leads nowhere. */
+		w->out->nframes = w->local;
+		w->out->quality = QUALITY_TRUNCATED;
+	}
+}
+
+/* ---- one sample ------------------------------------------------------------------------------ */
+
+static bool has_registers(const struct unwind_input *in)
+{
+	if (!in->regs || (in->regs_mask & UNWIND_REGS_NEEDED) != UNWIND_REGS_NEEDED)
+		return false;
+	return in->regs_abi == 2 || (in->regs_abi == 1 && in->nuser < 2);
+}
+
+static void unwind(struct walk *w)
+{
+	struct unwind_stack *out = w->out;
+
+	out->nframes = 0;
+	out->quality = QUALITY_FP;
+	out->pending = false;
+	out->nframe_pointer = 0;
+	if (!put_chain(w, w->in->kernel_chain, w->in->nkernel, true))
+		return;
+	w->first = out->nframes;
+	if (w->u && has_registers(w->in))
+		walk_user(w);
+	else
+		put_user_chain(w);
+}
+
+void unwinder_walk(struct unwinder *u, const struct unwind_input *in,
+		   const struct unwind_caller *caller, struct unwind_memory *memory,
+		   struct unwind_stack *out)
+{
+	struct walk w = {.u = u, .in = in, .caller = caller, .memory = memory, .out = out};
+
+	unwind(&w);
+}
+
+struct locator {
+	unwind_locate *locate;
+	void *ctx;
+};
+
+static void find_by_locate(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
+{
+	const struct locator *locator = ctx;
+
+	locator->locate(locator->ctx, address, kernel, &out->ref);
 }
 
 void unwind_user_and_kernel(const struct unwind_input *in, unwind_locate *locate, void *ctx,
 			    struct unwind_stack *out)
 {
-	bool going = true;
-	uint32_t i;
+	struct locator locator = {locate, ctx};
+	struct unwind_caller caller = {.find = find_by_locate, .ctx = &locator};
+	struct walk w = {.in = in, .caller = &caller, .out = out};
 
-	out->nframes = 0;
-	out->quality = QUALITY_FP;
-	for (i = 0; going && i < in->nkernel; i++)
-		going = put(out, in->kernel_chain[i], true, i > 0, locate, ctx);
-	for (i = 0; going && i < in->nuser; i++)
-		going = put(out, in->user_chain[i], false, i > 0, locate, ctx);
-	if (!going)
-		return;
-	if (in->chain_cut)
-		out->quality = QUALITY_TRUNCATED;
-	else if (!in->user_expected)
-		out->quality = QUALITY_COMPLETE;
-	else if (in->nuser < 2)
-		out->quality = QUALITY_BROKEN;
+	unwind(&w);
 }

@@ -1,0 +1,87 @@
+/*
+ * What elf_eh_frame.c, elf_eh_program.c and elf_eh_expression.c share: bounded reading, and a
+ * parsed FDE. Nobody else includes it.
+ */
+#ifndef UNWIND_ELF_EH_PRIVATE_H
+#define UNWIND_ELF_EH_PRIVATE_H
+
+#include "unwind/elf_eh_frame.h"
+
+/* A reader that goes bad, and stays so, at the first byte that is not there; it gives 0 then. */
+struct eh_cursor {
+	const uint8_t *bytes;
+	size_t at, end;
+	uint64_t vaddr;                 /* of bytes[0] */
+	bool bad;
+};
+
+/* n = 1, 2, 4 or 8 */
+static inline uint64_t eh_get(struct eh_cursor *c, unsigned n)
+{
+	uint64_t v = 0;
+	unsigned i;
+
+	if (c->bad || c->end - c->at < n) {
+		c->bad = true;
+		return 0;
+	}
+	for (i = 0; i < n; i++)
+		v |= (uint64_t)c->bytes[c->at + i] << (8 * i);
+	c->at += n;
+	return v;
+}
+
+static inline int64_t eh_get_signed(struct eh_cursor *c, unsigned n)
+{
+	uint64_t v = eh_get(c, n), sign = (uint64_t)1 << (8 * n - 1);
+
+	return (int64_t)((v ^ sign) - sign);
+}
+
+/* LEB128; bits over the 64th are dropped, a number of over 16 bytes is none. */
+uint64_t eh_get_uleb(struct eh_cursor *c);
+int64_t eh_get_sleb(struct eh_cursor *c);
+
+enum {
+	EH_ENCODING_OMIT = 0xff,
+	EH_ENCODING_INDIRECT = 0x80,
+	EH_ENCODING_PCREL = 0x10,
+	EH_ENCODING_DATAREL = 0x30,
+	EH_ENCODING_FORM = 0x0f,
+	EH_ENCODING_BASE = 0x70,
+	EH_ENCODING_TABLE = 0x3b,       /* of .eh_frame_hdr: from the header, 4 bytes signed */
+};
+
+/* A pointer; data_vaddr is what data-relative ones count from. Indirect ones give bad. */
+uint64_t eh_get_pointer(struct eh_cursor *c, unsigned encoding, uint64_t data_vaddr);
+
+struct eh_cie {
+	size_t at;                      /* of its length field; SIZE_MAX = none parsed yet */
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t pointers;               /* encoding of addresses in its FDEs */
+	uint8_t return_column;
+	bool augmented, signal;         /* 'z', 'S' */
+	size_t program, end;            /* initial instructions */
+};
+
+struct eh_fde {
+	struct eh_cie cie;
+	uint64_t start, end;
+	size_t program, program_end;
+};
+
+struct eh_frame {
+	struct eh_sections in;
+	uint32_t id;
+	uint32_t count;
+	const uint8_t *index;           /* pairs of i32, counted from base: address, FDE */
+	uint64_t base;
+	uint8_t *own_index;             /* NULL when .eh_frame_hdr's is used */
+};
+
+/* Run a FDE's program up to vaddr. EH_OK or EH_BAD. */
+enum eh_result eh_program_run(const struct eh_frame *tables, const struct eh_fde *fde,
+			      uint64_t vaddr, uint32_t *budget, struct eh_row *out);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * A thread's memory as the unwinder sees it: the bytes that were copied with the sample and, once
+ * the caller allows it, further ones fetched from the live process in a few big reads.
+ *
+ * What was fetched is newer than the sample and may have changed since; fetched says that it was
+ * used. One thread; the fetched bytes' buffer is allocated once.
+ */
+#ifndef UNWIND_STACK_VIEW_H
+#define UNWIND_STACK_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VIEW_CHUNK_BYTES 16384u         /* fetched at once: the system call costs more */
+#define VIEW_CHUNKS_MAX 64u
+#define VIEW_ALIGN 4096u
+
+/* See unwind_read in unwind.h. */
+typedef size_t view_fetch(void *ctx, uint64_t address, void *to, size_t n);
+
+struct stack_view {
+	const uint8_t *bytes;           /* the copy; NULL = none */
+	uint64_t start;                 /* its address: the stack pointer */
+	uint32_t nbytes;
+
+	view_fetch *fetch;              /* NULL = the copy is all there is (for now) */
+	void *ctx;
+	uint8_t *room;
+	uint32_t nchunks, chunks_max;
+	struct { uint64_t start; uint32_t nbytes; } chunks[VIEW_CHUNKS_MAX];
+
+	bool fetched;                   /* a value came from a chunk */
+	uint64_t missing;               /* the address of the last read that failed */
+};
+
+bool view_read_far(struct stack_view *v, uint64_t address, unsigned n, uint64_t *out);
+
+/* Written out so that compilers make one load of it. */
+static inline uint64_t view_u64(const uint8_t *at)
+{
+	return at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
+	       (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
+	       (uint64_t)at[7] << 56;
+}
+
+/* n (1, 2, 4 or 8) bytes, little-endian; false leaves the address in missing. */
+static inline bool view_read(struct stack_view *v, uint64_t address, unsigned n, uint64_t *out)
+{
+	uint64_t at = address - v->start;
+
+	if (n == 8 && v->nbytes >= 8 && at <= v->nbytes - 8) {
+		*out = view_u64(v->bytes + at);
+		return true;
+	}
+	return view_read_far(v, address, n, out);
+}
+
+#endif

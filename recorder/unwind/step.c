@@ -1,0 +1,339 @@
+#include "unwind/step.h"
+
+#define BIT(reg) ((uint32_t)1 << (reg))
+#define POINTERS (BIT(EH_RSP) | BIT(EH_RBP) | BIT(EH_RIP))
+#define CALLEE_SAVED                                                                               \
+	(BIT(EH_RBX) | BIT(EH_RBP) | BIT(EH_R12) | BIT(EH_R13) | BIT(EH_R14) | BIT(EH_R15))
+
+enum {
+	FRAME_POINTER_REACH = 64 << 20, /* a frame larger than this is none */
+	/*
+	 * struct ucontext at RSP when a handler returns to its restorer (Linux, arch/x86/include/
+	 * uapi/asm/{ucontext,sigcontext}.h): R8..R15 from 40 on, RDI 104, RSI 112, RBP 120, RBX
+	 * 128, RDX 136, RAX 144, RCX 152, RSP 160, RIP 168, flags 176, then u16 cs, gs, fs, ss.
+	 */
+	UCONTEXT_REGS = 40,
+	UCONTEXT_SEGMENTS = 184,
+	USER_CS = 0x33,
+	USER_DS = 0x2b,
+};
+
+/* ---- what every way ends in ------------------------------------------------------------------ */
+
+/* The stack grows down: a caller's frame is higher, and slots are words. */
+static bool is_sane(const struct stepper *s, uint64_t cfa)
+{
+	return cfa > s->regs[EH_RSP] && cfa % s->word == 0;
+}
+
+static enum step_result take(struct stepper *s, uint64_t cfa, uint64_t rip, uint64_t rbp,
+			     uint32_t rbp_known)
+{
+	s->cfa = cfa;
+	s->regs[EH_RSP] = cfa;
+	s->regs[EH_RIP] = rip;
+	s->regs[EH_RBP] = rbp;
+	s->known = BIT(EH_RSP) | BIT(EH_RIP) | rbp_known;
+	s->interrupted = false;
+	return rip ? STEP_ON : STEP_ROOT;
+}
+
+/* ---- without tables -------------------------------------------------------------------------- */
+
+enum step_result step_frame_pointer(struct stepper *s)
+{
+	uint64_t rbp = s->regs[EH_RBP], rip, next;
+	unsigned word = s->word;
+
+	s->cfa = 0;
+	if (!(s->known & BIT(EH_RBP)))
+		return STEP_BROKEN;
+	if (!rbp)
+		return STEP_END;
+	if (rbp < s->regs[EH_RSP] || rbp - s->regs[EH_RSP] > FRAME_POINTER_REACH || rbp % word)
+		return STEP_BROKEN;
+	s->cfa = rbp + 2 * word;
+	if (!view_read(&s->view, rbp + word, word, &rip) || !view_read(&s->view, rbp, word, &next))
+		return STEP_UNREADABLE;
+	if (!rip)
+		return STEP_END;
+	return take(s, s->cfa, rip, next, BIT(EH_RBP));
+}
+
+enum step_result step_wild(struct stepper *s)
+{
+	uint64_t rsp = s->regs[EH_RSP], rip;
+
+	s->cfa = rsp + s->word;
+	if (!is_sane(s, s->cfa))
+		return STEP_BROKEN;
+	if (!view_read(&s->view, rsp, s->word, &rip))
+		return STEP_UNREADABLE;
+	return take(s, s->cfa, rip, s->regs[EH_RBP], s->known & BIT(EH_RBP));
+}
+
+/* Is there a ucontext at RSP? Nothing else has user mode's segments in their place. */
+static bool read_ucontext(struct stepper *s, uint64_t regs[EH_REGISTERS])
+{
+	static const uint8_t order[] = {
+		EH_R8, EH_R9, EH_R10, EH_R11, EH_R12, EH_R13, EH_R14, EH_R15, EH_RDI,
+		EH_RSI, EH_RBP, EH_RBX, EH_RDX, EH_RAX, EH_RCX, EH_RSP, EH_RIP};
+	uint64_t at = s->regs[EH_RSP], segments;
+	unsigned i;
+
+	if (!view_read(&s->view, at + UCONTEXT_SEGMENTS, 8, &segments) ||
+	    (segments & 0xffff) != USER_CS || (segments >> 48 != USER_DS && segments >> 48 != 0))
+		return false;
+	for (i = 0; i < sizeof(order); i++) {
+		if (!view_read(&s->view, at + UCONTEXT_REGS + 8 * i, 8, &regs[order[i]]))
+			return false;
+	}
+	return true;
+}
+
+static enum step_result take_interrupted(struct stepper *s, uint32_t known)
+{
+	if (++s->nsignals > STEP_SIGNALS_MAX)
+		return STEP_BROKEN;
+	s->cfa = s->regs[EH_RSP];
+	s->known = known;
+	s->interrupted = true;
+	s->switched = true;
+	return STEP_ON;
+}
+
+enum step_result step_undescribed(struct stepper *s, bool *by_pointer)
+{
+	uint64_t regs[EH_REGISTERS];
+	unsigned i;
+
+	if (!s->interrupted && s->word == 8 && read_ucontext(s, regs)) {
+		for (i = 0; i < EH_REGISTERS; i++)
+			s->regs[i] = regs[i];
+		return take_interrupted(s, BIT(EH_REGISTERS) - 1);
+	}
+	*by_pointer = true;
+	return step_frame_pointer(s);
+}
+
+/* ---- by a rule in 8 bytes -------------------------------------------------------------------- */
+
+static enum step_result step_rule(struct stepper *s, struct rule rule)
+{
+	uint64_t cfa, rip, rbp = s->regs[EH_RBP], slot;
+	uint32_t rbp_known = s->known & BIT(EH_RBP);
+
+	if (!(s->known & BIT(rule.base)))
+		return STEP_UNKNOWN;
+	cfa = s->regs[rule.base] + (uint64_t)(int64_t)rule.offset;
+	if (rule.kind == RULE_DEREF) {
+		if (!view_read(&s->view, cfa, 8, &cfa))
+			return STEP_UNREADABLE;
+		cfa += rule.addend;
+	}
+	if (!is_sane(s, cfa))
+		return STEP_BROKEN;
+	s->cfa = cfa;
+	if (!view_read(&s->view, cfa - 8, 8, &rip))
+		return STEP_UNREADABLE;
+	slot = cfa + (uint64_t)(int64_t)(8 * rule.rbp_slot);
+	/*
+	 * GCC leaves the save rule in place after `pop %rbp`. A slot below the stack pointer has
+	 * been popped: the register has its value already. 1-3 % of stacks break without this.
+	 */
+	if (rule.rbp_slot && slot >= s->regs[EH_RSP]) {
+		if (!view_read(&s->view, slot, 8, &rbp))
+			return STEP_UNREADABLE;
+		rbp_known = BIT(EH_RBP);
+	}
+	return take(s, cfa, rip, rbp, rbp_known);
+}
+
+/* ---- by a row -------------------------------------------------------------------------------- */
+
+static bool machine_read(void *ctx, uint64_t address, unsigned n, uint64_t *out)
+{
+	return view_read(ctx, address, n, out);
+}
+
+static struct eh_machine machine_of(struct stepper *s)
+{
+	return (struct eh_machine){.regs = s->regs, .known = s->known, .read = machine_read,
+				   .ctx = &s->view, .budget = &s->budget};
+}
+
+static enum eh_result evaluate(struct stepper *s, const struct eh_frame *tables, int32_t at,
+			       const uint64_t *start, uint64_t *out)
+{
+	struct eh_machine machine = machine_of(s);
+	const uint8_t *bytes;
+	size_t n;
+
+	if (!eh_frame_expression(tables, at, &bytes, &n))
+		return EH_BAD;
+	return eh_evaluate(bytes, n, start, &machine, out);
+}
+
+static enum eh_result find_cfa(struct stepper *s, const struct eh_frame *tables,
+			       const struct eh_row *row, uint64_t *out)
+{
+	if (row->cfa.how == EH_EXPRESSION)
+		return evaluate(s, tables, row->cfa.value, NULL, out);
+	if (!(s->known & BIT(row->cfa.reg)))
+		return EH_UNKNOWN_REGISTER;
+	*out = s->regs[row->cfa.reg] + (uint64_t)(int64_t)row->cfa.value;
+	return EH_OK;
+}
+
+static enum eh_result keep(const struct stepper *s, unsigned reg, uint64_t *out)
+{
+	*out = s->regs[reg];
+	return s->known & BIT(reg) ? EH_OK : EH_UNKNOWN_REGISTER;
+}
+
+static enum eh_result load(struct stepper *s, unsigned reg, bool signal, uint64_t address,
+			   uint64_t *out)
+{
+	/* Popped already: see step_rule(). */
+	if (!signal && address < s->regs[EH_RSP] && (CALLEE_SAVED & BIT(reg)))
+		return keep(s, reg, out);
+	return view_read(&s->view, address, 8, out) ? EH_OK : EH_UNREADABLE;
+}
+
+static enum eh_result find_register(struct stepper *s, const struct eh_frame *tables,
+				    const struct eh_row *row, unsigned reg, uint64_t cfa,
+				    uint64_t *out)
+{
+	const struct eh_rule *rule = &row->regs[reg];
+	uint64_t offset = (uint64_t)(int64_t)rule->value;
+	enum eh_result result;
+
+	switch (rule->how) {
+	case EH_UNSET:
+		if (reg == EH_RSP) {
+			*out = cfa;
+			return EH_OK;
+		}
+		return CALLEE_SAVED & BIT(reg) ? keep(s, reg, out) : EH_UNKNOWN_REGISTER;
+	case EH_SAME:
+		return keep(s, reg, out);
+	case EH_AT:
+		return load(s, reg, row->signal, cfa + offset, out);
+	case EH_VALUE:
+		*out = cfa + offset;
+		return EH_OK;
+	case EH_IN_REGISTER:
+		return keep(s, rule->reg, out);
+	case EH_AT_EXPRESSION:
+		result = evaluate(s, tables, rule->value, &cfa, out);
+		return result == EH_OK ? load(s, reg, row->signal, *out, out) : result;
+	case EH_EXPRESSION:
+		return evaluate(s, tables, rule->value, &cfa, out);
+	}
+	return EH_UNKNOWN_REGISTER;
+}
+
+static enum step_result step_failed(enum eh_result result)
+{
+	switch (result) {
+	case EH_UNREADABLE:
+		return STEP_UNREADABLE;
+	case EH_UNKNOWN_REGISTER:
+		return STEP_UNKNOWN;
+	default:
+		return STEP_BROKEN;
+	}
+}
+
+/*
+ * All registers of the caller that are wanted. Without RSP and RIP there is no step; others may
+ * stay unknown, except that one whose place could not be read is asked for again with more memory.
+ */
+static enum step_result find_registers(struct stepper *s, const struct eh_frame *tables,
+				       const struct eh_row *row, uint64_t cfa,
+				       uint64_t regs[EH_REGISTERS], uint32_t *known)
+{
+	uint32_t wanted = s->all || row->signal ? BIT(EH_REGISTERS) - 1 : POINTERS;
+	unsigned reg;
+
+	*known = 0;
+	for (reg = 0; reg < EH_REGISTERS; reg++) {
+		unsigned column = reg == EH_RIP ? row->return_column : reg;
+		enum eh_result result;
+
+		if (!(wanted & BIT(reg)))
+			continue;
+		result = find_register(s, tables, row, column, cfa, &regs[reg]);
+		if (result == EH_OK)
+			*known |= BIT(reg);
+		else if (reg == EH_RSP || reg == EH_RIP ||
+			 (reg == EH_RBP && result == EH_UNREADABLE))
+			return step_failed(result);
+	}
+	return STEP_ON;
+}
+
+static enum step_result step_row(struct stepper *s, const struct eh_frame *tables,
+				 const struct eh_row *row)
+{
+	uint64_t regs[EH_REGISTERS], cfa = 0;
+	enum step_result result;
+	enum eh_result found;
+	uint32_t known;
+	unsigned i;
+
+	if (row->regs[row->return_column].how == EH_UNDEFINED)
+		return STEP_ROOT;
+	found = find_cfa(s, tables, row, &cfa);
+	if (found != EH_OK)
+		return step_failed(found);
+	if (!row->signal && !is_sane(s, cfa))
+		return STEP_BROKEN;
+	s->cfa = cfa;
+	result = find_registers(s, tables, row, cfa, regs, &known);
+	if (result != STEP_ON)
+		return result;
+	if (!regs[EH_RIP])
+		return STEP_ROOT;
+	if (!row->signal && regs[EH_RSP] <= s->regs[EH_RSP])
+		return STEP_BROKEN;
+	for (i = 0; i < EH_REGISTERS; i++) {
+		if (known & BIT(i))
+			s->regs[i] = regs[i];
+	}
+	if (row->signal)
+		return take_interrupted(s, known);
+	s->known = known;
+	s->interrupted = false;
+	return STEP_ON;
+}
+
+enum step_result step_tables(struct stepper *s, struct rule_cache *cache,
+			     const struct eh_frame *tables, uint64_t vaddr, bool *by_pointer)
+{
+	struct rule rule = {.kind = RULE_GENERAL};
+	struct eh_row row;
+
+	s->cfa = 0;
+	if (!s->all)
+		rule = rule_find(cache, tables, vaddr, &s->budget);
+	switch (rule.kind) {
+	case RULE_PLAIN:
+	case RULE_DEREF:
+		return step_rule(s, rule);
+	case RULE_ROOT:
+		return STEP_ROOT;
+	case RULE_NONE:
+		return step_undescribed(s, by_pointer);
+	case RULE_BAD:
+		return STEP_BROKEN;
+	}
+	switch (eh_frame_row(tables, vaddr, &s->budget, &row)) {
+	case EH_OK:
+		return step_row(s, tables, &row);
+	case EH_NONE:
+		return step_undescribed(s, by_pointer);
+	default:
+		return STEP_BROKEN;
+	}
+}

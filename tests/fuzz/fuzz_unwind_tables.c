@@ -1,0 +1,95 @@
+/*
+ * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions.
+ *
+ *   0  u16  bytes of .eh_frame_hdr, which come next; 0 = none; the rest is .eh_frame
+ */
+#include "unwind/rule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER_VADDR = 0x10000, FRAMES_VADDR = 0x20000, ROWS_MAX = 200, FDES_MAX = 64 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static uint8_t *copy(const uint8_t *bytes, size_t n)
+{
+	uint8_t *to = malloc(n ? n : 1);
+
+	if (to && n)
+		memcpy(to, bytes, n);
+	return to;
+}
+
+static bool read_memory(void *ctx, uint64_t address, unsigned n, uint64_t *out)
+{
+	(void)ctx;
+	(void)n;
+	*out = address * 0x9e3779b97f4a7c15u;
+	return address & 8;
+}
+
+static void evaluate(const struct eh_frame *tables, const struct eh_rule *rule, uint32_t *budget)
+{
+	uint64_t regs[EH_REGISTERS] = {1, 2, 3}, start = 5, value;
+	struct eh_machine machine = {.regs = regs, .known = 0xffff, .read = read_memory,
+				     .budget = budget};
+	const uint8_t *bytes;
+	size_t n;
+
+	if (rule->how != EH_EXPRESSION && rule->how != EH_AT_EXPRESSION)
+		return;
+	if (!eh_frame_expression(tables, rule->value, &bytes, &n))
+		__builtin_trap();
+	eh_evaluate(bytes, n, &start, &machine, &value);
+}
+
+static void walk_function(const struct eh_frame *tables, uint64_t start, uint64_t end)
+{
+	uint32_t budget = EH_BUDGET, rows;
+	struct eh_row row;
+	unsigned i;
+
+	for (rows = 0; start < end && rows < ROWS_MAX; rows++) {
+		enum eh_result result = eh_frame_row(tables, start, &budget, &row);
+
+		/* An unsorted order of equal starts may find another function, or none. */
+		if (result != EH_OK)
+			return;
+		if (start < row.start || start >= row.end)
+			__builtin_trap();
+		if (rule_compile(tables, &row, start).kind == RULE_EMPTY)
+			__builtin_trap();
+		evaluate(tables, &row.cfa, &budget);
+		for (i = 0; i < EH_REGISTERS; i++)
+			evaluate(tables, &row.regs[i], &budget);
+		start = row.end;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct eh_sections in = {.header_vaddr = HEADER_VADDR, .frames_vaddr = FRAMES_VADDR};
+	struct eh_frame *tables = NULL;
+	uint64_t start, end;
+	uint32_t i;
+
+	if (size < 2)
+		return 0;
+	in.header_bytes = data[0] | (size_t)data[1] << 8;
+	data += 2;
+	size -= 2;
+	if (in.header_bytes > size)
+		in.header_bytes = size;
+	in.header = in.header_bytes ? copy(data, in.header_bytes) : NULL;
+	in.frames_bytes = size - in.header_bytes;
+	in.frames = copy(data + in.header_bytes, in.frames_bytes);
+	if (eh_frame_new(&in, &tables, NULL))
+		return 0;
+	for (i = 0; i < eh_frame_count(tables) && i < FDES_MAX; i++) {
+		if (eh_frame_range(tables, i, &start, &end))
+			walk_function(tables, start, end);
+	}
+	eh_frame_free(tables);
+	return 0;
+}
