@@ -290,6 +290,7 @@ static void check_sources(struct check *c)
 {
 	struct source_config cfg = {
 		.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
+		.stack_kb = c->o->stack_kb,
 		.only_process = c->o->record_process,
 	};
 	struct finding none = {

@@ -29,6 +29,15 @@ static void collect_free(struct collect *c)
 	log_close(c->engine.log);
 }
 
+static int check_stack_kb(uint32_t kb, struct err *err)
+{
+	if (kb == 0 || kb == 8 || kb == 16 || kb == 32)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--stack-kb: %u is not allowed; 8, 16 or 32 KB, or 0 to follow frame pointers",
+		       kb);
+}
+
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
 	struct trigger_env env;
@@ -102,6 +111,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->live = true;
 	e->freq_hz = o->freq_hz;
 	e->kernel_stacks = !o->no_kernel_stacks;
+	e->stack_kb = o->stack_kb;
 	e->only_process = o->record_process;
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
@@ -144,7 +154,9 @@ int cmd_collect(const struct options *o, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "recording live on this system comes with a later version of this "
 			       "program; list, show, export, delete and check work here already");
-	rc = open_rules(o, &c, err);
+	rc = check_stack_kb(o->stack_kb, err);
+	if (!rc)
+		rc = open_rules(o, &c, err);
 	if (!rc)
 		rc = cmd_store_path(o, STORE_RECORD, &c.store_path, err);
 	if (!rc)

@@ -36,6 +36,7 @@ struct engine_config {
 	bool live;                                   /* events come as they happen, by the clock */
 	unsigned freq_hz;
 	bool kernel_stacks;
+	unsigned stack_kb;                           /* copied per sample; 0 = frame pointers only */
 	const char *only_process;                    /* NULL = all */
 
 	struct trigger *const *triggers;             /* borrowed */

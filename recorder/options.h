@@ -123,6 +123,7 @@ struct options {
 	uint32_t buffer_mb;
 	int64_t pre_ns, delay_ns;            /* window before and after the firing */
 	bool no_kernel_stacks;
+	uint32_t stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	char *record_process;                /* name or pid; NULL = all */
 	uint32_t store_mb, keep_days;
 	char *log_file;                      /* NULL = stderr */

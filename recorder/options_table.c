@@ -256,6 +256,12 @@ const struct option_info option_table[] = {
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(no_kernel_stacks),
 		.help = "Record no kernel frames.",
 	}, {
+		.name = "stack-kb", .value = "KB", .type = OPTION_INT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(stack_kb),
+		.def = 16, .min = 0, .max = 32, .unit = "KB",
+		.help = "How much of a thread's stack is copied with each sample, to be unwound: 8, 16 or "
+			"32. 0 = follow frame pointers instead, which most programs do not have.",
+	}, {
 		.name = "record-process", .value = "NAME|PID", .type = OPTION_TEXT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(record_process),
 		.help = "Record the stacks of this process only; those of all others are not taken.",

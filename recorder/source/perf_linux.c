@@ -5,6 +5,7 @@
  * order what is older than T0 - 1 ms, keep the rest. Facts and measurements: linux-capture.md 1-2.
  */
 #include "base/os.h"
+#include "source/loader.h"
 #include "source/perf_ring_linux.h"
 #include "source/perf_state_linux.h"
 #include "source/source.h"
@@ -16,10 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define HOLD_BACK_NS NS_PER_MS           /* a record of another CPU may still come within this */
 #define POLL_MS 90                       /* a watermark at least every 100 ms */
+#define TABLES_WAIT_NS (150 * NS_PER_MS) /* a sample waits this long for unwind tables to be loaded */
+#define TABLES_POLL_MS 4
 #define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records */
 #define CPUS_MAX 1024u
 #define STACK_DEPTH_MAX 127u
@@ -46,8 +50,11 @@ struct perf_source {
 	bool rescan;                         /* side-band records were lost */
 	uint64_t next_check_ns;
 
+	struct unwinder *unwinder;
+	struct loader *loader;
 	struct unwind_stack stack;           /* scratch: allocated once */
-	const struct perf_process *locating;
+	const struct perf_process *sampled;  /* during a walk: whose stack it is */
+	uint64_t sampled_ns;
 
 	_Atomic uint64_t events, lost, throttled;
 };
@@ -117,24 +124,56 @@ static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, uns
 	atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
 }
 
-static void locate(void *ctx, uint64_t address, bool kernel, struct frame_ref *out)
+/* What the unwinder wants to know of an address. */
+static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
 {
 	struct perf_source *s = ctx;
+	struct loaded loaded;
 
-	perf_state_locate(s->state, s->locating, address, kernel, out);
+	perf_state_locate(s->state, s->sampled, address, kernel, &out->ref);
+	if (kernel)
+		return;
+	out->jit = (out->ref.flags & FRAME_JIT) != 0;
+	loader_get(s->loader, out->ref.object, s->sampled ? s->sampled->pid : 0, s->sampled_ns, &loaded);
+	out->pending = loaded.pending;
+	if (loaded.tables && elf_vaddr(loaded.head, out->ref.offset, &out->vaddr))
+		out->tables = loaded.tables;
 }
 
-static void put_sample(struct perf_source *s, const struct perf_record *r)
+/* Stack pages beyond the copy, as they are now; process_vm_readv(2) stops at the first bad one. */
+static size_t read_remote(void *ctx, uint64_t address, void *to, size_t n)
+{
+	struct perf_source *s = ctx;
+	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
+	ssize_t got;
+
+	if (!s->sampled)
+		return 0;
+	got = process_vm_readv((pid_t)s->sampled->pid, &here, 1, &there, 1, 0);
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* 3 KiB for a thread that is sampled for the first time; without memory nothing is stitched. */
+static struct unwind_memory *memory_of(struct perf_thread *thread)
+{
+	if (thread && !thread->memory && !thread->process->kernel)
+		thread->memory = calloc(1, sizeof(*thread->memory));
+	return thread ? thread->memory : NULL;
+}
+
+/* false: tables for it are being loaded, and it may wait. */
+static bool put_sample(struct perf_source *s, const struct perf_record *r, bool may_wait)
 {
 	/* The kernel says -1 for a task that it has let go of already: nobody's sample. */
 	struct perf_thread *thread = r->pid == UINT32_MAX ? NULL :
 		perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
 	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
 			  .stream = STREAM_CPU, .stack = STACK_NONE};
+	const struct unwind_caller caller = {.find = find, .read = read_remote, .ctx = s};
 	struct unwind_input in = {0};
 
 	if (thread && thread->process->skipped)
-		return;
+		return true;
 	in.kernel_chain = r->u.sample.kernel;
 	in.nkernel = s->cfg.kernel_stacks ? r->u.sample.nkernel : 0;
 	in.user_chain = r->u.sample.user;
@@ -143,10 +182,14 @@ static void put_sample(struct perf_source *s, const struct perf_record *r)
 	in.user_expected = thread && !thread->process->kernel && r->pid != 0;
 	in.regs_abi = r->u.sample.regs_abi;
 	in.regs = r->u.sample.regs;
+	in.regs_mask = PERF_REGS_MASK;
 	in.stack = r->u.sample.stack;
 	in.stack_bytes = r->u.sample.stack_bytes;
-	s->locating = thread ? thread->process : NULL;
-	unwind_user_and_kernel(&in, locate, s, &s->stack);
+	s->sampled = thread ? thread->process : NULL;
+	s->sampled_ns = r->time_ns;
+	unwinder_walk(s->unwinder, &in, &caller, memory_of(thread), &s->stack);
+	if (s->stack.pending && may_wait)
+		return false;
 
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
@@ -156,15 +199,16 @@ static void put_sample(struct perf_source *s, const struct perf_record *r)
 	e.nstack_frames = s->stack.nframes;
 	queue_put(s->cfg.queue, &e);
 	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+	return true;
 }
 
-static void take_record(struct perf_source *s, const struct perf_ring *ring,
-			const struct perf_record *r)
+/* false: it stays in its ring for now. */
+static bool take_record(struct perf_source *s, const struct perf_ring *ring,
+			const struct perf_record *r, uint64_t until_ns)
 {
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
-		put_sample(s, r);
-		break;
+		return put_sample(s, r, until_ns < r->time_ns + TABLES_WAIT_NS);
 	case PERF_KIND_LOST:
 		put_lost(s, ring->sideband ? LOSS_SIDEBAND : LOSS_KERNEL, r->u.lost, ring->cpu,
 			 r->time_ns);
@@ -179,6 +223,7 @@ static void take_record(struct perf_source *s, const struct perf_ring *ring,
 	default:
 		perf_state_feed(s->state, r);
 	}
+	return true;
 }
 
 /* ---- draining --------------------------------------------------------------------------------- */
@@ -207,8 +252,12 @@ static struct perf_ring *oldest_ring(struct perf_source *s)
 	return oldest;
 }
 
-/* Put everything before until_ns into the queue, in time order. */
-static void drain(struct perf_source *s, uint64_t until_ns)
+/*
+ * Put everything before until_ns into the queue, in time order. A sample whose unwind tables are just
+ * being loaded, and all that is newer, stays in its ring for a moment: the copy of its stack is there.
+ * returns  up to where all is delivered
+ */
+static uint64_t drain(struct perf_source *s, uint64_t until_ns)
 {
 	struct perf_ring *ring;
 	unsigned i;
@@ -220,9 +269,11 @@ static void drain(struct perf_source *s, uint64_t until_ns)
 		}
 	}
 	while ((ring = oldest_ring(s)) != NULL && ring->record.time_ns < until_ns) {
-		take_record(s, ring, &ring->record);
+		if (!take_record(s, ring, &ring->record, until_ns))
+			return ring->record.time_ns;
 		perf_ring_next(ring);
 	}
+	return until_ns;
 }
 
 static void rebuild_polled(struct perf_source *s)
@@ -287,6 +338,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	if (now_ns < s->next_check_ns)
 		return;
 	s->next_check_ns = now_ns + NS_PER_SEC;
+	loader_sweep(s->loader, now_ns);
 	check_hotplug(s);
 	if (s->rescan) {
 		s->rescan = false;
@@ -297,6 +349,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
+	bool waits = false;
 	int rc;
 
 	os_thread_priority(OS_PRIORITY_HIGH);
@@ -306,16 +359,17 @@ static int perf_run(struct source *source, struct err *err)
 		return rc;
 	enable(s, false, true);
 	while (!atomic_load(&s->stopping)) {
-		uint64_t now;
+		uint64_t now, done_ns;
 
-		if (poll(s->polled, 1 + 2 * (nfds_t)s->ncpus, POLL_MS) > 0 &&
+		if (poll(s->polled, 1 + 2 * (nfds_t)s->ncpus, waits ? TABLES_POLL_MS : POLL_MS) > 0 &&
 		    !atomic_load(&s->stopping))
 			os_sleep_ns(COALESCE_NS);
 		now = os_now_ns();
-		drain(s, now - HOLD_BACK_NS);
-		perf_state_expire(s->state, now - HOLD_BACK_NS);
+		done_ns = drain(s, now - HOLD_BACK_NS);
+		waits = done_ns < now - HOLD_BACK_NS;
+		perf_state_expire(s->state, done_ns);
 		check_each_second(s, now);   /* may put events: before the watermark */
-		queue_watermark(s->cfg.queue, now - HOLD_BACK_NS);
+		queue_watermark(s->cfg.queue, done_ns);
 	}
 	enable(s, false, false);
 	drain(s, UINT64_MAX);
@@ -335,6 +389,8 @@ static void perf_close(struct source *source)
 	for (i = 0; s->cpus && i < s->ncpus; i++)
 		close_cpu(&s->cpus[i]);
 	perf_state_free(s->state);
+	loader_free(s->loader);
+	unwinder_free(s->unwinder);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
 	free(s->cpus);
@@ -381,14 +437,20 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	s->base.ops = &perf_source;
 	s->cfg = *cfg;
 	s->ask = (struct perf_ask){.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks,
-				   .build_ids = true};
+				   .stack_kb = cfg->stack_kb, .build_ids = true};
 	s->format.callchain = true;
+	s->format.nregs = cfg->stack_kb ? PERF_REGS_COUNT : 0;
+	s->format.stack = cfg->stack_kb != 0;
 	s->period_ns = NS_PER_SEC / cfg->freq_hz;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->stop_fd < 0)
 		rc = err_os(err, "cannot open the perf source");
 	if (!rc)
 		rc = open_cpus(s, err);
+	if (!rc)
+		rc = loader_new(cfg->log, &s->loader, err);
+	if (!rc)
+		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->unwinder, err);
 	if (!rc) {
 		state.frames = cfg->frames;
 		state.processes = cfg->processes;
@@ -433,7 +495,7 @@ static void perf_status(struct source *source, struct source_status *out)
 static int perf_source_probe(const struct source_config *cfg, struct err *err)
 {
 	struct perf_ask ask = {.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks,
-			       .build_ids = true};
+			       .stack_kb = cfg->stack_kb, .build_ids = true};
 
 	return perf_probe(&ask, err);
 }

@@ -70,7 +70,14 @@ static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
 	attr.sample_max_stack = STACK_DEPTH_MAX;
 	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
 			   PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN;
-	attr.wakeup_watermark = (uint32_t)(PERF_SAMPLE_RING_BYTES / 4);
+	attr.wakeup_watermark = (uint32_t)(ring->data_bytes / 4);
+	if (ask->stack_kb) {
+		attr.exclude_callchain_user = 1;
+		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr.sample_regs_user = PERF_REGS_MASK;
+		/* A record's size is 16 bits, and the stack's must be a multiple of 8: 16,376. */
+		attr.sample_stack_user = ask->stack_kb * 1024 - 8;
+	}
 	return open_event(&attr, ring->cpu);
 }
 
@@ -128,7 +135,6 @@ static int map_ring(struct perf_ring *ring, struct err *err)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int os_error;
 
-	ring->data_bytes = ring->sideband ? PERF_SIDEBAND_RING_BYTES : PERF_SAMPLE_RING_BYTES;
 	ring->map = mmap(NULL, page + ring->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
 			 0);
 	if (ring->map != MAP_FAILED)
@@ -150,6 +156,8 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 	memset(ring, 0, sizeof(*ring));
 	ring->cpu = cpu;
 	ring->sideband = sideband;
+	ring->data_bytes = sideband ? PERF_SIDEBAND_RING_BYTES :
+			   ask->stack_kb ? PERF_STACK_RING_BYTES : PERF_SAMPLE_RING_BYTES;
 	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
 	if (ring->fd < 0)
 		return refused(errno, ring, ask, err);

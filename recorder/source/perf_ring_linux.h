@@ -12,6 +12,7 @@
 #include "source/perf_record.h"
 
 #define PERF_SAMPLE_RING_BYTES ((size_t)2 << 20)
+#define PERF_STACK_RING_BYTES ((size_t)4 << 20)  /* with stack copies, 1.6 MB/s and busy CPU */
 #define PERF_SIDEBAND_RING_BYTES ((size_t)512 << 10)
 
 struct perf_ring {
@@ -31,6 +32,7 @@ struct perf_ring {
 struct perf_ask {
 	unsigned freq_hz;
 	bool kernel_stacks;
+	unsigned stack_kb;                   /* copy of the user stack; 0 = the kernel's frame pointers */
 	bool build_ids;                      /* cleared by the first open on a kernel without them */
 };
 
@@ -48,6 +50,10 @@ void perf_ring_next(struct perf_ring *ring);
 
 /* Whether system-wide sampling is allowed; the sentence says what to set. */
 int perf_probe(const struct perf_ask *ask, struct err *err);
+
+/* RAX ... RIP and R8 to R15, in perf's order (asm/perf_regs.h). */
+#define PERF_REGS_MASK 0xff01ffu
+#define PERF_REGS_COUNT 17u
 
 /* The number of samples a second that the kernel allows at most; 0 = unknown. */
 unsigned perf_max_rate(void);

@@ -112,6 +112,7 @@ static void remove_thread(struct perf_state *s, struct perf_thread *t, uint64_t 
 	uint32_t number = find_thread(s, t->tid);
 
 	thread_drop(s->cfg.processes, t->thread, now_ns);
+	free(t->memory);
 	if (!t->exited_ns)
 		p->nalive--;
 	table_remove(&s->by_tid, hash_u64(t->tid), number);
@@ -405,6 +406,8 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	p->kernel = false;
 	p->skipped = !wanted(s, p);
 	t->thread = thread;
+	if (t->memory)
+		t->memory->npairs = 0;
 	thread_set_name(thread, comm);
 	put_process_event(s, EVENT_PROCESS_START, p, tid, s->now_ns);
 	return 0;
@@ -629,6 +632,12 @@ void perf_state_free(struct perf_state *s)
 			maps_free(p->maps, s->now_ns);
 			process_drop(s->cfg.processes, p->process, s->now_ns);
 		}
+	}
+	for (i = 0; i < s->by_tid.nslots; i++) {
+		uint32_t number = s->by_tid.slots[i].value;
+
+		if (number != TABLE_NONE)
+			free(((struct perf_thread *)slots_get(&s->threads, number))->memory);
 	}
 	slots_free(&s->processes);
 	slots_free(&s->threads);

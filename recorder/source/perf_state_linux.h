@@ -10,6 +10,7 @@
 #include "model/queue.h"
 #include "source/maps.h"
 #include "source/perf_record.h"
+#include "unwind/unwind.h"
 
 struct perf_process {
 	uint32_t pid, parent_pid, exec;
@@ -29,6 +30,7 @@ struct perf_thread {
 	struct perf_process *process;
 	struct thread *thread;
 	uint64_t exited_ns;                  /* 0 = alive */
+	struct unwind_memory *memory;        /* its last complete stack; NULL = none yet */
 };
 
 struct perf_state;

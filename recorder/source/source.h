@@ -21,6 +21,7 @@ struct source_config {
 	struct queue *queue;                 /* where its events go */
 	unsigned freq_hz;                    /* sampling frequency */
 	bool kernel_stacks;                  /* ask for kernel frames */
+	unsigned stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
 };
 

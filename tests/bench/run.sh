@@ -256,8 +256,8 @@ fi
 cat <<END
 
 How to read it
-- This version walks frame pointers, so the fair peer is perf -g; dwarf is what complete stacks cost
-  perf, and is no like for like until the recorder unwinds too.
+- Our stacks are unwound from a copy, as dwarf's are: the like for like. perf -g follows frame
+  pointers, which few programs of a distribution have.
 - The three snapshots hold different windows (window s): each its whole ring. Ours is durable in
   SQLite with names; perf's file has addresses, and their names are found by perf script.
 - Ours: one snapshot, the first, nothing of it stored yet, taken while every CPU is busy (the writer

@@ -1,0 +1,353 @@
+#include "source/loader.h"
+
+#include "base/os.h"
+#include "symbol/elf_file.h"
+#include "symbol/symbol_open.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum entry_state {
+	ENTRY_QUEUED,                        /* the loader threads' */
+	ENTRY_READY,                         /* immutable from here on; tables may be NULL */
+};
+
+struct entry {
+	struct object *object;               /* referenced */
+	uint32_t pid;
+	uint64_t used_ns;                    /* the source's */
+	struct entry *next;                  /* in the queue; under the lock */
+	_Atomic int state;
+	struct eh_frame *tables;
+	struct elf_head head;
+	bool has_head;
+};
+
+struct worker {
+	struct loader *loader;
+	struct os_thread *thread;
+	_Atomic uint64_t busy_since_ns;      /* 0 = idle */
+	bool given_up;                       /* the source's: another one took over */
+};
+
+struct loader {
+	struct log *log;
+	struct entry **entries;              /* by object number; the source's */
+	uint32_t nentries;                   /* of them, in use */
+	_Atomic size_t bytes;
+	_Atomic bool full_told;
+
+	struct worker workers[LOADER_THREADS_MAX];
+	uint32_t nworkers;                   /* the source's */
+
+	struct os_mutex *lock;               /* guards what follows */
+	struct os_cond *wake;
+	struct entry *first, *last;
+	uint32_t queued;
+	bool stopping;
+};
+
+/* ---- loading: a loader thread ------------------------------------------------------------------ */
+
+static uint8_t *read_part(const struct bytes *in, uint64_t offset, uint64_t n)
+{
+	uint8_t *part;
+
+	if (!n || n > EH_FRAME_MAX_BYTES)
+		return NULL;
+	part = malloc((size_t)n);
+	if (part && bytes_read(in, offset, part, (size_t)n, "its unwind tables", NULL)) {
+		free(part);
+		return NULL;
+	}
+	return part;
+}
+
+/* .eh_frame has no length but in section headers, which may be gone: read to its segment's end. */
+static bool find_frames(const struct elf_head *head, uint64_t vaddr, uint64_t *offset, uint64_t *n)
+{
+	uint32_t i;
+
+	for (i = 0; i < head->nsegments; i++) {
+		const struct elf_segment *s = &head->segments[i];
+
+		if (vaddr < s->vaddr || vaddr - s->vaddr >= s->file_bytes)
+			continue;
+		*offset = s->offset + (vaddr - s->vaddr);
+		*n = s->file_bytes - (vaddr - s->vaddr);
+		return true;
+	}
+	return false;
+}
+
+static void read_tables(struct loader *l, struct entry *e, const struct bytes *in)
+{
+	struct eh_sections sections = {0};
+	const struct elf_segment *unwind = &e->head.unwind;
+	uint64_t offset, n;
+
+	sections.header = read_part(in, unwind->offset, unwind->file_bytes);
+	sections.header_bytes = (size_t)unwind->file_bytes;
+	sections.header_vaddr = unwind->vaddr;
+	if (!sections.header ||
+	    !eh_frame_pointer(sections.header, sections.header_bytes, sections.header_vaddr,
+			      &sections.frames_vaddr) ||
+	    !find_frames(&e->head, sections.frames_vaddr, &offset, &n)) {
+		free(sections.header);
+		return;
+	}
+	sections.frames = read_part(in, offset, n);
+	sections.frames_bytes = (size_t)n;
+	if (!sections.frames) {
+		free(sections.header);
+		return;
+	}
+	if (eh_frame_new(&sections, &e->tables, NULL) == 0)
+		atomic_fetch_add(&l->bytes, eh_frame_bytes(e->tables));
+}
+
+static void load(struct loader *l, struct entry *e)
+{
+	struct elf_file f = {0};
+	int rc;
+
+	if (atomic_load(&l->bytes) >= LOADER_MAX_BYTES) {
+		if (!atomic_exchange(&l->full_told, true))
+			log_line(l->log, LOG_WARN,
+				 "unwind tables have reached their ceiling of %u MB: stacks through %s and "
+				 "later files follow frame pointers", (unsigned)(LOADER_MAX_BYTES >> 20),
+				 e->object->key.path);
+		return;
+	}
+	if (strcmp(e->object->key.path, "[vdso]") == 0) {
+		rc = symbol_vdso(&f.bytes, NULL);
+		if (!rc)
+			rc = elf_head_read(&f.bytes, &f.head, NULL);
+	} else {
+		rc = elf_file_open(e->object, e->pid, false, NULL, &f, NULL);
+	}
+	if (rc)
+		return;
+	e->head = f.head;
+	e->has_head = true;
+	if (f.head.is64)
+		read_tables(l, e, &f.bytes);
+	elf_file_close(&f);
+}
+
+static struct entry *take(struct loader *l)
+{
+	struct entry *e;
+
+	os_mutex_lock(l->lock);
+	while (!l->first && !l->stopping)
+		os_cond_wait(l->wake, l->lock, UINT64_MAX);
+	e = l->stopping ? NULL : l->first;
+	if (e) {
+		l->first = e->next;
+		if (!l->first)
+			l->last = NULL;
+		l->queued--;
+	}
+	os_mutex_unlock(l->lock);
+	return e;
+}
+
+static void loader_main(void *ctx)
+{
+	struct worker *w = ctx;
+	struct entry *e;
+
+	while ((e = take(w->loader)) != NULL) {
+		atomic_store(&w->busy_since_ns, os_now_ns());
+		load(w->loader, e);
+		atomic_store(&w->busy_since_ns, 0);
+		atomic_store_explicit(&e->state, ENTRY_READY, memory_order_release);
+	}
+}
+
+/* ---- the source's thread ------------------------------------------------------------------------ */
+
+static int start_worker(struct loader *l, struct err *err)
+{
+	struct worker *w = &l->workers[l->nworkers];
+	int rc;
+
+	w->loader = l;
+	rc = os_thread_start("loader", loader_main, w, &w->thread, err);
+	if (!rc)
+		l->nworkers++;
+	return rc;
+}
+
+int loader_new(struct log *log, struct loader **out, struct err *err)
+{
+	struct loader *l = calloc(1, sizeof(*l));
+	int rc = ERR_MEMORY;
+
+	if (l) {
+		l->log = log;
+		l->entries = calloc(OBJECTS_MAX, sizeof(*l->entries));
+		l->lock = os_mutex_new();
+		l->wake = os_cond_new();
+	}
+	if (l && l->entries && l->lock && l->wake)
+		rc = start_worker(l, err);
+	else
+		err_set(err, ERR_MEMORY, "out of memory for the loader of unwind tables");
+	if (rc) {
+		loader_free(l);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+static void entry_free(struct loader *l, struct entry *e, uint64_t now_ns)
+{
+	if (e->tables)
+		atomic_fetch_sub(&l->bytes, eh_frame_bytes(e->tables));
+	eh_frame_free(e->tables);
+	object_drop(e->object, now_ns);
+	free(e);
+}
+
+void loader_free(struct loader *l)
+{
+	uint32_t i;
+	bool hangs = false;
+
+	if (!l)
+		return;
+	if (l->lock) {
+		os_mutex_lock(l->lock);
+		l->stopping = true;
+		os_cond_broadcast(l->wake);
+		os_mutex_unlock(l->lock);
+	}
+	for (i = 0; i < l->nworkers; i++) {
+		uint64_t since_ns = atomic_load(&l->workers[i].busy_since_ns);
+
+		if (since_ns && os_now_ns() - since_ns > LOADER_STUCK_NS)
+			hangs = true;
+		else
+			os_thread_join(l->workers[i].thread);
+	}
+	if (hangs)
+		return;                      /* it may come back and touch what is here */
+	for (i = 0; l->entries && i < OBJECTS_MAX; i++) {
+		if (l->entries[i])
+			entry_free(l, l->entries[i], os_now_ns());
+	}
+	free(l->entries);
+	os_mutex_free(l->lock);
+	os_cond_free(l->wake);
+	free(l);
+}
+
+static struct entry *ask(struct loader *l, struct object *object, uint32_t pid)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	object_ref(object);
+	e->object = object;
+	e->pid = pid;
+	l->entries[object->number] = e;
+	l->nentries++;
+	os_mutex_lock(l->lock);
+	if (l->last)
+		l->last->next = e;
+	else
+		l->first = e;
+	l->last = e;
+	l->queued++;
+	os_cond_signal(l->wake);
+	os_mutex_unlock(l->lock);
+	return e;
+}
+
+void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t now_ns,
+		struct loaded *out)
+{
+	struct entry *e = l->entries[object->number];
+
+	memset(out, 0, sizeof(*out));
+	if (object->key.kind != OBJECT_ELF)
+		return;
+	if (!e)
+		e = ask(l, object, pid);
+	if (!e)
+		return;
+	e->used_ns = now_ns;
+	if (atomic_load_explicit(&e->state, memory_order_acquire) != ENTRY_READY) {
+		out->pending = true;
+		return;
+	}
+	out->tables = e->tables;
+	out->head = e->has_head ? &e->head : NULL;
+}
+
+static void replace_stuck(struct loader *l, uint64_t now_ns)
+{
+	uint32_t i, n = l->nworkers;
+
+	for (i = 0; i < n; i++) {
+		struct worker *w = &l->workers[i];
+		uint64_t since_ns = atomic_load(&w->busy_since_ns);
+
+		if (w->given_up || !since_ns || now_ns < since_ns + LOADER_STUCK_NS)
+			continue;
+		w->given_up = true;
+		log_line(l->log, LOG_WARN,
+			 "a mapped file could not be opened for 2 s (a file system that hangs?): its "
+			 "stacks follow frame pointers%s",
+			 l->nworkers < LOADER_THREADS_MAX ? "" : "; no further tables are loaded");
+		if (l->nworkers < LOADER_THREADS_MAX)
+			start_worker(l, NULL);
+	}
+}
+
+void loader_sweep(struct loader *l, uint64_t now_ns)
+{
+	uint32_t i;
+
+	replace_stuck(l, now_ns);
+	for (i = 0; i < OBJECTS_MAX; i++) {
+		struct entry *e = l->entries[i];
+
+		if (!e || atomic_load(&e->state) != ENTRY_READY)
+			continue;
+		/* Only our own reference is left, or nobody has been in it for long. */
+		if (atomic_load(&e->object->refs) > 1 && now_ns < e->used_ns + LOADER_IDLE_NS)
+			continue;
+		if (now_ns < e->used_ns + LOADER_STUCK_NS)
+			continue;
+		l->entries[i] = NULL;
+		l->nentries--;
+		entry_free(l, e, now_ns);
+	}
+}
+
+void loader_use(struct loader *l, struct loader_use *out)
+{
+	uint32_t i;
+
+	memset(out, 0, sizeof(*out));
+	for (i = 0; i < OBJECTS_MAX; i++) {
+		struct entry *e = l->entries[i];
+
+		if (!e || atomic_load(&e->state) != ENTRY_READY)
+			continue;
+		out->loaded += e->tables != NULL;
+		out->without += e->tables == NULL;
+	}
+	for (i = 0; i < l->nworkers; i++)
+		out->stuck += l->workers[i].given_up;
+	os_mutex_lock(l->lock);
+	out->queued = l->queued;
+	os_mutex_unlock(l->lock);
+	out->bytes = atomic_load(&l->bytes);
+}

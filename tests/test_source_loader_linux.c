@@ -1,0 +1,150 @@
+/* Unwind tables of this very program and of files that are not there. */
+#include "source/loader.h"
+
+#include "base/os.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct world {
+	struct frames *frames;
+	struct loader *loader;
+	struct object *object;
+};
+
+static void open_world(struct world *w, const char *path, uint64_t ino)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .path = path, .ino = ino};
+	struct os_file_info info;
+
+	if (os_path_info(path, &info, NULL) == 0) {
+		key.dev = info.dev;
+		key.ino = info.ino;
+	}
+	assert_int_equal(frames_new(&w->frames, NULL), 0);
+	assert_int_equal(loader_new(NULL, &w->loader, NULL), 0);
+	w->object = objects_get(w->frames, &key, os_pid());
+	assert_non_null(w->object);
+}
+
+static void close_world(struct world *w)
+{
+	loader_free(w->loader);
+	frames_free(w->frames);
+}
+
+/* Ask until it is there, 5 s at most. */
+static void wait_for(struct world *w, uint64_t now_ns, struct loaded *out)
+{
+	unsigned i;
+
+	for (i = 0; i < 5000; i++) {
+		loader_get(w->loader, w->object, os_pid(), now_ns, out);
+		if (!out->pending)
+			return;
+		os_sleep_ns(NS_PER_MS);
+	}
+	fail_msg("not loaded within 5 s");
+}
+
+static void loader_reads_the_tables_of_a_mapped_program(void **state)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	struct loaded loaded;
+	struct world w;
+
+	(void)state;
+	assert_true(n > 0);
+	path[n] = '\0';
+	open_world(&w, path, 0);
+	loader_get(w.loader, w.object, os_pid(), 1, &loaded);
+	assert_true(loaded.pending || loaded.tables);        /* never waits */
+	wait_for(&w, 1, &loaded);
+	assert_non_null(loaded.tables);
+	assert_non_null(loaded.head);
+	assert_true(eh_frame_count(loaded.tables) > 10);
+	close_world(&w);
+}
+
+static void a_file_that_is_not_there_has_no_tables(void **state)
+{
+	struct loaded loaded;
+	struct world w;
+
+	(void)state;
+	open_world(&w, "/no/such/program", 77);
+	wait_for(&w, 1, &loaded);
+	assert_null(loaded.tables);
+	assert_null(loaded.head);
+	close_world(&w);
+}
+
+static void the_vdso_has_tables(void **state)
+{
+	struct loaded loaded;
+	struct world w;
+
+	(void)state;
+	open_world(&w, "[vdso]", 0);
+	wait_for(&w, 1, &loaded);
+	assert_non_null(loaded.tables);
+	close_world(&w);
+}
+
+static void tables_that_nobody_uses_are_forgotten(void **state)
+{
+	struct loader_use use;
+	struct loaded loaded;
+	struct world w;
+
+	(void)state;
+	open_world(&w, "[vdso]", 0);
+	wait_for(&w, 1, &loaded);
+	loader_sweep(w.loader, LOADER_IDLE_NS);
+	loader_use(w.loader, &use);
+	assert_int_equal(use.loaded, 1);             /* its object is still mapped */
+	object_drop(w.object, 1);
+	loader_sweep(w.loader, 2);
+	loader_use(w.loader, &use);
+	assert_int_equal(use.loaded, 1);             /* used a moment ago */
+	loader_sweep(w.loader, LOADER_STUCK_NS + 2);
+	loader_use(w.loader, &use);
+	assert_int_equal(use.loaded, 0);
+	assert_int_equal(use.bytes, 0);
+	close_world(&w);
+}
+
+static void code_made_at_run_time_is_never_looked_for(void **state)
+{
+	struct object_key key = {.kind = OBJECT_JIT, .path = "[jit]", .pid = 1};
+	struct loaded loaded;
+	struct world w;
+
+	(void)state;
+	open_world(&w, "[vdso]", 0);
+	w.object = objects_get(w.frames, &key, 1);
+	loader_get(w.loader, w.object, 1, 1, &loaded);
+	assert_false(loaded.pending);
+	assert_null(loaded.tables);
+	close_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loader_reads_the_tables_of_a_mapped_program),
+		cmocka_unit_test(a_file_that_is_not_there_has_no_tables),
+		cmocka_unit_test(the_vdso_has_tables),
+		cmocka_unit_test(tables_that_nobody_uses_are_forgotten),
+		cmocka_unit_test(code_made_at_run_time_is_never_looked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
