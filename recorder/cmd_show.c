@@ -353,8 +353,24 @@ static void put_count(const struct page *p, uint64_t n)
 	buf_puts(p->out, "  ");
 }
 
+/* Why most stacks of a process are incomplete, and what to do, where that is known; else NULL. */
+static const char *stack_advice(const struct page *p, const struct summary_process *s)
+{
+	const struct incident_process *process;
+
+	if (s->process == UINT32_MAX ||
+	    2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) < s->samples)
+		return NULL;
+	process = &p->in->processes[s->process];
+	if (strcmp(process->name, "java") == 0 &&
+	    !strstr(process->cmdline, "-XX:+PreserveFramePointer"))
+		return "a JVM keeps no frame pointers unless started with -XX:+PreserveFramePointer";
+	return NULL;
+}
+
 static void put_processes(const struct page *p, const struct summary *s)
 {
+	const char *advice;
 	uint32_t i;
 
 	buf_printf(p->out, "\n%11s  %7s  PROCESS AND ITS STACKS\n", "SAMPLES", "SHARE");
@@ -364,6 +380,9 @@ static void put_processes(const struct page *p, const struct summary *s)
 		buf_puts(p->out, ": ");
 		put_process_quality(p->out, &s->processes[i]);
 		buf_putc(p->out, '\n');
+		advice = stack_advice(p, &s->processes[i]);
+		if (advice)
+			buf_printf(p->out, "%22s  %s\n", "", advice);
 	}
 	if (s->nprocesses > TOP_PROCESSES)
 		buf_printf(p->out, "%22s  and %" PRIu32 " more\n", "", s->nprocesses - TOP_PROCESSES);

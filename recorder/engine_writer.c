@@ -1,7 +1,8 @@
 /*
- * The writer thread: pending incidents into the store, at low priority. It writes the pinned past
- * already during the delay, so that a crash leaves a partial incident with it. A failure is logged
- * once, kept in status, and tried again every minute; recording goes on meanwhile.
+ * The writer thread: pending incidents into the store, at low priority, in the order of their firing.
+ * It writes the pinned past already during the delay, so that a crash leaves a partial incident with
+ * it: one at most, as the next is begun when the one before is complete; what they share is in the
+ * store by then. A failure is logged once, kept in status, and tried again every minute; recording goes on meanwhile.
  */
 #include "engine_private.h"
 
@@ -280,6 +281,9 @@ void engine_writer_main(void *ctx)
 		for (p = next_due(e, NULL, now); p; p = next) {
 			bool finished = advance(e, p);
 
+			/* Begun, and waiting for its end: nothing else is begun before. */
+			if (!finished && p->begun && p->retry_at_ns <= now)
+				break;
 			next = next_due(e, p, now);
 			if (finished)
 				unlink_pending(e, p);
