@@ -210,7 +210,7 @@ static int zip_write(const struct incident *in, const struct export_options *opt
 const struct exporter perfview_xml_zip_exporter = {
 	.name = "perfview-xml-zip",
 	.suffix = ".perfView.xml.zip",
-	.summary = "the same, packed; PerfView opens it as it is",
+	.summary = "PerfView's, packed; it opens it as it is",
 	.binary = true,
 	.write = zip_write,
 };
