@@ -273,6 +273,6 @@ static int folded_write(const struct incident *in, const struct export_options *
 const struct exporter folded_exporter = {
 	.name = "folded",
 	.suffix = ".folded",
-	.summary = "one line a stack, for flamegraph.pl, speedscope and others",
+	.summary = "a line per stack, for flame graphs",
 	.write = folded_write,
 };

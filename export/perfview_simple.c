@@ -59,6 +59,6 @@ static int simple_write(const struct incident *in, const struct export_options *
 
 const struct exporter perfview_simple_exporter = {
 	.name = "perfview-simple",
-	.summary = "PerfView's, for reading and editing by hand",
+	.summary = "PerfView's, to read and edit by hand",
 	.write = simple_write,
 };
