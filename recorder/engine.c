@@ -165,7 +165,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	if (!rc)
 		rc = start_threads(e, &merge, &writer, err);
 	if (!rc)
-		rc = engine_control(e, err);
+		rc = engine_control(e);
 	for (i = 0; i < e->nsources; i++)
 		os_thread_join(e->sources[i].thread);
 	os_thread_join(merge);

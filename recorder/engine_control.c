@@ -311,7 +311,7 @@ static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 		take_stop(e, stopped_at_ns);
 }
 
-int engine_control(struct engine *e, struct err *err)
+int engine_control(struct engine *e)
 {
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
@@ -319,7 +319,6 @@ int engine_control(struct engine *e, struct err *err)
 	struct err why;
 	int rc = 0;
 
-	(void)err;
 	if (e->cfg->listen) {
 		buf_printf(&path, "%s%s", e->cfg->store_path, CONTROL_SUFFIX);
 		if (os_ipc_listen(buf_text(&path), &ipc, &why) != 0)

@@ -17,6 +17,11 @@
 
 /* ---- triggers --------------------------------------------------------------------------------- */
 
+static uint32_t wanted(const struct engine *e)
+{
+	return e->cfg->incidents ? e->cfg->incidents : 1;
+}
+
 /* Whether a rule may make one more incident this hour and this day. */
 static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 {
@@ -51,7 +56,6 @@ static void count_firing(struct rule_state *r, uint64_t now_ns)
 static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, uint64_t time_ns)
 {
 	struct trigger *t = e->cfg->triggers[rule];
-	uint32_t wanted = e->cfg->incidents ? e->cfg->incidents : 1;
 	struct trigger_status status;
 	struct firing f = {.rule = rule, .rule_text = t->spec, .reason = buf_text(why),
 			   .time_ns = time_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
@@ -64,19 +68,18 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, u
 		return;
 	}
 	count_firing(&e->rules[rule], time_ns);
-	if (++e->firings >= wanted)
+	if (++e->firings >= wanted(e))
 		log_line(e->log, LOG_INFO, "that was incident %u of %u; recording ends when it is stored",
-			 e->firings, wanted);
+			 e->firings, wanted(e));
 }
 
 /* After the last wanted firing the triggers are off. */
 static void feed_triggers(struct engine *e, const struct event *event)
 {
-	uint32_t wanted = e->cfg->incidents ? e->cfg->incidents : 1;
 	struct buf why = {0};
 	uint32_t i;
 
-	for (i = 0; i < e->cfg->ntriggers && e->firings < wanted; i++) {
+	for (i = 0; i < e->cfg->ntriggers && e->firings < wanted(e); i++) {
 		struct trigger *t = e->cfg->triggers[i];
 
 		buf_reset(&why);
@@ -411,7 +414,6 @@ static void end_run(struct engine *e, enum engine_stop how)
 void engine_merge_main(void *ctx)
 {
 	struct engine *e = ctx;
-	uint32_t wanted = e->cfg->incidents ? e->cfg->incidents : 1;
 	bool any = true, ended = false;
 
 	os_thread_priority(OS_PRIORITY_HIGH);
@@ -421,7 +423,7 @@ void engine_merge_main(void *ctx)
 		any = release(e);
 		housekeeping(e);
 		take_snapshot(e);
-		if (e->cfg->ntriggers && e->firings >= wanted && !e->in_window)
+		if (e->cfg->ntriggers && e->firings >= wanted(e) && !e->in_window)
 			engine_stop(e, STOP_DONE, NULL);
 		if (atomic_load(&e->stop) != STOP_NO)
 			stop_sources(e);

@@ -117,7 +117,8 @@ struct engine {
 
 void engine_merge_main(void *engine);
 void engine_writer_main(void *engine);
-int engine_control(struct engine *e, struct err *err);
+/* Until merge and writer have ended. ERR_STOPPED when something was not stored because of an abort. */
+int engine_control(struct engine *e);
 
 /* Ask for the end; the strongest wish stays. reason: a sentence, the first one stays. */
 void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
