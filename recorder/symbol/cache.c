@@ -120,6 +120,7 @@ static void close_table(struct cache *c, struct entry *e)
 	e->table->reader->close(e->table);
 	e->table = NULL;
 	c->use.bytes -= e->bytes;
+	e->bytes = 0;
 	c->use.open--;
 }
 
@@ -218,6 +219,20 @@ static void trim(struct cache *c)
 	}
 }
 
+/* What the reader has changed: its memory, and what it has to say. */
+static void account(struct cache *c, struct entry *e)
+{
+	size_t bytes = e->table->reader->bytes(e->table);
+
+	c->use.bytes += bytes - e->bytes;
+	e->bytes = bytes;
+	if (e->table->note && c->logged < FAILURES_LOGGED) {
+		c->logged++;
+		log_line(c->log, LOG_WARN, "%s", e->table->note);
+	}
+	e->table->note = NULL;
+}
+
 static void open_entry(struct cache *c, struct entry *e, const struct symbol_reader *reader,
 		       uint32_t pid, uint64_t now_ns)
 {
@@ -228,11 +243,10 @@ static void open_entry(struct cache *c, struct entry *e, const struct symbol_rea
 		failed(c, e, now_ns, &err);
 		return;
 	}
-	e->bytes = reader->bytes(e->table);
-	c->use.bytes += e->bytes;
 	c->use.open++;
 	c->use.failed--;
 	c->use.files += e->table->holds_file;
+	account(c, e);
 	trim(c);
 }
 
@@ -273,10 +287,10 @@ bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct 
 		return false;
 	held = e->table->holds_file;
 	found = e->table->reader->find(e->table, offset, out);
-	if (!held && e->table->holds_file) {
+	if (!held && e->table->holds_file)
 		c->use.files++;
-		trim(c);
-	}
+	account(c, e);
+	trim(c);
 	return found;
 }
 

@@ -1,4 +1,5 @@
 /* Names for frames in ELF objects: the file that a process maps, and an index of its functions. */
+#include "symbol/debuglink.h"
 #include "symbol/elf_file.h"
 #include "symbol/reader.h"
 #include "symbol/symbol_open.h"
@@ -13,6 +14,7 @@ struct elf_table {
 	struct elf_head head;         /* of the file that is mapped */
 	struct elf_file names;        /* that file, or its debug file; open while names are read */
 	bool separate;                /* names is the debug file */
+	struct buf linked;            /* its path, when it was found by a link; else empty */
 	struct elf_index *index;
 	char name[FUNCTION_NAME_MAX + 1];
 };
@@ -43,20 +45,31 @@ static void close_elf(struct symbol_table *table)
 
 	rest(table);
 	elf_index_free(t->index);
+	buf_free(&t->linked);
 	free(t);
 }
 
+/* By build id; where there is none, by the link that strip left in the file. */
+static bool open_debug_file(struct elf_table *t, struct elf_file *out)
+{
+	struct debuglink link;
+
+	if (t->object->key.build_id_bytes && !elf_file_open(t->object, t->pid, true, NULL, out, NULL))
+		return true;
+	return !debuglink_read(&t->names.bytes, &t->head, &link, NULL) &&
+	       !debuglink_open(t->object, t->pid, &t->head, &link, &t->linked, out, NULL);
+}
+
 /*
- * Distributions strip programs and put the full .symtab into a file of its own, found by build id.
- * Where it is installed it names what .dynsym does not. Its addresses are those of the program.
+ * Distributions strip programs and put the full .symtab into a file of its own. Where it is
+ * installed it names what .dynsym does not. Its addresses are those of the program.
  */
 static void use_debug_file(struct elf_table *t)
 {
 	struct elf_index *index = NULL;
 	struct elf_file debug;
 
-	if (!t->object->key.build_id_bytes ||
-	    elf_file_open(t->object, t->pid, true, NULL, &debug, NULL))
+	if (!open_debug_file(t, &debug))
 		return;
 	if (elf_index_new(&debug.bytes, &debug.head, &index, NULL) ||
 	    elf_index_count(index) <= elf_index_count(t->index)) {
@@ -112,7 +125,9 @@ static bool has_names(struct elf_table *t)
 
 	if (elf_index_has_names(t->index) || t->names.file || is_vdso(t->object))
 		return true;
-	if (elf_file_open(t->object, t->pid, t->separate, &t->names, &again, NULL))
+	if (t->separate && t->linked.len
+		    ? debuglink_reopen(buf_text(&t->linked), &t->names, &again, NULL)
+		    : elf_file_open(t->object, t->pid, t->separate, &t->names, &again, NULL))
 		return false;
 	t->names = again;
 	t->base.holds_file = true;

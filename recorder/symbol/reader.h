@@ -20,7 +20,8 @@ struct symbol {
 /* An open object. Readers embed it as first member. */
 struct symbol_table {
 	const struct symbol_reader *reader;
-	bool holds_file;              /* has a file open, which rest() closes */
+	bool holds_file;              /* has a file open, which rest() closes; find() may open it */
+	const char *note;             /* what a person should know: logged once, then set to NULL */
 };
 
 struct symbol_reader {
@@ -32,13 +33,14 @@ struct symbol_reader {
 		    struct err *err);
 	/* The function that holds a frame's offset; false = none does. */
 	bool (*find)(struct symbol_table *table, uint64_t offset, struct symbol *out);
+	/* Memory that it takes; may be more or less after a find(). */
 	size_t (*bytes)(const struct symbol_table *table);
 	/* Close the file; find() opens it again if it can. NULL = never holds one. */
 	void (*rest)(struct symbol_table *table);
 	void (*close)(struct symbol_table *table);
 };
 
-extern const struct symbol_reader elf_reader, kallsyms_reader;
+extern const struct symbol_reader elf_reader, kallsyms_reader, perfmap_reader;
 extern const struct symbol_reader *const symbol_readers[];   /* ends in NULL */
 
 #endif

@@ -27,6 +27,24 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
 		       bool *same_root);
 
+/*
+ * The which-th path (0..SYMBOL_LINKS-1) of a debug file that the object names by a link: beside it,
+ * in .debug/ there, under /usr/lib/debug/; in the process's root, then in ours. Else as above.
+ */
+#define SYMBOL_LINKS 6u
+bool symbol_link_path(const struct object *object, uint32_t pid, const char *name, unsigned which,
+		      struct buf *path);
+
+/*
+ * Open the perf map that a process writes: /tmp/perf-<its own pid>.map in its own root. Anybody may
+ * write there, so it must be a regular file, no link, be owned by the process's user or root, and
+ * not be older than the process, whose pid somebody else may have had.
+ *
+ * returns  0; ERR_NOT_FOUND there is none, or no such process; ERR_ACCESS it is not to be trusted,
+ *          or not readable; ERR_UNSUPPORTED, ERR_IO
+ */
+int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err);
+
 /* The vDSO of this process, which is every 64-bit process's; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);
 

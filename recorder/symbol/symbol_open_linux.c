@@ -3,10 +3,15 @@
 #include "model/process.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 static const char deleted[] = " (deleted)";
 
@@ -63,6 +68,131 @@ bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which
 	buf_puts(path, ".debug");
 	return !path->failed;
 }
+
+bool symbol_link_path(const struct object *object, uint32_t pid, const char *name, unsigned which,
+		      struct buf *path)
+{
+	static const char *const before[] = {"", "", "/usr/lib/debug"};
+	static const char *const between[] = {"", ".debug/", ""};
+	const char *of = object->key.path, *slash = strrchr(of, '/');
+
+	buf_reset(path);
+	if (of[0] != '/' || !slash || which >= SYMBOL_LINKS || (which < 3 && !pid))
+		return false;
+	if (which < 3)
+		buf_printf(path, "/proc/%" PRIu32 "/root", pid);
+	buf_puts(path, before[which % 3]);
+	buf_put(path, of, (size_t)(slash + 1 - of));
+	buf_puts(path, between[which % 3]);
+	buf_puts(path, name);
+	return !path->failed;
+}
+
+/* ---- perf maps ------------------------------------------------------------------------------- */
+
+#define CLOCK_SLACK_NS (2 * NS_PER_SEC)   /* ticks, coarse file times, an adjusted clock */
+
+static bool load_proc(uint32_t pid, const char *name, struct buf *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/%s", pid, name);
+	return os_load(path, 65536, out, NULL) == 0 && out->len;
+}
+
+/* Its user, and its pid as it sees it itself: proc(5), Uid (real, effective, ...) and NSpid. */
+static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)
+{
+	struct buf text = {0};
+	const char *line;
+	unsigned long n;
+	bool known = false;
+	char *end;
+
+	*own_pid = pid;
+	if (load_proc(pid, "status", &text) &&
+	    (line = strstr(buf_text(&text), "\nUid:\t")) != NULL) {
+		known = sscanf(line, "\nUid:\t%*u\t%" SCNu32, uid) == 1;
+		line = strstr(line, "\nNSpid:");
+		line = line ? line + strlen("\nNSpid:") : "";
+		/* From the outermost namespace to its own. */
+		for (; *line == '\t'; line = end) {
+			n = strtoul(line + 1, &end, 10);
+			if (end == line + 1)
+				break;
+			*own_pid = (uint32_t)n;
+		}
+	}
+	buf_free(&text);
+	return known;
+}
+
+/* When it was started, by the wall clock: proc(5), stat, field 22, in ticks since boot. 0 = ? */
+static uint64_t started_wall_ns(uint32_t pid)
+{
+	struct buf text = {0};
+	struct timespec boot;
+	uint64_t up_ns, ticks = 0;
+	const char *at = NULL;
+	long hz = sysconf(_SC_CLK_TCK);
+	unsigned field;
+
+	if (load_proc(pid, "stat", &text))
+		at = strrchr(buf_text(&text), ')');
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		ticks = strtoull(at, NULL, 10);
+	buf_free(&text);
+	if (!ticks || hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+		return 0;
+	up_ns = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
+	return os_wall_ns() - (up_ns - ticks * (NS_PER_SEC / (uint64_t)hz));
+}
+
+static int check_perf_map(uint32_t pid, uint32_t uid, const char *path, const struct stat *st,
+			  struct err *err)
+{
+	uint64_t mtime_ns = (uint64_t)st->st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st->st_mtim.tv_nsec;
+
+	if (!S_ISREG(st->st_mode))
+		return err_set(err, ERR_ACCESS, "%s is no regular file", path);
+	if (st->st_uid != 0 && st->st_uid != uid)
+		return err_set(err, ERR_ACCESS, "%s belongs to user %u, not to the process's user %u",
+			       path, (unsigned)st->st_uid, (unsigned)uid);
+	if (mtime_ns + CLOCK_SLACK_NS < started_wall_ns(pid))
+		return err_set(err, ERR_NOT_FOUND, "%s is older than the process", path);
+	return 0;
+}
+
+/*
+ * First only named (O_PATH), which has no effect whatever it is; then that very file is opened,
+ * whatever the path has become since.
+ */
+int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
+{
+	uint32_t uid, own_pid;
+	char path[96], named[64];
+	struct stat st;
+	int fd, rc;
+
+	if (!pid || !read_status(pid, &uid, &own_pid))
+		return err_set(err, ERR_NOT_FOUND, "there is no process %" PRIu32, pid);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid, own_pid);
+	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	/* Not allowed to look is the same here: nothing says that there is one. */
+	if (fd < 0)
+		return err_set(err, ERR_NOT_FOUND, "no perf map is to be seen at %s", path);
+	rc = fstat(fd, &st) ? err_os(err, "cannot examine %s", path)
+			    : check_perf_map(pid, uid, path, &st, err);
+	snprintf(named, sizeof(named), "/proc/self/fd/%d", fd);
+	if (!rc)
+		rc = os_open(named, OS_READ, out, err);
+	close(fd);
+	return rc;
+}
+
+/* ---- the vDSO, and what a process is called --------------------------------------------------- */
 
 /* Its length is not told; the section headers are the last thing in it (vdso(7), linux-vdso.so). */
 int symbol_vdso(struct bytes *out, struct err *err)

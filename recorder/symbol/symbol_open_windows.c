@@ -27,6 +27,24 @@ bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which
 	return false;
 }
 
+bool symbol_link_path(const struct object *object, uint32_t pid, const char *name, unsigned which,
+		      struct buf *path)
+{
+	(void)object;
+	(void)pid;
+	(void)name;
+	(void)which;
+	buf_reset(path);
+	return false;
+}
+
+int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
+{
+	(void)pid;
+	(void)out;
+	return err_set(err, ERR_UNSUPPORTED, "programs on Windows write no perf maps");
+}
+
 int symbol_vdso(struct bytes *out, struct err *err)
 {
 	(void)out;

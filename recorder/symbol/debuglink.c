@@ -1,0 +1,247 @@
+/*
+ * .gnu_debuglink (source: GDB manual, "Debugging Information in Separate Files"):
+ *
+ *   name, NUL, NULs up to a multiple of 4 bytes, CRC-32 as u32 in the file's byte order
+ *
+ * The section is known by its name only, so the table of section names is needed: its number is in
+ * the header (shstrndx, at 50 in ELF32 and 62 in ELF64); layouts in elf_format.h.
+ */
+#include "symbol/debuglink.h"
+
+#include "symbol/elf_format.h"
+#include "symbol/symbol_open.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define SECTION_NAME ".gnu_debuglink"
+
+enum { BLOCK_BYTES = 65536, SHSTRNDX_AT32 = 50, SHSTRNDX_AT64 = 62, SHT_NOBITS = 8 };
+
+/* ---- the section ----------------------------------------------------------------------------- */
+
+struct part {
+	uint64_t offset, bytes;       /* in the file */
+};
+
+static struct part part_of(const uint8_t *section, const struct elf_layout *l)
+{
+	return (struct part){bytes_le(section + l->section.offset, l->word),
+			     bytes_le(section + l->section.size, l->word)};
+}
+
+/* The name of a section is compared in the file, as only few bytes of its table are of interest. */
+static bool is_link(const struct bytes *in, const struct part *names, const uint8_t *section)
+{
+	char name[sizeof(SECTION_NAME)];
+	uint64_t at = bytes_le(section, 4);
+
+	if (bytes_le(section + 4, 4) == SHT_NOBITS || names->bytes < sizeof(name) ||
+	    at > names->bytes - sizeof(name) || names->offset + at < at)
+		return false;
+	return !bytes_read(in, names->offset + at, name, sizeof(name), "a section's name", NULL) &&
+	       !memcmp(name, SECTION_NAME, sizeof(name));
+}
+
+static int find_section(const struct bytes *in, const struct elf_head *head, const uint8_t *table,
+			struct part *out, struct err *err)
+{
+	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
+	struct part names;
+	uint8_t number[2];
+	uint32_t i, at;
+	int rc;
+
+	rc = bytes_read(in, head->is64 ? SHSTRNDX_AT64 : SHSTRNDX_AT32, number, sizeof(number),
+			"the ELF header", err);
+	if (rc)
+		return rc;
+	at = (uint32_t)bytes_le(number, 2);
+	if (at >= head->nsections)
+		return err_set(err, ERR_NOT_FOUND, "its sections have no names");
+	names = part_of(table + (size_t)at * l->section.bytes, l);
+	for (i = 0; i < head->nsections; i++) {
+		const uint8_t *section = table + (size_t)i * l->section.bytes;
+
+		if (is_link(in, &names, section)) {
+			*out = part_of(section, l);
+			return 0;
+		}
+	}
+	return err_set(err, ERR_NOT_FOUND, "it has no section " SECTION_NAME);
+}
+
+static int parse_link(const uint8_t *text, size_t n, struct debuglink *out, struct err *err)
+{
+	const uint8_t *end = memchr(text, '\0', n);
+	size_t length = end ? (size_t)(end - text) : n, crc_at = (length + 4) & ~(size_t)3;
+
+	if (!end || !length || n < 4 || crc_at > n - 4)
+		return err_set(err, ERR_FORMAT, "its section " SECTION_NAME " is cut off");
+	if (length > DEBUGLINK_NAME_MAX || memchr(text, '/', length) || text[0] == '.')
+		return err_set(err, ERR_FORMAT, "its section " SECTION_NAME " names no file");
+	memcpy(out->name, text, length + 1);
+	out->crc = (uint32_t)bytes_le(text + crc_at, 4);
+	return 0;
+}
+
+int debuglink_read(const struct bytes *in, const struct elf_head *head, struct debuglink *out,
+		   struct err *err)
+{
+	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
+	size_t n = (size_t)head->nsections * l->section.bytes;
+	uint8_t text[DEBUGLINK_NAME_MAX + 1 + 8];
+	uint8_t *table;
+	struct part part = {0};
+	int rc;
+
+	if (!n)
+		return err_set(err, ERR_NOT_FOUND, "it has no sections");
+	table = malloc(n);
+	if (!table)
+		return err_set(err, ERR_MEMORY, "out of memory for its section headers");
+	rc = bytes_read(in, head->sections_at, table, n, "its section header table", err);
+	if (!rc)
+		rc = find_section(in, head, table, &part, err);
+	free(table);
+	if (rc)
+		return rc;
+	n = part.bytes < sizeof(text) ? (size_t)part.bytes : sizeof(text);
+	rc = bytes_read(in, part.offset, text, n, "its section " SECTION_NAME, err);
+	return rc ? rc : parse_link(text, n, out, err);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+int debuglink_crc(const struct bytes *in, uint32_t *out, struct err *err)
+{
+	uint64_t at = 0, end_ns = os_now_ns() + DEBUGLINK_MAX_NS;
+	uLong crc = crc32(0, NULL, 0);
+	uint8_t *block = malloc(BLOCK_BYTES);
+	int rc = 0;
+
+	if (!block)
+		return err_set(err, ERR_MEMORY, "out of memory for a debug file");
+	while (!rc && at < in->size) {
+		size_t n = in->size - at < BLOCK_BYTES ? (size_t)(in->size - at) : BLOCK_BYTES;
+
+		rc = bytes_read(in, at, block, n, "the debug file", err);
+		if (!rc)
+			crc = crc32(crc, block, (uInt)n);
+		if (!rc && os_now_ns() > end_ns)
+			rc = err_set(err, ERR_LIMIT, "reading the debug file took too long");
+		at += n;
+	}
+	free(block);
+	if (!rc)
+		*out = (uint32_t)crc;
+	return rc;
+}
+
+static int check_info(const char *path, const struct os_file_info *info, struct err *err)
+{
+	if (!info->regular)
+		return err_set(err, ERR_FORMAT, "%s is no regular file", path);
+	if (info->size_bytes > ELF_FILE_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "%s is larger than %u GB", path,
+			       (unsigned)(ELF_FILE_MAX_BYTES >> 30));
+	return 0;
+}
+
+/* The path is looked at before it is opened: a pipe would wait, a device may do anything. */
+static int open_file(const char *path, struct elf_file *out, struct err *err)
+{
+	struct elf_file f = {0};
+	struct os_file_info info;
+	int rc = os_path_info(path, &info, err);
+
+	if (!rc)
+		rc = check_info(path, &info, err);
+	if (!rc)
+		rc = os_open(path, OS_READ, &f.file, err);
+	if (!rc)
+		rc = os_file_info(f.file, &info, err);
+	if (!rc)
+		rc = check_info(path, &info, err);
+	if (!rc) {
+		f.bytes = bytes_of_file(f.file, info.size_bytes);
+		f.mtime_ns = info.mtime_ns;
+		rc = elf_head_read(&f.bytes, &f.head, err);
+	}
+	if (rc)
+		elf_file_close(&f);
+	else
+		*out = f;
+	return rc;
+}
+
+/* Cheap things first. */
+static int open_checked(const char *path, const struct elf_head *head, uint32_t crc,
+			struct elf_file *out, struct err *err)
+{
+	struct elf_file f;
+	uint32_t have = 0;
+	int rc = open_file(path, &f, err);
+
+	if (rc)
+		return rc;
+	if (f.head.is64 != head->is64 || f.head.machine != head->machine)
+		rc = err_set(err, ERR_FORMAT, "%s is for another machine", path);
+	if (!rc)
+		rc = debuglink_crc(&f.bytes, &have, err);
+	if (!rc && have != crc)
+		rc = err_set(err, ERR_FORMAT, "%s is another debug file: its CRC is %08" PRIx32
+			     ", the link has %08" PRIx32, path, have, crc);
+	if (rc)
+		elf_file_close(&f);
+	else
+		*out = f;
+	return rc;
+}
+
+int debuglink_open(const struct object *object, uint32_t pid, const struct elf_head *head,
+		   const struct debuglink *link, struct buf *path, struct elf_file *out,
+		   struct err *err)
+{
+	struct err why = {0};
+	int rc = ERR_NOT_FOUND;
+	unsigned which;
+
+	for (which = 0; rc && which < SYMBOL_LINKS; which++) {
+		struct err one = {0};
+
+		if (!symbol_link_path(object, pid, link->name, which, path))
+			continue;
+		rc = open_checked(buf_text(path), head, link->crc, out, &one);
+		one.code = rc;
+		/* Of several reasons the first is told, unless it is only that nothing is there. */
+		if (rc && (!why.code || why.code == ERR_NOT_FOUND))
+			why = one;
+	}
+	if (!rc)
+		return 0;
+	buf_reset(path);
+	if (!why.code)
+		return err_set(err, ERR_NOT_FOUND, "%s is no path to a file", object->key.path);
+	if (err)
+		*err = why;
+	return why.code;
+}
+
+int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_file *out,
+		     struct err *err)
+{
+	struct elf_file f;
+	int rc = open_file(path, &f, err);
+
+	if (rc)
+		return rc;
+	if (f.mtime_ns != was->mtime_ns || f.bytes.size != was->bytes.size) {
+		elf_file_close(&f);
+		return err_set(err, ERR_FORMAT, "%s has been replaced", path);
+	}
+	*out = f;
+	return 0;
+}

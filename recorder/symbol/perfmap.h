@@ -1,0 +1,42 @@
+/*
+ * Perf maps: the names of jitted functions, as node, .NET, Java and others write them for perf.
+ *
+ * The text of /tmp/perf-PID.map becomes a sorted index in which every address has one name: that of
+ * the last line that covers it, as runtimes use memory again. Portable, and bounded whatever the
+ * text is; obtaining it is host code (symbol_open.h), re-reading it perfmap_reader.c.
+ */
+#ifndef SYMBOL_PERFMAP_H
+#define SYMBOL_PERFMAP_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PERFMAP_MAX_BYTES ((size_t)64 << 20)     /* of the text; what follows is not read */
+#define PERFMAP_LINES_MAX (1u << 20)             /* kept; what follows is not */
+#define PERFMAP_FUNCTION_MAX_BYTES (1u << 30)    /* a line that claims more is left out */
+
+struct perfmap;
+
+/*
+ * text     taken on success, and empty then: names are kept in it
+ * returns  0, also for a text without one good line; ERR_MEMORY; ERR_LIMIT over 4 GB
+ */
+int perfmap_parse(struct buf *text, struct perfmap **out, struct err *err);
+void perfmap_free(struct perfmap *map);              /* NULL allowed */
+
+uint32_t perfmap_count(const struct perfmap *map);   /* of functions that can be found */
+bool perfmap_full(const struct perfmap *map);        /* there were more than PERFMAP_LINES_MAX */
+size_t perfmap_bytes(const struct perfmap *map);
+
+struct perfmap_function {
+	uint64_t start;
+	uint32_t bytes;
+	const char *name;             /* borrowed from the map; at most FUNCTION_NAME_MAX bytes */
+};
+
+bool perfmap_find(const struct perfmap *map, uint64_t address, struct perfmap_function *out);
+
+#endif

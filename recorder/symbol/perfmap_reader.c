@@ -1,0 +1,180 @@
+/*
+ * Names for jitted frames, from the perf map that the process writes while it runs.
+ *
+ * The file may appear, grow and be replaced at any time, so opening always succeeds and every
+ * question may look at it again. It is held open: once the process has ended, and /proc/PID/root
+ * with it, what it wrote last can still be read.
+ */
+#include "base/os.h"
+#include "symbol/perfmap.h"
+#include "symbol/reader.h"
+#include "symbol/symbol_open.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_EVERY_NS NS_PER_SEC
+#define LOOK_ABSENT_NS (100 * NS_PER_MS)     /* while there is none: costs two small reads */
+
+enum { LOAD_SHARE = 10 };                    /* re-reading takes at most a tenth of the time */
+
+struct jit_table {
+	struct symbol_table base;
+	uint32_t pid;
+	struct os_file *file;
+	struct os_file_info seen;             /* of what is in map */
+	struct perfmap *map;                  /* NULL = none was read */
+	uint64_t look_ns;                     /* not before */
+	bool told;
+	char note[400];
+};
+
+static bool reads(const struct object *object)
+{
+	return object->key.kind == OBJECT_JIT;
+}
+
+static void tell(struct jit_table *t, const char *what)
+{
+	if (t->told)
+		return;
+	t->told = true;
+	snprintf(t->note, sizeof(t->note), "jitted code in process %" PRIu32 ": %.300s", t->pid, what);
+	t->base.note = t->note;
+}
+
+static bool same(const struct os_file_info *a, const struct os_file_info *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size_bytes == b->size_bytes &&
+	       a->mtime_ns == b->mtime_ns;
+}
+
+static int load_text(struct jit_table *t, uint64_t size_bytes, struct buf *text, struct err *err)
+{
+	size_t got = 0, n = PERFMAP_MAX_BYTES;
+	char *to;
+	int rc;
+
+	if (size_bytes <= PERFMAP_MAX_BYTES)
+		n = (size_t)size_bytes;
+	to = buf_reserve(text, n);
+	if (!to)
+		return err_set(err, ERR_MEMORY, "out of memory for its perf map");
+	rc = os_pread(t->file, to, n, 0, &got, err);
+	if (!rc)
+		buf_advance(text, got);
+	return rc;
+}
+
+/* Read the file that is open, if it is not what was read before. What was read stays on failure. */
+static void load(struct jit_table *t)
+{
+	struct perfmap *map = NULL;
+	struct os_file_info info;
+	struct buf text = {0};
+
+	if (os_file_info(t->file, &info, NULL) || !info.size_bytes ||
+	    (t->map && same(&info, &t->seen)))
+		return;
+	if (!load_text(t, info.size_bytes, &text, NULL) && !perfmap_parse(&text, &map, NULL)) {
+		perfmap_free(t->map);
+		t->map = map;
+		t->seen = info;
+		if (info.size_bytes > PERFMAP_MAX_BYTES)
+			tell(t, "its perf map is larger than 64 MB, of which the first are read");
+		else if (perfmap_full(map))
+			tell(t, "its perf map has over 1,048,576 lines, of which the first are read");
+	}
+	buf_free(&text);
+}
+
+/* The path first, as the file may be another one; when that is gone, the file that is open. */
+static void look(struct jit_table *t)
+{
+	uint64_t start_ns = os_now_ns(), now_ns, wait_ns;
+	struct os_file *file = NULL;
+	struct err err = {0};
+	int rc;
+
+	if (start_ns < t->look_ns)
+		return;
+	rc = symbol_perf_map(t->pid, &file, &err);
+	if (!rc) {
+		os_close(t->file);
+		t->file = file;
+		t->base.holds_file = true;
+	} else if (rc != ERR_NOT_FOUND && rc != ERR_UNSUPPORTED) {
+		tell(t, err.text);
+	}
+	if (t->file)
+		load(t);
+	now_ns = os_now_ns();
+	wait_ns = (now_ns - start_ns) * LOAD_SHARE;
+	if (wait_ns < LOOK_EVERY_NS)
+		wait_ns = t->file ? LOOK_EVERY_NS : LOOK_ABSENT_NS;
+	t->look_ns = now_ns + wait_ns;
+}
+
+static int open_jit(const struct object *object, uint32_t pid, struct symbol_table **out,
+		    struct err *err)
+{
+	struct jit_table *t = calloc(1, sizeof(*t));
+
+	(void)pid;                            /* a forked child runs its parent's code */
+	if (!t)
+		return err_set(err, ERR_MEMORY, "out of memory for its names");
+	t->base.reader = &perfmap_reader;
+	t->pid = object->key.pid;
+	look(t);
+	*out = &t->base;
+	return 0;
+}
+
+static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out)
+{
+	struct jit_table *t = (struct jit_table *)table;
+	struct perfmap_function function;
+
+	look(t);
+	if (!t->map || !perfmap_find(t->map, offset, &function))
+		return false;
+	*out = (struct symbol){function.start, function.name, NULL};
+	return true;
+}
+
+static size_t bytes(const struct symbol_table *table)
+{
+	const struct jit_table *t = (const struct jit_table *)table;
+
+	return sizeof(*t) + (t->map ? perfmap_bytes(t->map) : 0);
+}
+
+static void rest(struct symbol_table *table)
+{
+	struct jit_table *t = (struct jit_table *)table;
+
+	os_close(t->file);
+	t->file = NULL;
+	table->holds_file = false;
+}
+
+static void close_jit(struct symbol_table *table)
+{
+	struct jit_table *t = (struct jit_table *)table;
+
+	rest(table);
+	perfmap_free(t->map);
+	free(t);
+}
+
+const struct symbol_reader perfmap_reader = {
+	.name = "perfmap",
+	.reads = reads,
+	.open = open_jit,
+	.find = find,
+	.bytes = bytes,
+	.rest = rest,
+	.close = close_jit,
+};
