@@ -136,9 +136,10 @@ static int record(struct collect *c, struct err *err)
 		return rc;
 	rc = engine_run(&c->engine, &result, err);
 	os_signals_close();
-	if (rc)
+	/* main.c prints the error, but not into a log file, and nothing of an abort. */
+	if (rc && (c->options->log_file || rc == ERR_STOPPED))
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
-	else
+	if (!rc)
 		log_line(c->engine.log, LOG_INFO,
 			 "done: %" PRIu64 " samples, %" PRIu64 " lost, %u stored; see them with "
 			 "`recorder list`", result.samples, result.lost, result.stored);
