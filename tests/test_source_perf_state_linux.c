@@ -249,6 +249,17 @@ static void process_is_named_after_its_first_mapping(void **state)
 	assert_string_equal(file_at(SH, 0x9000), "ld-linux.so.2");
 }
 
+/* As container runtimes start: the program is a sealed copy in memory; its loader is none of its name. */
+static void program_in_a_memfd_keeps_its_short_name(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	feed_comm(SH, SH, "runc:[2:INIT]", true, 300);
+	feed_mmap(SH, "/memfd:runc_cloned:/proc/self/exe (deleted)", 0x1000, 310);
+	feed_mmap(SH, "/lib64/ld-linux.so.2", 0x8000, 320);
+	assert_string_equal(name_of(SH), "runc:[2:INIT]");
+}
+
 /* `sh -c 'exec gcc'`, which calls exec twice: three processes, and samples of each stay its own. */
 static void each_exec_is_a_process_of_its_own(void **state)
 {
@@ -725,6 +736,7 @@ int main(void)
 		FRESH(mapping_of_a_child_is_not_its_parents),
 		FRESH(exec_resets_mappings_and_makes_another_process),
 		FRESH(process_is_named_after_its_first_mapping),
+		FRESH(program_in_a_memfd_keeps_its_short_name),
 		FRESH(each_exec_is_a_process_of_its_own),
 		FRESH(executable_that_was_deleted_keeps_its_name),
 		FRESH(code_made_at_run_time_is_of_its_process_at_its_address),

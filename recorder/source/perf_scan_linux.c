@@ -237,6 +237,10 @@ static void read_exe(struct scan *scan, struct perf_process *p, const char *comm
 		return;
 	target[n] = '\0';
 	target[perf_path_length(target)] = '\0';
+	if (strncmp(target, "/memfd:", 7) == 0) {
+		p->exe_known = true;         /* its short name says more */
+		return;
+	}
 	if (p->exe_known && !process_exe_is(p->process, target))
 		perf_state_exec(scan->state, p, p->pid, comm);
 	if (!p->exe_known)

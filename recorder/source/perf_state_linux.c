@@ -451,6 +451,8 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		key.ino_generation = 0;      /* /proc/PID/maps does not tell it: the same key for both */
 		if (!p->exe_known && path[0] == '/')
 			perf_state_exe(s, p, path);
+	} else {
+		p->exe_known = true;         /* a program in a memfd: its short name says more */
 	}
 	perf_state_map(s, p, &key, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes,
 		       r->u.mmap.pgoff);
