@@ -3,6 +3,7 @@
  */
 #include "cmd.h"
 
+#include "base/text.h"
 #include "base/os.h"
 #include "export/export.h"
 
@@ -56,17 +57,6 @@ static int check_output(const struct options *o, const char *path, const struct 
 	return 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *at, *name = path;
-
-	for (at = path; *at; at++) {
-		if (*at == '/' || *at == '\\')
-			name = at + 1;
-	}
-	return name;
-}
-
 static int filter(const struct options *o, struct incident *in, struct err *err)
 {
 	struct incident_filter f = {
@@ -99,7 +89,7 @@ static int write_out(const struct options *o, const char *path, const struct exp
 {
 	struct export_options options = {
 		.annotate = !o->no_annotate, .ids = !o->no_ids, .addresses = o->addresses,
-		.file_name = strcmp(path, "-") == 0 ? NULL : base_name(path),
+		.file_name = strcmp(path, "-") == 0 ? NULL : text_base_name(path),
 	};
 	struct out *out = NULL;
 	int rc = out_open(path, o->force, &out, err);

@@ -3,6 +3,7 @@
  * status line, and the log, whose lines the other threads only queue.
  */
 #include "base/json.h"
+#include "base/text.h"
 #include "cmd.h"
 #include "engine_private.h"
 
@@ -189,13 +190,11 @@ static void answer_status(struct engine *e, struct json *j)
 /* false: it would not be kept. */
 static bool ask_snapshot(struct engine *e, const char *reason)
 {
-	size_t n = strlen(reason) + 1;
-	char *copy = malloc(n);
+	char *copy = text_dup(reason, SIZE_MAX);
 	bool room;
 
 	if (!copy)
 		return false;
-	memcpy(copy, reason, n);
 	os_mutex_lock(e->lock);
 	room = e->npending < ENGINE_PENDING_MAX;
 	if (room) {
@@ -214,11 +213,8 @@ void engine_stop(struct engine *e, enum engine_stop how, const char *reason)
 	int now = atomic_load(&e->stop);
 
 	os_mutex_lock(e->lock);
-	if (reason && !e->stop_reason) {
-		e->stop_reason = malloc(strlen(reason) + 1);
-		if (e->stop_reason)
-			strcpy(e->stop_reason, reason);
-	}
+	if (reason && !e->stop_reason)
+		e->stop_reason = text_dup(reason, SIZE_MAX);
 	while (now < (int)how && !atomic_compare_exchange_weak(&e->stop, &now, (int)how))
 		;
 	os_cond_signal(e->wake_merge);

@@ -3,6 +3,7 @@
  * segment that overlaps [T - pre, T] is pinned, segments sealed until T + post are pinned as they
  * are sealed, and at T + post the open segment is sealed. Merge thread.
  */
+#include "base/text.h"
 #include "engine_private.h"
 
 #include <inttypes.h>
@@ -10,16 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static char *copy_text(const char *text)
-{
-	size_t n = strlen(text) + 1;
-	char *copy = malloc(n);
-
-	if (copy)
-		memcpy(copy, text, n);
-	return copy;
-}
 
 static void pending_free(struct pending *p)
 {
@@ -72,11 +63,11 @@ static int fill_head(struct engine *e, struct incident_head *h, const char *rule
 		     const char *reason)
 {
 	h->state = INCIDENT_OPEN;
-	h->rule = copy_text(rule_text);
-	h->reason = copy_text(reason);
-	h->host = copy_text(e->host);
-	h->host_text = copy_text(e->host_text);
-	h->recorder_version = copy_text(RECORDER_VERSION);
+	h->rule = text_dup(rule_text, SIZE_MAX);
+	h->reason = text_dup(reason, SIZE_MAX);
+	h->host = text_dup(e->host, SIZE_MAX);
+	h->host_text = text_dup(e->host_text, SIZE_MAX);
+	h->recorder_version = text_dup(RECORDER_VERSION, SIZE_MAX);
 	h->period_ns[STREAM_CPU] = e->cfg->freq_hz ? NS_PER_SEC / e->cfg->freq_hz : 0;
 	return h->rule && h->reason && h->host && h->host_text && h->recorder_version ? 0
 										     : ERR_MEMORY;

@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "base/slots.h"
 #include "base/table.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,17 +63,6 @@ static bool object_same(const void *ctx, uint32_t value, const void *key_arg)
 	return a->dev == b->dev && a->ino == b->ino && a->ino_generation == b->ino_generation;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *name = path;
-
-	for (; *path; path++) {
-		if ((*path == '/' || *path == '\\') && path[1])
-			name = path + 1;
-	}
-	return name;
-}
-
 static struct object *object_new(struct frames *f, const struct object_key *key, uint32_t pid)
 {
 	uint32_t number = slots_add(&f->object_slots);
@@ -93,7 +83,7 @@ static struct object *object_new(struct frames *f, const struct object_key *key,
 	object->number = number;
 	object->key = *key;
 	object->key.path = path;
-	object->name = base_name(path);
+	object->name = text_base_name(path);
 	object->pid = pid;
 	return object;
 }
@@ -293,18 +283,6 @@ static bool function_same(const void *ctx, uint32_t value, const void *key_arg)
 	       strncmp(raw, key->raw_name, FUNCTION_NAME_MAX) == 0;
 }
 
-static char *copy_name(const char *name)
-{
-	size_t n = strnlen(name, FUNCTION_NAME_MAX);
-	char *copy = malloc(n + 1);
-
-	if (copy) {
-		memcpy(copy, name, n);
-		copy[n] = '\0';
-	}
-	return copy;
-}
-
 static struct function *function_new(struct frames *f, const struct function_key *key,
 				     const char *name, const char *raw_name, const char *module)
 {
@@ -318,11 +296,11 @@ static struct function *function_new(struct frames *f, const struct function_key
 	function->object = (struct object *)key->object;
 	function->offset = key->offset;
 	function->hash = function_hash(key);
-	function->name = copy_name(name);
+	function->name = text_dup(name, FUNCTION_NAME_MAX);
 	if (raw_name && strcmp(raw_name, name) != 0)
-		function->raw_name = copy_name(raw_name);
+		function->raw_name = text_dup(raw_name, FUNCTION_NAME_MAX);
 	if (module)
-		function->module = copy_name(module);
+		function->module = text_dup(module, FUNCTION_NAME_MAX);
 	if (!function->name || (raw_name && strcmp(raw_name, name) != 0 && !function->raw_name) ||
 	    (module && !function->module) || table_add(&f->by_function, function->hash, number)) {
 		function_clear(function);

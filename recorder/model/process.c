@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/slots.h"
 #include "base/table.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -79,18 +80,6 @@ static bool process_same(const void *ctx, uint32_t value, const void *key)
 	return process->pid == k->pid && process->exec == k->exec && process->start_ns == k->start_ns;
 }
 
-static char *copy_text(const char *text, size_t max_bytes)
-{
-	size_t n = strnlen(text, max_bytes);
-	char *copy = malloc(n + 1);
-
-	if (copy) {
-		memcpy(copy, text, n);
-		copy[n] = '\0';
-	}
-	return copy;
-}
-
 /* Set a text that has none yet; the first one stays. */
 static void set_once(_Atomic(char *) *slot, char *text)
 {
@@ -119,7 +108,7 @@ static struct process *process_new(struct processes *p, const struct process_key
 	process->start_ns = key->start_ns;
 	process->parent_pid = parent_pid;
 	if (comm && comm[0])
-		set_once(&process->comm, copy_text(comm, PROCESS_NAME_MAX));
+		set_once(&process->comm, text_dup(comm, PROCESS_NAME_MAX));
 	return process;
 }
 
@@ -156,36 +145,25 @@ static size_t display_length(const char *name)
 	return n;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *name = path;
-
-	for (; *path; path++) {
-		if ((*path == '/' || *path == '\\') && path[1])
-			name = path + 1;
-	}
-	return name;
-}
-
 void process_set_comm(struct processes *p, struct process *process, const char *comm)
 {
 	(void)p;
 	if (comm[0] && !atomic_load(&process->comm))
-		set_once(&process->comm, copy_text(comm, PROCESS_NAME_MAX));
+		set_once(&process->comm, text_dup(comm, PROCESS_NAME_MAX));
 }
 
 void process_set_exe(struct processes *p, struct process *process, const char *path)
 {
-	const char *name = base_name(path);
+	const char *name = text_base_name(path);
 
 	(void)p;
 	if (name[0] && !atomic_load(&process->exe_name))
-		set_once(&process->exe_name, copy_text(name, display_length(name)));
+		set_once(&process->exe_name, text_dup(name, display_length(name)));
 }
 
 bool process_exe_is(const struct process *process, const char *path)
 {
-	const char *exe = atomic_load(&process->exe_name), *name = base_name(path);
+	const char *exe = atomic_load(&process->exe_name), *name = text_base_name(path);
 	size_t n = display_length(name);
 
 	return exe && strlen(exe) == n && memcmp(exe, name, n) == 0;
@@ -194,7 +172,7 @@ bool process_exe_is(const struct process *process, const char *path)
 void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline)
 {
 	(void)p;
-	set_once(&process->cmdline, copy_text(cmdline, PROCESS_CMDLINE_MAX));
+	set_once(&process->cmdline, text_dup(cmdline, PROCESS_CMDLINE_MAX));
 }
 
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns)

@@ -1,0 +1,27 @@
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char *text_dup(const char *text, size_t max_bytes)
+{
+	size_t n = max_bytes == (size_t)-1 ? strlen(text) : strnlen(text, max_bytes);
+	char *copy = malloc(n + 1);
+
+	if (copy) {
+		memcpy(copy, text, n);
+		copy[n] = '\0';
+	}
+	return copy;
+}
+
+const char *text_base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++) {
+		if ((*path == '/' || *path == '\\') && path[1])
+			name = path + 1;
+	}
+	return name;
+}

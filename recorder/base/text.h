@@ -1,0 +1,13 @@
+/* Small things done with NUL-terminated texts. Any thread. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stddef.h>
+
+/* A copy of at most max_bytes (SIZE_MAX = all of it), from malloc; NULL = no memory. */
+char *text_dup(const char *text, size_t max_bytes);
+
+/* What follows the last '/' or '\' of a path that something follows; points into it. */
+const char *text_base_name(const char *path);
+
+#endif
