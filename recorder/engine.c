@@ -21,7 +21,7 @@ static int open_source(struct engine *e, const struct source_ops *ops, struct er
 		.frames = e->frames, .processes = e->processes, .log = e->log,
 		.freq_hz = e->cfg->freq_hz, .kernel_stacks = e->cfg->kernel_stacks,
 		.stack_kb = e->cfg->stack_kb,
-		.only_process = e->cfg->only_process,
+		.only_process = e->cfg->only_process, .file = e->cfg->file,
 	};
 	int rc;
 
@@ -46,6 +46,8 @@ static int open_parts(struct engine *e, struct err *err)
 	uint32_t i;
 	int rc;
 
+	e->symbol_env.path = cfg->symbol_path;
+	e->symbol_env.foreign = cfg->file != NULL;
 	os_host_name(e->host, sizeof(e->host));
 	os_host_text(e->host_text, sizeof(e->host_text));
 	e->lock = os_mutex_new();
@@ -61,7 +63,7 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!rc)
 		rc = processes_new(&e->processes, err);
 	if (!rc)
-		rc = symbols_open(e->frames, e->processes, e->log, &e->symbols, err);
+		rc = symbols_open(e->frames, e->processes, &e->symbol_env, e->log, &e->symbols, err);
 	if (!rc)
 		rc = ring_new(cfg->ring_bytes, &e->ring, err);
 	if (!rc)

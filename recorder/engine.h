@@ -38,6 +38,8 @@ struct engine_config {
 	bool kernel_stacks;
 	unsigned stack_kb;                           /* copied per sample; 0 = frame pointers only */
 	const char *only_process;                    /* NULL = all */
+	const char *file;                            /* a trace, read by sources[0]; NULL = live */
+	const char *symbol_path;                     /* directories of PE and PDB files; or NULL */
 
 	struct trigger *const *triggers;             /* borrowed */
 	uint32_t ntriggers;

@@ -78,6 +78,7 @@ struct engine {
 	struct frames *frames;
 	struct processes *processes;
 	struct symbols *symbols;
+	struct symbol_env symbol_env;
 	struct ring *ring;
 	struct store *store;                 /* the writer's, once it runs */
 	struct log *log;

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+static const struct symbol_env live;
+
 static bool run(const char *command)
 {
 	return system(command) == 0;
@@ -75,7 +77,7 @@ static void hidden_name(const char *dir, char out[64])
 	key.ino = info.ino;
 	assert_int_equal(frames_new(&frames, NULL), 0);
 	assert_int_equal(processes_new(&processes, NULL), 0);
-	assert_int_equal(symbols_open(frames, processes, NULL, &symbols, NULL), 0);
+	assert_int_equal(symbols_open(frames, processes, &live, NULL, &symbols, NULL), 0);
 	ref.object = objects_get(frames, &key, os_pid());
 	frame = frame_get(frames, frames_intern(frames, &ref, &fresh));
 	frame_ref(frame);

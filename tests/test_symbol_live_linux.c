@@ -27,6 +27,8 @@
 
 #include <cmocka.h>
 
+static const struct symbol_env live;
+
 /* Functions of this program, by pointer. */
 __attribute__((noinline)) static int live_static(int x)
 {
@@ -50,7 +52,7 @@ static void open_world(struct world *w)
 {
 	assert_int_equal(frames_new(&w->frames, NULL), 0);
 	assert_int_equal(processes_new(&w->processes, NULL), 0);
-	assert_int_equal(symbols_open(w->frames, w->processes, NULL, &w->symbols, NULL), 0);
+	assert_int_equal(symbols_open(w->frames, w->processes, &live, NULL, &w->symbols, NULL), 0);
 }
 
 static void close_world(struct world *w)

@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+static const struct symbol_env live;
+
 struct world {
 	struct frames *frames;
 	struct processes *processes;
@@ -39,7 +41,7 @@ static void open_world(struct world *w, uint32_t pid)
 	unlink(w->path);
 	assert_int_equal(frames_new(&w->frames, NULL), 0);
 	assert_int_equal(processes_new(&w->processes, NULL), 0);
-	assert_int_equal(symbols_open(w->frames, w->processes, w->log, &w->symbols, NULL), 0);
+	assert_int_equal(symbols_open(w->frames, w->processes, &live, w->log, &w->symbols, NULL), 0);
 	w->object = objects_get(w->frames, &key, pid);
 	assert_non_null(w->object);
 }

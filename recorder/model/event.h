@@ -106,6 +106,7 @@ struct event {
 	const struct event_field *fields;
 	uint32_t nfields;
 	uint32_t stack;                      /* node of the open segment; set by the merge thread */
+	uint32_t payload_bytes;              /* of the record it was; for listings, not kept */
 };
 
 /* A field by name (case-insensitive), or NULL. */

@@ -12,6 +12,7 @@
 #include "base/out.h"
 #include "model/needs.h"
 #include "model/queue.h"
+#include "symbol/reader.h"
 #include "symbol/symbol.h"
 
 struct source_config {
@@ -23,6 +24,19 @@ struct source_config {
 	bool kernel_stacks;                  /* ask for kernel frames */
 	unsigned stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
+	const char *file;                    /* the trace to read; NULL = live */
+	/* All that it holds, idle samples and snapshots too, and samples by name: `recorder events`. */
+	bool every_event;
+};
+
+/* What a trace file says of itself. */
+struct source_origin {
+	uint64_t start_ns;                   /* its first moment, recorder clock; not 0 */
+	uint64_t start_wall_ns;              /* the same moment by the clock on the wall; 0 = not known */
+	uint64_t period_ns;                  /* of the CPU samples; 0 = not known */
+	uint64_t bytes;                      /* of the file, for "at N of M MB"; 0 = not known */
+	char host[256], host_text[256];      /* its machine and system; "" = not known */
+	char note[400];                      /* what it lost itself, where it is cut; "" = nothing */
 };
 
 struct source_status {
@@ -51,11 +65,29 @@ struct source_ops {
 	void (*stop)(struct source *s);
 	/* Any thread while it runs. */
 	void (*status)(struct source *s, struct source_status *out);
+	/*
+	 * The thread that takes the events, once there is one or run() has returned: where and when
+	 * they were recorded. NULL = here and now. The note is asked for again at the end.
+	 */
+	void (*origin)(struct source *s, struct source_origin *out);
+	/*
+	 * The thread that takes the events, while run() may go on: the name of a frame that only this
+	 * source can know (managed code of a trace). Names what *out points to until the next call;
+	 * false = symbol readers are asked. NULL = knows none.
+	 */
+	bool (*name_frame)(struct source *s, const struct frame *frame, struct symbol *out);
 	void (*close)(struct source *s);
 };
 
 /* The live sources of this host, ending in NULL: source_list_linux.c, source_list_windows.c. */
 extern const struct source_ops *const live_sources[];
+/*
+ * Readers of trace files, ending in NULL: source_list_file.c. open() gets source_config.file, and
+ * refuses a file that is none of its own (ERR_FORMAT) before anything long is done; run() reads it,
+ * waits where the queue is full (queue_fits), and returns at its end. Its frames, processes and
+ * names are those of the trace: nothing of this machine is asked.
+ */
+extern const struct source_ops *const file_sources[];
 extern const struct source_ops perf_source;      /* Linux: perf events */
 extern const struct source_ops proc_source;      /* Linux: counters from /proc */
 

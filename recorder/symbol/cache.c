@@ -30,6 +30,7 @@ struct entry {
  * SYMBOL_FILES_MAX, and none unused for REST_AFTER_NS.
  */
 struct cache {
+	const struct symbol_env *env;
 	struct log *log;
 	struct table by_object;        /* object number -> entry */
 	uint32_t newest, oldest, free_first;
@@ -38,13 +39,14 @@ struct cache {
 	struct entry entries[SYMBOL_OBJECTS_MAX];
 };
 
-struct cache *cache_new(struct log *log)
+struct cache *cache_new(const struct symbol_env *env, struct log *log)
 {
 	struct cache *c = calloc(1, sizeof(*c));
 	uint32_t i;
 
 	if (!c)
 		return NULL;
+	c->env = env;
 	c->log = log;
 	c->newest = c->oldest = NONE;
 	for (i = 0; i < SYMBOL_OBJECTS_MAX; i++)
@@ -131,7 +133,7 @@ static void evict(struct cache *c, struct entry *e)
 	close_table(c, e);
 	unlink_entry(c, e);
 	table_remove(&c->by_object, object_hash(e->object), at);
-	object_drop(e->object, os_now_ns());
+	object_drop(e->object, 0);
 	memset(e, 0, sizeof(*e));
 	e->older = c->free_first;
 	c->free_first = at;
@@ -176,12 +178,12 @@ static struct entry *add_entry(struct cache *c, struct object *object)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static const struct symbol_reader *reader_of(const struct object *object)
+static const struct symbol_reader *reader_of(const struct cache *c, const struct object *object)
 {
 	const struct symbol_reader *const *at;
 
 	for (at = symbol_readers; *at; at++) {
-		if ((*at)->reads(object))
+		if (!((*at)->live && c->env->foreign) && (*at)->reads(object))
 			return *at;
 	}
 	return NULL;
@@ -195,8 +197,9 @@ static void failed(struct cache *c, struct entry *e, uint64_t now_ns, const stru
 	e->retry_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
 	e->failures++;
 	c->use.failures++;
-	/* Not ELF (Wine maps PE files) is nothing that anybody could mend. */
-	if (e->failures > 1 || err->code == ERR_UNSUPPORTED || c->logged == FAILURES_LOGGED)
+	/* Not ELF (Wine maps PE files) is nothing that anybody could mend; a file of elsewhere neither. */
+	if (e->failures > 1 || err->code == ERR_UNSUPPORTED || c->logged == FAILURES_LOGGED ||
+	    (c->env->foreign && err->code == ERR_NOT_FOUND))
 		return;
 	log_line(c->log, LOG_WARN, "no function names for %s: %s", e->object->key.path, err->text);
 	if (++c->logged == FAILURES_LOGGED)
@@ -239,7 +242,7 @@ static void open_entry(struct cache *c, struct entry *e, const struct symbol_rea
 	struct err err = {0};
 
 	e->pid = pid;
-	if (reader->open(e->object, pid, &e->table, &err)) {
+	if (reader->open(c->env, e->object, pid, &e->table, &err)) {
 		failed(c, e, now_ns, &err);
 		return;
 	}
@@ -252,12 +255,14 @@ static void open_entry(struct cache *c, struct entry *e, const struct symbol_rea
 
 static struct entry *get(struct cache *c, struct object *object, uint32_t pid)
 {
-	const struct symbol_reader *reader = reader_of(object);
+	const struct symbol_reader *reader = reader_of(c, object);
 	uint64_t now_ns = os_now_ns();
 	struct entry *e;
 
 	if (!reader)
 		return NULL;
+	if (c->env->foreign)
+		pid = 0;
 	e = find_entry(c, object);
 	if (e)
 		touch(c, e, now_ns);

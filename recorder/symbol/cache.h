@@ -19,8 +19,8 @@ struct cache_use {
 	uint64_t failures;
 };
 
-/* NULL = no memory. log: why an object cannot be read is said once. */
-struct cache *cache_new(struct log *log);
+/* NULL = no memory. log: why an object cannot be read is said once. env outlives the cache. */
+struct cache *cache_new(const struct symbol_env *env, struct log *log);
 void cache_free(struct cache *c);                    /* NULL allowed */
 
 /* Open the object now if it is not open; pid maps it. */

@@ -84,12 +84,13 @@ static void use_debug_file(struct elf_table *t)
 	t->separate = true;
 }
 
-static int open_elf(const struct object *object, uint32_t pid, struct symbol_table **out,
-		    struct err *err)
+static int open_elf(const struct symbol_env *env, const struct object *object, uint32_t pid,
+		    struct symbol_table **out, struct err *err)
 {
 	struct elf_table *t = calloc(1, sizeof(*t));
 	int rc;
 
+	(void)env;
 	if (!t)
 		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
 	t->base.reader = &elf_reader;

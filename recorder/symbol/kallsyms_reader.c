@@ -13,14 +13,15 @@ static bool reads(const struct object *object)
 	return object->key.kind == OBJECT_KERNEL;
 }
 
-static int open_kernel(const struct object *object, uint32_t pid, struct symbol_table **out,
-		       struct err *err)
+static int open_kernel(const struct symbol_env *env, const struct object *object, uint32_t pid,
+		       struct symbol_table **out, struct err *err)
 {
 	struct kernel_table *t = calloc(1, sizeof(*t));
 	struct buf text = {0};
 	int rc;
 
 	(void)object;
+	(void)env;
 	(void)pid;
 	if (!t)
 		return err_set(err, ERR_MEMORY, "out of memory for the kernel's symbols");
@@ -65,6 +66,7 @@ static void close_kernel(struct symbol_table *table)
 
 const struct symbol_reader kallsyms_reader = {
 	.name = "kallsyms",
+	.live = true,
 	.reads = reads,
 	.open = open_kernel,
 	.find = find,

@@ -117,11 +117,12 @@ static void look(struct jit_table *t)
 	t->look_ns = now_ns + wait_ns;
 }
 
-static int open_jit(const struct object *object, uint32_t pid, struct symbol_table **out,
-		    struct err *err)
+static int open_jit(const struct symbol_env *env, const struct object *object, uint32_t pid,
+		    struct symbol_table **out, struct err *err)
 {
 	struct jit_table *t = calloc(1, sizeof(*t));
 
+	(void)env;
 	(void)pid;                            /* a forked child runs its parent's code */
 	if (!t)
 		return err_set(err, ERR_MEMORY, "out of memory for its names");
@@ -171,6 +172,7 @@ static void close_jit(struct symbol_table *table)
 
 const struct symbol_reader perfmap_reader = {
 	.name = "perfmap",
+	.live = true,
 	.reads = reads,
 	.open = open_jit,
 	.find = find,

@@ -17,6 +17,12 @@ struct symbol {
 	const char *module;           /* overrides the object's name; or NULL */
 };
 
+/* Where readers may look. */
+struct symbol_env {
+	const char *path;             /* directories of PE and PDB files, ';' between; NULL = none */
+	bool foreign;                 /* a trace of another machine or time: pids say nothing here */
+};
+
 /* An open object. Readers embed it as first member. */
 struct symbol_table {
 	const struct symbol_reader *reader;
@@ -26,11 +32,15 @@ struct symbol_table {
 
 struct symbol_reader {
 	const char *name;
+	bool live;                    /* asks this machine as it is now: no use for foreign traces */
 	/* Whether objects of this kind are its own; looks at the key only. */
 	bool (*reads)(const struct object *object);
-	/* Find, check and index it. pid maps it, or did. The object outlives the table. */
-	int (*open)(const struct object *object, uint32_t pid, struct symbol_table **out,
-		    struct err *err);
+	/*
+	 * Find, check and index it. pid maps it, or did; 0 in foreign traces. Object and env outlive
+	 * the table.
+	 */
+	int (*open)(const struct symbol_env *env, const struct object *object, uint32_t pid,
+		    struct symbol_table **out, struct err *err);
 	/* The function that holds a frame's offset; false = none does. */
 	bool (*find)(struct symbol_table *table, uint64_t offset, struct symbol *out);
 	/* Memory that it takes; may be more or less after a find(). */

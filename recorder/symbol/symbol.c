@@ -52,6 +52,7 @@ struct settle {
 struct symbols {
 	struct frames *frames;
 	struct processes *processes;
+	const struct symbol_env *env;
 	struct os_thread *thread;
 	struct cache *cache;           /* the worker's own */
 
@@ -89,7 +90,7 @@ static void request_release(const struct request *r)
 		frame_unref(r->at.frame);
 		break;
 	case REQUEST_OBJECT:
-		object_drop(r->at.object, os_now_ns());
+		object_drop(r->at.object, 0);     /* was let go when its source said so */
 		break;
 	case REQUEST_PROCESS:
 		process_unref(r->at.process);
@@ -138,6 +139,8 @@ void symbols_process(struct symbols *s, struct process *process)
 {
 	struct request r = {.at.process = process, .kind = REQUEST_PROCESS};
 
+	if (s->env->foreign)
+		return;
 	process_ref(process);
 	put(s, &s->urgent, &r);
 }
@@ -347,8 +350,8 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-int symbols_open(struct frames *frames, struct processes *processes, struct log *log,
-		 struct symbols **out, struct err *err)
+int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
+		 struct log *log, struct symbols **out, struct err *err)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
 	int rc = 0;
@@ -357,10 +360,11 @@ int symbols_open(struct frames *frames, struct processes *processes, struct log 
 		return err_set(err, ERR_MEMORY, "out of memory for the symbol worker");
 	s->frames = frames;
 	s->processes = processes;
+	s->env = env;
 	s->lock = os_mutex_new();
 	s->work = os_cond_new();
 	s->settled = os_cond_new();
-	s->cache = cache_new(log);
+	s->cache = cache_new(env, log);
 	if (!s->lock || !s->work || !s->settled || !s->cache ||
 	    fifo_init(&s->urgent, SYMBOL_URGENT_MAX) || fifo_init(&s->wanted, SYMBOL_QUEUE_MAX))
 		rc = err_set(err, ERR_MEMORY, "out of memory for the symbol worker");

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "model/frame.h"
 #include "model/process.h"
+#include "symbol/reader.h"
 
 #define SYMBOL_QUEUE_MAX 65536u                 /* frames that wait for a name */
 #define SYMBOL_URGENT_MAX 8192u                 /* new objects and processes that wait */
@@ -25,9 +26,9 @@
 
 struct symbols;
 
-/* Starts the worker thread at low priority. */
-int symbols_open(struct frames *frames, struct processes *processes, struct log *log,
-		 struct symbols **out, struct err *err);
+/* Starts the worker thread at low priority. env: borrowed until symbols_close(). */
+int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
+		 struct log *log, struct symbols **out, struct err *err);
 /* Ends the thread, drops what is queued; NULL allowed. Nobody may be in a call. */
 void symbols_close(struct symbols *s);
 

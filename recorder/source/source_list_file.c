@@ -1,0 +1,3 @@
+#include "source/source.h"
+
+const struct source_ops *const file_sources[] = {NULL};
