@@ -274,7 +274,8 @@ static bool same_frame(const void *ctx, uint32_t value, const void *key)
 
 	return a->offset == b->offset && a->module == b->module && a->flags == b->flags &&
 	       a->function_offset == b->function_offset && a->function == b->function &&
-	       a->raw_name == b->raw_name && a->function_module == b->function_module;
+	       a->raw_name == b->raw_name && a->function_module == b->function_module &&
+	       a->file == b->file && a->line == b->line;
 }
 
 uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
@@ -285,7 +286,8 @@ uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
 	uint32_t found;
 
 	if (f->module >= in->nmodules || !text_or_null(b, &copy.function) ||
-	    !text_or_null(b, &copy.raw_name) || !text_or_null(b, &copy.function_module))
+	    !text_or_null(b, &copy.raw_name) || !text_or_null(b, &copy.function_module) ||
+	    !text_or_null(b, &copy.file))
 		return UINT32_MAX;
 	found = table_find(&b->frame_table, hash, same_frame, in, &copy);
 	if (found != TABLE_NONE)

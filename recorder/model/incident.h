@@ -72,6 +72,8 @@ struct incident_frame {
 	const char *function;                /* NULL = no name */
 	const char *raw_name;                /* linker's name; NULL = same as function */
 	const char *function_module;         /* overrides the module's name; NULL = does not */
+	const char *file;                    /* source file; NULL = not known; not stored */
+	uint32_t line;                       /* in it; 0 = not known */
 };
 
 struct incident_stack {
@@ -160,6 +162,38 @@ struct incident_filter {
  *          samples) or nothing of the window is left; ERR_USAGE when from is after to; ERR_MEMORY
  */
 int incident_filter(struct incident *in, const struct incident_filter *filter, struct err *err);
+
+/* ---- source lines ---------------------------------------------------------------------------- */
+
+/* One function of the source at a frame's address. */
+struct incident_line {
+	const char *function;                /* NULL = not known */
+	const char *file;                    /* NULL = not known */
+	uint32_t line;                       /* in file; 0 = not known */
+	uint64_t function_offset;            /* of its first byte, as frames count */
+};
+
+/* Which lines a frame stands for: lines[first], and n - 1 functions inlined into it, inwards. */
+struct incident_expansion {
+	uint32_t first, n;                   /* n 0 = the frame stays as it is */
+};
+
+/*
+ * Put source lines and inlined functions into the stacks of all samples and events.
+ *
+ * A frame gets file and line of its first line, and its function only if it has no name; each
+ * further line becomes a frame of its own below it, with the same offset, flagged FRAME_INLINED. So
+ * stacks get deeper, and samples stay as many as they were. Tables keep what nothing uses any more.
+ *
+ * of_frame  one for each of in->nframes
+ * nlines    that there are; every expansion lies within, and no two have a line in common
+ * returns   0 or ERR_MEMORY; samples and events are as before then
+ */
+int incident_expand(struct incident *in, const struct incident_expansion *of_frame,
+		    const struct incident_line *lines, uint32_t nlines, struct err *err);
+
+/* Whether each frame stands in the stack of a sample or an event: in->nframes values; free(). */
+bool *incident_frames_used(const struct incident *in);       /* NULL = no memory */
 
 /* No name in an export is longer; what is cut ends in an ellipsis. */
 #define INCIDENT_TEXT_MAX 4000
