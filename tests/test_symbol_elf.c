@@ -449,6 +449,37 @@ static void elf_sorts_many_functions_whatever_their_order(void **state)
 	free(symbols);
 }
 
+static void elf_completes_dynamic_symbols_by_those_of_a_packed_file(void **state)
+{
+	static const struct elf_image_symbol exported[] = {
+		{"shown", BASE + 0x10, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, true}};
+	static const struct elf_image_symbol packed[] = {
+		{"hidden", BASE + 0x30, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_LOCAL, 0, false, false}};
+	struct elf_image outer = {.vaddr = BASE, .text_bytes = 0x100, .symbols = exported,
+				  .nsymbols = 1, .no_symtab = true};
+	struct elf_image inner = {.vaddr = BASE, .text_bytes = 0x100, .symbols = packed, .nsymbols = 1};
+	struct buf text = {0};
+	struct opened o;
+	struct bytes mini;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(open_image(&outer, &o, NULL), 0);
+	elf_index_free(o.index);
+	elf_image_build(&inner, &text);
+	mini = bytes_of_memory(text.data, text.len);
+	assert_int_equal(elf_index_new_mini(&o.bytes, &o.head, &mini, &o.index, NULL), 0);
+	assert_string_equal(name_at(&o, BASE + 0x18), "shown");
+	assert_string_equal(name_at(&o, BASE + 0x38), "hidden");
+	/* For another machine, or no ELF at all: refused, not believed. */
+	text.data[18] = 40;
+	assert_int_equal(elf_index_new_mini(&o.bytes, &o.head, &mini, NULL, &err), ERR_FORMAT);
+	text.data[0] = 'x';
+	assert_int_equal(elf_index_new_mini(&o.bytes, &o.head, &mini, NULL, &err), ERR_FORMAT);
+	close_image(&o);
+	buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -468,6 +499,7 @@ int main(void)
 		cmocka_unit_test(elf_survives_truncation_everywhere_and_every_changed_byte),
 		cmocka_unit_test(elf_reports_lack_of_memory),
 		cmocka_unit_test(elf_sorts_many_functions_whatever_their_order),
+		cmocka_unit_test(elf_completes_dynamic_symbols_by_those_of_a_packed_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

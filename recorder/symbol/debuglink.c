@@ -2,13 +2,10 @@
  * .gnu_debuglink (source: GDB manual, "Debugging Information in Separate Files"):
  *
  *   name, NUL, NULs up to a multiple of 4 bytes, CRC-32 as u32 in the file's byte order
- *
- * The section is known by its name only, so the table of section names is needed: its number is in
- * the header (shstrndx, at 50 in ELF32 and 62 in ELF64); layouts in elf_format.h.
  */
 #include "symbol/debuglink.h"
 
-#include "symbol/elf_format.h"
+#include "symbol/elf_section.h"
 #include "symbol/symbol_open.h"
 
 #include <inttypes.h>
@@ -18,60 +15,9 @@
 
 #define SECTION_NAME ".gnu_debuglink"
 
-enum { BLOCK_BYTES = 65536, SHSTRNDX_AT32 = 50, SHSTRNDX_AT64 = 62, SHT_NOBITS = 8 };
+enum { BLOCK_BYTES = 65536 };
 
-/* ---- the section ----------------------------------------------------------------------------- */
-
-struct part {
-	uint64_t offset, bytes;       /* in the file */
-};
-
-static struct part part_of(const uint8_t *section, const struct elf_layout *l)
-{
-	return (struct part){bytes_le(section + l->section.offset, l->word),
-			     bytes_le(section + l->section.size, l->word)};
-}
-
-/* The name of a section is compared in the file, as only few bytes of its table are of interest. */
-static bool is_link(const struct bytes *in, const struct part *names, const uint8_t *section)
-{
-	char name[sizeof(SECTION_NAME)];
-	uint64_t at = bytes_le(section, 4);
-
-	if (bytes_le(section + 4, 4) == SHT_NOBITS || names->bytes < sizeof(name) ||
-	    at > names->bytes - sizeof(name) || names->offset + at < at)
-		return false;
-	return !bytes_read(in, names->offset + at, name, sizeof(name), "a section's name", NULL) &&
-	       !memcmp(name, SECTION_NAME, sizeof(name));
-}
-
-static int find_section(const struct bytes *in, const struct elf_head *head, const uint8_t *table,
-			struct part *out, struct err *err)
-{
-	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
-	struct part names;
-	uint8_t number[2];
-	uint32_t i, at;
-	int rc;
-
-	rc = bytes_read(in, head->is64 ? SHSTRNDX_AT64 : SHSTRNDX_AT32, number, sizeof(number),
-			"the ELF header", err);
-	if (rc)
-		return rc;
-	at = (uint32_t)bytes_le(number, 2);
-	if (at >= head->nsections)
-		return err_set(err, ERR_NOT_FOUND, "its sections have no names");
-	names = part_of(table + (size_t)at * l->section.bytes, l);
-	for (i = 0; i < head->nsections; i++) {
-		const uint8_t *section = table + (size_t)i * l->section.bytes;
-
-		if (is_link(in, &names, section)) {
-			*out = part_of(section, l);
-			return 0;
-		}
-	}
-	return err_set(err, ERR_NOT_FOUND, "it has no section " SECTION_NAME);
-}
+/* ---- the section ------------------------------------------------------------------------------ */
 
 static int parse_link(const uint8_t *text, size_t n, struct debuglink *out, struct err *err)
 {
@@ -90,26 +36,15 @@ static int parse_link(const uint8_t *text, size_t n, struct debuglink *out, stru
 int debuglink_read(const struct bytes *in, const struct elf_head *head, struct debuglink *out,
 		   struct err *err)
 {
-	const struct elf_layout *l = head->is64 ? &elf_layout64 : &elf_layout32;
-	size_t n = (size_t)head->nsections * l->section.bytes;
 	uint8_t text[DEBUGLINK_NAME_MAX + 1 + 8];
-	uint8_t *table;
-	struct part part = {0};
-	int rc;
+	struct elf_section section;
+	int rc = elf_section_find(in, head, SECTION_NAME, &section, err);
+	size_t n;
 
-	if (!n)
-		return err_set(err, ERR_NOT_FOUND, "it has no sections");
-	table = malloc(n);
-	if (!table)
-		return err_set(err, ERR_MEMORY, "out of memory for its section headers");
-	rc = bytes_read(in, head->sections_at, table, n, "its section header table", err);
-	if (!rc)
-		rc = find_section(in, head, table, &part, err);
-	free(table);
 	if (rc)
 		return rc;
-	n = part.bytes < sizeof(text) ? (size_t)part.bytes : sizeof(text);
-	rc = bytes_read(in, part.offset, text, n, "its section " SECTION_NAME, err);
+	n = section.size < sizeof(text) ? (size_t)section.size : sizeof(text);
+	rc = bytes_read(in, section.offset, text, n, "its section " SECTION_NAME, err);
 	return rc ? rc : parse_link(text, n, out, err);
 }
 

@@ -70,6 +70,9 @@ struct elf_index;
  */
 int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
 		  struct err *err);
+/* The same; mini is its unpacked .gnu_debugdata (elf_minidebug.h), used if it has no .symtab itself. */
+int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
+		       const struct bytes *mini, struct elf_index **out, struct err *err);
 void elf_index_free(struct elf_index *index);        /* NULL allowed */
 uint32_t elf_index_count(const struct elf_index *index);
 size_t elf_index_bytes(const struct elf_index *index);

@@ -70,12 +70,19 @@ struct section {
 	uint64_t flags, addr, offset, size, entsize;
 };
 
-struct builder {
+/* A file whose symbol table is read: the object's own, or the one that is packed into it. */
+struct view {
 	const struct bytes *in;
-	const struct elf_head *head;
 	const struct elf_layout *layout;
-	struct elf_index *index;
+	const struct elf_head *head;   /* where its section headers are */
 	struct section *sections;
+};
+
+struct builder {
+	const struct elf_head *head;   /* of the object: what is executable */
+	struct view own, mini;         /* mini.in NULL = nothing is packed into it */
+	const struct view *views[TABLES];
+	struct elf_index *index;
 	char *names[TABLES];           /* the string tables, NUL-terminated, once they are needed */
 	struct sort_item *candidates;
 	uint32_t ncandidates, capacity;
@@ -86,26 +93,26 @@ struct builder {
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static int read_sections(struct builder *b)
+static int read_sections(struct builder *b, struct view *v)
 {
-	const struct elf_layout *l = b->layout;
-	size_t n = b->head->nsections;
+	const struct elf_layout *l = v->layout;
+	size_t n = v->head->nsections;
 	uint8_t *table;
 	size_t i;
 	int rc;
 
-	b->sections = calloc(n ? n : 1, sizeof(*b->sections));
+	v->sections = calloc(n ? n : 1, sizeof(*v->sections));
 	table = malloc(n ? n * l->section.bytes : 1);
-	if (!b->sections || !table) {
+	if (!v->sections || !table) {
 		free(table);
 		return err_set(b->err, ERR_MEMORY, "out of memory for its section headers");
 	}
-	rc = bytes_read(b->in, b->head->sections_at, table, n * l->section.bytes,
+	rc = bytes_read(v->in, v->head->sections_at, table, n * l->section.bytes,
 			"its section header table", b->err);
 	for (i = 0; !rc && i < n; i++) {
 		const uint8_t *at = table + i * l->section.bytes;
 
-		b->sections[i] = (struct section){
+		v->sections[i] = (struct section){
 			.type = (uint32_t)bytes_le(at + 4, 4),
 			.link = (uint32_t)bytes_le(at + l->section.link, 4),
 			.flags = bytes_le(at + ELF_SECTION_FLAGS_AT, l->word),
@@ -119,13 +126,13 @@ static int read_sections(struct builder *b)
 	return rc;
 }
 
-static const struct section *find_section(const struct builder *b, uint32_t type)
+static const struct section *find_section(const struct view *v, uint32_t type)
 {
 	uint32_t i;
 
-	for (i = 0; i < b->head->nsections; i++) {
-		if (b->sections[i].type == type)
-			return &b->sections[i];
+	for (i = 0; i < v->head->nsections; i++) {
+		if (v->sections[i].type == type)
+			return &v->sections[i];
 	}
 	return NULL;
 }
@@ -158,14 +165,21 @@ static int load_names(struct builder *b, unsigned table)
 
 	if (!names)
 		return err_set(b->err, ERR_MEMORY, "out of memory for its string table");
-	rc = bytes_read(b->in, strings->offset, names, (size_t)strings->size, "its string table",
-			b->err);
+	rc = bytes_read(b->views[table]->in, strings->offset, names, (size_t)strings->size,
+			"its string table", b->err);
 	names[strings->size] = '\0';
 	if (rc)
 		free(names);
 	else
 		b->names[table] = names;
 	return rc;
+}
+
+/* What was unpacked is gone after the building, so its names stay in memory. */
+static bool is_kept(const struct builder *b, unsigned table)
+{
+	return b->views[table] == &b->mini ||
+	       b->index->strings[table].size <= ELF_STRINGS_KEPT_BYTES;
 }
 
 /*
@@ -198,11 +212,11 @@ static const struct elf_segment *executable_at(const struct elf_head *head, uint
  * A symbol without a type is a function when somebody wrote it by hand. The assembler's own labels
  * (.L1) and mapping symbols of ARM and RISC-V ($x, $d) are not.
  */
-static bool is_label(struct builder *b, uint32_t shndx, uint32_t name)
+static bool is_label(struct builder *b, const struct view *v, uint32_t shndx, uint32_t name)
 {
 	const char *text;
 
-	if (shndx >= b->head->nsections || !(b->sections[shndx].flags & ELF_SHF_EXECINSTR))
+	if (shndx >= v->head->nsections || !(v->sections[shndx].flags & ELF_SHF_EXECINSTR))
 		return false;
 	text = text_of(b, name);
 	return text[0] && text[0] != '.' && text[0] != '$';
@@ -218,9 +232,9 @@ static unsigned rank(unsigned type, unsigned binding)
 }
 
 /* Lower *room to the bytes up to the section's end; false when value is not in that section. */
-static bool section_room(const struct builder *b, uint32_t shndx, uint64_t value, uint64_t *room)
+static bool section_room(const struct view *v, uint32_t shndx, uint64_t value, uint64_t *room)
 {
-	const struct section *s = shndx < b->head->nsections ? &b->sections[shndx] : NULL;
+	const struct section *s = shndx < v->head->nsections ? &v->sections[shndx] : NULL;
 
 	if (!s || value < s->addr || value - s->addr >= s->size)
 		return false;
@@ -232,7 +246,8 @@ static bool section_room(const struct builder *b, uint32_t shndx, uint64_t value
 /* One symbol table entry. */
 static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 {
-	const struct elf_layout *l = b->layout;
+	const struct view *v = b->views[table];
+	const struct elf_layout *l = v->layout;
 	uint32_t name = (uint32_t)bytes_le(at, 4);
 	unsigned type = at[l->symbol.info] & 15u, binding = at[l->symbol.info] >> 4;
 	uint32_t shndx = (uint32_t)bytes_le(at + l->symbol.shndx, 2);
@@ -248,7 +263,7 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	    name >= b->index->strings[table].size)
 		return 0;
 	name |= table ? NAME_IN_DYNSYM : 0;
-	if (type == ELF_STT_NOTYPE && !is_label(b, shndx, name))
+	if (type == ELF_STT_NOTYPE && !is_label(b, v, shndx, name))
 		return b->rc;
 	if (b->head->machine == ELF_MACHINE_ARM)
 		value &= ~(uint64_t)1;                 /* the Thumb bit is no part of the address */
@@ -256,7 +271,7 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	if (!segment)
 		return 0;
 	room = segment->memory_bytes - (value - segment->vaddr);
-	if (!section_room(b, shndx, value, &room) && type == ELF_STT_NOTYPE)
+	if (!section_room(v, shndx, value, &room) && type == ELF_STT_NOTYPE)
 		return 0;                              /* _etext and the like mark an end */
 	c.key = (value - b->index->base) << KEY_START_SHIFT |
 		(RANK_MAX - rank(type, binding)) << KEY_RANK_SHIFT | (size ? 0 : KEY_GUESSED);
@@ -268,23 +283,25 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 static int find_strings(struct builder *b, unsigned table, const struct section *section)
 {
 	struct strings *strings = &b->index->strings[table];
+	const struct view *v = b->views[table];
 
-	if (section->link >= b->head->nsections ||
-	    b->sections[section->link].type != ELF_SHT_STRTAB)
+	if (section->link >= v->head->nsections ||
+	    v->sections[section->link].type != ELF_SHT_STRTAB)
 		return err_set(b->err, ERR_FORMAT, "its symbol table has no string table");
-	strings->offset = b->sections[section->link].offset;
-	strings->size = b->sections[section->link].size;
+	strings->offset = v->sections[section->link].offset;
+	strings->size = v->sections[section->link].size;
 	if (strings->size >= NAME_IN_DYNSYM)
 		return err_set(b->err, ERR_LIMIT, "its string table has %" PRIu64 " bytes",
 			       strings->size);
-	if (strings->offset > b->in->size || strings->size > b->in->size - strings->offset)
+	if (strings->offset > v->in->size || strings->size > v->in->size - strings->offset)
 		return err_set(b->err, ERR_FORMAT, "its string table lies outside the file");
-	return strings->size <= ELF_STRINGS_KEPT_BYTES ? load_names(b, table) : 0;
+	return is_kept(b, table) ? load_names(b, table) : 0;
 }
 
 static int read_symbols(struct builder *b, unsigned table, const struct section *section)
 {
-	unsigned each = b->layout->symbol.bytes;
+	const struct view *v = b->views[table];
+	unsigned each = v->layout->symbol.bytes;
 	uint64_t left = section->size / each * each, at = section->offset;
 	uint8_t *block;
 	int rc = 0;
@@ -302,7 +319,7 @@ static int read_symbols(struct builder *b, unsigned table, const struct section 
 
 		if (n > left)
 			n = (size_t)left;
-		rc = bytes_read(b->in, at, block, n, "its symbol table", b->err);
+		rc = bytes_read(v->in, at, block, n, "its symbol table", b->err);
 		for (i = 0; !rc && i < n; i += each)
 			rc = add_symbol(b, block + i, table);
 		if (!rc && os_now_ns() > b->end_ns)
@@ -316,7 +333,7 @@ static int read_symbols(struct builder *b, unsigned table, const struct section 
 
 static int read_table(struct builder *b, unsigned table, uint32_t type)
 {
-	const struct section *section = find_section(b, type);
+	const struct section *section = find_section(b->views[table], type);
 	int rc;
 
 	if (!section)
@@ -452,51 +469,85 @@ static int find_base(struct builder *b)
 	return 0;
 }
 
-static void keep_small_names(struct builder *b)
+static void keep_names(struct builder *b)
 {
 	unsigned i;
 
 	for (i = 0; i < TABLES; i++) {
-		if (b->names[i] && b->index->strings[i].size <= ELF_STRINGS_KEPT_BYTES)
+		if (b->names[i] && is_kept(b, i))
 			b->index->strings[i].kept = b->names[i];
 		else
 			free(b->names[i]);
 	}
 }
 
-int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
-		  struct err *err)
+static struct view view_of(const struct bytes *in, const struct elf_head *head)
 {
+	return (struct view){.in = in, .head = head,
+			     .layout = head->is64 ? &elf_layout64 : &elf_layout32};
+}
+
+/* A file that has a .symtab itself needs no other. */
+static int use_mini(struct builder *b, const struct bytes *in, struct elf_head *head)
+{
+	int rc;
+
+	if (!in || find_section(&b->own, ELF_SHT_SYMTAB))
+		return 0;
+	rc = elf_head_read(in, head, b->err);
+	if (rc)
+		return rc;
+	if (head->is64 != b->head->is64 || head->machine != b->head->machine)
+		return err_set(b->err, ERR_FORMAT, "its packed symbols are for another machine");
+	b->mini = view_of(in, head);
+	b->views[0] = &b->mini;
+	return read_sections(b, &b->mini);
+}
+
+int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
+		       const struct bytes *mini, struct elf_index **out, struct err *err)
+{
+	struct elf_head *mini_head = malloc(sizeof(*mini_head));
 	struct builder b = {
-		.in = in,
 		.head = head,
-		.layout = head->is64 ? &elf_layout64 : &elf_layout32,
+		.own = view_of(in, head),
 		.index = calloc(1, sizeof(*b.index)),
 		.end_ns = os_now_ns() + ELF_INDEX_MAX_NS,
 		.err = err,
 	};
 	int rc = 0;
 
-	if (!b.index)
+	b.views[0] = b.views[1] = &b.own;
+	if (!b.index || !mini_head)
 		rc = err_set(err, ERR_MEMORY, "out of memory for its symbols");
 	if (!rc)
 		rc = find_base(&b);
 	if (!rc)
-		rc = read_sections(&b);
+		rc = read_sections(&b, &b.own);
+	if (!rc)
+		rc = use_mini(&b, mini, mini_head);
 	if (!rc)
 		rc = read_table(&b, 0, ELF_SHT_SYMTAB);
 	if (!rc)
 		rc = read_table(&b, 1, ELF_SHT_DYNSYM);
 	if (!rc)
 		rc = build_entries(&b);
-	keep_small_names(&b);
-	free(b.sections);
+	keep_names(&b);
+	free(b.own.sections);
+	free(b.mini.sections);
 	free(b.candidates);
+	free(mini_head);
 	if (rc)
 		elf_index_free(b.index);
 	else
 		*out = b.index;
 	return rc;
+}
+
+int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
+		  struct err *err)
+{
+	return elf_index_new_mini(in, head, NULL, out, err);
 }
 
 void elf_index_free(struct elf_index *index)

@@ -1,9 +1,11 @@
 /* Names for frames in ELF objects: the file that a process maps, and an index of its functions. */
 #include "symbol/debuglink.h"
 #include "symbol/elf_file.h"
+#include "symbol/elf_minidebug.h"
 #include "symbol/reader.h"
 #include "symbol/symbol_open.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@ struct elf_table {
 	struct buf linked;            /* its path, when it was found by a link; else empty */
 	struct elf_index *index;
 	char name[FUNCTION_NAME_MAX + 1];
+	char note[2200];
 };
 
 static bool reads(const struct object *object)
@@ -84,6 +87,29 @@ static void use_debug_file(struct elf_table *t)
 	t->separate = true;
 }
 
+/* With what is packed into it. Where that cannot be unpacked, .dynsym has to do, and it is said. */
+static int index_file(struct elf_table *t, struct err *err)
+{
+	struct buf text = {.max_bytes = ELF_MINIDEBUG_MAX_BYTES + 1};
+	struct err why = {0};
+	struct bytes mini;
+	int rc = elf_minidebug_read(&t->names.bytes, &t->head, &text, &why);
+
+	if (!rc) {
+		mini = bytes_of_memory(text.data, text.len);
+		rc = elf_index_new_mini(&t->names.bytes, &t->head, &mini, &t->index, &why);
+	}
+	buf_free(&text);
+	if (!rc)
+		return 0;
+	if (rc != ERR_NOT_FOUND) {
+		snprintf(t->note, sizeof(t->note), "%.1500s: %s; only its exported functions have names",
+			 t->object->key.path, why.text);
+		t->base.note = t->note;
+	}
+	return elf_index_new(&t->names.bytes, &t->head, &t->index, err);
+}
+
 static int open_elf(const struct symbol_env *env, const struct object *object, uint32_t pid,
 		    struct symbol_table **out, struct err *err)
 {
@@ -105,7 +131,7 @@ static int open_elf(const struct symbol_env *env, const struct object *object, u
 	}
 	t->head = t->names.head;
 	if (!rc)
-		rc = elf_index_new(&t->names.bytes, &t->head, &t->index, err);
+		rc = index_file(t, err);
 	if (rc) {
 		close_elf(&t->base);
 		return rc;

@@ -1,27 +1,45 @@
-/* Any bytes as an ELF file: head, index, and lookups all over it. */
+/*
+ * Any bytes as an ELF file: head, index, and lookups all over it; then the same with its second half as
+ * the symbols that were packed into it.
+ */
 #include "symbol/elf.h"
+#include "symbol/elf_minidebug.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void look_up(const struct bytes *in, const struct elf_head *head, const struct bytes *mini)
 {
-	struct bytes in = bytes_of_memory(data, size);
 	struct elf_index *index = NULL;
 	struct elf_function f;
-	struct elf_head head;
 	struct err err;
 	uint64_t at, vaddr;
 	char name[200];
 
-	if (elf_head_read(&in, &head, &err) || elf_index_new(&in, &head, &index, &err))
-		return 0;
-	for (at = 0; at < size; at += 7) {
-		if (!elf_vaddr(&head, at, &vaddr) || !elf_find(index, vaddr, &f))
+	if (elf_index_new_mini(in, head, mini, &index, &err))
+		return;
+	for (at = 0; at < in->size; at += 7) {
+		if (!elf_vaddr(head, at, &vaddr) || !elf_find(index, vaddr, &f))
 			continue;
 		if (vaddr < f.vaddr || vaddr - f.vaddr >= f.size)
 			__builtin_trap();
-		elf_function_name(index, &in, &f, name, sizeof(name), &err);
+		elf_function_name(index, in, &f, name, sizeof(name), &err);
 	}
 	elf_index_free(index);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes in = bytes_of_memory(data, size);
+	struct bytes half = bytes_of_memory(data + size / 2, size - size / 2);
+	struct elf_head head;
+	struct buf unpacked = {0};
+	struct err err;
+
+	if (elf_head_read(&in, &head, &err))
+		return 0;
+	look_up(&in, &head, NULL);
+	look_up(&in, &head, &half);
+	elf_minidebug_read(&in, &head, &unpacked, &err);
+	buf_free(&unpacked);
 	return 0;
 }

@@ -28,6 +28,7 @@ struct elf_image_symbol {
 
 struct elf_image {
 	bool is32, no_sections;
+	bool no_symtab;                 /* section 3 is none of any type that is read */
 	uint16_t machine;               /* 0 = x86 */
 	uint64_t vaddr, text_bytes;
 	const char *build_id;           /* its bytes; NULL = none */
