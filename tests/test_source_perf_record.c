@@ -315,6 +315,30 @@ static void fork_and_exit_are_the_childs(void **state)
 	}
 }
 
+static void kernel_symbol_has_its_range_and_says_when_it_goes(void **state)
+{
+	struct perf_bytes b;
+	struct perf_record r;
+	uint16_t type_and_flags[2] = {1, 0};         /* PERF_RECORD_KSYMBOL_TYPE_BPF */
+
+	(void)state;
+	for (; type_and_flags[1] < 2; type_and_flags[1]++) {
+		perf_bytes_begin(&b, 17, 0);
+		perf_bytes_u64(&b, 0xffffffffc0202000);
+		perf_bytes_u32(&b, 0x150);
+		perf_bytes_put(&b, type_and_flags, 4);
+		perf_bytes_text(&b, "bpf_prog_6deef7357e7b4530_filter");
+		perf_bytes_trailer(&b, 5, 6, 700, 8);
+		assert_true(parse(&b, &chain, &r));
+		assert_int_equal(r.kind, PERF_KIND_KSYMBOL);
+		assert_true(r.u.ksymbol.start == 0xffffffffc0202000);
+		assert_int_equal(r.u.ksymbol.bytes, 0x150);
+		assert_int_equal(r.u.ksymbol.gone, type_and_flags[1]);
+		assert_string_equal(r.u.ksymbol.name, "bpf_prog_6deef7357e7b4530_filter");
+		assert_int_equal(r.time_ns, 700);
+	}
+}
+
 static void losses_are_counted_in_either_record(void **state)
 {
 	struct perf_bytes b;
@@ -425,6 +449,7 @@ int main(void)
 		cmocka_unit_test(path_without_an_end_is_refused),
 		cmocka_unit_test(comm_may_come_from_exec),
 		cmocka_unit_test(fork_and_exit_are_the_childs),
+		cmocka_unit_test(kernel_symbol_has_its_range_and_says_when_it_goes),
 		cmocka_unit_test(losses_are_counted_in_either_record),
 		cmocka_unit_test(throttling_is_told_and_unknown_records_are_passed_over),
 		cmocka_unit_test(shortened_records_are_refused),

@@ -166,3 +166,16 @@ int maps_insert(struct maps **maps, const struct mapping *mapping, uint64_t now_
 	insert_at(mine, first_after(mine, mapping->start), mapping);
 	return 0;
 }
+
+int maps_remove(struct maps **maps, uint64_t start, uint64_t end, uint64_t now_ns)
+{
+	struct maps *mine = own(*maps);
+
+	if (mine)
+		*maps = mine;
+	if (!mine || !make_room(mine, 1))
+		return ERR_MEMORY;
+	if (start < end)
+		clear_range(mine, start, end, now_ns);
+	return 0;
+}

@@ -30,6 +30,9 @@ void maps_free(struct maps *maps, uint64_t now_ns);          /* drops objects; N
  */
 int maps_insert(struct maps **maps, const struct mapping *mapping, uint64_t now_ns);
 
+/* Cut [start, end) out; ERR_MEMORY leaves all as it was. */
+int maps_remove(struct maps **maps, uint64_t start, uint64_t end, uint64_t now_ns);
+
 /* The mapping of an address, or NULL. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 uint32_t maps_count(const struct maps *maps);

@@ -437,7 +437,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	s->base.ops = &perf_source;
 	s->cfg = *cfg;
 	s->ask = (struct perf_ask){.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks,
-				   .stack_kb = cfg->stack_kb, .build_ids = true};
+				   .stack_kb = cfg->stack_kb, .build_ids = true,
+				   .ksymbols = cfg->kernel_stacks};
 	s->format.callchain = true;
 	s->format.nregs = cfg->stack_kb ? PERF_REGS_COUNT : 0;
 	s->format.stack = cfg->stack_kb != 0;
@@ -458,6 +459,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		state.log = cfg->log;
 		state.only_process = cfg->only_process;
 		state.build_ids = s->ask.build_ids;
+		state.ksymbols = s->ask.ksymbols;
 		rc = perf_state_new(&state, &s->state, err);
 	}
 	if (rc) {

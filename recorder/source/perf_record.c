@@ -12,10 +12,12 @@ enum {
 	RECORD_SAMPLE = 9,
 	RECORD_MMAP2 = 10,
 	RECORD_LOST_SAMPLES = 13,
+	RECORD_KSYMBOL = 17,
 };
 
 #define MISC_COMM_EXEC 0x2000u
 #define MISC_MMAP_BUILD_ID 0x4000u
+#define KSYMBOL_UNREGISTER 1u
 #define CONTEXT_KERNEL ((uint64_t)-128)
 #define CONTEXT_USER ((uint64_t)-512)
 #define CONTEXT_FIRST ((uint64_t)-4095)      /* values from here on are markers, not addresses */
@@ -153,6 +155,17 @@ static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)
 	return take(c, &prot, 4) && take(c, &flags, 4) && read_text(c, &out->u.mmap.path);
 }
 
+static bool read_ksymbol(struct cursor *c, struct perf_record *out)
+{
+	uint16_t type, flags;
+
+	if (!take(c, &out->u.ksymbol.start, 8) || !take(c, &out->u.ksymbol.bytes, 4) ||
+	    !take(c, &type, 2) || !take(c, &flags, 2))
+		return false;
+	out->u.ksymbol.gone = (flags & KSYMBOL_UNREGISTER) != 0;
+	return read_text(c, &out->u.ksymbol.name);
+}
+
 static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_record *out)
 {
 	uint64_t identifier;
@@ -172,6 +185,9 @@ static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct per
 		return take(c, &out->pid, 4) && take(c, &out->u.task.parent_pid, 4) &&
 		       take(c, &out->tid, 4) && take(c, &out->u.task.parent_tid, 4) &&
 		       take(c, &out->time_ns, 8);
+	case RECORD_KSYMBOL:
+		out->kind = PERF_KIND_KSYMBOL;
+		return read_ksymbol(c, out);
 	case RECORD_LOST:
 		out->kind = PERF_KIND_LOST;
 		return take(c, &identifier, 8) && take(c, &out->u.lost, 8);

@@ -27,6 +27,7 @@ enum perf_record_kind {
 	PERF_KIND_EXIT,
 	PERF_KIND_LOST,
 	PERF_KIND_THROTTLE,
+	PERF_KIND_KSYMBOL,                   /* a BPF program or trampoline comes or goes */
 };
 
 /* What the sampler was opened with. */
@@ -65,6 +66,12 @@ struct perf_record {
 		struct {
 			uint32_t parent_pid, parent_tid;
 		} task;                                  /* FORK, EXIT; pid and tid are the child's */
+		struct {
+			uint64_t start;
+			uint32_t bytes;
+			bool gone;
+			const char *name;
+		} ksymbol;
 		uint64_t lost;
 	} u;
 };

@@ -47,11 +47,17 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	attr.comm_exec = 1;
 	attr.task = 1;
 	attr.build_id = ask->build_ids;
+	attr.ksymbol = ask->ksymbols;
 	attr.wakeup_watermark = 1;
 	fd = open_event(&attr, ring->cpu);
 	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && ask->build_ids) {
 		ask->build_ids = false;      /* before kernel 5.12 */
 		attr.build_id = 0;
+		fd = open_event(&attr, ring->cpu);
+	}
+	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && ask->ksymbols) {
+		ask->ksymbols = false;       /* before kernel 5.1 */
+		attr.ksymbol = 0;
 		fd = open_event(&attr, ring->cpu);
 	}
 	return fd;

@@ -33,7 +33,7 @@ struct perf_ask {
 	unsigned freq_hz;
 	bool kernel_stacks;
 	unsigned stack_kb;                   /* copy of the user stack; 0 = the kernel's frame pointers */
-	bool build_ids;                      /* cleared by the first open on a kernel without them */
+	bool build_ids, ksymbols;            /* cleared by the first open on a kernel without them */
 };
 
 /* Open disabled and map it. ERR_NOT_FOUND: the CPU is offline; ERR_ACCESS: a privilege is missing. */

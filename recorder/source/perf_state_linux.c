@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/slots.h"
 #include "base/table.h"
+#include "source/kernel_symbols.h"
 #include "symbol/kallsyms.h"
 
 #include <errno.h>
@@ -30,6 +31,7 @@ struct perf_state {
 	uint64_t now_ns;                     /* of the newest record; what is queued is not newer */
 	struct object *kernel;
 	uint64_t kernel_base;                /* address of _text; 0 = hidden from us */
+	struct kernel_symbols *kernel_symbols;   /* code that came to it at run time */
 	struct exited *exited;               /* FIFO: [exited_first, exited_count) */
 	uint32_t exited_first, exited_count, exited_room;
 };
@@ -306,6 +308,8 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 {
 	const struct mapping *m;
 
+	if (kernel && kernel_symbols_find(s->kernel_symbols, address, out))
+		return;
 	if (kernel) {
 		out->object = s->kernel;
 		out->offset = address - s->kernel_base;
@@ -513,6 +517,9 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r)
 	case PERF_KIND_EXIT:
 		on_exit_record(s, r);
 		break;
+	case PERF_KIND_KSYMBOL:
+		kernel_symbols_feed(s->kernel_symbols, r);
+		break;
 	default:
 		break;
 	}
@@ -606,7 +613,9 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	s->now_ns = os_now_ns();
 	read_kernel_build_id(&kernel);
 	s->kernel = objects_get(cfg->frames, &kernel, 0);
-	if (!s->kernel || slots_init(&s->processes, sizeof(struct perf_process), PROCESSES_MAX) ||
+	s->kernel_symbols = kernel_symbols_new(cfg->frames, cfg->log);
+	if (!s->kernel || !s->kernel_symbols ||
+	    slots_init(&s->processes, sizeof(struct perf_process), PROCESSES_MAX) ||
 	    slots_init(&s->threads, sizeof(struct perf_thread), THREADS_MAX)) {
 		perf_state_free(s);
 		return err_set(err, ERR_MEMORY, "out of memory for process state");
@@ -647,6 +656,7 @@ void perf_state_free(struct perf_state *s)
 	table_free(&s->by_tid);
 	if (s->kernel)
 		object_drop(s->kernel, s->now_ns);
+	kernel_symbols_free(s->kernel_symbols, s->now_ns);
 	free(s->exited);
 	free(s);
 }
@@ -666,8 +676,19 @@ static void forget_dead(struct perf_state *s)
 	}
 }
 
+/* What runs in the kernel already; 30 ms. Without records it would grow old, and names turn wrong. */
+static void scan_kernel(struct perf_state *s)
+{
+	struct buf text = {0};
+
+	if (s->cfg.ksymbols && s->kernel_base && kallsyms_read(&text, NULL) == 0)
+		kernel_symbols_scan(s->kernel_symbols, buf_text(&text), text.len, s->now_ns);
+	buf_free(&text);
+}
+
 int perf_state_scan(struct perf_state *s, struct err *err)
 {
 	forget_dead(s);
+	scan_kernel(s);
 	return perf_scan_all(s, s->cfg.build_ids, err);
 }

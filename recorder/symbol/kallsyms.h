@@ -46,6 +46,8 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kernel_fun
  * *base = 0, when the kernel hides its addresses. ERR_UNSUPPORTED where there is no such kernel.
  */
 int kallsyms_read(struct buf *out, struct err *err);
+/* Host: a number that changes when modules come or go (of /proc/modules); 10 us; 0 = none is known. */
+uint64_t kallsyms_modules(void);
 int kallsyms_text_base(uint64_t *base, struct err *err);
 
 /* One line, for kallsyms_text_base(); text, name and module stay inside the line. */

@@ -6,11 +6,38 @@
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 
-enum { BLOCK_BYTES = 65536 };
+enum { BLOCK_BYTES = 65536, MODULES_MAX_BYTES = 1 << 20 };
 
 int kallsyms_read(struct buf *out, struct err *err)
 {
 	return os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, out, err);
+}
+
+/* name size refcount users state address: refcount, users and state change without any meaning here. */
+static uint64_t add_module(uint64_t hash, const char *at, const char *end)
+{
+	unsigned field = 0;
+
+	for (; at < end; at++) {
+		field += *at == ' ';
+		if (field < 2 || field == 5)
+			hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;       /* FNV-1a */
+	}
+	return hash;
+}
+
+uint64_t kallsyms_modules(void)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	struct buf text = {0};
+	const char *at, *lf;
+
+	if (os_load("/proc/modules", MODULES_MAX_BYTES, &text, NULL) == 0) {
+		for (at = buf_text(&text); (lf = strchr(at, '\n')) != NULL; at = lf + 1)
+			hash = add_module(hash, at, lf);
+	}
+	buf_free(&text);
+	return hash;
 }
 
 /* Looks for _text in whole lines; what is left of the last one stays at the block's start. */

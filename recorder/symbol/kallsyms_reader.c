@@ -1,4 +1,10 @@
+/*
+ * Names for the kernel proper and its modules. Modules come and go without a record that tells of it,
+ * and an address behind the last function of one that is known may belong to another: before a frame
+ * outside of the kernel proper gets a name, the list of modules is compared with that of the reading.
+ */
 #include "symbol/kallsyms.h"
+#include "base/os.h"
 #include "symbol/reader.h"
 
 #include <stdlib.h>
@@ -6,18 +12,39 @@
 struct kernel_table {
 	struct symbol_table base;
 	struct kallsyms *kallsyms;
+	uint64_t modules;              /* kallsyms_modules() when it was read */
+	uint64_t read_ns;
 };
+
+#define READ_AGAIN_NS (30 * NS_PER_SEC)      /* for a frame that has no name: costs 30 ms */
+
+static int read_all(struct kernel_table *t, struct err *err)
+{
+	uint64_t modules = kallsyms_modules();       /* before: what comes meanwhile is then noticed */
+	struct kallsyms *kallsyms;
+	struct buf text = {0};
+	int rc = kallsyms_read(&text, err);
+
+	if (!rc)
+		rc = kallsyms_parse(buf_text(&text), text.len, &kallsyms, err);
+	buf_free(&text);
+	if (rc)
+		return rc;
+	kallsyms_free(t->kallsyms);
+	t->kallsyms = kallsyms;
+	t->modules = modules;
+	return 0;
+}
 
 static bool reads(const struct object *object)
 {
-	return object->key.kind == OBJECT_KERNEL;
+	return object->key.kind == OBJECT_KERNEL && object->key.path[0] == '[';
 }
 
 static int open_kernel(const struct symbol_env *env, const struct object *object, uint32_t pid,
 		       struct symbol_table **out, struct err *err)
 {
 	struct kernel_table *t = calloc(1, sizeof(*t));
-	struct buf text = {0};
 	int rc;
 
 	(void)object;
@@ -26,10 +53,8 @@ static int open_kernel(const struct symbol_env *env, const struct object *object
 	if (!t)
 		return err_set(err, ERR_MEMORY, "out of memory for the kernel's symbols");
 	t->base.reader = &kallsyms_reader;
-	rc = kallsyms_read(&text, err);
-	if (!rc)
-		rc = kallsyms_parse(buf_text(&text), text.len, &t->kallsyms, err);
-	buf_free(&text);
+	t->read_ns = os_now_ns();
+	rc = read_all(t, err);
 	if (rc)
 		free(t);
 	else
@@ -37,13 +62,27 @@ static int open_kernel(const struct symbol_env *env, const struct object *object
 	return rc;
 }
 
+/* What was read stays when it cannot be read again. */
+static bool read_again(struct kernel_table *t, bool found)
+{
+	uint64_t now_ns = os_now_ns();
+
+	if (kallsyms_modules() == t->modules && (found || now_ns - t->read_ns < READ_AGAIN_NS))
+		return false;
+	t->read_ns = now_ns;
+	return read_all(t, NULL) == 0;
+}
+
 static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out)
 {
-	const struct kernel_table *t = (struct kernel_table *)table;
+	struct kernel_table *t = (struct kernel_table *)table;
 	uint64_t base = kallsyms_base(t->kallsyms);
 	struct kernel_function function;
+	bool found = kallsyms_find(t->kallsyms, base + offset, &function);
 
-	if (!kallsyms_find(t->kallsyms, base + offset, &function))
+	if ((!found || function.module) && read_again(t, found))
+		found = kallsyms_find(t->kallsyms, base + offset, &function);
+	if (!found)
 		return false;
 	*out = (struct symbol){function.address - base, function.name, function.module};
 	return true;

@@ -14,8 +14,8 @@
 /* Named frames of a settle that are skipped under the lock in one go, nanoseconds each. */
 enum { SKIP_MAX = 1024 };
 
-const struct symbol_reader *const symbol_readers[] = {&elf_reader, &kallsyms_reader,
-						     &perfmap_reader, NULL};
+const struct symbol_reader *const symbol_readers[] = {&elf_reader, &ksymbol_reader,
+						     &kallsyms_reader, &perfmap_reader, NULL};
 
 /* ---- requests -------------------------------------------------------------------------------- */
 

@@ -71,6 +71,11 @@ int kallsyms_read(struct buf *out, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "Windows has no kallsyms");
 }
 
+uint64_t kallsyms_modules(void)
+{
+	return 0;
+}
+
 int kallsyms_text_base(uint64_t *base, struct err *err)
 {
 	*base = 0;

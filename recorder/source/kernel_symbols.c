@@ -1,0 +1,150 @@
+#include "source/kernel_symbols.h"
+
+#include "source/maps.h"
+#include "symbol/kallsyms.h"
+#include "symbol/sort.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct kernel_symbols {
+	struct frames *frames;
+	struct log *log;
+	struct maps *maps;
+	bool full;                     /* said so already */
+};
+
+struct kernel_symbols *kernel_symbols_new(struct frames *frames, struct log *log)
+{
+	struct kernel_symbols *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->frames = frames;
+	k->log = log;
+	k->maps = maps_new();
+	if (!k->maps) {
+		free(k);
+		return NULL;
+	}
+	return k;
+}
+
+void kernel_symbols_free(struct kernel_symbols *k, uint64_t now_ns)
+{
+	if (!k)
+		return;
+	maps_free(k->maps, now_ns);
+	free(k);
+}
+
+static void add(struct kernel_symbols *k, uint64_t start, uint64_t bytes, const char *name,
+		uint64_t now_ns)
+{
+	const struct object_key key = {.kind = OBJECT_KERNEL, .path = name};
+	struct mapping m = {.start = start, .end = start + bytes};
+
+	if (!name[0] || name[0] == '[' || m.end < start)
+		return;                        /* "[kernel]" is the kernel itself */
+	m.object = objects_get(k->frames, &key, 0);
+	if (!m.object || maps_insert(&k->maps, &m, now_ns) != ERR_LIMIT || k->full)
+		return;
+	k->full = true;
+	log_line(k->log, LOG_WARN, "over %u BPF programs and trampolines: the others have no name",
+		 MAPS_MAX);
+}
+
+void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r)
+{
+	uint64_t start = r->u.ksymbol.start, end = start + r->u.ksymbol.bytes;
+
+	if (r->u.ksymbol.gone)
+		maps_remove(&k->maps, start, end, r->time_ns);
+	else
+		add(k, start, r->u.ksymbol.bytes, r->u.ksymbol.name, r->time_ns);
+}
+
+/* ---- kallsyms --------------------------------------------------------------------------------- */
+
+static bool comes_and_goes(const struct kallsyms_line *line)
+{
+	static const char *const modules[] = {"bpf", "__builtin__ftrace", "__builtin__kprobes"};
+	size_t i;
+
+	for (i = 0; line->module && line->address && i < sizeof(modules) / sizeof(modules[0]); i++) {
+		if (line->module_bytes == strlen(modules[i]) &&
+		    !memcmp(line->module, modules[i], line->module_bytes))
+			return true;
+	}
+	return false;
+}
+
+/* The addresses of such symbols, with where their line begins in the text. */
+static uint32_t collect(const char *text, size_t n, struct sort_item *out, uint32_t max)
+{
+	const char *at = text, *line_at = at;
+	struct kallsyms_line line;
+	uint32_t count = 0;
+
+	for (; count < max && kallsyms_next(&at, text + n, &line); line_at = at) {
+		if (comes_and_goes(&line))
+			out[count++] = (struct sort_item){line.address,
+							  {(uint32_t)(line_at - text), 0}};
+	}
+	return count;
+}
+
+static void add_line(struct kernel_symbols *k, const char *at, const char *end, uint64_t next,
+		     uint64_t now_ns)
+{
+	struct kallsyms_line line;
+	uint64_t bytes;
+	char name[512];
+
+	if (!kallsyms_next(&at, end, &line) || line.address >= next)
+		return;
+	bytes = next - line.address;
+	if (bytes > KERNEL_SYMBOL_GUESS_BYTES)
+		bytes = KERNEL_SYMBOL_GUESS_BYTES;
+	snprintf(name, sizeof(name), "%.*s", (int)line.name_bytes, line.name);
+	add(k, line.address, bytes, name, now_ns);
+}
+
+void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, uint64_t now_ns)
+{
+	struct sort_item *items = malloc(2 * MAPS_MAX * sizeof(*items));
+	struct maps *fresh = maps_new();
+	uint32_t i, count;
+
+	if (items && fresh && n < UINT32_MAX) {
+		maps_free(k->maps, now_ns);
+		k->maps = fresh;
+		fresh = NULL;
+		count = collect(text, n, items, MAPS_MAX);
+		sort_items(items, items + MAPS_MAX, count);
+		for (i = 0; i < count; i++)
+			add_line(k, text + items[i].value[0], text + n,
+				 i + 1 < count ? items[i + 1].key : UINT64_MAX, now_ns);
+	}
+	maps_free(fresh, now_ns);
+	free(items);
+}
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struct frame_ref *out)
+{
+	const struct mapping *m = maps_find(k->maps, address);
+
+	if (!m)
+		return false;
+	out->object = m->object;
+	out->offset = address - m->start + m->pgoff;
+	return true;
+}
+
+uint32_t kernel_symbols_count(const struct kernel_symbols *k)
+{
+	return maps_count(k->maps);
+}

@@ -1,0 +1,150 @@
+/* BPF programs and trampolines: records and lines of kallsyms by hand. */
+#include "source/kernel_symbols.h"
+
+#include "base/os.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define AT 0xffffffffc0200000u
+
+static struct frames *frames;
+static struct kernel_symbols *symbols;
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_int_equal(frames_new(&frames, NULL), 0);
+	symbols = kernel_symbols_new(frames, NULL);
+	return symbols ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	kernel_symbols_free(symbols, 1);
+	frames_free(frames);
+	return 0;
+}
+
+static void feed(uint64_t start, uint32_t bytes, const char *name, bool gone)
+{
+	struct perf_record r = {.kind = PERF_KIND_KSYMBOL, .time_ns = 700,
+				.u.ksymbol = {start, bytes, gone, name}};
+
+	kernel_symbols_feed(symbols, &r);
+}
+
+/* "NAME+0x10", or "-" when none holds the address. */
+static const char *at(uint64_t address)
+{
+	struct frame_ref ref = {0};
+	static char text[200];
+
+	if (!kernel_symbols_find(symbols, address, &ref))
+		return "-";
+	snprintf(text, sizeof(text), "%s+0x%x", ref.object->key.path, (unsigned)ref.offset);
+	return text;
+}
+
+static void program_has_its_addresses_from_its_coming_to_its_going(void **state)
+{
+	(void)state;
+	assert_string_equal(at(AT + 0x10), "-");
+	feed(AT, 0x100, "bpf_prog_aa_one", false);
+	assert_string_equal(at(AT - 1), "-");
+	assert_string_equal(at(AT), "bpf_prog_aa_one+0x0");
+	assert_string_equal(at(AT + 0xff), "bpf_prog_aa_one+0xff");
+	assert_string_equal(at(AT + 0x100), "-");
+	feed(AT, 0x100, "bpf_prog_aa_one", true);
+	assert_string_equal(at(AT + 0x10), "-");
+	assert_int_equal(kernel_symbols_count(symbols), 0);
+}
+
+static void memory_that_is_used_again_has_the_new_name_and_another_object(void **state)
+{
+	struct frame_ref before = {0}, after = {0};
+
+	(void)state;
+	feed(AT, 0x100, "bpf_prog_aa_one", false);
+	assert_true(kernel_symbols_find(symbols, AT + 0x20, &before));
+	feed(AT + 0x10, 0x40, "bpf_prog_bb_two", false);     /* the first one's end was not told */
+	assert_true(kernel_symbols_find(symbols, AT + 0x20, &after));
+	assert_ptr_not_equal(before.object, after.object);
+	assert_string_equal(at(AT + 0x20), "bpf_prog_bb_two+0x10");
+	assert_string_equal(at(AT + 0x08), "bpf_prog_aa_one+0x8");
+}
+
+/* The same code (the tag in its name says so) is the same object, wherever it is loaded. */
+static void same_program_at_another_address_is_the_same_object(void **state)
+{
+	struct frame_ref a = {0}, b = {0};
+
+	(void)state;
+	feed(AT, 0x100, "bpf_prog_aa_one", false);
+	feed(AT + 0x1000, 0x100, "bpf_prog_aa_one", false);
+	assert_true(kernel_symbols_find(symbols, AT + 8, &a));
+	assert_true(kernel_symbols_find(symbols, AT + 0x1008, &b));
+	assert_ptr_equal(a.object, b.object);
+	assert_int_equal(a.offset, b.offset);
+}
+
+static const char kallsyms[] =
+	"ffffffff81000000 T _text\n"
+	"ffffffffc0100000 t ext4_sync_fs\t[ext4]\n"
+	"ffffffffc0204000 t bpf_prog_cc_last\t[bpf]\n"
+	"ffffffffc0200000 t bpf_prog_aa_first\t[bpf]\n"
+	"ffffffffc0200200 t bpf_trampoline_7\t[bpf]\n"
+	"ffffffffc0203000 t ftrace_trampoline\t[__builtin__ftrace]\n"
+	"0000000000000000 t bpf_prog_dd_hidden\t[bpf]\n";
+
+static void what_ran_before_the_start_stands_in_kallsyms(void **state)
+{
+	(void)state;
+	kernel_symbols_scan(symbols, kallsyms, sizeof(kallsyms) - 1, 1);
+	assert_int_equal(kernel_symbols_count(symbols), 4);
+	assert_string_equal(at(AT + 0x1ff), "bpf_prog_aa_first+0x1ff");
+	assert_string_equal(at(AT + 0x200), "bpf_trampoline_7+0x0");
+	assert_string_equal(at(AT + 0x3000), "ftrace_trampoline+0x0");
+	assert_string_equal(at(AT + 0x4000), "bpf_prog_cc_last+0x0");
+	/* It has no size there: 64 KB are believed, and no module. */
+	assert_string_equal(at(AT + 0x4000 + 65536), "-");
+	assert_string_equal(at(0xffffffffc0100000), "-");
+	/* After a loss everything is read again: what has gone meanwhile is gone. */
+	feed(AT + 0x8000, 0x100, "bpf_prog_ee_unseen", false);
+	kernel_symbols_scan(symbols, kallsyms, sizeof(kallsyms) - 1, 2);
+	assert_string_equal(at(AT + 0x8000), "bpf_prog_cc_last+0x4000");
+	assert_int_equal(kernel_symbols_count(symbols), 4);
+}
+
+static void absurd_records_are_passed_over(void **state)
+{
+	(void)state;
+	feed(AT, 0, "bpf_prog_aa_empty", false);
+	feed(UINT64_MAX - 0x10, 0x100, "bpf_prog_aa_wraps", false);
+	feed(AT, 0x100, "", false);
+	feed(AT, 0x100, "[kernel]", false);
+	feed(UINT64_MAX - 0x10, 0x100, "bpf_prog_aa_wraps", true);
+	assert_int_equal(kernel_symbols_count(symbols), 0);
+}
+
+int main(void)
+{
+#define WITH_SYMBOLS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_SYMBOLS(program_has_its_addresses_from_its_coming_to_its_going),
+		WITH_SYMBOLS(memory_that_is_used_again_has_the_new_name_and_another_object),
+		WITH_SYMBOLS(same_program_at_another_address_is_the_same_object),
+		WITH_SYMBOLS(what_ran_before_the_start_stands_in_kallsyms),
+		WITH_SYMBOLS(absurd_records_are_passed_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
