@@ -26,7 +26,7 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 {
 	uint64_t start_ns = os_now_ns(), took_ns;
 	struct frame **frames = NULL;
-	uint32_t n = 0, room = 0, i, j;
+	uint32_t n = 0, room = 0, number, i;
 
 	for (i = 0; i < nsegments; i++)
 		room += segments[i]->nframes;
@@ -34,8 +34,10 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 	if (!frames)
 		return;
 	for (i = 0; i < nsegments; i++) {
-		for (j = 0; j < segments[i]->nframes; j++) {
-			struct frame *frame = frame_get(e->frames, segments[i]->frames[j]);
+		struct segment_list list = segment_frames(segments[i]);
+
+		while (segment_next(&list, &number)) {
+			struct frame *frame = frame_get(e->frames, number);
 
 			if (!atomic_load(&frame->function))
 				frames[n++] = frame;

@@ -72,7 +72,7 @@ static int mark_segments(struct marks *m)
 	if (!rc) {
 		arg_int(&a, m->last_segment);
 		while (!rc && (step = db_step(m->s, a.st, NULL)) > 0) {
-			rc = blob_unpack(&m->s->codec, sqlite3_column_blob(a.st, 1),
+			rc = blob_unpack(sqlite3_column_blob(a.st, 1),
 					 (size_t)sqlite3_column_bytes(a.st, 1), LISTS_MAX_BYTES,
 					 &raw, NULL);
 			if (!rc)

@@ -352,6 +352,9 @@ static int start_recording(struct store *s, struct err *err)
 {
 	int rc = interner_new(&s->interner, err);
 
+	s->deflater = deflater_new();
+	if (!rc && !s->deflater)
+		rc = err_set(err, ERR_MEMORY, "out of memory while opening %s", s->path);
 	if (!rc)
 		rc = quick_check(s, err);
 	if (rc)
@@ -417,7 +420,7 @@ void store_close(struct store *s)
 		return;
 	disconnect(s);
 	interner_free(s->interner);
-	codec_free(&s->codec);
+	deflater_free(s->deflater);
 	os_unlock(s->lock);
 	free(s->path);
 	free(s);

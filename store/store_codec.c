@@ -8,8 +8,8 @@
  *	6       4      CRC-32 (that of zlib and gzip) of the raw bytes, little endian
  *	10      ...    the bytes
  *
- * zlib level 1: over sealed segments level 6 saves under 1 % and takes half as long again
- * (exports-and-store.md section 3.1). Codec 0 is used when deflating would not make it smaller.
+ * `data` is compressed within (model/segment.h), so it stands here as it is; `lists` is deflated
+ * when that makes it smaller.
  */
 #include "store/store_impl.h"
 
@@ -36,76 +36,50 @@ uint32_t blob_crc(const void *raw, size_t n)
 	return (uint32_t)crc32_z(0, n ? raw : (const void *)"", n);
 }
 
-void codec_free(struct codec *c)
+static void put_header(uint8_t *to, uint8_t codec, const void *raw, size_t n)
 {
-	if (c->deflating)
-		deflateEnd(&c->deflate);
-	if (c->inflating)
-		inflateEnd(&c->inflate);
-	memset(c, 0, sizeof(*c));
-}
-
-/* Deflate into at most n bytes; 0 when they do not suffice. ERR_MEMORY is the only failure. */
-static int deflate_into(struct codec *c, const void *raw, size_t n, void *to, size_t *used)
-{
-	z_stream *z = &c->deflate;
-
-	if (!c->deflating && deflateInit(z, 1) != Z_OK)
-		return ERR_MEMORY;
-	c->deflating = true;
-	deflateReset(z);
-	z->next_in = (Bytef *)raw;
-	z->avail_in = (uInt)n;
-	z->next_out = to;
-	z->avail_out = (uInt)n;
-	*used = deflate(z, Z_FINISH) == Z_STREAM_END ? n - z->avail_out : 0;
-	return 0;
-}
-
-int blob_pack(struct codec *c, const void *raw, size_t n, struct buf *out, struct err *err)
-{
-	size_t used = 0;
-	uint8_t *to;
-
-	if (n > UINT32_MAX / 2)
-		return err_set(err, ERR_LIMIT, "a segment of %zu bytes is too large to store", n);
-	buf_reset(out);
-	to = (uint8_t *)buf_reserve(out, BLOB_HEADER_BYTES + n);
-	if (!to || (n && deflate_into(c, raw, n, to + BLOB_HEADER_BYTES, &used)))
-		return err_set(err, ERR_MEMORY, "out of memory while compressing a segment");
 	to[0] = BLOB_VERSION;
-	to[1] = used ? CODEC_ZLIB : CODEC_RAW;
+	to[1] = codec;
 	put_u32(to + 2, (uint32_t)n);
 	put_u32(to + 6, blob_crc(raw, n));
-	if (!used && n)
-		memcpy(to + BLOB_HEADER_BYTES, raw, n);
-	buf_advance(out, BLOB_HEADER_BYTES + (used ? used : n));
-	return 0;
 }
 
-static int inflate_into(struct codec *c, const uint8_t *from, size_t n, char *to, size_t nraw,
-			struct err *err)
+static int too_large(size_t n, struct err *err)
 {
-	z_stream *z = &c->inflate;
-	int rc;
-
-	if (!c->inflating && inflateInit(z) != Z_OK)
-		return err_set(err, ERR_MEMORY, "out of memory while decompressing a segment");
-	c->inflating = true;
-	inflateReset(z);
-	z->next_in = (Bytef *)from;
-	z->avail_in = (uInt)n;
-	z->next_out = (Bytef *)to;
-	z->avail_out = (uInt)nraw;
-	rc = inflate(z, Z_FINISH);
-	if (rc == Z_MEM_ERROR)
-		return err_set(err, ERR_MEMORY, "out of memory while decompressing a segment");
-	if (rc != Z_STREAM_END || z->avail_out || z->avail_in)
-		return err_set(err, ERR_FORMAT, "its compressed bytes are damaged");
-	return 0;
+	return err_set(err, ERR_LIMIT, "a segment of %zu bytes is too large to store", n);
 }
 
-int blob_unpack(struct codec *c, const void *blob, size_t n, size_t max_raw, struct buf *out,
+int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err)
+{
+	uint8_t header[BLOB_HEADER_BYTES];
+
+	if (n > UINT32_MAX / 2)
+		return too_large(n, err);
+	buf_reset(out);
+	put_header(header, CODEC_RAW, raw, n);
+	buf_put(out, header, sizeof(header));
+	buf_put(out, raw, n);
+	return buf_check(out, "a segment", err);
+}
+
+int blob_pack(struct deflater *d, const void *raw, size_t n, struct buf *out, struct err *err)
+{
+	uint8_t header[BLOB_HEADER_BYTES];
+
+	if (n > UINT32_MAX / 2)
+		return too_large(n, err);
+	buf_reset(out);
+	put_header(header, CODEC_ZLIB, raw, n);
+	buf_put(out, header, sizeof(header));
+	deflater_start(d);
+	deflater_put(d, raw, n, out);
+	deflater_end(d, out);
+	if (!out->failed && out->len - BLOB_HEADER_BYTES >= n)
+		return blob_plain(raw, n, out, err);
+	return buf_check(out, "a segment", err);
+}
+
+int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out,
 		struct err *err)
 {
 	const uint8_t *at = blob;
@@ -127,11 +101,13 @@ int blob_unpack(struct codec *c, const void *blob, size_t n, size_t max_raw, str
 	if (!to)
 		return err_set(err, ERR_MEMORY, "out of memory while decompressing a segment");
 	if (at[1] == CODEC_ZLIB)
-		rc = inflate_into(c, at + BLOB_HEADER_BYTES, body, to, nraw, err);
+		rc = inflate_bytes(at + BLOB_HEADER_BYTES, body, to, nraw);
 	else if (nraw)
 		memcpy(to, at + BLOB_HEADER_BYTES, nraw);
+	if (rc == ERR_MEMORY)
+		return err_set(err, rc, "out of memory while decompressing a segment");
 	if (rc)
-		return rc;
+		return err_set(err, rc, "its compressed bytes are damaged");
 	buf_advance(out, nraw);
 	if (blob_crc(to, nraw) != get_u32(at + 6))
 		return err_set(err, ERR_FORMAT, "its CRC is wrong");

@@ -20,6 +20,7 @@
 #include "store/store.h"
 
 #include "base/buf.h"
+#include "base/deflate.h"
 #include "base/os.h"
 #include "base/table.h"
 
@@ -47,17 +48,11 @@ void idmap_free(struct idmap *m);
 #define BLOB_HEADER_BYTES 10
 #define LISTS_MAX_BYTES ((size_t)16 << 20)
 
-/* zlib's own state, made at first use and kept: 268 KB to deflate, 40 KB to inflate. */
-struct codec {
-	z_stream deflate, inflate;
-	bool deflating, inflating;
-};
-
-void codec_free(struct codec *c);
-int blob_pack(struct codec *c, const void *raw, size_t n, struct buf *out, struct err *err);
+/* Both replace what is in out. */
+int blob_pack(struct deflater *d, const void *raw, size_t n, struct buf *out, struct err *err);
+int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err);
 /* ERR_FORMAT when the bytes are no blob, raw would be over max_raw, or the CRC is wrong. */
-int blob_unpack(struct codec *c, const void *blob, size_t n, size_t max_raw, struct buf *out,
-		struct err *err);
+int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out, struct err *err);
 uint32_t blob_crc(const void *raw, size_t n);
 
 /* ---- the handle ----------------------------------------------------------------------------- */
@@ -78,7 +73,7 @@ struct store {
 		sqlite3_stmt *st;
 	} statements[STORE_STATEMENTS];
 	uint32_t nstatements;
-	struct codec codec;
+	struct deflater *deflater;           /* STORE_RECORD */
 	struct interner *interner;           /* STORE_RECORD */
 };
 

@@ -559,14 +559,14 @@ static int begin_call(struct store *s, struct err *err)
 static int put_threads(struct store *s, const struct segment *segment, struct buf *lists,
 		       struct err *err)
 {
+	struct segment_list list = segment_threads(segment);
 	int64_t id = 0, before = 0;
-	uint32_t i;
+	uint32_t number;
 	int rc = 0;
 
 	put_varint(lists, segment->nthreads);
-	for (i = 0; !rc && i < segment->nthreads; i++) {
-		rc = thread_id(s, thread_get(segment->process_table, segment->threads[i]), &id,
-			       err);
+	while (!rc && segment_next(&list, &number)) {
+		rc = thread_id(s, thread_get(segment->process_table, number), &id, err);
 		put_id(lists, id, &before);
 	}
 	return rc;
@@ -575,13 +575,14 @@ static int put_threads(struct store *s, const struct segment *segment, struct bu
 static int put_frames(struct store *s, const struct segment *segment, struct buf *lists,
 		      struct err *err)
 {
+	struct segment_list list = segment_frames(segment);
 	int64_t id = 0, before = 0;
-	uint32_t i;
+	uint32_t number;
 	int rc = 0;
 
 	put_varint(lists, segment->nframes);
-	for (i = 0; !rc && i < segment->nframes; i++) {
-		rc = frame_id(s, frame_get(segment->frame_table, segment->frames[i]), &id, err);
+	while (!rc && segment_next(&list, &number)) {
+		rc = frame_id(s, frame_get(segment->frame_table, number), &id, err);
 		put_id(lists, id, &before);
 	}
 	return rc;
@@ -589,10 +590,11 @@ static int put_frames(struct store *s, const struct segment *segment, struct buf
 
 static uint32_t count_named(const struct segment *segment)
 {
-	uint32_t i, n = 0;
+	struct segment_list list = segment_frames(segment);
+	uint32_t number, n = 0;
 
-	for (i = 0; i < segment->nframes; i++) {
-		const struct frame *f = frame_get(segment->frame_table, segment->frames[i]);
+	while (segment_next(&list, &number)) {
+		const struct frame *f = frame_get(segment->frame_table, number);
 
 		n += atomic_load_explicit(&f->function, memory_order_relaxed) != NULL;
 	}
@@ -629,16 +631,17 @@ int intern_stored(struct store *s, int64_t segment_id, struct err *err)
 int intern_names(struct store *s, const struct segment *segment, struct err *err)
 {
 	struct interner *in = s->interner;
+	struct segment_list list = segment_frames(segment);
 	int64_t settled = 0, id;
-	uint32_t i;
+	uint32_t number;
 	int rc = begin_call(s, err);
 
 	in->named = count_named(segment);
 	if (rc || (idmap_get(&in->settled, (uint64_t)segment->store_id, &settled) &&
 		   settled == in->named))
 		return rc;
-	for (i = 0; !rc && i < segment->nframes; i++) {
-		const struct frame *f = frame_get(segment->frame_table, segment->frames[i]);
+	while (!rc && segment_next(&list, &number)) {
+		const struct frame *f = frame_get(segment->frame_table, number);
 
 		if (atomic_load_explicit(&f->function, memory_order_relaxed))
 			rc = frame_id(s, f, &id, err);

@@ -351,18 +351,17 @@ int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframe
 }
 
 /* The row's blobs -> content and ids. */
-static int decode_row(struct store *s, sqlite3_stmt *st, struct stored_segment *out,
-		      struct err *err)
+static int decode_row(sqlite3_stmt *st, struct stored_segment *out, struct err *err)
 {
 	uint32_t nthreads = 0, nframes = 0;
 	struct buf raw = {0};
-	int rc = blob_unpack(&s->codec, sqlite3_column_blob(st, 0),
+	int rc = blob_unpack(sqlite3_column_blob(st, 0),
 			     (size_t)sqlite3_column_bytes(st, 0), LISTS_MAX_BYTES, &raw, err);
 
 	if (!rc)
 		rc = lists_decode(raw.data, raw.len, &nthreads, &nframes, &out->threads, err);
 	if (!rc)
-		rc = blob_unpack(&s->codec, sqlite3_column_blob(st, 1),
+		rc = blob_unpack(sqlite3_column_blob(st, 1),
 				 (size_t)sqlite3_column_bytes(st, 1), SEGMENT_MAX_BYTES, &raw, err);
 	if (!rc)
 		rc = segment_decode((const uint8_t *)raw.data, raw.len, &out->content, err);
@@ -391,7 +390,7 @@ static int read_segment(struct store *s, int64_t incident_id, int64_t id, segmen
 		return err_set(err, ERR_NOT_FOUND,
 			       "incident %" PRId64 " was deleted from %s meanwhile", incident_id,
 			       s->path);
-	rc = decode_row(s, a.st, &segment, err);
+	rc = decode_row(a.st, &segment, err);
 	sqlite3_reset(a.st);
 	if (rc == ERR_FORMAT)
 		err_prefix(err, "segment %" PRId64 " of incident %" PRId64 " in %s is damaged", id,

@@ -164,9 +164,9 @@ static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, str
 	buf_reset(&w->lists);
 	rc = intern_segment(s, segment, &w->lists, err);
 	if (!rc)
-		rc = blob_pack(&s->codec, w->lists.data, w->lists.len, &w->packed_lists, err);
+		rc = blob_pack(s->deflater, w->lists.data, w->lists.len, &w->packed_lists, err);
 	if (!rc)
-		rc = blob_pack(&s->codec, segment->bytes, segment->nbytes, &w->packed_data, err);
+		rc = blob_plain(segment->bytes, segment->nbytes, &w->packed_data, err);
 	if (!rc)
 		rc = db_statement(
 			s,

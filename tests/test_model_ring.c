@@ -163,7 +163,7 @@ static void frozen_segments_survive_their_eviction(void **state)
 	assert_int_equal(atomic_load(&f.segments[0]->refs), 1);
 	assert_int_equal(segment_decode(f.segments[0]->bytes, f.segments[0]->nbytes, &c, NULL), 0);
 	assert_int_equal(c.samples[0].time_ns, 1000000);
-	assert_int_equal(frame_get(lab.frames, f.segments[0]->frames[0])->offset, 10);
+	assert_int_equal(seglab_frame(&lab, f.segments[0], 0)->offset, 10);
 	segment_content_free(&c);
 	frozen_free(&f);
 }

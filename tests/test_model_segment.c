@@ -255,8 +255,8 @@ static void sealed_segment_keeps_its_frames_and_threads(void **state)
 	assert_int_equal(use.threads, 1);
 	assert_int_equal(use.processes, 1);
 	assert_int_equal(frames_now().frames, 2);
-	assert_int_equal(frame_get(lab.frames, s->frames[1])->offset, 11);
-	assert_int_equal(thread_get(lab.processes, s->threads[0])->tid, 100);
+	assert_int_equal(seglab_frame(&lab, s, 1)->offset, 11);
+	assert_int_equal(seglab_thread(&lab, s, 0)->tid, 100);
 	segment_unref(s);
 	processes_sweep(lab.processes, 100);
 	processes_use(lab.processes, &use);

@@ -3,38 +3,47 @@
  *
  * The open segment takes samples and events in delivery order until it is sealed: at 8,192 samples,
  * 16,384 events, 60 s, or when an incident needs its end. A sealed segment is immutable and
- * reference-counted. Its stack tree and columns use local indices; two lists (thread and frame
- * numbers) tie it to the tables, so the same encoded bytes go to the store, where only the lists
- * are rewritten. Names (providers, events, counters, fields) are strings inside the segment.
+ * reference-counted. Its stack tree and columns use local indices and are compressed; two lists
+ * (thread and frame numbers) tie it to the tables, so the same encoded bytes go to the store, where
+ * only the lists are rewritten. Names (providers, events, counters, fields) are strings inside the segment.
  *
- * Encoded bytes, version 1; v = varint (base/varint.h), z = zigzag varint:
+ * Encoded bytes, version 2; v = varint (base/varint.h), z = zigzag varint:
  *
- *	u8   version = 1
+ *	u8   version = 2
+ *	u8   codec of the columns: 0 as they are, 1 a zlib stream
  *	v    base: time of the first delivered content, in ticks of 100 ns of the recorder clock
  *	z    t0 - base, v t1 - t0: the earliest and the latest content, in ticks
  *	v    samples, stack nodes, events, names, threads, frames   (six counts)
  *	v    streams; per stream: v stream, v period_ns
  *	v    byte length of each of the SEGMENT_COLUMNS columns, then the columns in this order:
- *	       sample time      z difference to the sample before (first: to base)
- *	       sample cpu       runs: v length, v cpu
- *	       sample thread    v index + 1, 0 = none
- *	       sample stack     z difference to the node before; 0-based node + 1, 0 = no stack
  *	       sample weight    runs: v length, v weight (ns or the stream's unit)
  *	       sample stream    runs
+ *	       sample cpu       runs: v length, v cpu
+ *	       sample time      z difference to what was expected (see below)
+ *	       sample thread    v index + 1, 0 = none
+ *	       sample stack     newest: node + 1, 0 = no stack
  *	       sample quality   runs
  *	       node parent      v i - parent (parents precede children); 0 = root
- *	       node frame       z difference of the frame index to the node before
- *	       event time       z
+ *	       node frame       0 = the frame that last followed under the same parent frame;
+ *	                        2n - 1 = n more than the highest so far (at first -1); 2n + 2 = n less
+ *	       event time       z difference to the event before (first: to base)
  *	       event kind       runs
  *	       event flags      runs
  *	       event cpu        runs
- *	       event thread     v index + 1
- *	       event stack      v node + 1
+ *	       event thread     newest: index + 1
+ *	       event stack      newest: node + 1
  *	       event provider   v name index + 1, 0 = none
  *	       event name       v name index + 1
  *	       event value      8 bytes, IEEE 754 little endian
  *	       event fields     v n, then per field: v name index, u8 type, v / z / 8 bytes / v length + bytes
  *	       names            v length + bytes
+ *
+ * Expected time of a sample: that of the sample before on the same CPU (first: base), and the weight
+ * when the stream is CPU time and the weight under 4 s: the sampling clock ticks per CPU.
+ * newest: 0 stays 0; a value n higher than the highest so far is 2n, one n lower or equal 2n + 1.
+ *
+ * Measured on shells, compilers, interpreters and JVMs at 2 x 99 Hz with 150 new processes a second:
+ * version 1 took 55.1 bytes a sample (18.6 compressed), version 2 takes 14.4.
  *
  * Threads: building belongs to the merge thread; sealed segments may be read and released anywhere.
  */
@@ -45,7 +54,7 @@
 
 #include "base/buf.h"
 
-#define SEGMENT_VERSION 1
+#define SEGMENT_VERSION 2
 #define SEGMENT_TICK_NS 100u
 #define SEGMENT_MAX_SAMPLES 8192u
 #define SEGMENT_MAX_EVENTS 16384u
@@ -60,8 +69,8 @@ struct segment {
 	uint64_t t0_ns, t1_ns;               /* times of the first and last content */
 	uint32_t nsamples, nevents;
 	uint32_t nthreads, nframes;
-	const uint32_t *threads;             /* local index -> thread number */
-	const uint32_t *frames;              /* local index -> frame number */
+	const uint8_t *lists;                /* thread, then frame numbers: segment_threads() */
+	uint32_t lists_bytes;
 	const uint8_t *bytes;                /* the encoded form */
 	size_t nbytes;
 	size_t memory_bytes;                 /* all of it, allocator slack estimated */
@@ -99,6 +108,20 @@ size_t segment_open_bytes(const struct segment_builder *b);
  * out  one reference; NULL when the builder was empty
  */
 int segment_seal(struct segment_builder *b, struct segment **out, struct err *err);
+
+/*
+ * The numbers of its threads or frames, in order of their local indices:
+ *
+ *	for (list = segment_threads(s); segment_next(&list, &number);)
+ */
+struct segment_list {
+	const uint8_t *at, *end;
+	uint32_t left, number;
+};
+
+struct segment_list segment_threads(const struct segment *s);
+struct segment_list segment_frames(const struct segment *s);
+bool segment_next(struct segment_list *list, uint32_t *number);
 
 void segment_ref(struct segment *s);
 void segment_unref(struct segment *s);               /* NULL allowed; any thread */

@@ -1,8 +1,5 @@
-/* Building and sealing segments; the encoded form is drawn in segment.h. */
-#include "model/segment_columns.h"
-
-#include "base/table.h"
-#include "base/varint.h"
+/* The open segment: appending; segment_seal.c encodes what is not a column yet. */
+#include "model/segment_builder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,52 +9,7 @@
 #define MAX_NAMES 4096u
 #define PUT_BYTES 24u                       /* room for what one value adds to a column, at most */
 
-struct column {
-	struct buf bytes;
-	uint64_t previous;
-	uint64_t run_length;                /* of `previous`, not written yet */
-};
-
-struct id_list {                            /* local index -> number, and back */
-	uint32_t *numbers;
-	uint32_t count, room;
-	struct table index;
-};
-
-struct segment_builder {
-	struct frames *frames;
-	struct processes *processes;
-	uint64_t next_number;
-	uint64_t period_ns[STREAMS_MAX];
-
-	uint64_t base_tick, t0_tick, t1_tick;
-	uint32_t nsamples, nevents;
-	struct column columns[SEGMENT_COLUMNS];
-	struct id_list threads, frame_list;
-
-	struct segment_node *nodes;         /* frame: local index */
-	uint32_t nnodes, nodes_room;
-	struct table node_index;
-
-	uint32_t *name_at;                  /* start of each name in name_text */
-	uint32_t nnames, names_room;
-	struct buf name_text;               /* NUL-terminated names */
-	struct table name_index;
-};
-
 /* ---- columns ---------------------------------------------------------------------------------- */
-
-static void put_varint(struct buf *b, uint64_t v)
-{
-	uint8_t bytes[VARINT_MAX_BYTES];
-
-	buf_put(b, bytes, varint_put(bytes, v));
-}
-
-static void column_plain(struct column *c, uint64_t v)
-{
-	put_varint(&c->bytes, v);
-}
 
 static void column_delta(struct column *c, uint64_t v)
 {
@@ -65,13 +17,17 @@ static void column_delta(struct column *c, uint64_t v)
 	c->previous = v;
 }
 
-static void column_end_run(struct column *c)
+/* 0 stays 0; n more than the highest so far 2n; n less 2n + 1. */
+static void column_newest(struct column *c, uint64_t v)
 {
-	if (!c->run_length)
-		return;
-	put_varint(&c->bytes, c->run_length);
-	put_varint(&c->bytes, c->previous);
-	c->run_length = 0;
+	if (!v) {
+		put_varint(&c->bytes, 0);
+	} else if (v > c->previous) {
+		put_varint(&c->bytes, 2 * (v - c->previous));
+		c->previous = v;
+	} else {
+		put_varint(&c->bytes, 2 * (c->previous - v) + 1);
+	}
 }
 
 static void column_run(struct column *c, uint64_t v)
@@ -256,8 +212,12 @@ int segment_builder_new(struct frames *frames, struct processes *processes,
 {
 	struct segment_builder *b = calloc(1, sizeof(*b));
 
-	if (!b)
+	if (b)
+		b->deflater = deflater_new();
+	if (!b || !b->deflater) {
+		free(b);
 		return err_set(err, ERR_MEMORY, "out of memory for the open segment");
+	}
 	b->frames = frames;
 	b->processes = processes;
 	b->next_number = 1;
@@ -265,8 +225,7 @@ int segment_builder_new(struct frames *frames, struct processes *processes,
 	return 0;
 }
 
-/* Empty it; the references of the lists belong to somebody else by now. */
-static void reset(struct segment_builder *b)
+void segment_builder_reset(struct segment_builder *b)
 {
 	unsigned i;
 
@@ -284,15 +243,14 @@ static void reset(struct segment_builder *b)
 	b->nnodes = b->nnames = b->nsamples = b->nevents = 0;
 }
 
-static void drop_refs(struct frames *frames, struct processes *processes, const uint32_t *frame_list,
-		      uint32_t nframes, const uint32_t *threads, uint32_t nthreads)
+void segment_builder_drop_refs(struct segment_builder *b)
 {
 	uint32_t i;
 
-	for (i = 0; i < nframes; i++)
-		frame_unref(frame_get(frames, frame_list[i]));
-	for (i = 0; i < nthreads; i++)
-		thread_unref(thread_get(processes, threads[i]));
+	for (i = 0; i < b->frame_list.count; i++)
+		frame_unref(frame_get(b->frames, b->frame_list.numbers[i]));
+	for (i = 0; i < b->threads.count; i++)
+		thread_unref(thread_get(b->processes, b->threads.numbers[i]));
 }
 
 void segment_builder_free(struct segment_builder *b)
@@ -301,8 +259,7 @@ void segment_builder_free(struct segment_builder *b)
 
 	if (!b)
 		return;
-	drop_refs(b->frames, b->processes, b->frame_list.numbers, b->frame_list.count,
-		  b->threads.numbers, b->threads.count);
+	segment_builder_drop_refs(b);
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
 		buf_free(&b->columns[i].bytes);
 	free(b->threads.numbers);
@@ -310,6 +267,11 @@ void segment_builder_free(struct segment_builder *b)
 	free(b->nodes);
 	free(b->name_at);
 	buf_free(&b->name_text);
+	buf_free(&b->head);
+	buf_free(&b->lists);
+	buf_free(&b->packed);
+	buf_free(&b->last_frames);
+	deflater_free(b->deflater);
 	table_free(&b->threads.index);
 	table_free(&b->frame_list.index);
 	table_free(&b->node_index);
@@ -323,7 +285,7 @@ static void note_time(struct segment_builder *b, uint64_t tick)
 {
 	if (segment_is_empty(b)) {
 		b->base_tick = b->t0_tick = b->t1_tick = tick;
-		b->columns[COLUMN_SAMPLE_TIME].previous = tick;
+		clock_start(&b->clock, tick);
 		b->columns[COLUMN_EVENT_TIME].previous = tick;
 	}
 	if (tick < b->t0_tick)
@@ -343,14 +305,19 @@ static uint64_t weight_of(double value)
 static void add_sample(struct segment_builder *b, const struct event *e, uint32_t thread)
 {
 	struct column *c = b->columns;
+	uint64_t tick = e->time_ns / SEGMENT_TICK_NS, weight = weight_of(e->value);
+	uint64_t stream = e->stream < STREAMS_MAX ? e->stream : STREAM_EVENT;
+	uint64_t *last = clock_of(&b->clock, e->cpu);
 
-	note_time(b, e->time_ns / SEGMENT_TICK_NS);
-	column_delta(&c[COLUMN_SAMPLE_TIME], e->time_ns / SEGMENT_TICK_NS);
+	note_time(b, tick);
+	column_run(&c[COLUMN_SAMPLE_WEIGHT], weight);
+	column_run(&c[COLUMN_SAMPLE_STREAM], stream);
 	column_run(&c[COLUMN_SAMPLE_CPU], e->cpu);
+	column_plain(&c[COLUMN_SAMPLE_TIME],
+		     zigzag((int64_t)(tick - *last - clock_step(stream, weight))));
+	*last = tick;
 	column_plain(&c[COLUMN_SAMPLE_THREAD], thread == THREAD_NONE ? 0 : (uint64_t)thread + 1);
-	column_delta(&c[COLUMN_SAMPLE_STACK], e->stack == STACK_NONE ? 0 : (uint64_t)e->stack + 1);
-	column_run(&c[COLUMN_SAMPLE_WEIGHT], weight_of(e->value));
-	column_run(&c[COLUMN_SAMPLE_STREAM], e->stream < STREAMS_MAX ? e->stream : STREAM_EVENT);
+	column_newest(&c[COLUMN_SAMPLE_STACK], e->stack == STACK_NONE ? 0 : (uint64_t)e->stack + 1);
 	column_run(&c[COLUMN_SAMPLE_QUALITY], e->quality < QUALITIES ? e->quality : QUALITY_NONE);
 	b->nsamples++;
 }
@@ -426,8 +393,8 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	column_run(&c[COLUMN_EVENT_KIND], e->kind < EVENT_KINDS ? e->kind : EVENT_NONE);
 	column_run(&c[COLUMN_EVENT_FLAGS], e->flags);
 	column_run(&c[COLUMN_EVENT_CPU], e->cpu);
-	column_plain(&c[COLUMN_EVENT_THREAD], thread == THREAD_NONE ? 0 : (uint64_t)thread + 1);
-	column_plain(&c[COLUMN_EVENT_STACK], e->stack == STACK_NONE ? 0 : (uint64_t)e->stack + 1);
+	column_newest(&c[COLUMN_EVENT_THREAD], thread == THREAD_NONE ? 0 : (uint64_t)thread + 1);
+	column_newest(&c[COLUMN_EVENT_STACK], e->stack == STACK_NONE ? 0 : (uint64_t)e->stack + 1);
 	column_plain(&c[COLUMN_EVENT_PROVIDER], provider);
 	column_plain(&c[COLUMN_EVENT_NAME], name);
 	put_double(&c[COLUMN_EVENT_VALUE].bytes, e->value);
@@ -503,154 +470,4 @@ bool segment_is_full(const struct segment_builder *b, uint64_t now_ns)
 	       b->nnodes >= MAX_OPEN_NODES || b->nnames >= MAX_NAMES ||
 	       (now_ns > first_ns && now_ns - first_ns >= SEGMENT_MAX_NS) ||
 	       segment_open_bytes(b) >= MAX_OPEN_BYTES;
-}
-
-/* ---- sealing ---------------------------------------------------------------------------------- */
-
-static void encode_nodes(struct segment_builder *b)
-{
-	uint32_t i;
-
-	for (i = 0; i < b->nnodes; i++) {
-		const struct segment_node *node = &b->nodes[i];
-
-		column_plain(&b->columns[COLUMN_NODE_PARENT],
-			     node->parent == STACK_NONE ? 0 : i - node->parent);
-		column_delta(&b->columns[COLUMN_NODE_FRAME], node->frame);
-	}
-}
-
-static void encode_names(struct segment_builder *b)
-{
-	uint32_t i;
-
-	for (i = 0; i < b->nnames; i++) {
-		const char *name = b->name_text.data + b->name_at[i];
-		size_t n = strlen(name);
-
-		column_plain(&b->columns[COLUMN_NAMES], n);
-		buf_put(&b->columns[COLUMN_NAMES].bytes, name, n);
-	}
-}
-
-static void encode_header(struct segment_builder *b, struct buf *out)
-{
-	const uint8_t version = SEGMENT_VERSION;
-	unsigned i, nstreams = 0;
-
-	buf_put(out, &version, 1);
-	put_varint(out, b->base_tick);
-	put_varint(out, zigzag((int64_t)(b->t0_tick - b->base_tick)));
-	put_varint(out, b->t1_tick - b->t0_tick);
-	put_varint(out, b->nsamples);
-	put_varint(out, b->nnodes);
-	put_varint(out, b->nevents);
-	put_varint(out, b->nnames);
-	put_varint(out, b->threads.count);
-	put_varint(out, b->frame_list.count);
-	for (i = 0; i < STREAMS_MAX; i++)
-		nstreams += b->period_ns[i] != 0;
-	put_varint(out, nstreams);
-	for (i = 0; i < STREAMS_MAX; i++) {
-		if (!b->period_ns[i])
-			continue;
-		put_varint(out, i);
-		put_varint(out, b->period_ns[i]);
-	}
-	for (i = 0; i < SEGMENT_COLUMNS; i++)
-		put_varint(out, b->columns[i].bytes.len);
-}
-
-/* One block: the struct, its two lists, the encoded bytes. */
-static struct segment *segment_new(struct segment_builder *b, const struct buf *header)
-{
-	size_t threads_bytes = b->threads.count * sizeof(uint32_t);
-	size_t frames_bytes = b->frame_list.count * sizeof(uint32_t);
-	size_t nbytes = header->len + columns_bytes(b);
-	size_t total = sizeof(struct segment) + threads_bytes + frames_bytes + nbytes;
-	struct segment *s = malloc(total);
-	uint32_t *numbers;
-	uint8_t *at;
-	unsigned i;
-
-	if (!s)
-		return NULL;
-	memset(s, 0, sizeof(*s));
-	numbers = (uint32_t *)(s + 1);
-	if (threads_bytes)
-		memcpy(numbers, b->threads.numbers, threads_bytes);
-	if (frames_bytes)
-		memcpy(numbers + b->threads.count, b->frame_list.numbers, frames_bytes);
-	at = (uint8_t *)(numbers + b->threads.count + b->frame_list.count);
-	s->threads = numbers;
-	s->frames = numbers + b->threads.count;
-	s->bytes = at;
-	memcpy(at, header->data, header->len);
-	at += header->len;
-	for (i = 0; i < SEGMENT_COLUMNS; i++) {
-		if (b->columns[i].bytes.len)
-			memcpy(at, b->columns[i].bytes.data, b->columns[i].bytes.len);
-		at += b->columns[i].bytes.len;
-	}
-	s->nbytes = nbytes;
-	s->memory_bytes = total + 32;       /* the allocator's own, rounded up */
-	return s;
-}
-
-int segment_seal(struct segment_builder *b, struct segment **out, struct err *err)
-{
-	static const enum segment_column runs[] = {
-		COLUMN_SAMPLE_CPU, COLUMN_SAMPLE_WEIGHT, COLUMN_SAMPLE_STREAM,
-		COLUMN_SAMPLE_QUALITY, COLUMN_EVENT_KIND, COLUMN_EVENT_FLAGS, COLUMN_EVENT_CPU,
-	};
-	struct buf header = {0};
-	struct segment *s = NULL;
-	bool failed = false;
-	unsigned i;
-
-	*out = NULL;
-	if (segment_is_empty(b))
-		return 0;
-	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
-		column_end_run(&b->columns[runs[i]]);
-	encode_nodes(b);
-	encode_names(b);
-	encode_header(b, &header);
-	for (i = 0; i < SEGMENT_COLUMNS; i++)
-		failed |= b->columns[i].bytes.failed != 0;
-	if (!failed && !header.failed)
-		s = segment_new(b, &header);
-	buf_free(&header);
-	if (!s) {
-		drop_refs(b->frames, b->processes, b->frame_list.numbers, b->frame_list.count,
-			  b->threads.numbers, b->threads.count);
-		reset(b);
-		return err_set(err, ERR_MEMORY, "out of memory while sealing a segment");
-	}
-	atomic_store(&s->refs, 1);
-	s->number = b->next_number++;
-	s->t0_ns = b->t0_tick * SEGMENT_TICK_NS;
-	s->t1_ns = b->t1_tick * SEGMENT_TICK_NS;
-	s->nsamples = b->nsamples;
-	s->nevents = b->nevents;
-	s->nthreads = b->threads.count;
-	s->nframes = b->frame_list.count;
-	s->frame_table = b->frames;
-	s->process_table = b->processes;
-	reset(b);
-	*out = s;
-	return 0;
-}
-
-void segment_ref(struct segment *s)
-{
-	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-}
-
-void segment_unref(struct segment *s)
-{
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	drop_refs(s->frame_table, s->process_table, s->frames, s->nframes, s->threads, s->nthreads);
-	free(s);
 }

@@ -22,14 +22,12 @@ static void decode(const void *raw, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct codec codec = {0};
 	struct buf raw = {0};
 
-	if (!blob_unpack(&codec, data, size, 1 << 20, &raw, NULL))
+	if (!blob_unpack(data, size, 1 << 20, &raw, NULL))
 		decode(raw.data, raw.len);
 	if (size)
 		decode(data, size);
 	buf_free(&raw);
-	codec_free(&codec);
 	return 0;
 }

@@ -1,5 +1,8 @@
 #include "tests/support/segment_lab.h"
 
+#include "base/deflate.h"
+#include "base/varint.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -91,4 +94,51 @@ int seglab_rich(struct seglab *lab)
 	e = (struct event){.time_ns = 3000, .kind = EVENT_LOST, .flags = EVENT_FLAG_LATE,
 			   .cpu = CPU_NONE, .name = "kernel", .value = 7, .stack = STACK_NONE};
 	return rc ? rc : segment_add(lab->builder, &e);
+}
+
+static uint32_t number_at(struct segment_list list, uint32_t local)
+{
+	uint32_t number = UINT32_MAX;
+
+	do
+		segment_next(&list, &number);
+	while (local--);
+	return number;
+}
+
+struct frame *seglab_frame(struct seglab *lab, const struct segment *s, uint32_t local)
+{
+	return frame_get(lab->frames, number_at(segment_frames(s), local));
+}
+
+struct thread *seglab_thread(struct seglab *lab, const struct segment *s, uint32_t local)
+{
+	return thread_get(lab->processes, number_at(segment_threads(s), local));
+}
+
+size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
+{
+	const uint8_t *at = s->bytes + 2, *end = s->bytes + s->nbytes;
+	uint64_t v = 0, skipped, columns_bytes = 0;
+	size_t head;
+	unsigned i;
+
+	for (i = 0; i < 9 + 1; i++)                  /* three times, six counts, streams */
+		varint_get(&at, end, &v);
+	for (i = 0; i < 2 * v; i++)
+		varint_get(&at, end, &skipped);
+	for (i = 0; i < SEGMENT_COLUMNS; i++) {
+		varint_get(&at, end, &v);
+		columns_bytes += v;
+	}
+	head = (size_t)(at - s->bytes);
+	if (head + columns_bytes > room)
+		return 0;
+	memcpy(out, s->bytes, head);
+	out[1] = 0;
+	if (!s->bytes[1])
+		memcpy(out + head, at, columns_bytes);
+	else if (inflate_bytes(at, (size_t)(end - at), out + head, columns_bytes))
+		return 0;
+	return head + columns_bytes;
 }

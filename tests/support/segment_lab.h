@@ -31,8 +31,18 @@ int seglab_sample(struct seglab *lab, uint64_t time_ns, unsigned thread, const c
 /* NULL without memory or when there is nothing. */
 struct segment *seglab_seal(struct seglab *lab);
 
+/* The frame or thread with a local index of a segment. */
+struct frame *seglab_frame(struct seglab *lab, const struct segment *s, uint32_t local);
+struct thread *seglab_thread(struct seglab *lab, const struct segment *s, uint32_t local);
+
 /* One sealed segment of n samples of stack "ab", 1,000 ns apart from start_ns on. */
 struct segment *seglab_segment(struct seglab *lab, uint64_t start_ns, uint32_t n);
+
+/*
+ * The bytes of a segment with its columns as they are instead of compressed: what a test or a fuzzer
+ * changes should reach the columns. Returns how many; 0 when they do not fit.
+ */
+size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room);
 
 /* Events of each kind of contents: names, fields of every type, extreme numbers. 0 or an error. */
 int seglab_rich(struct seglab *lab);

@@ -1,0 +1,91 @@
+#include "base/deflate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define LEVEL 1
+#define STEP_BYTES 16384u
+
+struct deflater {
+	z_stream z;
+};
+
+struct deflater *deflater_new(void)
+{
+	struct deflater *d = calloc(1, sizeof(*d));
+
+	if (d && deflateInit(&d->z, LEVEL) != Z_OK) {
+		free(d);
+		d = NULL;
+	}
+	return d;
+}
+
+void deflater_free(struct deflater *d)
+{
+	if (d)
+		deflateEnd(&d->z);
+	free(d);
+}
+
+void deflater_start(struct deflater *d)
+{
+	deflateReset(&d->z);
+}
+
+/* Until all input is taken, or with Z_FINISH until the stream has ended. */
+static void run(struct deflater *d, int flush, struct buf *out)
+{
+	do {
+		d->z.next_out = (Bytef *)buf_reserve(out, STEP_BYTES);
+		if (!d->z.next_out)
+			return;
+		d->z.avail_out = STEP_BYTES;
+		deflate(&d->z, flush);
+		buf_advance(out, STEP_BYTES - d->z.avail_out);
+	} while (!d->z.avail_out);
+}
+
+void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *out)
+{
+	const Bytef *at = bytes;
+
+	while (n && !out->failed) {
+		uInt piece = n < (1u << 30) ? (uInt)n : 1u << 30;
+
+		d->z.next_in = (Bytef *)at;
+		d->z.avail_in = piece;
+		run(d, Z_NO_FLUSH, out);
+		at += piece;
+		n -= piece;
+	}
+}
+
+void deflater_end(struct deflater *d, struct buf *out)
+{
+	d->z.next_in = NULL;
+	d->z.avail_in = 0;
+	run(d, Z_FINISH, out);
+}
+
+int inflate_bytes(const void *from, size_t n, void *to, size_t nraw)
+{
+	z_stream z = {.next_in = (Bytef *)from, .next_out = to};
+	Bytef nothing;
+	int rc;
+
+	if (n > UINT32_MAX || nraw > UINT32_MAX)
+		return ERR_FORMAT;
+	z.avail_in = (uInt)n;
+	z.avail_out = (uInt)nraw;
+	if (!nraw)
+		z.next_out = &nothing;
+	if (inflateInit(&z) != Z_OK)
+		return ERR_MEMORY;
+	rc = inflate(&z, Z_FINISH);
+	inflateEnd(&z);
+	if (rc == Z_MEM_ERROR)
+		return ERR_MEMORY;
+	return rc == Z_STREAM_END && !z.avail_out && !z.avail_in ? 0 : ERR_FORMAT;
+}

@@ -1,0 +1,30 @@
+/*
+ * Compressed bytes: zlib streams (RFC 1950), made from pieces, read back whole.
+ *
+ * Level 1: over the columns of segments level 6 saves 4 % and takes twice as long (0.63 and 1.29 us
+ * a sample). One thread at a time per deflater.
+ */
+#ifndef BASE_DEFLATE_H
+#define BASE_DEFLATE_H
+
+#include "base/buf.h"
+
+struct deflater;
+
+struct deflater *deflater_new(void);                 /* 268 KB; NULL = no memory */
+void deflater_free(struct deflater *d);              /* NULL allowed */
+
+/* Begin a stream; forgets an unfinished one. */
+void deflater_start(struct deflater *d);
+/* Append what n more bytes come to; a failure stays in out (buf_check). */
+void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *out);
+/* Append the end of the stream. */
+void deflater_end(struct deflater *d, struct buf *out);
+
+/*
+ * A whole stream of n bytes that gives exactly nraw bytes.
+ * returns  0, ERR_FORMAT when it does not or is damaged, ERR_MEMORY; no sentence
+ */
+int inflate_bytes(const void *from, size_t n, void *to, size_t nraw);
+
+#endif

@@ -1,0 +1,73 @@
+/* The open segment, inside: what segment_build.c fills and segment_seal.c encodes. Nobody else's. */
+#ifndef MODEL_SEGMENT_BUILDER_H
+#define MODEL_SEGMENT_BUILDER_H
+
+#include "model/segment_columns.h"
+
+#include "base/deflate.h"
+#include "base/table.h"
+#include "base/varint.h"
+
+struct column {
+	struct buf bytes;
+	uint64_t previous;                  /* or the highest so far */
+	uint64_t run_length;                /* of `previous`, not written yet */
+};
+
+struct id_list {                            /* local index -> number, and back */
+	uint32_t *numbers;
+	uint32_t count, room;
+	struct table index;
+};
+
+struct segment_builder {
+	struct frames *frames;
+	struct processes *processes;
+	uint64_t next_number;
+	uint64_t period_ns[STREAMS_MAX];
+
+	uint64_t base_tick, t0_tick, t1_tick;
+	uint32_t nsamples, nevents;
+	struct column columns[SEGMENT_COLUMNS];
+	struct sample_clock clock;
+	struct id_list threads, frame_list;
+
+	struct segment_node *nodes;         /* frame: local index */
+	uint32_t nnodes, nodes_room;
+	struct table node_index;
+
+	uint32_t *name_at;                  /* start of each name in name_text */
+	uint32_t nnames, names_room;
+	struct buf name_text;               /* NUL-terminated names */
+	struct table name_index;
+
+	struct deflater *deflater;          /* for sealing, and its buffers: kept */
+	struct buf head, lists, packed, last_frames;
+};
+
+static inline void put_varint(struct buf *b, uint64_t v)
+{
+	uint8_t bytes[VARINT_MAX_BYTES];
+
+	buf_put(b, bytes, varint_put(bytes, v));
+}
+
+static inline void column_plain(struct column *c, uint64_t v)
+{
+	put_varint(&c->bytes, v);
+}
+
+static inline void column_end_run(struct column *c)
+{
+	if (!c->run_length)
+		return;
+	put_varint(&c->bytes, c->run_length);
+	put_varint(&c->bytes, c->previous);
+	c->run_length = 0;
+}
+
+/* Empty it after its references went elsewhere (segment_seal.c), or were dropped. */
+void segment_builder_reset(struct segment_builder *b);
+void segment_builder_drop_refs(struct segment_builder *b);
+
+#endif

@@ -1,0 +1,249 @@
+/* Sealing: the open segment becomes one block of encoded, compressed bytes; drawn in segment.h. */
+#include "model/segment_builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- encoding --------------------------------------------------------------------------------- */
+
+/*
+ * Under a parent frame the same callee usually follows as the last time; at each parent frame (the
+ * last slot: roots) last_frames holds that callee + 1.
+ */
+static void encode_nodes(struct segment_builder *b)
+{
+	size_t slots_bytes = ((size_t)b->frame_list.count + 1) * sizeof(uint32_t);
+	struct column *frames = &b->columns[COLUMN_NODE_FRAME];
+	uint32_t *last, highest = 0, i;              /* highest: + 1 */
+
+	buf_reset(&b->last_frames);
+	last = (uint32_t *)(void *)buf_reserve(&b->last_frames, slots_bytes);
+	if (!last) {
+		frames->bytes.failed = ERR_MEMORY;
+		return;
+	}
+	memset(last, 0, slots_bytes);
+	for (i = 0; i < b->nnodes; i++) {
+		const struct segment_node *node = &b->nodes[i];
+		bool root = node->parent == STACK_NONE;
+		uint32_t *slot = &last[root ? b->frame_list.count : b->nodes[node->parent].frame];
+		uint32_t frame = node->frame + 1;
+
+		column_plain(&b->columns[COLUMN_NODE_PARENT], root ? 0 : i - node->parent);
+		if (*slot == frame)
+			column_plain(frames, 0);
+		else if (frame > highest)
+			column_plain(frames, 2 * (uint64_t)(frame - highest) - 1);
+		else
+			column_plain(frames, 2 * (uint64_t)(highest - frame) + 2);
+		*slot = frame;
+		if (frame > highest)
+			highest = frame;
+	}
+}
+
+static void encode_names(struct segment_builder *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < b->nnames; i++) {
+		const char *name = b->name_text.data + b->name_at[i];
+		size_t n = strlen(name);
+
+		column_plain(&b->columns[COLUMN_NAMES], n);
+		buf_put(&b->columns[COLUMN_NAMES].bytes, name, n);
+	}
+}
+
+static void encode_head(struct segment_builder *b, enum segment_codec codec)
+{
+	const uint8_t start[] = {SEGMENT_VERSION, (uint8_t)codec};
+	struct buf *out = &b->head;
+	unsigned i, nstreams = 0;
+
+	buf_reset(out);
+	buf_put(out, start, sizeof(start));
+	put_varint(out, b->base_tick);
+	put_varint(out, zigzag((int64_t)(b->t0_tick - b->base_tick)));
+	put_varint(out, b->t1_tick - b->t0_tick);
+	put_varint(out, b->nsamples);
+	put_varint(out, b->nnodes);
+	put_varint(out, b->nevents);
+	put_varint(out, b->nnames);
+	put_varint(out, b->threads.count);
+	put_varint(out, b->frame_list.count);
+	for (i = 0; i < STREAMS_MAX; i++)
+		nstreams += b->period_ns[i] != 0;
+	put_varint(out, nstreams);
+	for (i = 0; i < STREAMS_MAX; i++) {
+		if (!b->period_ns[i])
+			continue;
+		put_varint(out, i);
+		put_varint(out, b->period_ns[i]);
+	}
+	for (i = 0; i < SEGMENT_COLUMNS; i++)
+		put_varint(out, b->columns[i].bytes.len);
+}
+
+/* All columns into b->packed, in whichever codec takes less. */
+static enum segment_codec pack(struct segment_builder *b)
+{
+	size_t raw_bytes = 0;
+	unsigned i;
+
+	buf_reset(&b->packed);
+	deflater_start(b->deflater);
+	for (i = 0; i < SEGMENT_COLUMNS; i++) {
+		const struct buf *column = &b->columns[i].bytes;
+
+		deflater_put(b->deflater, column->data, column->len, &b->packed);
+		raw_bytes += column->len;
+	}
+	deflater_end(b->deflater, &b->packed);
+	if (b->packed.failed || b->packed.len < raw_bytes)
+		return SEGMENT_CODEC_ZLIB;
+	buf_reset(&b->packed);
+	for (i = 0; i < SEGMENT_COLUMNS; i++)
+		buf_put(&b->packed, b->columns[i].bytes.data, b->columns[i].bytes.len);
+	return SEGMENT_CODEC_RAW;
+}
+
+/* ---- lists: the numbers as zigzag differences ---------------------------------------------------- */
+
+static void put_list(struct buf *out, const struct id_list *list)
+{
+	uint32_t previous = 0, i;
+
+	for (i = 0; i < list->count; i++) {
+		put_varint(out, zigzag((int64_t)list->numbers[i] - previous));
+		previous = list->numbers[i];
+	}
+}
+
+struct segment_list segment_threads(const struct segment *s)
+{
+	return (struct segment_list){s->lists, s->lists + s->lists_bytes, s->nthreads, 0};
+}
+
+struct segment_list segment_frames(const struct segment *s)
+{
+	struct segment_list list = segment_threads(s);
+	uint32_t skipped;
+
+	while (segment_next(&list, &skipped))
+		;
+	list.left = s->nframes;
+	list.number = 0;
+	return list;
+}
+
+bool segment_next(struct segment_list *list, uint32_t *number)
+{
+	uint64_t step = 0;
+
+	if (!list->left || !varint_get(&list->at, list->end, &step))
+		return false;
+	list->left--;
+	list->number += (uint32_t)unzigzag(step);
+	*number = list->number;
+	return true;
+}
+
+/* ---- sealing ---------------------------------------------------------------------------------- */
+
+/* One block: the struct, its lists, the encoded bytes. */
+static struct segment *segment_new(const struct segment_builder *b)
+{
+	size_t nbytes = b->head.len + b->packed.len;
+	size_t total = sizeof(struct segment) + b->lists.len + nbytes;
+	struct segment *s = malloc(total);
+	uint8_t *at;
+
+	if (!s)
+		return NULL;
+	memset(s, 0, sizeof(*s));
+	at = (uint8_t *)(s + 1);
+	s->lists = at;
+	s->lists_bytes = (uint32_t)b->lists.len;
+	if (b->lists.len)
+		memcpy(at, b->lists.data, b->lists.len);
+	at += b->lists.len;
+	s->bytes = at;
+	s->nbytes = nbytes;
+	memcpy(at, b->head.data, b->head.len);
+	if (b->packed.len)
+		memcpy(at + b->head.len, b->packed.data, b->packed.len);
+	s->memory_bytes = total + 32;       /* the allocator's own, rounded up */
+	return s;
+}
+
+static struct segment *encode(struct segment_builder *b)
+{
+	static const enum segment_column runs[] = {
+		COLUMN_SAMPLE_CPU, COLUMN_SAMPLE_WEIGHT, COLUMN_SAMPLE_STREAM,
+		COLUMN_SAMPLE_QUALITY, COLUMN_EVENT_KIND, COLUMN_EVENT_FLAGS, COLUMN_EVENT_CPU,
+	};
+	bool failed = false;
+	unsigned i;
+
+	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+		column_end_run(&b->columns[runs[i]]);
+	encode_nodes(b);
+	encode_names(b);
+	encode_head(b, pack(b));
+	buf_reset(&b->lists);
+	put_list(&b->lists, &b->threads);
+	put_list(&b->lists, &b->frame_list);
+	for (i = 0; i < SEGMENT_COLUMNS; i++)
+		failed |= b->columns[i].bytes.failed != 0;
+	if (failed || b->packed.failed || b->head.failed || b->lists.failed)
+		return NULL;
+	return segment_new(b);
+}
+
+int segment_seal(struct segment_builder *b, struct segment **out, struct err *err)
+{
+	struct segment *s;
+
+	*out = NULL;
+	if (segment_is_empty(b))
+		return 0;
+	s = encode(b);
+	if (!s) {
+		segment_builder_drop_refs(b);
+		segment_builder_reset(b);
+		return err_set(err, ERR_MEMORY, "out of memory while sealing a segment");
+	}
+	atomic_store(&s->refs, 1);
+	s->number = b->next_number++;
+	s->t0_ns = b->t0_tick * SEGMENT_TICK_NS;
+	s->t1_ns = b->t1_tick * SEGMENT_TICK_NS;
+	s->nsamples = b->nsamples;
+	s->nevents = b->nevents;
+	s->nthreads = b->threads.count;
+	s->nframes = b->frame_list.count;
+	s->frame_table = b->frames;
+	s->process_table = b->processes;
+	segment_builder_reset(b);
+	*out = s;
+	return 0;
+}
+
+void segment_ref(struct segment *s)
+{
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+
+void segment_unref(struct segment *s)
+{
+	struct segment_list list;
+	uint32_t number;
+
+	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (list = segment_threads(s); segment_next(&list, &number);)
+		thread_unref(thread_get(s->process_table, number));
+	for (list = segment_frames(s); segment_next(&list, &number);)
+		frame_unref(frame_get(s->frame_table, number));
+	free(s);
+}
