@@ -71,6 +71,13 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err);
 /* What rules are opened with. */
 void cmd_trigger_env(const struct options *o, struct trigger_env *out);
 
+/*
+ * Whether the live sources of this system can meet what rules ask: the sentence says which name they
+ * do not know, or what no source here delivers.
+ */
+struct needs;
+int cmd_check_live(const struct needs *needs, struct err *err);
+
 /* A remark on standard error: "recorder: ..." and a line feed. */
 void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
 

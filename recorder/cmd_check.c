@@ -181,25 +181,9 @@ static int check_store(struct check *c, struct err *err)
 
 /* ---- rules --------------------------------------------------------------------------------------- */
 
-/* Whether some source knows these names; the sentence of the last one that does not. */
-static int check_needs(const struct needs *needs, struct err *err)
-{
-	unsigned i;
-	int rc = err_set(err, ERR_UNSUPPORTED, "this program has no source of counters");
-
-	for (i = 0; live_sources[i]; i++) {
-		if (!live_sources[i]->check)
-			continue;
-		rc = live_sources[i]->check(needs, err);
-		if (!rc)
-			return 0;
-	}
-	return rc;
-}
-
 static int check_counters(struct needs *needs, struct counter_value *value, struct err *err)
 {
-	int rc = check_needs(needs, err);
+	int rc = cmd_check_live(needs, err);
 
 	/* A rule has one counter; of more the first is shown. */
 	if (!rc && needs->ncounters)
@@ -241,6 +225,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 		kind->status(t, &status);
 	if (!rc)
 		rc = check_counters(needs, &value, &why);
+	f.name = t ? t->spec : rule->spec;
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
 	put_rule(c, &f, rc, &why);

@@ -63,11 +63,7 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	}
 	for (i = 0; !rc && i < o->monitors.n; i++)
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
-	for (i = 0; !rc && live_sources[i]; i++) {
-		if (live_sources[i]->check)
-			rc = live_sources[i]->check(needs, err);
-	}
-	return rc;
+	return rc ? rc : cmd_check_live(needs, err);
 }
 
 /* What is going to happen, once nothing stands in its way. */

@@ -4,6 +4,7 @@
 #include "cmd.h"
 
 #include "base/os.h"
+#include "source/source.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -161,6 +162,38 @@ void cmd_trigger_env(const struct options *o, struct trigger_env *out)
 	out->decay_hours = o->decay_hours;
 	out->poll_sec = o->poll_sec;
 	out->already_true_fires = true;
+	out->process = o->process;
+}
+
+static bool live_delivers(bool events, bool logs)
+{
+	unsigned i;
+
+	for (i = 0; live_sources[i]; i++) {
+		if ((!events || live_sources[i]->events) && (!logs || live_sources[i]->logs))
+			return true;
+	}
+	return false;
+}
+
+int cmd_check_live(const struct needs *needs, struct err *err)
+{
+	unsigned i;
+	int rc = 0;
+
+	if (needs->nproviders && !live_delivers(true, false))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "no source on this system delivers events of %s, so the rule on them could "
+			       "never fire", needs->providers[0].name);
+	if (needs->nlogs && !live_delivers(false, true))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "no source on this system delivers the log '%s', so the rule on it could "
+			       "never fire", needs->logs[0].name);
+	for (i = 0; !rc && live_sources[i]; i++) {
+		if (live_sources[i]->check)
+			rc = live_sources[i]->check(needs, err);
+	}
+	return rc;
 }
 
 /* ---- text ---------------------------------------------------------------------------------------- */

@@ -82,6 +82,8 @@ static void feed_triggers(struct engine *e, const struct event *event)
 	for (i = 0; i < e->cfg->ntriggers && e->firings < wanted(e); i++) {
 		struct trigger *t = e->cfg->triggers[i];
 
+		if (!(t->kinds >> event->kind & 1))
+			continue;
 		buf_reset(&why);
 		if (t->ops->feed(t, event, &why) && !e->rules[i].in_window)
 			rule_fires(e, i, &why, event->time_ns);

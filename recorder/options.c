@@ -25,6 +25,12 @@ bool option_same_name(const char *name, size_t nname, const char *text, size_t n
 	}
 }
 
+bool option_stands_alone(const struct option_info *info)
+{
+	return info->type == OPTION_BOOL || info->type == OPTION_LATER ||
+	       info->type == OPTION_RULE_FLAG;
+}
+
 static bool has_name(const struct option_info *info, const char *text, size_t n)
 {
 	const char *at = info->other_names;
@@ -154,7 +160,7 @@ static int set_argument(struct arguments *a, const struct option_info *info, con
 /* The value behind a name without one: the next argument, which may begin with a dash. */
 static const char *next_value(struct arguments *a, const struct option_info *info)
 {
-	if (info->type == OPTION_BOOL || info->type == OPTION_LATER || a->at >= a->argc)
+	if (option_stands_alone(info) || a->at >= a->argc)
 		return NULL;
 	return a->argv[a->at++];
 }
@@ -181,7 +187,7 @@ static int perfview_option(struct arguments *a, const char *arg, size_t nprefix,
 	char as[80];
 
 	snprintf(as, sizeof(as), "%.*s", n > 60 ? 60 : (int)(nprefix + n), arg);
-	if (!name[n] && info->type != OPTION_BOOL && info->type != OPTION_LATER)
+	if (!name[n] && !option_stands_alone(info))
 		return err_set(err, ERR_USAGE, "%s needs its value behind a colon: %s:%s", as, as,
 			       info->value);
 	return set_argument(a, info, as, name[n] ? name + n + 1 : NULL, err);
@@ -206,7 +212,7 @@ static int short_option(struct arguments *a, const char *arg, size_t ndash, stru
 	while (s->letter && s->letter != *letter)
 		s++;
 	info = s->letter ? option_by_name(s->name, strlen(s->name)) : NULL;
-	if (!info || (*rest && (s->value || info->type == OPTION_BOOL || looks_like_name(letter))))
+	if (!info || (*rest && (s->value || option_stands_alone(info) || looks_like_name(letter))))
 		return unknown_option(arg, strcspn(arg, ":="), false, err);
 	value = s->value ? s->value : *rest ? rest : next_value(a, info);
 	return set_argument(a, info, as, value, err);

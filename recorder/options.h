@@ -163,6 +163,8 @@ enum option_type {
 	OPTION_TEXT,            /* char * */
 	OPTION_LIST,            /* struct text_list; repeatable; cut at ',' before a further spec */
 	OPTION_RULE,            /* the same, appended to options.rules with the option's name */
+	OPTION_RULE_TEXT,       /* a rule whose spec is never cut; repeatable */
+	OPTION_RULE_FLAG,       /* a rule that needs no spec: true, false, or one behind ':' or '=' */
 	OPTION_IDS,             /* struct id_list; repeatable, and cut at ',' */
 	OPTION_LATER,           /* PerfView has it, this program not yet: refused, with .later */
 };

@@ -23,6 +23,9 @@ struct setting {
  */
 int option_set(struct setting *s, struct err *err);
 
+/* Whether the option may stand without a value, and takes one only by ':' or '='. */
+bool option_stands_alone(const struct option_info *info);
+
 /* Whether n bytes of text are this name, leaving case and dashes aside. */
 bool option_same_name(const char *name, size_t nname, const char *text, size_t n);
 

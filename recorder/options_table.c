@@ -189,6 +189,24 @@ const struct option_info option_table[] = {
 			"or < >= <=; K, M and G may follow the number. Repeatable; any rule fires. "
 			"'recorder counters' prints the names.",
 	}, {
+		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when a .NET garbage collection takes longer than MS milliseconds; "
+			"background collections are left out. MS;Measure=pause takes the whole pause. "
+			"Also ;Process= ;InFlight=false. Repeatable.",
+	}, {
+		.name = "stop-on-gc-suspend-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when suspending a .NET program for a collection takes longer than MS.",
+	}, {
+		.name = "stop-on-bgc-final-pause-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when the final pause of a background collection takes longer than MS.",
+	}, {
+		.name = "stop-on-gen2-gc", .type = OPTION_RULE_FLAG,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when a .NET collection of generation 2 begins, background ones left out.",
+	}, {
 		.name = "min-sec-for-trigger", .value = "SEC", .type = OPTION_FLOAT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(min_sec),
 		.def = 3, .min = 0, .max = 86400, .unit = "s",
@@ -284,10 +302,11 @@ const struct option_info option_table[] = {
 		.help = "The incident's number in 'recorder list'.",
 	}, {
 		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = ONE_INCIDENT | RECORDING, .no_effect = RECORDING,
+		.group = GROUP_SELECT, .commands = ONE_INCIDENT | RECORDING, .conf = true,
 		FIELD(process),
-		/* PerfView restricts rules on events by it; rules on counters name a process themselves. */
-		.help = "Only this process.",
+		/* As in PerfView; rules on counters name a process themselves. */
+		.help = "Only this process. When recording: whose events may fire rules on events (a list "
+			"1234,nginx may stand there); --record-process says whose stacks are taken.",
 	}, {
 		.name = "thread", .value = "TID", .type = OPTION_INT,
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(tid),
@@ -398,10 +417,6 @@ const struct option_info option_table[] = {
 	NOT_YET("stop-on-etw-event", EVENT_RULES),
 	NOT_YET("stop-on-event-log-message", EVENT_RULES),
 	NOT_YET("stop-on-exception", EVENT_RULES),
-	NOT_YET("stop-on-gc-over-msec", EVENT_RULES),
-	NOT_YET("stop-on-gc-suspend-over-msec", EVENT_RULES),
-	NOT_YET("stop-on-bgc-final-pause-over-msec", EVENT_RULES),
-	NOT_YET("stop-on-gen2-gc", EVENT_RULES),
 	NOT_YET("stop-on-request-over-msec", EVENT_RULES),
 	NOT_YET("stop-on-app-fabric-over-msec", EVENT_RULES),
 	NOT_YET("stop-command", "it comes with the event sources; until then a script can wait for "

@@ -318,9 +318,21 @@ static bool spec_begins(enum option_type type, const char *text)
 
 static int add_spec(const struct setting *s, const char *spec, size_t n)
 {
-	if (s->info->type == OPTION_RULE)
+	if (s->info->type != OPTION_LIST)
 		return rule_list_add(&s->o->rules, s->info->name, spec, n);
 	return text_list_add(field(s->o, s->info), spec, n);
+}
+
+/* true: a rule without a spec; false: none; else the spec. */
+static int set_rule_flag(const struct setting *s, struct err *err)
+{
+	const char *text = s->value ? s->value : "";
+
+	if (option_same_name("false", 5, text, strlen(text)))
+		return 0;
+	if (option_same_name("true", 4, text, strlen(text)))
+		text = "";
+	return add_spec(s, text, strlen(text)) ? option_no_memory(err) : 0;
 }
 
 /* A list: a ',' separates only where a spec has ended and another begins. */
@@ -416,6 +428,11 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 	case OPTION_LIST:
 	case OPTION_RULE:
 		return store ? set_list(s, err) : 0;
+	case OPTION_RULE_TEXT:
+		rc = set_text(s, false, err);
+		return rc || !store ? rc : add_spec(s, s->value, strlen(s->value)) ? option_no_memory(err) : 0;
+	case OPTION_RULE_FLAG:
+		return store ? set_rule_flag(s, err) : 0;
 	case OPTION_IDS:
 		return set_ids(s, err);
 	case OPTION_LATER:
@@ -429,7 +446,16 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 
 static bool is_scalar(const struct option_info *info)
 {
-	return info->type != OPTION_LIST && info->type != OPTION_RULE && info->type != OPTION_IDS;
+	switch (info->type) {
+	case OPTION_LIST:
+	case OPTION_RULE:
+	case OPTION_RULE_TEXT:
+	case OPTION_RULE_FLAG:
+	case OPTION_IDS:
+		return false;
+	default:
+		return true;
+	}
 }
 
 int option_set(struct setting *s, struct err *err)
@@ -447,7 +473,7 @@ int option_set(struct setting *s, struct err *err)
 		return err_set(err, ERR_USAGE, "%s: --%s was given already", s->as, owner);
 	}
 	store = s->origin >= (enum option_origin)o->origin[s->row];
-	if (!s->value && s->info->type != OPTION_BOOL && s->info->type != OPTION_LATER)
+	if (!s->value && !option_stands_alone(s->info))
 		return err_set(err, ERR_USAGE, "%s needs a value: %s", s->as, s->info->value);
 	if (s->value && strlen(s->value) > OPTION_VALUE_MAX)
 		return err_set(err, ERR_USAGE, "%s: the value has over %d bytes", s->as,

@@ -1,6 +1,7 @@
 #include "triggers/perf_counter.h"
 
 #include "base/os.h"
+#include "base/text.h"
 #include "triggers/threshold.h"
 
 #include <float.h>
@@ -16,9 +17,7 @@ struct perf_counter {
 	double period_sec;
 	struct hold hits, misses;            /* in a row: to fire, to be armed */
 	bool armed;
-	bool in_window;                      /* fired, and fired() has not come yet */
-	bool seen, absent;                   /* any sample yet; the last one had no data */
-	double value, nearest;               /* NaN = none */
+	bool absent;                         /* the last sample had no data */
 };
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -74,17 +73,6 @@ static int check_env(const struct trigger_env *env, double period_sec, struct er
 	return 0;
 }
 
-static char *copy(const char *text, size_t len)
-{
-	char *to = malloc(len + 1);
-
-	if (to) {
-		memcpy(to, text, len);
-		to[len] = '\0';
-	}
-	return to;
-}
-
 static void perf_counter_close(struct trigger *t)
 {
 	struct perf_counter *p = (struct perf_counter *)t;
@@ -119,12 +107,11 @@ static int perf_counter_open(const char *spec, const struct trigger_env *env, st
 		return rc;
 
 	p = calloc(1, sizeof(*p));
-	if (p) {
-		p->base.ops = &perf_counter_trigger;
-		p->base.spec = copy(spec, strlen(spec));
-		p->name = copy(name, len);
-	}
-	if (!p || !p->base.spec || !p->name) {
+	if (p)
+		p->name = text_dup(name, len);
+	if (!p || !p->name ||
+	    trigger_init(&p->base, &perf_counter_trigger, NULL, spec, 1u << EVENT_COUNTER | 1u << EVENT_TICK,
+			 err) != 0) {
 		perf_counter_close((struct trigger *)p);
 		return err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
 	}
@@ -133,7 +120,7 @@ static int perf_counter_open(const char *spec, const struct trigger_env *env, st
 	hold_init(&p->hits, env->min_sec, period_sec);
 	p->misses = p->hits;
 	p->armed = env->already_true_fires;
-	p->value = p->nearest = NAN;
+	p->base.limit = &p->threshold;
 	*out = &p->base;
 	return 0;
 }
@@ -199,20 +186,12 @@ static void say_why(const struct perf_counter *p, uint64_t time_ns, struct buf *
 		[COMPARE_UNDER_EQUAL] = "at or under",
 	};
 	const struct threshold *t = &p->threshold;
-	double limit = threshold_now(t);
-	char value[NUMBER_TEXT_BYTES], limit_text[NUMBER_TEXT_BYTES], more[NUMBER_TEXT_BYTES];
+	char value[NUMBER_TEXT_BYTES], more[NUMBER_TEXT_BYTES];
 	double held_sec = round((double)(time_ns - p->hits.first_ns) / 1e8) / 10;
 
-	value_text(p->value, limit, value);
-	number_text(limit, limit_text);
-	buf_printf(why, "%s was %s, %s its limit of %s", p->name, value, sides[t->compare],
-		   limit_text);
-	if (t->decay_hours != 0) {
-		number_text(t->limit, more);
-		buf_printf(why, " (%s at the start", more);
-		number_text(t->decay_hours, more);
-		buf_printf(why, ", decaying to 0 in %s h)", more);
-	}
+	value_text(p->base.value, threshold_now(t), value);
+	buf_printf(why, "%s was %s, %s its limit of ", p->name, value, sides[t->compare]);
+	threshold_text(t, why);
 	if (p->hits.count > 1) {
 		number_text(held_sec, more);
 		buf_printf(why, ", for %s s (%u samples)", more, p->hits.count);
@@ -229,7 +208,7 @@ static bool judge(struct perf_counter *p, double value, uint64_t time_ns)
 		return false;
 	}
 	hold_reset(&p->misses);
-	return p->armed && hold_add(&p->hits, time_ns) && !p->in_window;
+	return p->armed && hold_add(&p->hits, time_ns) && !p->base.in_window;
 }
 
 static bool perf_counter_feed(struct trigger *t, const struct event *e, struct buf *why)
@@ -239,40 +218,32 @@ static bool perf_counter_feed(struct trigger *t, const struct event *e, struct b
 	threshold_clock(&p->threshold, e->time_ns);
 	if (e->kind != EVENT_COUNTER || !e->name || strcmp(e->name, p->name) != 0)
 		return false;
-	p->seen = true;
+	t->counts.seen++;
 	p->absent = (e->flags & EVENT_FLAG_ABSENT) || e->value != e->value;   /* NaN */
 	if (p->absent) {
 		hold_reset(&p->hits);
 		hold_reset(&p->misses);
-		p->value = NAN;
+		t->value = NAN;
 		return false;
 	}
-	p->value = e->value;
-	if (p->nearest != p->nearest || threshold_nearer(&p->threshold, e->value, p->nearest))
-		p->nearest = e->value;
+	t->counts.matched++;
+	trigger_value(t, e->value, e->time_ns);
 	if (!judge(p, e->value, e->time_ns))
 		return false;
 	say_why(p, e->time_ns, why);
-	p->in_window = true;
+	t->in_window = true;
+	threshold_fired(&p->threshold, e->time_ns);
 	p->armed = false;
 	hold_reset(&p->hits);
 	hold_reset(&p->misses);
 	return true;
 }
 
-static void perf_counter_fired(struct trigger *t)
-{
-	struct perf_counter *p = (struct perf_counter *)t;
-
-	p->in_window = false;
-	p->nearest = NAN;
-}
-
 /* ---- status ---------------------------------------------------------------------------------- */
 
 static enum trigger_phase phase_of(const struct perf_counter *p)
 {
-	if (!p->seen || p->absent)
+	if (!p->base.counts.seen || p->absent)
 		return TRIGGER_WAITING_DATA;
 	if (!p->armed)
 		return TRIGGER_DISARMED;
@@ -283,19 +254,17 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 {
 	const struct perf_counter *p = (const struct perf_counter *)t;
 	const char *compare = compare_text(p->threshold.compare);
-	const char *window = p->in_window ? ", in its incident's window" : "";
+	const char *window = p->base.in_window ? ", in its incident's window" : "";
 	char value[NUMBER_TEXT_BYTES], limit[NUMBER_TEXT_BYTES];
 
+	trigger_status_base(t, out);
 	out->phase = phase_of(p);
-	out->value = p->value;
-	out->limit = threshold_now(&p->threshold);
-	out->nearest = p->nearest;
-	value_text(p->value, out->limit, value);
+	value_text(t->value, out->limit, value);
 	number_text(out->limit, limit);
 	switch (out->phase) {
 	case TRIGGER_WAITING_DATA:
 		snprintf(out->text, sizeof(out->text), "%s, limit %s %s%s",
-			 p->seen ? "no such instance now" : "no value yet", compare, limit, window);
+			 p->base.counts.seen ? "no such instance now" : "no value yet", compare, limit, window);
 		break;
 	case TRIGGER_DISARMED:
 		snprintf(out->text, sizeof(out->text),
@@ -321,7 +290,9 @@ const struct trigger_ops perf_counter_trigger = {
 	.open = perf_counter_open,
 	.needs = perf_counter_needs,
 	.feed = perf_counter_feed,
-	.fired = perf_counter_fired,
+	.fired = trigger_fired,
 	.status = perf_counter_status,
 	.close = perf_counter_close,
+	.save = trigger_save_limit,
+	.load = trigger_load_limit,
 };

@@ -1,9 +1,12 @@
 #include "triggers/threshold.h"
 
 #include "base/os.h"
+#include "triggers/spec.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,9 +140,10 @@ int threshold_parse(const char *spec, struct threshold *out, const char **left, 
 		    struct err *err)
 {
 	const char *begin = spec, *end = spec + strlen(spec), *op = end, *number = end;
-	struct threshold t = {0};
+	struct threshold t;
 	int rc;
 
+	threshold_init(&t, COMPARE_OVER, 0);
 	while (end > spec && is_blank(end[-1]))
 		end--;
 	rc = parse_operator(spec, end, &t.compare, &op, &number, err);
@@ -160,25 +164,100 @@ int threshold_parse(const char *spec, struct threshold *out, const char **left, 
 	return 0;
 }
 
+void threshold_init(struct threshold *t, enum compare compare, double limit)
+{
+	memset(t, 0, sizeof(*t));
+	t->compare = compare;
+	t->limit = limit;
+}
+
+int threshold_key(struct threshold *t, const struct spec *s, const struct spec_part *part,
+		  bool *taken, struct err *err)
+{
+	static const struct {
+		const char *key;
+		size_t offset;
+	} numbers[] = {
+		{"DecayToZeroHours", offsetof(struct threshold, decay_hours)},
+		{"Floor", offsetof(struct threshold, floor)},
+		{"Ceiling", offsetof(struct threshold, ceiling)},
+		{"PerDay", offsetof(struct threshold, per_day)},
+	};
+	double v;
+	size_t i;
+	int rc;
+
+	*taken = true;
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (!spec_key_is(part, numbers[i].key))
+			continue;
+		rc = spec_number(s, numbers[i].key, part->value, part->value_len, &v, err);
+		if (rc)
+			return rc;
+		memcpy((char *)t + numbers[i].offset, &v, sizeof(v));
+		t->has_floor |= numbers[i].offset == offsetof(struct threshold, floor);
+		t->has_ceiling |= numbers[i].offset == offsetof(struct threshold, ceiling);
+		return 0;
+	}
+	*taken = spec_key_is(part, "Curve");
+	if (!*taken)
+		return 0;
+	if (spec_value_is(part, "linear"))
+		t->curve = CURVE_LINEAR;
+	else if (spec_value_is(part, "exponential"))
+		t->curve = CURVE_EXPONENTIAL;
+	else
+		return err_set(err, ERR_USAGE, "'%.200s': Curve is linear or exponential", s->text);
+	return 0;
+}
+
+static bool wants_small(const struct threshold *t)
+{
+	return t->compare == COMPARE_UNDER || t->compare == COMPARE_UNDER_EQUAL;
+}
+
+static int check_steering(const struct threshold *t, const char *spec, struct err *err)
+{
+	if (!(t->per_day > 0 && t->per_day <= 1000))
+		return err_set(err, ERR_USAGE, "'%.200s': PerDay is a number of incidents a day, over 0 "
+			       "to 1000", spec);
+	if (t->decay_hours != 0)
+		return err_set(err, ERR_USAGE, "'%.200s': PerDay and DecayToZeroHours both move the "
+			       "limit; give one of them", spec);
+	if (!(t->limit > 0))
+		return err_set(err, ERR_USAGE, "'%.200s': PerDay multiplies the limit, so that must be "
+			       "over 0", spec);
+	return 0;
+}
+
+static int check_decay(const struct threshold *t, const char *spec, struct err *err)
+{
+	if (wants_small(t) && !t->has_ceiling)
+		return err_set(
+			err, ERR_USAGE,
+			"'%.200s': DecayToZeroHours moves a limit until it is reached; for '%s' it "
+			"rises, so say how far: add ;Ceiling=NUMBER, or leave the decay out",
+			spec, compare_text(t->compare));
+	if (!wants_small(t) && t->limit < 0)
+		return err_set(err, ERR_USAGE,
+			       "'%.200s': a limit below zero cannot decay to zero; leave "
+			       "DecayToZeroHours out",
+			       spec);
+	return 0;
+}
+
 int threshold_check(const struct threshold *t, const char *spec, struct err *err)
 {
 	if (!(t->decay_hours >= 0 && t->decay_hours <= DBL_MAX))
 		return err_set(err, ERR_USAGE,
 			       "DecayToZeroHours must be a number of hours, 0 = off, like 24");
-	if (t->decay_hours == 0)
-		return 0;
-	if (t->compare == COMPARE_UNDER || t->compare == COMPARE_UNDER_EQUAL)
-		return err_set(
-			err, ERR_USAGE,
-			"'%s': DecayToZeroHours lowers a limit until it is reached, which makes "
-			"no sense for '%s'; use '>' or leave the decay out",
-			spec, compare_text(t->compare));
-	if (t->limit < 0)
-		return err_set(err, ERR_USAGE,
-			       "'%s': a limit below zero cannot decay to zero; leave "
-			       "DecayToZeroHours out",
-			       spec);
-	return 0;
+	if (t->has_floor && t->floor > t->limit)
+		return err_set(err, ERR_USAGE, "'%.200s': Floor is over the limit", spec);
+	if (t->has_ceiling && t->ceiling < t->limit)
+		return err_set(err, ERR_USAGE, "'%.200s': Ceiling is under the limit", spec);
+	if (t->per_day != 0)
+		return check_steering(t, spec, err);
+	return t->decay_hours != 0 ? check_decay(t, spec, err) : 0;
 }
 
 void threshold_clock(struct threshold *t, uint64_t time_ns)
@@ -191,14 +270,128 @@ void threshold_clock(struct threshold *t, uint64_t time_ns)
 		t->now_ns = time_ns;
 }
 
+/* ---- a limit that moves ---------------------------------------------------------------------- */
+
+#define POWER_MAX 500.0              /* of 2: the limit stays a number, and not 0 */
+
+static double elapsed_hours(const struct threshold *t)
+{
+	return ((double)(t->now_ns - t->start_ns) + (double)t->earlier_ns) / NS_PER_HOUR;
+}
+
+static double within(const struct threshold *t, double v)
+{
+	if (t->has_floor && v < t->floor)
+		v = t->floor;
+	return t->has_ceiling && v > t->ceiling ? t->ceiling : v;
+}
+
+/* How far a decaying limit has gone: 0 at the start, 1 at its end. */
+static double way(const struct threshold *t)
+{
+	double gone = elapsed_hours(t) / t->decay_hours;
+
+	if (t->curve == CURVE_EXPONENTIAL)
+		return 1 - pow(0.01, gone);
+	return gone < 1 ? gone : 1;
+}
+
+/* Where a decaying limit ends; a floor below zero is none. */
+static double end_of(const struct threshold *t)
+{
+	if (wants_small(t))
+		return t->ceiling;
+	return t->has_floor && t->floor > 0 ? t->floor : 0;
+}
+
+static double steps_back(const struct threshold *t)
+{
+	return elapsed_hours(t) / 24 * t->per_day;
+}
+
+static double steered(const struct threshold *t)
+{
+	double steps = t->fired_steps - steps_back(t), power = steps / sqrt(t->per_day);
+
+	power = power < -POWER_MAX ? -POWER_MAX : power > POWER_MAX ? POWER_MAX : power;
+	return within(t, t->limit * pow(2, wants_small(t) ? -power : power));
+}
+
+void threshold_fired(struct threshold *t, uint64_t time_ns)
+{
+	double power;
+
+	threshold_clock(t, time_ns);
+	if (t->per_day == 0)
+		return;
+	/* From where it is held by a bound: it has not run on behind it. */
+	power = log2(steered(t) / t->limit);
+	if (!(fabs(power) <= POWER_MAX))
+		power = 0;
+	t->fired_steps = (wants_small(t) ? -power : power) * sqrt(t->per_day) + steps_back(t) + 1;
+}
+
 double threshold_now(const struct threshold *t)
 {
-	double gone;
+	double end = end_of(t);
 
+	if (t->per_day != 0)
+		return steered(t);
 	if (t->decay_hours == 0)
 		return t->limit;
-	gone = (double)(t->now_ns - t->start_ns) / (t->decay_hours * NS_PER_HOUR);
-	return gone < 1 ? t->limit * (1 - gone) : 0;
+	/* To Floor= on the way to zero, not on a flatter line: that is what the hours say. */
+	return wants_small(t) ? t->limit + (end - t->limit) * way(t)
+			      : fmax(t->limit * (1 - way(t)), end);
+}
+
+bool threshold_moves(const struct threshold *t)
+{
+	return t->decay_hours != 0 || t->per_day != 0;
+}
+
+void threshold_text(const struct threshold *t, struct buf *out)
+{
+	char now[NUMBER_TEXT_BYTES], start[NUMBER_TEXT_BYTES], more[NUMBER_TEXT_BYTES];
+
+	number_text(threshold_now(t), now);
+	number_text(t->limit, start);
+	buf_puts(out, now);
+	if (t->per_day != 0) {
+		number_text(t->per_day, more);
+		buf_printf(out, " (%s at the start, steered to %s a day)", start, more);
+	} else if (t->decay_hours != 0) {
+		number_text(end_of(t), more);
+		buf_printf(out, " (%s at the start, %s to %s in ", start,
+			   wants_small(t) ? "rising" : "decaying", more);
+		number_text(t->decay_hours, more);
+		buf_printf(out, "%s h)", more);
+	}
+}
+
+void threshold_save(const struct threshold *t, struct buf *out)
+{
+	buf_printf(out, "limit1 %" PRIu64 " %.17g", t->now_ns - t->start_ns + t->earlier_ns,
+		   t->fired_steps);
+}
+
+int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t away_ns,
+		   struct err *err)
+{
+	uint64_t earlier_ns = 0;
+	double steps = 0;
+	char copy[80] = "";
+	int end = 0;
+
+	if (n < sizeof(copy))
+		memcpy(copy, bytes, n);
+	if (sscanf(copy, "limit1 %20" SCNu64 " %40lf%n", &earlier_ns, &steps, &end) != 2 ||
+	    copy[end] || !(fabs(steps) <= 1e9) || earlier_ns > UINT64_MAX / 4 ||
+	    away_ns > UINT64_MAX / 4)
+		return err_set(err, ERR_FORMAT, "the kept state of a limit is not understood; it starts "
+			       "afresh");
+	t->earlier_ns = earlier_ns + away_ns;
+	t->fired_steps = steps;
+	return 0;
 }
 
 bool threshold_hit(const struct threshold *t, double value)

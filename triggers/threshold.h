@@ -11,16 +11,34 @@
 
 enum compare { COMPARE_OVER, COMPARE_OVER_EQUAL, COMPARE_UNDER, COMPARE_UNDER_EQUAL };
 
+enum curve { CURVE_LINEAR, CURVE_EXPONENTIAL };
+
 /*
- * A limit, and on which side of it a value is a hit. With decay it falls on a straight line from
- * its value at start_ns to zero, decay_hours later, and stays there. The clock never runs back and
- * goes on over firings. Only a limit for large values can decay: see threshold_check().
+ * A limit, and on which side of it a value is a hit.
+ *
+ * DecayToZeroHours=H: the limit moves with time, so that something is caught in the end. For large
+ * values (> >=) it falls to zero, or to Floor=; for small ones (< <=) it rises to Ceiling=, which
+ * must be given. Curve=linear: on a straight line that ends after H hours. Curve=exponential: fast
+ * at first, 99 % of the way after H hours, and never wholly there. It never passes its end.
+ *
+ * PerDay=K: the limit steers itself so that about K firings a day come: each firing moves it away
+ * by a factor of f = 2^(1/sqrt K), and time moves it back by f to the power of K a day; the two are
+ * in balance at K a day, whatever the limit was at the start. Within Floor= and Ceiling=.
+ *
+ * The clock is the time of events, never runs back, goes on over firings, and by save() and load()
+ * over restarts.
  */
 struct threshold {
 	enum compare compare;
-	double limit;
+	double limit;                        /* as it was given */
 	double decay_hours;                  /* 0 = it stays */
+	enum curve curve;
+	double floor, ceiling;               /* where has_floor, has_ceiling */
+	bool has_floor, has_ceiling;
+	double per_day;                      /* 0 = no steering */
 	uint64_t start_ns, now_ns;
+	uint64_t earlier_ns;                 /* of earlier runs */
+	double fired_steps;                  /* firings, as powers of the factor, within bounds */
 	bool started;
 };
 
@@ -34,13 +52,37 @@ struct threshold {
 int threshold_parse(const char *spec, struct threshold *out, const char **left, size_t *left_len,
 		    struct err *err);
 
-/* Whether decay makes sense here: ERR_USAGE for '<', for limits below zero and for bad hours. */
+/* A limit without floor, ceiling, decay. */
+void threshold_init(struct threshold *t, enum compare compare, double limit);
+
+/* Take a ;Key=Value that is about limits; *taken = it was. THRESHOLD_KEYS names them. */
+struct spec;
+struct spec_part;
+#define THRESHOLD_KEYS "DecayToZeroHours, Floor, Ceiling, Curve and PerDay"
+int threshold_key(struct threshold *t, const struct spec *s, const struct spec_part *part,
+		  bool *taken, struct err *err);
+
+/*
+ * Whether all this makes sense together: ERR_USAGE for '<' that decays without a ceiling, a limit
+ * below zero that decays, a floor above the limit, decay and PerDay at once, bad hours.
+ */
 int threshold_check(const struct threshold *t, const char *spec, struct err *err);
 
 /* Every event moves the clock; the first one starts it. */
 void threshold_clock(struct threshold *t, uint64_t time_ns);
-/* The limit now; never over `limit`, never below zero when it decays. */
+/* The rule fired: PerDay moves the limit away. */
+void threshold_fired(struct threshold *t, uint64_t time_ns);
+/* The limit now. */
 double threshold_now(const struct threshold *t);
+/* Whether it moves at all. */
+bool threshold_moves(const struct threshold *t);
+/* "40 (80 at the start, decaying to 0 in 2 h)"; the number alone when it does not move. */
+void threshold_text(const struct threshold *t, struct buf *out);
+
+/* What is left of it for a restart, at most 80 bytes; load: ERR_FORMAT for what is not that. */
+void threshold_save(const struct threshold *t, struct buf *out);
+int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t away_ns,
+		   struct err *err);
 bool threshold_hit(const struct threshold *t, double value);
 /* Whether a is closer to being a hit than b. */
 bool threshold_nearer(const struct threshold *t, double a, double b);

@@ -1,11 +1,16 @@
 #include "triggers/trigger.h"
 
+#include "triggers/gc_duration.h"
 #include "triggers/perf_counter.h"
 
 #include <string.h>
 
 const struct trigger_ops *const triggers[] = {
 	&perf_counter_trigger,
+	&gc_over_trigger,
+	&gc_suspend_over_trigger,
+	&bgc_final_pause_over_trigger,
+	&gen2_gc_trigger,
 	NULL,
 };
 

@@ -13,9 +13,28 @@
 #include "model/event.h"
 #include "model/needs.h"
 
+struct threshold;
+
+/* What a rule has seen; where an event went that did not fire it. */
+struct trigger_counts {
+	uint64_t seen;                       /* events of the kind that it listens to */
+	uint64_t matched;                    /* those that passed all filters */
+	uint64_t dropped_process;            /* by /Process or ;Process= */
+	uint64_t dropped_filter;             /* by ;FieldFilter=, a pattern or a reason */
+	uint64_t orphans;                    /* stops without their starts */
+	uint64_t lost;                       /* starts pushed out of a full table, or expired */
+	uint64_t covered;                    /* were beyond the limit in the window of an incident */
+};
+
 struct trigger {                             /* base of every trigger; first member */
 	const struct trigger_ops *ops;
-	char *spec;                          /* as given */
+	char *spec;                          /* for people: as given, or with its qualifier before it */
+	uint32_t kinds;                      /* 1 << enum event_kind: feed() wants only these */
+	struct threshold *limit;             /* NULL = it has none */
+	bool in_window;                      /* fired, and fired() has not come yet */
+	double value, nearest;               /* last value, closest to firing; NaN = none */
+	uint64_t nearest_ns;
+	struct trigger_counts counts;
 };
 
 struct trigger_env {
@@ -23,6 +42,7 @@ struct trigger_env {
 	double decay_hours;                  /* DecayToZeroHours; 0 = off */
 	double poll_sec;                     /* poll period of counters; 0 = 1 s */
 	bool already_true_fires;             /* already true at start may fire once it has held */
+	const char *process;                 /* /Process: whose events may fire; NULL = all */
 };
 
 enum trigger_phase {
@@ -36,7 +56,16 @@ struct trigger_status {
 	enum trigger_phase phase;
 	double value, limit;                 /* last value and limit now; NaN = none */
 	double nearest;                      /* the value closest to firing so far; NaN = none */
+	uint64_t nearest_ns;                 /* when that was; 0 = never */
+	struct trigger_counts counts;
 	char text[200];                      /* one line for people: "42.1 of > 80, armed" */
+};
+
+/* What one event means to a rule, whether or not it may fire now. */
+struct sense {
+	bool measured;                       /* the event brought a value */
+	bool hit;                            /* beyond the limit, or matched; *why was written */
+	double value;
 };
 
 struct trigger_ops {
@@ -48,7 +77,7 @@ struct trigger_ops {
 	 */
 	int (*open)(const char *spec, const struct trigger_env *env, struct trigger **out,
 		    struct err *err);
-	/* What the rule asks of the sources. */
+	/* What the rule asks of the sources: counters, providers, logs. */
 	int (*needs)(const struct trigger *t, struct needs *out, struct err *err);
 	/*
 	 * One event. true = fire now; *why gets one sentence with value and limit, and
@@ -62,12 +91,47 @@ struct trigger_ops {
 	void (*fired)(struct trigger *t);
 	void (*status)(const struct trigger *t, struct trigger_status *out);
 	void (*close)(struct trigger *t);    /* NULL allowed */
+	/* The same judgement without the windows, for rules made of rules; NULL = cannot be a part. */
+	void (*sense)(struct trigger *t, const struct event *e, struct buf *why, struct sense *out);
+	/*
+	 * What must survive a restart (decay, steering), as at most TRIGGER_STATE_MAX bytes; its twin
+	 * takes them, and how long the recorder was away. NULL = nothing. Bytes that are not understood
+	 * are ERR_FORMAT, and the rule starts afresh.
+	 */
+	int (*save)(const struct trigger *t, struct buf *out);
+	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err);
 };
+
+#define TRIGGER_STATE_MAX 256u
 
 /* Every kind of trigger, ending in NULL. */
 extern const struct trigger_ops *const triggers[];
 
 /* The kind whose option has this name, or NULL. */
 const struct trigger_ops *trigger_kind(const char *name);
+
+/* ---- what kinds share: trigger_base.c --------------------------------------------------------- */
+
+/*
+ * Fill in the base of a zeroed rule; spec becomes "TITLE:SPEC", or SPEC when title is NULL.
+ * returns 0 or ERR_MEMORY
+ */
+int trigger_init(struct trigger *t, const struct trigger_ops *ops, const char *title,
+		 const char *spec, uint32_t kinds, struct err *err);
+
+/* A value came: remember it, and whether it was the nearest to the limit so far. */
+void trigger_value(struct trigger *t, double value, uint64_t time_ns);
+
+/* feed() and fired() of rules that fire at every hit outside of their windows. */
+bool trigger_feed(struct trigger *t, const struct event *e, struct buf *why);
+void trigger_fired(struct trigger *t);
+
+/* save() and load() of rules whose state is their limit's. */
+int trigger_save_limit(const struct trigger *t, struct buf *out);
+int trigger_load_limit(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
+		       struct err *err);
+
+/* value, limit, nearest and counts of the base; the phase is ARMED or WAITING_DATA. */
+void trigger_status_base(const struct trigger *t, struct trigger_status *out);
 
 #endif

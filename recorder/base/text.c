@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,4 +25,13 @@ const char *text_base_name(const char *path)
 			name = path + 1;
 	}
 	return name;
+}
+
+bool text_same_fold(const char *a, const char *b)
+{
+	while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+		a++;
+		b++;
+	}
+	return *a == *b;
 }

@@ -2,6 +2,7 @@
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A copy of at most max_bytes (SIZE_MAX = all of it), from malloc; NULL = no memory. */
@@ -9,5 +10,8 @@ char *text_dup(const char *text, size_t max_bytes);
 
 /* What follows the last '/' or '\' of a path that something follows; points into it. */
 const char *text_base_name(const char *path);
+
+/* Whether two texts are the same, leaving the case of ASCII letters aside. */
+bool text_same_fold(const char *a, const char *b);
 
 #endif

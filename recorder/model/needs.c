@@ -1,5 +1,7 @@
 #include "model/needs.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool monitor,
@@ -27,5 +29,50 @@ int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool mo
 	strcpy(c->name, name);
 	c->period_ns = period_ns;
 	c->monitor = monitor;
+	return 0;
+}
+
+int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t level,
+		   struct err *err)
+{
+	struct need_provider *p;
+	uint32_t i;
+
+	if (strlen(name) >= PROVIDER_NAME_MAX)
+		return err_set(err, ERR_LIMIT, "the provider name '%.60s...' has over %d bytes", name,
+			       PROVIDER_NAME_MAX - 1);
+	for (i = 0; i < n->nproviders; i++) {
+		p = &n->providers[i];
+		if (!text_same_fold(p->name, name))
+			continue;
+		p->keywords |= keywords;
+		if (level > p->level)
+			p->level = level;
+		return 0;
+	}
+	if (n->nproviders == NEEDS_MAX_PROVIDERS)
+		return err_set(err, ERR_LIMIT, "over %u different event providers are asked for",
+			       NEEDS_MAX_PROVIDERS);
+	p = &n->providers[n->nproviders++];
+	strcpy(p->name, name);
+	p->keywords = keywords;
+	p->level = level;
+	return 0;
+}
+
+int needs_log(struct needs *n, const char *name, struct err *err)
+{
+	uint32_t i;
+
+	if (strlen(name) >= LOG_NAME_MAX)
+		return err_set(err, ERR_LIMIT, "the log name '%.60s...' has over %d bytes", name,
+			       LOG_NAME_MAX - 1);
+	for (i = 0; i < n->nlogs; i++) {
+		if (strcmp(n->logs[i].name, name) == 0)
+			return 0;
+	}
+	if (n->nlogs == NEEDS_MAX_LOGS)
+		return err_set(err, ERR_LIMIT, "over %u different logs are asked for", NEEDS_MAX_LOGS);
+	strcpy(n->logs[n->nlogs++].name, name);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * What rules ask of sources: counters and their periods. The engine merges the rules' needs and
- * gives them to the sources that can meet them.
+ * What rules ask of sources: counters and their periods, providers of events, logs. The engine
+ * merges the rules' needs and gives them to the sources that can meet them.
  */
 #ifndef MODEL_NEEDS_H
 #define MODEL_NEEDS_H
@@ -12,6 +12,10 @@
 
 #define NEEDS_MAX_COUNTERS 256u
 #define COUNTER_NAME_MAX 400            /* bytes, NUL included */
+#define NEEDS_MAX_PROVIDERS 64u
+#define NEEDS_MAX_LOGS 16u
+#define PROVIDER_NAME_MAX 128           /* bytes, NUL included */
+#define LOG_NAME_MAX 300                /* the same; a path may be one */
 
 struct need_counter {
 	char name[COUNTER_NAME_MAX];        /* CATEGORY:COUNTER:INSTANCE as the rule gave it */
@@ -19,13 +23,31 @@ struct need_counter {
 	bool monitor;                       /* its values are kept in the incident */
 };
 
+struct need_provider {
+	char name[PROVIDER_NAME_MAX];       /* registered name, GUID, or *EventSourceName */
+	uint64_t keywords;                  /* any of these */
+	uint8_t level;                      /* 1 critical to 5 verbose */
+};
+
+struct need_log {
+	char name[LOG_NAME_MAX];            /* "Application", "kernel", "journal", or a file's path */
+};
+
 struct needs {
 	struct need_counter counters[NEEDS_MAX_COUNTERS];
 	uint32_t ncounters;
+	struct need_provider providers[NEEDS_MAX_PROVIDERS];
+	uint32_t nproviders;
+	struct need_log logs[NEEDS_MAX_LOGS];
+	uint32_t nlogs;
 };
 
 /* Add a counter, or shorten the period of one that is there; ERR_LIMIT when there are too many. */
 int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool monitor,
 		  struct err *err);
+/* Add a provider, or more keywords and a finer level to one that is there; names without case. */
+int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t level,
+		   struct err *err);
+int needs_log(struct needs *n, const char *name, struct err *err);
 
 #endif

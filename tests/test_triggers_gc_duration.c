@@ -1,0 +1,285 @@
+/* Rules on garbage collections, fed with stories of events; see event_lab.h. */
+#include "base/os.h"
+#include "tests/support/alloc_walk.h"
+#include "tests/support/event_lab.h"
+#include "triggers/duration.h"
+#include "triggers/gc_duration.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct lab_story gc_over[] = {
+	{"fires at the stop, with the duration", "1",
+	 "  3228.778 GC/Start pid=3676 Count=1 Depth=0 Type=0 ClrInstanceID=9\n"
+	 "! 3230.112 GC/Stop pid=3676 Count=1 Depth=0 ClrInstanceID=9\n"},
+	{"does not fire when it is short", "2",
+	 "  3228.778 GC/Start pid=3676 Count=1\n"
+	 "  3230.112 GC/Stop pid=3676 Count=1\n"},
+	{"equal is not over", "2", "  10 GC/Start pid=1 Count=1\n  12 GC/Stop pid=1 Count=1\n"},
+	{"a nanosecond more is over", "2", "  10 GC/Start pid=1 Count=1\n! 12.000001 GC/Stop pid=1 Count=1\n"},
+	{"two start events of one collection are one; the first counts", "5",
+	 "  10 GC/Start pid=1 Count=1\n  14 GC/Start pid=1 Count=1\n! 16 GC/Stop pid=1 Count=1\n"},
+	{"background collections are left out", "1",
+	 "  10 GC/Start pid=1 Count=1 Type=1\n  90 GC/Stop pid=1 Count=1\n"
+	 "  91 GC/Start pid=1 Count=2 Type=BackgroundGC\n  99 GC/Stop pid=1 Count=2\n"},
+	{"foreground collections count, by number and by name", "1",
+	 "  10 GC/Start pid=1 Count=1 Type=2\n! 20 GC/Stop pid=1 Count=1\n--\n"
+	 "  30 GC/Start pid=1 Count=2 Type=ForegroundGC\n! 40 GC/Stop pid=1 Count=2\n"},
+	{"a stop without a start is ignored", "1", "  10 GC/Stop pid=1 Count=1\n  20 GC/Stop pid=1 Count=1\n"},
+	{"another count is another collection", "1", "  10 GC/Start pid=1 Count=1\n  20 GC/Stop pid=1 Count=2\n"},
+	{"another process is another collection", "1", "  10 GC/Start pid=1 Count=1\n  20 GC/Stop pid=2 Count=1\n"},
+	{"two runtimes of one process do not mix", "5",
+	 "  10 GC/Start pid=1 Count=1 ClrInstanceID=8\n"
+	 "  12 GC/Start pid=1 Count=1 ClrInstanceID=9\n"
+	 "  16 GC/Stop pid=1 Count=1 ClrInstanceID=9\n"
+	 "! 16.5 GC/Stop pid=1 Count=1 ClrInstanceID=8\n"},
+	{"collections of two processes overlap", "5",
+	 "  10 GC/Start pid=1 Count=7\n  11 GC/Start pid=2 Count=7\n"
+	 "  14 GC/Stop pid=1 Count=7\n! 17 GC/Stop pid=2 Count=7\n"},
+	{"one that hangs fires while it is open, once", "500",
+	 "  1000 GC/Start pid=1 Count=1\n  1500 tick\n  1600 tick\n! 1700 tick\n  1800 tick\n--\n"
+	 "  1900 tick\n  2000 GC/Stop pid=1 Count=1\n"},
+	{"unless in-flight firing is off", "500;InFlight=false",
+	 "  1000 GC/Start pid=1 Count=1\n  1700 tick\n! 2000 GC/Stop pid=1 Count=1\n"},
+	{"a process that has ended has no open collection", "500",
+	 "  1000 GC/Start pid=1 Count=1\n  1100 exit pid=1\n  2000 tick\n"},
+	{"it fires again once its incident has ended", "1",
+	 "  10 GC/Start pid=1 Count=1\n! 20 GC/Stop pid=1 Count=1\n"
+	 "  30 GC/Start pid=1 Count=2\n  40 GC/Stop pid=1 Count=2\n--\n"
+	 "  50 GC/Start pid=1 Count=3\n! 60 GC/Stop pid=1 Count=3\n"},
+	{"what hung within its incident does not fire after it", "500",
+	 "  1000 GC/Start pid=1 Count=1\n  1050 GC/Start pid=2 Count=1\n! 1601 tick\n  1651 tick\n--\n  1701 tick\n"},
+	{"0 is off", "0", "  10 GC/Start pid=1 Count=1\n  90 GC/Stop pid=1 Count=1\n  99999 tick\n"},
+	{"by name, in any case, with .exe, or by pid", "1;Process=APP.exe,77",
+	 "  10 GC/Start pid=1 exe=/opt/app Count=1\n! 20 GC/Stop pid=1 exe=/opt/app Count=1\n--\n"
+	 "  30 GC/Start pid=2 exe=other Count=1\n  40 GC/Stop pid=2 exe=other Count=1\n"
+	 "  50 GC/Start pid=77 exe=any Count=1\n! 60 GC/Stop pid=77 exe=any Count=1\n"},
+	{"a clock that jumps back is no duration", "1",
+	 "  100 GC/Start pid=1 Count=1\n  50 GC/Stop pid=1 Count=1\n"},
+	{"a clock that jumps ahead fires with what it says", "1000",
+	 "  100 GC/Start pid=1 Count=1\n! 86400000 GC/Stop pid=1 Count=1\n"},
+	{"a stop that never comes is forgotten after an hour", "500;InFlight=false",
+	 "  1000 GC/Start pid=1 Count=1\n  3601001 tick\n  3601002 GC/Stop pid=1 Count=1\n"},
+	{"the pause is from suspension to restart", "5;Measure=pause",
+	 "  10 GC/SuspendEEStart pid=1 Reason=1\n  11 GC/Start pid=1 Count=1\n  13 GC/Stop pid=1 Count=1\n"
+	 "! 15.5 GC/RestartEEStop pid=1\n"},
+	{"a suspension for a debugger is no pause of a collection", "5;Measure=pause",
+	 "  10 GC/SuspendEEStart pid=1 Reason=5\n  99 GC/RestartEEStop pid=1\n"
+	 "  110 GC/SuspendEEStart pid=1 Reason=SuspendForGCPrep\n! 199 GC/RestartEEStop pid=1\n"},
+};
+
+static void gc_over_fires_where_the_story_says(void **state)
+{
+	(void)state;
+	event_lab_stories("stop-on-gc-over-msec", CLR_PROVIDER, gc_over, COUNT_OF(gc_over));
+}
+
+static void events_of_other_providers_are_not_heard(void **state)
+{
+	static const struct lab_story story[] = {
+		{"of another provider", "1", "  10 GC/Start pid=1 Count=1\n  90 GC/Stop pid=1 Count=1\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gc-over-msec", "Microsoft-Windows-DotNETRuntimePrivate", story, 1);
+}
+
+static void suspension_is_by_thread_and_ends_when_all_stand(void **state)
+{
+	static const struct lab_story stories[] = {
+		{"fires", "1", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n! 12 GC/SuspendEEStop pid=1 tid=5\n"},
+		{"by thread", "1", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  12 GC/SuspendEEStop pid=1 tid=6\n"},
+		{"overlapping on two threads", "3",
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  11 GC/SuspendEEStart pid=1 tid=6 Reason=6\n"
+		 "  12 GC/SuspendEEStop pid=1 tid=5\n! 15 GC/SuspendEEStop pid=1 tid=6\n"},
+		{"the restart does not belong to it", "1",
+		 "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  10.5 GC/SuspendEEStop pid=1 tid=5\n"
+		 "  20 GC/RestartEEStop pid=1 tid=5\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gc-suspend-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
+}
+
+static void final_pause_is_that_of_reason_6(void **state)
+{
+	static const struct lab_story stories[] = {
+		{"reason 6", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=6\n! 20 GC/RestartEEStop pid=1 tid=5\n"},
+		{"reason 1", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  20 GC/RestartEEStop pid=1 tid=5\n"},
+		{"by name", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=SuspendForGCPrep\n"
+				 "! 20 GC/RestartEEStop pid=1 tid=5\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-bgc-final-pause-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
+}
+
+static void gen2_fires_when_it_begins(void **state)
+{
+	static const struct lab_story stories[] = {
+		{"generation 2", "", "! 10 GC/Start pid=1 Count=1 Depth=2 Type=0\n"},
+		{"generation 1 and background", "",
+		 "  10 GC/Start pid=1 Count=1 Depth=1 Type=0\n  20 GC/Start pid=1 Count=2 Depth=2 Type=1\n"},
+		{"twice the same start is one", "",
+		 "! 10 GC/Start pid=1 Count=1 Depth=2\n--\n  11 GC/Start pid=1 Count=1 Depth=2\n"
+		 "  12 GC/Stop pid=1 Count=1\n! 13 GC/Start pid=1 Count=2 Depth=2\n"},
+		{"of a process", ";Process=9", "  10 GC/Start pid=1 Count=1 Depth=2\n! 11 GC/Start pid=9 Count=1 Depth=2\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gen2-gc", CLR_PROVIDER, stories, COUNT_OF(stories));
+}
+
+static void why_and_status_say_who_and_how_long(void **state)
+{
+	struct event_lab lab = {.provider = CLR_PROVIDER};
+	struct trigger_status s;
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-gc-over-msec", "5", NULL);
+	lab.trigger->ops->status(lab.trigger, &s);
+	assert_string_equal(s.text, "no such event yet, limit > 5 ms");
+	event_lab_story(&lab, "  9700 GC/Start pid=3988 tid=4032 exe=PerfView.exe Count=1 Depth=1\n"
+			"! 9710.8275 GC/Stop pid=3988 exe=PerfView.exe Count=1 Depth=1\n");
+	assert_string_equal(buf_text(&lab.why), "GC of PerfView (pid 3988) took 10.8275 ms, over its "
+			    "limit of 5 ms, thread 4032, count 1, generation 1");
+	assert_true(fabs(lab.value - 10.8275) < 1e-9 && lab.limit == 5);
+	lab.trigger->ops->status(lab.trigger, &s);
+	assert_string_equal(s.text, "10.8275 ms, limit > 5 ms, in its incident's window");
+	event_lab_story(&lab, "--\n  9800 GC/Stop pid=3988 Count=9\n");
+	lab.trigger->ops->status(lab.trigger, &s);
+	assert_int_equal(s.counts.seen, 3);
+	assert_int_equal(s.counts.matched, 1);
+	assert_int_equal(s.counts.orphans, 1);
+	assert_string_equal(lab.trigger->spec, "StopOnGCOverMsec:5");
+	event_lab_close(&lab);
+}
+
+static void limit_decays_from_spec_or_option(void **state)
+{
+	struct trigger_env env = {.decay_hours = 2};
+	struct event_lab lab = {.provider = CLR_PROVIDER};
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-gc-over-msec", "100", &env);
+	event_lab_story(&lab, "  0 tick\n  3600000 GC/Start pid=1 Count=1\n  3600049 GC/Stop pid=1 Count=1\n"
+			"  3600050 GC/Start pid=1 Count=2\n! 3600101 GC/Stop pid=1 Count=2\n");
+	assert_non_null(strstr(buf_text(&lab.why), "(100 at the start, decaying to 0 in 2 h) ms"));
+	event_lab_close(&lab);
+	event_lab_open(&lab, "stop-on-gc-over-msec", "100;DecayToZeroHours=1;Floor=40", &env);
+	event_lab_story(&lab, "  0 tick\n  7200000 GC/Start pid=1 Count=1\n  7200040 GC/Stop pid=1 Count=1\n"
+			"  7200100 GC/Start pid=1 Count=2\n! 7200141 GC/Stop pid=1 Count=2\n");
+	event_lab_close(&lab);
+}
+
+/* A million that never stop: the table is bounded, the oldest leave and are counted. */
+static void open_collections_are_bounded(void **state)
+{
+	struct event_lab lab = {.provider = CLR_PROVIDER};
+	struct event_field count = {.name = "Count", .type = FIELD_UINT};
+	struct event e = {.kind = EVENT_GENERIC, .provider = CLR_PROVIDER, .name = "GC/Start",
+			  .fields = &count, .nfields = 1};
+	struct trigger_status s;
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-gc-over-msec", "1e6", NULL);
+	for (count.v.u = 0; count.v.u < 1000000; count.v.u++) {
+		e.time_ns = 1000 + count.v.u;
+		assert_false(lab.trigger->ops->feed(lab.trigger, &e, &lab.why));
+	}
+	assert_int_equal(((struct duration *)lab.trigger)->pairs.slots.used, PAIRS_MAX);
+	event_lab_story(&lab, "  10 tick\n");
+	lab.trigger->ops->status(lab.trigger, &s);
+	assert_int_equal(s.counts.lost, 1000000 - PAIRS_MAX);
+	/* The newest is still there, and the oldest is not. */
+	event_lab_story(&lab, "  20 GC/Stop Count=999999\n  20 GC/Stop Count=1\n");
+	assert_int_equal(((struct duration *)lab.trigger)->pairs.orphans, 1);
+	event_lab_close(&lab);
+}
+
+static void two_rules_fire_in_the_same_millisecond(void **state)
+{
+	struct event_lab a = {.provider = CLR_PROVIDER}, b = {.provider = CLR_PROVIDER};
+	const char *story = "  10 GC/Start pid=1 Count=1\n! 20 GC/Stop pid=1 Count=1\n";
+
+	(void)state;
+	event_lab_open(&a, "stop-on-gc-over-msec", "5", NULL);
+	event_lab_open(&b, "stop-on-gc-over-msec", "9", NULL);
+	event_lab_story(&a, story);
+	event_lab_story(&b, story);
+	event_lab_close(&a);
+	event_lab_close(&b);
+}
+
+static void rule_needs_the_runtime_provider(void **state)
+{
+	struct event_lab lab = {.provider = CLR_PROVIDER};
+	static struct needs needs;
+
+	(void)state;
+	memset(&needs, 0, sizeof(needs));
+	event_lab_open(&lab, "stop-on-gen2-gc", "", NULL);
+	assert_int_equal(lab.trigger->ops->needs(lab.trigger, &needs, NULL), 0);
+	assert_int_equal(needs.nproviders, 1);
+	assert_string_equal(needs.providers[0].name, CLR_PROVIDER);
+	assert_int_equal(needs.providers[0].keywords, 1);
+	assert_int_equal(needs.providers[0].level, 4);
+	event_lab_close(&lab);
+}
+
+static void bad_spec_is_told_which_part(void **state)
+{
+	(void)state;
+	event_lab_refused("stop-on-gc-over-msec", "fast", "'fast' is no number");
+	event_lab_refused("stop-on-gc-over-msec", "-1", "below zero");
+	event_lab_refused("stop-on-gc-over-msec", "5;Measure=stop", "Measure is gc");
+	event_lab_refused("stop-on-gc-over-msec", "5;Foo=1", "unknown key 'Foo'; allowed are Measure, InFlight");
+	event_lab_refused("stop-on-gc-suspend-over-msec", "5;Measure=pause", "unknown key 'Measure'");
+	event_lab_refused("stop-on-gc-over-msec", "5;Process=", "an empty process name");
+	event_lab_refused("stop-on-gc-over-msec", "5;InFlight=maybe", "InFlight is true or false, not 'maybe'");
+	event_lab_refused("stop-on-gc-over-msec", "5;Floor", "'Floor' is not Key=Value");
+	event_lab_refused("stop-on-gen2-gc", "7", "it takes true, false or ;Process=");
+}
+
+static int open_step(void *ctx)
+{
+	struct trigger_env env = {.process = "a"};
+	struct trigger *t = NULL;
+	int rc = gc_over_trigger.open(ctx, &env, &t, NULL);
+
+	gc_over_trigger.close(t);
+	return rc;
+}
+
+static void rule_reports_lack_of_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(alloc_walk(open_step, "5"), 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gc_over_fires_where_the_story_says),
+		cmocka_unit_test(events_of_other_providers_are_not_heard),
+		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_stand),
+		cmocka_unit_test(final_pause_is_that_of_reason_6),
+		cmocka_unit_test(gen2_fires_when_it_begins),
+		cmocka_unit_test(why_and_status_say_who_and_how_long),
+		cmocka_unit_test(limit_decays_from_spec_or_option),
+		cmocka_unit_test(open_collections_are_bounded),
+		cmocka_unit_test(two_rules_fire_in_the_same_millisecond),
+		cmocka_unit_test(rule_needs_the_runtime_provider),
+		cmocka_unit_test(bad_spec_is_told_which_part),
+		cmocka_unit_test(rule_reports_lack_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

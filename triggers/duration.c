@@ -1,0 +1,206 @@
+#include "triggers/duration.h"
+
+#include "base/os.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+int duration_head(struct duration *d, const struct spec *s, const char *title, struct err *err)
+{
+	double ms;
+	int rc = spec_number(s, title, s->text, s->head_len, &ms, err);
+
+	if (rc)
+		return rc;
+	if (ms < 0)
+		return err_set(err, ERR_USAGE, "%s: '%.60s' is below zero; write milliseconds, like 100, "
+			       "or 0 for off", title, s->text);
+	threshold_init(&d->threshold, COMPARE_OVER, ms);
+	d->off = ms == 0;
+	d->in_flight = true;
+	return 0;
+}
+
+int duration_key(struct duration *d, const struct spec *s, const struct spec_part *part, bool *taken,
+		 struct err *err)
+{
+	*taken = true;
+	if (spec_key_is(part, "InFlight"))
+		return spec_bool(s, part, &d->in_flight, err);
+	if (spec_key_is(part, "Process"))
+		return process_filter_parse(part->value, part->value_len, &d->processes, err);
+	return threshold_key(&d->threshold, s, part, taken, err);
+}
+
+int duration_ready(struct duration *d, const struct trigger_env *env, const struct spec *s,
+		   struct err *err)
+{
+	int rc = 0;
+
+	if (!threshold_moves(&d->threshold))
+		d->threshold.decay_hours = env->decay_hours;
+	if (!d->processes.n && env->process)
+		rc = process_filter_parse(env->process, strlen(env->process), &d->processes, err);
+	if (!rc && !d->off)
+		rc = threshold_check(&d->threshold, s->text, err);
+	if (!rc && pairs_init(&d->pairs, 0) != 0)
+		rc = err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", s->text);
+	d->base.limit = &d->threshold;
+	return rc;
+}
+
+void duration_free(struct duration *d)
+{
+	pairs_free(&d->pairs);
+	free(d->base.spec);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+void ms_text(double ms, char out[NUMBER_TEXT_BYTES])
+{
+	size_t n;
+
+	snprintf(out, NUMBER_TEXT_BYTES, "%.4f", ms);
+	for (n = strlen(out); n && out[n - 1] == '0'; n--)
+		out[n - 1] = '\0';
+	if (n && out[n - 1] == '.')
+		out[n - 1] = '\0';
+}
+
+void process_text(const char *name, uint32_t pid, struct buf *out)
+{
+	if (*name)
+		buf_printf(out, " of %s", name);
+	if (pid)
+		buf_printf(out, "%spid %" PRIu32 "%s", *name ? " (" : " of ", pid, *name ? ")" : "");
+}
+
+bool duration_wants(struct duration *d, const struct event *e)
+{
+	if (d->off)
+		return false;
+	threshold_clock(&d->threshold, e->time_ns);
+	d->base.counts.seen++;
+	if (process_filter_pass(&d->processes, e->process))
+		return true;
+	d->base.counts.dropped_process++;
+	return false;
+}
+
+static double ms_between(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / (double)NS_PER_MS : 0;
+}
+
+static void say(const struct duration *d, const struct pair *pair, double ms, const char *tense,
+		struct buf *why)
+{
+	char text[NUMBER_TEXT_BYTES];
+
+	ms_text(ms, text);
+	buf_puts(why, d->what);
+	process_text(pair->process, pair->pid, why);
+	buf_printf(why, " %s %s ms, over its limit of ", tense, text);
+	threshold_text(&d->threshold, why);
+	buf_puts(why, " ms");
+	if (pair->tid)
+		buf_printf(why, ", thread %" PRIu32, pair->tid);
+}
+
+void duration_stop(struct duration *d, const struct pair_key *key, const struct event *e,
+		   const char *extra, struct buf *why, struct sense *out)
+{
+	struct pair pair;
+
+	if (!pairs_stop(&d->pairs, key, &pair)) {
+		d->base.counts.orphans++;
+		return;
+	}
+	d->base.counts.matched++;
+	out->measured = true;
+	out->value = ms_between(pair.start_ns, e->time_ns);
+	trigger_value(&d->base, out->value, e->time_ns);
+	out->hit = threshold_hit(&d->threshold, out->value);
+	if (!out->hit)
+		return;
+	say(d, &pair, out->value, "took", why);
+	if (*extra)
+		buf_printf(why, ", %s", extra);
+}
+
+static bool is_overdue(const struct duration *d, const struct pair *pair, uint64_t now_ns)
+{
+	return now_ns > pair->start_ns + IN_FLIGHT_GRACE_NS &&
+	       threshold_hit(&d->threshold, ms_between(pair->start_ns + IN_FLIGHT_GRACE_NS, now_ns));
+}
+
+/* All that are overdue are one firing: what hangs seldom hangs alone. */
+static void fire_overdue(struct duration *d, uint64_t now_ns, struct buf *why, struct sense *out)
+{
+	const struct pair *oldest;
+	uint32_t others = 0;
+
+	while ((oldest = pairs_oldest(&d->pairs)) != NULL && is_overdue(d, oldest, now_ns)) {
+		if (!out->hit) {
+			out->hit = out->measured = true;
+			out->value = ms_between(oldest->start_ns, now_ns);
+			trigger_value(&d->base, out->value, now_ns);
+			say(d, oldest, out->value, "is still open after", why);
+		} else {
+			others++;
+		}
+		pairs_drop_oldest(&d->pairs);
+	}
+	if (others)
+		buf_printf(why, ", and %" PRIu32 " more are open for longer than that limit", others);
+}
+
+void duration_other(struct duration *d, const struct event *e, struct buf *why, struct sense *out)
+{
+	struct pairs *pairs = &d->pairs;
+
+	if (e->kind == EVENT_PROCESS_EXIT)
+		pairs_forget_process(pairs, e->process);
+	if (e->kind != EVENT_TICK || d->off)
+		return;
+	threshold_clock(&d->threshold, e->time_ns);
+	pairs_expire(pairs, e->time_ns);
+	if (d->in_flight)
+		fire_overdue(d, e->time_ns, why, out);
+	d->base.counts.lost = pairs->pushed_out + pairs->expired + pairs->refused;
+}
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+void duration_status(const struct trigger *t, struct trigger_status *out)
+{
+	const struct duration *d = (const struct duration *)t;
+	char text[NUMBER_TEXT_BYTES];
+	struct buf line = {0};
+
+	trigger_status_base(t, out);
+	if (d->off) {
+		snprintf(out->text, sizeof(out->text), "off: its limit is 0");
+		return;
+	}
+	if (t->value != t->value) {
+		buf_puts(&line, t->counts.seen ? "none ended yet" : "no such event yet");
+	} else {
+		ms_text(t->value, text);
+		buf_printf(&line, "%s ms", text);
+	}
+	buf_puts(&line, ", limit > ");
+	threshold_text(&d->threshold, &line);
+	buf_puts(&line, " ms");
+	if (d->pairs.slots.used)
+		buf_printf(&line, ", %" PRIu32 " open", d->pairs.slots.used);
+	if (t->in_window)
+		buf_puts(&line, ", in its incident's window");
+	snprintf(out->text, sizeof(out->text), "%s", buf_text(&line));
+	buf_free(&line);
+}

@@ -1,0 +1,30 @@
+/*
+ * Whose events may fire a rule: /Process and ;Process=.
+ *
+ *	nginx            every process of this name, in any case, with or without ".exe"
+ *	1234             this pid
+ *	nginx,1234,php   any of these
+ *
+ * A name is compared with the process's display name as it is when the event comes, so processes
+ * that start later count too. An event without a process passes an empty filter only. Merge thread.
+ */
+#ifndef TRIGGERS_PROCESS_FILTER_H
+#define TRIGGERS_PROCESS_FILTER_H
+
+#include "model/event.h"
+
+#define PROCESS_FILTER_MAX 16u
+
+struct process_filter {
+	unsigned n;                          /* 0 = all pass */
+	struct {
+		uint32_t pid;                /* 0 = by name */
+		char name[64];
+	} items[PROCESS_FILTER_MAX];
+};
+
+/* ERR_USAGE for an empty item, a name that is too long, or too many. */
+int process_filter_parse(const char *text, size_t len, struct process_filter *out, struct err *err);
+bool process_filter_pass(const struct process_filter *f, const struct process *process);
+
+#endif
