@@ -82,7 +82,7 @@ static void feed_triggers(struct engine *e, const struct event *event)
 	for (i = 0; i < e->cfg->ntriggers && e->firings < wanted(e); i++) {
 		struct trigger *t = e->cfg->triggers[i];
 
-		if (!(t->kinds >> event->kind & 1))
+		if (t->kinds && !(t->kinds >> event->kind & 1))
 			continue;
 		buf_reset(&why);
 		if (t->ops->feed(t, event, &why) && !e->rules[i].in_window)

@@ -29,7 +29,7 @@ struct trigger_counts {
 struct trigger {                             /* base of every trigger; first member */
 	const struct trigger_ops *ops;
 	char *spec;                          /* for people: as given, or with its qualifier before it */
-	uint32_t kinds;                      /* 1 << enum event_kind: feed() wants only these */
+	uint32_t kinds;                      /* 1 << enum event_kind: feed() wants these; 0 = all */
 	struct threshold *limit;             /* NULL = it has none */
 	bool in_window;                      /* fired, and fired() has not come yet */
 	double value, nearest;               /* last value, closest to firing; NaN = none */
