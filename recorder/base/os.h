@@ -97,6 +97,14 @@ int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct 
 int os_write(struct os_file *file, const void *bytes, size_t n, struct err *err);  /* all of them */
 int os_sync(struct os_file *file, struct err *err);
 
+/*
+ * A new file to read and write that nobody else can open and that ends with its os_close(), or with
+ * the process. In TMPDIR, else /var/tmp (which is a disk where /tmp may be memory); on Windows in the
+ * user's temporary folder. Written by os_pwrite() only: all n bytes, at an offset.
+ */
+int os_temp(struct os_file **out, struct err *err);
+int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset, struct err *err);
+
 /* Loading in one step: open, read at most max_bytes, close. Works for /proc files too. */
 int os_load(const char *path, size_t max_bytes, struct buf *out, struct err *err);
 

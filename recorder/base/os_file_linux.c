@@ -138,6 +138,62 @@ int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *
 	return 0;
 }
 
+int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset, struct err *err)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		ssize_t part = pwrite(file->fd, (const char *)bytes + done, n - done,
+				      (off_t)(offset + done));
+
+		if (part < 0 && errno == EINTR)
+			continue;
+		if (part < 0)
+			return err_os(err, "cannot write %s", file->path);
+		done += (size_t)part;
+	}
+	return 0;
+}
+
+/* Some file systems have no files without a name: then one with a name for a moment. */
+static int open_temp(const char *dir)
+{
+	char path[4096];
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return fd;
+	if (snprintf(path, sizeof(path), "%s/recorder-XXXXXX", dir) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+}
+
+int os_temp(struct os_file **out, struct err *err)
+{
+	const char *dir = os_env("TMPDIR");
+	struct os_file *file;
+	int fd;
+
+	if (!dir || !*dir)
+		dir = "/var/tmp";
+	fd = open_temp(dir);
+	if (fd < 0)
+		return cannot_write(err, "cannot create a temporary file in %s (TMPDIR names another "
+				    "folder)", dir);
+	file = file_new(fd, "a temporary file");
+	if (!file) {
+		close(fd);
+		return err_set(err, ERR_MEMORY, "out of memory while creating a temporary file");
+	}
+	*out = file;
+	return 0;
+}
+
 int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err)
 {
 	size_t total = 0;

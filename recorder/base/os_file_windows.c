@@ -238,6 +238,65 @@ int os_pread(struct os_file *file, void *to, size_t n, uint64_t offset, size_t *
 	return 0;
 }
 
+int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset, struct err *err)
+{
+	size_t done = 0;
+	DWORD part;
+
+	while (done < n) {
+		uint64_t to = offset + done;
+		OVERLAPPED at = {.Offset = (DWORD)to, .OffsetHigh = (DWORD)(to >> 32)};
+		size_t left = n - done;
+
+		if (!WriteFile(file->handle, (const char *)bytes + done,
+			       (DWORD)(left < WRITE_CHUNK ? left : WRITE_CHUNK), &part, &at))
+			return err_os(err, "cannot write %s", file->path);
+		done += part;
+	}
+	return 0;
+}
+
+/* GetTempFileNameW() makes the name and an empty file of it, which is then opened for good. */
+static HANDLE open_temp(void)
+{
+	HANDLE handle = INVALID_HANDLE_VALUE;
+	SECURITY_ATTRIBUTES owner_only;
+	wchar_t dir[MAX_PATH + 1], path[MAX_PATH + 1];
+	DWORD error;
+
+	if (!GetTempPathW(MAX_PATH + 1, dir) || !GetTempFileNameW(dir, L"rec", 0, path))
+		return handle;
+	if (private_open(PRIVATE_FILE, &owner_only)) {
+		handle = CreateFileW(path, GENERIC_READ | GENERIC_WRITE, 0, &owner_only,
+				     TRUNCATE_EXISTING,
+				     FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+		private_free(&owner_only);
+	}
+	if (handle == INVALID_HANDLE_VALUE) {
+		error = GetLastError();
+		DeleteFileW(path);
+		SetLastError(error);
+	}
+	return handle;
+}
+
+int os_temp(struct os_file **out, struct err *err)
+{
+	HANDLE handle = open_temp();
+	struct os_file *file;
+
+	if (handle == INVALID_HANDLE_VALUE)
+		return cannot_write(err, "cannot create a temporary file in %s",
+				    "the user's temporary folder (TMP names another one)");
+	file = file_new(handle, "a temporary file");
+	if (!file) {
+		CloseHandle(handle);
+		return err_set(err, ERR_MEMORY, "out of memory while creating a temporary file");
+	}
+	*out = file;
+	return 0;
+}
+
 int os_read_all(struct os_file *file, size_t max_bytes, struct buf *out, struct err *err)
 {
 	size_t total = 0;

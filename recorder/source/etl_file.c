@@ -1,0 +1,522 @@
+#include "source/etl_file.h"
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "source/etl_impl.h"
+#include "source/lz77.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* 1601-01-01, where FILETIME starts, to 1970-01-01, in its unit of 100 ns. */
+#define FILETIME_TO_1970 116444736000000000ULL
+#define FILETIME_HZ 10000000u
+
+enum {
+	KERNEL_HEADER_BYTES = 32,            /* of the record that holds the session's header */
+	TIME_ZONE_AT_64 = 72, TIME_ZONE_AT_32 = 64,
+	BOOT_AT_64 = 248, BOOT_AT_32 = 240,  /* then frequency, start, clock, buffers lost, names */
+	NAMES_AFTER_BOOT = 32,
+	PAYLOAD_MAX_LEAST = 1u << 20,        /* sessions lie about their buffers' size, a little */
+};
+
+static uint32_t le32(const uint8_t *at)
+{
+	return (uint32_t)bytes_le(at, 4);
+}
+
+/* ---- clock --------------------------------------------------------------------------------------- */
+
+/* a * b / c without overflow in between; UINT64_MAX when it does not fit. */
+static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
+{
+	__extension__ typedef unsigned __int128 wide;
+	wide v = (wide)a * b / c;
+
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+uint64_t etl_clock_ns(const struct etl_clock *clock, int64_t ticks)
+{
+	if (ticks <= clock->t0_ticks)
+		return 0;
+	return scale((uint64_t)ticks - (uint64_t)clock->t0_ticks, NS_PER_SEC, clock->frequency_hz);
+}
+
+uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks)
+{
+	const struct etl_clock *clock = &facts->clock;
+	uint64_t since;
+
+	if (ticks <= clock->t0_ticks)
+		return facts->start_filetime;
+	since = scale((uint64_t)ticks - (uint64_t)clock->t0_ticks, FILETIME_HZ,
+		      clock->frequency_hz);
+	return since > UINT64_MAX - facts->start_filetime ? UINT64_MAX
+							  : facts->start_filetime + since;
+}
+
+/* ---- one buffer ---------------------------------------------------------------------------------- */
+
+int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, const char *what,
+	     struct err *err)
+{
+	int rc = bytes_read(&file->in, file->base + offset, to, n, what, err);
+
+	return rc ? err_prefix(err, "cannot read %s", file->name) : 0;
+}
+
+void etl_count_damage(struct etl_counts *counts, uint32_t number, uint64_t offset, const char *why)
+{
+	if (counts->ndamaged < ETL_DAMAGES_MAX)
+		counts->damages[counts->ndamaged] = (struct etl_damage){number, offset, why};
+	counts->ndamaged++;
+}
+
+static int make_room(uint8_t **bytes, size_t *cap, size_t n, struct err *err)
+{
+	uint8_t *grown;
+
+	if (n <= *cap && *bytes)
+		return 0;
+	grown = realloc(*bytes, n ? n : 1);
+	if (!grown)
+		return err_set(err, ERR_MEMORY, "out of memory for a buffer of %zu bytes", n);
+	*bytes = grown;
+	*cap = n;
+	return 0;
+}
+
+static const char *expand(const uint8_t *stored, size_t nstored, struct etl_payload *out)
+{
+	size_t got;
+
+	switch (lz77_expand(stored, nstored, out->bytes, out->nbytes, &got)) {
+	case LZ77_WHOLE:
+		return NULL;
+	case LZ77_SHORT:
+		if (!out->cut)
+			return "its compressed bytes end too early";
+		out->nbytes = got;
+		return NULL;
+	case LZ77_LONG:
+		return "its compressed bytes expand to more than it says";
+	case LZ77_BAD:
+		break;
+	}
+	return "its compressed bytes are no plain LZ77";
+}
+
+int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct etl_payload *out,
+		    const char **why, struct err *err)
+{
+	size_t nstored = b->stored_bytes - BUFFER_HEAD_BYTES;
+	uint8_t head[BUFFER_HEAD_BYTES];
+	bool compressed;
+	uint32_t end;
+	int rc;
+
+	*why = NULL;
+	out->nbytes = 0;
+	rc = etl_read(file, etl_buffer_offset(b), head, sizeof(head), "a buffer's header", err);
+	if (rc)
+		return rc;
+	out->cut = le32(head) > b->stored_bytes;
+	end = le32(head + 4);
+	compressed = head[52] & BUFFER_COMPRESSED;
+	if (end <= BUFFER_HEAD_BYTES)
+		*why = end && end < BUFFER_HEAD_BYTES ? "it ends inside its own header" : NULL;
+	else if (end - BUFFER_HEAD_BYTES > file->payload_max_bytes)
+		*why = "it says to be larger than any buffer of its session";
+	else if (!compressed && end > le32(head))
+		*why = "it says to hold more than it has room for";
+	if (*why || end <= BUFFER_HEAD_BYTES)
+		return 0;
+	out->nbytes = end - BUFFER_HEAD_BYTES;
+	if (!compressed && out->nbytes > nstored)
+		out->nbytes = nstored;
+	rc = make_room(&out->bytes, &out->cap, out->nbytes, err);
+	if (!rc && compressed)
+		rc = make_room(&file->stored, &file->stored_cap, nstored, err);
+	if (!rc)
+		rc = etl_read(file, etl_buffer_offset(b) + BUFFER_HEAD_BYTES,
+			      compressed ? file->stored : out->bytes,
+			      compressed ? nstored : out->nbytes, "a buffer", err);
+	if (!rc && compressed)
+		*why = expand(file->stored, nstored, out);
+	if (rc || *why)
+		out->nbytes = 0;
+	return rc;
+}
+
+/* ---- the session's header ------------------------------------------------------------------------ */
+
+/* UTF-16 up to its NUL, or to where the bytes end, as UTF-8 cut to n; returns bytes used. */
+static size_t utf16_text(const uint8_t *at, size_t nbytes, char *out, size_t n)
+{
+	size_t used = 0, len = 0;
+
+	while (nbytes - used >= 2) {
+		uint32_t c = (uint32_t)bytes_le(at + used, 2);
+		char utf8[4];
+		size_t k = 0;
+
+		used += 2;
+		if (c == 0)
+			break;
+		if (c >= 0xD800 && c < 0xDC00 && nbytes - used >= 2) {
+			uint32_t low = (uint32_t)bytes_le(at + used, 2);
+
+			if (low >= 0xDC00 && low < 0xE000) {
+				c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+				used += 2;
+			}
+		}
+		if (c < 0x20 || (c >= 0xD800 && c < 0xE000))
+			c = c < 0x20 ? ' ' : 0xFFFD;
+		if (c < 0x80) {
+			utf8[k++] = (char)c;
+		} else if (c < 0x800) {
+			utf8[k++] = (char)(0xC0 | c >> 6);
+			utf8[k++] = (char)(0x80 | (c & 63));
+		} else if (c < 0x10000) {
+			utf8[k++] = (char)(0xE0 | c >> 12);
+			utf8[k++] = (char)(0x80 | (c >> 6 & 63));
+			utf8[k++] = (char)(0x80 | (c & 63));
+		} else {
+			utf8[k++] = (char)(0xF0 | c >> 18);
+			utf8[k++] = (char)(0x80 | (c >> 12 & 63));
+			utf8[k++] = (char)(0x80 | (c >> 6 & 63));
+			utf8[k++] = (char)(0x80 | (c & 63));
+		}
+		if (len + k < n) {
+			memcpy(out + len, utf8, k);
+			len += k;
+		} else {
+			n = 0;               /* full: read on to the NUL, write no more */
+		}
+	}
+	out[len] = '\0';
+	return used;
+}
+
+static void choose_clock(struct etl_clock *clock, uint32_t kind, uint64_t perf_hz, uint32_t mhz)
+{
+	clock->kind = kind <= ETL_CLOCK_CYCLES ? (enum etl_clock_kind)kind : ETL_CLOCK_UNSET;
+	clock->frequency_hz = perf_hz;
+	if (clock->kind == ETL_CLOCK_FILETIME)
+		clock->frequency_hz = FILETIME_HZ;
+	else if (clock->kind == ETL_CLOCK_CYCLES)
+		clock->frequency_hz = (uint64_t)mhz * 1000000u;
+	if (!clock->frequency_hz)
+		clock->frequency_hz = FILETIME_HZ;
+}
+
+static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_facts *facts)
+{
+	const uint8_t *boot = at + (is64 ? BOOT_AT_64 : BOOT_AT_32);
+	size_t names = (is64 ? BOOT_AT_64 : BOOT_AT_32) + NAMES_AFTER_BOOT;
+
+	facts->session_buffer_bytes = le32(at);
+	facts->os_major = at[4];
+	facts->os_minor = at[5];
+	facts->os_build = le32(at + 8);
+	facts->ncpus = le32(at + 12);
+	facts->end_filetime = bytes_le(at + 16, 8);
+	facts->log_file_mode = le32(at + 32);
+	facts->circular = facts->log_file_mode & MODE_CIRCULAR;
+	facts->nbuffers_written = le32(at + 36);
+	facts->pointer_bytes = is64 ? 8 : 4;
+	facts->events_lost = le32(at + 48);
+	facts->cpu_mhz = le32(at + 52);
+	facts->bias_minutes = (int32_t)le32(at + (is64 ? TIME_ZONE_AT_64 : TIME_ZONE_AT_32));
+	facts->boot_filetime = bytes_le(boot, 8);
+	facts->start_filetime = bytes_le(boot + 16, 8);
+	if (facts->start_filetime > FILETIME_TO_1970)
+		facts->start_wall_ns = scale(facts->start_filetime - FILETIME_TO_1970, 100, 1);
+	facts->buffers_lost = le32(boot + 28);
+	choose_clock(&facts->clock, le32(boot + 24), bytes_le(boot + 8, 8), facts->cpu_mhz);
+	names += utf16_text(at + names, n - names, facts->session, sizeof(facts->session));
+	utf16_text(at + names, n - names, facts->log_file, sizeof(facts->log_file));
+}
+
+static int not_a_trace(const struct etl_file *file, const char *why, struct err *err)
+{
+	return err_set(err, ERR_FORMAT, "%s is no Windows trace (.etl): %s", file->name, why);
+}
+
+/* The first record of the first buffer. */
+static int read_session(struct etl_file *file, struct err *err)
+{
+	struct etl_buffer first = {0};
+	struct etl_payload payload = {0};
+	uint8_t nbytes[4];
+	struct etl_head head;
+	const uint8_t *at;
+	const char *why;
+	uint64_t size = file->facts.trace_bytes;
+	bool is64;
+	int rc;
+
+	if (size < BUFFER_HEAD_BYTES)
+		return not_a_trace(file, "it is shorter than the header of a buffer", err);
+	rc = etl_read(file, 0, nbytes, sizeof(nbytes), "its first bytes", err);
+	if (rc)
+		return rc;
+	if (le32(nbytes) < BUFFER_HEAD_BYTES || le32(nbytes) > ETL_BUFFER_MAX_BYTES)
+		return not_a_trace(file, "its first bytes are not the size of a buffer", err);
+	first.stored_bytes = le32(nbytes) < size ? le32(nbytes) : (uint32_t)size;
+	file->payload_max_bytes = ETL_BUFFER_MAX_BYTES;
+	rc = etl_buffer_load(file, &first, &payload, &why, err);
+	at = payload.bytes;
+	if (!rc && why)
+		rc = not_a_trace(file, why, err);
+	else if (!rc && (etl_record_head(at, payload.nbytes, &head) != ETL_STEP_RECORD ||
+			 (head.kind != ETL_SYSTEM32 && head.kind != ETL_SYSTEM64) || at[6] || at[7]))
+		rc = not_a_trace(file, payload.cut ? "it ends inside its session's header" :
+				 "it does not start with a session's header", err);
+	if (!rc) {
+		/* The record's own type says it; PointerSize stands behind what it decides. */
+		is64 = head.kind == ETL_SYSTEM64;
+		if (head.nbytes < KERNEL_HEADER_BYTES + NAMES_AFTER_BOOT +
+				  (is64 ? BOOT_AT_64 : BOOT_AT_32))
+			rc = not_a_trace(file, "its session's header is too short", err);
+	}
+	if (!rc) {
+		parse_session(at + KERNEL_HEADER_BYTES, head.nbytes - KERNEL_HEADER_BYTES, is64,
+			      &file->facts);
+		file->facts.clock.t0_ticks = head.ticks;
+		file->payload_max_bytes = file->facts.session_buffer_bytes;
+		if (file->payload_max_bytes < PAYLOAD_MAX_LEAST)
+			file->payload_max_bytes = PAYLOAD_MAX_LEAST;
+		if (file->payload_max_bytes > ETL_BUFFER_MAX_BYTES)
+			file->payload_max_bytes = ETL_BUFFER_MAX_BYTES;
+	}
+	free(payload.bytes);
+	return rc;
+}
+
+/* ---- the index of buffers ------------------------------------------------------------------------ */
+
+static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offset, uint32_t number,
+		      uint64_t left, struct err *err)
+{
+	unsigned flags = (unsigned)bytes_le(head + 52, 2);
+	unsigned cpu = (unsigned)bytes_le(head + 40, 2) & (flags & BUFFER_CPU_WIDE ? 0x7FF : 0xFF);
+
+	if (file->nbuffers == file->buffers_cap) {
+		size_t cap = file->buffers_cap ? file->buffers_cap * 2 : 256;
+		struct etl_buffer *grown = realloc(file->buffers, cap * sizeof(*grown));
+
+		if (!grown)
+			return err_set(err, ERR_MEMORY, "out of memory for the index of %s",
+				       file->name);
+		file->buffers = grown;
+		file->buffers_cap = cap;
+	}
+	file->buffers[file->nbuffers++] = (struct etl_buffer){
+		.place = offset << 16 | cpu,
+		.sequence = (int64_t)bytes_le(head + 24, 8),
+		.number = number,
+		.stored_bytes = le32(head) < left ? le32(head) : (uint32_t)left,
+	};
+	file->facts.nbuffers_loss += (flags & BUFFER_LOST) != 0;
+	file->facts.ncompressed += (flags & BUFFER_COMPRESSED) != 0;
+	return 0;
+}
+
+/*
+ * How far it is to the next buffer; 0 = there is none. A buffer whose size makes no sense breaks the
+ * chain. Sessions that do not compress have buffers of one size, so there the next one is known.
+ */
+static uint64_t step_over(struct etl_file *file, const uint8_t *head, uint64_t offset,
+			  uint32_t number, bool *good)
+{
+	uint64_t left = file->facts.trace_bytes - offset, fixed = file->facts.session_buffer_bytes;
+	uint32_t nbytes = le32(head);
+
+	*good = nbytes >= BUFFER_HEAD_BYTES && nbytes <= ETL_BUFFER_MAX_BYTES + BUFFER_HEAD_BYTES;
+	if (file->facts.log_file_mode & MODE_COMPRESSED || fixed < BUFFER_HEAD_BYTES)
+		fixed = 0;
+	if (*good && nbytes <= left)
+		return nbytes;
+	if (*good && (!fixed || fixed >= left)) {
+		file->facts.truncated = true;
+		return 0;
+	}
+	*good = false;
+	if (nbytes == 0 && !fixed)
+		return 0;                    /* room that was never written */
+	etl_count_damage(&file->found, number, offset, fixed ? "its size is impossible" :
+			 "its size is impossible, so what follows cannot be found");
+	return fixed < left ? fixed : 0;
+}
+
+static int order_of_flush(const void *a, const void *b)
+{
+	const struct etl_buffer *x = a, *y = b;
+
+	if (etl_buffer_cpu(x) != etl_buffer_cpu(y))
+		return etl_buffer_cpu(x) < etl_buffer_cpu(y) ? -1 : 1;
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int order_of_file(const void *a, const void *b)
+{
+	const struct etl_buffer *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int read_index(struct etl_file *file, struct err *err)
+{
+	uint64_t offset = 0, size = file->facts.trace_bytes, step = 1;
+	uint8_t head[BUFFER_HEAD_BYTES];
+	uint32_t number = 0;
+	bool good;
+	int rc = 0;
+
+	while (step && size - offset >= BUFFER_HEAD_BYTES) {
+		if (file->nbuffers == ETL_BUFFERS_MAX) {
+			file->facts.limited = true;
+			break;
+		}
+		rc = etl_read(file, offset, head, sizeof(head), "a buffer's header", err);
+		if (rc)
+			return rc;
+		step = step_over(file, head, offset, number, &good);
+		if (good)
+			rc = add_buffer(file, head, offset, number, size - offset, err);
+		if (rc)
+			return rc;
+		offset += step;
+		number++;
+	}
+	if (step && offset < size && !file->facts.limited)
+		file->facts.truncated = true;
+	file->facts.nbuffers = number;
+	qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_flush);
+	return 0;
+}
+
+/* ---- opening, closing ---------------------------------------------------------------------------- */
+
+static int new_file(const char *name, struct etl_file **out, struct err *err)
+{
+	struct etl_file *file = calloc(1, sizeof(*file));
+
+	if (file)
+		file->name = text_dup(name, 400);
+	if (!file || !file->name) {
+		free(file);
+		return err_set(err, ERR_MEMORY, "out of memory while opening %s", name);
+	}
+	*out = file;
+	return 0;
+}
+
+static int read_all_heads(struct etl_file *file, struct etl_file **out, struct err *err)
+{
+	int rc;
+
+	file->facts.trace_bytes = file->in.size;
+	rc = etl_unzip(file, err);
+	if (!rc)
+		rc = read_session(file, err);
+	if (!rc)
+		rc = read_index(file, err);
+	if (rc)
+		etl_file_close(file);
+	else
+		*out = file;
+	return rc;
+}
+
+int etl_file_open(const char *path, struct etl_file **out, struct err *err)
+{
+	struct etl_file *file;
+	struct os_file_info info;
+	int rc;
+
+	rc = new_file(path, &file, err);
+	if (rc)
+		return rc;
+	rc = os_open(path, OS_READ, &file->os, err);
+	if (!rc)
+		rc = os_file_info(file->os, &info, err);
+	if (!rc && !info.regular)
+		rc = not_a_trace(file, "it is no file", err);
+	if (rc) {
+		etl_file_close(file);
+		return rc;
+	}
+	file->in = bytes_of_file(file->os, info.size_bytes);
+	return read_all_heads(file, out, err);
+}
+
+int etl_file_open_memory(const char *name, const void *bytes, size_t n, struct etl_file **out,
+			 struct err *err)
+{
+	struct etl_file *file;
+	int rc;
+
+	rc = new_file(name, &file, err);
+	if (rc)
+		return rc;
+	file->in = bytes_of_memory(bytes, n);
+	return read_all_heads(file, out, err);
+}
+
+void etl_file_close(struct etl_file *file)
+{
+	if (!file)
+		return;
+	os_close(file->os);
+	os_close(file->unpacked);
+	free(file->unpacked_bytes);
+	free(file->buffers);
+	free(file->stored);
+	free(file->name);
+	free(file);
+}
+
+const struct etl_facts *etl_file_facts(const struct etl_file *file)
+{
+	return &file->facts;
+}
+
+void etl_file_stop(struct etl_file *file)
+{
+	atomic_store(&file->stopped, true);
+}
+
+uint64_t etl_file_progress(const struct etl_file *file)
+{
+	return atomic_load(&file->progress_bytes);
+}
+
+int etl_file_crc(struct etl_file *file, uint32_t *crc, struct err *err)
+{
+	struct etl_payload payload = {0};
+	uLong sum = crc32(0, NULL, 0);
+	const char *why;
+	int rc = 0;
+
+	qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_file);
+	for (size_t i = 0; i < file->nbuffers && !rc; i++) {
+		rc = etl_buffer_load(file, &file->buffers[i], &payload, &why, err);
+		if (payload.nbytes)
+			sum = crc32(sum, payload.bytes, (uInt)payload.nbytes);
+		if (!rc && atomic_load(&file->stopped))
+			rc = err_set(err, ERR_STOPPED, "reading %s was stopped", file->name);
+	}
+	qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_flush);
+	free(payload.bytes);
+	if (!rc)
+		*crc = (uint32_t)sum;
+	return rc;
+}

@@ -1,0 +1,328 @@
+#include "source/etl_records.h"
+
+#include "symbol/bytes.h"
+
+#include <string.h>
+
+const char *const etl_kind_names[ETL_KINDS] = {
+	[ETL_SYSTEM32] = "SYSTEM32", [ETL_SYSTEM64] = "SYSTEM64",
+	[ETL_COMPACT32] = "COMPACT32", [ETL_COMPACT64] = "COMPACT64",
+	[ETL_PERFINFO32] = "PERFINFO32", [ETL_PERFINFO64] = "PERFINFO64",
+	[ETL_FULL32] = "FULL32", [ETL_FULL64] = "FULL64",
+	[ETL_INSTANCE32] = "INSTANCE32", [ETL_INSTANCE64] = "INSTANCE64",
+	[ETL_EVENT32] = "EVENT32", [ETL_EVENT64] = "EVENT64",
+	[ETL_MESSAGE] = "MESSAGE",
+};
+
+enum {
+	MARK_TYPED = 0xC0, MARK_MESSAGE = 0x90,
+	END_MARK_BYTES = 4,
+
+	EVENT_HAS_ITEMS = 1,                 /* flags of an EVENT header */
+	ITEM_HEAD_BYTES = 8,
+
+	MESSAGE_SEQUENCE = 1, MESSAGE_GUID = 2, MESSAGE_COMPONENT = 4, MESSAGE_TICKS = 8,
+	MESSAGE_IDS = 0x20,
+	MESSAGE_HEAD_BYTES = 8,
+
+	PERFINFO_PEBS = 0x8000,
+	GROUP_PROCESS = 3, GROUP_IMAGE = 20, OPCODE_IMAGE_LOAD = 10,
+};
+
+/* By the type in byte 2 of a typed header; bytes 0 = there is no such type. */
+static const struct layout {
+	uint8_t bytes, size_at, ticks_at, kind;
+} layouts[] = {
+	[1] = {32, 4, 16, ETL_SYSTEM32}, [2] = {32, 4, 16, ETL_SYSTEM64},
+	[3] = {24, 4, 16, ETL_COMPACT32}, [4] = {24, 4, 16, ETL_COMPACT64},
+	[10] = {48, 0, 16, ETL_FULL32}, [20] = {48, 0, 16, ETL_FULL64},
+	[11] = {72, 0, 16, ETL_INSTANCE32}, [21] = {72, 0, 16, ETL_INSTANCE64},
+	[16] = {16, 4, 8, ETL_PERFINFO32}, [17] = {16, 4, 8, ETL_PERFINFO64},
+	[18] = {80, 0, 16, ETL_EVENT32}, [19] = {80, 0, 16, ETL_EVENT64},
+};
+
+static uint16_t le16(const uint8_t *at)
+{
+	return (uint16_t)bytes_le(at, 2);
+}
+
+static uint32_t le32(const uint8_t *at)
+{
+	return (uint32_t)bytes_le(at, 4);
+}
+
+/* ---- where a record ends, and when it was -------------------------------------------------------- */
+
+/* Where each part of a message's header is; 0 = it has none. */
+struct message {
+	size_t guid, component, ticks, ids, payload;
+};
+
+static void message_parts(unsigned options, struct message *m)
+{
+	size_t at = MESSAGE_HEAD_BYTES;
+
+	memset(m, 0, sizeof(*m));
+	if (options & MESSAGE_SEQUENCE)
+		at += 4;
+	if (options & MESSAGE_GUID) {
+		m->guid = at;
+		at += 16;
+	} else if (options & MESSAGE_COMPONENT) {
+		m->component = at;
+		at += 4;
+	}
+	if (options & MESSAGE_TICKS) {
+		m->ticks = at;
+		at += 8;
+	}
+	if (options & MESSAGE_IDS) {
+		m->ids = at;
+		at += 8;
+	}
+	m->payload = at;
+}
+
+static enum etl_step message_head(const uint8_t *at, size_t n, struct etl_head *out)
+{
+	struct message m;
+
+	if (n < MESSAGE_HEAD_BYTES)
+		return ETL_STEP_CUT;
+	message_parts(le16(at + 6), &m);
+	out->kind = ETL_MESSAGE;
+	out->nbytes = le16(at);
+	if (out->nbytes < m.payload)
+		return ETL_STEP_BAD;
+	if (out->nbytes > n)
+		return ETL_STEP_CUT;
+	out->has_ticks = m.ticks != 0;
+	out->ticks = m.ticks ? (int64_t)bytes_le(at + m.ticks, 8) : 0;
+	return ETL_STEP_RECORD;
+}
+
+static size_t header_bytes(const uint8_t *at, const struct layout *l)
+{
+	unsigned version;
+
+	if (l->kind != ETL_PERFINFO32 && l->kind != ETL_PERFINFO64)
+		return l->bytes;
+	version = le16(at);
+	return l->bytes + 8u * ((version >> 8 & 7) + (version & PERFINFO_PEBS ? 1 : 0));
+}
+
+enum etl_step etl_record_head(const uint8_t *at, size_t n, struct etl_head *out)
+{
+	const struct layout *l;
+	uint32_t first;
+
+	if (n < END_MARK_BYTES)
+		return n ? ETL_STEP_CUT : ETL_STEP_END;
+	first = le32(at);
+	if (first == 0 || first == UINT32_MAX)
+		return ETL_STEP_END;
+	if (at[3] == MARK_MESSAGE)
+		return message_head(at, n, out);
+	if (at[3] != MARK_TYPED || at[2] >= sizeof(layouts) / sizeof(*layouts))
+		return ETL_STEP_BAD;
+	l = &layouts[at[2]];
+	if (!l->bytes)
+		return ETL_STEP_BAD;
+	if (n < (size_t)l->size_at + 2)
+		return ETL_STEP_CUT;
+	out->kind = l->kind;
+	out->nbytes = le16(at + l->size_at);
+	if (out->nbytes < header_bytes(at, l))
+		return ETL_STEP_BAD;
+	if (out->nbytes > n)
+		return ETL_STEP_CUT;
+	out->has_ticks = true;
+	out->ticks = (int64_t)bytes_le(at + l->ticks_at, 8);
+	return ETL_STEP_RECORD;
+}
+
+/* ---- the whole record ---------------------------------------------------------------------------- */
+
+/* Their last 12 bytes are the same, the beginning differs: {first, third}. */
+#define KERNEL_3D6FA8D(n) \
+	{{0xd0 + (n), 0xa8, 0x6f, 0x3d, 0x05, 0xfe, 0xd0, 0x11, \
+	  0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c}}
+
+static const struct class_of_group {
+	uint8_t group;
+	struct etw_guid guid;
+} kernel_classes[] = {
+	{0, {{0x00, 0xd9, 0xfd, 0x68, 0x3e, 0x4a, 0xd1, 0x11,
+	      0x84, 0xf4, 0x00, 0x00, 0xf8, 0x04, 0x64, 0xe3}}},
+	{1, KERNEL_3D6FA8D(4)},
+	{2, KERNEL_3D6FA8D(3)},
+	{3, KERNEL_3D6FA8D(0)},
+	{4, {{0x39, 0xdc, 0xcb, 0x90, 0x3e, 0x4a, 0xd1, 0x11,
+	      0x84, 0xf4, 0x00, 0x00, 0xf8, 0x04, 0x64, 0xe3}}},
+	{5, KERNEL_3D6FA8D(1)},
+	{6, {{0xc0, 0x0a, 0x28, 0x9a, 0xe0, 0xc8, 0xd1, 0x11,
+	      0x84, 0xe2, 0x00, 0xc0, 0x4f, 0xb9, 0x98, 0xa2}}},
+	{8, {{0xc5, 0x50, 0x3a, 0xbf, 0xc9, 0xa9, 0x88, 0x49,
+	      0xa0, 0x05, 0x2d, 0xf0, 0xb7, 0xc8, 0x0f, 0x80}}},
+	{11, {{0x65, 0x3a, 0x85, 0x01, 0x8f, 0x41, 0x36, 0x4f,
+	       0xae, 0xfc, 0xdc, 0x0f, 0x1d, 0x2f, 0xd2, 0x35}}},
+	{15, {{0xb4, 0xbf, 0x1d, 0xce, 0x7e, 0x13, 0xa6, 0x4d,
+	       0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc}}},
+	{20, {{0x1d, 0x5d, 0xb1, 0x2c, 0xc1, 0x5f, 0xd2, 0x11,
+	       0xab, 0xe1, 0x00, 0xa0, 0xc9, 0x11, 0xf5, 0x18}}},
+	{24, {{0xd7, 0x6b, 0xe2, 0xde, 0xe6, 0x46, 0x80, 0x4f,
+	       0xbd, 0x94, 0xf5, 0x7f, 0xe2, 0x0d, 0x0c, 0xe3}}},
+};
+
+void etl_kernel_class(uint8_t group, uint8_t opcode, struct etw_guid *out)
+{
+	if (group == GROUP_PROCESS && opcode == OPCODE_IMAGE_LOAD)
+		group = GROUP_IMAGE;
+	for (size_t i = 0; i < sizeof(kernel_classes) / sizeof(*kernel_classes); i++)
+		if (kernel_classes[i].group == group) {
+			*out = kernel_classes[i].guid;
+			return;
+		}
+	memset(out, 0, sizeof(*out));
+	out->bytes[15] = group;
+}
+
+static void parse_kernel(const uint8_t *at, struct etw_record *out)
+{
+	out->header = ETW_CLASSIC;
+	out->opcode = at[6];
+	etl_kernel_class(at[7], at[6], &out->guid);
+}
+
+static void parse_classic(const uint8_t *at, struct etw_record *out)
+{
+	out->header = ETW_CLASSIC;
+	out->opcode = at[4];
+	out->level = at[5];
+	out->version = le16(at + 6);
+	memcpy(&out->guid, at + 24, sizeof(out->guid));
+}
+
+static void parse_ids(const uint8_t *at, struct etw_record *out)
+{
+	out->tid = le32(at + 8);
+	out->pid = le32(at + 12);
+}
+
+/* Offset of what follows the last item; 0 = an item does not fit. */
+static size_t parse_items(const uint8_t *at, size_t n, struct etw_record *out)
+{
+	size_t item = 80, nbytes;
+	bool another;
+
+	do {
+		if (n < item || n - item < ITEM_HEAD_BYTES)
+			return 0;
+		another = at[item + 4] & 1;
+		nbytes = le16(at + item + 6);
+		if (nbytes > n - item - ITEM_HEAD_BYTES)
+			return 0;
+		if (out->nitems < ETW_ITEMS_MAX)
+			out->items[out->nitems++] = (struct etw_item){
+				.type = le16(at + item + 2),
+				.nbytes = (uint16_t)nbytes,
+				.bytes = at + item + ITEM_HEAD_BYTES,
+			};
+		item += (ITEM_HEAD_BYTES + nbytes + 7) & ~(size_t)7;
+	} while (another);
+	/* The padding of the last item may be left out when nothing follows it. */
+	return item < n ? item : n;
+}
+
+static size_t parse_event(const uint8_t *at, const struct etl_head *head, struct etw_record *out)
+{
+	out->header = ETW_MANIFEST;
+	memcpy(&out->guid, at + 24, sizeof(out->guid));
+	out->id = le16(at + 40);
+	out->version = at[42];
+	out->channel = at[43];
+	out->level = at[44];
+	out->opcode = at[45];
+	out->task = le16(at + 46);
+	out->keyword = bytes_le(at + 48, 8);
+	memcpy(&out->activity, at + 64, sizeof(out->activity));
+	return le16(at + 4) & EVENT_HAS_ITEMS ? parse_items(at, head->nbytes, out) : 80;
+}
+
+static size_t parse_message(const uint8_t *at, struct etw_record *out)
+{
+	struct message m;
+
+	message_parts(le16(at + 6), &m);
+	out->header = ETW_MESSAGE;
+	out->id = le16(at + 4);
+	if (m.guid)
+		memcpy(&out->guid, at + m.guid, sizeof(out->guid));
+	else if (m.component)
+		memcpy(&out->guid, at + m.component, 4);
+	if (m.ids) {
+		out->tid = le32(at + m.ids);
+		out->pid = le32(at + m.ids + 4);
+	}
+	return m.payload;
+}
+
+bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t cpu,
+		      struct etw_record *out)
+{
+	size_t payload = layouts[at[2] < sizeof(layouts) / sizeof(*layouts) ? at[2] : 0].bytes;
+
+	memset(out, 0, sizeof(*out));
+	out->ticks = head->ticks;
+	out->pid = out->tid = ETW_ID_UNKNOWN;
+	out->cpu = cpu;
+	out->pointer_bytes = 4;
+	out->nbytes = head->nbytes;
+	switch (head->kind) {
+	case ETL_SYSTEM64:
+	case ETL_COMPACT64:
+		out->pointer_bytes = 8;
+		/* fall through */
+	case ETL_SYSTEM32:
+	case ETL_COMPACT32:
+		parse_kernel(at, out);
+		out->version = le16(at);
+		parse_ids(at, out);
+		break;
+	case ETL_PERFINFO64:
+		out->pointer_bytes = 8;
+		/* fall through */
+	case ETL_PERFINFO32:
+		parse_kernel(at, out);
+		out->version = at[0];
+		payload = header_bytes(at, &layouts[at[2]]);
+		break;
+	case ETL_FULL64:
+	case ETL_INSTANCE64:
+		out->pointer_bytes = 8;
+		/* fall through */
+	case ETL_FULL32:
+	case ETL_INSTANCE32:
+		parse_classic(at, out);
+		parse_ids(at, out);
+		break;
+	case ETL_EVENT64:
+		out->pointer_bytes = 8;
+		/* fall through */
+	case ETL_EVENT32:
+		parse_ids(at, out);
+		payload = parse_event(at, head, out);
+		break;
+	case ETL_MESSAGE:
+		out->pointer_bytes = 8;
+		payload = parse_message(at, out);
+		break;
+	case ETL_KINDS:
+		break;
+	}
+	if (!payload)
+		return false;
+	out->payload = at + payload;
+	out->payload_bytes = head->nbytes - (uint32_t)payload;
+	return true;
+}

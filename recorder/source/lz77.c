@@ -1,0 +1,139 @@
+#include "source/lz77.h"
+
+#include <string.h>
+
+enum { COPY_STEP = 16 };
+
+struct reader {
+	const uint8_t *at, *end;
+	const uint8_t *nibble;               /* byte whose high half is not used yet */
+};
+
+static uint32_t le16(const uint8_t *at)
+{
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+}
+
+static uint32_t le32(const uint8_t *at)
+{
+	return le16(at) | le16(at + 2) << 16;
+}
+
+/* What a token with length bits 7 goes on with; the 3 that every length lacks is not in it. */
+static enum lz77_end long_length(struct reader *r, uint32_t *length)
+{
+	uint32_t n;
+
+	if (r->nibble) {
+		n = *r->nibble >> 4;
+		r->nibble = NULL;
+	} else {
+		if (r->at == r->end)
+			return LZ77_SHORT;
+		r->nibble = r->at++;
+		n = *r->nibble & 15;
+	}
+	*length = 7 + n;
+	if (n < 15)
+		return LZ77_WHOLE;
+	if (r->at == r->end)
+		return LZ77_SHORT;
+	n = *r->at++;
+	*length = 22 + n;
+	if (n < 255)
+		return LZ77_WHOLE;
+	if (r->end - r->at < 2)
+		return LZ77_SHORT;
+	*length = le16(r->at);
+	r->at += 2;
+	if (*length == 0) {
+		if (r->end - r->at < 4)
+			return LZ77_SHORT;
+		*length = le32(r->at);
+		r->at += 4;
+	}
+	return *length < 22 ? LZ77_BAD : LZ77_WHOLE;
+}
+
+/* n bytes from `distance` before to; what is copied may be what this very copy wrote. */
+static void copy_back(uint8_t *to, const uint8_t *limit, size_t distance, size_t n)
+{
+	const uint8_t *from = to - distance;
+
+	if (distance >= COPY_STEP && (size_t)(limit - to) >= n + COPY_STEP) {
+		uint8_t *end = to + n;
+
+		/* Whole steps may write up to 15 bytes too much, which later output replaces. */
+		do {
+			memcpy(to, from, COPY_STEP);
+			to += COPY_STEP;
+			from += COPY_STEP;
+		} while (to < end);
+	} else if (distance == 1) {
+		memset(to, *from, n);
+	} else if (distance >= n) {
+		memcpy(to, from, n);
+	} else {
+		while (n--)
+			*to++ = *from++;
+	}
+}
+
+enum lz77_end lz77_expand(const uint8_t *in, size_t nin, uint8_t *out, size_t nout, size_t *got)
+{
+	struct reader r = {.at = in, .end = in + nin};
+	const uint8_t *limit = out + nout;
+	uint8_t *to = out;
+	uint32_t flags = 0, token, length;
+	unsigned nflags = 0;
+	enum lz77_end end = LZ77_WHOLE;
+
+	while (to < limit) {
+		if (nflags == 0) {
+			if (r.end - r.at < 4) {
+				end = LZ77_SHORT;
+				break;
+			}
+			flags = le32(r.at);
+			r.at += 4;
+			nflags = 32;
+		}
+		nflags--;
+		if (!(flags >> 31)) {
+			flags <<= 1;
+			if (r.at == r.end) {
+				end = LZ77_SHORT;
+				break;
+			}
+			*to++ = *r.at++;
+			continue;
+		}
+		flags <<= 1;
+		if (r.end - r.at < 2) {
+			end = LZ77_SHORT;
+			break;
+		}
+		token = le16(r.at);
+		r.at += 2;
+		length = token & 7;
+		if (length == 7 && (end = long_length(&r, &length)) != LZ77_WHOLE)
+			break;
+		token = (token >> 3) + 1;
+		if (token > (size_t)(to - out)) {
+			end = LZ77_BAD;
+			break;
+		}
+		if ((uint64_t)length + 3 > (size_t)(limit - to)) {
+			copy_back(to, limit, token, (size_t)(limit - to));
+			to += limit - to;
+			end = LZ77_LONG;
+			break;
+		}
+		copy_back(to, limit, token, (size_t)length + 3);
+		to += length + 3;
+	}
+	if (end == LZ77_WHOLE && (size_t)(r.end - r.at) > LZ77_SPARE_BYTES)
+		end = LZ77_LONG;
+	*got = (size_t)(to - out);
+	return end;
+}

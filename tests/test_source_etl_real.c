@@ -1,0 +1,192 @@
+/* The real traces, number by number: design page etl-format.md section 12. */
+#include "base/os.h"
+#include "source/etl_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TRACES "../shared/data/etl/"
+
+struct seen {
+	uint64_t sum;                        /* of ticks - t0 */
+	int64_t t0;
+};
+
+static int add_up(void *ctx, const struct etw_record *record)
+{
+	struct seen *seen = ctx;
+
+	seen->sum += (uint64_t)(record->ticks - seen->t0);
+	return 0;
+}
+
+/* Open a trace, or skip the test and say why. */
+static struct etl_file *open_real(const char *name)
+{
+	struct etl_file *file = NULL;
+	struct err err;
+	char path[200];
+
+	snprintf(path, sizeof(path), TRACES "%s", name);
+	if (!os_exists(path)) {
+		printf("%s is not there\n", path);
+		skip();
+	}
+	if (etl_file_open(path, &file, &err))
+		fail_msg("%s", err.text);
+	return file;
+}
+
+static void run(struct etl_file *file, struct etl_counts *counts, struct seen *seen)
+{
+	struct err err;
+
+	seen->sum = 0;
+	seen->t0 = etl_file_facts(file)->clock.t0_ticks;
+	if (etl_file_run(file, add_up, seen, counts, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(counts->ndamaged, 0);
+	assert_int_equal(counts->bad_items, 0);
+	assert_int_equal(counts->out_of_order, 0);
+	assert_int_equal(counts->nbuffers, etl_file_facts(file)->nbuffers);
+}
+
+static uint32_t crc_of(struct etl_file *file)
+{
+	uint32_t crc = 0;
+
+	assert_int_equal(etl_file_crc(file, &crc, NULL), 0);
+	return crc;
+}
+
+/* Microseconds after t0, rounded as the page rounds. */
+static uint64_t us_of(const struct etl_file *file, int64_t ticks)
+{
+	return (etl_clock_ns(&etl_file_facts(file)->clock, ticks) + 500) / 1000;
+}
+
+static void net452_has_its_header_counts_checksum_and_times(void **state)
+{
+	struct etl_file *file = open_real("net.4.5.2.x64.etl.zip");
+	const struct etl_facts *facts = etl_file_facts(file);
+	struct etl_counts counts;
+	struct seen seen;
+
+	(void)state;
+	assert_string_equal(facts->entry, "net.4.5.2.x64.etl");
+	assert_int_equal(facts->trace_bytes, 4879401);
+	assert_int_equal(facts->nbuffers, 360);
+	assert_int_equal(facts->nbuffers_written, 360);
+	assert_int_equal(facts->ncompressed, 359);
+	assert_int_equal(facts->clock.t0_ticks, 1942608875);
+	assert_int_equal(facts->clock.frequency_hz, 10000000);
+	assert_int_equal(facts->clock.kind, ETL_CLOCK_QPC);
+	assert_int_equal(facts->ncpus, 8);
+	assert_int_equal(facts->pointer_bytes, 8);
+	assert_int_equal(facts->events_lost, 0);
+	assert_int_equal(facts->buffers_lost, 0);
+	assert_int_equal(facts->nbuffers_loss, 0);
+	assert_false(facts->truncated);
+	assert_false(facts->limited);
+	/* 2020-07-29T00:03:46.487293Z and 00:07:00.623616Z; a FILETIME has one digit more. */
+	assert_int_equal(facts->boot_filetime / 10, 13240454626487293);
+	assert_int_equal(facts->start_filetime / 10, 13240454820623616);
+
+	run(file, &counts, &seen);
+	assert_int_equal(counts.records[ETL_SYSTEM64], 3189);
+	assert_int_equal(counts.records[ETL_SYSTEM32], 2);
+	assert_int_equal(counts.records[ETL_PERFINFO64], 100157);
+	assert_int_equal(counts.records[ETL_FULL64], 7956);
+	assert_int_equal(counts.records[ETL_FULL32], 27);
+	assert_int_equal(counts.records[ETL_EVENT64], 34765);
+	assert_int_equal(counts.records[ETL_EVENT32], 33378);
+	assert_int_equal(counts.nrecords, 179474);
+	assert_int_equal(counts.payload_bytes, 23016672);
+	assert_int_equal(seen.sum, 11202481684533);
+	assert_int_equal(us_of(file, counts.last_ticks), 12581565);
+	assert_int_equal(crc_of(file), 0x67f84a11);
+	etl_file_close(file);
+}
+
+static void a_second_run_gives_the_same_as_the_first(void **state)
+{
+	struct etl_file *file = open_real("net.4.5.2.x64.etl.zip");
+	struct etl_counts first, second;
+	struct seen a, b;
+
+	(void)state;
+	run(file, &first, &a);
+	assert_int_equal(etl_file_progress(file), 4879401);
+	run(file, &second, &b);
+	assert_int_equal(a.sum, b.sum);
+	assert_memory_equal(&first, &second, sizeof(first));
+	etl_file_close(file);
+}
+
+static void gcevents_has_its_numbers(void **state)
+{
+	struct etl_file *file = open_real("gcevents.etl.zip");
+	struct etl_counts counts;
+	struct seen seen;
+
+	(void)state;
+	assert_string_equal(etl_file_facts(file)->entry, "gcevents/PerfViewData.etl");
+	assert_int_equal(etl_file_facts(file)->trace_bytes, 327680);
+	assert_int_equal(etl_file_facts(file)->nbuffers, 5);
+	run(file, &counts, &seen);
+	assert_int_equal(counts.records[ETL_SYSTEM64], 2);
+	assert_int_equal(counts.records[ETL_EVENT64], 69);
+	assert_int_equal(counts.nrecords, 71);
+	assert_int_equal(us_of(file, counts.last_ticks), 11608895);
+	assert_int_equal(crc_of(file), 0x89ba3392);
+	etl_file_close(file);
+}
+
+static void primitive_types_has_its_numbers(void **state)
+{
+	struct etl_file *file = open_real("primitive-types.etl.zip");
+	struct etl_counts counts;
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(etl_file_facts(file)->nbuffers, 2);
+	run(file, &counts, &seen);
+	assert_int_equal(counts.nrecords, 7);
+	assert_int_equal(us_of(file, counts.last_ticks), 4626652);
+	assert_int_equal(crc_of(file), 0x943dc2cb);
+	etl_file_close(file);
+}
+
+static void lxcore_kernel_has_its_numbers(void **state)
+{
+	struct etl_file *file = open_real("lxcore_kernel.etl");
+	struct etl_counts counts;
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(etl_file_facts(file)->nbuffers, 3);
+	assert_string_equal(etl_file_facts(file)->entry, "");
+	run(file, &counts, &seen);
+	assert_int_equal(counts.nrecords, 4);
+	assert_int_equal(us_of(file, counts.last_ticks), 5765135);
+	assert_int_equal(crc_of(file), 0xe09a875d);
+	etl_file_close(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(net452_has_its_header_counts_checksum_and_times),
+		cmocka_unit_test(a_second_run_gives_the_same_as_the_first),
+		cmocka_unit_test(gcevents_has_its_numbers),
+		cmocka_unit_test(primitive_types_has_its_numbers),
+		cmocka_unit_test(lxcore_kernel_has_its_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
