@@ -73,6 +73,27 @@ static void loader_reads_the_tables_of_a_mapped_program(void **state)
 	close_world(&w);
 }
 
+static void options_of_a_jvm_are_read(void **state)
+{
+	struct processes *processes;
+	struct process *self;
+	struct world w;
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(processes_new(&processes, NULL), 0);
+	self = process_add(processes, os_pid(), 1, 0, 1, "test");
+	open_world(&w, "/nowhere", 1);
+	loader_jvm(w.loader, self);
+	for (i = 0; i < 5000 && !atomic_load(&self->frame_pointers); i++)
+		os_sleep_ns(NS_PER_MS);
+	assert_int_equal(self->frame_pointers, FRAME_POINTERS_NONE);
+	/* What is still in the queue at the end is let go, or was done. */
+	loader_jvm(w.loader, self);
+	close_world(&w);
+	processes_free(processes);
+}
+
 static void a_file_that_is_not_there_has_no_tables(void **state)
 {
 	struct loaded loaded;
@@ -140,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loader_reads_the_tables_of_a_mapped_program),
+		cmocka_unit_test(options_of_a_jvm_are_read),
 		cmocka_unit_test(a_file_that_is_not_there_has_no_tables),
 		cmocka_unit_test(the_vdso_has_tables),
 		cmocka_unit_test(tables_that_nobody_uses_are_forgotten),

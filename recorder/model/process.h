@@ -25,6 +25,12 @@
 #define PROCESS_NAME_MAX 255
 #define PROCESS_CMDLINE_MAX 4096
 
+enum frame_pointers {
+	FRAME_POINTERS_UNKNOWN,              /* nobody has looked */
+	FRAME_POINTERS_NONE,
+	FRAME_POINTERS_KEPT,
+};
+
 struct process {
 	uint32_t number;
 	uint32_t pid, parent_pid;
@@ -33,6 +39,7 @@ struct process {
 	_Atomic(char *) comm;                /* the kernel's short name; set once */
 	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
 	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
+	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
 	_Atomic bool met;                    /* an event of it was delivered */
 	_Atomic uint32_t refs;               /* its threads, and who asked with process_ref() */
 	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */

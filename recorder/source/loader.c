@@ -2,19 +2,24 @@
 
 #include "base/os.h"
 #include "symbol/elf_file.h"
+#include "symbol/jvm.h"
 #include "symbol/symbol_open.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define JVM_TEXT_MAX_BYTES ((size_t)1 << 20)     /* of arguments, and of environment */
+
 enum entry_state {
 	ENTRY_QUEUED,                        /* the loader threads' */
 	ENTRY_READY,                         /* immutable from here on; tables may be NULL */
 };
 
+/* Something to read; in the queue only while it is ENTRY_QUEUED. */
 struct entry {
-	struct object *object;               /* referenced */
+	struct object *object;               /* referenced; NULL = the options of a JVM */
+	struct process *jvm;                 /* referenced */
 	uint32_t pid;
 	uint64_t used_ns;                    /* the source's */
 	struct entry *next;                  /* in the queue; under the lock */
@@ -136,6 +141,19 @@ static void load(struct loader *l, struct entry *e)
 	elf_file_close(&f);
 }
 
+static void read_jvm_options(struct process *process)
+{
+	struct buf arguments = {0}, environment = {0};
+	bool kept;
+
+	symbol_start_text(process->pid, JVM_TEXT_MAX_BYTES, &arguments, &environment);
+	kept = jvm_keeps_frame_pointers(buf_text(&arguments), arguments.len,
+					buf_text(&environment), environment.len);
+	atomic_store(&process->frame_pointers, kept ? FRAME_POINTERS_KEPT : FRAME_POINTERS_NONE);
+	buf_free(&arguments);
+	buf_free(&environment);
+}
+
 static struct entry *take(struct loader *l)
 {
 	struct entry *e;
@@ -154,16 +172,30 @@ static struct entry *take(struct loader *l)
 	return e;
 }
 
+static void jvm_entry_free(struct entry *e)
+{
+	process_unref(e->jvm);
+	free(e);
+}
+
 static void loader_main(void *ctx)
 {
 	struct worker *w = ctx;
 	struct entry *e;
 
+	/* Samples wait for it: on a busy machine it must not. */
+	os_thread_priority(OS_PRIORITY_HIGH);
 	while ((e = take(w->loader)) != NULL) {
 		atomic_store(&w->busy_since_ns, os_now_ns());
-		load(w->loader, e);
+		if (e->jvm)
+			read_jvm_options(e->jvm);
+		else
+			load(w->loader, e);
 		atomic_store(&w->busy_since_ns, 0);
-		atomic_store_explicit(&e->state, ENTRY_READY, memory_order_release);
+		if (e->jvm)
+			jvm_entry_free(e);
+		else
+			atomic_store_explicit(&e->state, ENTRY_READY, memory_order_release);
 	}
 }
 
@@ -215,6 +247,7 @@ static void entry_free(struct loader *l, struct entry *e, uint64_t now_ns)
 
 void loader_free(struct loader *l)
 {
+	struct entry *e;
 	uint32_t i;
 	bool hangs = false;
 
@@ -236,6 +269,11 @@ void loader_free(struct loader *l)
 	}
 	if (hangs)
 		return;                      /* it may come back and touch what is here */
+	while ((e = l->first) != NULL) {
+		l->first = e->next;
+		if (e->jvm)
+			jvm_entry_free(e);   /* the others are in the list of entries */
+	}
 	for (i = 0; l->entries && i < OBJECTS_MAX; i++) {
 		if (l->entries[i])
 			entry_free(l, l->entries[i], os_now_ns());
@@ -244,6 +282,19 @@ void loader_free(struct loader *l)
 	os_mutex_free(l->lock);
 	os_cond_free(l->wake);
 	free(l);
+}
+
+static void enqueue(struct loader *l, struct entry *e)
+{
+	os_mutex_lock(l->lock);
+	if (l->last)
+		l->last->next = e;
+	else
+		l->first = e;
+	l->last = e;
+	l->queued++;
+	os_cond_signal(l->wake);
+	os_mutex_unlock(l->lock);
 }
 
 static struct entry *ask(struct loader *l, struct object *object, uint32_t pid)
@@ -257,16 +308,19 @@ static struct entry *ask(struct loader *l, struct object *object, uint32_t pid)
 	e->pid = pid;
 	l->entries[object->number] = e;
 	l->nentries++;
-	os_mutex_lock(l->lock);
-	if (l->last)
-		l->last->next = e;
-	else
-		l->first = e;
-	l->last = e;
-	l->queued++;
-	os_cond_signal(l->wake);
-	os_mutex_unlock(l->lock);
+	enqueue(l, e);
 	return e;
+}
+
+void loader_jvm(struct loader *l, struct process *process)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return;
+	process_ref(process);
+	e->jvm = process;
+	enqueue(l, e);
 }
 
 void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t now_ns,

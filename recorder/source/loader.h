@@ -13,6 +13,7 @@
 #define SOURCE_LOADER_H
 
 #include "base/log.h"
+#include "model/process.h"
 #include "symbol/elf.h"
 #include "unwind/elf_eh_frame.h"
 
@@ -36,6 +37,9 @@ void loader_free(struct loader *l);              /* NULL allowed */
 /* The tables of an object that pid maps. Never blocks; ERR_MEMORY counts as "none". */
 void loader_get(struct loader *l, struct object *object, uint32_t pid, uint64_t now_ns,
 		struct loaded *out);
+
+/* It is a JVM: have its options read, for process->frame_pointers. Never blocks. */
+void loader_jvm(struct loader *l, struct process *process);
 
 /* Once a second: replace stuck threads, forget what is unused. */
 void loader_sweep(struct loader *l, uint64_t now_ns);

@@ -27,6 +27,7 @@
 #define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records */
 #define CPUS_MAX 1024u
 #define STACK_DEPTH_MAX 127u
+#define ENTRY_BYTES 64u                  /* of a program's code from its entry on: ld.so's takes 61 */
 
 struct cpu_rings {
 	bool online;
@@ -53,7 +54,7 @@ struct perf_source {
 	struct unwinder *unwinder;
 	struct loader *loader;
 	struct unwind_stack stack;           /* scratch: allocated once */
-	const struct perf_process *sampled;  /* during a walk: whose stack it is */
+	struct perf_process *sampled;        /* during a walk: whose stack it is */
 	uint64_t sampled_ns;
 
 	_Atomic uint64_t events, lost, throttled;
@@ -124,6 +125,19 @@ static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, uns
 	atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
 }
 
+/* A JVM's compiled code uses RBP for anything, unless it was told not to. */
+static void find_in_jvm(struct perf_source *s, struct unwind_place *out)
+{
+	struct perf_process *p = s->sampled;
+	uint8_t pointers = atomic_load(&p->process->frame_pointers);
+
+	if (!p->jvm_asked)
+		loader_jvm(s->loader, p->process);
+	p->jvm_asked = true;
+	out->doubtful = pointers != FRAME_POINTERS_KEPT;
+	out->pending |= pointers == FRAME_POINTERS_UNKNOWN;
+}
+
 /* What the unwinder wants to know of an address. */
 static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
 {
@@ -136,8 +150,12 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	out->jit = (out->ref.flags & FRAME_JIT) != 0;
 	loader_get(s->loader, out->ref.object, s->sampled ? s->sampled->pid : 0, s->sampled_ns, &loaded);
 	out->pending = loaded.pending;
-	if (loaded.tables && elf_vaddr(loaded.head, out->ref.offset, &out->vaddr))
-		out->tables = loaded.tables;
+	if (out->jit && s->sampled && s->sampled->jvm)
+		find_in_jvm(s, out);
+	if (!loaded.head || !elf_vaddr(loaded.head, out->ref.offset, &out->vaddr))
+		return;
+	out->tables = loaded.tables;
+	out->entry = loaded.head->entry && out->vaddr - loaded.head->entry < ENTRY_BYTES;
 }
 
 /* Stack pages beyond the copy, as they are now; process_vm_readv(2) stops at the first bad one. */
@@ -182,7 +200,7 @@ static bool put_sample(struct perf_source *s, const struct perf_record *r, bool 
 	in.user_expected = thread && !thread->process->kernel && r->pid != 0;
 	in.regs_abi = r->u.sample.regs_abi;
 	in.regs = r->u.sample.regs;
-	in.regs_mask = PERF_REGS_MASK;
+	in.regs_mask = s->format.nregs ? PERF_REGS_MASK : 0;
 	in.stack = r->u.sample.stack;
 	in.stack_bytes = r->u.sample.stack_bytes;
 	s->sampled = thread ? thread->process : NULL;

@@ -280,6 +280,7 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 		m.flags = FRAME_JIT;
 		m.pgoff = start;             /* offsets in it are addresses */
 	}
+	process->jvm |= strcmp(object->name, "libjvm.so") == 0;
 	rc = maps_insert(&process->maps, &m, s->now_ns);
 	if (rc == ERR_LIMIT && !process->maps_full) {
 		process->maps_full = true;
@@ -300,6 +301,7 @@ int perf_state_clear_maps(struct perf_state *s, struct perf_process *process)
 	maps_free(process->maps, s->now_ns);
 	process->maps = maps;
 	process->maps_full = false;
+	process->jvm = process->jvm_asked = false;
 	return 0;
 }
 
@@ -350,6 +352,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 	maps_free(child->maps, r->time_ns);
 	child->maps = maps_share(parent->maps);
 	child->kernel = parent->kernel;
+	child->jvm = parent->jvm;
 	if (child->kernel)
 		return;                      /* its name follows in a COMM record */
 	if (comm)

@@ -20,6 +20,7 @@ struct perf_process {
 	uint32_t nthreads;                   /* tids that we know */
 	uint32_t nalive;                     /* of them, not exited */
 	bool kernel;                         /* a kernel thread: no user code */
+	bool jvm, jvm_asked;                 /* maps libjvm.so; its options are being read */
 	bool maps_full;                      /* said so already */
 	bool exe_known;                      /* named after its first mapping */
 	bool skipped;                        /* --record-process asks for others */

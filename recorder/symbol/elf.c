@@ -193,6 +193,7 @@ int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err)
 	rc = bytes_read(in, 0, header, l->header.bytes, "the ELF header", err);
 	if (rc)
 		return rc;
+	head.entry = bytes_le(header + ELF_ENTRY_AT, l->word);
 	head.machine = (uint16_t)bytes_le(header + ELF_MACHINE_AT, 2);
 	rc = read_segments(in, header, l, &head, err);
 	if (!rc)

@@ -37,6 +37,7 @@ struct elf_head {
 	uint32_t nsegments;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	struct elf_segment unwind;    /* PT_GNU_EH_FRAME: .eh_frame_hdr; file_bytes 0 = none */
+	uint64_t entry;               /* where it starts, a vaddr; 0 = nowhere */
 	uint64_t sections_at;         /* section headers in the file; nsections 0 = stripped off */
 	uint32_t nsections;
 };

@@ -45,6 +45,7 @@ extern const struct elf_layout elf_layout32, elf_layout64;
 
 enum {
 	ELF_MACHINE_AT = 18,
+	ELF_ENTRY_AT = 24,            /* a word */
 	ELF_MACHINE_ARM = 40,
 	ELF_PT_LOAD = 1,
 	ELF_PT_NOTE = 4,

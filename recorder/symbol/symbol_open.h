@@ -51,6 +51,12 @@ int symbol_vdso(struct bytes *out, struct err *err);
 /* A process's arguments joined by blanks, at most PROCESS_CMDLINE_MAX bytes; may be empty. */
 int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err);
 
+/*
+ * Text that the process was started with, at most max bytes of each, as /proc has it: strings with a
+ * NUL after each. What cannot be read (another user's environment) stays empty.
+ */
+void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment);
+
 /* Its short name now; false when it has ended. */
 bool symbol_comm(uint32_t pid, char out[16]);
 

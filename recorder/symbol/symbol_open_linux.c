@@ -229,6 +229,16 @@ int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err)
 	return rc ? rc : buf_check(out, path, err);
 }
 
+void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cmdline", pid);
+	os_load(path, max, arguments, NULL);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/environ", pid);
+	os_load(path, max, environment, NULL);
+}
+
 bool symbol_comm(uint32_t pid, char out[16])
 {
 	struct buf text = {0};

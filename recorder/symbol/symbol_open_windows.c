@@ -58,6 +58,14 @@ int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "command lines come with the events on Windows");
 }
 
+void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment)
+{
+	(void)pid;
+	(void)max;
+	(void)arguments;
+	(void)environment;
+}
+
 bool symbol_comm(uint32_t pid, char out[16])
 {
 	(void)pid;

@@ -24,6 +24,7 @@ enum {
 	LEB_MAX_BYTES = 16,
 	AUGMENTATION_MAX = 16,          /* letters; compilers use up to 6 */
 	PAIR = 8,                       /* bytes of an index entry */
+	CLONE_GAP = 32,                 /* bytes; glibc 2.36 has 10 */
 };
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -495,14 +496,12 @@ bool eh_frame_range(const struct eh_frame *t, uint32_t n, uint64_t *start, uint6
 	return true;
 }
 
-enum eh_result eh_frame_row(const struct eh_frame *t, uint64_t vaddr, uint32_t *budget,
-			    struct eh_row *out)
+/* How many entries start at or before the address: the last of them is the one before that number. */
+static uint32_t count_before(const struct eh_frame *t, uint64_t vaddr)
 {
 	int64_t distance = (int64_t)(vaddr - t->base);
 	uint32_t low = 0, high = t->count;
-	struct eh_fde fde;
 
-	/* The last entry that starts at or before the address is low - 1. */
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -511,13 +510,42 @@ enum eh_result eh_frame_row(const struct eh_frame *t, uint64_t vaddr, uint32_t *
 		else
 			high = middle;
 	}
-	if (!low)
+	return low;
+}
+
+enum eh_result eh_frame_row(const struct eh_frame *t, uint64_t vaddr, uint32_t *budget,
+			    struct eh_row *out)
+{
+	uint32_t n = count_before(t, vaddr);
+	struct eh_fde fde;
+
+	if (!n)
 		return EH_NONE;
-	if (!entry_fde(t, low - 1, &fde))
+	if (!entry_fde(t, n - 1, &fde))
 		return EH_BAD;
 	if (vaddr < fde.start || vaddr >= fde.end)
 		return EH_NONE;
 	return eh_program_run(t, &fde, vaddr, budget, out);
+}
+
+enum eh_result eh_frame_clone_row(const struct eh_frame *t, uint64_t vaddr, uint32_t *budget,
+				  struct eh_row *out)
+{
+	uint32_t n = count_before(t, vaddr);
+	struct eh_fde before, after;
+	enum eh_result result;
+
+	if (!n || n == t->count)
+		return EH_NONE;
+	if (!entry_fde(t, n - 1, &before) || !entry_fde(t, n, &after))
+		return EH_BAD;
+	if (vaddr < before.end || vaddr - before.end >= CLONE_GAP || vaddr >= after.start ||
+	    after.start - vaddr > CLONE_GAP)
+		return EH_NONE;
+	result = eh_program_run(t, &after, after.start, budget, out);
+	if (result != EH_OK || out->regs[out->return_column].how != EH_UNDEFINED)
+		return result == EH_OK ? EH_NONE : result;
+	return eh_program_run(t, &before, before.end - 1, budget, out);
 }
 
 bool eh_frame_expression(const struct eh_frame *t, int32_t value, const uint8_t **bytes, size_t *n)

@@ -125,6 +125,17 @@ struct eh_row {
 enum eh_result eh_frame_row(const struct eh_frame *tables, uint64_t vaddr, uint32_t *budget,
 			    struct eh_row *out);
 
+/*
+ * clone() and clone3() end their FDE before the system call, as in the new thread its rules would be
+ * wrong, and begin one where the child goes on, whose return address is undefined. In the few
+ * instructions between the two:
+ *
+ * out      the last row of the FDE before, which holds in the parent
+ * returns  EH_OK; EH_NONE when the address is in no such gap; EH_BAD
+ */
+enum eh_result eh_frame_clone_row(const struct eh_frame *tables, uint64_t vaddr, uint32_t *budget,
+				  struct eh_row *out);
+
 /* The bytes of an expression at a rule's value; false when they lie outside the section. */
 bool eh_frame_expression(const struct eh_frame *tables, int32_t value, const uint8_t **bytes,
 			 size_t *n);

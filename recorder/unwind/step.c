@@ -26,6 +26,17 @@ static bool is_sane(const struct stepper *s, uint64_t cfa)
 	return cfa > s->regs[EH_RSP] && cfa % s->word == 0;
 }
 
+/*
+ * The same of a row: where the return address has been popped into a register (vfork(), which must not
+ * have it overwritten by the child) the frame is empty. No frame but an interrupted one is.
+ */
+static bool is_sane_row(const struct stepper *s, const struct eh_row *row, uint64_t cfa)
+{
+	if (s->interrupted && row->regs[row->return_column].how == EH_IN_REGISTER)
+		return cfa >= s->regs[EH_RSP] && cfa % s->word == 0;
+	return row->signal || is_sane(s, cfa);
+}
+
 static enum step_result take(struct stepper *s, uint64_t cfa, uint64_t rip, uint64_t rbp,
 			     uint32_t rbp_known)
 {
@@ -287,7 +298,7 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 	found = find_cfa(s, tables, row, &cfa);
 	if (found != EH_OK)
 		return step_failed(found);
-	if (!row->signal && !is_sane(s, cfa))
+	if (!is_sane_row(s, row, cfa))
 		return STEP_BROKEN;
 	s->cfa = cfa;
 	result = find_registers(s, tables, row, cfa, regs, &known);
@@ -295,7 +306,7 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 		return result;
 	if (!regs[EH_RIP])
 		return STEP_ROOT;
-	if (!row->signal && regs[EH_RSP] <= s->regs[EH_RSP])
+	if (!is_sane_row(s, row, regs[EH_RSP]))
 		return STEP_BROKEN;
 	for (i = 0; i < EH_REGISTERS; i++) {
 		if (known & BIT(i))
@@ -306,6 +317,19 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 	s->known = known;
 	s->interrupted = false;
 	return STEP_ON;
+}
+
+/* Where no function is described: perhaps a new thread's first instructions (eh_frame_clone_row()). */
+static enum step_result step_gap(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr,
+				 bool *by_pointer)
+{
+	struct eh_row row;
+
+	if (!s->interrupted || !(s->known & BIT(EH_RAX)) ||
+	    eh_frame_clone_row(tables, vaddr, &s->budget, &row) != EH_OK)
+		return step_undescribed(s, by_pointer);
+	/* What the call gives: 0 in the child; the child's number, or an error, in the parent. */
+	return s->regs[EH_RAX] ? step_row(s, tables, &row) : STEP_ROOT;
 }
 
 enum step_result step_tables(struct stepper *s, struct rule_cache *cache,
@@ -324,7 +348,7 @@ enum step_result step_tables(struct stepper *s, struct rule_cache *cache,
 	case RULE_ROOT:
 		return STEP_ROOT;
 	case RULE_NONE:
-		return step_undescribed(s, by_pointer);
+		return step_gap(s, tables, vaddr, by_pointer);
 	case RULE_BAD:
 		return STEP_BROKEN;
 	}
@@ -332,7 +356,7 @@ enum step_result step_tables(struct stepper *s, struct rule_cache *cache,
 	case EH_OK:
 		return step_row(s, tables, &row);
 	case EH_NONE:
-		return step_undescribed(s, by_pointer);
+		return step_gap(s, tables, vaddr, by_pointer);
 	default:
 		return STEP_BROKEN;
 	}

@@ -28,6 +28,7 @@ struct walk {
 	uint32_t local, local_pairs;    /* frames and pairs that needed no remote byte */
 	bool remote;                    /* reading remotely has begun */
 	bool callchain;                 /* start again, along the kernel's callchain */
+	bool doubtful;                  /* a frame may have hidden some of its callers */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -108,6 +109,15 @@ static bool put_chain(const struct walk *w, const uint64_t *chain, uint32_t n, b
 	return going;
 }
 
+/*
+ * Registers were asked for, and the kernel has none: the process is ending and has let go of its
+ * memory, or the thread is a worker of the kernel's in it (perf_sample_regs_user()).
+ */
+static bool has_no_user(const struct unwind_input *in)
+{
+	return in->regs_mask && !in->regs_abi && !in->nuser && in->nkernel;
+}
+
 /* The kernel's frame-pointer walk of user code. */
 static void put_user_chain(const struct walk *w)
 {
@@ -118,7 +128,7 @@ static void put_user_chain(const struct walk *w)
 		return;
 	if (in->chain_cut)
 		w->out->quality = QUALITY_TRUNCATED;
-	else if (!in->user_expected)
+	else if (!in->user_expected || has_no_user(in))
 		w->out->quality = QUALITY_COMPLETE;
 	else if (in->nuser < 2)
 		w->out->quality = QUALITY_BROKEN;
@@ -190,7 +200,9 @@ static enum step_result step(struct walk *w, const struct unwind_place *place)
 	}
 	if (by_pointer && result == STEP_ON)
 		w->out->nframe_pointer++;
-	return result;
+	if (by_pointer && place->doubtful)
+		w->doubtful = true;
+	return result == STEP_END && place->entry ? STEP_ROOT : result;
 }
 
 static void add_pair(struct walk *w)
@@ -288,6 +300,7 @@ static void restart(struct walk *w, bool all)
 	w->out->nframe_pointer = 0;
 	w->npairs = 0;
 	w->remote = false;
+	w->doubtful = false;
 	start(w, all);
 }
 
@@ -310,7 +323,9 @@ static void walk_user(struct walk *w)
 	quality = w->out->quality;
 	if (quality == QUALITY_COMPLETE || quality == QUALITY_STITCHED ||
 	    quality == QUALITY_REMOTE) {
-		if (w->memory)
+		if (w->doubtful)
+			w->out->quality = QUALITY_FP;
+		else if (w->memory)
 			unwind_remember(w->memory, w->u->pairs, w->npairs,
 					quality == QUALITY_REMOTE);
 	} else if (w->u->stepper.view.fetched) {

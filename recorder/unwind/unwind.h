@@ -43,7 +43,7 @@ struct unwind_input {
 
 	uint32_t regs_abi;                   /* 0 = none, 1 = 32-bit, 2 = 64-bit */
 	const uint64_t *regs;                /* in the order of the sampled mask; NULL = none */
-	uint64_t regs_mask;                  /* perf's sample_regs_user */
+	uint64_t regs_mask;                  /* perf's sample_regs_user; 0 = they were not asked for */
 	const uint8_t *stack;                /* bytes from the stack pointer up; NULL = none */
 	uint32_t stack_bytes;                /* those that are valid (dyn_size) */
 };
@@ -69,6 +69,8 @@ struct unwind_place {
 	const struct eh_frame *tables;       /* of the object; NULL = it has none; borrowed */
 	uint64_t vaddr;                      /* of the address, as the tables count */
 	bool jit;                            /* generated code: by frame pointers, or not at all */
+	bool doubtful;                       /* it may use RBP for other things: see "fp" below */
+	bool entry;                          /* where the kernel starts a program */
 	bool pending;                        /* there may be tables, they are being loaded */
 };
 
@@ -134,9 +136,11 @@ void unwinder_free(struct unwinder *u);      /* NULL allowed */
 /*
  * One sample. Quality:
  *
- *   complete   the root was reached: its return address is undefined in the tables, or zero
+ *   complete   the root was reached: its return address is undefined in the tables, or zero; or
+ *              frame pointers end at a program's entry; or there is no user stack (any more)
  *   stitched   callers taken from memory     remote   the root was reached with remote bytes
- *   fp         frame pointers or the kernel's chain came to an end; perhaps the root
+ *   fp         frame pointers or the kernel's chain came to an end; perhaps the root. Or it was
+ *              reached through a place.doubtful: code that leaves RBP alone is passed unseen
  *   truncated  deeper than the copy or STACK_MAX_FRAMES. When remote reading did not lead to the
  *              root, the frames that it gave are dropped: the process has moved on
  *   broken     a frame makes no sense: not rising, misaligned, in no mapping, bad tables

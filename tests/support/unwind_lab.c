@@ -23,9 +23,11 @@ static void find(void *ctx, uint64_t address, bool in_kernel, struct unwind_plac
 		out->ref.offset = address - LAB_CODE;
 		out->tables = lab->tables;
 		out->vaddr = address - LAB_CODE;
+		out->entry = address >= LAB_ENTRY;
 	} else if (address >= LAB_JIT && address < LAB_JIT + 0x1000) {
 		out->ref.object = &jitted;
 		out->jit = true;
+		out->doubtful = lab->doubtful;
 	} else if (address >= LAB_PENDING && address < LAB_PENDING + 0x1000) {
 		out->ref.object = &library;
 		out->pending = true;
@@ -80,6 +82,7 @@ static struct eh_frame *make_tables(void)
 	static const uint8_t realigned[] = {0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0};
 	static const uint8_t by_rbx[] = {0x0c, 3, 16}, saves_rbx[] = {0x0e, 24, 0x83, 2};
 	static const uint8_t big[] = {0x0e, 0x80, 0x20}, wrong[] = {0x3f}, stuck[] = {0x0e, 0};
+	static const uint8_t popped[] = {0x0e, 0, 0x09, 16, 5};
 	struct cfi c = {.vaddr = 0x20000};
 
 	cfi_put_cie(&c, &(struct cfi_cie){.version = 1});
@@ -92,6 +95,9 @@ static struct eh_frame *make_tables(void)
 	put_function(&c, LAB_BIG, big, sizeof(big));
 	put_function(&c, LAB_WRONG, wrong, sizeof(wrong));
 	put_function(&c, LAB_STUCK, stuck, sizeof(stuck));
+	put_function(&c, LAB_CLONE, NULL, 0);
+	put_function(&c, LAB_CHILD, root, sizeof(root));
+	put_function(&c, LAB_VFORK, popped, sizeof(popped));
 	put_restorer(&c);
 	return cfi_tables(&c, CFI_SORTED);
 }

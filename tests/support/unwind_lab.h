@@ -27,6 +27,10 @@ enum lab_function {
 	LAB_WRONG = LAB_CODE + 0x1800,  /* its program makes no sense */
 	LAB_STUCK = LAB_CODE + 0x1900,  /* CFA = rsp */
 	LAB_BARE = LAB_CODE + 0x1a00,   /* no FDE */
+	LAB_CLONE = LAB_CODE + 0x1b00,  /* CFA = rsp + 8; its FDE ends before its system call, at 0x100 */
+	LAB_CHILD = LAB_CODE + 0x1c0a,  /* the FDE after that gap: the return address is undefined */
+	LAB_VFORK = LAB_CODE + 0x1d20,  /* CFA = rsp: the return address has been popped into rdi */
+	LAB_ENTRY = LAB_CODE + 0x1f00,  /* where the kernel starts the program; no FDE */
 	LAB_JIT = 0x500000,
 	LAB_PENDING = 0x600000,
 	LAB_NOWHERE = 0x700000,
@@ -41,6 +45,7 @@ struct unwind_lab {
 	uint32_t copy_words;
 	uint32_t remote_words;          /* what remote reading sees; 0 = forbidden */
 	unsigned reads;
+	bool doubtful;                  /* what was jitted may use RBP for anything */
 	struct unwind_memory memory;
 	struct unwind_input in;         /* chains; registers and stack are put in */
 	struct unwind_stack out;

@@ -1,0 +1,63 @@
+/* Whether a JVM keeps frame pointers, from its arguments and environment. */
+#include "symbol/jvm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* String literals with NULs inside, as /proc has them. */
+#define KEEPS(arguments, environment)                                                              \
+	jvm_keeps_frame_pointers(arguments, sizeof(arguments), environment, sizeof(environment))
+
+static void nothing_said_is_no(void **state)
+{
+	(void)state;
+	assert_false(KEEPS("java\0-cp\0.\0Load", "HOME=/root"));
+	assert_false(jvm_keeps_frame_pointers("", 0, "", 0));
+}
+
+static void the_option_is_found_among_the_arguments(void **state)
+{
+	(void)state;
+	assert_true(KEEPS("java\0-XX:+PreserveFramePointer\0Load", ""));
+	assert_true(KEEPS("javac\0-J-XX:+PreserveFramePointer", ""));
+	assert_false(KEEPS("java\0-XX:+PreserveFramePointers\0Load", ""));
+	assert_false(KEEPS("java\0-XX:PreserveFramePointer", ""));
+	assert_false(KEEPS("java\0-XX:+PreserveFramePointe", ""));
+	assert_false(jvm_keeps_frame_pointers("-XX:+PreserveFramePointer", 24, "", 0));
+	assert_true(jvm_keeps_frame_pointers("-XX:+PreserveFramePointer", 25, "", 0));
+}
+
+static void variables_count_that_a_jvm_reads(void **state)
+{
+	(void)state;
+	assert_true(KEEPS("java", "A=b\0JAVA_TOOL_OPTIONS=-Xmx1g -XX:+PreserveFramePointer -ea"));
+	assert_true(KEEPS("java", "JDK_JAVA_OPTIONS='-XX:+PreserveFramePointer'\0A=b"));
+	assert_true(KEEPS("java", "_JAVA_OPTIONS=-XX:+PreserveFramePointer"));
+	assert_false(KEEPS("java", "MY_JAVA_OPTIONS=-XX:+PreserveFramePointer"));
+}
+
+static void the_later_of_two_wins(void **state)
+{
+	(void)state;
+	assert_false(KEEPS("java\0-XX:+PreserveFramePointer\0-XX:-PreserveFramePointer", ""));
+	assert_false(KEEPS("java\0-XX:-PreserveFramePointer",
+			   "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer"));
+	assert_true(KEEPS("java\0-XX:-PreserveFramePointer",
+			  "_JAVA_OPTIONS=-XX:+PreserveFramePointer"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_said_is_no),
+		cmocka_unit_test(the_option_is_found_among_the_arguments),
+		cmocka_unit_test(variables_count_that_a_jvm_reads),
+		cmocka_unit_test(the_later_of_two_wins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
