@@ -273,7 +273,7 @@ static int parse_bool(const struct setting *s, bool *out, struct err *err)
 	return 0;
 }
 
-/* Whether the text ends in a comparison with a number: "...>80", "...<= 1.5G ". */
+/* Whether the text ends in a comparison with a number: "...>80", "...<= 1.5G ", "...>80;Floor=9". */
 static bool ends_in_limit(const char *text, size_t n)
 {
 	size_t at = n, number;
@@ -282,6 +282,9 @@ static bool ends_in_limit(const char *text, size_t n)
 		at--;
 	if (!at)
 		return false;
+	number = strcspn(text + at, ";");
+	if (at + number < n)
+		n = at + number;
 	at += at < n && text[at] == '=';
 	at += strspn(text + at, " ");
 	number = number_length(text + at);

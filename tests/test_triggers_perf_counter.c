@@ -210,6 +210,31 @@ static void decayed_limit_fires_and_says_both_limits(void **state)
 	end(&f);
 }
 
+static void keys_behind_the_number_move_the_limit(void **state)
+{
+	struct trigger_env env = usual();
+	struct trigger_status status;
+	struct buf kept = {0};
+	struct fixture f;
+
+	(void)state;
+	env.min_sec = 0;
+	start(&f, "Disk:Free;Bytes:a;b < 100 ;DecayToZeroHours=2;Ceiling=300", &env);
+	assert_false(feed_event(&f, "Disk:Free;Bytes:a;b", 150, 0));
+	f.time_ns += 3600 * NS_PER_SEC;
+	assert_true(feed_event(&f, "Disk:Free;Bytes:a;b", 150, 0));
+	assert_string_equal(buf_text(&f.why), "Disk:Free;Bytes:a;b was 150, under its limit of 200 "
+			    "(100 at the start, rising to 300 in 2 h)");
+	assert_int_equal(perf_counter_trigger.save(f.trigger, &kept), 0);
+	end(&f);
+	start(&f, "Disk:Free;Bytes:a;b < 100 ;DecayToZeroHours=2;Ceiling=300", &env);
+	assert_int_equal(perf_counter_trigger.load(f.trigger, kept.data, kept.len, 0, NULL), 0);
+	perf_counter_trigger.status(f.trigger, &status);
+	assert_true(status.limit == 200);
+	end(&f);
+	buf_free(&kept);
+}
+
 static void decay_runs_on_any_event_and_over_firings(void **state)
 {
 	struct trigger_env env = usual();
@@ -369,6 +394,7 @@ static void bad_spec_is_told_which_part(void **state)
 		{ ":% Processor Time:_Total > 80", "the category before the first ':' is empty" },
 		{ "Processor::_Total > 80", "the counter between the two ':' is empty" },
 		{ "Processor:% Processor Time:_Total", "no operator" },
+		{ "A:B:C > 1;Foo=2", "unknown key 'Foo'; allowed are DecayToZeroHours" },
 		{ "Processor:% Processor\nTime:_Total>1", "control character at byte 22" },
 	};
 	struct trigger_env env = usual();
@@ -465,7 +491,7 @@ static int open_step(void *ctx)
 static void rule_reports_lack_of_memory(void **state)
 {
 	(void)state;
-	assert_int_equal(alloc_walk(open_step, NAME ">80"), 4);
+	assert_int_equal(alloc_walk(open_step, NAME ">80"), 5);
 }
 
 static void rule_is_found_by_its_option(void **state)
@@ -482,6 +508,7 @@ int main(void)
 		cmocka_unit_test(why_says_value_limit_and_time),
 		cmocka_unit_test(value_that_prints_like_the_limit_gets_all_its_digits),
 		cmocka_unit_test(decayed_limit_fires_and_says_both_limits),
+		cmocka_unit_test(keys_behind_the_number_move_the_limit),
 		cmocka_unit_test(decay_runs_on_any_event_and_over_firings),
 		cmocka_unit_test(clock_jump_does_not_fire_early),
 		cmocka_unit_test(two_rules_fire_in_the_same_millisecond),

@@ -1,6 +1,8 @@
 /* Specs, limits that decay, and "true for this long": triggers.md, section 3 and its head. */
+#include "triggers/spec.h"
 #include "triggers/threshold.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +14,7 @@
 #define SEC 1000000000ULL
 #define HOUR (3600 * SEC)
 
-struct spec {
+struct written {
 	const char *text, *left;
 	enum compare compare;
 	double limit;
@@ -20,7 +22,7 @@ struct spec {
 
 static void spec_gives_its_left_part_operator_and_number(void **state)
 {
-	static const struct spec specs[] = {
+	static const struct written specs[] = {
 		{ "a:b:c>80", "a:b:c", COMPARE_OVER, 80 },
 		{ "a:b:c<80", "a:b:c", COMPARE_UNDER, 80 },
 		{ "a:b:c>=80", "a:b:c", COMPARE_OVER_EQUAL, 80 },
@@ -160,6 +162,172 @@ static void decay_is_refused_where_it_makes_no_sense(void **state)
 	assert_int_equal(threshold_check(&under, "x<80", &err), 0);
 }
 
+/* A limit with keys, as a rule on a counter reads them. */
+static struct threshold limit_of(enum compare compare, double limit, const char *keys)
+{
+	struct threshold t;
+	struct spec spec;
+	struct spec_part part;
+	struct err err = {0};
+	bool taken = true;
+	int rc = 0;
+
+	threshold_init(&t, compare, limit);
+	spec_begin(&spec, keys);
+	while (!rc && taken && spec_next(&spec, &part, &rc, &err))
+		rc = threshold_key(&t, &spec, &part, &taken, &err);
+	if (!rc)
+		rc = threshold_check(&t, keys, &err);
+	if (rc || !taken)
+		fail_msg("%s: %s", keys, err.text);
+	threshold_clock(&t, 0);
+	return t;
+}
+
+static double at_hour(struct threshold t, double hour)
+{
+	threshold_clock(&t, (uint64_t)(hour * (double)HOUR));
+	return threshold_now(&t);
+}
+
+static void limit_moves_to_its_end_and_not_further(void **state)
+{
+	struct threshold floor = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=2;Floor=20");
+	struct threshold curve = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=2;Curve=exponential");
+	struct threshold rising = limit_of(COMPARE_UNDER, 100, ";DecayToZeroHours=2;Ceiling=300");
+
+	(void)state;
+	assert_true(at_hour(floor, 1) == 40);
+	assert_true(at_hour(floor, 1.5) == 20);
+	assert_true(at_hour(floor, 3) == 20);
+	assert_true(at_hour(curve, 0) == 80);
+	assert_true(fabs(at_hour(curve, 1) - 8) < 1e-9);        /* a tenth at half the time */
+	assert_true(fabs(at_hour(curve, 2) - 0.8) < 1e-9);      /* a hundredth at its end */
+	assert_true(at_hour(curve, 2000) >= 0);
+	assert_true(at_hour(rising, 0) == 100);
+	assert_true(at_hour(rising, 1) == 200);
+	assert_true(at_hour(rising, 2) == 300);
+	assert_true(at_hour(rising, 3) == 300);
+}
+
+static void steered_limit_goes_up_by_firing_and_down_by_time(void **state)
+{
+	struct threshold t = limit_of(COMPARE_OVER, 100, ";PerDay=4;Floor=10;Ceiling=1000");
+	struct threshold small = limit_of(COMPARE_UNDER, 100, ";PerDay=4");
+	int i;
+
+	(void)state;
+	/* The factor is 2^(1/2); four of it a day are 4. */
+	assert_true(fabs(at_hour(t, 24) - 25) < 1e-9);
+	assert_true(at_hour(t, 24 * 1000) == 10);               /* its floor */
+	assert_true(fabs(at_hour(small, 24) - 400) < 1e-9);
+	threshold_fired(&t, 0);
+	threshold_fired(&t, 0);
+	assert_true(fabs(threshold_now(&t) - 200) < 1e-9);
+	for (i = 0; i < 1000; i++)
+		threshold_fired(&t, 0);
+	assert_true(threshold_now(&t) == 1000);                 /* its ceiling */
+	/* It did not run on behind it: a day later it is on its way down. */
+	assert_true(fabs(at_hour(t, 24) - 1000 * sqrt(2) / 4) < 1e-6);
+	threshold_fired(&small, 0);
+	assert_true(fabs(threshold_now(&small) - 100 / sqrt(2)) < 1e-9);
+}
+
+static void state_survives_a_restart(void **state)
+{
+	struct threshold t = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=4");
+	struct threshold again = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=4");
+	struct threshold steered = limit_of(COMPARE_OVER, 80, ";PerDay=1");
+	struct threshold steered2 = limit_of(COMPARE_OVER, 80, ";PerDay=1");
+	struct buf kept = {0};
+
+	(void)state;
+	threshold_clock(&t, HOUR);
+	threshold_save(&t, &kept);
+	assert_true(kept.len <= 80);
+	assert_int_equal(threshold_load(&again, kept.data, kept.len, HOUR, NULL), 0);
+	assert_true(threshold_now(&again) == 40);               /* an hour of work, an hour away */
+	assert_true(at_hour(again, 1) == 20);
+	assert_int_equal(threshold_load(&again, "nonsense", 8, 0, NULL), ERR_FORMAT);
+	assert_int_equal(threshold_load(&again, kept.data, kept.len - 1, 0, NULL), ERR_FORMAT);
+	buf_reset(&kept);
+	threshold_fired(&steered, 0);
+	threshold_save(&steered, &kept);
+	assert_int_equal(threshold_load(&steered2, kept.data, kept.len, 0, NULL), 0);
+	assert_true(threshold_now(&steered2) == 160);
+	buf_free(&kept);
+}
+
+static void keys_that_make_no_sense_are_refused(void **state)
+{
+	static const struct { enum compare compare; const char *keys, *says; } bad[] = {
+		{ COMPARE_OVER, ";Floor=90", "Floor is over the limit" },
+		{ COMPARE_OVER, ";Ceiling=70", "Ceiling is under the limit" },
+		{ COMPARE_OVER, ";PerDay=3;DecayToZeroHours=5", "give one of them" },
+		{ COMPARE_OVER, ";PerDay=-3", "PerDay is a number" },
+		{ COMPARE_OVER, ";Curve=round", "Curve is linear or exponential" },
+		{ COMPARE_OVER, ";Floor=x", "'x' is no number" },
+		{ COMPARE_UNDER, ";DecayToZeroHours=5", "add ;Ceiling=NUMBER" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct threshold t;
+		struct spec spec;
+		struct spec_part part;
+		struct err err = {0};
+		bool taken;
+		int rc = 0;
+
+		threshold_init(&t, bad[i].compare, 80);
+		spec_begin(&spec, bad[i].keys);
+		while (!rc && spec_next(&spec, &part, &rc, &err))
+			rc = threshold_key(&t, &spec, &part, &taken, &err);
+		if (!rc)
+			rc = threshold_check(&t, bad[i].keys, &err);
+		assert_int_equal(rc, ERR_USAGE);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("%s: %s", bad[i].keys, err.text);
+	}
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 8;
+}
+
+/*
+ * A value every 10 s for seven days, mostly small and seldom large (1 / a uniform number), against
+ * limits that are a hundred times too low, about right, and a hundred times too high. The ticks of
+ * the engine come between. From the third day on it is about K a day whatever the start was.
+ */
+static void seven_days_of_steering_give_k_a_day(void **state)
+{
+	static const double starts[] = {20, 2000, 200000};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		struct threshold t = limit_of(COMPARE_OVER, starts[i], ";PerDay=6");
+		uint64_t ns, tick_ns = 100000000;
+		uint32_t seed = 1, fired = 0;
+
+		for (ns = 0; ns < 7 * 24 * HOUR; ns += tick_ns) {
+			threshold_clock(&t, ns);
+			if (ns % (100 * tick_ns) ||
+			    !threshold_hit(&t, 16777216.0 / (1 + next_random(&seed))))
+				continue;
+			threshold_fired(&t, ns);
+			fired += ns >= 2 * 24 * HOUR;
+		}
+		print_message("  from %.0f: %u in five days, limit now %.0f\n", starts[i], fired,
+			      threshold_now(&t));
+		assert_in_range(fired, 20, 40);
+	}
+}
+
 static void number_of_samples_follows_from_time_and_period(void **state)
 {
 	static const struct { double min_sec, period_sec; uint32_t need; } table[] = {
@@ -238,6 +406,11 @@ int main(void)
 		cmocka_unit_test(limit_decays_on_a_straight_line_to_zero_and_stays),
 		cmocka_unit_test(clock_that_runs_back_does_not_raise_the_limit),
 		cmocka_unit_test(decay_is_refused_where_it_makes_no_sense),
+		cmocka_unit_test(limit_moves_to_its_end_and_not_further),
+		cmocka_unit_test(steered_limit_goes_up_by_firing_and_down_by_time),
+		cmocka_unit_test(state_survives_a_restart),
+		cmocka_unit_test(keys_that_make_no_sense_are_refused),
+		cmocka_unit_test(seven_days_of_steering_give_k_a_day),
 		cmocka_unit_test(number_of_samples_follows_from_time_and_period),
 		cmocka_unit_test(more_frequent_samples_do_not_shorten_the_time),
 		cmocka_unit_test(jump_of_the_clock_does_not_make_it_held),

@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "triggers/spec.h"
 #include "triggers/threshold.h"
 
 #include <float.h>
@@ -84,43 +85,79 @@ static void perf_counter_close(struct trigger *t)
 	free(p);
 }
 
+/* Where the keys begin: at the first ';' behind the operator, for an instance may hold one. */
+static size_t keys_at(const char *spec)
+{
+	size_t op = strlen(spec);
+
+	while (op && spec[op] != '<' && spec[op] != '>')
+		op--;
+	return op + strcspn(spec + op, ";");
+}
+
+static int parse_keys(const char *spec, struct threshold *t, struct err *err)
+{
+	struct spec s = {.text = spec, .at = spec + keys_at(spec)};
+	struct spec_part part;
+	bool taken = false;
+	int rc = 0;
+
+	while (!rc && spec_next(&s, &part, &rc, err)) {
+		rc = threshold_key(t, &s, &part, &taken, err);
+		if (!rc && !taken)
+			rc = spec_unknown_key(&s, &part, THRESHOLD_KEYS, err);
+	}
+	return rc;
+}
+
+/* The name and the limit of a spec, with its keys and the defaults of env. */
+static int parse(const char *spec, const char *head, const struct trigger_env *env,
+		 struct threshold *t, const char **name, size_t *len, struct err *err)
+{
+	int rc = threshold_parse(head, t, name, len, err);
+
+	if (!rc)
+		rc = check_name(head, *name, *len, err);
+	if (!rc)
+		rc = parse_keys(spec, t, err);
+	if (rc)
+		return rc;
+	if (!threshold_moves(t))
+		t->decay_hours = env->decay_hours;
+	return threshold_check(t, spec, err);
+}
+
 static int perf_counter_open(const char *spec, const struct trigger_env *env, struct trigger **out,
 			     struct err *err)
 {
-	double period_sec = env->poll_sec != 0 ? env->poll_sec : 1;
-	struct threshold threshold;
-	struct perf_counter *p;
-	const char *name;
-	size_t len;
-	int rc;
+	struct perf_counter *p = calloc(1, sizeof(*p));
+	char *head = text_dup(spec, keys_at(spec));
+	const char *name = "";
+	size_t len = 0;
+	int rc = 0;
 
-	rc = threshold_parse(spec, &threshold, &name, &len, err);
-	if (!rc)
-		rc = check_name(spec, name, len, err);
-	if (!rc)
-		rc = check_env(env, period_sec, err);
-	if (rc)
-		return rc;
-	threshold.decay_hours = env->decay_hours;
-	rc = threshold_check(&threshold, spec, err);
-	if (rc)
-		return rc;
-
-	p = calloc(1, sizeof(*p));
 	if (p)
-		p->name = text_dup(name, len);
-	if (!p || !p->name ||
-	    trigger_init(&p->base, &perf_counter_trigger, NULL, spec, 1u << EVENT_COUNTER | 1u << EVENT_TICK,
-			 err) != 0) {
+		p->period_sec = env->poll_sec != 0 ? env->poll_sec : 1;
+	if (!p || !head)
+		rc = err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
+	if (!rc)
+		rc = parse(spec, head, env, &p->threshold, &name, &len, err);
+	if (!rc)
+		rc = check_env(env, p->period_sec, err);
+	if (!rc)
+		rc = trigger_init(&p->base, &perf_counter_trigger, NULL, spec,
+				  1u << EVENT_COUNTER | 1u << EVENT_TICK, err);
+	if (!rc && !(p->name = text_dup(name, len)))
+		rc = err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
+	free(head);
+	if (rc) {
 		perf_counter_close((struct trigger *)p);
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
+		return rc;
 	}
-	p->threshold = threshold;
-	p->period_sec = period_sec;
-	hold_init(&p->hits, env->min_sec, period_sec);
+	p->base.limit = &p->threshold;
+	hold_init(&p->hits, env->min_sec, p->period_sec);
 	p->misses = p->hits;
 	p->armed = env->already_true_fires;
-	p->base.limit = &p->threshold;
 	*out = &p->base;
 	return 0;
 }
@@ -285,7 +322,8 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 const struct trigger_ops perf_counter_trigger = {
 	.name = "stop-on-perf-counter",
 	.usage =
-		"CATEGORY:COUNTER:INSTANCE op NUMBER   (op: < > <= >=; NUMBER: 80, 0.5, 1e6, 512M)",
+		"CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...   (op: < > <= >=; NUMBER: 80, 0.5, "
+		"1e6, 512M; keys: " THRESHOLD_KEYS ")",
 	.summary = "keep an incident when a counter is over or under a limit for MinSecForTrigger",
 	.open = perf_counter_open,
 	.needs = perf_counter_needs,

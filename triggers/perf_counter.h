@@ -23,8 +23,8 @@
  * samples are judged as ever: it may be armed again and holding by then, and what has held for its
  * time fires with the first true sample after fired().
  *
- * DecayToZeroHours: the limit falls on a straight line to zero, counted from the first event seen,
- * over firings too (issue 6 wins over the rounds of the reference). Refused for <.
+ * Behind the number may stand ;Key=Value for limits that move, see threshold.h; the clock of decay
+ * counts from the first event seen, over firings too (issue 6 wins over the rounds of the reference).
  */
 #ifndef TRIGGERS_PERF_COUNTER_H
 #define TRIGGERS_PERF_COUNTER_H
