@@ -313,9 +313,9 @@ static int find_oldest(struct store *s, struct oldest *out, struct err *err)
 	struct args a;
 	int rc = db_statement(
 		s,
-		"SELECT id, trigger_wall_ns, count(*) OVER (),"
+		"SELECT id, coalesce(kept_wall_ns, trigger_wall_ns) AS kept, count(*) OVER (),"
 		" id = (SELECT max(id) FROM incident) FROM incident"
-		" WHERE NOT pinned AND state <> 'open' ORDER BY trigger_wall_ns, id LIMIT 1",
+		" WHERE NOT pinned AND state <> 'open' ORDER BY kept, id LIMIT 1",
 		&a, err);
 
 	memset(out, 0, sizeof(*out));

@@ -1,5 +1,5 @@
 /*
- * The tables of a store, version 1.
+ * The tables of a store, version 2.
  *
  *	                 incident ──< stream, loss, quality       what list and show need
  *	                    │
@@ -46,6 +46,9 @@
  *          true.
  * incident Ids are never used twice (AUTOINCREMENT); uuid is the same in every copy. While it is
  *          open t0_ns, t1_ns, samples and lost are NULL: readers take them from its segments.
+ *          kept_wall_ns is when it was stored where that is not when it happened (a trace file's):
+ *          its age counts from there. NULL = it is.
+ * rule_state What a rule carries over a restart (decay, steering), as its trigger wrote it; since 2.
  * loss     `second` counts from the trigger, rounded down; cpu -1 = no cpu.
  * quality  Samples by how far their stacks can be trusted; process NULL = samples without a thread.
  *
@@ -54,6 +57,9 @@
  * rows, so that reading the rest of a row does not touch their pages. Texts of the enums `state`,
  * `kind` are part of the format.
  *
+ * Version 2 added incident.kept_wall_ns and rule_state. A version 1 store gets both when a recorder
+ * opens it; readers of version 1 read either.
+ *
  * Foreign keys are declared with an index for each, without which every deletion of a parent row
  * would read the whole child table.
  */
@@ -61,6 +67,12 @@
 
 #include <stdio.h>
 #include <string.h>
+
+#define KEPT_WALL_NS "kept_wall_ns INTEGER"
+#define RULE_STATE \
+	"CREATE TABLE rule_state(" \
+	" rule_key TEXT PRIMARY KEY, saved_wall_ns INTEGER NOT NULL, state BLOB NOT NULL" \
+	") WITHOUT ROWID"
 
 static const char *const tables[] = {
 	"CREATE TABLE meta("
@@ -115,7 +127,7 @@ static const char *const tables[] = {
 	" asked_pre_ns INTEGER NOT NULL, asked_post_ns INTEGER NOT NULL,"
 	" t0_ns INTEGER, t1_ns INTEGER, gap_reason TEXT, samples INTEGER, lost INTEGER,"
 	" recorder_cpu_ns INTEGER NOT NULL, recorder_rss_bytes INTEGER NOT NULL,"
-	" recorder_version TEXT NOT NULL, note TEXT)",
+	" recorder_version TEXT NOT NULL, note TEXT, " KEPT_WALL_NS ")",
 	"CREATE INDEX incident_host ON incident(host_id)",
 	"CREATE INDEX incident_time ON incident(trigger_wall_ns)",
 
@@ -142,6 +154,13 @@ static const char *const tables[] = {
 	" process_id INTEGER REFERENCES process(id), kind TEXT NOT NULL, n INTEGER NOT NULL,"
 	" UNIQUE(incident_id, process_id, kind))",
 	"CREATE INDEX quality_process ON quality(process_id) WHERE process_id IS NOT NULL",
+
+	RULE_STATE,
+};
+
+/* From each version to the next. All of them add only, so a store needs no copy of it kept before. */
+static const char *const upgrades[] = {
+	[1] = "ALTER TABLE incident ADD COLUMN " KEPT_WALL_NS "; " RULE_STATE,
 };
 
 /* Questions that people ask with sqlite3; the program itself does not use them. */
@@ -192,7 +211,7 @@ static int put_versions(struct store *s, struct err *err)
 	snprintf(sql, sizeof(sql),
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d;"
 		 "INSERT INTO meta VALUES('creator', 'recorder'), ('min_reader', %d)",
-		 STORE_APPLICATION_ID, STORE_VERSION, STORE_VERSION);
+		 STORE_APPLICATION_ID, STORE_VERSION, STORE_MIN_READER);
 	return db_exec(s, sql, err);
 }
 
@@ -219,6 +238,18 @@ int schema_create(struct store *s, struct err *err)
 	if (rc && !sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return rc;
+}
+
+int schema_upgrade(struct store *s, void *version, struct err *err)
+{
+	int64_t at = *(const int64_t *)version;
+	char sql[60];
+	int rc = 0;
+
+	for (; !rc && at < STORE_VERSION; at++)
+		rc = db_exec(s, upgrades[at], err);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d", STORE_VERSION);
+	return rc ? rc : db_exec(s, sql, err);
 }
 
 /* ---- enums ---------------------------------------------------------------------------------- */

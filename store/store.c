@@ -140,6 +140,7 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 		rc = pragma_int(s, "PRAGMA user_version", &version, err);
 	if (rc)
 		return rc;
+	s->version = version;
 	*empty = pages == 0;
 	if (*empty && s->mode != STORE_RECORD)
 		return err_set(err, ERR_NOT_FOUND,
@@ -343,6 +344,7 @@ static int connect_writer(struct store *s, struct err *err)
 		rc = db_error(s->path, NULL, SQLITE_READONLY, err);
 	if (!rc && empty)
 		rc = schema_create(s, err);
+	s->version = empty ? STORE_VERSION : s->version;
 	if (!rc)
 		rc = use_log(s, err);
 	return rc;
@@ -360,7 +362,10 @@ static int start_recording(struct store *s, struct err *err)
 	if (rc)
 		return rc;
 	space_make_reserve(s);
-	rc = db_transact(s, TX_NORMAL, add_session, NULL, err);
+	if (s->version < STORE_VERSION)
+		rc = db_transact(s, TX_DURABLE, schema_upgrade, &s->version, err);
+	if (!rc)
+		rc = db_transact(s, TX_NORMAL, add_session, NULL, err);
 	if (!rc)
 		rc = partial_convert(s, err);
 	return rc;

@@ -11,7 +11,8 @@
 
 #include "model/incident.h"
 
-#define STORE_VERSION 1                      /* user_version */
+#define STORE_VERSION 2                      /* user_version */
+#define STORE_MIN_READER 1                   /* the oldest version that can read what this one writes */
 #define STORE_APPLICATION_ID 0x52454344      /* "RECD" */
 #define STORE_MAX_MB_DEFAULT 1024u
 #define STORE_MAX_DAYS_DEFAULT 30u
@@ -57,7 +58,7 @@ int store_put_segment(struct store *s, int64_t incident_id, struct segment *segm
 		      struct err *err);
 /*
  * Complete it: head's fields, rollups (losses, quality, per process), late names of its segments'
- * frames, state = complete; durable when it returns. samples, lost, quality and stored_bytes of
+ * frames, state = complete, or partial if head says that; durable when it returns. samples, lost, quality and stored_bytes of
  * head are filled in from what was stored, clipped to [t0_ns, t1_ns].
  */
 int store_finish(struct store *s, struct incident_head *head, struct segment *const *segments,
@@ -66,7 +67,7 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 /* 0 = no limit */
 struct store_limits {
 	uint64_t max_bytes;                  /* of store_bytes(); pinned incidents count */
-	uint64_t max_age_ns;                 /* since the trigger, wall clock */
+	uint64_t max_age_ns;                 /* since it was stored (head.kept_wall_ns, else the trigger) */
 	uint32_t max_incidents;              /* pinned ones do not count */
 };
 /*
@@ -76,6 +77,17 @@ struct store_limits {
  */
 int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
 		 uint32_t *deleted, struct err *err);
+
+/* ---- what rules remember: decay, steering (STORE_RECORD) ---------------------------------------- */
+
+#define STORE_RULE_STATE_BYTES 256u
+
+/* Replace what is kept under key, the rule's text; n <= STORE_RULE_STATE_BYTES, 0 = forget it. */
+int store_put_rule(struct store *s, const char *key, const void *state, size_t n,
+		   uint64_t wall_now_ns, struct err *err);
+/* Append it to out, emptied first; *saved_wall_ns: when it was put. ERR_NOT_FOUND there is none. */
+int store_get_rule(struct store *s, const char *key, struct buf *out, uint64_t *saved_wall_ns,
+		   struct err *err);
 
 /* ---- reading -------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
  *	store_read.c    ids, heads, segments
  *	store_load.c    a whole incident
  *	retention.c     delete, pin, limits, sweeping of what nothing refers to
+ *	store_rule.c    what rules remember
  *	idmap.c         a map from one integer to another
  */
 #ifndef STORE_STORE_IMPL_H
@@ -67,6 +68,7 @@ struct store {
 	sqlite3 *db;
 	struct os_file *lock;                /* STORE_RECORD: held while open */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
+	int64_t version;                     /* of the file when it was opened */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */
 	struct kept_statement {
 		const char *sql;
@@ -130,6 +132,9 @@ int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, s
 
 /* In a new, empty file: everything. Ends in WAL mode. */
 int schema_create(struct store *s, struct err *err);
+
+/* In a transaction: from the version before, an int64_t, to STORE_VERSION. */
+int schema_upgrade(struct store *s, void *version, struct err *err);
 
 /* Names of enums in the file: they belong to the format, not to the program. */
 const char *state_to_text(enum incident_state state);

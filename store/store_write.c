@@ -60,8 +60,8 @@ static int begin(struct store *s, void *arg, struct err *err)
 			s,
 			"INSERT INTO incident(uuid, host_id, state, pinned, rule, reason, value,"
 			" threshold, trigger_ns, trigger_wall_ns, asked_pre_ns, asked_post_ns,"
-			" recorder_cpu_ns, recorder_rss_bytes, recorder_version, note)"
-			" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			" recorder_cpu_ns, recorder_rss_bytes, recorder_version, note, kept_wall_ns)"
+			" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))",
 			&a, err);
 	if (rc)
 		return rc;
@@ -81,6 +81,7 @@ static int begin(struct store *s, void *arg, struct err *err)
 	arg_u64(&a, head->recorder_rss_bytes);
 	arg_text(&a, head->recorder_version ? head->recorder_version : "");
 	arg_text(&a, head->note);
+	arg_u64(&a, head->kept_wall_ns);
 	rc = db_run(s, a.st, err);
 	head->id = sqlite3_last_insert_rowid(s->db);
 	return rc;
@@ -310,10 +311,10 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 		 uint32_t nsegments, struct err *err)
 {
 	struct incident_head done = *head;
-	struct finish_work w = {.head = &done, .state = INCIDENT_COMPLETE, .segments = segments,
-				.nsegments = nsegments};
+	struct finish_work w = {.head = &done, .segments = segments, .nsegments = nsegments};
 	int rc;
 
+	w.state = head->state == INCIDENT_PARTIAL ? INCIDENT_PARTIAL : INCIDENT_COMPLETE;
 	assert(s->mode == STORE_RECORD);
 	/* Before the transaction: it reads much, and segments do not change. */
 	rc = rollup_count(s, head, &w.rollup, err);
@@ -326,7 +327,7 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 	rollup_free(&w.rollup);
 	if (rc)
 		return rc;
-	done.state = INCIDENT_COMPLETE;
+	done.state = w.state;
 	*head = done;
 	return 0;
 }

@@ -149,12 +149,39 @@ static void a_newer_store_can_be_read_when_it_says_so(void **state)
 
 	(void)state;
 	make_store(&lab, "newer.db");
-	lab_sql(lab.path, "PRAGMA user_version=2");
+	lab_sql(lab.path, "PRAGMA user_version=3");
 	assert_non_null(strstr(lab_refused(lab.path, STORE_RECORD, ERR_FORMAT), "newer recorder"));
 	assert_non_null(strstr(lab_refused(lab.path, STORE_EDIT, ERR_FORMAT), "newer recorder"));
 	store_close(lab_store(&lab, STORE_READ));
-	lab_sql(lab.path, "UPDATE meta SET value=2 WHERE key='min_reader'");
+	lab_sql(lab.path, "UPDATE meta SET value=3 WHERE key='min_reader'");
 	assert_non_null(strstr(lab_refused(lab.path, STORE_READ, ERR_FORMAT), "newer recorder"));
+	lab_close(&lab);
+}
+
+/* What version 1 lacked is taken away again; sqlite3 does not say more of a store that it made. */
+static void a_store_of_version_1_is_read_as_it_is_and_brought_up_to_date_by_a_recorder(void **state)
+{
+	struct incident_head head;
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	make_store(&lab, "old.db");
+	lab_sql(lab.path, "DROP TABLE rule_state");
+	lab_sql(lab.path, "ALTER TABLE incident DROP COLUMN kept_wall_ns");
+	lab_sql(lab.path, "PRAGMA user_version=1");
+	s = lab_store(&lab, STORE_READ);
+	assert_int_equal(store_head(s, 1, &head, NULL), 0);
+	incident_head_free(&head);
+	store_close(s);
+	store_close(lab_store(&lab, STORE_EDIT));
+	assert_int_equal(lab_sql(lab.path, "PRAGMA user_version"), 1);
+	store_close(lab_store(&lab, STORE_RECORD));
+	assert_int_equal(lab_sql(lab.path, "PRAGMA user_version"), STORE_VERSION);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM rule_state"), 0);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident WHERE kept_wall_ns IS NULL"),
+			 1);
+	lab_check_integrity(lab.path);
 	lab_close(&lab);
 }
 
@@ -288,6 +315,7 @@ int main(void)
 		cmocka_unit_test(an_empty_file_becomes_a_store),
 		cmocka_unit_test(a_directory_is_called_one),
 		cmocka_unit_test(a_newer_store_can_be_read_when_it_says_so),
+		cmocka_unit_test(a_store_of_version_1_is_read_as_it_is_and_brought_up_to_date_by_a_recorder),
 		cmocka_unit_test(a_truncated_store_is_called_damaged),
 		cmocka_unit_test(a_store_with_broken_pages_is_called_damaged),
 		cmocka_unit_test(a_second_recorder_is_told_who_has_the_store),

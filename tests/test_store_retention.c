@@ -188,6 +188,31 @@ static void nothing_is_left_of_what_was_deleted(void **state)
 	lab_close(&lab);
 }
 
+/* An incident of a trace file: it happened long ago, and is kept since now. */
+static void the_age_of_a_trace_files_incident_counts_from_its_storing(void **state)
+{
+	struct store_limits limits = {.max_age_ns = DAY_NS};
+	uint64_t now = LAB_WALL_NS + 300 * DAY_NS;
+	struct incident_head head;
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s;
+
+	(void)state;
+	lab_open(&lab, "kept.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_simple(&lab, s, NS_PER_SEC, 5);
+	head = lab_head(2 * NS_PER_SEC, NS_PER_SEC, 0);
+	head.kept_wall_ns = now;
+	lab_incident(s, &head, NULL, 0);
+	assert_int_equal(store_retain(s, &limits, now + DAY_NS, &deleted, NULL), 0);
+	assert_int_equal(left(&lab), 2);
+	assert_int_equal(store_retain(s, &limits, now + DAY_NS + 1, &deleted, NULL), 0);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident"), 0);
+	store_close(s);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +224,7 @@ int main(void)
 		cmocka_unit_test(the_newest_stays_however_large_it_is),
 		cmocka_unit_test(an_open_incident_is_not_deleted),
 		cmocka_unit_test(nothing_is_left_of_what_was_deleted),
+		cmocka_unit_test(the_age_of_a_trace_files_incident_counts_from_its_storing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

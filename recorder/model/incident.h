@@ -27,6 +27,7 @@ struct incident_head {
 	double value, limit;                 /* NaN = none */
 	uint64_t trigger_ns;                 /* recorder clock */
 	uint64_t trigger_wall_ns;            /* the same moment, wall clock */
+	uint64_t kept_wall_ns;               /* when it was stored, if not then (a trace file's), else 0; not read back */
 	uint64_t asked_pre_ns, asked_post_ns;
 	uint64_t t0_ns, t1_ns;               /* the window that it got */
 	char *gap_reason;                    /* why asked and got differ; NULL when they do not */
