@@ -106,6 +106,7 @@ static int start_threads(struct engine *e, struct os_thread **merge, struct os_t
 	int rc = 0;
 
 	if (e->cfg->live) {
+		e->started = true;
 		e->start_ns = e->now_ns = os_now_ns();
 		e->next_tick_ns = e->start_ns + TICK_NS;
 	}
@@ -132,6 +133,10 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 
 	result->stored = e->stored;
 	result->failed = e->failed;
+	result->firings = e->firings;
+	result->events = e->events;
+	result->read_ns = e->last_ns > e->start_ns ? e->last_ns - e->start_ns : 0;
+	result->interrupted = e->cfg->file && atomic_load(&e->stop) >= STOP_ASKED;
 	result->samples = e->samples;
 	result->lost = e->lost;
 	if (rc == ERR_STOPPED)

@@ -8,8 +8,14 @@
  *
  * engine_merge.c     releases events in time order, interns, seals, feeds triggers, follows windows
  * engine_incident.c  one incident from its firing to the writer
+ * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store
  * engine_control.c   answers status, snapshot, stop, abort; prints the status line
+ *
+ * From a file (engine_config.file) everything runs in the trace's time, as fast as it can be read.
+ * Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills, and the
+ * source waits. No rule is held back for firing often. Without rules the whole file is one incident,
+ * stored as it is read. At its end open windows are cut and say so.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -57,7 +63,11 @@ struct engine_config {
 
 struct engine_result {
 	uint32_t stored, failed;                     /* incidents */
+	uint32_t firings;                            /* of rules */
+	bool interrupted;                            /* a file was not read to its end, as somebody said stop */
 	uint64_t samples, lost;
+	uint64_t events;                             /* delivered, samples too */
+	uint64_t read_ns;                            /* of the recorder clock, from the first moment to the last */
 };
 
 /*

@@ -51,7 +51,8 @@ static void set_start(struct engine *e, struct incident_head *h)
 		add_reason(h, reason);
 	} else if (e->start_ns > asked_ns) {
 		h->t0_ns = e->start_ns;
-		snprintf(reason, sizeof(reason), "recording had begun only %.1f s before",
+		snprintf(reason, sizeof(reason), "%s only %.1f s before",
+			 e->cfg->file ? "the file begins" : "recording had begun",
 			 (double)(h->trigger_ns - h->t0_ns) / 1e9);
 		add_reason(h, reason);
 	}
@@ -68,7 +69,8 @@ static int fill_head(struct engine *e, struct incident_head *h, const char *rule
 	h->host = text_dup(e->host, SIZE_MAX);
 	h->host_text = text_dup(e->host_text, SIZE_MAX);
 	h->recorder_version = text_dup(RECORDER_VERSION, SIZE_MAX);
-	h->period_ns[STREAM_CPU] = e->cfg->freq_hz ? NS_PER_SEC / e->cfg->freq_hz : 0;
+	h->period_ns[STREAM_CPU] = e->cfg->file ? e->origin.period_ns
+			: e->cfg->freq_hz ? NS_PER_SEC / e->cfg->freq_hz : 0;
 	return h->rule && h->reason && h->host && h->host_text && h->recorder_version ? 0
 										     : ERR_MEMORY;
 }
@@ -76,19 +78,20 @@ static int fill_head(struct engine *e, struct incident_head *h, const char *rule
 static struct pending *pending_new(struct engine *e, const struct firing *f)
 {
 	struct pending *p = calloc(1, sizeof(*p));
-	uint64_t now_ns = os_now_ns(), wall_ns = os_wall_ns();
 
 	if (!p)
 		return NULL;
 	p->rule = f->rule;
-	p->settle_ns = ENGINE_SETTLE_NS;
+	p->whole = f->whole;
+	p->settle_ns = e->cfg->file ? ENGINE_FILE_SETTLE_NS : ENGINE_SETTLE_NS;
 	p->head.value = f->value;
 	p->head.limit = f->limit;
 	p->head.trigger_ns = f->time_ns;
-	p->head.trigger_wall_ns = wall_ns - (now_ns > f->time_ns ? now_ns - f->time_ns : 0);
+	p->head.trigger_wall_ns = engine_wall_ns(e, f->time_ns);
+	p->head.kept_wall_ns = e->cfg->file ? os_wall_ns() : 0;
 	p->head.asked_pre_ns = f->pre_ns;
 	p->head.asked_post_ns = f->post_ns;
-	p->post_end_ns = f->time_ns + f->post_ns;
+	p->post_end_ns = f->whole ? UINT64_MAX : f->time_ns + f->post_ns;
 	set_start(e, &p->head);
 	if (fill_head(e, &p->head, f->rule_text, f->reason) != 0 ||
 	    ring_freeze(e->ring, p->head.t0_ns, f->time_ns, &p->window, NULL) != 0) {
@@ -105,8 +108,10 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	struct pending *p;
 	uint32_t waiting;
 
+	if (e->cfg->file)
+		engine_file_wait_for_room(e);
 	os_mutex_lock(e->lock);
-	waiting = e->npending;
+	waiting = e->cfg->file ? 0 : e->npending;
 	os_mutex_unlock(e->lock);
 	/* The last one of a run is kept all the same: nothing comes after it. */
 	if (waiting >= ENGINE_PENDING_MAX && !e->stopping_sources) {
@@ -119,7 +124,8 @@ bool engine_fire(struct engine *e, const struct firing *f)
 		log_line(e->log, LOG_ERROR, "not kept, out of memory: %s", f->reason);
 		return false;
 	}
-	log_line(e->log, LOG_INFO, "fired: %s", f->reason);
+	if (!f->whole)
+		log_line(e->log, LOG_INFO, "fired: %s", f->reason);
 	e->in_window++;
 	if (f->rule != MANUAL_RULE)
 		e->rules[f->rule].in_window = true;
@@ -130,15 +136,15 @@ bool engine_fire(struct engine *e, const struct firing *f)
 		e->first_pending = p;
 	e->last_pending = p;
 	e->npending++;
-	os_cond_signal(e->wake_writer);
+	engine_wake_writer(e);
 	os_mutex_unlock(e->lock);
 	return true;
 }
 
 /* ---- sealing ---------------------------------------------------------------------------------- */
 
-/* Bytes of segments that have left the ring and are held for incidents; each counted once. */
-static size_t held_bytes(struct engine *e, uint64_t evicted_until_ns)
+/* Each segment counts once. */
+size_t engine_held_bytes(struct engine *e, uint64_t evicted_until_ns)
 {
 	struct pending *p, *earlier;
 	size_t bytes = 0;
@@ -184,7 +190,7 @@ static bool give_up_unwritten(struct engine *e, struct pending *p, uint64_t evic
 		/* The store has nothing of it yet: it just starts later. */
 		if (!p->written && p->window.segments[i + 1])
 			p->head.t0_ns = p->window.segments[i + 1]->t0_ns;
-		e->held_bytes = held_bytes(e, evicted_until_ns);
+		e->held_bytes = engine_held_bytes(e, evicted_until_ns);
 	}
 	return any;
 }
@@ -203,7 +209,7 @@ static void relieve(struct engine *e, uint64_t evicted_until_ns)
 	for (p = e->first_pending; p && e->held_bytes > e->cfg->pinned_bytes; p = p->next) {
 		for (i = 0; i < p->written; i++)
 			give_up(p, i);
-		e->held_bytes = held_bytes(e, evicted_until_ns);
+		e->held_bytes = engine_held_bytes(e, evicted_until_ns);
 	}
 	for (p = e->first_pending; p && e->held_bytes > e->cfg->pinned_bytes; p = p->next) {
 		if (!give_up_unwritten(e, p, evicted_until_ns) || p->told_given_up)
@@ -245,34 +251,50 @@ void engine_seal(struct engine *e)
 	ring_put(e->ring, s);
 	ring_use(e->ring, &use);
 	os_mutex_lock(e->lock);
-	e->held_bytes = held_bytes(e, use.evicted_until_ns);
-	relieve(e, use.evicted_until_ns);
-	os_cond_signal(e->wake_writer);
+	e->held_bytes = engine_held_bytes(e, use.evicted_until_ns);
+	if (!e->cfg->file)
+		relieve(e, use.evicted_until_ns);
+	engine_wake_writer(e);
 	os_mutex_unlock(e->lock);
+	if (e->cfg->file)
+		engine_file_wait(e);
 }
 
 /* ---- the end of a window ---------------------------------------------------------------------- */
 
-static void complete(struct engine *e, struct pending *p, uint64_t now_ns, const char *cut_short)
+static void cut_short(struct pending *p, uint64_t now_ns, const struct window_end *end)
+{
+	char reason[400];
+
+	p->head.t1_ns = now_ns;
+	if (p->whole)
+		p->head.asked_post_ns = now_ns - p->head.trigger_ns;
+	if (end->partial)
+		p->head.state = INCIDENT_PARTIAL;
+	if (p->whole && !end->cut)
+		return;                      /* it ends where the file does */
+	snprintf(reason, sizeof(reason), "%s %.1f s after it", end->cut ? end->cut : "recording ended",
+		 (double)(p->head.t1_ns - p->head.trigger_ns) / 1e9);
+	add_reason(&p->head, reason);
+}
+
+static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
+		     const struct window_end *end)
 {
 	uint64_t cpu_ns, rss_bytes;
 	uint32_t rule = p->rule;             /* once it is complete the writer may free it */
-	char reason[200];
 
 	os_self_usage(&cpu_ns, &rss_bytes);
 	os_mutex_lock(e->lock);
 	p->head.t1_ns = p->post_end_ns;
-	if (now_ns < p->post_end_ns) {
-		p->head.t1_ns = now_ns;
-		snprintf(reason, sizeof(reason), "%s %.1f s after it",
-			 cut_short ? cut_short : "recording ended",
-			 (double)(p->head.t1_ns - p->head.trigger_ns) / 1e9);
-		add_reason(&p->head, reason);
-	}
+	if (now_ns < p->post_end_ns)
+		cut_short(p, now_ns, end);
+	if (e->cfg->file && e->origin.note[0])
+		p->head.note = text_dup(e->origin.note, SIZE_MAX);
 	p->head.recorder_cpu_ns = cpu_ns;
 	p->head.recorder_rss_bytes = rss_bytes;
 	p->complete = true;
-	os_cond_signal(e->wake_writer);
+	engine_wake_writer(e);
 	os_mutex_unlock(e->lock);
 
 	e->in_window--;
@@ -285,7 +307,7 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns, const
 }
 
 /* Complete the incidents whose post-window has ended; all of them when recording is cut short. */
-void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short)
+void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *end)
 {
 	struct pending *p;
 	bool sealed = false;
@@ -294,7 +316,7 @@ void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short)
 	for (;;) {
 		os_mutex_lock(e->lock);
 		for (p = e->first_pending; p; p = p->next) {
-			if (!p->complete && (cut_short || now_ns >= p->post_end_ns))
+			if (!p->complete && (end || now_ns >= p->post_end_ns))
 				break;
 		}
 		os_mutex_unlock(e->lock);
@@ -303,6 +325,6 @@ void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short)
 		if (!sealed)
 			engine_seal(e);
 		sealed = true;
-		complete(e, p, now_ns, cut_short);
+		complete(e, p, now_ns, end);
 	}
 }

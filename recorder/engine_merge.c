@@ -1,7 +1,8 @@
 /*
  * The merge thread: releases events of all sources in time order, and is the sole owner of the
- * interner, the open segment and the triggers. It waits for a disk never, for a source at most
- * LATE_NS. Time is the time of events: windows and ticks advance with released time.
+ * interner, the open segment and the triggers. It waits for a disk never (from a file it does:
+ * engine_file.c), for a source at most LATE_NS. Time is the time of events: windows and ticks advance
+ * with released time.
  */
 #include "engine_private.h"
 
@@ -11,7 +12,10 @@
 #include <string.h>
 
 #define IDLE_NS (40 * NS_PER_MS)
+#define FILE_IDLE_NS (2 * NS_PER_MS)         /* a file source fills its queue in that time, not more */
+#define FILE_BATCH 4096u                     /* events between two looks at anything else */
 #define HOUSEKEEPING_NS NS_PER_SEC
+#define GAP_TICKS 36000u                     /* a gap of an hour; see tick() */
 #define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
 #define TABLE_FULL_PCT 90                    /* then the ring gives up its oldest segments */
 
@@ -63,14 +67,15 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, u
 	t->ops->status(t, &status);
 	f.value = status.value;
 	f.limit = status.limit;
-	if (!within_limits(e, rule, time_ns) || !engine_fire(e, &f)) {
+	/* Whoever asks a file how often wants to know all; a machine must not fill its own disk. */
+	if ((!e->cfg->file && !within_limits(e, rule, time_ns)) || !engine_fire(e, &f)) {
 		t->ops->fired(t);            /* no incident will end: look for the next at once */
 		return;
 	}
 	count_firing(&e->rules[rule], time_ns);
 	if (++e->firings >= wanted(e))
-		log_line(e->log, LOG_INFO, "that was incident %u of %u; recording ends when it is stored",
-			 e->firings, wanted(e));
+		log_line(e->log, LOG_INFO, "that was incident %u of %u; %s ends when it is stored",
+			 e->firings, wanted(e), e->cfg->file ? "reading" : "recording");
 }
 
 /* After the last wanted firing the triggers are off. */
@@ -91,18 +96,30 @@ static void feed_triggers(struct engine *e, const struct event *event)
 	buf_free(&why);
 }
 
+/*
+ * A tick every 100 ms until then. In a gap of over an hour each tick is later by a 36,000th of the gap
+ * so far: nothing that waits is noticed late by more than 0.003 % of its time, and a damaged time stamp
+ * of the year 2500 costs 600,000 ticks, not 10^11.
+ */
 static void tick(struct engine *e, uint64_t until_ns)
 {
 	struct event event = {.kind = EVENT_TICK, .cpu = CPU_NONE, .stack = STACK_NONE};
+	uint64_t gap_from_ns = e->next_tick_ns, step_ns;
 
-	while (e->next_tick_ns <= until_ns) {
+	while (e->next_tick_ns <= until_ns && !e->closed) {
 		event.time_ns = e->next_tick_ns;
-		e->next_tick_ns += TICK_NS;
+		step_ns = (e->next_tick_ns - gap_from_ns) / GAP_TICKS;
+		step_ns = step_ns > TICK_NS ? step_ns : TICK_NS;
 		e->now_ns = event.time_ns;
 		feed_triggers(e, &event);
 		engine_windows(e, e->now_ns, NULL);
-		if (e->cfg->max_collect_ns && e->now_ns - e->start_ns >= e->cfg->max_collect_ns)
+		if (e->cfg->max_collect_ns && e->now_ns - e->start_ns >= e->cfg->max_collect_ns) {
 			engine_stop(e, STOP_TIME, NULL);
+			e->closed = true;
+		}
+		if (e->next_tick_ns > UINT64_MAX - step_ns)
+			break;               /* the end of all time */
+		e->next_tick_ns += step_ns;
 	}
 }
 
@@ -111,7 +128,17 @@ static void tick(struct engine *e, uint64_t until_ns)
 static void fresh_frame(void *ctx, struct frame *frame)
 {
 	struct engine *e = ctx;
+	struct symbol symbol;
+	uint32_t i;
 
+	for (i = 0; i < e->nsources; i++) {
+		const struct engine_source *s = &e->sources[i];
+
+		if (!s->ops->name_frame || !s->ops->name_frame(s->source, frame, &symbol))
+			continue;
+		frame_set_function(e->frames, frame, symbol.offset, symbol.name, NULL, symbol.module);
+		return;
+	}
 	symbols_want(e->symbols, frame);
 }
 
@@ -133,15 +160,26 @@ static void keep(struct engine *e, struct event *event)
 		e->samples++;
 }
 
+/* Not live: time starts with the first event. */
+static void start(struct engine *e, uint64_t first_ns)
+{
+	e->started = true;
+	e->start_ns = e->now_ns = e->last_ns = first_ns;
+	if (e->cfg->file)
+		engine_file_begin(e, first_ns);
+	e->next_tick_ns = e->start_ns + TICK_NS;
+}
+
 static void deliver(struct engine *e, const struct event *from)
 {
 	struct event event = *from;
 
-	if (!e->start_ns) {                          /* a file: time starts with its first event */
-		e->start_ns = event.time_ns;
-		e->next_tick_ns = event.time_ns + TICK_NS;
-	}
+	if (!e->started)
+		start(e, event.time_ns);
 	tick(e, event.time_ns);
+	if (e->closed)
+		return;
+	e->events++;
 	if (event.time_ns < e->last_ns) {
 		event.flags |= EVENT_FLAG_LATE;
 		e->late++;
@@ -150,7 +188,9 @@ static void deliver(struct engine *e, const struct event *from)
 	}
 	switch (event.kind) {
 	case EVENT_IMAGE:
-		symbols_prefetch(e->symbols, event.stack_frames[0].object, event.process->pid);
+		if (event.nstack_frames)
+			symbols_prefetch(e->symbols, event.stack_frames[0].object,
+					 event.process ? event.process->pid : 0);
 		return;
 	case EVENT_LOST:
 		e->lost += (uint64_t)event.value;
@@ -267,16 +307,20 @@ static bool release(struct engine *e)
 	uint64_t until_ns = released_until(e);
 	struct engine_source *source;
 	const struct event *event;
-	bool any = false;
+	uint32_t n = 0;
 
-	while ((source = oldest_source(e, &event)) != NULL && event->time_ns <= until_ns) {
-		deliver(e, event);
+	/* A file is the only source, so its order is the order; it must not wait for a watermark. */
+	while ((source = oldest_source(e, &event)) != NULL &&
+	       (event->time_ns <= until_ns || e->cfg->file)) {
+		if (!e->closed)
+			deliver(e, event);
 		queue_pop(source->queue);
-		any = true;
+		if (++n == FILE_BATCH && e->cfg->file)
+			return true;
 	}
-	if (until_ns != UINT64_MAX && e->start_ns)
+	if (until_ns != UINT64_MAX && e->started && !e->closed)
 		tick(e, until_ns);
-	return any;
+	return n > 0;
 }
 
 /* ---- housekeeping ----------------------------------------------------------------------------- */
@@ -310,7 +354,7 @@ static void housekeeping(struct engine *e)
 	if (now < e->next_housekeeping_ns)
 		return;
 	e->next_housekeeping_ns = now + HOUSEKEEPING_NS;
-	if (e->start_ns)
+	if (e->started)
 		note_own_losses(e);
 	keep_tables_open(e);
 	if (segment_is_full(e->builder, e->now_ns))
@@ -385,10 +429,20 @@ static void last_incident(struct engine *e, enum engine_stop how)
 	engine_fire(e, &f);
 }
 
+/* Without rules a file is one incident already; of one that is not read to its end nobody wants more. */
+static bool wants_last_incident(const struct engine *e, enum engine_stop how)
+{
+	if (how != STOP_TIME && how != STOP_ASKED)
+		return false;
+	return !e->cfg->file || (how == STOP_TIME && e->cfg->ntriggers && e->started);
+}
+
 static void end_run(struct engine *e, enum engine_stop how)
 {
+	struct window_end why = {.cut = how == STOP_TIME ? "the time limit ended recording"
+							 : "recording was stopped"};
 	struct pending *p;
-	char why[300];
+	char text[400];
 
 	e->stopping_sources = true;
 	if (how == STOP_ABORT) {
@@ -400,15 +454,15 @@ static void end_run(struct engine *e, enum engine_stop how)
 	}
 	if (how != STOP_ABORT)
 		take_snapshot(e);            /* asked for just before the end */
-	if (how == STOP_TIME || how == STOP_ASKED)
+	if (e->cfg->file)
+		engine_file_end(e, how, text, sizeof(text), &why);
+	if (wants_last_incident(e, how))
 		last_incident(e, how);
-	snprintf(why, sizeof(why), "%s", how == STOP_TIME ? "the time limit ended recording"
-							  : "recording was stopped");
-	engine_windows(e, e->now_ns, why);
+	engine_windows(e, e->now_ns, &why);
 	publish(e);
 	os_mutex_lock(e->lock);
 	e->merge_done = true;
-	os_cond_signal(e->wake_writer);
+	engine_wake_writer(e);
 	os_mutex_unlock(e->lock);
 	atomic_store(&e->merge_ended, true);
 }
@@ -418,15 +472,17 @@ void engine_merge_main(void *ctx)
 	struct engine *e = ctx;
 	bool any = true, ended = false;
 
-	os_thread_priority(OS_PRIORITY_HIGH);
+	os_thread_priority(e->cfg->file ? OS_PRIORITY_NORMAL : OS_PRIORITY_HIGH);
 	for (;;) {
 		/* Looked at before the queues: what ended sources have put is then in them. */
 		ended = all_ended(e);
 		any = release(e);
 		housekeeping(e);
 		take_snapshot(e);
-		if (e->cfg->ntriggers && e->firings >= wanted(e) && !e->in_window)
+		if (e->cfg->ntriggers && e->firings >= wanted(e) && !e->in_window) {
 			engine_stop(e, STOP_DONE, NULL);
+			e->closed = true;
+		}
 		if (atomic_load(&e->stop) != STOP_NO)
 			stop_sources(e);
 		if (ended && !any)
@@ -434,11 +490,13 @@ void engine_merge_main(void *ctx)
 		if (any)
 			continue;
 		os_mutex_lock(e->lock);
-		os_cond_wait(e->wake_merge, e->lock, IDLE_NS);
+		os_cond_wait(e->wake_merge, e->lock, e->cfg->file ? FILE_IDLE_NS : IDLE_NS);
 		os_mutex_unlock(e->lock);
 	}
 	if (atomic_load(&e->stop) == STOP_NO)
-		engine_stop(e, e->cfg->live ? STOP_FAILED : STOP_ASKED, "end of file");
-	note_own_losses(e);
+		engine_stop(e, e->cfg->file ? STOP_END : e->cfg->live ? STOP_FAILED : STOP_ASKED,
+			    "end of file");
+	if (e->started)
+		note_own_losses(e);
 	end_run(e, (enum engine_stop)atomic_load(&e->stop));
 }

@@ -12,6 +12,7 @@
 #define TICK_NS (100 * NS_PER_MS)
 #define LATE_NS (250 * NS_PER_MS)        /* a live source that is farther behind is not waited for */
 #define ENGINE_SETTLE_NS (2 * NS_PER_SEC) /* how long an incident waits for names, in all */
+#define ENGINE_FILE_SETTLE_NS (60 * NS_PER_SEC)   /* the same from a file: nobody waits for the present */
 #define MANUAL_RULE UINT32_MAX
 
 /* One incident between its firing and the store. */
@@ -22,6 +23,7 @@ struct pending {
 	bool complete;                       /* guarded by engine.lock; the post-window has ended */
 	bool discard;                        /* guarded by engine.lock; aborted: do not store it */
 	bool told_given_up;                  /* guarded by engine.lock */
+	bool whole;                          /* a whole file: it ends where that does; merge */
 	uint64_t last_number;                /* of its newest segment; guarded by engine.lock */
 
 	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE; merge */
@@ -46,6 +48,7 @@ struct rule_state {                          /* merge */
 enum engine_stop {                           /* grows only */
 	STOP_NO,
 	STOP_DONE,                           /* the number of incidents was reached */
+	STOP_END,                            /* the file is at its end */
 	STOP_TIME,                           /* max_collect_ns */
 	STOP_ASKED,                          /* a signal or `recorder stop` */
 	STOP_FAILED,                         /* no source delivers any more, or no memory */
@@ -91,8 +94,10 @@ struct engine {
 	struct segment_builder *builder;
 	struct rule_state *rules;
 	uint64_t start_ns, now_ns, next_tick_ns, last_ns, next_housekeeping_ns;
-	uint64_t samples, lost, late, refused_told;
-	bool tables_told;
+	uint64_t events, samples, lost, late, refused_told;
+	bool started, tables_told;
+	bool closed;                         /* its time is over: what still comes is not looked at */
+	struct source_origin origin;         /* of a file */
 	uint32_t firings, in_window;         /* in_window: incidents that wait for their end */
 	bool stopping_sources;
 
@@ -105,6 +110,7 @@ struct engine {
 	struct pending *first_pending, *last_pending;
 	uint32_t npending;
 	bool merge_done;                     /* no further incident comes */
+	bool writer_work;                    /* since the writer looked last */
 	char *snapshot_reason;               /* asked for; NULL = none */
 	char *stop_reason;                   /* who or what asked */
 	struct engine_view view;
@@ -118,6 +124,8 @@ struct engine {
 
 void engine_merge_main(void *engine);
 void engine_writer_main(void *engine);
+/* There is something to write. Under the lock. */
+void engine_wake_writer(struct engine *e);
 /* Until merge and writer have ended. ERR_STOPPED when something was not stored because of an abort. */
 int engine_control(struct engine *e);
 
@@ -130,11 +138,34 @@ struct firing {
 	const char *rule_text, *reason;
 	double value, limit;                 /* NaN = none */
 	uint64_t time_ns, pre_ns, post_ns;
+	bool whole;                          /* a whole file; see struct pending */
 };
 
 /* Merge thread. false: it cannot be kept; the log says why. */
 bool engine_fire(struct engine *e, const struct firing *f);
 void engine_seal(struct engine *e);
-void engine_windows(struct engine *e, uint64_t now_ns, const char *cut_short);
+/* cut: complete all of them, for this reason; partial: somebody said so before they were whole. */
+struct window_end {
+	const char *cut;
+	bool partial;
+};
+void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *end);
+
+/* Bytes of segments that have left the ring and are held for incidents. Under the lock. */
+size_t engine_held_bytes(struct engine *e, uint64_t evicted_until_ns);
+
+/* ---- a file: engine_file.c; merge thread ------------------------------------------------------ */
+
+/* At its first event: when and where it was recorded; without rules the incident that it is. */
+void engine_file_begin(struct engine *e, uint64_t first_ns);
+/* The clock on the wall at a moment of the recorder clock. */
+uint64_t engine_wall_ns(const struct engine *e, uint64_t time_ns);
+/* Wait while what incidents hold is at its ceiling and the writer gets on. */
+void engine_file_wait(struct engine *e);
+/* Wait while too many complete incidents wait for the writer. */
+void engine_file_wait_for_room(struct engine *e);
+/* How its windows end when no more comes: why->cut may be text. */
+void engine_file_end(struct engine *e, enum engine_stop how, char *text, size_t n,
+		     struct window_end *why);
 
 #endif

@@ -2,7 +2,9 @@
  * The writer thread: pending incidents into the store, at low priority, in the order of their firing.
  * It writes the pinned past already during the delay, so that a crash leaves a partial incident with
  * it: one at most, as the next is begun when the one before is complete; what they share is in the
- * store by then. A failure is logged once, kept in status, and tried again every minute; recording goes on meanwhile.
+ * store by then. Not so from a file: all that wait are written as they grow, and what is stored is let
+ * go of, so that the merge thread never waits for an incident that waits for it. A failure is logged once,
+ * kept in status, and tried again every minute; recording goes on meanwhile.
  */
 #include "engine_private.h"
 
@@ -39,6 +41,9 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 		while (segment_next(&list, &number)) {
 			struct frame *frame = frame_get(e->frames, number);
 
+			/* What a file's frames are called does not change while it is read. */
+			if (e->cfg->file && atomic_load(&frame->asked))
+				continue;
 			if (!atomic_load(&frame->function))
 				frames[n++] = frame;
 		}
@@ -109,6 +114,18 @@ static struct segment *next_segment(struct engine *e, struct pending *p)
 	return s;
 }
 
+static void written(struct engine *e, struct pending *p)
+{
+	os_mutex_lock(e->lock);
+	if (e->cfg->file) {
+		segment_unref(p->window.segments[p->written]);
+		p->window.segments[p->written] = NULL;
+		os_cond_signal(e->wake_merge);
+	}
+	p->written++;
+	os_mutex_unlock(e->lock);
+}
+
 static int write_segments(struct engine *e, struct pending *p, struct err *err)
 {
 	struct segment *s;
@@ -124,9 +141,7 @@ static int write_segments(struct engine *e, struct pending *p, struct err *err)
 		segment_unref(s);
 		if (rc)
 			break;
-		os_mutex_lock(e->lock);
-		p->written++;
-		os_mutex_unlock(e->lock);
+		written(e, p);
 	}
 	return rc;
 }
@@ -171,6 +186,7 @@ static void unlink_pending(struct engine *e, struct pending *p)
 		     e->last_pending = e->last_pending->next)
 			;
 	e->npending--;
+	os_cond_signal(e->wake_merge);
 	os_mutex_unlock(e->lock);
 	frozen_free(&p->window);
 	incident_head_free(&p->head);
@@ -269,13 +285,20 @@ static void give_up_rest(struct engine *e)
 	}
 }
 
+void engine_wake_writer(struct engine *e)
+{
+	e->writer_work = true;
+	os_cond_signal(e->wake_writer);
+}
+
 void engine_writer_main(void *ctx)
 {
 	struct engine *e = ctx;
 	uint64_t next_retain_ns = os_now_ns();
 	bool done = false;
 
-	os_thread_priority(OS_PRIORITY_LOW);
+	if (!e->cfg->file)
+		os_thread_priority(OS_PRIORITY_LOW);
 	while (!done) {
 		struct pending *p, *next;
 		uint64_t now = os_now_ns();
@@ -284,7 +307,7 @@ void engine_writer_main(void *ctx)
 			bool finished = advance(e, p);
 
 			/* Begun, and waiting for its end: nothing else is begun before. */
-			if (!finished && p->begun && p->retry_at_ns <= now)
+			if (!e->cfg->file && !finished && p->begun && p->retry_at_ns <= now)
 				break;
 			next = next_due(e, p, now);
 			if (finished)
@@ -296,8 +319,9 @@ void engine_writer_main(void *ctx)
 		}
 		os_mutex_lock(e->lock);
 		done = e->merge_done;
-		if (!done)
+		if (!done && !e->writer_work)
 			os_cond_wait(e->wake_writer, e->lock, IDLE_NS);
+		e->writer_work = false;
 		os_mutex_unlock(e->lock);
 	}
 	give_up_rest(e);
