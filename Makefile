@@ -73,12 +73,12 @@ WARNINGS     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 flags_common := -std=c11 -fno-omit-frame-pointer -iquote . -iquote recorder
 
 flags_linux   := -D_GNU_SOURCE -pthread
-libs_linux    := -lsqlite3 -lz -liberty -lm
+libs_linux    := -lsqlite3 -lz -liberty -lpcre2-8 -lm
 
 # dbghelp reads no DWARF 5, hence -gdwarf-4 (after CFLAGS, to win over its -g).
 flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include -gdwarf-4
 link_windows  := -static -L$(DEPS)/windows/lib
-libs_windows  := -lsqlite3 -lz -liberty \
+libs_windows  := -lsqlite3 -lz -liberty -lpcre2-8 \
                  -ladvapi32 -ltdh -lpdh -lwevtapi -ldbghelp -lpsapi -lws2_32 -lntdll -lbcrypt -lpthread
 
 undefined      := undefined -fno-sanitize-recover=undefined
@@ -172,8 +172,8 @@ $(BUILD)/flags $(BUILD)/files: FORCE
 # Once per build: is there what every file needs?
 $(BUILD)/headers:
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h | \
-	    $(CC) $(flags_$(HOST)) -E - >/dev/null 2>$@.log || { tail -n 3 $@.log >&2; \
+	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h pcre2.h | \
+	    $(CC) $(flags_$(HOST)) -DPCRE2_CODE_UNIT_WIDTH=8 -E - >/dev/null 2>$@.log || { tail -n 3 $@.log >&2; \
 	    echo "$(VARIANT): no compiler ($(CC)), or no header of a library: run 'make deps'" >&2; \
 	    exit 1; }
 	@touch $@

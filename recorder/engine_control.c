@@ -24,6 +24,7 @@ static const char *phase_text(enum trigger_phase phase)
 		[TRIGGER_DISARMED] = "disarmed",
 		[TRIGGER_ARMED] = "armed",
 		[TRIGGER_HOLDING] = "holding",
+		[TRIGGER_DEAD] = "dead",
 	};
 
 	return texts[phase];

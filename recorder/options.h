@@ -163,6 +163,7 @@ enum option_type {
 	OPTION_TEXT,            /* char * */
 	OPTION_LIST,            /* struct text_list; repeatable; cut at ',' before a further spec */
 	OPTION_RULE,            /* the same, appended to options.rules with the option's name */
+	OPTION_RULE_EVENT,      /* the same for PROVIDER/EVENT;Key=Value */
 	OPTION_RULE_TEXT,       /* a rule whose spec is never cut; repeatable */
 	OPTION_RULE_FLAG,       /* a rule that needs no spec: true, false, or one behind ':' or '=' */
 	OPTION_IDS,             /* struct id_list; repeatable, and cut at ',' */
@@ -241,7 +242,8 @@ enum option_origin options_origin(const struct options *o, const char *name);
 
 /*
  * Whether text is one spec on its own, so that a ',' before it separates: two ':' and, for a rule,
- * a comparison with a number at its end.
+ * a comparison with a number at its end; for a rule on events a name, '/' and a name, then ';' or
+ * the end.
  */
 bool piece_is_spec(enum option_type type, const char *text, size_t n);
 

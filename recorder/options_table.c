@@ -189,6 +189,14 @@ const struct option_info option_table[] = {
 			"or < >= <=; K, M and G may follow the number. Repeatable; any rule fires. "
 			"'recorder counters' prints the names.",
 	}, {
+		.name = "stop-on-etw-event", .other_names = "StopOnEvent", .value = "SPEC",
+		.type = OPTION_RULE_EVENT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire at an event: PROVIDER/EVENT;Key=Value... With ;TriggerMSec=MS when it takes "
+			"longer until its stop. Keys: FieldFilter (FIELD, then < > <= >= = != ~, then a "
+			"value; repeatable), StopEvent, StartStopID, InFlight, Process, Keywords, Level. "
+			"Repeatable.",
+	}, {
 		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
 		.help = "Fire when a .NET garbage collection takes longer than MS milliseconds; "
@@ -414,7 +422,6 @@ const struct option_info option_table[] = {
 	/* Refused with a sentence, for a rule that is silently not there is worse than none */
 	NOT_YET("start-on-perf-counter", "it comes with the arming of rules; the ring records all "
 		"the time, so --stop-on-perf-counter alone keeps the onset as well"),
-	NOT_YET("stop-on-etw-event", EVENT_RULES),
 	NOT_YET("stop-on-event-log-message", EVENT_RULES),
 	NOT_YET("stop-on-exception", EVENT_RULES),
 	NOT_YET("stop-on-request-over-msec", EVENT_RULES),

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -293,11 +294,30 @@ static bool ends_in_limit(const char *text, size_t n)
 	return number && at >= n;
 }
 
+/* PROVIDER/EVENT up to the first ';': of what names are made of. */
+static bool is_event_spec(const char *text, size_t n)
+{
+	size_t head = strcspn(text, ";"), i, slash;
+
+	head = head < n ? head : n;
+	for (slash = 0; slash < head && text[slash] != '/'; slash++)
+		;
+	if (!slash || slash + 1 >= head)
+		return false;
+	for (i = 0; i < head; i++) {
+		if (!isalnum((unsigned char)text[i]) && !strchr("-._ /(){}*:", text[i]))
+			return false;
+	}
+	return text[0] != ' ' && text[0] != '/';
+}
+
 bool piece_is_spec(enum option_type type, const char *text, size_t n)
 {
 	const char *first = memchr(text, ':', n);
 	const char *second = first ? memchr(first + 1, ':', n - (size_t)(first + 1 - text)) : NULL;
 
+	if (type == OPTION_RULE_EVENT)
+		return is_event_spec(text, n);
 	if (!second || first == text)
 		return false;
 	return type != OPTION_RULE || ends_in_limit(second, n - (size_t)(second - text));
@@ -430,6 +450,7 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 		return set_text(s, store, err);
 	case OPTION_LIST:
 	case OPTION_RULE:
+	case OPTION_RULE_EVENT:
 		return store ? set_list(s, err) : 0;
 	case OPTION_RULE_TEXT:
 		rc = set_text(s, false, err);
@@ -452,6 +473,7 @@ static bool is_scalar(const struct option_info *info)
 	switch (info->type) {
 	case OPTION_LIST:
 	case OPTION_RULE:
+	case OPTION_RULE_EVENT:
 	case OPTION_RULE_TEXT:
 	case OPTION_RULE_FLAG:
 	case OPTION_IDS:

@@ -299,6 +299,7 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 	value_text(t->value, out->limit, value);
 	number_text(out->limit, limit);
 	switch (out->phase) {
+	case TRIGGER_DEAD:
 	case TRIGGER_WAITING_DATA:
 		snprintf(out->text, sizeof(out->text), "%s, limit %s %s%s",
 			 p->base.counts.seen ? "no such instance now" : "no value yet", compare, limit, window);

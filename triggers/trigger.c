@@ -1,5 +1,6 @@
 #include "triggers/trigger.h"
 
+#include "triggers/event_match.h"
 #include "triggers/gc_duration.h"
 #include "triggers/perf_counter.h"
 
@@ -11,6 +12,7 @@ const struct trigger_ops *const triggers[] = {
 	&gc_suspend_over_trigger,
 	&bgc_final_pause_over_trigger,
 	&gen2_gc_trigger,
+	&event_match_trigger,
 	NULL,
 };
 

@@ -50,6 +50,7 @@ enum trigger_phase {
 	TRIGGER_DISARMED,                    /* must first be false for its time */
 	TRIGGER_ARMED,
 	TRIGGER_HOLDING,                     /* true, not yet for long enough */
+	TRIGGER_DEAD,                        /* cannot fire any more; text says because of what */
 };
 
 struct trigger_status {

@@ -29,10 +29,10 @@ coreutils                command timeout
 libsqlite3-dev           header  sqlite3.h
 zlib1g-dev               header  zlib.h
 libiberty-dev            header  libiberty/demangle.h
+libpcre2-dev             header  pcre2.h
 '
 all="$linux
 libcmocka-dev            header  cmocka.h
-libpcre2-dev             header  pcre2.h
 sqlite3                  command sqlite3
 libxml2-utils            command xmllint
 jq                       command jq

@@ -1,0 +1,229 @@
+#include "triggers/field_filter.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* A whole number (decimal, 0x) or a fraction, the text being nothing else. */
+static bool parse_number(const char *text, struct event_field *out)
+{
+	const char *digits = text + (*text == '-' || *text == '+');
+	bool hex = digits[0] == '0' && (digits[1] | 32) == 'x';
+	size_t n = strlen(digits);
+	char *end = NULL;
+
+	if (hex && strlen(digits + 2) <= 16) {
+		out->type = FIELD_UINT;
+		out->v.u = strtoull(digits + 2, &end, 16);
+		return digits[2] && !*end && digits == text;
+	}
+	if (!hex && n && n <= 18 && strspn(digits, "0123456789") == n) {
+		out->type = *text == '-' ? FIELD_INT : FIELD_UINT;
+		if (*text == '-')
+			out->v.i = strtoll(text, NULL, 10);
+		else
+			out->v.u = strtoull(digits, NULL, 10);
+		return true;
+	}
+	if (!n || strspn(digits, "0123456789.eE+-") != n || !strpbrk(digits, "0123456789"))
+		return false;
+	out->type = FIELD_DOUBLE;
+	out->v.d = strtod(text, &end);
+	return !*end && fabs(out->v.d) <= DBL_MAX;
+}
+
+static size_t parse_op(const char *at, enum field_op *op)
+{
+	static const struct {
+		const char *text;
+		enum field_op op;
+	} ops[] = {                          /* the longer ones first */
+		{"<=", FIELD_UNDER_EQUAL}, {">=", FIELD_OVER_EQUAL}, {"!=", FIELD_NOT_EQUAL},
+		{"<", FIELD_UNDER}, {">", FIELD_OVER}, {"=", FIELD_EQUAL}, {"~", FIELD_MATCHES},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if (strncmp(at, ops[i].text, strlen(ops[i].text)) == 0) {
+			*op = ops[i].op;
+			return strlen(ops[i].text);
+		}
+	}
+	return 0;
+}
+
+int field_filter_open(const char *spec, const char *text, size_t len, struct field_filter *out,
+		      struct err *err)
+{
+	struct field_filter f = {0};
+	char *copy = text_dup(text, len);
+	size_t name = 0, op;
+	int rc = 0;
+
+	if (!copy)
+		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+	while (isalnum((unsigned char)copy[name]) || copy[name] == '_')
+		name++;
+	op = parse_op(copy + name, &f.op);
+	/* "=>" and "==" would compare with a value that begins so: hardly what was meant. */
+	if (!name || !op || (copy[name + op] && strchr("<>=", copy[name + op])))
+		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' is not FIELD, then one of < > <= "
+			     ">= = != ~, then a value, without blanks", spec, copy);
+	if (!rc) {
+		f.field = text_dup(copy, name);
+		f.value = text_dup(copy + name + op, SIZE_MAX);
+		if (!f.field || !f.value)
+			rc = err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+	}
+	if (!rc && f.op == FIELD_MATCHES)
+		rc = regex_open(spec, f.value, strlen(f.value), true, &f.regex, err);
+	else if (!rc)
+		f.is_number = parse_number(f.value, &f.number);
+	free(copy);
+	if (rc) {
+		field_filter_close(&f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+void field_filter_close(struct field_filter *f)
+{
+	free(f->field);
+	free(f->value);
+	regex_close(f->regex);
+	memset(f, 0, sizeof(*f));
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+const struct event_field *event_field_or_own(const struct event *e, const char *name,
+					     struct event_field *own)
+{
+	const struct event_field *f = event_field(e, name);
+
+	if (f)
+		return f;
+	own->name = name;
+	own->type = FIELD_UINT;
+	if (text_same_fold(name, "ProcessID") && e->process) {
+		own->v.u = e->process->pid;
+		return own;
+	}
+	if (text_same_fold(name, "ThreadID") && e->thread) {
+		own->v.u = e->thread->tid;
+		return own;
+	}
+	own->type = FIELD_TEXT;
+	if (text_same_fold(name, "ProcessName") && e->process) {
+		own->v.text = process_name(e->process);
+		return own;
+	}
+	if (text_same_fold(name, "ProviderName") && e->provider) {
+		own->v.text = e->provider;
+		return own;
+	}
+	return NULL;
+}
+
+const char *field_text(const struct event_field *f, char out[FIELD_TEXT_BYTES])
+{
+	switch (f->type) {
+	case FIELD_INT:
+		snprintf(out, FIELD_TEXT_BYTES, "%" PRId64, f->v.i);
+		return out;
+	case FIELD_UINT:
+		snprintf(out, FIELD_TEXT_BYTES, "%" PRIu64, f->v.u);
+		return out;
+	case FIELD_DOUBLE:
+		num_text(f->v.d, out, FIELD_TEXT_BYTES);
+		return out;
+	case FIELD_TEXT:
+		break;
+	}
+	return f->v.text ? f->v.text : "";
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static int order_doubles(double a, double b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* -1, 0, 1: whole numbers exactly, also where one is signed and the other over 2^63. */
+static int order_numbers(const struct event_field *a, const struct event_field *b)
+{
+	bool a_negative = a->type == FIELD_INT && a->v.i < 0;
+	bool b_negative = b->type == FIELD_INT && b->v.i < 0;
+
+	if (a->type == FIELD_DOUBLE || b->type == FIELD_DOUBLE) {
+		double x = a->type == FIELD_DOUBLE ? a->v.d : a->type == FIELD_INT ? (double)a->v.i
+										  : (double)a->v.u;
+		double y = b->type == FIELD_DOUBLE ? b->v.d : b->type == FIELD_INT ? (double)b->v.i
+										  : (double)b->v.u;
+
+		return order_doubles(x, y);
+	}
+	if (a_negative != b_negative)
+		return a_negative ? -1 : 1;
+	if (a_negative)
+		return a->v.i < b->v.i ? -1 : a->v.i > b->v.i;
+	return a->v.u < b->v.u ? -1 : a->v.u > b->v.u;
+}
+
+static bool decide(enum field_op op, int order)
+{
+	switch (op) {
+	case FIELD_EQUAL:
+		return order == 0;
+	case FIELD_NOT_EQUAL:
+		return order != 0;
+	case FIELD_UNDER:
+		return order < 0;
+	case FIELD_OVER:
+		return order > 0;
+	case FIELD_UNDER_EQUAL:
+		return order <= 0;
+	case FIELD_OVER_EQUAL:
+		return order >= 0;
+	case FIELD_MATCHES:
+		break;
+	}
+	return false;
+}
+
+bool field_filter_pass(const struct field_filter *f, const struct event *e)
+{
+	struct event_field own, parsed;
+	const struct event_field *field = event_field_or_own(e, f->field, &own);
+	char printed[FIELD_TEXT_BYTES];
+	const char *text;
+
+	if (!field)
+		return false;
+	if (f->is_number && field->type != FIELD_TEXT) {
+		/* No order with what is no number. */
+		if (field->type == FIELD_DOUBLE && field->v.d != field->v.d)
+			return f->op == FIELD_NOT_EQUAL;
+		return decide(f->op, order_numbers(field, &f->number));
+	}
+	text = field_text(field, printed);
+	if (f->op == FIELD_MATCHES)
+		return regex_match(f->regex, text, strnlen(text, EVENT_MAX_TEXT));
+	if (f->is_number && parse_number(text, &parsed))
+		return decide(f->op, order_numbers(&parsed, &f->number));
+	if (f->op == FIELD_EQUAL || f->op == FIELD_NOT_EQUAL)
+		return text_same_fold(text, f->value) == (f->op == FIELD_EQUAL);
+	return decide(f->op, strcmp(text, f->value));
+}

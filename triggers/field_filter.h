@@ -1,0 +1,48 @@
+/*
+ * FieldFilter: fieldOPvalue, one condition on one field of an event.
+ *
+ *	FileName~\.config$    ExitCode!=0    Size>=1048576    Flags=0x10    ProcessName=nginx
+ *
+ * The field is of word characters, OP one of < > <= >= = != ~, the value is all that follows. A field
+ * that the event does not have never matches. A number is compared with a number exactly, be it
+ * written decimal or as 0x..; anything else as text, = and != in any case of letters, ~ as a regular
+ * expression that ignores case and may match anywhere. ProcessID, ThreadID, ProcessName and
+ * ProviderName are the event's own where it has no field of that name.
+ *
+ * Merge thread, except open and close.
+ */
+#ifndef TRIGGERS_FIELD_FILTER_H
+#define TRIGGERS_FIELD_FILTER_H
+
+#include "model/event.h"
+#include "triggers/regex.h"
+
+#define FIELD_FILTERS_MAX 16u
+#define FIELD_TEXT_BYTES 64u
+
+enum field_op {
+	FIELD_EQUAL, FIELD_NOT_EQUAL, FIELD_UNDER, FIELD_OVER, FIELD_UNDER_EQUAL, FIELD_OVER_EQUAL,
+	FIELD_MATCHES,
+};
+
+struct field_filter {
+	char *field, *value;
+	enum field_op op;
+	struct event_field number;           /* the value, where is_number */
+	bool is_number;
+	struct regex *regex;                 /* FIELD_MATCHES */
+};
+
+/* spec: the whole rule, for the sentence. ERR_USAGE, ERR_MEMORY. */
+int field_filter_open(const char *spec, const char *text, size_t len, struct field_filter *out,
+		      struct err *err);
+void field_filter_close(struct field_filter *f);    /* a zeroed one too */
+bool field_filter_pass(const struct field_filter *f, const struct event *e);
+
+/* A field or one of the event's own, into *own when it has to be made; NULL = it has none. */
+const struct event_field *event_field_or_own(const struct event *e, const char *name,
+					     struct event_field *own);
+/* As text: its own, or printed into out. */
+const char *field_text(const struct event_field *f, char out[FIELD_TEXT_BYTES]);
+
+#endif

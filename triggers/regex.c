@@ -1,0 +1,89 @@
+#include "triggers/regex.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+
+#define HEAP_LIMIT_KB 1024
+
+struct regex {
+	pcre2_code *code;
+	pcre2_match_data *data;
+	pcre2_match_context *limits;
+	uint64_t gave_up;
+};
+
+void regex_close(struct regex *re)
+{
+	if (!re)
+		return;
+	pcre2_match_context_free(re->limits);
+	pcre2_match_data_free(re->data);
+	pcre2_code_free(re->code);
+	free(re);
+}
+
+/* Invalid UTF-8 in a text is not an error: it matches nothing there. */
+static pcre2_code *compile(const char *pattern, size_t len, bool ignore_case, int *code, size_t *at)
+{
+	uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF |
+			   (ignore_case ? PCRE2_CASELESS : 0u);
+
+	return pcre2_compile((PCRE2_SPTR)pattern, len, options, code, at, NULL);
+}
+
+int regex_open(const char *spec, const char *pattern, size_t len, bool ignore_case,
+	       struct regex **out, struct err *err)
+{
+	struct regex *re = calloc(1, sizeof(*re));
+	unsigned char why[120] = "";
+	size_t at = 0;
+	int code = 0;
+
+	if (re && len <= REGEX_PATTERN_MAX)
+		re->code = compile(pattern, len, ignore_case, &code, &at);
+	if (re && re->code) {
+		re->data = pcre2_match_data_create(1, NULL);
+		re->limits = pcre2_match_context_create(NULL);
+	}
+	if (re && re->data && re->limits) {
+		pcre2_set_match_limit(re->limits, REGEX_MATCH_LIMIT);
+		pcre2_set_heap_limit(re->limits, HEAP_LIMIT_KB);
+		*out = re;
+		return 0;
+	}
+	if (re && len > REGEX_PATTERN_MAX)
+		err_set(err, (enum err_code)(code = ERR_USAGE), "'%.100s': a regular expression has at most %u bytes, this "
+			"one has %zu", spec, REGEX_PATTERN_MAX, len);
+	else if (re && !re->code && code != PCRE2_ERROR_HEAP_FAILED) {
+		pcre2_get_error_message(code, why, sizeof(why));
+		err_set(err, (enum err_code)(code = ERR_USAGE), "'%.200s': the regular expression '%.*s' is wrong at "
+			"character %zu: %s", spec, (int)len, pattern, at + 1, why);
+	} else {
+		err_set(err, (enum err_code)(code = ERR_MEMORY), "no memory for the rule '%.200s'", spec);
+	}
+	regex_close(re);
+	return code;
+}
+
+bool regex_match(struct regex *re, const char *text, size_t len)
+{
+	int rc;
+
+	if (regex_is_dead(re))
+		return false;
+	rc = pcre2_match(re->code, (PCRE2_SPTR)text, len, 0, 0, re->data, re->limits);
+	if (rc < PCRE2_ERROR_NOMATCH)
+		re->gave_up++;
+	return rc >= 0;
+}
+
+uint64_t regex_gave_up(const struct regex *re)
+{
+	return re->gave_up;
+}
+
+bool regex_is_dead(const struct regex *re)
+{
+	return re->gave_up >= REGEX_GIVE_UP;
+}
