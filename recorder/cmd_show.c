@@ -2,6 +2,7 @@
  * show: one incident for a person, or as JSON: what fired, the window, what was lost, what was hot.
  */
 #include "cmd.h"
+#include "show_losses.h"
 #include "summary.h"
 
 #include "base/json.h"
@@ -278,7 +279,7 @@ static void put_text_line(struct buf *out, const char *label, const char *text)
 	buf_putc(out, '\n');
 }
 
-static void put_head(struct buf *out, const struct incident *in)
+static void put_head(struct buf *out, const struct incident *in, const struct ledger *ledger)
 {
 	const struct incident_head *h = &in->head;
 	char time[OS_TIME_TEXT_BYTES], rss[CMD_NUMBER_BYTES], cpu[CMD_NUMBER_BYTES];
@@ -297,6 +298,11 @@ static void put_head(struct buf *out, const struct incident *in)
 		   h->host_text ? h->host_text : "?");
 	put_window(out, h);
 	put_samples(out, h);
+	if (ledger->nrows) {
+		put_label(out, "Expected");
+		losses_line(ledger, out);
+		buf_putc(out, '\n');
+	}
 	put_losses(out, h);
 	put_quality(out, h);
 	put_label(out, "Names");
@@ -479,7 +485,8 @@ static int put_counters(struct buf *out, const struct incident *in, struct err *
 	return 0;
 }
 
-static int put_page(struct buf *out, struct incident *in, const struct options *o, struct err *err)
+static int put_page(struct buf *out, struct incident *in, const struct ledger *ledger,
+		    const struct options *o, struct err *err)
 {
 	struct incident_filter no_kernel = {.no_kernel = true};
 	struct page page = {.out = out, .in = in, .columns = SIZE_MAX};
@@ -488,7 +495,11 @@ static int put_page(struct buf *out, struct incident *in, const struct options *
 
 	if (os_is_terminal(os_stdout()) && os_terminal_columns() > 40)
 		page.columns = os_terminal_columns();
-	put_head(out, in);
+	put_head(out, in, ledger);
+	if (o->losses) {
+		losses_tables(ledger, out);
+		return 0;
+	}
 	rc = put_counters(out, in, err);
 	if (rc || !in->head.samples)
 		return rc;
@@ -519,6 +530,7 @@ static int narrow(struct incident *in, const struct options *o, struct err *err)
 int cmd_show(const struct options *o, struct err *err)
 {
 	struct store *store = NULL;
+	struct ledger ledger = {0};          /* of the whole; a part has no expectations of its own */
 	struct incident in = {0};
 	struct buf out = {0};
 	int64_t id = 0;
@@ -531,11 +543,19 @@ int cmd_show(const struct options *o, struct err *err)
 		rc = store_load(store, id, &in, err);
 	if (!rc)
 		rc = narrow(&in, o, err);
-	if (!rc)
-		rc = o->json ? put_json(&out, &in, err) : put_page(&out, &in, o, err);
+	if (!rc && !(o->process || o->tid))
+		rc = ledger_new(&in, &ledger, err);
+	if (!rc && o->losses && (o->process || o->tid))
+		rc = err_set(err, ERR_USAGE,
+			     "--losses is about CPUs: leave --process and --tid away");
+	if (!rc && o->json && o->losses)
+		losses_json(&ledger, &out);
+	else if (!rc)
+		rc = o->json ? put_json(&out, &in, err) : put_page(&out, &in, &ledger, o, err);
 	if (!rc)
 		rc = cmd_print(&out, err);
 	buf_free(&out);
+	ledger_free(&ledger);
 	incident_free(&in);
 	store_close(store);
 	return rc;

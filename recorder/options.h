@@ -138,7 +138,7 @@ struct options {
 	/* what comes out */
 	char *format;
 	char *output;
-	bool force, no_annotate, no_ids, addresses;
+	bool force, no_annotate, no_ids, addresses, losses;
 	char *reason;                        /* of a snapshot */
 
 	/* operands */

@@ -366,6 +366,10 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = ONE_INCIDENT, FIELD(addresses),
 		.help = "Offsets and addresses in place of missing names.",
 	}, {
+		.name = "losses", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(SHOW), FIELD(losses),
+		.help = "What was expected, recorded and lost, by CPU and by second.",
+	}, {
 		.name = "reason", .value = "TEXT", .type = OPTION_TEXT,
 		.group = GROUP_OUTPUT, .commands = IN(SNAPSHOT), FIELD(reason),
 		.help = "Why, for those who read the incident later.",

@@ -59,6 +59,7 @@ const char *event_kind_text(enum event_kind kind)
 		[EVENT_IMAGE] = "image",
 		[EVENT_GENERIC] = "event",
 		[EVENT_LOG] = "log",
+		[EVENT_EXPECTED] = "expected",
 	};
 
 	return kind < EVENT_KINDS ? texts[kind] : "?";

@@ -32,6 +32,8 @@ enum event_kind {
 	EVENT_IMAGE,            /* a code object was mapped; not kept in the ring */
 	EVENT_GENERIC,          /* any other: provider, name, fields */
 	EVENT_LOG,              /* a log line: fields Message, Log, ... */
+	EVENT_EXPECTED,         /* value = samples that cpu should have given in the second that ends
+				   now: its busy time x the rate. Not sent for an idle second. */
 	EVENT_KINDS,
 };
 

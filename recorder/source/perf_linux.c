@@ -5,6 +5,7 @@
  * order what is older than T0 - 1 ms, keep the rest. Facts and measurements: linux-capture.md 1-2.
  */
 #include "base/os.h"
+#include "source/busy_linux.h"
 #include "source/loader.h"
 #include "source/perf_ring_linux.h"
 #include "source/perf_state_linux.h"
@@ -49,7 +50,8 @@ struct perf_source {
 	int stop_fd;
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
-	uint64_t next_check_ns;
+	uint64_t next_check_ns, delivered_ns;
+	struct busy *busy;                   /* NULL: what is expected is not known */
 
 	struct unwinder *unwinder;
 	struct loader *loader;
@@ -351,12 +353,23 @@ static void enable(struct perf_source *s, bool sideband, bool on)
 	}
 }
 
+static void put_expected(void *ctx, unsigned cpu, uint64_t busy_ns)
+{
+	struct perf_source *s = ctx;
+	struct event e = {.time_ns = s->delivered_ns, .kind = EVENT_EXPECTED, .cpu = (uint16_t)cpu,
+			  .stack = STACK_NONE, .value = (double)busy_ns / (double)s->period_ns};
+
+	queue_put(s->cfg.queue, &e);
+}
+
 static void check_each_second(struct perf_source *s, uint64_t now_ns)
 {
 	if (now_ns < s->next_check_ns)
 		return;
 	s->next_check_ns = now_ns + NS_PER_SEC;
 	loader_sweep(s->loader, now_ns);
+	if (s->busy)
+		busy_read(s->busy, put_expected, s);
 	check_hotplug(s);
 	if (s->rescan) {
 		s->rescan = false;
@@ -385,6 +398,7 @@ static int perf_run(struct source *source, struct err *err)
 		now = os_now_ns();
 		done_ns = drain(s, now - HOLD_BACK_NS);
 		waits = done_ns < now - HOLD_BACK_NS;
+		s->delivered_ns = done_ns;
 		perf_state_expire(s->state, done_ns);
 		check_each_second(s, now);   /* may put events: before the watermark */
 		queue_watermark(s->cfg.queue, done_ns);
@@ -408,6 +422,7 @@ static void perf_close(struct source *source)
 		close_cpu(&s->cpus[i]);
 	perf_state_free(s->state);
 	loader_free(s->loader);
+	busy_close(s->busy);
 	unwinder_free(s->unwinder);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
@@ -464,6 +479,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->stop_fd < 0)
 		rc = err_os(err, "cannot open the perf source");
+	if (!cfg->only_process)              /* of one process alone it is not known */
+		s->busy = busy_open();
 	if (!rc)
 		rc = open_cpus(s, err);
 	if (!rc)

@@ -42,6 +42,10 @@ else
 	echo "skip all_its_names_are_resolved: what calls main in libc has a name in libc6-dbg only"
 fi
 check nothing_was_lost test "$(jq .lost show.json)" -eq 0
+"$RECORDER" show --store s.db --id 1 --losses --json 2>>err | jq -s '
+	(map(.expected) | add) as $e | (map(.unexplained) | add) as $u | $u / $e * 100' >unexplained
+check what_is_expected_is_recorded_but_for_15_percent \
+	awk '{ exit !($1 > -15 && $1 < 15) }' unexplained
 check the_window_is_what_was_asked_for jq -e '.pre_s > 9.9 and .pre_s < 10.1' show.json
 
 # ---- every format agrees --------------------------------------------------------------------------

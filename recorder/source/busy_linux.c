@@ -1,0 +1,75 @@
+#include "source/busy_linux.h"
+
+#include "base/buf.h"
+#include "base/os.h"
+#include "source/proc_parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CPUS_MAX 1024u
+#define STAT_MAX_BYTES ((size_t)1 << 20)
+
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ };     /* columns of a cpu row */
+
+struct busy {
+	uint64_t tick_ns;
+	bool started;
+	struct buf text;
+	double before[CPUS_MAX];             /* busy ticks until the last call */
+};
+
+struct busy *busy_open(void)
+{
+	struct busy *b = calloc(1, sizeof(*b));
+	long per_second = sysconf(_SC_CLK_TCK);
+
+	if (!b || per_second <= 0) {
+		free(b);
+		return NULL;
+	}
+	b->tick_ns = NS_PER_SEC / (uint64_t)per_second;
+	return b;
+}
+
+void busy_close(struct busy *b)
+{
+	if (b)
+		buf_free(&b->text);
+	free(b);
+}
+
+/* "cpu12" -> 12; the row "cpu" of all is none. */
+static bool cpu_number(struct text name, unsigned *out)
+{
+	struct text digits = {name.at + 3, name.end};
+	double number;
+
+	if (name.end - name.at < 4 || memcmp(name.at, "cpu", 3) != 0 || !text_number(digits, &number) ||
+	    number >= CPUS_MAX)
+		return false;
+	*out = (unsigned)number;
+	return true;
+}
+
+void busy_read(struct busy *b, void (*each)(void *ctx, unsigned cpu, uint64_t busy_ns), void *ctx)
+{
+	struct proc_row row;
+	struct text rest;
+
+	buf_reset(&b->text);
+	if (os_load("/proc/stat", STAT_MAX_BYTES, &b->text, NULL) != 0)
+		return;
+	for (rest = text_of(buf_text(&b->text), b->text.len); proc_row_next(&rest, &row);) {
+		double ticks = row.v[USER] + row.v[NICE] + row.v[SYSTEM] + row.v[IRQ] + row.v[SOFTIRQ];
+		unsigned cpu;
+
+		if (!cpu_number(row.name, &cpu))
+			continue;
+		if (b->started && ticks > b->before[cpu])
+			each(ctx, cpu, (uint64_t)((ticks - b->before[cpu]) * (double)b->tick_ns));
+		b->before[cpu] = ticks;
+	}
+	b->started = true;
+}
