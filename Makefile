@@ -74,6 +74,8 @@ flags_common := -std=c11 -fno-omit-frame-pointer -iquote . -iquote recorder
 
 flags_linux   := -D_GNU_SOURCE -pthread
 libs_linux    := -lsqlite3 -lz -liberty -lpcre2-8 -lm
+# libdw is not linked: symbol/debug_info_linux.c loads it when somebody wants source lines.
+headers_linux := elfutils/libdw.h
 
 # dbghelp reads no DWARF 5, hence -gdwarf-4 (after CFLAGS, to win over its -g).
 flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include -gdwarf-4
@@ -172,7 +174,7 @@ $(BUILD)/flags $(BUILD)/files: FORCE
 # Once per build: is there what every file needs?
 $(BUILD)/headers:
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h pcre2.h | \
+	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h pcre2.h $(headers_$(HOST)) | \
 	    $(CC) $(flags_$(HOST)) -DPCRE2_CODE_UNIT_WIDTH=8 -E - >/dev/null 2>$@.log || { tail -n 3 $@.log >&2; \
 	    echo "$(VARIANT): no compiler ($(CC)), or no header of a library: run 'make deps'" >&2; \
 	    exit 1; }

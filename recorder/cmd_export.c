@@ -2,6 +2,7 @@
  * export: one incident in another program's format.
  */
 #include "cmd.h"
+#include "source_lines.h"
 
 #include "base/text.h"
 #include "base/os.h"
@@ -129,8 +130,10 @@ int cmd_export(const struct options *o, struct err *err)
 	}
 	if (!rc) {
 		remark(&in, samples);
-		rc = write_out(o, path, e, &in, err);
+		rc = o->inlines ? source_lines_add(&in, err) : 0;
 	}
+	if (!rc)
+		rc = write_out(o, path, e, &in, err);
 	incident_free(&in);
 	store_close(store);
 	return rc;

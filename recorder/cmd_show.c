@@ -3,10 +3,12 @@
  */
 #include "cmd.h"
 #include "show_losses.h"
+#include "source_lines.h"
 #include "summary.h"
 
 #include "base/json.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -179,17 +181,85 @@ static int json_counters(struct json *j, const struct incident *in, struct err *
 	return 0;
 }
 
-static int put_json(struct buf *out, const struct incident *in, struct err *err)
+static void json_frame(struct json *j, const struct incident *in, uint32_t frame, bool addresses)
+{
+	const struct incident_frame *f = &in->frames[frame];
+	struct buf name = {0};
+
+	incident_frame_text(in, frame, addresses, &name);
+	json_open(j, '{');
+	json_key_str(j, "frame", buf_text(&name));
+	if (f->file)
+		json_key_str(j, "file", f->file);
+	if (f->line)
+		json_key_uint(j, "line", f->line);
+	if (f->flags & FRAME_INLINED)
+		json_key_bool(j, "inlined", true);
+	json_close(j, '}');
+	buf_free(&name);
+}
+
+/* All frames of each, leaf first. */
+static void json_stacks(struct json *j, const struct incident *in, const struct summary *s,
+			bool addresses)
+{
+	uint32_t i, node;
+
+	json_key(j, "hottest");
+	json_open(j, '[');
+	for (i = 0; i < s->nstacks && i < TOP_STACKS; i++) {
+		const struct summary_stack *stack = &s->stacks[i];
+
+		json_open(j, '{');
+		json_key_uint(j, "samples", stack->samples);
+		if (stack->process != UINT32_MAX) {
+			json_key_str(j, "process", in->processes[stack->process].name);
+			json_key_uint(j, "pid", in->processes[stack->process].pid);
+		}
+		json_key(j, "stack");
+		json_open(j, '[');
+		for (node = stack->stack; node != STACK_NONE; node = in->stacks[node].parent)
+			json_frame(j, in, in->stacks[node].frame, addresses);
+		json_close(j, ']');
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+/*
+ * What is hot, as people want to see it: without the kernel unless they ask for it, with source
+ * lines if they do. What was counted of the incident before is not what it holds afterwards.
+ */
+static int sum_up(struct incident *in, const struct options *o, struct summary *out,
+		  struct err *err)
+{
+	struct incident_filter no_kernel = {.no_kernel = true};
+	int rc = 0;
+
+	if (!o->kernel || o->no_kernel)
+		rc = incident_filter(in, &no_kernel, err);
+	if (!rc && o->lines)
+		rc = source_lines_add(in, err);
+	return rc ? rc : summary_make(in, o->addresses, out, err);
+}
+
+static int put_json(struct buf *out, struct incident *in, const struct options *o, struct err *err)
 {
 	struct json j = {.out = out};
+	struct summary summary = {0};
 	int rc;
 
 	json_open(&j, '{');
 	json_head(&j, &in->head);
 	json_counts(&j, in);
 	rc = json_counters(&j, in, err);
+	if (!rc)
+		rc = sum_up(in, o, &summary, err);
+	if (!rc)
+		json_stacks(&j, in, &summary, o->addresses);
 	json_close(&j, '}');
 	buf_putc(out, '\n');
+	summary_free(&summary);
 	return rc;
 }
 
@@ -411,6 +481,15 @@ static void put_functions(const struct page *p, const struct summary *s, bool in
 	}
 }
 
+/* " (inlined)  main.c:12", as far as it is known; only the file's own name, --json has its path. */
+static void put_line(struct buf *out, const struct incident_frame *f)
+{
+	if (f->flags & FRAME_INLINED)
+		buf_puts(out, " (inlined)");
+	if (f->file && f->line)
+		buf_printf(out, "  %s:%" PRIu32, text_base_name(f->file), f->line);
+}
+
 static void put_stack(const struct page *p, const struct summary_stack *s, bool addresses)
 {
 	struct buf name = {0};
@@ -422,6 +501,7 @@ static void put_stack(const struct page *p, const struct summary_stack *s, bool 
 	for (n = 0; node != STACK_NONE && n < STACK_FRAMES; n++) {
 		buf_reset(&name);
 		incident_frame_text(p->in, p->in->stacks[node].frame, addresses, &name);
+		put_line(&name, &p->in->frames[p->in->stacks[node].frame]);
 		buf_printf(p->out, "%24s", "");
 		put_cut(p->out, buf_text(&name), p->columns - 24);
 		buf_putc(p->out, '\n');
@@ -488,7 +568,6 @@ static int put_counters(struct buf *out, const struct incident *in, struct err *
 static int put_page(struct buf *out, struct incident *in, const struct ledger *ledger,
 		    const struct options *o, struct err *err)
 {
-	struct incident_filter no_kernel = {.no_kernel = true};
 	struct page page = {.out = out, .in = in, .columns = SIZE_MAX};
 	struct summary summary = {0};
 	int rc = 0;
@@ -503,10 +582,7 @@ static int put_page(struct buf *out, struct incident *in, const struct ledger *l
 	rc = put_counters(out, in, err);
 	if (rc || !in->head.samples)
 		return rc;
-	if (!o->kernel || o->no_kernel)
-		rc = incident_filter(in, &no_kernel, err);
-	if (!rc)
-		rc = summary_make(in, o->addresses, &summary, err);
+	rc = sum_up(in, o, &summary, err);
 	if (!rc)
 		put_hot(&page, &summary, o);
 	summary_free(&summary);
@@ -551,7 +627,8 @@ int cmd_show(const struct options *o, struct err *err)
 	if (!rc && o->json && o->losses)
 		losses_json(&ledger, &out);
 	else if (!rc)
-		rc = o->json ? put_json(&out, &in, err) : put_page(&out, &in, &ledger, o, err);
+		rc = o->json ? put_json(&out, &in, o, err)
+			     : put_page(&out, &in, &ledger, o, err);
 	if (!rc)
 		rc = cmd_print(&out, err);
 	buf_free(&out);

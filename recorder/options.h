@@ -139,6 +139,7 @@ struct options {
 	char *format;
 	char *output;
 	bool force, no_annotate, no_ids, addresses, losses;
+	bool inlines, lines;                 /* source lines: of export, of show */
 	char *reason;                        /* of a snapshot */
 
 	/* operands */

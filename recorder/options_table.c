@@ -366,6 +366,16 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = ONE_INCIDENT, FIELD(addresses),
 		.help = "Offsets and addresses in place of missing names.",
 	}, {
+		.name = "inlines", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(inlines),
+		.help = "Add functions that the compiler inlined, and source lines where the format has "
+			"room, from debug information that is installed here now; what has changed since "
+			"the recording stays as it was. Linux, with libdw.",
+	}, {
+		.name = "lines", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(SHOW), FIELD(lines),
+		.help = "The same for the stacks that are shown: file, line and inlined functions.",
+	}, {
 		.name = "losses", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(SHOW), FIELD(losses),
 		.help = "What was expected, recorded and lost, by CPU and by second.",

@@ -125,17 +125,37 @@ struct alike {
 	uint32_t *first;                     /* stack -> the first one that reads the same */
 };
 
-static bool same_names(const void *ctx, uint32_t value, const void *key)
-{
-	const struct alike *alike = ctx;
-	const uint64_t *k = key;             /* the caller's first, the function */
-	const struct incident_stack *stack = &alike->in->stacks[value];
-	uint32_t parent = stack->parent == STACK_NONE ? STACK_NONE : alike->first[stack->parent];
+/* What a stack reads like; an incident has one copy of each text. */
+struct reading {
+	uint32_t caller, function, line;     /* caller: the first that reads the same */
+	const char *file;
+};
 
-	return parent == k[0] && alike->names->of_frame[stack->frame] == k[1];
+static struct reading read_stack(const struct alike *alike, uint32_t stack)
+{
+	const struct incident_stack *s = &alike->in->stacks[stack];
+	const struct incident_frame *f = &alike->in->frames[s->frame];
+
+	return (struct reading){
+		.caller = s->parent == STACK_NONE ? STACK_NONE : alike->first[s->parent],
+		.function = alike->names->of_frame[s->frame],
+		.line = f->line,
+		.file = f->file,
+	};
 }
 
-/* People read names: stacks that differ only in where a function calls the next are one stack. */
+static bool same_reading(const void *ctx, uint32_t value, const void *key)
+{
+	const struct reading a = read_stack(ctx, value), *b = key;
+
+	return a.caller == b->caller && a.function == b->function && a.line == b->line &&
+	       a.file == b->file;
+}
+
+/*
+ * People read names: stacks that differ only in where a function calls the next are one stack,
+ * unless they have source lines, which tell.
+ */
 static int find_alike(struct alike *alike)
 {
 	struct table table = {0};
@@ -143,14 +163,10 @@ static int find_alike(struct alike *alike)
 	int rc = 0;
 
 	for (i = 0; !rc && i < alike->in->nstacks; i++) {
-		const struct incident_stack *stack = &alike->in->stacks[i];
-		uint64_t key[2] = {STACK_NONE, alike->names->of_frame[stack->frame]};
-		uint64_t hash;
+		struct reading key = read_stack(alike, i);
+		uint64_t hash = hash_pair(hash_pair(key.caller, key.function), key.line);
 
-		if (stack->parent != STACK_NONE)
-			key[0] = alike->first[stack->parent];
-		hash = hash_pair(key[0], key[1]);
-		found = table_find(&table, hash, same_names, alike, key);
+		found = table_find(&table, hash, same_reading, alike, &key);
 		alike->first[i] = found == TABLE_NONE ? i : found;
 		if (found == TABLE_NONE)
 			rc = table_add(&table, hash, i);

@@ -3,7 +3,8 @@
  *
  * Every sample counts once, whatever its weight; a function's inclusive count holds a sample once
  * however often the function stands in its stack. Equal counts are ordered by name, then by number,
- * so that the result is the same everywhere. Stacks that read the same are one. One thread.
+ * so that the result is the same everywhere. Stacks that read the same are one; source
+ * lines, where frames have them, are part of it. One thread.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H

@@ -136,22 +136,6 @@ static void frames_without_lines_stay_as_they_are(void **state)
 	incident_free(&in);
 }
 
-static void only_frames_of_samples_and_events_are_in_use(void **state)
-{
-	struct incident in;
-	bool *used;
-
-	(void)state;
-	assert_int_equal(make(&in), 0);
-	in.samples[0] = in.samples[3];
-	in.nsamples = 1;
-	used = incident_frames_used(&in);
-	assert_true(used[0]);
-	assert_false(used[1]);
-	free(used);
-	incident_free(&in);
-}
-
 static int expand(void *ctx)
 {
 	struct incident in;
@@ -178,7 +162,6 @@ int main(void)
 		cmocka_unit_test(samples_stay_as_many_and_share_what_they_shared),
 		cmocka_unit_test(a_frame_without_a_name_gets_one_and_a_named_one_keeps_its_own),
 		cmocka_unit_test(frames_without_lines_stay_as_they_are),
-		cmocka_unit_test(only_frames_of_samples_and_events_are_in_use),
 		cmocka_unit_test(lack_of_memory_is_reported),
 	};
 

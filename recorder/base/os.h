@@ -87,6 +87,7 @@ struct os_file_info {
 
 int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err);
 void os_close(struct os_file *file);               /* NULL allowed */
+int os_file_fd(struct os_file *file);              /* Linux only: its descriptor, borrowed */
 int os_file_info(struct os_file *file, struct os_file_info *out, struct err *err);
 int os_path_info(const char *path, struct os_file_info *out, struct err *err);  /* follows links */
 

@@ -98,6 +98,11 @@ static void info_of(const struct stat *st, struct os_file_info *out)
 	out->directory = S_ISDIR(st->st_mode);
 }
 
+int os_file_fd(struct os_file *file)
+{
+	return file->fd;
+}
+
 int os_file_info(struct os_file *file, struct os_file_info *out, struct err *err)
 {
 	struct stat st;

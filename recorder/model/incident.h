@@ -193,9 +193,6 @@ struct incident_expansion {
 int incident_expand(struct incident *in, const struct incident_expansion *of_frame,
 		    const struct incident_line *lines, uint32_t nlines, struct err *err);
 
-/* Whether each frame stands in the stack of a sample or an event: in->nframes values; free(). */
-bool *incident_frames_used(const struct incident *in);       /* NULL = no memory */
-
 /* No name in an export is longer; what is cut ends in an ellipsis. */
 #define INCIDENT_TEXT_MAX 4000
 

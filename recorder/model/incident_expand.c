@@ -25,24 +25,6 @@ static bool *stacks_used(const struct incident *in)
 	return used;
 }
 
-bool *incident_frames_used(const struct incident *in)
-{
-	bool *stacks = stacks_used(in);
-	bool *frames = calloc((size_t)in->nframes + 1, sizeof(*frames));
-	uint32_t i;
-
-	for (i = 0; stacks && frames && i < in->nstacks; i++) {
-		if (stacks[i])
-			frames[in->stacks[i].frame] = true;
-	}
-	if (!stacks) {
-		free(frames);
-		frames = NULL;
-	}
-	free(stacks);
-	return frames;
-}
-
 /* The frame itself (k = 0) or what is inlined into it, as line k says. */
 static uint32_t add_frame(struct incident *in, uint32_t frame, uint32_t k,
 			  const struct incident_line *line)

@@ -41,4 +41,14 @@ int debuglink_open(const struct object *object, uint32_t pid, const struct elf_h
 int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_file *out,
 		     struct err *err);
 
+/*
+ * The debug file of an object, if there is one: by build id, else by the link.
+ *
+ * own     the object's own file, open
+ * linked  set to where it was found when by the link, else emptied
+ * out     close with elf_file_close()
+ */
+bool debug_file_open(const struct object *object, uint32_t pid, const struct elf_file *own,
+		     struct buf *linked, struct elf_file *out);
+
 #endif

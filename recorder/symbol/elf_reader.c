@@ -52,17 +52,6 @@ static void close_elf(struct symbol_table *table)
 	free(t);
 }
 
-/* By build id; where there is none, by the link that strip left in the file. */
-static bool open_debug_file(struct elf_table *t, struct elf_file *out)
-{
-	struct debuglink link;
-
-	if (t->object->key.build_id_bytes && !elf_file_open(t->object, t->pid, true, NULL, out, NULL))
-		return true;
-	return !debuglink_read(&t->names.bytes, &t->head, &link, NULL) &&
-	       !debuglink_open(t->object, t->pid, &t->head, &link, &t->linked, out, NULL);
-}
-
 /*
  * Distributions strip programs and put the full .symtab into a file of its own. Where it is
  * installed it names what .dynsym does not. Its addresses are those of the program.
@@ -72,7 +61,7 @@ static void use_debug_file(struct elf_table *t)
 	struct elf_index *index = NULL;
 	struct elf_file debug;
 
-	if (!open_debug_file(t, &debug))
+	if (!debug_file_open(t->object, t->pid, &t->names, &t->linked, &debug))
 		return;
 	if (elf_index_new(&debug.bytes, &debug.head, &index, NULL) ||
 	    elf_index_count(index) <= elf_index_count(t->index)) {

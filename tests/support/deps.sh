@@ -30,9 +30,11 @@ libsqlite3-dev           header  sqlite3.h
 zlib1g-dev               header  zlib.h
 libiberty-dev            header  libiberty/demangle.h
 libpcre2-dev             header  pcre2.h
+libdw-dev                header  elfutils/libdw.h
 '
 all="$linux
 libcmocka-dev            header  cmocka.h
+g++                      command g++
 sqlite3                  command sqlite3
 libxml2-utils            command xmllint
 jq                       command jq

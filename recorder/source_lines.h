@@ -1,0 +1,20 @@
+/*
+ * Source lines and inlined functions for a loaded incident, before it is shown or exported.
+ */
+#ifndef SOURCE_LINES_H
+#define SOURCE_LINES_H
+
+#include "model/incident.h"
+
+#define SOURCE_LINES_MAX_NS (180 * NS_PER_SEC)   /* for all objects together */
+
+/*
+ * Expand the frames of ELF objects that samples and events use (incident_expand()), from the debug
+ * information of the files that have the recorded build id. What cannot be had (a file that
+ * changed, no debug information) is said on standard error, and those frames stay as they are.
+ *
+ * returns  0; ERR_UNSUPPORTED on hosts that cannot at all; ERR_MEMORY, ERR_IO
+ */
+int source_lines_add(struct incident *in, struct err *err);
+
+#endif

@@ -1,0 +1,273 @@
+#include "symbol/lines.h"
+
+#include "symbol/debug_info_linux.h"
+#include "symbol/debuglink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FLUSH_BYTES 65536
+#define NOBODY 65534
+
+int lines_check(struct err *err)
+{
+	return debug_info_check(err);
+}
+
+/* ---- the child --------------------------------------------------------------------------------- */
+
+struct job {
+	const struct object *object;
+	uint32_t pid;
+	const uint64_t *offsets;
+	uint32_t n;
+	int fd;                              /* where the reply goes */
+	struct buf reply;
+};
+
+static void flush(struct job *j)
+{
+	const char *at = j->reply.data;
+	size_t left = j->reply.failed ? 0 : j->reply.len;
+
+	while (left) {
+		ssize_t n = write(j->fd, at, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			_exit(1);            /* the parent has given up */
+		at += n;
+		left -= (size_t)n;
+	}
+	buf_reset(&j->reply);
+}
+
+static void say(struct job *j, enum lines_state state, const char *why)
+{
+	lines_put_state(&j->reply, state, why);
+	flush(j);
+}
+
+/* Sanitizers reserve terabytes for themselves. */
+static uint64_t memory_limit(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	return RLIM_INFINITY;
+#else
+	return LINES_MEMORY_MAX_BYTES;
+#endif
+}
+
+static void limit_self(void)
+{
+	const struct rlimit memory = {memory_limit(), memory_limit()}, none = {0, 0};
+	const rlim_t seconds = LINES_OBJECT_MAX_NS / NS_PER_SEC;
+	const struct rlimit cpu = {seconds, seconds};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setrlimit(RLIMIT_DATA, &memory);
+	setrlimit(RLIMIT_CPU, &cpu);
+	setrlimit(RLIMIT_CORE, &none);
+	/* libdw says on stderr what it ran out of, and nobody reads that. */
+	if (null >= 0)
+		dup2(null, STDERR_FILENO);
+}
+
+/* The files are open: from here on nothing that root may do is needed. */
+static bool drop_privileges(void)
+{
+	if (geteuid() != 0)
+		return true;
+	return setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
+static void find_all(struct job *j, struct debug_info *d, const struct elf_head *head)
+{
+	struct incident_line found[LINES_DEPTH_MAX];
+	uint64_t vaddr;
+	uint32_t i, n;
+
+	lines_put_state(&j->reply, LINES_FOUND, NULL);
+	for (i = 0; i < j->n; i++) {
+		n = elf_vaddr(head, j->offsets[i], &vaddr) ? debug_info_find(d, vaddr, found) : 0;
+		if (n)
+			lines_put(&j->reply, i, found, n);
+		if (j->reply.len > FLUSH_BYTES)
+			flush(j);
+	}
+	lines_put_end(&j->reply);
+	flush(j);
+}
+
+/* The debug information may stand in the file itself, or in one of its own. */
+static void read_debug_info(struct job *j, struct elf_file *own, struct elf_file *debug)
+{
+	struct debug_info *d = NULL;
+	int rc;
+
+	if (!drop_privileges()) {
+		say(j, LINES_FAILED, "its reader could not give up its privileges");
+		return;
+	}
+	rc = debug_info_open(os_file_fd(own->file), &own->head, &d, NULL);
+	if (rc == ERR_NOT_FOUND && debug->file)
+		rc = debug_info_open(os_file_fd(debug->file), &own->head, &d, NULL);
+	if (!rc)
+		find_all(j, d, &own->head);
+	else
+		say(j, rc == ERR_NOT_FOUND ? LINES_NO_DEBUG_INFO : LINES_FAILED, "it could not be read");
+	debug_info_close(d);
+}
+
+static void child(struct job *j)
+{
+	struct elf_file own = {0}, debug = {0};
+	struct buf linked = {.max_bytes = 8192};
+	struct err err = {0};
+	int rc;
+
+	limit_self();
+	rc = elf_file_open(j->object, j->pid, false, NULL, &own, &err);
+	if (rc) {
+		/* /proc/PID/exe of somebody else is another file, too, but says nothing about this one. */
+		bool other = (rc == ERR_FORMAT || rc == ERR_UNSUPPORTED) && os_exists(j->object->key.path);
+
+		say(j, other ? LINES_CHANGED : LINES_NO_FILE, err.text);
+		return;
+	}
+	debug_file_open(j->object, j->pid, &own, &linked, &debug);
+	read_debug_info(j, &own, &debug);
+	buf_free(&linked);
+	elf_file_close(&debug);
+	elf_file_close(&own);
+}
+
+/* ---- the parent -------------------------------------------------------------------------------- */
+
+/* Everything that comes, until the child closes the pipe or the time is over. */
+static const char *receive(int fd, uint64_t end_ns, struct buf *reply)
+{
+	for (;;) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		uint64_t now_ns = os_now_ns();
+		char *to;
+		ssize_t n;
+
+		if (now_ns >= end_ns)
+			return "reading it took too long";
+		n = poll(&p, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1);
+		if (n < 0 && errno != EINTR)
+			return "its reader could not be waited for";
+		if (n <= 0)
+			continue;
+		to = buf_reserve(reply, FLUSH_BYTES);
+		if (!to)
+			return "it has too much to say";
+		n = read(fd, to, FLUSH_BYTES);
+		if (n == 0)
+			return NULL;
+		if (n > 0)
+			buf_advance(reply, (size_t)n);
+	}
+}
+
+/* A child in a file system that hangs cannot be ended; it is left behind, at most some seconds. */
+static int reap(pid_t pid, bool give_up)
+{
+	unsigned tries;
+	int status = 0;
+
+	if (give_up)
+		kill(pid, SIGKILL);
+	for (tries = 0; tries < 200; tries++) {
+		pid_t got = waitpid(pid, &status, WNOHANG);
+
+		if (got == pid || (got < 0 && errno != EINTR))
+			return status;
+		os_sleep_ns(5 * NS_PER_MS);
+	}
+	kill(pid, SIGKILL);
+	return status;
+}
+
+static const char *why_ended(int status)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
+		return "the file became shorter while it was read";
+	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+		return "reading it took too long";
+	return "its reader ended early: it is damaged, or too large";
+}
+
+static int failed(const char *why, uint32_t n, struct lines *out, struct err *err)
+{
+	struct buf reply = {0};
+
+	lines_put_state(&reply, LINES_FAILED, why);
+	return lines_parse(&reply, n, out, err);
+}
+
+static int collect(int fd, pid_t pid, uint32_t n, uint64_t end_ns, struct lines *out,
+		   struct err *err)
+{
+	struct buf reply = {.max_bytes = LINES_REPLY_MAX_BYTES};
+	const char *why = receive(fd, end_ns, &reply);
+	int status = reap(pid, why != NULL), rc;
+
+	if (!why && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+		why = why_ended(status);
+	if (why) {
+		buf_free(&reply);
+		return failed(why, n, out, err);
+	}
+	rc = lines_parse(&reply, n, out, err);
+	return rc == ERR_FORMAT ? failed(why_ended(0), n, out, err) : rc;
+}
+
+int lines_read(const struct object *object, uint32_t pid, const uint64_t *offsets, uint32_t n,
+	       uint64_t end_ns, struct lines *out, struct err *err)
+{
+	struct job job = {.object = object, .pid = pid, .offsets = offsets, .n = n};
+	uint64_t most_ns = os_now_ns() + LINES_OBJECT_MAX_NS;
+	int fds[2], rc;
+	pid_t reader;
+
+	if (!object->key.build_id_bytes) {
+		struct buf reply = {0};
+
+		lines_put_state(&reply, LINES_NO_BUILD_ID, NULL);
+		return lines_parse(&reply, n, out, err);
+	}
+	rc = lines_check(err);               /* loads libdw once, here, for all children */
+	if (rc)
+		return rc;
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return err_os(err, "cannot make a pipe for reading debug information");
+	reader = fork();
+	if (reader == 0) {
+		close(fds[0]);
+		job.fd = fds[1];
+		child(&job);
+		_exit(0);
+	}
+	close(fds[1]);
+	if (reader < 0)
+		rc = err_os(err, "cannot make a process for reading debug information");
+	else
+		rc = collect(fds[0], reader, n, end_ns < most_ns ? end_ns : most_ns, out, err);
+	close(fds[0]);
+	return rc;
+}

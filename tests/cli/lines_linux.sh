@@ -1,0 +1,65 @@
+#!/bin/bash
+# Source lines and inlined functions: a program with debug information, recorded, against addr2line.
+# time limit: 60
+. "$TOP/tests/support/cli.sh"
+need_perf
+for tool in g++ addr2line sqlite3 jq; do
+	command -v $tool >/dev/null || { echo "skip lines_linux: no $tool here"; exit 0; }
+done
+
+# ---- record ---------------------------------------------------------------------------------------
+
+g++ -g -O2 -Wl,--build-id -o inlined "$TOP/tests/data/lines/inlined.cc" || exit 1
+./inlined 20 >/dev/null & program=$!
+trap 'kill $program 2>/dev/null' EXIT
+"$RECORDER" collect --store s.db --freq 499 --record-process $program /MaxCollectSec:2 2>log
+kill $program
+if ! "$RECORDER" export --store s.db -f --inlines >lines.folded 2>err && grep -q libdw err; then
+	echo "skip lines_linux: $(cat err)"
+	exit 0
+fi
+"$RECORDER" export --store s.db -f >plain.folded 2>>err
+
+total() { awk '{ n += $NF } END { print n }' "$1"; }
+check inlined_functions_change_no_total test "$(total lines.folded)" = "$(total plain.folded)"
+check inlined_functions_are_marked grep -q 'inlined!mix::spin;inlined!mix::state::step_\[i\];inlined!mix::stir<24>_\[i\]' lines.folded
+check without_the_option_there_are_none sh -c '! grep -q "_\[i\]" plain.folded'
+check every_stack_without_inlined_functions_is_a_recorded_one sh -c '
+	sed -E "s/;[^;]*_\[i\]//g" lines.folded | sed "s/ [0-9]*$//" | sort -u >a
+	sed "s/ [0-9]*$//" plain.folded | sort -u >b
+	test -z "$(comm -23 a b)"'
+
+"$RECORDER" show --store s.db --lines >show.txt 2>>err
+check show_has_lines grep -qE 'inlined!mix::state::step \(inlined\)  inlined\.cc:[0-9]+$' show.txt
+"$RECORDER" show --store s.db --lines --json >show.json 2>>err
+check json_has_file_and_line jq -e --arg file "$TOP/tests/data/lines/inlined.cc" \
+	'.hottest[0].stack | any(.file == $file and .line > 0 and .inlined)' show.json
+"$RECORDER" show --store s.db --json >plain.json 2>>err
+check json_counts_are_those_without_lines sh -c \
+	'[ "$(jq "[.samples, .stacks, .frames]" show.json)" = "$(jq "[.samples, .stacks, .frames]" plain.json)" ]'
+
+# ---- every recorded frame, against addr2line ------------------------------------------------------
+
+# As hexadecimal file offsets; PIE: lines_at prints the addresses that addr2line wants.
+sqlite3 s.db "SELECT DISTINCT printf('%x', f.offset) FROM frame f JOIN module m ON m.id = f.module_id
+	WHERE m.name = 'inlined' ORDER BY f.offset" >offsets
+"$BUILD/programs/lines_at_linux" "$PWD/inlined" --offsets <offsets >ours.all
+grep '^0x' ours.all >addresses
+addr2line -a -f -i -e inlined <addresses >theirs.all
+# Files and lines of both; what only the symbol table knows (crt1.o) has none here.
+simple() { sed -E 's/ \(discriminator [0-9]+\)//; s/:\?$/:0/' "$1" | grep -E '^0x|:[0-9]+$'; }
+simple ours.all >ours
+simple theirs.all >theirs
+check there_are_frames_to_compare test "$(grep -c '^0x' ours)" -gt 20
+check files_and_lines_are_those_of_addr2line diff ours theirs
+
+# ---- a binary that has changed since ---------------------------------------------------------------
+
+g++ -g -O1 -Wl,--build-id -o inlined.new "$TOP/tests/data/lines/inlined.cc" && mv inlined.new inlined
+"$RECORDER" export --store s.db -f --inlines >changed.folded 2>changed.err
+check a_changed_binary_is_an_export_all_the_same test $? -eq 0
+check a_changed_binary_is_named_once test "$(grep -c "$PWD/inlined is not the file" changed.err)" = 1
+check its_names_stay_as_recorded sh -c 'sed -E "s/;libc[^;]*_\[i\]//g" changed.folded | cmp - plain.folded'
+rm inlined
+"$RECORDER" export --store s.db -f --inlines >gone.folded 2>gone.err
+check a_binary_that_is_gone_is_said grep -q "the file not being here (or not readable): .*/inlined" gone.err

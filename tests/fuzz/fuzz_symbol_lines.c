@@ -1,0 +1,49 @@
+/*
+ * Any bytes as the reply of a process that read debug information: what is accepted lies within
+ * bounds, its texts are texts, and it is written again as the same bytes' worth of lines.
+ */
+#include "symbol/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_line(const struct incident_line *line, const struct lines *l)
+{
+	const char *texts[2] = {line->function, line->file};
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		if (texts[i] && texts[i] + strlen(texts[i]) >= l->reply.data + l->reply.len)
+			__builtin_trap();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf reply = {0};
+	struct lines l = {0};
+	uint32_t i, k, n = 0, noffsets = size ? data[0] : 0;
+
+	if (!size)
+		return 0;
+	buf_put(&reply, data + 1, size - 1);
+	if (lines_parse(&reply, noffsets, &l, NULL))
+		return 0;
+	if (l.state >= LINES_STATES || !l.why || l.noffsets != noffsets)
+		__builtin_trap();
+	for (i = 0; i < noffsets; i++) {
+		const struct incident_expansion *e = &l.of_offset[i];
+
+		if (e->n > LINES_DEPTH_MAX || (e->n && e->first != n))
+			__builtin_trap();
+		for (k = 0; k < e->n; k++)
+			check_line(&l.lines[e->first + k], &l);
+		n += e->n;
+	}
+	if (n != l.nlines)
+		__builtin_trap();
+	lines_free(&l);
+	return 0;
+}
