@@ -109,6 +109,8 @@ static void configure(const struct options *o, struct collect *c)
 	e->kernel_stacks = !o->no_kernel_stacks;
 	e->stack_kb = o->stack_kb;
 	e->only_process = o->record_process;
+	e->symbol_cache = o->symbol_cache;
+	e->symbol_cache_bytes = (uint64_t)o->symbol_cache_mb << 20;
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
 	e->ring_bytes = (size_t)o->buffer_mb << 20;

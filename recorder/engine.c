@@ -40,6 +40,27 @@ static int open_source(struct engine *e, const struct source_ops *ops, struct er
 	return 0;
 }
 
+/* Without it the recorder works as well: only what is gone has no names then. */
+static void open_symbol_disk(struct engine *e)
+{
+	const struct engine_config *cfg = e->cfg;
+	struct buf path = {0};
+	struct err err;
+	int rc;
+
+	if (!cfg->symbol_cache_bytes)
+		return;
+	buf_printf(&path, "%s%s", cfg->symbol_cache ? cfg->symbol_cache : cfg->store_path,
+		   cfg->symbol_cache ? "" : ".symbols");
+	rc = buf_check(&path, "the symbol cache", &err);
+	if (!rc)
+		rc = symbol_disk_open(buf_text(&path), cfg->symbol_cache_bytes, &e->symbol_env.disk,
+				      &err);
+	if (rc && rc != ERR_UNSUPPORTED)
+		log_line(e->log, LOG_WARN, "recording without a symbol cache on disk: %s", err.text);
+	buf_free(&path);
+}
+
 static int open_parts(struct engine *e, struct err *err)
 {
 	const struct engine_config *cfg = e->cfg;
@@ -58,6 +79,8 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!e->lock || !e->wake_writer || !e->wake_merge || !e->rules || !e->trigger_view)
 		return err_set(err, ERR_MEMORY, "out of memory while starting");
 	rc = store_open(cfg->store_path, STORE_RECORD, &e->store, err);
+	if (!rc)
+		open_symbol_disk(e);
 	if (!rc)
 		rc = frames_new(&e->frames, err);
 	if (!rc)
@@ -84,6 +107,7 @@ static void close_parts(struct engine *e)
 		queue_free(e->sources[i].queue);
 	}
 	symbols_close(e->symbols);
+	symbol_disk_close(e->symbol_env.disk);
 	segment_builder_free(e->builder);
 	ring_free(e->ring);
 	processes_free(e->processes);

@@ -45,6 +45,8 @@ struct engine_config {
 	unsigned stack_kb;                           /* copied per sample; 0 = frame pointers only */
 	const char *only_process;                    /* NULL = all */
 	const char *file;                            /* a trace, read by sources[0]; NULL = live */
+	const char *symbol_cache;                    /* directory; NULL = "<store>.symbols" */
+	uint64_t symbol_cache_bytes;                 /* on disk; 0 = none */
 	const char *symbol_path;                     /* directories of PE and PDB files; or NULL */
 
 	struct trigger *const *triggers;             /* borrowed */

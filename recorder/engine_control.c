@@ -109,6 +109,7 @@ static void put_tables(struct engine *e, struct json *j)
 	struct frames_use frames;
 	struct processes_use processes;
 	struct symbols_use symbols;
+	struct symbol_disk_use disk;
 	uint32_t i;
 
 	frames_use(e->frames, &frames);
@@ -121,6 +122,10 @@ static void put_tables(struct engine *e, struct json *j)
 	put_table(j, "processes", processes.processes, PROCESSES_MAX);
 	put_table(j, "threads", processes.threads, THREADS_MAX);
 	put_table(j, "symbol cache bytes", symbols.cache_bytes, SYMBOL_CACHE_BYTES);
+	if (e->symbol_env.disk) {
+		symbol_disk_use(e->symbol_env.disk, &disk);
+		put_table(j, "symbol cache bytes on disk", disk.bytes, disk.max_bytes);
+	}
 	put_table(j, "symbol queue", symbols.queued, SYMBOL_QUEUE_MAX);
 	os_mutex_lock(e->lock);
 	put_table(j, "pending incidents", e->npending, ENGINE_PENDING_MAX);

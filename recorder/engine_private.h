@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "engine.h"
 #include "model/ring.h"
+#include "symbol/disk.h"
 #include "symbol/symbol.h"
 #include "version.h"
 
@@ -81,7 +82,7 @@ struct engine {
 	struct frames *frames;
 	struct processes *processes;
 	struct symbols *symbols;
-	struct symbol_env symbol_env;
+	struct symbol_env symbol_env;        /* the worker's */
 	struct ring *ring;
 	struct store *store;                 /* the writer's, once it runs */
 	struct log *log;

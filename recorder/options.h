@@ -126,6 +126,8 @@ struct options {
 	uint32_t stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	char *record_process;                /* name or pid; NULL = all */
 	uint32_t store_mb, keep_days;
+	char *symbol_cache;                  /* directory; NULL = beside the store */
+	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
 
 	/* which incident, which part of it */

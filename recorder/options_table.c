@@ -297,6 +297,12 @@ const struct option_info option_table[] = {
 		.def = 1024, .min = 8, .max = 16777216, .unit = "MB",
 		.help = "The store's size; the oldest incidents that are not pinned make room.",
 	}, {
+		.name = "symbol-cache-mb", .value = "MB", .type = OPTION_INT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(symbol_cache_mb),
+		.def = 256, .min = 0, .max = 1048576, .unit = "MB",
+		.help = "Names of large programs on disk, for when they are gone; the least recently "
+			"used make room. 0 = none.",
+	}, {
 		.name = "keep-days", .value = "DAYS", .type = OPTION_INT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(keep_days),
 		.def = 30, .min = 1, .max = 36500, .unit = "days",
@@ -400,6 +406,10 @@ const struct option_info option_table[] = {
 		.name = "config", .value = "FILE", .type = OPTION_TEXT,
 		.group = GROUP_STORE, .commands = WITH_CONFIG, FIELD(config),
 		.help = "A file of these options, one 'name = value' a line. Else $RECORDER_CONFIG.",
+	}, {
+		.name = "symbol-cache", .value = "DIR", .type = OPTION_TEXT,
+		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(symbol_cache),
+		.help = "Directory of the names on disk; else the store's name and '.symbols'.",
 	}, {
 		.name = "log-file", .value = "FILE", .type = OPTION_TEXT,
 		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(log_file),

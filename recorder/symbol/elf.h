@@ -77,6 +77,8 @@ int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
 void elf_index_free(struct elf_index *index);        /* NULL allowed */
 uint32_t elf_index_count(const struct elf_index *index);
 size_t elf_index_bytes(const struct elf_index *index);
+/* Made of a .symtab, not of .dynsym only. */
+bool elf_index_is_complete(const struct elf_index *index);
 /* All names are in memory: elf_function_name() needs no file. */
 bool elf_index_has_names(const struct elf_index *index);
 

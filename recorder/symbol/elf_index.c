@@ -7,6 +7,7 @@
 #include "symbol/elf.h"
 
 #include "symbol/elf_format.h"
+#include "symbol/elf_index_private.h"
 #include "symbol/sort.h"
 
 #include <inttypes.h>
@@ -16,27 +17,6 @@
 enum {
 	BLOCK_BYTES = 65536,
 	NESTING_MAX = 16,              /* entries looked back for a function around others */
-	TABLES = 2,                    /* .symtab, .dynsym */
-};
-
-#define NAME_IN_DYNSYM 0x80000000u     /* top bit of a name: which string table */
-
-struct entry {
-	uint32_t start;                /* vaddr - base */
-	uint32_t size;
-	uint32_t name;
-};
-
-struct strings {
-	uint64_t offset, size;         /* in the file */
-	char *kept;                    /* size bytes, or NULL */
-};
-
-struct elf_index {
-	uint64_t base;                 /* lowest executable address */
-	struct entry *entries;
-	uint32_t nentries;
-	struct strings strings[TABLES];
 };
 
 /* How good a name is among others for its address; larger wins. */
@@ -159,7 +139,7 @@ static int push(struct builder *b, const struct sort_item *c)
 
 static int load_names(struct builder *b, unsigned table)
 {
-	const struct strings *strings = &b->index->strings[table];
+	const struct elf_strings *strings = &b->index->strings[table];
 	char *names = malloc((size_t)strings->size + 1);
 	int rc;
 
@@ -282,7 +262,7 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 
 static int find_strings(struct builder *b, unsigned table, const struct section *section)
 {
-	struct strings *strings = &b->index->strings[table];
+	struct elf_strings *strings = &b->index->strings[table];
 	const struct view *v = b->views[table];
 
 	if (section->link >= v->head->nsections ||
@@ -392,7 +372,7 @@ static struct sort_item fold(struct builder *b, const struct sort_item *c, uint3
 static void emit(struct elf_index *index, const struct sort_item *c, uint64_t *covered_to,
 		 bool *open)
 {
-	struct entry *last = index->nentries ? &index->entries[index->nentries - 1] : NULL;
+	struct elf_entry *last = index->nentries ? &index->entries[index->nentries - 1] : NULL;
 	uint32_t start = start_of(c), size = c->value[0];
 
 	if (guessed(c) && rank_of(c) < RANK_TYPED && start < *covered_to)
@@ -402,7 +382,7 @@ static void emit(struct elf_index *index, const struct sort_item *c, uint64_t *c
 	*open = guessed(c);
 	if (!guessed(c) && (uint64_t)start + size > *covered_to)
 		*covered_to = (uint64_t)start + size;
-	index->entries[index->nentries++] = (struct entry){start, size, c->value[1]};
+	index->entries[index->nentries++] = (struct elf_entry){start, size, c->value[1]};
 }
 
 static void fold_all(struct builder *b)
@@ -427,7 +407,7 @@ static int build_entries(struct builder *b)
 	struct elf_index *index = b->index;
 	size_t n = b->ncandidates;
 	struct sort_item *scratch;
-	struct entry *fit;
+	struct elf_entry *fit;
 
 	if (!n)
 		return 0;
@@ -579,6 +559,11 @@ size_t elf_index_bytes(const struct elf_index *index)
 	return n;
 }
 
+bool elf_index_is_complete(const struct elf_index *index)
+{
+	return index->strings[0].size != 0;
+}
+
 bool elf_index_has_names(const struct elf_index *index)
 {
 	unsigned i;
@@ -605,7 +590,7 @@ bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function
 	}
 	/* low = entries that start at or before it; the last of them to reach it is innermost. */
 	for (i = 1; i <= low && i <= NESTING_MAX; i++) {
-		const struct entry *e = &index->entries[low - i];
+		const struct elf_entry *e = &index->entries[low - i];
 
 		if (at - e->start >= e->size)
 			continue;
@@ -618,7 +603,7 @@ bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function
 int elf_function_name(const struct elf_index *index, const struct bytes *in,
 		      const struct elf_function *function, char *out, size_t n, struct err *err)
 {
-	const struct strings *strings = &index->strings[function->name >= NAME_IN_DYNSYM];
+	const struct elf_strings *strings = &index->strings[function->name >= NAME_IN_DYNSYM];
 	uint64_t at = function->name & ~NAME_IN_DYNSYM, room = strings->size - at;
 	int rc = 0;
 

@@ -1,25 +1,36 @@
 /* Names for frames in ELF objects: the file that a process maps, and an index of its functions. */
 #include "symbol/debuglink.h"
+#include "symbol/disk.h"
 #include "symbol/elf_file.h"
 #include "symbol/elf_minidebug.h"
+#include "symbol/elf_saved.h"
 #include "symbol/reader.h"
 #include "symbol/symbol_open.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Smaller indexes are not kept on disk: below this, opening a file of the cache costs about what reading
+ * the symbols anew does (0.2 ms), and a build machine makes thousands of tiny programs an hour, each
+ * with a build id of its own, which would drive out what is worth keeping.
+ */
+enum { SAVED_FUNCTIONS_MIN = 1000 };
+
 struct elf_table {
 	struct symbol_table base;
+	const struct symbol_env *env;
 	const struct object *object;
 	uint32_t pid;
 	struct elf_head head;         /* of the file that is mapped */
-	struct elf_file names;        /* that file, or its debug file; open while names are read */
+	struct elf_file names;        /* where names are: that file, its debug file, or a saved index */
 	bool separate;                /* names is the debug file */
+	bool is_saved;                /* names is the saved index, */
+	uint32_t checksum;            /* which had this one */
 	struct buf linked;            /* its path, when it was found by a link; else empty */
 	struct elf_index *index;
 	char name[FUNCTION_NAME_MAX + 1];
-	char note[2200];
+	struct buf note;
 };
 
 static bool reads(const struct object *object)
@@ -49,6 +60,7 @@ static void close_elf(struct symbol_table *table)
 	rest(table);
 	elf_index_free(t->index);
 	buf_free(&t->linked);
+	buf_free(&t->note);
 	free(t);
 }
 
@@ -76,6 +88,15 @@ static void use_debug_file(struct elf_table *t)
 	t->separate = true;
 }
 
+/* what: a format with the object's path and the reason. The first word is kept. */
+static void tell(struct elf_table *t, const char *what, const char *why)
+{
+	if (t->note.len)
+		return;
+	buf_printf(&t->note, what, t->object->key.path, why);
+	t->base.note = buf_text(&t->note);
+}
+
 /* With what is packed into it. Where that cannot be unpacked, .dynsym has to do, and it is said. */
 static int index_file(struct elf_table *t, struct err *err)
 {
@@ -91,12 +112,127 @@ static int index_file(struct elf_table *t, struct err *err)
 	buf_free(&text);
 	if (!rc)
 		return 0;
-	if (rc != ERR_NOT_FOUND) {
-		snprintf(t->note, sizeof(t->note), "%.1500s: %s; only its exported functions have names",
-			 t->object->key.path, why.text);
-		t->base.note = t->note;
-	}
+	if (rc != ERR_NOT_FOUND)
+		tell(t, "%s: %s; only its exported functions have names", why.text);
 	return elf_index_new(&t->names.bytes, &t->head, &t->index, err);
+}
+
+/* ---- the cache on disk ----------------------------------------------------------------------- */
+
+/*
+ * A file that can be seen must be the one that the index was made of, for a build id is easily forged.
+ * Where only exported functions had names, a debug file may have been installed since.
+ */
+static bool is_current(struct elf_table *t, const struct elf_saved *saved, bool have_file)
+{
+	const struct object_key *key = &t->object->key;
+	struct elf_file debug;
+
+	if (saved->build_id_bytes != key->build_id_bytes ||
+	    memcmp(saved->build_id, key->build_id, key->build_id_bytes) != 0)
+		return false;
+	if (have_file && (saved->file_bytes != t->names.bytes.size ||
+			  saved->mtime_ns != t->names.mtime_ns))
+		return false;
+	if (saved->complete || elf_file_open(t->object, t->pid, true, NULL, &debug, NULL))
+		return true;
+	elf_file_close(&debug);
+	return false;
+}
+
+static int open_saved(const struct elf_table *t, struct elf_file *out)
+{
+	struct os_file_info info;
+	int rc = symbol_disk_get(t->env->disk, &t->object->key, &out->file, NULL);
+
+	if (!rc)
+		rc = os_file_info(out->file, &info, NULL);
+	if (!rc)
+		out->bytes = bytes_of_file(out->file, info.size_bytes);
+	return rc;
+}
+
+/* A file that is damaged, or of another version, makes room for a new one. */
+static bool from_disk(struct elf_table *t, bool have_file)
+{
+	struct elf_file file = {0};
+	struct elf_saved saved;
+	int rc;
+
+	if (!t->env->disk || !t->object->key.build_id_bytes || open_saved(t, &file)) {
+		elf_file_close(&file);
+		return false;
+	}
+	rc = file.bytes.size > ELF_SAVED_MAX_BYTES ? ERR_FORMAT
+						    : elf_saved_read(&file.bytes, &saved, NULL);
+	if (!rc && !is_current(t, &saved, have_file)) {
+		elf_index_free(saved.index);
+		rc = ERR_FORMAT;
+	}
+	if (rc) {
+		elf_file_close(&file);
+		if (rc == ERR_FORMAT)
+			symbol_disk_drop(t->env->disk, &t->object->key);
+		return false;
+	}
+	elf_file_close(&t->names);
+	t->names = file;
+	t->head = saved.head;
+	t->index = saved.index;
+	t->checksum = saved.checksum;
+	t->is_saved = true;
+	return true;
+}
+
+static void to_disk(struct elf_table *t, uint64_t file_bytes, uint64_t mtime_ns, bool complete)
+{
+	const struct object_key *key = &t->object->key;
+	struct buf image = {.max_bytes = ELF_SAVED_MAX_BYTES};
+	struct elf_saved saved;
+	struct err err;
+	int rc;
+
+	if (!t->env->disk || !key->build_id_bytes || elf_index_count(t->index) < SAVED_FUNCTIONS_MIN)
+		return;
+	saved = (struct elf_saved){.build_id_bytes = key->build_id_bytes, .file_bytes = file_bytes,
+				    .mtime_ns = mtime_ns, .complete = complete, .head = t->head,
+				    .index = t->index};
+	memcpy(saved.build_id, key->build_id, key->build_id_bytes);
+	rc = elf_saved_write(&saved, &t->names.bytes, &image, &err);
+	if (!rc)
+		rc = symbol_disk_put(t->env->disk, key, image.data, image.len, &err);
+	if (rc)
+		tell(t, "symbols of %s are not kept on disk: %s", err.text);
+	buf_free(&image);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
+{
+	int rc = elf_file_open(t->object, t->pid, false, NULL, &t->names, err);
+	uint64_t file_bytes = t->names.bytes.size, mtime_ns = t->names.mtime_ns;
+
+	t->head = t->names.head;
+	if (use_disk && from_disk(t, rc == 0))
+		return 0;
+	if (!rc)
+		rc = index_file(t, err);
+	if (rc)
+		return rc;
+	use_debug_file(t);
+	to_disk(t, file_bytes, mtime_ns, elf_index_is_complete(t->index));
+	return 0;
+}
+
+static int open_vdso(struct elf_table *t, struct err *err)
+{
+	int rc = symbol_vdso(&t->names.bytes, err);
+
+	if (!rc)
+		rc = elf_head_read(&t->names.bytes, &t->names.head, err);
+	t->head = t->names.head;
+	return rc ? rc : index_file(t, err);
 }
 
 static int open_elf(const struct symbol_env *env, const struct object *object, uint32_t pid,
@@ -105,27 +241,17 @@ static int open_elf(const struct symbol_env *env, const struct object *object, u
 	struct elf_table *t = calloc(1, sizeof(*t));
 	int rc;
 
-	(void)env;
 	if (!t)
 		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
 	t->base.reader = &elf_reader;
+	t->env = env;
 	t->object = object;
 	t->pid = pid;
-	if (is_vdso(object)) {
-		rc = symbol_vdso(&t->names.bytes, err);
-		if (!rc)
-			rc = elf_head_read(&t->names.bytes, &t->names.head, err);
-	} else {
-		rc = elf_file_open(object, pid, false, NULL, &t->names, err);
-	}
-	t->head = t->names.head;
-	if (!rc)
-		rc = index_file(t, err);
+	rc = is_vdso(object) ? open_vdso(t, err) : open_indexed(t, true, err);
 	if (rc) {
 		close_elf(&t->base);
 		return rc;
 	}
-	use_debug_file(t);
 	t->base.holds_file = t->names.file != NULL;
 	/* Nothing more to read: an open file would only keep its disk space and mount busy. */
 	if (elf_index_has_names(t->index))
@@ -134,13 +260,43 @@ static int open_elf(const struct symbol_env *env, const struct object *object, u
 	return 0;
 }
 
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* The saved index may have been evicted, or deleted by hand: then the object's own file has to do. */
+static bool reopen_saved(struct elf_table *t)
+{
+	struct elf_index *index = t->index;
+	const struct elf_head head = t->head;
+	struct elf_file file = {0};
+
+	if (!open_saved(t, &file) && elf_saved_same(&file.bytes, t->checksum)) {
+		t->names = file;
+		return true;
+	}
+	elf_file_close(&file);
+	if (open_indexed(t, false, NULL)) {
+		elf_file_close(&t->names);
+		t->head = head;
+		return false;
+	}
+	elf_index_free(index);
+	t->is_saved = false;
+	return true;
+}
+
 /* Names are read from the file: have it open again, if it is still the same. */
 static bool has_names(struct elf_table *t)
 {
 	struct elf_file again;
+	bool open;
 
 	if (elf_index_has_names(t->index) || t->names.file || is_vdso(t->object))
 		return true;
+	if (t->is_saved) {
+		open = reopen_saved(t);
+		t->base.holds_file = t->names.file != NULL;
+		return open;
+	}
 	if (t->separate && t->linked.len
 		    ? debuglink_reopen(buf_text(&t->linked), &t->names, &again, NULL)
 		    : elf_file_open(t->object, t->pid, t->separate, &t->names, &again, NULL))
@@ -156,8 +312,9 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	struct elf_function function;
 	uint64_t vaddr, start;
 
-	if (!elf_vaddr(&t->head, offset, &vaddr) || !elf_find(t->index, vaddr, &function) ||
-	    !has_names(t))
+	/* Names first: that may replace the index. */
+	if (!has_names(t) || !elf_vaddr(&t->head, offset, &vaddr) ||
+	    !elf_find(t->index, vaddr, &function))
 		return false;
 	if (elf_function_name(t->index, &t->names.bytes, &function, t->name, sizeof(t->name), NULL) ||
 	    !t->name[0])

@@ -20,6 +20,7 @@ struct symbol {
 /* Where readers may look. */
 struct symbol_env {
 	const char *path;             /* directories of PE and PDB files, ';' between; NULL = none */
+	struct symbol_disk *disk;     /* the cache on disk; NULL = none. The worker's */
 	bool foreign;                 /* a trace of another machine or time: pids say nothing here */
 };
 

@@ -2,7 +2,8 @@
 # make bench: what the recorder costs and holds, beside perf where perf is installed. About 75 s.
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
-# 2. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
+# 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
+# 3. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
 #    same load, perf with frame pointers (-g) and with stack copies (--call-graph dwarf,16384).
 #
 # Rows go to stdout, the same as JSON with the command that made them to build/bench/results.jsonl.
@@ -110,7 +111,22 @@ case $? in
 esac
 jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
-# ---- 2. live ---------------------------------------------------------------------------------------
+# ---- 2. symbols: a binary of some 80,000 functions: node, else one that is made here --------------------
+
+echo
+binary=$(readlink -f "$(command -v node)")
+if [ -z "$binary" ]; then
+	binary=$DIR/work/functions
+	awk 'BEGIN { print ".text"; for (i = 0; i < 86000; i++) printf ".globl function_%d\n.type function_%d,@function\nfunction_%d: ret\n.size function_%d, 1\n", i, i, i, i }' >work/functions.s
+	gcc -shared -nostdlib -o "$binary" work/functions.s || binary=
+fi
+echo "Symbols: $binary"
+symbols=(build/linux/programs/bench_symbols --json "$binary" build/bench/work)
+(cd "$TOP" && timeout 30 "${symbols[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
+	echo "skip: the rest of the rows of symbols: no binary, or it took more than 30 s"
+jq -c --arg command "${symbols[*]}" '. + {command: $command}' work/rows >>results.jsonl
+
+# ---- 3. live ---------------------------------------------------------------------------------------
 
 echo
 echo "Live: one burn on each of $cpus CPUs, recorder and perf beside each other at $FREQ Hz, $LIVE_S s"

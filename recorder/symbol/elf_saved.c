@@ -1,0 +1,328 @@
+/*
+ * Little-endian, without padding:
+ *
+ *    0  magic "RECSYM", version u16
+ *    8  CRC-32 of all that follows it, u32 (zlib's)
+ *   12  build id: its length u32, then 24 bytes, filled with zeros
+ *   40  the object's file: size u64, mtime in ns u64
+ *   56  flags u32: 1 = complete
+ *   60  nsegments u32, nentries u32, 0 u32
+ *   72  base u64
+ *   80  names: bytes u64
+ *   88  segments, 40 bytes each: offset, vaddr, file bytes, memory bytes, flags u64 (1 = executable)
+ *    .  entries, 12 bytes each: address - base, size, place in names; u32, ascending by address
+ *    .  names, each with its NUL
+ */
+#include "symbol/elf_saved.h"
+
+#include "symbol/elf_index_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum {
+	VERSION = 1,
+	CHECKED_FROM = 12,
+	HEADER_BYTES = 88,
+	SEGMENT_BYTES = 40,
+	ENTRY_BYTES = 12,
+	BLOCK_BYTES = 65536,
+};
+
+static const char magic[6] = {'R', 'E', 'C', 'S', 'Y', 'M'};
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void put(struct buf *out, uint64_t v, unsigned n)
+{
+	uint8_t bytes[8];
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		bytes[i] = (uint8_t)(v >> 8 * i);
+	buf_put(out, bytes, n);
+}
+
+static void put_head(const struct elf_saved *s, struct buf *out)
+{
+	uint32_t i;
+
+	buf_put(out, magic, sizeof(magic));
+	put(out, VERSION, 2);
+	put(out, 0, 4);                        /* the checksum: known in the end */
+	put(out, s->build_id_bytes, 4);
+	buf_put(out, s->build_id, BUILD_ID_MAX);
+	put(out, s->file_bytes, 8);
+	put(out, s->mtime_ns, 8);
+	put(out, s->complete, 4);
+	put(out, s->head.nsegments, 4);
+	put(out, s->index->nentries, 4);
+	put(out, 0, 4);
+	put(out, s->index->base, 8);
+	put(out, 0, 8);                        /* bytes of names: the same */
+	for (i = 0; i < s->head.nsegments; i++) {
+		const struct elf_segment *at = &s->head.segments[i];
+
+		put(out, at->offset, 8);
+		put(out, at->vaddr, 8);
+		put(out, at->file_bytes, 8);
+		put(out, at->memory_bytes, 8);
+		put(out, at->executable, 8);
+	}
+}
+
+/* A string table in memory, with a NUL behind it. */
+static int load_strings(const struct elf_strings *strings, const struct bytes *in, char **out,
+			struct err *err)
+{
+	char *text;
+	int rc = 0;
+
+	if (strings->size > ELF_STRINGS_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "its names are too large to be kept");
+	text = malloc((size_t)strings->size + 1);
+	if (!text)
+		return err_set(err, ERR_MEMORY, "out of memory for its names");
+	if (strings->kept)
+		memcpy(text, strings->kept, (size_t)strings->size);
+	else if (strings->size)
+		rc = bytes_read(in, strings->offset, text, (size_t)strings->size, "its string table",
+				err);
+	text[strings->size] = '\0';
+	if (rc)
+		free(text);
+	else
+		*out = text;
+	return rc;
+}
+
+/* Entries refer to names that are still to be written: their places are counted as they come. */
+static void put_entries(const struct elf_index *index, char *const tables[TABLES], struct buf *out,
+			struct buf *names)
+{
+	uint32_t i;
+
+	for (i = 0; i < index->nentries; i++) {
+		const struct elf_entry *e = &index->entries[i];
+		const char *name = tables[e->name >= NAME_IN_DYNSYM] + (e->name & ~NAME_IN_DYNSYM);
+
+		put(out, e->start, 4);
+		put(out, e->size, 4);
+		put(out, names->len, 4);
+		buf_put(names, name, strnlen(name, FUNCTION_NAME_MAX));
+		buf_putc(names, '\0');
+	}
+}
+
+static void set(struct buf *out, size_t at, uint64_t v, unsigned n)
+{
+	for (; n--; v >>= 8)
+		out->data[at++] = (char)(v & 0xff);
+}
+
+int elf_saved_write(const struct elf_saved *saved, const struct bytes *in, struct buf *out,
+		    struct err *err)
+{
+	char *tables[TABLES] = {NULL, NULL};
+	struct buf names = {.max_bytes = ELF_STRINGS_MAX_BYTES};
+	int rc = 0;
+	unsigned i;
+
+	for (i = 0; !rc && i < TABLES; i++)
+		rc = load_strings(&saved->index->strings[i], in, &tables[i], err);
+	if (!rc) {
+		put_head(saved, out);
+		put_entries(saved->index, tables, out, &names);
+		buf_put(out, buf_text(&names), names.len);
+		rc = buf_check(&names, "its names", err);
+	}
+	if (!rc)
+		rc = buf_check(out, "its index", err);
+	if (!rc) {
+		set(out, 80, names.len, 8);
+		set(out, 8, crc32(0, (const Bytef *)out->data + CHECKED_FROM,
+				  (uInt)(out->len - CHECKED_FROM)), 4);
+	}
+	for (i = 0; i < TABLES; i++)
+		free(tables[i]);
+	buf_free(&names);
+	return rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct reader {
+	const struct bytes *in;
+	struct elf_saved *out;
+	uint32_t nentries;
+	uint64_t at, names_bytes;
+	uLong crc;
+	struct err *err;
+};
+
+static int damaged(struct err *err)
+{
+	return err_set(err, ERR_FORMAT, "the saved index is damaged");
+}
+
+static int read_part(struct reader *r, void *to, size_t n)
+{
+	int rc = bytes_read(r->in, r->at, to, n, "the saved index", r->err);
+
+	if (!rc)
+		r->crc = crc32(r->crc, to, (uInt)n);
+	r->at += n;
+	return rc;
+}
+
+/* An index of code in the upper half of the addresses, where no program's is, is none of ours. */
+static int read_head(struct reader *r)
+{
+	struct elf_saved *s = r->out;
+	uint8_t h[HEADER_BYTES];
+	int rc = bytes_read(r->in, 0, h, sizeof(h), "the saved index", r->err);
+	uint64_t need;
+
+	if (rc)
+		return rc;
+	if (memcmp(h, magic, sizeof(magic)) != 0 || bytes_le(h + 6, 2) != VERSION)
+		return err_set(r->err, ERR_FORMAT, "it is no saved index of this version");
+	s->checksum = (uint32_t)bytes_le(h + 8, 4);
+	s->build_id_bytes = h[12];
+	memcpy(s->build_id, h + 16, BUILD_ID_MAX);
+	s->file_bytes = bytes_le(h + 40, 8);
+	s->mtime_ns = bytes_le(h + 48, 8);
+	s->complete = h[56] & 1;
+	s->head.nsegments = (uint32_t)bytes_le(h + 60, 4);
+	r->nentries = (uint32_t)bytes_le(h + 64, 4);
+	s->index->base = bytes_le(h + 72, 8);
+	r->names_bytes = bytes_le(h + 80, 8);
+	if (bytes_le(h + 12, 4) > BUILD_ID_MAX || s->head.nsegments > ELF_SEGMENTS_MAX ||
+	    r->nentries > ELF_FUNCTIONS_MAX || r->names_bytes > ELF_STRINGS_MAX_BYTES ||
+	    s->index->base > UINT64_MAX / 2)
+		return damaged(r->err);
+	need = HEADER_BYTES + (uint64_t)s->head.nsegments * SEGMENT_BYTES +
+	       (uint64_t)r->nentries * ENTRY_BYTES + r->names_bytes;
+	if (need != r->in->size)
+		return damaged(r->err);
+	r->crc = crc32(0, h + CHECKED_FROM, HEADER_BYTES - CHECKED_FROM);
+	r->at = HEADER_BYTES;
+	return 0;
+}
+
+static int read_segments(struct reader *r)
+{
+	uint8_t block[SEGMENT_BYTES];
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < r->out->head.nsegments; i++) {
+		struct elf_segment *s = &r->out->head.segments[i];
+
+		rc = read_part(r, block, sizeof(block));
+		if (rc)
+			break;
+		*s = (struct elf_segment){bytes_le(block, 8), bytes_le(block + 8, 8),
+					  bytes_le(block + 16, 8), bytes_le(block + 24, 8),
+					  block[32] & 1};
+		if (s->offset + s->file_bytes < s->offset || s->vaddr + s->memory_bytes < s->vaddr ||
+		    s->vaddr + s->file_bytes < s->vaddr)
+			rc = damaged(r->err);
+	}
+	return rc;
+}
+
+static int read_entries(struct reader *r)
+{
+	struct elf_index *index = r->out->index;
+	uint8_t block[BLOCK_BYTES / ENTRY_BYTES * ENTRY_BYTES];
+	uint32_t i = 0, j;
+	int rc = 0;
+
+	index->entries = malloc((r->nentries ? r->nentries : 1) * sizeof(*index->entries));
+	if (!index->entries)
+		return err_set(r->err, ERR_MEMORY, "out of memory for its symbols");
+	while (!rc && i < r->nentries) {
+		uint32_t n = r->nentries - i < sizeof(block) / ENTRY_BYTES
+				     ? r->nentries - i : (uint32_t)(sizeof(block) / ENTRY_BYTES);
+
+		rc = read_part(r, block, (size_t)n * ENTRY_BYTES);
+		for (j = 0; !rc && j < n; j++, i++) {
+			const uint8_t *at = block + (size_t)j * ENTRY_BYTES;
+			struct elf_entry e = {(uint32_t)bytes_le(at, 4), (uint32_t)bytes_le(at + 4, 4),
+					      (uint32_t)bytes_le(at + 8, 4)};
+
+			if (e.name >= r->names_bytes || (i && e.start <= index->entries[i - 1].start))
+				rc = damaged(r->err);
+			index->entries[i] = e;
+		}
+	}
+	index->nentries = rc ? 0 : r->nentries;
+	return rc;
+}
+
+/* Few names are kept; of many only the checksum is computed, and where they are. */
+static int read_names(struct reader *r)
+{
+	struct elf_strings *strings = &r->out->index->strings[0];
+	char block[BLOCK_BYTES], *kept = NULL;
+	uint64_t left = r->names_bytes;
+	int rc = 0;
+
+	strings->offset = r->at;
+	strings->size = r->names_bytes;
+	if (r->names_bytes <= ELF_STRINGS_KEPT_BYTES) {
+		kept = malloc((size_t)r->names_bytes + 1);
+		if (!kept)
+			return err_set(r->err, ERR_MEMORY, "out of memory for its names");
+		rc = read_part(r, kept, (size_t)left);
+		kept[r->names_bytes] = '\0';
+		left = 0;
+	}
+	while (!rc && left) {
+		size_t n = left < sizeof(block) ? (size_t)left : sizeof(block);
+
+		rc = read_part(r, block, n);
+		left -= n;
+	}
+	strings->kept = kept;
+	return rc;
+}
+
+int elf_saved_read(const struct bytes *in, struct elf_saved *out, struct err *err)
+{
+	struct elf_saved *s = calloc(1, sizeof(*s));
+	struct reader r = {.in = in, .out = s, .err = err};
+	int rc = 0;
+
+	if (s)
+		s->index = calloc(1, sizeof(*s->index));
+	if (!s || !s->index)
+		rc = err_set(err, ERR_MEMORY, "out of memory for its symbols");
+	if (!rc)
+		rc = read_head(&r);
+	if (!rc)
+		rc = read_segments(&r);
+	if (!rc)
+		rc = read_entries(&r);
+	if (!rc)
+		rc = read_names(&r);
+	if (!rc && (uint32_t)r.crc != s->checksum)
+		rc = damaged(err);
+	if (!rc)
+		*out = *s;
+	else if (s)
+		elf_index_free(s->index);
+	free(s);
+	return rc;
+}
+
+bool elf_saved_same(const struct bytes *in, uint32_t checksum)
+{
+	uint8_t h[16];
+
+	return !bytes_read(in, 0, h, sizeof(h), "the saved index", NULL) &&
+	       !memcmp(h, magic, sizeof(magic)) && bytes_le(h + 6, 2) == VERSION &&
+	       bytes_le(h + 8, 4) == checksum;
+}

@@ -1,0 +1,53 @@
+/* Any bytes as a saved index, with the right checksum, as that is not worth guessing; lookups all over it. */
+#include "symbol/elf_saved.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look_up(const struct bytes *in, const struct elf_saved *saved)
+{
+	struct elf_function f;
+	struct err err;
+	uint64_t at, vaddr;
+	char name[200];
+
+	for (at = 0; at < 4096; at += 7) {
+		if (elf_vaddr(&saved->head, at, &vaddr))
+			elf_offset(&saved->head, vaddr, &vaddr);
+		vaddr = at + 0x401000;       /* where the corpus has its code */
+		if (!elf_find(saved->index, vaddr, &f))
+			continue;
+		if (vaddr < f.vaddr || vaddr - f.vaddr >= f.size)
+			__builtin_trap();
+		elf_function_name(saved->index, in, &f, name, sizeof(name), &err);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct elf_saved saved;
+	struct bytes in;
+	struct err err;
+	uint8_t *copy;
+	uint32_t crc, i;
+
+	if (size < 12)
+		return 0;
+	copy = malloc(size);
+	if (!copy)
+		return 0;
+	memcpy(copy, data, size);
+	crc = (uint32_t)crc32(0, copy + 12, (uInt)(size - 12));
+	for (i = 0; i < 4; i++)
+		copy[8 + i] = (uint8_t)(crc >> 8 * i);
+	in = bytes_of_memory(copy, size);
+	if (!elf_saved_read(&in, &saved, &err)) {
+		look_up(&in, &saved);
+		elf_index_free(saved.index);
+	}
+	free(copy);
+	return 0;
+}
