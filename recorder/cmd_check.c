@@ -11,6 +11,7 @@
 #include "base/os.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
+#include "triggers/request.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -202,6 +203,16 @@ static void put_rule(struct check *c, struct finding *f, int rc, const struct er
 	put(c, f);
 }
 
+/* What a preset stands for. */
+static void put_presets(const struct trigger *t, struct buf *out)
+{
+	const char *line;
+	unsigned i;
+
+	for (i = 0; t && (line = preset_line(t, i)) != NULL; i++)
+		buf_printf(out, "%s%s", i ? " or " : "= ", line);
+}
+
 static void check_rule(struct check *c, const struct rule_spec *rule, struct needs *needs)
 {
 	const struct trigger_ops *kind = trigger_kind(rule->kind);
@@ -210,6 +221,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	struct trigger_status status = {.limit = NAN};
 	struct trigger *t = NULL;
 	struct trigger_env env;
+	struct buf text = {0};
 	struct err why = {0};
 	int rc;
 
@@ -226,11 +238,14 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	if (!rc)
 		rc = check_counters(needs, &value, &why);
 	f.name = t ? t->spec : rule->spec;
+	put_presets(t, &text);
+	f.text = buf_text(&text);
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
 	put_rule(c, &f, rc, &why);
 	if (t && kind->close)
 		kind->close(t);
+	buf_free(&text);
 }
 
 static void check_monitor(struct check *c, const char *spec, struct needs *needs)

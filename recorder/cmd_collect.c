@@ -3,6 +3,7 @@
 #include "cmd.h"
 #include "engine.h"
 #include "triggers/perf_counter.h"
+#include "triggers/request.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -66,6 +67,16 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	return rc ? rc : cmd_check_live(needs, err);
 }
 
+static void announce_rule(struct log *log, const struct trigger *t)
+{
+	const char *line;
+	unsigned i;
+
+	log_line(log, LOG_INFO, "rule: %s", t->spec);
+	for (i = 0; (line = preset_line(t, i)) != NULL; i++)
+		log_line(log, LOG_INFO, "  = %s", line);
+}
+
 /* What is going to happen, once nothing stands in its way. */
 static void announce(void *ctx)
 {
@@ -84,7 +95,7 @@ static void announce(void *ctx)
 		 o->record_process ? o->record_process : "", e->freq_hz, o->buffer_mb,
 		 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
 	for (i = 0; i < c->ntriggers; i++)
-		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
+		announce_rule(e->log, c->triggers[i]);
 	if (!c->ntriggers)
 		log_line(e->log, LOG_INFO,
 			 "no rule was given: everything is recorded until %s",

@@ -165,12 +165,17 @@ void cmd_trigger_env(const struct options *o, struct trigger_env *out)
 	out->process = o->process;
 }
 
-static bool live_delivers(bool events, bool logs)
+/* Whether a live source of this system delivers what one of these says. */
+enum delivery { DELIVERS_EVENTS, DELIVERS_LOGS, DELIVERS_ENDINGS };
+
+static bool live_delivers(enum delivery what)
 {
 	unsigned i;
 
 	for (i = 0; live_sources[i]; i++) {
-		if ((!events || live_sources[i]->events) && (!logs || live_sources[i]->logs))
+		const struct source_ops *s = live_sources[i];
+
+		if (what == DELIVERS_EVENTS ? s->events : what == DELIVERS_LOGS ? s->logs : s->endings)
 			return true;
 	}
 	return false;
@@ -181,14 +186,18 @@ int cmd_check_live(const struct needs *needs, struct err *err)
 	unsigned i;
 	int rc = 0;
 
-	if (needs->nproviders && !live_delivers(true, false))
+	if (needs->nproviders && !live_delivers(DELIVERS_EVENTS))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no source on this system delivers events of %s, so the rule on them could "
 			       "never fire", needs->providers[0].name);
-	if (needs->nlogs && !live_delivers(false, true))
+	if (needs->nlogs && !live_delivers(DELIVERS_LOGS))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no source on this system delivers the log '%s', so the rule on it could "
 			       "never fire", needs->logs[0].name);
+	if (needs->endings && !live_delivers(DELIVERS_ENDINGS))
+		return err_set(err, ERR_UNSUPPORTED,
+			       "no source on this system tells how processes ended, so a rule on exit codes, "
+			       "signals or crashes could never fire");
 	for (i = 0; !rc && live_sources[i]; i++) {
 		if (live_sources[i]->check)
 			rc = live_sources[i]->check(needs, err);

@@ -177,9 +177,6 @@ const struct short_option short_options[] = {
 	{.name = name_, .type = OPTION_LATER, .group = GROUP_LATER, .commands = RECORDING, \
 	 .later = later_, .value = "X"}
 
-#define EVENT_RULES "rules on events come with the event sources; until then a rule on a counter " \
-	"(--stop-on-perf-counter) has to do"
-
 const struct option_info option_table[] = {
 	/* What makes an incident */
 	{
@@ -214,6 +211,31 @@ const struct option_info option_table[] = {
 		.name = "stop-on-gen2-gc", .type = OPTION_RULE_FLAG,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
 		.help = "Fire when a .NET collection of generation 2 begins, background ones left out.",
+	}, {
+		.name = "stop-on-request-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when a request of IIS or ASP.NET Core takes longer than MS, or is open for "
+			"longer. Also ;Process= ;InFlight=false.",
+	}, {
+		.name = "stop-on-app-fabric-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "The same for requests of AppFabric.",
+	}, {
+		.name = "stop-on-exception", .value = "REGEX", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when a .NET exception is thrown whose 'Type: Message' or type matches; an "
+			"empty expression is any. ;Process= may follow. Repeatable.",
+	}, {
+		.name = "stop-on-event-log-message", .value = "[LOG@]REGEX", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when a new line of a log matches, in any case of letters. LOG: kernel, "
+			"journal, a file's path; Application (the default), System, or any channel of "
+			"Windows. Repeatable.",
+	}, {
+		.name = "stop-on-process", .value = "NAME|PID", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when a process ends: a name, a pid, a list of them, or *. Then ;On=start, "
+			";On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. Repeatable.",
 	}, {
 		.name = "min-sec-for-trigger", .value = "SEC", .type = OPTION_FLOAT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(min_sec),
@@ -446,10 +468,6 @@ const struct option_info option_table[] = {
 	/* Refused with a sentence, for a rule that is silently not there is worse than none */
 	NOT_YET("start-on-perf-counter", "it comes with the arming of rules; the ring records all "
 		"the time, so --stop-on-perf-counter alone keeps the onset as well"),
-	NOT_YET("stop-on-event-log-message", EVENT_RULES),
-	NOT_YET("stop-on-exception", EVENT_RULES),
-	NOT_YET("stop-on-request-over-msec", EVENT_RULES),
-	NOT_YET("stop-on-app-fabric-over-msec", EVENT_RULES),
 	NOT_YET("stop-command", "it comes with the event sources; until then a script can wait for "
 		"'recorder collect' to end, or watch 'recorder list --json'"),
 	{.name = NULL},

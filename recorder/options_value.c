@@ -453,8 +453,8 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 	case OPTION_RULE_EVENT:
 		return store ? set_list(s, err) : 0;
 	case OPTION_RULE_TEXT:
-		rc = set_text(s, false, err);
-		return rc || !store ? rc : add_spec(s, s->value, strlen(s->value)) ? option_no_memory(err) : 0;
+		/* An empty one means any, or is refused by the rule. */
+		return store && add_spec(s, s->value, strlen(s->value)) ? option_no_memory(err) : 0;
 	case OPTION_RULE_FLAG:
 		return store ? set_rule_flag(s, err) : 0;
 	case OPTION_IDS:

@@ -1,8 +1,12 @@
 #include "triggers/trigger.h"
 
 #include "triggers/event_match.h"
+#include "triggers/exception.h"
 #include "triggers/gc_duration.h"
+#include "triggers/log_message.h"
 #include "triggers/perf_counter.h"
+#include "triggers/process.h"
+#include "triggers/request.h"
 
 #include <string.h>
 
@@ -13,6 +17,11 @@ const struct trigger_ops *const triggers[] = {
 	&bgc_final_pause_over_trigger,
 	&gen2_gc_trigger,
 	&event_match_trigger,
+	&exception_trigger,
+	&request_trigger,
+	&app_fabric_trigger,
+	&log_message_trigger,
+	&process_trigger,
 	NULL,
 };
 

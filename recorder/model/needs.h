@@ -40,6 +40,7 @@ struct needs {
 	uint32_t nproviders;
 	struct need_log logs[NEEDS_MAX_LOGS];
 	uint32_t nlogs;
+	bool endings;                       /* how processes ended: exit code, signal */
 };
 
 /* Add a counter, or shorten the period of one that is there; ERR_LIMIT when there are too many. */

@@ -1,0 +1,98 @@
+#include "triggers/exception.h"
+
+#include "base/text.h"
+#include "triggers/duration.h"
+#include "triggers/gc_duration.h"
+#include "triggers/pattern.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLR_KEYWORD_EXCEPTION 0x8000u
+
+static int exception_open(const char *spec, const struct trigger_env *env, struct trigger **out,
+			  struct err *err)
+{
+	struct pattern *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+	rc = trigger_init(&p->base, &exception_trigger, "StopOnException", spec, 1u << EVENT_GENERIC, err);
+	if (!rc)
+		rc = pattern_open(p, spec, spec, false, env, err);
+	if (rc) {
+		pattern_close(&p->base);
+		return rc;
+	}
+	*out = &p->base;
+	return 0;
+}
+
+static int exception_needs(const struct trigger *t, struct needs *out, struct err *err)
+{
+	(void)t;
+	return needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
+}
+
+static const char *text_of(const struct event *e, const char *field)
+{
+	const struct event_field *f = event_field(e, field);
+
+	return f && f->type == FIELD_TEXT && f->v.text ? f->v.text : "";
+}
+
+static bool matches(struct pattern *p, const char *type, const char *message)
+{
+	char text[PATTERN_TEXT_BYTES];
+
+	if (!p->regex)
+		return true;
+	if (!*type && !*message)
+		return false;
+	snprintf(text, sizeof(text), "%.1000s: %s", type, message);
+	return (*message && pattern_match(p, text)) || (*type && pattern_match(p, type));
+}
+
+static void exception_sense(struct trigger *t, const struct event *e, struct buf *why,
+			    struct sense *out)
+{
+	struct pattern *p = (struct pattern *)t;
+	const char *type, *message;
+
+	if (!e->name || strcmp(e->name, "Exception/Start") != 0 || !e->provider ||
+	    !text_same_fold(e->provider, CLR_PROVIDER))
+		return;
+	t->counts.seen++;
+	if (!process_filter_pass(&p->processes, e->process)) {
+		t->counts.dropped_process++;
+		return;
+	}
+	type = text_of(e, "ExceptionType");
+	message = text_of(e, "ExceptionMessage");
+	if (!matches(p, type, message)) {
+		t->counts.dropped_filter++;
+		return;
+	}
+	t->counts.matched++;
+	out->hit = true;
+	buf_printf(why, "exception %.200s: %.300s,", *type ? type : "?", message);
+	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+	if (e->thread)
+		buf_printf(why, ", thread %" PRIu32, e->thread->tid);
+}
+
+const struct trigger_ops exception_trigger = {
+	.name = "stop-on-exception",
+	.usage = "REGEX[;Process=...]   (matched against \"Type: Message\" and against the type)",
+	.summary = "keep an incident when a .NET exception is thrown that matches",
+	.open = exception_open,
+	.needs = exception_needs,
+	.feed = trigger_feed,
+	.fired = trigger_fired,
+	.status = pattern_status,
+	.close = pattern_close,
+	.sense = exception_sense,
+};

@@ -1,0 +1,175 @@
+#include "triggers/log_message.h"
+
+#include "base/text.h"
+#include "triggers/field_filter.h"
+#include "triggers/pattern.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct log_message {
+	struct pattern pattern;
+	char log[LOG_NAME_MAX];
+};
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static bool is_known_log(const char *name, size_t n)
+{
+	static const char *const logs[] = {"Application", "System", "Security", "Setup", "kernel",
+					   "journal"};
+	size_t i;
+
+	for (i = 0; i < sizeof(logs) / sizeof(logs[0]); i++)
+		if (strlen(logs[i]) == n && strncasecmp(logs[i], name, n) == 0)
+			return true;
+	return false;
+}
+
+/* "Microsoft-Windows-Kernel-Power/Thermal": of words, with a '/' or over one '-'. */
+static bool is_channel(const char *name, size_t n)
+{
+	size_t i, slashes = 0, dashes = 0;
+
+	for (i = 0; i < n; i++) {
+		slashes += name[i] == '/';
+		dashes += name[i] == '-';
+		if (!isalnum((unsigned char)name[i]) && !strchr("-/_ ().", name[i]))
+			return false;
+	}
+	return n && isalpha((unsigned char)name[0]) && (slashes == 1 || dashes > 1);
+}
+
+static bool is_path(const char *name, size_t n)
+{
+	return n > 1 && (name[0] == '/' || (isalpha((unsigned char)name[0]) && name[1] == ':' &&
+					   (name[2] == '\\' || name[2] == '/')));
+}
+
+/* The length of "LOG@" and the name in it; 0 = there is none. */
+static size_t log_prefix(const char *spec, const char **name, size_t *len)
+{
+	const char *at = strchr(spec, '@');
+
+	*name = spec;
+	*len = at ? (size_t)(at - spec) : 0;
+	if (*len > 4 && strncasecmp(spec, "Log=", 4) == 0) {
+		*name += 4;
+		*len -= 4;
+		return (size_t)(at - spec) + 1;
+	}
+	if (*len && (is_known_log(*name, *len) || is_path(*name, *len) || is_channel(*name, *len)))
+		return *len + 1;
+	return 0;
+}
+
+static int take_log(struct log_message *l, const char *spec, size_t *skip, struct err *err)
+{
+	const char *name;
+	size_t len;
+
+	*skip = log_prefix(spec, &name, &len);
+	if (!*skip) {
+		strcpy(l->log, "Application");
+		return 0;
+	}
+	if (len >= sizeof(l->log))
+		return err_set(err, ERR_USAGE, "'%.100s...': a log's name has at most %zu bytes", spec,
+			       sizeof(l->log) - 1);
+	memcpy(l->log, name, len);
+	l->log[len] = '\0';
+	return 0;
+}
+
+static int log_open_rule(const char *spec, const struct trigger_env *env, struct trigger **out,
+			 struct err *err)
+{
+	struct log_message *l = calloc(1, sizeof(*l));
+	struct trigger_env all = *env;
+	size_t skip = 0;
+	int rc;
+
+	if (!l)
+		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+	all.process = NULL;
+	rc = take_log(l, spec, &skip, err);
+	if (!rc)
+		rc = trigger_init(&l->pattern.base, &log_message_trigger, "StopOnEventLogMessage", spec,
+				  1u << EVENT_LOG, err);
+	if (!rc && !spec[skip])
+		rc = err_set(err, ERR_USAGE, "StopOnEventLogMessage: '%.100s' has no expression; every "
+			     "line would fire", spec);
+	if (!rc)
+		rc = pattern_open(&l->pattern, spec, spec + skip, true, &all, err);
+	if (rc) {
+		pattern_close(&l->pattern.base);
+		return rc;
+	}
+	*out = &l->pattern.base;
+	return 0;
+}
+
+static int log_needs(const struct trigger *t, struct needs *out, struct err *err)
+{
+	return needs_log(out, ((const struct log_message *)t)->log, err);
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+static const char *field_of(const struct event *e, const char *name, char out[FIELD_TEXT_BYTES])
+{
+	const struct event_field *f = event_field(e, name);
+
+	return f ? field_text(f, out) : "";
+}
+
+static void compose(const struct event *e, const char *message, char *out, size_t n)
+{
+	char a[FIELD_TEXT_BYTES], b[FIELD_TEXT_BYTES];
+	const char *type = field_of(e, "Type", a), *id = field_of(e, "EventId", b);
+
+	if (*type || *id)
+		snprintf(out, n, "Type: %s EventId: %s Message: %s", type, id, message);
+	else
+		snprintf(out, n, "%s", message);
+}
+
+static void log_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
+{
+	struct log_message *l = (struct log_message *)t;
+	char text[PATTERN_TEXT_BYTES], a[FIELD_TEXT_BYTES], b[FIELD_TEXT_BYTES];
+	const char *message;
+
+	if (!text_same_fold(field_of(e, "Log", a), l->log))
+		return;
+	t->counts.seen++;
+	if (!process_filter_pass(&l->pattern.processes, e->process)) {
+		t->counts.dropped_process++;
+		return;
+	}
+	message = field_of(e, "Message", b);
+	compose(e, message, text, sizeof(text));
+	if (!pattern_match(&l->pattern, text)) {
+		t->counts.dropped_filter++;
+		return;
+	}
+	t->counts.matched++;
+	out->hit = true;
+	buf_printf(why, "log %s: %.400s", l->log, message);
+}
+
+const struct trigger_ops log_message_trigger = {
+	.name = "stop-on-event-log-message",
+	.usage = "[LOG@]REGEX   (LOG: Application, System, kernel, journal, a channel, or a file's path)",
+	.summary = "keep an incident when a line of a log matches",
+	.open = log_open_rule,
+	.needs = log_needs,
+	.feed = trigger_feed,
+	.fired = trigger_fired,
+	.status = pattern_status,
+	.close = pattern_close,
+	.sense = log_sense,
+};

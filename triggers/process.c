@@ -1,0 +1,301 @@
+#include "triggers/process.h"
+
+#include "base/text.h"
+#include "triggers/duration.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOWS_FAULT 0xC0000000u
+
+enum on { ON_EXIT, ON_START, ON_CRASH };
+
+enum code_test { CODE_ANY, CODE_IS, CODE_IS_NOT };
+
+struct process_rule {
+	struct trigger base;
+	struct process_filter processes;
+	enum on on;
+	enum code_test code_test;
+	int64_t code;
+	unsigned signal;                     /* 0 = any end */
+};
+
+/* How a process ended. */
+struct ending {
+	bool known;
+	int64_t code;                        /* where signal is 0 */
+	unsigned signal;
+	bool fault;
+};
+
+/* Linux, asm-generic/signal.h: the same numbers on x86 and ARM. */
+static const struct {
+	const char *name;
+	unsigned number;
+	bool fault;
+} signals[] = {
+	{"HUP", 1, false}, {"INT", 2, false}, {"QUIT", 3, true}, {"ILL", 4, true}, {"TRAP", 5, true},
+	{"ABRT", 6, true}, {"BUS", 7, true}, {"FPE", 8, true}, {"KILL", 9, false}, {"USR1", 10, false},
+	{"SEGV", 11, true}, {"USR2", 12, false}, {"PIPE", 13, false}, {"ALRM", 14, false},
+	{"TERM", 15, false}, {"XCPU", 24, true}, {"XFSZ", 25, true}, {"SYS", 31, true},
+};
+
+#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static void process_close(struct trigger *t)
+{
+	if (!t)
+		return;
+	free(t->spec);
+	free(t);
+}
+
+static int take_on(struct process_rule *p, const struct spec *s, const struct spec_part *part,
+		   struct err *err)
+{
+	if (spec_value_is(part, "exit"))
+		p->on = ON_EXIT;
+	else if (spec_value_is(part, "start"))
+		p->on = ON_START;
+	else if (spec_value_is(part, "crash"))
+		p->on = ON_CRASH;
+	else
+		return err_set(err, ERR_USAGE, "'%.200s': On is start, exit or crash", s->text);
+	return 0;
+}
+
+static int take_code(struct process_rule *p, const struct spec *s, const struct spec_part *part,
+		     enum code_test test, struct err *err)
+{
+	char copy[24] = "", *end = copy;
+
+	if (part->value_len && part->value_len < sizeof(copy)) {
+		memcpy(copy, part->value, part->value_len);
+		p->code = strtoll(copy, &end, 0);
+	}
+	if (end == copy || *end)
+		return err_set(err, ERR_USAGE, "'%.200s': ExitCode is a whole number, like 1 or 0xC0000005",
+			       s->text);
+	p->code_test = test;
+	return 0;
+}
+
+static int take_signal(struct process_rule *p, const struct spec *s, const struct spec_part *part,
+		       struct err *err)
+{
+	struct spec_part name = *part;
+	char number[8];
+	size_t i;
+
+	if (name.value_len > 3 && (name.value[0] | 32) == 's' && (name.value[1] | 32) == 'i' &&
+	    (name.value[2] | 32) == 'g') {
+		name.value += 3;
+		name.value_len -= 3;
+	}
+	for (i = 0; i < SIGNALS && !p->signal; i++) {
+		snprintf(number, sizeof(number), "%u", signals[i].number);
+		if (spec_value_is(&name, signals[i].name) || spec_value_is(&name, number))
+			p->signal = signals[i].number;
+	}
+	return p->signal ? 0 : err_set(err, ERR_USAGE, "'%.200s': Signal is a name like SEGV, KILL or TERM",
+				       s->text);
+}
+
+static int take_key(struct process_rule *p, const struct spec *s, const struct spec_part *part,
+		    struct err *err)
+{
+	if (spec_key_is(part, "On"))
+		return take_on(p, s, part, err);
+	if (spec_key_is(part, "ExitCode"))
+		return take_code(p, s, part, CODE_IS, err);
+	if (spec_key_is(part, "ExitCode!"))
+		return take_code(p, s, part, CODE_IS_NOT, err);
+	if (spec_key_is(part, "Signal"))
+		return take_signal(p, s, part, err);
+	return spec_unknown_key(s, part, "On, ExitCode and Signal", err);
+}
+
+static bool wants_ending(const struct process_rule *p)
+{
+	return p->on == ON_CRASH || p->code_test != CODE_ANY || p->signal;
+}
+
+static int parse(struct process_rule *p, const char *text, struct err *err)
+{
+	struct spec_part part;
+	struct spec s;
+	int rc = 0;
+
+	spec_begin(&s, text);
+	if (s.head_len != 1 || text[0] != '*')
+		rc = process_filter_parse(text, s.head_len, &p->processes, err);
+	if (rc == ERR_USAGE)
+		err_prefix(err, "StopOnProcess:%.100s", text);
+	while (!rc && spec_next(&s, &part, &rc, err))
+		rc = take_key(p, &s, &part, err);
+	if (!rc && p->on == ON_START && (p->code_test != CODE_ANY || p->signal))
+		rc = err_set(err, ERR_USAGE, "'%.200s': a start has no exit code and no signal", text);
+	return rc;
+}
+
+static int process_open(const char *spec, const struct trigger_env *env, struct trigger **out,
+			struct err *err)
+{
+	struct process_rule *p = calloc(1, sizeof(*p));
+	uint32_t kinds;
+	int rc;
+
+	(void)env;
+	if (!p)
+		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+	rc = parse(p, spec, err);
+	kinds = p->on == ON_START ? 1u << EVENT_PROCESS_START : 1u << EVENT_PROCESS_EXIT;
+	if (wants_ending(p))
+		kinds |= 1u << EVENT_GENERIC;
+	if (!rc)
+		rc = trigger_init(&p->base, &process_trigger, "StopOnProcess", spec, kinds, err);
+	if (rc) {
+		process_close(&p->base);
+		return rc;
+	}
+	*out = &p->base;
+	return 0;
+}
+
+static int process_needs(const struct trigger *t, struct needs *out, struct err *err)
+{
+	(void)err;
+	out->endings |= wants_ending((const struct process_rule *)t);
+	return 0;
+}
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+static bool whole(const struct event *e, const char *field, int64_t *out)
+{
+	const struct event_field *f = event_field(e, field);
+
+	if (!f || (f->type != FIELD_INT && f->type != FIELD_UINT))
+		return false;
+	*out = f->type == FIELD_INT ? f->v.i : (int64_t)f->v.u;
+	return true;
+}
+
+static void ending_of(const struct event *e, struct ending *out)
+{
+	int64_t v = 0;
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	if (whole(e, "ExitStatus", &v)) {
+		/* An i32 that is an NTSTATUS prints as 0xC0000005. */
+		out->known = true;
+		out->code = v < 0 ? (int64_t)(uint32_t)v : v;
+		out->fault = out->code >= WINDOWS_FAULT;
+		return;
+	}
+	out->known = whole(e, "ExitCode", &out->code);
+	if (whole(e, "Signal", &v) && v > 0 && v < 128)
+		out->signal = (unsigned)v;
+	for (i = 0; i < SIGNALS; i++)
+		out->fault |= out->signal == signals[i].number && signals[i].fault;
+}
+
+static void ending_text(const struct ending *end, struct buf *out)
+{
+	size_t i;
+
+	if (!end->known) {
+		buf_puts(out, " has ended");
+	} else if (end->signal) {
+		for (i = 0; i < SIGNALS && signals[i].number != end->signal; i++)
+			;
+		buf_printf(out, " was ended by signal %u", end->signal);
+		if (i < SIGNALS)
+			buf_printf(out, " (SIG%s)", signals[i].name);
+	} else if (end->code >= 0x10000) {
+		buf_printf(out, " has ended with code 0x%" PRIX64, (uint64_t)end->code);
+	} else {
+		buf_printf(out, " has ended with code %" PRId64, end->code);
+	}
+}
+
+static bool ending_counts(const struct process_rule *p, const struct ending *end)
+{
+	if (!wants_ending(p))
+		return true;
+	if (!end->known || (p->on == ON_CRASH && !end->fault) || (p->signal && p->signal != end->signal))
+		return false;
+	switch (p->code_test) {
+	case CODE_ANY:
+		return true;
+	case CODE_IS:
+		return !end->signal && end->code == p->code;
+	case CODE_IS_NOT:
+		return end->signal || end->code != p->code;
+	}
+	return false;
+}
+
+static bool is_event_of(const struct process_rule *p, const struct event *e)
+{
+	if (e->kind == EVENT_GENERIC)
+		return e->name && strcmp(e->name, LINUX_PROCESS_EXIT) == 0 && e->provider &&
+		       strcmp(e->provider, LINUX_PROVIDER) == 0;
+	/* Where the ending is told apart, the plain end is not another one. */
+	return !wants_ending(p) || event_field(e, "ExitStatus") != NULL;
+}
+
+static void process_sense(struct trigger *t, const struct event *e, struct buf *why,
+			  struct sense *out)
+{
+	struct process_rule *p = (struct process_rule *)t;
+	struct ending ending;
+
+	if (!is_event_of(p, e))
+		return;
+	t->counts.seen++;
+	if (!process_filter_pass(&p->processes, e->process)) {
+		t->counts.dropped_process++;
+		return;
+	}
+	ending_of(e, &ending);
+	if (p->on != ON_START && !ending_counts(p, &ending)) {
+		t->counts.dropped_filter++;
+		return;
+	}
+	t->counts.matched++;
+	out->hit = true;
+	buf_printf(why, "process %s (pid %" PRIu32 ")", e->process ? process_name(e->process) : "?",
+		   e->process ? e->process->pid : 0);
+	if (p->on == ON_START)
+		buf_puts(why, " has started");
+	else
+		ending_text(&ending, why);
+}
+
+static void process_status(const struct trigger *t, struct trigger_status *out)
+{
+	trigger_status_base(t, out);
+	out->phase = TRIGGER_ARMED;
+	snprintf(out->text, sizeof(out->text), "%" PRIu64 " of %" PRIu64 " processes matched%s",
+		 t->counts.matched, t->counts.seen, t->in_window ? ", in its incident's window" : "");
+}
+
+const struct trigger_ops process_trigger = {
+	.name = "stop-on-process",
+	.usage = "NAME|PID|*[,...][;On=start|exit|crash][;ExitCode=N][;ExitCode!=N][;Signal=SEGV]",
+	.summary = "keep an incident when a process starts, ends or crashes",
+	.open = process_open,
+	.needs = process_needs,
+	.feed = trigger_feed,
+	.fired = trigger_fired,
+	.status = process_status,
+	.close = process_close,
+	.sense = process_sense,
+};
