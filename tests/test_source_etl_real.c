@@ -93,6 +93,7 @@ static void net452_has_its_header_counts_checksum_and_times(void **state)
 	assert_int_equal(facts->nbuffers_loss, 0);
 	assert_false(facts->truncated);
 	assert_false(facts->limited);
+	assert_false(facts->entry_damaged);
 	/* 2020-07-29T00:03:46.487293Z and 00:07:00.623616Z; a FILETIME has one digit more. */
 	assert_int_equal(facts->boot_filetime / 10, 13240454626487293);
 	assert_int_equal(facts->start_filetime / 10, 13240454820623616);

@@ -372,6 +372,12 @@ static int order_of_file(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+static void sort_buffers(struct etl_file *file, int (*order)(const void *, const void *))
+{
+	if (file->nbuffers)
+		qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order);
+}
+
 static int read_index(struct etl_file *file, struct err *err)
 {
 	uint64_t offset = 0, size = file->facts.trace_bytes, step = 1;
@@ -399,7 +405,7 @@ static int read_index(struct etl_file *file, struct err *err)
 	if (step && offset < size && !file->facts.limited)
 		file->facts.truncated = true;
 	file->facts.nbuffers = number;
-	qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_flush);
+	sort_buffers(file, order_of_flush);
 	return 0;
 }
 
@@ -506,7 +512,7 @@ int etl_file_crc(struct etl_file *file, uint32_t *crc, struct err *err)
 	const char *why;
 	int rc = 0;
 
-	qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_file);
+	sort_buffers(file, order_of_file);
 	for (size_t i = 0; i < file->nbuffers && !rc; i++) {
 		rc = etl_buffer_load(file, &file->buffers[i], &payload, &why, err);
 		if (payload.nbytes)
@@ -514,7 +520,7 @@ int etl_file_crc(struct etl_file *file, uint32_t *crc, struct err *err)
 		if (!rc && atomic_load(&file->stopped))
 			rc = err_set(err, ERR_STOPPED, "reading %s was stopped", file->name);
 	}
-	qsort(file->buffers, file->nbuffers, sizeof(*file->buffers), order_of_flush);
+	sort_buffers(file, order_of_flush);
 	free(payload.bytes);
 	if (!rc)
 		*crc = (uint32_t)sum;

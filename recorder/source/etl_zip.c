@@ -21,6 +21,7 @@ enum {
 	FLAG_ENCRYPTED = 1,
 	METHOD_STORED = 0, METHOD_DEFLATED = 8,
 	BLOCK_BYTES = 65536,
+	DEFLATE_RATIO_MAX = 1032,            /* 258 bytes from 2 bits; zlib's technical page */
 };
 
 #define SIGNATURE_LOCAL 0x04034b50u
@@ -31,7 +32,7 @@ enum {
 
 struct entry {
 	uint64_t packed_bytes, plain_bytes, local_at;
-	uint32_t flags, method;
+	uint32_t flags, method, crc;
 };
 
 static uint32_t le16(const uint8_t *at)
@@ -155,6 +156,7 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 		found = true;
 		out->flags = le16(head + 8);
 		out->method = le16(head + 10);
+		out->crc = le32(head + 16);
 		out->packed_bytes = le32(head + 20);
 		out->plain_bytes = le32(head + 24);
 		out->local_at = le32(head + 42);
@@ -177,6 +179,7 @@ struct unpack {
 	uint64_t at, left;                   /* packed bytes */
 	uint64_t plain_max;
 	uint64_t nplain;
+	uLong crc;
 	uint8_t in[BLOCK_BYTES], out[BLOCK_BYTES];
 };
 
@@ -188,6 +191,7 @@ static int keep(struct unpack *u, size_t n, struct err *err)
 		memcpy(u->file->unpacked_bytes + u->nplain, u->out, n);
 	else if (os_pwrite(u->file->unpacked, u->out, n, u->nplain, err))
 		return err_prefix(err, "cannot unpack %s", u->file->name);
+	u->crc = crc32(u->crc, u->out, (uInt)n);
 	u->nplain += n;
 	return 0;
 }
@@ -230,7 +234,7 @@ static int unpack_entry(struct etl_file *file, const struct entry *e, uint64_t a
 	if (!u)
 		return err_set(err, ERR_MEMORY, "out of memory while unpacking %s", file->name);
 	*u = (struct unpack){.file = file, .at = at, .left = e->packed_bytes,
-			     .plain_max = e->plain_bytes};
+			     .plain_max = e->plain_bytes, .crc = crc32(0, NULL, 0)};
 	if (e->plain_bytes <= ETL_UNZIP_MEMORY_BYTES) {
 		file->unpacked_bytes = malloc(e->plain_bytes ? (size_t)e->plain_bytes : 1);
 		if (!file->unpacked_bytes)
@@ -244,6 +248,7 @@ static int unpack_entry(struct etl_file *file, const struct entry *e, uint64_t a
 		file->in = file->unpacked ? bytes_of_file(file->unpacked, u->nplain)
 					  : bytes_of_memory(file->unpacked_bytes, (size_t)u->nplain);
 		file->facts.trace_bytes = u->nplain;
+		file->facts.entry_damaged = u->crc != e->crc;
 	}
 	free(u);
 	return rc;
@@ -279,6 +284,9 @@ int etl_unzip(struct etl_file *file, struct err *err)
 		return bad_zip(file, "its .etl lies outside", err);
 	if (e.packed_bytes > file->in.size - at)
 		e.packed_bytes = file->in.size - at;
+	/* A size that deflate cannot reach is no reason to make room for it. */
+	if (e.plain_bytes / DEFLATE_RATIO_MAX > e.packed_bytes)
+		e.plain_bytes = (e.packed_bytes + 1) * DEFLATE_RATIO_MAX;
 	if (e.method == METHOD_DEFLATED)
 		return unpack_entry(file, &e, at, err);
 	file->base = at;
