@@ -152,7 +152,8 @@ $(BUILD)/tests/test_%$(EXE): $(BUILD)/obj/tests/test_%.o $(BUILD)/obj/tests/supp
 	$(Q)$(link) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ -lcmocka $(libs)
 
 # A whole program that a test records or has write something; it may use any layer.
-$(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o $$(call archives,app)
+$(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o $(BUILD)/lib/support.a \
+                           $$(call archives,app)
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libs)
 

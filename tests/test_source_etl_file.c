@@ -1,6 +1,7 @@
 /* Files that the writer in tests/support makes, read back. */
-#include "source/etl_file.h"
 #include "base/os.h"
+#include "source/etl_file.h"
+#include "source/etl_impl.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/tmp.h"
@@ -201,6 +202,38 @@ static void equal_ticks_keep_the_order_of_the_file(void **state)
 	assert_int_equal(log.entries[3].tid, 30);
 	assert_int_equal(log.entries[4].tid, 31);
 	etl_file_close(file);
+	etl_writer_free(&w);
+}
+
+static void buffers_that_wait_on_disk_give_the_same_records(void **state)
+{
+	static uint8_t payload[60000];
+	struct etl_writer w;
+	struct etl_counts counts;
+	struct etl_file *file;
+	struct log log;
+
+	(void)state;
+	/* 5 CPUs, buffers of 200 KB, each fourth record longer than any window. */
+	etl_writer_begin(&w, &(struct etl_session){.ncpus = 5, .buffer_bytes = 200000,
+						   .compressed = true});
+	for (unsigned i = 0; i < 400; i++) {
+		payload[0] = (uint8_t)i;
+		etl_write_kernel(&w, &(struct etw_record){.ticks = i, .cpu = (uint16_t)(i * 7 % 5), .tid = i,
+				 .payload = payload, .payload_bytes = i % 4 ? 1000 : 60000}, 5);
+	}
+	etl_writer_end(&w);
+	/* A ceiling for none, for one, for all of them. */
+	for (size_t held = 0; held <= 1000000; held = held ? held * 4 : 250000) {
+		file = open_bytes(&w.out);
+		file->open_max_bytes = held;
+		run(file, &log, &counts);
+		assert_int_equal(log.n, 401);
+		assert_int_equal(counts.ndamaged, 0);
+		for (unsigned i = 0; i < 400; i++)
+			assert_int_equal(log.entries[i + 1].tid, i);
+		etl_file_close(file);
+	}
 	etl_writer_free(&w);
 }
 
@@ -503,6 +536,7 @@ int main(void)
 		cmocka_unit_test(ticks_become_nanoseconds_without_overflow),
 		cmocka_unit_test(records_of_all_cpus_come_in_the_order_of_time),
 		cmocka_unit_test(equal_ticks_keep_the_order_of_the_file),
+		cmocka_unit_test(buffers_that_wait_on_disk_give_the_same_records),
 		cmocka_unit_test(a_circular_file_that_wrapped_is_sorted_by_sequence),
 		cmocka_unit_test(cpus_over_255_need_the_wide_field),
 		cmocka_unit_test(buffers_marked_as_lossy_are_counted),

@@ -421,6 +421,7 @@ static int new_file(const char *name, struct etl_file **out, struct err *err)
 		free(file);
 		return err_set(err, ERR_MEMORY, "out of memory while opening %s", name);
 	}
+	file->open_max_bytes = ETL_OPEN_MAX_BYTES;
 	*out = file;
 	return 0;
 }

@@ -53,6 +53,7 @@ struct etl_file {
 	struct etl_buffer *buffers;          /* by CPU, then order of flush */
 	size_t nbuffers, buffers_cap;
 	uint32_t payload_max_bytes;
+	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES, but for tests */
 	struct etl_counts found;             /* damages that the index met: every run starts with them */
 
 	uint8_t *stored;                     /* compressed bytes of the buffer that is being opened */

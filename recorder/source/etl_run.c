@@ -4,12 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	WINDOW_BYTES = 8192,                 /* of a payload that is not held whole */
+	RECORD_MAX_BYTES = 65536,            /* sizes are 16-bit */
+};
+
 struct stream {                              /* of one CPU */
 	size_t next, end;                    /* buffers that are not opened yet */
 	uint32_t number;                     /* of the open buffer */
 	uint16_t cpu;
-	struct etl_payload payload;
-	size_t at;                           /* of the record that is next */
+	struct etl_payload held;             /* its payload, or a window of it */
+	size_t held_at, nbytes;              /* where the window begins; of the whole payload */
+	size_t at;                           /* of the record that is next, in the payload */
 	struct etl_head head;                /* its head */
 };
 
@@ -19,6 +25,9 @@ struct merge {
 	struct stream *streams;
 	struct stream **heap;                /* the earliest record first */
 	size_t nstreams, nheap;
+	struct etl_payload fresh;            /* what was just read */
+	size_t open_bytes;                   /* of all payloads that are held whole */
+	struct os_file *waiting;             /* payloads that are not, each at its stream's place */
 };
 
 /* ---- a stream ------------------------------------------------------------------------------------ */
@@ -27,6 +36,73 @@ static void leave_damaged(struct merge *m, const struct stream *s, const char *w
 {
 	etl_count_damage(m->counts, s->number, etl_buffer_offset(&m->file->buffers[s->next - 1]),
 			 why);
+}
+
+static uint64_t place_of(const struct merge *m, const struct stream *s)
+{
+	return (uint64_t)(s - m->streams) * m->file->payload_max_bytes;
+}
+
+static void drop_held(struct merge *m, struct stream *s)
+{
+	if (s->held.cap > WINDOW_BYTES)
+		m->open_bytes -= s->held.cap;
+	free(s->held.bytes);
+	memset(&s->held, 0, sizeof(s->held));
+}
+
+/* Hold what was read, in exchange for what the stream held; beyond the ceiling, let it wait on disk. */
+static int take_fresh(struct merge *m, struct stream *s, struct err *err)
+{
+	size_t held = s->held.cap > WINDOW_BYTES ? s->held.cap : 0;
+	size_t fresh = m->fresh.cap > WINDOW_BYTES ? m->fresh.cap : 0;
+	struct etl_payload before = s->held;
+	int rc = 0;
+
+	s->at = s->held_at = 0;
+	s->nbytes = m->fresh.nbytes;
+	if (m->open_bytes - held + fresh <= m->file->open_max_bytes) {
+		m->open_bytes = m->open_bytes - held + fresh;
+		s->held = m->fresh;
+		m->fresh = before;
+		return 0;
+	}
+	drop_held(m, s);
+	s->held.cut = m->fresh.cut;
+	if (!m->waiting)
+		rc = os_temp(&m->waiting, err);
+	return rc ? rc : os_pwrite(m->waiting, m->fresh.bytes, m->fresh.nbytes, place_of(m, s), err);
+}
+
+/* Let the window begin at s->at and have n bytes, or what is left. */
+static int move_window(struct merge *m, struct stream *s, size_t n, struct err *err)
+{
+	uint8_t *grown;
+	size_t got;
+	int rc;
+
+	if (n > s->nbytes - s->at)
+		n = s->nbytes - s->at;
+	if (s->held.cap < n) {
+		if (s->held.cap > WINDOW_BYTES)
+			m->open_bytes -= s->held.cap;
+		grown = realloc(s->held.bytes, n);
+		if (!grown) {
+			s->held.cap = 0;
+			return err_set(err, ERR_MEMORY, "out of memory while reading %s",
+				       m->file->name);
+		}
+		s->held.bytes = grown;
+		s->held.cap = n;
+		if (n > WINDOW_BYTES)
+			m->open_bytes += n;
+	}
+	rc = os_pread(m->waiting, s->held.bytes, n, place_of(m, s) + s->at, &got, err);
+	if (!rc && got < n)
+		rc = err_set(err, ERR_IO, "a temporary file lost what was written to it");
+	s->held_at = s->at;
+	s->held.nbytes = rc ? 0 : n;
+	return rc;
 }
 
 static int open_next(struct merge *m, struct stream *s, struct err *err)
@@ -38,8 +114,9 @@ static int open_next(struct merge *m, struct stream *s, struct err *err)
 	if (atomic_load_explicit(&m->file->stopped, memory_order_relaxed))
 		return err_set(err, ERR_STOPPED, "reading %s was stopped", m->file->name);
 	s->number = b->number;
-	s->at = 0;
-	rc = etl_buffer_load(m->file, b, &s->payload, &why, err);
+	rc = etl_buffer_load(m->file, b, &m->fresh, &why, err);
+	if (!rc)
+		rc = take_fresh(m, s, err);
 	if (rc)
 		return rc;
 	atomic_fetch_add_explicit(&m->file->progress_bytes, b->stored_bytes, memory_order_relaxed);
@@ -48,40 +125,66 @@ static int open_next(struct merge *m, struct stream *s, struct err *err)
 		return 0;
 	}
 	m->counts->nbuffers++;
-	m->counts->payload_bytes += s->payload.nbytes;
+	m->counts->payload_bytes += s->nbytes;
 	return 0;
 }
 
-/* Stand on the record at s->at, or on the first one of a later buffer; *more = false: no record is left. */
+static inline const uint8_t *record_at(const struct stream *s)
+{
+	return s->held.bytes + (s->at - s->held_at);
+}
+
+static inline enum etl_step read_head(struct stream *s)
+{
+	size_t end = s->held_at + s->held.nbytes;
+
+	return s->at < end ? etl_record_head(record_at(s), end - s->at, &s->head) : ETL_STEP_CUT;
+}
+
+/* What is at s->at of the open buffer. */
+static int look(struct merge *m, struct stream *s, enum etl_step *step, struct err *err)
+{
+	int rc = 0;
+
+	*step = s->at < s->nbytes ? read_head(s) : ETL_STEP_END;
+	if (*step != ETL_STEP_CUT || s->held_at + s->held.nbytes >= s->nbytes)
+		return 0;
+	/* It is the window that is cut: further on, then as far as any record reaches. */
+	rc = move_window(m, s, WINDOW_BYTES, err);
+	if (!rc)
+		*step = read_head(s);
+	if (!rc && *step == ETL_STEP_CUT && s->held.nbytes < s->nbytes - s->at) {
+		rc = move_window(m, s, RECORD_MAX_BYTES, err);
+		if (!rc)
+			*step = read_head(s);
+	}
+	return rc;
+}
+
+/* Stand on the record at s->at, or on the first one of a later buffer; *more = false: none is left. */
 static int settle(struct merge *m, struct stream *s, bool *more, struct err *err)
 {
 	int64_t before = s->head.ticks;
+	enum etl_step step;
 	int rc;
 
 	for (;;) {
-		size_t left = s->at < s->payload.nbytes ? s->payload.nbytes - s->at : 0;
-
-		switch (left ? etl_record_head(s->payload.bytes + s->at, left, &s->head)
-			     : ETL_STEP_END) {
-		case ETL_STEP_RECORD:
+		rc = look(m, s, &step, err);
+		if (rc)
+			return rc;
+		if (step == ETL_STEP_RECORD) {
 			if (!s->head.has_ticks)
 				s->head.ticks = before;
 			*more = true;
 			return 0;
-		case ETL_STEP_BAD:
+		}
+		if (step == ETL_STEP_BAD)
 			leave_damaged(m, s, "a record in it has no known header or an impossible size");
-			break;
-		case ETL_STEP_CUT:
-			if (!s->payload.cut)
-				leave_damaged(m, s, "its last record goes on past its end");
-			break;
-		case ETL_STEP_END:
-			break;
-		}
-		if (s->next == s->end) {
-			*more = false;
+		else if (step == ETL_STEP_CUT && !s->held.cut)
+			leave_damaged(m, s, "its last record goes on past its end");
+		*more = s->next < s->end;
+		if (!*more)
 			return 0;
-		}
 		rc = open_next(m, s, err);
 		if (rc)
 			return rc;
@@ -168,7 +271,7 @@ static int deliver_all(struct merge *m, etl_record_fn *fn, void *ctx, struct err
 		struct stream *s = m->heap[0];
 
 		count_record(m->counts, &s->head);
-		if (!etl_record_parse(s->payload.bytes + s->at, &s->head, s->cpu, &record))
+		if (!etl_record_parse(record_at(s), &s->head, s->cpu, &record))
 			m->counts->bad_items++;
 		rc = fn(ctx, &record);
 		if (rc)
@@ -176,8 +279,7 @@ static int deliver_all(struct merge *m, etl_record_fn *fn, void *ctx, struct err
 		s->at += etl_record_stride(&s->head);
 		rc = settle(m, s, &more, err);
 		if (!more && !rc) {
-			free(s->payload.bytes);
-			memset(&s->payload, 0, sizeof(s->payload));
+			drop_held(m, s);
 			m->heap[0] = m->heap[--m->nheap];
 		}
 		if (m->nheap && !rc)
@@ -199,8 +301,10 @@ int etl_file_run(struct etl_file *file, etl_record_fn *fn, void *ctx, struct etl
 	if (!rc)
 		rc = deliver_all(&m, fn, ctx, err);
 	for (size_t i = 0; i < m.nstreams; i++)
-		free(m.streams[i].payload.bytes);
+		free(m.streams[i].held.bytes);
 	free(m.streams);
 	free(m.heap);
+	free(m.fresh.bytes);
+	os_close(m.waiting);
 	return rc;
 }

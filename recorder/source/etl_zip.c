@@ -223,6 +223,8 @@ static int inflate_entry(struct unpack *u, struct err *err)
 			rc = keep(u, BLOCK_BYTES - z.avail_out, err);
 	}
 	inflateEnd(&z);
+	if (!rc && zrc == Z_MEM_ERROR)
+		rc = err_set(err, ERR_MEMORY, "out of memory while unpacking %s", u->file->name);
 	return rc;
 }
 

@@ -1,9 +1,10 @@
 #!/bin/bash
-# make bench: what the recorder costs and holds, beside perf where perf is installed. About 75 s.
+# make bench: what the recorder costs and holds, beside perf where perf is installed. About 90 s.
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
-# 3. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
+# 3. bench_etl: a real trace of Windows, if it is there, and the same made 1 GB long.
+# 4. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
 #    same load, perf with frame pointers (-g) and with stack copies (--call-graph dwarf,16384).
 #
 # Rows go to stdout, the same as JSON with the command that made them to build/bench/results.jsonl.
@@ -126,7 +127,33 @@ symbols=(build/linux/programs/bench_symbols --json "$binary" build/bench/work)
 	echo "skip: the rest of the rows of symbols: no binary, or it took more than 30 s"
 jq -c --arg command "${symbols[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
-# ---- 3. live ---------------------------------------------------------------------------------------
+# ---- 3. a trace file of Windows ---------------------------------------------------------------------
+
+# etl NAME FILE: the file layer alone, through a real trace.
+etl()
+{
+	local command="build/linux/programs/bench_etl --json $2" out
+	out=$(cd "$TOP" && timeout "$(left 60)" $command) || { echo "skip: $1: it failed"; return; }
+	jq -c --arg row "$1" --arg command "$command" '. + {row: $row, command: $command}' <<<"$out" \
+		>>results.jsonl
+	jq -r --arg row "$1" '"\($row): payload \(.payload_mb) mb, \(.records) records; "
+		+ "\(.payload_mb_per_s) mb per s, \(.records_per_s) records per s, rss kb \(.rss_kb)"' <<<"$out"
+}
+
+echo
+trace=../shared/data/etl/net.4.5.2.x64.etl.zip
+if [ -e "$TOP/$trace" ]; then
+	echo "Trace files: reading alone, best of 3"
+	etl "etl walk" "$trace"
+	if (cd "$TOP" && build/linux/programs/bench_etl repeat "$trace" build/bench/work/long.etl 1000); then
+		etl "etl walk 1 GB" build/bench/work/long.etl
+		rm -f work/long.etl
+	fi
+else
+	echo "skip: trace files: $trace is not there"
+fi
+
+# ---- 4. live ---------------------------------------------------------------------------------------
 
 echo
 echo "Live: one burn on each of $cpus CPUs, recorder and perf beside each other at $FREQ Hz, $LIVE_S s"
