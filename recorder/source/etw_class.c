@@ -6,7 +6,7 @@
 
 /* Those of which a trace has millions come first. */
 static const struct etw_table *const lists[] = {
-	etw_kernel_tables, etw_clr_tables, etw_image_tables,
+	etw_kernel_tables, etw_clr_tables, etw_image_tables, etw_clr_private_tables, etw_system_tables,
 };
 
 static bool guid_same(const struct etw_guid *a, const struct etw_guid *b)
@@ -111,6 +111,8 @@ static uint32_t fixed_size(const struct etw_field *field, uint32_t pointer_bytes
 		return 16;
 	case ETW_UTF16_FIXED:
 		return 2u * field->n;
+	case ETW_UTF8_FIXED:
+		return field->n;
 	default:
 		return 0;
 	}
@@ -156,6 +158,10 @@ static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32
 	case ETW_UTF16_FIXED:
 		for (out->nbytes = 0; out->nbytes < n && little(at + out->nbytes, 2);)
 			out->nbytes += 2;
+		break;
+	case ETW_UTF8_FIXED:
+		for (out->nbytes = 0; out->nbytes < n && at[out->nbytes];)
+			out->nbytes++;
 		break;
 	case ETW_I8: case ETW_I16: case ETW_I32:
 		out->u = sign_extended(number(at, n), n);
@@ -245,14 +251,14 @@ const uint8_t *etw_value_read(const struct etw_field *field, uint32_t pointer_by
 		out->bytes = at;
 		out->nbytes = text_of(at, end, field->type == ETW_UTF16Z ? 2 : 1, &after);
 		return after;
-	case ETW_UTF16_COUNTED: case ETW_UTF8_COUNTED: case ETW_BYTES_COUNTED:
+	case ETW_UTF16_COUNTED: case ETW_UTF8_COUNTED: case ETW_BYTES_COUNTED: case ETW_SOCKET_COUNTED:
 		return end - at < 2 ? NULL : sized(at + 2, little(at, 2), end, out);
 	case ETW_SID:
 		n = sid_size(at, end);
 		return n ? sized(at, n, end, out) : NULL;
 	case ETW_WBEM_SID:
 		return wbem_sid(at, end, pointer_bytes, out);
-	case ETW_BYTES:
+	case ETW_BYTES: case ETW_SOCKET:
 		return sized(at, field->n ? field->n : (size_t)(end - at), end, out);
 	case ETW_ADDRESSES:
 		out->u = (uint64_t)(end - at) / pointer_bytes;

@@ -27,12 +27,12 @@ enum etw_type {
 	ETW_U8, ETW_U16, ETW_U32, ETW_U64,   /* unsigned */
 	ETW_I8, ETW_I16, ETW_I32, ETW_I64,
 	ETW_X8, ETW_X16, ETW_X32, ETW_X64,   /* unsigned, people read them in hex: flags, keys */
-	ETW_POINTER,                         /* of the record's pointer size; hex */
-	ETW_SIZE,                            /* of the record's pointer size; decimal */
 	ETW_F32, ETW_F64,                    /* value.u holds the bits of a double */
+	ETW_POINTER,                         /* of the record's pointer size; hex */
+	ETW_SIZE,                            /* of the record's pointer size; decimal; the last number */
 	ETW_BOOL8, ETW_BOOL32,
 	ETW_UTF16Z, ETW_UTF8Z,               /* without the NUL; one that is missing ends with the payload */
-	ETW_UTF16_FIXED,                     /* n characters, cut at the first NUL */
+	ETW_UTF16_FIXED, ETW_UTF8_FIXED,     /* n characters, cut at the first NUL */
 	ETW_UTF16_COUNTED, ETW_UTF8_COUNTED, /* u16 bytes before it */
 	ETW_GUID,
 	ETW_SID,                             /* a bare SID */
@@ -43,6 +43,7 @@ enum etw_type {
 	ETW_IP4, ETW_IP6,
 	ETW_BYTES,                           /* n bytes; 0 = all that is left */
 	ETW_BYTES_COUNTED,                   /* u16 bytes before it */
+	ETW_SOCKET, ETW_SOCKET_COUNTED,      /* the same two, and they are a SOCKADDR */
 	ETW_ADDRESSES,                       /* all that is left, or field n times; value.u = how many */
 	ETW_BITS, ETW_BIT,                   /* of field n, from bit `shift`, `width` of them; ETW_BIT: yes/no */
 	ETW_TYPES,
@@ -264,8 +265,9 @@ enum {
 /* ETW_METHOD_*: after the flags, the verbose ones go on with texts (UTF-16), the others with _CLR_PLAIN */
 enum {
 	AT_METHOD_ID, AT_METHOD_MODULE, AT_METHOD_START, AT_METHOD_BYTES, AT_METHOD_TOKEN,
-	AT_METHOD_FLAGS, AT_METHOD_CLR_PLAIN, AT_METHOD_PLAIN_FIELDS, AT_METHOD_NAMESPACE = AT_METHOD_CLR_PLAIN, AT_METHOD_NAME,
-	AT_METHOD_SIGNATURE, AT_METHOD_CLR, AT_METHOD_REJIT, AT_METHOD_VERBOSE_FIELDS,
+	AT_METHOD_FLAGS, AT_METHOD_CLR_PLAIN, AT_METHOD_PLAIN_FIELDS,
+	AT_METHOD_NAMESPACE = AT_METHOD_CLR_PLAIN, AT_METHOD_NAME, AT_METHOD_SIGNATURE,
+	AT_METHOD_CLR, AT_METHOD_REJIT, AT_METHOD_VERBOSE_FIELDS,
 };
 
 /* ETW_MODULE_* */

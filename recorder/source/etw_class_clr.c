@@ -97,6 +97,57 @@ static const struct etw_field generation_range[] = {
 
 static const struct etw_field mark[] = {F("HeapNum", ETW_U32), CLR};
 
+static const struct etw_field mark_type[] = {
+	F("HeapNum", ETW_U32), CLR, F("Type", ETW_U32), F("Promoted", ETW_U64),
+};
+
+static const struct etw_field bulk_type[] = {F("Count", ETW_U32), CLR};    /* then the types */
+
+static const struct etw_field object_ranges[] = {F("Index", ETW_U32), F("Count", ETW_U32), CLR};
+
+static const struct etw_field worker[] = {
+	F("ActiveWorkerThreadCount", ETW_U32), F("RetiredWorkerThreadCount", ETW_U32), CLR,
+};
+
+static const struct etw_field adjustment_sample[] = {F("Throughput", ETW_F64), CLR};
+static const struct etw_field adjustment[] = {
+	F("AverageThroughput", ETW_F64), F("NewWorkerThreadCount", ETW_U32), F("Reason", ETW_U32), CLR,
+};
+
+static const struct etw_field memory_pressure[] = {F("BytesAllocated", ETW_U64), CLR};
+
+static const struct etw_field per_heap_history[] = {
+	CLR,
+	F("FreeListAllocated", ETW_SIZE), F("FreeListRejected", ETW_SIZE), F("EndOfSegAllocated", ETW_SIZE),
+	F("CondemnedAllocated", ETW_SIZE), F("PinnedAllocated", ETW_SIZE),
+	F("PinnedAllocatedAdvance", ETW_SIZE), F("RunningFreeListEfficiency", ETW_U32),
+	F("CondemnReasons0", ETW_U32), F("CondemnReasons1", ETW_U32), F("CompactMechanisms", ETW_X32),
+	F("ExpandMechanisms", ETW_X32), F("HeapIndex", ETW_U32), F("ExtraGen0Commit", ETW_SIZE),
+	F("Count", ETW_U32),
+};
+
+static const struct etw_field global_heap_history[] = {
+	F("FinalYoungestDesired", ETW_U64), F("NumHeaps", ETW_I32), F("CondemnedGeneration", ETW_I32),
+	F("Gen0ReductionCount", ETW_I32), F("Reason", ETW_I32), F("GlobalMechanisms", ETW_X32),
+	F("ClrInstanceID", ETW_U16, .from = 1), F("PauseMode", ETW_I32, .from = 2),
+	F("MemoryPressure", ETW_I32, .from = 2), F("CondemnReasons0", ETW_I32, .from = 3),
+	F("CondemnReasons1", ETW_I32, .from = 3), F("Count", ETW_U32, .from = 4),
+};
+
+static const struct etw_field loh_compact[] = {CLR, F("Count", ETW_U16)};
+static const struct etw_field fit_bucket[] = {
+	CLR, F("BucketKind", ETW_U16), F("TotalSize", ETW_U64), F("Count", ETW_U16),
+};
+
+static const struct etw_field il_map[] = {
+	F("MethodID", ETW_U64), F("ReJITID", ETW_U64), F("MethodExtent", ETW_U8),
+	F("CountOfMapEntries", ETW_U16),     /* then that many IL offsets and native offsets */
+};
+
+static const struct etw_field exception_block[] = {
+	F("EntryEIP", ETW_X64), F("MethodID", ETW_U64), F("MethodName", ETW_UTF16Z), CLR,
+};
+
 static const struct etw_field exception[] = {
 	[AT_EXCEPTION_TYPE] = F("ExceptionType", ETW_UTF16Z, .from = 1),
 	[AT_EXCEPTION_MESSAGE] = F("ExceptionMessage", ETW_UTF16Z, .from = 1),
@@ -205,6 +256,9 @@ static const struct etw_class runtime[] = {
 	EVENT(12, ETW_OTHER, "GC/TerminateConcurrentThread", clr_only),
 	EVENT(13, ETW_OTHER, "GC/FinalizersStop", finalizers_stop),
 	EVENT(14, ETW_OTHER, "GC/FinalizersStart", clr_only),
+	EVENT(15, ETW_OTHER, "Type/BulkType", bulk_type),
+	EVENT(21, ETW_OTHER, "GC/BulkSurvivingObjectRanges", object_ranges),
+	EVENT(22, ETW_OTHER, "GC/BulkMovedObjectRanges", object_ranges),
 	EVENT(23, ETW_OTHER, "GC/GenerationRange", generation_range),
 	EVENT(25, ETW_OTHER, "GC/MarkStackRoots", mark),
 	EVENT(26, ETW_OTHER, "GC/MarkFinalizeQueueRoots", mark),
@@ -213,6 +267,11 @@ static const struct etw_class runtime[] = {
 	EVENT(29, ETW_OTHER, "GC/FinalizeObject", finalize_object),
 	EVENT(33, ETW_OTHER, "GC/PinObjectAtGCTime", pin_object),
 	EVENT(35, ETW_GC_TRIGGERED, "GC/Triggered", triggered),
+	EVENT(50, ETW_OTHER, "ThreadPoolWorkerThread/Start", worker),
+	EVENT(51, ETW_OTHER, "ThreadPoolWorkerThread/Stop", worker),
+	EVENT(54, ETW_OTHER, "ThreadPoolWorkerThreadAdjustment/Sample", adjustment_sample),
+	EVENT(55, ETW_OTHER, "ThreadPoolWorkerThreadAdjustment/Adjustment", adjustment),
+	EVENT(57, ETW_OTHER, "ThreadPoolWorkerThread/Wait", worker),
 	EVENT(80, ETW_EXCEPTION, "Exception/Start", exception),
 	EVENT(81, ETW_CONTENTION_START, "Contention/Start", contention_start),
 	EVENT(82, ETW_CLR_STACK, "ClrStack/Walk", clr_stack),
@@ -231,6 +290,21 @@ static const struct etw_class runtime[] = {
 	EVENT(156, ETW_OTHER, "Loader/AppDomainLoad", app_domain),
 	EVENT(157, ETW_OTHER, "Loader/AppDomainUnload", app_domain),
 	EVENT(187, ETW_RUNTIME_START, "Runtime/Start", runtime_start),
+	EVENT(190, ETW_OTHER, "Method/ILToNativeMap", il_map),
+	EVENT(200, ETW_OTHER, "GarbageCollection/IncreaseMemoryPressure", memory_pressure),
+	EVENT(201, ETW_OTHER, "GarbageCollection/DecreaseMemoryPressure", memory_pressure),
+	EVENT(202, ETW_OTHER, "GC/MarkWithType", mark_type),
+	{.key = 204, .provider = RUNTIME, .name = "GC/PerHeapHistory", .min_version = 3, FIELDS(per_heap_history)},
+	EVENT(205, ETW_OTHER, "GC/GlobalHeapHistory", global_heap_history),
+	EVENT(208, ETW_OTHER, "GC/LOHCompact", loh_compact),
+	EVENT(209, ETW_OTHER, "GC/FitBucketInfo", fit_bucket),
+	EVENT(250, ETW_OTHER, "ExceptionCatch/Start", exception_block),
+	CLASS(251, ETW_OTHER, RUNTIME, "ExceptionCatch/Stop", .nfields = 0),
+	EVENT(252, ETW_OTHER, "ExceptionFinally/Start", exception_block),
+	CLASS(253, ETW_OTHER, RUNTIME, "ExceptionFinally/Stop", .nfields = 0),
+	EVENT(254, ETW_OTHER, "ExceptionFilter/Start", exception_block),
+	CLASS(255, ETW_OTHER, RUNTIME, "ExceptionFilter/Stop", .nfields = 0),
+	CLASS(256, ETW_OTHER, RUNTIME, "Exception/Stop", .nfields = 0),
 };
 #undef EVENT
 
@@ -245,6 +319,8 @@ static const struct etw_class rundown[] = {
 	EVENT(146, ETW_OTHER, "Method/DCStopComplete", clr_only),
 	EVENT(147, ETW_OTHER, "Method/DCStartInit", clr_only),
 	EVENT(148, ETW_OTHER, "Method/DCStopInit", clr_only),
+	EVENT(149, ETW_OTHER, "Method/ILToNativeMapDCStart", il_map),
+	EVENT(150, ETW_OTHER, "Method/ILToNativeMapDCStop", il_map),
 	EVENT(151, ETW_OTHER, "Loader/DomainModuleDCStart", domain_module),
 	EVENT(152, ETW_OTHER, "Loader/DomainModuleDCStop", domain_module),
 	EVENT(153, ETW_MODULE_DCSTART, "Loader/ModuleDCStart", module),

@@ -21,7 +21,8 @@ struct etw_table {
 };
 
 /* Lists that end with a table without classes. */
-extern const struct etw_table etw_kernel_tables[], etw_image_tables[], etw_clr_tables[];
+extern const struct etw_table etw_kernel_tables[], etw_image_tables[], etw_clr_tables[],
+	etw_clr_private_tables[], etw_system_tables[];
 
 /* F("Depth", ETW_U32, .from = 1): one field. */
 #define F(called, ...) {.name = (called), .type = __VA_ARGS__}
