@@ -1,10 +1,12 @@
 /*
  * check: what collect would do with these options on this machine, without recording.
  *
- * Prints settings, store, rules with their counters' values now, and what each live source lacks.
+ * Prints settings, store, rules with their counters' values now, what each live source lacks, and
+ * which running processes will have incomplete stacks.
  * The line parser has refused unknown options and bad numbers already; what is left to be wrong are
  * the rules: their grammar, and names that no source knows.
  */
+#include "check_stacks.h"
 #include "cmd.h"
 
 #include "base/json.h"
@@ -342,6 +344,7 @@ int cmd_check(const struct options *o, struct err *err)
 		rc = check_rules(&c, err);
 	if (!rc) {
 		check_sources(&c);
+		check_stacks(o, &c.out);
 		rc = cmd_print(&c.out, err);
 	}
 	if (!rc && c.wrong)

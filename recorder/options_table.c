@@ -135,7 +135,9 @@ const struct command_info command_table[COMMANDS] = {
 		.summary = "check options, conf file, rules and privileges",
 		.about =
 "Takes the options of collect; prints each rule with its counter's value now,\n"
-"which privileges are missing, and what that costs. Records nothing.\n",
+"which privileges are missing and what that costs, and (Linux) which of the\n"
+"processes running now will have incomplete stacks or no names, and what helps.\n"
+"Records nothing; takes 2 s at most on a machine with many processes.\n",
 		.examples =
 "recorder check --config recorder.conf\n"
 "recorder check /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n",

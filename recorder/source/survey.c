@@ -1,0 +1,98 @@
+#include "source/survey.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Less is a regular expression or a callback's stub: everybody has some. */
+#define JIT_WORTH_A_WORD_BYTES ((uint64_t)1 << 20)
+
+static const struct {
+	const char *name, *text;
+} causes[SURVEY_CAUSES] = {
+	[SURVEY_JVM] = {
+		"jvm",
+		"a JVM keeps no frame pointers, so most of its stacks will be broken: restart it with "
+		"-XX:+PreserveFramePointer",
+	},
+	[SURVEY_NO_TABLES] = {
+		"no-unwind-tables",
+		"no unwind tables (.eh_frame) in the program or the library named: stacks break there "
+		"unless it was built with frame pointers; rebuild with -fasynchronous-unwind-tables",
+	},
+	[SURVEY_32_BIT] = {
+		"32-bit",
+		"32-bit programs are followed by frame pointers, which few of them have: their stacks "
+		"will be short; the functions on top are right",
+	},
+	[SURVEY_REPLACED] = {
+		"replaced",
+		"they still run files that were deleted or replaced since they started (an upgrade?), "
+		"whose unwind tables nobody can read any more: restart them",
+	},
+	[SURVEY_UNREADABLE] = {
+		"unreadable",
+		"this user may not look at them, so their code stays unknown: run as root (of the host), or "
+		"with cap_sys_ptrace and cap_dac_read_search",
+	},
+	[SURVEY_GO] = {
+		"go",
+		"Go has no unwind tables; its frame pointers are followed, and such stacks are good, "
+		"but never marked complete: nothing to do",
+	},
+	[SURVEY_JIT] = {
+		"jit-names",
+		"code made at run time has no names (the stacks are not harmed): node "
+		"--perf-basic-prof; .NET DOTNET_PerfMapEnabled=1; Java 17+ jcmd PID Compiler.perfmap",
+	},
+};
+
+const char *survey_cause_name(enum survey_cause cause)
+{
+	return causes[cause].name;
+}
+
+const char *survey_cause_text(enum survey_cause cause)
+{
+	return causes[cause].text;
+}
+
+uint32_t survey_judge(const struct survey_facts *f)
+{
+	uint32_t bits = 0;
+
+	if (f->unreadable)
+		return 1u << SURVEY_UNREADABLE;
+	if (f->is_32_bit)
+		return 1u << SURVEY_32_BIT;
+	if (f->is_jvm && !f->keeps_frame_pointers)
+		bits |= 1u << SURVEY_JVM;
+	if (f->replaced)
+		bits |= 1u << SURVEY_REPLACED;
+	if (f->is_go)
+		bits |= 1u << SURVEY_GO;
+	else if (f->without_tables)
+		bits |= 1u << SURVEY_NO_TABLES;
+	if (!f->has_perf_map && f->jit_bytes &&
+	    (f->runtime || f->is_jvm || f->jit_bytes >= JIT_WORTH_A_WORD_BYTES))
+		bits |= 1u << SURVEY_JIT;
+	return bits;
+}
+
+void survey_add(struct survey *s, enum survey_cause cause, const char *name, uint32_t pid)
+{
+	struct survey_group *g;
+	uint32_t i;
+
+	for (i = 0; i < s->ngroups; i++) {
+		g = &s->groups[i];
+		if (g->cause == cause && strncmp(g->name, name, sizeof(g->name) - 1) == 0) {
+			g->n++;
+			return;
+		}
+	}
+	if (s->ngroups == SURVEY_GROUPS_MAX)
+		return;
+	g = &s->groups[s->ngroups++];
+	*g = (struct survey_group){.cause = cause, .pid = pid, .n = 1};
+	snprintf(g->name, sizeof(g->name), "%s", name);
+}

@@ -1,0 +1,78 @@
+/*
+ * Which of the processes that run now will have incomplete stacks or missing names, and why.
+ *
+ * For people who look before the night (check), not for recording. Looking at a process can hang: its
+ * files may lie on a network that is gone, its memory map may be locked. So a thread of its own does
+ * it; when the time is over it is left behind, and what it found until then is told, with what it
+ * was looking at.
+ */
+#ifndef SOURCE_SURVEY_H
+#define SOURCE_SURVEY_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SURVEY_MAX_NS 2000000000ULL
+#define SURVEY_PROCESSES_MAX 4096u
+#define SURVEY_GROUPS_MAX 512u
+#define SURVEY_NAME_BYTES 64
+
+enum survey_cause {
+	SURVEY_JVM,                   /* without -XX:+PreserveFramePointer */
+	SURVEY_NO_TABLES,             /* program or library without .eh_frame_hdr */
+	SURVEY_32_BIT,
+	SURVEY_REPLACED,              /* maps files that were deleted or replaced since */
+	SURVEY_UNREADABLE,            /* for this user */
+	SURVEY_GO,                    /* no tables, but frame pointers everywhere */
+	SURVEY_JIT,                   /* jitted code without a perf map: names are missing */
+	SURVEY_CAUSES,
+};
+
+/* The processes of one name that have one cause. */
+struct survey_group {
+	enum survey_cause cause;
+	char name[SURVEY_NAME_BYTES]; /* of the program; "program (library)" */
+	uint32_t pid;                 /* of the first */
+	uint32_t n;
+};
+
+struct survey {
+	struct survey_group groups[SURVEY_GROUPS_MAX];
+	uint32_t ngroups;
+	uint32_t processes, looked_at;       /* kernel threads and zombies do not count */
+	uint32_t affected;                   /* that have a cause other than SURVEY_GO */
+	char stuck_at[SURVEY_NAME_BYTES + 16];   /* "name (pid)" when the time was over there; "" */
+};
+
+/*
+ * Look at all processes for at most limit_ns.
+ *
+ * out      untouched on failure; 40 KB
+ * returns  0; ERR_UNSUPPORTED on hosts where this is no question; ERR_MEMORY, ERR_IO
+ */
+int survey_run(uint64_t limit_ns, struct survey *out, struct err *err);
+
+/* "jvm", "no-unwind-tables", ...; what it means and what to do, one sentence. Portable. */
+const char *survey_cause_name(enum survey_cause cause);
+const char *survey_cause_text(enum survey_cause cause);
+
+/* ---- for survey_linux.c and tests --------------------------------------------------------------- */
+
+/* What is known of a process. */
+struct survey_facts {
+	bool unreadable, is_32_bit, is_go, is_jvm, keeps_frame_pointers, has_perf_map;
+	bool without_tables;          /* the program or a library */
+	bool replaced;                /* a mapped file is not there any more */
+	bool runtime;                 /* a known one that jits: node, .NET, a JVM */
+	uint64_t jit_bytes;           /* executable memory without a file */
+};
+
+/* Bits 1 << enum survey_cause. */
+uint32_t survey_judge(const struct survey_facts *facts);
+
+/* Count a process in its group; silently not beyond SURVEY_GROUPS_MAX, but in affected. */
+void survey_add(struct survey *s, enum survey_cause cause, const char *name, uint32_t pid);
+
+#endif

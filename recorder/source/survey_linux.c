@@ -1,0 +1,373 @@
+/* Formats: proc(5), maps, stat, exe; ELF notes of Go: cmd/internal/buildid, "Go\0\0" of type 4. */
+#include "source/survey.h"
+
+#include "base/os.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "symbol/elf.h"
+#include "symbol/symbol_open.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define MAPS_MAX_BYTES ((size_t)16 << 20)
+#define GRACE_NS 300000000ULL            /* for the process that is being looked at at the end */
+#define FIRST_BYTES 4096u
+#define KERNEL_THREAD_FLAG 0x00200000u   /* PF_KTHREAD */
+
+/* ---- files, each looked at once ----------------------------------------------------------------- */
+
+struct known_file {
+	uint64_t dev, ino;
+	bool is_elf, is_32_bit, has_tables, is_go;
+};
+
+struct work {
+	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
+	struct os_cond *done;
+	struct survey survey;
+	bool finished, abandoned;
+
+	uint64_t end_ns;                     /* from here on the thread's own */
+	struct known_file *files;
+	uint32_t nfiles, room;
+	struct table index;
+	struct buf maps;
+};
+
+static bool same_file(const void *ctx, uint32_t value, const void *key)
+{
+	const struct work *w = ctx;
+	const struct known_file *k = key;
+
+	return w->files[value].dev == k->dev && w->files[value].ino == k->ino;
+}
+
+/* The note stands in the first page of what the Go linker makes. */
+static bool has_go_note(const struct bytes *in)
+{
+	static const char note[] = "\4\0\0\0Go\0\0";       /* its type, its name */
+	char first[FIRST_BYTES];
+	size_t n = in->size < sizeof(first) ? (size_t)in->size : sizeof(first), i;
+
+	if (bytes_read(in, 0, first, n, "its first page", NULL))
+		return false;
+	for (i = 0; i + sizeof(note) - 1 <= n; i++) {
+		if (memcmp(first + i, note, sizeof(note) - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void read_file(const char *path, struct known_file *out)
+{
+	struct os_file_info info;
+	struct os_file *file = NULL;
+	struct elf_head *head = malloc(sizeof(*head));
+	struct bytes bytes;
+
+	if (head && os_path_info(path, &info, NULL) == 0 && info.regular &&
+	    os_open(path, OS_READ, &file, NULL) == 0) {
+		bytes = bytes_of_file(file, info.size_bytes);
+		if (elf_head_read(&bytes, head, NULL) == 0) {
+			out->is_elf = true;
+			out->is_32_bit = !head->is64;
+			out->has_tables = head->unwind.file_bytes != 0;
+			out->is_go = has_go_note(&bytes);
+		}
+	}
+	os_close(file);
+	free(head);
+}
+
+/* A file that a process maps, as far as it can be read; what cannot is not called bad. */
+static struct known_file know_file(struct work *w, const char *path, uint64_t dev, uint64_t ino)
+{
+	struct known_file file = {.dev = dev, .ino = ino}, *bigger;
+	uint64_t hash = hash_pair(dev, ino);
+	uint32_t at = table_find(&w->index, hash, same_file, w, &file);
+
+	if (at != TABLE_NONE)
+		return w->files[at];
+	read_file(path, &file);
+	if (w->nfiles == w->room) {
+		bigger = realloc(w->files, (w->room + 256) * sizeof(*bigger));
+		if (!bigger)
+			return file;
+		w->files = bigger;
+		w->room += 256;
+	}
+	w->files[w->nfiles] = file;
+	if (table_add(&w->index, hash, w->nfiles) == 0)
+		w->nfiles++;
+	return file;
+}
+
+/* ---- one process ------------------------------------------------------------------------------- */
+
+struct process_view {
+	uint32_t pid;
+	char name[SURVEY_NAME_BYTES];
+	char exe[4096];                      /* "" = not to be seen */
+	char library[SURVEY_NAME_BYTES];     /* the first one without tables */
+	struct survey_facts facts;
+};
+
+/* Whether it is one at all: no thread of the kernel, and not ended. */
+static bool is_process(uint32_t pid)
+{
+	struct buf text = {0};
+	char path[64], state = 'Z';
+	const char *at = NULL;
+	unsigned flags = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	if (os_load(path, 8192, &text, NULL) == 0)
+		at = strrchr(buf_text(&text), ')');
+	if (!at || sscanf(at + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		state = 'Z';
+	buf_free(&text);
+	return state != 'Z' && state != 'X' && !(flags & KERNEL_THREAD_FLAG);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static void read_name(struct process_view *v)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", v->pid);
+	n = readlink(path, v->exe, sizeof(v->exe) - 1);
+	v->exe[n > 0 ? n : 0] = '\0';
+	if (n > 0) {
+		snprintf(v->name, sizeof(v->name), "%s", text_base_name(v->exe));
+		if (ends_with(v->name, " (deleted)"))
+			v->name[strlen(v->name) - strlen(" (deleted)")] = '\0';
+	} else if (!symbol_comm(v->pid, v->name)) {
+		snprintf(v->name, sizeof(v->name), "?");
+	}
+}
+
+/* What lies in memory only, whatever name it has: made at run time. */
+static bool is_generated(const char *path)
+{
+	return !*path || strncmp(path, "[anon", 5) == 0 || strncmp(path, "//anon", 6) == 0 ||
+	       strncmp(path, "/memfd:", 7) == 0 || strncmp(path, "/dev/zero", 9) == 0 ||
+	       strncmp(path, "/dev/shm/", 9) == 0 || strncmp(path, "/SYSV", 5) == 0 || strcmp(path, "[heap]") == 0 ||
+	       strncmp(path, "[stack", 6) == 0;
+}
+
+static void see_file(struct work *w, struct process_view *v, const char *path, uint64_t dev,
+		     uint64_t ino)
+{
+	struct survey_facts *f = &v->facts;
+	bool is_exe = strcmp(path, v->exe) == 0;
+	struct buf at = {0};
+	struct known_file file;
+
+	if (!is_exe && ends_with(path, " (deleted)")) {
+		f->replaced = true;
+		return;
+	}
+	if (is_exe)
+		buf_printf(&at, "/proc/%" PRIu32 "/exe", v->pid);
+	else
+		buf_printf(&at, "/proc/%" PRIu32 "/root%s", v->pid, path);
+	file = know_file(w, buf_text(&at), dev, ino);
+	buf_free(&at);
+	if (is_exe)
+		f->is_32_bit = file.is_32_bit;
+	f->is_go |= is_exe && file.is_go;
+	f->is_jvm |= strcmp(text_base_name(path), "libjvm.so") == 0;
+	f->runtime |= strcmp(text_base_name(path), "libcoreclr.so") == 0 ||
+		      (is_exe && strncmp(v->name, "node", 4) == 0);
+	if (!file.is_elf || file.is_32_bit || file.has_tables)
+		return;
+	f->without_tables = true;
+	if (!is_exe && !v->library[0])
+		snprintf(v->library, sizeof(v->library), "%s", text_base_name(path));
+}
+
+/* start-end perms pgoff major:minor inode path */
+static void see_mapping(struct work *w, struct process_view *v, const char *line)
+{
+	uint64_t start, end, ino;
+	unsigned major, minor;
+	char perms[8];
+	int at = 0;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %x:%x %" SCNu64 " %n", &start, &end, perms,
+		   &major, &minor, &ino, &at) != 6 || perms[2] != 'x')
+		return;
+	if (is_generated(line + at))
+		v->facts.jit_bytes += end - start;
+	else if (line[at] == '/')
+		see_file(w, v, line + at, makedev(major, minor), ino);
+}
+
+static void see_maps(struct work *w, struct process_view *v)
+{
+	char path[64], *line, *next;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", v->pid);
+	buf_reset(&w->maps);
+	rc = os_load(path, MAPS_MAX_BYTES, &w->maps, NULL);
+	v->facts.unreadable = rc == ERR_ACCESS;
+	for (line = rc || !w->maps.len ? NULL : w->maps.data; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (!next)
+			break;
+		*next++ = '\0';
+		see_mapping(w, v, line);
+	}
+}
+
+static void see_rest(struct process_view *v)
+{
+	struct survey_facts *f = &v->facts;
+	struct os_file *file = NULL;
+	struct buf cmdline = {0};
+
+	if (f->is_jvm && symbol_cmdline(v->pid, &cmdline, NULL) == 0)
+		f->keeps_frame_pointers =
+			strstr(buf_text(&cmdline), "-XX:+PreserveFramePointer") != NULL;
+	buf_free(&cmdline);
+	if (f->jit_bytes && symbol_perf_map(v->pid, &file, NULL) == 0)
+		f->has_perf_map = true;
+	os_close(file);
+}
+
+static void count(struct survey *s, const struct process_view *v)
+{
+	uint32_t bits = survey_judge(&v->facts);
+	char name[SURVEY_NAME_BYTES];
+	unsigned i;
+
+	for (i = 0; i < SURVEY_CAUSES; i++) {
+		if (!(bits & 1u << i))
+			continue;
+		if (i == SURVEY_NO_TABLES && v->library[0])
+			snprintf(name, sizeof(name), "%.30s (%.30s)", v->name, v->library);
+		else
+			snprintf(name, sizeof(name), "%s", v->name);
+		survey_add(s, (enum survey_cause)i, name, v->pid);
+	}
+	s->looked_at++;
+	s->affected += (bits & ~(1u << SURVEY_GO)) != 0;
+}
+
+/* ---- all of them: the thread ------------------------------------------------------------------- */
+
+/* False when nobody waits any more. */
+static bool see_process(struct work *w, uint32_t pid)
+{
+	struct process_view *v;
+	bool wanted;
+
+	if (!is_process(pid))
+		return true;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return false;
+	v->pid = pid;
+	read_name(v);
+	os_mutex_lock(w->lock);
+	w->survey.processes++;
+	snprintf(w->survey.stuck_at, sizeof(w->survey.stuck_at), "%s (%" PRIu32 ")", v->name, pid);
+	wanted = !w->abandoned && w->survey.looked_at < SURVEY_PROCESSES_MAX &&
+		 os_now_ns() < w->end_ns;
+	os_mutex_unlock(w->lock);
+	if (wanted) {
+		see_maps(w, v);
+		see_rest(v);
+	}
+	os_mutex_lock(w->lock);
+	if (wanted)
+		count(&w->survey, v);
+	w->survey.stuck_at[0] = '\0';
+	wanted = !w->abandoned;
+	os_mutex_unlock(w->lock);
+	free(v);
+	return wanted;
+}
+
+static void work_free(struct work *w)
+{
+	os_cond_free(w->done);
+	os_mutex_free(w->lock);
+	free(w->files);
+	table_free(&w->index);
+	buf_free(&w->maps);
+	free(w);
+}
+
+static void survey_main(void *ctx)
+{
+	struct work *w = ctx;
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	bool wanted = true, abandoned;
+
+	while (wanted && dir && (entry = readdir(dir)) != NULL) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			wanted = see_process(w, (uint32_t)strtoul(entry->d_name, NULL, 10));
+	}
+	if (dir)
+		closedir(dir);
+	os_mutex_lock(w->lock);
+	w->finished = true;
+	abandoned = w->abandoned;
+	os_cond_signal(w->done);
+	os_mutex_unlock(w->lock);
+	if (abandoned)
+		work_free(w);
+}
+
+int survey_run(uint64_t limit_ns, struct survey *out, struct err *err)
+{
+	struct work *w = calloc(1, sizeof(*w));
+	struct os_thread *thread = NULL;
+	uint64_t last_ns = os_now_ns() + limit_ns + GRACE_NS, now_ns;
+	bool finished;
+	int rc = ERR_MEMORY;
+
+	if (w) {
+		w->lock = os_mutex_new();
+		w->done = os_cond_new();
+		w->end_ns = last_ns - GRACE_NS;
+	}
+	if (w && w->lock && w->done)
+		rc = os_thread_start("survey", survey_main, w, &thread, err);
+	else
+		err_set(err, ERR_MEMORY, "out of memory for looking at processes");
+	if (rc) {
+		if (w)
+			work_free(w);
+		return rc;
+	}
+	os_mutex_lock(w->lock);
+	while (!w->finished && (now_ns = os_now_ns()) < last_ns)
+		os_cond_wait(w->done, w->lock, last_ns - now_ns);
+	*out = w->survey;
+	finished = w->finished;
+	w->abandoned = !finished;
+	os_mutex_unlock(w->lock);
+	if (finished) {                      /* else it frees what it holds, should it come back */
+		os_thread_join(thread);
+		work_free(w);
+	}
+	return 0;
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# check names the running processes whose stacks will be incomplete, and says why.
+. "$TOP/tests/support/cli.sh"
+command -v jq >/dev/null || { echo "skip check_linux: no jq here"; exit 0; }
+
+pids=
+trap 'kill $pids 2>/dev/null' EXIT
+run() { "$@" >/dev/null 2>&1 & pids="$pids $!"; }
+
+# A program that waits and has nothing: pause() for ever, by the system call.
+cat >wait64.s <<'S'
+	.globl _start
+_start:	mov $34, %eax
+	syscall
+	jmp _start
+S
+cat >wait32.s <<'S'
+	.globl _start
+_start:	mov $29, %eax
+	int $0x80
+	jmp _start
+S
+cat wait64.s - >waitgo.s <<'S'
+	.section .note.go.buildid, "a", @note
+	.long 4, 4, 4
+	.ascii "Go\0\0", "test"
+S
+gcc -nostdlib -static -o check-bare wait64.s
+gcc -nostdlib -static -o check-go waitgo.s
+run ./check-bare
+run ./check-bare
+run ./check-go
+gcc -m32 -nostdlib -static -o check-32 wait32.s 2>err32 && ./check-32 & thirty_two=$!
+pids="$pids $thirty_two"
+
+# One that has a library that is gone, and one with code made at run time.
+cat >lib.c <<'C'
+int nothing(void) { return 0; }
+C
+cat >uses.c <<'C'
+#include <sys/mman.h>
+#include <unistd.h>
+int nothing(void);
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		mmap(0, 2 << 20, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	while (!nothing())
+		pause();
+	(void)argv;
+	return 0;
+}
+C
+gcc -shared -fPIC -o libcheck.so lib.c && gcc -o check-old uses.c ./libcheck.so && cp check-old check-jit
+run ./check-old
+sleep 0.3
+cp libcheck.so again.so && mv again.so libcheck.so
+run ./check-jit code
+[ -x /usr/bin/java ] && printf 'public class W { public static void main(String[] a) throws Exception { Thread.sleep(60000); } }\n' >W.java && {
+	run java -Xmx64m W.java
+	java=$!
+}
+cp /bin/sleep check-plain && run ./check-plain 60
+
+# check takes at most 2 s for this: again, until all of them are there.
+programs() { jq -r --arg c "$1" 'select(.check == "stacks" and .cause == $c).programs[].name' found; }
+all_there()
+{
+	"$RECORDER" check --json --store s.db >found 2>err
+	programs no-unwind-tables | grep -q check-bare && programs jit-names | grep -q check-jit &&
+		programs replaced | grep -q check-old && { [ ! "${java-}" ] || programs jvm | grep -q java; }
+}
+wait_for 20 all_there
+
+has() { programs "$1" | grep -qx "$2"; }
+check a_program_without_unwind_tables_is_named has no-unwind-tables check-bare
+check two_of_one_name_are_counted_together jq -s -e 'any(.[] | select(.cause == "no-unwind-tables").programs[];
+	.name == "check-bare" and .processes == 2)' found
+check a_go_program_is_told_apart has go check-go
+check and_not_called_broken sh -c '! jq -r "select(.cause == \"no-unwind-tables\").programs[].name" found | grep -q check-go'
+if kill -0 $thirty_two 2>/dev/null; then
+	check a_32_bit_program_is_named has 32-bit check-32
+else
+	echo "skip a_32_bit_program_is_named: $(head -1 err32) (or the kernel runs none)"
+fi
+check a_replaced_library_is_found has replaced check-old
+check code_made_at_run_time_has_no_names has jit-names check-jit
+if [ "${java-}" ]; then
+	check a_jvm_without_frame_pointers_is_named has jvm java
+else
+	echo "skip a_jvm_without_frame_pointers_is_named: no java here"
+fi
+check a_plain_program_is_not_named sh -c '! grep -q check-plain found'
+"$RECORDER" check --store s.db >text 2>err
+check the_text_gives_advice grep -q 'rebuild with -fasynchronous-unwind-tables' text
+check and_counts grep -qE '^stacks   note     [0-9]+ processes: ' text

@@ -1,0 +1,119 @@
+/* Which facts about a process mean incomplete stacks, or missing names. */
+#include "source/survey.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BIT(cause) (1u << SURVEY_##cause)
+#define MB ((uint64_t)1 << 20)
+
+static void check(const struct survey_facts facts, uint32_t bits)
+{
+	assert_int_equal(survey_judge(&facts), bits);
+}
+
+static void an_ordinary_program_has_no_cause(void **state)
+{
+	(void)state;
+	check((struct survey_facts){0}, 0);
+}
+
+static void a_jvm_needs_its_frame_pointers(void **state)
+{
+	(void)state;
+	check((struct survey_facts){.is_jvm = true, .has_perf_map = true, .jit_bytes = MB}, BIT(JVM));
+	check((struct survey_facts){.is_jvm = true, .has_perf_map = true, .jit_bytes = MB,
+				    .keeps_frame_pointers = true}, 0);
+}
+
+static void a_jit_without_a_perf_map_lacks_names(void **state)
+{
+	(void)state;
+	check((struct survey_facts){.runtime = true, .jit_bytes = 4096}, BIT(JIT));
+	check((struct survey_facts){.runtime = true, .jit_bytes = 4096, .has_perf_map = true}, 0);
+	check((struct survey_facts){.runtime = true}, 0);
+}
+
+static void a_little_generated_code_is_not_worth_a_word(void **state)
+{
+	(void)state;
+	check((struct survey_facts){.jit_bytes = MB - 1}, 0);
+	check((struct survey_facts){.jit_bytes = MB}, BIT(JIT));
+}
+
+static void go_is_not_called_broken(void **state)
+{
+	(void)state;
+	check((struct survey_facts){.is_go = true, .without_tables = true}, BIT(GO));
+	check((struct survey_facts){.without_tables = true}, BIT(NO_TABLES));
+}
+
+static void what_cannot_be_read_is_not_judged(void **state)
+{
+	(void)state;
+	check((struct survey_facts){.unreadable = true, .without_tables = true}, BIT(UNREADABLE));
+	check((struct survey_facts){.is_32_bit = true, .without_tables = true}, BIT(32_BIT));
+}
+
+static void processes_of_one_name_and_cause_are_one_group(void **state)
+{
+	static struct survey s;
+
+	(void)state;
+	survey_add(&s, SURVEY_JVM, "java", 10);
+	survey_add(&s, SURVEY_JIT, "java", 10);
+	survey_add(&s, SURVEY_JVM, "java", 20);
+	assert_int_equal(s.ngroups, 2);
+	assert_int_equal(s.groups[0].n, 2);
+	assert_int_equal(s.groups[0].pid, 10);
+	assert_int_equal(s.groups[1].cause, SURVEY_JIT);
+}
+
+static void groups_have_a_ceiling(void **state)
+{
+	static struct survey s;
+	char name[SURVEY_NAME_BYTES];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < SURVEY_GROUPS_MAX + 10; i++) {
+		snprintf(name, sizeof(name), "program-%u", i);
+		survey_add(&s, SURVEY_JVM, name, i);
+	}
+	assert_int_equal(s.ngroups, SURVEY_GROUPS_MAX);
+}
+
+static void every_cause_has_a_name_and_a_sentence(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < SURVEY_CAUSES; i++) {
+		assert_non_null(survey_cause_name((enum survey_cause)i));
+		assert_in_range(strlen(survey_cause_text((enum survey_cause)i)), 40, 300);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_ordinary_program_has_no_cause),
+		cmocka_unit_test(a_jvm_needs_its_frame_pointers),
+		cmocka_unit_test(a_jit_without_a_perf_map_lacks_names),
+		cmocka_unit_test(a_little_generated_code_is_not_worth_a_word),
+		cmocka_unit_test(go_is_not_called_broken),
+		cmocka_unit_test(what_cannot_be_read_is_not_judged),
+		cmocka_unit_test(processes_of_one_name_and_cause_are_one_group),
+		cmocka_unit_test(groups_have_a_ceiling),
+		cmocka_unit_test(every_cause_has_a_name_and_a_sentence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

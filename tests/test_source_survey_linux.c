@@ -1,0 +1,42 @@
+/* Looking at the processes of this machine; tests/cli/check_linux.sh looks at some with a cause. */
+#include "source/survey.h"
+
+#include "base/os.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct survey s;
+
+static void at_least_this_process_is_looked_at(void **state)
+{
+	(void)state;
+	assert_int_equal(survey_run(60 * NS_PER_SEC, &s, NULL), 0);
+	assert_true(s.looked_at >= 1);
+	assert_int_equal(s.looked_at, s.processes);
+	assert_true(s.affected <= s.looked_at);
+	assert_string_equal(s.stuck_at, "");
+}
+
+static void without_time_processes_are_only_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(survey_run(0, &s, NULL), 0);
+	assert_int_equal(s.looked_at, 0);
+	assert_int_equal(s.ngroups, 0);
+	assert_true(s.processes >= 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(at_least_this_process_is_looked_at),
+		cmocka_unit_test(without_time_processes_are_only_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
