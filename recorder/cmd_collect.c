@@ -2,6 +2,7 @@
 #include "base/os.h"
 #include "cmd.h"
 #include "engine.h"
+#include "source/source.h"
 #include "triggers/perf_counter.h"
 #include "triggers/request.h"
 
@@ -39,6 +40,26 @@ static int check_stack_kb(uint32_t kb, struct err *err)
 		       kb);
 }
 
+/* What cannot be had from a file is refused: a rule that silently never fires is worse than none. */
+static int check_file(const struct options *o, const struct needs *needs, struct err *err)
+{
+	struct os_file *file = NULL;
+	int rc;
+
+	if (!file_sources[0])
+		return err_set(err, ERR_UNSUPPORTED, "--from: this version reads no trace files");
+	if (needs->ncounters)
+		return err_set(err, ERR_USAGE, "%s: a trace file holds no counters; with --from rules are "
+			       "on events, as /StopOnGCOverMsec:200", needs->counters[0].name);
+	if (needs->nlogs)
+		return err_set(err, ERR_USAGE, "the log '%s' is none of a trace file; with --from rules are "
+			       "on events, as /StopOnGCOverMsec:200", needs->logs[0].name);
+	/* Before a store is made for it. */
+	rc = os_open(o->from_file, OS_READ, &file, err);
+	os_close(file);
+	return rc;
+}
+
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
 	struct trigger_env env;
@@ -64,7 +85,24 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	}
 	for (i = 0; !rc && i < o->monitors.n; i++)
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
-	return rc ? rc : cmd_check_live(needs, err);
+	if (rc)
+		return rc;
+	return o->from_file ? check_file(o, needs, err) : cmd_check_live(needs, err);
+}
+
+static void announce_file(const struct collect *c)
+{
+	const struct engine_config *e = &c->engine;
+	uint32_t i;
+
+	log_line(e->log, LOG_INFO, "reading %s; %s, into %s", e->file,
+		 c->ntriggers ? "each firing becomes an incident" : "all of it becomes one incident",
+		 e->store_path);
+	if (c->ntriggers)
+		log_line(e->log, LOG_INFO, "an incident keeps %.0f s before and %.0f s after it, of the "
+			 "trace's time", (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9);
+	for (i = 0; i < c->ntriggers; i++)
+		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
 }
 
 static void announce_rule(struct log *log, const struct trigger *t)
@@ -89,6 +127,11 @@ static void announce(void *ctx)
 	options_no_effect(o, &ignored);
 	if (ignored.len)
 		log_line(e->log, LOG_INFO, "%s", buf_text(&ignored));
+	if (o->from_file) {
+		announce_file(c);
+		buf_free(&ignored);
+		return;
+	}
 	log_line(e->log, LOG_INFO,
 		 "recording %s%s at %u Hz into %u MB; an incident keeps %.0f s before and %.0f s after "
 		 "it, in %s", o->record_process ? "process " : "this machine",
@@ -114,8 +157,10 @@ static void configure(const struct options *o, struct collect *c)
 		.max_age_ns = (uint64_t)o->keep_days * DAY_NS,
 		.max_incidents = STORE_MAX_INCIDENTS_DEFAULT,
 	};
-	e->sources = live_sources;
-	e->live = true;
+	e->sources = o->from_file ? file_sources : live_sources;
+	e->live = !o->from_file;
+	e->file = o->from_file;
+	e->symbol_path = o->symbol_path;
 	e->freq_hz = o->freq_hz;
 	e->kernel_stacks = !o->no_kernel_stacks;
 	e->stack_kb = o->stack_kb;
@@ -136,6 +181,39 @@ static void configure(const struct options *o, struct collect *c)
 	e->ready_ctx = c;
 }
 
+/* What each rule came nearest to, so that the next limit is no guess. */
+static void put_nearest(const struct collect *c)
+{
+	struct trigger_status status;
+	uint32_t i;
+
+	for (i = 0; i < c->ntriggers; i++) {
+		c->triggers[i]->ops->status(c->triggers[i], &status);
+		log_line(c->engine.log, LOG_INFO, "%s: %s", c->triggers[i]->spec, status.text);
+	}
+}
+
+/* 0 when it is as asked; 3 when there is nothing of what was asked for; 1 when it was not read whole. */
+static int file_outcome(const struct collect *c, const struct engine_result *result, struct err *err)
+{
+	const char *file = c->engine.file;
+	char events[CMD_NUMBER_BYTES];
+
+	text_count(result->events, events);
+	if (result->interrupted)
+		return err_set(err, ERR_IO, "%s was not read to its end: stopped after %.3f s of it; %u "
+			       "incidents are stored", file, (double)result->read_ns / 1e9,
+			       result->stored);
+	if (!result->events)
+		return err_set(err, ERR_NOT_FOUND, "%s holds no events", file);
+	if (c->ntriggers && !result->stored) {
+		put_nearest(c);
+		return err_set(err, ERR_NOT_FOUND, "no rule fired in %s (%s events, %.3f s)", file, events,
+			       (double)result->read_ns / 1e9);
+	}
+	return 0;
+}
+
 static int record(struct collect *c, struct err *err)
 {
 	struct engine_result result;
@@ -145,6 +223,8 @@ static int record(struct collect *c, struct err *err)
 		return rc;
 	rc = engine_run(&c->engine, &result, err);
 	os_signals_close();
+	if (!rc && c->engine.file)
+		rc = file_outcome(c, &result, err);
 	/* main.c prints the error, but not into a log file, and nothing of an abort. */
 	if (rc && (c->options->log_file || rc == ERR_STOPPED))
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
@@ -160,7 +240,7 @@ int cmd_collect(const struct options *o, struct err *err)
 	struct collect c = {.options = o};
 	int rc;
 
-	if (!live_sources[0])
+	if (!live_sources[0] && !o->from_file)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "recording live on this system comes with a later version of this "
 			       "program; list, show, export, delete and check work here already");

@@ -316,7 +316,8 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 	for (;;) {
 		os_mutex_lock(e->lock);
 		for (p = e->first_pending; p; p = p->next) {
-			if (!p->complete && (end || now_ns >= p->post_end_ns))
+			/* What happens at its very end may come behind this tick. */
+			if (!p->complete && (end || now_ns > p->post_end_ns))
 				break;
 		}
 		os_mutex_unlock(e->lock);

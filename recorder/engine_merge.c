@@ -101,15 +101,25 @@ static void feed_triggers(struct engine *e, const struct event *event)
  * so far: nothing that waits is noticed late by more than 0.003 % of its time, and a damaged time stamp
  * of the year 2500 costs 600,000 ticks, not 10^11.
  */
+static uint64_t tick_step(uint64_t gap_ns, uint64_t left_ns)
+{
+	uint64_t step_ns = gap_ns / GAP_TICKS;
+
+	step_ns = step_ns < left_ns ? step_ns : left_ns;     /* the last one is where it always was */
+	step_ns -= step_ns % TICK_NS;
+	return step_ns ? step_ns : TICK_NS;
+}
+
 static void tick(struct engine *e, uint64_t until_ns)
 {
 	struct event event = {.kind = EVENT_TICK, .cpu = CPU_NONE, .stack = STACK_NONE};
 	uint64_t gap_from_ns = e->next_tick_ns, step_ns;
 
-	while (e->next_tick_ns <= until_ns && !e->closed) {
+	while (e->next_tick_ns <= until_ns && e->next_tick_ns != UINT64_MAX && !e->closed) {
 		event.time_ns = e->next_tick_ns;
-		step_ns = (e->next_tick_ns - gap_from_ns) / GAP_TICKS;
-		step_ns = step_ns > TICK_NS ? step_ns : TICK_NS;
+		step_ns = tick_step(event.time_ns - gap_from_ns, until_ns - event.time_ns);
+		e->next_tick_ns = step_ns < UINT64_MAX - event.time_ns ? event.time_ns + step_ns
+								       : UINT64_MAX;
 		e->now_ns = event.time_ns;
 		feed_triggers(e, &event);
 		engine_windows(e, e->now_ns, NULL);
@@ -117,9 +127,6 @@ static void tick(struct engine *e, uint64_t until_ns)
 			engine_stop(e, STOP_TIME, NULL);
 			e->closed = true;
 		}
-		if (e->next_tick_ns > UINT64_MAX - step_ns)
-			break;               /* the end of all time */
-		e->next_tick_ns += step_ns;
 	}
 }
 

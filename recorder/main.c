@@ -23,6 +23,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_DELETE] = cmd_delete,
 	[CMD_PIN] = cmd_pin,
 	[CMD_UNPIN] = cmd_pin,
+	[CMD_EVENTS] = cmd_events,
 	[CMD_COUNTERS] = cmd_counters,
 	[CMD_CHECK] = cmd_check,
 	[CMD_HELP] = cmd_help,

@@ -147,11 +147,36 @@ static size_t dash(const char *text)
 	return 0;
 }
 
+/* The command, which may stand behind its options. */
+static enum command command_ahead(const struct arguments *a)
+{
+	enum command command = a->o->command;
+	int i;
+
+	for (i = a->at; command == CMD_NONE && i < a->argc; i++)
+		command = command_by_name(a->argv[i]);
+	return command;
+}
+
+/* Of rows with one name that of the command. */
+static const struct option_info *row_of_command(const struct arguments *a,
+						const struct option_info *info)
+{
+	enum command command = command_ahead(a);
+	const struct option_info *row;
+
+	for (row = info; row->name; row++) {
+		if (strcmp(row->name, info->name) == 0 && (row->commands >> command) & 1)
+			return row;
+	}
+	return info;
+}
+
 static int set_argument(struct arguments *a, const struct option_info *info, const char *as,
 			const char *value, struct err *err)
 {
 	struct setting s = {
-		.o = a->o, .info = info, .as = as, .value = value, .origin = FROM_ARGS,
+		.o = a->o, .info = row_of_command(a, info), .as = as, .value = value, .origin = FROM_ARGS,
 	};
 
 	return option_set(&s, err);

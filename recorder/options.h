@@ -41,6 +41,7 @@ enum command {
 	CMD_DELETE,
 	CMD_PIN,
 	CMD_UNPIN,
+	CMD_EVENTS,
 	CMD_COUNTERS,
 	CMD_CHECK,
 	CMD_HELP,
@@ -130,17 +131,22 @@ struct options {
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
 
+	/* a trace file in place of this machine */
+	char *from_file;                     /* NULL = live */
+	char *symbol_path;                   /* directories of PE and PDB files; NULL = none */
+
 	/* which incident, which part of it */
 	struct id_list ids;
 	char *process;                       /* name or pid; NULL = all */
 	uint32_t tid;                        /* 0 = all */
 	int64_t from_ns, to_ns;              /* relative to the trigger, or OPTION_NO_TIME */
 	bool kernel, no_kernel;
+	char *provider, *event_name;         /* of events; NULL = all */
 
 	/* what comes out */
 	char *format;
 	char *output;
-	bool force, no_annotate, no_ids, addresses, losses;
+	bool force, no_annotate, no_ids, addresses, losses, count;
 	bool inlines, lines;                 /* source lines: of export, of show */
 	char *reason;                        /* of a snapshot */
 
@@ -237,7 +243,10 @@ int options_set_conf(struct options *o, const char *key, const char *value, uint
 /* One line naming the options that were accepted and do nothing here, "" when there are none. */
 void options_no_effect(const struct options *o, struct buf *out);
 
-/* The row of a name in any spelling, n bytes long; or NULL. */
+/*
+ * The row of a name in any spelling, n bytes long; or NULL. Two rows may have one name, for different
+ * commands (--from is a file or a moment): this gives the first, and the parser the command's own.
+ */
 const struct option_info *option_by_name(const char *name, size_t n);
 
 /* Who set this option. name: as in the table. */

@@ -31,11 +31,16 @@ const struct command_info command_table[COMMANDS] = {
 "Records until the number of incidents of --collect-multiple is reached, until\n"
 "--max-collect-sec has passed, or until Ctrl-C or SIGTERM; the last two write a\n"
 "final incident. Without a rule it just records until then. A second Ctrl-C\n"
-"within 2 s ends it without writing. Recording never stops for an incident.\n",
+"within 2 s ends it without writing. Recording never stops for an incident.\n"
+"\n"
+"With --from it reads a trace file instead, as fast as it can, in the trace's\n"
+"own time: rules fire where they would have fired. Without a rule the whole\n"
+"file becomes one incident. Exit code 3: no rule fired.\n",
 		.examples =
 "recorder collect /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n"
 "recorder collect --stop-on-perf-counter 'Memory:Available MBytes:<500'\n"
-"recorder collect --config /etc/recorder.conf --max-collect-sec 8h\n",
+"recorder collect --config /etc/recorder.conf --max-collect-sec 8h\n"
+"recorder collect --from slow.etl /StopOnGCOverMsec:200 /CollectMultiple:20\n",
 	},
 	[CMD_STATUS] = {
 		.name = "status",
@@ -119,6 +124,18 @@ const struct command_info command_table[COMMANDS] = {
 		.summary = "undo pin",
 		.about = "",
 		.examples = "recorder unpin --id 3\n",
+	},
+	[CMD_EVENTS] = {
+		.name = "events",
+		.operand_text = "",
+		.summary = "print the events of a trace file, or how many of each there are",
+		.about =
+"One event a line: milliseconds since the trace began, process, thread, cpu,\n"
+"provider/name, fields. Reads .etl files of Windows, also zipped, on any system.\n",
+		.examples =
+"recorder events --from slow.etl --count\n"
+"recorder events --from slow.etl --name GC/Start --process 3676\n"
+"recorder events --from slow.etl.zip --json | jq 'select(.fields.Depth == 2)'\n",
 	},
 	[CMD_COUNTERS] = {
 		.name = "counters",
@@ -340,7 +357,7 @@ const struct option_info option_table[] = {
 		.help = "The incident's number in 'recorder list'.",
 	}, {
 		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = ONE_INCIDENT | RECORDING, .conf = true,
+		.group = GROUP_SELECT, .commands = ONE_INCIDENT | IN(EVENTS) | RECORDING, .conf = true,
 		FIELD(process),
 		/* As in PerfView; rules on counters name a process themselves. */
 		.help = "Only this process. When recording: whose events may fire rules on events (a list "
@@ -351,6 +368,10 @@ const struct option_info option_table[] = {
 		.def = 0, .min = 1, .max = 4294967295.0,
 		.help = "Only this thread.",
 	}, {
+		.name = "from", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS), FIELD(from_file),
+		.help = "Read this trace (.etl, .etl.zip) in place of the machine.",
+	}, {
 		.name = "from", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(from_ns),
 		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
@@ -360,6 +381,14 @@ const struct option_info option_table[] = {
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(to_ns),
 		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
 		.help = "Only what comes before this moment.",
+	}, {
+		.name = "provider", .value = "NAME", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(provider),
+		.help = "Only events of this provider: Microsoft-Windows-DotNETRuntime.",
+	}, {
+		.name = "name", .value = "NAME", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(event_name),
+		.help = "Only events of this name: GC/Start.",
 	}, {
 		.name = "kernel", .type = OPTION_BOOL,
 		.group = GROUP_SELECT, .commands = IN(SHOW), FIELD(kernel),
@@ -414,9 +443,14 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = IN(SNAPSHOT), FIELD(reason),
 		.help = "Why, for those who read the incident later.",
 	}, {
+		.name = "count", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EVENTS), FIELD(count),
+		.help = "How many there are of each provider and name.",
+	}, {
 		.name = "json", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT,
-		.commands = IN(LIST) | IN(SHOW) | IN(COUNTERS) | IN(CHECK) | CONTROL, FIELD(json),
+		.commands = IN(LIST) | IN(SHOW) | IN(EVENTS) | IN(COUNTERS) | IN(CHECK) | CONTROL,
+		FIELD(json),
 		.help = "One JSON object a line.",
 	},
 
@@ -426,6 +460,10 @@ const struct option_info option_table[] = {
 		.group = GROUP_STORE, .commands = WITH_STORE, .conf = true, FIELD(store),
 		.help = "The store of incidents. Else $RECORDER_STORE, else the conf file's, else "
 			"the user's own; who has none reads the system's.",
+	}, {
+		.name = "symbol-path", .value = "DIRS", .type = OPTION_TEXT,
+		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(symbol_path),
+		.help = "Directories of programs and PDB files for names in traces, ';' between them.",
 	}, {
 		.name = "config", .value = "FILE", .type = OPTION_TEXT,
 		.group = GROUP_STORE, .commands = WITH_CONFIG, FIELD(config),

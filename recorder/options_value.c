@@ -490,7 +490,9 @@ int option_set(struct setting *s, struct err *err)
 	bool store;
 	int rc;
 
-	s->row = (unsigned)(option_by_name(owner, strlen(owner)) - option_table);
+	/* The row of its own: two may have one name. */
+	s->row = (unsigned)((s->info->same_as ? option_by_name(owner, strlen(owner)) : s->info) -
+			    option_table);
 	if (is_scalar(s->info) && s->info->type != OPTION_LATER && o->origin[s->row] == s->origin) {
 		if (s->origin == FROM_CONF)
 			return err_set(err, ERR_USAGE, "%s was set already on line %" PRIu32, s->as,

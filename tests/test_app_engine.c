@@ -1,10 +1,8 @@
 /* The engine from sources to store, on numbered samples in trace time: no gap, no wrong window. */
-#include "engine.h"
+#include "tests/support/engine_rig.h"
 
 #include "base/os.h"
 #include "tests/support/slow_vfs.h"
-#include "tests/support/synthetic_source.h"
-#include "tests/support/tmp.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,84 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define SEC(n) ((uint64_t)((n) * 1e9))
-#define START_NS SEC(1000)
-#define STEP_NS SEC(0.01)                /* 100 samples a second */
-
-static const struct source_ops *const synthetic_only[] = {&synthetic_source, NULL};
-
-struct rig {
-	char path[TMP_BYTES];
-	struct trigger *rule;
-	struct engine_config cfg;
-	struct engine_result result;
-	struct synthetic_plan plan;
-};
-
-static void remove_store(const char *path)
-{
-	static const char *const suffixes[] = {"", "-wal", "-shm", ".lock", ".reserve", ".ctl"};
-	char name[TMP_BYTES + 16];
-	size_t i;
-
-	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
-		os_remove(name, NULL);
-	}
-}
-
-/* 100 samples a second for `seconds`; windows of 10 s before and 2 s after. */
-static void rig_open(struct rig *r, const char *name, double seconds)
-{
-	memset(r, 0, sizeof(*r));
-	snprintf(r->path, sizeof(r->path), "%s", tmp_path(name));
-	remove_store(r->path);
-	r->rule = synthetic_trigger();
-	r->plan.start_ns = START_NS;
-	r->plan.step_ns = STEP_NS;
-	r->plan.nsamples = (uint64_t)(seconds * 100);
-	r->cfg.store_path = r->path;
-	r->cfg.store_limits = (struct store_limits){1u << 30, UINT64_MAX, 1000};
-	r->cfg.sources = synthetic_only;
-	r->cfg.freq_hz = 100;
-	r->cfg.triggers = &r->rule;
-	r->cfg.ntriggers = 1;
-	r->cfg.ring_bytes = (size_t)64 << 20;
-	r->cfg.pinned_bytes = ENGINE_PINNED_BYTES;
-	r->cfg.pre_ns = SEC(10);
-	r->cfg.post_ns = SEC(2);
-	r->cfg.incidents = 100;
-}
-
-static void rig_run(struct rig *r)
-{
-	struct err err = {0};
-
-	synthetic_plan(&r->plan);
-	if (engine_run(&r->cfg, &r->result, &err) != 0)
-		fail_msg("%s", err.text);
-}
-
-static void rig_load(struct rig *r, int64_t id, struct incident *in)
-{
-	struct store *s = NULL;
-	struct err err = {0};
-
-	if (store_open(r->path, STORE_READ, &s, &err) != 0 || store_load(s, id, in, &err) != 0)
-		fail_msg("%s", err.text);
-	store_close(s);
-}
-
-/* Exactly the samples first..last, each number once and in order. */
-static void assert_numbers(const struct incident *in, uint64_t first, uint64_t last)
-{
-	uint32_t i;
-
-	assert_int_equal(in->nsamples, last - first + 1);
-	for (i = 0; i < in->nsamples; i++)
-		assert_int_equal(in->samples[i].weight, first + i);
-}
 
 static void a_firing_keeps_the_window_around_it(void **state)
 {

@@ -85,7 +85,10 @@ static void every_name_finds_its_own_option(void **state)
 	(void)state;
 
 	for (info = option_table; info->name; info++) {
-		assert_ptr_equal(option_by_name(info->name, strlen(info->name)), info);
+		other = option_by_name(info->name, strlen(info->name));
+		/* Another row of that name must be for other commands. */
+		assert_true(other == info || (strcmp(other->name, info->name) == 0 &&
+					      !(other->commands & info->commands)));
 		if (!info->same_as)
 			continue;
 		other = option_by_name(info->same_as, strlen(info->same_as));
@@ -284,6 +287,29 @@ static void yes_no_options_are_true_bare_and_false_when_empty(void **state)
 	expect_refusal(&f, "--json: 'yes' is neither true nor false");
 }
 
+static void from_is_a_file_or_a_moment_as_the_command_has_it(void **state)
+{
+	struct fixture f;
+	(void)state;
+
+	parse(&f, "collect", "--from", "a.etl", NULL);
+	expect_good(&f);
+	assert_string_equal(f.o.from_file, "a.etl");
+	assert_true(f.o.from_ns == OPTION_NO_TIME);
+	options_free(&f.o);
+	parse(&f, "--from", "2", "export", NULL);
+	expect_good(&f);
+	assert_null(f.o.from_file);
+	assert_true(f.o.from_ns == 2000000000);
+	options_free(&f.o);
+	parse(&f, "/From:b.etl.zip", "--count", "events", NULL);
+	expect_good(&f);
+	assert_string_equal(f.o.from_file, "b.etl.zip");
+	options_free(&f.o);
+	parse(&f, "list", "--from", "a.etl", NULL);
+	expect_refusal(&f, "--from is an option of collect and events, not of list");
+}
+
 static void incident_numbers_come_by_option_and_as_operands(void **state)
 {
 	struct fixture f;
@@ -472,6 +498,7 @@ int main(void)
 		cmocka_unit_test(short_options_take_values_attached_or_next),
 		cmocka_unit_test(seconds_may_have_a_unit),
 		cmocka_unit_test(yes_no_options_are_true_bare_and_false_when_empty),
+		cmocka_unit_test(from_is_a_file_or_a_moment_as_the_command_has_it),
 		cmocka_unit_test(incident_numbers_come_by_option_and_as_operands),
 		cmocka_unit_test(an_existing_path_with_a_slash_is_an_operand),
 		cmocka_unit_test(a_comma_separates_only_specs),

@@ -2,8 +2,11 @@
 
 #include "base/os.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LEAF_OFFSET 0x100000
 
 struct synthetic {
 	struct source base;
@@ -13,6 +16,7 @@ struct synthetic {
 	struct process *process;
 	struct thread *thread;
 	_Atomic bool stopping;
+	char name[32];
 };
 
 static struct synthetic_plan next_plan;
@@ -65,7 +69,7 @@ static void put_sample(struct synthetic *s, uint64_t number, uint64_t time_ns)
 
 	for (i = 0; i < s->plan.depth; i++)
 		stack[i] = (struct frame_ref){s->object, 0x1000 + 16 * i, 0};
-	stack[0].offset = 0x100000 + 16 * (number % s->plan.functions);
+	stack[0].offset = LEAF_OFFSET + 16 * (number % s->plan.functions);
 	put(s, &e);
 }
 
@@ -85,10 +89,13 @@ static int synthetic_run(struct source *source, struct err *err)
 	uint64_t number, mark_ns = p->start_ns;
 	unsigned fire = 0;
 
-	(void)err;
 	for (number = 1; number <= p->nsamples && !s->stopping; number++) {
 		uint64_t time_ns = p->start_ns + number * p->step_ns;
 
+		if (p->gap_after && number > p->gap_after)
+			time_ns += p->gap_ns;
+		if (p->fail_after && number > p->fail_after)
+			return err_set(err, ERR_IO, "cannot read on");
 		if (p->at)
 			p->at(p->ctx, number);
 		put_sample(s, number, time_ns);
@@ -121,12 +128,30 @@ static void synthetic_close(struct source *source)
 	free(s);
 }
 
+static void synthetic_origin(struct source *source, struct source_origin *out)
+{
+	*out = ((struct synthetic *)source)->plan.origin;
+}
+
+static bool synthetic_name(struct source *source, const struct frame *frame, struct symbol *out)
+{
+	struct synthetic *s = (struct synthetic *)source;
+
+	if (!s->plan.names || frame->offset < LEAF_OFFSET)
+		return false;
+	snprintf(s->name, sizeof(s->name), "leaf_%u", (unsigned)(frame->offset - LEAF_OFFSET) / 16);
+	*out = (struct symbol){.offset = frame->offset, .name = s->name};
+	return true;
+}
+
 const struct source_ops synthetic_source = {
 	.name = "synthetic",
 	.summary = "numbered samples for tests",
 	.open = synthetic_open,
 	.run = synthetic_run,
 	.stop = synthetic_stop,
+	.origin = synthetic_origin,
+	.name_frame = synthetic_name,
 	.close = synthetic_close,
 };
 

@@ -1,0 +1,407 @@
+/*
+ * events: what a trace file holds, one event a line, or how many of each.
+ */
+#include "cmd.h"
+
+#include "base/json.h"
+#include "base/nearest.h"
+#include "base/os.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "trace.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_MAX 65536u                     /* different events that are counted apart */
+#define OTHER_NAMES "(others)"
+
+struct event_name {
+	char *provider, *name;
+	uint64_t seen, shown;                /* in the file; of these, what the options let through */
+};
+
+struct listing {
+	const struct options *o;
+	const char *process;                 /* --process without ".exe" */
+	struct out *out;                     /* NULL = only counted */
+	struct buf line;
+	struct table by_name;
+	struct event_name *names;
+	uint32_t nnames, room;
+	uint64_t shown;
+	struct err *err;
+};
+
+/* ---- which -------------------------------------------------------------------------------------- */
+
+static const char *provider_of(const struct event *e)
+{
+	return e->provider ? e->provider : "";
+}
+
+static const char *name_of(const struct event *e)
+{
+	return e->name && *e->name ? e->name : event_kind_text(e->kind);
+}
+
+static bool is_process(const struct listing *l, const struct event *e)
+{
+	char pid[16];
+
+	if (!e->process)
+		return false;
+	snprintf(pid, sizeof(pid), "%" PRIu32, e->process->pid);
+	return strcmp(l->o->process, pid) == 0 ||
+	       text_same_fold(process_name(e->process), l->process);
+}
+
+static bool is_wanted(const struct listing *l, const struct event *e)
+{
+	const struct options *o = l->o;
+
+	return (!o->provider || text_same_fold(o->provider, provider_of(e))) &&
+	       (!o->event_name || text_same_fold(o->event_name, name_of(e))) &&
+	       (!o->process || is_process(l, e));
+}
+
+/* ---- how many ----------------------------------------------------------------------------------- */
+
+struct name_key {
+	const char *provider, *name;
+};
+
+static bool same_name(const void *ctx, uint32_t value, const void *key)
+{
+	const struct listing *l = ctx;
+	const struct name_key *k = key;
+
+	return strcmp(l->names[value].name, k->name) == 0 &&
+	       strcmp(l->names[value].provider, k->provider) == 0;
+}
+
+static int no_memory(struct listing *l)
+{
+	return err_set(l->err, ERR_MEMORY, "out of memory for the names of events");
+}
+
+static int add_name(struct listing *l, const struct name_key *key, uint64_t hash)
+{
+	struct event_name *names, *n;
+
+	if (l->nnames == l->room) {
+		names = realloc(l->names, (l->room ? l->room * 2 : 64) * sizeof(*names));
+		if (!names)
+			return no_memory(l);
+		l->names = names;
+		l->room = l->room ? l->room * 2 : 64;
+	}
+	n = &l->names[l->nnames];
+	*n = (struct event_name){.provider = text_dup(key->provider, SIZE_MAX),
+				 .name = text_dup(key->name, SIZE_MAX)};
+	l->nnames++;
+	if (!n->provider || !n->name || table_add(&l->by_name, hash, l->nnames - 1))
+		return no_memory(l);
+	return 0;
+}
+
+static int count_name(struct listing *l, const struct event *e, bool wanted)
+{
+	struct name_key key = {provider_of(e), name_of(e)};
+	uint64_t hash;
+	uint32_t at;
+	int rc = 0;
+
+	if (l->nnames >= NAMES_MAX)
+		key = (struct name_key){"", OTHER_NAMES};
+	hash = hash_pair(hash_bytes(key.provider, strlen(key.provider)),
+			 hash_bytes(key.name, strlen(key.name)));
+	at = table_find(&l->by_name, hash, same_name, l, &key);
+	if (at == TABLE_NONE) {
+		at = l->nnames;
+		rc = add_name(l, &key, hash);
+	}
+	if (rc)
+		return rc;
+	l->names[at].seen++;
+	l->names[at].shown += wanted;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct event_name *x = a, *y = b;
+	int order = strcmp(x->provider, y->provider);
+
+	return order ? order : strcmp(x->name, y->name);
+}
+
+static void put_counts(struct listing *l)
+{
+	char number[CMD_NUMBER_BYTES];
+	struct json j = {.out = &l->line};
+	uint32_t i;
+
+	if (l->nnames)
+		qsort(l->names, l->nnames, sizeof(*l->names), by_name);
+	for (i = 0; i < l->nnames; i++) {
+		const struct event_name *n = &l->names[i];
+
+		if (!n->shown)
+			continue;
+		buf_reset(&l->line);
+		if (l->o->json) {
+			json_open(&j, '{');
+			json_key_str(&j, "provider", n->provider);
+			json_key_str(&j, "name", n->name);
+			json_key_uint(&j, "count", n->shown);
+			json_close(&j, '}');
+			j.comma = false;
+		} else {
+			buf_printf(&l->line, "%12s  ", text_count(n->shown, number));
+			if (*n->provider) {
+				utf8_put_clean(&l->line, n->provider, strlen(n->provider), SIZE_MAX);
+				buf_putc(&l->line, '/');
+			}
+			utf8_put_clean(&l->line, n->name, strlen(n->name), SIZE_MAX);
+		}
+		buf_putc(&l->line, '\n');
+		out_put(l->out, buf_text(&l->line), l->line.len);
+	}
+}
+
+/* ---- each --------------------------------------------------------------------------------------- */
+
+/* Milliseconds since the file's start; before it, in a damaged one, is below zero. */
+static double ms_of(const struct event *e, const struct source_origin *origin)
+{
+	return (double)(int64_t)(e->time_ns - origin->start_ns) / 1e6;
+}
+
+static bool is_plain(const char *text)
+{
+	return *text && !text[strcspn(text, " \t\r\n\"=")];
+}
+
+static void put_field_text(struct buf *out, const struct event_field *f)
+{
+	struct json j = {.out = out};
+	char number[40];
+
+	buf_putc(out, ' ');
+	utf8_put_clean(out, f->name, strlen(f->name), SIZE_MAX);
+	buf_putc(out, '=');
+	switch (f->type) {
+	case FIELD_INT:
+		buf_printf(out, "%" PRId64, f->v.i);
+		break;
+	case FIELD_UINT:
+		buf_printf(out, "%" PRIu64, f->v.u);
+		break;
+	case FIELD_DOUBLE:
+		num_text(f->v.d, number, sizeof(number));
+		buf_puts(out, number);
+		break;
+	case FIELD_TEXT:
+		if (is_plain(f->v.text))
+			utf8_put_clean(out, f->v.text, strlen(f->v.text), SIZE_MAX);
+		else
+			json_str(&j, f->v.text);
+		break;
+	}
+}
+
+static void put_text_event(struct listing *l, const struct event *e,
+			   const struct source_origin *origin)
+{
+	struct buf *out = &l->line;
+	uint32_t i;
+
+	buf_printf(out, "%12.3f  ", ms_of(e, origin));
+	if (e->process) {
+		const char *name = process_name(e->process);
+
+		utf8_put_clean(out, name, strlen(name), SIZE_MAX);
+		buf_printf(out, "(%" PRIu32 ")", e->process->pid);
+	} else {
+		buf_putc(out, '-');
+	}
+	if (e->thread)
+		buf_printf(out, " %" PRIu32, e->thread->tid);
+	if (e->cpu != CPU_NONE)
+		buf_printf(out, " cpu %u", (unsigned)e->cpu);
+	buf_puts(out, "  ");
+	if (*provider_of(e)) {
+		utf8_put_clean(out, e->provider, strlen(e->provider), SIZE_MAX);
+		buf_putc(out, '/');
+	}
+	utf8_put_clean(out, name_of(e), strlen(name_of(e)), SIZE_MAX);
+	for (i = 0; i < e->nfields; i++)
+		put_field_text(out, &e->fields[i]);
+}
+
+/* Over 2^53 a reader in JavaScript would round. */
+static void put_whole(struct json *j, bool negative, uint64_t magnitude)
+{
+	char text[32];
+
+	if (magnitude <= (uint64_t)1 << 53) {
+		if (negative)
+			json_int(j, -(int64_t)magnitude);
+		else
+			json_uint(j, magnitude);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s%" PRIu64, negative ? "-" : "", magnitude);
+	json_str(j, text);
+}
+
+static void put_field_json(struct json *j, const struct event_field *f)
+{
+	json_key(j, f->name);
+	switch (f->type) {
+	case FIELD_INT:
+		put_whole(j, f->v.i < 0, f->v.i < 0 ? 0 - (uint64_t)f->v.i : (uint64_t)f->v.i);
+		break;
+	case FIELD_UINT:
+		put_whole(j, false, f->v.u);
+		break;
+	case FIELD_DOUBLE:
+		json_num(j, f->v.d);
+		break;
+	case FIELD_TEXT:
+		json_str(j, f->v.text);
+		break;
+	}
+}
+
+static void put_json_event(struct listing *l, const struct event *e,
+			   const struct source_origin *origin)
+{
+	struct json j = {.out = &l->line};
+	uint32_t i;
+
+	json_open(&j, '{');
+	json_key_num(&j, "t_ms", ms_of(e, origin));
+	json_key_str(&j, "provider", provider_of(e));
+	json_key_str(&j, "name", name_of(e));
+	if (e->process) {
+		json_key_str(&j, "process", process_name(e->process));
+		json_key_uint(&j, "pid", e->process->pid);
+	}
+	if (e->thread)
+		json_key_uint(&j, "tid", e->thread->tid);
+	if (e->cpu != CPU_NONE)
+		json_key_uint(&j, "cpu", e->cpu);
+	json_key_uint(&j, "payload_bytes", e->payload_bytes);
+	json_key_uint(&j, "stack_frames", e->kind == EVENT_IMAGE ? 0 : e->nstack_frames);
+	json_key(&j, "fields");
+	json_open(&j, '{');
+	for (i = 0; i < e->nfields; i++)
+		put_field_json(&j, &e->fields[i]);
+	json_close(&j, '}');
+	json_close(&j, '}');
+}
+
+static int each(void *ctx, const struct event *e, const struct source_origin *origin)
+{
+	struct listing *l = ctx;
+	bool wanted = is_wanted(l, e);
+	int rc = count_name(l, e, wanted);
+
+	l->shown += wanted;
+	if (rc || !wanted || l->o->count)
+		return rc;
+	buf_reset(&l->line);
+	if (l->o->json)
+		put_json_event(l, e, origin);
+	else
+		put_text_event(l, e, origin);
+	buf_putc(&l->line, '\n');
+	if (l->line.failed)
+		return no_memory(l);
+	out_put(l->out, l->line.data, l->line.len);
+	return out_failed(l->out) ? ERR_STOPPED : 0;
+}
+
+/* ---- the command -------------------------------------------------------------------------------- */
+
+static int nothing(struct listing *l, const char *path, struct err *err)
+{
+	struct nearest nearest = {.wanted = l->o->event_name ? l->o->event_name : l->o->provider};
+	struct buf near = {0};
+	uint32_t i;
+
+	if (!l->nnames)
+		return err_set(err, ERR_NOT_FOUND, "%s holds no events", path);
+	for (i = 0; i < l->nnames && nearest.wanted; i++)
+		nearest_offer(&nearest, l->o->event_name ? l->names[i].name : l->names[i].provider);
+	if (nearest.n) {
+		buf_puts(&near, "; near are ");
+		nearest_put(&nearest, "", "", &near);
+	}
+	err_set(err, ERR_NOT_FOUND, "no event of %s is as asked for%s; --count lists what there is", path,
+		buf_text(&near));
+	buf_free(&near);
+	return ERR_NOT_FOUND;
+}
+
+static void listing_free(struct listing *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->nnames; i++) {
+		free(l->names[i].provider);
+		free(l->names[i].name);
+	}
+	free(l->names);
+	table_free(&l->by_name);
+	buf_free(&l->line);
+}
+
+/* The display name of a process has no ".exe". */
+static char *without_exe(const char *name)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	return name ? text_dup(name, n > 4 && text_same_fold(name + n - 4, ".exe") ? n - 4 : n) : NULL;
+}
+
+int cmd_events(const struct options *o, struct err *err)
+{
+	char *process = without_exe(o->process);
+	struct listing l = {.o = o, .process = process, .err = err};
+	struct trace t = {.ops = file_sources[0], .path = o->from_file, .each = each, .ctx = &l};
+	char number[CMD_NUMBER_BYTES];
+	int rc = 0, closed;
+
+	if (!o->from_file)
+		rc = err_set(err, ERR_USAGE, "events: of which trace? --from FILE.etl names it");
+	else if (!t.ops)
+		rc = err_set(err, ERR_UNSUPPORTED, "this version reads no trace files");
+	else if (o->process && !process)
+		rc = err_set(err, ERR_MEMORY, "out of memory");
+	if (!rc)
+		rc = out_open("-", true, &l.out, err);
+	if (!rc) {
+		rc = trace_read(&t, err);
+		/* What there was before a file's damage is shown all the same. */
+		if (o->count && rc != ERR_STOPPED)
+			put_counts(&l);
+		closed = out_close(l.out, rc && rc != ERR_STOPPED ? NULL : err);
+		rc = rc && rc != ERR_STOPPED ? rc : closed;
+	}
+	if (!rc && t.origin.note[0])
+		cmd_note("%s: %s", o->from_file, t.origin.note);
+	if (!rc && !l.shown)
+		rc = nothing(&l, o->from_file, err);
+	else if (!rc && o->count && !o->json)
+		cmd_note("%s events", text_count(l.shown, number));
+	listing_free(&l);
+	free(process);
+	return rc;
+}

@@ -1,0 +1,492 @@
+/* The engine on a file: the trace's own time, nothing lost or cut, and an end that is said. */
+#include "tests/support/engine_rig.h"
+
+#include "base/os.h"
+#include "tests/support/slow_vfs.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOUR SEC(3600)
+#define YEAR (365 * 24 * HOUR)
+
+/* ---- rules ------------------------------------------------------------------------------------ */
+
+static void a_rule_fires_where_it_would_have_and_the_end_of_the_file_makes_no_incident(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "rules.db", 60);
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 1);
+	assert_int_equal(r.result.firings, 1);
+	assert_int_equal(r.result.read_ns, SEC(60));
+	assert_false(r.result.interrupted);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 2000, 3200);
+	assert_int_equal(in.head.state, INCIDENT_COMPLETE);
+	assert_null(in.head.gap_reason);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void when_and_where_are_those_of_the_trace(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "origin.db", 60);
+	r.cfg.freq_hz = 99;                  /* of live recording: says nothing about a file */
+	snprintf(r.plan.origin.note, sizeof(r.plan.origin.note), "the trace lost 12 events");
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_int_equal(in.head.trigger_wall_ns, START_WALL_NS + SEC(30));
+	assert_string_equal(in.head.host, "TRACED");
+	assert_string_equal(in.head.host_text, "Windows 6.2.9200");
+	assert_int_equal(in.head.period_ns[STREAM_CPU], STEP_NS);
+	assert_string_equal(in.head.note, "the trace lost 12 events");
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "ends.db", 10);
+	r.cfg.post_ns = SEC(8);
+	r.plan.fire_s[0] = 4;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1, 1000);
+	assert_int_equal(in.head.state, INCIDENT_COMPLETE);
+	assert_int_equal(in.head.t1_ns, START_NS + SEC(10));
+	assert_string_equal(in.head.gap_reason,
+			    "the file begins only 4.0 s before; end of file 6.0 s after it");
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void reading_ends_after_the_number_of_firings(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "multiple.db", 100000);
+	r.cfg.incidents = 2;
+	r.plan.fire_s[0] = 20;
+	r.plan.fire_s[1] = 40;
+	r.plan.fire_s[2] = 60;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 2);
+	assert_false(r.result.interrupted);
+	assert_true(r.result.read_ns < SEC(100000));
+	rig_load(&r, 2, &in);
+	assert_numbers(&in, 3000, 4200);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void a_rule_is_not_held_back_for_firing_often(void **state)
+{
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open_file(&r, "often.db", 400);
+	r.cfg.pre_ns = SEC(1);
+	r.cfg.post_ns = SEC(1);
+	for (i = 0; i < 30; i++)
+		r.plan.fire_s[i] = 10 * (i + 1);
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 30);
+	remove_store(r.path);
+}
+
+static void nothing_is_stored_when_no_rule_fires(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "quiet.db", 10);
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 0);
+	assert_int_equal(r.result.events, 1000);
+	remove_store(r.path);
+}
+
+static void the_time_limit_is_of_the_traces_time(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "limit.db", 600);
+	r.cfg.max_collect_ns = SEC(50);
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 4000, 4999);     /* the tick at 50 s comes before the sample at 50 s */
+	assert_int_equal(in.head.t1_ns, START_NS + SEC(50));
+	assert_string_equal(in.head.rule, "max-collect-sec");
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/* ---- the store is slow ------------------------------------------------------------------------ */
+
+/* What the same test of test_app_engine.c cuts is whole here: the reader waited. */
+static void a_slow_store_and_a_low_ceiling_cut_nothing(void **state)
+{
+	struct incident in;
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	slow_vfs_install(1000000);
+	rig_open_file(&r, "slow.db", 3000);
+	r.cfg.ring_bytes = 20000;
+	r.cfg.pinned_bytes = 1000;
+	r.cfg.pre_ns = SEC(10);
+	r.cfg.post_ns = SEC(400);
+	for (i = 0; i < 4; i++)
+		r.plan.fire_s[i] = 300 + 500 * i;
+	rig_run(&r);
+	slow_vfs_remove();
+	assert_int_equal(r.result.stored, 4);
+	for (i = 0; i < 4; i++) {
+		rig_load(&r, i + 1, &in);
+		assert_numbers(&in, 29000 + 50000 * i, 70000 + 50000 * i);
+		assert_null(in.head.gap_reason);
+		incident_free(&in);
+	}
+	remove_store(r.path);
+}
+
+/* Each waits for its own end, all hold the same segments: whoever waited for one would wait for ever. */
+static void windows_that_overlap_never_wait_for_one_another(void **state)
+{
+	struct trigger *rules[40];
+	struct incident in;
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open_file(&r, "overlap.db", 2000);
+	for (i = 0; i < 40; i++)
+		rules[i] = r.rule;           /* all fire at the same event, more than may be pending */
+	r.cfg.triggers = rules;
+	r.cfg.ntriggers = 40;
+	r.cfg.ring_bytes = 20000;
+	r.cfg.pinned_bytes = 1000;
+	r.cfg.post_ns = SEC(1000);
+	r.plan.fire_s[0] = 500;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 40);
+	rig_load(&r, 40, &in);
+	assert_numbers(&in, 49000, 150000);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void fill_disk_at_10000(void *ctx, uint64_t number)
+{
+	(void)ctx;
+	if (number == 10000)
+		slow_vfs_set(0, true);
+}
+
+static void a_full_disk_ends_the_reading(void **state)
+{
+	struct err err = {0};
+	struct rig r;
+
+	(void)state;
+	slow_vfs_install(0);
+	rig_open_file(&r, "full.db", 100000);
+	r.cfg.ntriggers = 0;
+	r.cfg.ring_bytes = 20000;
+	r.cfg.pinned_bytes = 1000;
+	r.plan.at = fill_disk_at_10000;
+	synthetic_plan(&r.plan);
+	assert_int_equal(engine_run(&r.cfg, &r.result, &err), ERR_IO);
+	slow_vfs_remove();
+	assert_non_null(strstr(err.text, "could not be stored"));
+	assert_true(r.result.samples < 10000000);
+	remove_store(r.path);
+}
+
+/* ---- the whole file --------------------------------------------------------------------------- */
+
+static void without_rules_the_file_is_one_incident(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "whole.db", 300);
+	r.cfg.ntriggers = 0;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 1);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1, 30000);
+	assert_int_equal(in.head.state, INCIDENT_COMPLETE);
+	assert_string_equal(in.head.rule, "file");
+	assert_string_equal(in.head.reason, "all of slow.etl");
+	assert_int_equal(in.head.trigger_ns, START_NS);
+	assert_int_equal(in.head.trigger_wall_ns, START_WALL_NS);
+	assert_int_equal(in.head.t0_ns, START_NS);
+	assert_int_equal(in.head.t1_ns, START_NS + SEC(300));
+	assert_int_equal(in.head.asked_post_ns, SEC(300));
+	assert_null(in.head.gap_reason);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/* 3,000 s make 50 segments of 60 s; the ring and what is pinned hold two or three of them. */
+static void a_file_larger_than_memory_is_stored_whole(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "large.db", 3000);
+	r.cfg.ntriggers = 0;
+	r.cfg.ring_bytes = 20000;
+	r.cfg.pinned_bytes = 1000;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1, 300000);
+	assert_null(in.head.gap_reason);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void ask(const char *path, const char *command)
+{
+	struct buf answer = {0};
+	unsigned tries = 500;
+
+	/* The control thread may not listen yet. */
+	while (os_ipc_ask(path, command, SEC(5), &answer, NULL) != 0 && --tries)
+		os_sleep_ns(10 * NS_PER_MS);
+	assert_true(tries > 0);
+	buf_free(&answer);
+}
+
+static void stop_at_20000(void *ctx, uint64_t number)
+{
+	if (number == 20000)
+		ask(ctx, "{\"cmd\":\"stop\"}");
+}
+
+static void a_file_that_is_not_read_to_its_end_is_partial_and_says_so(void **state)
+{
+	char control[TMP_BYTES + 8];
+	struct incident in;
+	struct err err = {0};
+	struct rig r;
+
+	(void)state;
+	assert_int_equal(os_signals_open(&err), 0);
+	rig_open_file(&r, "stopped.db", 100000);
+	snprintf(control, sizeof(control), "%s.ctl", r.path);
+	r.cfg.ntriggers = 0;
+	r.cfg.listen = true;
+	r.plan.at = stop_at_20000;
+	r.plan.ctx = control;
+	rig_run(&r);
+	os_signals_close();
+	assert_true(r.result.interrupted);
+	assert_int_equal(r.result.stored, 1);
+	rig_load(&r, 1, &in);
+	assert_true(in.nsamples >= 19999 && in.nsamples < 10000000);
+	assert_numbers(&in, 1, in.nsamples);
+	assert_int_equal(in.head.state, INCIDENT_PARTIAL);
+	assert_non_null(strstr(in.head.gap_reason, "reading was stopped"));
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void a_file_that_cannot_be_read_on_keeps_what_there_was(void **state)
+{
+	struct incident in;
+	struct err err = {0};
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "broken.db", 300);
+	r.cfg.ntriggers = 0;
+	r.plan.fail_after = 10000;
+	synthetic_plan(&r.plan);
+	assert_int_equal(engine_run(&r.cfg, &r.result, &err), ERR_IO);
+	assert_string_equal(err.text, "cannot read on");
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1, 10000);
+	assert_int_equal(in.head.state, INCIDENT_PARTIAL);
+	assert_string_equal(in.head.gap_reason, "reading ended (cannot read on) 100.0 s after it");
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/* ---- time ------------------------------------------------------------------------------------- */
+
+struct ticker {
+	struct trigger base;
+	uint64_t ticks, last_ns;
+	uint64_t waits_until_ns, noticed_ns; /* what a rule that waits would see */
+};
+
+static bool ticker_feed(struct trigger *t, const struct event *e, struct buf *why)
+{
+	struct ticker *k = (struct ticker *)t;
+
+	(void)why;
+	if (e->kind != EVENT_TICK)
+		return false;
+	assert_true(e->time_ns > k->last_ns);
+	k->last_ns = e->time_ns;
+	k->ticks++;
+	if (!k->noticed_ns && e->time_ns >= k->waits_until_ns)
+		k->noticed_ns = e->time_ns;
+	return false;
+}
+
+static void ticker_fired(struct trigger *t)
+{
+	(void)t;
+}
+
+static void ticker_status(const struct trigger *t, struct trigger_status *out)
+{
+	(void)t;
+	memset(out, 0, sizeof(*out));
+}
+
+static struct ticker tick_through(const char *name, uint64_t gap_ns, uint64_t wait_ns)
+{
+	static const struct trigger_ops ops = {
+		.name = "ticker", .feed = ticker_feed, .fired = ticker_fired, .status = ticker_status,
+	};
+	struct ticker k = {.base = {.ops = &ops, .spec = "ticker", .kinds = UINT32_MAX},
+			   .waits_until_ns = START_NS + wait_ns};
+	struct trigger *rule = &k.base;
+	struct rig r;
+
+	rig_open_file(&r, name, 20);
+	r.cfg.triggers = &rule;
+	r.plan.gap_after = 1000;
+	r.plan.gap_ns = gap_ns;
+	rig_run(&r);
+	assert_int_equal(r.result.samples, 2000);
+	remove_store(r.path);
+	return k;
+}
+
+static void ticks_come_every_100_ms_also_between_a_files_events(void **state)
+{
+	struct ticker k = tick_through("ticks.db", SEC(600), SEC(123.4));
+
+	(void)state;
+	assert_int_equal(k.ticks, 6200);
+	assert_int_equal(k.noticed_ns, START_NS + SEC(123.4));
+}
+
+static void a_gap_of_a_century_is_no_century_of_ticks(void **state)
+{
+	struct ticker k = tick_through("gap.db", 100 * YEAR, SEC(10) + 30 * 24 * HOUR);
+
+	(void)state;
+	assert_true(k.ticks < 600000);
+	/* What waits for 30 days is noticed then, but for 0.003 % of them. */
+	assert_true(k.noticed_ns - k.waits_until_ns <= 30 * 24 * HOUR / 36000);
+	assert_true(k.last_ns > START_NS + 100 * YEAR);
+}
+
+static void a_time_at_the_end_of_all_time_is_survived(void **state)
+{
+	struct ticker k = tick_through("wild.db", UINT64_MAX - START_NS - SEC(20), HOUR);
+
+	(void)state;
+	assert_true(k.ticks < 1000000);
+}
+
+static void a_window_in_a_gap_ends_where_it_was_to_end(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "gapwindow.db", 20);
+	r.plan.gap_after = 1000;
+	r.plan.gap_ns = 100 * YEAR;
+	r.plan.fire_s[0] = 10;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1, 1000);
+	assert_int_equal(in.head.t1_ns, START_NS + SEC(12));
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+static void frames_have_the_names_that_only_the_source_knows(void **state)
+{
+	struct incident in;
+	unsigned named = 0;
+	struct rig r;
+	uint32_t i;
+
+	(void)state;
+	rig_open_file(&r, "names.db", 10);
+	r.cfg.ntriggers = 0;
+	r.plan.names = true;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	for (i = 0; i < in.nframes; i++)
+		named += in.frames[i].function && strncmp(in.frames[i].function, "leaf_", 5) == 0;
+	assert_int_equal(named, 10);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_rule_fires_where_it_would_have_and_the_end_of_the_file_makes_no_incident),
+		cmocka_unit_test(when_and_where_are_those_of_the_trace),
+		cmocka_unit_test(a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends),
+		cmocka_unit_test(reading_ends_after_the_number_of_firings),
+		cmocka_unit_test(a_rule_is_not_held_back_for_firing_often),
+		cmocka_unit_test(nothing_is_stored_when_no_rule_fires),
+		cmocka_unit_test(the_time_limit_is_of_the_traces_time),
+		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_nothing),
+		cmocka_unit_test(windows_that_overlap_never_wait_for_one_another),
+		cmocka_unit_test(a_full_disk_ends_the_reading),
+		cmocka_unit_test(without_rules_the_file_is_one_incident),
+		cmocka_unit_test(a_file_larger_than_memory_is_stored_whole),
+		cmocka_unit_test(a_file_that_is_not_read_to_its_end_is_partial_and_says_so),
+		cmocka_unit_test(a_file_that_cannot_be_read_on_keeps_what_there_was),
+		cmocka_unit_test(ticks_come_every_100_ms_also_between_a_files_events),
+		cmocka_unit_test(a_gap_of_a_century_is_no_century_of_ticks),
+		cmocka_unit_test(a_time_at_the_end_of_all_time_is_survived),
+		cmocka_unit_test(a_window_in_a_gap_ends_where_it_was_to_end),
+		cmocka_unit_test(frames_have_the_names_that_only_the_source_knows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
