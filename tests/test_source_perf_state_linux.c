@@ -319,6 +319,34 @@ static void code_made_at_run_time_is_of_its_process_at_its_address(void **state)
 	assert_string_equal(name_of(SH), "init");
 }
 
+/* Its addresses mean something else in the next program, and in the next process with this pid. */
+static void code_made_at_run_time_is_not_that_of_the_next_program(void **state)
+{
+	struct object *first, *forked, *after_exec;
+
+	(void)state;
+	feed_mmap(INIT, "//anon", 0x10000, 150);
+	first = locate(INIT, 0x10010).object;
+	feed_fork(SH, INIT, 200);
+	forked = locate(SH, 0x10010).object;         /* the child runs its parent's code */
+	assert_ptr_equal(forked, first);
+	feed_mmap(SH, "//anon", 0x20000, 210);
+	forked = locate(SH, 0x20010).object;
+	feed_comm(SH, SH, "node", true, 300);
+	feed_mmap(SH, "//anon", 0x20000, 310);
+	after_exec = locate(SH, 0x20010).object;
+	assert_ptr_not_equal(after_exec, forked);
+	feed_exit(SH, SH, 400);
+	feed_fork(SH, INIT, 500);
+	feed_mmap(SH, "//anon", 0x20000, 510);
+	assert_ptr_not_equal(locate(SH, 0x20010).object, forked);
+	assert_ptr_not_equal(locate(SH, 0x20010).object, after_exec);
+	assert_int_equal(locate(SH, 0x20010).object->key.pid, SH);
+	/* More of it in the same program is the same. */
+	feed_mmap(SH, "//anon", 0x30000, 520);
+	assert_ptr_equal(locate(SH, 0x30010).object, locate(SH, 0x20010).object);
+}
+
 /* ---- threads ---------------------------------------------------------------------------------- */
 
 static void process_ends_with_its_last_thread(void **state)
@@ -740,6 +768,7 @@ int main(void)
 		FRESH(each_exec_is_a_process_of_its_own),
 		FRESH(executable_that_was_deleted_keeps_its_name),
 		FRESH(code_made_at_run_time_is_of_its_process_at_its_address),
+		FRESH(code_made_at_run_time_is_not_that_of_the_next_program),
 		FRESH(process_ends_with_its_last_thread),
 		FRESH(thread_is_known_for_a_second_after_its_exit),
 		FRESH(threads_have_the_names_they_give_themselves),

@@ -128,6 +128,44 @@ static void worker_reads_what_a_process_wrote_just_before_it_ended(void **state)
 	close_world(&w);
 }
 
+/* sh runs as the process in which another program ran before: its map is not the old one's. */
+static void map_of_another_program_in_the_process_names_nothing_of_the_first(void **state)
+{
+	struct world w = {0};
+	int to_child[2];
+	char byte = 0;
+	uint64_t before;
+	unsigned i;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(to_child), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(to_child[1]);
+		if (read(to_child[0], &byte, 1) == 1)
+			execl("/bin/sh", "sh", "-c", "read wait", (char *)NULL);
+		_exit(1);
+	}
+	before = symbol_process_identity((uint32_t)pid);
+	open_world(&w, (uint32_t)pid);
+	append(w.path, "1000 100 first\n");
+	assert_string_equal(name_within(&w, 0x1010, 3000), "first");
+	assert_int_equal(write(to_child[1], "x", 1), 1);
+	for (i = 0; i < 1000 && symbol_process_identity((uint32_t)pid) == before; i++)
+		os_sleep_ns(5 * NS_PER_MS);
+	assert_true(i < 1000);
+	unlink(w.path);
+	append(w.path, "2000 100 second\n");
+	assert_string_equal(name_within(&w, 0x2010, 1500), "");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(symbol_process_identity((uint32_t)pid), 0);
+	close(to_child[0]);
+	close(to_child[1]);
+	close_world(&w);
+}
+
 static void worker_reads_the_first_part_of_a_huge_map_and_says_so_once(void **state)
 {
 	const char *log_path = tmp_path("log");
@@ -139,7 +177,7 @@ static void worker_reads_the_first_part_of_a_huge_map_and_says_so_once(void **st
 	assert_int_equal(log_open(log_path, &w.log, NULL), 0);
 	open_world(&w, os_pid());
 	append(w.path, "1000 100 first\n");
-	assert_int_equal(truncate(w.path, (off_t)PERFMAP_MAX_BYTES), 0);   /* takes no disk space */
+	assert_int_equal(truncate(w.path, (off_t)2 << 30), 0);   /* takes no disk space */
 	append(w.path, "\n2000 100 beyond\n");
 	assert_string_equal(name_within(&w, 0x1010, 3000), "first");
 	append(w.path, "3000 100 beyond\n");
@@ -243,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worker_names_jitted_frames_by_a_map_that_appears_and_grows),
 		cmocka_unit_test(worker_reads_what_a_process_wrote_just_before_it_ended),
+		cmocka_unit_test(map_of_another_program_in_the_process_names_nothing_of_the_first),
 		cmocka_unit_test(worker_reads_the_first_part_of_a_huge_map_and_says_so_once),
 		cmocka_unit_test(perf_map_is_refused_when_it_is_no_file_of_the_process),
 		cmocka_unit_test(perf_map_of_another_user_is_refused),

@@ -162,7 +162,7 @@ static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
 		return;
 	path = line + at;
 	path[perf_path_length(path)] = '\0';
-	perf_mapping_kind(path[0] ? perf_mapping_path(path, start) : "//anon", p->pid, &key);
+	perf_mapping_kind(path[0] ? perf_mapping_path(path, start) : "//anon", p, &key);
 	if (key.kind == OBJECT_ELF && key.path[0] == '/') {
 		key.dev = makedev(major, minor);
 		key.ino = ino;

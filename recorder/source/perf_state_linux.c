@@ -244,7 +244,7 @@ const char *perf_mapping_path(const char *path, uint64_t start)
 	return strcmp(path, "[vdso]") == 0 && start < (uint64_t)1 << 32 ? "[vdso32]" : path;
 }
 
-void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key)
+void perf_mapping_kind(const char *path, const struct perf_process *process, struct object_key *key)
 {
 	static const char *const run_time[] = {"//anon", "/memfd:", "/dev/zero", "/SYSV",
 					       "/anon_hugepage"};
@@ -262,7 +262,9 @@ void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key)
 		return;
 	memset(key, 0, sizeof(*key));
 	key->kind = OBJECT_JIT;
-	key->pid = pid;
+	key->pid = process->pid;
+	/* A pid is used again, and exec starts anew: what an address was called before is void then. */
+	key->epoch = (uint32_t)hash_pair(process->start_ns, process->exec);
 	key->path = "[jit]";
 }
 
@@ -449,7 +451,7 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 	if (!p)
 		return;
 	snprintf(path, sizeof(path), "%.*s", (int)perf_path_length(r->u.mmap.path), r->u.mmap.path);
-	perf_mapping_kind(perf_mapping_path(path, r->u.mmap.start), r->pid, &key);
+	perf_mapping_kind(perf_mapping_path(path, r->u.mmap.start), p, &key);
 	if (key.kind == OBJECT_ELF) {
 		key.build_id_bytes = r->u.mmap.build_id_bytes;
 		memcpy(key.build_id, r->u.mmap.build_id, r->u.mmap.build_id_bytes);

@@ -97,7 +97,10 @@ size_t perf_path_length(const char *path);
 /* The path as objects have it: a 32-bit process's vDSO is another one than ours. */
 const char *perf_mapping_path(const char *path, uint64_t start);
 
-/* An executable mapping's path: a file, or code made at run time? Fills kind and path. */
-void perf_mapping_kind(const char *path, uint32_t pid, struct object_key *key);
+/*
+ * An executable mapping's path: a file, or code made at run time? Fills kind and path; of code made at
+ * run time also which process's it is, and which program's that ran in it.
+ */
+void perf_mapping_kind(const char *path, const struct perf_process *process, struct object_key *key);
 
 #endif

@@ -181,14 +181,15 @@ int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_fi
 	return 0;
 }
 
-bool debug_file_open(const struct object *object, uint32_t pid, const struct elf_file *own,
-		     struct buf *linked, struct elf_file *out)
+int debug_file_open(const struct object *object, uint32_t pid, const struct elf_file *own,
+		    struct buf *linked, struct elf_file *out, struct err *err)
 {
 	struct debuglink link;
 
 	buf_reset(linked);
 	if (object->key.build_id_bytes && !elf_file_open(object, pid, true, NULL, out, NULL))
-		return true;
-	return !debuglink_read(&own->bytes, &own->head, &link, NULL) &&
-	       !debuglink_open(object, pid, &own->head, &link, linked, out, NULL);
+		return 0;
+	if (debuglink_read(&own->bytes, &own->head, &link, NULL))
+		return err_set(err, ERR_NOT_FOUND, "%s names no debug file", object->key.path);
+	return debuglink_open(object, pid, &own->head, &link, linked, out, err);
 }

@@ -47,8 +47,9 @@ int debuglink_reopen(const char *path, const struct elf_file *was, struct elf_fi
  * own     the object's own file, open
  * linked  set to where it was found when by the link, else emptied
  * out     close with elf_file_close()
+ * returns  0; ERR_NOT_FOUND there is none; else why one that is linked is not used, as debuglink_open()
  */
-bool debug_file_open(const struct object *object, uint32_t pid, const struct elf_file *own,
-		     struct buf *linked, struct elf_file *out);
+int debug_file_open(const struct object *object, uint32_t pid, const struct elf_file *own,
+		    struct buf *linked, struct elf_file *out, struct err *err);
 
 #endif

@@ -64,6 +64,15 @@ static void close_elf(struct symbol_table *table)
 	free(t);
 }
 
+/* what: a format with the object's path and the reason. The first word is kept. */
+static void tell(struct elf_table *t, const char *what, const char *why)
+{
+	if (t->note.len)
+		return;
+	buf_printf(&t->note, what, t->object->key.path, why);
+	t->base.note = buf_text(&t->note);
+}
+
 /*
  * Distributions strip programs and put the full .symtab into a file of its own. Where it is
  * installed it names what .dynsym does not. Its addresses are those of the program.
@@ -72,11 +81,17 @@ static void use_debug_file(struct elf_table *t)
 {
 	struct elf_index *index = NULL;
 	struct elf_file debug;
+	struct err err;
+	int rc = debug_file_open(t->object, t->pid, &t->names, &t->linked, &debug, &err);
 
-	if (!debug_file_open(t->object, t->pid, &t->names, &t->linked, &debug))
+	if (rc && rc != ERR_NOT_FOUND)
+		tell(t, "%s: its debug file is not used: %s", err.text);
+	if (rc)
 		return;
-	if (elf_index_new(&debug.bytes, &debug.head, &index, NULL) ||
-	    elf_index_count(index) <= elf_index_count(t->index)) {
+	rc = elf_index_new(&debug.bytes, &debug.head, &index, &err);
+	if (rc)
+		tell(t, "%s: its debug file is not used: %s", err.text);
+	if (rc || elf_index_count(index) <= elf_index_count(t->index)) {
 		elf_index_free(index);
 		elf_file_close(&debug);
 		return;
@@ -86,15 +101,6 @@ static void use_debug_file(struct elf_table *t)
 	t->index = index;
 	t->names = debug;
 	t->separate = true;
-}
-
-/* what: a format with the object's path and the reason. The first word is kept. */
-static void tell(struct elf_table *t, const char *what, const char *why)
-{
-	if (t->note.len)
-		return;
-	buf_printf(&t->note, what, t->object->key.path, why);
-	t->base.note = buf_text(&t->note);
 }
 
 /* With what is packed into it. Where that cannot be unpacked, .dynsym has to do, and it is said. */

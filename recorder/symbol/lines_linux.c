@@ -148,7 +148,7 @@ static void child(struct job *j)
 		say(j, other ? LINES_CHANGED : LINES_NO_FILE, err.text);
 		return;
 	}
-	debug_file_open(j->object, j->pid, &own, &linked, &debug);
+	debug_file_open(j->object, j->pid, &own, &linked, &debug, NULL);
 	read_debug_info(j, &own, &debug);
 	buf_free(&linked);
 	elf_file_close(&debug);

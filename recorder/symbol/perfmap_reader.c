@@ -23,6 +23,7 @@ enum { LOAD_SHARE = 10 };                    /* re-reading takes at most a tenth
 struct jit_table {
 	struct symbol_table base;
 	uint32_t pid;
+	uint64_t identity;                    /* of the program whose code it is; 0 = it had ended */
 	struct os_file *file;
 	struct os_file_info seen;             /* of what is in map */
 	struct perfmap *map;                  /* NULL = none was read */
@@ -90,17 +91,21 @@ static void load(struct jit_table *t)
 	buf_free(&text);
 }
 
-/* The path first, as the file may be another one; when that is gone, the file that is open. */
+/*
+ * The path first, as the file may be another one; when that is gone, the file that is open. A path that
+ * another program has in the meantime (pid used again, exec) is gone.
+ */
 static void look(struct jit_table *t)
 {
 	uint64_t start_ns = os_now_ns(), now_ns, wait_ns;
 	struct os_file *file = NULL;
 	struct err err = {0};
-	int rc;
+	int rc = ERR_NOT_FOUND;
 
 	if (start_ns < t->look_ns)
 		return;
-	rc = symbol_perf_map(t->pid, &file, &err);
+	if (t->identity && t->identity == symbol_process_identity(t->pid))
+		rc = symbol_perf_map(t->pid, &file, &err);
 	if (!rc) {
 		os_close(t->file);
 		t->file = file;
@@ -128,6 +133,7 @@ static int open_jit(const struct symbol_env *env, const struct object *object, u
 		return err_set(err, ERR_MEMORY, "out of memory for its names");
 	t->base.reader = &perfmap_reader;
 	t->pid = object->key.pid;
+	t->identity = symbol_process_identity(t->pid);
 	look(t);
 	*out = &t->base;
 	return 0;

@@ -45,6 +45,12 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
  */
 int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err);
 
+/*
+ * A number for the program that a process runs: another one once the pid is another process's, or after
+ * exec; 0 = there is no such process.
+ */
+uint64_t symbol_process_identity(uint32_t pid);
+
 /* The vDSO of this process, which is every 64-bit process's; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);
 

@@ -1,5 +1,6 @@
 #include "symbol/symbol_open.h"
 
+#include "base/table.h"
 #include "model/process.h"
 
 #include <elf.h>
@@ -127,14 +128,12 @@ static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)
 	return known;
 }
 
-/* When it was started, by the wall clock: proc(5), stat, field 22, in ticks since boot. 0 = ? */
-static uint64_t started_wall_ns(uint32_t pid)
+/* When it was started: proc(5), stat, field 22, in ticks since boot. 0 = there is no such process. */
+static uint64_t started_ticks(uint32_t pid)
 {
 	struct buf text = {0};
-	struct timespec boot;
-	uint64_t up_ns, ticks = 0;
 	const char *at = NULL;
-	long hz = sysconf(_SC_CLK_TCK);
+	uint64_t ticks = 0;
 	unsigned field;
 
 	if (load_proc(pid, "stat", &text))
@@ -144,10 +143,33 @@ static uint64_t started_wall_ns(uint32_t pid)
 	if (at)
 		ticks = strtoull(at, NULL, 10);
 	buf_free(&text);
+	return ticks;
+}
+
+/* The same by the wall clock; 0 = not known. */
+static uint64_t started_wall_ns(uint32_t pid)
+{
+	uint64_t ticks = started_ticks(pid), up_ns;
+	long hz = sysconf(_SC_CLK_TCK);
+	struct timespec boot;
+
 	if (!ticks || hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
 		return 0;
 	up_ns = (uint64_t)boot.tv_sec * NS_PER_SEC + (uint64_t)boot.tv_nsec;
 	return os_wall_ns() - (up_ns - ticks * (NS_PER_SEC / (uint64_t)hz));
+}
+
+/* Whose exe may not be looked at is told apart by its start alone. */
+uint64_t symbol_process_identity(uint32_t pid)
+{
+	uint64_t ticks = started_ticks(pid);
+	struct os_file_info exe = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/exe", pid);
+	if (ticks)
+		os_path_info(path, &exe, NULL);
+	return ticks ? hash_pair(ticks, hash_pair(exe.dev, exe.ino)) | 1 : 0;
 }
 
 static int check_perf_map(uint32_t pid, uint32_t uid, const char *path, const struct stat *st,

@@ -45,6 +45,12 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "programs on Windows write no perf maps");
 }
 
+uint64_t symbol_process_identity(uint32_t pid)
+{
+	(void)pid;
+	return 0;
+}
+
 int symbol_vdso(struct bytes *out, struct err *err)
 {
 	(void)out;
