@@ -79,6 +79,9 @@ void cmd_trigger_env(const struct options *o, struct trigger_env *out);
 struct needs;
 int cmd_check_live(const struct needs *needs, struct err *err);
 
+/* One line about names of --rule that no expression uses; "" when there are none. */
+void cmd_unused_rules(const struct options *o, struct buf *out);
+
 /* A remark on standard error: "recorder: ..." and a line feed. */
 void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
 

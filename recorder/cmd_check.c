@@ -329,6 +329,10 @@ static void remark_no_effect(const struct options *o)
 	options_no_effect(o, &text);
 	if (text.len)
 		cmd_note("%s", buf_text(&text));
+	buf_reset(&text);
+	cmd_unused_rules(o, &text);
+	if (text.len)
+		cmd_note("%s", buf_text(&text));
 	buf_free(&text);
 }
 

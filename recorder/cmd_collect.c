@@ -127,6 +127,10 @@ static void announce(void *ctx)
 	options_no_effect(o, &ignored);
 	if (ignored.len)
 		log_line(e->log, LOG_INFO, "%s", buf_text(&ignored));
+	buf_reset(&ignored);
+	cmd_unused_rules(o, &ignored);
+	if (ignored.len)
+		log_line(e->log, LOG_WARN, "%s", buf_text(&ignored));
 	if (o->from_file) {
 		announce_file(c);
 		buf_free(&ignored);

@@ -10,7 +10,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 void cmd_note(const char *format, ...)
 {
@@ -163,6 +165,42 @@ void cmd_trigger_env(const struct options *o, struct trigger_env *out)
 	out->poll_sec = o->poll_sec;
 	out->already_true_fires = true;
 	out->process = o->process;
+	out->rules = o->named_rules.items;
+	out->nrules = o->named_rules.n;
+}
+
+/* Whether some expression of --stop-on has this word. */
+static bool is_used(const struct options *o, const char *name, size_t len)
+{
+	const char *at;
+	uint32_t i;
+	size_t n;
+
+	for (i = 0; i < o->rules.n; i++) {
+		if (strcmp(o->rules.items[i].kind, "stop-on") != 0)
+			continue;
+		for (at = o->rules.items[i].spec; *at; at += n + (n == 0)) {
+			for (n = 0; isalnum((unsigned char)at[n]) || at[n] == '_'; n++)
+				;
+			if (n == len && strncasecmp(at, name, n) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+void cmd_unused_rules(const struct options *o, struct buf *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->named_rules.n; i++) {
+		const char *text = o->named_rules.items[i];
+
+		if (!is_used(o, text, strcspn(text, "=")))
+			buf_printf(out, "%s--rule %s", out->len ? ", " : "", text);
+	}
+	if (out->len)
+		buf_puts(out, ": no --stop-on uses it, so it does nothing");
 }
 
 /* Whether a live source of this system delivers what one of these says. */

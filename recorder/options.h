@@ -112,6 +112,7 @@ struct options {
 
 	/* what makes an incident */
 	struct rule_list rules;
+	struct text_list named_rules;        /* NAME=SPEC, parts of rules made of rules */
 	struct text_list monitors;           /* CATEGORY:COUNTER:INSTANCE[@SEC] */
 	double min_sec;                      /* MinSecForTrigger */
 	double poll_sec;                     /* period of the rules' counters */
@@ -171,7 +172,8 @@ enum option_type {
 	OPTION_PERIOD_MS,       /* uint32_t Hz, given as milliseconds between samples */
 	OPTION_TEXT,            /* char * */
 	OPTION_LIST,            /* struct text_list; repeatable; cut at ',' before a further spec */
-	OPTION_RULE,            /* the same, appended to options.rules with the option's name */
+	OPTION_TEXTS,           /* struct text_list; repeatable, never cut */
+	OPTION_RULE,            /* like a list, appended to options.rules with the option's name */
 	OPTION_RULE_EVENT,      /* the same for PROVIDER/EVENT;Key=Value */
 	OPTION_RULE_TEXT,       /* a rule whose spec is never cut; repeatable */
 	OPTION_RULE_FLAG,       /* a rule that needs no spec: true, false, or one behind ':' or '=' */

@@ -256,6 +256,17 @@ const struct option_info option_table[] = {
 		.help = "Fire when a process ends: a name, a pid, a list of them, or *. Then ;On=start, "
 			";On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. Repeatable.",
 	}, {
+		.name = "stop-on", .value = "EXPR", .type = OPTION_RULE_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Fire when rules come together: 'cpu for 10s and not gc within 1m', 'a then b "
+			"within 5s', 'rate(a) > 10/s', 'p99(a) > 200ms over 60s', or, ( ). The names are "
+			"given by --rule. Repeatable.",
+	}, {
+		.name = "rule", .value = "NAME=SPEC", .type = OPTION_TEXTS,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(named_rules),
+		.help = "A part of --stop-on, which fires nothing by itself: NAME=StopOnGCOverMsec:100, or "
+			"any other qualifier with its spec; that of a counter may stand alone. Repeatable.",
+	}, {
 		.name = "min-sec-for-trigger", .value = "SEC", .type = OPTION_FLOAT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(min_sec),
 		.def = 3, .min = 0, .max = 86400, .unit = "s",

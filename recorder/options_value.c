@@ -130,7 +130,7 @@ void options_free(struct options *o)
 
 			free(*text);
 			*text = NULL;
-		} else if (info->type == OPTION_LIST) {
+		} else if (info->type == OPTION_LIST || info->type == OPTION_TEXTS) {
 			text_list_free(field(o, info));
 		}
 	}
@@ -452,6 +452,9 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 	case OPTION_RULE:
 	case OPTION_RULE_EVENT:
 		return store ? set_list(s, err) : 0;
+	case OPTION_TEXTS:
+		rc = store ? text_list_add(field(s->o, s->info), s->value, strlen(s->value)) : 0;
+		return rc ? option_no_memory(err) : 0;
 	case OPTION_RULE_TEXT:
 		/* An empty one means any, or is refused by the rule. */
 		return store && add_spec(s, s->value, strlen(s->value)) ? option_no_memory(err) : 0;
@@ -472,6 +475,7 @@ static bool is_scalar(const struct option_info *info)
 {
 	switch (info->type) {
 	case OPTION_LIST:
+	case OPTION_TEXTS:
 	case OPTION_RULE:
 	case OPTION_RULE_EVENT:
 	case OPTION_RULE_TEXT:

@@ -214,7 +214,7 @@ static void value_text(double value, double limit, char out[NUMBER_TEXT_BYTES])
 		snprintf(out, NUMBER_TEXT_BYTES, "%.17g", value);
 }
 
-static void say_why(const struct perf_counter *p, uint64_t time_ns, struct buf *why)
+static void say_value(const struct perf_counter *p, struct buf *why)
 {
 	static const char *const sides[] = {
 		[COMPARE_OVER] = "over",
@@ -222,13 +222,19 @@ static void say_why(const struct perf_counter *p, uint64_t time_ns, struct buf *
 		[COMPARE_UNDER] = "under",
 		[COMPARE_UNDER_EQUAL] = "at or under",
 	};
-	const struct threshold *t = &p->threshold;
-	char value[NUMBER_TEXT_BYTES], more[NUMBER_TEXT_BYTES];
-	double held_sec = round((double)(time_ns - p->hits.first_ns) / 1e8) / 10;
+	char value[NUMBER_TEXT_BYTES];
 
-	value_text(p->base.value, threshold_now(t), value);
-	buf_printf(why, "%s was %s, %s its limit of ", p->name, value, sides[t->compare]);
-	threshold_text(t, why);
+	value_text(p->base.value, threshold_now(&p->threshold), value);
+	buf_printf(why, "%s was %s, %s its limit of ", p->name, value, sides[p->threshold.compare]);
+	threshold_text(&p->threshold, why);
+}
+
+static void say_why(const struct perf_counter *p, uint64_t time_ns, struct buf *why)
+{
+	double held_sec = round((double)(time_ns - p->hits.first_ns) / 1e8) / 10;
+	char more[NUMBER_TEXT_BYTES];
+
+	say_value(p, why);
 	if (p->hits.count > 1) {
 		number_text(held_sec, more);
 		buf_printf(why, ", for %s s (%u samples)", more, p->hits.count);
@@ -248,9 +254,10 @@ static bool judge(struct perf_counter *p, double value, uint64_t time_ns)
 	return p->armed && hold_add(&p->hits, time_ns) && !p->base.in_window;
 }
 
-static bool perf_counter_feed(struct trigger *t, const struct event *e, struct buf *why)
+/* Whether it is a sample of this counter; what it was is in value and absent. */
+static bool take_sample(struct perf_counter *p, const struct event *e)
 {
-	struct perf_counter *p = (struct perf_counter *)t;
+	struct trigger *t = &p->base;
 
 	threshold_clock(&p->threshold, e->time_ns);
 	if (e->kind != EVENT_COUNTER || !e->name || strcmp(e->name, p->name) != 0)
@@ -258,13 +265,41 @@ static bool perf_counter_feed(struct trigger *t, const struct event *e, struct b
 	t->counts.seen++;
 	p->absent = (e->flags & EVENT_FLAG_ABSENT) || e->value != e->value;   /* NaN */
 	if (p->absent) {
-		hold_reset(&p->hits);
-		hold_reset(&p->misses);
 		t->value = NAN;
-		return false;
+		return true;
 	}
 	t->counts.matched++;
 	trigger_value(t, e->value, e->time_ns);
+	return true;
+}
+
+/* One sample alone, however long it has held: "for" does that in rules made of rules. */
+static void perf_counter_sense(struct trigger *t, const struct event *e, struct buf *why,
+			       struct sense *out)
+{
+	struct perf_counter *p = (struct perf_counter *)t;
+
+	if (!take_sample(p, e))
+		return;
+	out->absent = p->absent;
+	out->measured = !p->absent;
+	out->value = t->value;
+	out->hit = out->measured && threshold_hit(&p->threshold, t->value);
+	if (out->hit)
+		say_value(p, why);
+}
+
+static bool perf_counter_feed(struct trigger *t, const struct event *e, struct buf *why)
+{
+	struct perf_counter *p = (struct perf_counter *)t;
+
+	if (!take_sample(p, e))
+		return false;
+	if (p->absent) {
+		hold_reset(&p->hits);
+		hold_reset(&p->misses);
+		return false;
+	}
 	if (!judge(p, e->value, e->time_ns))
 		return false;
 	say_why(p, e->time_ns, why);
@@ -326,12 +361,14 @@ const struct trigger_ops perf_counter_trigger = {
 		"CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...   (op: < > <= >=; NUMBER: 80, 0.5, "
 		"1e6, 512M; keys: " THRESHOLD_KEYS ")",
 	.summary = "keep an incident when a counter is over or under a limit for MinSecForTrigger",
+	.is_state = true,
 	.open = perf_counter_open,
 	.needs = perf_counter_needs,
 	.feed = perf_counter_feed,
 	.fired = trigger_fired,
 	.status = perf_counter_status,
 	.close = perf_counter_close,
+	.sense = perf_counter_sense,
 	.save = trigger_save_limit,
 	.load = trigger_load_limit,
 };

@@ -1,5 +1,6 @@
 #include "triggers/trigger.h"
 
+#include "triggers/composite.h"
 #include "triggers/event_match.h"
 #include "triggers/exception.h"
 #include "triggers/gc_duration.h"
@@ -22,6 +23,7 @@ const struct trigger_ops *const triggers[] = {
 	&app_fabric_trigger,
 	&log_message_trigger,
 	&process_trigger,
+	&composite_trigger,
 	NULL,
 };
 

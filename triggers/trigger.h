@@ -43,6 +43,8 @@ struct trigger_env {
 	double poll_sec;                     /* poll period of counters; 0 = 1 s */
 	bool already_true_fires;             /* already true at start may fire once it has held */
 	const char *process;                 /* /Process: whose events may fire; NULL = all */
+	char *const *rules;                  /* NAME=SPEC of --rule, for rules made of rules */
+	uint32_t nrules;
 };
 
 enum trigger_phase {
@@ -66,6 +68,7 @@ struct trigger_status {
 struct sense {
 	bool measured;                       /* the event brought a value */
 	bool hit;                            /* beyond the limit, or matched; *why was written */
+	bool absent;                         /* there is nothing to judge now */
 	double value;
 };
 
@@ -73,6 +76,7 @@ struct trigger_ops {
 	const char *name;                    /* the option: "stop-on-perf-counter" */
 	const char *usage;                   /* grammar in one line */
 	const char *summary;
+	bool is_state;                       /* what it judges lasts until the next value: counters */
 	/*
 	 * Parse a spec. ERR_USAGE says which part, what was found, what is allowed.
 	 */
