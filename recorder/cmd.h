@@ -69,8 +69,13 @@ int cmd_incident(const struct options *o, struct store *store, int64_t *id, stru
 /* ERR_ACCESS with a sentence that says whose the thing is and how to get at it ("sudo recorder list"). */
 int cmd_not_ours(const struct options *o, const char *path, struct err *err);
 
-/* What rules are opened with. */
-void cmd_trigger_env(const struct options *o, struct trigger_env *out);
+/*
+ * Open one rule and add what it needs to needs. collect and check call this alike.
+ *
+ * out  close with its ops->close(); untouched on failure
+ */
+int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
+		  struct trigger **out, struct err *err);
 
 /*
  * Whether the live sources of this system can meet what rules ask: the sentence says which name they

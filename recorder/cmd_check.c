@@ -217,26 +217,18 @@ static void put_presets(const struct trigger *t, struct buf *out)
 
 static void check_rule(struct check *c, const struct rule_spec *rule, struct needs *needs)
 {
-	const struct trigger_ops *kind = trigger_kind(rule->kind);
 	struct finding f = {.what = "rule", .name = rule->spec, .verdict = "ok", .limit = NAN};
 	struct counter_value value = {.absent = true};
 	struct trigger_status status = {.limit = NAN};
 	struct trigger *t = NULL;
-	struct trigger_env env;
 	struct buf text = {0};
 	struct err why = {0};
 	int rc;
 
-	cmd_trigger_env(c->o, &env);
 	memset(needs, 0, sizeof(*needs));
-	if (!kind)
-		rc = err_set(&why, ERR_UNSUPPORTED, "no trigger is called %s", rule->kind);
-	else
-		rc = kind->open(rule->spec, &env, &t, &why);
+	rc = cmd_rule_open(c->o, rule, needs, &t, &why);
 	if (!rc)
-		rc = kind->needs(t, needs, &why);
-	if (!rc)
-		kind->status(t, &status);
+		t->ops->status(t, &status);
 	if (!rc)
 		rc = check_counters(needs, &value, &why);
 	f.name = t ? t->spec : rule->spec;
@@ -245,8 +237,8 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
 	put_rule(c, &f, rc, &why);
-	if (t && kind->close)
-		kind->close(t);
+	if (t)
+		t->ops->close(t);
 	buf_free(&text);
 }
 

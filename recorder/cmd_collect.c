@@ -62,26 +62,17 @@ static int check_file(const struct options *o, const struct needs *needs, struct
 
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
-	struct trigger_env env;
 	struct needs *needs = &c->engine.needs;
 	uint32_t i;
 	int rc = 0;
 
-	cmd_trigger_env(o, &env);
 	c->triggers = calloc(o->rules.n + 1u, sizeof(*c->triggers));
 	if (!c->triggers)
 		return err_set(err, ERR_MEMORY, "out of memory for the rules");
 	for (i = 0; !rc && i < o->rules.n; i++) {
-		const struct trigger_ops *kind = trigger_kind(o->rules.items[i].kind);
-
-		if (!kind)
-			return err_set(err, ERR_USAGE, "--%s: this program has no such trigger",
-				       o->rules.items[i].kind);
-		rc = kind->open(o->rules.items[i].spec, &env, &c->triggers[i], err);
-		if (rc)
-			break;
-		c->ntriggers++;
-		rc = kind->needs(c->triggers[i], needs, err);
+		rc = cmd_rule_open(o, &o->rules.items[i], needs, &c->triggers[i], err);
+		if (!rc)
+			c->ntriggers++;
 	}
 	for (i = 0; !rc && i < o->monitors.n; i++)
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);

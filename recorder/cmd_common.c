@@ -157,7 +157,7 @@ int cmd_incident(const struct options *o, struct store *store, int64_t *id, stru
 	return rc;
 }
 
-void cmd_trigger_env(const struct options *o, struct trigger_env *out)
+static void trigger_env(const struct options *o, struct trigger_env *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->min_sec = o->min_sec;
@@ -201,6 +201,28 @@ void cmd_unused_rules(const struct options *o, struct buf *out)
 	}
 	if (out->len)
 		buf_puts(out, ": no --stop-on uses it, so it does nothing");
+}
+
+int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
+		  struct trigger **out, struct err *err)
+{
+	const struct trigger_ops *kind = trigger_kind(rule->kind);
+	struct trigger *t = NULL;
+	struct trigger_env env;
+	int rc;
+
+	if (!kind)
+		return err_set(err, ERR_USAGE, "--%s: this program has no such trigger", rule->kind);
+	trigger_env(o, &env);
+	rc = kind->open(rule->spec, &env, &t, err);
+	if (rc)
+		return rc;
+	rc = kind->needs(t, needs, err);
+	if (rc)
+		kind->close(t);
+	else
+		*out = t;
+	return rc;
 }
 
 /* Whether a live source of this system delivers what one of these says. */
