@@ -38,6 +38,15 @@ check json_has_file_and_line jq -e --arg file "$TOP/tests/data/lines/inlined.cc"
 check json_counts_are_those_without_lines sh -c \
 	'[ "$(jq "[.samples, .stacks, .frames]" show.json)" = "$(jq "[.samples, .stacks, .frames]" plain.json)" ]'
 
+# ---- without libdw ----------------------------------------------------------------------------------
+
+mkdir fake && : >fake/libdw.so.1
+check without_libdw_the_option_is_refused expect_exit 1 env LD_LIBRARY_PATH=fake \
+	"$RECORDER" export --store s.db -f --inlines
+check and_says_what_to_install grep -q 'install libdw1' expect.out
+check everything_else_works_without_libdw expect_exit 0 env LD_LIBRARY_PATH=fake \
+	"$RECORDER" export --store s.db -f
+
 # ---- every recorded frame, against addr2line ------------------------------------------------------
 
 # As hexadecimal file offsets; PIE: lines_at prints the addresses that addr2line wants.

@@ -10,336 +10,24 @@
  * and exports are written to DIR (the current directory) and removed again; what is measured is
  * therefore DIR's disk.
  *
- * The stream: threads in processes of five, each process with a program of its own, all with one
- * libc and one kernel. A stack shares a root part of random length with an earlier one of its
- * process, as call trees do. Threads and stacks are drawn by Zipf's law (exponent 1); half of the
- * samples see the thread that their CPU ran before. Two CPUs, 99 Hz each. The same on every host.
+ * The stream: tests/support/bench_stream.h.
  */
-#include "base/json.h"
 #include "base/os.h"
 #include "export/export.h"
 #include "model/queue.h"
 #include "model/ring.h"
 #include "store/store.h"
+#include "tests/support/bench_rows.h"
+#include "tests/support/bench_stream.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPS = 3, CPUS = 2, FREQ_HZ = 99, THREADS_PER_PROCESS = 5, DEPTH_MIN = 10, DEPTH_MAX = 30 };
+enum { REPS = 3 };
 
-#define PERIOD_NS (NS_PER_SEC / FREQ_HZ)
-#define START_NS (1000 * NS_PER_SEC)
 #define SLOW_NS (4 * NS_PER_SEC) /* what takes longer is not repeated */
-
-struct settings {
-	bool json;
-	const char *dir;
-	uint32_t samples, stacks, frames, threads, ring_mb;
-};
-
-/* ---- rows: text for people, objects for programs ----------------------------------------------- */
-
-struct row {
-	const struct settings *settings;
-	struct buf text, object;
-	struct json json;
-};
-
-static void row_open(struct row *r, const struct settings *settings, const char *name)
-{
-	*r = (struct row){.settings = settings};
-	r->json.out = &r->object;
-	buf_printf(&r->text, "%-22s", name);
-	json_open(&r->json, '{');
-	json_key_str(&r->json, "row", name);
-}
-
-/* Four digits are more than any of these is worth; counts stay whole. */
-static double rounded(double v)
-{
-	char text[40];
-
-	if (fabs(v) >= 1000)
-		return round(v);
-	snprintf(text, sizeof(text), "%.4g", v);
-	return atof(text);
-}
-
-static void row_num(struct row *r, const char *key, double value)
-{
-	char number[40];
-	const char *at;
-
-	num_text(rounded(value), number, sizeof(number));
-	buf_puts(&r->text, "  ");
-	for (at = key; *at; at++)
-		buf_printf(&r->text, "%c", *at == '_' ? ' ' : *at);
-	buf_printf(&r->text, " %s", number);
-	json_key_num(&r->json, key, rounded(value));
-}
-
-static void row_close(struct row *r)
-{
-	json_close(&r->json, '}');
-	fprintf(r->settings->json ? stderr : stdout, "%s\n", buf_text(&r->text));
-	if (r->settings->json)
-		printf("%s\n", buf_text(&r->object));
-	fflush(stdout);
-	buf_free(&r->text);
-	buf_free(&r->object);
-}
-
-/* ---- chance, the same on every host -------------------------------------------------------------- */
-
-static uint64_t chance_state = 42;
-
-/* Source: xorshift64*, Vigna 2016. */
-static uint32_t chance(uint32_t below)
-{
-	chance_state ^= chance_state >> 12;
-	chance_state ^= chance_state << 25;
-	chance_state ^= chance_state >> 27;
-	return (uint32_t)((chance_state * 2685821657736338717ULL >> 32) % below);
-}
-
-/* Zipf's law over n ranks: sums[i] = 1 + 1/2 + ... + 1/(i+1). */
-static double *zipf_new(uint32_t n)
-{
-	double *sums = calloc(n, sizeof(*sums)), sum = 0;
-	uint32_t i;
-
-	for (i = 0; sums && i < n; i++) {
-		sum += 1.0 / (i + 1);
-		sums[i] = sum;
-	}
-	return sums;
-}
-
-static uint32_t zipf(const double *sums, uint32_t n)
-{
-	double at = sums[n - 1] * chance(1u << 30) / (double)(1u << 30);
-	uint32_t low = 0, high = n - 1;
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (sums[middle] < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* ---- the stream -------------------------------------------------------------------------------- */
-
-struct bench_stack {
-	uint32_t n;
-	struct frame_ref leaf_first[DEPTH_MAX];
-};
-
-struct world {
-	const struct settings *settings;
-	struct frames *frames;
-	struct processes *processes;
-	struct segment_builder *builder;
-	struct thread **threads;
-	struct object *kernel, *libc;
-	struct bench_stack *stacks; /* those of process 0, then those of process 1, ... */
-	uint32_t nprocesses, stacks_each, frames_each;
-	uint16_t *thread_of; /* per sample; after the last it starts over */
-	uint32_t *stack_of;
-	uint64_t next;		   /* number of the next sample */
-	struct segment **segments; /* of the first settings->samples samples */
-	uint32_t nsegments;
-};
-
-/*
- * Function number i of an object as a step of a stack. Every fourth function is a leaf, the others
- * are callers, so that frames are as many as functions.
- */
-static struct frame_ref step(struct object *object, uint32_t i, bool leaf)
-{
-	bool kernel = object->key.kind == OBJECT_KERNEL;
-	struct frame_ref ref = {.object = object, .flags = kernel ? FRAME_KERNEL : 0};
-
-	i = leaf ? i & ~3u : i | 1;
-	ref.offset = 0x10000 + 128ull * i + 40 + i % 64;
-	if (!leaf)
-		ref.flags |= FRAME_RETURN_ADDRESS;
-	return ref;
-}
-
-/* Half of a stack's new steps are functions that many stacks share. */
-static uint32_t pick(uint32_t n)
-{
-	return chance(2) ? chance(n) : chance(n / 16 + 1);
-}
-
-static void make_stack(const struct world *w, struct object *program, struct bench_stack *first,
-		       uint32_t i)
-{
-	const struct bench_stack *like = i ? &first[chance(i)] : NULL;
-	struct bench_stack *s = &first[i];
-	uint32_t kernel_steps = chance(10) < 3 ? 3 + chance(5) : 0, shared = 0, at;
-
-	s->n = DEPTH_MIN + chance(DEPTH_MAX - DEPTH_MIN + 1);
-	if (like)
-		shared = 2 + chance((like->n < s->n ? like->n : s->n) - 2);
-	for (at = 0; at < s->n; at++) { /* from the root */
-		struct frame_ref *ref = &s->leaf_first[s->n - 1 - at];
-		bool leaf = at == s->n - 1;
-
-		if (at < 2)
-			*ref = step(at ? program : w->libc, 0, false);
-		else if (at < shared)
-			*ref = like->leaf_first[like->n - 1 - at];
-		else if (at + kernel_steps >= s->n)
-			*ref = step(w->kernel, pick(w->frames_each), leaf);
-		else
-			*ref = step(chance(8) ? program : w->libc, pick(w->frames_each), leaf);
-	}
-}
-
-static struct object *make_object(struct world *w, enum object_kind kind, const char *path,
-				  uint8_t id)
-{
-	struct object_key key = {
-		.kind = kind, .path = path, .build_id_bytes = 20, .build_id = {id, 0xbe, 0x7c}};
-
-	return objects_get(w->frames, &key, 100);
-}
-
-static int make_process(struct world *w, uint32_t number)
-{
-	char path[64], comm[16];
-	struct object *program;
-	struct process *process;
-	uint32_t i, pid = 1000 + 10 * number;
-
-	snprintf(path, sizeof(path), "/usr/lib/bench/program-%u", number);
-	snprintf(comm, sizeof(comm), "program-%u", number % 1000);
-	program = make_object(w, OBJECT_ELF, path, (uint8_t)(3 + number));
-	process = process_add(w->processes, pid, 1 + number, 0, 1, comm);
-	if (!program || !process)
-		return ERR_MEMORY;
-	for (i = 0; i < THREADS_PER_PROCESS; i++) {
-		struct thread *t = thread_add(w->processes, process, pid + i);
-
-		if (!t)
-			return ERR_MEMORY;
-		w->threads[number * THREADS_PER_PROCESS + i] = t;
-	}
-	for (i = 0; i < w->stacks_each; i++)
-		make_stack(w, program, &w->stacks[(size_t)number * w->stacks_each], i);
-	return 0;
-}
-
-/* Which thread and which stack each sample sees. */
-static int make_samples(struct world *w)
-{
-	uint32_t nthreads = w->nprocesses * THREADS_PER_PROCESS, i;
-	double *threads = zipf_new(nthreads), *stacks = zipf_new(w->stacks_each);
-	int rc = threads && stacks ? 0 : ERR_MEMORY;
-
-	for (i = 0; !rc && i < w->settings->samples; i++) {
-		uint32_t rank =
-			i >= CPUS && chance(2) ? w->thread_of[i - CPUS] : zipf(threads, nthreads);
-		uint32_t process = rank / THREADS_PER_PROCESS;
-
-		w->thread_of[i] = (uint16_t)rank;
-		w->stack_of[i] = process * w->stacks_each + zipf(stacks, w->stacks_each);
-	}
-	free(threads);
-	free(stacks);
-	return rc;
-}
-
-static int world_make(struct world *w, const struct settings *s, struct err *err)
-{
-	uint32_t i;
-	int rc;
-
-	*w = (struct world){.settings = s};
-	w->nprocesses = (s->threads + THREADS_PER_PROCESS - 1) / THREADS_PER_PROCESS;
-	w->stacks_each = s->stacks / w->nprocesses + 1;
-	w->frames_each = s->frames / (w->nprocesses + 2) + 1;
-	rc = frames_new(&w->frames, err);
-	if (!rc)
-		rc = processes_new(&w->processes, err);
-	if (!rc)
-		rc = segment_builder_new(w->frames, w->processes, &w->builder, err);
-	if (rc)
-		return rc;
-	w->threads = calloc((size_t)w->nprocesses * THREADS_PER_PROCESS, sizeof(struct thread *));
-	w->stacks = calloc((size_t)w->nprocesses * w->stacks_each, sizeof(*w->stacks));
-	w->thread_of = calloc(s->samples, sizeof(*w->thread_of));
-	w->stack_of = calloc(s->samples, sizeof(*w->stack_of));
-	w->segments = calloc(s->samples, sizeof(struct segment *));
-	w->kernel = make_object(w, OBJECT_KERNEL, "[kernel]", 1);
-	w->libc = make_object(w, OBJECT_ELF, "/usr/lib/x86_64-linux-gnu/libc.so.6", 2);
-	if (!w->threads || !w->stacks || !w->thread_of || !w->stack_of || !w->segments ||
-	    !w->kernel || !w->libc)
-		return err_set(err, ERR_MEMORY, "out of memory");
-	for (i = 0; !rc && i < w->nprocesses; i++)
-		rc = make_process(w, i);
-	if (!rc)
-		rc = make_samples(w);
-	return rc ? err_set(err, ERR_MEMORY, "out of memory") : 0;
-}
-
-static void world_free(struct world *w)
-{
-	uint32_t i;
-
-	for (i = 0; i < w->nsegments; i++)
-		segment_unref(w->segments[i]);
-	segment_builder_free(w->builder);
-	frames_free(w->frames);
-	processes_free(w->processes);
-	free(w->segments);
-	free(w->threads);
-	free(w->stacks);
-	free(w->thread_of);
-	free(w->stack_of);
-}
-
-static void sample(const struct world *w, uint64_t number, struct event *e)
-{
-	uint32_t i = (uint32_t)(number % w->settings->samples);
-	const struct bench_stack *stack = &w->stacks[w->stack_of[i]];
-	uint16_t cpu = (uint16_t)(number % CPUS);
-
-	*e = (struct event){.time_ns = START_NS + number / CPUS * PERIOD_NS + cpu * 3 * NS_PER_MS +
-				       i % 31 * 700,
-			    .kind = EVENT_SAMPLE,
-			    .thread = w->threads[w->thread_of[i]],
-			    .cpu = cpu,
-			    .stream = STREAM_CPU,
-			    .quality = QUALITY_COMPLETE,
-			    .value = (double)PERIOD_NS,
-			    .stack_frames = stack->leaf_first,
-			    .nstack_frames = stack->n,
-			    .stack = STACK_NONE};
-	e->process = e->thread->process;
-}
-
-/* What the symbol worker does, at once: every frame gets a name of about 40 bytes. */
-static void name_frame(void *ctx, struct frame *frame)
-{
-	struct world *w = ctx;
-	unsigned function = (unsigned)(frame->offset / 128), object = frame->object->number;
-	char name[96];
-
-	if (frame->object == w->kernel)
-		snprintf(name, sizeof(name), "bench_subsystem_%u_handle", function);
-	else
-		snprintf(name, sizeof(name), "bench::part_%u::Handler%u::process(char const*, int)",
-			 object, function);
-	frame_set_function(w->frames, frame, frame->offset & ~127ULL, name, NULL, NULL);
-}
 
 /* ---- queue, interner, segments --------------------------------------------------------------------- */
 
@@ -362,7 +50,7 @@ static int bench_queue(struct world *w)
 			uint32_t batch;
 
 			for (batch = 0; batch < 1000 && i < n; batch++, i++) {
-				sample(w, i, &e);
+				world_sample(w, i, &e);
 				queue_put(q, &e);
 			}
 			while (queue_peek(q))
@@ -372,7 +60,7 @@ static int bench_queue(struct world *w)
 		if (took_ns < best_ns)
 			best_ns = took_ns;
 	}
-	row_open(&row, w->settings, "queue");
+	row_open(&row, w->settings->json, "queue");
 	row_num(&row, "us_per_sample", (double)best_ns / 1e3 / n);
 	row_num(&row, "lost", (double)queue_lost(q));
 	row_close(&row);
@@ -416,13 +104,13 @@ static int next_segment(struct world *w, uint64_t most, struct pass *p, struct s
 	int rc = 0;
 
 	for (; !rc && most; most--, w->next++) {
-		sample(w, w->next, &e);
+		world_sample(w, w->next, &e);
 		if (segment_is_full(w->builder, e.time_ns))
 			break;
-		e.stack = segment_stack(w->builder, e.stack_frames, e.nstack_frames, name_frame, w);
+		e.stack = segment_stack(w->builder, e.stack_frames, e.nstack_frames, world_name_frame, w);
 		rc = e.stack == STACK_NONE ? ERR_MEMORY : segment_add(w->builder, &e);
 	}
-	segment_set_period(w->builder, STREAM_CPU, PERIOD_NS);
+	segment_set_period(w->builder, STREAM_CPU, BENCH_PERIOD_NS);
 	if (rc)
 		return err_set(err, ERR_MEMORY,
 			       "a sample was refused: no memory or a table is full");
@@ -462,18 +150,18 @@ static int bench_segments(struct world *w, struct err *err)
 		return rc;
 	frames_use(w->frames, &frames);
 	processes_use(w->processes, &processes);
-	row_open(&row, s, "segments");
+	row_open(&row, s->json, "segments");
 	row_num(&row, "us_per_sample", (double)best.total_ns / 1e3 / n);
 	row_num(&row, "intern_add_us_per_sample", (double)(best.total_ns - best.seal_ns) / 1e3 / n);
 	row_num(&row, "seal_us_per_sample", (double)best.seal_ns / 1e3 / n);
 	row_num(&row, "seal_us", (double)best.seal_ns / 1e3 / best.nsegments);
 	row_num(&row, "seal_max_us", (double)best.seal_max_ns / 1e3);
 	row_close(&row);
-	row_open(&row, s, "density");
+	row_open(&row, s->json, "density");
 	row_num(&row, "encoded_bytes_per_sample", (double)best.encoded_bytes / n);
 	row_num(&row, "ring_bytes_per_sample", (double)best.memory_bytes / n);
 	row_num(&row, "history_s_per_mb",
-		1048576 / ((double)best.memory_bytes / n) / (CPUS * FREQ_HZ));
+		1048576 / ((double)best.memory_bytes / n) / (BENCH_CPUS * BENCH_FREQ_HZ));
 	row_num(&row, "samples_per_segment", n / best.nsegments);
 	row_num(&row, "frames", frames.frames);
 	row_num(&row, "tables_bytes", (double)(frames.bytes + processes.bytes));
@@ -552,7 +240,7 @@ static int bench_ring(struct world *w, struct err *err)
 			    &part_max_us, err);
 	if (rc)
 		goto out;
-	row_open(&row, w->settings, "ring");
+	row_open(&row, w->settings->json, "ring");
 	row_num(&row, "ring_mb", w->settings->ring_mb);
 	row_num(&row, "segments", use.segments);
 	row_num(&row, "samples", (double)use.samples);
@@ -562,7 +250,7 @@ static int bench_ring(struct world *w, struct err *err)
 	row_num(&row, "freeze_120s_us", part_us);
 	row_num(&row, "freeze_120s_max_us", part_max_us);
 	row_close(&row);
-	row_open(&row, w->settings, "memory");
+	row_open(&row, w->settings->json, "memory");
 	row_num(&row, "rss_kb", (double)after_bytes / 1024);
 	row_num(&row, "ring_kb", (double)use.bytes / 1024);
 	row_num(&row, "rss_growth_per_ring_byte_ratio",
@@ -675,7 +363,7 @@ static int bench_window(struct world *w, const char *path, uint32_t window_s, st
 	if (rc)
 		return rc;
 	snprintf(name, sizeof(name), "store %u s", window_s);
-	row_open(&row, w->settings, name);
+	row_open(&row, w->settings->json, name);
 	row_num(&row, "window_s", window_s);
 	row_num(&row, "samples", (double)best.samples);
 	row_num(&row, "durable_ms", (double)spent_ns(&best) / 1e6);
@@ -719,7 +407,7 @@ static int bench_store(struct world *w, const char *path, struct incident *in, s
 		return rc;
 	os_self_usage(&cpu_ns, &rss_bytes);
 	millions = (double)best.samples / 1e6;
-	row_open(&row, w->settings, "store all");
+	row_open(&row, w->settings->json, "store all");
 	row_num(&row, "samples", (double)best.samples);
 	row_num(&row, "put_ms", (double)best.put_ns / 1e6);
 	row_num(&row, "finish_ms", (double)best.finish_ns / 1e6);
@@ -767,7 +455,7 @@ static int bench_export(const struct settings *s, const struct exporter *x,
 	if (rc)
 		return rc;
 	snprintf(name, sizeof(name), "export %s", x->name);
-	row_open(&row, s, name);
+	row_open(&row, s->json, name);
 	row_num(&row, "ms_per_million", (double)best_ns / (double)in->nsamples);
 	row_num(&row, "bytes_per_sample", (double)bytes / in->nsamples);
 	row_num(&row, "reps", reps);
@@ -785,13 +473,13 @@ static void print_stream(const struct world *w)
 
 	for (i = 0; i < w->settings->samples; i++)
 		steps += w->stacks[w->stack_of[i]].n;
-	row_open(&row, w->settings, "stream");
+	row_open(&row, w->settings->json, "stream");
 	row_num(&row, "samples", w->settings->samples);
-	row_num(&row, "threads", w->nprocesses * THREADS_PER_PROCESS);
+	row_num(&row, "threads", w->nprocesses * BENCH_THREADS_PER_PROCESS);
 	row_num(&row, "stacks", nstacks);
 	row_num(&row, "frames_per_stack", (double)steps / w->settings->samples);
-	row_num(&row, "cpus", CPUS);
-	row_num(&row, "freq_hz", FREQ_HZ);
+	row_num(&row, "cpus", BENCH_CPUS);
+	row_num(&row, "freq_hz", BENCH_FREQ_HZ);
 	row_close(&row);
 }
 

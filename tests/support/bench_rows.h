@@ -1,0 +1,22 @@
+/*
+ * What a benchmark prints: a line of text per row for people, an object per row for programs.
+ *
+ * With json the objects go to stdout, one a line with units in the keys, and the text to stderr.
+ */
+#ifndef TESTS_SUPPORT_BENCH_ROWS_H
+#define TESTS_SUPPORT_BENCH_ROWS_H
+
+#include "base/json.h"
+
+struct row {
+	bool as_json;
+	struct buf text, object;
+	struct json json;
+};
+
+void row_open(struct row *r, bool as_json, const char *name);
+/* key: words with '_' between them, the unit last. */
+void row_num(struct row *r, const char *key, double value);
+void row_close(struct row *r);               /* prints it */
+
+#endif
