@@ -63,6 +63,12 @@ if cmp -s win.folded linux.folded; then
 else
 	echo "not ok windows_export_to_a_file: $(head -c 300 err)"
 fi
+$WINE_RUN "$RECORDER_EXE" export --id 1 -f --inlines $store >out 2>err </dev/null
+if [ $? = 1 ] && grep -q 'read on Linux only' err && [ ! -s out ]; then
+	echo "ok windows_inlines_is_refused_with_a_sentence"
+else
+	echo "not ok windows_inlines_is_refused_with_a_sentence: $(cat out err | head -c 300)"
+fi
 $WINE_RUN "$RECORDER_EXE" delete --id 2 $store >out 2>err </dev/null
 if grep -q 'incident 2 is deleted' err && ! "$RECORDER" list $store | grep -q '^ *2 '; then
 	echo "ok windows_delete_is_seen_by_linux"
