@@ -253,6 +253,14 @@ static void read_app(const char *path, const char *wanted, struct app *app)
 	os_close(file);
 }
 
+static uint64_t written(const struct symbol_disk *disk)
+{
+	struct symbol_disk_use use;
+
+	symbol_disk_use(disk, &use);
+	return use.written;
+}
+
 /* What a recorder that starts now, with this cache, calls the frame; "" = nothing. */
 static const char *name_by(struct symbol_disk *disk, const struct app *app)
 {
@@ -279,14 +287,6 @@ static const char *name_by(struct symbol_disk *disk, const struct app *app)
 	return name;
 }
 
-static uint64_t written(const struct symbol_disk *disk)
-{
-	struct symbol_disk_use use;
-
-	symbol_disk_use(disk, &use);
-	return use.written;
-}
-
 static void program_that_was_deleted_has_its_names_from_the_cache(void **state)
 {
 	struct symbol_disk *disk;
@@ -305,6 +305,34 @@ static void program_that_was_deleted_has_its_names_from_the_cache(void **state)
 	app.key.build_id[0] ^= 1;                    /* another program */
 	assert_string_equal(name_by(disk, &app), "");
 	symbol_disk_close(disk);
+}
+
+static void worker_writes_the_cache_when_it_has_nothing_else_to_do(void **state)
+{
+	struct symbol_env env = {0};
+	struct processes *processes;
+	struct symbols *symbols;
+	struct object *object;
+	struct frames *frames;
+	struct app app;
+	unsigned i;
+
+	(void)state;
+	read_app(make_app(5, ""), "function_7", &app);
+	env.disk = open_disk(1 << 20);
+	assert_int_equal(frames_new(&frames, NULL), 0);
+	assert_int_equal(processes_new(&processes, NULL), 0);
+	assert_int_equal(symbols_open(frames, processes, &env, NULL, &symbols, NULL), 0);
+	object = objects_get(frames, &app.key, os_pid());
+	symbols_prefetch(symbols, object, os_pid());
+	for (i = 0; i < 1000 && !written(env.disk); i++)
+		os_sleep_ns(10 * NS_PER_MS);
+	assert_int_equal(written(env.disk), 1);
+	symbols_close(symbols);
+	assert_int_equal(written(env.disk), 1);
+	processes_free(processes);
+	frames_free(frames);
+	symbol_disk_close(env.disk);
 }
 
 static void damaged_file_of_the_cache_is_ignored_and_written_anew(void **state)
@@ -400,6 +428,7 @@ int main(void)
 		cmocka_unit_test_setup(directory_that_others_could_read_is_made_private, set_up),
 		cmocka_unit_test_setup(what_is_left_unfinished_goes_and_strange_files_stay, set_up),
 		cmocka_unit_test_setup(program_that_was_deleted_has_its_names_from_the_cache, set_up),
+		cmocka_unit_test_setup(worker_writes_the_cache_when_it_has_nothing_else_to_do, set_up),
 		cmocka_unit_test_setup(damaged_file_of_the_cache_is_ignored_and_written_anew, set_up),
 		cmocka_unit_test_setup(file_that_is_there_must_be_the_one_that_was_kept, set_up),
 		cmocka_unit_test_setup(evicted_file_of_the_cache_is_replaced_by_the_program, set_up),

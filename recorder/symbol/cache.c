@@ -21,6 +21,7 @@ struct entry {
 	uint32_t failures;
 	uint64_t retry_ns, used_ns;
 	size_t bytes;
+	bool has_idle_work;            /* and is counted */
 	uint32_t newer, older;         /* by use; a free entry's older is the next free one */
 };
 
@@ -35,6 +36,7 @@ struct cache {
 	struct table by_object;        /* object number -> entry */
 	uint32_t newest, oldest, free_first;
 	struct cache_use use;
+	uint32_t idle_work;            /* tables that have some */
 	unsigned logged;               /* failures that were told */
 	struct entry entries[SYMBOL_OBJECTS_MAX];
 };
@@ -119,6 +121,8 @@ static void close_table(struct cache *c, struct entry *e)
 		return;
 	}
 	rest(c, e);
+	c->idle_work -= e->has_idle_work;
+	e->has_idle_work = false;
 	e->table->reader->close(e->table);
 	e->table = NULL;
 	c->use.bytes -= e->bytes;
@@ -222,13 +226,16 @@ static void trim(struct cache *c)
 	}
 }
 
-/* What the reader has changed: its memory, and what it has to say. */
+/* What the reader has changed: its memory, what is left to do, and what it has to say. */
 static void account(struct cache *c, struct entry *e)
 {
 	size_t bytes = e->table->reader->bytes(e->table);
 
 	c->use.bytes += bytes - e->bytes;
 	e->bytes = bytes;
+	c->idle_work += e->table->has_idle_work;
+	c->idle_work -= e->has_idle_work;
+	e->has_idle_work = e->table->has_idle_work;
 	if (e->table->note && c->logged < FAILURES_LOGGED) {
 		c->logged++;
 		log_line(c->log, LOG_WARN, "%s", e->table->note);
@@ -297,6 +304,30 @@ bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct 
 	account(c, e);
 	trim(c);
 	return found;
+}
+
+bool cache_has_idle_work(const struct cache *c)
+{
+	return c->idle_work != 0;
+}
+
+bool cache_idle(struct cache *c)
+{
+	struct entry *e;
+	uint32_t at;
+	bool held;
+
+	for (at = c->newest; at != NONE && !c->entries[at].has_idle_work; at = c->entries[at].older)
+		;
+	if (at == NONE)
+		return false;
+	e = &c->entries[at];
+	held = e->table->holds_file;
+	e->table->reader->idle(e->table);
+	if (!held && e->table->holds_file)
+		c->use.files++;
+	account(c, e);
+	return true;
 }
 
 void cache_rest(struct cache *c, uint64_t now_ns)

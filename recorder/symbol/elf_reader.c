@@ -25,6 +25,7 @@ struct elf_table {
 	struct elf_head head;         /* of the file that is mapped */
 	struct elf_file names;        /* where names are: that file, its debug file, or a saved index */
 	bool separate;                /* names is the debug file */
+	uint64_t file_bytes, mtime_ns; /* of the file that is mapped */
 	bool is_saved;                /* names is the saved index, */
 	uint32_t checksum;            /* which had this one */
 	struct buf linked;            /* its path, when it was found by a link; else empty */
@@ -51,17 +52,6 @@ static void rest(struct symbol_table *table)
 
 	elf_file_close(&t->names);
 	table->holds_file = false;
-}
-
-static void close_elf(struct symbol_table *table)
-{
-	struct elf_table *t = (struct elf_table *)table;
-
-	rest(table);
-	elf_index_free(t->index);
-	buf_free(&t->linked);
-	buf_free(&t->note);
-	free(t);
 }
 
 /* what: a format with the object's path and the reason. The first word is kept. */
@@ -190,7 +180,7 @@ static bool from_disk(struct elf_table *t, bool have_file)
 	return true;
 }
 
-static void to_disk(struct elf_table *t, uint64_t file_bytes, uint64_t mtime_ns, bool complete)
+static void to_disk(struct elf_table *t)
 {
 	const struct object_key *key = &t->object->key;
 	struct buf image = {.max_bytes = ELF_SAVED_MAX_BYTES};
@@ -198,11 +188,9 @@ static void to_disk(struct elf_table *t, uint64_t file_bytes, uint64_t mtime_ns,
 	struct err err;
 	int rc;
 
-	if (!t->env->disk || !key->build_id_bytes || elf_index_count(t->index) < SAVED_FUNCTIONS_MIN)
-		return;
-	saved = (struct elf_saved){.build_id_bytes = key->build_id_bytes, .file_bytes = file_bytes,
-				    .mtime_ns = mtime_ns, .complete = complete, .head = t->head,
-				    .index = t->index};
+	saved = (struct elf_saved){.build_id_bytes = key->build_id_bytes, .file_bytes = t->file_bytes,
+				   .mtime_ns = t->mtime_ns, .head = t->head, .index = t->index,
+				   .complete = elf_index_is_complete(t->index)};
 	memcpy(saved.build_id, key->build_id, key->build_id_bytes);
 	rc = elf_saved_write(&saved, &t->names.bytes, &image, &err);
 	if (!rc)
@@ -217,8 +205,9 @@ static void to_disk(struct elf_table *t, uint64_t file_bytes, uint64_t mtime_ns,
 static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 {
 	int rc = elf_file_open(t->object, t->pid, false, NULL, &t->names, err);
-	uint64_t file_bytes = t->names.bytes.size, mtime_ns = t->names.mtime_ns;
 
+	t->file_bytes = t->names.bytes.size;
+	t->mtime_ns = t->names.mtime_ns;
 	t->head = t->names.head;
 	if (use_disk && from_disk(t, rc == 0))
 		return 0;
@@ -227,7 +216,8 @@ static int open_indexed(struct elf_table *t, bool use_disk, struct err *err)
 	if (rc)
 		return rc;
 	use_debug_file(t);
-	to_disk(t, file_bytes, mtime_ns, elf_index_is_complete(t->index));
+	t->base.has_idle_work = t->env->disk && t->object->key.build_id_bytes &&
+				elf_index_count(t->index) >= SAVED_FUNCTIONS_MIN;
 	return 0;
 }
 
@@ -240,6 +230,8 @@ static int open_vdso(struct elf_table *t, struct err *err)
 	t->head = t->names.head;
 	return rc ? rc : index_file(t, err);
 }
+
+static void close_elf(struct symbol_table *table);
 
 static int open_elf(const struct symbol_env *env, const struct object *object, uint32_t pid,
 		    struct symbol_table **out, struct err *err)
@@ -331,6 +323,32 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	return true;
 }
 
+/*
+ * Writing takes as long as indexing did, and the next object's process may be about to end: hence when
+ * nothing else is to be done, or before the index goes.
+ */
+static void idle(struct symbol_table *table)
+{
+	struct elf_table *t = (struct elf_table *)table;
+
+	if (has_names(t))
+		to_disk(t);
+	table->has_idle_work = false;
+}
+
+static void close_elf(struct symbol_table *table)
+{
+	struct elf_table *t = (struct elf_table *)table;
+
+	if (table->has_idle_work)
+		idle(table);
+	rest(table);
+	elf_index_free(t->index);
+	buf_free(&t->linked);
+	buf_free(&t->note);
+	free(t);
+}
+
 static size_t bytes(const struct symbol_table *table)
 {
 	const struct elf_table *t = (const struct elf_table *)table;
@@ -345,5 +363,6 @@ const struct symbol_reader elf_reader = {
 	.find = find,
 	.bytes = bytes,
 	.rest = rest,
+	.idle = idle,
 	.close = close_elf,
 };

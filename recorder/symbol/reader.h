@@ -28,6 +28,7 @@ struct symbol_env {
 struct symbol_table {
 	const struct symbol_reader *reader;
 	bool holds_file;              /* has a file open, which rest() closes; find() may open it */
+	bool has_idle_work;           /* idle() has something to do */
 	const char *note;             /* what a person should know: logged once, then set to NULL */
 };
 
@@ -48,6 +49,8 @@ struct symbol_reader {
 	size_t (*bytes)(const struct symbol_table *table);
 	/* Close the file; find() opens it again if it can. NULL = never holds one. */
 	void (*rest)(struct symbol_table *table);
+	/* There is nothing else to do now: what others need not wait for. NULL = never has such work. */
+	void (*idle)(struct symbol_table *table);
 	void (*close)(struct symbol_table *table);
 };
 

@@ -283,7 +283,7 @@ static void work(void *ctx)
 	while (!s->ending) {
 		bool some = next_request(s, &turn, &r);
 
-		if (!some) {
+		if (!some && !cache_has_idle_work(s->cache)) {
 			s->waiting = true;
 			os_cond_wait(s->work, s->lock, REST_EVERY_NS);
 			s->waiting = false;
@@ -292,6 +292,8 @@ static void work(void *ctx)
 		if (some) {
 			handle(s, &r);
 			request_release(&r);
+		} else {
+			cache_idle(s->cache);
 		}
 		if (os_now_ns() - rested_ns >= REST_EVERY_NS) {
 			rested_ns = os_now_ns();
