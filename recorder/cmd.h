@@ -43,7 +43,10 @@ int cmd_help(const struct options *o, struct err *err);
  *	pid  elapsed_s  samples  lost  history_s  incidents  cpu_ms  rss_kb
  *	ring_bytes  ring_max_bytes  held_bytes  held_max_bytes  store_bytes  store_max_bytes
  *	tables          array of {"table":"frames","used":N,"max":N}
- *	rules           array of {"rule":SPEC,"state":"armed","value":N|null,"limit":N|null,"text":T}
+ *	rules           array of {"rule":SPEC,"state":"armed","value":N|null,"limit":N|null,"text":T,
+ *	                "nearest":N|null,"nearest_ago_s":N, "fired", "held_back" and, of events: "seen",
+ *	                "matched", "dropped_by_process", "dropped_by_filter", "stops_without_start",
+ *	                "starts_lost", "covered_by_incident"}
  */
 #define CONTROL_SUFFIX ".ctl"
 

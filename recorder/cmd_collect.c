@@ -164,6 +164,9 @@ static void configure(const struct options *o, struct collect *c)
 	e->symbol_cache_bytes = (uint64_t)o->symbol_cache_mb << 20;
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
+	e->rule_per_hour = o->max_per_hour;
+	e->rule_per_day = o->max_per_day;
+	e->min_interval_ns = (uint64_t)o->min_interval_ns;
 	e->ring_bytes = (size_t)o->buffer_mb << 20;
 	e->pinned_bytes = ENGINE_PINNED_BYTES;
 	e->pre_ns = (uint64_t)o->pre_ns;

@@ -159,6 +159,39 @@ static void put_tables(struct buf *out, struct json_value tables)
 	buf_free(&name);
 }
 
+/* Why a rule has not fired: how near it came, and where the events went. */
+static void put_why(struct buf *out, struct json_value rule)
+{
+	static const struct {
+		const char *key, *text;
+	} counts[] = {
+		{"seen", "seen"}, {"matched", "matched"}, {"fired", "fired"}, {"held_back", "held back"},
+		{"dropped_by_process", "of other processes"}, {"dropped_by_filter", "dropped by a filter"},
+		{"stops_without_start", "stops without a start"}, {"starts_lost", "starts lost"},
+		{"covered_by_incident", "within an incident"},
+	};
+	double v = number(rule, "nearest_ago_s");
+	struct buf line = {0};
+	char n[CMD_NUMBER_BYTES];
+	size_t i;
+
+	if (v >= 0) {
+		buf_puts(&line, "nearest ");
+		json_put_text(json_member(rule, "nearest"), &line);
+		buf_printf(&line, ", %s ago; ", text_seconds(v, n));
+	}
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		v = number(rule, counts[i].key);
+		if (v > 0 || (v == 0 && i == 0))
+			buf_printf(&line, "%s%s %s", i ? ", " : "", text_count((uint64_t)v, n),
+				   counts[i].text);
+	}
+	put_label(out, "");
+	put_cut(out, buf_text(&line), 4000);
+	buf_putc(out, '\n');
+	buf_free(&line);
+}
+
 static void put_rules(struct buf *out, struct json_value rules)
 {
 	struct json_value r = {0};
@@ -166,6 +199,7 @@ static void put_rules(struct buf *out, struct json_value rules)
 	while ((r = json_next(rules, r)).at) {
 		put_text(out, "Rule", json_member(r, "rule"));
 		put_text(out, "", json_member(r, "text"));
+		put_why(out, r);
 	}
 }
 

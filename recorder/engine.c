@@ -74,11 +74,11 @@ static int open_parts(struct engine *e, struct err *err)
 	e->lock = os_mutex_new();
 	e->wake_writer = os_cond_new();
 	e->wake_merge = os_cond_new();
-	e->rules = calloc(cfg->ntriggers + 1u, sizeof(*e->rules));
-	e->trigger_view = calloc(cfg->ntriggers + 1u, sizeof(*e->trigger_view));
-	if (!e->lock || !e->wake_writer || !e->wake_merge || !e->rules || !e->trigger_view)
+	if (!e->lock || !e->wake_writer || !e->wake_merge)
 		return err_set(err, ERR_MEMORY, "out of memory while starting");
 	rc = store_open(cfg->store_path, STORE_RECORD, &e->store, err);
+	if (!rc)
+		rc = engine_rules_open(e, err);
 	if (!rc)
 		open_symbol_disk(e);
 	if (!rc)
@@ -116,8 +116,7 @@ static void close_parts(struct engine *e)
 	os_cond_free(e->wake_writer);
 	os_cond_free(e->wake_merge);
 	os_mutex_free(e->lock);
-	free(e->rules);
-	free(e->trigger_view);
+	engine_rules_close(e);
 	free(e->snapshot_reason);
 	free(e->stop_reason);
 }

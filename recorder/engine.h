@@ -6,7 +6,8 @@
  *	                              ▼ │
  *	                          control: the caller of engine_run(): signals, commands, log, status
  *
- * engine_merge.c     releases events in time order, interns, seals, feeds triggers, follows windows
+ * engine_merge.c     releases events in time order, interns, seals, follows windows
+ * engine_rules.c     feeds triggers, holds back those that fire too often, keeps what they remember
  * engine_incident.c  one incident from its firing to the writer
  * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store
@@ -51,6 +52,8 @@ struct engine_config {
 
 	struct trigger *const *triggers;             /* borrowed */
 	uint32_t ntriggers;
+	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = the defaults */
+	uint64_t min_interval_ns;                    /* between two of one rule */
 	struct needs needs;                          /* of the triggers and monitors, merged */
 
 	size_t ring_bytes, pinned_bytes;

@@ -139,6 +139,17 @@ static void put_tables(struct engine *e, struct json *j)
 	json_close(j, ']');
 }
 
+static void put_counts(struct json *j, const struct trigger_counts *c)
+{
+	json_key_uint(j, "seen", c->seen);
+	json_key_uint(j, "matched", c->matched);
+	json_key_uint(j, "dropped_by_process", c->dropped_process);
+	json_key_uint(j, "dropped_by_filter", c->dropped_filter);
+	json_key_uint(j, "stops_without_start", c->orphans);
+	json_key_uint(j, "starts_lost", c->lost);
+	json_key_uint(j, "covered_by_incident", c->covered);
+}
+
 static void put_rules(struct engine *e, struct json *j)
 {
 	uint32_t i;
@@ -155,6 +166,11 @@ static void put_rules(struct engine *e, struct json *j)
 		json_key_num(j, "value", t->value);
 		json_key_num(j, "limit", t->limit);
 		json_key_num(j, "nearest", t->nearest);
+		if (t->nearest_ns)
+			json_key_num(j, "nearest_ago_s", (double)e->rules[i].shown.nearest_ago_ns / 1e9);
+		json_key_uint(j, "fired", e->rules[i].shown.fired);
+		json_key_uint(j, "held_back", e->rules[i].shown.held_back);
+		put_counts(j, &t->counts);
 		json_key_str(j, "text", t->text);
 		json_close(j, '}');
 	}

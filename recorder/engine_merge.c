@@ -19,82 +19,7 @@
 #define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
 #define TABLE_FULL_PCT 90                    /* then the ring gives up its oldest segments */
 
-/* ---- triggers --------------------------------------------------------------------------------- */
-
-static uint32_t wanted(const struct engine *e)
-{
-	return e->cfg->incidents ? e->cfg->incidents : 1;
-}
-
-/* Whether a rule may make one more incident this hour and this day. */
-static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
-{
-	struct rule_state *r = &e->rules[rule];
-	uint64_t oldest_ns = r->hour_ns[r->fired % ENGINE_RULE_PER_HOUR];
-
-	if (now_ns - r->day_start_ns >= 86400 * NS_PER_SEC) {
-		r->day_start_ns = now_ns;
-		r->day_fired = 0;
-	}
-	if ((r->fired >= ENGINE_RULE_PER_HOUR && now_ns - oldest_ns < 3600 * NS_PER_SEC) ||
-	    r->day_fired >= ENGINE_RULE_PER_DAY) {
-		r->suppressed++;
-		if (!r->told)
-			log_line(e->log, LOG_WARN,
-				 "%s fires too often: over %u incidents an hour or %u a day are not "
-				 "kept", e->cfg->triggers[rule]->spec, ENGINE_RULE_PER_HOUR,
-				 ENGINE_RULE_PER_DAY);
-		r->told = true;
-		return false;
-	}
-	r->told = false;
-	return true;
-}
-
-static void count_firing(struct rule_state *r, uint64_t now_ns)
-{
-	r->hour_ns[r->fired++ % ENGINE_RULE_PER_HOUR] = now_ns;
-	r->day_fired++;
-}
-
-static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, uint64_t time_ns)
-{
-	struct trigger *t = e->cfg->triggers[rule];
-	struct trigger_status status;
-	struct firing f = {.rule = rule, .rule_text = t->spec, .reason = buf_text(why),
-			   .time_ns = time_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
-
-	t->ops->status(t, &status);
-	f.value = status.value;
-	f.limit = status.limit;
-	/* Whoever asks a file how often wants to know all; a machine must not fill its own disk. */
-	if ((!e->cfg->file && !within_limits(e, rule, time_ns)) || !engine_fire(e, &f)) {
-		t->ops->fired(t);            /* no incident will end: look for the next at once */
-		return;
-	}
-	count_firing(&e->rules[rule], time_ns);
-	if (++e->firings >= wanted(e))
-		log_line(e->log, LOG_INFO, "that was incident %u of %u; %s ends when it is stored",
-			 e->firings, wanted(e), e->cfg->file ? "reading" : "recording");
-}
-
-/* After the last wanted firing the triggers are off. */
-static void feed_triggers(struct engine *e, const struct event *event)
-{
-	struct buf why = {0};
-	uint32_t i;
-
-	for (i = 0; i < e->cfg->ntriggers && e->firings < wanted(e); i++) {
-		struct trigger *t = e->cfg->triggers[i];
-
-		if (t->kinds && !(t->kinds >> event->kind & 1))
-			continue;
-		buf_reset(&why);
-		if (t->ops->feed(t, event, &why) && !e->rules[i].in_window)
-			rule_fires(e, i, &why, event->time_ns);
-	}
-	buf_free(&why);
-}
+/* ---- ticks ------------------------------------------------------------------------------------- */
 
 /*
  * A tick every 100 ms until then. In a gap of over an hour each tick is later by a 36,000th of the gap
@@ -121,7 +46,7 @@ static void tick(struct engine *e, uint64_t until_ns)
 		e->next_tick_ns = step_ns < UINT64_MAX - event.time_ns ? event.time_ns + step_ns
 								       : UINT64_MAX;
 		e->now_ns = event.time_ns;
-		feed_triggers(e, &event);
+		engine_rules_feed(e, &event);
 		engine_windows(e, e->now_ns, NULL);
 		if (e->cfg->max_collect_ns && e->now_ns - e->start_ns >= e->cfg->max_collect_ns) {
 			engine_stop(e, STOP_TIME, NULL);
@@ -209,7 +134,7 @@ static void deliver(struct engine *e, const struct event *from)
 	if (event.process && !atomic_exchange(&event.process->met, true))
 		symbols_process(e->symbols, event.process);
 	keep(e, &event);
-	feed_triggers(e, &event);
+	engine_rules_feed(e, &event);
 }
 
 static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
@@ -336,7 +261,6 @@ static void publish(struct engine *e)
 {
 	struct ring_use use;
 	uint64_t open_first_ns = segment_first_ns(e->builder);
-	uint32_t i;
 
 	ring_use(e->ring, &use);
 	os_mutex_lock(e->lock);
@@ -349,8 +273,7 @@ static void publish(struct engine *e)
 	e->view.open_bytes = segment_open_bytes(e->builder);
 	e->view.oldest_ns = use.oldest_ns ? use.oldest_ns : open_first_ns;
 	e->view.firings = e->firings;
-	for (i = 0; i < e->cfg->ntriggers; i++)
-		e->cfg->triggers[i]->ops->status(e->cfg->triggers[i], &e->trigger_view[i]);
+	engine_rules_publish(e);
 	os_mutex_unlock(e->lock);
 }
 
@@ -370,6 +293,7 @@ static void housekeeping(struct engine *e)
 		frames_sweep(e->frames, e->now_ns - SWEEP_MARGIN_NS);
 		processes_sweep(e->processes, e->now_ns - SWEEP_MARGIN_NS);
 	}
+	engine_rules_remember(e, false);
 	publish(e);
 }
 
@@ -466,6 +390,7 @@ static void end_run(struct engine *e, enum engine_stop how)
 	if (wants_last_incident(e, how))
 		last_incident(e, how);
 	engine_windows(e, e->now_ns, &why);
+	engine_rules_remember(e, true);
 	publish(e);
 	os_mutex_lock(e->lock);
 	e->merge_done = true;
@@ -486,7 +411,7 @@ void engine_merge_main(void *ctx)
 		any = release(e);
 		housekeeping(e);
 		take_snapshot(e);
-		if (e->cfg->ntriggers && e->firings >= wanted(e) && !e->in_window) {
+		if (e->cfg->ntriggers && e->firings >= engine_rules_wanted(e) && !e->in_window) {
 			engine_stop(e, STOP_DONE, NULL);
 			e->closed = true;
 		}

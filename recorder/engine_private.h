@@ -38,12 +38,21 @@ struct pending {
 
 struct rule_state {                          /* merge */
 	bool in_window;                      /* its own incident is in its post-window */
-	uint64_t hour_ns[ENGINE_RULE_PER_HOUR];  /* the last firings, a circle */
+	uint64_t *hour_ns;                   /* the last firings, a circle of engine.per_hour */
 	uint32_t fired;                      /* firings so far */
+	uint64_t last_ns;                    /* the last one */
 	uint64_t day_start_ns;
 	uint32_t day_fired;
 	uint64_t suppressed;
 	bool told;                           /* that the limit was reached */
+	uint64_t until_ns;                   /* and until when */
+
+	/* guarded by engine.lock */
+	struct {
+		uint64_t fired, held_back, nearest_ago_ns;
+	} shown;
+	char state[TRIGGER_STATE_MAX];       /* to be stored */
+	uint32_t nstate;
 };
 
 enum engine_stop {                           /* grows only */
@@ -99,6 +108,10 @@ struct engine {
 	bool started, tables_told;
 	bool closed;                         /* its time is over: what still comes is not looked at */
 	struct source_origin origin;         /* of a file */
+	bool armed;                          /* no StartOnPerfCounter, or one has fired */
+	uint32_t per_hour, per_day;          /* incidents of a rule */
+	uint64_t next_remember_ns;
+	bool rules_failed;                   /* writer */
 	uint32_t firings, in_window;         /* in_window: incidents that wait for their end */
 	bool stopping_sources;
 
@@ -132,6 +145,15 @@ int engine_control(struct engine *e);
 
 /* Ask for the end; the strongest wish stays. reason: a sentence, the first one stays. */
 void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
+
+/* Rules: engine_rules.c. */
+int engine_rules_open(struct engine *e, struct err *err);
+void engine_rules_close(struct engine *e);
+uint32_t engine_rules_wanted(const struct engine *e);        /* firings that end the run */
+void engine_rules_feed(struct engine *e, const struct event *event);
+void engine_rules_publish(struct engine *e);                 /* under the lock */
+void engine_rules_remember(struct engine *e, bool now);
+void engine_rules_store(struct engine *e);                   /* writer */
 
 /* What makes an incident. */
 struct firing {

@@ -313,6 +313,7 @@ void engine_writer_main(void *ctx)
 			if (finished)
 				unlink_pending(e, p);
 		}
+		engine_rules_store(e);
 		if (now >= next_retain_ns) {
 			next_retain_ns = now + RETAIN_NS;
 			retain(e);
@@ -325,5 +326,6 @@ void engine_writer_main(void *ctx)
 		os_mutex_unlock(e->lock);
 	}
 	give_up_rest(e);
+	engine_rules_store(e);
 	atomic_store(&e->writer_ended, true);
 }

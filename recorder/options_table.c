@@ -284,6 +284,26 @@ const struct option_info option_table[] = {
 		.help = "Let the limit of '>' rules sink to zero over this time, so that something "
 			"is caught in the end. 0 = it stays.",
 	}, {
+		.name = "start-on-perf-counter", .value = "SPEC", .type = OPTION_RULE,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.help = "Arm the other rules only when this counter rule has fired; recording runs all the "
+			"time. Repeatable, any arms.",
+	}, {
+		.name = "min-interval-sec", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(min_interval_ns),
+		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
+		.help = "No rule makes an incident within this time of its last one. 0 = off.",
+	}, {
+		.name = "max-per-hour", .value = "N", .type = OPTION_INT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_hour),
+		.def = 10, .min = 1, .max = 1000,
+		.help = "Incidents of one rule in an hour; more are not kept, and counted. Default 10.",
+	}, {
+		.name = "max-per-day", .value = "N", .type = OPTION_INT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_day),
+		.def = 100, .min = 1, .max = 10000,
+		.help = "The same in a day. Default 100.",
+	}, {
 		.name = "collect-multiple", .value = "N", .type = OPTION_INT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(collect_multiple),
 		.def = 0, .min = 0, .max = 1000000,
@@ -517,8 +537,6 @@ const struct option_info option_table[] = {
 	},
 
 	/* Refused with a sentence, for a rule that is silently not there is worse than none */
-	NOT_YET("start-on-perf-counter", "it comes with the arming of rules; the ring records all "
-		"the time, so --stop-on-perf-counter alone keeps the onset as well"),
 	NOT_YET("stop-command", "it comes with the event sources; until then a script can wait for "
 		"'recorder collect' to end, or watch 'recorder list --json'"),
 	{.name = NULL},

@@ -211,6 +211,23 @@ static void a_rule_that_fires_too_often_is_held_back(void **state)
 	remove_store(r.path);
 }
 
+static void incidents_of_a_rule_keep_their_interval(void **state)
+{
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open(&r, "interval.db", 400);
+	r.cfg.pre_ns = SEC(1);
+	r.cfg.post_ns = SEC(1);
+	r.cfg.min_interval_ns = SEC(95);
+	for (i = 0; i < 30; i++)
+		r.plan.fire_s[i] = 10 * (i + 1);
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 3 + 1);   /* at 10, 110 and 210 s, and the end */
+	remove_store(r.path);
+}
+
 static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
 {
 	struct err err = {0};
@@ -332,6 +349,7 @@ int main(void)
 		cmocka_unit_test(firings_beyond_the_pending_ceiling_do_not_count),
 		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so),
 		cmocka_unit_test(an_abort_within_a_window_stores_nothing_more),
+		cmocka_unit_test(incidents_of_a_rule_keep_their_interval),
 		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
 	};
 

@@ -417,7 +417,6 @@ static void what_is_wrong_is_said(void **state)
 		{{"collect", "--freq=99", "/CpuSampleMSec:1"}, "--freq was given already"},
 		{{"collect", "--freq=99", "--freq=99"}, "--freq was given already"},
 		{{"collect", "--log-file="}, "--log-file: the value is empty; FILE is wanted"},
-		{{"collect", "/StartOnPerfCounter:A:B:C>1"}, "is not in this version"},
 		{{"collect", "/StopOnGCOverMsec"}, "needs its value behind a colon"},
 		{{"list", "--format", "folded"}, "--format is an option of export, not of list"},
 		{{"list", "3"}, "unexpected argument '3'"},

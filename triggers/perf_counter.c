@@ -127,8 +127,8 @@ static int parse(const char *spec, const char *head, const struct trigger_env *e
 	return threshold_check(t, spec, err);
 }
 
-static int perf_counter_open(const char *spec, const struct trigger_env *env, struct trigger **out,
-			     struct err *err)
+static int counter_open(const struct trigger_ops *ops, const char *spec,
+			const struct trigger_env *env, struct trigger **out, struct err *err)
 {
 	struct perf_counter *p = calloc(1, sizeof(*p));
 	char *head = text_dup(spec, keys_at(spec));
@@ -145,8 +145,8 @@ static int perf_counter_open(const char *spec, const struct trigger_env *env, st
 	if (!rc)
 		rc = check_env(env, p->period_sec, err);
 	if (!rc)
-		rc = trigger_init(&p->base, &perf_counter_trigger, NULL, spec,
-				  1u << EVENT_COUNTER | 1u << EVENT_TICK, err);
+		rc = trigger_init(&p->base, ops, ops == &start_counter_trigger ? "StartOnPerfCounter" : NULL,
+				  spec, 1u << EVENT_COUNTER | 1u << EVENT_TICK, err);
 	if (!rc && !(p->name = text_dup(name, len)))
 		rc = err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
 	free(head);
@@ -160,6 +160,21 @@ static int perf_counter_open(const char *spec, const struct trigger_env *env, st
 	p->armed = env->already_true_fires;
 	*out = &p->base;
 	return 0;
+}
+
+static int perf_counter_open(const char *spec, const struct trigger_env *env, struct trigger **out,
+			     struct err *err)
+{
+	return counter_open(&perf_counter_trigger, spec, env, out, err);
+}
+
+static int start_counter_open(const char *spec, const struct trigger_env *env, struct trigger **out,
+			      struct err *err)
+{
+	struct trigger_env own = *env;
+
+	own.decay_hours = 0;
+	return counter_open(&start_counter_trigger, spec, &own, out, err);
 }
 
 static int perf_counter_needs(const struct trigger *t, struct needs *out, struct err *err)
@@ -371,4 +386,16 @@ const struct trigger_ops perf_counter_trigger = {
 	.sense = perf_counter_sense,
 	.save = trigger_save_limit,
 	.load = trigger_load_limit,
+};
+
+const struct trigger_ops start_counter_trigger = {
+	.name = "start-on-perf-counter",
+	.usage = "CATEGORY:COUNTER:INSTANCE op NUMBER[;Key=Value]...",
+	.summary = "arm the other rules when a counter is over or under a limit",
+	.open = start_counter_open,
+	.needs = perf_counter_needs,
+	.feed = perf_counter_feed,
+	.fired = trigger_fired,
+	.status = perf_counter_status,
+	.close = perf_counter_close,
 };

@@ -32,6 +32,11 @@
 #include "triggers/trigger.h"
 
 extern const struct trigger_ops perf_counter_trigger;
+/*
+ * StartOnPerfCounter: the same, but what fires arms the other rules and makes no incident; the engine
+ * tells it apart by its ops. Its limit does not decay unless its own spec says so.
+ */
+extern const struct trigger_ops start_counter_trigger;
 
 #define MONITOR_PERIOD_NS 2000000000ULL      /* of a MonitorPerfCounter without @SEC */
 #define COUNTER_PERIOD_MIN_SEC 0.1

@@ -13,6 +13,7 @@
 
 const struct trigger_ops *const triggers[] = {
 	&perf_counter_trigger,
+	&start_counter_trigger,
 	&gc_over_trigger,
 	&gc_suspend_over_trigger,
 	&bgc_final_pause_over_trigger,
