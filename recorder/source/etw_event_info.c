@@ -27,6 +27,7 @@ struct info {
 	const uint8_t *at;
 	size_t n;
 	uint32_t nproperties;
+	bool bad;                            /* a text does not end, or lies outside */
 	uint16_t index_of[ETW_SCHEMA_MAX_FIELDS];    /* where property i went, plus 1; 0 = not yet */
 };
 
@@ -40,18 +41,22 @@ static uint32_t u32_at(const struct info *in, size_t offset)
 	return u16_at(in, offset) | u16_at(in, offset + 2) << 16;
 }
 
-/* A text as UTF-8 with its NUL; "" where there is none. */
-static void text_at(const struct info *in, uint32_t offset, char *out, size_t size)
+/* A text as UTF-8 with its NUL; "" where there is none. A long one is cut. */
+static void text_at(struct info *in, uint32_t offset, char *out, size_t size)
 {
 	char arena[NAME_BYTES * 2];
 	struct etw_render r = {.text = arena, .limit = sizeof(arena)};
 	size_t n = 0;
 
 	*out = '\0';
-	if (!offset || offset >= in->n)
+	if (!offset)
 		return;
-	while (n + 1 < in->n - offset && n < NAME_BYTES && u16_at(in, offset + n))
+	while (offset < in->n && n + 1 < in->n - offset && n < NAME_BYTES && u16_at(in, offset + n))
 		n += 2;
+	if (offset >= in->n || n + 1 >= in->n - offset) {
+		in->bad = true;
+		return;
+	}
 	etw_render_utf16(&r, in->at + offset, n);
 	if (r.used >= size)
 		r.used = size - 1;
@@ -167,5 +172,7 @@ int etw_manifest_of_info(const uint8_t *bytes, size_t n, struct etw_guid *guid, 
 	memcpy(guid->bytes, bytes + (classic ? 16 : 0), sizeof(guid->bytes));
 	*header = classic ? ETW_CLASSIC : ETW_MANIFEST;
 	add_event(&in, &built, classic ? bytes[37] : (uint16_t)u16_at(&in, 32));
+	if (in.bad)
+		built.events.len = 0;        /* refused as one without an event */
 	return etw_builder_finish(&built, out);
 }

@@ -207,6 +207,8 @@ static size_t event_name(struct parser *p, const struct pending_event *e)
 	etw_xml_put(&task, e->task.n ? e->task : e->symbol);
 	etw_xml_put(&opcode, e->task.n ? e->opcode : (struct etw_slice){"", 0});
 	etw_builder_event_name(&p->out.texts, buf_text(&task), buf_text(&opcode), e->id);
+	if (task.failed || opcode.failed)
+		p->out.texts.failed = ERR_MEMORY;
 	buf_free(&task);
 	buf_free(&opcode);
 	return etw_builder_text_end(&p->out, begun);
