@@ -183,8 +183,13 @@ static uint32_t text_of(const uint8_t *at, const uint8_t *end, uint32_t width, c
 {
 	const uint8_t *p = at;
 
-	while ((size_t)(end - p) >= width && little(p, width))
-		p += width;
+	if (width == 1) {
+		p = memchr(at, 0, (size_t)(end - at));
+		p = p ? p : end;
+	} else {
+		while (end - p >= 2 && (p[0] | p[1]))
+			p += 2;
+	}
 	*after = (size_t)(end - p) >= width ? p + width : end;
 	return (uint32_t)(p - at);
 }
