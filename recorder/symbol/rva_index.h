@@ -1,0 +1,54 @@
+/*
+ * Functions of one image by their RVA (offset from where it is loaded), with their names in memory.
+ *
+ * Exports and public symbols say where functions begin, not how long they are: each reaches to the
+ * next one, or to the end of its section, and would lend its name to the private functions behind it.
+ * So bounds are put in as well, from whatever knows where functions begin and end without names.
+ * Filled once by any number of readers, finished, then only asked. One thread at a time.
+ */
+#ifndef SYMBOL_RVA_INDEX_H
+#define SYMBOL_RVA_INDEX_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RVA_FUNCTIONS_MAX (2u << 20)
+#define RVA_NAMES_MAX_BYTES ((size_t)96 << 20)
+#define RVA_RANK_MAX 3u
+
+struct rva_index;
+
+struct rva_function {
+	uint32_t rva, end;                   /* [rva, end) */
+	const char *name;                    /* the linker's; as long as the index */
+};
+
+struct rva_index *rva_index_new(void);       /* NULL = no memory */
+void rva_index_free(struct rva_index *index);        /* NULL allowed */
+
+/*
+ * end      of the function, or of its section if that is not known
+ * rank     of several names for one RVA that of the greatest rank stays, and the first of equals
+ * name     n bytes, any of them; cut at 4,000. An empty one is left out
+ * returns  0, ERR_LIMIT, ERR_MEMORY
+ */
+int rva_index_add(struct rva_index *index, uint32_t rva, uint32_t end, unsigned rank,
+		  const char *name, size_t n, struct err *err);
+
+/*
+ * Some function is [rva, end): what has a name at rva ends there, and what has none stays without one,
+ * whoever comes before it.
+ */
+int rva_index_bound(struct rva_index *index, uint32_t rva, uint32_t end, struct err *err);
+
+/* Once, after the last of these. */
+int rva_index_finish(struct rva_index *index, struct err *err);
+
+bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_function *out);
+uint32_t rva_index_count(const struct rva_index *index);   /* functions with names */
+size_t rva_index_bytes(const struct rva_index *index);
+
+#endif

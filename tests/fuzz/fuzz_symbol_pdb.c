@@ -1,0 +1,21 @@
+/* Any bytes as a PDB: whose it is, its functions, and lookups all over them. */
+#include "symbol/pdb.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes in = bytes_of_memory(data, size);
+	struct rva_index *index = rva_index_new();
+	struct rva_function f;
+	struct pdb_head head;
+	struct err err;
+
+	pdb_head_read(&in, &head, &err);
+	if (index && !pdb_functions(&in, index, &err) && !rva_index_finish(index, &err))
+		for (uint32_t rva = 0; rva < 0x8000; rva += 7)
+			if (rva_index_find(index, rva, &f) && (rva < f.rva || rva >= f.end || !*f.name))
+				__builtin_trap();
+	rva_index_free(index);
+	return 0;
+}

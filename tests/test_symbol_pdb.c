@@ -1,0 +1,221 @@
+/* The PDB that lld wrote for tests/data/pdb/functions.c; numbers as llvm-pdbutil gives them. */
+#include "symbol/pdb.h"
+
+#include "symbol/pe.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void load(const char *name, struct buf *out)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "tests/data/pdb/%s", name);
+	assert_int_equal(os_load(path, 1 << 20, out, NULL), 0);
+}
+
+static struct bytes bytes_of(const struct buf *b)
+{
+	return bytes_of_memory(b->data, b->len);
+}
+
+/* image: whose bounds are put in too; NULL = none. */
+static struct rva_index *index_of(const struct buf *pdb, const struct buf *image)
+{
+	struct rva_index *index = rva_index_new();
+	struct bytes in = bytes_of(pdb), image_in;
+	struct pe_head head;
+
+	assert_int_equal(pdb_functions(&in, index, NULL), 0);
+	if (image) {
+		image_in = bytes_of(image);
+		assert_int_equal(pe_head_read(&image_in, &head, NULL), 0);
+		assert_int_equal(pe_bounds(&image_in, &head, index, NULL), 0);
+	}
+	assert_int_equal(rva_index_finish(index, NULL), 0);
+	return index;
+}
+
+static const char *name_at(const struct rva_index *index, uint32_t rva)
+{
+	struct rva_function f;
+
+	if (!rva_index_find(index, rva, &f))
+		return "";
+	assert_in_range(rva, f.rva, f.end - 1);
+	return f.name;
+}
+
+static void a_pdb_has_the_guid_and_age_of_its_image(void **state)
+{
+	struct buf image = {0}, pdb = {0};
+	struct bytes image_in, pdb_in;
+	struct pdb_head whose;
+	struct pe_head head;
+
+	(void)state;
+	load("functions.exe", &image);
+	load("functions.pdb", &pdb);
+	image_in = bytes_of(&image);
+	pdb_in = bytes_of(&pdb);
+	assert_int_equal(pe_head_read(&image_in, &head, NULL), 0);
+	assert_int_equal(pdb_head_read(&pdb_in, &whose, NULL), 0);
+	assert_memory_equal(whose.guid, head.pdb_guid, 16);
+	assert_int_equal(whose.age, head.pdb_age);
+	assert_false(whose.stripped);
+	buf_free(&image);
+	buf_free(&pdb);
+}
+
+static void public_and_private_functions_have_names_up_to_their_ends(void **state)
+{
+	struct buf pdb = {0};
+	struct rva_index *index;
+
+	(void)state;
+	load("functions.pdb", &pdb);
+	index = index_of(&pdb, NULL);
+	assert_int_equal(rva_index_count(index), 4);
+	assert_string_equal(name_at(index, 0xFFF), "");
+	assert_string_equal(name_at(index, 0x1000), "alpha");
+	assert_string_equal(name_at(index, 0x1006), "alpha");
+	assert_string_equal(name_at(index, 0x1007), "");
+	assert_string_equal(name_at(index, 0x1010), "beta");
+	assert_string_equal(name_at(index, 0x1038), "beta");
+	assert_string_equal(name_at(index, 0x1039), "");
+	assert_string_equal(name_at(index, 0x1040), "hidden");
+	assert_string_equal(name_at(index, 0x105C), "hidden");
+	assert_string_equal(name_at(index, 0x1060), "start");
+	assert_string_equal(name_at(index, 0x1073), "start");
+	assert_string_equal(name_at(index, 0x1074), "");
+	assert_string_equal(name_at(index, 0x3000), "");
+	rva_index_free(index);
+	buf_free(&pdb);
+}
+
+/* As in a PDB for the public: the kinds of procedures become one that nobody knows. */
+static void strip(struct buf *pdb)
+{
+	static const char *const names[] = {"alpha", "beta", "hidden", "start"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		for (size_t at = 39; at + 8 < pdb->len; at++)
+			if (memcmp(pdb->data + at, names[i], strlen(names[i]) + 1) == 0 &&
+			    pdb->data[at - 36] == 0x11)
+				pdb->data[at - 36] = 0x7F;
+}
+
+static void in_a_stripped_pdb_the_image_s_bounds_end_a_public_name(void **state)
+{
+	struct buf image = {0}, pdb = {0};
+	struct rva_index *alone, *bounded;
+
+	(void)state;
+	load("functions.exe", &image);
+	load("functions.pdb", &pdb);
+	strip(&pdb);
+	alone = index_of(&pdb, NULL);
+	bounded = index_of(&pdb, &image);
+	assert_int_equal(rva_index_count(alone), 3);
+	assert_string_equal(name_at(alone, 0x1010), "beta");
+	assert_string_equal(name_at(alone, 0x1040), "beta");         /* wrong: it is hidden's */
+	assert_string_equal(name_at(bounded, 0x1038), "beta");
+	assert_string_equal(name_at(bounded, 0x1040), "");
+	assert_string_equal(name_at(bounded, 0x1060), "start");
+	rva_index_free(alone);
+	rva_index_free(bounded);
+	buf_free(&image);
+	buf_free(&pdb);
+}
+
+static void what_is_no_pdb_is_refused(void **state)
+{
+	struct buf image = {0};
+	struct pdb_head head;
+	struct bytes in;
+	struct err err;
+
+	(void)state;
+	load("functions.exe", &image);
+	in = bytes_of(&image);
+	assert_int_equal(pdb_head_read(&in, &head, &err), ERR_FORMAT);
+	assert_non_null(strstr(err.text, "no PDB"));
+	in = bytes_of_memory("", 0);
+	assert_int_equal(pdb_head_read(&in, &head, &err), ERR_FORMAT);
+	buf_free(&image);
+}
+
+/* Cut at each 97th byte, and each 4 bytes of what is not zero changed. */
+static void a_pdb_cut_or_changed_is_survived(void **state)
+{
+	struct buf pdb = {0};
+
+	(void)state;
+	load("functions.pdb", &pdb);
+	for (size_t i = 0; i < pdb.len * 2; i += i < pdb.len ? 97 : 4) {
+		size_t n = i < pdb.len ? i : pdb.len;
+		struct rva_index *index;
+		struct pdb_head head;
+		struct bytes in;
+		uint8_t *exact;
+
+		if (i >= pdb.len && pdb.data[i - pdb.len] == 0)
+			continue;
+		index = rva_index_new();
+		exact = malloc(n ? n : 1);
+		assert_non_null(exact);
+		memcpy(exact, pdb.data, n);
+		if (i >= pdb.len)
+			exact[i - pdb.len] ^= 0xFF;
+		in = bytes_of_memory(exact, n);
+		pdb_head_read(&in, &head, NULL);
+		if (!pdb_functions(&in, index, NULL) && !rva_index_finish(index, NULL))
+			name_at(index, 0x1040);
+		rva_index_free(index);
+		free(exact);
+	}
+	buf_free(&pdb);
+}
+
+static int read_all(void *ctx)
+{
+	struct rva_index *index = rva_index_new();
+	struct bytes in = bytes_of(ctx);
+	int rc = index ? pdb_functions(&in, index, NULL) : ERR_MEMORY;
+
+	if (!rc)
+		rc = rva_index_finish(index, NULL);
+	rva_index_free(index);
+	return rc;
+}
+
+static void lack_of_memory_is_an_error_at_every_place(void **state)
+{
+	struct buf pdb = {0};
+
+	(void)state;
+	load("functions.pdb", &pdb);
+	assert_in_range(alloc_walk(read_all, &pdb), 5, 30);
+	buf_free(&pdb);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pdb_has_the_guid_and_age_of_its_image),
+		cmocka_unit_test(public_and_private_functions_have_names_up_to_their_ends),
+		cmocka_unit_test(in_a_stripped_pdb_the_image_s_bounds_end_a_public_name),
+		cmocka_unit_test(what_is_no_pdb_is_refused),
+		cmocka_unit_test(a_pdb_cut_or_changed_is_survived),
+		cmocka_unit_test(lack_of_memory_is_an_error_at_every_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
