@@ -91,6 +91,7 @@ extern const struct source_ops *const live_sources[];
  * names are those of the trace: nothing of this machine is asked.
  */
 extern const struct source_ops *const file_sources[];
+extern const struct source_ops etl_source;       /* trace files of Windows */
 extern const struct source_ops perf_source;      /* Linux: perf events */
 extern const struct source_ops proc_source;      /* Linux: counters from /proc */
 

@@ -1,3 +1,3 @@
 #include "source/source.h"
 
-const struct source_ops *const file_sources[] = {NULL};
+const struct source_ops *const file_sources[] = {&etl_source, NULL};
