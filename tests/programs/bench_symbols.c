@@ -55,7 +55,7 @@ static void row(const char *name, const char *const *keys, const double *values,
 		return;
 	printf("{\"row\":\"%s\"", name);
 	for (i = 0; i < n; i++)
-		printf(",\"%s\":%.4g", keys[i], values[i]);
+		printf(",\"%s\":%.6g", keys[i], values[i]);
 	printf("}\n");
 }
 
