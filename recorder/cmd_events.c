@@ -142,7 +142,6 @@ static int by_name(const void *a, const void *b)
 
 static void put_counts(struct listing *l)
 {
-	char number[CMD_NUMBER_BYTES];
 	struct json j = {.out = &l->line};
 	uint32_t i;
 
@@ -162,7 +161,7 @@ static void put_counts(struct listing *l)
 			json_close(&j, '}');
 			j.comma = false;
 		} else {
-			buf_printf(&l->line, "%12s  ", text_count(n->shown, number));
+			buf_printf(&l->line, "%10" PRIu64 "  ", n->shown);   /* for sort -n */
 			if (*n->provider) {
 				utf8_put_clean(&l->line, n->provider, strlen(n->provider), SIZE_MAX);
 				buf_putc(&l->line, '/');

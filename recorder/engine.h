@@ -15,8 +15,9 @@
  *
  * From a file (engine_config.file) everything runs in the trace's time, as fast as it can be read.
  * Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills, and the
- * source waits. No rule is held back for firing often. Without rules the whole file is one incident,
- * stored as it is read. At its end open windows are cut and say so.
+ * source waits. No rule is held back for firing often, or in the window of its own incident: each
+ * firing is an incident, ENGINE_FILE_WINDOWS_MAX of them overlap at most. Without rules the whole
+ * file is one incident, stored as it is read. At its end open windows are cut and say so.
  */
 #ifndef ENGINE_H
 #define ENGINE_H

@@ -106,17 +106,17 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 bool engine_fire(struct engine *e, const struct firing *f)
 {
 	struct pending *p;
-	uint32_t waiting;
+	uint32_t waiting, most = e->cfg->file ? ENGINE_FILE_WINDOWS_MAX : ENGINE_PENDING_MAX;
 
 	if (e->cfg->file)
 		engine_file_wait_for_room(e);
 	os_mutex_lock(e->lock);
-	waiting = e->cfg->file ? 0 : e->npending;
+	waiting = e->npending;
 	os_mutex_unlock(e->lock);
 	/* The last one of a run is kept all the same: nothing comes after it. */
-	if (waiting >= ENGINE_PENDING_MAX && !e->stopping_sources) {
-		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents wait for the store already)",
-			 f->reason, ENGINE_PENDING_MAX);
+	if (waiting >= most && !e->stopping_sources) {
+		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents wait for %s already)", f->reason,
+			 most, e->cfg->file ? "their ends, or the store" : "the store");
 		return false;
 	}
 	p = pending_new(e, f);
@@ -127,7 +127,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	if (!f->whole)
 		log_line(e->log, LOG_INFO, "fired: %s", f->reason);
 	e->in_window++;
-	if (f->rule != MANUAL_RULE)
+	if (f->rule != MANUAL_RULE && !e->cfg->file)
 		e->rules[f->rule].in_window = true;
 	os_mutex_lock(e->lock);
 	if (e->last_pending)
@@ -146,24 +146,21 @@ bool engine_fire(struct engine *e, const struct firing *f)
 /* Each segment counts once. */
 size_t engine_held_bytes(struct engine *e, uint64_t evicted_until_ns)
 {
-	struct pending *p, *earlier;
+	uint64_t seen_until = 0;
+	struct pending *p;
 	size_t bytes = 0;
 	uint32_t i;
 
 	for (p = e->first_pending; p; p = p->next) {
-		uint64_t seen_until = 0;
-
-		/* Windows hold consecutive segments: what an earlier incident counted ends here. */
-		for (earlier = e->first_pending; earlier != p; earlier = earlier->next) {
-			if (earlier->last_number > seen_until)
-				seen_until = earlier->last_number;
-		}
 		for (i = 0; i < p->window.nsegments; i++) {
 			struct segment *s = p->window.segments[i];
 
 			if (s && s->number > seen_until && s->t1_ns <= evicted_until_ns)
 				bytes += s->memory_bytes;
 		}
+		/* Windows hold consecutive segments: what an earlier incident counted ends here. */
+		if (p->last_number > seen_until)
+			seen_until = p->last_number;
 	}
 	return bytes;
 }
@@ -298,7 +295,7 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 	os_mutex_unlock(e->lock);
 
 	e->in_window--;
-	if (rule != MANUAL_RULE) {
+	if (rule != MANUAL_RULE && !e->cfg->file) {
 		struct trigger *t = e->cfg->triggers[rule];
 
 		e->rules[rule].in_window = false;

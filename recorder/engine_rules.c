@@ -152,6 +152,8 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, u
 		return;
 	}
 	count_firing(e, rule, time_ns);
+	if (e->cfg->file)
+		t->ops->fired(t);            /* each GC over the limit is wanted, also in the window of another */
 	if (++e->firings >= engine_rules_wanted(e))
 		log_line(e->log, LOG_INFO, "that was incident %u of %u; %s ends when it is stored",
 			 e->firings, engine_rules_wanted(e), e->cfg->file ? "reading" : "recording");

@@ -116,6 +116,26 @@ static void a_rule_is_not_held_back_for_firing_often(void **state)
 	remove_store(r.path);
 }
 
+static void a_rule_fires_again_in_the_window_of_its_own_incident(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open_file(&r, "again.db", 60);
+	r.plan.fire_s[0] = 30;
+	r.plan.fire_s[1] = 31;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 2);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 2000, 3200);
+	incident_free(&in);
+	rig_load(&r, 2, &in);
+	assert_numbers(&in, 2100, 3300);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 static void nothing_is_stored_when_no_rule_fires(void **state)
 {
 	struct rig r;
@@ -472,6 +492,7 @@ int main(void)
 		cmocka_unit_test(a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends),
 		cmocka_unit_test(reading_ends_after_the_number_of_firings),
 		cmocka_unit_test(a_rule_is_not_held_back_for_firing_often),
+		cmocka_unit_test(a_rule_fires_again_in_the_window_of_its_own_incident),
 		cmocka_unit_test(nothing_is_stored_when_no_rule_fires),
 		cmocka_unit_test(the_time_limit_is_of_the_traces_time),
 		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_nothing),
