@@ -90,6 +90,9 @@ int cmd_check_live(const struct needs *needs, struct err *err);
 /* One line about names of --rule that no expression uses; "" when there are none. */
 void cmd_unused_rules(const struct options *o, struct buf *out);
 
+/* Whether a file can be read. One that is missing is a failure (exit 1), not "nothing found" (3). */
+int cmd_file_there(const char *path, struct err *err);
+
 /* A remark on standard error: "recorder: ..." and a line feed. */
 void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
 

@@ -43,9 +43,6 @@ static int check_stack_kb(uint32_t kb, struct err *err)
 /* What cannot be had from a file is refused: a rule that silently never fires is worse than none. */
 static int check_file(const struct options *o, const struct needs *needs, struct err *err)
 {
-	struct os_file *file = NULL;
-	int rc;
-
 	if (!file_sources[0])
 		return err_set(err, ERR_UNSUPPORTED, "--from: this version reads no trace files");
 	if (needs->ncounters)
@@ -54,10 +51,7 @@ static int check_file(const struct options *o, const struct needs *needs, struct
 	if (needs->nlogs)
 		return err_set(err, ERR_USAGE, "the log '%s' is none of a trace file; with --from rules are "
 			       "on events, as /StopOnGCOverMsec:200", needs->logs[0].name);
-	/* Before a store is made for it. */
-	rc = os_open(o->from_file, OS_READ, &file, err);
-	os_close(file);
-	return rc;
+	return cmd_file_there(o->from_file, err);   /* before a store is made for it */
 }
 
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
@@ -226,7 +220,12 @@ static int record(struct collect *c, struct err *err)
 	/* main.c prints the error, but not into a log file, and nothing of an abort. */
 	if (rc && (c->options->log_file || rc == ERR_STOPPED))
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
-	if (!rc)
+	if (!rc && c->engine.file)
+		log_line(c->engine.log, LOG_INFO,
+			 "done: %" PRIu64 " events in %.3f s of the trace, %" PRIu64 " of them samples; %u "
+			 "stored; see them with `recorder list`", result.events,
+			 (double)result.read_ns / 1e9, result.samples, result.stored);
+	else if (!rc)
 		log_line(c->engine.log, LOG_INFO,
 			 "done: %" PRIu64 " samples, %" PRIu64 " lost, %u stored; see them with "
 			 "`recorder list`", result.samples, result.lost, result.stored);

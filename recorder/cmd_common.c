@@ -265,6 +265,18 @@ int cmd_check_live(const struct needs *needs, struct err *err)
 	return rc;
 }
 
+int cmd_file_there(const char *path, struct err *err)
+{
+	struct os_file *file = NULL;
+	struct err why = {0};
+	int rc = os_open(path, OS_READ, &file, &why);
+
+	os_close(file);
+	if (!rc)
+		return 0;
+	return err_set(err, rc == ERR_NOT_FOUND ? ERR_IO : (enum err_code)rc, "%s", why.text);
+}
+
 /* ---- text ---------------------------------------------------------------------------------------- */
 
 const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES])

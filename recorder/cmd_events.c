@@ -186,7 +186,7 @@ static bool is_plain(const char *text)
 	return *text && !text[strcspn(text, " \t\r\n\"=")];
 }
 
-static void put_field_text(struct buf *out, const struct event_field *f)
+static void put_field_text(struct buf *out, const struct event_field *f, bool as_hex)
 {
 	struct json j = {.out = out};
 	char number[40];
@@ -199,7 +199,7 @@ static void put_field_text(struct buf *out, const struct event_field *f)
 		buf_printf(out, "%" PRId64, f->v.i);
 		break;
 	case FIELD_UINT:
-		buf_printf(out, "%" PRIu64, f->v.u);
+		buf_printf(out, as_hex ? "0x%" PRIx64 : "%" PRIu64, f->v.u);
 		break;
 	case FIELD_DOUBLE:
 		num_text(f->v.d, number, sizeof(number));
@@ -240,7 +240,7 @@ static void put_text_event(struct listing *l, const struct event *e,
 	}
 	utf8_put_clean(out, name_of(e), strlen(name_of(e)), SIZE_MAX);
 	for (i = 0; i < e->nfields; i++)
-		put_field_text(out, &e->fields[i]);
+		put_field_text(out, &e->fields[i], e->hex_fields >> i & 1);
 }
 
 /* Over 2^53 a reader in JavaScript would round. */
@@ -259,15 +259,22 @@ static void put_whole(struct json *j, bool negative, uint64_t magnitude)
 	json_str(j, text);
 }
 
-static void put_field_json(struct json *j, const struct event_field *f)
+static void put_field_json(struct json *j, const struct event_field *f, bool as_hex)
 {
+	char hex[24];
+
 	json_key(j, f->name);
 	switch (f->type) {
 	case FIELD_INT:
 		put_whole(j, f->v.i < 0, f->v.i < 0 ? 0 - (uint64_t)f->v.i : (uint64_t)f->v.i);
 		break;
 	case FIELD_UINT:
-		put_whole(j, false, f->v.u);
+		/* Addresses are texts wherever they lie. */
+		snprintf(hex, sizeof(hex), "0x%" PRIx64, f->v.u);
+		if (as_hex)
+			json_str(j, hex);
+		else
+			put_whole(j, false, f->v.u);
 		break;
 	case FIELD_DOUBLE:
 		json_num(j, f->v.d);
@@ -301,7 +308,7 @@ static void put_json_event(struct listing *l, const struct event *e,
 	json_key(&j, "fields");
 	json_open(&j, '{');
 	for (i = 0; i < e->nfields; i++)
-		put_field_json(&j, &e->fields[i]);
+		put_field_json(&j, &e->fields[i], e->hex_fields >> i & 1);
 	json_close(&j, '}');
 	json_close(&j, '}');
 }
@@ -375,7 +382,7 @@ int cmd_events(const struct options *o, struct err *err)
 	char *process = without_exe(o->process);
 	struct listing l = {.o = o, .process = process, .err = err};
 	struct trace t = {.ops = file_sources[0], .path = o->from_file, .each = each, .ctx = &l};
-	char number[CMD_NUMBER_BYTES];
+	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
 	if (!o->from_file)
@@ -384,6 +391,8 @@ int cmd_events(const struct options *o, struct err *err)
 		rc = err_set(err, ERR_UNSUPPORTED, "this version reads no trace files");
 	else if (o->process && !process)
 		rc = err_set(err, ERR_MEMORY, "out of memory");
+	if (!rc)
+		rc = cmd_file_there(o->from_file, err);
 	if (!rc)
 		rc = out_open("-", true, &l.out, err);
 	if (!rc) {
@@ -399,7 +408,7 @@ int cmd_events(const struct options *o, struct err *err)
 	if (!rc && !l.shown)
 		rc = nothing(&l, o->from_file, err);
 	else if (!rc && o->count && !o->json)
-		cmd_note("%s events", text_count(l.shown, number));
+		cmd_note("%s events of %s", text_count(l.shown, number), text_count(t.events, of));
 	listing_free(&l);
 	free(process);
 	return rc;

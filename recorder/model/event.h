@@ -109,6 +109,7 @@ struct event {
 	uint32_t nfields;
 	uint32_t stack;                      /* node of the open segment; set by the merge thread */
 	uint32_t payload_bytes;              /* of the record it was; for listings, not kept */
+	uint64_t hex_fields;                 /* bit i: people read field i in hex; the same */
 };
 
 /* A field by name (case-insensitive), or NULL. */
