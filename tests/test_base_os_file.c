@@ -117,6 +117,28 @@ static void os_pread_gives_less_only_at_the_end(void **state)
 	os_close(file);
 }
 
+static void os_temporary_files_are_written_and_read_at_any_place(void **state)
+{
+	struct os_file *a = NULL, *b = NULL;
+	char text[8] = "";
+	size_t got;
+
+	(void)state;
+	assert_int_equal(os_temp(&a, NULL), 0);
+	assert_int_equal(os_temp(&b, NULL), 0);
+	assert_int_equal(os_pwrite(a, "later", 5, 100000, NULL), 0);
+	assert_int_equal(os_pwrite(a, "first", 5, 0, NULL), 0);
+	assert_int_equal(os_pwrite(b, "other", 5, 0, NULL), 0);
+	assert_int_equal(os_pread(a, text, 5, 100000, &got, NULL), 0);
+	assert_string_equal(text, "later");
+	assert_int_equal(os_pread(a, text, 5, 0, &got, NULL), 0);
+	assert_string_equal(text, "first");
+	assert_int_equal(os_pread(b, text, 8, 0, &got, NULL), 0);
+	assert_int_equal(got, 5);
+	os_close(a);
+	os_close(b);
+}
+
 static void os_read_all_is_not_moved_by_pread_and_keeps_to_its_limit(void **state)
 {
 	const char *path = tmp_path("all");
@@ -291,6 +313,7 @@ int main(void)
 		cmocka_unit_test(os_append_is_at_the_end_whoever_wrote_last),
 		cmocka_unit_test(os_missing_file_is_not_found_by_each_way_to_ask),
 		cmocka_unit_test(os_pread_gives_less_only_at_the_end),
+		cmocka_unit_test(os_temporary_files_are_written_and_read_at_any_place),
 		cmocka_unit_test(os_read_all_is_not_moved_by_pread_and_keeps_to_its_limit),
 		cmocka_unit_test(os_info_tells_files_from_directories),
 		cmocka_unit_test(os_rename_replaces_and_remove_removes),
