@@ -312,11 +312,16 @@ uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame
 {
 	struct incident_build *b = in->build;
 	struct incident_stack node = {.parent = parent, .frame = frame}, *items;
-	uint64_t hash = hash_pair(parent, frame);
+	uint64_t hash;
 	uint32_t found;
 
 	if (frame >= in->nframes || (parent != STACK_NONE && parent >= in->nstacks))
 		return UINT32_MAX;
+	/* Most nodes have one callee, which was added right behind them: found without the table. */
+	if (parent != STACK_NONE && parent + 1 < in->nstacks &&
+	    in->stacks[parent + 1].parent == parent && in->stacks[parent + 1].frame == frame)
+		return parent + 1;
+	hash = hash_pair(parent, frame);
 	found = table_find(&b->stack_table, hash, same_stack, in, &node);
 	if (found != TABLE_NONE)
 		return found;

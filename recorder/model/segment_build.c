@@ -162,9 +162,14 @@ static bool node_same(const void *ctx, uint32_t value, const void *key)
 static uint32_t node_get(struct segment_builder *b, uint32_t parent, uint32_t frame)
 {
 	struct segment_node key = {parent, frame};
-	uint64_t hash = hash_u64(((uint64_t)parent << 32) | frame);
-	uint32_t node = table_find(&b->node_index, hash, node_same, b, &key);
+	uint64_t hash;
+	uint32_t node;
 
+	/* Most nodes have one callee, which was added right behind them: found without the table. */
+	if (parent != STACK_NONE && parent + 1 < b->nnodes && node_same(b, parent + 1, &key))
+		return parent + 1;
+	hash = hash_u64(((uint64_t)parent << 32) | frame);
+	node = table_find(&b->node_index, hash, node_same, b, &key);
 	if (node != TABLE_NONE)
 		return node;
 	if (b->nnodes == SEGMENT_MAX_NODES)
