@@ -228,7 +228,7 @@ check-asan: deps ## unit tests, fuzz corpora under the address and undefined beh
 	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs)'
 	@tests/run.sh $(asan_programs)
 
-tsan_programs = $(foreach t,model_ring model_queue symbol_worker app_engine,$(call built,tsan,$(t)))
+tsan_programs = $(foreach t,model_ring model_queue symbol_worker app_engine app_load,$(call built,tsan,$(t)))
 check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
 	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs)'
 	@tests/run.sh $(tsan_programs)

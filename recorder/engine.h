@@ -8,6 +8,7 @@
  *
  * engine_merge.c     releases events in time order, interns, seals, follows windows
  * engine_rules.c     feeds triggers, holds back those that fire too often, keeps what they remember
+ * engine_tables.c    forgets what nothing lists any more
  * engine_incident.c  one incident from its firing to the writer
  * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store

@@ -16,8 +16,6 @@
 #define FILE_BATCH 4096u                     /* events between two looks at anything else */
 #define HOUSEKEEPING_NS NS_PER_SEC
 #define GAP_TICKS 36000u                     /* a gap of an hour; see tick() */
-#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
-#define TABLE_FULL_PCT 90                    /* then the ring gives up its oldest segments */
 
 /* ---- ticks ------------------------------------------------------------------------------------- */
 
@@ -76,8 +74,10 @@ static void fresh_frame(void *ctx, struct frame *frame)
 
 static void keep(struct engine *e, struct event *event)
 {
-	if (segment_is_full(e->builder, event->time_ns))
+	if (segment_is_full(e->builder, event->time_ns)) {
 		engine_seal(e);
+		engine_keep_tables_open(e);
+	}
 	event->stack = STACK_NONE;
 	if (event->nstack_frames)
 		event->stack = segment_stack(e->builder, event->stack_frames, event->nstack_frames,
@@ -169,37 +169,6 @@ static void note_own_losses(struct engine *e)
 	e->refused_told = processes.refused + frames.refused;
 }
 
-static bool nearly_full(uint64_t used, uint64_t max)
-{
-	return used * 100 > max * TABLE_FULL_PCT;
-}
-
-/*
- * Segments keep what they list alive. When a table is nearly full because of that (a machine that
- * starts hundreds of processes a second), the past is shortened, a segment each time, rather than
- * the present lost.
- */
-static void keep_tables_open(struct engine *e)
-{
-	struct processes_use processes;
-	struct frames_use frames;
-
-	processes_use(e->processes, &processes);
-	frames_use(e->frames, &frames);
-	if (!nearly_full(processes.processes, PROCESSES_MAX) &&
-	    !nearly_full(processes.threads, THREADS_MAX) && !nearly_full(frames.frames, FRAMES_MAX))
-		return;
-	if (segment_open_samples(e->builder))
-		engine_seal(e);
-	ring_evict_oldest(e->ring);
-	if (!e->tables_told)
-		log_line(e->log, LOG_WARN,
-			 "%u processes, %u threads and %u frames are remembered, near a table's ceiling: "
-			 "the oldest history is given up to make room", processes.processes,
-			 processes.threads, frames.frames);
-	e->tables_told = true;
-}
-
 /* Up to where every source has delivered; UINT64_MAX when all have ended. */
 static uint64_t released_until(const struct engine *e)
 {
@@ -286,13 +255,9 @@ static void housekeeping(struct engine *e)
 	e->next_housekeeping_ns = now + HOUSEKEEPING_NS;
 	if (e->started)
 		note_own_losses(e);
-	keep_tables_open(e);
 	if (segment_is_full(e->builder, e->now_ns))
 		engine_seal(e);
-	if (e->now_ns > SWEEP_MARGIN_NS) {
-		frames_sweep(e->frames, e->now_ns - SWEEP_MARGIN_NS);
-		processes_sweep(e->processes, e->now_ns - SWEEP_MARGIN_NS);
-	}
+	engine_sweep(e);
 	engine_rules_remember(e, false);
 	publish(e);
 }

@@ -168,6 +168,9 @@ struct firing {
 /* Merge thread. false: it cannot be kept; the log says why. */
 bool engine_fire(struct engine *e, const struct firing *f);
 void engine_seal(struct engine *e);
+/* Forget what nothing lists: a slice. When a table is nearly full: all of it, and the oldest history. */
+void engine_sweep(struct engine *e);
+void engine_keep_tables_open(struct engine *e);
 /* cut: complete all of them, for this reason; partial: somebody said so before they were whole. */
 struct window_end {
 	const char *cut;

@@ -269,6 +269,22 @@ static void sweep_in_slices_leaves_the_rest_findable(void **state)
 	frames_free(f);
 }
 
+static void sweeping_all_does_not_stop_at_a_slice(void **state)
+{
+	struct frames *f = open_table();
+	struct object *a = file(f, 1, "/a");
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 20000; i++)
+		assert_int_equal(intern(f, a, i, 0), i);
+	frames_sweep(f, 100);
+	assert_true(use_of(f).frames > 0);
+	frames_sweep_all(f, 100);
+	assert_int_equal(use_of(f).frames, 0);
+	frames_free(f);
+}
+
 static void slot_of_a_swept_frame_starts_anew(void **state)
 {
 	struct frames *f = open_table();
@@ -503,6 +519,7 @@ int main(void)
 		cmocka_unit_test(name_of_over_4000_bytes_is_cut_and_still_shared),
 		cmocka_unit_test(sweep_frees_only_unreferenced_frames),
 		cmocka_unit_test(sweep_in_slices_leaves_the_rest_findable),
+		cmocka_unit_test(sweeping_all_does_not_stop_at_a_slice),
 		cmocka_unit_test(slot_of_a_swept_frame_starts_anew),
 		cmocka_unit_test(frame_that_a_request_holds_keeps_its_slot),
 		cmocka_unit_test(object_goes_once_dropped_and_released),

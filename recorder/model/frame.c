@@ -408,6 +408,15 @@ void frames_sweep(struct frames *f, uint64_t released_ns)
 	os_mutex_unlock(f->lock);
 }
 
+void frames_sweep_all(struct frames *f, uint64_t released_ns)
+{
+	uint32_t slices = f->by_frame.nslots / SWEEP_SLICE + 2;
+
+	f->sweep_at = 0;
+	while (slices--)
+		frames_sweep(f, released_ns);
+}
+
 void frames_use(struct frames *f, struct frames_use *out)
 {
 	os_mutex_lock(f->lock);

@@ -16,6 +16,7 @@ BUILD=$TOP/build/linux
 RECORDER=$BUILD/recorder
 DIR=$TOP/build/bench
 LIVE_S=${BENCH_LIVE_S:-20}
+MONTHS=${BENCH_MONTHS:-1e8}
 FREQ=99
 FP_RING_KB=128          # of perf's rings per CPU: small enough to be full after a live run
 DWARF_RING_KB=4096
@@ -111,6 +112,15 @@ case $? in
 *)   echo "bench: bench_pipeline failed" >&2; exit 1 ;;
 esac
 jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>results.jsonl
+
+# ---- months: memory under churn ---------------------------------------------------------------------
+
+echo
+echo "Months: everything churns; BENCH_MONTHS=$MONTHS samples (5.8 days)"
+months=(build/linux/programs/bench_months --json --dir build/bench/work --samples "$MONTHS")
+(cd "$TOP" && timeout 1500 "${months[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
+	{ echo "bench: bench_months failed" >&2; exit 1; }
+jq -c --arg command "${months[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
 # ---- 2. symbols: a binary of some 80,000 functions: node, else one that is made here --------------------
 

@@ -1,0 +1,83 @@
+/*
+ * The tables of processes, threads and frames: forgetting what nothing lists any more, and, when one
+ * is nearly full because segments list so much, giving up the oldest of the past instead of losing
+ * the present. Merge thread.
+ */
+#include "engine_private.h"
+
+#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
+#define TABLE_FULL_PCT 90u                   /* then the ring gives up its oldest segments, */
+#define TABLE_ROOMY_PCT 85u                  /* until this; not at every segment anew */
+#define EVICT_PART 16u                       /* this part of them at a time */
+
+/* A slice of the frames, so that it takes no time; everything else. */
+void engine_sweep(struct engine *e)
+{
+	if (e->now_ns <= SWEEP_MARGIN_NS)
+		return;
+	frames_sweep(e->frames, e->now_ns - SWEEP_MARGIN_NS);
+	processes_sweep(e->processes, e->now_ns - SWEEP_MARGIN_NS);
+}
+
+static void sweep_all(struct engine *e)
+{
+	if (e->now_ns <= SWEEP_MARGIN_NS)
+		return;
+	frames_sweep_all(e->frames, e->now_ns - SWEEP_MARGIN_NS);
+	processes_sweep(e->processes, e->now_ns - SWEEP_MARGIN_NS);
+}
+
+static bool over(uint64_t used, uint64_t max, unsigned pct)
+{
+	return used * 100 > max * pct;
+}
+
+static bool tables_over(const struct engine *e, unsigned pct)
+{
+	struct processes_use processes;
+	struct frames_use frames;
+
+	processes_use(e->processes, &processes);
+	frames_use(e->frames, &frames);
+	return over(processes.processes, PROCESSES_MAX, pct) ||
+	       over(processes.threads, THREADS_MAX, pct) || over(frames.frames, FRAMES_MAX, pct);
+}
+
+static void tell(struct engine *e)
+{
+	struct processes_use processes;
+	struct frames_use frames;
+
+	if (e->tables_told)
+		return;
+	e->tables_told = true;
+	processes_use(e->processes, &processes);
+	frames_use(e->frames, &frames);
+	log_line(e->log, LOG_WARN,
+		 "%u processes, %u threads and %u frames are remembered, near a table's ceiling: "
+		 "the oldest history is given up to make room", processes.processes,
+		 processes.threads, frames.frames);
+}
+
+/*
+ * Forgetting comes first: what evicted segments listed may not have been swept yet. Only what is in
+ * use after a whole sweep is paid for with history.
+ */
+void engine_keep_tables_open(struct engine *e)
+{
+	struct ring_use use;
+	uint32_t n;
+
+	if (!tables_over(e, TABLE_FULL_PCT))
+		return;
+	sweep_all(e);
+	while (tables_over(e, TABLE_ROOMY_PCT)) {
+		ring_use(e->ring, &use);
+		if (!use.segments)
+			return;
+		tell(e);
+		for (n = use.segments / EVICT_PART + 1; n; n--)
+			ring_evict_oldest(e->ring);
+		sweep_all(e);
+	}
+}

@@ -1,0 +1,95 @@
+/*
+ * The engine under load: full tables, and many incidents on a slow disk. On Linux only, for they take
+ * long; what they show is the same code on both hosts.
+ */
+#include "tests/support/engine_rig.h"
+
+#include "base/os.h"
+#include "tests/support/slow_vfs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { FULL_LOAD = 0, RATE = 2000 };
+#else
+enum { FULL_LOAD = 1, RATE = 20000 };    /* samples a second of trace time */
+#endif
+
+/*
+ * 1.2 million samples with a function each, in a table for a million frames: what the oldest segments
+ * listed is forgotten together with them, and the present keeps its stacks.
+ */
+static void a_full_frame_table_costs_the_oldest_history_and_no_stack(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	if (!FULL_LOAD) {
+		print_message("this takes a minute under a sanitizer\n");
+		skip();
+	}
+	rig_open(&r, "frames.db", 0);
+	r.plan.nsamples = 1200000;
+	r.plan.functions = 1200000;
+	r.plan.step_ns = NS_PER_SEC / 1000;
+	r.plan.fire_s[0] = 1190;
+	rig_run(&r);
+	assert_int_equal(r.result.samples, 1200000);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1180000, 1192000);
+	assert_int_equal(in.head.quality[QUALITY_COMPLETE], 12001);
+	assert_int_equal(in.head.lost, 0);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/*
+ * 20,000 samples a second, two rules that both fire every 3 s for the 30 s before it, and a disk of
+ * 1 MB/s: twenty incidents overlap, and each has every number of its window.
+ */
+static void twenty_overlapping_incidents_on_a_slow_disk_have_no_gap(void **state)
+{
+	struct trigger *rules[2];
+	struct incident in;
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open(&r, "zero-gap.db", 0);
+	rules[0] = rules[1] = r.rule;
+	r.cfg.triggers = rules;
+	r.cfg.ntriggers = 2;
+	r.plan.nsamples = RATE * 65;
+	r.plan.step_ns = NS_PER_SEC / RATE;
+	r.cfg.pre_ns = SEC(30);
+	for (i = 0; i < 10; i++)
+		r.plan.fire_s[i] = 31 + 3.0 * i;
+	slow_vfs_install(1000000);
+	rig_run(&r);
+	slow_vfs_remove();
+	assert_int_equal(r.result.samples, RATE * 65);
+	assert_int_equal(r.result.failed, 0);
+	assert_int_equal(r.result.stored, 20 + 1);   /* and the end */
+	for (i = 0; i < 10; i++) {
+		rig_load(&r, 2 * i + 1 + i % 2, &in);
+		assert_numbers(&in, RATE * (1 + 3 * i), RATE * (33 + 3 * i));
+		assert_null(in.head.gap_reason);
+		incident_free(&in);
+	}
+	remove_store(r.path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_frame_table_costs_the_oldest_history_and_no_stack),
+		cmocka_unit_test(twenty_overlapping_incidents_on_a_slow_disk_have_no_gap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
