@@ -384,9 +384,11 @@ static void sweep_objects(struct frames *f, uint64_t released_ns)
 	}
 }
 
-void frames_sweep(struct frames *f, uint64_t released_ns)
+/* A slice of the table; true when that was its end. */
+static bool sweep_slice(struct frames *f, uint64_t released_ns)
 {
 	uint32_t looked = 0;
+	bool end = !f->by_frame.nslots;
 
 	os_mutex_lock(f->lock);
 	while (looked++ < SWEEP_SLICE && f->by_frame.nslots) {
@@ -395,6 +397,7 @@ void frames_sweep(struct frames *f, uint64_t released_ns)
 
 		if (f->sweep_at >= f->by_frame.nslots) {
 			f->sweep_at = 0;
+			end = true;
 			break;
 		}
 		number = f->by_frame.slots[f->sweep_at].value;
@@ -406,15 +409,19 @@ void frames_sweep(struct frames *f, uint64_t released_ns)
 	}
 	sweep_objects(f, released_ns);
 	os_mutex_unlock(f->lock);
+	return end;
+}
+
+void frames_sweep(struct frames *f, uint64_t released_ns)
+{
+	sweep_slice(f, released_ns);
 }
 
 void frames_sweep_all(struct frames *f, uint64_t released_ns)
 {
-	uint32_t slices = f->by_frame.nslots / SWEEP_SLICE + 2;
-
 	f->sweep_at = 0;
-	while (slices--)
-		frames_sweep(f, released_ns);
+	while (!sweep_slice(f, released_ns))
+		;
 }
 
 void frames_use(struct frames *f, struct frames_use *out)

@@ -1,7 +1,9 @@
 #!/bin/bash
-# make bench: what the recorder costs and holds, beside perf where perf is installed. About 90 s.
+# make bench: what the recorder costs and holds, beside perf where perf is installed. About 6 minutes,
+# most of them for the months (BENCH_MONTHS=1e7 samples: 90 s in all).
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
+#    bench_months: 5.8 days of churn through the whole engine: does its memory stay where it is?
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
 # 3. bench_etl: a real trace of Windows, if it is there, and the same made 1 GB long.
 # 4. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
