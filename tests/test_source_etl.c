@@ -1,0 +1,826 @@
+/* Trace files as a source: hand-made ones event by event, the real ones by their totals. */
+#include "source/source.h"
+
+#include "base/os.h"
+#include "tests/support/etl_writer.h"
+#include "tests/support/etw_bytes.h"
+#include "tests/support/tmp.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define TRACES "../shared/data/etl/"
+#define START NS_PER_SEC                     /* t0 on the recorder's clock */
+#define K(n) (0xFFFFF80000000000u + (n))
+#define U(n) (0x7F0000000000u + (n))
+
+enum { PROCESS = 3, THREAD = 5, PERF_INFO = 15, IMAGE = 20, STACK = 24 };   /* kernel groups */
+
+/* ---- taking events ----------------------------------------------------------------------------- */
+
+enum { KEPT = 64 };
+
+static struct taking {
+	struct frames *frames;
+	struct processes *processes;
+	struct queue *queue;
+	struct source *source;
+	struct os_thread *thread;
+	int rc;
+	struct err err;
+	_Atomic bool ended;
+	void (*each)(const struct event *e);
+
+	struct event events[KEPT];           /* without what they borrow */
+	struct frame_ref frames_of[KEPT][8];
+	char names[KEPT][64];
+	uint32_t n;
+} taking;
+
+static void keep(const struct event *e)
+{
+	uint32_t i, n = taking.n++;
+
+	assert_true(n < KEPT);
+	taking.events[n] = *e;
+	for (i = 0; i < e->nstack_frames && i < 8; i++)
+		taking.frames_of[n][i] = e->stack_frames[i];
+	snprintf(taking.names[n], sizeof(taking.names[n]), "%s", e->name ? e->name : "");
+}
+
+static void run_main(void *ctx)
+{
+	(void)ctx;
+	taking.rc = taking.source->ops->run(taking.source, &taking.err);
+	queue_finish(taking.queue);
+	atomic_store(&taking.ended, true);
+}
+
+static int begin_taking(const char *path, size_t queue_bytes, const struct source_config *more)
+{
+	static const struct needs none;
+	struct source_config cfg = more ? *more : (struct source_config){.kernel_stacks = true};
+
+	memset(&taking, 0, sizeof(taking));
+	taking.each = keep;
+	assert_int_equal(frames_new(&taking.frames, NULL), 0);
+	assert_int_equal(processes_new(&taking.processes, NULL), 0);
+	taking.queue = queue_new(queue_bytes);
+	assert_non_null(taking.queue);
+	cfg.frames = taking.frames;
+	cfg.processes = taking.processes;
+	cfg.queue = taking.queue;
+	cfg.file = path;
+	return etl_source.open(&cfg, &none, &taking.source, &taking.err);
+}
+
+static void take_all(void)
+{
+	const struct event *e;
+	bool ended;
+
+	assert_int_equal(os_thread_start("source", run_main, NULL, &taking.thread, NULL), 0);
+	do {
+		ended = atomic_load(&taking.ended);
+		while ((e = queue_peek(taking.queue))) {
+			taking.each(e);
+			queue_pop(taking.queue);
+		}
+		if (!ended)
+			os_sleep_ns(NS_PER_MS / 4);
+	} while (!ended);
+	os_thread_join(taking.thread);
+	assert_int_equal(queue_lost(taking.queue), 0);
+}
+
+static void end_taking(void)
+{
+	if (taking.source)
+		etl_source.close(taking.source);
+	queue_free(taking.queue);
+	processes_free(taking.processes);
+	frames_free(taking.frames);
+}
+
+/* ---- hand-made files --------------------------------------------------------------------------- */
+
+static struct etl_writer writer;
+
+static void begin_file(const struct etl_session *session)
+{
+	etl_writer_begin(&writer, session ? session : &(struct etl_session){0});
+}
+
+static void kernel(unsigned group, uint8_t opcode, uint16_t version, int64_t ticks, uint32_t pid,
+		   uint32_t tid, const struct etw_bytes *b)
+{
+	struct etw_record r = {.ticks = ticks, .pid = pid, .tid = tid, .opcode = opcode,
+			       .version = version, .payload = b->at, .payload_bytes = b->n};
+
+	etl_write_kernel(&writer, &r, group);
+}
+
+static void perf_info(uint8_t opcode, int64_t ticks, const struct etw_bytes *b)
+{
+	struct etw_record r = {.ticks = ticks, .opcode = opcode, .version = 2, .payload = b->at,
+			       .payload_bytes = b->n};
+
+	etl_write_perfinfo(&writer, &r, PERF_INFO);
+}
+
+static void process(uint8_t opcode, int64_t ticks, uint32_t pid, const char *image, uint32_t exit)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, 0, 8);
+	etw_int(&b, pid, 4);
+	etw_int(&b, 1, 4);
+	etw_int(&b, 0, 4);
+	etw_int(&b, exit, 4);
+	etw_int(&b, 0, 8);
+	etw_int(&b, 0, 8);
+	etw_text8(&b, image);
+	etw_text16(&b, "test -v");
+	kernel(PROCESS, opcode, 4, ticks, 4, 8, &b);
+}
+
+static void thread(uint8_t opcode, int64_t ticks, uint32_t pid, uint32_t tid)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, pid, 4);
+	etw_int(&b, tid, 4);
+	etw_int(&b, 0, 8);
+	kernel(THREAD, opcode, 3, ticks, 4, 8, &b);
+}
+
+static void sample(int64_t ticks, uint32_t tid, uint16_t count, uint8_t flags)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, U(1), 8);
+	etw_int(&b, tid, 4);
+	etw_int(&b, count, 2);
+	etw_int(&b, flags, 2);
+	perf_info(46, ticks, &b);
+}
+
+static void interval(uint8_t opcode, int64_t ticks, uint32_t source, uint32_t units)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, source, 4);
+	etw_int(&b, units, 4);
+	etw_int(&b, units, 4);
+	etw_text16(&b, "Timer");
+	perf_info(opcode, ticks, &b);
+}
+
+static void image(uint8_t opcode, int64_t ticks, uint32_t pid, uint64_t base, const char *path)
+{
+	struct etw_bytes b = {.n = 0};
+	uint32_t i;
+
+	etw_int(&b, base, 8);
+	etw_int(&b, 0x1000, 8);
+	etw_int(&b, pid, 4);
+	for (i = 0; i < 9; i++)
+		etw_int(&b, 0, 4);
+	etw_text16(&b, path);
+	kernel(IMAGE, opcode, 3, ticks, pid, 8, &b);
+}
+
+static void stack(int64_t of_ticks, int64_t ticks, uint32_t pid, uint32_t tid, const uint64_t *addresses)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, (uint64_t)of_ticks, 8);
+	etw_int(&b, pid, 4);
+	etw_int(&b, tid, 4);
+	for (; *addresses; addresses++)
+		etw_int(&b, *addresses, 8);
+	kernel(STACK, 32, 2, ticks, pid, tid, &b);
+}
+
+static const char *write_file(void)
+{
+	const char *path = tmp_path("made.etl");
+	struct os_file *file = NULL;
+
+	etl_writer_end(&writer);
+	assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
+	assert_int_equal(os_write(file, writer.out.data, writer.out.len, NULL), 0);
+	os_close(file);
+	etl_writer_free(&writer);
+	return path;
+}
+
+static void read_file(const struct source_config *more)
+{
+	const char *path = write_file();
+
+	if (begin_taking(path, QUEUE_BYTES, more))
+		fail_msg("%s", taking.err.text);
+	take_all();
+	assert_int_equal(taking.rc, 0);
+}
+
+/* ---- events ------------------------------------------------------------------------------------ */
+
+static void processes_and_threads_begin_and_end(void **state)
+{
+	const struct event *e = taking.events;
+
+	(void)state;
+	begin_file(NULL);
+	process(3, 10, 40, "old.exe", 259);
+	process(1, 1000, 50, "Test.x64.exe", 259);
+	thread(1, 2000, 50, 7);
+	thread(2, 3000, 50, 7);
+	process(2, 4000, 50, "Test.x64.exe", 3);
+	read_file(NULL);
+	assert_int_equal(taking.n, 4);               /* the snapshot is none */
+	assert_int_equal(e[0].kind, EVENT_PROCESS_START);
+	assert_int_equal(e[0].time_ns, START + 100000);      /* 1000 ticks of 100 ns */
+	assert_int_equal(e[0].process->pid, 50);
+	assert_int_equal(e[0].process->parent_pid, 1);
+	assert_int_equal(e[0].process->start_ns, START + 100000);
+	assert_string_equal(process_name(e[0].process), "Test.x64");
+	assert_string_equal(atomic_load(&e[0].process->cmdline), "test -v");
+	assert_null(e[0].thread);                    /* not the thread of who started it */
+	assert_string_equal(taking.names[0], "Process/Start");
+	assert_int_equal(e[1].kind, EVENT_THREAD_START);
+	assert_int_equal(e[1].thread->tid, 7);
+	assert_ptr_equal(e[1].process, e[0].process);
+	assert_int_equal(e[2].kind, EVENT_THREAD_EXIT);
+	assert_int_equal(e[3].kind, EVENT_PROCESS_EXIT);
+	assert_true(e[3].value == 3);
+	assert_true(e[3].process->dropped_ns > 0);   /* may go once no segment lists it */
+	end_taking();
+}
+
+static void sample_weighs_its_interval(void **state)
+{
+	const struct event *e = taking.events;
+	struct source_origin origin;
+
+	(void)state;
+	begin_file(NULL);
+	thread(3, 1, 50, 7);
+	sample(1000, 7, 1, 0);
+	interval(72, 1500, 0, 2500);
+	interval(72, 1600, 5, 77);                   /* of another counter than the clock */
+	sample(2000, 7, 3, 0);
+	read_file(NULL);
+	etl_source.origin(taking.source, &origin);
+	end_taking();
+	assert_int_equal(taking.n, 4);
+	assert_int_equal(e[0].kind, EVENT_SAMPLE);
+	assert_int_equal(e[0].stream, STREAM_CPU);
+	assert_true(e[0].value == 250000);           /* the first that the trace tells of */
+	assert_true(e[3].value == 750000);
+	assert_int_equal(origin.period_ns, 250000);
+}
+
+static void samples_without_an_interval_are_one_millisecond(void **state)
+{
+	(void)state;
+	begin_file(NULL);
+	sample(1000, 7, 1, 0);
+	read_file(NULL);
+	end_taking();
+	assert_true(taking.events[0].value == 1e6);
+	assert_null(taking.events[0].process);       /* nobody told whose thread 7 is */
+	assert_int_equal(taking.events[0].quality, QUALITY_BROKEN);
+}
+
+static void idle_samples_are_left_out_but_interrupts_are_not(void **state)
+{
+	struct source_config every = {.every_event = true};
+
+	(void)state;
+	begin_file(NULL);
+	thread(3, 1, 0, 0);
+	sample(1000, 0, 1, 0);
+	sample(1001, 0, 1, 1);                       /* in a deferred procedure */
+	sample(1002, 0, 1, 2);                       /* in an interrupt */
+	read_file(NULL);
+	end_taking();
+	assert_int_equal(taking.n, 2);
+	assert_int_equal(taking.events[0].time_ns, START + 100100);
+
+	begin_file(NULL);
+	sample(1000, 0, 1, 0);
+	read_file(&every);
+	end_taking();
+	assert_int_equal(taking.n, 2);               /* the header is one of them */
+	assert_string_equal(taking.names[1], "PerfInfo/Sample");
+}
+
+static void frames_are_offsets_in_images(void **state)
+{
+	const struct frame_ref *f = taking.frames_of[0];
+
+	(void)state;
+	begin_file(NULL);
+	image(3, 1, 0, K(0x1000), "\\SystemRoot\\nt.exe");
+	image(3, 2, 50, U(0x1000), "\\Windows\\a.dll");
+	image(3, 3, 50, U(0x3000), "\\Windows\\ntdll.dll");
+	thread(3, 4, 50, 7);
+	sample(1000, 7, 1, 0);
+	stack(1000, 1001, 50, 7, (uint64_t[]){K(0x1010), K(0x1020), 0});
+	stack(1000, 1002, 50, 7, (uint64_t[]){U(0x1030), U(0x1040), U(0x2040), U(0x3050), 0});
+	read_file(NULL);
+	assert_int_equal(taking.events[0].nstack_frames, 6);
+	assert_int_equal(taking.events[0].quality, QUALITY_COMPLETE);
+	assert_int_equal(f[0].offset, 0x10);                 /* where it was */
+	assert_int_equal(f[0].flags, FRAME_KERNEL);
+	assert_string_equal(f[0].object->name, "nt.exe");
+	assert_int_equal(f[1].offset, 0x1f);                 /* before where the call returns to */
+	assert_int_equal(f[1].flags, FRAME_KERNEL | FRAME_RETURN_ADDRESS);
+	assert_int_equal(f[2].offset, 0x30);                 /* interrupted */
+	assert_int_equal(f[2].flags, 0);
+	assert_string_equal(f[2].object->key.path, "\\Windows\\a.dll");
+	assert_int_equal(f[3].offset, 0x3f);
+	assert_int_equal(f[4].object->key.kind, OBJECT_UNKNOWN);
+	assert_int_equal(f[4].offset, U(0x203f));
+	assert_string_equal(f[5].object->name, "ntdll.dll");
+	end_taking();
+}
+
+static void kernel_frames_can_be_left_out(void **state)
+{
+	struct source_config no_kernel = {.kernel_stacks = false};
+
+	(void)state;
+	begin_file(NULL);
+	thread(3, 4, 50, 7);
+	sample(1000, 7, 1, 0);
+	stack(1000, 1001, 50, 7, (uint64_t[]){K(1), U(1), 0});
+	read_file(&no_kernel);
+	assert_int_equal(taking.events[0].nstack_frames, 1);
+	assert_int_equal(taking.frames_of[0][0].offset, U(1));
+	assert_int_equal(taking.events[0].quality, QUALITY_FP);      /* whole or not: nobody knows */
+	end_taking();
+}
+
+static void only_the_wanted_process_is_sampled(void **state)
+{
+	struct source_config only = {.kernel_stacks = true, .only_process = "TEST"};
+
+	(void)state;
+	begin_file(NULL);
+	process(3, 1, 50, "Test.exe", 259);
+	process(3, 2, 60, "other.exe", 259);
+	thread(3, 3, 50, 7);
+	thread(3, 4, 60, 8);
+	sample(1000, 8, 1, 0);
+	sample(2000, 7, 1, 0);
+	read_file(&only);
+	assert_int_equal(taking.n, 1);
+	assert_int_equal(taking.events[0].process->pid, 50);
+	end_taking();
+}
+
+static void stack_without_its_user_part_is_broken(void **state)
+{
+	(void)state;
+	begin_file(NULL);
+	thread(3, 4, 50, 7);
+	sample(1000, 7, 1, 0);
+	stack(1000, 1001, 50, 7, (uint64_t[]){K(1), 0});
+	read_file(NULL);
+	end_taking();
+	assert_int_equal(taking.events[0].nstack_frames, 1);
+	assert_int_equal(taking.events[0].quality, QUALITY_BROKEN);
+}
+
+/* ---- names of frames --------------------------------------------------------------------------- */
+
+static void managed_frame_is_named_by_the_source(void **state)
+{
+	struct etw_bytes b = {.n = 0};
+	struct etw_record r;
+	struct symbol symbol;
+	struct frame *frame;
+	uint32_t number;
+	bool fresh;
+
+	(void)state;
+	begin_file(NULL);
+	thread(3, 4, 50, 7);
+	sample(1000, 7, 1, 0);
+	stack(1000, 1001, 50, 7, (uint64_t[]){U(0x510), 0});
+	etw_int(&b, 1, 8);
+	etw_int(&b, 77, 8);
+	etw_int(&b, U(0x500), 8);
+	etw_int(&b, 0x100, 4);
+	etw_int(&b, 0, 8);
+	etw_text16(&b, "Test.Program");
+	etw_text16(&b, "Main");
+	etw_text16(&b, "void ()");
+	etw_int(&b, 9, 2);
+	r = etw_manifest(ETW_RUNDOWN_GUID, 144, 1, &b);
+	r.ticks = 9000;
+	r.pid = 50;
+	r.tid = 9;
+	etl_write_event(&writer, &r);
+	read_file(NULL);
+	assert_int_equal(taking.n, 1);               /* the rundown is no event */
+	number = frames_intern(taking.frames, &taking.frames_of[0][0], &fresh);
+	frame = frame_get(taking.frames, number);
+	assert_true(etl_source.name_frame(taking.source, frame, &symbol));
+	assert_string_equal(symbol.name, "Test.Program.Main");
+	assert_null(symbol.module);
+	assert_int_equal(symbol.offset, U(0x500));
+	end_taking();
+}
+
+static void second_version_of_a_gc_start_is_no_event(void **state)
+{
+	uint16_t version;
+
+	(void)state;
+	begin_file(NULL);
+	for (version = 1; version <= 2; version++) {
+		struct etw_bytes b = {.n = 0};
+		struct etw_record r;
+		uint32_t i;
+
+		for (i = 0; i < 4; i++)
+			etw_int(&b, i == 0, 4);
+		etw_int(&b, 9, 2);
+		etw_int(&b, 0, version == 2 ? 8 : 0);
+		r = etw_manifest(ETW_RUNTIME_GUID, 1, version, &b);
+		r.ticks = 1000 + version;
+		r.pid = 50;
+		r.tid = 7;
+		etl_write_event(&writer, &r);
+	}
+	read_file(NULL);
+	end_taking();
+	assert_int_equal(taking.n, 1);
+	assert_string_equal(taking.names[0], "GC/Start");
+}
+
+/* ---- losses, ends, errors ---------------------------------------------------------------------- */
+
+static void losses_of_the_session_are_an_event_and_a_note(void **state)
+{
+	struct etl_session lossy = {.events_lost = 12, .buffers_lost = 2};
+	struct source_origin origin;
+	struct source_status status;
+
+	(void)state;
+	begin_file(&lossy);
+	sample(1000, 7, 1, 0);
+	read_file(NULL);
+	etl_source.origin(taking.source, &origin);
+	etl_source.status(taking.source, &status);
+	end_taking();
+	assert_int_equal(taking.n, 2);
+	assert_int_equal(taking.events[1].kind, EVENT_LOST);
+	assert_string_equal(taking.names[1], "kernel");
+	assert_true(taking.events[1].value == 12);
+	assert_string_equal(origin.note, "12 events were lost while it was recorded; "
+			    "2 buffers were lost while it was recorded");
+	assert_int_equal(status.events, 2);
+	assert_int_equal(status.lost, 12);
+}
+
+static void trace_that_is_cut_says_so(void **state)
+{
+	struct source_origin origin;
+	const char *path;
+
+	(void)state;
+	begin_file(NULL);
+	sample(1000, 7, 1, 0);
+	etl_writer_flush(&writer, 0);
+	sample(2000, 7, 1, 0);
+	etl_writer_end(&writer);
+	writer.out.len -= 100;
+	path = tmp_path("cut.etl");
+	{
+		struct os_file *file = NULL;
+
+		assert_int_equal(os_open(path, OS_REPLACE, &file, NULL), 0);
+		assert_int_equal(os_write(file, writer.out.data, writer.out.len, NULL), 0);
+		os_close(file);
+	}
+	etl_writer_free(&writer);
+	assert_int_equal(begin_taking(path, QUEUE_BYTES, NULL), 0);
+	take_all();
+	etl_source.origin(taking.source, &origin);
+	end_taking();
+	assert_int_equal(taking.rc, 0);
+	assert_true(taking.n >= 1);
+	assert_non_null(strstr(origin.note, "it ends inside a buffer"));
+}
+
+static void full_queue_is_waited_for(void **state)
+{
+	enum { N = 2000 };
+	const struct event *e;
+	const char *path;
+	uint32_t i, n = 0;
+	uint64_t last = 0;
+
+	(void)state;
+	begin_file(NULL);
+	thread(3, 1, 50, 7);
+	for (i = 0; i < N; i++)
+		sample(1000 + i, 7, 1, 0);
+	path = write_file();
+	assert_int_equal(begin_taking(path, 4096, NULL), 0);
+	assert_int_equal(os_thread_start("source", run_main, NULL, &taking.thread, NULL), 0);
+	while (n < N) {
+		e = queue_peek(taking.queue);
+		if (!e)
+			continue;
+		assert_true(e->time_ns > last);
+		last = e->time_ns;
+		n++;
+		queue_pop(taking.queue);
+	}
+	os_thread_join(taking.thread);
+	assert_null(queue_peek(taking.queue));
+	assert_int_equal(queue_lost(taking.queue), 0);
+	assert_int_equal(queue_released(taking.queue), UINT64_MAX);
+	end_taking();
+}
+
+static void stop_ends_a_source_that_waits(void **state)
+{
+	const char *path;
+	uint32_t i;
+
+	(void)state;
+	begin_file(NULL);
+	for (i = 0; i < 2000; i++)
+		sample(1000 + i, 7, 1, 0);
+	path = write_file();
+	assert_int_equal(begin_taking(path, 4096, NULL), 0);
+	assert_int_equal(os_thread_start("source", run_main, NULL, &taking.thread, NULL), 0);
+	while (!queue_peek(taking.queue))
+		os_sleep_ns(NS_PER_MS / 4);
+	etl_source.stop(taking.source);
+	os_thread_join(taking.thread);
+	assert_int_equal(taking.rc, 0);
+	end_taking();
+}
+
+static void what_is_no_trace_is_refused_at_opening(void **state)
+{
+	struct needs needs = {.ncounters = 1};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(begin_taking("Makefile", QUEUE_BYTES, NULL), ERR_FORMAT);
+	assert_non_null(strstr(taking.err.text, "Makefile"));
+	end_taking();
+	snprintf(needs.counters[0].name, sizeof(needs.counters[0].name), "a:b:c");
+	assert_int_equal(etl_source.check(&needs, &err), ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "a:b:c"));
+}
+
+/* ---- the real traces ---------------------------------------------------------------------------- */
+
+/* What etl-format.md section 12 says of one process's collections. */
+struct clr {
+	uint32_t pid, ngc, ngen[3], nsuspensions, nticks, nexceptions;
+	uint32_t count;                      /* of the GC that runs */
+	double start, suspend;               /* ms; NaN = none runs */
+	double longest, longest_suspension, longest_pause, total;
+	uint64_t bytes, object_bytes;
+};
+
+static struct totals {
+	uint32_t samples, with_stack, disk_reads, disk_writes;
+	uint64_t read_bytes, written_bytes;
+	double longest_disk;
+	uint32_t files_named;
+	struct clr of[2];
+} totals;
+
+static double ms(const struct event *e)
+{
+	return (double)(e->time_ns - START) / 1e6;
+}
+
+static uint64_t number(const struct event *e, const char *name)
+{
+	const struct event_field *f = event_field(e, name);
+
+	assert_non_null(f);
+	assert_int_not_equal(f->type, FIELD_TEXT);
+	return f->v.u;
+}
+
+static double longer(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static void take_clr(struct clr *c, const struct event *e)
+{
+	if (!strcmp(e->name, "GC/Start")) {
+		c->count = (uint32_t)number(e, "Count");
+		c->start = ms(e);
+		c->ngen[number(e, "Depth") % 3]++;
+	} else if (!strcmp(e->name, "GC/Stop") && number(e, "Count") == c->count) {
+		c->ngc++;
+		c->longest = longer(c->longest, ms(e) - c->start);
+		c->total += ms(e) - c->start;
+	} else if (!strcmp(e->name, "GC/SuspendEEStart")) {
+		c->suspend = ms(e);
+		c->nsuspensions++;
+	} else if (!strcmp(e->name, "GC/SuspendEEStop")) {
+		c->longest_suspension = longer(c->longest_suspension, ms(e) - c->suspend);
+	} else if (!strcmp(e->name, "GC/RestartEEStop")) {
+		c->longest_pause = longer(c->longest_pause, ms(e) - c->suspend);
+	} else if (!strcmp(e->name, "GC/AllocationTick")) {
+		const struct event_field *type = event_field(e, "TypeName");
+
+		c->nticks++;
+		c->bytes += number(e, "AllocationAmount64");
+		if (type && !strcmp(type->v.text, "System.Object"))
+			c->object_bytes += number(e, "AllocationAmount64");
+	} else if (!strcmp(e->name, "Exception/Start")) {
+		c->nexceptions++;
+		assert_string_equal(event_field(e, "ExceptionType")->v.text,
+				    "System.IO.FileNotFoundException");
+		assert_true(fabs(ms(e) - 9903.345) < 0.001);
+	}
+}
+
+static void take_disk(const struct event *e)
+{
+	bool read = !strcmp(e->name, "DiskIO/Read");
+
+	if (!read && strcmp(e->name, "DiskIO/Write") != 0)
+		return;
+	totals.disk_reads += read;
+	totals.disk_writes += !read;
+	*(read ? &totals.read_bytes : &totals.written_bytes) += number(e, "TransferSize");
+	totals.longest_disk = longer(totals.longest_disk,
+				     (double)number(e, "HighResResponseTime") / 1e4);
+	totals.files_named += event_field(e, "FileName") != NULL;
+}
+
+static void add_up(const struct event *e)
+{
+	uint32_t i;
+
+	if (e->kind == EVENT_SAMPLE) {
+		totals.samples++;
+		totals.with_stack += e->nstack_frames > 0;
+		assert_true(e->value == 1e6);
+		return;
+	}
+	if (e->kind != EVENT_GENERIC)
+		return;
+	take_disk(e);
+	for (i = 0; i < 2; i++)
+		if (e->process && e->process->pid == totals.of[i].pid &&
+		    !strcmp(e->provider, "Microsoft-Windows-DotNETRuntime"))
+			take_clr(&totals.of[i], e);
+}
+
+static void read_real(const char *name, uint32_t pid, uint32_t other)
+{
+	char path[200];
+
+	memset(&totals, 0, sizeof(totals));
+	totals.of[0].pid = pid;
+	totals.of[1].pid = other;
+	totals.of[0].suspend = totals.of[1].suspend = NAN;
+	snprintf(path, sizeof(path), TRACES "%s", name);
+	if (!os_exists(path)) {
+		printf("%s is not there\n", path);
+		skip();
+	}
+	if (begin_taking(path, QUEUE_BYTES, NULL))
+		fail_msg("%s", taking.err.text);
+	taking.each = add_up;
+	take_all();
+	assert_int_equal(taking.rc, 0);
+}
+
+static bool near(double a, double b)
+{
+	return fabs(a - b) < 0.00006;
+}
+
+static void net_452_has_these_events(void **state)
+{
+	struct source_origin origin;
+	const struct clr *c;
+
+	(void)state;
+	read_real("net.4.5.2.x64.etl.zip", 3676, 3988);
+	etl_source.origin(taking.source, &origin);
+	end_taking();
+	assert_int_equal(origin.period_ns, 1000000);
+	assert_int_equal(origin.start_ns, START);
+	assert_int_equal(origin.start_wall_ns / 1000, 1595981220623616);        /* 00:07:00.623616 */
+	assert_string_equal(origin.note, "");
+	assert_int_equal(totals.samples, 6320);
+	assert_int_equal(totals.with_stack, 6318);
+	assert_int_equal(totals.disk_reads, 1208);
+	assert_int_equal(totals.read_bytes, 19564544);
+	assert_int_equal(totals.disk_writes, 21);
+	assert_int_equal(totals.written_bytes, 286720);
+	assert_int_equal(totals.files_named, 1229);
+	assert_true(fabs(totals.longest_disk - 404.587) < 0.001);
+	c = &totals.of[0];
+	assert_int_equal(c->ngc, 263);
+	assert_int_equal(c->ngen[0], 263);
+	assert_true(near(c->longest, 1.3340));
+	assert_true(fabs(c->total - 24.950) < 0.001);
+	assert_int_equal(c->nsuspensions, 264);
+	assert_true(near(c->longest_pause, 1.4177));
+	assert_int_equal(c->nticks, 10371);
+	assert_int_equal(c->bytes, 1107714400);
+	assert_int_equal(c->object_bytes, 1105577280);
+	c = &totals.of[1];
+	assert_int_equal(c->ngc, 1);
+	assert_int_equal(c->ngen[1], 1);
+	assert_true(near(c->longest, 10.8275));
+	assert_true(near(c->longest_pause, 10.8771));
+	assert_int_equal(c->nticks, 11);
+	assert_int_equal(c->nexceptions, 1);
+}
+
+static void gcevents_has_two_collections(void **state)
+{
+	const struct clr *c = &totals.of[0];
+
+	(void)state;
+	read_real("gcevents.etl.zip", 179596, 0);
+	end_taking();
+	assert_int_equal(c->ngc, 2);
+	assert_int_equal(c->ngen[1], 1);
+	assert_int_equal(c->ngen[2], 1);
+	assert_true(near(c->longest, 0.7027));
+	assert_true(near(c->total, 0.7027 + 0.5122));
+	assert_true(near(c->longest_pause, 0.7867));
+	assert_int_equal(c->nticks, 12);
+	assert_int_equal(c->bytes, 1449944);
+}
+
+static void self_describing_traces_have_their_events(void **state)
+{
+	(void)state;
+	read_real("primitive-types.etl.zip", 0, 0);
+	taking.n = 0;
+	end_taking();
+	assert_int_equal(begin_taking(TRACES "primitive-types.etl.zip", QUEUE_BYTES, NULL), 0);
+	take_all();
+	end_taking();
+	assert_int_equal(taking.n, 5);
+	assert_string_equal(taking.names[0], "PrimitiveTypesTest");
+	assert_int_equal((taking.events[0].time_ns - START + 500) / 1000, 2942306);
+	assert_int_equal((taking.events[4].time_ns - START + 500) / 1000, 4626652);
+	assert_int_equal(begin_taking(TRACES "lxcore_kernel.etl", QUEUE_BYTES, NULL), 0);
+	take_all();
+	end_taking();
+	assert_int_equal(taking.n, 2);
+	assert_string_equal(taking.names[0], "BreakPoint");
+	assert_int_equal(taking.events[0].cpu, 5);
+	assert_int_equal(taking.events[1].cpu, 3);
+	assert_int_equal((taking.events[0].time_ns - START + 500) / 1000, 5763915);
+	assert_int_equal((taking.events[1].time_ns - START + 500) / 1000, 5765135);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processes_and_threads_begin_and_end),
+		cmocka_unit_test(sample_weighs_its_interval),
+		cmocka_unit_test(samples_without_an_interval_are_one_millisecond),
+		cmocka_unit_test(idle_samples_are_left_out_but_interrupts_are_not),
+		cmocka_unit_test(frames_are_offsets_in_images),
+		cmocka_unit_test(kernel_frames_can_be_left_out),
+		cmocka_unit_test(only_the_wanted_process_is_sampled),
+		cmocka_unit_test(stack_without_its_user_part_is_broken),
+		cmocka_unit_test(managed_frame_is_named_by_the_source),
+		cmocka_unit_test(second_version_of_a_gc_start_is_no_event),
+		cmocka_unit_test(losses_of_the_session_are_an_event_and_a_note),
+		cmocka_unit_test(trace_that_is_cut_says_so),
+		cmocka_unit_test(full_queue_is_waited_for),
+		cmocka_unit_test(stop_ends_a_source_that_waits),
+		cmocka_unit_test(what_is_no_trace_is_refused_at_opening),
+		cmocka_unit_test(net_452_has_these_events),
+		cmocka_unit_test(gcevents_has_two_collections),
+		cmocka_unit_test(self_describing_traces_have_their_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
