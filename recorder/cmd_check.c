@@ -8,6 +8,7 @@
  */
 #include "check_stacks.h"
 #include "cmd.h"
+#include "command_line.h"
 
 #include "base/json.h"
 #include "base/os.h"
@@ -313,6 +314,18 @@ static void check_sources(struct check *c)
 		put(c, &none);
 }
 
+static void check_stop_command(struct check *c)
+{
+	struct finding f = {.what = "command", .verdict = "ok", .name = c->o->stop_command, .limit = NAN};
+	struct command_line line = {0};
+	struct err why = {0};
+
+	if (!f.name)
+		return;
+	put_rule(c, &f, command_line_parse(f.name, &line, &why), &why);
+	command_line_free(&line);
+}
+
 /* PerfView's options that do nothing here: said once, so that nobody relies on them. */
 static void remark_no_effect(const struct options *o)
 {
@@ -335,6 +348,7 @@ int cmd_check(const struct options *o, struct err *err)
 
 	remark_no_effect(o);
 	check_settings(&c);
+	check_stop_command(&c);
 	rc = check_store(&c, err);
 	if (!rc)
 		rc = check_rules(&c, err);

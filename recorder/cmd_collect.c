@@ -1,6 +1,7 @@
 /* collect: validate everything, then record until it is done. */
 #include "base/os.h"
 #include "cmd.h"
+#include "command_line.h"
 #include "engine.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
@@ -17,6 +18,7 @@ struct collect {
 	struct buf store_path;
 	struct trigger **triggers;
 	uint32_t ntriggers;
+	struct command_line stop_command;
 	struct engine_config engine;
 };
 
@@ -27,6 +29,7 @@ static void collect_free(struct collect *c)
 	for (i = 0; i < c->ntriggers; i++)
 		c->triggers[i]->ops->close(c->triggers[i]);
 	free(c->triggers);
+	command_line_free(&c->stop_command);
 	buf_free(&c->store_path);
 	log_close(c->engine.log);
 }
@@ -158,6 +161,8 @@ static void configure(const struct options *o, struct collect *c)
 	e->symbol_cache_bytes = (uint64_t)o->symbol_cache_mb << 20;
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
+	e->stop_command = c->stop_command.nargs ? &c->stop_command : NULL;
+	e->stop_command_timeout_ns = (uint64_t)o->stop_command_timeout_ns;
 	e->rule_per_hour = o->max_per_hour;
 	e->rule_per_day = o->max_per_day;
 	e->min_interval_ns = (uint64_t)o->min_interval_ns;
@@ -244,6 +249,8 @@ int cmd_collect(const struct options *o, struct err *err)
 	rc = check_stack_kb(o->stack_kb, err);
 	if (!rc)
 		rc = open_rules(o, &c, err);
+	if (!rc && o->stop_command)
+		rc = command_line_parse(o->stop_command, &c.stop_command, err);
 	if (!rc)
 		rc = cmd_store_path(o, STORE_RECORD, &c.store_path, err);
 	if (!rc)

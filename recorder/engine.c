@@ -74,7 +74,8 @@ static int open_parts(struct engine *e, struct err *err)
 	e->lock = os_mutex_new();
 	e->wake_writer = os_cond_new();
 	e->wake_merge = os_cond_new();
-	if (!e->lock || !e->wake_writer || !e->wake_merge)
+	e->wake_command = os_cond_new();
+	if (!e->lock || !e->wake_writer || !e->wake_merge || !e->wake_command)
 		return err_set(err, ERR_MEMORY, "out of memory while starting");
 	rc = store_open(cfg->store_path, STORE_RECORD, &e->store, err);
 	if (!rc)
@@ -115,6 +116,7 @@ static void close_parts(struct engine *e)
 	store_close(e->store);
 	os_cond_free(e->wake_writer);
 	os_cond_free(e->wake_merge);
+	os_cond_free(e->wake_command);
 	os_mutex_free(e->lock);
 	engine_rules_close(e);
 	free(e->snapshot_reason);
@@ -180,7 +182,7 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
-	struct os_thread *merge = NULL, *writer = NULL;
+	struct os_thread *merge = NULL, *writer = NULL, *command = NULL;
 	uint32_t i;
 	int rc;
 
@@ -192,6 +194,8 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	rc = open_parts(e, err);
 	if (!rc && cfg->ready)
 		cfg->ready(cfg->ready_ctx);
+	if (!rc && cfg->stop_command)
+		rc = os_thread_start("command", engine_command_main, e, &command, err);
 	if (!rc)
 		rc = start_threads(e, &merge, &writer, err);
 	if (!rc)
@@ -200,6 +204,9 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 		os_thread_join(e->sources[i].thread);
 	os_thread_join(merge);
 	os_thread_join(writer);
+	if (command)
+		engine_command_end(e);
+	os_thread_join(command);
 	rc = outcome(e, result, rc, err);
 	close_parts(e);
 	free(e);

@@ -12,6 +12,7 @@
  * engine_incident.c  one incident from its firing to the writer
  * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store
+ * engine_command.c   runs StopCommand
  * engine_control.c   answers status, snapshot, stop, abort; prints the status line
  *
  * From a file (engine_config.file) everything runs in the trace's time, as fast as it can be read.
@@ -63,6 +64,8 @@ struct engine_config {
 	uint32_t incidents;                          /* this many firings end the run; 0 = 1 */
 	uint64_t max_collect_ns;                     /* 0 = none */
 	bool listen;                                 /* signals and <store>.ctl */
+	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
+	uint64_t stop_command_timeout_ns;
 	void (*ready)(void *ctx);                    /* everything is open, recording begins; or NULL */
 	void *ready_ctx;
 	uint64_t status_every_ns;                    /* 0 = never */

@@ -121,7 +121,9 @@ struct engine {
 	_Atomic bool merge_ended, writer_ended;
 
 	struct os_mutex *lock;               /* guards what follows, and the marked fields of pending */
-	struct os_cond *wake_writer, *wake_merge;
+	struct os_cond *wake_writer, *wake_merge, *wake_command;
+	struct command_job *command_jobs;    /* in the order of their incidents */
+	bool command_done;                   /* no further one comes */
 	struct pending *first_pending, *last_pending;
 	uint32_t npending;
 	bool merge_done;                     /* no further incident comes */
@@ -155,6 +157,11 @@ void engine_rules_feed(struct engine *e, const struct event *event);
 void engine_rules_publish(struct engine *e);                 /* under the lock */
 void engine_rules_remember(struct engine *e, bool now);
 void engine_rules_store(struct engine *e);                   /* writer */
+
+/* StopCommand: engine_command.c. want: writer, once the incident is stored. */
+void engine_command_want(struct engine *e, int64_t incident, const char *rule, const char *reason);
+void engine_command_main(void *engine);
+void engine_command_end(struct engine *e);
 
 /* What makes an incident. */
 struct firing {

@@ -219,6 +219,7 @@ static void announce(struct engine *e, const struct pending *p)
 	e->store_note[0] = '\0';
 	e->store_bytes = store_bytes(e->store);
 	os_mutex_unlock(e->lock);
+	engine_command_want(e, h->id, h->rule, h->reason);
 }
 
 /* Bring one incident as far as it goes; true when it is done with. */

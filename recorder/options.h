@@ -117,6 +117,8 @@ struct options {
 	double min_sec;                      /* MinSecForTrigger */
 	double poll_sec;                     /* period of the rules' counters */
 	double decay_hours;                  /* 0 = off */
+	char *stop_command;                  /* run for each stored incident; NULL = none */
+	int64_t stop_command_timeout_ns;
 	uint32_t max_per_hour, max_per_day;  /* incidents of one rule */
 	int64_t min_interval_ns;             /* between two of one rule; 0 = none */
 	uint32_t collect_multiple;           /* 0 and 1 = one incident, then the end */

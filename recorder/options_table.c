@@ -192,10 +192,6 @@ const struct short_option short_options[] = {
 	{.name = name_, .type = OPTION_BOOL, .group = GROUP_PERFVIEW, .commands = RECORDING, \
 	 .no_effect = RECORDING, FIELD(ignored_bool)}
 
-#define NOT_YET(name_, later_) \
-	{.name = name_, .type = OPTION_LATER, .group = GROUP_LATER, .commands = RECORDING, \
-	 .later = later_, .value = "X"}
-
 const struct option_info option_table[] = {
 	/* What makes an incident */
 	{
@@ -303,6 +299,18 @@ const struct option_info option_table[] = {
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_day),
 		.def = 100, .min = 1, .max = 10000,
 		.help = "The same in a day. Default 100.",
+	}, {
+		.name = "stop-command", .value = "COMMAND", .type = OPTION_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(stop_command),
+		.help = "Run this program, without a shell, for each incident that was stored. %OUTPUTDIR%, "
+			"%OUTPUTBASENAME%, %INCIDENT%, %STORE%, %RULE%, %REASON% and %HOST% are replaced. "
+			"Its output goes to the log; its failure is no failure of the recorder.",
+	}, {
+		.name = "stop-command-timeout-sec", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		FIELD(stop_command_timeout_ns),
+		.def = 60, .min = 1, .max = 86400, .unit = "s",
+		.help = "It is ended when it runs for longer.",
 	}, {
 		.name = "collect-multiple", .value = "N", .type = OPTION_INT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(collect_multiple),
@@ -535,9 +543,5 @@ const struct option_info option_table[] = {
 		.group = GROUP_PERFVIEW, .commands = RECORDING, .no_effect = RECORDING,
 		FIELD(data_file),
 	},
-
-	/* Refused with a sentence, for a rule that is silently not there is worse than none */
-	NOT_YET("stop-command", "it comes with the event sources; until then a script can wait for "
-		"'recorder collect' to end, or watch 'recorder list --json'"),
 	{.name = NULL},
 };

@@ -83,7 +83,6 @@ static void errors_say_file_line_and_the_nearest_key(void **state)
 	expect_error("format = folded\n", "a.conf:1: 'format' belongs on the command line");
 	expect_error("config = x\n", "belongs on the command line");
 	expect_error("store =\n", "a.conf:1: store: the value is empty");
-	expect_error("stop-command = x\n", "is not in this version");
 }
 
 static void a_nul_is_refused(void **state)

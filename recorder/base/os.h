@@ -154,6 +154,17 @@ const char *os_env(const char *name);
 /* The program's arguments as UTF-8, owned by the system for the life of the process. */
 char **os_args(int argc, char **argv);
 
+/*
+ * Run a program without a shell and wait for it, at most timeout_ns: then it and what it has started
+ * are ended. Its input is empty; of what it prints, both streams, the first max_bytes go to output.
+ *
+ * argv     found in PATH; ends in NULL
+ * returns  0 and its exit code (128 + signal), whatever that is; ERR_LIMIT it ran too long; else why
+ *          it could not be started
+ */
+int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
+	   struct err *err);
+
 /* ---- signals --------------------------------------------------------------------------------- */
 
 enum os_signal {

@@ -16,7 +16,7 @@ expect bad_number_says_what_is_allowed 2 \
 expect number_out_of_bounds 2 '/CircularMB: .0. is out of bounds' collect /CircularMB:0
 expect repeated_scalar 2 '--freq was given already' collect --freq 9 /CpuSampleMSec:10
 expect value_behind_a_blank_in_perfview_form 2 'behind a colon' collect /MaxCollectSec 60
-expect option_of_later_says_so 2 'not in this version' collect /StopCommand:x
+expect stop_command_is_checked 2 'a quote is not closed' collect --stop-command "x 'y" --store s.db
 expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
 verify nothing_was_written [ ! -e "$TMP/state" ]
 

@@ -1,0 +1,101 @@
+/* Running a program: see os.h. */
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define STEP_MS 50
+
+/* In a group of its own, so that what it starts can be ended with it; signals as a shell gives them. */
+static int spawn(char *const *argv, int output, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none, all;
+	int rc;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&how);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+				 POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setpgroup(&how, 0);
+	posix_spawnattr_setsigmask(&how, &none);
+	posix_spawnattr_setsigdefault(&how, &all);
+	rc = posix_spawnp(pid, argv[0], &files, &how, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	return rc;
+}
+
+/* What is there now, or comes within a step; false at its end. */
+static bool take_output(int fd, struct buf *output, size_t max_bytes)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char bytes[4096];
+	ssize_t n;
+
+	if (poll(&p, 1, STEP_MS) <= 0)
+		return true;
+	n = read(fd, bytes, sizeof(bytes));
+	if (n > 0 && output->len < max_bytes)
+		buf_put(output, bytes, (size_t)n < max_bytes - output->len ? (size_t)n
+									   : max_bytes - output->len);
+	return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
+	   struct err *err)
+{
+	uint64_t end_ns = os_now_ns() + timeout_ns;
+	bool open = true, killed = false;
+	int fds[2], status = 0, rc;
+	pid_t pid = 0, done = 0;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return err_os(err, "%.200s was not started: no pipe", argv[0]);
+	rc = spawn(argv, fds[1], &pid);
+	close(fds[1]);
+	if (rc) {
+		close(fds[0]);
+		return err_os_code(err, rc, "%.200s cannot be started", argv[0]);
+	}
+	/* What it leaves running in the background may hold the pipe: its own end is enough. */
+	while (!done) {
+		if (open)
+			open = take_output(fds[0], output, max_bytes);
+		else
+			os_sleep_ns(STEP_MS * NS_PER_MS);
+		done = waitpid(pid, &status, WNOHANG);
+		if (!done && !killed && os_now_ns() >= end_ns) {
+			killed = true;
+			kill(-pid, SIGKILL);
+		}
+	}
+	while (open && output->len < max_bytes) {
+		size_t before = output->len;
+
+		open = take_output(fds[0], output, max_bytes);
+		if (output->len == before)
+			break;
+	}
+	close(fds[0]);
+	*code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (killed)
+		return err_set(err, ERR_LIMIT, "%.200s was ended: it ran for over %.0f s", argv[0],
+			       (double)timeout_ns / 1e9);
+	return 0;
+}

@@ -1,0 +1,132 @@
+/* Running a program: see os.h. */
+#include "base/os.h"
+#include "base/os_windows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STEP_MS 50u
+
+/*
+ * One argument as the C runtime of the other program will read it back: backslashes before a quote are
+ * doubled. Source: Microsoft, "Parsing C command-line arguments".
+ */
+static void put_argument(struct buf *line, const char *text)
+{
+	size_t slashes = 0;
+
+	buf_puts(line, line->len ? " \"" : "\"");
+	for (; *text; text++) {
+		if (*text == '\\') {
+			slashes++;
+		} else {
+			if (*text == '"')
+				for (slashes++; slashes; slashes--)
+					buf_putc(line, '\\');
+			slashes = 0;
+		}
+		buf_putc(line, *text);
+	}
+	for (; slashes; slashes--)
+		buf_putc(line, '\\');
+	buf_putc(line, '"');
+}
+
+/* A job: what it starts ends with it. */
+static HANDLE job_open(void)
+{
+	JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits;
+	HANDLE job = CreateJobObjectW(NULL, NULL);
+
+	memset(&limits, 0, sizeof(limits));
+	limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_BREAKAWAY_OK;
+	if (job)
+		SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof(limits));
+	return job;
+}
+
+static void take_output(HANDLE pipe, struct buf *output, size_t max_bytes)
+{
+	DWORD there = 0, n = 0;
+	char bytes[4096];
+
+	while (PeekNamedPipe(pipe, NULL, 0, NULL, &there, NULL) && there) {
+		if (!ReadFile(pipe, bytes, sizeof(bytes), &n, NULL) || !n)
+			return;
+		if (output->len < max_bytes)
+			buf_put(output, bytes, n < max_bytes - output->len ? n : max_bytes - output->len);
+	}
+}
+
+static bool start(const struct buf *line, HANDLE output, PROCESS_INFORMATION *process)
+{
+	wchar_t *wide = wide_text(buf_text(line));
+	STARTUPINFOW how = {.cb = sizeof(how), .dwFlags = STARTF_USESTDHANDLES};
+	bool started;
+
+	how.hStdOutput = how.hStdError = output;
+	started = wide && CreateProcessW(NULL, wide, NULL, NULL, TRUE, CREATE_NO_WINDOW | CREATE_SUSPENDED,
+					 NULL, NULL, &how, process);
+	wide_free(wide);
+	return started;
+}
+
+static int wait_for(const PROCESS_INFORMATION *process, HANDLE job, HANDLE pipe, uint64_t timeout_ns,
+		    struct buf *output, size_t max_bytes, const char *name, struct err *err)
+{
+	uint64_t end_ns = os_now_ns() + timeout_ns;
+
+	while (WaitForSingleObject(process->hProcess, STEP_MS) == WAIT_TIMEOUT) {
+		take_output(pipe, output, max_bytes);
+		if (os_now_ns() < end_ns)
+			continue;
+		if (!job || !TerminateJobObject(job, 1))
+			TerminateProcess(process->hProcess, 1);
+		WaitForSingleObject(process->hProcess, 5000);
+		return err_set(err, ERR_LIMIT, "%.200s was ended: it ran for over %.0f s", name,
+			       (double)timeout_ns / 1e9);
+	}
+	take_output(pipe, output, max_bytes);
+	return 0;
+}
+
+int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
+	   struct err *err)
+{
+	SECURITY_ATTRIBUTES inherit = {.nLength = sizeof(inherit), .bInheritHandle = TRUE};
+	PROCESS_INFORMATION process;
+	HANDLE from = NULL, to = NULL, job;
+	struct buf line = {0};
+	DWORD exit_code = 0;
+	size_t i;
+	int rc;
+
+	for (i = 0; argv[i]; i++)
+		put_argument(&line, argv[i]);
+	rc = buf_check(&line, "a command line", err);
+	if (!rc && !CreatePipe(&from, &to, &inherit, 0))
+		rc = err_os(err, "%.200s was not started: no pipe", argv[0]);
+	if (!rc)
+		SetHandleInformation(from, HANDLE_FLAG_INHERIT, 0);
+	if (!rc && !start(&line, to, &process)) {
+		rc = err_os(err, "%.200s cannot be started", argv[0]);
+		CloseHandle(from);
+	} else if (!rc) {
+		job = job_open();
+		if (job)
+			AssignProcessToJobObject(job, process.hProcess);
+		ResumeThread(process.hThread);
+		rc = wait_for(&process, job, from, timeout_ns, output, max_bytes, argv[0], err);
+		GetExitCodeProcess(process.hProcess, &exit_code);
+		*code = (int)exit_code;
+		CloseHandle(process.hThread);
+		CloseHandle(process.hProcess);
+		CloseHandle(from);
+		if (job)
+			CloseHandle(job);
+	}
+	if (to)
+		CloseHandle(to);
+	buf_free(&line);
+	return rc;
+}

@@ -1,0 +1,167 @@
+#include "command_line.h"
+
+#include "base/os.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void command_line_free(struct command_line *c)
+{
+	while (c->nargs)
+		free(c->args[--c->nargs]);
+	memset(c, 0, sizeof(*c));
+}
+
+static int add(struct command_line *c, const struct buf *text, struct err *err)
+{
+	char *copy;
+
+	if (c->nargs == COMMAND_ARGS_MAX)
+		return err_set(err, ERR_USAGE, "StopCommand: over %u arguments", COMMAND_ARGS_MAX);
+	copy = text->failed ? NULL : text_dup(buf_text(text), SIZE_MAX);
+	if (!copy)
+		return err_set(err, ERR_MEMORY, "out of memory for StopCommand");
+	c->args[c->nargs++] = copy;
+	c->args[c->nargs] = NULL;
+	return 0;
+}
+
+/* The next argument into word; where it ends, or NULL for a quote that stays open. */
+static const char *next_word(const char *at, struct buf *word)
+{
+	char quote = 0;
+
+	for (; *at && (quote || (*at != ' ' && *at != '\t')); at++) {
+		if (quote ? *at == quote : *at == '"' || *at == '\'')
+			quote = quote ? 0 : *at;
+		else
+			buf_putc(word, *at);
+	}
+	return quote ? NULL : at;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && text_same_fold(text + n - m, end);
+}
+
+/* cmd.exe reads the arguments of a batch file once more, as commands. */
+static int check_batch(const struct command_line *c, struct err *err)
+{
+	unsigned i;
+
+	if (!ends_in(c->args[0], ".bat") && !ends_in(c->args[0], ".cmd"))
+		return 0;
+	for (i = 1; i < c->nargs; i++)
+		if (strstr(c->args[i], "%REASON%") || strstr(c->args[i], "%RULE%"))
+			return err_set(err, ERR_USAGE, "StopCommand: a batch file would run what stands in "
+				       "%%REASON%% or %%RULE%% as commands; give it %%INCIDENT%%, or use another "
+				       "kind of program");
+	return 0;
+}
+
+int command_line_parse(const char *text, struct command_line *out, struct err *err)
+{
+	struct command_line c = {0};
+	struct buf word = {0};
+	int rc = 0;
+
+	while (!rc && *(text += strspn(text, " \t"))) {
+		buf_reset(&word);
+		text = next_word(text, &word);
+		if (!text) {
+			rc = err_set(err, ERR_USAGE, "StopCommand: a quote is not closed");
+			break;
+		}
+		rc = add(&c, &word, err);
+	}
+	if (!rc && (!c.nargs || !*c.args[0]))
+		rc = err_set(err, ERR_USAGE, "StopCommand: no program is named");
+	if (!rc)
+		rc = check_batch(&c, err);
+	buf_free(&word);
+	if (rc)
+		command_line_free(&c);
+	else
+		*out = c;
+	return rc;
+}
+
+static void put_base_name(const struct command_values *v, struct buf *out)
+{
+	const char *name = text_base_name(v->store), *dot = strrchr(name, '.');
+
+	buf_put(out, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+	buf_printf(out, ".%" PRId64, v->incident);
+}
+
+/* The value of the variable at the start of text; its length there, or 0. */
+static size_t put_variable(const char *text, const struct command_values *v, struct buf *out)
+{
+	static const char *const names[] = {"%OUTPUTDIR%", "%OUTPUTBASENAME%", "%INCIDENT%", "%STORE%",
+					    "%RULE%", "%REASON%", "%HOST%"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(text, names[i], strlen(names[i])) == 0)
+			break;
+	switch (i) {
+	case 0:
+		os_dirname(v->store, out);
+		break;
+	case 1:
+		put_base_name(v, out);
+		break;
+	case 2:
+		buf_printf(out, "%" PRId64, v->incident);
+		break;
+	case 3:
+		buf_puts(out, v->store);
+		break;
+	case 4:
+		buf_puts(out, v->rule);
+		break;
+	case 5:
+		buf_puts(out, v->reason);
+		break;
+	case 6:
+		buf_puts(out, v->host);
+		break;
+	default:
+		return 0;
+	}
+	return strlen(names[i]);
+}
+
+int command_line_expand(const struct command_line *c, const struct command_values *v,
+			struct command_line *out, struct err *err)
+{
+	struct command_line result = {0};
+	struct buf text = {0};
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < c->nargs; i++) {
+		const char *at = c->args[i];
+		size_t n;
+
+		buf_reset(&text);
+		while (*at) {
+			n = *at == '%' ? put_variable(at, v, &text) : 0;
+			if (!n)
+				buf_putc(&text, *at);
+			at += n ? n : 1;
+		}
+		rc = add(&result, &text, err);
+	}
+	buf_free(&text);
+	if (rc)
+		command_line_free(&result);
+	else
+		*out = result;
+	return rc;
+}

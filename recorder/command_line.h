@@ -1,0 +1,45 @@
+/*
+ * StopCommand: a command line, cut into arguments without a shell, and what stands for what in it.
+ *
+ * Blanks separate arguments; '...' and "..." keep them together; nothing else is special, a backslash
+ * neither. Variables are put in after the cutting, so no text of an event can become an argument, an
+ * option of its own, or a command:
+ *
+ *	%OUTPUTDIR%       the directory of the store
+ *	%OUTPUTBASENAME%  "<store's base name>.<incident>"
+ *	%INCIDENT%        its number         %STORE%   the store's path
+ *	%RULE% %REASON%   what fired, and the sentence about it
+ *	%HOST%            this machine's name
+ *
+ * Other text between % signs stays as it is. One thread.
+ */
+#ifndef COMMAND_LINE_H
+#define COMMAND_LINE_H
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+#define COMMAND_ARGS_MAX 64u
+
+struct command_line {
+	char *args[COMMAND_ARGS_MAX + 1];    /* NULL at the end */
+	unsigned nargs;
+};
+
+struct command_values {
+	const char *store, *rule, *reason, *host;
+	int64_t incident;
+};
+
+/*
+ * returns  0; ERR_USAGE: no program, a quote that is not closed, too many arguments, or a batch file
+ *          that is given texts of events, which its interpreter would read as commands; ERR_MEMORY
+ */
+int command_line_parse(const char *text, struct command_line *out, struct err *err);
+/* The same line with the values in place; free both with command_line_free(). */
+int command_line_expand(const struct command_line *c, const struct command_values *v,
+			struct command_line *out, struct err *err);
+void command_line_free(struct command_line *c);
+
+#endif

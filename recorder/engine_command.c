@@ -1,0 +1,126 @@
+/*
+ * StopCommand: run for each incident that was stored, on a thread of its own, so that a command that
+ * takes its time holds up neither recording nor the next incident. What it prints goes to the log. A
+ * command that fails, cannot be started or runs too long is logged, and nothing else happens.
+ */
+#include "engine_private.h"
+
+#include "base/text.h"
+#include "command_line.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTPUT_MAX 4000u
+
+struct command_job {
+	struct command_job *next;
+	int64_t incident;
+	char *rule, *reason;
+};
+
+static void job_free(struct command_job *job)
+{
+	free(job->rule);
+	free(job->reason);
+	free(job);
+}
+
+/* What it printed, a line of the log for each of its lines. */
+static void log_output(struct engine *e, const struct buf *output)
+{
+	const char *at = buf_text(output), *end = at + output->len;
+
+	while (at < end) {
+		size_t n = strcspn(at, "\r\n");
+
+		if (n)
+			log_line(e->log, LOG_INFO, "stop command: %.*s", (int)n, at);
+		at += n + 1;
+	}
+}
+
+static void run(struct engine *e, const struct command_job *job)
+{
+	struct command_values values = {
+		.store = e->cfg->store_path, .rule = job->rule, .reason = job->reason, .host = e->host,
+		.incident = job->incident,
+	};
+	struct command_line line = {0};
+	struct buf output = {0};
+	struct err err = {0};
+	int code = 0, rc;
+
+	rc = command_line_expand(e->cfg->stop_command, &values, &line, &err);
+	if (!rc)
+		rc = os_run(line.args, e->cfg->stop_command_timeout_ns, &output, OUTPUT_MAX, &code, &err);
+	log_output(e, &output);
+	if (rc)
+		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": %s", job->incident, err.text);
+	else
+		log_line(e->log, code ? LOG_WARN : LOG_INFO, "stop command of incident %" PRId64
+			 ": %s ended with code %d", job->incident, line.args[0], code);
+	command_line_free(&line);
+	buf_free(&output);
+}
+
+void engine_command_want(struct engine *e, int64_t incident, const char *rule, const char *reason)
+{
+	struct command_job *job, **last;
+	uint32_t waiting = 0;
+
+	if (!e->cfg->stop_command)
+		return;
+	job = calloc(1, sizeof(*job));
+	if (job) {
+		job->incident = incident;
+		job->rule = text_dup(rule, SIZE_MAX);
+		job->reason = text_dup(reason, SIZE_MAX);
+	}
+	os_mutex_lock(e->lock);
+	for (last = &e->command_jobs; *last; last = &(*last)->next)
+		waiting++;
+	if (job && job->rule && job->reason && waiting < ENGINE_PENDING_MAX) {
+		*last = job;
+		job = NULL;
+	} else {
+		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": not run, %s", incident,
+			 waiting < ENGINE_PENDING_MAX ? "out of memory" : "too many wait already");
+	}
+	os_cond_signal(e->wake_command);
+	os_mutex_unlock(e->lock);
+	if (job)
+		job_free(job);
+}
+
+/* Until the writer has ended and all jobs are done; an abort leaves those out that have not begun. */
+void engine_command_main(void *ctx)
+{
+	struct engine *e = ctx;
+	struct command_job *job;
+	bool done = false;
+
+	while (!done) {
+		os_mutex_lock(e->lock);
+		while (!e->command_jobs && !e->command_done)
+			os_cond_wait(e->wake_command, e->lock, UINT64_MAX);
+		job = e->command_jobs;
+		if (job)
+			e->command_jobs = job->next;
+		done = e->command_done && !e->command_jobs;
+		os_mutex_unlock(e->lock);
+		if (job && atomic_load(&e->stop) != STOP_ABORT)
+			run(e, job);
+		if (job)
+			job_free(job);
+	}
+}
+
+void engine_command_end(struct engine *e)
+{
+	os_mutex_lock(e->lock);
+	e->command_done = true;
+	os_cond_signal(e->wake_command);
+	os_mutex_unlock(e->lock);
+}

@@ -1,0 +1,103 @@
+/* StopCommand: cut without a shell, values put in afterwards. */
+#include "command_line.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct command_values values = {
+	.store = "/var/lib/recorder/incidents.db", .rule = "cpu>80", .reason = "was 90; rm -rf 'x' && \"y\"",
+	.host = "web1", .incident = 12,
+};
+
+/* The arguments, each in < >. */
+static void expect(const char *text, const char *wanted)
+{
+	struct command_line c = {0}, full = {0};
+	struct buf got = {0};
+	struct err err = {0};
+	unsigned i;
+
+	if (command_line_parse(text, &c, &err) || command_line_expand(&c, &values, &full, &err))
+		fail_msg("%s: %s", text, err.text);
+	for (i = 0; i < full.nargs; i++)
+		buf_printf(&got, "<%s>", full.args[i]);
+	assert_null(full.args[full.nargs]);
+	assert_string_equal(buf_text(&got), wanted);
+	buf_free(&got);
+	command_line_free(&c);
+	command_line_free(&full);
+}
+
+static void blanks_separate_and_quotes_keep_together(void **state)
+{
+	(void)state;
+	expect("a  b\tc", "<a><b><c>");
+	expect("'/opt/my prog' \"x 'y' z\" a''b \"\"", "</opt/my prog><x 'y' z><ab><>");
+	expect("C:\\tools\\n.exe a\\b", "<C:\\tools\\n.exe><a\\b>");
+}
+
+static void values_stay_within_their_argument(void **state)
+{
+	(void)state;
+	expect("n %REASON%", "<n><was 90; rm -rf 'x' && \"y\">");
+	expect("n --id=%INCIDENT% %RULE%@%HOST%", "<n><--id=12><cpu>80@web1>");
+	expect("n %OUTPUTDIR%/%OUTPUTBASENAME%.zip %STORE%",
+	       "<n></var/lib/recorder/incidents.12.zip></var/lib/recorder/incidents.db>");
+	expect("n 100% %PATH% %reason%", "<n><100%><%PATH%><%reason%>");
+}
+
+static void wrong_lines_are_refused(void **state)
+{
+	static const struct { const char *text, *says; } bad[] = {
+		{"", "no program is named"}, {"  ", "no program is named"}, {"''", "no program is named"},
+		{"a 'b", "a quote is not closed"},
+		{"n.bat %REASON%", "a batch file would run"}, {"n.CMD x%RULE%", "a batch file would run"},
+	};
+	struct command_line c;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct err err = {0};
+
+		assert_int_equal(command_line_parse(bad[i].text, &c, &err), ERR_USAGE);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("'%s': %s", bad[i].text, err.text);
+	}
+	expect("n.bat %INCIDENT%", "<n.bat><12>");
+}
+
+static int parse_step(void *ctx)
+{
+	struct command_line c = {0}, full = {0};
+	int rc = command_line_parse(ctx, &c, NULL);
+
+	if (!rc)
+		rc = command_line_expand(&c, &values, &full, NULL);
+	command_line_free(&c);
+	command_line_free(&full);
+	return rc;
+}
+
+static void lack_of_memory_is_reported(void **state)
+{
+	(void)state;
+	assert_true(alloc_walk(parse_step, "a %REASON%") > 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blanks_separate_and_quotes_keep_together),
+		cmocka_unit_test(values_stay_within_their_argument),
+		cmocka_unit_test(wrong_lines_are_refused),
+		cmocka_unit_test(lack_of_memory_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
