@@ -306,6 +306,28 @@ static void only_frames_that_are_new_are_told(void **state)
 	assert_int_equal(offsets, 4320);
 }
 
+/* Leaf first: the roots are at the end. A stack is a node however the one before it began. */
+static void stacks_that_begin_alike_share_their_nodes(void **state)
+{
+	struct frame_ref a[3] = {{lab.object, 3, 0}, {lab.object, 2, 0}, {lab.object, 1, 0}};
+	struct frame_ref b[3] = {{lab.object, 4, 0}, {lab.object, 2, 0}, {lab.object, 1, 0}};
+	struct frame_ref c[2] = {{lab.object, 2, 0}, {lab.object, 1, FRAME_KERNEL}};
+	uint32_t deep, other;
+
+	(void)state;
+	deep = segment_stack(lab.builder, a, 3, NULL, NULL);
+	other = segment_stack(lab.builder, b, 3, NULL, NULL);
+	assert_int_not_equal(deep, other);
+	assert_int_equal(segment_stack(lab.builder, a + 1, 2, NULL, NULL),
+			 segment_stack(lab.builder, b + 1, 2, NULL, NULL));
+	assert_int_equal(segment_stack(lab.builder, a, 3, NULL, NULL), deep);
+	assert_int_not_equal(segment_stack(lab.builder, c, 2, NULL, NULL),
+			     segment_stack(lab.builder, a + 1, 2, NULL, NULL));
+	assert_int_equal(segment_stack(lab.builder, b, 3, NULL, NULL), other);
+	assert_int_equal(segment_stack(lab.builder, a, 3, NULL, NULL), deep);
+	assert_int_equal(segment_stack(lab.builder, NULL, 0, NULL, NULL), STACK_NONE);
+}
+
 /* ---- sealing and limits --------------------------------------------------------------------------- */
 
 static void sealing_nothing_gives_nothing(void **state)
@@ -508,6 +530,7 @@ int main(void)
 		WITH_LAB(open_segment_keeps_its_frames_until_it_is_freed),
 		WITH_LAB(segment_of_two_owners_goes_with_the_last),
 		WITH_LAB(only_frames_that_are_new_are_told),
+		WITH_LAB(stacks_that_begin_alike_share_their_nodes),
 		WITH_LAB(sealing_nothing_gives_nothing),
 		WITH_LAB(builder_starts_anew_after_sealing),
 		WITH_LAB(late_samples_widen_the_segment_to_the_front),

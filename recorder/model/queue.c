@@ -133,17 +133,15 @@ bool queue_fits(const struct queue *q, const struct event *e)
 	return place(q, record_bytes(e), &skip);
 }
 
-bool queue_put(struct queue *q, const struct event *e)
+bool queue_offer(struct queue *q, const struct event *e)
 {
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	size_t at = (size_t)(head & (q->size - 1));
 	size_t need = record_bytes(e), skip;
 	uint64_t header;
 
-	if (!place(q, need, &skip)) {
-		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+	if (!place(q, need, &skip))
 		return false;
-	}
 	if (skip) {
 		header = SKIP | skip;
 		memcpy(q->bytes + at, &header, sizeof(header));
@@ -152,6 +150,15 @@ bool queue_put(struct queue *q, const struct event *e)
 	put_record(q->bytes + at, e, need);
 	atomic_store_explicit(&q->head, head + skip + need, memory_order_release);
 	return true;
+}
+
+bool queue_put(struct queue *q, const struct event *e)
+{
+	bool fits = queue_offer(q, e);
+
+	if (!fits)
+		atomic_fetch_add_explicit(&q->lost, 1, memory_order_relaxed);
+	return fits;
 }
 
 void queue_watermark(struct queue *q, uint64_t time_ns)

@@ -24,6 +24,8 @@ bool queue_fits(const struct queue *q, const struct event *e);
  * false when full: counted as lost. What takes up to half of the ring always fits into an empty one.
  */
 bool queue_put(struct queue *q, const struct event *e);
+/* The same for a source that waits until it fits: full is no loss. */
+bool queue_offer(struct queue *q, const struct event *e);
 /* Producer: nothing older than time_ns follows. Never moves back. */
 void queue_watermark(struct queue *q, uint64_t time_ns);
 /* Producer: no event follows at all; the consumer stops waiting for this source. */

@@ -189,11 +189,21 @@ static uint32_t node_get(struct segment_builder *b, uint32_t parent, uint32_t fr
 	return b->nnodes++;
 }
 
+static bool same_step(const struct frame_ref *a, const struct frame_ref *b)
+{
+	return a->object == b->object && a->offset == b->offset && a->flags == b->flags;
+}
+
 uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
 		       void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
-	uint32_t node = STACK_NONE;
+	uint32_t node = STACK_NONE, depth = 0;
 
+	while (n && depth < b->nlast && same_step(&leaf_first[n - 1], &b->last[depth].ref)) {
+		node = b->last[depth++].node;
+		n--;
+	}
+	b->nlast = depth;
 	while (n--) {
 		bool is_fresh;
 		uint32_t number = frames_intern(b->frames, &leaf_first[n], &is_fresh);
@@ -206,6 +216,10 @@ uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_f
 		node = node_get(b, node, local);
 		if (node == STACK_NONE)
 			return STACK_NONE;
+		if (b->nlast < STACK_MAX_FRAMES) {
+			b->last[b->nlast].ref = leaf_first[n];
+			b->last[b->nlast++].node = node;
+		}
 	}
 	return node;
 }
@@ -245,6 +259,7 @@ void segment_builder_reset(struct segment_builder *b)
 	table_clear(&b->node_index);
 	table_clear(&b->name_index);
 	buf_reset(&b->name_text);
+	b->nlast = 0;
 	b->nnodes = b->nnames = b->nsamples = b->nevents = 0;
 }
 

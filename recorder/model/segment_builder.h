@@ -36,6 +36,10 @@ struct segment_builder {
 	uint32_t nnodes, nodes_room;
 	struct table node_index;
 
+	/* The last stack, root first: the next one mostly begins alike. Empty after a sealing. */
+	struct { struct frame_ref ref; uint32_t node; } last[STACK_MAX_FRAMES];
+	uint32_t nlast;
+
 	uint32_t *name_at;                  /* start of each name in name_text */
 	uint32_t nnames, names_room;
 	struct buf name_text;               /* NUL-terminated names */
