@@ -100,10 +100,25 @@ static int take(struct etl *s)
 	return rc;
 }
 
+static const struct etw_class *class_of(struct etl *s, const struct etw_record *record)
+{
+	uint16_t key = record->header == ETW_CLASSIC ? record->opcode : record->id;
+	struct etl_class *c;
+	uint32_t first;
+
+	memcpy(&first, record->guid.bytes, sizeof(first));
+	c = &s->classes[((first ^ key * 0x10001u) * 0x9E3779B1u >> 16) & (ETL_CLASSES - 1)];
+	if (c->known && c->key == key && c->header == record->header &&
+	    memcmp(&c->guid, &record->guid, sizeof(c->guid)) == 0)
+		return c->class;
+	*c = (struct etl_class){record->guid, key, record->header, true, etw_class_find(record)};
+	return c->class;
+}
+
 static int each_record(void *ctx, const struct etw_record *record)
 {
-	const struct etw_class *class = etw_class_find(record);
 	struct etl *s = ctx;
+	const struct etw_class *class = class_of(s, record);
 
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;

@@ -356,12 +356,11 @@ static bool is_delivered(struct etl *s, const struct etw_whole *w)
 
 int etl_put(struct etl *s, const struct event *e)
 {
-	while (!queue_fits(s->cfg.queue, e)) {
+	while (!queue_offer(s->cfg.queue, e)) {
 		if (atomic_load(&s->stopping))
 			return ERR_STOPPED;
 		os_sleep_ns(NS_PER_MS / 4);
 	}
-	queue_put(s->cfg.queue, e);
 	atomic_fetch_add_explicit(&s->delivered, 1, memory_order_relaxed);
 	if (e->time_ns > s->last_ns)
 		s->last_ns = e->time_ns;

@@ -13,6 +13,17 @@
 #define ETL_START_NS NS_PER_SEC              /* t0 on the recorder's clock, which has no 0 */
 #define ETL_INTERVAL_100NS 10000u            /* between samples, where a trace does not say */
 
+#define ETL_CLASSES 512u                     /* power of two */
+
+/* What etw_class_find() said last of records like this; a trace has millions of few kinds. */
+struct etl_class {
+	struct etw_guid guid;
+	uint16_t key;
+	uint8_t header;
+	bool known;
+	const struct etw_class *class;
+};
+
 struct etl {
 	struct source base;
 	struct source_config cfg;
@@ -25,6 +36,7 @@ struct etl {
 
 	/* of the thread that runs it */
 	bool delivering;
+	struct etl_class classes[ETL_CLASSES];
 	struct etl_counts counts;
 	uint32_t interval_100ns;             /* 0 = the trace has not said yet */
 	uint64_t last_ns, marked_ns;

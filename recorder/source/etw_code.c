@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NONE SLOTS_NONE
-#define CACHE 65536u                         /* places of addresses; power of two */
+#define CACHE 32768u                         /* places of addresses; power of two */
 #define NAME_MAX_BYTES 4000u
 
 struct pdb {

@@ -163,7 +163,7 @@ uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
 		return ETW_RANGE_NONE;
 	}
 	space->numbers[space->n++] = number;
-	if (space->n - space->nsorted > TAIL_MAX + space->nsorted / 32)
+	if (r->settled && space->n - space->nsorted > TAIL_MAX + space->nsorted / 32)
 		sort_space(r, space);
 	return number;
 }
@@ -271,6 +271,7 @@ void etw_ranges_settle(struct etw_ranges *r)
 
 	for (i = 0; i < r->spaces.used; i++)
 		sort_space(r, space_at(r, i));
+	r->settled = true;
 }
 
 /* ---- finding ---------------------------------------------------------------------------------- */

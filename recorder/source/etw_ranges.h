@@ -35,6 +35,7 @@ struct etw_ranges {
 	struct slots items;
 	struct slots spaces;                 /* of processes */
 	struct table by_start, by_pid;
+	bool settled;                        /* from then on additions are sorted as they come */
 	uint64_t refused;
 };
 

@@ -79,13 +79,13 @@ static bool can_have_stack(const struct etw_record *r, const struct etw_class *c
 /* ---- copies ----------------------------------------------------------------------------------- */
 
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
+#define HEAD_BYTES ALIGN(offsetof(struct etw_record, items) + sizeof(uint8_t *) + sizeof(uint32_t))
 
 static size_t copy_bytes(const struct etw_record *r)
 {
-	size_t n = offsetof(struct etw_record, items) + sizeof(r->payload) + sizeof(r->payload_bytes);
+	size_t n = HEAD_BYTES + r->nitems * sizeof(r->items[0]) + ALIGN(r->payload_bytes);
 	uint32_t i;
 
-	n = ALIGN(n) + r->nitems * sizeof(r->items[0]) + ALIGN(r->payload_bytes);
 	for (i = 0; i < r->nitems; i++)
 		n += ALIGN(r->items[i].nbytes);
 	return n;
@@ -106,7 +106,7 @@ static void put_copy(char *at, const struct etw_record *r)
 
 	memcpy(at, r, head);
 	memcpy(at + head + sizeof(r->payload), &r->payload_bytes, sizeof(r->payload_bytes));
-	items = (struct etw_item *)(at + ALIGN(head + sizeof(r->payload) + sizeof(r->payload_bytes)));
+	items = (struct etw_item *)(at + HEAD_BYTES);
 	bytes = (char *)(items + r->nitems);
 	memcpy(at + head, &bytes, sizeof(bytes));
 	if (r->payload_bytes)
@@ -128,32 +128,36 @@ static void get_copy(const char *at, struct etw_record *r)
 	memcpy(r, at, head);
 	memcpy(&r->payload, at + head, sizeof(r->payload));
 	memcpy(&r->payload_bytes, at + head + sizeof(r->payload), sizeof(r->payload_bytes));
-	at += ALIGN(head + sizeof(r->payload) + sizeof(r->payload_bytes));
-	memcpy(r->items, at, r->nitems * sizeof(r->items[0]));
+	memcpy(r->items, at + HEAD_BYTES, r->nitems * sizeof(r->items[0]));
 }
 
-bool line_append(struct line *line, struct etw_record *r, const struct etw_class *class)
+/* Too large a record waits as this one. */
+static void cut_record(const struct etw_record *from, struct etw_record *out)
+{
+	*out = *from;
+	out->nitems = 0;
+	out->payload_bytes = 0;
+}
+
+bool line_append(struct line *line, const struct etw_record *r, const struct etw_class *class)
 {
 	struct held *h = line_at(line, line->next++);
 	size_t bytes = copy_bytes(r);
 	bool fits = bytes <= LINE_COPY_MAX;
+	struct etw_record cut;
 
 	if (!fits) {
-		r->nitems = 0;
-		r->payload_bytes = 0;
+		cut_record(r, &cut);
+		r = &cut;
 		bytes = copy_bytes(r);
 	}
 	if (!line->survey)
 		line->known = line->first;
 	else if (line->next > LINE_KNOWN)
 		line->known = line->next - LINE_KNOWN;
-	memset(h, 0, sizeof(*h));
-	h->ticks = r->ticks;
-	h->tid = binding_tid(r, class);
-	h->cpu = r->cpu;
-	h->class = class;
-	h->flags = can_have_stack(r, class) ? TARGET : 0;
-	h->bytes = (uint32_t)bytes;
+	*h = (struct held){.ticks = r->ticks, .tid = binding_tid(r, class), .cpu = r->cpu,
+			   .class = class, .flags = can_have_stack(r, class) ? TARGET : 0,
+			   .bytes = (uint32_t)bytes};
 	line->held_bytes += bytes;
 	if (line->ring) {
 		if (LINE_RING_BYTES - line->ring_at < bytes)
@@ -161,9 +165,21 @@ bool line_append(struct line *line, struct etw_record *r, const struct etw_class
 		h->at = (uint32_t)line->ring_at;
 		line->ring_at += bytes;
 		put_copy(line->ring + h->at, r);
-		get_copy(line->ring + h->at, r);
 	}
 	return fits;
+}
+
+uint32_t line_place(struct line *line, const struct etw_record *r, const uint8_t *bytes)
+{
+	size_t at = line_at(line, line->next - 1)->at + HEAD_BYTES + r->nitems * sizeof(r->items[0]);
+	uint32_t i;
+
+	if (r->payload_bytes && bytes >= r->payload && bytes < r->payload + r->payload_bytes)
+		return (uint32_t)(at + (size_t)(bytes - r->payload));
+	at += ALIGN(r->payload_bytes);
+	for (i = 0; bytes < r->items[i].bytes || bytes >= r->items[i].bytes + r->items[i].nbytes; i++)
+		at += ALIGN(r->items[i].nbytes);
+	return (uint32_t)(at + (size_t)(bytes - r->items[i].bytes));
 }
 
 bool line_is_full(const struct line *line)

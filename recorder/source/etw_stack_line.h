@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define LINE_KNOWN (1u << 16)                /* power of two */
-#define LINE_RING_BYTES ((size_t)8 << 20)    /* of copies: what may be held, and slack for two */
+#define LINE_RING_BYTES ((size_t)4 << 20)    /* of copies: what may be held, and slack for two */
 #define LINE_COPY_MAX ((size_t)256 << 10)    /* a larger record waits without its payload */
 
 enum { PART_NONE, PART_COPY, PART_KEPT, PART_NO_KEY };
@@ -53,10 +53,12 @@ static inline struct held *line_at(struct line *line, uint64_t number)
 }
 
 /*
- * The record takes its place at the end; *record becomes its copy where there are copies.
- * returns  false when it was too large: it has no payload and no items any more
+ * The record takes its place at the end.
+ * returns  false when it was too large: what leaves the line has no payload and no items
  */
-bool line_append(struct line *line, struct etw_record *record, const struct etw_class *class);
+bool line_append(struct line *line, const struct etw_record *record, const struct etw_class *class);
+/* Where bytes of the record that was appended last stand in the ring. */
+uint32_t line_place(struct line *line, const struct etw_record *record, const uint8_t *bytes);
 bool line_is_full(const struct line *line);
 /* The first leaves; *out (NULL allowed) becomes its copy, good until the next append. */
 void line_leave(struct line *line, struct etw_record *out);

@@ -12,6 +12,7 @@
 
 /* A part as it arrives. */
 struct fragment {
+	const struct etw_record *record;     /* that it came in: the last one of the line */
 	uint64_t key;
 	const uint8_t *addresses;
 	uint32_t n, pointer_bytes;
@@ -251,7 +252,7 @@ static struct part part_of(struct etw_stacks *s, int which, const struct fragmen
 		return kept_part(etw_stack_resolve(s->store, which == KERNEL, f->key, s->line.next - 1));
 	return (struct part){.kind = PART_COPY, .pointer_bytes = (uint8_t)f->pointer_bytes,
 			     .n = (uint16_t)f->n,
-			     .at = (uint32_t)((const char *)f->addresses - s->line.ring)};
+			     .at = line_place(&s->line, f->record, f->addresses)};
 }
 
 /* Give a part to an event. false: it has one already. */
@@ -320,7 +321,7 @@ static bool is_kernel(const struct etw_stacks *s, const struct fragment *f, uint
 /* Opcode 32: ticks, pid, tid, addresses. */
 static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 {
-	struct fragment f = {.pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
 	uint32_t pid, tid;
 	uint64_t own = 0;
 	bool kernel, found;
@@ -351,7 +352,7 @@ static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 /* Opcodes 37 and 38: ticks, pid, tid, key. */
 static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 {
-	struct fragment f = {.is_key = true, .pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.record = r, .is_key = true, .pointer_bytes = r->pointer_bytes};
 	uint32_t pid, tid;
 	uint64_t own = 0;
 	bool found;
@@ -377,7 +378,7 @@ static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 /* Opcodes 35 and 36: key, addresses. */
 static void put_definition(struct etw_stacks *s, const struct etw_record *r, bool deleted)
 {
-	struct fragment f = {.pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
 	uint32_t stack;
 
 	if (s->pass == ETW_STACKS_DELIVER)
@@ -402,7 +403,7 @@ static void put_definition(struct etw_stacks *s, const struct etw_record *r, boo
 /* The CLR's own walk: two u16, count, addresses; of the thread's last record of that provider. */
 static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, uint32_t provider)
 {
-	struct fragment f = {.pointer_bytes = r->pointer_bytes};
+	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
 	struct thread *t = find_thread(s, r->tid);
 	uint64_t target;
 
@@ -464,6 +465,7 @@ static void put_items(struct etw_stacks *s, const struct etw_record *r)
 	for (i = 0; i < r->nitems; i++) {
 		if (!item_fragment(&r->items[i], &f, &match))
 			continue;
+		f.record = r;
 		s->count.item_stacks += s->tally;
 		if (is_user_part) {
 			bind_user(s, false, 0, r->tid, &f);
@@ -484,49 +486,57 @@ static bool subject(const struct etw_record *r, uint32_t *tid)
 	return *tid != ETW_ID_UNKNOWN;
 }
 
-void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
-		    const struct etw_class *class)
+/* The record is in the line; what does it say of others? */
+static void understand(struct etw_stacks *s, const struct etw_record *r, const struct etw_class *class)
 {
-	struct etw_record r = *record;
-	uint32_t provider = r.header == ETW_MANIFEST ? runtime_provider(&r) : 3, tid;
+	uint32_t provider = r->header == ETW_MANIFEST ? runtime_provider(r) : 3, tid;
 
-	s->count.malformed += !line_append(&s->line, &r, class) * s->tally;
-	s->count.records += s->tally;
-	if (r.ticks > s->now_ticks || s->line.next == 1)
-		s->now_ticks = r.ticks;
-	if (r.nitems)
-		put_items(s, &r);
+	if (r->nitems)
+		put_items(s, r);
 	switch (class ? class->id : ETW_OTHER) {
 	case ETW_STACK:
-		put_stack(s, &r);
+		put_stack(s, r);
 		break;
 	case ETW_STACK_KEY_KERNEL:
-		put_key(s, &r, KERNEL);
+		put_key(s, r, KERNEL);
 		break;
 	case ETW_STACK_KEY_USER:
-		put_key(s, &r, USER);
+		put_key(s, r, USER);
 		break;
 	case ETW_STACK_KEY_DELETE:
 	case ETW_STACK_KEY_RUNDOWN:
-		put_definition(s, &r, class->id == ETW_STACK_KEY_DELETE);
+		put_definition(s, r, class->id == ETW_STACK_KEY_DELETE);
 		break;
 	case ETW_CLR_STACK:
 		if (provider < 3)
-			put_runtime_stack(s, &r, provider);
+			put_runtime_stack(s, r, provider);
 		break;
 	case ETW_THREAD_START:
 	case ETW_THREAD_STOP:
-		if (subject(&r, &tid))
+		if (subject(r, &tid))
 			forget_thread(s, tid);
 		break;
 	case ETW_HEADER:
-		if (payload_u32(&r, 44) == 4)
+		if (payload_u32(r, 44) == 4)
 			s->os_pointer_bytes = 4;
 		break;
 	default:
 		if (provider < 3)
-			put_runtime_event(s, &r, provider);
+			put_runtime_event(s, r, provider);
 	}
+}
+
+void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
+		    const struct etw_class *class)
+{
+	bool fits = line_append(&s->line, record, class);
+
+	s->count.records += s->tally;
+	s->count.malformed += !fits * s->tally;
+	if (record->ticks > s->now_ticks || s->line.next == 1)
+		s->now_ticks = record->ticks;
+	if (fits)
+		understand(s, record, class);
 	while (s->pass == ETW_STACKS_SURVEY && line_is_full(&s->line))
 		line_leave(&s->line, NULL);
 }

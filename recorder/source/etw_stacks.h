@@ -21,8 +21,8 @@
 
 #include <stdbool.h>
 
-#define ETW_STACKS_HELD_RECORDS 16384u            /* in the line */
-#define ETW_STACKS_HELD_BYTES (7u << 20)          /* of their copies */
+#define ETW_STACKS_HELD_RECORDS 8192u             /* in the line */
+#define ETW_STACKS_HELD_BYTES (3u << 20)          /* of their copies */
 #define ETW_STACKS_WAIT_MS 500
 #define ETW_STACKS_PENDING_MAX (1u << 18)         /* kernel parts that wait for a user part */
 #define ETW_STACKS_THREADS_MAX (1u << 18)

@@ -141,10 +141,10 @@ jq -c --arg command "${symbols[*]}" '. + {command: $command}' work/rows >>result
 
 # ---- 3. a trace file of Windows ---------------------------------------------------------------------
 
-# etl NAME FILE: the file layer alone, through a real trace.
+# etl NAME FILE [PROGRAM]: the file layer alone through a real trace, or another program's row of it.
 etl()
 {
-	local command="build/linux/programs/bench_etl --json $2" out
+	local command="build/linux/programs/${3:-bench_etl} --json $2" out
 	out=$(cd "$TOP" && timeout "$(left 60)" $command) || { echo "skip: $1: it failed"; return; }
 	jq -c --arg row "$1" --arg command "$command" '. + {row: $row, command: $command}' <<<"$out" \
 		>>results.jsonl
@@ -155,10 +155,12 @@ etl()
 echo
 trace=../shared/data/etl/net.4.5.2.x64.etl.zip
 if [ -e "$TOP/$trace" ]; then
-	echo "Trace files: reading alone, best of 3"
+	echo "Trace files: reading alone, best of 3; then decoded, stacks bound and interned, sealed"
 	etl "etl walk" "$trace"
+	etl "etl events" "$trace" bench_etl_source
 	if (cd "$TOP" && build/linux/programs/bench_etl repeat "$trace" build/bench/work/long.etl 1000); then
 		etl "etl walk 1 GB" build/bench/work/long.etl
+		etl "etl events 1 GB" build/bench/work/long.etl bench_etl_source
 		rm -f work/long.etl
 	fi
 else
