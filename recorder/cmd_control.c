@@ -109,6 +109,24 @@ static void put_use(struct buf *out, const char *label, double used, double max)
 	buf_putc(out, '\n');
 }
 
+/* How far back it reaches, at what density, and what had to go for it. */
+static void put_history(struct buf *out, struct json_value status, double history_s)
+{
+	double samples = number(status, "history_samples"), bytes = number(status, "bytes_per_sample");
+	double gone = number(status, "evicted_samples");
+	char a[CMD_NUMBER_BYTES];
+
+	put_label(out, "History");
+	buf_printf(out, "%s", text_seconds(history_s, a));
+	if (samples >= 0)
+		buf_printf(out, ", %s samples", text_count((uint64_t)samples, a));
+	if (bytes > 0)
+		buf_printf(out, ", %.1f bytes a sample", bytes);
+	if (gone > 0)
+		buf_printf(out, "; %s older ones had to go", text_count((uint64_t)gone, a));
+	buf_putc(out, '\n');
+}
+
 static void put_counts(struct buf *out, struct json_value status)
 {
 	double samples = number(status, "samples"), lost = number(status, "lost");
@@ -120,10 +138,8 @@ static void put_counts(struct buf *out, struct json_value status)
 	put_label(out, "Samples");
 	buf_puts(out, samples < 0 ? "?" : text_count((uint64_t)samples, a));
 	buf_printf(out, ", lost %s\n", lost < 0 ? "?" : text_count((uint64_t)lost, a));
-	if (history >= 0) {
-		put_label(out, "History");
-		buf_printf(out, "%s\n", text_seconds(history, a));
-	}
+	if (history >= 0)
+		put_history(out, status, history);
 	if (incidents >= 0) {
 		put_label(out, "Incidents");
 		buf_printf(out, "%s\n", text_count((uint64_t)incidents, a));

@@ -3,6 +3,7 @@
  */
 #include "cmd.h"
 #include "show_losses.h"
+#include "show_own.h"
 #include "source_lines.h"
 #include "summary.h"
 
@@ -154,6 +155,7 @@ static void json_counts(struct json *j, const struct incident *in)
 	json_key_num(j, "cpu_ms", (double)h->recorder_cpu_ns / 1e6);
 	json_key_uint(j, "rss_kb", h->recorder_rss_bytes / 1024);
 	json_close(j, '}');
+	own_json(in, j);
 }
 
 static int json_counters(struct json *j, const struct incident *in, struct err *err)
@@ -382,6 +384,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 		   text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
 		   text_bytes(h->recorder_rss_bytes, rss),
 		   h->recorder_version ? h->recorder_version : "?");
+	own_put(in, out);
 	put_text_line(out, "Note", h->note);
 }
 

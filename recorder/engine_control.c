@@ -194,6 +194,11 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_uint(j, "lost", s.view.lost);
 	json_key_uint(j, "late", s.view.late);
 	json_key_num(j, "history_s", held_seconds(&s.view));
+	json_key_uint(j, "history_samples", s.ring.samples + s.view.open_samples);
+	json_key_num(j, "bytes_per_sample", engine_bytes_per_sample(&s.ring));
+	json_key_uint(j, "segments", s.ring.segments);
+	json_key_uint(j, "evicted_segments", s.ring.evicted_segments);
+	json_key_uint(j, "evicted_samples", s.ring.evicted_samples);
 	json_key_uint(j, "incidents", s.stored);
 	json_key_uint(j, "cpu_ms", cpu_ns / NS_PER_MS);
 	json_key_uint(j, "rss_kb", rss_bytes / 1024);

@@ -72,7 +72,7 @@ static void fresh_frame(void *ctx, struct frame *frame)
 	symbols_want(e->symbols, frame);
 }
 
-static void keep(struct engine *e, struct event *event)
+void engine_keep(struct engine *e, struct event *event)
 {
 	if (segment_is_full(e->builder, event->time_ns)) {
 		engine_seal(e);
@@ -133,7 +133,7 @@ static void deliver(struct engine *e, const struct event *from)
 	/* A process that is met for the first time: its command line, while it lives. */
 	if (event.process && !atomic_exchange(&event.process->met, true))
 		symbols_process(e->symbols, event.process);
-	keep(e, &event);
+	engine_keep(e, &event);
 	engine_rules_feed(e, &event);
 }
 

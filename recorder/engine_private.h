@@ -172,6 +172,13 @@ struct firing {
 	bool whole;                          /* a whole file; see struct pending */
 };
 
+/* Merge thread: into the open segment, which is sealed first when it is full. */
+void engine_keep(struct engine *e, struct event *event);
+
+/* What the recorder says about itself in incidents: engine_own.c; merge thread. */
+void engine_own_ring(struct engine *e, uint64_t time_ns);
+double engine_bytes_per_sample(const struct ring_use *use);
+
 /* Merge thread. false: it cannot be kept; the log says why. */
 bool engine_fire(struct engine *e, const struct firing *f);
 void engine_seal(struct engine *e);

@@ -2,6 +2,7 @@
 #include "tests/support/engine_rig.h"
 
 #include "base/os.h"
+#include "show_own.h"
 #include "tests/support/slow_vfs.h"
 
 #include <math.h>
@@ -125,6 +126,28 @@ static void a_ring_too_small_for_the_window_says_so(void **state)
 	assert_non_null(strstr(in.head.gap_reason, "held only the last"));
 	assert_int_equal(in.samples[0].time_ns, in.head.t0_ns);
 	assert_numbers(&in, in.samples[0].weight, 65200);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+static void an_incident_says_how_far_back_the_ring_reached(void **state)
+{
+	struct buf line = {0};
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "held.db", 60);
+	r.plan.fire_s[0] = 30;               /* 3,000 samples, all of them held */
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	own_put(&in, &line);
+	assert_non_null(strstr(buf_text(&line), "Ring      30.0 s held in "));
+	buf_free(&line);
+	assert_int_equal(in.nevents, 2);     /* with the one that fired */
+	assert_string_equal(in.events[1].name, "Ring");
+	assert_string_equal(in.fields[in.events[1].first_field + 2].name, "Samples");
+	assert_int_equal(in.fields[in.events[1].first_field + 2].v.u, 3000);
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -341,6 +364,7 @@ int main(void)
 		cmocka_unit_test(a_slow_store_makes_no_gap_in_the_next_incident),
 		cmocka_unit_test(a_window_longer_than_the_recording_says_so),
 		cmocka_unit_test(a_ring_too_small_for_the_window_says_so),
+		cmocka_unit_test(an_incident_says_how_far_back_the_ring_reached),
 		cmocka_unit_test(the_run_ends_after_the_number_of_incidents),
 		cmocka_unit_test(the_time_limit_makes_a_last_incident),
 		cmocka_unit_test(without_rules_everything_held_is_one_incident),

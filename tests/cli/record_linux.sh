@@ -71,6 +71,9 @@ wait_for 10 "$RECORDER" status --store run.db
 sleep 1
 check status_says_recording \
 	sh -c '"$RECORDER" status --store run.db --json | jq -e ".state == \"recording\""'
+check status_says_what_the_ring_holds sh -c '"$RECORDER" status --store run.db --json | jq -e "
+	.history_s > 0 and .history_samples >= 0 and .bytes_per_sample >= 0 and .evicted_samples == 0 and
+	.evicted_segments == 0"'
 "$RECORDER" collect --store run.db 2>second.log
 rc=$?
 check a_second_recorder_is_refused test $rc -eq 1
@@ -83,6 +86,8 @@ check ctrl_c_ends_with_0 test $? -eq 0
 "$RECORDER" list --store run.db --json >run.list 2>>err
 check a_snapshot_and_a_last_incident_are_stored test "$(wc -l <run.list)" -eq 2
 check the_snapshot_keeps_its_reason grep -q '"by hand"' run.list
+check show_says_what_the_ring_held \
+	sh -c '"$RECORDER" show --store run.db --id 1 --json | jq -e ".ring.held_s > 0 and .ring.bytes > 0"'
 check the_last_one_says_who_stopped_it grep -q 'Ctrl-C or a signal' run.list
 check status_without_a_recorder_is_3 expect_exit 3 "$RECORDER" status --store run.db
 

@@ -1,0 +1,41 @@
+/* What the recorder says about itself among the events of an incident; see model/own_event.h. */
+#include "engine_private.h"
+
+#include "model/own_event.h"
+
+static void put(struct engine *e, uint64_t time_ns, const char *name, const struct event_field *fields,
+		uint32_t nfields)
+{
+	struct event event = {.time_ns = time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE,
+			      .stack = STACK_NONE, .provider = OWN_PROVIDER, .name = name,
+			      .fields = fields, .nfields = nfields};
+
+	engine_keep(e, &event);
+}
+
+double engine_bytes_per_sample(const struct ring_use *use)
+{
+	return use->samples ? (double)use->bytes / (double)use->samples : 0;
+}
+
+void engine_own_ring(struct engine *e, uint64_t time_ns)
+{
+	struct event_field fields[] = {
+		{.name = OWN_RING_SECONDS, .type = FIELD_DOUBLE},
+		{.name = OWN_RING_BYTES, .type = FIELD_UINT},
+		{.name = OWN_RING_SAMPLES, .type = FIELD_UINT},
+		{.name = OWN_RING_BYTES_PER_SAMPLE, .type = FIELD_DOUBLE},
+	};
+	uint64_t oldest_ns = segment_first_ns(e->builder);
+	struct ring_use use;
+
+	ring_use(e->ring, &use);
+	if (use.oldest_ns)
+		oldest_ns = use.oldest_ns;
+	if (oldest_ns && time_ns > oldest_ns)
+		fields[0].v.d = (double)(time_ns - oldest_ns) / 1e9;
+	fields[1].v.u = use.bytes + segment_open_bytes(e->builder);
+	fields[2].v.u = use.samples + segment_open_samples(e->builder);
+	fields[3].v.d = engine_bytes_per_sample(&use);
+	put(e, time_ns, OWN_RING, fields, sizeof(fields) / sizeof(fields[0]));
+}

@@ -1,0 +1,85 @@
+#include "show_own.h"
+
+#include "cmd.h"
+
+#include "model/own_event.h"
+
+#include <string.h>
+
+static const struct event_field *field(const struct incident *in, const struct incident_event *e,
+				       const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++) {
+		if (strcmp(in->fields[e->first_field + i].name, name) == 0)
+			return &in->fields[e->first_field + i];
+	}
+	return NULL;
+}
+
+/* 0 without the field; what has another type is no number of ours. */
+static double number(const struct incident *in, const struct incident_event *e, const char *name)
+{
+	const struct event_field *f = field(in, e, name);
+
+	if (f && f->type == FIELD_UINT)
+		return (double)f->v.u;
+	return f && f->type == FIELD_DOUBLE && f->v.d >= 0 && f->v.d < 1e18 ? f->v.d : 0;
+}
+
+static bool is_own(const struct incident_event *e, const char *name)
+{
+	return e->kind == EVENT_GENERIC && strcmp(e->provider, OWN_PROVIDER) == 0 &&
+	       strcmp(e->name, name) == 0;
+}
+
+/* Of its own firing: those of others may lie in the same window. */
+static const struct incident_event *ring_event(const struct incident *in)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		uint64_t trigger_ns = in->head.trigger_ns;
+
+		/* Segments count in ticks of 100 ns. */
+		if (is_own(e, OWN_RING) && e->time_ns / 100 == trigger_ns / 100)
+			return e;
+	}
+	return NULL;
+}
+
+void own_put(const struct incident *in, struct buf *out)
+{
+	const struct incident_event *ring = ring_event(in);
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	double per_sample;
+
+	if (!ring)
+		return;
+	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
+	buf_printf(out, "%-10s%s held in %s", "Ring",
+		   text_seconds(number(in, ring, OWN_RING_SECONDS), a),
+		   text_bytes((uint64_t)number(in, ring, OWN_RING_BYTES), b));
+	if (per_sample > 0)
+		buf_printf(out, ", %.1f bytes a sample", per_sample);
+	buf_putc(out, '\n');
+}
+
+void own_json(const struct incident *in, struct json *j)
+{
+	const struct incident_event *ring = ring_event(in);
+
+	json_key(j, "ring");
+	if (!ring) {
+		json_null(j);
+		return;
+	}
+	json_open(j, '{');
+	json_key_num(j, "held_s", number(in, ring, OWN_RING_SECONDS));
+	json_key_uint(j, "bytes", (uint64_t)number(in, ring, OWN_RING_BYTES));
+	json_key_uint(j, "samples", (uint64_t)number(in, ring, OWN_RING_SAMPLES));
+	json_key_num(j, "bytes_per_sample", number(in, ring, OWN_RING_BYTES_PER_SAMPLE));
+	json_close(j, '}');
+}

@@ -1,0 +1,16 @@
+/*
+ * What the recorder noted about itself in an incident (model/own_event.h), for show. Bytes from a
+ * store: what is missing or of another type is 0.
+ */
+#ifndef SHOW_OWN_H
+#define SHOW_OWN_H
+
+#include "base/json.h"
+#include "model/incident.h"
+
+/* A line "Ring", and nothing when the recorder noted nothing. */
+void own_put(const struct incident *in, struct buf *out);
+/* The same as keys of the open object: "ring", null when nothing was noted. */
+void own_json(const struct incident *in, struct json *j);
+
+#endif
