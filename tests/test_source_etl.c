@@ -2,6 +2,7 @@
 #include "source/source.h"
 
 #include "base/os.h"
+#include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/etw_bytes.h"
 #include "tests/support/tmp.h"
@@ -590,6 +591,69 @@ static void what_is_no_trace_is_refused_at_opening(void **state)
 	assert_non_null(strstr(err.text, "a:b:c"));
 }
 
+static int open_step(void *ctx)
+{
+	int rc = begin_taking(ctx, 4096, NULL);
+
+	end_taking();
+	return rc;
+}
+
+static int open_alone(void *ctx)
+{
+	static const struct needs none;
+	struct source_config cfg = *(const struct source_config *)ctx;
+	struct source *source = NULL;
+	int rc = etl_source.open(&cfg, &none, &source, NULL);
+
+	if (source)
+		etl_source.close(source);
+	return rc;
+}
+
+static void lack_of_memory_is_an_error_at_opening(void **state)
+{
+	struct source_config cfg;
+
+	(void)state;
+	begin_file(NULL);
+	cfg = (struct source_config){.file = write_file()};
+	assert_int_equal(open_step((void *)cfg.file), 0);
+	assert_int_equal(frames_new(&taking.frames, NULL), 0);
+	cfg.frames = taking.frames;
+	assert_in_range(alloc_walk(open_alone, &cfg), 20, 200);
+	frames_free(taking.frames);
+}
+
+/* A source that cannot have more memory goes on with what it has, and says what it refused. */
+static void lack_of_memory_later_ends_nothing(void **state)
+{
+	const char *path;
+	unsigned long n;
+
+	(void)state;
+	begin_file(NULL);
+	process(1, 1000, 50, "Test.exe", 259);
+	thread(1, 2000, 50, 7);
+	image(3, 2100, 50, U(0x1000), "\\Windows\\a.dll");
+	sample(3000, 7, 1, 0);
+	stack(3000, 3001, 50, 7, (uint64_t[]){U(0x1001), 0});
+	path = write_file();
+	for (n = 1; n < 60; n++) {
+		if (begin_taking(path, QUEUE_BYTES, NULL))
+			fail_msg("%s", taking.err.text);
+		alloc_walk_fail_at(n);
+		run_main(NULL);
+		alloc_walk_fail_at(0);
+		while (queue_peek(taking.queue)) {
+			taking.n++;
+			queue_pop(taking.queue);
+		}
+		assert_true(taking.rc == ERR_MEMORY || taking.n >= 3);
+		end_taking();
+	}
+}
+
 /* ---- the real traces ---------------------------------------------------------------------------- */
 
 /* What etl-format.md section 12 says of one process's collections. */
@@ -817,6 +881,8 @@ int main(void)
 		cmocka_unit_test(full_queue_is_waited_for),
 		cmocka_unit_test(stop_ends_a_source_that_waits),
 		cmocka_unit_test(what_is_no_trace_is_refused_at_opening),
+		cmocka_unit_test(lack_of_memory_is_an_error_at_opening),
+		cmocka_unit_test(lack_of_memory_later_ends_nothing),
 		cmocka_unit_test(net_452_has_these_events),
 		cmocka_unit_test(gcevents_has_two_collections),
 		cmocka_unit_test(self_describing_traces_have_their_events),

@@ -420,6 +420,39 @@ static void disk_request_takes_the_stack_of_another_thread(void **state)
 	assert_int_equal(result.of[init].tid, 44);   /* whose request it is */
 }
 
+static void context_switch_takes_the_stack_of_the_new_thread(void **state)
+{
+	uint32_t other = event(1000, 100, 8), switched;
+	struct etw_bytes *b = next_bytes();
+
+	(void)state;
+	etw_int(b, 7, 4);                            /* new */
+	etw_int(b, 8, 4);                            /* old */
+	etw_int(b, 0, 8);
+	etw_int(b, 0, 8);
+	switched = add(etw_classic(THREAD_GUID, 36, 2, b), 1000, 0);
+	STACK(1000, 4, 7, K(1));
+	run_file();
+	STACK_IS(switched, K(1));
+	STACK_IS(other, 0);
+	assert_int_equal(result.of[switched].tid, 7);
+}
+
+static void readied_thread_shows_the_stack_of_who_made_it_ready(void **state)
+{
+	struct etw_bytes *b = next_bytes();
+	uint32_t ready;
+
+	(void)state;
+	etw_int(b, 9, 4);                            /* made ready; who did it runs on this CPU */
+	etw_int(b, 0, 4);
+	ready = add(etw_classic(THREAD_GUID, 50, 2, b), 1000, 3);
+	STACK(1000, 4, 7, K(1));
+	script.record[1].cpu = 3;
+	run_file();
+	STACK_IS(ready, K(1));
+}
+
 static void finished_requests_image_ids_and_stacks_take_no_stack(void **state)
 {
 	struct etw_bytes *b = next_bytes();
@@ -839,6 +872,8 @@ int main(void)
 		TEST(same_cpu_decides_between_two_events_of_a_thread),
 		TEST(event_without_a_thread_takes_what_is_left_for_it),
 		TEST(disk_request_takes_the_stack_of_another_thread),
+		TEST(context_switch_takes_the_stack_of_the_new_thread),
+		TEST(readied_thread_shows_the_stack_of_who_made_it_ready),
 		TEST(finished_requests_image_ids_and_stacks_take_no_stack),
 		TEST(part_without_an_event_is_counted),
 		TEST(second_part_of_a_kind_does_not_replace_the_first),

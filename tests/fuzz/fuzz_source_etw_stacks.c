@@ -1,0 +1,156 @@
+/*
+ * A row of records of known classes, through everything that learns from them: processes, images,
+ * methods, stacks. First as a file (twice), then live. Each record is
+ *
+ *	u8 class, u8 flags (1: 32-bit pointers; 2, 4: an item), u8 tid, u8 ticks later, u8 bytes of
+ *	payload, u8 bytes of the item, then these bytes
+ */
+#include "source/etw_code.h"
+#include "source/etw_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+struct row {
+	const uint8_t *at, *end;
+	struct etw_record record;
+	const struct etw_class *class;
+	struct etw_state *state;
+	struct etw_code *code;
+	struct etw_stacks *stacks;
+	uint64_t put, taken;
+	int64_t last_ticks;
+};
+
+/* Class number i of all tables, or false. */
+static bool pick(uint32_t i, struct etw_record *record)
+{
+	const struct etw_class *classes;
+	uint32_t nclasses;
+
+	for (uint32_t t = 0; (classes = etw_class_table(t, &nclasses, &record->guid)); t++) {
+		if (i < nclasses) {
+			record->opcode = (uint8_t)classes[i].key;
+			record->id = classes[i].key;
+			return true;
+		}
+		i -= nclasses;
+	}
+	return false;
+}
+
+static bool next_record(struct row *row)
+{
+	static const uint16_t types[4] = {0, 6, 5, 18};
+	struct etw_record *r = &row->record;
+	int64_t ticks = r->ticks;
+	const uint8_t *head = row->at;
+
+	if (row->end - row->at < 6 || row->end - row->at < 6 + head[4] + head[5])
+		return false;
+	memset(r, 0, sizeof(*r));
+	if (!pick(head[0], r))
+		return false;
+	r->pointer_bytes = head[1] & 1 ? 4 : 8;
+	r->version = 2 + (head[1] >> 6);
+	r->tid = head[2];
+	r->pid = head[2] / 4;
+	r->cpu = head[1] >> 4 & 3;
+	r->ticks = ticks + head[3];
+	r->payload = head + 6;
+	r->payload_bytes = head[4];
+	if (types[head[1] >> 1 & 3]) {
+		r->nitems = 1;
+		r->items[0] = (struct etw_item){types[head[1] >> 1 & 3], head[5], head + 6 + head[4]};
+	}
+	r->header = ETW_CLASSIC;
+	row->class = etw_class_find(r);
+	if (!row->class) {
+		r->header = ETW_MANIFEST;
+		row->class = etw_class_find(r);
+	}
+	row->at += 6 + head[4] + head[5];
+	return true;
+}
+
+static void take(struct row *row)
+{
+	const struct etw_whole *w;
+	struct frame_ref ref;
+	struct symbol symbol;
+
+	while ((w = etw_stacks_next(row->stacks))) {
+		const struct etw_thread *t = etw_state_thread(row->state, w->tid, w->record->ticks);
+
+		row->taken++;
+		if (w->record->ticks < row->last_ticks || (w->state == ETW_STACK_ABSENT && w->naddresses))
+			abort();
+		row->last_ticks = w->record->ticks;
+		for (uint32_t i = 0; i < w->naddresses; i++) {
+			enum etw_place place =
+				etw_code_locate(row->code, t ? t->pid : 0, w->addresses[i], w->record->ticks,
+						etw_is_kernel_address(w->addresses[i], w->os_pointer_bytes),
+						&ref);
+
+			if (place == ETW_PLACE_MANAGED && ref.object->key.kind != OBJECT_JIT)
+				abort();
+			etw_code_name(row->code, ref.object, ref.offset, &symbol);
+		}
+	}
+}
+
+static void put_all(struct row *row, const uint8_t *data, size_t n, bool learning, bool taking)
+{
+	row->at = data;
+	row->end = data + n;
+	memset(&row->record, 0, sizeof(row->record));
+	row->put = row->taken = 0;
+	row->last_ticks = INT64_MIN;
+	while (next_record(row)) {
+		etw_stacks_put(row->stacks, &row->record, row->class);
+		row->put++;
+		if (learning) {
+			etw_state_learn(row->state, &row->record, row->class);
+			etw_code_learn(row->code, &row->record, row->class);
+			if (row->class->id == ETW_GC_START)
+				etw_state_gc_twin(row->state, &row->record, row->class);
+		}
+		if (taking)
+			take(row);
+	}
+	if (!taking)
+		return;
+	etw_stacks_end(row->stacks);
+	take(row);
+	if (row->taken != row->put)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct frames *frames = NULL;
+	struct row row = {0};
+
+	for (int live = 0; live < 2; live++) {
+		if (frames_new(&frames, NULL) || etw_state_new(&row.state, NULL) ||
+		    etw_code_new(row.state, frames, &row.code, NULL) ||
+		    etw_stacks_new(live ? ETW_STACKS_LIVE : ETW_STACKS_SURVEY, 1000, &row.stacks, NULL))
+			abort();
+		if (live) {
+			put_all(&row, data, n, true, true);
+		} else {
+			put_all(&row, data, n, true, false);
+			etw_code_settle(row.code);
+			if (etw_stacks_deliver(row.stacks, NULL))
+				abort();
+			put_all(&row, data, n, false, true);
+		}
+		etw_stacks_free(row.stacks);
+		etw_code_free(row.code, 1);
+		etw_state_free(row.state);
+		frames_free(frames);
+	}
+	return 0;
+}
