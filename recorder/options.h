@@ -44,6 +44,7 @@ enum command {
 	CMD_EVENTS,
 	CMD_COUNTERS,
 	CMD_CHECK,
+	CMD_BACKTEST,
 	CMD_HELP,
 	COMMANDS,
 };
@@ -117,6 +118,7 @@ struct options {
 	double min_sec;                      /* MinSecForTrigger */
 	double poll_sec;                     /* period of the rules' counters */
 	double decay_hours;                  /* 0 = off */
+	char *sweep;                         /* FROM:TO:STEP of backtest; NULL = none */
 	char *stop_command;                  /* run for each stored incident; NULL = none */
 	int64_t stop_command_timeout_ns;
 	uint32_t max_per_hour, max_per_day;  /* incidents of one rule */

@@ -12,10 +12,11 @@
 #define IN(command) (1u << CMD_##command)
 
 #define RECORDING (IN(COLLECT) | IN(CHECK))
+#define RULES (RECORDING | IN(BACKTEST))
 #define ONE_INCIDENT (IN(SHOW) | IN(EXPORT))
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
 #define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
-#define WITH_STORE (RECORDING | CONTROL | IN(LIST) | INCIDENTS)
+#define WITH_STORE (RULES | CONTROL | IN(LIST) | INCIDENTS)
 #define WITH_CONFIG (WITH_STORE | IN(COUNTERS))
 
 #define FIELD(name) .offset = offsetof(struct options, name)
@@ -159,6 +160,21 @@ const struct command_info command_table[COMMANDS] = {
 "recorder check --config recorder.conf\n"
 "recorder check /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n",
 	},
+	[CMD_BACKTEST] = {
+		.name = "backtest",
+		.operands = OPERAND_IDS,
+		.operand_text = "[ID]",
+		.summary = "when rules would have fired on what was recorded",
+		.about =
+"Feeds what was recorded to the rules - the counters of rules and the events, in\n"
+"the order in which they came - and prints when they would have fired, with what\n"
+"value. Times are from the incident's trigger, or from the trace's start. After\n"
+"a firing a rule rests for --delay-after-trigger-sec. --sweep shows how many\n"
+"incidents each limit would have given.\n",
+		.examples =
+"recorder backtest --id 3 /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
+"recorder backtest --from prod.etl.zip /StopOnGCOverMsec:1 --sweep 1:20:1\n",
+	},
 	[CMD_HELP] = {
 		.name = "help",
 		.operands = OPERAND_COMMAND,
@@ -196,86 +212,86 @@ const struct option_info option_table[] = {
 	/* What makes an incident */
 	{
 		.name = "stop-on-perf-counter", .value = "SPEC", .type = OPTION_RULE,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a counter is beyond a limit: CATEGORY:COUNTER:INSTANCE>NUMBER, "
 			"or < >= <=; K, M and G may follow the number. Repeatable; any rule fires. "
 			"'recorder counters' prints the names.",
 	}, {
 		.name = "stop-on-etw-event", .other_names = "StopOnEvent", .value = "SPEC",
 		.type = OPTION_RULE_EVENT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire at an event: PROVIDER/EVENT;Key=Value... With ;TriggerMSec=MS when it takes "
 			"longer until its stop. Keys: FieldFilter (FIELD, then < > <= >= = != ~, then a "
 			"value; repeatable), StopEvent, StartStopID, InFlight, Process, Keywords, Level. "
 			"Repeatable.",
 	}, {
 		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a .NET garbage collection takes longer than MS milliseconds; "
 			"background collections are left out. MS;Measure=pause takes the whole pause. "
 			"Also ;Process= ;InFlight=false. Repeatable.",
 	}, {
 		.name = "stop-on-gc-suspend-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when suspending a .NET program for a collection takes longer than MS.",
 	}, {
 		.name = "stop-on-bgc-final-pause-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when the final pause of a background collection takes longer than MS.",
 	}, {
 		.name = "stop-on-gen2-gc", .type = OPTION_RULE_FLAG,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a .NET collection of generation 2 begins, background ones left out.",
 	}, {
 		.name = "stop-on-request-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a request of IIS or ASP.NET Core takes longer than MS, or is open for "
 			"longer. Also ;Process= ;InFlight=false.",
 	}, {
 		.name = "stop-on-app-fabric-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "The same for requests of AppFabric.",
 	}, {
 		.name = "stop-on-exception", .value = "REGEX", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a .NET exception is thrown whose 'Type: Message' or type matches; an "
 			"empty expression is any. ;Process= may follow. Repeatable.",
 	}, {
 		.name = "stop-on-event-log-message", .value = "[LOG@]REGEX", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a new line of a log matches, in any case of letters. LOG: kernel, "
 			"journal, a file's path; Application (the default), System, or any channel of "
 			"Windows. Repeatable.",
 	}, {
 		.name = "stop-on-process", .value = "NAME|PID", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a process ends: a name, a pid, a list of them, or *. Then ;On=start, "
 			";On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. Repeatable.",
 	}, {
 		.name = "stop-on", .value = "EXPR", .type = OPTION_RULE_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when rules come together: 'cpu for 10s and not gc within 1m', 'a then b "
 			"within 5s', 'rate(a) > 10/s', 'p99(a) > 200ms over 60s', or, ( ). The names are "
 			"given by --rule. Repeatable.",
 	}, {
 		.name = "rule", .value = "NAME=SPEC", .type = OPTION_TEXTS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(named_rules),
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(named_rules),
 		.help = "A part of --stop-on, which fires nothing by itself: NAME=StopOnGCOverMsec:100, or "
 			"any other qualifier with its spec; that of a counter may stand alone. Repeatable.",
 	}, {
 		.name = "min-sec-for-trigger", .value = "SEC", .type = OPTION_FLOAT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(min_sec),
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(min_sec),
 		.def = 3, .min = 0, .max = 86400, .unit = "s",
 		.help = "How long a counter rule must hold before it fires; one sample more than "
 			"this many, as in PerfView. 0 = at the first sample.",
 	}, {
 		.name = "poll-sec", .value = "SEC", .type = OPTION_FLOAT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(poll_sec),
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(poll_sec),
 		.def = 1, .min = 0.1, .max = 86400, .unit = "s",
 		.help = "How often the counters of rules are read.",
 	}, {
 		.name = "decay-to-zero-hours", .value = "HOURS", .type = OPTION_FLOAT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(decay_hours),
+		.group = GROUP_TRIGGER, .commands = RULES, .conf = true, FIELD(decay_hours),
 		.def = 0, .min = 0, .max = 87600, .unit = "hours",
 		.help = "Let the limit of '>' rules sink to zero over this time, so that something "
 			"is caught in the end. 0 = it stays.",
@@ -311,6 +327,10 @@ const struct option_info option_table[] = {
 		FIELD(stop_command_timeout_ns),
 		.def = 60, .min = 1, .max = 86400, .unit = "s",
 		.help = "It is ended when it runs for longer.",
+	}, {
+		.name = "sweep", .value = "A:B:STEP", .type = OPTION_TEXT,
+		.group = GROUP_TRIGGER, .commands = IN(BACKTEST), FIELD(sweep),
+		.help = "How many incidents each limit from A to B would have given, for one rule.",
 	}, {
 		.name = "collect-multiple", .value = "N", .type = OPTION_INT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(collect_multiple),
@@ -348,7 +368,7 @@ const struct option_info option_table[] = {
 			"has it.",
 	}, {
 		.name = "delay-after-trigger-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(delay_ns),
+		.group = GROUP_RECORD, .commands = RULES, .conf = true, FIELD(delay_ns),
 		.def = 5, .min = 0, .max = 86400, .unit = "s",
 		.help = "How much of the time after it.",
 	}, {
@@ -392,7 +412,7 @@ const struct option_info option_table[] = {
 	/* Which incident, which part of it */
 	{
 		.name = "id", .value = "ID", .type = OPTION_IDS,
-		.group = GROUP_SELECT, .commands = INCIDENTS, FIELD(ids),
+		.group = GROUP_SELECT, .commands = INCIDENTS | IN(BACKTEST), FIELD(ids),
 		.help = "The incident's number in 'recorder list'.",
 	}, {
 		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
@@ -408,7 +428,7 @@ const struct option_info option_table[] = {
 		.help = "Only this thread.",
 	}, {
 		.name = "from", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS), FIELD(from_file),
+		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(from_file),
 		.help = "Read this trace (.etl, .etl.zip) in place of the machine.",
 	}, {
 		.name = "from", .value = "SEC", .type = OPTION_SECONDS,
@@ -488,7 +508,7 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "json", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT,
-		.commands = IN(LIST) | IN(SHOW) | IN(EVENTS) | IN(COUNTERS) | IN(CHECK) | CONTROL,
+		.commands = IN(LIST) | IN(SHOW) | IN(EVENTS) | IN(COUNTERS) | IN(BACKTEST) | IN(CHECK) | CONTROL,
 		FIELD(json),
 		.help = "One JSON object a line.",
 	},

@@ -307,7 +307,7 @@ static void from_is_a_file_or_a_moment_as_the_command_has_it(void **state)
 	assert_string_equal(f.o.from_file, "b.etl.zip");
 	options_free(&f.o);
 	parse(&f, "list", "--from", "a.etl", NULL);
-	expect_refusal(&f, "--from is an option of collect and events, not of list");
+	expect_refusal(&f, "--from is an option of collect, events and backtest, not of list");
 }
 
 static void incident_numbers_come_by_option_and_as_operands(void **state)

@@ -171,6 +171,11 @@ static int preset_load(struct trigger *t, const void *bytes, size_t n, uint64_t 
 	return rc;
 }
 
+static void preset_limit_changed(struct trigger *t)
+{
+	share_limit((struct preset *)t, t->limit);
+}
+
 static void preset_status(const struct trigger *t, struct trigger_status *out)
 {
 	const struct preset *p = (const struct preset *)t;
@@ -195,7 +200,7 @@ static void preset_status(const struct trigger *t, struct trigger_status *out)
 	.name = name_, .usage = "MS[;Process=...][;InFlight=false][;Floor=...]", .summary = summary_, \
 	.open = open_, .needs = preset_needs, .feed = preset_feed, .fired = trigger_fired, \
 	.status = preset_status, .close = preset_close, .sense = preset_sense, \
-	.save = trigger_save_limit, .load = preset_load, \
+	.save = trigger_save_limit, .load = preset_load, .limit_changed = preset_limit_changed, \
 }
 
 const struct trigger_ops request_trigger = PRESET_OPS(

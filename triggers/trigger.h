@@ -105,6 +105,7 @@ struct trigger_ops {
 	 */
 	int (*save)(const struct trigger *t, struct buf *out);
 	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err);
+	void (*limit_changed)(struct trigger *t);   /* base.limit was set from outside; or NULL */
 };
 
 #define TRIGGER_STATE_MAX 256u
@@ -130,6 +131,9 @@ void trigger_value(struct trigger *t, double value, uint64_t time_ns);
 /* feed() and fired() of rules that fire at every hit outside of their windows. */
 bool trigger_feed(struct trigger *t, const struct event *e, struct buf *why);
 void trigger_fired(struct trigger *t);
+
+/* Judge by another limit, for trying; only for rules with one, before their first event. */
+void trigger_set_limit(struct trigger *t, double limit);
 
 /* save() and load() of rules whose state is their limit's. */
 int trigger_save_limit(const struct trigger *t, struct buf *out);

@@ -57,6 +57,13 @@ void trigger_fired(struct trigger *t)
 	t->nearest_ns = 0;
 }
 
+void trigger_set_limit(struct trigger *t, double limit)
+{
+	t->limit->limit = limit;
+	if (t->ops->limit_changed)
+		t->ops->limit_changed(t);
+}
+
 int trigger_save_limit(const struct trigger *t, struct buf *out)
 {
 	if (t->limit && threshold_moves(t->limit))

@@ -4,6 +4,7 @@
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
 #    bench_months: 5.8 days of churn through the whole engine: does its memory stay where it is?
+#    bench_triggers: what 20 rules add per event; a week of limits that move.
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
 # 3. bench_etl: a real trace of Windows, if it is there, and the same made 1 GB long.
 # 4. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
@@ -123,6 +124,15 @@ months=(build/linux/programs/bench_months --json --dir build/bench/work --sample
 (cd "$TOP" && timeout 1500 "${months[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 	{ echo "bench: bench_months failed" >&2; exit 1; }
 jq -c --arg command "${months[*]}" '. + {command: $command}' work/rows >>results.jsonl
+
+# ---- rules ------------------------------------------------------------------------------------------
+
+echo
+echo "Rules: 20 of all kinds on a made stream; a week of limits that move"
+rules=(build/linux/programs/bench_triggers --json)
+(cd "$TOP" && timeout 30 "${rules[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
+	echo "skip: the rows of rules: bench_triggers failed or took more than 30 s"
+jq -c --arg command "${rules[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
 # ---- 2. symbols: a binary of some 80,000 functions: node, else one that is made here --------------------
 

@@ -1,0 +1,310 @@
+/*
+ * backtest: when rules would have fired on a stored incident or a trace file, and how often with other
+ * limits.
+ */
+#include "backtest.h"
+#include "cmd.h"
+
+#include "base/json.h"
+#include "base/os.h"
+#include "trace.h"
+#include "triggers/threshold.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SWEEP_MAX 200u
+
+struct sweep {
+	double from, to, step;
+	uint32_t n;                          /* limits; 0 = no sweep */
+};
+
+struct run {
+	const struct options *o;
+	struct trigger **triggers;           /* of a sweep: the one rule, with each limit */
+	uint32_t ntriggers;
+	struct needs *needs;                 /* asked of nobody here: what there is, was recorded */
+	struct sweep sweep;
+	struct backtest test;
+	uint64_t zero_ns;                    /* times are printed from here */
+	struct err *err;
+};
+
+/* ---- rules ------------------------------------------------------------------------------------- */
+
+/* "10:200:10": from, to, step. */
+static int parse_sweep(const char *text, struct sweep *out, struct err *err)
+{
+	double n;
+	int end = 0;
+
+	if (sscanf(text, "%40lf:%40lf:%40lf%n", &out->from, &out->to, &out->step, &end) != 3 || text[end] ||
+	    !(out->step > 0) || !(out->to >= out->from))
+		return err_set(err, ERR_USAGE, "--sweep '%.60s' is not FROM:TO:STEP, like 10:200:10", text);
+	n = floor((out->to - out->from) / out->step + 1e-9) + 1;
+	if (!(n <= SWEEP_MAX))
+		return err_set(err, ERR_USAGE, "--sweep '%.60s' has over %u limits; take a larger step", text,
+			       SWEEP_MAX);
+	out->n = (uint32_t)n;
+	return 0;
+}
+
+static int open_rule(struct run *r, const struct rule_spec *rule, struct err *err)
+{
+	int rc = cmd_rule_open(r->o, rule, r->needs, &r->triggers[r->ntriggers], err);
+
+	if (!rc)
+		r->ntriggers++;
+	return rc;
+}
+
+static int open_sweep(struct run *r, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	if (r->o->rules.n != 1)
+		return err_set(err, ERR_USAGE, "--sweep is for one rule; %" PRIu32 " are given", r->o->rules.n);
+	for (i = 0; !rc && i < r->sweep.n; i++) {
+		rc = open_rule(r, &r->o->rules.items[0], err);
+		if (!rc && !r->triggers[i]->limit)
+			rc = err_set(err, ERR_USAGE, "--sweep: %s has no limit of its own",
+				     r->triggers[i]->spec);
+		if (!rc)
+			trigger_set_limit(r->triggers[i], r->sweep.from + i * r->sweep.step);
+	}
+	return rc;
+}
+
+static int open_rules(struct run *r, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	if (!r->o->rules.n)
+		return err_set(err, ERR_USAGE, "backtest: which rule? Give it as to collect, like "
+			       "/StopOnGCOverMsec:100");
+	if (r->o->sweep)
+		rc = parse_sweep(r->o->sweep, &r->sweep, err);
+	if (rc)
+		return rc;
+	r->triggers = calloc(r->o->rules.n + r->sweep.n + 1u, sizeof(*r->triggers));
+	r->needs = calloc(1, sizeof(*r->needs));
+	if (!r->triggers || !r->needs)
+		return err_set(err, ERR_MEMORY, "out of memory for the rules");
+	if (r->sweep.n)
+		rc = open_sweep(r, err);
+	for (i = 0; !rc && !r->sweep.n && i < r->o->rules.n; i++)
+		rc = open_rule(r, &r->o->rules.items[i], err);
+	if (!rc)
+		rc = backtest_init(&r->test, r->triggers, r->ntriggers, (uint64_t)r->o->delay_ns,
+				   r->sweep.n > 0, err);
+	return rc;
+}
+
+static void run_free(struct run *r)
+{
+	backtest_free(&r->test);
+	while (r->ntriggers) {
+		r->ntriggers--;
+		r->triggers[r->ntriggers]->ops->close(r->triggers[r->ntriggers]);
+	}
+	free(r->triggers);
+	free(r->needs);
+}
+
+/* ---- what was recorded --------------------------------------------------------------------------- */
+
+static int each_of_file(void *ctx, const struct event *e, const struct source_origin *origin)
+{
+	struct run *r = ctx;
+
+	if (!r->test.started)
+		r->zero_ns = origin->start_ns && origin->start_ns <= e->time_ns ? origin->start_ns : e->time_ns;
+	return backtest_feed(&r->test, e, r->err);
+}
+
+static int read_file(struct run *r, struct err *err)
+{
+	struct trace t = {.ops = file_sources[0], .path = r->o->from_file, .each = each_of_file, .ctx = r};
+	int rc;
+
+	if (!t.ops)
+		return err_set(err, ERR_UNSUPPORTED, "this version reads no trace files");
+	rc = cmd_file_there(r->o->from_file, err);
+	return rc ? rc : trace_read(&t, err);
+}
+
+/* Processes and threads as events have them, from an incident's tables. */
+static int make_threads(const struct incident *in, struct processes *all, struct thread **threads,
+			struct err *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nthreads; i++) {
+		const struct incident_process *from = &in->processes[in->threads[i].process];
+		struct process *process = process_add(all, from->pid, from->start_ns, from->exec,
+						      from->parent_pid, from->name);
+
+		if (process)
+			process_set_exe(all, process, from->name);
+		threads[i] = process ? thread_add(all, process, in->threads[i].tid) : NULL;
+		if (!threads[i])
+			return err_set(err, ERR_MEMORY, "out of memory for the incident's processes");
+	}
+	return 0;
+}
+
+static int feed_events(struct run *r, const struct incident *in, struct thread *const *threads,
+		       struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < in->nevents; i++) {
+		const struct incident_event *from = &in->events[i];
+		struct event e = {
+			.time_ns = from->time_ns, .kind = from->kind, .flags = from->flags, .cpu = from->cpu,
+			.provider = from->provider, .name = from->name, .value = from->value,
+			.fields = in->fields + from->first_field, .nfields = from->nfields,
+			.stack = STACK_NONE, .stream = STREAM_EVENT,
+		};
+
+		if (from->thread != THREAD_NONE) {
+			e.thread = threads[from->thread];
+			e.process = e.thread->process;
+		}
+		rc = backtest_feed(&r->test, &e, err);
+	}
+	return rc ? rc : backtest_end(&r->test, in->head.t1_ns, err);
+}
+
+static int read_incident(struct run *r, struct err *err)
+{
+	struct processes *all = NULL;
+	struct thread **threads = NULL;
+	struct incident in = {0};
+	struct store *store = NULL;
+	int64_t id = 0;
+	int rc = cmd_store_open(r->o, STORE_READ, &store, err);
+
+	if (!rc)
+		rc = cmd_incident(r->o, store, &id, err);
+	if (!rc)
+		rc = store_load(store, id, &in, err);
+	if (!rc)
+		rc = processes_new(&all, err);
+	if (!rc && !(threads = calloc(in.nthreads + 1u, sizeof(*threads))))
+		rc = err_set(err, ERR_MEMORY, "out of memory for the incident's threads");
+	if (!rc)
+		rc = make_threads(&in, all, threads, err);
+	if (!rc) {
+		r->zero_ns = in.head.trigger_ns;
+		rc = feed_events(r, &in, threads, err);
+	}
+	free(threads);
+	processes_free(all);
+	incident_free(&in);
+	store_close(store);
+	return rc;
+}
+
+/* ---- what comes out ------------------------------------------------------------------------------ */
+
+static void put_firing(const struct run *r, const struct backtest_firing *f, struct buf *out)
+{
+	int64_t ns = (int64_t)(f->time_ns - r->zero_ns);
+	double seconds = ns > -500 && ns < 0 ? 0 : (double)ns / 1e9;   /* stored times are of 100 ns */
+	struct json j = {.out = out};
+
+	if (!r->o->json) {
+		buf_printf(out, "%+14.6f s  %s\n", seconds, f->why);
+		return;
+	}
+	json_open(&j, '{');
+	json_key_num(&j, "time_s", seconds);
+	json_key_str(&j, "rule", r->triggers[f->rule]->spec);
+	json_key_num(&j, "value", f->value);
+	json_key_num(&j, "limit", f->limit);
+	json_key_str(&j, "reason", f->why);
+	json_close(&j, '}');
+	buf_putc(out, '\n');
+}
+
+static void put_sweep(const struct run *r, struct buf *out)
+{
+	char limit[NUMBER_TEXT_BYTES];
+	uint32_t i;
+
+	if (!r->o->json)
+		buf_puts(out, "       limit  incidents\n");
+	for (i = 0; i < r->sweep.n; i++) {
+		struct json j = {.out = out};
+		double at = r->sweep.from + i * r->sweep.step;
+
+		if (!r->o->json) {
+			number_text(at, limit);
+			buf_printf(out, "%12s  %9" PRIu64 "\n", limit, r->test.rules[i].fired);
+			continue;
+		}
+		json_open(&j, '{');
+		json_key_num(&j, "limit", at);
+		json_key_uint(&j, "incidents", r->test.rules[i].fired);
+		json_close(&j, '}');
+		buf_putc(out, '\n');
+	}
+}
+
+/* Rules that did not fire say why: how near they came, how much they saw. */
+static void remark_silent(const struct run *r)
+{
+	struct trigger_status s;
+	uint32_t i;
+
+	for (i = 0; i < r->ntriggers && !r->sweep.n; i++) {
+		const struct trigger *t = r->triggers[i];
+
+		if (r->test.rules[i].fired)
+			continue;
+		t->ops->status(t, &s);
+		cmd_note("%s: would not have fired; %" PRIu64 " events seen, %" PRIu64 " matched%s%s", t->spec,
+			 s.counts.seen, s.counts.matched, *s.text ? "; " : "", s.text);
+	}
+}
+
+static int print(const struct run *r, struct err *err)
+{
+	struct buf out = {0};
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < r->test.nfirings; i++)
+		put_firing(r, &r->test.firings[i], &out);
+	if (r->sweep.n)
+		put_sweep(r, &out);
+	rc = buf_check(&out, "the firings", err);
+	if (!rc)
+		rc = cmd_print(&out, err);
+	buf_free(&out);
+	remark_silent(r);
+	if (r->test.nfirings == BACKTEST_FIRINGS_MAX)
+		cmd_note("only the first %u firings are listed", BACKTEST_FIRINGS_MAX);
+	return rc;
+}
+
+int cmd_backtest(const struct options *o, struct err *err)
+{
+	struct run r = {.o = o, .err = err};
+	int rc = open_rules(&r, err);
+
+	if (!rc)
+		rc = o->from_file ? read_file(&r, err) : read_incident(&r, err);
+	if (!rc)
+		rc = print(&r, err);
+	run_free(&r);
+	return rc;
+}

@@ -1,0 +1,83 @@
+#!/bin/bash
+# Rules on real traces of Windows (../shared/data/etl): each fires where PerfView's listing and the
+# trace's own records say, with that value; and backtest says the same twice.
+. "$TOP/tests/support/cli.sh"
+unset RECORDER_CONFIG RECORDER_STORE
+export XDG_STATE_HOME=$PWD/state HOME=$PWD
+data=$TOP/../shared/data/etl
+net=$data/net.4.5.2.x64.etl.zip gc=$data/gcevents.etl.zip types=$data/primitive-types.etl.zip
+
+if [ ! -e "$net" ]; then
+	echo "skip rules_file: no ../shared/data/etl"
+	exit 0
+fi
+
+# fires NAME TRACE TIME VALUE RULE...: the first firing, and there is one at all.
+fires()
+{
+	local name=$1 trace=$2 time=$3 value=$4
+	shift 4
+	"$RECORDER" backtest --from "$trace" --delay-after-trigger-sec 0 --json "$@" >fired.json 2>err
+	check "$name" jq -se --argjson t "$time" --argjson v "$value" '.[0] |
+		(.time_s - $t | fabs) < 0.0000006 and
+		(if $v == null then .value == null else (.value - $v | fabs) < 0.00005 end)' fired.json
+}
+
+# silent NAME TRACE RULE...
+silent()
+{
+	local name=$1 trace=$2
+	shift 2
+	"$RECORDER" backtest --from "$trace" "$@" >fired 2>err
+	check "$name" test ! -s fired
+}
+
+fires gc_over_1_ms                  "$net" 3.230112 1.3340 /StopOnGCOverMsec:1
+fires gc_over_10_ms                 "$net" 4.755194 10.8275 /StopOnGCOverMsec:10
+fires gc_of_a_process               "$net" 4.755194 10.8275 '/StopOnGCOverMsec:1;Process=PerfView.exe'
+fires gc_pause_over_10_ms           "$net" 4.755218 10.8771 '/StopOnGCOverMsec:10;Measure=pause'
+fires gc_suspension_over_50_us      "$net" 3.228763 0.0601 '/StopOnGCSuspendOverMSec:0.05;Process=3676'
+fires exception                     "$net" 9.903345 null '/StopOnException:^System.IO.FileNotFoundException: '
+fires any_exception                 "$net" 9.903345 null /StopOnException:
+fires process_start                 "$net" 2.733176 null '/StopOnProcess:Test.x64;On=start'
+fires process_exit_0                "$net" 8.202285 null '/StopOnProcess:3676;ExitCode=0'
+fires event_pair_by_hand            "$net" 4.755194 10.8263 \
+	'/StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/GC/Start;TriggerMSec=5;StopEvent=GC/Stop'
+fires event_by_guid_with_a_filter   "$net" 2.733176 null \
+	'/StopOnEtwEvent:Windows Kernel Trace/Process/Start;FieldFilter=ImageFileName~^test'
+fires event_of_an_event_source      "$types" 2.942306 null '/StopOnEtwEvent:*solar_system/PrimitiveTypesTest'
+fires event_with_a_text_filter      "$types" 3.814002 null \
+	'/StopOnEvent:solar_system/PrimitiveTypesTest;FieldFilter=string_type=earth'
+fires event_with_a_number_filter    "$types" 3.381259 null \
+	'/StopOnEvent:solar_system/PrimitiveTypesTest;FieldFilter=int32_type<=-190'
+fires gen1_gc_of_net_8              "$gc" 11.608135 0.7027 /StopOnGCOverMsec:0.6
+fires gen2_gc_at_its_start          "$gc" 11.608181 2 /StopOnGen2GC
+fires gc_pause_of_net_8             "$gc" 11.608145 0.7867 '/StopOnGCOverMsec:0.7;Measure=pause'
+fires one_after_the_other           "$net" 9.903345 null --rule gc=StopOnGCOverMsec:10 \
+	--rule ex=StopOnException:File --stop-on 'gc then ex within 6s'
+
+silent gc_over_11_ms                "$net" /StopOnGCOverMsec:11
+silent no_background_gc             "$net" /StopOnBGCFinalPauseOverMsec:0.0001
+silent no_gen2_gc                   "$net" /StopOnGen2GC
+silent no_such_exception            "$net" '/StopOnException:^filenotfound'
+silent exit_code_that_was_not       "$net" '/StopOnProcess:Test.x64;ExitCode!=0'
+silent too_late_after_it            "$net" --rule gc=StopOnGCOverMsec:10 \
+	--rule ex=StopOnException:File --stop-on 'gc then ex within 5s'
+
+# 263 collections of Test.x64 and one of PerfView; each starts twice in the trace (versions 1 and 2).
+"$RECORDER" backtest --from "$net" --delay-after-trigger-sec 0 /StopOnGCOverMsec:0.0001 >all 2>err
+check each_of_264_collections_once test "$(wc -l <all)" = 264
+"$RECORDER" backtest --from "$net" --delay-after-trigger-sec 0 /StopOnGCOverMsec:0.0001 >again 2>err
+check the_same_twice cmp all again
+"$RECORDER" backtest --from "$net" --delay-after-trigger-sec 0 --json --sweep 1:11:5 \
+	/StopOnGCOverMsec:7 >sweep 2>err
+check a_sweep_counts_for_each_limit jq -se 'map([.limit, .incidents]) == [[1, 2], [6, 1], [11, 0]]' sweep
+check a_sweep_needs_a_limit expect_exit 2 "$RECORDER" backtest --from "$net" --sweep 1:5:1 /StopOnException:x
+check a_sweep_is_checked expect_exit 2 "$RECORDER" backtest --from "$net" --sweep 5:1 /StopOnGCOverMsec:1
+
+# collect --from stores what backtest says.
+"$RECORDER" collect --from "$net" --store s.db --collect-multiple 9 /StopOnGCOverMsec:1 2>log
+check collect_keeps_the_same_two expect_exit 0 "$RECORDER" show --store s.db --id 2
+"$RECORDER" backtest --store s.db --id 2 --json /StopOnGCOverMsec:10 >fired.json 2>err
+check and_a_backtest_of_the_incident_finds_its_trigger \
+	jq -se 'length == 1 and (.[0].time_s | fabs) < 0.000001 and (.[0].value - 10.8275 | fabs) < 0.0002' fired.json

@@ -1,0 +1,98 @@
+/*
+ * Specs of every kind of rule, and what an opened one does with events made of the same bytes: first byte
+ * the kind, then the spec up to a NUL, then events: kind, how far time goes, name and fields.
+ */
+#include "base/os.h"
+#include "triggers/trigger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES 12u
+
+static const char *const names[NAMES] = {
+	"GC/Start", "GC/Stop", "GC/SuspendEEStart", "GC/RestartEEStop", "Exception/Start", "R/Start", "R/Stop",
+	"EventID(1)", "EventID(2)", "A:B:C", "Process/Exit", "",
+};
+static const char *const providers[] = {
+	"Microsoft-Windows-DotNETRuntime", "P", "Linux", "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}",
+};
+
+static void feed(struct trigger *t, const uint8_t *data, size_t n)
+{
+	static struct process process = {.pid = 7, .start_ns = 1};
+	static struct thread thread = {.tid = 8, .process = &process};
+	char text[9] = "";
+	struct event_field fields[4] = {
+		{.name = "Count", .type = FIELD_UINT}, {.name = "Message", .type = FIELD_TEXT},
+		{.name = "Log", .type = FIELD_TEXT}, {.name = "x", .type = FIELD_DOUBLE},
+	};
+	struct event e = {.process = &process, .thread = &thread, .fields = fields, .nfields = 4};
+	struct trigger_status status;
+	struct buf why = {0};
+
+	for (; n >= 8; data += 8, n -= 8) {
+		memcpy(text, data, 8);
+		e.kind = (enum event_kind)(data[0] % EVENT_KINDS);
+		e.time_ns += (uint64_t)data[1] * data[2] * NS_PER_MS;
+		e.name = names[data[3] % NAMES];
+		e.provider = providers[data[4] % 4];
+		e.value = data[5];
+		e.flags = data[6] & EVENT_FLAG_ABSENT;
+		fields[0].v.u = data[7] % 4;
+		fields[1].v.text = text;
+		fields[2].v.text = data[7] & 8 ? "Application" : "kernel";
+		fields[3].v.d = data[5] / 2.0;
+		buf_reset(&why);
+		if (t->ops->feed(t, &e, &why) && !why.len)
+			abort();             /* a firing without its sentence */
+		if (data[7] & 16)
+			t->ops->fired(t);
+		t->ops->status(t, &status);
+	}
+	buf_free(&why);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	static char *const rules[] = {
+		"a=StopOnEtwEvent:P/R/Start;TriggerMSec=5;InFlight=true", "b=A:B:C>5", "c=StopOnGen2GC",
+	};
+	struct trigger_env env = {.already_true_fires = true, .rules = rules, .nrules = 3};
+	static struct needs needs;
+	struct trigger *t = NULL;
+	struct buf state = {0};
+	size_t kinds = 0, len;
+	struct err err;
+	char *spec;
+
+	while (triggers[kinds])
+		kinds++;
+	if (n < 2)
+		return 0;
+	env.decay_hours = data[0] & 0x80 ? 1 : 0;
+	len = strnlen((const char *)data + 1, n - 1);
+	spec = malloc(len + 1);
+	if (!spec)
+		abort();
+	memcpy(spec, data + 1, len);
+	spec[len] = '\0';
+	if (triggers[data[0] % kinds]->open(spec, &env, &t, &err) == 0) {
+		memset(&needs, 0, sizeof(needs));
+		t->ops->needs(t, &needs, &err);
+		if (len + 2 < n)
+			feed(t, data + len + 2, n - len - 2);
+		if (t->ops->save && (t->ops->save(t, &state) || state.len > TRIGGER_STATE_MAX))
+			abort();
+		if (t->ops->load)
+			t->ops->load(t, data, n, 0, &err);
+		buf_free(&state);
+		t->ops->close(t);
+	} else if (!*err.text) {
+		abort();
+	}
+	free(spec);
+	return 0;
+}
