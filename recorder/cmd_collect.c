@@ -163,6 +163,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->ntriggers = c->ntriggers;
 	e->stop_command = c->stop_command.nargs ? &c->stop_command : NULL;
 	e->stop_command_timeout_ns = (uint64_t)o->stop_command_timeout_ns;
+	e->dedup_ns = (uint64_t)o->dedup_ns;
 	e->rule_per_hour = o->max_per_hour;
 	e->rule_per_day = o->max_per_day;
 	e->min_interval_ns = (uint64_t)o->min_interval_ns;

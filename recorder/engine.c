@@ -107,6 +107,7 @@ static void close_parts(struct engine *e)
 		e->sources[i].ops->close(e->sources[i].source);
 		queue_free(e->sources[i].queue);
 	}
+	engine_dedup_free(e);
 	symbols_close(e->symbols);
 	symbol_disk_close(e->symbol_env.disk);
 	segment_builder_free(e->builder);

@@ -12,6 +12,7 @@
  * engine_incident.c  one incident from its firing to the writer
  * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store
+ * engine_dedup.c     tells incidents that repeat an earlier one
  * engine_command.c   runs StopCommand
  * engine_control.c   answers status, snapshot, stop, abort; prints the status line
  *
@@ -57,6 +58,7 @@ struct engine_config {
 	uint32_t ntriggers;
 	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = the defaults */
 	uint64_t min_interval_ns;                    /* between two of one rule */
+	uint64_t dedup_ns;                           /* the same again within this is only counted; 0 = off */
 	struct needs needs;                          /* of the triggers and monitors, merged */
 
 	size_t ring_bytes, pinned_bytes;

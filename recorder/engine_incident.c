@@ -16,6 +16,8 @@ static void pending_free(struct pending *p)
 {
 	if (!p)
 		return;
+	while (p->nat)
+		frame_unref(p->at[--p->nat]);
 	frozen_free(&p->window);
 	incident_head_free(&p->head);
 	free(p);
@@ -82,6 +84,7 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 	if (!p)
 		return NULL;
 	p->rule = f->rule;
+	p->signature = UINT32_MAX;
 	p->whole = f->whole;
 	p->settle_ns = e->cfg->file ? ENGINE_FILE_SETTLE_NS : ENGINE_SETTLE_NS;
 	p->head.value = f->value;
@@ -124,6 +127,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 		log_line(e->log, LOG_ERROR, "not kept, out of memory: %s", f->reason);
 		return false;
 	}
+	engine_dedup_note(e, p, f->event);
 	if (!f->whole)
 		log_line(e->log, LOG_INFO, "fired: %s", f->reason);
 	e->in_window++;

@@ -364,6 +364,19 @@ static void end_run(struct engine *e, enum engine_stop how)
 	atomic_store(&e->merge_ended, true);
 }
 
+/* With --dedup the last firing may turn out to be a repetition: until the writer has decided, go on. */
+static bool all_told_apart(struct engine *e)
+{
+	uint32_t waiting;
+
+	if (!e->cfg->dedup_ns)
+		return true;
+	os_mutex_lock(e->lock);
+	waiting = e->npending;
+	os_mutex_unlock(e->lock);
+	return !waiting && e->firings >= engine_rules_wanted(e);
+}
+
 void engine_merge_main(void *ctx)
 {
 	struct engine *e = ctx;
@@ -376,7 +389,8 @@ void engine_merge_main(void *ctx)
 		any = release(e);
 		housekeeping(e);
 		take_snapshot(e);
-		if (e->cfg->ntriggers && e->firings >= engine_rules_wanted(e) && !e->in_window) {
+		if (e->cfg->ntriggers && e->firings >= engine_rules_wanted(e) && !e->in_window &&
+		    all_told_apart(e)) {
 			engine_stop(e, STOP_DONE, NULL);
 			e->closed = true;
 		}

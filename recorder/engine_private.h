@@ -16,6 +16,7 @@
 #define ENGINE_FILE_SETTLE_NS (60 * NS_PER_SEC)   /* the same from a file: nobody waits for the present */
 #define ENGINE_FILE_WINDOWS_MAX 1024u    /* incidents of a file whose windows overlap */
 #define MANUAL_RULE UINT32_MAX
+#define ENGINE_SIGNATURE_FRAMES 48u      /* looked at for 8 named user frames */
 
 /* One incident between its firing and the store. */
 struct pending {
@@ -25,6 +26,12 @@ struct pending {
 	bool complete;                       /* guarded by engine.lock; the post-window has ended */
 	bool discard;                        /* guarded by engine.lock; aborted: do not store it */
 	bool told_given_up;                  /* guarded by engine.lock */
+	bool repeats;                        /* writer: of one that is stored, and dropped when complete */
+	bool told_apart;                     /* writer: whether it repeats one is decided */
+	struct frame *at[ENGINE_SIGNATURE_FRAMES];   /* of the firing event's stack, leaf first; referenced */
+	uint32_t nat;
+	uint32_t signature;                  /* writer: where its own is kept; UINT32_MAX = nowhere */
+	char process[64];                    /* of the firing event; "" = none */
 	bool whole;                          /* a whole file: it ends where that does; merge */
 	uint64_t last_number;                /* of its newest segment; guarded by engine.lock */
 
@@ -113,6 +120,9 @@ struct engine {
 	uint32_t per_hour, per_day;          /* incidents of a rule */
 	uint64_t next_remember_ns;
 	bool rules_failed;                   /* writer */
+	struct kept_signature *signatures;   /* writer */
+	uint32_t nsignatures;
+	_Atomic uint32_t nrepeats;           /* firings that were counted with an earlier incident */
 	uint32_t firings, in_window;         /* in_window: incidents that wait for their end */
 	bool stopping_sources;
 
@@ -158,6 +168,15 @@ void engine_rules_publish(struct engine *e);                 /* under the lock *
 void engine_rules_remember(struct engine *e, bool now);
 void engine_rules_store(struct engine *e);                   /* writer */
 
+/*
+ * --dedup: engine_dedup.c. note: merge, what the signature will be made of. repeats: writer, before
+ * anything of the incident is stored; true = it is counted with an earlier one, and is not stored.
+ */
+void engine_dedup_note(struct engine *e, struct pending *p, const struct event *event);
+bool engine_dedup_repeats(struct engine *e, struct pending *p);
+void engine_dedup_stored(struct engine *e, const struct pending *p);   /* it has its number */
+void engine_dedup_free(struct engine *e);
+
 /* StopCommand: engine_command.c. want: writer, once the incident is stored. */
 void engine_command_want(struct engine *e, int64_t incident, const char *rule, const char *reason);
 void engine_command_main(void *engine);
@@ -168,6 +187,7 @@ struct firing {
 	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE */
 	const char *rule_text, *reason;
 	double value, limit;                 /* NaN = none */
+	const struct event *event;           /* NULL = none */
 	uint64_t time_ns, pre_ns, post_ns;
 	bool whole;                          /* a whole file; see struct pending */
 };

@@ -75,9 +75,10 @@ void engine_rules_close(struct engine *e)
 
 /* ---- how often -------------------------------------------------------------------------------- */
 
+/* Firings that end the run; those that repeat an incident do not count. */
 uint32_t engine_rules_wanted(const struct engine *e)
 {
-	return e->cfg->incidents ? e->cfg->incidents : 1;
+	return (e->cfg->incidents ? e->cfg->incidents : 1) + atomic_load(&e->nrepeats);
 }
 
 static void tell_held_back(struct engine *e, uint32_t rule, const char *why)
@@ -130,11 +131,13 @@ static void count_firing(struct engine *e, uint32_t rule, uint64_t now_ns)
 
 /* ---- firing ----------------------------------------------------------------------------------- */
 
-static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why, uint64_t time_ns)
+static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
+		       const struct event *event)
 {
 	struct trigger *t = e->cfg->triggers[rule];
 	struct trigger_status status;
-	struct firing f = {.rule = rule, .rule_text = t->spec, .reason = buf_text(why),
+	uint64_t time_ns = event->time_ns;
+	struct firing f = {.event = event, .rule = rule, .rule_text = t->spec, .reason = buf_text(why),
 			   .time_ns = time_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
 
 	if (is_start_rule(t)) {
@@ -172,7 +175,7 @@ void engine_rules_feed(struct engine *e, const struct event *event)
 			continue;
 		buf_reset(&why);
 		if (t->ops->feed(t, event, &why) && !e->rules[i].in_window)
-			rule_fires(e, i, &why, event->time_ns);
+			rule_fires(e, i, &why, event);
 	}
 	buf_free(&why);
 }

@@ -188,6 +188,8 @@ static void unlink_pending(struct engine *e, struct pending *p)
 	e->npending--;
 	os_cond_signal(e->wake_merge);
 	os_mutex_unlock(e->lock);
+	while (p->nat)
+		frame_unref(p->at[--p->nat]);
 	frozen_free(&p->window);
 	incident_head_free(&p->head);
 	free(p);
@@ -219,6 +221,7 @@ static void announce(struct engine *e, const struct pending *p)
 	e->store_note[0] = '\0';
 	e->store_bytes = store_bytes(e->store);
 	os_mutex_unlock(e->lock);
+	engine_dedup_stored(e, p);
 	engine_command_want(e, h->id, h->rule, h->reason);
 }
 
@@ -233,6 +236,8 @@ static bool advance(struct engine *e, struct pending *p)
 	complete = p->complete;
 	discard = p->discard || atomic_load(&e->stop) == STOP_ABORT;
 	os_mutex_unlock(e->lock);
+	if (!discard && !p->begun && engine_dedup_repeats(e, p))
+		return complete;             /* the merge thread still has it until then */
 	if (!discard)
 		rc = begin(e, p, &err);
 	if (!discard && !rc)

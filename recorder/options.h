@@ -122,6 +122,7 @@ struct options {
 	char *stop_command;                  /* run for each stored incident; NULL = none */
 	int64_t stop_command_timeout_ns;
 	uint32_t max_per_hour, max_per_day;  /* incidents of one rule */
+	int64_t dedup_ns;                    /* the same within this is only counted; 0 = off */
 	int64_t min_interval_ns;             /* between two of one rule; 0 = none */
 	uint32_t collect_multiple;           /* 0 and 1 = one incident, then the end */
 	int64_t max_collect_ns;              /* 0 = none */

@@ -306,6 +306,13 @@ const struct option_info option_table[] = {
 		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
 		.help = "No rule makes an incident within this time of its last one. 0 = off.",
 	}, {
+		.name = "dedup", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(dedup_ns),
+		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
+		.help = "When the same fires again within this time - rule, process and the first 8 named "
+			"functions of its stack - it is counted in the note of the incident that is there. "
+			"0 = off.",
+	}, {
 		.name = "max-per-hour", .value = "N", .type = OPTION_INT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_hour),
 		.def = 10, .min = 1, .max = 1000,

@@ -299,6 +299,34 @@ int store_pin(struct store *s, int64_t id, bool pinned, struct err *err)
 	return db_transact(s, TX_NORMAL, pin_work, &w, err);
 }
 
+struct note_work {
+	int64_t id;
+	const char *note;
+};
+
+static int note_work(struct store *s, void *arg, struct err *err)
+{
+	const struct note_work *w = arg;
+	struct args a;
+	int rc = db_statement(s, "UPDATE incident SET note=? WHERE id=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_text(&a, w->note);
+	arg_int(&a, w->id);
+	rc = db_run(s, a.st, err);
+	if (!rc && !sqlite3_changes(s->db))
+		rc = not_found(s, w->id, err);
+	return rc;
+}
+
+int store_set_note(struct store *s, int64_t id, const char *note, struct err *err)
+{
+	struct note_work w = {.id = id, .note = note};
+
+	return db_transact(s, TX_NORMAL, note_work, &w, err);
+}
+
 /* ---- limits --------------------------------------------------------------------------------- */
 
 /* The oldest incident that may go, how many there are, and whether it is also the newest of all. */

@@ -106,6 +106,8 @@ int store_newest(struct store *s, int64_t *id, struct err *err);
 
 /* ---- editing -------------------------------------------------------------------------------- */
 
+/* Replace an incident's note. ERR_NOT_FOUND */
+int store_set_note(struct store *s, int64_t id, const char *note, struct err *err);
 /* ERR_BUSY when a recorder is writing it. Segments that other incidents share stay. */
 int store_delete(struct store *s, int64_t id, struct err *err);
 int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);

@@ -251,6 +251,28 @@ static void incidents_of_a_rule_keep_their_interval(void **state)
 	remove_store(r.path);
 }
 
+static void the_same_again_is_counted_with_the_incident_that_is_there(void **state)
+{
+	struct incident in;
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open(&r, "dedup.db", 400);
+	r.cfg.pre_ns = SEC(1);
+	r.cfg.post_ns = SEC(1);
+	r.cfg.dedup_ns = SEC(95);
+	for (i = 0; i < 30; i++)
+		r.plan.fire_s[i] = 10 * (i + 1);
+	r.cfg.rule_per_hour = 100;
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 3 + 1);   /* at 10, 110 and 210 s, and the end */
+	rig_load(&r, 1, &in);
+	assert_non_null(strstr(in.head.note, "the same fired again 9 times, last at "));   /* 20 to 100 s */
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
 {
 	struct err err = {0};
@@ -374,6 +396,7 @@ int main(void)
 		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so),
 		cmocka_unit_test(an_abort_within_a_window_stores_nothing_more),
 		cmocka_unit_test(incidents_of_a_rule_keep_their_interval),
+		cmocka_unit_test(the_same_again_is_counted_with_the_incident_that_is_there),
 		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
 	};
 

@@ -1,0 +1,153 @@
+/*
+ * --dedup: the same again within the cool-down of an incident is counted with it and not stored anew.
+ *
+ * The same is: rule, process name, and module!function of the first 8 named user frames of the event
+ * that fired (a counter or a tick has none). Names come from the symbol worker, so the writer decides, before
+ * anything is stored, and waits at most ENGINE_SETTLE_NS. The cool-down runs from the incident that is
+ * there: what goes on for long is recorded again after each. The count stands in that incident's note.
+ */
+#include "engine_private.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIGNATURES_MAX 256u              /* the oldest makes room */
+#define SIGNATURE_FRAMES 8u
+#define SIGNATURE_BYTES 4096u
+
+struct kept_signature {
+	char *text;
+	int64_t incident;
+	uint64_t time_ns;                    /* of its firing */
+	uint32_t repeats;
+};
+
+void engine_dedup_note(struct engine *e, struct pending *p, const struct event *event)
+{
+	uint32_t i, number;
+	bool fresh;
+
+	if (!e->cfg->dedup_ns || !event)
+		return;
+	if (event->process)
+		snprintf(p->process, sizeof(p->process), "%s", process_name(event->process));
+	for (i = 0; i < event->nstack_frames && p->nat < ENGINE_SIGNATURE_FRAMES; i++) {
+		if (event->stack_frames[i].flags & FRAME_KERNEL)
+			continue;
+		number = frames_intern(e->frames, &event->stack_frames[i], &fresh);
+		if (number == UINT32_MAX)
+			continue;
+		p->at[p->nat] = frame_get(e->frames, number);
+		frame_ref(p->at[p->nat++]);
+	}
+}
+
+static void put_frames(struct engine *e, struct pending *p, struct buf *out)
+{
+	uint64_t start_ns = os_now_ns(), took_ns;
+	uint32_t i, named = 0;
+
+	if (p->nat)
+		symbols_settle(e->symbols, p->at, p->nat, p->settle_ns);
+	took_ns = os_now_ns() - start_ns;
+	p->settle_ns -= took_ns < p->settle_ns ? took_ns : p->settle_ns;
+	for (i = 0; i < p->nat && named < SIGNATURE_FRAMES; i++) {
+		const struct function *f = atomic_load(&p->at[i]->function);
+
+		if (!f)
+			continue;
+		buf_printf(out, "\n%s!%s", f->module ? f->module : f->object->name, f->name);
+		named++;
+	}
+}
+
+static struct kept_signature *find(struct engine *e, const char *text)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nsignatures; i++)
+		if (strcmp(e->signatures[i].text, text) == 0)
+			return &e->signatures[i];
+	return NULL;
+}
+
+static void tell(struct engine *e, const struct pending *p, struct kept_signature *k)
+{
+	char when[OS_TIME_TEXT_BYTES], note[200];
+	struct err err = {0};
+
+	k->repeats++;
+	atomic_fetch_add(&e->nrepeats, 1);
+	os_time_text(p->head.trigger_wall_ns, when);
+	snprintf(note, sizeof(note), "the same fired again %" PRIu32 " time%s, last at %s; not stored anew "
+		 "(--dedup)", k->repeats, k->repeats == 1 ? "" : "s", when);
+	log_line(e->log, LOG_INFO, "incident %" PRId64 " again: %s", k->incident, note);
+	if (store_set_note(e->store, k->incident, note, &err) != 0)
+		log_line(e->log, LOG_WARN, "the note of incident %" PRId64 " was not written: %s", k->incident,
+			 err.text);
+}
+
+/* Of the incident that is stored now. Its id is there once it has been begun. */
+void engine_dedup_stored(struct engine *e, const struct pending *p)
+{
+	if (p->signature < e->nsignatures)
+		e->signatures[p->signature].incident = p->head.id;
+}
+
+static void remember(struct engine *e, struct pending *p, const char *text)
+{
+	struct kept_signature *k, *all = e->signatures;
+	char *copy = text_dup(text, SIGNATURE_BYTES);
+
+	if (!all)
+		all = e->signatures = calloc(SIGNATURES_MAX, sizeof(*all));
+	if (!copy || !all) {
+		free(copy);                  /* it is stored, and so will the next one be */
+		return;
+	}
+	k = find(e, text);
+	if (!k && e->nsignatures < SIGNATURES_MAX)
+		k = &all[e->nsignatures++];
+	if (!k) {
+		uint32_t i;
+
+		for (k = all, i = 1; i < SIGNATURES_MAX; i++)
+			if (all[i].time_ns < k->time_ns)
+				k = &all[i];
+	}
+	free(k->text);
+	*k = (struct kept_signature){.text = copy, .time_ns = p->head.trigger_ns};
+	p->signature = (uint32_t)(k - all);
+}
+
+bool engine_dedup_repeats(struct engine *e, struct pending *p)
+{
+	struct kept_signature *k;
+	struct buf text = {.max_bytes = SIGNATURE_BYTES};
+
+	if (!e->cfg->dedup_ns || p->rule == MANUAL_RULE || p->told_apart)
+		return p->repeats;
+	p->told_apart = true;
+	buf_printf(&text, "%s\n%s", p->head.rule, p->process);
+	put_frames(e, p, &text);
+	k = find(e, buf_text(&text));
+	if (k && k->incident && p->head.trigger_ns - k->time_ns < e->cfg->dedup_ns) {
+		p->repeats = true;
+		tell(e, p, k);
+	} else {
+		remember(e, p, buf_text(&text));
+	}
+	buf_free(&text);
+	return p->repeats;
+}
+
+void engine_dedup_free(struct engine *e)
+{
+	while (e->nsignatures)
+		free(e->signatures[--e->nsignatures].text);
+	free(e->signatures);
+}
