@@ -161,7 +161,10 @@ static void drop_ended(struct etl *s, const struct etw_whole *w, uint32_t pid, u
 
 /* ---- stacks ------------------------------------------------------------------------------------ */
 
-/* The walk is known to be whole where it ends at the code that begins threads. */
+/*
+ * Every thread begins in ntdll.dll, those of the kernel in the kernel: a walk that ends elsewhere ended
+ * too early. How far the CLR's own walks reach is its own affair.
+ */
 static uint8_t quality_of(const struct etl *s, const struct etw_whole *w, const struct event *e)
 {
 	const struct frame_ref *root;
@@ -175,7 +178,7 @@ static uint8_t quality_of(const struct etl *s, const struct etw_whole *w, const 
 	root = &s->frames[e->nstack_frames - 1];
 	if ((root->flags & FRAME_KERNEL) || text_same_fold(root->object->name, "ntdll.dll"))
 		return QUALITY_COMPLETE;
-	return QUALITY_FP;
+	return w->from_runtime ? QUALITY_FP : QUALITY_BROKEN;
 }
 
 /*

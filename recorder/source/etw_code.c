@@ -318,11 +318,14 @@ static struct method *method_at(const struct etw_code *c, uint32_t number)
 	return slots_get(&c->methods, number);
 }
 
-static const char *method_name(struct etw_code *c, const struct etw_value *v)
+static const char *method_name(struct etw_code *c, const struct etw_record *r,
+			       const struct etw_class *class)
 {
+	struct etw_value v[AT_METHOD_SIGNATURE];
 	char name[NAME_MAX_BYTES + 2];
 	size_t n = 0;
 
+	etw_class_read(class, r, v, AT_METHOD_SIGNATURE);
 	if (!etw_value_is(&v[AT_METHOD_NAME]))
 		return NULL;
 	n = etw_utf16(v[AT_METHOD_NAMESPACE].bytes, v[AT_METHOD_NAMESPACE].nbytes / 2, name,
@@ -363,13 +366,14 @@ static bool is_load(uint32_t id)
 static void learn_method(struct etw_code *c, const struct etw_record *r, const struct etw_class *class,
 			 bool verbose)
 {
-	struct etw_value v[AT_METHOD_VERBOSE_FIELDS + 1] = {{0}};
+	struct etw_value v[AT_METHOD_CLR_PLAIN];
 	struct etw_range range = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
 	struct method method = {0};
 	struct etw_range *open = NULL;
 	uint32_t number;
 
-	etw_class_read(class, r, v, verbose ? AT_METHOD_VERBOSE_FIELDS : AT_METHOD_PLAIN_FIELDS);
+	/* The names, which take time, are read when they are needed. */
+	etw_class_read(class, r, v, AT_METHOD_CLR_PLAIN);
 	if (!etw_value_is(&v[AT_METHOD_BYTES]))
 		return;
 	range.start = v[AT_METHOD_START].u;
@@ -385,7 +389,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r, const s
 		if (is_unload(class->id))
 			open->until = r->ticks;
 		if (verbose && !method_at(c, open->value)->name)
-			method_at(c, open->value)->name = method_name(c, v);
+			method_at(c, open->value)->name = method_name(c, r, class);
 		return;
 	}
 	if (open && is_load(class->id))
@@ -395,7 +399,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r, const s
 	if (is_unload(class->id))
 		range.until = r->ticks;
 	if (verbose)
-		method.name = method_name(c, v);
+		method.name = method_name(c, r, class);
 	add_method(c, &method, &range);
 }
 
