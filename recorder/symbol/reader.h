@@ -54,7 +54,7 @@ struct symbol_reader {
 	void (*close)(struct symbol_table *table);
 };
 
-extern const struct symbol_reader elf_reader, kallsyms_reader, ksymbol_reader, perfmap_reader;
+extern const struct symbol_reader elf_reader, kallsyms_reader, ksymbol_reader, pe_reader, perfmap_reader;
 extern const struct symbol_reader *const symbol_readers[];   /* ends in NULL */
 
 #endif

@@ -14,7 +14,7 @@
 /* Named frames of a settle that are skipped under the lock in one go, nanoseconds each. */
 enum { SKIP_MAX = 1024 };
 
-const struct symbol_reader *const symbol_readers[] = {&elf_reader, &ksymbol_reader,
+const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
 						     &kallsyms_reader, &perfmap_reader, NULL};
 
 /* ---- requests -------------------------------------------------------------------------------- */

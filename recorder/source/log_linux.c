@@ -1,0 +1,495 @@
+/*
+ * The source of log lines on Linux: files followed over rotation, the kernel's log, the journal. One
+ * thread that waits for all of them and looks at files every 100 ms. New lines only, as they come:
+ * EVENT_LOG with the fields Log (as the rule named it), Message, and Source, Pid, Level where known.
+ *
+ *	/path/to/file     from its end; when it is rotated or truncated, on in the new one from its start;
+ *	                  one that is not there yet is waited for, and read from its start
+ *	kernel            /dev/kmsg, as dmesg -w reads it
+ *	journal           journalctl -f, which knows the journal's format and this user's rights; started
+ *	                  again when it ends
+ *	Application, System    the journal where there is one, else /var/log/syslog or messages
+ *
+ * The time of a line is when it was read, up to 100 ms after it was written.
+ */
+#include "base/os.h"
+#include "base/text.h"
+#include "source/log_parse.h"
+#include "source/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_MS 100
+#define RESTART_NS (10 * NS_PER_SEC)
+#define READ_BYTES 65536u
+#define READS_AT_ONCE 64                     /* 4 MB of a file, then the others have their turn */
+
+extern char **environ;
+
+enum log_kind { LOG_OF_FILE, LOG_OF_KERNEL, LOG_OF_JOURNAL };
+
+struct followed {
+	struct log_source *source;
+	const char *name;                    /* as the rule gave it */
+	const char *path;                    /* LOG_OF_FILE */
+	enum log_kind kind;
+	int fd;                              /* -1 = not open now */
+	bool was_there;                      /* else what appears is read from its start */
+	dev_t dev;
+	ino_t ino;
+	off_t at;
+	uint64_t next_seq;                   /* LOG_OF_KERNEL */
+	pid_t child;                         /* LOG_OF_JOURNAL */
+	uint64_t start_again_ns;
+	struct log_cutter cutter;
+};
+
+struct log_source {
+	struct source base;
+	struct queue *queue;
+	struct log *log;
+	struct needs needs;
+	struct followed *all;
+	uint32_t nall;
+	char *buffer;
+	_Atomic bool stopping;
+	atomic_uint_fast64_t events, lost;
+};
+
+extern const struct source_ops log_source;
+
+/* ---- which log is what ------------------------------------------------------------------------- */
+
+/* Not by PATH, which is not this program's when it runs as root. NULL = there is none. */
+static const char *journalctl(void)
+{
+	static const char *const paths[] = {"/usr/bin/journalctl", "/bin/journalctl"};
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		if (access(paths[i], X_OK) == 0)
+			return paths[i];
+	return NULL;
+}
+
+static bool has_journal(void)
+{
+	return (access("/run/log/journal", F_OK) == 0 || access("/var/log/journal", F_OK) == 0) &&
+	       journalctl();
+}
+
+static int resolve(const char *name, enum log_kind *kind, const char **path, struct err *err)
+{
+	static const char *const files[] = {"/var/log/syslog", "/var/log/messages"};
+	size_t i;
+
+	*path = NULL;
+	*kind = LOG_OF_KERNEL;
+	if (text_same_fold(name, "kernel"))
+		return 0;
+	*kind = LOG_OF_FILE;
+	*path = name;
+	if (*name == '/')
+		return 0;
+	*kind = LOG_OF_JOURNAL;
+	*path = NULL;
+	if (text_same_fold(name, "journal"))
+		return has_journal() ? 0 : err_set(err, ERR_USAGE, "there is no journal on this system; "
+						   "name a file or kernel: /var/log/x.log@text");
+	if (!text_same_fold(name, "Application") && !text_same_fold(name, "System"))
+		return err_set(err, ERR_USAGE, "no log is called '%.100s' here; there are kernel, journal, "
+			       "Application, System (which are the journal or syslog), and paths of files",
+			       name);
+	if (has_journal())
+		return 0;
+	*kind = LOG_OF_FILE;
+	for (i = 0; i < 2; i++) {
+		*path = files[i];
+		if (access(files[i], F_OK) == 0)
+			return 0;
+	}
+	return err_set(err, ERR_USAGE, "the log '%s' is the journal or syslog, and this system has neither; "
+		       "name a file or kernel: /var/log/x.log@text", name);
+}
+
+/* Whether it can be read now; a file that is not there yet may come, its directory must be there. */
+static int check_log(const char *name, struct err *err)
+{
+	const char *path;
+	enum log_kind kind;
+	struct buf dir = {0};
+	int rc = resolve(name, &kind, &path, err);
+
+	if (rc || kind == LOG_OF_JOURNAL)
+		return rc;
+	if (kind == LOG_OF_KERNEL)
+		path = "/dev/kmsg";
+	if (access(path, R_OK) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return err_os(err, "the log %s cannot be read; run as root", path);
+	os_dirname(path, &dir);
+	if (kind == LOG_OF_KERNEL || access(buf_text(&dir), F_OK) != 0)
+		rc = err_set(err, ERR_USAGE, "the log %s is not there, nor its directory", path);
+	buf_free(&dir);
+	return rc;
+}
+
+static int log_check(const struct needs *needs, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < needs->nlogs; i++)
+		rc = check_log(needs->logs[i].name, err);
+	return rc;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+static void log_close_source(struct source *source)
+{
+	struct log_source *s = (struct log_source *)source;
+	uint32_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->nall; i++) {
+		if (s->all[i].fd >= 0)
+			close(s->all[i].fd);
+		if (s->all[i].child > 0) {
+			kill(s->all[i].child, SIGKILL);
+			waitpid(s->all[i].child, NULL, 0);
+		}
+	}
+	free(s->all);
+	free(s->buffer);
+	free(s);
+}
+
+static bool open_file(struct followed *f, bool from_its_end)
+{
+	struct stat st;
+
+	f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (f->fd < 0)
+		return false;
+	if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(f->fd);
+		f->fd = -1;
+		return false;
+	}
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	f->at = from_its_end ? st.st_size : 0;
+	f->cutter.len = 0;
+	f->cutter.skipping = false;
+	return true;
+}
+
+static void open_kernel(struct followed *f)
+{
+	f->fd = open("/dev/kmsg", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (f->fd >= 0)
+		lseek(f->fd, 0, SEEK_END);
+}
+
+static void start_journal(struct followed *f)
+{
+	char *const argv[] = {"journalctl", "-f", "-n", "0", "-q", "-o", "short-monotonic", "--no-hostname",
+			      NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t none;
+	int fds[2];
+
+	f->start_again_ns = os_now_ns() + RESTART_NS;
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return;
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&how);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, fds[1], STDOUT_FILENO);
+	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&how, 0);
+	posix_spawnattr_setsigmask(&how, &none);
+	f->child = 0;
+	if (posix_spawn(&f->child, journalctl(), &files, &how, argv, environ) != 0)
+		f->child = 0;
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&how);
+	close(fds[1]);
+	f->fd = f->child > 0 ? fds[0] : -1;
+	if (f->fd < 0)
+		close(fds[0]);
+	else
+		fcntl(f->fd, F_SETFL, O_NONBLOCK);
+}
+
+static int follow(struct log_source *s, const char *name, struct err *err)
+{
+	struct followed *f = &s->all[s->nall];
+	int rc = check_log(name, err);
+
+	if (!rc)
+		rc = resolve(name, &f->kind, &f->path, err);
+	if (rc)
+		return rc;
+	f->source = s;
+	f->name = name;
+	f->fd = -1;
+	s->nall++;
+	if (f->kind == LOG_OF_FILE)
+		f->was_there = open_file(f, true);
+	else if (f->kind == LOG_OF_KERNEL)
+		open_kernel(f);
+	else
+		start_journal(f);
+	return 0;
+}
+
+static int log_open_source(const struct source_config *cfg, const struct needs *needs,
+			   struct source **out, struct err *err)
+{
+	struct log_source *s = calloc(1, sizeof(*s));
+	uint32_t i;
+	int rc = 0;
+
+	if (s) {
+		s->base.ops = &log_source;
+		s->queue = cfg->queue;
+		s->log = cfg->log;
+		s->all = calloc(needs->nlogs ? needs->nlogs : 1, sizeof(*s->all));
+		s->buffer = malloc(READ_BYTES);
+	}
+	if (!s || !s->all || !s->buffer)
+		rc = err_set(err, ERR_MEMORY, "no memory for the source of logs");
+	if (!rc)
+		s->needs = *needs;
+	for (i = 0; !rc && i < needs->nlogs; i++)
+		rc = follow(s, s->needs.logs[i].name, err);
+	if (rc) {
+		log_close_source((struct source *)s);
+		return rc;
+	}
+	*out = &s->base;
+	return 0;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------- */
+
+static void put_line(struct followed *f, const struct log_line *line)
+{
+	char text[LOG_LINE_MAX + 1], name[64];
+	struct event_field fields[5] = {
+		{.name = "Log", .type = FIELD_TEXT, .v.text = f->name},
+		{.name = "Message", .type = FIELD_TEXT, .v.text = text},
+	};
+	struct event e = {
+		.time_ns = os_now_ns(), .kind = EVENT_LOG, .cpu = CPU_NONE, .stream = STREAM_EVENT,
+		.stack = STACK_NONE, .name = f->name, .fields = fields, .nfields = 2,
+	};
+
+	snprintf(text, sizeof(text), "%.*s", (int)(line->len < LOG_LINE_MAX ? line->len : LOG_LINE_MAX),
+		 line->text);
+	if (line->name) {
+		snprintf(name, sizeof(name), "%.*s", (int)(line->name_len < 60 ? line->name_len : 60),
+			 line->name);
+		fields[e.nfields++] = (struct event_field){.name = "Source", .type = FIELD_TEXT,
+							   .v.text = name};
+	}
+	if (line->pid)
+		fields[e.nfields++] = (struct event_field){.name = "Pid", .type = FIELD_UINT,
+							   .v.u = line->pid};
+	if (line->level >= 0)
+		fields[e.nfields++] = (struct event_field){.name = "Level", .type = FIELD_INT,
+							   .v.i = line->level};
+	if (queue_put(f->source->queue, &e))
+		atomic_fetch_add_explicit(&f->source->events, 1, memory_order_relaxed);
+}
+
+static void on_file_line(void *ctx, const char *text, size_t len)
+{
+	struct log_line line;
+
+	log_parse_plain(text, len, &line);
+	put_line(ctx, &line);
+}
+
+static void on_journal_line(void *ctx, const char *text, size_t len)
+{
+	struct log_line line;
+
+	if (log_parse_journal(text, len, &line))
+		put_line(ctx, &line);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static void read_file(struct followed *f)
+{
+	struct log_source *s = f->source;
+	ssize_t n;
+	int i;
+
+	for (i = 0; f->fd >= 0 && i < READS_AT_ONCE; i++) {
+		n = pread(f->fd, s->buffer, READ_BYTES, f->at);
+		if (n <= 0)
+			return;
+		f->at += n;
+		log_cut(&f->cutter, s->buffer, (size_t)n, on_file_line, f);
+	}
+}
+
+/* Its last bytes first, then the new one: rotated (another file has the name) or truncated. */
+static void look_at_file(struct followed *f)
+{
+	struct stat st;
+
+	read_file(f);
+	if (f->fd >= 0 && fstat(f->fd, &st) == 0 && st.st_size < f->at) {
+		f->at = 0;
+		f->cutter.len = 0;
+		read_file(f);
+	}
+	if (stat(f->path, &st) != 0)
+		return;                      /* in the middle of a rotation, or not there yet */
+	if (f->fd >= 0 && st.st_dev == f->dev && st.st_ino == f->ino)
+		return;
+	if (f->fd >= 0) {
+		read_file(f);
+		close(f->fd);
+		f->fd = -1;
+	}
+	if (open_file(f, false))
+		read_file(f);
+}
+
+static void read_kernel(struct followed *f)
+{
+	struct log_source *s = f->source;
+	struct log_line line;
+	uint64_t seq;
+	ssize_t n;
+
+	for (;;) {
+		n = read(f->fd, s->buffer, READ_BYTES);
+		if (n < 0 && errno == EPIPE)
+			continue;            /* overwritten before it was read: the numbers say how many */
+		if (n <= 0)
+			return;
+		if (!log_parse_kmsg(s->buffer, (size_t)n, &line, &seq))
+			continue;
+		if (f->next_seq && seq > f->next_seq)
+			atomic_fetch_add_explicit(&s->lost, seq - f->next_seq, memory_order_relaxed);
+		f->next_seq = seq + 1;
+		put_line(f, &line);
+	}
+}
+
+static void read_journal(struct followed *f)
+{
+	struct log_source *s = f->source;
+	ssize_t n = -1;
+
+	while (f->fd >= 0 && (n = read(f->fd, s->buffer, READ_BYTES)) > 0)
+		log_cut(&f->cutter, s->buffer, (size_t)n, on_journal_line, f);
+	if (f->fd >= 0 && n == 0) {
+		close(f->fd);
+		f->fd = -1;
+		waitpid(f->child, NULL, 0);
+		f->child = 0;
+		log_line(s->log, LOG_WARN, "journalctl has ended; it is started again");
+	}
+	if (f->fd < 0 && os_now_ns() >= f->start_again_ns)
+		start_journal(f);
+}
+
+static void look(struct followed *f)
+{
+	switch (f->kind) {
+	case LOG_OF_FILE:
+		look_at_file(f);
+		break;
+	case LOG_OF_KERNEL:
+		if (f->fd >= 0)
+			read_kernel(f);
+		break;
+	case LOG_OF_JOURNAL:
+		read_journal(f);
+		break;
+	}
+}
+
+static void wait_for_any(struct log_source *s)
+{
+	struct pollfd fds[NEEDS_MAX_LOGS];
+	uint32_t i, n = 0;
+
+	/* A regular file is always ready: those are looked at every time. */
+	for (i = 0; i < s->nall; i++) {
+		if (s->all[i].kind != LOG_OF_FILE && s->all[i].fd >= 0)
+			fds[n++] = (struct pollfd){.fd = s->all[i].fd, .events = POLLIN};
+	}
+	if (n)
+		poll(fds, n, LOOK_MS);
+	else
+		os_sleep_ns(LOOK_MS * NS_PER_MS);
+}
+
+static int log_run(struct source *source, struct err *err)
+{
+	struct log_source *s = (struct log_source *)source;
+	uint64_t now_ns;
+	uint32_t i;
+
+	(void)err;
+	while (s->nall && !atomic_load(&s->stopping)) {
+		now_ns = os_now_ns();
+		for (i = 0; i < s->nall; i++)
+			look(&s->all[i]);
+		queue_watermark(s->queue, now_ns);
+		wait_for_any(s);
+	}
+	queue_finish(s->queue);
+	return 0;
+}
+
+static void log_stop(struct source *source)
+{
+	atomic_store(&((struct log_source *)source)->stopping, true);
+}
+
+static void log_status(struct source *source, struct source_status *out)
+{
+	struct log_source *s = (struct log_source *)source;
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
+	out->lost = queue_lost(s->queue) + atomic_load_explicit(&s->lost, memory_order_relaxed);
+}
+
+const struct source_ops log_source = {
+	.name = "logs",
+	.summary = "lines of files, the kernel's log and the journal, for rules on them",
+	.logs = true,
+	.check = log_check,
+	.open = log_open_source,
+	.run = log_run,
+	.stop = log_stop,
+	.status = log_status,
+	.close = log_close_source,
+};

@@ -1,0 +1,126 @@
+#include "source/log_parse.h"
+
+#include <string.h>
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Digits at *at, at most 18; moves behind them. */
+static bool take_number(const char **at, const char *end, uint64_t *out)
+{
+	const char *from = *at;
+
+	*out = 0;
+	while (*at < end && is_digit(**at) && *at - from < 18)
+		*out = *out * 10 + (uint64_t)(*(*at)++ - '0');
+	return *at > from;
+}
+
+bool log_parse_kmsg(const char *record, size_t len, struct log_line *out, uint64_t *seq)
+{
+	const char *at = record, *end = record + len, *line;
+	uint64_t priority;
+
+	memset(out, 0, sizeof(*out));
+	if (!take_number(&at, end, &priority) || at == end || *at++ != ',' || !take_number(&at, end, seq))
+		return false;
+	at = memchr(at, ';', (size_t)(end - at));
+	if (!at)
+		return false;
+	at++;
+	/* What follows the first line are keys of the record. */
+	line = memchr(at, '\n', (size_t)(end - at));
+	out->text = at;
+	out->len = (size_t)((line ? line : end) - at);
+	out->level = (int)(priority & 7);
+	out->name = "kernel";
+	out->name_len = 6;
+	return true;
+}
+
+/* "name[pid]: " or "name: " at the start of a line: who wrote it. */
+static void take_writer(const char *at, const char *end, struct log_line *out)
+{
+	const char *from = at;
+	uint64_t pid = 0;
+
+	while (at < end && *at != ' ' && *at != '[' && *at != ':')
+		at++;
+	out->name_len = (size_t)(at - from);
+	if (at < end && *at == '[') {
+		at++;
+		if (!take_number(&at, end, &pid) || at == end || *at++ != ']')
+			return;
+	}
+	if (at == end || *at != ':' || !out->name_len)
+		return;
+	out->name = from;
+	out->pid = pid <= UINT32_MAX ? (uint32_t)pid : 0;
+}
+
+bool log_parse_journal(const char *line, size_t len, struct log_line *out)
+{
+	const char *at = line, *end = line + len;
+
+	memset(out, 0, sizeof(*out));
+	out->level = -1;
+	if (len > 3 && memcmp(line, "-- ", 3) == 0)
+		return false;
+	/* A line of several: the first has the time, the others are indented. */
+	if (at < end && *at == '[') {
+		at = memchr(at, ']', (size_t)(end - at));
+		if (!at)
+			return false;
+		at++;
+	}
+	while (at < end && *at == ' ')
+		at++;
+	out->text = at;
+	out->len = (size_t)(end - at);
+	take_writer(at, end, out);
+	return out->len > 0;
+}
+
+void log_parse_plain(const char *line, size_t len, struct log_line *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->text = line;
+	out->len = len;
+	out->level = -1;
+}
+
+static void end_line(struct log_cutter *c, void (*each)(void *ctx, const char *line, size_t len),
+		     void *ctx)
+{
+	size_t len = c->len;
+
+	while (len && c->line[len - 1] == '\r')
+		len--;
+	if (len)
+		each(ctx, c->line, len);
+	c->cut += c->skipping;
+	c->len = 0;
+	c->skipping = false;
+}
+
+void log_cut(struct log_cutter *c, const char *bytes, size_t n,
+	     void (*each)(void *ctx, const char *line, size_t len), void *ctx)
+{
+	const char *end = bytes + n, *lf;
+	size_t part, room;
+
+	while (bytes < end) {
+		lf = memchr(bytes, '\n', (size_t)(end - bytes));
+		part = (size_t)((lf ? lf : end) - bytes);
+		room = sizeof(c->line) - c->len;
+		if (part > room)
+			c->skipping = true;
+		memcpy(c->line + c->len, bytes, part < room ? part : room);
+		c->len += part < room ? part : room;
+		if (lf)
+			end_line(c, each, ctx);
+		bytes += part + (lf != NULL);
+	}
+}

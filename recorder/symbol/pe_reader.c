@@ -1,0 +1,308 @@
+/*
+ * Names for frames in PE images: the image, and the PDB that its linker wrote, each only if it is the
+ * very one that was loaded.
+ *
+ * Looked for at the image's own path and in the directories of --symbol-path, flat (DIR/NAME) and as
+ * symbol stores have them (DIR/NAME/IDENTITY/NAME), the name as it was recorded and in small letters.
+ * An image or PDB is identified by the PDB's GUID and age; an image without a PDB by its timestamp and
+ * size. Source of the store's layout: Microsoft's "Using SymStore".
+ */
+#include "symbol/pdb.h"
+#include "symbol/pe.h"
+#include "symbol/reader.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX_BYTES ((uint64_t)4 << 30)
+#define PATH_MAX_BYTES 4096u
+#define GUID_BYTES 16u
+
+struct pe_table {
+	struct symbol_table base;
+	struct rva_index *index;
+};
+
+/* The image and its PDB, whichever are found. */
+struct finds {
+	const struct symbol_env *env;
+	const struct object_key *key;
+	struct os_file *image_file, *pdb_file;
+	struct bytes image, pdb;
+	struct pe_head head;                 /* of the image; valid with image_file */
+	struct pdb_head pdb_head;
+};
+
+static bool reads(const struct object *object)
+{
+	return object->key.kind == OBJECT_PE;
+}
+
+/* ---- identities ---------------------------------------------------------------------------------- */
+
+static uint32_t key_age(const struct object_key *key)
+{
+	return (uint32_t)bytes_le(key->build_id + GUID_BYTES, 4);
+}
+
+static bool has_guid(const struct object_key *key)
+{
+	return key->build_id_bytes == GUID_BYTES + 4;
+}
+
+static bool same_guid(const struct object_key *key, const uint8_t guid[GUID_BYTES], uint32_t age)
+{
+	return has_guid(key) && memcmp(key->build_id, guid, GUID_BYTES) == 0 && key_age(key) == age;
+}
+
+static bool same_image(const struct object_key *key, const struct pe_head *head)
+{
+	if (has_guid(key))
+		return head->has_pdb && same_guid(key, head->pdb_guid, head->pdb_age);
+	return key->ino && key->dev == head->timestamp && key->ino == head->image_bytes;
+}
+
+/* The name of the store's directory: GUID and age, or timestamp and size. */
+static void identity_text(const struct object_key *key, bool pdb, char out[64])
+{
+	const uint8_t *g = key->build_id;
+	int n;
+
+	if (!pdb) {
+		snprintf(out, 64, "%08X%x", (unsigned)key->dev, (unsigned)key->ino);
+		return;
+	}
+	n = snprintf(out, 64, "%08X%04X%04X", (unsigned)bytes_le(g, 4), (unsigned)bytes_le(g + 4, 2),
+		     (unsigned)bytes_le(g + 6, 2));
+	for (g += 8; g < key->build_id + GUID_BYTES; g++)
+		n += snprintf(out + n, 64 - (size_t)n, "%02X", *g);
+	snprintf(out + n, 64 - (size_t)n, "%X", (unsigned)key_age(key));
+}
+
+/* ---- opening candidates -------------------------------------------------------------------------- */
+
+static bool open_file(const char *path, struct os_file **file, struct bytes *out)
+{
+	struct os_file_info info;
+
+	/* Looked at before it is opened: a pipe would wait, a device may do anything. */
+	if (os_path_info(path, &info, NULL) || !info.regular || info.size_bytes > FILE_MAX_BYTES ||
+	    os_open(path, OS_READ, file, NULL))
+		return false;
+	*out = bytes_of_file(*file, info.size_bytes);
+	return true;
+}
+
+static void close_file(struct os_file **file)
+{
+	os_close(*file);
+	*file = NULL;
+}
+
+static bool try_image(struct finds *f, const char *path)
+{
+	if (!open_file(path, &f->image_file, &f->image))
+		return false;
+	if (!pe_head_read(&f->image, &f->head, NULL) && same_image(f->key, &f->head))
+		return true;
+	close_file(&f->image_file);
+	return false;
+}
+
+static bool try_pdb(struct finds *f, const char *path)
+{
+	if (!open_file(path, &f->pdb_file, &f->pdb))
+		return false;
+	if (!pdb_head_read(&f->pdb, &f->pdb_head, NULL) &&
+	    same_guid(f->key, f->pdb_head.guid, f->pdb_head.age))
+		return true;
+	close_file(&f->pdb_file);
+	return false;
+}
+
+typedef bool try_path(struct finds *f, const char *path);
+
+/* One directory of the symbol path; n bytes. Both layouts. */
+static bool try_directory(struct finds *f, const char *dir, size_t n, const char *name, bool pdb)
+{
+	try_path *try = pdb ? try_pdb : try_image;
+	char path[PATH_MAX_BYTES], identity[64];
+	int wrote = snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, name);
+
+	if (wrote < 0 || (size_t)wrote >= sizeof(path))
+		return false;
+	if (try(f, path))
+		return true;
+	identity_text(f->key, pdb, identity);
+	wrote = snprintf(path, sizeof(path), "%.*s/%s/%s/%s", (int)n, dir, name, identity, name);
+	return wrote > 0 && (size_t)wrote < sizeof(path) && try(f, path);
+}
+
+static bool try_directories(struct finds *f, const char *name, bool pdb)
+{
+	const char *dir = f->env->path, *end;
+
+	while (dir && *dir) {
+		end = strchr(dir, ';');
+		if (!end)
+			end = dir + strlen(dir);
+		if (end - dir > 0 && end - dir < (ptrdiff_t)PATH_MAX_BYTES &&
+		    try_directory(f, dir, (size_t)(end - dir), name, pdb))
+			return true;
+		dir = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+static void lower(const char *from, char *to, size_t n)
+{
+	size_t i;
+
+	for (i = 0; from[i] && i + 1 < n; i++)
+		to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
+	to[i] = '\0';
+}
+
+/* As it was recorded, then in small letters: symbol paths on Linux tell them apart. */
+static bool find_named(struct finds *f, const char *name, bool pdb)
+{
+	char small[PE_PDB_NAME_MAX];
+
+	if (!*name || strlen(name) >= sizeof(small))
+		return false;
+	lower(name, small, sizeof(small));
+	return try_directories(f, name, pdb) || (strcmp(small, name) && try_directories(f, small, pdb));
+}
+
+static void find_image(struct finds *f)
+{
+	const char *path = f->key->path;
+
+	if (!try_image(f, path))
+		find_named(f, text_base_name(path), false);
+}
+
+/* By the name that the image has for it, else by the image's own; beside the image too. */
+static void find_pdb(struct finds *f)
+{
+	const char *base = text_base_name(f->key->path), *dot = strrchr(base, '.');
+	char name[PE_PDB_NAME_MAX], beside[PATH_MAX_BYTES];
+	size_t dir_bytes = (size_t)(base - f->key->path);
+
+	if (!has_guid(f->key))
+		return;
+	snprintf(name, sizeof(name), "%.*s.pdb", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)) % 250,
+		 base);
+	if (f->image_file && *text_base_name(f->head.pdb_name))
+		snprintf(name, sizeof(name), "%.250s", text_base_name(f->head.pdb_name));
+	if (dir_bytes + strlen(name) < sizeof(beside)) {
+		snprintf(beside, sizeof(beside), "%.*s%s", (int)dir_bytes, f->key->path, name);
+		if (try_pdb(f, beside))
+			return;
+	}
+	find_named(f, name, true);
+}
+
+/* ---- the reader ---------------------------------------------------------------------------------- */
+
+/*
+ * Of a PDB without private functions the public names reach too far, unless the image says where its
+ * functions end: without it they are not used.
+ */
+static int index_finds(const struct finds *f, struct rva_index *index, struct err *err)
+{
+	int rc = 0;
+
+	if (f->pdb_file && (f->image_file || !f->pdb_head.stripped))
+		rc = pdb_functions(&f->pdb, index, err);
+	if (!rc && f->image_file)
+		rc = pe_functions(&f->image, &f->head, index, err);
+	if (!rc && f->image_file)
+		rc = pe_bounds(&f->image, &f->head, index, err);
+	return rc ? rc : rva_index_finish(index, err);
+}
+
+static int open_table(const struct finds *f, struct pe_table **out, struct err *err)
+{
+	struct pe_table *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (t)
+		t->index = rva_index_new();
+	if (!t || !t->index) {
+		free(t);
+		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
+	}
+	rc = index_finds(f, t->index, err);
+	if (!rc && !rva_index_count(t->index))
+		rc = err_set(err, ERR_NOT_FOUND, "%s: it names none of its functions", f->key->path);
+	if (rc) {
+		rva_index_free(t->index);
+		free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+static int open_pe(const struct symbol_env *env, const struct object *object, uint32_t pid,
+		   struct symbol_table **out, struct err *err)
+{
+	struct finds f = {.env = env, .key = &object->key};
+	struct pe_table *t = NULL;
+	int rc;
+
+	(void)pid;
+	find_image(&f);
+	find_pdb(&f);
+	if (!f.image_file && !f.pdb_file)
+		rc = err_set(err, ERR_NOT_FOUND, "%s: neither the image nor its PDB is at its path or in "
+			     "--symbol-path", object->key.path);
+	else
+		rc = open_table(&f, &t, err);
+	os_close(f.image_file);
+	os_close(f.pdb_file);
+	if (rc)
+		return rc;
+	t->base.reader = &pe_reader;
+	*out = &t->base;
+	return 0;
+}
+
+static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out)
+{
+	const struct pe_table *t = (const struct pe_table *)table;
+	struct rva_function function;
+
+	if (offset > UINT32_MAX || !rva_index_find(t->index, (uint32_t)offset, &function))
+		return false;
+	*out = (struct symbol){function.rva, function.name, NULL};
+	return true;
+}
+
+static size_t table_size(const struct symbol_table *table)
+{
+	const struct pe_table *t = (const struct pe_table *)table;
+
+	return sizeof(*t) + rva_index_bytes(t->index);
+}
+
+static void close_pe(struct symbol_table *table)
+{
+	struct pe_table *t = (struct pe_table *)table;
+
+	rva_index_free(t->index);
+	free(t);
+}
+
+const struct symbol_reader pe_reader = {
+	.name = "pe",
+	.reads = reads,
+	.open = open_pe,
+	.find = find,
+	.bytes = table_size,
+	.close = close_pe,
+};

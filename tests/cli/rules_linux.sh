@@ -1,0 +1,50 @@
+#!/bin/bash
+# Rules that fire for real, on this machine: a counter, a line of a log, the end of a process; and
+# StopCommand.
+# time limit: 60
+. "$TOP/tests/support/cli.sh"
+need_perf
+
+cat >note.sh <<'END'
+#!/bin/sh
+echo "args=$# incident=$1 reason=$2" | tee "$3/note.txt"
+END
+chmod +x note.sh
+
+# ---- a line of a file, which is rotated in between; and StopCommand ---------------------------------
+
+echo before >app.log
+timeout 30 "$RECORDER" collect --store log.db --delay-after-trigger-sec 0 \
+	--stop-command "$PWD/note.sh %INCIDENT% %REASON% %OUTPUTDIR%" \
+	--stop-on-event-log-message "$PWD/app.log@"'out of [a-z]+: \$\(touch owned\)' 2>log & collect=$!
+for i in $(seq 100); do grep -q recording log && break; sleep 0.1; done
+echo "nothing of interest" >>app.log
+mv app.log app.log.1
+echo 'Out of Memory: $(touch owned) killed' >>app.log
+wait $collect
+check a_log_rule_fires_on_the_line_after_a_rotation test $? -eq 0
+"$RECORDER" show --store log.db --id 1 --json >show.json 2>err
+check its_reason_is_the_line jq -e '.reason | endswith("app.log: Out of Memory: $(touch owned) killed")' show.json
+check stop_command_ran_with_its_arguments grep -q 'args=3 incident=1 reason=log .*killed' note.txt
+check its_output_is_in_the_log grep -q 'stop command: args=3 incident=1' log
+check and_no_text_of_an_event_is_a_command test ! -e owned
+
+# ---- the end of a process, as a part of an expression -----------------------------------------------
+
+cp "$(command -v sleep)" ./napper
+timeout 30 "$RECORDER" collect --store exit.db --delay-after-trigger-sec 0 \
+	--rule 'gone=StopOnProcess:napper' --rule 'mem=Memory:Available Bytes:>1' \
+	--poll-sec 0.2 --stop-on 'mem and gone' 2>log & collect=$!
+for i in $(seq 100); do grep -q recording log && break; sleep 0.1; done
+sleep 1
+./napper 0.5
+wait $collect
+check a_process_rule_fires_at_the_end_of_the_process test $? -eq 0
+check and_says_which grep -qE 'fired: mem and gone; mem: .*; gone: process napper \(pid [0-9]+\) has ended' log
+
+# ---- a counter ----------------------------------------------------------------------------------------
+
+timeout 30 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 0 --min-sec-for-trigger 0 \
+	--poll-sec 0.2 --stop-on-perf-counter 'Memory:Available Bytes:>1' 2>log
+check a_counter_rule_fires test $? -eq 0
+check what_cannot_fire_is_refused eval '! "$RECORDER" check --stop-on-event-log-message /no/such/x@y >out 2>&1'
