@@ -12,7 +12,7 @@
 #define ENGINE_SOURCES_MAX 8u
 #define TICK_NS (100 * NS_PER_MS)
 #define LATE_NS (250 * NS_PER_MS)        /* a live source that is farther behind is not waited for */
-#define ENGINE_SETTLE_NS (2 * NS_PER_SEC) /* how long an incident waits for names, in all */
+#define ENGINE_SETTLE_NS (5 * NS_PER_SEC) /* how long an incident waits for names, in all */
 #define ENGINE_FILE_SETTLE_NS (60 * NS_PER_SEC)   /* the same from a file: nobody waits for the present */
 #define ENGINE_FILE_WINDOWS_MAX 1024u    /* incidents of a file whose windows overlap */
 #define MANUAL_RULE UINT32_MAX

@@ -168,7 +168,7 @@ static void remote_reading_has_a_ceiling(void **state)
 	stand(lab, 40);
 	lab->remote_words = LAB_WORDS;
 	assert_walk(lab, QUALITY_TRUNCATED, 5);
-	assert_int_equal(lab->reads, UNWIND_REMOTE_BYTES / 16384);
+	assert_int_equal(lab->reads, LAB_REMOTE_BYTES / 16384);
 	stand(lab, 18);
 	assert_walk(lab, QUALITY_REMOTE, 20);
 }

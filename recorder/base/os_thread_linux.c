@@ -12,6 +12,7 @@
 /* ioprio_set(2) has no wrapper and no header: class idle = 3, shifted by 13; who = 1, this thread. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_IDLE (3 << 13)
+#define IOPRIO_NONE 0                    /* by the nice value */
 
 struct os_thread {
 	pthread_t id;
@@ -63,8 +64,8 @@ void os_thread_priority(enum os_priority priority)
 
 	/* Since 2.4 a Linux nice value belongs to a thread; who = 0 is the calling one. */
 	setpriority(PRIO_PROCESS, 0, nice_of[priority]);
-	if (priority == OS_PRIORITY_LOW)
-		syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
+	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+		priority == OS_PRIORITY_LOW ? IOPRIO_IDLE : IOPRIO_NONE);
 }
 
 struct os_mutex {

@@ -271,16 +271,29 @@ static void copy_use(struct symbols *s)
 	s->use.failed = use.failures;
 }
 
+/*
+ * Out of the way of what is recorded, but not while an incident waits: on a machine that is busy with
+ * ten programs a nice 10 gets so little that names come too late.
+ */
+static void take_priority(bool awaited, bool *was_awaited)
+{
+	if (awaited != *was_awaited)
+		os_thread_priority(awaited ? OS_PRIORITY_HIGH : OS_PRIORITY_LOW);
+	*was_awaited = awaited;
+}
+
 static void work(void *ctx)
 {
 	struct symbols *s = ctx;
 	uint64_t rested_ns = os_now_ns();
 	struct request r;
 	unsigned turn = 0;
+	bool awaited = false;
 
 	os_thread_priority(OS_PRIORITY_LOW);
 	os_mutex_lock(s->lock);
 	while (!s->ending) {
+		bool awaiting = s->settles != NULL;
 		bool some = next_request(s, &turn, &r);
 
 		if (!some && !cache_has_idle_work(s->cache)) {
@@ -289,6 +302,7 @@ static void work(void *ctx)
 			s->waiting = false;
 		}
 		os_mutex_unlock(s->lock);
+		take_priority(awaiting, &awaited);
 		if (some) {
 			handle(s, &r);
 			request_release(&r);

@@ -26,7 +26,7 @@
 #include "model/event.h"
 #include "unwind/elf_eh_frame.h"
 
-#define UNWIND_REMOTE_BYTES (64u << 10)      /* read from the live process for one stack; default */
+#define UNWIND_REMOTE_BYTES (256u << 10)     /* read from the live process for one stack; default */
 #define UNWIND_REMOTE_MAX_BYTES (1u << 20)
 #define UNWIND_MEMORY_PAIRS 128u             /* frames next to the root that are remembered */
 

@@ -107,7 +107,7 @@ void unwind_lab_open(struct unwind_lab *lab)
 	memset(lab, 0, sizeof(*lab));
 	lab->tables = make_tables();
 	lab->stack = calloc(LAB_WORDS, 8);
-	if (unwinder_new(UNWIND_REMOTE_BYTES, &lab->unwinder, NULL) || !lab->tables || !lab->stack)
+	if (unwinder_new(LAB_REMOTE_BYTES, &lab->unwinder, NULL) || !lab->tables || !lab->stack)
 		abort();
 	lab->known = UINT32_MAX;
 	lab->copy_words = LAB_WORDS;

@@ -13,6 +13,7 @@
 #define LAB_CODE 0x400000u
 #define LAB_STACK 0x7ffe00000000u
 #define LAB_WORDS 32768u
+#define LAB_REMOTE_BYTES (64u << 10)
 
 /* Functions, 0x100 bytes each; a return address into one is its number + 1 or more. */
 enum lab_function {
