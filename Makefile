@@ -186,7 +186,7 @@ $(BUILD)/headers:
 # ---- targets -------------------------------------------------------------------------------------
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan check-tsan \
-        bench fuzz install uninstall clean distclean help
+        bench bench-stacks bench-beside fuzz install uninstall clean distclean help
 
 all: $(recorder) ## build/linux/recorder (the default)
 
@@ -236,6 +236,12 @@ check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
 bench: deps ## measure: tests/bench/run.sh
 	$(Q)$(MAKE) programs
 	@tests/bench/run.sh
+
+bench-stacks: $(recorder) ## how many stacks of six busy programs are complete, and their cost: tests/bench/stacks.sh
+	@tests/bench/stacks.sh
+
+bench-beside: $(recorder) ## inclusive shares beside perf's, minutes: tests/bench/beside_perf.sh
+	@tests/bench/beside_perf.sh
 
 # Finds go to build/fuzz/, never into the repository: a crash is made a corpus file by hand.
 fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/corpus/

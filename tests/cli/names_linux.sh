@@ -1,0 +1,124 @@
+#!/bin/bash
+# True names, recorded for real: of processes that end at once, of files that are gone, hidden in
+# another mount namespace or replaced by another build, and of JavaScript.
+# time limit: 240
+. "$TOP/tests/support/cli.sh"
+need_perf
+
+shapes=$TOP/tests/programs/shapes_linux.c
+gcc -O2 -w -pthread -o brief "$shapes" || exit 1
+
+# of NAME|PID: its stacks, in out.folded with frames named "module!function"
+of()
+{
+	"$RECORDER" export --store s.db --id 1 --process "$1" --no-ids -f >out.folded 2>>err
+}
+
+# count PATTERN [UNLESS]: samples whose stack matches, and does not match UNLESS
+count()
+{
+	awk -v p="$1" -v unless="${2:-}" '$0 ~ p && (unless == "" || $0 !~ unless) { n += $NF }
+		END { print n + 0 }' out.folded
+}
+
+# mostly PERCENT PATTERN OF LEAST: so many of the samples that match OF, which are LEAST or more, match
+mostly()
+{
+	local n hits
+	n=$(count "$3")
+	hits=$(count "$2")
+	echo "$hits of $n samples that match \"$3\" match \"$2\", expected are $1 %"
+	[ "$n" -ge "$4" ] && [ $((100 * hits)) -ge $(($1 * n)) ] && return
+	head -n 5 out.folded
+	return 1
+}
+
+never() { [ "$(count "$1")" = 0 ]; }
+
+# ---- what runs before the recorder does ----------------------------------------------------------
+
+started=()
+trap 'kill "${started[@]}" 2>/dev/null; rm -f "/tmp/perf-${node:-none}.map"' EXIT
+
+# Replaced by a newer build while it runs: the path now leads to another program.
+gcc -O2 -w -pthread -DBRIEF_SPIN=old_spin -o replaced "$shapes" &&
+	gcc -O2 -w -pthread -DBRIEF_SPIN=new_spin -o newer "$shapes" || exit 1
+./replaced brief 60000 & started+=($!)
+mv newer replaced
+
+# The same path is one program in its mount namespace, and another one in ours.
+mkdir real mounted
+gcc -O2 -w -pthread -DBRIEF_SPIN=inner_spin -o real/inside "$shapes" &&
+	gcc -O2 -w -pthread -DBRIEF_SPIN=outer_spin -o mounted/inside "$shapes" || exit 1
+why_not_inside=$(unshare -m true 2>&1) && {
+	unshare -m sh -c 'mount --bind real mounted && exec "$PWD/mounted/inside" brief 60000' & started+=($!)
+}
+
+if command -v node >/dev/null; then
+	cat >spin.js <<'JS'
+function spinInJavaScript(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
+const end = Date.now() + 120000;
+while (Date.now() < end) spinInJavaScript(100000);
+JS
+	node --perf-basic-prof spin.js >/dev/null 2>&1 & node=$!
+	started+=($node)
+fi
+
+"$RECORDER" collect --store s.db --freq 499 --pre-sec 120 /DelayAfterTriggerSec:0 2>log & recorder=$!
+started+=($recorder)
+wait_for 10 "$RECORDER" status --store s.db
+
+# ---- 300 processes of 20 ms, and 30 whose file goes 10 ms after their start -----------------------
+
+twice() { "$@" & "$@" & wait; }
+briefly() { for ((i = 0; i < 150; i++)); do ./brief brief 20; done; }
+(twice briefly)
+
+# Each copy has a build id of its own, so that none gets its names from another.
+gcc -O2 -w -c -o gone.o "$shapes" || exit 1
+mkdir copies
+for ((i = 10; i < 40; i++)); do
+	mkdir copies/$i
+	gcc -pthread -Wl,--build-id=0x${i}25112100000000000000000000000000000000 -o copies/$i/gone gone.o || exit 1
+done
+(for ((i = 10; i < 40; i++)); do
+	copies/$i/gone brief 20 &
+	sleep 0.01
+	rm copies/$i/gone
+	wait $!
+done)
+"$RECORDER" stop --store s.db >/dev/null 2>>err
+wait $recorder
+check it_records_them_all test $? -eq 0
+
+# What the loader, libc or the kernel does before main() and after is no function of the program.
+of brief
+check names_of_processes_of_20_ms mostly 99 'brief!brief_spin' 'brief!' 500
+check and_none_is_without_stack mostly 75 'brief!brief_spin' . 500
+
+of gone
+echo "note: $(count 'gone!gone_spin|gone!brief_spin') of $(count 'gone!') samples of programs that were removed 10 ms after their start have names"
+check what_is_removed_after_10_ms_is_recorded mostly 75 'gone!' . 50
+check its_names_are_right_or_none mostly 100 'gone!(brief_spin|\?)|gone!(_start|main|turns|now_s)[^;]*( [0-9]+$|;[^g])' 'gone!' 50
+
+of replaced
+check names_of_a_replaced_program_are_right_or_none never new_spin
+check its_samples_are_there mostly 95 'replaced!(old_spin|\?)' . 30
+echo "note: $(count old_spin) of $(count .) samples of a program that was replaced have names"
+
+if [ -z "$why_not_inside" ]; then
+	of inside
+	check a_program_in_its_own_mount_namespace_has_names mostly 95 'inside!inner_spin' . 30
+	check and_not_those_of_another_at_the_same_path never outer_spin
+else
+	echo "skip a_program_in_its_own_mount_namespace_has_names: $why_not_inside"
+fi
+
+if [ "${node:-}" ]; then
+	of $node
+	# V8 may have put the one into the other, the script's top level, which has the file as its name.
+	check javascript_functions_have_names mostly 80 'JS:[*~^+]*(spinInJavaScript)? .*spin.js:' . 30
+	check and_they_are_those_of_the_script mostly 10 'JS:[*~^+]*spinInJavaScript .*spin.js:1' . 30
+else
+	echo "skip javascript_functions_have_names: node is not installed"
+fi
