@@ -16,6 +16,7 @@
 
 #define FREQ_HZ 99u
 #define BURN_NS NS_PER_SEC               /* of CPU time, however busy the machine is */
+#define BURN_PART_NS (NS_PER_SEC / 2)
 
 static struct source_config cfg;
 static struct source *source;
@@ -181,9 +182,115 @@ static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
 	assert_true(status.events >= seen.samples);
 }
 
+/* ---- another rate ------------------------------------------------------------------------------ */
+
+static void burn_a_part(void *ctx)
+{
+	struct timespec used = {0};
+
+	(void)ctx;
+	atomic_store(&burner_tid, (uint32_t)gettid());
+	do {
+		burn(1000000);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	} while ((uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec < BURN_PART_NS);
+	sink++;
+}
+
+struct part {
+	unsigned rates, lost, samples, other_weight, unordered;
+	double weight_ns, period_ns;
+	uint64_t last_ns;
+};
+
+/* What has come so far: its own samples all weigh what the last EVENT_RATE said. */
+static void drain_part(struct part *p)
+{
+	const struct event *e;
+
+	while ((e = queue_peek(cfg.queue)) != NULL) {
+		p->unordered += e->time_ns < p->last_ns;
+		p->last_ns = e->time_ns;
+		p->lost += e->kind == EVENT_LOST;
+		if (e->kind == EVENT_RATE) {
+			p->rates++;
+			p->period_ns = e->value;
+		} else if (e->kind == EVENT_SAMPLE) {
+			p->other_weight += e->value != p->period_ns;
+		}
+		if (e->kind == EVENT_SAMPLE && e->thread && e->process->pid == os_pid() &&
+		    e->thread->tid == atomic_load(&burner_tid)) {
+			p->samples++;
+			p->weight_ns += e->value;
+		}
+		queue_pop(cfg.queue);
+	}
+}
+
+/* Ask for it, and until the source says that it is so. */
+static void change_to(unsigned freq_hz, unsigned stack_kb, struct part *p)
+{
+	const struct source_level level = {freq_hz, stack_kb};
+	unsigned rates = p->rates, tries;
+
+	perf_source.set_level(source, &level);
+	for (tries = 0; p->rates == rates && tries < 1000; tries++) {
+		os_sleep_ns(20 * NS_PER_MS);
+		drain_part(p);
+	}
+	assert_int_equal(p->rates, rates + 1);
+	assert_int_equal(p->period_ns, NS_PER_SEC / freq_hz);
+}
+
+/* Samples of half a second of CPU time. */
+static unsigned burn_part(struct part *p)
+{
+	unsigned before = p->samples;
+	struct os_thread *burner;
+
+	assert_int_equal(os_thread_start("burner", burn_a_part, NULL, &burner, NULL), 0);
+	os_thread_join(burner);
+	os_sleep_ns(300 * NS_PER_MS);
+	drain_part(p);
+	return p->samples - before;
+}
+
+static void another_rate_and_stack_take_effect_and_lose_nothing(void **state)
+{
+	struct part p = {.period_ns = (double)(NS_PER_SEC / 997)};
+	unsigned fast, slow, small, frames;
+
+	(void)state;
+	cfg.freq_hz = 997;
+	cfg.stack_kb = 16;
+	start_or_skip();
+	fast = burn_part(&p);
+	change_to(199, 16, &p);
+	slow = burn_part(&p);
+	change_to(199, 8, &p);
+	small = burn_part(&p);
+	change_to(199, 0, &p);               /* frame pointers */
+	frames = burn_part(&p);
+	perf_source.stop(source);
+	os_thread_join(runner);
+	drain_part(&p);
+	print_message("%u, %u, %u, %u samples; %.3f s of 2\n", fast, slow, small, frames,
+		      p.weight_ns / 1e9);
+	assert_in_range(fast, 380, 620);     /* 498.5 */
+	assert_in_range(slow, 70, 135);      /* 99.5 */
+	assert_in_range(small, 70, 135);
+	assert_in_range(frames, 70, 135);
+	assert_in_range(p.weight_ns / 1e6, 1700, 2400);
+	assert_int_equal(p.other_weight, 0);
+	assert_int_equal(p.lost, 0);
+	assert_int_equal(p.unordered, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(another_rate_and_stack_take_effect_and_lose_nothing,
+						open_source, close_source),
 		cmocka_unit_test_setup_teardown(samples_of_a_busy_thread_arrive_with_their_stacks,
 						open_source, close_source),
 	};

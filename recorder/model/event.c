@@ -57,6 +57,7 @@ const char *event_kind_text(enum event_kind kind)
 		[EVENT_THREAD_START] = "thread-start",
 		[EVENT_THREAD_EXIT] = "thread-exit",
 		[EVENT_IMAGE] = "image",
+		[EVENT_RATE] = "rate",
 		[EVENT_GENERIC] = "event",
 		[EVENT_LOG] = "log",
 		[EVENT_EXPECTED] = "expected",

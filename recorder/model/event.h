@@ -34,6 +34,7 @@ enum event_kind {
 	EVENT_LOG,              /* a log line: fields Message, Log, ... */
 	EVENT_EXPECTED,         /* value = samples that cpu should have given in the second that ends
 				   now: its busy time x the rate. Not sent for an idle second. */
+	EVENT_RATE,             /* CPU samples weigh `value` ns from here on; name = why; field StackKb */
 	EVENT_KINDS,
 };
 

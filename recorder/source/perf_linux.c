@@ -43,6 +43,9 @@ struct perf_source {
 	struct perf_format format;
 	struct perf_state *state;
 	uint64_t period_ns;
+	uint64_t switched_ns, old_period_ns; /* samples before that moment weigh old_period_ns */
+	bool rate_due;                       /* what was switched is to be said, behind those samples */
+	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = as it is */
 
 	struct cpu_rings *cpus;              /* by CPU number */
 	unsigned ncpus;
@@ -214,7 +217,7 @@ static bool put_sample(struct perf_source *s, const struct perf_record *r, bool 
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
 	e.quality = (uint8_t)s->stack.quality;
-	e.value = (double)s->period_ns;
+	e.value = (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
 	e.stack_frames = s->stack.frames;
 	e.nstack_frames = s->stack.nframes;
 	queue_put(s->cfg.queue, &e);
@@ -362,6 +365,151 @@ static void put_expected(void *ctx, unsigned cpu, uint64_t busy_ns)
 	queue_put(s->cfg.queue, &e);
 }
 
+/* ---- another level ---------------------------------------------------------------------------- */
+
+static void put_rate(struct perf_source *s)
+{
+	const struct event_field field = {.name = "StackKb", .type = FIELD_UINT, .v.u = s->ask.stack_kb};
+	struct event e = {.time_ns = s->switched_ns, .kind = EVENT_RATE, .cpu = CPU_NONE,
+			  .stack = STACK_NONE, .value = (double)s->period_ns, .fields = &field,
+			  .nfields = 1};
+
+	queue_put(s->cfg.queue, &e);
+}
+
+/* Samplers with another copy of the stack, opened beside the old ones; all of them, or none. */
+static bool reopen(struct perf_source *s, const struct perf_ask *ask, struct perf_ring *fresh)
+{
+	struct perf_ask asked = *ask;
+	struct err err;
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < s->ncpus; i++)
+		fresh[i].fd = -1;
+	for (i = 0; i < s->ncpus && !rc; i++) {
+		if (s->cpus[i].online)
+			rc = perf_ring_open(&fresh[i], i, false, &asked, &err);
+	}
+	if (!rc)
+		return true;
+	while (i--)
+		perf_ring_close(&fresh[i]);
+	log_line(s->cfg.log, LOG_WARN, "sampling goes on with %u KB of stack: %s", s->ask.stack_kb,
+		 err.text);
+	return false;
+}
+
+/* They have ended: all that they hold, in order; for tables that are being loaded no longer than ever. */
+static void empty_samplers(struct perf_source *s)
+{
+	do {
+		os_sleep_ns(HOLD_BACK_NS);
+		if (drain(s, s->switched_ns) >= s->switched_ns)
+			return;
+	} while (os_now_ns() < s->switched_ns + TABLES_WAIT_NS);
+	drain(s, s->switched_ns + TABLES_WAIT_NS);   /* none waits any more */
+}
+
+/* What the old samplers hold is delivered before they go; what comes meanwhile waits in the new ones. */
+static bool change_stack(struct perf_source *s, const struct perf_ask *ask)
+{
+	struct perf_ring *fresh = calloc(s->ncpus, sizeof(*fresh));
+	unsigned i;
+
+	if (!fresh || !reopen(s, ask, fresh)) {
+		free(fresh);
+		return false;
+	}
+	for (i = 0; i < s->ncpus; i++) {
+		if (!s->cpus[i].online)
+			continue;
+		perf_ring_enable(&s->cpus[i].sampler, false);
+		perf_ring_enable(&fresh[i], true);
+	}
+	s->switched_ns = os_now_ns();
+	empty_samplers(s);
+	for (i = 0; i < s->ncpus; i++) {
+		if (!s->cpus[i].online)
+			continue;
+		perf_ring_close(&s->cpus[i].sampler);
+		s->cpus[i].sampler = fresh[i];
+	}
+	free(fresh);
+	s->format.nregs = ask->stack_kb ? PERF_REGS_COUNT : 0;
+	s->format.stack = ask->stack_kb != 0;
+	rebuild_polled(s);
+	return true;
+}
+
+static bool change_period(struct perf_source *s, uint64_t period_ns)
+{
+	unsigned i;
+	int os_error = 0;
+
+	for (i = 0; i < s->ncpus && !os_error; i++) {
+		if (s->cpus[i].online)
+			os_error = perf_ring_set_period(&s->cpus[i].sampler, period_ns);
+	}
+	s->switched_ns = os_now_ns();
+	if (!os_error)
+		return true;
+	log_line(s->cfg.log, LOG_WARN, "sampling goes on at %u Hz: the kernel refused another rate (%s)",
+		 s->ask.freq_hz, strerror(os_error));
+	for (i = 0; i < s->ncpus; i++) {
+		if (s->cpus[i].online)
+			perf_ring_set_period(&s->cpus[i].sampler, s->period_ns);
+	}
+	return false;
+}
+
+/* On its own thread. What the CPUs did until now is expected at the old rate. */
+static void change_level(struct perf_source *s, uint64_t wanted)
+{
+	struct perf_ask ask = s->ask;
+	uint64_t period_ns;
+	bool done;
+
+	ask.freq_hz = (unsigned)(wanted >> 32);
+	ask.stack_kb = (unsigned)(wanted & UINT32_MAX);
+	period_ns = NS_PER_SEC / ask.freq_hz;
+	s->delivered_ns = drain(s, os_now_ns() - HOLD_BACK_NS);
+	if (s->busy)
+		busy_read(s->busy, put_expected, s);
+	s->old_period_ns = s->period_ns;
+	done = ask.stack_kb == s->ask.stack_kb ? change_period(s, period_ns) : change_stack(s, &ask);
+	if (!done) {
+		s->switched_ns = 0;
+		return;
+	}
+	s->ask = ask;
+	s->period_ns = period_ns;
+	s->rate_due = true;
+}
+
+/* Say what was switched once all before it is delivered; then the next wish, if there is one. */
+static void follow_level(struct perf_source *s)
+{
+	uint64_t wanted;
+
+	if (s->rate_due && s->delivered_ns < s->switched_ns)
+		return;
+	if (s->rate_due)
+		put_rate(s);
+	s->rate_due = false;
+	wanted = atomic_exchange(&s->wanted, 0);
+	if (wanted)
+		change_level(s, wanted);
+}
+
+static void perf_set_level(struct source *source, const struct source_level *level)
+{
+	struct perf_source *s = (struct perf_source *)source;
+
+	if (level->freq_hz)                  /* it looks within POLL_MS */
+		atomic_store(&s->wanted, (uint64_t)level->freq_hz << 32 | level->stack_kb);
+}
+
 static void check_each_second(struct perf_source *s, uint64_t now_ns)
 {
 	if (now_ns < s->next_check_ns)
@@ -390,15 +538,19 @@ static int perf_run(struct source *source, struct err *err)
 		return rc;
 	enable(s, false, true);
 	while (!atomic_load(&s->stopping)) {
-		uint64_t now, done_ns;
+		uint64_t now, done_ns, until_ns;
 
 		if (poll(s->polled, 1 + 2 * (nfds_t)s->ncpus, waits ? TABLES_POLL_MS : POLL_MS) > 0 &&
 		    !atomic_load(&s->stopping))
 			os_sleep_ns(COALESCE_NS);
 		now = os_now_ns();
-		done_ns = drain(s, now - HOLD_BACK_NS);
-		waits = done_ns < now - HOLD_BACK_NS;
+		until_ns = now - HOLD_BACK_NS;
+		if (s->rate_due && until_ns > s->switched_ns)
+			until_ns = s->switched_ns;
+		done_ns = drain(s, until_ns);
+		waits = done_ns < until_ns;
 		s->delivered_ns = done_ns;
+		follow_level(s);
 		perf_state_expire(s->state, done_ns);
 		check_each_second(s, now);   /* may put events: before the watermark */
 		queue_watermark(s->cfg.queue, done_ns);
@@ -544,6 +696,7 @@ const struct source_ops perf_source = {
 	.open = perf_open,
 	.run = perf_run,
 	.stop = perf_stop,
+	.set_level = perf_set_level,
 	.status = perf_status,
 	.close = perf_close,
 };

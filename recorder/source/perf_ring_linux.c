@@ -194,6 +194,15 @@ int perf_ring_enable(struct perf_ring *ring, bool on)
 	return ioctl(ring->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
+/*
+ * Of cpu-clock events the kernel turns a frequency into a period in ns when they are opened
+ * (kernel/events/core.c, perf_swevent_init_hrtimer), so a period it is.
+ */
+int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns)
+{
+	return ioctl(ring->fd, PERF_EVENT_IOC_PERIOD, &period_ns) == 0 ? 0 : errno;
+}
+
 void perf_ring_refresh(struct perf_ring *ring)
 {
 	struct perf_event_mmap_page *page = ring->map;

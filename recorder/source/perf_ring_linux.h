@@ -42,6 +42,9 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 void perf_ring_close(struct perf_ring *ring);
 int perf_ring_enable(struct perf_ring *ring, bool on);
 
+/* Samplers: another time between two samples, from now on; counting starts anew. 0 or an errno. */
+int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns);
+
 /* Look at what the kernel has written by now. */
 void perf_ring_refresh(struct perf_ring *ring);
 /* The oldest record, or NULL; good until perf_ring_next(). */

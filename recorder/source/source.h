@@ -45,6 +45,11 @@ struct source_status {
 	char note[200];                      /* what is missing, one sentence; "" = nothing */
 };
 
+/* How much of the CPU streams is taken; see model/budget.h. */
+struct source_level {
+	unsigned freq_hz, stack_kb;
+};
+
 struct source {                              /* base of every source; first member */
 	const struct source_ops *ops;
 };
@@ -66,6 +71,12 @@ struct source_ops {
 	int (*run)(struct source *s, struct err *err);
 	/* Any thread: make run() return soon. */
 	void (*stop)(struct source *s);
+	/*
+	 * Any thread while it runs: sample at another rate, or copy less of the stack, from now on. Done
+	 * by its own thread soon; it puts EVENT_RATE, without a name, where the change took place among
+	 * its events. What cannot be done is logged, and no such event comes. NULL = cannot.
+	 */
+	void (*set_level)(struct source *s, const struct source_level *level);
 	/* Any thread while it runs. */
 	void (*status)(struct source *s, struct source_status *out);
 	/*
