@@ -2,6 +2,8 @@
  * Folded stacks: one line a stack, root first, "a;b;c 42". Read by flamegraph.pl, speedscope,
  * inferno and others; grammar and reasons in exports-and-store.md, section 2.1.
  *
+ * 42 are samples, or microseconds of CPU time where the rate of sampling changed within the incident.
+ *
  * Lines are sorted bytewise without ever being held in memory: the children of each node of the
  * call tree are sorted by what follows the common prefix in the file, which is "text;" where more
  * frames come and "text 42" where the line ends. Walking the tree in that order gives sorted lines.
@@ -120,14 +122,14 @@ struct folded {
 	struct buf prefix;
 };
 
-static int count_samples(struct folded *f, uint32_t nsamples)
+static int count_samples(struct folded *f, const struct incident *in)
 {
 	uint32_t i;
 
 	f->counts = calloc((size_t)f->tree.nnodes + 1, sizeof(*f->counts));
-	for (i = 0; f->counts && i < nsamples; i++) {
+	for (i = 0; f->counts && i < in->nsamples; i++) {
 		if (f->tree.of_sample[i] != TREE_NONE)
-			f->counts[f->tree.of_sample[i]]++;
+			f->counts[f->tree.of_sample[i]] += incident_units(in, &in->samples[i]);
 	}
 	return f->counts ? 0 : ERR_MEMORY;
 }
@@ -253,7 +255,7 @@ static int folded_write(const struct incident *in, const struct export_options *
 
 	rc = tree_build(&f.tree, in, opt, &style, err);
 	if (!rc) {
-		rc = count_samples(&f, in->nsamples);
+		rc = count_samples(&f, in);
 		if (!rc)
 			rc = lay_out(&f);
 		if (!rc)

@@ -123,13 +123,16 @@ static void put_window(struct buf *out, const struct incident_head *h)
 	put_text(out, "Why they differ: ", h->gap_reason);
 }
 
-static void put_samples(struct buf *out, const struct incident_head *h)
+static void put_samples(struct buf *out, const struct incident *in)
 {
+	const struct incident_head *h = &in->head;
 	bool first = true;
 	unsigned i;
 
 	buf_printf(out, "Samples: %" PRIu64, h->samples);
-	if (h->period_ns[STREAM_CPU]) {
+	if (in->several_periods) {
+		buf_puts(out, ", at more than one rate: they weigh the CPU time between two of them");
+	} else if (h->period_ns[STREAM_CPU]) {
 		buf_puts(out, ", one per ");
 		ms_put(out, (int64_t)h->period_ns[STREAM_CPU]);
 		buf_puts(out, " ms of CPU time");
@@ -183,7 +186,7 @@ void notes_put(struct buf *out, const struct incident *in)
 {
 	put_origin(out, &in->head);
 	put_window(out, &in->head);
-	put_samples(out, &in->head);
+	put_samples(out, in);
 	put_unnamed(out, in);
 	put_lost(out, &in->head);
 	put_text(out, "Note: ", in->head.note);

@@ -163,10 +163,13 @@ void perfview_put_head(struct out *out)
 	out_puts(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<StackWindow>\n<StackSource>\n");
 }
 
-/* TimeMetric reads the metric as milliseconds; ours counts samples, the same only at 1 kHz. */
+/*
+ * TimeMetric reads the metric as milliseconds; ours counts samples, the same only at 1 kHz, unless their
+ * weights differ: then it is milliseconds.
+ */
 static const char *scaling(const struct incident *in)
 {
-	return in->head.period_ns[STREAM_CPU] == NS_PER_MS ? "TimeMetric" : "ScaleToData";
+	return in->several_periods || in->head.period_ns[STREAM_CPU] == NS_PER_MS ? "TimeMetric" : "ScaleToData";
 }
 
 int perfview_put_end(struct out *out, const struct incident *in, struct err *err)
@@ -197,5 +200,15 @@ void perfview_put_time(struct buf *out, const struct incident *in, const struct 
 {
 	buf_puts(out, " Time=\"");
 	ms_put(out, (int64_t)(s->time_ns - in->head.t0_ns));
+	buf_putc(out, '"');
+}
+
+void perfview_put_metric(struct buf *out, const struct incident *in, const struct incident_sample *s)
+{
+	buf_puts(out, " Metric=\"");
+	if (in->several_periods)
+		ms_put(out, (int64_t)s->weight);
+	else
+		buf_putc(out, '1');
 	buf_putc(out, '"');
 }

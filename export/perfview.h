@@ -24,4 +24,8 @@ int perfview_put_end(struct out *out, const struct incident *in, struct err *err
 void perfview_put_time(struct buf *out, const struct incident *in,
 		       const struct incident_sample *s);
 
+/* Append ` Metric="1"`, or milliseconds of CPU time where samples weigh different amounts. */
+void perfview_put_metric(struct buf *out, const struct incident *in,
+			 const struct incident_sample *s);
+
 #endif

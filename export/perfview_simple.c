@@ -11,7 +11,8 @@ static void put_sample(const struct tree *t, const struct incident *in, uint32_t
 
 	buf_puts(text, "<Sample");
 	perfview_put_time(text, in, &in->samples[sample]);
-	buf_puts(text, " Metric=\"1\">\n");
+	perfview_put_metric(text, in, &in->samples[sample]);
+	buf_puts(text, ">\n");
 	for (node = t->of_sample[sample]; node != TREE_NONE; node = t->nodes[node].caller) {
 		buf_put(text, tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
 		buf_putc(text, '\n');

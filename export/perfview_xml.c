@@ -60,7 +60,10 @@ static void put_samples(const struct tree *t, const struct incident *in, struct 
 		buf_reset(line);
 		put_number(line, "<Sample ID=\"", id++, "\"");
 		perfview_put_time(line, in, &in->samples[i]);
-		put_number(line, " StackID=\"", t->of_sample[i], "\" />\n");
+		put_number(line, " StackID=\"", t->of_sample[i], "\"");
+		if (in->several_periods)     /* without it it is 1 */
+			perfview_put_metric(line, in, &in->samples[i]);
+		buf_puts(line, " />\n");
 		out_put(out, buf_text(line), line->len);
 	}
 	out_puts(out, "</Samples>\n");

@@ -107,6 +107,8 @@ static bool setting_text(const struct options *o, const struct option_info *info
 		option_number_text(*(const uint32_t *)at, text, sizeof(text));
 		break;
 	case OPTION_FLOAT:
+		if (*(const double *)at < info->min)
+			return false;        /* not given, and the default depends on the machine */
 		option_number_text(*(const double *)at, text, sizeof(text));
 		break;
 	case OPTION_SECONDS:

@@ -156,6 +156,10 @@ static void configure(const struct options *o, struct collect *c)
 	e->freq_hz = o->freq_hz;
 	e->kernel_stacks = !o->no_kernel_stacks;
 	e->stack_kb = o->stack_kb;
+	e->budget.max_cpu_pct = o->max_cpu_pct >= 0 ? o->max_cpu_pct
+				: budget_default_cpu_pct(os_cpu_count(), o->freq_hz);
+	e->budget.max_rss_bytes = (uint64_t)o->max_rss_mb << 20;
+	e->allow_fp = o->allow_fp;
 	e->only_process = o->record_process;
 	e->symbol_cache = o->symbol_cache;
 	e->symbol_cache_bytes = (uint64_t)o->symbol_cache_mb << 20;

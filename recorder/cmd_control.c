@@ -127,6 +127,27 @@ static void put_history(struct buf *out, struct json_value status, double histor
 	buf_putc(out, '\n');
 }
 
+/* What it may cost, what it costs, and what it has given up for that. */
+static void put_budget(struct buf *out, struct json_value budget)
+{
+	double cpu = number(budget, "cpu_pct"), max_cpu = number(budget, "max_cpu_pct");
+	double max_mb = number(budget, "max_rss_mb"), steps = number(budget, "steps_down");
+
+	if (cpu < 0)
+		return;
+	put_label(out, "Budget");
+	buf_printf(out, "%.2f %% of one CPU now", cpu);
+	if (max_cpu > 0)
+		buf_printf(out, ", %.4g %% at most", max_cpu);
+	if (max_mb > 0)
+		buf_printf(out, "; %.0f MB of memory at most", max_mb);
+	buf_printf(out, "; sampling at %.0f Hz with %.0f KB of stack", number(budget, "freq_hz"),
+		   number(budget, "stack_kb"));
+	if (steps > 0)
+		buf_printf(out, ", %.0f of %.0f steps down", steps, number(budget, "steps"));
+	buf_putc(out, '\n');
+}
+
 static void put_counts(struct buf *out, struct json_value status)
 {
 	double samples = number(status, "samples"), lost = number(status, "lost");
@@ -234,6 +255,7 @@ static void put_status(struct buf *out, struct json_value status)
 	buf_putc(out, '\n');
 	put_text(out, "Note", json_member(status, "note"));
 	put_counts(out, status);
+	put_budget(out, json_member(status, "budget"));
 	put_use(out, "Ring", number(status, "ring_bytes"), number(status, "ring_max_bytes"));
 	put_use(out, "Held", number(status, "held_bytes"), number(status, "held_max_bytes"));
 	put_tables(out, json_member(status, "tables"));

@@ -80,6 +80,9 @@ static void remark(const struct incident *in, uint64_t samples_before)
 	else if (!in->nsamples)
 		cmd_note("no sample of incident %" PRId64 " is in the part that was asked for",
 			 in->head.id);
+	if (in->several_periods)
+		cmd_note("the rate of sampling changed within incident %" PRId64 ": its values are CPU "
+			 "time, in folded stacks microseconds, not samples", in->head.id);
 	if (in->head.state != INCIDENT_COMPLETE)
 		cmd_note("incident %" PRId64 " is %s: what there is of it is written",
 			 in->head.id, incident_state_text(in->head.state));

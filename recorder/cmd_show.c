@@ -213,7 +213,7 @@ static void json_stacks(struct json *j, const struct incident *in, const struct 
 		const struct summary_stack *stack = &s->stacks[i];
 
 		json_open(j, '{');
-		json_key_uint(j, "samples", stack->samples);
+		json_key_uint(j, in->several_periods ? "cpu_us" : "samples", stack->samples);
 		if (stack->process != UINT32_MAX) {
 			json_key_str(j, "process", in->processes[stack->process].name);
 			json_key_uint(j, "pid", in->processes[stack->process].pid);
@@ -294,15 +294,18 @@ static void put_window(struct buf *out, const struct incident_head *h)
 	buf_putc(out, '\n');
 }
 
-static void put_samples(struct buf *out, const struct incident_head *h)
+static void put_samples(struct buf *out, const struct incident *in)
 {
+	const struct incident_head *h = &in->head;
 	char n[CMD_NUMBER_BYTES];
 	unsigned i;
 
 	put_label(out, "Samples");
 	buf_puts(out, text_count(h->samples, n));
 	for (i = 0; i < STREAMS_MAX; i++) {
-		if (h->period_ns[i])
+		if (i == STREAM_CPU && in->several_periods)
+			buf_puts(out, "; at more than one rate, so CPU time is compared");
+		else if (h->period_ns[i])
 			buf_printf(out, "; %s: one every %.4g ms", stream_text((enum stream)i),
 				   (double)h->period_ns[i] / 1e6);
 	}
@@ -369,7 +372,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 	buf_printf(out, "%s on %s (%s)\n", time, h->host ? h->host : "?",
 		   h->host_text ? h->host_text : "?");
 	put_window(out, h);
-	put_samples(out, h);
+	put_samples(out, in);
 	if (ledger->nrows) {
 		put_label(out, "Expected");
 		losses_line(ledger, out);
@@ -393,6 +396,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 struct page {
 	struct buf *out;
 	const struct incident *in;
+	uint64_t whole;                      /* of which counts are shares */
 	size_t columns;                      /* of the terminal */
 };
 
@@ -427,8 +431,12 @@ static void put_count(const struct page *p, uint64_t n)
 {
 	char text[CMD_NUMBER_BYTES];
 
-	buf_printf(p->out, "%11s  ", text_count(n, text));
-	put_share(p->out, n, p->in->head.samples);
+	if (p->in->several_periods)
+		snprintf(text, sizeof(text), "%.3f s", (double)n / 1e6);
+	else
+		text_count(n, text);
+	buf_printf(p->out, "%11s  ", text);
+	put_share(p->out, n, p->whole);
 	buf_puts(p->out, "  ");
 }
 
@@ -447,12 +455,17 @@ static const char *stack_advice(const struct page *p, const struct summary_proce
 	return NULL;
 }
 
+static const char *counted(const struct page *p)
+{
+	return p->in->several_periods ? "CPU TIME" : "SAMPLES";
+}
+
 static void put_processes(const struct page *p, const struct summary *s)
 {
 	const char *advice;
 	uint32_t i;
 
-	buf_printf(p->out, "\n%11s  %7s  PROCESS AND ITS STACKS\n", "SAMPLES", "SHARE");
+	buf_printf(p->out, "\n%11s  %7s  PROCESS AND ITS STACKS\n", counted(p), "SHARE");
 	for (i = 0; i < s->nprocesses && i < TOP_PROCESSES; i++) {
 		put_count(p, s->processes[i].samples);
 		put_process_name(p, s->processes[i].process);
@@ -528,7 +541,7 @@ static void put_hot(const struct page *p, struct summary *s, const struct option
 	summary_by_inclusive(s);
 	put_functions(p, s, true);
 	if (s->nstacks)
-		buf_printf(p->out, "\n%11s  %7s  STACK, LEAF FIRST\n", "SAMPLES", "SHARE");
+		buf_printf(p->out, "\n%11s  %7s  STACK, LEAF FIRST\n", counted(p), "SHARE");
 	for (i = 0; i < s->nstacks && i < TOP_STACKS; i++)
 		put_stack(p, &s->stacks[i], o->addresses);
 	if (s->without_stack)
@@ -586,6 +599,7 @@ static int put_page(struct buf *out, struct incident *in, const struct ledger *l
 	if (rc || !in->head.samples)
 		return rc;
 	rc = sum_up(in, o, &summary, err);
+	page.whole = summary.whole;
 	if (!rc)
 		put_hot(&page, &summary, o);
 	summary_free(&summary);

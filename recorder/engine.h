@@ -10,6 +10,8 @@
  * engine_rules.c     feeds triggers, holds back those that fire too often, keeps what they remember
  * engine_tables.c    forgets what nothing lists any more
  * engine_incident.c  one incident from its firing to the writer
+ * engine_own.c       what the recorder says about itself, in incidents
+ * engine_budget.c    samples less when the recorder costs too much
  * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store
  * engine_dedup.c     tells incidents that repeat an earlier one
@@ -26,6 +28,7 @@
 #define ENGINE_H
 
 #include "base/log.h"
+#include "model/budget.h"
 #include "source/source.h"
 #include "store/store.h"
 #include "triggers/trigger.h"
@@ -48,6 +51,8 @@ struct engine_config {
 	unsigned freq_hz;
 	bool kernel_stacks;
 	unsigned stack_kb;                           /* copied per sample; 0 = frame pointers only */
+	struct budget_limits budget;                 /* of the recorder itself; live only */
+	bool allow_fp;                               /* its last step may be frame pointers */
 	const char *only_process;                    /* NULL = all */
 	const char *file;                            /* a trace, read by sources[0]; NULL = live */
 	const char *symbol_cache;                    /* directory; NULL = "<store>.symbols" */

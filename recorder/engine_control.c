@@ -178,6 +178,20 @@ static void put_rules(struct engine *e, struct json *j)
 	json_close(j, ']');
 }
 
+static void put_budget(struct json *j, const struct budget *b)
+{
+	json_key(j, "budget");
+	json_open(j, '{');
+	json_key_num(j, "cpu_pct", b->cpu_pct);
+	json_key_num(j, "max_cpu_pct", b->limits.max_cpu_pct);
+	json_key_uint(j, "max_rss_mb", b->limits.max_rss_bytes >> 20);
+	json_key_uint(j, "freq_hz", b->levels[b->level].freq_hz);
+	json_key_uint(j, "stack_kb", b->levels[b->level].stack_kb);
+	json_key_uint(j, "steps_down", b->level);
+	json_key_uint(j, "steps", b->nlevels ? b->nlevels - 1 : 0);
+	json_close(j, '}');
+}
+
 static void answer_status(struct engine *e, struct json *j)
 {
 	uint64_t cpu_ns, rss_bytes;
@@ -202,6 +216,7 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_uint(j, "incidents", s.stored);
 	json_key_uint(j, "cpu_ms", cpu_ns / NS_PER_MS);
 	json_key_uint(j, "rss_kb", rss_bytes / 1024);
+	put_budget(j, &s.view.budget);
 	json_key_uint(j, "ring_bytes", s.ring.bytes + s.view.open_bytes);
 	json_key_uint(j, "ring_max_bytes", s.ring.max_bytes);
 	json_key_uint(j, "held_bytes", s.held_bytes);

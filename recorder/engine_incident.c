@@ -71,8 +71,8 @@ static int fill_head(struct engine *e, struct incident_head *h, const char *rule
 	h->host = text_dup(e->host, SIZE_MAX);
 	h->host_text = text_dup(e->host_text, SIZE_MAX);
 	h->recorder_version = text_dup(RECORDER_VERSION, SIZE_MAX);
-	h->period_ns[STREAM_CPU] = e->cfg->file ? e->origin.period_ns
-			: e->cfg->freq_hz ? NS_PER_SEC / e->cfg->freq_hz : 0;
+	if (e->cfg->file)                    /* else each segment says its own */
+		h->period_ns[STREAM_CPU] = e->origin.period_ns;
 	return h->rule && h->reason && h->host && h->host_text && h->recorder_version ? 0
 										     : ERR_MEMORY;
 }

@@ -127,6 +127,9 @@ static void deliver(struct engine *e, const struct event *from)
 	case EVENT_LOST:
 		e->lost += (uint64_t)event.value;
 		break;
+	case EVENT_RATE:
+		engine_budget_rate(e, &event);
+		break;
 	default:
 		break;
 	}
@@ -242,6 +245,7 @@ static void publish(struct engine *e)
 	e->view.open_bytes = segment_open_bytes(e->builder);
 	e->view.oldest_ns = use.oldest_ns ? use.oldest_ns : open_first_ns;
 	e->view.firings = e->firings;
+	e->view.budget = e->budget;
 	engine_rules_publish(e);
 	os_mutex_unlock(e->lock);
 }
@@ -259,6 +263,7 @@ static void housekeeping(struct engine *e)
 		engine_seal(e);
 	engine_sweep(e);
 	engine_rules_remember(e, false);
+	engine_budget_look(e);
 	publish(e);
 }
 

@@ -91,6 +91,7 @@ struct engine_view {
 	uint64_t samples, lost, late;
 	uint64_t open_samples, open_bytes;
 	uint64_t oldest_ns;                  /* start of what is held */
+	struct budget budget;
 	uint32_t firings;
 };
 
@@ -111,6 +112,8 @@ struct engine {
 	/* merge */
 	struct segment_builder *builder;
 	struct rule_state *rules;
+	struct budget budget;
+	char budget_reason[200];             /* of the step that a source is about to take */
 	uint64_t start_ns, now_ns, next_tick_ns, last_ns, next_housekeeping_ns;
 	uint64_t events, samples, lost, late, refused_told;
 	bool started, tables_told;
@@ -198,6 +201,12 @@ void engine_keep(struct engine *e, struct event *event);
 /* What the recorder says about itself in incidents: engine_own.c; merge thread. */
 void engine_own_ring(struct engine *e, uint64_t time_ns);
 double engine_bytes_per_sample(const struct ring_use *use);
+
+/* What the recorder may cost: engine_budget.c; merge thread. */
+void engine_budget_open(struct engine *e);
+void engine_budget_look(struct engine *e);                   /* once a second */
+/* EVENT_RATE has come: what follows weighs another period. */
+void engine_budget_rate(struct engine *e, struct event *event);
 
 /* Merge thread. false: it cannot be kept; the log says why. */
 bool engine_fire(struct engine *e, const struct firing *f);

@@ -132,6 +132,9 @@ struct options {
 	uint32_t buffer_mb;
 	int64_t pre_ns, delay_ns;            /* window before and after the firing */
 	bool no_kernel_stacks;
+	double max_cpu_pct;                  /* of one CPU; 0 = no limit; < 0 = the default */
+	uint32_t max_rss_mb;                 /* 0 = no limit */
+	bool allow_fp;
 	uint32_t stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	char *record_process;                /* name or pid; NULL = all */
 	uint32_t store_mb, keep_days;

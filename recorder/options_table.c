@@ -395,6 +395,22 @@ const struct option_info option_table[] = {
 		.help = "How much of a thread's stack is copied with each sample, to be unwound: 8, 16 or "
 			"32. 0 = follow frame pointers instead, which most programs do not have.",
 	}, {
+		.name = "max-cpu-percent", .value = "PCT", .type = OPTION_FLOAT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(max_cpu_pct),
+		.def = UNSET, .min = 0, .max = 100000, .unit = "%",
+		.help = "How much of one CPU the recorder may take; over it for 5 s it samples at 49 Hz, "
+			"then 19 Hz, then copies 8 KB of stack, and takes that back later. 0 = no limit. "
+			"Default: 1, or 0.3 for each CPU; more in proportion to a --freq over 99.",
+	}, {
+		.name = "max-rss-mb", .value = "MB", .type = OPTION_INT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(max_rss_mb),
+		.def = 0, .min = 0, .max = 1048576, .unit = "MB",
+		.help = "The same for its memory. 0 = no limit.",
+	}, {
+		.name = "allow-fp", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(allow_fp),
+		.help = "The last step down may be to follow frame pointers, which most programs lack.",
+	}, {
 		.name = "record-process", .value = "NAME|PID", .type = OPTION_TEXT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(record_process),
 		.help = "Record the stacks of this process only; those of all others are not taken.",

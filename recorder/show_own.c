@@ -50,12 +50,53 @@ static const struct incident_event *ring_event(const struct incident *in)
 	return NULL;
 }
 
+/* Where the rate of sampling changed, and why. */
+static void put_rates(const struct incident *in, struct buf *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if (e->kind != EVENT_RATE || !(e->value >= 1 && e->value < 1e18))
+			continue;
+		buf_printf(out, "%-10sfrom %+.1f s on %.0f Hz with %.0f KB of stack: ", "Rate",
+			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9, 1e9 / e->value,
+			   number(in, e, "StackKb"));
+		put_cut(out, e->name, 400);
+		buf_putc(out, '\n');
+	}
+}
+
+static void json_rates(const struct incident *in, struct json *j)
+{
+	uint32_t i;
+
+	json_key(j, "rates");
+	json_open(j, '[');
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if (e->kind != EVENT_RATE)
+			continue;
+		json_open(j, '{');
+		json_key_num(j, "from_s",
+			     ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9);
+		json_key_num(j, "period_ns", e->value);
+		json_key_num(j, "stack_kb", number(in, e, "StackKb"));
+		json_key_str(j, "reason", e->name);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 void own_put(const struct incident *in, struct buf *out)
 {
 	const struct incident_event *ring = ring_event(in);
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
 	double per_sample;
 
+	put_rates(in, out);
 	if (!ring)
 		return;
 	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
@@ -71,6 +112,7 @@ void own_json(const struct incident *in, struct json *j)
 {
 	const struct incident_event *ring = ring_event(in);
 
+	json_rates(in, j);
 	json_key(j, "ring");
 	if (!ring) {
 		json_null(j);

@@ -8,9 +8,9 @@
 #include "base/json.h"
 #include "model/incident.h"
 
-/* A line "Ring", and nothing when the recorder noted nothing. */
+/* A line for each change of rate, and a line "Ring"; nothing where the recorder noted nothing. */
 void own_put(const struct incident *in, struct buf *out);
-/* The same as keys of the open object: "ring", null when nothing was noted. */
+/* The same as keys of the open object: "rates", and "ring", null when nothing was noted. */
 void own_json(const struct incident *in, struct json *j);
 
 #endif

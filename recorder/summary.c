@@ -39,11 +39,13 @@ static int add_processes(const struct incident *in, struct summary *out)
 	for (i = 0; i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
 		uint32_t p = process_of(in, s);
+		uint64_t units = incident_units(in, s);
 		struct summary_process *to = &out->processes[p == UINT32_MAX ? in->nprocesses : p];
 
-		to->samples++;
+		out->whole += units;
+		to->samples += units;
 		if (s->quality < QUALITIES)
-			to->quality[s->quality]++;
+			to->quality[s->quality] += units;
 	}
 	for (i = 0; i < slots; i++) {
 		if (out->processes[i].samples)
@@ -204,12 +206,13 @@ static int count_stacks(const struct incident *in, const uint32_t *first, struct
 		if (s->stack == STACK_NONE)
 			out->without_stack++;
 		else
-			all[n++] = (struct summary_stack){process_of(in, s), first[s->stack], 1};
+			all[n++] = (struct summary_stack){process_of(in, s), first[s->stack],
+							  incident_units(in, s)};
 	}
 	qsort(all, n, sizeof(*all), compare_places);
 	for (i = 0; i < n; i++) {
 		if (used && compare_places(&all[used - 1], &all[i]) == 0)
-			all[used - 1].samples++;
+			all[used - 1].samples += all[i].samples;
 		else
 			all[used++] = all[i];
 	}

@@ -1,7 +1,8 @@
 /*
  * What an incident's samples add up to: processes, functions and stacks, most samples first.
  *
- * Every sample counts once, whatever its weight; a function's inclusive count holds a sample once
+ * Every sample counts once, whatever its weight, unless the rate changed within the incident: then all
+ * counts but without_stack are microseconds of CPU time (incident_units()). A function's inclusive count holds a sample once
  * however often the function stands in its stack. Equal counts are ordered by name, then by number,
  * so that the result is the same everywhere. Stacks that read the same are one; source
  * lines, where frames have them, are part of it. One thread.
@@ -40,6 +41,7 @@ struct summary {
 	struct summary_function *functions;  /* by self, then inclusive */
 	struct summary_stack *stacks;        /* STACK_NONE is not among them */
 	uint32_t nprocesses, nfunctions, nstacks;
+	uint64_t whole;                      /* all of it, of known processes or not */
 	uint64_t without_stack;              /* samples */
 	char *text;                          /* owns the names */
 };

@@ -152,6 +152,31 @@ static void an_incident_says_how_far_back_the_ring_reached(void **state)
 	remove_store(r.path);
 }
 
+static void a_change_of_rate_is_in_the_incident_and_its_samples_weigh(void **state)
+{
+	struct buf line = {0};
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "rate.db", 60);
+	r.plan.rate_after = 2500;            /* 25.00 s */
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_true(in.several_periods);
+	own_put(&in, &line);
+	assert_non_null(strstr(buf_text(&line), "Rate      from -5.0 s on 50 Hz"));
+	assert_non_null(strstr(buf_text(&line), ": it was told to\n"));
+	buf_free(&line);
+	incident_free(&in);
+	rig_load(&r, 2, &in);                /* the end of the file: long after it, so of one rate */
+	assert_false(in.several_periods);
+	assert_int_equal(in.head.period_ns[STREAM_CPU], 20 * NS_PER_MS);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 static void the_run_ends_after_the_number_of_incidents(void **state)
 {
 	struct rig r;
@@ -387,6 +412,7 @@ int main(void)
 		cmocka_unit_test(a_window_longer_than_the_recording_says_so),
 		cmocka_unit_test(a_ring_too_small_for_the_window_says_so),
 		cmocka_unit_test(an_incident_says_how_far_back_the_ring_reached),
+		cmocka_unit_test(a_change_of_rate_is_in_the_incident_and_its_samples_weigh),
 		cmocka_unit_test(the_run_ends_after_the_number_of_incidents),
 		cmocka_unit_test(the_time_limit_makes_a_last_incident),
 		cmocka_unit_test(without_rules_everything_held_is_one_incident),

@@ -106,7 +106,8 @@ static void every_default_is_within_its_bounds(void **state)
 	options_init(&o);
 	for (info = option_table; info->name; info++) {
 		assert_true(info->min <= info->max);
-		if (info->unit && !info->same_as && info->group != GROUP_SELECT)
+		/* max-cpu-percent's depends on the machine: out of every bound unless it is given. */
+		if (info->unit && !info->same_as && info->group != GROUP_SELECT && info->def > -1e300)
 			assert_true(info->def >= info->min && info->def <= info->max);
 	}
 	assert_int_equal(o.freq_hz, 99);

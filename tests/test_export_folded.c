@@ -43,6 +43,31 @@ static void check_lines(const char *const *stacks, const struct export_options *
 	incident_free(&in);
 }
 
+static void where_the_rate_changed_counts_are_microseconds(void **state)
+{
+	struct incident in;
+	struct buf text = {0};
+	uint32_t stack, thread;
+
+	(void)state;
+	assert_int_equal(sample_incident(&in), 0);
+	thread = sample_thread(&in, "p", 1, "t", 2);
+	assert_int_equal(sample_stack(&in, "m!f", &stack), 0);
+	assert_int_equal(sample_add(&in, thread, stack, QUALITY_FP, 3), 0);
+	in.samples[0].weight = 10101010;     /* 99 Hz */
+	in.samples[1].weight = 10101010;
+	in.samples[2].weight = 52631578;     /* 19 Hz */
+	in.several_periods = true;
+	assert_int_equal(export_text(&in, "folded", &plain, &text), 0);
+	assert_string_equal(buf_text(&text), "p;t;m!f 72834\n");
+	buf_reset(&text);
+	assert_int_equal(export_text(&in, "perfview-xml", &plain, &text), 0);
+	assert_non_null(strstr(buf_text(&text), "StackID=\"2\" Metric=\"52.631\" />"));
+	assert_non_null(strstr(buf_text(&text), "<ScalingPolicy>TimeMetric<"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
 static void lines_are_sorted_as_bytes_to_their_ends(void **state)
 {
 	static const char *const stacks[] = {"m!b", "m!a;m!z", "m!a", "m!a b", "m!a!", "m!a b;m!c",
@@ -229,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_small_incident_is_as_in_the_file),
 		cmocka_unit_test(without_ids_and_suffixes_only_names_remain),
+		cmocka_unit_test(where_the_rate_changed_counts_are_microseconds),
 		cmocka_unit_test(lines_are_sorted_as_bytes_to_their_ends),
 		cmocka_unit_test(a_leaf_that_ends_in_a_number_has_no_blank_before_it),
 		cmocka_unit_test(a_suffix_says_what_kind_of_frame_it_is),

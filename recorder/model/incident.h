@@ -112,6 +112,8 @@ struct incident {
 	struct incident_event *events;
 	struct event_field *fields;
 	uint32_t nprocesses, nthreads, nmodules, nframes, nstacks, nsamples, nevents, nfields;
+	uint64_t cpu_period_ns;              /* of the first segment with CPU samples; 0 = none */
+	bool several_periods;                /* others had another: a sample is no unit then */
 	struct incident_build *build;        /* tables for building; private */
 };
 
@@ -142,6 +144,12 @@ int incident_add_event(struct incident *in, const struct incident_event *e,
  */
 int incident_add_segment(struct incident *in, const struct segment_content *c,
 			 const uint32_t *threads, const uint32_t *frames, struct err *err);
+
+/*
+ * What a CPU sample counts in sums that are compared: 1, or its weight in microseconds where the rate
+ * of sampling changed within the incident (several_periods).
+ */
+uint64_t incident_units(const struct incident *in, const struct incident_sample *s);
 
 /* Set head.samples and head.quality to what the samples say. */
 void incident_count(struct incident *in);

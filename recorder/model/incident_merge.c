@@ -186,11 +186,28 @@ static int add_events(struct merge *m)
 	return rc;
 }
 
+uint64_t incident_units(const struct incident *in, const struct incident_sample *s)
+{
+	return in->several_periods ? s->weight / 1000 + (s->weight % 1000 >= 500) : 1;
+}
+
+/* Segments end where the rate changes; what is outside of the window does not count. */
+static void note_period(struct incident *in, const struct segment_content *c)
+{
+	uint64_t period_ns = c->period_ns[STREAM_CPU];
+
+	if (!period_ns)
+		return;
+	in->several_periods |= in->cpu_period_ns && in->cpu_period_ns != period_ns;
+	in->cpu_period_ns = in->cpu_period_ns ? in->cpu_period_ns : period_ns;
+}
+
 int incident_add_segment(struct incident *in, const struct segment_content *c,
 			 const uint32_t *threads, const uint32_t *frames, struct err *err)
 {
 	struct merge m = {.in = in, .c = c, .threads = threads, .frames = frames, .err = err};
 	unsigned stream;
+	uint32_t nsamples;
 	int rc;
 
 	rc = check_lists(&m);
@@ -200,8 +217,11 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 		return rc;
 	m.stacks = malloc((c->nnodes + 1) * sizeof(*m.stacks));
 	rc = m.stacks ? add_stacks(&m) : ERR_MEMORY;
+	nsamples = in->nsamples;
 	if (!rc)
 		rc = add_samples(&m);
+	if (!rc && in->nsamples > nsamples)
+		note_period(in, c);
 	if (!rc)
 		rc = add_events(&m);
 	for (stream = 0; stream < STREAMS_MAX && !rc; stream++) {

@@ -119,6 +119,21 @@ bool ring_evict_oldest(struct ring *ring)
 	return oldest != NULL;
 }
 
+void ring_set_max(struct ring *ring, size_t max_bytes)
+{
+	struct segment *oldest;
+
+	do {
+		oldest = NULL;
+		os_mutex_lock(ring->lock);
+		ring->max_bytes = max_bytes;
+		if (ring->count > 1 && ring->bytes > max_bytes)
+			oldest = evict(ring);
+		os_mutex_unlock(ring->lock);
+		segment_unref(oldest);
+	} while (oldest);
+}
+
 int frozen_add(struct frozen *f, struct segment *segment)
 {
 	struct segment **bigger;

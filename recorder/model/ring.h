@@ -35,6 +35,9 @@ void frozen_free(struct frozen *f);
 /* Let go of the oldest segment, so that what it lists can be forgotten; false when there is none. */
 bool ring_evict_oldest(struct ring *ring);
 
+/* Another ceiling; what is beyond it goes, the newest stays. */
+void ring_set_max(struct ring *ring, size_t max_bytes);
+
 struct ring_use {
 	uint32_t segments;
 	size_t bytes, max_bytes;

@@ -18,7 +18,7 @@ sums_of() { # ID...: "ID md5-of-its-folded-export", for each
 
 for ((round = 1; round <= rounds; round++)); do
 	rm -f k.db.ctl                   # of the one that was killed: it must not look ready
-	"$RECORDER" collect --store k.db --pre-sec 2 /DelayAfterTriggerSec:0 --freq 499 2>>log &
+	"$RECORDER" collect --store k.db --pre-sec 2 /DelayAfterTriggerSec:0 --freq 499 --max-cpu-percent 0 2>>log &
 	recorder=$!
 	wait_for 10 test -S k.db.ctl
 	# Keep the writer busy, then kill it in the middle of something.

@@ -12,7 +12,7 @@ done
 g++ -g -O2 -Wl,--build-id -o inlined "$TOP/tests/data/lines/inlined.cc" || exit 1
 ./inlined 20 >/dev/null & program=$!
 trap 'kill $program 2>/dev/null' EXIT
-"$RECORDER" collect --store s.db --freq 499 --record-process $program /MaxCollectSec:2 2>log
+"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --record-process $program /MaxCollectSec:2 2>log
 kill $program
 if ! "$RECORDER" export --store s.db -f --inlines >lines.folded 2>err && grep -q libdw err; then
 	echo "skip lines_linux: $(cat err)"

@@ -101,6 +101,8 @@ static int synthetic_run(struct source *source, struct err *err)
 		put_sample(s, number, time_ns);
 		if (p->lose_each && number % p->lose_each == 0)
 			put_named(s, EVENT_LOST, loss_kind_text(LOSS_KERNEL), 1, time_ns);
+		if (number == p->rate_after)
+			put_named(s, EVENT_RATE, "it was told to", 2e7, time_ns);
 		if (fire < SYNTHETIC_FIRES_MAX && p->fire_s[fire] > 0 &&
 		    (double)(time_ns - p->start_ns) >= p->fire_s[fire] * 1e9) {
 			put_named(s, EVENT_GENERIC, "fire", (double)number, time_ns);

@@ -20,6 +20,7 @@ struct synthetic_plan {
 	void *ctx;
 	uint64_t lose_each;                  /* one loss event after so many samples; 0 = none */
 	uint64_t gap_after, gap_ns;          /* so much time passes after this sample; 0 = none */
+	uint64_t rate_after;                 /* EVENT_RATE behind this sample: one in 20 ms; 0 = none */
 	uint64_t fail_after;                 /* then run() fails: "cannot read on"; 0 = never */
 	bool names;                          /* leaf functions have names, "leaf_3": name_frame() */
 	struct source_origin origin;         /* of a file */
