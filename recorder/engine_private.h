@@ -54,6 +54,7 @@ struct rule_state {                          /* merge */
 	uint64_t suppressed;
 	bool told;                           /* that the limit was reached */
 	uint64_t until_ns;                   /* and until when */
+	bool told_silent;                    /* that it is dead, or has nothing to judge */
 
 	/* guarded by engine.lock */
 	struct {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define SAVE_NS (60 * NS_PER_SEC)
+#define NO_DATA_NS (30 * NS_PER_SEC)         /* a counter that is not there for so long is told */
 #define HOUR_NS (3600 * NS_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 
@@ -201,6 +202,19 @@ static void add_engine_state(const struct engine *e, uint32_t rule, struct trigg
 	snprintf(s->text + used, sizeof(s->text) - used, "%s", more);
 }
 
+/* A rule that cannot fire says so once in the log: nobody looks at the status of what is silent. */
+static void tell_silent(struct engine *e, uint32_t rule, const struct trigger_status *s)
+{
+	const struct trigger *t = e->cfg->triggers[rule];
+	bool no_data = t->ops->is_state && s->phase == TRIGGER_WAITING_DATA && e->cfg->live &&
+		       e->now_ns - e->start_ns > NO_DATA_NS;
+
+	if ((!no_data && s->phase != TRIGGER_DEAD) || e->rules[rule].told_silent)
+		return;
+	e->rules[rule].told_silent = true;
+	log_line(e->log, LOG_WARN, "%s cannot fire now: %s", t->spec, s->text);
+}
+
 /* Copy what status prints, and what is to be kept; the caller holds the lock. */
 void engine_rules_publish(struct engine *e)
 {
@@ -212,6 +226,7 @@ void engine_rules_publish(struct engine *e)
 		struct rule_state *r = &e->rules[i];
 
 		t->ops->status(t, &e->trigger_view[i]);
+		tell_silent(e, i, &e->trigger_view[i]);
 		add_engine_state(e, i, &e->trigger_view[i]);
 		r->shown.fired = r->fired;
 		r->shown.held_back = r->suppressed;
