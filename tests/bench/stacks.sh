@@ -14,7 +14,7 @@ export LC_ALL=C
 
 command -v jq >/dev/null || { echo "stacks: needs jq (make deps installs it)" >&2; exit 1; }
 mkdir -p "$TOP/build/bench/stacks" && cd "$TOP/build/bench/stacks" || exit 1
-rm -f live.db* ./*.json
+rm -rf live.db* ./*.json
 . "$TOP/tests/bench/load.sh"
 recorder=
 trap 'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null' EXIT
