@@ -3,6 +3,9 @@
 #include <string.h>
 
 extern const struct exporter folded_exporter;
+extern const struct exporter livestacks_exporter;
+extern const struct exporter dtrace_exporter;
+extern const struct exporter perf_script_exporter;
 extern const struct exporter perfview_xml_exporter;
 extern const struct exporter perfview_xml_zip_exporter;
 extern const struct exporter perfview_simple_exporter;
@@ -10,6 +13,9 @@ extern const struct exporter perfview_simple_exporter;
 /* In the order of --help. */
 const struct exporter *const exporters[] = {
 	&folded_exporter,
+	&livestacks_exporter,
+	&dtrace_exporter,
+	&perf_script_exporter,
 	&perfview_xml_exporter,
 	&perfview_xml_zip_exporter,
 	&perfview_simple_exporter,

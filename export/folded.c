@@ -8,6 +8,7 @@
  * call tree are sorted by what follows the common prefix in the file, which is "text;" where more
  * frames come and "text 42" where the line ends. Walking the tree in that order gives sorted lines.
  */
+#include "export/livestacks.h"
 #include "export/names.h"
 #include "export/tree.h"
 
@@ -115,7 +116,7 @@ struct branch {
 
 struct folded {
 	struct tree tree;
-	uint64_t *counts;                    /* samples that end at a node */
+	uint64_t *counts;                    /* weight of the samples that end at a node */
 	uint32_t *first;                     /* first[caller + 1]: its branches; one more */
 	uint32_t *next;                      /* the same, moving on during the walk */
 	struct branch *branches;
@@ -129,7 +130,7 @@ static int count_samples(struct folded *f, const struct incident *in)
 	f->counts = calloc((size_t)f->tree.nnodes + 1, sizeof(*f->counts));
 	for (i = 0; f->counts && i < in->nsamples; i++) {
 		if (f->tree.of_sample[i] != TREE_NONE)
-			f->counts[f->tree.of_sample[i]] += incident_units(in, &in->samples[i]);
+			f->counts[f->tree.of_sample[i]] += export_weight(in, &in->samples[i]);
 	}
 	return f->counts ? 0 : ERR_MEMORY;
 }
@@ -253,6 +254,8 @@ static int folded_write(const struct incident *in, const struct export_options *
 	struct folded f = {0};
 	int rc;
 
+	if (opt->offsets)
+		return livestacks_write_folded(in, opt, out, err);
 	rc = tree_build(&f.tree, in, opt, &style, err);
 	if (!rc) {
 		rc = count_samples(&f, in);
@@ -276,5 +279,6 @@ const struct exporter folded_exporter = {
 	.name = "folded",
 	.suffix = ".folded",
 	.summary = "a line per stack, for flame graphs",
+	.usual = true,
 	.write = folded_write,
 };

@@ -35,6 +35,56 @@ void name_put(struct buf *out, const char *name)
 	utf8_put_clean(out, name, strlen(name), INCIDENT_TEXT_MAX);
 }
 
+const char *walk_mark(enum stack_quality quality)
+{
+	if (quality == QUALITY_BROKEN)
+		return "BROKEN";
+	return quality == QUALITY_TRUNCATED ? "[truncated]" : NULL;
+}
+
+const char *stream_title(enum stream stream)
+{
+	static const char *const titles[STREAMS_MAX] = {
+		[STREAM_CPU] = "CPU samples",
+		[STREAM_OFF_CPU] = "off-CPU time",
+		[STREAM_ALLOC] = "allocated memory",
+		[STREAM_EVENT] = "events",
+	};
+
+	return titles[stream];
+}
+
+const char *stream_unit(enum stream stream)
+{
+	if (stream == STREAM_OFF_CPU)
+		return "ns";
+	return stream == STREAM_ALLOC ? "bytes" : "count";
+}
+
+uint64_t frame_address(const struct incident *in, uint32_t frame)
+{
+	const struct incident_frame *f = &in->frames[frame];
+
+	return f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0);
+}
+
+uint64_t frame_offset(const struct incident *in, uint32_t frame)
+{
+	uint64_t at = frame_address(in, frame), start = in->frames[frame].function_offset;
+
+	return frame_is_named(in, frame) && at > start ? at - start : 0;
+}
+
+bool frame_is_named(const struct incident *in, uint32_t frame)
+{
+	return in->frames[frame].function && *in->frames[frame].function;
+}
+
+bool frame_has_module(const struct incident *in, uint32_t frame)
+{
+	return strcmp(incident_frame_module(in, frame), "?") != 0;
+}
+
 size_t number_put(char *to, uint64_t v)
 {
 	char digits[NUMBER_MAX];

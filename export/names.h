@@ -16,6 +16,21 @@ struct who {
 /* thread may be THREAD_NONE. A thread without a name of its own has its process's. */
 void who_of(const struct incident *in, uint32_t thread, struct who *out);
 
+/* The frame below the thread that tells of a broken or a cut walk, or NULL for all others. */
+const char *walk_mark(enum stack_quality quality);
+
+/* "cpu samples" and "count", "off-cpu time" and "ns": what a stream counts, and its unit. */
+const char *stream_title(enum stream stream);
+const char *stream_unit(enum stream stream);
+
+/* The address of a frame that people look up, in its module; and in its function, 0 without one. */
+uint64_t frame_address(const struct incident *in, uint32_t frame);
+uint64_t frame_offset(const struct incident *in, uint32_t frame);
+
+/* Whether a frame has a name, and whether its module is known. */
+bool frame_is_named(const struct incident *in, uint32_t frame);
+bool frame_has_module(const struct incident *in, uint32_t frame);
+
 /* Append a name as section 1 of exports-and-store.md wants it. */
 void name_put(struct buf *out, const char *name);
 

@@ -164,15 +164,20 @@ void perfview_put_head(struct out *out)
 }
 
 /*
- * TimeMetric reads the metric as milliseconds; ours counts samples, the same only at 1 kHz, unless their
- * weights differ: then it is milliseconds.
+ * TimeMetric reads the metric as milliseconds; ours counts samples, the same only at 1 kHz, unless
+ * their weights differ: then it is milliseconds.
  */
-static const char *scaling(const struct incident *in)
+static const char *scaling(const struct incident *in, enum stream stream)
 {
-	return in->several_periods || in->head.period_ns[STREAM_CPU] == NS_PER_MS ? "TimeMetric" : "ScaleToData";
+	if (stream == STREAM_OFF_CPU)
+		return "TimeMetric";
+	return stream == STREAM_CPU && (in->several_periods ||
+					in->head.period_ns[STREAM_CPU] == NS_PER_MS) ?
+	       "TimeMetric" : "ScaleToData";
 }
 
-int perfview_put_end(struct out *out, const struct incident *in, struct err *err)
+int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,
+		     struct err *err)
 {
 	struct buf notes = {0}, escaped = {0};
 	int rc;
@@ -188,7 +193,7 @@ int perfview_put_end(struct out *out, const struct incident *in, struct err *err
 	out_puts(out, buf_text(&escaped));
 	out_puts(out, "</Notes>\n");
 	out_puts(out, columns);
-	out_printf(out, "<ScalingPolicy>%s</ScalingPolicy>\n", scaling(in));
+	out_printf(out, "<ScalingPolicy>%s</ScalingPolicy>\n", scaling(in, opt->stream));
 	out_puts(out, "<TabSelected>ByNameTab</TabSelected>\n<FocusName></FocusName>\n"
 		      "</StackWindowGuiState>\n</StackWindow>\n");
 	buf_free(&notes);
@@ -203,12 +208,33 @@ void perfview_put_time(struct buf *out, const struct incident *in, const struct 
 	buf_putc(out, '"');
 }
 
-void perfview_put_metric(struct buf *out, const struct incident *in, const struct incident_sample *s)
+#define FLOAT_EXACT (1u << 24)               /* 32-bit floats hold every integer up to it */
+
+uint64_t perfview_divisor(const struct incident *in, const struct export_options *opt)
 {
-	buf_puts(out, " Metric=\"");
-	if (in->several_periods)
-		ms_put(out, (int64_t)s->weight);
-	else
-		buf_putc(out, '1');
-	buf_putc(out, '"');
+	uint32_t i;
+
+	if (opt->stream == STREAM_OFF_CPU)
+		return NS_PER_MS;
+	if (opt->stream == STREAM_CPU && in->several_periods)
+		return 1000;                 /* weights are in us */
+	for (i = 0; opt->stream == STREAM_ALLOC && i < in->nsamples; i++) {
+		if (export_takes(opt, &in->samples[i]) && in->samples[i].weight > FLOAT_EXACT)
+			return 1024;
+	}
+	return 1;
+}
+
+void perfview_put_metric(struct buf *out, const struct incident *in,
+			 const struct incident_sample *s, uint64_t divisor)
+{
+	uint64_t weight = export_weight(in, s), whole = weight / divisor, rest = weight % divisor;
+	char digits[NUMBER_MAX];
+
+	if (rest) {
+		/* In thousandths; a divisor is far below UINT64_MAX / 1000. */
+		ms_put(out, (int64_t)((whole * 1000 + rest * 1000 / divisor) * 1000));
+		return;
+	}
+	buf_put(out, digits, number_put(digits, whole));
 }

@@ -18,14 +18,21 @@ int perfview_xml_write(const struct incident *in, const struct export_options *o
 void perfview_put_head(struct out *out);
 
 /* </StackSource>, the viewer's settings with our notes in them, and the end of the file. */
-int perfview_put_end(struct out *out, const struct incident *in, struct err *err);
+int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,
+		     struct err *err);
 
 /* Append ` Time="12.345"`: ms from the start of the window. */
 void perfview_put_time(struct buf *out, const struct incident *in,
 		       const struct incident_sample *s);
 
-/* Append ` Metric="1"`, or milliseconds of CPU time where samples weigh different amounts. */
+/*
+ * What a sample weighs, in a unit that the reader's 32-bit floats hold: times in ms, bytes in
+ * KB once a sample is over 2^24, all else as it is. The divisor is found once for a file.
+ */
+uint64_t perfview_divisor(const struct incident *in, const struct export_options *opt);
+
+/* Append the weight: an integer where it is one, else 3 decimals. */
 void perfview_put_metric(struct buf *out, const struct incident *in,
-			 const struct incident_sample *s);
+			 const struct incident_sample *s, uint64_t divisor);
 
 #endif

@@ -5,14 +5,15 @@
 
 /* Leaf first, a frame a line; no blank line inside, it would be an empty frame. */
 static void put_sample(const struct tree *t, const struct incident *in, uint32_t sample,
-		       struct buf *text)
+		       uint64_t divisor, struct buf *text)
 {
 	uint32_t node;
 
 	buf_puts(text, "<Sample");
 	perfview_put_time(text, in, &in->samples[sample]);
-	perfview_put_metric(text, in, &in->samples[sample]);
-	buf_puts(text, ">\n");
+	buf_puts(text, " Metric=\"");
+	perfview_put_metric(text, in, &in->samples[sample], divisor);
+	buf_puts(text, "\">\n");
 	for (node = t->of_sample[sample]; node != TREE_NONE; node = t->nodes[node].caller) {
 		buf_put(text, tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
 		buf_putc(text, '\n');
@@ -20,9 +21,10 @@ static void put_sample(const struct tree *t, const struct incident *in, uint32_t
 	buf_puts(text, "</Sample>\n");
 }
 
-static int put_samples(const struct tree *t, const struct incident *in, struct out *out,
-		       struct err *err)
+static int put_samples(const struct tree *t, const struct incident *in,
+		       const struct export_options *opt, struct out *out, struct err *err)
 {
+	uint64_t divisor = perfview_divisor(in, opt);
 	struct buf text = {0};
 	uint32_t i;
 	int rc;
@@ -32,7 +34,7 @@ static int put_samples(const struct tree *t, const struct incident *in, struct o
 		if (t->of_sample[i] == TREE_NONE)
 			continue;
 		buf_reset(&text);
-		put_sample(t, in, i, &text);
+		put_sample(t, in, i, divisor, &text);
 		out_put(out, buf_text(&text), text.len);
 	}
 	out_puts(out, "</Samples>\n");
@@ -50,10 +52,10 @@ static int simple_write(const struct incident *in, const struct export_options *
 	rc = tree_build(&tree, in, opt, &perfview_style, err);
 	if (!rc) {
 		perfview_put_head(out);
-		rc = put_samples(&tree, in, out, err);
+		rc = put_samples(&tree, in, opt, out, err);
 	}
 	if (!rc)
-		rc = perfview_put_end(out, in, err);
+		rc = perfview_put_end(out, in, opt, err);
 	tree_free(&tree);
 	return rc;
 }

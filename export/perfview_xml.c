@@ -48,9 +48,10 @@ static void put_stacks(const struct tree *t, struct buf *line, struct out *out)
 	out_puts(out, "</Stacks>\n");
 }
 
-static void put_samples(const struct tree *t, const struct incident *in, struct buf *line,
-			struct out *out)
+static void put_samples(const struct tree *t, const struct incident *in,
+			const struct export_options *opt, struct buf *line, struct out *out)
 {
+	uint64_t divisor = perfview_divisor(in, opt);
 	uint32_t i, id = 0;
 
 	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", t->nsamples);
@@ -61,8 +62,11 @@ static void put_samples(const struct tree *t, const struct incident *in, struct 
 		put_number(line, "<Sample ID=\"", id++, "\"");
 		perfview_put_time(line, in, &in->samples[i]);
 		put_number(line, " StackID=\"", t->of_sample[i], "\"");
-		if (in->several_periods)     /* without it it is 1 */
-			perfview_put_metric(line, in, &in->samples[i]);
+		if (export_weight(in, &in->samples[i]) != divisor) {
+			buf_puts(line, " Metric=\"");
+			perfview_put_metric(line, in, &in->samples[i], divisor);
+			buf_putc(line, '"');
+		}
 		buf_puts(line, " />\n");
 		out_put(out, buf_text(line), line->len);
 	}
@@ -84,8 +88,8 @@ int perfview_xml_write(const struct incident *in, const struct export_options *o
 		perfview_put_head(out);
 		put_frames(&tree, &line, out);
 		put_stacks(&tree, &line, out);
-		put_samples(&tree, in, &line, out);
-		rc = perfview_put_end(out, in, err);
+		put_samples(&tree, in, opt, &line, out);
+		rc = perfview_put_end(out, in, opt, err);
 	}
 	buf_free(&line);
 	tree_free(&tree);
@@ -95,6 +99,6 @@ int perfview_xml_write(const struct incident *in, const struct export_options *o
 const struct exporter perfview_xml_exporter = {
 	.name = "perfview-xml",
 	.suffix = ".perfView.xml",
-	.summary = "PerfView's stack viewer",
+	.summary = "PerfView, with the trigger in Notes",
 	.write = perfview_xml_write,
 };

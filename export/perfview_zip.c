@@ -210,7 +210,8 @@ static int zip_write(const struct incident *in, const struct export_options *opt
 const struct exporter perfview_xml_zip_exporter = {
 	.name = "perfview-xml-zip",
 	.suffix = ".perfView.xml.zip",
-	.summary = "PerfView's, packed; it opens it as it is",
+	.summary = "the same, packed: it opens it so",
 	.binary = true,
+	.usual = true,
 	.write = zip_write,
 };

@@ -165,11 +165,6 @@ static uint32_t shape_add(struct tree_build *b, uint32_t caller, uint32_t text)
 	return b->nshapes++;
 }
 
-static bool exported(const struct incident_sample *s)
-{
-	return s->stream == STREAM_CPU;
-}
-
 /* Mark the stacks that are used, then turn each into its shape; parents come first. */
 static int add_shapes(struct tree *t)
 {
@@ -181,7 +176,7 @@ static int add_shapes(struct tree *t)
 	for (i = 0; i < b->in->nsamples; i++) {
 		const struct incident_sample *s = &b->in->samples[i];
 
-		if (exported(s) && s->stack != STACK_NONE)
+		if (export_takes(b->opt, s) && s->stack != STACK_NONE)
 			shapes[s->stack] = 0;
 	}
 	for (i = b->in->nstacks; i-- > 0;) {
@@ -388,7 +383,7 @@ static int build(struct tree *t)
 	if (add_shapes(t))
 		return ERR_MEMORY;
 	for (i = 0; i < in->nsamples; i++) {
-		if (!exported(&in->samples[i]))
+		if (!export_takes(b->opt, &in->samples[i]))
 			continue;
 		t->of_sample[i] = sample_node(t, &in->samples[i]);
 		if (t->of_sample[i] == TREE_NONE)

@@ -47,7 +47,7 @@ struct tree {
 	struct tree_build *build;            /* private */
 };
 
-/* The CPU samples of an incident; tree starts as {0}. 0 or ERR_MEMORY. */
+/* The samples of one stream of an incident; tree starts as {0}. 0 or ERR_MEMORY. */
 int tree_build(struct tree *t, const struct incident *in, const struct export_options *opt,
 	       const struct tree_style *style, struct err *err);
 void tree_free(struct tree *t);

@@ -32,6 +32,10 @@ static int no_format(const char *why, const char *what, struct err *err)
 static int choose_format(const struct options *o, const char *path, const struct exporter **out,
 			 struct err *err)
 {
+	if (o->sqlite_flat && !o->format) {
+		*out = exporter_by_name("sqlite-flat");
+		return *out ? 0 : no_format("unknown format ", "sqlite-flat", err);
+	}
 	if (o->format) {
 		*out = exporter_by_name(o->format);
 		return *out ? 0 : no_format("unknown format ", o->format, err);
@@ -71,13 +75,42 @@ static int filter(const struct options *o, struct incident *in, struct err *err)
 	return incident_filter(in, &f, err);
 }
 
-/* Before the filter: a part that is empty is told from an incident that is. */
-static void remark(const struct incident *in, uint64_t samples_before)
+static int choose_stream(const struct options *o, enum stream *out, struct err *err)
 {
-	if (!samples_before)
+	unsigned i;
+
+	*out = STREAM_CPU;
+	for (i = 0; o->metric && i < STREAMS_MAX; i++) {
+		if (text_same_fold(o->metric, stream_text((enum stream)i))) {
+			*out = (enum stream)i;
+			return 0;
+		}
+	}
+	return o->metric ? err_set(err, ERR_USAGE, "unknown metric %.100s; --metric is one of: cpu, "
+				   "off-cpu, alloc, event", o->metric) : 0;
+}
+
+/* Samples of the stream that is written; others may be there. */
+static uint64_t count_stream(const struct incident *in, enum stream stream)
+{
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++)
+		n += in->samples[i].stream == stream;
+	return n;
+}
+
+/* Before the filter: a part that is empty is told from an incident that is. */
+static void remark(const struct incident *in, enum stream stream, uint64_t samples_before)
+{
+	if (!samples_before && in->nsamples)
+		cmd_note("incident %" PRId64 " holds no samples of %s; it has others: see --metric",
+			 in->head.id, stream_text(stream));
+	else if (!samples_before)
 		cmd_note("incident %" PRId64 " holds no samples: %s", in->head.id,
 			 in->head.gap_reason ? in->head.gap_reason : "its window is empty");
-	else if (!in->nsamples)
+	else if (!count_stream(in, stream))
 		cmd_note("no sample of incident %" PRId64 " is in the part that was asked for",
 			 in->head.id);
 	if (in->several_periods)
@@ -88,18 +121,27 @@ static void remark(const struct incident *in, uint64_t samples_before)
 			 in->head.id, incident_state_text(in->head.state));
 }
 
-static int write_out(const struct options *o, const char *path, const struct exporter *e,
-		     const struct incident *in, struct err *err)
+static void options_of(const struct options *o, const char *path, enum stream stream,
+		       struct export_options *out)
 {
-	struct export_options options = {
-		.annotate = !o->no_annotate, .ids = !o->no_ids, .addresses = o->addresses,
+	*out = (struct export_options){
+		.stream = stream, .annotate = !o->no_annotate, .ids = !o->no_ids,
+		.addresses = o->addresses, .offsets = o->livestacks, .evented = o->evented,
+		.excel = o->excel, .top = o->livestacks ? 0 : o->top, .min_weight = o->min_count,
 		.file_name = strcmp(path, "-") == 0 ? NULL : text_base_name(path),
 	};
+}
+
+static int write_out(const struct options *o, const char *path, const struct exporter *e,
+		     const struct incident *in, enum stream stream, struct err *err)
+{
+	struct export_options options;
 	struct out *out = NULL;
 	int rc = out_open(path, o->force, &out, err);
 
 	if (rc)
 		return rc;
+	options_of(o, path, stream, &options);
 	rc = e->write(in, &options, out, err);
 	if (rc) {
 		out_abandon(out);
@@ -108,19 +150,76 @@ static int write_out(const struct options *o, const char *path, const struct exp
 	return out_close(out, err);
 }
 
+/* ---- the usual set --------------------------------------------------------------------------- */
+
+/* DIR/incident-7.folded */
+static int path_in(const struct options *o, const struct incident *in, const struct exporter *e,
+		   struct buf *path, struct err *err)
+{
+	buf_reset(path);
+	buf_printf(path, "%s/incident-%" PRId64 "%s", o->all_dir, in->head.id, e->suffix);
+	return buf_check(path, "a file's name", err);
+}
+
+/* Each file appears whole or not at all; nothing is begun when one of them is there already. */
+static int write_all(const struct options *o, const struct incident *in, enum stream stream,
+		     struct err *err)
+{
+	struct buf path = {0};
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; exporters[i] && !rc; i++) {
+		if (!exporters[i]->usual)
+			continue;
+		rc = path_in(o, in, exporters[i], &path, err);
+		if (!rc)
+			rc = check_output(o, path.data, exporters[i], err);
+	}
+	for (i = 0; exporters[i] && !rc; i++) {
+		if (!exporters[i]->usual)
+			continue;
+		rc = path_in(o, in, exporters[i], &path, err);
+		if (!rc)
+			rc = write_out(o, path.data, exporters[i], in, stream, err);
+		if (!rc)
+			cmd_note("%s", path.data);
+	}
+	buf_free(&path);
+	return rc;
+}
+
+/* ---- export ---------------------------------------------------------------------------------- */
+
+static int check_request(const struct options *o, const char *path, const struct exporter **e,
+			 struct err *err)
+{
+	int rc;
+
+	if (o->all_dir) {
+		if (o->output || o->format || o->sqlite_flat)
+			return err_set(err, ERR_USAGE, "--all chooses files and formats itself: leave "
+				       "-o and --format away");
+		return 0;
+	}
+	rc = choose_format(o, path, e, err);
+	return rc ? rc : check_output(o, path, *e, err);
+}
+
 int cmd_export(const struct options *o, struct err *err)
 {
 	const char *path = o->output ? o->output : "-";
 	const struct exporter *e = NULL;
 	struct store *store = NULL;
 	struct incident in = {0};
+	enum stream stream = STREAM_CPU;
 	uint64_t samples = 0;
 	int64_t id = 0;
 	int rc;
 
-	rc = choose_format(o, path, &e, err);
+	rc = check_request(o, path, &e, err);
 	if (!rc)
-		rc = check_output(o, path, e, err);
+		rc = choose_stream(o, &stream, err);
 	if (!rc)
 		rc = cmd_store_open(o, STORE_READ, &store, err);
 	if (!rc)
@@ -128,15 +227,16 @@ int cmd_export(const struct options *o, struct err *err)
 	if (!rc)
 		rc = store_load(store, id, &in, err);
 	if (!rc) {
-		samples = in.nsamples;
+		samples = count_stream(&in, stream);
 		rc = filter(o, &in, err);
 	}
 	if (!rc) {
-		remark(&in, samples);
+		remark(&in, stream, samples);
 		rc = o->inlines ? source_lines_add(&in, err) : 0;
 	}
 	if (!rc)
-		rc = write_out(o, path, e, &in, err);
+		rc = o->all_dir ? write_all(o, &in, stream, err)
+				: write_out(o, path, e, &in, stream, err);
 	incident_free(&in);
 	store_close(store);
 	return rc;

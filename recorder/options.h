@@ -158,6 +158,10 @@ struct options {
 	char *format;
 	char *output;
 	bool force, no_annotate, no_ids, addresses, losses, count;
+	char *metric;                        /* of export: a stream's name; NULL = cpu */
+	char *all_dir;                       /* of export: write the usual set there; NULL = one file */
+	uint32_t top, min_count;             /* of livestacks */
+	bool livestacks, evented, excel, sqlite_flat;
 	bool inlines, lines;                 /* source lines: of export, of show */
 	char *reason;                        /* of a snapshot */
 

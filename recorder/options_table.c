@@ -96,7 +96,8 @@ const struct command_info command_table[COMMANDS] = {
 		.summary = "write an incident for another program: flame graph, PerfView, ...",
 		.about =
 "The newest incident unless --id says another; to standard output unless -o\n"
-"names a file. The format is that of --format, else that of the file's suffix.\n",
+"names a file. The format is that of --format, else that of the file's suffix.\n"
+"What is written is the same for the same incident and options, on every system.\n",
 		.examples =
 "recorder export --id 3 -f | flamegraph.pl > cpu.svg\n"
 "recorder export --id 3 -o cpu.perfView.xml\n"
@@ -494,6 +495,40 @@ const struct option_info option_table[] = {
 		.name = "force", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(force),
 		.help = "Replace the file if it exists.",
+	}, {
+		.name = "all", .value = "DIR", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(all_dir),
+		.help = "Write the usual formats into this directory, as incident-ID.SUFFIX.",
+	}, {
+		.name = "sqlite-flat", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(sqlite_flat),
+		.help = "The same as --format sqlite-flat.",
+	}, {
+		.name = "metric", .value = "STREAM", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(metric),
+		.help = "Which samples: cpu (counted), off-cpu (ns), alloc (bytes) or event. Default cpu.",
+	}, {
+		.name = "livestacks", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(livestacks),
+		.help = "Folded: with offsets in functions and without threads, most first, as LiveStacks.",
+	}, {
+		.name = "top", .value = "N", .type = OPTION_INT,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(top),
+		.def = 10, .min = 0, .max = 4294967295.0,
+		.help = "LiveStacks text: how many stacks; 0 is all.",
+	}, {
+		.name = "min-count", .value = "N", .type = OPTION_INT,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(min_count),
+		.def = 0, .min = 0, .max = 4294967295.0,
+		.help = "LiveStacks: no stack that weighs less.",
+	}, {
+		.name = "evented", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(evented),
+		.help = "Speedscope: calls and returns in place of samples.",
+	}, {
+		.name = "excel", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(excel),
+		.help = "CSV: an apostrophe before what a spreadsheet would compute.",
 	}, {
 		.name = "no-annotate", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(no_annotate),

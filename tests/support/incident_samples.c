@@ -189,6 +189,73 @@ int sample_small(struct incident *in)
 	return rc;
 }
 
+static int add_weighed(struct incident *in, uint32_t thread, uint32_t stack, enum stream stream,
+		       uint64_t weight, uint64_t after_ms)
+{
+	struct incident_sample s = {
+		.time_ns = in->head.t0_ns + after_ms * 1000000, .weight = weight, .thread = thread,
+		.stack = stack, .stream = (uint8_t)stream, .quality = QUALITY_COMPLETE, .cpu = 1,
+	};
+
+	return incident_add_sample(in, &s);
+}
+
+static int add_events(struct incident *in)
+{
+	const struct event_field gc[] = {
+		{.name = "Count", .type = FIELD_UINT, .v.u = 18446744073709551615u},
+		{.name = "Reason", .type = FIELD_TEXT, .v.text = "=1+1, \"x\"\n"},
+		{.name = "Delta", .type = FIELD_INT, .v.i = -5},
+		{.name = "Ratio", .type = FIELD_DOUBLE, .v.d = 0.25},
+		{.name = "DurationMSec", .type = FIELD_DOUBLE, .v.d = 12.5},
+	};
+	const struct event_field log[] = {
+		{.name = "Message", .type = FIELD_TEXT, .v.text = "<script>\"a\", b\nc"},
+	};
+	struct incident_event e = {
+		.kind = EVENT_COUNTER, .thread = THREAD_NONE, .stack = STACK_NONE, .cpu = CPU_NONE,
+		.provider = "", .name = "Process:Working Set:app", .time_ns = in->head.t0_ns,
+		.value = 1.5,
+	};
+	int rc = incident_add_event(in, &e, NULL);
+
+	e.time_ns += SEC;
+	e.value = 2e15;
+	rc = rc ? rc : incident_add_event(in, &e, NULL);
+	e.time_ns += SEC;
+	e.flags = EVENT_FLAG_ABSENT;
+	rc = rc ? rc : incident_add_event(in, &e, NULL);
+	e = (struct incident_event){
+		.kind = EVENT_GENERIC, .thread = 1, .stack = 1, .cpu = 3, .value = 12.5,
+		.provider = "Microsoft-Windows-DotNETRuntime", .name = "GC/Stop",
+		.time_ns = in->head.trigger_ns, .nfields = 5,
+	};
+	rc = rc ? rc : incident_add_event(in, &e, gc);
+	e.kind = EVENT_LOG;
+	e.provider = "journal";
+	e.name = "line";
+	e.time_ns += SEC;
+	e.stack = STACK_NONE;
+	e.nfields = 1;
+	return rc ? rc : incident_add_event(in, &e, log);
+}
+
+int sample_streams(struct incident *in)
+{
+	int rc = sample_small(in);
+
+	in->head.period_ns[STREAM_OFF_CPU] = 1;
+	in->head.period_ns[STREAM_ALLOC] = 102400;
+	rc = rc ? rc : add_weighed(in, 0, 0, STREAM_OFF_CPU, 1000001, 200);
+	rc = rc ? rc : add_weighed(in, 1, 2, STREAM_OFF_CPU, 20, 210);
+	rc = rc ? rc : add_weighed(in, 0, STACK_NONE, STREAM_OFF_CPU, 7, 220);
+	rc = rc ? rc : add_weighed(in, 0, 1, STREAM_ALLOC, 4096, 230);
+	rc = rc ? rc : add_weighed(in, 1, 2, STREAM_ALLOC, 100000000, 240);
+	rc = rc ? rc : add_events(in);
+	incident_count(in);
+	return rc;
+}
+
 /* 10,000 times "n". */
 static char *long_name(void)
 {

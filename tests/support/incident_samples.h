@@ -44,6 +44,15 @@ int sample_add(struct incident *in, uint32_t thread, uint32_t stack, enum stack_
  */
 int sample_small(struct incident *in);
 
+/*
+ * sample_small() with samples of two other streams between: 3 of off-CPU time, 1,000,001 + 20 + 7 ns,
+ * and 2 of allocated memory, 4,096 + 100,000,000 bytes; a counter with 3 values, one of them absent,
+ * a garbage collection of 12.5 ms with fields, and a log line with markup, quotes and a line feed.
+ */
+int sample_streams(struct incident *in);
+#define STREAMS_OFF_CPU_NS 1000028u
+#define STREAMS_ALLOC_BYTES 100004096u
+
 /* One sample for each name that could break a format; head.samples says how many. */
 int sample_hostile(struct incident *in);
 

@@ -1,0 +1,194 @@
+#include "export/sums.h"
+
+#include "export/names.h"
+
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_sum(const void *ctx, uint32_t value, const void *key)
+{
+	const struct sum *a = &((const struct sums *)ctx)->items[value];
+	const struct sum *b = key;
+
+	return a->stack == b->stack && a->thread == b->thread && a->process == b->process &&
+	       a->mark == b->mark;
+}
+
+struct summing {
+	struct table table;
+	uint32_t *recent;                    /* of each stack: the sum it went to last */
+	uint32_t cap;
+};
+
+/* The number of a sum with this key, added when it is new; UINT32_MAX without memory. */
+static uint32_t find(struct sums *s, struct summing *t, const struct sum *key)
+{
+	uint32_t *recent = key->stack == STACK_NONE ? NULL : &t->recent[key->stack];
+	uint64_t hash;
+	uint32_t found;
+	struct sum *items;
+
+	if (recent && *recent != UINT32_MAX && same_sum(s, *recent, key))
+		return *recent;
+	hash = hash_pair(hash_pair(key->process, key->thread),
+			 (uint64_t)key->stack << 8 | (key->mark ? (uint8_t)*key->mark : 0));
+	found = table_find(&t->table, hash, same_sum, s, key);
+	if (found == TABLE_NONE) {
+		if (s->n == t->cap) {
+			uint32_t cap = t->cap ? t->cap * 2 : 256;
+
+			items = cap < UINT32_MAX / 2 ? realloc(s->items, cap * sizeof(*items)) : NULL;
+			if (!items)
+				return UINT32_MAX;
+			s->items = items;
+			t->cap = cap;
+		}
+		found = s->n;
+		s->items[found] = *key;
+		if (table_add(&t->table, hash, found))
+			return UINT32_MAX;
+		s->n++;
+	}
+	if (recent)
+		*recent = found;
+	return found;
+}
+
+static int sum_all(struct sums *s, struct summing *t, const struct incident *in,
+		   const struct export_options *opt, enum sums_by by)
+{
+	uint32_t i, at;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *sample = &in->samples[i];
+		struct sum key = {
+			.process = UINT32_MAX,
+			.thread = by == SUMS_BY_THREAD ? sample->thread : THREAD_NONE,
+			.stack = sample->stack,
+			.mark = walk_mark((enum stack_quality)sample->quality),
+		};
+
+		if (!export_takes(opt, sample))
+			continue;
+		if (sample->thread != THREAD_NONE)
+			key.process = in->threads[sample->thread].process;
+		at = find(s, t, &key);
+		if (at == UINT32_MAX)
+			return ERR_MEMORY;
+		s->items[at].count++;
+		s->items[at].weight += export_weight(in, sample);
+		s->items[at].time_ns += sample->weight;
+	}
+	return 0;
+}
+
+int sums_make(struct sums *s, const struct incident *in, const struct export_options *opt,
+	      enum sums_by by, struct err *err)
+{
+	size_t bytes = ((size_t)in->nstacks + 1) * sizeof(uint32_t);
+	struct summing t = {.recent = malloc(bytes)};
+	int rc = ERR_MEMORY;
+
+	if (t.recent) {
+		memset(t.recent, 0xff, bytes);
+		rc = sum_all(s, &t, in, opt, by);
+	}
+	table_free(&t.table);
+	free(t.recent);
+	return rc ? err_set(err, ERR_MEMORY, "out of memory while summing stacks") : 0;
+}
+
+void sums_free(struct sums *s)
+{
+	free(s->items);
+	memset(s, 0, sizeof(*s));
+}
+
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+/* qsort() has no context, so what is compared goes with it. */
+struct sortable {
+	struct sum sum;
+	const struct incident *in;
+	uint32_t number;
+};
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_stacks(const struct incident *in, uint32_t a, uint32_t b)
+{
+	int order = 0;
+
+	while (!order && a != b && a != STACK_NONE && b != STACK_NONE) {
+		order = compare_u64(frame_address(in, in->stacks[a].frame),
+				    frame_address(in, in->stacks[b].frame));
+		a = in->stacks[a].parent;
+		b = in->stacks[b].parent;
+	}
+	if (order || a == b)
+		return order;
+	return a == STACK_NONE ? -1 : b == STACK_NONE ? 1 : 0;
+}
+
+static uint32_t pid_of(const struct incident *in, const struct sum *s)
+{
+	return s->process == UINT32_MAX ? 0 : in->processes[s->process].pid;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct sortable *a = left, *b = right;
+	int order = compare_u64(b->sum.weight, a->sum.weight);
+
+	if (!order)
+		order = compare_u64(pid_of(a->in, &a->sum), pid_of(b->in, &b->sum));
+	if (!order)
+		order = compare_stacks(a->in, a->sum.stack, b->sum.stack);
+	return order ? order : compare_u64(a->number, b->number);
+}
+
+int sums_sort(struct sums *s, const struct incident *in, struct err *err)
+{
+	struct sortable *items = malloc(((size_t)s->n + 1) * sizeof(*items));
+	uint32_t i;
+
+	if (!items)
+		return err_set(err, ERR_MEMORY, "out of memory while sorting stacks");
+	for (i = 0; i < s->n; i++)
+		items[i] = (struct sortable){.sum = s->items[i], .in = in, .number = i};
+	qsort(items, s->n, sizeof(*items), compare);
+	for (i = 0; i < s->n; i++)
+		s->items[i] = items[i].sum;
+	free(items);
+	return 0;
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+int path_make(struct path *p, const struct incident *in, uint32_t stack)
+{
+	uint32_t *frames;
+
+	for (p->n = 0; stack != STACK_NONE; stack = in->stacks[stack].parent) {
+		if (p->n == p->cap) {
+			frames = realloc(p->frames, ((size_t)p->cap * 2 + 64) * sizeof(*frames));
+			if (!frames)
+				return ERR_MEMORY;
+			p->frames = frames;
+			p->cap = p->cap * 2 + 64;
+		}
+		p->frames[p->n++] = in->stacks[stack].frame;
+	}
+	return 0;
+}
+
+void path_free(struct path *p)
+{
+	free(p->frames);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,42 @@
+/*
+ * Samples summed by who took them and by their exact stack, addresses and all; for formats that
+ * print addresses. One thread.
+ */
+#ifndef EXPORT_SUMS_H
+#define EXPORT_SUMS_H
+
+#include "export/export.h"
+
+struct sum {
+	uint32_t process;                    /* index; UINT32_MAX = not known */
+	uint32_t thread;                     /* any of the samples, or THREAD_NONE */
+	uint32_t stack;                      /* or STACK_NONE */
+	const char *mark;                    /* walk_mark() of them all */
+	uint64_t count, weight, time_ns;     /* samples, export_weight(), and weights in ns */
+};
+
+struct sums {
+	struct sum *items;                   /* in the order of their first sample */
+	uint32_t n;
+};
+
+enum sums_by { SUMS_BY_PROCESS, SUMS_BY_THREAD };
+
+/* s starts as {0}; 0 or ERR_MEMORY. */
+int sums_make(struct sums *s, const struct incident *in, const struct export_options *opt,
+	      enum sums_by by, struct err *err);
+void sums_free(struct sums *s);
+
+/* Heaviest first; of equals the lower pid, then the lower addresses from the leaf on. */
+int sums_sort(struct sums *s, const struct incident *in, struct err *err);
+
+/* The frames of a stack, leaf first; starts as {0}, is made again and again. */
+struct path {
+	uint32_t *frames;
+	uint32_t n, cap;
+};
+
+int path_make(struct path *p, const struct incident *in, uint32_t stack);   /* 0 or ERR_MEMORY */
+void path_free(struct path *p);
+
+#endif
