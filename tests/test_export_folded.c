@@ -62,7 +62,7 @@ static void where_the_rate_changed_counts_are_microseconds(void **state)
 	assert_string_equal(buf_text(&text), "p;t;m!f 72834\n");
 	buf_reset(&text);
 	assert_int_equal(export_text(&in, "perfview-xml", &plain, &text), 0);
-	assert_non_null(strstr(buf_text(&text), "StackID=\"2\" Metric=\"52.631\" />"));
+	assert_non_null(strstr(buf_text(&text), "StackID=\"2\" Metric=\"52.632\" />"));
 	assert_non_null(strstr(buf_text(&text), "<ScalingPolicy>TimeMetric<"));
 	buf_free(&text);
 	incident_free(&in);
