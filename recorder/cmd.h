@@ -17,6 +17,7 @@ int cmd_collect(const struct options *o, struct err *err);
 int cmd_control(const struct options *o, struct err *err);   /* status, snapshot, stop, abort */
 int cmd_list(const struct options *o, struct err *err);
 int cmd_show(const struct options *o, struct err *err);
+int cmd_report(const struct options *o, struct err *err);
 int cmd_export(const struct options *o, struct err *err);
 int cmd_delete(const struct options *o, struct err *err);
 int cmd_pin(const struct options *o, struct err *err);       /* pin, unpin */

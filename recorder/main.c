@@ -19,6 +19,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_ABORT] = cmd_control,
 	[CMD_LIST] = cmd_list,
 	[CMD_SHOW] = cmd_show,
+	[CMD_REPORT] = cmd_report,
 	[CMD_EXPORT] = cmd_export,
 	[CMD_DELETE] = cmd_delete,
 	[CMD_PIN] = cmd_pin,

@@ -37,6 +37,7 @@ enum command {
 	CMD_ABORT,
 	CMD_LIST,
 	CMD_SHOW,
+	CMD_REPORT,
 	CMD_EXPORT,
 	CMD_DELETE,
 	CMD_PIN,
@@ -164,6 +165,11 @@ struct options {
 	bool livestacks, evented, excel, sqlite_flat;
 	bool inlines, lines;                 /* source lines: of export, of show */
 	char *reason;                        /* of a snapshot */
+	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
+	double fold_percent;                 /* of report */
+	bool by_name, tree;                  /* views of report */
+	char *callers, *callees;             /* of this function */
+	uint32_t top;                        /* lines of a table */
 
 	/* operands */
 	char *pattern;                       /* of counters; NULL = all */

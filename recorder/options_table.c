@@ -13,7 +13,7 @@
 
 #define RECORDING (IN(COLLECT) | IN(CHECK))
 #define RULES (RECORDING | IN(BACKTEST))
-#define ONE_INCIDENT (IN(SHOW) | IN(EXPORT))
+#define ONE_INCIDENT (IN(SHOW) | IN(REPORT) | IN(EXPORT))
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
 #define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
 #define WITH_STORE (RULES | CONTROL | IN(LIST) | INCIDENTS)
@@ -88,6 +88,21 @@ const struct command_info command_table[COMMANDS] = {
 "The newest incident unless --id says another. Kernel frames are left out of the\n"
 "hottest functions and stacks unless --kernel is given.\n",
 		.examples = "recorder show --id 3\nrecorder show --id 3 --process mysqld --kernel\n",
+	},
+	[CMD_REPORT] = {
+		.name = "report",
+		.operands = OPERAND_IDS,
+		.operand_text = "[ID]",
+		.summary = "where the time went: by function, as a call tree, callers, callees",
+		.about =
+"CPU of processes and threads, functions, collections of garbage, counters. With --by-name\n"
+"all functions; with --tree the calls. --group, --fold, --inc and --exc take PerfView's\n"
+"patterns: * any characters, % letters and digits, ^ the beginning, | or, {} a part that\n"
+"$1 stands for; PATTERN->GROUP, PATTERN=>GROUP keeps entries; ';' between patterns.\n"
+"WHEN shows 32 parts of the window: _ nothing, . o 0-9 the tenths of one CPU.\n",
+		.examples = "recorder report --id 3\n"
+			    "recorder report --id 3 --tree --group module-entry --fold-percent 2\n"
+			    "recorder report --id 3 --callers 'libc.so.6!malloc'\n",
 	},
 	[CMD_EXPORT] = {
 		.name = "export",
@@ -552,6 +567,49 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = IN(SHOW), FIELD(lines),
 		.help = "The same for the stacks that are shown: file, line and inlined functions.",
 	}, {
+		.name = "by-name", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(by_name),
+		.help = "All functions, the most expensive first.",
+	}, {
+		.name = "tree", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(tree),
+		.help = "The calls, from processes and threads on.",
+	}, {
+		.name = "callers", .value = "FUNCTION", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(callers),
+		.help = "Who called this function; a part of its name will do if no other has it.",
+	}, {
+		.name = "callees", .value = "FUNCTION", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(callees),
+		.help = "What this function called.",
+	}, {
+		.name = "top", .value = "N", .type = OPTION_INT,
+		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(top),
+		.def = 20, .min = 1, .max = 1000000,
+		.help = "Lines of a table.",
+	}, {
+		.name = "group", .value = "PATTERNS", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(group),
+		.help = "Make one of frames that match; or module, module-entry, class, class-entry, "
+			"just-my-code.",
+	}, {
+		.name = "fold", .value = "PATTERNS", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(fold),
+		.help = "Give the cost of frames that match to their callers.",
+	}, {
+		.name = "fold-percent", .value = "PCT", .type = OPTION_FLOAT,
+		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(fold_percent),
+		.def = 1, .min = 0, .max = 100, .unit = "percent",
+		.help = "Fold what is smaller than this into its callers, in trees.",
+	}, {
+		.name = "inc", .value = "PATTERNS", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(include),
+		.help = "Only samples whose stack, process or thread matches each of these.",
+	}, {
+		.name = "exc", .value = "PATTERNS", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(exclude),
+		.help = "No samples whose stack, process or thread matches any of these.",
+	}, {
 		.name = "losses", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(SHOW), FIELD(losses),
 		.help = "What was expected, recorded and lost, by CPU and by second.",
@@ -566,7 +624,8 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "json", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT,
-		.commands = IN(LIST) | IN(SHOW) | IN(EVENTS) | IN(COUNTERS) | IN(BACKTEST) | IN(CHECK) | CONTROL,
+		.commands = IN(LIST) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) | IN(BACKTEST) |
+			    IN(CHECK) | CONTROL,
 		FIELD(json),
 		.help = "One JSON object a line.",
 	},

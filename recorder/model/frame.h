@@ -59,6 +59,7 @@ enum frame_flags {
 	FRAME_KERNEL = 2,
 	FRAME_JIT = 4,
 	FRAME_INLINED = 8,
+	FRAME_TEXT = 16,                /* of an incident: its function is the whole text, without a module */
 };
 
 struct function {

@@ -37,6 +37,10 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
 	bool named = f->function && *f->function;
 	size_t start = out->len;
 
+	if (f->flags & FRAME_TEXT) {
+		utf8_put_clean(out, f->function, strlen(f->function), INCIDENT_TEXT_MAX);
+		return;
+	}
 	if (!named && addresses && in->modules[f->module].kind == OBJECT_UNKNOWN) {
 		buf_printf(out, "0x%" PRIX64, shown_offset(f));
 		return;

@@ -1,0 +1,316 @@
+/*
+ * report: where the time of an incident went, in the terminal. Tables of processes, threads and
+ * functions, call trees, callers and callees; grouped and folded by PerfView's patterns.
+ */
+#include "call_tree.h"
+#include "cmd.h"
+#include "group.h"
+#include "report_events.h"
+
+#include "base/json.h"
+#include "base/os.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { INDENT_MAX = 40, NAME_MAX_COLUMNS = 200 };
+
+struct view {
+	const struct options *o;
+	const struct incident *in;
+	struct buf *out;
+	double whole;                        /* weight of all samples */
+};
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+static double share(const struct view *v, uint64_t part)
+{
+	return v->whole > 0 ? 100 * (double)part / v->whole : 0;
+}
+
+/* Relative to the trigger, in seconds. */
+static double seconds_at(const struct view *v, uint64_t time_ns)
+{
+	return ((double)time_ns - (double)v->in->head.trigger_ns) / 1e9;
+}
+
+static void put_heading(const struct view *v, const char *title)
+{
+	if (!v->o->json)
+		buf_printf(v->out, "\n%10s %7s %10s %7s  %-*s  %s\n", "SELF MS", "SELF %", "INCL MS",
+			   "INCL %", (int)CALL_WHEN, "WHEN", title);
+}
+
+struct row {
+	const char *kind, *name;
+	uint32_t depth;
+	uint64_t exclusive, inclusive, samples, first_ns, last_ns;
+	uint32_t folded;
+	const uint64_t *when;
+};
+
+static void put_json_row(const struct view *v, const struct call_tree *t, const struct row *r)
+{
+	struct json j = {.out = v->out};
+	char when[CALL_WHEN + 1];
+
+	call_when_text(t, r->when, when);
+	json_open(&j, '{');
+	json_key_str(&j, "row", r->kind);
+	json_key_uint(&j, "depth", r->depth);
+	json_key_str(&j, "name", r->name);
+	json_key_num(&j, "self_ms", (double)r->exclusive / 1e6);
+	json_key_num(&j, "self_pct", share(v, r->exclusive));
+	json_key_num(&j, "inclusive_ms", (double)r->inclusive / 1e6);
+	json_key_num(&j, "inclusive_pct", share(v, r->inclusive));
+	json_key_uint(&j, "self_samples", r->samples);
+	json_key_num(&j, "first_s", seconds_at(v, r->first_ns));
+	json_key_num(&j, "last_s", seconds_at(v, r->last_ns));
+	json_key_uint(&j, "folded", r->folded);
+	json_key_str(&j, "when", when);
+	json_close(&j, '}');
+	buf_putc(v->out, '\n');
+}
+
+static void put_row(const struct view *v, const struct call_tree *t, const struct row *r)
+{
+	char when[CALL_WHEN + 1];
+	uint32_t i;
+
+	if (v->o->json) {
+		put_json_row(v, t, r);
+		return;
+	}
+	call_when_text(t, r->when, when);
+	buf_printf(v->out, "%10.1f %5.1f %% %10.1f %5.1f %%  %s  ", (double)r->exclusive / 1e6,
+		   share(v, r->exclusive), (double)r->inclusive / 1e6, share(v, r->inclusive), when);
+	for (i = 0; i < r->depth && i < INDENT_MAX; i++)
+		buf_putc(v->out, ' ');
+	buf_printf(v->out, "%.*s\n", NAME_MAX_COLUMNS, r->name);
+}
+
+static struct row row_of(const struct call_tree *t, uint32_t node, const char *kind, uint32_t depth)
+{
+	const struct call_node *n = &t->nodes[node];
+
+	return (struct row){kind, t->names[n->name], depth, n->exclusive, n->inclusive, n->samples,
+			    n->first_ns, n->last_ns, n->folded, n->when};
+}
+
+/* ---- tables --------------------------------------------------------------------------------------- */
+
+static int put_functions(const struct view *v, const struct call_tree *t, bool by_inclusive,
+			 struct err *err)
+{
+	struct call_function *functions = NULL;
+	uint32_t n = 0, i, put = 0;
+	int rc = call_functions(t, by_inclusive, &functions, &n, err);
+
+	if (rc)
+		return rc;
+	put_heading(v, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY ITS OWN TIME");
+	for (i = 0; i < n && put < v->o->top; i++) {
+		const struct call_function *f = &functions[i];
+		struct row r = {"function", t->names[f->name], 0, f->exclusive, f->inclusive,
+				f->samples, f->first_ns, f->last_ns, f->folded, f->when};
+
+		if (f->name == t->nodes[0].name)
+			continue;                    /* the root: all of it */
+		put_row(v, t, &r);
+		put++;
+	}
+	if (i < n && !v->o->json)
+		buf_printf(v->out, "%*s  and %" PRIu32 " more; --top shows more\n", (int)CALL_WHEN + 38, "",
+			   n - i);
+	free(functions);
+	return 0;
+}
+
+/* Depth first, callees in order of cost, by their links: no recursion. */
+static void put_nodes(const struct view *v, const struct call_tree *t)
+{
+	uint32_t node = t->nodes[0].first_child, depth = 0;
+
+	while (node != CALL_NONE && node != 0) {
+		struct row r = row_of(t, node, "node", depth);
+
+		put_row(v, t, &r);
+		if (t->nodes[node].first_child != CALL_NONE) {
+			node = t->nodes[node].first_child;
+			depth++;
+			continue;
+		}
+		while (node && t->nodes[node].next == CALL_NONE) {
+			node = t->nodes[node].parent;
+			depth -= depth > 0;
+		}
+		if (node)
+			node = t->nodes[node].next;
+	}
+}
+
+static void put_threads(const struct view *v, const struct call_tree *t)
+{
+	uint32_t process, thread, put = 0;
+
+	put_heading(v, "PROCESS AND THREADS");
+	for (process = t->nodes[0].first_child; process != CALL_NONE && put < v->o->top;
+	     process = t->nodes[process].next) {
+		struct row r = row_of(t, process, "process", 0);
+
+		put_row(v, t, &r);
+		put++;
+		for (thread = t->nodes[process].first_child; thread != CALL_NONE && put < v->o->top;
+		     thread = t->nodes[thread].next) {
+			r = row_of(t, thread, "thread", 1);
+			put_row(v, t, &r);
+			put++;
+		}
+	}
+}
+
+/* ---- views ---------------------------------------------------------------------------------------- */
+
+static int put_tree_view(const struct view *v, const char *focus, bool callers, struct err *err)
+{
+	struct call_options co = {.stream = STREAM_CPU, .fold_pct = v->o->fold_percent, .focus = focus,
+				  .callers = callers, .processes = !focus,
+				  .addresses = v->o->addresses};
+	struct call_tree t;
+	int rc = call_tree_new(v->in, &co, &t, err);
+
+	if (rc)
+		return rc;
+	put_heading(v, !focus ? "CALLS" : callers ? "CALLERS, UPWARDS" : "CALLEES");
+	put_nodes(v, &t);
+	call_tree_free(&t);
+	return 0;
+}
+
+static int put_name_view(const struct view *v, bool both, struct err *err)
+{
+	struct call_options co = {.stream = STREAM_CPU, .addresses = v->o->addresses};
+	struct call_tree t;
+	int rc = call_tree_new(v->in, &co, &t, err);
+
+	if (rc)
+		return rc;
+	rc = put_functions(v, &t, false, err);
+	if (!rc && both)
+		rc = put_functions(v, &t, true, err);
+	call_tree_free(&t);
+	return rc;
+}
+
+static int put_whole(const struct view *v, struct err *err)
+{
+	struct call_options co = {.stream = STREAM_CPU, .processes = true,
+				  .addresses = v->o->addresses};
+	struct call_tree t;
+	int rc = call_tree_new(v->in, &co, &t, err);
+
+	if (rc)
+		return rc;
+	put_threads(v, &t);
+	call_tree_free(&t);
+	rc = put_name_view(v, true, err);
+	if (!rc)
+		rc = report_collections(v->in, v->o->json, v->o->top, v->out, err);
+	if (!rc)
+		rc = report_counters(v->in, v->o->json, v->out, err);
+	return rc;
+}
+
+static void put_head(const struct view *v)
+{
+	const struct incident_head *h = &v->in->head;
+	char time[OS_TIME_TEXT_BYTES], a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], c[CMD_NUMBER_BYTES];
+
+	if (v->o->json)
+		return;
+	os_time_text(h->trigger_wall_ns, time);
+	buf_printf(v->out, "Incident %" PRId64 ": %s\n", h->id, h->reason ? h->reason : "?");
+	buf_printf(v->out, "%s on %s; %s before and %s after it; %s samples, %.1f s of CPU time\n", time,
+		   h->host ? h->host : "?",
+		   text_seconds(((double)h->trigger_ns - (double)h->t0_ns) / 1e9, a),
+		   text_seconds(((double)h->t1_ns - (double)h->trigger_ns) / 1e9, b),
+		   text_count(h->samples, c), v->whole / 1e9);
+}
+
+static int put_report(const struct options *o, const struct incident *in, struct buf *out,
+		      struct err *err)
+{
+	struct view v = {o, in, out, 0};
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		if (in->samples[i].stream == STREAM_CPU)
+			v.whole += (double)in->samples[i].weight;
+	}
+	put_head(&v);
+	if (o->callers)
+		return put_tree_view(&v, o->callers, true, err);
+	if (o->callees)
+		return put_tree_view(&v, o->callees, false, err);
+	if (o->tree)
+		return put_tree_view(&v, NULL, false, err);
+	if (o->by_name)
+		return put_name_view(&v, false, err);
+	return put_whole(&v, err);
+}
+
+/* ---- the command ----------------------------------------------------------------------------------- */
+
+static int narrow(struct incident *in, const struct options *o, struct err *err)
+{
+	struct incident_filter filter = {
+		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
+		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
+		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME,
+	};
+	struct group_options group = {o->group, o->fold, o->include, o->exclude};
+	int rc = 0;
+
+	if (filter.process || filter.tid || filter.has_from || filter.has_to || filter.no_kernel)
+		rc = incident_filter(in, &filter, err);
+	/* Without patterns, too: unnamed frames of a module in a row are one, as in PerfView. */
+	if (!rc && !o->addresses)
+		rc = group_incident(in, &group, err);
+	if (!rc && !in->nsamples && (o->include || o->exclude))
+		rc = err_set(err, ERR_NOT_FOUND, "no sample is left by --inc and --exc");
+	return rc;
+}
+
+int cmd_report(const struct options *o, struct err *err)
+{
+	struct store *store = NULL;
+	struct incident in = {0};
+	struct buf out = {0};
+	int64_t id = 0;
+	int rc;
+
+	if (o->addresses && (o->group || o->fold || o->include || o->exclude))
+		return err_set(err, ERR_USAGE,
+			       "--addresses and patterns on names do not go together: leave one away");
+	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name > 1)
+		return err_set(err, ERR_USAGE,
+			       "--callers, --callees, --tree and --by-name are views: give one of them");
+	rc = cmd_store_open(o, STORE_READ, &store, err);
+	if (!rc)
+		rc = cmd_incident(o, store, &id, err);
+	if (!rc)
+		rc = store_load(store, id, &in, err);
+	if (!rc)
+		rc = narrow(&in, o, err);
+	if (!rc)
+		rc = put_report(o, &in, &out, err);
+	if (!rc)
+		rc = cmd_print(&out, err);
+	buf_free(&out);
+	incident_free(&in);
+	store_close(store);
+	return rc;
+}

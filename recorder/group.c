@@ -1,0 +1,478 @@
+#include "group.h"
+
+#include "name_pattern.h"
+
+#include "base/table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- presets: those of PerfView's menu ------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *patterns;
+} presets[] = {
+	{"module", "[group modules] {%}!->module $1"},
+	{"module-entry", "[group module entries] {%}!=>module $1"},
+	{"class", "[group classes] {%!*}.%->class $1;^{%!*}::->class $1"},
+	{"class-entry", "[group class entries] {%!*}.%=>class $1;^{%!*}::=>class $1"},
+	/* What the distribution or the system brought: its entries stay, what is below them does not. */
+	{"just-my-code", "[just my code] ^[%!=>OTHER;^ld-%!=>OTHER;^lib%.so%!=>OTHER;^ntoskrnl%!=>OTHER;"
+			 "^ntdll%!=>OTHER;^kernel%!=>OTHER;^clr%!=>OTHER;^coreclr%!=>OTHER;"
+			 "^mscor%!=>OTHER;^System.%!=>OTHER"},
+};
+
+const char *group_preset(const char *text)
+{
+	size_t i;
+
+	for (i = 0; text && i < sizeof(presets) / sizeof(presets[0]); i++) {
+		if (!strcmp(presets[i].name, text))
+			return presets[i].patterns;
+	}
+	return text;
+}
+
+const char *group_presets(void)
+{
+	return "module, module-entry, class, class-entry, just-my-code";
+}
+
+/* ---- pattern lists -------------------------------------------------------------------------------- */
+
+struct rule {
+	struct name_pattern *pattern;
+	char *name;                          /* of a group: the template */
+	bool entry;
+};
+
+struct rules {
+	struct rule items[GROUP_PATTERNS_MAX];
+	uint32_t n;
+};
+
+static void rules_free(struct rules *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->n; i++) {
+		name_pattern_close(r->items[i].pattern);
+		free(r->items[i].name);
+	}
+	r->n = 0;
+}
+
+static char *copy(const char *text, size_t n)
+{
+	char *to = malloc(n + 1);
+
+	if (to) {
+		memcpy(to, text, n);
+		to[n] = '\0';
+	}
+	return to;
+}
+
+static const char *find(const char *from, const char *end, const char *what)
+{
+	const char *at;
+
+	for (at = from; at + 1 < end; at++) {
+		if (at[0] == what[0] && at[1] == what[1])
+			return at;
+	}
+	return NULL;
+}
+
+static void trim(const char **from, const char **end)
+{
+	while (*from < *end && (**from == ' ' || **from == '\t'))
+		(*from)++;
+	while (*end > *from && ((*end)[-1] == ' ' || (*end)[-1] == '\t'))
+		(*end)--;
+}
+
+/* One between two ';'. */
+static int add_rule(struct rules *r, const char *from, const char *end, bool groups,
+		    const char *option, const char *whole, struct err *err)
+{
+	const char *arrow = NULL, *name = "$&", *name_end = name + 2;
+	struct rule *rule = &r->items[r->n];
+
+	memset(rule, 0, sizeof(*rule));
+	if (groups) {
+		arrow = find(from, end, "=>");
+		rule->entry = arrow != NULL;
+		if (!arrow)
+			arrow = find(from, end, "->");
+	}
+	if (arrow) {
+		name = arrow + 2;
+		name_end = end;
+		end = arrow;
+		trim(&name, &name_end);
+	}
+	if (r->n == GROUP_PATTERNS_MAX)
+		return err_set(err, ERR_USAGE, "--%s: more than %u patterns", option, GROUP_PATTERNS_MAX);
+	rule->name = copy(name, (size_t)(name_end - name));
+	r->n++;
+	if (!rule->name)
+		return err_set(err, ERR_MEMORY, "out of memory for patterns");
+	return name_pattern_open(from, (size_t)(end - from), option, (size_t)(from - whole) + 1,
+				 &rule->pattern, err);
+}
+
+static int rules_open(struct rules *r, const char *text, bool groups, const char *option,
+		      struct err *err)
+{
+	const char *at = text ? text : "", *end, *piece_end;
+	int rc = 0;
+
+	while (*at == ' ')
+		at++;
+	if (groups && *at == '[' && strchr(at, ']'))
+		at = strchr(at, ']') + 1;
+	for (; !rc && *at; at = *end ? end + 1 : end) {
+		end = strchr(at, ';');
+		if (!end)
+			end = at + strlen(at);
+		piece_end = end;
+		trim(&at, &piece_end);
+		if (at < piece_end)
+			rc = add_rule(r, at, piece_end, groups, option, text, err);
+	}
+	return rc;
+}
+
+static bool matches_any(const struct rules *r, const char *name, size_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->n; i++) {
+		if (name_pattern_match(r->items[i].pattern, name, n))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t match_bits(const struct rules *r, const char *name, size_t n)
+{
+	uint64_t bits = 0;
+	uint32_t i;
+
+	for (i = 0; i < r->n; i++) {
+		if (name_pattern_match(r->items[i].pattern, name, n))
+			bits |= (uint64_t)1 << i;
+	}
+	return bits;
+}
+
+/* ---- frames --------------------------------------------------------------------------------------- */
+
+#define NO_GROUP UINT32_MAX
+
+struct look {                                /* at one frame, whatever stack it stands in */
+	uint32_t frame;                      /* what it is shown as */
+	uint32_t group;                      /* number of its group's name; NO_GROUP */
+	bool entry, fold, discard;
+	uint64_t included;                   /* bit for each include pattern that matches */
+};
+
+struct grouping {
+	struct incident *in;
+	struct rules groups, folds, includes, excludes;
+	struct look *looks;                  /* by frame, as far as they were looked at */
+	bool *looked;
+	uint32_t nlooks;
+	struct table names;                  /* text -> frame that is shown for it */
+	struct buf texts;                    /* NUL-terminated */
+	size_t *text_at;                     /* name number -> text */
+	uint32_t *name_frame;                /* name number -> frame */
+	uint32_t nnames, names_room;
+	uint32_t no_module;                  /* the module of groups; it has no name */
+	bool no_memory;
+};
+
+static bool same_text(const void *ctx, uint32_t value, const void *key)
+{
+	const struct grouping *g = ctx;
+
+	return strcmp(g->texts.data + g->text_at[value], key) == 0;
+}
+
+static bool names_room(struct grouping *g)
+{
+	uint32_t room = g->names_room ? g->names_room * 2 : 256;
+	size_t *at;
+	uint32_t *frames;
+
+	if (g->nnames < g->names_room)
+		return true;
+	at = realloc(g->text_at, room * sizeof(*at));
+	if (at)
+		g->text_at = at;
+	frames = realloc(g->name_frame, room * sizeof(*frames));
+	if (frames)
+		g->name_frame = frames;
+	if (!at || !frames)
+		return false;
+	g->names_room = room;
+	return true;
+}
+
+/* The number of a name, shown as `frame` when it is new; NO_GROUP without memory. */
+static uint32_t name_number(struct grouping *g, const char *text, uint32_t frame)
+{
+	uint64_t hash = hash_bytes(text, strlen(text));
+	uint32_t found = table_find(&g->names, hash, same_text, g, text);
+
+	if (found != TABLE_NONE)
+		return found;
+	if (!names_room(g))
+		return NO_GROUP;
+	g->text_at[g->nnames] = g->texts.len;
+	g->name_frame[g->nnames] = frame;
+	buf_put(&g->texts, text, strlen(text) + 1);
+	if (g->texts.failed || table_add(&g->names, hash, g->nnames))
+		return NO_GROUP;
+	return g->nnames++;
+}
+
+/* A frame that has this text and nothing else. */
+static uint32_t text_frame(struct grouping *g, const char *text)
+{
+	struct incident_frame f = {.module = g->no_module, .flags = FRAME_TEXT, .function = text};
+	uint32_t found = table_find(&g->names, hash_bytes(text, strlen(text)), same_text, g, text);
+
+	if (found != TABLE_NONE)
+		return g->name_frame[found];
+	return incident_add_frame(g->in, &f);
+}
+
+/* Each pattern in turn; true when a group with a name came of it, which is in *name. */
+static bool group_of(struct grouping *g, struct buf *name, bool *entry)
+{
+	struct buf next = {0};
+	bool grouped = false;
+	uint32_t i;
+
+	*entry = false;
+	for (i = 0; i < g->groups.n && !*entry; i++) {
+		const struct rule *rule = &g->groups.items[i];
+
+		if (!name_pattern_match(rule->pattern, buf_text(name), name->len))
+			continue;
+		buf_reset(&next);
+		name_pattern_expand(rule->pattern, buf_text(name), rule->name, &next);
+		g->no_memory |= next.failed != 0;
+		if (!next.len) {
+			grouped = false;
+			break;
+		}
+		buf_reset(name);
+		buf_put(name, next.data, next.len);
+		grouped = true;
+		*entry = rule->entry;
+	}
+	buf_free(&next);
+	return grouped;
+}
+
+static int look_at(struct grouping *g, uint32_t frame)
+{
+	struct look look = {.frame = frame, .group = NO_GROUP};
+	struct buf own = {0}, name = {0};
+	uint32_t number;
+	bool unnamed, grouped;
+	int rc = 0;
+
+	incident_frame_text(g->in, frame, false, &own);
+	unnamed = !g->in->frames[frame].function;
+	buf_put(&name, own.data, own.len);
+	g->no_memory |= own.failed || name.failed;   /* buf_reset() would forget it */
+	grouped = group_of(g, &name, &look.entry) || unnamed;
+	if (!grouped) {                              /* an empty group's name: as it was */
+		buf_reset(&name);
+		buf_put(&name, own.data, own.len);
+	}
+	if (grouped) {
+		uint32_t shown = look.entry || strcmp(buf_text(&name), buf_text(&own))
+					 ? text_frame(g, buf_text(&name)) : frame;
+
+		look.group = shown == UINT32_MAX ? NO_GROUP : name_number(g, buf_text(&name), shown);
+		if (look.group == NO_GROUP)
+			rc = ERR_MEMORY;
+		else
+			look.frame = g->name_frame[look.group];
+	}
+	if (!rc && look.entry) {
+		buf_printf(&name, " <<%s>>", buf_text(&own));
+		look.frame = text_frame(g, buf_text(&name));
+	}
+	/* The same text is the same frame, wherever in the function it was. */
+	number = rc ? NO_GROUP : name_number(g, buf_text(&name), look.frame);
+	if (number == NO_GROUP || look.frame == UINT32_MAX || own.failed || name.failed || g->no_memory)
+		rc = ERR_MEMORY;
+	else if (!grouped || look.entry)
+		look.frame = g->name_frame[number];
+	look.discard = matches_any(&g->excludes, buf_text(&name), name.len);
+	look.fold = matches_any(&g->folds, buf_text(&name), name.len);
+	look.included = match_bits(&g->includes, buf_text(&name), name.len);
+	buf_free(&own);
+	buf_free(&name);
+	g->looks[frame] = look;
+	g->looked[frame] = true;
+	return rc;
+}
+
+/* ---- stacks --------------------------------------------------------------------------------------- */
+
+struct place {                               /* what became of one old stack node */
+	uint32_t stack;                      /* new node; STACK_NONE: folded up to the root */
+	uint32_t frame, group;               /* shown at its leaf; UINT32_MAX, NO_GROUP */
+	uint64_t included;
+	bool discard;
+};
+
+static int place_node(struct grouping *g, struct place *places, uint32_t node)
+{
+	uint32_t parent = g->in->stacks[node].parent, frame = g->in->stacks[node].frame;
+	struct place nowhere = {STACK_NONE, UINT32_MAX, NO_GROUP, 0, false};
+	const struct place *from = parent == STACK_NONE ? &nowhere : &places[parent];
+	struct place *to = &places[node];
+	const struct look *look;
+
+	*to = *from;
+	if (!g->looked[frame] && look_at(g, frame))
+		return ERR_MEMORY;
+	look = &g->looks[frame];
+	to->discard |= look->discard;
+	if (look->fold || look->frame == from->frame ||
+	    (look->entry && look->group != NO_GROUP && look->group == from->group))
+		return 0;
+	to->included |= look->included;
+	to->frame = look->frame;
+	to->group = look->group;
+	to->stack = incident_add_stack(g->in, from->stack, look->frame);
+	return to->stack == UINT32_MAX ? ERR_MEMORY : 0;
+}
+
+/* ---- samples -------------------------------------------------------------------------------------- */
+
+/* What the names of a thread and its process match. */
+static uint64_t thread_bits(struct grouping *g, uint32_t thread, bool *discard)
+{
+	const struct incident_thread *t;
+	struct buf text = {0};
+	uint64_t bits;
+
+	*discard = false;
+	if (thread == THREAD_NONE || !(g->includes.n + g->excludes.n))
+		return 0;
+	t = &g->in->threads[thread];
+	buf_printf(&text, "Process %s (%" PRIu32 ")", g->in->processes[t->process].name,
+		   g->in->processes[t->process].pid);
+	bits = match_bits(&g->includes, buf_text(&text), text.len);
+	*discard = matches_any(&g->excludes, buf_text(&text), text.len);
+	g->no_memory |= text.failed != 0;
+	buf_reset(&text);
+	buf_printf(&text, "Thread (%" PRIu32 ") %s", t->tid, t->name);
+	bits |= match_bits(&g->includes, buf_text(&text), text.len);
+	*discard |= matches_any(&g->excludes, buf_text(&text), text.len);
+	g->no_memory |= text.failed != 0;
+	buf_free(&text);
+	return bits;
+}
+
+static int move_samples(struct grouping *g, const struct place *places)
+{
+	uint64_t all = g->includes.n == 64 ? UINT64_MAX : ((uint64_t)1 << g->includes.n) - 1;
+	uint64_t *bits = calloc((size_t)g->in->nthreads + 1, sizeof(*bits));
+	bool *discard = calloc((size_t)g->in->nthreads + 1, sizeof(*discard));
+	uint32_t i, n = 0;
+
+	for (i = 0; bits && discard && i < g->in->nthreads; i++)
+		bits[i] = thread_bits(g, i, &discard[i]);
+	for (i = 0; bits && discard && i < g->in->nsamples; i++) {
+		struct incident_sample s = g->in->samples[i];
+		uint32_t thread = s.thread == THREAD_NONE ? g->in->nthreads : s.thread;
+		uint64_t matched = bits[thread];
+
+		if (discard[thread] || (s.stack != STACK_NONE && places[s.stack].discard))
+			continue;
+		if (s.stack != STACK_NONE) {
+			matched |= places[s.stack].included;
+			s.stack = places[s.stack].stack;
+		}
+		if ((matched & all) == all)
+			g->in->samples[n++] = s;
+	}
+	free(bits);
+	free(discard);
+	if (!bits || !discard || g->no_memory)
+		return ERR_MEMORY;
+	g->in->nsamples = n;
+	return 0;
+}
+
+static int apply(struct grouping *g)
+{
+	struct incident *in = g->in;
+	uint32_t i, nstacks = in->nstacks;
+	struct place *places = calloc((size_t)nstacks + 1, sizeof(*places));
+	int rc = places ? 0 : ERR_MEMORY;
+
+	for (i = 0; !rc && i < nstacks; i++)
+		rc = place_node(g, places, i);
+	if (!rc)
+		rc = move_samples(g, places);
+	for (i = 0; !rc && i < in->nevents; i++) {
+		if (in->events[i].stack != STACK_NONE)
+			in->events[i].stack = places[in->events[i].stack].stack;
+	}
+	free(places);
+	if (!rc)
+		incident_count(in);
+	return rc;
+}
+
+/* Of 64 patterns each has its bit. */
+int group_incident(struct incident *in, const struct group_options *o, struct err *err)
+{
+	struct incident_module module = {.kind = OBJECT_UNKNOWN, .name = "", .path = ""};
+	struct grouping *g = calloc(1, sizeof(*g));
+	int rc;
+
+	if (!g)
+		return err_set(err, ERR_MEMORY, "out of memory for grouping");
+	g->in = in;
+	rc = rules_open(&g->groups, group_preset(o->group), true, "group", err);
+	if (!rc)
+		rc = rules_open(&g->folds, o->fold, false, "fold", err);
+	if (!rc)
+		rc = rules_open(&g->includes, o->include, false, "inc", err);
+	if (!rc)
+		rc = rules_open(&g->excludes, o->exclude, false, "exc", err);
+	if (!rc) {
+		g->nlooks = in->nframes;
+		g->looks = calloc((size_t)in->nframes + 1, sizeof(*g->looks));
+		g->looked = calloc((size_t)in->nframes + 1, sizeof(*g->looked));
+		g->no_module = incident_add_module(in, &module);
+		rc = g->looks && g->looked && g->no_module != UINT32_MAX ? apply(g) : ERR_MEMORY;
+		if (rc)
+			err_set(err, rc, "out of memory for grouping");
+	}
+	rules_free(&g->groups);
+	rules_free(&g->folds);
+	rules_free(&g->includes);
+	rules_free(&g->excludes);
+	free(g->looks);
+	free(g->looked);
+	table_free(&g->names);
+	buf_free(&g->texts);
+	free(g->text_at);
+	free(g->name_frame);
+	free(g);
+	return rc;
+}

@@ -1,0 +1,207 @@
+#include "report_events.h"
+
+#include "summary.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS 32u
+
+/* ---- collections ---------------------------------------------------------------------------------- */
+
+struct collection {
+	const struct incident_event *start;
+	uint64_t count, duration_ns;
+	int64_t generation, reason;
+	bool ended;
+};
+
+static int64_t field_int(const struct incident *in, const struct incident_event *e, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++) {
+		const struct event_field *f = &in->fields[e->first_field + i];
+
+		if (strcmp(f->name, name) != 0)
+			continue;
+		if (f->type == FIELD_UINT)
+			return (int64_t)f->v.u;
+		return f->type == FIELD_INT ? f->v.i : -1;
+	}
+	return -1;
+}
+
+static uint32_t process_of(const struct incident *in, const struct incident_event *e)
+{
+	return e->thread == THREAD_NONE ? UINT32_MAX : in->threads[e->thread].process;
+}
+
+/* The latest of the process with this count that has not ended. */
+static struct collection *find_open(const struct incident *in, struct collection *all, uint32_t n,
+				    const struct incident_event *e, uint64_t count)
+{
+	while (n--) {
+		if (all[n].count == count && !all[n].ended &&
+		    process_of(in, all[n].start) == process_of(in, e))
+			return &all[n];
+	}
+	return NULL;
+}
+
+static uint32_t find_collections(const struct incident *in, struct collection *all)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		bool start = !strcmp(e->name, "GC/Start");
+		struct collection *c;
+		uint64_t count;
+
+		if (e->kind != EVENT_GENERIC || (!start && strcmp(e->name, "GC/Stop") != 0))
+			continue;
+		count = (uint64_t)field_int(in, e, "Count");
+		c = find_open(in, all, n, e, count);
+		if (start && !c) {
+			all[n++] = (struct collection){.start = e, .count = count,
+						       .generation = field_int(in, e, "Depth"),
+						       .reason = field_int(in, e, "Reason")};
+		} else if (!start && c) {
+			c->duration_ns = e->time_ns - c->start->time_ns;
+			c->ended = true;
+		}
+	}
+	return n;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+	const struct collection *x = a, *y = b;
+
+	if (x->duration_ns != y->duration_ns)
+		return x->duration_ns > y->duration_ns ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void put_collection(const struct incident *in, const struct collection *c, bool json,
+			   struct buf *out)
+{
+	uint32_t process = process_of(in, c->start);
+	const char *name = process == UINT32_MAX ? "?" : in->processes[process].name;
+	uint32_t pid = process == UINT32_MAX ? 0 : in->processes[process].pid;
+	double at_s = ((double)c->start->time_ns - (double)in->head.trigger_ns) / 1e9;
+	struct json j = {.out = out};
+
+	if (!json) {
+		buf_printf(out, "%10.3f  %10.3f  %3" PRId64 "  %6" PRId64 "  %6" PRIu64 "  %s (%" PRIu32 ")%s\n",
+			   at_s, (double)c->duration_ns / 1e6, c->generation, c->reason, c->count, name,
+			   pid, c->ended ? "" : ", not ended in the window");
+		return;
+	}
+	json_open(&j, '{');
+	json_key_str(&j, "row", "collection");
+	json_key_num(&j, "start_s", at_s);
+	json_key_num(&j, "duration_ms", (double)c->duration_ns / 1e6);
+	json_key_bool(&j, "ended", c->ended);
+	json_key_int(&j, "generation", c->generation);
+	json_key_int(&j, "reason", c->reason);
+	json_key_uint(&j, "count", c->count);
+	json_key_str(&j, "process", name);
+	json_key_uint(&j, "pid", pid);
+	json_close(&j, '}');
+	buf_putc(out, '\n');
+}
+
+int report_collections(const struct incident *in, bool json, uint32_t top, struct buf *out,
+		       struct err *err)
+{
+	struct collection *all = calloc((size_t)in->nevents + 1, sizeof(*all));
+	uint32_t n, i;
+
+	if (!all)
+		return err_set(err, ERR_MEMORY, "out of memory for garbage collections");
+	n = find_collections(in, all);
+	if (n)
+		qsort(all, n, sizeof(*all), longest_first);
+	if (n && !json)
+		buf_printf(out, "\n%10s  %10s  %3s  %6s  %6s  GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32
+			   "\n", "START S", "TOOK MS", "GEN", "REASON", "COUNT", n);
+	for (i = 0; i < n && i < top; i++)
+		put_collection(in, &all[i], json, out);
+	free(all);
+	return 0;
+}
+
+/* ---- counters ------------------------------------------------------------------------------------- */
+
+static void put_course(const struct incident *in, const struct summary_counter *c, char out[PARTS + 1])
+{
+	double span_ns = (double)(in->head.t1_ns - in->head.t0_ns), last[PARTS];
+	bool seen[PARTS] = {false};
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		uint32_t part;
+
+		if (e->kind != EVENT_COUNTER || (e->flags & EVENT_FLAG_ABSENT) || span_ns <= 0 ||
+		    strcmp(e->name, c->name) != 0)
+			continue;
+		part = (uint32_t)((double)(e->time_ns - in->head.t0_ns) / span_ns * PARTS);
+		part = part < PARTS ? part : PARTS - 1;
+		last[part] = e->value;
+		seen[part] = true;
+	}
+	for (i = 0; i < PARTS; i++) {
+		double share = c->max > c->min && seen[i] ? (last[i] - c->min) / (c->max - c->min) : 0;
+
+		out[i] = !seen[i] ? '_' : share >= 1 ? '9' : (char)('0' + (int)(share * 10));
+	}
+	out[PARTS] = '\0';
+}
+
+static void put_counter(const struct incident *in, const struct summary_counter *c, bool json,
+			struct buf *out)
+{
+	char course[PARTS + 1];
+	struct json j = {.out = out};
+
+	put_course(in, c, course);
+	if (!json) {
+		buf_printf(out, "%11.5g  %11.5g  %11.5g  %11.5g  %s  %s\n", c->at_trigger, c->min, c->mean,
+			   c->max, course, c->name);
+		return;
+	}
+	json_open(&j, '{');
+	json_key_str(&j, "row", "counter");
+	json_key_str(&j, "counter", c->name);
+	json_key_num(&j, "at_trigger", c->at_trigger);
+	json_key_num(&j, "min", c->min);
+	json_key_num(&j, "mean", c->mean);
+	json_key_num(&j, "max", c->max);
+	json_key_str(&j, "course", course);
+	json_close(&j, '}');
+	buf_putc(out, '\n');
+}
+
+int report_counters(const struct incident *in, bool json, struct buf *out, struct err *err)
+{
+	struct summary_counter *counters = NULL;
+	uint32_t n = 0, i;
+	int rc = summary_counters(in, &counters, &n, err);
+
+	if (rc)
+		return rc;
+	if (n && !json)
+		buf_printf(out, "\n%11s  %11s  %11s  %11s  %-*s  COUNTER\n", "AT TRIGGER", "MIN", "MEAN",
+			   "MAX", (int)PARTS, "COURSE, 0 LEAST TO 9 MOST");
+	for (i = 0; i < n; i++)
+		put_counter(in, &counters[i], json, out);
+	free(counters);
+	return 0;
+}

@@ -1,0 +1,433 @@
+/* Grouping, folding, filtering and call trees: worked examples on six small stacks. */
+#include "call_tree.h"
+#include "group.h"
+#include "name_pattern.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct incident in;
+static uint32_t threads[2];
+static uint64_t clock_ns;
+
+static uint32_t frame(const char *module, const char *function, uint64_t offset)
+{
+	struct incident_module m = {.kind = OBJECT_ELF, .name = module, .path = module};
+	struct incident_frame f = {.offset = offset, .function = function};
+
+	f.module = incident_add_module(&in, &m);
+	return incident_add_frame(&in, &f);
+}
+
+/* "app!main;lib!read" root first; each call site of a function has an offset of its own. */
+static void sample(const char *stack, unsigned thread, unsigned times)
+{
+	struct incident_sample s = {.weight = 1000000, .thread = threads[thread], .stack = STACK_NONE,
+				    .quality = QUALITY_COMPLETE};
+	char text[400], *at, *bang, *rest = text;
+	uint64_t offset = 100;
+
+	snprintf(text, sizeof(text), "%s", stack);
+	for (at = text; at && *at; at = rest) {
+		rest = strchr(at, ';');
+		if (rest)
+			*rest++ = '\0';
+		bang = strchr(at, '!');
+		*bang = '\0';
+		s.stack = incident_add_stack(&in, s.stack,
+					     frame(at, strcmp(bang + 1, "?") ? bang + 1 : NULL, offset++));
+	}
+	while (times--) {
+		s.time_ns = clock_ns += 1000000;
+		assert_int_equal(incident_add_sample(&in, &s), 0);
+	}
+}
+
+static int open_incident(void **state)
+{
+	struct incident_process p = {.pid = 10, .name = "shop", .cmdline = ""};
+	struct incident_thread t = {.tid = 11, .name = "worker"};
+
+	(void)state;
+	clock_ns = 0;
+	if (incident_init(&in))
+		return -1;
+	t.process = incident_add_process(&in, &p);
+	threads[0] = incident_add_thread(&in, &t);
+	p.pid = 20;
+	p.name = "db";
+	t.process = incident_add_process(&in, &p);
+	t.tid = 21;
+	t.name = "";
+	threads[1] = incident_add_thread(&in, &t);
+	sample("app!main;app!Shop.Cart.add;libc!malloc;libc!brk", 0, 4);
+	sample("app!main;app!Shop.Cart.add", 0, 2);
+	sample("app!main;libc!read;kernel!sys_read;libc!memcpy", 0, 1);
+	sample("app!main;app!Shop.Cart.add;app!Shop.Cart.add", 0, 3);
+	sample("db!main;db!?;db!?", 1, 5);
+	sample("db!main;libc!read", 1, 5);
+	in.head.t1_ns = in.head.trigger_ns = clock_ns;
+	incident_count(&in);
+	return 0;
+}
+
+static int close_incident(void **state)
+{
+	(void)state;
+	incident_free(&in);
+	return 0;
+}
+
+/* Every distinct stack with how often, in order of their first samples: "a;b 3|c 1". */
+static const char *stacks(void)
+{
+	static char out[4000];
+	uint32_t i, j, n = 0, seen[100], times[100];
+	struct buf line = {0};
+
+	for (i = 0; i < in.nsamples; i++) {
+		for (j = 0; j < n && seen[j] != in.samples[i].stack; j++)
+			;
+		if (j == n) {
+			seen[n] = in.samples[i].stack;
+			times[n++] = 0;
+		}
+		times[j]++;
+	}
+	out[0] = '\0';
+	for (j = 0; j < n; j++) {
+		uint32_t path[64], depth = 0, node;
+
+		for (node = seen[j]; node != STACK_NONE; node = in.stacks[node].parent)
+			path[depth++] = in.stacks[node].frame;
+		buf_reset(&line);
+		while (depth--) {
+			incident_frame_text(&in, path[depth], false, &line);
+			buf_puts(&line, depth ? ";" : "");
+		}
+		snprintf(out + strlen(out), sizeof(out) - strlen(out), "%s%s %u", j ? "|" : "",
+			 buf_text(&line), (unsigned)times[j]);
+	}
+	buf_free(&line);
+	return out;
+}
+
+static void group(const struct group_options *o)
+{
+	struct err err = {0};
+
+	if (group_incident(&in, o, &err))
+		fail_msg("%s", err.text);
+}
+
+static void a_module_becomes_one_frame_and_calls_within_it_vanish(void **state)
+{
+	(void)state;
+	group(&(struct group_options){.group = "{%}!->module $1"});
+	assert_string_equal(stacks(), "module app;module libc 4|module app 5|"
+				      "module app;module libc;module kernel;module libc 1|"
+				      "module db 5|module db;module libc 5");
+	assert_int_equal(in.nsamples, 20);
+}
+
+static void an_entry_group_keeps_the_name_through_which_it_is_entered(void **state)
+{
+	(void)state;
+	group(&(struct group_options){.group = "^libc!=>C library"});
+	assert_string_equal(stacks(),
+			    "app!main;app!Shop.Cart.add;C library <<libc!malloc>> 4|"
+			    "app!main;app!Shop.Cart.add 5|"
+			    "app!main;C library <<libc!read>>;kernel!sys_read;C library <<libc!memcpy>> 1|"
+			    "db!main;db!? 5|db!main;C library <<libc!read>> 5");
+}
+
+static void the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it(void **state)
+{
+	(void)state;
+	/* An empty name: not grouped; what is left is OTHER. */
+	group(&(struct group_options){.group = "[mine] app!->;!->OTHER"});
+	assert_string_equal(stacks(), "app!main;app!Shop.Cart.add;OTHER 4|app!main;app!Shop.Cart.add 5|"
+				      "app!main;OTHER 1|OTHER 10");
+	close_incident(NULL);
+	open_incident(NULL);
+	group(&(struct group_options){.group = "{%}!->module $1;module libc->C"});
+	assert_string_equal(stacks(), "module app;C 4|module app 5|module app;C;module kernel;C 1|"
+				      "module db 5|module db;C 5");
+}
+
+static void a_folded_frame_gives_its_cost_to_its_caller(void **state)
+{
+	(void)state;
+	group(&(struct group_options){.fold = "brk;^libc!mem"});
+	assert_string_equal(stacks(), "app!main;app!Shop.Cart.add;libc!malloc 4|"
+				      "app!main;app!Shop.Cart.add 5|"
+				      "app!main;libc!read;kernel!sys_read 1|db!main;db!? 5|"
+				      "db!main;libc!read 5");
+	assert_int_equal(in.nsamples, 20);
+}
+
+static void included_samples_match_every_pattern(void **state)
+{
+	(void)state;
+	group(&(struct group_options){.include = "libc!read;Process shop"});
+	assert_string_equal(stacks(), "app!main;libc!read;kernel!sys_read;libc!memcpy 1");
+	close_incident(NULL);
+	open_incident(NULL);
+	group(&(struct group_options){.include = "brk|Thread (21)"});
+	assert_int_equal(in.nsamples, 14);
+}
+
+static void excluded_samples_match_any_pattern(void **state)
+{
+	(void)state;
+	group(&(struct group_options){.exclude = "malloc;Process db"});
+	assert_string_equal(stacks(), "app!main;app!Shop.Cart.add 5|"
+				      "app!main;libc!read;kernel!sys_read;libc!memcpy 1");
+	assert_int_equal(in.head.samples, 6);
+}
+
+/* Include and exclude see the groups' names. */
+static void filters_look_at_names_after_grouping(void **state)
+{
+	(void)state;
+	group(&(struct group_options){.group = "{%}!->module $1", .exclude = "module libc"});
+	assert_string_equal(stacks(), "module app 5|module db 5");
+}
+
+static void presets_have_names(void **state)
+{
+	(void)state;
+	group(&(struct group_options){.group = "module-entry"});
+	assert_non_null(strstr(stacks(), "module libc <<libc!malloc>> 4"));
+	close_incident(NULL);
+	open_incident(NULL);
+	group(&(struct group_options){.group = "class"});
+	assert_non_null(strstr(stacks(), "app!main;class app!Shop.Cart 5"));
+}
+
+static void a_pattern_that_does_not_parse_is_refused_with_its_column(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(group_incident(&in, &(struct group_options){.fold = "brk; a{b"}, &err),
+			 ERR_USAGE);
+	assert_non_null(strstr(err.text, "--fold: the pattern 'a{b' at column 6 is wrong"));
+	assert_int_equal(in.nsamples, 20);
+}
+
+static void signs_of_regular_expressions_stand_for_themselves(void **state)
+{
+	static const struct {
+		const char *pattern, *name;
+		bool matches;
+	} cases[] = {
+		{"operator+", "lib!operator+", true},   {"operator+", "lib!operatorrr", false},
+		{"a.b", "axb", false},                  {"std::vector<int>", "x!std::vector<int>", true},
+		{"f(int)", "m!f(int)", true},           {"^lib", "mylib!f", false},
+		{"^lib", "LIB!f", true},                {"a*z", "xx a...z", true},
+		{"{%}!", "ab.so_1!f", true},            {"x|y", "zzy", true},
+		{"@^a[0-9]+$", "a12", true},            {"@^a[0-9]+$", "a12b", false},
+		{"\\Temp\\", "C:\\Temp\\a!f", true},
+	};
+	struct name_pattern *p;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(name_pattern_open(cases[i].pattern, strlen(cases[i].pattern), "group", 1,
+						   &p, NULL), 0);
+		if (name_pattern_match(p, cases[i].name, strlen(cases[i].name)) != cases[i].matches)
+			fail_msg("%s on %s", cases[i].pattern, cases[i].name);
+		name_pattern_close(p);
+	}
+}
+
+/* (a*)*b on many a's: bounded, and no match. */
+static void a_pathological_pattern_ends(void **state)
+{
+	char name[200];
+
+	(void)state;
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	sample("app!main", 0, 1);
+	in.frames[in.stacks[in.samples[20].stack].frame].function = name;
+	group(&(struct group_options){.fold = "@(a*)*b$"});
+	assert_int_equal(in.nsamples, 21);
+}
+
+/* ---- call trees ------------------------------------------------------------------------------------ */
+
+static uint32_t find_child(const struct call_tree *t, uint32_t node, const char *name)
+{
+	uint32_t at;
+
+	for (at = t->nodes[node].first_child; at != CALL_NONE; at = t->nodes[at].next) {
+		if (!strcmp(t->names[t->nodes[at].name], name))
+			return at;
+	}
+	fail_msg("no child %s", name);
+	return CALL_NONE;
+}
+
+static struct call_tree tree(const struct call_options *o)
+{
+	struct call_tree t;
+	struct err err = {0};
+
+	if (call_tree_new(&in, o, &t, &err))
+		fail_msg("%s", err.text);
+	return t;
+}
+
+static void costs_of_a_tree_add_up(void **state)
+{
+	struct call_tree t = tree(&(struct call_options){.processes = true});
+	uint32_t node;
+
+	(void)state;
+	assert_int_equal(t.nodes[0].inclusive, 20000000);
+	assert_string_equal(t.names[t.nodes[t.nodes[0].first_child].name], "Process db (20)");
+	node = find_child(&t, find_child(&t, 0, "Process shop (10)"), "Thread (11) worker");
+	node = find_child(&t, node, "app!main");
+	assert_int_equal(t.nodes[node].inclusive, 10000000);
+	node = find_child(&t, node, "app!Shop.Cart.add");
+	assert_int_equal(t.nodes[node].inclusive, 9000000);
+	assert_int_equal(t.nodes[node].exclusive, 2000000);
+	call_tree_free(&t);
+}
+
+static void small_nodes_are_folded_and_the_total_stays(void **state)
+{
+	struct call_tree t = tree(&(struct call_options){.fold_pct = 10});
+	uint32_t main = find_child(&t, 0, "app!main"), at, children = 0;
+
+	(void)state;
+	assert_int_equal(t.nodes[0].inclusive, 20000000);
+	assert_int_equal(t.nodes[main].exclusive, 1000000);  /* read and what it called: 5 % */
+	assert_int_equal(t.nodes[main].folded, 3);
+	for (at = t.nodes[main].first_child; at != CALL_NONE; at = t.nodes[at].next)
+		children++;
+	assert_int_equal(children, 1);
+	call_tree_free(&t);
+}
+
+static void callers_and_callees_of_a_function_have_its_inclusive_cost(void **state)
+{
+	struct call_tree t = tree(&(struct call_options){.focus = "libc!read"});
+	uint32_t read = find_child(&t, 0, "libc!read");
+
+	(void)state;
+	assert_int_equal(t.nodes[read].inclusive, 6000000);
+	assert_int_equal(t.nodes[find_child(&t, read, "kernel!sys_read")].inclusive, 1000000);
+	call_tree_free(&t);
+	t = tree(&(struct call_options){.focus = "libc!read", .callers = true});
+	read = find_child(&t, 0, "libc!read");
+	assert_int_equal(t.nodes[read].inclusive, 6000000);
+	assert_int_equal(t.nodes[find_child(&t, read, "db!main")].inclusive, 5000000);
+	assert_int_equal(t.nodes[find_child(&t, read, "app!main")].inclusive, 1000000);
+	call_tree_free(&t);
+}
+
+static void a_part_of_a_name_is_enough_if_it_is_the_only_one(void **state)
+{
+	struct call_tree t = tree(&(struct call_options){.focus = "sys_read"});
+	struct err err;
+
+	(void)state;
+	assert_int_equal(t.nodes[0].inclusive, 1000000);
+	call_tree_free(&t);
+	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "read"}, &t, &err),
+			 ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, "'read' is part of several names"));
+	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "nosuch"}, &t, &err),
+			 ERR_NOT_FOUND);
+}
+
+static void a_function_that_calls_itself_counts_a_stack_once(void **state)
+{
+	struct call_tree t = tree(&(struct call_options){0});
+	struct call_function *f = NULL;
+	uint32_t n, i;
+
+	(void)state;
+	assert_int_equal(call_functions(&t, true, &f, &n, NULL), 0);
+	for (i = 0; i < n && strcmp(t.names[f[i].name], "app!Shop.Cart.add"); i++)
+		;
+	assert_true(i < n);
+	assert_int_equal(f[i].inclusive, 9000000);
+	assert_int_equal(f[i].exclusive, 5000000);
+	free(f);
+	call_tree_free(&t);
+}
+
+static void when_shows_where_in_the_window_a_function_ran(void **state)
+{
+	struct call_tree t = tree(&(struct call_options){0});
+	char text[CALL_WHEN + 1];
+	uint32_t main = find_child(&t, 0, "db!main");
+
+	(void)state;
+	call_when_text(&t, t.nodes[main].when, text);        /* the last 10 of 20 ms */
+	assert_memory_equal(text, "________________", 16);
+	assert_null(strchr(text + 31, '_'));
+	call_tree_free(&t);
+}
+
+/* ---- lack of memory -------------------------------------------------------------------------------- */
+
+static int group_and_tree(void *ctx)
+{
+	struct group_options o = {"kernel!->OS", "nosuch", "main", "nosuch"};      /* the same each time */
+	struct call_tree t = {0};
+	struct err err;
+	int rc;
+
+	(void)ctx;
+	rc = group_incident(&in, &o, &err);
+	if (!rc)
+		rc = call_tree_new(&in, &(struct call_options){.processes = true}, &t, &err);
+	call_tree_free(&t);
+	return rc;
+}
+
+static void lack_of_memory_is_an_error_and_leaks_nothing(void **state)
+{
+	(void)state;
+	assert_true(alloc_walk(group_and_tree, NULL) > 10);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_incident, close_incident)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_module_becomes_one_frame_and_calls_within_it_vanish),
+		TEST(an_entry_group_keeps_the_name_through_which_it_is_entered),
+		TEST(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it),
+		TEST(a_folded_frame_gives_its_cost_to_its_caller),
+		TEST(included_samples_match_every_pattern),
+		TEST(excluded_samples_match_any_pattern),
+		TEST(filters_look_at_names_after_grouping),
+		TEST(presets_have_names),
+		TEST(a_pattern_that_does_not_parse_is_refused_with_its_column),
+		TEST(signs_of_regular_expressions_stand_for_themselves),
+		TEST(a_pathological_pattern_ends),
+		TEST(costs_of_a_tree_add_up),
+		TEST(small_nodes_are_folded_and_the_total_stays),
+		TEST(callers_and_callees_of_a_function_have_its_inclusive_cost),
+		TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one),
+		TEST(a_function_that_calls_itself_counts_a_stack_once),
+		TEST(when_shows_where_in_the_window_a_function_ran),
+		TEST(lack_of_memory_is_an_error_and_leaks_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
