@@ -63,7 +63,7 @@ struct call_function {
 int call_functions(const struct call_tree *t, bool by_inclusive, struct call_function **out,
 		   uint32_t *n, struct err *err);
 
-/* CALL_WHEN characters: '_' nothing, '.' under 1 %, 'o' under 10 %, '0' to '9' tenths, of one CPU. */
+/* CALL_WHEN characters: '_' nothing, '.' under 1 %, 'o' under 10 %, '1' to '9' tenths, of one CPU. */
 void call_when_text(const struct call_tree *t, const uint64_t when[CALL_WHEN],
 		    char out[CALL_WHEN + 1]);
 

@@ -95,7 +95,7 @@ struct rule_list {
 };
 
 enum {
-	OPTIONS_MAX = 96,
+	OPTIONS_MAX = 160,
 	OPTION_VALUE_MAX = 4096,             /* bytes of one value */
 };
 

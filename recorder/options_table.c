@@ -95,11 +95,12 @@ const struct command_info command_table[COMMANDS] = {
 		.operand_text = "[ID]",
 		.summary = "where the time went: by function, as a call tree, callers, callees",
 		.about =
-"CPU of processes and threads, functions, collections of garbage, counters. With --by-name\n"
-"all functions; with --tree the calls. --group, --fold, --inc and --exc take PerfView's\n"
-"patterns: * any characters, % letters and digits, ^ the beginning, | or, {} a part that\n"
-"$1 stands for; PATTERN->GROUP, PATTERN=>GROUP keeps entries; ';' between patterns.\n"
-"WHEN shows 32 parts of the window: _ nothing, . o 0-9 the tenths of one CPU.\n",
+"CPU of processes and threads, functions, garbage collections, counters. With\n"
+"--by-name all functions, with --tree the calls. --group, --fold, --inc, --exc\n"
+"take PerfView's patterns: * any characters, % letters and digits, ^ the\n"
+"beginning, | or, {} a part that $1 stands for; PATTERN->GROUP, or\n"
+"PATTERN=>GROUP, which keeps entries; ';' between patterns. WHEN shows 32 parts\n"
+"of the window: _ nothing, . under 1 %, o under 10 % of a CPU, 1-9 its tenths.\n",
 		.examples = "recorder report --id 3\n"
 			    "recorder report --id 3 --tree --group module-entry --fold-percent 2\n"
 			    "recorder report --id 3 --callers 'libc.so.6!malloc'\n",
