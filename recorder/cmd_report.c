@@ -112,7 +112,7 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 	if (rc)
 		return rc;
 	put_heading(v, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY ITS OWN TIME");
-	for (i = 0; i < n && put < v->o->top; i++) {
+	for (i = 0; i < n && put < v->o->rows; i++) {
 		const struct call_function *f = &functions[i];
 		struct row r = {"function", t->names[f->name], 0, f->exclusive, f->inclusive,
 				f->samples, f->first_ns, f->last_ns, f->folded, f->when};
@@ -123,7 +123,7 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 		put++;
 	}
 	if (i < n && !v->o->json)
-		buf_printf(v->out, "%*s  and %" PRIu32 " more; --top shows more\n", (int)CALL_WHEN + 38, "",
+		buf_printf(v->out, "%*s  and %" PRIu32 " more; --rows shows more\n", (int)CALL_WHEN + 38, "",
 			   n - i);
 	free(functions);
 	return 0;
@@ -157,13 +157,13 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 	uint32_t process, thread, put = 0;
 
 	put_heading(v, "PROCESS AND THREADS");
-	for (process = t->nodes[0].first_child; process != CALL_NONE && put < v->o->top;
+	for (process = t->nodes[0].first_child; process != CALL_NONE && put < v->o->rows;
 	     process = t->nodes[process].next) {
 		struct row r = row_of(t, process, "process", 0);
 
 		put_row(v, t, &r);
 		put++;
-		for (thread = t->nodes[process].first_child; thread != CALL_NONE && put < v->o->top;
+		for (thread = t->nodes[process].first_child; thread != CALL_NONE && put < v->o->rows;
 		     thread = t->nodes[thread].next) {
 			r = row_of(t, thread, "thread", 1);
 			put_row(v, t, &r);
@@ -218,7 +218,7 @@ static int put_whole(const struct view *v, struct err *err)
 	call_tree_free(&t);
 	rc = put_name_view(v, true, err);
 	if (!rc)
-		rc = report_collections(v->in, v->o->json, v->o->top, v->out, err);
+		rc = report_collections(v->in, v->o->json, v->o->rows, v->out, err);
 	if (!rc)
 		rc = report_counters(v->in, v->o->json, v->out, err);
 	return rc;

@@ -169,7 +169,7 @@ struct options {
 	double fold_percent;                 /* of report */
 	bool by_name, tree;                  /* views of report */
 	char *callers, *callees;             /* of this function */
-	uint32_t top;                        /* lines of a table */
+	uint32_t rows;                       /* lines of a table */
 
 	/* operands */
 	char *pattern;                       /* of counters; NULL = all */

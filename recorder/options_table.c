@@ -584,8 +584,8 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(callees),
 		.help = "What this function called.",
 	}, {
-		.name = "top", .value = "N", .type = OPTION_INT,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(top),
+		.name = "rows", .value = "N", .type = OPTION_INT,
+		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(rows),
 		.def = 20, .min = 1, .max = 1000000,
 		.help = "Lines of a table.",
 	}, {
