@@ -122,6 +122,12 @@ static int each_record(void *ctx, const struct etw_record *record)
 
 	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
 		return ERR_STOPPED;
+	/* Nearly half of a trace. The idle loop has no stack that could bind to them. */
+	if (etl_is_idle_sample(record, class)) {
+		s->idle += s->delivering;
+		if (!s->cfg.every_event)
+			return 0;
+	}
 	etw_stacks_put(s->stacks, record, class);
 	return s->delivering ? take(s) : learn(s, record, class);
 }

@@ -254,11 +254,13 @@ static bool is_metadata(const struct etw_whole *w)
 	       guid == SCHEMAS;
 }
 
-static bool is_idle(const struct etw_whole *w)
+bool etl_is_idle_sample(const struct etw_record *r, const struct etw_class *class)
 {
-	uint32_t at = w->record->pointer_bytes + 6u;
+	uint32_t tid_at = r->pointer_bytes, flags_at = tid_at + 6u;
+	static const uint8_t zero[4];
 
-	return w->tid == 0 && at < w->record->payload_bytes && !(w->record->payload[at] & 3);
+	return class && class->id == ETW_SAMPLE && flags_at < r->payload_bytes &&
+	       memcmp(r->payload + tid_at, zero, sizeof(zero)) == 0 && !(r->payload[flags_at] & 3);
 }
 
 static enum event_kind kind_of(const struct etw_whole *w)
@@ -348,10 +350,6 @@ static bool is_delivered(struct etl *s, const struct etw_whole *w)
 {
 	uint32_t id = w->class ? w->class->id : ETW_OTHER;
 
-	if (id == ETW_SAMPLE && is_idle(w)) {
-		s->idle++;
-		return s->cfg.every_event;
-	}
 	return s->cfg.every_event ||
 	       (!is_metadata(w) &&
 		!(id == ETW_GC_START && etw_state_gc_twin(s->state, w->record, w->class)));

@@ -54,6 +54,8 @@ struct etl {
 
 /* Put into the queue; waits while it is full. 0 or ERR_STOPPED. */
 int etl_put(struct etl *s, const struct event *e);
+/* A sample of a CPU's idle loop, outside of interrupts and deferred calls (flags 1 and 2). */
+bool etl_is_idle_sample(const struct etw_record *r, const struct etw_class *class);
 /* What a record becomes: one event, or none. 0 or ERR_STOPPED. */
 int etl_deliver(struct etl *s, const struct etw_whole *w);
 /* The record tells how often samples are taken. */
