@@ -26,6 +26,7 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_SIDEBAND] = "records of processes and mappings",
 	[LOSS_TABLE] = "stacks of samples that were kept, a table being full",
 	[LOSS_LATE] = "events out of their order (kept)",
+	[LOSS_FLOOD] = "events of processes that flooded",
 };
 
 static const char *const quality_words[QUALITIES] = {

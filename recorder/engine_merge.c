@@ -74,20 +74,25 @@ static void fresh_frame(void *ctx, struct frame *frame)
 
 void engine_keep(struct engine *e, struct event *event)
 {
+	int rc;
+
 	if (segment_is_full(e->builder, event->time_ns)) {
 		engine_seal(e);
 		engine_keep_tables_open(e);
 	}
 	event->stack = STACK_NONE;
 	if (event->nstack_frames)
-		event->stack = segment_stack(e->builder, event->stack_frames, event->nstack_frames,
-					     fresh_frame, e);
+		event->stack = segment_stack_of(e->builder, event->process, event->stack_frames,
+						event->nstack_frames, fresh_frame, e);
 	if (event->nstack_frames && event->stack == STACK_NONE)
 		event->quality = QUALITY_BROKEN;     /* a table is full: the sample stays, its stack not */
-	if (segment_add(e->builder, event) != 0) {
+	rc = segment_add(e->builder, event);
+	if (rc == ERR_LIMIT)
+		e->flooded++;                /* told once a second: note_own_losses() */
+	else if (rc)
 		e->lost++;
+	if (rc)
 		return;
-	}
 	if (event->kind == EVENT_SAMPLE)
 		e->samples++;
 }
@@ -165,6 +170,9 @@ static void note_own_losses(struct engine *e)
 			put_loss(e, LOSS_QUEUE, lost - s->queue_lost_told);
 		s->queue_lost_told = lost;
 	}
+	if (e->flooded != e->flooded_told)
+		put_loss(e, LOSS_FLOOD, e->flooded - e->flooded_told);
+	e->flooded_told = e->flooded;
 	processes_use(e->processes, &processes);
 	frames_use(e->frames, &frames);
 	if (processes.refused + frames.refused != e->refused_told)

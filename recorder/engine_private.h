@@ -117,6 +117,7 @@ struct engine {
 	char budget_reason[200];             /* of the step that a source is about to take */
 	uint64_t start_ns, now_ns, next_tick_ns, last_ns, next_housekeeping_ns;
 	uint64_t events, samples, lost, late, refused_told;
+	uint64_t flooded, flooded_told;      /* events over a quota */
 	bool started, tables_told;
 	bool closed;                         /* its time is over: what still comes is not looked at */
 	struct source_origin origin;         /* of a file */
@@ -215,6 +216,7 @@ void engine_seal(struct engine *e);
 /* Forget what nothing lists: a slice. When a table is nearly full: all of it, and the oldest history. */
 void engine_sweep(struct engine *e);
 void engine_keep_tables_open(struct engine *e);
+void engine_set_quota(struct engine *e);
 /* cut: complete all of them, for this reason; partial: somebody said so before they were whole. */
 struct window_end {
 	const char *cut;

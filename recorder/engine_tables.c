@@ -10,6 +10,19 @@
 #define TABLE_ROOMY_PCT 85u                  /* until this; not at every segment anew */
 #define EVICT_PART 16u                       /* this part of them at a time */
 
+/*
+ * What one process may take of a segment; a full one has 8,192 samples, and 2 new nodes for each on an
+ * ordinary load, of all processes together. Tables that are half full would be full before the ring is:
+ * then less, so that history lasts.
+ */
+static const struct segment_quota quotas[] = {
+	{.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
+	 .sideband = 8192, .processes = 8192},
+	{.nodes = 8192, .frames = 512, .threads = 128, .events = 1024, .event_bytes = 32 << 10,
+	 .sideband = 128, .processes = 64},
+};
+#define TABLE_TIGHT_PCT 50u
+
 /* A slice of the frames, so that it takes no time; everything else. */
 void engine_sweep(struct engine *e)
 {
@@ -43,6 +56,23 @@ static bool tables_over(const struct engine *e, unsigned pct)
 	       over(processes.threads, THREADS_MAX, pct) || over(frames.frames, FRAMES_MAX, pct);
 }
 
+static uint64_t tables_used(const struct engine *e)
+{
+	struct processes_use processes;
+	struct frames_use frames;
+
+	processes_use(e->processes, &processes);
+	frames_use(e->frames, &frames);
+	return (uint64_t)processes.processes + processes.threads + frames.frames;
+}
+
+/* At the start of each segment. Of a file everything is wanted, and nothing leaves early. */
+void engine_set_quota(struct engine *e)
+{
+	if (!e->cfg->file)
+		segment_set_quota(e->builder, &quotas[tables_over(e, TABLE_TIGHT_PCT)]);
+}
+
 static void tell(struct engine *e)
 {
 	struct processes_use processes;
@@ -66,6 +96,7 @@ static void tell(struct engine *e)
 void engine_keep_tables_open(struct engine *e)
 {
 	struct ring_use use;
+	uint64_t before;
 	uint32_t n;
 
 	if (!tables_over(e, TABLE_FULL_PCT))
@@ -76,8 +107,12 @@ void engine_keep_tables_open(struct engine *e)
 		if (!use.segments)
 			return;
 		tell(e);
+		before = tables_used(e);
 		for (n = use.segments / EVICT_PART + 1; n; n--)
 			ring_evict_oldest(e->ring);
 		sweep_all(e);
+		/* What fills them lives now, and no history makes room for it. */
+		if (tables_used(e) + before / 1000 >= before)
+			return;
 	}
 }

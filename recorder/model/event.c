@@ -11,6 +11,7 @@ static const char *const loss_texts[LOSS_KINDS] = {
 	[LOSS_SIDEBAND] = "sideband",
 	[LOSS_TABLE] = "table",
 	[LOSS_LATE] = "late",
+	[LOSS_FLOOD] = "flood",
 };
 
 const char *loss_kind_text(enum loss_kind kind)

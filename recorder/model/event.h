@@ -71,6 +71,7 @@ enum loss_kind {
 	LOSS_SIDEBAND,          /* process and mapping records lost; maps are rescanned */
 	LOSS_TABLE,             /* a table's ceiling: samples kept without a stack */
 	LOSS_LATE,              /* events released out of order (kept) */
+	LOSS_FLOOD,             /* events over the quota of their process, or of side-band records */
 	LOSS_KINDS,
 };
 

@@ -239,6 +239,14 @@ uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fres
 	return number;
 }
 
+uint32_t frames_find(const struct frames *f, const struct frame_ref *ref)
+{
+	uint32_t number = table_find(&f->by_frame, frame_hash(ref->object, ref->offset, ref->flags),
+				     frame_same, f, ref);
+
+	return number == TABLE_NONE ? FRAME_NONE : number;
+}
+
 struct frame *frame_get(const struct frames *f, uint32_t number)
 {
 	return slots_get(&f->frame_slots, number);

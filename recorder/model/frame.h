@@ -111,6 +111,8 @@ struct object *objects_unknown(struct frames *f);
  * returns  the number, or FRAME_NONE at the ceiling or without memory (counted in frames_use)
  */
 uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fresh);
+/* The same without adding: FRAME_NONE when it is not there. */
+uint32_t frames_find(const struct frames *f, const struct frame_ref *ref);
 struct frame *frame_get(const struct frames *f, uint32_t number);
 void frame_ref(struct frame *frame);
 void frame_unref(struct frame *frame);

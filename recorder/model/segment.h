@@ -93,7 +93,29 @@ void segment_builder_free(struct segment_builder *b);
 uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
 		       void (*fresh)(void *ctx, struct frame *frame), void *ctx);
 
-/* Append; event->stack is a node of this segment. EVENT_SAMPLE goes to the sample columns. */
+/* The same for a stack of this process (NULL = none), whose quota it is. */
+uint32_t segment_stack_of(struct segment_builder *b, const struct process *process,
+			  const struct frame_ref *leaf_first, uint32_t n,
+			  void (*fresh)(void *ctx, struct frame *frame), void *ctx);
+
+/* Of one process in one segment, but for the last two: of all together. 0 = no limit. */
+struct segment_quota {
+	uint32_t nodes;                      /* new stack nodes */
+	uint32_t frames;                     /* frames that nothing else lists yet */
+	uint32_t threads;
+	uint32_t events, event_bytes;        /* EVENT_GENERIC and EVENT_LOG; bytes of fields */
+	uint32_t sideband;                   /* starts and ends of processes and threads */
+	uint32_t processes;                  /* different ones; samples of others are "[more]"'s. 0 = no
+						quotas at all */
+};
+
+/* What one process may take of a segment from now on; at first there is no limit. */
+void segment_set_quota(struct segment_builder *b, const struct segment_quota *quota);
+
+/*
+ * Append; event->stack is a node of this segment. EVENT_SAMPLE goes to the sample columns.
+ * returns  0, ERR_MEMORY, or ERR_LIMIT: an event over the quota of its process
+ */
 int segment_add(struct segment_builder *b, const struct event *e);
 void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t period_ns);
 

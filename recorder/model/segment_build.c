@@ -159,18 +159,30 @@ static bool node_same(const void *ctx, uint32_t value, const void *key)
 	return b->nodes[value].parent == k->parent && b->nodes[value].frame == k->frame;
 }
 
-static uint32_t node_get(struct segment_builder *b, uint32_t parent, uint32_t frame)
+static uint64_t node_hash(uint32_t parent, uint32_t frame)
+{
+	return hash_u64(((uint64_t)parent << 32) | frame);
+}
+
+/* STACK_NONE when there is none. */
+static uint32_t node_find(const struct segment_builder *b, uint32_t parent, uint32_t frame)
 {
 	struct segment_node key = {parent, frame};
-	uint64_t hash;
 	uint32_t node;
 
 	/* Most nodes have one callee, which was added right behind them: found without the table. */
 	if (parent != STACK_NONE && parent + 1 < b->nnodes && node_same(b, parent + 1, &key))
 		return parent + 1;
-	hash = hash_u64(((uint64_t)parent << 32) | frame);
-	node = table_find(&b->node_index, hash, node_same, b, &key);
-	if (node != TABLE_NONE)
+	node = table_find(&b->node_index, node_hash(parent, frame), node_same, b, &key);
+	return node == TABLE_NONE ? STACK_NONE : node;
+}
+
+static uint32_t node_get(struct segment_builder *b, uint32_t parent, uint32_t frame)
+{
+	struct segment_node key = {parent, frame};
+	uint32_t node = node_find(b, parent, frame);
+
+	if (node != STACK_NONE)
 		return node;
 	if (b->nnodes == SEGMENT_MAX_NODES)
 		return STACK_NONE;
@@ -183,7 +195,7 @@ static uint32_t node_get(struct segment_builder *b, uint32_t parent, uint32_t fr
 		b->nodes = bigger;
 		b->nodes_room = room;
 	}
-	if (table_add(&b->node_index, hash, b->nnodes))
+	if (table_add(&b->node_index, node_hash(parent, frame), b->nnodes))
 		return STACK_NONE;
 	b->nodes[b->nnodes] = key;
 	return b->nnodes++;
@@ -194,21 +206,77 @@ static bool same_step(const struct frame_ref *a, const struct frame_ref *b)
 	return a->object == b->object && a->offset == b->offset && a->flags == b->flags;
 }
 
-uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
-		       void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+/* The frame "[more]" is the recorder's own: named by it, kept as long as the builder lives. */
+static uint32_t more_frame(struct segment_builder *b)
 {
+	static const struct object_key key = {.kind = OBJECT_JIT, .path = "[recorder]"};
+	struct frame_ref ref = {.object = b->more_frame ? NULL : objects_get(b->frames, &key, 0)};
+	uint32_t number = FRAME_NONE;
+	struct frame *frame;
+	bool fresh;
+
+	if (b->more_frame)
+		return b->more_frame - 1;
+	if (ref.object)
+		number = frames_intern(b->frames, &ref, &fresh);
+	if (number == FRAME_NONE)
+		return FRAME_NONE;
+	frame = frame_get(b->frames, number);
+	frame_ref(frame);
+	atomic_store(&frame->asked, true);
+	frame_set_function(b->frames, frame, 0, "[more]", NULL, NULL);
+	b->more_frame = number + 1;
+	return number;
+}
+
+static uint32_t more_node(struct segment_builder *b, uint32_t parent)
+{
+	uint32_t number = more_frame(b);
+	uint32_t local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
+
+	return local == UINT32_MAX ? STACK_NONE : node_get(b, parent, local);
+}
+
+/* A stack of a process over one of its quotas: what is known of it, then "[more]". */
+static uint32_t known_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
+			    uint32_t node)
+{
+	while (n--) {
+		uint32_t number = frames_find(b->frames, &leaf_first[n]);
+		uint32_t local = number == FRAME_NONE ? TABLE_NONE : list_find(&b->frame_list, number);
+		uint32_t next = local == TABLE_NONE ? STACK_NONE : node_find(b, node, local);
+
+		if (next == STACK_NONE)
+			return more_node(b, node);
+		node = next;
+	}
+	return node;
+}
+
+uint32_t segment_stack_of(struct segment_builder *b, const struct process *process,
+			  const struct frame_ref *leaf_first, uint32_t n,
+			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+{
+	const struct segment_quota *limit = &b->quota.limit;
+	struct quota_use none = {0}, *use = quota_of(&b->quota, process);
 	uint32_t node = STACK_NONE, depth = 0;
 
+	if (!use && limit->processes)
+		return known_stack(b, leaf_first, n, node);
+	use = use ? use : &none;
 	while (n && depth < b->nlast && same_step(&leaf_first[n - 1], &b->last[depth].ref)) {
 		node = b->last[depth++].node;
 		n--;
 	}
 	b->nlast = depth;
 	while (n--) {
+		uint32_t number, local, nodes = b->nnodes;
 		bool is_fresh;
-		uint32_t number = frames_intern(b->frames, &leaf_first[n], &is_fresh);
-		uint32_t local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
 
+		if (quota_over(use->nodes, limit->nodes) || quota_over(use->frames, limit->frames))
+			return known_stack(b, leaf_first, n + 1, node);
+		number = frames_intern(b->frames, &leaf_first[n], &is_fresh);
+		local = number == FRAME_NONE ? UINT32_MAX : local_frame(b, number);
 		if (is_fresh && fresh)
 			fresh(ctx, frame_get(b->frames, number));
 		if (local == UINT32_MAX)
@@ -216,12 +284,25 @@ uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_f
 		node = node_get(b, node, local);
 		if (node == STACK_NONE)
 			return STACK_NONE;
+		use->frames += is_fresh;
+		use->nodes += b->nnodes - nodes;
 		if (b->nlast < STACK_MAX_FRAMES) {
 			b->last[b->nlast].ref = leaf_first[n];
 			b->last[b->nlast++].node = node;
 		}
 	}
 	return node;
+}
+
+uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
+		       void (*fresh)(void *ctx, struct frame *frame), void *ctx)
+{
+	return segment_stack_of(b, NULL, leaf_first, n, fresh, ctx);
+}
+
+void segment_set_quota(struct segment_builder *b, const struct segment_quota *quota)
+{
+	b->quota.limit = *quota;
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -261,6 +342,7 @@ void segment_builder_reset(struct segment_builder *b)
 	buf_reset(&b->name_text);
 	b->nlast = 0;
 	b->nnodes = b->nnames = b->nsamples = b->nevents = 0;
+	quota_reset(&b->quota);
 }
 
 void segment_builder_drop_refs(struct segment_builder *b)
@@ -280,6 +362,11 @@ void segment_builder_free(struct segment_builder *b)
 	if (!b)
 		return;
 	segment_builder_drop_refs(b);
+	if (b->more_frame)
+		frame_unref(frame_get(b->frames, b->more_frame - 1));
+	if (b->more_thread)
+		thread_unref(b->more_thread);
+	quota_free(&b->quota);
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
 		buf_free(&b->columns[i].bytes);
 	free(b->threads.numbers);
@@ -425,14 +512,58 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	return 0;
 }
 
+/* That of no process in particular. Without memory the sample has none. */
+static struct thread *more_thread(struct segment_builder *b)
+{
+	struct process *process;
+
+	if (b->more_thread)
+		return b->more_thread;
+	process = process_add(b->processes, UINT32_MAX, 1, 0, 0, "[more]");
+	if (process)
+		b->more_thread = thread_add(b->processes, process, 0);
+	if (!b->more_thread)
+		return NULL;
+	thread_ref(b->more_thread);
+	thread_set_name(b->more_thread, "[more]");
+	return b->more_thread;
+}
+
+/* The one that is listed: its own, or "[more]" of its process, or of none, over the quota. */
+static struct thread *thread_within(struct segment_builder *b, struct thread *thread)
+{
+	struct quota_use *use = quota_of(&b->quota, thread->process);
+	struct thread *more;
+
+	if (list_find(&b->threads, thread->number) != TABLE_NONE)
+		return thread;
+	if (!use)
+		return b->quota.limit.processes ? more_thread(b) : thread;
+	if (!quota_over(use->threads, b->quota.limit.threads)) {
+		use->threads++;
+		return thread;
+	}
+	more = thread_add(b->processes, thread->process, 0);
+	if (!more)
+		return more_thread(b);
+	thread_set_name(more, "[more]");
+	thread_drop(b->processes, more, 1);  /* no source ever will: it lives by segments */
+	return more;
+}
+
 int segment_add(struct segment_builder *b, const struct event *e)
 {
 	uint32_t thread = THREAD_NONE;
+	struct thread *within = NULL;
 
 	if (!columns_room(b, fields_bytes(e)))
 		return ERR_MEMORY;
-	if (e->thread) {
-		thread = local_thread(b, e->thread);
+	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e, fields_bytes(e)))
+		return ERR_LIMIT;
+	if (e->thread)
+		within = thread_within(b, e->thread);
+	if (within) {
+		thread = local_thread(b, within);
 		if (thread == UINT32_MAX)
 			return ERR_MEMORY;
 	}

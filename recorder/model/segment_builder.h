@@ -3,6 +3,7 @@
 #define MODEL_SEGMENT_BUILDER_H
 
 #include "model/segment_columns.h"
+#include "model/segment_quota.h"
 
 #include "base/deflate.h"
 #include "base/table.h"
@@ -44,6 +45,10 @@ struct segment_builder {
 	uint32_t nnames, names_room;
 	struct buf name_text;               /* NUL-terminated names */
 	struct table name_index;
+
+	struct quota_book quota;
+	struct thread *more_thread;         /* of samples of processes over the quota; NULL = not yet */
+	uint32_t more_frame;                /* number + 1 of the frame "[more]"; 0 = not yet */
 
 	struct deflater *deflater;          /* for sealing, and its buffers: kept */
 	struct buf head, lists, packed, last_frames;

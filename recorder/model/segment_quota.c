@@ -1,0 +1,79 @@
+#include "model/segment_quota.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void quota_free(struct quota_book *q)
+{
+	free(q->uses);
+	table_free(&q->index);
+}
+
+void quota_reset(struct quota_book *q)
+{
+	q->nuses = q->sideband = 0;
+	table_clear(&q->index);
+}
+
+static bool same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct quota_book *q = ctx;
+
+	return q->uses[value].process == *(const uint32_t *)key;
+}
+
+struct quota_use *quota_of(struct quota_book *q, const struct process *process)
+{
+	uint32_t number = process ? process->number : UINT32_MAX;
+	uint64_t hash = hash_u64(number);
+	uint32_t at = table_find(&q->index, hash, same, q, &number);
+
+	if (!q->limit.processes)
+		return NULL;
+	if (at != TABLE_NONE)
+		return &q->uses[at];
+	if (quota_over(q->nuses, q->limit.processes))
+		return NULL;
+	if (q->nuses == q->room) {
+		uint32_t room = q->room ? q->room * 2 : 64;
+		struct quota_use *bigger = realloc(q->uses, room * sizeof(*bigger));
+
+		if (!bigger)
+			return NULL;
+		q->uses = bigger;
+		q->room = room;
+	}
+	if (table_add(&q->index, hash, q->nuses))
+		return NULL;
+	q->uses[q->nuses] = (struct quota_use){.process = number};
+	return &q->uses[q->nuses++];
+}
+
+bool quota_event(struct quota_book *q, const struct event *e, size_t bytes)
+{
+	struct quota_use *use;
+
+	if (!q->limit.processes)
+		return true;
+	switch (e->kind) {
+	case EVENT_PROCESS_START:
+	case EVENT_PROCESS_EXIT:
+	case EVENT_THREAD_START:
+	case EVENT_THREAD_EXIT:
+		if (quota_over(q->sideband, q->limit.sideband) || !quota_of(q, e->process))
+			return false;
+		q->sideband++;
+		return true;
+	case EVENT_GENERIC:
+	case EVENT_LOG:
+		use = quota_of(q, e->process);
+		if (!use || quota_over(use->events, q->limit.events) ||
+		    quota_over(use->event_bytes, q->limit.event_bytes))
+			return false;
+		use->events++;
+		use->event_bytes += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
+		return true;
+	default:
+		return true;
+	}
+}

@@ -1,0 +1,41 @@
+/*
+ * How much of a segment one process may take, so that one that floods (a fork bomb, 100,000 threads, code
+ * made anew all the time, events without end) does not push the others' history out of the ring and of
+ * the tables. Samples are never refused: over its quota a process's stacks end in a frame "[more]", where
+ * they would go on into what is new to the segment, and its samples belong to a thread "[more]". Events
+ * over it are refused. The builder's own; merge thread.
+ */
+#ifndef MODEL_SEGMENT_QUOTA_H
+#define MODEL_SEGMENT_QUOTA_H
+
+#include "base/table.h"
+#include "model/segment.h"
+
+struct quota_use {
+	uint32_t process;                    /* number; UINT32_MAX = events of none */
+	uint32_t nodes, frames, threads, events, event_bytes;
+};
+
+struct quota_book {
+	struct segment_quota limit;
+	struct quota_use *uses;
+	uint32_t nuses, room;
+	uint32_t sideband;
+	struct table index;
+};
+
+void quota_free(struct quota_book *q);
+void quota_reset(struct quota_book *q);
+/*
+ * What a process has used in this segment, added when it is new; NULL without memory, over
+ * `processes`, or without any quotas. */
+struct quota_use *quota_of(struct quota_book *q, const struct process *process);
+/* Whether an event fits, and if so count it. */
+bool quota_event(struct quota_book *q, const struct event *e, size_t bytes);
+
+static inline bool quota_over(uint32_t used, uint32_t limit)
+{
+	return limit && used >= limit;
+}
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * A process that floods, beside one that does what it always does: segments are cut as the engine cuts
+ * them, and a ring of 1 MB holds as many seconds of history with the flood as without.
+ */
+#include "model/ring.h"
+#include "tests/support/segment_lab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RING_BYTES ((size_t)1 << 20)
+#define STEP_NS 5050505u                 /* 2 x 99 Hz */
+#define SAMPLES 320000u
+#define DEPTH 24u
+
+static const struct segment_quota quota = {
+	.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
+	.sideband = 8192, .processes = 8192,
+};
+
+struct lab {
+	struct frames *frames;
+	struct processes *processes;
+	struct segment_builder *builder;
+	struct ring *ring;
+	struct object *object;
+	struct process *good, *bad;
+	struct thread *good_thread, *bad_thread;
+	uint64_t random, now_ns, refused;
+	uint32_t number;                     /* of the bad one's samples */
+};
+
+enum flood { FLOOD_NONE, FLOOD_STACKS, FLOOD_THREADS, FLOOD_EVENTS, FLOOD_SIDEBAND };
+
+static uint32_t next(struct lab *l, uint32_t n)
+{
+	l->random = l->random * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(l->random >> 33) % n;
+}
+
+static void lab_open(struct lab *l)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .path = "/opt/app"};
+
+	memset(l, 0, sizeof(*l));
+	l->random = 1;
+	l->now_ns = 1000000000;
+	assert_int_equal(frames_new(&l->frames, NULL), 0);
+	assert_int_equal(processes_new(&l->processes, NULL), 0);
+	assert_int_equal(segment_builder_new(l->frames, l->processes, &l->builder, NULL), 0);
+	assert_int_equal(ring_new(RING_BYTES, &l->ring, NULL), 0);
+	segment_set_quota(l->builder, &quota);
+	l->object = objects_get(l->frames, &key, 1);
+	l->good = process_add(l->processes, 100, 1, 0, 1, "good");
+	l->bad = process_add(l->processes, 200, 1, 0, 1, "bad");
+	l->good_thread = thread_add(l->processes, l->good, 100);
+	l->bad_thread = thread_add(l->processes, l->bad, 200);
+}
+
+static void lab_close(struct lab *l)
+{
+	segment_builder_free(l->builder);
+	ring_free(l->ring);
+	frames_free(l->frames);
+	processes_free(l->processes);
+}
+
+static void seal_when_full(struct lab *l)
+{
+	struct segment *s = NULL;
+
+	if (!segment_is_full(l->builder, l->now_ns))
+		return;
+	assert_int_equal(segment_seal(l->builder, &s, NULL), 0);
+	ring_put(l->ring, s);
+	frames_sweep_all(l->frames, l->now_ns);
+	processes_sweep(l->processes, l->now_ns);
+}
+
+/* 64 ways down to 200 leaves: some new nodes, as programs have. */
+static uint32_t good_stack(struct lab *l, struct frame_ref *refs)
+{
+	uint32_t i, path = next(l, 256) & next(l, 256);
+
+	for (i = 0; i < DEPTH; i++)
+		refs[i] = (struct frame_ref){l->object, 4000 * (path & 63) + 16 * i, 0};
+	refs[0].offset = 1000000 + next(l, 200);
+	return DEPTH;
+}
+
+/* Code that nobody has seen before, all of it. */
+static uint32_t bad_stack(struct lab *l, struct frame_ref *refs)
+{
+	uint32_t i;
+
+	for (i = 0; i < 200; i++)
+		refs[i] = (struct frame_ref){l->object, 10000000 + (uint64_t)l->number * 200 + i, 0};
+	return 200;
+}
+
+static void sample(struct lab *l, bool bad, enum flood flood)
+{
+	struct frame_ref refs[STACK_MAX_FRAMES];
+	struct event e = {.time_ns = l->now_ns, .kind = EVENT_SAMPLE, .value = 2.0 * STEP_NS,
+			  .process = bad ? l->bad : l->good,
+			  .thread = bad ? l->bad_thread : l->good_thread,
+			  .cpu = (uint16_t)next(l, 2), .quality = QUALITY_COMPLETE};
+	uint32_t n = bad && flood == FLOOD_STACKS ? bad_stack(l, refs) : good_stack(l, refs);
+
+	if (bad && flood == FLOOD_THREADS) {
+		e.thread = thread_add(l->processes, l->bad, 1000 + l->number);
+		thread_drop(l->processes, e.thread, l->now_ns);
+	}
+	l->number += bad;
+	e.stack = segment_stack_of(l->builder, e.process, refs, n, NULL, NULL);
+	assert_int_not_equal(e.stack, STACK_NONE);
+	assert_int_equal(segment_add(l->builder, &e), 0);    /* a sample, never refused */
+}
+
+static void events(struct lab *l, enum flood flood)
+{
+	struct event_field field = {.name = "Id", .type = FIELD_UINT};
+	struct event e = {.time_ns = l->now_ns, .kind = EVENT_GENERIC, .cpu = 0, .stack = STACK_NONE,
+			  .process = l->bad, .thread = l->bad_thread, .provider = "p", .name = "n",
+			  .fields = &field, .nfields = 1};
+	unsigned i;
+
+	for (i = 0; i < 5; i++) {            /* a thousand in a second */
+		field.v.u = next(l, 1u << 30);
+		if (flood == FLOOD_SIDEBAND) {
+			e.kind = i & 1 ? EVENT_PROCESS_EXIT : EVENT_PROCESS_START;
+			e.nfields = 0;
+		}
+		l->refused += segment_add(l->builder, &e) == ERR_LIMIT;
+	}
+}
+
+/* Seconds that the ring holds in the end; every second sample is the bad one's. */
+static double held(enum flood flood, uint64_t *refused, uint32_t *samples)
+{
+	struct ring_use use;
+	struct lab l;
+	uint32_t i;
+
+	lab_open(&l);
+	for (i = 0; i < SAMPLES; i++) {
+		l.now_ns += STEP_NS;
+		seal_when_full(&l);
+		sample(&l, i & 1, flood);
+		if (flood == FLOOD_EVENTS || flood == FLOOD_SIDEBAND)
+			events(&l, flood);
+	}
+	ring_use(l.ring, &use);
+	assert_true(use.evicted_segments > 0);
+	*refused = l.refused;
+	*samples = (uint32_t)use.samples;
+	lab_close(&l);
+	return (double)(use.newest_ns - use.oldest_ns) / 1e9;
+}
+
+static void a_flood_takes_no_more_than_a_fifth_of_the_history(void **state)
+{
+	static const char *const names[] = {"none", "stacks", "threads", "events", "side-band"};
+	uint64_t refused;
+	uint32_t samples;
+	double calm = held(FLOOD_NONE, &refused, &samples), seconds;
+	unsigned flood;
+
+	(void)state;
+	print_message("%s: %.0f s, %u samples\n", names[0], calm, samples);
+	assert_int_equal(refused, 0);
+	for (flood = FLOOD_STACKS; flood <= FLOOD_SIDEBAND; flood++) {
+		seconds = held((enum flood)flood, &refused, &samples);
+		print_message("%s: %.0f s, %u samples, %u events refused\n", names[flood], seconds,
+			      samples, (unsigned)refused);
+		assert_true(seconds >= 0.8 * calm);
+	}
+}
+
+/* ---- what it looks like --------------------------------------------------------------------------- */
+
+static struct seglab lab;
+
+static uint32_t put(const char *root_first, struct process *process, struct thread *thread)
+{
+	struct event e = {.time_ns = 1000, .kind = EVENT_SAMPLE, .process = process, .thread = thread,
+			  .quality = QUALITY_COMPLETE, .value = 7};
+	struct frame_ref refs[8];
+	uint32_t n = (uint32_t)strlen(root_first), i;
+
+	for (i = 0; i < n; i++)
+		refs[i] = (struct frame_ref){lab.object, (uint64_t)root_first[n - 1 - i], 0};
+	e.stack = segment_stack_of(lab.builder, process, refs, n, NULL, NULL);
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	return e.stack;
+}
+
+static void over_its_quota_a_stack_ends_in_more_and_keeps_its_weight(void **state)
+{
+	const struct segment_quota few = {.nodes = 3, .processes = 10};
+	struct segment_content c;
+	struct segment *s;
+	const char *leaf;
+
+	(void)state;
+	assert_int_equal(seglab_open(&lab), 0);
+	segment_set_quota(lab.builder, &few);
+	put("abc", lab.app, lab.threads[0]);
+	put("abc", lab.app, lab.threads[0]);
+	put("abx", lab.app, lab.threads[0]);         /* a, b, [more] */
+	put("aby", lab.app, lab.threads[0]);
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_int_equal(c.nsamples, 4);
+	assert_int_equal(c.nnodes, 4);
+	assert_int_equal(c.samples[1].stack, 2);
+	assert_int_equal(c.samples[2].stack, 3);
+	assert_int_equal(c.samples[3].stack, 3);
+	assert_int_equal(c.samples[3].weight, 7);
+	assert_int_equal(c.nodes[3].parent, 1);
+	leaf = atomic_load(&seglab_frame(&lab, s, c.nodes[3].frame)->function)->name;
+	assert_string_equal(leaf, "[more]");
+	segment_content_free(&c);
+	segment_unref(s);
+	seglab_close(&lab);
+}
+
+static void samples_of_threads_and_processes_over_the_quota_belong_to_more(void **state)
+{
+	const struct segment_quota few = {.threads = 1, .processes = 1};
+	struct segment_content c;
+	struct process *other;
+	struct segment *s;
+	struct thread *more;
+	char name[16];
+
+	(void)state;
+	assert_int_equal(seglab_open(&lab), 0);
+	segment_set_quota(lab.builder, &few);
+	other = process_add(lab.processes, 300, 1, 0, 1, "other");
+	put("ab", lab.app, lab.threads[0]);
+	put("ab", lab.app, lab.threads[1]);
+	put("ab", other, thread_add(lab.processes, other, 300));
+	put("ac", other, thread_add(lab.processes, other, 301));
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_int_equal(c.nthreads, 3);
+	more = seglab_thread(&lab, s, c.samples[1].thread);
+	thread_name(more, name);
+	assert_string_equal(name, "[more]");
+	assert_ptr_equal(more->process, lab.app);
+	assert_int_equal(c.samples[2].thread, c.samples[3].thread);
+	more = seglab_thread(&lab, s, c.samples[2].thread);
+	assert_string_equal(process_name(more->process), "[more]");
+	assert_int_equal(c.samples[2].stack, 1);     /* what is known of it */
+	assert_int_equal(c.nnodes, 3);               /* a, b, and [more] below a */
+	segment_content_free(&c);
+	segment_unref(s);
+	seglab_close(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(over_its_quota_a_stack_ends_in_more_and_keeps_its_weight),
+		cmocka_unit_test(samples_of_threads_and_processes_over_the_quota_belong_to_more),
+		cmocka_unit_test(a_flood_takes_no_more_than_a_fifth_of_the_history),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
