@@ -105,6 +105,10 @@ srcs = $(filter-out %_$(OTHER).c,$(wildcard $(1)/*.c))
 srcs_app := $(filter-out recorder/main.c,$(call srcs,recorder))
 $(foreach l,$(filter-out app,$(LAYERS)),$(eval srcs_$(l) := $(call srcs,$(dir_$(l)))))
 
+# The report's page, style and scripts stand in the program as text.
+report_files := $(BUILD)/gen/report_files.c
+srcs_export  += $(report_files)
+
 tests    := $(filter tests/test_$(T)%,$(call srcs,tests))
 targets  := $(call srcs,tests/programs)
 fuzzers  := $(call srcs,tests/fuzz)
@@ -134,6 +138,14 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/headers
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(compile) $(WERROR) -MMD -MP -c -o $@ $<
+
+# Files as arrays of bytes; svg.js is report_svg_js.
+$(report_files): $(sort $(wildcard export/report/*)) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "export/report_files.h"'; for file in $(filter-out Makefile,$^); do \
+	    printf 'const char report_%s[] = {\n' $$(basename $$file | tr . _); \
+	    od -An -v -to1 $$file | sed "s/ \([0-7]*\)/'\\\\\1',/g"; \
+	    echo '0};'; done; } >$@
 
 # Removed first: ar would keep the objects of source files that are gone.
 $(BUILD)/lib/%.a: $$(call objs,$$(srcs_$$*)) $(BUILD)/files

@@ -9,6 +9,7 @@ extern const struct exporter perf_script_exporter;
 extern const struct exporter perfview_xml_exporter;
 extern const struct exporter perfview_xml_zip_exporter;
 extern const struct exporter perfview_simple_exporter;
+extern const struct exporter svg_exporter;
 
 /* In the order of --help. */
 const struct exporter *const exporters[] = {
@@ -19,6 +20,7 @@ const struct exporter *const exporters[] = {
 	&perfview_xml_exporter,
 	&perfview_xml_zip_exporter,
 	&perfview_simple_exporter,
+	&svg_exporter,
 	NULL,
 };
 

@@ -66,6 +66,7 @@ static void xmllint_accepts_the_xml(void **state)
 	require("xmllint");
 	check_with("xmllint --noout", "perfview-xml", ".perfView.xml");
 	check_with("xmllint --noout", "perfview-simple", ".simple.perfView.xml");
+	check_with("xmllint --noout", "svg", ".svg");
 }
 
 static void unzip_finds_the_archive_whole(void **state)

@@ -1,0 +1,109 @@
+#include "export/markup.h"
+
+#include "export/names.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void put_id(const struct export_options *opt, uint32_t id, struct buf *out)
+{
+	if (opt->ids)
+		buf_printf(out, " (%" PRIu32 ")", id);
+}
+
+static void put_process(const struct incident *in, const struct export_options *opt,
+			uint32_t thread, struct buf *out)
+{
+	struct who who;
+
+	who_of(in, thread, &who);
+	name_put(out, who.process);
+	put_id(opt, who.pid, out);
+}
+
+static void put_thread(const struct incident *in, const struct export_options *opt,
+		       uint32_t thread, struct buf *out)
+{
+	struct who who;
+
+	who_of(in, thread, &who);
+	name_put(out, who.thread);
+	put_id(opt, who.tid, out);
+}
+
+static void put_frame(const struct incident *in, const struct export_options *opt, uint32_t frame,
+		      struct buf *out)
+{
+	incident_frame_text(in, frame, opt->addresses, out);
+}
+
+const struct tree_style markup_style = {
+	.process = put_process,
+	.thread = put_thread,
+	.frame = put_frame,
+};
+
+static const char *entity(char c)
+{
+	switch (c) {
+	case '&': return "&amp;";
+	case '<': return "&lt;";
+	case '>': return "&gt;";
+	case '"': return "&quot;";
+	case '\'': return "&#39;";
+	default: return NULL;
+	}
+}
+
+void markup_put(struct buf *out, const char *text, size_t n)
+{
+	const char *end = text + n, *plain = text;
+
+	while (text < end) {
+		const char *with = entity(*text);
+		size_t len = 1;
+
+		/* U+FFFE and U+FFFF are no characters of XML. */
+		if (end - text >= 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 ||
+					memcmp(text, "\xef\xbf\xbf", 3) == 0)) {
+			with = "\xef\xbf\xbd";
+			len = 3;
+		}
+		if (with) {
+			buf_put(out, plain, (size_t)(text - plain));
+			buf_puts(out, with);
+			plain = text + len;
+		}
+		text += len;
+	}
+	buf_put(out, plain, (size_t)(end - plain));
+}
+
+const char *markup_unit(const struct incident *in, enum stream stream)
+{
+	if (stream == STREAM_CPU && in->several_periods)
+		return "us of CPU time";
+	if (stream == STREAM_OFF_CPU)
+		return "ns off CPU";
+	return stream == STREAM_ALLOC ? "bytes" : "samples";
+}
+
+/* Light enough for black text. */
+static const char *const colours[] = {
+	"#f4a582", "#fdc086", "#ffe08a", "#d9e68b", "#a6d99c", "#8fd7c0", "#8ecfe0", "#9fc3f0",
+	"#b7b5f2", "#d3b0ea", "#f0b0d8", "#f5a9b3", "#d8c3a5", "#c9d3b0", "#b5cbd1", "#e6b58a",
+};
+
+/* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
+const char *markup_colour(const char *text, size_t n)
+{
+	const char *bang = memchr(text, '!', n);
+	size_t i, module_bytes = bang ? (size_t)(bang - text) : 0;
+	uint32_t hash = 2166136261u;
+
+	if (!bang)
+		return "#cfcfcf";
+	for (i = 0; i < module_bytes; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+	return colours[(hash ^ hash >> 16) % (sizeof(colours) / sizeof(colours[0]))];
+}

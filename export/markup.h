@@ -1,0 +1,21 @@
+/*
+ * What the two formats for browsers share: names, units, colours and escaping. Any thread.
+ */
+#ifndef EXPORT_MARKUP_H
+#define EXPORT_MARKUP_H
+
+#include "export/tree.h"
+
+/* "NAME (PID)", "NAME (TID)", "module!function"; no number without opt->ids. Not escaped. */
+extern const struct tree_style markup_style;
+
+/* Append text for XML and HTML, between tags and in quotes. text is clean UTF-8 (name_put()). */
+void markup_put(struct buf *out, const char *text, size_t n);
+
+/* "samples", "us of CPU time", "ns off CPU", "bytes": what export_weight() counts. */
+const char *markup_unit(const struct incident *in, enum stream stream);
+
+/* The colour of a frame's text, "#rrggbb": the same for all of a module; report.js has the twin. */
+const char *markup_colour(const char *text, size_t n);
+
+#endif

@@ -1,0 +1,142 @@
+/* SVG flame graph: exports-and-store.md, section 2.10. What xmllint says of it: test_export_tools. */
+#include "tests/support/export_text.h"
+#include "tests/support/incident_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint32_t occurrences(const char *text, const char *what)
+{
+	uint32_t n = 0;
+
+	for (text = strstr(text, what); text; text = strstr(text + 1, what))
+		n++;
+	return n;
+}
+
+static void boxes_have_name_weight_and_share_as_titles(void **state)
+{
+	static const char *const titles[] = {
+		"<title>all (12 samples, 100.0 %)</title>",
+		"<title>app (100) (8 samples, 66.7 %)</title>",
+		"<title>worker (101) (3 samples, 25.0 %)</title>",
+		"<title>app!burn_alpha (4 samples, 33.3 %)</title>",
+		"<title>BROKEN (1 samples, 8.3 %)</title>",
+		"<title>[unknown] (0) (1 samples, 8.3 %)</title>",
+	};
+	struct buf text = {0};
+	struct incident in;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sample_small(&in), 0);
+	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
+	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+		if (!strstr(text.data, titles[i]))
+			fail_msg("no %s", titles[i]);
+	}
+	assert_non_null(strstr(text.data, "over its limit of 80"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+/* app has 8 of 12 samples: 786.667 of 1,180 px, right of [unknown]'s 98.333. */
+static void a_box_is_as_wide_as_its_share(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_small(&in), 0);
+	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
+	assert_non_null(strstr(text.data, "66.7 %)</title><rect x=\"108.333\""));
+	assert_non_null(strstr(text.data, "width=\"786.667\""));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+/* The boxes above "all" (y of the second row) carry all the weight. */
+static void hostile_names_are_text_and_keep_their_weight(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_hostile(&in), 0);
+	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
+	assert_non_null(strstr(text.data, "<title>all (27 samples, 100.0 %)</title>"));
+	assert_int_equal(occurrences(text.data, "<title>app!main (1 samples, 3.7 %)</title>"), 27);
+	assert_int_equal(occurrences(text.data, "<script>"), 1);
+	assert_int_equal(occurrences(text.data, "]]>"), 1);
+	assert_non_null(strstr(text.data, "&lt;script&gt;alert(1)&lt;/script&gt;"));
+	assert_null(strstr(text.data, "\xef\xbf\xbf"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void nothing_outside_the_file_is_asked_for(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_small(&in), 0);
+	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
+	/* The name space, and the same in the script. */
+	assert_int_equal(occurrences(text.data, "http"), 2);
+	assert_int_equal(occurrences(text.data, "http://www.w3.org/2000/svg"), 2);
+	assert_null(strstr(text.data, "href"));
+	assert_null(strstr(text.data, "src="));
+	assert_null(strstr(text.data, "url("));
+	assert_null(strstr(text.data, "import"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void boxes_are_few_enough_to_be_drawn_and_the_rest_is_told(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_large(&in, 20000, 1500, 60, 20), 0);
+	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
+	assert_in_range(occurrences(text.data, "<g class=\"f\">"), 5000, 10000);
+	assert_non_null(strstr(text.data, " px are not drawn"));
+	assert_non_null(strstr(text.data, "<title>all (20000 samples, 100.0 %)</title>"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void other_streams_have_their_unit(void **state)
+{
+	struct export_options opt = {.stream = STREAM_ALLOC};
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_streams(&in), 0);
+	assert_int_equal(export_text(&in, "svg", &opt, &text), 0);
+	assert_non_null(strstr(text.data, "<title>all (100004096 bytes, 100.0 %)</title>"));
+	assert_non_null(strstr(text.data, "<title>worker (100000000 bytes, 100.0 %)</title>"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(boxes_have_name_weight_and_share_as_titles),
+		cmocka_unit_test(a_box_is_as_wide_as_its_share),
+		cmocka_unit_test(hostile_names_are_text_and_keep_their_weight),
+		cmocka_unit_test(nothing_outside_the_file_is_asked_for),
+		cmocka_unit_test(boxes_are_few_enough_to_be_drawn_and_the_rest_is_told),
+		cmocka_unit_test(other_streams_have_their_unit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
