@@ -6,6 +6,9 @@ extern const struct exporter folded_exporter;
 extern const struct exporter livestacks_exporter;
 extern const struct exporter dtrace_exporter;
 extern const struct exporter perf_script_exporter;
+extern const struct exporter speedscope_exporter;
+extern const struct exporter pprof_exporter;
+extern const struct exporter trace_exporter;
 extern const struct exporter perfview_xml_exporter;
 extern const struct exporter perfview_xml_zip_exporter;
 extern const struct exporter perfview_simple_exporter;
@@ -20,6 +23,9 @@ const struct exporter *const exporters[] = {
 	&perfview_xml_exporter,
 	&perfview_xml_zip_exporter,
 	&perfview_simple_exporter,
+	&speedscope_exporter,
+	&pprof_exporter,
+	&trace_exporter,
 	&svg_exporter,
 	NULL,
 };

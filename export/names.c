@@ -121,6 +121,13 @@ void ms_put(struct buf *out, int64_t ns)
 	put_thousandths(out, us);
 }
 
+void us_put(struct buf *out, int64_t ns)
+{
+	if (ns < 0)
+		buf_putc(out, '-');
+	put_thousandths(out, ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns);
+}
+
 static void put_seconds(struct buf *out, uint64_t from_ns, uint64_t to_ns)
 {
 	bool negative = to_ns < from_ns;

@@ -29,6 +29,9 @@ struct tree_style {
 	bool (*leaf)(char *text, size_t n);
 };
 
+/* "app (100)", "worker (101)", "libc.so.6!read": plain text, cleaned. */
+extern const struct tree_style tree_plain_style;
+
 struct tree_text {
 	uint32_t at, len;                    /* in tree.bytes */
 };

@@ -77,7 +77,11 @@ static const struct total totals_by_weight[] = {
 	{"livestacks", livestacks_total},
 	{"dtrace", dtrace_total},
 	{"perf-script", perf_script_weight},
+	{"speedscope", speedscope_total},
+	{"trace", trace_total},
 };
+
+#define FIRST_IN_NS 3                        /* these weigh CPU samples by their time */
 
 /* Every format of one stream; for CPU, `expected` are samples of 10 ms. */
 static void check_stream(struct incident *in, enum stream stream, uint64_t expected)
@@ -85,6 +89,7 @@ static void check_stream(struct incident *in, enum stream stream, uint64_t expec
 	struct export_options opt = export_defaults;
 	static const double perfview_unit[STREAMS_MAX] = {1, 1e6, 1024, 1};
 	struct perfview_totals totals;
+	struct pprof_totals pprof;
 	struct buf text = {0};
 	uint64_t weight;
 	size_t i;
@@ -94,12 +99,16 @@ static void check_stream(struct incident *in, enum stream stream, uint64_t expec
 		const struct total *t = &totals_by_weight[i];
 
 		weight = expected;
-		if (stream == STREAM_CPU && t->read == perf_script_weight)
+		if (stream == STREAM_CPU && i >= FIRST_IN_NS)
 			weight *= 10000000;
 		buf_reset(&text);
 		assert_int_equal(export_text(in, t->format, &opt, &text), 0);
 		assert_int_equal(t->read(buf_text(&text)), weight);
 	}
+	buf_reset(&text);
+	assert_int_equal(export_text(in, "pprof", &opt, &text), 0);
+	pprof_read(&text, &pprof);
+	assert_int_equal(pprof.values[1], stream == STREAM_CPU ? expected * 10000000 : expected);
 	buf_reset(&text);
 	assert_int_equal(export_text(in, "perfview-xml", &opt, &text), 0);
 	perfview_read(text.data, &totals, NULL);

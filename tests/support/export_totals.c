@@ -1,5 +1,7 @@
 #include "tests/support/export_totals.h"
 
+#include "base/varint.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #define LINE_MAX_BYTES 200000
 
@@ -140,4 +143,122 @@ uint64_t perf_script_total(const char *text, uint64_t *samples)
 	}
 	assert_false(inside);
 	return total;
+}
+
+uint64_t speedscope_total(const char *text)
+{
+	const char *samples = text, *weights;
+	uint64_t total = 0, weight;
+	char *end;
+
+	while ((samples = strstr(samples, "\"samples\":[")) != NULL) {
+		weights = strstr(samples, "\"weights\":[");
+		assert_non_null(weights);
+		samples += strlen("\"samples\":[");
+		weights += strlen("\"weights\":[");
+		for (; *samples == '['; samples = strchr(samples, ']') + 1, samples += *samples == ',') {
+			weight = strtoull(weights, &end, 10);
+			assert_true(end > weights && (*end == ',' || *end == ']'));
+			total += samples[1] == ']' ? 0 : weight;
+			weights = end + 1;
+		}
+		assert_true(*samples == ']');
+	}
+	return total;
+}
+
+uint64_t trace_total(const char *text)
+{
+	uint64_t total = 0;
+
+	while ((text = strstr(text, "\"args\":{\"weight\":")) != NULL) {
+		text += strlen("\"args\":{\"weight\":");
+		total += strtoull(text, NULL, 10);
+	}
+	return total;
+}
+
+/* ---- pprof ----------------------------------------------------------------------------------- */
+
+static uint64_t number(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t v = 0;
+
+	assert_true(varint_get(at, end, &v));
+	return v;
+}
+
+/* The field's number; a length in *n, or the value when it is no message. */
+static unsigned field(const uint8_t **at, const uint8_t *end, uint64_t *n, bool *message)
+{
+	uint64_t key = number(at, end);
+
+	assert_true((key & 7) == 0 || (key & 7) == 2);
+	*message = (key & 7) == 2;
+	*n = number(at, end);
+	assert_true(!*message || *n <= (uint64_t)(end - *at));
+	return (unsigned)(key >> 3);
+}
+
+static void read_sample(const uint8_t *at, const uint8_t *end, struct pprof_totals *t,
+			uint64_t *highest)
+{
+	const uint8_t *part_end;
+	unsigned f, i, locations = 0;
+	uint64_t n;
+	bool message;
+
+	while (at < end) {
+		f = field(&at, end, &n, &message);
+		assert_true(message && f >= 1 && f <= 3);
+		part_end = at + n;
+		for (i = 0; f != 3 && at < part_end; i++) {
+			n = number(&at, part_end);
+			if (f == 1) {
+				assert_true(n > 0);
+				locations++;
+				*highest = n > *highest ? n : *highest;
+			} else {
+				assert_true(i < 2);
+				t->values[i] += n;
+			}
+		}
+		at = part_end;
+	}
+	assert_true(locations > 0);
+	t->samples++;
+}
+
+void pprof_read(const struct buf *packed, struct pprof_totals *out)
+{
+	static uint8_t plain[8 << 20];
+	const uint8_t *at = plain, *end;
+	uint64_t n, highest = 0;
+	z_stream stream = {0};
+	bool message;
+
+	stream.next_in = (Bytef *)packed->data;
+	stream.avail_in = (uInt)packed->len;
+	stream.next_out = plain;
+	stream.avail_out = sizeof(plain);
+	assert_int_equal(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	end = plain + stream.total_out;
+	inflateEnd(&stream);
+	memset(out, 0, sizeof(*out));
+	while (at < end) {
+		unsigned f = field(&at, end, &n, &message);
+
+		if (!message)
+			continue;
+		if (f == 2)
+			read_sample(at, at + n, out, &highest);
+		assert_true(f != 6 || out->strings || n == 0);   /* the first is empty */
+		out->locations += f == 4;
+		out->functions += f == 5;
+		out->strings += f == 6;
+		at += n;
+	}
+	assert_true(highest <= out->locations);
 }

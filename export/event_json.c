@@ -1,0 +1,66 @@
+#include "export/event_json.h"
+
+#include "base/os.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define EXACT_MAX (1LL << 53)
+#define DURATION_MAX_MS 1e12
+
+static void put_value(struct json *j, const struct event_field *f)
+{
+	char text[32];
+
+	switch (f->type) {
+	case FIELD_INT:
+		snprintf(text, sizeof(text), "%" PRId64, f->v.i);
+		if (f->v.i > EXACT_MAX || f->v.i < -EXACT_MAX)
+			json_str(j, text);
+		else
+			json_int(j, f->v.i);
+		break;
+	case FIELD_UINT:
+		snprintf(text, sizeof(text), "%" PRIu64, f->v.u);
+		if (f->v.u > (uint64_t)EXACT_MAX)
+			json_str(j, text);
+		else
+			json_uint(j, f->v.u);
+		break;
+	case FIELD_DOUBLE:
+		json_num(j, f->v.d);
+		break;
+	case FIELD_TEXT:
+		json_str(j, f->v.text);
+		break;
+	}
+}
+
+void event_json_fields(struct json *j, const struct incident *in, const struct incident_event *e)
+{
+	uint32_t i;
+
+	json_open(j, '{');
+	for (i = 0; i < e->nfields; i++) {
+		const struct event_field *f = &in->fields[e->first_field + i];
+
+		json_key(j, f->name);
+		put_value(j, f);
+	}
+	json_close(j, '}');
+}
+
+uint64_t event_duration_ns(const struct incident *in, const struct incident_event *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++) {
+		const struct event_field *f = &in->fields[e->first_field + i];
+
+		if (f->type == FIELD_DOUBLE && text_same_fold(f->name, "DurationMSec") &&
+		    f->v.d > 0 && f->v.d < DURATION_MAX_MS)
+			return (uint64_t)(f->v.d * (double)NS_PER_MS);
+	}
+	return 0;
+}

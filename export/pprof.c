@@ -1,0 +1,526 @@
+/*
+ * pprof's profile.proto, gzipped. The message, field numbers as in the file profile.proto of pprof:
+ *
+ *	1 sample_type {1 type, 2 unit}                    strings are indices into string_table
+ *	2 sample {1 location_id, 2 value (both packed), 3 label {1 key, 2 str, 3 num}}
+ *	3 mapping {1 id, 5 filename, 6 build_id, 7 has_functions, 9 has_line_numbers, 10 has_inline_frames}
+ *	4 location {1 id, 2 mapping_id, 3 address, 4 line {1 function_id, 2 line}}
+ *	5 function {1 id, 2 name, 3 system_name, 4 filename}
+ *	6 string_table   9 time_nanos   10 duration_nanos   11 period_type   12 period   13 comment
+ *	14 default_sample_type
+ *
+ * Locations of a sample are leaf first; one location for an address and what was inlined there, its
+ * lines innermost first. Addresses are those in the module. What viewers make of the order of the
+ * sample types: exports-and-store.md, section 2.7.
+ */
+#include "export/gzip.h"
+#include "export/names.h"
+#include "export/sums.h"
+
+#include "base/table.h"
+#include "base/varint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text_at {
+	size_t at, n;
+};
+
+/* Frames of one location in `chains`, leaf first; the last is the one that was called. */
+struct chain {
+	uint32_t first, n;
+};
+
+struct pprof {
+	const struct incident *in;
+	struct buf message;                  /* the profile, but for its strings */
+	struct buf part, inner;              /* a message inside it, and one inside that */
+	struct buf text, ids;                /* scratch */
+	struct buf strings;                  /* bytes of all strings */
+	struct buf string_items;             /* struct text_at of each */
+	struct buf chains, chain_items;      /* uint32_t frames; struct chain of each location */
+	struct buf function_items;           /* struct function_key of each */
+	struct table string_table, chain_table, function_table;
+	uint32_t nstrings, nlocations;
+	uint32_t *functions;                 /* id by frame; 0 = not written */
+	uint32_t *mappings;                  /* id by module */
+	uint32_t nfunctions, nmappings;
+	uint32_t marks[3];                   /* locations that are no code; 0 = not written */
+	int failed;
+};
+
+/* ---- protobuf -------------------------------------------------------------------------------- */
+
+static void put_varint(struct buf *b, uint64_t v)
+{
+	uint8_t bytes[VARINT_MAX_BYTES];
+
+	buf_put(b, bytes, varint_put(bytes, v));
+}
+
+/* Zero is the default and is left out. */
+static void put_int(struct buf *b, unsigned field, uint64_t v)
+{
+	if (!v)
+		return;
+	put_varint(b, field << 3);
+	put_varint(b, v);
+}
+
+static void put_bytes(struct buf *b, unsigned field, const void *bytes, size_t n)
+{
+	put_varint(b, field << 3 | 2);
+	put_varint(b, n);
+	buf_put(b, bytes, n);
+}
+
+static void put_part(struct buf *b, unsigned field, const struct buf *part)
+{
+	if (part->failed)
+		b->failed = part->failed;
+	put_bytes(b, field, buf_text(part), part->len);
+}
+
+/* ---- strings --------------------------------------------------------------------------------- */
+
+static const struct text_at *string_at(const struct pprof *p, uint32_t i)
+{
+	return (const struct text_at *)(const void *)p->string_items.data + i;
+}
+
+struct string_key {
+	const char *text;
+	size_t n;
+};
+
+static bool same_string(const void *ctx, uint32_t value, const void *key)
+{
+	const struct pprof *p = ctx;
+	const struct string_key *k = key;
+	const struct text_at *s = string_at(p, value);
+
+	return s->n == k->n && memcmp(buf_text(&p->strings) + s->at, k->text, k->n) == 0;
+}
+
+static uint32_t string_of(struct pprof *p, const char *text, size_t n)
+{
+	struct string_key key = {.text = text, .n = n};
+	uint64_t hash = hash_bytes(text, n);
+	uint32_t found = table_find(&p->string_table, hash, same_string, p, &key);
+	struct text_at item = {.at = p->strings.len, .n = n};
+
+	if (found != TABLE_NONE)
+		return found;
+	buf_put(&p->strings, text, n);
+	buf_put(&p->string_items, &item, sizeof(item));
+	if (p->strings.failed || p->string_items.failed ||
+	    table_add(&p->string_table, hash, p->nstrings)) {
+		p->failed = ERR_MEMORY;
+		return 0;
+	}
+	return p->nstrings++;
+}
+
+static uint32_t text_of(struct pprof *p, const char *text)
+{
+	return string_of(p, text, strlen(text));
+}
+
+static uint32_t clean_text_of(struct pprof *p, const char *text)
+{
+	buf_reset(&p->text);
+	name_put(&p->text, text);
+	if (p->text.failed)
+		p->failed = p->text.failed;
+	return string_of(p, buf_text(&p->text), p->text.len);
+}
+
+/* ---- mappings, functions, locations ---------------------------------------------------------- */
+
+/* A PDB's GUID in the order of its text form, and the age; else the bytes. */
+static uint32_t build_id_of(struct pprof *p, const struct incident_module *m)
+{
+	static const uint8_t guid[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+	char text[BUILD_ID_MAX * 2 + 1];
+	bool pdb = m->kind == OBJECT_PE && m->build_id_bytes == 20;
+	size_t n = 0;
+	unsigned i;
+
+	if (!m->build_id_bytes)
+		return 0;
+	for (i = 0; i < (pdb ? 16u : m->build_id_bytes); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, pdb ? "%02X" : "%02x",
+				      (unsigned)m->build_id[pdb ? guid[i] : i]);
+	if (pdb)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%X",
+				      (unsigned)m->build_id[16] | (unsigned)m->build_id[17] << 8 |
+				      (unsigned)m->build_id[18] << 16 | (unsigned)m->build_id[19] << 24);
+	return string_of(p, text, n);
+}
+
+static uint32_t mapping_of(struct pprof *p, uint32_t module)
+{
+	const struct incident_module *m = &p->in->modules[module];
+
+	if (p->mappings[module])
+		return p->mappings[module];
+	p->mappings[module] = ++p->nmappings;
+	buf_reset(&p->part);
+	put_int(&p->part, 1, p->nmappings);
+	put_int(&p->part, 5, clean_text_of(p, m->path && *m->path ? m->path :
+					      m->name && *m->name ? m->name : "?"));
+	put_int(&p->part, 6, build_id_of(p, m));
+	put_int(&p->part, 7, 1);
+	put_part(&p->message, 3, &p->part);
+	return p->mappings[module];
+}
+
+struct function_key {
+	uint32_t name, system, file;         /* strings */
+};
+
+static bool same_function(const void *ctx, uint32_t value, const void *key)
+{
+	const struct pprof *p = ctx;
+	const struct function_key *items = (const void *)p->function_items.data;
+
+	return memcmp(&items[value], key, sizeof(*items)) == 0;
+}
+
+static uint32_t put_function(struct pprof *p, const char *name, size_t n, const char *system,
+			     const char *file)
+{
+	struct function_key key = {
+		.name = string_of(p, name, n),
+		.system = system && *system ? clean_text_of(p, system) : 0,
+		.file = file && *file ? clean_text_of(p, file) : 0,
+	};
+	uint64_t hash = hash_bytes(&key, sizeof(key));
+	uint32_t found = table_find(&p->function_table, hash, same_function, p, &key);
+
+	if (found != TABLE_NONE)
+		return found + 1;
+	buf_put(&p->function_items, &key, sizeof(key));
+	if (p->function_items.failed || table_add(&p->function_table, hash, p->nfunctions))
+		p->failed = ERR_MEMORY;
+	buf_reset(&p->inner);
+	put_int(&p->inner, 1, ++p->nfunctions);
+	put_int(&p->inner, 2, key.name);
+	put_int(&p->inner, 3, key.system);
+	put_int(&p->inner, 4, key.file);
+	put_part(&p->message, 5, &p->inner);
+	return p->nfunctions;
+}
+
+static uint32_t function_of(struct pprof *p, uint32_t frame)
+{
+	const struct incident_frame *f = &p->in->frames[frame];
+	struct buf name = {0};
+
+	if (p->functions[frame])
+		return p->functions[frame];
+	incident_frame_text(p->in, frame, false, &name);
+	if (name.failed)
+		p->failed = name.failed;
+	p->functions[frame] = put_function(p, buf_text(&name), name.len,
+					   f->raw_name ? f->raw_name : f->function, f->file);
+	buf_free(&name);
+	return p->functions[frame];
+}
+
+static const struct chain *chain_at(const struct pprof *p, uint32_t i)
+{
+	return (const struct chain *)(const void *)p->chain_items.data + i;
+}
+
+static const uint32_t *frames_at(const struct pprof *p, uint32_t first)
+{
+	return (const uint32_t *)(const void *)p->chains.data + first;
+}
+
+struct chain_key {
+	const uint32_t *frames;
+	uint32_t n;
+};
+
+/* Locations that are no code have no frames, and are never found. */
+static bool same_chain(const void *ctx, uint32_t value, const void *key)
+{
+	const struct pprof *p = ctx;
+	const struct chain_key *k = key;
+	const struct chain *c = chain_at(p, value);
+
+	return c->n == k->n && memcmp(frames_at(p, c->first), k->frames, k->n * sizeof(uint32_t)) == 0;
+}
+
+static uint32_t location_add(struct pprof *p, const uint32_t *frames, uint32_t n)
+{
+	struct chain chain = {.first = (uint32_t)(p->chains.len / sizeof(*frames)), .n = n};
+
+	buf_put(&p->chains, frames, n * sizeof(*frames));
+	buf_put(&p->chain_items, &chain, sizeof(chain));
+	if (p->chains.failed || p->chain_items.failed)
+		p->failed = ERR_MEMORY;
+	return ++p->nlocations;
+}
+
+static void put_line(struct pprof *p, uint32_t function, uint32_t line)
+{
+	buf_reset(&p->inner);
+	put_int(&p->inner, 1, function);
+	put_int(&p->inner, 2, line);
+	put_part(&p->part, 4, &p->inner);
+}
+
+/* frames[n - 1] with the n - 1 functions that were inlined into it. */
+static uint32_t location_of(struct pprof *p, const uint32_t *frames, uint32_t n)
+{
+	struct chain_key key = {.frames = frames, .n = n};
+	uint64_t hash = hash_bytes(frames, n * sizeof(*frames));
+	uint32_t found = table_find(&p->chain_table, hash, same_chain, p, &key);
+	uint32_t id, mapping, i;
+
+	if (found != TABLE_NONE)
+		return found + 1;
+	mapping = mapping_of(p, p->in->frames[frames[n - 1]].module);
+	for (i = 0; i < n; i++)
+		function_of(p, frames[i]);
+	id = location_add(p, frames, n);
+	if (p->failed || table_add(&p->chain_table, hash, id - 1)) {
+		p->failed = ERR_MEMORY;
+		return 0;
+	}
+	buf_reset(&p->part);
+	put_int(&p->part, 1, id);
+	put_int(&p->part, 2, mapping);
+	put_int(&p->part, 3, frame_address(p->in, frames[n - 1]));
+	for (i = 0; i < n; i++)
+		put_line(p, p->functions[frames[i]], p->in->frames[frames[i]].line);
+	put_part(&p->message, 4, &p->part);
+	return id;
+}
+
+/* A location that is no code: where a walk broke, and what a sample without a stack has. */
+static uint32_t mark_location(struct pprof *p, const char *name)
+{
+	uint32_t *id = &p->marks[*name == 'B' ? 0 : name[1] == 't' ? 1 : 2], function;
+
+	if (*id)
+		return *id;
+	function = put_function(p, name, strlen(name), NULL, NULL);
+	*id = location_add(p, NULL, 0);
+	buf_reset(&p->part);
+	put_int(&p->part, 1, *id);
+	put_line(p, function, 0);
+	put_part(&p->message, 4, &p->part);
+	return *id;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static void put_locations(struct pprof *p, const struct sum *s, const struct path *path)
+{
+	uint32_t i, first = 0;
+
+	buf_reset(&p->ids);
+	for (i = 0; i < path->n; i++) {
+		if (i + 1 < path->n && (p->in->frames[path->frames[i]].flags & FRAME_INLINED))
+			continue;
+		put_varint(&p->ids, location_of(p, path->frames + first, i + 1 - first));
+		first = i + 1;
+	}
+	if (s->mark)
+		put_varint(&p->ids, mark_location(p, s->mark));
+	else if (!path->n)
+		put_varint(&p->ids, mark_location(p, "[no stack]"));
+}
+
+static void put_label(struct pprof *p, const char *key, const char *text, uint64_t number)
+{
+	buf_reset(&p->inner);
+	put_int(&p->inner, 1, text_of(p, key));
+	if (text)
+		put_int(&p->inner, 2, clean_text_of(p, text));
+	put_int(&p->inner, 3, number);
+	put_part(&p->part, 3, &p->inner);
+}
+
+static void put_sample(struct pprof *p, const struct export_options *opt, const struct sum *s,
+		       const struct path *path)
+{
+	struct buf values = {0};
+	struct who who;
+
+	who_of(p->in, s->thread, &who);
+	put_locations(p, s, path);
+	buf_reset(&p->part);
+	put_part(&p->part, 1, &p->ids);
+	put_varint(&values, s->count);
+	put_varint(&values, s->time_ns);
+	put_part(&p->part, 2, &values);
+	put_label(p, "process", who.process, 0);
+	put_label(p, "thread", who.thread, 0);
+	if (opt->ids) {
+		put_label(p, "pid", NULL, who.pid);
+		put_label(p, "tid", NULL, who.tid);
+	}
+	put_part(&p->message, 2, &p->part);
+	buf_free(&values);
+}
+
+static int put_samples(struct pprof *p, const struct export_options *opt, struct err *err)
+{
+	struct sums sums = {0};
+	struct path path = {0};
+	uint32_t i;
+	int rc = sums_make(&sums, p->in, opt, SUMS_BY_THREAD, err);
+
+	for (i = 0; i < sums.n && !rc && !p->failed; i++) {
+		p->failed = path_make(&path, p->in, sums.items[i].stack);
+		if (!p->failed)
+			put_sample(p, opt, &sums.items[i], &path);
+	}
+	path_free(&path);
+	sums_free(&sums);
+	return rc;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static const char *const value_types[STREAMS_MAX][2] = {
+	[STREAM_CPU] = {"cpu", "nanoseconds"},
+	[STREAM_OFF_CPU] = {"off-cpu", "nanoseconds"},
+	[STREAM_ALLOC] = {"alloc_space", "bytes"},
+	[STREAM_EVENT] = {"event", "count"},
+};
+
+static void put_value_type(struct pprof *p, unsigned field, const char *type, const char *unit)
+{
+	buf_reset(&p->part);
+	put_int(&p->part, 1, text_of(p, type));
+	put_int(&p->part, 2, text_of(p, unit));
+	put_part(&p->message, field, &p->part);
+}
+
+/* Count first, the metric last: one viewer always takes the last. */
+static void put_head(struct pprof *p, enum stream stream)
+{
+	const struct incident_head *h = &p->in->head;
+	uint64_t before_ns = h->trigger_ns - h->t0_ns;
+
+	text_of(p, "");
+	put_value_type(p, 1, "samples", "count");
+	put_value_type(p, 1, value_types[stream][0], value_types[stream][1]);
+	put_value_type(p, 11, value_types[stream][0], value_types[stream][1]);
+	put_int(&p->message, 12, h->period_ns[stream]);
+	put_int(&p->message, 14, text_of(p, value_types[stream][0]));
+	put_int(&p->message, 9, h->trigger_wall_ns > before_ns ? h->trigger_wall_ns - before_ns : 0);
+	put_int(&p->message, 10, h->t1_ns - h->t0_ns);
+}
+
+static void put_comments(struct pprof *p)
+{
+	struct buf notes = {0};
+	const char *at, *end;
+
+	notes_put(&notes, p->in);
+	if (notes.failed)
+		p->failed = notes.failed;
+	for (at = buf_text(&notes); (end = strchr(at, '\n')) != NULL; at = end + 1)
+		put_int(&p->message, 13, string_of(p, at, (size_t)(end - at)));
+	buf_free(&notes);
+}
+
+static void put_strings(struct pprof *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nstrings; i++)
+		put_bytes(&p->message, 6, buf_text(&p->strings) + string_at(p, i)->at,
+			  string_at(p, i)->n);
+}
+
+/* Mapping 1 is the main binary to readers: that of the process with most samples. */
+static void put_main_mapping(struct pprof *p)
+{
+	uint64_t *counts = calloc((size_t)p->in->nprocesses + 1, sizeof(*counts));
+	uint32_t i, best = 0;
+
+	for (i = 0; counts && i < p->in->nsamples; i++) {
+		if (p->in->samples[i].thread != THREAD_NONE)
+			counts[p->in->threads[p->in->samples[i].thread].process]++;
+	}
+	for (i = 1; counts && i < p->in->nprocesses; i++)
+		best = counts[i] > counts[best] ? i : best;
+	for (i = 0; counts && counts[best] && i < p->in->nmodules; i++) {
+		const char *module = p->in->modules[i].name, *process = p->in->processes[best].name;
+		size_t n = strlen(process);
+
+		if (n && module && strncmp(module, process, n) == 0 &&
+		    (!module[n] || strcmp(module + n, ".exe") == 0)) {
+			mapping_of(p, i);
+			break;
+		}
+	}
+	if (!counts)
+		p->failed = ERR_MEMORY;
+	free(counts);
+}
+
+static int make(struct pprof *p, const struct export_options *opt, struct err *err)
+{
+	int rc;
+
+	p->functions = calloc((size_t)p->in->nframes + 1, sizeof(*p->functions));
+	p->mappings = calloc((size_t)p->in->nmodules + 1, sizeof(*p->mappings));
+	if (!p->functions || !p->mappings)
+		return err_set(err, ERR_MEMORY, "out of memory while writing a profile");
+	put_head(p, opt->stream);
+	put_comments(p);
+	put_main_mapping(p);
+	rc = put_samples(p, opt, err);
+	if (rc)
+		return rc;
+	put_strings(p);
+	if (p->failed)
+		return err_set(err, ERR_MEMORY, "out of memory while writing a profile");
+	return buf_check(&p->message, "the profile", err);
+}
+
+static int pprof_write(const struct incident *in, const struct export_options *opt,
+		       struct out *out, struct err *err)
+{
+	struct pprof p = {.in = in};
+	int rc = make(&p, opt, err);
+
+	if (!rc)
+		rc = gzip_write(&p.message, out, err);
+	buf_free(&p.message);
+	buf_free(&p.part);
+	buf_free(&p.inner);
+	buf_free(&p.text);
+	buf_free(&p.ids);
+	buf_free(&p.strings);
+	buf_free(&p.string_items);
+	buf_free(&p.chains);
+	buf_free(&p.chain_items);
+	table_free(&p.string_table);
+	table_free(&p.chain_table);
+	buf_free(&p.function_items);
+	table_free(&p.function_table);
+	free(p.functions);
+	free(p.mappings);
+	return rc;
+}
+
+const struct exporter pprof_exporter = {
+	.name = "pprof",
+	.suffix = ".pb.gz",
+	.summary = "pprof and what reads its profiles",
+	.binary = true,
+	.usual = true,
+	.write = pprof_write,
+};

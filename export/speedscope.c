@@ -1,0 +1,445 @@
+/*
+ * speedscope's file format: frames shared by name, a profile per thread, heaviest first. Source: its
+ * file-format-schema.json; what the viewer does with it: exports-and-store.md, section 2.6.
+ *
+ * The viewer lays samples end to end, so time without samples is a sample with an empty stack. The
+ * weights of the others are those of the incident, each exactly.
+ */
+#include "export/names.h"
+#include "export/tree.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROFILES_MAX 256u
+#define FLUSH_BYTES 65536u
+
+/* ---- who has which samples ------------------------------------------------------------------- */
+
+/* Of a thread node of the tree: its samples are order[first] on. */
+struct lane {
+	uint32_t node, first, n;
+	uint64_t weight;
+};
+
+struct lanes {
+	struct lane *items;
+	uint32_t n;
+	uint32_t *order;                     /* samples by lane, then time */
+};
+
+/* The thread above a node, which may be the node itself; thread[node], callers come first. */
+static uint32_t *thread_nodes(const struct tree *t)
+{
+	uint32_t *thread = malloc(((size_t)t->nnodes + 1) * sizeof(*thread));
+	uint32_t i, caller;
+
+	for (i = 0; thread && i < t->nnodes; i++) {
+		caller = t->nodes[i].caller;
+		if (caller == TREE_NONE || t->nodes[caller].caller == TREE_NONE)
+			thread[i] = i;
+		else
+			thread[i] = thread[caller];
+	}
+	return thread;
+}
+
+static int heavier(const void *left, const void *right)
+{
+	const struct lane *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static int make_lanes(struct lanes *l, const struct tree *t, const struct incident *in)
+{
+	uint32_t *thread = thread_nodes(t);
+	uint32_t *lane = calloc((size_t)t->nnodes + 1, sizeof(*lane));
+	uint32_t i, at = 0, node;
+
+	l->order = malloc(((size_t)t->nsamples + 1) * sizeof(*l->order));
+	l->items = calloc((size_t)t->nnodes + 1, sizeof(*l->items));
+	for (i = 0; thread && lane && l->order && l->items && i < in->nsamples; i++) {
+		if (t->of_sample[i] == TREE_NONE)
+			continue;
+		node = thread[t->of_sample[i]];
+		l->items[node].n++;
+		l->items[node].weight += in->samples[i].weight;
+	}
+	for (i = 0; thread && lane && l->order && l->items && i < t->nnodes; i++) {
+		l->items[i].node = i;
+		if (l->items[i].n)
+			l->items[l->n++] = l->items[i];
+	}
+	if (!thread || !lane || !l->order || !l->items) {
+		free(thread);
+		free(lane);
+		return ERR_MEMORY;
+	}
+	qsort(l->items, l->n, sizeof(*l->items), heavier);
+	for (i = 0; i < l->n; i++) {
+		if (i >= PROFILES_MAX) {             /* the rest is one lane, by time */
+			lane[l->items[i].node] = PROFILES_MAX;
+			if (i > PROFILES_MAX) {
+				l->items[PROFILES_MAX].n += l->items[i].n;
+				l->items[PROFILES_MAX].weight += l->items[i].weight;
+			}
+			continue;
+		}
+		lane[l->items[i].node] = i;
+	}
+	if (l->n > PROFILES_MAX) {
+		l->n = PROFILES_MAX + 1;
+		l->items[PROFILES_MAX].node = TREE_NONE;
+	}
+	for (i = 0; i < l->n; i++) {
+		l->items[i].first = at;
+		at += l->items[i].n;
+		l->items[i].n = 0;
+	}
+	for (i = 0; i < in->nsamples; i++) {
+		struct lane *to;
+
+		if (t->of_sample[i] == TREE_NONE)
+			continue;
+		to = &l->items[lane[thread[t->of_sample[i]]]];
+		l->order[to->first + to->n++] = i;
+	}
+	free(thread);
+	free(lane);
+	return 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct writer {
+	const struct incident *in;
+	const struct tree *tree;
+	enum stream stream;
+	uint64_t period_ns;                  /* 0 = the weights are no time: no gaps */
+	struct out *out;
+	struct buf text;
+	struct json json;
+	uint64_t *weights;                   /* of the samples of a profile */
+	uint32_t *path, *open;               /* texts, root first; those that are open */
+	uint32_t npath, nopen, path_cap, open_cap;
+	int failed;
+};
+
+static void flush(struct writer *w, bool always)
+{
+	if (w->text.failed)
+		w->failed = w->text.failed;
+	if (w->failed || (!always && w->text.len < FLUSH_BYTES))
+		return;
+	out_put(w->out, buf_text(&w->text), w->text.len);
+	buf_reset(&w->text);
+}
+
+static void reserve(struct writer *w, uint32_t **items, uint32_t *cap, uint32_t n)
+{
+	uint32_t *more;
+
+	if (n < *cap)
+		return;
+	more = realloc(*items, ((size_t)*cap * 2 + 64) * sizeof(*more));
+	if (!more) {
+		w->failed = ERR_MEMORY;
+		return;
+	}
+	*items = more;
+	*cap = *cap * 2 + 64;
+}
+
+/* The frames of a node below its thread, root first; "other threads" keep process and thread. */
+static void make_path(struct writer *w, uint32_t node, bool whole)
+{
+	uint32_t n = 0, at, top = 0, tmp;    /* n is 2 at least: process and thread */
+
+	for (at = node; at != TREE_NONE && !w->failed; at = w->tree->nodes[at].caller) {
+		reserve(w, &w->path, &w->path_cap, n);
+		if (w->failed)
+			return;
+		w->path[n++] = w->tree->nodes[at].text;
+	}
+	for (at = 0; at < n / 2; at++) {
+		tmp = w->path[at];
+		w->path[at] = w->path[n - 1 - at];
+		w->path[n - 1 - at] = tmp;
+	}
+	if (!whole) {
+		/* A sample without a stack has its thread: an empty one is no sample. */
+		top = n < 3 ? n - 1 : 2;
+		memmove(w->path, w->path + top, (n - top) * sizeof(*w->path));
+	}
+	w->npath = n - top;
+}
+
+static const struct incident_sample *sample_of(const struct writer *w, const struct lanes *l,
+					       const struct lane *lane, uint32_t i)
+{
+	return &w->in->samples[l->order[lane->first + i]];
+}
+
+/* The time between this sample and the last that neither accounts for; 0 = none worth showing. */
+static uint64_t gap_before(const struct writer *w, const struct incident_sample *last,
+			   const struct incident_sample *s)
+{
+	uint64_t apart;
+
+	if (!w->period_ns || !last || s->time_ns < last->time_ns)
+		return 0;
+	apart = s->time_ns - last->time_ns;
+	return apart > w->period_ns + w->period_ns / 2 && apart > s->weight ? apart - s->weight : 0;
+}
+
+/* Where a lane begins, from the window's start. */
+static uint64_t start_of(const struct writer *w, const struct lanes *l, const struct lane *lane)
+{
+	const struct incident_sample *s = sample_of(w, l, lane, 0);
+	uint64_t from = w->in->head.t0_ns;
+
+	if (!w->period_ns || s->time_ns < from || s->time_ns - from < s->weight)
+		return 0;
+	return s->time_ns - from - s->weight;
+}
+
+static void put_path(struct writer *w)
+{
+	uint32_t i;
+
+	json_open(&w->json, '[');
+	for (i = 0; i < w->npath; i++)
+		json_uint(&w->json, w->path[i]);
+	json_close(&w->json, ']');
+	flush(w, false);
+}
+
+/* Samples with equal stacks one after the other are one. */
+static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struct lane *lane)
+{
+	const struct incident_sample *s, *last = NULL;
+	uint32_t i, n = 0, node, last_node = TREE_NONE;
+	uint64_t gap, total = 0;
+
+	json_key(&w->json, "samples");
+	json_open(&w->json, '[');
+	for (i = 0; i < lane->n && !w->failed; i++, last = s) {
+		s = sample_of(w, l, lane, i);
+		node = w->tree->of_sample[l->order[lane->first + i]];
+		gap = gap_before(w, last, s);
+		if (gap) {
+			w->npath = 0;
+			put_path(w);
+			w->weights[n++] = gap;
+			last_node = TREE_NONE;
+		}
+		total += gap + s->weight;
+		if (node == last_node) {
+			w->weights[n - 1] += s->weight;
+			continue;
+		}
+		make_path(w, node, lane->node == TREE_NONE);
+		put_path(w);
+		w->weights[n++] = s->weight;
+		last_node = node;
+	}
+	json_close(&w->json, ']');
+	json_key(&w->json, "weights");
+	json_open(&w->json, '[');
+	for (i = 0; i < n && !w->failed; i++) {
+		json_uint(&w->json, w->weights[i]);
+		flush(w, false);
+	}
+	json_close(&w->json, ']');
+	return total;
+}
+
+static void put_event(struct writer *w, const char *type, uint32_t frame, uint64_t at)
+{
+	json_open(&w->json, '{');
+	json_key_str(&w->json, "type", type);
+	json_key_uint(&w->json, "frame", frame);
+	json_key_uint(&w->json, "at", at);
+	json_close(&w->json, '}');
+	flush(w, false);
+}
+
+static void close_to(struct writer *w, uint32_t depth, uint64_t at)
+{
+	while (w->nopen > depth)
+		put_event(w, "C", w->open[--w->nopen], at);
+}
+
+static uint64_t put_evented(struct writer *w, const struct lanes *l, const struct lane *lane,
+			    uint64_t start)
+{
+	const struct incident_sample *s, *last = NULL;
+	uint64_t at = start, gap;
+	uint32_t i, same;
+
+	json_key(&w->json, "events");
+	json_open(&w->json, '[');
+	for (i = 0; i < lane->n && !w->failed; i++, last = s) {
+		s = sample_of(w, l, lane, i);
+		gap = gap_before(w, last, s);
+		if (gap)
+			close_to(w, 0, at);
+		at += gap;
+		make_path(w, w->tree->of_sample[l->order[lane->first + i]], lane->node == TREE_NONE);
+		for (same = 0; same < w->nopen && same < w->npath &&
+			       w->open[same] == w->path[same];)
+			same++;
+		close_to(w, same, at);
+		for (; w->nopen < w->npath && !w->failed; w->nopen++) {
+			reserve(w, &w->open, &w->open_cap, w->nopen);
+			if (w->failed)
+				break;
+			w->open[w->nopen] = w->path[w->nopen];
+			put_event(w, "O", w->open[w->nopen], at);
+		}
+		at += s->weight;
+	}
+	close_to(w, 0, at);
+	json_close(&w->json, ']');
+	return at - start;
+}
+
+static void put_name(struct writer *w, const struct lane *lane)
+{
+	struct buf name = {0};
+	const struct tree *t = w->tree;
+	uint32_t process;
+
+	if (lane->node == TREE_NONE) {
+		json_key_str(&w->json, "name", "other threads");
+		return;
+	}
+	process = t->nodes[lane->node].caller;
+	if (process != TREE_NONE)
+		buf_put(&name, tree_text(t, t->nodes[process].text),
+			t->texts[t->nodes[process].text].len);
+	buf_puts(&name, process == TREE_NONE ? "" : " / ");
+	buf_put(&name, tree_text(t, t->nodes[lane->node].text),
+		t->texts[t->nodes[lane->node].text].len);
+	if (name.failed)
+		w->failed = name.failed;
+	json_key_str(&w->json, "name", buf_text(&name));
+	buf_free(&name);
+}
+
+static void put_profile(struct writer *w, const struct lanes *l, const struct lane *lane,
+			bool evented)
+{
+	static const char *const units[STREAMS_MAX] = {
+		[STREAM_CPU] = "nanoseconds",
+		[STREAM_OFF_CPU] = "nanoseconds",
+		[STREAM_ALLOC] = "bytes",
+		[STREAM_EVENT] = "none",
+	};
+	uint64_t start = start_of(w, l, lane), length;
+
+	json_open(&w->json, '{');
+	json_key_str(&w->json, "type", evented ? "evented" : "sampled");
+	put_name(w, lane);
+	json_key_str(&w->json, "unit", units[w->stream]);
+	json_key_uint(&w->json, "startValue", start);
+	length = evented ? put_evented(w, l, lane, start) : put_sampled(w, l, lane);
+	json_key_uint(&w->json, "endValue", start + length);
+	json_close(&w->json, '}');
+	flush(w, true);
+}
+
+static void put_head(struct writer *w)
+{
+	struct buf name = {0}, text = {0};
+	uint32_t i;
+
+	buf_printf(&name, "incident %" PRId64, w->in->head.id);
+	if (w->in->head.reason)
+		buf_printf(&name, ": %s", w->in->head.reason);
+	json_open(&w->json, '{');
+	json_key_str(&w->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_key_str(&w->json, "exporter", "recorder");
+	json_key_str(&w->json, "name", buf_text(&name));
+	json_key_uint(&w->json, "activeProfileIndex", 0);
+	json_key(&w->json, "shared");
+	json_open(&w->json, '{');
+	json_key(&w->json, "frames");
+	json_open(&w->json, '[');
+	for (i = 0; i < w->tree->ntexts; i++) {
+		buf_reset(&text);
+		buf_put(&text, tree_text(w->tree, i), w->tree->texts[i].len);
+		if (text.failed)
+			w->failed = text.failed;
+		json_open(&w->json, '{');
+		json_key_str(&w->json, "name", buf_text(&text));
+		json_close(&w->json, '}');
+		flush(w, false);
+	}
+	if (name.failed)
+		w->failed = name.failed;
+	json_close(&w->json, ']');
+	json_close(&w->json, '}');
+	buf_free(&name);
+	buf_free(&text);
+}
+
+static void put_all(struct writer *w, const struct lanes *l, bool evented)
+{
+	uint32_t i;
+
+	put_head(w);
+	json_key(&w->json, "profiles");
+	json_open(&w->json, '[');
+	for (i = 0; i < l->n && !w->failed && !out_failed(w->out); i++)
+		put_profile(w, l, &l->items[i], evented);
+	json_close(&w->json, ']');
+	json_close(&w->json, '}');
+	buf_putc(&w->text, '\n');
+	flush(w, true);
+}
+
+static int speedscope_write(const struct incident *in, const struct export_options *opt,
+			    struct out *out, struct err *err)
+{
+	struct tree tree = {0};
+	struct lanes lanes = {0};
+	struct writer w = {.in = in, .tree = &tree, .stream = opt->stream, .out = out};
+	int rc;
+
+	w.json.out = &w.text;
+	if (opt->stream == STREAM_CPU || opt->stream == STREAM_OFF_CPU)
+		w.period_ns = in->head.period_ns[opt->stream];
+	rc = tree_build(&tree, in, opt, &tree_plain_style, err);
+	if (!rc) {
+		/* Every sample may come with a gap. */
+		w.weights = malloc(((size_t)tree.nsamples * 2 + 1) * sizeof(*w.weights));
+		rc = w.weights ? make_lanes(&lanes, &tree, in) : ERR_MEMORY;
+		if (!rc)
+			put_all(&w, &lanes, opt->evented);
+		if (rc || w.failed)
+			rc = err_set(err, ERR_MEMORY, "out of memory while writing profiles");
+	}
+	free(lanes.items);
+	free(lanes.order);
+	free(w.weights);
+	free(w.path);
+	free(w.open);
+	buf_free(&w.text);
+	tree_free(&tree);
+	return rc;
+}
+
+const struct exporter speedscope_exporter = {
+	.name = "speedscope",
+	.suffix = ".speedscope.json",
+	.summary = "speedscope.app, a profile per thread",
+	.usual = true,
+	.write = speedscope_write,
+};

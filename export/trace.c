@@ -1,0 +1,427 @@
+/*
+ * Trace events, the JSON of Chrome's tracing, read by Perfetto and speedscope: samples become nested
+ * slices per thread. Keys and phases: the document "Trace Event Format"; what the viewers do with
+ * them: exports-and-store.md, section 2.8.
+ *
+ * A sample stands for the time before it that it weighs. Slices of one function join over a gap of
+ * half a period. A slice in which samples end says in its args what they weigh: their sum is the
+ * incident's, where times of a late or early sampling clock are not.
+ */
+#include "export/event_json.h"
+#include "export/names.h"
+#include "export/tree.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICES_MAX 2000000u
+#define FLUSH_BYTES 65536u
+#define LEAST_NS 1000u                       /* viewers do not show less than 1 us */
+
+struct slice {
+	uint64_t start_ns, end_ns, weight;   /* of samples that end in it */
+	uint32_t text, thread;
+};
+
+struct trace {
+	const struct incident *in;
+	const struct export_options *opt;
+	struct tree tree;
+	struct out *out;
+	struct buf text;
+	struct json json;
+	struct slice *slices;
+	uint32_t nslices, slices_cap;
+	uint32_t *order, *first;             /* samples by thread, then time; of each thread */
+	uint32_t *path, *open;               /* nodes root first; slices that are open */
+	uint32_t path_cap, npath, nopen;
+	uint64_t tolerance_ns;
+	uint32_t depth_max;                  /* deeper frames count for the one above */
+	int failed;
+};
+
+static void flush(struct trace *t, bool always)
+{
+	if (t->text.failed)
+		t->failed = t->text.failed;
+	if (t->failed || (!always && t->text.len < FLUSH_BYTES))
+		return;
+	out_put(t->out, buf_text(&t->text), t->text.len);
+	buf_reset(&t->text);
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+static uint32_t slot_of(const struct trace *t, uint32_t sample)
+{
+	uint32_t thread = t->in->samples[sample].thread;
+
+	return thread == THREAD_NONE ? t->in->nthreads : thread;
+}
+
+static int order_samples(struct trace *t)
+{
+	uint32_t nslots = t->in->nthreads + 1, i;
+
+	t->order = malloc(((size_t)t->in->nsamples + 1) * sizeof(*t->order));
+	t->first = calloc((size_t)nslots + 2, sizeof(*t->first));
+	if (!t->order || !t->first)
+		return ERR_MEMORY;
+	for (i = 0; i < t->in->nsamples; i++)
+		t->first[slot_of(t, i) + 2]++;
+	for (i = 2; i < nslots + 2; i++)
+		t->first[i] += t->first[i - 1];
+	for (i = 0; i < t->in->nsamples; i++)
+		t->order[t->first[slot_of(t, i) + 1]++] = i;
+	return 0;                            /* first[slot] is now where slot begins */
+}
+
+/* The frames of a node below process and thread, root first; the thread itself when there are none. */
+static int make_path(struct trace *t, uint32_t node)
+{
+	uint32_t n = 0, at, i, tmp, *more;
+
+	for (at = node; at != TREE_NONE; at = t->tree.nodes[at].caller) {
+		if (n == t->path_cap) {
+			more = realloc(t->path, ((size_t)n * 2 + 64) * sizeof(*more));
+			if (!more)
+				return ERR_MEMORY;
+			t->path = more;
+			more = realloc(t->open, ((size_t)n * 2 + 64) * sizeof(*more));
+			if (!more)
+				return ERR_MEMORY;
+			t->open = more;
+			t->path_cap = n * 2 + 64;
+		}
+		t->path[n++] = t->tree.nodes[at].text;
+	}
+	n = n > 2 ? n - 2 : 1;
+	for (i = 0; i < n / 2; i++) {
+		tmp = t->path[i];
+		t->path[i] = t->path[n - 1 - i];
+		t->path[n - 1 - i] = tmp;
+	}
+	t->npath = n < t->depth_max ? n : t->depth_max;
+	return 0;
+}
+
+static int slice_add(struct trace *t, uint32_t text, uint32_t thread, uint64_t start_ns)
+{
+	struct slice *more;
+
+	if (t->nslices == t->slices_cap) {
+		if (t->slices_cap >= SLICES_MAX)
+			return ERR_LIMIT;
+		more = realloc(t->slices, ((size_t)t->slices_cap * 2 + 1024) * sizeof(*more));
+		if (!more)
+			return ERR_MEMORY;
+		t->slices = more;
+		t->slices_cap = t->slices_cap * 2 + 1024;
+	}
+	t->slices[t->nslices++] = (struct slice){
+		.start_ns = start_ns, .end_ns = start_ns, .text = text, .thread = thread,
+	};
+	return 0;
+}
+
+static uint64_t width_of(const struct trace *t, const struct incident_sample *s)
+{
+	bool time = t->opt->stream == STREAM_CPU || t->opt->stream == STREAM_OFF_CPU;
+
+	return time && s->weight > LEAST_NS ? s->weight : LEAST_NS;
+}
+
+/* One sample of a thread whose slices reach to *cursor. */
+static int add_sample(struct trace *t, uint32_t sample, uint64_t *cursor)
+{
+	const struct incident_sample *s = &t->in->samples[sample];
+	uint64_t width = width_of(t, s), start = s->time_ns > width ? s->time_ns - width : 0;
+	uint32_t same = 0, i;
+	int rc = make_path(t, t->tree.of_sample[sample]);
+
+	if (rc)
+		return rc;
+	if (start <= *cursor || start - *cursor <= t->tolerance_ns)
+		start = *cursor > s->time_ns ? s->time_ns : *cursor;
+	else
+		t->nopen = 0;
+	if (start < *cursor)
+		start = *cursor;
+	while (same < t->nopen && same < t->npath &&
+	       t->slices[t->open[same]].text == t->path[same])
+		same++;
+	t->nopen = same;
+	for (; t->nopen < t->npath && !rc; t->nopen++) {
+		rc = slice_add(t, t->path[t->nopen], slot_of(t, sample), start);
+		if (!rc)
+			t->open[t->nopen] = t->nslices - 1;
+	}
+	if (rc)
+		return rc;
+	*cursor = s->time_ns > start + LEAST_NS ? s->time_ns : start + LEAST_NS;
+	for (i = 0; i < t->nopen; i++)
+		t->slices[t->open[i]].end_ns = *cursor;
+	t->slices[t->open[t->nopen - 1]].weight += s->weight;
+	return 0;
+}
+
+static int make_slices(struct trace *t)
+{
+	uint64_t cursor;
+	uint32_t slot, i;
+	int rc = 0;
+
+	t->nslices = 0;
+	for (slot = 0; slot <= t->in->nthreads && !rc; slot++) {
+		t->nopen = 0;
+		cursor = 0;
+		for (i = t->first[slot]; i < t->first[slot + 1] && !rc; i++) {
+			if (t->tree.of_sample[t->order[i]] != TREE_NONE)
+				rc = add_sample(t, t->order[i], &cursor);
+		}
+	}
+	return rc;
+}
+
+/* Until they are few enough: join over longer gaps, and leave the innermost frames out. */
+static int make_few_slices(struct trace *t)
+{
+	int rc;
+
+	t->tolerance_ns = t->in->head.period_ns[t->opt->stream] / 2;
+	t->depth_max = UINT32_MAX;
+	while ((rc = make_slices(t)) == ERR_LIMIT && t->depth_max > 1) {
+		t->tolerance_ns *= 2;
+		t->depth_max = t->depth_max == UINT32_MAX ? 64 : t->depth_max / 2;
+	}
+	return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void put_time(struct trace *t, const char *key, int64_t ns)
+{
+	json_key(&t->json, key);
+	us_put(&t->text, ns);
+	t->json.comma = true;
+}
+
+static int64_t since_start(const struct trace *t, uint64_t time_ns)
+{
+	return (int64_t)(time_ns - t->in->head.t0_ns);
+}
+
+static void open_event(struct trace *t, const char *phase, const char *name)
+{
+	json_open(&t->json, '{');
+	json_key_str(&t->json, "ph", phase);
+	json_key_str(&t->json, "name", name);
+}
+
+static void close_event(struct trace *t)
+{
+	json_close(&t->json, '}');
+	flush(t, false);
+}
+
+static void put_ids(struct trace *t, uint32_t thread)
+{
+	struct who who;
+
+	who_of(t->in, thread == t->in->nthreads ? THREAD_NONE : thread, &who);
+	json_key_uint(&t->json, "pid", who.pid);
+	json_key_uint(&t->json, "tid", who.tid);
+}
+
+static void put_name_of(struct trace *t, uint32_t thread, const char *what, const char *name)
+{
+	struct buf clean = {0};
+
+	name_put(&clean, name);
+	if (clean.failed)
+		t->failed = clean.failed;
+	open_event(t, "M", what);
+	put_ids(t, thread);
+	json_key(&t->json, "args");
+	json_open(&t->json, '{');
+	json_key_str(&t->json, "name", buf_text(&clean));
+	json_close(&t->json, '}');
+	close_event(t);
+	buf_free(&clean);
+}
+
+static void put_metadata(struct trace *t)
+{
+	struct who who;
+	uint32_t slot;
+
+	for (slot = 0; slot <= t->in->nthreads && !t->failed; slot++) {
+		if (t->first[slot] == t->first[slot + 1])
+			continue;
+		who_of(t->in, slot == t->in->nthreads ? THREAD_NONE : slot, &who);
+		put_name_of(t, slot, "process_name", who.process);
+		put_name_of(t, slot, "thread_name", who.thread);
+		open_event(t, "M", "thread_sort_index");
+		put_ids(t, slot);
+		json_key(&t->json, "args");
+		json_open(&t->json, '{');
+		json_key_uint(&t->json, "sort_index", slot);
+		json_close(&t->json, '}');
+		close_event(t);
+	}
+}
+
+static void put_slices(struct trace *t)
+{
+	struct buf name = {0};
+	uint32_t i;
+
+	for (i = 0; i < t->nslices && !t->failed && !out_failed(t->out); i++) {
+		const struct slice *s = &t->slices[i];
+
+		buf_reset(&name);
+		buf_put(&name, tree_text(&t->tree, s->text), t->tree.texts[s->text].len);
+		if (name.failed)
+			t->failed = name.failed;
+		open_event(t, "X", buf_text(&name));
+		put_ids(t, s->thread);
+		put_time(t, "ts", since_start(t, s->start_ns));
+		put_time(t, "dur", (int64_t)(s->end_ns - s->start_ns));
+		if (s->weight) {
+			json_key(&t->json, "args");
+			json_open(&t->json, '{');
+			json_key_uint(&t->json, "weight", s->weight);
+			json_close(&t->json, '}');
+		}
+		close_event(t);
+	}
+	buf_free(&name);
+}
+
+static void put_counter(struct trace *t, const struct incident_event *e)
+{
+	if (e->flags & EVENT_FLAG_ABSENT)
+		return;
+	open_event(t, "C", e->name);
+	json_key_uint(&t->json, "pid", 0);
+	put_time(t, "ts", since_start(t, e->time_ns));
+	json_key(&t->json, "args");
+	json_open(&t->json, '{');
+	json_key_num(&t->json, "value", e->value);
+	json_close(&t->json, '}');
+	close_event(t);
+}
+
+static void put_event(struct trace *t, const struct incident_event *e)
+{
+	uint64_t length = event_duration_ns(t->in, e);
+
+	open_event(t, length ? "X" : "i", *e->name ? e->name : event_kind_text(e->kind));
+	if (!length)
+		json_key_str(&t->json, "s", "t");
+	json_key_str(&t->json, "cat", *e->provider ? e->provider : event_kind_text(e->kind));
+	put_ids(t, e->thread == THREAD_NONE ? t->in->nthreads : e->thread);
+	put_time(t, "ts", since_start(t, e->time_ns) - (int64_t)length);
+	if (length)
+		put_time(t, "dur", (int64_t)length);
+	json_key(&t->json, "args");
+	event_json_fields(&t->json, t->in, e);
+	close_event(t);
+}
+
+static void put_events(struct trace *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->in->nevents && !t->failed; i++) {
+		if (t->in->events[i].kind == EVENT_COUNTER)
+			put_counter(t, &t->in->events[i]);
+		else
+			put_event(t, &t->in->events[i]);
+	}
+	open_event(t, "i", "trigger");
+	json_key_str(&t->json, "s", "g");
+	json_key_uint(&t->json, "pid", 0);
+	json_key_uint(&t->json, "tid", 0);
+	put_time(t, "ts", since_start(t, t->in->head.trigger_ns));
+	json_key(&t->json, "args");
+	json_open(&t->json, '{');
+	json_key_str(&t->json, "reason", t->in->head.reason);
+	json_close(&t->json, '}');
+	close_event(t);
+}
+
+static void put_head(struct trace *t)
+{
+	struct buf notes = {0};
+
+	notes_put(&notes, t->in);
+	if (t->depth_max != UINT32_MAX) {
+		buf_puts(&notes, "Slices: too many for a viewer; joined over gaps of ");
+		ms_put(&notes, (int64_t)t->tolerance_ns);
+		buf_printf(&notes, " ms, and frames deeper than %" PRIu32 " left out\n", t->depth_max);
+	}
+	if (notes.failed)
+		t->failed = notes.failed;
+	json_open(&t->json, '{');
+	json_key_str(&t->json, "displayTimeUnit", "ms");
+	json_key(&t->json, "otherData");
+	json_open(&t->json, '{');
+	json_key_str(&t->json, "notes", buf_text(&notes));
+	json_key_str(&t->json, "weights", t->opt->stream == STREAM_ALLOC ? "bytes" :
+					  t->opt->stream == STREAM_EVENT ? "count" : "ns");
+	json_close(&t->json, '}');
+	json_key(&t->json, "traceEvents");
+	json_open(&t->json, '[');
+	buf_free(&notes);
+}
+
+static int write_trace(struct trace *t, struct err *err)
+{
+	int rc = order_samples(t);
+
+	if (!rc)
+		rc = make_few_slices(t);
+	if (!rc) {
+		put_head(t);
+		put_metadata(t);
+		put_slices(t);
+		put_events(t);
+		json_close(&t->json, ']');
+		json_close(&t->json, '}');
+		buf_putc(&t->text, '\n');
+		flush(t, true);
+		rc = t->failed;
+	}
+	return rc ? err_set(err, (enum err_code)rc, rc == ERR_LIMIT ?
+			    "too many slices for a trace, even one deep: choose less by --process, "
+			    "--from and --to" : "out of memory while writing a trace") : 0;
+}
+
+static int trace_write(const struct incident *in, const struct export_options *opt,
+		       struct out *out, struct err *err)
+{
+	struct trace t = {.in = in, .opt = opt, .out = out};
+	int rc = tree_build(&t.tree, in, opt, &tree_plain_style, err);
+
+	t.json.out = &t.text;
+	if (!rc)
+		rc = write_trace(&t, err);
+	tree_free(&t.tree);
+	buf_free(&t.text);
+	free(t.slices);
+	free(t.order);
+	free(t.first);
+	free(t.path);
+	free(t.open);
+	return rc;
+}
+
+const struct exporter trace_exporter = {
+	.name = "trace",
+	.suffix = ".trace.json",
+	.summary = "Perfetto, chrome://tracing: a timeline",
+	.usual = true,
+	.write = trace_write,
+};

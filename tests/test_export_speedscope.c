@@ -1,0 +1,89 @@
+/* speedscope's JSON: exports-and-store.md, section 2.6. */
+#include "tests/support/export_text.h"
+#include "tests/support/export_totals.h"
+#include "tests/support/incident_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void the_small_incident_is_as_in_the_files(void **state)
+{
+	struct export_options evented = export_defaults;
+
+	(void)state;
+	evented.evented = true;
+	assert_export_is("speedscope", NULL, "small.speedscope.json");
+	assert_export_is("speedscope", &evented, "small-evented.speedscope.json");
+}
+
+/* A thread with a sample at each of these ms, 10 ms each. */
+static void check(const unsigned *ms, unsigned n, const char *expected)
+{
+	struct incident_sample s = {.weight = 10000000, .quality = QUALITY_FP};
+	struct buf text = {0};
+	struct incident in;
+	unsigned i;
+
+	assert_int_equal(sample_incident(&in), 0);
+	s.thread = sample_thread(&in, "p", 1, "t", 2);
+	assert_int_equal(sample_stack(&in, "m!f", &s.stack), 0);
+	for (i = 0; i < n; i++) {
+		s.time_ns = in.head.t0_ns + ms[i] * 1000000ULL;
+		assert_int_equal(incident_add_sample(&in, &s), 0);
+	}
+	assert_int_equal(export_text(&in, "speedscope", NULL, &text), 0);
+	if (!strstr(text.data, expected))
+		fail_msg("no %s in %s", expected, text.data);
+	assert_int_equal(speedscope_total(text.data), n * 10000000ULL);
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void time_without_samples_is_an_empty_stack(void **state)
+{
+	static const unsigned close[] = {10, 20, 35}, apart[] = {10, 20, 60};
+
+	(void)state;
+	check(close, 3, "\"startValue\":0,\"samples\":[[0]],\"weights\":[30000000],"
+			"\"endValue\":30000000");
+	check(apart, 3, "\"startValue\":0,\"samples\":[[0],[],[0]],"
+			"\"weights\":[20000000,30000000,10000000],\"endValue\":60000000");
+}
+
+static void more_threads_than_a_menu_holds_become_one_profile(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+	uint32_t stack, i, profiles = 0;
+	const char *at;
+
+	(void)state;
+	assert_int_equal(sample_incident(&in), 0);
+	assert_int_equal(sample_stack(&in, "m!f", &stack), 0);
+	for (i = 0; i < 300; i++)
+		assert_int_equal(sample_add(&in, sample_thread(&in, "p", 1, "t", i + 1), stack,
+					    QUALITY_FP, 1), 0);
+	assert_int_equal(export_text(&in, "speedscope", NULL, &text), 0);
+	for (at = text.data; (at = strstr(at, "\"type\":\"sampled\"")) != NULL; at++)
+		profiles++;
+	assert_int_equal(profiles, 257);
+	assert_non_null(strstr(text.data, "\"name\":\"other threads\""));
+	assert_int_equal(speedscope_total(text.data), 300 * 10000000ULL);
+	buf_free(&text);
+	incident_free(&in);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_small_incident_is_as_in_the_files),
+		cmocka_unit_test(time_without_samples_is_an_empty_stack),
+		cmocka_unit_test(more_threads_than_a_menu_holds_become_one_profile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
