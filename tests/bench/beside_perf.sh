@@ -27,7 +27,7 @@ trap 'exit 130' INT TERM
 
 load_start $((FOR_S + 60))
 sleep 3                                 # JITs warm up
-"$RECORDER" collect --freq "$HZ" --pre-sec "$FOR_S" --store live.db --delay-after-trigger-sec 0 \
+"$RECORDER" collect --freq "$HZ" --max-cpu-percent 0 --pre-sec "$FOR_S" --store live.db --delay-after-trigger-sec 0 \
 	--max-collect-sec "$FOR_S" 2>live.log &
 recorder=$!
 # --buildid-mmap: the kernel (6.18 at least) marks mmap records of all perf events as having a build id when

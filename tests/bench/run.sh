@@ -189,8 +189,8 @@ peer=$(perf --version 2>/dev/null) || echo "skip: the peer's rows: perf is not i
 for ((i = 0; i < cpus; i++)); do
 	"$BUILD/programs/burn" 180 >/dev/null & started+=($!)
 done
-collect="recorder collect --freq $FREQ --delay-after-trigger-sec 0"
-"$RECORDER" collect --freq $FREQ --delay-after-trigger-sec 0 --store work/live.db 2>work/live.log & recorder=$!
+collect="recorder collect --freq $FREQ --max-cpu-percent 0 --delay-after-trigger-sec 0"
+"$RECORDER" collect --freq $FREQ --max-cpu-percent 0 --delay-after-trigger-sec 0 --store work/live.db 2>work/live.log & recorder=$!
 started+=("$recorder")
 if [ "$peer" ]; then
 	perf_common="perf record -F $FREQ -e cpu-clock -a --overwrite --switch-output=signal"

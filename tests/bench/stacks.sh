@@ -38,7 +38,7 @@ costs()
 
 load_start $((SECONDS_TO_RECORD + 60))
 sleep 3                                 # JITs warm up
-"$RECORDER" collect --freq "$HZ" --pre-sec "$SECONDS_TO_RECORD" --store live.db \
+"$RECORDER" collect --freq "$HZ" --max-cpu-percent 0 --pre-sec "$SECONDS_TO_RECORD" --store live.db \
 	--delay-after-trigger-sec 0 --max-collect-sec "$SECONDS_TO_RECORD" 2>live.log &
 recorder=$!
 sleep 4                                 # tables and names of what runs already

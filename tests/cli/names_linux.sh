@@ -64,7 +64,7 @@ JS
 	started+=($node)
 fi
 
-"$RECORDER" collect --store s.db --freq 499 --pre-sec 120 /DelayAfterTriggerSec:0 2>log & recorder=$!
+"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 120 /DelayAfterTriggerSec:0 2>log & recorder=$!
 started+=($recorder)
 wait_for 10 "$RECORDER" status --store s.db
 
