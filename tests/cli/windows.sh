@@ -48,6 +48,9 @@ same windows_show_partial show --id 4 --kernel $store
 same windows_export_folded export --id 1 -f $store
 same windows_export_xml export --id 1 --format perfview-xml $store
 same windows_export_zip export --id 1 --format perfview-xml-zip $store
+for format in livestacks dtrace perf-script speedscope pprof trace; do
+	same windows_export_$format export --id 1 --format $format $store
+done
 same windows_export_simple export --id 1 --format perfview-simple --no-kernel $store
 same windows_unknown_incident show --id 99 $store
 same windows_unknown_option list --stor s.db

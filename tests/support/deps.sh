@@ -58,6 +58,9 @@ linux-perf               command perf
 libc6-dbg                folder  /usr/lib/debug/.build-id
 '
 
+# What exports are read with, from npm, where node and npm are; nothing stops without them.
+npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0'
+
 # Windows libraries: source package, then its pinned upstream files and revision.
 sources='sqlite3 pcre2 cmocka libiberty'
 sums='
@@ -151,6 +154,22 @@ install_optional()
 		apt_install $need || say "going on without $need (optional)"
 	fi
 	touch "$deps/optional.tried"
+}
+
+# Into build/deps/npm; no script of a package is run. Tried once for each list of packages.
+install_npm()
+{
+	[ "$(cat "$deps/npm/tried" 2>/dev/null)" != "$npm_packages" ] || return 0
+	mkdir -p "$deps/npm"
+	if command -v npm >/dev/null && command -v node >/dev/null; then
+		(cd "$deps/npm" && echo '{"private": true}' >package.json &&
+			timeout 300 npm install --ignore-scripts --no-audit --no-fund --no-save $npm_packages \
+				>npm.log 2>&1 </dev/null) ||
+			say "going on without the npm packages $npm_packages (optional; see build/deps/npm/npm.log)"
+	else
+		say "going on without node and npm (optional): exports are read by fewer programs in tests"
+	fi
+	echo "$npm_packages" >"$deps/npm/tried"
 }
 
 # ---- Windows libraries ---------------------------------------------------------------------------
@@ -317,6 +336,7 @@ linux)
 all)
 	install_packages "$all"
 	install_optional
+	install_npm
 	build_windows_libraries
 	"$top/tests/support/wine.sh" init
 	;;
