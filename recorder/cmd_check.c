@@ -304,11 +304,13 @@ static void check_sources(struct check *c)
 		f.name = live_sources[i]->name;
 		f.text = live_sources[i]->summary;
 		if (live_sources[i]->probe && live_sources[i]->probe(&cfg, &why)) {
-			f.verdict = "missing";
-			err_prefix(&why, "without it nothing is recorded (%s)",
+			bool optional = live_sources[i]->optional;
+
+			f.verdict = optional ? "note" : "missing";
+			err_prefix(&why, optional ? "not here (%s)" : "without it nothing is recorded (%s)",
 				   live_sources[i]->summary);
 			f.text = why.text;
-			c->cannot_record = true;
+			c->cannot_record |= !optional;
 		}
 		put(c, &f);
 	}

@@ -250,6 +250,32 @@ static void adding_again_takes_a_drop_back(void **state)
 }
 
 /* 1,000 processes of 3 threads, every other one dropped: 500 go, whatever the table's order. */
+static void a_pid_finds_its_newest_process_that_had_started_by_then(void **state)
+{
+	struct processes *p = open_table();
+	struct process *sh = process_add(p, 5, 100, 0, 1, "sh"), *gcc, *found;
+
+	(void)state;
+	assert_null(process_find(p, 6, 500));
+	assert_null(process_find(p, 5, 99));
+	found = process_find(p, 5, 100);
+	assert_ptr_equal(found, sh);
+	gcc = process_add(p, 5, 100, 1, 1, "gcc");
+	assert_ptr_equal(process_find(p, 5, 500), gcc);
+	process_unref(gcc);
+	/* Found ones stay while they are held; those that a source let go are not found. */
+	process_drop(p, sh, 200);
+	process_drop(p, gcc, 200);
+	assert_null(process_find(p, 5, 500));
+	processes_sweep(p, 300);
+	assert_int_equal(use_of(p).processes, 1);
+	process_unref(found);
+	processes_sweep(p, 300);
+	assert_int_equal(use_of(p).processes, 0);
+	assert_null(process_find(p, 5, 500));
+	processes_free(p);
+}
+
 static void sweep_of_half_leaves_the_other_half_findable(void **state)
 {
 	struct processes *p = open_table();
@@ -379,6 +405,7 @@ int main(void)
 		cmocka_unit_test(sweep_spares_a_listed_thread_and_its_process),
 		cmocka_unit_test(sweep_spares_a_process_that_a_request_holds),
 		cmocka_unit_test(adding_again_takes_a_drop_back),
+		cmocka_unit_test(a_pid_finds_its_newest_process_that_had_started_by_then),
 		cmocka_unit_test(sweep_of_half_leaves_the_other_half_findable),
 		cmocka_unit_test(processes_at_their_ceiling_are_refused_and_counted),
 		cmocka_unit_test(threads_at_their_ceiling_are_refused_and_counted),

@@ -15,6 +15,7 @@ struct processes {
 	struct slots process_slots;
 	struct slots thread_slots;
 	struct table by_process;             /* (pid, start, exec) -> number */
+	struct table by_pid;                 /* pid -> number of the newest */
 	struct table by_thread;              /* (process, tid) -> number */
 	uint64_t refused;
 };
@@ -54,6 +55,7 @@ void processes_free(struct processes *p)
 	slots_free(&p->process_slots);
 	slots_free(&p->thread_slots);
 	table_free(&p->by_process);
+	table_free(&p->by_pid);
 	table_free(&p->by_thread);
 	os_mutex_free(p->lock);
 	free(p);
@@ -65,6 +67,22 @@ struct process_key {
 	uint32_t pid, exec;
 	uint64_t start_ns;
 };
+
+static bool pid_same(const void *ctx, uint32_t value, const void *key)
+{
+	const struct processes *p = ctx;
+
+	return ((const struct process *)slots_get(&p->process_slots, value))->pid == *(const uint32_t *)key;
+}
+
+static int make_newest(struct processes *p, uint32_t pid, uint32_t number)
+{
+	uint32_t old = table_find(&p->by_pid, hash_u64(pid), pid_same, p, &pid);
+
+	if (old != TABLE_NONE)
+		table_remove(&p->by_pid, hash_u64(pid), old);
+	return table_add(&p->by_pid, hash_u64(pid), number);
+}
 
 static uint64_t process_hash(uint32_t pid, uint32_t exec, uint64_t start_ns)
 {
@@ -104,6 +122,11 @@ static struct process *process_new(struct processes *p, const struct process_key
 	process = slots_get(&p->process_slots, number);
 	process->number = number;
 	process->pid = key->pid;
+	if (make_newest(p, key->pid, number)) {
+		table_remove(&p->by_process, process_hash(key->pid, key->exec, key->start_ns), number);
+		slots_free_one(&p->process_slots, number);
+		return NULL;
+	}
 	process->exec = key->exec;
 	process->start_ns = key->start_ns;
 	process->parent_pid = parent_pid;
@@ -180,6 +203,23 @@ void process_drop(struct processes *p, struct process *process, uint64_t now_ns)
 	os_mutex_lock(p->lock);
 	process->dropped_ns = now_ns ? now_ns : 1;
 	os_mutex_unlock(p->lock);
+}
+
+struct process *process_find(struct processes *p, uint32_t pid, uint64_t at_ns)
+{
+	struct process *process = NULL;
+	uint32_t number;
+
+	os_mutex_lock(p->lock);
+	number = table_find(&p->by_pid, hash_u64(pid), pid_same, p, &pid);
+	if (number != TABLE_NONE)
+		process = slots_get(&p->process_slots, number);
+	if (process && (process->dropped_ns || process->start_ns > at_ns))
+		process = NULL;
+	if (process)
+		process_ref(process);
+	os_mutex_unlock(p->lock);
+	return process;
 }
 
 void process_ref(struct process *process)
@@ -349,6 +389,7 @@ static void sweep_processes(struct processes *p, uint64_t released_ns)
 			continue;
 		}
 		process_clear(process);
+		table_remove(&p->by_pid, hash_u64(process->pid), number);
 		table_remove(&p->by_process,
 			     process_hash(process->pid, process->exec, process->start_ns), number);
 		slots_free_one(&p->process_slots, number);
@@ -369,7 +410,7 @@ void processes_use(struct processes *p, struct processes_use *out)
 	out->processes = p->process_slots.used;
 	out->threads = p->thread_slots.used;
 	out->bytes = slots_bytes(&p->process_slots) + slots_bytes(&p->thread_slots) +
-		     table_bytes(&p->by_process) + table_bytes(&p->by_thread);
+		     table_bytes(&p->by_process) + table_bytes(&p->by_pid) + table_bytes(&p->by_thread);
 	out->refused = p->refused;
 	os_mutex_unlock(p->lock);
 }

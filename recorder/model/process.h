@@ -71,6 +71,12 @@ void process_set_cmdline(struct processes *p, struct process *process, const cha
 /* The source has seen its end (or the next exec): it may go once nothing lists its threads. */
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns);
 
+/*
+ * The newest process with this pid that a source keeps and that had started by then; NULL = none. With
+ * a reference: process_unref() it. For sources that learn of a process by its pid only.
+ */
+struct process *process_find(struct processes *p, uint32_t pid, uint64_t at_ns);
+
 /* Keep it over a time in which its source and segments may let go of it. */
 void process_ref(struct process *process);
 void process_unref(struct process *process);

@@ -253,9 +253,12 @@ bool proc_stat_parse(struct text all, struct proc_stat *out)
 	memset(out, 0, sizeof(*out));
 	out->pid = (uint32_t)v[0];
 	text_copy(comm, out->comm, sizeof(out->comm));
-	for (n = 0; n < STAT_WORDS && text_word(&all, &word); n++)
+	for (n = 0; n < STAT_WORDS && text_word(&all, &word); n++) {
+		if (n == 0)
+			out->state = *word.at;
 		if (!text_number(word, &v[n]))
 			v[n] = 0;               /* the state letter, negative priorities */
+	}
 	if (n < 22 || v[19] >= 18e18)
 		return false;
 	/* Field k of proc(5) is word k - 3. */

@@ -75,6 +75,7 @@ bool proc_disk_is_part_of(struct text name, struct text disk);
 struct proc_stat {
 	uint32_t pid;
 	char comm[PROC_COMM_BYTES];
+	char state;                          /* R, S, D, Z (dead, not waited for) and so on */
 	double utime, stime, minor_faults, major_faults, threads, virtual_bytes, resident_pages;
 	uint64_t start_ticks;                /* since boot */
 };

@@ -59,6 +59,7 @@ struct source_ops {
 	bool events;                         /* delivers events of providers; check() judges their names */
 	bool logs;                           /* delivers EVENT_LOG; the same */
 	bool endings;                        /* tells how processes ended */
+	bool optional;                       /* where it is refused, only rules that need it are */
 	/* Any time before open: are these needs met here? The sentence gives the nearest names. */
 	int (*check)(const struct needs *needs, struct err *err);
 	/* Print what can be named here, one a line, to a person or as JSON; NULL = nothing. */

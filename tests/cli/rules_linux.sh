@@ -48,3 +48,30 @@ timeout 30 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 0 --
 	--poll-sec 0.2 --stop-on-perf-counter 'Memory:Available Bytes:>1' 2>log
 check a_counter_rule_fires test $? -eq 0
 check what_cannot_fire_is_refused eval '! "$RECORDER" check --stop-on-event-log-message /no/such/x@y >out 2>&1'
+
+# ---- how a process ended ---------------------------------------------------------------------------
+
+no_endings=$("$RECORDER" check --json --stop-on-process 'x;ExitCode=3' |
+	jq -r 'select(.check == "rule" and .verdict == "wrong") | .text')
+if [ "$no_endings" ]; then
+	echo "skip rules on exit codes and signals: $no_endings"
+	exit 0
+fi
+printf 'int main(int n, char **a) { if (n > 1) *(volatile int *)0 = n; (void)a; return 3; }\n' >dies.c
+gcc -O0 -o dies dies.c && cp dies crashes
+
+# fires NAME RULE REASON COMMAND...: as soon as the recorder runs.
+fires()
+{
+	local name=$1 rule=$2 reason=$3
+	shift 3
+	timeout 15 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 \
+		--stop-on-process "$rule" 2>log & collect=$!
+	wait_for 10 grep -q recording log
+	sleep 0.5
+	"$@" >/dev/null 2>&1
+	wait $collect
+	check "$name" grep -qE "fired: .*$reason" log
+}
+fires an_exit_code_fires 'dies;ExitCode=3' 'process dies \(pid [0-9]+\) has ended with code 3' ./dies
+fires a_crash_fires 'crashes;On=crash' 'process crashes \(pid [0-9]+\) was ended by signal 11 \(SIGSEGV\)' ./crashes now

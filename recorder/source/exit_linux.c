@@ -1,0 +1,420 @@
+/*
+ * How processes ended, on Linux: exit code and signal, from the kernel's process connector. EVENT_GENERIC
+ * Linux/Process/Exit with the fields ExitCode, Signal (0 = it ended itself) and CoreDump. Open only when
+ * a rule asks for endings; needs CAP_NET_ADMIN (not since Linux 6.6) in the machine's own namespaces of users, pids and network.
+ *
+ * The kernel tells pids. The process behind one is looked up HOLD_NS later: by then the source of samples
+ * has read its start, its exec and so its name from records of the same time, and it keeps what has
+ * ended for a second. What it does not know yet when the exit arrives is read from /proc at once, while
+ * the process waits for its parent; what has no name then is held for up to a second, and one that
+ * nobody saw keeps its pid and the name "?".
+ *
+ * A process has not ended when its first thread has: others may go on, and one that calls exec takes
+ * the place of the first, which is killed. So what still runs HOLD_NS later is no ending; where threads
+ * outlive the first one, the last of them ends the process, if it is among the LEADERLESS_MAX newest.
+ */
+#include "base/os.h"
+#include "source/exit_record.h"
+#include "source/proc_pid_linux.h"
+#include "source/source.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HOLD_NS (180 * NS_PER_MS)            /* the merge waits 250 ms for a source */
+#define HOLD_UNKNOWN_NS NS_PER_SEC           /* late with a name is better than in time without one */
+#define POLL_MS 40
+#define ANSWER_MS 500
+#define PENDING_MAX 8192u
+#define LEADERLESS_MAX 64u
+#define SOCKET_BYTES (4 << 20)               /* 5,000 exits */
+#define RECORDS_AT_ONCE 1024                 /* then time goes on */
+#define START_SLACK_NS (20 * NS_PER_MS)      /* /proc counts starts in ticks of 10 ms */
+
+struct pending {
+	struct exit_record record;
+	uint64_t start_ns;                   /* read when it arrived; 0 = not read */
+	char name[64];
+};
+
+struct exit_source {
+	struct source base;
+	struct processes *processes;
+	struct queue *queue;
+	struct log *log;
+	int fd;                              /* -1 = no rule asks */
+	struct pending *pending;             /* a ring of PENDING_MAX, in time order */
+	uint32_t first, count;
+	uint32_t leaderless[LEADERLESS_MAX]; /* pids whose first thread has ended and others not */
+	uint32_t next_leaderless;
+	_Atomic bool stopping;
+	atomic_uint_fast64_t events, lost;
+};
+
+extern const struct source_ops exit_source;
+
+/* ---- asking the kernel --------------------------------------------------------------------------- */
+
+static int ask(int fd, enum proc_cn_mcast_op op)
+{
+	char bytes[NLMSG_LENGTH(sizeof(struct cn_msg) + sizeof(uint32_t))] = {0};
+	struct nlmsghdr head = {.nlmsg_len = sizeof(bytes), .nlmsg_type = NLMSG_DONE};
+	struct cn_msg message = {.id = {CN_IDX_PROC, CN_VAL_PROC}, .len = sizeof(uint32_t)};
+	uint32_t what = op;
+
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + NLMSG_HDRLEN, &message, sizeof(message));
+	memcpy(bytes + NLMSG_HDRLEN + sizeof(message), &what, sizeof(what));
+	return send(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -1;
+}
+
+/* Ends and answers pass; forks, execs and the rest are not even copied. Best effort. */
+static void pass_ends_only(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, EXIT_RECORD_WHAT_AT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(EXIT_WHAT_EXIT), 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, EXIT_WHAT_ANSWER, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+/* One record from the kernel, not from another process: 1, 0 none now, -1 errno. */
+static int receive(int fd, struct exit_record *out)
+{
+	struct sockaddr_nl from = {0};
+	socklen_t n_from = sizeof(from);
+	char bytes[1024];
+	ssize_t n;
+
+	n = recvfrom(fd, bytes, sizeof(bytes), MSG_DONTWAIT, (struct sockaddr *)&from, &n_from);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (from.nl_pid != 0 || !exit_record_parse(bytes, (size_t)n, out))
+		memset(out, 0, sizeof(*out));
+	return 1;
+}
+
+/* The kernel answers whoever it serves: silence means that it does not see this namespace. */
+static int wait_for_answer(int fd, struct err *err)
+{
+	uint64_t end_ns = os_now_ns() + ANSWER_MS * NS_PER_MS;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct exit_record r;
+
+	while (os_now_ns() < end_ns) {
+		if (poll(&p, 1, 20) <= 0)
+			continue;
+		if (receive(fd, &r) <= 0 || r.kind != EXIT_RECORD_ANSWER)
+			continue;
+		if (!r.error)
+			return 0;
+		return err_set(err, ERR_ACCESS, "how processes end is told before Linux 6.6 with CAP_NET_ADMIN only; run as "
+			       "root or give the program that capability");
+	}
+	return err_set(err, ERR_UNSUPPORTED, "the kernel does not tell how processes end: it does so outside of "
+		       "containers only; run in the machine's own namespaces of pids and users");
+}
+
+static int subscribe(int *out, struct err *err)
+{
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR), size = SOCKET_BYTES, rc;
+
+	if (fd < 0)
+		return err_set(err, ERR_UNSUPPORTED, "how processes end cannot be known: this kernel has no "
+			       "process connector (CONFIG_PROC_EVENTS)");
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	pass_ends_only(fd);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		rc = err_set(err, ERR_ACCESS, "how processes end is told before Linux 6.6 with CAP_NET_ADMIN only; run as "
+			     "root or give the program that capability");
+	else if (ask(fd, PROC_CN_MCAST_LISTEN) != 0)
+		rc = err_set(err, ERR_UNSUPPORTED, "the kernel does not tell here how processes end; run in the "
+			     "machine's own network namespace, with CONFIG_PROC_EVENTS");
+	else
+		rc = wait_for_answer(fd, err);
+	if (rc)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
+}
+
+static void unsubscribe(int fd)
+{
+	if (fd < 0)
+		return;
+	ask(fd, PROC_CN_MCAST_IGNORE);
+	close(fd);
+}
+
+/* ---- who ended ----------------------------------------------------------------------------------- */
+
+static bool is_leaderless(const struct exit_source *s, uint32_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < LEADERLESS_MAX; i++)
+		if (s->leaderless[i] == pid)
+			return true;
+	return false;
+}
+
+/* Still there as the same process: threads that outlive the first one, or one that called exec. */
+static bool goes_on(const struct exit_record *r, bool *leaderless)
+{
+	struct proc_pid now;
+
+	*leaderless = false;
+	if (!proc_pid_read(r->pid, &now) || now.start_ns > r->time_ns + START_SLACK_NS)
+		return false;
+	*leaderless = now.state == 'Z' && now.nthreads > 1;
+	return *leaderless || (now.state != 'Z' && now.state != 'X');
+}
+
+/* The process that other sources know, else one of our own: *own, to be dropped again. */
+static struct process *find(struct exit_source *s, const struct pending *p, bool *own)
+{
+	struct process *process = process_find(s->processes, p->record.pid, p->record.time_ns);
+
+	*own = !process;
+	if (process)
+		return process;
+	process = process_add(s->processes, p->record.pid, p->start_ns ? p->start_ns : p->record.time_ns, 0, 0,
+			      p->name);
+	if (process)
+		process_ref(process);
+	return process;
+}
+
+static void put(struct exit_source *s, const struct pending *p)
+{
+	const struct exit_record *r = &p->record;
+	struct event_field fields[3] = {
+		{.name = "ExitCode", .type = FIELD_UINT, .v.u = r->signal ? 0 : r->code},
+		{.name = "Signal", .type = FIELD_UINT, .v.u = r->signal},
+		{.name = "CoreDump", .type = FIELD_UINT, .v.u = r->core},
+	};
+	struct event e = {
+		.time_ns = r->time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE, .stream = STREAM_EVENT,
+		.stack = STACK_NONE, .provider = "Linux", .name = "Process/Exit",
+		.fields = fields, .nfields = 3,
+	};
+	bool own = false;
+
+	e.process = find(s, p, &own);
+	if (e.process)
+		e.thread = thread_add(s->processes, e.process, r->pid);
+	if (queue_put(s->queue, &e))
+		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+	if (e.process && own)
+		process_drop(s->processes, e.process, os_now_ns());
+	if (e.process)
+		process_unref(e.process);
+}
+
+static void release(struct exit_source *s, const struct pending *p)
+{
+	const struct exit_record *r = &p->record;
+	bool leaderless;
+	uint32_t i;
+
+	if (goes_on(r, &leaderless)) {
+		if (leaderless && !is_leaderless(s, r->pid))
+			s->leaderless[s->next_leaderless++ % LEADERLESS_MAX] = r->pid;
+		return;
+	}
+	for (i = 0; i < LEADERLESS_MAX; i++)
+		if (s->leaderless[i] == r->pid)
+			s->leaderless[i] = 0;
+	put(s, p);
+}
+
+/* ---- running --------------------------------------------------------------------------------------- */
+
+static struct pending *pending_at(struct exit_source *s, uint32_t i)
+{
+	return &s->pending[(s->first + i) % PENDING_MAX];
+}
+
+static void release_first(struct exit_source *s)
+{
+	release(s, pending_at(s, 0));
+	s->first = (s->first + 1) % PENDING_MAX;
+	s->count--;
+}
+
+static void hold(struct exit_source *s, const struct exit_record *r)
+{
+	struct process *known = process_find(s->processes, r->pid, r->time_ns);
+	struct pending p = {.record = *r};
+	struct proc_pid now;
+	uint32_t i;
+
+	if (known) {
+		process_unref(known);
+	} else if (proc_pid_read(r->pid, &now) && now.start_ns <= r->time_ns + START_SLACK_NS) {
+		p.start_ns = now.start_ns;
+		snprintf(p.name, sizeof(p.name), "%.63s", now.name);
+	}
+	if (s->count == PENDING_MAX)
+		release_first(s);
+	/* CPUs tell at about the same time. */
+	for (i = s->count++; i && pending_at(s, i - 1)->record.time_ns > r->time_ns; i--)
+		*pending_at(s, i) = *pending_at(s, i - 1);
+	*pending_at(s, i) = p;
+}
+
+/* Whether the oldest may go; until_ns: what is older has been held for HOLD_NS. */
+static bool is_due(struct exit_source *s, uint64_t until_ns)
+{
+	const struct pending *p = pending_at(s, 0);
+	struct process *process;
+
+	if (!s->count || p->record.time_ns > until_ns)
+		return false;
+	if (p->name[0] || p->record.time_ns + HOLD_UNKNOWN_NS < until_ns)
+		return true;
+	process = process_find(s->processes, p->record.pid, p->record.time_ns);
+	if (process)
+		process_unref(process);
+	return process != NULL;
+}
+
+static void receive_all(struct exit_source *s)
+{
+	struct exit_record r;
+	int i, got = 1;
+
+	for (i = 0; i < RECORDS_AT_ONCE && (got = receive(s->fd, &r)) > 0; i++)
+		if (r.kind == EXIT_RECORD_EXIT && (r.pid == r.tid || is_leaderless(s, r.pid)))
+			hold(s, &r);
+	/* ENOBUFS: the socket was full. How many were lost is not told. */
+	if (got < 0 && !atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed))
+		log_line(s->log, LOG_WARN, "more processes ended at once than could be read: a rule on exit "
+			 "codes or signals may have missed some");
+}
+
+static int exit_run(struct source *source, struct err *err)
+{
+	struct exit_source *s = (struct exit_source *)source;
+	struct pollfd p = {.fd = s->fd, .events = POLLIN};
+	uint64_t until_ns;
+
+	(void)err;
+	while (s->fd >= 0 && !atomic_load(&s->stopping)) {
+		until_ns = os_now_ns() - HOLD_NS;
+		receive_all(s);
+		while (is_due(s, until_ns))
+			release_first(s);
+		if (s->count && pending_at(s, 0)->record.time_ns < until_ns)
+			until_ns = pending_at(s, 0)->record.time_ns;
+		queue_watermark(s->queue, until_ns);
+		poll(&p, 1, POLL_MS);
+	}
+	queue_finish(s->queue);
+	return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------ */
+
+static int exit_probe(const struct source_config *cfg, struct err *err)
+{
+	int fd, rc = subscribe(&fd, err);
+
+	(void)cfg;
+	if (!rc)
+		unsubscribe(fd);
+	return rc;
+}
+
+static int exit_check(const struct needs *needs, struct err *err)
+{
+	int rc = needs->endings ? exit_probe(NULL, err) : 0;
+
+	if (rc)
+		err_prefix(err, "a rule on exit codes, signals or crashes could never fire");
+	return rc;
+}
+
+static void exit_close(struct source *source)
+{
+	struct exit_source *s = (struct exit_source *)source;
+
+	if (!s)
+		return;
+	unsubscribe(s->fd);
+	free(s->pending);
+	free(s);
+}
+
+static int exit_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
+		     struct err *err)
+{
+	struct exit_source *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return err_set(err, ERR_MEMORY, "no memory for the source of endings");
+	s->base.ops = &exit_source;
+	s->processes = cfg->processes;
+	s->queue = cfg->queue;
+	s->log = cfg->log;
+	s->fd = -1;
+	if (needs->endings) {
+		s->pending = malloc(PENDING_MAX * sizeof(*s->pending));
+		rc = s->pending ? subscribe(&s->fd, err)
+				: err_set(err, ERR_MEMORY, "no memory for the source of endings");
+	}
+	if (rc) {
+		exit_close(&s->base);
+		return rc;
+	}
+	*out = &s->base;
+	return 0;
+}
+
+static void exit_stop(struct source *source)
+{
+	atomic_store(&((struct exit_source *)source)->stopping, true);
+}
+
+static void exit_status(struct source *source, struct source_status *out)
+{
+	struct exit_source *s = (struct exit_source *)source;
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
+	out->lost = queue_lost(s->queue) + atomic_load_explicit(&s->lost, memory_order_relaxed);
+}
+
+const struct source_ops exit_source = {
+	.name = "endings",
+	.summary = "how processes ended, for rules on exit codes, signals and crashes",
+	.endings = true,
+	.optional = true,
+	.check = exit_check,
+	.probe = exit_probe,
+	.open = exit_open,
+	.run = exit_run,
+	.stop = exit_stop,
+	.status = exit_status,
+	.close = exit_close,
+};

@@ -1,0 +1,18 @@
+/* One process by its pid, from /proc, now. Any thread. */
+#ifndef SOURCE_PROC_PID_LINUX_H
+#define SOURCE_PROC_PID_LINUX_H
+
+#include "source/proc_parse.h"
+
+struct proc_pid {
+	uint64_t start_ns;                   /* recorder clock; exact to 10 ms */
+	uint32_t nthreads;
+	char state;                          /* R, S, D, Z (dead, not waited for) and so on */
+	char comm[PROC_COMM_BYTES];
+	char name[256];                      /* display name: of its executable, else comm */
+};
+
+/* false when there is none, or /proc hides it. */
+bool proc_pid_read(uint32_t pid, struct proc_pid *out);
+
+#endif
