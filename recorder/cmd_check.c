@@ -9,6 +9,7 @@
 #include "check_stacks.h"
 #include "cmd.h"
 #include "command_line.h"
+#include "plan.h"
 
 #include "base/json.h"
 #include "base/os.h"
@@ -318,6 +319,90 @@ static void check_sources(struct check *c)
 		put(c, &none);
 }
 
+#define PLAN_NS (10 * NS_PER_SEC)
+
+static void put_plan(struct check *c, const struct plan *plan, const char *text)
+{
+	struct finding f = {.what = "plan", .name = "buffer-mb", .verdict = "ok", .text = text,
+			    .limit = NAN};
+	struct json j = {.out = &c->out};
+
+	if (!c->o->json) {
+		put(c, &f);
+		return;
+	}
+	json_open(&j, '{');
+	json_key_str(&j, "check", f.what);
+	json_key_str(&j, "name", f.name);
+	json_key_str(&j, "verdict", f.verdict);
+	json_key_str(&j, "text", text);
+	json_key_num(&j, "history_s", plan->history_s > 0 ? plan->history_s : (double)NAN);
+	json_key_uint(&j, "history_samples", plan->held_samples);
+	json_key_num(&j, "samples_per_s", plan->samples_per_s);
+	json_key_num(&j, "bytes_per_sample", plan->bytes_per_sample);
+	json_key_uint(&j, "memory_bytes", plan->memory_bytes);
+	json_close(&j, '}');
+	buf_putc(&c->out, '\n');
+}
+
+/* The rules' counters are events too: they are read meanwhile. */
+static int plan_needs(const struct options *o, struct needs *needs, struct err *err)
+{
+	struct trigger *t;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < o->rules.n; i++) {
+		t = NULL;
+		rc = cmd_rule_open(o, &o->rules.items[i], needs, &t, err);
+		if (t)
+			t->ops->close(t);
+	}
+	for (i = 0; !rc && i < o->monitors.n; i++)
+		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
+	return rc;
+}
+
+/* How far back the ring will reach, from ten seconds of what is going on here now. */
+static int check_plan(struct check *c, struct err *err)
+{
+	struct plan_config cfg = {
+		.sources = live_sources, .ring_bytes = (size_t)c->o->buffer_mb << 20,
+		.measure_ns = PLAN_NS,
+		.source = {
+			.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
+			.stack_kb = c->o->stack_kb, .only_process = c->o->record_process,
+		},
+	};
+	struct needs *needs = calloc(1, sizeof(*needs));
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], text[400];
+	struct plan plan;
+	int rc;
+
+	if (!needs)
+		return err_set(err, ERR_MEMORY, "out of memory for the plan");
+	cfg.needs = needs;
+	rc = plan_needs(c->o, needs, err);
+	if (!rc)
+		rc = log_open(NULL, &cfg.source.log, err);
+	if (!rc)
+		rc = plan_measure(&cfg, &plan, err);
+	log_close(cfg.source.log);
+	free(needs);
+	if (rc)
+		return rc;
+	if (plan.history_s > 0)
+		snprintf(text, sizeof(text), "%u MB will hold %s of what went on here in the last %.0f s "
+			 "(%.0f samples a second of %.1f bytes), in %s of memory in all", c->o->buffer_mb,
+			 text_seconds(plan.history_s, a), plan.measured_s, plan.samples_per_s,
+			 plan.bytes_per_sample, text_bytes(plan.memory_bytes, b));
+	else
+		snprintf(text, sizeof(text), "no sample came in %.0f s, so there is nothing to say: try it "
+			 "under load", plan.measured_s);
+	put_plan(c, &plan, text);
+	return 0;
+}
+
 static void check_stop_command(struct check *c)
 {
 	struct finding f = {.what = "command", .verdict = "ok", .name = c->o->stop_command, .limit = NAN};
@@ -359,6 +444,10 @@ int cmd_check(const struct options *o, struct err *err)
 	if (!rc) {
 		check_sources(&c);
 		check_stacks(o, &c.out);
+		if (o->plan && !c.wrong && !c.cannot_record)
+			rc = check_plan(&c, err);
+	}
+	if (!rc) {
 		rc = cmd_print(&c.out, err);
 	}
 	if (!rc && c.wrong)

@@ -158,6 +158,7 @@ struct options {
 	/* what comes out */
 	char *format;
 	char *output;
+	bool plan;                           /* of check: measure how far back the ring will reach */
 	bool force, no_annotate, no_ids, addresses, losses, count;
 	char *metric;                        /* of export: a stream's name; NULL = cpu */
 	char *all_dir;                       /* of export: write the usual set there; NULL = one file */

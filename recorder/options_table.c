@@ -172,9 +172,11 @@ const struct command_info command_table[COMMANDS] = {
 "Takes the options of collect; prints each rule with its counter's value now,\n"
 "which privileges are missing and what that costs, and (Linux) which of the\n"
 "processes running now will have incomplete stacks or no names, and what helps.\n"
-"Records nothing; takes 2 s at most on a machine with many processes.\n",
+"Records nothing; takes 2 s at most on a machine with many processes. --plan\n"
+"measures ten seconds more and says how many seconds the ring will hold.\n",
 		.examples =
 "recorder check --config recorder.conf\n"
+"recorder check --plan --buffer-mb 16 --freq 199\n"
 "recorder check /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n",
 	},
 	[CMD_BACKTEST] = {
@@ -427,6 +429,11 @@ const struct option_info option_table[] = {
 		.name = "allow-fp", .type = OPTION_BOOL,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(allow_fp),
 		.help = "The last step down may be to follow frame pointers, which most programs lack.",
+	}, {
+		.name = "plan", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = IN(CHECK), FIELD(plan),
+		.help = "Measure for ten seconds what is recorded here, and say for how long --buffer-mb "
+			"will hold it and how much memory that takes.",
 	}, {
 		.name = "record-process", .value = "NAME|PID", .type = OPTION_TEXT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(record_process),
