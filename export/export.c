@@ -12,6 +12,11 @@ extern const struct exporter trace_exporter;
 extern const struct exporter perfview_xml_exporter;
 extern const struct exporter perfview_xml_zip_exporter;
 extern const struct exporter perfview_simple_exporter;
+extern const struct exporter perfview_json_exporter;
+extern const struct exporter events_csv_exporter;
+extern const struct exporter counters_csv_exporter;
+extern const struct exporter jsonl_exporter;
+extern const struct exporter sqlite_flat_exporter;
 extern const struct exporter svg_exporter;
 
 /* In the order of --help. */
@@ -23,9 +28,14 @@ const struct exporter *const exporters[] = {
 	&perfview_xml_exporter,
 	&perfview_xml_zip_exporter,
 	&perfview_simple_exporter,
+	&perfview_json_exporter,
 	&speedscope_exporter,
 	&pprof_exporter,
 	&trace_exporter,
+	&events_csv_exporter,
+	&counters_csv_exporter,
+	&jsonl_exporter,
+	&sqlite_flat_exporter,
 	&svg_exporter,
 	NULL,
 };

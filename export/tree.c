@@ -272,9 +272,11 @@ static uint32_t root_add(struct tree *t, uint32_t thread, unsigned walk)
 	buf_reset(&b->scratch);
 	b->style->thread(b->in, b->opt, thread, &b->scratch);
 	node = top_add(t, process, scratch_text(t));
-	if (node != TREE_NONE && walks[walk])
-		node = top_add(t, node, text_add(t, walks[walk], strlen(walks[walk])));
-	return node;
+	if (node == TREE_NONE || !walks[walk])
+		return node;
+	buf_reset(&b->scratch);
+	buf_puts(&b->scratch, walks[walk]);
+	return top_add(t, node, scratch_text(t));
 }
 
 static bool same_place(const void *ctx, uint32_t value, const void *key)

@@ -83,10 +83,22 @@ static void sort_has_nothing_to_do_with_folded_stacks(void **state)
 	check_with("LC_ALL=C sort -c -u", "folded", ".folded");
 }
 
+static void jq_accepts_the_json(void **state)
+{
+	static const char *const formats[] = {"speedscope", "trace", "jsonl", "perfview-json"};
+	size_t i;
+
+	(void)state;
+	require("jq");
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		check_with("jq . >/dev/null", formats[i], ".json");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(xmllint_accepts_the_xml),
+		cmocka_unit_test(jq_accepts_the_json),
 		cmocka_unit_test(unzip_finds_the_archive_whole),
 		cmocka_unit_test(sort_has_nothing_to_do_with_folded_stacks),
 	};

@@ -1,0 +1,194 @@
+/*
+ * JSON Lines: the incident, then its events, counters and samples, an object a line. Integers over
+ * 2^53 are strings. See exports-and-store.md, section 2.9.
+ */
+#include "export/event_json.h"
+#include "export/names.h"
+#include "export/rows.h"
+#include "export/tree.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_bare(struct json *j, const char *key, void (*put)(struct buf *out, int64_t ns),
+		     int64_t ns)
+{
+	json_key(j, key);
+	put(j->out, ns);
+	j->comma = true;
+}
+
+static void put_wall(struct json *j, const struct incident *in, uint64_t time_ns)
+{
+	json_key(j, "time_utc");
+	buf_putc(j->out, '"');
+	row_put_time(j->out, in, time_ns);
+	buf_putc(j->out, '"');
+	j->comma = true;
+}
+
+static void put_clean(struct json *j, const char *key, const char *text)
+{
+	struct buf clean = {0};
+
+	name_put(&clean, text);
+	if (clean.failed)
+		j->out->failed = clean.failed;
+	json_key_str(j, key, buf_text(&clean));
+	buf_free(&clean);
+}
+
+static void put_head(struct json *j, const struct incident *in, const struct export_options *opt)
+{
+	const struct incident_head *h = &in->head;
+
+	json_open(j, '{');
+	json_key_str(j, "type", "incident");
+	json_key_int(j, "id", h->id);
+	json_key_str(j, "uuid", h->uuid);
+	json_key_str(j, "state", incident_state_text(h->state));
+	json_key_str(j, "host", h->host);
+	json_key_str(j, "system", h->host_text);
+	json_key_str(j, "recorder", h->recorder_version);
+	json_key_str(j, "rule", h->rule);
+	json_key_str(j, "reason", h->reason);
+	put_wall(j, in, h->trigger_ns);
+	put_bare(j, "trigger_t_ms", ms_put, (int64_t)(h->trigger_ns - h->t0_ns));
+	put_bare(j, "window_ms", ms_put, (int64_t)(h->t1_ns - h->t0_ns));
+	json_key_str(j, "gap_reason", h->gap_reason);
+	json_key_str(j, "stream", stream_text(opt->stream));
+	json_key_uint(j, "period_ns", h->period_ns[opt->stream]);
+	json_key_uint(j, "lost", h->lost);
+	json_close(j, '}');
+}
+
+static void put_who(struct json *j, const struct incident *in, uint32_t thread)
+{
+	struct who who;
+
+	if (thread == THREAD_NONE)
+		return;
+	who_of(in, thread, &who);
+	json_key_uint(j, "pid", who.pid);
+	put_clean(j, "process", who.process);
+	json_key_uint(j, "tid", who.tid);
+	put_clean(j, "thread", who.thread);
+}
+
+static void put_event(struct json *j, const struct incident *in, const struct incident_event *e)
+{
+	bool counter = e->kind == EVENT_COUNTER;
+
+	json_open(j, '{');
+	json_key_str(j, "type", counter ? "counter" : "event");
+	put_wall(j, in, e->time_ns);
+	put_bare(j, "t_ms", ms_put, (int64_t)(e->time_ns - in->head.t0_ns));
+	if (!counter)
+		put_clean(j, "provider", e->provider);
+	put_clean(j, "name", *e->name ? e->name : event_kind_text(e->kind));
+	put_who(j, in, e->thread);
+	if (e->cpu != CPU_NONE)
+		json_key_uint(j, "cpu", e->cpu);
+	json_key(j, counter ? "value" : "payload");
+	if (counter && (e->flags & EVENT_FLAG_ABSENT)) {
+		json_null(j);
+	} else if (counter) {
+		json_num(j, e->value);
+	} else {
+		row_put_payload(j->out, in, e);
+		j->comma = true;
+	}
+	json_close(j, '}');
+}
+
+/* A text as it stands in a JSON string, quotes and all. */
+static void quote(struct buf *out, const char *text, size_t n)
+{
+	struct json j = {.out = out};
+
+	(void)n;                             /* it ends in NUL */
+	json_str(&j, text);
+}
+
+/* Frames leaf first; process and thread have keys of their own. */
+static void put_sample(struct json *j, const struct incident *in, const struct tree *t, uint32_t i)
+{
+	const struct incident_sample *s = &in->samples[i];
+	uint32_t node, text;
+
+	json_open(j, '{');
+	json_key_str(j, "type", "sample");
+	put_bare(j, "t_ms", ms_put, (int64_t)(s->time_ns - in->head.t0_ns));
+	json_key_str(j, "stream", stream_text((enum stream)s->stream));
+	json_key_uint(j, "weight", s->weight);
+	put_who(j, in, s->thread);
+	if (s->cpu != CPU_NONE)
+		json_key_uint(j, "cpu", s->cpu);
+	json_key_str(j, "quality", stack_quality_text((enum stack_quality)s->quality));
+	json_key(j, "stack");
+	json_open(j, '[');
+	for (node = t->of_sample[i]; ; node = t->nodes[node].caller) {
+		uint32_t caller = t->nodes[node].caller;
+
+		if (caller == TREE_NONE || t->nodes[caller].caller == TREE_NONE)
+			break;
+		text = t->nodes[node].text;
+		if (j->comma)
+			buf_putc(j->out, ',');
+		buf_put(j->out, tree_text(t, text), t->texts[text].len);
+		j->comma = true;
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+static int end_line(struct json *j, struct out *out, struct err *err)
+{
+	int rc = buf_check(j->out, "a line of JSON", err);
+
+	buf_putc(j->out, '\n');
+	out_put(out, buf_text(j->out), j->out->len);
+	buf_reset(j->out);
+	j->comma = false;
+	return rc;
+}
+
+static int jsonl_write(const struct incident *in, const struct export_options *opt,
+		       struct out *out, struct err *err)
+{
+	struct tree_style style = tree_plain_style;
+	struct tree tree = {0};
+	struct buf line = {0};
+	struct json j = {.out = &line};
+	uint32_t i;
+	int rc;
+
+	style.escape = quote;
+	rc = tree_build(&tree, in, opt, &style, err);
+	if (!rc) {
+		put_head(&j, in, opt);
+		rc = end_line(&j, out, err);
+	}
+	for (i = 0; i < in->nevents && !rc && !out_failed(out); i++) {
+		put_event(&j, in, &in->events[i]);
+		rc = end_line(&j, out, err);
+	}
+	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
+		if (tree.of_sample[i] == TREE_NONE)
+			continue;
+		put_sample(&j, in, &tree, i);
+		rc = end_line(&j, out, err);
+	}
+	tree_free(&tree);
+	buf_free(&line);
+	return rc;
+}
+
+const struct exporter jsonl_exporter = {
+	.name = "jsonl",
+	.suffix = ".jsonl",
+	.summary = "an object per event, counter and sample",
+	.usual = true,
+	.write = jsonl_write,
+};

@@ -1,0 +1,70 @@
+/* PerfView's JSON: no array but Samples may be inside StackSource, its items become samples. */
+#include "export/names.h"
+#include "export/perfview.h"
+
+#include "base/json.h"
+
+/* A text as it stands in a JSON string, quotes and all. */
+static void quote(struct buf *out, const char *text, size_t n)
+{
+	struct json j = {.out = out};
+
+	(void)n;                             /* it ends in NUL */
+	json_str(&j, text);
+}
+
+static void put_sample(const struct tree *t, const struct incident *in, uint32_t sample,
+		       uint64_t divisor, struct buf *text)
+{
+	const struct incident_sample *s = &in->samples[sample];
+	uint32_t node;
+
+	buf_puts(text, "{\"Time\":");
+	ms_put(text, (int64_t)(s->time_ns - in->head.t0_ns));
+	buf_puts(text, ",\"Metric\":");
+	perfview_put_metric(text, in, s, divisor);
+	buf_puts(text, ",\"Stack\":[");
+	for (node = t->of_sample[sample]; node != TREE_NONE; node = t->nodes[node].caller) {
+		if (node != t->of_sample[sample])
+			buf_putc(text, ',');
+		buf_put(text, tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
+	}
+	buf_puts(text, "]}");
+}
+
+static int perfview_json_write(const struct incident *in, const struct export_options *opt,
+			       struct out *out, struct err *err)
+{
+	struct tree_style style = perfview_style;
+	uint64_t divisor = perfview_divisor(in, opt);
+	struct tree tree = {0};
+	struct buf text = {0};
+	bool first = true;
+	uint32_t i;
+	int rc;
+
+	style.escape = quote;
+	rc = tree_build(&tree, in, opt, &style, err);
+	out_puts(out, "{\"StackSource\":{\"Samples\":[\n");
+	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
+		if (tree.of_sample[i] == TREE_NONE)
+			continue;
+		buf_reset(&text);
+		buf_puts(&text, first ? "" : ",\n");
+		first = false;
+		put_sample(&tree, in, i, divisor, &text);
+		rc = buf_check(&text, "the JSON of a sample", err);
+		out_put(out, buf_text(&text), text.len);
+	}
+	out_puts(out, "\n]}}\n");
+	tree_free(&tree);
+	buf_free(&text);
+	return rc;
+}
+
+const struct exporter perfview_json_exporter = {
+	.name = "perfview-json",
+	.suffix = ".perfView.json",
+	.summary = "PerfView's JSON, for up to 50,000 samples",
+	.write = perfview_json_write,
+};

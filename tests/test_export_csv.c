@@ -1,0 +1,74 @@
+/* Events and counters as CSV: exports-and-store.md, section 2.9. */
+#include "tests/support/export_text.h"
+#include "tests/support/export_totals.h"
+#include "tests/support/incident_samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void check(const char *format, bool excel, const char *expected)
+{
+	struct export_options opt = export_defaults;
+	struct buf text = {0};
+	struct incident in;
+
+	opt.excel = excel;
+	assert_int_equal(sample_streams(&in), 0);
+	assert_int_equal(export_text(&in, format, &opt, &text), 0);
+	if (!strstr(text.data, expected))
+		fail_msg("no %s in %s", expected, text.data);
+	buf_free(&text);
+	incident_free(&in);
+}
+
+static void events_have_time_thread_stack_and_payload(void **state)
+{
+	(void)state;
+	check("events-csv", false,
+	      "2026-01-02T03:04:05.678Z,5000.000,Microsoft-Windows-DotNETRuntime,GC/Stop,100,app,101,"
+	      "worker,3,12500.000,app!main;app!burn_alpha,\"{\"\"Count\"\":\"\"18446744073709551615\"\","
+	      "\"\"Reason\"\":\"\"=1+1, \\\"\"x\\\"\"\\n\"\",\"\"Delta\"\":-5,\"\"Ratio\"\":0.25,"
+	      "\"\"DurationMSec\"\":12.5}\"\n");
+}
+
+static void counters_have_an_instance_and_a_value_or_none(void **state)
+{
+	(void)state;
+	check("counters-csv", false,
+	      "time_utc,t_ms,counter,instance,unit,value\n"
+	      "2026-01-02T03:04:00.678Z,0.000,Process:Working Set,app,,1.5\n");
+	check("counters-csv", false, "2026-01-02T03:04:02.678Z,2000.000,Process:Working Set,app,,\n");
+}
+
+static void no_cell_is_a_formula_when_asked(void **state)
+{
+	struct incident_event e = {.kind = EVENT_GENERIC, .thread = THREAD_NONE, .stack = STACK_NONE,
+				   .cpu = CPU_NONE, .provider = "=cmd|' /C calc'!A0", .name = "@SUM"};
+	struct export_options opt = {.excel = true};
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_incident(&in), 0);
+	e.time_ns = in.head.trigger_ns;
+	assert_int_equal(incident_add_event(&in, &e, NULL), 0);
+	assert_int_equal(export_text(&in, "events-csv", &opt, &text), 0);
+	assert_non_null(strstr(text.data, ",\"'=cmd|' /C calc'!A0\",\"'@SUM\",,,,,,,,{}\n"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_have_time_thread_stack_and_payload),
+		cmocka_unit_test(counters_have_an_instance_and_a_value_or_none),
+		cmocka_unit_test(no_cell_is_a_formula_when_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
