@@ -196,6 +196,26 @@ static void put_tables(struct buf *out, struct json_value tables)
 	buf_free(&name);
 }
 
+static void put_limits(struct buf *out, struct json_value limits)
+{
+	double hour = number(limits, "incidents_per_rule_and_hour");
+	double dropped = number(limits, "symbol_requests_dropped");
+	char n[CMD_NUMBER_BYTES];
+
+	if (hour < 0)
+		return;
+	put_label(out, "Limits");
+	buf_printf(out, "for each rule %.0f incidents an hour and %.0f a day, %s open starts; incidents go "
+		   "after %.0f days\n", hour, number(limits, "incidents_per_rule_and_day"),
+		   text_count((uint64_t)number(limits, "open_starts_per_rule"), n),
+		   number(limits, "keep_days"));
+	if (dropped <= 0)
+		return;
+	put_label(out, "");
+	buf_printf(out, "%s frames were not looked up, the symbol queue being full\n",
+		   text_count((uint64_t)dropped, n));
+}
+
 /* Why a rule has not fired: how near it came, and where the events went. */
 static void put_why(struct buf *out, struct json_value rule)
 {
@@ -259,6 +279,7 @@ static void put_status(struct buf *out, struct json_value status)
 	put_use(out, "Ring", number(status, "ring_bytes"), number(status, "ring_max_bytes"));
 	put_use(out, "Held", number(status, "held_bytes"), number(status, "held_max_bytes"));
 	put_tables(out, json_member(status, "tables"));
+	put_limits(out, json_member(status, "limits"));
 	put_text(out, "Store", json_member(status, "store"));
 	put_use(out, "", number(status, "store_bytes"), number(status, "store_max_bytes"));
 	put_rules(out, json_member(status, "rules"));

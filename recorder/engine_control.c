@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cmd.h"
 #include "engine_private.h"
+#include "triggers/pairs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -192,6 +193,22 @@ static void put_budget(struct json *j, const struct budget *b)
 	json_close(j, '}');
 }
 
+/* What has no fill level of its own; reaching one is told by what stands behind it. */
+static void put_limits(struct engine *e, struct json *j)
+{
+	struct symbols_use symbols;
+
+	symbols_use(e->symbols, &symbols);
+	json_key(j, "limits");
+	json_open(j, '{');
+	json_key_uint(j, "incidents_per_rule_and_hour", e->per_hour);   /* a rule's held_back */
+	json_key_uint(j, "incidents_per_rule_and_day", e->per_day);
+	json_key_uint(j, "open_starts_per_rule", PAIRS_MAX);            /* its starts_lost */
+	json_key_num(j, "keep_days", (double)e->cfg->store_limits.max_age_ns / 86400e9);
+	json_key_uint(j, "symbol_requests_dropped", symbols.dropped);   /* by a full queue */
+	json_close(j, '}');
+}
+
 static void answer_status(struct engine *e, struct json *j)
 {
 	uint64_t cpu_ns, rss_bytes;
@@ -224,6 +241,7 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_uint(j, "store_bytes", s.store_bytes);
 	json_key_uint(j, "store_max_bytes", e->cfg->store_limits.max_bytes);
 	put_tables(e, j);
+	put_limits(e, j);
 	put_rules(e, j);
 }
 
