@@ -404,6 +404,7 @@ int etl_deliver(struct etl *s, const struct etw_whole *w)
 		e.name = s->decoded.name;
 		e.fields = s->decoded.fields;
 		e.nfields = s->decoded.nfields;
+		e.hex_fields = s->decoded.hex;
 	}
 	rc = etl_put(s, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
