@@ -139,12 +139,12 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/headers
 	$(call say,CC,$<)
 	$(Q)$(compile) $(WERROR) -MMD -MP -c -o $@ $<
 
-# Files as arrays of bytes; svg.js is report_svg_js.
+# Files as arrays of bytes; svg.js is report_svg_js. The report's modules are joined there: report_files.h.
 $(report_files): $(sort $(wildcard export/report/*)) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "export/report_files.h"'; for file in $(filter-out Makefile,$^); do \
 	    printf 'const char report_%s[] = {\n' $$(basename $$file | tr . _); \
-	    od -An -v -to1 $$file | sed "s/ \([0-7]*\)/'\\\\\1',/g"; \
+	    sed '/^import /d; s/^export //' $$file | od -An -v -to1 | sed "s/ \([0-7]*\)/'\\\\\1',/g"; \
 	    echo '0};'; done; } >$@
 
 # Removed first: ar would keep the objects of source files that are gone.

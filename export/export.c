@@ -18,6 +18,7 @@ extern const struct exporter counters_csv_exporter;
 extern const struct exporter jsonl_exporter;
 extern const struct exporter sqlite_flat_exporter;
 extern const struct exporter svg_exporter;
+extern const struct exporter html_exporter;
 
 /* In the order of --help. */
 const struct exporter *const exporters[] = {
@@ -37,6 +38,7 @@ const struct exporter *const exporters[] = {
 	&jsonl_exporter,
 	&sqlite_flat_exporter,
 	&svg_exporter,
+	&html_exporter,
 	NULL,
 };
 

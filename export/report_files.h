@@ -1,7 +1,18 @@
-/* The files of export/report/ within the program: made by the Makefile, each ending in a NUL. */
+/*
+ * The files of export/report/ within the program, each ending in a NUL: made by the Makefile, which
+ * also takes the lines "import" and the words "export" out of the scripts, as they become one.
+ */
 #ifndef EXPORT_REPORT_FILES_H
 #define EXPORT_REPORT_FILES_H
 
-extern const char report_svg_js[];
+extern const char report_svg_js[];           /* of the SVG flame graph */
+
+extern const char report_report_css[];
+extern const char report_report_html[];      /* what follows the header in words */
+extern const char report_data_js[];          /* in this order */
+extern const char report_table_js[];
+extern const char report_flame_js[];
+extern const char report_timeline_js[];
+extern const char report_report_js[];
 
 #endif

@@ -1,0 +1,202 @@
+/*
+ * HTML report: one file that reads from anywhere without a network. The header in words is plain
+ * HTML; all else is drawn by the scripts of export/report/ from packed data (report_data.h):
+ * JSON, zlib, base64. exports-and-store.md, section 2.10.
+ */
+#include "export/markup.h"
+#include "export/names.h"
+#include "export/report_data.h"
+#include "export/report_files.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+/* ---- header ---------------------------------------------------------------------------------- */
+
+static void put_row(struct buf *out, const char *label, size_t label_n, const char *text, size_t n)
+{
+	buf_puts(out, "<dt>");
+	markup_put(out, label, label_n);
+	buf_puts(out, "</dt><dd>");
+	markup_put(out, text, n);
+	buf_puts(out, "</dd>\n");
+}
+
+static void put_value(struct buf *out, const struct incident_head *h)
+{
+	char value[40], limit[40];
+	struct buf text = {0};
+
+	if (h->value != h->value)            /* NaN: there is none; mingw's isnan() warns */
+		return;
+	num_text(h->value, value, sizeof(value));
+	buf_printf(&text, "%s", value);
+	if (h->limit == h->limit) {
+		num_text(h->limit, limit, sizeof(limit));
+		buf_printf(&text, ", the limit was %s", limit);
+	}
+	put_row(out, "Value", 5, buf_text(&text), text.len);
+	out->failed = out->failed ? out->failed : text.failed;
+	buf_free(&text);
+}
+
+/* The notes are lines "Label: text"; the reason is the heading already. */
+static void put_facts(struct buf *out, const struct incident *in)
+{
+	struct buf notes = {0};
+	const char *at, *end, *colon;
+
+	notes_put(&notes, in);
+	buf_puts(out, "<dl>\n");
+	put_value(out, &in->head);
+	for (at = buf_text(&notes); *at; at = *end ? end + 1 : end) {
+		end = at + strcspn(at, "\n");
+		colon = memchr(at, ':', (size_t)(end - at));
+		if (colon && strncmp(at, "Reason:", 7) != 0)
+			put_row(out, at, (size_t)(colon - at), colon + 1 + (colon[1] == ' '),
+				(size_t)(end - colon) - 1 - (colon[1] == ' '));
+	}
+	buf_puts(out, "</dl>\n");
+	out->failed = out->failed ? out->failed : notes.failed;
+	buf_free(&notes);
+}
+
+static void put_clean(struct buf *out, const char *text)
+{
+	struct buf clean = {0};
+
+	name_put(&clean, text && *text ? text : "?");
+	markup_put(out, buf_text(&clean), clean.len);
+	out->failed = out->failed ? out->failed : clean.failed;
+	buf_free(&clean);
+}
+
+static int put_head(const struct incident *in, struct out *out)
+{
+	struct buf text = {0};
+	int rc;
+
+	buf_printf(&text, "<title>Incident %" PRId64 ": ", in->head.id);
+	put_clean(&text, in->head.reason);
+	buf_puts(&text, "</title>\n<style>\n");
+	buf_puts(&text, report_report_css);
+	buf_printf(&text, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Incident %" PRId64
+		   " on ", in->head.id);
+	put_clean(&text, in->head.host);
+	buf_puts(&text, "</p>\n<h1>");
+	put_clean(&text, in->head.reason);
+	buf_puts(&text, "</h1>\n");
+	put_facts(&text, in);
+	buf_puts(&text, "</header>\n");
+	rc = text.failed;
+	if (!rc)
+		out_put(out, buf_text(&text), text.len);
+	buf_free(&text);
+	return rc;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* RFC 4648, section 4, in lines of 76 characters. */
+static void put_base64(struct out *out, const unsigned char *at, size_t n)
+{
+	char line[77];
+	size_t i, len = 0;
+
+	for (i = 0; i < n; i += 3) {
+		uint32_t v = (uint32_t)at[i] << 16;
+
+		v |= i + 1 < n ? (uint32_t)at[i + 1] << 8 : 0;
+		v |= i + 2 < n ? at[i + 2] : 0;
+		line[len++] = digits[v >> 18];
+		line[len++] = digits[v >> 12 & 63];
+		line[len++] = '=';
+		line[len++] = '=';
+		if (i + 1 < n)
+			line[len - 2] = digits[v >> 6 & 63];
+		if (i + 2 < n)
+			line[len - 1] = digits[v & 63];
+		if (len == 76 || i + 3 >= n) {
+			line[len++] = '\n';
+			out_put(out, line, len);
+			len = 0;
+		}
+	}
+}
+
+static int put_data(const struct incident *in, const struct export_options *opt, struct out *out,
+		    struct err *err)
+{
+	struct buf json = {0};
+	unsigned char *packed = NULL;
+	uLongf size = 0;
+	int rc = report_data(in, opt, &json, err);
+
+	if (!rc) {
+		size = compressBound((uLong)json.len);
+		packed = malloc(size);
+		if (!packed || compress2(packed, &size, (const Bytef *)buf_text(&json),
+					 (uLong)json.len, 6) != Z_OK)
+			rc = err_set(err, ERR_MEMORY, "out of memory while packing the report's data");
+	}
+	if (!rc)
+		put_base64(out, packed, size);
+	free(packed);
+	buf_free(&json);
+	return rc;
+}
+
+/* ---- page ------------------------------------------------------------------------------------ */
+
+/* The policy refuses everything from outside, also to a script that got in by a name. */
+static const char begin[] =
+	"<!doctype html>\n"
+	"<html lang=\"en\">\n"
+	"<head>\n"
+	"<meta charset=\"utf-8\">\n"
+	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	"style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+	"<meta name=\"color-scheme\" content=\"light dark\">\n";
+
+static void put_scripts(struct out *out)
+{
+	out_puts(out, "<script type=\"module\">\n");
+	out_puts(out, report_data_js);
+	out_puts(out, report_table_js);
+	out_puts(out, report_flame_js);
+	out_puts(out, report_timeline_js);
+	out_puts(out, report_report_js);
+	out_puts(out, "</script>\n</body>\n</html>\n");
+}
+
+static int html_write(const struct incident *in, const struct export_options *opt, struct out *out,
+		      struct err *err)
+{
+	int rc;
+
+	out_puts(out, begin);
+	rc = put_head(in, out);
+	if (rc)
+		return err_set(err, (enum err_code)rc, "out of memory while writing the report");
+	out_puts(out, report_report_html);
+	out_puts(out, "<script type=\"text/plain\" id=\"data\">\n");
+	rc = put_data(in, opt, out, err);
+	out_puts(out, "</script>\n");
+	put_scripts(out);
+	return rc;
+}
+
+const struct exporter html_exporter = {
+	.name = "html",
+	.suffix = ".html",
+	.summary = "report for a browser, in one file",
+	.usual = true,
+	.write = html_write,
+};

@@ -1,0 +1,178 @@
+// The incident's data and every sum over it. The shape of the JSON is told in export/report_data.h.
+
+export async function unpack(base64) {
+  const bytes = Uint8Array.from(atob(base64.replace(/\s+/g, "")), c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+export function moduleOf(name) {
+  const bang = name.indexOf("!");
+  return bang < 0 ? "" : name.slice(0, bang);
+}
+
+/** The raw JSON as typed arrays, with what every sum needs. */
+export function prepare(raw) {
+  const n = raw.callers.length;
+  const caller = new Int32Array(n), depth = new Int32Array(n), outermost = new Uint8Array(n);
+  const processOf = new Int32Array(n), threadOf = new Int32Array(n);
+  const name = Int32Array.from(raw.names);
+  for (let i = 0; i < n; i++) {
+    caller[i] = raw.callers[i] === 0 ? -1 : i - raw.callers[i];
+    const up = caller[i];
+    depth[i] = up < 0 ? 0 : depth[up] + 1;
+    processOf[i] = up < 0 ? i : processOf[up];
+    threadOf[i] = depth[i] < 1 ? -1 : depth[i] === 1 ? i : threadOf[up];
+    // Of a function that calls itself, only the outermost counts as inclusive.
+    let at = up;
+    while (at >= 0 && (depth[at] < 2 || name[at] !== name[i])) at = caller[at];
+    outermost[i] = at < 0 ? 1 : 0;
+  }
+
+  const first = new Int32Array(raw.buckets + 1), nodes = [], weights = [];
+  for (let at = 0, b = 0; b < raw.buckets; b++) {
+    let pairs = raw.weights[at++], node = 0;
+    for (; pairs > 0; pairs--) {
+      node += raw.weights[at++];
+      nodes.push(node);
+      weights.push(raw.weights[at++]);
+    }
+    first[b + 1] = nodes.length;
+  }
+
+  // Children by name, as the flame graph shows them.
+  const children = Array.from({ length: n }, () => null), roots = [];
+  for (let i = 0; i < n; i++) {
+    if (caller[i] < 0) roots.push(i);
+    else (children[caller[i]] ??= []).push(i);
+  }
+  const byName = (a, b) => raw.texts[name[a]] < raw.texts[name[b]] ? -1 : raw.texts[name[a]] > raw.texts[name[b]] ? 1 : a - b;
+  roots.sort(byName);
+  for (const list of children) list?.sort(byName);
+
+  return { ...raw, n, caller, depth, outermost, processOf, threadOf, name, first, children, roots,
+           nodes: Int32Array.from(nodes), weight: Float64Array.from(weights),
+           bucketMs: (raw.to_ms - raw.from_ms) / raw.buckets };
+}
+
+/** The bucket that a time in seconds is in; ends are given as the bucket after. */
+export function bucketAt(data, seconds) {
+  const b = Math.round((seconds * 1000 - data.from_ms) / (data.bucketMs || 1));
+  return Math.min(Math.max(b, 0), data.buckets);
+}
+
+export function secondsAt(data, bucket) {
+  return (data.from_ms + bucket * data.bucketMs) / 1000;
+}
+
+/** Sums of buckets [from, to), of one process or thread (its node) or of all (-1). */
+export function sum(data, from, to, who = -1) {
+  const self = new Float64Array(data.n), total = new Float64Array(data.n);
+  const of = who >= 0 && data.depth[who] === 0 ? data.processOf : data.threadOf;
+  let whole = 0;
+  for (let i = data.first[from]; i < data.first[to]; i++) {
+    const node = data.nodes[i];
+    if (who >= 0 && of[node] !== who) continue;
+    self[node] += data.weight[i];
+    whole += data.weight[i];
+  }
+  total.set(self);
+  for (let i = data.n - 1; i >= 0; i--) {
+    if (data.caller[i] >= 0) total[data.caller[i]] += total[i];
+  }
+  return { self, total, whole };
+}
+
+/** By function: Map from text number to { text, self, inclusive }. */
+export function functions(data, sums) {
+  const found = new Map();
+  for (let i = 0; i < data.n; i++) {
+    if (data.depth[i] < 2 || sums.total[i] === 0) continue;
+    let f = found.get(data.name[i]);
+    if (!f) found.set(data.name[i], f = { text: data.name[i], self: 0, inclusive: 0 });
+    f.self += sums.self[i];
+    if (data.outermost[i]) f.inclusive += sums.total[i];
+  }
+  return found;
+}
+
+/**
+ * Who calls a function, and whom it calls. Recursion counts once: callers are those of its outermost
+ * call, callees those of its innermost, so either list adds up to the inclusive weight (with self).
+ */
+export function around(data, sums, text) {
+  const callers = new Map(), callees = new Map();
+  const inner = Float64Array.from(sums.self);
+  const add = (map, key, w) => { if (w > 0) map.set(key, (map.get(key) ?? 0) + w); };
+  let self = 0;
+  for (let i = data.n - 1; i >= 0; i--) {
+    const up = data.caller[i], is = data.depth[i] >= 2 && data.name[i] === text;
+    if (is) {
+      self += sums.self[i];
+      if (data.outermost[i]) add(callers, data.name[up], sums.total[i]);
+      continue;
+    }
+    if (up < 0) continue;
+    inner[up] += inner[i];
+    if (data.depth[up] >= 2 && data.name[up] === text) add(callees, data.name[i], inner[i]);
+  }
+  return { callers, callees, self };
+}
+
+/** Functions whose inclusive share grew most in buckets [from, to) against all others. */
+export function changed(data, from, to, who) {
+  const now = sum(data, from, to, who), all = sum(data, 0, data.buckets, who);
+  const rest = all.whole - now.whole, inNow = functions(data, now), rows = [];
+  if (now.whole === 0 || rest <= 0) return rows;
+  for (const f of functions(data, all).values()) {
+    const late = inNow.get(f.text)?.inclusive ?? 0;
+    const then = (f.inclusive - late) / rest, share = late / now.whole;
+    rows.push({ text: f.text, then, share, grew: share - then });
+  }
+  return rows.sort((a, b) => b.grew - a.grew || a.text - b.text);
+}
+
+/** Garbage collections and the pauses for them, as { from, to, kind, who } in seconds. */
+export function collections(data) {
+  const open = new Map(), found = [];
+  for (const [ms, kind, name, , who, fields] of data.events) {
+    if (kind !== "event") continue;
+    const what = name.slice(name.indexOf("/") + 1);
+    const count = /(?:^|, )Count=(\d+)/.exec(fields)?.[1] ?? "";
+    if (what === "GC/Start") {
+      const key = "gc" + who + "#" + count;
+      if (!open.has(key)) open.set(key, ms);
+    } else if (what === "GC/Stop") {
+      close("gc" + who + "#" + count, ms, "collection", who);
+    } else if (what === "GC/SuspendEEStart") {
+      open.set("pause" + who, ms);
+    } else if (what === "GC/RestartEEStop") {
+      close("pause" + who, ms, "pause", who);
+    }
+  }
+  return found;
+
+  function close(key, ms, kind, who) {
+    if (!open.has(key)) return;
+    found.push({ from: open.get(key) / 1000, to: ms / 1000, kind, who });
+    open.delete(key);
+  }
+}
+
+/** Counter values by name: { name, points: [[seconds, value or null], ...], min, max, mean, last }. */
+export function counters(data) {
+  const found = new Map();
+  for (let i = 0; i < data.counters.length; i += 3) {
+    const [ms, name, value] = data.counters.slice(i, i + 3);
+    if (!found.has(name)) found.set(name, { name, points: [], min: Infinity, max: -Infinity, sum: 0, n: 0, last: null });
+    const c = found.get(name);
+    c.points.push([ms / 1000, value]);
+    if (value === null) continue;
+    c.min = Math.min(c.min, value);
+    c.max = Math.max(c.max, value);
+    c.sum += value;
+    c.n++;
+    if (ms <= 0) c.last = value;
+  }
+  return [...found.values()].filter(c => c.n > 0);
+}

@@ -1,0 +1,196 @@
+import { around, bucketAt, changed, counters, functions, moduleOf, prepare, secondsAt, sum, unpack } from "./data.js";
+import { Flame, count, percent } from "./flame.js";
+import { Timeline, brief } from "./timeline.js";
+import { element, table } from "./table.js";
+
+// The page: joins the parts. One range of time and one process or thread hold for all of it.
+
+const $ = id => document.getElementById(id);
+const stacksMost = 20;
+
+function start(data) {
+  const state = { from: 0, to: data.buckets, who: -1, focus: -1, sums: null };
+  const textOf = number => data.texts[number];
+  const whole = () => state.sums.whole;
+
+  const flame = new Flame($("flame"), data, {
+    said: text => { $("said").textContent = text; },
+    matched: text => { $("matched").textContent = text; },
+    chosen: text => focus(text),
+  });
+  const timeline = new Timeline($("timeline"), data, {
+    said: text => { $("time-said").textContent = text || rangeText(); },
+    range: (from, to) => choose(from, to),
+  });
+
+  function rangeText() {
+    const all = state.from === 0 && state.to === data.buckets;
+    return (all ? "the whole window" : `${secondsAt(data, state.from).toFixed(3)} s to ${secondsAt(data, state.to).toFixed(3)} s`) +
+      `: ${count(whole())} ${data.unit}` + (data.unit_ns ? `, ${(whole() * data.unit_ns / 1e9).toFixed(2)} s of CPU time` : "");
+  }
+
+  function choose(from, to) {
+    state.from = Math.min(Math.max(from, 0), data.buckets);
+    state.to = Math.min(Math.max(to, state.from), data.buckets);
+    $("from").value = +secondsAt(data, state.from).toFixed(3);
+    $("to").value = +secondsAt(data, state.to).toFixed(3);
+    timeline.mark(state.from, state.to);
+    refresh();
+  }
+
+  const share = value => row => whole() > 0 ? value(row) / whole() : 0;
+  const weight = (title, value, sort) => ({ title, value, sort, number: true, share: share(value),
+                                            show: row => percent(value(row), whole()) });
+  const name = (title, more = {}) => ({ title, value: row => textOf(row.text), ...more });
+
+  function refresh() {
+    state.sums = sum(data, state.from, state.to, state.who);
+    flame.show(state.sums);
+    const pick = row => focus(row.text, true);
+    table($("functions"), [
+      weight("itself", r => r.self, -1), weight("inclusive", r => r.inclusive),
+      { title: data.unit, value: r => r.self, number: true, show: r => count(r.self) },
+      name("function", { pick }),
+    ], [...functions(data, state.sums).values()], { filter: true });
+    stacks();
+    threads();
+    modules();
+    focus(state.focus);
+    $("time-said").textContent = rangeText();
+  }
+
+  function focus(text, scroll = false) {
+    state.focus = text;
+    if (text < 0) return;
+    const f = around(data, state.sums, text);
+    const rows = map => [...map].map(([t, w]) => ({ text: t, weight: w }));
+    const inFunctions = new Set(data.name.filter((_, i) => data.depth[i] >= 2));
+    const pick = row => { if (inFunctions.has(row.text)) focus(row.text); };
+    const columns = title => [weight("share", r => r.weight, -1), name(title, { pick })];
+    $("focus").textContent = `${textOf(text)} — itself ${percent(f.self, whole())}`;
+    table($("callers"), columns("called by"), rows(f.callers));
+    table($("callees"), columns("calls"), rows(f.callees));
+    if (scroll) $("h-callers").scrollIntoView({ behavior: "smooth", block: "start" });
+  }
+
+  function stacks() {
+    const heavy = [...state.sums.self.keys()].filter(i => state.sums.self[i] > 0)
+      .sort((a, b) => state.sums.self[b] - state.sums.self[a] || a - b).slice(0, stacksMost);
+    $("stacks").replaceChildren(...heavy.map(node => {
+      const d = element("details"), list = element("ol");
+      d.append(element("summary", `${percent(state.sums.self[node], whole())}  ${textOf(data.name[node])}, in ` +
+                                  textOf(data.name[data.processOf[node]])));
+      for (let at = node; at >= 0; at = data.caller[at]) list.append(element("li", textOf(data.name[at])));
+      d.append(list);
+      return d;
+    }));
+  }
+
+  function threads() {
+    const rows = [];
+    for (let i = 0; i < data.n; i++) {
+      if (data.depth[i] === 1 && state.sums.total[i] > 0)
+        rows.push({ text: data.name[i], process: data.name[data.processOf[i]], weight: state.sums.total[i] });
+    }
+    const time = data.unit_ns ? [{ title: "CPU ms", value: r => r.weight, number: true,
+                                   show: r => (r.weight * data.unit_ns / 1e6).toFixed(1) }] : [];
+    table($("threads"), [weight("share", r => r.weight, -1), ...time,
+                         { title: "process", value: r => textOf(r.process) }, name("thread")], rows, { filter: true });
+  }
+
+  function modules() {
+    const found = new Map();
+    for (let i = 0; i < data.n; i++) {
+      if (data.depth[i] < 2 || state.sums.self[i] === 0) continue;
+      const text = textOf(data.name[i]), module = moduleOf(text) || text;
+      if (!found.has(module)) found.set(module, { module, self: 0, unnamed: 0 });
+      found.get(module).self += state.sums.self[i];
+      if (/!(\?$|\+0x)|^0x/.test(text)) found.get(module).unnamed += state.sums.self[i];
+    }
+    table($("modules"), [weight("itself", r => r.self, -1), weight("without a name", r => r.unnamed),
+                         { title: "module", value: r => r.module }], [...found.values()], { filter: true });
+  }
+
+  function showChanged() {
+    const trigger = bucketAt(data, 0), seconds = Math.max(+$("last").value || 0, 0);
+    const rows = changed(data, Math.max(Math.min(bucketAt(data, -seconds), trigger - 1), 0), trigger, state.who);
+    const share = key => ({ title: key, value: r => r[key], number: true });
+    table($("changed"), [
+      { ...share("grew"), title: "change", show: r => (r.grew >= 0 ? "+" : "−") + Math.abs(100 * r.grew).toFixed(1) + " points",
+        kind: r => r.grew >= 0.005 ? "more" : "less", sort: -1 },
+      { ...share("share"), title: "share then", show: r => percent(r.share, 1) },
+      { ...share("then"), title: "share in the rest", show: r => percent(r.then, 1) },
+      name("function", { pick: r => focus(r.text, true) }),
+    ], rows, { most: 20 });
+  }
+
+  function chooseWho() {
+    const select = $("who"), heavy = sum(data, 0, data.buckets).total;
+    select.append(element("option", "all", { value: "-1" }));
+    for (const p of [...data.roots].sort((a, b) => heavy[b] - heavy[a] || a - b)) {
+      select.append(element("option", textOf(data.name[p]), { value: String(p) }));
+      const own = [...data.children[p] ?? []].sort((a, b) => heavy[b] - heavy[a] || a - b);
+      for (const t of own) select.append(element("option", "\u2003" + textOf(data.name[t]), { value: String(t) }));
+    }
+    select.addEventListener("change", () => {
+      state.who = timeline.who = +select.value;
+      timeline.draw();
+      refresh();
+      showChanged();
+    });
+  }
+
+  function fixedTables() {
+    table($("counters"), [
+      { title: "counter", value: r => r.name },
+      ...["min", "mean", "max", "last"].map(key => ({ title: key === "last" ? "at the trigger" : key, number: true,
+        value: r => key === "mean" ? r.sum / r.n : r[key] ?? NaN,
+        show: r => key === "mean" ? brief(r.sum / r.n) : r[key] === null ? "" : brief(r[key]) })),
+    ], counters(data), { filter: true });
+    table($("events"), [
+      { title: "s", value: r => r[0], number: true, show: r => (r[0] / 1000).toFixed(3), sort: 1 },
+      { title: "kind", value: r => r[1] }, { title: "event", value: r => r[2] },
+      { title: "value", value: r => r[3] ?? 0, number: true, show: r => r[3] === null ? "" : brief(r[3]) },
+      { title: "process", value: r => r[4] }, { title: "fields", value: r => r[5] },
+    ], data.events, { filter: true, most: 1000 });
+    if (data.events_left_out > 0)
+      $("events").append(element("p", `${count(data.events_left_out)} events further from the trigger are not in this file`, { class: "hint" }));
+    if (data.small > 0)
+      $("flame-box").after(element("p", `${count(data.small)} nodes under 0.005 % are summed as (small)`, { class: "hint" }));
+  }
+
+  function wire() {
+    const typed = () => choose(bucketAt(data, +$("from").value), bucketAt(data, +$("to").value));
+    $("from").addEventListener("change", typed);
+    $("to").addEventListener("change", typed);
+    $("whole").addEventListener("click", () => choose(0, data.buckets));
+    $("before").addEventListener("click", () => choose(0, bucketAt(data, 0)));
+    $("search").addEventListener("input", () => flame.search($("search").value));
+    $("reset").addEventListener("click", () => flame.zoom(-1));
+    $("last").addEventListener("change", showChanged);
+    $("icicle").addEventListener("click", e => {
+      const on = e.currentTarget.getAttribute("aria-pressed") !== "true";
+      e.currentTarget.setAttribute("aria-pressed", String(on));
+      flame.flip(on);
+    });
+    const again = () => { timeline.draw(); flame.draw(); };
+    addEventListener("resize", again);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  }
+
+  const before = Math.max(-data.from_ms / 1000, 0);
+  $("last").value = String(+Math.min(10, before / 4).toFixed(3));
+  chooseWho();
+  wire();
+  choose(0, data.buckets);
+  showChanged();
+  fixedTables();
+}
+
+try {
+  start(prepare(await unpack($("data").textContent)));
+  document.documentElement.dataset.ready = "yes";
+} catch (e) {
+  $("failed").textContent = `The data of this report cannot be shown by this browser: ${e.message}`;
+  throw e;
+}

@@ -1,0 +1,447 @@
+#include "export/report_data.h"
+
+#include "export/markup.h"
+#include "export/names.h"
+
+#include "base/json.h"
+#include "base/os.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	BUCKETS = 2000,                      /* of the window: more than a screen has columns */
+	BUCKETS_OF_MANY = 500,
+	MANY_SAMPLES = 300000,               /* above: fewer buckets, and small nodes are summed */
+	SMALL_PER_MILLION = 50,
+	EVENTS_MAX = 20000,                  /* those around the trigger */
+};
+
+struct pair {
+	uint32_t node;
+	uint64_t weight;
+};
+
+struct data {
+	const struct incident *in;
+	const struct export_options *opt;
+	struct tree tree;
+	uint32_t buckets;
+	uint64_t *weight;                    /* of each node with its callees */
+	uint32_t *to;                        /* number in the file: its own or a "(small)" */
+	uint32_t *small;                     /* number of the "(small)" below a node that stays */
+	uint32_t *callers, *names;           /* of the file's nodes */
+	uint32_t nkept, nsmall, nsummed;
+	uint32_t *first;                     /* of each bucket in pairs; one more */
+	struct pair *pairs;
+	struct json json;
+	struct buf scratch;
+};
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static void add_up(struct data *d, uint64_t *whole)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->in->nsamples; i++) {
+		if (d->tree.of_sample[i] == TREE_NONE)
+			continue;
+		d->weight[d->tree.of_sample[i]] += export_weight(d->in, &d->in->samples[i]);
+		*whole += export_weight(d->in, &d->in->samples[i]);
+	}
+	for (i = d->tree.nnodes; i-- > 0;) {
+		if (d->tree.nodes[i].caller != TREE_NONE)
+			d->weight[d->tree.nodes[i].caller] += d->weight[i];
+	}
+}
+
+/* Processes and threads stay whatever they weigh: one may ask for them. */
+static bool stays(const struct data *d, uint32_t node, double least)
+{
+	uint32_t caller = d->tree.nodes[node].caller;
+
+	return caller == TREE_NONE || d->tree.nodes[caller].caller == TREE_NONE ||
+	       (double)d->weight[node] >= least;
+}
+
+/* Those that stay get dense numbers in their order, then each that lost some a "(small)". */
+static void choose(struct data *d, double least)
+{
+	uint32_t n = d->tree.nnodes, i;
+
+	for (i = 0; i < n; i++) {
+		uint32_t caller = d->tree.nodes[i].caller;
+
+		d->small[i] = TREE_NONE;
+		d->to[i] = TREE_NONE;
+		if (caller != TREE_NONE && d->to[caller] == TREE_NONE)
+			continue;
+		if (!stays(d, i, least))
+			continue;
+		d->to[i] = d->nkept;
+		d->callers[d->nkept] = caller == TREE_NONE ? TREE_NONE : d->to[caller];
+		d->names[d->nkept++] = d->tree.nodes[i].text;
+	}
+	for (i = 0; i < n; i++) {
+		uint32_t caller = d->tree.nodes[i].caller;
+
+		if (d->to[i] != TREE_NONE)
+			continue;
+		d->nsummed++;
+		if (d->small[caller] == TREE_NONE) {
+			uint32_t number = d->nkept + d->nsmall++;
+
+			d->small[caller] = number;
+			d->callers[number] = d->to[caller];
+			d->names[number] = d->tree.ntexts;
+		}
+		d->small[i] = d->small[caller];   /* for its callees; it never stays */
+	}
+	for (i = 0; i < n; i++) {
+		if (d->to[i] == TREE_NONE)
+			d->to[i] = d->small[i];
+	}
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static uint32_t bucket_of(const struct data *d, uint64_t time_ns)
+{
+	uint64_t t0 = d->in->head.t0_ns, t1 = d->in->head.t1_ns;
+	double at;
+
+	if (time_ns <= t0 || t1 <= t0)
+		return 0;
+	at = (double)(time_ns - t0) / (double)(t1 - t0) * d->buckets;
+	return at >= d->buckets ? d->buckets - 1 : (uint32_t)at;
+}
+
+static int by_node(const void *left, const void *right)
+{
+	const struct pair *a = left, *b = right;
+
+	return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* Count, lay out, fill, sort: first[b + 1] moves on during the filling and ends as b's end. */
+static void fill_buckets(struct data *d)
+{
+	const struct incident *in = d->in;
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		if (d->tree.of_sample[i] != TREE_NONE)
+			d->first[bucket_of(d, in->samples[i].time_ns) + 2]++;
+	}
+	for (i = 2; i < d->buckets + 2; i++)
+		d->first[i] += d->first[i - 1];
+	for (i = 0; i < in->nsamples; i++) {
+		struct pair *p;
+
+		if (d->tree.of_sample[i] == TREE_NONE)
+			continue;
+		p = &d->pairs[d->first[bucket_of(d, in->samples[i].time_ns) + 1]++];
+		p->node = d->to[d->tree.of_sample[i]];
+		p->weight = export_weight(in, &in->samples[i]);
+	}
+	for (i = 0; i < d->buckets; i++)
+		qsort(d->pairs + d->first[i], d->first[i + 1] - d->first[i], sizeof(*d->pairs),
+		      by_node);
+}
+
+/* Equal nodes of a bucket into one pair; returns how many are left. */
+static uint32_t merge(struct pair *pairs, uint32_t n)
+{
+	uint32_t i, left = 0;
+
+	for (i = 0; i < n; i++) {
+		if (left && pairs[left - 1].node == pairs[i].node)
+			pairs[left - 1].weight += pairs[i].weight;
+		else
+			pairs[left++] = pairs[i];
+	}
+	return left;
+}
+
+static int prepare(struct data *d, struct err *err)
+{
+	uint64_t whole = 0;
+	size_t n;
+	int rc = tree_build(&d->tree, d->in, d->opt, &markup_style, err);
+
+	if (rc)
+		return rc;
+	n = (size_t)d->tree.nnodes + 1;
+	d->buckets = d->tree.nsamples > MANY_SAMPLES ? BUCKETS_OF_MANY : BUCKETS;
+	d->weight = calloc(n, sizeof(*d->weight));
+	d->to = calloc(n, sizeof(*d->to));
+	d->small = calloc(n, sizeof(*d->small));
+	d->callers = calloc(2 * n, sizeof(*d->callers));
+	d->names = calloc(2 * n, sizeof(*d->names));
+	d->first = calloc((size_t)d->buckets + 2, sizeof(*d->first));
+	d->pairs = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*d->pairs));
+	if (!d->weight || !d->to || !d->small || !d->callers || !d->names || !d->first || !d->pairs)
+		return err_set(err, ERR_MEMORY, "out of memory while summing samples for the report");
+	add_up(d, &whole);
+	choose(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6 : 0);
+	fill_buckets(d);
+	return 0;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* A number with its comma: the arrays have millions of them. */
+static void put_number(struct data *d, bool *comma, uint64_t v)
+{
+	char text[NUMBER_MAX];
+
+	if (*comma)
+		buf_putc(d->json.out, ',');
+	*comma = true;
+	buf_put(d->json.out, text, number_put(text, v));
+}
+
+static void open_numbers(struct data *d, const char *key)
+{
+	json_key(&d->json, key);
+	buf_putc(d->json.out, '[');
+}
+
+static void close_numbers(struct data *d)
+{
+	buf_putc(d->json.out, ']');
+	d->json.comma = true;
+}
+
+/* Raw text in place of a value. */
+static void put_ms(struct data *d, uint64_t time_ns)
+{
+	if (d->json.comma)
+		buf_putc(d->json.out, ',');
+	ms_put(d->json.out, (int64_t)(time_ns - d->in->head.trigger_ns));
+	d->json.comma = true;
+}
+
+static void put_texts(struct data *d)
+{
+	uint32_t i;
+
+	json_key(&d->json, "texts");
+	json_open(&d->json, '[');
+	for (i = 0; i < d->tree.ntexts; i++) {
+		buf_reset(&d->scratch);
+		buf_put(&d->scratch, tree_text(&d->tree, i), d->tree.texts[i].len);
+		json_str(&d->json, buf_text(&d->scratch));
+		if (d->scratch.failed)
+			d->json.out->failed = d->scratch.failed;
+	}
+	json_str(&d->json, "(small)");
+	json_close(&d->json, ']');
+}
+
+static void put_nodes(struct data *d)
+{
+	uint32_t n = d->nkept + d->nsmall, i;
+	bool comma = false;
+
+	open_numbers(d, "callers");
+	for (i = 0; i < n; i++)
+		put_number(d, &comma, d->callers[i] == TREE_NONE ? 0 : i - d->callers[i]);
+	close_numbers(d);
+	comma = false;
+	open_numbers(d, "names");
+	for (i = 0; i < n; i++)
+		put_number(d, &comma, d->names[i]);
+	close_numbers(d);
+}
+
+static void put_weights(struct data *d)
+{
+	bool comma = false;
+	uint32_t b, i, n;
+
+	open_numbers(d, "weights");
+	for (b = 0; b < d->buckets; b++) {
+		struct pair *pairs = d->pairs + d->first[b];
+		uint32_t last = 0;
+
+		n = merge(pairs, d->first[b + 1] - d->first[b]);
+		put_number(d, &comma, n);
+		for (i = 0; i < n; i++) {
+			put_number(d, &comma, pairs[i].node - last);
+			put_number(d, &comma, pairs[i].weight);
+			last = pairs[i].node;
+		}
+	}
+	close_numbers(d);
+}
+
+/* ---- counters and events --------------------------------------------------------------------- */
+
+static void put_counters(struct data *d)
+{
+	uint32_t i;
+
+	json_key(&d->json, "counters");
+	json_open(&d->json, '[');
+	for (i = 0; i < d->in->nevents; i++) {
+		const struct incident_event *e = &d->in->events[i];
+
+		if (e->kind != EVENT_COUNTER)
+			continue;
+		put_ms(d, e->time_ns);
+		json_str(&d->json, e->name);
+		json_num(&d->json, e->flags & EVENT_FLAG_ABSENT ? (double)NAN : e->value);
+	}
+	json_close(&d->json, ']');
+}
+
+static void put_fields(struct data *d, const struct incident_event *e)
+{
+	struct buf *out = &d->scratch;
+	char number[40];
+	uint32_t i;
+
+	buf_reset(out);
+	for (i = 0; i < e->nfields; i++) {
+		const struct event_field *f = &d->in->fields[e->first_field + i];
+
+		if (i)
+			buf_puts(out, ", ");
+		name_put(out, f->name);
+		buf_putc(out, '=');
+		if (f->type == FIELD_TEXT)
+			name_put(out, f->v.text ? f->v.text : "");
+		else if (f->type == FIELD_UINT)
+			buf_printf(out, "%" PRIu64, f->v.u);
+		else if (f->type == FIELD_INT)
+			buf_printf(out, "%" PRId64, f->v.i);
+		else
+			num_text(f->v.d, number, sizeof(number));
+		if (f->type == FIELD_DOUBLE)
+			buf_puts(out, number);
+	}
+	json_str(&d->json, buf_text(out));
+	if (out->failed)
+		d->json.out->failed = out->failed;
+}
+
+static void put_event(struct data *d, const struct incident_event *e)
+{
+	struct who who;
+
+	json_open(&d->json, '[');
+	put_ms(d, e->time_ns);
+	json_str(&d->json, event_kind_text(e->kind));
+	buf_reset(&d->scratch);
+	name_put(&d->scratch, *e->provider ? e->provider : "");
+	if (*e->provider && *e->name)
+		buf_putc(&d->scratch, '/');
+	name_put(&d->scratch, e->name);
+	json_str(&d->json, buf_text(&d->scratch));
+	json_num(&d->json, e->value);
+	buf_reset(&d->scratch);
+	if (e->thread != THREAD_NONE) {
+		who_of(d->in, e->thread, &who);
+		name_put(&d->scratch, who.process);
+		if (d->opt->ids)
+			buf_printf(&d->scratch, " (%" PRIu32 ")", who.pid);
+	}
+	json_str(&d->json, buf_text(&d->scratch));
+	put_fields(d, e);
+	json_close(&d->json, ']');
+}
+
+/* Not those that come for every thread or every CPU and second. */
+static bool is_listed(const struct incident_event *e)
+{
+	switch (e->kind) {
+	case EVENT_GENERIC: case EVENT_LOG: case EVENT_LOST: case EVENT_RATE:
+	case EVENT_PROCESS_START: case EVENT_PROCESS_EXIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Half of them from before the trigger, when there are too many. */
+static void put_events(struct data *d)
+{
+	const struct incident *in = d->in;
+	uint32_t n = 0, before = 0, skip, i, at = 0;
+
+	for (i = 0; i < in->nevents; i++) {
+		n += is_listed(&in->events[i]);
+		before += is_listed(&in->events[i]) && in->events[i].time_ns < in->head.trigger_ns;
+	}
+	skip = n > EVENTS_MAX && before > EVENTS_MAX / 2 ? before - EVENTS_MAX / 2 : 0;
+	if (n > EVENTS_MAX && skip > n - EVENTS_MAX)
+		skip = n - EVENTS_MAX;
+	json_key(&d->json, "events");
+	json_open(&d->json, '[');
+	for (i = 0; i < in->nevents; i++) {
+		if (!is_listed(&in->events[i]))
+			continue;
+		if (at >= skip && at < skip + EVENTS_MAX)
+			put_event(d, &in->events[i]);
+		at++;
+	}
+	json_close(&d->json, ']');
+	json_key_uint(&d->json, "events_left_out", n > EVENTS_MAX ? n - EVENTS_MAX : 0);
+}
+
+static void put_all(struct data *d)
+{
+	const struct incident_head *h = &d->in->head;
+	enum stream stream = d->opt->stream;
+	struct json *j = &d->json;
+
+	json_open(j, '{');
+	json_key_int(j, "incident", h->id);
+	json_key_str(j, "unit", markup_unit(d->in, stream));
+	json_key(j, "unit_ns");
+	if (stream == STREAM_CPU && (d->in->several_periods || h->period_ns[STREAM_CPU]))
+		json_uint(j, d->in->several_periods ? 1000 : h->period_ns[STREAM_CPU]);
+	else
+		json_null(j);
+	json_key(j, "from_ms");
+	j->comma = false;
+	put_ms(d, h->t0_ns);
+	json_key(j, "to_ms");
+	j->comma = false;
+	put_ms(d, h->t1_ns);
+	json_key_uint(j, "buckets", d->buckets);
+	json_key_uint(j, "small", d->nsummed);
+	json_key_uint(j, "samples", d->tree.nsamples);
+	put_texts(d);
+	put_nodes(d);
+	put_weights(d);
+	put_counters(d);
+	put_events(d);
+	json_close(j, '}');
+}
+
+int report_data(const struct incident *in, const struct export_options *opt, struct buf *out,
+		struct err *err)
+{
+	struct data d = {.in = in, .opt = opt, .json.out = out};
+	int rc = prepare(&d, err);
+
+	if (!rc) {
+		put_all(&d);
+		rc = buf_check(out, "the report's data", err);
+	}
+	tree_free(&d.tree);
+	free(d.weight);
+	free(d.to);
+	free(d.small);
+	free(d.callers);
+	free(d.names);
+	free(d.first);
+	free(d.pairs);
+	buf_free(&d.scratch);
+	return rc;
+}

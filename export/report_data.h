@@ -1,0 +1,27 @@
+/*
+ * What the HTML report's scripts work on: the samples of one stream summed by time and call-tree
+ * node, the counters and the events, as JSON. Read by export/report/data.js.
+ *
+ *	{"incident":7, "unit":"samples", "unit_ns":10000000 or null, "from_ms":-5000.000,
+ *	 "to_ms":5000.000, "buckets":2000, "small":1, "samples":12,
+ *	 "texts":[...], "callers":[...], "names":[...],
+ *	 "weights":[n, node, weight, node, weight, ..., n, ...],
+ *	 "counters":[time_ms, "name", value or null, ...],
+ *	 "events":[[time_ms, "kind", "provider/name", value or null, "process", "fields"], ...],
+ *	 "events_left_out":0}
+ *
+ * Times are relative to the trigger. unit_ns: CPU time that 1 of weight stands for. callers and names
+ * have an entry a node, callers before callees; a caller is given as the distance to it, 0 = none.
+ * Nodes of depth 0 are processes, those of depth 1 threads. weights: for each bucket the number of
+ * pairs and the pairs; a node is the difference to the one before. small: nodes summed as "(small)".
+ */
+#ifndef EXPORT_REPORT_DATA_H
+#define EXPORT_REPORT_DATA_H
+
+#include "export/export.h"
+
+/* 0, or ERR_MEMORY or ERR_LIMIT with a sentence. */
+int report_data(const struct incident *in, const struct export_options *opt, struct buf *out,
+		struct err *err);
+
+#endif
