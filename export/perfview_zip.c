@@ -153,7 +153,7 @@ static int pack(struct zip *z, struct err *err)
 	z->crc = (uint32_t)crc32(0, (const Bytef *)buf_text(&z->plain), (uInt)z->plain.len);
 	stream.next_in = (Bytef *)z->plain.data;
 	stream.avail_in = (uInt)z->plain.len;
-	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8,
+	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8,
 			 Z_DEFAULT_STRATEGY) == Z_OK) {
 		rc = deflate_all(&stream, &z->packed);
 		deflateEnd(&stream);
