@@ -13,6 +13,7 @@
 
 static const char schema[] =
 	"PRAGMA page_size = 4096;"
+	"PRAGMA secure_delete = ON;"         /* free space is zero, as Debian builds it: equal bytes */
 	"CREATE TABLE incident(key TEXT PRIMARY KEY, value);"
 	"CREATE TABLE process(id INTEGER PRIMARY KEY, pid INT, parent_pid INT, name TEXT, cmdline TEXT);"
 	"CREATE TABLE thread(id INTEGER PRIMARY KEY, process INT, tid INT, name TEXT);"
