@@ -1,10 +1,13 @@
 #include "call_tree.h"
 
 #include "base/table.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NAME_BYTES 1000u                     /* of a process or thread */
 
 struct call_build {
 	const struct incident *in;
@@ -109,6 +112,7 @@ static uint32_t child(struct call_build *b, uint32_t parent, uint32_t name)
 static uint32_t thread_root(struct call_build *b, uint32_t thread)
 {
 	const struct incident *in = b->in;
+	const struct incident_process *process;
 	struct buf text = {0};
 	uint32_t node = 0;
 
@@ -116,12 +120,15 @@ static uint32_t thread_root(struct call_build *b, uint32_t thread)
 		return 0;
 	if (b->thread_node[thread] != CALL_NONE)
 		return b->thread_node[thread];
-	buf_printf(&text, "Process %s (%" PRIu32 ")", in->processes[in->threads[thread].process].name,
-		   in->processes[in->threads[thread].process].pid);
+	process = &in->processes[in->threads[thread].process];
+	buf_puts(&text, "Process ");
+	utf8_put_clean(&text, process->name, strlen(process->name), NAME_BYTES);
+	buf_printf(&text, " (%" PRIu32 ")", process->pid);
 	node = text.failed ? CALL_NONE : child(b, 0, name_number(b, buf_text(&text)));
 	buf_reset(&text);
-	buf_printf(&text, "Thread (%" PRIu32 ")%s%s", in->threads[thread].tid,
-		   *in->threads[thread].name ? " " : "", in->threads[thread].name);
+	buf_printf(&text, "Thread (%" PRIu32 ")%s", in->threads[thread].tid,
+		   *in->threads[thread].name ? " " : "");
+	utf8_put_clean(&text, in->threads[thread].name, strlen(in->threads[thread].name), NAME_BYTES);
 	if (node != CALL_NONE)
 		node = text.failed ? CALL_NONE : child(b, node, name_number(b, buf_text(&text)));
 	buf_free(&text);

@@ -84,7 +84,7 @@ static void announce_file(const struct collect *c)
 	uint32_t i;
 
 	log_line(e->log, LOG_INFO, "reading %s; %s, into %s", e->file,
-		 c->ntriggers ? "each firing becomes an incident" : "all of it becomes one incident",
+		 c->ntriggers ? "each firing becomes an incident, however often" : "all of it becomes one incident",
 		 e->store_path);
 	if (c->ntriggers)
 		log_line(e->log, LOG_INFO, "an incident keeps %.0f s before and %.0f s after it, of the "

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/os.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -224,6 +225,14 @@ static int put_whole(const struct view *v, struct err *err)
 	return rc;
 }
 
+/* What came from outside, for a terminal. */
+static void put_clean(struct buf *out, const char *text)
+{
+	if (!text || !*text)
+		text = "?";
+	utf8_put_clean(out, text, strlen(text), 1000);
+}
+
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
@@ -232,9 +241,11 @@ static void put_head(const struct view *v)
 	if (v->o->json)
 		return;
 	os_time_text(h->trigger_wall_ns, time);
-	buf_printf(v->out, "Incident %" PRId64 ": %s\n", h->id, h->reason ? h->reason : "?");
-	buf_printf(v->out, "%s on %s; %s before and %s after it; %s samples, %.1f s of CPU time\n", time,
-		   h->host ? h->host : "?",
+	buf_printf(v->out, "Incident %" PRId64 ": ", h->id);
+	put_clean(v->out, h->reason);
+	buf_printf(v->out, "\n%s on ", time);
+	put_clean(v->out, h->host);
+	buf_printf(v->out, "; %s before and %s after it; %s samples, %.1f s of CPU time\n",
 		   text_seconds(((double)h->trigger_ns - (double)h->t0_ns) / 1e9, a),
 		   text_seconds(((double)h->t1_ns - (double)h->trigger_ns) / 1e9, b),
 		   text_count(h->samples, c), v->whole / 1e9);

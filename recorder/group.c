@@ -13,10 +13,11 @@
 static const struct {
 	const char *name, *patterns;
 } presets[] = {
-	{"module", "[group modules] {%}!->module $1"},
-	{"module-entry", "[group module entries] {%}!=>module $1"},
-	{"class", "[group classes] {%!*}.%->class $1;^{%!*}::->class $1"},
-	{"class-entry", "[group class entries] {%!*}.%=>class $1;^{%!*}::=>class $1"},
+	/* PerfView's {%}! would stop at the '-' of libLLVM-14.so.1 and at the ']' of [kernel]. */
+	{"module", "[group modules] @^([^!]+)!->module $1"},
+	{"module-entry", "[group module entries] @^([^!]+)!=>module $1"},
+	{"class", "[group classes] @^([^!]+![^(]*)(::|[.])->class $1"},
+	{"class-entry", "[group class entries] @^([^!]+![^(]*)(::|[.])=>class $1"},
 	/* What the distribution or the system brought: its entries stay, what is below them does not. */
 	{"just-my-code", "[just my code] ^[%!=>OTHER;^ld-%!=>OTHER;^lib%.so%!=>OTHER;^ntoskrnl%!=>OTHER;"
 			 "^ntdll%!=>OTHER;^kernel%!=>OTHER;^clr%!=>OTHER;^coreclr%!=>OTHER;"

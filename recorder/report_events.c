@@ -3,6 +3,7 @@
 #include "summary.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,9 +99,11 @@ static void put_collection(const struct incident *in, const struct collection *c
 	struct json j = {.out = out};
 
 	if (!json) {
-		buf_printf(out, "%10.3f  %10.3f  %3" PRId64 "  %6" PRId64 "  %6" PRIu64 "  %s (%" PRIu32 ")%s\n",
-			   at_s, (double)c->duration_ns / 1e6, c->generation, c->reason, c->count, name,
-			   pid, c->ended ? "" : ", not ended in the window");
+		buf_printf(out, "%10.3f  %10.3f  %3" PRId64 "  %6" PRId64 "  %6" PRIu64 "  ", at_s,
+			   (double)c->duration_ns / 1e6, c->generation, c->reason, c->count);
+		utf8_put_clean(out, name, strlen(name), 1000);
+		buf_printf(out, " (%" PRIu32 ")%s\n", pid,
+			   c->ended ? "" : ", not ended in the window");
 		return;
 	}
 	json_open(&j, '{');
@@ -173,8 +176,10 @@ static void put_counter(const struct incident *in, const struct summary_counter 
 
 	put_course(in, c, course);
 	if (!json) {
-		buf_printf(out, "%11.5g  %11.5g  %11.5g  %11.5g  %s  %s\n", c->at_trigger, c->min, c->mean,
-			   c->max, course, c->name);
+		buf_printf(out, "%11.5g  %11.5g  %11.5g  %11.5g  %s  ", c->at_trigger, c->min, c->mean,
+			   c->max, course);
+		utf8_put_clean(out, c->name, strlen(c->name), 1000);
+		buf_putc(out, '\n');
 		return;
 	}
 	json_open(&j, '{');

@@ -225,6 +225,8 @@ static int tell_losses(struct etl *s)
 	int rc;
 
 	note_losses(s);
+	if (*s->note)
+		log_line(s->cfg.log, LOG_WARN, "%s is not whole: %s", s->cfg.file, s->note);
 	log_line(s->cfg.log, LOG_INFO,
 		 "read %" PRIu64 " records, %" PRIu64 " of them samples of idle CPUs, which are not kept; "
 		 "what was learned of processes, code and stacks takes %.1f MB",

@@ -452,7 +452,12 @@ int etl_file_open(const char *path, struct etl_file **out, struct err *err)
 	rc = new_file(path, &file, err);
 	if (rc)
 		return rc;
-	rc = os_open(path, OS_READ, &file->os, err);
+	/* Looked at before it is opened: a pipe would wait for ever. */
+	rc = os_path_info(path, &info, err);
+	if (!rc && !info.regular)
+		rc = not_a_trace(file, "it is no file", err);
+	if (!rc)
+		rc = os_open(path, OS_READ, &file->os, err);
 	if (!rc)
 		rc = os_file_info(file->os, &info, err);
 	if (!rc && !info.regular)
