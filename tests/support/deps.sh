@@ -56,10 +56,11 @@ lld                      command ld.lld
 optional='
 linux-perf               command perf
 libc6-dbg                folder  /usr/lib/debug/.build-id
+chromium                 command chromium
 '
 
 # What exports are read with, from npm, where node and npm are; nothing stops without them.
-npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0'
+npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1'
 
 # Windows libraries: source package, then its pinned upstream files and revision.
 sources='sqlite3 pcre2 cmocka libiberty'
@@ -144,16 +145,16 @@ install_packages()
 	[ ! "$need" ] || die "installed, yet not usable:" $need
 }
 
-# Tried once; whoever wants them later installs them by hand.
+# Tried once for each list; whoever wants them later installs them by hand.
 install_optional()
 {
-	[ ! -e "$deps/optional.tried" ] || return 0
+	! printf '%s\n' "$optional" | cmp -s - "$deps/optional.tried" || return 0
 	mkdir -p "$deps"
 	need=$(echo $(printf '%s\n' "$optional" | missing))
 	if [ "$need" ] && command -v apt-get >/dev/null; then
 		apt_install $need || say "going on without $need (optional)"
 	fi
-	touch "$deps/optional.tried"
+	printf '%s\n' "$optional" >"$deps/optional.tried"
 }
 
 # Into build/deps/npm; no script of a package is run. Tried once for each list of packages.
