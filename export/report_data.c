@@ -16,7 +16,7 @@ enum {
 	BUCKETS_OF_MANY = 500,
 	MANY_SAMPLES = 300000,               /* above: fewer buckets, and small nodes are summed */
 	SMALL_PER_MILLION = 50,
-	EVENTS_MAX = 20000,                  /* those around the trigger */
+	EVENTS_MAX = 20000,                  /* those around the trigger; and all collections */
 };
 
 struct pair {
@@ -367,30 +367,73 @@ static bool is_listed(const struct incident_event *e)
 	}
 }
 
-/* Half of them from before the trigger, when there are too many. */
+/* Collections and the pauses for them: the timeline shows them all. */
+static bool is_collection(const struct incident_event *e)
+{
+	static const char *const names[] = {
+		"GC/Start", "GC/Stop", "GC/SuspendEEStart", "GC/RestartEEStop",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (e->kind == EVENT_GENERIC && strcmp(e->name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Of all but collections, how many to leave out at the start: half come from before the trigger. */
+static uint32_t count_events(const struct incident *in, uint32_t *skip)
+{
+	uint32_t n = 0, before = 0, i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		if (!is_listed(e) || is_collection(e))
+			continue;
+		n++;
+		before += e->time_ns < in->head.trigger_ns;
+	}
+	*skip = 0;
+	if (n > EVENTS_MAX && before > EVENTS_MAX / 2)
+		*skip = before - EVENTS_MAX / 2 < n - EVENTS_MAX ? before - EVENTS_MAX / 2
+								 : n - EVENTS_MAX;
+	return n;
+}
+
 static void put_events(struct data *d)
 {
 	const struct incident *in = d->in;
-	uint32_t n = 0, before = 0, skip, i, at = 0;
+	uint64_t from_ns = in->head.t0_ns, to_ns = in->head.t1_ns;
+	uint32_t skip, n = count_events(in, &skip), i, at = 0;
 
-	for (i = 0; i < in->nevents; i++) {
-		n += is_listed(&in->events[i]);
-		before += is_listed(&in->events[i]) && in->events[i].time_ns < in->head.trigger_ns;
-	}
-	skip = n > EVENTS_MAX && before > EVENTS_MAX / 2 ? before - EVENTS_MAX / 2 : 0;
-	if (n > EVENTS_MAX && skip > n - EVENTS_MAX)
-		skip = n - EVENTS_MAX;
 	json_key(&d->json, "events");
 	json_open(&d->json, '[');
 	for (i = 0; i < in->nevents; i++) {
-		if (!is_listed(&in->events[i]))
+		const struct incident_event *e = &in->events[i];
+
+		if (is_collection(e)) {
+			put_event(d, e);
 			continue;
-		if (at >= skip && at < skip + EVENTS_MAX)
-			put_event(d, &in->events[i]);
+		}
+		if (!is_listed(e))
+			continue;
+		if (at >= skip && at - skip < EVENTS_MAX) {
+			put_event(d, e);
+			if (at == skip && skip)
+				from_ns = e->time_ns;
+			if (at - skip == EVENTS_MAX - 1 && at + 1 < n)
+				to_ns = e->time_ns;
+		}
 		at++;
 	}
 	json_close(&d->json, ']');
 	json_key_uint(&d->json, "events_left_out", n > EVENTS_MAX ? n - EVENTS_MAX : 0);
+	json_key(&d->json, "events_from_ms");
+	put_ms(d, from_ns);
+	json_key(&d->json, "events_to_ms");
+	put_ms(d, to_ns);
 }
 
 static void put_all(struct data *d)

@@ -8,12 +8,14 @@
  *	 "weights":[n, node, weight, node, weight, ..., n, ...],
  *	 "counters":[time_ms, "name", value or null, ...],
  *	 "events":[[time_ms, "kind", "provider/name", value or null, "process", "fields"], ...],
- *	 "events_left_out":0}
+ *	 "events_left_out":0, "events_from_ms":-5000.000, "events_to_ms":5000.000}
  *
  * Times are relative to the trigger. unit_ns: CPU time that 1 of weight stands for. callers and names
  * have an entry a node, callers before callees; a caller is given as the distance to it, 0 = none.
  * Nodes of depth 0 are processes, those of depth 1 threads. weights: for each bucket the number of
  * pairs and the pairs; a node is the difference to the one before. small: nodes summed as "(small)".
+ * Of too many events those around the trigger are here, events_from_ms to events_to_ms; garbage
+ * collections and their pauses are never left out.
  */
 #ifndef EXPORT_REPORT_DATA_H
 #define EXPORT_REPORT_DATA_H

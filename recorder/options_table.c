@@ -116,6 +116,7 @@ const struct command_info command_table[COMMANDS] = {
 "What is written is the same for the same incident and options, on every system.\n",
 		.examples =
 "recorder export --id 3 -f | flamegraph.pl > cpu.svg\n"
+"recorder export --id 3 -o report.html\n"
 "recorder export --id 3 -o cpu.perfView.xml\n"
 "recorder export --id 3 -f --process nginx --from -10 --to 0 --no-kernel\n",
 	},

@@ -89,8 +89,38 @@ static void the_data_is_what_the_file_holds(void **state)
 	assert_non_null(strstr(json, "[0.000,\"event\",\"Microsoft-Windows-DotNETRuntime/GC/Stop\",12.5,"
 			       "\"app (100)\",\"Count=18446744073709551615, Reason==1+1, \\\"x\\\" , "
 			       "Delta=-5, Ratio=0.25, DurationMSec=12.5\"]"));
+	assert_non_null(strstr(json, "\"events_left_out\":0,\"events_from_ms\":-5000.000,"
+			       "\"events_to_ms\":5000.000}"));
 	free(json);
 	buf_free(&html);
+	buf_free(&data);
+	incident_free(&in);
+}
+
+/* 30,000 log lines, a third before the trigger: all those, and as many after it as there is room. */
+static void of_too_many_events_those_around_the_trigger_are_kept(void **state)
+{
+	struct incident_event e = {
+		.kind = EVENT_LOG, .thread = THREAD_NONE, .stack = STACK_NONE, .cpu = CPU_NONE,
+		.provider = "journal", .name = "line",
+	};
+	struct buf data = {0};
+	struct incident in;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(sample_incident(&in), 0);
+	for (i = 0; i < 30000; i++) {
+		e.time_ns = in.head.trigger_ns + i * 100000ULL - 1000000000;
+		assert_int_equal(incident_add_event(&in, &e, NULL), 0);
+	}
+	e.kind = EVENT_GENERIC;
+	e.name = "GC/Stop";
+	assert_int_equal(incident_add_event(&in, &e, NULL), 0);
+	assert_int_equal(report_data(&in, &export_defaults, &data, NULL), 0);
+	assert_non_null(strstr(data.data, "\"events_left_out\":10000,\"events_from_ms\":-5000.000,"
+			       "\"events_to_ms\":999.900}"));
+	assert_non_null(strstr(data.data, "[1999.900,\"event\",\"journal/GC/Stop\""));
 	buf_free(&data);
 	incident_free(&in);
 }
@@ -176,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_data_is_what_the_file_holds),
+		cmocka_unit_test(of_too_many_events_those_around_the_trigger_are_kept),
 		cmocka_unit_test(other_streams_weigh_what_they_weigh),
 		cmocka_unit_test(of_many_samples_small_nodes_are_summed_and_totals_kept),
 		cmocka_unit_test(hostile_names_are_never_markup),

@@ -154,7 +154,8 @@ function start(data) {
       { title: "process", value: r => r[4] }, { title: "fields", value: r => r[5] },
     ], data.events, { filter: true, most: 1000 });
     if (data.events_left_out > 0)
-      $("events").append(element("p", `${count(data.events_left_out)} events further from the trigger are not in this file`, { class: "hint" }));
+      $("events").append(element("p", `${count(data.events_left_out)} events further from the trigger are not in this file: those from ${(data.events_from_ms / 1000).toFixed(3)} s to ` +
+        `${(data.events_to_ms / 1000).toFixed(3)} s are`, { class: "hint" }));
     if (data.small > 0)
       $("flame-box").after(element("p", `${count(data.small)} nodes under 0.005 % are summed as (small)`, { class: "hint" }));
   }

@@ -135,6 +135,8 @@ export class Timeline {
       this.title(g, "events", "", y - 9);
       g.fillStyle = this.ink;
       for (const e of this.events) g.fillRect(this.x(e[0] / 1000), y, 1, 14);
+      this.unknown(g, data.from_ms, data.events_from_ms, y);
+      this.unknown(g, data.events_to_ms, data.to_ms, y);
       y += 16 + gap;
     }
     this.axis(g, y, colour("--line"));
@@ -151,7 +153,19 @@ export class Timeline {
     g.textAlign = this.x(0) > width - 60 ? "right" : "center";
     g.fillText("trigger", this.x(0), 7);
     g.textAlign = "left";
-    this.left_out = all.length - lanes.length;
+    if (all.length > lanes.length) {
+      g.fillStyle = this.dim;
+      g.fillText(`${lanes.length} of ${all.length} ${this.who >= 0 ? "threads" : "processes"}`, 0, y + 12);
+    }
+  }
+
+  /** A stretch whose events were too many for the file: not the same as none. */
+  unknown(g, from, to, y) {
+    const x = this.x(from / 1000), w = this.x(to / 1000) - x;
+    if (w < 1) return;
+    g.fillStyle = this.dim;
+    for (let i = 0; i < w; i += 6) g.fillRect(x + i, y + 7, 3, 1);
+    if (w > 130) g.fillText("too many for this file", x + 8, y + 2);
   }
 
   title(g, name, detail, y) {

@@ -13,7 +13,7 @@ fi
 
 mkdir all
 expect export_all_writes_the_usual_set 0 'incident-1' export --id 1 --all all
-for suffix in folded perfView.xml.zip speedscope.json pb.gz trace.json events.csv counters.csv jsonl; do
+for suffix in folded perfView.xml.zip speedscope.json pb.gz trace.json events.csv counters.csv jsonl svg html; do
 	verify "export_all_writes_$suffix" [ -s "all/incident-1.$suffix" ]
 done
 expect export_all_does_not_overwrite 1 '--force' export --id 1 --all all
