@@ -92,8 +92,10 @@ static void put_row(struct flat *f)
 {
 	if (!f->failed && sqlite3_step(f->row) != SQLITE_DONE)
 		f->failed = sqlite3_errcode(f->db);
-	sqlite3_reset(f->row);
-	sqlite3_clear_bindings(f->row);
+	if (f->row) {                                /* NULL: it could not be prepared */
+		sqlite3_reset(f->row);
+		sqlite3_clear_bindings(f->row);
+	}
 	f->column = 0;
 }
 

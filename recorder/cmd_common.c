@@ -268,9 +268,13 @@ int cmd_check_live(const struct needs *needs, struct err *err)
 int cmd_file_there(const char *path, struct err *err)
 {
 	struct os_file *file = NULL;
+	struct os_file_info info;
 	struct err why = {0};
-	int rc = os_open(path, OS_READ, &file, &why);
+	int rc = os_path_info(path, &info, &why);
 
+	/* A pipe would wait for ever; whoever reads it says what it is. */
+	if (!rc && info.regular)
+		rc = os_open(path, OS_READ, &file, &why);
 	os_close(file);
 	if (!rc)
 		return 0;

@@ -417,6 +417,17 @@ static int move_samples(struct grouping *g, const struct place *places)
 	return 0;
 }
 
+static bool out_of_memory(const struct rules *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->n; i++) {
+		if (name_pattern_no_memory(r->items[i].pattern))
+			return true;
+	}
+	return false;
+}
+
 static int apply(struct grouping *g)
 {
 	struct incident *in = g->in;
@@ -433,6 +444,9 @@ static int apply(struct grouping *g)
 			in->events[i].stack = places[in->events[i].stack].stack;
 	}
 	free(places);
+	if (!rc && (out_of_memory(&g->groups) || out_of_memory(&g->folds) ||
+		    out_of_memory(&g->includes) || out_of_memory(&g->excludes)))
+		rc = ERR_MEMORY;
 	if (!rc)
 		incident_count(in);
 	return rc;

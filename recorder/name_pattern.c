@@ -13,6 +13,7 @@ struct name_pattern {
 	pcre2_code *code;
 	pcre2_match_data *data;
 	pcre2_match_context *limits;
+	bool no_memory;
 };
 
 void name_pattern_close(struct name_pattern *p)
@@ -101,7 +102,15 @@ int name_pattern_open(const char *text, size_t n, const char *option, size_t col
 
 bool name_pattern_match(struct name_pattern *p, const char *name, size_t n)
 {
-	return pcre2_match(p->code, (PCRE2_SPTR)name, n, 0, 0, p->data, p->limits) >= 0;
+	int rc = pcre2_match(p->code, (PCRE2_SPTR)name, n, 0, 0, p->data, p->limits);
+
+	p->no_memory |= rc == PCRE2_ERROR_NOMEMORY;
+	return rc >= 0;
+}
+
+bool name_pattern_no_memory(const struct name_pattern *p)
+{
+	return p->no_memory;
 }
 
 /* A capture that took no part, or that is not there, is empty. */

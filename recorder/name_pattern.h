@@ -22,6 +22,8 @@ int name_pattern_open(const char *text, size_t n, const char *option, size_t col
 void name_pattern_close(struct name_pattern *p);     /* NULL allowed */
 
 bool name_pattern_match(struct name_pattern *p, const char *name, size_t n);
+/* Whether a match was given up for lack of memory. */
+bool name_pattern_no_memory(const struct name_pattern *p);
 /* After a match: the template with $1... and $& replaced by what matched. */
 void name_pattern_expand(const struct name_pattern *p, const char *name, const char *template,
 			 struct buf *out);
