@@ -49,7 +49,7 @@ same windows_export_folded export --id 1 -f $store
 same windows_export_xml export --id 1 --format perfview-xml $store
 same windows_export_zip export --id 1 --format perfview-xml-zip $store
 for format in livestacks dtrace perf-script speedscope pprof trace perfview-json events-csv \
-	counters-csv jsonl sqlite-flat; do
+	counters-csv jsonl sqlite-flat svg html; do
 	same windows_export_$format export --id 1 --format $format $store
 done
 same windows_export_simple export --id 1 --format perfview-simple --no-kernel $store
