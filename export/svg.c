@@ -240,10 +240,11 @@ static const char style_text[] =
 	".page { fill: #fff } .head { font: 17px sans-serif } .small { font: 12px sans-serif }\n"
 	".head, .small { fill: #222 }\n"
 	".button { cursor: pointer; pointer-events: auto; text-decoration: underline }\n"
-	".f { cursor: pointer } .f:hover rect { stroke: #000; stroke-width: 1 }\n"
+	".f { cursor: pointer } .f rect { stroke: #fff; stroke-width: .6 }\n"
+	".f:hover rect { stroke: #000; stroke-width: 1 }\n"
 	".f.below { opacity: .5 } .f.hit rect { fill: #e600e6 } .f.hit text { fill: #fff }\n"
 	"@media (prefers-color-scheme: dark) {\n"
-	".page { fill: #16181c } .head, .small { fill: #ddd } .f:hover rect { stroke: #fff }\n"
+	".page { fill: #16181c } .f rect { stroke: #16181c } .head, .small { fill: #ddd } .f:hover rect { stroke: #fff }\n"
 	"}\n"
 	"</style>\n";
 
