@@ -297,7 +297,8 @@ static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, 
 	start = strcmp(e->name, names_of[g->measure].start) == 0;
 	if (!start && strcmp(e->name, names_of[g->measure].stop) != 0)
 		return;
-	if (!e->provider || !text_same_fold(e->provider, CLR_PROVIDER) ||
+	if (!e->provider ||
+	    (!text_same_fold(e->provider, CLR_PROVIDER) && strcmp(e->provider, JVM_PROVIDER) != 0) ||
 	    !duration_wants(&g->duration, e))
 		return;
 	if (start)

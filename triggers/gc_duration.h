@@ -18,6 +18,10 @@
  * first counts. With InFlight (the default) one that is still open a grace after its limit fires then,
  * with its age: a hung collection has no stop.
  *
+ * Java programs (provider "JVM", Linux): the only measure is the pause, which is delivered as a collection
+ * too, so that both values of Measure give it; a concurrent collector has none but its pauses. Depth is 2
+ * for a full collection.
+ *
  * Source: design pages triggers.md section 6, etl-format.md section 9.
  */
 #ifndef TRIGGERS_GC_DURATION_H
@@ -31,6 +35,7 @@ extern const struct trigger_ops bgc_final_pause_over_trigger;
 extern const struct trigger_ops gen2_gc_trigger;
 
 #define CLR_PROVIDER "Microsoft-Windows-DotNETRuntime"
+#define JVM_PROVIDER "JVM"
 #define CLR_KEYWORD_GC 0x1u
 
 #endif

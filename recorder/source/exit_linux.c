@@ -1,7 +1,8 @@
 /*
  * How processes ended, on Linux: exit code and signal, from the kernel's process connector. EVENT_GENERIC
  * Linux/Process/Exit with the fields ExitCode, Signal (0 = it ended itself) and CoreDump. Open only when
- * a rule asks for endings; needs CAP_NET_ADMIN (not since Linux 6.6) in the machine's own namespaces of users, pids and network.
+ * a rule asks for endings; needs the machine's own namespaces of users, pids and network, and before
+ * Linux 6.6 CAP_NET_ADMIN.
  *
  * The kernel tells pids. The process behind one is looked up HOLD_NS later: by then the source of samples
  * has read its start, its exec and so its name from records of the same time, and it keeps what has

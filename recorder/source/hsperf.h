@@ -1,0 +1,60 @@
+/*
+ * The performance data of a HotSpot JVM, a file that it maps and keeps up to date:
+ *
+ *	 0  CA FE C0 C0, u8 byte order (1 = little), u8 major = 2, u8 minor, u8 accessible
+ *	 8  i32 used, i32 overflow, i64 time of change, i32 first entry at, i32 entries
+ *	    an entry: i32 length, i32 name at, i32 vector length, u8 type ('J' = i64), u8 flags, u8 units,
+ *	    u8 variability, i32 data at; the last three places count from the entry's start
+ *
+ * Every byte is the target's to choose. Portable and pure. Source: hotspot/share/runtime/perfMemory.hpp,
+ * services/memoryService and gc/shared/collectorCounters.cpp of OpenJDK; checked against -Xlog:gc.
+ */
+#ifndef SOURCE_HSPERF_H
+#define SOURCE_HSPERF_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HSPERF_MAX_BYTES ((size_t)1 << 20)  /* HotSpot's own is 32 KB, and what -XX:PerfDataMemorySize says */
+#define HSPERF_COLLECTORS 4u                 /* 0 young, 1 full, 2 pauses of a concurrent one */
+#define HSPERF_EDGES 4u
+
+enum { HSPERF_INVOCATIONS, HSPERF_TIME, HSPERF_ENTRY, HSPERF_EXIT, HSPERF_VALUES };
+
+struct hsperf {
+	uint64_t frequency_hz;               /* of ticks; not 0 */
+	uint32_t ticks_at;                   /* the JVM's clock, sampled by itself; 0 = not there */
+	uint32_t low, high;                  /* all offsets are in [low, high) of the file */
+	struct hsperf_collector {
+		uint32_t at[HSPERF_VALUES];  /* all 0 = there is no such collector */
+		char name[48];
+	} collectors[HSPERF_COLLECTORS];
+};
+
+/* Where the counters are; ERR_FORMAT for what is none of these, ERR_NOT_FOUND when there is no collector. */
+int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *err);
+
+/* What was seen of one collector; starts empty. */
+struct hsperf_track {
+	bool begun, open;
+	uint64_t v[HSPERF_VALUES];
+};
+
+struct hsperf_edge {
+	bool start;
+	uint64_t ticks, count;               /* count: of this collector's pauses */
+};
+
+/*
+ * What has happened between two readings: starts and stops of pauses in order.
+ *
+ * missed   += pauses that came and went between them; only the last one's edges are exact
+ * returns  how many edges; the first reading gives none but the start of a pause that is open
+ */
+uint32_t hsperf_step(struct hsperf_track *track, const uint64_t now[HSPERF_VALUES],
+		     struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed);
+
+#endif

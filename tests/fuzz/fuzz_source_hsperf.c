@@ -1,0 +1,32 @@
+/* Performance data of a JVM. */
+#include "source/hsperf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct hsperf_edge edges[HSPERF_EDGES];
+	struct hsperf_track track = {0};
+	uint64_t missed = 0, v[HSPERF_VALUES];
+	struct hsperf h;
+	struct err err;
+	size_t i, k;
+
+	for (i = 0; i + sizeof(v) <= n && i < 4096; i += 8) {
+		memcpy(v, data + i, sizeof(v));
+		if (hsperf_step(&track, v, edges, &missed) > HSPERF_EDGES)
+			abort();
+	}
+	if (hsperf_parse(data, n, &h, &err))
+		return 0;
+	if (h.low >= h.high || h.high > n || !h.frequency_hz)
+		abort();
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		for (k = 0; k < HSPERF_VALUES; k++)
+			if (h.collectors[i].at[k] && (h.collectors[i].at[k] < h.low || h.collectors[i].at[k] + 8 > h.high))
+				abort();
+	return 0;
+}

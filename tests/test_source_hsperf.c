@@ -1,0 +1,90 @@
+/* Pauses from two readings of a JVM's counters; a small file of them, from the fuzz corpus. */
+#include "base/os.h"
+#include "source/hsperf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* invocations, time, entry, exit */
+static uint32_t step(struct hsperf_track *t, uint64_t n, uint64_t time, uint64_t entry, uint64_t exit,
+		     struct hsperf_edge *edges, uint64_t *missed)
+{
+	const uint64_t now[HSPERF_VALUES] = {n, time, entry, exit};
+
+	return hsperf_step(t, now, edges, missed);
+}
+
+static void a_pause_is_its_entry_and_its_exit(void **state)
+{
+	struct hsperf_edge e[HSPERF_EDGES];
+	struct hsperf_track t = {0};
+	uint64_t missed = 0;
+
+	(void)state;
+	assert_int_equal(step(&t, 5, 50, 100, 110, e, &missed), 0);  /* before we looked */
+	assert_int_equal(step(&t, 6, 70, 200, 220, e, &missed), 2);
+	assert_true(e[0].start && !e[1].start);
+	assert_int_equal(e[0].ticks, 200);
+	assert_int_equal(e[1].ticks, 220);
+	assert_int_equal(step(&t, 7, 70, 300, 220, e, &missed), 1);  /* begins, is open */
+	assert_int_equal(step(&t, 7, 70, 300, 220, e, &missed), 0);
+	assert_int_equal(step(&t, 7, 170, 300, 400, e, &missed), 1);
+	assert_int_equal(e[0].ticks, 400);
+	assert_int_equal(missed, 0);
+	step(&t, 10, 200, 500, 510, e, &missed);                     /* 8 and 9 came and went */
+	assert_int_equal(missed, 2);
+}
+
+static void an_open_pause_that_another_one_hides_ends_by_the_sum_of_times(void **state)
+{
+	struct hsperf_edge e[HSPERF_EDGES];
+	struct hsperf_track t = {0};
+	uint64_t missed = 0;
+
+	(void)state;
+	assert_int_equal(step(&t, 1, 0, 100, 0, e, &missed), 1);
+	assert_int_equal(step(&t, 2, 40, 200, 210, e, &missed), 3);  /* 40 in all, the last had 10 */
+	assert_false(e[0].start);
+	assert_int_equal(e[0].ticks, 130);
+	assert_int_equal(e[1].ticks, 200);
+	assert_int_equal(e[2].ticks, 210);
+}
+
+static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state)
+{
+	struct buf file = {0};
+	struct hsperf h;
+	struct err err;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_source_hsperf/young", 4096, &file, &err), 0);
+	assert_int_equal(hsperf_parse(file.data, file.len, &h, &err), 0);
+	assert_int_equal(h.frequency_hz, 1000000000u);
+	assert_int_not_equal(h.ticks_at, 0);
+	assert_int_equal(h.collectors[1].at[0], 0);
+	for (n = 0; n < file.len; n++) {
+		void *copy = malloc(n ? n : 1);  /* so that a sanitizer sees its end */
+
+		assert_non_null(copy);
+		memcpy(copy, file.data, n);
+		assert_int_not_equal(hsperf_parse(copy, n, &h, &err), 0);
+		free(copy);
+	}
+	buf_free(&file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pause_is_its_entry_and_its_exit),
+		cmocka_unit_test(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times),
+		cmocka_unit_test(a_file_has_its_counters_or_is_refused_however_it_is_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
