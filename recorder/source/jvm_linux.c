@@ -427,6 +427,9 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		jvm_close((struct source *)s);
 		return err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
 	}
+	if (s->wanted)
+		log_line(s->log, LOG_WARN, "rules on garbage collections: Java programs are watched; those "
+			 "of .NET are not seen by this version on Linux");
 	*out = &s->base;
 	return 0;
 }
