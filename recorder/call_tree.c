@@ -1,6 +1,7 @@
 #include "call_tree.h"
 
 #include "base/table.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -47,12 +48,11 @@ static uint32_t name_number(struct call_build *b, const char *text)
 		b->t->names = bigger;
 		b->names_room = room;
 	}
-	own = malloc(n + 1);
+	own = text_dup(text, n);
 	if (!own || table_add(&b->name_index, hash, b->t->nnames)) {
 		free(own);
 		return CALL_NONE;
 	}
-	memcpy(own, text, n + 1);
 	b->t->names[b->t->nnames] = own;
 	return b->t->nnames++;
 }

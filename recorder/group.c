@@ -3,6 +3,7 @@
 #include "name_pattern.h"
 
 #include "base/table.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,17 +65,6 @@ static void rules_free(struct rules *r)
 	r->n = 0;
 }
 
-static char *copy(const char *text, size_t n)
-{
-	char *to = malloc(n + 1);
-
-	if (to) {
-		memcpy(to, text, n);
-		to[n] = '\0';
-	}
-	return to;
-}
-
 static const char *find(const char *from, const char *end, const char *what)
 {
 	const char *at;
@@ -116,7 +106,7 @@ static int add_rule(struct rules *r, const char *from, const char *end, bool gro
 	}
 	if (r->n == GROUP_PATTERNS_MAX)
 		return err_set(err, ERR_USAGE, "--%s: more than %u patterns", option, GROUP_PATTERNS_MAX);
-	rule->name = copy(name, (size_t)(name_end - name));
+	rule->name = text_dup(name, (size_t)(name_end - name));
 	r->n++;
 	if (!rule->name)
 		return err_set(err, ERR_MEMORY, "out of memory for patterns");

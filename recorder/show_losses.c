@@ -59,20 +59,6 @@ static void put_row(struct buf *out, const char *first, const struct ledger_coun
 		   n->truncated, n->unnamed, b);
 }
 
-static void add(struct ledger_counts *to, const struct ledger_counts *n)
-{
-	unsigned kind;
-
-	to->expected += n->expected;
-	to->recorded += n->recorded;
-	to->broken += n->broken;
-	to->truncated += n->truncated;
-	to->unnamed += n->unnamed;
-	to->uncovered += n->uncovered;
-	for (kind = 0; kind < LOSS_KINDS; kind++)
-		to->lost[kind] += n->lost[kind];
-}
-
 static void put_seconds(const struct ledger *l, struct buf *out)
 {
 	struct ledger_counts sum;
@@ -85,7 +71,7 @@ static void put_seconds(const struct ledger *l, struct buf *out)
 
 		sum = (struct ledger_counts){0};
 		for (; i < l->nrows && l->rows[i].second == second; i++)
-			add(&sum, &l->rows[i].n);
+			ledger_add(&sum, &l->rows[i].n);
 		snprintf(name, sizeof(name), "%+" PRId32, second);
 		put_row(out, name, &sum, l->has_expected);
 	}
@@ -105,7 +91,7 @@ static void put_cpus(const struct ledger *l, struct buf *out)
 		next = UINT32_MAX;
 		for (i = 0; i < l->nrows; i++) {
 			if (l->rows[i].cpu == cpu) {
-				add(&sum, &l->rows[i].n);
+				ledger_add(&sum, &l->rows[i].n);
 				there = true;
 			} else if (l->rows[i].cpu > cpu && l->rows[i].cpu < next) {
 				next = l->rows[i].cpu;

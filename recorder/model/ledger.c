@@ -133,23 +133,18 @@ static int by_second_and_cpu(const void *a, const void *b)
 	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
 }
 
-static void add_up(struct ledger *l)
+void ledger_add(struct ledger_counts *to, const struct ledger_counts *n)
 {
-	uint32_t i;
 	unsigned kind;
 
-	for (i = 0; i < l->nrows; i++) {
-		const struct ledger_counts *n = &l->rows[i].n;
-
-		l->total.expected += n->expected;
-		l->total.recorded += n->recorded;
-		l->total.broken += n->broken;
-		l->total.truncated += n->truncated;
-		l->total.unnamed += n->unnamed;
-		l->total.uncovered += n->uncovered;
-		for (kind = 0; kind < LOSS_KINDS; kind++)
-			l->total.lost[kind] += n->lost[kind];
-	}
+	to->expected += n->expected;
+	to->recorded += n->recorded;
+	to->broken += n->broken;
+	to->truncated += n->truncated;
+	to->unnamed += n->unnamed;
+	to->uncovered += n->uncovered;
+	for (kind = 0; kind < LOSS_KINDS; kind++)
+		to->lost[kind] += n->lost[kind];
 }
 
 int ledger_new(const struct incident *in, struct ledger *out, struct err *err)
@@ -177,7 +172,8 @@ int ledger_new(const struct incident *in, struct ledger *out, struct err *err)
 	}
 	if (l.nrows)
 		qsort(l.rows, l.nrows, sizeof(*l.rows), by_second_and_cpu);
-	add_up(&l);
+	for (i = 0; i < l.nrows; i++)
+		ledger_add(&l.total, &l.rows[i].n);
 	*out = l;
 	return 0;
 }

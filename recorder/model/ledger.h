@@ -40,6 +40,9 @@ struct ledger {
 int ledger_new(const struct incident *in, struct ledger *out, struct err *err);
 void ledger_free(struct ledger *l);
 
+/* Sums, of whichever rows belong together. */
+void ledger_add(struct ledger_counts *to, const struct ledger_counts *n);
+
 /* expected - recorded + uncovered - lost; negative when more came than the busy time says. */
 double ledger_unexplained(const struct ledger_counts *n);
 
