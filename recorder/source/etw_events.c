@@ -1,4 +1,4 @@
-#include "source/etl_source.h"
+#include "source/etw_events.h"
 
 #include "base/text.h"
 
@@ -8,7 +8,7 @@
 
 /* ---- samples' interval ------------------------------------------------------------------------- */
 
-void etl_learn_interval(struct etl *s, const struct etw_record *record, const struct etw_class *class)
+void etw_events_learn_interval(struct etw_events *s, const struct etw_record *record, const struct etw_class *class)
 {
 	struct etw_value v[AT_INTERVAL_FIELDS];
 
@@ -21,11 +21,11 @@ void etl_learn_interval(struct etl *s, const struct etw_record *record, const st
 
 /* ---- whose event it is ------------------------------------------------------------------------- */
 
-static uint64_t time_of(const struct etl *s, int64_t ticks)
+uint64_t etw_events_time(const struct etw_events *s, int64_t ticks)
 {
-	uint64_t ns = etl_clock_ns(&s->facts->clock, ticks);
+	uint64_t ns = etl_clock_ns(&s->clock, ticks);
 
-	return ns > UINT64_MAX - 1 - ETL_START_NS ? UINT64_MAX - 1 : ETL_START_NS + ns;
+	return ns > UINT64_MAX - 1 - s->start_ns ? UINT64_MAX - 1 : s->start_ns + ns;
 }
 
 static uint32_t payload_u32(const struct etw_record *r, uint32_t at)
@@ -38,7 +38,7 @@ static uint32_t payload_u32(const struct etw_record *r, uint32_t at)
 }
 
 /* Events about a process, thread or image are its own, not that of who caused them. */
-static void subject_of(const struct etl *s, const struct etw_whole *w, uint32_t *pid, uint32_t *tid)
+static void subject_of(const struct etw_events *s, const struct etw_whole *w, uint32_t *pid, uint32_t *tid)
 {
 	const struct etw_record *r = w->record;
 	const struct etw_thread *t;
@@ -90,7 +90,7 @@ static void subject_of(const struct etl *s, const struct etw_whole *w, uint32_t 
  * The model's process. One that has ended is added and dropped again each time: it may be gone by
  * then, as the merge thread frees what has no segment.
  */
-static struct process *process_of(struct etl *s, uint32_t pid, int64_t ticks, uint64_t now_ns)
+static struct process *process_of(struct etw_events *s, uint32_t pid, int64_t ticks, uint64_t now_ns)
 {
 	struct etw_process *p = pid == ETW_ID_UNKNOWN ? NULL : etw_state_need_process(s->state, pid, ticks);
 	struct process *model;
@@ -99,7 +99,7 @@ static struct process *process_of(struct etl *s, uint32_t pid, int64_t ticks, ui
 		return NULL;
 	if (p->model && ticks <= p->until)
 		return p->model;
-	model = process_add(s->cfg.processes, pid, p->from == ETW_ALWAYS ? 0 : time_of(s, p->from), 0,
+	model = process_add(s->cfg.processes, pid, p->from == ETW_ALWAYS ? 0 : etw_events_time(s, p->from), 0,
 			    p->parent, NULL);
 	if (!model)
 		return NULL;
@@ -113,7 +113,7 @@ static struct process *process_of(struct etl *s, uint32_t pid, int64_t ticks, ui
 	return model;
 }
 
-static struct thread *thread_of(struct etl *s, struct process *process, uint32_t pid, uint32_t tid,
+static struct thread *thread_of(struct etw_events *s, struct process *process, uint32_t pid, uint32_t tid,
 				int64_t ticks, uint64_t now_ns)
 {
 	struct etw_thread *t = tid == ETW_ID_UNKNOWN ? NULL :
@@ -138,7 +138,7 @@ static struct thread *thread_of(struct etl *s, struct process *process, uint32_t
 }
 
 /* After its last event of its own. */
-static void drop_ended(struct etl *s, const struct etw_whole *w, uint32_t pid, uint32_t tid,
+static void drop_ended(struct etw_events *s, const struct etw_whole *w, uint32_t pid, uint32_t tid,
 		       uint64_t now_ns)
 {
 	struct etw_process *p;
@@ -165,7 +165,7 @@ static void drop_ended(struct etl *s, const struct etw_whole *w, uint32_t pid, u
  * Every thread begins in ntdll.dll, those of the kernel in the kernel: a walk that ends elsewhere ended
  * too early. How far the CLR's own walks reach is its own affair.
  */
-static uint8_t quality_of(const struct etl *s, const struct etw_whole *w, const struct event *e)
+static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w, const struct event *e)
 {
 	const struct frame_ref *root;
 
@@ -185,7 +185,7 @@ static uint8_t quality_of(const struct etl *s, const struct etw_whole *w, const 
  * The first address is where the thread was, the others where calls return to; so is the first of the
  * user's part behind the kernel's.
  */
-static void put_stack(struct etl *s, const struct etw_whole *w, uint32_t pid, struct event *e)
+static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t pid, struct event *e)
 {
 	bool kernel, below = true;
 	uint32_t i, n = 0;
@@ -254,7 +254,7 @@ static bool is_metadata(const struct etw_whole *w)
 	       guid == SCHEMAS;
 }
 
-bool etl_is_idle_sample(const struct etw_record *r, const struct etw_class *class)
+bool etw_is_idle_sample(const struct etw_record *r, const struct etw_class *class)
 {
 	uint32_t tid_at = r->pointer_bytes, flags_at = tid_at + 6u;
 	static const uint8_t zero[4];
@@ -284,7 +284,7 @@ static enum event_kind kind_of(const struct etw_whole *w)
 /* ---- fields ------------------------------------------------------------------------------------ */
 
 /* Disk requests and hard faults name their file by a key; people want its path. */
-static void add_file_name(struct etl *s, const struct etw_whole *w, char *path, size_t max)
+static void add_file_name(struct etw_events *s, const struct etw_whole *w, char *path, size_t max)
 {
 	struct etw_decoded *d = &s->decoded;
 	struct etw_value v[ETW_CLASS_MAX_FIELDS];
@@ -312,7 +312,7 @@ static void add_file_name(struct etl *s, const struct etw_whole *w, char *path, 
 	d->fields[d->nfields++] = (struct event_field){.name = "FileName", .type = FIELD_TEXT, .v.text = path};
 }
 
-static double value_of(const struct etl *s, const struct etw_whole *w, enum event_kind kind, uint32_t pid)
+static double value_of(const struct etw_events *s, const struct etw_whole *w, enum event_kind kind, uint32_t pid)
 {
 	const struct etw_record *r = w->record;
 	const struct etw_process *p;
@@ -323,7 +323,7 @@ static double value_of(const struct etl *s, const struct etw_whole *w, enum even
 		if (r->pointer_bytes + 6u <= r->payload_bytes)
 			memcpy(&count, r->payload + r->pointer_bytes + 4, sizeof(count));
 		return (double)(count ? count : 1) * 100 *
-		       (s->interval_100ns ? s->interval_100ns : ETL_INTERVAL_100NS);
+		       (s->interval_100ns ? s->interval_100ns : ETW_INTERVAL_100NS);
 	case EVENT_PROCESS_EXIT:
 		p = etw_state_process(s->state, pid, r->ticks);
 		return p && p->has_exit ? p->exit_code : 0;
@@ -332,7 +332,7 @@ static double value_of(const struct etl *s, const struct etw_whole *w, enum even
 	}
 }
 
-static bool is_wanted_process(const struct etl *s, const struct process *process)
+static bool is_wanted_process(const struct etw_events *s, const struct process *process)
 {
 	char pid[16];
 
@@ -346,7 +346,7 @@ static bool is_wanted_process(const struct etl *s, const struct process *process
 }
 
 /* Whether it becomes an event at all. */
-static bool is_delivered(struct etl *s, const struct etw_whole *w)
+static bool is_delivered(struct etw_events *s, const struct etw_whole *w)
 {
 	uint32_t id = w->class ? w->class->id : ETW_OTHER;
 
@@ -355,13 +355,15 @@ static bool is_delivered(struct etl *s, const struct etw_whole *w)
 		!(id == ETW_GC_START && etw_state_gc_twin(s->state, w->record, w->class)));
 }
 
-int etl_put(struct etl *s, const struct event *e)
+static int put(struct etw_events *s, const struct event *e)
 {
-	while (!queue_offer(s->cfg.queue, e)) {
+	while (s->waits && !queue_offer(s->cfg.queue, e)) {
 		if (atomic_load(&s->stopping))
 			return ERR_STOPPED;
 		os_sleep_ns(NS_PER_MS / 4);
 	}
+	if (!s->waits && !queue_put(s->cfg.queue, e))
+		return 0;                    /* the queue has counted it */
 	atomic_fetch_add_explicit(&s->delivered, 1, memory_order_relaxed);
 	if (e->time_ns > s->last_ns)
 		s->last_ns = e->time_ns;
@@ -372,7 +374,7 @@ int etl_put(struct etl *s, const struct event *e)
 	return 0;
 }
 
-int etl_deliver(struct etl *s, const struct etw_whole *w)
+static int deliver(struct etw_events *s, const struct etw_whole *w)
 {
 	struct event e = {.kind = kind_of(w), .cpu = w->record->cpu, .stack = STACK_NONE,
 			  .stream = STREAM_EVENT};
@@ -380,10 +382,10 @@ int etl_deliver(struct etl *s, const struct etw_whole *w)
 	uint32_t pid, tid;
 	int rc;
 
-	etl_learn_interval(s, w->record, w->class);
+	etw_events_learn_interval(s, w->record, w->class);
 	if (!is_delivered(s, w))
 		return 0;
-	e.time_ns = time_of(s, w->record->ticks);
+	e.time_ns = etw_events_time(s, w->record->ticks);
 	subject_of(s, w, &pid, &tid);
 	e.process = process_of(s, pid, w->record->ticks, e.time_ns);
 	e.thread = thread_of(s, e.process, pid, tid, w->record->ticks, e.time_ns);
@@ -406,8 +408,91 @@ int etl_deliver(struct etl *s, const struct etw_whole *w)
 		e.nfields = s->decoded.nfields;
 		e.hex_fields = s->decoded.hex;
 	}
-	rc = etl_put(s, &e);
+	rc = put(s, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
 		drop_ended(s, w, pid, tid, e.time_ns);
 	return rc;
+}
+
+int etw_events_take(struct etw_events *s)
+{
+	const struct etw_whole *w;
+	int rc = 0;
+
+	while (!rc && (w = etw_stacks_next(s->stacks)))
+		rc = deliver(s, w);
+	return rc;
+}
+
+int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n)
+{
+	struct event e = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE, .value = (double)n,
+			  .name = loss_kind_text(kind)};
+
+	e.time_ns = s->last_ns ? s->last_ns : s->start_ns;
+	return n ? put(s, &e) : 0;
+}
+
+/* ---- records ----------------------------------------------------------------------------------- */
+
+const struct etw_class *etw_events_class(struct etw_events *s, const struct etw_record *record)
+{
+	uint16_t key = record->header == ETW_CLASSIC ? record->opcode : record->id;
+	struct etw_known_class *c;
+	uint32_t first;
+
+	memcpy(&first, record->guid.bytes, sizeof(first));
+	c = &s->classes[((first ^ key * 0x10001u) * 0x9E3779B1u >> 16) & (ETW_CLASSES - 1)];
+	if (c->known && c->key == key && c->header == record->header &&
+	    memcmp(&c->guid, &record->guid, sizeof(c->guid)) == 0)
+		return c->class;
+	*c = (struct etw_known_class){record->guid, key, record->header, true, etw_class_find(record)};
+	return c->class;
+}
+
+void etw_events_learn(struct etw_events *s, const struct etw_record *record, const struct etw_class *class)
+{
+	etw_decode_learn(s->decode, record);
+	etw_state_learn(s->state, record, class);
+	etw_code_learn(s->code, record, class);
+	if (!s->interval_100ns)
+		etw_events_learn_interval(s, record, class);
+}
+
+uint64_t etw_events_refused(const struct etw_events *s, size_t *bytes)
+{
+	struct etw_state_use state;
+	struct etw_code_use code;
+	struct etw_stacks_count stacks;
+	struct etw_learned learned;
+
+	etw_state_use(s->state, &state);
+	etw_code_use(s->code, &code);
+	etw_stacks_counts(s->stacks, &stacks);
+	etw_decode_learned(s->decode, &learned);
+	*bytes = state.bytes + code.bytes + etw_stacks_bytes(s->stacks) + learned.nbytes;
+	return state.refused + code.refused + stacks.refused + learned.refused;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err *err)
+{
+	int rc = etw_decode_new(&s->decode, err);
+
+	if (!rc)
+		rc = etw_state_new(&s->state, err);
+	if (!rc)
+		rc = etw_code_new(s->state, s->cfg.frames, &s->code, err);
+	if (!rc)
+		rc = etw_stacks_new(pass, (int64_t)s->clock.frequency_hz, &s->stacks, err);
+	return rc;
+}
+
+void etw_events_close(struct etw_events *s)
+{
+	etw_stacks_free(s->stacks);
+	etw_code_free(s->code, s->last_ns + 1);
+	etw_state_free(s->state);
+	etw_decode_free(s->decode);
 }
