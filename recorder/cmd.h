@@ -107,6 +107,9 @@ const char *text_count(uint64_t n, char out[CMD_NUMBER_BYTES]);
 const char *text_bytes(uint64_t bytes, char out[CMD_NUMBER_BYTES]);
 const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES]);
 
+/* An incident's window from its trigger: "120 s before to 5 s after the trigger". */
+void put_span(struct buf *out, const struct incident_head *h);
+
 /* Append at most `columns` characters of text, cut with an ellipsis, control characters as blanks. */
 void put_cut(struct buf *out, const char *text, size_t columns);
 

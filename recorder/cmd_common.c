@@ -344,3 +344,18 @@ void put_cut(struct buf *out, const char *text, size_t columns)
 	if (at < end && columns)
 		buf_puts(out, "\xe2\x80\xa6");
 }
+
+void put_span(struct buf *out, const struct incident_head *h)
+{
+	double from = ((double)h->t0_ns - (double)h->trigger_ns) / 1e9;
+	double to = ((double)h->t1_ns - (double)h->trigger_ns) / 1e9;
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+
+	text_seconds(fabs(from), a);
+	text_seconds(fabs(to), b);
+	/* A part that was asked for may lie on one side of the trigger. */
+	if (from <= 0 && to >= 0)
+		buf_printf(out, "%s before to %s after the trigger", a, b);
+	else
+		buf_printf(out, "%s to %s %s the trigger", a, b, from > 0 ? "after" : "before");
+}

@@ -236,7 +236,7 @@ static void put_clean(struct buf *out, const char *text)
 static void put_head(const struct view *v)
 {
 	const struct incident_head *h = &v->in->head;
-	char time[OS_TIME_TEXT_BYTES], a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], c[CMD_NUMBER_BYTES];
+	char time[OS_TIME_TEXT_BYTES], n[CMD_NUMBER_BYTES];
 
 	if (v->o->json)
 		return;
@@ -245,10 +245,9 @@ static void put_head(const struct view *v)
 	put_clean(v->out, h->reason);
 	buf_printf(v->out, "\n%s on ", time);
 	put_clean(v->out, h->host);
-	buf_printf(v->out, "; %s before and %s after it; %s samples, %.1f s of CPU time\n",
-		   text_seconds(((double)h->trigger_ns - (double)h->t0_ns) / 1e9, a),
-		   text_seconds(((double)h->t1_ns - (double)h->trigger_ns) / 1e9, b),
-		   text_count(h->samples, c), v->whole / 1e9);
+	buf_puts(v->out, "; ");
+	put_span(v->out, h);
+	buf_printf(v->out, "; %s samples, %.1f s of CPU time\n", text_count(h->samples, n), v->whole / 1e9);
 }
 
 static int put_report(const struct options *o, const struct incident *in, struct buf *out,

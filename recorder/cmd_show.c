@@ -283,8 +283,7 @@ static void put_window(struct buf *out, const struct incident_head *h)
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
 
 	put_label(out, "Window");
-	buf_printf(out, "%s before to %s after the trigger", text_seconds(before_s(h), a),
-		   text_seconds(after_s(h), b));
+	put_span(out, h);
 	if (h->gap_reason && *h->gap_reason) {
 		buf_printf(out, "; asked were %s and %s\n",
 			   text_seconds((double)h->asked_pre_ns / 1e9, a),
@@ -328,6 +327,8 @@ static void put_losses(struct buf *out, const struct incident_head *h)
 	}
 	if (!lines && h->lost)
 		buf_printf(out, "%s\n", text_count(h->lost, n));
+	else if (!lines && h->note && *h->note)
+		buf_puts(out, "nothing that was counted; see the note below\n");
 	else if (!lines)
 		buf_puts(out, "nothing\n");
 }

@@ -84,7 +84,8 @@ static void did_you_mean(const struct nearest *nearest, const char *before, stru
 	buf_putc(out, '?');
 }
 
-static int unknown_option(const char *as, size_t n, bool in_conf, struct err *err)
+/* command: nearest are its own options; CMD_NONE = those of any, or keys of the conf file. */
+static int unknown_option(const char *as, size_t n, enum command command, bool in_conf, struct err *err)
 {
 	struct nearest nearest = {0};
 	struct buf near = {0};
@@ -96,15 +97,15 @@ static int unknown_option(const char *as, size_t n, bool in_conf, struct err *er
 	snprintf(name, sizeof(name), "%.*s", n > 60 ? 60 : (int)n, as);
 	nearest.wanted = name;
 	for (i = 0; option_table[i].name; i++) {
-		if (!in_conf || option_table[i].conf)
+		if (in_conf ? option_table[i].conf
+			    : command == CMD_NONE || (option_table[i].commands >> command) & 1)
 			nearest_offer(&nearest, option_table[i].name);
 	}
 	did_you_mean(&nearest, in_conf ? "" : "--", &near);
-	if (in_conf)
-		err_set(err, ERR_USAGE, "unknown key '%s'%s", name, buf_text(&near));
-	else
-		err_set(err, ERR_USAGE, "unknown option '%s'%s%s", name, buf_text(&near),
-			near.len ? "" : "; 'recorder help' lists them");
+	if (!in_conf && !near.len)
+		buf_printf(&near, "; 'recorder help%s%s' lists them", command == CMD_NONE ? "" : " ",
+			   command_table[command].name);
+	err_set(err, ERR_USAGE, "unknown %s '%s'%s", in_conf ? "key" : "option", name, buf_text(&near));
 	buf_free(&near);
 	return ERR_USAGE;
 }
@@ -118,7 +119,7 @@ int options_set_conf(struct options *o, const char *key, const char *value, uint
 	};
 
 	if (!s.info)
-		return unknown_option(key, strlen(key), true, err);
+		return unknown_option(key, strlen(key), CMD_NONE, true, err);
 	if (!s.info->conf && s.info->type != OPTION_LATER)
 		return err_set(err, ERR_USAGE, "'%s' belongs on the command line, not into a "
 			       "configuration", s.info->name);
@@ -199,7 +200,7 @@ static int long_option(struct arguments *a, const char *arg, size_t ndashes, str
 
 	snprintf(as, sizeof(as), "%.*s", n > 60 ? 60 : (int)(ndashes + n), arg);
 	if (!info)
-		return unknown_option(arg, ndashes + n, false, err);
+		return unknown_option(arg, ndashes + n, command_ahead(a), false, err);
 	return set_argument(a, info, as, name[n] ? name + n + 1 : next_value(a, info), err);
 }
 
@@ -238,7 +239,7 @@ static int short_option(struct arguments *a, const char *arg, size_t ndash, stru
 		s++;
 	info = s->letter ? option_by_name(s->name, strlen(s->name)) : NULL;
 	if (!info || (*rest && (s->value || option_stands_alone(info) || looks_like_name(letter))))
-		return unknown_option(arg, strcspn(arg, ":="), false, err);
+		return unknown_option(arg, strcspn(arg, ":="), command_ahead(a), false, err);
 	value = s->value ? s->value : *rest ? rest : next_value(a, info);
 	return set_argument(a, info, as, value, err);
 }
@@ -292,7 +293,7 @@ static int argument(struct arguments *a, const char *arg, struct err *err)
 		return short_option(a, arg, one, err);
 	if (os_exists(arg))
 		return operand(a, arg, err);
-	return unknown_option(arg, strcspn(arg, ":="), false, err);
+	return unknown_option(arg, strcspn(arg, ":="), command_ahead(a), false, err);
 }
 
 /* What the command's operand stands for. */

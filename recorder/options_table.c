@@ -247,9 +247,9 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a .NET garbage collection takes longer than MS milliseconds; "
-			"background collections are left out. MS;Measure=pause takes the whole pause. "
-			"Also ;Process= ;InFlight=false. Repeatable.",
+		.help = "Fire when a .NET garbage collection takes longer than MS milliseconds, or on Linux "
+			"a pause of a Java program (HotSpot); background collections are left out. "
+			"MS;Measure=pause takes the whole pause. Also ;Process= ;InFlight=false. Repeatable.",
 	}, {
 		.name = "stop-on-gc-suspend-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
@@ -261,7 +261,8 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "stop-on-gen2-gc", .type = OPTION_RULE_FLAG,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "Fire when a .NET collection of generation 2 begins, background ones left out.",
+		.help = "Fire when a .NET collection of generation 2 begins, background ones left out, or a full "
+			"collection of a Java program.",
 	}, {
 		.name = "stop-on-request-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,

@@ -34,6 +34,8 @@ void losses_line(const struct ledger *l, struct buf *out)
 		   text_count(lost_samples(n), c), text_count((uint64_t)(fabs(unexplained) + 0.5), d),
 		   unexplained < -0.5 ? "more than expected" : "unexplained",
 		   percent(fabs(unexplained), n->expected));
+	if (n->uncovered)
+		buf_printf(out, "; %s newer than that count", text_count(n->uncovered, a));
 }
 
 /* ---- tables -------------------------------------------------------------------------------------- */

@@ -136,12 +136,10 @@ static int deliver(struct etl *s, struct err *err)
 
 /* ---- what was lost ----------------------------------------------------------------------------- */
 
-static void say(struct buf *b, const char *format, uint64_t n)
+static void say(struct buf *b, uint64_t n, const char *one, const char *many)
 {
-	if (!n)
-		return;
-	buf_puts(b, b->len ? "; " : "");
-	buf_printf(b, format, n);
+	if (n)
+		buf_printf(b, "%s%" PRIu64 " %s", b->len ? "; " : "", n, n == 1 ? one : many);
 }
 
 static void note_losses(struct etl *s)
@@ -150,11 +148,14 @@ static void note_losses(struct etl *s)
 	const struct etl_damage *d = &s->counts.damages[0];
 	struct buf b = {0};
 
-	say(&b, "%" PRIu64 " events were lost while it was recorded", f->events_lost);
-	say(&b, "%" PRIu64 " buffers were lost while it was recorded", f->buffers_lost);
+	say(&b, f->events_lost, "event was lost while it was recorded",
+	    "events were lost while it was recorded");
+	say(&b, f->buffers_lost, "buffer was lost while it was recorded",
+	    "buffers were lost while it was recorded");
 	if (!f->events_lost && !f->buffers_lost)
-		say(&b, "%" PRIu64 " buffers are marked as following a loss", f->nbuffers_loss);
-	say(&b, "%" PRIu64 " buffers cannot be read", s->counts.ndamaged);
+		say(&b, f->nbuffers_loss, "buffer is marked as following a loss",
+		    "buffers are marked as following a loss");
+	say(&b, s->counts.ndamaged, "buffer cannot be read", "buffers cannot be read");
 	if (s->counts.ndamaged)
 		buf_printf(&b, " (number %" PRIu32 ": %s)", d->buffer, d->why);
 	if (f->truncated)

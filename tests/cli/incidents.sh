@@ -43,6 +43,8 @@ verify show_leaves_kernel_frames_out sh -c '! grep -q "do_page_fault" out'
 expect show_kernel_frames_on_demand 0 'do_page_fault' show --id 1 --kernel
 expect show_one_process 0 'batch \(200\)' show --id 1 --process batch
 verify show_of_one_process_has_no_other sh -c '! grep -q server out'
+expect report_of_a_part_before_the_trigger 0 '; 10 s to 5 s before the trigger; ' report --id 1 --from -10 --to -5
+expect show_of_a_part_after_it 0 'Window +1 s to 4 s after the trigger' show --id 1 --from 1 --to 4
 expect show_an_unknown_process_names_some 3 'server' show --id 1 --process nobody
 expect show_an_empty_incident 0 'the machine was idle' show --id 3
 expect show_a_partial_incident 0 'partial' show --id 4
