@@ -9,6 +9,7 @@
 #include "check_stacks.h"
 #include "cmd.h"
 #include "command_line.h"
+#include "data_file.h"
 #include "plan.h"
 
 #include "base/json.h"
@@ -403,6 +404,20 @@ static int check_plan(struct check *c, struct err *err)
 	return 0;
 }
 
+static void check_data_file(struct check *c)
+{
+	struct finding f = {.what = "file", .verdict = "ok", .name = c->o->data_file, .limit = NAN};
+	struct buf name = {0};
+	struct err err = {0};
+
+	if (!c->o->data_file)
+		return;
+	data_file_first(c->o->data_file, &name);
+	f.text = buf_text(&name);
+	put_rule(c, &f, data_file_check(c->o->data_file, &err), &err);
+	buf_free(&name);
+}
+
 static void check_stop_command(struct check *c)
 {
 	struct finding f = {.what = "command", .verdict = "ok", .name = c->o->stop_command, .limit = NAN};
@@ -437,6 +452,7 @@ int cmd_check(const struct options *o, struct err *err)
 
 	remark_no_effect(o);
 	check_settings(&c);
+	check_data_file(&c);
 	check_stop_command(&c);
 	rc = check_store(&c, err);
 	if (!rc)
@@ -451,7 +467,7 @@ int cmd_check(const struct options *o, struct err *err)
 		rc = cmd_print(&c.out, err);
 	}
 	if (!rc && c.wrong)
-		rc = err_set(err, ERR_USAGE, "%u of the rules and monitored counters %s wrong", c.wrong,
+		rc = err_set(err, ERR_USAGE, "%u of the rules, monitored counters, commands and files %s wrong", c.wrong,
 			     c.wrong == 1 ? "is" : "are");
 	else if (!rc && c.no_store)
 		rc = err_set(err, ERR_IO, "the store cannot be used");

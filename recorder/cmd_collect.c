@@ -2,6 +2,7 @@
 #include "base/os.h"
 #include "cmd.h"
 #include "command_line.h"
+#include "data_file.h"
 #include "engine.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
@@ -103,6 +104,18 @@ static void announce_rule(struct log *log, const struct trigger *t)
 		log_line(log, LOG_INFO, "  = %s", line);
 }
 
+static void announce_data_file(const struct collect *c)
+{
+	struct buf name = {0};
+
+	if (!c->engine.data_file)
+		return;
+	data_file_first(c->engine.data_file, &name);
+	log_line(c->engine.log, LOG_INFO, "each incident is also written to %s; one that is there is kept, "
+		 "and the next gets a number", buf_text(&name));
+	buf_free(&name);
+}
+
 /* What is going to happen, once nothing stands in its way. */
 static void announce(void *ctx)
 {
@@ -119,6 +132,7 @@ static void announce(void *ctx)
 	cmd_unused_rules(o, &ignored);
 	if (ignored.len)
 		log_line(e->log, LOG_WARN, "%s", buf_text(&ignored));
+	announce_data_file(c);
 	if (o->from_file) {
 		announce_file(c);
 		buf_free(&ignored);
@@ -167,6 +181,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->ntriggers = c->ntriggers;
 	e->stop_command = c->stop_command.nargs ? &c->stop_command : NULL;
 	e->stop_command_timeout_ns = (uint64_t)o->stop_command_timeout_ns;
+	e->data_file = o->data_file;
 	e->dedup_ns = (uint64_t)o->dedup_ns;
 	e->rule_per_hour = o->max_per_hour;
 	e->rule_per_day = o->max_per_day;
@@ -256,6 +271,8 @@ int cmd_collect(const struct options *o, struct err *err)
 		rc = open_rules(o, &c, err);
 	if (!rc && o->stop_command)
 		rc = command_line_parse(o->stop_command, &c.stop_command, err);
+	if (!rc && o->data_file)
+		rc = data_file_check(o->data_file, err);
 	if (!rc)
 		rc = cmd_store_path(o, STORE_RECORD, &c.store_path, err);
 	if (!rc)

@@ -93,17 +93,18 @@ int command_line_parse(const char *text, struct command_line *out, struct err *e
 
 static void put_base_name(const struct command_values *v, struct buf *out)
 {
-	const char *name = text_base_name(v->store), *dot = strrchr(name, '.');
+	const char *name = text_base_name(v->data_file ? v->data_file : v->store), *dot = strrchr(name, '.');
 
 	buf_put(out, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
-	buf_printf(out, ".%" PRId64, v->incident);
+	if (!v->data_file)
+		buf_printf(out, ".%" PRId64, v->incident);
 }
 
 /* The value of the variable at the start of text; its length there, or 0. */
 static size_t put_variable(const char *text, const struct command_values *v, struct buf *out)
 {
 	static const char *const names[] = {"%OUTPUTDIR%", "%OUTPUTBASENAME%", "%INCIDENT%", "%STORE%",
-					    "%RULE%", "%REASON%", "%HOST%"};
+					    "%RULE%", "%REASON%", "%HOST%", "%OUTPUTFILE%"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -111,7 +112,7 @@ static size_t put_variable(const char *text, const struct command_values *v, str
 			break;
 	switch (i) {
 	case 0:
-		os_dirname(v->store, out);
+		os_dirname(v->data_file ? v->data_file : v->store, out);
 		break;
 	case 1:
 		put_base_name(v, out);
@@ -130,6 +131,9 @@ static size_t put_variable(const char *text, const struct command_values *v, str
 		break;
 	case 6:
 		buf_puts(out, v->host);
+		break;
+	case 7:
+		buf_puts(out, v->data_file ? v->data_file : "");
 		break;
 	default:
 		return 0;

@@ -5,8 +5,9 @@
  * neither. Variables are put in after the cutting, so no text of an event can become an argument, an
  * option of its own, or a command:
  *
- *	%OUTPUTDIR%       the directory of the store
- *	%OUTPUTBASENAME%  "<store's base name>.<incident>"
+ *	%OUTPUTFILE%      the data file of this incident; nothing without one
+ *	%OUTPUTDIR%       its directory; else that of the store
+ *	%OUTPUTBASENAME%  its name without the last extension; else "<store's base name>.<incident>"
  *	%INCIDENT%        its number         %STORE%   the store's path
  *	%RULE% %REASON%   what fired, and the sentence about it
  *	%HOST%            this machine's name
@@ -29,6 +30,7 @@ struct command_line {
 
 struct command_values {
 	const char *store, *rule, *reason, *host;
+	const char *data_file;               /* NULL = none */
 	int64_t incident;
 };
 

@@ -198,7 +198,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	rc = open_parts(e, err);
 	if (!rc && cfg->ready)
 		cfg->ready(cfg->ready_ctx);
-	if (!rc && cfg->stop_command)
+	if (!rc && (cfg->stop_command || cfg->data_file))
 		rc = os_thread_start("command", engine_command_main, e, &command, err);
 	if (!rc)
 		rc = start_threads(e, &merge, &writer, err);

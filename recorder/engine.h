@@ -15,7 +15,7 @@
  * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store
  * engine_dedup.c     tells incidents that repeat an earlier one
- * engine_command.c   runs StopCommand
+ * engine_command.c   writes the data file, runs StopCommand
  * engine_control.c   answers status, snapshot, stop, abort; prints the status line
  *
  * From a file (engine_config.file) everything runs in the trace's time, as fast as it can be read.
@@ -73,6 +73,7 @@ struct engine_config {
 	bool listen;                                 /* signals and <store>.ctl */
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
 	uint64_t stop_command_timeout_ns;
+	const char *data_file;                       /* write each stored incident there, as data_file.h says; or NULL */
 	void (*ready)(void *ctx);                    /* everything is open, recording begins; or NULL */
 	void *ready_ctx;
 	uint64_t status_every_ns;                    /* 0 = never */

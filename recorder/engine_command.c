@@ -1,12 +1,14 @@
 /*
- * StopCommand: run for each incident that was stored, on a thread of its own, so that a command that
- * takes its time holds up neither recording nor the next incident. What it prints goes to the log. A
- * command that fails, cannot be started or runs too long is logged, and nothing else happens.
+ * What happens to each incident once it is stored: its data file is written, then StopCommand runs. On
+ * a thread of its own, so that what takes its time holds up neither recording nor the next incident.
+ * What the command prints goes to the log. A file that cannot be written, and a command that fails,
+ * cannot be started or runs too long, is logged, and nothing else happens.
  */
 #include "engine_private.h"
 
 #include "base/text.h"
 #include "command_line.h"
+#include "data_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,11 +43,47 @@ static void log_output(struct engine *e, const struct buf *output)
 	}
 }
 
-static void run(struct engine *e, const struct command_job *job)
+struct exporting {
+	struct engine *engine;
+	int64_t incident;
+	struct buf *path;
+};
+
+static void export_main(void *ctx)
+{
+	struct exporting *x = ctx;
+	struct engine *e = x->engine;
+	struct err err = {0};
+
+	if (!e->cfg->file)
+		os_thread_priority(OS_PRIORITY_LOW);
+	if (data_file_write(e->cfg->store_path, x->incident, e->cfg->data_file, x->path, &err))
+		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",
+			 x->incident, err.text);
+	else
+		log_line(e->log, LOG_INFO, "incident %" PRId64 " written to %s", x->incident,
+			 buf_text(x->path));
+}
+
+/* Its priority is low, and that of the command, which inherits its thread's, is not: another thread. */
+static void write_data_file(struct engine *e, const struct command_job *job, struct buf *path)
+{
+	struct exporting x = {e, job->incident, path};
+	struct os_thread *thread = NULL;
+	struct err err = {0};
+
+	if (os_thread_start("export", export_main, &x, &thread, &err))
+		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",
+			 job->incident, err.text);
+	else
+		os_thread_join(thread);
+}
+
+static void run(struct engine *e, const struct command_job *job, const char *data_file)
 {
 	struct command_values values = {
 		.store = e->cfg->store_path, .rule = job->rule, .reason = job->reason, .host = e->host,
-		.incident = job->incident,
+		.incident = job->incident, .data_file = data_file,
 	};
 	struct command_line line = {0};
 	struct buf output = {0};
@@ -70,7 +108,7 @@ void engine_command_want(struct engine *e, int64_t incident, const char *rule, c
 	struct command_job *job, **last;
 	uint32_t waiting = 0;
 
-	if (!e->cfg->stop_command)
+	if (!e->cfg->stop_command && !e->cfg->data_file)
 		return;
 	job = calloc(1, sizeof(*job));
 	if (job) {
@@ -85,13 +123,26 @@ void engine_command_want(struct engine *e, int64_t incident, const char *rule, c
 		*last = job;
 		job = NULL;
 	} else {
-		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": not run, %s", incident,
+		log_line(e->log, LOG_WARN, "%s of incident %" PRId64 ": %s, %s",
+			 e->cfg->data_file ? "data file" : "stop command", incident,
+			 e->cfg->data_file ? "not written" : "not run",
 			 waiting < ENGINE_PENDING_MAX ? "out of memory" : "too many wait already");
 	}
 	os_cond_signal(e->wake_command);
 	os_mutex_unlock(e->lock);
 	if (job)
 		job_free(job);
+}
+
+static void do_job(struct engine *e, const struct command_job *job)
+{
+	struct buf path = {0};
+
+	if (e->cfg->data_file)
+		write_data_file(e, job, &path);
+	if (e->cfg->stop_command && atomic_load(&e->stop) != STOP_ABORT)
+		run(e, job, path.len ? buf_text(&path) : NULL);
+	buf_free(&path);
 }
 
 /* Until the writer has ended and all jobs are done; an abort leaves those out that have not begun. */
@@ -111,7 +162,7 @@ void engine_command_main(void *ctx)
 		done = e->command_done && !e->command_jobs;
 		os_mutex_unlock(e->lock);
 		if (job && atomic_load(&e->stop) != STOP_ABORT)
-			run(e, job);
+			do_job(e, job);
 		if (job)
 			job_free(job);
 	}

@@ -375,9 +375,6 @@ void options_no_effect(const struct options *o, struct buf *out)
 		if (o->origin[row] != FROM_ARGS || !((option_table[row].no_effect >> o->command) & 1))
 			continue;
 		buf_printf(out, "%s--%s", n++ ? ", " : "", option_table[row].name);
-		/* It may have come as a bare word: say which. */
-		if (option_table[row].offset == offsetof(struct options, data_file))
-			buf_printf(out, " ('%.80s')", o->data_file);
 	}
 	if (n)
 		buf_printf(out, ": accepted, without effect here");

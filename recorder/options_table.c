@@ -346,8 +346,9 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "stop-command", .value = "COMMAND", .type = OPTION_TEXT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(stop_command),
-		.help = "Run this program, without a shell, for each incident that was stored. %OUTPUTDIR%, "
-			"%OUTPUTBASENAME%, %INCIDENT%, %STORE%, %RULE%, %REASON% and %HOST% are replaced. "
+		.help = "Run this program, without a shell, for each incident that was stored. %OUTPUTFILE% "
+			"(of --data-file), %OUTPUTDIR%, %OUTPUTBASENAME%, %INCIDENT%, %STORE%, %RULE%, %REASON% "
+			"and %HOST% are replaced. "
 			"Its output goes to the log; its failure is no failure of the recorder.",
 	}, {
 		.name = "stop-command-timeout-sec", .value = "SEC", .type = OPTION_SECONDS,
@@ -355,6 +356,12 @@ const struct option_info option_table[] = {
 		FIELD(stop_command_timeout_ns),
 		.def = 60, .min = 1, .max = 86400, .unit = "s",
 		.help = "It is ended when it runs for longer.",
+	}, {
+		.name = "data-file", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(data_file),
+		.help = "Also write each incident to this file, in the format of its suffix (x.html, "
+			"x.folded; x.etl is x.perfView.xml.zip), before the stop command runs. A file that is "
+			"there is kept: the next are x.1.html, x.2.html. A bare word behind 'collect' is the same.",
 	}, {
 		.name = "sweep", .value = "A:B:STEP", .type = OPTION_TEXT,
 		.group = GROUP_TRIGGER, .commands = IN(BACKTEST), FIELD(sweep),
@@ -685,10 +692,6 @@ const struct option_info option_table[] = {
 		.name = "buffer-size-mb", .other_names = "BufferSize", .value = "MB", .type = OPTION_INT,
 		.group = GROUP_PERFVIEW, .commands = RECORDING, .no_effect = RECORDING,
 		FIELD(ignored_int), .def = 0, .min = 0, .max = 1048576, .unit = "MB",
-	}, {
-		.name = "data-file", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_PERFVIEW, .commands = RECORDING, .no_effect = RECORDING,
-		FIELD(data_file),
 	},
 	{.name = NULL},
 };

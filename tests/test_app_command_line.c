@@ -49,6 +49,24 @@ static void values_stay_within_their_argument(void **state)
 	expect("n %OUTPUTDIR%/%OUTPUTBASENAME%.zip %STORE%",
 	       "<n></var/lib/recorder/incidents.12.zip></var/lib/recorder/incidents.db>");
 	expect("n 100% %PATH% %reason%", "<n><100%><%PATH%><%reason%>");
+	expect("n %OUTPUTFILE%", "<n><>");
+}
+
+static void with_a_data_file_the_output_is_that(void **state)
+{
+	struct command_values with = values;
+	struct command_line c = {0}, full = {0};
+	struct err err = {0};
+
+	(void)state;
+	with.data_file = "/out/slow.1.perfView.xml.zip";
+	assert_int_equal(command_line_parse("n %OUTPUTFILE% %OUTPUTDIR% %OUTPUTBASENAME%.zip", &c, &err), 0);
+	assert_int_equal(command_line_expand(&c, &with, &full, &err), 0);
+	assert_string_equal(full.args[1], with.data_file);
+	assert_string_equal(full.args[2], "/out");
+	assert_string_equal(full.args[3], "slow.1.perfView.xml.zip");
+	command_line_free(&c);
+	command_line_free(&full);
 }
 
 static void wrong_lines_are_refused(void **state)
@@ -95,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blanks_separate_and_quotes_keep_together),
 		cmocka_unit_test(values_stay_within_their_argument),
+		cmocka_unit_test(with_a_data_file_the_output_is_that),
 		cmocka_unit_test(wrong_lines_are_refused),
 		cmocka_unit_test(lack_of_memory_is_reported),
 	};

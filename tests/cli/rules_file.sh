@@ -75,6 +75,22 @@ check a_sweep_counts_for_each_limit jq -se 'map([.limit, .incidents]) == [[1, 2]
 check a_sweep_needs_a_limit expect_exit 2 "$RECORDER" backtest --from "$net" --sweep 1:5:1 /StopOnException:x
 check a_sweep_is_checked expect_exit 2 "$RECORDER" backtest --from "$net" --sweep 5:1 /StopOnGCOverMsec:1
 
+# /DataFile: the file is there when StopCommand runs; one that is there is kept, the next is numbered.
+echo mine >slow.perfView.xml.zip
+"$RECORDER" collect --from "$net" --store d.db --collect-multiple 2 /StopOnGCOverMsec:1 /DataFile:slow.etl \
+	/StopCommand:"/bin/ls %OUTPUTDIR%/%OUTPUTBASENAME%.zip %OUTPUTFILE%" 2>log
+check a_data_file_for_each_incident test -s slow.1.perfView.xml.zip -a -s slow.2.perfView.xml.zip
+check one_that_was_there_is_kept test "$(cat slow.perfView.xml.zip)" = mine
+check the_stop_command_finds_it grep -q 'stop command: ./slow.1.perfView.xml.zip' log
+check its_name_is_right eval '! grep -q "cannot access" log'
+"$RECORDER" collect --from "$net" --store f.db /StopOnGCOverMsec:1 /DataFile:/proc/x.html \
+	/StopCommand:"/bin/echo then %OUTPUTFILE%." 2>log
+check a_file_that_cannot_be_written_is_no_failure test $? -eq 0
+check but_the_log_says_so grep -q 'the data file of incident 1 was not written: ' log
+check and_the_stop_command_runs grep -q 'stop command: then .$' log
+"$RECORDER" collect --from "$net" --store e.db /StopOnGCOverMsec:1 /DataFile:gone/x.html 2>log
+check a_directory_that_is_not_there_is_refused grep -q 'the directory gone is not there' log
+
 # collect --from stores what backtest says.
 "$RECORDER" collect --from "$net" --store s.db --collect-multiple 9 /StopOnGCOverMsec:1 2>log
 check collect_keeps_the_same_two expect_exit 0 "$RECORDER" show --store s.db --id 2

@@ -1,0 +1,148 @@
+#include "data_file.h"
+
+#include "base/os.h"
+#include "base/text.h"
+#include "export/export.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define USUAL_FORMAT "perfview-xml-zip"
+
+struct parts {
+	const struct exporter *exporter;
+	const char *suffix;
+	size_t base_len;                     /* of the name, what stands before the suffix */
+};
+
+static bool ends_in(const char *text, size_t n, const char *end)
+{
+	size_t m = strlen(end);
+
+	return n >= m && text_same_fold(text + n - m, end);
+}
+
+static void split(const char *name, struct parts *out)
+{
+	size_t n = strlen(name);
+
+	out->exporter = exporter_by_path(name);
+	out->base_len = n;
+	if (out->exporter) {
+		out->base_len -= strlen(out->exporter->suffix);
+		out->suffix = name + out->base_len;
+		return;
+	}
+	out->exporter = exporter_by_name(USUAL_FORMAT);
+	out->suffix = out->exporter->suffix;
+	if (ends_in(name, n, ".etl.zip"))
+		out->base_len -= strlen(".etl.zip");
+	else if (ends_in(name, n, ".etl"))
+		out->base_len -= strlen(".etl");
+}
+
+/* Without the ".123" at its end, if that leaves something. */
+static size_t without_number(const char *name, size_t n)
+{
+	size_t digits = n, start = (size_t)(text_base_name(name) - name);
+
+	while (digits > start && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+		digits--;
+	return digits < n && digits > start + 1 && name[digits - 1] == '.' ? digits - 1 : n;
+}
+
+static void put_name(const char *name, const struct parts *p, uint32_t number, struct buf *out)
+{
+	buf_reset(out);
+	if (number) {
+		buf_put(out, name, without_number(name, p->base_len));
+		buf_printf(out, ".%" PRIu32, number);
+	} else {
+		buf_put(out, name, p->base_len);
+	}
+	buf_puts(out, p->suffix);
+}
+
+void data_file_first(const char *name, struct buf *out)
+{
+	struct parts p;
+
+	split(name, &p);
+	put_name(name, &p, 0, out);
+}
+
+int data_file_check(const char *name, struct err *err)
+{
+	struct os_file_info info;
+	struct buf dir = {0};
+	struct parts p;
+	int rc;
+
+	split(name, &p);
+	if (!p.base_len || !*text_base_name(name) || strchr("/\\", name[p.base_len - 1]))
+		return err_set(err, ERR_USAGE, "--data-file: '%.200s' names no file", name);
+	os_dirname(name, &dir);
+	rc = os_path_info(buf_text(&dir), &info, err);
+	if (rc)
+		rc = err_set(err, ERR_USAGE, "--data-file: the directory %.200s is not there", buf_text(&dir));
+	buf_free(&dir);
+	return rc;
+}
+
+static int write_file(const struct incident *in, const struct parts *p, const char *path, struct err *err)
+{
+	struct export_options options = {.stream = STREAM_CPU, .annotate = true, .ids = true, .top = 10,
+					 .file_name = text_base_name(path)};
+	struct out *out = NULL;
+	int rc = out_open(path, false, &out, err);
+
+	if (rc)
+		return rc;
+	rc = p->exporter->write(in, &options, out, err);
+	if (rc) {
+		out_abandon(out);
+		return rc;
+	}
+	return out_close(out, err);
+}
+
+static int write_free(const struct incident *in, const char *name, struct buf *path, struct err *err)
+{
+	struct parts p;
+	uint32_t number;
+	int rc;
+
+	split(name, &p);
+	for (number = 0; number < DATA_FILES_MAX; number++) {
+		put_name(name, &p, number, path);
+		rc = buf_check(path, "the name of the data file", err);
+		if (rc)
+			return rc;
+		if (os_exists(buf_text(path)))
+			continue;
+		rc = write_file(in, &p, buf_text(path), err);
+		if (rc != ERR_EXISTS)        /* else another program was faster */
+			return rc;
+	}
+	return err_set(err, ERR_LIMIT, "over %u data files are there: %s and so on", DATA_FILES_MAX, name);
+}
+
+int data_file_write(const char *store_path, int64_t incident, const char *name, struct buf *path,
+		    struct err *err)
+{
+	struct store *store = NULL;
+	struct incident in = {0};
+	int rc = store_open(store_path, STORE_READ, &store, err);
+
+	buf_reset(path);
+	if (!rc)
+		rc = store_load(store, incident, &in, err);
+	if (!rc)
+		rc = write_free(&in, name, path, err);
+	if (rc)
+		buf_reset(path);
+	incident_free(&in);
+	store_close(store);
+	return rc;
+}
