@@ -41,6 +41,34 @@ static void buf_grows_and_ends_in_a_nul(void **state)
 	buf_free(&b);
 }
 
+static void buf_puts_numbers_of_any_size(void **state)
+{
+	struct buf b = {0};
+
+	(void)state;
+	buf_put_uint(&b, 0);
+	buf_putc(&b, ' ');
+	buf_put_uint(&b, 907);
+	buf_putc(&b, ' ');
+	buf_put_uint(&b, UINT64_MAX);
+	assert_string_equal(buf_text(&b), "0 907 18446744073709551615");
+	buf_free(&b);
+}
+
+/* What does not fit at once is formatted twice: nothing of the first attempt may remain. */
+static void buf_formats_what_exceeds_its_room(void **state)
+{
+	struct buf b = {.max_bytes = 100};
+
+	(void)state;
+	buf_printf(&b, "%050d", 1);
+	buf_printf(&b, "%060d", 2);
+	assert_int_equal(b.failed, ERR_LIMIT);
+	assert_int_equal(b.len, 50);
+	assert_int_equal(strlen(b.data), 50);
+	buf_free(&b);
+}
+
 static void buf_keeps_to_its_ceiling_and_says_so_at_the_end(void **state)
 {
 	struct buf b = {.max_bytes = 10};
@@ -124,6 +152,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(buf_of_zeros_is_empty_and_has_a_text),
 		cmocka_unit_test(buf_grows_and_ends_in_a_nul),
+		cmocka_unit_test(buf_puts_numbers_of_any_size),
+		cmocka_unit_test(buf_formats_what_exceeds_its_room),
 		cmocka_unit_test(buf_keeps_to_its_ceiling_and_says_so_at_the_end),
 		cmocka_unit_test(buf_refuses_sizes_that_would_wrap_around),
 		cmocka_unit_test(buf_reset_empties_it_and_forgets_the_failure),

@@ -21,6 +21,8 @@ char *buf_reserve(struct buf *b, size_t n)
 	cap = b->cap ? b->cap : 64;
 	while (cap <= b->len + n)
 		cap += cap / 2 + 64;
+	if (cap > max && max < SIZE_MAX)
+		cap = max + 1;               /* buf_put() relies on it */
 	data = realloc(b->data, cap);
 	if (!data) {
 		b->failed = ERR_MEMORY;
@@ -37,7 +39,7 @@ void buf_advance(struct buf *b, size_t n)
 	b->data[b->len] = '\0';
 }
 
-void buf_put(struct buf *b, const void *bytes, size_t n)
+void buf_put_more(struct buf *b, const void *bytes, size_t n)
 {
 	char *to = buf_reserve(b, n);
 
@@ -48,28 +50,35 @@ void buf_put(struct buf *b, const void *bytes, size_t n)
 	buf_advance(b, n);
 }
 
-void buf_puts(struct buf *b, const char *text)
+void buf_put_uint(struct buf *b, uint64_t v)
 {
-	buf_put(b, text, strlen(text));
-}
+	char digits[20];
+	char *at = digits + sizeof(digits);
 
-void buf_putc(struct buf *b, char c)
-{
-	buf_put(b, &c, 1);
+	do {
+		*--at = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	buf_put(b, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 void buf_vprintf(struct buf *b, const char *format, va_list args)
 {
+	size_t room = b->failed ? 0 : b->cap - b->len;
+	char *to = room ? b->data + b->len : NULL;
 	va_list again;
 	int n;
-	char *to;
 
 	va_copy(again, args);
-	n = vsnprintf(NULL, 0, format, again);
+	n = vsnprintf(to, room, format, again);
 	va_end(again);
-	if (n < 0)
+	if (n >= 0 && (size_t)n < room) {
+		b->len += (size_t)n;
 		return;
-	to = buf_reserve(b, (size_t)n);
+	}
+	if (to)
+		*to = '\0';                  /* a part of it may stand there */
+	to = n < 0 ? NULL : buf_reserve(b, (size_t)n);
 	if (!to)
 		return;
 	vsnprintf(to, (size_t)n + 1, format, args);

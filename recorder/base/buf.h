@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define BUF_MAX_BYTES ((size_t)1 << 30)
 
@@ -24,9 +25,11 @@ struct buf {
 	int failed;           /* 0, ERR_MEMORY or ERR_LIMIT */
 };
 
-void buf_put(struct buf *b, const void *bytes, size_t n);
-void buf_puts(struct buf *b, const char *text);
-void buf_putc(struct buf *b, char c);
+static inline void buf_put(struct buf *b, const void *bytes, size_t n);
+static inline void buf_puts(struct buf *b, const char *text);
+static inline void buf_putc(struct buf *b, char c);
+/* Decimal digits. */
+void buf_put_uint(struct buf *b, uint64_t v);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *b, const char *format, va_list args);
 
@@ -43,5 +46,31 @@ const char *buf_text(const struct buf *b);
 
 /* 0, or ERR_MEMORY / ERR_LIMIT with a sentence about `what`. */
 int buf_check(const struct buf *b, const char *what, struct err *err);
+
+/* ---- inline: exports put a thousand million bytes, a few at a time ----------------------------- */
+
+void buf_put_more(struct buf *b, const void *bytes, size_t n);   /* where buf_put() finds no room */
+
+static inline void buf_put(struct buf *b, const void *bytes, size_t n)
+{
+	/* cap is never beyond the ceiling and its NUL: what has room is allowed. */
+	if (!n || b->failed || n >= b->cap - b->len) {
+		buf_put_more(b, bytes, n);
+		return;
+	}
+	memcpy(b->data + b->len, bytes, n);
+	b->len += n;
+	b->data[b->len] = '\0';
+}
+
+static inline void buf_puts(struct buf *b, const char *text)
+{
+	buf_put(b, text, strlen(text));
+}
+
+static inline void buf_putc(struct buf *b, char c)
+{
+	buf_put(b, &c, 1);
+}
 
 #endif

@@ -16,32 +16,52 @@ static void before(struct json *j)
 	j->comma = true;
 }
 
+/* ASCII that stands for itself in a string. */
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* One character that may not stand for itself; how many bytes of text it was. */
+static size_t put_char(struct buf *out, const char *text, const char *end)
+{
+	size_t len = utf8_char(text, end);
+	unsigned char c = (unsigned char)*text;
+
+	if (!len) {
+		buf_puts(out, "\xef\xbf\xbd");
+		return 1;
+	}
+	if (c == '"' || c == '\\') {
+		buf_putc(out, '\\');
+		buf_putc(out, (char)c);
+	} else if (c == '\n') {
+		buf_puts(out, "\\n");
+	} else if (c == '\t') {
+		buf_puts(out, "\\t");
+	} else if (c < 0x20 || c == 0x7f) {
+		buf_printf(out, "\\u%04x", (unsigned)c);
+	} else {
+		buf_put(out, text, len);
+	}
+	return len;
+}
+
 static void put_quoted(struct buf *out, const char *text)
 {
-	const char *end = text + strlen(text);
+	const char *end = text + strlen(text), *plain = text;
 
 	buf_putc(out, '"');
 	while (text < end) {
-		size_t len = utf8_char(text, end);
-		unsigned char c = (unsigned char)*text;
-
-		if (!len) {
-			buf_puts(out, "\xef\xbf\xbd");
-			len = 1;
-		} else if (c == '"' || c == '\\') {
-			buf_putc(out, '\\');
-			buf_putc(out, (char)c);
-		} else if (c == '\n') {
-			buf_puts(out, "\\n");
-		} else if (c == '\t') {
-			buf_puts(out, "\\t");
-		} else if (c < 0x20 || c == 0x7f) {
-			buf_printf(out, "\\u%04x", (unsigned)c);
-		} else {
-			buf_put(out, text, len);
+		if (is_plain((unsigned char)*text)) {
+			text++;
+			continue;
 		}
-		text += len;
+		buf_put(out, plain, (size_t)(text - plain));
+		text += put_char(out, text, end);
+		plain = text;
 	}
+	buf_put(out, plain, (size_t)(end - plain));
 	buf_putc(out, '"');
 }
 
@@ -79,13 +99,15 @@ void json_str(struct json *j, const char *text)
 void json_int(struct json *j, int64_t v)
 {
 	before(j);
-	buf_printf(j->out, "%" PRId64, v);
+	if (v < 0)
+		buf_putc(j->out, '-');
+	buf_put_uint(j->out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 void json_uint(struct json *j, uint64_t v)
 {
 	before(j);
-	buf_printf(j->out, "%" PRIu64, v);
+	buf_put_uint(j->out, v);
 }
 
 void num_text(double v, char *out, size_t n)

@@ -40,11 +40,24 @@ static bool is_control(const char *at, size_t len)
 	return len == 1 ? s[0] < 0x20 || s[0] == 0x7f : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
 }
 
+/* How many printable ASCII characters text begins with. */
+static size_t plain_bytes(const char *text, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && text[i] >= 0x20 && text[i] < 0x7f; i++)
+		;
+	return i;
+}
+
 void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_bytes)
 {
 	const char *end = text + n;
-	size_t start = out->len;
+	size_t start = out->len, plain = plain_bytes(text, n < max_bytes ? n : max_bytes);
 
+	/* Most names are nothing but that. */
+	buf_put(out, text, plain);
+	text += plain;
 	while (text < end) {
 		size_t len = utf8_char(text, end);
 
