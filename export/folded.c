@@ -7,6 +7,7 @@
  * Lines are sorted bytewise without ever being held in memory: the children of each node of the
  * call tree are sorted by what follows the common prefix in the file, which is "text;" where more
  * frames come and "text 42" where the line ends. Walking the tree in that order gives sorted lines.
+ * The texts themselves are sorted once; only texts of which one begins another are compared again.
  */
 #include "export/livestacks.h"
 #include "export/names.h"
@@ -106,16 +107,19 @@ static const struct tree_style style = {
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
+#define COUNT_MAX_BYTES 20
+
 /* What follows a caller's prefix in the file: the end of a line, or a frame with more to come. */
 struct branch {
-	const char *text;
-	uint32_t len, ntail;
-	uint32_t node;                       /* the node below; TREE_NONE = a line ends here */
-	char tail[NUMBER_MAX + 3];           /* ";", or " 42\n" */
+	const struct folded *f;
+	uint32_t family;                     /* of its text */
+	uint32_t node;                       /* whose text it is */
+	bool ends;
 };
 
 struct folded {
 	struct tree tree;
+	uint32_t *families;                  /* of each text */
 	uint64_t *counts;                    /* weight of the samples that end at a node */
 	uint32_t *first;                     /* first[caller + 1]: its branches; one more */
 	uint32_t *next;                      /* the same, moving on during the walk */
@@ -137,42 +141,100 @@ static int count_samples(struct folded *f, const struct incident *in)
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-static unsigned char byte_at(const struct branch *b, uint32_t i)
+struct ranked {
+	const char *text;
+	uint32_t len, number;
+};
+
+static int compare_texts(const void *left, const void *right)
 {
-	return (unsigned char)(i < b->len ? b->text[i] : b->tail[i - b->len]);
+	const struct ranked *a = left, *b = right;
+	int order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
+
+	return order ? order : a->len < b->len ? -1 : a->len > b->len;
+}
+
+/*
+ * Number the texts in their order, with one number for a text and all that it begins: of two texts
+ * with different numbers, neither begins the other, so the numbers are the order of the lines.
+ */
+static int make_families(struct folded *f)
+{
+	uint32_t n = f->tree.ntexts, family = 0, i;
+	struct ranked *items = malloc(((size_t)n + 1) * sizeof(*items));
+	const struct ranked *head = items;
+
+	f->families = malloc(((size_t)n + 1) * sizeof(*f->families));
+	if (!items || !f->families) {
+		free(items);
+		return ERR_MEMORY;
+	}
+	for (i = 0; i < n; i++)
+		items[i] = (struct ranked){tree_text(&f->tree, i), f->tree.texts[i].len, i};
+	qsort(items, n, sizeof(*items), compare_texts);
+	for (i = 0; i < n; i++) {
+		if (items[i].len < head->len || memcmp(items[i].text, head->text, head->len) != 0) {
+			head = &items[i];
+			family++;
+		}
+		f->families[items[i].number] = family;
+	}
+	free(items);
+	return 0;
+}
+
+/* What follows a branch's text: ";" or " 42\n". Returns its bytes. */
+static uint32_t tail_of(const struct branch *b, struct buf *to)
+{
+	buf_puts(to, b->ends ? " " : ";");
+	if (b->ends) {
+		buf_put_uint(to, b->f->counts[b->node]);
+		buf_putc(to, '\n');
+	}
+	return (uint32_t)to->len;
 }
 
 /* No branch of a caller begins another, so a difference comes before either ends. */
-static int compare(const void *left, const void *right)
+static int compare_bytes(const struct branch *a, const struct branch *b)
 {
-	const struct branch *a = left, *b = right;
-	uint32_t common = a->len < b->len ? a->len : b->len;
-	uint32_t i;
-	int order = memcmp(a->text, b->text, common);
+	const struct tree *t = &a->f->tree;
+	const struct tree_text *ta = &t->texts[t->nodes[a->node].text];
+	const struct tree_text *tb = &t->texts[t->nodes[b->node].text];
+	char bytes[2][COUNT_MAX_BYTES + 4];
+	struct buf tails[2] = {{.data = bytes[0], .cap = sizeof(bytes[0])},
+			       {.data = bytes[1], .cap = sizeof(bytes[1])}};
+	uint32_t na = ta->len + tail_of(a, &tails[0]), nb = tb->len + tail_of(b, &tails[1]);
+	uint32_t i = ta->len < tb->len ? ta->len : tb->len;
+	int order = memcmp(t->bytes.data + ta->at, t->bytes.data + tb->at, i);
 
 	if (order)
 		return order;
-	for (i = common; i < a->len + a->ntail && i < b->len + b->ntail; i++) {
-		if (byte_at(a, i) != byte_at(b, i))
-			return byte_at(a, i) < byte_at(b, i) ? -1 : 1;
+	for (; i < na && i < nb; i++) {
+		char ca = i < ta->len ? t->bytes.data[ta->at + i] : bytes[0][i - ta->len];
+		char cb = i < tb->len ? t->bytes.data[tb->at + i] : bytes[1][i - tb->len];
+
+		if (ca != cb)
+			return (unsigned char)ca < (unsigned char)cb ? -1 : 1;
 	}
 	return 0;
 }
 
-static void branch_add(struct folded *f, uint32_t node, uint64_t count)
+static int compare(const void *left, const void *right)
+{
+	const struct branch *a = left, *b = right;
+
+	if (a->family != b->family)
+		return a->family < b->family ? -1 : 1;
+	return compare_bytes(a, b);
+}
+
+static void branch_add(struct folded *f, uint32_t node, bool ends)
 {
 	const struct tree_node *n = &f->tree.nodes[node];
-	struct branch *b = &f->branches[f->next[n->caller + 1]++];
 
-	b->text = tree_text(&f->tree, n->text);
-	b->len = f->tree.texts[n->text].len;
-	b->node = count ? TREE_NONE : node;
-	b->ntail = 0;
-	b->tail[b->ntail++] = count ? ' ' : ';';
-	if (count) {
-		b->ntail += (uint32_t)number_put(b->tail + 1, count);
-		b->tail[b->ntail++] = '\n';
-	}
+	f->branches[f->next[n->caller + 1]++] = (struct branch){
+		.f = f, .family = f->families[n->text], .node = node, .ends = ends,
+	};
 }
 
 /* Give each caller its stretch of branches: counted, laid out, filled, sorted. */
@@ -182,9 +244,8 @@ static int lay_out(struct folded *f)
 	bool *inner = calloc((size_t)nnodes + 1, sizeof(*inner));
 
 	f->first = calloc((size_t)nnodes + 2, sizeof(*f->first));
-	f->next = calloc((size_t)nnodes + 2, sizeof(*f->next));
-	f->branches = malloc(((size_t)nnodes * 2 + 1) * sizeof(*f->branches));
-	if (!inner || !f->first || !f->next || !f->branches) {
+	f->next = malloc(((size_t)nnodes + 2) * sizeof(*f->next));
+	if (!inner || !f->first || !f->next) {
 		free(inner);
 		return ERR_MEMORY;
 	}
@@ -198,54 +259,58 @@ static int lay_out(struct folded *f)
 	for (i = 0; i <= nnodes; i++)
 		f->first[i + 1] += f->first[i];
 	memcpy(f->next, f->first, ((size_t)nnodes + 2) * sizeof(*f->next));
-	for (i = 0; i < nnodes; i++) {
+	f->branches = malloc(((size_t)f->first[nnodes + 1] + 1) * sizeof(*f->branches));
+	for (i = 0; f->branches && i < nnodes; i++) {
 		if (f->counts[i])
-			branch_add(f, i, f->counts[i]);
+			branch_add(f, i, true);
 		if (inner[i])
-			branch_add(f, i, 0);
+			branch_add(f, i, false);
 	}
-	memcpy(f->next, f->first, ((size_t)nnodes + 2) * sizeof(*f->next));
-	for (i = 0; i <= nnodes; i++)
-		qsort(f->branches + f->first[i], f->first[i + 1] - f->first[i],
-		      sizeof(*f->branches), compare);
 	free(inner);
+	if (!f->branches)
+		return ERR_MEMORY;
+	memcpy(f->next, f->first, ((size_t)nnodes + 2) * sizeof(*f->next));
+	for (i = 0; i <= nnodes; i++) {
+		if (f->first[i + 1] - f->first[i] > 1)
+			qsort(f->branches + f->first[i], f->first[i + 1] - f->first[i],
+			      sizeof(*f->branches), compare);
+	}
 	return 0;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_line(struct folded *f, const struct branch *b, struct out *out)
-{
-	out_put(out, buf_text(&f->prefix), f->prefix.len);
-	out_put(out, b->text, b->len);
-	out_put(out, b->tail, b->ntail);
-}
-
 /* Depth first, without recursion: a stack from a file may have any depth. */
 static int write_lines(struct folded *f, struct out *out)
 {
+	struct buf *prefix = &f->prefix;
 	uint32_t node = TREE_NONE;           /* its slot is node + 1: 0 for the root */
+	const struct tree_text *text;
 	const struct branch *b;
+	size_t start;
 
-	buf_reset(&f->prefix);
-	while (!f->prefix.failed && !out_failed(out)) {
-		if (f->next[node + 1] < f->first[node + 2]) {
-			b = &f->branches[f->next[node + 1]++];
-			if (b->node == TREE_NONE) {
-				write_line(f, b, out);
-				continue;
-			}
-			buf_put(&f->prefix, b->text, b->len);
-			buf_put(&f->prefix, b->tail, b->ntail);
+	while (!prefix->failed && !out_failed(out)) {
+		if (f->next[node + 1] == f->first[node + 2]) {
+			if (node == TREE_NONE)
+				break;
+			prefix->len -= f->tree.texts[f->tree.nodes[node].text].len + 1;
+			node = f->tree.nodes[node].caller;
+			continue;
+		}
+		b = &f->branches[f->next[node + 1]++];
+		text = &f->tree.texts[f->tree.nodes[b->node].text];
+		start = prefix->len;
+		buf_put(prefix, f->tree.bytes.data + text->at, text->len);
+		tail_of(b, prefix);
+		if (!b->ends) {
 			node = b->node;
 			continue;
 		}
-		if (node == TREE_NONE)
-			break;
-		f->prefix.len -= f->tree.texts[f->tree.nodes[node].text].len + 1;
-		node = f->tree.nodes[node].caller;
+		if (!prefix->failed)
+			out_put(out, prefix->data, prefix->len);
+		prefix->len = start;
 	}
-	return f->prefix.failed;
+	return prefix->failed;
 }
 
 static int folded_write(const struct incident *in, const struct export_options *opt,
@@ -260,6 +325,8 @@ static int folded_write(const struct incident *in, const struct export_options *
 	if (!rc) {
 		rc = count_samples(&f, in);
 		if (!rc)
+			rc = make_families(&f);
+		if (!rc)
 			rc = lay_out(&f);
 		if (!rc)
 			rc = write_lines(&f, out);
@@ -267,6 +334,7 @@ static int folded_write(const struct incident *in, const struct export_options *
 			err_set(err, (enum err_code)rc, "out of memory while folding stacks");
 	}
 	tree_free(&f.tree);
+	free(f.families);
 	free(f.counts);
 	free(f.first);
 	free(f.next);

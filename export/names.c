@@ -85,31 +85,15 @@ bool frame_has_module(const struct incident *in, uint32_t frame)
 	return strcmp(incident_frame_module(in, frame), "?") != 0;
 }
 
-size_t number_put(char *to, uint64_t v)
-{
-	char digits[NUMBER_MAX];
-	size_t n = 0, i;
-
-	do {
-		digits[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	for (i = 0; i < n; i++)
-		to[i] = digits[n - 1 - i];
-	return n;
-}
-
 /* v thousandths, as "12.345". */
 static void put_thousandths(struct buf *out, uint64_t v)
 {
-	char text[NUMBER_MAX + 4];
-	size_t n = number_put(text, v / 1000);
+	char rest[4] = {
+		'.', (char)('0' + v / 100 % 10), (char)('0' + v / 10 % 10), (char)('0' + v % 10),
+	};
 
-	text[n++] = '.';
-	text[n++] = (char)('0' + v / 100 % 10);
-	text[n++] = (char)('0' + v / 10 % 10);
-	text[n++] = (char)('0' + v % 10);
-	buf_put(out, text, n);
+	buf_put_uint(out, v / 1000);
+	buf_put(out, rest, sizeof(rest));
 }
 
 void ms_put(struct buf *out, int64_t ns)

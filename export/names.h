@@ -46,8 +46,4 @@ void ms_put(struct buf *out, int64_t ns);
 /* Append ns as microseconds with 3 decimals, that is exactly. */
 void us_put(struct buf *out, int64_t ns);
 
-/* Decimal digits; returns how many, at most NUMBER_MAX, without a NUL. */
-#define NUMBER_MAX 20
-size_t number_put(char *to, uint64_t v);
-
 #endif

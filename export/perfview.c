@@ -229,12 +229,11 @@ void perfview_put_metric(struct buf *out, const struct incident *in,
 			 const struct incident_sample *s, uint64_t divisor)
 {
 	uint64_t weight = export_weight(in, s), whole = weight / divisor, rest = weight % divisor;
-	char digits[NUMBER_MAX];
 
 	if (rest) {
 		/* In thousandths; a divisor is far below UINT64_MAX / 1000. */
 		ms_put(out, (int64_t)((whole * 1000 + rest * 1000 / divisor) * 1000));
 		return;
 	}
-	buf_put(out, digits, number_put(digits, whole));
+	buf_put_uint(out, whole);
 }

@@ -7,10 +7,8 @@
 
 static void put_number(struct buf *line, const char *before, uint64_t v, const char *after)
 {
-	char digits[NUMBER_MAX];
-
 	buf_puts(line, before);
-	buf_put(line, digits, number_put(digits, v));
+	buf_put_uint(line, v);
 	buf_puts(line, after);
 }
 

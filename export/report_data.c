@@ -196,12 +196,10 @@ static int prepare(struct data *d, struct err *err)
 /* A number with its comma: the arrays have millions of them. */
 static void put_number(struct data *d, bool *comma, uint64_t v)
 {
-	char text[NUMBER_MAX];
-
 	if (*comma)
 		buf_putc(d->json.out, ',');
 	*comma = true;
-	buf_put(d->json.out, text, number_put(text, v));
+	buf_put_uint(d->json.out, v);
 }
 
 static void open_numbers(struct data *d, const char *key)

@@ -1,7 +1,9 @@
 /*
  * Two steps, because threads of a pool have the same stacks. First the stacks are merged by their
  * texts, whoever took them: that is a shape, and costs each stack of the incident one look-up. Then
- * each sample's shape is placed below its thread; a place that was met before costs one look-up.
+ * the samples' shapes are placed thread by thread: where a shape has its node below the thread at
+ * hand stands in an array, and nodes are numbered as they come, so a node below this thread is one
+ * with a number from the thread's first on, and nothing is searched or cleared.
  */
 #include "export/tree.h"
 
@@ -11,30 +13,20 @@
 /* Where a broken or cut walk shows, right below the thread: see exports-and-store.md, section 1. */
 enum { WALK_WHOLE, WALK_BROKEN, WALK_TRUNCATED, WALKS };
 
-/* A node by what it is: below which thread (its node), and which shape. */
-struct place {
-	uint32_t root, shape;
-};
-
-/* Where a stack's sample was placed last: mostly, the next one is of the same thread. */
-struct recent {
-	uint32_t group, node;
-};
-
 struct tree_build {
 	const struct incident *in;
 	const struct export_options *opt;
 	const struct tree_style *style;
-	struct table texts, shapes, tops, places;
+	struct table texts, shapes, tops;
 	struct tree_node *shape_nodes;       /* like nodes, but without a thread */
-	struct place *placed;                /* of each node; roots and processes have no shape */
 	uint32_t nshapes;
-	uint32_t texts_cap, shapes_cap, nodes_cap, placed_cap, path_cap;
+	uint32_t texts_cap, shapes_cap, nodes_cap, path_cap;
 	uint32_t *frame_texts;               /* text of each frame; TREE_NONE = not met yet */
 	uint32_t *stack_shapes;              /* shape of each stack; TREE_NONE = not used */
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
 	uint32_t *roots, *leaf_roots;        /* node of each thread * WALKS + walk */
-	struct recent *recent;               /* of each stack */
+	uint32_t *first, *order;             /* samples with a stack, by root: where each begins */
+	uint32_t *placed;                    /* node of each shape below the root at hand, or older */
 	uint32_t *path;                      /* shapes on the way up */
 	struct buf scratch, escaped;
 };
@@ -200,6 +192,8 @@ static uint32_t leaf_shape(struct tree *t, uint32_t stack)
 {
 	struct tree_build *b = t->build;
 
+	if (!b->style->leaf)
+		return b->stack_shapes[stack];
 	if (b->leaf_shapes[stack] == TREE_NONE) {
 		const struct tree_node *shape = &b->shape_nodes[b->stack_shapes[stack]];
 
@@ -210,21 +204,14 @@ static uint32_t leaf_shape(struct tree *t, uint32_t stack)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static uint32_t node_add(struct tree *t, struct tree_node node, struct place place)
+static uint32_t node_add(struct tree *t, uint32_t caller, uint32_t text)
 {
-	struct tree_build *b = t->build;
-	struct place *placed = room(b->placed, t->nnodes, &b->placed_cap, sizeof(*placed));
-	struct tree_node *nodes;
+	struct tree_node *nodes = room(t->nodes, t->nnodes, &t->build->nodes_cap, sizeof(*nodes));
 
-	if (!placed)
-		return TREE_NONE;
-	b->placed = placed;
-	nodes = room(t->nodes, t->nnodes, &b->nodes_cap, sizeof(*nodes));
 	if (!nodes)
 		return TREE_NONE;
 	t->nodes = nodes;
-	placed[t->nnodes] = place;
-	nodes[t->nnodes] = node;
+	nodes[t->nnodes] = (struct tree_node){.caller = caller, .text = text};
 	return t->nnodes++;
 }
 
@@ -239,7 +226,6 @@ static bool same_top(const void *ctx, uint32_t value, const void *key)
 /* A process, thread or walk. */
 static uint32_t top_add(struct tree *t, uint32_t caller, uint32_t text)
 {
-	struct place nowhere = {.root = TREE_NONE, .shape = TREE_NONE};
 	struct tree_node node = {.caller = caller, .text = text};
 	uint64_t hash = hash_pair(caller, text);
 	uint32_t found;
@@ -249,7 +235,7 @@ static uint32_t top_add(struct tree *t, uint32_t caller, uint32_t text)
 	found = table_find(&t->build->tops, hash, same_top, t, &node);
 	if (found != TABLE_NONE)
 		return found;
-	found = node_add(t, node, nowhere);
+	found = node_add(t, caller, text);
 	if (found != TREE_NONE && table_add(&t->build->tops, hash, found))
 		return TREE_NONE;
 	return found;
@@ -279,27 +265,19 @@ static uint32_t root_add(struct tree *t, uint32_t thread, unsigned walk)
 	return top_add(t, node, scratch_text(t));
 }
 
-static bool same_place(const void *ctx, uint32_t value, const void *key)
-{
-	const struct place *a = &((const struct tree_build *)ctx)->placed[value];
-	const struct place *b = key;
-
-	return a->root == b->root && a->shape == b->shape;
-}
-
-/* The node of a shape below a root: up to the first caller that is placed, then down, adding. */
-static uint32_t place(struct tree *t, uint32_t root, uint32_t shape)
+/*
+ * The node of a shape below a root whose nodes have numbers from `base` on: up to the first caller
+ * that is placed, then down, adding.
+ */
+static uint32_t place(struct tree *t, uint32_t root, uint32_t base, uint32_t shape)
 {
 	struct tree_build *b = t->build;
-	struct place key = {.root = root};
-	uint32_t node = root, depth = 0, found;
+	uint32_t node = root, depth = 0;
 	uint32_t *path;
 
 	for (; shape != TREE_NONE; shape = b->shape_nodes[shape].caller) {
-		key.shape = shape;
-		found = table_find(&b->places, hash_pair(root, shape), same_place, b, &key);
-		if (found != TABLE_NONE) {
-			node = found;
+		if (b->placed[shape] != TREE_NONE && b->placed[shape] >= base) {
+			node = b->placed[shape];
 			break;
 		}
 		path = room(b->path, depth, &b->path_cap, sizeof(*path));
@@ -309,10 +287,9 @@ static uint32_t place(struct tree *t, uint32_t root, uint32_t shape)
 		path[depth++] = shape;
 	}
 	while (depth && node != TREE_NONE) {
-		key.shape = b->path[--depth];
-		node = node_add(t, (struct tree_node){node, b->shape_nodes[key.shape].text}, key);
-		if (node != TREE_NONE && table_add(&b->places, hash_pair(root, key.shape), node))
-			return TREE_NONE;
+		shape = b->path[--depth];
+		node = node_add(t, node, b->shape_nodes[shape].text);
+		b->placed[shape] = node;
 	}
 	return node;
 }
@@ -324,26 +301,17 @@ static unsigned walk_of(const struct incident_sample *s)
 	return s->quality == QUALITY_TRUNCATED ? WALK_TRUNCATED : WALK_WHOLE;
 }
 
-static uint32_t sample_node(struct tree *t, const struct incident_sample *s)
+/* The node below which a sample's stack goes, or to which it belongs when it has none. */
+static uint32_t top_of(struct tree *t, const struct incident_sample *s)
 {
 	struct tree_build *b = t->build;
 	uint32_t slot = s->thread == THREAD_NONE ? b->in->nthreads : s->thread;
-	uint32_t group = slot * WALKS + walk_of(s), shape;
-	struct recent *recent;
+	uint32_t group = slot * WALKS + walk_of(s);
 
 	if (b->roots[group] == TREE_NONE)
 		b->roots[group] = root_add(t, s->thread, walk_of(s));
-	if (b->roots[group] == TREE_NONE)
-		return TREE_NONE;
-	if (s->stack != STACK_NONE) {
-		recent = &b->recent[s->stack];
-		if (recent->node != TREE_NONE && recent->group == group)
-			return recent->node;
-		shape = leaf_shape(t, s->stack);
-		recent->group = group;
-		recent->node = shape == TREE_NONE ? shape : place(t, b->roots[group], shape);
-		return recent->node;
-	}
+	if (b->roots[group] == TREE_NONE || s->stack != STACK_NONE)
+		return b->roots[group];
 	if (b->leaf_roots[group] == TREE_NONE) {
 		struct tree_node root = t->nodes[b->roots[group]];
 
@@ -364,35 +332,122 @@ static uint32_t *numbers(size_t n)
 	return items;
 }
 
+/* of_sample: processes, threads and walks; and the shapes of the stacks that samples end in. */
+static int add_tops(struct tree *t)
+{
+	struct tree_build *b = t->build;
+	uint32_t i;
+
+	for (i = 0; i < b->in->nsamples; i++) {
+		const struct incident_sample *s = &b->in->samples[i];
+
+		if (!export_takes(b->opt, s))
+			continue;
+		t->of_sample[i] = top_of(t, s);
+		if (t->of_sample[i] == TREE_NONE ||
+		    (s->stack != STACK_NONE && leaf_shape(t, s->stack) == TREE_NONE))
+			return ERR_MEMORY;
+		t->nsamples++;
+	}
+	return 0;
+}
+
+static bool has_stack(const struct tree *t, uint32_t sample)
+{
+	return t->of_sample[sample] != TREE_NONE &&
+	       t->build->in->samples[sample].stack != STACK_NONE;
+}
+
+/* first[root] becomes where the samples of a root begin in order, which is by root, then time. */
+static int order_samples(struct tree *t)
+{
+	struct tree_build *b = t->build;
+	uint32_t ntops = t->nnodes, i;
+
+	b->first = calloc((size_t)ntops + 2, sizeof(*b->first));
+	b->order = malloc(((size_t)t->nsamples + 1) * sizeof(*b->order));
+	if (!b->first || !b->order)
+		return ERR_MEMORY;
+	for (i = 0; i < b->in->nsamples; i++) {
+		if (has_stack(t, i))
+			b->first[t->of_sample[i] + 2]++;
+	}
+	for (i = 2; i < ntops + 2; i++)
+		b->first[i] += b->first[i - 1];
+	for (i = 0; i < b->in->nsamples; i++) {
+		if (has_stack(t, i))
+			b->order[b->first[t->of_sample[i] + 1]++] = i;
+	}
+	return 0;
+}
+
+static int place_samples(struct tree *t)
+{
+	struct tree_build *b = t->build;
+	const struct incident_sample *samples = b->in->samples;
+	uint32_t ntops = t->nnodes, root, base, i;
+
+	b->placed = numbers(b->nshapes);
+	if (!b->placed)
+		return ERR_MEMORY;
+	for (root = 0; root < ntops; root++) {
+		base = t->nnodes;
+		for (i = b->first[root]; i < b->first[root + 1]; i++) {
+			uint32_t sample = b->order[i];
+			uint32_t node = place(t, root, base, leaf_shape(t, samples[sample].stack));
+
+			if (node == TREE_NONE)
+				return ERR_MEMORY;
+			t->of_sample[sample] = node;
+		}
+	}
+	return 0;
+}
+
 static int build(struct tree *t)
 {
 	struct tree_build *b = t->build;
 	const struct incident *in = b->in;
 	size_t ngroups = ((size_t)in->nthreads + 1) * WALKS;
-	uint32_t i;
+	int rc;
 
 	t->of_sample = numbers(in->nsamples);
 	b->frame_texts = numbers(in->nframes);
 	b->stack_shapes = numbers(in->nstacks);
-	b->leaf_shapes = numbers(in->nstacks);
-	b->recent = malloc(((size_t)in->nstacks + 1) * sizeof(*b->recent));
+	b->leaf_shapes = numbers(b->style->leaf ? in->nstacks : 0);
 	b->roots = numbers(ngroups);
 	b->leaf_roots = numbers(ngroups);
 	if (!t->of_sample || !b->frame_texts || !b->stack_shapes || !b->leaf_shapes || !b->roots ||
-	    !b->leaf_roots || !b->recent)
+	    !b->leaf_roots)
 		return ERR_MEMORY;
-	memset(b->recent, 0xff, ((size_t)in->nstacks + 1) * sizeof(*b->recent));
-	if (add_shapes(t))
-		return ERR_MEMORY;
-	for (i = 0; i < in->nsamples; i++) {
-		if (!export_takes(b->opt, &in->samples[i]))
-			continue;
-		t->of_sample[i] = sample_node(t, &in->samples[i]);
-		if (t->of_sample[i] == TREE_NONE)
-			return ERR_MEMORY;
-		t->nsamples++;
-	}
-	return 0;
+	rc = add_shapes(t);
+	if (!rc)
+		rc = add_tops(t);
+	if (!rc)
+		rc = order_samples(t);
+	return rc ? rc : place_samples(t);
+}
+
+static void build_free(struct tree_build *b)
+{
+	if (!b)
+		return;
+	table_free(&b->texts);
+	table_free(&b->shapes);
+	table_free(&b->tops);
+	free(b->shape_nodes);
+	free(b->frame_texts);
+	free(b->stack_shapes);
+	free(b->leaf_shapes);
+	free(b->roots);
+	free(b->leaf_roots);
+	free(b->first);
+	free(b->order);
+	free(b->placed);
+	free(b->path);
+	buf_free(&b->scratch);
+	buf_free(&b->escaped);
+	free(b);
 }
 
 int tree_build(struct tree *t, const struct incident *in, const struct export_options *opt,
@@ -407,31 +462,13 @@ int tree_build(struct tree *t, const struct incident *in, const struct export_op
 		t->build->style = style;
 		rc = build(t);
 	}
+	build_free(t->build);
+	t->build = NULL;
 	return rc ? err_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
 }
 
 void tree_free(struct tree *t)
 {
-	struct tree_build *b = t->build;
-
-	if (b) {
-		table_free(&b->texts);
-		table_free(&b->shapes);
-		table_free(&b->tops);
-		table_free(&b->places);
-		free(b->shape_nodes);
-		free(b->placed);
-		free(b->frame_texts);
-		free(b->stack_shapes);
-		free(b->leaf_shapes);
-		free(b->recent);
-		free(b->roots);
-		free(b->leaf_roots);
-		free(b->path);
-		buf_free(&b->scratch);
-		buf_free(&b->escaped);
-		free(b);
-	}
 	free(t->texts);
 	free(t->nodes);
 	free(t->of_sample);

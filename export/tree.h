@@ -47,7 +47,7 @@ struct tree {
 	uint32_t *of_sample;                 /* node of each sample; TREE_NONE = not exported */
 	uint32_t ntexts, nnodes, nsamples;   /* nsamples: those exported */
 	struct buf bytes;
-	struct tree_build *build;            /* private */
+	struct tree_build *build;            /* private, while it is built */
 };
 
 /* The samples of one stream of an incident; tree starts as {0}. 0 or ERR_MEMORY. */
