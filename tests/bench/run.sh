@@ -3,6 +3,7 @@
 # most of them for the months (BENCH_MONTHS=1e7 samples: 90 s in all).
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
+#    bench_export_linux: `recorder export` of that stream, store to file, with its memory.
 #    bench_months: 5.8 days of churn through the whole engine: does its memory stay where it is?
 #    bench_triggers: what 20 rules add per event; a week of limits that move.
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
@@ -107,7 +108,7 @@ jq -nc --arg kernel "$(uname -srm)" --argjson cpus "$cpus" --arg date "$(date -u
 
 echo
 echo "Pipeline: a made stream, best of 3"
-pipeline=(build/linux/programs/bench_pipeline --json --dir build/bench/work "$@")
+pipeline=(build/linux/programs/bench_pipeline --json --keep --dir build/bench/work "$@")
 (cd "$TOP" && timeout 90 "${pipeline[@]}" 3>&1 >build/bench/work/rows 2>&3)
 case $? in
 0)   ;;
@@ -115,6 +116,20 @@ case $? in
 *)   echo "bench: bench_pipeline failed" >&2; exit 1 ;;
 esac
 jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>results.jsonl
+
+# ---- exports: the whole command ---------------------------------------------------------------------
+
+echo
+echo "Exports: recorder export of the same stream from a store; CPU time with loading, best of 3"
+if [ -e work/bench.db ]; then
+	exports=(build/linux/programs/bench_export_linux --json build/linux/recorder build/bench/work/bench.db build/bench/work)
+	(cd "$TOP" && timeout 180 "${exports[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
+		echo "skip: the rest of the exports' rows: bench_export_linux failed or took more than 180 s"
+	jq -c --arg command "${exports[*]}" '. + {command: $command}' work/rows >>results.jsonl
+	rm -f work/bench.db*
+else
+	echo "skip: exports: bench_pipeline left no store"
+fi
 
 # ---- months: memory under churn ---------------------------------------------------------------------
 

@@ -3,12 +3,12 @@
  * ring, store and every exporter.
  *
  *	bench_pipeline [--json] [--dir DIR] [--samples N] [--stacks N] [--frames N] [--threads N]
- *	               [--ring-mb N]
+ *	               [--ring-mb N] [--keep]
  *
  * One line of text per row. With --json the rows go to stdout as objects, one a line with units in
  * the keys, and the text to stderr. Times are the best of 3 unless the key says max or reps. Stores
  * and exports are written to DIR (the current directory) and removed again; what is measured is
- * therefore DIR's disk.
+ * therefore DIR's disk. --keep leaves the store of all samples as DIR/bench.db.
  *
  * The stream: tests/support/bench_stream.h.
  */
@@ -509,7 +509,8 @@ static int bench(struct world *w, const struct settings *s, struct err *err)
 	for (i = 0; !rc && exporters[i]; i++)
 		rc = bench_export(s, exporters[i], &in, err);
 	incident_free(&in);
-	remove_store(path);
+	if (!s->keep)
+		remove_store(path);
 	return rc;
 }
 
@@ -532,6 +533,10 @@ static bool parse(int argc, char **argv, struct settings *s)
 
 		if (strcmp(name, "--json") == 0) {
 			s->json = true;
+			continue;
+		}
+		if (strcmp(name, "--keep") == 0) {
+			s->keep = true;
 			continue;
 		}
 		if (strcmp(name, "--dir") == 0)
@@ -570,7 +575,7 @@ int main(int argc, char **argv)
 	if (!parse(argc, argv, &settings)) {
 		fprintf(stderr,
 			"usage: bench_pipeline [--json] [--dir DIR] [--samples N] [--stacks N] "
-			"[--frames N] [--threads N] [--ring-mb N]\n");
+			"[--frames N] [--threads N] [--ring-mb N] [--keep]\n");
 		return 2;
 	}
 	rc = bench(&world, &settings, &err);

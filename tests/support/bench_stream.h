@@ -17,7 +17,7 @@ enum { BENCH_CPUS = 2, BENCH_FREQ_HZ = 99, BENCH_DEPTH_MAX = 30, BENCH_THREADS_P
 #define BENCH_PERIOD_NS (NS_PER_SEC / BENCH_FREQ_HZ)
 
 struct settings {
-	bool json;
+	bool json, keep;
 	const char *dir;
 	uint32_t samples, stacks, frames, threads, ring_mb;
 };
