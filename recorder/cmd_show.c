@@ -202,6 +202,36 @@ static void json_frame(struct json *j, const struct incident *in, uint32_t frame
 	buf_free(&name);
 }
 
+/* Of the event that fired, where it brought one: the faulting stack of a crash; else STACK_NONE. */
+static uint32_t event_stack(const struct incident *in, const struct incident_event **out)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+
+		*out = e;
+		if (e->stack != STACK_NONE && e->kind == EVENT_GENERIC &&
+		    e->time_ns / SEGMENT_TICK_NS == in->head.trigger_ns / SEGMENT_TICK_NS)
+			return e->stack;
+	}
+	return STACK_NONE;
+}
+
+static void json_event_stack(struct json *j, const struct incident *in, bool addresses)
+{
+	const struct incident_event *e;
+	uint32_t node = event_stack(in, &e);
+
+	if (node == STACK_NONE)
+		return;
+	json_key(j, "event_stack");
+	json_open(j, '[');
+	for (; node != STACK_NONE; node = in->stacks[node].parent)
+		json_frame(j, in, in->stacks[node].frame, addresses);
+	json_close(j, ']');
+}
+
 /* All frames of each, leaf first. */
 static void json_stacks(struct json *j, const struct incident *in, const struct summary *s,
 			bool addresses)
@@ -258,6 +288,8 @@ static int put_json(struct buf *out, struct incident *in, const struct options *
 	rc = json_counters(&j, in, err);
 	if (!rc)
 		rc = sum_up(in, o, &summary, err);
+	if (!rc)
+		json_event_stack(&j, in, o->addresses);
 	if (!rc)
 		json_stacks(&j, in, &summary, o->addresses);
 	json_close(&j, '}');
@@ -508,14 +540,11 @@ static void put_line(struct buf *out, const struct incident_frame *f)
 		buf_printf(out, "  %s:%" PRIu32, text_base_name(f->file), f->line);
 }
 
-static void put_stack(const struct page *p, const struct summary_stack *s, bool addresses)
+static void put_frames(const struct page *p, uint32_t node, bool addresses)
 {
 	struct buf name = {0};
-	uint32_t node = s->stack, n;
+	uint32_t n;
 
-	put_count(p, s->samples);
-	put_process_name(p, s->process);
-	buf_putc(p->out, '\n');
 	for (n = 0; node != STACK_NONE && n < STACK_FRAMES; n++) {
 		buf_reset(&name);
 		incident_frame_text(p->in, p->in->stacks[node].frame, addresses, &name);
@@ -530,6 +559,27 @@ static void put_stack(const struct page *p, const struct summary_stack *s, bool 
 	if (n)
 		buf_printf(p->out, "%24s(%" PRIu32 " more callers)\n", "", n);
 	buf_free(&name);
+}
+
+static void put_stack(const struct page *p, const struct summary_stack *s, bool addresses)
+{
+	put_count(p, s->samples);
+	put_process_name(p, s->process);
+	buf_putc(p->out, '\n');
+	put_frames(p, s->stack, addresses);
+}
+
+static void put_event_stack(const struct page *p, bool addresses)
+{
+	const struct incident_event *e;
+	uint32_t node = event_stack(p->in, &e);
+
+	if (node == STACK_NONE)
+		return;
+	buf_printf(p->out, "\n%22s  STACK OF THE EVENT THAT FIRED, LEAF FIRST\n%22s  ", "", "");
+	put_process_name(p, e->thread == THREAD_NONE ? UINT32_MAX : p->in->threads[e->thread].process);
+	buf_putc(p->out, '\n');
+	put_frames(p, node, addresses);
 }
 
 static void put_hot(const struct page *p, struct summary *s, const struct options *o)
@@ -598,9 +648,14 @@ static int put_page(struct buf *out, struct incident *in, const struct ledger *l
 		return 0;
 	}
 	rc = put_counters(out, in, err);
-	if (rc || !in->head.samples)
+	if (!rc)
+		rc = sum_up(in, o, &summary, err);
+	if (!rc)
+		put_event_stack(&page, o->addresses);
+	if (rc || !in->head.samples) {
+		summary_free(&summary);
 		return rc;
-	rc = sum_up(in, o, &summary, err);
+	}
 	page.whole = summary.whole;
 	if (!rc)
 		put_hot(&page, &summary, o);

@@ -242,8 +242,9 @@ const struct option_info option_table[] = {
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire at an event: PROVIDER/EVENT;Key=Value... With ;TriggerMSec=MS when it takes "
 			"longer until its stop. Keys: FieldFilter (FIELD, then < > <= >= = != ~, then a "
-			"value; repeatable), StopEvent, StartStopID, InFlight, Process, Keywords, Level. "
-			"Repeatable.",
+			"value; repeatable), StopEvent, StartStopID, InFlight, Process, Keywords, Level; Stack "
+			"(Linux): with the thread's stack. Linux: any tracepoint, as "
+			"sched/sched_process_exit. Repeatable.",
 	}, {
 		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,

@@ -22,6 +22,7 @@ struct event_match {
 	enum event_kind start_kind, stop_kind;
 	uint64_t keywords;
 	uint8_t level;
+	bool stack;
 	unsigned nfilters;
 	struct field_filter filters[FIELD_FILTERS_MAX];
 	uint64_t without_field;              /* starts and stops that lack the field of StartStopID */
@@ -133,9 +134,29 @@ static int no_memory(const struct spec *s, struct err *err)
 	return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", s->text);
 }
 
+/* "uprobe:/path/of/program:symbol", "usdt:/path:provider:name": what ends that provider's name. */
+static const char *probe_colon(const char *text, size_t len)
+{
+	static const char *const providers[] = {"uprobe:", "usdt:"};
+	size_t i, n;
+
+	for (i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
+		n = strlen(providers[i]);
+		if (len > n && strncasecmp(text, providers[i], n) == 0)
+			return text + n - 1;
+	}
+	return NULL;
+}
+
+static bool is_probe(const struct event_match *m)
+{
+	return text_same_fold(m->provider, "uprobe") || text_same_fold(m->provider, "usdt");
+}
+
 static int parse_head(struct event_match *m, const struct spec *s, struct err *err)
 {
-	const char *slash = memchr(s->text, '/', s->head_len);
+	const char *colon = probe_colon(s->text, s->head_len);
+	const char *slash = colon ? colon : memchr(s->text, '/', s->head_len);
 	size_t n = slash ? (size_t)(slash - s->text) : 0;
 
 	if (!n || n + 1 == s->head_len)
@@ -203,7 +224,7 @@ static int take_stop(struct event_match *m, const struct spec *s, const struct s
 	size_t n = strlen(m->provider), skip = 0;
 
 	/* The guide writes PROVIDER/ before it. */
-	if (part->value_len > n && part->value[n] == '/' &&
+	if (part->value_len > n && (part->value[n] == '/' || (part->value[n] == ':' && is_probe(m))) &&
 	    strncasecmp(part->value, m->provider, n) == 0)
 		skip = n + 1;
 	if (part->value_len == skip)
@@ -245,6 +266,12 @@ static int take_trigger_ms(struct event_match *m, const struct spec *s, const st
 	return rc;
 }
 
+static int take_stack(struct event_match *m, const struct spec *s, const struct spec_part *part,
+		      struct err *err)
+{
+	return spec_bool(s, part, &m->stack, err);
+}
+
 static int take_key(struct event_match *m, const struct spec *s, const struct spec_part *part,
 		    struct err *err)
 {
@@ -255,7 +282,7 @@ static int take_key(struct event_match *m, const struct spec *s, const struct sp
 	} keys[] = {
 		{"Keywords", take_keywords}, {"Level", take_level}, {"FieldFilter", take_filter},
 		{"StopEvent", take_stop}, {"StartStopID", take_context},
-		{"TriggerMSec", take_trigger_ms},
+		{"TriggerMSec", take_trigger_ms}, {"Stack", take_stack},
 		{"Verbose", NULL}, {"BufferSizeMB", NULL},
 	};
 	bool taken;
@@ -269,8 +296,48 @@ static int take_key(struct event_match *m, const struct spec *s, const struct sp
 	rc = duration_key(&m->duration, s, part, &taken, err);
 	if (!rc && !taken)
 		rc = spec_unknown_key(s, part, "Keywords, Level, FieldFilter, TriggerMSec, StopEvent, "
-				      "StartStopID, Verbose, BufferSizeMB, " DURATION_KEYS, err);
+				      "StartStopID, Stack, Verbose, BufferSizeMB, " DURATION_KEYS, err);
 	return rc;
+}
+
+/*
+ * Starts and stops of Linux, which a thread calls one within the other: the names of tracepoints, of
+ * probes that programs bring with them, and of a function its return.
+ */
+static char *linux_stop(const struct event_match *m)
+{
+	static const struct {
+		const char *start, *stop, *provider;   /* NULL = any */
+	} ends[] = {
+		{"__start", "__done", "usdt"}, {"__begin", "__end", "usdt"}, {"__entry", "__return", "usdt"},
+		{"_entry", "_exit", NULL}, {"_enter", "_exit", NULL}, {"_begin", "_end", NULL},
+	};
+	size_t n = strlen(m->start), i, from = SIZE_MAX;
+	struct buf stop = {0};
+	const char *to = "";
+	char *copy;
+
+	if (strncasecmp(m->start, "sys_enter_", 10) == 0) {
+		buf_printf(&stop, "sys_exit_%s", m->start + 10);
+	} else if (text_same_fold(m->provider, "uprobe")) {
+		buf_printf(&stop, "%s%%return", m->start);
+	} else {
+		for (i = 0; from == SIZE_MAX && i < sizeof(ends) / sizeof(ends[0]); i++) {
+			size_t k = strlen(ends[i].start);
+
+			if (n < k || !text_same_fold(m->start + n - k, ends[i].start) ||
+			    (ends[i].provider && !text_same_fold(m->provider, ends[i].provider)))
+				continue;
+			from = n - k;
+			to = ends[i].stop;
+		}
+		if (from == SIZE_MAX)
+			return NULL;
+		buf_printf(&stop, "%.*s%s", (int)from, m->start, to);
+	}
+	copy = stop.failed ? NULL : text_dup(buf_text(&stop), SIZE_MAX);
+	buf_free(&stop);
+	return copy;
 }
 
 /* The stop of a start, when it was not said. */
@@ -281,6 +348,12 @@ static int derive_stop(struct event_match *m, const struct spec *s, struct err *
 	int end = 0;
 	char text[40];
 
+	m->stop = linux_stop(m);
+	if (m->stop) {
+		if (m->context == CONTEXT_DERIVED)
+			m->context = CONTEXT_THREAD;
+		return 0;
+	}
 	if (n >= 5 && text_same_fold(m->start + n - 5, "Start")) {
 		m->stop = text_dup(m->start, n);
 		if (m->stop)
@@ -373,11 +446,57 @@ static int open_event(const char *spec, const struct trigger_env *env, struct tr
 	return event_match_open(&event_match_trigger, "StopOnEtwEvent", spec, spec, NULL, env, out, err);
 }
 
+/* The filters as one text, those of one field only; "" = all; NULL = none. What does not fit is left out. */
+static void put_conditions(const struct event_match *m, const char *field, char out[EVENT_FILTER_MAX])
+{
+	static const char *const ops[] = {
+		[FIELD_EQUAL] = "=", [FIELD_NOT_EQUAL] = "!=", [FIELD_UNDER] = "<", [FIELD_OVER] = ">",
+		[FIELD_UNDER_EQUAL] = "<=", [FIELD_OVER_EQUAL] = ">=", [FIELD_MATCHES] = "~",
+	};
+	size_t used = 0;
+	unsigned i;
+
+	out[0] = '\0';
+	for (i = 0; field && i < m->nfilters; i++) {
+		const struct field_filter *f = &m->filters[i];
+		int n;
+
+		if (*field && !text_same_fold(field, f->field))
+			continue;
+		n = snprintf(out + used, EVENT_FILTER_MAX - used, "%s%s%s%s", used ? ";" : "", f->field,
+			     ops[f->op], f->value);
+		if (n < 0 || (size_t)n >= EVENT_FILTER_MAX - used)
+			out[used] = '\0';
+		else
+			used += (size_t)n;
+	}
+}
+
 int event_match_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
 	const struct event_match *m = (const struct event_match *)t;
+	struct need_event *e;
+	int rc = needs_provider(out, m->provider, m->keywords, m->level, err);
 
-	return needs_provider(out, m->provider, m->keywords, m->level, err);
+	if (rc || strlen(m->start) >= EVENT_NAME_MAX || (m->stop && strlen(m->stop) >= EVENT_NAME_MAX))
+		return rc ? rc : err_set(err, ERR_LIMIT, "'%.100s...': an event's name has at most %d bytes",
+					 m->spec, EVENT_NAME_MAX - 1);
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", m->spec);
+	strcpy(e->provider, m->provider);
+	strcpy(e->name, m->start);
+	e->stack = m->stack;
+	put_conditions(m, "", e->filter);
+	rc = needs_event(out, e, err);
+	if (!rc && m->stop) {
+		strcpy(e->name, m->stop);
+		/* Whose start is left out, its stop is of no use: of these two it is known which it is. */
+		put_conditions(m, text_same_fold(m->start, "sys_enter") ? "id" : NULL, e->filter);
+		rc = needs_event(out, e, err);
+	}
+	free(e);
+	return rc;
 }
 
 const char *event_match_spec(const struct trigger *t)
@@ -616,7 +735,7 @@ void event_match_status(const struct trigger *t, struct trigger_status *out)
 const struct trigger_ops event_match_trigger = {
 	.name = "stop-on-etw-event",
 	.usage = "PROVIDER/EVENT[;FieldFilter=...][;TriggerMSec=...][;StopEvent=...][;StartStopID=...]"
-		 "[;Process=...][;Keywords=...][;Level=...][;InFlight=true]",
+		 "[;Process=...][;Keywords=...][;Level=...][;InFlight=true][;Stack=true]",
 	.summary = "keep an incident at an event, or when a start takes longer until its stop",
 	.open = open_event,
 	.needs = event_match_needs,

@@ -7,16 +7,19 @@
  *
  * PROVIDER goes up to the first '/': a registered name, a GUID, or *EventSourceName; the kernel's is
  * "Windows Kernel Trace". EVENT: Task/Opcode, Task when the opcode says nothing, or EventID(n); whole,
- * in any case.
+ * in any case. On Linux sched/sched_process_exit, and so all tracepoints; uprobe:/path/of/program:symbol,
+ * and usdt:/path:provider:name for probes that a program brings with it.
  *
  *	Keywords      hex, all ones         Level         4; 0 to 5, or Critical to Verbose
  *	Process       whose events          FieldFilter   see field_filter.h; repeated: all must pass
  *	TriggerMSec   0 = every such event fires; else a start that takes longer until its stop
- *	StopEvent     of the same provider; else EVENT with Start made Stop, or EventID(n + 1)
+ *	StopEvent     of the same provider; else EVENT with Start made Stop, or EventID(n + 1); of Linux
+ *	              _enter and _entry made _exit, of a uprobe the function's return
  *	StartStopID   what a start and its stop have in common, besides their process: a field's name,
  *	              ThreadID or ActivityID; else the first that there is of: an activity path, the
- *	              first field, the activity, the thread
+ *	              first field, the activity, the thread; the thread for derived stops of Linux
  *	InFlight      a start that is still open fires too; off unless said
+ *	Stack         the thread's stack goes with the event, where the source can have it
  *	Verbose, BufferSizeMB               accepted, without effect here
  *	and those of threshold.h, for the limit of TriggerMSec
  *

@@ -76,3 +76,22 @@ int needs_log(struct needs *n, const char *name, struct err *err)
 	strcpy(n->logs[n->nlogs++].name, name);
 	return 0;
 }
+
+int needs_event(struct needs *n, const struct need_event *event, struct err *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < n->nevents; i++) {
+		struct need_event *e = &n->events[i];
+
+		if (!text_same_fold(e->provider, event->provider) || strcmp(e->name, event->name) != 0 ||
+		    strcmp(e->filter, event->filter) != 0)
+			continue;
+		e->stack |= event->stack;
+		return 0;
+	}
+	if (n->nevents == NEEDS_MAX_EVENTS)
+		return err_set(err, ERR_LIMIT, "over %u different events are asked for", NEEDS_MAX_EVENTS);
+	n->events[n->nevents++] = *event;
+	return 0;
+}

@@ -16,6 +16,9 @@
 #define NEEDS_MAX_LOGS 16u
 #define PROVIDER_NAME_MAX 128           /* bytes, NUL included */
 #define LOG_NAME_MAX 300                /* the same; a path may be one */
+#define NEEDS_MAX_EVENTS 64u
+#define EVENT_NAME_MAX 512              /* the same; a program's path and a symbol may be one */
+#define EVENT_FILTER_MAX 512
 
 struct need_counter {
 	char name[COUNTER_NAME_MAX];        /* CATEGORY:COUNTER:INSTANCE as the rule gave it */
@@ -27,6 +30,15 @@ struct need_provider {
 	char name[PROVIDER_NAME_MAX];       /* registered name, GUID, or *EventSourceName */
 	uint64_t keywords;                  /* any of these */
 	uint8_t level;                      /* 1 critical to 5 verbose */
+};
+
+/* One event of a provider, for sources that switch each on by itself: tracepoints, probes. */
+struct need_event {
+	char provider[PROVIDER_NAME_MAX];
+	char name[EVENT_NAME_MAX];
+	char filter[EVENT_FILTER_MAX];      /* FIELD OP VALUE as in FieldFilter, ';' between those that must
+					       all hold; "" = all events. Who can may leave out what does not pass. */
+	bool stack;                         /* the stack of the thread goes with it */
 };
 
 struct need_log {
@@ -41,6 +53,8 @@ struct needs {
 	struct need_log logs[NEEDS_MAX_LOGS];
 	uint32_t nlogs;
 	bool endings;                       /* how processes ended: exit code, signal */
+	struct need_event events[NEEDS_MAX_EVENTS];
+	uint32_t nevents;
 };
 
 /* Add a counter, or shorten the period of one that is there; ERR_LIMIT when there are too many. */
@@ -50,5 +64,7 @@ int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool mo
 int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t level,
 		   struct err *err);
 int needs_log(struct needs *n, const char *name, struct err *err);
+/* Add an event; the same with the same filter once, then with a stack if one of them wants it. */
+int needs_event(struct needs *n, const struct need_event *event, struct err *err);
 
 #endif

@@ -20,6 +20,7 @@
 #include "source/hsperf.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
+#include "source/tracepoint_linux.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -386,6 +387,8 @@ static int jvm_check(const struct needs *needs, struct err *err)
 	for (i = 0; i < needs->nproviders; i++) {
 		const struct need_provider *p = &needs->providers[i];
 
+		if (tracepoint_provider(p->name))
+			continue;            /* probes_check() judges it */
 		if (strcasecmp(p->name, "Microsoft-Windows-DotNETRuntime") != 0 || p->keywords != 1)
 			return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of %s%s, so "
 				       "the rule on them could never fire", p->name,

@@ -9,6 +9,7 @@
 #include "source/loader.h"
 #include "source/perf_ring_linux.h"
 #include "source/perf_state_linux.h"
+#include "source/probes_linux.h"
 #include "source/source.h"
 #include "unwind/unwind.h"
 
@@ -34,7 +35,10 @@ struct cpu_rings {
 	bool online;
 	bool told;                           /* that it cannot be opened */
 	struct perf_ring sampler, sideband;
+	struct perf_ring probes[PROBE_RINGS];
 };
+
+#define POLLED_PER_CPU (2 + PROBE_RINGS)
 
 struct perf_source {
 	struct source base;
@@ -49,7 +53,8 @@ struct perf_source {
 
 	struct cpu_rings *cpus;              /* by CPU number */
 	unsigned ncpus;
-	struct pollfd *polled;               /* the stop event, then two per CPU */
+	struct pollfd *polled;               /* the stop event, then POLLED_PER_CPU each */
+	struct probes *probes;               /* NULL = no rule asks for any */
 	int stop_fd;
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
@@ -104,12 +109,23 @@ static int open_cpu(struct perf_source *s, unsigned cpu, struct err *err)
 		perf_ring_close(&c->sideband);
 		return rc;
 	}
+	if (s->probes)
+		rc = probes_open_cpu(s->probes, cpu, c->probes, err);
+	if (rc) {
+		perf_ring_close(&c->sampler);
+		perf_ring_close(&c->sideband);
+		return rc;
+	}
 	c->online = true;
 	return 0;
 }
 
-static void close_cpu(struct cpu_rings *c)
+static void close_cpu(struct perf_source *s, unsigned cpu)
 {
+	struct cpu_rings *c = &s->cpus[cpu];
+
+	if (c->online && s->probes)
+		probes_close_cpu(s->probes, cpu, c->probes);
 	if (c->online) {
 		perf_ring_close(&c->sampler);
 		perf_ring_close(&c->sideband);
@@ -184,19 +200,19 @@ static struct unwind_memory *memory_of(struct perf_thread *thread)
 	return thread ? thread->memory : NULL;
 }
 
-/* false: tables for it are being loaded, and it may wait. */
-static bool put_sample(struct perf_source *s, const struct perf_record *r, bool may_wait)
+static struct perf_thread *thread_of(struct perf_source *s, const struct perf_record *r)
 {
-	/* The kernel says -1 for a task that it has let go of already: nobody's sample. */
-	struct perf_thread *thread = r->pid == UINT32_MAX ? NULL :
-		perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
-	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
-			  .stream = STREAM_CPU, .stack = STACK_NONE};
+	/* The kernel says -1 for a task that it has let go of already: nobody's. */
+	return r->pid == UINT32_MAX ? NULL : perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
+}
+
+/* The stack of a record into s->stack. */
+static void walk(struct perf_source *s, const struct perf_record *r, const struct perf_format *format,
+		 struct perf_thread *thread)
+{
 	const struct unwind_caller caller = {.find = find, .read = read_remote, .ctx = s};
 	struct unwind_input in = {0};
 
-	if (thread && thread->process->skipped)
-		return true;
 	in.kernel_chain = r->u.sample.kernel;
 	in.nkernel = s->cfg.kernel_stacks ? r->u.sample.nkernel : 0;
 	in.user_chain = r->u.sample.user;
@@ -205,23 +221,70 @@ static bool put_sample(struct perf_source *s, const struct perf_record *r, bool 
 	in.user_expected = thread && !thread->process->kernel && r->pid != 0;
 	in.regs_abi = r->u.sample.regs_abi;
 	in.regs = r->u.sample.regs;
-	in.regs_mask = s->format.nregs ? PERF_REGS_MASK : 0;
+	in.regs_mask = format->nregs ? PERF_REGS_MASK : 0;
 	in.stack = r->u.sample.stack;
 	in.stack_bytes = r->u.sample.stack_bytes;
 	s->sampled = thread ? thread->process : NULL;
 	s->sampled_ns = r->time_ns;
 	unwinder_walk(s->unwinder, &in, &caller, memory_of(thread), &s->stack);
+}
+
+static void put_with_stack(struct perf_source *s, struct event *e)
+{
+	e->quality = (uint8_t)s->stack.quality;
+	e->stack_frames = s->stack.frames;
+	e->nstack_frames = s->stack.nframes;
+	queue_put(s->cfg.queue, e);
+}
+
+/* false: tables for it are being loaded, and it may wait. */
+static bool put_sample(struct perf_source *s, const struct perf_record *r, bool may_wait)
+{
+	struct perf_thread *thread = thread_of(s, r);
+	struct event e = {.time_ns = r->time_ns, .kind = EVENT_SAMPLE, .cpu = (uint16_t)r->cpu,
+			  .stream = STREAM_CPU, .stack = STACK_NONE};
+
+	if (thread && thread->process->skipped)
+		return true;
+	walk(s, r, &s->format, thread);
 	if (s->stack.pending && may_wait)
 		return false;
-
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
-	e.quality = (uint8_t)s->stack.quality;
 	e.value = (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
-	e.stack_frames = s->stack.frames;
-	e.nstack_frames = s->stack.nframes;
-	queue_put(s->cfg.queue, &e);
+	put_with_stack(s, &e);
 	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+	return true;
+}
+
+/* An event that a rule asked for; the same. */
+static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const struct perf_record *r,
+		      bool may_wait)
+{
+	struct perf_thread *thread = thread_of(s, r);
+	struct probe *probe = probes_find(s->probes, r->u.sample.id);
+	const struct perf_format *format = probes_format(s->probes, ring->probes_at);
+	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
+
+	if (!probe)
+		return true;
+	if (format->callchain) {
+		walk(s, r, format, thread);
+		if (s->stack.pending && may_wait)
+			return false;
+	}
+	if (!probes_take(s->probes, probe, r, &e))
+		return true;
+	e.process = thread ? thread->process->process : NULL;
+	e.thread = thread ? thread->thread : NULL;
+	if (!format->callchain)
+		return queue_put(s->cfg.queue, &e), true;
+	put_with_stack(s, &e);
+	/* And as a sample, for what is made of these: --metric event. */
+	e.kind = EVENT_SAMPLE;
+	e.nfields = 0;
+	e.value = 1;
+	put_with_stack(s, &e);
 	return true;
 }
 
@@ -231,6 +294,8 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 {
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
+		if (ring->probes)
+			return put_probe(s, ring, r, until_ns < r->time_ns + TABLES_WAIT_NS);
 		return put_sample(s, r, until_ns < r->time_ns + TABLES_WAIT_NS);
 	case PERF_KIND_LOST:
 		put_lost(s, ring->sideband ? LOSS_SIDEBAND : LOSS_KERNEL, r->u.lost, ring->cpu,
@@ -262,6 +327,15 @@ static struct perf_ring *oldest_ring(struct perf_source *s)
 		struct perf_ring *rings[2] = {&s->cpus[i].sideband, &s->cpus[i].sampler};
 		unsigned j;
 
+		for (j = 0; s->probes && s->cpus[i].online && j < PROBE_RINGS; j++) {
+			struct perf_ring *ring = &s->cpus[i].probes[j];
+			const struct perf_record *r = perf_ring_peek(ring, probes_format(s->probes, j));
+
+			if (!r || r->time_ns > oldest_ns)
+				continue;
+			oldest = ring;
+			oldest_ns = r->time_ns;
+		}
 		for (j = 0; s->cpus[i].online && j < 2; j++) {
 			const struct perf_record *r = perf_ring_peek(rings[j], &s->format);
 
@@ -283,12 +357,14 @@ static struct perf_ring *oldest_ring(struct perf_source *s)
 static uint64_t drain(struct perf_source *s, uint64_t until_ns)
 {
 	struct perf_ring *ring;
-	unsigned i;
+	unsigned i, j;
 
 	for (i = 0; i < s->ncpus; i++) {
 		if (s->cpus[i].online) {
 			perf_ring_refresh(&s->cpus[i].sideband);
 			perf_ring_refresh(&s->cpus[i].sampler);
+			for (j = 0; s->probes && j < PROBE_RINGS; j++)
+				perf_ring_refresh(&s->cpus[i].probes[j]);
 		}
 	}
 	while ((ring = oldest_ring(s)) != NULL && ring->record.time_ns < until_ns) {
@@ -299,19 +375,21 @@ static uint64_t drain(struct perf_source *s, uint64_t until_ns)
 	return until_ns;
 }
 
+/* poll() skips negative descriptors. */
 static void rebuild_polled(struct perf_source *s)
 {
-	unsigned i;
+	unsigned i, j;
 
 	s->polled[0] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
 	for (i = 0; i < s->ncpus; i++) {
-		bool on = s->cpus[i].online;
+		struct pollfd *at = &s->polled[1 + POLLED_PER_CPU * i];
+		const struct cpu_rings *c = &s->cpus[i];
 
-		/* poll() skips negative descriptors. */
-		s->polled[1 + 2 * i] = (struct pollfd){.fd = on ? s->cpus[i].sideband.fd : -1,
-						       .events = POLLIN};
-		s->polled[2 + 2 * i] = (struct pollfd){.fd = on ? s->cpus[i].sampler.fd : -1,
-						       .events = POLLIN};
+		at[0] = (struct pollfd){.fd = c->online ? c->sideband.fd : -1, .events = POLLIN};
+		at[1] = (struct pollfd){.fd = c->online ? c->sampler.fd : -1, .events = POLLIN};
+		for (j = 0; j < PROBE_RINGS; j++)
+			at[2 + j] = (struct pollfd){.fd = c->online && s->probes ? c->probes[j].fd : -1,
+						    .events = POLLIN};
 	}
 }
 
@@ -329,11 +407,13 @@ static void check_hotplug(struct perf_source *s)
 			continue;
 		changed = true;
 		if (!online[i]) {
-			close_cpu(&s->cpus[i]);
+			close_cpu(s, i);
 			log_line(s->cfg.log, LOG_INFO, "CPU %u went offline", i);
 		} else if (open_cpu(s, i, &err) == 0) {
 			perf_ring_enable(&s->cpus[i].sideband, true);
 			perf_ring_enable(&s->cpus[i].sampler, true);
+			if (s->probes)
+				probes_enable(s->probes, i, true);
 			s->rescan = true;    /* what started on it before now was not seen */
 			log_line(s->cfg.log, LOG_INFO, "CPU %u came online and is recorded", i);
 		} else if (!s->cpus[i].told) {
@@ -353,6 +433,8 @@ static void enable(struct perf_source *s, bool sideband, bool on)
 	for (i = 0; i < s->ncpus; i++) {
 		if (s->cpus[i].online)
 			perf_ring_enable(sideband ? &s->cpus[i].sideband : &s->cpus[i].sampler, on);
+		if (s->cpus[i].online && s->probes && !sideband)
+			probes_enable(s->probes, i, on);
 	}
 }
 
@@ -519,6 +601,8 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	check_hotplug(s);
+	if (s->probes)
+		probes_look(s->probes, now_ns);
 	if (s->rescan) {
 		s->rescan = false;
 		perf_state_scan(s->state, NULL);
@@ -540,7 +624,7 @@ static int perf_run(struct source *source, struct err *err)
 	while (!atomic_load(&s->stopping)) {
 		uint64_t now, done_ns, until_ns;
 
-		if (poll(s->polled, 1 + 2 * (nfds_t)s->ncpus, waits ? TABLES_POLL_MS : POLL_MS) > 0 &&
+		if (poll(s->polled, 1 + POLLED_PER_CPU * (nfds_t)s->ncpus, waits ? TABLES_POLL_MS : POLL_MS) > 0 &&
 		    !atomic_load(&s->stopping))
 			os_sleep_ns(COALESCE_NS);
 		now = os_now_ns();
@@ -571,7 +655,8 @@ static void perf_close(struct source *source)
 	if (!s)
 		return;
 	for (i = 0; s->cpus && i < s->ncpus; i++)
-		close_cpu(&s->cpus[i]);
+		close_cpu(s, i);
+	probes_free(s->probes);
 	perf_state_free(s->state);
 	loader_free(s->loader);
 	busy_close(s->busy);
@@ -583,7 +668,7 @@ static void perf_close(struct source *source)
 	free(s);
 }
 
-static int open_cpus(struct perf_source *s, struct err *err)
+static int open_cpus(struct perf_source *s, const struct needs *needs, struct err *err)
 {
 	bool online[CPUS_MAX];
 	unsigned i, opened = 0;
@@ -592,9 +677,12 @@ static int open_cpus(struct perf_source *s, struct err *err)
 	s->ncpus = read_cpus("possible", online);
 	read_cpus("online", online);
 	s->cpus = calloc(s->ncpus, sizeof(*s->cpus));
-	s->polled = calloc(1 + 2 * (size_t)s->ncpus, sizeof(*s->polled));
+	s->polled = calloc(1 + POLLED_PER_CPU * (size_t)s->ncpus, sizeof(*s->polled));
 	if (!s->cpus || !s->polled)
 		return err_set(err, ERR_MEMORY, "out of memory for perf rings");
+	rc = probes_new(needs, s->cfg.log, s->cfg.stack_kb, s->cfg.kernel_stacks, s->ncpus, &s->probes, err);
+	if (rc)
+		return rc;
 	for (i = 0; i < s->ncpus; i++) {
 		if (!online[i])
 			continue;
@@ -616,7 +704,6 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	struct perf_state_config state = {0};
 	int rc = 0;
 
-	(void)needs;
 	if (!s)
 		return err_set(err, ERR_MEMORY, "out of memory for the perf source");
 	s->base.ops = &perf_source;
@@ -634,7 +721,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	if (!cfg->only_process)              /* of one process alone it is not known */
 		s->busy = busy_open();
 	if (!rc)
-		rc = open_cpus(s, err);
+		rc = open_cpus(s, needs, err);
 	if (!rc)
 		rc = loader_new(cfg->log, &s->loader, err);
 	if (!rc)
@@ -675,6 +762,8 @@ static void perf_status(struct source *source, struct source_status *out)
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load(&s->events);
 	out->lost = atomic_load(&s->lost);
+	if (s->probes)
+		probes_note(s->probes, out->note, sizeof(out->note));
 	if (throttled)
 		snprintf(out->note, sizeof(out->note),
 			 "the kernel throttled sampling %llu times (kernel.perf_cpu_time_max_percent)",
@@ -691,7 +780,9 @@ static int perf_source_probe(const struct source_config *cfg, struct err *err)
 
 const struct source_ops perf_source = {
 	.name = "perf",
-	.summary = "CPU samples with stacks, processes and mappings (perf events)",
+	.summary = "CPU samples with stacks, processes and mappings, tracepoints (perf events)",
+	.events = true,
+	.check = probes_check,
 	.probe = perf_source_probe,
 	.open = perf_open,
 	.run = perf_run,

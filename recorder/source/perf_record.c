@@ -105,10 +105,10 @@ static bool read_stack(struct cursor *c, struct perf_record *out)
 
 static bool read_sample(struct cursor *c, const struct perf_format *format, struct perf_record *out)
 {
-	uint64_t identifier, nr;
+	uint64_t nr;
 	uint32_t reserved;
 
-	if (!take(c, &identifier, 8) || !take(c, &out->u.sample.ip, 8) || !take(c, &out->pid, 4) ||
+	if (!take(c, &out->u.sample.id, 8) || !take(c, &out->u.sample.ip, 8) || !take(c, &out->pid, 4) ||
 	    !take(c, &out->tid, 4) || !take(c, &out->time_ns, 8) || !take(c, &out->cpu, 4) ||
 	    !take(c, &reserved, 4))
 		return false;
@@ -121,6 +121,13 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 		if (!skip(c, nr * 8))
 			return false;
 		split_chain(chain, nr, out);
+	}
+	if (format->raw) {
+		if (!take(c, &out->u.sample.raw_bytes, 4))
+			return false;
+		out->u.sample.raw = c->at;
+		if (!skip(c, out->u.sample.raw_bytes))
+			return false;
 	}
 	if (format->nregs && !read_regs(c, format->nregs, out))
 		return false;

@@ -5,7 +5,7 @@
  * event here is opened with sample_id_all and at least IDENTIFIER|TID|TIME|CPU, so that
  *
  *	PERF_RECORD_SAMPLE   header; identifier; [ip]; pid,tid; time; cpu,res; [nr, chain];
- *	                     [regs abi, regs]; [stack size, bytes, dyn_size]
+ *	                     [raw size, bytes]; [regs abi, regs]; [stack size, bytes, dyn_size]
  *	all others           header; body; pid,tid; time; cpu,res; identifier     (a 32-byte trailer)
  */
 #ifndef SOURCE_PERF_RECORD_H
@@ -30,9 +30,10 @@ enum perf_record_kind {
 	PERF_KIND_KSYMBOL,                   /* a BPF program or trampoline comes or goes */
 };
 
-/* What the sampler was opened with. */
+/* What a sampler or a probe was opened with. */
 struct perf_format {
 	bool callchain;
+	bool raw;                            /* a tracepoint's record */
 	unsigned nregs;                      /* 0 = no registers */
 	bool stack;
 };
@@ -43,7 +44,10 @@ struct perf_record {
 	uint32_t pid, tid, cpu;
 	union {
 		struct {
+			uint64_t id;                     /* which event's it is: PERF_EVENT_IOC_ID */
 			uint64_t ip;
+			const uint8_t *raw;
+			uint32_t raw_bytes;
 			const uint64_t *kernel, *user;   /* leaf first; into the record */
 			uint32_t nkernel, nuser;
 			uint32_t regs_abi;

@@ -15,12 +15,12 @@
 
 #define STACK_DEPTH_MAX 127u            /* kernel.perf_event_max_stack's default */
 
-static int open_event(struct perf_event_attr *attr, unsigned cpu)
+int perf_event_fd(struct perf_event_attr *attr, unsigned cpu)
 {
 	return (int)syscall(SYS_perf_event_open, attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static void common(struct perf_event_attr *attr)
+void perf_attr_common(struct perf_event_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->size = sizeof(*attr);
@@ -37,7 +37,7 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	struct perf_event_attr attr;
 	int fd;
 
-	common(&attr);
+	perf_attr_common(&attr);
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			   PERF_SAMPLE_CPU;
@@ -49,16 +49,16 @@ static int open_sideband(struct perf_ring *ring, struct perf_ask *ask)
 	attr.build_id = ask->build_ids;
 	attr.ksymbol = ask->ksymbols;
 	attr.wakeup_watermark = 1;
-	fd = open_event(&attr, ring->cpu);
+	fd = perf_event_fd(&attr, ring->cpu);
 	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && ask->build_ids) {
 		ask->build_ids = false;      /* before kernel 5.12 */
 		attr.build_id = 0;
-		fd = open_event(&attr, ring->cpu);
+		fd = perf_event_fd(&attr, ring->cpu);
 	}
 	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && ask->ksymbols) {
 		ask->ksymbols = false;       /* before kernel 5.1 */
 		attr.ksymbol = 0;
-		fd = open_event(&attr, ring->cpu);
+		fd = perf_event_fd(&attr, ring->cpu);
 	}
 	return fd;
 }
@@ -67,7 +67,7 @@ static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
 {
 	struct perf_event_attr attr;
 
-	common(&attr);
+	perf_attr_common(&attr);
 	attr.config = PERF_COUNT_SW_CPU_CLOCK;
 	attr.freq = 1;
 	attr.sample_freq = ask->freq_hz;
@@ -84,7 +84,7 @@ static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
 		/* A record's size is 16 bits, and the stack's must be a multiple of 8: 16,376. */
 		attr.sample_stack_user = ask->stack_kb * 1024 - 8;
 	}
-	return open_event(&attr, ring->cpu);
+	return perf_event_fd(&attr, ring->cpu);
 }
 
 static void read_number(const char *path, char *out, size_t n)
@@ -154,20 +154,10 @@ static int map_ring(struct perf_ring *ring, struct err *err)
 	return err_os_code(err, os_error, "cannot map the perf ring of CPU %u", ring->cpu);
 }
 
-int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
-		   struct err *err)
+static int map_and_scratch(struct perf_ring *ring, struct err *err)
 {
-	int rc;
+	int rc = map_ring(ring, err);
 
-	memset(ring, 0, sizeof(*ring));
-	ring->cpu = cpu;
-	ring->sideband = sideband;
-	ring->data_bytes = sideband ? PERF_SIDEBAND_RING_BYTES :
-			   ask->stack_kb ? PERF_STACK_RING_BYTES : PERF_SAMPLE_RING_BYTES;
-	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
-	if (ring->fd < 0)
-		return refused(errno, ring, ask, err);
-	rc = map_ring(ring, err);
 	if (!rc) {
 		ring->scratch = malloc(PERF_RECORD_MAX_BYTES);
 		if (!ring->scratch)
@@ -176,6 +166,44 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 	if (rc)
 		perf_ring_close(ring);
 	return rc;
+}
+
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
+			  struct err *err)
+{
+	const struct perf_ask none = {0};
+	struct perf_event_attr attr;
+
+	memset(ring, 0, sizeof(*ring));
+	ring->cpu = cpu;
+	ring->probes = true;
+	ring->probes_at = at;
+	ring->data_bytes = data_bytes;
+	perf_attr_common(&attr);
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+	attr.wakeup_watermark = (uint32_t)(data_bytes / 4);
+	ring->fd = perf_event_fd(&attr, cpu);
+	return ring->fd < 0 ? refused(errno, ring, &none, err) : map_and_scratch(ring, err);
+}
+
+int perf_ring_redirect(const struct perf_ring *ring, int fd)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 ? 0 : errno;
+}
+
+int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
+		   struct err *err)
+{
+	memset(ring, 0, sizeof(*ring));
+	ring->cpu = cpu;
+	ring->sideband = sideband;
+	ring->data_bytes = sideband ? PERF_SIDEBAND_RING_BYTES :
+			   ask->stack_kb ? PERF_STACK_RING_BYTES : PERF_SAMPLE_RING_BYTES;
+	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
+	if (ring->fd < 0)
+		return refused(errno, ring, ask, err);
+	return map_and_scratch(ring, err);
 }
 
 void perf_ring_close(struct perf_ring *ring)

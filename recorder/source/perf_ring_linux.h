@@ -18,7 +18,8 @@
 struct perf_ring {
 	int fd;                              /* -1 = closed */
 	unsigned cpu;
-	bool sideband;
+	bool sideband, probes;
+	uint8_t probes_at;                   /* which of a CPU's rings of probes */
 	void *map;
 	size_t data_bytes;
 	uint64_t head, tail;                 /* between them: what may be read now */
@@ -39,8 +40,22 @@ struct perf_ask {
 /* Open disabled and map it. ERR_NOT_FOUND: the CPU is offline; ERR_ACCESS: a privilege is missing. */
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
 		   struct err *err);
+/*
+ * A ring for probes, whose events are sent to it by perf_ring_redirect(): what its records look like is
+ * up to them. Its own event never happens.
+ */
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
+			  struct err *err);
+/* Let the event of a descriptor write into this ring; of the same CPU. 0 or an errno. */
+int perf_ring_redirect(const struct perf_ring *ring, int fd);
 void perf_ring_close(struct perf_ring *ring);
 int perf_ring_enable(struct perf_ring *ring, bool on);
+
+struct perf_event_attr;
+/* What all events here have in common: the clock, the trailer of records; disabled. */
+void perf_attr_common(struct perf_event_attr *attr);
+/* perf_event_open() of all tasks on a CPU, disabled; a descriptor, or -1 and errno. */
+int perf_event_fd(struct perf_event_attr *attr, unsigned cpu);
 
 /* Samplers: another time between two samples, from now on; counting starts anew. 0 or an errno. */
 int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns);

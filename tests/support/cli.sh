@@ -50,3 +50,14 @@ need_perf()
 	echo "skip $(basename "$0" .sh): $why"
 	exit 0
 }
+
+# need_tracefs SCRIPT: in a mount namespace of its own where tracefs is mounted; skipped, aloud, without.
+need_tracefs()
+{
+	[ "${IN_OWN_MOUNTS:-}" ] && return
+	if ! unshare -m mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; then
+		echo "skip $(basename "$1" .sh): this user may not mount tracefs in a namespace of its own"
+		exit 0
+	fi
+	IN_OWN_MOUNTS=1 exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$1"
+}

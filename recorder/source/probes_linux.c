@@ -1,0 +1,394 @@
+#include "source/probes_linux.h"
+
+#include "base/table.h"
+#include "base/text.h"
+#include "source/tracepoint_linux.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define FILTER_MAX_BYTES 3000u               /* the kernel takes less than a page */
+#define STACK_DEPTH_MAX 127u
+
+struct probe {
+	char provider[PROVIDER_NAME_MAX], name[EVENT_NAME_MAX];
+	struct trace_format format;
+	struct buf filter;                   /* the kernel's; empty = all events */
+	bool unfiltered;                     /* some rule wants what no filter can express */
+	bool stack;
+	unsigned limit;                      /* events a second */
+	int *fds;                            /* by CPU; -1 = closed */
+	uint64_t second_ns, hits;            /* in the second that began then */
+	uint64_t rests_until_ns;
+	_Atomic uint64_t rests, left_out;
+	bool told;
+};
+
+struct id {
+	uint64_t id;
+	uint32_t probe;
+};
+
+struct probes {
+	struct log *log;
+	unsigned ncpus, stack_kb;
+	bool kernel_stacks;
+	struct probe *all;
+	uint32_t n;
+	struct id *ids;                      /* n * ncpus, by CPU then probe; id 0 = none */
+	struct table by_id;
+	struct perf_format formats[PROBE_RINGS];
+	struct trace_values values;          /* of the last event */
+};
+
+/* ---- what is asked for ----------------------------------------------------------------------------- */
+
+/* Names of other providers are for other sources to judge. */
+static bool is_ours(const struct need_event *e)
+{
+	return tracepoint_provider(e->provider);
+}
+
+int probes_check(const struct needs *needs, struct err *err)
+{
+	struct trace_format *format = malloc(sizeof(*format));
+	uint32_t i;
+	int rc = format ? 0 : err_set(err, ERR_MEMORY, "no memory for the format of a tracepoint");
+
+	for (i = 0; !rc && i < needs->nevents; i++)
+		if (is_ours(&needs->events[i]))
+			rc = tracepoint_load(needs->events[i].provider, needs->events[i].name, format, err);
+	free(format);
+	return rc;
+}
+
+static struct probe *find_probe(struct probes *p, const struct need_event *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (strcmp(p->all[i].provider, e->provider) == 0 && strcmp(p->all[i].name, e->name) == 0)
+			return &p->all[i];
+	return NULL;
+}
+
+static int make_probe(struct probes *p, const struct need_event *e, struct probe **out, struct err *err)
+{
+	struct probe *probe = &p->all[p->n];
+	unsigned i;
+	int rc;
+
+	strcpy(probe->provider, e->provider);
+	strcpy(probe->name, e->name);
+	probe->limit = PROBE_RATE_MAX;
+	probe->filter.max_bytes = FILTER_MAX_BYTES;
+	rc = tracepoint_load(e->provider, e->name, &probe->format, err);
+	if (rc)
+		return rc;
+	probe->fds = malloc(p->ncpus * sizeof(*probe->fds));
+	if (!probe->fds)
+		return err_set(err, ERR_MEMORY, "no memory for the events of %s", e->name);
+	for (i = 0; i < p->ncpus; i++)
+		probe->fds[i] = -1;
+	p->n++;
+	*out = probe;
+	return 0;
+}
+
+/* Several rules on one event: what one of them wants passes. */
+static int add_need(struct probes *p, const struct need_event *e, struct err *err)
+{
+	struct probe *probe = find_probe(p, e);
+	struct buf filter = {0};
+	int rc = probe ? 0 : make_probe(p, e, &probe, err);
+
+	if (rc)
+		return rc;
+	if (e->stack) {
+		probe->stack = true;
+		probe->limit = PROBE_RATE_STACK_MAX;
+	}
+	if (!trace_filter(&probe->format, e->filter, &filter))
+		probe->unfiltered = true;
+	buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "", buf_text(&filter));
+	if (probe->unfiltered || probe->filter.failed || filter.failed)
+		buf_reset(&probe->filter);
+	buf_free(&filter);
+	return 0;
+}
+
+int probes_new(const struct needs *needs, struct log *log, unsigned stack_kb, bool kernel_stacks,
+	       unsigned ncpus, struct probes **out, struct err *err)
+{
+	struct probes *p;
+	uint32_t i, wanted = 0;
+	int rc = 0;
+
+	for (i = 0; needs && i < needs->nevents; i++)
+		wanted += is_ours(&needs->events[i]);
+	*out = NULL;
+	if (!wanted)
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (p) {
+		p->log = log;
+		p->ncpus = ncpus;
+		p->stack_kb = stack_kb;
+		p->kernel_stacks = kernel_stacks;
+		p->all = calloc(wanted, sizeof(*p->all));
+		p->ids = calloc((size_t)wanted * ncpus, sizeof(*p->ids));
+	}
+	if (!p || !p->all || !p->ids) {
+		probes_free(p);
+		return err_set(err, ERR_MEMORY, "no memory for the events of rules");
+	}
+	for (i = 0; !rc && i < needs->nevents; i++)
+		if (is_ours(&needs->events[i]))
+			rc = add_need(p, &needs->events[i], err);
+	if (rc) {
+		probes_free(p);
+		return rc;
+	}
+	p->formats[0].raw = p->formats[1].raw = true;
+	p->formats[1].callchain = true;
+	p->formats[1].nregs = stack_kb ? PERF_REGS_COUNT : 0;
+	p->formats[1].stack = stack_kb != 0;
+	*out = p;
+	return 0;
+}
+
+void probes_free(struct probes *p)
+{
+	uint32_t i;
+
+	if (!p)
+		return;
+	for (i = 0; i < p->n; i++) {
+		buf_free(&p->all[i].filter);
+		free(p->all[i].fds);
+	}
+	free(p->all);
+	free(p->ids);
+	table_free(&p->by_id);
+	free(p);
+}
+
+const struct perf_format *probes_format(const struct probes *p, unsigned i)
+{
+	return &p->formats[i];
+}
+
+/* ---- a CPU's events -------------------------------------------------------------------------------- */
+
+static bool same_id(const void *ctx, uint32_t value, const void *key)
+{
+	return ((const struct probes *)ctx)->ids[value].id == *(const uint64_t *)key;
+}
+
+struct probe *probes_find(struct probes *p, uint64_t id)
+{
+	uint32_t at = table_find(&p->by_id, hash_u64(id), same_id, p, &id);
+
+	return at == TABLE_NONE ? NULL : &p->all[p->ids[at].probe];
+}
+
+static void attr_of(const struct probes *p, const struct probe *probe, struct perf_event_attr *attr)
+{
+	perf_attr_common(attr);
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->config = probe->format.id;
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			    PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+	if (!probe->stack)
+		return;
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->sample_max_stack = STACK_DEPTH_MAX;
+	attr->exclude_callchain_kernel = !p->kernel_stacks;
+	if (!p->stack_kb)
+		return;
+	attr->exclude_callchain_user = 1;
+	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	attr->sample_regs_user = PERF_REGS_MASK;
+	attr->sample_stack_user = p->stack_kb * 1024 - 8;
+}
+
+/* Without it all events come, and rules judge them: right, and dearer. */
+static void set_filter(struct probes *p, struct probe *probe, int fd)
+{
+	if (!probe->filter.len || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, buf_text(&probe->filter)) == 0)
+		return;
+	log_line(p->log, LOG_WARN, "%s/%s: the kernel does not take the filter '%s' (%s), so all these events "
+		 "are looked at", probe->provider, probe->name, buf_text(&probe->filter), strerror(errno));
+	buf_reset(&probe->filter);
+}
+
+static int open_probe(struct probes *p, struct probe *probe, unsigned cpu, const struct perf_ring *ring,
+		      struct err *err)
+{
+	uint32_t number = (uint32_t)(probe - p->all), at = cpu * p->n + number;
+	struct perf_event_attr attr;
+	int os_error, fd;
+
+	attr_of(p, probe, &attr);
+	fd = perf_event_fd(&attr, cpu);
+	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
+	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &p->ids[at].id) != 0)
+		os_error = errno;
+	if (os_error && fd >= 0)
+		close(fd);
+	if (os_error == EACCES || os_error == EPERM)
+		return err_set(err, ERR_ACCESS, "this user may not watch %s/%s: run as root, or give the program "
+			       "CAP_PERFMON", probe->provider, probe->name);
+	if (os_error)
+		return err_os_code(err, os_error, "cannot watch %s/%s", probe->provider, probe->name);
+	set_filter(p, probe, fd);
+	probe->fds[cpu] = fd;
+	p->ids[at].probe = number;
+	if (table_add(&p->by_id, hash_u64(p->ids[at].id), at))
+		return err_set(err, ERR_MEMORY, "no memory for the events of rules");
+	return 0;
+}
+
+int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < PROBE_RINGS; i++) {
+		memset(&rings[i], 0, sizeof(rings[i]));
+		rings[i].fd = -1;
+	}
+	for (i = 0; !rc && i < p->n; i++) {
+		struct perf_ring *ring = &rings[p->all[i].stack];
+
+		if (ring->fd < 0)
+			rc = perf_ring_open_probes(ring, cpu, p->all[i].stack,
+						   p->all[i].stack ? PROBE_STACK_RING_BYTES
+								   : PROBE_PLAIN_RING_BYTES, err);
+		if (!rc)
+			rc = open_probe(p, &p->all[i], cpu, ring, err);
+	}
+	if (rc)
+		probes_close_cpu(p, cpu, rings);
+	return rc;
+}
+
+void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS])
+{
+	uint32_t i, at;
+
+	for (i = 0; i < p->n; i++) {
+		at = cpu * p->n + i;
+		if (p->ids[at].id)
+			table_remove(&p->by_id, hash_u64(p->ids[at].id), at);
+		p->ids[at].id = 0;
+		if (p->all[i].fds[cpu] >= 0)
+			close(p->all[i].fds[cpu]);
+		p->all[i].fds[cpu] = -1;
+	}
+	for (i = 0; i < PROBE_RINGS; i++)
+		perf_ring_close(&rings[i]);
+}
+
+static void switch_one(const struct probe *probe, unsigned cpu, bool on)
+{
+	if (probe->fds[cpu] >= 0)
+		ioctl(probe->fds[cpu], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void probes_enable(struct probes *p, unsigned cpu, bool on)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (!p->all[i].rests_until_ns)
+			switch_one(&p->all[i], cpu, on);
+}
+
+/* ---- events ---------------------------------------------------------------------------------------- */
+
+static void rest(struct probes *p, struct probe *probe, uint64_t now_ns)
+{
+	unsigned cpu;
+
+	probe->rests_until_ns = now_ns + PROBE_REST_NS;
+	atomic_fetch_add(&probe->rests, 1);
+	for (cpu = 0; cpu < p->ncpus; cpu++)
+		switch_one(probe, cpu, false);
+	if (!probe->told)
+		log_line(p->log, LOG_WARN, "%s/%s happened over %u times within a second: it is not watched for "
+			 "%u s, and each time that this happens; rules on it miss what happens then (narrow it down "
+			 "with FieldFilter)", probe->provider, probe->name, probe->limit,
+			 (unsigned)(PROBE_REST_NS / NS_PER_SEC));
+	probe->told = true;
+}
+
+/* Counted in seconds of the events' own time. */
+static bool within_rate(struct probes *p, struct probe *probe, uint64_t time_ns)
+{
+	if (time_ns - probe->second_ns >= NS_PER_SEC) {
+		probe->second_ns = time_ns;
+		probe->hits = 0;
+	}
+	if (!probe->rests_until_ns && ++probe->hits <= probe->limit)
+		return true;
+	if (!probe->rests_until_ns)
+		rest(p, probe, time_ns);
+	atomic_fetch_add_explicit(&probe->left_out, 1, memory_order_relaxed);
+	return false;
+}
+
+bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out)
+{
+	if (!within_rate(p, probe, r->time_ns))
+		return false;
+	trace_format_read(&probe->format, r->u.sample.raw, r->u.sample.raw_bytes, &p->values);
+	out->kind = EVENT_GENERIC;
+	out->stream = STREAM_EVENT;
+	out->provider = probe->provider;
+	out->name = probe->name;
+	out->fields = p->values.fields;
+	out->nfields = p->values.nfields;
+	out->hex_fields = p->values.hex_fields;
+	out->payload_bytes = r->u.sample.raw_bytes;
+	return true;
+}
+
+void probes_look(struct probes *p, uint64_t now_ns)
+{
+	uint32_t i;
+	unsigned cpu;
+
+	for (i = 0; i < p->n; i++) {
+		struct probe *probe = &p->all[i];
+
+		if (!probe->rests_until_ns || now_ns < probe->rests_until_ns)
+			continue;
+		probe->rests_until_ns = 0;
+		probe->second_ns = probe->hits = 0;
+		for (cpu = 0; cpu < p->ncpus; cpu++)
+			switch_one(probe, cpu, true);
+	}
+}
+
+void probes_note(const struct probes *p, char *out, size_t n)
+{
+	uint32_t i;
+
+	out[0] = '\0';
+	for (i = 0; i < p->n && !out[0]; i++) {
+		uint64_t rests = atomic_load(&p->all[i].rests);
+
+		if (rests)
+			snprintf(out, n, "%.80s/%.80s happened too often: switched off %" PRIu64 " times, for %u s each",
+				 p->all[i].provider, p->all[i].name, rests, (unsigned)(PROBE_REST_NS / NS_PER_SEC));
+	}
+}

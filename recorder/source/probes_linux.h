@@ -1,0 +1,55 @@
+/*
+ * Events of the kernel and of programs that rules ask for: tracepoints, uprobes, USDT probes; perf
+ * events, in rings of their own per CPU, that the perf source drains and puts in order with its samples.
+ *
+ * A probe that happens too often is switched off for PROBE_REST_NS, on all CPUs; the log says so the
+ * first time, status each time. check(): any thread; all else: the source's thread, and open before it.
+ */
+#ifndef SOURCE_PROBES_LINUX_H
+#define SOURCE_PROBES_LINUX_H
+
+#include "base/log.h"
+#include "base/os.h"
+#include "model/needs.h"
+#include "source/perf_ring_linux.h"
+#include "source/trace_format.h"
+
+#define PROBES_MAX NEEDS_MAX_EVENTS
+#define PROBE_RINGS 2u                       /* per CPU: without and with stacks, so that these drop none of those */
+#define PROBE_PLAIN_RING_BYTES ((size_t)256 << 10)
+#define PROBE_STACK_RING_BYTES ((size_t)1 << 20)
+#define PROBE_RATE_MAX 10000u                /* a second; see also below */
+#define PROBE_RATE_STACK_MAX 1000u           /* with stacks, and of probes in programs: 5 to 20 us each */
+#define PROBE_REST_NS (60 * NS_PER_SEC)
+
+struct probe;
+struct probes;
+
+/* Whether all events of this system that these needs name are there; the sentence gives the nearest. */
+int probes_check(const struct needs *needs, struct err *err);
+
+/* needs: NULL = none. *out NULL: nothing of this kind is asked for. ncpus: of the rings that will be opened. */
+int probes_new(const struct needs *needs, struct log *log, unsigned stack_kb, bool kernel_stacks,
+	       unsigned ncpus, struct probes **out, struct err *err);
+void probes_free(struct probes *p);
+
+/* Rings and events of one CPU, disabled; a ring that no probe writes to stays closed (fd -1). */
+int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], struct err *err);
+void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS]);
+void probes_enable(struct probes *p, unsigned cpu, bool on);
+/* What records of ring number i look like. */
+const struct perf_format *probes_format(const struct probes *p, unsigned i);
+
+/* Whose a record is; NULL = nobody's. It is of ring number probe_ring(). */
+struct probe *probes_find(struct probes *p, uint64_t id);
+/*
+ * Provider, name and fields of a record, into *out; good until the next call. false: it is over its
+ * rate and left out.
+ */
+bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out);
+/* Once a second: those that have rested go on. */
+void probes_look(struct probes *p, uint64_t now_ns);
+/* Any thread: which have been switched off, one sentence; "" = none. */
+void probes_note(const struct probes *p, char *out, size_t n);
+
+#endif

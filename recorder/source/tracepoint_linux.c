@@ -1,0 +1,192 @@
+#include "source/tracepoint_linux.h"
+
+#include "base/nearest.h"
+#include "base/os.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define NAMES_MAX 65536                      /* of one directory; a kernel has some 2,500 tracepoints in all */
+#define PATH_BYTES 700
+
+bool tracepoint_provider(const char *provider)
+{
+	return *provider && strspn(provider, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(provider);
+}
+
+/* Where tracefs is: its own place, or the old one below debugfs. */
+static int find_root(const char **out, struct err *err)
+{
+	static const char *const roots[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
+	size_t i;
+	DIR *dir;
+	bool refused = false;
+
+	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		dir = opendir(roots[i]);
+		if (dir) {
+			closedir(dir);
+			*out = roots[i];
+			return 0;
+		}
+		refused |= errno == EACCES || errno == EPERM;
+	}
+	if (refused)
+		return err_set(err, ERR_ACCESS, "tracepoints are closed to this user: run as root, or give the "
+			       "program CAP_DAC_READ_SEARCH");
+	return err_set(err, ERR_UNSUPPORTED, "tracepoints cannot be found, as tracefs is not mounted: mount -t "
+		       "tracefs tracefs /sys/kernel/tracing");
+}
+
+/* ---- names ----------------------------------------------------------------------------------------- */
+
+struct names {
+	struct dirent **all;
+	int n;
+};
+
+static int is_name(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void names_free(struct names *names)
+{
+	while (names->n > 0)
+		free(names->all[--names->n]);
+	free(names->all);
+	names->all = NULL;
+}
+
+static void names_read(const char *path, struct names *out)
+{
+	out->n = scandir(path, &out->all, is_name, alphasort);
+	if (out->n < 0) {
+		out->n = 0;
+		out->all = NULL;
+	}
+}
+
+/* The nearest of a directory as a part of a sentence. */
+static void put_near(const char *path, const char *wanted, const char *before, struct buf *out)
+{
+	struct nearest nearest = {.wanted = wanted};
+	struct names names;
+	int i;
+
+	names_read(path, &names);
+	for (i = 0; i < names.n; i++)
+		nearest_offer(&nearest, names.all[i]->d_name);
+	if (nearest.n) {
+		buf_puts(out, "; near are ");
+		nearest_put(&nearest, before, "", out);
+	}
+	names_free(&names);
+}
+
+static int unknown(const char *root, const char *provider, const char *name, struct err *err)
+{
+	char path[PATH_BYTES], before[TRACE_NAME_MAX * 2];
+	struct buf near = {0};
+	bool known;
+
+	snprintf(path, sizeof(path), "%s/%.100s", root, provider);
+	known = os_exists(path);
+	snprintf(before, sizeof(before), "%.100s/", provider);
+	put_near(known ? path : root, known ? name : provider, known ? before : "", &near);
+	if (known)
+		err_set(err, ERR_USAGE, "this kernel has no tracepoint %.100s/%.100s%s; 'recorder events %.100s' "
+			"lists those that there are", provider, name, buf_text(&near), provider);
+	else
+		err_set(err, ERR_USAGE, "no source on this system delivers events of %.100s%s; 'recorder events' "
+			"lists what there is", provider, buf_text(&near));
+	buf_free(&near);
+	return ERR_USAGE;
+}
+
+/* ---- formats --------------------------------------------------------------------------------------- */
+
+int tracepoint_load(const char *provider, const char *name, struct trace_format *out, struct err *err)
+{
+	struct buf text = {0};
+	const char *root;
+	char path[PATH_BYTES];
+	int rc = find_root(&root, err);
+
+	if (rc)
+		return rc;
+	if (!tracepoint_provider(provider) || strlen(provider) > 100 || strlen(name) > 200 ||
+	    strchr(name, '/') || name[0] == '.')
+		return unknown(root, provider, name, err);
+	snprintf(path, sizeof(path), "%s/%s/%s/format", root, provider, name);
+	rc = os_load(path, TRACE_FORMAT_MAX_BYTES, &text, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = unknown(root, provider, name, err);
+	else if (!rc)
+		rc = trace_format_parse(buf_text(&text), text.len, out, err);
+	buf_free(&text);
+	return rc;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------------- */
+
+static bool contains_fold(const char *text, const char *part)
+{
+	size_t n = strlen(part);
+
+	for (; *text; text++)
+		if (strncasecmp(text, part, n) == 0)
+			return true;
+	return !n;
+}
+
+static int each_of(const char *root, const char *provider, const char *pattern, tracepoint_one *one,
+		   void *ctx, bool *any)
+{
+	char path[PATH_BYTES], full[600];
+	struct names names;
+	int i, rc = 0;
+
+	snprintf(path, sizeof(path), "%s/%.255s", root, provider);
+	names_read(path, &names);
+	for (i = 0; i < names.n && !rc; i++) {
+		const char *name = names.all[i]->d_name;
+
+		snprintf(full, sizeof(full), "%.255s/%.255s", provider, name);
+		if (names.all[i]->d_type != DT_DIR || (pattern && !contains_fold(full, pattern)))
+			continue;
+		*any = true;
+		rc = one(ctx, provider, name);
+	}
+	names_free(&names);
+	return rc;
+}
+
+int tracepoint_each(const char *pattern, tracepoint_one *one, void *ctx, struct err *err)
+{
+	struct names providers;
+	const char *root;
+	bool any = false;
+	int i, rc = find_root(&root, err);
+
+	if (rc)
+		return rc;
+	names_read(root, &providers);
+	for (i = 0; i < providers.n && !rc; i++) {
+		/* "ftrace" are records of the tracer itself: no events. */
+		if (providers.all[i]->d_type == DT_DIR && strcmp(providers.all[i]->d_name, "ftrace") != 0)
+			rc = each_of(root, providers.all[i]->d_name, pattern, one, ctx, &any);
+	}
+	names_free(&providers);
+	if (!rc && !any)
+		rc = err_set(err, ERR_NOT_FOUND, "no tracepoint matches '%.100s'; 'recorder events' lists all",
+			     pattern ? pattern : "");
+	return rc;
+}

@@ -1,0 +1,83 @@
+#!/bin/bash
+# Rules on events of the kernel that fire for real: tracepoints with filters, pairs, crashes with their
+# stacks; and what is refused.
+# time limit: 60
+. "$TOP/tests/support/cli.sh"
+need_perf
+need_tracefs "$0"
+
+# recording NAME RULE...: in the background, until it fires; its log is NAME.log.
+recording()
+{
+	local name=$1
+	shift
+	timeout 20 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 "$@" 2>"$name.log" &
+	collect=$!
+	wait_for 10 grep -q recording "$name.log"
+}
+
+# fires NAME REASON COMMAND...: again until it fires, as the first may come before the source runs.
+fires()
+{
+	local name=$1 reason=$2
+	shift 2
+	while kill -0 $collect 2>/dev/null; do
+		"$@" >/dev/null 2>&1
+		sleep 0.2
+	done
+	wait $collect
+	check "$name" grep -qE "fired: .*$reason" "$name.log"
+}
+
+cat >probed.c <<'END'
+#include <time.h>
+__attribute__((noinline)) int innermost(volatile int *p) { return *p + 1; }
+__attribute__((noinline)) int middle(int n) { return innermost((int *)(long)(n - 1)) + n; }
+int main(int n, char **a)
+{
+	struct timespec t = {0, n > 1 ? 70000000 : 0};
+
+	nanosleep(&t, 0);
+	return a[1] && a[1][0] == 'c' ? middle(n - 1) * 2 : 0;
+}
+END
+gcc -O1 -o probed probed.c
+
+recording an_event_fires_whose_fields_pass \
+	'/StopOnEvent:sched/sched_process_exit;FieldFilter=comm=PROBED;FieldFilter=pid>1;FieldFilter=pid<=4194304;FieldFilter=prio!=-1;FieldFilter=comm~^prob'
+fires an_event_fires_whose_fields_pass 'sched/sched_process_exit of probed .* comm=probed' ./probed
+check and_its_fields_are_kept eval '"$RECORDER" export --store an_event_fires_whose_fields_pass.db \
+	--format jsonl 2>err | jq -es "any(.name == \"sched_process_exit\" and .payload.pid > 1)"'
+
+recording a_system_call_that_takes_long_fires \
+	'/StopOnEvent:syscalls/sys_enter_clock_nanosleep;TriggerMSec=50;Process=probed'
+fires a_system_call_that_takes_long_fires 'sys_enter_clock_nanosleep of probed .* took (7|8|9|1.)[0-9.]+ ms, over' ./probed long
+
+recording a_crash_fires_with_its_stack \
+	'/StopOnEvent:signal/signal_deliver;FieldFilter=sig=11;FieldFilter=sa_handler=0;Process=probed;Stack=true'
+fires a_crash_fires_with_its_stack 'signal/signal_deliver of probed .* sig=11' ./probed crash
+"$RECORDER" show --store a_crash_fires_with_its_stack.db --json >show.json 2>err
+check its_stack_is_that_of_the_fault jq -e '[.event_stack[0:3][].frame] == ["probed!innermost", "probed!middle", "probed!main"]' show.json
+
+# What an event without a limit of its own costs is bounded, and said.
+timeout 20 "$RECORDER" collect --store flood.db --max-collect-sec 2 \
+	'/StopOnEvent:raw_syscalls/sys_enter;FieldFilter=args0=123456789' 2>flood.log &
+collect=$!
+wait_for 10 grep -q recording flood.log
+timeout 3 dd if=/dev/zero of=/dev/null bs=1 2>dd.err
+wait $collect
+check what_happens_too_often_is_switched_off_and_said grep -q 'raw_syscalls/sys_enter happened over 10000 times' flood.log
+
+# refused RULE SENTENCE
+refused()
+{
+	"$RECORDER" check "$1" >refused.out 2>&1
+	[ $? -eq 2 ] && grep -q "$2" refused.out
+}
+check a_tracepoint_that_is_not_there_is_refused refused /StopOnEvent:sched/sched_proces_exit \
+	'near are sched/sched_process_exit'
+check nor_is_its_provider refused /StopOnEvent:shed/sched_process_exit 'near are sched'
+check a_name_is_not_a_path refused /StopOnEvent:sched/../../../etc 'this kernel has no tracepoint'
+umount /sys/kernel/tracing && [ ! -d /sys/kernel/tracing/events ] &&
+	check without_tracefs_that_is_what_it_says refused /StopOnEvent:sched/sched_process_exit 'tracefs is not mounted'
+true
