@@ -9,9 +9,9 @@
  * frames come and "text 42" where the line ends. Walking the tree in that order gives sorted lines.
  * The texts themselves are sorted once; only texts of which one begins another are compared again.
  */
+#include "export/folded.h"
 #include "export/livestacks.h"
 #include "export/names.h"
-#include "export/tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static bool leaf(char *text, size_t n)
 	return blank != 0;
 }
 
-static const struct tree_style style = {
+const struct tree_style folded_style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
@@ -118,25 +118,19 @@ struct branch {
 };
 
 struct folded {
-	struct tree tree;
+	const struct tree *tree;
 	uint32_t *families;                  /* of each text */
-	uint64_t *counts;                    /* weight of the samples that end at a node */
+	const uint64_t *counts;              /* weight of the samples that end at a node */
+	const uint64_t *second;              /* of a second column; NULL = there is none */
 	uint32_t *first;                     /* first[caller + 1]: its branches; one more */
 	uint32_t *next;                      /* the same, moving on during the walk */
 	struct branch *branches;
 	struct buf prefix;
 };
 
-static int count_samples(struct folded *f, const struct incident *in)
+static bool has_count(const struct folded *f, uint32_t node)
 {
-	uint32_t i;
-
-	f->counts = calloc((size_t)f->tree.nnodes + 1, sizeof(*f->counts));
-	for (i = 0; f->counts && i < in->nsamples; i++) {
-		if (f->tree.of_sample[i] != TREE_NONE)
-			f->counts[f->tree.of_sample[i]] += export_weight(in, &in->samples[i]);
-	}
-	return f->counts ? 0 : ERR_MEMORY;
+	return f->counts[node] || (f->second && f->second[node]);
 }
 
 /* ---- sorting --------------------------------------------------------------------------------- */
@@ -160,7 +154,7 @@ static int compare_texts(const void *left, const void *right)
  */
 static int make_families(struct folded *f)
 {
-	uint32_t n = f->tree.ntexts, family = 0, i;
+	uint32_t n = f->tree->ntexts, family = 0, i;
 	struct ranked *items = malloc(((size_t)n + 1) * sizeof(*items));
 	const struct ranked *head = items;
 
@@ -170,7 +164,7 @@ static int make_families(struct folded *f)
 		return ERR_MEMORY;
 	}
 	for (i = 0; i < n; i++)
-		items[i] = (struct ranked){tree_text(&f->tree, i), f->tree.texts[i].len, i};
+		items[i] = (struct ranked){tree_text(f->tree, i), f->tree->texts[i].len, i};
 	qsort(items, n, sizeof(*items), compare_texts);
 	for (i = 0; i < n; i++) {
 		if (items[i].len < head->len || memcmp(items[i].text, head->text, head->len) != 0) {
@@ -183,12 +177,16 @@ static int make_families(struct folded *f)
 	return 0;
 }
 
-/* What follows a branch's text: ";" or " 42\n". Returns its bytes. */
+/* What follows a branch's text: ";", " 42\n" or " 42 43\n". Returns its bytes. */
 static uint32_t tail_of(const struct branch *b, struct buf *to)
 {
 	buf_puts(to, b->ends ? " " : ";");
 	if (b->ends) {
 		buf_put_uint(to, b->f->counts[b->node]);
+		if (b->f->second) {
+			buf_putc(to, ' ');
+			buf_put_uint(to, b->f->second[b->node]);
+		}
 		buf_putc(to, '\n');
 	}
 	return (uint32_t)to->len;
@@ -197,10 +195,10 @@ static uint32_t tail_of(const struct branch *b, struct buf *to)
 /* No branch of a caller begins another, so a difference comes before either ends. */
 static int compare_bytes(const struct branch *a, const struct branch *b)
 {
-	const struct tree *t = &a->f->tree;
+	const struct tree *t = a->f->tree;
 	const struct tree_text *ta = &t->texts[t->nodes[a->node].text];
 	const struct tree_text *tb = &t->texts[t->nodes[b->node].text];
-	char bytes[2][COUNT_MAX_BYTES + 4];
+	char bytes[2][2 * COUNT_MAX_BYTES + 8];
 	struct buf tails[2] = {{.data = bytes[0], .cap = sizeof(bytes[0])},
 			       {.data = bytes[1], .cap = sizeof(bytes[1])}};
 	uint32_t na = ta->len + tail_of(a, &tails[0]), nb = tb->len + tail_of(b, &tails[1]);
@@ -230,7 +228,7 @@ static int compare(const void *left, const void *right)
 
 static void branch_add(struct folded *f, uint32_t node, bool ends)
 {
-	const struct tree_node *n = &f->tree.nodes[node];
+	const struct tree_node *n = &f->tree->nodes[node];
 
 	f->branches[f->next[n->caller + 1]++] = (struct branch){
 		.f = f, .family = f->families[n->text], .node = node, .ends = ends,
@@ -240,7 +238,7 @@ static void branch_add(struct folded *f, uint32_t node, bool ends)
 /* Give each caller its stretch of branches: counted, laid out, filled, sorted. */
 static int lay_out(struct folded *f)
 {
-	uint32_t nnodes = f->tree.nnodes, i;
+	uint32_t nnodes = f->tree->nnodes, i;
 	bool *inner = calloc((size_t)nnodes + 1, sizeof(*inner));
 
 	f->first = calloc((size_t)nnodes + 2, sizeof(*f->first));
@@ -250,9 +248,9 @@ static int lay_out(struct folded *f)
 		return ERR_MEMORY;
 	}
 	for (i = nnodes; i-- > 0;) {         /* callees first: they have higher numbers */
-		uint32_t caller = f->tree.nodes[i].caller;
+		uint32_t caller = f->tree->nodes[i].caller;
 
-		f->first[caller + 2] += (uint32_t)(f->counts[i] != 0) + (uint32_t)inner[i];
+		f->first[caller + 2] += (uint32_t)has_count(f, i) + (uint32_t)inner[i];
 		if (caller != TREE_NONE)
 			inner[caller] = true;
 	}
@@ -261,7 +259,7 @@ static int lay_out(struct folded *f)
 	memcpy(f->next, f->first, ((size_t)nnodes + 2) * sizeof(*f->next));
 	f->branches = malloc(((size_t)f->first[nnodes + 1] + 1) * sizeof(*f->branches));
 	for (i = 0; f->branches && i < nnodes; i++) {
-		if (f->counts[i])
+		if (has_count(f, i))
 			branch_add(f, i, true);
 		if (inner[i])
 			branch_add(f, i, false);
@@ -293,14 +291,14 @@ static int write_lines(struct folded *f, struct out *out)
 		if (f->next[node + 1] == f->first[node + 2]) {
 			if (node == TREE_NONE)
 				break;
-			prefix->len -= f->tree.texts[f->tree.nodes[node].text].len + 1;
-			node = f->tree.nodes[node].caller;
+			prefix->len -= f->tree->texts[f->tree->nodes[node].text].len + 1;
+			node = f->tree->nodes[node].caller;
 			continue;
 		}
 		b = &f->branches[f->next[node + 1]++];
-		text = &f->tree.texts[f->tree.nodes[b->node].text];
+		text = &f->tree->texts[f->tree->nodes[b->node].text];
 		start = prefix->len;
-		buf_put(prefix, f->tree.bytes.data + text->at, text->len);
+		buf_put(prefix, f->tree->bytes.data + text->at, text->len);
 		tail_of(b, prefix);
 		if (!b->ends) {
 			node = b->node;
@@ -313,33 +311,55 @@ static int write_lines(struct folded *f, struct out *out)
 	return prefix->failed;
 }
 
-static int folded_write(const struct incident *in, const struct export_options *opt,
-			struct out *out, struct err *err)
+int folded_write_tree(const struct tree *tree, const uint64_t *counts, const uint64_t *second,
+		      struct out *out, struct err *err)
 {
-	struct folded f = {0};
-	int rc;
+	struct folded f = {.tree = tree, .counts = counts, .second = second};
+	int rc = make_families(&f);
 
-	if (opt->offsets)
-		return livestacks_write_folded(in, opt, out, err);
-	rc = tree_build(&f.tree, in, opt, &style, err);
-	if (!rc) {
-		rc = count_samples(&f, in);
-		if (!rc)
-			rc = make_families(&f);
-		if (!rc)
-			rc = lay_out(&f);
-		if (!rc)
-			rc = write_lines(&f, out);
-		if (rc)
-			err_set(err, (enum err_code)rc, "out of memory while folding stacks");
-	}
-	tree_free(&f.tree);
+	if (!rc)
+		rc = lay_out(&f);
+	if (!rc)
+		rc = write_lines(&f, out);
+	if (rc)
+		err_set(err, (enum err_code)rc, "out of memory while folding stacks");
 	free(f.families);
-	free(f.counts);
 	free(f.first);
 	free(f.next);
 	free(f.branches);
 	buf_free(&f.prefix);
+	return rc;
+}
+
+static uint64_t *count_samples(const struct tree *tree, const struct incident *in)
+{
+	uint64_t *counts = calloc((size_t)tree->nnodes + 1, sizeof(*counts));
+	uint32_t i;
+
+	for (i = 0; counts && i < in->nsamples; i++) {
+		if (tree->of_sample[i] != TREE_NONE)
+			counts[tree->of_sample[i]] += export_weight(in, &in->samples[i]);
+	}
+	return counts;
+}
+
+static int folded_write(const struct incident *in, const struct export_options *opt,
+			struct out *out, struct err *err)
+{
+	struct tree tree = {0};
+	uint64_t *counts = NULL;
+	int rc;
+
+	if (opt->offsets)
+		return livestacks_write_folded(in, opt, out, err);
+	rc = tree_build(&tree, in, opt, &folded_style, err);
+	if (!rc) {
+		counts = count_samples(&tree, in);
+		rc = counts ? folded_write_tree(&tree, counts, NULL, out, err)
+			    : err_set(err, ERR_MEMORY, "out of memory while folding stacks");
+	}
+	tree_free(&tree);
+	free(counts);
 	return rc;
 }
 

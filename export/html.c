@@ -3,6 +3,7 @@
  * HTML; all else is drawn by the scripts of export/report/ from packed data (report_data.h):
  * JSON, zlib, base64. exports-and-store.md, section 2.10.
  */
+#include "export/html.h"
 #include "export/markup.h"
 #include "export/names.h"
 #include "export/report_data.h"
@@ -44,24 +45,29 @@ static void put_value(struct buf *out, const struct incident_head *h)
 	buf_free(&text);
 }
 
-/* The notes are lines "Label: text"; the reason is the heading already. */
-static void put_facts(struct buf *out, const struct incident *in)
+void html_put_notes(struct buf *out, const struct buf *notes)
 {
-	struct buf notes = {0};
 	const char *at, *end, *colon;
 
-	notes_put(&notes, in);
-	buf_puts(out, "<dl>\n");
-	put_value(out, &in->head);
-	for (at = buf_text(&notes); *at; at = *end ? end + 1 : end) {
+	for (at = buf_text(notes); *at; at = *end ? end + 1 : end) {
 		end = at + strcspn(at, "\n");
 		colon = memchr(at, ':', (size_t)(end - at));
 		if (colon && strncmp(at, "Reason:", 7) != 0)
 			put_row(out, at, (size_t)(colon - at), colon + 1 + (colon[1] == ' '),
 				(size_t)(end - colon) - 1 - (colon[1] == ' '));
 	}
+	out->failed = out->failed ? out->failed : notes->failed;
+}
+
+static void put_facts(struct buf *out, const struct incident *in)
+{
+	struct buf notes = {0};
+
+	notes_put(&notes, in);
+	buf_puts(out, "<dl>\n");
+	put_value(out, &in->head);
+	html_put_notes(out, &notes);
 	buf_puts(out, "</dl>\n");
-	out->failed = out->failed ? out->failed : notes.failed;
 	buf_free(&notes);
 }
 
@@ -130,32 +136,26 @@ static void put_base64(struct out *out, const unsigned char *at, size_t n)
 	}
 }
 
-static int put_data(const struct incident *in, const struct export_options *opt, struct out *out,
-		    struct err *err)
+int html_put_data(const struct buf *json, struct out *out, struct err *err)
 {
-	struct buf json = {0};
-	unsigned char *packed = NULL;
-	uLongf size = 0;
-	int rc = report_data(in, opt, &json, err);
+	uLongf size = compressBound((uLong)json->len);
+	unsigned char *packed = malloc(size);
+	int rc = 0;
 
-	if (!rc) {
-		size = compressBound((uLong)json.len);
-		packed = malloc(size);
-		if (!packed || compress2(packed, &size, (const Bytef *)buf_text(&json),
-					 (uLong)json.len, 6) != Z_OK)
-			rc = err_set(err, ERR_MEMORY, "out of memory while packing the report's data");
-	}
+	out_puts(out, "<script type=\"text/plain\" id=\"data\">\n");
+	if (!packed || compress2(packed, &size, (const Bytef *)buf_text(json), (uLong)json->len, 6) != Z_OK)
+		rc = err_set(err, ERR_MEMORY, "out of memory while packing the report's data");
 	if (!rc)
 		put_base64(out, packed, size);
+	out_puts(out, "</script>\n");
 	free(packed);
-	buf_free(&json);
 	return rc;
 }
 
 /* ---- page ------------------------------------------------------------------------------------ */
 
 /* The policy refuses everything from outside, also to a script that got in by a name. */
-static const char begin[] =
+const char html_begin[] =
 	"<!doctype html>\n"
 	"<html lang=\"en\">\n"
 	"<head>\n"
@@ -179,16 +179,18 @@ static void put_scripts(struct out *out)
 static int html_write(const struct incident *in, const struct export_options *opt, struct out *out,
 		      struct err *err)
 {
+	struct buf json = {0};
 	int rc;
 
-	out_puts(out, begin);
+	out_puts(out, html_begin);
 	rc = put_head(in, out);
 	if (rc)
 		return err_set(err, (enum err_code)rc, "out of memory while writing the report");
 	out_puts(out, report_report_html);
-	out_puts(out, "<script type=\"text/plain\" id=\"data\">\n");
-	rc = put_data(in, opt, out, err);
-	out_puts(out, "</script>\n");
+	rc = report_data(in, opt, &json, err);
+	if (!rc)
+		rc = html_put_data(&json, out, err);
+	buf_free(&json);
 	put_scripts(out);
 	return rc;
 }

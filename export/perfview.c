@@ -167,24 +167,21 @@ void perfview_put_head(struct out *out)
  * TimeMetric reads the metric as milliseconds; ours counts samples, the same only at 1 kHz, unless
  * their weights differ: then it is milliseconds.
  */
-static const char *scaling(const struct incident *in, enum stream stream)
+static bool is_time(const struct incident *in, enum stream stream)
 {
 	if (stream == STREAM_OFF_CPU)
-		return "TimeMetric";
+		return true;
 	return stream == STREAM_CPU && (in->several_periods ||
-					in->head.period_ns[STREAM_CPU] == NS_PER_MS) ?
-	       "TimeMetric" : "ScaleToData";
+					in->head.period_ns[STREAM_CPU] == NS_PER_MS);
 }
 
-int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,
-		     struct err *err)
+int perfview_put_end_with(struct out *out, const struct buf *notes, bool time, struct err *err)
 {
-	struct buf notes = {0}, escaped = {0};
+	struct buf escaped = {0};
 	int rc;
 
-	notes_put(&notes, in);
-	escape(&escaped, buf_text(&notes), notes.len);
-	rc = buf_check(&notes, "the notes", err);
+	escape(&escaped, buf_text(notes), notes->len);
+	rc = buf_check(notes, "the notes", err);
 	if (!rc)
 		rc = buf_check(&escaped, "the notes", err);
 	out_puts(out, "</StackSource>\n<StackWindowGuiState>\n");
@@ -193,11 +190,22 @@ int perfview_put_end(struct out *out, const struct incident *in, const struct ex
 	out_puts(out, buf_text(&escaped));
 	out_puts(out, "</Notes>\n");
 	out_puts(out, columns);
-	out_printf(out, "<ScalingPolicy>%s</ScalingPolicy>\n", scaling(in, opt->stream));
+	out_printf(out, "<ScalingPolicy>%s</ScalingPolicy>\n", time ? "TimeMetric" : "ScaleToData");
 	out_puts(out, "<TabSelected>ByNameTab</TabSelected>\n<FocusName></FocusName>\n"
 		      "</StackWindowGuiState>\n</StackWindow>\n");
-	buf_free(&notes);
 	buf_free(&escaped);
+	return rc;
+}
+
+int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,
+		     struct err *err)
+{
+	struct buf notes = {0};
+	int rc;
+
+	notes_put(&notes, in);
+	rc = perfview_put_end_with(out, &notes, is_time(in, opt->stream), err);
+	buf_free(&notes);
 	return rc;
 }
 

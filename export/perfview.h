@@ -17,9 +17,16 @@ int perfview_xml_write(const struct incident *in, const struct export_options *o
 /* The beginning of either XML form, up to and with <StackSource>. */
 void perfview_put_head(struct out *out);
 
+/* Both lists that samples refer to; line has room for the longest line. */
+#define PERFVIEW_LINE_MAX ((size_t)INCIDENT_TEXT_MAX * 8)
+void perfview_put_tree(const struct tree *t, struct buf *line, struct out *out);
+
 /* </StackSource>, the viewer's settings with our notes in them, and the end of the file. */
 int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,
 		     struct err *err);
+
+/* The same with other notes; is_time: the metric is milliseconds. */
+int perfview_put_end_with(struct out *out, const struct buf *notes, bool is_time, struct err *err);
 
 /* Append ` Time="12.345"`: ms from the start of the window. */
 void perfview_put_time(struct buf *out, const struct incident *in,

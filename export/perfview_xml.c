@@ -46,6 +46,12 @@ static void put_stacks(const struct tree *t, struct buf *line, struct out *out)
 	out_puts(out, "</Stacks>\n");
 }
 
+void perfview_put_tree(const struct tree *t, struct buf *line, struct out *out)
+{
+	put_frames(t, line, out);
+	put_stacks(t, line, out);
+}
+
 static void put_samples(const struct tree *t, const struct incident *in,
 			const struct export_options *opt, struct buf *line, struct out *out)
 {
@@ -80,12 +86,11 @@ int perfview_xml_write(const struct incident *in, const struct export_options *o
 
 	rc = tree_build(&tree, in, opt, &perfview_style, err);
 	/* The longest line's memory first: from here on no line can fail. */
-	if (!rc && !buf_reserve(&line, (size_t)INCIDENT_TEXT_MAX * 8))
+	if (!rc && !buf_reserve(&line, PERFVIEW_LINE_MAX))
 		rc = buf_check(&line, "the XML", err);
 	if (!rc) {
 		perfview_put_head(out);
-		put_frames(&tree, &line, out);
-		put_stacks(&tree, &line, out);
+		perfview_put_tree(&tree, &line, out);
 		put_samples(&tree, in, opt, &line, out);
 		rc = perfview_put_end(out, in, opt, err);
 	}

@@ -12,7 +12,11 @@
  * Locations of a sample are leaf first; one location for an address and what was inlined there, its
  * lines innermost first. Addresses are those in the module. What viewers make of the order of the
  * sample types: exports-and-store.md, section 2.7.
+ *
+ * Of a diff the base's samples are negative and have the label that `pprof -diff_base` gives them, so
+ * that shares are of the base.
  */
+#include "export/diff.h"
 #include "export/gzip.h"
 #include "export/names.h"
 #include "export/sums.h"
@@ -49,6 +53,7 @@ struct pprof {
 	uint32_t *mappings;                  /* id by module */
 	uint32_t nfunctions, nmappings;
 	uint32_t marks[3];                   /* locations that are no code; 0 = not written */
+	double times;                        /* values are multiplied by it; the base of a diff: < 0 */
 	int failed;
 };
 
@@ -348,6 +353,14 @@ static void put_label(struct pprof *p, const char *key, const char *text, uint64
 	put_part(&p->part, 3, &p->inner);
 }
 
+/* A negative int64 is ten bytes long, as two's complement. */
+static uint64_t times(const struct pprof *p, uint64_t v)
+{
+	if (p->times < 0)
+		return 0 - (uint64_t)((double)v * -p->times + 0.5);
+	return v;
+}
+
 static void put_sample(struct pprof *p, const struct export_options *opt, const struct sum *s,
 		       const struct path *path)
 {
@@ -358,9 +371,11 @@ static void put_sample(struct pprof *p, const struct export_options *opt, const 
 	put_locations(p, s, path);
 	buf_reset(&p->part);
 	put_part(&p->part, 1, &p->ids);
-	put_varint(&values, s->count);
-	put_varint(&values, s->time_ns);
+	put_varint(&values, times(p, s->count));
+	put_varint(&values, times(p, s->time_ns));
 	put_part(&p->part, 2, &values);
+	if (p->times < 0)
+		put_label(p, "pprof::base", "true", 0);
 	put_label(p, "process", who.process, 0);
 	put_label(p, "thread", who.thread, 0);
 	if (opt->ids) {
@@ -371,12 +386,13 @@ static void put_sample(struct pprof *p, const struct export_options *opt, const 
 	buf_free(&values);
 }
 
-static int put_samples(struct pprof *p, const struct export_options *opt, struct err *err)
+static int put_samples(struct pprof *p, const struct incident *in,
+		       const struct export_options *opt, struct err *err)
 {
 	struct sums sums = {0};
 	struct path path = {0};
 	uint32_t i;
-	int rc = sums_make(&sums, p->in, opt, SUMS_BY_THREAD, err);
+	int rc = sums_make(&sums, in, opt, SUMS_BY_THREAD, err);
 
 	for (i = 0; i < sums.n && !rc && !p->failed; i++) {
 		p->failed = path_make(&path, p->in, sums.items[i].stack);
@@ -421,17 +437,14 @@ static void put_head(struct pprof *p, enum stream stream)
 	put_int(&p->message, 10, h->t1_ns - h->t0_ns);
 }
 
-static void put_comments(struct pprof *p)
+static void put_comments(struct pprof *p, const struct buf *notes)
 {
-	struct buf notes = {0};
 	const char *at, *end;
 
-	notes_put(&notes, p->in);
-	if (notes.failed)
-		p->failed = notes.failed;
-	for (at = buf_text(&notes); (end = strchr(at, '\n')) != NULL; at = end + 1)
+	if (notes->failed)
+		p->failed = notes->failed;
+	for (at = buf_text(notes); (end = strchr(at, '\n')) != NULL; at = end + 1)
 		put_int(&p->message, 13, string_of(p, at, (size_t)(end - at)));
-	buf_free(&notes);
 }
 
 static void put_strings(struct pprof *p)
@@ -470,18 +483,41 @@ static void put_main_mapping(struct pprof *p)
 	free(counts);
 }
 
-static int make(struct pprof *p, const struct export_options *opt, struct err *err)
+/* Both sides of a diff, with values of one kind. */
+static int put_sides(struct pprof *p, const struct diff *d, const struct export_options *opt,
+		     struct err *err)
 {
+	struct incident base = d->in, test = d->in;
+	int rc;
+
+	base.nsamples = d->nbase;
+	test.samples += d->nbase;
+	test.nsamples -= d->nbase;
+	p->times = -d->factor;
+	rc = put_samples(p, &base, opt, err);
+	p->times = 1;
+	return rc ? rc : put_samples(p, &test, opt, err);
+}
+
+static int make(struct pprof *p, const struct diff *d, const struct export_options *opt,
+		struct err *err)
+{
+	struct buf notes = {0};
 	int rc;
 
 	p->functions = calloc((size_t)p->in->nframes + 1, sizeof(*p->functions));
 	p->mappings = calloc((size_t)p->in->nmodules + 1, sizeof(*p->mappings));
 	if (!p->functions || !p->mappings)
 		return err_set(err, ERR_MEMORY, "out of memory while writing a profile");
+	if (d)
+		diff_notes_put(&notes, d);
+	else
+		notes_put(&notes, p->in);
 	put_head(p, opt->stream);
-	put_comments(p);
+	put_comments(p, &notes);
+	buf_free(&notes);
 	put_main_mapping(p);
-	rc = put_samples(p, opt, err);
+	rc = d ? put_sides(p, d, opt, err) : put_samples(p, p->in, opt, err);
 	if (rc)
 		return rc;
 	put_strings(p);
@@ -490,11 +526,11 @@ static int make(struct pprof *p, const struct export_options *opt, struct err *e
 	return buf_check(&p->message, "the profile", err);
 }
 
-static int pprof_write(const struct incident *in, const struct export_options *opt,
-		       struct out *out, struct err *err)
+static int write_profile(const struct incident *in, const struct diff *d,
+			 const struct export_options *opt, struct out *out, struct err *err)
 {
 	struct pprof p = {.in = in};
-	int rc = make(&p, opt, err);
+	int rc = make(&p, d, opt, err);
 
 	if (!rc)
 		rc = gzip_write(&p.message, out, err);
@@ -515,6 +551,22 @@ static int pprof_write(const struct incident *in, const struct export_options *o
 	free(p.mappings);
 	return rc;
 }
+
+static int pprof_write(const struct incident *in, const struct export_options *opt,
+		       struct out *out, struct err *err)
+{
+	return write_profile(in, NULL, opt, out, err);
+}
+
+static int diff_pprof_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+			    struct err *err)
+{
+	struct export_options eo = {.stream = d->stream, .addresses = opt->addresses};
+
+	return write_profile(&d->in, d, &eo, out, err);
+}
+
+const struct diff_format diff_pprof_format = {.name = "pprof", .write = diff_pprof_write};
 
 const struct exporter pprof_exporter = {
 	.name = "pprof",

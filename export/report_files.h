@@ -15,4 +15,8 @@ extern const char report_flame_js[];
 extern const char report_timeline_js[];
 extern const char report_report_js[];
 
+/* Of a diff: with data.js, table.js and flame.js before it. */
+extern const char report_diff_html[];
+extern const char report_diff_js[];
+
 #endif

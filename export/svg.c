@@ -1,7 +1,11 @@
 /*
  * SVG flame graph: one file for any browser, boxes with titles, zoom and search by one script.
  * exports-and-store.md, section 2.10; the script is export/report/svg.js.
+ *
+ * Of a diff boxes are as wide as both sides together, so that what is gone has its place too; red is
+ * more in the test, blue is less.
  */
+#include "export/diff.h"
 #include "export/markup.h"
 #include "export/names.h"
 #include "export/report_files.h"
@@ -9,6 +13,7 @@
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +23,11 @@ enum {
 };
 
 struct flame {
-	struct tree tree;
+	struct tree own;
+	const struct tree *tree;             /* own, or that of the diff */
 	const struct incident *in;
+	const struct diff *diff;             /* NULL = one incident */
+	const struct diff_tree *sides;       /* of the diff */
 	const char *unit;
 	uint64_t *weight;                    /* of each node with its callees */
 	uint64_t *start;                     /* weight to the left of it */
@@ -37,24 +45,32 @@ static double width_px(const struct flame *f, uint64_t weight)
 	return f->whole ? (double)weight * WIDTH / (double)f->whole : 0;
 }
 
+/* Weights of the nodes themselves. */
+static void weigh(struct flame *f)
+{
+	uint32_t i;
+
+	for (i = 0; f->diff && i < f->tree->nnodes; i++)
+		f->weight[i] = (uint64_t)((f->sides->base[i] + f->sides->test[i]) + 0.5);
+	for (i = 0; !f->diff && i < f->in->nsamples; i++) {
+		if (f->tree->of_sample[i] != TREE_NONE)
+			f->weight[f->tree->of_sample[i]] += export_weight(f->in, &f->in->samples[i]);
+	}
+}
+
 static void add_up(struct flame *f)
 {
 	uint32_t i;
 
-	for (i = 0; i < f->in->nsamples; i++) {
-		uint32_t node = f->tree.of_sample[i];
-
-		if (node == TREE_NONE)
-			continue;
-		f->weight[node] += export_weight(f->in, &f->in->samples[i]);
-		f->whole += export_weight(f->in, &f->in->samples[i]);
+	weigh(f);
+	for (i = 0; i < f->tree->nnodes; i++)
+		f->whole += f->weight[i];
+	for (i = f->tree->nnodes; i-- > 0;) {
+		if (f->tree->nodes[i].caller != TREE_NONE)
+			f->weight[f->tree->nodes[i].caller] += f->weight[i];
 	}
-	for (i = f->tree.nnodes; i-- > 0;) {
-		if (f->tree.nodes[i].caller != TREE_NONE)
-			f->weight[f->tree.nodes[i].caller] += f->weight[i];
-	}
-	for (i = 0; i < f->tree.nnodes; i++) {
-		uint32_t caller = f->tree.nodes[i].caller;
+	for (i = 0; i < f->tree->nnodes; i++) {
+		uint32_t caller = f->tree->nodes[i].caller;
 
 		f->depth[i] = caller == TREE_NONE ? 1 : f->depth[caller] + 1;
 	}
@@ -82,7 +98,7 @@ static int compare(const void *left, const void *right)
 /* Callees of one caller by name from left to right; a caller's own place is known before. */
 static int lay_out(struct flame *f)
 {
-	uint32_t n = f->tree.nnodes, i;
+	uint32_t n = f->tree->nnodes, i;
 	struct place *places = malloc(((size_t)n + 1) * sizeof(*places));
 	uint64_t *next = calloc((size_t)n + 1, sizeof(*next));
 
@@ -92,10 +108,10 @@ static int lay_out(struct flame *f)
 		return ERR_MEMORY;
 	}
 	for (i = 0; i < n; i++) {
-		uint32_t text = f->tree.nodes[i].text;
+		uint32_t text = f->tree->nodes[i].text;
 
-		places[i] = (struct place){f->tree.nodes[i].caller + 1, i, f->tree.texts[text].len,
-					   tree_text(&f->tree, text)};
+		places[i] = (struct place){f->tree->nodes[i].caller + 1, i, f->tree->texts[text].len,
+					   tree_text(f->tree, text)};
 	}
 	qsort(places, n, sizeof(*places), compare);
 	for (i = 0; i < n; i++) {
@@ -119,7 +135,7 @@ static void choose(struct flame *f)
 	for (f->cut_px = 0.1;; f->cut_px *= 1.25) {
 		f->drawn = 0;
 		f->deepest = 0;
-		for (i = 0; i < f->tree.nnodes; i++) {
+		for (i = 0; i < f->tree->nnodes; i++) {
 			if (width_px(f, f->weight[i]) < f->cut_px)
 				continue;
 			f->drawn++;
@@ -134,11 +150,11 @@ static void choose(struct flame *f)
 static int make(struct flame *f, const struct export_options *opt, struct err *err)
 {
 	size_t n;
-	int rc = tree_build(&f->tree, f->in, opt, &markup_style, err);
+	int rc = f->diff ? 0 : tree_build(&f->own, f->in, opt, &markup_style, err);
 
 	if (rc)
 		return rc;
-	n = (size_t)f->tree.nnodes + 1;
+	n = (size_t)f->tree->nnodes + 1;
 	f->weight = calloc(n, sizeof(*f->weight));
 	f->start = calloc(n, sizeof(*f->start));
 	f->order = calloc(n, sizeof(*f->order));
@@ -190,8 +206,46 @@ static void put_label(struct buf *out, const char *text, size_t n, double w)
 	buf_puts(out, "..");
 }
 
-static int put_box(struct flame *f, const char *text, size_t n, uint64_t weight, uint64_t start,
-		   uint32_t depth, struct out *out)
+/* Both weights of a node, TREE_NONE = all; and how they differ: -1 only base, 1 only test. */
+static double sides_of(const struct flame *f, uint32_t node, double *base, double *test)
+{
+	*base = node == TREE_NONE ? f->sides->base_sum : f->sides->all_base[node];
+	*test = node == TREE_NONE ? f->sides->test_sum : f->sides->all_test[node];
+	return *base + *test > 0 ? (*test - *base) / (*base + *test) : 0;
+}
+
+/* "base 1200, test 1800 us of CPU time, +50.0 %, 16.7 % of both" */
+static void put_sides(struct flame *f, uint32_t node, uint64_t weight)
+{
+	struct diff_unit unit = diff_unit(f->diff);
+	double base, test;
+
+	sides_of(f, node, &base, &test);
+	buf_printf(&f->line, "base %.0f, test %.0f %s, ", base / unit.per, test / unit.per, unit.text);
+	if (base > 0)
+		buf_printf(&f->line, "%+.1f %%, ", 100 * (test - base) / base);
+	else
+		buf_puts(&f->line, "only in the test, ");
+	put_decimal(&f->line, f->whole ? 100 * (double)weight / (double)f->whole : 0, 1);
+	buf_puts(&f->line, " % of both");
+}
+
+/* Grey where nothing changed; the square root makes changes of a few percent visible. Twin: diff.js. */
+static void put_diff_colour(struct flame *f, uint32_t node)
+{
+	double base, test, by = sides_of(f, node, &base, &test);
+	unsigned pale = 235 - (unsigned)(125 * sqrt(fabs(by)) + 0.5);
+
+	if (by > 0)
+		buf_printf(&f->line, "#ff%02x%02x", pale, pale);
+	else if (by < 0)
+		buf_printf(&f->line, "#%02x%02xff", pale, pale);
+	else
+		buf_puts(&f->line, "#eeeeee");
+}
+
+static int put_box(struct flame *f, uint32_t node, const char *text, size_t n, uint64_t weight,
+		   uint64_t start, uint32_t depth, struct out *out)
 {
 	double w = depth ? width_px(f, weight) : WIDTH, x = LEFT + width_px(f, start);
 	uint32_t y = TOP + (f->deepest - depth) * ROW;
@@ -199,13 +253,24 @@ static int put_box(struct flame *f, const char *text, size_t n, uint64_t weight,
 	buf_reset(&f->line);
 	buf_puts(&f->line, "<g class=\"f\"><title>");
 	markup_put(&f->line, text, n);
-	buf_printf(&f->line, " (%" PRIu64 " %s, ", weight, f->unit);
-	put_decimal(&f->line, f->whole ? 100 * (double)weight / (double)f->whole : 0, 1);
-	buf_puts(&f->line, " %)</title><rect x=\"");
+	buf_puts(&f->line, " (");
+	if (f->diff) {
+		put_sides(f, node, weight);
+	} else {
+		buf_printf(&f->line, "%" PRIu64 " %s, ", weight, f->unit);
+		put_decimal(&f->line, f->whole ? 100 * (double)weight / (double)f->whole : 0, 1);
+		buf_puts(&f->line, " %");
+	}
+	buf_puts(&f->line, ")</title><rect x=\"");
 	put_decimal(&f->line, x, 3);
 	buf_printf(&f->line, "\" y=\"%" PRIu32 "\" width=\"", y);
 	put_decimal(&f->line, w, 3);
-	buf_printf(&f->line, "\" height=\"%d\" fill=\"%s\"/>", ROW - 1, markup_colour(text, n));
+	buf_printf(&f->line, "\" height=\"%d\" fill=\"", ROW - 1);
+	if (f->diff)
+		put_diff_colour(f, node);
+	else
+		buf_puts(&f->line, markup_colour(text, n));
+	buf_puts(&f->line, "\"/>");
 	if (w >= 6 + 3 * CHAR_WIDTH) {
 		buf_puts(&f->line, "<text x=\"");
 		put_decimal(&f->line, x + 3, 3);
@@ -222,13 +287,13 @@ static int put_box(struct flame *f, const char *text, size_t n, uint64_t weight,
 static int put_boxes(struct flame *f, struct out *out)
 {
 	uint32_t i;
-	int rc = put_box(f, "all", 3, f->whole, 0, 0, out);
+	int rc = put_box(f, TREE_NONE, "all", 3, f->whole, 0, 0, out);
 
-	for (i = 0; i < f->tree.nnodes && !rc && !out_failed(out); i++) {
-		uint32_t node = f->order[i], text = f->tree.nodes[node].text;
+	for (i = 0; i < f->tree->nnodes && !rc && !out_failed(out); i++) {
+		uint32_t node = f->order[i], text = f->tree->nodes[node].text;
 
 		if (width_px(f, f->weight[node]) >= f->cut_px)
-			rc = put_box(f, tree_text(&f->tree, text), f->tree.texts[text].len,
+			rc = put_box(f, node, tree_text(f->tree, text), f->tree->texts[text].len,
 				     f->weight[node], f->start[node], f->depth[node], out);
 	}
 	return rc;
@@ -248,24 +313,50 @@ static const char style_text[] =
 	"}\n"
 	"</style>\n";
 
+/* "Incident 7", "Incidents 3 and 7". */
+static void put_ids(const struct flame *f, struct buf *line)
+{
+	if (f->diff)
+		buf_printf(line, "Incidents %" PRId64 " and %" PRId64, f->diff->base.head->id,
+			   f->diff->test.head->id);
+	else
+		buf_printf(line, "Incident %" PRId64, f->in->head.id);
+}
+
+/* What fired, or what the colours say. */
+static void put_subject(const struct flame *f, struct buf *out)
+{
+	const char *reason = f->in->head.reason ? f->in->head.reason : "?";
+
+	if (f->diff)
+		buf_puts(out, "red is more in the second, blue less; full colour: only there");
+	else
+		utf8_put_clean(out, reason, strlen(reason), 130);
+}
+
 static int put_head(struct flame *f, struct out *out)
 {
 	struct buf *line = &f->line, name = {0};
-	const struct incident_head *h = &f->in->head;
 	uint32_t height = TOP + (f->deepest + 1) * ROW + BOTTOM;
 
 	buf_reset(line);
 	buf_printf(line, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"1200\" "
-		   "height=\"%" PRIu32 "\" viewBox=\"0 0 1200 %" PRIu32 "\">\n<title>Incident %" PRId64
-		   "</title>\n<desc>", height, height, h->id);
-	notes_put(&name, f->in);
+		   "height=\"%" PRIu32 "\" viewBox=\"0 0 1200 %" PRIu32 "\">\n<title>", height, height);
+	put_ids(f, line);
+	buf_puts(line, "</title>\n<desc>");
+	if (f->diff)
+		diff_notes_put(&name, f->diff);
+	else
+		notes_put(&name, f->in);
 	markup_put(line, buf_text(&name), name.len);
 	buf_printf(line, "</desc>\n%s<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n"
-		   "<text class=\"head\" x=\"10\" y=\"24\">Incident %" PRId64 ": ", style_text, h->id);
+		   "<text class=\"head\" x=\"10\" y=\"24\">", style_text);
+	put_ids(f, line);
+	buf_puts(line, ": ");
 	line->failed = line->failed ? line->failed : name.failed;
 	buf_reset(&name);
-	utf8_put_clean(&name, h->reason ? h->reason : "?", strlen(h->reason ? h->reason : "?"), 130);
+	put_subject(f, &name);
 	markup_put(line, buf_text(&name), name.len);
 	buf_puts(line, "</text>\n<text class=\"small\" x=\"10\" y=\"44\" id=\"said\"></text>\n"
 		 "<text class=\"small button\" x=\"1060\" y=\"44\" id=\"reset\" role=\"button\" "
@@ -285,10 +376,13 @@ static void put_foot(struct flame *f, struct out *out)
 	uint32_t y = TOP + (f->deepest + 1) * ROW + 18;
 
 	buf_reset(&f->line);
-	buf_printf(&f->line, "<text class=\"small\" x=\"10\" y=\"%" PRIu32 "\">%" PRIu64 " %s", y,
-		   f->whole, f->unit);
-	if (f->drawn < f->tree.nnodes) {
-		buf_printf(&f->line, "; %" PRIu32 " boxes narrower than ", f->tree.nnodes - f->drawn);
+	buf_printf(&f->line, "<text class=\"small\" x=\"10\" y=\"%" PRIu32 "\">", y);
+	if (f->diff)
+		put_sides(f, TREE_NONE, f->whole);
+	else
+		buf_printf(&f->line, "%" PRIu64 " %s", f->whole, f->unit);
+	if (f->drawn < f->tree->nnodes) {
+		buf_printf(&f->line, "; %" PRIu32 " boxes narrower than ", f->tree->nnodes - f->drawn);
 		put_decimal(&f->line, f->cut_px, 3);
 		buf_puts(&f->line, " px are not drawn, their callers have their weight");
 	}
@@ -299,31 +393,53 @@ static void put_foot(struct flame *f, struct out *out)
 	out_puts(out, "]]></script>\n</svg>\n");
 }
 
-static int svg_write(const struct incident *in, const struct export_options *opt, struct out *out,
-		     struct err *err)
+static int draw(struct flame *f, const struct export_options *opt, struct out *out,
+		struct err *err)
 {
-	struct flame f = {.in = in, .unit = markup_unit(in, opt->stream)};
-	int rc = make(&f, opt, err);
+	int rc = make(f, opt, err);
 
 	if (!rc) {
-		rc = put_head(&f, out);
+		rc = put_head(f, out);
 		if (!rc)
-			rc = put_boxes(&f, out);
+			rc = put_boxes(f, out);
 		if (!rc)
-			put_foot(&f, out);
+			put_foot(f, out);
 		if (!rc)
-			rc = f.line.failed;
+			rc = f->line.failed;
 		if (rc)
 			err_set(err, (enum err_code)rc, "out of memory while drawing the flame graph");
 	}
-	tree_free(&f.tree);
-	free(f.weight);
-	free(f.start);
-	free(f.order);
-	free(f.depth);
-	buf_free(&f.line);
+	tree_free(&f->own);
+	free(f->weight);
+	free(f->start);
+	free(f->order);
+	free(f->depth);
+	buf_free(&f->line);
 	return rc;
 }
+
+static int svg_write(const struct incident *in, const struct export_options *opt, struct out *out,
+		     struct err *err)
+{
+	struct flame f = {.in = in, .tree = &f.own, .unit = markup_unit(in, opt->stream)};
+
+	return draw(&f, opt, out, err);
+}
+
+static int diff_svg_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+			  struct err *err)
+{
+	struct diff_tree sides = {0};
+	struct flame f = {.in = &d->in, .diff = d, .sides = &sides, .tree = &sides.tree};
+	int rc = diff_tree_build(&sides, d, opt, &markup_style, err);
+
+	if (!rc)
+		rc = draw(&f, NULL, out, err);
+	diff_tree_free(&sides);
+	return rc;
+}
+
+const struct diff_format diff_svg_format = {.name = "svg", .write = diff_svg_write};
 
 const struct exporter svg_exporter = {
 	.name = "svg",

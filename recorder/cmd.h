@@ -19,6 +19,7 @@ int cmd_list(const struct options *o, struct err *err);
 int cmd_show(const struct options *o, struct err *err);
 int cmd_report(const struct options *o, struct err *err);
 int cmd_export(const struct options *o, struct err *err);
+int cmd_diff(const struct options *o, struct err *err);
 int cmd_delete(const struct options *o, struct err *err);
 int cmd_pin(const struct options *o, struct err *err);       /* pin, unpin */
 int cmd_events(const struct options *o, struct err *err);
@@ -68,8 +69,27 @@ const char *cmd_named_store(const struct options *o);
 int cmd_store_open(const struct options *o, enum store_mode mode, struct store **out,
 		   struct err *err);
 
+/* The same for the store at a path. */
+int cmd_store_open_at(const struct options *o, const char *path, enum store_mode mode,
+		      struct store **out, struct err *err);
+
 /* The one incident that was asked for: --id, else the newest, with a note that says which. */
 int cmd_incident(const struct options *o, struct store *store, int64_t *id, struct err *err);
+
+/* --metric; ERR_USAGE with the list. */
+int cmd_stream(const struct options *o, enum stream *out, struct err *err);
+
+/* In place: what --process, --thread, --from, --to and --no-kernel leave; incident_filter(). */
+int cmd_filter(const struct options *o, struct incident *in, struct err *err);
+
+/* The same, then --group, --fold, --inc and --exc; ask cmd_check_patterns() before the store is read. */
+int cmd_narrow(const struct options *o, struct incident *in, struct err *err);
+int cmd_check_patterns(const struct options *o, struct err *err);
+
+/* What can be refused of an output before the store is even read; path "-" = standard output. */
+struct exporter;
+int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
+		     struct err *err);
 
 /* ERR_ACCESS with a sentence that says whose the thing is and how to get at it ("sudo recorder list"). */
 int cmd_not_ours(const struct options *o, const char *path, struct err *err);

@@ -2,8 +2,11 @@
  * What several commands need: the store they work on, the incident that is meant, numbers as text.
  */
 #include "cmd.h"
+#include "group.h"
 
 #include "base/os.h"
+#include "base/text.h"
+#include "export/export.h"
 #include "source/source.h"
 #include "base/utf8.h"
 
@@ -124,6 +127,18 @@ static int no_store(const struct options *o, const char *path, struct err *err)
 	}
 }
 
+int cmd_store_open_at(const struct options *o, const char *path, enum store_mode mode,
+		      struct store **out, struct err *err)
+{
+	int rc = store_open(path, mode, out, err);
+
+	if (rc == ERR_ACCESS && !os_is_admin())
+		rc = cmd_not_ours(o, path, err);
+	else if (rc == ERR_NOT_FOUND)
+		rc = no_store(o, path, err);
+	return rc;
+}
+
 int cmd_store_open(const struct options *o, enum store_mode mode, struct store **out,
 		   struct err *err)
 {
@@ -131,11 +146,7 @@ int cmd_store_open(const struct options *o, enum store_mode mode, struct store *
 	int rc = cmd_store_path(o, mode, &path, err);
 
 	if (!rc)
-		rc = store_open(buf_text(&path), mode, out, err);
-	if (rc == ERR_ACCESS && !os_is_admin())
-		rc = cmd_not_ours(o, buf_text(&path), err);
-	else if (rc == ERR_NOT_FOUND)
-		rc = no_store(o, buf_text(&path), err);
+		rc = cmd_store_open_at(o, buf_text(&path), mode, out, err);
 	buf_free(&path);
 	return rc;
 }
@@ -156,6 +167,74 @@ int cmd_incident(const struct options *o, struct store *store, int64_t *id, stru
 		cmd_note("incident %" PRId64 ", the newest; --id chooses another", *id);
 	return rc;
 }
+
+int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
+		     struct err *err)
+{
+	if (strcmp(path, "-") == 0) {
+		if (e->binary && os_is_terminal(os_stdout()))
+			return err_set(err, ERR_USAGE, "%s is binary and would spoil the terminal; "
+				       "use -o FILE, or a pipe", e->name);
+		return 0;
+	}
+	if (!o->force && os_exists(path))
+		return err_set(err, ERR_EXISTS, "%s exists already; use --force to replace it, or "
+			       "-o another name", path);
+	return 0;
+}
+
+/* ---- the part of an incident that was asked for -------------------------------------------------- */
+
+int cmd_stream(const struct options *o, enum stream *out, struct err *err)
+{
+	unsigned i;
+
+	*out = STREAM_CPU;
+	for (i = 0; o->metric && i < STREAMS_MAX; i++) {
+		if (text_same_fold(o->metric, stream_text((enum stream)i))) {
+			*out = (enum stream)i;
+			return 0;
+		}
+	}
+	return o->metric ? err_set(err, ERR_USAGE, "unknown metric %.100s; --metric is one of: cpu, "
+				   "off-cpu, alloc, event", o->metric) : 0;
+}
+
+int cmd_filter(const struct options *o, struct incident *in, struct err *err)
+{
+	struct incident_filter f = {
+		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
+		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
+		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME,
+	};
+
+	if (!f.process && !f.tid && !f.no_kernel && !f.has_from && !f.has_to)
+		return 0;
+	return incident_filter(in, &f, err);
+}
+
+int cmd_check_patterns(const struct options *o, struct err *err)
+{
+	if (o->addresses && (o->group || o->fold || o->include || o->exclude))
+		return err_set(err, ERR_USAGE,
+			       "--addresses and patterns on names do not go together: leave one away");
+	return 0;
+}
+
+int cmd_narrow(const struct options *o, struct incident *in, struct err *err)
+{
+	struct group_options group = {o->group, o->fold, o->include, o->exclude};
+	int rc = cmd_filter(o, in, err);
+
+	/* Without patterns, too: unnamed frames of a module in a row are one, as in PerfView. */
+	if (!rc && !o->addresses)
+		rc = group_incident(in, &group, err);
+	if (!rc && !in->nsamples && (o->include || o->exclude))
+		rc = err_set(err, ERR_NOT_FOUND, "no sample is left by --inc and --exc");
+	return rc;
+}
+
+/* ---- rules --------------------------------------------------------------------------------------- */
 
 static void trigger_env(const struct options *o, struct trigger_env *out)
 {

@@ -46,50 +46,6 @@ static int choose_format(const struct options *o, const char *path, const struct
 	return *out ? 0 : no_format("no format has the suffix of ", path, err);
 }
 
-/* What can be refused before the store is even read. */
-static int check_output(const struct options *o, const char *path, const struct exporter *e,
-			struct err *err)
-{
-	if (strcmp(path, "-") == 0) {
-		if (e->binary && os_is_terminal(os_stdout()))
-			return err_set(err, ERR_USAGE, "%s is binary and would spoil the terminal; "
-				       "use -o FILE, or a pipe", e->name);
-		return 0;
-	}
-	if (!o->force && os_exists(path))
-		return err_set(err, ERR_EXISTS, "%s exists already; use --force to replace it, or "
-			       "-o another name", path);
-	return 0;
-}
-
-static int filter(const struct options *o, struct incident *in, struct err *err)
-{
-	struct incident_filter f = {
-		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
-		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
-		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME,
-	};
-
-	if (!f.process && !f.tid && !f.no_kernel && !f.has_from && !f.has_to)
-		return 0;
-	return incident_filter(in, &f, err);
-}
-
-static int choose_stream(const struct options *o, enum stream *out, struct err *err)
-{
-	unsigned i;
-
-	*out = STREAM_CPU;
-	for (i = 0; o->metric && i < STREAMS_MAX; i++) {
-		if (text_same_fold(o->metric, stream_text((enum stream)i))) {
-			*out = (enum stream)i;
-			return 0;
-		}
-	}
-	return o->metric ? err_set(err, ERR_USAGE, "unknown metric %.100s; --metric is one of: cpu, "
-				   "off-cpu, alloc, event", o->metric) : 0;
-}
-
 /* Samples of the stream that is written; others may be there. */
 static uint64_t count_stream(const struct incident *in, enum stream stream)
 {
@@ -174,7 +130,7 @@ static int write_all(const struct options *o, const struct incident *in, enum st
 			continue;
 		rc = path_in(o, in, exporters[i], &path, err);
 		if (!rc)
-			rc = check_output(o, path.data, exporters[i], err);
+			rc = cmd_check_output(o, path.data, exporters[i], err);
 	}
 	for (i = 0; exporters[i] && !rc; i++) {
 		if (!exporters[i]->usual)
@@ -203,7 +159,7 @@ static int check_request(const struct options *o, const char *path, const struct
 		return 0;
 	}
 	rc = choose_format(o, path, e, err);
-	return rc ? rc : check_output(o, path, *e, err);
+	return rc ? rc : cmd_check_output(o, path, *e, err);
 }
 
 int cmd_export(const struct options *o, struct err *err)
@@ -219,7 +175,7 @@ int cmd_export(const struct options *o, struct err *err)
 
 	rc = check_request(o, path, &e, err);
 	if (!rc)
-		rc = choose_stream(o, &stream, err);
+		rc = cmd_stream(o, &stream, err);
 	if (!rc)
 		rc = cmd_store_open(o, STORE_READ, &store, err);
 	if (!rc)
@@ -228,7 +184,7 @@ int cmd_export(const struct options *o, struct err *err)
 		rc = store_load(store, id, &in, err);
 	if (!rc) {
 		samples = count_stream(&in, stream);
-		rc = filter(o, &in, err);
+		rc = cmd_filter(o, &in, err);
 	}
 	if (!rc) {
 		remark(&in, stream, samples);

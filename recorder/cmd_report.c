@@ -4,7 +4,6 @@
  */
 #include "call_tree.h"
 #include "cmd.h"
-#include "group.h"
 #include "report_events.h"
 
 #include "base/json.h"
@@ -274,26 +273,6 @@ static int put_report(const struct options *o, const struct incident *in, struct
 
 /* ---- the command ----------------------------------------------------------------------------------- */
 
-static int narrow(struct incident *in, const struct options *o, struct err *err)
-{
-	struct incident_filter filter = {
-		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
-		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
-		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME,
-	};
-	struct group_options group = {o->group, o->fold, o->include, o->exclude};
-	int rc = 0;
-
-	if (filter.process || filter.tid || filter.has_from || filter.has_to || filter.no_kernel)
-		rc = incident_filter(in, &filter, err);
-	/* Without patterns, too: unnamed frames of a module in a row are one, as in PerfView. */
-	if (!rc && !o->addresses)
-		rc = group_incident(in, &group, err);
-	if (!rc && !in->nsamples && (o->include || o->exclude))
-		rc = err_set(err, ERR_NOT_FOUND, "no sample is left by --inc and --exc");
-	return rc;
-}
-
 int cmd_report(const struct options *o, struct err *err)
 {
 	struct store *store = NULL;
@@ -302,19 +281,18 @@ int cmd_report(const struct options *o, struct err *err)
 	int64_t id = 0;
 	int rc;
 
-	if (o->addresses && (o->group || o->fold || o->include || o->exclude))
-		return err_set(err, ERR_USAGE,
-			       "--addresses and patterns on names do not go together: leave one away");
 	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name > 1)
 		return err_set(err, ERR_USAGE,
 			       "--callers, --callees, --tree and --by-name are views: give one of them");
-	rc = cmd_store_open(o, STORE_READ, &store, err);
+	rc = cmd_check_patterns(o, err);
+	if (!rc)
+		rc = cmd_store_open(o, STORE_READ, &store, err);
 	if (!rc)
 		rc = cmd_incident(o, store, &id, err);
 	if (!rc)
 		rc = store_load(store, id, &in, err);
 	if (!rc)
-		rc = narrow(&in, o, err);
+		rc = cmd_narrow(o, &in, err);
 	if (!rc)
 		rc = put_report(o, &in, &out, err);
 	if (!rc)

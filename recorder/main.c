@@ -21,6 +21,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_SHOW] = cmd_show,
 	[CMD_REPORT] = cmd_report,
 	[CMD_EXPORT] = cmd_export,
+	[CMD_DIFF] = cmd_diff,
 	[CMD_DELETE] = cmd_delete,
 	[CMD_PIN] = cmd_pin,
 	[CMD_UNPIN] = cmd_pin,

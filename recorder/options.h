@@ -39,6 +39,7 @@ enum command {
 	CMD_SHOW,
 	CMD_REPORT,
 	CMD_EXPORT,
+	CMD_DIFF,
 	CMD_DELETE,
 	CMD_PIN,
 	CMD_UNPIN,
@@ -151,6 +152,8 @@ struct options {
 	struct id_list ids;
 	char *process;                       /* name or pid; NULL = all */
 	uint32_t tid;                        /* 0 = all */
+	uint32_t base_id, test_id;           /* of diff; 0 = not given */
+	char *base_store;                    /* of the base; NULL = the same */
 	int64_t from_ns, to_ns;              /* relative to the trigger, or OPTION_NO_TIME */
 	bool kernel, no_kernel;
 	char *provider, *event_name;         /* of events; NULL = all */
@@ -171,6 +174,8 @@ struct options {
 	bool by_name, tree;                  /* views of report */
 	char *callers, *callees;             /* of this function */
 	uint32_t rows;                       /* lines of a table */
+	char *normalize;                     /* of diff; NULL = duration */
+	bool per_process;
 
 	/* operands */
 	char *pattern;                       /* of counters; NULL = all */

@@ -14,9 +14,10 @@
 #define RECORDING (IN(COLLECT) | IN(CHECK))
 #define RULES (RECORDING | IN(BACKTEST))
 #define ONE_INCIDENT (IN(SHOW) | IN(REPORT) | IN(EXPORT))
+#define PART_OF (ONE_INCIDENT | IN(DIFF))
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
 #define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
-#define WITH_STORE (RULES | CONTROL | IN(LIST) | INCIDENTS)
+#define WITH_STORE (RULES | CONTROL | IN(LIST) | INCIDENTS | IN(DIFF))
 #define WITH_CONFIG (WITH_STORE | IN(COUNTERS))
 
 #define FIELD(name) .offset = offsetof(struct options, name)
@@ -119,6 +120,27 @@ const struct command_info command_table[COMMANDS] = {
 "recorder export --id 3 -o report.html\n"
 "recorder export --id 3 -o cpu.perfView.xml\n"
 "recorder export --id 3 -f --process nginx --from -10 --to 0 --no-kernel\n",
+	},
+	[CMD_DIFF] = {
+		.name = "diff",
+		.operands = OPERAND_NONE,
+		.operand_text = "",
+		.summary = "what changed from one incident (base) to another (test)",
+		.about =
+"Compares CPU time by function, inclusive, each stack once. The base is scaled\n"
+"to the length of the test's window, so windows and rates may differ. RESP. is\n"
+"a function's part of the whole change; OVERWEIGHT its change against the one it\n"
+"would have had if all had changed alike: 100 % is just that, 400 % four times,\n"
+"below 0 it went the other way. INTEREST has a point for an overweight beyond\n"
+"110 %, for a part over 5, 20, 100 %, for less than 95, 75 % of the test (not\n"
+"everybody's caller). Parts under 2 % are left out; n/a: both weigh the same.\n"
+"With --format or -o: folded (two columns, for flamegraph.pl), perfview-xml\n"
+"(test minus base), pprof, svg, html.\n",
+		.examples =
+"recorder diff --base 3 --test 7\n"
+"recorder diff --base 3 --test 7 --process nginx --group module-entry\n"
+"recorder diff --base 3 --test 7 -f | flamegraph.pl > diff.svg\n"
+"recorder diff --base-store monday.db --base 3 --test 7 -o diff.html\n",
 	},
 	[CMD_DELETE] = {
 		.name = "delete",
@@ -468,12 +490,26 @@ const struct option_info option_table[] = {
 
 	/* Which incident, which part of it */
 	{
+		.name = "base", .value = "ID", .type = OPTION_INT,
+		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(base_id),
+		.def = 0, .min = 1, .max = 4294967295.0,
+		.help = "The incident that is compared with: how it was before.",
+	}, {
+		.name = "test", .value = "ID", .type = OPTION_INT,
+		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(test_id),
+		.def = 0, .min = 1, .max = 4294967295.0,
+		.help = "The incident that is looked at: how it is now.",
+	}, {
+		.name = "base-store", .value = "FILE", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(base_store),
+		.help = "The store of the base, if it is not that of the test.",
+	}, {
 		.name = "id", .value = "ID", .type = OPTION_IDS,
 		.group = GROUP_SELECT, .commands = INCIDENTS | IN(BACKTEST), FIELD(ids),
 		.help = "The incident's number in 'recorder list'.",
 	}, {
 		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = ONE_INCIDENT | IN(EVENTS) | RECORDING, .conf = true,
+		.group = GROUP_SELECT, .commands = PART_OF | IN(EVENTS) | RECORDING, .conf = true,
 		FIELD(process),
 		/* As in PerfView; rules on counters name a process themselves. */
 		.help = "Only this process. When recording: whose events may fire rules on events (a list "
@@ -489,12 +525,12 @@ const struct option_info option_table[] = {
 		.help = "Read this trace (.etl, .etl.zip) in place of the machine.",
 	}, {
 		.name = "from", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(from_ns),
+		.group = GROUP_SELECT, .commands = PART_OF, FIELD(from_ns),
 		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
 		.help = "Only what comes after this moment; 0 is the trigger, -10 is 10 s before.",
 	}, {
 		.name = "to", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(to_ns),
+		.group = GROUP_SELECT, .commands = PART_OF, FIELD(to_ns),
 		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
 		.help = "Only what comes before this moment.",
 	}, {
@@ -511,22 +547,22 @@ const struct option_info option_table[] = {
 		.help = "Kernel frames too.",
 	}, {
 		.name = "no-kernel", .type = OPTION_BOOL,
-		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(no_kernel),
+		.group = GROUP_SELECT, .commands = PART_OF, FIELD(no_kernel),
 		.help = "Leave kernel frames out; their samples count for the caller.",
 	},
 
 	/* What comes out */
 	{
 		.name = "format", .value = "NAME", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(format),
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(format),
 		.help = "The format; an unknown one prints the list. -f is --format folded.",
 	}, {
 		.name = "output", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(output),
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(output),
 		.help = "Where it goes; - is standard output.",
 	}, {
 		.name = "force", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(force),
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(force),
 		.help = "Replace the file if it exists.",
 	}, {
 		.name = "all", .value = "DIR", .type = OPTION_TEXT,
@@ -538,7 +574,7 @@ const struct option_info option_table[] = {
 		.help = "The same as --format sqlite-flat.",
 	}, {
 		.name = "metric", .value = "STREAM", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(metric),
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(metric),
 		.help = "Which samples: cpu (counted), off-cpu (ns), alloc (bytes) or event. Default cpu.",
 	}, {
 		.name = "livestacks", .type = OPTION_BOOL,
@@ -564,7 +600,7 @@ const struct option_info option_table[] = {
 		.help = "CSV: an apostrophe before what a spreadsheet would compute.",
 	}, {
 		.name = "no-annotate", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(no_annotate),
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(no_annotate),
 		.help = "Folded: no _[k] behind kernel frames and no _[j] behind jitted ones.",
 	}, {
 		.name = "no-ids", .type = OPTION_BOOL,
@@ -572,7 +608,7 @@ const struct option_info option_table[] = {
 		.help = "No process and thread numbers in names, so that runs compare.",
 	}, {
 		.name = "addresses", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = ONE_INCIDENT, FIELD(addresses),
+		.group = GROUP_OUTPUT, .commands = PART_OF, FIELD(addresses),
 		.help = "Offsets and addresses in place of missing names.",
 	}, {
 		.name = "inlines", .type = OPTION_BOOL,
@@ -601,18 +637,27 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(callees),
 		.help = "What this function called.",
 	}, {
+		.name = "normalize", .value = "HOW", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(DIFF), FIELD(normalize),
+		.help = "What the base is multiplied by: duration (as if the windows were of one length; "
+			"the default), samples (as if both weighed the same in all) or none.",
+	}, {
+		.name = "per-process", .type = OPTION_BOOL,
+		.group = GROUP_OUTPUT, .commands = IN(DIFF), FIELD(per_process),
+		.help = "The report for each process apart, those of one name together.",
+	}, {
 		.name = "rows", .value = "N", .type = OPTION_INT,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(rows),
+		.group = GROUP_OUTPUT, .commands = IN(REPORT) | IN(DIFF), FIELD(rows),
 		.def = 20, .min = 1, .max = 1000000,
 		.help = "Lines of a table.",
 	}, {
 		.name = "group", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(group),
+		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(group),
 		.help = "Make one of frames that match; or module, module-entry, class, class-entry, "
 			"just-my-code.",
 	}, {
 		.name = "fold", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(fold),
+		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(fold),
 		.help = "Give the cost of frames that match to their callers.",
 	}, {
 		.name = "fold-percent", .value = "PCT", .type = OPTION_FLOAT,
@@ -621,11 +666,11 @@ const struct option_info option_table[] = {
 		.help = "Fold what is smaller than this into its callers, in trees.",
 	}, {
 		.name = "inc", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(include),
+		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(include),
 		.help = "Only samples whose stack, process or thread matches each of these.",
 	}, {
 		.name = "exc", .value = "PATTERNS", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = IN(REPORT), FIELD(exclude),
+		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(exclude),
 		.help = "No samples whose stack, process or thread matches any of these.",
 	}, {
 		.name = "losses", .type = OPTION_BOOL,
@@ -643,7 +688,7 @@ const struct option_info option_table[] = {
 		.name = "json", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT,
 		.commands = IN(LIST) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) | IN(BACKTEST) |
-			    IN(CHECK) | CONTROL,
+			    IN(CHECK) | IN(DIFF) | CONTROL,
 		FIELD(json),
 		.help = "One JSON object a line.",
 	},

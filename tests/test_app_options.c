@@ -422,7 +422,7 @@ static void what_is_wrong_is_said(void **state)
 		{{"collect", "--freq=99", "--freq=99"}, "--freq was given already"},
 		{{"collect", "--log-file="}, "--log-file: the value is empty; FILE is wanted"},
 		{{"collect", "/StopOnGCOverMsec"}, "needs its value behind a colon"},
-		{{"list", "--format", "folded"}, "--format is an option of export, not of list"},
+		{{"list", "--format", "folded"}, "--format is an option of export and diff, not of list"},
 		{{"list", "3"}, "unexpected argument '3'"},
 		{{"counters", "a", "b"}, "unexpected argument 'b'"},
 		{{"export", "-fx"}, "unknown option"},

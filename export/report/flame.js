@@ -66,6 +66,7 @@ export class Flame {
 
   weightOf(node) { return node < 0 ? this.sums.whole : this.sums.total[node]; }
   nameOf(node) { return node < 0 ? "all" : this.data.texts[this.data.name[node]]; }
+  colourAt(node) { return node < 0 ? "#cfcfcf" : this.colours[this.data.name[node]]; }
   childrenOf(node) { return node < 0 ? this.data.roots : this.data.children[node] ?? []; }
 
   hits(node) { return node >= 0 && this.word !== "" && this.hitTexts[this.data.name[node]]; }
@@ -91,8 +92,7 @@ export class Flame {
   }
 
   draw() {
-    const { data } = this;
-    this.hitTexts = data.texts.map(t => this.word !== "" && t.toLowerCase().includes(this.word));
+    this.hitTexts = this.data.texts.map(t => this.word !== "" && t.toLowerCase().includes(this.word));
     this.boxes = this.layOut(this.canvas.clientWidth || 1000);
     this.rows = this.boxes.reduce((most, b) => Math.max(most, b.row), 0) + 1;
     const height = this.rows * rowHeight + 2, [g, width] = sharp(this.canvas, height);
@@ -104,7 +104,7 @@ export class Flame {
     for (const box of this.boxes) {
       const y = this.yOf(box), hit = this.hits(box.node);
       g.globalAlpha = box.caller || (searching && !hit) ? 0.5 : 1;
-      g.fillStyle = hit ? "#e600e6" : box.node < 0 ? "#cfcfcf" : this.colours[data.name[box.node]];
+      g.fillStyle = hit ? "#e600e6" : this.colourAt(box.node);
       g.fillRect(box.x, y, Math.max(box.w - 0.6, 0.4), rowHeight - 1);
       g.globalAlpha = 1;
       if (box.node === this.at && box.node >= 0) {

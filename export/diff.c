@@ -1,0 +1,422 @@
+#include "export/diff.h"
+
+#include "export/names.h"
+
+#include "base/os.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one incident of two --------------------------------------------------------------------- */
+
+/* Where an incident's things are in the joint one; UINT32_MAX = not taken yet. */
+struct join {
+	const struct incident *from;
+	struct incident *to;
+	enum stream stream;
+	int64_t shift_ns;
+	uint32_t *threads, *modules, *frames, *stacks;
+	struct buf name;
+};
+
+static uint32_t *numbers(uint32_t n)
+{
+	uint32_t *items = malloc(((size_t)n + 1) * sizeof(*items));
+
+	if (items)
+		memset(items, 0xff, ((size_t)n + 1) * sizeof(*items));
+	return items;
+}
+
+static uint32_t thread_of(struct join *j, uint32_t thread)
+{
+	const struct incident_thread *t = &j->from->threads[thread];
+	struct incident_process process = {.name = j->from->processes[t->process].name};
+	struct incident_thread mine = {.process = incident_add_process(j->to, &process)};
+	const char *at = t->name;
+	bool number = false;
+
+	buf_reset(&j->name);
+	for (; *at; at++) {
+		bool digit = *at >= '0' && *at <= '9';
+
+		if (!digit || !number)
+			buf_putc(&j->name, digit ? '#' : *at);
+		number = digit;
+	}
+	mine.name = buf_text(&j->name);
+	if (j->name.failed || mine.process == UINT32_MAX)
+		return UINT32_MAX;
+	return incident_add_thread(j->to, &mine);
+}
+
+static uint32_t frame_of(struct join *j, uint32_t frame)
+{
+	struct incident_frame f = j->from->frames[frame];
+
+	if (j->frames[frame] != UINT32_MAX)
+		return j->frames[frame];
+	if (j->modules[f.module] == UINT32_MAX)
+		j->modules[f.module] = incident_add_module(j->to, &j->from->modules[f.module]);
+	f.module = j->modules[f.module];
+	if (f.module != UINT32_MAX)
+		j->frames[frame] = incident_add_frame(j->to, &f);
+	return j->frames[frame];
+}
+
+/* Those that samples of the stream use; callers come first. */
+static int join_stacks(struct join *j)
+{
+	const struct incident *from = j->from;
+	uint32_t i, parent;
+
+	for (i = 0; i < from->nsamples; i++) {
+		if (from->samples[i].stream == j->stream && from->samples[i].stack != STACK_NONE)
+			j->stacks[from->samples[i].stack] = 0;
+	}
+	for (i = from->nstacks; i-- > 0;) {
+		if (j->stacks[i] != UINT32_MAX && from->stacks[i].parent != STACK_NONE)
+			j->stacks[from->stacks[i].parent] = 0;
+	}
+	for (i = 0; i < from->nstacks; i++) {
+		if (j->stacks[i] == UINT32_MAX)
+			continue;
+		parent = from->stacks[i].parent;
+		j->stacks[i] = incident_add_stack(j->to, parent == STACK_NONE ? STACK_NONE : j->stacks[parent],
+						  frame_of(j, from->stacks[i].frame));
+		if (j->stacks[i] == UINT32_MAX)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int join_samples(struct join *j, struct diff_side *side)
+{
+	const struct incident *from = j->from;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < from->nsamples && !rc; i++) {
+		struct incident_sample s = from->samples[i];
+
+		if (s.stream != j->stream)
+			continue;
+		if (s.thread != THREAD_NONE) {
+			if (j->threads[s.thread] == UINT32_MAX)
+				j->threads[s.thread] = thread_of(j, s.thread);
+			s.thread = j->threads[s.thread];
+			if (s.thread == UINT32_MAX)
+				return ERR_MEMORY;
+		}
+		if (s.stack != STACK_NONE)
+			s.stack = j->stacks[s.stack];
+		s.time_ns += (uint64_t)j->shift_ns;
+		side->samples++;
+		side->weight += s.weight;
+		rc = incident_add_sample(j->to, &s);
+	}
+	return rc;
+}
+
+static int join_side(struct diff *d, struct diff_side *side, const struct incident *from)
+{
+	struct join j = {
+		.from = from, .to = &d->in, .stream = d->stream,
+		.shift_ns = (int64_t)(d->in.head.trigger_ns - from->head.trigger_ns),
+		.threads = numbers(from->nthreads), .modules = numbers(from->nmodules),
+		.frames = numbers(from->nframes), .stacks = numbers(from->nstacks),
+	};
+	int rc = j.threads && j.modules && j.frames && j.stacks ? 0 : ERR_MEMORY;
+
+	side->head = &from->head;
+	side->window_ns = from->head.t1_ns - from->head.t0_ns;
+	if (!rc)
+		rc = join_stacks(&j);
+	if (!rc)
+		rc = join_samples(&j, side);
+	free(j.threads);
+	free(j.modules);
+	free(j.frames);
+	free(j.stacks);
+	buf_free(&j.name);
+	return rc;
+}
+
+/* Triggers at one time, and no sample before 0. */
+static void align(struct incident_head *h, const struct incident_head *a,
+		  const struct incident_head *b)
+{
+	int64_t before_a = (int64_t)(a->trigger_ns - a->t0_ns), after_a = (int64_t)(a->t1_ns - a->trigger_ns);
+	int64_t before_b = (int64_t)(b->trigger_ns - b->t0_ns), after_b = (int64_t)(b->t1_ns - b->trigger_ns);
+	int64_t before = before_a > before_b ? before_a : before_b;
+	int64_t after = after_a > after_b ? after_a : after_b;
+
+	/* A part of the window may lie behind the trigger, or before it. */
+	h->trigger_ns = before > 0 ? (uint64_t)before : 0;
+	h->t1_ns = (uint64_t)((int64_t)h->trigger_ns + (after > 0 ? after : 0));
+	h->trigger_wall_ns = b->trigger_wall_ns;
+}
+
+static double factor_of(const struct diff *d)
+{
+	if (d->normalize == DIFF_BY_DURATION && d->base.window_ns && d->test.window_ns)
+		return (double)d->test.window_ns / (double)d->base.window_ns;
+	if (d->normalize == DIFF_BY_WEIGHT)
+		return (double)d->test.weight / (double)d->base.weight;
+	return 1;
+}
+
+static int check_side(const struct diff *d, const struct diff_side *side, const char *which,
+		      struct err *err)
+{
+	const char *why = side->head->gap_reason;
+
+	if (side->weight)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "the %s, incident %" PRId64 ", holds no %s in what was asked "
+		       "for%s%s; there is nothing to compare", which, side->head->id,
+		       stream_title(d->stream), why ? ": " : "", why ? why : "");
+}
+
+int diff_make(struct diff *d, const struct incident *base, const struct incident *test,
+	      enum stream stream, enum diff_normalize normalize, struct err *err)
+{
+	struct diff made = {.stream = stream, .normalize = normalize};
+	int rc = incident_init(&made.in);
+
+	align(&made.in.head, &base->head, &test->head);
+	if (!rc)
+		rc = join_side(&made, &made.base, base);
+	made.nbase = made.in.nsamples;
+	if (!rc)
+		rc = join_side(&made, &made.test, test);
+	if (rc)
+		err_set(err, ERR_MEMORY, "out of memory while joining two incidents");
+	if (!rc)
+		rc = check_side(&made, &made.base, "base", err);
+	if (!rc)
+		rc = check_side(&made, &made.test, "test", err);
+	if (rc) {
+		diff_free(&made);
+		return rc;
+	}
+	made.factor = factor_of(&made);
+	*d = made;
+	return 0;
+}
+
+void diff_free(struct diff *d)
+{
+	incident_free(&d->in);
+	memset(d, 0, sizeof(*d));
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+struct diff_unit diff_unit(const struct diff *d)
+{
+	static const struct diff_unit units[STREAMS_MAX] = {
+		[STREAM_CPU] = {1000, "us of CPU time"},
+		[STREAM_OFF_CPU] = {1000, "us off CPU"},
+		[STREAM_ALLOC] = {1, "bytes"},
+		[STREAM_EVENT] = {1, "events"},
+	};
+
+	return units[d->stream];
+}
+
+/* "12.345 s of CPU time", "4096 bytes". */
+static void put_weight(struct buf *out, const struct diff *d, double weight)
+{
+	struct diff_unit unit = diff_unit(d);
+
+	if (d->stream == STREAM_CPU || d->stream == STREAM_OFF_CPU)
+		buf_printf(out, "%.3f s%s", weight / 1e9, unit.text + 2);
+	else
+		buf_printf(out, "%.0f %s", weight / unit.per, unit.text);
+}
+
+static void put_side(struct buf *out, const struct diff *d, const struct diff_side *side,
+		     const char *label)
+{
+	const struct incident_head *h = side->head;
+	char time[OS_TIME_TEXT_BYTES];
+
+	os_time_text(h->trigger_wall_ns, time);
+	buf_printf(out, "%s: incident %" PRId64 ", %s, ", label, h->id, time);
+	name_put(out, h->host && *h->host ? h->host : "?");
+	buf_puts(out, "; ");
+	name_put(out, h->reason && *h->reason ? h->reason : "?");
+	buf_printf(out, "\n%s window: %.3f s to %.3f s from its trigger, %.3f s; %" PRIu64 " samples, ",
+		   label, ((double)h->t0_ns - (double)h->trigger_ns) / 1e9,
+		   ((double)h->t1_ns - (double)h->trigger_ns) / 1e9, (double)side->window_ns / 1e9,
+		   side->samples);
+	put_weight(out, d, (double)side->weight);
+	buf_printf(out, "; %" PRIu64 " lost\n", h->lost);
+}
+
+void diff_notes_put(struct buf *out, const struct diff *d)
+{
+	double base = (double)d->base.weight * d->factor, test = (double)d->test.weight;
+	static const char *const whys[] = {
+		[DIFF_BY_DURATION] = "the test's window was so many times as long",
+		[DIFF_BY_WEIGHT] = "so that both weigh the same in all",
+		[DIFF_AS_RECORDED] = "as recorded",
+	};
+
+	put_side(out, d, &d->base, "Base");
+	put_side(out, d, &d->test, "Test");
+	buf_printf(out, "Base multiplied by: %.6g, %s\n", d->factor, whys[d->normalize]);
+	buf_puts(out, "In all: ");
+	put_weight(out, d, base);
+	buf_puts(out, " -> ");
+	put_weight(out, d, test);
+	buf_printf(out, ", %+.1f %%\nNames: without numbers of processes and threads; a number in a "
+		   "name of a thread is #\n", 100 * (test - base) / base);
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+/* Test and base of one order of additions on every host, so the same bits. */
+static void weigh(struct diff_tree *t, const struct diff *d)
+{
+	uint32_t i, caller;
+
+	for (i = 0; i < d->in.nsamples; i++) {
+		double weight = (double)d->in.samples[i].weight;
+
+		if (i < d->nbase)
+			t->base[t->tree.of_sample[i]] += weight;
+		else
+			t->test[t->tree.of_sample[i]] += weight;
+	}
+	for (i = 0; i < t->tree.nnodes; i++) {
+		t->base[i] *= d->factor;
+		t->all_base[i] = t->base[i];
+		t->all_test[i] = t->test[i];
+	}
+	for (i = t->tree.nnodes; i-- > 0;) {
+		caller = t->tree.nodes[i].caller;
+		if (caller == TREE_NONE) {
+			t->base_sum += t->all_base[i];
+			t->test_sum += t->all_test[i];
+			continue;
+		}
+		t->all_base[caller] += t->all_base[i];
+		t->all_test[caller] += t->all_test[i];
+	}
+}
+
+int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff_options *opt,
+		    const struct tree_style *style, struct err *err)
+{
+	struct export_options eo = {
+		.stream = d->stream, .annotate = opt->annotate, .addresses = opt->addresses,
+	};
+	int rc = tree_build(&t->tree, &d->in, &eo, style, err);
+	size_t n = (size_t)t->tree.nnodes + 1;
+
+	if (rc)
+		return rc;
+	t->base = calloc(n, sizeof(*t->base));
+	t->test = calloc(n, sizeof(*t->test));
+	t->all_base = calloc(n, sizeof(*t->all_base));
+	t->all_test = calloc(n, sizeof(*t->all_test));
+	if (!t->base || !t->test || !t->all_base || !t->all_test)
+		return err_set(err, ERR_MEMORY, "out of memory while comparing call trees");
+	weigh(t, d);
+	return 0;
+}
+
+void diff_tree_free(struct diff_tree *t)
+{
+	tree_free(&t->tree);
+	free(t->base);
+	free(t->test);
+	free(t->all_base);
+	free(t->all_test);
+	memset(t, 0, sizeof(*t));
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+/* Nodes of depth 0 are processes, those of depth 1 threads. */
+static bool is_function(const struct tree *t, uint32_t node)
+{
+	uint32_t caller = t->nodes[node].caller;
+
+	return caller != TREE_NONE && t->nodes[caller].caller != TREE_NONE;
+}
+
+/* Whether no caller has the same text: then a stack is counted here. */
+static bool is_outermost(const struct tree *t, uint32_t node)
+{
+	uint32_t up;
+
+	for (up = t->nodes[node].caller; is_function(t, up); up = t->nodes[up].caller) {
+		if (t->nodes[up].text == t->nodes[node].text)
+			return false;
+	}
+	return true;
+}
+
+int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_function **out,
+		   uint32_t *n, struct err *err)
+{
+	struct diff_function *all = calloc((size_t)t->tree.ntexts + 1, sizeof(*all));
+	uint32_t *roots = numbers(t->tree.nnodes);
+	uint32_t i, kept = 0;
+
+	if (!all || !roots) {
+		free(all);
+		free(roots);
+		return err_set(err, ERR_MEMORY, "out of memory while comparing functions");
+	}
+	for (i = 0; i < t->tree.nnodes; i++) {
+		const struct tree_node *node = &t->tree.nodes[i];
+
+		roots[i] = node->caller == TREE_NONE ? i : roots[node->caller];
+		if (!is_function(&t->tree, i) || (process != TREE_NONE && roots[i] != process) ||
+		    !is_outermost(&t->tree, i))
+			continue;
+		all[node->text].base += t->all_base[i];
+		all[node->text].test += t->all_test[i];
+	}
+	for (i = 0; i < t->tree.ntexts; i++) {
+		if (all[i].base > 0 || all[i].test > 0)
+			all[kept++] = (struct diff_function){i, all[i].base, all[i].test};
+	}
+	free(roots);
+	*out = all;
+	*n = kept;
+	return 0;
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+extern const struct diff_format diff_folded_format;
+extern const struct diff_format diff_perfview_format;
+extern const struct diff_format diff_pprof_format;
+extern const struct diff_format diff_svg_format;
+extern const struct diff_format diff_html_format;
+
+const struct diff_format *const diff_formats[] = {
+	&diff_folded_format,
+	&diff_perfview_format,
+	&diff_pprof_format,
+	&diff_svg_format,
+	&diff_html_format,
+	NULL,
+};
+
+const struct diff_format *diff_format_of(const struct exporter *e)
+{
+	unsigned i;
+
+	for (i = 0; diff_formats[i]; i++) {
+		if (strcmp(diff_formats[i]->name, e->name) == 0)
+			return diff_formats[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,145 @@
+/*
+ * HTML page of a diff: the call tree of both incidents with two weights, as the report shows one. The
+ * scripts are export/report/diff.js and those of the report that it uses.
+ *
+ * The data has the shape of the report's (report_data.h) with two buckets in place of stretches of
+ * time: the first is the base, its weights multiplied by the factor, the second the test. Besides:
+ *
+ *	"base":3, "test":7, "unit":"us of CPU time"
+ */
+#include "export/diff.h"
+#include "export/html.h"
+#include "export/markup.h"
+#include "export/names.h"
+#include "export/report_files.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+
+static void put_numbers(struct json *j, const char *key, const struct tree *t, bool callers)
+{
+	uint32_t i;
+
+	json_key(j, key);
+	json_open(j, '[');
+	for (i = 0; i < t->nnodes; i++) {
+		if (!callers)
+			json_uint(j, t->nodes[i].text);
+		else
+			json_uint(j, t->nodes[i].caller == TREE_NONE ? 0 : i - t->nodes[i].caller);
+	}
+	json_close(j, ']');
+}
+
+/* Only nodes that weigh something: how many, then pairs. */
+static void put_side(struct json *j, const struct tree *t, const double *weights, double per)
+{
+	uint32_t i, n = 0, last = 0;
+
+	for (i = 0; i < t->nnodes; i++)
+		n += (uint64_t)(weights[i] / per + 0.5) != 0;
+	json_uint(j, n);
+	for (i = 0; i < t->nnodes; i++) {
+		uint64_t weight = (uint64_t)(weights[i] / per + 0.5);
+
+		if (!weight)
+			continue;
+		json_uint(j, i - last);
+		json_uint(j, weight);
+		last = i;
+	}
+}
+
+static void put_texts(struct json *j, const struct tree *t, struct buf *scratch)
+{
+	uint32_t i;
+
+	json_key(j, "texts");
+	json_open(j, '[');
+	for (i = 0; i < t->ntexts; i++) {
+		buf_reset(scratch);
+		buf_put(scratch, tree_text(t, i), t->texts[i].len);
+		json_str(j, buf_text(scratch));
+		if (scratch->failed)
+			j->out->failed = scratch->failed;
+	}
+	json_close(j, ']');
+}
+
+static void put_all(struct json *j, const struct diff *d, const struct diff_tree *t,
+		    struct buf *scratch)
+{
+	struct diff_unit unit = diff_unit(d);
+
+	json_open(j, '{');
+	json_key_int(j, "base", d->base.head->id);
+	json_key_int(j, "test", d->test.head->id);
+	json_key_str(j, "unit", unit.text);
+	json_key_int(j, "from_ms", 0);
+	json_key_int(j, "to_ms", 2);
+	json_key_int(j, "buckets", 2);
+	put_texts(j, &t->tree, scratch);
+	put_numbers(j, "callers", &t->tree, true);
+	put_numbers(j, "names", &t->tree, false);
+	json_key(j, "weights");
+	json_open(j, '[');
+	put_side(j, &t->tree, t->base, unit.per);
+	put_side(j, &t->tree, t->test, unit.per);
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+static int put_head(const struct diff *d, struct out *out)
+{
+	struct buf text = {0}, notes = {0};
+	int rc;
+
+	diff_notes_put(&notes, d);
+	buf_printf(&text, "<title>Incident %" PRId64 " against incident %" PRId64 "</title>\n<style>\n",
+		   d->test.head->id, d->base.head->id);
+	buf_puts(&text, report_report_css);
+	buf_printf(&text, "</style>\n</head>\n<body>\n<header>\n<p class=\"kind\">Where two recordings differ</p>\n"
+		   "<h1>Incident %" PRId64 " against incident %" PRId64 "</h1>\n<dl>\n",
+		   d->test.head->id, d->base.head->id);
+	html_put_notes(&text, &notes);
+	buf_puts(&text, "</dl>\n</header>\n");
+	rc = text.failed;
+	if (!rc)
+		out_put(out, buf_text(&text), text.len);
+	buf_free(&text);
+	buf_free(&notes);
+	return rc;
+}
+
+static int diff_html_write(const struct diff *d, const struct diff_options *opt, struct out *out,
+			   struct err *err)
+{
+	struct buf text = {0}, scratch = {0};
+	struct json json = {.out = &text};
+	struct diff_tree tree = {0};
+	int rc = diff_tree_build(&tree, d, opt, &markup_style, err);
+
+	if (!rc) {
+		put_all(&json, d, &tree, &scratch);
+		rc = buf_check(&text, "the page's data", err);
+	}
+	out_puts(out, html_begin);
+	if (!rc && put_head(d, out))
+		rc = err_set(err, ERR_MEMORY, "out of memory while writing the page");
+	out_puts(out, report_diff_html);
+	if (!rc)
+		rc = html_put_data(&text, out, err);
+	out_puts(out, "<script type=\"module\">\n");
+	out_puts(out, report_data_js);
+	out_puts(out, report_table_js);
+	out_puts(out, report_flame_js);
+	out_puts(out, report_diff_js);
+	out_puts(out, "</script>\n</body>\n</html>\n");
+	diff_tree_free(&tree);
+	buf_free(&text);
+	buf_free(&scratch);
+	return rc;
+}
+
+const struct diff_format diff_html_format = {.name = "html", .write = diff_html_write};
