@@ -1,5 +1,5 @@
 /*
- * events: what a trace file holds, one event a line, or how many of each.
+ * events: what can be named here; events as they come, or of a trace file, one a line, or how many of each.
  */
 #include "cmd.h"
 
@@ -9,7 +9,9 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "live.h"
 #include "trace.h"
+#include "triggers/trigger.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -34,6 +36,8 @@ struct listing {
 	struct event_name *names;
 	uint32_t nnames, room;
 	uint64_t shown;
+	struct trigger *rule;                /* of --live: what passes it is wanted; NULL = a file */
+	uint64_t most;                       /* --rows; 0 = all */
 	struct err *err;
 };
 
@@ -60,10 +64,17 @@ static bool is_process(const struct listing *l, const struct event *e)
 	       text_same_fold(process_name(e->process), l->process);
 }
 
-static bool is_wanted(const struct listing *l, const struct event *e)
+static bool is_wanted(struct listing *l, const struct event *e)
 {
 	const struct options *o = l->o;
+	struct sense sense = {0};
+	struct buf why = {0};
 
+	if (l->rule) {
+		l->rule->ops->sense(l->rule, e, &why, &sense);
+		buf_free(&why);
+		return sense.hit && (!o->process || is_process(l, e));
+	}
 	return (!o->provider || text_same_fold(o->provider, provider_of(e))) &&
 	       (!o->event_name || text_same_fold(o->event_name, name_of(e))) &&
 	       (!o->process || is_process(l, e));
@@ -330,6 +341,10 @@ static int each(void *ctx, const struct event *e, const struct source_origin *or
 	buf_putc(&l->line, '\n');
 	if (l->line.failed)
 		return no_memory(l);
+	if (l->rule) {                       /* somebody watches: at once */
+		rc = os_write(os_stdout(), l->line.data, l->line.len, l->err);
+		return rc ? rc : l->most && l->shown >= l->most ? ERR_STOPPED : 0;
+	}
 	out_put(l->out, l->line.data, l->line.len);
 	return out_failed(l->out) ? ERR_STOPPED : 0;
 }
@@ -377,6 +392,83 @@ static char *without_exe(const char *name)
 	return name ? text_dup(name, n > 4 && text_same_fold(name + n - 4, ".exe") ? n - 4 : n) : NULL;
 }
 
+/* ---- what there is ------------------------------------------------------------------------------- */
+
+static int list_events(const struct options *o, struct err *err)
+{
+	struct buf text = {0};
+	struct out *out = NULL;
+	unsigned i, nlists = 0;
+	int rc = out_to_buf(&text, &out, err);
+
+	for (i = 0; !rc && live_sources[i]; i++) {
+		if (!live_sources[i]->list_events)
+			continue;
+		nlists++;
+		rc = live_sources[i]->list_events(o->pattern, o->json, out, err);
+	}
+	if (out && !rc)
+		rc = out_close(out, err);
+	else
+		out_abandon(out);
+	if (!rc && !nlists)
+		rc = err_set(err, ERR_USAGE, "events: of which trace? --from FILE.etl names it; this system's own "
+			     "events cannot be listed");
+	if (!rc)
+		rc = cmd_print(&text, err);
+	buf_free(&text);
+	return rc;
+}
+
+/* ---- as they come -------------------------------------------------------------------------------- */
+
+static int watch(struct listing *l, struct live *live, struct needs *needs, struct err *err)
+{
+	const struct rule_spec spec = {.kind = "stop-on-etw-event", .spec = l->o->live};
+	char lost[CMD_NUMBER_BYTES];
+	int rc = cmd_rule_open(l->o, &spec, needs, &l->rule, err);
+
+	if (!rc)
+		rc = cmd_check_live(needs, err);
+	if (!rc)
+		rc = log_open(NULL, &live->log, err);
+	if (!rc && l->o->count)
+		rc = out_open("-", true, &l->out, err);
+	if (!rc)
+		rc = live_read(live, err);
+	if (!rc && l->out)
+		put_counts(l);
+	rc = l->out ? out_close(l->out, rc ? NULL : err) | rc : rc;
+	log_close(live->log);
+	if (live->note[0])
+		cmd_note("%s", live->note);
+	if (live->lost)
+		cmd_note("%s events were lost: they came faster than they could be read",
+			 text_count(live->lost, lost));
+	return rc;
+}
+
+static int watch_events(const struct options *o, struct err *err)
+{
+	struct listing l = {.o = o, .process = o->process, .err = err};
+	struct needs *needs = calloc(1, sizeof(*needs));
+	struct live live = {.sources = live_sources, .needs = needs, .for_ns = (uint64_t)o->seconds_ns,
+			    .stack_kb = 16, .each = each, .ctx = &l};
+	int rc = needs ? 0 : err_set(err, ERR_MEMORY, "out of memory");
+
+	if (options_origin(o, "rows") != FROM_DEFAULT)
+		l.most = o->rows;
+	if (!rc)
+		rc = watch(&l, &live, needs, err);
+	if (!rc && !l.shown)
+		rc = err_set(err, ERR_NOT_FOUND, "no event of %s in %.1f s", o->live, (double)o->seconds_ns / 1e9);
+	if (l.rule)
+		l.rule->ops->close(l.rule);
+	listing_free(&l);
+	free(needs);
+	return rc;
+}
+
 int cmd_events(const struct options *o, struct err *err)
 {
 	char *process = without_exe(o->process);
@@ -385,8 +477,12 @@ int cmd_events(const struct options *o, struct err *err)
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
-	if (!o->from_file)
-		rc = err_set(err, ERR_USAGE, "events: of which trace? --from FILE.etl names it");
+	if (!o->from_file) {
+		free(process);
+		return o->live ? watch_events(o, err) : list_events(o, err);
+	}
+	if (o->live)
+		rc = err_set(err, ERR_USAGE, "events: --live is of this machine, --from of a file: give one of them");
 	else if (!t.ops)
 		rc = err_set(err, ERR_UNSUPPORTED, "this version reads no trace files");
 	else if (o->process && !process)

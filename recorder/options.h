@@ -157,6 +157,8 @@ struct options {
 	int64_t from_ns, to_ns;              /* relative to the trigger, or OPTION_NO_TIME */
 	bool kernel, no_kernel;
 	char *provider, *event_name;         /* of events; NULL = all */
+	char *live;                          /* of events: watch these; NULL = none */
+	int64_t seconds_ns;                  /* for so long */
 
 	/* what comes out */
 	char *format;
@@ -178,7 +180,7 @@ struct options {
 	bool per_process;
 
 	/* operands */
-	char *pattern;                       /* of counters; NULL = all */
+	char *pattern;                       /* of counters, events; NULL = all */
 	enum command help_about;             /* of help */
 
 	/* accepted for PerfView's sake */

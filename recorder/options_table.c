@@ -168,12 +168,18 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_EVENTS] = {
 		.name = "events",
-		.operand_text = "",
-		.summary = "print the events of a trace file, or how many of each there are",
+		.operands = OPERAND_PATTERN,
+		.operand_text = "[PATTERN]",
+		.summary = "events that rules can name; those of now, or of a trace file",
 		.about =
-"One event a line: milliseconds since the trace began, process, thread, cpu,\n"
-"provider/name, fields. Reads .etl files of Windows, also zipped, on any system.\n",
+"Lists what matches the pattern, with fields (Linux: tracepoints). With --live\n"
+"it prints events as they come, for --seconds or until --rows of them; SPEC is\n"
+"that of /StopOnEvent. With --from those of a trace file (.etl of Windows, also\n"
+"zipped, on any system). One event a line: milliseconds since it began, process,\n"
+"thread, cpu, provider/name, fields.\n",
 		.examples =
+"recorder events sched_process\n"
+"recorder events --live 'sched/sched_process_exec;FieldFilter=filename~/bin/'\n"
 "recorder events --from slow.etl --count\n"
 "recorder events --from slow.etl --name GC/Start --process 3676\n"
 "recorder events --from slow.etl.zip --json | jq 'select(.fields.Depth == 2)'\n",
@@ -538,6 +544,16 @@ const struct option_info option_table[] = {
 		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(provider),
 		.help = "Only events of this provider: Microsoft-Windows-DotNETRuntime.",
 	}, {
+		.name = "live", .value = "SPEC", .type = OPTION_TEXT,
+		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(live),
+		.help = "Watch this machine: PROVIDER/EVENT;Key=Value... as in /StopOnEvent; with "
+			";TriggerMSec= only stops of what took longer.",
+	}, {
+		.name = "seconds", .value = "SEC", .type = OPTION_SECONDS,
+		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(seconds_ns),
+		.def = 10, .min = 0.1, .max = 86400, .unit = "s",
+		.help = "For how long --live watches.",
+	}, {
 		.name = "name", .value = "NAME", .type = OPTION_TEXT,
 		.group = GROUP_SELECT, .commands = IN(EVENTS), FIELD(event_name),
 		.help = "Only events of this name: GC/Start.",
@@ -647,9 +663,9 @@ const struct option_info option_table[] = {
 		.help = "The report for each process apart, those of one name together.",
 	}, {
 		.name = "rows", .value = "N", .type = OPTION_INT,
-		.group = GROUP_OUTPUT, .commands = IN(REPORT) | IN(DIFF), FIELD(rows),
+		.group = GROUP_OUTPUT, .commands = IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),
 		.def = 20, .min = 1, .max = 1000000,
-		.help = "Lines of a table.",
+		.help = "Lines of a table; of events --live: end after so many.",
 	}, {
 		.name = "group", .value = "PATTERNS", .type = OPTION_TEXT,
 		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(DIFF), FIELD(group),

@@ -783,6 +783,7 @@ const struct source_ops perf_source = {
 	.summary = "CPU samples with stacks, processes and mappings, tracepoints (perf events)",
 	.events = true,
 	.check = probes_check,
+	.list_events = probes_list,
 	.probe = perf_source_probe,
 	.open = perf_open,
 	.run = perf_run,

@@ -9,6 +9,7 @@
 #define SOURCE_PROBES_LINUX_H
 
 #include "base/log.h"
+#include "base/out.h"
 #include "base/os.h"
 #include "model/needs.h"
 #include "source/perf_ring_linux.h"
@@ -24,6 +25,9 @@
 
 struct probe;
 struct probes;
+
+/* Those that there are, a line each; see source_ops.list_events. */
+int probes_list(const char *pattern, bool json, struct out *out, struct err *err);
 
 /* Whether all events of this system that these needs name are there; the sentence gives the nearest. */
 int probes_check(const struct needs *needs, struct err *err);

@@ -64,6 +64,8 @@ struct source_ops {
 	int (*check)(const struct needs *needs, struct err *err);
 	/* Print what can be named here, one a line, to a person or as JSON; NULL = nothing. */
 	int (*list)(const char *pattern, bool json, struct out *out, struct err *err);
+	/* The same for events that rules can name, with their fields; ERR_NOT_FOUND: none matches. NULL = none. */
+	int (*list_events)(const char *pattern, bool json, struct out *out, struct err *err);
 	/* Probe privileges: 0, or ERR_ACCESS with what is missing and what it costs. NULL = none. */
 	int (*probe)(const struct source_config *cfg, struct err *err);
 	int (*open)(const struct source_config *cfg, const struct needs *needs, struct source **out,

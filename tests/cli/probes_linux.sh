@@ -68,6 +68,22 @@ timeout 3 dd if=/dev/zero of=/dev/null bs=1 2>dd.err
 wait $collect
 check what_happens_too_often_is_switched_off_and_said grep -q 'raw_syscalls/sys_enter happened over 10000 times' flood.log
 
+# ---- what there is, and as it comes -----------------------------------------------------------------
+
+check tracepoints_are_listed_with_their_fields eval \
+	'"$RECORDER" events sched_process_exit | grep -q "^sched/sched_process_exit  comm pid prio"'
+check as_objects_with_types eval '"$RECORDER" events --json mark_victim |
+	jq -e ".provider == \"oom\" and .fields[0] == {name: \"pid\", type: \"signed\"}"'
+check what_is_not_there_is_said expect_exit 3 "$RECORDER" events no_such_event
+timeout 20 "$RECORDER" events --live 'sched/sched_process_exec;FieldFilter=filename~/probed$' --rows 2 \
+	--seconds 15 --json >live.json 2>live.err & live=$!
+while kill -0 $live 2>/dev/null; do ./probed; sleep 0.1; done
+wait $live
+check live_events_are_printed_as_they_come eval 'test $? -eq 0 && jq -es "length == 2 and
+	all(.name == \"sched_process_exec\" and .process == \"probed\" and .fields.pid == .pid)" live.json'
+
+# ---- what is refused --------------------------------------------------------------------------------
+
 # refused RULE SENTENCE
 refused()
 {

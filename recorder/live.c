@@ -1,0 +1,157 @@
+#include "live.h"
+
+#include "base/os.h"
+
+#include <string.h>
+
+#define SOURCES_MAX 16u
+#define LOOK_NS (20 * NS_PER_MS)
+#define SWEEP_NS NS_PER_SEC
+#define SWEEP_MARGIN_NS (10 * NS_PER_SEC)
+
+struct live_source {
+	const struct source_ops *ops;
+	struct source *source;
+	struct queue *queue;
+	struct os_thread *thread;
+	_Atomic bool ended;
+	int rc;
+	struct err err;
+};
+
+struct watching {
+	struct live *l;
+	struct frames *frames;
+	struct processes *processes;
+	struct live_source sources[SOURCES_MAX];
+	unsigned n;
+	uint64_t swept_ns;
+};
+
+static void source_main(void *ctx)
+{
+	struct live_source *s = ctx;
+
+	s->rc = s->ops->run(s->source, &s->err);
+	queue_finish(s->queue);
+	atomic_store(&s->ended, true);
+}
+
+static int open_source(struct watching *w, const struct source_ops *ops, struct err *err)
+{
+	struct live_source *s = &w->sources[w->n];
+	struct source_config cfg = {.frames = w->frames, .processes = w->processes, .log = w->l->log,
+				    .freq_hz = 1, .kernel_stacks = true, .stack_kb = w->l->stack_kb};
+	int rc;
+
+	s->ops = ops;
+	s->queue = queue_new(QUEUE_BYTES);
+	if (!s->queue)
+		return err_set(err, ERR_MEMORY, "out of memory for the queue of the %s source", ops->name);
+	cfg.queue = s->queue;
+	rc = ops->open(&cfg, w->l->needs, &s->source, err);
+	if (rc) {
+		queue_free(s->queue);
+		return rc;
+	}
+	w->n++;
+	return os_thread_start(ops->name, source_main, s, &s->thread, err);
+}
+
+static bool is_event(const struct event *e)
+{
+	return e->kind == EVENT_GENERIC || e->kind == EVENT_LOG;
+}
+
+static int take_all(struct watching *w, const struct source_origin *origin)
+{
+	const struct event *e;
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < w->n && !rc; i++) {
+		struct live_source *s = &w->sources[i];
+
+		if (atomic_load(&s->ended) && s->rc)
+			return s->rc;
+		while (!rc && (e = queue_peek(s->queue)) != NULL) {
+			if (is_event(e))
+				rc = w->l->each(w->l->ctx, e, origin);
+			queue_pop(s->queue);
+		}
+	}
+	return rc;
+}
+
+static void sweep(struct watching *w, uint64_t now_ns)
+{
+	if (now_ns - w->swept_ns < SWEEP_NS)
+		return;
+	w->swept_ns = now_ns;
+	frames_sweep(w->frames, now_ns - SWEEP_MARGIN_NS);
+	processes_sweep(w->processes, now_ns - SWEEP_MARGIN_NS);
+}
+
+static int watch(struct watching *w, struct err *err)
+{
+	struct source_origin origin = {.start_ns = os_now_ns()};
+	unsigned i;
+	int rc = 0;
+
+	while (!rc && os_now_ns() - origin.start_ns < w->l->for_ns &&
+	       os_signal_wait(LOOK_NS) != OS_SIGNAL_STOP) {
+		rc = take_all(w, &origin);
+		sweep(w, os_now_ns());
+	}
+	for (i = 0; i < w->n; i++)
+		w->sources[i].ops->stop(w->sources[i].source);
+	for (i = 0; i < w->n; i++) {
+		os_thread_join(w->sources[i].thread);
+		w->sources[i].thread = NULL;
+		if (w->sources[i].rc && err)
+			*err = w->sources[i].err;
+	}
+	return rc ? rc : take_all(w, &origin);
+}
+
+static void close_all(struct watching *w)
+{
+	struct source_status status;
+	unsigned i;
+
+	for (i = 0; i < w->n; i++) {
+		struct live_source *s = &w->sources[i];
+
+		s->ops->stop(s->source);
+		os_thread_join(w->sources[i].thread);
+		s->ops->status(s->source, &status);
+		w->l->lost += status.lost + queue_lost(s->queue);
+		if (status.note[0])
+			memcpy(w->l->note, status.note, sizeof(w->l->note));
+		s->ops->close(s->source);
+		queue_free(s->queue);
+	}
+	processes_free(w->processes);
+	frames_free(w->frames);
+}
+
+int live_read(struct live *l, struct err *err)
+{
+	struct watching w = {.l = l};
+	unsigned i;
+	int rc = os_signals_open(err);
+
+	if (rc)
+		return rc;
+	rc = frames_new(&w.frames, err);
+	if (!rc)
+		rc = processes_new(&w.processes, err);
+	for (i = 0; !rc && l->sources[i] && w.n < SOURCES_MAX; i++)
+		if (l->sources[i]->events)
+			rc = open_source(&w, l->sources[i], err);
+	if (!rc)
+		rc = watch(&w, err);
+	close_all(&w);
+	os_signals_close();
+	return rc == ERR_STOPPED ? 0 : rc;
+}

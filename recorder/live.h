@@ -1,0 +1,29 @@
+/*
+ * Events of this machine as they come, without ring, rules or store: what `recorder events --live`
+ * prints from. The sources of events run on their own threads; each() is called on the caller's.
+ */
+#ifndef LIVE_H
+#define LIVE_H
+
+#include "source/source.h"
+
+struct live {
+	const struct source_ops *const *sources;
+	const struct needs *needs;
+	struct log *log;
+	uint64_t for_ns;                     /* how long; also ends with Ctrl-C */
+	unsigned stack_kb;
+	/*
+	 * Each event but samples, images and what the sources say of themselves; in the order of its source.
+	 * Its time is of the recorder clock, origin's start is that of the call. Non-zero ends it.
+	 */
+	int (*each)(void *ctx, const struct event *e, const struct source_origin *origin);
+	void *ctx;
+	char note[200];                      /* out: what a source says is missing; "" = nothing */
+	uint64_t lost;                       /* out */
+};
+
+/* returns  0 when the time is over or each() had enough; else the sentence of the source that failed */
+int live_read(struct live *l, struct err *err);
+
+#endif
