@@ -2,6 +2,7 @@
 
 #include "symbol/bytes.h"
 
+#include <stddef.h>
 #include <string.h>
 
 const char *const etl_kind_names[ETL_KINDS] = {
@@ -272,7 +273,10 @@ bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t c
 {
 	size_t payload = layouts[at[2] < sizeof(layouts) / sizeof(*layouts) ? at[2] : 0].bytes;
 
-	memset(out, 0, sizeof(*out));
+	/* Few records have items, which are most of the struct. */
+	memset(out, 0, offsetof(struct etw_record, items));
+	out->payload = NULL;
+	out->payload_bytes = 0;
 	out->ticks = head->ticks;
 	out->pid = out->tid = ETW_ID_UNKNOWN;
 	out->cpu = cpu;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NONE SLOTS_NONE
+#define RECENT 1024u                         /* power of two */
 
 struct file {
 	uint64_t key;
@@ -24,6 +25,9 @@ struct runtime {
 
 struct etw_state {
 	struct etw_texts texts;
+	/* What was found last, by number: a long trace has given each number to many, and is read in order. */
+	struct etw_process *recent_processes[RECENT];
+	struct etw_thread *recent_threads[RECENT];
 	struct slots processes, threads, files, runtimes;
 	struct table by_pid, by_tid, by_file, by_runtime;  /* the latest with that number */
 	struct volume volumes[ETW_VOLUMES_MAX];
@@ -142,16 +146,23 @@ static struct etw_process *add_process(struct etw_state *s, uint32_t pid, int64_
 		s->refused++;
 		return NULL;
 	}
+	s->recent_processes[pid % RECENT] = NULL;
 	return p;
 }
 
-struct etw_process *etw_state_process(const struct etw_state *s, uint32_t pid, int64_t ticks)
+struct etw_process *etw_state_process(struct etw_state *s, uint32_t pid, int64_t ticks)
 {
-	struct etw_process *p = process_at(s, latest_process(s, pid)), *ended = NULL;
+	struct etw_process *p = s->recent_processes[pid % RECENT], *ended = NULL;
 
+	/* Not at its end itself, which is the beginning of the next one with this number. */
+	if (p && p->pid == pid && ticks >= p->from && ticks < p->until)
+		return p;
+	p = process_at(s, latest_process(s, pid));
 	for (; p && (ticks < p->from || ticks > p->until); p = process_at(s, p->older))
 		if (!ended && p->until < ticks)
 			ended = p;
+	if (p)
+		s->recent_processes[pid % RECENT] = p;
 	return p ? p : ended;
 }
 
@@ -248,16 +259,22 @@ static struct etw_thread *add_thread(struct etw_state *s, uint32_t tid, uint32_t
 		s->refused++;
 		return NULL;
 	}
+	s->recent_threads[tid % RECENT] = NULL;
 	return t;
 }
 
-struct etw_thread *etw_state_thread(const struct etw_state *s, uint32_t tid, int64_t ticks)
+struct etw_thread *etw_state_thread(struct etw_state *s, uint32_t tid, int64_t ticks)
 {
-	struct etw_thread *t = thread_at(s, latest_thread(s, tid)), *ended = NULL;
+	struct etw_thread *t = s->recent_threads[tid % RECENT], *ended = NULL;
 
+	if (t && t->tid == tid && ticks >= t->from && ticks < t->until)
+		return t;
+	t = thread_at(s, latest_thread(s, tid));
 	for (; t && (ticks < t->from || ticks > t->until); t = thread_at(s, t->older))
 		if (!ended && t->until < ticks)
 			ended = t;
+	if (t)
+		s->recent_threads[tid % RECENT] = t;
 	return t ? t : ended;
 }
 

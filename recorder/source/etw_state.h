@@ -52,8 +52,8 @@ void etw_state_learn(struct etw_state *s, const struct etw_record *record,
  * The process or thread with this number at that moment; else the last that had ended by then, as
  * a thread still runs for a while after its end was recorded; else NULL.
  */
-struct etw_process *etw_state_process(const struct etw_state *s, uint32_t pid, int64_t ticks);
-struct etw_thread *etw_state_thread(const struct etw_state *s, uint32_t tid, int64_t ticks);
+struct etw_process *etw_state_process(struct etw_state *s, uint32_t pid, int64_t ticks);
+struct etw_thread *etw_state_thread(struct etw_state *s, uint32_t tid, int64_t ticks);
 /* The same; one that no record told of is added, for all time. NULL at the ceiling. */
 struct etw_process *etw_state_need_process(struct etw_state *s, uint32_t pid, int64_t ticks);
 struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint32_t pid,
