@@ -244,7 +244,12 @@ static void put_side(struct buf *out, const struct diff *d, const struct diff_si
 	char time[OS_TIME_TEXT_BYTES];
 
 	os_time_text(h->trigger_wall_ns, time);
-	buf_printf(out, "%s: incident %" PRId64 ", %s, ", label, h->id, time);
+	buf_printf(out, "%s: incident %" PRId64, label, h->id);
+	if (side->store) {
+		buf_puts(out, " of ");
+		name_put(out, side->store);
+	}
+	buf_printf(out, ", %s, ", time);
 	name_put(out, h->host && *h->host ? h->host : "?");
 	buf_puts(out, "; ");
 	name_put(out, h->reason && *h->reason ? h->reason : "?");

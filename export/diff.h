@@ -20,6 +20,7 @@ enum diff_normalize {
 
 struct diff_side {
 	const struct incident_head *head;    /* borrowed */
+	const char *store;                   /* borrowed; NULL = of no importance; set it after diff_make() */
 	uint64_t samples, weight;            /* of the stream, as recorded */
 	uint64_t window_ns;
 };

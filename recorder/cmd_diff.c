@@ -390,7 +390,19 @@ static int check_request(const struct options *o, const struct diff_format **for
 	return rc;
 }
 
-/* Both, each with what was asked for of it. */
+/* What was asked for of one; an error says of which. */
+static int load_side(const struct options *o, struct store *store, uint32_t id, const char *which,
+		     struct incident *in, struct err *err)
+{
+	struct err why = {0};
+	int rc = store_load(store, id, in, &why);
+
+	if (!rc)
+		rc = cmd_narrow(o, in, &why);
+	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRIu32 ": %s", which, id, why.text) : 0;
+}
+
+/* Both. */
 static int load(const struct options *o, struct incident *base, struct incident *test,
 		struct err *err)
 {
@@ -400,13 +412,9 @@ static int load(const struct options *o, struct incident *base, struct incident 
 	if (!rc && o->base_store)
 		rc = cmd_store_open_at(o, o->base_store, STORE_READ, &other, err);
 	if (!rc)
-		rc = store_load(o->base_store ? other : store, o->base_id, base, err);
+		rc = load_side(o, o->base_store ? other : store, o->base_id, "base", base, err);
 	if (!rc)
-		rc = store_load(store, o->test_id, test, err);
-	if (!rc)
-		rc = cmd_narrow(o, base, err);
-	if (!rc)
-		rc = cmd_narrow(o, test, err);
+		rc = load_side(o, store, o->test_id, "test", test, err);
 	store_close(other);
 	store_close(store);
 	return rc;
@@ -434,6 +442,7 @@ int cmd_diff(const struct options *o, struct err *err)
 	if (!rc)
 		rc = diff_make(&d, &base, &test, stream, scale, err);
 	if (!rc) {
+		d.base.store = o->base_store ? text_base_name(o->base_store) : NULL;
 		remark(&d.base, "base");
 		remark(&d.test, "test");
 		rc = format ? write_format(o, format, &d, &opt, err) : print_report(o, &d, &opt, err);

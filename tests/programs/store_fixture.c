@@ -1,6 +1,7 @@
 /*
  * Write a store with incidents made by hand, so that the commands that read stores can be tested on
- * both hosts without a recording: `store_fixture FILE`. Everything in it but uuids is constant.
+ * both hosts without a recording: `store_fixture FILE [N]`. Everything in it but uuids is constant; one
+ * of N samples of "server" is in burn_beta, of 4 unless N says otherwise.
  *
  *	1   a rule on a counter; "server" (75 % burn_alpha, 25 % burn_beta, some of it in the kernel)
  *	    and "batch" (a frame without a name, jitted code); 7 samples lost; a window cut at its start
@@ -12,6 +13,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SEC 1000000000ULL
@@ -27,6 +29,7 @@ struct world {
 	struct object *kernel, *server, *libc, *jit;
 	struct process *server_process, *batch_process;
 	struct thread *server_threads[2], *batch_thread;
+	unsigned beta_of;
 };
 
 static struct object *object(struct world *w, enum object_kind kind, const char *path, uint8_t id)
@@ -127,7 +130,8 @@ static int add_samples(struct world *w, unsigned from, unsigned to)
 	for (i = from; !rc && i < to; i++) {
 		const struct named_ref server[] = {
 			{{w->kernel, 0x1008, FRAME_KERNEL}, "do_page_fault"},
-			{{w->server, i % 4 ? 0x2004 : 0x3004, 0}, i % 4 ? "burn_alpha" : "burn_beta"},
+			{{w->server, i % w->beta_of ? 0x2004 : 0x3004, 0},
+			 i % w->beta_of ? "burn_alpha" : "burn_beta"},
 			{{w->server, 0x4007, FRAME_RETURN_ADDRESS}, "serve(request&)"},
 			{{w->server, 0x5007, FRAME_RETURN_ADDRESS}, "main"},
 		};
@@ -246,12 +250,14 @@ static int write_store(const char *path, struct segment **segments, struct err *
 int main(int argc, char **argv)
 {
 	struct segment *segments[2] = {NULL, NULL};
-	struct world w = {0};
+	struct world w = {.beta_of = 4};
 	struct err err = {0};
 	int rc;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: store_fixture FILE\n");
+	if (argc == 3)
+		w.beta_of = (unsigned)strtoul(argv[2], NULL, 10);
+	if (argc < 2 || argc > 3 || !w.beta_of) {
+		fprintf(stderr, "usage: store_fixture FILE [N]\n");
 		return 2;
 	}
 	rc = make_world(&w, &err);

@@ -57,6 +57,7 @@ optional='
 linux-perf               command perf
 libc6-dbg                folder  /usr/lib/debug/.build-id
 chromium                 command chromium
+libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 
 # What exports are read with, from npm, where node and npm are; nothing stops without them.
