@@ -54,6 +54,48 @@ static void an_open_pause_that_another_one_hides_ends_by_the_sum_of_times(void *
 	assert_int_equal(e[2].ticks, 210);
 }
 
+static void of_two_pauses_between_two_looks_both_are_told_with_their_lengths(void **state)
+{
+	struct hsperf_edge e[HSPERF_EDGES];
+	struct hsperf_track t = {0};
+	uint64_t missed = 0;
+
+	(void)state;
+	step(&t, 5, 50, 100, 110, e, &missed);
+	assert_int_equal(step(&t, 7, 50 + 30 + 20, 300, 320, e, &missed), 4);
+	assert_int_equal(e[0].ticks, 270);                           /* 30 long, before the last one */
+	assert_int_equal(e[1].ticks, 300);
+	assert_int_equal(e[1].count, 6);
+	assert_int_equal(e[2].ticks, 300);
+	assert_int_equal(e[3].ticks, 320);
+	/* One has ended, at 400, the next is open. */
+	assert_int_equal(step(&t, 9, 100 + 40, 410, 400, e, &missed), 3);
+	assert_int_equal(e[0].ticks, 360);
+	assert_int_equal(e[1].ticks, 400);
+	assert_true(e[2].start && e[2].ticks == 410);
+	/* That one ends, the next is open: each end is there to be read. */
+	assert_int_equal(step(&t, 10, 140 + 20, 450, 430, e, &missed), 2);
+	assert_int_equal(e[0].ticks, 430);
+	assert_int_equal(e[1].ticks, 450);
+	assert_int_equal(missed, 0);
+}
+
+static void a_safepoint_is_told_when_its_time_is_there(void **state)
+{
+	struct hsperf_edge e[HSPERF_EDGES];
+	struct hsperf_track t = {0};
+	uint64_t missed = 0;
+
+	(void)state;
+	assert_int_equal(hsperf_safepoint_step(&t, 3, 100, 1000, e, &missed), 0);  /* before we looked */
+	assert_int_equal(hsperf_safepoint_step(&t, 4, 100, 1010, e, &missed), 0);  /* it is open */
+	assert_int_equal(hsperf_safepoint_step(&t, 4, 125, 1040, e, &missed), 2);
+	assert_int_equal(e[0].ticks, 1015);
+	assert_int_equal(e[1].ticks, 1040);
+	assert_int_equal(hsperf_safepoint_step(&t, 7, 150, 1060, e, &missed), 0);  /* three: which how long? */
+	assert_int_equal(missed, 3);
+}
+
 static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state)
 {
 	struct buf file = {0};
@@ -83,6 +125,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pause_is_its_entry_and_its_exit),
 		cmocka_unit_test(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times),
+		cmocka_unit_test(of_two_pauses_between_two_looks_both_are_told_with_their_lengths),
+		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
 		cmocka_unit_test(a_file_has_its_counters_or_is_refused_however_it_is_cut),
 	};
 

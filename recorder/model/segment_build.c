@@ -486,6 +486,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	uint32_t provider = local_name(b, e->provider);
 	uint32_t name = local_name(b, e->name);
 	struct column *c = b->columns;
+	size_t before = c[COLUMN_EVENT_FIELDS].bytes.len;
 	uint32_t i;
 
 	if (provider == UINT32_MAX || name == UINT32_MAX)
@@ -508,6 +509,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	column_plain(&c[COLUMN_EVENT_FIELDS], nfields);
 	for (i = 0; i < nfields; i++)
 		put_field(&c[COLUMN_EVENT_FIELDS].bytes, &e->fields[i], field_names[i] - 1);
+	quota_event_took(&b->quota, e, c[COLUMN_EVENT_FIELDS].bytes.len - before);
 	b->nevents++;
 	return 0;
 }
@@ -558,7 +560,7 @@ int segment_add(struct segment_builder *b, const struct event *e)
 
 	if (!columns_room(b, fields_bytes(e)))
 		return ERR_MEMORY;
-	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e, fields_bytes(e)))
+	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e))
 		return ERR_LIMIT;
 	if (e->thread)
 		within = thread_within(b, e->thread);

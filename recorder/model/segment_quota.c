@@ -49,7 +49,13 @@ struct quota_use *quota_of(struct quota_book *q, const struct process *process)
 	return &q->uses[q->nuses++];
 }
 
-bool quota_event(struct quota_book *q, const struct event *e, size_t bytes)
+/* Of garbage collections more than of others: what a rule asked for, four to nine a piece, and alike. */
+static uint32_t share_of(const struct event *e)
+{
+	return e->name && e->name[0] == 'G' && e->name[1] == 'C' && e->name[2] == '/' ? QUOTA_GC_SHARE : 1;
+}
+
+bool quota_event(struct quota_book *q, const struct event *e)
 {
 	struct quota_use *use;
 
@@ -67,13 +73,20 @@ bool quota_event(struct quota_book *q, const struct event *e, size_t bytes)
 	case EVENT_GENERIC:
 	case EVENT_LOG:
 		use = quota_of(q, e->process);
-		if (!use || quota_over(use->events, q->limit.events) ||
-		    quota_over(use->event_bytes, q->limit.event_bytes))
+		if (!use || quota_over(use->events, q->limit.events * share_of(e)) ||
+		    quota_over(use->event_bytes, q->limit.event_bytes * share_of(e)))
 			return false;
 		use->events++;
-		use->event_bytes += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
 		return true;
 	default:
 		return true;
 	}
+}
+
+void quota_event_took(struct quota_book *q, const struct event *e, size_t bytes)
+{
+	struct quota_use *use = q->limit.processes ? quota_of(q, e->process) : NULL;
+
+	if (use && (e->kind == EVENT_GENERIC || e->kind == EVENT_LOG))
+		use->event_bytes += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
 }

@@ -11,6 +11,8 @@
 #include "base/table.h"
 #include "model/segment.h"
 
+#define QUOTA_GC_SHARE 6u                    /* times as many events of collections as of others */
+
 struct quota_use {
 	uint32_t process;                    /* number; UINT32_MAX = events of none */
 	uint32_t nodes, frames, threads, events, event_bytes;
@@ -30,8 +32,9 @@ void quota_reset(struct quota_book *q);
  * What a process has used in this segment, added when it is new; NULL without memory, over
  * `processes`, or without any quotas. */
 struct quota_use *quota_of(struct quota_book *q, const struct process *process);
-/* Whether an event fits, and if so count it. */
-bool quota_event(struct quota_book *q, const struct event *e, size_t bytes);
+/* Whether an event fits, and if so count it; quota_event_took: the bytes that its fields have become. */
+bool quota_event(struct quota_book *q, const struct event *e);
+void quota_event_took(struct quota_book *q, const struct event *e, size_t bytes);
 
 static inline bool quota_over(uint32_t used, uint32_t limit)
 {

@@ -69,22 +69,41 @@ static void take_entry(struct hsperf *h, const unsigned char *b, uint32_t at, ui
 		memcpy(&h->frequency_hz, b + at + data, 8);
 	else if (strcmp(name, "sun.os.hrt.ticks") == 0)
 		h->ticks_at = at + data;
+	else if (strcmp(name, "sun.rt.safepoints") == 0)
+		h->safepoints_at = at + data;
+	else if (strcmp(name, "sun.rt.safepointTime") == 0)
+		h->safepoint_time_at = at + data;
 	else
 		take_collector(h, name, at + data);
 }
 
+static bool is_named(const struct hsperf *h, const char *part)
+{
+	uint32_t i;
+
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		if (strstr(h->collectors[i].name, part))
+			return true;
+	return false;
+}
+
+/* Shenandoah's collectors count phases too: its safepoints are what stops the program. */
 static int finish(struct hsperf *h, struct err *err)
 {
-	bool any = false, whole;
+	bool safepoints = h->safepoints_at && h->safepoint_time_at, any, whole;
 	uint32_t i, k;
 
 	h->low = UINT32_MAX;
-	if (h->ticks_at)
-		widen(h, h->ticks_at);
+	h->by_safepoints = any = safepoints && is_named(h, "Shenandoah");
+	h->full_ends_late = safepoints && (is_named(h, "Serial full") || is_named(h, "MSC"));
+	if (h->by_safepoints || h->full_ends_late) {
+		widen(h, h->safepoints_at);
+		widen(h, h->safepoint_time_at);
+	}
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
 		uint32_t *at = h->collectors[i].at;
 
-		whole = at[0] && at[1] && at[2] && at[3];
+		whole = at[0] && at[1] && at[2] && at[3] && !h->by_safepoints;
 		any |= whole;
 		for (k = 0; k < HSPERF_VALUES; k++) {
 			if (whole)
@@ -93,6 +112,7 @@ static int finish(struct hsperf *h, struct err *err)
 				at[k] = 0;
 		}
 	}
+	h->full_ends_late &= h->collectors[0].at[0] != 0;
 	if (!any || !h->frequency_hz || h->frequency_hz > 100000000000u)
 		return err_set(err, ERR_NOT_FOUND, "the JVM's performance data has no counters of a collector");
 	return 0;
@@ -129,48 +149,90 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 
 /* ---- pauses -------------------------------------------------------------------------------------- */
 
-static void edge(struct hsperf_edge *edges, uint32_t *n, bool start, uint64_t ticks, uint64_t count)
+struct edges {
+	struct hsperf_edge *all;
+	uint32_t n;
+};
+
+static void pause(struct edges *e, uint64_t from, uint64_t to, uint64_t count)
 {
-	edges[(*n)++] = (struct hsperf_edge){.start = start, .ticks = ticks, .count = count};
+	e->all[e->n++] = (struct hsperf_edge){.start = true, .ticks = from < to ? from : to, .count = count};
+	e->all[e->n++] = (struct hsperf_edge){.ticks = to, .count = count};
 }
 
-/* When the pause that was open has ended, though another one's exit is there now: by the sum of times. */
-static uint64_t lost_exit(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES])
+static void half(struct edges *e, bool start, uint64_t ticks, uint64_t count)
 {
-	uint64_t last = now[HSPERF_EXIT] >= now[HSPERF_ENTRY] ? now[HSPERF_EXIT] - now[HSPERF_ENTRY] : 0;
-	uint64_t sum = now[HSPERF_TIME] - t->v[HSPERF_TIME], end;
+	e->all[e->n++] = (struct hsperf_edge){.start = start, .ticks = ticks, .count = count};
+}
 
-	if (!last)
-		return now[HSPERF_EXIT];     /* the other one is open: the exit is that of the first */
-	end = t->v[HSPERF_ENTRY] + (sum > last ? sum - last : 0);
-	return end < now[HSPERF_ENTRY] ? end : now[HSPERF_ENTRY];
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * Another pause began since. What ended in between is in the sum of times, and one of its ends is
+ * known: the last one's entry and exit, or, when a pause is open now, the exit before it. That tells
+ * two pauses exactly, and the length of a third.
+ */
+static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES], bool running,
+			 struct edges *e, uint64_t *missed)
+{
+	uint64_t count = now[HSPERF_INVOCATIONS], entry = now[HSPERF_ENTRY], exit = now[HSPERF_EXIT];
+	uint64_t sum = minus(now[HSPERF_TIME], t->v[HSPERF_TIME]), rest = minus(sum, running ? 0 : exit - entry);
+	uint64_t others = minus(count, t->v[HSPERF_INVOCATIONS] + 1), until;  /* begun and ended, not the last */
+
+	if (t->open) {
+		until = running && !others ? exit : t->v[HSPERF_ENTRY] + rest;
+		half(e, false, until < entry ? until : entry, t->v[HSPERF_INVOCATIONS]);
+	} else if (others == 1) {
+		until = running ? exit : entry;
+		rest = minus(until, rest) > t->v[HSPERF_EXIT] ? minus(until, rest) : t->v[HSPERF_EXIT];
+		pause(e, rest, until, count - 1);
+		others = 0;
+	}
+	*missed += others;
+	if (running)
+		half(e, true, entry, count);
+	else
+		pause(e, entry, exit, count);
 }
 
 uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 		     struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed)
 {
 	bool running = now[HSPERF_EXIT] < now[HSPERF_ENTRY];
-	uint64_t more = now[HSPERF_INVOCATIONS] - t->v[HSPERF_INVOCATIONS];
-	uint32_t n = 0;
+	struct edges e = {.all = edges};
 
-	if (!t->begun) {
-		if (running)
-			edge(edges, &n, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS]);
-		t->open = running;
-	} else if (now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY]) {
-		if (t->open)
-			edge(edges, &n, false, lost_exit(t, now), t->v[HSPERF_INVOCATIONS]);
-		if (now[HSPERF_INVOCATIONS] > t->v[HSPERF_INVOCATIONS] && more > 1)
-			*missed += more - 1;
-		edge(edges, &n, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS]);
-		if (!running)
-			edge(edges, &n, false, now[HSPERF_EXIT], now[HSPERF_INVOCATIONS]);
-		t->open = running;
-	} else if (t->open && !running) {
-		edge(edges, &n, false, now[HSPERF_EXIT], now[HSPERF_INVOCATIONS]);
-		t->open = false;
-	}
+	if (!t->begun && running)
+		half(&e, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS]);
+	else if (t->begun && now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY])
+		pauses_since(t, now, running, &e, missed);
+	else if (t->begun && t->open && !running)
+		half(&e, false, now[HSPERF_EXIT], now[HSPERF_INVOCATIONS]);
+	t->open = running;
 	t->begun = true;
 	memcpy(t->v, now, sizeof(t->v));
-	return n;
+	return e.n;
+}
+
+uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t time, uint64_t now,
+			       struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed)
+{
+	uint64_t ended = minus(time, t->v[HSPERF_TIME]);
+	struct edges e = {.all = edges};
+
+	if (t->begun)
+		t->v[HSPERF_ENTRY] += minus(count, t->v[HSPERF_INVOCATIONS]);   /* begun, not known to have ended */
+	if (t->begun && ended) {
+		if (t->v[HSPERF_ENTRY] <= 1)
+			pause(&e, minus(now, ended), now, count);
+		else
+			*missed += t->v[HSPERF_ENTRY];
+		t->v[HSPERF_ENTRY] = 0;
+	}
+	t->v[HSPERF_INVOCATIONS] = count;
+	t->v[HSPERF_TIME] = time;
+	t->begun = true;
+	return e.n;
 }

@@ -26,8 +26,11 @@ enum { HSPERF_INVOCATIONS, HSPERF_TIME, HSPERF_ENTRY, HSPERF_EXIT, HSPERF_VALUES
 
 struct hsperf {
 	uint64_t frequency_hz;               /* of ticks; not 0 */
-	uint32_t ticks_at;                   /* the JVM's clock, sampled by itself; 0 = not there */
-	uint32_t low, high;                  /* all offsets are in [low, high) of the file */
+	uint32_t ticks_at;                   /* the JVM's clock, noted by itself every 50 ms; 0 = not there */
+	bool by_safepoints;                  /* Shenandoah: pauses are safepoints; there are no collectors */
+	bool full_ends_late;                 /* Serial: a full collection's safepoint goes on after its exit */
+	uint32_t safepoints_at, safepoint_time_at;   /* for these two */
+	uint32_t low, high;                  /* all offsets but that of ticks are in [low, high) */
 	struct hsperf_collector {
 		uint32_t at[HSPERF_VALUES];  /* all 0 = there is no such collector */
 		char name[48];
@@ -49,12 +52,21 @@ struct hsperf_edge {
 };
 
 /*
- * What has happened between two readings: starts and stops of pauses in order.
+ * What has happened between two readings: starts and stops of pauses in order. Of two pauses that ended
+ * in between both are exact in length (the first may lie a little earlier than told); of more only the
+ * last is told. So a reading every 10 ms tells every pause over 5 ms.
  *
- * missed   += pauses that came and went between them; only the last one's edges are exact
+ * missed   += pauses that came and went untold
  * returns  how many edges; the first reading gives none but the start of a pause that is open
  */
 uint32_t hsperf_step(struct hsperf_track *track, const uint64_t now[HSPERF_VALUES],
 		     struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed);
+
+/*
+ * The same from safepoints alone, their number (rises when one begins) and the sum of their times (when
+ * it has ended): exact in length, told as having ended at `now`, by the JVM's clock. A track of its own.
+ */
+uint32_t hsperf_safepoint_step(struct hsperf_track *track, uint64_t count, uint64_t time, uint64_t now,
+			       struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed);
 
 #endif

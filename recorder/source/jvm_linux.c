@@ -4,55 +4,37 @@
  * rule on collections asks.
  *
  * Every POLL_NS the entry and exit times of each collector's last pause are read: exact, by the JVM's
- * own clock, however late we are. Of pauses that follow each other within a poll only the last is
- * seen; the others are counted (status), and for a while the poll is shorter. A pause is delivered as
- * four events of provider "JVM": GC/SuspendEEStart and GC/Start at its entry, GC/Stop and
- * GC/RestartEEStop at its exit, with the fields that those of .NET have (Reason, Count, Depth: 2 for a
- * full collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its name.
+ * own clock, however late we are. With the sum of the pauses' times that tells every pause over 5 ms, also
+ * of those that follow each other quickly (hsperf.h); shorter ones that were passed over are counted
+ * (status), and for a while the looks are closer. A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start at its
+ * entry, GC/Stop and GC/RestartEEStop at its exit, with the fields that those of .NET have (Reason,
+ * Count, Depth: 2 for a full collection, else 0; Type 0; ClrInstanceID: the collector's number) and
+ * Collector, its name. Of Shenandoah every safepoint is told, when it has ended.
  *
- * The JVM's clock begins when it starts. It notes it every 50 ms: reading every millisecond after a JVM
- * was found tells its beginning to 2 ms. Durations do not depend on that.
- *
- * The files are read, never mapped (their owner could truncate them), and only if they are plain files
- * of the owner of their directory and of the process. Shenandoah's counters mix phases: it is left out.
+ * The JVM's clock begins when it starts. Up to JDK 21 it notes it every 50 ms: reading every millisecond
+ * after a JVM was found tells its beginning to 2 ms. Later ones tell it by their pauses, to POLL_NS.
+ * Durations do not depend on that.
  */
 #include "base/os.h"
-#include "source/hsperf.h"
+#include "source/jvm_table_linux.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
 #include "source/tracepoint_linux.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define POLL_NS (50 * NS_PER_MS)
-#define QUICK_NS (10 * NS_PER_MS)            /* for QUICK_FOR_NS after a pause was missed */
+#define POLL_NS (10 * NS_PER_MS)
+#define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
 #define CLOCK_EXACT_NS (2 * NS_PER_MS)
-#define SCAN_NS NS_PER_SEC
-#define JVMS_MAX 256u
-#define USERS_MAX 1024u                      /* directories and files looked at in one scan */
-#define RANGE_MAX 65536u                     /* from the first to the last counter that we read */
-
-struct jvm {
-	uint32_t pid;
-	int fd;
-	struct hsperf data;
-	struct hsperf_track tracks[HSPERF_COLLECTORS];
-	uint64_t found_ns, ticks, read_ns;   /* read_ns: when the last reading began */
-	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */
-};
+#define SAFEPOINTS HSPERF_COLLECTORS         /* their track */
 
 struct jvm_source {
 	struct source base;
@@ -60,14 +42,11 @@ struct jvm_source {
 	struct queue *queue;
 	struct log *log;
 	bool wanted;
-	struct jvm *all;
-	uint32_t n;
+	struct jvm_table table;
 	unsigned char *image, *again;
-	uint64_t next_scan_ns, quick_until_ns;
-	bool full_told;
+	uint64_t quick_until_ns;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, missed;
-	_Atomic uint32_t running;
 };
 
 extern const struct source_ops jvm_source;
@@ -84,36 +63,22 @@ static bool wants_gc(const struct needs *needs)
 
 /* ---- events ---------------------------------------------------------------------------------------- */
 
-static uint64_t to_ns(const struct jvm *j, uint64_t ticks)
-{
-	double ns = (double)ticks * 1e9 / (double)j->data.frequency_hz;
-
-	if (j->data.frequency_hz == NS_PER_SEC)
-		return ticks;
-	return ns < 9e18 ? (uint64_t)ns : 0;
-}
-
-/* The middle of what is possible; before its clock was noted, the latest. */
-static uint64_t zero_of(const struct jvm *j)
-{
-	return j->zero_low_ns ? j->zero_low_ns + (j->zero_high_ns - j->zero_low_ns) / 2 : j->zero_high_ns;
-}
-
 static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, const struct hsperf_edge *edge,
-		struct process *process)
+		uint64_t zero_ns, struct process *process)
 {
 	static const char *const names[2][2] = {{"GC/Stop", "GC/RestartEEStop"},
 						{"GC/SuspendEEStart", "GC/Start"}};
+	const char *what = collector == SAFEPOINTS ? "Shenandoah (safepoints)" : j->data.collectors[collector].name;
 	const struct event_field fields[] = {
 		{.name = "Reason", .type = FIELD_UINT, .v.u = 1},
 		{.name = "Count", .type = FIELD_UINT, .v.u = edge->count},
 		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
 		{.name = "Type", .type = FIELD_UINT, .v.u = 0},
 		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
-		{.name = "Collector", .type = FIELD_TEXT, .v.text = j->data.collectors[collector].name},
+		{.name = "Collector", .type = FIELD_TEXT, .v.text = what},
 	};
 	struct event e = {
-		.time_ns = zero_of(j) + to_ns(j, edge->ticks), .kind = EVENT_GENERIC, .cpu = CPU_NONE,
+		.time_ns = zero_ns + jvm_ticks_to_ns(j, edge->ticks), .kind = EVENT_GENERIC, .cpu = CPU_NONE,
 		.stream = STREAM_EVENT, .stack = STACK_NONE, .process = process, .provider = "JVM",
 		.fields = fields, .nfields = sizeof(fields) / sizeof(fields[0]),
 	};
@@ -127,23 +92,31 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, c
 	}
 }
 
-static void put_edges(struct jvm_source *s, const struct jvm *j, uint32_t collector,
-		      const struct hsperf_edge *edges, uint32_t n)
+/* One that no other source knows lives as long as the JVM is in our table. */
+static struct process *process_of(struct jvm_source *s, struct jvm *j)
 {
-	struct process *process = n ? process_find(s->processes, j->pid, UINT64_MAX) : NULL;
-	bool own = n && !process;
+	struct process *process = process_find(s->processes, j->pid, UINT64_MAX);
 	struct proc_pid now;
+
+	if (!process && !j->own && proc_pid_read(j->pid, &now))
+		j->own = process_add(s->processes, j->pid, now.start_ns, 0, 0, now.name);
+	if (!process && j->own) {
+		process = j->own;
+		process_ref(process);
+	}
+	return process;
+}
+
+static void put_edges(struct jvm_source *s, struct jvm *j, uint32_t collector,
+		      const struct hsperf_edge *edges, uint32_t n, uint64_t zero_ns)
+{
+	struct process *process = n ? process_of(s, j) : NULL;
 	uint32_t i;
 
-	if (own && proc_pid_read(j->pid, &now)) {
-		process = process_add(s->processes, j->pid, now.start_ns, 0, 0, now.name);
-		if (process)
-			process_ref(process);
-	}
 	for (i = 0; i < n; i++)
-		put(s, j, collector, &edges[i], process);
+		put(s, j, collector, &edges[i], zero_ns, process);
 	if (process)
-		process_unref(process);      /* one of our own stays known until the run ends */
+		process_unref(process);
 }
 
 /* ---- reading --------------------------------------------------------------------------------------- */
@@ -172,182 +145,119 @@ static bool read_values(struct jvm_source *s, const struct jvm *j)
 	return false;
 }
 
-/* What it noted was written before now, and after the last reading that did not have it. */
-static void set_clock(struct jvm *j, uint64_t ticks, uint64_t began_ns, uint64_t done_ns)
-{
-	uint64_t ns = to_ns(j, ticks);
-
-	if (ns > done_ns)
-		return;
-	if (done_ns - ns < j->zero_high_ns)
-		j->zero_high_ns = done_ns - ns;
-	if (j->read_ns && ticks != j->ticks && j->read_ns > ns && j->read_ns - ns > j->zero_low_ns)
-		j->zero_low_ns = j->read_ns - ns;
-	if (j->zero_low_ns > j->zero_high_ns)
-		j->zero_low_ns = j->zero_high_ns;
-	j->ticks = ticks;
-	j->read_ns = began_ns;
-}
-
 static bool clock_is_exact(const struct jvm *j, uint64_t now_ns)
 {
 	return now_ns - j->found_ns > CLOCK_FOR_NS || !j->data.ticks_at ||
 	       (j->zero_low_ns && j->zero_high_ns - j->zero_low_ns < CLOCK_EXACT_NS);
 }
 
-static void look(struct jvm_source *s, struct jvm *j)
+static void read_clock(struct jvm *j)
 {
+	uint64_t ticks;
+
+	if (pread(j->fd, &ticks, sizeof(ticks), j->data.ticks_at) != sizeof(ticks) || !ticks)
+		return;
+	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks, os_now_ns());
+	j->ticks = ticks;
+}
+
+/* Beginning and end of a pause are stamps of the JVM's clock too. */
+static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t n, uint64_t done_ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		jvm_clock_note(j, jvm_ticks_to_ns(j, edges[i].ticks), true, done_ns);
+}
+
+/*
+ * Serial resizes its generations after a full collection's exit, a millisecond or more, in the same
+ * safepoint. The time of safepoints since no pause was open, less that of young collections, gives the
+ * end. 0 = that of the exit; WAIT = the safepoint is not over yet.
+ */
+#define WAIT UINT64_MAX
+#define WAIT_LOOKS 3u
+#define OTHER_SAFEPOINTS 8u                  /* beside it, of microseconds each, or young collections */
+static uint64_t end_of_full(const struct jvm_source *s, struct jvm *j, const uint64_t full[HSPERF_VALUES])
+{
+	uint64_t time = value(s, j, j->data.safepoint_time_at) - j->safepoints.time;
+	uint64_t young = value(s, j, j->data.collectors[0].at[HSPERF_TIME]) - j->safepoints.young_time;
+
+	if (full[HSPERF_EXIT] < full[HSPERF_ENTRY] ||
+	    (full[HSPERF_ENTRY] == j->tracks[1].v[HSPERF_ENTRY] && !j->tracks[1].open))
+		return 0;
+	if (time < young + (full[HSPERF_EXIT] - full[HSPERF_ENTRY]) && j->safepoints.waited++ < WAIT_LOOKS)
+		return WAIT;
+	j->safepoints.waited = 0;
+	if (value(s, j, j->data.safepoints_at) - j->safepoints.count > OTHER_SAFEPOINTS || time < young)
+		return 0;
+	time += full[HSPERF_ENTRY] - young;
+	return time > full[HSPERF_EXIT] ? time : 0;
+}
+
+static void look_at_collectors(struct jvm_source *s, struct jvm *j, uint64_t *missed)
+{
+	uint64_t now[HSPERF_VALUES], end, done_ns = os_now_ns(), zero_ns = j->zero_ns;
 	struct hsperf_edge edges[HSPERF_EDGES];
-	uint64_t now[HSPERF_VALUES], missed = 0, began_ns = os_now_ns();
 	uint32_t i, k, n;
 
-	if (!read_values(s, j))
-		return;
-	if (j->data.ticks_at)
-		set_clock(j, value(s, j, j->data.ticks_at), began_ns, os_now_ns());
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
 		if (!j->data.collectors[i].at[0])
 			continue;
 		for (k = 0; k < HSPERF_VALUES; k++)
 			now[k] = value(s, j, j->data.collectors[i].at[k]);
-		if (!j->data.ticks_at && to_ns(j, now[HSPERF_EXIT]) < began_ns &&
-		    began_ns - to_ns(j, now[HSPERF_EXIT]) < j->zero_high_ns)
-			j->zero_high_ns = began_ns - to_ns(j, now[HSPERF_EXIT]);
-		n = hsperf_step(&j->tracks[i], now, edges, &missed);
-		put_edges(s, j, i, edges, n);
+		end = i == 1 && j->data.full_ends_late ? end_of_full(s, j, now) : 0;
+		if (end == WAIT)
+			continue;
+		n = hsperf_step(&j->tracks[i], now, edges, missed);
+		note_stamps(j, edges, n, done_ns);
+		if (end && n && !edges[n - 1].start)
+			edges[n - 1].ticks = end;
+		if (!zero_ns)
+			zero_ns = jvm_clock_zero(j);
+		put_edges(s, j, i, edges, n, zero_ns);
 	}
+	/* A pause that is open ends by the clock that it began with. */
+	j->zero_ns = 0;
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		if (j->tracks[i].open)
+			j->zero_ns = zero_ns;
+	if (j->data.full_ends_late && !j->zero_ns && !j->safepoints.waited) {
+		j->safepoints.count = value(s, j, j->data.safepoints_at);
+		j->safepoints.time = value(s, j, j->data.safepoint_time_at);
+		j->safepoints.young_time = value(s, j, j->data.collectors[0].at[HSPERF_TIME]);
+	}
+}
+
+static void look_at_safepoints(struct jvm_source *s, struct jvm *j, uint64_t *missed)
+{
+	uint64_t zero_ns = jvm_clock_zero(j), ns = os_now_ns() - zero_ns;
+	struct hsperf_edge edges[HSPERF_EDGES];
+	uint32_t n;
+
+	if (j->data.frequency_hz != NS_PER_SEC)
+		ns = (uint64_t)((double)ns * (double)j->data.frequency_hz / 1e9);
+	n = hsperf_safepoint_step(&j->tracks[SAFEPOINTS], value(s, j, j->data.safepoints_at),
+				  value(s, j, j->data.safepoint_time_at), ns, edges, missed);
+	put_edges(s, j, SAFEPOINTS, edges, n, zero_ns);
+}
+
+static void look(struct jvm_source *s, struct jvm *j)
+{
+	uint64_t missed = 0, began_ns = os_now_ns();
+
+	if (!j->ready || !read_values(s, j))
+		return;
+	if (!clock_is_exact(j, began_ns))
+		read_clock(j);
+	if (j->data.by_safepoints)
+		look_at_safepoints(s, j, &missed);
+	else
+		look_at_collectors(s, j, &missed);
+	j->read_ns = began_ns;
 	if (missed)
 		s->quick_until_ns = began_ns + QUICK_FOR_NS;
 	atomic_fetch_add_explicit(&s->missed, missed, memory_order_relaxed);
-}
-
-/* ---- finding --------------------------------------------------------------------------------------- */
-
-static void forget(struct jvm_source *s, uint32_t i)
-{
-	close(s->all[i].fd);
-	s->all[i] = s->all[--s->n];
-}
-
-static bool is_known(const struct jvm_source *s, uint32_t pid)
-{
-	uint32_t i;
-
-	for (i = 0; i < s->n; i++)
-		if (s->all[i].pid == pid)
-			return true;
-	return false;
-}
-
-/* Its process: of the same user, and with the same file system, else the number is another's. */
-static bool is_its_process(uint32_t pid, uid_t owner)
-{
-	char path[40];
-	struct stat st, ours, theirs;
-
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (stat(path, &st) != 0 || st.st_uid != owner)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	return stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino;
-}
-
-static bool is_shenandoah(const struct hsperf *data)
-{
-	uint32_t i;
-
-	for (i = 0; i < HSPERF_COLLECTORS; i++)
-		if (strstr(data->collectors[i].name, "Shenandoah"))
-			return true;
-	return false;
-}
-
-static bool parse(struct jvm_source *s, int fd, uid_t owner, struct hsperf *out)
-{
-	unsigned char *image;
-	struct stat st;
-	struct err err;
-	ssize_t n;
-	bool ok = false;
-
-	(void)s;
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != owner || st.st_nlink != 1 ||
-	    st.st_size <= 0 || (uint64_t)st.st_size > HSPERF_MAX_BYTES)
-		return false;
-	image = malloc((size_t)st.st_size);
-	n = image ? pread(fd, image, (size_t)st.st_size, 0) : 0;
-	if (n > 0)
-		ok = hsperf_parse(image, (size_t)n, out, &err) == 0 && out->high - out->low <= RANGE_MAX &&
-		     !is_shenandoah(out);
-	free(image);
-	return ok;
-}
-
-static void add(struct jvm_source *s, int dir, const char *name, uid_t owner)
-{
-	char *end;
-	unsigned long pid = strtoul(name, &end, 10);
-	struct jvm j = {.pid = (uint32_t)pid, .zero_high_ns = os_now_ns(), .found_ns = os_now_ns()};
-
-	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX || is_known(s, j.pid) ||
-	    !is_its_process(j.pid, owner))
-		return;
-	if (s->n == JVMS_MAX) {
-		if (!s->full_told)
-			log_line(s->log, LOG_WARN, "over %u Java programs run: the pauses of the others are not "
-				 "seen", JVMS_MAX);
-		s->full_told = true;
-		return;
-	}
-	j.fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (j.fd < 0)
-		return;
-	if (parse(s, j.fd, owner, &j.data))
-		s->all[s->n++] = j;
-	else
-		close(j.fd);
-}
-
-/* A directory of one user, which only that user can write to. */
-static void scan_user(struct jvm_source *s, int tmp, const char *name)
-{
-	int fd = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *dir = NULL;
-	struct dirent *entry;
-	struct stat st;
-	unsigned i;
-
-	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022))
-		dir = fdopendir(fd);
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	for (i = 0; i < USERS_MAX && (entry = readdir(dir)) != NULL; i++)
-		add(s, fd, entry->d_name, st.st_uid);
-	closedir(dir);
-}
-
-static void scan(struct jvm_source *s)
-{
-	DIR *tmp = opendir("/tmp");
-	struct dirent *entry;
-	struct stat st;
-	unsigned found = 0;
-	uint32_t i;
-
-	/* The JVM removes its file at its end; one that was killed is gone. */
-	for (i = s->n; i--;)
-		if (fstat(s->all[i].fd, &st) != 0 || !st.st_nlink ||
-		    (kill((pid_t)s->all[i].pid, 0) != 0 && errno == ESRCH))
-			forget(s, i);
-	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
-		if (strncmp(entry->d_name, "hsperfdata_", 11) == 0 && ++found)
-			scan_user(s, dirfd(tmp), entry->d_name);
-	if (tmp)
-		closedir(tmp);
-	atomic_store(&s->running, s->n);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -359,17 +269,14 @@ static int jvm_run(struct source *source, struct err *err)
 	uint32_t i;
 
 	(void)err;
+	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may pass over a pause */
 	while (s->wanted && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
-		if (now_ns >= s->next_scan_ns) {
-			scan(s);
-			s->next_scan_ns = now_ns + SCAN_NS;
-			now_ns = os_now_ns();
-		}
+		jvm_table_look(&s->table, now_ns);
 		wait_ns = now_ns < s->quick_until_ns ? QUICK_NS : POLL_NS;
-		for (i = 0; i < s->n; i++) {
-			look(s, &s->all[i]);
-			if (!clock_is_exact(&s->all[i], now_ns))
+		for (i = 0; i < s->table.n; i++) {
+			look(s, &s->table.all[i]);
+			if (s->table.all[i].ready && !clock_is_exact(&s->table.all[i], now_ns))
 				wait_ns = CLOCK_POLL_NS;
 		}
 		/* What begins from here on is seen by the next look; its clock may be off by a little. */
@@ -403,9 +310,7 @@ static void jvm_close(struct source *source)
 
 	if (!s)
 		return;
-	while (s->n)
-		forget(s, s->n - 1);
-	free(s->all);
+	jvm_table_close(&s->table);
 	free(s->image);
 	free(s->again);
 	free(s);
@@ -415,6 +320,7 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		    struct err *err)
 {
 	struct jvm_source *s = calloc(1, sizeof(*s));
+	int rc = 0;
 
 	if (s) {
 		s->base.ops = &jvm_source;
@@ -422,13 +328,16 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		s->queue = cfg->queue;
 		s->log = cfg->log;
 		s->wanted = wants_gc(needs);
-		s->all = s->wanted ? calloc(JVMS_MAX, sizeof(*s->all)) : NULL;
-		s->image = malloc(s->wanted ? RANGE_MAX : 1);
-		s->again = malloc(s->wanted ? RANGE_MAX : 1);
+		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
+		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 	}
-	if (!s || !s->image || !s->again || (s->wanted && !s->all)) {
+	if (!s || !s->image || !s->again)
+		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
+	if (!rc && s->wanted)
+		rc = jvm_table_open(&s->table, s->processes, s->log, err);
+	if (rc) {
 		jvm_close((struct source *)s);
-		return err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
+		return rc;
 	}
 	if (s->wanted)
 		log_line(s->log, LOG_WARN, "rules on garbage collections: Java programs are watched; those "
@@ -451,8 +360,8 @@ static void jvm_status(struct source *source, struct source_status *out)
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->queue);
 	if (missed)
-		snprintf(out->note, sizeof(out->note), "%llu pauses of Java programs followed another within a "
-			 "poll and were not seen", (unsigned long long)missed);
+		snprintf(out->note, sizeof(out->note), "%llu pauses of Java programs came and went between two "
+			 "looks and were not seen", (unsigned long long)missed);
 }
 
 const struct source_ops jvm_source = {

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct hsperf_edge edges[HSPERF_EDGES];
-	struct hsperf_track track = {0};
+	struct hsperf_track track = {0}, safepoints = {0};
 	uint64_t missed = 0, v[HSPERF_VALUES];
 	struct hsperf h;
 	struct err err;
@@ -19,10 +19,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		memcpy(v, data + i, sizeof(v));
 		if (hsperf_step(&track, v, edges, &missed) > HSPERF_EDGES)
 			abort();
+		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &missed) > HSPERF_EDGES)
+			abort();
 	}
 	if (hsperf_parse(data, n, &h, &err))
 		return 0;
 	if (h.low >= h.high || h.high > n || !h.frequency_hz)
+		abort();
+	if ((h.by_safepoints || h.full_ends_late) &&
+	    (h.safepoints_at < h.low || h.safepoint_time_at < h.low || h.safepoints_at + 8 > h.high ||
+	     h.safepoint_time_at + 8 > h.high))
 		abort();
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		for (k = 0; k < HSPERF_VALUES; k++)

@@ -1,0 +1,255 @@
+#include "source/jvm_table_linux.h"
+
+#include "base/os.h"
+#include "source/proc_pid_linux.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SCAN_NS NS_PER_SEC
+#define TRY_NS (10 * NS_PER_MS)              /* for TRY_FOR_NS after a file was found */
+#define TRY_FOR_NS (5 * NS_PER_SEC)
+#define USERS_MAX 1024u                      /* directories and files looked at in one scan */
+#define READS_MAX 64u                        /* of changes in /tmp, in one look */
+#define PREFIX "hsperfdata_"
+
+/* ---- clock ------------------------------------------------------------------------------------- */
+
+uint64_t jvm_ticks_to_ns(const struct jvm *j, uint64_t ticks)
+{
+	double ns = (double)ticks * 1e9 / (double)j->data.frequency_hz;
+
+	if (j->data.frequency_hz == NS_PER_SEC)
+		return ticks;
+	return ns < 9e18 ? (uint64_t)ns : 0;
+}
+
+void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, bool fresh, uint64_t done_ns)
+{
+	if (stamp_ns > done_ns)
+		return;
+	if (done_ns - stamp_ns < j->zero_high_ns)
+		j->zero_high_ns = done_ns - stamp_ns;
+	if (fresh && j->read_ns > stamp_ns && j->read_ns - stamp_ns > j->zero_low_ns)
+		j->zero_low_ns = j->read_ns - stamp_ns;
+	if (j->zero_low_ns > j->zero_high_ns)
+		j->zero_low_ns = j->zero_high_ns;
+}
+
+uint64_t jvm_clock_zero(const struct jvm *j)
+{
+	return j->zero_low_ns ? j->zero_low_ns + (j->zero_high_ns - j->zero_low_ns) / 2 : j->zero_high_ns;
+}
+
+/* ---- one file ---------------------------------------------------------------------------------- */
+
+static void forget(struct jvm_table *t, uint32_t i)
+{
+	close(t->all[i].fd);
+	if (t->all[i].own)
+		process_drop(t->processes, t->all[i].own, os_now_ns());
+	t->nready -= t->all[i].ready;
+	t->all[i] = t->all[--t->n];
+}
+
+static bool is_known(const struct jvm_table *t, uint32_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->all[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Its process: of the same user, and with the same file system, else the number is another's. */
+static bool is_its_process(uint32_t pid, uid_t owner)
+{
+	char path[40];
+	struct stat st, ours, theirs;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &st) != 0 || st.st_uid != owner)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+	return stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino;
+}
+
+static bool parse(int fd, uid_t owner, struct hsperf *out)
+{
+	unsigned char *image;
+	struct stat st;
+	struct err err;
+	ssize_t n;
+	bool ok = false;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != owner || st.st_nlink != 1 ||
+	    st.st_size <= 0 || (uint64_t)st.st_size > HSPERF_MAX_BYTES)
+		return false;
+	image = malloc((size_t)st.st_size);
+	n = image ? pread(fd, image, (size_t)st.st_size, 0) : 0;
+	if (n > 0)
+		ok = hsperf_parse(image, (size_t)n, out, &err) == 0 && out->high - out->low <= JVM_RANGE_MAX;
+	free(image);
+	return ok;
+}
+
+/* Its counters come one after another while it starts, the collectors' after their names. */
+static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
+{
+	struct proc_pid process;
+	uint32_t i;
+
+	j->next_try_ns = now_ns + (now_ns - j->found_ns < TRY_FOR_NS ? TRY_NS : SCAN_NS);
+	if (!parse(j->fd, j->uid, &j->data))
+		return;
+	j->ready = true;
+	t->nready++;
+	if (!proc_pid_read(j->pid, &process))
+		return;
+	j->zero_low_ns = process.start_ns;
+	j->young = process.start_ns > t->opened_ns;
+	/* What it has done so far is news. */
+	for (i = 0; j->young && i <= HSPERF_COLLECTORS; i++)
+		j->tracks[i].begun = true;
+}
+
+static void add(struct jvm_table *t, int dir, const char *name, uid_t owner, uint64_t now_ns)
+{
+	char *end;
+	unsigned long pid = strtoul(name, &end, 10);
+	struct jvm j = {.pid = (uint32_t)pid, .uid = owner, .zero_high_ns = now_ns, .found_ns = now_ns};
+
+	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX || is_known(t, j.pid) ||
+	    !is_its_process(j.pid, owner))
+		return;
+	if (t->n == JVMS_MAX) {
+		if (!t->full_told)
+			log_line(t->log, LOG_WARN, "over %u Java programs run: the pauses of the others are not "
+				 "seen", JVMS_MAX);
+		t->full_told = true;
+		return;
+	}
+	j.fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (j.fd < 0)
+		return;
+	t->all[t->n] = j;
+	try(t, &t->all[t->n++], now_ns);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------- */
+
+/* A directory of one user, which only that user can write to. Watching one twice is one watch. */
+static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t now_ns)
+{
+	int fd = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	char path[300];
+	DIR *dir = NULL;
+	struct dirent *entry;
+	struct stat st;
+	unsigned i;
+
+	snprintf(path, sizeof(path), "/tmp/%s", name);
+	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022)) {
+		if (t->watch >= 0)
+			inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
+		dir = fdopendir(fd);
+	}
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (i = 0; i < USERS_MAX && (entry = readdir(dir)) != NULL; i++)
+		add(t, fd, entry->d_name, st.st_uid, now_ns);
+	closedir(dir);
+}
+
+static void scan(struct jvm_table *t, uint64_t now_ns)
+{
+	DIR *tmp = opendir("/tmp");
+	struct dirent *entry;
+	struct stat st;
+	unsigned found = 0;
+	uint32_t i;
+
+	/* The JVM removes its file at its end; one that was killed is gone. */
+	for (i = t->n; i--;)
+		if (fstat(t->all[i].fd, &st) != 0 || !st.st_nlink ||
+		    (kill((pid_t)t->all[i].pid, 0) != 0 && errno == ESRCH))
+			forget(t, i);
+	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
+		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)
+			scan_user(t, dirfd(tmp), entry->d_name, now_ns);
+	if (tmp)
+		closedir(tmp);
+}
+
+/* Whether something was made where JVMs make their files. Others make files in /tmp all the time. */
+static bool has_changed(struct jvm_table *t)
+{
+	_Alignas(struct inotify_event) char bytes[4096];
+	bool changed = false;
+	unsigned reads;
+	ssize_t n, at;
+
+	for (reads = 0; t->watch >= 0 && reads < READS_MAX; reads++) {
+		n = read(t->watch, bytes, sizeof(bytes));
+		if (n <= 0)
+			break;
+		for (at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
+			const struct inotify_event *e = (const struct inotify_event *)(bytes + at);
+
+			changed |= e->mask & IN_Q_OVERFLOW ||
+				   (e->len && ((e->name[0] >= '1' && e->name[0] <= '9') ||
+					       strncmp(e->name, PREFIX, sizeof(PREFIX) - 1) == 0));
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
+	}
+	return changed;
+}
+
+void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (has_changed(t) || now_ns >= t->next_scan_ns) {
+		scan(t, now_ns);
+		t->next_scan_ns = now_ns + SCAN_NS;
+	}
+	for (i = 0; i < t->n; i++)
+		if (!t->all[i].ready && now_ns >= t->all[i].next_try_ns)
+			try(t, &t->all[i], now_ns);
+}
+
+int jvm_table_open(struct jvm_table *t, struct processes *processes, struct log *log, struct err *err)
+{
+	*t = (struct jvm_table){.processes = processes, .log = log, .opened_ns = os_now_ns()};
+	t->all = calloc(JVMS_MAX, sizeof(*t->all));
+	if (!t->all)
+		return err_set(err, ERR_MEMORY, "no memory for the table of Java programs");
+	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (t->watch >= 0)
+		inotify_add_watch(t->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+	return 0;
+}
+
+void jvm_table_close(struct jvm_table *t)
+{
+	if (!t->all)
+		return;
+	while (t->n)
+		forget(t, t->n - 1);
+	if (t->watch >= 0)
+		close(t->watch);
+	free(t->all);
+	t->all = NULL;
+}

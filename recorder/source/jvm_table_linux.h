@@ -1,0 +1,62 @@
+/*
+ * The HotSpot JVMs of this machine, by their files /tmp/hsperfdata_USER/PID: which there are, and how
+ * their clocks stand to ours. The files are read, never mapped (their owner could truncate them), and
+ * only if they are plain files of the owner of their directory and of the process. One thread.
+ *
+ * New files are found within a look (inotify; else once a second): a JVM has its file some 20 ms after
+ * it was started, before its first collection. A file that has no counters yet is tried again.
+ */
+#ifndef SOURCE_JVM_TABLE_LINUX_H
+#define SOURCE_JVM_TABLE_LINUX_H
+
+#include "base/log.h"
+#include "model/process.h"
+#include "source/hsperf.h"
+
+#define JVMS_MAX 256u
+#define JVM_RANGE_MAX 65536u                 /* from the first to the last counter that is read */
+
+struct jvm {
+	uint32_t pid, uid;
+	int fd;
+	bool ready;                          /* its counters are known; else all below is empty */
+	bool young;                          /* began after the table was opened */
+	struct hsperf data;
+	struct hsperf_track tracks[HSPERF_COLLECTORS + 1];   /* the last: safepoints */
+	struct jvm_safepoints {
+		uint64_t count, time, young_time;    /* when no pause was open */
+		unsigned waited;             /* looks since a full collection's exit */
+	} safepoints;
+	uint64_t found_ns, next_try_ns;
+	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
+	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */
+	uint64_t zero_ns;                    /* what an open pause was told by; 0 = none is open */
+	struct process *own;                 /* one that no other source knew; dropped with the JVM */
+};
+
+struct jvm_table {
+	struct jvm *all;
+	uint32_t n, nready;
+	struct processes *processes;
+	struct log *log;
+	int watch;
+	uint64_t opened_ns, next_scan_ns;
+	bool full_told;
+};
+
+int jvm_table_open(struct jvm_table *t, struct processes *processes, struct log *log, struct err *err);
+void jvm_table_close(struct jvm_table *t);    /* an empty one too */
+
+/* Find new ones, let go of those that have ended. */
+void jvm_table_look(struct jvm_table *t, uint64_t now_ns);
+
+/*
+ * A stamp of the JVM's clock was in a reading that took [began, done]; `fresh`: and was not in the one
+ * that began at j->read_ns.
+ */
+void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, bool fresh, uint64_t done_ns);
+/* The middle of when its clock can have been 0. */
+uint64_t jvm_clock_zero(const struct jvm *j);
+uint64_t jvm_ticks_to_ns(const struct jvm *j, uint64_t ticks);
+
+#endif

@@ -1,0 +1,86 @@
+#!/bin/bash
+# Pauses of real Java programs, against what the JVM itself logs (-Xlog:gc): one that ran before the
+# recorder, one that starts after it.
+# time limit: 60
+. "$TOP/tests/support/cli.sh"
+need_perf
+if ! command -v javac >/dev/null || ! javac --release 11 --version >/dev/null 2>&1; then
+	echo "skip pauses of Java programs: no javac here (install a JDK of 11 or later)"
+	exit 0
+fi
+
+cat >Churn.java <<'EOF'
+import java.util.Random;
+
+/* Churn SECONDS: a live set of 20 MB of small arrays, parts of which are replaced all the time. */
+public class Churn {
+	static final byte[][] kept = new byte[40000][];
+
+	public static void main(String[] arguments) throws Exception {
+		long end = System.nanoTime() + (long)(Double.parseDouble(arguments[0]) * 1e9);
+		Random random = new Random(1);
+
+		for (long n = 0; System.nanoTime() < end; n++) {
+			byte[] bytes = new byte[480];
+
+			if ((n & 3) == 0)
+				kept[random.nextInt(kept.length)] = bytes;
+			if (n % 20000 == 0)
+				Thread.sleep(2);
+		}
+	}
+}
+EOF
+javac --release 11 Churn.java || exit 1
+churn()
+{
+	local name=$1 collector=$2
+	shift 2
+	exec java "-XX:+Use${collector}GC" -Xmn24m -Xmx160m -XX:+PreserveFramePointer \
+		"-Xlog:gc:file=$name.gc:utctime" -cp . Churn "$@"
+}
+
+(churn before Serial 4) & before=$!
+wait_for 10 grep -q Pause before.gc
+timeout 40 "$RECORDER" collect --store java.db --max-collect-sec 6 --max-cpu-percent 0 \
+	--stop-on-gc-over-msec 100000 2>log & collect=$!
+wait_for 10 grep -q recording log
+sleep 0.5
+began=$(date -u +%FT%T.%3N)
+(churn after G1 3) & after=$!
+wait $before $after $collect
+
+# Every pause over 5 ms: ours ends within 50 ms of the log's line and is as long to 0.5 ms.
+"$RECORDER" export --store java.db --format jsonl -o events 2>err
+cat >compare.jq <<'EOF'
+def ms: .[11:23] | split(":") | (.[0] | tonumber) * 3600000 + (.[1] | tonumber) * 60000 + (.[2] | tonumber) * 1000;
+[inputs | select(.provider? == "JVM" and .pid == $pid and (.name | test("EES")))] as $ours
+| [range($ours | length) | $ours[.] as $e | select($e.name == "GC/RestartEEStop")
+   | ([$ours[:.][] | select(.name == "GC/SuspendEEStart" and .payload.ClrInstanceID == $e.payload.ClrInstanceID)] | last) as $s
+   | select($s) | {at: ($e.time_utc | ms), ms: ($e.t_ms - $s.t_ms)}] as $pauses
+| [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].* Pause .* (?<ms>[0-9.]+)ms$")
+   | select(.t >= $from) | {at: (.t | ms), ms: (.ms | tonumber)} | select(.ms > 5)] as $log
+| [$log[] | . as $l | select(any($pauses[]; (.at - $l.at | fabs) < 50 and (.ms - $l.ms | fabs) < 0.5) | not)] as $unseen
+| "\($log | length) pauses over 5 ms, \($unseen | length) not seen: \($unseen | tojson)",
+  (($log | length) >= 3 and ($unseen | length) * 20 <= ($log | length))
+EOF
+# One in twenty may differ: who measures may have to wait for a CPU.
+pauses_agree()
+{
+	jq -n -r --argjson pid "$1" --arg from "$3" --rawfile log "$2.gc" -f compare.jq events | tee verdict
+	[ "$(tail -n 1 verdict)" = true ]
+}
+check pauses_of_a_jvm_that_starts_later_are_those_of_its_log pauses_agree $after after "$began"
+check pauses_of_a_jvm_that_ran_before_are_those_of_its_log pauses_agree $before before "$began"
+
+# ---- a rule, and what its incident holds --------------------------------------------------------------
+
+(churn fires Parallel 4) &
+timeout 30 "$RECORDER" collect --store fires.db --delay-after-trigger-sec 0.5 --max-collect-sec 20 \
+	--stop-on-gc-over-msec '5;Process=java' 2>log
+check a_pause_fires grep -qE 'fired: .*GC .*java \(pid [0-9]+\)' log
+wait
+"$RECORDER" export --store fires.db --format jsonl -o events 2>err
+check the_window_contains_the_pause jq -n -e '[inputs | select(.name? == "GC/Stop" and .payload.Collector)] | length > 0' events
+"$RECORDER" export --store fires.db -f -o folded 2>err
+check and_the_stacks_of_java_threads grep -q '^java' folded
