@@ -97,6 +97,55 @@ export function functions(data, sums) {
 }
 
 /**
+ * When functions were on the stack: Map from text number to { first, last, parts }. first and last are
+ * buckets; parts is the inclusive weight in so many equal parts of buckets [from, to).
+ */
+export function whens(data, from, to, who, parts) {
+  const first = new Int32Array(data.n).fill(data.buckets), last = new Int32Array(data.n).fill(-1), found = new Map();
+  const of = who >= 0 && data.depth[who] === 0 ? data.processOf : data.threadOf;
+  for (let b = from; b < to; b++) {
+    for (let i = data.first[b]; i < data.first[b + 1]; i++) {
+      const node = data.nodes[i];
+      if (who >= 0 && of[node] !== who) continue;
+      if (first[node] > b) first[node] = b;
+      last[node] = b;
+    }
+  }
+  for (let i = data.n - 1; i >= 0; i--) {
+    const up = data.caller[i], text = data.name[i];
+    if (last[i] < 0) continue;
+    if (up >= 0) {
+      first[up] = Math.min(first[up], first[i]);
+      last[up] = Math.max(last[up], last[i]);
+    }
+    if (data.depth[i] < 2) continue;
+    const f = found.get(text) ?? { first: first[i], last: last[i], parts: new Float64Array(parts) };
+    f.first = Math.min(f.first, first[i]);
+    f.last = Math.max(f.last, last[i]);
+    found.set(text, f);
+  }
+  for (let part = 0; part < parts; part++) {
+    const start = from + Math.floor((to - from) * part / parts), end = from + Math.floor((to - from) * (part + 1) / parts);
+    const { total } = sum(data, start, end, who);
+    for (let i = 0; i < data.n; i++)
+      if (total[i] > 0 && data.depth[i] >= 2 && data.outermost[i]) found.get(data.name[i]).parts[part] += total[i];
+  }
+  return found;
+}
+
+/**
+ * One character a part, as in the terminal: _ nothing, . under 1 %, o under 10 %, 1 to 9 its tenths; of one
+ * CPU, or of the largest part where weight is no time. partNs: the time that a part stands for.
+ */
+export function whenText(parts, unitNs, partNs) {
+  const most = unitNs ? partNs / unitNs : Math.max(...parts);
+  return [...parts].map(v => {
+    const share = most > 0 ? v / most : 0;
+    return v === 0 ? "_" : share < 0.01 ? "." : share < 0.1 ? "o" : String(Math.min(Math.floor(share * 10), 9));
+  }).join("");
+}
+
+/**
  * Who calls a function, and whom it calls. Recursion counts once: callers are those of its outermost
  * call, callees those of its innermost, so either list adds up to the inclusive weight (with self).
  */

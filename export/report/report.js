@@ -1,4 +1,4 @@
-import { around, bucketAt, changed, counters, functions, moduleOf, prepare, secondsAt, sum, unpack } from "./data.js";
+import { around, bucketAt, changed, counters, functions, moduleOf, prepare, secondsAt, sum, unpack, whens, whenText } from "./data.js";
 import { Flame, count, percent } from "./flame.js";
 import { Timeline, brief } from "./timeline.js";
 import { element, table } from "./table.js";
@@ -6,7 +6,7 @@ import { element, table } from "./table.js";
 // The page: joins the parts. One range of time and one process or thread hold for all of it.
 
 const $ = id => document.getElementById(id);
-const stacksMost = 20;
+const stacksMost = 20, whenParts = 32;
 
 function start(data) {
   const state = { from: 0, to: data.buckets, who: -1, focus: -1, sums: null };
@@ -47,9 +47,15 @@ function start(data) {
     state.sums = sum(data, state.from, state.to, state.who);
     flame.show(state.sums);
     const pick = row => focus(row.text, true);
+    const times = whens(data, state.from, state.to, state.who, whenParts);
+    const partNs = (state.to - state.from) * data.bucketMs * 1e6 / whenParts;
+    const at = (title, value) => ({ title, value, number: true, show: r => secondsAt(data, value(r)).toFixed(3) });
     table($("functions"), [
       weight("itself", r => r.self, -1), weight("inclusive", r => r.inclusive),
       { title: data.unit, value: r => r.self, number: true, show: r => count(r.self) },
+      at("first, s", r => times.get(r.text).first), at("last, s", r => times.get(r.text).last + 1),
+      { title: "when", value: r => times.get(r.text).first, kind: () => "when",
+        show: r => whenText(times.get(r.text).parts, data.unit_ns, partNs) },
       name("function", { pick }),
     ], [...functions(data, state.sums).values()], { filter: true });
     stacks();

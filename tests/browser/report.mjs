@@ -46,6 +46,13 @@ try {
   check("the_header_tells_what_fired", /over its limit|manual/.test(await page.textContent("header")));
   check("the_window_is_summed", /^the whole window: [1-9]/.test(await text("time-said")), await text("time-said"));
 
+  // Of main all the window is filled: no part without it, from the first second to the last.
+  const main = (await page.evaluate(() => [...document.querySelectorAll("#functions tbody tr")]
+    .map(tr => [...tr.cells].map(c => c.textContent)).find(c => c.at(-1).endsWith("!main")))) ?? [];
+  check("functions_have_a_when_column", /^[.o1-9]{32}$/.test(main.at(-2)), main.join("|"));
+  check("functions_have_their_first_and_last_time", +main.at(-4) < +main.at(-3) && Math.abs(+main.at(-4) + 12) < 0.1 &&
+    Math.abs(+main.at(-3) - 5) < 0.1, main.join("|"));
+
   const first = await page.textContent("#functions tbody tr td:last-child");
   await page.fill("#search", first.split("!")[1].slice(0, 8));
   check("search_tells_the_share", /^matched: [0-9.]+ %$/.test(await text("matched")), await text("matched"));
@@ -65,6 +72,14 @@ try {
   const zoomed = await look("flame");
   check("a_zoom_changes_the_picture", zoomed.hash !== all.hash);
   await page.keyboard.press("Escape");
+
+  // In a low window the graph has more rows than room: its root is seen first.
+  const low = await browser.newPage({ viewport: { width: 1300, height: 80 } });
+  await low.goto(own);
+  await low.waitForSelector("html[data-ready=yes]");
+  const [top, most] = await low.evaluate(() => { const b = document.getElementById("flame-box"); return [b.scrollTop, b.scrollHeight - b.clientHeight]; });
+  check("the_graph_starts_at_its_root", most > 20 && Math.abs(top - most) < 2, `${top} of ${most}`);
+  await low.close();
 
   await page.click("#icicle");
   check("upside_down_changes_the_picture", (await look("flame")).hash !== all.hash);
