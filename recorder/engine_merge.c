@@ -82,8 +82,7 @@ void engine_keep(struct engine *e, struct event *event)
 	}
 	event->stack = STACK_NONE;
 	if (event->nstack_frames)
-		event->stack = segment_stack_of(e->builder, event->process, event->stack_frames,
-						event->nstack_frames, fresh_frame, e);
+		event->stack = segment_stack_of(e->builder, event, fresh_frame, e);
 	if (event->nstack_frames && event->stack == STACK_NONE)
 		event->quality = QUALITY_BROKEN;     /* a table is full: the sample stays, its stack not */
 	rc = segment_add(e->builder, event);

@@ -110,14 +110,15 @@ static void sample(struct lab *l, bool bad, enum flood flood)
 			  .process = bad ? l->bad : l->good,
 			  .thread = bad ? l->bad_thread : l->good_thread,
 			  .cpu = (uint16_t)next(l, 2), .quality = QUALITY_COMPLETE};
-	uint32_t n = bad && flood == FLOOD_STACKS ? bad_stack(l, refs) : good_stack(l, refs);
 
+	e.stack_frames = refs;
+	e.nstack_frames = bad && flood == FLOOD_STACKS ? bad_stack(l, refs) : good_stack(l, refs);
 	if (bad && flood == FLOOD_THREADS) {
 		e.thread = thread_add(l->processes, l->bad, 1000 + l->number);
 		thread_drop(l->processes, e.thread, l->now_ns);
 	}
 	l->number += bad;
-	e.stack = segment_stack_of(l->builder, e.process, refs, n, NULL, NULL);
+	e.stack = segment_stack_of(l->builder, &e, NULL, NULL);
 	assert_int_not_equal(e.stack, STACK_NONE);
 	assert_int_equal(segment_add(l->builder, &e), 0);    /* a sample, never refused */
 }
@@ -217,7 +218,9 @@ static uint32_t put(const char *root_first, struct process *process, struct thre
 
 	for (i = 0; i < n; i++)
 		refs[i] = (struct frame_ref){lab.object, (uint64_t)root_first[n - 1 - i], 0};
-	e.stack = segment_stack_of(lab.builder, process, refs, n, NULL, NULL);
+	e.stack_frames = refs;
+	e.nstack_frames = n;
+	e.stack = segment_stack_of(lab.builder, &e, NULL, NULL);
 	assert_int_equal(segment_add(lab.builder, &e), 0);
 	return e.stack;
 }

@@ -93,9 +93,8 @@ void segment_builder_free(struct segment_builder *b);
 uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
 		       void (*fresh)(void *ctx, struct frame *frame), void *ctx);
 
-/* The same for a stack of this process (NULL = none), whose quota it is. */
-uint32_t segment_stack_of(struct segment_builder *b, const struct process *process,
-			  const struct frame_ref *leaf_first, uint32_t n,
+/* The same for an event's stack_frames; the quota is its process's (NULL = none). */
+uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx);
 
 /* Of one process in one segment, but for the last two: of all together. 0 = no limit. */

@@ -253,22 +253,23 @@ static uint32_t known_stack(struct segment_builder *b, const struct frame_ref *l
 	return node;
 }
 
-uint32_t segment_stack_of(struct segment_builder *b, const struct process *process,
-			  const struct frame_ref *leaf_first, uint32_t n,
+uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
 	const struct segment_quota *limit = &b->quota.limit;
-	struct quota_use none = {0}, *use = quota_of(&b->quota, process);
-	uint32_t node = STACK_NONE, depth = 0;
+	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process);
+	struct last_stack *last = &b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
+	const struct frame_ref *leaf_first = e->stack_frames;
+	uint32_t node = STACK_NONE, depth = 0, n = e->nstack_frames;
 
 	if (!use && limit->processes)
 		return known_stack(b, leaf_first, n, node);
 	use = use ? use : &none;
-	while (n && depth < b->nlast && same_step(&leaf_first[n - 1], &b->last[depth].ref)) {
-		node = b->last[depth++].node;
+	while (n && depth < last->n && same_step(&leaf_first[n - 1], &last->steps[depth].ref)) {
+		node = last->steps[depth++].node;
 		n--;
 	}
-	b->nlast = depth;
+	last->n = depth;
 	while (n--) {
 		uint32_t number, local, nodes = b->nnodes;
 		bool is_fresh;
@@ -286,9 +287,9 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct process *proce
 			return STACK_NONE;
 		use->frames += is_fresh;
 		use->nodes += b->nnodes - nodes;
-		if (b->nlast < STACK_MAX_FRAMES) {
-			b->last[b->nlast].ref = leaf_first[n];
-			b->last[b->nlast++].node = node;
+		if (last->n < STACK_MAX_FRAMES) {
+			last->steps[last->n].ref = leaf_first[n];
+			last->steps[last->n++].node = node;
 		}
 	}
 	return node;
@@ -297,7 +298,9 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct process *proce
 uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
 		       void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
-	return segment_stack_of(b, NULL, leaf_first, n, fresh, ctx);
+	const struct event e = {.stack_frames = leaf_first, .nstack_frames = n};
+
+	return segment_stack_of(b, &e, fresh, ctx);
 }
 
 void segment_set_quota(struct segment_builder *b, const struct segment_quota *quota)
@@ -340,7 +343,8 @@ void segment_builder_reset(struct segment_builder *b)
 	table_clear(&b->node_index);
 	table_clear(&b->name_index);
 	buf_reset(&b->name_text);
-	b->nlast = 0;
+	for (i = 0; i < SEGMENT_LAST_STACKS; i++)
+		b->last[i].n = 0;
 	b->nnodes = b->nnames = b->nsamples = b->nevents = 0;
 	quota_reset(&b->quota);
 }

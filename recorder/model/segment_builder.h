@@ -21,6 +21,18 @@ struct id_list {                            /* local index -> number, and back *
 	struct table index;
 };
 
+/*
+ * A thread's last stack, root first: its next one mostly begins alike, and what is alike costs a comparison
+ * instead of three look-ups in tables that are in no cache by then. Empty after a sealing. Whose it is does
+ * not matter: the frames are compared.
+ */
+struct last_stack {
+	uint32_t n;
+	struct { struct frame_ref ref; uint32_t node; } steps[STACK_MAX_FRAMES];
+};
+
+#define SEGMENT_LAST_STACKS 16u             /* 65 KB; threads that run in turn on a few CPUs */
+
 struct segment_builder {
 	struct frames *frames;
 	struct processes *processes;
@@ -37,9 +49,7 @@ struct segment_builder {
 	uint32_t nnodes, nodes_room;
 	struct table node_index;
 
-	/* The last stack, root first: the next one mostly begins alike. Empty after a sealing. */
-	struct { struct frame_ref ref; uint32_t node; } last[STACK_MAX_FRAMES];
-	uint32_t nlast;
+	struct last_stack last[SEGMENT_LAST_STACKS];    /* by thread number */
 
 	uint32_t *name_at;                  /* start of each name in name_text */
 	uint32_t nnames, names_room;
