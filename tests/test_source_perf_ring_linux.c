@@ -23,6 +23,7 @@ static int open_ring(void **state)
 
 	(void)state;
 	memset(&ring, 0, sizeof(ring));
+	ring.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	ring.data_bytes = DATA_BYTES;
 	ring.scratch = malloc(PERF_RECORD_MAX_BYTES);
 	return posix_memalign(&ring.map, page, page + DATA_BYTES) || !ring.scratch;

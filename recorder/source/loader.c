@@ -40,6 +40,7 @@ struct loader {
 	struct log *log;
 	struct entry **entries;              /* by object number; the source's */
 	uint32_t nentries;                   /* of them, in use */
+	uint32_t end;                        /* no entry has this number or a higher one */
 	_Atomic size_t bytes;
 	_Atomic bool full_told;
 
@@ -274,7 +275,7 @@ void loader_free(struct loader *l)
 		if (e->jvm)
 			jvm_entry_free(e);   /* the others are in the list of entries */
 	}
-	for (i = 0; l->entries && i < OBJECTS_MAX; i++) {
+	for (i = 0; l->entries && i < l->end; i++) {
 		if (l->entries[i])
 			entry_free(l, l->entries[i], os_now_ns());
 	}
@@ -308,6 +309,8 @@ static struct entry *ask(struct loader *l, struct object *object, uint32_t pid)
 	e->pid = pid;
 	l->entries[object->number] = e;
 	l->nentries++;
+	if (object->number >= l->end)
+		l->end = object->number + 1;
 	enqueue(l, e);
 	return e;
 }
@@ -369,7 +372,7 @@ void loader_sweep(struct loader *l, uint64_t now_ns)
 	uint32_t i;
 
 	replace_stuck(l, now_ns);
-	for (i = 0; i < OBJECTS_MAX; i++) {
+	for (i = 0; i < l->end; i++) {
 		struct entry *e = l->entries[i];
 
 		if (!e || atomic_load(&e->state) != ENTRY_READY)
@@ -390,7 +393,7 @@ void loader_use(struct loader *l, struct loader_use *out)
 	uint32_t i;
 
 	memset(out, 0, sizeof(*out));
-	for (i = 0; i < OBJECTS_MAX; i++) {
+	for (i = 0; i < l->end; i++) {
 		struct entry *e = l->entries[i];
 
 		if (!e || atomic_load(&e->state) != ENTRY_READY)

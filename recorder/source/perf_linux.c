@@ -26,7 +26,7 @@
 #define POLL_MS 90                       /* a watermark at least every 100 ms */
 #define TABLES_WAIT_NS (150 * NS_PER_MS) /* a sample waits this long for unwind tables to be loaded */
 #define TABLES_POLL_MS 4
-#define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records */
+#define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records; see perf_run() */
 #define CPUS_MAX 1024u
 #define STACK_DEPTH_MAX 127u
 #define ENTRY_BYTES 64u                  /* of a program's code from its entry on: ld.so's takes 61 */
@@ -624,6 +624,10 @@ static int perf_run(struct source *source, struct err *err)
 	while (!atomic_load(&s->stopping)) {
 		uint64_t now, done_ns, until_ns;
 
+		/*
+		 * With 6 ms between two bursts it costs 6 % less, but of programs that are removed 10 ms after
+		 * their start 10 % of the samples have names, not 43 % (tests/cli/names_linux.sh).
+		 */
 		if (poll(s->polled, 1 + POLLED_PER_CPU * (nfds_t)s->ncpus, waits ? TABLES_POLL_MS : POLL_MS) > 0 &&
 		    !atomic_load(&s->stopping))
 			os_sleep_ns(COALESCE_NS);

@@ -141,6 +141,7 @@ static int map_ring(struct perf_ring *ring, struct err *err)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int os_error;
 
+	ring->page_bytes = page;
 	ring->map = mmap(NULL, page + ring->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
 			 0);
 	if (ring->map != MAP_FAILED)
@@ -209,7 +210,7 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 void perf_ring_close(struct perf_ring *ring)
 {
 	if (ring->map)
-		munmap(ring->map, (size_t)sysconf(_SC_PAGESIZE) + ring->data_bytes);
+		munmap(ring->map, ring->page_bytes + ring->data_bytes);
 	if (ring->fd >= 0)
 		close(ring->fd);
 	free(ring->scratch);
@@ -242,7 +243,7 @@ void perf_ring_refresh(struct perf_ring *ring)
 /* The bytes of the record at tail; copied when they wrap. Sizes are multiples of 8: a header never does. */
 static const void *record_bytes(struct perf_ring *ring, size_t *n)
 {
-	const char *data = (const char *)ring->map + sysconf(_SC_PAGESIZE);
+	const char *data = (const char *)ring->map + ring->page_bytes;
 	size_t at = (size_t)(ring->tail & (ring->data_bytes - 1));
 	struct perf_event_header header;
 	size_t to_end = ring->data_bytes - at;

@@ -21,7 +21,7 @@ struct perf_ring {
 	bool sideband, probes;
 	uint8_t probes_at;                   /* which of a CPU's rings of probes */
 	void *map;
-	size_t data_bytes;
+	size_t page_bytes, data_bytes;       /* data follow the first page */
 	uint64_t head, tail;                 /* between them: what may be read now */
 	bool have;                           /* `record` is the oldest that was not consumed */
 	size_t record_bytes;

@@ -450,6 +450,7 @@ int eh_frame_new(const struct eh_sections *in, struct eh_frame **out, struct err
 		eh_frame_free(t);
 		return rc;
 	}
+	t->first = t->base + (uint64_t)(int64_t)entry_start(t, 0);
 	*out = t;
 	return 0;
 }
@@ -471,7 +472,7 @@ uint32_t eh_frame_id(const struct eh_frame *t)
 
 uint64_t eh_frame_first(const struct eh_frame *t)
 {
-	return t->base + (uint64_t)(int64_t)entry_start(t, 0);
+	return t->first;
 }
 
 size_t eh_frame_bytes(const struct eh_frame *t)

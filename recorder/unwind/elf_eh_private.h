@@ -77,6 +77,7 @@ struct eh_frame {
 	uint32_t count;
 	const uint8_t *index;           /* pairs of i32, counted from base: address, FDE */
 	uint64_t base;
+	uint64_t first;                 /* the index's lowest address: rule caches ask for it at each step */
 	uint8_t *own_index;             /* NULL when .eh_frame_hdr's is used */
 };
 
