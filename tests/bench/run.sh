@@ -6,6 +6,7 @@
 #    bench_export_linux: `recorder export` of that stream, store to file, with its memory.
 #    bench_months: 5.8 days of churn through the whole engine: does its memory stay where it is?
 #    bench_triggers: what 20 rules add per event; a week of limits that move.
+#    bench_unwind: real stacks of python3, sqlite3, dash and cc1 with a warm rule cache.
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
 # 3. bench_etl: a real trace of Windows, if it is there, and the same made 1 GB long.
 # 4. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
@@ -148,6 +149,36 @@ rules=(build/linux/programs/bench_triggers --json)
 (cd "$TOP" && timeout 30 "${rules[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 	echo "skip: the rows of rules: bench_triggers failed or took more than 30 s"
 jq -c --arg command "${rules[*]}" '. + {command: $command}' work/rows >>results.jsonl
+
+# ---- unwinding ---------------------------------------------------------------------------------------
+
+# unwind COMMAND...: a row, or why there is none
+unwind()
+{
+	[ -x "$(command -v "$1")" ] || { echo "skip: unwinding: $1 is not installed"; return; }
+	timeout 30 "$BUILD/programs/bench_unwind_linux" --json "$@" >work/rows 2>work/err ||
+		{ echo "skip: unwinding: $1: $(tail -n 1 work/err)"; return; }
+	cat work/err
+	local command="bench_unwind_linux --json $*"
+	jq -c --arg command "${command:0:200}" '. + {command: $command}' work/rows >>results.jsonl
+}
+
+echo
+echo "Unwinding: stacks of real programs, best of 5; a 17-frame stack is to take 4 us at most"
+cat >work/unwind.py <<'PY'
+def walk(n, rows):
+    return sorted(rows, key=lambda r: r % n)[0] if n < 3 else walk(n - 1, rows) + walk(n - 2, rows)
+while True:
+    walk(12, list(range(50)))
+PY
+awk 'BEGIN { for (i = 0; i < 3000; i++) printf "int f%d(int *a, int n)\n{\n\tint s = %d, i;\n\tfor (i = 0; i < n; i++)\n\t\t" \
+	"switch (a[i] & 7) { case 1: s += a[s & 3]; break; case 2: s ^= n; break; default: s = s * 5 + i; }\n" \
+	"\treturn s;\n}\n", i, i }' >work/unwind.c
+unwind python3 work/unwind.py
+unwind sqlite3 :memory: "with recursive c(x) as (select 1 union all select x + 1 from c)
+	select sum(length(hex(x))) from c;"
+unwind dash -c 'i=0; while :; do i=$((i + 1)); case $i in *7) test "$i" = 1 ;; esac; done'
+unwind "$(gcc -print-prog-name=cc1)" -quiet -O2 -o /dev/null work/unwind.c
 
 # ---- 2. symbols: a binary of some 80,000 functions: node, else one that is made here --------------------
 
