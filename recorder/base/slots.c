@@ -27,7 +27,7 @@ void slots_free(struct slots *s)
 {
 	uint32_t i;
 
-	for (i = 0; s->chunks && i < nchunks(s); i++)
+	for (i = 0; s->chunks && i < (s->end + SLOTS_CHUNK - 1) / SLOTS_CHUNK; i++)
 		free(atomic_load_explicit(&s->chunks[i], memory_order_relaxed));
 	free(s->chunks);
 	memset(s, 0, sizeof(*s));

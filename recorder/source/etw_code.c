@@ -50,7 +50,7 @@ struct etw_code {
 	struct etw_ranges image_ranges, method_ranges;
 	struct slots images, pdbs, methods, modules, jits;
 	struct table by_pdb, by_module, by_jit;
-	uint32_t generation;                 /* one more with each thing learned */
+	uint32_t generation;                 /* one more with each thing learned; never 0, an empty place's */
 	uint64_t refused;
 	struct place cache[CACHE];
 };
@@ -464,7 +464,7 @@ void etw_code_settle(struct etw_code *c)
 {
 	etw_ranges_settle(&c->image_ranges);
 	etw_ranges_settle(&c->method_ranges);
-	memset(c->cache, 0xFF, sizeof(c->cache));    /* from -1 to -1: never */
+	c->generation++;
 }
 
 /* ---- places ----------------------------------------------------------------------------------- */
