@@ -109,6 +109,18 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 struct needs;
 int cmd_check_live(const struct needs *needs, struct err *err);
 
+/*
+ * Whether a trace file can be read and can meet what rules ask: counters and logs it has none of, and a
+ * rule that silently never fires is worse than none.
+ */
+int cmd_check_file(const char *path, const struct needs *needs, struct err *err);
+
+/* What rules that saw nothing name and the file does not have, a line each; reads it once more if any. */
+void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out);
+
+/* "; nearest 10.8", where the value that came closest is not the last one. */
+void put_nearest(struct buf *out, const struct trigger_status *s);
+
 /* One line about names of --rule that no expression uses; "" when there are none. */
 void cmd_unused_rules(const struct options *o, struct buf *out);
 

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/os.h"
+#include "known_names.h"
 #include "trace.h"
 #include "triggers/threshold.h"
 
@@ -31,6 +32,7 @@ struct run {
 	struct sweep sweep;
 	struct backtest test;
 	uint64_t zero_ns;                    /* times are printed from here */
+	struct buf doubts;                   /* names of rules that were not there, a line each */
 	struct err *err;
 };
 
@@ -109,6 +111,7 @@ static int open_rules(struct run *r, struct err *err)
 static void run_free(struct run *r)
 {
 	backtest_free(&r->test);
+	buf_free(&r->doubts);
 	while (r->ntriggers) {
 		r->ntriggers--;
 		r->triggers[r->ntriggers]->ops->close(r->triggers[r->ntriggers]);
@@ -133,10 +136,12 @@ static int read_file(struct run *r, struct err *err)
 	struct trace t = {.ops = file_sources[0], .path = r->o->from_file, .each = each_of_file, .ctx = r};
 	int rc;
 
-	if (!t.ops)
-		return err_set(err, ERR_UNSUPPORTED, "this version reads no trace files");
-	rc = cmd_file_there(r->o->from_file, err);
-	return rc ? rc : trace_read(&t, err);
+	rc = cmd_check_file(t.path, r->needs, err);
+	if (!rc)
+		rc = trace_read(&t, err);
+	if (!rc)
+		cmd_tell_file(t.path, r->triggers, r->sweep.n ? 1 : r->ntriggers, &r->doubts);
+	return rc;
 }
 
 /* Processes and threads as events have them, from an incident's tables. */
@@ -159,28 +164,55 @@ static int make_threads(const struct incident *in, struct processes *all, struct
 	return 0;
 }
 
+static void event_of(const struct incident *in, uint32_t i, struct thread *const *threads, struct event *out)
+{
+	const struct incident_event *from = &in->events[i];
+
+	*out = (struct event){
+		.time_ns = from->time_ns, .kind = from->kind, .flags = from->flags, .cpu = from->cpu,
+		.provider = from->provider, .name = from->name, .value = from->value,
+		.fields = in->fields + from->first_field, .nfields = from->nfields,
+		.stack = STACK_NONE, .stream = STREAM_EVENT,
+	};
+	if (from->thread != THREAD_NONE) {
+		out->thread = threads[from->thread];
+		out->process = out->thread->process;
+	}
+}
+
 static int feed_events(struct run *r, const struct incident *in, struct thread *const *threads,
 		       struct err *err)
 {
+	struct event e;
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; !rc && i < in->nevents; i++) {
-		const struct incident_event *from = &in->events[i];
-		struct event e = {
-			.time_ns = from->time_ns, .kind = from->kind, .flags = from->flags, .cpu = from->cpu,
-			.provider = from->provider, .name = from->name, .value = from->value,
-			.fields = in->fields + from->first_field, .nfields = from->nfields,
-			.stack = STACK_NONE, .stream = STREAM_EVENT,
-		};
-
-		if (from->thread != THREAD_NONE) {
-			e.thread = threads[from->thread];
-			e.process = e.thread->process;
-		}
+		event_of(in, i, threads, &e);
 		rc = backtest_feed(&r->test, &e, err);
 	}
 	return rc ? rc : backtest_end(&r->test, in->head.t1_ns, err);
+}
+
+/* What rules name and the incident does not hold. */
+static int tell_incident(struct run *r, const struct incident *in, struct thread *const *threads,
+			 struct err *err)
+{
+	struct known_names *names = NULL;
+	char where[40];
+	struct event e;
+	uint32_t i;
+	int rc = known_names_new(&names, err);
+
+	for (i = 0; !rc && i < in->nevents; i++) {
+		event_of(in, i, threads, &e);
+		rc = known_names_add(names, &e, err);
+	}
+	snprintf(where, sizeof(where), "incident %" PRId64, in->head.id);
+	for (i = 0; !rc && i < r->ntriggers && (!i || !r->sweep.n); i++)
+		known_names_tell(names, r->triggers[i], where, &r->doubts);
+	known_names_free(names);
+	return rc;
 }
 
 static int read_incident(struct run *r, struct err *err)
@@ -206,6 +238,8 @@ static int read_incident(struct run *r, struct err *err)
 		r->zero_ns = in.head.trigger_ns;
 		rc = feed_events(r, &in, threads, err);
 	}
+	if (!rc)
+		rc = tell_incident(r, &in, threads, err);
 	free(threads);
 	processes_free(all);
 	incident_free(&in);
@@ -263,6 +297,7 @@ static void put_sweep(const struct run *r, struct buf *out)
 static void remark_silent(const struct run *r)
 {
 	struct trigger_status s;
+	struct buf nearest = {0};
 	uint32_t i;
 
 	for (i = 0; i < r->ntriggers && !r->sweep.n; i++) {
@@ -271,9 +306,35 @@ static void remark_silent(const struct run *r)
 		if (r->test.rules[i].fired)
 			continue;
 		t->ops->status(t, &s);
-		cmd_note("%s: would not have fired; %" PRIu64 " events seen, %" PRIu64 " matched%s%s", t->spec,
-			 s.counts.seen, s.counts.matched, *s.text ? "; " : "", s.text);
+		buf_reset(&nearest);
+		put_nearest(&nearest, &s);
+		cmd_note("%s: would not have fired; %" PRIu64 " events seen, %" PRIu64 " matched%s%s%s%s", t->spec,
+			 s.counts.seen, s.counts.matched,
+			 s.counts.seen && s.counts.dropped_process == s.counts.seen ? ", all were of other processes"
+										     : "",
+			 *s.text ? "; " : "", s.text, buf_text(&nearest));
 	}
+	buf_free(&nearest);
+}
+
+static void put_doubts(const struct run *r)
+{
+	const char *at;
+	size_t n;
+
+	for (at = buf_text(&r->doubts); *at; at += n + 1) {
+		n = strcspn(at, "\n");
+		cmd_note("%.*s", (int)n, at);
+	}
+}
+
+/* As collect --from says it: 3 when there is nothing of what was asked for. */
+static int outcome(const struct run *r, struct err *err)
+{
+	if (r->sweep.n || r->test.nfirings)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "no rule would have fired (%" PRIu64 " events, %.3f s)", r->test.events,
+		       (double)(r->test.last_ns - r->test.first_ns) / 1e9);
 }
 
 static int print(const struct run *r, struct err *err)
@@ -290,6 +351,7 @@ static int print(const struct run *r, struct err *err)
 	if (!rc)
 		rc = cmd_print(&out, err);
 	buf_free(&out);
+	put_doubts(r);
 	remark_silent(r);
 	if (r->test.nfirings == BACKTEST_FIRINGS_MAX)
 		cmd_note("only the first %u firings are listed", BACKTEST_FIRINGS_MAX);
@@ -305,6 +367,8 @@ int cmd_backtest(const struct options *o, struct err *err)
 		rc = o->from_file ? read_file(&r, err) : read_incident(&r, err);
 	if (!rc)
 		rc = print(&r, err);
+	if (!rc)
+		rc = outcome(&r, err);
 	run_free(&r);
 	return rc;
 }

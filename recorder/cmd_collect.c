@@ -4,6 +4,7 @@
 #include "command_line.h"
 #include "data_file.h"
 #include "engine.h"
+#include "known_names.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
 #include "triggers/request.h"
@@ -44,20 +45,6 @@ static int check_stack_kb(uint32_t kb, struct err *err)
 		       kb);
 }
 
-/* What cannot be had from a file is refused: a rule that silently never fires is worse than none. */
-static int check_file(const struct options *o, const struct needs *needs, struct err *err)
-{
-	if (!file_sources[0])
-		return err_set(err, ERR_UNSUPPORTED, "--from: this version reads no trace files");
-	if (needs->ncounters)
-		return err_set(err, ERR_USAGE, "%s: a trace file holds no counters; with --from rules are "
-			       "on events, as /StopOnGCOverMsec:200", needs->counters[0].name);
-	if (needs->nlogs)
-		return err_set(err, ERR_USAGE, "the log '%s' is none of a trace file; with --from rules are "
-			       "on events, as /StopOnGCOverMsec:200", needs->logs[0].name);
-	return cmd_file_there(o->from_file, err);   /* before a store is made for it */
-}
-
 static int open_rules(const struct options *o, struct collect *c, struct err *err)
 {
 	struct needs *needs = &c->engine.needs;
@@ -76,7 +63,8 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
 	if (rc)
 		return rc;
-	return o->from_file ? check_file(o, needs, err) : cmd_check_live(needs, err);
+	/* Before a store is made for it. */
+	return o->from_file ? cmd_check_file(o->from_file, needs, err) : cmd_check_live(needs, err);
 }
 
 static void announce_file(const struct collect *c)
@@ -199,15 +187,42 @@ static void configure(const struct options *o, struct collect *c)
 }
 
 /* What each rule came nearest to, so that the next limit is no guess. */
-static void put_nearest(const struct collect *c)
+static void log_nearest(const struct collect *c)
 {
 	struct trigger_status status;
+	struct buf nearest = {0};
 	uint32_t i;
 
 	for (i = 0; i < c->ntriggers; i++) {
 		c->triggers[i]->ops->status(c->triggers[i], &status);
-		log_line(c->engine.log, LOG_INFO, "%s: %s", c->triggers[i]->spec, status.text);
+		buf_reset(&nearest);
+		put_nearest(&nearest, &status);
+		log_line(c->engine.log, LOG_INFO, "%s: %s%s", c->triggers[i]->spec, status.text,
+			 buf_text(&nearest));
 	}
+	buf_free(&nearest);
+}
+
+/* What a rule names and the file does not have, if it was read to its end; else that it saw nothing. */
+static void put_doubts(const struct collect *c, const struct engine_result *result)
+{
+	uint32_t wanted = c->engine.incidents ? c->engine.incidents : 1, i;
+	struct buf lines = {0};
+	const char *at;
+	size_t n;
+
+	for (i = 0; i < c->ntriggers && result->firings >= wanted; i++) {
+		if (known_names_doubted(c->triggers[i]))
+			log_line(c->engine.log, LOG_WARN, "%s saw nothing that it waits for in the %.3f s that "
+				 "were read", c->triggers[i]->spec, (double)result->read_ns / 1e9);
+	}
+	if (result->firings < wanted)
+		cmd_tell_file(c->engine.file, c->triggers, c->ntriggers, &lines);
+	for (at = buf_text(&lines); *at; at += n + 1) {
+		n = strcspn(at, "\n");
+		log_line(c->engine.log, LOG_WARN, "%.*s", (int)n, at);
+	}
+	buf_free(&lines);
 }
 
 /* 0 when it is as asked; 3 when there is nothing of what was asked for; 1 when it was not read whole. */
@@ -223,8 +238,9 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 			       result->stored);
 	if (!result->events)
 		return err_set(err, ERR_NOT_FOUND, "%s holds no events", file);
+	put_doubts(c, result);
 	if (c->ntriggers && !result->stored) {
-		put_nearest(c);
+		log_nearest(c);
 		return err_set(err, ERR_NOT_FOUND, "no rule fired in %s (%s events, %.3f s)", file, events,
 			       (double)result->read_ns / 1e9);
 	}

@@ -3,11 +3,14 @@
  */
 #include "cmd.h"
 #include "group.h"
+#include "known_names.h"
+#include "trace.h"
 
 #include "base/os.h"
 #include "base/text.h"
 #include "export/export.h"
 #include "source/source.h"
+#include "triggers/threshold.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -342,6 +345,54 @@ int cmd_check_live(const struct needs *needs, struct err *err)
 			rc = live_sources[i]->check(needs, err);
 	}
 	return rc;
+}
+
+int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
+{
+	if (!file_sources[0])
+		return err_set(err, ERR_UNSUPPORTED, "--from: this version reads no trace files");
+	if (needs->ncounters)
+		return err_set(err, ERR_USAGE, "the counter '%s': a trace file holds none; with --from rules are "
+			       "on events, as /StopOnGCOverMsec:200", needs->counters[0].name);
+	if (needs->nlogs)
+		return err_set(err, ERR_USAGE, "the log '%s' is none of a trace file; with --from rules are "
+			       "on events, as /StopOnGCOverMsec:200", needs->logs[0].name);
+	return cmd_file_there(path, err);
+}
+
+void put_nearest(struct buf *out, const struct trigger_status *s)
+{
+	char text[NUMBER_TEXT_BYTES];
+
+	if (s->nearest != s->nearest || s->nearest == s->value)
+		return;
+	number_text(s->nearest, text);
+	buf_printf(out, "; nearest %s", text);
+}
+
+static int take_name(void *ctx, const struct event *e, const struct source_origin *origin)
+{
+	(void)origin;
+	return known_names_add(ctx, e, NULL);
+}
+
+void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out)
+{
+	struct trace t = {.ops = file_sources[0], .path = path, .each = take_name};
+	struct known_names *names = NULL;
+	bool doubted = false;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		doubted |= known_names_doubted(rules[i]);
+	if (!doubted || known_names_new(&names, NULL))
+		return;
+	t.ctx = names;
+	/* It was read well a moment ago. */
+	if (trace_read(&t, NULL) == 0)
+		for (i = 0; i < n; i++)
+			known_names_tell(names, rules[i], text_base_name(path), out);
+	known_names_free(names);
 }
 
 int cmd_file_there(const char *path, struct err *err)

@@ -218,7 +218,8 @@ const struct command_info command_table[COMMANDS] = {
 "the order in which they came - and prints when they would have fired, with what\n"
 "value. Times are from the incident's trigger, or from the trace's start. After\n"
 "a firing a rule rests for --delay-after-trigger-sec. --sweep shows how many\n"
-"incidents each limit would have given.\n",
+"incidents each limit would have given. Exit code 3: no rule would have fired;\n"
+"names of it that were not there are told.\n",
 		.examples =
 "recorder backtest --id 3 /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
 "recorder backtest --from prod.etl.zip /StopOnGCOverMsec:1 --sweep 1:20:1\n",

@@ -113,6 +113,8 @@ static void errors_point_at_the_column(void **state)
 		{"p99(slow) > x", "column 13, at 'x': a number is expected"},
 		{"p100(slow) > 1", "column 1, at 'p100': no rule has this name"},
 		{"cpu & a", "column 5, at '&'"},
+		{"cpu and not cpu", "column 16, at its end: what stands before is never true"},
+		{"not cpu and (a and cpu)", "never true: a rule and its 'not' exclude each other"},
 	};
 	struct trigger *t = NULL;
 	size_t i;

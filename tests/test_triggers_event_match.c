@@ -23,6 +23,9 @@ static const struct lab_story singles[] = {
 	{"an opcode that says nothing", "P/A", "! 10 A/Info\n--\n! 11 A\n"},
 	{"nor does it have to be there", "P/A/Info", "! 10 A\n"},
 	{"by number", "P/EventID(17)", "  10 EventID(18)\n! 11 EventID(17)\n"},
+	{"by number, whatever its name is", "P/eventid(17)", "  10 A EventID=18\n! 11 B/Start EventID=17\n"},
+	{"a number that the provider gave wins over a name that looks like one", "P/EventID(17)",
+	 "  10 EventID(17) EventID=16\n"},
 	{"by the provider's GUID", "{E13C0D23-CCBC-4E12-931B-D9CC2EEE27E4}/GC/Start",
 	 "! 10 GC/Start Provider=Microsoft-Windows-DotNETRuntime\n"},
 	{"a GUID that has no name here", "e13c0d23-ccbc-4e12-931b-d9cc2eee27e5/A",
@@ -60,6 +63,10 @@ static const struct lab_story pairs[] = {
 	{"equal is not over", "P/R/Start;TriggerMSec=100", "  10 R/Start id=7\n  110 R/Stop id=7\n"},
 	{"in small letters", "P/r/start;TriggerMSec=100", "  10 R/Start id=7\n! 111 R/Stop id=7\n"},
 	{"by number: the next one stops", "P/EventID(4);TriggerMSec=100", "  10 EventID(4) id=7\n! 111 EventID(5) id=7\n"},
+	{"by number of events that have names", "P/EventID(4);TriggerMSec=100",
+	 "  10 R/Start EventID=4 id=7\n! 111 R/Stop EventID=5 id=7\n"},
+	{"a field that no event has: the process", "P/EventID(4);TriggerMSec=100;StartStopID=1",
+	 "  10 R EventID=4 pid=1 id=7\n  20 R EventID=4 pid=2 id=8\n! 111 S EventID=5 pid=1 id=9\n"},
 	{"a stop that was named, with its provider", "P/R/Begin;TriggerMSec=100;StopEvent=P/R/End",
 	 "  10 R/Begin id=7\n! 111 R/End id=7\n"},
 	{"orphan stop", "P/R/Start;TriggerMSec=100", "  10 R/Stop id=7\n  999 R/Stop id=7\n"},
@@ -192,6 +199,41 @@ static void bad_spec_is_told_which_part(void **state)
 	event_lab_refused(KIND, "P/A;InFlight=true", "need TriggerMSec");
 }
 
+static void filters_that_exclude_each_other_are_refused(void **state)
+{
+	static const struct { const char *filters[2]; bool excluded; } cases[] = {
+		{{"A>5", "A<3"}, true}, {{"A<3", "a>=5"}, true}, {{"A>5", "A<5"}, true}, {{"A>=5", "A<5"}, true},
+		{{"A>=5", "A<=5"}, false}, {{"A>3", "A<5"}, false}, {{"A>5", "B<3"}, false},
+		{{"A>10", "A<9"}, true}, {{"A=5", "A=5.0"}, false}, {{"A=5", "A=6"}, true},
+		{{"A=16", "A!=0x10"}, true}, {{"A=16", "A!=17"}, false}, {{"A=1", "A>5"}, true},
+		{{"A<=5", "A=5"}, false}, {{"A=x", "A=X"}, false}, {{"A=x", "A!=X"}, true},
+		{{"A=x", "A=5"}, true}, {{"A>b", "A<a"}, true}, {{"A>a", "A<b"}, false},
+		{{"A=y", "A~x"}, false}, {{"A!=1", "A!=2"}, false}, {{"A=B", "A<a"}, false},
+		{{"A>9007199254740992", "A<9007199254740994"}, false},
+	};
+	char spec[100];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT_OF(cases); i++) {
+		struct trigger_env env = {.process = NULL};
+		struct trigger *t = NULL;
+		struct err err = {0};
+		int rc;
+
+		snprintf(spec, sizeof(spec), "P/A;FieldFilter=%s;Level=4;FieldFilter=%s", cases[i].filters[0],
+			 cases[i].filters[1]);
+		rc = event_match_trigger.open(spec, &env, &t, &err);
+		event_match_trigger.close(t);
+		if (rc != (cases[i].excluded ? ERR_USAGE : 0))
+			fail_msg("%s: %s", spec, rc ? err.text : "not refused");
+		if (rc)
+			assert_non_null(strstr(err.text, "no event passes both "));
+	}
+	event_lab_refused(KIND, "P/A;FieldFilter=A<", "has nothing to compare with");
+	event_lab_refused(KIND, "P/A;Level=4;level=5", "level is given twice");
+}
+
 static int open_step(void *ctx)
 {
 	struct trigger_env env = {.process = NULL};
@@ -217,6 +259,7 @@ int main(void)
 		cmocka_unit_test(slow_expression_is_given_up_and_said),
 		cmocka_unit_test(rule_needs_its_provider),
 		cmocka_unit_test(bad_spec_is_told_which_part),
+		cmocka_unit_test(filters_that_exclude_each_other_are_refused),
 		cmocka_unit_test(rule_reports_lack_of_memory),
 	};
 

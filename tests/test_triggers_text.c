@@ -117,6 +117,11 @@ static void processes_start_end_and_crash(void **state)
 	event_lab_refused("stop-on-process", "a;Signal=NO", "Signal is a name");
 	event_lab_refused("stop-on-process", "a;ExitCode=x", "ExitCode is a whole number");
 	event_lab_refused("stop-on-process", "a;On=start;ExitCode=1", "a start has no exit code");
+	event_lab_refused("stop-on-process", "a;Signal=KILL;ExitCode=1", "ExitCode= and Signal= exclude each other");
+	event_lab_refused("stop-on-process", "a;On=crash;Signal=TERM", "that signal is no crash");
+	event_lab_refused("stop-on-process", "a;On=crash;ExitCode=1", "a crash ends by a signal");
+	event_lab_refused("stop-on-process", "a;ExitCode=1;ExitCode!=1", "ExitCode is given twice");
+	event_lab_refused("stop-on-process", "a;On=exit;on=crash", "on is given twice");
 	event_lab_refused("stop-on-process", "a;Foo=1", "unknown key 'Foo'; allowed are On");
 }
 

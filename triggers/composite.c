@@ -438,6 +438,13 @@ static void composite_status(const struct trigger *t, struct trigger_status *out
 	buf_free(&line);
 }
 
+static const struct trigger *composite_part(const struct trigger *t, unsigned i)
+{
+	const struct composite *c = (const struct composite *)t;
+
+	return i < c->nrules ? c->rules[i].trigger : NULL;
+}
+
 const struct trigger_ops composite_trigger = {
 	.name = "stop-on",
 	.usage = "EXPRESSION over names of --rule: and, or, not, then, within, for, rate(), p99()",
@@ -448,4 +455,5 @@ const struct trigger_ops composite_trigger = {
 	.fired = trigger_fired,
 	.status = composite_status,
 	.close = composite_close,
+	.part = composite_part,
 };

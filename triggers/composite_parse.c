@@ -509,6 +509,30 @@ static int parse_then(struct parser *p, uint16_t *out)
 	return rc;
 }
 
+/* Whether `rule`, or `not rule`, is one of those that must all be true for this node. */
+static bool demands(struct parser *p, uint16_t at, uint16_t rule, bool negated)
+{
+	const struct node *n = node(p, at);
+
+	if (n->type == NODE_AND)
+		return demands(p, n->left, rule, negated) || demands(p, n->right, rule, negated);
+	if (n->type == NODE_NOT && negated)
+		return node(p, n->left)->type == NODE_RULE && node(p, n->left)->rule == rule;
+	return !negated && n->type == NODE_RULE && n->rule == rule;
+}
+
+/* "a and not a" is never true. Rules of other names may exclude each other too: that is not known. */
+static bool excludes(struct parser *p, uint16_t left, uint16_t right)
+{
+	uint16_t rule;
+
+	for (rule = 0; rule < p->c->nrules; rule++)
+		if ((demands(p, left, rule, false) && demands(p, right, rule, true)) ||
+		    (demands(p, left, rule, true) && demands(p, right, rule, false)))
+			return true;
+	return false;
+}
+
 static int parse_and(struct parser *p, uint16_t *out)
 {
 	uint16_t left, right = 0;
@@ -522,6 +546,8 @@ static int parse_and(struct parser *p, uint16_t *out)
 		if (!rc && !node(p, left)->is_state && !node(p, right)->is_state)
 			rc = wrong(p, "two events never come at the same moment; write 'A within 5s and B', or "
 				   "'A then B within 5s'");
+		if (!rc && excludes(p, left, right))
+			rc = wrong(p, "what stands before is never true: a rule and its 'not' exclude each other");
 		state = !rc && node(p, left)->is_state && node(p, right)->is_state;
 		if (!rc)
 			rc = add(p, NODE_AND, state, left, right, out);

@@ -20,6 +20,7 @@ struct event_match {
 	char *field;                         /* CONTEXT_FIELD */
 	enum context context;
 	enum event_kind start_kind, stop_kind;
+	int start_id, stop_id;               /* of EventID(n); -1 = by name */
 	uint64_t keywords;
 	uint8_t level;
 	bool stack;
@@ -80,8 +81,19 @@ bool provider_is(const char *wanted, const char *provider)
 	return false;
 }
 
+int event_id_of(const char *name)
+{
+	unsigned id = 0;
+	int end = 0;
+
+	if (strncasecmp(name, "EventID(", 8) != 0 || sscanf(name + 8, "%5u)%n", &id, &end) != 1 || !end ||
+	    name[8 + end] || id > UINT16_MAX || !isdigit((unsigned char)name[8]))
+		return -1;
+	return (int)id;
+}
+
 /* Task/Info is the same as Task: an opcode that says nothing. */
-static bool name_is(const char *wanted, const char *name)
+bool event_name_is(const char *wanted, const char *name)
 {
 	size_t n = strlen(wanted), m = strlen(name);
 
@@ -344,8 +356,7 @@ static char *linux_stop(const struct event_match *m)
 static int derive_stop(struct event_match *m, const struct spec *s, struct err *err)
 {
 	size_t n = strlen(m->start);
-	unsigned id;
-	int end = 0;
+	int id = event_id_of(m->start);
 	char text[40];
 
 	m->stop = linux_stop(m);
@@ -360,8 +371,8 @@ static int derive_stop(struct event_match *m, const struct spec *s, struct err *
 			memcpy(m->stop + n - 5, isupper((unsigned char)m->start[n - 5]) ? "Stop" : "stop", 5);
 		return m->stop ? 0 : no_memory(s, err);
 	}
-	if (sscanf(m->start, "EventID(%5u)%n", &id, &end) == 1 && (size_t)end == n) {
-		snprintf(text, sizeof(text), "EventID(%u)", id + 1);
+	if (id >= 0) {
+		snprintf(text, sizeof(text), "EventID(%d)", id + 1);
 		m->stop = text_dup(text, SIZE_MAX);
 		return m->stop ? 0 : no_memory(s, err);
 	}
@@ -369,9 +380,31 @@ static int derive_stop(struct event_match *m, const struct spec *s, struct err *
 		       "not tell it; add ;StopEvent=NAME", s->text, m->start);
 }
 
+/* Filters that exclude each other: the rule would never fire. */
+static int check_filters(const struct event_match *m, const struct spec *s, struct err *err)
+{
+	static const char *const ops[] = {
+		[FIELD_EQUAL] = "=", [FIELD_NOT_EQUAL] = "!=", [FIELD_UNDER] = "<", [FIELD_OVER] = ">",
+		[FIELD_UNDER_EQUAL] = "<=", [FIELD_OVER_EQUAL] = ">=", [FIELD_MATCHES] = "~",
+	};
+	unsigned i, k;
+
+	for (i = 0; i < m->nfilters; i++) {
+		for (k = i + 1; k < m->nfilters; k++) {
+			const struct field_filter *a = &m->filters[i], *b = &m->filters[k];
+
+			if (field_filters_exclude(a, b))
+				return err_set(err, ERR_USAGE, "'%.200s': no event passes both %.40s%s%.40s and "
+					       "%.40s%s%.40s, so it could never fire", s->text, a->field,
+					       ops[a->op], a->value, b->field, ops[b->op], b->value);
+		}
+	}
+	return 0;
+}
+
 static int check_stop(const struct event_match *m, const struct spec *s, struct err *err)
 {
-	if (name_is(m->start, m->stop))
+	if (event_name_is(m->start, m->stop))
 		return err_set(err, ERR_USAGE, "'%.200s': StopEvent is the start itself", s->text);
 	return 0;
 }
@@ -385,6 +418,8 @@ static int parse_spec(struct event_match *m, struct spec *s, struct err *err)
 	threshold_init(&m->duration.threshold, COMPARE_OVER, 0);
 	while (!rc && spec_next(s, &part, &rc, err))
 		rc = take_key(m, s, &part, err);
+	if (!rc)
+		rc = check_filters(m, s, err);
 	if (rc)
 		return rc;
 	pairs = m->duration.threshold.limit > 0;
@@ -425,6 +460,8 @@ int event_match_open(const struct trigger_ops *ops, const char *title, const cha
 	if (!rc) {
 		m->start_kind = kind_of(m->provider, m->start);
 		m->stop_kind = m->stop ? kind_of(m->provider, m->stop) : EVENT_GENERIC;
+		m->start_id = event_id_of(m->start);
+		m->stop_id = m->stop ? event_id_of(m->stop) : -1;
 		kinds = 1u << EVENT_GENERIC | 1u << EVENT_TICK | 1u << EVENT_PROCESS_EXIT |
 			1u << m->start_kind | 1u << m->stop_kind;
 		rc = trigger_init(&m->duration.base, ops, title, shown, kinds, err);
@@ -497,6 +534,22 @@ int event_match_needs(const struct trigger *t, struct needs *out, struct err *er
 	}
 	free(e);
 	return rc;
+}
+
+bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
+{
+	const struct event_match *m = (const struct event_match *)t;
+	unsigned k;
+
+	if (i > 1 || (i == 1 && !m->stop))
+		return false;
+	*out = (struct trigger_wish){.provider = m->provider, .event = i ? m->stop : m->start,
+				     .processes = &m->duration.processes};
+	for (k = 0; k < m->nfilters && i == 0; k++)
+		out->fields[out->nfields++] = m->filters[k].field;
+	if (m->context == CONTEXT_FIELD)
+		out->fields[out->nfields++] = m->field;
+	return true;
 }
 
 const char *event_match_spec(const struct trigger *t)
@@ -666,20 +719,25 @@ static void single(struct event_match *m, const struct event *e, struct buf *why
 	say_event(m, e, why);
 }
 
-static bool is_named(const struct event *e, const char *name, enum event_kind kind)
+/* By kind, by the number that was named, or by name. */
+static bool is_named(const struct event *e, const char *name, enum event_kind kind, int id)
 {
 	if (kind != EVENT_GENERIC && e->kind == kind)
 		return true;
-	return e->kind == EVENT_GENERIC && e->name && name_is(name, e->name);
+	if (e->kind != EVENT_GENERIC)
+		return false;
+	if (id >= 0 && e->flags & EVENT_FLAG_ID)
+		return e->flags >> EVENT_ID_SHIFT == (uint32_t)id;
+	return e->name && event_name_is(name, e->name);
 }
 
 void event_match_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
 {
 	struct event_match *m = (struct event_match *)t;
-	bool start = is_named(e, m->start, m->start_kind), stop;
+	bool start = is_named(e, m->start, m->start_kind, m->start_id), stop;
 	struct pair_key key;
 
-	stop = !start && m->stop && is_named(e, m->stop, m->stop_kind);
+	stop = !start && m->stop && is_named(e, m->stop, m->stop_kind, m->stop_id);
 	if ((start || stop) && e->kind == EVENT_GENERIC &&
 	    (!e->provider || !provider_is(m->provider, e->provider)))
 		start = stop = false;
@@ -746,4 +804,5 @@ const struct trigger_ops event_match_trigger = {
 	.sense = event_match_sense,
 	.save = trigger_save_limit,
 	.load = trigger_load_limit,
+	.wish = event_match_wish,
 };

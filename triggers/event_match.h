@@ -50,11 +50,18 @@ int event_match_needs(const struct trigger *t, struct needs *out, struct err *er
 void event_match_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out);
 void event_match_status(const struct trigger *t, struct trigger_status *out);
 void event_match_close(struct trigger *t);
+bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *out);
 
 /* What it listens to, for people: "PROVIDER/EVENT to STOP by FIELD". Borrowed. */
 const char *event_match_spec(const struct trigger *t);
 
 /* Whether a provider as an event has it is the one that was named: in any case, by GUID, by *Name. */
 bool provider_is(const char *wanted, const char *provider);
+
+/* The number in "EventID(12)"; -1 for any other name. */
+int event_id_of(const char *name);
+
+/* Whether an event's name is the one that was named: in any case; Task/Info is Task. */
+bool event_name_is(const char *wanted, const char *name);
 
 #endif

@@ -37,6 +37,15 @@ static int exception_needs(const struct trigger *t, struct needs *out, struct er
 	return needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
 }
 
+static bool exception_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
+{
+	if (i)
+		return false;
+	*out = (struct trigger_wish){.provider = CLR_PROVIDER, .event = "Exception/Start",
+				     .processes = &((const struct pattern *)t)->processes};
+	return true;
+}
+
 static const char *text_of(const struct event *e, const char *field)
 {
 	const struct event_field *f = event_field(e, field);
@@ -95,4 +104,5 @@ const struct trigger_ops exception_trigger = {
 	.status = pattern_status,
 	.close = pattern_close,
 	.sense = exception_sense,
+	.wish = exception_wish,
 };

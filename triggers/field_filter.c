@@ -75,7 +75,9 @@ int field_filter_open(const char *spec, const char *text, size_t len, struct fie
 		name++;
 	op = parse_op(copy + name, &f.op);
 	/* "=>" and "==" would compare with a value that begins so: hardly what was meant. */
-	if (!name || !op || (copy[name + op] && strchr("<>=", copy[name + op])))
+	if (name && op && !copy[name + op] && f.op != FIELD_EQUAL && f.op != FIELD_NOT_EQUAL)
+		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' has nothing to compare with", spec, copy);
+	else if (!name || !op || (copy[name + op] && strchr("<>=", copy[name + op])))
 		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' is not FIELD, then one of < > <= "
 			     ">= = != ~, then a value, without blanks", spec, copy);
 	if (!rc) {
@@ -201,6 +203,63 @@ static bool decide(enum field_op op, int order)
 		break;
 	}
 	return false;
+}
+
+static bool is_lower(enum field_op op)
+{
+	return op == FIELD_OVER || op == FIELD_OVER_EQUAL;
+}
+
+static bool is_upper(enum field_op op)
+{
+	return op == FIELD_UNDER || op == FIELD_UNDER_EQUAL;
+}
+
+/* Letters: '=' ignores their case, the order of texts does not. */
+static bool has_letters(const char *text)
+{
+	for (; *text; text++)
+		if (isalpha((unsigned char)*text))
+			return true;
+	return false;
+}
+
+static bool same_value(const struct field_filter *a, const struct field_filter *b)
+{
+	if (a->is_number != b->is_number)
+		return false;                /* a text that is no number equals none */
+	return a->is_number ? order_numbers(&a->number, &b->number) == 0 : text_same_fold(a->value, b->value);
+}
+
+/* a is '='. */
+static bool value_fails(const struct field_filter *a, const struct field_filter *b)
+{
+	if (b->op == FIELD_EQUAL)
+		return !same_value(a, b);
+	if (b->op == FIELD_NOT_EQUAL)
+		return same_value(a, b);
+	if (b->op == FIELD_MATCHES)
+		return false;
+	if (a->is_number && b->is_number)
+		return !decide(b->op, order_numbers(&a->number, &b->number));
+	return !a->is_number && !has_letters(a->value) && !decide(b->op, strcmp(a->value, b->value));
+}
+
+bool field_filters_exclude(const struct field_filter *a, const struct field_filter *b)
+{
+	const struct field_filter *low = is_lower(a->op) ? a : b, *high = is_lower(a->op) ? b : a;
+	int order;
+
+	if (!text_same_fold(a->field, b->field))
+		return false;
+	if (a->op == FIELD_EQUAL)
+		return value_fails(a, b);
+	if (b->op == FIELD_EQUAL)
+		return value_fails(b, a);
+	if (!is_lower(low->op) || !is_upper(high->op) || low->is_number != high->is_number)
+		return false;
+	order = low->is_number ? order_numbers(&low->number, &high->number) : strcmp(low->value, high->value);
+	return order > 0 || (order == 0 && (low->op == FIELD_OVER || high->op == FIELD_UNDER));
 }
 
 bool field_filter_pass(const struct field_filter *f, const struct event *e)

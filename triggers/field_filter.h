@@ -37,6 +37,11 @@ struct field_filter {
 int field_filter_open(const char *spec, const char *text, size_t len, struct field_filter *out,
 		      struct err *err);
 void field_filter_close(struct field_filter *f);    /* a zeroed one too */
+/*
+ * Whether no event can pass both, as far as that can be told for certain: A>5 and A<3, A=x and A=y,
+ * A=x and A!=x, A=1 and A>5. Bounds that are numbers are taken as bounds of numbers.
+ */
+bool field_filters_exclude(const struct field_filter *a, const struct field_filter *b);
 bool field_filter_pass(const struct field_filter *f, const struct event *e);
 
 /* A field or one of the event's own, into *own when it has to be made; NULL = it has none. */

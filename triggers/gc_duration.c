@@ -223,6 +223,18 @@ static const struct {
 	[MEASURE_GEN2] = {"GC/Start", "GC/Stop"},
 };
 
+static bool gc_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
+{
+	const struct gc_duration *g = (const struct gc_duration *)t;
+
+	if (i > 1 || g->duration.off)
+		return false;
+	*out = (struct trigger_wish){.provider = CLR_PROVIDER,
+				     .event = i ? names_of[g->measure].stop : names_of[g->measure].start,
+				     .processes = &g->duration.processes};
+	return true;
+}
+
 static void gen2_started(struct gc_duration *g, const struct event *e, struct buf *why,
 			 struct sense *out)
 {
@@ -319,6 +331,7 @@ static void gen2_status(const struct trigger *t, struct trigger_status *out)
 	.name = name_, .usage = usage_, .summary = summary_, .open = open_, .needs = gc_needs, \
 	.feed = trigger_feed, .fired = trigger_fired, .status = status_, .close = gc_close, \
 	.sense = gc_sense, .save = trigger_save_limit, .load = trigger_load_limit, \
+	.wish = gc_wish, \
 }
 
 const struct trigger_ops gc_over_trigger = GC_OPS(

@@ -370,6 +370,12 @@ static void perf_counter_status(const struct trigger *t, struct trigger_status *
 	}
 }
 
+static bool perf_counter_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
+{
+	*out = (struct trigger_wish){.counter = ((const struct perf_counter *)t)->name};
+	return i == 0;
+}
+
 const struct trigger_ops perf_counter_trigger = {
 	.name = "stop-on-perf-counter",
 	.usage =
@@ -384,6 +390,7 @@ const struct trigger_ops perf_counter_trigger = {
 	.status = perf_counter_status,
 	.close = perf_counter_close,
 	.sense = perf_counter_sense,
+	.wish = perf_counter_wish,
 	.save = trigger_save_limit,
 	.load = trigger_load_limit,
 };

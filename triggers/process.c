@@ -78,6 +78,8 @@ static int take_code(struct process_rule *p, const struct spec *s, const struct 
 		memcpy(copy, part->value, part->value_len);
 		p->code = strtoll(copy, &end, 0);
 	}
+	if (p->code_test != CODE_ANY)
+		return err_set(err, ERR_USAGE, "'%.200s': ExitCode is given twice", s->text);
 	if (end == copy || *end)
 		return err_set(err, ERR_USAGE, "'%.200s': ExitCode is a whole number, like 1 or 0xC0000005",
 			       s->text);
@@ -125,6 +127,28 @@ static bool wants_ending(const struct process_rule *p)
 	return p->on == ON_CRASH || p->code_test != CODE_ANY || p->signal;
 }
 
+/* What no end of a process can be. */
+static int check_ending(const struct process_rule *p, const char *text, struct err *err)
+{
+	bool fault = false;
+	size_t i;
+
+	if (p->on == ON_START && (p->code_test != CODE_ANY || p->signal))
+		return err_set(err, ERR_USAGE, "'%.200s': a start has no exit code and no signal", text);
+	if (p->signal && p->code_test == CODE_IS)
+		return err_set(err, ERR_USAGE, "'%.200s': a process that a signal ended has no exit code: "
+			       "ExitCode= and Signal= exclude each other", text);
+	for (i = 0; i < SIGNALS; i++)
+		fault |= p->signal == signals[i].number && signals[i].fault;
+	if (p->on == ON_CRASH && p->signal && !fault)
+		return err_set(err, ERR_USAGE, "'%.200s': that signal is no crash, so this never fires; leave "
+			       "On=crash away", text);
+	if (p->on == ON_CRASH && p->code_test == CODE_IS && (uint64_t)p->code < WINDOWS_FAULT)
+		return err_set(err, ERR_USAGE, "'%.200s': a crash ends by a signal, or on Windows with a code of "
+			       "0xC0000000 or more, so this never fires; leave On=crash away", text);
+	return 0;
+}
+
 static int parse(struct process_rule *p, const char *text, struct err *err)
 {
 	struct spec_part part;
@@ -138,9 +162,7 @@ static int parse(struct process_rule *p, const char *text, struct err *err)
 		err_prefix(err, "StopOnProcess:%.100s", text);
 	while (!rc && spec_next(&s, &part, &rc, err))
 		rc = take_key(p, &s, &part, err);
-	if (!rc && p->on == ON_START && (p->code_test != CODE_ANY || p->signal))
-		rc = err_set(err, ERR_USAGE, "'%.200s': a start has no exit code and no signal", text);
-	return rc;
+	return rc ? rc : check_ending(p, text, err);
 }
 
 static int process_open(const char *spec, const struct trigger_env *env, struct trigger **out,
@@ -279,6 +301,12 @@ static void process_sense(struct trigger *t, const struct event *e, struct buf *
 		ending_text(&ending, why);
 }
 
+static bool process_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
+{
+	*out = (struct trigger_wish){.processes = &((const struct process_rule *)t)->processes};
+	return i == 0;
+}
+
 static void process_status(const struct trigger *t, struct trigger_status *out)
 {
 	trigger_status_base(t, out);
@@ -298,4 +326,5 @@ const struct trigger_ops process_trigger = {
 	.status = process_status,
 	.close = process_close,
 	.sense = process_sense,
+	.wish = process_wish,
 };

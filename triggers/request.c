@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define PARTS_MAX 3u
 #define LINE_BYTES 1024
@@ -23,7 +24,8 @@ static const char *const request_lines[] = {
 	NULL,
 };
 static const char *const app_fabric_lines[] = {
-	"{A77DCF21-545F-4191-B3D0-C396CF2683F2}/EventID(123);StopEvent=EventID(127);Level=5",
+	"{A77DCF21-545F-4191-B3D0-C396CF2683F2}/EventID(123);StopEvent=EventID(127);"
+	"StartStopID=1;Level=5",
 	NULL,
 };
 
@@ -39,12 +41,23 @@ static void preset_close(struct trigger *t)
 	free(p);
 }
 
+static bool has_key(const char *keys, const char *key)
+{
+	size_t n = strlen(key);
+
+	for (; *keys == ';'; keys += 1 + strcspn(keys + 1, ";"))
+		if (strncasecmp(keys + 1, key, n) == 0 && keys[1 + n] == '=')
+			return true;
+	return false;
+}
+
 static int open_part(struct preset *p, const char *line, const struct spec *s,
 		     const struct trigger_env *env, struct err *err)
 {
 	char text[LINE_BYTES];
-	int n = snprintf(text, sizeof(text), "%s;TriggerMSec=%.*s;InFlight=true%s", line,
-			 (int)s->head_len, s->text, s->text + s->head_len);
+	const char *keys = s->text + s->head_len;
+	int n = snprintf(text, sizeof(text), "%s;TriggerMSec=%.*s%s%s", line, (int)s->head_len, s->text,
+			 has_key(keys, "InFlight") ? "" : ";InFlight=true", keys);
 	int rc;
 
 	if (n < 0 || (size_t)n >= sizeof(text))
@@ -116,6 +129,14 @@ static int preset_needs(const struct trigger *t, struct needs *out, struct err *
 	for (i = 0; !rc && i < p->nparts; i++)
 		rc = event_match_needs(p->parts[i], out, err);
 	return rc;
+}
+
+/* Two of each part at most. */
+static bool preset_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
+{
+	const struct preset *p = (const struct preset *)t;
+
+	return i / 2 < p->nparts && event_match_wish(p->parts[i / 2], i % 2, out);
 }
 
 /* All parts have one limit: what moves one, moves all. */
@@ -201,6 +222,7 @@ static void preset_status(const struct trigger *t, struct trigger_status *out)
 	.open = open_, .needs = preset_needs, .feed = preset_feed, .fired = trigger_fired, \
 	.status = preset_status, .close = preset_close, .sense = preset_sense, \
 	.save = trigger_save_limit, .load = preset_load, .limit_changed = preset_limit_changed, \
+	.wish = preset_wish, \
 }
 
 const struct trigger_ops request_trigger = PRESET_OPS(

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static bool same(const char *text, size_t len, const char *word)
 {
@@ -21,6 +22,23 @@ void spec_begin(struct spec *s, const char *text)
 	s->text = text;
 	s->head_len = strcspn(text, ";");
 	s->at = text + s->head_len;
+}
+
+/* Whether the key stands in front of it already; only filters may come more than once. */
+static bool is_repeated(const struct spec *s, const struct spec_part *part)
+{
+	const char *at = s->text + s->head_len;
+	size_t len;
+
+	if (same(part->key, part->key_len, "FieldFilter"))
+		return false;
+	for (; at + 1 < part->key; at += len + 1) {
+		len = strcspn(at + 1, ";");
+		if (len > part->key_len && at[1 + part->key_len] == '=' &&
+		    strncasecmp(at + 1, part->key, part->key_len) == 0)
+			return true;
+	}
+	return false;
 }
 
 bool spec_next(struct spec *s, struct spec_part *part, int *rc, struct err *err)
@@ -45,6 +63,11 @@ bool spec_next(struct spec *s, struct spec_part *part, int *rc, struct err *err)
 	part->key_len = (size_t)(equals - from);
 	part->value = equals + 1;
 	part->value_len = len - part->key_len - 1;
+	if (is_repeated(s, part)) {
+		*rc = err_set(err, ERR_USAGE, "'%.200s': %.*s is given twice", s->text,
+			      part->key_len > 60 ? 60 : (int)part->key_len, part->key);
+		return false;
+	}
 	return true;
 }
 

@@ -26,7 +26,10 @@ struct spec_part {
 
 void spec_begin(struct spec *s, const char *text);
 
-/* The next part; false at the end. ERR_USAGE (in *rc) for a part without '=' or without a key. */
+/*
+ * The next part; false at the end. ERR_USAGE (in *rc) for a part without '=' or without a key, and for a
+ * key that was there already, FieldFilter excepted.
+ */
 bool spec_next(struct spec *s, struct spec_part *part, int *rc, struct err *err);
 
 /* Keys are compared without case. */

@@ -72,6 +72,19 @@ struct sense {
 	double value;
 };
 
+/* A thing that a rule waits for, by the names that it was given; borrowed from the rule. */
+#define TRIGGER_WISH_FIELDS 20u
+
+struct process_filter;
+
+struct trigger_wish {
+	const char *provider, *event;        /* NULL = not by one; event NULL = any of the provider's */
+	const char *counter;                 /* NULL = none */
+	const char *fields[TRIGGER_WISH_FIELDS];   /* of that event; the event must have them */
+	unsigned nfields;
+	const struct process_filter *processes;    /* whose; NULL = anybody's */
+};
+
 struct trigger_ops {
 	const char *name;                    /* the option: "stop-on-perf-counter" */
 	const char *usage;                   /* grammar in one line */
@@ -106,6 +119,13 @@ struct trigger_ops {
 	int (*save)(const struct trigger *t, struct buf *out);
 	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err);
 	void (*limit_changed)(struct trigger *t);   /* base.limit was set from outside; or NULL */
+	/*
+	 * The i-th thing that it waits for; false = no more. For telling what was misspelled, once it is
+	 * known what there was; never on the way of events. NULL = nothing that has a name.
+	 */
+	bool (*wish)(const struct trigger *t, unsigned i, struct trigger_wish *out);
+	/* The i-th rule that it is made of; NULL = no more. NULL = it is made of none. */
+	const struct trigger *(*part)(const struct trigger *t, unsigned i);
 };
 
 #define TRIGGER_STATE_MAX 256u

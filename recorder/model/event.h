@@ -42,7 +42,10 @@ enum event_flags {
 	EVENT_FLAG_ABSENT = 1,  /* the counter's instance does not exist now: no value */
 	EVENT_FLAG_LATE = 2,    /* released after its time had passed */
 	EVENT_FLAG_MONITOR = 4, /* a counter to keep in the incident, asked by MonitorPerfCounter */
+	EVENT_FLAG_ID = 8,      /* its provider gave it a number, of 16 bits: flags >> EVENT_ID_SHIFT */
 };
+
+#define EVENT_ID_SHIFT 16
 
 enum stream {
 	STREAM_CPU,             /* on-CPU samples, weight ns */

@@ -407,6 +407,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		e.fields = s->decoded.fields;
 		e.nfields = s->decoded.nfields;
 		e.hex_fields = s->decoded.hex;
+		if (w->record->header == ETW_MANIFEST)
+			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
 	}
 	rc = put(s, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)

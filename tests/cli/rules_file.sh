@@ -56,6 +56,10 @@ fires gc_pause_of_net_8             "$gc" 11.608145 0.7867 '/StopOnGCOverMsec:0.
 fires one_after_the_other           "$net" 9.903345 null --rule gc=StopOnGCOverMsec:10 \
 	--rule ex=StopOnException:File --stop-on 'gc then ex within 6s'
 
+fires event_by_its_number             "$net" 3.228778 null /StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/EventID\(1\)
+fires pair_by_its_numbers             "$net" 4.755194 10.8263 \
+	'/StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/EventID(1);TriggerMSec=5'
+
 silent gc_over_11_ms                "$net" /StopOnGCOverMsec:11
 silent no_background_gc             "$net" /StopOnBGCFinalPauseOverMsec:0.0001
 silent no_gen2_gc                   "$net" /StopOnGen2GC
@@ -63,6 +67,27 @@ silent no_such_exception            "$net" '/StopOnException:^filenotfound'
 silent exit_code_that_was_not       "$net" '/StopOnProcess:Test.x64;ExitCode!=0'
 silent too_late_after_it            "$net" --rule gc=StopOnGCOverMsec:10 \
 	--rule ex=StopOnException:File --stop-on 'gc then ex within 5s'
+
+# What is not in the trace is told, with the nearest names; and the exit code is 3.
+clr=Microsoft-Windows-DotNETRuntime
+tells()
+{
+	local name=$1 says=$2
+	shift 2
+	"$RECORDER" backtest --from "$net" "$@" >fired 2>err
+	check "$name" eval "test $? -eq 3"' && grep -qE "$says" err'
+}
+tells unknown_field     "'GC/Start' has no field 'Dept' in net.*; did you mean 'Depth'" \
+	"/StopOnEvent:$clr/GC/Start;FieldFilter=Dept>1"
+tells unknown_process   "knows no process 'Test.x46'; did you mean 'Test.x64'" '/StopOnGCOverMsec:1;Process=Test.x46'
+tells part_of_a_rule    "knows no process 'tset'" --rule p=StopOnProcess:tset --rule gc=StopOnGCOverMsec:1 \
+	--stop-on 'gc then p within 5s'
+tells nothing_of_what_is_there '^recorder: no rule would have fired' "/StopOnEvent:$clr/GC/Start;FieldFilter=Depth>1"
+check and_no_name_is_blamed eval '! grep -q "has no\|holds no\|knows no" err'
+check counters_of_a_file_are_refused_as_by_collect expect_exit 2 \
+	"$RECORDER" backtest --from "$net" '/StopOnPerfCounter:Memory:Available Bytes:>1'
+"$RECORDER" collect --from "$net" --store u.db /StopOnGCOverMsec:1 "/StopOnEvent:$clr/GC/Strt" /CollectMultiple:9 2>log
+check collect_tells_too grep -q "has no event 'GC/Strt' in net" log
 
 # 263 collections of Test.x64 and one of PerfView; each starts twice in the trace (versions 1 and 2).
 "$RECORDER" backtest --from "$net" --delay-after-trigger-sec 0 /StopOnGCOverMsec:0.0001 >all 2>err
@@ -97,3 +122,8 @@ check collect_keeps_the_same_two expect_exit 0 "$RECORDER" show --store s.db --i
 "$RECORDER" backtest --store s.db --id 2 --json /StopOnGCOverMsec:10 >fired.json 2>err
 check and_a_backtest_of_the_incident_finds_its_trigger \
 	jq -se 'length == 1 and (.[0].time_s | fabs) < 0.000001 and (.[0].value - 10.8275 | fabs) < 0.0002' fired.json
+"$RECORDER" backtest --store s.db --id 2 "/StopOnEvent:$clr/EventID(1)" >fired 2>err
+check numbers_of_events_are_in_the_store test -s fired
+"$RECORDER" backtest --store s.db --id 2 '/StopOnPerfCounter:Memory:Available Bytes:>1' >fired 2>err
+check a_counter_that_is_not_in_the_incident_is_told \
+	eval "test $? -eq 3"' && grep -q "incident 2 holds no value of the counter .Memory:Available Bytes:., nor of any" err'

@@ -106,6 +106,8 @@ static void set_key(struct line *l, char *word, bool quoted)
 		l->exe = value;
 	else if (strcmp(word, "value") == 0)
 		l->event.value = strtod(value, NULL), l->event.flags = 0;
+	else if (strcmp(word, "EventID") == 0)
+		l->event.flags = EVENT_FLAG_ID | (uint32_t)strtoul(value, NULL, 10) << EVENT_ID_SHIFT;
 	else if (strcmp(word, "Provider") == 0)
 		l->event.provider = value;
 	else if (strcmp(word, "Name") == 0 && l->event.kind == EVENT_COUNTER)

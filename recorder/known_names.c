@@ -1,0 +1,380 @@
+#include "known_names.h"
+
+#include "base/nearest.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "triggers/event_match.h"
+#include "triggers/process_filter.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELDS_MAX 64u                       /* of one event, over its versions */
+#define LISTED_MAX 8u                        /* names in one sentence */
+
+enum known_kind { KNOWN_EVENT, KNOWN_COUNTER, KNOWN_PROCESS };
+
+struct known {
+	enum known_kind kind;
+	char *provider, *name;               /* of a process: "" and its name; of a counter: "" and all of it */
+	uint32_t id;                         /* event: its number + 1; 0 = none. process: its pid */
+	char *fields[FIELDS_MAX];
+	uint32_t nfields;
+	uint64_t last_fields;                /* hash of the names that came last */
+};
+
+struct known_names {
+	struct table by_name;
+	struct known *all;
+	uint32_t n, room;
+	bool full;
+};
+
+/* ---- taking ------------------------------------------------------------------------------------- */
+
+int known_names_new(struct known_names **out, struct err *err)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : err_set(err, ERR_MEMORY, "out of memory for the names of a trace");
+}
+
+void known_names_free(struct known_names *k)
+{
+	uint32_t i;
+
+	if (!k)
+		return;
+	for (i = 0; i < k->n; i++) {
+		free(k->all[i].provider);
+		free(k->all[i].name);
+		while (k->all[i].nfields)
+			free(k->all[i].fields[--k->all[i].nfields]);
+	}
+	free(k->all);
+	table_free(&k->by_name);
+	free(k);
+}
+
+static bool same_known(const void *ctx, uint32_t value, const void *key)
+{
+	const struct known *a = &((const struct known_names *)ctx)->all[value], *b = key;
+
+	return a->kind == b->kind && a->id == b->id && strcmp(a->name, b->name) == 0 &&
+	       strcmp(a->provider, b->provider) == 0;
+}
+
+/* The entry of this name, made when it is new; NULL = no memory, or full. */
+static struct known *entry_of(struct known_names *k, struct known *key, bool *no_memory)
+{
+	uint64_t hash = hash_pair(hash_bytes(key->name, strlen(key->name)),
+				  hash_bytes(key->provider, strlen(key->provider)) + key->id + (uint64_t)key->kind);
+	uint32_t at = table_find(&k->by_name, hash, same_known, k, key);
+	struct known *all = k->all;
+
+	if (at != TABLE_NONE)
+		return &k->all[at];
+	k->full |= k->n == KNOWN_NAMES_MAX;
+	if (k->n == KNOWN_NAMES_MAX)
+		return NULL;
+	*no_memory = true;
+	if (k->n == k->room) {
+		all = realloc(all, (k->room ? k->room * 2u : 64u) * sizeof(*all));
+		if (!all)
+			return NULL;
+		k->all = all;
+		k->room = k->room ? k->room * 2u : 64u;
+	}
+	all[k->n] = (struct known){.kind = key->kind, .id = key->id,
+				   .provider = text_dup(key->provider, SIZE_MAX),
+				   .name = text_dup(key->name, SIZE_MAX)};
+	k->n++;
+	if (!all[k->n - 1].provider || !all[k->n - 1].name || table_add(&k->by_name, hash, k->n - 1))
+		return NULL;
+	*no_memory = false;
+	return &all[k->n - 1];
+}
+
+static bool has_field(const struct known *n, const char *field)
+{
+	uint32_t i;
+
+	for (i = 0; i < n->nfields; i++)
+		if (text_same_fold(n->fields[i], field))
+			return true;
+	return false;
+}
+
+/* Events of one name may have other fields in another version. */
+static bool add_fields(struct known *n, const struct event *e)
+{
+	uint64_t hash = e->nfields;
+	uint32_t i;
+
+	for (i = 0; i < e->nfields; i++)
+		hash = hash_pair(hash, hash_bytes(e->fields[i].name, strlen(e->fields[i].name)));
+	if (hash == n->last_fields)
+		return true;
+	n->last_fields = hash;
+	for (i = 0; i < e->nfields && n->nfields < FIELDS_MAX; i++) {
+		if (has_field(n, e->fields[i].name))
+			continue;
+		n->fields[n->nfields] = text_dup(e->fields[i].name, SIZE_MAX);
+		if (!n->fields[n->nfields])
+			return false;
+		n->nfields++;
+	}
+	return true;
+}
+
+int known_names_add(struct known_names *k, const struct event *e, struct err *err)
+{
+	struct known key = {.provider = (char *)(e->provider ? e->provider : ""),
+			    .name = (char *)(e->name ? e->name : "")};
+	bool no_memory = false;
+	struct known *n;
+
+	if (e->kind == EVENT_COUNTER) {
+		key.kind = KNOWN_COUNTER;
+		key.provider = "";
+		entry_of(k, &key, &no_memory);
+	} else if (e->provider && e->name) {
+		key.id = e->flags & EVENT_FLAG_ID ? (e->flags >> EVENT_ID_SHIFT) + 1 : 0;
+		n = entry_of(k, &key, &no_memory);
+		if (n && !add_fields(n, e))
+			no_memory = true;
+	}
+	if (e->process && !no_memory) {
+		key = (struct known){.kind = KNOWN_PROCESS, .id = e->process->pid, .provider = "",
+				     .name = (char *)process_name(e->process)};
+		entry_of(k, &key, &no_memory);
+	}
+	return no_memory ? err_set(err, ERR_MEMORY, "out of memory for the names of a trace") : 0;
+}
+
+/* ---- telling ------------------------------------------------------------------------------------ */
+
+bool known_names_doubted(const struct trigger *t)
+{
+	struct trigger_wish wish;
+	const struct trigger *part;
+	unsigned i;
+	bool more_than_one = false;
+
+	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
+		if (known_names_doubted(part))
+			return true;
+	if (!t->ops->wish || t->counts.matched || !t->ops->wish(t, 0, &wish))
+		return false;
+	more_than_one = wish.nfields || t->ops->wish(t, 1, &wish);
+	return !t->counts.seen || more_than_one || t->counts.dropped_process == t->counts.seen;
+}
+
+struct telling {
+	const struct known_names *k;
+	const char *spec, *where;
+	struct buf *out;
+};
+
+static bool is_provider(const struct known *n, const char *provider)
+{
+	return n->kind == KNOWN_EVENT && provider_is(provider, n->provider);
+}
+
+static bool is_event(const struct known *n, const struct trigger_wish *w)
+{
+	int id = event_id_of(w->event);
+
+	if (!is_provider(n, w->provider))
+		return false;
+	return id >= 0 && n->id ? n->id == (uint32_t)id + 1 : event_name_is(w->event, n->name);
+}
+
+/* "; did you mean 'X'?", else "; there are 'A', 'B', ...": the first ones, each once. */
+static void put_choice(struct buf *out, const struct nearest *nearest, const char *const *names, unsigned n,
+		       bool more)
+{
+	unsigned i;
+
+	if (nearest->n) {
+		buf_puts(out, "; did you mean ");
+		nearest_put(nearest, "'", "'", out);
+		buf_putc(out, '?');
+	} else if (n) {
+		buf_puts(out, "; there are ");
+		for (i = 0; i < n; i++)
+			buf_printf(out, "%s'%s'", i ? ", " : "", names[i]);
+		buf_puts(out, more ? ", ..." : "");
+	}
+	buf_putc(out, '\n');
+}
+
+struct choice {
+	struct nearest nearest;
+	const char *names[LISTED_MAX];
+	unsigned n;
+	bool more;
+};
+
+static void offer(struct choice *c, const char *name)
+{
+	unsigned i;
+
+	nearest_offer(&c->nearest, name);
+	for (i = 0; i < c->n; i++)
+		if (strcmp(c->names[i], name) == 0)
+			return;
+	if (c->n < LISTED_MAX)
+		c->names[c->n++] = name;
+	else
+		c->more = true;
+}
+
+static void tell_provider(const struct telling *t, const struct trigger_wish *w)
+{
+	struct choice c = {.nearest.wanted = w->provider + (*w->provider == '*')};
+	uint32_t i;
+
+	for (i = 0; i < t->k->n; i++)
+		if (t->k->all[i].kind == KNOWN_EVENT)
+			offer(&c, t->k->all[i].provider);
+	buf_printf(t->out, "%s: %s holds no event of provider '%s'", t->spec, t->where, w->provider);
+	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+}
+
+static void tell_event(const struct telling *t, const struct trigger_wish *w)
+{
+	struct choice c = {.nearest.wanted = w->event};
+	uint32_t i;
+
+	for (i = 0; i < t->k->n; i++)
+		if (is_provider(&t->k->all[i], w->provider))
+			offer(&c, t->k->all[i].name);
+	buf_printf(t->out, "%s: provider '%s' has no event '%s' in %s", t->spec, w->provider, w->event, t->where);
+	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+}
+
+/* Those that every event has; see field_filter.h. */
+static bool is_own_field(const char *field)
+{
+	static const char *const own[] = {"ProcessID", "ThreadID", "ProcessName", "ProviderName"};
+	size_t i;
+
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (text_same_fold(field, own[i]))
+			return true;
+	return false;
+}
+
+static void tell_field(const struct telling *t, const struct trigger_wish *w, const char *field)
+{
+	struct choice c = {.nearest.wanted = field};
+	uint32_t i, k;
+
+	for (i = 0; i < t->k->n; i++) {
+		if (!is_event(&t->k->all[i], w))
+			continue;
+		if (has_field(&t->k->all[i], field) || t->k->all[i].nfields == FIELDS_MAX)
+			return;
+		for (k = 0; k < t->k->all[i].nfields; k++)
+			offer(&c, t->k->all[i].fields[k]);
+	}
+	buf_printf(t->out, "%s: '%s' has no field '%s' in %s", t->spec, w->event, field, t->where);
+	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+}
+
+/* true: the provider itself is missing. */
+static bool tell_names(const struct telling *t, const struct trigger_wish *w)
+{
+	bool provider = false, event = !w->event;
+	uint32_t i;
+
+	for (i = 0; i < t->k->n && !event; i++) {
+		provider |= is_provider(&t->k->all[i], w->provider);
+		event = provider && is_event(&t->k->all[i], w);
+	}
+	for (i = 0; i < t->k->n && !provider; i++)
+		provider = is_provider(&t->k->all[i], w->provider);
+	if (!provider)
+		tell_provider(t, w);
+	else if (!event)
+		tell_event(t, w);
+	for (i = 0; provider && event && i < w->nfields; i++)
+		if (!is_own_field(w->fields[i]))
+			tell_field(t, w, w->fields[i]);
+	return !provider;
+}
+
+static void tell_counter(const struct telling *t, const char *counter)
+{
+	struct choice c = {.nearest.wanted = counter};
+	uint32_t i;
+
+	for (i = 0; i < t->k->n; i++) {
+		if (t->k->all[i].kind != KNOWN_COUNTER)
+			continue;
+		if (strcmp(t->k->all[i].name, counter) == 0)
+			return;
+		offer(&c, t->k->all[i].name);
+	}
+	buf_printf(t->out, "%s: %s holds no value of the counter '%s'%s", t->spec, t->where, counter,
+		   c.n ? "" : ", nor of any other; those of rules and of --monitor-perf-counter are kept");
+	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+}
+
+/* Each process that was named, by name or pid. */
+static void tell_processes(const struct telling *t, const struct process_filter *f)
+{
+	const struct known *n;
+	unsigned item;
+	uint32_t i;
+
+	for (item = 0; item < f->n; item++) {
+		struct choice c = {.nearest.wanted = f->items[item].name};
+		char pid[16];
+		bool there = false;
+
+		for (i = 0; i < t->k->n && !there; i++) {
+			n = &t->k->all[i];
+			if (n->kind != KNOWN_PROCESS)
+				continue;
+			there = f->items[item].pid ? n->id == f->items[item].pid
+						   : text_same_fold(n->name, f->items[item].name);
+			if (!f->items[item].pid)
+				offer(&c, n->name);
+		}
+		if (there)
+			continue;
+		snprintf(pid, sizeof(pid), "%" PRIu32, f->items[item].pid);
+		buf_printf(t->out, "%s: %s knows no process '%s'", t->spec, t->where,
+			   f->items[item].pid ? pid : f->items[item].name);
+		put_choice(t->out, &c.nearest, c.names, c.n, c.more);
+	}
+}
+
+void known_names_tell(const struct known_names *k, const struct trigger *t, const char *where,
+		      struct buf *out)
+{
+	struct telling telling = {k, t->spec, where, out};
+	const struct process_filter *processes = NULL;
+	const char *told = "";               /* the provider that is missing: once is enough */
+	const struct trigger *part;
+	struct trigger_wish wish;
+	unsigned i;
+
+	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
+		known_names_tell(k, part, where, out);
+	/* What did not come because the list was full is not what did not come. */
+	if (!t->ops->wish || k->full || !known_names_doubted(t))
+		return;
+	for (i = 0; t->ops->wish(t, i, &wish); i++) {
+		if (wish.provider && strcmp(told, wish.provider) != 0 && tell_names(&telling, &wish))
+			told = wish.provider;
+		if (wish.counter)
+			tell_counter(&telling, wish.counter);
+		processes = wish.processes;
+	}
+	if (processes)
+		tell_processes(&telling, processes);
+}
