@@ -175,7 +175,7 @@ static void put_counts(struct listing *l)
 			buf_printf(&l->line, "%10" PRIu64 "  ", n->shown);   /* for sort -n */
 			if (*n->provider) {
 				utf8_put_clean(&l->line, n->provider, strlen(n->provider), SIZE_MAX);
-				buf_putc(&l->line, '/');
+				buf_putc(&l->line, n->name[0] == '/' ? ':' : '/');
 			}
 			utf8_put_clean(&l->line, n->name, strlen(n->name), SIZE_MAX);
 		}
@@ -247,7 +247,7 @@ static void put_text_event(struct listing *l, const struct event *e,
 	buf_puts(out, "  ");
 	if (*provider_of(e)) {
 		utf8_put_clean(out, e->provider, strlen(e->provider), SIZE_MAX);
-		buf_putc(out, '/');
+		buf_putc(out, name_of(e)[0] == '/' ? ':' : '/');   /* uprobe:/path:function */
 	}
 	utf8_put_clean(out, name_of(e), strlen(name_of(e)), SIZE_MAX);
 	for (i = 0; i < e->nfields; i++)

@@ -172,11 +172,12 @@ const struct command_info command_table[COMMANDS] = {
 		.operand_text = "[PATTERN]",
 		.summary = "events that rules can name; those of now, or of a trace file",
 		.about =
-"Lists what matches the pattern, with fields (Linux: tracepoints). With --live\n"
-"it prints events as they come, for --seconds or until --rows of them; SPEC is\n"
-"that of /StopOnEvent. With --from those of a trace file (.etl of Windows, also\n"
-"zipped, on any system). One event a line: milliseconds since it began, process,\n"
-"thread, cpu, provider/name, fields.\n",
+"Lists what matches the pattern, with fields (Linux: tracepoints; of a program's\n"
+"path the probes that it brings with it, USDT). With --live it prints events as\n"
+"they come, for --seconds or until --rows of them; SPEC is that of /StopOnEvent.\n"
+"With --from those of a trace file (.etl of Windows, also zipped, on any\n"
+"system). One event a line: milliseconds since it began, process, thread, cpu,\n"
+"provider/name, fields.\n",
 		.examples =
 "recorder events sched_process\n"
 "recorder events --live 'sched/sched_process_exec;FieldFilter=filename~/bin/'\n"
@@ -273,7 +274,8 @@ const struct option_info option_table[] = {
 			"longer until its stop. Keys: FieldFilter (FIELD, then < > <= >= = != ~, then a "
 			"value; repeatable), StopEvent, StartStopID, InFlight, Process, Keywords, Level; Stack "
 			"(Linux): with the thread's stack. Linux: any tracepoint, as "
-			"sched/sched_process_exit. Repeatable.",
+			"sched/sched_process_exit; uprobe:/path:function, usdt:/path:provider:name. "
+			"Repeatable.",
 	}, {
 		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
@@ -306,7 +308,8 @@ const struct option_info option_table[] = {
 		.name = "stop-on-exception", .value = "REGEX", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a .NET exception is thrown whose 'Type: Message' or type matches; an "
-			"empty expression is any. ;Process= may follow. Repeatable.",
+			"empty expression is any. ;Process= may follow; with it also C++ (Linux), by type. "
+			"Repeatable.",
 	}, {
 		.name = "stop-on-event-log-message", .value = "[LOG@]REGEX", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,

@@ -701,7 +701,7 @@ static void say_event(const struct event_match *m, const struct event *e, struct
 	const char *text;
 	uint32_t i;
 
-	buf_printf(why, "%s/%s", m->provider, m->start);
+	buf_printf(why, "%s%c%s", m->provider, is_probe(m) ? ':' : '/', m->start);
 	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
 	if (e->thread)
 		buf_printf(why, ", thread %" PRIu32, e->thread->tid);

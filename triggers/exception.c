@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define CLR_KEYWORD_EXCEPTION 0x8000u
+#define CXX_PROVIDER "C++"                   /* Linux */
+#define EXCEPTION_EVENT "Exception/Start"
 
 static int exception_open(const char *spec, const struct trigger_env *env, struct trigger **out,
 			  struct err *err)
@@ -31,10 +33,24 @@ static int exception_open(const char *spec, const struct trigger_env *env, struc
 	return 0;
 }
 
+/* Of C++ only where processes are named: there each throw is dearer for all programs of its library. */
 static int exception_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
-	(void)t;
-	return needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
+	const struct pattern *p = (const struct pattern *)t;
+	struct need_event *e;
+	int rc = needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
+
+	if (rc || !p->processes.n)
+		return rc;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", t->spec);
+	strcpy(e->provider, CXX_PROVIDER);
+	strcpy(e->name, EXCEPTION_EVENT);
+	e->stack = true;
+	rc = needs_event(out, e, err);
+	free(e);
+	return rc;
 }
 
 static bool exception_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
@@ -71,8 +87,8 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 	struct pattern *p = (struct pattern *)t;
 	const char *type, *message;
 
-	if (!e->name || strcmp(e->name, "Exception/Start") != 0 || !e->provider ||
-	    !text_same_fold(e->provider, CLR_PROVIDER))
+	if (!e->name || strcmp(e->name, EXCEPTION_EVENT) != 0 || !e->provider ||
+	    (!text_same_fold(e->provider, CLR_PROVIDER) && strcmp(e->provider, CXX_PROVIDER) != 0))
 		return;
 	t->counts.seen++;
 	if (!process_filter_pass(&p->processes, e->process)) {
@@ -87,7 +103,7 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 	}
 	t->counts.matched++;
 	out->hit = true;
-	buf_printf(why, "exception %.200s: %.300s,", *type ? type : "?", message);
+	buf_printf(why, "exception %.200s%s%.300s,", *type ? type : "?", *message ? ": " : "", message);
 	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
 	if (e->thread)
 		buf_printf(why, ", thread %" PRIu32, e->thread->tid);
@@ -96,7 +112,7 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 const struct trigger_ops exception_trigger = {
 	.name = "stop-on-exception",
 	.usage = "REGEX[;Process=...]   (matched against \"Type: Message\" and against the type)",
-	.summary = "keep an incident when a .NET exception is thrown that matches",
+	.summary = "keep an incident when an exception of .NET or C++ is thrown that matches",
 	.open = exception_open,
 	.needs = exception_needs,
 	.feed = trigger_feed,

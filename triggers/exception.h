@@ -1,6 +1,7 @@
 /*
  * StopOnException:REGEX[;Process=...]: a .NET exception is thrown (Exception/Start of
- * Microsoft-Windows-DotNETRuntime), caught or not.
+ * Microsoft-Windows-DotNETRuntime), caught or not; with ;Process= also one of C++ (Linux; provider C++,
+ * without a message).
  *
  * The expression is matched, case-sensitively and anywhere, against "Type: Message" and against the
  * type alone, so that ^System\.IO\.IOException$ finds that very type. An empty one matches every throw;

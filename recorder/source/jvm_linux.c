@@ -19,6 +19,7 @@
 #include "source/jvm_table_linux.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
+#include "source/throw_linux.h"
 #include "source/tracepoint_linux.h"
 
 #include <stdatomic.h>
@@ -28,6 +29,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#define CLR_KEYWORD_EXCEPTION 0x8000u
 #define POLL_NS (10 * NS_PER_MS)
 #define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
@@ -287,8 +289,20 @@ static int jvm_run(struct source *source, struct err *err)
 	return 0;
 }
 
+/* Whether the rules on exceptions are also on those of C++, which the probes see: then .NET's may lack. */
+static uint64_t seen_elsewhere(const struct needs *needs)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nevents; i++)
+		if (throw_provider(needs->events[i].provider))
+			return CLR_KEYWORD_EXCEPTION;
+	return 0;
+}
+
 static int jvm_check(const struct needs *needs, struct err *err)
 {
+	uint64_t elsewhere = seen_elsewhere(needs);
 	uint32_t i;
 
 	for (i = 0; i < needs->nproviders; i++) {
@@ -296,10 +310,11 @@ static int jvm_check(const struct needs *needs, struct err *err)
 
 		if (tracepoint_provider(p->name))
 			continue;            /* probes_check() judges it */
-		if (strcasecmp(p->name, "Microsoft-Windows-DotNETRuntime") != 0 || p->keywords != 1)
+		if (strcasecmp(p->name, "Microsoft-Windows-DotNETRuntime") != 0 || p->keywords & ~(1 | elsewhere))
 			return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of %s%s, so "
 				       "the rule on them could never fire", p->name,
-				       p->keywords == 1 ? "" : " other than collections of Java programs");
+				       strcasecmp(p->name, "Microsoft-Windows-DotNETRuntime") ? "" : " other than "
+				       "collections of Java programs and, with ;Process=, exceptions of C++");
 	}
 	return 0;
 }

@@ -3,7 +3,9 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "source/throw_linux.h"
 #include "source/tracepoint_linux.h"
+#include "source/uprobe_linux.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,12 +22,15 @@
 
 struct probe {
 	char provider[PROVIDER_NAME_MAX], name[EVENT_NAME_MAX];
-	struct trace_format format;
+	struct trace_format format;          /* of a tracepoint */
+	struct uprobe *uprobe;               /* NULL: a tracepoint */
+	bool throws;                         /* a uprobe where C++ throws */
+	uint32_t first_place, nplaces;       /* of probes.nplaces */
 	struct buf filter;                   /* the kernel's; empty = all events */
 	bool unfiltered;                     /* some rule wants what no filter can express */
 	bool stack;
 	unsigned limit;                      /* events a second */
-	int *fds;                            /* by CPU; -1 = closed */
+	int *fds;                            /* by CPU and place; -1 = closed */
 	uint64_t second_ns, hits;            /* in the second that began then */
 	uint64_t rests_until_ns;
 	_Atomic uint64_t rests, left_out;
@@ -34,7 +39,7 @@ struct probe {
 
 struct id {
 	uint64_t id;
-	uint32_t probe;
+	uint32_t probe, place;
 };
 
 struct probes {
@@ -43,30 +48,52 @@ struct probes {
 	bool kernel_stacks;
 	struct probe *all;
 	uint32_t n;
-	struct id *ids;                      /* n * ncpus, by CPU then probe; id 0 = none */
+	uint32_t nplaces;                    /* of all */
+	uint32_t pmu;                        /* of uprobes */
+	struct id *ids;                      /* nplaces * ncpus, by CPU then place; id 0 = none */
 	struct table by_id;
 	struct perf_format formats[PROBE_RINGS];
 	struct trace_values values;          /* of the last event */
+	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
+	struct throw_text thrown;
 };
+
+enum { RING_PLAIN, RING_STACK, RING_REGS };
 
 /* ---- what is asked for ----------------------------------------------------------------------------- */
 
 /* Names of other providers are for other sources to judge. */
 static bool is_ours(const struct need_event *e)
 {
-	return tracepoint_provider(e->provider);
+	return tracepoint_provider(e->provider) || throw_provider(e->provider);
+}
+
+static int check_one(const struct need_event *e, struct trace_format *format, struct uprobe *uprobe,
+		     struct err *err)
+{
+	uint32_t pmu;
+	int rc;
+
+	if (throw_provider(e->provider))
+		return uprobe_pmu(&pmu, err);
+	if (!uprobe_provider(e->provider))
+		return tracepoint_load(e->provider, e->name, format, err);
+	rc = uprobe_pmu(&pmu, err);
+	return rc ? rc : uprobe_resolve(e->provider, e->name, uprobe, err);
 }
 
 int probes_check(const struct needs *needs, struct err *err)
 {
 	struct trace_format *format = malloc(sizeof(*format));
+	struct uprobe *uprobe = malloc(sizeof(*uprobe));
 	uint32_t i;
-	int rc = format ? 0 : err_set(err, ERR_MEMORY, "no memory for the format of a tracepoint");
+	int rc = format && uprobe ? 0 : err_set(err, ERR_MEMORY, "no memory for the format of an event");
 
 	for (i = 0; !rc && i < needs->nevents; i++)
 		if (is_ours(&needs->events[i]))
-			rc = tracepoint_load(needs->events[i].provider, needs->events[i].name, format, err);
+			rc = check_one(&needs->events[i], format, uprobe, err);
 	free(format);
+	free(uprobe);
 	return rc;
 }
 
@@ -90,21 +117,35 @@ static int make_probe(struct probes *p, const struct need_event *e, struct probe
 	strcpy(probe->name, e->name);
 	probe->limit = PROBE_RATE_MAX;
 	probe->filter.max_bytes = FILTER_MAX_BYTES;
-	rc = tracepoint_load(e->provider, e->name, &probe->format, err);
+	probe->nplaces = 1;
+	p->n++;
+	if (uprobe_provider(e->provider) || throw_provider(e->provider)) {
+		probe->limit = PROBE_RATE_STACK_MAX;
+		probe->throws = throw_provider(e->provider);
+		probe->uprobe = calloc(1, sizeof(*probe->uprobe));
+		rc = probe->uprobe ? uprobe_pmu(&p->pmu, err) : err_set(err, ERR_MEMORY, "no memory for a probe");
+		if (!rc)
+			rc = uprobe_resolve(probe->throws ? "uprobe" : e->provider, e->name, probe->uprobe, err);
+		if (!rc)
+			probe->nplaces = probe->uprobe->n;
+	} else {
+		rc = tracepoint_load(e->provider, e->name, &probe->format, err);
+	}
 	if (rc)
 		return rc;
-	probe->fds = malloc(p->ncpus * sizeof(*probe->fds));
+	probe->fds = malloc((size_t)p->ncpus * probe->nplaces * sizeof(*probe->fds));
 	if (!probe->fds)
 		return err_set(err, ERR_MEMORY, "no memory for the events of %s", e->name);
-	for (i = 0; i < p->ncpus; i++)
+	for (i = 0; i < p->ncpus * probe->nplaces; i++)
 		probe->fds[i] = -1;
-	p->n++;
+	probe->first_place = p->nplaces;
+	p->nplaces += probe->nplaces;
 	*out = probe;
 	return 0;
 }
 
 /* Several rules on one event: what one of them wants passes. */
-static int add_need(struct probes *p, const struct need_event *e, struct err *err)
+static int add_one(struct probes *p, const struct need_event *e, struct err *err)
 {
 	struct probe *probe = find_probe(p, e);
 	struct buf filter = {0};
@@ -116,13 +157,40 @@ static int add_need(struct probes *p, const struct need_event *e, struct err *er
 		probe->stack = true;
 		probe->limit = PROBE_RATE_STACK_MAX;
 	}
-	if (!trace_filter(&probe->format, e->filter, &filter))
+	/* uprobes have no fields that the kernel knows. */
+	if (probe->uprobe || !trace_filter(&probe->format, e->filter, &filter))
 		probe->unfiltered = true;
 	buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "", buf_text(&filter));
 	if (probe->unfiltered || probe->filter.failed || filter.failed)
 		buf_reset(&probe->filter);
 	buf_free(&filter);
 	return 0;
+}
+
+/* Throws of C++ are seen in each library for them that programs use now, or by default. */
+static int add_need(struct probes *p, const struct need_event *e, struct err *err)
+{
+	char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX];
+	unsigned i, n;
+	struct need_event *one;
+	int rc = 0;
+
+	if (!throw_provider(e->provider))
+		return add_one(p, e, err);
+	one = malloc(sizeof(*one));
+	if (!one)
+		return err_set(err, ERR_MEMORY, "no memory for a probe");
+	n = throw_libraries(paths);
+	if (!n)
+		rc = err_set(err, ERR_UNSUPPORTED, "no C++ library is to be found, in whose __cxa_throw exceptions "
+			     "would be seen");
+	for (i = 0; !rc && i < n; i++) {
+		*one = *e;
+		snprintf(one->name, sizeof(one->name), "%s:__cxa_throw", paths[i]);
+		rc = add_one(p, one, err);
+	}
+	free(one);
+	return rc;
 }
 
 int probes_new(const struct needs *needs, struct log *log, unsigned stack_kb, bool kernel_stacks,
@@ -133,7 +201,8 @@ int probes_new(const struct needs *needs, struct log *log, unsigned stack_kb, bo
 	int rc = 0;
 
 	for (i = 0; needs && i < needs->nevents; i++)
-		wanted += is_ours(&needs->events[i]);
+		wanted += throw_provider(needs->events[i].provider) ? THROW_LIBRARIES_MAX
+								     : is_ours(&needs->events[i]);
 	*out = NULL;
 	if (!wanted)
 		return 0;
@@ -144,23 +213,24 @@ int probes_new(const struct needs *needs, struct log *log, unsigned stack_kb, bo
 		p->stack_kb = stack_kb;
 		p->kernel_stacks = kernel_stacks;
 		p->all = calloc(wanted, sizeof(*p->all));
-		p->ids = calloc((size_t)wanted * ncpus, sizeof(*p->ids));
 	}
-	if (!p || !p->all || !p->ids) {
-		probes_free(p);
-		return err_set(err, ERR_MEMORY, "no memory for the events of rules");
-	}
+	if (!p || !p->all)
+		rc = err_set(err, ERR_MEMORY, "no memory for the events of rules");
 	for (i = 0; !rc && i < needs->nevents; i++)
 		if (is_ours(&needs->events[i]))
 			rc = add_need(p, &needs->events[i], err);
+	if (!rc) {
+		p->ids = calloc((size_t)p->nplaces * ncpus, sizeof(*p->ids));
+		rc = p->ids ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of rules");
+	}
 	if (rc) {
 		probes_free(p);
 		return rc;
 	}
-	p->formats[0].raw = p->formats[1].raw = true;
-	p->formats[1].callchain = true;
-	p->formats[1].nregs = stack_kb ? PERF_REGS_COUNT : 0;
-	p->formats[1].stack = stack_kb != 0;
+	p->formats[RING_PLAIN] = (struct perf_format){.raw = true};
+	p->formats[RING_REGS] = (struct perf_format){.raw = true, .nregs = PERF_REGS_COUNT};
+	p->formats[RING_STACK] = (struct perf_format){.raw = true, .callchain = true, .stack = stack_kb != 0,
+						      .nregs = PERF_REGS_COUNT};
 	*out = p;
 	return 0;
 }
@@ -174,6 +244,7 @@ void probes_free(struct probes *p)
 	for (i = 0; i < p->n; i++) {
 		buf_free(&p->all[i].filter);
 		free(p->all[i].fds);
+		free(p->all[i].uprobe);
 	}
 	free(p->all);
 	free(p->ids);
@@ -190,6 +261,7 @@ const struct perf_format *probes_format(const struct probes *p, unsigned i)
 
 struct listing {
 	bool json;
+	const char *path;                    /* of a program */
 	struct out *out;
 	struct buf line;
 	struct trace_format format;
@@ -248,6 +320,33 @@ static int list_one(void *ctx, const char *provider, const char *name)
 	return 0;
 }
 
+static int list_usdt(void *ctx, const struct stapsdt *probe)
+{
+	struct stapsdt_argument arguments[STAPSDT_ARGUMENTS_MAX];
+	unsigned i, n = stapsdt_arguments(probe->arguments, arguments);
+	struct listing *l = ctx;
+	char name[UPROBE_PATH_MAX + 2 * STAPSDT_NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s:%s:%s", l->path, probe->provider, probe->name);
+	buf_reset(&l->line);
+	if (l->json) {
+		struct json j = {.out = &l->line};
+
+		json_open(&j, '{');
+		json_key_str(&j, "provider", "usdt");
+		json_key_str(&j, "name", name);
+		json_key_str(&j, "arguments", probe->arguments);
+		json_close(&j, '}');
+	} else {
+		buf_printf(&l->line, "usdt:%s ", name);
+		for (i = 1; i <= n; i++)
+			buf_printf(&l->line, " Arg%u", i);
+	}
+	buf_putc(&l->line, '\n');
+	out_put(l->out, buf_text(&l->line), l->line.len);
+	return 0;
+}
+
 int probes_list(const char *pattern, bool json, struct out *out, struct err *err)
 {
 	struct listing *l = calloc(1, sizeof(*l));
@@ -257,7 +356,9 @@ int probes_list(const char *pattern, bool json, struct out *out, struct err *err
 		return err_set(err, ERR_MEMORY, "no memory for the list of events");
 	l->json = json;
 	l->out = out;
-	rc = tracepoint_each(pattern, list_one, l, err);
+	l->path = pattern;
+	rc = pattern && pattern[0] == '/' ? uprobe_list(pattern, list_usdt, l, err)
+					  : tracepoint_each(pattern, list_one, l, err);
 	buf_free(&l->line);
 	free(l);
 	return rc;
@@ -277,15 +378,39 @@ struct probe *probes_find(struct probes *p, uint64_t id)
 	return at == TABLE_NONE ? NULL : &p->all[p->ids[at].probe];
 }
 
-static void attr_of(const struct probes *p, const struct probe *probe, struct perf_event_attr *attr)
+static unsigned ring_of(const struct probe *probe)
 {
+	return probe->stack ? RING_STACK : probe->uprobe ? RING_REGS : RING_PLAIN;
+}
+
+/* perf_event.h: config bit 0 = at the return, bits 32 to 63 = the semaphore's place in the file. */
+static void attr_uprobe(const struct probes *p, const struct uprobe *u, uint32_t place,
+			struct perf_event_attr *attr)
+{
+	attr->type = p->pmu;
+	attr->config = (uint64_t)u->is_return | u->places[place].semaphore << 32;
+	attr->uprobe_path = (uint64_t)(uintptr_t)u->path;
+	attr->probe_offset = u->places[place].offset;
+}
+
+static void attr_of(const struct probes *p, const struct probe *probe, uint32_t place,
+		    struct perf_event_attr *attr)
+{
+	const struct perf_format *format = &p->formats[ring_of(probe)];
+
 	perf_attr_common(attr);
 	attr->type = PERF_TYPE_TRACEPOINT;
 	attr->config = probe->format.id;
+	if (probe->uprobe)
+		attr_uprobe(p, probe->uprobe, place, attr);
 	attr->sample_period = 1;
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
 			    PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
-	if (!probe->stack)
+	if (format->nregs) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER;
+		attr->sample_regs_user = PERF_REGS_MASK;
+	}
+	if (!format->callchain)
 		return;
 	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
 	attr->sample_max_stack = STACK_DEPTH_MAX;
@@ -293,8 +418,7 @@ static void attr_of(const struct probes *p, const struct probe *probe, struct pe
 	if (!p->stack_kb)
 		return;
 	attr->exclude_callchain_user = 1;
-	attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-	attr->sample_regs_user = PERF_REGS_MASK;
+	attr->sample_type |= PERF_SAMPLE_STACK_USER;
 	attr->sample_stack_user = p->stack_kb * 1024 - 8;
 }
 
@@ -308,28 +432,38 @@ static void set_filter(struct probes *p, struct probe *probe, int fd)
 	buf_reset(&probe->filter);
 }
 
-static int open_probe(struct probes *p, struct probe *probe, unsigned cpu, const struct perf_ring *ring,
-		      struct err *err)
+static int refused(const struct probe *probe, int os_error, struct err *err)
 {
-	uint32_t number = (uint32_t)(probe - p->all), at = cpu * p->n + number;
+	if (os_error == EACCES || os_error == EPERM)
+		return err_set(err, ERR_ACCESS, "this user may not watch %s/%s: run as root, or give the program %s",
+			       probe->provider, probe->name, probe->uprobe ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
+	if (probe->uprobe && os_error == EINVAL)
+		return err_set(err, ERR_USAGE, "the kernel cannot put a probe at %s", probe->name);
+	return err_os_code(err, os_error, "cannot watch %s/%s", probe->provider, probe->name);
+}
+
+static int open_place(struct probes *p, struct probe *probe, uint32_t place, unsigned cpu,
+		      const struct perf_ring *ring, struct err *err)
+{
+	uint32_t at = cpu * p->nplaces + probe->first_place + place;
 	struct perf_event_attr attr;
 	int os_error, fd;
 
-	attr_of(p, probe, &attr);
+	attr_of(p, probe, place, &attr);
 	fd = perf_event_fd(&attr, cpu);
+	if (fd < 0 && probe->throws && errno != EACCES && errno != EPERM)
+		return 0;                    /* the process by which its library was found is gone */
 	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
 	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &p->ids[at].id) != 0)
 		os_error = errno;
 	if (os_error && fd >= 0)
 		close(fd);
-	if (os_error == EACCES || os_error == EPERM)
-		return err_set(err, ERR_ACCESS, "this user may not watch %s/%s: run as root, or give the program "
-			       "CAP_PERFMON", probe->provider, probe->name);
 	if (os_error)
-		return err_os_code(err, os_error, "cannot watch %s/%s", probe->provider, probe->name);
+		return refused(probe, os_error, err);
 	set_filter(p, probe, fd);
-	probe->fds[cpu] = fd;
-	p->ids[at].probe = number;
+	probe->fds[cpu * probe->nplaces + place] = fd;
+	p->ids[at].probe = (uint32_t)(probe - p->all);
+	p->ids[at].place = place;
 	if (table_add(&p->by_id, hash_u64(p->ids[at].id), at))
 		return err_set(err, ERR_MEMORY, "no memory for the events of rules");
 	return 0;
@@ -337,7 +471,7 @@ static int open_probe(struct probes *p, struct probe *probe, unsigned cpu, const
 
 int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], struct err *err)
 {
-	uint32_t i;
+	uint32_t i, place;
 	int rc = 0;
 
 	for (i = 0; i < PROBE_RINGS; i++) {
@@ -345,14 +479,14 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 		rings[i].fd = -1;
 	}
 	for (i = 0; !rc && i < p->n; i++) {
-		struct perf_ring *ring = &rings[p->all[i].stack];
+		uint8_t number = (uint8_t)ring_of(&p->all[i]);
+		struct perf_ring *ring = &rings[number];
 
 		if (ring->fd < 0)
-			rc = perf_ring_open_probes(ring, cpu, p->all[i].stack,
-						   p->all[i].stack ? PROBE_STACK_RING_BYTES
-								   : PROBE_PLAIN_RING_BYTES, err);
-		if (!rc)
-			rc = open_probe(p, &p->all[i], cpu, ring, err);
+			rc = perf_ring_open_probes(ring, cpu, number, number == RING_STACK ? PROBE_STACK_RING_BYTES
+									: PROBE_PLAIN_RING_BYTES, err);
+		for (place = 0; !rc && place < p->all[i].nplaces; place++)
+			rc = open_place(p, &p->all[i], place, cpu, ring, err);
 	}
 	if (rc)
 		probes_close_cpu(p, cpu, rings);
@@ -361,16 +495,22 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 
 void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS])
 {
-	uint32_t i, at;
+	uint32_t i, place, at;
 
 	for (i = 0; i < p->n; i++) {
-		at = cpu * p->n + i;
-		if (p->ids[at].id)
-			table_remove(&p->by_id, hash_u64(p->ids[at].id), at);
-		p->ids[at].id = 0;
-		if (p->all[i].fds[cpu] >= 0)
-			close(p->all[i].fds[cpu]);
-		p->all[i].fds[cpu] = -1;
+		struct probe *probe = &p->all[i];
+
+		for (place = 0; place < probe->nplaces; place++) {
+			int *fd = &probe->fds[cpu * probe->nplaces + place];
+
+			at = cpu * p->nplaces + probe->first_place + place;
+			if (p->ids[at].id)
+				table_remove(&p->by_id, hash_u64(p->ids[at].id), at);
+			p->ids[at].id = 0;
+			if (*fd >= 0)
+				close(*fd);
+			*fd = -1;
+		}
 	}
 	for (i = 0; i < PROBE_RINGS; i++)
 		perf_ring_close(&rings[i]);
@@ -378,8 +518,14 @@ void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PRO
 
 static void switch_one(const struct probe *probe, unsigned cpu, bool on)
 {
-	if (probe->fds[cpu] >= 0)
-		ioctl(probe->fds[cpu], on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	uint32_t i;
+
+	for (i = 0; i < probe->nplaces; i++) {
+		int fd = probe->fds[cpu * probe->nplaces + i];
+
+		if (fd >= 0)
+			ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	}
 }
 
 void probes_enable(struct probes *p, unsigned cpu, bool on)
@@ -403,9 +549,9 @@ static void rest(struct probes *p, struct probe *probe, uint64_t now_ns)
 		switch_one(probe, cpu, false);
 	if (!probe->told)
 		log_line(p->log, LOG_WARN, "%s/%s happened over %u times within a second: it is not watched for "
-			 "%u s, and each time that this happens; rules on it miss what happens then (narrow it down "
-			 "with FieldFilter)", probe->provider, probe->name, probe->limit,
-			 (unsigned)(PROBE_REST_NS / NS_PER_SEC));
+			 "%u s, and each time that this happens; rules on it miss what happens then%s",
+			 probe->provider, probe->name, probe->limit, (unsigned)(PROBE_REST_NS / NS_PER_SEC),
+			 probe->uprobe ? "" : " (narrow it down with FieldFilter)");
 	probe->told = true;
 }
 
@@ -424,18 +570,38 @@ static bool within_rate(struct probes *p, struct probe *probe, uint64_t time_ns)
 	return false;
 }
 
+static uint32_t place_of(struct probes *p, uint64_t id)
+{
+	uint32_t at = table_find(&p->by_id, hash_u64(id), same_id, p, &id);
+
+	return at == TABLE_NONE ? 0 : p->ids[at].place;
+}
+
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out)
 {
 	if (!within_rate(p, probe, r->time_ns))
 		return false;
-	trace_format_read(&probe->format, r->u.sample.raw, r->u.sample.raw_bytes, &p->values);
 	out->kind = EVENT_GENERIC;
 	out->stream = STREAM_EVENT;
 	out->provider = probe->provider;
 	out->name = probe->name;
-	out->fields = p->values.fields;
-	out->nfields = p->values.nfields;
-	out->hex_fields = p->values.hex_fields;
+	if (probe->throws) {
+		out->name = THROW_EVENT;
+		throw_read(r, &p->thrown);
+		p->fields[0] = (struct event_field){.name = "ExceptionType", .type = FIELD_TEXT,
+						    .v.text = p->thrown.type};
+		out->fields = p->fields;
+		out->nfields = 1;
+	} else if (probe->uprobe) {
+		out->fields = p->fields;
+		out->nfields = uprobe_fields(probe->uprobe, place_of(p, r->u.sample.id), r, p->fields);
+		out->hex_fields = probe->uprobe->is_usdt || probe->uprobe->is_return ? 0 : UINT64_MAX;
+	} else {
+		trace_format_read(&probe->format, r->u.sample.raw, r->u.sample.raw_bytes, &p->values);
+		out->fields = p->values.fields;
+		out->nfields = p->values.nfields;
+		out->hex_fields = p->values.hex_fields;
+	}
 	out->payload_bytes = r->u.sample.raw_bytes;
 	return true;
 }

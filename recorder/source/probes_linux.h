@@ -16,7 +16,7 @@
 #include "source/trace_format.h"
 
 #define PROBES_MAX NEEDS_MAX_EVENTS
-#define PROBE_RINGS 2u                       /* per CPU: without and with stacks, so that these drop none of those */
+#define PROBE_RINGS 3u                       /* per CPU: plain, with stacks, with registers; one drops none of another */
 #define PROBE_PLAIN_RING_BYTES ((size_t)256 << 10)
 #define PROBE_STACK_RING_BYTES ((size_t)1 << 20)
 #define PROBE_RATE_MAX 10000u                /* a second; see also below */

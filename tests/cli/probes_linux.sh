@@ -59,6 +59,45 @@ fires a_crash_fires_with_its_stack 'signal/signal_deliver of probed .* sig=11' .
 "$RECORDER" show --store a_crash_fires_with_its_stack.db --json >show.json 2>err
 check its_stack_is_that_of_the_fault jq -e '[.event_stack[0:3][].frame] == ["probed!innermost", "probed!middle", "probed!main"]' show.json
 
+# ---- in programs ------------------------------------------------------------------------------------
+
+cat >thrower.cc <<'END'
+#include <stdexcept>
+#include <unistd.h>
+namespace shop { struct no_stock : std::runtime_error { using std::runtime_error::runtime_error; }; }
+__attribute__((noinline)) void order(int n) { if (n) throw shop::no_stock("none left"); }
+extern "C" __attribute__((noinline)) int handle(int n)
+{
+	try { order(n); } catch (std::exception &) { usleep(30000); return 7; }
+	return 0;
+}
+int main() { return handle(1) - 7; }
+END
+if ! g++ -O1 -o thrower thrower.cc 2>gxx.out; then
+	echo "skip probes_in_cxx_programs: no C++ compiler"
+else
+	recording a_throw_of_cxx_fires_with_its_type '/StopOnException:^shop::no_;Process=thrower'
+	fires a_throw_of_cxx_fires_with_its_type 'exception shop::no_stock, of thrower' ./thrower
+	"$RECORDER" show --store a_throw_of_cxx_fires_with_its_type.db --json >show.json 2>err
+	check and_with_its_stack jq -e '[.event_stack[1:3][].frame] == ["thrower!order", "thrower!handle"]' show.json
+
+	recording a_function_that_takes_long_fires "/StopOnEvent:uprobe:$PWD/thrower:handle;TriggerMSec=20"
+	fires a_function_that_takes_long_fires ':handle of thrower .* took [3-9][0-9.]+ ms, over' ./thrower
+	timeout 20 "$RECORDER" events --live "uprobe:$PWD/thrower:handle%return" --rows 1 --json >ret.json 2>err & live=$!
+	while kill -0 $live 2>/dev/null; do ./thrower; sleep 0.1; done
+	check a_return_has_its_value jq -e '.fields.Ret == 7' ret.json
+fi
+
+python=$(realpath /usr/bin/python3)
+if ! "$RECORDER" events "$python" 2>&1 | grep -q ':python:gc__start  Arg1'; then
+	echo "skip probes_that_programs_bring: $python brings none with it"
+else
+	timeout 20 "$RECORDER" events --live "usdt:$python:python:gc__start;FieldFilter=Arg1=1;Stack=true" --rows 1 \
+		--json >usdt.json 2>err & live=$!
+	while kill -0 $live 2>/dev/null; do "$python" -c 'import gc; gc.collect(1)'; sleep 0.1; done
+	check a_probe_of_a_program_is_seen_with_its_argument jq -e '.fields.Arg1 == 1' usdt.json
+fi
+
 # What an event without a limit of its own costs is bounded, and said.
 timeout 20 "$RECORDER" collect --store flood.db --max-collect-sec 2 \
 	'/StopOnEvent:raw_syscalls/sys_enter;FieldFilter=args0=123456789' 2>flood.log &
@@ -94,6 +133,9 @@ check a_tracepoint_that_is_not_there_is_refused refused /StopOnEvent:sched/sched
 	'near are sched/sched_process_exit'
 check nor_is_its_provider refused /StopOnEvent:shed/sched_process_exit 'near are sched'
 check a_name_is_not_a_path refused /StopOnEvent:sched/../../../etc 'this kernel has no tracepoint'
+check a_function_that_is_not_there_is_refused refused "/StopOnEvent:uprobe:$PWD/probed:mian" 'near are main'
+check nor_is_a_file_that_is_no_program refused "/StopOnEvent:uprobe:$PWD/probed.c:main" 'cannot be put into'
+check a_program_without_probes_is_refused refused "/StopOnEvent:usdt:$PWD/probed:x:y" 'brings no probes'
 umount /sys/kernel/tracing && [ ! -d /sys/kernel/tracing/events ] &&
 	check without_tracefs_that_is_what_it_says refused /StopOnEvent:sched/sched_process_exit 'tracefs is not mounted'
 true

@@ -1,0 +1,129 @@
+#include "source/throw_linux.h"
+
+#include "base/os.h"
+#include "base/text.h"
+#include "symbol/demangle.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+enum { REG_SI = 4, NAME_BYTES = 400 };
+
+#define MAPS_MAX_BYTES ((size_t)4 << 20)
+
+bool throw_provider(const char *provider)
+{
+	return strcmp(provider, THROW_PROVIDER) == 0;
+}
+
+/* ---- which libraries -------------------------------------------------------------------------------- */
+
+struct libraries {
+	char (*paths)[UPROBE_PATH_MAX];
+	uint64_t dev[THROW_LIBRARIES_MAX], ino[THROW_LIBRARIES_MAX];
+	unsigned n;
+};
+
+static void add(struct libraries *l, const char *path)
+{
+	struct os_file_info info;
+	unsigned i;
+
+	if (l->n == THROW_LIBRARIES_MAX || strlen(path) >= UPROBE_PATH_MAX || strchr(path, ':') ||
+	    os_path_info(path, &info, NULL) != 0 || !info.regular)
+		return;
+	for (i = 0; i < l->n; i++)
+		if (l->dev[i] == info.dev && l->ino[i] == info.ino)
+			return;
+	l->dev[l->n] = info.dev;
+	l->ino[l->n] = info.ino;
+	snprintf(l->paths[l->n++], UPROBE_PATH_MAX, "%s", path);
+}
+
+static void add_of_process(struct libraries *l, const char *pid, struct buf *maps)
+{
+	char path[UPROBE_PATH_MAX + 64];
+	const char *at, *slash, *end;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
+	buf_reset(maps);
+	if (os_load(path, MAPS_MAX_BYTES, maps, NULL) != 0)
+		return;
+	at = buf_text(maps);
+	while ((at = strstr(at, "/libstdc++.so")) != NULL) {
+		for (slash = at; slash > buf_text(maps) && slash[-1] != ' '; slash--)
+			;
+		end = at + strcspn(at, "\n");
+		snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid, (int)(end - slash < 300 ? end - slash : 300),
+			 slash);
+		add(l, path);
+		at = end;
+	}
+}
+
+unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
+{
+	static const char *const usual[] = {
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6",
+	};
+	struct libraries l = {.paths = paths};
+	struct buf maps = {0};
+	struct dirent *entry;
+	size_t i;
+	DIR *proc;
+
+	for (i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		add(&l, usual[i]);
+	proc = opendir("/proc");
+	while (proc && l.n < THROW_LIBRARIES_MAX && (entry = readdir(proc)) != NULL)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			add_of_process(&l, entry->d_name, &maps);
+	if (proc)
+		closedir(proc);
+	buf_free(&maps);
+	return l.n;
+}
+
+/* ---- what was thrown -------------------------------------------------------------------------------- */
+
+static size_t peek(uint32_t pid, uint64_t at, void *to, size_t n)
+{
+	struct iovec here = {to, n}, there = {(void *)(uintptr_t)at, n};
+	ssize_t got = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
+
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* A text at an address: up to the end of its page in one step, then from the next. */
+static bool peek_text(uint32_t pid, uint64_t at, char *to, size_t room)
+{
+	size_t first = 4096 - (size_t)(at & 4095), got;
+
+	first = first < room ? first : room;
+	got = peek(pid, at, to, first);
+	if (got == first && first < room && !memchr(to, 0, got))
+		got += peek(pid, at + first, to + first, room - first);
+	return memchr(to, 0, got) != NULL;
+}
+
+void throw_read(const struct perf_record *r, struct throw_text *out)
+{
+	static const char prefix[] = "typeinfo for ";
+	char name[NAME_BYTES], raw[NAME_BYTES + 8], readable[THROW_TYPE_BYTES + sizeof(prefix)];
+	uint64_t type_info, words[2];
+
+	snprintf(out->type, sizeof(out->type), "?");
+	if (!perf_record_register(r, REG_SI, &type_info) ||
+	    peek(r->pid, type_info, words, sizeof(words)) != sizeof(words) ||
+	    !peek_text(r->pid, words[1], name, sizeof(name)) || !name[0])
+		return;
+	/* '*': types that are equal by address only */
+	snprintf(raw, sizeof(raw), "_ZTI%s", name + (name[0] == '*'));
+	if (demangle(raw, readable, sizeof(readable)) && strncmp(readable, prefix, sizeof(prefix) - 1) == 0)
+		snprintf(out->type, sizeof(out->type), "%.500s", readable + sizeof(prefix) - 1);
+	else
+		snprintf(out->type, sizeof(out->type), "%.399s", name);
+}

@@ -1,0 +1,32 @@
+/*
+ * Where C++ programs throw: __cxa_throw(object, type_info *, destructor) of their library (Itanium C++ ABI,
+ * 2.4.3), and the name of what they throw: type_info is {vtable pointer, const char *name} (2.9.5), and
+ * lies still for as long as the program lives.
+ */
+#ifndef SOURCE_THROW_LINUX_H
+#define SOURCE_THROW_LINUX_H
+
+#include "source/perf_record.h"
+#include "source/uprobe_linux.h"
+
+#define THROW_PROVIDER "C++"
+#define THROW_EVENT "Exception/Start"        /* field ExceptionType, as .NET has it */
+#define THROW_LIBRARIES_MAX 8u
+#define THROW_TYPE_BYTES 512
+
+struct throw_text {
+	char type[THROW_TYPE_BYTES];         /* "std::runtime_error"; "?" = could not be read */
+};
+
+bool throw_provider(const char *provider);
+
+/*
+ * The C++ libraries that programs map now, each file once, and the usual one of this system; returns how
+ * many. Reads /proc: not the source's thread.
+ */
+unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX]);
+
+/* What a hit there throws, read from the process, which may be gone by now. */
+void throw_read(const struct perf_record *r, struct throw_text *out);
+
+#endif

@@ -1,0 +1,296 @@
+#include "source/uprobe_linux.h"
+
+#include "base/os.h"
+#include "base/text.h"
+#include "symbol/elf_symbol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REG_AX = 0, REG_CX = 2, REG_DX = 3, REG_SI = 4, REG_DI = 5, REG_SP = 7, REG_R8 = 16, REG_R9 = 17 };
+
+#define ARGUMENTS_OF_CALLS 6u
+
+bool uprobe_provider(const char *provider)
+{
+	return text_same_fold(provider, "uprobe") || text_same_fold(provider, "usdt");
+}
+
+int uprobe_pmu(uint32_t *type, struct err *err)
+{
+	struct buf text = {0};
+	int rc = os_load("/sys/bus/event_source/devices/uprobe/type", 32, &text, NULL);
+
+	*type = rc ? 0 : (uint32_t)strtoul(buf_text(&text), NULL, 10);
+	buf_free(&text);
+	return *type ? 0 : err_set(err, ERR_UNSUPPORTED, "this kernel has no probes in programs (CONFIG_UPROBE_EVENTS, "
+				   "since Linux 4.17)");
+}
+
+/* ---- the file --------------------------------------------------------------------------------------- */
+
+struct program {
+	struct os_file *file;
+	struct bytes bytes;
+	struct elf_head head;
+};
+
+static int program_open(const char *path, struct program *out, struct err *err)
+{
+	struct os_file_info info;
+	struct err why = {0};
+	int rc = os_open(path, OS_READ, &out->file, &why);
+
+	if (!rc)
+		rc = os_file_info(out->file, &info, &why);
+	if (!rc && !info.regular)
+		rc = err_set(&why, ERR_FORMAT, "it is no file");
+	if (!rc) {
+		out->bytes = bytes_of_file(out->file, info.size_bytes);
+		rc = elf_head_read(&out->bytes, &out->head, &why);
+	}
+	if (!rc)
+		return 0;
+	os_close(out->file);
+	out->file = NULL;
+	return err_set(err, ERR_USAGE, "a probe cannot be put into %.200s: %s", path, why.text);
+}
+
+/* ---- a function ------------------------------------------------------------------------------------- */
+
+static int unknown_function(const char *path, const char *name, const struct elf_near *near, struct err *err)
+{
+	struct buf text = {0};
+	unsigned i;
+
+	for (i = 0; i < near->n; i++)
+		buf_printf(&text, "%s%.150s", !i ? "; near are " : i + 1 < near->n ? ", " : " and ", near->names[i]);
+	err_set(err, ERR_USAGE, "%.200s has no function '%.150s' in its tables of symbols%s%s", path, name,
+		buf_text(&text), near->n ? "" : " (C++ names are those of the linker, as nm prints them; a stripped "
+		"program has only what it exports)");
+	buf_free(&text);
+	return ERR_USAGE;
+}
+
+static int find_function(const struct program *in, const char *symbol, struct uprobe *out, struct err *err)
+{
+	struct elf_near *near = calloc(1, sizeof(*near));
+	char name[ELF_SYMBOL_NAME_MAX];
+	const char *plus = strrchr(symbol, '+'), *percent = strstr(symbol, "%return");
+	size_t n = strlen(symbol);
+	uint64_t vaddr = 0, more = 0;
+	char *end = NULL;
+	int rc;
+
+	if (!near)
+		return err_set(err, ERR_MEMORY, "no memory for a probe");
+	if (percent && !percent[7])
+		n = (size_t)(percent - symbol);
+	out->is_return = n < strlen(symbol);
+	if (plus && plus < symbol + n && plus > symbol) {
+		more = strtoull(plus + 1, &end, 0);
+		n = end == symbol + n ? (size_t)(plus - symbol) : n;
+	}
+	snprintf(name, sizeof(name), "%.*s", n > 500 ? 500 : (int)n, symbol);
+	rc = elf_symbol_find(&in->bytes, &in->head, name, &vaddr, near, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = unknown_function(out->path, name, near, err);
+	if (!rc && !elf_offset(&in->head, vaddr + more, &out->places[0].offset))
+		rc = err_set(err, ERR_USAGE, "%.200s: %.150s lies in no part of the file", out->path, symbol);
+	out->n = 1;
+	free(near);
+	return rc;
+}
+
+/* ---- a probe that it brings ------------------------------------------------------------------------- */
+
+struct usdt_search {
+	struct uprobe *out;
+	const char *wanted;                  /* provider:name */
+	struct nearest nearest;
+	char near[64][STAPSDT_NAME_MAX * 2 + 2];
+	unsigned n;
+};
+
+static int take_usdt(void *ctx, const struct stapsdt *probe)
+{
+	struct usdt_search *s = ctx;
+	struct uprobe_place *place;
+	char *name = s->near[s->n < 63 ? s->n++ : 63];
+
+	snprintf(name, sizeof(s->near[0]), "%s:%s", probe->provider, probe->name);
+	if (strcmp(name, s->wanted) != 0) {
+		nearest_offer(&s->nearest, name);
+		if (s->nearest.names[0] != name && s->nearest.names[1] != name && s->nearest.names[2] != name)
+			s->n -= s->n < 63;   /* its place is free again */
+		return 0;
+	}
+	if (s->out->n == UPROBE_PLACES_MAX)
+		return 0;
+	place = &s->out->places[s->out->n++];
+	place->offset = probe->offset;
+	place->semaphore = probe->semaphore;
+	place->narguments = stapsdt_arguments(probe->arguments, place->arguments);
+	return 0;
+}
+
+static int find_usdt(const struct program *in, const char *wanted, struct uprobe *out, struct err *err)
+{
+	struct usdt_search *s = calloc(1, sizeof(*s));
+	struct buf near = {0};
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_MEMORY, "no memory for a probe");
+	s->out = out;
+	s->wanted = s->nearest.wanted = wanted;
+	rc = stapsdt_each(&in->bytes, &in->head, take_usdt, s, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = err_set(err, ERR_USAGE, "%.200s brings no probes with it (USDT)", out->path);
+	if (!rc && !out->n) {
+		if (s->nearest.n)
+			buf_puts(&near, "; near are ");
+		nearest_put(&s->nearest, "", "", &near);
+		rc = err_set(err, ERR_USAGE, "%.200s has no probe '%.150s'%s; 'recorder events %.200s' lists them",
+			     out->path, wanted, buf_text(&near), out->path);
+		buf_free(&near);
+	}
+	free(s);
+	return rc;
+}
+
+int uprobe_resolve(const char *provider, const char *name, struct uprobe *out, struct err *err)
+{
+	const char *colon = strchr(name, ':');
+	struct program in = {0};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->is_usdt = text_same_fold(provider, "usdt");
+	if (name[0] != '/' || !colon || !colon[1] || colon - name >= UPROBE_PATH_MAX ||
+	    (out->is_usdt && !strchr(colon + 1, ':')))
+		return err_set(err, ERR_USAGE, "%s:%.200s is not %s", provider, name, out->is_usdt ?
+			       "usdt:/path/of/program:provider:name" : "uprobe:/path/of/program:function");
+	snprintf(out->path, sizeof(out->path), "%.*s", (int)(colon - name), name);
+	rc = program_open(out->path, &in, err);
+	if (rc)
+		return rc;
+	rc = out->is_usdt ? find_usdt(&in, colon + 1, out, err) : find_function(&in, colon + 1, out, err);
+	os_close(in.file);
+	return rc;
+}
+
+int uprobe_list(const char *path, stapsdt_one *one, void *ctx, struct err *err)
+{
+	struct program in = {0};
+	int rc = program_open(path, &in, err);
+
+	if (!rc)
+		rc = stapsdt_each(&in.bytes, &in.head, one, ctx, err);
+	if (rc == ERR_NOT_FOUND)
+		err_set(err, ERR_NOT_FOUND, "%.200s brings no probes with it (USDT)", path);
+	os_close(in.file);
+	return rc;
+}
+
+/* ---- a hit ------------------------------------------------------------------------------------------ */
+
+/* PERF_REGS_MASK (perf_ring_linux.h): numbers 0 to 8 and 16 to 23. */
+bool perf_record_register(const struct perf_record *r, unsigned reg, uint64_t *value)
+{
+	if (!r->u.sample.regs || r->u.sample.regs_abi != 2 || reg > 23 || (reg > 8 && reg < 16))
+		return false;
+	*value = r->u.sample.regs[reg <= 8 ? reg : reg - 7];
+	return true;
+}
+
+static bool read_stack(const struct perf_record *r, uint64_t at, void *to, size_t n)
+{
+	uint64_t sp;
+
+	if (!perf_record_register(r, REG_SP, &sp) || at < sp || at - sp > r->u.sample.stack_bytes ||
+	    n > r->u.sample.stack_bytes - (at - sp))
+		return false;
+	memcpy(to, r->u.sample.stack + (at - sp), n);
+	return true;
+}
+
+static bool argument(const struct stapsdt_argument *a, const struct perf_record *r, uint64_t *out)
+{
+	unsigned unused = 64 - 8u * a->bytes;
+	uint64_t base, v = 0;
+
+	switch (a->place) {
+	case STAPSDT_REGISTER:
+		if (!perf_record_register(r, a->reg, &v))
+			return false;
+		break;
+	case STAPSDT_CONSTANT:
+		v = (uint64_t)a->value;
+		break;
+	case STAPSDT_MEMORY:
+		if (!perf_record_register(r, a->reg, &base) ||
+		    !read_stack(r, base + (uint64_t)a->value, &v, a->bytes))
+			return false;
+		break;
+	case STAPSDT_UNKNOWN:
+		return false;
+	}
+	v = v << unused >> unused;
+	if (a->is_signed && unused && v >> (63 - unused) & 1)
+		v |= ~(uint64_t)0 << (64 - unused);
+	*out = v;
+	return true;
+}
+
+static const char *const names[STAPSDT_ARGUMENTS_MAX] = {
+	"Arg1", "Arg2", "Arg3", "Arg4", "Arg5", "Arg6", "Arg7", "Arg8", "Arg9", "Arg10", "Arg11", "Arg12",
+};
+
+static unsigned call_fields(const struct uprobe *probe, const struct perf_record *r, struct event_field *out)
+{
+	static const uint8_t regs[ARGUMENTS_OF_CALLS] = {REG_DI, REG_SI, REG_DX, REG_CX, REG_R8, REG_R9};
+	unsigned i, n = 0;
+	uint64_t v;
+
+	if (probe->is_return) {
+		if (!perf_record_register(r, REG_AX, &v))
+			return 0;
+		out[0].name = "Ret";
+		out[0].type = FIELD_INT;
+		out[0].v.i = (int64_t)v;
+		return 1;
+	}
+	for (i = 0; i < ARGUMENTS_OF_CALLS; i++) {
+		if (!perf_record_register(r, regs[i], &v))
+			continue;
+		out[n].name = names[i];
+		out[n].type = FIELD_UINT;
+		out[n++].v.u = v;
+	}
+	return n;
+}
+
+unsigned uprobe_fields(const struct uprobe *probe, unsigned place, const struct perf_record *r,
+		       struct event_field out[STAPSDT_ARGUMENTS_MAX])
+{
+	const struct uprobe_place *at = &probe->places[place];
+	unsigned i, n = 0;
+	uint64_t v;
+
+	if (!probe->is_usdt)
+		return call_fields(probe, r, out);
+	for (i = 0; i < at->narguments; i++) {
+		if (!argument(&at->arguments[i], r, &v))
+			continue;
+		out[n].name = names[i];
+		out[n].type = at->arguments[i].is_signed ? FIELD_INT : FIELD_UINT;
+		if (at->arguments[i].is_signed)
+			out[n].v.i = (int64_t)v;
+		else
+			out[n].v.u = v;
+		n++;
+	}
+	return n;
+}

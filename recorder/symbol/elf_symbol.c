@@ -1,0 +1,160 @@
+#include "symbol/elf_symbol.h"
+
+#include "symbol/elf_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SYMBOLS_AT_ONCE = 1024, TABLES_MAX = 4 };   /* a file has one of each type */
+
+struct range {
+	uint64_t offset, size;
+};
+
+struct search {
+	const struct bytes *in;
+	const struct elf_layout *l;
+	const char *name;
+	char *strings;
+	size_t nstrings;
+	uint64_t vaddr;
+	struct elf_near *near;
+	unsigned distance[NEAREST_MAX];
+};
+
+static void offer(struct search *s, const char *name)
+{
+	unsigned d = nearest_distance(s->name, name), i;
+
+	if (strlen(name) >= ELF_SYMBOL_NAME_MAX || d > strlen(s->name) / 3 + 1)
+		return;
+	for (i = 0; i < s->near->n; i++)
+		if (strcmp(s->near->names[i], name) == 0)
+			return;
+	if (s->near->n < NEAREST_MAX)
+		i = s->near->n++;
+	else
+		for (i = NEAREST_MAX; i-- && s->distance[i] <= d;)
+			;
+	if (i >= NEAREST_MAX)
+		return;
+	strcpy(s->near->names[i], name);
+	s->distance[i] = d;
+}
+
+/* One entry of a symbol table; true = it is the one. */
+static bool look(struct search *s, const uint8_t *at)
+{
+	uint64_t name = bytes_le(at, 4), value = bytes_le(at + s->l->symbol.value, s->l->word);
+	uint64_t section = bytes_le(at + s->l->symbol.shndx, 2);
+	uint8_t type = at[s->l->symbol.info] & 15;
+	const char *text;
+
+	if ((type != ELF_STT_FUNC && type != ELF_STT_GNU_IFUNC) || section == ELF_SHN_UNDEF || !value || name >= s->nstrings)
+		return false;
+	text = s->strings + name;            /* ends: a NUL was put behind all */
+	if (strcmp(text, s->name) == 0) {
+		s->vaddr = value;
+		return true;
+	}
+	if (s->near && *text)
+		offer(s, text);
+	return false;
+}
+
+static int search_table(struct search *s, const struct range *table, struct err *err)
+{
+	size_t each = s->l->symbol.bytes, n, i;
+	uint64_t left = table->size / each, at = table->offset;
+	uint8_t *bytes;
+	int rc = 0;
+
+	if (left > ELF_SYMBOLS_MAX)
+		return err_set(err, ERR_LIMIT, "it has over %u symbols", ELF_SYMBOLS_MAX);
+	bytes = malloc(SYMBOLS_AT_ONCE * each);
+	if (!bytes)
+		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
+	for (; !rc && left && !s->vaddr; left -= n, at += n * each) {
+		n = left < SYMBOLS_AT_ONCE ? (size_t)left : SYMBOLS_AT_ONCE;
+		rc = bytes_read(s->in, at, bytes, n * each, "its symbol table", err);
+		for (i = 0; !rc && i < n && !look(s, bytes + i * each); i++)
+			;
+	}
+	free(bytes);
+	return rc;
+}
+
+static struct range range_of(const uint8_t *header, const struct elf_layout *l)
+{
+	return (struct range){bytes_le(header + l->section.offset, l->word),
+			      bytes_le(header + l->section.size, l->word)};
+}
+
+/* A table of symbols and, by its link, their names. */
+static int search_pair(struct search *s, const struct range *table, const struct range *names,
+		       struct err *err)
+{
+	int rc;
+
+	if (names->size > ELF_STRINGS_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "its names of symbols have over %llu MB",
+			       (unsigned long long)(ELF_STRINGS_MAX_BYTES >> 20));
+	s->nstrings = (size_t)names->size;
+	s->strings = malloc(s->nstrings + 1);
+	if (!s->strings)
+		return err_set(err, ERR_MEMORY, "out of memory for its names of symbols");
+	rc = bytes_read(s->in, names->offset, s->strings, s->nstrings, "its names of symbols", err);
+	s->strings[s->nstrings] = '\0';
+	if (!rc)
+		rc = search_table(s, table, err);
+	free(s->strings);
+	return rc;
+}
+
+static int search_type(struct search *s, const struct elf_head *head, const uint8_t *sections, uint32_t type,
+		       struct err *err)
+{
+	const struct elf_layout *l = s->l;
+	uint32_t i, n = 0;
+	int rc = 0;
+
+	for (i = 0; !rc && !s->vaddr && i < head->nsections && n < TABLES_MAX; i++) {
+		const uint8_t *header = sections + (size_t)i * l->section.bytes;
+		uint64_t link = bytes_le(header + l->section.link, 4);
+		struct range table, names;
+
+		if (bytes_le(header + 4, 4) != type || link >= head->nsections)
+			continue;
+		n++;
+		table = range_of(header, l);
+		names = range_of(sections + link * l->section.bytes, l);
+		rc = search_pair(s, &table, &names, err);
+	}
+	return rc;
+}
+
+int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name, uint64_t *vaddr,
+		    struct elf_near *near, struct err *err)
+{
+	struct search s = {.in = in, .l = head->is64 ? &elf_layout64 : &elf_layout32, .name = name, .near = near};
+	size_t n = (size_t)head->nsections * s.l->section.bytes;
+	uint8_t *sections = malloc(n + 1);
+	int rc;
+
+	if (near)
+		near->n = 0;
+	if (!sections)
+		return err_set(err, ERR_MEMORY, "out of memory for its section headers");
+	rc = bytes_read(in, head->sections_at, sections, n, "its section header table", err);
+	if (!rc)
+		rc = search_type(&s, head, sections, ELF_SHT_SYMTAB, err);
+	if (!rc && !s.vaddr)
+		rc = search_type(&s, head, sections, ELF_SHT_DYNSYM, err);
+	free(sections);
+	if (rc)
+		return rc;
+	if (!s.vaddr)
+		return err_set(err, ERR_NOT_FOUND, "it has no function %.100s", name);
+	*vaddr = s.vaddr;
+	return 0;
+}

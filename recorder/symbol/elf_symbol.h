@@ -1,0 +1,27 @@
+/*
+ * The address of a function, by its name: for probes. Any thread.
+ */
+#ifndef SYMBOL_ELF_SYMBOL_H
+#define SYMBOL_ELF_SYMBOL_H
+
+#include "base/nearest.h"
+#include "symbol/elf.h"
+
+#define ELF_SYMBOL_NAME_MAX 512
+
+/* Names near to the one that is not there. */
+struct elf_near {
+	char names[NEAREST_MAX][ELF_SYMBOL_NAME_MAX];
+	unsigned n;
+};
+
+/*
+ * A function of .symtab or .dynsym: FUNC or IFUNC, defined, by its linker's name.
+ *
+ * near     out, when it is not there; NULL = not wanted
+ * returns  0; ERR_NOT_FOUND; ERR_FORMAT, ERR_LIMIT, ERR_MEMORY, ERR_IO
+ */
+int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name, uint64_t *vaddr,
+		    struct elf_near *near, struct err *err);
+
+#endif

@@ -1,0 +1,193 @@
+#include "symbol/stapsdt.h"
+
+#include "symbol/elf_section.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTE_HEADER = 12, OWNER_BYTES = 8, TYPE_PROBE = 3, ADDRESSES_BYTES = 24 };
+
+/* ---- notes -------------------------------------------------------------------------------------- */
+
+/* The text at *at, which must end before end; false when it does not, or is too long. */
+static bool take_text(const uint8_t **at, const uint8_t *end, char *out, size_t room)
+{
+	size_t n = strnlen((const char *)*at, (size_t)(end - *at));
+
+	if (n == (size_t)(end - *at) || n >= room)
+		return false;
+	memcpy(out, *at, n + 1);
+	*at += n + 1;
+	return true;
+}
+
+static bool read_probe(const uint8_t *at, const uint8_t *end, const struct elf_head *head,
+		       uint64_t base_now, struct stapsdt *out)
+{
+	uint64_t address, base, semaphore;
+
+	if (end - at < ADDRESSES_BYTES)
+		return false;
+	address = bytes_le(at, 8);
+	base = bytes_le(at + 8, 8);
+	semaphore = bytes_le(at + 16, 8);
+	at += ADDRESSES_BYTES;
+	if (!take_text(&at, end, out->provider, sizeof(out->provider)) ||
+	    !take_text(&at, end, out->name, sizeof(out->name)) ||
+	    !take_text(&at, end, out->arguments, sizeof(out->arguments)))
+		return false;
+	if (base_now && base)
+		address += base_now - base;
+	if (base_now && base && semaphore)
+		semaphore += base_now - base;
+	out->semaphore = 0;
+	return elf_offset(head, address, &out->offset) &&
+	       (!semaphore || elf_offset(head, semaphore, &out->semaphore));
+}
+
+static uint64_t round_up4(uint64_t n)
+{
+	return (n + 3) & ~(uint64_t)3;
+}
+
+static int each_note(const uint8_t *at, const uint8_t *end, const struct elf_head *head, uint64_t base_now,
+		     stapsdt_one *one, void *ctx)
+{
+	struct stapsdt probe;
+	unsigned n = 0;
+	int rc = 0;
+
+	while (!rc && end - at >= NOTE_HEADER && n++ < STAPSDT_PROBES_MAX) {
+		uint64_t name = bytes_le(at, 4), size = bytes_le(at + 4, 4), type = bytes_le(at + 8, 4);
+		uint64_t whole = NOTE_HEADER + round_up4(name) + round_up4(size);
+		const uint8_t *body = at + NOTE_HEADER + round_up4(name);
+
+		/* The last one may lack what fills it up. */
+		if (NOTE_HEADER + round_up4(name) + size > (uint64_t)(end - at))
+			break;
+		if (name == OWNER_BYTES && type == TYPE_PROBE && memcmp(at + NOTE_HEADER, "stapsdt", 8) == 0 &&
+		    read_probe(body, body + size, head, base_now, &probe))
+			rc = one(ctx, &probe);
+		at = whole < (uint64_t)(end - at) ? at + whole : end;
+	}
+	return rc;
+}
+
+int stapsdt_each(const struct bytes *in, const struct elf_head *head, stapsdt_one *one, void *ctx,
+		 struct err *err)
+{
+	struct elf_section notes, base;
+	uint64_t base_now = 0;
+	uint8_t *bytes;
+	int rc;
+
+	if (!head->is64)
+		return err_set(err, ERR_UNSUPPORTED, "probes of 32-bit programs are not read");
+	rc = elf_section_find(in, head, ".note.stapsdt", &notes, err);
+	if (rc)
+		return rc;
+	if (notes.size > STAPSDT_SECTION_MAX_BYTES)
+		return err_set(err, ERR_LIMIT, "its notes of probes have over %llu MB",
+			       (unsigned long long)(STAPSDT_SECTION_MAX_BYTES >> 20));
+	if (elf_section_find(in, head, ".stapsdt.base", &base, NULL) == 0)
+		elf_vaddr(head, base.offset, &base_now);
+	bytes = malloc(notes.size + 1);
+	if (!bytes)
+		return err_set(err, ERR_MEMORY, "out of memory for its notes of probes");
+	rc = bytes_read(in, notes.offset, bytes, notes.size, "its notes of probes", err);
+	if (!rc)
+		rc = each_note(bytes, bytes + notes.size, head, base_now, one, ctx);
+	free(bytes);
+	return rc;
+}
+
+/* ---- arguments ---------------------------------------------------------------------------------- */
+
+/* In perf's order; each with its names of 8, 4, 2 bytes and 1. */
+static const struct {
+	const char *names[4];
+	uint8_t reg;
+} registers[] = {
+	{{"rax", "eax", "ax", "al"}, 0}, {{"rbx", "ebx", "bx", "bl"}, 1}, {{"rcx", "ecx", "cx", "cl"}, 2},
+	{{"rdx", "edx", "dx", "dl"}, 3}, {{"rsi", "esi", "si", "sil"}, 4}, {{"rdi", "edi", "di", "dil"}, 5},
+	{{"rbp", "ebp", "bp", "bpl"}, 6}, {{"rsp", "esp", "sp", "spl"}, 7}, {{"rip", "eip", "ip", "ip"}, 8},
+};
+
+static bool find_register(const char *at, size_t n, uint8_t *out)
+{
+	size_t i, j;
+
+	for (i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
+		for (j = 0; j < 4; j++) {
+			if (strlen(registers[i].names[j]) != n || memcmp(registers[i].names[j], at, n) != 0)
+				continue;
+			*out = registers[i].reg;
+			return true;
+		}
+	}
+	/* r8 to r15, also r8d, r8w, r8b */
+	if (n < 2 || at[0] != 'r' || !isdigit((unsigned char)at[1]))
+		return false;
+	i = (size_t)(at[1] - '0');
+	j = 2;
+	if (n > 2 && isdigit((unsigned char)at[2]))
+		i = i * 10 + (size_t)(at[j++] - '0');
+	if (i < 8 || i > 15 || n > j + 1 || (n == j + 1 && !strchr("dwb", at[j])))
+		return false;
+	*out = (uint8_t)(16 + i - 8);
+	return true;
+}
+
+static void read_operand(const char *at, size_t n, struct stapsdt_argument *out)
+{
+	const char *end = at + n;
+	char *number;
+
+	if (n > 1 && at[0] == '$') {
+		out->value = strtoll(at + 1, &number, 0);
+		out->place = number == end ? STAPSDT_CONSTANT : STAPSDT_UNKNOWN;
+		return;
+	}
+	if (n > 1 && at[0] == '%') {
+		if (find_register(at + 1, n - 1, &out->reg))
+			out->place = STAPSDT_REGISTER;
+		return;
+	}
+	if (isdigit((unsigned char)at[0]) || at[0] == '-') {
+		out->value = strtoll(at, &number, 0);
+		n -= (size_t)(number - at);
+		at = number;
+	}
+	/* (%rsp): an index besides, or a name, is not understood. */
+	if (n > 3 && at[0] == '(' && at[1] == '%' && end[-1] == ')' &&
+	    find_register(at + 2, n - 3, &out->reg) && out->reg != 8)
+		out->place = STAPSDT_MEMORY;
+}
+
+unsigned stapsdt_arguments(const char *text, struct stapsdt_argument out[STAPSDT_ARGUMENTS_MAX])
+{
+	unsigned n = 0;
+
+	while (*text && n < STAPSDT_ARGUMENTS_MAX) {
+		struct stapsdt_argument *a = &out[n];
+		size_t len;
+		char *at;
+		long bytes;
+
+		text += strspn(text, " ");
+		len = strcspn(text, " ");
+		if (!len)
+			break;
+		memset(a, 0, sizeof(*a));
+		bytes = strtol(text, &at, 10);
+		a->is_signed = bytes < 0;
+		bytes = bytes < 0 ? -bytes : bytes;
+		a->bytes = bytes == 1 || bytes == 2 || bytes == 4 ? (uint8_t)bytes : 8;
+		if (at > text && *at == '@' && at + 1 < text + len)
+			read_operand(at + 1, len - (size_t)(at + 1 - text), a);
+		text += len;
+		n++;
+	}
+	return n;
+}
