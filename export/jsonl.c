@@ -102,45 +102,69 @@ static void put_event(struct json *j, const struct incident *in, const struct in
 	json_close(j, '}');
 }
 
-/* A text as it stands in a JSON string, quotes and all. */
-static void quote(struct buf *out, const char *text, size_t n)
-{
-	struct json j = {.out = out};
+/* "pid":1,"process":"app","tid":2,"thread":"worker", of each thread: made once, when it is met. */
+struct whos {
+	struct {
+		size_t at, n;
+	} *of;
+	struct buf text;
+};
 
-	(void)n;                             /* it ends in NUL */
-	json_str(&j, text);
+static void put_known_who(struct json *j, const struct incident *in, uint32_t thread,
+			  struct whos *whos)
+{
+	struct json to = {.out = &whos->text};
+
+	if (!whos->of[thread].n) {
+		whos->of[thread].at = whos->text.len;
+		put_who(&to, in, thread);
+		whos->of[thread].n = whos->text.len - whos->of[thread].at;
+	}
+	if (whos->text.failed)
+		j->out->failed = whos->text.failed;
+	else
+		buf_put(j->out, whos->text.data + whos->of[thread].at, whos->of[thread].n);
 }
 
 /* Frames leaf first; process and thread have keys of their own. */
-static void put_sample(struct json *j, const struct incident *in, const struct tree *t, uint32_t i)
+static void put_sample(struct json *j, const struct incident *in, const struct tree *t, uint32_t i,
+		       struct whos *whos)
 {
 	const struct incident_sample *s = &in->samples[i];
-	uint32_t node, text;
+	struct buf *to = j->out;
+	uint32_t node, caller;
+	const char *comma = "";
 
-	json_open(j, '{');
-	json_key_str(j, "type", "sample");
-	put_bare(j, "t_ms", ms_put, (int64_t)(s->time_ns - in->head.t0_ns));
-	json_key_str(j, "stream", stream_text((enum stream)s->stream));
-	json_key_uint(j, "weight", s->weight);
-	put_who(j, in, s->thread);
-	if (s->cpu != CPU_NONE)
-		json_key_uint(j, "cpu", s->cpu);
-	json_key_str(j, "quality", stack_quality_text((enum stack_quality)s->quality));
-	json_key(j, "stack");
-	json_open(j, '[');
-	for (node = t->of_sample[i]; ; node = t->nodes[node].caller) {
-		uint32_t caller = t->nodes[node].caller;
+	buf_puts(to, "{\"type\":\"sample\",\"t_ms\":");
+	ms_put(to, (int64_t)(s->time_ns - in->head.t0_ns));
+	buf_puts(to, ",\"stream\":\"");
+	buf_puts(to, stream_text((enum stream)s->stream));
+	buf_puts(to, "\",\"weight\":");
+	buf_put_uint(to, s->weight);
+	buf_putc(to, ',');
+	if (s->thread != THREAD_NONE) {
+		put_known_who(j, in, s->thread, whos);
+		buf_putc(to, ',');
+	}
+	if (s->cpu != CPU_NONE) {
+		buf_puts(to, "\"cpu\":");
+		buf_put_uint(to, s->cpu);
+		buf_putc(to, ',');
+	}
+	buf_puts(to, "\"quality\":\"");
+	buf_puts(to, stack_quality_text((enum stack_quality)s->quality));
+	buf_puts(to, "\",\"stack\":[");
+	for (node = t->of_sample[i]; ; node = caller) {
+		const struct tree_text *text = &t->texts[t->nodes[node].text];
 
+		caller = t->nodes[node].caller;
 		if (caller == TREE_NONE || t->nodes[caller].caller == TREE_NONE)
 			break;
-		text = t->nodes[node].text;
-		if (j->comma)
-			buf_putc(j->out, ',');
-		buf_put(j->out, tree_text(t, text), t->texts[text].len);
-		j->comma = true;
+		buf_puts(to, comma);
+		buf_put(to, t->bytes.data + text->at, text->len);
+		comma = ",";
 	}
-	json_close(j, ']');
-	json_close(j, '}');
+	buf_puts(to, "]}");
 }
 
 static int end_line(struct json *j, struct out *out, struct err *err)
@@ -148,8 +172,7 @@ static int end_line(struct json *j, struct out *out, struct err *err)
 	int rc = buf_check(j->out, "a line of JSON", err);
 
 	buf_putc(j->out, '\n');
-	out_put(out, buf_text(j->out), j->out->len);
-	buf_reset(j->out);
+	out_drain(out, j->out, false);
 	j->comma = false;
 	return rc;
 }
@@ -157,15 +180,16 @@ static int end_line(struct json *j, struct out *out, struct err *err)
 static int jsonl_write(const struct incident *in, const struct export_options *opt,
 		       struct out *out, struct err *err)
 {
-	struct tree_style style = tree_plain_style;
+	struct whos whos = {.of = calloc((size_t)in->nthreads + 1, sizeof(*whos.of))};
 	struct tree tree = {0};
 	struct buf line = {0};
 	struct json j = {.out = &line};
 	uint32_t i;
 	int rc;
 
-	style.escape = quote;
-	rc = tree_build(&tree, in, opt, &style, err);
+	if (!whos.of)
+		return err_set(err, ERR_MEMORY, "out of memory while writing samples");
+	rc = tree_build(&tree, in, opt, &tree_json_style, err);
 	if (!rc) {
 		put_head(&j, in, opt);
 		rc = end_line(&j, out, err);
@@ -177,11 +201,14 @@ static int jsonl_write(const struct incident *in, const struct export_options *o
 	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
 		if (tree.of_sample[i] == TREE_NONE)
 			continue;
-		put_sample(&j, in, &tree, i);
+		put_sample(&j, in, &tree, i, &whos);
 		rc = end_line(&j, out, err);
 	}
+	out_drain(out, &line, true);
 	tree_free(&tree);
 	buf_free(&line);
+	buf_free(&whos.text);
+	free(whos.of);
 	return rc;
 }
 

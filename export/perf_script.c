@@ -69,41 +69,84 @@ static void put_frame(struct buf *text, const struct incident *in, uint32_t fram
 	buf_puts(text, ")\n");
 }
 
-/* Lines of frames, made once; those of jitted code name a process and are made each time. */
+/* Texts that many samples have, made once and kept in a buf. */
+struct kept {
+	size_t at, n;
+};
+
+/* Lines of frames, but those of jitted code, which name a process; and "comm pid/tid " of threads. */
 struct lines {
-	struct {
-		size_t at, n;
-	} *of;
+	struct kept *frames, *threads;
 	struct buf text;
 };
+
+static void put_kept(const struct lines *lines, const struct kept *kept, struct buf *text)
+{
+	if (lines->text.failed)
+		text->failed = lines->text.failed;
+	else
+		buf_put(text, lines->text.data + kept->at, kept->n);
+}
 
 static void put_line(struct lines *lines, const struct incident *in, uint32_t frame, uint32_t pid,
 		     struct buf *text)
 {
+	struct kept *kept = &lines->frames[frame];
+
 	if (in->modules[in->frames[frame].module].kind == OBJECT_JIT) {
 		put_frame(text, in, frame, pid);
 		return;
 	}
-	if (!lines->of[frame].n) {
-		lines->of[frame].at = lines->text.len;
+	if (!kept->n) {
+		kept->at = lines->text.len;
 		put_frame(&lines->text, in, frame, 0);
-		lines->of[frame].n = lines->text.len - lines->of[frame].at;
+		kept->n = lines->text.len - kept->at;
 	}
-	if (lines->text.failed)
-		text->failed = lines->text.failed;
-	else
-		buf_put(text, lines->text.data + lines->of[frame].at, lines->of[frame].n);
+	put_kept(lines, kept, text);
 }
 
-static void put_head(struct buf *text, const struct incident *in, const struct incident_sample *s,
-		     const struct who *who)
+static void put_who(struct lines *lines, const struct incident *in, uint32_t thread,
+		    const struct who *who, struct buf *text)
+{
+	struct kept *kept = &lines->threads[thread == THREAD_NONE ? in->nthreads : thread];
+
+	if (!kept->n) {
+		kept->at = lines->text.len;
+		put_word(&lines->text, who->thread);
+		buf_printf(&lines->text, " %" PRIu32 "/%" PRIu32 " ", who->pid, who->tid);
+		kept->n = lines->text.len - kept->at;
+	}
+	put_kept(lines, kept, text);
+}
+
+/* v with zeros before it, to so many digits. */
+static void put_padded(struct buf *text, uint32_t v, uint32_t digits)
+{
+	uint32_t least = 1;
+
+	while (--digits)
+		least *= 10;
+	for (; least > 1 && v < least; least /= 10)
+		buf_putc(text, '0');
+	buf_put_uint(text, v);
+}
+
+/* "[001] 12.345678: 10101010 cpu-clock:" */
+static void put_head(struct buf *text, const struct incident *in, const struct incident_sample *s)
 {
 	uint64_t us = (s->time_ns > in->head.t0_ns ? s->time_ns - in->head.t0_ns : 0) / 1000;
 
-	put_word(text, who->thread);
-	buf_printf(text, " %" PRIu32 "/%" PRIu32 " [%03u] %" PRIu64 ".%06u: %" PRIu64 " %s:\n",
-		   who->pid, who->tid, s->cpu == CPU_NONE ? 0u : s->cpu, us / 1000000,
-		   (unsigned)(us % 1000000), s->weight, event_of((enum stream)s->stream));
+	buf_putc(text, '[');
+	put_padded(text, s->cpu == CPU_NONE ? 0u : s->cpu, 3);
+	buf_puts(text, "] ");
+	buf_put_uint(text, us / 1000000);
+	buf_putc(text, '.');
+	put_padded(text, (uint32_t)(us % 1000000), 6);
+	buf_puts(text, ": ");
+	buf_put_uint(text, s->weight);
+	buf_putc(text, ' ');
+	buf_puts(text, event_of((enum stream)s->stream));
+	buf_puts(text, ":\n");
 }
 
 static void put_sample(struct lines *lines, const struct incident *in,
@@ -114,7 +157,8 @@ static void put_sample(struct lines *lines, const struct incident *in,
 	uint32_t node;
 
 	who_of(in, s->thread, &who);
-	put_head(text, in, s, &who);
+	put_who(lines, in, s->thread, &who, text);
+	put_head(text, in, s);
 	for (node = s->stack; node != STACK_NONE; node = in->stacks[node].parent)
 		put_line(lines, in, in->stacks[node].frame, who.pid, text);
 	if (mark)
@@ -125,24 +169,28 @@ static void put_sample(struct lines *lines, const struct incident *in,
 static int perf_script_write(const struct incident *in, const struct export_options *opt,
 			     struct out *out, struct err *err)
 {
-	struct lines lines = {.of = calloc((size_t)in->nframes + 1, sizeof(*lines.of))};
+	struct lines lines = {
+		.frames = calloc((size_t)in->nframes + 1, sizeof(*lines.frames)),
+		.threads = calloc((size_t)in->nthreads + 1, sizeof(*lines.threads)),
+	};
 	struct buf text = {0};
 	uint32_t i;
 	int rc = 0;
 
-	if (!lines.of)
-		return err_set(err, ERR_MEMORY, "out of memory while writing samples");
+	if (!lines.frames || !lines.threads)
+		rc = err_set(err, ERR_MEMORY, "out of memory while writing samples");
 	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
 		if (!export_takes(opt, &in->samples[i]))
 			continue;
-		buf_reset(&text);
 		put_sample(&lines, in, &in->samples[i], &text);
 		rc = buf_check(&text, "the text of a sample", err);
-		out_put(out, buf_text(&text), text.len);
+		out_drain(out, &text, false);
 	}
+	out_drain(out, &text, true);
 	buf_free(&text);
 	buf_free(&lines.text);
-	free(lines.of);
+	free(lines.frames);
+	free(lines.threads);
 	return rc;
 }
 

@@ -2,17 +2,6 @@
 #include "export/names.h"
 #include "export/perfview.h"
 
-#include "base/json.h"
-
-/* A text as it stands in a JSON string, quotes and all. */
-static void quote(struct buf *out, const char *text, size_t n)
-{
-	struct json j = {.out = out};
-
-	(void)n;                             /* it ends in NUL */
-	json_str(&j, text);
-}
-
 static void put_sample(const struct tree *t, const struct incident *in, uint32_t sample,
 		       uint64_t divisor, struct buf *text)
 {
@@ -43,19 +32,19 @@ static int perfview_json_write(const struct incident *in, const struct export_op
 	uint32_t i;
 	int rc;
 
-	style.escape = quote;
+	style.escape = tree_quote;
 	rc = tree_build(&tree, in, opt, &style, err);
 	out_puts(out, "{\"StackSource\":{\"Samples\":[\n");
 	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
 		if (tree.of_sample[i] == TREE_NONE)
 			continue;
-		buf_reset(&text);
 		buf_puts(&text, first ? "" : ",\n");
 		first = false;
 		put_sample(&tree, in, i, divisor, &text);
 		rc = buf_check(&text, "the JSON of a sample", err);
-		out_put(out, buf_text(&text), text.len);
+		out_drain(out, &text, false);
 	}
+	out_drain(out, &text, true);
 	out_puts(out, "\n]}}\n");
 	tree_free(&tree);
 	buf_free(&text);

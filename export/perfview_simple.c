@@ -33,10 +33,10 @@ static int put_samples(const struct tree *t, const struct incident *in,
 	for (i = 0; i < in->nsamples && !text.failed && !out_failed(out); i++) {
 		if (t->of_sample[i] == TREE_NONE)
 			continue;
-		buf_reset(&text);
 		put_sample(t, in, i, divisor, &text);
-		out_put(out, buf_text(&text), text.len);
+		out_drain(out, &text, false);
 	}
+	out_drain(out, &text, true);
 	out_puts(out, "</Samples>\n");
 	rc = buf_check(&text, "the XML of a sample", err);
 	buf_free(&text);

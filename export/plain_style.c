@@ -2,6 +2,8 @@
 #include "export/names.h"
 #include "export/tree.h"
 
+#include "base/json.h"
+
 #include <inttypes.h>
 
 static void put_process(const struct incident *in, const struct export_options *opt,
@@ -32,8 +34,23 @@ static void put_frame(const struct incident *in, const struct export_options *op
 	incident_frame_text(in, frame, opt->addresses, out);
 }
 
+void tree_quote(struct buf *out, const char *text, size_t n)
+{
+	struct json j = {.out = out};
+
+	(void)n;                             /* it ends in NUL */
+	json_str(&j, text);
+}
+
 const struct tree_style tree_plain_style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
+};
+
+const struct tree_style tree_json_style = {
+	.process = put_process,
+	.thread = put_thread,
+	.frame = put_frame,
+	.escape = tree_quote,
 };

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define PROFILES_MAX 256u
-#define FLUSH_BYTES 65536u
 
 /* ---- who has which samples ------------------------------------------------------------------- */
 
@@ -135,10 +134,7 @@ static void flush(struct writer *w, bool always)
 {
 	if (w->text.failed)
 		w->failed = w->text.failed;
-	if (w->failed || (!always && w->text.len < FLUSH_BYTES))
-		return;
-	out_put(w->out, buf_text(&w->text), w->text.len);
-	buf_reset(&w->text);
+	out_drain(w->out, &w->text, always);
 }
 
 static void reserve(struct writer *w, uint32_t **items, uint32_t *cap, uint32_t n)

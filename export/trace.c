@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define SLICES_MAX 2000000u
-#define FLUSH_BYTES 65536u
 #define LEAST_NS 1000u                       /* viewers do not show less than 1 us */
 
 struct slice {
@@ -45,10 +44,7 @@ static void flush(struct trace *t, bool always)
 {
 	if (t->text.failed)
 		t->failed = t->text.failed;
-	if (t->failed || (!always && t->text.len < FLUSH_BYTES))
-		return;
-	out_put(t->out, buf_text(&t->text), t->text.len);
-	buf_reset(&t->text);
+	out_drain(t->out, &t->text, always);
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -272,31 +268,40 @@ static void put_metadata(struct trace *t)
 	}
 }
 
+/* By hand: there are millions of them. Texts of the tree are strings of JSON. */
+static void put_slice(struct trace *t, const struct slice *s)
+{
+	const struct tree_text *name = &t->tree.texts[s->text];
+	struct buf *to = &t->text;
+	struct who who;
+
+	who_of(t->in, s->thread == t->in->nthreads ? THREAD_NONE : s->thread, &who);
+	buf_puts(to, t->json.comma ? ",{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
+	buf_put(to, t->tree.bytes.data + name->at, name->len);
+	buf_puts(to, ",\"pid\":");
+	buf_put_uint(to, who.pid);
+	buf_puts(to, ",\"tid\":");
+	buf_put_uint(to, who.tid);
+	buf_puts(to, ",\"ts\":");
+	us_put(to, since_start(t, s->start_ns));
+	buf_puts(to, ",\"dur\":");
+	us_put(to, (int64_t)(s->end_ns - s->start_ns));
+	if (s->weight) {
+		buf_puts(to, ",\"args\":{\"weight\":");
+		buf_put_uint(to, s->weight);
+		buf_putc(to, '}');
+	}
+	buf_putc(to, '}');
+	t->json.comma = true;
+	flush(t, false);
+}
+
 static void put_slices(struct trace *t)
 {
-	struct buf name = {0};
 	uint32_t i;
 
-	for (i = 0; i < t->nslices && !t->failed && !out_failed(t->out); i++) {
-		const struct slice *s = &t->slices[i];
-
-		buf_reset(&name);
-		buf_put(&name, tree_text(&t->tree, s->text), t->tree.texts[s->text].len);
-		if (name.failed)
-			t->failed = name.failed;
-		open_event(t, "X", buf_text(&name));
-		put_ids(t, s->thread);
-		put_time(t, "ts", since_start(t, s->start_ns));
-		put_time(t, "dur", (int64_t)(s->end_ns - s->start_ns));
-		if (s->weight) {
-			json_key(&t->json, "args");
-			json_open(&t->json, '{');
-			json_key_uint(&t->json, "weight", s->weight);
-			json_close(&t->json, '}');
-		}
-		close_event(t);
-	}
-	buf_free(&name);
+	for (i = 0; i < t->nslices && !t->failed && !out_failed(t->out); i++)
+		put_slice(t, &t->slices[i]);
 }
 
 static void put_counter(struct trace *t, const struct incident_event *e)
@@ -403,7 +408,7 @@ static int trace_write(const struct incident *in, const struct export_options *o
 		       struct out *out, struct err *err)
 {
 	struct trace t = {.in = in, .opt = opt, .out = out};
-	int rc = tree_build(&t.tree, in, opt, &tree_plain_style, err);
+	int rc = tree_build(&t.tree, in, opt, &tree_json_style, err);
 
 	t.json.out = &t.text;
 	if (!rc)

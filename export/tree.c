@@ -139,7 +139,7 @@ static bool same_shape(const void *ctx, uint32_t value, const void *key)
 static uint32_t shape_add(struct tree_build *b, uint32_t caller, uint32_t text)
 {
 	struct tree_node shape = {.caller = caller, .text = text}, *items;
-	uint64_t hash = hash_pair(caller, text);
+	uint64_t hash = hash_u64((uint64_t)caller << 32 | text);
 	uint32_t found;
 
 	if (text == TREE_NONE)

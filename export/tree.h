@@ -31,6 +31,10 @@ struct tree_style {
 
 /* "app (100)", "worker (101)", "libc.so.6!read": plain text, cleaned. */
 extern const struct tree_style tree_plain_style;
+/* The same as strings of JSON, quotes and all. */
+extern const struct tree_style tree_json_style;
+/* An escape for styles: a text as a string of JSON. */
+void tree_quote(struct buf *out, const char *text, size_t n);
 
 struct tree_text {
 	uint32_t at, len;                    /* in tree.bytes */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define FLUSH_BYTES ((size_t)256 * 1024)
+#define DIRECT_BYTES ((size_t)64 * 1024)     /* not copied: what is put at once and has so many */
 
 struct out {
 	struct os_file *file;       /* NULL when it goes to memory */
@@ -111,9 +112,23 @@ void out_put(struct out *out, const void *bytes, size_t n)
 		buf_put(out->memory, bytes, n);
 		return;
 	}
+	if (n >= DIRECT_BYTES) {
+		flush(out);
+		if (!out->failure.code)
+			os_write(out->file, bytes, n, &out->failure);
+		return;
+	}
 	buf_put(&out->pending, bytes, n);
 	if (out->pending.len >= FLUSH_BYTES || out->pending.failed)
 		flush(out);
+}
+
+void out_drain(struct out *out, struct buf *text, bool always)
+{
+	if (text->failed || (text->len < DIRECT_BYTES && !always))
+		return;
+	out_put(out, buf_text(text), text->len);
+	buf_reset(text);
 }
 
 void out_puts(struct out *out, const char *text)

@@ -21,6 +21,11 @@ void out_abandon(struct out *out);                 /* NULL allowed */
 
 void out_put(struct out *out, const void *bytes, size_t n);
 void out_puts(struct out *out, const char *text);
+/*
+ * For writers that build text in a buf of their own: write it and empty the buf, once it is so much
+ * that it goes to the file without being copied again, or always. A failed buf is left as it is.
+ */
+void out_drain(struct out *out, struct buf *text, bool always);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
 uint64_t out_bytes(const struct out *out);         /* written so far */
 bool out_failed(const struct out *out);            /* a writer of much may stop early */

@@ -39,21 +39,6 @@ uint64_t hash_bytes(const void *bytes, size_t n)
 	return hash_pair(h, word);
 }
 
-uint32_t table_find(const struct table *t, uint64_t hash, table_same *same, const void *ctx,
-		    const void *key)
-{
-	uint32_t mask = t->nslots - 1;
-	uint32_t at;
-
-	if (!t->nslots)
-		return TABLE_NONE;
-	for (at = (uint32_t)hash & mask; t->slots[at].value != TABLE_NONE; at = (at + 1) & mask) {
-		if (t->slots[at].hash == (uint32_t)hash && same(ctx, t->slots[at].value, key))
-			return t->slots[at].value;
-	}
-	return TABLE_NONE;
-}
-
 static void place(struct table *t, uint32_t hash, uint32_t value)
 {
 	uint32_t mask = t->nslots - 1;

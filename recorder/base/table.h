@@ -29,8 +29,8 @@ struct table {
 typedef bool table_same(const void *ctx, uint32_t value, const void *key);
 
 /* The value whose contents are `key`, or TABLE_NONE. */
-uint32_t table_find(const struct table *t, uint64_t hash, table_same *same, const void *ctx,
-		    const void *key);
+static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same,
+				  const void *ctx, const void *key);
 
 /* Add a value that is not there; 0 or ERR_MEMORY. Grows at 70 % use. */
 int table_add(struct table *t, uint64_t hash, uint32_t value);
@@ -46,5 +46,21 @@ size_t table_bytes(const struct table *t);
 uint64_t hash_bytes(const void *bytes, size_t n);
 uint64_t hash_u64(uint64_t v);
 uint64_t hash_pair(uint64_t a, uint64_t b);
+
+/* Inline, so that `same` is as well: loading an incident asks a million times. */
+static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same,
+				  const void *ctx, const void *key)
+{
+	uint32_t mask = t->nslots - 1;
+	uint32_t at;
+
+	if (!t->nslots)
+		return TABLE_NONE;
+	for (at = (uint32_t)hash & mask; t->slots[at].value != TABLE_NONE; at = (at + 1) & mask) {
+		if (t->slots[at].hash == (uint32_t)hash && same(ctx, t->slots[at].value, key))
+			return t->slots[at].value;
+	}
+	return TABLE_NONE;
+}
 
 #endif

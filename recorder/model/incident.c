@@ -308,6 +308,11 @@ static bool same_stack(const void *ctx, uint32_t value, const void *key)
 	return a->parent == b->parent && a->frame == b->frame;
 }
 
+static uint64_t hash_stack(uint32_t parent, uint32_t frame)
+{
+	return hash_u64((uint64_t)parent << 32 | frame);
+}
+
 uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame)
 {
 	struct incident_build *b = in->build;
@@ -321,7 +326,7 @@ uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame
 	if (parent != STACK_NONE && parent + 1 < in->nstacks &&
 	    in->stacks[parent + 1].parent == parent && in->stacks[parent + 1].frame == frame)
 		return parent + 1;
-	hash = hash_pair(parent, frame);
+	hash = hash_stack(parent, frame);
 	found = table_find(&b->stack_table, hash, same_stack, in, &node);
 	if (found != TABLE_NONE)
 		return found;
