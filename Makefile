@@ -126,6 +126,8 @@ objects := $(call objs,$(sources))
 recorder        := $(BUILD)/recorder$(EXE)
 test_programs   := $(tests:tests/%.c=$(BUILD)/tests/%$(EXE))
 target_programs := $(targets:tests/%.c=$(BUILD)/%$(EXE))
+# Stand-ins for DLLs of Windows; tests put them into a Wine prefix of their own.
+test_dlls       := $(if $(EXE),$(patsubst tests/%.c,$(BUILD)/%.dll,$(wildcard tests/dll/*.c)))
 
 fuzz_programs   := $(fuzzers:tests/%.c=$(BUILD)/%)
 
@@ -169,6 +171,11 @@ $(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o $(BUILD)/lib/support.
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libs)
 
+$(BUILD)/dll/%.dll: tests/dll/%.c $(BUILD)/flags | $(BUILD)/headers
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(compile) -Wno-pedantic $(WERROR) -shared -static -MMD -MP -o $@ $<
+
 # A fuzz target: with clang's engine, elsewhere with a main() that replays files.
 engine := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(BUILD)/obj/tests/support/fuzz_main.o)
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) $$(call archives,$$*)
@@ -193,7 +200,7 @@ $(BUILD)/headers:
 	    exit 1; }
 	@touch $@
 
--include $(objects:.o=.d)
+-include $(objects:.o=.d) $(test_dlls:.dll=.d)
 
 # ---- targets -------------------------------------------------------------------------------------
 
@@ -205,7 +212,7 @@ all: $(recorder) ## build/linux/recorder (the default)
 windows: ## build/windows/recorder.exe: one static file, cross-built by mingw-w64
 	$(Q)$(MAKE) VARIANT=windows all
 
-programs: $(recorder) $(test_programs) $(target_programs)
+programs: $(recorder) $(test_programs) $(target_programs) $(test_dlls)
 objects: $(objects)
 goals: $(GOALS)
 

@@ -10,6 +10,7 @@
 
 #include "base/out.h"
 #include "options.h"
+#include "source/source.h"
 #include "store/store.h"
 #include "triggers/trigger.h"
 
@@ -102,12 +103,21 @@ int cmd_not_ours(const struct options *o, const char *path, struct err *err);
 int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,
 		  struct trigger **out, struct err *err);
 
+/* The live sources that take part, ending in NULL. */
+#define CMD_SOURCES_MAX 8u
+struct cmd_sources {
+	const struct source_ops *all[CMD_SOURCES_MAX + 1];
+};
+/* Those of this system, the one of --source for stacks. ERR_USAGE: it gives none here. */
+int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err);
+/* What the options say of an ETW session; borrows their texts. */
+void cmd_etw_options(const struct options *o, struct etw_options *out);
+
 /*
- * Whether the live sources of this system can meet what rules ask: the sentence says which name they
- * do not know, or what no source here delivers.
+ * Whether these sources can meet what rules ask: the sentence says which name they do not know, or
+ * what none of them delivers.
  */
-struct needs;
-int cmd_check_live(const struct needs *needs, struct err *err);
+int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, struct err *err);
 
 /*
  * Whether a trace file can be read and can meet what rules ask: counters and logs it has none of, and a

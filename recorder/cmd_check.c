@@ -25,6 +25,7 @@
 
 struct check {
 	const struct options *o;
+	struct cmd_sources sources;
 	struct buf out;
 	unsigned wrong;                      /* rules and monitored counters */
 	bool cannot_record;                  /* a source is refused to this user */
@@ -189,9 +190,10 @@ static int check_store(struct check *c, struct err *err)
 
 /* ---- rules --------------------------------------------------------------------------------------- */
 
-static int check_counters(struct needs *needs, struct counter_value *value, struct err *err)
+static int check_counters(const struct check *c, struct needs *needs, struct counter_value *value,
+			  struct err *err)
 {
-	int rc = cmd_check_live(needs, err);
+	int rc = cmd_check_live(&c->sources, needs, err);
 
 	/* A rule has one counter; of more the first is shown. */
 	if (!rc && needs->ncounters)
@@ -235,7 +237,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	if (!rc)
 		t->ops->status(t, &status);
 	if (!rc)
-		rc = check_counters(needs, &value, &why);
+		rc = check_counters(c, needs, &value, &why);
 	f.name = t ? t->spec : rule->spec;
 	put_presets(t, &text);
 	f.text = buf_text(&text);
@@ -257,7 +259,7 @@ static void check_monitor(struct check *c, const char *spec, struct needs *needs
 	memset(needs, 0, sizeof(*needs));
 	rc = counter_monitor_parse(spec, needs, &why);
 	if (!rc)
-		rc = check_counters(needs, &value, &why);
+		rc = check_counters(c, needs, &value, &why);
 	f.value = &value;
 	put_rule(c, &f, rc, &why);
 }
@@ -299,24 +301,25 @@ static void check_sources(struct check *c)
 	};
 	unsigned i;
 
-	for (i = 0; live_sources[i]; i++) {
+	cmd_etw_options(c->o, &cfg.etw);
+	for (i = 0; c->sources.all[i]; i++) {
 		struct finding f = {.what = "source", .verdict = "ok", .limit = NAN};
 		struct err why = {0};
 
-		f.name = live_sources[i]->name;
-		f.text = live_sources[i]->summary;
-		if (live_sources[i]->probe && live_sources[i]->probe(&cfg, &why)) {
-			bool optional = live_sources[i]->optional;
+		f.name = c->sources.all[i]->name;
+		f.text = c->sources.all[i]->summary;
+		if (c->sources.all[i]->probe && c->sources.all[i]->probe(&cfg, &why)) {
+			bool optional = c->sources.all[i]->optional;
 
 			f.verdict = optional ? "note" : "missing";
 			err_prefix(&why, optional ? "not here (%s)" : "without it nothing is recorded (%s)",
-				   live_sources[i]->summary);
+				   c->sources.all[i]->summary);
 			f.text = why.text;
 			c->cannot_record |= !optional;
 		}
 		put(c, &f);
 	}
-	if (!live_sources[0])
+	if (!c->sources.all[0])
 		put(c, &none);
 }
 
@@ -368,7 +371,7 @@ static int plan_needs(const struct options *o, struct needs *needs, struct err *
 static int check_plan(struct check *c, struct err *err)
 {
 	struct plan_config cfg = {
-		.sources = live_sources, .ring_bytes = (size_t)c->o->buffer_mb << 20,
+		.sources = c->sources.all, .ring_bytes = (size_t)c->o->buffer_mb << 20,
 		.measure_ns = PLAN_NS,
 		.source = {
 			.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
@@ -380,6 +383,7 @@ static int check_plan(struct check *c, struct err *err)
 	struct plan plan;
 	int rc;
 
+	cmd_etw_options(c->o, &cfg.source.etw);
 	if (!needs)
 		return err_set(err, ERR_MEMORY, "out of memory for the plan");
 	cfg.needs = needs;
@@ -448,8 +452,10 @@ static void remark_no_effect(const struct options *o)
 int cmd_check(const struct options *o, struct err *err)
 {
 	struct check c = {.o = o};
-	int rc;
+	int rc = cmd_sources(o, &c.sources, err);
 
+	if (rc)
+		return rc;
 	remark_no_effect(o);
 	check_settings(&c);
 	check_data_file(&c);

@@ -21,6 +21,7 @@ struct collect {
 	struct trigger **triggers;
 	uint32_t ntriggers;
 	struct command_line stop_command;
+	struct cmd_sources sources;
 	struct engine_config engine;
 };
 
@@ -64,7 +65,7 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	if (rc)
 		return rc;
 	/* Before a store is made for it. */
-	return o->from_file ? cmd_check_file(o->from_file, needs, err) : cmd_check_live(needs, err);
+	return o->from_file ? cmd_check_file(o->from_file, needs, err) : cmd_check_live(&c->sources, needs, err);
 }
 
 static void announce_file(const struct collect *c)
@@ -151,7 +152,7 @@ static void configure(const struct options *o, struct collect *c)
 		.max_age_ns = (uint64_t)o->keep_days * DAY_NS,
 		.max_incidents = STORE_MAX_INCIDENTS_DEFAULT,
 	};
-	e->sources = o->from_file ? file_sources : live_sources;
+	e->sources = o->from_file ? file_sources : c->sources.all;
 	e->live = !o->from_file;
 	e->file = o->from_file;
 	e->symbol_path = o->symbol_path;
@@ -163,6 +164,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->budget.max_rss_bytes = (uint64_t)o->max_rss_mb << 20;
 	e->allow_fp = o->allow_fp;
 	e->only_process = o->record_process;
+	cmd_etw_options(o, &e->etw);
 	e->symbol_cache = o->symbol_cache;
 	e->symbol_cache_bytes = (uint64_t)o->symbol_cache_mb << 20;
 	e->triggers = c->triggers;
@@ -278,11 +280,9 @@ int cmd_collect(const struct options *o, struct err *err)
 	struct collect c = {.options = o};
 	int rc;
 
-	if (!live_sources[0] && !o->from_file)
-		return err_set(err, ERR_UNSUPPORTED,
-			       "recording live on this system comes with a later version of this "
-			       "program; list, show, export, delete and check work here already");
-	rc = check_stack_kb(o->stack_kb, err);
+	rc = cmd_sources(o, &c.sources, err);
+	if (!rc)
+		rc = check_stack_kb(o->stack_kb, err);
 	if (!rc)
 		rc = open_rules(o, &c, err);
 	if (!rc && o->stop_command)

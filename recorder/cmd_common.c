@@ -310,12 +310,12 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 /* Whether a live source of this system delivers what one of these says. */
 enum delivery { DELIVERS_EVENTS, DELIVERS_LOGS, DELIVERS_ENDINGS };
 
-static bool live_delivers(enum delivery what)
+static bool live_delivers(const struct cmd_sources *from, enum delivery what)
 {
 	unsigned i;
 
-	for (i = 0; live_sources[i]; i++) {
-		const struct source_ops *s = live_sources[i];
+	for (i = 0; from->all[i]; i++) {
+		const struct source_ops *s = from->all[i];
 
 		if (what == DELIVERS_EVENTS ? s->events : what == DELIVERS_LOGS ? s->logs : s->endings)
 			return true;
@@ -323,26 +323,26 @@ static bool live_delivers(enum delivery what)
 	return false;
 }
 
-int cmd_check_live(const struct needs *needs, struct err *err)
+int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, struct err *err)
 {
 	unsigned i;
 	int rc = 0;
 
-	if (needs->nproviders && !live_delivers(DELIVERS_EVENTS))
+	if (needs->nproviders && !live_delivers(from, DELIVERS_EVENTS))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no source on this system delivers events of %s, so the rule on them could "
 			       "never fire", needs->providers[0].name);
-	if (needs->nlogs && !live_delivers(DELIVERS_LOGS))
+	if (needs->nlogs && !live_delivers(from, DELIVERS_LOGS))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no source on this system delivers the log '%s', so the rule on it could "
 			       "never fire", needs->logs[0].name);
-	if (needs->endings && !live_delivers(DELIVERS_ENDINGS))
+	if (needs->endings && !live_delivers(from, DELIVERS_ENDINGS))
 		return err_set(err, ERR_UNSUPPORTED,
 			       "no source on this system tells how processes ended, so a rule on exit codes, "
 			       "signals or crashes could never fire");
-	for (i = 0; !rc && live_sources[i]; i++) {
-		if (live_sources[i]->check)
-			rc = live_sources[i]->check(needs, err);
+	for (i = 0; !rc && from->all[i]; i++) {
+		if (from->all[i]->check)
+			rc = from->all[i]->check(needs, err);
 	}
 	return rc;
 }

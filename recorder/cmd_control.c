@@ -316,6 +316,21 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 	return rc;
 }
 
+/* A recorder that was killed may have left something in the system; true when something was. */
+static bool clear_left(struct err *err)
+{
+	uint32_t n, all = 0;
+	unsigned i;
+
+	for (i = 0; live_sources[i]; i++)
+		if (live_sources[i]->clear && !live_sources[i]->clear(&n, err))
+			all += n;
+	if (all)
+		cmd_note("no recorder is running; stopped %u %s that a killed one had left", all,
+			 all == 1 ? "session" : "sessions");
+	return all > 0;
+}
+
 int cmd_control(const struct options *o, struct err *err)
 {
 	struct buf question = {0}, answer = {0};
@@ -325,6 +340,10 @@ int cmd_control(const struct options *o, struct err *err)
 	rc = buf_check(&question, "the question", err);
 	if (!rc)
 		rc = ask(o, buf_text(&question), &answer, err);
+	if (rc == ERR_NOT_FOUND && o->command == CMD_ABORT && clear_left(NULL)) {
+		buf_free(&question);
+		return 0;
+	}
 	if (!rc)
 		rc = print_answer(o, &answer, err);
 	buf_free(&answer);

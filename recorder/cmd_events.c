@@ -424,12 +424,16 @@ static int list_events(const struct options *o, struct err *err)
 
 static int watch(struct listing *l, struct live *live, struct needs *needs, struct err *err)
 {
+	struct cmd_sources sources;
 	const struct rule_spec spec = {.kind = "stop-on-etw-event", .spec = l->o->live};
 	char lost[CMD_NUMBER_BYTES];
 	int rc = cmd_rule_open(l->o, &spec, needs, &l->rule, err);
 
+	live->sources = sources.all;
 	if (!rc)
-		rc = cmd_check_live(needs, err);
+		rc = cmd_sources(l->o, &sources, err);
+	if (!rc)
+		rc = cmd_check_live(&sources, needs, err);
 	if (!rc)
 		rc = log_open(NULL, &live->log, err);
 	if (!rc && l->o->count)
@@ -452,7 +456,7 @@ static int watch_events(const struct options *o, struct err *err)
 {
 	struct listing l = {.o = o, .process = o->process, .err = err};
 	struct needs *needs = calloc(1, sizeof(*needs));
-	struct live live = {.sources = live_sources, .needs = needs, .for_ns = (uint64_t)o->seconds_ns,
+	struct live live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
 			    .stack_kb = 16, .each = each, .ctx = &l};
 	int rc = needs ? 0 : err_set(err, ERR_MEMORY, "out of memory");
 

@@ -54,6 +54,7 @@ struct engine_config {
 	struct budget_limits budget;                 /* of the recorder itself; live only */
 	bool allow_fp;                               /* its last step may be frame pointers */
 	const char *only_process;                    /* NULL = all */
+	struct etw_options etw;                      /* Windows: what the session delivers */
 	const char *file;                            /* a trace, read by sources[0]; NULL = live */
 	const char *symbol_cache;                    /* directory; NULL = "<store>.symbols" */
 	uint64_t symbol_cache_bytes;                 /* on disk; 0 = none */

@@ -182,16 +182,18 @@ static void note_own_losses(struct engine *e)
 /* Up to where every source has delivered; UINT64_MAX when all have ended. */
 static uint64_t released_until(const struct engine *e)
 {
-	uint64_t lowest = UINT64_MAX, now = os_now_ns();
+	uint64_t lowest = UINT64_MAX, now = os_now_ns(), behind = LATE_NS;
 	uint32_t i;
 
 	for (i = 0; i < e->nsources; i++) {
 		uint64_t released = queue_released(e->sources[i].queue);
 
 		lowest = released < lowest ? released : lowest;
+		if (e->sources[i].ops->behind_ns > behind)
+			behind = e->sources[i].ops->behind_ns;
 	}
-	if (e->cfg->live && lowest < now - LATE_NS)
-		lowest = now - LATE_NS;
+	if (e->cfg->live && lowest < now - behind)
+		lowest = now - behind;
 	return lowest;
 }
 

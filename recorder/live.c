@@ -41,7 +41,8 @@ static int open_source(struct watching *w, const struct source_ops *ops, struct 
 {
 	struct live_source *s = &w->sources[w->n];
 	struct source_config cfg = {.frames = w->frames, .processes = w->processes, .log = w->l->log,
-				    .freq_hz = 1, .kernel_stacks = true, .stack_kb = w->l->stack_kb};
+				    .freq_hz = 1, .kernel_stacks = true, .stack_kb = w->l->stack_kb,
+				    .etw = {.only_providers = ""}};  /* of the rule, nothing more */
 	int rc;
 
 	s->ops = ops;

@@ -139,6 +139,10 @@ struct options {
 	bool allow_fp;
 	uint32_t stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	char *record_process;                /* name or pid; NULL = all */
+	char *source;                        /* which one gives the stacks; NULL = the usual */
+	/* what an ETW session delivers; see source/etw_wanted.h */
+	char *providers, *only_providers, *kernel_events, *clr_events;
+	bool thread_time;
 	uint32_t store_mb, keep_days;
 	char *symbol_cache;                  /* directory; NULL = beside the store */
 	uint32_t symbol_cache_mb;            /* 0 = none */

@@ -713,6 +713,37 @@ const struct option_info option_table[] = {
 		.help = "One JSON object a line.",
 	},
 
+	/* What an ETW session delivers (Windows) */
+	{
+		.name = "source", .value = "NAME", .type = OPTION_TEXT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(source),
+		.help = "Which source gives the stacks: perf on Linux, etw on Windows. none = only counters, "
+			"logs and processes.",
+	}, {
+		.name = "providers", .value = "LIST", .type = OPTION_TEXT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(providers),
+		.help = "Windows: events of these providers too, ',' between them: a registered name, a GUID or "
+			"*EventSourceName, then :KEYWORDS:LEVEL and keys as :@StacksEnabled=true; see the README.",
+	}, {
+		.name = "only-providers", .value = "LIST", .type = OPTION_TEXT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(only_providers),
+		.help = "The same, and neither samples nor .NET events unless they are asked for.",
+	}, {
+		.name = "kernel-events", .value = "LIST", .type = OPTION_TEXT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(kernel_events),
+		.help = "Windows: Profile, ContextSwitch, DiskIO, ...: PerfView's words. Default: Process, "
+			"Thread, ImageLoad, Profile.",
+	}, {
+		.name = "clr-events", .value = "LIST", .type = OPTION_TEXT,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(clr_events),
+		.help = "Windows: GC, Jit, Exception, ...: PerfView's words. None = no .NET events. Default: GC, "
+			"Loader, Jit, NGen, Exception, Contention, Stack.",
+	}, {
+		.name = "thread-time", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(thread_time),
+		.help = "Windows: context switches with stacks as events too; many.",
+	},
+
 	/* Where things are */
 	{
 		.name = "store", .value = "FILE", .type = OPTION_TEXT,

@@ -60,9 +60,11 @@ static void put_rates(const struct incident *in, struct buf *out)
 
 		if (e->kind != EVENT_RATE || !(e->value >= 1 && e->value < 1e18))
 			continue;
-		buf_printf(out, "%-10sfrom %+.1f s on %.0f Hz with %.0f KB of stack: ", "Rate",
-			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9, 1e9 / e->value,
-			   number(in, e, "StackKb"));
+		buf_printf(out, "%-10sfrom %+.1f s on %.0f Hz", "Rate",
+			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9, 1e9 / e->value);
+		if (field(in, e, "StackKb"))
+			buf_printf(out, " with %.0f KB of stack", number(in, e, "StackKb"));
+		buf_puts(out, ": ");
 		put_cut(out, e->name, 400);
 		buf_putc(out, '\n');
 	}

@@ -424,6 +424,12 @@ static void learn_volume(struct etw_state *s, const struct etw_record *r, const 
 		   etw_keep_text(&s->texts, &v[AT_VOLUME_DOS], true));
 }
 
+void etw_state_add_volume(struct etw_state *s, const char *nt, const char *dos)
+{
+	add_volume(s, etw_texts_keep(&s->texts, nt, strlen(nt)),
+		   etw_texts_keep(&s->texts, dos, strlen(dos)));
+}
+
 /* ASCII letters alike; a volume's name has no others. */
 static bool starts_with(const char *text, const char *prefix)
 {

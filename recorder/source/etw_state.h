@@ -64,6 +64,8 @@ struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint
  */
 const char *etw_state_file(const struct etw_state *s, uint64_t key, int64_t ticks);
 
+/* A prefix of paths as the kernel writes it, and as people know it. */
+void etw_state_add_volume(struct etw_state *s, const char *nt, const char *dos);
 /*
  * A path as people know it: "\Device\HarddiskVolume2\x" is "C:\x" where the trace says so; others
  * stay as they are. Cut at max bytes, NUL included; returns its length.

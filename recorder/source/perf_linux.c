@@ -788,6 +788,7 @@ const struct source_ops perf_source = {
 	.events = true,
 	.check = probes_check,
 	.list_events = probes_list,
+	.stacks = true,
 	.probe = perf_source_probe,
 	.open = perf_open,
 	.run = perf_run,

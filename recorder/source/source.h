@@ -12,6 +12,7 @@
 #include "base/out.h"
 #include "model/needs.h"
 #include "model/queue.h"
+#include "source/etw_wanted.h"
 #include "symbol/reader.h"
 #include "symbol/symbol.h"
 
@@ -25,6 +26,7 @@ struct source_config {
 	unsigned stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
 	const char *file;                    /* the trace to read; NULL = live */
+	struct etw_options etw;              /* Windows: what the session is to deliver */
 	/* All that it holds, idle samples and snapshots too, and samples by name: `recorder events`. */
 	bool every_event;
 };
@@ -60,6 +62,9 @@ struct source_ops {
 	bool logs;                           /* delivers EVENT_LOG; the same */
 	bool endings;                        /* tells how processes ended */
 	bool optional;                       /* where it is refused, only rules that need it are */
+	bool stacks;                         /* gives stacks: --source chooses one of these, else the first */
+	bool instead_of_events;              /* taken only where the chosen one has no events */
+	uint64_t behind_ns;                  /* how far it may be behind; 0 = 250 ms */
 	/* Any time before open: are these needs met here? The sentence gives the nearest names. */
 	int (*check)(const struct needs *needs, struct err *err);
 	/* Print what can be named here, one a line, to a person or as JSON; NULL = nothing. */
@@ -70,6 +75,8 @@ struct source_ops {
 	int (*probe)(const struct source_config *cfg, struct err *err);
 	int (*open)(const struct source_config *cfg, const struct needs *needs, struct source **out,
 		    struct err *err);
+	/* End what a killed recorder has left in the system; how many. NULL = nothing stays. */
+	int (*clear)(uint32_t *n, struct err *err);
 	/* On the source's own thread, until stop(). */
 	int (*run)(struct source *s, struct err *err);
 	/* Any thread: make run() return soon. */
@@ -108,6 +115,7 @@ extern const struct source_ops *const file_sources[];
 extern const struct source_ops etl_source;       /* trace files of Windows */
 extern const struct source_ops perf_source;      /* Linux: perf events */
 extern const struct source_ops proc_source;      /* Linux: counters from /proc */
+extern const struct source_ops etw_source;       /* Windows: a live ETW session */
 
 /* The current value of one counter, for check and for people; ERR_NOT_FOUND names the nearest. */
 struct counter_value {

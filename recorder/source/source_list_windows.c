@@ -1,6 +1,8 @@
 #include "source/source.h"
 
-/* Live capture comes with the Windows source; until then there is nothing to list. */
+extern const struct source_ops etw_source;    /* etw_windows.c */
+
 const struct source_ops *const live_sources[] = {
+	&etw_source,
 	NULL,
 };

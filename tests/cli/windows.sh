@@ -86,10 +86,10 @@ else
 	echo "not ok windows_pin_is_seen_by_linux: $(head -c 300 err)"
 fi
 $WINE_RUN "$RECORDER_EXE" check $store >out 2>err </dev/null
-if [ $? = 0 ] && grep -q 'no live source' out; then
-	echo "ok windows_check_says_that_there_is_no_live_source"
+if [ $? = 0 ] && grep -q '^source *ok *etw' out; then
+	echo "ok windows_check_names_the_live_source"
 else
-	echo "not ok windows_check_says_that_there_is_no_live_source: $(cat out err | head -c 300)"
+	echo "not ok windows_check_names_the_live_source: $(cat out err | head -c 300)"
 fi
 $WINE_RUN "$RECORDER_EXE" status --store none.db >out 2>err </dev/null
 if [ $? = 3 ] && grep -q 'no recorder is running' err; then

@@ -5,6 +5,8 @@
 #   wine.sh start | stop            keep one wineserver running between programs (0.3 s less for each);
 #                                   stop ends it and every program left behind
 #   wine.sh init                    make the prefix, if there is none
+#   wine.sh clone DIR               a copy of it that costs no space, for tests that replace its DLLs (with
+#                                   cp --remove-destination); TEST_WINEPREFIX=DIR then means that one
 #   wine.sh find                    print where the loader is; fails when there is no Wine
 #
 # No display and no 32-bit Wine are needed. Drive Z: is the host's root and the current directory is
@@ -12,7 +14,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-export WINEPREFIX="$top/build/deps/wineprefix"
+prefix=$top/build/deps/wineprefix
+export WINEPREFIX="${TEST_WINEPREFIX:-$prefix}"
 export WINEDEBUG=-all WINEDLLOVERRIDES="${WINEDLLOVERRIDES:-mscoree,mshtml=}"
 unset DISPLAY
 
@@ -41,6 +44,7 @@ run)
 	;;
 start) "$server" -p ;;
 stop) "$server" -k || true ;;
+clone) mkdir -p "$(dirname "$2")" && cp -al "$(realpath "$prefix")" "$2" ;;
 init)
 	if [ ! -e "$WINEPREFIX/complete" ]; then
 		echo "deps: making a Wine prefix" >&2

@@ -1,0 +1,70 @@
+/* Which of the live sources take part: --source chooses who gives the stacks. */
+#include "cmd.h"
+
+#include "base/nearest.h"
+#include "base/text.h"
+
+#include <string.h>
+
+static int not_one_of(const char *name, struct err *err)
+{
+	struct buf text = {0};
+	unsigned i;
+	int rc;
+
+	for (i = 0; live_sources[i]; i++)
+		if (live_sources[i]->stacks)
+			buf_printf(&text, "%s, ", live_sources[i]->name);
+	rc = err_set(err, ERR_USAGE, "--source: '%s' gives no stacks on this system; %snone", name,
+		     buf_text(&text));
+	buf_free(&text);
+	return rc;
+}
+
+static const struct source_ops *of_stacks(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; live_sources[i]; i++)
+		if (live_sources[i]->stacks && (!name || text_same_fold(name, live_sources[i]->name)))
+			return live_sources[i];
+	return NULL;
+}
+
+static const char *session_option(const struct options *o)
+{
+	return o->providers	   ? "providers"
+	       : o->only_providers ? "only-providers"
+	       : o->kernel_events  ? "kernel-events"
+	       : o->clr_events	   ? "clr-events"
+	       : o->thread_time	   ? "thread-time"
+				   : NULL;
+}
+
+void cmd_etw_options(const struct options *o, struct etw_options *out)
+{
+	*out = (struct etw_options){.providers = o->providers, .only_providers = o->only_providers,
+				    .kernel_events = o->kernel_events, .clr_events = o->clr_events,
+				    .thread_time = o->thread_time};
+}
+
+int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err)
+{
+	bool none = o->source && text_same_fold(o->source, "none");
+	const struct source_ops *chosen = none ? NULL : of_stacks(o->source);
+	unsigned i, n = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!chosen && !none && o->source)
+		return not_one_of(o->source, err);
+	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
+		return err_set(err, ERR_USAGE, "--%s: only an ETW session has that: on Windows, with --source "
+			       "etw", session_option(o));
+	for (i = 0; live_sources[i] && n < CMD_SOURCES_MAX; i++) {
+		if (live_sources[i]->stacks ? live_sources[i] != chosen
+					    : live_sources[i]->instead_of_events && chosen && chosen->events)
+			continue;
+		out->all[n++] = live_sources[i];
+	}
+	return 0;
+}

@@ -1,0 +1,200 @@
+#include "source/etw_live.h"
+
+#include "source/etw_tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ASKED 1024u                          /* kinds of events whose layout was asked for; power of two */
+#define ITEM_TRACELOGGING 11
+
+struct etw_live {
+	struct etw_events e;
+	struct os_mutex *lock;               /* guards all */
+	int64_t wait_ticks;
+	uint64_t records, lost;
+	uint32_t told_100ns;                 /* the interval between samples that the engine knows */
+	uint64_t asked[ASKED];               /* hashes */
+};
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+/* Windows samples at another rate than it was asked to: from here on samples weigh so much. */
+static void tell_interval(struct etw_live *l)
+{
+	struct event e = {.kind = EVENT_RATE, .cpu = CPU_NONE, .stack = STACK_NONE,
+			  .name = "the rate of this machine, as Windows says it"};
+
+	l->told_100ns = l->e.interval_100ns;
+	e.value = (double)l->told_100ns * 100;
+	e.time_ns = l->e.last_ns ? l->e.last_ns : os_now_ns();
+	queue_put(l->e.cfg.queue, &e);
+}
+
+static void take(struct etw_live *l)
+{
+	etw_events_take(&l->e);
+	if (l->e.interval_100ns && l->e.interval_100ns != l->told_100ns)
+		tell_interval(l);
+}
+
+static void put(struct etw_live *l, const struct etw_record *record)
+{
+	const struct etw_class *class = etw_events_class(&l->e, record);
+
+	l->records++;
+	if (etw_is_idle_sample(record, class)) {
+		l->e.idle++;
+		return;
+	}
+	etw_stacks_put(l->e.stacks, record, class);
+	etw_events_learn(&l->e, record, class);
+	take(l);
+}
+
+void etw_live_put(struct etw_live *l, const struct etw_record *record)
+{
+	os_mutex_lock(l->lock);
+	put(l, record);
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_time(struct etw_live *l, int64_t ticks)
+{
+	os_mutex_lock(l->lock);
+	etw_stacks_time(l->e.stacks, ticks);
+	take(l);
+	if (ticks > l->wait_ticks)
+		queue_watermark(l->e.cfg.queue, etw_events_time(&l->e, ticks - l->wait_ticks));
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_end(struct etw_live *l)
+{
+	os_mutex_lock(l->lock);
+	etw_stacks_end(l->e.stacks);
+	take(l);
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_lost(struct etw_live *l, uint64_t n)
+{
+	os_mutex_lock(l->lock);
+	l->lost += n;
+	etw_events_loss(&l->e, LOSS_KERNEL, n);
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- what is told apart from records ------------------------------------------------------------ */
+
+void etw_live_volume(struct etw_live *l, const char *nt, const char *dos)
+{
+	os_mutex_lock(l->lock);
+	etw_state_add_volume(l->e.state, nt, dos);
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_interval(struct etw_live *l, uint32_t interval_100ns)
+{
+	os_mutex_lock(l->lock);
+	l->e.interval_100ns = interval_100ns ? interval_100ns : ETW_INTERVAL_100NS;
+	os_mutex_unlock(l->lock);
+}
+
+bool etw_live_wants_schema(struct etw_live *l, const struct etw_record *r)
+{
+	uint64_t words[2], hash;
+	uint32_t i;
+	bool fresh;
+
+	if (r->header != ETW_MANIFEST || etw_class_find(r))
+		return false;
+	for (i = 0; i < r->nitems; i++)
+		if (r->items[i].type == ITEM_TRACELOGGING)
+			return false;
+	memcpy(words, r->guid.bytes, sizeof(words));
+	hash = hash_pair(words[0] ^ hash_u64(words[1]), (uint32_t)r->id << 8 | (r->version & 0xFF)) | 1;
+	os_mutex_lock(l->lock);
+	fresh = l->asked[hash & (ASKED - 1)] != hash;
+	l->asked[hash & (ASKED - 1)] = hash;
+	os_mutex_unlock(l->lock);
+	return fresh;
+}
+
+void etw_live_schema(struct etw_live *l, const void *info, size_t n)
+{
+	struct etw_record r = {
+		.header = ETW_CLASSIC, .opcode = 32, .pointer_bytes = 8, .pid = ETW_ID_UNKNOWN,
+		.tid = ETW_ID_UNKNOWN, .payload = info, .payload_bytes = (uint32_t)n,
+		.guid = GUID(0xbbccf6c1, 0x6cd1, 0x48c4, 0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76, 0x71),
+	};
+
+	os_mutex_lock(l->lock);
+	etw_decode_learn(l->e.decode, &r);
+	os_mutex_unlock(l->lock);
+}
+
+bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol *out)
+{
+	bool named;
+
+	/* The name's texts stay as they are while the tables live. */
+	os_mutex_lock(l->lock);
+	named = etw_code_name(l->e.code, frame->object, frame->offset, out);
+	os_mutex_unlock(l->lock);
+	return named;
+}
+
+void etw_live_counts(struct etw_live *l, struct etw_live_counts *out)
+{
+	struct etw_stacks_count stacks;
+
+	memset(out, 0, sizeof(*out));
+	os_mutex_lock(l->lock);
+	etw_stacks_counts(l->e.stacks, &stacks);
+	out->records = l->records;
+	out->delivered = atomic_load_explicit(&l->e.delivered, memory_order_relaxed);
+	out->idle = l->e.idle;
+	out->lost = l->lost;
+	out->no_user = stacks.no_user;
+	out->refused = etw_events_refused(&l->e, &out->bytes);
+	out->interval_100ns = l->e.interval_100ns;
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct etw_live **out,
+		  struct err *err)
+{
+	struct etw_live *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (l)
+		l->lock = os_mutex_new();
+	if (!l || !l->lock) {
+		free(l);
+		return err_set(err, ERR_MEMORY, "out of memory for a session's records");
+	}
+	l->e.cfg = *cfg;
+	l->e.clock = (struct etl_clock){.frequency_hz = frequency_hz, .kind = ETL_CLOCK_QPC};
+	l->told_100ns = cfg->freq_hz ? 10000000u / cfg->freq_hz : 0;
+	l->wait_ticks = (int64_t)(frequency_hz / 1000 * ETW_STACKS_WAIT_MS);
+	rc = etw_events_open(&l->e, ETW_STACKS_LIVE, err);
+	if (rc) {
+		etw_live_close(l);
+		return rc;
+	}
+	etw_code_settle(l->e.code);          /* what comes from now on is sorted as it comes */
+	*out = l;
+	return 0;
+}
+
+void etw_live_close(struct etw_live *l)
+{
+	if (!l)
+		return;
+	etw_events_close(&l->e);
+	os_mutex_free(l->lock);
+	free(l);
+}

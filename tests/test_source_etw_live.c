@@ -1,0 +1,228 @@
+/* A live session's records, put by hand: events wait for their stacks, by the time of the records. */
+#include "source/etw_live.h"
+#include "tests/support/alloc_walk.h"
+#include "tests/support/etw_bytes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define SAMPLE_GUID "ce1dbfb4-137e-4da6-87b0-3f59aa102cbc"
+#define STACK_GUID "def2fe46-7bd6-4b80-bd94-f57fe20d0ce3"
+#define MY_GUID "11111111-2222-3333-4444-555555555555"
+#define HZ 10000000u
+#define MS (HZ / 1000)
+#define K(n) (0xFFFFF80000000000u + (n))
+#define U(n) (0x7F0000000000u + (n))
+
+static struct frames *frames;
+static struct processes *processes;
+static struct queue *queue;
+static struct etw_live *live;
+
+static int begin(void **state)
+{
+	struct source_config cfg = {.kernel_stacks = true, .freq_hz = 1000};
+
+	(void)state;
+	assert_int_equal(frames_new(&frames, NULL), 0);
+	assert_int_equal(processes_new(&processes, NULL), 0);
+	queue = queue_new(QUEUE_BYTES);
+	cfg.frames = frames;
+	cfg.processes = processes;
+	cfg.queue = queue;
+	return etw_live_open(&cfg, HZ, &live, NULL);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	etw_live_close(live);
+	queue_free(queue);
+	processes_free(processes);
+	frames_free(frames);
+	return 0;
+}
+
+static void put(struct etw_record r, int64_t ms, uint32_t pid, uint32_t tid)
+{
+	r.ticks = ms * MS;
+	r.pid = pid;
+	r.tid = tid;
+	etw_live_put(live, &r);
+}
+
+static void sample(int64_t ms, uint32_t tid)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, U(1), 8);
+	etw_int(&b, tid, 4);
+	etw_int(&b, 1, 4);
+	put(etw_classic(SAMPLE_GUID, 46, 2, &b), ms, ETW_ID_UNKNOWN, ETW_ID_UNKNOWN);
+}
+
+static void stack(int64_t ms, int64_t of_ms, uint32_t tid, uint64_t address)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, (uint64_t)of_ms * MS, 8);
+	etw_int(&b, 8, 4);
+	etw_int(&b, tid, 4);
+	etw_int(&b, address, 8);
+	put(etw_classic(STACK_GUID, 32, 2, &b), ms, 8, tid);
+}
+
+/* The next event of this kind, or NULL; others are dropped. */
+static const struct event *next(enum event_kind kind)
+{
+	static struct event kept;
+	const struct event *e;
+
+	while ((e = queue_peek(queue)) != NULL) {
+		kept = *e;
+		queue_pop(queue);
+		if (kept.kind == kind)
+			return &kept;
+	}
+	return NULL;
+}
+
+static void a_sample_waits_for_its_stack(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	sample(1000, 7);
+	stack(1001, 1000, 7, U(5));
+	assert_null(next(EVENT_SAMPLE));
+	sample(1499, 0);                     /* of an idle CPU: only its time counts */
+	sample(1501, 9);
+	e = next(EVENT_SAMPLE);
+	assert_non_null(e);
+	assert_int_equal(e->time_ns, 1000 * NS_PER_MS);
+	assert_int_equal(e->nstack_frames, 1);
+	assert_null(next(EVENT_SAMPLE));
+}
+
+static void a_user_part_that_comes_too_late_is_counted(void **state)
+{
+	struct etw_live_counts n;
+	const struct event *e;
+
+	(void)state;
+	sample(1000, 7);
+	stack(1000, 1000, 7, K(5));
+	sample(1600, 9);
+	e = next(EVENT_SAMPLE);
+	assert_int_equal(e->quality, QUALITY_BROKEN);
+	assert_int_equal(e->nstack_frames, 1);
+	stack(1700, 1000, 7, U(5));
+	etw_live_counts(live, &n);
+	assert_int_equal(n.no_user, 1);
+	assert_int_equal(n.records, 4);
+}
+
+static void time_passes_without_records(void **state)
+{
+	(void)state;
+	sample(1000, 7);
+	etw_live_time(live, 1400 * MS);
+	assert_null(next(EVENT_SAMPLE));
+	etw_live_time(live, 1600 * MS);
+	assert_non_null(next(EVENT_SAMPLE));
+	assert_int_equal(queue_released(queue), 1100 * NS_PER_MS);
+}
+
+static void the_end_lets_all_go(void **state)
+{
+	(void)state;
+	sample(1000, 7);
+	sample(1001, 7);
+	etw_live_end(live);
+	assert_non_null(next(EVENT_SAMPLE));
+	assert_non_null(next(EVENT_SAMPLE));
+}
+
+static void losses_are_events_with_their_number(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	etw_live_lost(live, 41);
+	e = next(EVENT_LOST);
+	assert_true(e && e->value == 41);
+	assert_string_equal(e->name, "kernel");
+	etw_live_lost(live, 0);
+	assert_null(next(EVENT_LOST));
+}
+
+static void another_interval_than_asked_is_told_once(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	etw_live_interval(live, 20000);      /* 2 ms; 1 was asked */
+	sample(1000, 7);
+	sample(2000, 7);
+	e = next(EVENT_RATE);
+	assert_true(e && e->value == 2e6);
+	assert_null(next(EVENT_RATE));
+	sample(3000, 7);
+	e = next(EVENT_SAMPLE);
+	assert_true(e && e->value == 2e6);
+}
+
+/* A layout is asked for once for each kind of event that nothing describes. */
+static void a_layout_is_asked_for_once(void **state)
+{
+	struct etw_record r = {.header = ETW_MANIFEST, .guid = etw_guid_of(MY_GUID), .id = 3,
+			       .pointer_bytes = 8};
+
+	(void)state;
+	assert_true(etw_live_wants_schema(live, &r));
+	assert_false(etw_live_wants_schema(live, &r));
+	r.version = 1;
+	assert_true(etw_live_wants_schema(live, &r));
+	r.id = 4;
+	r.nitems = 1;
+	r.items[0].type = 11;                /* TraceLogging: it has its own */
+	assert_false(etw_live_wants_schema(live, &r));
+}
+
+static int step(void *ctx)
+{
+	struct source_config cfg = {.frames = frames, .processes = processes, .queue = queue};
+	struct etw_live *l = NULL;
+	int rc = etw_live_open(&cfg, HZ, &l, ctx);
+
+	etw_live_close(l);
+	return rc;
+}
+
+static void lack_of_memory_is_reported(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(step, NULL), 3, 60);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(a_sample_waits_for_its_stack),
+		TEST(a_user_part_that_comes_too_late_is_counted),
+		TEST(time_passes_without_records),
+		TEST(the_end_lets_all_go),
+		TEST(losses_are_events_with_their_number),
+		TEST(another_interval_than_asked_is_told_once),
+		TEST(a_layout_is_asked_for_once),
+		TEST(lack_of_memory_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
