@@ -3,7 +3,7 @@
  *
  * The same is: rule, process name, and module!function of the first 8 named user frames of the event
  * that fired (a counter or a tick has none). Names come from the symbol worker, so the writer decides, before
- * anything is stored, and waits at most ENGINE_SETTLE_NS. The cool-down runs from the incident that is
+ * anything is stored, and waits at most 2 s. The cool-down runs from the incident that is
  * there: what goes on for long is recorded again after each. The count stands in that incident's note.
  */
 #include "engine_private.h"
@@ -18,6 +18,7 @@
 #define SIGNATURES_MAX 256u              /* the oldest makes room */
 #define SIGNATURE_FRAMES 8u
 #define SIGNATURE_BYTES 4096u
+#define SIGNATURE_WAIT_NS (2 * NS_PER_SEC)   /* for its names */
 
 struct kept_signature {
 	char *text;
@@ -52,7 +53,8 @@ static void put_frames(struct engine *e, struct pending *p, struct buf *out)
 	uint32_t i, named = 0;
 
 	if (p->nat)
-		symbols_settle(e->symbols, p->at, p->nat, p->settle_ns);
+		symbols_settle(e->symbols, p->at, p->nat,
+			       p->settle_ns < SIGNATURE_WAIT_NS ? p->settle_ns : SIGNATURE_WAIT_NS);
 	took_ns = os_now_ns() - start_ns;
 	p->settle_ns -= took_ns < p->settle_ns ? took_ns : p->settle_ns;
 	for (i = 0; i < p->nat && named < SIGNATURE_FRAMES; i++) {

@@ -298,6 +298,41 @@ static void the_same_again_is_counted_with_the_incident_that_is_there(void **sta
 	remove_store(r.path);
 }
 
+static void another_stack_is_not_the_same_up_to_its_eighth_function(void **state)
+{
+	/* none differs, again, the leaf, the 9th, the 8th, the 8th again, no stack, no stack again */
+	static const uint8_t stacks[] = {11, 11, 1, 9, 8, 8, 0, 0};
+	static const struct { uint64_t s; const char *note; } kept[] = {
+		{10, "the same fired again 2 times, "}, {30, NULL}, {50, "again 1 time, "}, {70, "again 1 time, "},
+	};
+	struct incident in;
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open(&r, "dedup_stacks.db", 100);
+	r.cfg.pre_ns = SEC(1);
+	r.cfg.post_ns = SEC(1);
+	r.cfg.dedup_ns = SEC(1000);
+	r.plan.names = true;
+	for (i = 0; i < sizeof(stacks); i++) {
+		r.plan.fire_s[i] = 10 * (i + 1);
+		r.plan.fire_stack[i] = stacks[i];
+	}
+	rig_run(&r);
+	assert_int_equal(r.result.stored, 4 + 1);
+	for (i = 0; i < 4; i++) {
+		rig_load(&r, i + 1, &in);
+		assert_int_equal(in.head.trigger_ns, START_NS + SEC(kept[i].s));
+		if (kept[i].note)
+			assert_non_null(strstr(in.head.note, kept[i].note));
+		else
+			assert_null(in.head.note);
+		incident_free(&in);
+	}
+	remove_store(r.path);
+}
+
 static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
 {
 	struct err err = {0};
@@ -423,6 +458,7 @@ int main(void)
 		cmocka_unit_test(an_abort_within_a_window_stores_nothing_more),
 		cmocka_unit_test(incidents_of_a_rule_keep_their_interval),
 		cmocka_unit_test(the_same_again_is_counted_with_the_incident_that_is_there),
+		cmocka_unit_test(another_stack_is_not_the_same_up_to_its_eighth_function),
 		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
 	};
 

@@ -82,6 +82,21 @@ static void put_named(struct synthetic *s, enum event_kind kind, const char *nam
 	put(s, &e);
 }
 
+static void put_fire(struct synthetic *s, unsigned fire, uint64_t number, uint64_t time_ns)
+{
+	struct frame_ref stack[10];
+	struct event e = {.time_ns = time_ns, .kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test",
+			  .name = "fire", .value = (double)number, .process = s->process, .thread = s->thread,
+			  .stack_frames = stack, .nstack_frames = s->plan.fire_stack[fire] ? 10 : 0};
+	uint32_t i;
+
+	for (i = 0; i < 10; i++)
+		stack[i] = (struct frame_ref){s->object, LEAF_OFFSET + 16 * (100 + i), 0};
+	if (s->plan.fire_stack[fire] >= 1 && s->plan.fire_stack[fire] <= 10)
+		stack[s->plan.fire_stack[fire] - 1].offset += 16 * 100;
+	put(s, &e);
+}
+
 static int synthetic_run(struct source *source, struct err *err)
 {
 	struct synthetic *s = (struct synthetic *)source;
@@ -105,7 +120,7 @@ static int synthetic_run(struct source *source, struct err *err)
 			put_named(s, EVENT_RATE, "it was told to", 2e7, time_ns);
 		if (fire < SYNTHETIC_FIRES_MAX && p->fire_s[fire] > 0 &&
 		    (double)(time_ns - p->start_ns) >= p->fire_s[fire] * 1e9) {
-			put_named(s, EVENT_GENERIC, "fire", (double)number, time_ns);
+			put_fire(s, fire, number, time_ns);
 			fire++;
 		}
 		if (time_ns - mark_ns >= 100 * NS_PER_MS) {

@@ -14,6 +14,8 @@ struct synthetic_plan {
 	uint64_t start_ns, step_ns;
 	uint64_t nsamples;
 	double fire_s[SYNTHETIC_FIRES_MAX];  /* seconds after start_ns, rising; 0 ends the list */
+	/* 0 = the event has no stack; else one of 10 named functions, of which the n-th is another */
+	uint8_t fire_stack[SYNTHETIC_FIRES_MAX];
 	uint32_t depth;                      /* frames of a stack; 0 = 4 */
 	uint32_t functions;                  /* different leaf functions; 0 = 10 */
 	void (*at)(void *ctx, uint64_t number);   /* called before each sample; NULL = nothing */
