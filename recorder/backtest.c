@@ -72,7 +72,8 @@ static int feed_rules(struct backtest *b, const struct event *e, struct err *err
 		struct backtest_rule *r = &b->rules[i];
 		struct trigger *t = r->trigger;
 
-		if (r->in_window && e->time_ns >= r->window_end_ns) {
+		if (r->in_window && e->time_ns >= r->window_end_ns &&
+		    !(t->ops->lasts && e->time_ns - r->window_end_ns < TRIGGER_LASTS_NS && t->ops->lasts(t, r->fired_ns))) {
 			r->in_window = false;
 			t->ops->fired(t);
 		}
@@ -83,6 +84,7 @@ static int feed_rules(struct backtest *b, const struct event *e, struct err *err
 			continue;
 		r->fired++;
 		r->in_window = true;
+		r->fired_ns = e->time_ns;
 		r->window_end_ns = e->time_ns + b->post_ns;
 		rc = keep_firing(b, i, e, &why, err);
 	}

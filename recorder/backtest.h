@@ -25,7 +25,7 @@ struct backtest_firing {
 struct backtest_rule {
 	struct trigger *trigger;             /* borrowed */
 	bool in_window;
-	uint64_t window_end_ns;
+	uint64_t fired_ns, window_end_ns;
 	uint64_t fired;
 };
 

@@ -310,6 +310,26 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 	}
 }
 
+/* What fired is not over yet. */
+static bool goes_on(const struct engine *e, const struct pending *p, uint64_t now_ns)
+{
+	const struct trigger *t = p->rule == MANUAL_RULE ? NULL : e->cfg->triggers[p->rule];
+
+	return t && t->ops->lasts && t->ops->lasts(t, p->head.trigger_ns) && now_ns - p->post_end_ns < TRIGGER_LASTS_NS;
+}
+
+static void end_late(struct engine *e, struct pending *p, uint64_t now_ns)
+{
+	char reason[100];
+
+	snprintf(reason, sizeof(reason), "what fired went on until %.1f s after it",
+		 (double)(now_ns - p->head.trigger_ns) / 1e9);
+	os_mutex_lock(e->lock);
+	add_reason(&p->head, reason);
+	os_mutex_unlock(e->lock);
+	p->post_end_ns = now_ns;
+}
+
 /* Complete the incidents whose post-window has ended; all of them when recording is cut short. */
 void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *end)
 {
@@ -321,8 +341,11 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 		os_mutex_lock(e->lock);
 		for (p = e->first_pending; p; p = p->next) {
 			/* What happens at its very end may come behind this tick. */
-			if (!p->complete && (end || now_ns > p->post_end_ns))
+			if (p->complete || (!end && now_ns <= p->post_end_ns))
+				continue;
+			if (end || !goes_on(e, p, now_ns))
 				break;
+			p->lasted = true;
 		}
 		os_mutex_unlock(e->lock);
 		if (!p)
@@ -330,6 +353,8 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 		if (!sealed)
 			engine_seal(e);
 		sealed = true;
+		if (p->lasted && now_ns > p->post_end_ns)
+			end_late(e, p, now_ns);
 		complete(e, p, now_ns, end);
 	}
 }

@@ -333,6 +333,39 @@ static void another_stack_is_not_the_same_up_to_its_eighth_function(void **state
 	remove_store(r.path);
 }
 
+static void a_window_goes_on_while_what_fired_does(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "lasts.db", 200);
+	synthetic_lasts(START_NS + SEC(35));
+	r.plan.fire_s[0] = 30;
+	r.plan.fire_s[1] = 100;
+	rig_run(&r);
+	synthetic_lasts(START_NS + SEC(1000));
+	rig_load(&r, 1, &in);
+	assert_in_range(in.head.t1_ns, START_NS + SEC(35), START_NS + SEC(35.2));    /* not 32 s */
+	assert_string_equal(in.head.gap_reason, "what fired went on until 5.0 s after it");
+	assert_numbers(&in, 2000, in.nsamples + 1999);
+	assert_in_range(in.nsamples, 1501, 1520);
+	incident_free(&in);
+	rig_load(&r, 2, &in);
+	assert_int_equal(in.head.t1_ns, START_NS + SEC(102));
+	incident_free(&in);
+	remove_store(r.path);
+
+	rig_open(&r, "lasts_long.db", 200);
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	synthetic_lasts(0);
+	rig_load(&r, 1, &in);
+	assert_in_range(in.head.t1_ns, START_NS + SEC(92), START_NS + SEC(92.2));    /* a minute more, at most */
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
 {
 	struct err err = {0};
@@ -459,6 +492,7 @@ int main(void)
 		cmocka_unit_test(incidents_of_a_rule_keep_their_interval),
 		cmocka_unit_test(the_same_again_is_counted_with_the_incident_that_is_there),
 		cmocka_unit_test(another_stack_is_not_the_same_up_to_its_eighth_function),
+		cmocka_unit_test(a_window_goes_on_while_what_fired_does),
 		cmocka_unit_test(a_full_disk_keeps_recording_and_says_what_was_lost),
 	};
 

@@ -137,6 +137,27 @@ static void gen2_fires_when_it_begins(void **state)
 	event_lab_stories("stop-on-gen2-gc", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
+static void a_gen2_collection_lasts_until_its_own_stop(void **state)
+{
+	struct event_lab lab = {.provider = CLR_PROVIDER};
+	const struct trigger_ops *ops;
+	uint64_t first_ns;
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-gen2-gc", "", NULL);
+	ops = lab.trigger->ops;
+	assert_true(event_lab_feed(&lab, "10 GC/Start pid=1 Count=1 Depth=2"));
+	first_ns = lab.time_ns;
+	assert_true(ops->lasts(lab.trigger, first_ns));
+	event_lab_feed(&lab, "20 GC/Start pid=2 Count=1 Depth=2");
+	event_lab_feed(&lab, "30 GC/Stop pid=1 Count=1");
+	assert_false(ops->lasts(lab.trigger, first_ns));       /* though that of pid 2 is open */
+	assert_true(ops->lasts(lab.trigger, first_ns + 10000000));
+	event_lab_feed(&lab, "40 exit pid=2");
+	assert_false(ops->lasts(lab.trigger, first_ns + 10000000));
+	event_lab_close(&lab);
+}
+
 static void why_and_status_say_who_and_how_long(void **state)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
@@ -272,6 +293,7 @@ int main(void)
 		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_stand),
 		cmocka_unit_test(final_pause_is_that_of_reason_6),
 		cmocka_unit_test(gen2_fires_when_it_begins),
+		cmocka_unit_test(a_gen2_collection_lasts_until_its_own_stop),
 		cmocka_unit_test(why_and_status_say_who_and_how_long),
 		cmocka_unit_test(limit_decays_from_spec_or_option),
 		cmocka_unit_test(open_collections_are_bounded),

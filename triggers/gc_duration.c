@@ -223,6 +223,12 @@ static const struct {
 	[MEASURE_GEN2] = {"GC/Start", "GC/Stop"},
 };
 
+/* The collection has not stopped yet. */
+static bool gen2_lasts(const struct trigger *t, uint64_t fired_ns)
+{
+	return pairs_has_start(&((const struct gc_duration *)t)->duration.pairs, fired_ns);
+}
+
 static bool gc_wish(const struct trigger *t, unsigned i, struct trigger_wish *out)
 {
 	const struct gc_duration *g = (const struct gc_duration *)t;
@@ -327,26 +333,26 @@ static void gen2_status(const struct trigger *t, struct trigger_status *out)
 		 t->in_window ? ", in its incident's window" : "");
 }
 
-#define GC_OPS(name_, usage_, summary_, open_, status_) { \
+#define GC_OPS(name_, usage_, summary_, open_, status_, lasts_) { \
 	.name = name_, .usage = usage_, .summary = summary_, .open = open_, .needs = gc_needs, \
 	.feed = trigger_feed, .fired = trigger_fired, .status = status_, .close = gc_close, \
 	.sense = gc_sense, .save = trigger_save_limit, .load = trigger_load_limit, \
-	.wish = gc_wish, \
+	.wish = gc_wish, .lasts = lasts_, \
 }
 
 const struct trigger_ops gc_over_trigger = GC_OPS(
 	"stop-on-gc-over-msec", "MS[;Measure=gc|pause][;Process=...][;InFlight=false][;Floor=...]",
 	"keep an incident when a garbage collection, or its pause, takes longer than MS",
-	gc_over_open, duration_status);
+	gc_over_open, duration_status, NULL);
 const struct trigger_ops gc_suspend_over_trigger = GC_OPS(
 	"stop-on-gc-suspend-over-msec", "MS[;Process=...][;InFlight=false]",
 	"keep an incident when suspending the program for a collection takes longer than MS",
-	gc_suspend_open, duration_status);
+	gc_suspend_open, duration_status, NULL);
 const struct trigger_ops bgc_final_pause_over_trigger = GC_OPS(
 	"stop-on-bgc-final-pause-over-msec", "MS[;Process=...][;InFlight=false]",
 	"keep an incident when the final pause of a background collection takes longer than MS",
-	bgc_open, duration_status);
+	bgc_open, duration_status, NULL);
 const struct trigger_ops gen2_gc_trigger = GC_OPS(
 	"stop-on-gen2-gc", "[;Process=...]",
 	"keep an incident when a collection of generation 2 begins, background ones left out",
-	gen2_open, gen2_status);
+	gen2_open, gen2_status, gen2_lasts);

@@ -8,7 +8,8 @@
  *	                                it took until the program stood still
  *	StopOnBGCFinalPauseOverMsec:MS  the pause that ends a background collection: GC/SuspendEEStart
  *	                                with reason 6 (GC prep) to GC/RestartEEStop of one thread
- *	StopOnGen2GC                    GC/Start of generation 2 and over, not background; at its start
+ *	StopOnGen2GC                    GC/Start of generation 2 and over, not background; at its start; its
+ *	                                incident's window goes on until GC/Stop
  *
  * MS 0 switches a rule off. Keys: Measure, InFlight, Process and those of threshold.h. Pauses and
  * suspensions count when their reason is a collection (1, 6); others (debugger, shutdown) do not.

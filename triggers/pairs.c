@@ -186,6 +186,16 @@ const struct pair *pairs_oldest(const struct pairs *p)
 	return p->oldest == SLOTS_NONE ? NULL : at(p, p->oldest);
 }
 
+bool pairs_has_start(const struct pairs *p, uint64_t start_ns)
+{
+	uint32_t number;
+
+	for (number = p->oldest; number != SLOTS_NONE; number = at(p, number)->newer)
+		if (at(p, number)->start_ns == start_ns)
+			return true;
+	return false;
+}
+
 void pairs_drop_oldest(struct pairs *p)
 {
 	if (p->oldest != SLOTS_NONE)

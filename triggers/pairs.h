@@ -63,6 +63,8 @@ bool pairs_stop(struct pairs *p, const struct pair_key *key, struct pair *out);
 /* The one that has been open for longest, or NULL; good until the next call. */
 const struct pair *pairs_oldest(const struct pairs *p);
 void pairs_drop_oldest(struct pairs *p);
+/* Whether one that started at this time is open. Looks at all: not for each event. */
+bool pairs_has_start(const struct pairs *p, uint64_t start_ns);
 /* Those that have been open for over their expiry leave. */
 void pairs_expire(struct pairs *p, uint64_t now_ns);
 /* A process has ended: its stops will not come. */

@@ -120,6 +120,11 @@ struct trigger_ops {
 	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err);
 	void (*limit_changed)(struct trigger *t);   /* base.limit was set from outside; or NULL */
 	/*
+	 * Whether what fired at this time goes on: then the window of its incident does too, for
+	 * TRIGGER_LASTS_NS at most. NULL = what fires is over.
+	 */
+	bool (*lasts)(const struct trigger *t, uint64_t fired_ns);
+	/*
 	 * The i-th thing that it waits for; false = no more. For telling what was misspelled, once it is
 	 * known what there was; never on the way of events. NULL = nothing that has a name.
 	 */
@@ -129,6 +134,7 @@ struct trigger_ops {
 };
 
 #define TRIGGER_STATE_MAX 256u
+#define TRIGGER_LASTS_NS 60000000000ULL
 
 /* Every kind of trigger, ending in NULL. */
 extern const struct trigger_ops *const triggers[];

@@ -174,9 +174,23 @@ const struct source_ops synthetic_source = {
 
 /* ---- the rule --------------------------------------------------------------------------------- */
 
+static uint64_t lasts_until_ns, rule_now_ns;
+
+void synthetic_lasts(uint64_t until_ns)
+{
+	lasts_until_ns = until_ns;
+}
+
+static bool rule_lasts(const struct trigger *t, uint64_t fired_ns)
+{
+	(void)t;
+	return fired_ns < lasts_until_ns && rule_now_ns < lasts_until_ns;
+}
+
 static bool rule_feed(struct trigger *t, const struct event *e, struct buf *why)
 {
 	(void)t;
+	rule_now_ns = e->time_ns;
 	if (e->kind != EVENT_GENERIC || strcmp(e->name, "fire") != 0)
 		return false;
 	buf_printf(why, "fire at sample %.0f", e->value);
@@ -199,6 +213,7 @@ struct trigger *synthetic_trigger(void)
 {
 	static const struct trigger_ops ops = {
 		.name = "synthetic", .feed = rule_feed, .fired = rule_fired, .status = rule_status,
+		.lasts = rule_lasts,
 	};
 	static char spec[] = "test/fire";
 	static struct trigger rule = {.ops = &ops, .spec = spec};

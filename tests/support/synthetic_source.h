@@ -34,5 +34,7 @@ extern const struct source_ops synthetic_source;
 
 /* A rule that fires at each "fire" event of the provider "test". */
 struct trigger *synthetic_trigger(void);
+/* What it fires goes on until this time; 0 = it does not. Of all rules that it gives. */
+void synthetic_lasts(uint64_t until_ns);
 
 #endif
