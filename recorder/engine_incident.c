@@ -94,6 +94,8 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 	p->head.kept_wall_ns = e->cfg->file ? os_wall_ns() : 0;
 	p->head.asked_pre_ns = f->pre_ns;
 	p->head.asked_post_ns = f->post_ns;
+	if (f->rule != MANUAL_RULE && e->cfg->triggers[f->rule]->ops->lasts)
+		p->lasted_ns = f->time_ns;
 	p->post_end_ns = f->whole ? UINT64_MAX : f->time_ns + f->post_ns;
 	set_start(e, &p->head);
 	if (fill_head(e, &p->head, f->rule_text, f->reason) != 0 ||
@@ -310,19 +312,24 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 	}
 }
 
-/* What fired is not over yet. */
-static bool goes_on(const struct engine *e, const struct pending *p, uint64_t now_ns)
+/* What fired is not over yet; looked at with each tick. */
+static bool goes_on(const struct engine *e, struct pending *p, uint64_t now_ns)
 {
-	const struct trigger *t = p->rule == MANUAL_RULE ? NULL : e->cfg->triggers[p->rule];
+	const struct trigger *t = p->lasted_ns ? e->cfg->triggers[p->rule] : NULL;
 
-	return t && t->ops->lasts && t->ops->lasts(t, p->head.trigger_ns) && now_ns - p->post_end_ns < TRIGGER_LASTS_NS;
+	if (!t || !t->ops->lasts(t, p->head.trigger_ns) ||
+	    (now_ns > p->post_end_ns && now_ns - p->post_end_ns >= TRIGGER_LASTS_NS))
+		return false;
+	p->lasted_ns = now_ns;
+	return true;
 }
 
 static void end_late(struct engine *e, struct pending *p, uint64_t now_ns)
 {
 	char reason[100];
 
-	snprintf(reason, sizeof(reason), "what fired went on until %.1f s after it",
+	/* Its end came between two ticks. */
+	snprintf(reason, sizeof(reason), "until what fired had ended: %.1f s after it",
 		 (double)(now_ns - p->head.trigger_ns) / 1e9);
 	os_mutex_lock(e->lock);
 	add_reason(&p->head, reason);
@@ -340,12 +347,11 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 	for (;;) {
 		os_mutex_lock(e->lock);
 		for (p = e->first_pending; p; p = p->next) {
+			bool open = !p->complete && goes_on(e, p, now_ns);
+
 			/* What happens at its very end may come behind this tick. */
-			if (p->complete || (!end && now_ns <= p->post_end_ns))
-				continue;
-			if (end || !goes_on(e, p, now_ns))
+			if (!p->complete && (end || (now_ns > p->post_end_ns && !open)))
 				break;
-			p->lasted = true;
 		}
 		os_mutex_unlock(e->lock);
 		if (!p)
@@ -353,7 +359,7 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 		if (!sealed)
 			engine_seal(e);
 		sealed = true;
-		if (p->lasted && now_ns > p->post_end_ns)
+		if (p->lasted_ns && p->lasted_ns + TICK_NS >= p->post_end_ns && now_ns > p->post_end_ns)
 			end_late(e, p, now_ns);
 		complete(e, p, now_ns, end);
 	}

@@ -37,7 +37,7 @@ struct pending {
 
 	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE; merge */
 	uint64_t post_end_ns;                /* merge */
-	bool lasted;                         /* merge; what fired went on beyond that */
+	uint64_t lasted_ns;                  /* merge; what fired went on then; 0 = it was over at once */
 
 	uint32_t written;                    /* segments in the store; the writer's, under engine.lock */
 	bool begun;                          /* the same */

@@ -302,7 +302,7 @@ static void another_stack_is_not_the_same_up_to_its_eighth_function(void **state
 {
 	/* none differs, again, the leaf, the 9th, the 8th, the 8th again, no stack, no stack again */
 	static const uint8_t stacks[] = {11, 11, 1, 9, 8, 8, 0, 0};
-	static const struct { uint64_t s; const char *note; } kept[] = {
+	static const struct { double s; const char *note; } kept[] = {
 		{10, "the same fired again 2 times, "}, {30, NULL}, {50, "again 1 time, "}, {70, "again 1 time, "},
 	};
 	struct incident in;
@@ -347,7 +347,7 @@ static void a_window_goes_on_while_what_fired_does(void **state)
 	synthetic_lasts(START_NS + SEC(1000));
 	rig_load(&r, 1, &in);
 	assert_in_range(in.head.t1_ns, START_NS + SEC(35), START_NS + SEC(35.2));    /* not 32 s */
-	assert_string_equal(in.head.gap_reason, "what fired went on until 5.0 s after it");
+	assert_string_equal(in.head.gap_reason, "until what fired had ended: 5.0 s after it");
 	assert_numbers(&in, 2000, in.nsamples + 1999);
 	assert_in_range(in.nsamples, 1501, 1520);
 	incident_free(&in);
