@@ -48,13 +48,18 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+static bool same_text(const char *a, const char *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && lower(a[i]) == lower(b[i]); i++)
+		;
+	return i == n;
+}
+
 static bool same_name(const char *a, const char *b)
 {
-	while (*a && lower(*a) == lower(*b)) {
-		a++;
-		b++;
-	}
-	return lower(*a) == lower(*b);
+	return strlen(a) == strlen(b) && same_text(a, b, strlen(a));
 }
 
 const struct exporter *exporter_by_name(const char *name)
@@ -68,18 +73,39 @@ const struct exporter *exporter_by_name(const char *name)
 	return NULL;
 }
 
-const struct exporter *exporter_by_path(const char *path)
+static const struct exporter *by_suffix(const char *path, size_t path_n)
 {
 	const struct exporter *best = NULL;
-	size_t i, n, best_n = 0, path_n = strlen(path);
+	size_t i, n, best_n = 0;
 
 	for (i = 0; exporters[i]; i++) {
 		n = exporters[i]->suffix ? strlen(exporters[i]->suffix) : 0;
-		if (n > best_n && n <= path_n &&
-		    same_name(path + path_n - n, exporters[i]->suffix)) {
+		if (n > best_n && n <= path_n && same_text(path + path_n - n, exporters[i]->suffix, n)) {
 			best = exporters[i];
 			best_n = n;
 		}
 	}
 	return best;
+}
+
+static size_t without_gz(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 3 && same_text(path + n - 3, ".gz", 3) ? n - 3 : n;
+}
+
+const struct exporter *exporter_by_path(const char *path)
+{
+	const struct exporter *e = by_suffix(path, strlen(path));
+
+	if (e)
+		return e;
+	e = by_suffix(path, without_gz(path));
+	return e && !e->binary ? e : NULL;
+}
+
+bool exporter_packs(const struct exporter *e, const char *path)
+{
+	return !e->binary && without_gz(path) < strlen(path);
 }

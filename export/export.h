@@ -48,8 +48,14 @@ static inline uint64_t export_weight(const struct incident *in, const struct inc
 	return s->stream == STREAM_CPU ? incident_units(in, s) : s->weight;
 }
 
-/* By name (case-insensitive), or by the longest matching suffix of a path; NULL when none. */
+/*
+ * By name (case-insensitive), or by the longest matching suffix of a path, before ".gz" for one that is
+ * not binary; NULL when none.
+ */
 const struct exporter *exporter_by_name(const char *name);
 const struct exporter *exporter_by_path(const char *path);
+
+/* Whether the file is to be packed by out_pack(): it ends in ".gz", and the format does not pack itself. */
+bool exporter_packs(const struct exporter *e, const char *path);
 
 #endif

@@ -87,11 +87,6 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err);
 int cmd_narrow(const struct options *o, struct incident *in, struct err *err);
 int cmd_check_patterns(const struct options *o, struct err *err);
 
-/* What can be refused of an output before the store is even read; path "-" = standard output. */
-struct exporter;
-int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
-		     struct err *err);
-
 /* ERR_ACCESS with a sentence that says whose the thing is and how to get at it ("sudo recorder list"). */
 int cmd_not_ours(const struct options *o, const char *path, struct err *err);
 
@@ -142,6 +137,21 @@ void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* Standard output, whole: what a command printed into a buf. */
 int cmd_print(const struct buf *text, struct err *err);
+
+/* ---- files of other programs: cmd_output.c -------------------------------------------------------- */
+
+/* What can be refused before the store is even read; path "-" = standard output. */
+struct exporter;
+int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
+		     struct err *err);
+
+/*
+ * Have write() put what e stands for into a file, whole or not at all; packed when its name ends in
+ * ".gz". After a second it is said on standard error how far it is, if that is a terminal.
+ */
+int cmd_write_output(const struct options *o, const char *path, const struct exporter *e,
+		     int (*write)(void *ctx, struct out *out, struct err *err), void *ctx,
+		     struct err *err);
 
 /* Numbers for people: "12,345"; "1.2 MB"; "61.2 s", "2.5 h". */
 #define CMD_NUMBER_BYTES 32

@@ -8,7 +8,6 @@
 
 #include "base/os.h"
 #include "base/text.h"
-#include "export/export.h"
 #include "source/source.h"
 #include "triggers/threshold.h"
 #include "base/utf8.h"
@@ -171,21 +170,6 @@ int cmd_incident(const struct options *o, struct store *store, int64_t *id, stru
 	return rc;
 }
 
-int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
-		     struct err *err)
-{
-	if (strcmp(path, "-") == 0) {
-		if (e->binary && os_is_terminal(os_stdout()))
-			return err_set(err, ERR_USAGE, "%s is binary and would spoil the terminal; "
-				       "use -o FILE, or a pipe", e->name);
-		return 0;
-	}
-	if (!o->force && os_exists(path))
-		return err_set(err, ERR_EXISTS, "%s exists already; use --force to replace it, or "
-			       "-o another name", path);
-	return 0;
-}
-
 /* ---- the part of an incident that was asked for -------------------------------------------------- */
 
 int cmd_stream(const struct options *o, enum stream *out, struct err *err)
@@ -208,10 +192,10 @@ int cmd_filter(const struct options *o, struct incident *in, struct err *err)
 	struct incident_filter f = {
 		.process = o->process, .tid = o->tid, .no_kernel = o->no_kernel,
 		.from_ns = o->from_ns, .has_from = o->from_ns != OPTION_NO_TIME,
-		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME,
+		.to_ns = o->to_ns, .has_to = o->to_ns != OPTION_NO_TIME, .no_idle = o->no_idle,
 	};
 
-	if (!f.process && !f.tid && !f.no_kernel && !f.has_from && !f.has_to)
+	if (!f.process && !f.tid && !f.no_kernel && !f.no_idle && !f.has_from && !f.has_to)
 		return 0;
 	return incident_filter(in, &f, err);
 }

@@ -333,20 +333,26 @@ static int choose_format(const struct options *o, const struct diff_format **out
 	return cmd_check_output(o, path, e, err);
 }
 
+struct job {
+	const struct diff_format *format;
+	const struct diff *d;
+	const struct diff_options *opt;
+};
+
+static int write_job(void *ctx, struct out *out, struct err *err)
+{
+	const struct job *j = ctx;
+
+	return j->format->write(j->d, j->opt, out, err);
+}
+
 static int write_format(const struct options *o, const struct diff_format *format,
 			const struct diff *d, const struct diff_options *opt, struct err *err)
 {
-	struct out *out = NULL;
-	int rc = out_open(o->output ? o->output : "-", o->force, &out, err);
+	struct job job = {format, d, opt};
 
-	if (rc)
-		return rc;
-	rc = format->write(d, opt, out, err);
-	if (rc) {
-		out_abandon(out);
-		return rc;
-	}
-	return out_close(out, err);
+	return cmd_write_output(o, o->output ? o->output : "-", exporter_by_name(format->name), write_job,
+				&job, err);
 }
 
 /* ---- the command --------------------------------------------------------------------------------- */

@@ -8,7 +8,9 @@
 #include "base/os.h"
 #include "export/export.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void put_formats(struct buf *out)
@@ -88,22 +90,26 @@ static void options_of(const struct options *o, const char *path, enum stream st
 	};
 }
 
+struct job {
+	const struct exporter *e;
+	const struct incident *in;
+	struct export_options options;
+};
+
+static int write_job(void *ctx, struct out *out, struct err *err)
+{
+	const struct job *j = ctx;
+
+	return j->e->write(j->in, &j->options, out, err);
+}
+
 static int write_out(const struct options *o, const char *path, const struct exporter *e,
 		     const struct incident *in, enum stream stream, struct err *err)
 {
-	struct export_options options;
-	struct out *out = NULL;
-	int rc = out_open(path, o->force, &out, err);
+	struct job job = {.e = e, .in = in};
 
-	if (rc)
-		return rc;
-	options_of(o, path, stream, &options);
-	rc = e->write(in, &options, out, err);
-	if (rc) {
-		out_abandon(out);
-		return rc;
-	}
-	return out_close(out, err);
+	options_of(o, path, stream, &job.options);
+	return cmd_write_output(o, path, e, write_job, &job, err);
 }
 
 /* ---- the usual set --------------------------------------------------------------------------- */
@@ -145,6 +151,112 @@ static int write_all(const struct options *o, const struct incident *in, enum st
 	return rc;
 }
 
+/* ---- a file for each process ------------------------------------------------------------------- */
+
+enum { NAME_IN_PATH_MAX = 60 };
+
+/* "cpu.pb.gz" of process 100 "nginx" is cpu-nginx-100.pb.gz; of a second one of both cpu-nginx-100.2.pb.gz */
+static int path_of_process(const char *path, const struct exporter *e, const struct incident *in,
+			   uint32_t process, struct buf *out, struct err *err)
+{
+	const struct incident_process *p = &in->processes[process];
+	size_t end = strlen(path), suffix = e->suffix ? strlen(e->suffix) : 0;
+	uint32_t i, before = 0;
+
+	if (exporter_packs(e, path))
+		end -= strlen(".gz");
+	if (exporter_by_path(path) == e)
+		end -= suffix;
+	for (i = 0; i < process; i++)
+		before += in->processes[i].pid == p->pid && strcmp(in->processes[i].name, p->name) == 0;
+	buf_reset(out);
+	buf_put(out, path, end);
+	buf_putc(out, '-');
+	for (i = 0; p->name[i] && i < NAME_IN_PATH_MAX; i++) {
+		bool plain = isalnum((unsigned char)p->name[i]) || strchr("._-", p->name[i]);
+
+		buf_putc(out, plain ? p->name[i] : '_');
+	}
+	buf_printf(out, "-%" PRIu32, p->pid);
+	if (before)
+		buf_printf(out, ".%" PRIu32, before + 1);
+	buf_puts(out, path + end);
+	return buf_check(out, "a file's name", err);
+}
+
+/* The samples and events of one process, in arrays that are there; its tables are those of in. */
+static void take_process(const struct incident *in, uint32_t process, struct incident *part)
+{
+	uint32_t i;
+
+	part->nsamples = part->nevents = 0;
+	for (i = 0; i < in->nsamples; i++) {
+		uint32_t thread = in->samples[i].thread;
+
+		if (thread != THREAD_NONE && in->threads[thread].process == process)
+			part->samples[part->nsamples++] = in->samples[i];
+	}
+	for (i = 0; i < in->nevents; i++) {
+		uint32_t thread = in->events[i].thread;
+
+		if (thread != THREAD_NONE && in->threads[thread].process == process)
+			part->events[part->nevents++] = in->events[i];
+	}
+	incident_count(part);
+}
+
+static bool has_samples(const struct incident *in, enum stream stream, uint32_t process)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+
+		if (s->stream == stream && s->thread != THREAD_NONE &&
+		    in->threads[s->thread].process == process)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing is begun when one of the files is there already. Samples of nobody known are in none. */
+static int write_processes(const struct options *o, const char *path, const struct exporter *e,
+			   const struct incident *in, enum stream stream, struct err *err)
+{
+	struct incident part = *in;
+	struct buf name = {0};
+	uint32_t pass, i, n = 0;
+	int rc = 0;
+
+	part.samples = malloc(((size_t)in->nsamples + 1) * sizeof(*part.samples));
+	part.events = malloc(((size_t)in->nevents + 1) * sizeof(*part.events));
+	if (!part.samples || !part.events)
+		rc = err_set(err, ERR_MEMORY, "out of memory while taking an incident apart");
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < in->nprocesses && !rc; i++) {
+			if (!has_samples(in, stream, i))
+				continue;
+			rc = path_of_process(path, e, in, i, &name, err);
+			if (!rc && !pass) {
+				rc = cmd_check_output(o, name.data, e, err);
+				n++;
+			} else if (!rc) {
+				take_process(in, i, &part);
+				rc = write_out(o, name.data, e, &part, stream, err);
+				if (!rc)
+					cmd_note("%s", name.data);
+			}
+		}
+	}
+	if (!rc && !n)
+		rc = err_set(err, ERR_NOT_FOUND, "no process of incident %" PRId64 " has such samples: no "
+			     "file is written", in->head.id);
+	free(part.samples);
+	free(part.events);
+	buf_free(&name);
+	return rc;
+}
+
 /* ---- export ---------------------------------------------------------------------------------- */
 
 static int check_request(const struct options *o, const char *path, const struct exporter **e,
@@ -156,10 +268,13 @@ static int check_request(const struct options *o, const char *path, const struct
 		if (o->output || o->format || o->sqlite_flat)
 			return err_set(err, ERR_USAGE, "--all chooses files and formats itself: leave "
 				       "-o and --format away");
-		return 0;
+		return o->per_process ? err_set(err, ERR_USAGE, "--all and --per-process do not go together")
+				      : 0;
 	}
+	if (o->per_process && strcmp(path, "-") == 0)
+		return err_set(err, ERR_USAGE, "--per-process writes a file for each process: give -o FILE");
 	rc = choose_format(o, path, e, err);
-	return rc ? rc : cmd_check_output(o, path, *e, err);
+	return rc || o->per_process ? rc : cmd_check_output(o, path, *e, err);
 }
 
 int cmd_export(const struct options *o, struct err *err)
@@ -191,8 +306,9 @@ int cmd_export(const struct options *o, struct err *err)
 		rc = o->inlines ? source_lines_add(&in, err) : 0;
 	}
 	if (!rc)
-		rc = o->all_dir ? write_all(o, &in, stream, err)
-				: write_out(o, path, e, &in, stream, err);
+		rc = o->all_dir ? write_all(o, &in, stream, err) :
+		     o->per_process ? write_processes(o, path, e, &in, stream, err)
+				    : write_out(o, path, e, &in, stream, err);
 	incident_free(&in);
 	store_close(store);
 	return rc;

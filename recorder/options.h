@@ -159,7 +159,7 @@ struct options {
 	uint32_t base_id, test_id;           /* of diff; 0 = not given */
 	char *base_store;                    /* of the base; NULL = the same */
 	int64_t from_ns, to_ns;              /* relative to the trigger, or OPTION_NO_TIME */
-	bool kernel, no_kernel;
+	bool kernel, no_kernel, no_idle;
 	char *provider, *event_name;         /* of events; NULL = all */
 	char *live;                          /* of events: watch these; NULL = none */
 	int64_t seconds_ns;                  /* for so long */
@@ -181,7 +181,7 @@ struct options {
 	char *callers, *callees;             /* of this function */
 	uint32_t rows;                       /* lines of a table */
 	char *normalize;                     /* of diff; NULL = duration */
-	bool per_process;
+	bool per_process;                    /* of export, diff */
 
 	/* operands */
 	char *pattern;                       /* of counters, events; NULL = all */

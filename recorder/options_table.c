@@ -569,6 +569,11 @@ const struct option_info option_table[] = {
 		.name = "no-kernel", .type = OPTION_BOOL,
 		.group = GROUP_SELECT, .commands = PART_OF, FIELD(no_kernel),
 		.help = "Leave kernel frames out; their samples count for the caller.",
+	}, {
+		.name = "no-idle", .type = OPTION_BOOL,
+		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(EXPORT) | IN(DIFF), FIELD(no_idle),
+		.help = "Leave out what ran while a CPU was idle (process 0): interrupts, and in Windows "
+			"traces the idle loop.",
 	},
 
 	/* What comes out */
@@ -579,7 +584,7 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "output", .value = "FILE", .type = OPTION_TEXT,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(output),
-		.help = "Where it goes; - is standard output.",
+		.help = "Where it goes; - is standard output. With .gz behind the suffix it is packed.",
 	}, {
 		.name = "force", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(force),
@@ -663,8 +668,9 @@ const struct option_info option_table[] = {
 			"the default), samples (as if both weighed the same in all) or none.",
 	}, {
 		.name = "per-process", .type = OPTION_BOOL,
-		.group = GROUP_OUTPUT, .commands = IN(DIFF), FIELD(per_process),
-		.help = "The report for each process apart, those of one name together.",
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(per_process),
+		.help = "A file for each process, as cpu-nginx-100.pb.gz; diff: a report of each, those of "
+			"one name together.",
 	}, {
 		.name = "rows", .value = "N", .type = OPTION_INT,
 		.group = GROUP_OUTPUT, .commands = IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),

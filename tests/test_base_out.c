@@ -1,5 +1,6 @@
 #include "base/os.h"
 #include "base/out.h"
+#include "base/text.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/tmp.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 static void assert_file(const char *path, const char *expected)
 {
@@ -153,6 +155,102 @@ static void out_to_memory_reports_the_ceiling_at_the_end(void **state)
 	buf_free(&text);
 }
 
+/* What gzip itself would give back. */
+static void assert_unpacks(const struct buf *packed, const char *wanted, size_t n)
+{
+	z_stream z = {.next_in = (Bytef *)packed->data, .avail_in = (uInt)packed->len};
+	char *text = malloc(n + 1);
+
+	assert_int_equal(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
+	z.next_out = (Bytef *)text;
+	z.avail_out = (uInt)n + 1;
+	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(z.total_out, n);
+	assert_memory_equal(text, wanted, n);
+	assert_int_equal(z.avail_in, 0);
+	inflateEnd(&z);
+	free(text);
+}
+
+static void count_call(void *ctx)
+{
+	++*(unsigned *)ctx;
+}
+
+/* 1 MB in pieces, by way of a file and by way of memory: the same gzip bytes, and less of them. */
+static void out_packs_a_file_and_memory_alike(void **state)
+{
+	const char *path = tmp_path("packed.gz");
+	struct buf plain = {0}, in_memory = {0}, in_file = {0};
+	struct out *file = NULL, *memory = NULL;
+	unsigned calls = 0, i;
+
+	(void)state;
+	assert_int_equal(out_open(path, false, &file, NULL), 0);
+	assert_int_equal(out_to_buf(&in_memory, &memory, NULL), 0);
+	assert_int_equal(out_pack(file, NULL), 0);
+	assert_int_equal(out_pack(memory, NULL), 0);
+	out_watch(file, count_call, &calls);
+	for (i = 0; i < 100000; i++) {
+		buf_printf(&plain, "line %u\n", i);
+		out_printf(file, "line %u\n", i);
+		out_printf(memory, "line %u\n", i);
+	}
+	assert_int_equal(out_bytes(file), plain.len);
+	assert_int_equal(out_close(file, NULL), 0);
+	assert_int_equal(out_close(memory, NULL), 0);
+	assert_in_range(calls, 2, 10);       /* each 256 KB, and at the end */
+	assert_int_equal(os_load(path, 1 << 20, &in_file, NULL), 0);
+	assert_true(in_file.len < plain.len / 2);
+	assert_int_equal(in_file.len, in_memory.len);
+	assert_memory_equal(in_file.data, in_memory.data, in_file.len);
+	assert_unpacks(&in_file, plain.data, plain.len);
+	buf_free(&plain);
+	buf_free(&in_memory);
+	buf_free(&in_file);
+}
+
+static void out_packs_nothing_into_a_valid_file(void **state)
+{
+	struct buf packed = {0};
+	struct out *out = NULL;
+
+	(void)state;
+	assert_int_equal(out_to_buf(&packed, &out, NULL), 0);
+	assert_int_equal(out_pack(out, NULL), 0);
+	assert_int_equal(out_close(out, NULL), 0);
+	assert_unpacks(&packed, "", 0);
+	assert_int_equal((unsigned char)packed.data[9], 255);   /* no system is named */
+	buf_free(&packed);
+}
+
+static int pack_out(void *ctx)
+{
+	struct out *out = NULL;
+	int rc = out_open(ctx, true, &out, NULL);
+
+	if (rc)
+		return rc;
+	rc = out_pack(out, NULL);
+	if (rc) {
+		out_abandon(out);
+		return rc;
+	}
+	out_puts(out, "new");
+	return out_close(out, NULL);
+}
+
+static void out_packing_without_memory_fails_and_leaves_the_old_file(void **state)
+{
+	char *path = text_dup(tmp_path("packing"), SIZE_MAX);
+
+	(void)state;
+	write_file(path, "old");
+	assert_in_range(alloc_walk(pack_out, path), 3, 60);
+	assert_false(os_exists(tmp_path("packing.tmp")));
+	free(path);
+}
+
 static int write_out(void *ctx)
 {
 	const char *path = ctx;
@@ -192,6 +290,9 @@ int main(void)
 		cmocka_unit_test(out_keeps_the_order_of_many_pieces),
 		cmocka_unit_test(out_to_memory_reports_the_ceiling_at_the_end),
 		cmocka_unit_test(out_without_memory_fails_and_leaves_the_old_file),
+		cmocka_unit_test(out_packs_a_file_and_memory_alike),
+		cmocka_unit_test(out_packs_nothing_into_a_valid_file),
+		cmocka_unit_test(out_packing_without_memory_fails_and_leaves_the_old_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,13 @@ static void formats_are_found_by_the_longest_suffix_of_a_path(void **state)
 	assert_string_equal(exporter_by_path("cpu.perfView.xml")->name, "perfview-xml");
 	assert_string_equal(exporter_by_path("CPU.PERFVIEW.XML")->name, "perfview-xml");
 	assert_string_equal(exporter_by_path("cpu.perfView.xml.zip")->name, "perfview-xml-zip");
+	assert_string_equal(exporter_by_path("cpu.trace.json.gz")->name, "trace");
+	assert_string_equal(exporter_by_path("cpu.pb.gz")->name, "pprof");
+	assert_null(exporter_by_path("cpu.perfView.xml.zip.gz"));
+	assert_true(exporter_packs(exporter_by_name("trace"), "cpu.trace.json.GZ"));
+	assert_false(exporter_packs(exporter_by_name("trace"), "cpu.trace.json"));
+	assert_false(exporter_packs(exporter_by_name("pprof"), "cpu.pb.gz"));
+	assert_null(exporter_by_path("cpu.gz"));
 	assert_null(exporter_by_path("cpu.xml"));
 	assert_null(exporter_by_path("-"));
 	assert_null(exporter_by_path(""));

@@ -106,6 +106,17 @@ static void without_the_kernel_samples_stay_and_end_in_their_caller(void **state
 	buf_free(&text);
 }
 
+/* A CPU without work; who has no known thread stays. */
+static void the_idle_process_is_number_zero(void **state)
+{
+	struct incident *in = *state;
+	uint32_t idle = sample_thread(in, "swapper", 0, "swapper/1", 0), stack;
+
+	assert_int_equal(sample_stack(in, "[kernel]!default_idle;[kernel]!net_rx", &stack), 0);
+	assert_int_equal(sample_add(in, idle, stack, QUALITY_COMPLETE, 3), 0);
+	check_kept(state, &(struct incident_filter){.no_idle = true}, 12);
+}
+
 static void a_stack_of_kernel_frames_only_becomes_none(void **state)
 {
 	struct incident *in = *state;
@@ -196,6 +207,7 @@ int main(void)
 		each(a_range_is_relative_to_the_trigger_and_includes_its_ends),
 		each(a_range_beyond_the_window_ends_where_the_window_does),
 		each(without_the_kernel_samples_stay_and_end_in_their_caller),
+		each(the_idle_process_is_number_zero),
 		each(a_stack_of_kernel_frames_only_becomes_none),
 		each(events_of_others_go_and_those_of_nobody_stay),
 		each(who_is_not_there_is_answered_with_who_is),

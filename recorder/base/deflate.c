@@ -6,20 +6,39 @@
 
 #define LEVEL 1
 #define STEP_BYTES 16384u
+#define OS_UNKNOWN 255                       /* zlib would write which system it runs on */
 
 struct deflater {
 	z_stream z;
+	gz_header header;
+	bool gzip;
 };
 
-struct deflater *deflater_new(void)
+static struct deflater *make(bool gzip)
 {
 	struct deflater *d = calloc(1, sizeof(*d));
 
-	if (d && deflateInit(&d->z, LEVEL) != Z_OK) {
+	if (!d)
+		return NULL;
+	d->gzip = gzip;
+	d->header.os = OS_UNKNOWN;
+	if (deflateInit2(&d->z, LEVEL, Z_DEFLATED, MAX_WBITS + (gzip ? 16 : 0), 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(d);
-		d = NULL;
+		return NULL;
 	}
+	deflater_start(d);
 	return d;
+}
+
+struct deflater *deflater_new(void)
+{
+	return make(false);
+}
+
+struct deflater *deflater_new_gzip(void)
+{
+	return make(true);
 }
 
 void deflater_free(struct deflater *d)
@@ -32,6 +51,8 @@ void deflater_free(struct deflater *d)
 void deflater_start(struct deflater *d)
 {
 	deflateReset(&d->z);
+	if (d->gzip)
+		deflateSetHeader(&d->z, &d->header);
 }
 
 /* Until all input is taken, or with Z_FINISH until the stream has ended. */

@@ -12,6 +12,8 @@
 struct deflater;
 
 struct deflater *deflater_new(void);                 /* 268 KB; NULL = no memory */
+/* Of gzip files (RFC 1952), without a name or a time: the same bytes on every host. */
+struct deflater *deflater_new_gzip(void);
 void deflater_free(struct deflater *d);              /* NULL allowed */
 
 /* Begin a stream; forgets an unfinished one. */

@@ -1,5 +1,6 @@
 #include "base/out.h"
 
+#include "base/deflate.h"
 #include "base/os.h"
 
 #include <stdlib.h>
@@ -13,6 +14,10 @@ struct out {
 	struct buf *memory;
 	char *path, *tmp_path;      /* NULL for standard output, devices and memory */
 	struct buf pending;
+	struct deflater *packer;    /* NULL: as it is */
+	struct buf packed;
+	void (*tell)(void *ctx);
+	void *tell_ctx;
 	uint64_t bytes;
 	struct err failure;
 };
@@ -35,6 +40,8 @@ static void out_free(struct out *out)
 		return;
 	os_close(out->file);
 	buf_free(&out->pending);
+	buf_free(&out->packed);
+	deflater_free(out->packer);
 	free(out->path);
 	free(out->tmp_path);
 	free(out);
@@ -96,31 +103,70 @@ int out_to_buf(struct buf *to, struct out **result, struct err *err)
 	return 0;
 }
 
-static void flush(struct out *out)
+int out_pack(struct out *out, struct err *err)
+{
+	out->packer = deflater_new_gzip();
+	return out->packer ? 0 : err_set(err, ERR_MEMORY, "out of memory while packing the output");
+}
+
+void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx)
+{
+	out->tell = tell;
+	out->tell_ctx = ctx;
+}
+
+/* On to where it goes, packed or as it is; end: nothing follows. */
+static void send_on(struct out *out, const char *bytes, size_t n, bool end)
+{
+	if (!out->failure.code && out->packer) {
+		deflater_put(out->packer, bytes, n, &out->packed);
+		if (end)
+			deflater_end(out->packer, &out->packed);
+		buf_check(&out->packed, "the output", &out->failure);
+		bytes = out->packed.data;
+		n = out->packed.len;
+	}
+	if (!out->failure.code && n && out->file)
+		os_write(out->file, bytes, n, &out->failure);
+	else if (!out->failure.code && n)
+		buf_put(out->memory, bytes, n);
+	buf_reset(&out->packed);
+	if (out->tell)
+		out->tell(out->tell_ctx);
+}
+
+static void flush(struct out *out, bool end)
 {
 	if (!out->failure.code && out->pending.failed)
 		buf_check(&out->pending, "the output", &out->failure);
-	if (!out->failure.code && out->file && out->pending.len)
-		os_write(out->file, out->pending.data, out->pending.len, &out->failure);
+	send_on(out, out->pending.data, out->pending.len, end);
 	buf_reset(&out->pending);
+}
+
+/* Where bytes are put first: packed ones wait for the packer, others go into memory at once. */
+static struct buf *target(struct out *out)
+{
+	return out->memory && !out->packer ? out->memory : &out->pending;
+}
+
+static void put_done(struct out *out, const struct buf *to)
+{
+	if (to == &out->pending && (to->len >= FLUSH_BYTES || to->failed))
+		flush(out, false);
 }
 
 void out_put(struct out *out, const void *bytes, size_t n)
 {
+	struct buf *to = target(out);
+
 	out->bytes += n;
-	if (out->memory) {
-		buf_put(out->memory, bytes, n);
+	if (to == &out->pending && n >= DIRECT_BYTES) {
+		flush(out, false);
+		send_on(out, bytes, n, false);
 		return;
 	}
-	if (n >= DIRECT_BYTES) {
-		flush(out);
-		if (!out->failure.code)
-			os_write(out->file, bytes, n, &out->failure);
-		return;
-	}
-	buf_put(&out->pending, bytes, n);
-	if (out->pending.len >= FLUSH_BYTES || out->pending.failed)
-		flush(out);
+	buf_put(to, bytes, n);
+	put_done(out, to);
 }
 
 void out_drain(struct out *out, struct buf *text, bool always)
@@ -138,7 +184,7 @@ void out_puts(struct out *out, const char *text)
 
 void out_printf(struct out *out, const char *format, ...)
 {
-	struct buf *to = out->memory ? out->memory : &out->pending;
+	struct buf *to = target(out);
 	size_t before = to->len;
 	va_list args;
 
@@ -146,8 +192,7 @@ void out_printf(struct out *out, const char *format, ...)
 	buf_vprintf(to, format, args);
 	va_end(args);
 	out->bytes += to->len - before;
-	if (!out->memory && (to->len >= FLUSH_BYTES || to->failed))
-		flush(out);
+	put_done(out, to);
 }
 
 uint64_t out_bytes(const struct out *out)
@@ -175,7 +220,7 @@ int out_close(struct out *out, struct err *err)
 {
 	int rc;
 
-	flush(out);
+	flush(out, true);
 	/* Synced before the rename, or a power cut could leave an empty file of the right name. */
 	if (out->path && !out->failure.code)
 		os_sync(out->file, &out->failure);

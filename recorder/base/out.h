@@ -15,6 +15,10 @@ struct out;
 int out_open(const char *path, bool force, struct out **out, struct err *err);
 /* Into memory; the buf must outlive it. */
 int out_to_buf(struct buf *to, struct out **out, struct err *err);
+/* Before the first byte: what is put goes on as one gzip file. 0 or ERR_MEMORY. */
+int out_pack(struct out *out, struct err *err);
+/* Call tell now and then while bytes are put. */
+void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx);
 /* Flush, rename into place, free. Every earlier failure is reported here. */
 int out_close(struct out *out, struct err *err);
 void out_abandon(struct out *out);                 /* NULL allowed */
@@ -27,7 +31,7 @@ void out_puts(struct out *out, const char *text);
  */
 void out_drain(struct out *out, struct buf *text, bool always);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
-uint64_t out_bytes(const struct out *out);         /* written so far */
+uint64_t out_bytes(const struct out *out);         /* put so far, before they were packed */
 bool out_failed(const struct out *out);            /* a writer of much may stop early */
 
 #endif

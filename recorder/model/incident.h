@@ -162,6 +162,7 @@ struct incident_filter {
 	int64_t from_ns, to_ns;              /* relative to the trigger */
 	bool has_from, has_to;
 	bool no_kernel;                      /* leave kernel frames out; samples stay */
+	bool no_idle;                        /* no samples of the idle process, pid 0 */
 };
 
 /*

@@ -103,6 +103,12 @@ static int nobody(const struct incident *in, const struct incident_filter *filte
 	return rc;
 }
 
+/* What runs while a CPU is idle, on both systems: its loop, and interrupts that come meanwhile. */
+static bool is_idle(const struct incident *in, uint32_t thread)
+{
+	return in->processes[in->threads[thread].process].pid == 0;
+}
+
 /* keep[thread], with one more for THREAD_NONE. */
 static int choose_threads(const struct incident *in, const struct incident_filter *filter,
 			  bool *keep, struct err *err)
@@ -113,6 +119,8 @@ static int choose_threads(const struct incident *in, const struct incident_filte
 	for (i = 0; i < in->nthreads; i++) {
 		keep[i] = all || thread_matches(in, i, filter);
 		found |= keep[i];
+		if (filter->no_idle && is_idle(in, i))
+			keep[i] = false;
 	}
 	keep[in->nthreads] = all;
 	return found ? 0 : nobody(in, filter, err);

@@ -27,6 +27,38 @@ if [ -w /dev/full ]; then
 	verify export_to_a_full_disk_fails [ $? -eq 1 ]
 fi
 
+# Packed by its suffix: what is in it is the same.
+expect export_packs_by_suffix 0 '' export --id 1 -o all/packed.trace.json.gz
+verify export_packed_is_the_same sh -c 'gzip -dc all/packed.trace.json.gz | cmp - all/incident-1.trace.json'
+rm all/packed.trace.json.gz
+
+# A file for each process, together all of it.
+mkdir each
+expect export_of_each_process 0 'each/cpu-server-100.folded' export --id 1 --per-process -o each/cpu.folded
+verify export_of_each_process_adds_up sh -c "[ \$(cat each/*.folded | awk '{ n += \$NF } END { print n }') = 1000 ]"
+verify export_of_each_process_has_its_own sh -c "! grep -v '^batch (200);' each/cpu-batch-200.folded"
+expect export_of_each_process_overwrites_nothing 1 '--force' export --id 1 --per-process -o each/cpu.folded
+rm each/cpu-server-100.folded
+expect export_of_each_process_begins_nothing 1 'batch-200' export --id 1 --per-process -o each/cpu.folded
+verify export_of_each_process_has_begun_nothing [ ! -e each/cpu-server-100.folded ]
+expect export_of_each_process_wants_a_file 2 'give -o FILE' export --id 1 --per-process -f
+expect export_of_each_process_of_nothing 3 'no file is written' export --id 3 --per-process -o each/none.pb.gz
+
+# What stackcollapse.pl does with DTrace's text, as a stand-in: 3 lines of header, then frames leaf first
+# until a count; what follows the last + goes. The stacks and counts of the folded file must come out,
+# but for its threads and for the names of what is no code.
+sums() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (s in sum) print s, sum[s] }' | sort; }
+"$RECORDER" export --id 1 --format dtrace | awk '
+	NR <= 3 { next }
+	/^ *[0-9]+$/ { print stack, $1; stack = ""; next }
+	/^ *$/ { next }
+	{
+		sub(/^ */, ""); sub(/[+][^+]*$/, ""); sub(/`/, "!"); gsub(/;/, ":"); sub(/^(process|walk)!/, "")
+		stack = stack == "" ? $0 : $0 ";" stack
+	}' | sums >collapsed
+"$RECORDER" export --id 1 -f --no-annotate | sed 's/;[^;]*//' | sums >folded
+verify dtrace_text_collapses_to_the_folded_stacks cmp collapsed folded
+
 # An incident without samples is a file that readers take.
 for format in livestacks dtrace perf-script speedscope pprof trace; do
 	expect "export_of_nothing_as_$format" 0 'holds no samples' export --id 3 --format $format -o "empty.$format"

@@ -1,0 +1,90 @@
+/*
+ * Files that export and diff write: what is refused, packing, progress.
+ */
+#include "cmd.h"
+
+#include "base/os.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "export/export.h"
+
+#include <string.h>
+
+#define QUIET_NS NS_PER_SEC                  /* shorter ones are done before one could read it */
+#define REPEAT_NS (NS_PER_SEC / 5)
+
+int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
+		     struct err *err)
+{
+	if (strcmp(path, "-") == 0) {
+		if (e->binary && os_is_terminal(os_stdout()))
+			return err_set(err, ERR_USAGE, "%s is binary and would spoil the terminal; "
+				       "use -o FILE, or a pipe", e->name);
+		return 0;
+	}
+	if (!o->force && os_exists(path))
+		return err_set(err, ERR_EXISTS, "%s exists already; use --force to replace it, or "
+			       "-o another name", path);
+	return 0;
+}
+
+struct progress {
+	const char *name;
+	const struct out *out;
+	uint64_t next_ns;
+	bool shown;
+};
+
+static void put_line(const char *text, const char *bytes)
+{
+	struct buf line = {0};
+
+	buf_puts(&line, "\r\033[K");
+	if (text) {
+		buf_puts(&line, "recorder: ");
+		utf8_put_clean(&line, text, strlen(text), 60);
+		buf_printf(&line, ": %s", bytes);
+	}
+	if (!line.failed)
+		os_write(os_stderr(), line.data, line.len, NULL);
+	buf_free(&line);
+}
+
+static void tell(void *ctx)
+{
+	struct progress *p = ctx;
+	char bytes[CMD_NUMBER_BYTES];
+
+	if (os_now_ns() < p->next_ns)
+		return;
+	put_line(p->name, text_bytes(out_bytes(p->out), bytes));
+	p->next_ns = os_now_ns() + REPEAT_NS;
+	p->shown = true;
+}
+
+int cmd_write_output(const struct options *o, const char *path, const struct exporter *e,
+		     int (*write)(void *ctx, struct out *out, struct err *err), void *ctx,
+		     struct err *err)
+{
+	struct progress progress = {.name = text_base_name(path), .next_ns = os_now_ns() + QUIET_NS};
+	struct out *out = NULL;
+	int rc = out_open(path, o->force, &out, err);
+
+	if (rc)
+		return rc;
+	progress.out = out;
+	/* Standard output that is a terminal as well would be mixed with it. */
+	if (os_is_terminal(os_stderr()) && !(strcmp(path, "-") == 0 && os_is_terminal(os_stdout())))
+		out_watch(out, tell, &progress);
+	if (exporter_packs(e, path))
+		rc = out_pack(out, err);
+	if (!rc)
+		rc = write(ctx, out, err);
+	if (rc)
+		out_abandon(out);
+	else
+		rc = out_close(out, err);
+	if (progress.shown)
+		put_line(NULL, NULL);
+	return rc;
+}
