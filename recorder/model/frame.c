@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SWEEP_SLICE 8192u               /* frames looked at in one frames_sweep() */
+#define SWEEP_SLICE 8192u               /* slots of frames looked at in one frames_sweep() */
 
 struct frames {
 	/* The merge thread's own. */
@@ -376,6 +376,7 @@ static void sweep_objects(struct frames *f, uint64_t released_ns)
 {
 	uint32_t i = 0;
 
+	os_mutex_lock(f->lock);
 	while (i < f->by_object.nslots) {
 		uint32_t number = f->by_object.slots[i].value;
 		struct object *object =
@@ -390,39 +391,35 @@ static void sweep_objects(struct frames *f, uint64_t released_ns)
 		free((char *)object->key.path);
 		slots_free_one(&f->object_slots, number);
 	}
+	os_mutex_unlock(f->lock);
 }
 
-/* A slice of the table; true when that was its end. */
+/* A slice of the frames, in the order of their slots, as memory has them; true when that was the last. */
 static bool sweep_slice(struct frames *f, uint64_t released_ns)
 {
-	uint32_t looked = 0;
-	bool end = !f->by_frame.nslots;
+	uint32_t end, i;
+	bool last;
 
 	os_mutex_lock(f->lock);
-	while (looked++ < SWEEP_SLICE && f->by_frame.nslots) {
-		uint32_t number;
-		struct frame *frame;
+	end = f->frame_slots.end - f->sweep_at;
+	last = end <= SWEEP_SLICE;
+	end = f->sweep_at + (last ? end : SWEEP_SLICE);
+	for (i = f->sweep_at; i < end; i++) {
+		struct frame *frame = slots_get(&f->frame_slots, i);
 
-		if (f->sweep_at >= f->by_frame.nslots) {
-			f->sweep_at = 0;
-			end = true;
-			break;
-		}
-		number = f->by_frame.slots[f->sweep_at].value;
-		frame = number == TABLE_NONE ? NULL : slots_get(&f->frame_slots, number);
-		if (frame && atomic_load(&frame->refs) == 0)
+		/* A free slot has no object. */
+		if (frame->object && atomic_load(&frame->refs) == 0)
 			free_frame(f, frame, released_ns);
-		else
-			f->sweep_at++;
 	}
-	sweep_objects(f, released_ns);
+	f->sweep_at = last ? 0 : end;
 	os_mutex_unlock(f->lock);
-	return end;
+	return last;
 }
 
 void frames_sweep(struct frames *f, uint64_t released_ns)
 {
 	sweep_slice(f, released_ns);
+	sweep_objects(f, released_ns);
 }
 
 void frames_sweep_all(struct frames *f, uint64_t released_ns)
@@ -430,6 +427,7 @@ void frames_sweep_all(struct frames *f, uint64_t released_ns)
 	f->sweep_at = 0;
 	while (!sweep_slice(f, released_ns))
 		;
+	sweep_objects(f, released_ns);
 }
 
 void frames_use(struct frames *f, struct frames_use *out)

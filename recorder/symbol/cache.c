@@ -317,6 +317,8 @@ bool cache_idle(struct cache *c)
 	uint32_t at;
 	bool held;
 
+	if (!c->idle_work)
+		return false;
 	for (at = c->newest; at != NONE && !c->entries[at].has_idle_work; at = c->entries[at].older)
 		;
 	if (at == NONE)
