@@ -12,14 +12,16 @@
 
 /*
  * What one process may take of a segment; a full one has 8,192 samples, and 2 new nodes for each on an
- * ordinary load, of all processes together. Tables that are half full would be full before the ring is:
- * then less, so that history lasts.
+ * ordinary load, of all processes together. A table that is half full would be full before the ring is:
+ * then less of what fills that one, so that history lasts. 256 processes in 41 s (198 samples a second) are
+ * twice what 10,000 an hour need: those are not a flood.
  */
-static const struct segment_quota quotas[] = {
-	{.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
-	 .sideband = 8192, .processes = 8192},
-	{.nodes = 8192, .frames = 512, .threads = 128, .events = 1024, .event_bytes = 32 << 10,
-	 .sideband = 128, .processes = 64},
+static const struct segment_quota ample = {
+	.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
+	.sideband = 8192, .processes = 8192,
+};
+static const struct segment_quota tight = {
+	.nodes = 8192, .frames = 512, .threads = 128, .sideband = 1024, .processes = 256,
 };
 #define TABLE_TIGHT_PCT 50u
 
@@ -45,15 +47,25 @@ static bool over(uint64_t used, uint64_t max, unsigned pct)
 	return used * 100 > max * pct;
 }
 
+static bool processes_over(const struct engine *e, unsigned pct)
+{
+	struct processes_use use;
+
+	processes_use(e->processes, &use);
+	return over(use.processes, PROCESSES_MAX, pct) || over(use.threads, THREADS_MAX, pct);
+}
+
+static bool frames_over(const struct engine *e, unsigned pct)
+{
+	struct frames_use use;
+
+	frames_use(e->frames, &use);
+	return over(use.frames, FRAMES_MAX, pct);
+}
+
 static bool tables_over(const struct engine *e, unsigned pct)
 {
-	struct processes_use processes;
-	struct frames_use frames;
-
-	processes_use(e->processes, &processes);
-	frames_use(e->frames, &frames);
-	return over(processes.processes, PROCESSES_MAX, pct) ||
-	       over(processes.threads, THREADS_MAX, pct) || over(frames.frames, FRAMES_MAX, pct);
+	return processes_over(e, pct) || frames_over(e, pct);
 }
 
 static uint64_t tables_used(const struct engine *e)
@@ -69,8 +81,20 @@ static uint64_t tables_used(const struct engine *e)
 /* At the start of each segment. Of a file everything is wanted, and nothing leaves early. */
 void engine_set_quota(struct engine *e)
 {
-	if (!e->cfg->file)
-		segment_set_quota(e->builder, &quotas[tables_over(e, TABLE_TIGHT_PCT)]);
+	struct segment_quota quota = ample;
+
+	if (e->cfg->file)
+		return;
+	if (frames_over(e, TABLE_TIGHT_PCT)) {
+		quota.nodes = tight.nodes;
+		quota.frames = tight.frames;
+	}
+	if (processes_over(e, TABLE_TIGHT_PCT)) {
+		quota.threads = tight.threads;
+		quota.sideband = tight.sideband;
+		quota.processes = tight.processes;
+	}
+	segment_set_quota(e->builder, &quota);
 }
 
 static void tell(struct engine *e)
