@@ -4,7 +4,7 @@
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
 #    bench_export_linux: `recorder export` of that stream, store to file, with its memory.
-#    bench_months: 5.8 days of churn through the whole engine: does its memory stay where it is?
+#    bench_months: 5.8 days of churn through the whole engine: memory stays where it is, nothing is lost?
 #    bench_triggers: what 20 rules add per event; a week of limits that move.
 #    bench_unwind: real stacks of python3, sqlite3, dash and cc1 with a warm rule cache.
 # 2. bench_symbols: the index of a large binary, lookups in it, and the same from the cache on disk.
