@@ -139,6 +139,8 @@ static int read_file(struct run *r, struct err *err)
 	rc = cmd_check_file(t.path, r->needs, err);
 	if (!rc)
 		rc = trace_read(&t, err);
+	if (!rc && t.origin.note[0])
+		cmd_note("%s: %s", t.path, t.origin.note);
 	if (!rc)
 		cmd_tell_file(t.path, r->triggers, r->sweep.n ? 1 : r->ntriggers, &r->doubts);
 	return rc;

@@ -194,6 +194,26 @@ static void the_etl_is_found_stored_or_deflated_with_32_or_64_bit_sizes(void **s
 	buf_free(&trace);
 }
 
+static void of_several_traces_the_first_is_read_and_the_others_are_counted(void **state)
+{
+	struct buf first, second;
+	struct etl_facts facts;
+	struct zip z = {0};
+
+	(void)state;
+	make_trace(10, &first);
+	make_trace(20, &second);
+	add(&z, "b.etl", &first, 8, 0);
+	add(&z, "a.etl", &second, 8, 0);
+	end(&z);
+	assert_int_equal(records_in(&z.out, &facts), 11);
+	assert_string_equal(facts.entry, "b.etl");
+	assert_int_equal(facts.nentries, 2);
+	buf_free(&z.out);
+	buf_free(&first);
+	buf_free(&second);
+}
+
 static void a_large_entry_goes_through_a_temporary_file(void **state)
 {
 	const char *path = tmp_path("large.etl.zip");
@@ -326,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_etl_is_found_stored_or_deflated_with_32_or_64_bit_sizes),
+		cmocka_unit_test(of_several_traces_the_first_is_read_and_the_others_are_counted),
 		cmocka_unit_test(a_large_entry_goes_through_a_temporary_file),
 		cmocka_unit_test(damage_inside_the_entry_is_seen_and_what_precedes_it_kept),
 		cmocka_unit_test(what_cannot_be_read_is_refused_in_one_sentence),

@@ -148,6 +148,11 @@ static void note_losses(struct etl *s)
 	const struct etl_damage *d = &s->counts.damages[0];
 	struct buf b = {0};
 
+	if (f->nentries > 1)
+		buf_printf(&b, "only %.100s, the first of its %" PRIu32 " traces, was read; unzip it for the others",
+			   f->entry, f->nentries);
+	if (f->entry_damaged)
+		buf_puts(&b, b.len ? "; it does not unpack whole" : "it does not unpack whole");
 	say(&b, f->events_lost, "event was lost while it was recorded",
 	    "events were lost while it was recorded");
 	say(&b, f->buffers_lost, "buffer was lost while it was recorded",

@@ -67,6 +67,7 @@ struct etl_facts {
 	uint64_t trace_bytes;                /* of the .etl, unpacked if it came in a .zip */
 	char session[256], log_file[512];    /* UTF-8; what the session was called, where it wrote */
 	char entry[256];                     /* name inside the .zip; "" = none */
+	uint32_t nentries;                   /* traces in the .zip: the first is read */
 	bool entry_damaged;                  /* inflated, it is not what the .zip's CRC-32 is of */
 };
 

@@ -132,7 +132,6 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 	uint8_t head[CENTRAL_BYTES], *text = NULL;
 	uint64_t at = 0, n = 0, i;
 	size_t name, extra;
-	bool found = false;
 	int rc;
 
 	rc = find_central(file, &at, &n, err);
@@ -141,7 +140,7 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 	text = malloc(2 * 65536);
 	if (!text)
 		return err_set(err, ERR_MEMORY, "out of memory while reading %s", file->name);
-	for (i = 0; i < n && i < ENTRIES_MAX && !rc && !found; i++) {
+	for (i = 0; i < n && i < ENTRIES_MAX && !rc; i++) {
 		rc = etl_read(file, at, head, sizeof(head), "its list of entries", err);
 		if (!rc && le32(head) != SIGNATURE_CENTRAL)
 			rc = bad_zip(file, "its list of entries is damaged", err);
@@ -151,9 +150,8 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 		extra = le16(head + 30);
 		rc = etl_read(file, at + CENTRAL_BYTES, text, name + extra, "its list of entries", err);
 		at += CENTRAL_BYTES + name + extra + le16(head + 32);
-		if (rc || !is_etl((char *)text, name))
+		if (rc || !is_etl((char *)text, name) || file->facts.nentries++)
 			continue;
-		found = true;
 		out->flags = le16(head + 8);
 		out->method = le16(head + 10);
 		out->crc = le32(head + 16);
@@ -167,7 +165,9 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 		file->facts.entry[name] = '\0';
 	}
 	free(text);
-	if (!rc && !found)
+	if (file->facts.nentries)
+		return 0;                    /* a list that is damaged behind it does no harm */
+	if (!rc)
 		rc = err_set(err, ERR_FORMAT, "%s is a .zip without an .etl in it", file->name);
 	return rc;
 }
