@@ -97,12 +97,14 @@ export function functions(data, sums) {
 }
 
 /**
- * When functions were on the stack: Map from text number to { first, last, parts }. first and last are
- * buckets; parts is the inclusive weight in so many equal parts of buckets [from, to).
+ * When functions were on the stack: (text number) => { first, last, parts }. first and last are buckets;
+ * parts is the inclusive weight in so many equal parts of buckets [from, to).
  */
 export function whens(data, from, to, who, parts) {
-  const first = new Int32Array(data.n).fill(data.buckets), last = new Int32Array(data.n).fill(-1), found = new Map();
-  const of = who >= 0 && data.depth[who] === 0 ? data.processOf : data.threadOf;
+  const { n, caller, depth, name, outermost } = data, texts = data.texts.length;
+  const first = new Int32Array(n).fill(data.buckets), last = new Int32Array(n).fill(-1);
+  const firsts = new Int32Array(texts).fill(data.buckets), lasts = new Int32Array(texts).fill(-1);
+  const of = who >= 0 && depth[who] === 0 ? data.processOf : data.threadOf;
   for (let b = from; b < to; b++) {
     for (let i = data.first[b]; i < data.first[b + 1]; i++) {
       const node = data.nodes[i];
@@ -111,26 +113,31 @@ export function whens(data, from, to, who, parts) {
       last[node] = b;
     }
   }
-  for (let i = data.n - 1; i >= 0; i--) {
-    const up = data.caller[i], text = data.name[i];
+  for (let i = n - 1; i >= 0; i--) {
+    const up = caller[i], text = name[i];
     if (last[i] < 0) continue;
     if (up >= 0) {
-      first[up] = Math.min(first[up], first[i]);
-      last[up] = Math.max(last[up], last[i]);
+      if (first[i] < first[up]) first[up] = first[i];
+      if (last[i] > last[up]) last[up] = last[i];
     }
-    if (data.depth[i] < 2) continue;
-    const f = found.get(text) ?? { first: first[i], last: last[i], parts: new Float64Array(parts) };
-    f.first = Math.min(f.first, first[i]);
-    f.last = Math.max(f.last, last[i]);
-    found.set(text, f);
+    if (depth[i] < 2) continue;
+    if (first[i] < firsts[text]) firsts[text] = first[i];
+    if (last[i] > lasts[text]) lasts[text] = last[i];
   }
+  const weights = new Float64Array(texts * parts), total = new Float64Array(n);
   for (let part = 0; part < parts; part++) {
     const start = from + Math.floor((to - from) * part / parts), end = from + Math.floor((to - from) * (part + 1) / parts);
-    const { total } = sum(data, start, end, who);
-    for (let i = 0; i < data.n; i++)
-      if (total[i] > 0 && data.depth[i] >= 2 && data.outermost[i]) found.get(data.name[i]).parts[part] += total[i];
+    total.fill(0);
+    for (let i = data.first[start]; i < data.first[end]; i++) {
+      if (who < 0 || of[data.nodes[i]] === who) total[data.nodes[i]] += data.weight[i];
+    }
+    for (let i = n - 1; i >= 0; i--) {
+      if (total[i] === 0) continue;
+      if (caller[i] >= 0) total[caller[i]] += total[i];
+      if (outermost[i] && depth[i] >= 2) weights[name[i] * parts + part] += total[i];
+    }
   }
-  return found;
+  return text => ({ first: firsts[text], last: lasts[text], parts: weights.subarray(text * parts, (text + 1) * parts) });
 }
 
 /**

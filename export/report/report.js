@@ -53,9 +53,9 @@ function start(data) {
     table($("functions"), [
       weight("itself", r => r.self, -1), weight("inclusive", r => r.inclusive),
       { title: data.unit, value: r => r.self, number: true, show: r => count(r.self) },
-      at("first, s", r => times.get(r.text).first), at("last, s", r => times.get(r.text).last + 1),
-      { title: "when", value: r => times.get(r.text).first, kind: () => "when",
-        show: r => whenText(times.get(r.text).parts, data.unit_ns, partNs) },
+      at("first, s", r => times(r.text).first), at("last, s", r => times(r.text).last + 1),
+      { title: "when", value: r => times(r.text).first, kind: () => "when",
+        show: r => whenText(times(r.text).parts, data.unit_ns, partNs) },
       name("function", { pick }),
     ], [...functions(data, state.sums).values()], { filter: true });
     stacks();
