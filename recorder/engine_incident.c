@@ -1,7 +1,8 @@
 /*
  * An incident from its firing to the writer. Freezing is taking references: at the firing every
  * segment that overlaps [T - pre, T] is pinned, segments sealed until T + post are pinned as they
- * are sealed, and at T + post the open segment is sealed. Merge thread.
+ * are sealed, and at T + post the open segment is sealed; at T too, so that the past is on disk soon.
+ * Merge thread.
  */
 #include "base/text.h"
 #include "engine_private.h"
@@ -11,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SEAL_PAST_NS (2 * NS_PER_SEC)
+#define SEAL_PAST_SAMPLES 512u
 
 static void pending_free(struct pending *p)
 {
@@ -108,6 +112,21 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 	return p;
 }
 
+/*
+ * What is open goes to the writer now, not when the delay is over, so that a crash leaves the moments
+ * before the firing: the best of it. Not a nearly empty segment: it would take more memory than it is
+ * worth, and what fires at once, or every second, shares the first one's.
+ */
+static void seal_past(struct engine *e, const struct firing *f)
+{
+	uint64_t first_ns = segment_first_ns(e->builder);
+
+	if (e->cfg->file || f->post_ns < SEAL_PAST_NS || !first_ns)
+		return;
+	if (segment_open_samples(e->builder) >= SEAL_PAST_SAMPLES || e->now_ns > first_ns + SEAL_PAST_NS)
+		engine_seal(e);
+}
+
 bool engine_fire(struct engine *e, const struct firing *f)
 {
 	struct pending *p;
@@ -146,6 +165,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	os_mutex_unlock(e->lock);
 	if (!e->cfg->file)                   /* of a file it says how much of it was read, and no more */
 		engine_own_ring(e, f->time_ns);
+	seal_past(e, f);
 	return true;
 }
 

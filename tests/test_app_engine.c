@@ -448,6 +448,55 @@ static void abort_at_2000(void *ctx, uint64_t number)
 	buf_free(&answer);
 }
 
+struct during {
+	const char *path;
+	struct incident in;
+};
+
+/* In the middle of a post-window, while no event comes: what a kill -9 would leave. */
+static void look_at_2000(void *ctx, uint64_t number)
+{
+	const char *path = ((struct during *)ctx)->path;
+	struct incident *in = &((struct during *)ctx)->in;
+	struct store *s = NULL;
+	unsigned tries = 1000;
+
+	if (number != 2000)
+		return;
+	while (in->nsamples < 501 && --tries) {
+		incident_free(in);
+		os_sleep_ns(10 * NS_PER_MS);
+		if (store_open(path, STORE_READ, &s, NULL) == 0 && store_load(s, 1, in, NULL) != 0)
+			memset(in, 0, sizeof(*in));
+		store_close(s);
+		s = NULL;
+	}
+}
+
+static void the_past_is_stored_before_the_delay_is_over(void **state)
+{
+	struct during during = {0};
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "past.db", 60);
+	r.cfg.pre_ns = SEC(5);
+	r.cfg.post_ns = SEC(40);             /* the open segment began at 0 s, and is full at 60 s */
+	r.plan.fire_s[0] = 15;
+	r.plan.at = look_at_2000;
+	r.plan.ctx = &during;
+	during.path = r.path;
+	rig_run(&r);
+	assert_int_equal(during.in.head.state, INCIDENT_OPEN);
+	assert_numbers(&during.in, 1000, 1500); /* from 10 s to the firing */
+	incident_free(&during.in);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 1000, 5500);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 static void an_abort_within_a_window_stores_nothing_more(void **state)
 {
 	char control[TMP_BYTES + 8];
@@ -488,6 +537,7 @@ int main(void)
 		cmocka_unit_test(a_rule_that_fires_too_often_is_held_back),
 		cmocka_unit_test(firings_beyond_the_pending_ceiling_do_not_count),
 		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so),
+		cmocka_unit_test(the_past_is_stored_before_the_delay_is_over),
 		cmocka_unit_test(an_abort_within_a_window_stores_nothing_more),
 		cmocka_unit_test(incidents_of_a_rule_keep_their_interval),
 		cmocka_unit_test(the_same_again_is_counted_with_the_incident_that_is_there),
