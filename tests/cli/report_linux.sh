@@ -1,25 +1,11 @@
 #!/bin/bash
 # The HTML report in a real browser: tests/browser/report.mjs says what is tried there.
-#
-# Needs Debian's chromium, node, and npm's playwright-core in build/deps/npm (make deps). All are optional:
-# without them this skips aloud.
 set -u
 . "$TOP/tests/support/expect.sh"
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 
-chromium=$(command -v chromium || command -v chromium-browser)
-playwright=${PLAYWRIGHT_CORE:-$TOP/build/deps/npm/node_modules/playwright-core}
-for need in "${chromium:-chromium}" node; do
-	if ! command -v "$need" >/dev/null; then
-		echo "skip report_in_a_browser: no $need here"
-		exit 0
-	fi
-done
-if [ ! -e "$playwright/package.json" ]; then
-	echo "skip report_in_a_browser: no playwright-core in build/deps/npm (make deps)"
-	exit 0
-fi
+. "$TOP/tests/support/browser.sh" report_in_a_browser
 
 "$BUILD/programs/store_fixture" s.db || { echo "not ok store_fixture: failed"; exit 0; }
 expect report_is_written 0 '' export --id 1 -o report.html
