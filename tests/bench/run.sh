@@ -3,7 +3,8 @@
 # most of them for the months (BENCH_MONTHS=1e7 samples: 90 s in all).
 #
 # 1. bench_pipeline: the portable layers on a made stream (see its head for what the stream is).
-#    bench_export_linux: `recorder export` of that stream, store to file, with its memory.
+#    bench_export_linux: `recorder export` of that stream, store to file, with its memory; and how long
+#    Chromium takes to load its HTML report, where there is one.
 #    bench_months: 5.8 days of churn through the whole engine: memory stays where it is, nothing is lost?
 #    bench_triggers: what 20 rules add per event; a week of limits that move.
 #    bench_unwind: real stacks of python3, sqlite3, dash and cc1 with a warm rule cache.
@@ -120,6 +121,22 @@ jq -c --arg command "${pipeline[*]}" '. + {command: $command}' work/rows >>resul
 
 # ---- exports: the whole command ---------------------------------------------------------------------
 
+# The HTML report of it in a browser: until it can be used.
+html_load()
+{
+	local chromium=$(command -v chromium || command -v chromium-browser) ms
+	local playwright=$TOP/build/deps/npm/node_modules/playwright-core
+	if [ ! "$chromium" ] || ! command -v node >/dev/null || [ ! -e "$playwright" ]; then
+		echo "skip: html load: no chromium, node or playwright-core (make deps)"
+		return
+	fi
+	"$RECORDER" export --store work/bench.db --id 1 -o work/report.html --force &&
+		ms=$(timeout 60 node "$TOP/tests/bench/html_load.mjs" "$chromium" "$playwright" work/report.html) ||
+		{ echo "skip: html load: the browser failed or took more than 60 s"; return; }
+	row "html load" "recorder export -o report.html; node tests/bench/html_load.mjs chromium playwright-core report.html" \
+		load_ms "$ms" file_mb "$(calc "b / 1e6" b="$(stat -c %s work/report.html)")"
+}
+
 echo
 echo "Exports: recorder export of the same stream from a store; CPU time with loading, best of 3"
 if [ -e work/bench.db ]; then
@@ -127,7 +144,8 @@ if [ -e work/bench.db ]; then
 	(cd "$TOP" && timeout 180 "${exports[@]}" 3>&1 >build/bench/work/rows 2>&3) ||
 		echo "skip: the rest of the exports' rows: bench_export_linux failed or took more than 180 s"
 	jq -c --arg command "${exports[*]}" '. + {command: $command}' work/rows >>results.jsonl
-	rm -f work/bench.db*
+	html_load
+	rm -f work/bench.db* work/report.html
 else
 	echo "skip: exports: bench_pipeline left no store"
 fi
