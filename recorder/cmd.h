@@ -126,7 +126,10 @@ void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, s
 /* "; nearest 10.8", where the value that came closest is not the last one. */
 void put_nearest(struct buf *out, const struct trigger_status *s);
 
-/* One line about names of --rule that no expression uses; "" when there are none. */
+/* Whether --process is a list of names and pids, also when no rule asks. */
+int cmd_check_process(const struct options *o, struct err *err);
+
+/* One line about names of --rule that no expression uses, and a --process that no rule asks; or "". */
 void cmd_unused_rules(const struct options *o, struct buf *out);
 
 /* Whether a file can be read. One that is missing is a failure (exit 1), not "nothing found" (3). */

@@ -90,7 +90,8 @@ static int open_rules(struct run *r, struct err *err)
 	if (!r->o->rules.n)
 		return err_set(err, ERR_USAGE, "backtest: which rule? Give it as to collect, like "
 			       "/StopOnGCOverMsec:100");
-	if (r->o->sweep)
+	rc = cmd_check_process(r->o, err);
+	if (!rc && r->o->sweep)
 		rc = parse_sweep(r->o->sweep, &r->sweep, err);
 	if (rc)
 		return rc;

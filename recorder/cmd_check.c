@@ -243,6 +243,8 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	f.text = buf_text(&text);
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
+	if (!rc && f.value && value.absent)
+		f.verdict = "note";
 	put_rule(c, &f, rc, &why);
 	if (t)
 		t->ops->close(t);
@@ -454,6 +456,9 @@ int cmd_check(const struct options *o, struct err *err)
 	struct check c = {.o = o};
 	int rc = cmd_sources(o, &c.sources, err);
 
+	if (rc)
+		return rc;
+	rc = cmd_check_process(o, err);
 	if (rc)
 		return rc;
 	remark_no_effect(o);

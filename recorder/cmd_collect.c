@@ -52,6 +52,9 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	uint32_t i;
 	int rc = 0;
 
+	rc = cmd_check_process(o, err);
+	if (rc)
+		return rc;
 	c->triggers = calloc(o->rules.n + 1u, sizeof(*c->triggers));
 	if (!c->triggers)
 		return err_set(err, ERR_MEMORY, "out of memory for the rules");

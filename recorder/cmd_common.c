@@ -9,6 +9,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "source/source.h"
+#include "triggers/process_filter.h"
 #include "triggers/threshold.h"
 #include "base/utf8.h"
 
@@ -255,6 +256,26 @@ static bool is_used(const struct options *o, const char *name, size_t len)
 	return false;
 }
 
+/* Rules on counters and on processes name their own; all others ask /Process. */
+static bool asks_process(const struct options *o)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->rules.n; i++)
+		if (!strstr(o->rules.items[i].kind, "perf-counter") &&
+		    strcmp(o->rules.items[i].kind, "stop-on-process") != 0)
+			return true;
+	return false;
+}
+
+int cmd_check_process(const struct options *o, struct err *err)
+{
+	struct process_filter filter;
+	int rc = o->process ? process_filter_parse(o->process, strlen(o->process), &filter, err) : 0;
+
+	return rc ? err_prefix(err, "--process '%.100s'", o->process) : 0;
+}
+
 void cmd_unused_rules(const struct options *o, struct buf *out)
 {
 	uint32_t i;
@@ -267,6 +288,9 @@ void cmd_unused_rules(const struct options *o, struct buf *out)
 	}
 	if (out->len)
 		buf_puts(out, ": no --stop-on uses it, so it does nothing");
+	if (o->process && !asks_process(o))
+		buf_printf(out, "%s--process says whose events may fire rules on events, and there are none; "
+			   "--record-process says whose stacks are taken", out->len ? "; " : "");
 }
 
 int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct needs *needs,

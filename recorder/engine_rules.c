@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define SAVE_NS (60 * NS_PER_SEC)
-#define NO_DATA_NS (30 * NS_PER_SEC)         /* a counter that is not there for so long is told */
+#define NO_DATA_NS (3 * NS_PER_SEC)          /* a counter that is not there for so long, and two polls, is told */
 #define HOUR_NS (3600 * NS_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 
@@ -202,12 +202,24 @@ static void add_engine_state(const struct engine *e, uint32_t rule, struct trigg
 	snprintf(s->text + used, sizeof(s->text) - used, "%s", more);
 }
 
+/* When each counter has been read twice: a rate has no value before. */
+static uint64_t no_data_ns(const struct engine *e)
+{
+	uint64_t period_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < e->cfg->needs.ncounters; i++)
+		if (e->cfg->needs.counters[i].period_ns > period_ns)
+			period_ns = e->cfg->needs.counters[i].period_ns;
+	return NO_DATA_NS + 2 * period_ns;
+}
+
 /* A rule that cannot fire says so once in the log: nobody looks at the status of what is silent. */
 static void tell_silent(struct engine *e, uint32_t rule, const struct trigger_status *s)
 {
 	const struct trigger *t = e->cfg->triggers[rule];
 	bool no_data = t->ops->is_state && s->phase == TRIGGER_WAITING_DATA && e->cfg->live &&
-		       e->now_ns - e->start_ns > NO_DATA_NS;
+		       e->now_ns - e->start_ns > no_data_ns(e);
 
 	if ((!no_data && s->phase != TRIGGER_DEAD) || e->rules[rule].told_silent)
 		return;

@@ -519,10 +519,10 @@ const struct option_info option_table[] = {
 		.help = "The incident's number in 'recorder list'.",
 	}, {
 		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = PART_OF | IN(EVENTS) | RECORDING, .conf = true,
+		.group = GROUP_SELECT, .commands = PART_OF | IN(EVENTS) | RECORDING | IN(BACKTEST), .conf = true,
 		FIELD(process),
 		/* As in PerfView; rules on counters name a process themselves. */
-		.help = "Only this process. When recording: whose events may fire rules on events (a list "
+		.help = "Only this process. Of rules: whose events may fire those on events (a list "
 			"1234,nginx may stand there); --record-process says whose stacks are taken.",
 	}, {
 		.name = "thread", .value = "TID", .type = OPTION_INT,

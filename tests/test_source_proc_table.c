@@ -39,7 +39,7 @@ static void name_is_found_without_regard_to_case(void **state)
 static void wrong_name_gets_the_nearest(void **state)
 {
 	static const struct { const char *name; int code; const char *says; } table[] = {
-		{ "Processer:% Processor Time:_Total", ERR_NOT_FOUND, "is it 'Processor'" },
+		{ "Processer:% Processor Time:_Total", ERR_NOT_FOUND, "did you mean 'Processor' or" },
 		{ "Disk:% Disk Time:sda", ERR_NOT_FOUND, "'PhysicalDisk' or 'LogicalDisk'" },
 		{ "Xyzzy:a:b", ERR_NOT_FOUND, "there are Processor, System, Memory" },
 		{ "Processor:% Procesor Time:_Total", ERR_NOT_FOUND, "'% Processor Time'" },

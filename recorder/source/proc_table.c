@@ -268,8 +268,9 @@ static int unknown_category(const char *name, const struct counter_name *parts, 
 	for (i = 0; !near.n && i < PROC_CATEGORIES; i++)
 		buf_printf(&text, "%s%s", i ? ", " : "", counter_categories[i].name);
 	err_set(err, ERR_NOT_FOUND,
-		"the counter '%s': there is no category '%s'; %s %s ('recorder counters' lists all)",
-		name, parts->category, near.n ? "is it" : "there are", buf_text(&text));
+		"the counter '%s': there is no category '%s'; %s %s%s ('recorder counters' lists all)",
+		name, parts->category, near.n ? "did you mean" : "there are", buf_text(&text),
+		near.n ? "?" : "");
 	buf_free(&text);
 	return ERR_NOT_FOUND;
 }

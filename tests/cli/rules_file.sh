@@ -84,6 +84,8 @@ tells part_of_a_rule    "knows no process 'tset'" --rule p=StopOnProcess:tset --
 	--stop-on 'gc then p within 5s'
 tells nothing_of_what_is_there '^recorder: no rule would have fired' "/StopOnEvent:$clr/GC/Start;FieldFilter=Depth>1"
 check and_no_name_is_blamed eval '! grep -q "has no\|holds no\|knows no" err'
+"$RECORDER" backtest --from "$net" /StopOnGCOverMsec:1 /Process:PerfView >fired 2>err
+check process_is_for_all_rules_on_events eval 'test "$(wc -l <fired)" = 1 && grep -q "PerfView (pid 3988)" fired'
 check counters_of_a_file_are_refused_as_by_collect expect_exit 2 \
 	"$RECORDER" backtest --from "$net" '/StopOnPerfCounter:Memory:Available Bytes:>1'
 "$RECORDER" collect --from "$net" --store u.db /StopOnGCOverMsec:1 "/StopOnEvent:$clr/GC/Strt" /CollectMultiple:9 2>log

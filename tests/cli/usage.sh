@@ -7,6 +7,7 @@ export XDG_STATE_HOME=$TMP/state HOME=$TMP
 
 expect no_command_is_wrong_usage 2 'which command'
 expect unknown_command_names_the_nearest 2 "unknown command 'lsit'; did you mean list\?" lsit
+expect a_process_is_checked_also_without_a_rule 2 "--process ',': an empty process name" collect /Process:,
 expect unknown_option_names_the_nearest 2 'did you mean --buffer-mb' collect --bufer-mb 3
 expect unknown_perfview_option_names_the_nearest 2 'did you mean --stop-on-perf-counter' \
 	collect /StopOnPerfCountr:a:b:c
