@@ -108,6 +108,16 @@ static void announce_data_file(const struct collect *c)
 	buf_free(&name);
 }
 
+static bool gives_stacks(const struct engine_config *e)
+{
+	unsigned i;
+
+	for (i = 0; e->sources[i]; i++)
+		if (e->sources[i]->stacks)
+			return true;
+	return false;
+}
+
 /* What is going to happen, once nothing stands in its way. */
 static void announce(void *ctx)
 {
@@ -130,11 +140,15 @@ static void announce(void *ctx)
 		buf_free(&ignored);
 		return;
 	}
-	log_line(e->log, LOG_INFO,
-		 "recording %s%s at %u Hz into %u MB; an incident keeps %.0f s before and %.0f s after "
-		 "it, in %s", o->record_process ? "process " : "this machine",
-		 o->record_process ? o->record_process : "", e->freq_hz, o->buffer_mb,
-		 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
+	if (gives_stacks(e))
+		log_line(e->log, LOG_INFO, "recording %s%s at %u Hz into %u MB; an incident keeps %.0f s before and "
+			 "%.0f s after it, in %s", o->record_process ? "process " : "this machine",
+			 o->record_process ? o->record_process : "", e->freq_hz, o->buffer_mb,
+			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
+	else
+		log_line(e->log, LOG_INFO, "recording counters, logs and processes, but no stacks, into %u MB; an "
+			 "incident keeps %.0f s before and %.0f s after it, in %s", o->buffer_mb,
+			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
 	for (i = 0; i < c->ntriggers; i++)
 		announce_rule(e->log, c->triggers[i]);
 	if (!c->ntriggers)

@@ -1,0 +1,261 @@
+#include "source/pdh_counter_windows.h"
+
+#include "base/nearest.h"
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "source/pdh_names_windows.h"
+#include "source/pdh_name.h"
+#include "source/system_values_windows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <pdh.h>
+#include <pdhmsg.h>
+
+/* In the library, not in mingw-w64 10's header. */
+PDH_FUNCTION PdhAddEnglishCounterW(PDH_HQUERY query, LPCWSTR path, DWORD_PTR user, PDH_HCOUNTER *out);
+
+#define FORMAT (PDH_FMT_DOUBLE | PDH_FMT_NOCAP100)
+#define RETRY_NS NS_PER_SEC                  /* for an instance that PDH refuses until it is there */
+#define ITEMS_MAX_BYTES (16u << 20)
+
+/* An array of instances, kept between readings. */
+struct items {
+	PDH_FMT_COUNTERVALUE_ITEM_W *at;
+	DWORD bytes, n;
+};
+
+struct pdh_counter {
+	struct pdh_name name;
+	PDH_HQUERY query;
+	PDH_HCOUNTER counter, id;            /* NULL: PDH wants the instance to be there first */
+	uint64_t retry_ns;
+	struct items values, ids;
+	double owner;                        /* its process, < 0 = not known yet */
+	struct system_value *fallback;       /* in place of all that; or NULL */
+};
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static bool is_unknown_name(PDH_STATUS status)
+{
+	return status == (PDH_STATUS)PDH_CSTATUS_NO_OBJECT || status == (PDH_STATUS)PDH_CSTATUS_NO_COUNTER ||
+	       status == (PDH_STATUS)PDH_CSTATUS_BAD_COUNTERNAME;
+}
+
+static PDH_STATUS add_path(struct pdh_counter *c, const char *path, PDH_HCOUNTER *out)
+{
+	wchar_t *wide = wide_text(path);
+	PDH_STATUS status = wide ? PdhAddEnglishCounterW(c->query, wide, 0, out)
+				 : (PDH_STATUS)PDH_MEMORY_ALLOCATION_FAILURE;
+
+	wide_free(wide);
+	if (status)
+		*out = NULL;
+	return status;
+}
+
+static PDH_STATUS add(struct pdh_counter *c)
+{
+	PDH_STATUS status = add_path(c, c->name.path, &c->counter);
+
+	if (!status && c->name.id_path[0])
+		add_path(c, c->name.id_path, &c->id);
+	c->retry_ns = os_now_ns() + RETRY_NS;
+	return status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE ? 0 : status;
+}
+
+static int unknown(const char *name, const struct pdh_name *parts, PDH_STATUS status, struct err *err)
+{
+	struct buf text = {0};
+	bool has_category = pdh_nearest(parts, &text);
+	int rc;
+
+	if (!is_unknown_name(status))
+		rc = err_set(err, ERR_USAGE, "the counter '%s' cannot be read: PDH says 0x%08lx", name,
+			     (unsigned long)status);
+	else if (has_category)
+		rc = err_set(err, ERR_USAGE, "the counter '%s': the category '%s' has no counter '%s'%s%s", name,
+			     parts->name.category, parts->name.counter, text.len ? "; near are " : "",
+			     buf_text(&text));
+	else
+		rc = err_set(err, ERR_USAGE, "the counter '%s': there is no category '%s'%s%s; 'recorder "
+			     "counters' lists all", name, parts->name.category,
+			     text.len ? "; near are " : "", buf_text(&text));
+	buf_free(&text);
+	return rc;
+}
+
+int pdh_counter_open(const char *name, struct pdh_counter **out, struct err *err)
+{
+	struct pdh_counter *c = calloc(1, sizeof(*c));
+	PDH_STATUS status;
+	int rc;
+
+	if (!c)
+		return err_set(err, ERR_MEMORY, "out of memory for the counter '%s'", name);
+	c->owner = -1;
+	rc = pdh_name_read(name, &c->name, err);
+	if (rc) {
+		pdh_counter_close(c);
+		return rc;
+	}
+	status = PdhOpenQueryW(NULL, 0, &c->query);
+	if (!status)
+		status = add(c);
+	if (status)
+		rc = system_value_open(&c->name, &c->fallback, err);
+	if (rc == ERR_NOT_FOUND)
+		rc = unknown(name, &c->name, status, err);
+	if (rc)
+		pdh_counter_close(c);
+	else
+		*out = c;
+	return rc;
+}
+
+bool pdh_counter_is_fallback(const struct pdh_counter *c)
+{
+	return c->fallback != NULL;
+}
+
+void pdh_counter_close(struct pdh_counter *c)
+{
+	if (!c)
+		return;
+	if (c->query)
+		PdhCloseQuery(c->query);
+	system_value_close(c->fallback);
+	free(c->values.at);
+	free(c->ids.at);
+	free(c);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static enum pdh_result result_of(PDH_STATUS status, const PDH_FMT_COUNTERVALUE *v)
+{
+	DWORD of = status ? (DWORD)status : v->CStatus;
+
+	if (of == PDH_CSTATUS_VALID_DATA || of == PDH_CSTATUS_NEW_DATA)
+		return PDH_READ_VALUE;
+	return of == PDH_CSTATUS_NO_INSTANCE || of == PDH_CSTATUS_NO_OBJECT || of == PDH_NO_DATA
+		       ? PDH_READ_ABSENT : PDH_READ_NOT_YET;
+}
+
+static enum pdh_result read_value(PDH_HCOUNTER counter, double *value)
+{
+	PDH_FMT_COUNTERVALUE v = {0};
+	enum pdh_result result = result_of(PdhGetFormattedCounterValue(counter, FORMAT, NULL, &v), &v);
+
+	*value = v.doubleValue;
+	return result;
+}
+
+static enum pdh_result read_one(struct pdh_counter *c, double *value)
+{
+	enum pdh_result result = read_value(c->counter, value);
+	double owner = 0;
+	bool replaced;
+
+	if (result == PDH_READ_ABSENT || !c->id || read_value(c->id, &owner) != PDH_READ_VALUE)
+		return result;
+	replaced = c->owner >= 0 && owner != c->owner;
+	c->owner = owner;
+	return replaced ? PDH_READ_ABSENT : result;
+}
+
+static PDH_STATUS read_items(PDH_HCOUNTER counter, struct items *items)
+{
+	DWORD bytes = items->bytes;
+	PDH_STATUS status = PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
+	void *more;
+
+	while (status == (PDH_STATUS)PDH_MORE_DATA && bytes <= ITEMS_MAX_BYTES) {
+		bytes += bytes / 4;          /* instances come meanwhile */
+		more = realloc(items->at, bytes);
+		if (!more)
+			return (PDH_STATUS)PDH_MEMORY_ALLOCATION_FAILURE;
+		items->at = more;
+		items->bytes = bytes;
+		status = PdhGetFormattedCounterArrayW(counter, FORMAT, &bytes, &items->n, items->at);
+	}
+	if (status)
+		items->n = 0;
+	return status;
+}
+
+static bool takes(const struct pdh_counter *c, const wchar_t *instance)
+{
+	char name[COUNTER_NAME_MAX];
+
+	if (WideCharToMultiByte(CP_UTF8, 0, instance, -1, name, sizeof(name), NULL, NULL) <= 0)
+		return false;
+	return pdh_name_takes(&c->name, name);
+}
+
+/* A sum of none is absent; one of which all are still to be read twice comes later. */
+static enum pdh_result read_sum(struct pdh_counter *c, double *value)
+{
+	PDH_STATUS status = read_items(c->counter, &c->values);
+	enum pdh_result one, result = PDH_READ_ABSENT;
+	DWORD i;
+
+	if (status)
+		return status == (PDH_STATUS)PDH_NO_DATA || status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE
+			       ? PDH_READ_ABSENT : PDH_READ_NOT_YET;
+	for (*value = 0, i = 0; i < c->values.n; i++) {
+		const PDH_FMT_COUNTERVALUE_ITEM_W *item = &c->values.at[i];
+
+		if (!takes(c, item->szName))
+			continue;
+		one = result_of(0, &item->FmtValue);
+		if (one == PDH_READ_VALUE)
+			*value += item->FmtValue.doubleValue;
+		if (one == PDH_READ_VALUE || result == PDH_READ_ABSENT)
+			result = one;
+	}
+	return result;
+}
+
+/* Both arrays are of one collection, so in one order. */
+static enum pdh_result read_pid(struct pdh_counter *c, double *value)
+{
+	DWORD i;
+
+	if (!c->id || read_items(c->counter, &c->values) || read_items(c->id, &c->ids))
+		return PDH_READ_NOT_YET;
+	for (i = 0; i < c->ids.n && i < c->values.n; i++) {
+		if (result_of(0, &c->ids.at[i].FmtValue) != PDH_READ_VALUE ||
+		    c->ids.at[i].FmtValue.doubleValue != c->name.pid)
+			continue;
+		*value = c->values.at[i].FmtValue.doubleValue;
+		return result_of(0, &c->values.at[i].FmtValue);
+	}
+	return PDH_READ_ABSENT;
+}
+
+enum pdh_result pdh_counter_read(struct pdh_counter *c, double *value)
+{
+	PDH_STATUS status;
+
+	*value = 0;
+	if (c->fallback)
+		return (enum pdh_result)system_value_read(c->fallback, value);
+	if (!c->counter && os_now_ns() >= c->retry_ns && !add(c) && !c->counter)
+		return PDH_READ_ABSENT;
+	if (!c->counter)
+		return PDH_READ_ABSENT;
+	status = PdhCollectQueryData(c->query);
+	if (status)
+		return status == (PDH_STATUS)PDH_NO_DATA ? PDH_READ_ABSENT : PDH_READ_NOT_YET;
+	switch (c->name.want) {
+	case PDH_SUM:
+		return read_sum(c, value);
+	case PDH_PID:
+		return read_pid(c, value);
+	default:
+		return read_one(c, value);
+	}
+}

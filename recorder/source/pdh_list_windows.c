@@ -1,0 +1,235 @@
+/* Counters for people: all that match a pattern, and the value of one now. */
+
+#include "base/json.h"
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "source/pdh_counter_windows.h"
+#include "source/pdh_names_windows.h"
+#include "source/source.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RATE_NS (250 * NS_PER_MS)            /* between the two readings */
+#define READ_MAX 500u                        /* of more only names are given: each is a query of PDH */
+#define LISTED_MAX 100000u
+
+int pdh_list(const char *pattern, bool json, struct out *out, struct err *err);
+
+struct listed {
+	char *category, *counter, *instance, *name;
+	double value;                        /* NaN = none */
+};
+
+struct listing {
+	const char *pattern;
+	struct listed *rows;
+	uint32_t n, room;
+};
+
+/* ---- finding ---------------------------------------------------------------------------------- */
+
+static void free_row(struct listed *row)
+{
+	free(row->category);
+	free(row->counter);
+	free(row->instance);
+	free(row->name);
+}
+
+static bool add_row(struct listing *l, const char *category, const char *counter, const char *instance)
+{
+	uint32_t room = l->room ? 2 * l->room : 256;
+	struct listed row = {.value = NAN}, *more;
+	struct buf name = {0};
+	bool ok;
+
+	buf_printf(&name, "%s:%s:%s", category, counter, instance);
+	if (!name.failed && !name_matches(l->pattern, buf_text(&name))) {
+		buf_free(&name);
+		return true;
+	}
+	if (l->n == l->room) {
+		more = l->n < LISTED_MAX ? realloc(l->rows, room * sizeof(*more)) : NULL;
+		if (more) {
+			l->rows = more;
+			l->room = room;
+		}
+	}
+	row.category = text_dup(category, SIZE_MAX);
+	row.counter = text_dup(counter, SIZE_MAX);
+	row.instance = text_dup(instance, SIZE_MAX);
+	row.name = name.failed ? NULL : text_dup(buf_text(&name), SIZE_MAX);
+	buf_free(&name);
+	ok = l->n < l->room && row.category && row.counter && row.instance && row.name;
+	if (ok)
+		l->rows[l->n++] = row;
+	else
+		free_row(&row);
+	return ok;
+}
+
+static void put_text(struct buf *out, const wchar_t *text)
+{
+	buf_reset(out);
+	wide_put(out, text);
+}
+
+/* Instances of one name get the numbers by which PDH tells them apart: java, java#1, ... */
+static void number_instance(const wchar_t *first, const wchar_t *at, struct buf *out)
+{
+	unsigned n = 0;
+
+	put_text(out, at);
+	for (; first < at; first += wcslen(first) + 1)
+		n += _wcsicmp(first, at) == 0;
+	if (n)
+		buf_printf(out, "#%u", n);
+}
+
+static bool add_category(struct listing *l, const wchar_t *wide)
+{
+	struct pdh_texts counters = {0}, instances = {0};
+	struct buf category = {0}, counter = {0}, instance = {0};
+	const wchar_t *c, *i;
+	bool ok = true;
+
+	put_text(&category, wide);
+	if (pdh_items(wide, &counters, &instances, NULL)) {
+		buf_free(&category);
+		return true;                 /* one broken category does not hide the others */
+	}
+	for (c = counters.at; ok && *c; c += wcslen(c) + 1) {
+		put_text(&counter, c);
+		if (!*instances.at)
+			ok = add_row(l, buf_text(&category), buf_text(&counter), "");
+		for (i = instances.at; ok && *i; i += wcslen(i) + 1) {
+			number_instance(instances.at, i, &instance);
+			ok = add_row(l, buf_text(&category), buf_text(&counter), buf_text(&instance));
+		}
+	}
+	buf_free(&category);
+	buf_free(&counter);
+	buf_free(&instance);
+	pdh_texts_free(&counters);
+	pdh_texts_free(&instances);
+	return ok;
+}
+
+/* ---- values ----------------------------------------------------------------------------------- */
+
+static void read_values(struct listing *l)
+{
+	struct pdh_counter **counters = calloc(l->n, sizeof(*counters));
+	enum pdh_result result;
+	unsigned pass;
+	uint32_t i;
+
+	for (pass = 0; counters && pass < 2; pass++) {
+		for (i = 0; i < l->n; i++) {
+			if (!pass && pdh_counter_open(l->rows[i].name, &counters[i], NULL))
+				counters[i] = NULL;
+			result = counters[i] ? pdh_counter_read(counters[i], &l->rows[i].value)
+					     : PDH_READ_ABSENT;
+			if (result != PDH_READ_VALUE)
+				l->rows[i].value = NAN;
+		}
+		if (!pass)
+			os_sleep_ns(RATE_NS);
+	}
+	for (i = 0; counters && i < l->n; i++)
+		pdh_counter_close(counters[i]);
+	free(counters);
+}
+
+/* ---- printing --------------------------------------------------------------------------------- */
+
+static void put_json(const struct listed *row, struct buf *scratch, struct out *out)
+{
+	struct json j = {scratch, false};
+
+	buf_reset(scratch);
+	json_open(&j, '{');
+	json_key_str(&j, "counter", row->name);
+	json_key_str(&j, "category", row->category);
+	json_key_str(&j, "name", row->counter);
+	json_key_str(&j, "instance", row->instance);
+	json_key_num(&j, "value", row->value);
+	json_key_str(&j, "unit", "");
+	json_key_str(&j, "meaning", "");
+	json_close(&j, '}');
+	out_printf(out, "%s\n", buf_text(scratch));
+}
+
+static void put_row(const struct listed *row, struct buf *scratch, struct out *out)
+{
+	char value[40] = "-";
+
+	if (row->value == floor(row->value) || fabs(row->value) >= 1e5)
+		snprintf(value, sizeof(value), "%.0f", row->value);
+	else if (row->value == row->value)
+		snprintf(value, sizeof(value), fabs(row->value) >= 0.01 ? "%.2f" : "%.3g", row->value);
+	buf_reset(scratch);
+	utf8_put_clean(scratch, row->name, strlen(row->name), COUNTER_NAME_MAX);
+	out_printf(out, "%-64s %16s\n", buf_text(scratch), value);
+}
+
+int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
+{
+	struct listing l = {.pattern = pattern};
+	struct pdh_texts categories = {0};
+	struct buf scratch = {0};
+	const wchar_t *at;
+	uint32_t i;
+	int rc = pdh_categories(&categories, err);
+
+	for (at = categories.at; !rc && *at; at += wcslen(at) + 1)
+		if (!add_category(&l, at))
+			rc = err_set(err, ERR_MEMORY, "no memory for the list of counters");
+	if (!rc && !l.n)
+		rc = err_set(err, ERR_NOT_FOUND, "no counter's name contains or matches '%s'",
+			     pattern ? pattern : "");
+	if (!rc && l.n <= READ_MAX)
+		read_values(&l);
+	for (i = 0; !rc && i < l.n; i++) {
+		if (json)
+			put_json(&l.rows[i], &scratch, out);
+		else
+			put_row(&l.rows[i], &scratch, out);
+	}
+	if (!rc && !json && l.n > READ_MAX)
+		out_printf(out, "(values are read of up to %u counters: name a part of what you look for)\n",
+			   READ_MAX);
+	if (!rc)
+		rc = buf_check(&scratch, "a counter's line", err);
+	for (i = 0; i < l.n; i++)
+		free_row(&l.rows[i]);
+	free(l.rows);
+	pdh_texts_free(&categories);
+	buf_free(&scratch);
+	return rc;
+}
+
+int counter_read_once(const char *name, struct counter_value *out, struct err *err)
+{
+	struct pdh_counter *counter;
+	struct counter_value value = {0};
+	enum pdh_result result;
+	int rc = pdh_counter_open(name, &counter, err);
+
+	if (rc)
+		return rc;
+	result = pdh_counter_read(counter, &value.value);
+	if (result == PDH_READ_NOT_YET) {
+		os_sleep_ns(RATE_NS);
+		result = pdh_counter_read(counter, &value.value);
+	}
+	value.absent = result != PDH_READ_VALUE;
+	*out = value;
+	pdh_counter_close(counter);
+	return 0;
+}

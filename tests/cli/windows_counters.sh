@@ -1,0 +1,82 @@
+#!/bin/bash
+# Counters of Windows, under Wine, whose PDH is a stand-in that gives the values of a file (tests/dll/pdh.c);
+# then with Wine's own PDH, which knows two counters, so that the system's own values take their place.
+# time limit: 60
+. "$TOP/tests/support/cli.sh"
+
+if [ ! "$WINE_RUN" ]; then
+	echo "skip windows_counters: no Wine here"
+	exit 0
+fi
+if [ ! -e "$RECORDER_EXE" ] || [ ! -e "$TOP/build/windows/dll/pdh.dll" ]; then
+	echo "skip windows_counters: no $RECORDER_EXE with its stand-ins; run 'make VARIANT=windows programs'"
+	exit 0
+fi
+unset RECORDER_STORE RECORDER_CONFIG
+
+# exe NAME ARG...: output in NAME.out, remarks in NAME.err, exit code in $code.
+exe()
+{
+	local name=$1
+	shift
+	timeout 40 $WINE_RUN "$RECORDER_EXE" "$@" >"$name.out" 2>"$name.err" </dev/null
+	code=$?
+}
+
+# ---- Wine's own PDH -----------------------------------------------------------------------------------
+
+exe own check '/StopOnPerfCounter:Memory:Available MBytes:<1' \
+	'/StopOnPerfCounter:Process:Working Set:recorder>1024G' '/StopOnPerfCounter:Process:Thread Count:pid=999999>5' \
+	'/StopOnPerfCounter:System:Threads:>1' --store x.db
+check values_of_the_system_where_pdh_fails sh -c \
+	"[ $code = 0 ] && [ \$(grep -cE '^ +now [0-9]{2,}' own.out) = 3 ] && grep -q 'does not exist now' own.out"
+
+# ---- the stand-in -------------------------------------------------------------------------------------
+
+export TEST_WINEPREFIX=$TOP/build/windows/pdh-prefix.$$ WINEDLLOVERRIDES='mscoree,mshtml=;pdh=n'
+export STANDIN_PDH=values
+wine=$TOP/tests/support/wine.sh
+trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
+"$wine" clone "$TEST_WINEPREFIX" &&
+	cp --remove-destination "$TOP/build/windows/dll/pdh.dll" "$TEST_WINEPREFIX/drive_c/windows/system32/" &&
+	"$wine" start || {
+	echo "not ok windows_counters: no prefix"
+	exit 0
+}
+printf '%s\t%s\n' '\Processor(_Total)\% Processor Time' '? 10 20 95 97 99' \
+	'\Memory\Available MBytes' '512' \
+	'\Process(java)\Working Set' '100' '\Process(java)\ID Process' '11' \
+	'\Process(java#1)\Working Set' '20' '\Process(java#1)\ID Process' '12' \
+	'\Process(javaw)\Working Set' '7' '\Process(javaw)\ID Process' '13' \
+	'\Process(late)\Working Set' '- - - 50' '\Process(late)\ID Process' '- - - 14' \
+	'\Process(reborn)\Working Set' '900 900 900 1' '\Process(reborn)\ID Process' '21 21 22 22' >values
+
+exe list counters java
+check counters_lists_names_and_values sh -c \
+	"[ $code = 0 ] && grep -qE '^Process:Working Set:java +100' list.out && grep -qE '^Process:Working Set:java#1 +20' list.out"
+exe json counters 'Processor:*' --json
+check counters_as_json_reads_rates_twice sh -c \
+	"jq -e 'select(.counter == \"Processor:% Processor Time:_Total\" and .value == 10)' json.out"
+exe none counters nothingofthat
+check counters_that_match_nothing [ $code = 3 ]
+exe near check '/StopOnPerfCounter:Process:Workin Set:java>1' --store x.db
+check an_unknown_counter_has_its_nearest sh -c "[ $code = 2 ] && grep -q \"near are 'Working Set'\" near.out"
+exe nearer check '/StopOnPerfCounter:Proces:Working Set:java>1' --store x.db
+check an_unknown_category_has_its_nearest sh -c "[ $code = 2 ] && grep -q \"'Process'\" nearer.out"
+exe many check '/StopOnPerfCounter:Process:Working Set:java#*>1000' '/StopOnPerfCounter:Process:Working Set:pid=13>1000' \
+	'/StopOnPerfCounter:Process:Working Set:j*>1000' '/StopOnPerfCounter:Process:Working Set:gone>1000' --store x.db
+check sums_pids_and_patterns sh -c "[ $code = 0 ] && [ \"\$(grep -oE 'now [0-9]+|does not exist' many.out | tr '\n' ,)\" = 'now 120,now 7,now 127,does not exist,' ]"
+
+# A value every 0.1 s. The processor is over 90 from its fourth reading on.
+exe cpu collect --source none --poll-sec 0.1 --min-sec-for-trigger 0.2 --delay-after-trigger-sec 0 --store cpu.db \
+	'/StopOnPerfCounter:Processor:% Processor Time:_Total>90' '/MonitorPerfCounter:Memory:Available MBytes:@0.1' \
+	'/MonitorPerfCounter:Process:Working Set:late@0.1' '/MonitorPerfCounter:Process:Working Set:reborn@0.1'
+check a_rule_on_a_counter_fires [ $code = 0 ]
+"$RECORDER" list --store cpu.db --json >cpu.json 2>/dev/null
+check linux_opens_the_store_and_sees_it sh -c "jq -e 'select(.id == 1)' cpu.json | grep -q 'Processor:% Processor Time:_Total'"
+"$RECORDER" export --id 1 --store cpu.db --format counters-csv >cpu.csv 2>/dev/null
+check monitored_counters_are_kept sh -c "grep -q 'Memory:Available MBytes,.*,512' cpu.csv"
+check an_instance_that_comes_late_is_read_then sh -c "grep -q 'Working Set,late,,50' cpu.csv"
+check another_process_of_the_name_is_absent_once sh -c "[ \$(grep -c 'Working Set,reborn,,900' cpu.csv) = 2 ]"
+$WINE_RUN "$RECORDER_EXE" export --id 1 --store cpu.db --format counters-csv 2>/dev/null </dev/null >win.csv
+check windows_exports_the_same cmp cpu.csv win.csv
