@@ -73,6 +73,30 @@ static void loader_reads_the_tables_of_a_mapped_program(void **state)
 	close_world(&w);
 }
 
+void _init(void);                        /* crti.o's; no unwind table describes it */
+
+static void start_code_without_tables_is_read(void **state)
+{
+	char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	struct loaded loaded;
+	const struct eh_code *code = NULL;
+	struct world w;
+	uint64_t vaddr;
+
+	(void)state;
+	assert_true(n > 0);
+	path[n] = '\0';
+	open_world(&w, path, 0);
+	wait_for(&w, 1, &loaded);
+	/* Its address modulo a page is the file's; the segment that begins with it tells the rest. */
+	for (vaddr = 0; vaddr < 0x1000000 && !code; vaddr += 0x1000)
+		code = eh_frame_find_code(loaded.tables, vaddr + ((uintptr_t)&_init & 0xfff));
+	assert_non_null(code);
+	assert_int_equal(code->depth, 0);
+	close_world(&w);
+}
+
 static void options_of_a_jvm_are_read(void **state)
 {
 	struct processes *processes;
@@ -161,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loader_reads_the_tables_of_a_mapped_program),
+		cmocka_unit_test(start_code_without_tables_is_read),
 		cmocka_unit_test(options_of_a_jvm_are_read),
 		cmocka_unit_test(a_file_that_is_not_there_has_no_tables),
 		cmocka_unit_test(the_vdso_has_tables),

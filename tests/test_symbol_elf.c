@@ -480,6 +480,55 @@ static void elf_completes_dynamic_symbols_by_those_of_a_packed_file(void **state
 	buf_free(&text);
 }
 
+/* ---- what the dynamic linker calls --------------------------------------------------------------- */
+
+static void put_words(struct buf *out, const uint64_t *words, size_t n)
+{
+	buf_put(out, words, n * 8);
+}
+
+/* One segment, of the whole file at address 0; at 0xb0 a dynamic section, at 0x130 the two arrays. */
+static void build_dynamic(struct buf *out)
+{
+	static const uint8_t magic[16] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+	const uint64_t header[] = {(uint64_t)1 << 32 | 62 << 16 | 3, 0, 64, 0, (uint64_t)56 << 48 | (uint64_t)64 << 32,
+				   2};
+	const uint64_t load[] = {(uint64_t)5 << 32 | 1, 0, 0, 0, 0x160, 0x160, 8};
+	const uint64_t dynamic[] = {(uint64_t)6 << 32 | 2, 0xb0, 0xb0, 0xb0, 0x80, 0x80, 8};
+	const uint64_t pairs[] = {12, 0x1000, 13, 0x2000, 25, 0x130, 27, 40, 26, 0x158, 28, 8, 0, 0, 13, 0x9999};
+	const uint64_t arrays[] = {0x3000, 0, 0x3002, 0x3003, 0x3004, 0x4000};
+
+	memset(out, 0, sizeof(*out));
+	buf_put(out, magic, 16);
+	put_words(out, header, 6);
+	put_words(out, load, 7);
+	put_words(out, dynamic, 7);
+	put_words(out, pairs, 16);
+	put_words(out, arrays, 6);
+}
+
+/* Of an array the first four count; 0 = a relocation gives it. */
+static void elf_tells_what_the_dynamic_linker_calls(void **state)
+{
+	static const uint64_t expected[] = {0x1000, 0x2000, 0x3000, 0x3002, 0x3003, 0x4000};
+	uint64_t called[ELF_CALLED_MAX];
+	struct elf_head head;
+	struct buf image;
+	struct bytes in;
+
+	(void)state;
+	build_dynamic(&image);
+	in = bytes_of_memory(image.data, image.len);
+	assert_int_equal(elf_head_read(&in, &head, NULL), 0);
+	assert_int_equal(elf_called(&in, &head, called), 6);
+	assert_memory_equal(called, expected, sizeof(expected));
+	in.size = 0x140;                        /* the arrays are cut off */
+	assert_int_equal(elf_called(&in, &head, called), 2);
+	in.size = 0x100;                        /* the dynamic section too */
+	assert_int_equal(elf_called(&in, &head, called), 0);
+	buf_free(&image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -500,6 +549,7 @@ int main(void)
 		cmocka_unit_test(elf_reports_lack_of_memory),
 		cmocka_unit_test(elf_sorts_many_functions_whatever_their_order),
 		cmocka_unit_test(elf_completes_dynamic_symbols_by_those_of_a_packed_file),
+		cmocka_unit_test(elf_tells_what_the_dynamic_linker_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

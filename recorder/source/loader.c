@@ -87,6 +87,20 @@ static bool find_frames(const struct elf_head *head, uint64_t vaddr, uint64_t *o
 	return false;
 }
 
+/* What no FDE describes: the functions that begin and end a program. */
+static void describe_called(struct entry *e, const struct bytes *in)
+{
+	uint64_t called[ELF_CALLED_MAX], offset;
+	uint32_t i, n = elf_called(in, &e->head, called);
+	uint8_t code[EH_CODE_BYTES];
+
+	for (i = 0; i < n; i++) {
+		if (elf_offset(&e->head, called[i], &offset) &&
+		    !bytes_read(in, offset, code, sizeof(code), "its code", NULL))
+			eh_frame_add_code(e->tables, called[i], code, sizeof(code));
+	}
+}
+
 static void read_tables(struct loader *l, struct entry *e, const struct bytes *in)
 {
 	struct eh_sections sections = {0};
@@ -109,8 +123,10 @@ static void read_tables(struct loader *l, struct entry *e, const struct bytes *i
 		free(sections.header);
 		return;
 	}
-	if (eh_frame_new(&sections, &e->tables, NULL) == 0)
-		atomic_fetch_add(&l->bytes, eh_frame_bytes(e->tables));
+	if (eh_frame_new(&sections, &e->tables, NULL))
+		return;
+	describe_called(e, in);
+	atomic_fetch_add(&l->bytes, eh_frame_bytes(e->tables));
 }
 
 static void load(struct loader *l, struct entry *e)

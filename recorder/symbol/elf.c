@@ -10,6 +10,8 @@
 enum {
 	PROGRAM_HEADERS_MAX = 1024,
 	NOTE_SEGMENT_MAX_BYTES = 65536, /* the build id stands in the first hundred */
+	DYNAMIC_MAX_BYTES = 4096,       /* 256 pairs; libraries have 25 to 40 */
+	CALLED_OF_ARRAY = 4,
 };
 
 const struct elf_layout elf_layout32 = {
@@ -124,6 +126,9 @@ static int read_segment(const struct bytes *in, const uint8_t *at, const struct 
 	case ELF_PT_GNU_EH_FRAME:
 		head->unwind = segment;
 		return 0;
+	case ELF_PT_DYNAMIC:
+		head->dynamic = segment;
+		return 0;
 	case ELF_PT_NOTE:
 		if (head->build_id_bytes)
 			return 0;
@@ -236,4 +241,84 @@ bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset)
 		}
 	}
 	return false;
+}
+
+/* ---- what the dynamic linker calls --------------------------------------------------------------- */
+
+struct dynamic {
+	uint64_t init, fini;
+	struct { uint64_t vaddr, bytes; } init_array, fini_array;
+};
+
+static void read_pair(struct dynamic *d, uint64_t tag, uint64_t value)
+{
+	switch (tag) {
+	case ELF_DT_INIT:
+		d->init = value;
+		break;
+	case ELF_DT_FINI:
+		d->fini = value;
+		break;
+	case ELF_DT_INIT_ARRAY:
+		d->init_array.vaddr = value;
+		break;
+	case ELF_DT_FINI_ARRAY:
+		d->fini_array.vaddr = value;
+		break;
+	case ELF_DT_INIT_ARRAYSZ:
+		d->init_array.bytes = value;
+		break;
+	case ELF_DT_FINI_ARRAYSZ:
+		d->fini_array.bytes = value;
+		break;
+	}
+}
+
+static bool read_dynamic(const struct bytes *in, const struct elf_head *head, struct dynamic *d)
+{
+	unsigned word = head->is64 ? 8 : 4;
+	uint8_t pairs[DYNAMIC_MAX_BYTES];
+	size_t n = sizeof(pairs), at;
+
+	if (head->dynamic.file_bytes < n)
+		n = (size_t)head->dynamic.file_bytes;
+	if (!n || bytes_read(in, head->dynamic.offset, pairs, n, "its dynamic section", NULL))
+		return false;
+	for (at = 0; at + 2 * word <= n && bytes_le(pairs + at, word); at += 2 * word)
+		read_pair(d, bytes_le(pairs + at, word), bytes_le(pairs + at + word, word));
+	return true;
+}
+
+static uint32_t add_array(const struct bytes *in, const struct elf_head *head, uint64_t vaddr, uint64_t bytes,
+			  uint64_t *out, uint32_t count)
+{
+	unsigned word = head->is64 ? 8 : 4, i;
+	uint8_t values[8 * CALLED_OF_ARRAY];
+	size_t n = word * CALLED_OF_ARRAY;
+	uint64_t offset;
+
+	if (bytes < n)
+		n = (size_t)bytes / word * word;
+	if (!n || !elf_offset(head, vaddr, &offset) || bytes_read(in, offset, values, n, "an array", NULL))
+		return count;
+	for (i = 0; i < n; i += word) {
+		if (bytes_le(values + i, word))
+			out[count++] = bytes_le(values + i, word);
+	}
+	return count;
+}
+
+uint32_t elf_called(const struct bytes *in, const struct elf_head *head, uint64_t out[ELF_CALLED_MAX])
+{
+	struct dynamic d = {0};
+	uint32_t count = 0;
+
+	if (!read_dynamic(in, head, &d))
+		return 0;
+	if (d.init)
+		out[count++] = d.init;
+	if (d.fini)
+		out[count++] = d.fini;
+	count = add_array(in, head, d.init_array.vaddr, d.init_array.bytes, out, count);
+	return add_array(in, head, d.fini_array.vaddr, d.fini_array.bytes, out, count);
 }

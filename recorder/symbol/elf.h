@@ -37,6 +37,7 @@ struct elf_head {
 	uint32_t nsegments;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	struct elf_segment unwind;    /* PT_GNU_EH_FRAME: .eh_frame_hdr; file_bytes 0 = none */
+	struct elf_segment dynamic;   /* PT_DYNAMIC; file_bytes 0 = none */
 	uint64_t entry;               /* where it starts, a vaddr; 0 = nowhere */
 	uint64_t sections_at;         /* section headers in the file; nsections 0 = stripped off */
 	uint32_t nsections;
@@ -51,6 +52,16 @@ int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err)
  */
 bool elf_vaddr(const struct elf_head *head, uint64_t offset, uint64_t *vaddr);
 bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset);
+
+#define ELF_CALLED_MAX 10u              /* _init, _fini, and four of each array */
+
+/*
+ * The functions that the dynamic linker calls when it has loaded the file, and before it lets go of it:
+ * DT_INIT, DT_FINI, and the first of DT_INIT_ARRAY and DT_FINI_ARRAY, where their addresses stand in the
+ * file (GNU ld writes them; others leave them to relocations).
+ * returns  how many; 0 also when it cannot be read
+ */
+uint32_t elf_called(const struct bytes *in, const struct elf_head *head, uint64_t out[ELF_CALLED_MAX]);
 
 struct elf_function {
 	uint64_t vaddr;

@@ -48,10 +48,17 @@ enum {
 	ELF_ENTRY_AT = 24,            /* a word */
 	ELF_MACHINE_ARM = 40,
 	ELF_PT_LOAD = 1,
+	ELF_PT_DYNAMIC = 2,
 	ELF_PT_NOTE = 4,
 	ELF_PT_GNU_EH_FRAME = 0x6474e550,
 	ELF_PF_X = 1,
 	ELF_NOTE_BUILD_ID = 3,
+	ELF_DT_INIT = 12,             /* dynamic section: pairs of words, tag and value, up to tag 0 */
+	ELF_DT_FINI = 13,
+	ELF_DT_INIT_ARRAY = 25,
+	ELF_DT_FINI_ARRAY = 26,
+	ELF_DT_INIT_ARRAYSZ = 27,
+	ELF_DT_FINI_ARRAYSZ = 28,
 	ELF_SECTION_FLAGS_AT = 8,
 	ELF_SHT_SYMTAB = 2,
 	ELF_SHT_STRTAB = 3,

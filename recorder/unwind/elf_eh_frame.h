@@ -9,7 +9,7 @@
  *
  * x86-64 only: 17 columns, 8-byte addresses, little-endian. Addresses are the file's own (vaddr).
  *
- * Threads: immutable after eh_frame_new(); any number of threads may look up at the same time.
+ * Threads: immutable after eh_frame_new() and eh_frame_add_code(); any number of threads may look up at the same time.
  *
  * Source: Linux Standard Base 5.0, "Exception Frames" (.eh_frame, .eh_frame_hdr, augmentations,
  * pointer encodings); DWARF 5, sections 2.5 (expressions) and 6.4 (call frame information); System
@@ -135,6 +135,25 @@ enum eh_result eh_frame_row(const struct eh_frame *tables, uint64_t vaddr, uint3
  */
 enum eh_result eh_frame_clone_row(const struct eh_frame *tables, uint64_t vaddr, uint32_t *budget,
 				  struct eh_row *out);
+
+/* What holds at one instruction of a function that no FDE describes. */
+struct eh_code {
+	uint64_t start, end;            /* [start, end) */
+	uint32_t depth;                 /* the return address is at RSP + this */
+	bool rbp_saved;                 /* the caller's RBP right below it; else RBP has not been touched */
+};
+
+#define EH_CODE_MAX 48u                 /* instructions; a library's four functions have some 30 */
+#define EH_CODE_BYTES 64u               /* of one function are enough */
+
+/*
+ * Add a function by its code, as far as it can be followed (elf_eh_code.c): for those of a program's start
+ * and end, which have no FDE. Nothing happens where there is one. Before the tables are shared.
+ */
+void eh_frame_add_code(struct eh_frame *tables, uint64_t vaddr, const uint8_t *code, size_t n);
+
+/* Of the instruction that holds the address; NULL = not known. */
+const struct eh_code *eh_frame_find_code(const struct eh_frame *tables, uint64_t vaddr);
 
 /* The bytes of an expression at a rule's value; false when they lie outside the section. */
 bool eh_frame_expression(const struct eh_frame *tables, int32_t value, const uint8_t **bytes,

@@ -1,5 +1,5 @@
 /*
- * What elf_eh_frame.c, elf_eh_program.c and elf_eh_expression.c share: bounded reading, and a
+ * What elf_eh_frame.c, elf_eh_program.c, elf_eh_expression.c and elf_eh_code.c share: bounded reading, and a
  * parsed FDE. Nobody else includes it.
  */
 #ifndef UNWIND_ELF_EH_PRIVATE_H
@@ -79,6 +79,8 @@ struct eh_frame {
 	uint64_t base;
 	uint64_t first;                 /* the index's lowest address: rule caches ask for it at each step */
 	uint8_t *own_index;             /* NULL when .eh_frame_hdr's is used */
+	struct eh_code code[EH_CODE_MAX];
+	uint32_t ncode;
 };
 
 /* Run a FDE's program up to vaddr. EH_OK or EH_BAD. */

@@ -319,12 +319,50 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 	return STEP_ON;
 }
 
-/* Where no function is described: perhaps a new thread's first instructions (eh_frame_clone_row()). */
+/* Nothing describes it, but its code is known (eh_frame_add_code()). */
+static enum step_result step_code(struct stepper *s, const struct eh_code *code)
+{
+	uint64_t cfa = s->regs[EH_RSP] + code->depth + 8, rip, rbp = s->regs[EH_RBP];
+	uint32_t rbp_known = s->known & BIT(EH_RBP);
+
+	if (!is_sane(s, cfa))
+		return STEP_BROKEN;
+	s->cfa = cfa;
+	if (!view_read(&s->view, cfa - 8, 8, &rip))
+		return STEP_UNREADABLE;
+	if (code->rbp_saved) {
+		if (!view_read(&s->view, cfa - 16, 8, &rbp))
+			return STEP_UNREADABLE;
+		rbp_known = BIT(EH_RBP);
+	}
+	return take(s, cfa, rip, rbp, rbp_known);
+}
+
+/*
+ * Interrupted in the system call that a signal's restorer ends with: what holds at its last byte, as the
+ * kernel has not taken the frame off the stack yet (or RIP would be elsewhere).
+ */
+static bool is_in_sigreturn(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr,
+			    struct eh_row *row)
+{
+	return s->interrupted && vaddr && eh_frame_row(tables, vaddr - 1, &s->budget, row) == EH_OK &&
+	       row->signal;
+}
+
+/*
+ * Where no function is described: one of those that begin and end a program, the end of a signal's restorer,
+ * or perhaps a new thread's first instructions (eh_frame_clone_row()).
+ */
 static enum step_result step_gap(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr,
 				 bool *by_pointer)
 {
+	const struct eh_code *code = eh_frame_find_code(tables, vaddr);
 	struct eh_row row;
 
+	if (code)
+		return step_code(s, code);
+	if (is_in_sigreturn(s, tables, vaddr, &row))
+		return step_row(s, tables, &row);
 	if (!s->interrupted || !(s->known & BIT(EH_RAX)) ||
 	    eh_frame_clone_row(tables, vaddr, &s->budget, &row) != EH_OK)
 		return step_undescribed(s, by_pointer);

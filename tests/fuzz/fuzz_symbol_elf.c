@@ -31,12 +31,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes in = bytes_of_memory(data, size);
 	struct bytes half = bytes_of_memory(data + size / 2, size - size / 2);
+	uint64_t called[ELF_CALLED_MAX];
 	struct elf_head head;
 	struct buf unpacked = {0};
 	struct err err;
 
 	if (elf_head_read(&in, &head, &err))
 		return 0;
+	if (elf_called(&in, &head, called) > ELF_CALLED_MAX)
+		__builtin_trap();
 	look_up(&in, &head, NULL);
 	look_up(&in, &head, &half);
 	elf_minidebug_read(&in, &head, &unpacked, &err);

@@ -1,5 +1,5 @@
 /*
- * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions.
+ * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions; and as code.
  *
  *   0  u16  bytes of .eh_frame_hdr, which come next; 0 = none; the rest is .eh_frame
  */
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_VADDR = 0x10000, FRAMES_VADDR = 0x20000, ROWS_MAX = 200, FDES_MAX = 64 };
+enum { HEADER_VADDR = 0x10000, FRAMES_VADDR = 0x20000, ROWS_MAX = 200, FDES_MAX = 64,
+       CODE_MAX = 100 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -86,6 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in.frames = copy(data + in.header_bytes, in.frames_bytes);
 	if (eh_frame_new(&in, &tables, NULL))
 		return 0;
+	for (i = 0; i < size && i < CODE_MAX; i++) {
+		eh_frame_add_code(tables, i, data + i, size - i);
+		eh_frame_find_code(tables, i);
+	}
 	for (i = 0; i < eh_frame_count(tables) && i < FDES_MAX; i++) {
 		if (eh_frame_range(tables, i, &start, &end))
 			walk_function(tables, start, end);

@@ -20,7 +20,7 @@ enum lab_function {
 	LAB_USUAL = LAB_CODE + 0x1000,  /* push rbp; at 4 CFA = rbp + 16; at 0xf0 popped */
 	LAB_SUB24 = LAB_CODE + 0x1100,  /* CFA = rsp + 32, nothing saved */
 	LAB_ROOT = LAB_CODE + 0x1200,   /* the return address is undefined */
-	LAB_RESTORER = LAB_CODE + 0x1300,  /* a signal frame, described as glibc does */
+	LAB_RESTORER = LAB_CODE + 0x1300,  /* a signal frame, described as glibc does; to 0xf0 */
 	LAB_REALIGNED = LAB_CODE + 0x1400, /* CFA = [rbp - 8] */
 	LAB_BY_RBX = LAB_CODE + 0x1500, /* CFA = rbx + 16 */
 	LAB_SAVES_RBX = LAB_CODE + 0x1600, /* CFA = rsp + 24, rbx saved at -16 */
