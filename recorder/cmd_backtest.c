@@ -232,6 +232,8 @@ static int read_incident(struct run *r, struct err *err)
 	if (!rc)
 		rc = store_load(store, id, &in, err);
 	if (!rc)
+		rc = incident_whole(&in, err);
+	if (!rc)
 		rc = processes_new(&all, err);
 	if (!rc && !(threads = calloc(in.nthreads + 1u, sizeof(*threads))))
 		rc = err_set(err, ERR_MEMORY, "out of memory for the incident's threads");

@@ -404,6 +404,8 @@ static int load_side(const struct options *o, struct store *store, uint32_t id, 
 	int rc = store_load(store, id, in, &why);
 
 	if (!rc)
+		rc = incident_whole(in, &why);
+	if (!rc)
 		rc = cmd_narrow(o, in, &why);
 	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRIu32 ": %s", which, id, why.text) : 0;
 }

@@ -309,6 +309,8 @@ int cmd_export(const struct options *o, struct err *err)
 		rc = o->all_dir ? write_all(o, &in, stream, err) :
 		     o->per_process ? write_processes(o, path, e, &in, stream, err)
 				    : write_out(o, path, e, &in, stream, err);
+	if (!rc)                             /* it is written, and is not all that there was */
+		rc = incident_whole(&in, err);
 	incident_free(&in);
 	store_close(store);
 	return rc;

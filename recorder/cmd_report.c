@@ -297,6 +297,8 @@ int cmd_report(const struct options *o, struct err *err)
 		rc = put_report(o, &in, &out, err);
 	if (!rc)
 		rc = cmd_print(&out, err);
+	if (!rc)
+		rc = incident_whole(&in, err);
 	buf_free(&out);
 	incident_free(&in);
 	store_close(store);

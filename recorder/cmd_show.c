@@ -129,6 +129,8 @@ static void json_counts(struct json *j, const struct incident *in)
 	uint32_t named;
 	unsigned i;
 
+	if (in->damage)
+		json_key_str(j, "damage", in->damage);
 	json_key_uint(j, "processes", in->nprocesses);
 	json_key_uint(j, "threads", in->nthreads);
 	json_key_uint(j, "stacks", count_stacks(in));
@@ -332,6 +334,10 @@ static void put_samples(struct buf *out, const struct incident *in)
 	char n[CMD_NUMBER_BYTES];
 	unsigned i;
 
+	if (in->damage) {
+		put_label(out, "Damaged");
+		buf_printf(out, "%s\n", in->damage);
+	}
 	put_label(out, "Samples");
 	buf_puts(out, text_count(h->samples, n));
 	for (i = 0; i < STREAMS_MAX; i++) {
@@ -705,6 +711,8 @@ int cmd_show(const struct options *o, struct err *err)
 			     : put_page(&out, &in, &ledger, o, err);
 	if (!rc)
 		rc = cmd_print(&out, err);
+	if (!rc)
+		rc = incident_whole(&in, err);
 	buf_free(&out);
 	ledger_free(&ledger);
 	incident_free(&in);

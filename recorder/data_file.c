@@ -139,6 +139,8 @@ int data_file_write(const char *store_path, int64_t incident, const char *name, 
 	if (!rc)
 		rc = store_load(store, incident, &in, err);
 	if (!rc)
+		rc = incident_whole(&in, err);
+	if (!rc)
 		rc = write_free(&in, name, path, err);
 	if (rc)
 		buf_reset(path);

@@ -189,11 +189,21 @@ struct stored_segment {
 
 typedef int segment_reader(void *ctx, const struct stored_segment *segment, struct err *err);
 
+struct damaged_segment {
+	int64_t id;
+	uint64_t t0_ns, t1_ns, samples;      /* what it would have held, as its row says */
+	const char *why;
+};
+
+/* Told of one that cannot be read; 0 = go on with the others. */
+typedef int damage_reader(void *ctx, const struct damaged_segment *segment, struct err *err);
+
 /*
  * Each segment of an incident in order of time: checked, inflated, decoded, borrowed for the call.
+ * damaged: NULL = the first damaged one is an error.
  */
-int read_segments(struct store *s, int64_t incident_id, segment_reader *each, void *ctx,
-		  struct err *err);
+int read_segments(struct store *s, int64_t incident_id, segment_reader *each, damage_reader *damaged,
+		  void *ctx, struct err *err);
 /* The lists alone. out: nthreads + nframes ids, threads first, malloc'ed. */
 int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframes, int64_t **out,
 		 struct err *err);

@@ -1,9 +1,13 @@
 /* Loading a whole incident: its segments merged, the rows they list turned into indices. */
 #include "store/store_impl.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { DAMAGE_TOLD = 5 };                    /* parts that are named */
 
 struct loading {
 	struct store *s;
@@ -14,6 +18,10 @@ struct loading {
 		uint64_t offset;
 	} *function_items;
 	uint32_t nfunctions, functions_cap;
+	struct buf damage;                   /* which parts are missing, and why */
+	struct err first_damage;
+	uint32_t nread, ndamaged;
+	uint64_t samples_missing;
 	uint32_t *indices;                   /* of the segment at hand: threads, then frames */
 	size_t nindices;
 };
@@ -268,7 +276,62 @@ static int load_segment(void *ctx, const struct stored_segment *segment, struct 
 	if (!rc)
 		rc = incident_add_segment(l->in, &segment->content, l->indices,
 					  l->indices + nthreads, err);
+	l->nread += !rc;
 	return rc;
+}
+
+/* ---- damage --------------------------------------------------------------------------------- */
+
+/* Seconds from the trigger. */
+static double relative_s(const struct loading *l, uint64_t time_ns)
+{
+	return (double)(int64_t)(time_ns - l->in->head.trigger_ns) / 1e9;
+}
+
+static int note_damage(void *ctx, const struct damaged_segment *segment, struct err *err)
+{
+	const struct incident_head *head;
+	struct loading *l = ctx;
+	uint64_t t0, t1;
+
+	(void)err;
+	head = &l->in->head;
+	t0 = segment->t0_ns > head->t0_ns ? segment->t0_ns : head->t0_ns;
+	t1 = segment->t1_ns < head->t1_ns ? segment->t1_ns : head->t1_ns;
+	if (!l->ndamaged)
+		err_set(&l->first_damage, ERR_FORMAT, "%s", segment->why);
+	if (l->ndamaged < DAMAGE_TOLD)
+		buf_printf(&l->damage, "%s%+.3f s to %+.3f s", l->ndamaged ? ", " : "",
+			   relative_s(l, t0), relative_s(l, t1));
+	else if (l->ndamaged == DAMAGE_TOLD)
+		buf_puts(&l->damage, ", and more");
+	l->ndamaged++;
+	l->samples_missing += segment->samples;
+	return 0;
+}
+
+/* What could be read is the incident; when nothing could, the damage is the error. */
+static int settle_damage(struct loading *l, struct err *err)
+{
+	struct buf text = {0};
+
+	if (!l->ndamaged)
+		return 0;
+	if (!l->nread) {
+		if (err)
+			*err = l->first_damage;
+		return ERR_FORMAT;
+	}
+	buf_printf(&text, "%" PRIu32 " of its %" PRIu32 " segments cannot be read: up to %" PRIu64 " samples and "
+		   "the events beside them are missing, from %s of the trigger (%s)", l->ndamaged,
+		   l->ndamaged + l->nread, l->samples_missing, buf_text(&l->damage),
+		   l->first_damage.text);
+	l->in->damage = text_dup(buf_text(&text), SIZE_MAX);
+	buf_free(&text);
+	if (!l->in->damage)
+		return no_memory(l, err);
+	incident_count(l->in);               /* its head counts what was stored */
+	return 0;
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */
@@ -334,11 +397,13 @@ static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 static int load_content(struct store *s, struct incident *in, struct err *err)
 {
 	struct loading l = {.s = s, .in = in};
-	int rc = read_segments(s, in->head.id, load_segment, &l, err);
+	int rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
 
 	if (!rc && (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
 		    sort_by_time(in->events, in->nevents, sizeof(*in->events))))
 		rc = no_memory(&l, err);
+	if (!rc)
+		rc = settle_damage(&l, err);
 	/* Not counted when it was closed, for it is still open. */
 	if (!rc && in->head.state == INCIDENT_OPEN)
 		incident_count(in);
@@ -348,6 +413,7 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	idmap_free(&l.functions);
 	idmap_free(&l.frames);
 	free(l.function_items);
+	buf_free(&l.damage);
 	free(l.indices);
 	return rc;
 }

@@ -402,9 +402,29 @@ static int read_segment(struct store *s, int64_t incident_id, int64_t id, segmen
 	return rc;
 }
 
+static int tell_damage(struct store *s, int64_t id, const struct err *why, damage_reader *damaged,
+		       void *ctx, struct err *err)
+{
+	struct damaged_segment segment = {.id = id, .why = why->text};
+	struct args a;
+	int rc = db_statement(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, id);
+	rc = db_step(s, a.st, err);
+	if (rc > 0) {
+		segment.t0_ns = (uint64_t)sqlite3_column_int64(a.st, 0);
+		segment.t1_ns = (uint64_t)sqlite3_column_int64(a.st, 1);
+		segment.samples = (uint64_t)sqlite3_column_int64(a.st, 2);
+	}
+	sqlite3_reset(a.st);
+	return rc < 0 ? rc : damaged(ctx, &segment, err);
+}
+
 /* Their ids first: sorting rows with blobs in them would copy every blob. */
-int read_segments(struct store *s, int64_t incident_id, segment_reader *each, void *ctx,
-		  struct err *err)
+int read_segments(struct store *s, int64_t incident_id, segment_reader *each, damage_reader *damaged,
+		  void *ctx, struct err *err)
 {
 	struct ids ids = {0};
 	struct args a;
@@ -419,8 +439,15 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each, vo
 		return rc;
 	arg_int(&a, incident_id);
 	rc = collect_ids(s, a.st, &ids, err);
-	for (i = 0; !rc && i < ids.n; i++)
-		rc = read_segment(s, incident_id, ids.ids[i], each, ctx, err);
+	for (i = 0; !rc && i < ids.n; i++) {
+		struct err why = {0};
+
+		rc = read_segment(s, incident_id, ids.ids[i], each, ctx, &why);
+		if (rc == ERR_FORMAT && damaged)
+			rc = tell_damage(s, ids.ids[i], &why, damaged, ctx, err);
+		else if (rc && err)
+			*err = why;
+	}
 	free(ids.ids);
 	return rc;
 }

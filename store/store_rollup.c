@@ -201,7 +201,7 @@ int rollup_count(struct store *s, const struct incident_head *head, struct rollu
 	int rc;
 
 	memcpy(out->period_ns, head->period_ns, sizeof(out->period_ns));
-	rc = read_segments(s, head->id, count_segment, &c, err);
+	rc = read_segments(s, head->id, count_segment, NULL, &c, err);
 	idmap_free(&c.loss_index);
 	idmap_free(&c.quality_index);
 	idmap_free(&c.thread_row);

@@ -215,6 +215,45 @@ static void rows_that_a_segment_lists_must_be_there(void **state)
 	lab_close(&lab);
 }
 
+/* Three segments of 10 samples, from 0, 10 and 20 ms; the trigger is at 15 ms, the middle one damaged. */
+static void a_damaged_segment_leaves_the_others(void **state)
+{
+	struct incident_head head = lab_head(MS(15), MS(15), MS(15));
+	struct segment *segments[3];
+	struct incident in = {0};
+	struct err err = {0};
+	struct store *s;
+	struct lab lab;
+	unsigned i, k;
+
+	(void)state;
+	lab_open(&lab, "others.db");
+	s = lab_store(&lab, STORE_RECORD);
+	for (i = 0; i < 3; i++) {
+		for (k = 0; k < 10; k++)
+			lab_sample(&lab, MS(10 * i + k), 0, "ab");
+		segments[i] = lab_seal(&lab);
+	}
+	lab_incident(s, &head, segments, 3);
+	store_close(s);
+	lab_sql(lab.path, "UPDATE segment SET data = substr(data, 1, 20) WHERE id=2");
+	s = lab_store(&lab, STORE_READ);
+	assert_int_equal(store_load(s, 1, &in, &err), 0);
+	assert_int_equal(in.nsamples, 20);
+	assert_int_equal(in.head.samples, 20);
+	assert_int_equal(in.samples[9].time_ns, MS(9));
+	assert_int_equal(in.samples[10].time_ns, MS(20));
+	assert_non_null(strstr(in.damage, "1 of its 3 segments cannot be read: up to 10 samples and the "
+				"events beside them are missing, from -0.005 s to +0.004 s of the trigger"));
+	assert_int_equal(incident_whole(&in, &err), ERR_FORMAT);
+	assert_non_null(strstr(err.text, "incident 1 is damaged: 1 of its 3 segments"));
+	incident_free(&in);
+	store_close(s);
+	for (i = 0; i < 3; i++)
+		segment_unref(segments[i]);
+	lab_close(&lab);
+}
+
 /* Nothing may be swept while one list cannot be read: it may name anything. */
 static void damage_does_not_spread_when_something_is_deleted(void **state)
 {
@@ -262,6 +301,7 @@ int main(void)
 		cmocka_unit_test(a_blob_cut_short_is_found),
 		cmocka_unit_test(a_blob_that_claims_a_huge_size_is_refused),
 		cmocka_unit_test(rows_that_a_segment_lists_must_be_there),
+		cmocka_unit_test(a_damaged_segment_leaves_the_others),
 		cmocka_unit_test(damage_does_not_spread_when_something_is_deleted),
 		cmocka_unit_test(a_damaged_open_incident_does_not_stop_a_recorder),
 	};

@@ -2,6 +2,7 @@
 
 #include "base/table.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +67,15 @@ void incident_free(struct incident *in)
 	free(in->samples);
 	free(in->events);
 	free(in->fields);
+	free(in->damage);
 	build_free(in->build);
 	memset(in, 0, sizeof(*in));
+}
+
+int incident_whole(const struct incident *in, struct err *err)
+{
+	return in->damage ? err_set(err, ERR_FORMAT, "incident %" PRId64 " is damaged: %s", in->head.id,
+				    in->damage) : 0;
 }
 
 /*

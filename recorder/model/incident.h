@@ -114,6 +114,7 @@ struct incident {
 	uint32_t nprocesses, nthreads, nmodules, nframes, nstacks, nsamples, nevents, nfields;
 	uint64_t cpu_period_ns;              /* of the first segment with CPU samples; 0 = none */
 	bool several_periods;                /* others had another: a sample is no unit then */
+	char *damage;                        /* what of it could not be read, a sentence; NULL = nothing */
 	struct incident_build *build;        /* tables for building; private */
 };
 
@@ -124,6 +125,8 @@ struct incident {
  */
 int incident_init(struct incident *in);            /* 0 or ERR_MEMORY; everything empty, head too */
 void incident_free(struct incident *in);
+/* ERR_FORMAT and its damage, when there is some: for who must not go on, or has gone on and ends. */
+int incident_whole(const struct incident *in, struct err *err);
 uint32_t incident_add_process(struct incident *in, const struct incident_process *p);
 uint32_t incident_add_thread(struct incident *in, const struct incident_thread *t);
 uint32_t incident_add_module(struct incident *in, const struct incident_module *m);

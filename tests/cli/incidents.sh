@@ -121,8 +121,19 @@ expect store_that_is_foreign 1 'foreign.db is not a store' list --store foreign.
 if command -v sqlite3 >/dev/null; then
 	sqlite3 newer.db "UPDATE meta SET value = 999 WHERE key = 'min_reader'"
 	expect store_of_a_newer_version 1 'newer.db' list --store newer.db
+	# One of its two segments: what the other holds is printed, and the exit says that it is not all.
+	"$BUILD/programs/store_fixture" damaged.db
+	sqlite3 damaged.db "UPDATE segment SET data = substr(data, 1, 40) WHERE id = 1"
+	expect show_of_a_damaged_incident_says_which_part_is_missing 1 '^Damaged +1 of its 2 segments.*500 samples' \
+		show --store damaged.db --id 1
+	verify show_of_a_damaged_incident_shows_the_rest grep -qE '^Samples +500' out
+	expect export_of_a_damaged_incident_warns 1 'incident 1 is damaged: 1 of its 2 segments cannot be read' \
+		export --store damaged.db --id 1 -o rest.folded
+	verify export_of_a_damaged_incident_writes_the_rest \
+		awk '{ n += $NF } END { exit n != 500 }' rest.folded
+	expect show_of_another_incident_is_not_concerned 0 '' show --store damaged.db --id 2
 else
-	echo "skip store_of_a_newer_version: no sqlite3 shell here"
+	echo "skip store_of_a_newer_version, damage: no sqlite3 shell here"
 fi
 expect own_store_by_default 3 'state/recorder|there is no store|no incidents|lib/recorder' list --store "$TMP/state/x.db"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
