@@ -19,8 +19,6 @@
 #include "source/jvm_table_linux.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
-#include "source/throw_linux.h"
-#include "source/tracepoint_linux.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -289,36 +287,6 @@ static int jvm_run(struct source *source, struct err *err)
 	return 0;
 }
 
-/* Whether the rules on exceptions are also on those of C++, which the probes see: then .NET's may lack. */
-static uint64_t seen_elsewhere(const struct needs *needs)
-{
-	uint32_t i;
-
-	for (i = 0; i < needs->nevents; i++)
-		if (throw_provider(needs->events[i].provider))
-			return CLR_KEYWORD_EXCEPTION;
-	return 0;
-}
-
-static int jvm_check(const struct needs *needs, struct err *err)
-{
-	uint64_t elsewhere = seen_elsewhere(needs);
-	uint32_t i;
-
-	for (i = 0; i < needs->nproviders; i++) {
-		const struct need_provider *p = &needs->providers[i];
-
-		if (tracepoint_provider(p->name))
-			continue;            /* probes_check() judges it */
-		if (strcasecmp(p->name, "Microsoft-Windows-DotNETRuntime") != 0 || p->keywords & ~(1 | elsewhere))
-			return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of %s%s, so "
-				       "the rule on them could never fire", p->name,
-				       strcasecmp(p->name, "Microsoft-Windows-DotNETRuntime") ? "" : " other than "
-				       "collections of Java programs and, with ;Process=, exceptions of C++");
-	}
-	return 0;
-}
-
 static void jvm_close(struct source *source)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
@@ -354,9 +322,6 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		jvm_close((struct source *)s);
 		return rc;
 	}
-	if (s->wanted)
-		log_line(s->log, LOG_WARN, "rules on garbage collections: Java programs are watched; those "
-			 "of .NET are not seen by this version on Linux");
 	*out = &s->base;
 	return 0;
 }
@@ -384,7 +349,6 @@ const struct source_ops jvm_source = {
 	.summary = "pauses of Java programs (HotSpot, from /tmp/hsperfdata_*), for rules on collections",
 	.events = true,
 	.optional = true,
-	.check = jvm_check,
 	.open = jvm_open,
 	.run = jvm_run,
 	.stop = jvm_stop,

@@ -5,6 +5,7 @@ extern const struct source_ops proc_source;   /* proc_linux.c */
 extern const struct source_ops log_source;    /* log_linux.c */
 extern const struct source_ops exit_source;   /* exit_linux.c */
 extern const struct source_ops jvm_source;    /* jvm_linux.c */
+extern const struct source_ops dotnet_source; /* dotnet_linux.c */
 
 const struct source_ops *const live_sources[] = {
 	&perf_source,
@@ -12,5 +13,6 @@ const struct source_ops *const live_sources[] = {
 	&log_source,
 	&exit_source,
 	&jvm_source,
+	&dotnet_source,
 	NULL,
 };

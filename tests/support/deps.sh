@@ -60,8 +60,9 @@ chromium                 command chromium
 libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 
-# What exports are read with, from npm, where node and npm are; nothing stops without them.
-npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1'
+# What exports are read with, and a program of .NET, from npm, where node and npm are; nothing stops without them.
+npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1
+	@microsoft/sarif-multitool-linux@5.7.0'
 
 # Windows libraries: source package, then its pinned upstream files and revision.
 sources='sqlite3 pcre2 cmocka libiberty'

@@ -1,0 +1,144 @@
+#include "source/dotnet_find_linux.h"
+
+#include "base/os.h"
+#include "source/dotnet_ipc.h"
+#include "source/proc_parse.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SCAN_NS NS_PER_SEC
+#define ENTRIES_MAX 65536u                   /* looked at in /tmp, in one scan */
+#define UNIX_MAX_BYTES ((size_t)4 << 20)     /* of /proc/net/unix: some 40,000 sockets */
+#define READS_MAX 64u
+#define PREFIX "dotnet-diagnostic-"
+
+void dotnet_find_open(struct dotnet_find *f)
+{
+	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+	if (f->watch >= 0)
+		inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+}
+
+void dotnet_find_close(struct dotnet_find *f)
+{
+	if (f->watch >= 0)
+		close(f->watch);
+	f->watch = -1;
+}
+
+bool dotnet_find_due(struct dotnet_find *f, uint64_t now_ns)
+{
+	_Alignas(struct inotify_event) char bytes[4096];
+	bool due = now_ns >= f->next_scan_ns;
+	unsigned reads;
+	ssize_t n, at;
+
+	for (reads = 0; f->watch >= 0 && reads < READS_MAX; reads++) {
+		n = read(f->watch, bytes, sizeof(bytes));
+		if (n <= 0)
+			break;
+		for (at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
+			const struct inotify_event *e = (const struct inotify_event *)(bytes + at);
+
+			due |= e->len && strncmp(e->name, PREFIX, sizeof(PREFIX) - 1) == 0;
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
+	}
+	if (due)
+		f->next_scan_ns = now_ns + SCAN_NS;
+	return due;
+}
+
+/* ---- whether it is what its name says -------------------------------------------------------------- */
+
+bool dotnet_socket_lives(const struct dotnet_socket *socket)
+{
+	char path[40];
+	struct buf text = {0};
+	struct proc_stat stat;
+	bool ok;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", socket->pid);
+	ok = os_load(path, 8192, &text, NULL) == 0 &&
+	     proc_stat_parse(text_of(buf_text(&text), text.len), &stat) && stat.start_ticks == socket->key &&
+	     stat.state != 'Z';
+	buf_free(&text);
+	return ok;
+}
+
+static bool same_file_systems(uint32_t pid)
+{
+	struct stat ours, theirs;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+	return stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino;
+}
+
+static bool take(const char *path, struct dotnet_socket *out)
+{
+	const char *name = strrchr(path, '/');
+	char proc[40];
+	struct stat st;
+
+	if (!name || strlen(path) >= sizeof(out->path) || !dotnet_socket_name(name + 1, &out->pid, &out->key))
+		return false;
+	snprintf(proc, sizeof(proc), "/proc/%u", out->pid);
+	if (stat(proc, &st) != 0)
+		return false;
+	out->uid = st.st_uid;
+	if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode) || st.st_uid != out->uid)
+		return false;
+	snprintf(out->path, sizeof(out->path), "%s", path);
+	return dotnet_socket_lives(out) && same_file_systems(out->pid);
+}
+
+/* ---- where they are -------------------------------------------------------------------------------- */
+
+static void in_tmp(void (*each)(void *, const struct dotnet_socket *), void *ctx)
+{
+	DIR *dir = opendir("/tmp");
+	struct dotnet_socket socket;
+	struct dirent *entry;
+	char path[300];
+	unsigned i;
+
+	for (i = 0; dir && i < ENTRIES_MAX && (entry = readdir(dir)) != NULL; i++) {
+		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) != 0)
+			continue;
+		snprintf(path, sizeof(path), "/tmp/%s", entry->d_name);
+		if (take(path, &socket))
+			each(ctx, &socket);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Lines that end in the socket's path. */
+static void in_table(void (*each)(void *, const struct dotnet_socket *), void *ctx)
+{
+	struct dotnet_socket socket;
+	struct buf text = {0};
+	char *line, *path, *rest;
+
+	if (os_load("/proc/net/unix", UNIX_MAX_BYTES, &text, NULL) == 0) {
+		for (line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+			path = strstr(line, "/" PREFIX) ? strchr(line, '/') : NULL;
+			if (path && strncmp(path, "/tmp/" PREFIX, sizeof("/tmp/" PREFIX) - 1) != 0 &&
+			    take(path, &socket))
+				each(ctx, &socket);
+		}
+	}
+	buf_free(&text);
+}
+
+void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx)
+{
+	in_tmp(each, ctx);
+	in_table(each, ctx);
+}

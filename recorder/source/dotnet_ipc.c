@@ -1,0 +1,150 @@
+#include "source/dotnet_ipc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD_BYTES 20u
+
+static const char magic[14] = "DOTNET_IPC_V1";
+
+enum { SET_TRACE = 2, SET_PROCESS = 4, SET_SERVER = 255 };
+enum { TRACE_STOP = 1, TRACE_COLLECT = 3, PROCESS_PERF_MAP = 5 };
+#define SERVER_REFUSED 255
+#define PERF_MAP_ONLY 2u                     /* no jitdump, which grows without end */
+
+/* ---- asking ---------------------------------------------------------------------------------------- */
+
+static void put(struct buf *out, uint64_t v, unsigned n)
+{
+	for (; n--; v >>= 8)
+		buf_putc(out, (char)(v & 0xff));
+}
+
+static void put_text(struct buf *out, const char *text)
+{
+	size_t n = text ? strlen(text) + 1 : 0, i;
+
+	put(out, n, 4);
+	for (i = 0; i < n; i++)
+		put(out, (unsigned char)text[i], 2);
+}
+
+static size_t begin(struct buf *out, unsigned set, unsigned command)
+{
+	size_t at = out->len;
+
+	buf_put(out, magic, sizeof(magic));
+	put(out, 0, 2);
+	put(out, set, 1);
+	put(out, command, 1);
+	put(out, 0, 2);
+	return at;
+}
+
+/* Now its length is known. */
+static void end(struct buf *out, size_t at)
+{
+	size_t n = out->len - at;
+
+	if (out->failed)
+		return;
+	if (n > UINT16_MAX) {
+		out->failed = ERR_LIMIT;
+		return;
+	}
+	out->data[at + 14] = (char)(n & 0xff);
+	out->data[at + 15] = (char)(n >> 8);
+}
+
+void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n, uint32_t mbytes)
+{
+	size_t at = begin(out, SET_TRACE, TRACE_COLLECT);
+	uint32_t i;
+
+	put(out, mbytes, 4);
+	put(out, 1, 4);
+	put(out, 0, 1);
+	put(out, n, 4);
+	for (i = 0; i < n; i++) {
+		put(out, providers[i].keywords, 8);
+		put(out, providers[i].level, 4);
+		put_text(out, providers[i].name);
+		put_text(out, providers[i].arguments);
+	}
+	end(out, at);
+}
+
+void dotnet_ask_stop(struct buf *out, uint64_t session)
+{
+	size_t at = begin(out, SET_TRACE, TRACE_STOP);
+
+	put(out, session, 8);
+	end(out, at);
+}
+
+void dotnet_ask_perf_map(struct buf *out)
+{
+	size_t at = begin(out, SET_PROCESS, PROCESS_PERF_MAP);
+
+	put(out, PERF_MAP_ONLY, 4);
+	end(out, at);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------------ */
+
+static uint64_t get(const unsigned char *at, unsigned n)
+{
+	uint64_t v = 0;
+
+	while (n--)
+		v = v << 8 | at[n];
+	return v;
+}
+
+int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct err *err)
+{
+	const unsigned char *b = bytes;
+	size_t length;
+
+	if (memcmp(b, magic, n < sizeof(magic) ? n : sizeof(magic)) != 0)
+		return err_set(err, ERR_FORMAT, "what answers is no .NET program");
+	if (n < HEAD_BYTES)
+		return 0;
+	length = (size_t)get(b + 14, 2);
+	if (length < HEAD_BYTES || length > DOTNET_ANSWER_MAX_BYTES || b[16] != SET_SERVER)
+		return err_set(err, ERR_FORMAT, "a .NET program's answer makes no sense");
+	if (n < length)
+		return 0;
+	out->refused = b[17] == SERVER_REFUSED;
+	out->value = length >= HEAD_BYTES + 8 ? get(b + HEAD_BYTES, 8) :
+		     length >= HEAD_BYTES + 4 ? get(b + HEAD_BYTES, 4) : 0;
+	return (int)length;
+}
+
+/* ---- its name -------------------------------------------------------------------------------------- */
+
+static bool take_number(const char **at, uint64_t max, uint64_t *out)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	*out = strtoull(*at, &end, 10);
+	*at = end;
+	return *out <= max;
+}
+
+bool dotnet_socket_name(const char *name, uint32_t *pid, uint64_t *key)
+{
+	static const char prefix[] = "dotnet-diagnostic-";
+	uint64_t number;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return false;
+	name += sizeof(prefix) - 1;
+	if (!take_number(&name, INT32_MAX, &number) || !number || *name++ != '-' ||
+	    !take_number(&name, UINT64_MAX, key) || strcmp(name, "-socket") != 0)
+		return false;
+	*pid = (uint32_t)number;
+	return true;
+}

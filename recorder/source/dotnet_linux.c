@@ -1,0 +1,296 @@
+/*
+ * Events of .NET programs on Linux, by EventPipe: nothing has to be prepared. A session is opened in each
+ * program when a rule needs one of its events, with those providers and keywords alone; the events are
+ * those of ETW in name and fields.
+ *
+ * Each program is a connection of its own, which never blocks, is read a portion at a time in turn, and is
+ * closed when it answers too late or with what is no stream; after a while it is asked again. Events come
+ * up to 100 ms late: they wait HOLD_NS and go out in the order of time.
+ */
+#include "base/os.h"
+#include "source/dotnet_find_linux.h"
+#include "source/dotnet_line.h"
+#include "source/dotnet_session_linux.h"
+#include "source/nettrace_decode.h"
+#include "source/source.h"
+#include "source/throw_linux.h"
+#include "source/tracepoint_linux.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SESSIONS_MAX 256u
+#define POLL_MS 20                           /* new programs are looked for as often */
+#define HOLD_NS (200 * NS_PER_MS)            /* the engine waits for 250 ms */
+#define FINISH_NS (500 * NS_PER_MS)          /* for programs to take notice of the end */
+#define CLR "Microsoft-Windows-DotNETRuntime"
+
+struct dotnet_source {
+	struct source base;
+	struct source_config cfg;
+	struct dotnet_ask ask;
+	struct dotnet_find find;
+	struct dotnet_session *all[SESSIONS_MAX];
+	uint32_t n;
+	struct pollfd polled[SESSIONS_MAX];
+	struct dotnet_line *line;
+	struct nettrace_decode *decode;
+	struct etw_decoded decoded;
+	bool full_told;
+	_Atomic bool stopping;
+	atomic_uint_fast64_t events, lost;
+};
+
+extern const struct source_ops dotnet_source;
+
+/* ---- which providers ------------------------------------------------------------------------------- */
+
+/* What names an EventSource, or a provider of the runtime: the rest is of Windows or of the kernel. */
+static bool is_dotnet(const char *name)
+{
+	return !tracepoint_provider(name) && !throw_provider(name) && !strchr(name, ':') && *name != '{' &&
+	       (*name == '*' || strchr(name, '-') || strchr(name, '.'));
+}
+
+/* IIS is only of Windows; the rule on requests asks for it beside ASP.NET Core. */
+static bool is_iis(const char *name)
+{
+	return strcasecmp(name, "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}") == 0;
+}
+
+/* Programs know providers by name only. */
+static const char *name_of(const char *name)
+{
+	return strcasecmp(name, "{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}") == 0 || strcasecmp(name, CLR) == 0 ? CLR : name;
+}
+
+static void take_needs(struct dotnet_ask *ask, const struct needs *needs)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nproviders; i++) {
+		const struct need_provider *p = &needs->providers[i];
+		const char *name = name_of(p->name);
+
+		if (!is_dotnet(name))
+			continue;
+		snprintf(ask->names[ask->n], sizeof(ask->names[0]), "%s", name + (*name == '*'));
+		ask->providers[ask->n] = (struct dotnet_provider){
+			.name = ask->names[ask->n], .keywords = p->keywords, .level = p->level,
+		};
+		ask->n++;
+	}
+}
+
+static int dotnet_check(const struct needs *needs, struct err *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nproviders; i++) {
+		const char *name = name_of(needs->providers[i].name);
+
+		if (!is_dotnet(name) && !tracepoint_provider(name) && !is_iis(name))
+			return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of %s, so the "
+				       "rule on them could never fire (an EventSource of .NET is written *%s)", name,
+				       name);
+	}
+	return 0;
+}
+
+/* ---- events ---------------------------------------------------------------------------------------- */
+
+static void deliver(void *ctx, const struct dotnet_held *held)
+{
+	struct dotnet_source *s = ctx;
+	struct dotnet_session *session = held->owner;
+	struct process *process = dotnet_session_process(session, s->cfg.processes);
+	struct event e = {
+		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT, .stack = STACK_NONE,
+		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE, .process = process,
+		.payload_bytes = held->event.payload_bytes,
+	};
+
+	nettrace_decode_event(s->decode, &held->event, dotnet_session_pointer_bytes(session), &s->decoded);
+	e.provider = s->decoded.provider;
+	e.name = s->decoded.name;
+	e.fields = s->decoded.fields;
+	e.nfields = s->decoded.nfields;
+	e.hex_fields = s->decoded.hex;
+	e.thread = process && held->event.tid <= UINT32_MAX
+			   ? thread_add(s->cfg.processes, process, (uint32_t)held->event.tid) : NULL;
+	if (queue_put(s->cfg.queue, &e))
+		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+	if (process)
+		process_unref(process);
+}
+
+static void put_loss(struct dotnet_source *s, uint64_t n, uint64_t now_ns)
+{
+	struct event e = {
+		.time_ns = now_ns, .kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE,
+		.name = loss_kind_text(LOSS_KERNEL), .value = (double)n,
+	};
+
+	if (!n)
+		return;
+	queue_put(s->cfg.queue, &e);
+	atomic_fetch_add_explicit(&s->lost, n, memory_order_relaxed);
+}
+
+/* ---- programs -------------------------------------------------------------------------------------- */
+
+static void found(void *ctx, const struct dotnet_socket *socket)
+{
+	struct dotnet_source *s = ctx;
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		if (dotnet_session_is(s->all[i], socket))
+			return;
+	if (s->n == SESSIONS_MAX) {
+		if (!s->full_told)
+			log_line(s->cfg.log, LOG_WARN, "over %u .NET programs run: events of the others are not seen",
+				 SESSIONS_MAX);
+		s->full_told = true;
+		return;
+	}
+	s->all[s->n] = dotnet_session_new(socket, &s->ask, s->cfg.log);
+	s->n += s->all[s->n] != NULL;
+}
+
+/* Gone ones leave once no event of theirs waits. */
+static void leave(struct dotnet_source *s)
+{
+	uint32_t i;
+
+	for (i = s->n; i--;) {
+		if (!dotnet_session_is_over(s->all[i]))
+			continue;
+		dotnet_session_free(s->all[i], s->cfg.processes);
+		s->all[i] = s->all[--s->n];
+	}
+}
+
+static void read_all(struct dotnet_source *s)
+{
+	uint64_t now_ns;
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		dotnet_session_polled(s->all[i], &s->polled[i]);
+	poll(s->polled, s->n, POLL_MS);
+	now_ns = os_now_ns();
+	for (i = 0; i < s->n; i++) {
+		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, s->line);
+		put_loss(s, dotnet_session_lost(s->all[i]), now_ns);
+	}
+}
+
+/* Each is told to end its session: without that it notices at its next event. */
+static void finish(struct dotnet_source *s)
+{
+	uint64_t end_ns = os_now_ns() + FINISH_NS;
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		dotnet_session_stop(s->all[i]);
+	while (s->n && os_now_ns() < end_ns) {
+		read_all(s);
+		dotnet_line_release(s->line, UINT64_MAX, deliver, s);
+		leave(s);
+	}
+	dotnet_line_release(s->line, UINT64_MAX, deliver, s);
+}
+
+static int dotnet_run(struct source *source, struct err *err)
+{
+	struct dotnet_source *s = (struct dotnet_source *)source;
+	uint64_t now_ns;
+
+	(void)err;
+	while (s->ask.n && !atomic_load(&s->stopping)) {
+		now_ns = os_now_ns();
+		if (dotnet_find_due(&s->find, now_ns))
+			dotnet_find_all(found, s);
+		read_all(s);
+		now_ns = os_now_ns();
+		dotnet_line_release(s->line, now_ns - HOLD_NS, deliver, s);
+		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
+		leave(s);
+	}
+	finish(s);
+	queue_finish(s->cfg.queue);
+	return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------ */
+
+static void dotnet_close(struct source *source)
+{
+	struct dotnet_source *s = (struct dotnet_source *)source;
+
+	if (!s)
+		return;
+	while (s->n)
+		dotnet_session_free(s->all[--s->n], s->cfg.processes);
+	dotnet_find_close(&s->find);
+	dotnet_line_free(s->line);
+	nettrace_decode_free(s->decode);
+	free(s);
+}
+
+static int dotnet_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
+		       struct err *err)
+{
+	struct dotnet_source *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_MEMORY, "no memory for the source of .NET programs");
+	s->base.ops = &dotnet_source;
+	s->cfg = *cfg;
+	s->find.watch = -1;
+	take_needs(&s->ask, needs);
+	rc = dotnet_line_new(&s->line, err);
+	if (!rc)
+		rc = nettrace_decode_new(&s->decode, err);
+	if (rc) {
+		dotnet_close(&s->base);
+		return rc;
+	}
+	if (s->ask.n)
+		dotnet_find_open(&s->find);
+	*out = &s->base;
+	return 0;
+}
+
+static void dotnet_stop(struct source *source)
+{
+	atomic_store(&((struct dotnet_source *)source)->stopping, true);
+}
+
+static void dotnet_status(struct source *source, struct source_status *out)
+{
+	struct dotnet_source *s = (struct dotnet_source *)source;
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
+	out->lost = queue_lost(s->cfg.queue) + atomic_load_explicit(&s->lost, memory_order_relaxed);
+}
+
+const struct source_ops dotnet_source = {
+	.name = "dotnet",
+	.summary = "events of .NET programs (EventPipe, by their diagnostic sockets), for rules on them",
+	.events = true,
+	.optional = true,
+	.check = dotnet_check,
+	.open = dotnet_open,
+	.run = dotnet_run,
+	.stop = dotnet_stop,
+	.status = dotnet_status,
+	.close = dotnet_close,
+};

@@ -1,0 +1,344 @@
+#include "source/dotnet_session_linux.h"
+
+#include "base/os.h"
+#include "source/proc_pid_linux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BUFFER_MB 4                          /* the program keeps that much when we are slow */
+#define ANSWER_NS (5 * NS_PER_SEC)
+#define RETRY_FIRST_NS NS_PER_SEC
+#define RETRY_LAST_NS (64 * NS_PER_SEC)
+#define LIVES_NS NS_PER_SEC                  /* how often it is looked whether it still runs */
+#define PORTION 65536u
+#define PORTIONS 4u                          /* in one step */
+#define LATE_MAX_NS (10 * NS_PER_SEC)        /* an event that says to be older is not believed */
+
+enum state {
+	IDLE,                                /* until retry_ns */
+	SENDING,
+	ANSWERING,
+	STREAMING,
+	GONE,
+};
+
+struct dotnet_session {
+	struct dotnet_socket socket;
+	const struct dotnet_ask *ask;
+	struct log *log;
+	enum state state;
+	int fd, stop_fd;
+	bool asks_map, map_done, stopping, told;
+	uint64_t retry_ns, backoff_ns, deadline_ns, next_look_ns;
+	struct buf out;
+	size_t sent;
+	unsigned char answer[DOTNET_ANSWER_MAX_BYTES];
+	size_t nanswer;
+	struct nettrace *stream;             /* of the connection before, too, while events of it are held */
+	uint64_t session, lost, lost_told;
+	uint32_t nheld;
+	struct process *own;
+	struct dotnet_line *line;            /* during a step */
+	uint64_t now_ns;
+};
+
+struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, const struct dotnet_ask *ask,
+					  struct log *log)
+{
+	struct dotnet_session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->socket = *socket;
+	s->ask = ask;
+	s->log = log;
+	s->fd = s->stop_fd = -1;
+	s->backoff_ns = RETRY_FIRST_NS;
+	return s;
+}
+
+static void hang_up(struct dotnet_session *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+	buf_free(&s->out);
+	s->sent = s->nanswer = 0;
+}
+
+void dotnet_session_free(struct dotnet_session *s, struct processes *processes)
+{
+	if (!s)
+		return;
+	hang_up(s);
+	if (s->stop_fd >= 0)
+		close(s->stop_fd);
+	if (s->own)
+		process_drop(processes, s->own, os_now_ns());
+	nettrace_free(s->stream);
+	free(s);
+}
+
+bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socket *socket)
+{
+	return s->socket.pid == socket->pid && s->socket.key == socket->key;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------------ */
+
+/* A connection to the very process, or -1. */
+static int dial(const struct dotnet_socket *to)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	memcpy(address.sun_path, to->path, strnlen(to->path, sizeof(address.sun_path) - 1));
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (uint32_t)peer.pid == to->pid &&
+	    peer.uid == to->uid)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void later(struct dotnet_session *s)
+{
+	hang_up(s);
+	s->state = s->stopping ? GONE : IDLE;
+	s->retry_ns = s->now_ns + s->backoff_ns;
+	s->backoff_ns = s->backoff_ns * 2 < RETRY_LAST_NS ? s->backoff_ns * 2 : RETRY_LAST_NS;
+}
+
+static void give_up(struct dotnet_session *s, const char *why)
+{
+	if (!s->told)
+		log_line(s->log, LOG_WARN, ".NET program with pid %u: %s; it is asked again later", s->socket.pid, why);
+	s->told = true;
+	later(s);
+}
+
+static void call(struct dotnet_session *s)
+{
+	s->asks_map = s->ask->perf_map && !s->map_done;
+	if (!s->asks_map && !s->ask->n)
+		return;
+	/* Events of the stream before may still be held, whose kinds it describes. */
+	if (s->stream && s->nheld)
+		return;
+	nettrace_free(s->stream);
+	s->stream = NULL;
+	s->fd = dial(&s->socket);
+	if (s->fd < 0) {
+		later(s);
+		return;
+	}
+	if (s->asks_map)
+		dotnet_ask_perf_map(&s->out);
+	else
+		dotnet_ask_collect(&s->out, s->ask->providers, s->ask->n, BUFFER_MB);
+	s->state = SENDING;
+	s->deadline_ns = s->now_ns + ANSWER_NS;
+	if (s->out.failed)
+		give_up(s, "what to ask for is too long");
+}
+
+static void send_more(struct dotnet_session *s)
+{
+	ssize_t n = send(s->fd, s->out.data + s->sent, s->out.len - s->sent, MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		later(s);
+		return;
+	}
+	s->sent += n > 0 ? (size_t)n : 0;
+	if (s->sent == s->out.len)
+		s->state = ANSWERING;
+}
+
+/* ---- listening ------------------------------------------------------------------------------------- */
+
+static uint64_t to_ns(const struct dotnet_session *s, uint64_t ticks)
+{
+	uint64_t hz = nettrace_facts(s->stream)->ticks_per_sec, ns = ticks;
+
+	if (hz != NS_PER_SEC)
+		ns = ticks / hz * NS_PER_SEC + (uint64_t)((double)(ticks % hz) * 1e9 / (double)hz);
+	if (ns > s->now_ns)
+		return s->now_ns;
+	return s->now_ns - ns > LATE_MAX_NS ? s->now_ns - LATE_MAX_NS : ns;
+}
+
+static int take(void *ctx, const struct nettrace_event *event)
+{
+	struct dotnet_session *s = ctx;
+
+	if (!dotnet_line_put(s->line, to_ns(s, event->ticks), s, &s->nheld, event))
+		s->lost++;
+	return 0;
+}
+
+static void feed(struct dotnet_session *s, const void *bytes, size_t n)
+{
+	struct err err;
+
+	if (nettrace_feed(s->stream, bytes, n, take, s, &err)) {
+		give_up(s, err.text);
+		return;
+	}
+	if (nettrace_ended(s->stream))
+		later(s);
+}
+
+static void take_answer(struct dotnet_session *s)
+{
+	struct dotnet_answer answer;
+	struct err err;
+	char why[100];
+	int length = dotnet_answer(s->answer, s->nanswer, &answer, &err);
+
+	if (length < 0)
+		give_up(s, err.text);
+	if (length <= 0)
+		return;
+	if (s->asks_map) {
+		s->map_done = true;
+		hang_up(s);
+		s->state = s->stopping ? GONE : IDLE;
+		if (answer.refused)
+			log_line(s->log, LOG_WARN, ".NET program with pid %u writes no map of its code (it needs "
+				 ".NET 8): error %#llx", s->socket.pid, (unsigned long long)answer.value);
+		return;
+	}
+	if (answer.refused) {
+		snprintf(why, sizeof(why), "it refuses to deliver events, error %#llx",
+			 (unsigned long long)answer.value);
+		give_up(s, why);
+		return;
+	}
+	if (nettrace_new(&s->stream, &err)) {
+		give_up(s, err.text);
+		return;
+	}
+	s->session = answer.value;
+	s->state = STREAMING;
+	s->lost_told = 0;
+	if (s->nanswer > (size_t)length)
+		feed(s, s->answer + length, s->nanswer - (size_t)length);
+}
+
+static void listen_to(struct dotnet_session *s)
+{
+	char bytes[PORTION];
+	unsigned i;
+	ssize_t n;
+
+	for (i = 0; i < PORTIONS && (s->state == ANSWERING || s->state == STREAMING); i++) {
+		size_t room = s->state == ANSWERING ? sizeof(s->answer) - s->nanswer : sizeof(bytes);
+
+		n = recv(s->fd, s->state == ANSWERING ? (char *)s->answer + s->nanswer : bytes, room, 0);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			later(s);
+			return;
+		}
+		if (s->state == ANSWERING) {
+			s->nanswer += (size_t)n;
+			take_answer(s);
+		} else {
+			s->backoff_ns = RETRY_FIRST_NS;
+			feed(s, bytes, (size_t)n);
+		}
+	}
+}
+
+/* ---- one step -------------------------------------------------------------------------------------- */
+
+void dotnet_session_polled(const struct dotnet_session *s, struct pollfd *out)
+{
+	*out = (struct pollfd){.fd = s->fd, .events = s->state == SENDING ? POLLOUT : POLLIN};
+}
+
+void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_line *line)
+{
+	s->now_ns = now_ns;
+	s->line = line;
+	if (s->state == SENDING && ready)
+		send_more(s);
+	else if (ready && (s->state == ANSWERING || s->state == STREAMING))
+		listen_to(s);
+	if ((s->state == SENDING || s->state == ANSWERING) && now_ns > s->deadline_ns)
+		give_up(s, "it did not answer within 5 s");
+	/* What it had sent before it ended has been read. */
+	if (!ready && now_ns >= s->next_look_ns && s->state != GONE) {
+		s->next_look_ns = now_ns + LIVES_NS;
+		if (!dotnet_socket_lives(&s->socket)) {
+			hang_up(s);
+			s->state = GONE;
+		}
+	}
+	if (s->state == IDLE && now_ns >= s->retry_ns)
+		call(s);
+}
+
+void dotnet_session_stop(struct dotnet_session *s)
+{
+	struct buf out = {0};
+
+	s->stopping = true;
+	if (s->state == STREAMING)
+		s->stop_fd = dial(&s->socket);
+	dotnet_ask_stop(&out, s->session);
+	if (s->stop_fd < 0 || out.failed || send(s->stop_fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len) {
+		hang_up(s);
+		s->state = GONE;
+	}
+	buf_free(&out);
+}
+
+/* ---- what is asked of it --------------------------------------------------------------------------- */
+
+bool dotnet_session_is_over(const struct dotnet_session *s)
+{
+	return s->state == GONE && !s->nheld;
+}
+
+uint64_t dotnet_session_lost(struct dotnet_session *s)
+{
+	uint64_t by_program = s->stream ? nettrace_lost(s->stream) : 0, n = s->lost;
+
+	if (by_program > s->lost_told)
+		n += by_program - s->lost_told;
+	s->lost_told = by_program;
+	s->lost = 0;
+	return n;
+}
+
+uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s)
+{
+	return s->stream ? nettrace_facts(s->stream)->pointer_bytes : 8;
+}
+
+struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes)
+{
+	struct process *process = process_find(processes, s->socket.pid, UINT64_MAX);
+	struct proc_pid now;
+
+	if (!process && !s->own && proc_pid_read(s->socket.pid, &now))
+		s->own = process_add(processes, s->socket.pid, now.start_ns, 0, 0, now.name);
+	if (!process && s->own) {
+		process = s->own;
+		process_ref(process);
+	}
+	return process;
+}

@@ -1,0 +1,389 @@
+#include "source/nettrace_impl.h"
+
+#include "base/buf.h"
+#include "base/varint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG_NONE 1
+#define TAG_OBJECT 5
+#define TAG_END 6
+#define NAME_MAX 32u
+#define BLOCK_HEADER_MIN 20u
+#define BLOCK_IS_SHORT 1u
+#define TRACE_BYTES 48u
+#define LOST_MAX 1000000000u                 /* more in one gap is no gap */
+
+enum short_flag {
+	HAS_META = 1, HAS_CAPTURE = 2, HAS_THREAD = 4, HAS_STACK = 8, HAS_ACTIVITY = 16, HAS_RELATED = 32,
+	HAS_LENGTH = 128,
+};
+
+/* ---- state ----------------------------------------------------------------------------------------- */
+
+struct sequence {
+	uint64_t thread;
+	uint32_t last;
+};
+
+struct nettrace {
+	struct buf pending;                  /* bytes of which no object is whole yet, */
+	size_t used;                         /* behind those that are done with */
+	uint64_t begin;                      /* place in the stream of the first that is not */
+	bool headed, ended;
+	int failed;                          /* ERR_FORMAT or ERR_LIMIT: no more is read */
+	struct nettrace_facts facts;
+	struct nettrace_metas metas;
+	struct sequence *sequences;
+	uint32_t nsequences, sequences_room;
+	struct table by_thread;
+	uint64_t lost;
+};
+
+/* What a short header takes from the one before it. */
+struct header {
+	uint32_t meta, sequence, cpu, stack, payload_bytes;
+	uint64_t capture, thread, ticks;
+	const uint8_t *activity, *related;
+};
+
+int nettrace_new(struct nettrace **out, struct err *err)
+{
+	struct nettrace *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return err_set(err, ERR_MEMORY, "no memory to read events of a .NET program");
+	t->pending.max_bytes = NETTRACE_OBJECT_MAX_BYTES + 65536;
+	*out = t;
+	return 0;
+}
+
+void nettrace_free(struct nettrace *t)
+{
+	if (!t)
+		return;
+	nettrace_metas_free(&t->metas);
+	buf_free(&t->pending);
+	free(t->sequences);
+	table_free(&t->by_thread);
+	free(t);
+}
+
+bool nettrace_ended(const struct nettrace *t)
+{
+	return t->ended;
+}
+
+const struct nettrace_facts *nettrace_facts(const struct nettrace *t)
+{
+	return &t->facts;
+}
+
+uint64_t nettrace_lost(const struct nettrace *t)
+{
+	return t->lost;
+}
+
+/* ---- what was lost --------------------------------------------------------------------------------- */
+
+static bool same_thread(const void *ctx, uint32_t value, const void *key)
+{
+	const struct nettrace *t = ctx;
+
+	return t->sequences[value].thread == *(const uint64_t *)key;
+}
+
+/* Where its last number is kept; NULL for threads over the ceiling, whose losses nobody counts. */
+static struct sequence *sequence_of(struct nettrace *t, uint64_t thread)
+{
+	uint32_t at = table_find(&t->by_thread, hash_u64(thread), same_thread, t, &thread), room;
+	struct sequence *bigger;
+
+	if (at != TABLE_NONE)
+		return &t->sequences[at];
+	if (t->nsequences == NETTRACE_THREADS_MAX)
+		return NULL;
+	if (t->nsequences == t->sequences_room) {
+		room = t->sequences_room ? t->sequences_room * 2 : 64;
+		bigger = realloc(t->sequences, room * sizeof(*bigger));
+		if (!bigger)
+			return NULL;
+		t->sequences = bigger;
+		t->sequences_room = room;
+	}
+	if (table_add(&t->by_thread, hash_u64(thread), t->nsequences))
+		return NULL;
+	t->sequences[t->nsequences] = (struct sequence){.thread = thread};
+	return &t->sequences[t->nsequences++];
+}
+
+/* The thread has come to `now`; `arrived` of the numbers since the last one are here. */
+static void advance(struct nettrace *t, uint64_t thread, uint32_t now, uint32_t arrived)
+{
+	struct sequence *s = sequence_of(t, thread);
+	uint32_t gap;
+
+	if (!s)
+		return;
+	gap = now - s->last - arrived;
+	if (gap < LOST_MAX)
+		t->lost += gap;
+	s->last = now;
+}
+
+static void take_sequence_point(struct nettrace *t, struct nettrace_in *in)
+{
+	uint32_t n;
+	uint64_t thread;
+
+	in_number(in, 8);
+	for (n = (uint32_t)in_number(in, 4); n && !in->bad; n--) {
+		thread = in_number(in, 8);
+		advance(t, thread, (uint32_t)in_number(in, 4), 0);
+	}
+}
+
+/* ---- events ---------------------------------------------------------------------------------------- */
+
+static uint64_t in_varint(struct nettrace_in *in)
+{
+	uint64_t v = 0;
+
+	if (!varint_get(&in->at, in->end, &v)) {
+		in->bad = true;
+		in->at = in->end;
+		return 0;
+	}
+	return v;
+}
+
+static void take_short_header(struct header *h, struct nettrace_in *in)
+{
+	unsigned flags = (unsigned)in_number(in, 1);
+
+	if (flags & HAS_META)
+		h->meta = (uint32_t)in_varint(in);
+	if (flags & HAS_CAPTURE) {
+		h->sequence += (uint32_t)in_varint(in);
+		h->capture = in_varint(in);
+		h->cpu = (uint32_t)in_varint(in);
+	}
+	h->sequence += h->meta != 0;
+	if (flags & HAS_THREAD)
+		h->thread = in_varint(in);
+	if (flags & HAS_STACK)
+		h->stack = (uint32_t)in_varint(in);
+	h->ticks += in_varint(in);
+	if (flags & HAS_ACTIVITY)
+		h->activity = in_bytes(in, 16);
+	if (flags & HAS_RELATED)
+		h->related = in_bytes(in, 16);
+	if (flags & HAS_LENGTH)
+		h->payload_bytes = (uint32_t)in_varint(in);
+}
+
+static void take_long_header(struct header *h, struct nettrace_in *in)
+{
+	in_number(in, 4);                    /* its length: all of its parts are known */
+	h->meta = (uint32_t)in_number(in, 4) & 0x7fffffff;
+	h->sequence = (uint32_t)in_number(in, 4);
+	h->thread = in_number(in, 8);
+	h->capture = in_number(in, 8);
+	h->cpu = (uint32_t)in_number(in, 4);
+	h->stack = (uint32_t)in_number(in, 4);
+	h->ticks = in_number(in, 8);
+	h->activity = in_bytes(in, 16);
+	h->related = in_bytes(in, 16);
+	h->payload_bytes = (uint32_t)in_number(in, 4);
+}
+
+static const uint8_t *unless_zero(const uint8_t *guid)
+{
+	static const uint8_t zero[16];
+
+	return guid && memcmp(guid, zero, 16) != 0 ? guid : NULL;
+}
+
+static int bad(struct nettrace *t, const char *what, struct err *err)
+{
+	t->failed = ERR_FORMAT;
+	return err_set(err, ERR_FORMAT, "a nettrace stream is damaged %s byte %llu", what,
+		       (unsigned long long)t->begin);
+}
+
+static int deliver(struct nettrace *t, const struct header *h, const uint8_t *payload,
+		   nettrace_each *each, void *ctx, struct err *err)
+{
+	struct nettrace_event e = {
+		.meta = nettrace_metas_find(&t->metas, h->meta), .ticks = h->ticks, .tid = h->thread,
+		.cpu = h->cpu, .activity = unless_zero(h->activity), .related = unless_zero(h->related),
+		.payload = payload, .payload_bytes = h->payload_bytes,
+	};
+
+	advance(t, h->capture, h->sequence, 1);
+	if (!e.meta)
+		return bad(t, "by an event of unknown kind behind", err);
+	return each(ctx, &e);
+}
+
+static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata, nettrace_each *each,
+		       void *ctx, struct err *err)
+{
+	const uint8_t *begin = in->at, *payload;
+	unsigned n = (unsigned)in_number(in, 2), flags = (unsigned)in_number(in, 2);
+	struct header h = {.cpu = UINT32_MAX};
+	int rc = 0;
+
+	if (n < BLOCK_HEADER_MIN || !in_bytes(in, n - 4))
+		return bad(t, "in a block behind", err);
+	while (!rc && in->at < in->end) {
+		if (flags & BLOCK_IS_SHORT)
+			take_short_header(&h, in);
+		else
+			take_long_header(&h, in);
+		payload = in_bytes(in, h.payload_bytes);
+		if (in->bad)
+			return bad(t, "in an event behind", err);
+		if (metadata || !h.meta)
+			rc = nettrace_metas_add(&t->metas, payload, h.payload_bytes, err);
+		else
+			rc = deliver(t, &h, payload, each, ctx, err);
+		while (!(flags & BLOCK_IS_SHORT) && in->at < in->end && (in->at - begin) % 4)
+			in->at++;
+	}
+	if (rc == ERR_FORMAT || rc == ERR_LIMIT)
+		t->failed = rc;
+	return rc;
+}
+
+/* ---- objects --------------------------------------------------------------------------------------- */
+
+static int take_trace(struct nettrace *t, struct nettrace_in *in, struct err *err)
+{
+	struct nettrace_facts f = {.known = true};
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		f.utc[i] = (uint16_t)in_number(in, 2);
+	f.ticks = in_number(in, 8);
+	f.ticks_per_sec = in_number(in, 8);
+	f.pointer_bytes = (uint32_t)in_number(in, 4);
+	f.pid = (uint32_t)in_number(in, 4);
+	f.ncpus = (uint32_t)in_number(in, 4);
+	in_number(in, 4);
+	if (!f.ticks_per_sec || f.ticks_per_sec > 1000000000000u || (f.pointer_bytes != 4 && f.pointer_bytes != 8))
+		return bad(t, "in its first object, behind", err);
+	t->facts = f;
+	return 0;
+}
+
+static bool is_named(const uint8_t *name, uint32_t n, const char *wanted)
+{
+	return strlen(wanted) == n && memcmp(name, wanted, n) == 0;
+}
+
+static int take_body(struct nettrace *t, const uint8_t *name, uint32_t n, struct nettrace_in *in,
+		     nettrace_each *each, void *ctx, struct err *err)
+{
+	if (is_named(name, n, "Trace"))
+		return take_trace(t, in, err);
+	if (!t->facts.known)
+		return bad(t, "(events before what they belong to), behind", err);
+	if (is_named(name, n, "EventBlock"))
+		return take_events(t, in, false, each, ctx, err);
+	if (is_named(name, n, "MetadataBlock"))
+		return take_events(t, in, true, each, ctx, err);
+	if (is_named(name, n, "SPBlock"))
+		take_sequence_point(t, in);
+	return 0;                            /* stacks, and what later versions may have */
+}
+
+/* An object at the front: 1 and its length when it is all here, 0 when more must come, or an error. */
+static int take_object(struct nettrace *t, size_t *length, nettrace_each *each, void *ctx, struct err *err)
+{
+	const uint8_t *first = (const uint8_t *)t->pending.data + t->used, *name;
+	struct nettrace_in in = {.at = first, .end = (const uint8_t *)t->pending.data + t->pending.len};
+	struct nettrace_in body;
+	uint32_t nname, nbody = TRACE_BYTES;
+	int rc;
+
+	if (in.at < in.end && *in.at == TAG_NONE) {
+		t->ended = true;
+		*length = 1;
+		return 1;
+	}
+	if (in.end - in.at < 15)
+		return 0;
+	if (in_number(&in, 3) != (TAG_OBJECT | TAG_OBJECT << 8 | TAG_NONE << 16))
+		return bad(t, "at", err);
+	in_bytes(&in, 8);
+	nname = (uint32_t)in_number(&in, 4);
+	if (!nname || nname > NAME_MAX)
+		return bad(t, "at", err);
+	name = in_bytes(&in, nname);
+	if (in_number(&in, 1) != TAG_END && !in.bad)
+		return bad(t, "at", err);
+	if (!in.bad && !is_named(name, nname, "Trace")) {
+		nbody = (uint32_t)in_number(&in, 4);
+		if (!in.bad && nbody > NETTRACE_OBJECT_MAX_BYTES)
+			return bad(t, "(a block is too long) behind", err);
+		in_bytes(&in, (4 - (t->begin + (uint64_t)(in.at - first)) % 4) % 4);
+	}
+	body = (struct nettrace_in){.at = in.at, .end = in.at};
+	if (!in.bad && in_bytes(&in, nbody))
+		body.end = in.at;
+	if (in_number(&in, 1) != TAG_END && !in.bad)
+		return bad(t, "in an object behind", err);
+	if (in.bad)
+		return 0;
+	*length = (size_t)(in.at - first);
+	rc = take_body(t, name, nname, &body, each, ctx, err);
+	return rc ? rc : 1;
+}
+
+static int take_head(struct nettrace *t, size_t *length, struct err *err)
+{
+	static const char head[] = "Nettrace\x14\0\0\0!FastSerialization.1";
+	size_t n = sizeof(head) - 1, have = t->pending.len < n ? t->pending.len : n;
+
+	if (have && memcmp(t->pending.data, head, have) != 0) {
+		t->failed = ERR_FORMAT;
+		return err_set(err, ERR_FORMAT, "no nettrace stream of version 4%s",
+			       have > 8 && memcmp(t->pending.data, head, 8) == 0 ? ", but of a later one" : "");
+	}
+	if (have < n)
+		return 0;
+	t->headed = true;
+	*length = n;
+	return 1;
+}
+
+int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
+		  struct err *err)
+{
+	size_t done = 0, portion, length = 0;
+	int rc = 0;
+
+	if (t->failed)
+		return err_set(err, (enum err_code)t->failed, "a nettrace stream was damaged before");
+	while (!t->ended && done < n) {
+		/* In portions, so that no more than an object and a portion is ever kept. */
+		portion = n - done < 65536 ? n - done : 65536;
+		buf_put(&t->pending, (const char *)bytes + done, portion);
+		if (t->pending.failed)
+			return err_set(err, ERR_MEMORY, "no memory for events of a .NET program");
+		done += portion;
+		do {
+			rc = t->headed ? take_object(t, &length, each, ctx, err) : take_head(t, &length, err);
+			t->used += rc == 1 ? length : 0;
+			t->begin += rc == 1 ? length : 0;
+		} while (rc == 1 && !t->ended && t->used < t->pending.len);
+		if (rc && rc != 1)
+			return rc;
+		t->pending.len -= t->used;
+		memmove(t->pending.data, t->pending.data + t->used, t->pending.len);
+		t->used = 0;
+	}
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* What nettrace.c (the stream) and nettrace_meta.c (kinds of events) share; for these two only. */
+#ifndef SOURCE_NETTRACE_IMPL_H
+#define SOURCE_NETTRACE_IMPL_H
+
+#include "base/table.h"
+#include "source/nettrace.h"
+
+/* A cursor over bytes that are all here. Reading over the end gives 0 and sets `bad`. */
+struct nettrace_in {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static inline const uint8_t *in_bytes(struct nettrace_in *in, size_t n)
+{
+	const uint8_t *at = in->at;
+
+	if ((size_t)(in->end - in->at) < n) {
+		in->bad = true;
+		in->at = in->end;
+		return NULL;
+	}
+	in->at += n;
+	return at;
+}
+
+static inline uint64_t in_number(struct nettrace_in *in, unsigned n)
+{
+	const uint8_t *at = in_bytes(in, n);
+	uint64_t v = 0;
+
+	while (at && n--)
+		v = v << 8 | at[n];
+	return v;
+}
+
+struct nettrace_metas {
+	struct nettrace_meta **all;
+	uint32_t n, room;
+	struct table by_number;
+	size_t nbytes;
+};
+
+void nettrace_metas_free(struct nettrace_metas *m);
+const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);
+/* From the payload of a metadata event; one that is known is left as it is. */
+int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t n, struct err *err);
+
+#endif

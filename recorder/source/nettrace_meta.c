@@ -1,0 +1,229 @@
+#include "source/nettrace_impl.h"
+
+#include "base/buf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG_OPCODE 1
+#define TAG_FIELDS 2
+#define TEXT_MAX 1024u                       /* UTF-16 units of a name */
+#define TYPE_OBJECT 1
+#define TYPE_ARRAY 19
+
+void nettrace_metas_free(struct nettrace_metas *m)
+{
+	while (m->n)
+		free(m->all[--m->n]);
+	free(m->all);
+	table_free(&m->by_number);
+}
+
+static bool same_number(const void *ctx, uint32_t value, const void *key)
+{
+	const struct nettrace_metas *m = ctx;
+
+	return m->all[value]->number == *(const uint32_t *)key;
+}
+
+const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number)
+{
+	uint32_t at = table_find(&m->by_number, hash_u64(number), same_number, m, &number);
+
+	return at == TABLE_NONE ? NULL : m->all[at];
+}
+
+/* ---- texts: collected as UTF-8 with their NULs, by offset ------------------------------------------ */
+
+struct draft {
+	struct nettrace_meta meta;
+	size_t provider, name;
+	struct buf texts;
+	uint8_t types[NETTRACE_FIELDS_MAX];
+	size_t names[NETTRACE_FIELDS_MAX];
+};
+
+static void put_utf8(struct buf *b, uint32_t c)
+{
+	if (c < 0x20 || c == 0x7f)
+		c = ' ';                     /* names go to terminals */
+	if (c < 0x80) {
+		buf_putc(b, (char)c);
+	} else if (c < 0x800) {
+		buf_putc(b, (char)(0xc0 | c >> 6));
+		buf_putc(b, (char)(0x80 | (c & 0x3f)));
+	} else if (c < 0x10000) {
+		buf_putc(b, (char)(0xe0 | c >> 12));
+		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3f)));
+		buf_putc(b, (char)(0x80 | (c & 0x3f)));
+	} else {
+		buf_putc(b, (char)(0xf0 | c >> 18));
+		buf_putc(b, (char)(0x80 | (c >> 12 & 0x3f)));
+		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3f)));
+		buf_putc(b, (char)(0x80 | (c & 0x3f)));
+	}
+}
+
+static size_t take_text(struct draft *d, struct nettrace_in *in)
+{
+	size_t begin = d->texts.len;
+	uint32_t c, low, n;
+
+	for (n = 0; (c = (uint32_t)in_number(in, 2)) != 0; n++) {
+		if (c >= 0xd800 && c < 0xdc00 && in->end - in->at >= 2 && (in->at[1] & 0xfc) == 0xdc) {
+			low = (uint32_t)in_number(in, 2);
+			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+		} else if (c >= 0xd800 && c < 0xe000) {
+			c = 0xfffd;
+		}
+		if (n < TEXT_MAX)
+			put_utf8(&d->texts, c);
+	}
+	buf_putc(&d->texts, '\0');
+	return begin;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------------- */
+
+static bool is_plain(uint32_t type)
+{
+	return type >= NETTRACE_BOOLEAN && type <= NETTRACE_STRING;
+}
+
+static bool add_field(struct draft *d, uint32_t type, size_t name)
+{
+	if (!is_plain(type) || d->meta.nfields == NETTRACE_FIELDS_MAX)
+		return false;
+	d->types[d->meta.nfields] = (uint8_t)type;
+	d->names[d->meta.nfields++] = name;
+	return true;
+}
+
+/* The type stands before the name. What lies behind an object or array cannot be told from here. */
+static bool take_fields(struct draft *d, struct nettrace_in *in)
+{
+	uint32_t n = (uint32_t)in_number(in, 4), type;
+
+	for (; n && !in->bad; n--) {
+		type = (uint32_t)in_number(in, 4);
+		if (type == TYPE_OBJECT || type == TYPE_ARRAY)
+			return false;
+		if (!add_field(d, type, take_text(d, in)))
+			return false;
+	}
+	return !in->bad;
+}
+
+/* Of the second kind: each with its length, the name before the type. */
+static void take_fields_2(struct draft *d, struct nettrace_in *in)
+{
+	uint32_t n = (uint32_t)in_number(in, 4), length;
+
+	d->meta.nfields = 0;
+	for (; n && !in->bad; n--) {
+		struct nettrace_in field = *in;
+		size_t name;
+
+		length = (uint32_t)in_number(&field, 4);
+		if (length < 4 || !in_bytes(in, length))
+			return;
+		field.end = in->at;
+		name = take_text(d, &field);
+		if (!add_field(d, (uint32_t)in_number(&field, 4), name) || field.bad)
+			return;
+	}
+}
+
+static void take_tags(struct draft *d, struct nettrace_in *in)
+{
+	while (in->end - in->at >= 5) {
+		uint32_t n = (uint32_t)in_number(in, 4);
+		uint8_t kind = (uint8_t)in_number(in, 1);
+		struct nettrace_in tag = {.at = in->at, .end = in->at + n};
+
+		if (!in_bytes(in, n))
+			return;
+		if (kind == TAG_OPCODE)
+			d->meta.opcode = (uint8_t)in_number(&tag, 1);
+		else if (kind == TAG_FIELDS)
+			take_fields_2(d, &tag);
+	}
+}
+
+/* ---- one kind of event ------------------------------------------------------------------------------ */
+
+/* In one piece: itself, its fields, its texts. */
+static struct nettrace_meta *finish(const struct draft *d, size_t *nbytes)
+{
+	size_t nfields = d->meta.nfields * sizeof(struct nettrace_field);
+	struct nettrace_meta *meta;
+	struct nettrace_field *fields;
+	char *texts;
+	uint32_t i;
+
+	*nbytes = sizeof(*meta) + nfields + d->texts.len;
+	meta = malloc(*nbytes);
+	if (!meta)
+		return NULL;
+	*meta = d->meta;
+	fields = (struct nettrace_field *)(meta + 1);
+	texts = (char *)(meta + 1) + nfields;
+	memcpy(texts, d->texts.data, d->texts.len);
+	meta->provider = texts + d->provider;
+	meta->name = texts + d->name;
+	meta->fields = fields;
+	for (i = 0; i < meta->nfields; i++)
+		fields[i] = (struct nettrace_field){.name = texts + d->names[i], .type = d->types[i]};
+	return meta;
+}
+
+static int add(struct nettrace_metas *m, const struct draft *d, struct err *err)
+{
+	struct nettrace_meta *meta;
+	size_t nbytes;
+
+	if (m->n == m->room) {
+		uint32_t room = m->room ? m->room * 2 : 64;
+		struct nettrace_meta **bigger = realloc(m->all, room * sizeof(struct nettrace_meta *));
+
+		if (!bigger)
+			return err_set(err, ERR_MEMORY, "no memory for the kinds of events of a .NET program");
+		m->all = bigger;
+		m->room = room;
+	}
+	meta = finish(d, &nbytes);
+	if (!meta || table_add(&m->by_number, hash_u64(meta->number), m->n)) {
+		free(meta);
+		return err_set(err, ERR_MEMORY, "no memory for the kinds of events of a .NET program");
+	}
+	m->nbytes += nbytes;
+	m->all[m->n++] = meta;
+	return 0;
+}
+
+int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t n, struct err *err)
+{
+	struct nettrace_in in = {.at = payload, .end = payload + n};
+	struct draft d = {0};
+	int rc = 0;
+
+	d.meta.number = (uint32_t)in_number(&in, 4);
+	d.provider = take_text(&d, &in);
+	d.meta.event_id = (uint32_t)in_number(&in, 4);
+	d.name = take_text(&d, &in);
+	d.meta.keywords = in_number(&in, 8);
+	d.meta.version = (uint32_t)in_number(&in, 4);
+	d.meta.level = (uint32_t)in_number(&in, 4);
+	if (in.bad)
+		rc = err_set(err, ERR_FORMAT, "a nettrace stream has a description of events that is cut");
+	else if (take_fields(&d, &in))
+		take_tags(&d, &in);
+	if (!rc && d.texts.failed)
+		rc = err_set(err, ERR_MEMORY, "no memory for the kinds of events of a .NET program");
+	if (!rc && (m->n >= NETTRACE_METAS_MAX || m->nbytes >= NETTRACE_METAS_MAX_BYTES))
+		rc = err_set(err, ERR_LIMIT, "a nettrace stream has over %u kinds of events", NETTRACE_METAS_MAX);
+	if (!rc && d.meta.number && !nettrace_metas_find(m, d.meta.number))
+		rc = add(m, &d, err);
+	buf_free(&d.texts);
+	return rc;
+}

@@ -1,0 +1,62 @@
+#!/bin/bash
+# Events of a real .NET program, started without any preparation: sarif-multitool of npm, which brings its
+# runtime. Collections fire a rule, so do exceptions and the events of an EventSource.
+# time limit: 90
+. "$TOP/tests/support/cli.sh"
+need_perf
+tool=$TOP/build/deps/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
+if [ ! -f "$tool" ]; then
+	echo "skip events of .NET programs: no sarif-multitool (npm, by 'make deps')"
+	exit 0
+fi
+cp "$tool" ./multitool && chmod +x multitool
+if ! ./multitool version >version 2>&1; then
+	echo "skip events of .NET programs: sarif-multitool does not run here: $(head -n 1 version)"
+	exit 0
+fi
+
+# 40,000 results, 10 MB; and the same cut in the middle.
+awk 'BEGIN {
+	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},\"results\":["
+	for (i = 0; i < 40000; i++)
+		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"number %d of some text\"},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"src/f%d.c\"},\"region\":{\"startLine\":%d}}}],\"partialFingerprints\":{\"a\":\"%d\"}}", i ? "," : "", i % 50, i, i % 997, i % 1000 + 1, i * 7919
+	printf "]}]}"
+}' >big.sarif
+head -c 6000000 big.sarif >cut.sarif
+
+# record NAME OPTION...: a recorder that waits for events.
+record()
+{
+	local name=$1
+	shift
+	timeout 30 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0.5 --max-cpu-percent 0 \
+		--max-collect-sec 20 "$@" 2>"$name.log" & collect=$!
+	wait_for 10 grep -q recording "$name.log"
+}
+
+record gc --stop-on-gc-over-msec '1;Process=multitool'
+./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
+wait $collect
+check a_collection_of_a_net_program_fires grep -qE 'fired: GC of multitool \(pid [0-9]+\) took [0-9.]+ ms' gc.log
+"$RECORDER" export --store gc.db --format jsonl -o events 2>err
+check its_incident_has_the_pause jq -n -e '[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime") | .name] |
+	contains(["GC/SuspendEEStart", "GC/Start", "GC/Stop", "GC/RestartEEStop"])' events
+check the_program_is_its_own_process jq -n -e --argjson pid $program \
+	'[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime") | .pid == $pid] | all' events
+kill $program 2>/dev/null
+wait $program 2>/dev/null
+
+# Again until it fires: the program may end before the recorder has found it.
+record throw --stop-on-exception '^Newtonsoft\.Json\.Json[A-Za-z]*Exception'
+while kill -0 $collect 2>/dev/null; do
+	./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
+done
+wait $collect
+check an_exception_of_a_net_program_fires grep -q 'fired: .*Newtonsoft.Json.Json' throw.log
+
+record source --stop-on-etw-event '*System.Buffers.ArrayPoolEventSource/BufferRented;Level=5;FieldFilter=bufferSize>=16'
+while kill -0 $collect 2>/dev/null; do
+	./multitool rewrite cut.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1
+done
+wait $collect
+check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.log

@@ -1,0 +1,131 @@
+/* What is said to a .NET program and what it answers, byte by byte; and the line that puts events in order. */
+#include "source/dotnet_ipc.h"
+#include "source/dotnet_line.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void what_is_asked_for_is_as_the_protocol_has_it(void **state)
+{
+	static const char wanted[] = "DOTNET_IPC_V1\0\x39\0\2\3\0\0"
+				     "\4\0\0\0\1\0\0\0\0\1\0\0\0"
+				     "\1\x80\0\0\0\0\0\0\4\0\0\0"
+				     "\2\0\0\0A\0\0\0\0\0\0\0";
+	const struct dotnet_provider provider = {.name = "A", .keywords = 0x8001, .level = 4};
+	struct buf out = {0};
+
+	(void)state;
+	dotnet_ask_collect(&out, &provider, 1, 4);
+	assert_int_equal(out.len, 57);
+	assert_memory_equal(out.data, wanted, 57);
+	buf_reset(&out);
+	dotnet_ask_stop(&out, 0x0102030405060708u);
+	assert_int_equal(out.len, 28);
+	assert_memory_equal(out.data, "DOTNET_IPC_V1\0\x1c\0\2\1\0\0\x8\7\6\5\4\3\2\1", 28);
+	buf_free(&out);
+}
+
+static void an_answer_is_whole_refused_or_nonsense(void **state)
+{
+	static const char yes[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x8\7\6\5\4\3\2\1Nettrace";
+	static const char no[] = "DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
+	struct dotnet_answer answer;
+	struct err err;
+	size_t n;
+
+	(void)state;
+	for (n = 0; n < 28; n++)
+		assert_int_equal(dotnet_answer(yes, n, &answer, &err), 0);
+	assert_int_equal(dotnet_answer(yes, sizeof(yes) - 1, &answer, &err), 28);    /* the stream follows */
+	assert_false(answer.refused);
+	assert_true(answer.value == 0x0102030405060708u);
+	assert_int_equal(dotnet_answer(no, sizeof(no) - 1, &answer, &err), 24);
+	assert_true(answer.refused && answer.value == 0x80131385u);
+	assert_int_equal(dotnet_answer("HTTP", 4, &answer, &err), ERR_FORMAT);
+	assert_int_equal(dotnet_answer("DOTNET_IPC_V1\0\x02\0\xff\0\0\0", 20, &answer, &err), ERR_FORMAT);
+	assert_int_equal(dotnet_answer("DOTNET_IPC_V1\0\xff\xff\xff\0\0\0", 20, &answer, &err), ERR_FORMAT);
+}
+
+static void a_socket_is_known_by_its_name(void **state)
+{
+	uint32_t pid;
+	uint64_t key;
+
+	(void)state;
+	assert_true(dotnet_socket_name("dotnet-diagnostic-26363-2474910-socket", &pid, &key));
+	assert_int_equal(pid, 26363);
+	assert_int_equal(key, 2474910);
+	assert_false(dotnet_socket_name("dotnet-diagnostic-26363-2474910-socket2", &pid, &key));
+	assert_false(dotnet_socket_name("dotnet-diagnostic--1-5-socket", &pid, &key));
+	assert_false(dotnet_socket_name("dotnet-diagnostic-99999999999-5-socket", &pid, &key));
+	assert_false(dotnet_socket_name("clr-debug-pipe-5-6-in", &pid, &key));
+}
+
+static void note(void *ctx, const struct dotnet_held *held)
+{
+	char *text = ctx;
+
+	strncat(text, (const char *)held->event.payload, held->event.payload_bytes);
+}
+
+static void events_leave_the_line_in_the_order_of_time(void **state)
+{
+	static const struct {
+		uint64_t time_ns;
+		const char *text;
+	} events[] = {{50, "e"}, {10, "a"}, {30, "c"}, {30, "d"}, {20, "b"}, {60, "f"}};
+	struct dotnet_line *line;
+	uint32_t nheld = 0;
+	char text[20] = "";
+	struct err err;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(dotnet_line_new(&line, &err), 0);
+	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text, .payload_bytes = 1};
+
+		assert_true(dotnet_line_put(line, events[i].time_ns, NULL, &nheld, &e));
+	}
+	assert_int_equal(nheld, 6);
+	dotnet_line_release(line, 40, note, text);
+	assert_string_equal(text, "abcd");
+	assert_int_equal(nheld, 2);
+	dotnet_line_release(line, UINT64_MAX, note, text);
+	assert_string_equal(text, "abcdef");
+	assert_int_equal(nheld, 0);
+	dotnet_line_free(line);
+}
+
+static void a_full_line_refuses(void **state)
+{
+	struct nettrace_event e = {.payload = (const uint8_t *)"x", .payload_bytes = 1};
+	struct dotnet_line *line;
+	uint32_t nheld = 0, i;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(dotnet_line_new(&line, &err), 0);
+	for (i = 0; i < DOTNET_LINE_MAX; i++)
+		assert_true(dotnet_line_put(line, i * 7919u % 1000, NULL, &nheld, &e));
+	assert_false(dotnet_line_put(line, 1, NULL, &nheld, &e));
+	assert_int_equal(nheld, DOTNET_LINE_MAX);
+	dotnet_line_free(line);
+	assert_int_equal(nheld, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_asked_for_is_as_the_protocol_has_it),
+		cmocka_unit_test(an_answer_is_whole_refused_or_nonsense),
+		cmocka_unit_test(a_socket_is_known_by_its_name),
+		cmocka_unit_test(events_leave_the_line_in_the_order_of_time),
+		cmocka_unit_test(a_full_line_refuses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
