@@ -268,23 +268,25 @@ static char *long_name(void)
 	return name;
 }
 
+const char *const sample_hostile_names[] = {
+	"operator+", "a;b;c", "page 12", "page_12", "two 1 2", "half 1.5",
+	"std::map<int, int>::operator->", "<script>alert(1)</script>", "]]>", "&amp;",
+	"\"quoted\"", "'", "bad\xff\xfeutf8\xc3", "tab\there", "line\nfeed\r",
+	"\x01\x7f", "\xef\xbf\xbf", "\xed\xa0\x80", "# comment", "",
+	" ", "--", "caf\xc3\xa9 \xf0\x9f\x94\xa5", "%s%n%d", "?", "42",
+	NULL,
+};
+
 int sample_hostile(struct incident *in)
 {
-	static const char *const names[] = {
-		"operator+", "a;b;c", "page 12", "page_12", "two 1 2", "half 1.5",
-		"std::map<int, int>::operator->", "<script>alert(1)</script>", "]]>", "&amp;",
-		"\"quoted\"", "'", "bad\xff\xfeutf8\xc3", "tab\there", "line\nfeed\r",
-		"\x01\x7f", "\xef\xbf\xbf", "\xed\xa0\x80", "# comment", "",
-		" ", "--", "caf\xc3\xa9 \xf0\x9f\x94\xa5", "%s%n%d", "?", "42",
-	};
 	char *longest = long_name();
 	uint32_t thread, stack, i;
 	int rc = sample_incident(in);
 
 	if (!longest)
 		rc = ERR_MEMORY;
-	for (i = 0; i <= sizeof(names) / sizeof(names[0]) && !rc; i++) {
-		const char *name = i < sizeof(names) / sizeof(names[0]) ? names[i] : longest;
+	for (i = 0; !rc && (!i || sample_hostile_names[i - 1]); i++) {
+		const char *name = sample_hostile_names[i] ? sample_hostile_names[i] : longest;
 		struct frame_spec frames[] = {
 			{.module = "app", .function = "main"},
 			{.module = name, .function = name},

@@ -53,7 +53,10 @@ int sample_streams(struct incident *in);
 #define STREAMS_OFF_CPU_NS 1000028u
 #define STREAMS_ALLOC_BYTES 100004096u
 
-/* One sample for each name that could break a format; head.samples says how many. */
+/* Ending in NULL: names that could break a format, none of them long. */
+extern const char *const sample_hostile_names[];
+
+/* One sample for each of them, and for one of 10,000 bytes; head.samples says how many. */
 int sample_hostile(struct incident *in);
 
 /*
