@@ -396,7 +396,10 @@ static int check_request(const struct options *o, const struct diff_format **for
 	return rc;
 }
 
-/* What was asked for of one; an error says of which. */
+/*
+ * What was asked for of one; an error says of which. Formats have stacks as export has them, the report
+ * as report has them: there unnamed frames of a module in a row are one.
+ */
 static int load_side(const struct options *o, struct store *store, uint32_t id, const char *which,
 		     struct incident *in, struct err *err)
 {
@@ -405,7 +408,9 @@ static int load_side(const struct options *o, struct store *store, uint32_t id, 
 
 	if (!rc)
 		rc = incident_whole(in, &why);
-	if (!rc)
+	if (!rc && (o->format || o->output) && !(o->group || o->fold || o->include || o->exclude))
+		rc = cmd_filter(o, in, &why);
+	else if (!rc)
 		rc = cmd_narrow(o, in, &why);
 	return rc ? err_set(err, (enum err_code)rc, "%s, incident %" PRIu32 ": %s", which, id, why.text) : 0;
 }

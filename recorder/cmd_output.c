@@ -8,10 +8,13 @@
 #include "base/utf8.h"
 #include "export/export.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define QUIET_NS NS_PER_SEC                  /* shorter ones are done before one could read it */
 #define REPEAT_NS (NS_PER_SEC / 5)
+
+enum { LINE_COLUMNS = 78 };
 
 int cmd_check_output(const struct options *o, const char *path, const struct exporter *e,
 		     struct err *err)
@@ -35,14 +38,17 @@ struct progress {
 	bool shown;
 };
 
+/* Over what stands in the line; by blanks, as not every terminal knows how to erase. */
 static void put_line(const char *text, const char *bytes)
 {
 	struct buf line = {0};
+	char blank[LINE_COLUMNS + 3];
 
-	buf_puts(&line, "\r\033[K");
+	snprintf(blank, sizeof(blank), "\r%*s\r", LINE_COLUMNS, "");
+	buf_puts(&line, blank);
 	if (text) {
 		buf_puts(&line, "recorder: ");
-		utf8_put_clean(&line, text, strlen(text), 60);
+		utf8_put_clean(&line, text, strlen(text), LINE_COLUMNS / 2);
 		buf_printf(&line, ": %s", bytes);
 	}
 	if (!line.failed)

@@ -57,6 +57,12 @@ for suffix in folded perfView.xml pb.gz svg html; do
 	expect "diff_writes_$suffix" 0 '' $two -o "d.$suffix"
 done
 verify diff_folded_adds_up sh -c "[ $(sum 1 d.folded) = 10000000 ] && [ $(sum 0 d.folded) = 10000000 ]"
+# Each column is the export of that side: 10 ms a sample, 10,000 us.
+column() { awk -v at="$1" -v us="$2" '{ n = $(NF - at); sub(/ [0-9]+ [0-9]+$/, ""); if (n) print $0, n / us }' "$3"; }
+column 1 10000 d.folded >base.column; column 0 10000 d.folded >test.column
+"$RECORDER" export --store s.db --id 1 -f --no-ids >base.folded
+"$RECORDER" export --store t.db --id 1 -f --no-ids >test.folded
+verify diff_folded_is_both_exports sh -c 'cmp base.column base.folded && cmp test.column test.folded'
 verify diff_folded_has_two_columns sh -c "! grep -vqE '^[^ ].* [0-9]+ [0-9]+$' d.folded"
 if command -v xmllint >/dev/null; then
 	verify diff_svg_and_xml_are_well_formed xmllint --noout d.svg d.perfView.xml
@@ -124,6 +130,9 @@ if [ -e "$trace" ]; then
 	expect diff_of_a_real_trace 0 '' diff --store etl.db --base 1 --test 2
 	verify diff_of_a_real_trace_says_its_samples grep -qE '; 6050 samples, 6.050 s of CPU time' out
 	expect diff_of_a_real_trace_folded 0 '' diff --store etl.db --base 1 --test 2 --normalize none -o etl.folded
+	column 0 1000 etl.folded >etl.column
+	"$RECORDER" export --store etl.db --id 2 -f --no-ids >etl.export
+	verify diff_of_a_real_trace_is_its_export cmp etl.column etl.export
 	verify diff_of_a_real_trace_adds_up sh -c "[ $(sum 1 etl.folded) = 6050000 ] && [ $(sum 0 etl.folded) = 6166000 ]"
 else
 	echo "skip diff_of_a_real_trace: no net.4.5.2.x64.etl.zip in ../shared/data/etl"
