@@ -199,6 +199,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->post_ns = (uint64_t)o->delay_ns;
 	e->incidents = o->collect_multiple;
 	e->max_collect_ns = (uint64_t)o->max_collect_ns;
+	e->low_priority = o->low_priority;
 	e->listen = true;
 	e->status_every_ns = ENGINE_STATUS_NS;
 	e->ready = announce;

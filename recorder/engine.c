@@ -69,6 +69,7 @@ static int open_parts(struct engine *e, struct err *err)
 
 	e->symbol_env.path = cfg->symbol_path;
 	e->symbol_env.foreign = cfg->file != NULL;
+	e->symbol_env.lowest = cfg->low_priority;
 	os_host_name(e->host, sizeof(e->host));
 	os_host_text(e->host_text, sizeof(e->host_text));
 	e->lock = os_mutex_new();

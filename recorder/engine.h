@@ -71,6 +71,7 @@ struct engine_config {
 	uint64_t pre_ns, post_ns;
 	uint32_t incidents;                          /* this many firings end the run; 0 = 1 */
 	uint64_t max_collect_ns;                     /* 0 = none */
+	bool low_priority;                           /* of writer, symbol worker and data files: the lowest */
 	bool listen;                                 /* signals and <store>.ctl */
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
 	uint64_t stop_command_timeout_ns;

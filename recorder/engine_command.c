@@ -55,7 +55,9 @@ static void export_main(void *ctx)
 	struct engine *e = x->engine;
 	struct err err = {0};
 
-	if (!e->cfg->file)
+	if (e->cfg->low_priority)
+		os_thread_priority(OS_PRIORITY_LOWEST);
+	else if (!e->cfg->file)
 		os_thread_priority(OS_PRIORITY_LOW);
 	if (data_file_write(e->cfg->store_path, x->incident, e->cfg->data_file, x->path, &err))
 		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",

@@ -351,6 +351,18 @@ static void take_stop(struct engine *e, uint64_t *stopped_at_ns)
 	engine_stop(e, STOP_ASKED, "stopped by Ctrl-C or a signal");
 }
 
+/* Of a daemon: logrotate and its like say so when they have moved the log away. */
+static void reopen_log(struct engine *e)
+{
+	struct err err = {0};
+	int rc;
+
+	log_line(e->log, LOG_INFO, "hang-up without a terminal: recording goes on");
+	rc = log_reopen(e->log, &err);
+	if (rc && rc != ERR_UNSUPPORTED)
+		log_line(e->log, LOG_WARN, "the log goes on where it was: %s", err.text);
+}
+
 /* All that have come: a snapshot asked for before the stop goes before it, whatever the order here. */
 static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 {
@@ -360,6 +372,8 @@ static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 	while ((signal = os_signal_wait(0)) != OS_SIGNAL_NONE) {
 		if (signal == OS_SIGNAL_STOP)
 			stop = true;
+		else if (signal == OS_SIGNAL_REOPEN)
+			reopen_log(e);
 		else if (!ask_snapshot(e, "asked for by a signal"))
 			log_line(e->log, LOG_ERROR, "no snapshot: too many incidents wait for the store");
 	}

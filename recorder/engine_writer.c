@@ -303,7 +303,9 @@ void engine_writer_main(void *ctx)
 	uint64_t next_retain_ns = os_now_ns();
 	bool done = false;
 
-	if (!e->cfg->file)
+	if (e->cfg->low_priority)
+		os_thread_priority(OS_PRIORITY_LOWEST);
+	else if (!e->cfg->file)
 		os_thread_priority(OS_PRIORITY_LOW);
 	while (!done) {
 		struct pending *p, *next;

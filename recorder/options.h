@@ -147,6 +147,7 @@ struct options {
 	char *symbol_cache;                  /* directory; NULL = beside the store */
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
+	bool low_priority;
 
 	/* a trace file in place of this machine */
 	char *from_file;                     /* NULL = live */

@@ -771,7 +771,12 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "log-file", .value = "FILE", .type = OPTION_TEXT,
 		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(log_file),
-		.help = "Append the log to this file; else it goes to standard error.",
+		.help = "Append the log to this file; else it goes to standard error. SIGHUP opens it anew.",
+	}, {
+		.name = "low-priority", .type = OPTION_BOOL,
+		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(low_priority),
+		.help = "Store, name and export at the lowest priority (nice 19, idle I/O), also while an "
+			"incident waits; it takes longer on a busy machine. Sampling keeps its own.",
 	}, {
 		.name = "help", .type = OPTION_BOOL,
 		.group = GROUP_STORE, .commands = UINT32_MAX, FIELD(help),
@@ -790,7 +795,6 @@ const struct option_info option_table[] = {
 	UNUSED_BOOL("zip"),
 	UNUSED_BOOL("no-rundown"),
 	UNUSED_BOOL("in-memory-circular-buffer"),
-	UNUSED_BOOL("low-priority"),
 	{
 		.name = "buffer-size-mb", .other_names = "BufferSize", .value = "MB", .type = OPTION_INT,
 		.group = GROUP_PERFVIEW, .commands = RECORDING, .no_effect = RECORDING,

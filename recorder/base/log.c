@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/os.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 
 struct log {
 	struct os_file *file;
+	char *path;                   /* NULL = stderr */
 	bool told;                    /* that it cannot be written */
 	bool stamped;                 /* a time before each line */
 	struct os_mutex *lock;        /* guards the fields below */
@@ -29,6 +31,10 @@ int log_open(const char *path, struct log **out, struct err *err)
 	if (log)
 		log->lock = os_mutex_new();
 	if (!log || !log->lock) {
+		log_close(log);
+		return err_set(err, ERR_MEMORY, "out of memory while opening the log");
+	}
+	if (path && !(log->path = text_dup(path, SIZE_MAX))) {
 		log_close(log);
 		return err_set(err, ERR_MEMORY, "out of memory while opening the log");
 	}
@@ -54,6 +60,7 @@ void log_close(struct log *log)
 		log_drain(log);
 	os_close(log->file);
 	os_mutex_free(log->lock);
+	free(log->path);
 	free(log);
 }
 
@@ -153,4 +160,21 @@ void log_drain(struct log *log)
 	buf_printf(&text, "warning: %" PRIu64 " log lines were dropped: the log is too slow\n",
 		   dropped);
 	write_out(log, &text);
+}
+
+int log_reopen(struct log *log, struct err *err)
+{
+	struct os_file *file = NULL;
+	int rc;
+
+	if (!log || !log->path)
+		return err_set(err, ERR_UNSUPPORTED, "the log goes to standard error");
+	log_drain(log);
+	rc = os_open(log->path, OS_APPEND, &file, err);
+	if (rc)
+		return rc;
+	os_close(log->file);
+	log->file = file;
+	log->told = false;
+	return 0;
 }

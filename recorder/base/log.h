@@ -24,6 +24,11 @@ int log_open(const char *path, struct log **out, struct err *err);
 void log_close(struct log *log);                   /* drains first; NULL allowed */
 void log_line(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 void log_drain(struct log *log);
+/*
+ * Open the file of its path anew, as one moved away by logrotate stays open; drains first. For the
+ * thread that drains. returns  0, ERR_UNSUPPORTED it goes to stderr, or why not: the old one stays
+ */
+int log_reopen(struct log *log, struct err *err);
 /* log NULL = nowhere: tests and tools without a log pass NULL. */
 
 #endif

@@ -46,6 +46,7 @@ enum os_priority {
 	OS_PRIORITY_HIGH,     /* nice -10 where allowed, else as it was */
 	OS_PRIORITY_NORMAL,
 	OS_PRIORITY_LOW,      /* nice 10 and idle I/O class */
+	OS_PRIORITY_LOWEST,   /* nice 19 and idle I/O class; on Windows as LOW, which is the lowest there */
 };
 
 /* name: at most 15 bytes. Signals that os_signals_open() listens to stay blocked in it. */
@@ -169,7 +170,8 @@ int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t ma
 
 enum os_signal {
 	OS_SIGNAL_NONE,
-	OS_SIGNAL_STOP,       /* SIGINT, SIGTERM, SIGHUP; Ctrl-C, console close, logoff */
+	OS_SIGNAL_STOP,       /* SIGINT, SIGTERM, SIGHUP of a terminal; Ctrl-C, console close, logoff */
+	OS_SIGNAL_REOPEN,     /* SIGHUP of a program that was started without a terminal: a daemon */
 	OS_SIGNAL_SNAPSHOT,   /* SIGUSR2; Ctrl-Break */
 };
 

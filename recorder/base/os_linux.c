@@ -1,6 +1,7 @@
 #include "base/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,6 +221,9 @@ char **os_args(int argc, char **argv)
 
 /* ---- signals: blocked everywhere, taken with sigtimedwait() by the one thread that waits ------- */
 
+/* Of the process, as signals are. Asked at the start: a terminal that hangs up is gone by then. */
+static bool has_terminal;
+
 static void listened(sigset_t *set)
 {
 	struct sigaction hangup;
@@ -235,8 +239,12 @@ static void listened(sigset_t *set)
 
 int os_signals_open(struct err *err)
 {
+	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	sigset_t set;
 
+	has_terminal = terminal >= 0;
+	if (has_terminal)
+		close(terminal);
 	signal(SIGPIPE, SIG_IGN);
 	listened(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
@@ -263,5 +271,7 @@ enum os_signal os_signal_wait(uint64_t timeout_ns)
 	signal_number = sigtimedwait(&set, NULL, &t);
 	if (signal_number < 0)
 		return OS_SIGNAL_NONE;
+	if (signal_number == SIGHUP && !has_terminal)
+		return OS_SIGNAL_REOPEN;
 	return signal_number == SIGUSR2 ? OS_SIGNAL_SNAPSHOT : OS_SIGNAL_STOP;
 }

@@ -60,12 +60,12 @@ void os_thread_join(struct os_thread *thread)
 
 void os_thread_priority(enum os_priority priority)
 {
-	static const int nice_of[] = {-10, 0, 10};
+	static const int nice_of[] = {-10, 0, 10, 19};
 
 	/* Since 2.4 a Linux nice value belongs to a thread; who = 0 is the calling one. */
 	setpriority(PRIO_PROCESS, 0, nice_of[priority]);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
-		priority == OS_PRIORITY_LOW ? IOPRIO_IDLE : IOPRIO_NONE);
+		priority >= OS_PRIORITY_LOW ? IOPRIO_IDLE : IOPRIO_NONE);
 }
 
 struct os_mutex {

@@ -22,6 +22,7 @@ struct symbol_env {
 	const char *path;             /* directories of PE and PDB files, ';' between; NULL = none */
 	struct symbol_disk *disk;     /* the cache on disk; NULL = none. The worker's */
 	bool foreign;                 /* a trace of another machine or time: pids say nothing here */
+	bool lowest;                  /* the worker's priority, even while an incident waits for names */
 };
 
 /* An open object. Readers embed it as first member. */

@@ -290,7 +290,7 @@ static void work(void *ctx)
 	unsigned turn = 0;
 	bool awaited = false;
 
-	os_thread_priority(OS_PRIORITY_LOW);
+	os_thread_priority(s->env->lowest ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
 	os_mutex_lock(s->lock);
 	while (!s->ending) {
 		bool awaiting = s->settles != NULL;
@@ -302,7 +302,8 @@ static void work(void *ctx)
 			s->waiting = false;
 		}
 		os_mutex_unlock(s->lock);
-		take_priority(awaiting, &awaited);
+		if (!s->env->lowest)
+			take_priority(awaiting, &awaited);
 		if (some) {
 			handle(s, &r);
 			request_release(&r);
