@@ -124,6 +124,30 @@ static void what_ran_before_the_start_stands_in_kallsyms(void **state)
 	assert_int_equal(kernel_symbols_count(symbols), 4);
 }
 
+static void execve_is_known_by_its_addresses(void **state)
+{
+	static const char text[] =
+		"ffffffff81000000 T _text\n"
+		"ffffffff816c5ea0 T __pfx___x64_sys_execve\n"
+		"ffffffff816c5eb0 T __x64_sys_execve\n"
+		"ffffffff816c5f00 T __pfx___ia32_sys_execve\n"
+		"ffffffff816c5f70 T __x64_sys_execveat\n"
+		"ffffffff816c5fd0 T __x64_sys_other\n"
+		"ffffffff82000000 d p_syscall_meta__sys_execve\n";
+	static const uint64_t in[] = {0xffffffff81234567, 0xffffffff816c5ed0, 0xffffffff81000100};
+	static const uint64_t in_at[] = {0xffffffff816c5fcf};
+	static const uint64_t around[] = {0xffffffff816c5ea8, 0xffffffff816c5f00, 0xffffffff816c5fd0,
+					  0xffffffff82000010};
+
+	(void)state;
+	assert_false(kernel_symbols_in_exec(symbols, in, 3));       /* not read yet, or hidden */
+	kernel_symbols_scan(symbols, text, sizeof(text) - 1, 1);
+	assert_true(kernel_symbols_in_exec(symbols, in, 3));
+	assert_true(kernel_symbols_in_exec(symbols, in_at, 1));
+	assert_false(kernel_symbols_in_exec(symbols, around, 4));
+	assert_false(kernel_symbols_in_exec(symbols, NULL, 0));
+}
+
 static void absurd_records_are_passed_over(void **state)
 {
 	(void)state;
@@ -143,6 +167,7 @@ int main(void)
 		WITH_SYMBOLS(memory_that_is_used_again_has_the_new_name_and_another_object),
 		WITH_SYMBOLS(same_program_at_another_address_is_the_same_object),
 		WITH_SYMBOLS(what_ran_before_the_start_stands_in_kallsyms),
+		WITH_SYMBOLS(execve_is_known_by_its_addresses),
 		WITH_SYMBOLS(absurd_records_are_passed_over),
 	};
 

@@ -8,10 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EXECS_MAX 8u                   /* __x64_sys_execve, ...execveat, those of 32-bit programs */
+#define EXEC_MAX_BYTES 4096u
+
+struct range {
+	uint64_t start, end;
+};
+
 struct kernel_symbols {
 	struct frames *frames;
 	struct log *log;
 	struct maps *maps;
+	struct range execs[EXECS_MAX];
+	uint32_t nexecs;
 	bool full;                     /* said so already */
 };
 
@@ -80,14 +89,47 @@ static bool comes_and_goes(const struct kallsyms_line *line)
 	return false;
 }
 
+/* "__x64_sys_execve", "__ia32_compat_sys_execveat", "sys_execve" of old kernels. */
+static bool is_exec(const struct kallsyms_line *line)
+{
+	static const char *const ends[] = {"sys_execve", "sys_execveat"};
+	size_t i;
+
+	if (line->module || !line->address || (line->type != 'T' && line->type != 't') ||
+	    (line->name_bytes > 6 && !memcmp(line->name, "__pfx_", 6)))
+		return false;
+	for (i = 0; i < 2; i++) {
+		size_t length = strlen(ends[i]);
+
+		if (line->name_bytes >= length &&
+		    !memcmp(line->name + line->name_bytes - length, ends[i], length))
+			return true;
+	}
+	return false;
+}
+
+/* Such a function reaches to the next symbol behind it, which stands in one of the next lines. */
+static void see_exec(struct kernel_symbols *k, const struct kallsyms_line *line)
+{
+	struct range *last = k->nexecs ? &k->execs[k->nexecs - 1] : NULL;
+
+	if (last && line->address > last->start && line->address < last->end)
+		last->end = line->address;
+	if (is_exec(line) && k->nexecs < EXECS_MAX)
+		k->execs[k->nexecs++] = (struct range){line->address, line->address + EXEC_MAX_BYTES};
+}
+
 /* The addresses of such symbols, with where their line begins in the text. */
-static uint32_t collect(const char *text, size_t n, struct sort_item *out, uint32_t max)
+static uint32_t collect(struct kernel_symbols *k, const char *text, size_t n, struct sort_item *out,
+			uint32_t max)
 {
 	const char *at = text, *line_at = at;
 	struct kallsyms_line line;
 	uint32_t count = 0;
 
+	k->nexecs = 0;
 	for (; count < max && kallsyms_next(&at, text + n, &line); line_at = at) {
+		see_exec(k, &line);
 		if (comes_and_goes(&line))
 			out[count++] = (struct sort_item){line.address,
 							  {(uint32_t)(line_at - text), 0}};
@@ -121,7 +163,7 @@ void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, u
 		maps_free(k->maps, now_ns);
 		k->maps = fresh;
 		fresh = NULL;
-		count = collect(text, n, items, MAPS_MAX);
+		count = collect(k, text, n, items, MAPS_MAX);
 		sort_items(items, items + MAPS_MAX, count);
 		for (i = 0; i < count; i++)
 			add_line(k, text + items[i].value[0], text + n,
@@ -142,6 +184,19 @@ bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struc
 	out->object = m->object;
 	out->offset = address - m->start + m->pgoff;
 	return true;
+}
+
+bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chain, uint32_t n)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < k->nexecs; j++) {
+			if (chain[i] > k->execs[j].start && chain[i] < k->execs[j].end)
+				return true;
+		}
+	}
+	return false;
 }
 
 uint32_t kernel_symbols_count(const struct kernel_symbols *k)

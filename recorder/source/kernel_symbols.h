@@ -30,6 +30,9 @@ void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, u
 
 /* Sets object and offset (from the symbol's start), if such a symbol holds the address. */
 bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struct frame_ref *out);
+
+/* Whether a chain of the kernel's (n addresses, leaf first) leads through execve(2). */
+bool kernel_symbols_in_exec(const struct kernel_symbols *k, const uint64_t *chain, uint32_t n);
 uint32_t kernel_symbols_count(const struct kernel_symbols *k);
 
 #endif

@@ -224,6 +224,8 @@ static void walk(struct perf_source *s, const struct perf_record *r, const struc
 	in.regs_mask = format->nregs ? PERF_REGS_MASK : 0;
 	in.stack = r->u.sample.stack;
 	in.stack_bytes = r->u.sample.stack_bytes;
+	if (in.regs_abi && !in.stack_bytes && perf_state_in_exec(s->state, in.kernel_chain, in.nkernel))
+		in.regs_abi = 0;             /* as of a process that is ending: there is no user stack */
 	s->sampled = thread ? thread->process : NULL;
 	s->sampled_ns = r->time_ns;
 	unwinder_walk(s->unwinder, &in, &caller, memory_of(thread), &s->stack);

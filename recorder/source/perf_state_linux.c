@@ -330,6 +330,11 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 	}
 }
 
+bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint32_t n)
+{
+	return kernel_symbols_in_exec(s->kernel_symbols, chain, n);
+}
+
 /* ---- records ---------------------------------------------------------------------------------- */
 
 static struct perf_process *known_process(struct perf_state *s, uint32_t pid)

@@ -66,6 +66,12 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns);
 void perf_state_locate(struct perf_state *s, const struct perf_process *process, uint64_t address,
 		       bool kernel, struct frame_ref *out);
 
+/*
+ * Whether a kernel chain (n addresses) leads through execve(2): once that has let go of the old program's
+ * memory, the registers are still those of a program whose stack no longer exists.
+ */
+bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint32_t n);
+
 /* ---- shared with perf_scan_linux.c ------------------------------------------------------------- */
 
 struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, uint32_t parent_pid,

@@ -111,7 +111,8 @@ static bool put_chain(const struct walk *w, const uint64_t *chain, uint32_t n, b
 
 /*
  * Registers were asked for, and the kernel has none: the process is ending and has let go of its
- * memory, or the thread is a worker of the kernel's in it (perf_sample_regs_user()).
+ * memory, or the thread is a worker of the kernel's in it (perf_sample_regs_user()). The source says the
+ * same of a process that has let go of its old memory in execve(2).
  */
 static bool has_no_user(const struct unwind_input *in)
 {
