@@ -84,6 +84,7 @@ static void tell(struct engine *e, const struct pending *p, struct kept_signatur
 
 	k->repeats++;
 	atomic_fetch_add(&e->nrepeats, 1);
+	atomic_fetch_add(&e->rules[p->rule].repeats, 1);
 	os_time_text(p->head.trigger_wall_ns, when);
 	snprintf(note, sizeof(note), "the same fired again %" PRIu32 " time%s, last at %s; not stored anew "
 		 "(--dedup)", k->repeats, k->repeats == 1 ? "" : "s", when);

@@ -56,6 +56,8 @@ struct rule_state {                          /* merge */
 	bool told;                           /* that the limit was reached */
 	uint64_t until_ns;                   /* and until when */
 	bool told_silent;                    /* that it is dead, or has nothing to judge */
+	_Atomic uint32_t repeats;            /* the writer's: of `fired` those that made no incident of their own */
+	uint32_t given_back;                 /* of them those that are not in `fired` any more */
 
 	/* guarded by engine.lock */
 	struct {

@@ -92,13 +92,28 @@ static void tell_held_back(struct engine *e, uint32_t rule, const char *why)
 	r->told = true;
 }
 
+/* What was counted with an earlier incident is none of the rule's hour and day. */
+static void give_back_repeats(const struct engine *e, struct rule_state *r)
+{
+	for (; r->given_back != atomic_load(&r->repeats); r->given_back++) {
+		r->day_fired -= r->day_fired > 0;
+		if (!r->fired)
+			continue;
+		r->fired--;
+		/* What stood there before it was more than an hour old then. */
+		r->hour_ns[r->fired % e->per_hour] = 0;
+	}
+}
+
 /* Whether a rule may make one more incident now, this hour and this day. */
 static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 {
 	struct rule_state *r = &e->rules[rule];
-	uint64_t oldest_ns = r->hour_ns[r->fired % e->per_hour];
+	uint64_t oldest_ns;
 	char why[160];
 
+	give_back_repeats(e, r);
+	oldest_ns = r->hour_ns[r->fired % e->per_hour];
 	if (now_ns - r->day_start_ns >= DAY_NS) {
 		r->day_start_ns = now_ns;
 		r->day_fired = 0;
@@ -110,7 +125,7 @@ static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 		tell_held_back(e, rule, why);
 		return false;
 	}
-	if ((r->fired >= e->per_hour && now_ns - oldest_ns < HOUR_NS) || r->day_fired >= e->per_day) {
+	if ((r->fired >= e->per_hour && oldest_ns && now_ns - oldest_ns < HOUR_NS) || r->day_fired >= e->per_day) {
 		r->until_ns = r->day_fired >= e->per_day ? r->day_start_ns + DAY_NS : oldest_ns + HOUR_NS;
 		snprintf(why, sizeof(why), "over %u incidents an hour or %u a day are not kept", e->per_hour,
 			 e->per_day);
@@ -240,7 +255,7 @@ void engine_rules_publish(struct engine *e)
 		t->ops->status(t, &e->trigger_view[i]);
 		tell_silent(e, i, &e->trigger_view[i]);
 		add_engine_state(e, i, &e->trigger_view[i]);
-		r->shown.fired = r->fired;
+		r->shown.fired = r->fired + r->given_back;
 		r->shown.held_back = r->suppressed;
 		/* An event may be ahead of the last tick. */
 		nearest_ns = e->trigger_view[i].nearest_ns;

@@ -29,6 +29,21 @@ check stop_command_ran_with_its_arguments grep -q 'args=3 incident=1 reason=log 
 check its_output_is_in_the_log grep -q 'stop command: args=3 incident=1' log
 check and_no_text_of_an_event_is_a_command test ! -e owned
 
+# ---- the same again is counted, and takes nothing of the rule's hour ---------------------------------
+
+timeout 30 "$RECORDER" collect --store again.db --delay-after-trigger-sec 0 --dedup 100 --max-per-hour 2 \
+	--collect-multiple 50 --stop-on-event-log-message "$PWD/app.log@again" 2>log & collect=$!
+wait_for 10 grep -q recording log
+for i in 1 2 3 4; do
+	echo again >>app.log
+	wait_for 5 eval 'test "$(grep -c "fired: log" log)" = $i'
+	sleep 0.3
+done
+"$RECORDER" stop --store again.db 2>>err
+wait $collect
+check the_same_again_is_counted_beyond_the_hours_number \
+	eval '"$RECORDER" show --store again.db --id 1 | grep -q "the same fired again 3 times"'
+
 # ---- the end of a process, as a part of an expression -----------------------------------------------
 
 cp "$(command -v sleep)" ./napper
