@@ -1,15 +1,16 @@
 #!/bin/bash
-# Counters of Windows, under Wine, whose PDH is a stand-in that gives the values of a file (tests/dll/pdh.c);
-# then with Wine's own PDH, which knows two counters, so that the system's own values take their place.
+# What the Windows program records without ETW, under Wine: counters, with Wine's own PDH, which knows two,
+# so that the system's own values take their place; then with a stand-in that gives the values of a file
+# (tests/dll/pdh.c). Log events, by a stand-in as well (tests/dll/wevtapi.c). Starts and ends of processes.
 # time limit: 60
 . "$TOP/tests/support/cli.sh"
 
 if [ ! "$WINE_RUN" ]; then
-	echo "skip windows_counters: no Wine here"
+	echo "skip windows_without_etw: no Wine here"
 	exit 0
 fi
 if [ ! -e "$RECORDER_EXE" ] || [ ! -e "$TOP/build/windows/dll/pdh.dll" ]; then
-	echo "skip windows_counters: no $RECORDER_EXE with its stand-ins; run 'make VARIANT=windows programs'"
+	echo "skip windows_without_etw: no $RECORDER_EXE with its stand-ins; run 'make VARIANT=windows programs'"
 	exit 0
 fi
 unset RECORDER_STORE RECORDER_CONFIG
@@ -33,14 +34,14 @@ check values_of_the_system_where_pdh_fails sh -c \
 
 # ---- the stand-in -------------------------------------------------------------------------------------
 
-export TEST_WINEPREFIX=$TOP/build/windows/pdh-prefix.$$ WINEDLLOVERRIDES='mscoree,mshtml=;pdh=n'
-export STANDIN_PDH=values
+export TEST_WINEPREFIX=$TOP/build/windows/pdh-prefix.$$ WINEDLLOVERRIDES='mscoree,mshtml=;pdh,wevtapi=n'
+export STANDIN_PDH=values STANDIN_EVENTS=events
 wine=$TOP/tests/support/wine.sh
 trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
 "$wine" clone "$TEST_WINEPREFIX" &&
-	cp --remove-destination "$TOP/build/windows/dll/pdh.dll" "$TEST_WINEPREFIX/drive_c/windows/system32/" &&
+	cp --remove-destination "$TOP/build/windows/dll/"{pdh,wevtapi}.dll "$TEST_WINEPREFIX/drive_c/windows/system32/" &&
 	"$wine" start || {
-	echo "not ok windows_counters: no prefix"
+	echo "not ok windows_without_etw: no prefix"
 	exit 0
 }
 printf '%s\t%s\n' '\Processor(_Total)\% Processor Time' '? 10 20 95 97 99' \
@@ -80,3 +81,33 @@ check an_instance_that_comes_late_is_read_then sh -c "grep -q 'Working Set,late,
 check another_process_of_the_name_is_absent_once sh -c "[ \$(grep -c 'Working Set,reborn,,900' cpu.csv) = 2 ]"
 $WINE_RUN "$RECORDER_EXE" export --id 1 --store cpu.db --format counters-csv 2>/dev/null </dev/null >win.csv
 check windows_exports_the_same cmp cpu.csv win.csv
+
+# ---- log events ---------------------------------------------------------------------------------------
+
+printf '%s\t%s\t%s\t%s\t%s\t%s\n' \
+	Application 'Some Service' 7 4 0 'started' Application 'Gone Service' 1026 2 0 '!System.OutOfMemoryException at Main' \
+	Application 'Some Service' 8 4 0 'idle' 'Microsoft-Windows-Kernel-Power/Thermal' Power 9 3 0 'hot' >events
+exe log collect --source none --delay-after-trigger-sec 0.1 --store log.db '/StopOnEventLogMessage:EventId: 1026 .*outofmemory'
+check an_event_of_a_provider_that_is_gone_fires_by_its_strings sh -c \
+	"[ $code = 0 ] && grep -q 'fired: log Application: System.OutOfMemoryException at Main' log.err"
+"$RECORDER" export --id 1 --store log.db --format events-csv >log.csv 2>/dev/null
+check all_events_of_the_log_are_kept_and_none_of_others sh -c "grep -q 'started' log.csv && ! grep -q 'hot' log.csv"
+exe channel collect --source none --delay-after-trigger-sec 0 --store channel.db \
+	'/StopOnEventLogMessage:Microsoft-Windows-Kernel-Power/Thermal@Type: Warning .*hot'
+check a_channel_with_a_slash sh -c "[ $code = 0 ] && grep -q 'fired: ' channel.err"
+exe nolog collect --source none --max-collect-sec 1 --store nolog.db '/StopOnEventLogMessage:System@x'
+check a_log_that_is_not_there sh -c "[ $code = 2 ] && grep -q \"no log 'System'\" nolog.err"
+exe locked collect --source none --max-collect-sec 1 --store locked.db '/StopOnEventLogMessage:Log=Locked@x'
+check a_log_that_is_closed sh -c "[ $code = 1 ] && grep -q 'closed to this user' locked.err"
+exe file check --store x.db '/StopOnEventLogMessage:/var/log/syslog@x'
+check a_file_is_no_log_of_windows sh -c "[ $code = 2 ] && grep -q 'channel of the event log' file.out"
+
+# ---- processes ----------------------------------------------------------------------------------------
+
+exe ends collect --source none --delay-after-trigger-sec 0 --max-collect-sec 15 --store ends.db \
+	'/StopOnProcess:cmd;ExitCode=3' &
+wait_for 10 grep -q 'rule: ' ends.err
+sleep 0.5
+$WINE_RUN cmd /c 'ping -n 2 127.0.0.1 >nul & exit 3' >/dev/null 2>&1 </dev/null
+wait
+check an_end_with_its_exit_code_fires grep -qE 'fired: process cmd .pid [0-9]+. has ended with code 3' ends.err

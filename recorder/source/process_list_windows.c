@@ -1,0 +1,296 @@
+/*
+ * Starts and ends of processes where no ETW session tells them: the list of processes is read five
+ * times a second. EVENT_PROCESS_START, and EVENT_PROCESS_EXIT with the field ExitStatus where this
+ * user may open the process. One that lives for less than 200 ms may never be seen.
+ *
+ * A process is held open until its end was told, so that its number is not given again meanwhile.
+ * Source: docs, Tool Help functions, GetExitCodeProcess().
+ */
+#include "source/source.h"
+
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "base/table.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <windows.h>
+#include <tlhelp32.h>
+
+#define PERIOD_NS (200 * NS_PER_MS)
+#define LISTED_MAX 65536u
+
+struct listed {
+	uint32_t pid;
+	uint32_t round;                      /* the last one in which it was there */
+	HANDLE handle;                       /* NULL: it may not be opened */
+	struct process *process;             /* with a reference; NULL: no room in the model */
+	bool own;                            /* this source has added it, and drops it */
+};
+
+struct process_list {
+	struct source base;
+	struct source_config cfg;
+	struct listed *all;                  /* by pid, ascending */
+	uint32_t n, room, round;
+	struct os_mutex *lock;
+	struct os_cond *wake;
+	bool stopping;                       /* under lock */
+	bool told_full;
+	atomic_uint_fast64_t events;
+};
+
+extern const struct source_ops process_list_source;
+
+static struct process_list *list_of(struct source *s)
+{
+	return (struct process_list *)s;
+}
+
+/* ---- one process ------------------------------------------------------------------------------ */
+
+static void put(struct process_list *s, enum event_kind kind, struct listed *p, const DWORD *exit_code)
+{
+	struct event_field field = {.name = "ExitStatus", .type = FIELD_INT};
+	struct event e = {.time_ns = os_now_ns(), .kind = kind, .cpu = CPU_NONE, .stream = STREAM_EVENT,
+			  .stack = STACK_NONE, .process = p->process};
+
+	if (exit_code) {
+		field.v.i = (int32_t)*exit_code;
+		e.value = (int32_t)*exit_code;
+		e.fields = &field;
+		e.nfields = 1;
+	}
+	if (queue_put(s->cfg.queue, &e))
+		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+}
+
+static void meet(struct process_list *s, struct listed *p, const PROCESSENTRY32W *entry)
+{
+	uint64_t now_ns = os_now_ns();
+	struct buf path = {0};
+	wchar_t image[1024];
+	DWORD chars = sizeof(image) / sizeof(*image);
+
+	p->handle = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, FALSE, entry->th32ProcessID);
+	p->process = process_find(s->cfg.processes, entry->th32ProcessID, now_ns);
+	if (p->process)
+		return;
+	p->process = process_add(s->cfg.processes, entry->th32ProcessID, now_ns, 0, entry->th32ParentProcessID,
+				 NULL);
+	if (!p->process)
+		return;
+	process_ref(p->process);
+	p->own = true;
+	if (p->handle && QueryFullProcessImageNameW(p->handle, 0, image, &chars))
+		wide_put(&path, image);
+	else
+		wide_put(&path, entry->szExeFile);
+	if (!path.failed)
+		process_set_exe(s->cfg.processes, p->process, buf_text(&path));
+	buf_free(&path);
+}
+
+static void forget(struct process_list *s, struct listed *p)
+{
+	if (p->process && p->own)
+		process_drop(s->cfg.processes, p->process, os_now_ns());
+	if (p->process)
+		process_unref(p->process);
+	if (p->handle)
+		CloseHandle(p->handle);
+}
+
+static bool has_ended(const struct listed *p)
+{
+	return p->handle && WaitForSingleObject(p->handle, 0) == WAIT_OBJECT_0;
+}
+
+static void tell_end(struct process_list *s, struct listed *p)
+{
+	DWORD code = 0;
+	bool known = p->handle && GetExitCodeProcess(p->handle, &code);
+
+	put(s, EVENT_PROCESS_EXIT, p, known ? &code : NULL);
+	forget(s, p);
+}
+
+/* ---- the list --------------------------------------------------------------------------------- */
+
+static uint32_t lower_bound(const struct process_list *s, uint32_t pid)
+{
+	uint32_t low = 0, high = s->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (s->all[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct listed *insert(struct process_list *s, uint32_t at, uint32_t pid)
+{
+	uint32_t room = s->room ? 2 * s->room : 512;
+	struct listed *more;
+
+	if (s->n == s->room) {
+		more = room <= LISTED_MAX ? realloc(s->all, room * sizeof(*more)) : NULL;
+		if (!more) {
+			if (!s->told_full)
+				log_line(s->cfg.log, LOG_WARN, "more than %u processes: starts and ends of some are "
+					 "not told", s->room);
+			s->told_full = true;
+			return NULL;
+		}
+		s->all = more;
+		s->room = room;
+	}
+	memmove(&s->all[at + 1], &s->all[at], (s->n - at) * sizeof(*s->all));
+	s->all[at] = (struct listed){.pid = pid};
+	s->n++;
+	return &s->all[at];
+}
+
+static void see(struct process_list *s, const PROCESSENTRY32W *entry, bool first)
+{
+	uint32_t pid = entry->th32ProcessID, at = lower_bound(s, pid);
+	struct listed *p = at < s->n && s->all[at].pid == pid ? &s->all[at] : NULL;
+
+	/* Its number cannot be another's while it is held; one that could not be opened may be. */
+	if (p && !has_ended(p)) {
+		p->round = s->round;
+		return;
+	}
+	if (p)
+		return;                      /* told as ended in this round */
+	p = insert(s, at, pid);
+	if (!p)
+		return;
+	p->round = s->round;
+	meet(s, p, entry);
+	if (!first)
+		put(s, EVENT_PROCESS_START, p, NULL);
+}
+
+static void look(struct process_list *s, bool first)
+{
+	HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+	PROCESSENTRY32W entry = {.dwSize = sizeof(entry)};
+	uint32_t i, kept = 0;
+	BOOL more;
+
+	if (list == INVALID_HANDLE_VALUE)
+		return;
+	s->round++;
+	for (more = Process32FirstW(list, &entry); more; more = Process32NextW(list, &entry))
+		if (entry.th32ProcessID)
+			see(s, &entry, first);
+	CloseHandle(list);
+	for (i = 0; i < s->n; i++) {
+		if (s->all[i].round == s->round)
+			s->all[kept++] = s->all[i];
+		else
+			tell_end(s, &s->all[i]);
+	}
+	s->n = kept;
+}
+
+/* ---- the source ------------------------------------------------------------------------------- */
+
+static void close_source(struct source *source)
+{
+	struct process_list *s = list_of(source);
+	uint32_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->n; i++)
+		forget(s, &s->all[i]);
+	free(s->all);
+	os_cond_free(s->wake);
+	os_mutex_free(s->lock);
+	free(s);
+}
+
+static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
+		       struct err *err)
+{
+	struct process_list *s = calloc(1, sizeof(*s));
+
+	(void)needs;
+	if (s) {
+		s->base.ops = &process_list_source;
+		s->cfg = *cfg;
+		s->lock = os_mutex_new();
+		s->wake = os_cond_new();
+	}
+	if (!s || !s->lock || !s->wake) {
+		close_source(s ? &s->base : NULL);
+		return err_set(err, ERR_MEMORY, "no memory for the list of processes");
+	}
+	*out = &s->base;
+	return 0;
+}
+
+static bool wait(struct process_list *s)
+{
+	bool stopping;
+
+	os_mutex_lock(s->lock);
+	if (!s->stopping)
+		os_cond_wait(s->wake, s->lock, PERIOD_NS);
+	stopping = s->stopping;
+	os_mutex_unlock(s->lock);
+	return !stopping;
+}
+
+static int run(struct source *source, struct err *err)
+{
+	struct process_list *s = list_of(source);
+	bool first = true;
+
+	(void)err;
+	do {
+		look(s, first);
+		first = false;
+		queue_watermark(s->cfg.queue, os_now_ns());
+	} while (wait(s));
+	return 0;
+}
+
+static void stop(struct source *source)
+{
+	struct process_list *s = list_of(source);
+
+	os_mutex_lock(s->lock);
+	s->stopping = true;
+	os_cond_broadcast(s->wake);
+	os_mutex_unlock(s->lock);
+}
+
+static void status(struct source *source, struct source_status *out)
+{
+	struct process_list *s = list_of(source);
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
+	out->lost = queue_lost(s->cfg.queue);
+}
+
+const struct source_ops process_list_source = {
+	.name = "processes",
+	.summary = "starts and ends of processes, from the list of processes",
+	.endings = true,
+	.instead_of_events = true,
+	.open = open_source,
+	.run = run,
+	.stop = stop,
+	.status = status,
+	.close = close_source,
+};
