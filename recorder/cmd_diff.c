@@ -386,6 +386,9 @@ static int check_request(const struct options *o, const struct diff_format **for
 	if (o->base_id == o->test_id && !o->base_store)
 		return err_set(err, ERR_USAGE, "--base and --test are both incident %" PRIu32 "; a diff wants "
 			       "two, or --base-store", o->base_id);
+	if ((o->per_process || o->json) && (o->format || o->output))
+		return err_set(err, ERR_USAGE, "--per-process and --json are of the report: leave --format and "
+			       "-o away");
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
 		rc = cmd_stream(o, stream, err);

@@ -155,29 +155,56 @@ static int write_all(const struct options *o, const struct incident *in, enum st
 
 enum { NAME_IN_PATH_MAX = 60 };
 
-/* "cpu.pb.gz" of process 100 "nginx" is cpu-nginx-100.pb.gz; of a second one of both cpu-nginx-100.2.pb.gz */
-static int path_of_process(const char *path, const struct exporter *e, const struct incident *in,
-			   uint32_t process, struct buf *out, struct err *err)
+/* "nginx-100"; what could be more than a name in a path is '_'. */
+static void put_process(const struct incident_process *p, struct buf *out)
 {
-	const struct incident_process *p = &in->processes[process];
-	size_t end = strlen(path), suffix = e->suffix ? strlen(e->suffix) : 0;
-	uint32_t i, before = 0;
+	uint32_t i;
 
-	if (exporter_packs(e, path))
-		end -= strlen(".gz");
-	if (exporter_by_path(path) == e)
-		end -= suffix;
-	for (i = 0; i < process; i++)
-		before += in->processes[i].pid == p->pid && strcmp(in->processes[i].name, p->name) == 0;
-	buf_reset(out);
-	buf_put(out, path, end);
-	buf_putc(out, '-');
 	for (i = 0; p->name[i] && i < NAME_IN_PATH_MAX; i++) {
 		bool plain = isalnum((unsigned char)p->name[i]) || strchr("._-", p->name[i]);
 
 		buf_putc(out, plain ? p->name[i] : '_');
 	}
 	buf_printf(out, "-%" PRIu32, p->pid);
+}
+
+/* How many before this one would have the same name in a path, in any case of letters; out may fail. */
+static uint32_t namesakes(const struct incident *in, uint32_t process, struct buf *out)
+{
+	struct buf name = {0}, other = {0};
+	uint32_t i, n = 0;
+
+	put_process(&in->processes[process], &name);
+	for (i = 0; i < process; i++) {
+		if (in->processes[i].pid != in->processes[process].pid)
+			continue;
+		buf_reset(&other);
+		put_process(&in->processes[i], &other);
+		n += text_same_fold(buf_text(&name), buf_text(&other));
+	}
+	if (name.failed || other.failed)
+		out->failed = ERR_MEMORY;
+	buf_free(&name);
+	buf_free(&other);
+	return n;
+}
+
+/* "cpu.pb.gz" of process 100 "nginx" is cpu-nginx-100.pb.gz; of a second one cpu-nginx-100.2.pb.gz */
+static int path_of_process(const char *path, const struct exporter *e, const struct incident *in,
+			   uint32_t process, struct buf *out, struct err *err)
+{
+	size_t end = strlen(path), suffix = e->suffix ? strlen(e->suffix) : 0;
+	uint32_t before;
+
+	if (exporter_packs(e, path))
+		end -= strlen(".gz");
+	if (exporter_by_path(path) == e)
+		end -= suffix;
+	buf_reset(out);
+	buf_put(out, path, end);
+	buf_putc(out, '-');
+	put_process(&in->processes[process], out);
+	before = namesakes(in, process, out);
 	if (before)
 		buf_printf(out, ".%" PRIu32, before + 1);
 	buf_puts(out, path + end);
@@ -205,24 +232,26 @@ static void take_process(const struct incident *in, uint32_t process, struct inc
 	incident_count(part);
 }
 
-static bool has_samples(const struct incident *in, enum stream stream, uint32_t process)
+/* Of each process, whether it has samples of the stream; NULL without memory. */
+static bool *with_samples(const struct incident *in, enum stream stream)
 {
+	bool *has = calloc((size_t)in->nprocesses + 1, sizeof(*has));
 	uint32_t i;
 
-	for (i = 0; i < in->nsamples; i++) {
+	for (i = 0; has && i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
 
-		if (s->stream == stream && s->thread != THREAD_NONE &&
-		    in->threads[s->thread].process == process)
-			return true;
+		if (s->stream == stream && s->thread != THREAD_NONE)
+			has[in->threads[s->thread].process] = true;
 	}
-	return false;
+	return has;
 }
 
 /* Nothing is begun when one of the files is there already. Samples of nobody known are in none. */
 static int write_processes(const struct options *o, const char *path, const struct exporter *e,
 			   const struct incident *in, enum stream stream, struct err *err)
 {
+	bool *has = with_samples(in, stream);
 	struct incident part = *in;
 	struct buf name = {0};
 	uint32_t pass, i, n = 0;
@@ -230,11 +259,11 @@ static int write_processes(const struct options *o, const char *path, const stru
 
 	part.samples = malloc(((size_t)in->nsamples + 1) * sizeof(*part.samples));
 	part.events = malloc(((size_t)in->nevents + 1) * sizeof(*part.events));
-	if (!part.samples || !part.events)
+	if (!has || !part.samples || !part.events)
 		rc = err_set(err, ERR_MEMORY, "out of memory while taking an incident apart");
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < in->nprocesses && !rc; i++) {
-			if (!has_samples(in, stream, i))
+			if (!has[i])
 				continue;
 			rc = path_of_process(path, e, in, i, &name, err);
 			if (!rc && !pass) {
@@ -251,6 +280,7 @@ static int write_processes(const struct options *o, const char *path, const stru
 	if (!rc && !n)
 		rc = err_set(err, ERR_NOT_FOUND, "no process of incident %" PRId64 " has such samples: no "
 			     "file is written", in->head.id);
+	free(has);
 	free(part.samples);
 	free(part.events);
 	buf_free(&name);

@@ -57,6 +57,8 @@ for suffix in folded perfView.xml pb.gz svg html; do
 	expect "diff_writes_$suffix" 0 '' $two -o "d.$suffix"
 done
 verify diff_folded_adds_up sh -c "[ $(sum 1 d.folded) = 10000000 ] && [ $(sum 0 d.folded) = 10000000 ]"
+expect diff_packs_by_suffix 0 '' $two -o d.folded.gz
+verify diff_packed_is_the_same sh -c 'gzip -dc d.folded.gz | cmp - d.folded'
 # Each column is the export of that side: 10 ms a sample, 10,000 us.
 column() { awk -v at="$1" -v us="$2" '{ n = $(NF - at); sub(/ [0-9]+ [0-9]+$/, ""); if (n) print $0, n / us }' "$3"; }
 column 1 10000 d.folded >base.column; column 0 10000 d.folded >test.column
@@ -108,6 +110,7 @@ expect diff_of_a_stream_that_is_not_there 3 'holds no allocated memory' diff --b
 expect diff_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' diff --base 1 --test 2 --metric gpu
 expect diff_scaled_by_what 2 'duration, samples, none' diff --base 1 --test 2 --normalize yes
 expect diff_in_an_unknown_format 2 'folded, perfview-xml, pprof, svg, html' diff --base 1 --test 2 --format speedscope
+expect diff_of_each_process_is_a_report 2 'of the report' diff --base 1 --test 2 --per-process -f
 expect diff_with_an_unknown_suffix 2 'folded, perfview-xml, pprof, svg, html' diff --base 1 --test 2 -o x.txt
 expect diff_to_standard_output_wants_a_format 2 'which format' diff --base 1 --test 2 -o -
 expect diff_with_a_store_that_is_missing 3 'no.db' diff --base 1 --test 2 --base-store no.db
