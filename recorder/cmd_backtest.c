@@ -134,7 +134,7 @@ static int each_of_file(void *ctx, const struct event *e, const struct source_or
 
 static int read_file(struct run *r, struct err *err)
 {
-	struct trace t = {.ops = file_sources[0], .path = r->o->from_file, .each = each_of_file, .ctx = r};
+	struct trace t = {.ops = file_sources(r->o->from_file)[0], .path = r->o->from_file, .each = each_of_file, .ctx = r};
 	int rc;
 
 	rc = cmd_check_file(t.path, r->needs, err);

@@ -169,7 +169,7 @@ static void configure(const struct options *o, struct collect *c)
 		.max_age_ns = (uint64_t)o->keep_days * DAY_NS,
 		.max_incidents = STORE_MAX_INCIDENTS_DEFAULT,
 	};
-	e->sources = o->from_file ? file_sources : c->sources.all;
+	e->sources = o->from_file ? file_sources(o->from_file) : c->sources.all;
 	e->live = !o->from_file;
 	e->file = o->from_file;
 	e->symbol_path = o->symbol_path;

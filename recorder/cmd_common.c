@@ -357,8 +357,6 @@ int cmd_check_live(const struct cmd_sources *from, const struct needs *needs, st
 
 int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 {
-	if (!file_sources[0])
-		return err_set(err, ERR_UNSUPPORTED, "--from: this version reads no trace files");
 	if (needs->ncounters)
 		return err_set(err, ERR_USAGE, "the counter '%s': a trace file holds none; with --from rules are "
 			       "on events, as /StopOnGCOverMsec:200", needs->counters[0].name);
@@ -386,7 +384,7 @@ static int take_name(void *ctx, const struct event *e, const struct source_origi
 
 void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out)
 {
-	struct trace t = {.ops = file_sources[0], .path = path, .each = take_name};
+	struct trace t = {.ops = file_sources(path)[0], .path = path, .each = take_name};
 	struct known_names *names = NULL;
 	bool doubted = false;
 	uint32_t i;

@@ -477,7 +477,7 @@ int cmd_events(const struct options *o, struct err *err)
 {
 	char *process = without_exe(o->process);
 	struct listing l = {.o = o, .process = process, .err = err};
-	struct trace t = {.ops = file_sources[0], .path = o->from_file, .each = each, .ctx = &l};
+	struct trace t = {.ops = file_sources(o->from_file)[0], .path = o->from_file, .each = each, .ctx = &l};
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
@@ -487,8 +487,6 @@ int cmd_events(const struct options *o, struct err *err)
 	}
 	if (o->live)
 		rc = err_set(err, ERR_USAGE, "events: --live is of this machine, --from of a file: give one of them");
-	else if (!t.ops)
-		rc = err_set(err, ERR_UNSUPPORTED, "this version reads no trace files");
 	else if (o->process && !process)
 		rc = err_set(err, ERR_MEMORY, "out of memory");
 	if (!rc)

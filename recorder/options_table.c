@@ -532,7 +532,7 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "from", .value = "FILE", .type = OPTION_TEXT,
 		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(from_file),
-		.help = "Read this trace (.etl, .etl.zip) in place of the machine.",
+		.help = "Read this trace (.etl, .etl.zip, .nettrace) in place of the machine.",
 	}, {
 		.name = "from", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_SELECT, .commands = PART_OF, FIELD(from_ns),

@@ -106,12 +106,13 @@ struct source_ops {
 /* The live sources of this host, ending in NULL: source_list_linux.c, source_list_windows.c. */
 extern const struct source_ops *const live_sources[];
 /*
- * Readers of trace files, ending in NULL: source_list_file.c. open() gets source_config.file, and
- * refuses a file that is none of its own (ERR_FORMAT) before anything long is done; run() reads it,
- * waits where the queue is full (queue_fits), and returns at its end. Its frames, processes and
- * names are those of the trace: nothing of this machine is asked.
+ * The reader of a trace file by its first bytes, in a list of its own that ends in NULL (source_list_file.c);
+ * that of Windows traces when they are none that is known, or path is NULL. open() gets
+ * source_config.file, and refuses a file that is none of its own (ERR_FORMAT) before anything long is
+ * done; run() reads it, waits where the queue is full (queue_offer), and returns at its end. Its frames,
+ * processes and names are those of the trace: nothing of this machine is asked.
  */
-extern const struct source_ops *const file_sources[];
+const struct source_ops *const *file_sources(const char *path);
 extern const struct source_ops etl_source;       /* trace files of Windows */
 extern const struct source_ops perf_source;      /* Linux: perf events */
 extern const struct source_ops proc_source;      /* Linux: counters from /proc */

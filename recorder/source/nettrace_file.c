@@ -1,0 +1,328 @@
+/*
+ * Files of nettrace (.nettrace, of dotnet-trace or kept by a test) as a source: the events of one .NET
+ * program. They stand in the file by thread and in blocks: each waits until one HOLD_NS younger has come.
+ */
+#include "base/os.h"
+#include "base/text.h"
+#include "source/dotnet_line.h"
+#include "source/nettrace_decode.h"
+#include "source/source.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define START_NS NS_PER_SEC                  /* t0 on the recorder's clock, which has no 0 */
+#define HOLD_NS (2 * NS_PER_SEC)
+#define PORTION ((size_t)1 << 18)
+#define YEARS_NS (100ULL * 365 * 86400 * NS_PER_SEC)
+
+struct nettrace_file {
+	struct source base;
+	struct source_config cfg;
+	struct os_file *file;
+	struct nettrace *stream;
+	struct nettrace_decode *decode;
+	struct dotnet_line *line;
+	struct process *process;
+	struct etw_decoded decoded;
+	uint64_t size_bytes, newest_ns, marked_ns;
+	uint32_t nheld;
+	struct os_mutex *lock;               /* guards what follows */
+	uint64_t start_wall_ns;
+	char note[200];
+	_Atomic bool stopping;
+	atomic_uint_fast64_t delivered;
+};
+
+extern const struct source_ops nettrace_source;
+
+/* ---- time -------------------------------------------------------------------------------------- */
+
+/* Days from 1970 to a date of the Gregorian calendar (H. Hinnant, "days_from_civil"). */
+static int64_t days(int64_t year, int64_t month, int64_t day)
+{
+	int64_t y = month <= 2 ? year - 1 : year, era = y / 400, in_era = y - era * 400;
+	int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+	return era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719468;
+}
+
+static uint64_t wall_ns(const uint16_t utc[8])
+{
+	int64_t n;
+
+	if (utc[0] < 1970 || utc[0] > 2200 || utc[1] < 1 || utc[1] > 12 || utc[3] < 1 || utc[3] > 31)
+		return 0;
+	n = days(utc[0], utc[1], utc[3]) * 86400 + utc[4] * 3600 + utc[5] * 60 + utc[6];
+	return (uint64_t)n * NS_PER_SEC + utc[7] * NS_PER_MS;
+}
+
+static uint64_t to_ns(const struct nettrace_file *s, uint64_t ticks)
+{
+	const struct nettrace_facts *f = nettrace_facts(s->stream);
+	uint64_t since = ticks > f->ticks ? ticks - f->ticks : 0, ns;
+
+	ns = since / f->ticks_per_sec < YEARS_NS / NS_PER_SEC ? since / f->ticks_per_sec * NS_PER_SEC : YEARS_NS;
+	return START_NS + ns + (uint64_t)((double)(since % f->ticks_per_sec) * 1e9 / (double)f->ticks_per_sec);
+}
+
+/* ---- events ------------------------------------------------------------------------------------ */
+
+static void put(struct nettrace_file *s, const struct event *e)
+{
+	while (!queue_offer(s->cfg.queue, e)) {
+		if (atomic_load(&s->stopping))
+			return;
+		os_sleep_ns(NS_PER_MS / 4);
+	}
+	atomic_fetch_add_explicit(&s->delivered, 1, memory_order_relaxed);
+	if (e->time_ns - s->marked_ns >= NS_PER_MS) {
+		s->marked_ns = e->time_ns;
+		queue_watermark(s->cfg.queue, s->marked_ns);
+	}
+}
+
+/* The runtime says once what it runs: "/path/of/program arguments". */
+static void name_process(struct nettrace_file *s)
+{
+	char path[1024];
+	uint32_t i;
+
+	if (!s->process || strcmp(s->decoded.name, "ProcessInfo") != 0)
+		return;
+	for (i = 0; i < s->decoded.nfields; i++)
+		if (strcmp(s->decoded.fields[i].name, "CommandLine") == 0 && s->decoded.fields[i].type == FIELD_TEXT) {
+			snprintf(path, sizeof(path), "%s", s->decoded.fields[i].v.text);
+			process_set_cmdline(s->cfg.processes, s->process, path);
+			path[strcspn(path, " ")] = '\0';
+			process_set_exe(s->cfg.processes, s->process, path);
+		}
+}
+
+static void deliver(void *ctx, const struct dotnet_held *held)
+{
+	struct nettrace_file *s = ctx;
+	struct event e = {
+		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT, .stack = STACK_NONE,
+		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE,
+		.process = s->process, .payload_bytes = held->event.payload_bytes,
+	};
+
+	nettrace_decode_event(s->decode, &held->event, nettrace_facts(s->stream)->pointer_bytes, &s->decoded);
+	name_process(s);
+	e.provider = s->decoded.provider;
+	e.name = s->decoded.name;
+	e.fields = s->decoded.fields;
+	e.nfields = s->decoded.nfields;
+	e.hex_fields = s->decoded.hex;
+	e.thread = s->process && held->event.tid <= UINT32_MAX
+			   ? thread_add(s->cfg.processes, s->process, (uint32_t)held->event.tid) : NULL;
+	put(s, &e);
+}
+
+static int take(void *ctx, const struct nettrace_event *event)
+{
+	struct nettrace_file *s = ctx;
+	uint64_t ns = to_ns(s, event->ticks);
+
+	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
+		return ERR_STOPPED;
+	if (ns > s->newest_ns)
+		s->newest_ns = ns;
+	if (!dotnet_line_put(s->line, ns, s, &s->nheld, event)) {
+		dotnet_line_release(s->line, UINT64_MAX, deliver, s);    /* order is lost, no event is */
+		if (!dotnet_line_put(s->line, ns, s, &s->nheld, event))
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, struct err *err)
+{
+	size_t got = 0;
+	int rc = os_pread(s->file, bytes, PORTION, *at, &got, err);
+
+	if (!rc && !got)
+		return ERR_NOT_FOUND;
+	if (!rc)
+		rc = nettrace_feed(s->stream, bytes, got, take, s, err);
+	*at += got;
+	if (!rc && s->newest_ns > HOLD_NS)
+		dotnet_line_release(s->line, s->newest_ns - HOLD_NS, deliver, s);
+	return rc;
+}
+
+static void note(struct nettrace_file *s, int rc, const struct err *err)
+{
+	uint64_t lost = nettrace_lost(s->stream);
+	struct buf b = {0};
+
+	if (lost)
+		buf_printf(&b, "%" PRIu64 " events were lost while it was recorded", lost);
+	if (rc == ERR_NOT_FOUND)
+		buf_printf(&b, "%sit ends before its end's mark", b.len ? "; " : "");
+	else if (rc)
+		buf_printf(&b, "%s%.120s", b.len ? "; " : "", err->text);
+	os_mutex_lock(s->lock);
+	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
+	os_mutex_unlock(s->lock);
+	if (b.len)
+		log_line(s->cfg.log, LOG_WARN, "%s is not whole: %s", s->cfg.file, s->note);
+	buf_free(&b);
+}
+
+static int nettrace_run(struct source *source, struct err *err)
+{
+	struct nettrace_file *s = (struct nettrace_file *)source;
+	char *bytes = malloc(PORTION);
+	uint64_t at = 0;
+	int rc = bytes ? 0 : err_set(err, ERR_MEMORY, "no memory to read %s", s->cfg.file);
+
+	while (!rc && !nettrace_ended(s->stream) && !atomic_load(&s->stopping))
+		rc = read_some(s, bytes, &at, err);
+	free(bytes);
+	dotnet_line_release(s->line, UINT64_MAX, deliver, s);
+	if (rc == ERR_STOPPED || atomic_load(&s->stopping))
+		rc = 0;
+	note(s, rc, err);
+	queue_finish(s->cfg.queue);
+	/* What was read before the damage is good, and said to be cut. */
+	return rc == ERR_NOT_FOUND || rc == ERR_FORMAT ? 0 : rc;
+}
+
+/* ---- life -------------------------------------------------------------------------------------- */
+
+static int ignore(void *ctx, const struct nettrace_event *event)
+{
+	(void)ctx;
+	(void)event;
+	return 0;
+}
+
+/* Its first object says who and when; read apart, so that run() begins at the beginning. */
+static int read_facts(struct nettrace_file *s, struct nettrace_facts *out, struct err *err)
+{
+	struct nettrace *t = NULL;
+	char head[512];
+	size_t got = 0;
+	int rc = nettrace_new(&t, err);
+
+	if (!rc)
+		rc = os_pread(s->file, head, sizeof(head), 0, &got, err);
+	if (!rc)
+		rc = nettrace_feed(t, head, got, ignore, NULL, err);
+	if (!rc && !nettrace_facts(t)->known)
+		rc = err_set(err, ERR_FORMAT, "%s is cut before its first event", s->cfg.file);
+	if (!rc)
+		*out = *nettrace_facts(t);
+	nettrace_free(t);
+	return rc;
+}
+
+static void nettrace_close(struct source *source)
+{
+	struct nettrace_file *s = (struct nettrace_file *)source;
+
+	if (!s)
+		return;
+	dotnet_line_free(s->line);
+	nettrace_free(s->stream);
+	nettrace_decode_free(s->decode);
+	os_close(s->file);
+	os_mutex_free(s->lock);
+	free(s);
+}
+
+static int nettrace_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
+			 struct err *err)
+{
+	struct nettrace_file *s = calloc(1, sizeof(*s));
+	struct nettrace_facts facts = {0};
+	struct os_file_info info;
+	int rc;
+
+	(void)needs;
+	if (s)
+		s->lock = os_mutex_new();
+	if (!s || !s->lock) {
+		free(s);
+		return err_set(err, ERR_MEMORY, "no memory to read %s", cfg->file);
+	}
+	s->base.ops = &nettrace_source;
+	s->cfg = *cfg;
+	rc = os_open(cfg->file, OS_READ, &s->file, err);
+	if (!rc)
+		rc = os_file_info(s->file, &info, err);
+	if (!rc)
+		rc = read_facts(s, &facts, err);
+	if (!rc)
+		rc = nettrace_new(&s->stream, err);
+	if (!rc)
+		rc = nettrace_decode_new(&s->decode, err);
+	if (!rc)
+		rc = dotnet_line_new(&s->line, err);
+	if (rc) {
+		nettrace_close(&s->base);
+		return rc;
+	}
+	s->size_bytes = info.size_bytes;
+	s->start_wall_ns = wall_ns(facts.utc);
+	s->process = process_add(cfg->processes, facts.pid, START_NS, 0, 0, "dotnet");
+	*out = &s->base;
+	return 0;
+}
+
+static int nettrace_check(const struct needs *needs, struct err *err)
+{
+	if (needs->ncounters || needs->nlogs)
+		return err_set(err, ERR_NOT_FOUND, "a .nettrace file holds no counters and no logs");
+	return 0;
+}
+
+static void nettrace_stop(struct source *source)
+{
+	atomic_store(&((struct nettrace_file *)source)->stopping, true);
+}
+
+static void nettrace_status(struct source *source, struct source_status *out)
+{
+	struct nettrace_file *s = (struct nettrace_file *)source;
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load_explicit(&s->delivered, memory_order_relaxed);
+	os_mutex_lock(s->lock);
+	snprintf(out->note, sizeof(out->note), "%s", s->note);
+	os_mutex_unlock(s->lock);
+}
+
+static void nettrace_origin(struct source *source, struct source_origin *out)
+{
+	struct nettrace_file *s = (struct nettrace_file *)source;
+
+	memset(out, 0, sizeof(*out));
+	out->start_ns = START_NS;
+	out->start_wall_ns = s->start_wall_ns;
+	out->bytes = s->size_bytes;
+	snprintf(out->host_text, sizeof(out->host_text), "a .NET program");
+	os_mutex_lock(s->lock);
+	snprintf(out->note, sizeof(out->note), "%s", s->note);
+	os_mutex_unlock(s->lock);
+}
+
+const struct source_ops nettrace_source = {
+	.name = "nettrace",
+	.summary = "events of .NET programs in files (.nettrace)",
+	.events = true,
+	.check = nettrace_check,
+	.open = nettrace_open,
+	.run = nettrace_run,
+	.stop = nettrace_stop,
+	.status = nettrace_status,
+	.origin = nettrace_origin,
+	.close = nettrace_close,
+};

@@ -1,0 +1,21 @@
+#!/bin/bash
+# Files of .NET programs (.nettrace) as the source of events: rules fire as they would have, damage is told.
+. "$TOP/tests/support/cli.sh"
+gc=$TOP/tests/data/nettrace/gc.nettrace
+
+"$RECORDER" collect --store a.db --from "$gc" --stop-on-gc-over-msec 50 --collect-multiple 9 2>log
+check collections_over_50_ms_fire test "$(grep -c 'fired: GC of Sarif.Multitool' log)" = 2
+check they_have_the_times_of_the_runtime grep -q 'took 74.0941 ms, over its limit of 50 ms, thread 5391, count 5' log
+check exceptions_have_their_type grep -q 'fired: exception Newtonsoft.Json.JsonReaderException' <(
+	"$RECORDER" collect --store b.db --from "${gc%/*}/exceptions.nettrace" --stop-on-exception JsonReader 2>&1)
+"$RECORDER" events --from "$gc" --count >count 2>err
+check its_events_are_listed grep -qE ' 10  Microsoft-Windows-DotNETRuntime/GC/Start$' count
+head -c 9000 "$gc" >cut.nettrace
+"$RECORDER" collect --store c.db --from cut.nettrace --stop-on-gc-over-msec 5 2>log
+check a_file_that_is_cut_is_read_up_to_there grep -q 'fired: GC' log
+check and_said_to_be_cut grep -q "cut.nettrace is not whole: it ends before its end's mark" log
+(head -c 8000 "$gc"; head -c 4000 /dev/zero) >bad.nettrace
+"$RECORDER" events --from bad.nettrace --count >count 2>err
+check damage_is_no_crash test $? -le 3
+head -c 20 "$gc" >tiny.nettrace
+check a_file_without_events_is_refused expect_exit 1 "$RECORDER" events --from tiny.nettrace --count
