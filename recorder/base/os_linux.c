@@ -216,6 +216,9 @@ const char *os_env(const char *name)
 char **os_args(int argc, char **argv)
 {
 	(void)argc;
+	/* Called first in main(): a file that may not grow (ulimit -f) is a write that failed, as on a
+	 * full disk, not the end of the program. */
+	signal(SIGXFSZ, SIG_IGN);
 	return argv;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/deflate.h"
 #include "base/os.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,24 @@ static void out_free(struct out *out)
 	free(out);
 }
 
+/* A folder that is missing deserves a better sentence than the file's. */
+static int open_tmp(struct out *out, const char *path, struct err *err)
+{
+	size_t n = (size_t)(text_base_name(path) - path);
+	struct os_file_info info;
+	char *folder;
+	int rc = os_open(out->tmp_path, OS_REPLACE, &out->file, err);
+
+	if (rc != ERR_IO || !n)
+		return rc;
+	folder = text_dup(path, n);
+	if (folder && os_path_info(folder, &info, NULL) == ERR_NOT_FOUND)
+		err_set(err, ERR_IO, "cannot write %s: there is no directory %s; make it first", path,
+			folder);
+	free(folder);
+	return rc;
+}
+
 static int open_file(struct out *out, const char *path, bool force, struct err *err)
 {
 	struct os_file_info info;
@@ -70,7 +89,7 @@ static int open_file(struct out *out, const char *path, bool force, struct err *
 	out->tmp_path = text_join(path, ".tmp");
 	if (!out->path || !out->tmp_path)
 		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
-	return os_open(out->tmp_path, OS_REPLACE, &out->file, err);
+	return open_tmp(out, path, err);
 }
 
 int out_open(const char *path, bool force, struct out **result, struct err *err)
