@@ -71,13 +71,20 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	return o->from_file ? cmd_check_file(o->from_file, needs, err) : cmd_check_live(&c->sources, needs, err);
 }
 
+static const char *how_often(const struct engine_config *e)
+{
+	return e->rule_per_hour || e->rule_per_day || e->min_interval_ns
+	       ? "a firing becomes an incident as often as was asked for"
+	       : "each firing becomes an incident, however often";
+}
+
 static void announce_file(const struct collect *c)
 {
 	const struct engine_config *e = &c->engine;
 	uint32_t i;
 
 	log_line(e->log, LOG_INFO, "reading %s; %s, into %s", e->file,
-		 c->ntriggers ? "each firing becomes an incident, however often" : "all of it becomes one incident",
+		 c->ntriggers ? how_often(e) : "all of it becomes one incident",
 		 e->store_path);
 	if (c->ntriggers)
 		log_line(e->log, LOG_INFO, "an incident keeps %.0f s before and %.0f s after it, of the "
@@ -190,8 +197,11 @@ static void configure(const struct options *o, struct collect *c)
 	e->stop_command_timeout_ns = (uint64_t)o->stop_command_timeout_ns;
 	e->data_file = o->data_file;
 	e->dedup_ns = (uint64_t)o->dedup_ns;
-	e->rule_per_hour = o->max_per_hour;
-	e->rule_per_day = o->max_per_day;
+	/* Who asks a file how often wants to know all; a machine must not fill its own disk. */
+	if (!o->from_file || options_origin(o, "max-per-hour") != FROM_DEFAULT)
+		e->rule_per_hour = o->max_per_hour;
+	if (!o->from_file || options_origin(o, "max-per-day") != FROM_DEFAULT)
+		e->rule_per_day = o->max_per_day;
 	e->min_interval_ns = (uint64_t)o->min_interval_ns;
 	e->ring_bytes = (size_t)o->buffer_mb << 20;
 	e->pinned_bytes = ENGINE_PINNED_BYTES;

@@ -20,9 +20,10 @@
  *
  * From a file (engine_config.file) everything runs in the trace's time, as fast as it can be read.
  * Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills, and the
- * source waits. No rule is held back for firing often, or in the window of its own incident: each
- * firing is an incident, ENGINE_FILE_WINDOWS_MAX of them overlap at most. Without rules the whole
- * file is one incident, stored as it is read. At its end open windows are cut and say so.
+ * source waits. No rule is held back in the window of its own incident, nor for firing often unless
+ * that was asked for: each firing is an incident, ENGINE_FILE_WINDOWS_MAX of them overlap at most.
+ * Without rules the whole file is one incident, stored as it is read. At its end open windows are cut
+ * and say so.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -62,7 +63,7 @@ struct engine_config {
 
 	struct trigger *const *triggers;             /* borrowed */
 	uint32_t ntriggers;
-	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = the defaults */
+	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = the defaults, from a file none */
 	uint64_t min_interval_ns;                    /* between two of one rule */
 	uint64_t dedup_ns;                           /* the same again within this is only counted; 0 = off */
 	struct needs needs;                          /* of the triggers and monitors, merged */

@@ -126,6 +126,7 @@ struct engine {
 	struct source_origin origin;         /* of a file */
 	bool armed;                          /* no StartOnPerfCounter, or one has fired */
 	uint32_t per_hour, per_day;          /* incidents of a rule */
+	bool any_per_hour, any_per_day;      /* and those do not hold: from a file, unless they were asked for */
 	uint64_t next_remember_ns;
 	bool rules_failed;                   /* writer */
 	struct kept_signature *signatures;   /* writer */

@@ -48,6 +48,8 @@ int engine_rules_open(struct engine *e, struct err *err)
 
 	e->per_hour = cfg->rule_per_hour ? cfg->rule_per_hour : ENGINE_RULE_PER_HOUR;
 	e->per_day = cfg->rule_per_day ? cfg->rule_per_day : ENGINE_RULE_PER_DAY;
+	e->any_per_hour = cfg->file && !cfg->rule_per_hour;
+	e->any_per_day = cfg->file && !cfg->rule_per_day;
 	e->rules = calloc(cfg->ntriggers + 1u, sizeof(*e->rules));
 	e->trigger_view = calloc(cfg->ntriggers + 1u, sizeof(*e->trigger_view));
 	if (!e->rules || !e->trigger_view)
@@ -109,6 +111,7 @@ static void give_back_repeats(const struct engine *e, struct rule_state *r)
 static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 {
 	struct rule_state *r = &e->rules[rule];
+	bool full_hour, full_day;
 	uint64_t oldest_ns;
 	char why[160];
 
@@ -125,8 +128,10 @@ static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 		tell_held_back(e, rule, why);
 		return false;
 	}
-	if ((r->fired >= e->per_hour && oldest_ns && now_ns - oldest_ns < HOUR_NS) || r->day_fired >= e->per_day) {
-		r->until_ns = r->day_fired >= e->per_day ? r->day_start_ns + DAY_NS : oldest_ns + HOUR_NS;
+	full_hour = !e->any_per_hour && r->fired >= e->per_hour && oldest_ns && now_ns - oldest_ns < HOUR_NS;
+	full_day = !e->any_per_day && r->day_fired >= e->per_day;
+	if (full_hour || full_day) {
+		r->until_ns = full_day ? r->day_start_ns + DAY_NS : oldest_ns + HOUR_NS;
 		snprintf(why, sizeof(why), "over %u incidents an hour or %u a day are not kept", e->per_hour,
 			 e->per_day);
 		tell_held_back(e, rule, why);
@@ -165,8 +170,7 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 	t->ops->status(t, &status);
 	f.value = status.value;
 	f.limit = status.limit;
-	/* Whoever asks a file how often wants to know all; a machine must not fill its own disk. */
-	if ((!e->cfg->file && !within_limits(e, rule, time_ns)) || !engine_fire(e, &f)) {
+	if (!within_limits(e, rule, time_ns) || !engine_fire(e, &f)) {
 		t->ops->fired(t);            /* no incident will end: look for the next at once */
 		return;
 	}

@@ -370,12 +370,13 @@ const struct option_info option_table[] = {
 		.name = "max-per-hour", .value = "N", .type = OPTION_INT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_hour),
 		.def = 10, .min = 1, .max = 1000,
-		.help = "Incidents of one rule in an hour; more are not kept, and counted. Default 10.",
+		.help = "Incidents of one rule in an hour; more are not kept, and counted. Default 10; with --from "
+			"only when it is given.",
 	}, {
 		.name = "max-per-day", .value = "N", .type = OPTION_INT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_per_day),
 		.def = 100, .min = 1, .max = 10000,
-		.help = "The same in a day. Default 100.",
+		.help = "The same in a day. Default 100; with --from only when it is given.",
 	}, {
 		.name = "stop-command", .value = "COMMAND", .type = OPTION_TEXT,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(stop_command),

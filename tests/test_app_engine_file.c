@@ -100,6 +100,32 @@ static void reading_ends_after_the_number_of_firings(void **state)
 	remove_store(r.path);
 }
 
+static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void **state)
+{
+	static const struct { uint64_t interval_ns; uint32_t per_hour, per_day, stored; } cases[] = {
+		{SEC(35), 0, 0, 8},          /* at 10, 50, 90, ..., 290 s */
+		{0, 4, 0, 4}, {0, 0, 5, 5}, {0, 0, 0, 30},
+	};
+	struct rig r;
+	size_t k;
+	unsigned i;
+
+	(void)state;
+	for (k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		rig_open_file(&r, "held.db", 400);
+		r.cfg.pre_ns = SEC(1);
+		r.cfg.post_ns = SEC(1);
+		r.cfg.min_interval_ns = cases[k].interval_ns;
+		r.cfg.rule_per_hour = cases[k].per_hour;
+		r.cfg.rule_per_day = cases[k].per_day;
+		for (i = 0; i < 30; i++)
+			r.plan.fire_s[i] = 10 * (i + 1);
+		rig_run(&r);
+		assert_int_equal(r.result.stored, cases[k].stored);
+		remove_store(r.path);
+	}
+}
+
 static void a_rule_is_not_held_back_for_firing_often(void **state)
 {
 	struct rig r;
@@ -491,6 +517,7 @@ int main(void)
 		cmocka_unit_test(when_and_where_are_those_of_the_trace),
 		cmocka_unit_test(a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends),
 		cmocka_unit_test(reading_ends_after_the_number_of_firings),
+		cmocka_unit_test(a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for),
 		cmocka_unit_test(a_rule_is_not_held_back_for_firing_often),
 		cmocka_unit_test(a_rule_fires_again_in_the_window_of_its_own_incident),
 		cmocka_unit_test(nothing_is_stored_when_no_rule_fires),

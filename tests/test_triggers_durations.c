@@ -138,7 +138,6 @@ static void a_million_open_starts_are_bounded(void **state)
 {
 	static const struct { const char *kind, *spec, *provider, *name; } wanted[] = {
 		{"stop-on-etw-event", "P/R/Start;TriggerMSec=1e9", "P", "R/Start"},
-		{"stop-on-request-over-msec", "1e9", IIS, "EventID(1)"},
 	};
 	struct event_field id = {.name = "id", .type = FIELD_UINT};
 	size_t k;
