@@ -378,6 +378,7 @@ static int check_plan(struct check *c, struct err *err)
 		.source = {
 			.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
 			.stack_kb = c->o->stack_kb, .only_process = c->o->record_process,
+			.thread_time = c->o->thread_time,
 		},
 	};
 	struct needs *needs = calloc(1, sizeof(*needs));

@@ -4,6 +4,7 @@
 #include "cmd.h"
 #include "show_losses.h"
 #include "show_own.h"
+#include "show_times.h"
 #include "source_lines.h"
 #include "summary.h"
 
@@ -57,7 +58,7 @@ static uint32_t count_stacks(const struct incident *in)
 	uint32_t i, n = 0;
 
 	for (i = 0; seen && i < in->nsamples; i++) {
-		uint32_t stack = in->samples[i].stack;
+		uint32_t stack = in->samples[i].stream == STREAM_OFF_CPU ? STACK_NONE : in->samples[i].stack;
 
 		if (stack != STACK_NONE && !seen[stack]) {
 			seen[stack] = true;
@@ -158,6 +159,7 @@ static void json_counts(struct json *j, const struct incident *in)
 	json_key_num(j, "cpu_ms", (double)h->recorder_cpu_ns / 1e6);
 	json_key_uint(j, "rss_kb", h->recorder_rss_bytes / 1024);
 	json_close(j, '}');
+	times_json(in, j);
 	own_json(in, j);
 }
 
@@ -427,6 +429,7 @@ static void put_head(struct buf *out, const struct incident *in, const struct le
 		   text_seconds((double)h->recorder_cpu_ns / 1e9, cpu),
 		   text_bytes(h->recorder_rss_bytes, rss),
 		   h->recorder_version ? h->recorder_version : "?");
+	times_put(in, out);
 	own_put(in, out);
 	put_text_line(out, "Note", h->note);
 }

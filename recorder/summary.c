@@ -42,6 +42,8 @@ static int add_processes(const struct incident *in, struct summary *out)
 		uint64_t units = incident_units(in, s);
 		struct summary_process *to = &out->processes[p == UINT32_MAX ? in->nprocesses : p];
 
+		if (s->stream == STREAM_OFF_CPU)
+			continue;
 		out->whole += units;
 		to->samples += units;
 		if (s->quality < QUALITIES)
@@ -203,6 +205,8 @@ static int count_stacks(const struct incident *in, const uint32_t *first, struct
 	for (i = 0; i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
 
+		if (s->stream == STREAM_OFF_CPU)
+			continue;
 		if (s->stack == STACK_NONE)
 			out->without_stack++;
 		else

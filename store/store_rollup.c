@@ -103,7 +103,7 @@ static int count_samples(struct counting *c, const struct stored_segment *segmen
 	for (i = 0; !rc && i < segment->content.nsamples; i++) {
 		const struct segment_sample *sample = &segment->content.samples[i];
 
-		if (!in_window(c, sample->time_ns))
+		if (!in_window(c, sample->time_ns) || sample->stream == STREAM_OFF_CPU)
 			continue;
 		thread = sample->thread;
 		/* Threads come in runs. */

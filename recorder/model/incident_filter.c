@@ -11,10 +11,14 @@ void incident_count(struct incident *in)
 {
 	uint32_t i;
 
-	in->head.samples = in->nsamples;
+	in->head.samples = 0;
 	memset(in->head.quality, 0, sizeof(in->head.quality));
-	for (i = 0; i < in->nsamples; i++)
+	for (i = 0; i < in->nsamples; i++) {
+		if (in->samples[i].stream == STREAM_OFF_CPU)
+			continue;            /* times: how many pieces they are in says nothing */
+		in->head.samples++;
 		in->head.quality[in->samples[i].quality]++;
+	}
 }
 
 /* ---- who ------------------------------------------------------------------------------------- */

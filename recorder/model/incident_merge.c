@@ -141,6 +141,10 @@ static int add_samples(struct merge *m)
 			.quality = s->quality,
 		};
 
+		/* A time that ends in the window and began before it: what of it lies within. */
+		if (s->stream == STREAM_OFF_CPU && s->time_ns >= m->in->head.t0_ns &&
+		    sample.weight > s->time_ns - m->in->head.t0_ns)
+			sample.weight = s->time_ns - m->in->head.t0_ns;
 		if (in_window(m, s->time_ns))
 			rc = incident_add_sample(m->in, &sample);
 	}

@@ -9,6 +9,7 @@
 #include "source/loader.h"
 #include "source/perf_ring_linux.h"
 #include "source/perf_state_linux.h"
+#include "source/perf_time_linux.h"
 #include "source/probes_linux.h"
 #include "source/source.h"
 #include "unwind/unwind.h"
@@ -55,6 +56,7 @@ struct perf_source {
 	unsigned ncpus;
 	struct pollfd *polled;               /* the stop event, then POLLED_PER_CPU each */
 	struct probes *probes;               /* NULL = no rule asks for any */
+	struct perf_time *time;              /* NULL = context switches are not recorded */
 	int stop_fd;
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
@@ -202,8 +204,11 @@ static struct unwind_memory *memory_of(struct perf_thread *thread)
 
 static struct perf_thread *thread_of(struct perf_source *s, const struct perf_record *r)
 {
-	/* The kernel says -1 for a task that it has let go of already: nobody's. */
-	return r->pid == UINT32_MAX ? NULL : perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
+	/*
+	 * The kernel says -1 for what it has let go of already; of a thread that ended, the process may still
+	 * have its number: as one of its threads -1 would keep it alive for ever.
+	 */
+	return r->pid == UINT32_MAX || r->tid == UINT32_MAX ? NULL : perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
 }
 
 /* The stack of a record into s->stack. */
@@ -255,6 +260,8 @@ static bool put_sample(struct perf_source *s, const struct perf_record *r, bool 
 	e.thread = thread ? thread->thread : NULL;
 	e.value = (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
 	put_with_stack(s, &e);
+	if (s->time)
+		perf_time_sample(s->time, r, &s->stack);
 	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 	return true;
 }
@@ -268,12 +275,16 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 	const struct perf_format *format = probes_format(s->probes, ring->probes_at);
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
 
-	if (!probe)
+	if (!probe || (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
 		return true;
 	if (format->callchain) {
 		walk(s, r, format, thread);
 		if (s->stack.pending && may_wait)
 			return false;
+	}
+	if (probe_role(probe) != PROBE_EVENT) {
+		perf_time_take(s->time, probe, r, &s->stack);
+		return true;
 	}
 	if (!probes_take(s->probes, probe, r, &e))
 		return true;
@@ -306,6 +317,8 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 			log_line(s->cfg.log, LOG_WARN,
 				 "process and mapping records were lost; reading /proc again");
 		s->rescan |= ring->sideband;
+		if (s->time && ring->probes)
+			perf_time_lost(s->time, r->time_ns);
 		break;
 	case PERF_KIND_THROTTLE:
 		put_lost(s, LOSS_THROTTLED, 1, ring->cpu, r->time_ns);
@@ -603,6 +616,8 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	check_hotplug(s);
+	if (s->time)
+		perf_time_look(s->time, s->delivered_ns, os_cpu_count());
 	if (s->probes)
 		probes_look(s->probes, now_ns);
 	if (s->rescan) {
@@ -662,6 +677,7 @@ static void perf_close(struct source *source)
 		return;
 	for (i = 0; s->cpus && i < s->ncpus; i++)
 		close_cpu(s, i);
+	perf_time_free(s->time);
 	probes_free(s->probes);
 	perf_state_free(s->state);
 	loader_free(s->loader);
@@ -676,6 +692,10 @@ static void perf_close(struct source *source)
 
 static int open_cpus(struct perf_source *s, const struct needs *needs, struct err *err)
 {
+	struct probes_config asked = {
+		.needs = needs, .log = s->cfg.log, .stack_kb = s->cfg.stack_kb,
+		.kernel_stacks = s->cfg.kernel_stacks, .thread_time = s->cfg.thread_time,
+	};
 	bool online[CPUS_MAX];
 	unsigned i, opened = 0;
 	int rc;
@@ -686,7 +706,8 @@ static int open_cpus(struct perf_source *s, const struct needs *needs, struct er
 	s->polled = calloc(1 + POLLED_PER_CPU * (size_t)s->ncpus, sizeof(*s->polled));
 	if (!s->cpus || !s->polled)
 		return err_set(err, ERR_MEMORY, "out of memory for perf rings");
-	rc = probes_new(needs, s->cfg.log, s->cfg.stack_kb, s->cfg.kernel_stacks, s->ncpus, &s->probes, err);
+	asked.ncpus = s->ncpus;
+	rc = probes_new(&asked, &s->probes, err);
 	if (rc)
 		return rc;
 	for (i = 0; i < s->ncpus; i++) {
@@ -742,6 +763,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		state.ksymbols = s->ask.ksymbols;
 		rc = perf_state_new(&state, &s->state, err);
 	}
+	if (!rc && cfg->thread_time)
+		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->probes, &s->time, err);
 	if (rc) {
 		perf_close(&s->base);
 		return rc;
@@ -768,7 +791,9 @@ static void perf_status(struct source *source, struct source_status *out)
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load(&s->events);
 	out->lost = atomic_load(&s->lost);
-	if (s->probes)
+	if (s->time)
+		perf_time_note(s->time, out->note, sizeof(out->note));
+	if (s->probes && !out->note[0])
 		probes_note(s->probes, out->note, sizeof(out->note));
 	if (throttled)
 		snprintf(out->note, sizeof(out->note),
@@ -784,6 +809,13 @@ static int perf_source_probe(const struct source_config *cfg, struct err *err)
 	return perf_probe(&ask, err);
 }
 
+static bool perf_name_frame(struct source *source, const struct frame *frame, struct symbol *out)
+{
+	struct perf_source *s = (struct perf_source *)source;
+
+	return s->time && perf_time_name(s->time, frame, out);
+}
+
 const struct source_ops perf_source = {
 	.name = "perf",
 	.summary = "CPU samples with stacks, processes and mappings, tracepoints (perf events)",
@@ -797,5 +829,6 @@ const struct source_ops perf_source = {
 	.stop = perf_stop,
 	.set_level = perf_set_level,
 	.status = perf_status,
+	.name_frame = perf_name_frame,
 	.close = perf_close,
 };

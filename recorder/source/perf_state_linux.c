@@ -70,6 +70,13 @@ struct perf_process *perf_state_find(struct perf_state *s, uint32_t pid)
 	return number == TABLE_NONE ? NULL : slots_get(&s->processes, number);
 }
 
+struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid)
+{
+	uint32_t number = find_thread(s, tid);
+
+	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+}
+
 /* ---- events ----------------------------------------------------------------------------------- */
 
 static void put_process_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,

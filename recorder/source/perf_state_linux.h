@@ -59,6 +59,9 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r);
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
 				      uint64_t now_ns);
 
+/* A thread that is known, or NULL. */
+struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid);
+
 /* Forget threads and processes that ended over a second before now. */
 void perf_state_expire(struct perf_state *s, uint64_t now_ns);
 

@@ -25,6 +25,8 @@ struct probe {
 	struct trace_format format;          /* of a tracepoint */
 	struct uprobe *uprobe;               /* NULL: a tracepoint */
 	bool throws;                         /* a uprobe where C++ throws */
+	enum probe_role role;
+	uint32_t numbers[PROBE_NUMBERS];                 /* fields of its format, by role */
 	uint32_t first_place, nplaces;       /* of probes.nplaces */
 	struct buf filter;                   /* the kernel's; empty = all events */
 	bool unfiltered;                     /* some rule wants what no filter can express */
@@ -58,7 +60,13 @@ struct probes {
 	struct throw_text thrown;
 };
 
-enum { RING_PLAIN, RING_STACK, RING_REGS };
+enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH, RING_SWITCH_STACK };
+
+static const size_t ring_bytes[PROBE_RINGS] = {
+	[RING_PLAIN] = PROBE_PLAIN_RING_BYTES, [RING_STACK] = PROBE_STACK_RING_BYTES,
+	[RING_REGS] = PROBE_PLAIN_RING_BYTES, [RING_SWITCH] = PROBE_SWITCH_RING_BYTES,
+	[RING_SWITCH_STACK] = PROBE_SWITCH_STACK_RING_BYTES,
+};
 
 /* ---- what is asked for ----------------------------------------------------------------------------- */
 
@@ -102,7 +110,8 @@ static struct probe *find_probe(struct probes *p, const struct need_event *e)
 	uint32_t i;
 
 	for (i = 0; i < p->n; i++)
-		if (strcmp(p->all[i].provider, e->provider) == 0 && strcmp(p->all[i].name, e->name) == 0)
+		if (p->all[i].role == PROBE_EVENT && strcmp(p->all[i].provider, e->provider) == 0 &&
+		    strcmp(p->all[i].name, e->name) == 0)
 			return &p->all[i];
 	return NULL;
 }
@@ -193,44 +202,99 @@ static int add_need(struct probes *p, const struct need_event *e, struct err *er
 	return rc;
 }
 
-int probes_new(const struct needs *needs, struct log *log, unsigned stack_kb, bool kernel_stacks,
-	       unsigned ncpus, struct probes **out, struct err *err)
+/* Context switches and wake-ups, for the times of threads. */
+static int add_time(struct probes *p, struct err *err)
 {
+	static const struct {
+		const char *name, *numbers[PROBE_NUMBERS];
+		enum probe_role role;
+	} wanted[] = {
+		{"sched_switch", {"prev_state", "next_pid", "prev_pid"}, PROBE_SWITCH},
+		{"sched_switch", {"prev_state", "next_pid", "prev_pid"}, PROBE_SWITCH_STACK},
+		{"sched_wakeup", {"pid", "pid", "pid"}, PROBE_WAKEUP},
+		{"sched_wakeup_new", {"pid", "pid", "pid"}, PROBE_WAKEUP},
+	};
+	struct need_event *e = calloc(1, sizeof(*e));
+	struct probe *probe;
+	size_t i, j;
+	int rc = e ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of threads");
+
+	for (i = 0; !rc && i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		strcpy(e->provider, "sched");
+		strcpy(e->name, wanted[i].name);
+		rc = make_probe(p, e, &probe, err);
+		for (j = 0; !rc && j < PROBE_NUMBERS; j++)
+			if (!trace_format_find(&probe->format, wanted[i].numbers[j], &probe->numbers[j]))
+				rc = err_set(err, ERR_UNSUPPORTED, "this kernel's sched/%s has no %s, so the times of "
+					     "threads cannot be had", e->name, wanted[i].numbers[j]);
+		if (rc)
+			break;
+		probe->role = wanted[i].role;
+		probe->stack = probe->role == PROBE_SWITCH_STACK;
+		if (probe->stack)            /* the idle task has none */
+			buf_puts(&probe->filter, "prev_pid != 0");
+	}
+	free(e);
+	return rc;
+}
+
+static unsigned count_wanted(const struct probes_config *cfg)
+{
+	unsigned n = cfg->thread_time ? 4 : 0;
+	uint32_t i;
+
+	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
+		const struct need_event *e = &cfg->needs->events[i];
+
+		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX : is_ours(e);
+	}
+	return n;
+}
+
+static void set_formats(struct probes *p)
+{
+	p->formats[RING_PLAIN] = (struct perf_format){.raw = true};
+	p->formats[RING_REGS] = (struct perf_format){.raw = true, .nregs = PERF_REGS_COUNT};
+	p->formats[RING_STACK] = (struct perf_format){.raw = true, .callchain = true, .stack = p->stack_kb != 0,
+						      .nregs = PERF_REGS_COUNT};
+	p->formats[RING_SWITCH] = p->formats[RING_PLAIN];
+	p->formats[RING_SWITCH_STACK] = p->formats[RING_STACK];
+}
+
+int probes_new(const struct probes_config *cfg, struct probes **out, struct err *err)
+{
+	unsigned wanted = count_wanted(cfg);
 	struct probes *p;
-	uint32_t i, wanted = 0;
+	uint32_t i;
 	int rc = 0;
 
-	for (i = 0; needs && i < needs->nevents; i++)
-		wanted += throw_provider(needs->events[i].provider) ? THROW_LIBRARIES_MAX
-								     : is_ours(&needs->events[i]);
 	*out = NULL;
 	if (!wanted)
 		return 0;
 	p = calloc(1, sizeof(*p));
 	if (p) {
-		p->log = log;
-		p->ncpus = ncpus;
-		p->stack_kb = stack_kb;
-		p->kernel_stacks = kernel_stacks;
+		p->log = cfg->log;
+		p->ncpus = cfg->ncpus;
+		p->stack_kb = cfg->stack_kb;
+		p->kernel_stacks = cfg->kernel_stacks;
 		p->all = calloc(wanted, sizeof(*p->all));
 	}
 	if (!p || !p->all)
 		rc = err_set(err, ERR_MEMORY, "no memory for the events of rules");
-	for (i = 0; !rc && i < needs->nevents; i++)
-		if (is_ours(&needs->events[i]))
-			rc = add_need(p, &needs->events[i], err);
+	for (i = 0; !rc && cfg->needs && i < cfg->needs->nevents; i++)
+		if (is_ours(&cfg->needs->events[i]))
+			rc = add_need(p, &cfg->needs->events[i], err);
+	if (!rc && cfg->thread_time)
+		rc = add_time(p, err);
 	if (!rc) {
-		p->ids = calloc((size_t)p->nplaces * ncpus, sizeof(*p->ids));
+		p->ids = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->ids));
 		rc = p->ids ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of rules");
 	}
 	if (rc) {
 		probes_free(p);
 		return rc;
 	}
-	p->formats[RING_PLAIN] = (struct perf_format){.raw = true};
-	p->formats[RING_REGS] = (struct perf_format){.raw = true, .nregs = PERF_REGS_COUNT};
-	p->formats[RING_STACK] = (struct perf_format){.raw = true, .callchain = true, .stack = stack_kb != 0,
-						      .nregs = PERF_REGS_COUNT};
+	set_formats(p);
 	*out = p;
 	return 0;
 }
@@ -380,6 +444,8 @@ struct probe *probes_find(struct probes *p, uint64_t id)
 
 static unsigned ring_of(const struct probe *probe)
 {
+	if (probe->role != PROBE_EVENT)
+		return probe->stack ? RING_SWITCH_STACK : RING_SWITCH;
 	return probe->stack ? RING_STACK : probe->uprobe ? RING_REGS : RING_PLAIN;
 }
 
@@ -419,7 +485,7 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 		return;
 	attr->exclude_callchain_user = 1;
 	attr->sample_type |= PERF_SAMPLE_STACK_USER;
-	attr->sample_stack_user = p->stack_kb * 1024 - 8;
+	attr->sample_stack_user = (probe->role == PROBE_EVENT ? p->stack_kb : PROBE_SWITCH_STACK_KB) * 1024 - 8;
 }
 
 /* Without it all events come, and rules judge them: right, and dearer. */
@@ -483,8 +549,7 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 		struct perf_ring *ring = &rings[number];
 
 		if (ring->fd < 0)
-			rc = perf_ring_open_probes(ring, cpu, number, number == RING_STACK ? PROBE_STACK_RING_BYTES
-									: PROBE_PLAIN_RING_BYTES, err);
+			rc = perf_ring_open_probes(ring, cpu, number, ring_bytes[number], err);
 		for (place = 0; !rc && place < p->all[i].nplaces; place++)
 			rc = open_place(p, &p->all[i], place, cpu, ring, err);
 	}
@@ -575,6 +640,32 @@ static uint32_t place_of(struct probes *p, uint64_t id)
 	uint32_t at = table_find(&p->by_id, hash_u64(id), same_id, p, &id);
 
 	return at == TABLE_NONE ? 0 : p->ids[at].place;
+}
+
+enum probe_role probe_role(const struct probe *probe)
+{
+	return probe->role;
+}
+
+bool probe_numbers(const struct probe *probe, const struct perf_record *r, int64_t out[PROBE_NUMBERS])
+{
+	unsigned i;
+
+	for (i = 0; i < PROBE_NUMBERS; i++)
+		if (!trace_format_number(&probe->format, probe->numbers[i], r->u.sample.raw,
+					 r->u.sample.raw_bytes, &out[i]))
+			return false;
+	return true;
+}
+
+void probes_every(struct probes *p, enum probe_role role, uint64_t n)
+{
+	uint32_t i, at;
+
+	for (i = 0; i < p->n; i++)
+		for (at = 0; p->all[i].role == role && at < p->ncpus * p->all[i].nplaces; at++)
+			if (p->all[i].fds[at] >= 0)
+				ioctl(p->all[i].fds[at], PERF_EVENT_IOC_PERIOD, &n);
 }
 
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out)

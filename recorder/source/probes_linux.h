@@ -16,7 +16,11 @@
 #include "source/trace_format.h"
 
 #define PROBES_MAX NEEDS_MAX_EVENTS
-#define PROBE_RINGS 3u                       /* per CPU: plain, with stacks, with registers; one drops none of another */
+/* Per CPU: plain, with stacks, with registers, switches, their stacks; one drops none of another. */
+#define PROBE_RINGS 5u
+#define PROBE_SWITCH_RING_BYTES ((size_t)1 << 20)
+#define PROBE_SWITCH_STACK_RING_BYTES ((size_t)4 << 20)
+#define PROBE_SWITCH_STACK_KB 8u
 #define PROBE_PLAIN_RING_BYTES ((size_t)256 << 10)
 #define PROBE_STACK_RING_BYTES ((size_t)1 << 20)
 #define PROBE_RATE_MAX 10000u                /* a second; see also below */
@@ -32,9 +36,17 @@ int probes_list(const char *pattern, bool json, struct out *out, struct err *err
 /* Whether all events of this system that these needs name are there; the sentence gives the nearest. */
 int probes_check(const struct needs *needs, struct err *err);
 
-/* needs: NULL = none. *out NULL: nothing of this kind is asked for. ncpus: of the rings that will be opened. */
-int probes_new(const struct needs *needs, struct log *log, unsigned stack_kb, bool kernel_stacks,
-	       unsigned ncpus, struct probes **out, struct err *err);
+struct probes_config {
+	const struct needs *needs;           /* NULL = none */
+	struct log *log;
+	unsigned stack_kb;
+	bool kernel_stacks;
+	bool thread_time;                    /* context switches, with stacks, and who is woken */
+	unsigned ncpus;                      /* of the rings that will be opened */
+};
+
+/* *out NULL: nothing of this kind is asked for. */
+int probes_new(const struct probes_config *cfg, struct probes **out, struct err *err);
 void probes_free(struct probes *p);
 
 /* Rings and events of one CPU, disabled; a ring that no probe writes to stays closed (fd -1). */
@@ -51,6 +63,15 @@ struct probe *probes_find(struct probes *p, uint64_t id);
  * rate and left out.
  */
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out);
+/* What a record is for, other than for rules: see source/thread_time.h. */
+enum probe_role { PROBE_EVENT, PROBE_SWITCH, PROBE_SWITCH_STACK, PROBE_WAKEUP };
+enum probe_role probe_role(const struct probe *probe);
+/* Of a switch: prev_state, next_pid, prev_pid; of a wake-up: pid. false: the record is too short. */
+#define PROBE_NUMBERS 3u
+bool probe_numbers(const struct probe *probe, const struct perf_record *r, int64_t out[PROBE_NUMBERS]);
+/* Let only every n-th of this role come. */
+void probes_every(struct probes *p, enum probe_role role, uint64_t n);
+
 /* Once a second: those that have rested go on. */
 void probes_look(struct probes *p, uint64_t now_ns);
 /* Any thread: which have been switched off, one sentence; "" = none. */

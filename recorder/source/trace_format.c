@@ -267,6 +267,30 @@ void trace_format_read(const struct trace_format *format, const void *raw, size_
 	}
 }
 
+bool trace_format_find(const struct trace_format *format, const char *name, uint32_t *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < format->nfields && strcmp(format->fields[i].name, name) != 0; i++)
+		;
+	*out = i;
+	return i < format->nfields;
+}
+
+bool trace_format_number(const struct trace_format *format, uint32_t field, const void *raw, size_t n,
+			 int64_t *out)
+{
+	const struct trace_field *f = &format->fields[field];
+	struct event_field value;
+	size_t at, size;
+
+	if (field >= format->nfields || f->kind != TRACE_NUMBER || !place(f, raw, n, &at, &size))
+		return false;
+	read_number((const uint8_t *)raw + at, f, &value);
+	*out = f->is_signed ? value.v.i : (int64_t)value.v.u;
+	return true;
+}
+
 /* ---- the kernel's filter ------------------------------------------------------------------------- */
 
 struct condition {

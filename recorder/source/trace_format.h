@@ -68,6 +68,12 @@ int trace_format_parse(const char *text, size_t n, struct trace_format *out, str
 void trace_format_read(const struct trace_format *format, const void *raw, size_t n,
 		       struct trace_values *out);
 
+/* Which field has this name; false = none. */
+bool trace_format_find(const struct trace_format *format, const char *name, uint32_t *out);
+/* One number of a record, and no more work than that; false when it lies outside, or is none. */
+bool trace_format_number(const struct trace_format *format, uint32_t field, const void *raw, size_t n,
+			 int64_t *out);
+
 /*
  * The conditions of a need_event (model/needs.h) as a filter of the kernel: what that cannot express is
  * left out, so that what passes here is a part of what passes there. Numbers of whole fields; texts that

@@ -1,0 +1,76 @@
+#include "show_times.h"
+
+#include "cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS = 4 };
+
+static const struct {
+	const char *leaf, *words, *key;
+} kinds[KINDS] = {
+	{"CPU_TIME", "on a CPU", "cpu_s"},
+	{"BLOCKED_TIME", "blocked", "blocked_s"},
+	{"DISK_TIME", "waiting for devices", "disk_s"},
+	{"READIED_TIME", "ready without a CPU", "readied_s"},
+};
+
+struct times {
+	double s[KINDS];
+	uint32_t threads;
+};
+
+static bool add_up(const struct incident *in, struct times *out)
+{
+	bool *seen = calloc((size_t)in->nthreads + 1, sizeof(*seen));
+	uint32_t i, k;
+
+	memset(out, 0, sizeof(*out));
+	for (i = 0; seen && i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+		const char *leaf;
+
+		if (s->stream != STREAM_OFF_CPU || s->stack == STACK_NONE)
+			continue;
+		leaf = in->frames[in->stacks[s->stack].frame].function;
+		for (k = 0; leaf && k < KINDS; k++)
+			if (strcmp(leaf, kinds[k].leaf) == 0)
+				out->s[k] += (double)s->weight / 1e9;
+		if (s->thread != THREAD_NONE && !seen[s->thread]) {
+			seen[s->thread] = true;
+			out->threads++;
+		}
+	}
+	free(seen);
+	return out->threads != 0;
+}
+
+void times_put(const struct incident *in, struct buf *out)
+{
+	char n[CMD_NUMBER_BYTES];
+	struct times t;
+	unsigned k;
+
+	if (!add_up(in, &t))
+		return;
+	buf_printf(out, "%-10s%s threads:", "Times", text_count(t.threads, n));
+	for (k = 0; k < KINDS; k++)
+		buf_printf(out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n), kinds[k].words);
+	buf_puts(out, "; --metric off-cpu\n");
+}
+
+void times_json(const struct incident *in, struct json *j)
+{
+	struct times t;
+	unsigned k;
+
+	if (!add_up(in, &t))
+		return;
+	json_key(j, "thread_time");
+	json_open(j, '{');
+	json_key_uint(j, "threads", t.threads);
+	for (k = 0; k < KINDS; k++)
+		json_key_num(j, kinds[k].key, t.s[k]);
+	json_close(j, '}');
+}

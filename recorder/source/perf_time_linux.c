@@ -1,0 +1,210 @@
+#include "source/perf_time_linux.h"
+
+#include "source/thread_time.h"
+#include "symbol/kallsyms.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What sched_switch prints of a task that was switched out (include/trace/events/sched.h). */
+#define STATE_DEAD_OR_ZOMBIE 0x30            /* X, Z */
+#define STATE_WAITS 0xff                     /* none of them: it could run */
+
+struct perf_time {
+	struct thread_time *threads;
+	struct frames *frames;
+	struct queue *queue;
+	struct log *log;
+	struct perf_state *state;
+	struct probes *probes;
+	struct object *object;               /* of the leaves */
+	uint64_t io_from, io_to;             /* code of io_schedule(); 0 = not known */
+	uint64_t stacks, every;              /* this second; one in so many */
+	_Atomic uint64_t thinned;            /* seconds in which not all had stacks */
+	struct frame_ref scratch[STACK_MAX_FRAMES];
+};
+
+static const char *const names[TIME_KINDS] = {
+	[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME", [TIME_DISK] = "DISK_TIME",
+	[TIME_READIED] = "READIED_TIME",
+};
+
+bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct symbol *out)
+{
+	if (frame->object != t->object || frame->offset >= TIME_KINDS)
+		return false;
+	*out = (struct symbol){.offset = frame->offset, .name = names[frame->offset]};
+	return true;
+}
+
+/* ---- what comes out ----------------------------------------------------------------------------- */
+
+static void put(void *ctx, const struct thread_time_piece *piece)
+{
+	struct perf_time *t = ctx;
+	struct perf_thread *thread = perf_state_find_thread(t->state, piece->tid);
+	uint32_t n = piece->nframes < STACK_MAX_FRAMES - 1 ? piece->nframes : STACK_MAX_FRAMES - 1;
+	struct event e = {.time_ns = piece->end_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
+			  .stream = STREAM_OFF_CPU, .stack = STACK_NONE, .value = (double)piece->ns,
+			  .quality = piece->quality};
+
+	if (!thread || thread->process->skipped)
+		return;
+	t->scratch[0] = (struct frame_ref){.object = t->object, .offset = piece->kind};
+	if (n)
+		memcpy(t->scratch + 1, piece->frames, n * sizeof(*piece->frames));
+	e.process = thread->process->process;
+	e.thread = thread->thread;
+	e.stack_frames = t->scratch;
+	e.nstack_frames = n + 1;
+	queue_put(t->queue, &e);
+}
+
+/* ---- what goes in ------------------------------------------------------------------------------- */
+
+static bool waits_for_device(const struct perf_time *t, const struct perf_record *r)
+{
+	uint32_t i;
+
+	for (i = 0; t->io_from && i < r->u.sample.nkernel; i++)
+		if (r->u.sample.kernel[i] >= t->io_from && r->u.sample.kernel[i] < t->io_to)
+			return true;
+	return false;
+}
+
+/* prev by the record's own field: of a thread that has ended the kernel does not tell the number else. */
+static void take_switch(struct perf_time *t, const struct perf_record *r, int64_t state, uint32_t next,
+			uint32_t prev)
+{
+	if (prev)
+		thread_time_out(t->threads, r->time_ns, prev, state & STATE_DEAD_OR_ZOMBIE ? OUT_DEAD :
+				state & STATE_WAITS ? OUT_BLOCKED : OUT_PREEMPTED);
+	if (next)
+		thread_time_in(t->threads, r->time_ns, next);
+}
+
+void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
+		    const struct unwind_stack *stack)
+{
+	int64_t numbers[PROBE_NUMBERS];
+
+	if (probe_role(probe) == PROBE_SWITCH_STACK) {
+		t->stacks++;
+		if (r->tid && r->tid != UINT32_MAX)
+			thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r), stack->frames,
+					  stack->nframes, (uint8_t)stack->quality);
+	} else if (!probe_numbers(probe, r, numbers)) {
+		return;
+	} else if (probe_role(probe) == PROBE_SWITCH) {
+		take_switch(t, r, numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]);
+	} else if (numbers[0] > 0) {
+		thread_time_woken(t->threads, r->time_ns, (uint32_t)numbers[0]);
+	}
+}
+
+void perf_time_sample(struct perf_time *t, const struct perf_record *r, const struct unwind_stack *stack)
+{
+	if (r->tid && r->pid != UINT32_MAX)
+		thread_time_sample(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes,
+				   (uint8_t)stack->quality);
+}
+
+void perf_time_lost(struct perf_time *t, uint64_t now_ns)
+{
+	thread_time_lost(t->threads, now_ns);
+}
+
+static bool gone(void *ctx, uint32_t tid)
+{
+	struct perf_time *t = ctx;
+
+	return !perf_state_find_thread(t->state, tid);
+}
+
+void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
+{
+	uint64_t switches = t->stacks * t->every, limit = (uint64_t)PERF_TIME_STACKS * (ncpus ? ncpus : 1);
+	uint64_t every = switches / limit + 1;
+
+	thread_time_tick(t->threads, now_ns, gone);
+	t->stacks = 0;
+	if (t->every > 1)
+		atomic_fetch_add(&t->thinned, 1);
+	if (every == t->every)
+		return;
+	if (every > 1 && !atomic_load(&t->thinned))
+		log_line(t->log, LOG_INFO, "%llu context switches a second: of one in %llu the stack is taken, the "
+			 "times of the others have none", (unsigned long long)switches, (unsigned long long)every);
+	probes_every(t->probes, PROBE_SWITCH_STACK, every);
+	t->every = every;
+}
+
+void perf_time_note(const struct perf_time *t, char *out, size_t n)
+{
+	uint64_t seconds = atomic_load(&t->thinned);
+
+	out[0] = '\0';
+	if (seconds)
+		snprintf(out, n, "in %llu seconds there were over %u context switches on a CPU, and not all of them "
+			 "have stacks", (unsigned long long)seconds, PERF_TIME_STACKS);
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+/* Where io_schedule() begins and the next function begins; both 0 when the kernel hides it. */
+static void find_io_schedule(struct perf_time *t)
+{
+	struct kallsyms *all = NULL;
+	struct kernel_function f;
+	struct buf text = {0};
+	const char *at;
+
+	if (kallsyms_read(&text, NULL) == 0 && kallsyms_parse(buf_text(&text), text.len, &all, NULL) == 0 &&
+	    (at = strstr(buf_text(&text), " io_schedule\n")) != NULL) {
+		while (at > buf_text(&text) && at[-1] != '\n')
+			at--;
+		t->io_from = t->io_to = strtoull(at, NULL, 16);
+		while (t->io_to - t->io_from < 4096 && kallsyms_find(all, t->io_to, &f) &&
+		       strcmp(f.name, "io_schedule") == 0)
+			t->io_to++;
+	}
+	kallsyms_free(all);
+	buf_free(&text);
+}
+
+int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, struct perf_state *state,
+		  struct probes *probes, struct perf_time **out, struct err *err)
+{
+	static const struct object_key key = {.kind = OBJECT_JIT, .path = "[thread]"};
+	struct perf_time *t = calloc(1, sizeof(*t));
+
+	if (t) {
+		t->frames = frames;
+		t->queue = queue;
+		t->log = log;
+		t->state = state;
+		t->probes = probes;
+		t->every = 1;
+		t->threads = thread_time_new(put, t);
+		t->object = objects_get(frames, &key, 0);
+	}
+	if (!t || !t->threads || !t->object) {
+		perf_time_free(t);
+		return err_set(err, ERR_MEMORY, "no memory for the times of threads");
+	}
+	find_io_schedule(t);
+	*out = t;
+	return 0;
+}
+
+void perf_time_free(struct perf_time *t)
+{
+	if (!t)
+		return;
+	thread_time_free(t->threads);
+	if (t->object)
+		object_drop(t->object, UINT64_MAX - 1);
+	free(t);
+}

@@ -1,0 +1,330 @@
+#include "source/thread_time.h"
+
+#include "base/slots.h"
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
+
+struct one {
+	uint32_t tid;
+	uint8_t state, quality;
+	bool ready, disk;                    /* STATE_OFF: could run; waits for a device */
+	uint64_t mark_ns;                    /* up to here its time is accounted for */
+	uint64_t in_ns, stack_ns;            /* last switched in; when the stack was taken */
+	uint64_t since_ns;                   /* where the sums begin; 0 = they are empty */
+	uint64_t sums[TIME_KINDS];           /* with that stack */
+	uint64_t rest[TIME_KINDS];           /* of earlier ones, too little to be told */
+	struct frame_ref *frames;            /* references are held */
+	uint32_t nframes, room;
+};
+
+struct thread_time {
+	thread_time_put *put;
+	void *ctx;
+	struct slots slots;
+	struct table by_tid;
+	uint64_t refused;
+};
+
+struct thread_time *thread_time_new(thread_time_put *put, void *ctx)
+{
+	struct thread_time *t = calloc(1, sizeof(*t));
+
+	if (t && slots_init(&t->slots, sizeof(struct one), THREAD_TIME_MAX)) {
+		free(t);
+		return NULL;
+	}
+	if (t) {
+		t->put = put;
+		t->ctx = ctx;
+	}
+	return t;
+}
+
+/* ---- threads ------------------------------------------------------------------------------------ */
+
+static bool same_tid(const void *ctx, uint32_t value, const void *key)
+{
+	const struct thread_time *t = ctx;
+
+	return ((struct one *)slots_get(&t->slots, value))->tid == *(const uint32_t *)key;
+}
+
+static struct one *find(const struct thread_time *t, uint32_t tid)
+{
+	uint32_t at = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
+
+	return at == TABLE_NONE ? NULL : slots_get(&t->slots, at);
+}
+
+static struct one *find_or_add(struct thread_time *t, uint32_t tid)
+{
+	struct one *one = find(t, tid);
+	uint32_t number;
+
+	if (one)
+		return one;
+	number = slots_add(&t->slots);
+	if (number == SLOTS_NONE) {
+		t->refused++;
+		return NULL;
+	}
+	one = slots_get(&t->slots, number);
+	one->tid = tid;
+	if (table_add(&t->by_tid, hash_u64(tid), number)) {
+		slots_free_one(&t->slots, number);
+		t->refused++;
+		return NULL;
+	}
+	return one;
+}
+
+static void drop_frames(struct one *one, uint64_t now_ns)
+{
+	while (one->nframes)
+		object_drop(one->frames[--one->nframes].object, now_ns);
+}
+
+static void keep_frames(struct one *one, const struct frame_ref *frames, uint32_t nframes, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (nframes > one->room) {
+		struct frame_ref *bigger = realloc(one->frames, nframes * sizeof(*bigger));
+
+		if (!bigger)
+			nframes = one->room;     /* its root is cut off */
+		else {
+			one->frames = bigger;
+			one->room = nframes;
+		}
+	}
+	/* The new ones first: most objects are in both. */
+	for (i = 0; i < nframes; i++)
+		object_ref(frames[i].object);
+	drop_frames(one, now_ns);
+	if (nframes)
+		memcpy(one->frames, frames, nframes * sizeof(*frames));
+	one->nframes = nframes;
+}
+
+static void forget(struct thread_time *t, struct one *one, uint64_t now_ns)
+{
+	uint32_t tid = one->tid, number = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
+
+	drop_frames(one, now_ns);
+	free(one->frames);
+	table_remove(&t->by_tid, hash_u64(tid), number);
+	slots_free_one(&t->slots, number);
+}
+
+void thread_time_free(struct thread_time *t)
+{
+	uint32_t i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->by_tid.nslots; i++) {
+		if (t->by_tid.slots[i].value != TABLE_NONE) {
+			struct one *one = slots_get(&t->slots, t->by_tid.slots[i].value);
+
+			drop_frames(one, UINT64_MAX - 1);
+			free(one->frames);
+		}
+	}
+	table_free(&t->by_tid);
+	slots_free(&t->slots);
+	free(t);
+}
+
+/* ---- telling ------------------------------------------------------------------------------------ */
+
+static void flush_over(struct thread_time *t, struct one *one, uint64_t now_ns, uint64_t least_ns)
+{
+	struct thread_time_piece piece = {.tid = one->tid, .end_ns = now_ns, .frames = one->frames,
+					  .nframes = one->nframes, .quality = one->quality};
+	unsigned i;
+
+	for (i = 0; i < TIME_KINDS; i++) {
+		piece.kind = (enum thread_time_kind)i;
+		piece.ns = one->sums[i] + one->rest[i];
+		one->sums[i] = 0;
+		one->rest[i] = piece.ns >= least_ns ? 0 : piece.ns;
+		if (piece.ns && piece.ns >= least_ns)
+			t->put(t->ctx, &piece);
+	}
+	one->since_ns = 0;
+}
+
+static void flush(struct thread_time *t, struct one *one, uint64_t now_ns)
+{
+	flush_over(t, one, now_ns, THREAD_TIME_LEAST_NS);
+}
+
+static void add(struct one *one, enum thread_time_kind kind, uint64_t now_ns)
+{
+	if (now_ns <= one->mark_ns)
+		return;
+	if (!one->since_ns)
+		one->since_ns = one->mark_ns;
+	one->sums[kind] += now_ns - one->mark_ns;
+	one->mark_ns = now_ns;
+}
+
+static enum thread_time_kind off_kind(const struct one *one)
+{
+	return one->ready ? TIME_READIED : one->disk ? TIME_DISK : TIME_BLOCKED;
+}
+
+static bool same_frames(const struct one *one, const struct frame_ref *frames, uint32_t nframes)
+{
+	uint32_t i;
+
+	if (one->nframes != nframes)
+		return false;
+	for (i = 0; i < nframes; i++)
+		if (one->frames[i].object != frames[i].object || one->frames[i].offset != frames[i].offset ||
+		    one->frames[i].flags != frames[i].flags)
+			return false;
+	return true;
+}
+
+/* ---- what happens ------------------------------------------------------------------------------- */
+
+void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
+		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
+{
+	struct one *one = find_or_add(t, tid);
+
+	if (!one)
+		return;
+	/* Without frames the sums since it was switched out wait for the stack of that moment: this one. */
+	if (!same_frames(one, frames, nframes)) {
+		if (one->nframes || one->state != STATE_OFF)
+			flush(t, one, now_ns);
+		keep_frames(one, frames, nframes, now_ns);
+	}
+	one->quality = quality;
+	one->stack_ns = now_ns;
+	one->disk = disk;
+}
+
+void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how)
+{
+	struct one *one = find_or_add(t, tid);
+
+	if (!one)
+		return;
+	/* A stack of an earlier time is not the one of now. */
+	if (one->stack_ns < one->in_ns || !one->stack_ns) {
+		flush(t, one, now_ns);
+		drop_frames(one, now_ns);
+		one->quality = 0;
+		one->disk = false;
+	}
+	if (one->state == STATE_ON)
+		add(one, TIME_CPU, now_ns);
+	if (how == OUT_DEAD) {
+		flush_over(t, one, now_ns, 0);
+		forget(t, one, now_ns);
+		return;
+	}
+	one->state = STATE_OFF;
+	one->ready = how == OUT_PREEMPTED;
+	one->mark_ns = now_ns;
+}
+
+void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid)
+{
+	struct one *one = find_or_add(t, tid);
+
+	if (!one)
+		return;
+	if (one->state == STATE_OFF)
+		add(one, off_kind(one), now_ns);
+	if (one->since_ns && now_ns - one->since_ns >= THREAD_TIME_SUM_NS)
+		flush(t, one, now_ns);
+	one->state = STATE_ON;
+	one->mark_ns = one->in_ns = now_ns;
+}
+
+void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid)
+{
+	struct one *one = find_or_add(t, tid);
+
+	if (!one || one->state == STATE_ON || (one->state == STATE_OFF && one->ready))
+		return;
+	if (one->state == STATE_OFF)
+		add(one, off_kind(one), now_ns);
+	one->state = STATE_OFF;
+	one->ready = true;
+	one->mark_ns = now_ns;
+}
+
+void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+			const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
+{
+	struct one *one = find_or_add(t, tid);
+	struct thread_time_piece piece = {.tid = tid, .kind = TIME_CPU, .end_ns = now_ns, .frames = frames,
+					  .nframes = nframes, .quality = quality};
+
+	if (!one || one->state == STATE_OFF)
+		return;
+	if (one->state == STATE_ON && now_ns > one->mark_ns) {
+		piece.ns = now_ns - one->mark_ns + one->rest[TIME_CPU];
+		one->rest[TIME_CPU] = piece.ns >= THREAD_TIME_LEAST_NS ? 0 : piece.ns;
+		if (!one->rest[TIME_CPU])
+			t->put(t->ctx, &piece);
+	}
+	one->state = STATE_ON;
+	one->mark_ns = now_ns;
+}
+
+void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void *ctx, uint32_t tid))
+{
+	uint32_t i = 0;
+
+	while (i < t->by_tid.nslots) {
+		uint32_t number = t->by_tid.slots[i].value;
+		struct one *one = number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
+
+		if (one && one->state == STATE_OFF)
+			add(one, off_kind(one), now_ns);
+		if (one)
+			flush_over(t, one, now_ns, 0);
+		if (one && gone(t->ctx, one->tid))
+			forget(t, one, now_ns);  /* another may have moved into its place */
+		else
+			i++;
+	}
+}
+
+void thread_time_lost(struct thread_time *t, uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->by_tid.nslots; i++) {
+		uint32_t number = t->by_tid.slots[i].value;
+		struct one *one = number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
+
+		if (!one)
+			continue;
+		flush_over(t, one, now_ns, 0);
+		drop_frames(one, now_ns);
+		one->state = STATE_UNKNOWN;
+		one->stack_ns = one->in_ns = 0;
+	}
+}
+
+uint32_t thread_time_threads(const struct thread_time *t)
+{
+	return t->slots.used;
+}
+
+uint64_t thread_time_refused(const struct thread_time *t)
+{
+	return t->refused;
+}

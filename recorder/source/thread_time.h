@@ -1,0 +1,67 @@
+/*
+ * Where each thread's wall clock goes, from context switches: on a CPU, blocked, ready and waiting for a
+ * CPU. Each ns between the first and the last that is known of a thread is told exactly once:
+ *
+ *	switched in ........ sample .... switched out ......... woken ...... switched in
+ *	|      CPU, of the    |  CPU, of |       BLOCKED        |   READIED   |
+ *	|    sample's stack   |    the stack with which it was switched out   |
+ *
+ * A thread that was switched out although it could run (preempted) is READIED at once. BLOCKED is DISK
+ * where the kernel's stack says that it waits for a device. What is still going on is told at each tick.
+ *
+ * A thread may be switched 10,000 times a second. So times of one stack in a row are summed up for up to
+ * THREAD_TIME_SUM_NS, and sums below THREAD_TIME_LEAST_NS are told with the thread's next of their kind,
+ * as a sampler would: stacks are right in proportion, totals of a thread and kind exact.
+ *
+ * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
+ * THREAD_TIME_MAX threads, with a stack each.
+ */
+#ifndef SOURCE_THREAD_TIME_H
+#define SOURCE_THREAD_TIME_H
+
+#include "model/frame.h"
+
+#define THREAD_TIME_MAX 65536u
+#define THREAD_TIME_SUM_NS 100000000ULL
+#define THREAD_TIME_LEAST_NS 2000000ULL
+
+enum thread_time_kind { TIME_CPU, TIME_BLOCKED, TIME_DISK, TIME_READIED, TIME_KINDS };
+
+/* Until end_ns a thread spent so much in that way; frames leaf first, none where its stack is not known. */
+struct thread_time_piece {
+	uint32_t tid;
+	enum thread_time_kind kind;
+	uint64_t end_ns, ns;
+	const struct frame_ref *frames;
+	uint32_t nframes;
+	uint8_t quality;
+};
+typedef void thread_time_put(void *ctx, const struct thread_time_piece *piece);
+
+struct thread_time;
+
+struct thread_time *thread_time_new(thread_time_put *put, void *ctx);    /* NULL = no memory */
+void thread_time_free(struct thread_time *t);
+
+/* The stack with which a thread is being switched out, around the time of thread_time_out(). */
+void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
+		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
+
+enum thread_time_out { OUT_BLOCKED, OUT_PREEMPTED, OUT_DEAD };
+void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how);
+void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid);
+void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid);
+/* A CPU sample. */
+void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+			const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
+
+/* Tell what goes on, of all threads; those that gone() knows to be no more are forgotten. */
+void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void *ctx, uint32_t tid));
+/* Switches were lost: nothing is known of anybody until its next one. */
+void thread_time_lost(struct thread_time *t, uint64_t now_ns);
+
+uint32_t thread_time_threads(const struct thread_time *t);
+/* Switches of threads without room or memory for them. */
+uint64_t thread_time_refused(const struct thread_time *t);
+
+#endif

@@ -1,0 +1,117 @@
+#!/bin/bash
+# Thread time: a program that burns, sleeps, waits for a lock and reads a cold file, and measures itself;
+# each of these is found where it belongs, and each thread's times add up to its life.
+# time limit: 60
+. "$TOP/tests/support/cli.sh"
+need_perf
+need_tracefs "$0"
+
+cat >spends.c <<'END'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static double clock_s(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) void burns(double s)
+{
+	double end = clock_s(CLOCK_THREAD_CPUTIME_ID) + s;
+
+	while (clock_s(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+}
+
+__attribute__((noinline)) void sleeps(unsigned us) { usleep(us); }
+__attribute__((noinline)) void waits(void) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); }
+
+__attribute__((noinline)) void reads_cold(int fd)
+{
+	char page[4096];
+	off_t at;
+
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	for (at = 0; pread(fd, page, sizeof(page), at) > 0; at += 4 * (off_t)sizeof(page))
+		;
+}
+
+static void *holds(void *arg) { pthread_mutex_lock(&lock); usleep(700000); pthread_mutex_unlock(&lock); return arg; }
+
+/* What took how long: seconds, one a line. */
+int main(int n, char **v)
+{
+	double begin = clock_s(CLOCK_MONOTONIC), at = begin;
+	pthread_t thread;
+	int fd = n > 1 ? open(v[1], O_RDONLY) : -1;
+
+#define SAY(what) printf("%s %.6f\n", what, clock_s(CLOCK_MONOTONIC) - at), at = clock_s(CLOCK_MONOTONIC)
+	pthread_create(&thread, 0, holds, 0);
+	usleep(100000);
+	SAY("starts");
+	waits();
+	SAY("waits");
+	sleeps(500000);
+	SAY("sleeps");
+	reads_cold(fd);
+	SAY("reads_cold");
+	burns(0.7);
+	SAY("burns");
+	pthread_join(thread, 0);
+	printf("cpu %.6f\nwhole %.6f\n", clock_s(CLOCK_THREAD_CPUTIME_ID), clock_s(CLOCK_MONOTONIC) - begin);
+	return fflush(stdout);
+}
+END
+gcc -O1 -pthread -o spends spends.c
+head -c 16000000 /dev/urandom >cold.bin
+sync cold.bin
+
+timeout 30 "$RECORDER" collect --store time.db --thread-time --delay-after-trigger-sec 1 \
+	--stop-on-process spends 2>log & collect=$!
+wait_for 15 grep -q recording log
+sleep 0.5
+./spends cold.bin >said
+sleep 0.2
+kill -0 $collect 2>/dev/null || true
+wait $collect
+check a_run_with_thread_time_ends_well test $? -eq 0
+"$RECORDER" export --store time.db --metric off-cpu -f --process spends >folded 2>err
+"$RECORDER" show --store time.db --process spends --json >show.json 2>err
+
+# seconds PATTERN KIND: of the folded stacks that match, ending in that leaf; of the main thread.
+main=$(grep -m1 -o 'spends-[0-9]*;.*!sleeps;' folded | cut -d';' -f1)
+seconds()
+{
+	grep -F "$main;" folded | grep -E "$1" | grep -E "!($2)_TIME [0-9]+$" |
+		awk '{s += $NF} END {printf "%.6f\n", s / 1e9}'
+}
+said() { awk -v what="$1" '$1 == what {print $2}' said; }
+# near A B PERCENT SLACK: A is B within the percentage, or the slack in seconds
+near() { echo "$1 $2" && awk -v a="$1" -v b="$2" -v p="$3" -v s="$4" 'BEGIN {d = a > b ? a - b : b - a; exit !(d <= b * p / 100 + s)}'; }
+
+check what_it_slept_is_blocked_there near "$(seconds '!sleeps;' BLOCKED)" 0.5 5 0
+check what_it_waited_for_a_lock_is_blocked_there near "$(seconds '!waits;' 'BLOCKED|READIED')" "$(said waits)" 5 0.02
+check what_it_burnt_is_cpu_there near "$(seconds '!burns;' CPU)" 0.7 5 0.01
+check what_it_read_is_where_it_reads near "$(seconds '!reads_cold;' 'CPU|BLOCKED|DISK|READIED')" "$(said reads_cold)" 5 0.03
+check its_cpu_time_is_what_the_kernel_counts near "$(seconds . CPU)" "$(said cpu)" 5 0.02
+check all_its_times_add_up_to_its_life near "$(seconds . 'CPU|BLOCKED|DISK|READIED')" "$(said whole)" 2 0.03
+disk=$(seconds '!reads_cold;' DISK)
+if awk -v d="$disk" -v r="$(said reads_cold)" -v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {exit r - c > 0.03}'; then
+	echo "skip waits_for_the_disk_are_disk_time: the file was in memory, or its disk is as fast"
+else
+	check waits_for_the_disk_are_disk_time near "$disk" "$(awk -v r="$(said reads_cold)" \
+		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')" 10 0.03
+fi
+check show_says_what_they_are_in_all jq -e '.thread_time.threads == 2 and .thread_time.blocked_s > 1.5' show.json
+check samples_of_the_cpu_are_counted_alone jq -e '[.hottest[].stack[].frame | select(endswith("_TIME"))] == []' show.json

@@ -1,0 +1,220 @@
+/* Times of threads: stories of switches, by hand; times in ms. */
+#include "source/thread_time.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS 1000000ULL
+
+static struct object object;
+static const struct frame_ref a[] = {{&object, 1, 0}, {&object, 2, 0}}, b[] = {{&object, 3, 0}};
+
+/* What was told, as "tid kind ms stack" with the stack's first offset, '-' for none. */
+static char told[2000];
+static uint64_t last_end_ns;
+
+static void put(void *ctx, const struct thread_time_piece *p)
+{
+	static const char *const kinds[] = {"cpu", "blocked", "disk", "readied"};
+	size_t n = strlen(told);
+	char stack[8] = "-";
+
+	(void)ctx;
+	assert_true(p->end_ns >= last_end_ns);
+	last_end_ns = p->end_ns;
+	if (p->nframes)
+		snprintf(stack, sizeof(stack), "%u", (unsigned)p->frames[0].offset);
+	snprintf(told + n, sizeof(told) - n, "%u %s %g %s\n", p->tid, kinds[p->kind], (double)p->ns / MS, stack);
+}
+
+static bool stays(void *ctx, uint32_t tid)
+{
+	(void)ctx;
+	return tid == 99;
+}
+
+static struct thread_time *begin(void)
+{
+	struct thread_time *t = thread_time_new(put, NULL);
+
+	assert_non_null(t);
+	told[0] = '\0';
+	last_end_ns = 0;
+	return t;
+}
+
+static void each_moment_is_told_once_with_its_stack(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_sample(t, 110 * MS, 7, b, 1, 1);             /* 10 of CPU */
+	thread_time_stack(t, 115 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 115 * MS, 7, OUT_BLOCKED);            /* 5 more */
+	thread_time_woken(t, 315 * MS, 7);                       /* 200 blocked */
+	thread_time_in(t, 320 * MS, 7);                          /* 5 ready */
+	assert_string_equal(told, "7 cpu 10 3\n7 cpu 5 1\n7 blocked 200 1\n7 readied 5 1\n");
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
+static void the_stack_may_come_just_after_the_switch(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_stack(t, 110 * MS + 500, 7, true, a, 2, 1);
+	thread_time_in(t, 310 * MS, 7);
+	assert_string_equal(told, "7 cpu 10 1\n7 disk 200 1\n");
+	thread_time_free(t);
+}
+
+static void a_stack_of_an_earlier_switch_is_not_taken(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, true, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_in(t, 310 * MS, 7);
+	thread_time_out(t, 320 * MS, 7, OUT_BLOCKED);            /* its stack was not taken */
+	thread_time_in(t, 520 * MS, 7);
+	assert_string_equal(told, "7 cpu 10 1\n7 disk 200 1\n7 cpu 10 -\n7 blocked 200 -\n");
+	thread_time_free(t);
+}
+
+static void who_could_run_when_switched_out_is_ready(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 104 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 104 * MS, 7, OUT_PREEMPTED);
+	thread_time_in(t, 210 * MS, 7);
+	assert_string_equal(told, "7 cpu 4 1\n7 readied 106 1\n");
+	thread_time_free(t);
+}
+
+static void what_goes_on_is_told_at_ticks_and_the_rest_at_the_end(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_woken(t, 90 * MS, 7);                        /* a new thread */
+	thread_time_in(t, 91 * MS, 7);
+	thread_time_stack(t, 100 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 100 * MS, 7, OUT_BLOCKED);
+	thread_time_tick(t, 1000 * MS, stays);
+	thread_time_tick(t, 2000 * MS, stays);
+	assert_string_equal(told, "7 cpu 9 1\n7 blocked 900 1\n7 readied 1 1\n7 blocked 1000 1\n");
+	told[0] = '\0';
+	thread_time_in(t, 2500 * MS, 7);
+	thread_time_out(t, 2501 * MS, 7, OUT_DEAD);
+	assert_string_equal(told, "7 blocked 500 1\n7 cpu 1 -\n");
+	assert_int_equal(thread_time_threads(t), 0);
+	thread_time_free(t);
+}
+
+static void small_times_are_told_with_the_next_of_their_kind(void **state)
+{
+	struct thread_time *t = begin();
+	uint64_t at = 100 * MS;
+	unsigned i;
+
+	(void)state;
+	thread_time_in(t, at, 7);
+	for (i = 0; i < 40; i++) {                               /* 0.1 on, 0.9 off, two stacks in turn */
+		thread_time_stack(t, at += MS / 10, 7, false, i % 2 ? a : b, i % 2 ? 2 : 1, 1);
+		thread_time_out(t, at, 7, OUT_BLOCKED);
+		thread_time_in(t, at += 9 * MS / 10, 7);
+	}
+	thread_time_tick(t, at, stays);
+	assert_true(strlen(told) < 20 * strlen("7 blocked 2.7 1\n"));    /* not 80 */
+	thread_time_free(t);
+}
+
+static void totals_are_exact_however_often_it_switches(void **state)
+{
+	struct thread_time *t = begin();
+	uint64_t at = 1000 * MS, spent[4] = {0}, seed = 1;
+	double sums[4] = {0}, ms;
+	char kind[16], *line;
+	unsigned i, tid;
+
+	(void)state;
+	told[0] = '\0';
+	thread_time_in(t, at, 7);
+	for (i = 0; i < 30; i++) {
+		uint64_t on, off, ready;
+
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		on = (seed >> 33) % (9 * MS), off = (seed >> 20) % (7 * MS), ready = (seed >> 40) % (3 * MS);
+		thread_time_stack(t, at += on, 7, i % 3 == 0, i % 2 ? a : b, 1, 1);
+		thread_time_out(t, at, 7, OUT_BLOCKED);
+		thread_time_woken(t, at += off, 7);
+		thread_time_in(t, at += ready, 7);
+		spent[0] += on, spent[i % 3 == 0 ? 2 : 1] += off, spent[3] += ready;
+	}
+	thread_time_tick(t, at, stays);
+	for (line = strtok(told, "\n"); line; line = strtok(NULL, "\n")) {
+		assert_int_equal(sscanf(line, "%u %15s %lf", &tid, kind, &ms), 3);
+		sums[kind[0] == 'c' ? 0 : kind[0] == 'b' ? 1 : kind[0] == 'd' ? 2 : 3] += ms;
+	}
+	for (i = 0; i < 4; i++)
+		assert_true(sums[i] * MS > (double)spent[i] - 2000 && sums[i] * MS < (double)spent[i] + 2000);
+	thread_time_free(t);
+}
+
+static void after_a_loss_nothing_is_claimed(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_lost(t, 200 * MS);
+	thread_time_in(t, 500 * MS, 7);
+	thread_time_tick(t, 600 * MS, stays);
+	assert_string_equal(told, "7 cpu 10 1\n");
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+}
+
+static void who_is_gone_is_forgotten(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 99);
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_tick(t, 200 * MS, stays);
+	assert_int_equal(thread_time_threads(t), 1);
+	thread_time_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_moment_is_told_once_with_its_stack),
+		cmocka_unit_test(the_stack_may_come_just_after_the_switch),
+		cmocka_unit_test(a_stack_of_an_earlier_switch_is_not_taken),
+		cmocka_unit_test(who_could_run_when_switched_out_is_ready),
+		cmocka_unit_test(what_goes_on_is_told_at_ticks_and_the_rest_at_the_end),
+		cmocka_unit_test(small_times_are_told_with_the_next_of_their_kind),
+		cmocka_unit_test(totals_are_exact_however_often_it_switches),
+		cmocka_unit_test(after_a_loss_nothing_is_claimed),
+		cmocka_unit_test(who_is_gone_is_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
