@@ -120,6 +120,36 @@ static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state
 	buf_free(&file);
 }
 
+/* Head of 32 bytes, two entries of 48: vmFlags "+A", vmArgs "-Xint"; names at 20, texts at 40. */
+static void texts_are_found_by_name_and_cut_at_their_room(void **state)
+{
+	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = 2};
+	static const unsigned char entry[20] = {48, [4] = 20, [8] = 8, [12] = 'B', [16] = 40};
+	unsigned char b[128];
+	const char *text = NULL;
+	size_t n = 0, cut;
+
+	(void)state;
+	memset(b, 0, sizeof(b));
+	memcpy(b, head, 32);
+	memcpy(b + 32, entry, 20);
+	memcpy(b + 80, entry, 20);
+	strcpy((char *)b + 52, "java.rt.vmFlags");
+	strcpy((char *)b + 72, "+A");
+	strcpy((char *)b + 100, "java.rt.vmArgs");
+	memcpy(b + 120, "-Xint12", 8);
+	assert_true(hsperf_text(b, sizeof(b), "java.rt.vmFlags", &text, &n));
+	assert_int_equal(n, 2);
+	assert_true(hsperf_text(b, sizeof(b), "java.rt.vmArgs", &text, &n));
+	assert_int_equal(n, 7);
+	assert_memory_equal(text, "-Xint12", 7);
+	assert_false(hsperf_text(b, sizeof(b), "java.rt.vm", &text, &n));
+	for (cut = 0; cut < sizeof(b); cut++)
+		assert_false(hsperf_text(b, cut, "java.rt.vmArgs", &text, &n));
+	b[88] = 9;                               /* longer than its entry */
+	assert_false(hsperf_text(b, sizeof(b), "java.rt.vmArgs", &text, &n));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +157,7 @@ int main(void)
 		cmocka_unit_test(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times),
 		cmocka_unit_test(of_two_pauses_between_two_looks_both_are_told_with_their_lengths),
 		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
+		cmocka_unit_test(texts_are_found_by_name_and_cut_at_their_room),
 		cmocka_unit_test(a_file_has_its_counters_or_is_refused_however_it_is_cut),
 	};
 

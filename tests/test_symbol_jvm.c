@@ -50,6 +50,20 @@ static void the_later_of_two_wins(void **state)
 			  "_JAVA_OPTIONS=-XX:+PreserveFramePointer"));
 }
 
+/* Of a file of flags "+Name" alone; the arguments come after it. */
+static void what_it_says_of_itself_counts(void **state)
+{
+	static const char flags[] = "+UseSerialGC +PreserveFramePointer", args[] = "-Xmx1g -XX:+PreserveFramePointer";
+	static const char not[] = "-XX:-PreserveFramePointer";
+
+	(void)state;
+	assert_true(jvm_said_frame_pointers(flags, sizeof(flags) - 1, "", 0));
+	assert_true(jvm_said_frame_pointers("", 0, args, sizeof(args) - 1));
+	assert_false(jvm_said_frame_pointers(flags, sizeof(flags) - 1, not, sizeof(not) - 1));
+	assert_false(jvm_said_frame_pointers("-PreserveFramePointer", 21, "", 0));
+	assert_false(jvm_said_frame_pointers("", 0, "", 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -57,6 +71,7 @@ int main(void)
 		cmocka_unit_test(the_option_is_found_among_the_arguments),
 		cmocka_unit_test(variables_count_that_a_jvm_reads),
 		cmocka_unit_test(the_later_of_two_wins),
+		cmocka_unit_test(what_it_says_of_itself_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,23 +118,31 @@ static int finish(struct hsperf *h, struct err *err)
 	return 0;
 }
 
-int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *err)
+static int read_head(const unsigned char *b, size_t n, uint32_t *at, uint32_t *count, struct err *err)
 {
 	static const unsigned char magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
-	const unsigned char *b = bytes;
-	uint32_t at, count, length;
-	struct hsperf h;
-	int rc;
 
-	memset(&h, 0, sizeof(h));
 	if (n < HEAD_BYTES || n > HSPERF_MAX_BYTES || memcmp(b, magic, 4) != 0 || b[4] != 1 || b[5] != 2)
 		return err_set(err, ERR_FORMAT, "no performance data of a JVM (hsperfdata 2, little endian)");
 	if (b[7] != 1)
 		return err_set(err, ERR_NOT_FOUND, "the JVM has not written its performance data yet");
-	at = u32_at(b, 24);
-	count = u32_at(b, 28);
-	if (count > ENTRIES_MAX)
+	*at = u32_at(b, 24);
+	*count = u32_at(b, 28);
+	if (*count > ENTRIES_MAX)
 		return err_set(err, ERR_FORMAT, "performance data of a JVM with over %u counters", ENTRIES_MAX);
+	return 0;
+}
+
+int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *err)
+{
+	const unsigned char *b = bytes;
+	uint32_t at, count, length;
+	struct hsperf h;
+	int rc = read_head(b, n, &at, &count, err);
+
+	memset(&h, 0, sizeof(h));
+	if (rc)
+		return rc;
 	for (; count && at <= n && n - at >= ENTRY_BYTES; count--, at += length) {
 		length = u32_at(b, at);
 		if (length < ENTRY_BYTES || length > n - at)
@@ -145,6 +153,31 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 	if (!rc)
 		*out = h;
 	return rc;
+}
+
+bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text, size_t *text_bytes)
+{
+	const unsigned char *b = bytes;
+	size_t name_bytes = strlen(name) + 1;
+	uint32_t at, count, length;
+
+	if (read_head(b, n, &at, &count, NULL))
+		return false;
+	for (; count && at <= n && n - at >= ENTRY_BYTES; count--, at += length) {
+		uint32_t name_at = u32_at(b, at + 4), nvector = u32_at(b, at + 8), data = u32_at(b, at + 16);
+
+		length = u32_at(b, at);
+		if (length < ENTRY_BYTES || length > n - at)
+			return false;
+		if (b[at + 12] != 'B' || name_at > length || length - name_at < name_bytes ||
+		    memcmp(b + at + name_at, name, name_bytes) != 0 || data > length ||
+		    nvector > length - data)
+			continue;
+		*text = (const char *)b + at + data;
+		*text_bytes = strnlen(*text, nvector);
+		return true;
+	}
+	return false;
 }
 
 /* ---- pauses -------------------------------------------------------------------------------------- */

@@ -40,6 +40,12 @@ struct hsperf {
 /* Where the counters are; ERR_FORMAT for what is none of these, ERR_NOT_FOUND when there is no collector. */
 int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *err);
 
+/*
+ * The text of an entry, such as "java.rt.vmArgs"; false when there is none. Borrowed from the bytes. HotSpot
+ * keeps 1,023 bytes of a text (PerfMaxStringConstLength).
+ */
+bool hsperf_text(const void *bytes, size_t n, const char *name, const char **text, size_t *text_bytes);
+
 /* What was seen of one collector; starts empty. */
 struct hsperf_track {
 	bool begun, open;

@@ -1,15 +1,13 @@
 #include "source/loader.h"
 
 #include "base/os.h"
+#include "source/jvm_options.h"
 #include "symbol/elf_file.h"
-#include "symbol/jvm.h"
 #include "symbol/symbol_open.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define JVM_TEXT_MAX_BYTES ((size_t)1 << 20)     /* of arguments, and of environment */
 
 enum entry_state {
 	ENTRY_QUEUED,                        /* the loader threads' */
@@ -160,15 +158,9 @@ static void load(struct loader *l, struct entry *e)
 
 static void read_jvm_options(struct process *process)
 {
-	struct buf arguments = {0}, environment = {0};
-	bool kept;
+	bool kept = jvm_options_keep_frame_pointers(process->pid);
 
-	symbol_start_text(process->pid, JVM_TEXT_MAX_BYTES, &arguments, &environment);
-	kept = jvm_keeps_frame_pointers(buf_text(&arguments), arguments.len,
-					buf_text(&environment), environment.len);
 	atomic_store(&process->frame_pointers, kept ? FRAME_POINTERS_KEPT : FRAME_POINTERS_NONE);
-	buf_free(&arguments);
-	buf_free(&environment);
 }
 
 static struct entry *take(struct loader *l)

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "source/jvm_options.h"
 #include "symbol/elf.h"
 #include "symbol/symbol_open.h"
 
@@ -239,12 +240,9 @@ static void see_rest(struct process_view *v)
 {
 	struct survey_facts *f = &v->facts;
 	struct os_file *file = NULL;
-	struct buf cmdline = {0};
 
-	if (f->is_jvm && symbol_cmdline(v->pid, &cmdline, NULL) == 0)
-		f->keeps_frame_pointers =
-			strstr(buf_text(&cmdline), "-XX:+PreserveFramePointer") != NULL;
-	buf_free(&cmdline);
+	if (f->is_jvm)
+		f->keeps_frame_pointers = jvm_options_keep_frame_pointers(v->pid);
 	if (f->jit_bytes && symbol_perf_map(v->pid, &file, NULL) == 0)
 		f->has_perf_map = true;
 	os_close(file);

@@ -2,22 +2,28 @@
 
 #include <string.h>
 
-static const char option[] = "-XX:?PreserveFramePointer";
+static const char prefix[] = "-XX:", option[] = "PreserveFramePointer";
 
-/* The last time that the option stands in the text, as a word. */
-static void look(const char *text, size_t n, bool *keeps)
+/* The last time that the option stands in the text, as a word; behind -XX:, or alone as in a file of flags. */
+static void look_for(const char *text, size_t n, const char *before, bool *keeps)
 {
-	const size_t length = sizeof(option) - 1;
+	const size_t first = strlen(before), length = sizeof(option) - 1;
 	size_t i;
 
-	for (i = 0; i + length <= n; i++) {
-		char after = i + length < n ? text[i + length] : '\0';
+	for (i = 0; i + first + 1 + length <= n; i++) {
+		const char *sign = text + i + first;
+		char after = i + first + 1 + length < n ? sign[1 + length] : '\0';
 
-		if (memcmp(text + i, option, 4) != 0 || memcmp(text + i + 5, option + 5, length - 5) != 0)
+		if (memcmp(text + i, before, first) != 0 || memcmp(sign + 1, option, length) != 0)
 			continue;
-		if ((text[i + 4] == '+' || text[i + 4] == '-') && (!after || strchr(" \t\n\r\"'", after)))
-			*keeps = text[i + 4] == '+';
+		if ((*sign == '+' || *sign == '-') && (!after || strchr(" \t\n\r\"'", after)))
+			*keeps = *sign == '+';
 	}
+}
+
+static void look(const char *text, size_t n, bool *keeps)
+{
+	look_for(text, n, prefix, keeps);
 }
 
 static void look_in_variable(const char *environment, size_t n, const char *name, bool *keeps)
@@ -33,6 +39,15 @@ static void look_in_variable(const char *environment, size_t n, const char *name
 			look(environment + at, bytes, keeps);
 		at += bytes + 1;
 	}
+}
+
+bool jvm_said_frame_pointers(const char *flags, size_t nflags, const char *arguments, size_t narguments)
+{
+	bool keeps = false;
+
+	look_for(flags, nflags, "", &keeps);
+	look(arguments, narguments, &keeps);
+	return keeps;
 }
 
 bool jvm_keeps_frame_pointers(const char *arguments, size_t narguments, const char *environment,

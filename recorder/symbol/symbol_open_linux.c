@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -214,6 +215,8 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
 	return rc;
 }
 
+#define MAPS_MAX_BYTES ((size_t)16 << 20)        /* of a process's mappings; a JVM's take 30 KB */
+
 /* ---- the vDSO, and what a process is called --------------------------------------------------- */
 
 /* Its length is not told; the section headers are the last thing in it (vdso(7), linux-vdso.so). */
@@ -259,6 +262,45 @@ void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct b
 	os_load(path, max, arguments, NULL);
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/environ", pid);
 	os_load(path, max, environment, NULL);
+}
+
+/* [start, end) of the first mapping whose line has the text; false when there is none. */
+static bool find_mapping(uint32_t pid, const char *text, uint64_t *start, uint64_t *end)
+{
+	struct buf maps = {0};
+	const char *line, *next;
+	char path[64];
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
+	os_load(path, MAPS_MAX_BYTES, &maps, NULL);
+	for (line = buf_text(&maps); *line && !found; line = next) {
+		const char *hit = strstr(line, text);
+
+		next = line + strcspn(line, "\n");
+		next += *next == '\n';
+		if (!hit)
+			break;
+		if (hit < next)
+			found = sscanf(line, "%" SCNx64 "-%" SCNx64, start, end) == 2;
+	}
+	buf_free(&maps);
+	return found && *start < *end;
+}
+
+void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out)
+{
+	uint64_t start, end;
+	struct iovec here, there;
+	ssize_t got;
+
+	if (!find_mapping(pid, "/hsperfdata_", &start, &end) || end - start > max ||
+	    !buf_reserve(out, (size_t)(end - start)))
+		return;
+	here = (struct iovec){out->data + out->len, (size_t)(end - start)};
+	there = (struct iovec){(void *)(uintptr_t)start, (size_t)(end - start)};
+	got = process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
+	out->len += got > 0 ? (size_t)got : 0;
 }
 
 bool symbol_comm(uint32_t pid, char out[16])

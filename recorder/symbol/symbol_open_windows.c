@@ -72,6 +72,13 @@ void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct b
 	(void)environment;
 }
 
+void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out)
+{
+	(void)pid;
+	(void)max;
+	(void)out;
+}
+
 bool symbol_comm(uint32_t pid, char out[16])
 {
 	(void)pid;

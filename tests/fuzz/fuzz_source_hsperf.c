@@ -11,6 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct hsperf_edge edges[HSPERF_EDGES];
 	struct hsperf_track track = {0}, safepoints = {0};
 	uint64_t missed = 0, v[HSPERF_VALUES];
+	const char *text;
+	size_t text_bytes;
 	struct hsperf h;
 	struct err err;
 	size_t i, k;
@@ -22,6 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &missed) > HSPERF_EDGES)
 			abort();
 	}
+	if (hsperf_text(data, n, "java.rt.vmArgs", &text, &text_bytes) &&
+	    (text < (const char *)data || text_bytes > n - (size_t)(text - (const char *)data)))
+		abort();
 	if (hsperf_parse(data, n, &h, &err))
 		return 0;
 	if (h.low >= h.high || h.high > n || !h.frequency_hz)
