@@ -7,7 +7,7 @@
 
 #define SOURCES_MAX 8u
 #define LOOK_NS (50 * NS_PER_MS)
-#define EXPONENT_MAX 0.3                     /* denser than that no segment gets by its size */
+#define EXPONENT_MAX 0.4                     /* denser than that no segment gets by its size */
 
 struct plan_source {
 	const struct source_ops *ops;
@@ -17,21 +17,19 @@ struct plan_source {
 	struct err err;
 };
 
-struct pieces {                              /* of segments */
-	uint32_t n;
-	double samples[2], bytes[2];         /* of the last two */
-	double full_samples, full_bytes;     /* of all that were full, but the first */
-	uint32_t full;
+struct piece {
+	double samples, bytes;
 };
 
 struct planner {
 	const struct plan_config *cfg;
 	struct frames *frames;
 	struct processes *processes;
-	struct segment_builder *builder;
+	struct segment_builder *builder, *first_half;
 	struct plan_source sources[SOURCES_MAX];
 	uint32_t nsources;
-	struct pieces pieces;
+	struct piece half, whole;            /* of a segment as it grew, if none got full */
+	struct piece first_full, full;       /* the first, which lists what ran at the start; the others' sum */
 	uint64_t samples;
 };
 
@@ -46,6 +44,13 @@ double plan_segment_bytes(double n1, double bytes1, double n2, double bytes2, do
 	if (exponent > EXPONENT_MAX)
 		exponent = EXPONENT_MAX;
 	return n2 > 0 ? n * bytes2 / n2 * pow(n / n2, -exponent) : 0;
+}
+
+double plan_segments_held(double ring_bytes, double segment_bytes)
+{
+	double n = ring_bytes / segment_bytes;
+
+	return n > 1.5 ? n : 1.5;            /* the newest sealed one always stays */
 }
 
 static void source_main(void *ctx)
@@ -78,23 +83,37 @@ static int open_source(struct planner *p, const struct source_ops *ops, struct e
 	return os_thread_start(ops->name, source_main, s, &s->thread, err);
 }
 
-static void seal(struct planner *p, bool full)
+static struct piece seal(struct segment_builder *b)
 {
-	struct pieces *to = &p->pieces;
 	struct segment *s = NULL;
+	struct piece piece = {0};
 
-	if (segment_seal(p->builder, &s, NULL) != 0 || !s)
-		return;
-	to->samples[0] = to->samples[1];
-	to->bytes[0] = to->bytes[1];
-	to->samples[1] = s->nsamples;
-	to->bytes[1] = (double)s->memory_bytes;
-	if (full && to->full++) {
-		to->full_samples += s->nsamples;
-		to->full_bytes += (double)s->memory_bytes;
-	}
-	to->n++;
+	if (segment_seal(b, &s, NULL) != 0 || !s)
+		return piece;
+	piece.samples = s->nsamples;
+	piece.bytes = (double)s->memory_bytes;
 	segment_unref(s);
+	return piece;
+}
+
+static void seal_full(struct planner *p)
+{
+	struct piece piece = seal(p->builder);
+
+	if (!p->first_full.samples) {
+		p->first_full = piece;
+		return;
+	}
+	p->full.samples += piece.samples;
+	p->full.bytes += piece.bytes;
+}
+
+static int put(struct segment_builder *b, struct event *e)
+{
+	e->stack = STACK_NONE;
+	if (e->nstack_frames)
+		e->stack = segment_stack(b, e->stack_frames, e->nstack_frames, NULL, NULL);
+	return segment_add(b, e);
 }
 
 static void take(struct planner *p, const struct event *from)
@@ -104,11 +123,10 @@ static void take(struct planner *p, const struct event *from)
 	if (e.kind == EVENT_IMAGE || e.kind == EVENT_TICK)
 		return;
 	if (segment_is_full(p->builder, e.time_ns))
-		seal(p, true);
-	e.stack = STACK_NONE;
-	if (e.nstack_frames)
-		e.stack = segment_stack(p->builder, e.stack_frames, e.nstack_frames, NULL, NULL);
-	if (segment_add(p->builder, &e) == 0 && e.kind == EVENT_SAMPLE)
+		seal_full(p);
+	if (!p->half.samples && !segment_is_full(p->first_half, e.time_ns))
+		put(p->first_half, &e);
+	if (put(p->builder, &e) == 0 && e.kind == EVENT_SAMPLE)
 		p->samples++;
 }
 
@@ -134,10 +152,9 @@ static double measure(struct planner *p)
 		os_sleep_ns(LOOK_NS);
 		take_all(p);
 		now_ns = os_now_ns();
-		if (!cut && now_ns - start_ns >= p->cfg->measure_ns / 3) {
+		if (!cut && now_ns - start_ns >= p->cfg->measure_ns / 2) {
 			cut = true;
-			if (!p->pieces.n)
-				seal(p, false);
+			p->half = seal(p->first_half);
 		}
 	}
 	return (double)(now_ns - start_ns) / 1e9;
@@ -145,7 +162,6 @@ static double measure(struct planner *p)
 
 static void conclude(struct planner *p, struct plan *out)
 {
-	const struct pieces *s = &p->pieces;
 	double n, bytes, segments, ring = (double)p->cfg->ring_bytes;
 	uint64_t cpu_ns, rss_bytes;
 
@@ -157,13 +173,17 @@ static void conclude(struct planner *p, struct plan *out)
 		return;
 	n = out->samples_per_s * (double)SEGMENT_MAX_NS / 1e9;
 	n = n < SEGMENT_MAX_SAMPLES ? n : SEGMENT_MAX_SAMPLES;
-	bytes = s->full > 1 ? n * s->full_bytes / s->full_samples
-			    : plan_segment_bytes(s->samples[0], s->bytes[0], s->samples[1], s->bytes[1], n);
+	if (p->full.samples > 0)
+		bytes = n * p->full.bytes / p->full.samples;
+	else if (p->first_full.samples > 0)
+		bytes = n * p->first_full.bytes / p->first_full.samples;
+	else
+		bytes = plan_segment_bytes(p->half.samples, p->half.bytes, p->whole.samples,
+					   p->whole.bytes, n);
 	if (!(bytes > 0))
 		return;
 	out->bytes_per_sample = bytes / n;
-	/* Sealed segments leave whole, and the open one is half full on average. */
-	segments = floor(ring / bytes) > 1 ? floor(ring / bytes) + 0.5 : 1.5;
+	segments = plan_segments_held(ring, bytes);
 	out->held_samples = (uint64_t)(segments * n);
 	out->history_s = segments * n / out->samples_per_s;
 }
@@ -181,6 +201,7 @@ static void close_all(struct planner *p)
 		queue_free(p->sources[i].queue);
 	}
 	segment_builder_free(p->builder);
+	segment_builder_free(p->first_half);
 	processes_free(p->processes);
 	frames_free(p->frames);
 }
@@ -197,11 +218,13 @@ int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *er
 		rc = processes_new(&p.processes, err);
 	if (!rc)
 		rc = segment_builder_new(p.frames, p.processes, &p.builder, err);
+	if (!rc)
+		rc = segment_builder_new(p.frames, p.processes, &p.first_half, err);
 	for (i = 0; !rc && cfg->sources[i] && i < SOURCES_MAX; i++)
 		rc = open_source(&p, cfg->sources[i], err);
 	if (!rc) {
 		out->measured_s = measure(&p);
-		seal(&p, false);
+		p.whole = seal(p.builder);
 		conclude(&p, out);
 	}
 	close_all(&p);

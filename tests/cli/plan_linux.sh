@@ -30,11 +30,11 @@ compare()
 }
 "$RECORDER" collect --store p.db "${ask[@]}" --max-cpu-percent 0 2>log & recorder=$!
 sleep 7
-compare || compare
+compare || compare || compare
 kill -INT $recorder
 wait $recorder
 check plan_says_how_far_the_buffer_reaches jq -e '.verdict == "ok" and .history_s > 0 and
 	.samples_per_s > 100 and .memory_bytes > 1048576' plan.json
 check plan_stores_nothing test ! -e none.db
 # On a quiet machine they differ by under 10 percent; what else starts here meanwhile adds to that.
-check a_sample_takes_about_as_many_bytes_as_was_said jq -e '.ratio > 0.7 and .ratio < 1.4' compared
+check a_sample_takes_about_as_many_bytes_as_was_said jq -e '.ratio > 0.8 and .ratio < 1.25' compared
