@@ -11,6 +11,7 @@
 #include "source/dotnet_find_linux.h"
 #include "source/dotnet_line.h"
 #include "source/dotnet_session_linux.h"
+#include "source/gc_counters.h"
 #include "source/nettrace_decode.h"
 #include "source/source.h"
 #include "source/throw_linux.h"
@@ -28,6 +29,8 @@
 #define HOLD_NS (200 * NS_PER_MS)            /* the engine waits for 250 ms */
 #define FINISH_NS (500 * NS_PER_MS)          /* for programs to take notice of the end */
 #define CLR "Microsoft-Windows-DotNETRuntime"
+#define CLR_KEYWORD_GC 1u
+#define CLR_LEVEL 4
 
 struct dotnet_source {
 	struct source base;
@@ -40,6 +43,7 @@ struct dotnet_source {
 	struct dotnet_line *line;
 	struct nettrace_decode *decode;
 	struct etw_decoded decoded;
+	struct gc_counters *counters;
 	bool full_told;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, lost;
@@ -68,22 +72,39 @@ static const char *name_of(const char *name)
 	return strcasecmp(name, "{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}") == 0 || strcasecmp(name, CLR) == 0 ? CLR : name;
 }
 
+/* Of several wishes for one provider all keywords, and the finest level. */
+static void take_provider(struct dotnet_ask *ask, const char *name, uint64_t keywords, uint32_t level)
+{
+	struct dotnet_provider *p;
+	uint32_t i;
+
+	name += *name == '*';
+	for (i = 0; i < ask->n && strcasecmp(ask->names[i], name) != 0; i++)
+		;
+	if (i == DOTNET_PROVIDERS_MAX)
+		return;
+	p = &ask->providers[i];
+	if (i == ask->n) {
+		snprintf(ask->names[i], sizeof(ask->names[0]), "%s", name);
+		p->name = ask->names[i];
+		ask->n++;
+	}
+	p->keywords |= keywords;
+	p->level = level > p->level ? level : p->level;
+}
+
 static void take_needs(struct dotnet_ask *ask, const struct needs *needs)
 {
 	uint32_t i;
 
 	for (i = 0; i < needs->nproviders; i++) {
 		const struct need_provider *p = &needs->providers[i];
-		const char *name = name_of(p->name);
 
-		if (!is_dotnet(name))
-			continue;
-		snprintf(ask->names[ask->n], sizeof(ask->names[0]), "%s", name + (*name == '*'));
-		ask->providers[ask->n] = (struct dotnet_provider){
-			.name = ask->names[ask->n], .keywords = p->keywords, .level = p->level,
-		};
-		ask->n++;
+		if (is_dotnet(name_of(p->name)))
+			take_provider(ask, name_of(p->name), p->keywords, p->level);
 	}
+	if (gc_counters_wanted(needs, GC_DOTNET))
+		take_provider(ask, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
 }
 
 static int dotnet_check(const struct needs *needs, struct err *err)
@@ -102,6 +123,14 @@ static int dotnet_check(const struct needs *needs, struct err *err)
 }
 
 /* ---- events ---------------------------------------------------------------------------------------- */
+
+static void put(void *ctx, const struct event *e)
+{
+	struct dotnet_source *s = ctx;
+
+	if (queue_put(s->cfg.queue, e))
+		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+}
 
 static void deliver(void *ctx, const struct dotnet_held *held)
 {
@@ -122,8 +151,10 @@ static void deliver(void *ctx, const struct dotnet_held *held)
 	e.hex_fields = s->decoded.hex;
 	e.thread = process && held->event.tid <= UINT32_MAX
 			   ? thread_add(s->cfg.processes, process, (uint32_t)held->event.tid) : NULL;
-	if (queue_put(s->cfg.queue, &e))
-		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+	put(s, &e);
+	if (process)
+		gc_counters_program(s->counters, process->pid, process_name(process));
+	gc_counters_event(s->counters, process ? process->pid : 0, &e);
 	if (process)
 		process_unref(process);
 }
@@ -170,6 +201,7 @@ static void leave(struct dotnet_source *s)
 	for (i = s->n; i--;) {
 		if (!dotnet_session_is_over(s->all[i]))
 			continue;
+		gc_counters_gone(s->counters, dotnet_session_pid(s->all[i]));
 		dotnet_session_free(s->all[i], s->cfg.processes);
 		s->all[i] = s->all[--s->n];
 	}
@@ -219,6 +251,7 @@ static int dotnet_run(struct source *source, struct err *err)
 		read_all(s);
 		now_ns = os_now_ns();
 		dotnet_line_release(s->line, now_ns - HOLD_NS, deliver, s);
+		gc_counters_poll(s->counters, now_ns - HOLD_NS, put, s);
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
 		leave(s);
 	}
@@ -240,6 +273,7 @@ static void dotnet_close(struct source *source)
 	dotnet_find_close(&s->find);
 	dotnet_line_free(s->line);
 	nettrace_decode_free(s->decode);
+	gc_counters_free(s->counters);
 	free(s);
 }
 
@@ -255,7 +289,9 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->cfg = *cfg;
 	s->find.watch = -1;
 	take_needs(&s->ask, needs);
-	rc = dotnet_line_new(&s->line, err);
+	rc = gc_counters_new(needs, GC_DOTNET, &s->counters, err);
+	if (!rc)
+		rc = dotnet_line_new(&s->line, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (rc) {
@@ -288,6 +324,7 @@ const struct source_ops dotnet_source = {
 	.events = true,
 	.optional = true,
 	.check = dotnet_check,
+	.list = gc_counters_list,
 	.open = dotnet_open,
 	.run = dotnet_run,
 	.stop = dotnet_stop,

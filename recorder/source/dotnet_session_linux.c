@@ -86,6 +86,11 @@ void dotnet_session_free(struct dotnet_session *s, struct processes *processes)
 	free(s);
 }
 
+uint32_t dotnet_session_pid(const struct dotnet_session *s)
+{
+	return s->socket.pid;
+}
+
 bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socket *socket)
 {
 	return s->socket.pid == socket->pid && s->socket.key == socket->key;

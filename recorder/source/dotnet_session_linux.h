@@ -16,10 +16,12 @@
 
 #include <poll.h>
 
+#define DOTNET_PROVIDERS_MAX (NEEDS_MAX_PROVIDERS + 1)
+
 /* What every program is asked for. Stays as it is while there are sessions. */
 struct dotnet_ask {
-	struct dotnet_provider providers[NEEDS_MAX_PROVIDERS];
-	char names[NEEDS_MAX_PROVIDERS][PROVIDER_NAME_MAX];
+	struct dotnet_provider providers[DOTNET_PROVIDERS_MAX];
+	char names[DOTNET_PROVIDERS_MAX][PROVIDER_NAME_MAX];
 	uint32_t n;
 	bool perf_map;                       /* also for its map of compiled code, once */
 };
@@ -29,6 +31,7 @@ struct dotnet_session;
 struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, const struct dotnet_ask *ask,
 					  struct log *log);       /* NULL = no memory */
 void dotnet_session_free(struct dotnet_session *s, struct processes *processes);
+uint32_t dotnet_session_pid(const struct dotnet_session *s);
 bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socket *socket);
 
 /* What to wait for; fd -1: nothing. */

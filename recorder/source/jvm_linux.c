@@ -16,6 +16,7 @@
  * Durations do not depend on that.
  */
 #include "base/os.h"
+#include "source/gc_counters.h"
 #include "source/jvm_table_linux.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
@@ -45,6 +46,7 @@ struct jvm_source {
 	struct jvm_table table;
 	unsigned char *image, *again;
 	uint64_t quick_until_ns;
+	struct gc_counters *counters;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, missed;
 };
@@ -58,10 +60,18 @@ static bool wants_gc(const struct needs *needs)
 	for (i = 0; i < needs->nproviders; i++)
 		if (strcasecmp(needs->providers[i].name, "Microsoft-Windows-DotNETRuntime") == 0)
 			return true;
-	return false;
+	return gc_counters_wanted(needs, GC_JVM);
 }
 
 /* ---- events ---------------------------------------------------------------------------------------- */
+
+static void deliver(void *ctx, const struct event *e)
+{
+	struct jvm_source *s = ctx;
+
+	if (queue_put(s->queue, e))
+		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+}
 
 static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, const struct hsperf_edge *edge,
 		uint64_t zero_ns, struct process *process)
@@ -87,8 +97,8 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, c
 	e.thread = process ? thread_add(s->processes, process, j->pid) : NULL;
 	for (i = 0; i < 2; i++) {
 		e.name = names[edge->start][i];
-		if (queue_put(s->queue, &e))
-			atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+		deliver(s, &e);
+		gc_counters_event(s->counters, j->pid, &e);
 	}
 }
 
@@ -104,6 +114,8 @@ static struct process *process_of(struct jvm_source *s, struct jvm *j)
 		process = j->own;
 		process_ref(process);
 	}
+	if (process)
+		gc_counters_program(s->counters, j->pid, process_name(process));
 	return process;
 }
 
@@ -279,6 +291,7 @@ static int jvm_run(struct source *source, struct err *err)
 			if (s->table.all[i].ready && !clock_is_exact(&s->table.all[i], now_ns))
 				wait_ns = CLOCK_POLL_NS;
 		}
+		gc_counters_poll(s->counters, now_ns - CLOCK_EXACT_NS, deliver, s);
 		/* What begins from here on is seen by the next look; its clock may be off by a little. */
 		queue_watermark(s->queue, now_ns - CLOCK_EXACT_NS);
 		os_sleep_ns(wait_ns);
@@ -294,6 +307,7 @@ static void jvm_close(struct source *source)
 	if (!s)
 		return;
 	jvm_table_close(&s->table);
+	gc_counters_free(s->counters);
 	free(s->image);
 	free(s->again);
 	free(s);
@@ -316,8 +330,10 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 	}
 	if (!s || !s->image || !s->again)
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
+	if (!rc)
+		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);
 	if (!rc && s->wanted)
-		rc = jvm_table_open(&s->table, s->processes, s->log, err);
+		rc = jvm_table_open(&s->table, s->processes, s->counters, s->log, err);
 	if (rc) {
 		jvm_close((struct source *)s);
 		return rc;

@@ -56,6 +56,7 @@ static void forget(struct jvm_table *t, uint32_t i)
 	close(t->all[i].fd);
 	if (t->all[i].own)
 		process_drop(t->processes, t->all[i].own, os_now_ns());
+	gc_counters_gone(t->counters, t->all[i].pid);
 	t->nready -= t->all[i].ready;
 	t->all[i] = t->all[--t->n];
 }
@@ -230,9 +231,10 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 			try(t, &t->all[i], now_ns);
 }
 
-int jvm_table_open(struct jvm_table *t, struct processes *processes, struct log *log, struct err *err)
+int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
+		   struct log *log, struct err *err)
 {
-	*t = (struct jvm_table){.processes = processes, .log = log, .opened_ns = os_now_ns()};
+	*t = (struct jvm_table){.processes = processes, .counters = counters, .log = log, .opened_ns = os_now_ns()};
 	t->all = calloc(JVMS_MAX, sizeof(*t->all));
 	if (!t->all)
 		return err_set(err, ERR_MEMORY, "no memory for the table of Java programs");

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "model/process.h"
+#include "source/gc_counters.h"
 #include "source/hsperf.h"
 
 #define JVMS_MAX 256u
@@ -38,13 +39,15 @@ struct jvm_table {
 	struct jvm *all;
 	uint32_t n, nready;
 	struct processes *processes;
+	struct gc_counters *counters;        /* are told of those that have ended */
 	struct log *log;
 	int watch;
 	uint64_t opened_ns, next_scan_ns;
 	bool full_told;
 };
 
-int jvm_table_open(struct jvm_table *t, struct processes *processes, struct log *log, struct err *err);
+int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
+		   struct log *log, struct err *err);
 void jvm_table_close(struct jvm_table *t);    /* an empty one too */
 
 /* Find new ones, let go of those that have ended. */

@@ -8,6 +8,7 @@
  */
 
 #include "base/os.h"
+#include "source/gc_counters.h"
 #include "source/proc_reader.h"
 #include "source/source.h"
 
@@ -66,7 +67,9 @@ static int proc_check(const struct needs *needs, struct err *err)
 	int rc = 0;
 
 	for (i = 0; !rc && i < needs->ncounters; i++)
-		rc = find_counter(needs->counters[i].name, &counter, err);
+		rc = gc_counter_is(needs->counters[i].name)
+			     ? gc_counter_check(needs->counters[i].name, err)
+			     : find_counter(needs->counters[i].name, &counter, err);
 	return rc;
 }
 
@@ -124,8 +127,10 @@ static int proc_open(const struct source_config *cfg, const struct needs *needs,
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of counters");
 	else
 		rc = proc_reader_open("/proc", true, &s->reader, err);
+	/* Those of collections come from the sources that see these. */
 	for (i = 0; !rc && i < needs->ncounters; i++)
-		rc = add_polled(s, &needs->counters[i], err);
+		if (!gc_counter_is(needs->counters[i].name))
+			rc = add_polled(s, &needs->counters[i], err);
 	if (rc) {
 		proc_close((struct source *)s);
 		return rc;

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/os.h"
 #include "base/utf8.h"
+#include "source/gc_counters.h"
 #include "source/proc_reader.h"
 #include "source/source.h"
 
@@ -272,6 +273,10 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 	struct proc_counter counter;
 	int rc;
 
+	if (gc_counter_is(name)) {
+		*out = (struct counter_value){.absent = true};       /* nothing watches now */
+		return gc_counter_check(name, err);
+	}
 	rc = proc_counter_find(name, &counter, err);
 	if (!rc)
 		rc = proc_reader_open("/proc", true, &r, err);
