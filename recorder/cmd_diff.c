@@ -381,8 +381,8 @@ static int check_request(const struct options *o, const struct diff_format **for
 	int rc;
 
 	if (!o->base_id || !o->test_id)
-		return err_set(err, ERR_USAGE, "which two incidents? --base ID and --test ID; 'recorder list' "
-			       "has their numbers");
+		return err_set(err, ERR_USAGE, "which two incidents? recorder diff BASE TEST; 'recorder list' has "
+			       "their numbers");
 	if (o->base_id == o->test_id && !o->base_store)
 		return err_set(err, ERR_USAGE, "--base and --test are both incident %" PRIu32 "; a diff wants "
 			       "two, or --base-store", o->base_id);

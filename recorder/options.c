@@ -254,7 +254,12 @@ static int operand(struct arguments *a, const char *text, struct err *err)
 	if (command != CMD_NONE) {
 		if (command_table[command].operands == OPERAND_IDS)
 			return set_argument(a, option_by_name("id", 2), "the incident", text, err);
-		if (command_table[command].operands == OPERAND_NONE || a->operand)
+		if (command_table[command].operands == OPERAND_PAIR && !a->o->base_id)
+			return set_argument(a, option_by_name("base", 4), "the base", text, err);
+		if (command_table[command].operands == OPERAND_PAIR && !a->o->test_id)
+			return set_argument(a, option_by_name("test", 4), "the test", text, err);
+		if (command_table[command].operands == OPERAND_NONE ||
+		    command_table[command].operands == OPERAND_PAIR || a->operand)
 			return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; "
 				       "'recorder help %s' shows what %s takes", text,
 				       command_table[command].name, command_table[command].name);

@@ -55,6 +55,7 @@ enum command {
 enum operand_kind {
 	OPERAND_NONE,
 	OPERAND_IDS,            /* incident numbers: like --id */
+	OPERAND_PAIR,           /* two incident numbers: like --base and --test */
 	OPERAND_PATTERN,        /* at most one */
 	OPERAND_DATA_FILE,      /* at most one: PerfView's name for its output */
 	OPERAND_COMMAND,        /* at most one: what help is wanted about */

@@ -123,8 +123,8 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_DIFF] = {
 		.name = "diff",
-		.operands = OPERAND_NONE,
-		.operand_text = "",
+		.operands = OPERAND_PAIR,
+		.operand_text = "[BASE TEST]",
 		.summary = "what changed from one incident (base) to another (test)",
 		.about =
 "Compares CPU time by function, inclusive, each stack once. The base is scaled\n"
@@ -137,7 +137,7 @@ const struct command_info command_table[COMMANDS] = {
 "With --format or -o: folded (two columns, for flamegraph.pl), perfview-xml\n"
 "(test minus base), pprof, svg, html.\n",
 		.examples =
-"recorder diff --base 3 --test 7\n"
+"recorder diff 3 7\n"
 "recorder diff --base 3 --test 7 --process nginx --group module-entry\n"
 "recorder diff --base 3 --test 7 -f | flamegraph.pl > diff.svg\n"
 "recorder diff --base-store monday.db --base 3 --test 7 -o diff.html\n",
@@ -510,13 +510,11 @@ const struct option_info option_table[] = {
 	/* Which incident, which part of it */
 	{
 		.name = "base", .value = "ID", .type = OPTION_INT,
-		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(base_id),
-		.def = 0, .min = 1, .max = 4294967295.0,
+		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(base_id), .min = 1, .max = 4294967295.0,
 		.help = "The incident that is compared with: how it was before.",
 	}, {
 		.name = "test", .value = "ID", .type = OPTION_INT,
-		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(test_id),
-		.def = 0, .min = 1, .max = 4294967295.0,
+		.group = GROUP_SELECT, .commands = IN(DIFF), FIELD(test_id), .min = 1, .max = 4294967295.0,
 		.help = "The incident that is looked at: how it is now.",
 	}, {
 		.name = "base-store", .value = "FILE", .type = OPTION_TEXT,
@@ -581,8 +579,7 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "no-idle", .type = OPTION_BOOL,
 		.group = GROUP_SELECT, .commands = IN(REPORT) | IN(EXPORT) | IN(DIFF), FIELD(no_idle),
-		.help = "Leave out what ran while a CPU was idle (process 0): interrupts, and in Windows "
-			"traces the idle loop.",
+		.help = "Leave out process 0: interrupts on idle CPUs, the idle loop of Windows traces.",
 	},
 
 	/* What comes out */
@@ -673,13 +670,11 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "normalize", .value = "HOW", .type = OPTION_TEXT,
 		.group = GROUP_OUTPUT, .commands = IN(DIFF), FIELD(normalize),
-		.help = "What the base is multiplied by: duration (as if the windows were of one length; "
-			"the default), samples (as if both weighed the same in all) or none.",
+		.help = "Scale the base by duration (of the windows; the default), samples (shares) or none.",
 	}, {
 		.name = "per-process", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(per_process),
-		.help = "A file for each process, as cpu-nginx-100.pb.gz; diff: a report of each, those of "
-			"one name together.",
+		.help = "A file for each process, as cpu-nginx-100.pb.gz; diff: a report of each name.",
 	}, {
 		.name = "rows", .value = "N", .type = OPTION_INT,
 		.group = GROUP_OUTPUT, .commands = IN(REPORT) | IN(DIFF) | IN(EVENTS), FIELD(rows),

@@ -330,6 +330,27 @@ static void incident_numbers_come_by_option_and_as_operands(void **state)
 	expect_refusal(&f, "is no incident number");
 }
 
+static void the_two_incidents_of_a_diff_come_by_option_and_as_operands(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	parse(&f, "diff", "3", "7", NULL);
+	expect_good(&f);
+	assert_int_equal(f.o.base_id, 3);
+	assert_int_equal(f.o.test_id, 7);
+	options_free(&f.o);
+	parse(&f, "diff", "--test", "7", "3", NULL);
+	expect_good(&f);
+	assert_int_equal(f.o.base_id, 3);
+	assert_int_equal(f.o.test_id, 7);
+	options_free(&f.o);
+	parse(&f, "diff", "3", "7", "9", NULL);
+	expect_refusal(&f, "unexpected argument '9'");
+	parse(&f, "diff", "3", "x", NULL);
+	expect_refusal(&f, "the test: 'x' is no whole number");
+}
+
 static void an_existing_path_with_a_slash_is_an_operand(void **state)
 {
 	const char *tmp = os_env("TEST_TMP");
@@ -503,6 +524,7 @@ int main(void)
 		cmocka_unit_test(yes_no_options_are_true_bare_and_false_when_empty),
 		cmocka_unit_test(from_is_a_file_or_a_moment_as_the_command_has_it),
 		cmocka_unit_test(incident_numbers_come_by_option_and_as_operands),
+		cmocka_unit_test(the_two_incidents_of_a_diff_come_by_option_and_as_operands),
 		cmocka_unit_test(an_existing_path_with_a_slash_is_an_operand),
 		cmocka_unit_test(a_comma_separates_only_specs),
 		cmocka_unit_test(monitored_counters_need_no_limit),

@@ -30,7 +30,7 @@ verify diff_says_whose_the_base_is grep -q '^Base: incident 1 of s.db, 2026-01-0
 verify diff_has_both_times grep -qE ' n/a +n/a +6000.0 +4000.0 +-2000.0 +60.0 % +40.0 %  server!burn_alpha$' out
 verify diff_leaves_out_what_did_not_change sh -c '! grep -q server!main out'
 verify diff_has_the_processes grep -qE ' 8000.0 +8000.0 +\+0.0 +80.0 % +80.0 %  server$' out
-expect diff_of_a_shorter_window 0 '' diff --base 1 --test 2
+expect diff_of_a_shorter_window 0 '' diff 1 2
 verify diff_multiplies_the_base grep -qE '^Base multiplied by: 0.470588' out
 expect diff_without_scaling 0 '' diff --base 1 --test 2 --normalize none
 verify diff_without_scaling_has_the_recorded_times grep -qE ' 10.000 s of CPU time -> 4.700 s .*-53.0 %' out
