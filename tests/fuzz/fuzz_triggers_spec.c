@@ -38,7 +38,9 @@ static void feed(struct trigger *t, const uint8_t *data, size_t n)
 		e.name = names[data[3] % NAMES];
 		e.provider = providers[data[4] % 4];
 		e.value = data[5];
-		e.flags = data[6] & EVENT_FLAG_ABSENT;
+		e.flags = data[6] & (EVENT_FLAG_ABSENT | EVENT_FLAG_ID);
+		if (e.flags & EVENT_FLAG_ID)
+			e.flags |= (uint32_t)data[7] << EVENT_ID_SHIFT;
 		fields[0].v.u = data[7] % 4;
 		fields[1].v.text = text;
 		fields[2].v.text = data[7] & 8 ? "Application" : "kernel";
@@ -48,9 +50,25 @@ static void feed(struct trigger *t, const uint8_t *data, size_t n)
 			abort();             /* a firing without its sentence */
 		if (data[7] & 16)
 			t->ops->fired(t);
+		if (t->ops->lasts)
+			t->ops->lasts(t, e.time_ns);
 		t->ops->status(t, &status);
 	}
 	buf_free(&why);
+}
+
+/* Names that a rule waits for, and those of its parts. */
+static void look(const struct trigger *t)
+{
+	const struct trigger *part;
+	struct trigger_wish wish;
+	unsigned i;
+
+	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
+		look(part);
+	for (i = 0; t->ops->wish && t->ops->wish(t, i, &wish); i++)
+		if (i > 100 || wish.nfields > TRIGGER_WISH_FIELDS || (wish.event && !wish.provider))
+			abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -82,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (triggers[data[0] % kinds]->open(spec, &env, &t, &err) == 0) {
 		memset(&needs, 0, sizeof(needs));
 		t->ops->needs(t, &needs, &err);
+		look(t);
 		if (len + 2 < n)
 			feed(t, data + len + 2, n - len - 2);
 		if (t->ops->save && (t->ops->save(t, &state) || state.len > TRIGGER_STATE_MAX))
