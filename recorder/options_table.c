@@ -320,7 +320,8 @@ const struct option_info option_table[] = {
 		.name = "stop-on-process", .value = "NAME|PID", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a process ends: a name, a pid, a list of them, or *. Then ;On=start, "
-			";On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. Repeatable.",
+			";On=crash, ;ExitCode=1, ;ExitCode!=0 or ;Signal=SEGV. Linux, with tracefs: "
+			";On=crash;Stack=true with the stack that crashed, ;On=oom. Repeatable.",
 	}, {
 		.name = "stop-on", .value = "EXPR", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,

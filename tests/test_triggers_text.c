@@ -100,6 +100,15 @@ static void processes_start_end_and_crash(void **state)
 		 "! 10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
 		{"a signal is not exit code 0", "*;ExitCode!=0", "! 10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
 		{"nor is it exit code 0 there", "*;ExitCode=0", "  10 Process/Exit pid=7 ExitCode=0 Signal=9\n"},
+		{"a crash with its stack: at the signal that nobody handles", "shop;On=crash;Stack=true",
+		 "  7 signal_deliver Provider=signal pid=7 exe=shop sig=11 sa_handler=4096\n"
+		 "  8 signal_deliver Provider=signal pid=7 exe=shop sig=15 sa_handler=0\n"
+		 "  9 signal_deliver Provider=signal pid=8 exe=other sig=11 sa_handler=0\n"
+		 "! 10 signal_deliver Provider=signal pid=7 exe=shop sig=11 sa_handler=0\n--\n"
+		 "  11 Process/Exit pid=7 exe=shop ExitCode=0 Signal=11\n"},
+		{"a kill for lack of memory, whoever asked for it", "a_long_process_name;On=oom",
+		 "  9 mark_victim Provider=oom pid=7 exe=a_long_process_name comm=other\n"
+		 "! 10 mark_victim Provider=oom pid=7 exe=other comm=a_long_process_\n"},
 		{"without the code asked, one end is one", "*", "! 10 exit pid=7\n--\n  11 Process/Exit pid=7 ExitCode=0\n"},
 	};
 	struct event_lab lab = {.provider = "Linux"};
@@ -112,8 +121,15 @@ static void processes_start_end_and_crash(void **state)
 	event_lab_story(&lab, "! 10 exit pid=9 exe=svc.exe ExitStatus=3221225477\n");
 	assert_string_equal(buf_text(&lab.why), "process svc (pid 9) has ended with code 0xC0000005");
 	event_lab_close(&lab);
+	event_lab_open(&lab, "stop-on-process", "*;On=oom", NULL);
+	event_lab_story(&lab, "! 10 mark_victim Provider=oom pid=7 exe=shop comm=db anon_rss=204800\n");
+	assert_non_null(strstr(buf_text(&lab.why), "process db (pid "));
+	assert_non_null(strstr(buf_text(&lab.why), "is killed, as memory is out; it holds 200 MB"));
+	event_lab_close(&lab);
+	event_lab_refused("stop-on-process", "a;On=exit;Stack=true", "Stack=true is for On=crash");
+	event_lab_refused("stop-on-process", "a;On=oom;ExitCode=1", "a kill for lack of memory has no exit code");
 	event_lab_refused("stop-on-process", "", "an empty process name");
-	event_lab_refused("stop-on-process", "a;On=stop", "On is start, exit or crash");
+	event_lab_refused("stop-on-process", "a;On=stop", "On is start, exit, crash or oom");
 	event_lab_refused("stop-on-process", "a;Signal=NO", "Signal is a name");
 	event_lab_refused("stop-on-process", "a;ExitCode=x", "ExitCode is a whole number");
 	event_lab_refused("stop-on-process", "a;On=start;ExitCode=1", "a start has no exit code");

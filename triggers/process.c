@@ -7,10 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define WINDOWS_FAULT 0xC0000000u
 
-enum on { ON_EXIT, ON_START, ON_CRASH };
+enum on { ON_EXIT, ON_START, ON_CRASH, ON_OOM };
 
 enum code_test { CODE_ANY, CODE_IS, CODE_IS_NOT };
 
@@ -21,6 +22,7 @@ struct process_rule {
 	enum code_test code_test;
 	int64_t code;
 	unsigned signal;                     /* 0 = any end */
+	bool stack;                          /* at the signal, with the stack that it hits; not at the end */
 };
 
 /* How a process ended. */
@@ -64,8 +66,10 @@ static int take_on(struct process_rule *p, const struct spec *s, const struct sp
 		p->on = ON_START;
 	else if (spec_value_is(part, "crash"))
 		p->on = ON_CRASH;
+	else if (spec_value_is(part, "oom"))
+		p->on = ON_OOM;
 	else
-		return err_set(err, ERR_USAGE, "'%.200s': On is start, exit or crash", s->text);
+		return err_set(err, ERR_USAGE, "'%.200s': On is start, exit, crash or oom", s->text);
 	return 0;
 }
 
@@ -119,7 +123,9 @@ static int take_key(struct process_rule *p, const struct spec *s, const struct s
 		return take_code(p, s, part, CODE_IS_NOT, err);
 	if (spec_key_is(part, "Signal"))
 		return take_signal(p, s, part, err);
-	return spec_unknown_key(s, part, "On, ExitCode and Signal", err);
+	if (spec_key_is(part, "Stack"))
+		return spec_bool(s, part, &p->stack, err);
+	return spec_unknown_key(s, part, "On, ExitCode, Signal and Stack", err);
 }
 
 static bool wants_ending(const struct process_rule *p)
@@ -133,8 +139,11 @@ static int check_ending(const struct process_rule *p, const char *text, struct e
 	bool fault = false;
 	size_t i;
 
-	if (p->on == ON_START && (p->code_test != CODE_ANY || p->signal))
-		return err_set(err, ERR_USAGE, "'%.200s': a start has no exit code and no signal", text);
+	if (p->stack && (p->on != ON_CRASH || p->code_test != CODE_ANY))
+		return err_set(err, ERR_USAGE, "'%.200s': Stack=true is for On=crash, and knows no exit code", text);
+	if ((p->on == ON_START || p->on == ON_OOM) && (p->code_test != CODE_ANY || p->signal))
+		return err_set(err, ERR_USAGE, "'%.200s': a %s has no exit code and no signal", text,
+			       p->on == ON_START ? "start" : "kill for lack of memory");
 	if (p->signal && p->code_test == CODE_IS)
 		return err_set(err, ERR_USAGE, "'%.200s': a process that a signal ended has no exit code: "
 			       "ExitCode= and Signal= exclude each other", text);
@@ -177,7 +186,7 @@ static int process_open(const char *spec, const struct trigger_env *env, struct 
 		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
 	rc = parse(p, spec, err);
 	kinds = p->on == ON_START ? 1u << EVENT_PROCESS_START : 1u << EVENT_PROCESS_EXIT;
-	if (wants_ending(p))
+	if (wants_ending(p) || p->on == ON_OOM)
 		kinds |= 1u << EVENT_GENERIC;
 	if (!rc)
 		rc = trigger_init(&p->base, &process_trigger, "StopOnProcess", spec, kinds, err);
@@ -189,10 +198,34 @@ static int process_open(const char *spec, const struct trigger_env *env, struct 
 	return 0;
 }
 
+/* Linux: a crash at the moment of the signal, which nobody handles; a kill as the kernel chooses its victim. */
+static int needs_tracepoint(struct needs *out, const char *provider, const char *name, const char *filter,
+			    bool stack, struct err *err)
+{
+	struct need_event *e = calloc(1, sizeof(*e));
+	int rc = e ? needs_provider(out, provider, UINT64_MAX, 4, err)
+		   : err_set(err, ERR_MEMORY, "no memory for a rule on processes");
+
+	if (!rc) {
+		strcpy(e->provider, provider);
+		strcpy(e->name, name);
+		strcpy(e->filter, filter);
+		e->stack = stack;
+		rc = needs_event(out, e, err);
+	}
+	free(e);
+	return rc;
+}
+
 static int process_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
-	(void)err;
-	out->endings |= wants_ending((const struct process_rule *)t);
+	const struct process_rule *p = (const struct process_rule *)t;
+
+	if (p->on == ON_OOM)
+		return needs_tracepoint(out, "oom", "mark_victim", "", false, err);
+	if (p->stack)
+		return needs_tracepoint(out, "signal", "signal_deliver", "sa_handler=0", true, err);
+	out->endings |= wants_ending(p);
 	return 0;
 }
 
@@ -221,8 +254,8 @@ static void ending_of(const struct event *e, struct ending *out)
 		out->fault = out->code >= WINDOWS_FAULT;
 		return;
 	}
-	out->known = whole(e, "ExitCode", &out->code);
-	if (whole(e, "Signal", &v) && v > 0 && v < 128)
+	out->known = whole(e, "ExitCode", &out->code) || whole(e, "sig", &v);
+	if ((whole(e, "Signal", &v) || whole(e, "sig", &v)) && v > 0 && v < 128)
 		out->signal = (unsigned)v;
 	for (i = 0; i < SIGNALS; i++)
 		out->fault |= out->signal == signals[i].number && signals[i].fault;
@@ -264,11 +297,60 @@ static bool ending_counts(const struct process_rule *p, const struct ending *end
 	return false;
 }
 
+static bool is_named(const struct event *e, const char *provider, const char *name)
+{
+	return e->name && strcmp(e->name, name) == 0 && e->provider && strcmp(e->provider, provider) == 0;
+}
+
+/* Of a kill for lack of memory: the event is of whoever asked for memory, its fields tell who dies. */
+static bool is_victim(const struct process_rule *p, const char *comm, int64_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < p->processes.n; i++) {
+		const char *name = p->processes.items[i].name;
+
+		/* comm has at most 15 bytes of a name */
+		if (p->processes.items[i].pid ? p->processes.items[i].pid == (uint64_t)pid
+					      : text_same_fold(name, comm) ||
+						(strlen(comm) == 15 && strncasecmp(name, comm, 15) == 0))
+			return true;
+	}
+	return !p->processes.n;
+}
+
+static void oom_sense(struct process_rule *p, const struct event *e, struct buf *why, struct sense *out)
+{
+	const struct event_field *comm = event_field(e, "comm");
+	const char *name = comm && comm->type == FIELD_TEXT && comm->v.text ? comm->v.text : "?";
+	int64_t pid = 0, kb;
+
+	if (e->kind != EVENT_GENERIC || !is_named(e, "oom", "mark_victim"))
+		return;
+	p->base.counts.seen++;
+	whole(e, "pid", &pid);
+	if (!is_victim(p, name, pid)) {
+		p->base.counts.dropped_process++;
+		return;
+	}
+	p->base.counts.matched++;
+	out->hit = true;
+	buf_printf(why, "process %s (pid %" PRId64 ") is killed, as memory is out", name, pid);
+	if (whole(e, "anon_rss", &kb))
+		buf_printf(why, "; it holds %" PRId64 " MB", kb / 1024);
+	if (e->process && e->process->pid != pid)
+		buf_printf(why, "; %s (pid %" PRIu32 ") asked for more", process_name(e->process), e->process->pid);
+}
+
 static bool is_event_of(const struct process_rule *p, const struct event *e)
 {
+	int64_t handler;
+
+	if (p->stack)
+		return e->kind == EVENT_GENERIC && is_named(e, "signal", "signal_deliver") &&
+		       whole(e, "sa_handler", &handler) && !handler;
 	if (e->kind == EVENT_GENERIC)
-		return e->name && strcmp(e->name, LINUX_PROCESS_EXIT) == 0 && e->provider &&
-		       strcmp(e->provider, LINUX_PROVIDER) == 0;
+		return is_named(e, LINUX_PROVIDER, LINUX_PROCESS_EXIT);
 	/* Where the ending is told apart, the plain end is not another one. */
 	return !wants_ending(p) || event_field(e, "ExitStatus") != NULL;
 }
@@ -279,6 +361,10 @@ static void process_sense(struct trigger *t, const struct event *e, struct buf *
 	struct process_rule *p = (struct process_rule *)t;
 	struct ending ending;
 
+	if (p->on == ON_OOM) {
+		oom_sense(p, e, why, out);
+		return;
+	}
 	if (!is_event_of(p, e))
 		return;
 	t->counts.seen++;
@@ -317,7 +403,7 @@ static void process_status(const struct trigger *t, struct trigger_status *out)
 
 const struct trigger_ops process_trigger = {
 	.name = "stop-on-process",
-	.usage = "NAME|PID|*[,...][;On=start|exit|crash][;ExitCode=N][;ExitCode!=N][;Signal=SEGV]",
+	.usage = "NAME|PID|*[,...][;On=start|exit|crash|oom][;Stack=true][;ExitCode=N][;ExitCode!=N][;Signal=SEGV]",
 	.summary = "keep an incident when a process starts, ends or crashes",
 	.open = process_open,
 	.needs = process_needs,

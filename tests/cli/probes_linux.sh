@@ -53,9 +53,8 @@ recording a_system_call_that_takes_long_fires \
 	'/StopOnEvent:syscalls/sys_enter_clock_nanosleep;TriggerMSec=50;Process=probed'
 fires a_system_call_that_takes_long_fires 'sys_enter_clock_nanosleep of probed .* took (7|8|9|1.)[0-9.]+ ms, over' ./probed long
 
-recording a_crash_fires_with_its_stack \
-	'/StopOnEvent:signal/signal_deliver;FieldFilter=sig=11;FieldFilter=sa_handler=0;Process=probed;Stack=true'
-fires a_crash_fires_with_its_stack 'signal/signal_deliver of probed .* sig=11' ./probed crash
+recording a_crash_fires_with_its_stack '/StopOnProcess:probed;On=crash;Stack=true'
+fires a_crash_fires_with_its_stack 'process probed \(pid [0-9]+\) was ended by signal 11 \(SIGSEGV\)' ./probed crash
 "$RECORDER" show --store a_crash_fires_with_its_stack.db --json >show.json 2>err
 check its_stack_is_that_of_the_fault jq -e '[.event_stack[0:3][].frame] == ["probed!innermost", "probed!middle", "probed!main"]' show.json
 
