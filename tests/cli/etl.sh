@@ -20,7 +20,6 @@ verify a_refusal_is_one_line [ "$(wc -l <err)" = 1 ]
 expect collect_refuses_it_as_well 1 'none.etl' collect --from none.etl --store none.db
 expect a_file_that_is_missing 1 'gone.etl' collect --from gone.etl --store gone.db
 verify no_store_is_made_for_a_missing_file [ ! -e gone.db ]
-expect events_wants_a_file 2 '\-\-from FILE' events
 expect counters_are_not_in_a_file 2 'a trace file holds none' collect --from none.etl --store none.db \
 	'/StopOnPerfCounter:Processor:% Processor Time:_Total>80'
 
