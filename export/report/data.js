@@ -1,7 +1,8 @@
 // The incident's data and every sum over it. The shape of the JSON is told in export/report_data.h.
 
 export async function unpack(base64) {
-  const bytes = Uint8Array.from(atob(base64.replace(/\s+/g, "")), c => c.charCodeAt(0));
+  const packed = atob(base64), bytes = new Uint8Array(packed.length);      // atob() skips line ends
+  for (let i = 0; i < bytes.length; i++) bytes[i] = packed.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
 }

@@ -30,7 +30,12 @@ export class Flame {
   /** on: { said(text), matched(text), chosen(text number) } */
   constructor(canvas, data, on) {
     Object.assign(this, { canvas, data, on, sums: null, zoomed: -1, at: -1, word: "", icicle: false, boxes: [] });
-    this.colours = data.texts.map(colourOf);
+    const known = new Map();             // of each module: there are few, and thousands of functions
+    this.colours = data.texts.map(name => {
+      const module = name.includes("!") ? moduleOf(name) : null;
+      if (!known.has(module)) known.set(module, colourOf(name));
+      return known.get(module);
+    });
     canvas.addEventListener("mousemove", e => this.point(this.find(e)));
     canvas.addEventListener("mouseleave", () => this.point(null));
     canvas.addEventListener("click", e => {
