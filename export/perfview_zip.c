@@ -18,20 +18,21 @@
 #include "base/utf8.h"
 
 #include <string.h>
-#include <zlib.h>
 
 #define METHOD_DEFLATE 8u
 #define FLAG_UTF8 0x800u
 #define DATE_1980 0x21u
 #define NAME_MAX_BYTES 255u
 #define DEFAULT_NAME "incident.perfView.xml"
-#define CHUNK_BYTES 65536u
+#define GZIP_HEAD_BYTES 10u
+#define GZIP_TAIL_BYTES 8u
 
 struct zip {
 	const char *name;
 	uint32_t name_bytes;
-	uint32_t crc;
-	struct buf plain, packed;
+	struct buf gzip;                     /* owned; packed is in it */
+	const char *packed;
+	uint32_t packed_bytes, plain_bytes, crc;
 };
 
 static void put_u16(struct buf *out, uint32_t v)
@@ -53,8 +54,8 @@ static void put_entry(struct buf *out, const struct zip *z)
 	put_u16(out, 0);
 	put_u16(out, DATE_1980);
 	put_u32(out, z->crc);
-	put_u32(out, (uint32_t)z->packed.len);
-	put_u32(out, (uint32_t)z->plain.len);
+	put_u32(out, z->packed_bytes);
+	put_u32(out, z->plain_bytes);
 	put_u16(out, z->name_bytes);
 	put_u16(out, 0);
 }
@@ -125,40 +126,45 @@ static void name_entry(struct zip *z, const char *file_name)
 	}
 }
 
-static int deflate_all(z_stream *stream, struct buf *packed)
+static uint32_t get_u32(const char *at)
 {
-	char *to;
-	int rc;
+	const unsigned char *b = (const unsigned char *)at;
 
-	do {
-		to = buf_reserve(packed, CHUNK_BYTES);
-		if (!to)
-			return packed->failed;
-		stream->next_out = (Bytef *)to;
-		stream->avail_out = CHUNK_BYTES;
-		rc = deflate(stream, Z_FINISH);
-		if (rc == Z_STREAM_ERROR)
-			return ERR_MEMORY;
-		buf_advance(packed, CHUNK_BYTES - stream->avail_out);
-	} while (rc != Z_STREAM_END);
-	return 0;
+	return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* Both fit 32 bits: a buf ends at 1 GiB. */
-static int pack(struct zip *z, struct err *err)
+/*
+ * The XML is packed as it is written, and nobody holds it whole: a gzip file is what the archive wants
+ * between 10 bytes of header (no name, no extra field) and 8 of CRC and length (RFC 1952).
+ */
+static int pack(struct zip *z, const struct incident *in, const struct export_options *opt,
+		struct err *err)
 {
-	z_stream stream = {0};
-	int rc = ERR_MEMORY;
+	struct out *xml = NULL;
+	uint64_t plain_bytes = 0;
+	int rc = out_to_buf(&z->gzip, &xml, err);
 
-	z->crc = (uint32_t)crc32(0, (const Bytef *)buf_text(&z->plain), (uInt)z->plain.len);
-	stream.next_in = (Bytef *)z->plain.data;
-	stream.avail_in = (uInt)z->plain.len;
-	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8,
-			 Z_DEFAULT_STRATEGY) == Z_OK) {
-		rc = deflate_all(&stream, &z->packed);
-		deflateEnd(&stream);
+	if (rc)
+		return rc;
+	rc = out_pack(xml, err);
+	if (!rc)
+		rc = perfview_xml_write(in, opt, xml, err);
+	if (rc) {
+		out_abandon(xml);
+		return rc;
 	}
-	return rc ? err_set(err, (enum err_code)rc, "out of memory while packing the zip file") : 0;
+	plain_bytes = out_bytes(xml);
+	rc = out_close(xml, err);
+	if (!rc && plain_bytes > UINT32_MAX)
+		return err_set(err, ERR_LIMIT, "the XML is larger than the 4 GB that a zip file holds; "
+			       "choose less by --process, --from and --to");
+	if (rc)
+		return rc;
+	z->packed = z->gzip.data + GZIP_HEAD_BYTES;
+	z->packed_bytes = (uint32_t)(z->gzip.len - GZIP_HEAD_BYTES - GZIP_TAIL_BYTES);
+	z->crc = get_u32(z->packed + z->packed_bytes);
+	z->plain_bytes = (uint32_t)plain_bytes;
+	return 0;
 }
 
 static int write_archive(const struct zip *z, struct out *out, struct err *err)
@@ -168,13 +174,13 @@ static int write_archive(const struct zip *z, struct out *out, struct err *err)
 
 	put_local(&local, z);
 	put_central(&central, z);
-	put_end(&central, local.len + z->packed.len, central.len);
+	put_end(&central, local.len + z->packed_bytes, central.len);
 	rc = buf_check(&local, "the zip file", err);
 	if (!rc)
 		rc = buf_check(&central, "the zip file", err);
 	if (!rc) {
 		out_put(out, local.data, local.len);
-		out_put(out, z->packed.data, z->packed.len);
+		out_put(out, z->packed, z->packed_bytes);
 		out_put(out, central.data, central.len);
 	}
 	buf_free(&local);
@@ -186,24 +192,13 @@ static int zip_write(const struct incident *in, const struct export_options *opt
 		     struct out *out, struct err *err)
 {
 	struct zip z = {0};
-	struct out *xml = NULL;
 	int rc;
 
 	name_entry(&z, opt->file_name);
-	rc = out_to_buf(&z.plain, &xml, err);
-	if (!rc) {
-		rc = perfview_xml_write(in, opt, xml, err);
-		if (rc)
-			out_abandon(xml);
-		else
-			rc = out_close(xml, err);
-	}
-	if (!rc)
-		rc = pack(&z, err);
+	rc = pack(&z, in, opt, err);
 	if (!rc)
 		rc = write_archive(&z, out, err);
-	buf_free(&z.plain);
-	buf_free(&z.packed);
+	buf_free(&z.gzip);
 	return rc;
 }
 
