@@ -12,4 +12,8 @@ expect report_is_written 0 '' export --id 1 -o report.html
 node "$TOP/tests/browser/report.mjs" "$chromium" "$playwright" report.html shot.png
 verify a_picture_is_taken [ -s shot.png ]
 expect report_without_samples_is_written 0 'holds no samples' export --id 3 -o empty.html
-node "$TOP/tests/browser/empty.mjs" "$chromium" "$playwright" empty.html
+unusual="$TOP/tests/browser/unusual.mjs"
+node "$unusual" "$chromium" "$playwright" empty.html a_report_without_samples_is_usable 0
+"$BUILD/programs/store_streams" hostile.db >hostile.log
+expect report_of_hostile_names_is_written 0 '' export --store hostile.db --id 1 -o hostile.html
+node "$unusual" "$chromium" "$playwright" hostile.html hostile_names_are_text 81 '<script>alert(1)</script>'
