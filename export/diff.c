@@ -382,15 +382,20 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 		const struct tree_node *node = &t->tree.nodes[i];
 
 		roots[i] = node->caller == TREE_NONE ? i : roots[node->caller];
-		if (!is_function(&t->tree, i) || (process != TREE_NONE && roots[i] != process) ||
-		    !is_outermost(&t->tree, i))
+		if (!is_function(&t->tree, i) || (process != TREE_NONE && roots[i] != process))
+			continue;
+		all[node->text].own_base += t->base[i];
+		all[node->text].own_test += t->test[i];
+		if (!is_outermost(&t->tree, i))
 			continue;
 		all[node->text].base += t->all_base[i];
 		all[node->text].test += t->all_test[i];
 	}
 	for (i = 0; i < t->tree.ntexts; i++) {
-		if (all[i].base > 0 || all[i].test > 0)
-			all[kept++] = (struct diff_function){i, all[i].base, all[i].test};
+		if (!(all[i].base > 0) && !(all[i].test > 0))
+			continue;
+		all[i].text = i;
+		all[kept++] = all[i];
 	}
 	free(roots);
 	*out = all;

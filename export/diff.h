@@ -75,10 +75,11 @@ int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff
 		    const struct tree_style *style, struct err *err);
 void diff_tree_free(struct diff_tree *t);
 
-/* A function's inclusive weights: each stack once, however often the function is in it. */
+/* A function's inclusive weights, each stack once however often the function is in it; and its own. */
 struct diff_function {
 	uint32_t text;
 	double base, test;
+	double own_base, own_test;
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "export/markup.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,43 @@ static void put_places(const struct view *v, const char *process, const struct o
 		put_place(v, process, rows, n, place, base_sum, test_sum);
 }
 
+static int by_change(const void *left, const void *right)
+{
+	const struct overweight_row *a = left, *b = right;
+	double x = fabs(a->test - a->base), y = fabs(b->test - b->base);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* Of use also where the whole has hardly changed, and overweight says little. */
+static void put_own(const struct view *v, const char *process, const struct diff_function *functions,
+		    uint32_t n, struct overweight_row *rows, double base_sum, double test_sum)
+{
+	uint32_t i, put = 0, changed = 0;
+
+	for (i = 0; i < n; i++) {
+		rows[i] = (struct overweight_row){.name = name_of(v, functions[i].text),
+						  .base = functions[i].own_base, .test = functions[i].own_test};
+	}
+	overweight(rows, n, base_sum, test_sum);
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_change);
+	while (changed < n && fabs(rows[changed].test - rows[changed].base) >= test_sum * 1e-3)
+		changed++;
+	for (i = 0; i < changed && put < v->o->rows; i++, put++) {
+		if (!i && !v->o->json)
+			put_heading(v, false, "FUNCTION, BY THE CHANGE OF ITS OWN TIME");
+		if (v->o->json)
+			put_json_row(v, "own", process, &rows[i], base_sum, test_sum);
+		else
+			put_amounts(v, &rows[i], base_sum, test_sum);
+	}
+	if (put < changed && !v->o->json)
+		buf_printf(v->out, "  and %" PRIu32 " more; --rows shows more\n", changed - put);
+}
+
 /* All processes, or one: its node, and its name for the rows. */
 static int put_functions(const struct view *v, uint32_t process, const char *name, double base_sum,
 			 double test_sum, struct err *err)
@@ -177,6 +215,7 @@ static int put_functions(const struct view *v, uint32_t process, const char *nam
 	if (rows) {
 		overweight(rows, n, base_sum, test_sum);
 		put_places(v, name, rows, n, base_sum, test_sum);
+		put_own(v, name, functions, n, rows, base_sum, test_sum);
 	}
 	free(functions);
 	rc = rows ? 0 : err_set(err, ERR_MEMORY, "out of memory while comparing functions");

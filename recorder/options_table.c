@@ -134,6 +134,7 @@ const struct command_info command_table[COMMANDS] = {
 "below 0 it went the other way. INTEREST has a point for an overweight beyond\n"
 "110 %, for a part over 5, 20, 100 %, for less than 95, 75 % of the test (not\n"
 "everybody's caller). Parts under 2 % are left out; n/a: both weigh the same.\n"
+"A last table has the functions whose own time changed most.\n"
 "With --format or -o: folded (two columns, for flamegraph.pl), perfview-xml\n"
 "(test minus base), pprof, svg, html.\n",
 		.examples =

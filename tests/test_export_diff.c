@@ -98,8 +98,9 @@ static void assert_diff_is(const struct diff *d, const char *format, struct buf 
 static void functions_are_counted_once_a_stack_on_either_side(void **state)
 {
 	static const struct line recursive[] = {{"app!main;app!f;app!f;app!f", 7}, {NULL, 0}};
-	static const struct { const char *name; double base, test; } wanted[] = {
-		{"app!main", 100, 110}, {"app!f", 50, 60}, {"app!g", 50, 50}, {"app!x", 25, 35},
+	static const struct { const char *name; double base, test, own_base, own_test; } wanted[] = {
+		{"app!main", 100, 110, 0, 0}, {"app!f", 50, 60, 40, 40}, {"app!g", 50, 50, 35, 35},
+		{"app!x", 25, 35, 25, 35},
 	};
 	const struct diff_options opt = {0};
 	struct diff_function *f = NULL;
@@ -117,6 +118,8 @@ static void functions_are_counted_once_a_stack_on_either_side(void **state)
 			;
 		assert_true(fabs(f[i].base - wanted[k].base * 1e7) < 1);
 		assert_true(fabs(f[i].test - wanted[k].test * 1e7) < 1);
+		assert_true(fabs(f[i].own_base - wanted[k].own_base * 1e7) < 1);
+		assert_true(fabs(f[i].own_test - wanted[k].own_test * 1e7) < 1);
 	}
 	free(f);
 	diff_tree_free(&t);

@@ -28,6 +28,7 @@ expect diff_is_for_people 0 '' $two
 verify diff_says_what_was_compared grep -qE '^Base window: -12.000 s to 5.000 s .*; 1000 samples, 10.000 s of CPU time; 7 lost' out
 verify diff_says_whose_the_base_is grep -q '^Base: incident 1 of s.db, 2026-01-02' out
 verify diff_has_both_times grep -qE ' n/a +n/a +6000.0 +4000.0 +-2000.0 +60.0 % +40.0 %  server!burn_alpha$' out
+verify diff_has_the_change_of_own_times grep -qE '^ +5000.0 +3000.0 +-2000.0 +50.0 % +30.0 %  server!burn_alpha$' out
 verify diff_leaves_out_what_did_not_change sh -c '! grep -q server!main out'
 verify diff_has_the_processes grep -qE ' 8000.0 +8000.0 +\+0.0 +80.0 % +80.0 %  server$' out
 expect diff_of_a_shorter_window 0 '' diff 1 2
