@@ -1,0 +1,159 @@
+/*
+ * A process that floods a recorder, within bounds:
+ *
+ *	flood_linux forks|threads|execs|code N SECONDS
+ *
+ * N children in turn, eight at a time; N threads in turn, 64 at a time, each of which works a little; N
+ * execs of itself; or N functions of code that is made anew all the time, each at an address of its own
+ * and 64 in a stack, with a line of /tmp/perf-PID.map for each, as a JIT compiler writes them. It ends when
+ * SECONDS are over, whatever is left. Prints how many there were.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHILDREN = 8, THREADS = 64, WORK = 20000, PAGE = 4096, CHAIN = 64, N_MAX = 100000 };
+
+static volatile uint64_t sink;
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void work(void)
+{
+	unsigned i;
+
+	for (i = 0; i < WORK; i++)
+		sink = sink * 6364136223846793005u + 1;
+}
+
+static unsigned forks(unsigned n, double end_s)
+{
+	unsigned made = 0, alive = 0;
+
+	while (made < n && now_s() < end_s) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			work();
+			_exit(0);
+		}
+		made += pid > 0;
+		alive += pid > 0;
+		while (alive && (alive == CHILDREN || pid < 0) && wait(NULL) > 0)
+			alive--;
+	}
+	while (wait(NULL) > 0)
+		;
+	return made;
+}
+
+static void *thread_main(void *unused)
+{
+	work();
+	return unused;
+}
+
+static unsigned threads(unsigned n, double end_s)
+{
+	pthread_t ids[THREADS];
+	unsigned made = 0, k, i;
+
+	while (made < n && now_s() < end_s) {
+		for (k = 0; k < THREADS && !pthread_create(&ids[k], NULL, thread_main, NULL); k++)
+			;
+		for (i = 0; i < k; i++)
+			pthread_join(ids[i], NULL);
+		made += k;
+	}
+	return made;
+}
+
+/* Its own successor, with the number that is left; the end stays the same moment. */
+static unsigned execs(char **argv, unsigned n, double end_s)
+{
+	char left[32], end[32];
+
+	if (n == 0 || now_s() >= end_s)
+		return n;
+	snprintf(left, sizeof(left), "%u", n - 1);
+	snprintf(end, sizeof(end), "@%.6f", end_s);
+	execl("/proc/self/exe", argv[0], argv[1], left, end, argv[4] ? argv[4] : argv[2], (char *)NULL);
+	return n;
+}
+
+/* push rbp; mov rbp, rsp; call the next one, 32 bytes on; pop rbp; ret */
+static const uint8_t call_next[] = {0x55, 0x48, 0x89, 0xe5, 0xe8, 23, 0, 0, 0, 0x5d, 0xc3};
+/* mov ecx, 200000; dec ecx; jnz back; ret */
+static const uint8_t spin[] = {0xb9, 0x40, 0x0d, 0x03, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
+
+/* A page of functions that call one another; never unmapped, so that the next one is elsewhere. */
+static void *make_chain(void)
+{
+	uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned i;
+
+	if (page == MAP_FAILED)
+		return NULL;
+	for (i = 0; i + 1 < CHAIN; i++)
+		memcpy(page + i * 32, call_next, sizeof(call_next));
+	memcpy(page + i * 32, spin, sizeof(spin));
+	return page;
+}
+
+static unsigned code(unsigned n, double end_s)
+{
+	char path[64];
+	unsigned made = 0, i;
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "w");
+	while (map && made < n && now_s() < end_s) {
+		union { void *data; void (*call)(void); } chain = {make_chain()};
+
+		if (!chain.data)
+			break;
+		for (i = 0; i < CHAIN; i++)
+			fprintf(map, "%lx 20 made_%u\n", (unsigned long)(uintptr_t)chain.data + i * 32, made++);
+		fflush(map);
+		chain.call();
+	}
+	if (map)
+		fclose(map);
+	unlink(path);
+	return made;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned n = argc > 3 ? (unsigned)atoi(argv[2]) : 0, made = 0;
+	double end_s;
+
+	if (argc < 4 || n > N_MAX) {
+		fprintf(stderr, "usage: flood_linux forks|threads|execs|code N SECONDS\n");
+		return 2;
+	}
+	end_s = argv[3][0] == '@' ? atof(argv[3] + 1) : now_s() + atof(argv[3]);
+	if (!strcmp(argv[1], "forks"))
+		made = forks(n, end_s);
+	else if (!strcmp(argv[1], "threads"))
+		made = threads(n, end_s);
+	else if (!strcmp(argv[1], "execs"))
+		made = (unsigned)atoi(argv[4] ? argv[4] : argv[2]) - execs(argv, n, end_s);
+	else if (!strcmp(argv[1], "code"))
+		made = code(n, end_s);
+	printf("%s %u\n", argv[1], made);
+	return made ? 0 : 1;
+}
