@@ -397,7 +397,7 @@ void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, s
 	/* It was read well a moment ago. */
 	if (trace_read(&t, NULL) == 0)
 		for (i = 0; i < n; i++)
-			known_names_tell(names, rules[i], text_base_name(path), out);
+			known_names_tell(names, rules[i], os_base_name(path), out);
 	known_names_free(names);
 }
 

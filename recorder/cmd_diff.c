@@ -497,7 +497,7 @@ int cmd_diff(const struct options *o, struct err *err)
 	if (!rc)
 		rc = diff_make(&d, &base, &test, stream, scale, err);
 	if (!rc) {
-		d.base.store = o->base_store ? text_base_name(o->base_store) : NULL;
+		d.base.store = o->base_store ? os_base_name(o->base_store) : NULL;
 		remark(&d.base, "base");
 		remark(&d.test, "test");
 		rc = format ? write_format(o, format, &d, &opt, err) : print_report(o, &d, &opt, err);

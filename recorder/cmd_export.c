@@ -86,7 +86,7 @@ static void options_of(const struct options *o, const char *path, enum stream st
 		.stream = stream, .annotate = !o->no_annotate, .ids = !o->no_ids,
 		.addresses = o->addresses, .offsets = o->livestacks, .evented = o->evented,
 		.excel = o->excel, .top = o->livestacks ? 0 : o->top, .min_weight = o->min_count,
-		.file_name = strcmp(path, "-") == 0 ? NULL : text_base_name(path),
+		.file_name = strcmp(path, "-") == 0 ? NULL : os_base_name(path),
 	};
 }
 

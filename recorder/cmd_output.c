@@ -4,7 +4,6 @@
 #include "cmd.h"
 
 #include "base/os.h"
-#include "base/text.h"
 #include "base/utf8.h"
 #include "export/export.h"
 
@@ -72,7 +71,7 @@ int cmd_write_output(const struct options *o, const char *path, const struct exp
 		     int (*write)(void *ctx, struct out *out, struct err *err), void *ctx,
 		     struct err *err)
 {
-	struct progress progress = {.name = text_base_name(path), .next_ns = os_now_ns() + QUIET_NS};
+	struct progress progress = {.name = os_base_name(path), .next_ns = os_now_ns() + QUIET_NS};
 	struct out *out = NULL;
 	int rc = out_open(path, o->force, &out, err);
 

@@ -93,7 +93,7 @@ int command_line_parse(const char *text, struct command_line *out, struct err *e
 
 static void put_base_name(const struct command_values *v, struct buf *out)
 {
-	const char *name = text_base_name(v->data_file ? v->data_file : v->store), *dot = strrchr(name, '.');
+	const char *name = os_base_name(v->data_file ? v->data_file : v->store), *dot = strrchr(name, '.');
 
 	buf_put(out, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 	if (!v->data_file)

@@ -45,7 +45,7 @@ static void split(const char *name, struct parts *out)
 /* Without the ".123" at its end, if that leaves something. */
 static size_t without_number(const char *name, size_t n)
 {
-	size_t digits = n, start = (size_t)(text_base_name(name) - name);
+	size_t digits = n, start = (size_t)(os_base_name(name) - name);
 
 	while (digits > start && name[digits - 1] >= '0' && name[digits - 1] <= '9')
 		digits--;
@@ -80,7 +80,7 @@ int data_file_check(const char *name, struct err *err)
 	int rc;
 
 	split(name, &p);
-	if (!p.base_len || !*text_base_name(name) || strchr("/\\", name[p.base_len - 1]))
+	if (!p.base_len || !*os_base_name(name) || strchr("/\\", name[p.base_len - 1]))
 		return err_set(err, ERR_USAGE, "--data-file: '%.200s' names no file", name);
 	os_dirname(name, &dir);
 	rc = os_path_info(buf_text(&dir), &info, err);
@@ -93,7 +93,7 @@ int data_file_check(const char *name, struct err *err)
 static int write_file(const struct incident *in, const struct parts *p, const char *path, struct err *err)
 {
 	struct export_options options = {.stream = STREAM_CPU, .annotate = true, .ids = true, .top = 10,
-					 .file_name = text_base_name(path)};
+					 .file_name = os_base_name(path)};
 	struct out *out = NULL;
 	int rc = out_open(path, false, &out, err);
 

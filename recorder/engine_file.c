@@ -4,7 +4,6 @@
  */
 #include "engine_private.h"
 
-#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +31,7 @@ static void fire_whole(struct engine *e)
 
 	/* Its length is not known yet; a century holds it, should this be all that is ever stored. */
 	f.post_ns = CENTURY_NS;
-	snprintf(reason, sizeof(reason), "all of %.200s", text_base_name(e->cfg->file));
+	snprintf(reason, sizeof(reason), "all of %.200s", os_base_name(e->cfg->file));
 	f.reason = reason;
 	engine_fire(e, &f);
 }

@@ -133,9 +133,20 @@ static void os_ipc_ignores_callers_that_send_no_line(void **state)
 	buf_free(&line);
 }
 
+static void base_name_follows_the_hosts_last_separator(void **state)
+{
+	static const char *const pairs[][2] = {{"/a/b", "b"}, {"back\\slash", "back\\slash"}, {"/a/b\\c", "b\\c"}, {"/a/", "a/"}, {"", ""}};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		assert_string_equal(os_base_name(pairs[i][0]), pairs[i][1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(base_name_follows_the_hosts_last_separator),
 		cmocka_unit_test(os_create_and_replace_never_follow_a_link),
 		cmocka_unit_test(os_files_and_directories_are_their_owner_s),
 		cmocka_unit_test(os_load_reads_proc_files_that_have_no_size),

@@ -235,9 +235,20 @@ static void console_events_arrive_by_waiting(void **state)
 	os_signals_close();
 }
 
+static void base_name_follows_the_hosts_last_separator(void **state)
+{
+	static const char *const pairs[][2] = {{"C:\\a\\b", "b"}, {"/a\\b", "b"}, {"a/b", "b"}, {"b", "b"}, {"", ""}};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+		assert_string_equal(os_base_name(pairs[i][0]), pairs[i][1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(base_name_follows_the_hosts_last_separator),
 		cmocka_unit_test(os_create_and_replace_never_follow_a_link),
 		cmocka_unit_test(rights_of_the_owner_alone_are_understood_by_this_system),
 		cmocka_unit_test(wide_texts_go_there_and_back),

@@ -27,6 +27,8 @@ static void a_base_name_follows_the_last_separator(void **state)
 	assert_string_equal(text_base_name("/usr/bin/gcc-12"), "gcc-12");
 	assert_string_equal(text_base_name("C:\\Windows\\notepad.exe"), "notepad.exe");
 	assert_string_equal(text_base_name("gcc"), "gcc");
+	assert_string_equal(text_base_name("/opt/back\\slash"), "back\\slash");
+	assert_string_equal(text_base_name("\\Device\\HarddiskVolume2\\a/b.dll"), "b.dll");
 	assert_string_equal(text_base_name("/opt/dir/"), "dir/");
 	assert_string_equal(text_base_name("/"), "/");
 	assert_string_equal(text_base_name(""), "");

@@ -267,9 +267,23 @@ static void maps_without_memory_lose_no_reference(void **state)
 
 #define FRESH(test) cmocka_unit_test_setup(test, reset_objects)
 
+static void newline_in_a_path_is_read_as_the_kernels_records_have_it(void **state)
+{
+	char plain[] = "/bin/a\\01", one[] = "/bin/new\\012line", two[] = "\\012\\012";
+
+	(void)state;
+	maps_unescape(plain);
+	assert_string_equal(plain, "/bin/a\\01");
+	maps_unescape(one);
+	assert_string_equal(one, "/bin/new\nline");
+	maps_unescape(two);
+	assert_string_equal(two, "\n\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FRESH(newline_in_a_path_is_read_as_the_kernels_records_have_it),
 		FRESH(maps_find_what_holds_an_address),
 		FRESH(mapping_inside_another_splits_it),
 		FRESH(mapping_over_an_edge_cuts_it),

@@ -135,6 +135,8 @@ void os_unlock(struct os_file *lock);
 
 /* Directory part of a path, without its last separator ("." when there is none). */
 void os_dirname(const char *path, struct buf *out);
+/* What follows the last of this host's separators that something follows; points into the path. */
+const char *os_base_name(const char *path);
 
 /* The store's default path of this user; see README, "Where incidents are kept". */
 int os_default_store(struct buf *out, struct err *err);

@@ -116,6 +116,17 @@ void os_dirname(const char *path, struct buf *out)
 		buf_put(out, path, (size_t)(slash - path));
 }
 
+const char *os_base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++) {
+		if (*path == '/' && path[1])
+			name = path + 1;
+	}
+	return name;
+}
+
 void os_system_store(struct buf *out)
 {
 	buf_puts(out, "/var/lib/recorder/incidents.db");

@@ -340,6 +340,17 @@ static void put_folder(struct buf *out, int folder)
 		wide_put(out, path);
 }
 
+const char *os_base_name(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++) {
+		if ((*path == '/' || *path == '\\') && path[1])
+			name = path + 1;
+	}
+	return name;
+}
+
 void os_system_store(struct buf *out)
 {
 	size_t before = out->len;

@@ -18,10 +18,10 @@ char *text_dup(const char *text, size_t max_bytes)
 
 const char *text_base_name(const char *path)
 {
-	const char *name = path;
+	const char *name = path, *separators = *path == '/' ? "/" : "/\\";
 
 	for (; *path; path++) {
-		if ((*path == '/' || *path == '\\') && path[1])
+		if (strchr(separators, *path) && path[1])
 			name = path + 1;
 	}
 	return name;

@@ -179,3 +179,16 @@ int maps_remove(struct maps **maps, uint64_t start, uint64_t end, uint64_t now_n
 		clear_range(mine, start, end, now_ns);
 	return 0;
 }
+
+void maps_unescape(char *path)
+{
+	char *to = path;
+
+	for (; *path; path++) {
+		bool newline = strncmp(path, "\\012", 4) == 0;
+
+		*to++ = newline ? '\n' : *path;
+		path += newline ? 3 : 0;
+	}
+	*to = '\0';
+}

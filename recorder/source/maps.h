@@ -37,4 +37,11 @@ int maps_remove(struct maps **maps, uint64_t start, uint64_t end, uint64_t now_n
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 uint32_t maps_count(const struct maps *maps);
 
+/*
+ * In place: \012, which /proc/PID/maps writes for a newline in a path, becomes one again, as in the kernel's
+ * records (fs/seq_file.c, mangle_path()). A path that has these four characters of its own cannot be told
+ * apart; its file is then not found.
+ */
+void maps_unescape(char *path);
+
 #endif

@@ -161,6 +161,7 @@ static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
 		   perms, &pgoff, &major, &minor, &ino, &at) != 7 || perms[2] != 'x')
 		return;
 	path = line + at;
+	maps_unescape(path);
 	path[perf_path_length(path)] = '\0';
 	perf_mapping_kind(path[0] ? perf_mapping_path(path, start) : "//anon", p, &key);
 	if (key.kind == OBJECT_ELF && key.path[0] == '/') {

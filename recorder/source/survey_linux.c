@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "source/jvm_options.h"
+#include "source/maps.h"
 #include "symbol/elf.h"
 #include "symbol/symbol_open.h"
 
@@ -202,7 +203,7 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 }
 
 /* start-end perms pgoff major:minor inode path */
-static void see_mapping(struct work *w, struct process_view *v, const char *line)
+static void see_mapping(struct work *w, struct process_view *v, char *line)
 {
 	uint64_t start, end, ino;
 	unsigned major, minor;
@@ -212,6 +213,7 @@ static void see_mapping(struct work *w, struct process_view *v, const char *line
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %x:%x %" SCNu64 " %n", &start, &end, perms,
 		   &major, &minor, &ino, &at) != 6 || perms[2] != 'x')
 		return;
+	maps_unescape(line + at);
 	if (is_generated(line + at))
 		v->facts.jit_bytes += end - start;
 	else if (line[at] == '/')
