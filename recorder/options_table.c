@@ -1,6 +1,6 @@
 /*
- * The table of options; that of commands is options_commands.c. Adding an option: a row here, a field in struct options, a
- * line in conf/recorder.conf and in the README.
+ * The table of options; that of commands is options_commands.c. Adding an option: a row here, a field in
+ * struct options, a line in conf/recorder.conf and in the README.
  */
 #include "options.h"
 
