@@ -105,6 +105,8 @@ struct cmd_sources {
 };
 /* Those of this system, the one of --source for stacks. ERR_USAGE: it gives none here. */
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err);
+/* What --runtime-events, --gc-collect-only and --enable-perf-map ask for. */
+int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *err);
 /* What the options say of an ETW session; borrows their texts. */
 void cmd_etw_options(const struct options *o, struct etw_options *out);
 

@@ -66,6 +66,8 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	}
 	for (i = 0; !rc && i < o->monitors.n; i++)
 		rc = counter_monitor_parse(o->monitors.items[i], needs, err);
+	if (!rc)
+		rc = cmd_runtime_needs(o, needs, err);
 	if (rc)
 		return rc;
 	/* Before a store is made for it. */

@@ -21,6 +21,12 @@ static int not_one_of(const char *name, struct err *err)
 	return rc;
 }
 
+/* Keywords of ClrEtwAll.man. */
+#define CLR_GC 0x1u
+#define CLR_CONTENTION 0x4000u
+#define CLR_EXCEPTION 0x8000u
+#define CLR_INFORMATIONAL 4
+
 static const struct source_ops *of_stacks(const char *name)
 {
 	unsigned i;
@@ -40,9 +46,22 @@ static const char *session_option(const struct options *o)
 				   : NULL;
 }
 
+int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *err)
+{
+	uint64_t keywords = (o->runtime_events ? CLR_GC | CLR_CONTENTION | CLR_EXCEPTION : 0) |
+			    (o->gc_collect_only ? CLR_GC : 0);
+
+	needs->perf_maps = o->enable_perf_map;
+	if (!keywords || o->from_file)
+		return 0;
+	return needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords, CLR_INFORMATIONAL, err);
+}
+
 void cmd_etw_options(const struct options *o, struct etw_options *out)
 {
-	*out = (struct etw_options){.providers = o->providers, .only_providers = o->only_providers,
+	*out = (struct etw_options){.providers = o->providers,
+				    .only_providers = o->gc_collect_only ? "Microsoft-Windows-DotNETRuntime:1:4"
+									 : o->only_providers,
 				    .kernel_events = o->kernel_events, .clr_events = o->clr_events,
 				    .thread_time = o->thread_time};
 }
@@ -54,7 +73,10 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 	unsigned i, n = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (!chosen && !none && o->source)
+	/* Of perf only stacks are left away; an ETW session gives the collections. */
+	if (o->gc_collect_only && chosen && strcmp(chosen->name, "perf") == 0)
+		chosen = NULL;
+	if (!chosen && !none && o->source && !o->gc_collect_only)
 		return not_one_of(o->source, err);
 	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
 		return err_set(err, ERR_USAGE, "--%s: only an ETW session has that: on Windows, with --source "

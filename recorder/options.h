@@ -143,6 +143,7 @@ struct options {
 	char *source;                        /* which one gives the stacks; NULL = the usual */
 	/* what an ETW session delivers; see source/etw_wanted.h */
 	char *providers, *only_providers, *kernel_events, *clr_events;
+	bool runtime_events, gc_collect_only, enable_perf_map;
 	bool thread_time;                    /* context switches with stacks; of perf too */
 	uint32_t store_mb, keep_days;
 	char *symbol_cache;                  /* directory; NULL = beside the store */

@@ -239,6 +239,21 @@ const struct option_info option_table[] = {
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(no_kernel_stacks),
 		.help = "Record no kernel frames.",
 	}, {
+		.name = "runtime-events", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(runtime_events),
+		.help = "Record collections, exceptions and waits for locks of .NET programs and pauses of Java "
+			"programs also where no rule needs them.",
+	}, {
+		.name = "gc-collect-only", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(gc_collect_only),
+		.help = "Record collections of .NET and Java programs and no stacks: for days.",
+	}, {
+		.name = "enable-perf-map", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(enable_perf_map),
+		.help = "Linux: ask .NET (8 or later) and Java programs (17 or later) to write maps of their code to "
+			"/tmp, so that their functions have names. It acts in these programs, as jcmd and "
+			"dotnet-trace do.",
+	}, {
 		.name = "thread-time", .type = OPTION_BOOL,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(thread_time),
 		.help = "Record context switches with stacks too (Linux, needs tracefs), so that of every "

@@ -10,7 +10,7 @@ static const char magic[14] = "DOTNET_IPC_V1";
 enum { SET_TRACE = 2, SET_PROCESS = 4, SET_SERVER = 255 };
 enum { TRACE_STOP = 1, TRACE_COLLECT = 3, PROCESS_PERF_MAP = 5 };
 #define SERVER_REFUSED 255
-#define PERF_MAP_ONLY 2u                     /* no jitdump, which grows without end */
+#define PERF_MAP_ONLY 3u                     /* no jitdump, which grows without end */
 
 /* ---- asking ---------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  *	 0  "DOTNET_IPC_V1" NUL, u16 bytes of the whole message, u8 set, u8 command, u16 0, payload
  *	    a text: u32 UTF-16 units with the NUL, units; none: u32 0
  *	collect (2, 3): u32 MB, u32 1 = nettrace, u8 rundown, u32 n, {u64 keywords, u32 level, name, arguments}
- *	stop (2, 1): u64 session; perf map (4, 5): u32 kinds (0 all, 1 jitdump, 2 map, 3 images' list)
+ *	stop (2, 1): u64 session; perf map (4, 5): u32 kind (1 all, 2 jitdump, 3 map)
  *	the answer: set 255, command 0 and what was asked for (a session), or 255 and an error's number;
  *	after that to collect the stream (nettrace.h) follows on the same connection
  *

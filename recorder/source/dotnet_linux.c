@@ -103,6 +103,7 @@ static void take_needs(struct dotnet_ask *ask, const struct needs *needs)
 		if (is_dotnet(name_of(p->name)))
 			take_provider(ask, name_of(p->name), p->keywords, p->level);
 	}
+	ask->perf_map = needs->perf_maps;
 	if (gc_counters_wanted(needs, GC_DOTNET))
 		take_provider(ask, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
 }
@@ -238,13 +239,18 @@ static void finish(struct dotnet_source *s)
 	dotnet_line_release(s->line, UINT64_MAX, deliver, s);
 }
 
+static bool is_wanted(const struct dotnet_source *s)
+{
+	return s->ask.n || s->ask.perf_map;
+}
+
 static int dotnet_run(struct source *source, struct err *err)
 {
 	struct dotnet_source *s = (struct dotnet_source *)source;
 	uint64_t now_ns;
 
 	(void)err;
-	while (s->ask.n && !atomic_load(&s->stopping)) {
+	while (is_wanted(s) && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
 		if (dotnet_find_due(&s->find, now_ns))
 			dotnet_find_all(found, s);
@@ -298,7 +304,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 		dotnet_close(&s->base);
 		return rc;
 	}
-	if (s->ask.n)
+	if (is_wanted(s))
 		dotnet_find_open(&s->find);
 	*out = &s->base;
 	return 0;

@@ -42,7 +42,7 @@ struct jvm_source {
 	struct processes *processes;
 	struct queue *queue;
 	struct log *log;
-	bool wanted;
+	bool wanted, maps;
 	struct jvm_table table;
 	unsigned char *image, *again;
 	uint64_t quick_until_ns;
@@ -288,6 +288,9 @@ static int jvm_run(struct source *source, struct err *err)
 		wait_ns = now_ns < s->quick_until_ns ? QUICK_NS : POLL_NS;
 		for (i = 0; i < s->table.n; i++) {
 			look(s, &s->table.all[i]);
+			if (s->maps && s->table.all[i].ready)
+				jvm_attach_look(&s->table.all[i].attach, s->table.all[i].pid, s->table.all[i].uid,
+						now_ns, s->log);
 			if (s->table.all[i].ready && !clock_is_exact(&s->table.all[i], now_ns))
 				wait_ns = CLOCK_POLL_NS;
 		}
@@ -324,7 +327,8 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		s->processes = cfg->processes;
 		s->queue = cfg->queue;
 		s->log = cfg->log;
-		s->wanted = wants_gc(needs);
+		s->maps = needs->perf_maps;
+		s->wanted = s->maps || wants_gc(needs);
 		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 	}

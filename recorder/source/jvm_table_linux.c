@@ -54,6 +54,7 @@ uint64_t jvm_clock_zero(const struct jvm *j)
 static void forget(struct jvm_table *t, uint32_t i)
 {
 	close(t->all[i].fd);
+	jvm_attach_close(&t->all[i].attach);
 	if (t->all[i].own)
 		process_drop(t->processes, t->all[i].own, os_now_ns());
 	gc_counters_gone(t->counters, t->all[i].pid);

@@ -13,6 +13,7 @@
 #include "model/process.h"
 #include "source/gc_counters.h"
 #include "source/hsperf.h"
+#include "source/jvm_attach_linux.h"
 
 #define JVMS_MAX 256u
 #define JVM_RANGE_MAX 65536u                 /* from the first to the last counter that is read */
@@ -32,6 +33,7 @@ struct jvm {
 	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
 	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */
 	uint64_t zero_ns;                    /* what an open pause was told by; 0 = none is open */
+	struct jvm_attach attach;
 	struct process *own;                 /* one that no other source knew; dropped with the JVM */
 };
 

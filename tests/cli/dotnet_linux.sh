@@ -60,3 +60,15 @@ while kill -0 $collect 2>/dev/null; do
 done
 wait $collect
 check an_event_of_an_event_source_fires grep -q 'fired: .*BufferRented' source.log
+
+# ---- without a rule: counters, names of managed functions --------------------------------------------
+
+record counter --enable-perf-map --min-sec-for-trigger 0 --poll-sec 0.5 \
+	--stop-on-perf-counter '.NET CLR Memory:% Time in GC:multitool>0.5'
+./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
+wait $collect
+check time_in_gc_is_a_counter grep -q 'fired: .NET CLR Memory:% Time in GC:multitool was' counter.log
+"$RECORDER" export --store counter.db -f -o folded 2>err
+check managed_functions_have_names grep -q '^multitool.*Newtonsoft.Json' folded
+kill $program 2>/dev/null
+wait $program 2>/dev/null

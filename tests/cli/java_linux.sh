@@ -76,11 +76,16 @@ check pauses_of_a_jvm_that_ran_before_are_those_of_its_log pauses_agree $before 
 # ---- a rule, and what its incident holds --------------------------------------------------------------
 
 (churn fires Parallel 4) &
-timeout 30 "$RECORDER" collect --store fires.db --delay-after-trigger-sec 0.5 --max-collect-sec 20 \
-	--stop-on-gc-over-msec '5;Process=java' 2>log
+timeout 30 "$RECORDER" collect --store fires.db --delay-after-trigger-sec 2 --max-collect-sec 20 \
+	--enable-perf-map --stop-on-gc-over-msec '5;Process=java' 2>log
 check a_pause_fires grep -qE 'fired: .*GC .*java \(pid [0-9]+\)' log
 wait
 "$RECORDER" export --store fires.db --format jsonl -o events 2>err
 check the_window_contains_the_pause jq -n -e '[inputs | select(.name? == "GC/Stop" and .payload.Collector)] | length > 0' events
 "$RECORDER" export --store fires.db -f -o folded 2>err
 check and_the_stacks_of_java_threads grep -q '^java' folded
+if java -version 2>&1 | grep -qE '"(1[7-9]|[2-9][0-9])'; then
+	check whose_functions_have_names grep -q 'Churn.main' folded
+else
+	echo "skip whose_functions_have_names: Java of 17 or later only"
+fi
