@@ -4,6 +4,13 @@
 # either: both shares, and whether they differ by at most 3 points + 3 sigma of the two counts.
 # BESIDE_S=120 is for how long, BESIDE_HZ=499 how often; 20 s are enough to see whether it works.
 #
+# On a quiet machine:  BESIDE_S=120 make bench-beside     (10 minutes, of which perf script takes most)
+# Other programs beside it only make the counts smaller, and sigma larger with them; the load's own
+# processes are told from others by pid, and cc1 by a name of its own.
+#
+# sigma is that of the difference of two shares p and q, of n and m stacks: sqrt(p(1-p)/n + q(1-q)/m).
+# Samples of one run are not as independent as that takes them to be: neighbours are alike.
+#
 # What is compared: stacks that reach a root (_start, a thread's start), of both. perf cuts at 16 KiB and
 # does not say where; the share that is compared is printed for each side. Roots and functions without a
 # name are left out of the ten. Names of one address (malloc, __libc_malloc) count as one, as nm lists them.
@@ -183,7 +190,7 @@ compare()
 			print "NOT compared: one side has nothing"
 			exit 1
 		}
-		printf "    %8s %8s %8s %8s  %s\n", "ours %", "perf %", "differ", "allowed", "function"
+		printf "    %8s %8s %8s %8s %8s  %s\n", "ours %", "perf %", "differ", "sigma", "allowed", "function"
 		for (side = 1; side <= 2; side++) {
 			split("", taken)
 			for (k = 0; k < 10; k++) {
@@ -201,19 +208,24 @@ compare()
 				shown[best] = 1
 				a = hits[leaf, 1, best] / of[1]
 				b = hits[leaf, 2, best] / of[2]
-				allowed = 3 + 300 * sqrt(a * (1 - a) / of[1] + b * (1 - b) / of[2])
+				sigma = 100 * sqrt(a * (1 - a) / of[1] + b * (1 - b) / of[2])
+				allowed = 3 + 3 * sigma
 				d = 100 * (a - b)
 				ok = d <= allowed && -d <= allowed
 				bad += !ok
-				printf "%s %8.2f %8.2f %8.2f %8.2f  %s\n", ok ? "ok " : "NOT", 100 * a,
-					100 * b, d, allowed, substr(best, 1, 80)
+				rows++
+				worst = sigma && (d < 0 ? -d : d) / sigma > worst ? (d < 0 ? -d : d) / sigma : worst
+				printf "%s %8.2f %8.2f %8.2f %8.2f %8.2f  %s\n", ok ? "ok " : "NOT", 100 * a,
+					100 * b, d, sigma, allowed, substr(best, 1, 80)
 			}
 		}
+		printf "    %d rows, %d beyond their limit; the largest difference is %.1f sigma\n", rows, bad, worst
 		exit bad > 0
 	}' side=1 "$1.ours" side=2 "$1.perf"
 }
 
 bad=0
+echo "Load average at the end of the recording: $(cut -d ' ' -f 1 /proc/loadavg) (the load itself is ${#load_names[@]})"
 echo "Inclusive shares, recorder beside $(perf --version) --call-graph dwarf,16384; $HZ Hz, $FOR_S s"
 "$RECORDER" show --store live.db --id 1 | grep -E '^(Samples|Lost|Stacks)'
 grep -i -E 'lost|chunk' perf.log

@@ -3,8 +3,12 @@
 # recording them costs. STACKS_S=30 is for how long, STACKS_HZ=499 how often; what the recorder promises
 # for 99 Hz is measured by STACKS_HZ=99 STACKS_S=66.
 #
+# The cost is CPU time by thread, from schedstat, of which the kernel's is a part: waking up, draining on
+# its behalf. To drain, unwind and intern are the threads perf and merge; beside them the others: names
+# (symbols), unwind tables (loader), and what the whole recorder takes.
+#
 # Rows go to stdout, and as JSON to build/bench/stacks.jsonl; everything else is below
-# build/bench/stacks. The last line is the verdict; exit 1 when a row is short of its goal.
+# build/bench/stacks. Exit 1 when a row is short of its goal.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
@@ -20,31 +24,28 @@ recorder=
 trap 'load_stop; [ -z "$recorder" ] || kill -TERM "$recorder" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
-# "all capture samples lost elapsed": ns of CPU time of the whole recorder, of the threads that drain,
-# unwind and intern; from its own status the samples, the lost ones, and for how many ms it has run.
+# Lines "TIME thread NAME NS WAKE-UPS" of the recorder's threads, NS their CPU time; and from its own status
+# "TIME status SAMPLES LOST MS", for how long it has run. TIME is $1.
 costs()
 {
-	local task all=0 capture=0 ns
+	local task ns
 	for task in /proc/"$recorder"/task/*; do
 		read -r ns _ <"$task/schedstat"
-		all=$((all + ns))
-		case $(<"$task/comm") in
-		perf | merge) capture=$((capture + ns)) ;;
-		esac
+		echo "$1 thread $(tr ' ' _ <"$task/comm") $ns $(sed -n 's/^voluntary_ctxt_switches:\s*//p' "$task/status")"
 	done
-	echo "$all $capture $("$RECORDER" status --json --store live.db |
-		jq -r '"\(.samples) \(.lost) \(.elapsed_s * 1000)"')"
+	"$RECORDER" status --json --store live.db |
+		jq -r --arg time "$1" '"\($time) status \(.samples) \(.lost) \(.elapsed_s * 1000)"'
 }
 
 load_start $((SECONDS_TO_RECORD + 60))
 sleep 3                                 # JITs warm up
 "$RECORDER" collect --freq "$HZ" --max-cpu-percent 0 --pre-sec "$SECONDS_TO_RECORD" --store live.db \
-	--delay-after-trigger-sec 0 --max-collect-sec "$SECONDS_TO_RECORD" 2>live.log &
-recorder=$!
-sleep 4                                 # tables and names of what runs already
-from=$(costs)
+	--delay-after-trigger-sec 0 --max-collect-sec $((SECONDS_TO_RECORD + 10)) 2>live.log &
+recorder=$!                             # it goes on for 10 s, so that it is there when it is asked
+sleep 8                                 # tables and names of what runs already
+costs from >costs.txt
 sleep $((SECONDS_TO_RECORD - 6))
-to=$(costs)
+costs to >>costs.txt
 wait "$recorder" || { cat live.log >&2; exit 1; }
 recorder=
 "$RECORDER" show --store live.db --id 1 >all.txt
@@ -76,12 +77,28 @@ for name in "${load_names[@]}"; do
 		.stitched_pct, .remote_pct, .fp_pct, .truncated_pct, .broken_pct' row.json) "$verdict"
 done
 echo
-echo "$from $to" | awk -v hz="$HZ" -v load="$(cut -d " " -f 1 /proc/loadavg)" '{
-	n = $8 - $3; ms = $10 - $5
-	printf "Cost at %d Hz: %.1f us a sample to drain, unwind and intern (goal at 499 Hz: 12); all threads %.2f %% " \
-		"of a core\n(goal at 99 Hz: 0.5); %d samples lost (goal 0) in %.0f s; load average %s\n",
-		hz, ($7 - $2) / n / 1000, ($6 - $1) / ms / 10000, $9 - $4, ms / 1000, load
-}'
+jq -R -s -c --argjson hz "$HZ" --argjson load "$(cut -d " " -f 1 /proc/loadavg)" '
+	[splits("\n") | select(. != "") | split(" ")] |
+	def status: map(select(.[1] == "status")) | map(.[2:] | map(tonumber)) | [.[0], .[-1]] | transpose
+		| map(.[1] - .[0]);
+	status as [$samples, $lost, $ms] |
+	map(select(.[1] == "thread")) | group_by(.[2]) | map({name: .[0][2],
+		ns: (map((.[3] | tonumber) * (if .[0] == "to" then 1 else -1 end)) | add),
+		wakes: (map((.[4] | tonumber) * (if .[0] == "to" then 1 else -1 end)) | add)}) |
+	def us: . / $samples / 10 | round / 100;
+	{row: "cost", hz: $hz, seconds: ($ms / 1000), samples: $samples, lost: $lost, load_average_1m: $load,
+	 capture_us: (map(select(.name == "perf" or .name == "merge") | .ns) | add | us),
+	 all_us: (map(.ns) | add | us), all_pct: ((map(.ns) | add) / $ms / 100 | round / 100),
+	 threads: (sort_by(-.ns) | map({name, us: (.ns | us), wakes_per_s: (.wakes * 10000 / $ms | round / 10)}))}' \
+	costs.txt >cost.json
+cat cost.json >>"$TOP/build/bench/stacks.jsonl"
+jq -r '"Cost at \(.hz) Hz, CPU time of \(.samples) samples in \(.seconds | round) s, load average \(.load_average_1m):",
+	"  \(.capture_us) us a sample to drain, unwind and intern: the threads perf and merge (goal at 499 Hz: 12)",
+	"  \(.all_us) us a sample, \(.all_pct) % of a core: all threads (goal at 99 Hz, two busy CPUs: 0.5 %)",
+	"  \(.lost) samples lost (goal at 99 Hz: 0)",
+	"  thread     us a sample  wake-ups a second",
+	(.threads[] | "  \((.name + "         ")[:10]) \(("           \(.us)")[-11:])  \(("                 \(.wakes_per_s)")[-17:])")' \
+	cost.json
 if [ "${load_process[java]:-}" ]; then
 	echo
 	echo "What show says of the JVM that was started without -XX:+PreserveFramePointer:"
