@@ -182,15 +182,20 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 			 e->firings, engine_rules_wanted(e), e->cfg->file ? "reading" : "recording");
 }
 
-/* After the last wanted firing the triggers are off; before they are armed only those that arm are on. */
+/*
+ * After the last wanted firing the triggers are off, but for one that tells when what fired has ended; before
+ * they are armed only those that arm are on.
+ */
 void engine_rules_feed(struct engine *e, const struct event *event)
 {
 	struct buf why = {0};
 	uint32_t i;
 
-	for (i = 0; i < e->cfg->ntriggers && e->firings < engine_rules_wanted(e); i++) {
+	for (i = 0; i < e->cfg->ntriggers; i++) {
 		struct trigger *t = e->cfg->triggers[i];
 
+		if (e->firings >= engine_rules_wanted(e) && !(e->rules[i].in_window && t->ops->lasts))
+			continue;
 		if ((t->kinds && !(t->kinds >> event->kind & 1)) || is_start_rule(t) == e->armed)
 			continue;
 		buf_reset(&why);

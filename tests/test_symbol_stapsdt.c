@@ -114,6 +114,8 @@ static void a_function_is_found_by_its_name(void **state)
 		assert_int_equal(at, CODE + 32);
 		assert_int_equal(elf_symbol_find(&in, &head, "exported", &at, NULL, &err), 0);
 		assert_int_equal(at, CODE + 48);
+		assert_int_equal(elf_symbol_find(&in, &head, "handle_rep*", &at, NULL, &err), 0);
+		assert_int_equal(at, CODE + 32);
 		assert_int_equal(elf_symbol_find(&in, &head, "table", &at, NULL, &err), ERR_NOT_FOUND);
 		assert_int_equal(elf_symbol_find(&in, &head, "missing", &at, NULL, &err), ERR_NOT_FOUND);
 		assert_int_equal(elf_symbol_find(&in, &head, "handle_requst", &at, &near, &err), ERR_NOT_FOUND);

@@ -300,6 +300,13 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 	duration_stop(&g->duration, &key, e, extra, why, out);
 }
 
+/* Of Linux all that are no .NET have the pause only, delivered as a collection. */
+static bool collects(const char *provider)
+{
+	return text_same_fold(provider, CLR_PROVIDER) || strcmp(provider, JVM_PROVIDER) == 0 ||
+	       strcmp(provider, CPYTHON_PROVIDER) == 0 || strcmp(provider, V8_PROVIDER) == 0;
+}
+
 static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
 {
 	struct gc_duration *g = (struct gc_duration *)t;
@@ -315,9 +322,7 @@ static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, 
 	start = strcmp(e->name, names_of[g->measure].start) == 0;
 	if (!start && strcmp(e->name, names_of[g->measure].stop) != 0)
 		return;
-	if (!e->provider ||
-	    (!text_same_fold(e->provider, CLR_PROVIDER) && strcmp(e->provider, JVM_PROVIDER) != 0) ||
-	    !duration_wants(&g->duration, e))
+	if (!e->provider || !collects(e->provider) || !duration_wants(&g->duration, e))
 		return;
 	if (start)
 		started(g, e, why, out);

@@ -19,7 +19,7 @@
  * first counts. With InFlight (the default) one that is still open a grace after its limit fires then,
  * with its age: a hung collection has no stop.
  *
- * Java programs (provider "JVM", Linux): the only measure is the pause, which is delivered as a collection
+ * Java programs (provider "JVM", Linux), CPython and V8 (by their probes): the only measure is the pause, which is delivered as a collection
  * too, so that both values of Measure give it; a concurrent collector has none but its pauses. Depth is 2
  * for a full collection.
  *
@@ -37,6 +37,8 @@ extern const struct trigger_ops gen2_gc_trigger;
 
 #define CLR_PROVIDER "Microsoft-Windows-DotNETRuntime"
 #define JVM_PROVIDER "JVM"
+#define CPYTHON_PROVIDER "CPython"
+#define V8_PROVIDER "V8"
 #define CLR_KEYWORD_GC 0x1u
 
 #endif

@@ -277,7 +277,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 
 	if (!probe || (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
 		return true;
-	if (format->callchain) {
+	if (probe_has_stack(probe)) {
 		walk(s, r, format, thread);
 		if (s->stack.pending && may_wait)
 			return false;
@@ -290,8 +290,12 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 		return true;
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
-	if (!format->callchain)
-		return queue_put(s->cfg.queue, &e), true;
+	if (!probe_has_stack(probe)) {
+		do
+			queue_put(s->cfg.queue, &e);
+		while (probes_again(probe, &e));
+		return true;
+	}
 	put_with_stack(s, &e);
 	/* And as a sample, for what is made of these: --metric event. */
 	e.kind = EVENT_SAMPLE;

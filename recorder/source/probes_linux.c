@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "source/gc_probes_linux.h"
 #include "source/throw_linux.h"
 #include "source/tracepoint_linux.h"
 #include "source/uprobe_linux.h"
@@ -17,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define GC_STACK_BYTES 512u                  /* where arguments may lie */
 #define FILTER_MAX_BYTES 3000u               /* the kernel takes less than a page */
 #define STACK_DEPTH_MAX 127u
 
@@ -25,6 +27,7 @@ struct probe {
 	struct trace_format format;          /* of a tracepoint */
 	struct uprobe *uprobe;               /* NULL: a tracepoint */
 	bool throws;                         /* a uprobe where C++ throws */
+	struct gc_probe gc;                  /* a uprobe where a program collects */
 	enum probe_role role;
 	uint32_t numbers[PROBE_NUMBERS];                 /* fields of its format, by role */
 	uint32_t first_place, nplaces;       /* of probes.nplaces */
@@ -57,6 +60,7 @@ struct probes {
 	struct perf_format formats[PROBE_RINGS];
 	struct trace_values values;          /* of the last event */
 	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
+	struct event_field gc_fields[GC_PROBE_FIELDS];
 	struct throw_text thrown;
 };
 
@@ -238,9 +242,43 @@ static int add_time(struct probes *p, struct err *err)
 	return rc;
 }
 
+/*
+ * Where programs collect, for rules on that, as far as it can be had: without these probes .NET's and Java's
+ * collections are seen all the same.
+ */
+static int add_gc(struct probes *p, struct err *err)
+{
+	struct need_event *events = calloc(2 * GC_PROGRAMS_MAX, sizeof(*events));
+	struct gc_probe gc[2 * GC_PROGRAMS_MAX];
+	struct probe *probe;
+	unsigned i, n;
+	uint32_t before;
+
+	if (!events)
+		return err_set(err, ERR_MEMORY, "no memory for the events of collections");
+	n = gc_probes_find(events, gc);
+	for (i = 0; i < n; i++) {
+		before = p->n;
+		if (make_probe(p, &events[i], &probe, NULL) == 0) {
+			probe->gc = gc[i];
+			probe->unfiltered = true;
+			if (gc[i].edge == GC_ENDS)
+				probe->limit = PROBE_RATE_MAX;   /* it rests after its beginnings: follow_gc() */
+			continue;
+		}
+		/* Stripped, or a kernel without uprobes: nothing to watch. */
+		free(p->all[before].uprobe);
+		buf_free(&p->all[before].filter);
+		memset(&p->all[before], 0, sizeof(p->all[before]));
+		p->n = before;
+	}
+	free(events);
+	return 0;
+}
+
 static unsigned count_wanted(const struct probes_config *cfg)
 {
-	unsigned n = cfg->thread_time ? 4 : 0;
+	unsigned n = (cfg->thread_time ? 4 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
 	uint32_t i;
 
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
@@ -284,6 +322,8 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 	for (i = 0; !rc && cfg->needs && i < cfg->needs->nevents; i++)
 		if (is_ours(&cfg->needs->events[i]))
 			rc = add_need(p, &cfg->needs->events[i], err);
+	if (!rc && gc_probes_wanted(cfg->needs))
+		rc = add_gc(p, err);
 	if (!rc && cfg->thread_time)
 		rc = add_time(p, err);
 	if (!rc) {
@@ -446,7 +486,7 @@ static unsigned ring_of(const struct probe *probe)
 {
 	if (probe->role != PROBE_EVENT)
 		return probe->stack ? RING_SWITCH_STACK : RING_SWITCH;
-	return probe->stack ? RING_STACK : probe->uprobe ? RING_REGS : RING_PLAIN;
+	return probe->stack || probe->gc.edge ? RING_STACK : probe->uprobe ? RING_REGS : RING_PLAIN;
 }
 
 /* perf_event.h: config bit 0 = at the return, bits 32 to 63 = the semaphore's place in the file. */
@@ -485,7 +525,7 @@ static void attr_of(const struct probes *p, const struct probe *probe, uint32_t 
 		return;
 	attr->exclude_callchain_user = 1;
 	attr->sample_type |= PERF_SAMPLE_STACK_USER;
-	attr->sample_stack_user = (probe->role == PROBE_EVENT ? p->stack_kb : PROBE_SWITCH_STACK_KB) * 1024 - 8;
+	attr->sample_stack_user = probe->gc.edge ? GC_STACK_BYTES : (probe->role == PROBE_EVENT ? p->stack_kb : PROBE_SWITCH_STACK_KB) * 1024 - 8;
 }
 
 /* Without it all events come, and rules judge them: right, and dearer. */
@@ -517,8 +557,8 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 
 	attr_of(p, probe, place, &attr);
 	fd = perf_event_fd(&attr, cpu);
-	if (fd < 0 && probe->throws && errno != EACCES && errno != EPERM)
-		return 0;                    /* the process by which its library was found is gone */
+	if (fd < 0 && (probe->gc.edge || (probe->throws && errno != EACCES && errno != EPERM)))
+		return 0;                    /* the process by which its file was found is gone; see also add_gc() */
 	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
 	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &p->ids[at].id) != 0)
 		os_error = errno;
@@ -686,6 +726,10 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	} else if (probe->uprobe) {
 		out->fields = p->fields;
 		out->nfields = uprobe_fields(probe->uprobe, place_of(p, r->u.sample.id), r, p->fields);
+		if (probe->gc.edge) {
+			gc_probe_event(&probe->gc, p->fields, out->nfields, p->gc_fields, out);
+			return true;
+		}
 		out->hex_fields = probe->uprobe->is_usdt || probe->uprobe->is_return ? 0 : UINT64_MAX;
 	} else {
 		trace_format_read(&probe->format, r->u.sample.raw, r->u.sample.raw_bytes, &p->values);
@@ -697,6 +741,34 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 	return true;
 }
 
+bool probes_again(const struct probe *probe, struct event *e)
+{
+	const char *name = probe->gc.edge ? gc_probe_second_name(&probe->gc) : NULL;
+
+	if (!name || e->name == name)
+		return false;
+	e->name = name;
+	return true;
+}
+
+bool probe_has_stack(const struct probe *probe)
+{
+	return probe->stack;
+}
+
+/* Ends of collections stay on for a second more than their beginnings, or these would seem to go on. */
+static void follow_gc(struct probes *p, uint32_t end)
+{
+	const struct probe *begin = end ? &p->all[end - 1] : NULL;
+	unsigned cpu;
+
+	if (p->all[end].gc.edge != GC_ENDS || !begin || !begin->rests_until_ns || p->all[end].rests_until_ns)
+		return;
+	p->all[end].rests_until_ns = begin->rests_until_ns;
+	for (cpu = 0; cpu < p->ncpus; cpu++)
+		switch_one(&p->all[end], cpu, false);
+}
+
 void probes_look(struct probes *p, uint64_t now_ns)
 {
 	uint32_t i;
@@ -705,6 +777,9 @@ void probes_look(struct probes *p, uint64_t now_ns)
 	for (i = 0; i < p->n; i++) {
 		struct probe *probe = &p->all[i];
 
+		if (probe->gc.edge == GC_ENDS && p->all[i - 1].rests_until_ns + NS_PER_SEC <
+		    now_ns + PROBE_REST_NS)
+			follow_gc(p, i);
 		if (!probe->rests_until_ns || now_ns < probe->rests_until_ns)
 			continue;
 		probe->rests_until_ns = 0;

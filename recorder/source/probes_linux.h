@@ -55,6 +55,8 @@ void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PRO
 void probes_enable(struct probes *p, unsigned cpu, bool on);
 /* What records of ring number i look like. */
 const struct perf_format *probes_format(const struct probes *p, unsigned i);
+/* Whether its events have a stack to be unwound. */
+bool probe_has_stack(const struct probe *probe);
 
 /* Whose a record is; NULL = nobody's. It is of ring number probe_ring(). */
 struct probe *probes_find(struct probes *p, uint64_t id);
@@ -63,6 +65,9 @@ struct probe *probes_find(struct probes *p, uint64_t id);
  * rate and left out.
  */
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out);
+/* The same event under another name too, as collections are two of .NET's; true = put it once more. */
+bool probes_again(const struct probe *probe, struct event *e);
+
 /* What a record is for, other than for rules: see source/thread_time.h. */
 enum probe_role { PROBE_EVENT, PROBE_SWITCH, PROBE_SWITCH_STACK, PROBE_WAKEUP };
 enum probe_role probe_role(const struct probe *probe);

@@ -2,7 +2,8 @@
  * Where probes in programs go: functions by name, and the probes that programs bring with them (USDT).
  * Reads the program's file, so any thread but the source's.
  *
- *	uprobe  /usr/sbin/mysqld:dispatch_command     its first instruction; +0x1c behind it; %return: its end
+ *	uprobe  /usr/sbin/mysqld:dispatch_command     its first instruction; +0x1c behind it; %return: its end; a* the
+ *	                                              first that begins so
  *	usdt    /usr/bin/python3.11:python:gc__start
  */
 #ifndef SOURCE_UPROBE_LINUX_H

@@ -15,6 +15,7 @@ struct search {
 	const struct bytes *in;
 	const struct elf_layout *l;
 	const char *name;
+	size_t prefix_bytes;                 /* 0 = the whole name */
 	char *strings;
 	size_t nstrings;
 	uint64_t vaddr;
@@ -53,7 +54,7 @@ static bool look(struct search *s, const uint8_t *at)
 	if ((type != ELF_STT_FUNC && type != ELF_STT_GNU_IFUNC) || section == ELF_SHN_UNDEF || !value || name >= s->nstrings)
 		return false;
 	text = s->strings + name;            /* ends: a NUL was put behind all */
-	if (strcmp(text, s->name) == 0) {
+	if (s->prefix_bytes ? strncmp(text, s->name, s->prefix_bytes) == 0 : strcmp(text, s->name) == 0) {
 		s->vaddr = value;
 		return true;
 	}
@@ -143,6 +144,8 @@ int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const c
 
 	if (near)
 		near->n = 0;
+	if (name[0] && name[strlen(name) - 1] == '*')
+		s.prefix_bytes = strlen(name) - 1;
 	if (!sections)
 		return err_set(err, ERR_MEMORY, "out of memory for its section headers");
 	rc = bytes_read(in, head->sections_at, sections, n, "its section header table", err);

@@ -16,7 +16,8 @@ struct elf_near {
 };
 
 /*
- * A function of .symtab or .dynsym: FUNC or IFUNC, defined, by its linker's name.
+ * A function of .symtab or .dynsym: FUNC or IFUNC, defined, by its linker's name; with '*' at the end the
+ * first that begins so.
  *
  * near     out, when it is not there; NULL = not wanted
  * returns  0; ERR_NOT_FOUND; ERR_FORMAT, ERR_LIMIT, ERR_MEMORY, ERR_IO

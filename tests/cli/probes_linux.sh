@@ -95,6 +95,16 @@ else
 		--json >usdt.json 2>err & live=$!
 	while kill -0 $live 2>/dev/null; do "$python" -c 'import gc; gc.collect(1)'; sleep 0.1; done
 	check a_probe_of_a_program_is_seen_with_its_argument jq -e '.fields.Arg1 == 1' usdt.json
+
+	recording a_collection_of_python_fires '/StopOnGen2GC' --process "$(basename "$python")"
+	fires a_collection_of_python_fires "GC of generation 2 of python" "$python" -c 'import gc; gc.collect(1); gc.collect()'
+fi
+node=$(command -v node)
+if [ -z "$node" ] || ! nm "$node" 2>/dev/null | grep -q 'T _ZN2v88internal4Heap24PerformGarbageCollection'; then
+	echo "skip a_collection_of_node_fires: no node with a table of symbols"
+else
+	recording a_collection_of_node_fires /StopOnGCOverMsec:0.01 --process node
+	fires a_collection_of_node_fires 'GC of node .* took [0-9.]+ ms' "$node" --expose-gc -e 'gc()'
 fi
 
 # What an event without a limit of its own costs is bounded, and said.
