@@ -15,6 +15,7 @@
 #include "triggers/trigger.h"
 
 int cmd_collect(const struct options *o, struct err *err);
+int cmd_service(const struct options *o, struct err *err);
 int cmd_control(const struct options *o, struct err *err);   /* status, snapshot, stop, abort */
 int cmd_list(const struct options *o, struct err *err);
 int cmd_show(const struct options *o, struct err *err);

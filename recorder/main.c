@@ -29,6 +29,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_COUNTERS] = cmd_counters,
 	[CMD_CHECK] = cmd_check,
 	[CMD_BACKTEST] = cmd_backtest,
+	[CMD_SERVICE] = cmd_service,
 	[CMD_HELP] = cmd_help,
 };
 

@@ -47,6 +47,7 @@ enum command {
 	CMD_COUNTERS,
 	CMD_CHECK,
 	CMD_BACKTEST,
+	CMD_SERVICE,
 	CMD_HELP,
 	COMMANDS,
 };
@@ -149,6 +150,7 @@ struct options {
 	char *symbol_cache;                  /* directory; NULL = beside the store */
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
+	char *service_name;                  /* NULL = "recorder" */
 	bool low_priority;
 
 	/* a trace file in place of this machine */

@@ -209,6 +209,19 @@ const struct command_info command_table[COMMANDS] = {
 "recorder backtest --id 3 /StopOnPerfCounter:'Memory:Available MBytes:<900'\n"
 "recorder backtest --from prod.etl.zip /StopOnGCOverMsec:1 --sweep 1:20:1\n",
 	},
+	[CMD_SERVICE] = {
+		.name = "service",
+		.operands = OPERAND_PATTERN,
+		.operand_text = "install|uninstall|start|stop",
+		.summary = "record as a service of Windows, from the machine's start on",
+		.about =
+"install makes a service that records with the options of the file of --config,\n"
+"in the system's account, started with the machine and again after a crash.\n"
+"Paths in that file must be absolute. Its log is --log-file, else the store's\n"
+"name and '.log'. What status, snapshot and stop do is the same.\n",
+		.examples = "recorder service install --config C:\\recorder\\recorder.conf\n"
+			    "recorder service start\n",
+	},
 	[CMD_HELP] = {
 		.name = "help",
 		.operands = OPERAND_COMMAND,

@@ -18,7 +18,7 @@
 #define INCIDENTS (ONE_INCIDENT | IN(DELETE) | IN(PIN) | IN(UNPIN))
 #define CONTROL (IN(STATUS) | IN(SNAPSHOT) | IN(STOP) | IN(ABORT))
 #define WITH_STORE (RULES | CONTROL | IN(LIST) | INCIDENTS | IN(DIFF))
-#define WITH_CONFIG (WITH_STORE | IN(COUNTERS))
+#define WITH_CONFIG (WITH_STORE | IN(COUNTERS) | IN(SERVICE))
 
 #define FIELD(name) .offset = offsetof(struct options, name)
 
@@ -580,6 +580,10 @@ const struct option_info option_table[] = {
 		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(low_priority),
 		.help = "Store, name and export at the lowest priority (nice 19, idle I/O), also while an "
 			"incident waits; it takes longer on a busy machine. Sampling keeps its own.",
+	}, {
+		.name = "service-name", .value = "NAME", .type = OPTION_TEXT,
+		.group = GROUP_STORE, .commands = IN(SERVICE), FIELD(service_name),
+		.help = "Which service is meant, where several record. Default: recorder.",
 	}, {
 		.name = "help", .type = OPTION_BOOL,
 		.group = GROUP_STORE, .commands = UINT32_MAX, FIELD(help),

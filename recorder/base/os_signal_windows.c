@@ -12,8 +12,7 @@
  * the process ends when the handler returns, so there it waits until the program has saved and
  * called os_signals_close(). Windows itself gives it 5 s on close and logoff and 20 s on shutdown
  * (HandlerRoutine, learn.microsoft.com); a service gets its stop from the service control handler.
- * A process that has loaded user32.dll is not told of logoff and shutdown: what was written up to
- * there stays as a partial incident.
+ * A process that has loaded user32.dll is told of logoff and shutdown by a window: os_logoff_windows.c.
  */
 #define SAVE_WAIT_NS (20 * NS_PER_SEC)
 #define MOST_WAITING 16               /* of a kind; who presses Ctrl-C more often means the same */
@@ -23,6 +22,8 @@ static struct {
 	CONDITION_VARIABLE changed;
 	unsigned nstops, nsnapshots;
 	bool finished;
+	bool ignores_logoff;          /* a service */
+	bool raised;                  /* os_signal_raise() before os_signals_open() */
 } signals = {.lock = SRWLOCK_INIT, .changed = CONDITION_VARIABLE_INIT};
 
 /* Until `until_ns` at most; false when it has passed. With the lock held. */
@@ -44,16 +45,25 @@ static void add_one(unsigned *count)
 	WakeAllConditionVariable(&signals.changed);
 }
 
-static BOOL WINAPI console_event(DWORD event)
+/* With the lock held. */
+static void wait_until_saved(void)
 {
 	uint64_t until_ns = os_now_ns() + SAVE_WAIT_NS;
 
+	while (!signals.finished && wait_changed(until_ns))
+		;
+}
+
+static BOOL WINAPI console_event(DWORD event)
+{
 	AcquireSRWLockExclusive(&signals.lock);
-	add_one(event == CTRL_BREAK_EVENT ? &signals.nsnapshots : &signals.nstops);
-	if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT) {
-		while (!signals.finished && wait_changed(until_ns))
-			;
+	if (signals.ignores_logoff && event == CTRL_LOGOFF_EVENT) {
+		ReleaseSRWLockExclusive(&signals.lock);
+		return TRUE;
 	}
+	add_one(event == CTRL_BREAK_EVENT ? &signals.nsnapshots : &signals.nstops);
+	if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT)
+		wait_until_saved();
 	ReleaseSRWLockExclusive(&signals.lock);
 	return TRUE;
 }
@@ -61,11 +71,14 @@ static BOOL WINAPI console_event(DWORD event)
 int os_signals_open(struct err *err)
 {
 	AcquireSRWLockExclusive(&signals.lock);
-	signals.nstops = signals.nsnapshots = 0;
+	signals.nstops = signals.raised;
+	signals.nsnapshots = 0;
 	signals.finished = false;
 	ReleaseSRWLockExclusive(&signals.lock);
 	if (!SetConsoleCtrlHandler(console_event, TRUE))
 		return err_os(err, "cannot listen to console events");
+	if (!signals.ignores_logoff)
+		os_logoff_watch();
 	return 0;
 }
 
@@ -75,6 +88,30 @@ void os_signals_close(void)
 	AcquireSRWLockExclusive(&signals.lock);
 	signals.finished = true;
 	WakeAllConditionVariable(&signals.changed);
+	ReleaseSRWLockExclusive(&signals.lock);
+	os_logoff_unwatch();
+}
+
+void os_signal_session_ends(void)
+{
+	AcquireSRWLockExclusive(&signals.lock);
+	add_one(&signals.nstops);
+	wait_until_saved();
+	ReleaseSRWLockExclusive(&signals.lock);
+}
+
+void os_signal_raise(int signal)
+{
+	AcquireSRWLockExclusive(&signals.lock);
+	signals.raised |= signal == OS_SIGNAL_STOP;
+	add_one(signal == OS_SIGNAL_SNAPSHOT ? &signals.nsnapshots : &signals.nstops);
+	ReleaseSRWLockExclusive(&signals.lock);
+}
+
+void os_signals_ignore_logoff(void)
+{
+	AcquireSRWLockExclusive(&signals.lock);
+	signals.ignores_logoff = true;
 	ReleaseSRWLockExclusive(&signals.lock);
 }
 

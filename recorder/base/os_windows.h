@@ -33,6 +33,16 @@ enum private_kind { PRIVATE_FILE, PRIVATE_DIRECTORY, PRIVATE_PIPE };
 bool private_open(enum private_kind kind, SECURITY_ATTRIBUTES *out);
 void private_free(SECURITY_ATTRIBUTES *attributes);   /* keeps GetLastError() */
 
+/* What a signal does, from within: the service manager's stop. Any thread. os_signal_windows.c */
+void os_signal_raise(int signal);            /* enum os_signal */
+/* The session or machine ends: raises a stop and waits until the program has saved. */
+void os_signal_session_ends(void);
+/* Watch for that in a thread of its own; from os_signals_open() to _close(). os_logoff_windows.c */
+void os_logoff_watch(void);
+void os_logoff_unwatch(void);
+/* A service is told of every user's logoff; it is none of its business. */
+void os_signals_ignore_logoff(void);
+
 /* Milliseconds for a wait, rounded up; UINT64_MAX = INFINITE. */
 DWORD wait_ms(uint64_t timeout_ns);
 

@@ -44,7 +44,11 @@ run)
 	;;
 start) "$server" -p ;;
 stop) "$server" -k || true ;;
-clone) mkdir -p "$(dirname "$2")" && cp -al "$(realpath "$prefix")" "$2" ;;
+clone)
+	mkdir -p "$(dirname "$2")" && cp -al "$(realpath "$prefix")" "$2"
+	# The server writes these in place when they have two names.
+	cp --remove-destination "$(realpath "$prefix")"/*.reg "$2"
+	;;
 init)
 	if [ ! -e "$WINEPREFIX/complete" ]; then
 		echo "deps: making a Wine prefix" >&2

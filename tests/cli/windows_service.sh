@@ -1,0 +1,59 @@
+#!/bin/bash
+# The Windows program as a service, and ended from outside, under Wine: what it saves.
+# time limit: 120
+. "$TOP/tests/support/cli.sh"
+
+if [ ! "$WINE_RUN" ] || [ ! -e "$RECORDER_EXE" ]; then
+	echo "skip windows_service: no Wine here, or no $RECORDER_EXE"
+	exit 0
+fi
+unset RECORDER_STORE RECORDER_CONFIG
+export TEST_WINEPREFIX=$TOP/build/windows/service-prefix.$$
+wine=$TOP/tests/support/wine.sh
+trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
+"$wine" clone "$TEST_WINEPREFIX" && "$wine" start || {
+	echo "not ok windows_service: no prefix"
+	exit 0
+}
+exe() { timeout 60 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
+here=Z:$(pwd | tr / '\\')
+cat >svc.conf <<EOF
+source = none
+store = $here\\svc.db
+monitor-perf-counter = Memory:Available MBytes:@0.2
+EOF
+
+# ---- the service --------------------------------------------------------------------------------------
+
+check there_is_none_yet expect_exit 3 exe service start
+check install_wants_a_conf_file expect_exit 2 exe service install
+echo 'frek = 99' >bad.conf
+check a_wrong_conf_file_is_told_at_once expect_exit 2 exe service install --config "$here\\bad.conf"
+check install exe service install --config "$here\\svc.conf"
+check twice_is_refused expect_exit 1 exe service install --config "$here\\svc.conf"
+check start exe service start
+check it_answers wait_for 20 exe status --store svc.db
+check it_writes_its_log_beside_the_store wait_for 10 grep -q 'counters, logs and processes' svc.db.log
+check a_snapshot_is_taken exe snapshot --store svc.db --reason now
+check a_snapshot_is_stored wait_for 20 grep -q 'incident 1 stored' svc.db.log
+check stop exe service stop
+check stop_stores_a_last_incident grep -q 'incident 2 stored' svc.db.log
+check linux_opens_its_store sh -c "[ \$(\"$RECORDER\" list --store svc.db --json | wc -l) = 2 ]"
+check started_again exe service start
+check it_answers_again wait_for 20 exe status --store svc.db
+"$RECORDER" list --store svc.db >/dev/null 2>&1
+pid=$(pgrep -f "service run --service-name recorder --config .*$(basename "$PWD")" | head -1)
+check its_process_is_found [ "$pid" ]
+[ ! "$pid" ] || kill -9 "$pid"
+check after_a_kill_the_store_opens sh -c "[ \$(\"$RECORDER\" list --store svc.db --json | wc -l) -ge 2 ]"
+check uninstall exe service uninstall
+check it_is_gone expect_exit 3 exe service stop
+check run_is_for_the_service_manager expect_exit 2 exe service run
+
+# ---- the console --------------------------------------------------------------------------------------
+
+timeout -s INT 60 $WINE_RUN "$RECORDER_EXE" collect --source none --store ctrl.db --log-file ctrl.log </dev/null &
+wait_for 20 grep -q 'no rule was given' ctrl.log
+kill -INT $!
+wait $!
+check ctrl_c_stores_a_last_incident sh -c "[ $? = 0 ] && grep -q 'incident 1 stored' ctrl.log"
