@@ -100,7 +100,7 @@ static void seal_full(struct planner *p)
 {
 	struct piece piece = seal(p->builder);
 
-	if (!p->first_full.samples) {
+	if (!(p->first_full.samples > 0)) {
 		p->first_full = piece;
 		return;
 	}
@@ -124,7 +124,7 @@ static void take(struct planner *p, const struct event *from)
 		return;
 	if (segment_is_full(p->builder, e.time_ns))
 		seal_full(p);
-	if (!p->half.samples && !segment_is_full(p->first_half, e.time_ns))
+	if (!(p->half.samples > 0) && !segment_is_full(p->first_half, e.time_ns))
 		put(p->first_half, &e);
 	if (put(p->builder, &e) == 0 && e.kind == EVENT_SAMPLE)
 		p->samples++;
