@@ -38,16 +38,28 @@ static void why_text(const struct budget *b, enum budget_move move, char *out, s
 			 b->limits.max_cpu_pct);
 }
 
-/* Fewer samples take no memory back: the ring gives up a quarter of what it holds, and stays there. */
+/*
+ * Fewer samples take no memory back: the ring gives up as much as is over the limit, and stays there. A
+ * quarter of what was asked for stays in any case: where the memory is not the ring's (programs' unwind
+ * tables, names), all of the past would not bring it back.
+ */
 static void fit_ring(struct engine *e, enum budget_move move)
 {
+	uint64_t over, to, least = e->cfg->ring_bytes / 4;
 	struct ring_use use;
 
-	ring_use(e->ring, &use);
-	if (move == BUDGET_DOWN && e->budget.over_rss)
-		ring_set_max(e->ring, use.bytes / 4 * 3);
-	else if (move == BUDGET_UP)
+	if (move == BUDGET_UP)
 		ring_set_max(e->ring, e->cfg->ring_bytes);
+	if (move != BUDGET_DOWN || !e->budget.over_rss)
+		return;
+	ring_use(e->ring, &use);
+	over = e->budget.rss_bytes - e->budget.limits.max_rss_bytes;
+	to = use.bytes > over + least ? use.bytes - over : least;
+	if (to < use.max_bytes)
+		ring_set_max(e->ring, (size_t)to);
+	os_give_memory_back();
+	log_line(e->log, LOG_INFO, "the buffer held %.1f MB; it holds %.1f MB at most from now on",
+		 (double)use.bytes / 1048576, (double)(to < use.max_bytes ? to : use.max_bytes) / 1048576);
 }
 
 static void apply(struct engine *e, const struct budget_level *level)

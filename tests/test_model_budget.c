@@ -96,6 +96,27 @@ static void it_climbs_back_after_a_minute_below_half(void **state)
 	assert_int_equal(pass(600, 0.4, 0), BUDGET_STAYS);
 }
 
+/* Nine seconds of ten below half, one above: 9 - 2 of every ten, so a minute of it takes 86 s. */
+static void bursts_do_not_keep_it_down_for_good(void **state)
+{
+	unsigned tens;
+
+	(void)state;
+	begin(1, 0, 99, 16, false);
+	pass(5, 2, 0);
+	for (tens = 0; tens < 8; tens++) {
+		assert_int_equal(pass(9, 0.4, 0), BUDGET_STAYS);
+		assert_int_equal(pass(1, 0.9, 0), BUDGET_STAYS);
+	}
+	assert_int_equal(pass(5, 0.4, 0), BUDGET_UP);
+	/* Every second one: never. */
+	pass(5, 2, 0);
+	for (tens = 0; tens < 500; tens++) {
+		assert_int_equal(pass(1, 0.4, 0), BUDGET_STAYS);
+		assert_int_equal(pass(1, 0.9, 0), BUDGET_STAYS);
+	}
+}
+
 static void a_climb_that_was_too_early_waits_longer_the_next_time(void **state)
 {
 	(void)state;
@@ -145,6 +166,7 @@ int main(void)
 		cmocka_unit_test(frame_pointers_are_a_step_only_when_allowed),
 		cmocka_unit_test(a_burst_costs_nothing_but_being_over_mostly_does),
 		cmocka_unit_test(it_climbs_back_after_a_minute_below_half),
+		cmocka_unit_test(bursts_do_not_keep_it_down_for_good),
 		cmocka_unit_test(a_climb_that_was_too_early_waits_longer_the_next_time),
 		cmocka_unit_test(memory_over_its_limit_is_a_step_too),
 		cmocka_unit_test(without_limits_nothing_happens),

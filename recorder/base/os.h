@@ -152,6 +152,8 @@ unsigned os_cpu_count(void);
 int os_random(void *to, size_t n, struct err *err);
 /* CPU time used so far and resident memory, of this process. */
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes);
+/* What was freed, and the allocator keeps for later, back to the system. Milliseconds. */
+void os_give_memory_back(void);
 /* Environment variable, or NULL; borrowed until the environment changes. */
 const char *os_env(const char *name);
 /* The program's arguments as UTF-8, owned by the system for the life of the process. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,11 @@ int os_random(void *to, size_t n, struct err *err)
 		n -= (size_t)got;
 	}
 	return 0;
+}
+
+void os_give_memory_back(void)
+{
+	malloc_trim(0);
 }
 
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)

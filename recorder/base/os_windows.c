@@ -470,6 +470,11 @@ static uint64_t filetime_ns(const FILETIME *t)
 	return ((uint64_t)t->dwHighDateTime << 32 | t->dwLowDateTime) * 100;
 }
 
+void os_give_memory_back(void)
+{
+	HeapCompact(GetProcessHeap(), 0);
+}
+
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 {
 	PROCESS_MEMORY_COUNTERS memory = {.cb = sizeof(memory)};

@@ -73,7 +73,7 @@ static enum budget_move down(struct budget *b, uint64_t now_ns)
 		b->wait_ns = CALM_NS;
 	b->moved_ns = 0;
 	b->over = 0;
-	b->calm_since_ns = 0;
+	b->calm_ns = 0;
 	b->level++;
 	return BUDGET_DOWN;
 }
@@ -82,13 +82,14 @@ static enum budget_move up(struct budget *b, uint64_t now_ns)
 {
 	b->moved_ns = now_ns;
 	b->over = 0;
-	b->calm_since_ns = 0;
+	b->calm_ns = 0;
 	b->level--;
 	return BUDGET_UP;
 }
 
 enum budget_move budget_feed(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t rss_bytes)
 {
+	uint64_t passed_ns = now_ns - b->last_ns;
 	bool first = !b->last_ns;
 
 	if (!first && now_ns <= b->last_ns)
@@ -104,13 +105,11 @@ enum budget_move budget_feed(struct budget *b, uint64_t now_ns, uint64_t cpu_ns,
 		if (b->level + 1 < b->nlevels)
 			return down(b, now_ns);
 	}
-	if (!calm(b)) {
-		b->calm_since_ns = 0;
-		return BUDGET_STAYS;
-	}
-	if (!b->calm_since_ns)
-		b->calm_since_ns = now_ns;
-	if (b->level && now_ns - b->calm_since_ns >= b->wait_ns)
+	if (calm(b))
+		b->calm_ns += passed_ns;
+	else
+		b->calm_ns -= 2 * passed_ns < b->calm_ns ? 2 * passed_ns : b->calm_ns;
+	if (b->level && b->calm_ns > b->wait_ns)
 		return up(b, now_ns);
 	return BUDGET_STAYS;
 }

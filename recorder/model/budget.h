@@ -5,8 +5,9 @@
  * Readings come once a second or so; time is theirs, nothing here reads a clock. A reading over a
  * limit counts one, any other takes one off: at five a step down is taken, so that a burst (a start, a
  * large program's names) costs nothing, and what is over most of the time is noticed. A minute below
- * half of every limit in force is a step up; when that had to be taken back within as long, the next
- * attempt waits twice as long, at most 16 minutes. No memory, no locks: a value.
+ * half of every limit in force is a step up: time above half takes twice as much of it back, for a burst
+ * every ten seconds is no reason to stay below for good. When the step had to be taken back within as long,
+ * the next attempt waits twice as long, at most 16 minutes. No memory, no locks: a value.
  */
 #ifndef MODEL_BUDGET_H
 #define MODEL_BUDGET_H
@@ -37,7 +38,7 @@ struct budget {
 	bool over_cpu, over_rss;             /* the last reading; what a step down was for */
 	uint64_t last_ns, last_cpu_ns;       /* the reading before; 0 = none */
 	unsigned over;
-	uint64_t calm_since_ns;              /* 0 = the last reading was not below half */
+	uint64_t calm_ns;                    /* below half, less twice what was above */
 	uint64_t moved_ns, wait_ns;          /* the last step up; how long the next one waits */
 	bool at_bottom_told;                 /* the caller's: that no step is left */
 };
