@@ -106,6 +106,22 @@ static void image_and_pdb_are_found_in_a_flat_directory(void **state)
 	expect_private_names(t);
 }
 
+/* A live session tells of an image only its timestamp and size: the image itself names its PDB. */
+static void an_image_known_by_its_timestamp_leads_to_its_pdb(void **state)
+{
+	struct symbol_env env = {.path = "tests/data/pdb", .foreign = true};
+	struct object o = {.key = {.kind = OBJECT_PE, .path = "C:\\app\\functions.exe"}};
+	struct symbol_table *t = NULL;
+
+	(void)state;
+	o.key.dev = head.timestamp;
+	o.key.ino = head.image_bytes;
+	assert_int_equal(reader->open(&env, &o, 0, &t, NULL), 0);
+	expect_private_names(t);
+	o.key.dev++;                         /* another build: neither it nor its PDB */
+	assert_int_not_equal(reader->open(&env, &o, 0, &t, NULL), 0);
+}
+
 static void a_recorded_name_in_capitals_finds_the_file_in_small_letters(void **state)
 {
 	struct symbol_table *t;
@@ -191,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(image_and_pdb_are_found_in_a_flat_directory),
+		cmocka_unit_test(an_image_known_by_its_timestamp_leads_to_its_pdb),
 		cmocka_unit_test(a_recorded_name_in_capitals_finds_the_file_in_small_letters),
 		cmocka_unit_test(a_pdb_is_found_in_a_symbol_store),
 		cmocka_unit_test(another_build_of_the_image_is_not_used),

@@ -4,8 +4,8 @@
  *
  * Looked for at the image's own path and in the directories of --symbol-path, flat (DIR/NAME) and as
  * symbol stores have them (DIR/NAME/IDENTITY/NAME), the name as it was recorded and in small letters.
- * An image or PDB is identified by the PDB's GUID and age; an image without a PDB by its timestamp and
- * size. Source of the store's layout: Microsoft's "Using SymStore".
+ * An image or PDB is identified by the PDB's GUID and age; an image that has none, or of which a live
+ * session does not tell it, by its timestamp and size: its PDB is then the one that it names itself. Source of the store's layout: Microsoft's "Using SymStore".
  */
 #include "symbol/pdb.h"
 #include "symbol/pe.h"
@@ -58,6 +58,23 @@ static bool same_guid(const struct object_key *key, const uint8_t guid[GUID_BYTE
 	return has_guid(key) && memcmp(key->build_id, guid, GUID_BYTES) == 0 && key_age(key) == age;
 }
 
+/* Whose PDB is wanted: the object's, else that of the image that was found for it. */
+static const uint8_t *wanted_guid(const struct finds *f, uint32_t *age)
+{
+	*age = has_guid(f->key) ? key_age(f->key) : f->head.pdb_age;
+	if (has_guid(f->key))
+		return f->key->build_id;
+	return f->image_file && f->head.has_pdb ? f->head.pdb_guid : NULL;
+}
+
+static bool is_wanted_pdb(const struct finds *f)
+{
+	uint32_t age;
+	const uint8_t *guid = wanted_guid(f, &age);
+
+	return guid && memcmp(guid, f->pdb_head.guid, GUID_BYTES) == 0 && age == f->pdb_head.age;
+}
+
 static bool same_image(const struct object_key *key, const struct pe_head *head)
 {
 	if (has_guid(key))
@@ -66,20 +83,21 @@ static bool same_image(const struct object_key *key, const struct pe_head *head)
 }
 
 /* The name of the store's directory: GUID and age, or timestamp and size. */
-static void identity_text(const struct object_key *key, bool pdb, char out[64])
+static void identity_text(const struct finds *f, bool pdb, char out[64])
 {
-	const uint8_t *g = key->build_id;
+	uint32_t age;
+	const uint8_t *g = wanted_guid(f, &age), *end = g ? g + GUID_BYTES : NULL;
 	int n;
 
-	if (!pdb) {
-		snprintf(out, 64, "%08X%x", (unsigned)key->dev, (unsigned)key->ino);
+	if (!pdb || !g) {
+		snprintf(out, 64, "%08X%x", (unsigned)f->key->dev, (unsigned)f->key->ino);
 		return;
 	}
 	n = snprintf(out, 64, "%08X%04X%04X", (unsigned)bytes_le(g, 4), (unsigned)bytes_le(g + 4, 2),
 		     (unsigned)bytes_le(g + 6, 2));
-	for (g += 8; g < key->build_id + GUID_BYTES; g++)
+	for (g += 8; g < end; g++)
 		n += snprintf(out + n, 64 - (size_t)n, "%02X", *g);
-	snprintf(out + n, 64 - (size_t)n, "%X", (unsigned)key_age(key));
+	snprintf(out + n, 64 - (size_t)n, "%X", (unsigned)age);
 }
 
 /* ---- opening candidates -------------------------------------------------------------------------- */
@@ -116,8 +134,7 @@ static bool try_pdb(struct finds *f, const char *path)
 {
 	if (!open_file(path, &f->pdb_file, &f->pdb))
 		return false;
-	if (!pdb_head_read(&f->pdb, &f->pdb_head, NULL) &&
-	    same_guid(f->key, f->pdb_head.guid, f->pdb_head.age))
+	if (!pdb_head_read(&f->pdb, &f->pdb_head, NULL) && is_wanted_pdb(f))
 		return true;
 	close_file(&f->pdb_file);
 	return false;
@@ -136,7 +153,7 @@ static bool try_directory(struct finds *f, const char *dir, size_t n, const char
 		return false;
 	if (try(f, path))
 		return true;
-	identity_text(f->key, pdb, identity);
+	identity_text(f, pdb, identity);
 	wrote = snprintf(path, sizeof(path), "%.*s/%s/%s/%s", (int)n, dir, name, identity, name);
 	return wrote > 0 && (size_t)wrote < sizeof(path) && try(f, path);
 }
@@ -191,8 +208,9 @@ static void find_pdb(struct finds *f)
 	const char *base = text_base_name(f->key->path), *dot = strrchr(base, '.');
 	char name[PE_PDB_NAME_MAX], beside[PATH_MAX_BYTES];
 	size_t dir_bytes = (size_t)(base - f->key->path);
+	uint32_t age;
 
-	if (!has_guid(f->key))
+	if (!wanted_guid(f, &age))
 		return;
 	snprintf(name, sizeof(name), "%.*s.pdb", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)) % 250,
 		 base);

@@ -1,0 +1,130 @@
+@echo off
+rem What Wine cannot show, tried on a real Windows; tests\README.md says what each step means.
+rem From an elevated prompt, in the folder of recorder.exe. Takes about three minutes, changes nothing that stays.
+setlocal enabledelayedexpansion
+set T=%TEMP%\recorder-acceptance
+set R="%~dp0recorder.exe"
+if not exist %R% set R="%CD%\recorder.exe"
+if not exist %R% echo no recorder.exe here & exit /b 2
+net session >nul 2>&1 || (echo this prompt is not elevated & exit /b 2)
+rmdir /s /q "%T%" 2>nul
+mkdir "%T%" || exit /b 2
+cd /d "%T%"
+set PASSED=0
+set FAILED=0
+
+%R% check >check.txt 2>&1
+set RC=%ERRORLEVEL%
+call :is 1_check_exit_code %RC% 0
+call :has 1_etw check.txt "etw"
+call :has 1_counters check.txt "counters"
+call :has 1_eventlog check.txt "eventlog"
+
+start "burn" /b /low powershell -NoProfile -Command "$e=(Get-Date).AddSeconds(100); while((Get-Date) -lt $e){}" >nul 2>&1
+start "collect" /b %R% collect --max-collect-sec 10 --store a.db --log-file a.log
+ping -n 5 127.0.0.1 >nul
+logman query -ets >during.txt
+ping -n 10 127.0.0.1 >nul
+logman query -ets >after.txt
+%R% show --store a.db >a.txt 2>&1
+call :has 3_stored a.log "1 stored"
+call :has 3_names_the_program a.txt "powershell"
+call :hasnot 3_lost_nothing a.txt "kernel's ring"
+%R% export --store a.db -f -o a.folded >nul 2>&1
+call :has 4_user_root a.folded "ntdll.dll"
+call :has 4_kernel_frames a.folded "ntoskrnl.exe"
+call :has 4_names a.folded "RtlUserThreadStart"
+call :has 5_session_during during.txt "recorder-session-"
+call :hasnot 5_session_after after.txt "recorder-session-"
+
+start "killed" /b %R% collect --store k.db --log-file k.log
+ping -n 4 127.0.0.1 >nul
+for /f "tokens=2 delims=," %%p in ('wmic process where "name='recorder.exe'" get processid /format:csv 2^>nul ^| findstr /r "[0-9]"') do set P=%%p
+if not defined P for /f %%p in ('powershell -NoProfile -Command "(Get-Process recorder).Id"') do set P=%%p
+taskkill /f /pid %P% >nul 2>&1
+%R% abort --store k.db >abort.txt 2>&1
+call :has 6_abort_stops_what_was_left abort.txt "stopped 1 session"
+logman query -ets >after.txt
+call :hasnot 6_nothing_is_left after.txt "recorder-session-"
+
+start "one" /b %R% collect --max-collect-sec 5 --store b1.db --log-file b1.log
+start "two" /b %R% collect --max-collect-sec 5 --store b2.db --log-file b2.log
+ping -n 10 127.0.0.1 >nul
+call :has 7_first_of_two b1.log "1 stored"
+call :has 7_second_of_two b2.log "1 stored"
+call :hasnot 7_first_has_samples b1.log "done: 0 samples"
+call :hasnot 7_second_has_samples b2.log "done: 0 samples"
+
+%R% collect --freq 1000 --max-collect-sec 5 --store f1.db --log-file f1.log
+%R% collect --freq 99 --max-collect-sec 5 --store f2.db --log-file f2.log
+%R% show --store f1.db >f1.txt 2>&1
+%R% show --store f2.db >f2.txt 2>&1
+findstr /b Samples f1.txt f2.txt
+
+%R% collect --max-collect-sec 40 --store cpu.db --log-file cpu.log "/StopOnPerfCounter:Processor:%% Processor Time:_Total>5" --delay-after-trigger-sec 1
+call :has 10_counter_rule_fires cpu.log "fired: Processor"
+%R% counters Processor >counters.txt 2>&1
+call :has 11_counters counters.txt "Processor Time:_Total"
+%R% check "/StopOnPerfCounter:Process:Working Set:pid=%P%>1" --store x.db >pid.txt 2>&1
+call :has 12_a_process_that_is_gone_is_absent pid.txt "does not exist now"
+
+start "log" /b %R% collect --source none --max-collect-sec 20 --store log.db --log-file log.log /StopOnEventLogMessage:acceptance --delay-after-trigger-sec 0
+ping -n 4 127.0.0.1 >nul
+eventcreate /t error /id 77 /l application /so recorder-acceptance /d acceptance >nul
+ping -n 4 127.0.0.1 >nul
+call :has 14_log_event_fires log.log "fired:"
+
+start "exit" /b %R% collect --max-collect-sec 20 --store exit.db --log-file exit.log "/StopOnProcess:cmd;ExitCode=3" --delay-after-trigger-sec 0
+ping -n 5 127.0.0.1 >nul
+cmd /c exit 3
+ping -n 5 127.0.0.1 >nul
+call :has 15_exit_code_fires exit.log "has ended with code 3"
+
+>svc.conf echo store = %T%\svc.db
+>>svc.conf echo collect-multiple = 1000
+%R% service install --config "%T%\svc.conf" --service-name recorder-acceptance
+call :is 16_install %ERRORLEVEL% 0
+sc qfailure recorder-acceptance >qfailure.txt
+call :has 16_recovery qfailure.txt "RESTART"
+%R% service start --service-name recorder-acceptance
+call :is 16_start %ERRORLEVEL% 0
+ping -n 4 127.0.0.1 >nul
+%R% status --store svc.db >status.txt 2>&1
+call :is 16_status %ERRORLEVEL% 0
+%R% service stop --service-name recorder-acceptance
+call :is 16_stop %ERRORLEVEL% 0
+%R% list --store svc.db >svc.txt 2>&1
+call :is 16_store %ERRORLEVEL% 0
+%R% service uninstall --service-name recorder-acceptance
+call :is 16_uninstall %ERRORLEVEL% 0
+
+%R% collect /ThreadTime --max-collect-sec 10 --store tt.db --log-file tt.log
+call :has 20_thread_time tt.log "1 stored"
+%R% show --store tt.db | findstr /b "Lost Recorder"
+
+%R% collect /Providers:Microsoft-Windows-Kernel-Registry --max-collect-sec 5 --store reg.db --log-file reg.log
+%R% export --store reg.db --format events-csv -o reg.csv >nul 2>&1
+call :has 21_names_of_a_manifest reg.csv "Microsoft-Windows-Kernel-Registry"
+
+set L=%T%\long
+for /l %%i in (1,1,6) do set L=!L!\a-folder-whose-name-is-rather-long-so-that-the-path-gets-over-the-limit
+%R% collect --source none --max-collect-sec 1 --store "%L%\long.db" --log-file long.log
+call :is 23_long_path %ERRORLEVEL% 0
+
+echo %PASSED% passed, %FAILED% failed; what was recorded is in %T%
+if %FAILED%==0 exit /b 0
+exit /b 1
+
+:is
+if "%2"=="%3" (set /a PASSED+=1 & echo passed %1) else (set /a FAILED+=1 & echo failed %1: %2 instead of %3)
+exit /b 0
+
+:has
+findstr /l /c:%3 %2 >nul 2>&1
+if errorlevel 1 (set /a FAILED+=1 & echo failed %1: no %3 in %T%\%2) else (set /a PASSED+=1 & echo passed %1)
+exit /b 0
+
+:hasnot
+findstr /l /c:%3 %2 >nul 2>&1
+if errorlevel 1 (set /a PASSED+=1 & echo passed %1) else (set /a FAILED+=1 & echo failed %1: %3 in %T%\%2)
+exit /b 0
