@@ -84,6 +84,7 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc
 	ssize_t n;
 
 	look(&s, "python3", "/usr/bin/python3");
+	look(&s, "node", "/usr/bin/node");
 	while (proc && (entry = readdir(proc)) != NULL) {
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;

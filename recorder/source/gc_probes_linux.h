@@ -25,7 +25,7 @@ struct gc_probe {
 bool gc_probes_wanted(const struct needs *needs);
 
 /*
- * Programs that run now, and the system's python3, each file once: which probes to put into them, as events
+ * Programs that run now, and the system's python3 and node, each file once: which probes to put into them, as events
  * of "uprobe" or "usdt"; two of each program. Reads /proc: not the source's thread. Returns how many.
  */
 unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc_probe probes[2 * GC_PROGRAMS_MAX]);

@@ -12,6 +12,7 @@
 # 3. bench_etl: a real trace of Windows, if it is there, and the same made 1 GB long.
 # 4. live: one `burn` on each CPU, the recorder at 99 Hz, and in the same run, beside it, under the
 #    same load, perf with frame pointers (-g) and with stack copies (--call-graph dwarf,16384).
+# 5. probes.sh: what rules on tracepoints, and --thread-time, add to a system call and to a switch.
 #
 # Rows go to stdout, the same as JSON with the command that made them to build/bench/results.jsonl.
 # Everything is written below build/bench/; only processes started here are ended. BENCH_LIVE_S=20
@@ -383,6 +384,8 @@ if [ "$peer" ]; then
 	echo "Headline: recorder against $peer, same load, same time; x = times better, below 1 worse"
 	printf '%s\n' "${headline[@]}"
 fi
+
+RECORDER=$RECORDER "$TOP/tests/bench/probes.sh"
 
 cat <<END
 

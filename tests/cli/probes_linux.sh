@@ -6,13 +6,16 @@
 need_perf
 need_tracefs "$0"
 
-# recording NAME RULE...: in the background, until it fires; its log is NAME.log.
+# recording NAME RULE...: in the background, until each rule has fired; its log is NAME.log.
 recording()
 {
-	local name=$1
+	local name=$1 n
 	shift
-	timeout 20 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 "$@" 2>"$name.log" &
+	n=$(printf '%s\n' "$@" | grep -c '^/Stop')
+	timeout 30 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 --collect-multiple "$n" \
+		--min-interval-sec 60 "$@" 2>"$name.log" &
 	collect=$!
+	run=$name
 	wait_for 10 grep -q recording "$name.log"
 }
 
@@ -21,12 +24,19 @@ fires()
 {
 	local name=$1 reason=$2
 	shift 2
-	while kill -0 $collect 2>/dev/null; do
+	while kill -0 $collect 2>/dev/null && ! grep -qE "fired: .*$reason" "$run.log"; do
 		"$@" >/dev/null 2>&1
 		sleep 0.2
 	done
-	wait $collect
-	check "$name" grep -qE "fired: .*$reason" "$name.log"
+	check "$name" grep -qE "fired: .*$reason" "$run.log"
+}
+
+# shown REASON: the incident that it gave, as JSON, in show.json
+shown()
+{
+	local id
+	id=$("$RECORDER" list --store "$run.db" --json | jq -r --arg r "$1" 'select(.reason | test($r)) | .id' | head -1)
+	"$RECORDER" show --store "$run.db" --id "$id" --json >show.json 2>err
 }
 
 cat >probed.c <<'END'
@@ -43,20 +53,19 @@ int main(int n, char **a)
 END
 gcc -O1 -o probed probed.c
 
-recording an_event_fires_whose_fields_pass \
-	'/StopOnEvent:sched/sched_process_exit;FieldFilter=comm=PROBED;FieldFilter=pid>1;FieldFilter=pid<=4194304;FieldFilter=prio!=-1;FieldFilter=comm~^prob'
+recording kernel \
+	'/StopOnEvent:sched/sched_process_exit;FieldFilter=comm=PROBED;FieldFilter=pid>1;FieldFilter=pid<=4194304;FieldFilter=prio!=-1;FieldFilter=comm~^prob' \
+	'/StopOnEvent:syscalls/sys_enter_clock_nanosleep;TriggerMSec=50;Process=probed' \
+	'/StopOnProcess:probed;On=crash;Stack=true'
 fires an_event_fires_whose_fields_pass 'sched/sched_process_exit of probed .* comm=probed' ./probed
-check and_its_fields_are_kept eval '"$RECORDER" export --store an_event_fires_whose_fields_pass.db \
-	--format jsonl 2>err | jq -es "any(.name == \"sched_process_exit\" and .payload.pid > 1)"'
-
-recording a_system_call_that_takes_long_fires \
-	'/StopOnEvent:syscalls/sys_enter_clock_nanosleep;TriggerMSec=50;Process=probed'
 fires a_system_call_that_takes_long_fires 'sys_enter_clock_nanosleep of probed .* took (7|8|9|1.)[0-9.]+ ms, over' ./probed long
-
-recording a_crash_fires_with_its_stack '/StopOnProcess:probed;On=crash;Stack=true'
-fires a_crash_fires_with_its_stack 'process probed \(pid [0-9]+\) was ended by signal 11 \(SIGSEGV\)' ./probed crash
-"$RECORDER" show --store a_crash_fires_with_its_stack.db --json >show.json 2>err
+fires a_crash_fires_with_its_stack 'process probed \(pid [0-9]+\) was ended by signal 11 \(SIGSEGV\)' ./probed crash 2>/dev/null
+wait $collect
+check all_of_them_end_the_run test $? -eq 0
+shown SIGSEGV
 check its_stack_is_that_of_the_fault jq -e '[.event_stack[0:3][].frame] == ["probed!innermost", "probed!middle", "probed!main"]' show.json
+check and_the_fields_of_events_are_kept eval '"$RECORDER" export --store kernel.db --format jsonl 2>err |
+	jq -es "any(.name == \"sched_process_exit\" and .payload.pid > 1)"'
 
 # ---- in programs ------------------------------------------------------------------------------------
 
@@ -75,13 +84,12 @@ END
 if ! g++ -O1 -o thrower thrower.cc 2>gxx.out; then
 	echo "skip probes_in_cxx_programs: no C++ compiler"
 else
-	recording a_throw_of_cxx_fires_with_its_type '/StopOnException:^shop::no_;Process=thrower'
+	recording cxx '/StopOnException:^shop::no_;Process=thrower' "/StopOnEvent:uprobe:$PWD/thrower:handle;TriggerMSec=20"
 	fires a_throw_of_cxx_fires_with_its_type 'exception shop::no_stock, of thrower' ./thrower
-	"$RECORDER" show --store a_throw_of_cxx_fires_with_its_type.db --json >show.json 2>err
-	check and_with_its_stack jq -e '[.event_stack[1:3][].frame] == ["thrower!order", "thrower!handle"]' show.json
-
-	recording a_function_that_takes_long_fires "/StopOnEvent:uprobe:$PWD/thrower:handle;TriggerMSec=20"
 	fires a_function_that_takes_long_fires ':handle of thrower .* took [3-9][0-9.]+ ms, over' ./thrower
+	wait $collect
+	shown no_stock
+	check and_with_its_stack jq -e '[.event_stack[1:3][].frame] == ["thrower!order", "thrower!handle"]' show.json
 	timeout 20 "$RECORDER" events --live "uprobe:$PWD/thrower:handle%return" --rows 1 --json >ret.json 2>err & live=$!
 	while kill -0 $live 2>/dev/null; do ./thrower; sleep 0.1; done
 	check a_return_has_its_value jq -e '.fields.Ret == 7' ret.json
@@ -99,8 +107,8 @@ else
 	recording a_collection_of_python_fires '/StopOnGen2GC' --process "$(basename "$python")"
 	fires a_collection_of_python_fires "GC of generation 2 of python" "$python" -c 'import gc; gc.collect(1); gc.collect()'
 fi
-node=$(command -v node)
-if [ -z "$node" ] || ! nm "$node" 2>/dev/null | grep -q 'T _ZN2v88internal4Heap24PerformGarbageCollection'; then
+node=/usr/bin/node
+if [ ! -x $node ] || ! nm "$node" 2>/dev/null | grep -q 'T _ZN2v88internal4Heap24PerformGarbageCollection'; then
 	echo "skip a_collection_of_node_fires: no node with a table of symbols"
 else
 	recording a_collection_of_node_fires /StopOnGCOverMsec:0.01 --process node
