@@ -95,8 +95,8 @@ static int finish(struct hsperf *h, struct err *err)
 
 	h->low = UINT32_MAX;
 	h->by_safepoints = any = safepoints && is_named(h, "Shenandoah");
-	h->full_ends_late = safepoints && (is_named(h, "Serial full") || is_named(h, "MSC"));
-	if (h->by_safepoints || h->full_ends_late) {
+	h->ends_late = safepoints && (is_named(h, "Serial full") || is_named(h, "MSC"));
+	if (h->by_safepoints || h->ends_late) {
 		widen(h, h->safepoints_at);
 		widen(h, h->safepoint_time_at);
 	}
@@ -112,7 +112,7 @@ static int finish(struct hsperf *h, struct err *err)
 				at[k] = 0;
 		}
 	}
-	h->full_ends_late &= h->collectors[0].at[0] != 0;
+	h->ends_late &= h->collectors[0].at[0] && h->collectors[1].at[0];
 	if (!any || !h->frequency_hz || h->frequency_hz > 100000000000u)
 		return err_set(err, ERR_NOT_FOUND, "the JVM's performance data has no counters of a collector");
 	return 0;

@@ -28,7 +28,7 @@ struct hsperf {
 	uint64_t frequency_hz;               /* of ticks; not 0 */
 	uint32_t ticks_at;                   /* the JVM's clock, noted by itself every 50 ms; 0 = not there */
 	bool by_safepoints;                  /* Shenandoah: pauses are safepoints; there are no collectors */
-	bool full_ends_late;                 /* Serial: a full collection's safepoint goes on after its exit */
+	bool ends_late;                 /* Serial: a pause goes on after its exit; there are collectors 0, 1 */
 	uint32_t safepoints_at, safepoint_time_at;   /* for these two */
 	uint32_t low, high;                  /* all offsets but that of ticks are in [low, high) */
 	struct hsperf_collector {

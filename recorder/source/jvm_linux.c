@@ -183,28 +183,47 @@ static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t
 }
 
 /*
- * Serial resizes its generations after a full collection's exit, a millisecond or more, in the same
- * safepoint. The time of safepoints since no pause was open, less that of young collections, gives the
- * end. 0 = that of the exit; WAIT = the safepoint is not over yet.
+ * Serial's pauses go on after a collector's exit, in the same safepoint: a full collection resizes its
+ * generations, which takes a millisecond or more. The time of safepoints since no pause was open, less
+ * that of the other collector, gives the end. 0 = that of the exit; WAIT = the safepoint is not over yet.
  */
 #define WAIT UINT64_MAX
 #define WAIT_LOOKS 3u
-#define OTHER_SAFEPOINTS 8u                  /* beside it, of microseconds each, or young collections */
-static uint64_t end_of_full(const struct jvm_source *s, struct jvm *j, const uint64_t full[HSPERF_VALUES])
+#define OTHER_SAFEPOINTS 8u                  /* beside it, of microseconds each, or of the other collector */
+static uint64_t end_of_serial(const struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES])
 {
-	uint64_t time = value(s, j, j->data.safepoint_time_at) - j->safepoints.time;
-	uint64_t young = value(s, j, j->data.collectors[0].at[HSPERF_TIME]) - j->safepoints.young_time;
+	const struct jvm_safepoints *calm = &j->safepoints;
+	const uint32_t *other = j->data.collectors[!i].at;
+	uint64_t time = value(s, j, j->data.safepoint_time_at) - calm->time;
+	uint64_t others = value(s, j, other[HSPERF_TIME]) - calm->collectors[!i].time;
+	bool alone = value(s, j, other[HSPERF_INVOCATIONS]) == calm->collectors[!i].invocations;
 
-	if (full[HSPERF_EXIT] < full[HSPERF_ENTRY] ||
-	    (full[HSPERF_ENTRY] == j->tracks[1].v[HSPERF_ENTRY] && !j->tracks[1].open))
+	if (now[HSPERF_EXIT] < now[HSPERF_ENTRY] ||
+	    (now[HSPERF_ENTRY] == j->tracks[i].v[HSPERF_ENTRY] && !j->tracks[i].open))
 		return 0;
-	if (time < young + (full[HSPERF_EXIT] - full[HSPERF_ENTRY]) && j->safepoints.waited++ < WAIT_LOOKS)
+	/* A young collection that a full one follows ends at its exit, for all that can be told. */
+	if (i == 0 && !alone)
+		return 0;
+	if (time < others + (now[HSPERF_EXIT] - now[HSPERF_ENTRY]) && j->waited++ < WAIT_LOOKS)
 		return WAIT;
-	j->safepoints.waited = 0;
-	if (value(s, j, j->data.safepoints_at) - j->safepoints.count > OTHER_SAFEPOINTS || time < young)
+	j->waited = 0;
+	if (now[HSPERF_INVOCATIONS] - calm->collectors[i].invocations != 1 ||
+	    value(s, j, j->data.safepoints_at) - calm->count > OTHER_SAFEPOINTS || time < others)
 		return 0;
-	time += full[HSPERF_ENTRY] - young;
-	return time > full[HSPERF_EXIT] ? time : 0;
+	time += now[HSPERF_ENTRY] - others;
+	return time > now[HSPERF_EXIT] ? time : 0;
+}
+
+static void note_calm(const struct jvm_source *s, struct jvm *j)
+{
+	uint32_t i;
+
+	j->safepoints.count = value(s, j, j->data.safepoints_at);
+	j->safepoints.time = value(s, j, j->data.safepoint_time_at);
+	for (i = 0; i < 2; i++) {
+		j->safepoints.collectors[i].time = value(s, j, j->data.collectors[i].at[HSPERF_TIME]);
+		j->safepoints.collectors[i].invocations = value(s, j, j->data.collectors[i].at[HSPERF_INVOCATIONS]);
+	}
 }
 
 static void look_at_collectors(struct jvm_source *s, struct jvm *j, uint64_t *missed)
@@ -218,7 +237,7 @@ static void look_at_collectors(struct jvm_source *s, struct jvm *j, uint64_t *mi
 			continue;
 		for (k = 0; k < HSPERF_VALUES; k++)
 			now[k] = value(s, j, j->data.collectors[i].at[k]);
-		end = i == 1 && j->data.full_ends_late ? end_of_full(s, j, now) : 0;
+		end = i < 2 && j->data.ends_late ? end_of_serial(s, j, i, now) : 0;
 		if (end == WAIT)
 			continue;
 		n = hsperf_step(&j->tracks[i], now, edges, missed);
@@ -234,11 +253,8 @@ static void look_at_collectors(struct jvm_source *s, struct jvm *j, uint64_t *mi
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->tracks[i].open)
 			j->zero_ns = zero_ns;
-	if (j->data.full_ends_late && !j->zero_ns && !j->safepoints.waited) {
-		j->safepoints.count = value(s, j, j->data.safepoints_at);
-		j->safepoints.time = value(s, j, j->data.safepoint_time_at);
-		j->safepoints.young_time = value(s, j, j->data.collectors[0].at[HSPERF_TIME]);
-	}
+	if (j->data.ends_late && !j->zero_ns && !j->waited)
+		note_calm(s, j);
 }
 
 static void look_at_safepoints(struct jvm_source *s, struct jvm *j, uint64_t *missed)

@@ -25,10 +25,13 @@ struct jvm {
 	bool young;                          /* began after the table was opened */
 	struct hsperf data;
 	struct hsperf_track tracks[HSPERF_COLLECTORS + 1];   /* the last: safepoints */
-	struct jvm_safepoints {
-		uint64_t count, time, young_time;    /* when no pause was open */
-		unsigned waited;             /* looks since a full collection's exit */
+	struct jvm_safepoints {              /* when no pause was open; for Serial */
+		uint64_t count, time;
+		struct {
+			uint64_t invocations, time;
+		} collectors[2];
 	} safepoints;
+	unsigned waited;                     /* looks since an exit whose safepoint goes on */
 	uint64_t found_ns, next_try_ns;
 	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
 	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */

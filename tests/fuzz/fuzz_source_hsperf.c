@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	if (h.low >= h.high || h.high > n || !h.frequency_hz)
 		abort();
-	if ((h.by_safepoints || h.full_ends_late) &&
+	if ((h.by_safepoints || h.ends_late) &&
 	    (h.safepoints_at < h.low || h.safepoint_time_at < h.low || h.safepoints_at + 8 > h.high ||
 	     h.safepoint_time_at + 8 > h.high))
 		abort();
