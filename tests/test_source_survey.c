@@ -28,9 +28,17 @@ static void an_ordinary_program_has_no_cause(void **state)
 static void a_jvm_needs_its_frame_pointers(void **state)
 {
 	(void)state;
-	check((struct survey_facts){.is_jvm = true, .has_perf_map = true, .jit_bytes = MB}, BIT(JVM));
-	check((struct survey_facts){.is_jvm = true, .has_perf_map = true, .jit_bytes = MB,
-				    .keeps_frame_pointers = true}, 0);
+	check((struct survey_facts){.is_jvm = true, .has_perf_data = true, .has_perf_map = true, .jit_bytes = MB}, BIT(JVM) | BIT(JAVA));
+	check((struct survey_facts){.is_jvm = true, .has_perf_data = true, .has_perf_map = true, .jit_bytes = MB,
+				    .keeps_frame_pointers = true}, BIT(JAVA));
+}
+
+static void a_program_whose_runtime_cannot_be_watched_is_told(void **state)
+{
+	(void)state;
+	check((struct survey_facts){.is_jvm = true, .keeps_frame_pointers = true}, BIT(NO_PERF_DATA));
+	check((struct survey_facts){.is_dotnet = true, .has_perf_map = true}, BIT(NO_DIAGNOSTICS));
+	check((struct survey_facts){.is_dotnet = true, .has_diagnostics = true}, BIT(DOTNET));
 }
 
 static void a_jit_without_a_perf_map_lacks_names(void **state)
@@ -106,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ordinary_program_has_no_cause),
 		cmocka_unit_test(a_jvm_needs_its_frame_pointers),
+		cmocka_unit_test(a_program_whose_runtime_cannot_be_watched_is_told),
 		cmocka_unit_test(a_jit_without_a_perf_map_lacks_names),
 		cmocka_unit_test(a_little_generated_code_is_not_worth_a_word),
 		cmocka_unit_test(go_is_not_called_broken),

@@ -42,7 +42,26 @@ static const struct {
 	[SURVEY_JIT] = {
 		"jit-names",
 		"code made at run time has no names (the stacks are not harmed): node "
-		"--perf-basic-prof; .NET DOTNET_PerfMapEnabled=1; Java 17+ jcmd PID Compiler.perfmap",
+		"--perf-basic-prof; .NET 8+ and Java 17+: recorder collect --enable-perf-map",
+	},
+	[SURVEY_NO_PERF_DATA] = {
+		"java-pauses-unseen",
+		"no /tmp/hsperfdata_USER/PID: collections of these Java programs cannot be seen; start them "
+		"without -XX:-UsePerfData and -XX:+PerfDisableSharedMem, outside of a container",
+	},
+	[SURVEY_NO_DIAGNOSTICS] = {
+		"dotnet-events-unseen",
+		"no diagnostic socket: collections, exceptions and events of these .NET programs cannot be seen; "
+		"start them without DOTNET_EnableDiagnostics=0, outside of a container",
+	},
+	[SURVEY_JAVA] = {
+		"java",
+		"pauses are seen when a rule asks or with --runtime-events: nothing to do",
+	},
+	[SURVEY_DOTNET] = {
+		"dotnet",
+		"collections, exceptions, lock waits and events of EventSources are seen when a rule asks or with "
+		"--runtime-events: nothing to do",
 	},
 };
 
@@ -66,6 +85,10 @@ uint32_t survey_judge(const struct survey_facts *f)
 		return 1u << SURVEY_32_BIT;
 	if (f->is_jvm && !f->keeps_frame_pointers)
 		bits |= 1u << SURVEY_JVM;
+	if (f->is_jvm)
+		bits |= 1u << (f->has_perf_data ? SURVEY_JAVA : SURVEY_NO_PERF_DATA);
+	if (f->is_dotnet)
+		bits |= 1u << (f->has_diagnostics ? SURVEY_DOTNET : SURVEY_NO_DIAGNOSTICS);
 	if (f->replaced)
 		bits |= 1u << SURVEY_REPLACED;
 	if (f->is_go)

@@ -27,8 +27,16 @@ enum survey_cause {
 	SURVEY_UNREADABLE,            /* for this user */
 	SURVEY_GO,                    /* no tables, but frame pointers everywhere */
 	SURVEY_JIT,                   /* jitted code without a perf map: names are missing */
+	SURVEY_NO_PERF_DATA,          /* a JVM whose pauses nobody sees */
+	SURVEY_NO_DIAGNOSTICS,        /* a .NET program whose events nobody sees */
+	SURVEY_JAVA,                  /* and those that are seen: all is well */
+	SURVEY_DOTNET,
 	SURVEY_CAUSES,
 };
+
+/* Those that say nothing bad of stacks and names. */
+#define SURVEY_FINE (1u << SURVEY_GO | 1u << SURVEY_JAVA | 1u << SURVEY_DOTNET | 1u << SURVEY_NO_PERF_DATA | \
+		     1u << SURVEY_NO_DIAGNOSTICS)
 
 /* The processes of one name that have one cause. */
 struct survey_group {
@@ -42,7 +50,7 @@ struct survey {
 	struct survey_group groups[SURVEY_GROUPS_MAX];
 	uint32_t ngroups;
 	uint32_t processes, looked_at;       /* kernel threads and zombies do not count */
-	uint32_t affected;                   /* that have a cause other than SURVEY_GO */
+	uint32_t affected;                   /* that have a cause which is none of SURVEY_FINE */
 	char stuck_at[SURVEY_NAME_BYTES + 16];   /* "name (pid)" when the time was over there; "" */
 };
 
@@ -65,6 +73,7 @@ struct survey_facts {
 	bool unreadable, is_32_bit, is_go, is_jvm, keeps_frame_pointers, has_perf_map;
 	bool without_tables;          /* the program or a library */
 	bool replaced;                /* a mapped file is not there any more */
+	bool is_dotnet, has_perf_data, has_diagnostics;
 	bool runtime;                 /* a known one that jits: node, .NET, a JVM */
 	uint64_t jit_bytes;           /* executable memory without a file */
 };

@@ -4,6 +4,7 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "source/dotnet_find_linux.h"
 #include "source/jvm_options.h"
 #include "source/maps.h"
 #include "symbol/elf.h"
@@ -11,6 +12,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 #define MAPS_MAX_BYTES ((size_t)16 << 20)
 #define GRACE_NS 300000000ULL            /* for the process that is being looked at at the end */
 #define FIRST_BYTES 4096u
+#define SOCKETS_MAX 1024u
 #define KERNEL_THREAD_FLAG 0x00200000u   /* PF_KTHREAD */
 
 /* ---- files, each looked at once ----------------------------------------------------------------- */
@@ -37,6 +40,7 @@ struct work {
 	bool finished, abandoned;
 
 	uint64_t end_ns;                     /* from here on the thread's own */
+	uint32_t sockets[SOCKETS_MAX], nsockets;     /* pids of .NET programs */
 	struct known_file *files;
 	uint32_t nfiles, room;
 	struct table index;
@@ -193,7 +197,8 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 		f->is_32_bit = file.is_32_bit;
 	f->is_go |= is_exe && file.is_go;
 	f->is_jvm |= strcmp(text_base_name(path), "libjvm.so") == 0;
-	f->runtime |= strcmp(text_base_name(path), "libcoreclr.so") == 0 ||
+	f->is_dotnet |= strcmp(text_base_name(path), "libcoreclr.so") == 0;
+	f->runtime |= f->is_dotnet ||
 		      (is_exe && strncmp(v->name, "node", 4) == 0);
 	if (!file.is_elf || file.is_32_bit || file.has_tables)
 		return;
@@ -214,6 +219,7 @@ static void see_mapping(struct work *w, struct process_view *v, char *line)
 		   &major, &minor, &ino, &at) != 6 || perms[2] != 'x')
 		return;
 	maps_unescape(line + at);
+	v->facts.is_dotnet |= strncmp(line + at, "/memfd:doublemapper", 19) == 0;
 	if (is_generated(line + at))
 		v->facts.jit_bytes += end - start;
 	else if (line[at] == '/')
@@ -238,11 +244,38 @@ static void see_maps(struct work *w, struct process_view *v)
 	}
 }
 
-static void see_rest(struct process_view *v)
+static void note_socket(void *ctx, const struct dotnet_socket *socket)
+{
+	struct work *w = ctx;
+
+	if (w->nsockets < SOCKETS_MAX)
+		w->sockets[w->nsockets++] = socket->pid;
+}
+
+static bool has_perf_data(uint32_t pid)
+{
+	char path[60];
+	glob_t found;
+	bool any;
+
+	snprintf(path, sizeof(path), "/tmp/hsperfdata_*/%" PRIu32, pid);
+	any = glob(path, GLOB_NOSORT, NULL, &found) == 0;
+	if (any)
+		globfree(&found);
+	return any;
+}
+
+static void see_rest(const struct work *w, struct process_view *v)
 {
 	struct survey_facts *f = &v->facts;
 	struct os_file *file = NULL;
+	uint32_t i;
 
+	for (i = 0; i < w->nsockets; i++)
+		f->has_diagnostics |= w->sockets[i] == v->pid;
+	f->is_dotnet |= f->has_diagnostics;
+	if (f->is_jvm)
+		f->has_perf_data = has_perf_data(v->pid);
 	if (f->is_jvm)
 		f->keeps_frame_pointers = jvm_options_keep_frame_pointers(v->pid);
 	if (f->jit_bytes && symbol_perf_map(v->pid, &file, NULL) == 0)
@@ -266,7 +299,7 @@ static void count(struct survey *s, const struct process_view *v)
 		survey_add(s, (enum survey_cause)i, name, v->pid);
 	}
 	s->looked_at++;
-	s->affected += (bits & ~(1u << SURVEY_GO)) != 0;
+	s->affected += (bits & ~SURVEY_FINE) != 0;
 }
 
 /* ---- all of them: the thread ------------------------------------------------------------------- */
@@ -292,7 +325,7 @@ static bool see_process(struct work *w, uint32_t pid)
 	os_mutex_unlock(w->lock);
 	if (wanted) {
 		see_maps(w, v);
-		see_rest(v);
+		see_rest(w, v);
 	}
 	os_mutex_lock(w->lock);
 	if (wanted)
@@ -321,6 +354,7 @@ static void survey_main(void *ctx)
 	struct dirent *entry;
 	bool wanted = true, abandoned;
 
+	dotnet_find_all(note_socket, w);
 	while (wanted && dir && (entry = readdir(dir)) != NULL) {
 		if (isdigit((unsigned char)entry->d_name[0]))
 			wanted = see_process(w, (uint32_t)strtoul(entry->d_name, NULL, 10));

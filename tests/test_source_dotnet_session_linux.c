@@ -1,0 +1,239 @@
+/*
+ * A program's side of a diagnostic socket, played by this process: one that answers well, one that says
+ * nothing, one that talks nonsense, one that hangs up. Time is told, not waited for.
+ */
+#include "base/os.h"
+#include "source/dotnet_session_linux.h"
+#include "source/proc_parse.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct lab {
+	struct dotnet_socket socket;
+	struct dotnet_ask ask;
+	struct dotnet_session *session;
+	struct dotnet_line *line;
+	struct log *log;
+	int listener, peer;
+	uint64_t now_ns;
+};
+
+static uint64_t start_of(pid_t pid)
+{
+	char path[40];
+	struct buf text = {0};
+	struct proc_stat stat;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	assert_int_equal(os_load(path, 8192, &text, NULL), 0);
+	assert_true(proc_stat_parse(text_of(buf_text(&text), text.len), &stat));
+	buf_free(&text);
+	return stat.start_ticks;
+}
+
+static void open_lab(struct lab *l)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	memset(l, 0, sizeof(*l));
+	l->socket = (struct dotnet_socket){.pid = (uint32_t)getpid(), .uid = geteuid(), .key = start_of(getpid())};
+	snprintf(l->socket.path, sizeof(l->socket.path), "%s/dn-%u", os_env("TEST_TMP") ? os_env("TEST_TMP") : "/tmp",
+		 (unsigned)getpid());
+	strcpy(address.sun_path, l->socket.path);
+	unlink(address.sun_path);
+	l->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(l->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(l->listener, 4), 0);
+	strcpy(l->ask.names[0], "A");
+	l->ask.providers[0] = (struct dotnet_provider){.name = l->ask.names[0], .keywords = 1, .level = 4};
+	l->ask.n = 1;
+	assert_int_equal(log_open("/dev/null", &l->log, NULL), 0);
+	assert_int_equal(dotnet_line_new(&l->line, NULL), 0);
+	l->session = dotnet_session_new(&l->socket, &l->ask, l->log);
+	assert_non_null(l->session);
+	l->now_ns = os_now_ns();
+	l->peer = -1;
+}
+
+static void step(struct lab *l, bool ready)
+{
+	dotnet_session_step(l->session, ready, l->now_ns, l->line);
+}
+
+static int fd_of(struct lab *l)
+{
+	struct pollfd p;
+
+	dotnet_session_polled(l->session, &p);
+	return p.fd;
+}
+
+/* It calls, we take the call and its question. */
+static void take_call(struct lab *l)
+{
+	char bytes[200];
+
+	step(l, false);
+	assert_true(fd_of(l) >= 0);
+	l->peer = accept(l->listener, NULL, NULL);
+	assert_true(l->peer >= 0);
+	step(l, true);
+	assert_int_equal(read(l->peer, bytes, sizeof(bytes)), 57);
+	assert_memory_equal(bytes, "DOTNET_IPC_V1", 14);
+}
+
+static void say(struct lab *l, const void *bytes, size_t n)
+{
+	assert_int_equal(send(l->peer, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+	step(l, true);
+}
+
+static void close_lab(struct lab *l)
+{
+	dotnet_line_free(l->line);
+	dotnet_session_free(l->session, NULL);
+	log_close(l->log);
+	close(l->listener);
+	if (l->peer >= 0)
+		close(l->peer);
+	unlink(l->socket.path);
+}
+
+static void count(void *ctx, const struct dotnet_held *held)
+{
+	(void)held;
+	++*(unsigned *)ctx;
+}
+
+static const char yes[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x8\7\6\5\4\3\2\1";
+
+static void a_program_that_answers_gives_its_events(void **state)
+{
+	struct buf file = {0};
+	unsigned events = 0;
+	struct lab l;
+	size_t at, n;
+
+	(void)state;
+	open_lab(&l);
+	take_call(&l);
+	say(&l, yes, 10);                            /* in two parts, the second with the stream's first bytes */
+	assert_int_equal(os_load("tests/data/nettrace/gc.nettrace", 1 << 20, &file, NULL), 0);
+	assert_int_equal(send(l.peer, yes + 10, 18, MSG_NOSIGNAL), 18);
+	for (at = 0; at < file.len; at += n) {
+		n = file.len - at < 1000 ? file.len - at : 1000;
+		say(&l, file.data + at, n);
+	}
+	dotnet_line_release(l.line, UINT64_MAX, count, &events);
+	assert_int_equal(events, 208);
+	assert_int_equal(dotnet_session_lost(l.session), 0);
+	assert_int_equal(fd_of(&l), -1);             /* it has ended its stream: asked again later */
+	l.now_ns += 2 * NS_PER_SEC;
+	close(l.peer);
+	take_call(&l);
+	buf_free(&file);
+	close_lab(&l);
+}
+
+static void one_that_says_nothing_is_given_up_and_asked_again_later(void **state)
+{
+	struct lab l;
+
+	(void)state;
+	open_lab(&l);
+	take_call(&l);
+	l.now_ns += 4 * NS_PER_SEC;
+	step(&l, false);
+	assert_true(fd_of(&l) >= 0);
+	l.now_ns += 2 * NS_PER_SEC;
+	step(&l, false);
+	assert_int_equal(fd_of(&l), -1);
+	l.now_ns += 2 * NS_PER_SEC;
+	close(l.peer);
+	take_call(&l);
+	assert_false(dotnet_session_is_over(l.session));
+	close_lab(&l);
+}
+
+static void one_that_talks_nonsense_is_given_up(void **state)
+{
+	static const char *const talks[] = {"GET / HTTP/1.1\r\n\r\n", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"};
+	struct lab l;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		open_lab(&l);
+		take_call(&l);
+		if (i)
+			say(&l, yes, 28);
+		say(&l, talks[i], 16);
+		assert_int_equal(fd_of(&l), -1);
+		close_lab(&l);
+	}
+}
+
+static void one_that_hangs_up_is_called_later_and_later(void **state)
+{
+	struct lab l;
+
+	(void)state;
+	open_lab(&l);
+	take_call(&l);
+	close(l.peer);
+	step(&l, true);
+	assert_int_equal(fd_of(&l), -1);
+	l.now_ns += 1100 * NS_PER_MS;
+	take_call(&l);
+	close(l.peer);
+	step(&l, true);
+	l.now_ns += 1100 * NS_PER_MS;                /* two seconds now */
+	step(&l, false);
+	assert_int_equal(fd_of(&l), -1);
+	l.now_ns += NS_PER_SEC;
+	take_call(&l);
+	close_lab(&l);
+}
+
+static void a_socket_of_another_process_is_not_believed(void **state)
+{
+	struct lab l;
+
+	(void)state;
+	open_lab(&l);
+	dotnet_session_free(l.session, NULL);
+	l.socket.pid = (uint32_t)getppid();          /* who answers is not who it should be */
+	l.socket.key = start_of(getppid());
+	l.session = dotnet_session_new(&l.socket, &l.ask, l.log);
+	step(&l, false);
+	assert_int_equal(fd_of(&l), -1);
+	assert_false(dotnet_session_is_over(l.session));
+	dotnet_session_free(l.session, NULL);
+	l.socket.key++;                              /* did not begin when the name says */
+	l.session = dotnet_session_new(&l.socket, &l.ask, l.log);
+	step(&l, false);
+	assert_true(dotnet_session_is_over(l.session));
+	close_lab(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_that_answers_gives_its_events),
+		cmocka_unit_test(one_that_says_nothing_is_given_up_and_asked_again_later),
+		cmocka_unit_test(one_that_talks_nonsense_is_given_up),
+		cmocka_unit_test(one_that_hangs_up_is_called_later_and_later),
+		cmocka_unit_test(a_socket_of_another_process_is_not_believed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
