@@ -92,6 +92,8 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!rc)
 		rc = ring_new(cfg->ring_bytes, &e->ring, err);
 	if (!rc)
+		ring_on_evict(e->ring, engine_evicted_note, e);
+	if (!rc)
 		rc = segment_builder_new(e->frames, e->processes, &e->builder, err);
 	for (i = 0; !rc && cfg->sources[i] && i < ENGINE_SOURCES_MAX; i++)
 		rc = open_source(e, cfg->sources[i], err);
@@ -116,6 +118,7 @@ static void close_parts(struct engine *e)
 	symbol_disk_close(e->symbol_env.disk);
 	segment_builder_free(e->builder);
 	ring_free(e->ring);
+	free(e->evicted.items);
 	processes_free(e->processes);
 	frames_free(e->frames);
 	store_close(e->store);

@@ -165,6 +165,8 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	os_mutex_unlock(e->lock);
 	if (!e->cfg->file)                   /* of a file it says how much of it was read, and no more */
 		engine_own_ring(e, f->time_ns);
+	if (!e->cfg->file)
+		engine_evicted_tell(e, f->time_ns > f->pre_ns ? f->time_ns - f->pre_ns : 0, f->time_ns);
 	seal_past(e, f);
 	return true;
 }

@@ -3,10 +3,10 @@
 
 #include "model/own_event.h"
 
-static void put(struct engine *e, uint64_t time_ns, const char *name, const struct event_field *fields,
-		uint32_t nfields)
+void engine_own_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
+		    const struct event_field *fields, uint32_t nfields)
 {
-	struct event event = {.time_ns = time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE,
+	struct event event = {.time_ns = time_ns, .kind = EVENT_GENERIC, .cpu = cpu,
 			      .stack = STACK_NONE, .provider = OWN_PROVIDER, .name = name,
 			      .fields = fields, .nfields = nfields};
 
@@ -37,5 +37,5 @@ void engine_own_ring(struct engine *e, uint64_t time_ns)
 	fields[1].v.u = use.bytes + segment_open_bytes(e->builder);
 	fields[2].v.u = use.samples + segment_open_samples(e->builder);
 	fields[3].v.d = engine_bytes_per_sample(&use);
-	put(e, time_ns, OWN_RING, fields, sizeof(fields) / sizeof(fields[0]));
+	engine_own_put(e, time_ns, CPU_NONE, OWN_RING, fields, sizeof(fields) / sizeof(fields[0]));
 }

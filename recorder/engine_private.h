@@ -67,6 +67,12 @@ struct rule_state {                          /* merge */
 	uint32_t nstate;
 };
 
+struct evicted_samples {                     /* a circle; merge */
+	uint64_t *items;                     /* ticks of 100 ns since start_ns << 16 | cpu; NULL = none yet */
+	uint32_t first, count;
+	uint64_t forgotten, forgotten_ns;    /* those that no longer fit; the first one's time */
+};
+
 enum engine_stop {                           /* grows only */
 	STOP_NO,
 	STOP_DONE,                           /* the number of incidents was reached */
@@ -115,6 +121,7 @@ struct engine {
 
 	/* merge */
 	struct segment_builder *builder;
+	struct evicted_samples evicted;
 	struct rule_state *rules;
 	struct budget budget;
 	char budget_reason[200];             /* of the step that a source is about to take */
@@ -206,7 +213,13 @@ void engine_keep(struct engine *e, struct event *event);
 
 /* What the recorder says about itself in incidents: engine_own.c; merge thread. */
 void engine_own_ring(struct engine *e, uint64_t time_ns);
+void engine_own_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
+		    const struct event_field *fields, uint32_t nfields);
 double engine_bytes_per_sample(const struct ring_use *use);
+
+/* Which samples of asked windows the ring gave up: engine_evicted.c. note: ring_on_evict()'s. */
+void engine_evicted_note(void *engine, const struct segment *segment);
+void engine_evicted_tell(struct engine *e, uint64_t from_ns, uint64_t trigger_ns);
 
 /* What the recorder may cost: engine_budget.c; merge thread. */
 void engine_budget_open(struct engine *e);

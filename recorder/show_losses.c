@@ -36,14 +36,16 @@ void losses_line(const struct ledger *l, struct buf *out)
 		   percent(fabs(unexplained), n->expected));
 	if (n->uncovered)
 		buf_printf(out, "; %s newer than that count", text_count(n->uncovered, a));
+	if (n->evicted)
+		buf_printf(out, "; %s before it evicted from the buffer", text_count(n->evicted, a));
 }
 
 /* ---- tables -------------------------------------------------------------------------------------- */
 
 static void put_heading(struct buf *out, const char *first)
 {
-	buf_printf(out, "\n%8s  %9s  %9s  %8s  %9s  %8s  %9s  %8s  %11s\n", first, "EXPECTED",
-		   "RECORDED", "LOST", "THROTTLED", "BROKEN", "TRUNCATED", "UNNAMED", "UNEXPLAINED");
+	buf_printf(out, "\n%8s  %9s  %9s  %8s  %8s  %9s  %8s  %9s  %8s  %11s\n", first, "EXPECTED",
+		   "RECORDED", "LOST", "EVICTED", "THROTTLED", "BROKEN", "TRUNCATED", "UNNAMED", "UNEXPLAINED");
 }
 
 static void put_row(struct buf *out, const char *first, const struct ledger_counts *n, bool expected)
@@ -55,9 +57,9 @@ static void put_row(struct buf *out, const char *first, const struct ledger_coun
 		snprintf(b, sizeof(b), "%.0f", round(ledger_unexplained(n)) + 0.0);   /* no -0 */
 	}
 	buf_printf(out,
-		   "%8s  %9s  %9" PRIu64 "  %8" PRIu64 "  %9" PRIu64 "  %8" PRIu64 "  %9" PRIu64
+		   "%8s  %9s  %9" PRIu64 "  %8" PRIu64 "  %8" PRIu64 "  %9" PRIu64 "  %8" PRIu64 "  %9" PRIu64
 		   "  %8" PRIu64 "  %11s\n",
-		   first, a, n->recorded, lost_samples(n), n->lost[LOSS_THROTTLED], n->broken,
+		   first, a, n->recorded, lost_samples(n), n->evicted, n->lost[LOSS_THROTTLED], n->broken,
 		   n->truncated, n->unnamed, b);
 }
 
@@ -112,7 +114,8 @@ void losses_tables(const struct ledger *l, struct buf *out)
 	buf_puts(out, "\nExpected = busy time of the CPU x sampling rate = recorded + lost + unexplained."
 		      "\nBroken, truncated and unnamed (the leaf) are parts of recorded; throttled is how"
 		      "\noften the kernel held sampling back. Seconds count from the trigger; at the end of"
-		      "\nthe window up to one is recorded before it is known what to expect.\n");
+		      "\nthe window up to one is recorded before it is known what to expect. Evicted were recorded"
+		      "\nand had left the buffer when it fired: they lie before the window that is here.\n");
 	put_cpus(l, out);
 	put_seconds(l, out);
 }
@@ -136,6 +139,7 @@ void losses_json(const struct ledger *l, struct buf *out)
 		for (kind = 0; kind < LOSS_KINDS; kind++)
 			json_key_uint(&j, loss_kind_text((enum loss_kind)kind), row->n.lost[kind]);
 		json_close(&j, '}');
+		json_key_uint(&j, "evicted", row->n.evicted);
 		json_key_uint(&j, "broken", row->n.broken);
 		json_key_uint(&j, "truncated", row->n.truncated);
 		json_key_uint(&j, "unnamed", row->n.unnamed);

@@ -2,6 +2,7 @@
 #include "tests/support/engine_rig.h"
 
 #include "base/os.h"
+#include "model/ledger.h"
 #include "show_own.h"
 #include "tests/support/slow_vfs.h"
 
@@ -113,8 +114,11 @@ static void a_window_longer_than_the_recording_says_so(void **state)
 
 static void a_ring_too_small_for_the_window_says_so(void **state)
 {
+	struct ledger ledger = {0};
 	struct incident in;
+	uint64_t evicted = 0;
 	struct rig r;
+	uint32_t i;
 
 	(void)state;
 	rig_open(&r, "small.db", 700);
@@ -126,6 +130,15 @@ static void a_ring_too_small_for_the_window_says_so(void **state)
 	assert_non_null(strstr(in.head.gap_reason, "held only the last"));
 	assert_int_equal(in.samples[0].time_ns, in.head.t0_ns);
 	assert_numbers(&in, in.samples[0].weight, 65200);
+	/* Asked from 50 s on, which is sample 5,000: those up to the first that is there had left the ring. */
+	assert_int_equal(ledger_new(&in, &ledger, NULL), 0);
+	assert_true(ledger.total.evicted > 8192);
+	assert_int_equal(ledger.total.evicted, in.samples[0].weight - 5000);
+	assert_int_equal(ledger.total.recorded, 65200 - in.samples[0].weight + 1);
+	for (i = 0; i < ledger.nrows; i++)
+		evicted += ledger.rows[i].second < 0 ? ledger.rows[i].n.evicted : 0;
+	assert_int_equal(evicted, ledger.total.evicted);
+	ledger_free(&ledger);
 	incident_free(&in);
 	remove_store(r.path);
 }

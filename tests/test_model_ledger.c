@@ -227,6 +227,34 @@ static void ledger_without_memory_is_an_error(void **state)
 	assert_true(alloc_walk(build, NULL) > 2);
 }
 
+static void evicted(int64_t second, uint64_t n, uint64_t time_ns, unsigned cpu)
+{
+	struct incident_event e = {.time_ns = time_ns, .kind = EVENT_GENERIC, .thread = THREAD_NONE,
+				   .stack = STACK_NONE, .cpu = (uint16_t)cpu, .provider = "Recorder",
+				   .name = "Evicted", .nfields = 2};
+	struct event_field fields[] = {{.name = "Second", .type = FIELD_INT, .v.i = second},
+				       {.name = "Samples", .type = FIELD_UINT, .v.u = n}};
+
+	assert_int_equal(incident_add_event(&in, &e, fields), 0);
+}
+
+static void what_the_ring_gave_up_stands_where_it_was_and_is_in_no_other_sum(void **state)
+{
+	(void)state;
+	samples(5, 1, 0, named, QUALITY_COMPLETE);
+	evicted(-30, 70, TRIGGER_NS, 0);
+	evicted(-30, 20, TRIGGER_NS, CPU_NONE);
+	evicted(-29, 9, TRIGGER_NS, 1);
+	evicted(-5, 1000, TRIGGER_NS - NS_PER_SEC, 0);       /* of another firing */
+	evicted(INT64_MIN, 1, TRIGGER_NS, 0);                /* and of a liar */
+	make();
+	assert_int_equal(row(-30, 0)->evicted, 70);
+	assert_int_equal(row(-30, CPU_NONE)->evicted, 20);
+	assert_int_equal(row(-29, 1)->evicted, 9);
+	assert_int_equal(ledger.total.evicted, 99);
+	assert_int_equal(ledger.total.recorded, 5);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_incident, close_incident)
 
 int main(void)
@@ -241,6 +269,7 @@ int main(void)
 		TEST(what_is_expected_before_the_window_is_left_out),
 		TEST(samples_after_the_last_expectation_are_left_out_of_the_sum),
 		TEST(a_source_that_says_nothing_has_no_expectations),
+		TEST(what_the_ring_gave_up_stands_where_it_was_and_is_in_no_other_sum),
 		TEST(ledger_without_memory_is_an_error),
 	};
 

@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "base/table.h"
+#include "model/own_event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,11 +108,43 @@ static bool count_expected(struct book *b, const struct incident_event *e)
 	return true;
 }
 
+/* Of this firing, not of another one in its window; segments count in ticks of 100 ns. */
+static bool count_evicted(struct book *b, const struct incident_event *e)
+{
+	const struct incident *in = b->in;
+	int64_t second = INT64_MIN;
+	struct ledger_row *row;
+	uint64_t n = 0;
+	uint32_t i;
+
+	if (e->time_ns / 100 != in->head.trigger_ns / 100)
+		return true;
+	for (i = 0; i < e->nfields; i++) {
+		const struct event_field *f = &in->fields[e->first_field + i];
+
+		if (f->type == FIELD_INT && strcmp(f->name, OWN_EVICTED_SECOND) == 0)
+			second = f->v.i;
+		else if (f->type == FIELD_UINT && strcmp(f->name, OWN_EVICTED_SAMPLES) == 0)
+			n = f->v.u;
+	}
+	if (second < -(INT64_C(1) << 31) || second > 0 || !n)
+		return true;
+	/* The middle of that second, whose first moment may round away. */
+	row = row_of(b, in->head.trigger_ns + (uint64_t)(second * (int64_t)NS_PER_SEC) + NS_PER_SEC / 2,
+		     e->cpu);
+	if (row)
+		row->n.evicted += n;
+	return row != NULL;
+}
+
 static bool count_event(struct book *b, const struct incident_event *e)
 {
 	enum loss_kind kind = loss_kind_from_text(e->name);
 	struct ledger_row *row;
 
+	if (e->kind == EVENT_GENERIC && strcmp(e->provider, OWN_PROVIDER) == 0 &&
+	    strcmp(e->name, OWN_EVICTED) == 0)
+		return count_evicted(b, e);
 	if (!(e->value > 0 && e->value < 1e18))
 		return true;
 	if (e->kind == EVENT_EXPECTED && e->cpu != CPU_NONE)
@@ -143,6 +176,7 @@ void ledger_add(struct ledger_counts *to, const struct ledger_counts *n)
 	to->truncated += n->truncated;
 	to->unnamed += n->unnamed;
 	to->uncovered += n->uncovered;
+	to->evicted += n->evicted;
 	for (kind = 0; kind < LOSS_KINDS; kind++)
 		to->lost[kind] += n->lost[kind];
 }

@@ -8,7 +8,8 @@
  * Recorded samples may be broken, truncated or unnamed; those are parts of `recorded`. Throttled
  * counts how often the kernel held sampling back, not samples: what that cost is in `unexplained`.
  * Samples newer than the last word on what to expect, up to a second of them at the end of a window,
- * are `uncovered` and left out of the sum.
+ * are `uncovered` and left out of the sum. Evicted are samples that had been recorded, and that the ring had
+ * given up when the rule fired: they are in front of the window that it got, and in no sum.
  * Seconds count from the trigger, rounded down: -1 is the second before it. Only samples of the CPU
  * stream count.
  */
@@ -19,7 +20,7 @@
 
 struct ledger_counts {
 	double expected;                     /* NaN-free; 0 where nothing is known */
-	uint64_t recorded, broken, truncated, unnamed, uncovered;
+	uint64_t recorded, broken, truncated, unnamed, uncovered, evicted;
 	uint64_t lost[LOSS_KINDS];           /* by enum loss_kind; throttled: times */
 };
 

@@ -4,6 +4,8 @@
  *
  *	Ring   at a firing: what the ring held then. SecondsHeld (double), Bytes, Samples (uint, the open
  *	       segment included), BytesPerSample (double, of sealed segments; 0 = none yet)
+ *	Evicted  at a firing: CPU samples of its asked window that the ring had given up by then. Second
+ *	       (int, from the trigger, rounded down), Samples (uint); the event's cpu, or none: of all
  */
 #ifndef MODEL_OWN_EVENT_H
 #define MODEL_OWN_EVENT_H
@@ -14,5 +16,9 @@
 #define OWN_RING_BYTES "Bytes"
 #define OWN_RING_SAMPLES "Samples"
 #define OWN_RING_BYTES_PER_SAMPLE "BytesPerSample"
+
+#define OWN_EVICTED "Evicted"
+#define OWN_EVICTED_SECOND "Second"
+#define OWN_EVICTED_SAMPLES "Samples"
 
 #endif

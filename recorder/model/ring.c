@@ -12,6 +12,8 @@ struct ring {
 	size_t bytes, max_bytes;
 	uint64_t samples;
 	uint64_t evicted_segments, evicted_samples, evicted_until_ns;
+	void (*evicted)(void *ctx, const struct segment *segment);
+	void *evicted_ctx;
 };
 
 int ring_new(size_t max_bytes, struct ring **out, struct err *err)
@@ -50,7 +52,21 @@ void ring_free(struct ring *ring)
 	free(ring);
 }
 
-/* Take the oldest out; the caller drops its reference outside the lock. */
+void ring_on_evict(struct ring *ring, void (*evicted)(void *ctx, const struct segment *segment), void *ctx)
+{
+	ring->evicted = evicted;
+	ring->evicted_ctx = ctx;
+}
+
+/* What evict() gave, outside the lock; NULL = nothing. */
+static void let_go(struct ring *ring, struct segment *segment)
+{
+	if (segment && ring->evicted)
+		ring->evicted(ring->evicted_ctx, segment);
+	segment_unref(segment);
+}
+
+/* Take the oldest out; the caller lets go of it outside the lock. */
 static struct segment *evict(struct ring *ring)
 {
 	struct segment *oldest = at(ring, 0);
@@ -103,7 +119,7 @@ void ring_put(struct ring *ring, struct segment *segment)
 		os_mutex_unlock(ring->lock);
 		if (!oldest)
 			return;
-		segment_unref(oldest);
+		let_go(ring, oldest);
 	}
 }
 
@@ -115,7 +131,7 @@ bool ring_evict_oldest(struct ring *ring)
 	if (ring->count)
 		oldest = evict(ring);
 	os_mutex_unlock(ring->lock);
-	segment_unref(oldest);
+	let_go(ring, oldest);
 	return oldest != NULL;
 }
 
@@ -130,7 +146,7 @@ void ring_set_max(struct ring *ring, size_t max_bytes)
 		if (ring->count > 1 && ring->bytes > max_bytes)
 			oldest = evict(ring);
 		os_mutex_unlock(ring->lock);
-		segment_unref(oldest);
+		let_go(ring, oldest);
 	} while (oldest);
 }
 

@@ -20,6 +20,9 @@ struct frozen {                      /* references on segments, oldest first */
 int ring_new(size_t max_bytes, struct ring **out, struct err *err);
 void ring_free(struct ring *ring);
 
+/* Called for each segment that leaves, before its reference is dropped; by who puts it out. */
+void ring_on_evict(struct ring *ring, void (*evicted)(void *ctx, const struct segment *segment), void *ctx);
+
 /* Takes the reference. Evicts the oldest segments beyond max_bytes (the newest always stays). */
 void ring_put(struct ring *ring, struct segment *segment);
 
