@@ -483,11 +483,15 @@ static void put_count(const struct page *p, uint64_t n)
 	buf_puts(p->out, "  ");
 }
 
-/* Why most stacks of a process are incomplete, and what to do, where that is known; else NULL. */
+/* Why stacks of a process are incomplete, and what to do, where that is known; else NULL. */
 static const char *stack_advice(const struct page *p, const struct summary_process *s)
 {
 	const struct incident_process *process;
 
+	/* Elsewhere than on Linux nothing is copied. */
+	if (s->process != UINT32_MAX && 20 * s->quality[QUALITY_TRUNCATED] >= s->samples &&
+	    p->in->head.host_text && !strncmp(p->in->head.host_text, "Linux", 5))
+		return "truncated: deeper than what is copied of a stack; collect --stack-kb 32 copies most";
 	if (s->process == UINT32_MAX ||
 	    2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) < s->samples)
 		return NULL;

@@ -31,7 +31,7 @@ struct last_stack {
 	struct { struct frame_ref ref; uint32_t node; } steps[STACK_MAX_FRAMES];
 };
 
-#define SEGMENT_LAST_STACKS 16u             /* 65 KB; threads that run in turn on a few CPUs */
+#define SEGMENT_LAST_STACKS 16u             /* threads that run in turn on a few CPUs; 260 KB, touched as deep as stacks are */
 
 struct segment_builder {
 	struct frames *frames;
