@@ -21,6 +21,7 @@ struct view {
 	const struct options *o;
 	const struct incident *in;
 	struct buf *out;
+	enum stream stream;                  /* cpu or off-cpu: both in ns */
 	double whole;                        /* weight of all samples */
 };
 
@@ -176,7 +177,7 @@ static void put_threads(const struct view *v, const struct call_tree *t)
 
 static int put_tree_view(const struct view *v, const char *focus, bool callers, struct err *err)
 {
-	struct call_options co = {.stream = STREAM_CPU, .fold_pct = v->o->fold_percent, .focus = focus,
+	struct call_options co = {.stream = v->stream, .fold_pct = v->o->fold_percent, .focus = focus,
 				  .callers = callers, .processes = !focus,
 				  .addresses = v->o->addresses};
 	struct call_tree t;
@@ -192,7 +193,7 @@ static int put_tree_view(const struct view *v, const char *focus, bool callers, 
 
 static int put_name_view(const struct view *v, bool both, struct err *err)
 {
-	struct call_options co = {.stream = STREAM_CPU, .addresses = v->o->addresses};
+	struct call_options co = {.stream = v->stream, .addresses = v->o->addresses};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
 
@@ -207,7 +208,7 @@ static int put_name_view(const struct view *v, bool both, struct err *err)
 
 static int put_whole(const struct view *v, struct err *err)
 {
-	struct call_options co = {.stream = STREAM_CPU, .processes = true,
+	struct call_options co = {.stream = v->stream, .processes = true,
 				  .addresses = v->o->addresses};
 	struct call_tree t;
 	int rc = call_tree_new(v->in, &co, &t, err);
@@ -246,19 +247,27 @@ static void put_head(const struct view *v)
 	put_clean(v->out, h->host);
 	buf_puts(v->out, "; ");
 	put_span(v->out, h);
-	buf_printf(v->out, "; %s samples, %.1f s of CPU time\n", text_count(h->samples, n), v->whole / 1e9);
+	buf_printf(v->out, "; %s samples, %.1f s of %s\n", text_count(h->samples, n), v->whole / 1e9,
+		   v->stream == STREAM_CPU ? "CPU time" : "threads' time");
 }
 
 static int put_report(const struct options *o, const struct incident *in, struct buf *out,
 		      struct err *err)
 {
-	struct view v = {o, in, out, 0};
+	struct view v = {.o = o, .in = in, .out = out};
 	uint32_t i;
+	int rc = cmd_stream(o, &v.stream, err);
 
+	if (!rc && v.stream != STREAM_CPU && v.stream != STREAM_OFF_CPU)
+		rc = err_set(err, ERR_USAGE, "--metric %s: report is about time: cpu or off-cpu", o->metric);
+	if (rc)
+		return rc;
 	for (i = 0; i < in->nsamples; i++) {
-		if (in->samples[i].stream == STREAM_CPU)
+		if (in->samples[i].stream == v.stream)
 			v.whole += (double)in->samples[i].weight;
 	}
+	if (v.stream == STREAM_OFF_CPU && v.whole <= 0)
+		return err_set(err, ERR_NOT_FOUND, "this incident has no times of threads: record with --thread-time");
 	put_head(&v);
 	if (o->callers)
 		return put_tree_view(&v, o->callers, true, err);

@@ -408,7 +408,7 @@ const struct option_info option_table[] = {
 		.help = "The same as --format sqlite-flat.",
 	}, {
 		.name = "metric", .value = "STREAM", .type = OPTION_TEXT,
-		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF), FIELD(metric),
+		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric),
 		.help = "Which samples: cpu (counted), off-cpu (ns), alloc (bytes) or event. Default cpu.",
 	}, {
 		.name = "livestacks", .type = OPTION_BOOL,

@@ -57,7 +57,7 @@ void times_put(const struct incident *in, struct buf *out)
 	buf_printf(out, "%-10s%s threads:", "Times", text_count(t.threads, n));
 	for (k = 0; k < KINDS; k++)
 		buf_printf(out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n), kinds[k].words);
-	buf_puts(out, "; --metric off-cpu\n");
+	buf_puts(out, "; see report --metric off-cpu\n");
 }
 
 void times_json(const struct incident *in, struct json *j)

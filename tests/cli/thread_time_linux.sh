@@ -114,4 +114,6 @@ else
 		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')" 10 0.03
 fi
 check show_says_what_they_are_in_all jq -e '.thread_time.threads == 2 and .thread_time.blocked_s > 1.5' show.json
+check report_has_them_as_a_tree eval '"$RECORDER" report --store time.db --metric off-cpu --process spends \
+	--by-name --json 2>err | jq -es "any(.name == \"[thread]!BLOCKED_TIME\" and .self_ms > 1500)"'
 check samples_of_the_cpu_are_counted_alone jq -e '[.hottest[].stack[].frame | select(endswith("_TIME"))] == []' show.json
