@@ -94,6 +94,10 @@ static void a_safepoint_is_told_when_its_time_is_there(void **state)
 	assert_int_equal(e[1].ticks, 1040);
 	assert_int_equal(hsperf_safepoint_step(&t, 7, 150, 1060, e, &missed), 0);  /* three: which how long? */
 	assert_int_equal(missed, 3);
+	assert_int_equal(hsperf_safepoint_step(&t, 8, 150, 1070, e, &missed), 0);  /* one is open */
+	assert_int_equal(hsperf_safepoint_step(&t, 9, 180, 1080, e, &missed), 2);  /* it has ended, a next began */
+	assert_int_equal(e[0].ticks, 1050);
+	assert_int_equal(e[0].count, 8);
 }
 
 static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state)

@@ -22,6 +22,7 @@ static const struct lab_story singles[] = {
 	{"of another provider", "P/A/B", "  10 A/B Provider=Q\n"},
 	{"an opcode that says nothing", "P/A", "! 10 A/Info\n--\n! 11 A\n"},
 	{"nor does it have to be there", "P/A/Info", "! 10 A\n"},
+	{"as the method of an EventSource is called", "P/MyAStart", "  9 MyA/Stop\n! 10 MyA/Start\n"},
 	{"by number", "P/EventID(17)", "  10 EventID(18)\n! 11 EventID(17)\n"},
 	{"by number, whatever its name is", "P/eventid(17)", "  10 A EventID=18\n! 11 B/Start EventID=17\n"},
 	{"a number that the provider gave wins over a name that looks like one", "P/EventID(17)",

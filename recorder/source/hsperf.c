@@ -252,18 +252,21 @@ uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t time, uint64_t now,
 			       struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed)
 {
-	uint64_t ended = minus(time, t->v[HSPERF_TIME]);
+	uint64_t ended = minus(time, t->v[HSPERF_TIME]), gap = minus(now, t->v[HSPERF_EXIT]);
+	bool was_open = t->v[HSPERF_ENTRY] == 1;
 	struct edges e = {.all = edges};
 
 	if (t->begun)
 		t->v[HSPERF_ENTRY] += minus(count, t->v[HSPERF_INVOCATIONS]);   /* begun, not known to have ended */
 	if (t->begun && ended) {
-		if (t->v[HSPERF_ENTRY] <= 1)
-			pause(&e, minus(now, ended), now, count);
+		/* The one that was open has ended; the one behind it may have, or is open. */
+		if (t->v[HSPERF_ENTRY] <= 1 || (was_open && t->v[HSPERF_ENTRY] == 2 && ended > gap))
+			pause(&e, minus(now, ended), now, count - (t->v[HSPERF_ENTRY] == 2));
 		else
 			*missed += t->v[HSPERF_ENTRY];
 		t->v[HSPERF_ENTRY] = 0;
 	}
+	t->v[HSPERF_EXIT] = now;
 	t->v[HSPERF_INVOCATIONS] = count;
 	t->v[HSPERF_TIME] = time;
 	t->begun = true;

@@ -70,7 +70,8 @@ uint32_t hsperf_step(struct hsperf_track *track, const uint64_t now[HSPERF_VALUE
 
 /*
  * The same from safepoints alone, their number (rises when one begins) and the sum of their times (when
- * it has ended): exact in length, told as having ended at `now`, by the JVM's clock. A track of its own.
+ * it has ended): exact in length, but that it may contain a shorter one that came at once behind it; told
+ * as having ended at `now`, by the JVM's clock. A track of its own.
  */
 uint32_t hsperf_safepoint_step(struct hsperf_track *track, uint64_t count, uint64_t time, uint64_t now,
 			       struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed);
