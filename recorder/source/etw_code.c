@@ -51,6 +51,7 @@ struct etw_code {
 	struct slots images, pdbs, methods, modules, jits;
 	struct table by_pdb, by_module, by_jit;
 	uint32_t generation;                 /* one more with each thing learned; never 0, an empty place's */
+	uint32_t epoch;                      /* of the first layer */
 	uint64_t refused;
 	struct place cache[CACHE];
 };
@@ -479,7 +480,7 @@ static bool same_jit(const void *ctx, uint32_t value, const void *key_arg)
 
 static struct object *jit_object(struct etw_code *c, uint32_t pid, uint32_t layer)
 {
-	struct object_key key = {.kind = OBJECT_JIT, .pid = pid, .epoch = layer, .path = "[jit]"};
+	struct object_key key = {.kind = OBJECT_JIT, .pid = pid, .epoch = c->epoch + layer, .path = "[jit]"};
 	struct jit wanted = {.pid = pid, .layer = layer};
 	uint64_t hash = hash_pair(pid, layer);
 	uint32_t number = table_find(&c->by_jit, hash, same_jit, c, &wanted);
@@ -567,9 +568,11 @@ bool etw_code_name(const struct etw_code *c, const struct object *object, uint64
 	const struct etw_range *range;
 	uint32_t number;
 
-	if (object->key.kind != OBJECT_JIT)
+	if (object->key.kind != OBJECT_JIT || object->key.epoch < c->epoch ||
+	    object->key.epoch - c->epoch >= ETW_LAYERS_MAX)
 		return false;
-	number = etw_ranges_layer(&c->method_ranges, object->key.pid, offset, object->key.epoch);
+	number = etw_ranges_layer(&c->method_ranges, object->key.pid, offset,
+				  object->key.epoch - c->epoch);
 	if (number == ETW_RANGE_NONE)
 		return false;
 	range = etw_range(&c->method_ranges, number);
@@ -602,6 +605,74 @@ int etw_code_new(struct etw_state *state, struct frames *frames, struct etw_code
 	c->frames = frames;
 	etw_code_settle(c);
 	*out = c;
+	return 0;
+}
+
+struct renewal {
+	struct etw_code *to;
+	const struct etw_code *from;
+	int64_t since;
+};
+
+static void renew_image(void *ctx, const struct etw_range *range)
+{
+	struct renewal *r = ctx;
+	struct etw_image *old = image_at(r->from, range->value), image = *old;
+
+	if (range->until < r->since)
+		return;
+	image.path = etw_texts_keep(etw_state_texts(r->to->state), old->path, strlen(old->path));
+	image.object = NULL;                 /* asked for again when it is met */
+	if (image.path)
+		add_image(r->to, &image, range->from, range->until);
+}
+
+static void renew_method(void *ctx, const struct etw_range *range)
+{
+	struct renewal *r = ctx;
+	struct method method = *method_at(r->from, range->value);
+
+	if (range->until < r->since)
+		return;
+	if (method.name)
+		method.name = etw_texts_keep(etw_state_texts(r->to->state), method.name, strlen(method.name));
+	add_method(r->to, &method, range);
+}
+
+static void renew_module(struct renewal *r, const struct module *latest)
+{
+	struct module added = *latest;
+	uint32_t number;
+
+	if (latest->until < r->since)
+		return;
+	added.older = NONE;
+	added.name = etw_texts_keep(etw_state_texts(r->to->state), latest->name, strlen(latest->name));
+	number = added.name ? slots_add(&r->to->modules) : NONE;
+	if (number == NONE)
+		return;
+	*module_at(r->to, number) = added;
+	if (table_add(&r->to->by_module, hash_pair(added.id, added.pid), number))
+		slots_free_one(&r->to->modules, number);
+}
+
+int etw_code_renew(struct etw_code *old, struct etw_state *state, int64_t since, struct etw_code **out,
+		   struct err *err)
+{
+	struct renewal r = {.from = old, .since = since};
+	uint32_t i;
+	int rc = etw_code_new(state, old->frames, &r.to, err);
+
+	if (rc)
+		return rc;
+	r.to->epoch = old->epoch + ETW_LAYERS_MAX;
+	etw_ranges_each(&old->image_ranges, renew_image, &r);
+	etw_ranges_each(&old->method_ranges, renew_method, &r);
+	for (i = 0; i < old->by_module.nslots; i++)
+		if (old->by_module.slots[i].value != TABLE_NONE)
+			renew_module(&r, module_at(old, old->by_module.slots[i].value));
+	etw_code_settle(r.to);
+	*out = r.to;
 	return 0;
 }
 

@@ -47,6 +47,14 @@ int etw_code_new(struct etw_state *state, struct frames *frames, struct etw_code
 /* now_ns: its objects are let go at this time of the recorder's clock. NULL allowed. */
 void etw_code_free(struct etw_code *c, uint64_t now_ns);
 
+/*
+ * Code that knows only what was mapped or generated at `since` or later, by the state that was renewed
+ * before. Its managed frames are of other epochs, as their layers may mean other methods; the old one
+ * still names those that it gave out.
+ */
+int etw_code_renew(struct etw_code *old, struct etw_state *state, int64_t since, struct etw_code **out,
+		   struct err *err);
+
 /* Take what a record says; call etw_state_learn() for it first. */
 void etw_code_learn(struct etw_code *c, const struct etw_record *record,
 		    const struct etw_class *class);

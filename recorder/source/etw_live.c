@@ -15,6 +15,11 @@ struct etw_live {
 	uint64_t records, lost;
 	uint32_t told_100ns;                 /* the interval between samples that the engine knows */
 	uint64_t asked[ASKED];               /* hashes */
+	int64_t last_ticks;                  /* the greatest of any record */
+	size_t trim_bytes;                   /* from which on it is worth it */
+	struct etw_code *old_code;           /* names frames that are in the queue still */
+	struct etw_state *old_state;
+	uint64_t old_until_ns;
 };
 
 /* ---- records ---------------------------------------------------------------------------------- */
@@ -25,6 +30,7 @@ static void tell_interval(struct etw_live *l)
 	struct event e = {.kind = EVENT_RATE, .cpu = CPU_NONE, .stack = STACK_NONE,
 			  .name = "the rate of this machine, as Windows says it"};
 
+	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
 	l->told_100ns = l->e.interval_100ns;
 	e.value = (double)l->told_100ns * 100;
 	e.time_ns = l->e.last_ns ? l->e.last_ns : os_now_ns();
@@ -43,6 +49,8 @@ static void put(struct etw_live *l, const struct etw_record *record)
 	const struct etw_class *class = etw_events_class(&l->e, record);
 
 	l->records++;
+	if (record->ticks > l->last_ticks)
+		l->last_ticks = record->ticks;
 	if (etw_is_idle_sample(record, class)) {
 		l->e.idle++;
 		return;
@@ -140,7 +148,8 @@ bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol 
 
 	/* The name's texts stay as they are while the tables live. */
 	os_mutex_lock(l->lock);
-	named = etw_code_name(l->e.code, frame->object, frame->offset, out);
+	named = etw_code_name(l->e.code, frame->object, frame->offset, out) ||
+		(l->old_code && etw_code_name(l->old_code, frame->object, frame->offset, out));
 	os_mutex_unlock(l->lock);
 	return named;
 }
@@ -159,6 +168,54 @@ void etw_live_counts(struct etw_live *l, struct etw_live_counts *out)
 	out->no_user = stacks.no_user;
 	out->refused = etw_events_refused(&l->e, &out->bytes);
 	out->interval_100ns = l->e.interval_100ns;
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- forgetting ------------------------------------------------------------------------------- */
+
+#define OLD_NS (10 * NS_PER_SEC)             /* the merge thread has asked for all names by then */
+
+static void drop_old(struct etw_live *l)
+{
+	etw_code_free(l->old_code, l->e.last_ns + 1);
+	etw_state_free(l->old_state);
+	l->old_code = NULL;
+	l->old_state = NULL;
+}
+
+static void renew(struct etw_live *l)
+{
+	int64_t since = l->last_ticks - (int64_t)(l->e.clock.frequency_hz * (ETW_LIVE_KEEP_NS / NS_PER_SEC));
+	struct etw_state *state;
+	struct etw_code *code;
+	size_t bytes;
+
+	if (etw_state_renew(l->e.state, since, &state, NULL))
+		return;
+	if (etw_code_renew(l->e.code, state, since, &code, NULL)) {
+		etw_state_free(state);
+		return;
+	}
+	drop_old(l);
+	l->old_code = l->e.code;
+	l->old_state = l->e.state;
+	l->old_until_ns = os_now_ns() + OLD_NS;
+	l->e.code = code;
+	l->e.state = state;
+	etw_events_refused(&l->e, &bytes);
+	l->trim_bytes = 2 * bytes + ETW_LIVE_TRIM_BYTES;
+}
+
+void etw_live_trim(struct etw_live *l)
+{
+	size_t bytes;
+
+	os_mutex_lock(l->lock);
+	if (l->old_code && os_now_ns() >= l->old_until_ns)
+		drop_old(l);
+	etw_events_refused(&l->e, &bytes);
+	if (!l->old_code && bytes > l->trim_bytes)
+		renew(l);
 	os_mutex_unlock(l->lock);
 }
 
@@ -194,6 +251,7 @@ void etw_live_close(struct etw_live *l)
 {
 	if (!l)
 		return;
+	drop_old(l);
 	etw_events_close(&l->e);
 	os_mutex_free(l->lock);
 	free(l);

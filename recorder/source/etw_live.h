@@ -6,12 +6,16 @@
  * names are learned at once, so an event knows also what was told right behind it.
  *
  * Any thread; one lock for all. Nothing here waits: what does not fit into the queue is lost, and
- * counted by it.
+ * counted by it. Processes that have ended and code that is gone are forgotten by etw_live_trim(), so
+ * that months of them take no memory.
  */
 #ifndef SOURCE_ETW_LIVE_H
 #define SOURCE_ETW_LIVE_H
 
 #include "source/etw_events.h"
+
+#define ETW_LIVE_KEEP_NS (120 * NS_PER_SEC)
+#define ETW_LIVE_TRIM_BYTES ((size_t)16 << 20)       /* more than twice what was left last, and this */
 
 struct etw_live;
 
@@ -37,6 +41,8 @@ void etw_live_interval(struct etw_live *l, uint32_t interval_100ns);
 void etw_live_put(struct etw_live *l, const struct etw_record *record);
 /* No record older than this follows, although none has come. */
 void etw_live_time(struct etw_live *l, int64_t ticks);
+/* About once a second: when much is known, forget what ended over ETW_LIVE_KEEP_NS ago. */
+void etw_live_trim(struct etw_live *l);
 /* So many records were lost since the last call. */
 void etw_live_lost(struct etw_live *l, uint64_t n);
 /* Whether nothing tells what the fields of records like this are; true once for each kind. */

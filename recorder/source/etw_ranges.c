@@ -181,6 +181,15 @@ void etw_ranges_close(struct etw_ranges *r, uint32_t pid, int64_t ticks)
 	}
 }
 
+void etw_ranges_each(const struct etw_ranges *r, etw_range_fn *fn, void *ctx)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < r->spaces.used; i++)
+		for (k = 0; k < space_at(r, i)->n; k++)
+			fn(ctx, etw_range(r, space_at(r, i)->numbers[k]));
+}
+
 /* ---- sorting ---------------------------------------------------------------------------------- */
 
 struct sort_item {

@@ -67,6 +67,9 @@ void etw_ranges_settle(struct etw_ranges *r);
  */
 uint32_t etw_ranges_find(const struct etw_ranges *r, uint32_t pid, uint64_t address, int64_t ticks,
 			 int64_t *from, int64_t *until);
+/* Each range, of one process after the other, those of one start in the order in which they came. */
+typedef void etw_range_fn(void *ctx, const struct etw_range *range);
+void etw_ranges_each(const struct etw_ranges *r, etw_range_fn *fn, void *ctx);
 /* The range that holds the address in this layer. */
 uint32_t etw_ranges_layer(const struct etw_ranges *r, uint32_t pid, uint64_t address, uint32_t layer);
 

@@ -510,6 +510,93 @@ bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r, const st
 	return false;
 }
 
+/* ---- renewing --------------------------------------------------------------------------------- */
+
+#define CHAIN_MAX 64u                        /* of one number, within the time that is kept */
+#define RENEWED_FILES_MAX 100000u            /* names of more files are not worth their memory */
+
+static const char *keep(struct etw_state *s, const char *text)
+{
+	return text ? etw_texts_keep(&s->texts, text, strlen(text)) : NULL;
+}
+
+/* The oldest first, as they are found by the latest. */
+static void renew_processes(struct etw_state *to, struct etw_process *latest, const struct etw_state *from,
+			    int64_t since)
+{
+	struct etw_process *chain[CHAIN_MAX], *p;
+	uint32_t n = 0;
+
+	for (p = latest; p && p->until >= since && n < CHAIN_MAX; p = process_at(from, p->older))
+		chain[n++] = p;
+	while (n-- > 0) {
+		p = add_process(to, chain[n]->pid, chain[n]->from, chain[n]->until);
+		if (!p)
+			return;
+		p->parent = chain[n]->parent;
+		p->has_exit = chain[n]->has_exit;
+		p->exit_code = chain[n]->exit_code;
+		p->image = keep(to, chain[n]->image);
+		p->command_line = keep(to, chain[n]->command_line);
+		p->model = chain[n]->model;
+	}
+}
+
+static void renew_threads(struct etw_state *to, struct etw_thread *latest, const struct etw_state *from,
+			  int64_t since)
+{
+	struct etw_thread *chain[CHAIN_MAX], *t;
+	uint32_t n = 0;
+
+	for (t = latest; t && t->until >= since && n < CHAIN_MAX; t = thread_at(from, t->older))
+		chain[n++] = t;
+	while (n-- > 0) {
+		t = add_thread(to, chain[n]->tid, chain[n]->pid, chain[n]->from, chain[n]->until);
+		if (!t)
+			return;
+		t->name = keep(to, chain[n]->name);
+		t->model = chain[n]->model;
+	}
+}
+
+static void renew_tables(struct etw_state *to, const struct etw_state *from, int64_t since)
+{
+	uint32_t i, value;
+
+	for (i = 0; i < from->by_pid.nslots; i++) {
+		value = from->by_pid.slots[i].value;
+		if (value != TABLE_NONE)
+			renew_processes(to, process_at(from, value), from, since);
+	}
+	for (i = 0; i < from->by_tid.nslots; i++) {
+		value = from->by_tid.slots[i].value;
+		if (value != TABLE_NONE)
+			renew_threads(to, thread_at(from, value), from, since);
+	}
+	for (i = 0; from->files.used <= RENEWED_FILES_MAX && i < from->by_file.nslots; i++) {
+		const struct file *f = file_at(from, from->by_file.slots[i].value);
+		const char *path = f && f->until >= since ? keep(to, f->path) : NULL;
+
+		if (path)
+			add_file(to, f->key, path, f->from);
+	}
+}
+
+int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out, struct err *err)
+{
+	struct etw_state *s;
+	uint32_t i;
+	int rc = etw_state_new(&s, err);
+
+	if (rc)
+		return rc;
+	for (i = 0; i < old->nvolumes; i++)
+		etw_state_add_volume(s, old->volumes[i].nt, old->volumes[i].dos);
+	renew_tables(s, old, since);
+	*out = s;
+	return 0;
+}
+
 /* ---- records ---------------------------------------------------------------------------------- */
 
 void etw_state_learn(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)

@@ -81,6 +81,12 @@ bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *record,
 
 struct etw_texts *etw_state_texts(struct etw_state *s);
 
+/*
+ * A state that knows only what was there at `since` or later: what a session that goes on for months
+ * needs. Models go over to it; the old one still answers, but not for them.
+ */
+int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out, struct err *err);
+
 struct etw_state_use {
 	uint32_t processes, threads, files, volumes;
 	size_t bytes;

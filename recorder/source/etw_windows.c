@@ -143,6 +143,7 @@ static void watch_main(void *ctx)
 		now = os_now_ns();
 		if (now >= next_ns) {
 			tell_losses(s);
+			etw_live_trim(s->live);
 			next_ns = now + NS_PER_SEC;
 		}
 		if (now - atomic_load_explicit(&s->last_record_ns, memory_order_relaxed) > QUIET_NS)
