@@ -15,12 +15,12 @@ static uint32_t u32_at(const unsigned char *bytes, size_t at)
 	return v;
 }
 
-static void widen(struct hsperf *h, uint32_t at)
+static void widen(struct hsperf_range *range, uint32_t at)
 {
-	if (at < h->low)
-		h->low = at;
-	if (at + 8 > h->high)
-		h->high = at + 8;
+	if (at < range->low)
+		range->low = at;
+	if (at + 8 > range->high)
+		range->high = at + 8;
 }
 
 static void take_collector(struct hsperf *h, const char *name, uint32_t at)
@@ -93,12 +93,12 @@ static int finish(struct hsperf *h, struct err *err)
 	bool safepoints = h->safepoints_at && h->safepoint_time_at, any, whole;
 	uint32_t i, k;
 
-	h->low = UINT32_MAX;
+	h->collected.low = h->stopped.low = UINT32_MAX;
 	h->by_safepoints = any = safepoints && is_named(h, "Shenandoah");
 	h->ends_late = safepoints && (is_named(h, "Serial full") || is_named(h, "MSC"));
 	if (h->by_safepoints || h->ends_late) {
-		widen(h, h->safepoints_at);
-		widen(h, h->safepoint_time_at);
+		widen(&h->stopped, h->safepoints_at);
+		widen(&h->stopped, h->safepoint_time_at);
 	}
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
 		uint32_t *at = h->collectors[i].at;
@@ -107,7 +107,7 @@ static int finish(struct hsperf *h, struct err *err)
 		any |= whole;
 		for (k = 0; k < HSPERF_VALUES; k++) {
 			if (whole)
-				widen(h, at[k]);
+				widen(&h->collected, at[k]);
 			else
 				at[k] = 0;
 		}

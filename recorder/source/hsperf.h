@@ -30,7 +30,9 @@ struct hsperf {
 	bool by_safepoints;                  /* Shenandoah: pauses are safepoints; there are no collectors */
 	bool ends_late;                 /* Serial: a pause goes on after its exit; there are collectors 0, 1 */
 	uint32_t safepoints_at, safepoint_time_at;   /* for these two */
-	uint32_t low, high;                  /* all offsets but that of ticks are in [low, high) */
+	struct hsperf_range {
+		uint32_t low, high;          /* of the file; [low, high), or nothing: low > high */
+	} collected, stopped;                /* the collectors' counters, and those of safepoints for these two */
 	struct hsperf_collector {
 		uint32_t at[HSPERF_VALUES];  /* all 0 = there is no such collector */
 		char name[48];

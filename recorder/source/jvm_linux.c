@@ -32,6 +32,7 @@
 #define POLL_NS (10 * NS_PER_MS)
 #define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
+#define QUIET_NS (2 * NS_PER_SEC)            /* without a pause: every other look will do */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
 #define CLOCK_EXACT_NS (2 * NS_PER_MS)
@@ -44,7 +45,7 @@ struct jvm_source {
 	struct log *log;
 	bool wanted, maps;
 	struct jvm_table table;
-	unsigned char *image, *again;
+	unsigned char *collected, *stopped, *again;  /* images of a JVM's ranges */
 	uint64_t quick_until_ns;
 	struct gc_counters *counters;
 	_Atomic bool stopping;
@@ -133,27 +134,51 @@ static void put_edges(struct jvm_source *s, struct jvm *j, uint32_t collector,
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
+/* Of the range that was read last: both lie in an image of their own. */
 static uint64_t value(const struct jvm_source *s, const struct jvm *j, uint32_t at)
 {
+	const struct hsperf_range *c = &j->data.collected;
 	uint64_t v;
 
-	memcpy(&v, s->image + (at - j->data.low), sizeof(v));
+	if (at >= c->low && at < c->high)
+		memcpy(&v, s->collected + (at - c->low), sizeof(v));
+	else
+		memcpy(&v, s->stopped + (at - j->data.stopped.low), sizeof(v));
 	return v;
 }
 
-/* Twice the same: nothing changed in the middle. */
-static bool read_values(struct jvm_source *s, const struct jvm *j)
+static bool read_range(const struct jvm *j, const struct hsperf_range *range, unsigned char *image)
 {
-	size_t n = j->data.high - j->data.low;
+	size_t n = range->low < range->high ? range->high - range->low : 0;
+
+	return !n || pread(j->fd, image, n, range->low) == (ssize_t)n;
+}
+
+/* Twice the same: nothing changed in the middle. */
+static bool read_steadily(struct jvm_source *s, const struct jvm *j, const struct hsperf_range *range,
+			  unsigned char *image)
+{
+	size_t n = range->low < range->high ? range->high - range->low : 0;
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		if (pread(j->fd, s->image, n, j->data.low) != (ssize_t)n ||
-		    pread(j->fd, s->again, n, j->data.low) != (ssize_t)n)
+		if (!read_range(j, range, image) || !read_range(j, range, s->again))
 			return false;
-		if (memcmp(s->image, s->again, n) == 0)
+		if (memcmp(image, s->again, n) == 0)
 			return true;
 	}
+	return false;
+}
+
+/* Most looks see what the one before saw. */
+static bool has_changed(const struct jvm_source *s, const struct jvm *j)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		for (k = 0; k < HSPERF_VALUES && j->data.collectors[i].at[0]; k++)
+			if (!j->tracks[i].begun || value(s, j, j->data.collectors[i].at[k]) != j->tracks[i].v[k])
+				return true;
 	return false;
 }
 
@@ -274,14 +299,21 @@ static void look(struct jvm_source *s, struct jvm *j)
 {
 	uint64_t missed = 0, began_ns = os_now_ns();
 
-	if (!j->ready || !read_values(s, j))
+	if (!j->ready || !read_range(j, &j->data.collected, s->collected))
 		return;
 	if (!clock_is_exact(j, began_ns))
 		read_clock(j);
-	if (j->data.by_safepoints)
-		look_at_safepoints(s, j, &missed);
-	else
-		look_at_collectors(s, j, &missed);
+	if (j->data.by_safepoints) {
+		if (read_steadily(s, j, &j->data.stopped, s->stopped))
+			look_at_safepoints(s, j, &missed);
+	} else if (has_changed(s, j)) {
+		j->changed_ns = began_ns;
+		if (read_steadily(s, j, &j->data.collected, s->collected) &&
+		    read_steadily(s, j, &j->data.stopped, s->stopped))
+			look_at_collectors(s, j, &missed);
+	} else if (j->data.ends_late && !j->zero_ns && read_range(j, &j->data.stopped, s->stopped)) {
+		note_calm(s, j);
+	}
 	j->read_ns = began_ns;
 	if (missed)
 		s->quick_until_ns = began_ns + QUICK_FOR_NS;
@@ -294,7 +326,7 @@ static int jvm_run(struct source *source, struct err *err)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
 	uint64_t now_ns, wait_ns;
-	uint32_t i;
+	uint32_t i, looks = 0;
 
 	(void)err;
 	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may pass over a pause */
@@ -302,8 +334,10 @@ static int jvm_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
 		wait_ns = now_ns < s->quick_until_ns ? QUICK_NS : POLL_NS;
+		looks++;
 		for (i = 0; i < s->table.n; i++) {
-			look(s, &s->table.all[i]);
+			if (looks & 1 || now_ns - s->table.all[i].changed_ns < QUIET_NS)
+				look(s, &s->table.all[i]);
 			if (s->maps && s->table.all[i].ready)
 				jvm_attach_look(&s->table.all[i].attach, s->table.all[i].pid, s->table.all[i].uid,
 						now_ns, s->log);
@@ -327,7 +361,8 @@ static void jvm_close(struct source *source)
 		return;
 	jvm_table_close(&s->table);
 	gc_counters_free(s->counters);
-	free(s->image);
+	free(s->collected);
+	free(s->stopped);
 	free(s->again);
 	free(s);
 }
@@ -345,10 +380,11 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		s->log = cfg->log;
 		s->maps = needs->perf_maps;
 		s->wanted = s->maps || wants_gc(needs);
-		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
+		s->collected = malloc(s->wanted ? JVM_RANGE_MAX : 1);
+		s->stopped = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 	}
-	if (!s || !s->image || !s->again)
+	if (!s || !s->collected || !s->stopped || !s->again)
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
 	if (!rc)
 		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);

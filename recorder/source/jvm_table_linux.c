@@ -85,6 +85,11 @@ static bool is_its_process(uint32_t pid, uid_t owner)
 	return stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino;
 }
 
+static bool is_short(const struct hsperf_range *range)
+{
+	return range->low > range->high || range->high - range->low <= JVM_RANGE_MAX;
+}
+
 static bool parse(int fd, uid_t owner, struct hsperf *out)
 {
 	unsigned char *image;
@@ -99,7 +104,8 @@ static bool parse(int fd, uid_t owner, struct hsperf *out)
 	image = malloc((size_t)st.st_size);
 	n = image ? pread(fd, image, (size_t)st.st_size, 0) : 0;
 	if (n > 0)
-		ok = hsperf_parse(image, (size_t)n, out, &err) == 0 && out->high - out->low <= JVM_RANGE_MAX;
+		ok = hsperf_parse(image, (size_t)n, out, &err) == 0 && is_short(&out->collected) &&
+		     is_short(&out->stopped);
 	free(image);
 	return ok;
 }

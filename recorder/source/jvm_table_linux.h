@@ -32,7 +32,7 @@ struct jvm {
 		} collectors[2];
 	} safepoints;
 	unsigned waited;                     /* looks since an exit whose safepoint goes on */
-	uint64_t found_ns, next_try_ns;
+	uint64_t found_ns, next_try_ns, changed_ns;
 	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
 	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */
 	uint64_t zero_ns;                    /* what an open pause was told by; 0 = none is open */
