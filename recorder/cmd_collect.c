@@ -186,10 +186,11 @@ static void configure(const struct options *o, struct collect *c)
 	e->freq_hz = o->freq_hz;
 	e->kernel_stacks = !o->no_kernel_stacks;
 	e->stack_kb = o->stack_kb;
-	e->thread_time = o->thread_time;
+	e->thread_time = o->thread_time || o->wakers;
+	e->wakers = o->wakers;
 	e->budget.max_cpu_pct = o->max_cpu_pct >= 0 ? o->max_cpu_pct
 				: budget_default_cpu_pct(os_cpu_count(), o->freq_hz) *
-				  (o->thread_time ? THREAD_TIME_COSTS : 1);
+				  (o->thread_time || o->wakers ? THREAD_TIME_COSTS : 1);
 	e->budget.max_rss_bytes = (uint64_t)o->max_rss_mb << 20;
 	e->allow_fp = o->allow_fp;
 	e->only_process = o->record_process;

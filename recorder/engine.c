@@ -21,6 +21,7 @@ static int open_source(struct engine *e, const struct source_ops *ops, struct er
 		.frames = e->frames, .processes = e->processes, .log = e->log,
 		.freq_hz = e->cfg->freq_hz, .kernel_stacks = e->cfg->kernel_stacks,
 		.stack_kb = e->cfg->stack_kb, .thread_time = e->cfg->thread_time,
+		.wakers = e->cfg->wakers,
 		.only_process = e->cfg->only_process, .file = e->cfg->file, .etw = e->cfg->etw,
 	};
 	int rc;

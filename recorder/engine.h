@@ -55,6 +55,7 @@ struct engine_config {
 	struct budget_limits budget;                 /* of the recorder itself; live only */
 	bool allow_fp;                               /* its last step may be frame pointers */
 	bool thread_time;                            /* where each thread's wall clock went: stream off-cpu */
+	bool wakers;                                 /* and who ended waits */
 	const char *only_process;                    /* NULL = all */
 	struct etw_options etw;                      /* Windows: what the session delivers */
 	const char *file;                            /* a trace, read by sources[0]; NULL = live */

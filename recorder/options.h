@@ -146,6 +146,7 @@ struct options {
 	char *providers, *only_providers, *kernel_events, *clr_events;
 	bool runtime_events, gc_collect_only, enable_perf_map;
 	bool thread_time;                    /* context switches with stacks; of perf too */
+	bool wakers;                         /* with who ended waits; perf's */
 	uint32_t store_mb, keep_days;
 	char *symbol_cache;                  /* directory; NULL = beside the store */
 	uint32_t symbol_cache_mb;            /* 0 = none */

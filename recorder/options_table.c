@@ -261,6 +261,11 @@ const struct option_info option_table[] = {
 			"BLOCKED_TIME, DISK_TIME, READIED_TIME. Costs some 10 us for each switch. Windows: "
 			"as events, many.",
 	}, {
+		.name = "wakers", .type = OPTION_BOOL,
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(wakers),
+		.help = "The same, and below BLOCKED_TIME and DISK_TIME a frame READIED_BY and the stack of who "
+			"ended the wait (Linux).",
+	}, {
 		.name = "stack-kb", .value = "KB", .type = OPTION_INT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(stack_kb),
 		.def = 16, .min = 0, .max = 32, .unit = "KB",

@@ -29,14 +29,19 @@ static bool add_up(const struct incident *in, struct times *out)
 	memset(out, 0, sizeof(*out));
 	for (i = 0; seen && i < in->nsamples; i++) {
 		const struct incident_sample *s = &in->samples[i];
-		const char *leaf;
+		const char *leaf = NULL;
+		uint32_t node;
 
 		if (s->stream != STREAM_OFF_CPU || s->stack == STACK_NONE)
 			continue;
-		leaf = in->frames[in->stacks[s->stack].frame].function;
-		for (k = 0; leaf && k < KINDS; k++)
-			if (strcmp(leaf, kinds[k].leaf) == 0)
-				out->s[k] += (double)s->weight / 1e9;
+		/* The leaf, or above the stack of who ended the wait. */
+		for (node = s->stack, k = KINDS; node != STACK_NONE && k == KINDS; node = in->stacks[node].parent) {
+			leaf = in->frames[in->stacks[node].frame].function;
+			for (k = 0; k < KINDS && !(leaf && strcmp(leaf, kinds[k].leaf) == 0); k++)
+				;
+		}
+		if (k < KINDS)
+			out->s[k] += (double)s->weight / 1e9;
 		if (s->thread != THREAD_NONE && !seen[s->thread]) {
 			seen[s->thread] = true;
 			out->threads++;

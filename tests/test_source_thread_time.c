@@ -28,7 +28,8 @@ static void put(void *ctx, const struct thread_time_piece *p)
 	last_end_ns = p->end_ns;
 	if (p->nframes)
 		snprintf(stack, sizeof(stack), "%u", (unsigned)p->frames[0].offset);
-	snprintf(told + n, sizeof(told) - n, "%u %s %g %s\n", p->tid, kinds[p->kind], (double)p->ns / MS, stack);
+	snprintf(told + n, sizeof(told) - n, "%u %s %g %s%s\n", p->tid, kinds[p->kind], (double)p->ns / MS, stack,
+		 p->nwaker ? " woken" : "");
 }
 
 static bool stays(void *ctx, uint32_t tid)
@@ -115,7 +116,7 @@ static void what_goes_on_is_told_at_ticks_and_the_rest_at_the_end(void **state)
 	thread_time_out(t, 100 * MS, 7, OUT_BLOCKED);
 	thread_time_tick(t, 1000 * MS, stays);
 	thread_time_tick(t, 2000 * MS, stays);
-	assert_string_equal(told, "7 cpu 9 1\n7 blocked 900 1\n7 readied 1 1\n7 blocked 1000 1\n");
+	assert_string_equal(told, "7 cpu 9 1\n7 blocked 900 1\n7 readied 1 -\n7 blocked 1000 1\n");
 	told[0] = '\0';
 	thread_time_in(t, 2500 * MS, 7);
 	thread_time_out(t, 2501 * MS, 7, OUT_DEAD);
@@ -139,6 +140,22 @@ static void small_times_are_told_with_the_next_of_their_kind(void **state)
 	}
 	thread_time_tick(t, at, stays);
 	assert_true(strlen(told) < 20 * strlen("7 blocked 2.7 1\n"));    /* not 80 */
+	thread_time_free(t);
+}
+
+static void a_rest_is_never_told_with_the_stack_of_another_kind(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, true, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_in(t, 111 * MS, 7);                          /* 1 ms for the disk */
+	thread_time_stack(t, 121 * MS, 7, false, b, 1, 1);
+	thread_time_out(t, 121 * MS, 7, OUT_BLOCKED);
+	thread_time_tick(t, 131 * MS, stays);
+	assert_string_equal(told, "7 cpu 10 1\n7 cpu 10 3\n7 blocked 10 3\n7 disk 1 -\n");
 	thread_time_free(t);
 }
 
@@ -172,6 +189,28 @@ static void totals_are_exact_however_often_it_switches(void **state)
 	for (i = 0; i < 4; i++)
 		assert_true(sums[i] * MS > (double)spent[i] - 2000 && sums[i] * MS < (double)spent[i] + 2000);
 	thread_time_free(t);
+}
+
+static void a_wait_has_the_stack_of_who_ended_it(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_tick(t, 1000 * MS, stays);                   /* nobody has yet */
+	thread_time_waker(t, 1310 * MS, 7, b, 1);
+	thread_time_woken(t, 1310 * MS, 7);
+	thread_time_in(t, 1320 * MS, 7);
+	thread_time_stack(t, 1330 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 1330 * MS, 7, OUT_BLOCKED);
+	thread_time_woken(t, 1730 * MS, 7);                      /* by whom was not seen */
+	thread_time_in(t, 1740 * MS, 7);
+	assert_string_equal(told, "7 cpu 10 1\n7 blocked 890 1\n7 blocked 310 1 woken\n7 readied 10 1\n"
+			    "7 cpu 10 1\n7 blocked 400 1\n7 readied 10 1\n");
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
 }
 
 static void after_a_loss_nothing_is_claimed(void **state)
@@ -211,7 +250,9 @@ int main(void)
 		cmocka_unit_test(who_could_run_when_switched_out_is_ready),
 		cmocka_unit_test(what_goes_on_is_told_at_ticks_and_the_rest_at_the_end),
 		cmocka_unit_test(small_times_are_told_with_the_next_of_their_kind),
+		cmocka_unit_test(a_rest_is_never_told_with_the_stack_of_another_kind),
 		cmocka_unit_test(totals_are_exact_however_often_it_switches),
+		cmocka_unit_test(a_wait_has_the_stack_of_who_ended_it),
 		cmocka_unit_test(after_a_loss_nothing_is_claimed),
 		cmocka_unit_test(who_is_gone_is_forgotten),
 	};

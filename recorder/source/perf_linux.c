@@ -279,7 +279,8 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 		return true;
 	if (probe_has_stack(probe)) {
 		walk(s, r, format, thread);
-		if (s->stack.pending && may_wait)
+		/* Of switches there are too many to let all others wait for one. */
+		if (s->stack.pending && may_wait && probe_role(probe) == PROBE_EVENT)
 			return false;
 	}
 	if (probe_role(probe) != PROBE_EVENT) {
@@ -321,7 +322,7 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 			log_line(s->cfg.log, LOG_WARN,
 				 "process and mapping records were lost; reading /proc again");
 		s->rescan |= ring->sideband;
-		if (s->time && ring->probes)
+		if (s->time && ring->probes && ring->probes_at == PROBE_RING_OF_SWITCHES)
 			perf_time_lost(s->time, r->time_ns);
 		break;
 	case PERF_KIND_THROTTLE:
@@ -698,7 +699,7 @@ static int open_cpus(struct perf_source *s, const struct needs *needs, struct er
 {
 	struct probes_config asked = {
 		.needs = needs, .log = s->cfg.log, .stack_kb = s->cfg.stack_kb,
-		.kernel_stacks = s->cfg.kernel_stacks, .thread_time = s->cfg.thread_time,
+		.kernel_stacks = s->cfg.kernel_stacks, .thread_time = s->cfg.thread_time, .wakers = s->cfg.wakers,
 	};
 	bool online[CPUS_MAX];
 	unsigned i, opened = 0;

@@ -26,14 +26,16 @@ struct perf_time {
 	struct frame_ref scratch[STACK_MAX_FRAMES];
 };
 
-static const char *const names[TIME_KINDS] = {
+enum { READIED_BY = TIME_KINDS, LEAVES };
+
+static const char *const names[LEAVES] = {
 	[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME", [TIME_DISK] = "DISK_TIME",
-	[TIME_READIED] = "READIED_TIME",
+	[TIME_READIED] = "READIED_TIME", [READIED_BY] = "READIED_BY",
 };
 
 bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct symbol *out)
 {
-	if (frame->object != t->object || frame->offset >= TIME_KINDS)
+	if (frame->object != t->object || frame->offset >= LEAVES)
 		return false;
 	*out = (struct symbol){.offset = frame->offset, .name = names[frame->offset]};
 	return true;
@@ -45,20 +47,28 @@ static void put(void *ctx, const struct thread_time_piece *piece)
 {
 	struct perf_time *t = ctx;
 	struct perf_thread *thread = perf_state_find_thread(t->state, piece->tid);
-	uint32_t n = piece->nframes < STACK_MAX_FRAMES - 1 ? piece->nframes : STACK_MAX_FRAMES - 1;
+	uint32_t most = STACK_MAX_FRAMES / 2 - 1, n = 0, own;
 	struct event e = {.time_ns = piece->end_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
 			  .stream = STREAM_OFF_CPU, .stack = STACK_NONE, .value = (double)piece->ns,
 			  .quality = piece->quality};
 
 	if (!thread || thread->process->skipped)
 		return;
-	t->scratch[0] = (struct frame_ref){.object = t->object, .offset = piece->kind};
-	if (n)
-		memcpy(t->scratch + 1, piece->frames, n * sizeof(*piece->frames));
+	/* Leaf first: who ended a wait goes below it. */
+	if (piece->nwaker) {
+		n = piece->nwaker < most ? piece->nwaker : most;
+		memcpy(t->scratch, piece->waker, n * sizeof(*piece->waker));
+		t->scratch[n++] = (struct frame_ref){.object = t->object, .offset = READIED_BY};
+	}
+	t->scratch[n++] = (struct frame_ref){.object = t->object, .offset = piece->kind};
+	own = piece->nframes < STACK_MAX_FRAMES - n ? piece->nframes : STACK_MAX_FRAMES - n;
+	if (own)
+		memcpy(t->scratch + n, piece->frames, own * sizeof(*piece->frames));
+	n += own;
 	e.process = thread->process->process;
 	e.thread = thread->thread;
 	e.stack_frames = t->scratch;
-	e.nstack_frames = n + 1;
+	e.nstack_frames = n;
 	queue_put(t->queue, &e);
 }
 
@@ -85,6 +95,19 @@ static void take_switch(struct perf_time *t, const struct perf_record *r, int64_
 		thread_time_in(t->threads, r->time_ns, next);
 }
 
+/* In an interrupt the thread that runs has nothing to do with it, and neither has its stack. */
+static uint32_t without_interrupted(const struct perf_record *r, const struct unwind_stack *stack)
+{
+	uint32_t n = 0;
+
+	/* common_flags, include/linux/trace_events.h: 8 in a hard, 0x10 in a soft interrupt */
+	if (r->u.sample.raw_bytes < 3 || !(r->u.sample.raw[2] & 0x18))
+		return stack->nframes;
+	while (n < stack->nframes && stack->frames[n].flags & FRAME_KERNEL)
+		n++;
+	return n;
+}
+
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack)
 {
@@ -99,6 +122,10 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 		return;
 	} else if (probe_role(probe) == PROBE_SWITCH) {
 		take_switch(t, r, numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]);
+	} else if (numbers[0] > 0 && probe_role(probe) == PROBE_WAKER) {
+		t->stacks++;
+		thread_time_waker(t->threads, r->time_ns, (uint32_t)numbers[0], stack->frames,
+				  without_interrupted(r, stack));
 	} else if (numbers[0] > 0) {
 		thread_time_woken(t->threads, r->time_ns, (uint32_t)numbers[0]);
 	}
@@ -138,6 +165,7 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 		log_line(t->log, LOG_INFO, "%llu context switches a second: of one in %llu the stack is taken, the "
 			 "times of the others have none", (unsigned long long)switches, (unsigned long long)every);
 	probes_every(t->probes, PROBE_SWITCH_STACK, every);
+	probes_every(t->probes, PROBE_WAKER, every);
 	t->every = every;
 }
 

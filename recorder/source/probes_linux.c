@@ -64,7 +64,7 @@ struct probes {
 	struct throw_text thrown;
 };
 
-enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH, RING_SWITCH_STACK };
+enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, RING_SWITCH_STACK };
 
 static const size_t ring_bytes[PROBE_RINGS] = {
 	[RING_PLAIN] = PROBE_PLAIN_RING_BYTES, [RING_STACK] = PROBE_STACK_RING_BYTES,
@@ -207,7 +207,7 @@ static int add_need(struct probes *p, const struct need_event *e, struct err *er
 }
 
 /* Context switches and wake-ups, for the times of threads. */
-static int add_time(struct probes *p, struct err *err)
+static int add_time(struct probes *p, bool wakers, struct err *err)
 {
 	static const struct {
 		const char *name, *numbers[PROBE_NUMBERS];
@@ -217,6 +217,7 @@ static int add_time(struct probes *p, struct err *err)
 		{"sched_switch", {"prev_state", "next_pid", "prev_pid"}, PROBE_SWITCH_STACK},
 		{"sched_wakeup", {"pid", "pid", "pid"}, PROBE_WAKEUP},
 		{"sched_wakeup_new", {"pid", "pid", "pid"}, PROBE_WAKEUP},
+		{"sched_waking", {"pid", "pid", "pid"}, PROBE_WAKER},
 	};
 	struct need_event *e = calloc(1, sizeof(*e));
 	struct probe *probe;
@@ -224,6 +225,8 @@ static int add_time(struct probes *p, struct err *err)
 	int rc = e ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of threads");
 
 	for (i = 0; !rc && i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		if (wanted[i].role == PROBE_WAKER && !wakers)
+			continue;
 		strcpy(e->provider, "sched");
 		strcpy(e->name, wanted[i].name);
 		rc = make_probe(p, e, &probe, err);
@@ -234,8 +237,8 @@ static int add_time(struct probes *p, struct err *err)
 		if (rc)
 			break;
 		probe->role = wanted[i].role;
-		probe->stack = probe->role == PROBE_SWITCH_STACK;
-		if (probe->stack)            /* the idle task has none */
+		probe->stack = probe->role == PROBE_SWITCH_STACK || probe->role == PROBE_WAKER;
+		if (probe->role == PROBE_SWITCH_STACK)            /* the idle task has none */
 			buf_puts(&probe->filter, "prev_pid != 0");
 	}
 	free(e);
@@ -278,7 +281,7 @@ static int add_gc(struct probes *p, struct err *err)
 
 static unsigned count_wanted(const struct probes_config *cfg)
 {
-	unsigned n = (cfg->thread_time ? 4 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
+	unsigned n = (cfg->thread_time ? 5 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
 	uint32_t i;
 
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
@@ -325,7 +328,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 	if (!rc && gc_probes_wanted(cfg->needs))
 		rc = add_gc(p, err);
 	if (!rc && cfg->thread_time)
-		rc = add_time(p, err);
+		rc = add_time(p, cfg->wakers, err);
 	if (!rc) {
 		p->ids = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->ids));
 		rc = p->ids ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of rules");

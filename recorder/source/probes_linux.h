@@ -18,6 +18,7 @@
 #define PROBES_MAX NEEDS_MAX_EVENTS
 /* Per CPU: plain, with stacks, with registers, switches, their stacks; one drops none of another. */
 #define PROBE_RINGS 5u
+#define PROBE_RING_OF_SWITCHES 3u
 #define PROBE_SWITCH_RING_BYTES ((size_t)1 << 20)
 #define PROBE_SWITCH_STACK_RING_BYTES ((size_t)4 << 20)
 #define PROBE_SWITCH_STACK_KB 8u
@@ -42,6 +43,7 @@ struct probes_config {
 	unsigned stack_kb;
 	bool kernel_stacks;
 	bool thread_time;                    /* context switches, with stacks, and who is woken */
+	bool wakers;                         /* by whom, with stacks */
 	unsigned ncpus;                      /* of the rings that will be opened */
 };
 
@@ -69,7 +71,7 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 bool probes_again(const struct probe *probe, struct event *e);
 
 /* What a record is for, other than for rules: see source/thread_time.h. */
-enum probe_role { PROBE_EVENT, PROBE_SWITCH, PROBE_SWITCH_STACK, PROBE_WAKEUP };
+enum probe_role { PROBE_EVENT, PROBE_SWITCH, PROBE_SWITCH_STACK, PROBE_WAKEUP, PROBE_WAKER };
 enum probe_role probe_role(const struct probe *probe);
 /* Of a switch: prev_state, next_pid, prev_pid; of a wake-up: pid. false: the record is too short. */
 #define PROBE_NUMBERS 3u

@@ -25,6 +25,7 @@ struct source_config {
 	bool kernel_stacks;                  /* ask for kernel frames */
 	unsigned stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	bool thread_time;                    /* context switches too: stream off-cpu */
+	bool wakers;                         /* and who ended waits */
 	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
 	const char *file;                    /* the trace to read; NULL = live */
 	struct etw_options etw;              /* Windows: what the session is to deliver */

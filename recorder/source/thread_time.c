@@ -8,6 +8,11 @@
 
 enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 
+struct stack {                               /* references are held */
+	struct frame_ref *frames;
+	uint32_t n, room;
+};
+
 struct one {
 	uint32_t tid;
 	uint8_t state, quality;
@@ -17,8 +22,8 @@ struct one {
 	uint64_t since_ns;                   /* where the sums begin; 0 = they are empty */
 	uint64_t sums[TIME_KINDS];           /* with that stack */
 	uint64_t rest[TIME_KINDS];           /* of earlier ones, too little to be told */
-	struct frame_ref *frames;            /* references are held */
-	uint32_t nframes, room;
+	struct stack own, waker;             /* waker: of the waits that are summed up */
+	bool waker_known;                    /* of the wait that goes on */
 };
 
 struct thread_time {
@@ -82,41 +87,61 @@ static struct one *find_or_add(struct thread_time *t, uint32_t tid)
 	return one;
 }
 
-static void drop_frames(struct one *one, uint64_t now_ns)
+static void drop_stack(struct stack *s, uint64_t now_ns)
 {
-	while (one->nframes)
-		object_drop(one->frames[--one->nframes].object, now_ns);
+	while (s->n)
+		object_drop(s->frames[--s->n].object, now_ns);
 }
 
-static void keep_frames(struct one *one, const struct frame_ref *frames, uint32_t nframes, uint64_t now_ns)
+static void keep_stack(struct stack *s, const struct frame_ref *frames, uint32_t n, uint64_t now_ns)
 {
 	uint32_t i;
 
-	if (nframes > one->room) {
-		struct frame_ref *bigger = realloc(one->frames, nframes * sizeof(*bigger));
+	if (n > s->room) {
+		struct frame_ref *bigger = realloc(s->frames, n * sizeof(*bigger));
 
 		if (!bigger)
-			nframes = one->room;     /* its root is cut off */
+			n = s->room;             /* its root is cut off */
 		else {
-			one->frames = bigger;
-			one->room = nframes;
+			s->frames = bigger;
+			s->room = n;
 		}
 	}
 	/* The new ones first: most objects are in both. */
-	for (i = 0; i < nframes; i++)
+	for (i = 0; i < n; i++)
 		object_ref(frames[i].object);
-	drop_frames(one, now_ns);
-	if (nframes)
-		memcpy(one->frames, frames, nframes * sizeof(*frames));
-	one->nframes = nframes;
+	drop_stack(s, now_ns);
+	if (n)
+		memcpy(s->frames, frames, n * sizeof(*frames));
+	s->n = n;
+}
+
+static bool same_stack(const struct stack *s, const struct frame_ref *frames, uint32_t n)
+{
+	uint32_t i;
+
+	if (s->n != n)
+		return false;
+	for (i = 0; i < n; i++)
+		if (s->frames[i].object != frames[i].object || s->frames[i].offset != frames[i].offset ||
+		    s->frames[i].flags != frames[i].flags)
+			return false;
+	return true;
+}
+
+static void free_stacks(struct one *one, uint64_t now_ns)
+{
+	drop_stack(&one->own, now_ns);
+	drop_stack(&one->waker, now_ns);
+	free(one->own.frames);
+	free(one->waker.frames);
 }
 
 static void forget(struct thread_time *t, struct one *one, uint64_t now_ns)
 {
 	uint32_t tid = one->tid, number = table_find(&t->by_tid, hash_u64(tid), same_tid, t, &tid);
 
-	drop_frames(one, now_ns);
-	free(one->frames);
+	free_stacks(one, now_ns);
 	table_remove(&t->by_tid, hash_u64(tid), number);
 	slots_free_one(&t->slots, number);
 }
@@ -128,12 +153,8 @@ void thread_time_free(struct thread_time *t)
 	if (!t)
 		return;
 	for (i = 0; i < t->by_tid.nslots; i++) {
-		if (t->by_tid.slots[i].value != TABLE_NONE) {
-			struct one *one = slots_get(&t->slots, t->by_tid.slots[i].value);
-
-			drop_frames(one, UINT64_MAX - 1);
-			free(one->frames);
-		}
+		if (t->by_tid.slots[i].value != TABLE_NONE)
+			free_stacks(slots_get(&t->slots, t->by_tid.slots[i].value), UINT64_MAX - 1);
 	}
 	table_free(&t->by_tid);
 	slots_free(&t->slots);
@@ -144,13 +165,16 @@ void thread_time_free(struct thread_time *t)
 
 static void flush_over(struct thread_time *t, struct one *one, uint64_t now_ns, uint64_t least_ns)
 {
-	struct thread_time_piece piece = {.tid = one->tid, .end_ns = now_ns, .frames = one->frames,
-					  .nframes = one->nframes, .quality = one->quality};
+	struct thread_time_piece piece = {.tid = one->tid, .end_ns = now_ns, .frames = one->own.frames,
+					  .nframes = one->own.n, .quality = one->quality};
 	unsigned i;
 
 	for (i = 0; i < TIME_KINDS; i++) {
 		piece.kind = (enum thread_time_kind)i;
+		piece.waker = one->waker.frames;
+		piece.nwaker = i == TIME_BLOCKED || i == TIME_DISK ? one->waker.n : 0;
 		piece.ns = one->sums[i] + one->rest[i];
+		piece.nframes = one->sums[i] ? one->own.n : 0;   /* only a rest: of no stack that is known here */
 		one->sums[i] = 0;
 		one->rest[i] = piece.ns >= least_ns ? 0 : piece.ns;
 		if (piece.ns && piece.ns >= least_ns)
@@ -179,19 +203,6 @@ static enum thread_time_kind off_kind(const struct one *one)
 	return one->ready ? TIME_READIED : one->disk ? TIME_DISK : TIME_BLOCKED;
 }
 
-static bool same_frames(const struct one *one, const struct frame_ref *frames, uint32_t nframes)
-{
-	uint32_t i;
-
-	if (one->nframes != nframes)
-		return false;
-	for (i = 0; i < nframes; i++)
-		if (one->frames[i].object != frames[i].object || one->frames[i].offset != frames[i].offset ||
-		    one->frames[i].flags != frames[i].flags)
-			return false;
-	return true;
-}
-
 /* ---- what happens ------------------------------------------------------------------------------- */
 
 void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
@@ -202,10 +213,10 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 	if (!one)
 		return;
 	/* Without frames the sums since it was switched out wait for the stack of that moment: this one. */
-	if (!same_frames(one, frames, nframes)) {
-		if (one->nframes || one->state != STATE_OFF)
+	if (!same_stack(&one->own, frames, nframes)) {
+		if (one->own.n || one->state != STATE_OFF)
 			flush(t, one, now_ns);
-		keep_frames(one, frames, nframes, now_ns);
+		keep_stack(&one->own, frames, nframes, now_ns);
 	}
 	one->quality = quality;
 	one->stack_ns = now_ns;
@@ -221,7 +232,7 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	/* A stack of an earlier time is not the one of now. */
 	if (one->stack_ns < one->in_ns || !one->stack_ns) {
 		flush(t, one, now_ns);
-		drop_frames(one, now_ns);
+		drop_stack(&one->own, now_ns);
 		one->quality = 0;
 		one->disk = false;
 	}
@@ -234,7 +245,34 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	}
 	one->state = STATE_OFF;
 	one->ready = how == OUT_PREEMPTED;
+	one->waker_known = false;
 	one->mark_ns = now_ns;
+}
+
+/* What it waited for until now; the sums are of waits that the same one ended. */
+static void end_wait(struct thread_time *t, struct one *one, uint64_t now_ns)
+{
+	if (one->state != STATE_OFF)
+		return;
+	if (!one->ready && !one->waker_known && one->waker.n) {
+		flush(t, one, now_ns);
+		drop_stack(&one->waker, now_ns);
+	}
+	add(one, off_kind(one), now_ns);
+}
+
+void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid, const struct frame_ref *frames,
+		       uint32_t nframes)
+{
+	struct one *one = find(t, tid);
+
+	if (!one || one->state != STATE_OFF || one->ready)
+		return;
+	if (!same_stack(&one->waker, frames, nframes)) {
+		flush(t, one, now_ns);
+		keep_stack(&one->waker, frames, nframes, now_ns);
+	}
+	one->waker_known = true;
 }
 
 void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid)
@@ -243,8 +281,7 @@ void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 
 	if (!one)
 		return;
-	if (one->state == STATE_OFF)
-		add(one, off_kind(one), now_ns);
+	end_wait(t, one, now_ns);
 	if (one->since_ns && now_ns - one->since_ns >= THREAD_TIME_SUM_NS)
 		flush(t, one, now_ns);
 	one->state = STATE_ON;
@@ -257,8 +294,7 @@ void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 
 	if (!one || one->state == STATE_ON || (one->state == STATE_OFF && one->ready))
 		return;
-	if (one->state == STATE_OFF)
-		add(one, off_kind(one), now_ns);
+	end_wait(t, one, now_ns);
 	one->state = STATE_OFF;
 	one->ready = true;
 	one->mark_ns = now_ns;
@@ -291,6 +327,11 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 		uint32_t number = t->by_tid.slots[i].value;
 		struct one *one = number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
 
+		/* Who will end a wait that goes on is not known yet. */
+		if (one && one->state == STATE_OFF && !one->ready && one->waker.n) {
+			flush_over(t, one, now_ns, 0);
+			drop_stack(&one->waker, now_ns);
+		}
 		if (one && one->state == STATE_OFF)
 			add(one, off_kind(one), now_ns);
 		if (one)
@@ -313,7 +354,8 @@ void thread_time_lost(struct thread_time *t, uint64_t now_ns)
 		if (!one)
 			continue;
 		flush_over(t, one, now_ns, 0);
-		drop_frames(one, now_ns);
+		drop_stack(&one->own, now_ns);
+		drop_stack(&one->waker, now_ns);
 		one->state = STATE_UNKNOWN;
 		one->stack_ns = one->in_ns = 0;
 	}

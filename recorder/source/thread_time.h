@@ -11,7 +11,8 @@
  *
  * A thread may be switched 10,000 times a second. So times of one stack in a row are summed up for up to
  * THREAD_TIME_SUM_NS, and sums below THREAD_TIME_LEAST_NS are told with the thread's next of their kind,
- * as a sampler would: stacks are right in proportion, totals of a thread and kind exact.
+ * as a sampler would: stacks are right in proportion, totals of a thread and kind exact. What is left of a
+ * kind at a tick is told without a stack.
  *
  * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
  * THREAD_TIME_MAX threads, with a stack each.
@@ -35,6 +36,8 @@ struct thread_time_piece {
 	const struct frame_ref *frames;
 	uint32_t nframes;
 	uint8_t quality;
+	const struct frame_ref *waker;       /* TIME_BLOCKED, TIME_DISK: the stack of who ended it; none = not known */
+	uint32_t nwaker;
 };
 typedef void thread_time_put(void *ctx, const struct thread_time_piece *piece);
 
@@ -50,6 +53,9 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 enum thread_time_out { OUT_BLOCKED, OUT_PREEMPTED, OUT_DEAD };
 void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how);
 void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid);
+/* Somebody wakes a thread, just before thread_time_woken(): with which stack. */
+void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid, const struct frame_ref *frames,
+		       uint32_t nframes);
 void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 /* A CPU sample. */
 void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,

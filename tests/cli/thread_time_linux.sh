@@ -77,7 +77,7 @@ gcc -O1 -pthread -o spends spends.c
 head -c 16000000 /dev/urandom >cold.bin
 sync cold.bin
 
-timeout 30 "$RECORDER" collect --store time.db --thread-time --delay-after-trigger-sec 1 \
+timeout 30 "$RECORDER" collect --store time.db --wakers --delay-after-trigger-sec 1 \
 	--stop-on-process spends 2>log & collect=$!
 wait_for 15 grep -q recording log
 sleep 0.5
@@ -93,7 +93,7 @@ check a_run_with_thread_time_ends_well test $? -eq 0
 main=$(grep -m1 -o 'spends-[0-9]*;.*!sleeps;' folded | cut -d';' -f1)
 seconds()
 {
-	grep -F "$main;" folded | grep -E "$1" | grep -E "!($2)_TIME [0-9]+$" |
+	grep -F "$main;" folded | grep -E "$1" | grep -E "!($2)_TIME( [0-9]+$|;.*!READIED_BY)" |
 		awk '{s += $NF} END {printf "%.6f\n", s / 1e9}'
 }
 said() { awk -v what="$1" '$1 == what {print $2}' said; }
@@ -112,6 +112,12 @@ if awk -v d="$disk" -v r="$(said reads_cold)" -v c="$(seconds '!reads_cold;' 'CP
 else
 	check waits_for_the_disk_are_disk_time near "$disk" "$(awk -v r="$(said reads_cold)" \
 		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')" 10 0.03
+fi
+if grep -q 'context switches a second' log; then
+	echo "skip a_wait_has_the_stack_of_who_ended_it: too much goes on here for all stacks"
+else
+	check a_wait_has_the_stack_of_who_ended_it \
+		grep -qE '!waits;.*!BLOCKED_TIME;\[thread\]!READIED_BY;.*!holds;.*unlock' folded
 fi
 check show_says_what_they_are_in_all jq -e '.thread_time.threads == 2 and .thread_time.blocked_s > 1.5' show.json
 check report_has_them_as_a_tree eval '"$RECORDER" report --store time.db --metric off-cpu --process spends \
