@@ -100,26 +100,26 @@ said() { awk -v what="$1" '$1 == what {print $2}' said; }
 # near A B PERCENT SLACK: A is B within the percentage, or the slack in seconds
 near() { echo "$1 $2" && awk -v a="$1" -v b="$2" -v p="$3" -v s="$4" 'BEGIN {d = a > b ? a - b : b - a; exit !(d <= b * p / 100 + s)}'; }
 
-check what_it_slept_is_blocked_there near "$(seconds '!sleeps;' BLOCKED)" 0.5 5 0
-check what_it_waited_for_a_lock_is_blocked_there near "$(seconds '!waits;' 'BLOCKED|READIED')" "$(said waits)" 5 0.02
-check what_it_burnt_is_cpu_there near "$(seconds '!burns;' CPU)" 0.7 5 0.01
-check what_it_read_is_where_it_reads near "$(seconds '!reads_cold;' 'CPU|BLOCKED|DISK|READIED')" "$(said reads_cold)" 5 0.03
 check its_cpu_time_is_what_the_kernel_counts near "$(seconds . CPU)" "$(said cpu)" 5 0.02
 check all_its_times_add_up_to_its_life near "$(seconds . 'CPU|BLOCKED|DISK|READIED')" "$(said whole)" 2 0.03
-disk=$(seconds '!reads_cold;' DISK)
-if awk -v d="$disk" -v r="$(said reads_cold)" -v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {exit r - c > 0.03}'; then
-	echo "skip waits_for_the_disk_are_disk_time: the file was in memory, or its disk is as fast"
-else
-	check waits_for_the_disk_are_disk_time near "$disk" "$(awk -v r="$(said reads_cold)" \
-		-v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')" 10 0.03
-fi
 if grep -q 'context switches a second' log; then
-	echo "skip a_wait_has_the_stack_of_who_ended_it: too much goes on here for all stacks"
+	echo "skip times_are_where_they_were_spent: over 10,000 context switches a second here, not all have stacks"
 else
+	check what_it_slept_is_blocked_there near "$(seconds '!sleeps;' BLOCKED)" 0.5 5 0
+	check what_it_waited_for_a_lock_is_blocked_there near "$(seconds '!waits;' 'BLOCKED|READIED')" "$(said waits)" 5 0.02
+	check what_it_burnt_is_cpu_there near "$(seconds '!burns;' CPU)" 0.7 5 0.02
+	check what_it_read_is_where_it_reads near "$(seconds '!reads_cold;' 'CPU|BLOCKED|DISK|READIED')" "$(said reads_cold)" 5 0.03
 	check a_wait_has_the_stack_of_who_ended_it \
 		grep -qE '!waits;.*!BLOCKED_TIME;\[thread\]!READIED_BY;.*!holds;.*unlock' folded
+	disk=$(seconds '!reads_cold;' DISK)
+	rest=$(awk -v r="$(said reads_cold)" -v c="$(seconds '!reads_cold;' 'CPU|READIED')" 'BEGIN {print r - c}')
+	if awk -v r="$rest" 'BEGIN {exit !(r < 0.03)}'; then
+		echo "skip waits_for_the_disk_are_disk_time: the file was in memory, or its disk is as fast"
+	else
+		check waits_for_the_disk_are_disk_time near "$disk" "$rest" 10 0.03
+	fi
 fi
 check show_says_what_they_are_in_all jq -e '.thread_time.threads == 2 and .thread_time.blocked_s > 1.5' show.json
 check report_has_them_as_a_tree eval '"$RECORDER" report --store time.db --metric off-cpu --process spends \
-	--by-name --json 2>err | jq -es "any(.name == \"[thread]!BLOCKED_TIME\" and .self_ms > 1500)"'
+	--by-name --json 2>err | jq -es "any(.name == \"[thread]!BLOCKED_TIME\" and .inclusive_ms > 1500)"'
 check samples_of_the_cpu_are_counted_alone jq -e '[.hottest[].stack[].frame | select(endswith("_TIME"))] == []' show.json
