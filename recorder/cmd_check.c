@@ -222,6 +222,17 @@ static void put_presets(const struct trigger *t, struct buf *out)
 		buf_printf(out, "%s%s", i ? " or " : "= ", line);
 }
 
+/* A log that is not there yet may come; or its name is wrong. */
+static void put_missing_logs(const struct needs *needs, struct buf *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nlogs; i++)
+		if (needs->logs[i].name[0] == '/' && !os_exists(needs->logs[i].name))
+			buf_printf(out, "%sthe log %s is not there yet; it is waited for", out->len ? "; " : "",
+				   needs->logs[i].name);
+}
+
 static void check_rule(struct check *c, const struct rule_spec *rule, struct needs *needs)
 {
 	struct finding f = {.what = "rule", .name = rule->spec, .verdict = "ok", .limit = NAN};
@@ -240,10 +251,11 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 		rc = check_counters(c, needs, &value, &why);
 	f.name = t ? t->spec : rule->spec;
 	put_presets(t, &text);
+	put_missing_logs(needs, &text);
 	f.text = buf_text(&text);
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
-	if (!rc && f.value && value.absent)
+	if (!rc && ((f.value && value.absent) || (needs->nlogs && text.len)))
 		f.verdict = "note";
 	put_rule(c, &f, rc, &why);
 	if (t)
@@ -430,10 +442,15 @@ static void check_stop_command(struct check *c)
 	struct finding f = {.what = "command", .verdict = "ok", .name = c->o->stop_command, .limit = NAN};
 	struct command_line line = {0};
 	struct err why = {0};
+	int rc;
 
 	if (!f.name)
 		return;
-	put_rule(c, &f, command_line_parse(f.name, &line, &why), &why);
+	rc = command_line_parse(f.name, &line, &why);
+	if (!rc && !os_finds_program(line.args[0]))
+		rc = err_set(&why, ERR_NOT_FOUND, "there is no program '%.200s' that can be run, in PATH or at "
+			     "that path", line.args[0]);
+	put_rule(c, &f, rc, &why);
 	command_line_free(&line);
 }
 

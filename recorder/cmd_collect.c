@@ -78,7 +78,7 @@ static const char *how_often(const struct engine_config *e)
 {
 	return e->rule_per_hour || e->rule_per_day || e->min_interval_ns
 	       ? "a firing becomes an incident as often as was asked for"
-	       : "each firing becomes an incident, however often";
+	       : "each firing becomes an incident";
 }
 
 static void announce_file(const struct collect *c)
@@ -118,6 +118,15 @@ static void announce_data_file(const struct collect *c)
 	buf_free(&name);
 }
 
+static void announce_stop_command(const struct collect *c)
+{
+	const char *program = c->stop_command.nargs ? c->stop_command.args[0] : NULL;
+
+	if (program && !os_finds_program(program))
+		log_line(c->engine.log, LOG_WARN, "the stop command cannot be started as things are: there is no "
+			 "program '%.200s' that can be run, in PATH or at that path", program);
+}
+
 static bool gives_stacks(const struct engine_config *e)
 {
 	unsigned i;
@@ -145,6 +154,7 @@ static void announce(void *ctx)
 	if (ignored.len)
 		log_line(e->log, LOG_WARN, "%s", buf_text(&ignored));
 	announce_data_file(c);
+	announce_stop_command(c);
 	if (o->from_file) {
 		announce_file(c);
 		buf_free(&ignored);

@@ -305,6 +305,9 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 		return err_set(err, ERR_USAGE, "--%s: this program has no such trigger", rule->kind);
 	trigger_env(o, &env);
 	rc = kind->open(rule->spec, &env, &t, err);
+	/* Which of the options it was, unless the sentence begins with that. */
+	if (rc == ERR_USAGE && strncmp(err->text, "--", 2) != 0)
+		err_prefix(err, "--%s", rule->kind);
 	if (rc)
 		return rc;
 	rc = kind->needs(t, needs, err);

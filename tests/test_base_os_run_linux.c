@@ -34,6 +34,17 @@ static void output_and_exit_code_come_back(void **state)
 	buf_free(&output);
 }
 
+static void a_program_is_found_where_running_would_find_it(void **state)
+{
+	(void)state;
+	assert_true(os_finds_program("sh"));
+	assert_true(os_finds_program("/bin/sh"));
+	assert_false(os_finds_program("no-such-program"));
+	assert_false(os_finds_program("/bin/no-such-program"));
+	assert_false(os_finds_program("/etc/passwd"));
+	assert_false(os_finds_program(""));
+}
+
 static void what_it_leaves_in_the_background_is_not_waited_for(void **state)
 {
 	struct buf output = {0};
@@ -76,6 +87,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(output_and_exit_code_come_back),
+		cmocka_unit_test(a_program_is_found_where_running_would_find_it),
 		cmocka_unit_test(what_it_leaves_in_the_background_is_not_waited_for),
 		cmocka_unit_test(one_that_runs_too_long_is_ended),
 		cmocka_unit_test(one_that_is_not_there_is_said),

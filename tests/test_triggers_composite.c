@@ -151,6 +151,7 @@ static void nesting_and_length_are_bounded(void **state)
 
 static void names_are_given_by_rules(void **state)
 {
+	static char *const again[] = {"x=StopOnGCOverMsec:5", "X=StopOnGen2GC"};
 	static char *const wrong[] = {"x=StopOnNothing:5", "y=StopOnGCOverMsec:fast", "z"};
 	struct trigger_env bad = {.rules = wrong, .nrules = 1};
 	struct trigger *t = NULL;
@@ -162,6 +163,11 @@ static void names_are_given_by_rules(void **state)
 	bad.rules = wrong + 1;
 	assert_int_equal(composite_trigger.open("y", &bad, &t, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "--rule y: "));
+	bad.rules = again;
+	bad.nrules = 2;
+	assert_int_equal(composite_trigger.open("x", &bad, &t, &err), ERR_USAGE);
+	assert_string_equal(err.text, "--rule x is given twice; a name stands for one rule");
+	bad.nrules = 1;
 	bad.rules = wrong + 2;
 	assert_int_equal(composite_trigger.open("z", &bad, &t, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "is not NAME=SPEC"));

@@ -225,6 +225,20 @@ static int open_rule(struct parser *p, const char *text, size_t name_len,
 	return 0;
 }
 
+/* Whether a later --rule has the name of this one, which its first len bytes are. */
+static bool is_named_again(const struct parser *p, uint32_t rule, size_t len)
+{
+	const char *name = p->env->rules[rule], *other;
+	uint32_t i;
+
+	for (i = rule + 1; i < p->env->nrules; i++) {
+		other = p->env->rules[i];
+		if (strncasecmp(other, name, len) == 0 && strcspn(other, "=") == strcspn(name, "="))
+			return true;
+	}
+	return false;
+}
+
 /* The rule of the name that is next, opened once. */
 static int parse_name(struct parser *p, uint16_t *out)
 {
@@ -247,6 +261,9 @@ static int parse_name(struct parser *p, uint16_t *out)
 			return rc;
 		if (len != p->len || strncasecmp(p->env->rules[i], p->at, len) != 0)
 			continue;
+		if (is_named_again(p, i, len))
+			return err_set(p->err, ERR_USAGE, "--rule %.*s is given twice; a name stands for one "
+				       "rule", len > 60 ? 60 : (int)len, p->env->rules[i]);
 		if (p->c->nrules == COMPOSITE_RULES)
 			return wrong(p, "too many different rules in one expression");
 		rc = open_rule(p, p->env->rules[i], len, kind, spec, out);

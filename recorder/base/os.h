@@ -169,6 +169,8 @@ char **os_args(int argc, char **argv);
  */
 int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
 	   struct err *err);
+/* Whether os_run() would find this program now; that it may be run by this user is not promised. */
+bool os_finds_program(const char *name);
 
 /* ---- signals --------------------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,34 @@ static bool take_output(int fd, struct buf *output, size_t max_bytes)
 		buf_put(output, bytes, (size_t)n < max_bytes - output->len ? (size_t)n
 									   : max_bytes - output->len);
 	return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+bool os_finds_program(const char *name)
+{
+	const char *path = os_env("PATH"), *at;
+	struct buf file = {0};
+	bool found = false;
+	size_t len;
+
+	if (strchr(name, '/'))
+		return is_program(name);
+	for (at = path ? path : "/bin:/usr/bin"; !found; at += len + 1) {
+		len = strcspn(at, ":");
+		buf_reset(&file);
+		buf_printf(&file, "%.*s/%s", len ? (int)len : 1, len ? at : ".", name);
+		found = is_program(buf_text(&file));
+		if (!at[len])
+			break;
+	}
+	buf_free(&file);
+	return found;
 }
 
 int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,

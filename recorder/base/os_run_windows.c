@@ -90,6 +90,16 @@ static int wait_for(const PROCESS_INFORMATION *process, HANDLE job, HANDLE pipe,
 	return 0;
 }
 
+bool os_finds_program(const char *name)
+{
+	wchar_t *wide = wide_text(name), path[MAX_PATH];
+	/* Its result is the length that is needed: over MAX_PATH it was found too. */
+	bool found = wide && SearchPathW(NULL, wide, L".exe", MAX_PATH, path, NULL) > 0;
+
+	wide_free(wide);
+	return found;
+}
+
 int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t max_bytes, int *code,
 	   struct err *err)
 {

@@ -252,11 +252,15 @@ static int follow(struct log_source *s, const char *name, struct err *err)
 	f->name = name;
 	f->fd = -1;
 	s->nall++;
-	if (f->kind == LOG_OF_FILE)
+	if (f->kind == LOG_OF_FILE) {
 		f->was_there = open_file(f, true);
-	else if (f->kind == LOG_OF_KERNEL)
+		if (!f->was_there)
+			log_line(s->log, LOG_WARN, "the log %s is %s; it is waited for", f->path,
+				 os_exists(f->path) ? "no file" : "not there yet");
+	}
+	if (f->kind == LOG_OF_KERNEL)
 		open_kernel(f);
-	else
+	if (f->kind == LOG_OF_JOURNAL)
 		start_journal(f);
 	return 0;
 }

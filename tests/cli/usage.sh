@@ -18,6 +18,10 @@ expect number_out_of_bounds 2 '/CircularMB: .0. is out of bounds' collect /Circu
 expect repeated_scalar 2 '--freq was given already' collect --freq 9 /CpuSampleMSec:10
 expect value_behind_a_blank_in_perfview_form 2 'behind a colon' collect /MaxCollectSec 60
 expect stop_command_is_checked 2 'a quote is not closed' collect --stop-command "x 'y" --store s.db
+expect a_wrong_spec_says_whose_it_is 2 "^recorder: --stop-on-gc-over-msec: '1;Measur=x': unknown key 'Measur'" \
+	collect '/StopOnGCOverMsec:1;Measur=x' --store s.db
+expect a_stop_command_that_is_not_there_is_found_by_check 2 'no program .no-such-program. that can be run' \
+	check --store s.db --stop-command 'no-such-program %INCIDENT%'
 expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
 verify nothing_was_written [ ! -e "$TMP/state" ]
 
