@@ -302,6 +302,7 @@ static int write_incident(struct world *w, const char *path, uint32_t first, str
 		.t0_ns = w->segments[first]->t0_ns,
 		.t1_ns = w->segments[w->nsegments - 1]->t1_ns,
 	};
+	struct os_file_info file = {0};
 	struct store *s = NULL;
 	uint64_t start_ns;
 	uint32_t i;
@@ -326,8 +327,10 @@ static int write_incident(struct world *w, const char *path, uint32_t first, str
 	out->finish_ns = os_now_ns() - start_ns - out->put_ns;
 	out->samples = h.samples;
 	out->id = h.id;
-	out->bytes = store_bytes(s);
-	store_close(s);
+	store_close(s);                      /* its log goes into it: up to 16 MB that are nobody's for long */
+	if (!rc)
+		rc = os_path_info(path, &file, err);
+	out->bytes = file.size_bytes;
 	return rc;
 }
 
