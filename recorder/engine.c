@@ -196,6 +196,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	int rc;
 
 	memset(result, 0, sizeof(*result));
+	os_keep_memory_tight();
 	if (!e)
 		return err_set(err, ERR_MEMORY, "out of memory while starting");
 	e->cfg = cfg;

@@ -152,6 +152,13 @@ unsigned os_cpu_count(void);
 int os_random(void *to, size_t n, struct err *err);
 /* CPU time used so far and resident memory, of this process. */
 void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes);
+/*
+ * For a program that runs for months: blocks of OS_OWN_PAGES_BYTES or more get pages of their own, which
+ * freeing gives back. Else the allocator carves them, of any size, out of a heap that grows for ever by
+ * what lies between them. Once, at the start.
+ */
+#define OS_OWN_PAGES_BYTES ((size_t)64 << 10)
+void os_keep_memory_tight(void);
 /* What was freed, and the allocator keeps for later, back to the system. Milliseconds. */
 void os_give_memory_back(void);
 /* Environment variable, or NULL; borrowed until the environment changes. */

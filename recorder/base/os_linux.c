@@ -208,6 +208,11 @@ int os_random(void *to, size_t n, struct err *err)
 	return 0;
 }
 
+void os_keep_memory_tight(void)
+{
+	mallopt(M_MMAP_THRESHOLD, (int)OS_OWN_PAGES_BYTES);
+}
+
 void os_give_memory_back(void)
 {
 	malloc_trim(0);

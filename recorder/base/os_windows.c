@@ -470,6 +470,11 @@ static uint64_t filetime_ns(const FILETIME *t)
 	return ((uint64_t)t->dwHighDateTime << 32 | t->dwLowDateTime) * 100;
 }
 
+/* The heap of Windows does so from 508 KB on, and cannot be told otherwise. */
+void os_keep_memory_tight(void)
+{
+}
+
 void os_give_memory_back(void)
 {
 	HeapCompact(GetProcessHeap(), 0);

@@ -1,8 +1,12 @@
 /* Sealing: the open segment becomes one block of encoded, compressed bytes; drawn in segment.h. */
 #include "model/segment_builder.h"
 
+#include "base/os.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+#define PAGE ((size_t)4096)
 
 /* ---- encoding --------------------------------------------------------------------------------- */
 
@@ -174,6 +178,8 @@ static struct segment *segment_new(const struct segment_builder *b)
 	if (b->packed.len)
 		memcpy(at + b->head.len, b->packed.data, b->packed.len);
 	s->memory_bytes = total + 32;       /* the allocator's own, rounded up */
+	if (total >= OS_OWN_PAGES_BYTES)
+		s->memory_bytes = (s->memory_bytes + PAGE - 1) / PAGE * PAGE;
 	return s;
 }
 
