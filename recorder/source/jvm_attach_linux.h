@@ -22,10 +22,10 @@ struct jvm_attach {
 	int fd;                              /* valid in ATTACH_ASKED */
 	uint64_t next_ns, deadline_ns;       /* next_ns: when to ask again, the first time at 0 */
 	char answer[200];
-	uint32_t nanswer;
+	uint32_t nanswer, asked;
 };
 
-/* Starts empty. Asks every 30 s. */
+/* Starts empty. Asks every second at first, then every 30 s. */
 void jvm_attach_look(struct jvm_attach *a, uint32_t pid, uint32_t uid, uint64_t now_ns, struct log *log);
 void jvm_attach_close(struct jvm_attach *a);
 
