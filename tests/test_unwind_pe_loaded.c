@@ -1,0 +1,135 @@
+/* Headers of a loaded image, by hand. */
+#include "unwind/pe_loaded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { NT = 0x80, OPTIONAL = NT + 24, HEAD_BYTES = 0x200 };
+
+static uint8_t head[HEAD_BYTES];
+
+static void put_u32(uint8_t *at, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		at[i] = (uint8_t)(v >> 8 * i);
+}
+
+static void make_head(void)
+{
+	memset(head, 0, sizeof(head));
+	memcpy(head, "MZ", 2);
+	put_u32(head + 60, NT);
+	memcpy(head + NT, "PE\0\0\x64\x86", 6);
+	put_u32(head + NT + 8, 0x5f5e1000);
+	put_u32(head + NT + 20, 240);                /* 112 and 16 directories */
+	put_u32(head + OPTIONAL, 0x20b);
+	put_u32(head + OPTIONAL + 56, 0x10000);
+	put_u32(head + OPTIONAL + 108, 16);
+	put_u32(head + OPTIONAL + 112 + 8 * 3, 0x3000);
+	put_u32(head + OPTIONAL + 116 + 8 * 3, 24);
+	put_u32(head + OPTIONAL + 112 + 8 * 6, 0x4000);
+	put_u32(head + OPTIONAL + 116 + 8 * 6, 28);
+}
+
+static void the_head_says_where_things_are(void **state)
+{
+	struct pe_loaded out;
+
+	(void)state;
+	make_head();
+	assert_true(pe_loaded_head(head, sizeof(head), &out));
+	assert_int_equal(out.timestamp, 0x5f5e1000);
+	assert_int_equal(out.image_bytes, 0x10000);
+	assert_int_equal(out.pdata_rva, 0x3000);
+	assert_int_equal(out.pdata_bytes, 24);
+	assert_int_equal(out.debug_rva, 0x4000);
+	assert_int_equal(out.debug_bytes, 28);
+}
+
+static void a_directory_outside_of_the_image_is_none(void **state)
+{
+	struct pe_loaded out;
+
+	(void)state;
+	make_head();
+	put_u32(head + OPTIONAL + 116 + 8 * 3, 0xd001);
+	assert_true(pe_loaded_head(head, sizeof(head), &out));
+	assert_int_equal(out.pdata_bytes, 0);
+	make_head();
+	put_u32(head + OPTIONAL + 108, 6);           /* number 6 is not among six */
+	assert_true(pe_loaded_head(head, sizeof(head), &out));
+	assert_int_equal(out.debug_bytes, 0);
+	assert_int_equal(out.pdata_bytes, 24);
+}
+
+static void what_is_no_x64_image_is_refused(void **state)
+{
+	struct pe_loaded out;
+
+	(void)state;
+	make_head();
+	head[NT + 4] = 0x4c;                         /* x86 */
+	head[NT + 5] = 0x01;
+	assert_false(pe_loaded_head(head, sizeof(head), &out));
+	make_head();
+	put_u32(head + 60, 0xfffffff0);
+	assert_false(pe_loaded_head(head, sizeof(head), &out));
+	make_head();
+	for (size_t n = 0; n < OPTIONAL + 112; n++)
+		assert_false(pe_loaded_head(head, n, &out));
+}
+
+static void the_pdb_is_named_by_its_code_view_record(void **state)
+{
+	uint8_t directory[56] = {0}, rsds[PE_LOADED_RSDS_BYTES] = "RSDS0123456789abcdef\x07", guid[16];
+	uint32_t age;
+
+	(void)state;
+	put_u32(directory + 12, 13);                 /* another kind before it */
+	put_u32(directory + 28 + 12, 2);
+	put_u32(directory + 28 + 16, 40);
+	put_u32(directory + 28 + 20, 0x5000);
+	assert_int_equal(pe_loaded_rsds_at(directory, 56, 0x10000), 0x5000);
+	assert_int_equal(pe_loaded_rsds_at(directory, 55, 0x10000), 0);
+	assert_int_equal(pe_loaded_rsds_at(directory, 56, 0x5010), 0);
+	assert_true(pe_loaded_rsds(rsds, guid, &age));
+	assert_memory_equal(guid, "0123456789abcdef", 16);
+	assert_int_equal(age, 7);
+	rsds[0] = 'N';
+	assert_false(pe_loaded_rsds(rsds, guid, &age));
+}
+
+static void unwind_info_lies_from_the_lowest_to_behind_the_highest(void **state)
+{
+	uint8_t pdata[48] = {0};
+	uint32_t rva, nbytes;
+
+	(void)state;
+	put_u32(pdata + 8, 0x6100);
+	put_u32(pdata + 20, 0x6000);
+	put_u32(pdata + 32, 0x2001);                 /* another entry of the directory */
+	put_u32(pdata + 44, 0x999999);               /* not in the image */
+	assert_true(pe_loaded_info_span(pdata, 48, 0x10000, &rva, &nbytes));
+	assert_int_equal(rva, 0x6000);
+	assert_int_equal(nbytes, 0x100 + PE_LOADED_INFO_MAX_BYTES);
+	assert_true(pe_loaded_info_span(pdata, 48, 0x6110, &rva, &nbytes));
+	assert_int_equal(nbytes, 0x110);             /* to the end of the image */
+	assert_false(pe_loaded_info_span(pdata, 11, 0x10000, &rva, &nbytes));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_head_says_where_things_are),
+		cmocka_unit_test(a_directory_outside_of_the_image_is_none),
+		cmocka_unit_test(what_is_no_x64_image_is_refused),
+		cmocka_unit_test(the_pdb_is_named_by_its_code_view_record),
+		cmocka_unit_test(unwind_info_lies_from_the_lowest_to_behind_the_highest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
