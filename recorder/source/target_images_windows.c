@@ -1,0 +1,425 @@
+#include "source/target_images_windows.h"
+
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "unwind/pe_loaded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <windows.h>
+#include <tlhelp32.h>
+
+#define PAGE 4096u
+#define CODE_CHUNKS 16u                      /* of an image; the first makes room for a further one */
+#define CODE_BYTES (PAGE + 256u)             /* an epilogue may begin at the end of a page */
+#define REGIONS_MAX 16u
+#define LIST_TRIES 10u                       /* the list changes while programs load */
+
+struct image {
+	uint64_t base;
+	uint32_t nbytes;
+	uint32_t round;                      /* the refresh that saw it last */
+	char *path;
+	struct object *object;               /* made when a frame needs it; or NULL */
+	bool read;                           /* its tables were asked for, whether they could be had or not */
+	struct pe_loaded head;
+	size_t held_bytes;                   /* of what was read */
+	uint8_t *pdata, *info, *code;        /* code: CODE_CHUNKS of CODE_BYTES */
+	uint32_t next_chunk;
+	struct pe_range ranges[2 + CODE_CHUNKS];
+	struct pe_tables tables;
+};
+
+struct region {
+	uint64_t from, to;
+	enum target_place place;
+};
+
+struct target_images {
+	HANDLE process;
+	uint32_t pid;
+	struct frames *frames;
+	struct image **all;                  /* by base, ascending */
+	uint32_t n, room, round;
+	size_t nbytes;                       /* of what was read */
+	struct object *generated;
+	struct region regions[REGIONS_MAX];
+	uint32_t nregions, next_region;
+};
+
+/* ---- the process's memory --------------------------------------------------------------------------- */
+
+size_t target_read(void *process, uint64_t address, void *to, size_t n)
+{
+	size_t done = 0, part;
+	SIZE_T got;
+
+	if (n && ReadProcessMemory(process, (const void *)address, to, n, &got) && got == n)
+		return n;
+	for (; done < n; done += part) {
+		part = PAGE - (size_t)((address + done) & (PAGE - 1));
+		if (part > n - done)
+			part = n - done;
+		if (!ReadProcessMemory(process, (const void *)(address + done), (char *)to + done, part, &got) ||
+		    got != part)
+			break;
+	}
+	return done;
+}
+
+/* nbytes of an image into memory of our own; what cannot be read is cut off. */
+static uint8_t *read_part(struct target_images *t, struct image *image, uint32_t rva, uint32_t *nbytes)
+{
+	uint8_t *bytes = NULL;
+
+	if (rva < image->nbytes && *nbytes > image->nbytes - rva)
+		*nbytes = image->nbytes - rva;
+	if (*nbytes && rva < image->nbytes && *nbytes <= IMAGES_MAX_BYTES - t->nbytes)
+		bytes = malloc(*nbytes);
+	if (!bytes) {
+		*nbytes = 0;
+		return NULL;
+	}
+	*nbytes = (uint32_t)target_read(t->process, image->base + rva, bytes, *nbytes);
+	t->nbytes += *nbytes;
+	image->held_bytes += *nbytes;
+	return bytes;
+}
+
+/* ---- one image -------------------------------------------------------------------------------------- */
+
+static void read_head(struct target_images *t, struct image *image)
+{
+	uint8_t head[PE_LOADED_HEAD_BYTES];
+	size_t got = target_read(t->process, image->base, head, sizeof(head));
+
+	if (!pe_loaded_head(head, got, &image->head))
+		memset(&image->head, 0, sizeof(image->head));
+}
+
+static void read_tables(struct target_images *t, struct image *image)
+{
+	struct pe_range *pdata = &image->ranges[0], *info = &image->ranges[1];
+
+	image->read = true;
+	image->tables.ranges = image->ranges;
+	image->tables.pdata_rva = pdata->rva = image->head.pdata_rva;
+	pdata->nbytes = image->head.pdata_bytes;
+	pdata->bytes = image->pdata = read_part(t, image, pdata->rva, &pdata->nbytes);
+	image->tables.nranges = 2;
+	/* Cut off, it would end in an entry that reaches over what is missing. */
+	if (pdata->nbytes < image->head.pdata_bytes)
+		pdata->nbytes = 0;
+	image->tables.pdata_bytes = pdata->nbytes;
+	if (pdata->nbytes && pe_loaded_info_span(pdata->bytes, pdata->nbytes, image->nbytes, &info->rva, &info->nbytes))
+		info->bytes = image->info = read_part(t, image, info->rva, &info->nbytes);
+}
+
+static void free_image(struct target_images *t, struct image *image, uint64_t now_ns)
+{
+	t->nbytes -= image->held_bytes;
+	if (image->object)
+		object_drop(image->object, now_ns);
+	free(image->pdata);
+	free(image->info);
+	free(image->code);
+	free(image->path);
+	free(image);
+}
+
+/* By PDB where the image names one, else by timestamp and size: as pe_reader.c tells files apart. */
+static void identify(struct target_images *t, const struct image *image, struct object_key *key)
+{
+	uint8_t directory[PE_LOADED_DEBUG_MAX_BYTES], rsds[PE_LOADED_RSDS_BYTES];
+	size_t n = image->head.debug_bytes < sizeof(directory) ? image->head.debug_bytes : sizeof(directory);
+	uint32_t at = 0, age;
+
+	n = target_read(t->process, image->base + image->head.debug_rva, directory, n);
+	at = pe_loaded_rsds_at(directory, n, image->nbytes);
+	if (at && target_read(t->process, image->base + at, rsds, sizeof(rsds)) == sizeof(rsds) &&
+	    pe_loaded_rsds(rsds, key->build_id, &age)) {
+		memcpy(key->build_id + 16, &age, sizeof(age));
+		key->build_id_bytes = 20;
+		return;
+	}
+	key->dev = image->head.timestamp;
+	key->ino = image->head.image_bytes;
+}
+
+static struct object *object_of(struct target_images *t, struct image *image)
+{
+	struct object_key key = {.kind = OBJECT_PE, .path = image->path};
+
+	if (!image->object) {
+		identify(t, image, &key);
+		image->object = objects_get(t->frames, &key, t->pid);
+	}
+	return image->object;
+}
+
+/* ---- the list --------------------------------------------------------------------------------------- */
+
+/* How many images begin at or below an address. */
+static uint32_t upper_bound(const struct target_images *t, uint64_t address)
+{
+	uint32_t low = 0, high = t->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (t->all[middle]->base <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct image *image_at(const struct target_images *t, uint64_t address)
+{
+	uint32_t at = upper_bound(t, address);
+
+	return at && address - t->all[at - 1]->base < t->all[at - 1]->nbytes ? t->all[at - 1] : NULL;
+}
+
+static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err *err)
+{
+	uint64_t base = (uint64_t)(uintptr_t)entry->modBaseAddr;
+	uint32_t at = upper_bound(t, base), room = t->room ? 2 * t->room : 64;
+	struct buf path = {0};
+	struct image *image, **more;
+
+	if (at && t->all[at - 1]->base == base) {
+		t->all[at - 1]->round = t->round;
+		return 0;
+	}
+	if (t->n >= IMAGES_MAX)
+		return 0;
+	if (t->n == t->room) {
+		more = realloc(t->all, room * sizeof(*more));
+		if (!more)
+			return err_set(err, ERR_MEMORY, "no memory for the list of images");
+		t->all = more;
+		t->room = room;
+	}
+	image = calloc(1, sizeof(*image));
+	wide_put(&path, entry->szExePath);
+	if (!image || path.failed || !path.data) {
+		free(image);
+		buf_free(&path);
+		return err_set(err, ERR_MEMORY, "no memory for the list of images");
+	}
+	image->base = base;
+	image->nbytes = entry->modBaseSize;
+	image->round = t->round;
+	image->path = path.data;
+	read_head(t, image);
+	memmove(&t->all[at + 1], &t->all[at], (t->n - at) * sizeof(*t->all));
+	t->all[at] = image;
+	t->n++;
+	return 0;
+}
+
+/* Another image may stand where one was: its head says so. */
+static bool is_changed(struct target_images *t, const struct image *image)
+{
+	struct image now = {.base = image->base};
+
+	read_head(t, &now);
+	return memcmp(&now.head, &image->head, sizeof(now.head)) != 0;
+}
+
+static bool is_gone(struct target_images *t, const struct image *image)
+{
+	return image->round != t->round;
+}
+
+static void drop(struct target_images *t, bool (*which)(struct target_images *t, const struct image *image))
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < t->n; i++) {
+		if (which(t, t->all[i]))
+			free_image(t, t->all[i], os_now_ns());
+		else
+			t->all[kept++] = t->all[i];
+	}
+	t->n = kept;
+}
+
+static HANDLE list_images(uint32_t pid)
+{
+	HANDLE list = INVALID_HANDLE_VALUE;
+	unsigned i;
+
+	for (i = 0; i < LIST_TRIES && list == INVALID_HANDLE_VALUE; i++) {
+		if (i)
+			os_sleep_ns(NS_PER_MS);
+		list = CreateToolhelp32Snapshot(TH32CS_SNAPMODULE, pid);
+		if (list == INVALID_HANDLE_VALUE && GetLastError() != ERROR_BAD_LENGTH)
+			break;
+	}
+	return list;
+}
+
+int target_images_refresh(struct target_images *t, struct err *err)
+{
+	HANDLE list = list_images(t->pid);
+	MODULEENTRY32W entry = {.dwSize = sizeof(entry)};
+	BOOL more;
+	int rc = 0;
+
+	if (list == INVALID_HANDLE_VALUE)
+		return err_os(err, "cannot list what process %u has loaded", (unsigned)t->pid);
+	drop(t, is_changed);
+	t->round++;
+	for (more = Module32FirstW(list, &entry); more && !rc; more = Module32NextW(list, &entry))
+		rc = add(t, &entry, err);
+	CloseHandle(list);
+	if (!rc)
+		drop(t, is_gone);
+	target_images_forget(t);
+	return rc;
+}
+
+int target_images_open(void *process, uint32_t pid, struct frames *frames, struct target_images **out,
+		       struct err *err)
+{
+	struct target_images *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return err_set(err, ERR_MEMORY, "no memory for the images of process %u", (unsigned)pid);
+	t->process = process;
+	t->pid = pid;
+	t->frames = frames;
+	*out = t;
+	return 0;
+}
+
+void target_images_close(struct target_images *t, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->n; i++)
+		free_image(t, t->all[i], now_ns);
+	if (t->generated)
+		object_drop(t->generated, now_ns);
+	free(t->all);
+	free(t);
+}
+
+/* ---- addresses -------------------------------------------------------------------------------------- */
+
+const struct pe_tables *target_images_find(void *ctx, uint64_t address, uint32_t *rva)
+{
+	struct target_images *t = ctx;
+	struct image *image = image_at(t, address);
+
+	if (!image)
+		return NULL;
+	if (!image->read)
+		read_tables(t, image);
+	*rva = (uint32_t)(address - image->base);
+	return &image->tables;
+}
+
+void target_images_code(struct target_images *t, uint64_t address)
+{
+	struct image *image = image_at(t, address);
+	uint32_t rva, i, nbytes = CODE_BYTES;
+	struct pe_range *range;
+
+	if (!image)
+		return;
+	if (!image->read)
+		read_tables(t, image);
+	rva = (uint32_t)(address - image->base) & ~(PAGE - 1);
+	for (i = 2; i < image->tables.nranges; i++)
+		if (image->ranges[i].rva == rva)
+			return;
+	if (!image->code)
+		image->code = malloc((size_t)CODE_CHUNKS * CODE_BYTES);
+	if (!image->code)
+		return;
+	range = &image->ranges[2 + image->next_chunk];
+	range->rva = rva;
+	range->bytes = image->code + (size_t)image->next_chunk * CODE_BYTES;
+	if (nbytes > image->nbytes - rva)
+		nbytes = image->nbytes - rva;
+	range->nbytes = (uint32_t)target_read(t->process, image->base + rva, image->code +
+					      (size_t)image->next_chunk * CODE_BYTES, nbytes);
+	if (image->tables.nranges < 2 + CODE_CHUNKS)
+		image->tables.nranges++;
+	image->next_chunk = (image->next_chunk + 1) % CODE_CHUNKS;
+}
+
+static bool is_executable(const MEMORY_BASIC_INFORMATION *m)
+{
+	return m->State == MEM_COMMIT && !(m->Protect & (PAGE_GUARD | PAGE_NOACCESS)) &&
+	       m->Protect & (PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY);
+}
+
+static struct region ask_region(const struct target_images *t, uint64_t address)
+{
+	struct region region = {address, address + 1, TARGET_NOWHERE};
+	MEMORY_BASIC_INFORMATION m;
+
+	if (VirtualQueryEx(t->process, (const void *)address, &m, sizeof(m)) != sizeof(m))
+		return region;
+	region.from = (uint64_t)(uintptr_t)m.BaseAddress;
+	region.to = region.from + m.RegionSize;
+	if (is_executable(&m))
+		region.place = m.Type == MEM_IMAGE ? TARGET_UNLISTED : TARGET_GENERATED;
+	return region;
+}
+
+enum target_place target_images_place(struct target_images *t, uint64_t address)
+{
+	struct region *region;
+	uint32_t i;
+
+	if (image_at(t, address))
+		return TARGET_IMAGE;
+	for (i = 0; i < t->nregions; i++)
+		if (address >= t->regions[i].from && address < t->regions[i].to)
+			return t->regions[i].place;
+	region = &t->regions[t->next_region];
+	*region = ask_region(t, address);
+	t->next_region = (t->next_region + 1) % REGIONS_MAX;
+	if (t->nregions < REGIONS_MAX)
+		t->nregions++;
+	return region->place;
+}
+
+void target_images_forget(struct target_images *t)
+{
+	t->nregions = t->next_region = 0;
+}
+
+void target_images_frame(struct target_images *t, const struct pe_frame *frame, enum target_place place,
+			 struct frame_ref *out)
+{
+	struct object_key key = {.kind = OBJECT_JIT, .pid = t->pid, .path = "[jit]"};
+	uint64_t address = frame->address - frame->returns;
+	struct image *image = place == TARGET_IMAGE ? image_at(t, address) : NULL;
+
+	out->object = NULL;
+	out->offset = address;
+	out->flags = frame->returns ? FRAME_RETURN_ADDRESS : 0u;
+	if (image) {
+		out->object = object_of(t, image);
+		out->offset = address - image->base;
+	} else if (place == TARGET_GENERATED) {
+		if (!t->generated)
+			t->generated = objects_get(t->frames, &key, t->pid);
+		out->object = t->generated;
+		out->flags |= FRAME_JIT;
+	}
+	if (!out->object) {
+		out->object = objects_unknown(t->frames);
+		out->offset = address;
+	}
+}

@@ -1,0 +1,239 @@
+#include "source/target_threads_windows.h"
+
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "source/target_images_windows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <windows.h>
+#include <tlhelp32.h>
+#include <winternl.h>
+
+/* NT_TIB has them at 8 and 16; DeallocationStack, where the reserved part begins, is at 0x1478 (x64). */
+enum { TEB_STACK_BASE = 8, TEB_DEALLOCATION_STACK = 0x1478 };
+
+/* Of ThreadBasicInformation, which winternl.h lacks. */
+struct thread_basic {
+	NTSTATUS exit_status;
+	void *teb;
+	HANDLE process, thread;
+	ULONG_PTR affinity;
+	LONG priority, base_priority;
+};
+
+typedef HRESULT WINAPI get_description(HANDLE thread, PWSTR *text);
+
+/* ---- the list ----------------------------------------------------------------------------------------- */
+
+int target_threads_open(void *process, uint32_t pid, struct target_threads *out, struct err *err)
+{
+	if (pid == GetCurrentProcessId())
+		return err_set(err, ERR_USAGE, "process %u is the recorder itself, which cannot stop its own threads",
+			       (unsigned)pid);
+	*out = (struct target_threads){.process = process, .pid = pid};
+	return 0;
+}
+
+static void forget(struct target_thread *thread)
+{
+	if (thread->handle)
+		CloseHandle(thread->handle);
+}
+
+void target_threads_close(struct target_threads *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < t->n; i++)
+		forget(&t->all[i]);
+	free(t->all);
+	memset(t, 0, sizeof(*t));
+}
+
+/* Windows 10 1607 has it; looked up, so that older systems can run this program. */
+static void read_name(struct target_thread *thread)
+{
+	FARPROC found = GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetThreadDescription");
+	get_description *get;
+	struct buf text = {0};
+	PWSTR wide = NULL;
+
+	memcpy(&get, &found, sizeof(get));
+	thread->name[0] = '\0';
+	if (!get || !thread->handle || get(thread->handle, &wide) < 0 || !wide)
+		return;
+	wide_put(&text, wide);
+	snprintf(thread->name, sizeof(thread->name), "%s", buf_text(&text));
+	buf_free(&text);
+	LocalFree(wide);
+}
+
+static void read_teb(struct target_thread *thread)
+{
+	struct thread_basic basic = {0};
+
+	if (thread->handle && NtQueryInformationThread(thread->handle, (THREADINFOCLASS)0, &basic, sizeof(basic),
+						       NULL) >= 0)
+		thread->teb = (uint64_t)(uintptr_t)basic.teb;
+}
+
+static bool has_ended(const struct target_thread *thread)
+{
+	return thread->handle && WaitForSingleObject(thread->handle, 0) == WAIT_OBJECT_0;
+}
+
+static uint32_t lower_bound(const struct target_threads *t, uint32_t tid)
+{
+	uint32_t low = 0, high = t->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (t->all[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void meet(struct target_threads *t, struct target_thread *thread)
+{
+	thread->handle = OpenThread(THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION |
+				    SYNCHRONIZE, FALSE, thread->tid);
+	/* It may have ended since the list was made, and its number be another process's by now. */
+	if (thread->handle && GetProcessIdOfThread(thread->handle) != t->pid) {
+		CloseHandle(thread->handle);
+		thread->handle = NULL;
+	}
+	read_teb(thread);
+}
+
+static int see(struct target_threads *t, uint32_t tid, struct err *err)
+{
+	uint32_t at = lower_bound(t, tid), room = t->room ? 2 * t->room : 64;
+	struct target_thread *more;
+
+	if (at < t->n && t->all[at].tid == tid && !has_ended(&t->all[at])) {
+		t->all[at].round = t->round;
+		read_name(&t->all[at]);
+		return 0;
+	}
+	if (t->n >= TARGET_THREADS_MAX || (at < t->n && t->all[at].tid == tid))
+		return 0;
+	if (t->n == t->room) {
+		more = realloc(t->all, room * sizeof(*more));
+		if (!more)
+			return err_set(err, ERR_MEMORY, "no memory for the threads of process %u", (unsigned)t->pid);
+		t->all = more;
+		t->room = room;
+	}
+	memmove(&t->all[at + 1], &t->all[at], (t->n - at) * sizeof(*t->all));
+	t->all[at] = (struct target_thread){.tid = tid, .round = t->round};
+	t->n++;
+	meet(t, &t->all[at]);
+	read_name(&t->all[at]);
+	return 0;
+}
+
+int target_threads_refresh(struct target_threads *t, struct err *err)
+{
+	HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0);
+	THREADENTRY32 entry = {.dwSize = sizeof(entry)};
+	uint32_t i, kept = 0;
+	BOOL more;
+	int rc = 0;
+
+	if (list == INVALID_HANDLE_VALUE)
+		return err_os(err, "cannot list the threads of process %u", (unsigned)t->pid);
+	t->round++;
+	for (more = Thread32First(list, &entry); more && !rc; more = Thread32Next(list, &entry))
+		if (entry.th32OwnerProcessID == t->pid)
+			rc = see(t, entry.th32ThreadID, err);
+	CloseHandle(list);
+	for (i = 0; i < t->n; i++) {
+		if (rc || t->all[i].round == t->round)
+			t->all[kept++] = t->all[i];
+		else
+			forget(&t->all[i]);
+	}
+	t->n = kept;
+	return rc;
+}
+
+/* ---- one thread --------------------------------------------------------------------------------------- */
+
+/* Fibers change the stack: the bounds are read again when the stack pointer is outside of those known. */
+static bool find_bounds(struct target_threads *t, struct target_thread *thread, uint64_t rsp)
+{
+	SIZE_T got;
+
+	if (rsp >= thread->stack_low && rsp < thread->stack_base)
+		return true;
+	if (!thread->teb ||
+	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_STACK_BASE), &thread->stack_base, 8, &got) ||
+	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_DEALLOCATION_STACK), &thread->stack_low, 8,
+			       &got))
+		thread->stack_low = thread->stack_base = 0;
+	return rsp >= thread->stack_low && rsp < thread->stack_base;
+}
+
+static void copy_stack(struct target_threads *t, struct target_thread *thread, struct stack_copy *out)
+{
+	uint64_t rsp = out->regs.r[PE_RSP], n;
+
+	out->start = rsp;
+	if (!find_bounds(t, thread, rsp))
+		return;
+	n = thread->stack_base - rsp;
+	out->cut = n > TARGET_STACK_MAX_BYTES;
+	out->nbytes = (uint32_t)target_read(t->process, rsp, out->bytes, out->cut ? TARGET_STACK_MAX_BYTES : (size_t)n);
+}
+
+int target_thread_copy(struct target_threads *t, struct target_thread *thread, struct stack_copy *out)
+{
+	CONTEXT context __attribute__((aligned(16))) = {.ContextFlags = CONTEXT_CONTROL | CONTEXT_INTEGER};
+	bool has_context;
+
+	if (!thread->handle)
+		return ERR_ACCESS;
+	out->nbytes = 0;
+	out->cut = false;
+	out->time_ns = os_now_ns();
+	if (SuspendThread(thread->handle) == (DWORD)-1)
+		return has_ended(thread) ? ERR_NOT_FOUND : ERR_ACCESS;
+	has_context = GetThreadContext(thread->handle, &context);
+	if (has_context) {
+		memcpy(out->regs.r, &context.Rax, sizeof(out->regs.r));
+		out->regs.rip = context.Rip;
+		out->regs.interrupted = true;
+		copy_stack(t, thread, out);
+	}
+	if (ResumeThread(thread->handle) == (DWORD)-1)
+		t->not_resumed++;
+	out->suspended_ns = os_now_ns() - out->time_ns;
+	if (out->suspended_ns > t->longest_ns)
+		t->longest_ns = out->suspended_ns;
+	return has_context ? 0 : has_ended(thread) ? ERR_NOT_FOUND : ERR_ACCESS;
+}
+
+static uint64_t ns_of(const FILETIME *time)
+{
+	return ((uint64_t)time->dwHighDateTime << 32 | time->dwLowDateTime) * 100;
+}
+
+bool target_thread_cpu(struct target_thread *thread, uint64_t *since_ns)
+{
+	FILETIME created, ended, kernel, user;
+	uint64_t now_ns;
+
+	if (!thread->handle || !GetThreadTimes(thread->handle, &created, &ended, &kernel, &user))
+		return false;
+	now_ns = ns_of(&kernel) + ns_of(&user);
+	*since_ns = now_ns > thread->cpu_ns ? now_ns - thread->cpu_ns : 0;
+	thread->cpu_ns = now_ns;
+	return true;
+}

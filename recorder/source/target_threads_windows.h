@@ -1,0 +1,61 @@
+/*
+ * The threads of another process: a list with open handles, and a copy of what one of them has on its stack.
+ *
+ * A thread is suspended for as long as it takes to read its registers and copy its stack; the time is
+ * measured, from before SuspendThread() to after ResumeThread(). It is resumed whatever happens between the
+ * two, short of an end of this program there. Nothing else is done meanwhile: no lock, no allocation. Threads
+ * of this very process are refused. One thread calls all of it.
+ *
+ * Source: docs, SuspendThread, GetThreadContext; the TEB's stack bounds: NT_TIB of winnt.h.
+ */
+#ifndef SOURCE_TARGET_THREADS_WINDOWS_H
+#define SOURCE_TARGET_THREADS_WINDOWS_H
+
+#include "base/err.h"
+#include "unwind/pe_pdata.h"
+
+#define TARGET_THREADS_MAX 16384u
+#define TARGET_STACK_MAX_BYTES (1u << 20)    /* of a stack, from its top; what is deeper is cut off */
+#define TARGET_NAME_BYTES 64u
+
+struct target_thread {
+	uint32_t tid, round;
+	void *handle;                        /* NULL: it may not be opened */
+	uint64_t teb, stack_low, stack_base;
+	char name[TARGET_NAME_BYTES];        /* SetThreadDescription(); "" */
+	uint64_t cpu_ns;                     /* of the last target_thread_cpu() */
+	uint64_t seen_ns;                    /* for the caller: 0 at first */
+};
+
+struct target_threads {
+	void *process;                       /* borrowed */
+	uint32_t pid;
+	struct target_thread *all;           /* by tid, ascending */
+	uint32_t n, room, round;
+	uint64_t longest_ns;                 /* suspension so far */
+	uint64_t not_resumed;                /* ResumeThread() that failed: the thread had ended */
+};
+
+/* ERR_USAGE: it is this process. */
+int target_threads_open(void *process, uint32_t pid, struct target_threads *out, struct err *err);
+void target_threads_close(struct target_threads *t);
+
+/* Which threads there are now; those that stay keep their handles. Names are read again. */
+int target_threads_refresh(struct target_threads *t, struct err *err);
+
+struct stack_copy {
+	struct pe_registers regs;
+	uint8_t *bytes;                      /* TARGET_STACK_MAX_BYTES, the caller's */
+	uint64_t start;
+	uint32_t nbytes;
+	bool cut;                            /* the stack goes on behind the copy */
+	uint64_t time_ns, suspended_ns;
+};
+
+/* 0; ERR_NOT_FOUND the thread has ended; ERR_ACCESS. A stack that cannot be read gives the registers only. */
+int target_thread_copy(struct target_threads *t, struct target_thread *thread, struct stack_copy *out);
+
+/* CPU time since the last call, the first since it began; false = not known. */
+bool target_thread_cpu(struct target_thread *thread, uint64_t *since_ns);
+
+#endif

@@ -1,0 +1,52 @@
+#include "source/thread_stacks.h"
+
+#include <string.h>
+
+/* Whatever it is called, thread_stacks_open() has the sentence. */
+uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
+{
+	(void)name;
+	pids[0] = 0;
+	return max ? 1 : 0;
+}
+
+int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out, struct err *err)
+{
+	(void)pid;
+	(void)frames;
+	(void)out;
+	return err_set(err, ERR_UNSUPPORTED, "threads are stopped and looked at on Windows only; here, record for a while: "
+		       "recorder collect --record-process NAME --max-collect-sec 5, with --thread-time for threads that "
+		       "wait");
+}
+
+void thread_stacks_close(struct thread_stacks *s)
+{
+	(void)s;
+}
+
+int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
+{
+	(void)s;
+	return err_set(err, ERR_UNSUPPORTED, "no threads are looked at");
+}
+
+int thread_stacks_take(struct thread_stacks *s, thread_stack_fn *tell, void *ctx, struct err *err)
+{
+	(void)s;
+	(void)tell;
+	(void)ctx;
+	return err_set(err, ERR_UNSUPPORTED, "no threads are looked at");
+}
+
+void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *out)
+{
+	(void)s;
+	memset(out, 0, sizeof(*out));
+}
+
+const char *thread_stacks_path(const struct thread_stacks *s)
+{
+	(void)s;
+	return "";
+}

@@ -1,0 +1,244 @@
+#include "source/thread_stacks.h"
+
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "base/text.h"
+#include "source/target_images_windows.h"
+#include "source/target_threads_windows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <windows.h>
+#include <tlhelp32.h>
+
+struct thread_stacks {
+	HANDLE process;
+	uint32_t pid;
+	struct target_images *images;
+	struct target_threads threads;
+	struct buf path;
+	struct stack_copy copy;
+	uint32_t refused;
+	struct pe_frame walked[STACK_MAX_FRAMES];
+	struct frame_ref frames[STACK_MAX_FRAMES];
+	uint64_t addresses[STACK_MAX_FRAMES];
+};
+
+/* ---- finding ---------------------------------------------------------------------------------------- */
+
+static bool is_named(const wchar_t *exe, const char *name)
+{
+	struct buf text = {0};
+	bool same;
+
+	wide_put(&text, exe);
+	same = text_same_fold(buf_text(&text), name);
+	if (!same && text.len > 4 && text_same_fold(text.data + text.len - 4, ".exe")) {
+		text.data[text.len - 4] = '\0';
+		same = text_same_fold(text.data, name);
+	}
+	buf_free(&text);
+	return same;
+}
+
+uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
+{
+	HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+	PROCESSENTRY32W entry = {.dwSize = sizeof(entry)};
+	char *end;
+	unsigned long pid = strtoul(name, &end, 10);
+	bool is_number = end != name && !*end;
+	uint32_t n = 0;
+	BOOL more;
+
+	if (list == INVALID_HANDLE_VALUE)
+		return 0;
+	for (more = Process32FirstW(list, &entry); more && n < max; more = Process32NextW(list, &entry))
+		if (is_number ? entry.th32ProcessID == pid : is_named(entry.szExeFile, name))
+			pids[n++] = entry.th32ProcessID;
+	CloseHandle(list);
+	return n;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------- */
+
+static int open_process(uint32_t pid, HANDLE *out, struct err *err)
+{
+	BOOL small = FALSE;
+	DWORD error;
+
+	*out = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ | SYNCHRONIZE, FALSE, pid);
+	if (!*out) {
+		error = GetLastError();
+		if (error == ERROR_INVALID_PARAMETER)
+			return err_set(err, ERR_NOT_FOUND, "there is no process %u", (unsigned)pid);
+		if (error == ERROR_ACCESS_DENIED)
+			return err_set(err, ERR_ACCESS, "process %u may not be looked at: it is another user's, or "
+				       "protected; run as administrator", (unsigned)pid);
+		return err_os_code(err, (int)error, "cannot open process %u", (unsigned)pid);
+	}
+	if (IsWow64Process(*out, &small) && small) {
+		CloseHandle(*out);
+		*out = NULL;
+		return err_set(err, ERR_UNSUPPORTED, "process %u is a 32-bit program; stacks are taken of 64-bit ones",
+			       (unsigned)pid);
+	}
+	return 0;
+}
+
+static void read_path(struct thread_stacks *s)
+{
+	wchar_t image[1024];
+	DWORD chars = sizeof(image) / sizeof(*image);
+
+	if (QueryFullProcessImageNameW(s->process, 0, image, &chars))
+		wide_put(&s->path, image);
+}
+
+int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out, struct err *err)
+{
+	struct thread_stacks *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (s)
+		s->copy.bytes = malloc(TARGET_STACK_MAX_BYTES);
+	if (!s || !s->copy.bytes)
+		rc = err_set(err, ERR_MEMORY, "no memory for the stacks of process %u", (unsigned)pid);
+	if (!rc)
+		rc = target_threads_open(NULL, pid, &s->threads, err);
+	if (!rc)
+		rc = open_process(pid, &s->process, err);
+	if (!rc) {
+		s->pid = pid;
+		s->threads.process = s->process;
+		read_path(s);
+		rc = target_images_open(s->process, pid, frames, &s->images, err);
+	}
+	if (!rc)
+		rc = thread_stacks_refresh(s, err);
+	if (rc) {
+		thread_stacks_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void thread_stacks_close(struct thread_stacks *s)
+{
+	if (!s)
+		return;
+	target_threads_close(&s->threads);
+	target_images_close(s->images, os_now_ns());
+	if (s->process)
+		CloseHandle(s->process);
+	buf_free(&s->path);
+	free(s->copy.bytes);
+	free(s);
+}
+
+const char *thread_stacks_path(const struct thread_stacks *s)
+{
+	return buf_text(&s->path);
+}
+
+/* ---- taking ----------------------------------------------------------------------------------------- */
+
+static int check_alive(const struct thread_stacks *s, struct err *err)
+{
+	if (WaitForSingleObject(s->process, 0) == WAIT_OBJECT_0)
+		return err_set(err, ERR_NOT_FOUND, "process %u has ended", (unsigned)s->pid);
+	return 0;
+}
+
+int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
+{
+	int rc = check_alive(s, err);
+
+	if (!rc)
+		rc = target_images_refresh(s->images, err);
+	if (!rc)
+		rc = target_threads_refresh(&s->threads, err);
+	/* What fails in a process that is about to end fails because of that. */
+	return rc ? (check_alive(s, err) ? ERR_NOT_FOUND : rc) : 0;
+}
+
+/*
+ * Walk the copy, and put every frame in its place; a return address where no code can be ends the stack
+ * before it. Returns their number; *unlisted: an image was loaded since the last refresh.
+ */
+static uint32_t walk(struct thread_stacks *s, enum stack_quality *quality, bool *unlisted)
+{
+	struct stack_view view = {.bytes = s->copy.bytes, .start = s->copy.start, .nbytes = s->copy.nbytes};
+	struct pe_registers regs = s->copy.regs;
+	enum target_place place;
+	enum pe_step end;
+	bool generated = false, bad = false;
+	uint32_t n, i;
+
+	*unlisted = false;
+	target_images_code(s->images, regs.rip);
+	n = pe_walk(&regs, &view, target_images_find, s->images, s->walked, STACK_MAX_FRAMES, &end);
+	for (i = 0; i < n && !bad; i++) {
+		place = target_images_place(s->images, s->walked[i].address - s->walked[i].returns);
+		*unlisted |= place == TARGET_UNLISTED;
+		generated |= place == TARGET_GENERATED;
+		bad = place == TARGET_NOWHERE || place == TARGET_UNLISTED;
+		if (bad && i)
+			break;
+		target_images_frame(s->images, &s->walked[i], place, &s->frames[i]);
+		s->addresses[i] = s->walked[i].address;
+	}
+	if (bad || end == PE_STEP_BROKEN)
+		*quality = QUALITY_BROKEN;
+	else if (end == PE_STEP_UNREADABLE)
+		*quality = s->copy.cut ? QUALITY_TRUNCATED : QUALITY_BROKEN;
+	else if (regs.rip)
+		*quality = QUALITY_TRUNCATED;
+	else
+		*quality = generated ? QUALITY_FP : QUALITY_COMPLETE;
+	return i;
+}
+
+static void take_one(struct thread_stacks *s, struct target_thread *thread, thread_stack_fn *tell, void *ctx)
+{
+	struct thread_stack stack = {.tid = thread->tid, .name = thread->name, .frames = s->frames,
+				     .addresses = s->addresses};
+	bool unlisted, has_cpu = target_thread_cpu(thread, &stack.cpu_ns);
+	int rc = target_thread_copy(&s->threads, thread, &s->copy);
+
+	if (rc) {
+		s->refused += rc == ERR_ACCESS;
+		return;
+	}
+	stack.nframes = walk(s, &stack.quality, &unlisted);
+	if (unlisted && !target_images_refresh(s->images, NULL))
+		stack.nframes = walk(s, &stack.quality, &unlisted);
+	stack.time_ns = s->copy.time_ns;
+	stack.suspended_ns = s->copy.suspended_ns;
+	if (thread->seen_ns)
+		stack.wall_ns = stack.time_ns - thread->seen_ns;
+	if (!thread->seen_ns || !has_cpu)
+		stack.cpu_ns = 0;
+	thread->seen_ns = stack.time_ns;
+	tell(ctx, &stack);
+}
+
+int thread_stacks_take(struct thread_stacks *s, thread_stack_fn *tell, void *ctx, struct err *err)
+{
+	uint32_t i;
+
+	s->refused = 0;
+	target_images_forget(s->images);
+	for (i = 0; i < s->threads.n; i++)
+		take_one(s, &s->threads.all[i], tell, ctx);
+	return check_alive(s, err);
+}
+
+void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *out)
+{
+	*out = (struct thread_stacks_use){.threads = s->threads.n, .refused = s->refused,
+					  .longest_ns = s->threads.longest_ns,
+					  .not_resumed = s->threads.not_resumed};
+}
