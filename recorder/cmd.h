@@ -26,6 +26,7 @@ int cmd_delete(const struct options *o, struct err *err);
 int cmd_pin(const struct options *o, struct err *err);       /* pin, unpin */
 int cmd_events(const struct options *o, struct err *err);
 int cmd_counters(const struct options *o, struct err *err);
+int cmd_stacks(const struct options *o, struct err *err);
 int cmd_check(const struct options *o, struct err *err);
 int cmd_backtest(const struct options *o, struct err *err);
 int cmd_help(const struct options *o, struct err *err);

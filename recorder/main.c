@@ -27,6 +27,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_UNPIN] = cmd_pin,
 	[CMD_EVENTS] = cmd_events,
 	[CMD_COUNTERS] = cmd_counters,
+	[CMD_STACKS] = cmd_stacks,
 	[CMD_CHECK] = cmd_check,
 	[CMD_BACKTEST] = cmd_backtest,
 	[CMD_SERVICE] = cmd_service,

@@ -177,6 +177,18 @@ const struct command_info command_table[COMMANDS] = {
 		.about = "",
 		.examples = "recorder counters\nrecorder counters memory\n",
 	},
+	[CMD_STACKS] = {
+		.name = "stacks",
+		.operands = OPERAND_NONE,
+		.operand_text = "",
+		.summary = "where the threads of a process stand now, all of them (Windows)",
+		.about =
+"Stops each thread of --process for as long as its stack takes to copy (the\n"
+"longest time is printed), without administrator rights for programs of one's\n"
+"own. [fp]: found through generated code by frame pointers; [truncated],\n"
+"[broken]: the rest is missing. 64-bit programs only.\n",
+		.examples = "recorder stacks -p 4711\nrecorder stacks -p w3wp --json | jq -r .name\n",
+	},
 	[CMD_CHECK] = {
 		.name = "check",
 		.operands = OPERAND_NONE,

@@ -334,7 +334,7 @@ const struct option_info option_table[] = {
 		.help = "The incident's number in 'recorder list'.",
 	}, {
 		.name = "process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_SELECT, .commands = PART_OF | IN(EVENTS) | RECORDING | IN(BACKTEST), .conf = true,
+		.group = GROUP_SELECT, .commands = PART_OF | IN(EVENTS) | IN(STACKS) | RECORDING | IN(BACKTEST), .conf = true,
 		FIELD(process),
 		/* As in PerfView; rules on counters name a process themselves. */
 		.help = "Only this process. Of rules: whose events may fire those on events (a list "
@@ -526,7 +526,7 @@ const struct option_info option_table[] = {
 		.name = "json", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT,
 		.commands = IN(LIST) | IN(SHOW) | IN(REPORT) | IN(EVENTS) | IN(COUNTERS) | IN(BACKTEST) |
-			    IN(CHECK) | IN(DIFF) | CONTROL,
+			    IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL,
 		FIELD(json),
 		.help = "One JSON object a line.",
 	},
@@ -566,7 +566,7 @@ const struct option_info option_table[] = {
 			"the user's own; who has none reads the system's.",
 	}, {
 		.name = "symbol-path", .value = "DIRS", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(symbol_path),
+		.group = GROUP_STORE, .commands = RECORDING | IN(STACKS), .conf = true, FIELD(symbol_path),
 		.help = "Directories of programs and PDB files for names in traces, ';' between them.",
 	}, {
 		.name = "config", .value = "FILE", .type = OPTION_TEXT,

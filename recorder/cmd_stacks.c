@@ -1,0 +1,291 @@
+/*
+ * stacks: where the threads of a process stand now.
+ */
+#include "cmd.h"
+
+#include "base/json.h"
+#include "base/os.h"
+#include "base/utf8.h"
+#include "source/thread_stacks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES_TRIED 8u
+#define NAMES_NS (20 * NS_PER_SEC)           /* a large PDB on a slow disk */
+
+/* A stack, kept until its frames have names. */
+struct taken {
+	uint32_t tid;
+	char name[64];
+	enum stack_quality quality;
+	uint64_t suspended_ns;
+	uint32_t first, n;                   /* of the frames and addresses */
+};
+
+struct stacks {
+	uint32_t pid;
+	struct frames *table;
+	struct processes *processes;
+	struct symbols *symbols;
+	struct symbol_env env;
+	struct log *log;
+	struct thread_stacks *threads;
+	struct taken *taken;
+	uint32_t ntaken, taken_room;
+	struct frame **frames;
+	uint64_t *addresses;
+	uint32_t nframes, frames_room;
+	bool failed;                         /* no memory, or no room for a frame */
+};
+
+/* ---- taking ----------------------------------------------------------------------------------------- */
+
+static bool make_room(struct stacks *s, uint32_t nframes)
+{
+	uint32_t room = s->taken_room ? 2 * s->taken_room : 64, frames_room = 2 * (s->frames_room + nframes);
+	void *more;
+
+	if (s->ntaken == s->taken_room) {
+		more = realloc(s->taken, room * sizeof(*s->taken));
+		if (!more)
+			return false;
+		s->taken = more;
+		s->taken_room = room;
+	}
+	if (s->frames_room - s->nframes >= nframes)
+		return true;
+	more = realloc(s->frames, frames_room * sizeof(*s->frames));
+	if (!more)
+		return false;
+	s->frames = more;
+	more = realloc(s->addresses, frames_room * sizeof(*s->addresses));
+	if (!more)
+		return false;
+	s->addresses = more;
+	s->frames_room = frames_room;
+	return true;
+}
+
+static void keep(void *ctx, const struct thread_stack *stack)
+{
+	struct stacks *s = ctx;
+	struct taken *t;
+	uint32_t i, number;
+	bool fresh;
+
+	if (s->failed || !make_room(s, stack->nframes)) {
+		s->failed = true;
+		return;
+	}
+	t = &s->taken[s->ntaken++];
+	*t = (struct taken){.tid = stack->tid, .quality = stack->quality, .suspended_ns = stack->suspended_ns,
+			    .first = s->nframes};
+	strncat(t->name, stack->name, sizeof(t->name) - 1);
+	for (i = 0; i < stack->nframes; i++) {
+		number = frames_intern(s->table, &stack->frames[i], &fresh);
+		if (number == FRAME_NONE) {
+			s->failed = true;
+			return;
+		}
+		s->frames[s->nframes] = frame_get(s->table, number);
+		frame_ref(s->frames[s->nframes]);
+		s->addresses[s->nframes++] = stack->addresses[i];
+		t->n++;
+	}
+}
+
+static int take(struct stacks *s, struct err *err)
+{
+	int rc = frames_new(&s->table, err);
+
+	if (!rc)
+		rc = thread_stacks_open(s->pid, s->table, &s->threads, err);
+	if (!rc)
+		rc = thread_stacks_take(s->threads, keep, s, err);
+	/* It may have ended just after the last stack was taken. */
+	if (rc == ERR_NOT_FOUND && s->ntaken)
+		rc = 0;
+	if (!rc && s->failed)
+		rc = err_set(err, ERR_MEMORY, "no memory for the stacks of process %u", (unsigned)s->pid);
+	return rc;
+}
+
+static int name_all(struct stacks *s, struct err *err)
+{
+	int rc = processes_new(&s->processes, err);
+
+	if (!rc)
+		rc = log_open(NULL, &s->log, err);
+	if (!rc)
+		rc = symbols_open(s->table, s->processes, &s->env, s->log, &s->symbols, err);
+	if (!rc)
+		symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS);
+	return rc;
+}
+
+/* ---- printing --------------------------------------------------------------------------------------- */
+
+static void put_frame(const struct stacks *s, uint32_t which, struct buf *out)
+{
+	const struct frame *f = s->frames[which];
+	const struct function *function = atomic_load(&f->function);
+	const char *module = function && function->module ? function->module : f->object->name;
+
+	if (f->object->key.kind == OBJECT_UNKNOWN) {
+		buf_printf(out, "0x%" PRIX64, s->addresses[which]);
+		return;
+	}
+	utf8_put_clean(out, module, strlen(module), 255);
+	if (function) {
+		buf_putc(out, '!');
+		utf8_put_clean(out, function->name, strlen(function->name), FUNCTION_NAME_MAX);
+	} else {
+		buf_printf(out, "!+0x%" PRIX64, f->offset + (f->flags & FRAME_RETURN_ADDRESS ? 1 : 0));
+	}
+}
+
+static void put_text(const struct stacks *s, struct buf *out)
+{
+	struct thread_stacks_use use;
+	uint32_t i, k;
+
+	thread_stacks_use(s->threads, &use);
+	buf_printf(out, "process %u  %s  %u threads, the longest stopped for %.3f ms\n", (unsigned)s->pid,
+		   thread_stacks_path(s->threads), (unsigned)s->ntaken, (double)use.longest_ns / 1e6);
+	for (i = 0; i < s->ntaken; i++) {
+		const struct taken *t = &s->taken[i];
+
+		buf_printf(out, "\nthread %u", (unsigned)t->tid);
+		if (*t->name) {
+			buf_puts(out, "  ");
+			utf8_put_clean(out, t->name, strlen(t->name), sizeof(t->name));
+		}
+		if (t->quality != QUALITY_COMPLETE)
+			buf_printf(out, "  [%s]", stack_quality_text(t->quality));
+		buf_putc(out, '\n');
+		for (k = t->first; k < t->first + t->n; k++) {
+			buf_puts(out, "    ");
+			put_frame(s, k, out);
+			buf_putc(out, '\n');
+		}
+	}
+}
+
+static void put_json_frames(const struct stacks *s, const struct taken *t, struct json *j)
+{
+	struct buf text = {0};
+	char address[32];
+	uint32_t k;
+
+	json_key(j, "frames");
+	json_open(j, '[');
+	for (k = t->first; k < t->first + t->n; k++) {
+		buf_reset(&text);
+		put_frame(s, k, &text);
+		snprintf(address, sizeof(address), "0x%" PRIx64, s->addresses[k]);
+		json_open(j, '{');
+		json_key_str(j, "frame", buf_text(&text));
+		json_key_str(j, "address", address);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	buf_free(&text);
+}
+
+static void put_json(const struct stacks *s, struct buf *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->ntaken; i++) {
+		const struct taken *t = &s->taken[i];
+		struct json j = {.out = out};
+
+		json_open(&j, '{');
+		json_key_uint(&j, "pid", s->pid);
+		json_key_uint(&j, "tid", t->tid);
+		json_key_str(&j, "name", t->name);
+		json_key_str(&j, "quality", stack_quality_text(t->quality));
+		json_key_uint(&j, "stopped_ns", t->suspended_ns);
+		put_json_frames(s, t, &j);
+		json_close(&j, '}');
+		buf_putc(out, '\n');
+	}
+}
+
+/* ---- the command ------------------------------------------------------------------------------------ */
+
+static int find(const char *name, uint32_t *pid, struct err *err)
+{
+	uint32_t pids[PROCESSES_TRIED], n, i;
+	struct buf text = {0};
+	int rc = 0;
+
+	if (!name)
+		return err_set(err, ERR_USAGE, "stacks of which process? -p takes its name or number");
+	n = thread_stacks_find(name, pids, PROCESSES_TRIED);
+	if (!n)
+		return err_set(err, ERR_NOT_FOUND, "there is no process '%.200s'", name);
+	for (i = 0; i < n; i++)
+		buf_printf(&text, "%s%u", i ? ", " : "", (unsigned)pids[i]);
+	if (n > 1)
+		rc = err_set(err, ERR_USAGE, "there are several processes '%.200s': %s; give the number of one", name,
+			     buf_text(&text));
+	buf_free(&text);
+	*pid = pids[0];
+	return rc;
+}
+
+static void tell_missing(const struct stacks *s)
+{
+	struct thread_stacks_use use;
+
+	thread_stacks_use(s->threads, &use);
+	if (use.refused)
+		cmd_note("%u of %u threads are missing: they may not be stopped, or not be read",
+			 (unsigned)use.refused, (unsigned)use.threads);
+	if (use.threads > s->ntaken + use.refused)
+		cmd_note("%u threads ended meanwhile", (unsigned)(use.threads - s->ntaken - use.refused));
+}
+
+static void close_all(struct stacks *s)
+{
+	uint32_t i;
+
+	symbols_close(s->symbols);
+	for (i = 0; i < s->nframes; i++)
+		frame_unref(s->frames[i]);
+	thread_stacks_close(s->threads);
+	if (s->table)
+		frames_free(s->table);
+	if (s->processes)
+		processes_free(s->processes);
+	log_close(s->log);
+	free(s->taken);
+	free(s->frames);
+	free(s->addresses);
+}
+
+int cmd_stacks(const struct options *o, struct err *err)
+{
+	struct stacks s = {.env.path = o->symbol_path};
+	struct buf text = {0};
+	int rc = find(o->process, &s.pid, err);
+
+	if (!rc)
+		rc = take(&s, err);
+	if (!rc)
+		rc = name_all(&s, err);
+	if (!rc) {
+		(o->json ? put_json : put_text)(&s, &text);
+		tell_missing(&s);
+		rc = buf_check(&text, "stacks", err);
+	}
+	if (!rc)
+		rc = cmd_print(&text, err);
+	buf_free(&text);
+	close_all(&s);
+	return rc;
+}
