@@ -82,7 +82,7 @@ status() { "$RECORDER" status --json --store work/live.db 2>/dev/null; }
 field()  { jq -r ".$2 // \"?\"" <<<"$1" 2>/dev/null || echo '?'; }
 forks()  { awk '/^processes/ { print $2 }' /proc/stat; }
 load()   { cut -d ' ' -f 1 /proc/loadavg; }
-# The smaller of that many seconds and what is left of the 175 that all of this may take.
+# The smaller of that many seconds and what is left of the 175 that part 3, and then part 4, may take.
 left()   { local s=$((175 - SECONDS)); [ $s -gt "$1" ] && s=$1; [ "$s" -gt 1 ] || s=1; echo "$s"; }
 
 # timed SECONDS OUT COMMAND...: ms into $took; when it failed, "?" and why into $failure.
@@ -214,6 +214,8 @@ symbols=(build/linux/programs/bench_symbols --json "$binary" build/bench/work)
 	echo "skip: the rest of the rows of symbols: no binary, or it took more than 30 s"
 jq -c --arg command "${symbols[*]}" '. + {command: $command}' work/rows >>results.jsonl
 
+SECONDS=0                               # what comes now has 175 s of its own: see left()
+
 # ---- 3. a trace file of Windows ---------------------------------------------------------------------
 
 # etl NAME FILE [PROGRAM]: the file layer alone through a real trace, or another program's row of it.
@@ -241,6 +243,8 @@ if [ -e "$TOP/$trace" ]; then
 else
 	echo "skip: trace files: $trace is not there"
 fi
+
+SECONDS=0
 
 # ---- 4. live ---------------------------------------------------------------------------------------
 
