@@ -30,7 +30,11 @@ const char *group_preset(const char *text)
 	size_t i;
 
 	for (i = 0; text && i < sizeof(presets) / sizeof(presets[0]); i++) {
-		if (!strcmp(presets[i].name, text))
+		size_t len = strlen(presets[i].name);
+
+		/* In brackets, as PerfView shows its own, it would be a comment without a pattern. */
+		if (!strcmp(presets[i].name, text) ||
+		    (text[0] == '[' && !strncmp(text + 1, presets[i].name, len) && !strcmp(text + 1 + len, "]")))
 			return presets[i].patterns;
 	}
 	return text;

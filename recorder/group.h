@@ -35,8 +35,8 @@ struct group_options {
 int group_incident(struct incident *in, const struct group_options *o, struct err *err);
 
 /*
- * Patterns by name, for --group: "module", "module-entry", "class", "class-entry", "just-my-code".
- * text itself when it is none of these.
+ * Patterns by name, for --group: "module", "module-entry", "class", "class-entry", "just-my-code", also
+ * in brackets, "[module]". text itself when it is none of these.
  */
 const char *group_preset(const char *text);
 /* "module, module-entry, ..." */

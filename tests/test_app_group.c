@@ -209,6 +209,9 @@ static void presets_have_names(void **state)
 	open_incident(NULL);
 	group(&(struct group_options){.group = "class"});
 	assert_non_null(strstr(stacks(), "app!main;class app!Shop.Cart 5"));
+	assert_string_equal(group_preset("[class]"), group_preset("class"));
+	assert_string_equal(group_preset("[class] a->b"), "[class] a->b");
+	assert_string_equal(group_preset("[no grouping]"), "[no grouping]");
 }
 
 static void a_pattern_that_does_not_parse_is_refused_with_its_column(void **state)
