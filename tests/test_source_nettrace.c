@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "source/nettrace.h"
 #include "source/nettrace_decode.h"
+#include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -193,6 +194,37 @@ static void a_damaged_stream_is_an_error_or_other_events_never_more(void **state
 	buf_free(&file);
 }
 
+/* Whichever allocation fails: an error, or fewer losses counted; a sanitizer sees what leaks. */
+static void lack_of_memory_is_an_error(void **state)
+{
+	struct buf file = {0};
+	struct nettrace *t;
+	struct err err;
+	unsigned events, refused = 0;
+	unsigned long n;
+	int rc;
+
+	(void)state;
+	load(&file);
+	for (n = 1;; n++) {
+		events = 0;
+		t = NULL;
+		alloc_walk_fail_at(n);
+		rc = nettrace_new(&t, &err);
+		if (!rc)
+			rc = nettrace_feed(t, file.data, file.len, count, &events, &err);
+		refused += rc == ERR_MEMORY;
+		assert_true(rc == 0 || rc == ERR_MEMORY);
+		nettrace_free(t);
+		if (alloc_walk_count() < n)
+			break;
+	}
+	alloc_walk_fail_at(0);
+	assert_int_equal(events, 208);
+	assert_true(refused > 20);
+	buf_free(&file);
+}
+
 static void what_is_no_stream_of_version_4_is_refused_at_its_first_bytes(void **state)
 {
 	struct nettrace *t;
@@ -216,6 +248,7 @@ int main(void)
 		cmocka_unit_test(a_stream_gives_the_same_events_in_whatever_portions_it_comes),
 		cmocka_unit_test(exceptions_and_events_of_an_event_source_have_their_fields),
 		cmocka_unit_test(a_damaged_stream_is_an_error_or_other_events_never_more),
+		cmocka_unit_test(lack_of_memory_is_an_error),
 		cmocka_unit_test(what_is_no_stream_of_version_4_is_refused_at_its_first_bytes),
 	};
 
