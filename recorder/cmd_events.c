@@ -398,19 +398,28 @@ static int list_events(const struct options *o, struct err *err)
 {
 	struct buf text = {0};
 	struct out *out = NULL;
+	struct err first = {0}, why;
 	unsigned i, nlists = 0;
-	int rc = out_to_buf(&text, &out, err);
+	int rc = out_to_buf(&text, &out, err), one;
 
+	/* What one has not, another may have; the first says what is missing. */
 	for (i = 0; !rc && live_sources[i]; i++) {
 		if (!live_sources[i]->list_events)
 			continue;
 		nlists++;
-		rc = live_sources[i]->list_events(o->pattern, o->json, out, err);
+		one = live_sources[i]->list_events(o->pattern, o->json, out, &why);
+		if (one && !first.code)
+			first = why;
 	}
 	if (out && !rc)
 		rc = out_close(out, err);
 	else
 		out_abandon(out);
+	if (!rc && !text.len && first.code) {
+		rc = (int)first.code;
+		if (err)
+			*err = first;
+	}
 	if (!rc && !nlists)
 		rc = err_set(err, ERR_USAGE, "events: of which trace? --from FILE.etl names it; this system's own "
 			     "events cannot be listed");

@@ -10,6 +10,7 @@
 #include "base/os.h"
 #include "source/dotnet_find_linux.h"
 #include "source/dotnet_line.h"
+#include "source/dotnet_list.h"
 #include "source/dotnet_session_linux.h"
 #include "source/gc_counters.h"
 #include "source/nettrace_decode.h"
@@ -331,6 +332,7 @@ const struct source_ops dotnet_source = {
 	.optional = true,
 	.check = dotnet_check,
 	.list = gc_counters_list,
+	.list_events = dotnet_list_events,
 	.open = dotnet_open,
 	.run = dotnet_run,
 	.stop = dotnet_stop,

@@ -1,0 +1,66 @@
+/* The events of the .NET runtime that are known, for people: provider, name, fields. */
+#include "base/json.h"
+#include "source/counter_name.h"
+#include "source/dotnet_list.h"
+#include "source/etw_class.h"
+
+#include <string.h>
+
+#define RUNTIME "Microsoft-Windows-DotNETRuntime"
+
+static void put_class(const struct etw_class *class, bool json, struct buf *line)
+{
+	struct json j = {.out = line};
+	unsigned i;
+
+	if (json) {
+		json_open(&j, '{');
+		json_key_str(&j, "provider", class->provider);
+		json_key_str(&j, "name", class->name);
+		json_key(&j, "fields");
+		json_open(&j, '[');
+	} else {
+		buf_printf(line, "%s/%s ", class->provider, class->name);
+	}
+	for (i = 0; i < class->nfields; i++) {
+		if (!class->fields[i].name)
+			continue;
+		if (json) {
+			json_open(&j, '{');
+			json_key_str(&j, "name", class->fields[i].name);
+			json_close(&j, '}');
+		} else {
+			buf_printf(line, " %s", class->fields[i].name);
+		}
+	}
+	if (json) {
+		json_close(&j, ']');
+		json_close(&j, '}');
+	}
+	buf_putc(line, '\n');
+}
+
+int dotnet_list_events(const char *pattern, bool json, struct out *out, struct err *err)
+{
+	const struct etw_class *classes;
+	struct etw_guid guid;
+	struct buf line = {0}, name = {0};
+	uint32_t t, i, n;
+	int rc;
+
+	for (t = 0; (classes = etw_class_table(t, &n, &guid)) != NULL; t++)
+		for (i = 0; i < n && strcmp(classes[i].provider, RUNTIME) == 0; i++) {
+			buf_reset(&name);
+			buf_printf(&name, "%s/%s", RUNTIME, classes[i].name);
+			if (name_matches(pattern, buf_text(&name)))
+				put_class(&classes[i], json, &line);
+		}
+	rc = line.len ? buf_check(&line, "the list of events", err)
+		      : err_set(err, ERR_NOT_FOUND, "no event of the .NET runtime matches '%.200s'",
+				pattern ? pattern : "");
+	if (!rc)
+		out_put(out, line.data, line.len);
+	buf_free(&line);
+	buf_free(&name);
+	return rc;
+}

@@ -1,0 +1,12 @@
+/* What rules can name of the .NET runtime, as source_ops.list_events has it. Portable. */
+#ifndef SOURCE_DOTNET_LIST_H
+#define SOURCE_DOTNET_LIST_H
+
+#include "base/err.h"
+#include "base/out.h"
+
+#include <stdbool.h>
+
+int dotnet_list_events(const char *pattern, bool json, struct out *out, struct err *err);
+
+#endif
