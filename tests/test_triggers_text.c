@@ -192,6 +192,25 @@ static int open_step(void *ctx)
 	return rc;
 }
 
+/* 48 letters in groups of one or two: more ways than the limit lets it try. */
+static void a_text_that_was_given_up_on_is_told_from_the_first_on(void **state)
+{
+	struct event_lab lab = {0};
+	struct trigger_status s;
+	int i;
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-event-log-message", "^(a|aa)+$", NULL);
+	for (i = 0; i < 2; i++)
+		event_lab_story(&lab, "  10 log Log=Application "
+				"Message=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n");
+	lab.trigger->ops->status(lab.trigger, &s);
+	assert_int_equal(s.phase, TRIGGER_ARMED);
+	assert_string_equal(s.text, "armed, but unknown of 2 texts: its expression was given up on them "
+			    "after 50000 steps");
+	event_lab_close(&lab);
+}
+
 static void rules_report_lack_of_memory(void **state)
 {
 	static struct wanted all[] = {
@@ -212,6 +231,7 @@ int main(void)
 		cmocka_unit_test(log_lines_match_by_log_and_text),
 		cmocka_unit_test(processes_start_end_and_crash),
 		cmocka_unit_test(requests_are_those_of_iis_and_aspnet_core),
+		cmocka_unit_test(a_text_that_was_given_up_on_is_told_from_the_first_on),
 		cmocka_unit_test(rules_report_lack_of_memory),
 	};
 

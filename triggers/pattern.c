@@ -1,5 +1,6 @@
 #include "triggers/pattern.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,10 +50,15 @@ bool pattern_match(struct pattern *p, const char *text)
 void pattern_status(const struct trigger *t, struct trigger_status *out)
 {
 	const struct pattern *p = (const struct pattern *)t;
+	uint64_t gave_up;
 
 	trigger_status_base(t, out);
 	snprintf(out->text, sizeof(out->text), "%s%s", t->counts.seen ? "armed" : "no such event yet",
 		 t->in_window ? ", in its incident's window" : "");
+	gave_up = p->regex ? regex_gave_up(p->regex) : 0;
+	if (gave_up)
+		snprintf(out->text, sizeof(out->text), "armed, but unknown of %" PRIu64 " texts: its expression "
+			 "was given up on them after %u steps", gave_up, REGEX_MATCH_LIMIT);
 	if (p->regex && regex_is_dead(p->regex)) {
 		out->phase = TRIGGER_DEAD;
 		snprintf(out->text, sizeof(out->text), "dead: its expression took over %u steps %u times "
