@@ -21,6 +21,7 @@ cat >svc.conf <<EOF
 source = none
 store = $here\\svc.db
 monitor-perf-counter = Memory:Available MBytes:@0.2
+delay-after-trigger-sec = 0
 EOF
 
 # ---- the service --------------------------------------------------------------------------------------
