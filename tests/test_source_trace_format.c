@@ -144,6 +144,34 @@ static void filters_become_the_kernels_where_it_can_express_them(void **state)
 	buf_free(&out);
 }
 
+static void conditions_that_can_never_hold_are_refused(void **state)
+{
+	static const struct { const char *conditions, *sentence; } rows[] = {
+		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;pid<x;cmd=5", ""},
+		{"pid=4.5;pid=+5", ""}, {"", ""}, {";;", ""},
+		{"pid=5;nofield=3", "my/mine has no field 'nofield'; it has comm, pid, group_dead, filename, "
+				    "args0, args1, cmd, where, saddr"},
+		{"comn~x", "my/mine has no field 'comn'; near are comm or cmd; it has comm, pid, "
+			   "group_dead, filename, args0, args1, cmd, where, saddr"},
+		{"PID=abc", "my/mine: the field 'pid' is a number, and never equals 'abc'"},
+		{"pid=;comm=sh", "my/mine: the field 'pid' is a number, and never equals ''"},
+	};
+	struct trace_format f;
+	struct err err;
+	size_t i;
+
+	(void)state;
+	parse(&f);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		err.text[0] = '\0';
+		assert_int_equal(trace_format_check(&f, "my/mine", rows[i].conditions, &err),
+				 *rows[i].sentence ? ERR_USAGE : 0);
+		assert_string_equal(err.text, rows[i].sentence);
+	}
+	f.nfields = TRACE_FIELDS_MAX;
+	assert_int_equal(trace_format_check(&f, "my/mine", "nofield=3", &err), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +180,7 @@ int main(void)
 		cmocka_unit_test(what_lies_outside_of_a_record_is_left_out),
 		cmocka_unit_test(a_text_that_is_no_format_is_refused),
 		cmocka_unit_test(filters_become_the_kernels_where_it_can_express_them),
+		cmocka_unit_test(conditions_that_can_never_hold_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,15 @@ static bool is_ours(const struct need_event *e)
 	return tracepoint_provider(e->provider) || throw_provider(e->provider);
 }
 
+static int check_tracepoint(const struct need_event *e, struct trace_format *format, struct err *err)
+{
+	char event[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
+	int rc = tracepoint_load(e->provider, e->name, format, err);
+
+	snprintf(event, sizeof(event), "%s/%s", e->provider, e->name);
+	return rc ? rc : trace_format_check(format, event, e->filter, err);
+}
+
 static int check_one(const struct need_event *e, struct trace_format *format, struct uprobe *uprobe,
 		     struct err *err)
 {
@@ -89,7 +98,7 @@ static int check_one(const struct need_event *e, struct trace_format *format, st
 	if (throw_provider(e->provider))
 		return uprobe_pmu(&pmu, err);
 	if (!uprobe_provider(e->provider))
-		return tracepoint_load(e->provider, e->name, format, err);
+		return check_tracepoint(e, format, err);
 	rc = uprobe_pmu(&pmu, err);
 	return rc ? rc : uprobe_resolve(e->provider, e->name, uprobe, err);
 }

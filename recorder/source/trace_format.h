@@ -84,4 +84,14 @@ bool trace_format_number(const struct trace_format *format, uint32_t field, cons
  */
 bool trace_filter(const struct trace_format *format, const char *conditions, struct buf *out);
 
+/*
+ * Whether these conditions can hold at all: each names a field of the format, or one that every event has
+ * (ProcessID, ThreadID, ProcessName, ProviderName), and none wants a number to equal what is none.
+ *
+ * event    "sched/sched_switch", for the sentence
+ * returns  0, or ERR_USAGE with the nearest fields, and all of them
+ */
+int trace_format_check(const struct trace_format *format, const char *event, const char *conditions,
+		       struct err *err);
+
 #endif

@@ -149,6 +149,10 @@ refused()
 check a_tracepoint_that_is_not_there_is_refused refused /StopOnEvent:sched/sched_proces_exit \
 	'near are sched/sched_process_exit'
 check nor_is_its_provider refused /StopOnEvent:shed/sched_process_exit 'near are sched'
+check a_field_that_it_does_not_have_is_refused refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=prioo=3' \
+	"sched_process_exit has no field 'prioo'; near are prio; it has comm, pid, prio"
+check a_number_that_is_to_be_a_text_is_refused refused '/StopOnEvent:sched/sched_process_exit;FieldFilter=pid=abc' \
+	"'pid' is a number, and never equals 'abc'"
 check a_name_is_not_a_path refused /StopOnEvent:sched/../../../etc 'this kernel has no tracepoint'
 check a_function_that_is_not_there_is_refused refused "/StopOnEvent:uprobe:$PWD/probed:mian" 'near are main'
 check nor_is_a_file_that_is_no_program refused "/StopOnEvent:uprobe:$PWD/probed.c:main" 'cannot be put into'
