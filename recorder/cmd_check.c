@@ -28,6 +28,7 @@ struct check {
 	struct cmd_sources sources;
 	struct buf out;
 	unsigned wrong;                      /* rules and monitored counters */
+	struct err first_wrong;              /* told again at the end: the notes between are long */
 	bool cannot_record;                  /* a source is refused to this user */
 	bool no_store;                       /* the store cannot be used */
 };
@@ -207,7 +208,10 @@ static void put_rule(struct check *c, struct finding *f, int rc, const struct er
 		f->verdict = "wrong";
 		f->text = why->text;
 		f->value = NULL;
-		c->wrong++;
+		if (!c->wrong++)
+			c->first_wrong = *why;
+		if (c->wrong == 1 && !strstr(why->text, f->name))
+			err_prefix(&c->first_wrong, "'%.100s'", f->name);
 	}
 	put(c, f);
 }
@@ -496,8 +500,9 @@ int cmd_check(const struct options *o, struct err *err)
 		rc = cmd_print(&c.out, err);
 	}
 	if (!rc && c.wrong)
-		rc = err_set(err, ERR_USAGE, "%u of the rules, monitored counters, commands and files %s wrong", c.wrong,
-			     c.wrong == 1 ? "is" : "are");
+		rc = err_set(err, ERR_USAGE, "%u of the rules, monitored counters, commands and files %s wrong%s: %s",
+			     c.wrong, c.wrong == 1 ? "is" : "are", c.wrong == 1 ? "" : "; the first",
+			     c.first_wrong.text);
 	else if (!rc && c.no_store)
 		rc = err_set(err, ERR_IO, "the store cannot be used");
 	else if (!rc && c.cannot_record)

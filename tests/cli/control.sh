@@ -30,6 +30,7 @@ expect check_names_options_without_effect 0 'without effect here' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80" /Zip:true /AcceptEULA
 expect check_several_rules_in_one_option 2 '1 of the rules' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80,$cpu>90" /StopOnPerfCounter:nonsense
+verify check_ends_with_what_is_wrong grep -q "1 of the rules.* is wrong: .*'nonsense': no operator" err
 verify check_prints_each_rule sh -c '[ "$(grep -c "^rule" out)" = 3 ]'
 expect check_json 0 '' check --json --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80"
 if command -v jq >/dev/null; then
