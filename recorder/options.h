@@ -233,7 +233,7 @@ enum option_group {
 
 struct option_info {
 	const char *name;                    /* kebab: --name, and the conf file's key */
-	const char *other_names;             /* PerfView's where they differ, blanks between; or NULL */
+	const char *other_names;             /* PerfView's (small letters: of its viewer), blanks between; or NULL */
 	const char *value;                   /* placeholder: "MB"; NULL for yes/no options */
 	const char *help;                    /* a sentence or more */
 	const char *unit;                    /* of a number: "MB"; or NULL */

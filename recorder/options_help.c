@@ -3,6 +3,7 @@
  */
 #include "options.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static void put_wrapped(struct buf *out, const char *text, unsigned indent, unsi
 	}
 }
 
-/* "Default 64 MB." "Also /CircularMB:MB." */
+/* "Default 64 MB." "Also /CircularMB:MB." "Also --start." */
 static void put_facts(struct buf *out, const struct option_info *info, unsigned *column)
 {
 	char text[200], number[40];
@@ -46,8 +47,13 @@ static void put_facts(struct buf *out, const struct option_info *info, unsigned 
 		put_word(out, text, strlen(text), INDENT, column);
 	}
 	if (info->other_names) {
-		snprintf(text, sizeof(text), "Also /%.*s:%s.",
-			 (int)strcspn(info->other_names, " "), info->other_names, info->value);
+		int n = (int)strcspn(info->other_names, " ");
+
+		/* Qualifiers of PerfView's command line begin with a capital letter. */
+		if (islower((unsigned char)info->other_names[0]))
+			snprintf(text, sizeof(text), "Also --%.*s.", n, info->other_names);
+		else
+			snprintf(text, sizeof(text), "Also /%.*s:%s.", n, info->other_names, info->value);
 		put_word(out, text, strlen(text), INDENT, column);
 	}
 }

@@ -349,12 +349,12 @@ const struct option_info option_table[] = {
 		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(from_file),
 		.help = "Read this trace (.etl, .etl.zip, .nettrace) in place of the machine.",
 	}, {
-		.name = "from", .value = "SEC", .type = OPTION_SECONDS,
+		.name = "from", .other_names = "start", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_SELECT, .commands = PART_OF, FIELD(from_ns),
 		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
 		.help = "Only what comes after this moment; 0 is the trigger, -10 is 10 s before.",
 	}, {
-		.name = "to", .value = "SEC", .type = OPTION_SECONDS,
+		.name = "to", .other_names = "end", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_SELECT, .commands = PART_OF, FIELD(to_ns),
 		.def = UNSET, .min = -1e8, .max = 1e8, .unit = "s",
 		.help = "Only what comes before this moment.",

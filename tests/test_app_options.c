@@ -200,6 +200,24 @@ static void a_value_may_follow_a_long_name_and_begin_with_a_dash(void **state)
 	options_free(&f.o);
 }
 
+static void start_and_end_are_from_and_to_of_a_window(void **state)
+{
+	struct fixture f;
+	(void)state;
+
+	parse(&f, "report", "--start", "-10", "--end", "2.5", NULL);
+	expect_good(&f);
+	assert_true(f.o.from_ns == -10000000000);
+	assert_true(f.o.to_ns == 2500000000);
+	options_free(&f.o);
+	parse(&f, "--start", "2", "diff", NULL);
+	expect_good(&f);
+	assert_true(f.o.from_ns == 2000000000);
+	options_free(&f.o);
+	parse(&f, "collect", "--start", "2", NULL);
+	expect_refusal(&f, "--from is an option of");
+}
+
 static void perfview_names_map_onto_ours(void **state)
 {
 	struct fixture f;
@@ -517,6 +535,7 @@ int main(void)
 		cmocka_unit_test(help_of_a_command_names_each_of_its_options),
 		cmocka_unit_test(every_spelling_of_a_name_is_one_option),
 		cmocka_unit_test(a_value_may_follow_a_long_name_and_begin_with_a_dash),
+		cmocka_unit_test(start_and_end_are_from_and_to_of_a_window),
 		cmocka_unit_test(perfview_names_map_onto_ours),
 		cmocka_unit_test(options_without_effect_are_named),
 		cmocka_unit_test(short_options_take_values_attached_or_next),
