@@ -322,6 +322,27 @@ static void remark_silent(const struct run *r)
 	buf_free(&nearest);
 }
 
+/* As live, a rule rests for the delay after a firing: what it saw then would be in that incident. */
+static void remark_held_back(const struct run *r)
+{
+	char n[CMD_NUMBER_BYTES], delay[CMD_NUMBER_BYTES];
+	struct trigger_status s;
+	uint64_t held = 0;
+	uint32_t i;
+
+	text_seconds((double)r->test.post_ns / 1e9, delay);
+	for (i = 0; i < r->ntriggers && r->test.post_ns; i++) {
+		r->triggers[i]->ops->status(r->triggers[i], &s);
+		held += s.counts.covered;
+		if (s.counts.covered && !r->sweep.n)
+			cmd_note("%s: %s more within the delay of %s after a firing: --delay-after-trigger-sec 0 "
+				 "shows them", r->triggers[i]->spec, text_count(s.counts.covered, n), delay);
+	}
+	if (held && r->sweep.n)
+		cmd_note("what comes within the delay of %s after an incident is a part of it: "
+			 "--delay-after-trigger-sec 0 counts each", delay);
+}
+
 static void put_doubts(const struct run *r)
 {
 	const char *at;
@@ -358,6 +379,7 @@ static int print(const struct run *r, struct err *err)
 	buf_free(&out);
 	put_doubts(r);
 	remark_silent(r);
+	remark_held_back(r);
 	if (r->test.nfirings == BACKTEST_FIRINGS_MAX)
 		cmd_note("only the first %u firings are listed", BACKTEST_FIRINGS_MAX);
 	return rc;

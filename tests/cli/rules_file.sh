@@ -96,6 +96,15 @@ check a_sweep_counts_for_each_limit jq -se 'map([.limit, .incidents]) == [[1, 2]
 check a_sweep_needs_a_limit expect_exit 2 "$RECORDER" backtest --from "$net" --sweep 1:5:1 /StopOnException:x
 check a_sweep_is_checked expect_exit 2 "$RECORDER" backtest --from "$net" --sweep 5:1 /StopOnGCOverMsec:1
 
+# As live, a rule rests for the delay after a firing; and the output says so.
+"$RECORDER" backtest --from "$net" /StopOnGCOverMsec:1 >fired 2>err
+check what_the_delay_hides_is_told eval 'test "$(wc -l <fired)" = 1 &&
+	grep -q "^recorder: StopOnGCOverMsec:1: 1 more within the delay of 5 s after a firing: --delay-after" err'
+"$RECORDER" backtest --from "$net" --sweep 1:11:5 /StopOnGCOverMsec:7 >sweep 2>err
+check by_a_sweep_too grep -q "^recorder: what comes within the delay of 5 s after an incident" err
+"$RECORDER" backtest --from "$net" --delay-after-trigger-sec 0 /StopOnGCOverMsec:1 >fired 2>err
+check without_a_delay_there_is_nothing_to_tell eval 'test "$(wc -l <fired)" = 2 && ! grep -q "within the delay" err'
+
 # /DataFile: the file is there when StopCommand runs; one that is there is kept, the next is numbered.
 echo mine >slow.perfView.xml.zip
 "$RECORDER" collect --from "$net" --store d.db --collect-multiple 2 /StopOnGCOverMsec:1 /DataFile:slow.etl \
