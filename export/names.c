@@ -172,7 +172,7 @@ static void put_samples(struct buf *out, const struct incident *in)
 
 	buf_printf(out, "Samples: %" PRIu64, h->samples);
 	if (in->several_periods) {
-		buf_puts(out, ", at more than one rate: they weigh the CPU time between two of them");
+		buf_puts(out, ", of unequal weight: the CPU time that each stands for");
 	} else if (h->period_ns[STREAM_CPU]) {
 		buf_puts(out, ", one per ");
 		ms_put(out, (int64_t)h->period_ns[STREAM_CPU]);

@@ -190,6 +190,25 @@ static void merging_reports_lack_of_memory(void **state)
 	assert_in_range(alloc_walk(merge_step, NULL), 20, 200);
 }
 
+/* In the window only the last one has a weight: 5 of a period of 7. */
+static void a_sample_that_weighs_otherwise_than_its_period_is_no_unit(void **state)
+{
+	struct segment_content even = content;
+	struct incident in;
+	uint32_t frames[3];
+
+	(void)state;
+	assert_int_equal(tables(&in, frames), 0);
+	even.period_ns[STREAM_CPU] = 5;
+	assert_int_equal(incident_add_segment(&in, &even, threads, frames, NULL), 0);
+	assert_false(in.several_periods);
+	incident_free(&in);
+	assert_int_equal(tables(&in, frames), 0);
+	assert_int_equal(incident_add_segment(&in, &content, threads, frames, NULL), 0);
+	assert_true(in.several_periods);
+	incident_free(&in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +217,7 @@ int main(void)
 		cmocka_unit_test(equal_stacks_of_two_segments_become_one),
 		cmocka_unit_test(events_come_with_their_names_and_fields),
 		cmocka_unit_test(a_period_is_taken_only_where_none_is_known),
+		cmocka_unit_test(a_sample_that_weighs_otherwise_than_its_period_is_no_unit),
 		cmocka_unit_test(damaged_segments_are_refused_whole),
 		cmocka_unit_test(merging_reports_lack_of_memory),
 	};

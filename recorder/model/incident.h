@@ -113,7 +113,7 @@ struct incident {
 	struct event_field *fields;
 	uint32_t nprocesses, nthreads, nmodules, nframes, nstacks, nsamples, nevents, nfields;
 	uint64_t cpu_period_ns;              /* of the first segment with CPU samples; 0 = none */
-	bool several_periods;                /* others had another: a sample is no unit then */
+	bool several_periods;                /* others had another, or samples weigh otherwise: none is a unit then */
 	char *damage;                        /* what of it could not be read, a sentence; NULL = nothing */
 	struct incident_build *build;        /* tables for building; private */
 };
@@ -150,7 +150,7 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 
 /*
  * What a CPU sample counts in sums that are compared: 1, or its weight in microseconds where the rate
- * of sampling changed within the incident (several_periods).
+ * of sampling changed within the incident, or samples weigh what was measured (several_periods).
  */
 uint64_t incident_units(const struct incident *in, const struct incident_sample *s);
 

@@ -10,6 +10,7 @@ struct merge {
 	const struct segment_content *c;
 	const uint32_t *threads, *frames;
 	uint32_t *stacks;                    /* local node -> stack; STACK_NONE = not needed */
+	bool uneven;                         /* CPU samples of another weight than their period */
 	struct err *err;
 };
 
@@ -145,8 +146,12 @@ static int add_samples(struct merge *m)
 		if (s->stream == STREAM_OFF_CPU && s->time_ns >= m->in->head.t0_ns &&
 		    sample.weight > s->time_ns - m->in->head.t0_ns)
 			sample.weight = s->time_ns - m->in->head.t0_ns;
-		if (in_window(m, s->time_ns))
-			rc = incident_add_sample(m->in, &sample);
+		if (!in_window(m, s->time_ns))
+			continue;
+		/* A source that counts what threads used gives each sample what it counted. */
+		m->uneven |= s->stream == STREAM_CPU && s->weight &&
+			     s->weight != m->c->period_ns[STREAM_CPU];
+		rc = incident_add_sample(m->in, &sample);
 	}
 	return rc;
 }
@@ -196,13 +201,14 @@ uint64_t incident_units(const struct incident *in, const struct incident_sample 
 }
 
 /* Segments end where the rate changes; what is outside of the window does not count. */
-static void note_period(struct incident *in, const struct segment_content *c)
+static void note_period(struct merge *m)
 {
-	uint64_t period_ns = c->period_ns[STREAM_CPU];
+	uint64_t period_ns = m->c->period_ns[STREAM_CPU];
+	struct incident *in = m->in;
 
 	if (!period_ns)
 		return;
-	in->several_periods |= in->cpu_period_ns && in->cpu_period_ns != period_ns;
+	in->several_periods |= m->uneven || (in->cpu_period_ns && in->cpu_period_ns != period_ns);
 	in->cpu_period_ns = in->cpu_period_ns ? in->cpu_period_ns : period_ns;
 }
 
@@ -225,7 +231,7 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 	if (!rc)
 		rc = add_samples(&m);
 	if (!rc && in->nsamples > nsamples)
-		note_period(in, c);
+		note_period(&m);
 	if (!rc)
 		rc = add_events(&m);
 	for (stream = 0; stream < STREAMS_MAX && !rc; stream++) {

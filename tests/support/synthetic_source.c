@@ -67,6 +67,9 @@ static void put_sample(struct synthetic *s, uint64_t number, uint64_t time_ns)
 			  .nstack_frames = s->plan.depth};
 	uint32_t i;
 
+	/* Where the rate is the matter, samples weigh their period; else each is told by its weight. */
+	if (s->plan.rate_after)
+		e.value = number > s->plan.rate_after ? 2e7 : 1e7;
 	for (i = 0; i < s->plan.depth; i++)
 		stack[i] = (struct frame_ref){s->object, 0x1000 + 16 * i, 0};
 	stack[0].offset = LEAF_OFFSET + 16 * (number % s->plan.functions);
