@@ -58,7 +58,8 @@ bool demangle(const char *raw, char *out, size_t n)
 
 	if (len > DEMANGLE_MAX_BYTES)
 		return false;
-	if (version && version > raw)
+	/* Where a name of Microsoft's compilers has '@', no version follows. */
+	if (version && version > raw && *raw != '?')
 		len = (size_t)(version - raw);
 	memcpy(name, raw, len);
 	name[len] = '\0';
