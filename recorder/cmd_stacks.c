@@ -101,10 +101,12 @@ static int take(struct stacks *s, struct err *err)
 {
 	int rc = frames_new(&s->table, err);
 
+	/* Whoever is stopped waits for this thread. */
+	os_thread_priority(OS_PRIORITY_HIGH);
 	if (!rc)
 		rc = thread_stacks_open(s->pid, s->table, &s->threads, err);
 	if (!rc)
-		rc = thread_stacks_take(s->threads, keep, s, err);
+		rc = thread_stacks_take(s->threads, 0, keep, s, err);
 	/* It may have ended just after the last stack was taken. */
 	if (rc == ERR_NOT_FOUND && s->ntaken)
 		rc = 0;

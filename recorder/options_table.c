@@ -535,8 +535,8 @@ const struct option_info option_table[] = {
 	{
 		.name = "source", .value = "NAME", .type = OPTION_TEXT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(source),
-		.help = "Which source gives the stacks: perf on Linux, etw on Windows. none = only counters, "
-			"logs and processes.",
+		.help = "Which source gives the stacks: perf on Linux, etw on Windows, or there sampler: that of "
+			"--record-process, without administrator rights. none = only counters, logs and processes.",
 	}, {
 		.name = "providers", .value = "LIST", .type = OPTION_TEXT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(providers),

@@ -60,7 +60,7 @@ static void keep(void *ctx, const struct thread_stack *stack)
 static void take(struct target *t)
 {
 	nseen = 0;
-	assert_int_equal(thread_stacks_take(t->stacks, keep, NULL, NULL), 0);
+	assert_int_equal(thread_stacks_take(t->stacks, 0, keep, NULL, NULL), 0);
 }
 
 static void start(struct target *t, const char *arguments)
@@ -285,7 +285,7 @@ static void a_process_that_has_ended_is_said_to_have(void **state)
 	TerminateProcess(t.process.hProcess, 0);
 	WaitForSingleObject(t.process.hProcess, 5000);
 	nseen = 0;
-	assert_int_equal(thread_stacks_take(t.stacks, keep, NULL, &err), ERR_NOT_FOUND);
+	assert_int_equal(thread_stacks_take(t.stacks, 0, keep, NULL, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "has ended"));
 	assert_int_equal(nseen, 0);
 	assert_int_equal(thread_stacks_refresh(t.stacks, &err), ERR_NOT_FOUND);

@@ -24,7 +24,8 @@ struct target_thread {
 	uint64_t teb, stack_low, stack_base;
 	char name[TARGET_NAME_BYTES];        /* SetThreadDescription(); "" */
 	uint64_t cpu_ns;                     /* of the last target_thread_cpu() */
-	uint64_t seen_ns;                    /* for the caller: 0 at first */
+	uint64_t seen_ns;                    /* these are the caller's: 0 at first */
+	uint64_t waits_from_ns, ran_ns;
 };
 
 struct target_threads {
@@ -55,7 +56,7 @@ struct stack_copy {
 /* 0; ERR_NOT_FOUND the thread has ended; ERR_ACCESS. A stack that cannot be read gives the registers only. */
 int target_thread_copy(struct target_threads *t, struct target_thread *thread, struct stack_copy *out);
 
-/* CPU time since the last call, the first since it began; false = not known. */
+/* CPU time since the last call, the first since the thread began; false = not known. */
 bool target_thread_cpu(struct target_thread *thread, uint64_t *since_ns);
 
 #endif

@@ -19,7 +19,8 @@ struct thread_stack {
 	const char *name;                    /* that the program gave the thread; "" */
 	uint64_t time_ns;
 	uint64_t suspended_ns;               /* how long it was stopped */
-	uint64_t cpu_ns, wall_ns;            /* since the thread's last stack; 0 at the first one */
+	uint64_t cpu_ns;                     /* used since the thread's last stack; 0 at the first one */
+	uint64_t waited_ns;                  /* other time since this was last told, or the first stack; else 0 */
 	enum stack_quality quality;          /* complete; fp: through generated code by frame pointers; ... */
 	const struct frame_ref *frames;      /* leaf first; objects stay until thread_stacks_close() */
 	const uint64_t *addresses;           /* of each: where it stands, or its return address */
@@ -52,8 +53,14 @@ void thread_stacks_close(struct thread_stacks *s);           /* NULL allowed */
 /* Which threads and images there are now; thread_stacks_take() knows no others. ERR_NOT_FOUND: it has ended. */
 int thread_stacks_refresh(struct thread_stacks *s, struct err *err);
 
-/* One stack of every thread that lives, by thread id. 0 or ERR_NOT_FOUND, when the process has ended. */
-int thread_stacks_take(struct thread_stacks *s, thread_stack_fn *tell, void *ctx, struct err *err);
+/*
+ * One stack of every thread that lives, by thread id.
+ *
+ * idle_ns  threads that have not used CPU time since their last stack are left alone until it is so old; then
+ *          it is told how long they waited. 0 = all have their stack taken, and nothing is told of waits
+ * returns  0; ERR_NOT_FOUND, when the process has ended
+ */
+int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx, struct err *err);
 
 void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *out);
 

@@ -31,9 +31,10 @@ int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "no threads are looked at");
 }
 
-int thread_stacks_take(struct thread_stacks *s, thread_stack_fn *tell, void *ctx, struct err *err)
+int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx, struct err *err)
 {
 	(void)s;
+	(void)idle_ns;
 	(void)tell;
 	(void)ctx;
 	return err_set(err, ERR_UNSUPPORTED, "no threads are looked at");

@@ -12,6 +12,8 @@
 #include <windows.h>
 #include <tlhelp32.h>
 
+#define CLOCK_TICK_NS (16 * NS_PER_MS)
+
 struct thread_stacks {
 	HANDLE process;
 	uint32_t pid;
@@ -201,13 +203,44 @@ static uint32_t walk(struct thread_stacks *s, enum stack_quality *quality, bool 
 	return i;
 }
 
-static void take_one(struct thread_stacks *s, struct target_thread *thread, thread_stack_fn *tell, void *ctx)
+/*
+ * What a thread did since it was last told: CPU time now, waits once they can be told from the ticks of the
+ * system's clock, in which CPU time is counted. False: it is to be left alone.
+ */
+static bool account(struct target_thread *thread, uint64_t idle_ns, struct thread_stack *out)
+{
+	uint64_t now_ns = os_now_ns(), since_ns = 0, wall_ns;
+	bool has_cpu = target_thread_cpu(thread, &since_ns);
+
+	if (!thread->seen_ns) {
+		thread->seen_ns = thread->waits_from_ns = now_ns;
+		return true;
+	}
+	if (has_cpu && !since_ns && now_ns - thread->seen_ns < idle_ns)
+		return false;
+	thread->seen_ns = now_ns;
+	thread->ran_ns += since_ns;
+	out->cpu_ns = since_ns;
+	wall_ns = now_ns - thread->waits_from_ns;
+	if (!idle_ns || !has_cpu || wall_ns < idle_ns || wall_ns < thread->ran_ns + CLOCK_TICK_NS)
+		return true;
+	out->waited_ns = wall_ns - thread->ran_ns;
+	thread->waits_from_ns = now_ns;
+	thread->ran_ns = 0;
+	return true;
+}
+
+static void take_one(struct thread_stacks *s, struct target_thread *thread, uint64_t idle_ns, thread_stack_fn *tell,
+		     void *ctx)
 {
 	struct thread_stack stack = {.tid = thread->tid, .name = thread->name, .frames = s->frames,
 				     .addresses = s->addresses};
-	bool unlisted, has_cpu = target_thread_cpu(thread, &stack.cpu_ns);
-	int rc = target_thread_copy(&s->threads, thread, &s->copy);
+	bool unlisted;
+	int rc;
 
+	if (!account(thread, idle_ns, &stack))
+		return;
+	rc = target_thread_copy(&s->threads, thread, &s->copy);
 	if (rc) {
 		s->refused += rc == ERR_ACCESS;
 		return;
@@ -217,22 +250,17 @@ static void take_one(struct thread_stacks *s, struct target_thread *thread, thre
 		stack.nframes = walk(s, &stack.quality, &unlisted);
 	stack.time_ns = s->copy.time_ns;
 	stack.suspended_ns = s->copy.suspended_ns;
-	if (thread->seen_ns)
-		stack.wall_ns = stack.time_ns - thread->seen_ns;
-	if (!thread->seen_ns || !has_cpu)
-		stack.cpu_ns = 0;
-	thread->seen_ns = stack.time_ns;
 	tell(ctx, &stack);
 }
 
-int thread_stacks_take(struct thread_stacks *s, thread_stack_fn *tell, void *ctx, struct err *err)
+int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx, struct err *err)
 {
 	uint32_t i;
 
 	s->refused = 0;
 	target_images_forget(s->images);
 	for (i = 0; i < s->threads.n; i++)
-		take_one(s, &s->threads.all[i], tell, ctx);
+		take_one(s, &s->threads.all[i], idle_ns, tell, ctx);
 	return check_alive(s, err);
 }
 

