@@ -106,6 +106,16 @@ call :has 20_thread_time tt.log "1 stored"
 %R% export --store reg.db --format events-csv -o reg.csv >nul 2>&1
 call :has 21_names_of_a_manifest reg.csv "Microsoft-Windows-Kernel-Registry"
 
+start "ping" /b ping -n 60 127.0.0.1 >nul
+ping -n 2 127.0.0.1 >nul
+%R% stacks -p ping >stacks.txt 2>&1
+call :is 25_stacks %ERRORLEVEL% 0
+call :has 25_from_where_threads_begin stacks.txt "RtlUserThreadStart"
+call :hasnot 25_whole stacks.txt "[broken]"
+%R% collect --source sampler --record-process ping --max-collect-sec 5 --store st.db --log-file st.log
+call :has 26_sampler_takes_stacks st.log "stacks were taken"
+call :has 26_stored st.log "1 stored"
+
 set L=%T%\long
 for /l %%i in (1,1,6) do set L=!L!\a-folder-whose-name-is-rather-long-so-that-the-path-gets-over-the-limit
 %R% collect --source none --max-collect-sec 1 --store "%L%\long.db" --log-file long.log

@@ -37,7 +37,7 @@ struct thread_stacks_use {
 };
 
 /*
- * Processes of this name, with or without ".exe", in any case of letters, or with this number.
+ * Other processes of this name, with or without ".exe", in any case of letters, or the one with this number.
  *
  * returns  how many were put into pids, at most max; 0: there is none
  */

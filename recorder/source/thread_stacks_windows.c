@@ -57,7 +57,8 @@ uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
 	if (list == INVALID_HANDLE_VALUE)
 		return 0;
 	for (more = Process32FirstW(list, &entry); more && n < max; more = Process32NextW(list, &entry))
-		if (is_number ? entry.th32ProcessID == pid : is_named(entry.szExeFile, name))
+		if (is_number ? entry.th32ProcessID == pid
+			      : entry.th32ProcessID != GetCurrentProcessId() && is_named(entry.szExeFile, name))
 			pids[n++] = entry.th32ProcessID;
 	CloseHandle(list);
 	return n;

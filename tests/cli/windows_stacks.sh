@@ -56,6 +56,15 @@ check a_process_that_is_not_there sh -c "[ $code = 3 ] && grep -q \"no process '
 exe which stacks
 check which_process_has_to_be_said sh -c "[ $code = 2 ] && grep -q 'of which process' which.err"
 
+kill $target
+wait
+# 16 times 1 to 12 calls, then 1 to 8.
+start "$threads" 200 pid
+exe many stacks -p "$pid"
+check two_hundred_threads_with_every_frame_named sh -c \
+	"[ \$(grep -c '^thread [0-9]*  worker ' many.out) = 200 ] && [ \$(grep -c '!descend' many.out) = 1284 ] &&
+	[ \$(grep -c '!wait_here' many.out) = 200 ] && ! grep -qE '!\+|^ +0x|\[' many.out"
+
 # ---- as a source ----------------------------------------------------------------------------------------
 
 exe whose collect --source sampler --max-collect-sec 1 --store x.db
