@@ -127,8 +127,11 @@ int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 /* What rules that saw nothing name and the file does not have, a line each; reads it once more if any. */
 void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, struct buf *out);
 
-/* "; nearest 10.8", where the value that came closest is not the last one. */
-void put_nearest(struct buf *out, const struct trigger_status *s);
+/*
+ * Why a rule has not fired, as status says it: "; nearest 10.83 ms at 4.755 s; 264 seen, 1 dropped by a
+ * filter". Times are from zero_ns.
+ */
+void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns);
 
 /* Whether --process is a list of names and pids, also when no rule asks. */
 int cmd_check_process(const struct options *o, struct err *err);

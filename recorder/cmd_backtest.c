@@ -302,7 +302,7 @@ static void put_sweep(const struct run *r, struct buf *out)
 static void remark_silent(const struct run *r)
 {
 	struct trigger_status s;
-	struct buf nearest = {0};
+	struct buf why = {0};
 	uint32_t i;
 
 	for (i = 0; i < r->ntriggers && !r->sweep.n; i++) {
@@ -311,15 +311,11 @@ static void remark_silent(const struct run *r)
 		if (r->test.rules[i].fired)
 			continue;
 		t->ops->status(t, &s);
-		buf_reset(&nearest);
-		put_nearest(&nearest, &s);
-		cmd_note("%s: would not have fired; %" PRIu64 " events seen, %" PRIu64 " matched%s%s%s%s", t->spec,
-			 s.counts.seen, s.counts.matched,
-			 s.counts.seen && s.counts.dropped_process == s.counts.seen ? ", all were of other processes"
-										     : "",
-			 *s.text ? "; " : "", s.text, buf_text(&nearest));
+		buf_reset(&why);
+		put_why_silent(&why, &s, r->zero_ns);
+		cmd_note("%s: would not have fired; %s%s", t->spec, s.text, buf_text(&why));
 	}
-	buf_free(&nearest);
+	buf_free(&why);
 }
 
 /* As live, a rule rests for the delay after a firing: what it saw then would be in that incident. */

@@ -232,21 +232,21 @@ static void configure(const struct options *o, struct collect *c)
 	e->ready_ctx = c;
 }
 
-/* What each rule came nearest to, so that the next limit is no guess. */
-static void log_nearest(const struct collect *c)
+/* What each rule came nearest to, so that the next limit is no guess, and where the events went. */
+static void log_why_silent(const struct collect *c, const struct engine_result *result)
 {
 	struct trigger_status status;
-	struct buf nearest = {0};
+	struct buf why = {0};
 	uint32_t i;
 
 	for (i = 0; i < c->ntriggers; i++) {
 		c->triggers[i]->ops->status(c->triggers[i], &status);
-		buf_reset(&nearest);
-		put_nearest(&nearest, &status);
+		buf_reset(&why);
+		put_why_silent(&why, &status, result->start_ns);
 		log_line(c->engine.log, LOG_INFO, "%s: %s%s", c->triggers[i]->spec, status.text,
-			 buf_text(&nearest));
+			 buf_text(&why));
 	}
-	buf_free(&nearest);
+	buf_free(&why);
 }
 
 /* What a rule names and the file does not have, if it was read to its end; else that it saw nothing. */
@@ -286,7 +286,7 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 		return err_set(err, ERR_NOT_FOUND, "%s holds no events", file);
 	put_doubts(c, result);
 	if (c->ntriggers && !result->stored) {
-		log_nearest(c);
+		log_why_silent(c, result);
 		return err_set(err, ERR_NOT_FOUND, "no rule fired in %s (%s events, %.3f s)", file, events,
 			       (double)result->read_ns / 1e9);
 	}

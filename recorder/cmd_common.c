@@ -369,14 +369,29 @@ int cmd_check_file(const char *path, const struct needs *needs, struct err *err)
 	return cmd_file_there(path, err);
 }
 
-void put_nearest(struct buf *out, const struct trigger_status *s)
+void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns)
 {
-	char text[NUMBER_TEXT_BYTES];
+	const struct {
+		uint64_t n;
+		const char *text;
+	} counts[] = {                       /* the words of status: cmd_control.c */
+		{s->counts.seen, "seen"}, {s->counts.matched, "matched"},
+		{s->counts.dropped_process, "of other processes"},
+		{s->counts.dropped_filter, "dropped by a filter"},
+		{s->counts.orphans, "stops without a start"}, {s->counts.lost, "starts lost"},
+	};
+	char text[CMD_NUMBER_BYTES > NUMBER_TEXT_BYTES ? CMD_NUMBER_BYTES : NUMBER_TEXT_BYTES];
+	size_t i;
 
-	if (s->nearest != s->nearest || s->nearest == s->value)
-		return;
-	number_text(s->nearest, text);
-	buf_printf(out, "; nearest %s", text);
+	if (s->nearest == s->nearest) {
+		number_text(s->nearest, text);
+		buf_printf(out, "; nearest %s%s%s", text, s->unit ? " " : "", s->unit ? s->unit : "");
+		if (s->nearest_ns)
+			buf_printf(out, " at %.3f s", ((double)s->nearest_ns - (double)zero_ns) / 1e9);
+	}
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		if (counts[i].n || i == 0)
+			buf_printf(out, "%s%s %s", i ? ", " : "; ", text_count(counts[i].n, text), counts[i].text);
 }
 
 static int take_name(void *ctx, const struct event *e, const struct source_origin *origin)

@@ -169,6 +169,7 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 	result->failed = e->failed;
 	result->firings = e->firings;
 	result->events = e->events;
+	result->start_ns = e->start_ns;
 	result->read_ns = e->last_ns > e->start_ns ? e->last_ns - e->start_ns : 0;
 	result->interrupted = e->cfg->file && atomic_load(&e->stop) >= STOP_ASKED;
 	result->samples = e->samples;

@@ -90,6 +90,7 @@ struct engine_result {
 	bool interrupted;                            /* a file was not read to its end, as somebody said stop */
 	uint64_t samples, lost;
 	uint64_t events;                             /* delivered, samples too */
+	uint64_t start_ns;                           /* the first moment, by the clock of events */
 	uint64_t read_ns;                            /* of the recorder clock, from the first moment to the last */
 };
 

@@ -184,6 +184,7 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 	struct buf line = {0};
 
 	trigger_status_base(t, out);
+	out->unit = "ms";
 	if (d->off) {
 		snprintf(out->text, sizeof(out->text), "off: its limit is 0");
 		return;

@@ -60,6 +60,7 @@ struct trigger_status {
 	double value, limit;                 /* last value and limit now; NaN = none */
 	double nearest;                      /* the value closest to firing so far; NaN = none */
 	uint64_t nearest_ns;                 /* when that was; 0 = never */
+	const char *unit;                    /* of these values: "ms"; NULL = that of the counter, or none */
 	struct trigger_counts counts;
 	char text[200];                      /* one line for people: "42.1 of > 80, armed" */
 };

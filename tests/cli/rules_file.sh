@@ -61,6 +61,10 @@ fires pair_by_its_numbers             "$net" 4.755194 10.8263 \
 	'/StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/EventID(1);TriggerMSec=5'
 
 silent gc_over_11_ms                "$net" /StopOnGCOverMsec:11
+check how_near_it_came_is_told grep -q '; nearest 10.83 ms at 4.755 s; [0-9]* seen, 264 matched' err
+"$RECORDER" collect --from "$net" --store w.db /StopOnGCOverMsec:11 '/StopOnException:^filenotfound' 2>log
+check as_collect_does grep -q 'StopOnGCOverMsec:11: .*; nearest 10.83 ms at 4.755 s; [0-9]* seen, 264 matched' log
+check and_where_the_events_went grep -q 'filenotfound: armed; 1 seen, 1 dropped by a filter' log
 silent no_background_gc             "$net" /StopOnBGCFinalPauseOverMsec:0.0001
 silent no_gen2_gc                   "$net" /StopOnGen2GC
 silent no_such_exception            "$net" '/StopOnException:^filenotfound'
