@@ -6,6 +6,7 @@
 #include "known_names.h"
 #include "trace.h"
 
+#include "base/fit.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "source/source.h"
@@ -49,6 +50,23 @@ int cmd_print(const struct buf *text, struct err *err)
 		return rc;
 	out_put(out, buf_text(text), text->len);
 	return out_close(out, err);
+}
+
+int cmd_print_fitted(const struct options *o, const struct buf *text, struct err *err)
+{
+	size_t columns = fit_columns();
+	struct buf fitted = {0};
+	int rc;
+
+	if (o->json || columns == FIT_ALL)
+		return cmd_print(text, err);
+	rc = buf_check(text, "the output", err);
+	if (!rc) {
+		fit_lines(&fitted, buf_text(text), text->len, columns);
+		rc = cmd_print(&fitted, err);
+	}
+	buf_free(&fitted);
+	return rc;
 }
 
 /* ---- the store ----------------------------------------------------------------------------------- */
@@ -483,20 +501,7 @@ const char *text_seconds(double seconds, char out[CMD_NUMBER_BYTES])
 
 void put_cut(struct buf *out, const char *text, size_t columns)
 {
-	const char *end = text + strlen(text), *at = text, *fits = text;
-	size_t n;
-
-	/* A column per character: wide ones are rare in reasons and names, and only look odd. */
-	for (n = 0; at < end && n < columns; n++) {
-		size_t len = utf8_char(at, end);
-
-		if (n + 1 < columns)
-			fits = at + (len ? len : 1);
-		at += len ? len : 1;
-	}
-	utf8_put_clean(out, text, (size_t)((at < end ? fits : end) - text), SIZE_MAX);
-	if (at < end && columns)
-		buf_puts(out, "\xe2\x80\xa6");
+	fit_cut(out, text, columns);
 }
 
 void put_span(struct buf *out, const struct incident_head *h)

@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "overweight.h"
 
+#include "base/fit.h"
 #include "base/json.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_COLUMNS = 200 };
+/* A terminal that is narrower goes without the change, then without the shares. */
+enum { CHANGE_MIN_COLUMNS = 106, SHARES_MIN_COLUMNS = 74 };
 
 /* ---- the report ---------------------------------------------------------------------------------- */
 
@@ -29,6 +31,7 @@ struct view {
 	double per;                          /* a printed unit, in the weight's */
 	const char *unit;                    /* of columns: "MS"; of keys: "ms" */
 	const char *key;
+	size_t columns;                      /* of the terminal */
 };
 
 static bool is_time(const struct diff *d)
@@ -91,10 +94,14 @@ static void put_json_row(const struct view *v, const char *kind, const char *pro
 static void put_amounts(const struct view *v, const struct overweight_row *r, double base_sum,
 			double test_sum)
 {
-	buf_printf(v->out, " %11.1f %11.1f %+11.1f  %5.1f %% %5.1f %%  ", r->base / v->per, r->test / v->per,
-		   (r->test - r->base) / v->per, base_sum > 0 ? 100 * r->base / base_sum : 0,
-		   test_sum > 0 ? 100 * r->test / test_sum : 0);
-	put_cut(v->out, r->name, NAME_MAX_COLUMNS);
+	buf_printf(v->out, " %11.1f %11.1f ", r->base / v->per, r->test / v->per);
+	if (v->columns >= CHANGE_MIN_COLUMNS)
+		buf_printf(v->out, "%+11.1f", (r->test - r->base) / v->per);
+	if (v->columns >= SHARES_MIN_COLUMNS)
+		buf_printf(v->out, "  %5.1f %% %5.1f %%", base_sum > 0 ? 100 * r->base / base_sum : 0,
+			   test_sum > 0 ? 100 * r->test / test_sum : 0);
+	buf_puts(v->out, "  ");
+	fit_last(v->out, r->name, 0, v->columns);
 	buf_putc(v->out, '\n');
 }
 
@@ -103,8 +110,14 @@ static void put_heading(const struct view *v, bool overweight, const char *title
 	buf_putc(v->out, '\n');
 	if (overweight)
 		buf_printf(v->out, "%8s %11s %9s", "INTEREST", "OVERWEIGHT", "RESP.");
-	buf_printf(v->out, " %8s %-2s %8s %-2s %11s  %7s %7s  %s\n", "BASE", v->unit, "TEST", v->unit,
-		   "CHANGE", "BASE %", "TEST %", title);
+	buf_printf(v->out, " %8s %-2s %8s %-2s ", "BASE", v->unit, "TEST", v->unit);
+	if (v->columns >= CHANGE_MIN_COLUMNS)
+		buf_printf(v->out, "%11s", "CHANGE");
+	if (v->columns >= SHARES_MIN_COLUMNS)
+		buf_printf(v->out, "  %7s %7s", "BASE %", "TEST %");
+	buf_puts(v->out, "  ");
+	fit_last(v->out, title, 0, v->columns);
+	buf_putc(v->out, '\n');
 }
 
 static int place_of(const struct overweight_row *r)
@@ -319,7 +332,7 @@ static int print_report(const struct options *o, const struct diff *d, const str
 	struct diff_tree tree = {0};
 	struct buf out = {0};
 	struct view v = {
-		.o = o, .d = d, .t = &tree, .out = &out, .per = is_time(d) ? 1e6 : 1,
+		.o = o, .d = d, .t = &tree, .out = &out, .columns = fit_columns(), .per = is_time(d) ? 1e6 : 1,
 		.unit = is_time(d) ? "MS" : "", .key = is_time(d) ? "ms" : d->stream == STREAM_ALLOC ? "bytes" : "count",
 	};
 	int rc = diff_tree_build(&tree, d, opt, &markup_style, err);
@@ -333,7 +346,7 @@ static int print_report(const struct options *o, const struct diff *d, const str
 	if (!rc && !o->per_process)
 		rc = put_functions(&v, TREE_NONE, NULL, tree.base_sum, tree.test_sum, err);
 	if (!rc)
-		rc = cmd_print(&out, err);
+		rc = cmd_print_fitted(o, &out, err);
 	buf_free(&out);
 	buf_free(&v.names);
 	diff_tree_free(&tree);

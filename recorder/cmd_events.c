@@ -3,6 +3,7 @@
  */
 #include "cmd.h"
 
+#include "base/fit.h"
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/os.h"
@@ -31,13 +32,14 @@ struct listing {
 	const struct options *o;
 	const char *process;                 /* --process without ".exe" */
 	struct out *out;                     /* NULL = only counted */
-	struct buf line;
+	struct buf line, fitted;
 	struct table by_name;
 	struct event_name *names;
 	uint32_t nnames, room;
 	uint64_t shown;
 	struct trigger *rule;                /* of --live: what passes it is wanted; NULL = a file */
 	uint64_t most;                       /* --rows; 0 = all */
+	size_t columns;                      /* of the terminal */
 	struct err *err;
 };
 
@@ -151,8 +153,19 @@ static int by_name(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
+/* The line that is built, for the terminal where it goes to one. */
+static const struct buf *fitted_line(struct listing *l)
+{
+	if (l->o->json || l->columns == FIT_ALL)
+		return &l->line;
+	buf_reset(&l->fitted);
+	fit_lines(&l->fitted, buf_text(&l->line), l->line.len, l->columns);
+	return &l->fitted;
+}
+
 static void put_counts(struct listing *l)
 {
+	const struct buf *line;
 	struct json j = {.out = &l->line};
 	uint32_t i;
 
@@ -180,7 +193,8 @@ static void put_counts(struct listing *l)
 			utf8_put_clean(&l->line, n->name, strlen(n->name), SIZE_MAX);
 		}
 		buf_putc(&l->line, '\n');
-		out_put(l->out, buf_text(&l->line), l->line.len);
+		line = fitted_line(l);
+		out_put(l->out, buf_text(line), line->len);
 	}
 }
 
@@ -327,6 +341,7 @@ static void put_json_event(struct listing *l, const struct event *e,
 static int each(void *ctx, const struct event *e, const struct source_origin *origin)
 {
 	struct listing *l = ctx;
+	const struct buf *line;
 	bool wanted = is_wanted(l, e);
 	int rc = count_name(l, e, wanted);
 
@@ -339,13 +354,14 @@ static int each(void *ctx, const struct event *e, const struct source_origin *or
 	else
 		put_text_event(l, e, origin);
 	buf_putc(&l->line, '\n');
-	if (l->line.failed)
+	line = fitted_line(l);
+	if (l->line.failed || line->failed)
 		return no_memory(l);
 	if (l->rule) {                       /* somebody watches: at once */
-		rc = os_write(os_stdout(), l->line.data, l->line.len, l->err);
+		rc = os_write(os_stdout(), line->data, line->len, l->err);
 		return rc ? rc : l->most && l->shown >= l->most ? ERR_STOPPED : 0;
 	}
-	out_put(l->out, l->line.data, l->line.len);
+	out_put(l->out, line->data, line->len);
 	return out_failed(l->out) ? ERR_STOPPED : 0;
 }
 
@@ -382,6 +398,7 @@ static void listing_free(struct listing *l)
 	free(l->names);
 	table_free(&l->by_name);
 	buf_free(&l->line);
+	buf_free(&l->fitted);
 }
 
 /* The display name of a process has no ".exe". */
@@ -424,7 +441,7 @@ static int list_events(const struct options *o, struct err *err)
 		rc = err_set(err, ERR_USAGE, "events: of which trace? --from FILE.etl names it; this system's own "
 			     "events cannot be listed");
 	if (!rc)
-		rc = cmd_print(&text, err);
+		rc = cmd_print_fitted(o, &text, err);
 	buf_free(&text);
 	return rc;
 }
@@ -463,7 +480,7 @@ static int watch(struct listing *l, struct live *live, struct needs *needs, stru
 
 static int watch_events(const struct options *o, struct err *err)
 {
-	struct listing l = {.o = o, .process = o->process, .err = err};
+	struct listing l = {.o = o, .process = o->process, .err = err, .columns = fit_columns()};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	struct live live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
 			    .stack_kb = 16, .each = each, .ctx = &l};
@@ -485,7 +502,7 @@ static int watch_events(const struct options *o, struct err *err)
 int cmd_events(const struct options *o, struct err *err)
 {
 	char *process = without_exe(o->process);
-	struct listing l = {.o = o, .process = process, .err = err};
+	struct listing l = {.o = o, .process = process, .err = err, .columns = fit_columns()};
 	struct trace t = {.ops = file_sources(o->from_file)[0], .path = o->from_file, .each = each, .ctx = &l};
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;

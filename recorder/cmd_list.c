@@ -3,6 +3,7 @@
  */
 #include "cmd.h"
 
+#include "base/fit.h"
 #include "base/json.h"
 #include "base/os.h"
 
@@ -104,21 +105,17 @@ static int add_row(void *ctx, const struct incident_head *h)
 static void put_row(struct buf *out, const int *widths, const char *const *cells,
 		    const char *what, size_t terminal_columns)
 {
-	size_t used = 0;
 	unsigned c;
 
-	for (c = 0; c < COLUMNS; c++) {
+	for (c = 0; c < COLUMNS; c++)
 		buf_printf(out, "%*s  ", widths[c], cells[c]);
-		used += (size_t)widths[c] + 2;
-	}
-	put_cut(out, what, terminal_columns > used + 8 ? terminal_columns - used : 8);
+	fit_last(out, what, 0, terminal_columns);
 	buf_putc(out, '\n');
 }
 
 static void put_table(struct buf *out, const struct table *t)
 {
-	/* Into a pipe nothing is cut: grep may want it. */
-	size_t terminal = os_is_terminal(os_stdout()) ? os_terminal_columns() : SIZE_MAX;
+	size_t terminal = fit_columns();
 	const char *cells[COLUMNS];
 	int widths[COLUMNS];
 	uint32_t i;
@@ -165,7 +162,7 @@ int cmd_list(const struct options *o, struct err *err)
 	if (!rc && table.n)
 		put_table(&out, &table);
 	if (!rc)
-		rc = cmd_print(&out, err);
+		rc = cmd_print_fitted(o, &out, err);
 	else if (rc == ERR_MEMORY)
 		err_set(err, ERR_MEMORY, "out of memory while listing incidents");
 	table_free(&table);

@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "report_events.h"
 
+#include "base/fit.h"
 #include "base/json.h"
 #include "base/os.h"
 #include "base/utf8.h"
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INDENT_MAX = 40, NAME_MAX_COLUMNS = 200 };
+/* On a narrow terminal a row is its numbers and its name; what the WHEN column says is left to wider ones. */
+enum { INDENT_MAX = 40, WHEN_MIN_COLUMNS = 100 };
 
 struct view {
 	const struct options *o;
@@ -23,6 +25,7 @@ struct view {
 	struct buf *out;
 	enum stream stream;                  /* cpu or off-cpu: both in ns */
 	double whole;                        /* weight of all samples */
+	size_t columns;                      /* of the terminal */
 };
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
@@ -40,9 +43,13 @@ static double seconds_at(const struct view *v, uint64_t time_ns)
 
 static void put_heading(const struct view *v, const char *title)
 {
-	if (!v->o->json)
-		buf_printf(v->out, "\n%10s %7s %10s %7s  %-*s  %s\n", "SELF MS", "SELF %", "INCL MS",
-			   "INCL %", (int)CALL_WHEN, "WHEN", title);
+	if (v->o->json)
+		return;
+	buf_printf(v->out, "\n%10s %7s %10s %7s  ", "SELF MS", "SELF %", "INCL MS", "INCL %");
+	if (v->columns >= WHEN_MIN_COLUMNS)
+		buf_printf(v->out, "%-*s  ", (int)CALL_WHEN, "WHEN");
+	fit_last(v->out, title, 0, v->columns);
+	buf_putc(v->out, '\n');
 }
 
 struct row {
@@ -79,18 +86,18 @@ static void put_json_row(const struct view *v, const struct call_tree *t, const 
 static void put_row(const struct view *v, const struct call_tree *t, const struct row *r)
 {
 	char when[CALL_WHEN + 1];
-	uint32_t i;
 
 	if (v->o->json) {
 		put_json_row(v, t, r);
 		return;
 	}
 	call_when_text(t, r->when, when);
-	buf_printf(v->out, "%10.1f %5.1f %% %10.1f %5.1f %%  %s  ", (double)r->exclusive / 1e6,
-		   share(v, r->exclusive), (double)r->inclusive / 1e6, share(v, r->inclusive), when);
-	for (i = 0; i < r->depth && i < INDENT_MAX; i++)
-		buf_putc(v->out, ' ');
-	buf_printf(v->out, "%.*s\n", NAME_MAX_COLUMNS, r->name);
+	buf_printf(v->out, "%10.1f %5.1f %% %10.1f %5.1f %%  ", (double)r->exclusive / 1e6,
+		   share(v, r->exclusive), (double)r->inclusive / 1e6, share(v, r->inclusive));
+	if (v->columns >= WHEN_MIN_COLUMNS)
+		buf_printf(v->out, "%s  ", when);
+	fit_last(v->out, r->name, r->depth < INDENT_MAX ? r->depth : INDENT_MAX, v->columns);
+	buf_putc(v->out, '\n');
 }
 
 static struct row row_of(const struct call_tree *t, uint32_t node, const char *kind, uint32_t depth)
@@ -124,8 +131,8 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 		put++;
 	}
 	if (i < n && !v->o->json)
-		buf_printf(v->out, "%*s  and %" PRIu32 " more; --rows shows more\n", (int)CALL_WHEN + 38, "",
-			   n - i);
+		buf_printf(v->out, "%*s  and %" PRIu32 " more; --rows shows more\n",
+			   v->columns >= WHEN_MIN_COLUMNS ? (int)CALL_WHEN + 38 : 0, "", n - i);
 	free(functions);
 	return 0;
 }
@@ -254,7 +261,7 @@ static void put_head(const struct view *v)
 static int put_report(const struct options *o, const struct incident *in, struct buf *out,
 		      struct err *err)
 {
-	struct view v = {.o = o, .in = in, .out = out};
+	struct view v = {.o = o, .in = in, .out = out, .columns = fit_columns()};
 	uint32_t i;
 	int rc = cmd_stream(o, &v.stream, err);
 
@@ -305,7 +312,7 @@ int cmd_report(const struct options *o, struct err *err)
 	if (!rc)
 		rc = put_report(o, &in, &out, err);
 	if (!rc)
-		rc = cmd_print(&out, err);
+		rc = cmd_print_fitted(o, &out, err);
 	if (!rc)
 		rc = incident_whole(&in, err);
 	buf_free(&out);

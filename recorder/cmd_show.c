@@ -8,6 +8,7 @@
 #include "source_lines.h"
 #include "summary.h"
 
+#include "base/fit.h"
 #include "base/json.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -539,7 +540,7 @@ static void put_functions(const struct page *p, const struct summary *s, bool in
 		if (!n)
 			break;
 		put_count(p, n);
-		put_cut(p->out, f->name, p->columns - 24);
+		fit_last(p->out, f->name, 0, p->columns);
 		buf_putc(p->out, '\n');
 	}
 }
@@ -562,8 +563,7 @@ static void put_frames(const struct page *p, uint32_t node, bool addresses)
 		buf_reset(&name);
 		incident_frame_text(p->in, p->in->stacks[node].frame, addresses, &name);
 		put_line(&name, &p->in->frames[p->in->stacks[node].frame]);
-		buf_printf(p->out, "%24s", "");
-		put_cut(p->out, buf_text(&name), p->columns - 24);
+		fit_last(p->out, buf_text(&name), 24, p->columns);
 		buf_putc(p->out, '\n');
 		node = p->in->stacks[node].parent;
 	}
@@ -626,7 +626,15 @@ static const char *reading(double v, char out[CMD_NUMBER_BYTES])
 	return out;
 }
 
-static int put_counters(struct buf *out, const struct incident *in, struct err *err)
+static void put_counter(struct buf *out, const char *at, const char *min, const char *mean, const char *max,
+			const char *name, size_t columns)
+{
+	buf_printf(out, "%11s  %11s  %11s  %11s  ", at, min, mean, max);
+	fit_last(out, name, 0, columns);
+	buf_putc(out, '\n');
+}
+
+static int put_counters(struct buf *out, const struct incident *in, size_t columns, struct err *err)
 {
 	struct summary_counter *counters;
 	char at[CMD_NUMBER_BYTES], min[CMD_NUMBER_BYTES], mean[CMD_NUMBER_BYTES];
@@ -636,12 +644,14 @@ static int put_counters(struct buf *out, const struct incident *in, struct err *
 
 	if (rc)
 		return rc;
-	if (n)
-		buf_printf(out, "\n%11s  %11s  %11s  %11s  COUNTER\n", "AT TRIGGER", "MIN", "MEAN", "MAX");
+	if (n) {
+		buf_putc(out, '\n');
+		put_counter(out, "AT TRIGGER", "MIN", "MEAN", "MAX", "COUNTER", columns);
+	}
 	for (i = 0; i < n; i++)
-		buf_printf(out, "%11s  %11s  %11s  %11s  %s\n", reading(counters[i].at_trigger, at),
-			   reading(counters[i].min, min), reading(counters[i].mean, mean),
-			   reading(counters[i].max, max), counters[i].name);
+		put_counter(out, reading(counters[i].at_trigger, at), reading(counters[i].min, min),
+			    reading(counters[i].mean, mean), reading(counters[i].max, max), counters[i].name,
+			    columns);
 	free(counters);
 	return 0;
 }
@@ -649,18 +659,16 @@ static int put_counters(struct buf *out, const struct incident *in, struct err *
 static int put_page(struct buf *out, struct incident *in, const struct ledger *ledger,
 		    const struct options *o, struct err *err)
 {
-	struct page page = {.out = out, .in = in, .columns = SIZE_MAX};
+	struct page page = {.out = out, .in = in, .columns = fit_columns()};
 	struct summary summary = {0};
 	int rc = 0;
 
-	if (os_is_terminal(os_stdout()) && os_terminal_columns() > 40)
-		page.columns = os_terminal_columns();
 	put_head(out, in, ledger);
 	if (o->losses) {
 		losses_tables(ledger, out);
 		return 0;
 	}
-	rc = put_counters(out, in, err);
+	rc = put_counters(out, in, page.columns, err);
 	if (!rc)
 		rc = sum_up(in, o, &summary, err);
 	if (!rc)
@@ -717,7 +725,7 @@ int cmd_show(const struct options *o, struct err *err)
 		rc = o->json ? put_json(&out, &in, o, err)
 			     : put_page(&out, &in, &ledger, o, err);
 	if (!rc)
-		rc = cmd_print(&out, err);
+		rc = cmd_print_fitted(o, &out, err);
 	if (!rc)
 		rc = incident_whole(&in, err);
 	buf_free(&out);

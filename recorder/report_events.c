@@ -2,6 +2,7 @@
 
 #include "summary.h"
 
+#include "base/fit.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -168,7 +169,10 @@ static void put_course(const struct incident *in, const struct summary_counter *
 	out[PARTS] = '\0';
 }
 
-static void put_counter(const struct incident *in, const struct summary_counter *c, bool json,
+/* The course is left to terminals that have room for it and the name. */
+enum { COURSE_MIN_COLUMNS = 112 };
+
+static void put_counter(const struct incident *in, const struct summary_counter *c, bool json, size_t columns,
 			struct buf *out)
 {
 	char course[PARTS + 1];
@@ -176,9 +180,10 @@ static void put_counter(const struct incident *in, const struct summary_counter 
 
 	put_course(in, c, course);
 	if (!json) {
-		buf_printf(out, "%11.5g  %11.5g  %11.5g  %11.5g  %s  ", c->at_trigger, c->min, c->mean,
-			   c->max, course);
-		utf8_put_clean(out, c->name, strlen(c->name), 1000);
+		buf_printf(out, "%11.5g  %11.5g  %11.5g  %11.5g  ", c->at_trigger, c->min, c->mean, c->max);
+		if (columns >= COURSE_MIN_COLUMNS)
+			buf_printf(out, "%s  ", course);
+		fit_last(out, c->name, 0, columns);
 		buf_putc(out, '\n');
 		return;
 	}
@@ -197,16 +202,21 @@ static void put_counter(const struct incident *in, const struct summary_counter 
 int report_counters(const struct incident *in, bool json, struct buf *out, struct err *err)
 {
 	struct summary_counter *counters = NULL;
+	size_t columns = fit_columns();
 	uint32_t n = 0, i;
 	int rc = summary_counters(in, &counters, &n, err);
 
 	if (rc)
 		return rc;
-	if (n && !json)
-		buf_printf(out, "\n%11s  %11s  %11s  %11s  %-*s  COUNTER\n", "AT TRIGGER", "MIN", "MEAN",
-			   "MAX", (int)PARTS, "COURSE, 0 LEAST TO 9 MOST");
+	if (n && !json) {
+		buf_printf(out, "\n%11s  %11s  %11s  %11s  ", "AT TRIGGER", "MIN", "MEAN", "MAX");
+		if (columns >= COURSE_MIN_COLUMNS)
+			buf_printf(out, "%-*s  ", (int)PARTS, "COURSE, 0 LEAST TO 9 MOST");
+		fit_last(out, "COUNTER", 0, columns);
+		buf_putc(out, '\n');
+	}
 	for (i = 0; i < n; i++)
-		put_counter(in, &counters[i], json, out);
+		put_counter(in, &counters[i], json, columns, out);
 	free(counters);
 	return 0;
 }

@@ -59,6 +59,36 @@ else
 	echo "skip show_json_keys: no jq here"
 fi
 
+# ---- the terminal's width ---------------------------------------------------------------------------
+
+# on_terminal COLUMNS ARG...: the lines that the recorder prints there, in the file out
+on_terminal()
+{
+	local columns=$1
+	shift
+	script -qec "stty cols $columns; '$RECORDER' $*" /dev/null </dev/null | tr -d '\r' >out
+}
+if command -v script >/dev/null && [ "$(script -qec 'stty cols 47; stty size' /dev/null </dev/null | tr -d '\r')" = '0 47' ]; then
+	for columns in 40 60 80 132; do
+		too_long=
+		for words in list 'show --id 1' 'report --id 1' 'report --id 1 --by-name' 'report --id 1 --tree' \
+			     'diff --base 1 --test 2'; do
+			on_terminal $columns $words
+			[ -s out ] && [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $columns ] || too_long="$too_long $words;"
+		done
+		verify lines_fit_a_terminal_of_${columns}_columns [ ! "$too_long" ]
+	done
+	on_terminal 40 report --id 1 --by-name
+	verify a_narrow_terminal_has_the_name_below_its_numbers sh -c \
+		"grep -A1 '^    5000.0  50.0 %     6000.0  60.0 % *\$' out | grep -qx '    server!burn_alpha'"
+	on_terminal 40 list --json
+	verify json_is_never_broken sh -c 'grep -c . list.json out | cut -d: -f2 | uniq | grep -qx 4 && cmp -s list.json out'
+else
+	echo "skip lines_fit_a_terminal: no script(1) here, or its terminal has no size"
+fi
+expect lines_into_a_pipe_are_whole 0 '' report --id 1 --by-name
+verify lines_into_a_pipe_have_all_columns grep -q 'WHEN  *FUNCTION' out
+
 # ---- export ---------------------------------------------------------------------------------------
 
 expect export_folded_to_stdout 0 '' export --id 1 -f
