@@ -125,6 +125,16 @@ static uint32_t stack_of(const struct merge *m, uint32_t local)
 	return local == STACK_NONE ? STACK_NONE : m->stacks[local];
 }
 
+/*
+ * Whether a sample weighs its period, rounding aside: those of sources that count what threads used do not.
+ */
+static bool weighs(uint64_t weight_ns, uint64_t period_ns)
+{
+	uint64_t apart_ns = weight_ns > period_ns ? weight_ns - period_ns : period_ns - weight_ns;
+
+	return apart_ns <= period_ns / 100;
+}
+
 static int add_samples(struct merge *m)
 {
 	uint32_t i;
@@ -148,9 +158,7 @@ static int add_samples(struct merge *m)
 			sample.weight = s->time_ns - m->in->head.t0_ns;
 		if (!in_window(m, s->time_ns))
 			continue;
-		/* A source that counts what threads used gives each sample what it counted. */
-		m->uneven |= s->stream == STREAM_CPU && s->weight &&
-			     s->weight != m->c->period_ns[STREAM_CPU];
+		m->uneven |= s->stream == STREAM_CPU && s->weight && !weighs(s->weight, m->c->period_ns[STREAM_CPU]);
 		rc = incident_add_sample(m->in, &sample);
 	}
 	return rc;
