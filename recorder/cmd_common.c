@@ -227,14 +227,28 @@ int cmd_check_patterns(const struct options *o, struct err *err)
 	return 0;
 }
 
+/* It may be meant so, of an incident that has no such frames; or its name of a preset is wrong. */
+static void note_unmatched(const struct options *o, const struct incident *in)
+{
+	struct buf presets = {0};
+
+	group_put_presets(o->group, &presets);
+	cmd_note("--group '%.200s' matches no frame of incident %" PRId64 "%s", o->group, in->head.id,
+		 buf_text(&presets));
+	buf_free(&presets);
+}
+
 int cmd_narrow(const struct options *o, struct incident *in, struct err *err)
 {
-	struct group_options group = {o->group, o->fold, o->include, o->exclude};
+	bool unmatched = false;
+	struct group_options group = {o->group, o->fold, o->include, o->exclude, &unmatched};
 	int rc = cmd_filter(o, in, err);
 
 	/* Without patterns, too: unnamed frames of a module in a row are one, as in PerfView. */
 	if (!rc && !o->addresses)
 		rc = group_incident(in, &group, err);
+	if (!rc && unmatched)
+		note_unmatched(o, in);
 	if (!rc && !in->nsamples && (o->include || o->exclude))
 		rc = err_set(err, ERR_NOT_FOUND, "no sample is left by --inc and --exc");
 	return rc;

@@ -2,6 +2,7 @@
 
 #include "name_pattern.h"
 
+#include "base/nearest.h"
 #include "base/table.h"
 #include "base/text.h"
 
@@ -43,6 +44,30 @@ const char *group_preset(const char *text)
 const char *group_presets(void)
 {
 	return "module, module-entry, class, class-entry, just-my-code";
+}
+
+void group_put_presets(const char *text, struct buf *out)
+{
+	struct nearest nearest = {0};
+	char name[40];
+	size_t i, n;
+
+	text += *text == '[';
+	n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_ ");
+	if (!n || n >= sizeof(name) || text[n + (text[n] == ']')])
+		return;
+	memcpy(name, text, n);
+	name[n] = '\0';
+	nearest.wanted = name;
+	for (i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
+		if (!strcmp(presets[i].name, name))
+			return;
+		nearest_offer(&nearest, presets[i].name);
+	}
+	buf_printf(out, "; presets are %s", group_presets());
+	if (nearest.n)
+		buf_puts(out, "; near is ");
+	nearest_put(&nearest, "'", "'", out);
 }
 
 /* ---- pattern lists -------------------------------------------------------------------------------- */
@@ -187,6 +212,7 @@ struct grouping {
 	uint32_t nnames, names_room;
 	uint32_t no_module;                  /* the module of groups; it has no name */
 	bool no_memory;
+	bool matched;                        /* a group's pattern, some frame */
 };
 
 static bool same_text(const void *ctx, uint32_t value, const void *key)
@@ -258,6 +284,7 @@ static bool group_of(struct grouping *g, struct buf *name, bool *entry)
 
 		if (!name_pattern_match(rule->pattern, buf_text(name), name->len))
 			continue;
+		g->matched = true;
 		buf_reset(&next);
 		name_pattern_expand(rule->pattern, buf_text(name), rule->name, &next);
 		g->no_memory |= next.failed != 0;
@@ -472,6 +499,8 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 		if (rc)
 			err_set(err, rc, "out of memory for grouping");
 	}
+	if (o->unmatched)
+		*o->unmatched = o->group && *o->group && !text_same_fold(o->group, "[no grouping]") && !g->matched;
 	rules_free(&g->groups);
 	rules_free(&g->folds);
 	rules_free(&g->includes);

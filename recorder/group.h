@@ -26,6 +26,7 @@
 
 struct group_options {
 	const char *group, *fold, *include, *exclude;   /* NULL or "" = none */
+	bool *unmatched;                     /* NULL, or set: whether group was given and matched no frame */
 };
 
 /*
@@ -41,5 +42,10 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 const char *group_preset(const char *text);
 /* "module, module-entry, ..." */
 const char *group_presets(void);
+/*
+ * Why a group's text that matches nothing does so, if it was meant to be one of these: append "; presets
+ * are module, ...; nearest is 'module'". Nothing for a pattern or a preset.
+ */
+void group_put_presets(const char *text, struct buf *out);
 
 #endif

@@ -136,6 +136,21 @@ static void a_module_becomes_one_frame_and_calls_within_it_vanish(void **state)
 	assert_int_equal(in.nsamples, 20);
 }
 
+static void a_group_that_matches_no_frame_is_told(void **state)
+{
+	bool unmatched = false;
+
+	(void)state;
+	group(&(struct group_options){.group = "nosuch", .unmatched = &unmatched});
+	assert_true(unmatched);
+	group(&(struct group_options){.group = "[no grouping]", .unmatched = &unmatched});
+	assert_false(unmatched);
+	group(&(struct group_options){.unmatched = &unmatched});
+	assert_false(unmatched);
+	group(&(struct group_options){.group = "nosuch;libc!->C", .unmatched = &unmatched});
+	assert_false(unmatched);
+}
+
 static void an_entry_group_keeps_the_name_through_which_it_is_entered(void **state)
 {
 	(void)state;
@@ -198,6 +213,25 @@ static void filters_look_at_names_after_grouping(void **state)
 	(void)state;
 	group(&(struct group_options){.group = "{%}!->module $1", .exclude = "module libc"});
 	assert_string_equal(stacks(), "module app 5|module db 5");
+}
+
+static void a_name_near_a_preset_is_told_them(void **state)
+{
+	static const char *const silent[] = {"", "[]", "module", "[class]", "a->b", "[x] a->b", "^main$", "a1"};
+	struct buf out = {0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
+		group_put_presets(silent[i], &out);
+	assert_string_equal(buf_text(&out), "");
+	group_put_presets("[Modul]", &out);
+	assert_string_equal(buf_text(&out), "; presets are module, module-entry, class, class-entry, just-my-code"
+					    "; near is 'module' or 'module-entry'");
+	buf_reset(&out);
+	group_put_presets("nosuch", &out);
+	assert_string_equal(buf_text(&out), "; presets are module, module-entry, class, class-entry, just-my-code");
+	buf_free(&out);
 }
 
 static void presets_have_names(void **state)
@@ -388,7 +422,7 @@ static void when_shows_where_in_the_window_a_function_ran(void **state)
 
 static int group_and_tree(void *ctx)
 {
-	struct group_options o = {"kernel!->OS", "nosuch", "main", "nosuch"};      /* the same each time */
+	struct group_options o = {"kernel!->OS", "nosuch", "main", "nosuch", NULL};   /* the same each time */
 	struct call_tree t = {0};
 	struct err err;
 	int rc;
@@ -413,6 +447,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_module_becomes_one_frame_and_calls_within_it_vanish),
+		TEST(a_group_that_matches_no_frame_is_told),
 		TEST(an_entry_group_keeps_the_name_through_which_it_is_entered),
 		TEST(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it),
 		TEST(a_folded_frame_gives_its_cost_to_its_caller),
@@ -420,6 +455,7 @@ int main(void)
 		TEST(excluded_samples_match_any_pattern),
 		TEST(filters_look_at_names_after_grouping),
 		TEST(presets_have_names),
+		TEST(a_name_near_a_preset_is_told_them),
 		TEST(a_pattern_that_does_not_parse_is_refused_with_its_column),
 		TEST(signs_of_regular_expressions_stand_for_themselves),
 		TEST(a_pathological_pattern_ends),

@@ -30,6 +30,12 @@ expect a_pattern_that_does_not_parse_is_marked 2 "pattern '\{%!' at column 1 is 
 expect a_later_pattern_is_marked 2 "pattern 'b\}' at column 3 is wrong" report --id 1 --fold 'a;b}'
 expect a_pattern_of_inc_is_marked 2 "pattern '\}\{' at column 1 is wrong" report --id 1 --inc '}{'
 
+expect a_group_that_matches_nothing_names_the_presets 0 \
+	"--group 'nosuch' matches no frame of incident 1; presets are module, .*just-my-code" report --id 1 --group nosuch
+expect so_does_one_in_brackets 0 "near is 'module'" report --id 1 --group '[modul]'
+expect no_grouping_is_meant_so 0 '' report --id 1 --group '[no grouping]'
+expect a_preset_that_matches_says_nothing 0 '' report --id 1 --group module
+
 # ---- a full disk ------------------------------------------------------------------------------------------
 
 if [ -w /dev/full ]; then
