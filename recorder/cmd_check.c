@@ -243,7 +243,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	struct counter_value value = {.absent = true};
 	struct trigger_status status = {.limit = NAN};
 	struct trigger *t = NULL;
-	struct buf text = {0};
+	struct buf text = {0}, doubts = {0};
 	struct err why = {0};
 	int rc;
 
@@ -256,15 +256,19 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	f.name = t ? t->spec : rule->spec;
 	put_presets(t, &text);
 	put_missing_logs(needs, &text);
+	if (t)
+		cmd_rule_doubts(t, &doubts);
+	buf_printf(&text, "%s%s", text.len && doubts.len ? "; " : "", buf_text(&doubts));
 	f.text = buf_text(&text);
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
-	if (!rc && ((f.value && value.absent) || (needs->nlogs && text.len)))
+	if (!rc && ((f.value && value.absent) || (needs->nlogs && text.len) || doubts.len))
 		f.verdict = "note";
 	put_rule(c, &f, rc, &why);
 	if (t)
 		t->ops->close(t);
 	buf_free(&text);
+	buf_free(&doubts);
 }
 
 static void check_monitor(struct check *c, const char *spec, struct needs *needs)

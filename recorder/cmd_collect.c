@@ -98,12 +98,17 @@ static void announce_file(const struct collect *c)
 
 static void announce_rule(struct log *log, const struct trigger *t)
 {
+	struct buf doubts = {0};
 	const char *line;
 	unsigned i;
 
 	log_line(log, LOG_INFO, "rule: %s", t->spec);
 	for (i = 0; (line = preset_line(t, i)) != NULL; i++)
 		log_line(log, LOG_INFO, "  = %s", line);
+	cmd_rule_doubts(t, &doubts);
+	if (doubts.len)
+		log_line(log, LOG_WARN, "%s: %s", t->spec, buf_text(&doubts));
+	buf_free(&doubts);
 }
 
 static void announce_data_file(const struct collect *c)

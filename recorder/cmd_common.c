@@ -350,6 +350,28 @@ int cmd_rule_open(const struct options *o, const struct rule_spec *rule, struct 
 	return rc;
 }
 
+static void doubt_pids(const struct process_filter *f, struct buf *out)
+{
+	unsigned i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->items[i].pid && !os_process_exists(f->items[i].pid))
+			buf_printf(out, "%sno process has the pid %" PRIu32 " now; one may get it later",
+				   out->len ? "; " : "", f->items[i].pid);
+}
+
+void cmd_rule_doubts(const struct trigger *t, struct buf *out)
+{
+	const struct trigger *part;
+	struct trigger_wish wish;
+	unsigned i;
+
+	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
+		cmd_rule_doubts(part, out);
+	if (t->ops->wish && t->ops->wish(t, 0, &wish) && wish.processes)
+		doubt_pids(wish.processes, out);
+}
+
 /* Whether a live source of this system delivers what one of these says. */
 enum delivery { DELIVERS_EVENTS, DELIVERS_LOGS, DELIVERS_ENDINGS };
 

@@ -79,6 +79,9 @@ static void os_knows_the_machine(void **state)
 	assert_int_equal(strlen(cut), 4);
 	assert_in_range(os_cpu_count(), 1, 4096);
 	assert_true(os_pid() > 0);
+	assert_true(os_process_exists(os_pid()));
+	assert_false(os_process_exists(99999999));
+	assert_false(os_process_exists(UINT32_MAX));
 }
 
 static void os_random_bytes_differ(void **state)

@@ -146,6 +146,7 @@ void os_system_store(struct buf *out);
 bool os_is_admin(void);
 uint32_t os_uid(void);                             /* effective user; 0 on Windows */
 uint32_t os_pid(void);
+bool os_process_exists(uint32_t pid);              /* now, whoever's it is */
 void os_host_name(char *out, size_t n);
 void os_host_text(char *out, size_t n);            /* "Linux 6.1.0 x86_64" */
 unsigned os_cpu_count(void);

@@ -167,6 +167,12 @@ uint32_t os_pid(void)
 	return (uint32_t)getpid();
 }
 
+bool os_process_exists(uint32_t pid)
+{
+	/* 0 and what would be negative mean groups. */
+	return pid && pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
 void os_host_name(char *out, size_t n)
 {
 	if (gethostname(out, n) != 0)

@@ -407,6 +407,19 @@ uint32_t os_pid(void)
 	return GetCurrentProcessId();
 }
 
+bool os_process_exists(uint32_t pid)
+{
+	HANDLE process = OpenProcess(SYNCHRONIZE, FALSE, pid);
+	bool ended;
+
+	if (!process)
+		return GetLastError() == ERROR_ACCESS_DENIED;
+	/* One that has ended is there for as long as somebody holds it. */
+	ended = WaitForSingleObject(process, 0) == WAIT_OBJECT_0;
+	CloseHandle(process);
+	return !ended;
+}
+
 void os_host_name(char *out, size_t n)
 {
 	wchar_t name[256];

@@ -26,6 +26,10 @@ expect check_an_unknown_counter_names_the_nearest 2 '% Processor Time' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"Processor:% Procesor Time:_Total>80"
 expect check_an_absent_instance_is_no_error 0 'does not exist now' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"Process:% Processor Time:no-such-program>80"
+expect check_a_pid_that_no_process_has_is_noted 0 'no process has the pid 99999999 now' \
+	check --store "$TMP/x.db" --stop-on-process 99999999
+verify as_a_note_and_no_error grep -q '^rule     note     StopOnProcess:99999999' out
+expect check_a_pid_that_is_there 0 'rule +ok' check --store "$TMP/x.db" --stop-on-process $$
 expect check_names_options_without_effect 0 'without effect here' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80" /Zip:true /AcceptEULA
 expect check_several_rules_in_one_option 2 '1 of the rules' \
