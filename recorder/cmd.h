@@ -134,7 +134,8 @@ void cmd_tell_file(const char *path, struct trigger *const *rules, uint32_t n, s
 void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t zero_ns);
 
 /*
- * What of a rule may not have been meant, though it is no error: a pid that no process has now. Sentences
+ * What of a rule may not have been meant, though it is no error: a pid that no process has now, a
+ * misspelled log. Sentences
  * with "; " between, or "".
  */
 void cmd_rule_doubts(const struct trigger *t, struct buf *out);

@@ -10,6 +10,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "source/source.h"
+#include "triggers/log_message.h"
 #include "triggers/process_filter.h"
 #include "triggers/threshold.h"
 #include "base/utf8.h"
@@ -368,6 +369,7 @@ void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 
 	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
 		cmd_rule_doubts(part, out);
+	log_message_doubt(t, out);
 	if (t->ops->wish && t->ops->wish(t, 0, &wish) && wish.processes)
 		doubt_pids(wish.processes, out);
 }

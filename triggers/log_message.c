@@ -1,5 +1,6 @@
 #include "triggers/log_message.h"
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "triggers/field_filter.h"
 #include "triggers/pattern.h"
@@ -13,17 +14,43 @@
 struct log_message {
 	struct pattern pattern;
 	char log[LOG_NAME_MAX];
+	const char *near_log;                /* what stands before an '@' looks like this; or NULL */
 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static bool is_known_log(const char *name, size_t n)
+static const char *const logs[] = {"Application", "System", "Security", "Setup", "kernel", "journal"};
+
+#define LOGS (sizeof(logs) / sizeof(logs[0]))
+
+/* The log whose name this is but for a slip of typing; or NULL. */
+static const char *near_log(const char *name, size_t n)
 {
-	static const char *const logs[] = {"Application", "System", "Security", "Setup", "kernel",
-					   "journal"};
+	char copy[16];
 	size_t i;
 
-	for (i = 0; i < sizeof(logs) / sizeof(logs[0]); i++)
+	if (n < 4 || n >= sizeof(copy))
+		return NULL;
+	memcpy(copy, name, n);
+	copy[n] = '\0';
+	for (i = 0; i < n; i++)
+		if (!isalpha((unsigned char)copy[i]))
+			return NULL;
+	for (i = 0; i < LOGS; i++) {
+		size_t len = strlen(logs[i]);
+
+		/* A part of a name is near too, but no slip. */
+		if (nearest_distance(copy, logs[i]) <= 1u + (len > 6) && n + 2 >= len && len + 2 >= n)
+			return logs[i];
+	}
+	return NULL;
+}
+
+static bool is_known_log(const char *name, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < LOGS; i++)
 		if (strlen(logs[i]) == n && strncasecmp(logs[i], name, n) == 0)
 			return true;
 	return false;
@@ -74,6 +101,7 @@ static int take_log(struct log_message *l, const char *spec, size_t *skip, struc
 	*skip = log_prefix(spec, &name, &len);
 	if (!*skip) {
 		strcpy(l->log, "Application");
+		l->near_log = near_log(name, len);
 		return 0;
 	}
 	if (len >= sizeof(l->log))
@@ -159,6 +187,15 @@ static void log_sense(struct trigger *t, const struct event *e, struct buf *why,
 	t->counts.matched++;
 	out->hit = true;
 	buf_printf(why, "log %s: %.400s", l->log, message);
+}
+
+void log_message_doubt(const struct trigger *t, struct buf *out)
+{
+	const struct log_message *l = (const struct log_message *)t;
+
+	if (t->ops == &log_message_trigger && l->near_log)
+		buf_printf(out, "%swhat stands before the '@' is no log's name, so it is a part of the expression, "
+			   "sought in Application; did you mean %s@?", out->len ? "; " : "", l->near_log);
 }
 
 const struct trigger_ops log_message_trigger = {

@@ -25,4 +25,7 @@
 
 extern const struct trigger_ops log_message_trigger;
 
+/* A sentence when what stands before an '@' looks like a misspelled log; of other rules nothing. */
+void log_message_doubt(const struct trigger *t, struct buf *out);
+
 #endif

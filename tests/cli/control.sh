@@ -30,6 +30,9 @@ expect check_a_pid_that_no_process_has_is_noted 0 'no process has the pid 999999
 	check --store "$TMP/x.db" --stop-on-process 99999999
 verify as_a_note_and_no_error grep -q '^rule     note     StopOnProcess:99999999' out
 expect check_a_pid_that_is_there 0 'rule +ok' check --store "$TMP/x.db" --stop-on-process $$
+expect check_a_misspelled_log_is_noted 0 'did you mean Application@' \
+	check --store "$TMP/x.db" --stop-on-event-log-message Aplication@x
+expect check_a_user_at_a_host_is_none 0 '^rule +ok' check --store "$TMP/x.db" --stop-on-event-log-message user@host
 expect check_names_options_without_effect 0 'without effect here' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80" /Zip:true /AcceptEULA
 expect check_several_rules_in_one_option 2 '1 of the rules' \
