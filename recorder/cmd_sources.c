@@ -63,7 +63,7 @@ void cmd_etw_options(const struct options *o, struct etw_options *out)
 				    .only_providers = o->gc_collect_only ? "Microsoft-Windows-DotNETRuntime:1:4"
 									 : o->only_providers,
 				    .kernel_events = o->kernel_events, .clr_events = o->clr_events,
-				    .thread_time = o->thread_time};
+				    .thread_time = o->thread_time || o->wakers};
 }
 
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err)
@@ -81,7 +81,7 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
 		return err_set(err, ERR_USAGE, "--%s: only an ETW session has that: on Windows, with --source "
 			       "etw", session_option(o));
-	if ((o->thread_time || o->wakers) && !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
+	if ((o->thread_time || o->wakers) && !o->from_file && !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
 		return err_set(err, ERR_USAGE, "--thread-time: on Windows only an ETW session has context switches: "
 			       "with --source etw");
 	for (i = 0; live_sources[i] && n < CMD_SOURCES_MAX; i++) {

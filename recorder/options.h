@@ -146,8 +146,8 @@ struct options {
 	/* what an ETW session delivers; see source/etw_wanted.h */
 	char *providers, *only_providers, *kernel_events, *clr_events;
 	bool runtime_events, gc_collect_only, enable_perf_map;
-	bool thread_time;                    /* context switches with stacks; of perf too */
-	bool wakers;                         /* with who ended waits; perf's */
+	bool thread_time;                    /* context switches with stacks */
+	bool wakers;                         /* with who ended waits */
 	uint32_t store_mb, keep_days;
 	char *symbol_cache;                  /* directory; NULL = beside the store */
 	uint32_t symbol_cache_mb;            /* 0 = none */

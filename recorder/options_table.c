@@ -259,12 +259,12 @@ const struct option_info option_table[] = {
 		.help = "Record context switches with stacks too (Linux, needs tracefs), so that of every "
 			"thread it is known where its time went: stream off-cpu, in ns, with leaves CPU_TIME, "
 			"BLOCKED_TIME, DISK_TIME, READIED_TIME. Costs some 10 us for each switch. Windows: "
-			"as events, many.",
+			"of an ETW session, or of a trace file that has them; rules do not see them then.",
 	}, {
 		.name = "wakers", .type = OPTION_BOOL,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(wakers),
 		.help = "The same, and below BLOCKED_TIME and DISK_TIME a frame READIED_BY and the stack of who "
-			"ended the wait (Linux).",
+			"ended the wait.",
 	}, {
 		.name = "stack-kb", .value = "KB", .type = OPTION_INT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(stack_kb),

@@ -128,8 +128,8 @@ static int deliver(struct etl *s, struct err *err)
 	s->delivering = true;
 	rc = etl_file_run(s->file, each_record, s, &s->counts, err);
 	if (!rc || rc == ERR_IO) {
-		etw_stacks_end(s->e.stacks);   /* what was read before the error is good */
-		rc = etw_events_take(&s->e) ? ERR_STOPPED : rc;
+		/* What was read before the error is good. */
+		rc = etw_events_end(&s->e) ? ERR_STOPPED : rc;
 	}
 	return rc;
 }
@@ -197,6 +197,9 @@ static int tell_losses(struct etl *s)
 		log_line(s->e.cfg.log, LOG_WARN,
 			 "%" PRIu64 " processes, images, names or stacks are not known: a table was full",
 			 nrefused);
+	if (s->e.time.threads && !s->e.time.switches)
+		log_line(s->e.cfg.log, LOG_WARN, "--thread-time: this trace has no context switches; record it with "
+			 "the kernel's ThreadTime events");
 	rc = etw_events_loss(&s->e, LOSS_KERNEL, s->facts->events_lost);
 	if (!rc)
 		rc = etw_events_loss(&s->e, LOSS_TABLE, nrefused);
@@ -261,7 +264,9 @@ static void etl_origin(struct source *source, struct source_origin *out)
 /* Methods are learned in the first pass and only read while events are taken. */
 static bool etl_name_frame(struct source *source, const struct frame *frame, struct symbol *out)
 {
-	return etw_code_name(etl_of(source)->e.code, frame->object, frame->offset, out);
+	const struct etw_events *e = &etl_of(source)->e;
+
+	return etw_events_name(e, frame, out) || etw_code_name(e->code, frame->object, frame->offset, out);
 }
 
 const struct source_ops etl_source = {

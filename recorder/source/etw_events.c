@@ -75,6 +75,10 @@ static void subject_of(const struct etw_events *s, const struct etw_whole *w, ui
 		if (*pid != r->pid)
 			*tid = ETW_ID_UNKNOWN;
 		return;
+	case ETW_READY_THREAD:
+		if (*tid == ETW_ID_UNKNOWN)
+			*tid = etw_time_running(&s->time, r->cpu);
+		break;
 	default:
 		break;
 	}
@@ -345,6 +349,12 @@ static bool is_wanted_process(const struct etw_events *s, const struct process *
 	       text_same_fold(s->cfg.only_process, process_name(process));
 }
 
+/* Then its stack is that of who ended a wait, perhaps one of a wanted process. */
+static bool is_waker(const struct etw_events *s, const struct etw_whole *w)
+{
+	return s->time.threads && s->cfg.wakers && w->class && w->class->id == ETW_READY_THREAD;
+}
+
 /* Whether it becomes an event at all. */
 static bool is_delivered(struct etw_events *s, const struct etw_whole *w)
 {
@@ -374,6 +384,65 @@ static int put(struct etw_events *s, const struct event *e)
 	return 0;
 }
 
+/* ---- times of threads -------------------------------------------------------------------------- */
+
+static void put_time(void *ctx, const struct thread_time_piece *piece)
+{
+	struct etw_events *s = ctx;
+	struct etw_thread *t = etw_state_thread(s->state, piece->tid, s->time.now_ticks);
+	struct event e = {.time_ns = piece->end_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
+			  .stream = STREAM_OFF_CPU, .stack = STACK_NONE, .value = (double)piece->ns,
+			  .quality = piece->quality, .stack_frames = s->time.scratch};
+	uint32_t pid = t ? t->pid : ETW_ID_UNKNOWN;
+
+	e.process = process_of(s, pid, s->time.now_ticks, piece->end_ns);
+	e.thread = thread_of(s, e.process, pid, piece->tid, s->time.now_ticks, piece->end_ns);
+	if (!is_wanted_process(s, e.process))
+		return;
+	e.nstack_frames = thread_time_frames(piece, s->time.leaves, s->time.scratch);
+	put(s, &e);
+}
+
+static bool is_gone(void *ctx, uint32_t tid)
+{
+	struct etw_events *s = ctx;
+	const struct etw_thread *t = etw_state_thread(s->state, tid, s->time.now_ticks);
+
+	return !t || t->until < s->time.now_ticks;
+}
+
+/* A file is told without ticks: there the stack of each wait that ends comes with all of it. */
+static void time_goes_on(struct etw_events *s, int64_t ticks)
+{
+	struct etw_time *t = &s->time;
+	bool behind_gap = t->lost && ticks > t->lost_ticks;
+
+	t->now_ticks = ticks;
+	t->now_ns = etw_events_time(s, ticks);
+	if (behind_gap) {
+		thread_time_lost(t->threads, t->now_ns);
+		memset(t->running, 0, sizeof(t->running));
+		t->lost = false;
+	}
+	if (!s->waits && t->now_ns - t->told_ns >= ETW_TIME_TICK_NS) {
+		thread_time_tick(t->threads, t->now_ns, is_gone);
+		t->told_ns = t->now_ns;
+	}
+}
+
+void etw_events_gap(struct etw_events *s, int64_t ticks)
+{
+	s->time.lost = true;
+	s->time.lost_ticks = ticks;
+}
+
+bool etw_events_name(const struct etw_events *s, const struct frame *frame, struct symbol *out)
+{
+	return thread_time_name(s->time.leaves, frame, out);
+}
+
+/* ---- each event -------------------------------------------------------------------------------- */
+
 static int deliver(struct etw_events *s, const struct etw_whole *w)
 {
 	struct event e = {.kind = kind_of(w), .cpu = w->record->cpu, .stack = STACK_NONE,
@@ -383,6 +452,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	int rc;
 
 	etw_events_learn_interval(s, w->record, w->class);
+	if (s->time.threads)
+		time_goes_on(s, w->record->ticks);
 	if (!is_delivered(s, w))
 		return 0;
 	e.time_ns = etw_events_time(s, w->record->ticks);
@@ -391,7 +462,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	e.thread = thread_of(s, e.process, pid, tid, w->record->ticks, e.time_ns);
 	e.value = value_of(s, w, e.kind, pid);
 	e.payload_bytes = w->record->payload_bytes;
-	if (w->naddresses && is_wanted_process(s, e.process))
+	if (w->naddresses && (is_wanted_process(s, e.process) || is_waker(s, w)))
 		put_stack(s, w, pid, &e);
 	e.quality = quality_of(s, w, &e);
 	if (e.kind == EVENT_SAMPLE) {
@@ -399,6 +470,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (!is_wanted_process(s, e.process))
 			return 0;
 	}
+	if (s->time.threads && etw_time_take(&s->time, w, &e, s->cfg.wakers))
+		return 0;
 	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
 		etw_decode_event(s->decode, w->record, &s->decoded);
 		add_file_name(s, w, path, sizeof(path));
@@ -411,6 +484,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
 	}
 	rc = put(s, &e);
+	if (s->time.threads && e.kind == EVENT_SAMPLE)
+		etw_time_sample(&s->time, w->tid, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
 		drop_ended(s, w, pid, tid, e.time_ns);
 	return rc;
@@ -423,6 +498,24 @@ int etw_events_take(struct etw_events *s)
 
 	while (!rc && (w = etw_stacks_next(s->stacks)))
 		rc = deliver(s, w);
+	return rc;
+}
+
+static bool stays(void *ctx, uint32_t tid)
+{
+	(void)ctx;
+	(void)tid;
+	return false;
+}
+
+int etw_events_end(struct etw_events *s)
+{
+	int rc;
+
+	etw_stacks_end(s->stacks);
+	rc = etw_events_take(s);
+	if (!rc && s->time.threads)
+		thread_time_tick(s->time.threads, s->time.now_ns, stays);
 	return rc;
 }
 
@@ -473,7 +566,8 @@ uint64_t etw_events_refused(const struct etw_events *s, size_t *bytes)
 	etw_stacks_counts(s->stacks, &stacks);
 	etw_decode_learned(s->decode, &learned);
 	*bytes = state.bytes + code.bytes + etw_stacks_bytes(s->stacks) + learned.nbytes;
-	return state.refused + code.refused + stacks.refused + learned.refused;
+	return state.refused + code.refused + stacks.refused + learned.refused +
+	       (s->time.threads ? thread_time_refused(s->time.threads) : 0);
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -488,11 +582,14 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 		rc = etw_code_new(s->state, s->cfg.frames, &s->code, err);
 	if (!rc)
 		rc = etw_stacks_new(pass, (int64_t)s->clock.frequency_hz, &s->stacks, err);
+	if (!rc && s->cfg.thread_time && !s->cfg.every_event)
+		rc = etw_time_open(&s->time, s->cfg.frames, put_time, s, err);
 	return rc;
 }
 
 void etw_events_close(struct etw_events *s)
 {
+	etw_time_close(&s->time);
 	etw_stacks_free(s->stacks);
 	etw_code_free(s->code, s->last_ns + 1);
 	etw_state_free(s->state);

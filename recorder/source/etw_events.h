@@ -14,6 +14,7 @@
 #include "source/etw_decode.h"
 #include "source/etw_stacks.h"
 #include "source/etw_state.h"
+#include "source/etw_time.h"
 #include "source/source.h"
 
 #define ETW_INTERVAL_100NS 10000u            /* between samples, where nothing says it */
@@ -43,6 +44,7 @@ struct etw_events {
 	uint64_t last_ns, marked_ns;
 	uint64_t idle;                       /* samples of it, not delivered */
 	uint64_t cut;                        /* stacks over STACK_MAX_FRAMES */
+	struct etw_time time;
 	struct etw_decoded decoded;
 	struct frame_ref frames[STACK_MAX_FRAMES];
 
@@ -65,6 +67,12 @@ void etw_events_learn_interval(struct etw_events *s, const struct etw_record *re
 bool etw_is_idle_sample(const struct etw_record *r, const struct etw_class *class);
 /* Deliver all that may leave the line. 0 or ERR_STOPPED. */
 int etw_events_take(struct etw_events *s);
+/* No record follows: the same with all that is left. */
+int etw_events_end(struct etw_events *s);
+/* Live: records were lost after that one; times of threads begin anew behind it. */
+void etw_events_gap(struct etw_events *s, int64_t ticks);
+/* As source_ops.name_frame, of what is no code. */
+bool etw_events_name(const struct etw_events *s, const struct frame *frame, struct symbol *out);
 /* So many were lost, after the last event that was delivered. */
 int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n);
 /* A tick on the recorder's clock. */

@@ -80,8 +80,7 @@ void etw_live_time(struct etw_live *l, int64_t ticks)
 void etw_live_end(struct etw_live *l)
 {
 	os_mutex_lock(l->lock);
-	etw_stacks_end(l->e.stacks);
-	take(l);
+	etw_events_end(&l->e);
 	os_mutex_unlock(l->lock);
 }
 
@@ -89,6 +88,7 @@ void etw_live_lost(struct etw_live *l, uint64_t n)
 {
 	os_mutex_lock(l->lock);
 	l->lost += n;
+	etw_events_gap(&l->e, l->last_ticks);
 	etw_events_loss(&l->e, LOSS_KERNEL, n);
 	os_mutex_unlock(l->lock);
 }
@@ -148,7 +148,8 @@ bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol 
 
 	/* The name's texts stay as they are while the tables live. */
 	os_mutex_lock(l->lock);
-	named = etw_code_name(l->e.code, frame->object, frame->offset, out) ||
+	named = etw_events_name(&l->e, frame, out) ||
+		etw_code_name(l->e.code, frame->object, frame->offset, out) ||
 		(l->old_code && etw_code_name(l->old_code, frame->object, frame->offset, out));
 	os_mutex_unlock(l->lock);
 	return named;

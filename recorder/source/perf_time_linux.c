@@ -26,19 +26,9 @@ struct perf_time {
 	struct frame_ref scratch[STACK_MAX_FRAMES];
 };
 
-enum { READIED_BY = TIME_KINDS, LEAVES };
-
-static const char *const names[LEAVES] = {
-	[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME", [TIME_DISK] = "DISK_TIME",
-	[TIME_READIED] = "READIED_TIME", [READIED_BY] = "READIED_BY",
-};
-
 bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct symbol *out)
 {
-	if (frame->object != t->object || frame->offset >= LEAVES)
-		return false;
-	*out = (struct symbol){.offset = frame->offset, .name = names[frame->offset]};
-	return true;
+	return thread_time_name(t->object, frame, out);
 }
 
 /* ---- what comes out ----------------------------------------------------------------------------- */
@@ -47,28 +37,16 @@ static void put(void *ctx, const struct thread_time_piece *piece)
 {
 	struct perf_time *t = ctx;
 	struct perf_thread *thread = perf_state_find_thread(t->state, piece->tid);
-	uint32_t most = STACK_MAX_FRAMES / 2 - 1, n = 0, own;
 	struct event e = {.time_ns = piece->end_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
 			  .stream = STREAM_OFF_CPU, .stack = STACK_NONE, .value = (double)piece->ns,
 			  .quality = piece->quality};
 
 	if (!thread || thread->process->skipped)
 		return;
-	/* Leaf first: who ended a wait goes below it. */
-	if (piece->nwaker) {
-		n = piece->nwaker < most ? piece->nwaker : most;
-		memcpy(t->scratch, piece->waker, n * sizeof(*piece->waker));
-		t->scratch[n++] = (struct frame_ref){.object = t->object, .offset = READIED_BY};
-	}
-	t->scratch[n++] = (struct frame_ref){.object = t->object, .offset = piece->kind};
-	own = piece->nframes < STACK_MAX_FRAMES - n ? piece->nframes : STACK_MAX_FRAMES - n;
-	if (own)
-		memcpy(t->scratch + n, piece->frames, own * sizeof(*piece->frames));
-	n += own;
 	e.process = thread->process->process;
 	e.thread = thread->thread;
 	e.stack_frames = t->scratch;
-	e.nstack_frames = n;
+	e.nstack_frames = thread_time_frames(piece, t->object, t->scratch);
 	queue_put(t->queue, &e);
 }
 
@@ -205,7 +183,6 @@ static void find_io_schedule(struct perf_time *t)
 int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, struct perf_state *state,
 		  struct probes *probes, struct perf_time **out, struct err *err)
 {
-	static const struct object_key key = {.kind = OBJECT_JIT, .path = "[thread]"};
 	struct perf_time *t = calloc(1, sizeof(*t));
 
 	if (t) {
@@ -216,7 +193,7 @@ int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, s
 		t->probes = probes;
 		t->every = 1;
 		t->threads = thread_time_new(put, t);
-		t->object = objects_get(frames, &key, 0);
+		t->object = thread_time_leaves(frames);
 	}
 	if (!t || !t->threads || !t->object) {
 		perf_time_free(t);

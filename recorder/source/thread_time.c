@@ -16,7 +16,8 @@ struct stack {                               /* references are held */
 struct one {
 	uint32_t tid;
 	uint8_t state, quality;
-	bool ready, disk;                    /* STATE_OFF: could run; waits for a device */
+	bool ready;                          /* STATE_OFF: could run */
+	bool disk, device;                   /* STATE_OFF: waits for a device, by its stack or its reason */
 	uint64_t mark_ns;                    /* up to here its time is accounted for */
 	uint64_t in_ns, stack_ns;            /* last switched in; when the stack was taken */
 	uint64_t since_ns;                   /* where the sums begin; 0 = they are empty */
@@ -200,7 +201,7 @@ static void add(struct one *one, enum thread_time_kind kind, uint64_t now_ns)
 
 static enum thread_time_kind off_kind(const struct one *one)
 {
-	return one->ready ? TIME_READIED : one->disk ? TIME_DISK : TIME_BLOCKED;
+	return one->ready ? TIME_READIED : one->disk || one->device ? TIME_DISK : TIME_BLOCKED;
 }
 
 /* ---- what happens ------------------------------------------------------------------------------- */
@@ -230,7 +231,7 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	if (!one)
 		return;
 	/* A stack of an earlier time is not the one of now. */
-	if (one->stack_ns < one->in_ns || !one->stack_ns) {
+	if (one->stack_ns <= one->in_ns) {
 		flush(t, one, now_ns);
 		drop_stack(&one->own, now_ns);
 		one->quality = 0;
@@ -245,6 +246,7 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	}
 	one->state = STATE_OFF;
 	one->ready = how == OUT_PREEMPTED;
+	one->device = how == OUT_DISK;
 	one->waker_known = false;
 	one->mark_ns = now_ns;
 }
@@ -269,7 +271,9 @@ void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid, con
 	if (!one || one->state != STATE_OFF || one->ready)
 		return;
 	if (!same_stack(&one->waker, frames, nframes)) {
-		flush(t, one, now_ns);
+		/* Other times may wait for their stack still. */
+		if (one->sums[TIME_BLOCKED] || one->sums[TIME_DISK])
+			flush(t, one, now_ns);
 		keep_stack(&one->waker, frames, nframes, now_ns);
 	}
 	one->waker_known = true;
@@ -369,4 +373,45 @@ uint32_t thread_time_threads(const struct thread_time *t)
 uint64_t thread_time_refused(const struct thread_time *t)
 {
 	return t->refused;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------- */
+
+enum { READIED_BY = TIME_KINDS, LEAVES };
+
+struct object *thread_time_leaves(struct frames *frames)
+{
+	static const struct object_key key = {.kind = OBJECT_JIT, .path = "[thread]"};
+
+	return objects_get(frames, &key, 0);
+}
+
+bool thread_time_name(const struct object *leaves, const struct frame *frame, struct symbol *out)
+{
+	static const char *const names[LEAVES] = {
+		[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME", [TIME_DISK] = "DISK_TIME",
+		[TIME_READIED] = "READIED_TIME", [READIED_BY] = "READIED_BY",
+	};
+
+	if (!leaves || frame->object != leaves || frame->offset >= LEAVES)
+		return false;
+	*out = (struct symbol){.offset = frame->offset, .name = names[frame->offset]};
+	return true;
+}
+
+uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves, struct frame_ref *out)
+{
+	uint32_t most = STACK_MAX_FRAMES / 2 - 1, n = 0, own;
+
+	/* Leaf first: who ended a wait goes below it. */
+	if (piece->nwaker) {
+		n = piece->nwaker < most ? piece->nwaker : most;
+		memcpy(out, piece->waker, n * sizeof(*piece->waker));
+		out[n++] = (struct frame_ref){.object = leaves, .offset = READIED_BY};
+	}
+	out[n++] = (struct frame_ref){.object = leaves, .offset = piece->kind};
+	own = piece->nframes < STACK_MAX_FRAMES - n ? piece->nframes : STACK_MAX_FRAMES - n;
+	if (own)
+		memcpy(out + n, piece->frames, own * sizeof(*piece->frames));
+	return n + own;
 }

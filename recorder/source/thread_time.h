@@ -20,7 +20,8 @@
 #ifndef SOURCE_THREAD_TIME_H
 #define SOURCE_THREAD_TIME_H
 
-#include "model/frame.h"
+#include "model/event.h"
+#include "symbol/symbol.h"
 
 #define THREAD_TIME_MAX 65536u
 #define THREAD_TIME_SUM_NS 100000000ULL
@@ -46,11 +47,14 @@ struct thread_time;
 struct thread_time *thread_time_new(thread_time_put *put, void *ctx);    /* NULL = no memory */
 void thread_time_free(struct thread_time *t);
 
-/* The stack with which a thread is being switched out, around the time of thread_time_out(). */
+/*
+ * The stack with which a thread is being switched out, around the time of thread_time_out(); or, where it
+ * is told only then, just before thread_time_in().
+ */
 void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
 		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
 
-enum thread_time_out { OUT_BLOCKED, OUT_PREEMPTED, OUT_DEAD };
+enum thread_time_out { OUT_BLOCKED, OUT_DISK, OUT_PREEMPTED, OUT_DEAD };
 void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how);
 void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 /* Somebody wakes a thread, just before thread_time_woken(): with which stack. */
@@ -69,5 +73,11 @@ void thread_time_lost(struct thread_time *t, uint64_t now_ns);
 uint32_t thread_time_threads(const struct thread_time *t);
 /* Switches of threads without room or memory for them. */
 uint64_t thread_time_refused(const struct thread_time *t);
+
+/* The object of the leaves, or NULL: the caller's reference. Its frames' names, as source_ops.name_frame. */
+struct object *thread_time_leaves(struct frames *frames);
+bool thread_time_name(const struct object *leaves, const struct frame *frame, struct symbol *out);
+/* The piece's stack with its leaf, and below that READIED_BY and its waker; out[STACK_MAX_FRAMES]; how many. */
+uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves, struct frame_ref *out);
 
 #endif

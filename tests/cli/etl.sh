@@ -56,6 +56,12 @@ verify head_closing_the_pipe_is_quiet bash -c '"$RECORDER" events --from '$net' 
 head -c 2000000 $net >cut.etl
 expect a_trace_that_is_cut_gives_what_precedes_the_cut 0 '131,[0-9]{3} events' events --from cut.etl --count
 
+# ---- times of threads (what they are: test_source_etw_time) ----------------------------------------------
+
+expect a_trace_without_context_switches_says_so 0 'has no context switches' collect --from $net --thread-time \
+	--store times.db
+expect and_has_no_times 3 'no times of threads' report --id 1 --metric off-cpu --store times.db
+
 # ---- collect: which GCs took over a millisecond -------------------------------------------------------
 
 expect two_gcs_over_a_millisecond 0 'done:.*2 stored' collect --from $net --store gc.db /StopOnGCOverMsec:1 /CollectMultiple:3
