@@ -83,13 +83,13 @@ bool provider_is(const char *wanted, const char *provider)
 
 int event_id_of(const char *name)
 {
-	unsigned id = 0;
-	int end = 0;
+	unsigned long id;
+	char *end;
 
-	if (strncasecmp(name, "EventID(", 8) != 0 || sscanf(name + 8, "%5u)%n", &id, &end) != 1 || !end ||
-	    name[8 + end] || id > UINT16_MAX || !isdigit((unsigned char)name[8]))
+	if (strncasecmp(name, "EventID(", 8) != 0 || !isdigit((unsigned char)name[8]))
 		return -1;
-	return (int)id;
+	id = strtoul(name + 8, &end, 10);
+	return strcmp(end, ")") == 0 && id <= UINT16_MAX ? (int)id : -1;
 }
 
 /*
@@ -570,16 +570,18 @@ static bool parse_guid(const char *text, uint32_t out[4])
 	unsigned char bytes[16];
 	/* Where each byte stands in the text: the first three groups are little-endian. */
 	static const uint8_t at[16] = {6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34};
-	unsigned i, byte;
+	char two[3] = "";
+	unsigned i;
 	size_t len;
 
 	text = without_braces(text, &len);
 	if (len != 36)
 		return false;
 	for (i = 0; i < 16; i++) {
-		if (sscanf(text + at[i], "%2x", &byte) != 1)
+		memcpy(two, text + at[i], 2);
+		if (!isxdigit((unsigned char)two[0]) || !isxdigit((unsigned char)two[1]))
 			return false;
-		bytes[i] = (unsigned char)byte;
+		bytes[i] = (unsigned char)strtoul(two, NULL, 16);
 	}
 	memcpy(out, bytes, sizeof(bytes));
 	return true;

@@ -26,12 +26,12 @@ static void put_path(const struct counter_name *name, const char *counter, const
 
 static bool read_pid(const char *instance, uint32_t *pid)
 {
-	unsigned long v;
+	unsigned long long v;
 	char *end;
 
 	if (strncmp(instance, "pid=", 4) || instance[4] < '0' || instance[4] > '9')
 		return false;
-	v = strtoul(instance + 4, &end, 10);
+	v = strtoull(instance + 4, &end, 10);
 	*pid = (uint32_t)v;
 	return !*end && v <= UINT32_MAX;
 }

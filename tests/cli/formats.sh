@@ -40,7 +40,7 @@ formats()
 same()
 {
 	local file
-	[ "$(ls "$1" | wc -l)" -ge 10 ] || return
+	[ "$(ls "$1" | wc -l)" -ge 10 ] || { tail -n 2 log; return 1; }
 	for file in "$1"/*; do
 		cmp "$file" "one/${file##*/}" || return
 	done
