@@ -154,6 +154,8 @@ void cmd_note(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* Standard output, whole: what a command printed into a buf. */
 int cmd_print(const struct buf *text, struct err *err);
+/* The same with colour, where it is wanted (color.h). */
+int cmd_print_colored(const struct options *o, const struct buf *text, struct err *err);
 /* The same; on a terminal, and without --json, lines that are too long for it are broken (base/fit.h). */
 int cmd_print_fitted(const struct options *o, const struct buf *text, struct err *err);
 

@@ -501,7 +501,7 @@ int cmd_check(const struct options *o, struct err *err)
 			rc = check_plan(&c, err);
 	}
 	if (!rc) {
-		rc = cmd_print(&c.out, err);
+		rc = cmd_print_colored(o, &c.out, err);
 	}
 	if (!rc && c.wrong)
 		rc = err_set(err, ERR_USAGE, "%u of the rules, monitored counters, commands and files %s wrong%s: %s",

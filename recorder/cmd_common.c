@@ -2,6 +2,7 @@
  * What several commands need: the store they work on, the incident that is meant, numbers as text.
  */
 #include "cmd.h"
+#include "color.h"
 #include "group.h"
 #include "known_names.h"
 #include "trace.h"
@@ -53,6 +54,22 @@ int cmd_print(const struct buf *text, struct err *err)
 	return out_close(out, err);
 }
 
+int cmd_print_colored(const struct options *o, const struct buf *text, struct err *err)
+{
+	struct buf colored = {0};
+	int rc;
+
+	if (!color_wanted(o))
+		return cmd_print(text, err);
+	rc = buf_check(text, "the output", err);
+	if (!rc) {
+		color_lines(&colored, o->command, buf_text(text), text->len);
+		rc = cmd_print(&colored, err);
+	}
+	buf_free(&colored);
+	return rc;
+}
+
 int cmd_print_fitted(const struct options *o, const struct buf *text, struct err *err)
 {
 	size_t columns = fit_columns();
@@ -60,11 +77,11 @@ int cmd_print_fitted(const struct options *o, const struct buf *text, struct err
 	int rc;
 
 	if (o->json || columns == FIT_ALL)
-		return cmd_print(text, err);
+		return cmd_print_colored(o, text, err);
 	rc = buf_check(text, "the output", err);
 	if (!rc) {
 		fit_lines(&fitted, buf_text(text), text->len, columns);
-		rc = cmd_print(&fitted, err);
+		rc = cmd_print_colored(o, &fitted, err);
 	}
 	buf_free(&fitted);
 	return rc;

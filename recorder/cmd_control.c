@@ -309,7 +309,7 @@ static int print_answer(const struct options *o, const struct buf *answer, struc
 	else
 		json_put_text(json_member(all, "text"), &text);
 	if (!rc && (o->json || o->command == CMD_STATUS))
-		rc = cmd_print(&text, err);
+		rc = cmd_print_colored(o, &text, err);
 	else if (!rc && text.len)
 		cmd_note("%s", buf_text(&text));
 	buf_free(&text);

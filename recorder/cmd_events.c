@@ -2,6 +2,7 @@
  * events: what can be named here; events as they come, or of a trace file, one a line, or how many of each.
  */
 #include "cmd.h"
+#include "color.h"
 
 #include "base/fit.h"
 #include "base/json.h"
@@ -32,7 +33,8 @@ struct listing {
 	const struct options *o;
 	const char *process;                 /* --process without ".exe" */
 	struct out *out;                     /* NULL = only counted */
-	struct buf line, fitted;
+	struct buf line, fitted, colored;
+	bool color;
 	struct table by_name;
 	struct event_name *names;
 	uint32_t nnames, room;
@@ -156,11 +158,19 @@ static int by_name(const void *a, const void *b)
 /* The line that is built, for the terminal where it goes to one. */
 static const struct buf *fitted_line(struct listing *l)
 {
-	if (l->o->json || l->columns == FIT_ALL)
-		return &l->line;
-	buf_reset(&l->fitted);
-	fit_lines(&l->fitted, buf_text(&l->line), l->line.len, l->columns);
-	return &l->fitted;
+	const struct buf *line = &l->line;
+
+	if (!l->o->json && l->columns != FIT_ALL) {
+		buf_reset(&l->fitted);
+		fit_lines(&l->fitted, buf_text(line), line->len, l->columns);
+		line = &l->fitted;
+	}
+	if (!l->color)
+		return line;
+	buf_reset(&l->colored);
+	color_lines(&l->colored, CMD_EVENTS, buf_text(line), line->len);
+	l->colored.failed |= line->failed;
+	return &l->colored;
 }
 
 static void put_counts(struct listing *l)
@@ -399,6 +409,7 @@ static void listing_free(struct listing *l)
 	table_free(&l->by_name);
 	buf_free(&l->line);
 	buf_free(&l->fitted);
+	buf_free(&l->colored);
 }
 
 /* The display name of a process has no ".exe". */
@@ -480,7 +491,8 @@ static int watch(struct listing *l, struct live *live, struct needs *needs, stru
 
 static int watch_events(const struct options *o, struct err *err)
 {
-	struct listing l = {.o = o, .process = o->process, .err = err, .columns = fit_columns()};
+	struct listing l = {.o = o, .process = o->process, .err = err, .columns = fit_columns(),
+			    .color = color_wanted(o)};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	struct live live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
 			    .stack_kb = 16, .each = each, .ctx = &l};
@@ -502,7 +514,8 @@ static int watch_events(const struct options *o, struct err *err)
 int cmd_events(const struct options *o, struct err *err)
 {
 	char *process = without_exe(o->process);
-	struct listing l = {.o = o, .process = process, .err = err, .columns = fit_columns()};
+	struct listing l = {.o = o, .process = process, .err = err, .columns = fit_columns(),
+			    .color = color_wanted(o)};
 	struct trace t = {.ops = file_sources(o->from_file)[0], .path = o->from_file, .each = each, .ctx = &l};
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;

@@ -2,6 +2,7 @@
  * The program: arguments, conf file, command, exit code.
  */
 #include "cmd.h"
+#include "color.h"
 #include "config.h"
 #include "version.h"
 
@@ -77,7 +78,9 @@ static int command(struct options *o, struct err *err)
 		return cmd_help(o, err);
 	if (o->command == CMD_NONE)
 		return err_set(err, ERR_USAGE, "which command? 'recorder help' lists them");
-	rc = load_config(o, err);
+	rc = color_check(o, err);
+	if (!rc)
+		rc = load_config(o, err);
 	return rc ? rc : run[o->command](o, err);
 }
 

@@ -115,6 +115,7 @@ struct options {
 	char *store;                         /* NULL: see cmd_store_path() */
 	char *config;
 	bool json;
+	char *color;                         /* auto, always, never; NULL = auto */
 
 	/* what makes an incident */
 	struct rule_list rules;

@@ -529,6 +529,13 @@ const struct option_info option_table[] = {
 			    IN(CHECK) | IN(DIFF) | IN(STACKS) | CONTROL,
 		FIELD(json),
 		.help = "One JSON object a line.",
+	}, {
+		.name = "color", .value = "WHEN", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT,
+		.commands = IN(LIST) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) | IN(EVENTS),
+		FIELD(color),
+		.help = "auto, always or never. Default auto: on a terminal, unless NO_COLOR is set or TERM is "
+			"dumb.",
 	},
 
 	/* What an ETW session delivers (Windows) */

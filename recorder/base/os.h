@@ -122,6 +122,8 @@ struct os_file *os_stdout(void);
 struct os_file *os_stderr(void);
 bool os_is_terminal(struct os_file *file);
 unsigned os_terminal_columns(void);                /* 80 when unknown */
+/* Whether a terminal as standard output obeys escape sequences; Windows: switched on, if it can be. */
+bool os_terminal_styles(void);
 
 /*
  * An advisory lock that the system drops when the process ends, however it ends. The file holds the

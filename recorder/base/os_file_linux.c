@@ -357,6 +357,11 @@ unsigned os_terminal_columns(void)
 	return 80;
 }
 
+bool os_terminal_styles(void)
+{
+	return true;
+}
+
 /* The lock file holds the owner's pid as decimal text, for the sentence of who is refused. */
 int os_lock(const char *path, struct os_file **out, struct err *err)
 {

@@ -583,6 +583,17 @@ unsigned os_terminal_columns(void)
 	return 80;
 }
 
+/* From Windows 10 1511 on. Source: learn.microsoft.com, "Console Virtual Terminal Sequences". */
+bool os_terminal_styles(void)
+{
+	HANDLE console = os_stdout()->handle;
+	DWORD mode;
+
+	return GetConsoleMode(console, &mode) &&
+	       ((mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) ||
+		SetConsoleMode(console, mode | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING));
+}
+
 /* ---- lock ------------------------------------------------------------------------------------ */
 
 /*

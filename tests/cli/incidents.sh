@@ -66,7 +66,7 @@ on_terminal()
 {
 	local columns=$1
 	shift
-	script -qec "stty cols $columns; '$RECORDER' $*" /dev/null </dev/null | tr -d '\r' >out
+	script -qec "stty cols $columns; NO_COLOR=1 '$RECORDER' $*" /dev/null </dev/null | tr -d '\r' >out
 }
 if command -v script >/dev/null && [ "$(script -qec 'stty cols 47; stty size' /dev/null </dev/null | tr -d '\r')" = '0 47' ]; then
 	for columns in 40 60 80 132; do
@@ -88,6 +88,42 @@ else
 fi
 expect lines_into_a_pipe_are_whole 0 '' report --id 1 --by-name
 verify lines_into_a_pipe_have_all_columns grep -q 'WHEN  *FUNCTION' out
+
+# ---- colour -----------------------------------------------------------------------------------------
+
+plain() { sed 's/\x1b\[[0-9]*m//g'; }
+same=1
+for words in list 'show --id 1' 'show --id 4' 'report --id 1 --tree' 'show --id 1 --losses' 'diff --base 1 --test 2'; do
+	"$RECORDER" $words >without
+	"$RECORDER" $words --color always >with
+	grep -q "$(printf '\033')" without && same=
+	cmp -s with without && same=
+	plain <with | cmp -s - without || same=
+done
+verify color_adds_sequences_and_changes_nothing [ "$same" ]
+expect color_always_colors_a_pipe 0 '' show --id 1 --color always
+verify color_marks_labels_losses_and_shares sh -c "cat -v out >seen && grep -q '^^\[\[1mFired^\[\[0m  ' seen &&
+	grep -qF '^[[33m7 samples' seen && grep -qF '^[[1m60.0 %^[[0m  server!burn_alpha' seen"
+expect color_is_not_in_json 0 '' list --json --color always
+verify color_is_not_in_json_at_all cmp out list.json
+expect color_of_another_word_is_refused 2 'auto, always, never' list --color sometimes
+if command -v script >/dev/null; then
+	# colored ENVIRONMENT ARG...: whether there are sequences on a terminal
+	colored()
+	{
+		local set=$1
+		shift
+		script -qec "env -u NO_COLOR TERM=xterm $set '$RECORDER' $*" /dev/null </dev/null | grep -q "$(printf '\033')"
+	}
+	verify color_is_on_at_a_terminal colored '' list
+	verify color_is_on_with_an_empty_NO_COLOR colored NO_COLOR= list
+	verify color_respects_NO_COLOR eval '! colored NO_COLOR=1 list'
+	verify color_respects_a_dumb_terminal eval '! colored TERM=dumb list'
+	verify color_can_be_switched_off eval '! colored "" list --color never'
+	verify color_always_is_stronger_than_NO_COLOR colored NO_COLOR=1 list --color always
+else
+	echo "skip color_is_on_at_a_terminal: no script(1) here"
+fi
 
 # ---- export ---------------------------------------------------------------------------------------
 

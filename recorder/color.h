@@ -1,0 +1,29 @@
+/*
+ * Colour for a terminal: a pass over the text of a command, when it is finished and fitted, so that nothing
+ * that makes the text knows of it. Escape sequences are added, no other byte is changed. Any thread.
+ *
+ * bold     labels, table heads, names of events, shares of 10 % and more
+ * green    what check finds good; in diff what became less
+ * yellow   remarks of check, losses, incidents that are not whole
+ * red      what check finds wrong or missing, damage, what failed; in diff what became more
+ *
+ * Source: ECMA-48, 8.3.117 (SGR): ESC [ 1 m, 31, 32, 33, 0.
+ */
+#ifndef COLOR_H
+#define COLOR_H
+
+#include "options.h"
+
+/* --color: auto, always or never. Returns 0 or ERR_USAGE. */
+int color_check(const struct options *o, struct err *err);
+
+/*
+ * Whether standard output gets colour. auto (the default): it is a terminal that takes escape sequences,
+ * NO_COLOR is not set or empty (no-color.org), TERM is not "dumb". Never with --json.
+ */
+bool color_wanted(const struct options *o);
+
+/* Append n bytes of whole lines, as `about` prints them, with colour. */
+void color_lines(struct buf *out, enum command about, const char *text, size_t n);
+
+#endif
