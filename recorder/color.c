@@ -277,8 +277,14 @@ static void put_event(struct painter *p)
 		if (!at)
 			return;
 		at += 2;
+		/* Names may have blanks: up to the word of the first "field=". */
+		to = find(at, p->end, "=");
+		for (; to && to > at && *to != ' '; to--)
+			;
+		span(p, at, to ? to : p->end, bold);
+		return;
 	}
-	span(p, at, word_end(at, p->end), bold);
+	span(p, at, to, bold);
 }
 
 static void put_page_line(struct painter *p)

@@ -85,6 +85,8 @@ static void events_have_bold_names(void **state)
 	(void)state;
 	expect(CMD_EVENTS, "       1.250  a(7) 8 cpu 0  P/Start x=1\n         12  P/Start\n",
 	       "       1.250  a(7) 8 cpu 0  " BOLD("P/Start") " x=1\n         12  P/Start\n");
+	expect(CMD_EVENTS, "       1.250  -  My Kernel/a b x=1 y=\"c = d\"\n       1.250  -  My Kernel/a\n",
+	       "       1.250  -  " BOLD("My Kernel/a b") " x=1 y=\"c = d\"\n       1.250  -  " BOLD("My Kernel/a") "\n");
 }
 
 /* Whatever stands there, and wherever it ends: without the sequences it is what it was. */
