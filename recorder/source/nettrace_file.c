@@ -1,6 +1,9 @@
 /*
  * Files of nettrace (.nettrace, of dotnet-trace or kept by a test) as a source: the events of one .NET
  * program. They stand in the file by thread and in blocks: each waits until one HOLD_NS younger has come.
+ *
+ * Read twice, as ETW's: what the program is called and what is missing stand anywhere in the file, and
+ * whoever takes an event on another thread must not find them told or not as the threads happen to run.
  */
 #include "base/os.h"
 #include "base/text.h"
@@ -91,8 +94,6 @@ static void name_process(struct nettrace_file *s)
 	char path[1024];
 	uint32_t i;
 
-	if (!s->process || strcmp(s->decoded.name, "ProcessInfo") != 0)
-		return;
 	for (i = 0; i < s->decoded.nfields; i++)
 		if (strcmp(s->decoded.fields[i].name, "CommandLine") == 0 && s->decoded.fields[i].type == FIELD_TEXT) {
 			snprintf(path, sizeof(path), "%s", s->decoded.fields[i].v.text);
@@ -100,6 +101,21 @@ static void name_process(struct nettrace_file *s)
 			path[strcspn(path, " ")] = '\0';
 			process_set_exe(s->cfg.processes, s->process, path);
 		}
+}
+
+/* The first reading. */
+static int learn(void *ctx, const struct nettrace_event *event)
+{
+	struct nettrace_file *s = ctx;
+
+	if (atomic_load_explicit(&s->stopping, memory_order_relaxed))
+		return ERR_STOPPED;
+	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
+	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
+		return 0;
+	nettrace_decode_event(s->decode, event, nettrace_facts(s->stream)->pointer_bytes, &s->decoded);
+	name_process(s);
+	return 0;
 }
 
 static void deliver(void *ctx, const struct dotnet_held *held)
@@ -112,7 +128,6 @@ static void deliver(void *ctx, const struct dotnet_held *held)
 	};
 
 	nettrace_decode_event(s->decode, &held->event, nettrace_facts(s->stream)->pointer_bytes, &s->decoded);
-	name_process(s);
 	e.provider = s->decoded.provider;
 	e.name = s->decoded.name;
 	e.fields = s->decoded.fields;
@@ -142,7 +157,7 @@ static int take(void *ctx, const struct nettrace_event *event)
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, struct err *err)
+static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrace_each *each, struct err *err)
 {
 	size_t got = 0;
 	int rc = os_pread(s->file, bytes, PORTION, *at, &got, err);
@@ -150,10 +165,27 @@ static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, struct 
 	if (!rc && !got)
 		return ERR_NOT_FOUND;
 	if (!rc)
-		rc = nettrace_feed(s->stream, bytes, got, take, s, err);
+		rc = nettrace_feed(s->stream, bytes, got, each, s, err);
 	*at += got;
-	if (!rc && s->newest_ns > HOLD_NS)
+	if (s->newest_ns > HOLD_NS && !rc)
 		dotnet_line_release(s->line, s->newest_ns - HOLD_NS, deliver, s);
+	return rc;
+}
+
+/* From its first byte. ERR_NOT_FOUND: it ends before its end's mark. */
+static int read_all(struct nettrace_file *s, nettrace_each *each, struct err *err)
+{
+	char *bytes = malloc(PORTION);
+	uint64_t at = 0;
+	int rc = bytes ? 0 : err_set(err, ERR_MEMORY, "no memory to read %s", s->cfg.file);
+
+	nettrace_free(s->stream);
+	s->stream = NULL;
+	if (!rc)
+		rc = nettrace_new(&s->stream, err);
+	while (!rc && !nettrace_ended(s->stream))
+		rc = atomic_load(&s->stopping) ? ERR_STOPPED : read_some(s, bytes, &at, each, err);
+	free(bytes);
 	return rc;
 }
 
@@ -179,20 +211,16 @@ static void note(struct nettrace_file *s, int rc, const struct err *err)
 static int nettrace_run(struct source *source, struct err *err)
 {
 	struct nettrace_file *s = (struct nettrace_file *)source;
-	char *bytes = malloc(PORTION);
-	uint64_t at = 0;
-	int rc = bytes ? 0 : err_set(err, ERR_MEMORY, "no memory to read %s", s->cfg.file);
+	int rc = read_all(s, learn, err);
 
-	while (!rc && !nettrace_ended(s->stream) && !atomic_load(&s->stopping))
-		rc = read_some(s, bytes, &at, err);
-	free(bytes);
-	dotnet_line_release(s->line, UINT64_MAX, deliver, s);
-	if (rc == ERR_STOPPED || atomic_load(&s->stopping))
-		rc = 0;
-	note(s, rc, err);
+	if (rc != ERR_STOPPED && rc != ERR_MEMORY) {
+		note(s, rc, err);
+		rc = read_all(s, take, err);
+		dotnet_line_release(s->line, UINT64_MAX, deliver, s);
+	}
 	queue_finish(s->cfg.queue);
 	/* What was read before the damage is good, and said to be cut. */
-	return rc == ERR_NOT_FOUND || rc == ERR_FORMAT ? 0 : rc;
+	return rc == ERR_STOPPED || rc == ERR_NOT_FOUND || rc == ERR_FORMAT ? 0 : rc;
 }
 
 /* ---- life -------------------------------------------------------------------------------------- */
@@ -260,8 +288,6 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 		rc = os_file_info(s->file, &info, err);
 	if (!rc)
 		rc = read_facts(s, &facts, err);
-	if (!rc)
-		rc = nettrace_new(&s->stream, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc)
