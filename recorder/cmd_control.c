@@ -141,8 +141,9 @@ static void put_budget(struct buf *out, struct json_value budget)
 		buf_printf(out, ", %.4g %% at most", max_cpu);
 	if (max_mb > 0)
 		buf_printf(out, "; %.0f MB of memory at most", max_mb);
-	buf_printf(out, "; sampling at %.0f Hz with %.0f KB of stack", number(budget, "freq_hz"),
-		   number(budget, "stack_kb"));
+	buf_printf(out, "; sampling at %.0f Hz", number(budget, "freq_hz"));
+	if (number(budget, "stack_kb") > 0)
+		buf_printf(out, " with %.0f KB of stack", number(budget, "stack_kb"));
 	if (steps > 0)
 		buf_printf(out, ", %.0f of %.0f steps down", steps, number(budget, "steps"));
 	buf_putc(out, '\n');

@@ -10,16 +10,28 @@
 /* The start reads every process and the programs that run: what that takes says nothing of later. */
 #define START_NS (30 * NS_PER_SEC)
 
+static bool copies_stack(const struct engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nsources; i++)
+		if (e->sources[i].ops->copies_stack)
+			return true;
+	return false;
+}
+
 void engine_budget_open(struct engine *e)
 {
-	struct budget_level asked = {e->cfg->freq_hz, e->cfg->stack_kb};
+	struct budget_level asked = {e->cfg->freq_hz, copies_stack(e) ? e->cfg->stack_kb : 0};
 
 	budget_init(&e->budget, &e->cfg->budget, asked, e->cfg->allow_fp);
 }
 
-static void level_text(const struct budget_level *level, char *out, size_t n)
+static void level_text(const struct engine *e, const struct budget_level *level, char *out, size_t n)
 {
-	if (level->stack_kb)
+	if (!copies_stack(e))
+		snprintf(out, n, "%u Hz", level->freq_hz);
+	else if (level->stack_kb)
 		snprintf(out, n, "%u Hz with %u KB of stack", level->freq_hz, level->stack_kb);
 	else
 		snprintf(out, n, "%u Hz by frame pointers", level->freq_hz);
@@ -85,7 +97,7 @@ void engine_budget_look(struct engine *e)
 	os_self_usage(&cpu_ns, &rss_bytes);
 	move = budget_feed(&e->budget, os_now_ns(), cpu_ns, rss_bytes);
 	now = &e->budget.levels[e->budget.level];
-	level_text(now, level, sizeof(level));
+	level_text(e, now, level, sizeof(level));
 	if (move != BUDGET_STAYS) {
 		why_text(&e->budget, move, e->budget_reason, sizeof(e->budget_reason));
 		log_line(e->log, move == BUDGET_DOWN ? LOG_WARN : LOG_INFO, "%s: sampling goes on at %s",

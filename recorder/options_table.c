@@ -276,7 +276,7 @@ const struct option_info option_table[] = {
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(max_cpu_pct),
 		.def = UNSET, .min = 0, .max = 100000, .unit = "%",
 		.help = "How much of one CPU the recorder may take; over it for 5 s it samples at 49 Hz, "
-			"then 19 Hz, then copies 8 KB of stack, and takes that back later. 0 = no limit. "
+			"then 19 Hz, then (Linux) copies 8 KB of stack, and takes that back later. 0 = no limit. "
 			"Default: 1, or 0.3 for each CPU; more in proportion to a --freq over 99; four "
 			"times that with --thread-time.",
 	}, {

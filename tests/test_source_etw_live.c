@@ -178,6 +178,104 @@ static void another_interval_than_asked_is_told_once(void **state)
 	assert_true(e && e->value == 2e6);
 }
 
+/* Asked at 1500 ms, between two samples: the first weighs 1 ms, and the mark stands before the second. */
+static void a_step_holds_from_its_moment_on(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	etw_live_interval(live, 10000);
+	sample(1400, 7);
+	etw_live_level(live, 1500 * MS, 1000000 / 49 * 10);
+	sample(1600, 7);
+	sample(2200, 7);
+	e = queue_peek(queue);
+	assert_true(e->kind == EVENT_SAMPLE && e->value == 1e6);
+	queue_pop(queue);
+	e = queue_peek(queue);
+	assert_true(e->kind == EVENT_RATE && e->value == 20408000);
+	assert_true(!e->name || !*e->name);  /* the engine knows why */
+	assert_int_equal(e->time_ns, 1500 * NS_PER_MS);
+	e = next(EVENT_SAMPLE);
+	assert_true(e && e->time_ns == 1600 * NS_PER_MS && e->value == 20408000);
+}
+
+/* PerfInfo SetInterval: source, new, old. */
+static void interval_record(int64_t ms, uint32_t interval)
+{
+	struct etw_bytes b = {.n = 0};
+
+	etw_int(&b, 0, 4);
+	etw_int(&b, interval, 4);
+	etw_int(&b, 10000, 4);
+	put(etw_classic(SAMPLE_GUID, 72, 3, &b), ms, 0, 0);
+}
+
+static void a_step_that_windows_says_as_well_is_marked_once_and_as_ours(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	etw_live_interval(live, 10000);
+	interval_record(1499, 200000);
+	etw_live_level(live, 1500 * MS, 200000);
+	sample(1600, 7);
+	sample(2200, 7);
+	e = next(EVENT_RATE);
+	assert_true(e && e->time_ns == 1499 * NS_PER_MS && e->value == 2e7);
+	assert_true(!e->name || !*e->name);
+	assert_null(next(EVENT_RATE));
+}
+
+/* 250 ms of a second at 1000 Hz; at the moment of which it is said, not when the samples come out. */
+static void busy_time_is_expected_at_the_rate_of_its_moment(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	etw_live_interval(live, 10000);
+	sample(1400, 7);
+	etw_live_busy(live, 1500 * MS, 3, 250 * NS_PER_MS);
+	etw_live_level(live, 1500 * MS, 100000);
+	etw_live_busy(live, 2500 * MS, 3, 250 * NS_PER_MS);
+	assert_null(queue_peek(queue));
+	etw_live_time(live, 3100 * MS);
+	e = next(EVENT_EXPECTED);
+	assert_true(e && e->time_ns == 1500 * NS_PER_MS && e->cpu == 3 && e->value == 250);
+	e = next(EVENT_EXPECTED);
+	assert_true(e && e->time_ns == 2500 * NS_PER_MS && e->value == 25);
+}
+
+/* More than it has room for, with records that do not come: said at the last moment that has come. */
+static void busy_times_do_not_pile_up(void **state)
+{
+	uint64_t last_ns = 0;
+	const struct event *e;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 20000; i++)
+		etw_live_busy(live, (1000 + i) * (int64_t)MS, 0, NS_PER_MS);
+	etw_live_end(live);
+	for (i = 0; (e = next(EVENT_EXPECTED)) != NULL; i++) {
+		assert_true(e->time_ns >= last_ns);
+		last_ns = e->time_ns;
+	}
+	assert_int_equal(i, 20000);
+}
+
+static void idle_cpus_let_time_pass(void **state)
+{
+	int64_t ms;
+
+	(void)state;
+	sample(1000, 7);
+	for (ms = 1001; ms < 1700; ms++)
+		sample(ms, 0);
+	assert_non_null(next(EVENT_SAMPLE));
+	assert_in_range(queue_released(queue), 1150 * NS_PER_MS, 1200 * NS_PER_MS);
+}
+
 /* A layout is asked for once for each kind of event that nothing describes. */
 static void a_layout_is_asked_for_once(void **state)
 {
@@ -302,6 +400,11 @@ int main(void)
 		TEST(the_end_lets_all_go),
 		TEST(losses_are_events_with_their_number),
 		TEST(another_interval_than_asked_is_told_once),
+		TEST(a_step_holds_from_its_moment_on),
+		TEST(a_step_that_windows_says_as_well_is_marked_once_and_as_ours),
+		TEST(busy_time_is_expected_at_the_rate_of_its_moment),
+		TEST(busy_times_do_not_pile_up),
+		TEST(idle_cpus_let_time_pass),
 		TEST(a_layout_is_asked_for_once),
 		TEST(what_has_ended_is_forgotten_and_the_rest_is_not),
 		TEST(lack_of_memory_is_reported),

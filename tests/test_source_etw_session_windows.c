@@ -4,6 +4,7 @@
  */
 #include "source/etw_session_windows.h"
 #include "source/etw_record_windows.h"
+#include "tests/support/alone_windows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,5 +95,6 @@ int main(void)
 		cmocka_unit_test(event_record_becomes_a_record),
 	};
 
+	alone_on_this_machine();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

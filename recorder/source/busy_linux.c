@@ -1,4 +1,4 @@
-#include "source/busy_linux.h"
+#include "source/busy.h"
 
 #include "base/buf.h"
 #include "base/os.h"

@@ -452,6 +452,8 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	int rc;
 
 	etw_events_learn_interval(s, w->record, w->class);
+	if (s->before)
+		s->before(s, w->record->ticks);
 	if (s->time.threads)
 		time_goes_on(s, w->record->ticks);
 	if (!is_delivered(s, w))

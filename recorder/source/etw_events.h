@@ -48,6 +48,9 @@ struct etw_events {
 	struct etw_decoded decoded;
 	struct frame_ref frames[STACK_MAX_FRAMES];
 
+	/* Live: before an event of that moment is made; NULL = nothing to do. */
+	void (*before)(struct etw_events *s, int64_t ticks);
+
 	_Atomic bool stopping;
 	_Atomic uint64_t delivered;
 };

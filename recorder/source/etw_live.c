@@ -7,41 +7,137 @@
 
 #define ASKED 1024u                          /* kinds of events whose layout was asked for; power of two */
 #define ITEM_TRACELOGGING 11
+#define DUE_SECONDS 4u                       /* of busy times that wait for records of their moment */
+#define IDLE_PASSES_MS 10u                   /* without any other record than those of idle CPUs */
+
+/* What happened at a moment, to be said before the events that came behind it. */
+struct due {
+	int64_t ticks;
+	uint32_t interval_100ns;             /* holds from here on; 0 = the CPU was busy until here */
+	uint16_t cpu;
+	uint64_t busy_ns;
+};
 
 struct etw_live {
-	struct etw_events e;
+	struct etw_events e;                 /* first: before() */
 	struct os_mutex *lock;               /* guards all */
 	int64_t wait_ticks;
 	uint64_t records, lost;
 	uint32_t told_100ns;                 /* the interval between samples that the engine knows */
 	uint64_t asked[ASKED];               /* hashes */
 	int64_t last_ticks;                  /* the greatest of any record */
+	int64_t idle_ticks;                  /* until when idle samples have let time pass */
+	struct due *due;                     /* a ring, oldest first */
+	uint32_t ndue, first_due, room_due;
+	uint32_t asked_100ns;                /* by etw_live_level(), not said yet; 0 = nothing */
 	size_t trim_bytes;                   /* from which on it is worth it */
 	struct etw_code *old_code;           /* names frames that are in the queue still */
 	struct etw_state *old_state;
 	uint64_t old_until_ns;
 };
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- rates and busy times ---------------------------------------------------------------------- */
 
-/* Windows samples at another rate than it was asked to: from here on samples weigh so much. */
-static void tell_interval(struct etw_live *l)
+/* From here on samples weigh so much: a step that was asked for, or another rate than that. */
+static void tell_interval(struct etw_live *l, uint64_t time_ns)
 {
-	struct event e = {.kind = EVENT_RATE, .cpu = CPU_NONE, .stack = STACK_NONE,
-			  .name = "the rate of this machine, as Windows says it"};
+	struct event e = {.kind = EVENT_RATE, .cpu = CPU_NONE, .stack = STACK_NONE, .time_ns = time_ns};
 
-	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
 	l->told_100ns = l->e.interval_100ns;
+	if (l->told_100ns != l->asked_100ns)
+		e.name = "the rate of this machine, as Windows says it";
+	l->asked_100ns = 0;
 	e.value = (double)l->told_100ns * 100;
-	e.time_ns = l->e.last_ns ? l->e.last_ns : os_now_ns();
 	queue_put(l->e.cfg.queue, &e);
 }
 
-static void take(struct etw_live *l)
+static void tell_expected(struct etw_live *l, const struct due *d, uint64_t time_ns)
 {
+	struct event e = {.kind = EVENT_EXPECTED, .cpu = d->cpu, .stack = STACK_NONE, .time_ns = time_ns};
+
+	e.value = (double)d->busy_ns / 100 / (l->e.interval_100ns ? l->e.interval_100ns : ETW_INTERVAL_100NS);
+	queue_put(l->e.cfg.queue, &e);
+}
+
+/* In time order: what is said before its moment has come is said at the last one that has. */
+static void say_oldest(struct etw_live *l, bool has_come)
+{
+	const struct due *d = &l->due[l->first_due];
+	uint64_t time_ns = has_come || !l->e.last_ns ? etw_events_time(&l->e, d->ticks) : l->e.last_ns;
+
+	if (d->interval_100ns) {
+		l->e.interval_100ns = d->interval_100ns;
+		if (d->interval_100ns != l->told_100ns)
+			tell_interval(l, time_ns);
+		l->asked_100ns = 0;
+	} else {
+		tell_expected(l, d, time_ns);
+	}
+	l->first_due = (l->first_due + 1) % l->room_due;
+	l->ndue--;
+}
+
+static void say_due(struct etw_live *l, int64_t ticks)
+{
+	while (l->ndue && l->due[l->first_due].ticks <= ticks)
+		say_oldest(l, true);
+}
+
+static void add_due(struct etw_live *l, const struct due *d)
+{
+	if (l->ndue == l->room_due)
+		say_oldest(l, false);
+	l->due[(l->first_due + l->ndue++) % l->room_due] = *d;
+}
+
+/* Etw_events.before: Windows may say itself when the rate has changed, a little before we do. */
+static void before(struct etw_events *s, int64_t ticks)
+{
+	struct etw_live *l = (struct etw_live *)s;
+
+	say_due(l, ticks);
+	if (s->interval_100ns && s->interval_100ns != l->told_100ns)
+		tell_interval(l, etw_events_time(s, ticks));
+}
+
+void etw_live_level(struct etw_live *l, int64_t ticks, uint32_t interval_100ns)
+{
+	struct due d = {.ticks = ticks, .interval_100ns = interval_100ns};
+
+	os_mutex_lock(l->lock);
+	add_due(l, &d);
+	l->asked_100ns = interval_100ns;
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t busy_ns)
+{
+	struct due d = {.ticks = ticks, .cpu = (uint16_t)cpu, .busy_ns = busy_ns};
+
+	os_mutex_lock(l->lock);
+	add_due(l, &d);
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static void pass(struct etw_live *l, int64_t ticks)
+{
+	etw_stacks_time(l->e.stacks, ticks);
 	etw_events_take(&l->e);
-	if (l->e.interval_100ns && l->e.interval_100ns != l->told_100ns)
-		tell_interval(l);
+	say_due(l, ticks - l->wait_ticks);
+	if (ticks > l->wait_ticks)
+		queue_watermark(l->e.cfg.queue, etw_events_time(&l->e, ticks - l->wait_ticks));
+}
+
+/* On a machine that idles no other record may come for long, and what waits must not wait for one. */
+static void put_idle(struct etw_live *l, int64_t ticks)
+{
+	l->e.idle++;
+	if (ticks - l->idle_ticks < (int64_t)(l->e.clock.frequency_hz / 1000 * IDLE_PASSES_MS))
+		return;
+	l->idle_ticks = ticks;
+	pass(l, ticks);
 }
 
 static void put(struct etw_live *l, const struct etw_record *record)
@@ -52,12 +148,12 @@ static void put(struct etw_live *l, const struct etw_record *record)
 	if (record->ticks > l->last_ticks)
 		l->last_ticks = record->ticks;
 	if (etw_is_idle_sample(record, class)) {
-		l->e.idle++;
+		put_idle(l, l->last_ticks);
 		return;
 	}
 	etw_stacks_put(l->e.stacks, record, class);
 	etw_events_learn(&l->e, record, class);
-	take(l);
+	etw_events_take(&l->e);
 }
 
 void etw_live_put(struct etw_live *l, const struct etw_record *record)
@@ -70,10 +166,7 @@ void etw_live_put(struct etw_live *l, const struct etw_record *record)
 void etw_live_time(struct etw_live *l, int64_t ticks)
 {
 	os_mutex_lock(l->lock);
-	etw_stacks_time(l->e.stacks, ticks);
-	take(l);
-	if (ticks > l->wait_ticks)
-		queue_watermark(l->e.cfg.queue, etw_events_time(&l->e, ticks - l->wait_ticks));
+	pass(l, ticks);
 	os_mutex_unlock(l->lock);
 }
 
@@ -81,6 +174,7 @@ void etw_live_end(struct etw_live *l)
 {
 	os_mutex_lock(l->lock);
 	etw_events_end(&l->e);
+	say_due(l, INT64_MAX);
 	os_mutex_unlock(l->lock);
 }
 
@@ -228,15 +322,20 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 	struct etw_live *l = calloc(1, sizeof(*l));
 	int rc;
 
-	if (l)
+	if (l) {
+		l->room_due = DUE_SECONDS * (os_cpu_count() + 1);
 		l->lock = os_mutex_new();
-	if (!l || !l->lock) {
-		free(l);
+		l->due = calloc(l->room_due, sizeof(*l->due));
+	}
+	if (!l || !l->lock || !l->due) {
+		etw_live_close(l);
 		return err_set(err, ERR_MEMORY, "out of memory for a session's records");
 	}
 	l->e.cfg = *cfg;
 	l->e.clock = (struct etl_clock){.frequency_hz = frequency_hz, .kind = ETL_CLOCK_QPC};
 	l->told_100ns = cfg->freq_hz ? 10000000u / cfg->freq_hz : 0;
+	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
+	l->e.before = before;
 	l->wait_ticks = (int64_t)(frequency_hz / 1000 * ETW_STACKS_WAIT_MS);
 	rc = etw_events_open(&l->e, ETW_STACKS_LIVE, err);
 	if (rc) {
@@ -255,5 +354,6 @@ void etw_live_close(struct etw_live *l)
 	drop_old(l);
 	etw_events_close(&l->e);
 	os_mutex_free(l->lock);
+	free(l->due);
 	free(l);
 }

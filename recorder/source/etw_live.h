@@ -24,7 +24,7 @@ struct etw_live_counts {
 	uint64_t lost;                       /* as etw_live_lost() was told */
 	uint64_t no_user;                    /* stacks whose user part did not come in time */
 	uint64_t refused;                    /* by tables that were full */
-	uint32_t interval_100ns;             /* between samples; 0 = nothing has said it */
+	uint32_t interval_100ns;             /* between samples that are delivered now */
 	size_t bytes;
 };
 
@@ -38,6 +38,13 @@ void etw_live_volume(struct etw_live *l, const char *nt, const char *dos);
 
 /* How often samples are taken, until a record says it; 0 = as Windows does unless asked: every ms. */
 void etw_live_interval(struct etw_live *l, uint32_t interval_100ns);
+/*
+ * The same from that moment on, asked by source_ops.set_level: samples from it on weigh so much, and
+ * EVENT_RATE without a name stands in front of them. The moment is now or a little ago.
+ */
+void etw_live_level(struct etw_live *l, int64_t ticks, uint32_t interval_100ns);
+/* A CPU was busy so long until that moment, since it was said last: samples are expected for it. */
+void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t busy_ns);
 void etw_live_put(struct etw_live *l, const struct etw_record *record);
 /* No record older than this follows, although none has come. */
 void etw_live_time(struct etw_live *l, int64_t ticks);

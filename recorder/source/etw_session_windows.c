@@ -4,6 +4,8 @@
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/text.h"
+#include "source/etw_interval_windows.h"
+#include "source/etw_owner_windows.h"
 #include "source/etw_render.h"
 
 #include <inttypes.h>
@@ -13,7 +15,6 @@
 #include <wchar.h>
 
 #define NAME_CHARS 128u
-#define NAME_PREFIX L"recorder-session-"
 #define BUFFER_KB 64u
 #define BUFFERS_MIN 64u                      /* 4 MB */
 #define BUFFERS_MAX 512u                     /* 32 MB: seconds of a busy machine */
@@ -32,11 +33,12 @@ struct properties {
 };
 
 struct etw_session {
-	wchar_t name[NAME_CHARS];
+	wchar_t name[ETW_OWNER_CHARS];
 	TRACEHANDLE handle;
 	SRWLOCK lock;                        /* guards what follows */
 	bool stopped;
 	struct etw_losses losses;
+	bool samples;                        /* CPUs; an interval of ours holds */
 };
 
 static void properties_init(struct properties *q)
@@ -242,12 +244,11 @@ static int enable_all(struct etw_session *s, const struct etw_wanted *wanted, st
 	return 0;
 }
 
-/* One rate for the whole machine; what it was stays known to nobody, so it is not set back. */
-static void set_interval(uint32_t *interval_100ns, struct log *log)
+static void set_interval(struct etw_session *s, uint32_t *interval_100ns, struct log *log)
 {
-	struct etw_profile_interval v = {0, *interval_100ns};
-	ULONG error = TraceSetInformation(0, TraceSampledProfileIntervalInfo, &v, sizeof(v));
+	ULONG error = etw_interval_want(s->name, interval_100ns);
 
+	s->samples = !error;
 	if (!error)
 		return;
 	log_line(log, LOG_WARN, "the sampling rate stays as it was, at most 1000 Hz: Windows refuses another "
@@ -256,15 +257,6 @@ static void set_interval(uint32_t *interval_100ns, struct log *log)
 }
 
 /* ---- start ------------------------------------------------------------------------------------ */
-
-static uint64_t start_of(HANDLE process)
-{
-	FILETIME created, ended, kernel, user;
-
-	if (!GetProcessTimes(process, &created, &ended, &kernel, &user))
-		return 0;
-	return (uint64_t)created.dwHighDateTime << 32 | created.dwLowDateTime;
-}
 
 static int start_error(ULONG error, const wchar_t *name, struct err *err)
 {
@@ -339,12 +331,12 @@ int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t
 	if (!s)
 		return err_set(err, ERR_MEMORY, "out of memory for an ETW session");
 	InitializeSRWLock(&s->lock);
-	_snwprintf(s->name, NAME_CHARS - 1, NAME_PREFIX L"%lu-%I64x", GetCurrentProcessId(),
-		   start_of(GetCurrentProcess()));
+	etw_owner_name(s->name);
 	if (wanted->kernel_flags & ETW_FLAG_PROFILE)
-		set_interval(interval_100ns, log);
+		set_interval(s, interval_100ns, log);
 	rc = start_session(s, wanted, err);
 	if (rc) {
+		etw_interval_leave(s->name);
 		free(s);
 		return rc;
 	}
@@ -379,6 +371,17 @@ static bool control(struct etw_session *s, ULONG code)
 	return true;
 }
 
+int etw_session_interval(struct etw_session *s, uint32_t *interval_100ns, struct err *err)
+{
+	ULONG error = ERROR_NOT_SUPPORTED;
+
+	AcquireSRWLockExclusive(&s->lock);
+	if (s->samples && !s->stopped)
+		error = etw_interval_want(s->name, interval_100ns);
+	ReleaseSRWLockExclusive(&s->lock);
+	return error ? err_os_code(err, (int)error, "Windows keeps its sampling rate") : 0;
+}
+
 bool etw_session_losses(struct etw_session *s, struct etw_losses *out)
 {
 	bool there;
@@ -395,6 +398,8 @@ void etw_session_stop(struct etw_session *s)
 	AcquireSRWLockExclusive(&s->lock);
 	if (!s->stopped)
 		control(s, EVENT_TRACE_CONTROL_STOP);
+	if (!s->stopped && s->samples)
+		etw_interval_leave(s->name);
 	s->stopped = true;
 	ReleaseSRWLockExclusive(&s->lock);
 }
@@ -408,24 +413,6 @@ void etw_session_free(struct etw_session *s)
 }
 
 /* ---- sessions that were left ------------------------------------------------------------------ */
-
-/* Whether the recorder that made a session of this name still runs; true also when nobody can tell. */
-static bool owner_runs(const wchar_t *name)
-{
-	unsigned long pid = 0;
-	uint64_t started = 0;
-	HANDLE process;
-	bool runs;
-
-	if (swscanf(name + wcslen(NAME_PREFIX), L"%lu-%I64x", &pid, &started) != 2)
-		return true;
-	process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, FALSE, pid);
-	if (!process)
-		return GetLastError() == ERROR_ACCESS_DENIED;
-	runs = start_of(process) == started && WaitForSingleObject(process, 0) == WAIT_TIMEOUT;
-	CloseHandle(process);
-	return runs;
-}
 
 int etw_sessions_clear(uint32_t *n, struct err *err)
 {
@@ -443,10 +430,10 @@ int etw_sessions_clear(uint32_t *n, struct err *err)
 	error = QueryAllTracesW(pointers, SESSIONS_MAX, &count);
 	for (i = 0; (!error || error == ERROR_MORE_DATA) && i < count && i < SESSIONS_MAX; i++) {
 		all[i].name[NAME_CHARS - 1] = L'\0';
-		if (!wcsncmp(all[i].name, NAME_PREFIX, wcslen(NAME_PREFIX)) && !owner_runs(all[i].name) &&
-		    !stop_named(all[i].name))
+		if (etw_owner_is_gone(all[i].name) && !stop_named(all[i].name))
 			(*n)++;
 	}
+	etw_interval_clear();
 	free(all);
 	return error && error != ERROR_MORE_DATA
 		       ? err_os_code(err, (int)error, "cannot list ETW sessions") : 0;

@@ -1,8 +1,8 @@
 /*
  * An ETW session of our own: started, told what to deliver, asked what it lost, stopped. Windows only.
  *
- * Its name holds this process's number and start, so several recorders may run, a session that a
- * killed one has left is known as such, and foreign sessions are never touched. Declarations that
+ * Its name says whose it is (etw_owner_windows.h), so several recorders may run, a session that a killed
+ * one has left is known as such, and foreign sessions are never touched. Declarations that
  * mingw-w64 10 lacks stand here too; see windows-build.md, section 1.
  *
  * Sources: docs, "Event Tracing Functions", EVENT_TRACE_PROPERTIES, EVENT_FILTER_DESCRIPTOR,
@@ -31,10 +31,6 @@ struct etw_filter_ids {                      /* EVENT_FILTER_EVENT_ID */
 	USHORT ids[ETW_FILTER_IDS_MAX];
 };
 
-struct etw_profile_interval {                /* TRACE_PROFILE_INTERVAL */
-	ULONG source, interval_100ns;
-};
-
 _Static_assert(sizeof(EVENT_RECORD) == 112, "EVENT_RECORD");
 _Static_assert(sizeof(EVENT_TRACE_LOGFILEW) == 448, "EVENT_TRACE_LOGFILEW");
 _Static_assert(sizeof(EVENT_TRACE_PROPERTIES) == 120, "EVENT_TRACE_PROPERTIES");
@@ -55,20 +51,23 @@ int etw_session_identify(struct etw_wanted *wanted, struct err *err);
 /*
  * Start the session and enable all that is wanted.
  *
- * interval_100ns  between samples, asked of the whole machine; the one that holds then
+ * interval_100ns  between samples, asked of the whole machine (etw_interval_windows.h) until the session
+ *                 is stopped; becomes the one that holds, 0 = not known
  * returns  0; ERR_ACCESS, ERR_LIMIT no room for another session, ERR_BUSY the name is taken,
  *          ERR_UNSUPPORTED; nothing is left behind
  */
 int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t *interval_100ns,
 		      struct etw_session **out, struct err *err);
 const wchar_t *etw_session_name(const struct etw_session *s);
+/* Any thread: another one from now on; the same. 0, or why it stays as it is. */
+int etw_session_interval(struct etw_session *s, uint32_t *interval_100ns, struct err *err);
 /* Any thread. false: the session is gone. */
 bool etw_session_losses(struct etw_session *s, struct etw_losses *out);
 /* Any thread, once or more; keeps the last losses. */
 void etw_session_stop(struct etw_session *s);
 void etw_session_free(struct etw_session *s);     /* stops it; NULL allowed */
 
-/* Stop sessions of recorders that do not run any more. */
+/* Stop sessions of recorders that do not run any more, and give back the sampling interval that they had. */
 int etw_sessions_clear(uint32_t *n, struct err *err);
 
 #endif

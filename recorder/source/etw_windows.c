@@ -2,13 +2,15 @@
  * Live events of this machine: one ETW session of our own, read by ProcessTrace() on the source's thread.
  *
  * Here is only the transport; what records mean is etw_live.c's. A second thread asks the session once a
- * second what it lost, and lets time pass where no record comes. After stop() the session is stopped,
+ * second what it lost and the system how busy its CPUs were, changes the sampling interval when that is
+ * wished, and lets time pass where no record comes. After stop() the session is stopped,
  * ProcessTrace() hands out what is left in its buffers and returns; should it not, its handle is closed.
  */
 #include "source/source.h"
 
 #include "base/os.h"
 #include "base/os_windows.h"
+#include "source/busy.h"
 #include "source/etw_live.h"
 #include "source/etw_record_windows.h"
 #include "source/etw_session_windows.h"
@@ -43,6 +45,8 @@ struct etw {
 	_Atomic bool stopping, ended;
 	struct os_thread *watch;
 	struct etw_losses told;              /* by the watch, and after it has ended */
+	struct busy *busy;                   /* the watch's; NULL: what is expected is not known */
+	_Atomic unsigned wanted_hz;          /* 0 = as it is */
 	_Atomic uint64_t buffers_lost;
 };
 
@@ -132,6 +136,54 @@ static void tell_losses(struct etw *s)
 	atomic_store(&s->buffers_lost, now.buffers);
 }
 
+/* ---- how much is expected, and another level ----------------------------------------------------- */
+
+struct at {
+	struct etw *s;
+	int64_t ticks;
+};
+
+static void put_busy(void *ctx, unsigned cpu, uint64_t busy_ns)
+{
+	const struct at *at = ctx;
+
+	etw_live_busy(at->s->live, at->ticks, cpu, busy_ns);
+}
+
+static void tell_busy(struct etw *s)
+{
+	struct at at = {s, ticks_now()};
+
+	if (s->busy)
+		busy_read(s->busy, put_busy, &at);
+}
+
+/* What the CPUs did until now is expected at the old rate. */
+static void change_level(struct etw *s)
+{
+	unsigned hz = atomic_exchange(&s->wanted_hz, 0);
+	uint32_t interval_100ns, asked;
+	struct err err;
+
+	if (!hz)
+		return;
+	asked = interval_100ns = 10000000u / hz;
+	tell_busy(s);
+	if (etw_session_interval(s->session, &interval_100ns, &err)) {
+		log_line(s->cfg.log, LOG_WARN, "sampling goes on as it was: %s", err.text);
+		return;
+	}
+	etw_live_level(s->live, ticks_now(), interval_100ns);
+	if (interval_100ns < asked - asked / 10)
+		log_line(s->cfg.log, LOG_INFO, "sampling goes on at %.0f Hz: another recorder wants it, and the "
+			 "machine has one rate", 1e7 / interval_100ns);
+}
+
+static void set_level(struct source *source, const struct source_level *level)
+{
+	atomic_store(&etw_of(source)->wanted_hz, level->freq_hz);
+}
+
 static void watch_main(void *ctx)
 {
 	struct etw *s = ctx;
@@ -143,9 +195,11 @@ static void watch_main(void *ctx)
 		now = os_now_ns();
 		if (now >= next_ns) {
 			tell_losses(s);
+			tell_busy(s);
 			etw_live_trim(s->live);
 			next_ns = now + NS_PER_SEC;
 		}
+		change_level(s);
 		if (now - atomic_load_explicit(&s->last_record_ns, memory_order_relaxed) > QUIET_NS)
 			etw_live_time(s->live, ticks_now() - (int64_t)(s->frequency_hz / 2));
 		if (atomic_load(&s->stopping) && !stop_ns)
@@ -195,6 +249,7 @@ static void close_source(struct source *source)
 		return;
 	etw_session_free(s->session);
 	etw_live_close(s->live);
+	busy_close(s->busy);
 	free(s->schema);
 	if (s->tdh)
 		FreeLibrary(s->tdh);
@@ -253,6 +308,8 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		rc = etw_session_identify(&s->wanted, err);
 	if (!rc)
 		rc = etw_live_open(cfg, s->frequency_hz, &s->live, err);
+	if (!rc && s->wanted.kernel_flags & ETW_FLAG_PROFILE && !cfg->only_process)
+		s->busy = busy_open();       /* of one process alone it is not known */
 	if (!rc) {
 		add_volumes(s);
 		load_tdh(s);
@@ -356,6 +413,7 @@ const struct source_ops etw_source = {
 	.clear = etw_sessions_clear,
 	.run = run,
 	.stop = stop,
+	.set_level = set_level,
 	.status = status,
 	.name_frame = name_frame,
 	.close = close_source,

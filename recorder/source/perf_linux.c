@@ -5,7 +5,7 @@
  * order what is older than T0 - 1 ms, keep the rest. Facts and measurements: linux-capture.md 1-2.
  */
 #include "base/os.h"
-#include "source/busy_linux.h"
+#include "source/busy.h"
 #include "source/loader.h"
 #include "source/perf_ring_linux.h"
 #include "source/perf_state_linux.h"
@@ -828,6 +828,7 @@ const struct source_ops perf_source = {
 	.check = probes_check,
 	.list_events = probes_list,
 	.stacks = true,
+	.copies_stack = true,
 	.probe = perf_source_probe,
 	.open = perf_open,
 	.run = perf_run,

@@ -66,6 +66,7 @@ struct source_ops {
 	bool optional;                       /* where it is refused, only rules that need it are */
 	bool stacks;                         /* gives stacks: --source chooses one of these, else the first */
 	bool instead_of_events;              /* taken only where the chosen one has no events */
+	bool copies_stack;                   /* samples hold stack_kb of the stack; else it means nothing */
 	uint64_t behind_ns;                  /* how far it may be behind; 0 = 250 ms */
 	/* Any time before open: are these needs met here? The sentence gives the nearest names. */
 	int (*check)(const struct needs *needs, struct err *err);
