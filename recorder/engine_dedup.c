@@ -5,6 +5,7 @@
  * that fired (a counter or a tick has none). Names come from the symbol worker, so the writer decides, before
  * anything is stored, and waits at most 2 s. The cool-down runs from the incident that is
  * there: what goes on for long is recorded again after each. The count stands in that incident's note.
+ * From a file the merge thread waits for the decision at each firing: it comes out the same each time.
  */
 #include "engine_private.h"
 
@@ -94,11 +95,16 @@ static void tell(struct engine *e, const struct pending *p, struct kept_signatur
 			 err.text);
 }
 
-/* Of the incident that is stored now. Its id is there once it has been begun. */
+/*
+ * Of the incident that is stored now. Its id is there once it has been begun. Of several that were open at a
+ * time the last is the one to count with, in whatever order they are stored.
+ */
 void engine_dedup_stored(struct engine *e, const struct pending *p)
 {
-	if (p->signature < e->nsignatures)
-		e->signatures[p->signature].incident = p->head.id;
+	struct kept_signature *k = p->signature < e->nsignatures ? &e->signatures[p->signature] : NULL;
+
+	if (k && k->time_ns == p->head.trigger_ns && k->incident < p->head.id)
+		k->incident = p->head.id;
 }
 
 static void remember(struct engine *e, struct pending *p, const char *text)
@@ -134,7 +140,6 @@ bool engine_dedup_repeats(struct engine *e, struct pending *p)
 
 	if (!e->cfg->dedup_ns || p->rule == MANUAL_RULE || p->told_apart)
 		return p->repeats;
-	p->told_apart = true;
 	buf_printf(&text, "%s\n%s", p->head.rule, p->process);
 	put_frames(e, p, &text);
 	k = find(e, buf_text(&text));
@@ -145,6 +150,10 @@ bool engine_dedup_repeats(struct engine *e, struct pending *p)
 		remember(e, p, buf_text(&text));
 	}
 	buf_free(&text);
+	os_mutex_lock(e->lock);
+	p->told_apart = true;
+	os_cond_signal(e->wake_merge);
+	os_mutex_unlock(e->lock);
 	return p->repeats;
 }
 

@@ -92,7 +92,7 @@ void engine_file_wait(struct engine *e)
 		engine_stop(e, STOP_FAILED, "the store cannot be written");
 }
 
-static uint32_t complete_ones(struct engine *e)
+static uint32_t complete_ones(const struct engine *e)
 {
 	const struct pending *p;
 	uint32_t n = 0;
@@ -104,8 +104,19 @@ static uint32_t complete_ones(struct engine *e)
 
 void engine_file_wait_for_room(struct engine *e)
 {
+	/* What fires next may be the same again: only of one that is stored. */
+	uint32_t most = e->cfg->dedup_ns ? 1 : ENGINE_PENDING_MAX;
+
 	os_mutex_lock(e->lock);
-	while (complete_ones(e) >= ENGINE_PENDING_MAX && writer_gets_on(e))
+	while (complete_ones(e) >= most && writer_gets_on(e))
+		os_cond_wait(e->wake_merge, e->lock, WAIT_NS);
+	os_mutex_unlock(e->lock);
+}
+
+void engine_file_wait_told_apart(struct engine *e)
+{
+	os_mutex_lock(e->lock);
+	while (e->last_pending && !e->last_pending->told_apart && writer_gets_on(e))
 		os_cond_wait(e->wake_merge, e->lock, WAIT_NS);
 	os_mutex_unlock(e->lock);
 }

@@ -135,12 +135,12 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	if (e->cfg->file)
 		engine_file_wait_for_room(e);
 	os_mutex_lock(e->lock);
-	waiting = e->npending;
+	waiting = e->cfg->file ? e->in_window : e->npending;
 	os_mutex_unlock(e->lock);
 	/* The last one of a run is kept all the same: nothing comes after it. */
 	if (waiting >= most && !e->stopping_sources) {
 		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents wait for %s already)", f->reason,
-			 most, e->cfg->file ? "their ends, or the store" : "the store");
+			 most, e->cfg->file ? "their ends" : "the store");
 		return false;
 	}
 	p = pending_new(e, f);
@@ -163,6 +163,8 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	e->npending++;
 	engine_wake_writer(e);
 	os_mutex_unlock(e->lock);
+	if (e->cfg->file && e->cfg->dedup_ns && f->rule != MANUAL_RULE)
+		engine_file_wait_told_apart(e);
 	if (!e->cfg->file)                   /* of a file it says how much of it was read, and no more */
 		engine_own_ring(e, f->time_ns);
 	if (!e->cfg->file)

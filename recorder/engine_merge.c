@@ -214,6 +214,27 @@ static struct engine_source *oldest_source(struct engine *e, const struct event 
 	return oldest;
 }
 
+/* With --dedup the last firing may turn out to be a repetition: until the writer has decided, go on. */
+static bool all_told_apart(struct engine *e)
+{
+	uint32_t waiting;
+
+	if (!e->cfg->dedup_ns || e->cfg->file)       /* a file waits at each firing */
+		return true;
+	os_mutex_lock(e->lock);
+	waiting = e->npending;
+	os_mutex_unlock(e->lock);
+	return !waiting && e->firings >= engine_rules_wanted(e);
+}
+
+static void end_when_done(struct engine *e)
+{
+	if (!e->cfg->ntriggers || e->firings < engine_rules_wanted(e) || e->in_window || !all_told_apart(e))
+		return;
+	engine_stop(e, STOP_DONE, NULL);
+	e->closed = true;
+}
+
 /* Deliver what may be delivered; true when there was anything. */
 static bool release(struct engine *e)
 {
@@ -228,6 +249,9 @@ static bool release(struct engine *e)
 		if (!e->closed)
 			deliver(e, event);
 		queue_pop(source->queue);
+		/* At once: how much of a file was read does not depend on how many events waited. */
+		if (e->cfg->file && !e->closed)
+			end_when_done(e);
 		if (++n == FILE_BATCH && e->cfg->file)
 			return true;
 	}
@@ -378,19 +402,6 @@ static void end_run(struct engine *e, enum engine_stop how)
 	atomic_store(&e->merge_ended, true);
 }
 
-/* With --dedup the last firing may turn out to be a repetition: until the writer has decided, go on. */
-static bool all_told_apart(struct engine *e)
-{
-	uint32_t waiting;
-
-	if (!e->cfg->dedup_ns)
-		return true;
-	os_mutex_lock(e->lock);
-	waiting = e->npending;
-	os_mutex_unlock(e->lock);
-	return !waiting && e->firings >= engine_rules_wanted(e);
-}
-
 void engine_merge_main(void *ctx)
 {
 	struct engine *e = ctx;
@@ -403,11 +414,7 @@ void engine_merge_main(void *ctx)
 		any = release(e);
 		housekeeping(e);
 		take_snapshot(e);
-		if (e->cfg->ntriggers && e->firings >= engine_rules_wanted(e) && !e->in_window &&
-		    all_told_apart(e)) {
-			engine_stop(e, STOP_DONE, NULL);
-			e->closed = true;
-		}
+		end_when_done(e);
 		if (atomic_load(&e->stop) != STOP_NO)
 			stop_sources(e);
 		if (ended && !any)

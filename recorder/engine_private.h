@@ -27,7 +27,7 @@ struct pending {
 	bool discard;                        /* guarded by engine.lock; aborted: do not store it */
 	bool told_given_up;                  /* guarded by engine.lock */
 	bool repeats;                        /* writer: of one that is stored, and dropped when complete */
-	bool told_apart;                     /* writer: whether it repeats one is decided */
+	bool told_apart;                     /* writer, under engine.lock: whether it repeats one is decided */
 	struct frame *at[ENGINE_SIGNATURE_FRAMES];   /* of the firing event's stack, leaf first; referenced */
 	uint32_t nat;
 	uint32_t signature;                  /* writer: where its own is kept; UINT32_MAX = nowhere */
@@ -254,6 +254,8 @@ uint64_t engine_wall_ns(const struct engine *e, uint64_t time_ns);
 void engine_file_wait(struct engine *e);
 /* Wait while too many complete incidents wait for the writer. */
 void engine_file_wait_for_room(struct engine *e);
+/* --dedup: wait until it is known whether what fired last is the same again. */
+void engine_file_wait_told_apart(struct engine *e);
 /* How its windows end when no more comes: why->cut may be text. */
 void engine_file_end(struct engine *e, enum engine_stop how, char *text, size_t n,
 		     struct window_end *why);

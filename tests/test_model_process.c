@@ -171,6 +171,28 @@ static void thread_is_its_process_and_tid(void **state)
 	processes_free(p);
 }
 
+static void a_number_that_is_given_again_is_another_thread(void **state)
+{
+	struct processes *p = open_table();
+	struct process *a = process_add(p, 1, 1, 0, 0, "a");
+	struct thread *first = thread_add_started(p, a, 7, 100), *second;
+	char name[16];
+
+	(void)state;
+	thread_set_name(first, "reader");
+	thread_drop(p, first, 200);
+	second = thread_add_started(p, a, 7, 200);
+	thread_set_name(second, "writer");
+	assert_ptr_equal(thread_add_started(p, a, 7, 100), first);
+	thread_name(first, name);
+	assert_string_equal(name, "reader");
+	thread_drop(p, first, 200);
+	processes_sweep(p, 300);
+	assert_int_equal(use_of(p).threads, 1);
+	assert_ptr_equal(thread_add_started(p, a, 7, 200), second);
+	processes_free(p);
+}
+
 static void sweep_frees_only_what_was_dropped_before(void **state)
 {
 	struct processes *p = open_table();
@@ -401,6 +423,7 @@ int main(void)
 		cmocka_unit_test(process_texts_once_set_are_never_replaced),
 		cmocka_unit_test(process_texts_are_cut_at_their_ceilings),
 		cmocka_unit_test(thread_is_its_process_and_tid),
+		cmocka_unit_test(a_number_that_is_given_again_is_another_thread),
 		cmocka_unit_test(sweep_frees_only_what_was_dropped_before),
 		cmocka_unit_test(sweep_spares_a_listed_thread_and_its_process),
 		cmocka_unit_test(sweep_spares_a_process_that_a_request_holds),

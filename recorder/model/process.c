@@ -16,7 +16,7 @@ struct processes {
 	struct slots thread_slots;
 	struct table by_process;             /* (pid, start, exec) -> number */
 	struct table by_pid;                 /* pid -> number of the newest */
-	struct table by_thread;              /* (process, tid) -> number */
+	struct table by_thread;              /* (process, tid, start) -> number */
 	uint64_t refused;
 };
 
@@ -246,11 +246,12 @@ const char *process_name(const struct process *process)
 struct thread_key {
 	const struct process *process;
 	uint32_t tid;
+	uint64_t start_ns;
 };
 
-static uint64_t thread_hash(const struct process *process, uint32_t tid)
+static uint64_t thread_hash(const struct thread_key *k)
 {
-	return hash_pair(process->number, tid);
+	return hash_pair(hash_pair(k->process->number, k->tid), k->start_ns);
 }
 
 static bool thread_same(const void *ctx, uint32_t value, const void *key)
@@ -259,23 +260,24 @@ static bool thread_same(const void *ctx, uint32_t value, const void *key)
 	const struct thread *thread = slots_get(&p->thread_slots, value);
 	const struct thread_key *k = key;
 
-	return thread->process == k->process && thread->tid == k->tid;
+	return thread->process == k->process && thread->tid == k->tid && thread->start_ns == k->start_ns;
 }
 
-static struct thread *thread_new(struct processes *p, struct process *process, uint32_t tid)
+static struct thread *thread_new(struct processes *p, struct process *process, const struct thread_key *key)
 {
 	uint32_t number = slots_add(&p->thread_slots);
 	struct thread *thread;
 
 	if (number == SLOTS_NONE)
 		return NULL;
-	if (table_add(&p->by_thread, thread_hash(process, tid), number)) {
+	if (table_add(&p->by_thread, thread_hash(key), number)) {
 		slots_free_one(&p->thread_slots, number);
 		return NULL;
 	}
 	thread = slots_get(&p->thread_slots, number);
 	thread->number = number;
-	thread->tid = tid;
+	thread->tid = key->tid;
+	thread->start_ns = key->start_ns;
 	thread->process = process;
 	atomic_fetch_add(&process->refs, 1);
 	return thread;
@@ -283,16 +285,21 @@ static struct thread *thread_new(struct processes *p, struct process *process, u
 
 struct thread *thread_add(struct processes *p, struct process *process, uint32_t tid)
 {
-	struct thread_key key = {process, tid};
+	return thread_add_started(p, process, tid, 0);
+}
+
+struct thread *thread_add_started(struct processes *p, struct process *process, uint32_t tid, uint64_t start_ns)
+{
+	struct thread_key key = {process, tid, start_ns};
 	struct thread *thread;
 	uint32_t number;
 
 	os_mutex_lock(p->lock);
-	number = table_find(&p->by_thread, thread_hash(process, tid), thread_same, p, &key);
+	number = table_find(&p->by_thread, thread_hash(&key), thread_same, p, &key);
 	if (number != TABLE_NONE)
 		thread = slots_get(&p->thread_slots, number);
 	else
-		thread = thread_new(p, process, tid);
+		thread = thread_new(p, process, &key);
 	if (thread)
 		thread->dropped_ns = 0;
 	else
@@ -355,6 +362,7 @@ static bool dropped_before(uint64_t dropped_ns, uint64_t released_ns)
  */
 static void sweep_threads(struct processes *p, uint64_t released_ns)
 {
+	struct thread_key key;
 	uint32_t i = 0;
 
 	while (i < p->by_thread.nslots) {
@@ -369,7 +377,8 @@ static void sweep_threads(struct processes *p, uint64_t released_ns)
 			continue;
 		}
 		atomic_fetch_sub(&process->refs, 1);
-		table_remove(&p->by_thread, thread_hash(process, thread->tid), number);
+		key = (struct thread_key){process, thread->tid, thread->start_ns};
+		table_remove(&p->by_thread, thread_hash(&key), number);
 		slots_free_one(&p->thread_slots, number);
 	}
 }

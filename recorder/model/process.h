@@ -48,6 +48,7 @@ struct process {
 struct thread {
 	uint32_t number;
 	uint32_t tid;
+	uint64_t start_ns;                   /* recorder clock; 0 = not known */
 	struct process *process;
 	_Atomic uint64_t name_bytes[2];      /* 15 bytes and NUL; see thread_name() */
 	_Atomic uint32_t refs;               /* segments that list it */
@@ -86,6 +87,11 @@ const char *process_name(const struct process *process);
 
 /* Find or add a thread of a process; NULL at the ceiling or without memory. */
 struct thread *thread_add(struct processes *p, struct process *process, uint32_t tid);
+/*
+ * The same for a source that knows when each began (then never without): a number that the process gives
+ * again is another thread, whose name must not become that of the one before.
+ */
+struct thread *thread_add_started(struct processes *p, struct process *process, uint32_t tid, uint64_t start_ns);
 void thread_set_name(struct thread *thread, const char *name);
 void thread_name(const struct thread *thread, char out[16]);
 void thread_drop(struct processes *p, struct thread *thread, uint64_t now_ns);

@@ -211,8 +211,10 @@ static int etl_run(struct source *source, struct err *err)
 	struct etl *s = etl_of(source);
 	int rc = survey(s, err), told;
 
-	if (!rc)
+	if (!rc) {
+		note_losses(s);              /* before the first event, so that no incident is without it */
 		rc = deliver(s, err);
+	}
 	if (rc == ERR_STOPPED)
 		note_losses(s);
 	if (rc == ERR_STOPPED)

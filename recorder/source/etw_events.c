@@ -130,7 +130,8 @@ static struct thread *thread_of(struct etw_events *s, struct process *process, u
 	lives = ticks <= t->until && ticks <= etw_state_need_process(s->state, pid, ticks)->until;
 	if (t->model && lives)
 		return t->model;
-	model = thread_add(s->cfg.processes, process, tid);
+	model = thread_add_started(s->cfg.processes, process, tid,
+				   t->from == ETW_ALWAYS ? 0 : etw_events_time(s, t->from));
 	if (!model)
 		return NULL;
 	if (t->name)
