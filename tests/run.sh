@@ -19,7 +19,13 @@
 # limit is 120 s; a script raises it by a line "# time limit: SECONDS". Test programs run two at a
 # time, scripts alone. From outside: BUILD (for RECORDER), TIME_LIMIT, JOBS.
 #
-# Last line: "N passed, N failed, N skipped". Exit: 1 if any failed or none passed.
+# A live script, tests/cli/X_linux.sh, records this machine while it runs, and what else runs there is no
+# part of the test: one that failed is run once more, and counts as it ends then. That is said aloud, with
+# all that the first run printed: "again tests/cli/X_linux.sh: N failed at the first run". Nothing else has
+# a second run: what is read from files and what unit tests do comes out the same each time.
+#
+# Last lines: "N scripts needed a second run" if any did; "N passed, N failed, N skipped". Exit: 1 if any
+# failed or none passed.
 set -u
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
@@ -126,16 +132,28 @@ run_one()
 	# One write at a time, so that two programs' lines do not mix.
 	exec 9>"$WORK/lock"
 	flock 9
+	if [ "$failed" != 0 ] && [ ! "${AGAIN:-}" ] && [[ $name == tests/cli/*_linux.sh ]]; then
+		echo "again $name: $failed failed at the first run${verdict:+: $verdict}"
+		show_log "$log"
+		echo "$name" >>"$WORK/again"
+		exec 9>&-
+		AGAIN=1 run_one "$program"
+		return
+	fi
 	echo "$passed $failed $skipped" >>"$WORK/totals"
 	printf '%-4s %-46s %4d passed %3d failed %3d skipped %6.1f s%s\n' \
 		"$([ "$failed" = 0 ] && echo ok || echo FAIL)" "$name" "$passed" "$failed" "$skipped" \
 		"$(echo "$start $EPOCHREALTIME" | awk '{ print $2 - $1 }')" "${verdict:+: $verdict}"
 	[ -z "$skips" ] || sed 's/^/       /' <<<"$skips"
-	if [ "$failed" != 0 ]; then
-		[ "$(wc -l <"$log")" -le 400 ] || echo "     | (the last 400 lines)"
-		tail -n 400 "$log" | tr -d '\r' | sed 's/^/     | /'
-	fi
+	[ "$failed" = 0 ] || show_log "$log"
 	rm -f "$log"
+}
+
+# Everything that a program printed.
+show_log()
+{
+	[ "$(wc -l <"$1")" -le 400 ] || echo "     | (the last 400 lines)"
+	tail -n 400 "$1" | tr -d '\r' | sed 's/^/     | /'
 }
 
 if [ "${1:-}" = --one ]; then
@@ -190,5 +208,6 @@ if [ "$lost" != 0 ]; then
 	echo "run.sh: $lost programs left no result"
 	failed=$((failed + lost))
 fi
+[ ! -e "$WORK/again" ] || echo "$(wc -l <"$WORK/again") scripts needed a second run"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
