@@ -109,6 +109,9 @@ struct cmd_sources {
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err);
 /* What --runtime-events, --gc-collect-only and --enable-perf-map ask for. */
 int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *err);
+/* What --buffer-mb and --max-rss-mb come to: everything as by default without a limit. ERR_USAGE: too low. */
+struct memory_share;
+int cmd_memory(const struct options *o, struct memory_share *out, struct err *err);
 /* What the options say of an ETW session; borrows their texts. */
 void cmd_etw_options(const struct options *o, struct etw_options *out);
 

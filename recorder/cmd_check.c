@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "command_line.h"
 #include "data_file.h"
+#include "model/memory_budget.h"
 #include "plan.h"
 
 #include "base/json.h"
@@ -393,7 +394,7 @@ static int plan_needs(const struct options *o, struct needs *needs, struct err *
 static int check_plan(struct check *c, struct err *err)
 {
 	struct plan_config cfg = {
-		.sources = c->sources.all, .ring_bytes = (size_t)c->o->buffer_mb << 20,
+		.sources = c->sources.all,
 		.measure_ns = PLAN_NS,
 		.source = {
 			.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
@@ -403,9 +404,13 @@ static int check_plan(struct check *c, struct err *err)
 	};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], text[400];
+	struct memory_share memory;
 	struct plan plan;
-	int rc;
+	int rc = cmd_memory(c->o, &memory, err);
 
+	if (rc)
+		return rc;
+	cfg.ring_bytes = (size_t)memory.ring_bytes;
 	cmd_etw_options(c->o, &cfg.source.etw);
 	if (!needs)
 		return err_set(err, ERR_MEMORY, "out of memory for the plan");
@@ -420,8 +425,8 @@ static int check_plan(struct check *c, struct err *err)
 	if (rc)
 		return rc;
 	if (plan.history_s > 0)
-		snprintf(text, sizeof(text), "%u MB will hold %s of what went on here in the last %.0f s "
-			 "(%.0f samples a second of %.1f bytes), in %s of memory in all", c->o->buffer_mb,
+		snprintf(text, sizeof(text), "%.3g MB will hold %s of what went on here in the last %.0f s "
+			 "(%.0f samples a second of %.1f bytes), in %s of memory in all", (double)cfg.ring_bytes / 1048576,
 			 text_seconds(plan.history_s, a), plan.measured_s, plan.samples_per_s,
 			 plan.bytes_per_sample, text_bytes(plan.memory_bytes, b));
 	else
@@ -480,11 +485,14 @@ static void remark_no_effect(const struct options *o)
 int cmd_check(const struct options *o, struct err *err)
 {
 	struct check c = {.o = o};
+	struct memory_share memory;
 	int rc = cmd_sources(o, &c.sources, err);
 
 	if (rc)
 		return rc;
-	rc = cmd_check_process(o, err);
+	rc = cmd_memory(o, &memory, err);
+	if (!rc)
+		rc = cmd_check_process(o, err);
 	if (rc)
 		return rc;
 	remark_no_effect(o);

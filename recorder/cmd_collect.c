@@ -5,6 +5,7 @@
 #include "data_file.h"
 #include "engine.h"
 #include "known_names.h"
+#include "model/memory_budget.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
 #include "triggers/request.h"
@@ -24,6 +25,7 @@ struct collect {
 	struct command_line stop_command;
 	struct cmd_sources sources;
 	struct engine_config engine;
+	struct memory_share memory;
 };
 
 static void collect_free(struct collect *c)
@@ -142,6 +144,18 @@ static bool gives_stacks(const struct engine_config *e)
 	return false;
 }
 
+static void announce_memory(const struct collect *c)
+{
+	const struct options *o = c->options;
+	const struct memory_share *m = &c->memory;
+
+	if (!o->max_rss_mb || m->ring_bytes == (uint64_t)o->buffer_mb << 20)
+		return;
+	log_line(c->engine.log, options_origin(o, "buffer-mb") == FROM_DEFAULT ? LOG_INFO : LOG_WARN,
+		 "--max-rss-mb %u leaves %.1f MB for the buffer, not --buffer-mb %u", o->max_rss_mb,
+		 (double)m->ring_bytes / 1048576, o->buffer_mb);
+}
+
 /* What is going to happen, once nothing stands in its way. */
 static void announce(void *ctx)
 {
@@ -165,14 +179,15 @@ static void announce(void *ctx)
 		buf_free(&ignored);
 		return;
 	}
+	announce_memory(c);
 	if (gives_stacks(e))
-		log_line(e->log, LOG_INFO, "recording %s%s at %u Hz into %u MB; an incident keeps %.0f s before and "
+		log_line(e->log, LOG_INFO, "recording %s%s at %u Hz into %.3g MB; an incident keeps %.0f s before and "
 			 "%.0f s after it, in %s", o->record_process ? "process " : "this machine",
-			 o->record_process ? o->record_process : "", e->freq_hz, o->buffer_mb,
+			 o->record_process ? o->record_process : "", e->freq_hz, (double)e->ring_bytes / 1048576,
 			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
 	else
-		log_line(e->log, LOG_INFO, "recording counters, logs and processes, but no stacks, into %u MB; an "
-			 "incident keeps %.0f s before and %.0f s after it, in %s", o->buffer_mb,
+		log_line(e->log, LOG_INFO, "recording counters, logs and processes, but no stacks, into %.3g MB; an "
+			 "incident keeps %.0f s before and %.0f s after it, in %s", (double)e->ring_bytes / 1048576,
 			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
 	for (i = 0; i < c->ntriggers; i++)
 		announce_rule(e->log, c->triggers[i]);
@@ -224,8 +239,10 @@ static void configure(const struct options *o, struct collect *c)
 	if (!o->from_file || options_origin(o, "max-per-day") != FROM_DEFAULT)
 		e->rule_per_day = o->max_per_day;
 	e->min_interval_ns = (uint64_t)o->min_interval_ns;
-	e->ring_bytes = (size_t)o->buffer_mb << 20;
-	e->pinned_bytes = ENGINE_PINNED_BYTES;
+	e->ring_bytes = (size_t)c->memory.ring_bytes;
+	e->pinned_bytes = (size_t)c->memory.pinned_bytes;
+	e->table_bytes = (size_t)c->memory.table_bytes;
+	e->symbol_bytes = (size_t)c->memory.symbol_bytes;
 	e->pre_ns = (uint64_t)o->pre_ns;
 	e->post_ns = (uint64_t)o->delay_ns;
 	e->incidents = o->collect_multiple;
@@ -332,6 +349,8 @@ int cmd_collect(const struct options *o, struct err *err)
 	rc = cmd_sources(o, &c.sources, err);
 	if (!rc)
 		rc = check_stack_kb(o->stack_kb, err);
+	if (!rc)
+		rc = cmd_memory(o, &c.memory, err);
 	if (!rc)
 		rc = open_rules(o, &c, err);
 	if (!rc && o->stop_command)

@@ -3,6 +3,7 @@
  */
 #include "cmd.h"
 #include "color.h"
+#include "engine.h"
 #include "group.h"
 #include "known_names.h"
 #include "trace.h"
@@ -15,6 +16,7 @@
 #include "triggers/process_filter.h"
 #include "triggers/threshold.h"
 #include "base/utf8.h"
+#include "model/memory_budget.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -572,4 +574,14 @@ void put_span(struct buf *out, const struct incident_head *h)
 		buf_printf(out, "%s before to %s after the trigger", a, b);
 	else
 		buf_printf(out, "%s to %s %s the trigger", a, b, from > 0 ? "after" : "before");
+}
+
+int cmd_memory(const struct options *o, struct memory_share *out, struct err *err)
+{
+	const struct memory_share wanted = {
+		.ring_bytes = (uint64_t)o->buffer_mb << 20, .pinned_bytes = ENGINE_PINNED_BYTES,
+		.table_bytes = ENGINE_TABLE_BYTES, .symbol_bytes = SYMBOL_CACHE_BYTES,
+	};
+
+	return memory_share(o->from_file ? 0 : (uint64_t)o->max_rss_mb << 20, &wanted, out, err);
 }

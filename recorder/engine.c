@@ -100,6 +100,8 @@ static int open_parts(struct engine *e, struct err *err)
 		rc = open_source(e, cfg->sources[i], err);
 	engine_budget_open(e);
 	if (!rc)
+		engine_memory_open(e);
+	if (!rc)
 		engine_set_quota(e);
 	if (!rc && !cfg->file)
 		segment_set_period(e->builder, STREAM_CPU, NS_PER_SEC / (cfg->freq_hz ? cfg->freq_hz : 1));

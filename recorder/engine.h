@@ -11,6 +11,7 @@
  * engine_tables.c    forgets what nothing lists any more
  * engine_incident.c  one incident from its firing to the writer
  * engine_own.c       what the recorder says about itself, in incidents
+ * engine_memory.c    keeps the recorder's memory below its limit
  * engine_budget.c    samples less when the recorder costs too much
  * engine_file.c      what is different when events come from a file
  * engine_writer.c    puts incidents into the store
@@ -37,6 +38,7 @@
 #define ENGINE_PRE_SEC_DEFAULT 120
 #define ENGINE_POST_SEC_DEFAULT 5
 #define ENGINE_PINNED_BYTES ((size_t)64 << 20)   /* evicted segments that incidents still hold */
+#define ENGINE_TABLE_BYTES ((size_t)256 << 20)   /* unwind tables */
 #define ENGINE_PENDING_MAX 32u
 #define ENGINE_RULE_PER_HOUR 10u
 #define ENGINE_RULE_PER_DAY 100u
@@ -71,6 +73,7 @@ struct engine_config {
 	struct needs needs;                          /* of the triggers and monitors, merged */
 
 	size_t ring_bytes, pinned_bytes;
+	size_t table_bytes, symbol_bytes;            /* of caches, where budget.max_rss_bytes is set */
 	uint64_t pre_ns, post_ns;
 	uint32_t incidents;                          /* this many firings end the run; 0 = 1 */
 	uint64_t max_collect_ns;                     /* 0 = none */

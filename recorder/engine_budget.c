@@ -50,30 +50,6 @@ static void why_text(const struct budget *b, enum budget_move move, char *out, s
 			 b->limits.max_cpu_pct);
 }
 
-/*
- * Fewer samples take no memory back: the ring gives up as much as is over the limit, and stays there. A
- * quarter of what was asked for stays in any case: where the memory is not the ring's (programs' unwind
- * tables, names), all of the past would not bring it back.
- */
-static void fit_ring(struct engine *e, enum budget_move move)
-{
-	uint64_t over, to, least = e->cfg->ring_bytes / 4;
-	struct ring_use use;
-
-	if (move == BUDGET_UP)
-		ring_set_max(e->ring, e->cfg->ring_bytes);
-	if (move != BUDGET_DOWN || !e->budget.over_rss)
-		return;
-	ring_use(e->ring, &use);
-	over = e->budget.rss_bytes - e->budget.limits.max_rss_bytes;
-	to = use.bytes > over + least ? use.bytes - over : least;
-	if (to < use.max_bytes)
-		ring_set_max(e->ring, (size_t)to);
-	os_give_memory_back();
-	log_line(e->log, LOG_INFO, "the buffer held %.1f MB; it holds %.1f MB at most from now on",
-		 (double)use.bytes / 1048576, (double)(to < use.max_bytes ? to : use.max_bytes) / 1048576);
-}
-
 static void apply(struct engine *e, const struct budget_level *level)
 {
 	struct source_level to = {level->freq_hz, level->stack_kb};
@@ -102,7 +78,6 @@ void engine_budget_look(struct engine *e)
 		why_text(&e->budget, move, e->budget_reason, sizeof(e->budget_reason));
 		log_line(e->log, move == BUDGET_DOWN ? LOG_WARN : LOG_INFO, "%s: sampling goes on at %s",
 			 e->budget_reason, level);
-		fit_ring(e, move);
 		apply(e, now);
 	} else if (budget_exhausted(&e->budget) && !e->budget.at_bottom_told) {
 		char why[200];

@@ -122,7 +122,7 @@ static void put_tables(struct engine *e, struct json *j)
 	put_table(j, "code objects", frames.objects, OBJECTS_MAX);
 	put_table(j, "processes", processes.processes, PROCESSES_MAX);
 	put_table(j, "threads", processes.threads, THREADS_MAX);
-	put_table(j, "symbol cache bytes", symbols.cache_bytes, SYMBOL_CACHE_BYTES);
+	put_table(j, "symbol cache bytes", symbols.cache_bytes, symbols.cache_max_bytes);
 	if (e->symbol_env.disk) {
 		symbol_disk_use(e->symbol_env.disk, &disk);
 		put_table(j, "symbol cache bytes on disk", disk.bytes, disk.max_bytes);
@@ -132,8 +132,13 @@ static void put_tables(struct engine *e, struct json *j)
 	put_table(j, "pending incidents", e->npending, ENGINE_PENDING_MAX);
 	os_mutex_unlock(e->lock);
 	for (i = 0; i < e->nsources; i++) {
+		struct source_status status = {0};
 		char name[64];
 
+		if (e->sources[i].ops->set_memory) {
+			e->sources[i].ops->status(e->sources[i].source, &status);
+			put_table(j, "unwind tables bytes", status.table_bytes, status.table_max_bytes);
+		}
 		snprintf(name, sizeof(name), "queue bytes of %s", e->sources[i].ops->name);
 		put_table(j, name, queue_used_bytes(e->sources[i].queue), QUEUE_BYTES);
 	}

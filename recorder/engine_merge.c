@@ -296,6 +296,7 @@ static void housekeeping(struct engine *e)
 		engine_seal(e);
 	engine_sweep(e);
 	engine_rules_remember(e, false);
+	engine_memory_look(e);
 	engine_budget_look(e);
 	publish(e);
 }

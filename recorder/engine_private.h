@@ -4,6 +4,7 @@
 
 #include "base/os.h"
 #include "engine.h"
+#include "model/memory_budget.h"
 #include "model/ring.h"
 #include "symbol/disk.h"
 #include "symbol/symbol.h"
@@ -124,6 +125,7 @@ struct engine {
 	struct evicted_samples evicted;
 	struct rule_state *rules;
 	struct budget budget;
+	struct memory_budget memory;
 	char budget_reason[200];             /* of the step that a source is about to take */
 	uint64_t start_ns, now_ns, next_tick_ns, last_ns, next_housekeeping_ns;
 	uint64_t events, samples, lost, late, refused_told;
@@ -221,6 +223,10 @@ double engine_bytes_per_sample(const struct ring_use *use);
 void engine_evicted_note(void *engine, const struct segment *segment);
 void engine_evicted_tell(struct engine *e, uint64_t from_ns, uint64_t trigger_ns);
 
+/* How much memory it may have resident: engine_memory.c; merge thread. look: once a second. */
+void engine_memory_open(struct engine *e);
+void engine_memory_look(struct engine *e);
+
 /* What the recorder may cost: engine_budget.c; merge thread. */
 void engine_budget_open(struct engine *e);
 void engine_budget_look(struct engine *e);                   /* once a second */
@@ -232,6 +238,7 @@ bool engine_fire(struct engine *e, const struct firing *f);
 void engine_seal(struct engine *e);
 /* Forget what nothing lists: a slice. When a table is nearly full: all of it, and the oldest history. */
 void engine_sweep(struct engine *e);
+void engine_sweep_all(struct engine *e);
 void engine_keep_tables_open(struct engine *e);
 void engine_set_quota(struct engine *e);
 /* cut: complete all of them, for this reason; partial: somebody said so before they were whole. */

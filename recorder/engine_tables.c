@@ -12,8 +12,8 @@
 
 /*
  * What one process may take of a segment; a full one has 8,192 samples, and 2 new nodes for each on an
- * ordinary load, of all processes together. A table that is half full would be full before the ring is:
- * then less of what fills that one, so that history lasts. 256 processes in 41 s (198 samples a second) are
+ * ordinary load, of all processes together. A table that is half full would be full before the ring is, and
+ * so would be the memory where history had to go for it: then less of what fills that one, so that history lasts. 256 processes in 41 s (198 samples a second) are
  * twice what 10,000 an hour need: those are not a flood.
  */
 static const struct segment_quota ample = {
@@ -34,7 +34,7 @@ void engine_sweep(struct engine *e)
 	processes_sweep(e->processes, e->now_ns - SWEEP_MARGIN_NS);
 }
 
-static void sweep_all(struct engine *e)
+void engine_sweep_all(struct engine *e)
 {
 	if (e->now_ns <= SWEEP_MARGIN_NS)
 		return;
@@ -81,15 +81,16 @@ static uint64_t tables_used(const struct engine *e)
 /* At the start of each segment. Of a file everything is wanted, and nothing leaves early. */
 void engine_set_quota(struct engine *e)
 {
+	bool tight_memory = memory_budget_is_tight(&e->memory);
 	struct segment_quota quota = ample;
 
 	if (e->cfg->file)
 		return;
-	if (frames_over(e, TABLE_TIGHT_PCT)) {
+	if (tight_memory || frames_over(e, TABLE_TIGHT_PCT)) {
 		quota.nodes = tight.nodes;
 		quota.frames = tight.frames;
 	}
-	if (processes_over(e, TABLE_TIGHT_PCT)) {
+	if (tight_memory || processes_over(e, TABLE_TIGHT_PCT)) {
 		quota.threads = tight.threads;
 		quota.sideband = tight.sideband;
 		quota.processes = tight.processes;
@@ -125,7 +126,7 @@ void engine_keep_tables_open(struct engine *e)
 
 	if (!tables_over(e, TABLE_FULL_PCT))
 		return;
-	sweep_all(e);
+	engine_sweep_all(e);
 	while (tables_over(e, TABLE_ROOMY_PCT)) {
 		ring_use(e->ring, &use);
 		if (!use.segments)
@@ -134,7 +135,7 @@ void engine_keep_tables_open(struct engine *e)
 		before = tables_used(e);
 		for (n = use.segments / EVICT_PART + 1; n; n--)
 			ring_evict_oldest(e->ring);
-		sweep_all(e);
+		engine_sweep_all(e);
 		/* What fills them lives now, and no history makes room for it. */
 		if (tables_used(e) + before / 1000 >= before)
 			return;

@@ -283,7 +283,9 @@ const struct option_info option_table[] = {
 		.name = "max-rss-mb", .value = "MB", .type = OPTION_INT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(max_rss_mb),
 		.def = 0, .min = 0, .max = 1048576, .unit = "MB",
-		.help = "The same for its memory. 0 = no limit.",
+		.help = "How much memory the recorder may have resident: --buffer-mb becomes what fits below it, "
+			"and near it caches and then the oldest history are given up; over it for 5 s it "
+			"samples less too. 44 at least; 0 = no limit.",
 	}, {
 		.name = "allow-fp", .type = OPTION_BOOL,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(allow_fp),

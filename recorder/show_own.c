@@ -70,6 +70,44 @@ static void put_rates(const struct incident *in, struct buf *out)
 	}
 }
 
+/* What was given up to stay below --max-rss-mb. */
+static void put_memory(const struct incident *in, struct buf *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		const struct event_field *text = is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
+
+		if (!text || text->type != FIELD_TEXT)
+			continue;
+		buf_printf(out, "%-10sat %+.1f s: ", "Memory",
+			   ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9);
+		put_cut(out, text->v.text, 400);
+		buf_putc(out, '\n');
+	}
+}
+
+static void json_memory(const struct incident *in, struct json *j)
+{
+	uint32_t i;
+
+	json_key(j, "memory_steps");
+	json_open(j, '[');
+	for (i = 0; i < in->nevents; i++) {
+		const struct incident_event *e = &in->events[i];
+		const struct event_field *text = is_own(e, OWN_MEMORY) ? field(in, e, OWN_MEMORY_TEXT) : NULL;
+
+		if (!text || text->type != FIELD_TEXT)
+			continue;
+		json_open(j, '{');
+		json_key_num(j, "at_s", ((double)e->time_ns - (double)in->head.trigger_ns) / 1e9);
+		json_key_str(j, "text", text->v.text);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void json_rates(const struct incident *in, struct json *j)
 {
 	uint32_t i;
@@ -99,6 +137,7 @@ void own_put(const struct incident *in, struct buf *out)
 	double per_sample;
 
 	put_rates(in, out);
+	put_memory(in, out);
 	if (!ring)
 		return;
 	per_sample = number(in, ring, OWN_RING_BYTES_PER_SAMPLE);
@@ -115,6 +154,7 @@ void own_json(const struct incident *in, struct json *j)
 	const struct incident_event *ring = ring_event(in);
 
 	json_rates(in, j);
+	json_memory(in, j);
 	json_key(j, "ring");
 	if (!ring) {
 		json_null(j);

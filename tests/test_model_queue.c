@@ -153,6 +153,28 @@ static void queue_wraps_and_skips_its_end(void **state)
 	queue_free(q);
 }
 
+/* As long as the consumer keeps up, no more of the memory is touched. */
+static void queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory(void **state)
+{
+	struct queue *q = queue_new(65536);
+	const char *first = NULL, *at;
+	uint64_t n;
+
+	(void)state;
+	for (n = 0; n < 10000; n++) {
+		assert_true(put_number(q, n));
+		assert_int_equal(queue_used_bytes(q), EVENT_BYTES);
+		at = (const char *)queue_peek(q);
+		first = first ? first : at;
+		assert_true(at >= first && (size_t)(at - first) < 65536 / 4 + EVENT_BYTES);
+		assert_int_equal(take_number(q), n);
+		assert_int_equal(queue_used_bytes(q), 0);
+	}
+	for (n = 0; n < 65536 / EVENT_BYTES / 2; n++)
+		assert_true(put_number(q, n));       /* and there is room all the same */
+	queue_free(q);
+}
+
 /* A record of half the ring fits into an empty one, wherever its head stands. */
 static void queue_takes_half_of_its_size_wherever_it_stands(void **state)
 {
@@ -361,6 +383,7 @@ int main(void)
 		cmocka_unit_test(queue_cuts_long_texts),
 		cmocka_unit_test(queue_refuses_when_full_counts_and_goes_on),
 		cmocka_unit_test(queue_wraps_and_skips_its_end),
+		cmocka_unit_test(queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory),
 		cmocka_unit_test(queue_takes_half_of_its_size_wherever_it_stands),
 		cmocka_unit_test(queue_says_whether_an_event_fits),
 		cmocka_unit_test(queue_refuses_what_could_never_fit),

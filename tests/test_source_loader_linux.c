@@ -143,6 +143,48 @@ static void the_vdso_has_tables(void **state)
 	close_world(&w);
 }
 
+#define NOW_NS (100 * NS_PER_SEC)
+
+static void tables_over_the_ceiling_go_and_are_read_again(void **state)
+{
+	struct loader_use use;
+	struct loaded loaded;
+	struct world w;
+
+	(void)state;
+	open_world(&w, "[vdso]", 0);
+	wait_for(&w, NOW_NS, &loaded);
+	loader_set_max(w.loader, 1);
+	loader_sweep(w.loader, NOW_NS + 11 * NS_PER_SEC);
+	loader_use(w.loader, &use);
+	assert_int_equal(use.bytes, 0);
+	assert_int_equal(use.loaded + use.without, 0);
+	wait_for(&w, NOW_NS + 11 * NS_PER_SEC, &loaded);
+	assert_non_null(loaded.tables);
+	close_world(&w);
+}
+
+static void what_is_used_all_the_time_and_has_no_room_is_done_without(void **state)
+{
+	struct loaded loaded;
+	struct world w;
+
+	(void)state;
+	open_world(&w, "[vdso]", 0);
+	wait_for(&w, NOW_NS, &loaded);
+	loader_set_max(w.loader, 1);
+	loader_sweep(w.loader, NOW_NS + NS_PER_SEC);
+	loader_get(w.loader, w.object, os_pid(), NOW_NS + NS_PER_SEC, &loaded);
+	assert_false(loaded.pending);
+	assert_null(loaded.tables);
+	assert_non_null(loaded.head);
+	loader_set_max(w.loader, LOADER_MAX_BYTES);
+	loader_sweep(w.loader, NOW_NS + 2 * NS_PER_SEC);
+	wait_for(&w, NOW_NS + 2 * NS_PER_SEC, &loaded);
+	assert_non_null(loaded.tables);
+	close_world(&w);
+}
+
 static void tables_that_nobody_uses_are_forgotten(void **state)
 {
 	struct loader_use use;
@@ -189,6 +231,8 @@ int main(void)
 		cmocka_unit_test(options_of_a_jvm_are_read),
 		cmocka_unit_test(a_file_that_is_not_there_has_no_tables),
 		cmocka_unit_test(the_vdso_has_tables),
+		cmocka_unit_test(tables_over_the_ceiling_go_and_are_read_again),
+		cmocka_unit_test(what_is_used_all_the_time_and_has_no_room_is_done_without),
 		cmocka_unit_test(tables_that_nobody_uses_are_forgotten),
 		cmocka_unit_test(code_made_at_run_time_is_never_looked_for),
 	};

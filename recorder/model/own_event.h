@@ -6,6 +6,7 @@
  *	       segment included), BytesPerSample (double, of sealed segments; 0 = none yet)
  *	Evicted  at a firing: CPU samples of its asked window that the ring had given up by then. Second
  *	       (int, from the trigger, rounded down), Samples (uint); the event's cpu, or none: of all
+ *	Memory  a step to keep below --max-rss-mb. Text
  */
 #ifndef MODEL_OWN_EVENT_H
 #define MODEL_OWN_EVENT_H
@@ -16,6 +17,9 @@
 #define OWN_RING_BYTES "Bytes"
 #define OWN_RING_SAMPLES "Samples"
 #define OWN_RING_BYTES_PER_SAMPLE "BytesPerSample"
+
+#define OWN_MEMORY "Memory"
+#define OWN_MEMORY_TEXT "Text"
 
 #define OWN_EVICTED "Evicted"
 #define OWN_EVICTED_SECOND "Second"

@@ -11,6 +11,10 @@
  *	struct event; its frames; its fields; the texts that they point to
  *
  * head and tail count bytes for ever; their difference is what is in use.
+ *
+ * An empty ring is filled from its start again once a quarter of it has been written: what is mostly
+ * nearly empty takes a quarter of its memory. Not earlier, for until the consumer has looked only what is
+ * before that place can be filled.
  */
 #define SKIP ((uint64_t)1 << 63)
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
@@ -20,6 +24,7 @@ struct queue {
 	size_t size;                         /* power of two */
 	_Atomic uint64_t head;               /* written by the producer */
 	_Atomic uint64_t tail;               /* written by the consumer */
+	_Atomic uint64_t rewound;            /* by the producer: it was empty there, and begins anew */
 	_Atomic uint64_t watermark_ns;
 	_Atomic uint64_t lost;
 	uint64_t taken;                      /* consumer: size of the record that was peeked */
@@ -120,9 +125,10 @@ static bool place(const struct queue *q, size_t need, size_t *skip)
 {
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
-	size_t to_end = q->size - (size_t)(head & (q->size - 1));
+	size_t at = (size_t)(head & (q->size - 1)), to_end = q->size - at;
+	bool rewinds = head == tail && at >= q->size / 4 && need <= at;
 
-	*skip = to_end < need ? to_end : 0;
+	*skip = to_end < need || rewinds ? to_end : 0;
 	return need + *skip <= q->size - (size_t)(head - tail);
 }
 
@@ -146,6 +152,8 @@ bool queue_offer(struct queue *q, const struct event *e)
 		header = SKIP | skip;
 		memcpy(q->bytes + at, &header, sizeof(header));
 		at = 0;
+		if (head == atomic_load_explicit(&q->tail, memory_order_relaxed))
+			atomic_store_explicit(&q->rewound, head + skip, memory_order_relaxed);
 	}
 	put_record(q->bytes + at, e, need);
 	atomic_store_explicit(&q->head, head + skip + need, memory_order_release);
@@ -212,6 +220,10 @@ uint64_t queue_released(const struct queue *q)
 
 size_t queue_used_bytes(const struct queue *q)
 {
-	return (size_t)(atomic_load_explicit(&q->head, memory_order_relaxed) -
-			atomic_load_explicit(&q->tail, memory_order_relaxed));
+	uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+	uint64_t rewound = atomic_load_explicit(&q->rewound, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
+
+	tail = tail > rewound ? tail : rewound;      /* what was skipped there holds nothing */
+	return head > tail ? (size_t)(head - tail) : 0;
 }

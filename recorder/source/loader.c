@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HOT_NS (10 * NS_PER_SEC)             /* used within this: used all the time */
+
 enum entry_state {
 	ENTRY_QUEUED,                        /* the loader threads' */
 	ENTRY_READY,                         /* immutable from here on; tables may be NULL */
@@ -25,6 +27,7 @@ struct entry {
 	struct eh_frame *tables;
 	struct elf_head head;
 	bool has_head;
+	size_t without_bytes;                /* the source's: tables that had no room; 0 = none */
 };
 
 struct worker {
@@ -39,8 +42,9 @@ struct loader {
 	struct entry **entries;              /* by object number; the source's */
 	uint32_t nentries;                   /* of them, in use */
 	uint32_t end;                        /* no entry has this number or a higher one */
-	_Atomic size_t bytes;
+	_Atomic size_t bytes, max_bytes;
 	_Atomic bool full_told;
+	bool without_told;                   /* the source's */
 
 	struct worker workers[LOADER_THREADS_MAX];
 	uint32_t nworkers;                   /* the source's */
@@ -229,6 +233,7 @@ int loader_new(struct log *log, struct loader **out, struct err *err)
 
 	if (l) {
 		l->log = log;
+		atomic_store(&l->max_bytes, LOADER_MAX_BYTES);
 		l->entries = calloc(OBJECTS_MAX, sizeof(*l->entries));
 		l->lock = os_mutex_new();
 		l->wake = os_cond_new();
@@ -375,24 +380,98 @@ static void replace_stuck(struct loader *l, uint64_t now_ns)
 	}
 }
 
+void loader_set_max(struct loader *l, size_t bytes)
+{
+	atomic_store(&l->max_bytes, bytes);
+}
+
+size_t loader_bytes(const struct loader *l, size_t *max_bytes)
+{
+	*max_bytes = atomic_load(&l->max_bytes);
+	return atomic_load(&l->bytes);
+}
+
+static bool is_ready(const struct entry *e)
+{
+	return e && atomic_load(&e->state) == ENTRY_READY;
+}
+
+static void forget(struct loader *l, uint32_t i, uint64_t now_ns)
+{
+	struct entry *e = l->entries[i];
+
+	l->entries[i] = NULL;
+	l->nentries--;
+	entry_free(l, e, now_ns);
+}
+
+static uint32_t longest_unused(const struct loader *l)
+{
+	uint32_t i, found = UINT32_MAX;
+
+	for (i = 0; i < l->end; i++) {
+		if (is_ready(l->entries[i]) && l->entries[i]->tables &&
+		    (found == UINT32_MAX || l->entries[i]->used_ns < l->entries[found]->used_ns))
+			found = i;
+	}
+	return found;
+}
+
+/* It is used all the time: asked for again at once, it would push out the next one, and so on. */
+static void do_without(struct loader *l, struct entry *e)
+{
+	if (!l->without_told)
+		log_line(l->log, LOG_WARN,
+			 "unwind tables have reached their ceiling of %.1f MB: stacks through %s and others "
+			 "follow frame pointers until there is room",
+			 (double)atomic_load(&l->max_bytes) / 1048576, e->object->key.path);
+	l->without_told = true;
+	e->without_bytes = eh_frame_bytes(e->tables);
+	atomic_fetch_sub(&l->bytes, e->without_bytes);
+	eh_frame_free(e->tables);
+	e->tables = NULL;
+}
+
+static void keep_to_max(struct loader *l, uint64_t now_ns)
+{
+	size_t max_bytes = atomic_load(&l->max_bytes), room;
+	uint32_t i;
+
+	while (atomic_load(&l->bytes) > max_bytes && (i = longest_unused(l)) != UINT32_MAX) {
+		if (now_ns < l->entries[i]->used_ns + HOT_NS)
+			do_without(l, l->entries[i]);
+		else
+			forget(l, i, now_ns);
+	}
+	if (!l->without_told || atomic_load(&l->bytes) > max_bytes)
+		return;
+	room = max_bytes - atomic_load(&l->bytes);
+	for (i = 0; i < l->end; i++) {
+		if (!is_ready(l->entries[i]) || !l->entries[i]->without_bytes ||
+		    l->entries[i]->without_bytes > room)
+			continue;
+		room -= l->entries[i]->without_bytes;
+		forget(l, i, now_ns);
+	}
+}
+
 void loader_sweep(struct loader *l, uint64_t now_ns)
 {
 	uint32_t i;
 
 	replace_stuck(l, now_ns);
+	keep_to_max(l, now_ns);
 	for (i = 0; i < l->end; i++) {
 		struct entry *e = l->entries[i];
 
-		if (!e || atomic_load(&e->state) != ENTRY_READY)
+		if (!is_ready(e))
 			continue;
 		/* Only our own reference is left, or nobody has been in it for long. */
 		if (atomic_load(&e->object->refs) > 1 && now_ns < e->used_ns + LOADER_IDLE_NS)
 			continue;
 		if (now_ns < e->used_ns + LOADER_STUCK_NS)
 			continue;
-		l->entries[i] = NULL;
-		l->nentries--;
-		entry_free(l, e, now_ns);
+		forget(l, i, now_ns);
 	}
 }
 
@@ -404,7 +483,7 @@ void loader_use(struct loader *l, struct loader_use *out)
 	for (i = 0; i < l->end; i++) {
 		struct entry *e = l->entries[i];
 
-		if (!e || atomic_load(&e->state) != ENTRY_READY)
+		if (!is_ready(e))
 			continue;
 		out->loaded += e->tables != NULL;
 		out->without += e->tables == NULL;

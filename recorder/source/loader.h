@@ -17,7 +17,7 @@
 #include "symbol/elf.h"
 #include "unwind/elf_eh_frame.h"
 
-#define LOADER_MAX_BYTES ((size_t)256 << 20)     /* of tables; then no more are loaded */
+#define LOADER_MAX_BYTES ((size_t)256 << 20)     /* of tables */
 #define LOADER_STUCK_NS 2000000000ULL
 #define LOADER_THREADS_MAX 4u
 #define LOADER_IDLE_NS 600000000000ULL           /* tables that nothing used for this long go */
@@ -43,6 +43,15 @@ void loader_jvm(struct loader *l, struct process *process);
 
 /* Once a second: replace stuck threads, forget what is unused. */
 void loader_sweep(struct loader *l, uint64_t now_ns);
+
+/*
+ * Any thread: another ceiling of the tables than LOADER_MAX_BYTES. At the next sweep those that were not
+ * used for longest go, to be read again when they are needed. What is used all the time and has no room
+ * is done without (its stacks follow frame pointers) until there is room.
+ */
+void loader_set_max(struct loader *l, size_t bytes);
+/* Any thread: what they take now, and may. */
+size_t loader_bytes(const struct loader *l, size_t *max_bytes);
 
 struct loader_use {
 	uint32_t loaded, without, queued, stuck;

@@ -612,6 +612,11 @@ static void perf_set_level(struct source *source, const struct source_level *lev
 		atomic_store(&s->wanted, (uint64_t)level->freq_hz << 32 | level->stack_kb);
 }
 
+static void perf_set_memory(struct source *source, size_t table_bytes)
+{
+	loader_set_max(((struct perf_source *)source)->loader, table_bytes);
+}
+
 static void check_each_second(struct perf_source *s, uint64_t now_ns)
 {
 	if (now_ns < s->next_check_ns)
@@ -796,6 +801,7 @@ static void perf_status(struct source *source, struct source_status *out)
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load(&s->events);
 	out->lost = atomic_load(&s->lost);
+	out->table_bytes = loader_bytes(s->loader, &out->table_max_bytes);
 	if (s->time)
 		perf_time_note(s->time, out->note, sizeof(out->note));
 	if (s->probes && !out->note[0])
@@ -834,6 +840,7 @@ const struct source_ops perf_source = {
 	.run = perf_run,
 	.stop = perf_stop,
 	.set_level = perf_set_level,
+	.set_memory = perf_set_memory,
 	.status = perf_status,
 	.name_frame = perf_name_frame,
 	.close = perf_close,

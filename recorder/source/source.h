@@ -46,6 +46,7 @@ struct source_origin {
 struct source_status {
 	uint64_t events, lost;               /* delivered; lost in the kernel */
 	double rate_hz;                      /* effective sampling rate; 0 = as asked */
+	size_t table_bytes, table_max_bytes; /* its unwind tables; 0 = has none */
 	char note[200];                      /* what is missing, one sentence; "" = nothing */
 };
 
@@ -90,6 +91,8 @@ struct source_ops {
 	 * its events. What cannot be done is logged, and no such event comes. NULL = cannot.
 	 */
 	void (*set_level)(struct source *s, const struct source_level *level);
+	/* Any thread from open() on: its unwind tables may take so much memory. NULL = has none. */
+	void (*set_memory)(struct source *s, size_t table_bytes);
 	/* Any thread while it runs. */
 	void (*status)(struct source *s, struct source_status *out);
 	/*

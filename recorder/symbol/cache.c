@@ -37,6 +37,7 @@ struct cache {
 	uint32_t newest, oldest, free_first;
 	struct cache_use use;
 	uint32_t idle_work;            /* tables that have some */
+	size_t max_bytes;
 	unsigned logged;               /* failures that were told */
 	struct entry entries[SYMBOL_OBJECTS_MAX];
 };
@@ -50,6 +51,7 @@ struct cache *cache_new(const struct symbol_env *env, struct log *log)
 		return NULL;
 	c->env = env;
 	c->log = log;
+	c->max_bytes = SYMBOL_CACHE_BYTES;
 	c->newest = c->oldest = NONE;
 	for (i = 0; i < SYMBOL_OBJECTS_MAX; i++)
 		c->entries[i].older = i + 1 < SYMBOL_OBJECTS_MAX ? i + 1 : NONE;
@@ -215,7 +217,7 @@ static void trim(struct cache *c)
 {
 	uint32_t at, newer;
 
-	for (at = c->oldest; c->use.bytes > SYMBOL_CACHE_BYTES && at != c->newest; at = newer) {
+	for (at = c->oldest; c->use.bytes > c->max_bytes && at != c->newest; at = newer) {
 		newer = c->entries[at].newer;
 		if (c->entries[at].table)
 			evict(c, &c->entries[at]);
@@ -224,6 +226,14 @@ static void trim(struct cache *c)
 		newer = c->entries[at].newer;
 		rest(c, &c->entries[at]);
 	}
+}
+
+void cache_set_max(struct cache *c, size_t bytes)
+{
+	if (bytes == c->max_bytes)
+		return;
+	c->max_bytes = bytes;
+	trim(c);
 }
 
 /* What the reader has changed: its memory, what is left to do, and what it has to say. */

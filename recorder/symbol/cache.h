@@ -23,6 +23,9 @@ struct cache_use {
 struct cache *cache_new(const struct symbol_env *env, struct log *log);
 void cache_free(struct cache *c);                    /* NULL allowed */
 
+/* Another ceiling than SYMBOL_CACHE_BYTES, from now on. */
+void cache_set_max(struct cache *c, size_t bytes);
+
 /* Open the object now if it is not open; pid maps it. */
 void cache_open(struct cache *c, struct object *object, uint32_t pid);
 

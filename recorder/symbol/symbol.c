@@ -63,6 +63,7 @@ struct symbols {
 	struct fifo wanted;            /* frames */
 	struct settle *settles;
 	bool ending, waiting;
+	size_t cache_max_bytes;
 	struct symbols_use use;        /* queued is computed */
 };
 
@@ -294,6 +295,7 @@ static void work(void *ctx)
 	os_mutex_lock(s->lock);
 	while (!s->ending) {
 		bool awaiting = s->settles != NULL;
+		size_t max_bytes = s->cache_max_bytes;
 		bool some = next_request(s, &turn, &r);
 
 		if (!some && !cache_has_idle_work(s->cache)) {
@@ -304,6 +306,7 @@ static void work(void *ctx)
 		os_mutex_unlock(s->lock);
 		if (!s->env->lowest)
 			take_priority(awaiting, &awaited);
+		cache_set_max(s->cache, max_bytes);
 		if (some) {
 			handle(s, &r);
 			request_release(&r);
@@ -378,6 +381,7 @@ int symbols_open(struct frames *frames, struct processes *processes, const struc
 	s->frames = frames;
 	s->processes = processes;
 	s->env = env;
+	s->cache_max_bytes = SYMBOL_CACHE_BYTES;
 	s->lock = os_mutex_new();
 	s->work = os_cond_new();
 	s->settled = os_cond_new();
@@ -423,10 +427,19 @@ void symbols_close(struct symbols *s)
 	free(s);
 }
 
+void symbols_set_max(struct symbols *s, size_t cache_bytes)
+{
+	os_mutex_lock(s->lock);
+	s->cache_max_bytes = cache_bytes;
+	os_cond_signal(s->work);
+	os_mutex_unlock(s->lock);
+}
+
 void symbols_use(struct symbols *s, struct symbols_use *out)
 {
 	os_mutex_lock(s->lock);
 	*out = s->use;
+	out->cache_max_bytes = s->cache_max_bytes;
 	out->queued = s->urgent.count + s->wanted.count;
 	os_mutex_unlock(s->lock);
 }

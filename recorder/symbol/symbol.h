@@ -47,11 +47,14 @@ void symbols_process(struct symbols *s, struct process *process);
 uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t n,
 			uint64_t timeout_ns);
 
+/* Any thread: another ceiling of the indexes than SYMBOL_CACHE_BYTES; the worker sees to it soon. */
+void symbols_set_max(struct symbols *s, size_t cache_bytes);
+
 struct symbols_use {
 	uint32_t queued, objects_open;
 	uint32_t objects_failed;        /* remembered as not readable */
 	uint32_t files_open;
-	size_t cache_bytes;
+	size_t cache_bytes, cache_max_bytes;
 	uint64_t dropped;               /* requests that met a full queue */
 	uint64_t named;                 /* frames that got a name */
 	uint64_t unnamed;               /* frames that were looked at in vain (the first time) */
