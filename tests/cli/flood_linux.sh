@@ -1,6 +1,7 @@
 #!/bin/bash
 # Floods, each bounded in count and time (tests/programs/flood_linux.c): short-lived children, threads,
-# execs, code that is made anew all the time. Another program's history stays whole beside them, no sample is
+# 100,000 of them with as many alive at once as there is room for, execs, code that is made anew all the time.
+# The recorder's memory stays bounded; another program's history stays whole beside them, no sample is
 # lost for them, and what is over a process's share ends in [more] with its weight.
 # time limit: 120
 . "$TOP/tests/support/cli.sh"
@@ -10,13 +11,15 @@ need_perf
 	/DelayAfterTriggerSec:0 2>log &
 recorder=$!
 wait_for 10 test -S f.db.ctl
-"$BUILD/programs/burn" 60 >/dev/null & burn=$!
+"$BUILD/programs/burn" 90 >/dev/null & burn=$!
 trap 'kill $burn 2>/dev/null' EXIT
-for flood in 'forks 20000 2' 'threads 100000 2' 'execs 20000 2' 'code 100000 4'; do
+for flood in 'forks 20000 2' 'threads 100000 2' 'crowd 100000 12' 'execs 20000 2' 'code 100000 4'; do
 	# shellcheck disable=SC2086
 	nice "$BUILD/programs/flood_linux" $flood >>made
 done
 cat made >&2
+"$RECORDER" status --store f.db --json >status.json
+jq -c '{rss_kb, ring_bytes, held_bytes, tables: [.tables[] | select(.table | test("frames|processes|threads"))]}' status.json >&2
 "$RECORDER" snapshot --store f.db >/dev/null
 cpu_s=$(awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) / hz }' /proc/$burn/stat)
 wait_for 20 sh -c '"$RECORDER" list --store f.db --json | grep -q complete'
@@ -28,7 +31,8 @@ burnt_s=$(awk -v me="^burn [(]$burn[)]" '$0 ~ me { n += $NF } END { print n / 19
 jq -c '{samples, lost_by_reason, stack_quality, gap_reason}' show.json >&2
 echo "burn: $cpu_s s of CPU time, $burnt_s s in samples" >&2
 
-check each_flood_was_one awk '$2 < 20 { bad = 1 } END { exit bad || NR != 4 }' made
+check each_flood_was_one awk '$2 < ($1 == "crowd" ? 5000 : 20) { bad = 1 } END { exit bad || NR != 5 }' made
+check its_memory_stays_bounded jq -e '(.rss_kb * 1024 - .ring_bytes) / 1048576 < 64' status.json
 check no_sample_was_lost_to_a_queue_or_a_table jq -e '.lost_by_reason.queue == 0 and .lost_by_reason.table == 0' \
 	show.json
 check the_history_of_all_the_time_is_there jq -e '.gap_reason | startswith("recording had begun")' show.json

@@ -1,9 +1,10 @@
 /*
  * A process that floods a recorder, within bounds:
  *
- *	flood_linux forks|threads|execs|code N SECONDS
+ *	flood_linux forks|threads|crowd|execs|code N SECONDS
  *
- * N children in turn, eight at a time; N threads in turn, 64 at a time, each of which works a little; N
+ * N children in turn, eight at a time; N threads in turn, 64 at a time, each of which works a little; the same
+ * with as many alive at once as the machine has numbers and memory for, less half of them for others; N
  * execs of itself; or N functions of code that is made anew all the time, each at an address of its own
  * and 64 in a stack, with a line of /tmp/perf-PID.map for each, as a JIT compiler writes them. It ends when
  * SECONDS are over, whatever is left. Prints how many there were.
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,6 +82,87 @@ static unsigned threads(unsigned n, double end_s)
 	return made;
 }
 
+/* ---- a crowd: threads that wait for each other ----------------------------------------------------- */
+
+#define CROWD_STACK ((size_t)32 << 10)       /* two pages of it are touched */
+#define CROWD_MAX 50000u
+
+static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;
+
+static void *wait_main(void *unused)
+{
+	pthread_rwlock_rdlock(&gate);
+	pthread_rwlock_unlock(&gate);
+	work();
+	return unused;
+}
+
+/* The number in a file; `none` when there is none ("max"). */
+static unsigned long read_limit(const char *path, unsigned long none)
+{
+	FILE *f = fopen(path, "r");
+	unsigned long n = none;
+
+	if (f && fscanf(f, "%lu", &n) != 1)
+		n = none;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static unsigned long least(unsigned long a, unsigned long b)
+{
+	return a < b ? a : b;
+}
+
+/* Half of what is free: whoever else runs here must be able to fork. */
+static unsigned room_for_threads(void)
+{
+	struct rlimit own = {RLIM_INFINITY, RLIM_INFINITY};
+	unsigned long max = read_limit("/proc/sys/kernel/pid_max", 32768), running = 0;
+	FILE *f = fopen("/proc/loadavg", "r");
+
+	if (f && fscanf(f, "%*f %*f %*f %*u/%lu", &running) != 1)
+		running = max / 2;
+	if (f)
+		fclose(f);
+	max = least(max, read_limit("/proc/sys/kernel/threads-max", max));
+	if (getrlimit(RLIMIT_NPROC, &own) == 0)
+		max = least(max, (unsigned long)own.rlim_cur);
+	max = least(max, read_limit("/sys/fs/cgroup/pids.max", max));
+	max = max > running ? (max - running) / 2 : 0;
+	/* 24 KB each of the kernel and the stack: an eighth of the memory. */
+	max = least(max, (unsigned long)sysconf(_SC_PHYS_PAGES) / 8 * (unsigned long)sysconf(_SC_PAGESIZE) / 24576);
+	return (unsigned)least(max, CROWD_MAX);
+}
+
+static unsigned crowd(unsigned n, double end_s)
+{
+	unsigned room = room_for_threads(), made = 0, most = 0, k = 1, i;
+	pthread_t *ids = calloc(room + 1, sizeof(*ids));
+	char *stacks = mmap(NULL, (room + 1) * CROWD_STACK, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	while (ids && stacks != MAP_FAILED && k && made < n && now_s() < end_s) {
+		pthread_rwlock_wrlock(&gate);
+		for (k = 0; k < room && made + k < n && now_s() < end_s; k++) {
+			pthread_attr_setstack(&attr, stacks + k * CROWD_STACK, CROWD_STACK);
+			if (pthread_create(&ids[k], &attr, wait_main, NULL))
+				break;
+		}
+		pthread_rwlock_unlock(&gate);
+		for (i = 0; i < k; i++)
+			pthread_join(ids[i], NULL);
+		made += k;
+		most = k > most ? k : most;
+	}
+	fprintf(stderr, "crowd: %u alive at once at most, of room for %u\n", most, room);
+	free(ids);
+	return made;
+}
+
 /* Its own successor, with the number that is left; the end stays the same moment. */
 static unsigned execs(char **argv, unsigned n, double end_s)
 {
@@ -142,7 +225,7 @@ int main(int argc, char **argv)
 	double end_s;
 
 	if (argc < 4 || n > N_MAX) {
-		fprintf(stderr, "usage: flood_linux forks|threads|execs|code N SECONDS\n");
+		fprintf(stderr, "usage: flood_linux forks|threads|crowd|execs|code N SECONDS\n");
 		return 2;
 	}
 	end_s = argv[3][0] == '@' ? atof(argv[3] + 1) : now_s() + atof(argv[3]);
@@ -150,6 +233,8 @@ int main(int argc, char **argv)
 		made = forks(n, end_s);
 	else if (!strcmp(argv[1], "threads"))
 		made = threads(n, end_s);
+	else if (!strcmp(argv[1], "crowd"))
+		made = crowd(n, end_s);
 	else if (!strcmp(argv[1], "execs"))
 		made = (unsigned)atoi(argv[4] ? argv[4] : argv[2]) - execs(argv, n, end_s);
 	else if (!strcmp(argv[1], "code"))
