@@ -307,6 +307,23 @@ static int check_request(const struct options *o, const char *path, const struct
 	return rc || o->per_process ? rc : cmd_check_output(o, path, *e, err);
 }
 
+/* What nobody chose: CPU time, or what an incident has instead: a picture of stacks has events. */
+static enum stream only_stream(const struct incident *in)
+{
+	enum stream found = STREAM_CPU;
+	unsigned i, n = 0;
+
+	for (i = 0; i < STREAMS_MAX; i++) {
+		if (!count_stream(in, (enum stream)i))
+			continue;
+		if (i == STREAM_CPU)
+			return STREAM_CPU;
+		found = (enum stream)i;
+		n++;
+	}
+	return n == 1 ? found : STREAM_CPU;
+}
+
 int cmd_export(const struct options *o, struct err *err)
 {
 	const char *path = o->output ? o->output : "-";
@@ -328,6 +345,8 @@ int cmd_export(const struct options *o, struct err *err)
 	if (!rc)
 		rc = store_load(store, id, &in, err);
 	if (!rc) {
+		if (!o->metric)
+			stream = only_stream(&in);
 		samples = count_stream(&in, stream);
 		rc = cmd_filter(o, &in, err);
 	}

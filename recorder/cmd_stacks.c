@@ -2,13 +2,16 @@
  * stacks: where the threads of a process stand now.
  */
 #include "cmd.h"
+#include "version.h"
 
 #include "base/json.h"
 #include "base/os.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "source/thread_stacks.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +24,7 @@ struct taken {
 	uint32_t tid;
 	char name[64];
 	enum stack_quality quality;
-	uint64_t suspended_ns;
+	uint64_t time_ns, suspended_ns;
 	uint32_t first, n;                   /* of the frames and addresses */
 };
 
@@ -81,8 +84,8 @@ static void keep(void *ctx, const struct thread_stack *stack)
 		return;
 	}
 	t = &s->taken[s->ntaken++];
-	*t = (struct taken){.tid = stack->tid, .quality = stack->quality, .suspended_ns = stack->suspended_ns,
-			    .first = s->nframes};
+	*t = (struct taken){.tid = stack->tid, .quality = stack->quality, .time_ns = stack->time_ns,
+			    .suspended_ns = stack->suspended_ns, .first = s->nframes};
 	strncat(t->name, stack->name, sizeof(t->name) - 1);
 	for (i = 0; i < stack->nframes; i++) {
 		number = frames_intern(s->table, &stack->frames[i], &fresh);
@@ -217,6 +220,92 @@ static void put_json(const struct stacks *s, struct buf *out)
 	}
 }
 
+/* ---- storing ---------------------------------------------------------------------------------------- */
+
+/* A thread is one event with its stack: a picture says where threads stand, not what time they spent there. */
+static int add_thread(const struct stacks *s, struct segment_builder *b, struct process *process, const struct taken *t)
+{
+	struct event e = {.time_ns = t->time_ns, .kind = EVENT_SAMPLE, .process = process, .cpu = CPU_NONE,
+			  .stream = STREAM_EVENT, .quality = (uint8_t)t->quality, .value = 1};
+	struct frame_ref refs[STACK_MAX_FRAMES];
+	uint32_t i, n = t->n < STACK_MAX_FRAMES ? t->n : STACK_MAX_FRAMES;
+
+	e.thread = thread_add(s->processes, process, t->tid);
+	if (!e.thread)
+		return ERR_MEMORY;
+	if (*t->name)
+		thread_set_name(e.thread, t->name);
+	for (i = 0; i < n; i++) {
+		const struct frame *f = s->frames[t->first + i];
+
+		refs[i] = (struct frame_ref){.object = f->object, .offset = f->offset, .flags = f->flags};
+	}
+	e.stack = segment_stack(b, refs, n, NULL, NULL);
+	return segment_add(b, &e);
+}
+
+static int make_segment(const struct stacks *s, struct segment **out, struct err *err)
+{
+	struct segment_builder *b = NULL;
+	struct process *process = process_add(s->processes, s->pid, s->taken[0].time_ns, 0, 0, NULL);
+	uint32_t i;
+	int rc = segment_builder_new(s->table, s->processes, &b, err);
+
+	if (!rc && process && *thread_stacks_path(s->threads))
+		process_set_exe(s->processes, process, thread_stacks_path(s->threads));
+	for (i = 0; !rc && i < s->ntaken; i++)
+		if (!process || add_thread(s, b, process, &s->taken[i]))
+			rc = err_set(err, ERR_MEMORY, "no memory to store the stacks of process %u", (unsigned)s->pid);
+	if (!rc)
+		rc = segment_seal(b, out, err);
+	segment_builder_free(b);
+	return rc;
+}
+
+static int store_segment(struct store *store, struct incident_head *h, struct segment *segment, struct err *err)
+{
+	int rc = store_begin(store, h, err);
+
+	if (!rc)
+		rc = store_put_segment(store, h->id, segment, err);
+	return rc ? rc : store_finish(store, h, &segment, 1, err);
+}
+
+static int keep_picture(const struct options *o, const struct stacks *s, struct err *err)
+{
+	const char *path = thread_stacks_path(s->threads);
+	char rule[] = "stacks", version[] = RECORDER_VERSION, host[256], host_text[256];
+	struct incident_head h = {.rule = rule, .host = host, .host_text = host_text, .recorder_version = version,
+				  .value = NAN, .limit = NAN, .trigger_wall_ns = os_wall_ns()};
+	struct segment *segment = NULL;
+	struct store *store = NULL;
+	struct buf reason = {0};
+	int rc;
+
+	if (!s->ntaken)
+		return err_set(err, ERR_NOT_FOUND, "there is no stack to store");
+	buf_printf(&reason, "where the %u threads of process %u (%s) stood", (unsigned)s->ntaken, (unsigned)s->pid,
+		   text_base_name(path));
+	os_host_name(host, sizeof(host));
+	os_host_text(host_text, sizeof(host_text));
+	h.trigger_ns = h.t0_ns = s->taken[0].time_ns;
+	h.t1_ns = s->taken[s->ntaken - 1].time_ns + 1;
+	rc = buf_check(&reason, "the reason", err);
+	h.reason = reason.data;
+	if (!rc)
+		rc = make_segment(s, &segment, err);
+	if (!rc)
+		rc = cmd_store_open(o, STORE_RECORD, &store, err);
+	if (!rc)
+		rc = store_segment(store, &h, segment, err);
+	if (!rc)
+		cmd_note("stored as incident %" PRId64 " of %s", h.id, store_path(store));
+	store_close(store);
+	segment_unref(segment);
+	buf_free(&reason);
+	return rc;
+}
+
 /* ---- the command ------------------------------------------------------------------------------------ */
 
 static int find(const char *name, uint32_t *pid, struct err *err)
@@ -287,6 +376,9 @@ int cmd_stacks(const struct options *o, struct err *err)
 	}
 	if (!rc)
 		rc = cmd_print(&text, err);
+	/* A store that others are named by elsewhere (RECORDER_STORE) is a recorder's: here it has to be said. */
+	if (!rc && options_origin(o, "store") == FROM_ARGS)
+		rc = keep_picture(o, &s, err);
 	buf_free(&text);
 	close_all(&s);
 	return rc;

