@@ -120,14 +120,15 @@ static int take(struct stacks *s, struct err *err)
 
 static int name_all(struct stacks *s, struct err *err)
 {
+	uint64_t start_ns = os_now_ns();
 	int rc = processes_new(&s->processes, err);
 
 	if (!rc)
 		rc = log_open(NULL, &s->log, err);
 	if (!rc)
 		rc = symbols_open(s->table, s->processes, &s->env, s->log, &s->symbols, err);
-	if (!rc)
-		symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS);
+	if (!rc && symbols_settle(s->symbols, s->frames, s->nframes, NAMES_NS) && os_now_ns() - start_ns >= NAMES_NS)
+		cmd_note("names are missing: to read them takes longer than %u s", (unsigned)(NAMES_NS / NS_PER_SEC));
 	return rc;
 }
 

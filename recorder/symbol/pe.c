@@ -30,7 +30,7 @@ enum {
 	SYMBOL_BYTES = 18, BLOCK_SYMBOLS = 4096,
 	CLASS_EXTERNAL = 2, CLASS_STATIC = 3, TYPE_FUNCTION = 0x20,
 
-	EXPORT_DIRECTORY_BYTES = 40, EXPORT_NAME_MAX = 4001,
+	EXPORT_DIRECTORY_BYTES = 40, EXPORT_NAME_MAX = 4000, EXPORT_NAMES_BYTES = 8192,
 	RANK_STATIC = 0, RANK_EXTERNAL = 1, RANK_TYPED = 2,
 };
 
@@ -288,63 +288,98 @@ static int read_symbols(struct coff *c)
 
 /* ---- exports --------------------------------------------------------------------------------------- */
 
-/* The name at an RVA, NUL-terminated; what is not there is "". */
-static void read_name(const struct bytes *in, const struct pe_head *head, uint32_t rva, char *out,
-		      size_t n)
+/* Names stand side by side, and there may be ten thousands: they are read by pieces. */
+struct export_names {
+	const struct bytes *in;
+	const struct pe_head *head;
+	uint32_t rva, nbytes;                /* of what is held */
+	char held[EXPORT_NAMES_BYTES + 1];
+};
+
+/* The name at an RVA, cut at EXPORT_NAME_MAX; what is not there is "". Good until the next call. */
+static const char *name_of(struct export_names *e, uint32_t rva)
+{
+	const struct pe_section *s = pe_section_at(e->head, rva);
+	uint32_t room = s && rva - s->rva < s->file_bytes ? s->file_bytes - (rva - s->rva) : 0;
+	bool is_held = rva >= e->rva && rva - e->rva < e->nbytes;
+
+	if (is_held && memchr(e->held + (rva - e->rva), '\0', e->nbytes - (rva - e->rva)))
+		return e->held + (rva - e->rva);
+	e->rva = rva;
+	e->nbytes = room < EXPORT_NAMES_BYTES ? room : EXPORT_NAMES_BYTES;
+	if (read_rva(e->in, e->head, rva, e->held, e->nbytes, "", NULL))
+		e->nbytes = 0;
+	e->held[e->nbytes] = '\0';
+	return e->held;
+}
+
+/* The three tables: of each name its RVA and number, of each number the function's RVA. */
+struct exports {
+	uint32_t nfunctions, nnames;
+	uint8_t *functions, *names, *ordinals;
+};
+
+static int read_export_tables(const struct bytes *in, const struct pe_head *head, struct exports *out, struct err *err)
+{
+	uint8_t directory[EXPORT_DIRECTORY_BYTES];
+	int rc = read_rva(in, head, head->export_rva, directory, sizeof(directory), "its export table", err);
+
+	if (rc)
+		return rc;
+	out->nfunctions = le32(directory + 20);
+	out->nnames = le32(directory + 24);
+	if (out->nnames > PE_EXPORTS_MAX)
+		return err_set(err, ERR_LIMIT, "it exports %u names, the limit is %u", out->nnames, PE_EXPORTS_MAX);
+	if (out->nfunctions > PE_EXPORTS_MAX)
+		out->nfunctions = PE_EXPORTS_MAX;       /* names' numbers have 16 bits */
+	out->functions = malloc((size_t)out->nfunctions * 4 + 1);
+	out->names = malloc((size_t)out->nnames * 4 + 1);
+	out->ordinals = malloc((size_t)out->nnames * 2 + 1);
+	if (!out->functions || !out->names || !out->ordinals)
+		return err_set(err, ERR_MEMORY, "out of memory for its exports");
+	if (!out->nnames)
+		return 0;
+	rc = read_rva(in, head, le32(directory + 28), out->functions, (size_t)out->nfunctions * 4, "its export table", err);
+	if (!rc)
+		rc = read_rva(in, head, le32(directory + 32), out->names, (size_t)out->nnames * 4, "its export table", err);
+	if (!rc)
+		rc = read_rva(in, head, le32(directory + 36), out->ordinals, (size_t)out->nnames * 2, "its export table",
+			      err);
+	return rc;
+}
+
+static int add_export(const struct pe_head *head, struct rva_index *index, uint32_t rva, const char *name,
+		      struct err *err)
 {
 	const struct pe_section *s = pe_section_at(head, rva);
-	uint32_t room = s && rva - s->rva < s->file_bytes ? s->file_bytes - (rva - s->rva) : 0;
 
-	if (room < n - 1)
-		n = room + 1;
-	if (read_rva(in, head, rva, out, n - 1, "", NULL))
-		n = 1;
-	out[n - 1] = '\0';
+	/* An RVA inside the export table is the text "OTHER.Function", not code. */
+	if (!s || !s->executable || (rva >= head->export_rva && rva - head->export_rva < head->export_bytes))
+		return 0;
+	return rva_index_add(index, rva, head->pdata_bytes ? s->rva + s->memory_bytes : rva + 1, RANK_EXTERNAL, name,
+			     strnlen(name, EXPORT_NAME_MAX), err);
 }
 
 static int read_exports(const struct bytes *in, const struct pe_head *head,
 			struct rva_index *index, struct err *err)
 {
-	uint8_t directory[EXPORT_DIRECTORY_BYTES], four[4] = {0}, two[2] = {0};
-	uint32_t nfunctions, nnames, functions, names, ordinals, rva;
-	char name[EXPORT_NAME_MAX];
-	int rc = 0;
+	struct export_names names = {.in = in, .head = head};
+	struct exports e = {0};
+	uint32_t i, number;
+	int rc;
 
 	if (!head->export_bytes)
 		return 0;
-	rc = read_rva(in, head, head->export_rva, directory, sizeof(directory), "its export table", err);
-	if (rc)
-		return rc;
-	nfunctions = le32(directory + 20);
-	nnames = le32(directory + 24);
-	functions = le32(directory + 28);
-	names = le32(directory + 32);
-	ordinals = le32(directory + 36);
-	if (nnames > PE_EXPORTS_MAX)
-		return err_set(err, ERR_LIMIT, "it exports %u names, the limit is %u", nnames,
-			       PE_EXPORTS_MAX);
-	for (uint32_t i = 0; i < nnames && !rc; i++) {
-		const struct pe_section *s;
-
-		rc = read_rva(in, head, ordinals + i * 2, two, 2, "its export table", err);
-		if (!rc && le16(two) >= nfunctions)
-			continue;
-		if (!rc)
-			rc = read_rva(in, head, functions + le16(two) * 4, four, 4,
-				      "its export table", err);
-		rva = le32(four);
-		s = rc ? NULL : pe_section_at(head, rva);
-		/* An RVA inside the export table is the text "OTHER.Function", not code. */
-		if (!s || !s->executable ||
-		    (rva >= head->export_rva && rva - head->export_rva < head->export_bytes))
-			continue;
-		rc = read_rva(in, head, names + i * 4, four, 4, "its export table", err);
-		if (rc)
-			break;
-		read_name(in, head, le32(four), name, sizeof(name));
-		rc = rva_index_add(index, rva, head->pdata_bytes ? s->rva + s->memory_bytes : rva + 1,
-				   RANK_EXTERNAL, name, strlen(name), err);
+	rc = read_export_tables(in, head, &e, err);
+	for (i = 0; i < e.nnames && !rc; i++) {
+		number = le16(e.ordinals + (size_t)i * 2);
+		if (number < e.nfunctions)
+			rc = add_export(head, index, le32(e.functions + (size_t)number * 4),
+					name_of(&names, le32(e.names + (size_t)i * 4)), err);
 	}
+	free(e.functions);
+	free(e.names);
+	free(e.ordinals);
 	return rc;
 }
 
