@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 4 };
+enum { KINDS = 5, KINDS_ALWAYS = 4 };
 
 static const struct {
 	const char *leaf, *words, *key;
@@ -14,6 +14,7 @@ static const struct {
 	{"BLOCKED_TIME", "blocked", "blocked_s"},
 	{"DISK_TIME", "waiting for devices", "disk_s"},
 	{"READIED_TIME", "ready without a CPU", "readied_s"},
+	{"UNKNOWN_TIME", "not known, as records of switches are missing", "unknown_s"},
 };
 
 struct times {
@@ -60,7 +61,7 @@ void times_put(const struct incident *in, struct buf *out)
 	if (!add_up(in, &t))
 		return;
 	buf_printf(out, "%-10s%s threads:", "Times", text_count(t.threads, n));
-	for (k = 0; k < KINDS; k++)
+	for (k = 0; k < (t.s[KINDS_ALWAYS] > 0 ? KINDS : KINDS_ALWAYS); k++)
 		buf_printf(out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n), kinds[k].words);
 	buf_puts(out, "; see report --metric off-cpu\n");
 }

@@ -352,7 +352,7 @@ static void without_switches_samples_tell_no_times(void **state)
 	assert_string_equal(told, "");
 }
 
-static void behind_a_loss_nothing_is_claimed(void **state)
+static void behind_a_loss_time_is_unknown(void **state)
 {
 	(void)state;
 	begin_live((struct source_config){0});
@@ -363,7 +363,7 @@ static void behind_a_loss_nothing_is_claimed(void **state)
 	switched(400, 0, 7, 0, RUNNING, 0);
 	switched(410, 0, 0, 7, TERMINATED, 0);
 	end();
-	assert_string_equal(told, "7 10 CPU_TIME\n7 10 CPU_TIME\n");
+	assert_string_equal(told, "7 10 CPU_TIME\n7 290 UNKNOWN_TIME\n7 10 CPU_TIME\n");
 }
 
 static void of_another_process_nothing_is_told(void **state)
@@ -407,7 +407,7 @@ int main(void)
 		cmocka_unit_test(a_session_tells_of_a_long_wait_before_its_stack_is_known),
 		cmocka_unit_test(a_file_tells_of_all_of_it_at_its_end),
 		cmocka_unit_test(without_switches_samples_tell_no_times),
-		cmocka_unit_test(behind_a_loss_nothing_is_claimed),
+		cmocka_unit_test(behind_a_loss_time_is_unknown),
 		cmocka_unit_test(of_another_process_nothing_is_told),
 		cmocka_unit_test(lack_of_memory_is_an_error_at_opening),
 	};

@@ -19,7 +19,7 @@ static uint64_t last_end_ns;
 
 static void put(void *ctx, const struct thread_time_piece *p)
 {
-	static const char *const kinds[] = {"cpu", "blocked", "disk", "readied"};
+	static const char *const kinds[] = {"cpu", "blocked", "disk", "readied", "unknown"};
 	size_t n = strlen(told);
 	char stack[8] = "-";
 
@@ -213,7 +213,56 @@ static void a_wait_has_the_stack_of_who_ended_it(void **state)
 	assert_int_equal(object.refs, 0);
 }
 
-static void after_a_loss_nothing_is_claimed(void **state)
+/* As the kernel tells nothing of who had the CPU before it: 290 ms were not told of at all once. */
+static void time_of_which_a_switch_is_missing_is_unknown_and_not_left_out(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_PREEMPTED);
+	thread_time_out(t, 400 * MS, 7, OUT_BLOCKED);            /* it was on a CPU, who knows since when */
+	thread_time_tick(t, 500 * MS, stays);
+	assert_string_equal(told, "7 cpu 10 1\n7 blocked 100 -\n7 unknown 290 -\n");
+	told[0] = '\0';
+	thread_time_in(t, 510 * MS, 7);
+	thread_time_in(t, 550 * MS, 7);                          /* and was off it since 510 at the earliest */
+	thread_time_out(t, 560 * MS, 7, OUT_BLOCKED);
+	thread_time_tick(t, 600 * MS, stays);
+	assert_string_equal(told, "7 blocked 10 -\n7 unknown 40 -\n7 cpu 10 -\n7 blocked 40 -\n");
+	thread_time_free(t);
+}
+
+static void why_a_thread_was_switched_out_may_be_unknown(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_out(t, 110 * MS, 7, OUT_UNKNOWN);
+	thread_time_tick(t, 200 * MS, stays);
+	thread_time_woken(t, 300 * MS, 7);
+	thread_time_in(t, 310 * MS, 7);
+	assert_string_equal(told, "7 cpu 10 -\n7 unknown 90 -\n7 readied 10 -\n7 unknown 100 -\n");
+	thread_time_free(t);
+}
+
+static void a_thread_that_has_left_unseen_is_not_on_its_cpu(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_unseen(t, 7);
+	thread_time_unseen(t, 8);                                /* nobody */
+	thread_time_out(t, 300 * MS, 7, OUT_DEAD);
+	assert_string_equal(told, "7 unknown 200 -\n");
+	assert_int_equal(thread_time_threads(t), 0);
+	thread_time_free(t);
+}
+
+static void after_a_loss_nothing_is_known(void **state)
 {
 	struct thread_time *t = begin();
 
@@ -224,7 +273,7 @@ static void after_a_loss_nothing_is_claimed(void **state)
 	thread_time_lost(t, 200 * MS);
 	thread_time_in(t, 500 * MS, 7);
 	thread_time_tick(t, 600 * MS, stays);
-	assert_string_equal(told, "7 cpu 10 1\n");
+	assert_string_equal(told, "7 cpu 10 1\n7 unknown 390 -\n");
 	thread_time_free(t);
 	assert_int_equal(object.refs, 0);
 }
@@ -253,7 +302,10 @@ int main(void)
 		cmocka_unit_test(a_rest_is_never_told_with_the_stack_of_another_kind),
 		cmocka_unit_test(totals_are_exact_however_often_it_switches),
 		cmocka_unit_test(a_wait_has_the_stack_of_who_ended_it),
-		cmocka_unit_test(after_a_loss_nothing_is_claimed),
+		cmocka_unit_test(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out),
+		cmocka_unit_test(why_a_thread_was_switched_out_may_be_unknown),
+		cmocka_unit_test(a_thread_that_has_left_unseen_is_not_on_its_cpu),
+		cmocka_unit_test(after_a_loss_nothing_is_known),
 		cmocka_unit_test(who_is_gone_is_forgotten),
 	};
 

@@ -18,8 +18,8 @@ struct one {
 	uint8_t state, quality;
 	bool ready;                          /* STATE_OFF: could run */
 	bool disk, device;                   /* STATE_OFF: waits for a device, by its stack or its reason */
+	bool fresh;                          /* its stack was taken after it was last switched in or out */
 	uint64_t mark_ns;                    /* up to here its time is accounted for */
-	uint64_t in_ns, stack_ns;            /* last switched in; when the stack was taken */
 	uint64_t since_ns;                   /* where the sums begin; 0 = they are empty */
 	uint64_t sums[TIME_KINDS];           /* with that stack */
 	uint64_t rest[TIME_KINDS];           /* of earlier ones, too little to be told */
@@ -175,7 +175,8 @@ static void flush_over(struct thread_time *t, struct one *one, uint64_t now_ns, 
 		piece.waker = one->waker.frames;
 		piece.nwaker = i == TIME_BLOCKED || i == TIME_DISK ? one->waker.n : 0;
 		piece.ns = one->sums[i] + one->rest[i];
-		piece.nframes = one->sums[i] ? one->own.n : 0;   /* only a rest: of no stack that is known here */
+		/* Only a rest: of no stack that is known here. */
+		piece.nframes = one->sums[i] && i != TIME_UNKNOWN ? one->own.n : 0;
 		one->sums[i] = 0;
 		one->rest[i] = piece.ns >= least_ns ? 0 : piece.ns;
 		if (piece.ns && piece.ns >= least_ns)
@@ -191,6 +192,8 @@ static void flush(struct thread_time *t, struct one *one, uint64_t now_ns)
 
 static void add(struct one *one, enum thread_time_kind kind, uint64_t now_ns)
 {
+	if (!one->mark_ns)
+		one->mark_ns = now_ns;               /* it is known from now on */
 	if (now_ns <= one->mark_ns)
 		return;
 	if (!one->since_ns)
@@ -199,8 +202,11 @@ static void add(struct one *one, enum thread_time_kind kind, uint64_t now_ns)
 	one->mark_ns = now_ns;
 }
 
-static enum thread_time_kind off_kind(const struct one *one)
+/* How it spends the time until a call that does not say so. */
+static enum thread_time_kind kind_now(const struct one *one)
 {
+	if (one->state != STATE_OFF)
+		return TIME_UNKNOWN;
 	return one->ready ? TIME_READIED : one->disk || one->device ? TIME_DISK : TIME_BLOCKED;
 }
 
@@ -220,7 +226,7 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 		keep_stack(&one->own, frames, nframes, now_ns);
 	}
 	one->quality = quality;
-	one->stack_ns = now_ns;
+	one->fresh = true;
 	one->disk = disk;
 }
 
@@ -231,36 +237,33 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	if (!one)
 		return;
 	/* A stack of an earlier time is not the one of now. */
-	if (one->stack_ns <= one->in_ns) {
+	if (!one->fresh) {
 		flush(t, one, now_ns);
 		drop_stack(&one->own, now_ns);
 		one->quality = 0;
 		one->disk = false;
 	}
-	if (one->state == STATE_ON)
-		add(one, TIME_CPU, now_ns);
+	add(one, one->state == STATE_ON ? TIME_CPU : TIME_UNKNOWN, now_ns);
 	if (how == OUT_DEAD) {
 		flush_over(t, one, now_ns, 0);
 		forget(t, one, now_ns);
 		return;
 	}
-	one->state = STATE_OFF;
+	one->state = how == OUT_UNKNOWN ? STATE_UNKNOWN : STATE_OFF;
 	one->ready = how == OUT_PREEMPTED;
 	one->device = how == OUT_DISK;
-	one->waker_known = false;
+	one->waker_known = one->fresh = false;
 	one->mark_ns = now_ns;
 }
 
 /* What it waited for until now; the sums are of waits that the same one ended. */
 static void end_wait(struct thread_time *t, struct one *one, uint64_t now_ns)
 {
-	if (one->state != STATE_OFF)
-		return;
-	if (!one->ready && !one->waker_known && one->waker.n) {
+	if (one->state == STATE_OFF && !one->ready && !one->waker_known && one->waker.n) {
 		flush(t, one, now_ns);
 		drop_stack(&one->waker, now_ns);
 	}
-	add(one, off_kind(one), now_ns);
+	add(one, kind_now(one), now_ns);
 }
 
 void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid, const struct frame_ref *frames,
@@ -289,7 +292,8 @@ void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 	if (one->since_ns && now_ns - one->since_ns >= THREAD_TIME_SUM_NS)
 		flush(t, one, now_ns);
 	one->state = STATE_ON;
-	one->mark_ns = one->in_ns = now_ns;
+	one->fresh = false;
+	one->mark_ns = now_ns;
 }
 
 void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid)
@@ -313,6 +317,8 @@ void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 
 	if (!one || one->state == STATE_OFF)
 		return;
+	if (one->state == STATE_UNKNOWN)
+		add(one, TIME_UNKNOWN, now_ns);
 	if (one->state == STATE_ON && now_ns > one->mark_ns) {
 		piece.ns = now_ns - one->mark_ns + one->rest[TIME_CPU];
 		one->rest[TIME_CPU] = piece.ns >= THREAD_TIME_LEAST_NS ? 0 : piece.ns;
@@ -336,8 +342,8 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 			flush_over(t, one, now_ns, 0);
 			drop_stack(&one->waker, now_ns);
 		}
-		if (one && one->state == STATE_OFF)
-			add(one, off_kind(one), now_ns);
+		if (one && one->state != STATE_ON)
+			add(one, kind_now(one), now_ns);
 		if (one)
 			flush_over(t, one, now_ns, 0);
 		if (one && gone(t->ctx, one->tid))
@@ -345,6 +351,14 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 		else
 			i++;
 	}
+}
+
+void thread_time_unseen(struct thread_time *t, uint32_t tid)
+{
+	struct one *one = find(t, tid);
+
+	if (one && one->state == STATE_ON)
+		one->state = STATE_UNKNOWN;
 }
 
 void thread_time_lost(struct thread_time *t, uint64_t now_ns)
@@ -361,7 +375,7 @@ void thread_time_lost(struct thread_time *t, uint64_t now_ns)
 		drop_stack(&one->own, now_ns);
 		drop_stack(&one->waker, now_ns);
 		one->state = STATE_UNKNOWN;
-		one->stack_ns = one->in_ns = 0;
+		one->fresh = false;
 	}
 }
 
@@ -390,7 +404,7 @@ bool thread_time_name(const struct object *leaves, const struct frame *frame, st
 {
 	static const char *const names[LEAVES] = {
 		[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME", [TIME_DISK] = "DISK_TIME",
-		[TIME_READIED] = "READIED_TIME", [READIED_BY] = "READIED_BY",
+		[TIME_READIED] = "READIED_TIME", [TIME_UNKNOWN] = "UNKNOWN_TIME", [READIED_BY] = "READIED_BY",
 	};
 
 	if (!leaves || frame->object != leaves || frame->offset >= LEAVES)

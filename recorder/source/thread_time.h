@@ -9,6 +9,10 @@
  * A thread that was switched out although it could run (preempted) is READIED at once. BLOCKED is DISK
  * where the kernel's stack says that it waits for a device. What is still going on is told at each tick.
  *
+ * Calls may be missing. Time of which they leave open how it was spent is UNKNOWN, and has no stack: that of
+ * a thread that is switched out and was not on a CPU, or in and is on one already, or out and it is not known
+ * why; and from thread_time_unseen() or thread_time_lost() on until its next switch.
+ *
  * A thread may be switched 10,000 times a second. So times of one stack in a row are summed up for up to
  * THREAD_TIME_SUM_NS, and sums below THREAD_TIME_LEAST_NS are told with the thread's next of their kind,
  * as a sampler would: stacks are right in proportion, totals of a thread and kind exact. What is left of a
@@ -27,7 +31,7 @@
 #define THREAD_TIME_SUM_NS 100000000ULL
 #define THREAD_TIME_LEAST_NS 2000000ULL
 
-enum thread_time_kind { TIME_CPU, TIME_BLOCKED, TIME_DISK, TIME_READIED, TIME_KINDS };
+enum thread_time_kind { TIME_CPU, TIME_BLOCKED, TIME_DISK, TIME_READIED, TIME_UNKNOWN, TIME_KINDS };
 
 /* Until end_ns a thread spent so much in that way; frames leaf first, none where its stack is not known. */
 struct thread_time_piece {
@@ -54,7 +58,7 @@ void thread_time_free(struct thread_time *t);
 void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
 		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
 
-enum thread_time_out { OUT_BLOCKED, OUT_DISK, OUT_PREEMPTED, OUT_DEAD };
+enum thread_time_out { OUT_BLOCKED, OUT_DISK, OUT_PREEMPTED, OUT_DEAD, OUT_UNKNOWN };
 void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how);
 void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 /* Somebody wakes a thread, just before thread_time_woken(): with which stack. */
@@ -67,6 +71,8 @@ void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 
 /* Tell what goes on, of all threads; those that gone() knows to be no more are forgotten. */
 void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void *ctx, uint32_t tid));
+/* It is on its CPU no longer, and it was not seen when it left. */
+void thread_time_unseen(struct thread_time *t, uint32_t tid);
 /* Switches were lost: nothing is known of anybody until its next one. */
 void thread_time_lost(struct thread_time *t, uint64_t now_ns);
 
