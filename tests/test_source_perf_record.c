@@ -339,6 +339,35 @@ static void kernel_symbol_has_its_range_and_says_when_it_goes(void **state)
 	}
 }
 
+static void switch_has_who_leaves_and_who_comes(void **state)
+{
+	static const struct {
+		uint16_t misc;
+		bool out, preempted;
+	} cases[] = {{0, false, false}, {0x2000, true, false}, {0x6000, true, true}};
+	struct perf_bytes b;
+	struct perf_record r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		perf_bytes_begin(&b, 15, cases[i].misc);     /* SWITCH_CPU_WIDE: the other's pid, tid */
+		perf_bytes_u32(&b, 50);
+		perf_bytes_u32(&b, 51);
+		perf_bytes_trailer(&b, 5, 6, 700, 8);
+		assert_true(parse(&b, &plain, &r));
+		assert_int_equal(r.kind, PERF_KIND_SWITCH);
+		assert_int_equal(r.tid, 6);
+		assert_int_equal(r.cpu, 8);
+		assert_int_equal(r.u.change.other_tid, 51);
+		assert_int_equal(r.u.change.out, cases[i].out);
+		assert_int_equal(r.u.change.preempted, cases[i].preempted);
+	}
+	perf_bytes_begin(&b, 15, 0);
+	perf_bytes_trailer(&b, 5, 6, 700, 8);            /* nobody: too short */
+	assert_false(parse(&b, &plain, &r));
+}
+
 static void losses_are_counted_in_either_record(void **state)
 {
 	struct perf_bytes b;
@@ -450,6 +479,7 @@ int main(void)
 		cmocka_unit_test(comm_may_come_from_exec),
 		cmocka_unit_test(fork_and_exit_are_the_childs),
 		cmocka_unit_test(kernel_symbol_has_its_range_and_says_when_it_goes),
+		cmocka_unit_test(switch_has_who_leaves_and_who_comes),
 		cmocka_unit_test(losses_are_counted_in_either_record),
 		cmocka_unit_test(throttling_is_told_and_unknown_records_are_passed_over),
 		cmocka_unit_test(shortened_records_are_refused),

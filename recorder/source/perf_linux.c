@@ -325,6 +325,12 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 		if (s->time && ring->probes && ring->probes_at == PROBE_RING_OF_SWITCHES)
 			perf_time_lost(s->time, r->time_ns);
 		break;
+	case PERF_KIND_SWITCH:
+		if (s->time && r->u.change.out)
+			thread_of(s, r);             /* that it is known */
+		if (s->time)
+			perf_time_switch(s->time, r);
+		break;
 	case PERF_KIND_THROTTLE:
 		put_lost(s, LOSS_THROTTLED, 1, ring->cpu, r->time_ns);
 		break;
@@ -433,7 +439,7 @@ static void check_hotplug(struct perf_source *s)
 			perf_ring_enable(&s->cpus[i].sideband, true);
 			perf_ring_enable(&s->cpus[i].sampler, true);
 			if (s->probes)
-				probes_enable(s->probes, i, true);
+				probes_enable(s->probes, i, s->cpus[i].probes, true);
 			s->rescan = true;    /* what started on it before now was not seen */
 			log_line(s->cfg.log, LOG_INFO, "CPU %u came online and is recorded", i);
 		} else if (!s->cpus[i].told) {
@@ -454,7 +460,7 @@ static void enable(struct perf_source *s, bool sideband, bool on)
 		if (s->cpus[i].online)
 			perf_ring_enable(sideband ? &s->cpus[i].sideband : &s->cpus[i].sampler, on);
 		if (s->cpus[i].online && s->probes && !sideband)
-			probes_enable(s->probes, i, on);
+			probes_enable(s->probes, i, s->cpus[i].probes, on);
 	}
 }
 
@@ -775,6 +781,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	}
 	if (!rc && cfg->thread_time)
 		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->probes, &s->time, err);
+	if (!rc && s->time)
+		perf_time_read_kernel(s->time);
 	if (rc) {
 		perf_close(&s->base);
 		return rc;

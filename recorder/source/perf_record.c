@@ -12,11 +12,14 @@ enum {
 	RECORD_SAMPLE = 9,
 	RECORD_MMAP2 = 10,
 	RECORD_LOST_SAMPLES = 13,
+	RECORD_SWITCH_CPU_WIDE = 15,
 	RECORD_KSYMBOL = 17,
 };
 
 #define MISC_COMM_EXEC 0x2000u
 #define MISC_MMAP_BUILD_ID 0x4000u
+#define MISC_SWITCH_OUT 0x2000u
+#define MISC_SWITCH_OUT_PREEMPT 0x4000u
 #define KSYMBOL_UNREGISTER 1u
 #define CONTEXT_KERNEL ((uint64_t)-128)
 #define CONTEXT_USER ((uint64_t)-512)
@@ -195,6 +198,11 @@ static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct per
 	case RECORD_KSYMBOL:
 		out->kind = PERF_KIND_KSYMBOL;
 		return read_ksymbol(c, out);
+	case RECORD_SWITCH_CPU_WIDE:
+		out->kind = PERF_KIND_SWITCH;
+		out->u.change.out = (misc & MISC_SWITCH_OUT) != 0;
+		out->u.change.preempted = (misc & MISC_SWITCH_OUT_PREEMPT) != 0;
+		return take(c, &out->u.change.other_pid, 4) && take(c, &out->u.change.other_tid, 4);
 	case RECORD_LOST:
 		out->kind = PERF_KIND_LOST;
 		return take(c, &identifier, 8) && take(c, &out->u.lost, 8);

@@ -28,6 +28,7 @@ enum perf_record_kind {
 	PERF_KIND_LOST,
 	PERF_KIND_THROTTLE,
 	PERF_KIND_KSYMBOL,                   /* a BPF program or trampoline comes or goes */
+	PERF_KIND_SWITCH,                    /* a thread leaves a CPU for another's sake, or comes there */
 };
 
 /* What a sampler or a probe was opened with. */
@@ -76,6 +77,11 @@ struct perf_record {
 			bool gone;
 			const char *name;
 		} ksymbol;
+		struct {
+			bool out;                        /* pid and tid leave, and the other comes; else vice versa */
+			bool preempted;                  /* out: it could go on */
+			uint32_t other_pid, other_tid;   /* 0 = idle; (uint32_t)-1 = the kernel let go of it already */
+		} change;
 		uint64_t lost;
 	} u;
 };

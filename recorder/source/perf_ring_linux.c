@@ -169,7 +169,7 @@ static int map_and_scratch(struct perf_ring *ring, struct err *err)
 	return rc;
 }
 
-int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes, bool switches,
 			  struct err *err)
 {
 	const struct perf_ask none = {0};
@@ -184,6 +184,7 @@ int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	attr.wakeup_watermark = (uint32_t)(data_bytes / 4);
+	attr.context_switch = switches;
 	ring->fd = perf_event_fd(&attr, cpu);
 	return ring->fd < 0 ? refused(errno, ring, &none, err) : map_and_scratch(ring, err);
 }

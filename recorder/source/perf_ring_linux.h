@@ -42,9 +42,9 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 		   struct err *err);
 /*
  * A ring for probes, whose events are sent to it by perf_ring_redirect(): what its records look like is
- * up to them. Its own event never happens.
+ * up to them. Its own event never happens, but once enabled tells of context switches, if these are wanted.
  */
-int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes, bool switches,
 			  struct err *err);
 /* Let the event of a descriptor write into this ring; of the same CPU. 0 or an errno. */
 int perf_ring_redirect(const struct perf_ring *ring, int fd);

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What sched_switch prints of a task that was switched out (include/trace/events/sched.h). */
-#define STATE_DEAD_OR_ZOMBIE 0x30            /* X, Z */
-#define STATE_WAITS 0xff                     /* none of them: it could run */
+#define CPUS_MAX 1024u
+#define NOBODY UINT32_MAX                    /* a tid: not known, or of a task that the kernel took down already */
 
 struct perf_time {
 	struct thread_time *threads;
@@ -20,9 +19,10 @@ struct perf_time {
 	struct perf_state *state;
 	struct probes *probes;
 	struct object *object;               /* of the leaves */
-	uint64_t io_from, io_to;             /* code of io_schedule(); 0 = not known */
+	uint64_t io_from, io_to;             /* where io_schedule() and the next function begin; 0 = not known */
 	uint64_t stacks, every;              /* this second; one in so many */
 	_Atomic uint64_t thinned;            /* seconds in which not all had stacks */
+	uint32_t on[CPUS_MAX];               /* tids, by CPU */
 	struct frame_ref scratch[STACK_MAX_FRAMES];
 };
 
@@ -62,15 +62,39 @@ static bool waits_for_device(const struct perf_time *t, const struct perf_record
 	return false;
 }
 
-/* prev by the record's own field: of a thread that has ended the kernel does not tell the number else. */
-static void take_switch(struct perf_time *t, const struct perf_record *r, int64_t state, uint32_t next,
-			uint32_t prev)
+static enum thread_time_out how_out(struct perf_time *t, const struct perf_record *r, uint32_t tid)
 {
-	if (prev)
-		thread_time_out(t->threads, r->time_ns, prev, state & STATE_DEAD_OR_ZOMBIE ? OUT_DEAD :
-				state & STATE_WAITS ? OUT_BLOCKED : OUT_PREEMPTED);
-	if (next)
-		thread_time_in(t->threads, r->time_ns, next);
+	struct perf_thread *thread = perf_state_find_thread(t->state, tid);
+
+	if (!r->u.change.out)
+		return OUT_UNKNOWN;
+	if (r->tid == NOBODY || (!r->u.change.preempted && thread && thread->exited_ns))
+		return OUT_DEAD;
+	return r->u.change.preempted ? OUT_PREEMPTED : OUT_BLOCKED;
+}
+
+/*
+ * The kernel writes a record as one that leaves, then one as the other that has come. The first says it all;
+ * but of a thread of which nobody is to know anything (as of process 1 of some sandboxes) there is neither,
+ * and it is seen only by the other record of each pair.
+ */
+void perf_time_switch(struct perf_time *t, const struct perf_record *r)
+{
+	uint32_t nobody = NOBODY, *on = r->cpu < CPUS_MAX ? &t->on[r->cpu] : &nobody;
+	uint32_t leaves = r->u.change.out ? r->tid : r->u.change.other_tid;
+	uint32_t comes = r->u.change.out ? r->u.change.other_tid : r->tid;
+
+	if (!r->u.change.out && comes == *on)
+		return;
+	if (leaves == NOBODY || (*on == NOBODY && !r->u.change.out))
+		leaves = *on;
+	if (*on != leaves && *on != NOBODY)
+		thread_time_unseen(t->threads, *on);
+	if (leaves && leaves != NOBODY)
+		thread_time_out(t->threads, r->time_ns, leaves, how_out(t, r, leaves));
+	if (comes && comes != NOBODY)
+		thread_time_in(t->threads, r->time_ns, comes);
+	*on = comes;
 }
 
 /* In an interrupt the thread that runs has nothing to do with it, and neither has its stack. */
@@ -89,23 +113,20 @@ static uint32_t without_interrupted(const struct perf_record *r, const struct un
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack)
 {
-	int64_t numbers[PROBE_NUMBERS];
+	uint32_t woken;
 
 	if (probe_role(probe) == PROBE_SWITCH_STACK) {
 		t->stacks++;
 		if (r->tid && r->tid != UINT32_MAX)
 			thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r), stack->frames,
 					  stack->nframes, (uint8_t)stack->quality);
-	} else if (!probe_numbers(probe, r, numbers)) {
+	} else if (!probe_pid(probe, r, &woken)) {
 		return;
-	} else if (probe_role(probe) == PROBE_SWITCH) {
-		take_switch(t, r, numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]);
-	} else if (numbers[0] > 0 && probe_role(probe) == PROBE_WAKER) {
+	} else if (probe_role(probe) == PROBE_WAKER) {
 		t->stacks++;
-		thread_time_waker(t->threads, r->time_ns, (uint32_t)numbers[0], stack->frames,
-				  without_interrupted(r, stack));
-	} else if (numbers[0] > 0) {
-		thread_time_woken(t->threads, r->time_ns, (uint32_t)numbers[0]);
+		thread_time_waker(t->threads, r->time_ns, woken, stack->frames, without_interrupted(r, stack));
+	} else {
+		thread_time_woken(t->threads, r->time_ns, woken);
 	}
 }
 
@@ -118,6 +139,7 @@ void perf_time_sample(struct perf_time *t, const struct perf_record *r, const st
 
 void perf_time_lost(struct perf_time *t, uint64_t now_ns)
 {
+	memset(t->on, 0xff, sizeof(t->on));
 	thread_time_lost(t->threads, now_ns);
 }
 
@@ -159,8 +181,7 @@ void perf_time_note(const struct perf_time *t, char *out, size_t n)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-/* Where io_schedule() begins and the next function begins; both 0 when the kernel hides it. */
-static void find_io_schedule(struct perf_time *t)
+void perf_time_read_kernel(struct perf_time *t)
 {
 	struct kallsyms *all = NULL;
 	struct kernel_function f;
@@ -192,6 +213,7 @@ int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, s
 		t->state = state;
 		t->probes = probes;
 		t->every = 1;
+		memset(t->on, 0xff, sizeof(t->on));
 		t->threads = thread_time_new(put, t);
 		t->object = thread_time_leaves(frames);
 	}
@@ -199,7 +221,6 @@ int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, s
 		perf_time_free(t);
 		return err_set(err, ERR_MEMORY, "no memory for the times of threads");
 	}
-	find_io_schedule(t);
 	*out = t;
 	return 0;
 }

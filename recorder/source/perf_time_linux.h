@@ -1,8 +1,12 @@
 /*
  * Thread time of the perf source: context switches and wake-ups become samples of the stream off-cpu, whose
  * weight is a time in ns and whose leaf says how it was spent: CPU_TIME, BLOCKED_TIME, DISK_TIME (the
- * kernel waits for a device, io_schedule()), READIED_TIME. See thread_time.h. The source's thread, except
- * new, free and name.
+ * kernel waits for a device, io_schedule()), READIED_TIME, UNKNOWN_TIME. See thread_time.h. The source's
+ * thread, except new, read_kernel, free and name.
+ *
+ * Switches are PERF_RECORD_SWITCH_CPU_WIDE, not sched_switch, as they come twice: as a record of who leaves and
+ * as one of who comes. The kernel of a sandbox may keep silent about all that its process 1 does: with one record
+ * of both threads, each thread that came to a CPU after one of that process seemed never to have come.
  *
  * Stacks are taken of PERF_TIME_STACKS switches a second and CPU at most; above that of one in n, and
  * times whose stack is not known have none.
@@ -23,8 +27,12 @@ struct perf_time;
 int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, struct perf_state *state,
 		  struct probes *probes, struct perf_time **out, struct err *err);
 void perf_time_free(struct perf_time *t);
+/* Learn what DISK_TIME is from kallsyms, before all else; where the kernel hides it these times are BLOCKED_TIME. */
+void perf_time_read_kernel(struct perf_time *t);
 
-/* A switch or a wake-up. stack: of a switch with one, unwound. */
+/* A record of a context switch, PERF_KIND_SWITCH. */
+void perf_time_switch(struct perf_time *t, const struct perf_record *r);
+/* A wake-up, or the stack of a switch, unwound. */
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack);
 /* A CPU sample that was delivered. */

@@ -29,7 +29,7 @@ struct probe {
 	bool throws;                         /* a uprobe where C++ throws */
 	struct gc_probe gc;                  /* a uprobe where a program collects */
 	enum probe_role role;
-	uint32_t numbers[PROBE_NUMBERS];                 /* fields of its format, by role */
+	uint32_t pid;                        /* which field of its format: of a wake-up */
 	uint32_t first_place, nplaces;       /* of probes.nplaces */
 	struct buf filter;                   /* the kernel's; empty = all events */
 	bool unfiltered;                     /* some rule wants what no filter can express */
@@ -215,22 +215,21 @@ static int add_need(struct probes *p, const struct need_event *e, struct err *er
 	return rc;
 }
 
-/* Context switches and wake-ups, for the times of threads. */
+/* Wake-ups and the stacks of switches, for the times of threads; the switches are the ring's own. */
 static int add_time(struct probes *p, bool wakers, struct err *err)
 {
 	static const struct {
-		const char *name, *numbers[PROBE_NUMBERS];
+		const char *name, *pid;
 		enum probe_role role;
 	} wanted[] = {
-		{"sched_switch", {"prev_state", "next_pid", "prev_pid"}, PROBE_SWITCH},
-		{"sched_switch", {"prev_state", "next_pid", "prev_pid"}, PROBE_SWITCH_STACK},
-		{"sched_wakeup", {"pid", "pid", "pid"}, PROBE_WAKEUP},
-		{"sched_wakeup_new", {"pid", "pid", "pid"}, PROBE_WAKEUP},
-		{"sched_waking", {"pid", "pid", "pid"}, PROBE_WAKER},
+		{"sched_switch", "prev_pid", PROBE_SWITCH_STACK},
+		{"sched_wakeup", "pid", PROBE_WAKEUP},
+		{"sched_wakeup_new", "pid", PROBE_WAKEUP},
+		{"sched_waking", "pid", PROBE_WAKER},
 	};
 	struct need_event *e = calloc(1, sizeof(*e));
 	struct probe *probe;
-	size_t i, j;
+	size_t i;
 	int rc = e ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of threads");
 
 	for (i = 0; !rc && i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -239,10 +238,9 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 		strcpy(e->provider, "sched");
 		strcpy(e->name, wanted[i].name);
 		rc = make_probe(p, e, &probe, err);
-		for (j = 0; !rc && j < PROBE_NUMBERS; j++)
-			if (!trace_format_find(&probe->format, wanted[i].numbers[j], &probe->numbers[j]))
-				rc = err_set(err, ERR_UNSUPPORTED, "this kernel's sched/%s has no %s, so the times of "
-					     "threads cannot be had", e->name, wanted[i].numbers[j]);
+		if (!rc && !trace_format_find(&probe->format, wanted[i].pid, &probe->pid))
+			rc = err_set(err, ERR_UNSUPPORTED, "this kernel's sched/%s has no %s, so the times of threads "
+				     "cannot be had", e->name, wanted[i].pid);
 		if (rc)
 			break;
 		probe->role = wanted[i].role;
@@ -290,7 +288,7 @@ static int add_gc(struct probes *p, struct err *err)
 
 static unsigned count_wanted(const struct probes_config *cfg)
 {
-	unsigned n = (cfg->thread_time ? 5 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
+	unsigned n = (cfg->thread_time ? 4 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
 	uint32_t i;
 
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
@@ -601,7 +599,7 @@ int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE
 		struct perf_ring *ring = &rings[number];
 
 		if (ring->fd < 0)
-			rc = perf_ring_open_probes(ring, cpu, number, ring_bytes[number], err);
+			rc = perf_ring_open_probes(ring, cpu, number, ring_bytes[number], number == RING_SWITCH, err);
 		for (place = 0; !rc && place < p->all[i].nplaces; place++)
 			rc = open_place(p, &p->all[i], place, cpu, ring, err);
 	}
@@ -645,10 +643,12 @@ static void switch_one(const struct probe *probe, unsigned cpu, bool on)
 	}
 }
 
-void probes_enable(struct probes *p, unsigned cpu, bool on)
+void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on)
 {
 	uint32_t i;
 
+	if (rings[RING_SWITCH].fd >= 0)
+		perf_ring_enable(&rings[RING_SWITCH], on);
 	for (i = 0; i < p->n; i++)
 		if (!p->all[i].rests_until_ns)
 			switch_one(&p->all[i], cpu, on);
@@ -699,15 +699,14 @@ enum probe_role probe_role(const struct probe *probe)
 	return probe->role;
 }
 
-bool probe_numbers(const struct probe *probe, const struct perf_record *r, int64_t out[PROBE_NUMBERS])
+bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t *pid)
 {
-	unsigned i;
+	int64_t number;
 
-	for (i = 0; i < PROBE_NUMBERS; i++)
-		if (!trace_format_number(&probe->format, probe->numbers[i], r->u.sample.raw,
-					 r->u.sample.raw_bytes, &out[i]))
-			return false;
-	return true;
+	if (!trace_format_number(&probe->format, probe->pid, r->u.sample.raw, r->u.sample.raw_bytes, &number))
+		return false;
+	*pid = (uint32_t)number;
+	return number > 0;
 }
 
 void probes_every(struct probes *p, enum probe_role role, uint64_t n)

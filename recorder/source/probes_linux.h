@@ -16,7 +16,7 @@
 #include "source/trace_format.h"
 
 #define PROBES_MAX NEEDS_MAX_EVENTS
-/* Per CPU: plain, with stacks, with registers, switches, their stacks; one drops none of another. */
+/* Per CPU: plain, with stacks, with registers, switches and wake-ups, their stacks; one drops none of another. */
 #define PROBE_RINGS 5u
 #define PROBE_RING_OF_SWITCHES 3u
 #define PROBE_SWITCH_RING_BYTES ((size_t)1 << 20)
@@ -54,7 +54,7 @@ void probes_free(struct probes *p);
 /* Rings and events of one CPU, disabled; a ring that no probe writes to stays closed (fd -1). */
 int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], struct err *err);
 void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS]);
-void probes_enable(struct probes *p, unsigned cpu, bool on);
+void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on);
 /* What records of ring number i look like. */
 const struct perf_format *probes_format(const struct probes *p, unsigned i);
 /* Whether its events have a stack to be unwound. */
@@ -71,11 +71,10 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 bool probes_again(const struct probe *probe, struct event *e);
 
 /* What a record is for, other than for rules: see source/thread_time.h. */
-enum probe_role { PROBE_EVENT, PROBE_SWITCH, PROBE_SWITCH_STACK, PROBE_WAKEUP, PROBE_WAKER };
+enum probe_role { PROBE_EVENT, PROBE_SWITCH_STACK, PROBE_WAKEUP, PROBE_WAKER };
 enum probe_role probe_role(const struct probe *probe);
-/* Of a switch: prev_state, next_pid, prev_pid; of a wake-up: pid. false: the record is too short. */
-#define PROBE_NUMBERS 3u
-bool probe_numbers(const struct probe *probe, const struct perf_record *r, int64_t out[PROBE_NUMBERS]);
+/* Of a wake-up: whose. false: the record is too short. */
+bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t *pid);
 /* Let only every n-th of this role come. */
 void probes_every(struct probes *p, enum probe_role role, uint64_t n);
 
