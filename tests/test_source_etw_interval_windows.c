@@ -45,19 +45,18 @@ NTSTATUS NTAPI LdrGetProcedureAddress(HMODULE, ANSI_STRING *, ULONG, void **);
 
 static FARPROC WINAPI find(HMODULE module, LPCSTR name)
 {
+	__typeof__(&query) own_query = query;
 	ANSI_STRING text;
 	void *at = NULL;
 	FARPROC out;
 
-	if ((uintptr_t)name > 0xFFFF && !strcmp(name, "TraceQueryInformation"))
-		at = knows ? (void *)query : NULL;
-	else if ((uintptr_t)name > 0xFFFF) {
-		RtlInitAnsiString(&text, name);
-		if (LdrGetProcedureAddress(module, &text, 0, &at) < 0)
-			at = NULL;
-	}
+	RtlInitAnsiString(&text, name);
+	if (LdrGetProcedureAddress(module, &text, 0, &at) < 0)
+		at = NULL;
 	memcpy(&out, &at, sizeof(out));
-	return out;
+	if (!strcmp(name, "TraceQueryInformation"))
+		memcpy(&out, &own_query, sizeof(out));
+	return knows ? out : NULL;
 }
 
 extern __typeof__(&set) __imp_TraceSetInformation;

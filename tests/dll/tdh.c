@@ -12,6 +12,8 @@
  *	STANDIN_LOST        "EVENTS BUFFERS", as the session says from its second query on
  *	STANDIN_SESSIONS    names that QueryAllTracesW lists, ',' between
  *	STANDIN_AFTER_STOP  so many records again after the session was stopped
+ *	STANDIN_MACHINE     a folder that several programs share: the sessions that there are, a file each, and
+ *	                    the sampling interval, in a file of this name; none = each is alone
  */
 #include "tests/support/etw_record_file.h"
 
@@ -54,6 +56,62 @@ static void say(const char *format, ...)
 	fclose(log);
 }
 
+/* ---- what all programs of a machine share -------------------------------------------------------- */
+
+static FILE *machine_file(const char *name, const char *mode)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", env("STANDIN_MACHINE"), name);
+	return *env("STANDIN_MACHINE") ? fopen(path, mode) : NULL;
+}
+
+static ULONG machine_interval(ULONG set)
+{
+	static ULONG alone = 10000;
+	ULONG v = alone;
+	FILE *file;
+
+	alone = set ? set : alone;
+	file = machine_file("interval", set ? "wb" : "rb");
+	if (file && set)
+		fprintf(file, "%lu\n", set);
+	else if (file)
+		fscanf(file, "%lu", &v);
+	if (file)
+		fclose(file);
+	return set ? set : v;
+}
+
+/* false: there is one of this name already. */
+static int machine_start(const wchar_t *name)
+{
+	char text[128];
+	FILE *file;
+
+	snprintf(text, sizeof(text), "session %ls", name);
+	file = machine_file(text, "r");
+	if (file) {
+		fclose(file);
+		return 0;
+	}
+	file = machine_file(text, "w");
+	if (file)
+		fclose(file);
+	return 1;
+}
+
+/* false: there is none. */
+static int machine_stop(const wchar_t *name)
+{
+	char path[512];
+
+	if (!*env("STANDIN_MACHINE"))
+		return 1;
+	snprintf(path, sizeof(path), "%s/session %ls", env("STANDIN_MACHINE"), name);
+	return remove(path) == 0;
+}
+
 static const char *guid_text(const GUID *g)
 {
 	static char text[4][40];
@@ -81,6 +139,8 @@ static ULONG WINAPI start_trace(PTRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE_
 	    p->FlushTimer, error);
 	if (error)
 		return error;
+	if (!machine_start(name))
+		return ERROR_ALREADY_EXISTS;
 	wcsncpy(standin.name, name, 127);
 	*handle = HANDLE_OF_SESSION;
 	return 0;
@@ -92,6 +152,8 @@ static ULONG WINAPI control_trace(TRACEHANDLE handle, LPCWSTR name, PEVENT_TRACE
 
 	if (code == EVENT_TRACE_CONTROL_STOP) {
 		say("stop handle=0x%llx name=%ls", (unsigned long long)handle, name ? name : L"");
+		if (!machine_stop(handle == HANDLE_OF_SESSION ? standin.name : name))
+			return ERROR_WMI_INSTANCE_NOT_FOUND;
 		if (handle == HANDLE_OF_SESSION)
 			standin.stopped = 1;
 	}
@@ -131,22 +193,62 @@ static ULONG WINAPI set_information(TRACEHANDLE handle, TRACE_INFO_CLASS class, 
 	say("set handle=0x%llx class=%d bytes=%lu", (unsigned long long)handle, class, n);
 	for (i = 0; class == TraceStackTracingInfo && i < n / sizeof(*ids); i++)
 		say("stack %s %u", guid_text(&ids[i].EventGuid), ids[i].Type);
-	if (class == TraceSampledProfileIntervalInfo)
+	if (class == TraceSampledProfileIntervalInfo) {
 		say("interval %lu", ((const ULONG *)info)[1]);
+		machine_interval(((const ULONG *)info)[1]);
+	}
 	return 0;
+}
+
+static ULONG WINAPI query_information(TRACEHANDLE handle, TRACE_INFO_CLASS class, PVOID info, ULONG n, PULONG out)
+{
+	(void)handle;
+	if (class != TraceSampledProfileIntervalInfo || n < 8)
+		return ERROR_NOT_SUPPORTED;
+	((ULONG *)info)[1] = machine_interval(0);
+	*out = 8;
+	return 0;
+}
+
+/* What the program looks up itself, for older systems lack it. */
+static FARPROC WINAPI get_proc_address(HMODULE module, LPCSTR name)
+{
+	__typeof__(&query_information) own_query = query_information;
+	FARPROC found;
+
+	if ((uintptr_t)name <= 0xFFFF || strcmp(name, "TraceQueryInformation"))
+		return GetProcAddress(module, name);
+	memcpy(&found, &own_query, sizeof(found));
+	return found;
+}
+
+static void add_session(PEVENT_TRACE_PROPERTIES *all, ULONG max, PULONG n, const char *name)
+{
+	if (*n < max)
+		swprintf((wchar_t *)((char *)all[*n] + all[*n]->LoggerNameOffset), 100, L"%hs", name);
+	*n += *n < max;
 }
 
 static ULONG WINAPI query_all(PEVENT_TRACE_PROPERTIES *all, ULONG max, PULONG n)
 {
-	char names[512], *name, *end;
+	char names[512], *name, *end, path[512];
+	WIN32_FIND_DATAA found;
+	HANDLE find;
 
 	snprintf(names, sizeof(names), "%s", env("STANDIN_SESSIONS"));
 	for (*n = 0, name = names; *name && *n < max; name = end) {
 		end = name + strcspn(name, ",");
 		if (*end)
 			*end++ = '\0';
-		swprintf((wchar_t *)((char *)all[*n] + all[*n]->LoggerNameOffset), 100, L"%hs", name);
-		(*n)++;
+		add_session(all, max, n, name);
+	}
+	snprintf(path, sizeof(path), "%s/session *", env("STANDIN_MACHINE"));
+	find = *env("STANDIN_MACHINE") ? FindFirstFileA(path, &found) : INVALID_HANDLE_VALUE;
+	if (find != INVALID_HANDLE_VALUE) {
+		do
+			add_session(all, max, n, found.cFileName + strlen("session "));
+		while (FindNextFileA(find, &found));
+		FindClose(find);
 	}
 	say("query_all %lu", *n);
 	return 0;
@@ -290,7 +392,7 @@ static const struct {
 } own[] = {
 	{"StartTraceW", start_trace}, {"ControlTraceW", control_trace}, {"EnableTraceEx2", enable_trace},
 	{"TraceSetInformation", set_information}, {"QueryAllTracesW", query_all}, {"OpenTraceW", open_trace},
-	{"ProcessTrace", process_trace}, {"CloseTrace", close_trace},
+	{"ProcessTrace", process_trace}, {"CloseTrace", close_trace}, {"GetProcAddress", get_proc_address},
 };
 
 static void replace(void **slot, const char *name)

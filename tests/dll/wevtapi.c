@@ -4,6 +4,7 @@
  *
  *	STANDIN_EVENTS  lines of channel, provider, id, level, keywords (hex), message, with tabs between; the
  *	                message of a provider that is not installed is "!" and its strings
+ *	STANDIN_ETW     set: loads tdh.dll as well, for commands that look at sessions without recording
  *
  * The channels that the file names exist, and "Locked", which is closed to everybody.
  */
@@ -178,5 +179,7 @@ BOOL WINAPI DllMain(HINSTANCE self, DWORD reason, LPVOID reserved)
 	(void)reserved;
 	if (reason == DLL_PROCESS_ATTACH)
 		load();
+	if (reason == DLL_PROCESS_ATTACH && getenv("STANDIN_ETW"))
+		LoadLibraryW(L"tdh.dll");
 	return TRUE;
 }
