@@ -122,7 +122,7 @@ struct os_file *os_stdout(void);
 struct os_file *os_stderr(void);
 bool os_is_terminal(struct os_file *file);
 unsigned os_terminal_columns(void);                /* 80 when unknown */
-/* Whether a terminal as standard output obeys escape sequences; Windows: switched on, if it can be. */
+/* Whether a terminal as standard output obeys escape sequences; Windows: switched on, until the program ends. */
 bool os_terminal_styles(void);
 
 /*

@@ -573,27 +573,6 @@ bool os_is_terminal(struct os_file *file)
 	return file->console;
 }
 
-unsigned os_terminal_columns(void)
-{
-	CONSOLE_SCREEN_BUFFER_INFO info;
-
-	if (GetConsoleScreenBufferInfo(os_stdout()->handle, &info) &&
-	    info.srWindow.Right >= info.srWindow.Left)
-		return (unsigned)(info.srWindow.Right - info.srWindow.Left + 1);
-	return 80;
-}
-
-/* From Windows 10 1511 on. Source: learn.microsoft.com, "Console Virtual Terminal Sequences". */
-bool os_terminal_styles(void)
-{
-	HANDLE console = os_stdout()->handle;
-	DWORD mode;
-
-	return GetConsoleMode(console, &mode) &&
-	       ((mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) ||
-		SetConsoleMode(console, mode | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING));
-}
-
 /* ---- lock ------------------------------------------------------------------------------------ */
 
 /*

@@ -33,6 +33,9 @@ enum private_kind { PRIVATE_FILE, PRIVATE_DIRECTORY, PRIVATE_PIPE };
 bool private_open(enum private_kind kind, SECURITY_ATTRIBUTES *out);
 void private_free(SECURITY_ATTRIBUTES *attributes);   /* keeps GetLastError() */
 
+/* What os_terminal_styles() has changed is set back; at the end of the program, and on Ctrl-C, by itself. */
+void os_terminal_restore(void);
+
 /* What a signal does, from within: the service manager's stop. Any thread. os_signal_windows.c */
 void os_signal_raise(int signal);            /* enum os_signal */
 /* The session or machine ends: raises a stop and waits until the program has saved. */
