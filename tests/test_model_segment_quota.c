@@ -289,11 +289,41 @@ static void samples_of_threads_and_processes_over_the_quota_belong_to_more(void 
 	seglab_close(&lab);
 }
 
+static int generic(const char *name)
+{
+	struct event e = {.time_ns = 1000, .kind = EVENT_GENERIC, .process = lab.app, .stack = STACK_NONE,
+			  .provider = "Microsoft-Windows-DotNETRuntime", .name = name};
+
+	return segment_add(lab.builder, &e);
+}
+
+/* A busy .NET program: a thousand ticks of its allocations for each collection. */
+static void allocations_leave_room_for_collections_and_these_for_others(void **state)
+{
+	const struct segment_quota few = {.events = 10, .processes = 10};
+	unsigned i, took = 0;
+
+	(void)state;
+	assert_int_equal(seglab_open(&lab), 0);
+	segment_set_quota(lab.builder, &few);
+	for (i = 0; i < 1000; i++)
+		took += generic("GC/AllocationTick") == 0;
+	assert_int_equal(took, 10);
+	for (i = 0; i < 1000; i++)
+		took += generic(i & 1 ? "GC/Stop" : "GC/Start") == 0;
+	assert_int_equal(took, 10 + 60);
+	assert_int_equal(generic("Exception/Start"), 0);
+	segment_unref(seglab_seal(&lab));
+	assert_int_equal(generic("GC/AllocationTick"), 0);   /* a new segment */
+	seglab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(over_its_quota_a_stack_ends_in_more_and_keeps_its_weight),
 		cmocka_unit_test(samples_of_threads_and_processes_over_the_quota_belong_to_more),
+		cmocka_unit_test(allocations_leave_room_for_collections_and_these_for_others),
 		cmocka_unit_test(a_flood_takes_no_more_than_a_fifth_of_the_history),
 	};
 

@@ -102,7 +102,7 @@ struct segment_quota {
 	uint32_t nodes;                      /* new stack nodes */
 	uint32_t frames;                     /* frames that nothing else lists yet */
 	uint32_t threads;
-	uint32_t events, event_bytes;        /* EVENT_GENERIC and EVENT_LOG; bytes of fields */
+	uint32_t events, event_bytes;        /* EVENT_GENERIC and EVENT_LOG, of each sort; bytes of fields */
 	uint32_t sideband;                   /* starts and ends of processes and threads */
 	uint32_t processes;                  /* different ones; samples of others are "[more]"'s. 0 = no
 						quotas at all */

@@ -49,10 +49,19 @@ struct quota_use *quota_of(struct quota_book *q, const struct process *process)
 	return &q->uses[q->nuses++];
 }
 
-/* Of garbage collections more than of others: what a rule asked for, four to nine a piece, and alike. */
-static uint32_t share_of(const struct event *e)
+static enum quota_sort sort_of(const struct event *e)
 {
-	return e->name && e->name[0] == 'G' && e->name[1] == 'C' && e->name[2] == '/' ? QUOTA_GC_SHARE : 1;
+	if (!e->name || strncmp(e->name, "GC/", 3) != 0)
+		return QUOTA_OTHERS;
+	return strcmp(e->name, "GC/AllocationTick") == 0 ? QUOTA_ALLOCATIONS : QUOTA_COLLECTIONS;
+}
+
+static bool takes_event(const struct quota_book *q, const struct quota_use *use, enum quota_sort sort)
+{
+	uint32_t share = sort == QUOTA_COLLECTIONS ? QUOTA_GC_SHARE : 1;
+
+	return !quota_over(use->events[sort], q->limit.events * share) &&
+	       !quota_over(use->event_bytes[sort], q->limit.event_bytes * share);
 }
 
 bool quota_event(struct quota_book *q, const struct event *e)
@@ -73,10 +82,9 @@ bool quota_event(struct quota_book *q, const struct event *e)
 	case EVENT_GENERIC:
 	case EVENT_LOG:
 		use = quota_of(q, e->process);
-		if (!use || quota_over(use->events, q->limit.events * share_of(e)) ||
-		    quota_over(use->event_bytes, q->limit.event_bytes * share_of(e)))
+		if (!use || !takes_event(q, use, sort_of(e)))
 			return false;
-		use->events++;
+		use->events[sort_of(e)]++;
 		return true;
 	default:
 		return true;
@@ -88,5 +96,5 @@ void quota_event_took(struct quota_book *q, const struct event *e, size_t bytes)
 	struct quota_use *use = q->limit.processes ? quota_of(q, e->process) : NULL;
 
 	if (use && (e->kind == EVENT_GENERIC || e->kind == EVENT_LOG))
-		use->event_bytes += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
+		use->event_bytes[sort_of(e)] += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
 }

@@ -13,9 +13,18 @@
 
 #define QUOTA_GC_SHARE 6u                    /* times as many events of collections as of others */
 
+/* Events of one sort do not use up what another sort may take. */
+enum quota_sort {
+	QUOTA_COLLECTIONS,                   /* of garbage: what a rule asked for, four to forty a piece, and alike */
+	QUOTA_ALLOCATIONS,                   /* GC/AllocationTick: thousands a second of a busy .NET program */
+	QUOTA_OTHERS,
+	QUOTA_SORTS,
+};
+
 struct quota_use {
 	uint32_t process;                    /* number; UINT32_MAX = events of none */
-	uint32_t nodes, frames, threads, events, event_bytes;
+	uint32_t nodes, frames, threads;
+	uint32_t events[QUOTA_SORTS], event_bytes[QUOTA_SORTS];
 };
 
 struct quota_book {
