@@ -45,7 +45,8 @@ static void open_lab(struct lab *l)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	memset(l, 0, sizeof(*l));
-	l->socket = (struct dotnet_socket){.pid = (uint32_t)getpid(), .uid = geteuid(), .key = start_of(getpid())};
+	l->socket = (struct dotnet_socket){.pid = (uint32_t)getpid(), .uid = geteuid(), .fd = -1,
+					   .key = start_of(getpid())};
 	snprintf(l->socket.path, sizeof(l->socket.path), "%s/dn-%u", os_env("TEST_TMP") ? os_env("TEST_TMP") : "/tmp",
 		 (unsigned)getpid());
 	strcpy(address.sun_path, l->socket.path);

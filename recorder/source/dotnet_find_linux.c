@@ -17,11 +17,12 @@
 #define READS_MAX 64u
 #define PREFIX "dotnet-diagnostic-"
 
-void dotnet_find_open(struct dotnet_find *f)
+int dotnet_find_open(struct dotnet_find *f, struct log *log, struct err *err)
 {
 	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
 	if (f->watch >= 0)
 		inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+	return ns_tmp_open(NS_TMP_DOTNET, log, &f->elsewhere, err);
 }
 
 void dotnet_find_close(struct dotnet_find *f)
@@ -29,6 +30,8 @@ void dotnet_find_close(struct dotnet_find *f)
 	if (f->watch >= 0)
 		close(f->watch);
 	f->watch = -1;
+	ns_tmp_close(f->elsewhere);
+	f->elsewhere = NULL;
 }
 
 bool dotnet_find_due(struct dotnet_find *f, uint64_t now_ns)
@@ -71,15 +74,6 @@ bool dotnet_socket_lives(const struct dotnet_socket *socket)
 	return ok;
 }
 
-static bool same_file_systems(uint32_t pid)
-{
-	struct stat ours, theirs;
-	char path[40];
-
-	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	return stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino;
-}
-
 static bool take(const char *path, struct dotnet_socket *out)
 {
 	const char *name = strrchr(path, '/');
@@ -92,10 +86,11 @@ static bool take(const char *path, struct dotnet_socket *out)
 	if (stat(proc, &st) != 0)
 		return false;
 	out->uid = st.st_uid;
+	out->fd = -1;
 	if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode) || st.st_uid != out->uid)
 		return false;
 	snprintf(out->path, sizeof(out->path), "%s", path);
-	return dotnet_socket_lives(out) && same_file_systems(out->pid);
+	return dotnet_socket_lives(out) && ns_tmp_is_here(out->pid);
 }
 
 /* ---- where they are -------------------------------------------------------------------------------- */
@@ -141,4 +136,21 @@ void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket)
 {
 	in_tmp(each, ctx);
 	in_table(each, ctx);
+}
+
+bool dotnet_find_elsewhere(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out)
+{
+	struct ns_tmp_file file;
+	uint32_t inner;
+
+	while (f->elsewhere && ns_tmp_take(f->elsewhere, now_ns, &file)) {
+		*out = (struct dotnet_socket){.pid = file.pid, .uid = file.uid, .fd = file.fd};
+		snprintf(out->path, sizeof(out->path), "/proc/self/fd/%d", file.fd);
+		if (dotnet_socket_name(file.name, &inner, &out->key) && dotnet_socket_lives(out)) {
+			out->nested = inner != file.pid;
+			return true;
+		}
+		close(file.fd);
+	}
+	return false;
 }

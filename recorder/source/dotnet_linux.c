@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define SESSIONS_MAX 256u
 #define POLL_MS 20                           /* new programs are looked for as often */
@@ -151,7 +152,7 @@ static void deliver(void *ctx, const struct dotnet_held *held)
 	e.fields = s->decoded.fields;
 	e.nfields = s->decoded.nfields;
 	e.hex_fields = s->decoded.hex;
-	e.thread = process && held->event.tid <= UINT32_MAX
+	e.thread = process && held->event.tid <= UINT32_MAX && dotnet_session_knows_threads(session)
 			   ? thread_add(s->cfg.processes, process, (uint32_t)held->event.tid) : NULL;
 	put(s, &e);
 	if (process)
@@ -176,19 +177,28 @@ static void put_loss(struct dotnet_source *s, uint64_t n, uint64_t now_ns)
 
 /* ---- programs -------------------------------------------------------------------------------------- */
 
-static void found(void *ctx, const struct dotnet_socket *socket)
+static bool is_wanted_too(struct dotnet_source *s, const struct dotnet_socket *socket)
 {
-	struct dotnet_source *s = ctx;
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++)
 		if (dotnet_session_is(s->all[i], socket))
-			return;
-	if (s->n == SESSIONS_MAX) {
-		if (!s->full_told)
-			log_line(s->cfg.log, LOG_WARN, "over %u .NET programs run: events of the others are not seen",
-				 SESSIONS_MAX);
+			return false;
+	if (s->n == SESSIONS_MAX && !s->full_told) {
+		log_line(s->cfg.log, LOG_WARN, "over %u .NET programs run: events of the others are not seen",
+			 SESSIONS_MAX);
 		s->full_told = true;
+	}
+	return s->n < SESSIONS_MAX;
+}
+
+static void found(void *ctx, const struct dotnet_socket *socket)
+{
+	struct dotnet_source *s = ctx;
+
+	if (!is_wanted_too(s, socket)) {
+		if (socket->fd >= 0)
+			close(socket->fd);
 		return;
 	}
 	s->all[s->n] = dotnet_session_new(socket, &s->ask, s->cfg.log);
@@ -248,6 +258,7 @@ static bool is_wanted(const struct dotnet_source *s)
 static int dotnet_run(struct source *source, struct err *err)
 {
 	struct dotnet_source *s = (struct dotnet_source *)source;
+	struct dotnet_socket socket;
 	uint64_t now_ns;
 
 	(void)err;
@@ -255,6 +266,8 @@ static int dotnet_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		if (dotnet_find_due(&s->find, now_ns))
 			dotnet_find_all(found, s);
+		while (dotnet_find_elsewhere(&s->find, now_ns, &socket))
+			found(s, &socket);
 		read_all(s);
 		now_ns = os_now_ns();
 		dotnet_line_release(s->line, now_ns - HOLD_NS, deliver, s);
@@ -301,12 +314,12 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 		rc = dotnet_line_new(&s->line, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
+	if (!rc && is_wanted(s))
+		rc = dotnet_find_open(&s->find, s->cfg.log, err);
 	if (rc) {
 		dotnet_close(&s->base);
 		return rc;
 	}
-	if (is_wanted(s))
-		dotnet_find_open(&s->find);
 	*out = &s->base;
 	return 0;
 }

@@ -54,8 +54,11 @@ struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, co
 {
 	struct dotnet_session *s = calloc(1, sizeof(*s));
 
-	if (!s)
+	if (!s) {
+		if (socket->fd >= 0)
+			close(socket->fd);
 		return NULL;
+	}
 	s->socket = *socket;
 	s->ask = ask;
 	s->log = log;
@@ -80,6 +83,8 @@ void dotnet_session_free(struct dotnet_session *s, struct processes *processes)
 	hang_up(s);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
+	if (s->socket.fd >= 0)
+		close(s->socket.fd);
 	if (s->own)
 		process_drop(processes, s->own, os_now_ns());
 	nettrace_free(s->stream);
@@ -332,6 +337,11 @@ uint64_t dotnet_session_lost(struct dotnet_session *s)
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s)
 {
 	return s->stream ? nettrace_facts(s->stream)->pointer_bytes : 8;
+}
+
+bool dotnet_session_knows_threads(const struct dotnet_session *s)
+{
+	return !s->socket.nested;
 }
 
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes)

@@ -28,6 +28,7 @@ struct dotnet_ask {
 
 struct dotnet_session;
 
+/* Takes the socket's fd; its path stands for as long. */
 struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, const struct dotnet_ask *ask,
 					  struct log *log);       /* NULL = no memory */
 void dotnet_session_free(struct dotnet_session *s, struct processes *processes);
@@ -46,6 +47,8 @@ bool dotnet_session_is_over(const struct dotnet_session *s);
 /* Events lost since the last call: by the program, and by a full line. */
 uint64_t dotnet_session_lost(struct dotnet_session *s);
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s);
+/* Whether the threads of its events have the numbers that we know them by. */
+bool dotnet_session_knows_threads(const struct dotnet_session *s);
 /* Its process, with a reference; NULL when there is no room for it. */
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes);
 

@@ -322,6 +322,17 @@ static void look(struct jvm_source *s, struct jvm *j)
 
 /* ---- life ------------------------------------------------------------------------------------------ */
 
+static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
+{
+	if (!j->elsewhere) {
+		jvm_attach_look(&j->attach, j->pid, j->uid, now_ns, s->log);
+	} else if (j->attach.state != ATTACH_NEVER) {
+		log_line(s->log, LOG_WARN, "Java program with pid %u writes no map of its code: it is in a container, where "
+			 "it is not asked (run jcmd PID Compiler.perfmap in it)", j->pid);
+		j->attach.state = ATTACH_NEVER;
+	}
+}
+
 static int jvm_run(struct source *source, struct err *err)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
@@ -339,8 +350,7 @@ static int jvm_run(struct source *source, struct err *err)
 			if (looks & 1 || now_ns - s->table.all[i].changed_ns < QUIET_NS)
 				look(s, &s->table.all[i]);
 			if (s->maps && s->table.all[i].ready)
-				jvm_attach_look(&s->table.all[i].attach, s->table.all[i].pid, s->table.all[i].uid,
-						now_ns, s->log);
+				ask_for_map(s, &s->table.all[i], now_ns);
 			if (s->table.all[i].ready && !clock_is_exact(&s->table.all[i], now_ns))
 				wait_ns = CLOCK_POLL_NS;
 		}

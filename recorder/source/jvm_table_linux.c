@@ -62,27 +62,24 @@ static void forget(struct jvm_table *t, uint32_t i)
 	t->all[i] = t->all[--t->n];
 }
 
-static bool is_known(const struct jvm_table *t, uint32_t pid)
+/* t->n = there is none. */
+static uint32_t find(const struct jvm_table *t, uint32_t pid)
 {
 	uint32_t i;
 
-	for (i = 0; i < t->n; i++)
-		if (t->all[i].pid == pid)
-			return true;
-	return false;
+	for (i = 0; i < t->n && t->all[i].pid != pid; i++)
+		;
+	return i;
 }
 
-/* Its process: of the same user, and with the same file system, else the number is another's. */
+/* Its process: of the same user, and in our namespaces, else the number is another's. */
 static bool is_its_process(uint32_t pid, uid_t owner)
 {
 	char path[40];
-	struct stat st, ours, theirs;
+	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (stat(path, &st) != 0 || st.st_uid != owner)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	return stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 && ours.st_ino == theirs.st_ino;
+	return stat(path, &st) == 0 && st.st_uid == owner && ns_tmp_is_here(pid);
 }
 
 static bool is_short(const struct hsperf_range *range)
@@ -130,27 +127,58 @@ static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 		j->tracks[i].begun = true;
 }
 
-static void add(struct jvm_table *t, int dir, const char *name, uid_t owner, uint64_t now_ns)
+/* Takes fd. */
+static void add(struct jvm_table *t, int fd, uint32_t pid, uid_t owner, bool elsewhere, uint64_t now_ns)
 {
-	char *end;
-	unsigned long pid = strtoul(name, &end, 10);
-	struct jvm j = {.pid = (uint32_t)pid, .uid = owner, .zero_high_ns = now_ns, .found_ns = now_ns};
-
-	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX || is_known(t, j.pid) ||
-	    !is_its_process(j.pid, owner))
-		return;
 	if (t->n == JVMS_MAX) {
 		if (!t->full_told)
 			log_line(t->log, LOG_WARN, "over %u Java programs run: the pauses of the others are not "
 				 "seen", JVMS_MAX);
 		t->full_told = true;
+		close(fd);
 		return;
 	}
-	j.fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (j.fd < 0)
-		return;
-	t->all[t->n] = j;
+	t->all[t->n] = (struct jvm){.pid = pid, .uid = owner, .fd = fd, .elsewhere = elsewhere,
+				    .zero_high_ns = now_ns, .found_ns = now_ns};
 	try(t, &t->all[t->n++], now_ns);
+}
+
+static void add_named(struct jvm_table *t, int dir, const char *name, uid_t owner, uint64_t now_ns)
+{
+	char *end;
+	unsigned long pid = strtoul(name, &end, 10);
+	int fd;
+
+	if (*end || name[0] < '1' || name[0] > '9' || pid > INT32_MAX || find(t, (uint32_t)pid) < t->n ||
+	    !is_its_process((uint32_t)pid, owner))
+		return;
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0)
+		add(t, fd, (uint32_t)pid, owner, false, now_ns);
+}
+
+/* The JVM removes its file at its end; one that was killed is gone. */
+static bool is_over(const struct jvm *j)
+{
+	struct stat st;
+
+	return fstat(j->fd, &st) != 0 || !st.st_nlink || (kill((pid_t)j->pid, 0) != 0 && errno == ESRCH);
+}
+
+static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
+{
+	struct ns_tmp_file file;
+	uint32_t i;
+
+	while (ns_tmp_take(t->elsewhere, now_ns, &file)) {
+		i = find(t, file.pid);
+		if (i < t->n && is_over(&t->all[i]))
+			forget(t, i);
+		if (find(t, file.pid) < t->n)
+			close(file.fd);
+		else
+			add(t, file.fd, file.pid, file.uid, true, now_ns);
+	}
 }
 
 /* ---- all of them ------------------------------------------------------------------------------- */
@@ -177,7 +205,7 @@ static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t n
 		return;
 	}
 	for (i = 0; i < USERS_MAX && (entry = readdir(dir)) != NULL; i++)
-		add(t, fd, entry->d_name, st.st_uid, now_ns);
+		add_named(t, fd, entry->d_name, st.st_uid, now_ns);
 	closedir(dir);
 }
 
@@ -185,14 +213,11 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 {
 	DIR *tmp = opendir("/tmp");
 	struct dirent *entry;
-	struct stat st;
 	unsigned found = 0;
 	uint32_t i;
 
-	/* The JVM removes its file at its end; one that was killed is gone. */
 	for (i = t->n; i--;)
-		if (fstat(t->all[i].fd, &st) != 0 || !st.st_nlink ||
-		    (kill((pid_t)t->all[i].pid, 0) != 0 && errno == ESRCH))
+		if (is_over(&t->all[i]))
 			forget(t, i);
 	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)
@@ -233,6 +258,7 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 		scan(t, now_ns);
 		t->next_scan_ns = now_ns + SCAN_NS;
 	}
+	add_those_elsewhere(t, now_ns);
 	for (i = 0; i < t->n; i++)
 		if (!t->all[i].ready && now_ns >= t->all[i].next_try_ns)
 			try(t, &t->all[i], now_ns);
@@ -248,7 +274,7 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (t->watch >= 0)
 		inotify_add_watch(t->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
-	return 0;
+	return ns_tmp_open(NS_TMP_JVM, log, &t->elsewhere, err);
 }
 
 void jvm_table_close(struct jvm_table *t)
@@ -257,6 +283,7 @@ void jvm_table_close(struct jvm_table *t)
 		return;
 	while (t->n)
 		forget(t, t->n - 1);
+	ns_tmp_close(t->elsewhere);
 	if (t->watch >= 0)
 		close(t->watch);
 	free(t->all);

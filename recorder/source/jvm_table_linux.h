@@ -4,7 +4,8 @@
  * only if they are plain files of the owner of their directory and of the process. One thread.
  *
  * New files are found within a look (inotify; else once a second): a JVM has its file some 20 ms after
- * it was started, before its first collection. A file that has no counters yet is tried again.
+ * it was started, before its first collection. A file that has no counters yet is tried again. Those of JVMs
+ * in containers are found once a second (ns_tmp_linux.h).
  */
 #ifndef SOURCE_JVM_TABLE_LINUX_H
 #define SOURCE_JVM_TABLE_LINUX_H
@@ -14,6 +15,7 @@
 #include "source/gc_counters.h"
 #include "source/hsperf.h"
 #include "source/jvm_attach_linux.h"
+#include "source/ns_tmp_linux.h"
 
 #define JVMS_MAX 256u
 #define JVM_RANGE_MAX 65536u                 /* from the first to the last counter that is read */
@@ -23,6 +25,7 @@ struct jvm {
 	int fd;
 	bool ready;                          /* its counters are known; else all below is empty */
 	bool young;                          /* began after the table was opened */
+	bool elsewhere;                      /* in other namespaces than ours */
 	struct hsperf data;
 	struct hsperf_track tracks[HSPERF_COLLECTORS + 1];   /* the last: safepoints */
 	struct jvm_safepoints {              /* when no pause was open; for Serial */
@@ -46,6 +49,7 @@ struct jvm_table {
 	struct processes *processes;
 	struct gc_counters *counters;        /* are told of those that have ended */
 	struct log *log;
+	struct ns_tmp *elsewhere;
 	int watch;
 	uint64_t opened_ns, next_scan_ns;
 	bool full_told;

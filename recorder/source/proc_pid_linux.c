@@ -3,6 +3,7 @@
 #include "base/os.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,4 +44,26 @@ bool proc_pid_read(uint32_t pid, struct proc_pid *out)
 	exe[n > 0 ? n : 0] = '\0';
 	proc_display_name(exe, out->comm, out->name, sizeof(out->name));
 	return true;
+}
+
+uint32_t proc_pid_inner(uint32_t pid)
+{
+	struct buf text = {0};
+	unsigned long inner = 0, n;
+	const char *line;
+	char path[40], *end;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	line = os_load(path, 16384, &text, NULL) == 0 ? strstr(buf_text(&text), "\nNSpid:") : NULL;
+	/* From the outermost namespace to its own; kernels before 4.1 do not say. */
+	for (line = line ? line + 7 : ""; *line == '\t'; line = end) {
+		n = strtoul(line + 1, &end, 10);
+		if (end == line + 1)
+			break;
+		inner = n;
+	}
+	if (!inner && text.len)
+		inner = pid;
+	buf_free(&text);
+	return inner <= INT32_MAX ? (uint32_t)inner : 0;
 }

@@ -15,4 +15,7 @@ struct proc_pid {
 /* false when there is none, or /proc hides it. */
 bool proc_pid_read(uint32_t pid, struct proc_pid *out);
 
+/* What it calls itself, in its own namespace of pids (NSpid); 0 = there is none, or /proc hides it. */
+uint32_t proc_pid_inner(uint32_t pid);
+
 #endif

@@ -47,12 +47,12 @@ static const struct {
 	[SURVEY_NO_PERF_DATA] = {
 		"java-pauses-unseen",
 		"no /tmp/hsperfdata_USER/PID: collections of these Java programs cannot be seen; start them "
-		"without -XX:-UsePerfData and -XX:+PerfDisableSharedMem, outside of a container",
+		"without -XX:-UsePerfData and -XX:+PerfDisableSharedMem",
 	},
 	[SURVEY_NO_DIAGNOSTICS] = {
 		"dotnet-events-unseen",
 		"no diagnostic socket: collections, exceptions and events of these .NET programs cannot be seen; "
-		"start them without DOTNET_EnableDiagnostics=0, outside of a container",
+		"start them without DOTNET_EnableDiagnostics=0 (and in a container without TMPDIR)",
 	},
 	[SURVEY_JAVA] = {
 		"java",

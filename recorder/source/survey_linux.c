@@ -258,6 +258,9 @@ static bool has_perf_data(uint32_t pid)
 	glob_t found;
 	bool any;
 
+	if (!ns_tmp_is_here(pid))
+		return ns_tmp_has(pid, NS_TMP_JVM);
+
 	snprintf(path, sizeof(path), "/tmp/hsperfdata_*/%" PRIu32, pid);
 	any = glob(path, GLOB_NOSORT, NULL, &found) == 0;
 	if (any)
@@ -274,6 +277,8 @@ static void see_rest(const struct work *w, struct process_view *v)
 	for (i = 0; i < w->nsockets; i++)
 		f->has_diagnostics |= w->sockets[i] == v->pid;
 	f->is_dotnet |= f->has_diagnostics;
+	if (f->is_dotnet && !f->has_diagnostics && !ns_tmp_is_here(v->pid))
+		f->has_diagnostics = ns_tmp_has(v->pid, NS_TMP_DOTNET);
 	if (f->is_jvm)
 		f->has_perf_data = has_perf_data(v->pid);
 	if (f->is_jvm)

@@ -1,0 +1,547 @@
+/* Formats: proc(5), namespaces(7), NSpid of /proc/PID/status. */
+#include "source/ns_tmp_linux.h"
+
+#include "base/os.h"
+#include "source/dotnet_ipc.h"
+#include "source/proc_pid_linux.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SCAN_NS NS_PER_SEC
+#define SCAN_MAX_NS (30 * NS_PER_SEC)
+#define SHARE 2000u                          /* of the time; see the header */
+#define GROUPS_MAX 512u
+#define PROCESSES_MAX 16384u                 /* elsewhere */
+#define KNOWN_MAX 1024u
+#define AGAIN_NS (10 * NS_PER_SEC)           /* for a file whose process is not to be found */
+#define ENTRIES_MAX 65536u                   /* looked at in one directory */
+#define QUEUE_MAX 64u
+#define HSPERF "hsperfdata_"
+#define DOTNET "dotnet-diagnostic-"
+
+struct group {                               /* namespaces that processes share */
+	uint64_t mounts, pids;
+	uint32_t some_pid;                   /* one of them */
+};
+
+struct member {
+	uint32_t pid, group, inner;          /* inner 0 = not asked yet */
+};
+
+struct known {
+	uint64_t mounts, pids, ino, until_ns;        /* until_ns 0 = delivered */
+	uint32_t pid;
+};
+
+struct work {
+	enum ns_tmp_kind kind;
+	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
+	struct os_cond *wake;
+	struct ns_tmp_file queue[QUEUE_MAX];
+	uint32_t queued;
+	struct group at;                     /* what is being looked at */
+	uint64_t at_since_ns;                /* 0 = nothing */
+	bool stopping, abandoned, ended;
+
+	struct group refused[NS_TMP_THREADS_MAX];  /* from here on the thread's own */
+	uint32_t nrefused;
+	struct group groups[GROUPS_MAX];
+	uint32_t ngroups;
+	struct member *members;
+	uint32_t nmembers, room;
+	struct known known[KNOWN_MAX];
+	uint32_t nknown;
+	uint64_t own_mounts, own_pids;
+};
+
+struct ns_tmp {
+	struct work *work;
+	struct os_thread *thread;
+	struct log *log;
+	uint32_t nleft;                      /* threads that were left behind */
+};
+
+/* ---- which processes ------------------------------------------------------------------------------ */
+
+/* 0 = there is none, or we may not know. */
+static uint64_t namespace_of(const char *pid, const char *which)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/ns/%s", pid, which);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static bool same_group(const struct group *a, uint64_t mounts, uint64_t pids)
+{
+	return a->mounts == mounts && a->pids == pids;
+}
+
+static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t pids)
+{
+	struct member *bigger;
+	uint32_t i;
+
+	for (i = 0; i < w->nrefused; i++)
+		if (same_group(&w->refused[i], mounts, pids))
+			return;
+	for (i = 0; i < w->ngroups && !same_group(&w->groups[i], mounts, pids); i++)
+		;
+	if (i == GROUPS_MAX || w->nmembers == PROCESSES_MAX)
+		return;
+	if (w->nmembers == w->room) {
+		bigger = realloc(w->members, (w->room + 256) * sizeof(*bigger));
+		if (!bigger)
+			return;
+		w->members = bigger;
+		w->room += 256;
+	}
+	if (i == w->ngroups)
+		w->groups[w->ngroups++] = (struct group){mounts, pids, pid};
+	w->members[w->nmembers++] = (struct member){pid, i, 0};
+}
+
+static void find_members(struct work *w)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	uint64_t mounts, pids;
+
+	w->ngroups = w->nmembers = 0;
+	while (proc && (entry = readdir(proc)) != NULL) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		mounts = namespace_of(entry->d_name, "mnt");
+		pids = mounts ? namespace_of(entry->d_name, "pid") : 0;
+		if (pids && (mounts != w->own_mounts || pids != w->own_pids))
+			add_member(w, (uint32_t)strtoul(entry->d_name, NULL, 10), mounts, pids);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* The process of a group that calls itself so; 0 = none. */
+static uint32_t member_of(struct work *w, uint32_t group, uint32_t inner)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->nmembers; i++) {
+		struct member *m = &w->members[i];
+
+		if (m->group != group)
+			continue;
+		if (!m->inner)
+			m->inner = proc_pid_inner(m->pid);
+		if (m->inner == inner)
+			return m->pid;
+	}
+	return 0;
+}
+
+/* ---- what was told already ------------------------------------------------------------------------ */
+
+static bool is_member(const struct work *w, const struct known *k)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->nmembers; i++)
+		if (w->members[i].pid == k->pid &&
+		    same_group(&w->groups[w->members[i].group], k->mounts, k->pids))
+			return true;
+	return false;
+}
+
+/* Processes that have ended are forgotten, and files that may have got one. */
+static void forget(struct work *w, uint64_t now_ns)
+{
+	uint32_t i;
+
+	for (i = w->nknown; i--;)
+		if (w->known[i].until_ns ? now_ns >= w->known[i].until_ns : !is_member(w, &w->known[i]))
+			w->known[i] = w->known[--w->nknown];
+}
+
+static bool is_known(const struct work *w, const struct group *g, uint64_t ino)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->nknown; i++)
+		if (w->known[i].ino == ino && same_group(g, w->known[i].mounts, w->known[i].pids))
+			return true;
+	return false;
+}
+
+/* pid 0 = nobody's: to be asked again later. */
+static void note_known(struct work *w, const struct group *g, uint64_t ino, uint32_t pid)
+{
+	if (w->nknown < KNOWN_MAX)
+		w->known[w->nknown++] = (struct known){g->mounts, g->pids, ino, pid ? 0 : os_now_ns() + AGAIN_NS, pid};
+}
+
+/* ---- one file -------------------------------------------------------------------------------------- */
+
+static bool user_of(uint32_t pid, uid_t *out)
+{
+	char path[40];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &st) != 0)
+		return false;
+	*out = st.st_uid;
+	return true;
+}
+
+/* By O_PATH, which opens nothing; a plain file then by its number in /proc. -1 = not what it should be. */
+static int open_own(int dir, const char *name, enum ns_tmp_kind kind, uid_t user)
+{
+	int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
+	char path[40];
+	struct stat st;
+
+	if (at < 0)
+		return -1;
+	if (fstat(at, &st) != 0 || st.st_uid != user || (kind == NS_TMP_DOTNET ? !S_ISSOCK(st.st_mode)
+									      : !S_ISREG(st.st_mode))) {
+		close(at);
+		return -1;
+	}
+	if (kind == NS_TMP_DOTNET)
+		return at;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	close(at);
+	return fd;
+}
+
+static bool deliver(struct work *w, const struct ns_tmp_file *file)
+{
+	bool taken;
+
+	os_mutex_lock(w->lock);
+	taken = w->queued < QUEUE_MAX && !w->abandoned;
+	if (taken)
+		w->queue[w->queued++] = *file;
+	os_mutex_unlock(w->lock);
+	if (!taken)
+		close(file->fd);
+	return taken;
+}
+
+struct place {
+	struct work *w;
+	uint32_t group;
+	uid_t owner;                         /* of the directory; (uid_t)-1 = does not matter */
+};
+
+/* A name that says to be of the process `inner`. */
+static void see_name(const struct place *p, int dir, const char *name, uint32_t inner)
+{
+	const struct group *g = &p->w->groups[p->group];
+	struct ns_tmp_file file = {.fd = -1};
+	struct stat st;
+	uid_t user;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_known(p->w, g, st.st_ino))
+		return;
+	file.pid = member_of(p->w, p->group, inner);
+	if (file.pid && user_of(file.pid, &user) && (p->owner == (uid_t)-1 || p->owner == user)) {
+		file.uid = user;
+		file.fd = open_own(dir, name, p->w->kind, user);
+	}
+	snprintf(file.name, sizeof(file.name), "%.100s", name);
+	note_known(p->w, g, st.st_ino, file.fd >= 0 && deliver(p->w, &file) ? file.pid : 0);
+}
+
+/* ---- one directory --------------------------------------------------------------------------------- */
+
+static DIR *open_dir(int at, const char *name, struct stat *st)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	DIR *dir = NULL;
+
+	if (fd >= 0 && fstat(fd, st) == 0)
+		dir = fdopendir(fd);
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
+}
+
+/* hsperfdata_USER, which only that user can write to. */
+static void see_user(struct place *p, int tmp, const char *name)
+{
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir = open_dir(tmp, name, &st);
+	unsigned long inner;
+	char *end;
+	unsigned i;
+
+	p->owner = st.st_uid;
+	for (i = 0; dir && !(st.st_mode & 022) && i < ENTRIES_MAX && (entry = readdir(dir)) != NULL; i++) {
+		inner = strtoul(entry->d_name, &end, 10);
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && !*end && inner <= INT32_MAX)
+			see_name(p, dirfd(dir), entry->d_name, (uint32_t)inner);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static DIR *open_tmp(uint32_t pid)
+{
+	char path[40];
+	struct stat st;
+	DIR *dir;
+	int root;
+
+	snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return NULL;
+	dir = open_dir(root, "tmp", &st);
+	close(root);
+	return dir;
+}
+
+static void see_tmp(struct work *w, uint32_t group)
+{
+	struct place place = {w, group, (uid_t)-1};
+	DIR *tmp = open_tmp(w->groups[group].some_pid);
+	struct dirent *entry;
+	uint64_t key;
+	uint32_t inner;
+	unsigned i;
+
+	for (i = 0; tmp && i < ENTRIES_MAX && (entry = readdir(tmp)) != NULL; i++) {
+		if (w->kind == NS_TMP_JVM && strncmp(entry->d_name, HSPERF, sizeof(HSPERF) - 1) == 0)
+			see_user(&place, dirfd(tmp), entry->d_name);
+		else if (w->kind == NS_TMP_DOTNET && dotnet_socket_name(entry->d_name, &inner, &key))
+			see_name(&place, dirfd(tmp), entry->d_name, inner);
+	}
+	if (tmp)
+		closedir(tmp);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------------ */
+
+/* False when nobody waits any more. */
+static bool begin_group(struct work *w, uint32_t group)
+{
+	bool wanted;
+
+	os_mutex_lock(w->lock);
+	wanted = !w->stopping && !w->abandoned;
+	w->at = w->groups[group];
+	w->at_since_ns = os_now_ns();
+	os_mutex_unlock(w->lock);
+	return wanted;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Returns how long to rest. */
+static uint64_t scan(struct work *w)
+{
+	uint64_t began_ns = cpu_ns(), rest_ns;
+	uint32_t i;
+
+	find_members(w);
+	forget(w, os_now_ns());
+	for (i = 0; i < w->ngroups && begin_group(w, i); i++)
+		see_tmp(w, i);
+	rest_ns = (cpu_ns() - began_ns) * SHARE;
+	if (rest_ns < SCAN_NS)
+		return SCAN_NS;
+	return rest_ns < SCAN_MAX_NS ? rest_ns : SCAN_MAX_NS;
+}
+
+static void work_free(struct work *w)
+{
+	while (w->queued)
+		close(w->queue[--w->queued].fd);
+	os_cond_free(w->wake);
+	os_mutex_free(w->lock);
+	free(w->members);
+	free(w);
+}
+
+static void ns_tmp_main(void *ctx)
+{
+	struct work *w = ctx;
+	uint64_t rest_ns;
+	bool abandoned;
+
+	w->own_mounts = namespace_of("self", "mnt");
+	w->own_pids = namespace_of("self", "pid");
+	os_mutex_lock(w->lock);
+	while (!w->stopping && !w->abandoned) {
+		os_mutex_unlock(w->lock);
+		rest_ns = scan(w);
+		os_mutex_lock(w->lock);
+		w->at_since_ns = 0;
+		if (!w->stopping && !w->abandoned)
+			os_cond_wait(w->wake, w->lock, rest_ns);
+	}
+	w->ended = true;
+	abandoned = w->abandoned;
+	os_cond_signal(w->wake);
+	os_mutex_unlock(w->lock);
+	if (abandoned)
+		work_free(w);
+}
+
+/* ---- for the source -------------------------------------------------------------------------------- */
+
+static int start(struct ns_tmp *t, enum ns_tmp_kind kind, const struct work *before, struct err *err)
+{
+	struct work *w = calloc(1, sizeof(*w));
+	int rc = ERR_MEMORY;
+
+	if (w) {
+		w->kind = kind;
+		w->lock = os_mutex_new();
+		w->wake = os_cond_new();
+		if (before) {
+			memcpy(w->refused, before->refused, sizeof(w->refused));
+			w->nrefused = before->nrefused;
+			w->refused[w->nrefused++] = before->at;
+		}
+	}
+	if (w && w->lock && w->wake)
+		rc = os_thread_start("containers", ns_tmp_main, w, &t->thread, err);
+	else
+		err_set(err, ERR_MEMORY, "no memory for looking into containers");
+	if (rc && w)
+		work_free(w);
+	t->work = rc ? NULL : w;
+	return rc;
+}
+
+int ns_tmp_open(enum ns_tmp_kind kind, struct log *log, struct ns_tmp **out, struct err *err)
+{
+	struct ns_tmp *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (!t)
+		return err_set(err, ERR_MEMORY, "no memory for looking into containers");
+	t->log = log;
+	rc = start(t, kind, NULL, err);
+	if (rc) {
+		free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+/* It frees what it holds, should it come back. Under the lock; releases it. */
+static struct work *leave_behind(struct ns_tmp *t)
+{
+	struct work *w = t->work;
+
+	w->abandoned = true;
+	t->work = NULL;
+	t->thread = NULL;
+	t->nleft++;
+	return w;
+}
+
+static void replace(struct ns_tmp *t)
+{
+	struct work *w = leave_behind(t);
+
+	log_line(t->log, LOG_WARN, "the file system of the container of pid %u does not answer: its %s programs are not "
+		 "looked for", w->at.some_pid, w->kind == NS_TMP_JVM ? "Java" : ".NET");
+	if (t->nleft < NS_TMP_THREADS_MAX)
+		start(t, w->kind, w, NULL);
+	os_mutex_unlock(w->lock);
+}
+
+bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
+{
+	struct work *w = t->work;
+	bool any;
+
+	if (!w)
+		return false;
+	os_mutex_lock(w->lock);
+	any = w->queued != 0;
+	if (any) {
+		*out = w->queue[0];
+		memmove(w->queue, w->queue + 1, --w->queued * sizeof(w->queue[0]));
+	} else if (w->at_since_ns && now_ns > w->at_since_ns + NS_TMP_STUCK_NS) {
+		replace(t);
+		return false;
+	}
+	os_mutex_unlock(w->lock);
+	return any;
+}
+
+void ns_tmp_close(struct ns_tmp *t)
+{
+	uint64_t end_ns = os_now_ns() + NS_TMP_STUCK_NS, now_ns;
+	struct os_thread *thread = t ? t->thread : NULL;
+	struct work *w = t ? t->work : NULL;
+
+	if (w) {
+		os_mutex_lock(w->lock);
+		w->stopping = true;
+		os_cond_signal(w->wake);
+		while (!w->ended && (now_ns = os_now_ns()) < end_ns)
+			os_cond_wait(w->wake, w->lock, end_ns - now_ns);
+		if (!w->ended) {
+			leave_behind(t);
+			thread = NULL;
+		}
+		os_mutex_unlock(w->lock);
+		os_thread_join(thread);
+		if (thread)
+			work_free(w);
+	}
+	free(t);
+}
+
+/* ---- one process, now ------------------------------------------------------------------------------ */
+
+bool ns_tmp_is_here(uint32_t pid)
+{
+	uint64_t mounts, pids;
+	char text[24];
+
+	snprintf(text, sizeof(text), "%u", pid);
+	mounts = namespace_of(text, "mnt");
+	pids = namespace_of(text, "pid");
+	return mounts && pids && mounts == namespace_of("self", "mnt") && pids == namespace_of("self", "pid");
+}
+
+bool ns_tmp_has(uint32_t pid, enum ns_tmp_kind kind)
+{
+	struct work *w = calloc(1, sizeof(*w));
+	bool any;
+
+	if (!w)
+		return false;
+	w->kind = kind;
+	w->lock = os_mutex_new();
+	w->wake = os_cond_new();
+	add_member(w, pid, 1, 1);
+	if (w->lock && w->wake && w->nmembers)
+		see_tmp(w, 0);
+	any = w->queued != 0;
+	work_free(w);
+	return any;
+}

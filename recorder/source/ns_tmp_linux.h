@@ -1,0 +1,48 @@
+/*
+ * What programs in other namespaces (containers) keep in their /tmp for who looks: the performance data of
+ * JVMs, the diagnostic sockets of .NET. Reached by /proc/PID/root, the number in a name being that which the
+ * process has in its own namespace of pids (NSpid). TMPDIR of a container is not known, nor what lies in
+ * another directory of it (chroot).
+ *
+ * A thread of its own looks once a second, or so seldom that it takes 1/2,000 of a CPU. A file system that
+ * hangs holds up that thread only: after NS_TMP_STUCK_NS it is left behind, and another one takes over, which
+ * leaves out that namespace; at most NS_TMP_THREADS_MAX times. Nothing is believed that is not its process's
+ * user's; no link is followed, and no device opened.
+ */
+#ifndef SOURCE_NS_TMP_LINUX_H
+#define SOURCE_NS_TMP_LINUX_H
+
+#include "base/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NS_TMP_NAME_BYTES 108
+#define NS_TMP_STUCK_NS (2 * NS_PER_SEC)
+#define NS_TMP_THREADS_MAX 4u
+
+enum ns_tmp_kind {
+	NS_TMP_JVM,                          /* hsperfdata_USER/PID, open for reading */
+	NS_TMP_DOTNET,                       /* dotnet-diagnostic-PID-KEY-socket, by O_PATH */
+};
+
+struct ns_tmp_file {
+	uint32_t pid, uid;                   /* of its process, as we see it */
+	int fd;                              /* who takes it closes it */
+	char name[NS_TMP_NAME_BYTES];        /* without directories */
+};
+
+struct ns_tmp;
+
+int ns_tmp_open(enum ns_tmp_kind kind, struct log *log, struct ns_tmp **out, struct err *err);
+void ns_tmp_close(struct ns_tmp *t);         /* NULL allowed; waits 2 s at most */
+
+/* The next one that was found, once each; false = none now. Never waits. One thread, and often. */
+bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out);
+
+/* Whether this process is, for sure, in our namespaces of mounts and of pids. */
+bool ns_tmp_is_here(uint32_t pid);
+/* Whether one that is not has its file: for check, on a thread that may hang. */
+bool ns_tmp_has(uint32_t pid, enum ns_tmp_kind kind);
+
+#endif

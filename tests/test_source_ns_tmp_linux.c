@@ -1,0 +1,172 @@
+/*
+ * Files in the /tmp of other mount namespaces: of two children, one with a tmpfs there, one with a file
+ * system that never answers (FUSE, without a server). Needs root.
+ */
+#include "base/os.h"
+#include "source/ns_tmp_linux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void write_file(const char *path)
+{
+	int fd = open(path, O_CREAT | O_WRONLY | O_EXCL, 0600);
+
+	if (fd < 0 || write(fd, "data", 4) != 4)
+		_exit(3);
+	close(fd);
+}
+
+/* hsperfdata_a holds one of this process, one of nobody, and a link; hsperfdata_b everybody can write to. */
+static void fill_tmp(void)
+{
+	char path[60];
+
+	if (mount("none", "/tmp", "tmpfs", 0, NULL) != 0)
+		_exit(2);
+	mkdir("/tmp/hsperfdata_a", 0700);
+	mkdir("/tmp/hsperfdata_b", 0700);
+	chmod("/tmp/hsperfdata_b", 0777);
+	write_file("/tmp/hsperfdata_a/999999");
+	snprintf(path, sizeof(path), "/tmp/hsperfdata_b/%d", (int)getpid());
+	write_file(path);
+	snprintf(path, sizeof(path), "/tmp/hsperfdata_a/%d", (int)getpid());
+	write_file(path);
+	if (symlink("/etc/passwd", "/tmp/hsperfdata_a/1") != 0)
+		_exit(2);
+}
+
+/* Who looks into it waits until this process has ended. */
+static void hang_tmp(void)
+{
+	char options[80];
+	int fuse = open("/dev/fuse", O_RDWR);
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || mount("none", "/tmp", "fuse.hangs", 0, options) != 0)
+		_exit(2);
+}
+
+/* A process with mounts of its own; 0 = not permitted here. */
+static pid_t child(void (*prepare)(void))
+{
+	int ready[2];
+	char byte = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+			_exit(2);
+		prepare();
+		if (write(ready[1], "x", 1) != 1)
+			_exit(2);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = 0;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Whatever is found within 20 s, as often as the source's thread asks. */
+static bool take(struct ns_tmp *t, struct ns_tmp_file *file)
+{
+	uint64_t end_ns = os_now_ns() + 20 * NS_PER_SEC;
+
+	while (os_now_ns() < end_ns) {
+		if (ns_tmp_take(t, os_now_ns(), file))
+			return true;
+		os_sleep_ns(10 * NS_PER_MS);
+	}
+	return false;
+}
+
+static void the_file_of_a_process_is_found_where_it_has_it(void **state)
+{
+	pid_t pid = child(fill_tmp);
+	struct ns_tmp_file file;
+	struct ns_tmp *t = NULL;
+	char text[8] = "";
+
+	(void)state;
+	if (pid == 0) {
+		print_message("this user may not make a mount namespace\n");
+		skip();
+	}
+	assert_false(ns_tmp_is_here((uint32_t)pid));
+	assert_true(ns_tmp_is_here((uint32_t)getpid()));
+	assert_true(ns_tmp_has((uint32_t)pid, NS_TMP_JVM));
+	assert_false(ns_tmp_has((uint32_t)pid, NS_TMP_DOTNET));
+	assert_int_equal(ns_tmp_open(NS_TMP_JVM, NULL, &t, NULL), 0);
+	do
+		assert_true(take(t, &file));         /* this machine may have containers */
+	while (file.pid != (uint32_t)pid && close(file.fd) == 0);
+	assert_int_equal(file.uid, geteuid());
+	assert_int_equal(read(file.fd, text, 4), 4);
+	assert_string_equal(text, "data");
+	close(file.fd);
+	ns_tmp_close(t);
+	end(pid);
+}
+
+static void one_that_hangs_does_not_hide_the_others(void **state)
+{
+	pid_t hangs = child(hang_tmp), pid = hangs ? child(fill_tmp) : 0;
+	struct ns_tmp_file file;
+	struct ns_tmp *t = NULL;
+	struct log *log = NULL;
+
+	(void)state;
+	if (pid == 0) {
+		end(hangs);
+		print_message("this user may not mount FUSE in a namespace\n");
+		skip();
+	}
+	assert_int_equal(log_open("/dev/null", &log, NULL), 0);
+	assert_int_equal(ns_tmp_open(NS_TMP_JVM, log, &t, NULL), 0);
+	do
+		assert_true(take(t, &file));
+	while (file.pid != (uint32_t)pid && close(file.fd) == 0);
+	close(file.fd);
+	ns_tmp_close(t);
+	end(pid);
+	end(hangs);
+	log_close(log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_file_of_a_process_is_found_where_it_has_it),
+		cmocka_unit_test(one_that_hangs_does_not_hide_the_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
