@@ -80,6 +80,23 @@ static void time_in_gc_is_the_share_of_the_period(void **state)
 	gc_counters_free(c);
 }
 
+static void pauses_that_are_told_together_are_in_the_share(void **state)
+{
+	static const char *const names[] = {".NET CLR Memory:% Time in GC:_Global_"};
+	const struct event_field f[] = {{.name = "Pauses", .type = FIELD_UINT, .v.u = 3},
+					{.name = "PauseMSec", .type = FIELD_DOUBLE, .v.d = 120.0}};
+	const struct event e = {.time_ns = T0 + 500 * MS, .name = "GC/Pauses", .fields = f, .nfields = 2};
+	struct gc_counters *c = counters(names, 1);
+
+	(void)state;
+	gc_counters_program(c, 7, "web");
+	pause(c, 7, 100, 150, 1);
+	gc_counters_event(c, 7, &e);
+	gc_counters_poll(c, T0 + 1000 * MS, say, NULL);
+	assert_string_equal(said, "17 ");
+	gc_counters_free(c);
+}
+
 static void collections_are_counted_by_generation_and_bytes_added(void **state)
 {
 	static const char *const names[] = {
@@ -136,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_in_gc_is_the_share_of_the_period),
+		cmocka_unit_test(pauses_that_are_told_together_are_in_the_share),
 		cmocka_unit_test(collections_are_counted_by_generation_and_bytes_added),
 		cmocka_unit_test(a_thousand_pauses_in_a_period_are_all_in_the_share),
 		cmocka_unit_test(a_name_that_is_wrong_is_told_the_nearest),

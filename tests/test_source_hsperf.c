@@ -11,93 +11,126 @@
 
 /* invocations, time, entry, exit */
 static uint32_t step(struct hsperf_track *t, uint64_t n, uint64_t time, uint64_t entry, uint64_t exit,
-		     struct hsperf_edge *edges, uint64_t *missed)
+		     struct hsperf_edge *edges, struct hsperf_together *together)
 {
 	const uint64_t now[HSPERF_VALUES] = {n, time, entry, exit};
 
-	return hsperf_step(t, now, edges, missed);
+	return hsperf_step(t, now, edges, together);
 }
 
 static void a_pause_is_its_entry_and_its_exit(void **state)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	uint64_t missed = 0;
+	struct hsperf_together together = {0};
 
 	(void)state;
-	assert_int_equal(step(&t, 5, 50, 100, 110, e, &missed), 0);  /* before we looked */
-	assert_int_equal(step(&t, 6, 70, 200, 220, e, &missed), 2);
+	assert_int_equal(step(&t, 5, 50, 100, 110, e, &together), 0);  /* before we looked */
+	assert_int_equal(step(&t, 6, 70, 200, 220, e, &together), 2);
 	assert_true(e[0].start && !e[1].start);
 	assert_int_equal(e[0].ticks, 200);
 	assert_int_equal(e[1].ticks, 220);
-	assert_int_equal(step(&t, 7, 70, 300, 220, e, &missed), 1);  /* begins, is open */
-	assert_int_equal(step(&t, 7, 70, 300, 220, e, &missed), 0);
-	assert_int_equal(step(&t, 7, 170, 300, 400, e, &missed), 1);
+	assert_int_equal(step(&t, 7, 70, 300, 220, e, &together), 1);  /* begins, is open */
+	assert_int_equal(step(&t, 7, 70, 300, 220, e, &together), 0);
+	assert_int_equal(step(&t, 7, 170, 300, 400, e, &together), 1);
 	assert_int_equal(e[0].ticks, 400);
-	assert_int_equal(missed, 0);
-	step(&t, 10, 200, 500, 510, e, &missed);                     /* 8 and 9 came and went */
-	assert_int_equal(missed, 2);
+	assert_int_equal(together.pauses, 0);
+	step(&t, 10, 200, 500, 510, e, &together);                   /* 8 and 9 came and went, in 30 - 10 */
+	assert_int_equal(together.pauses, 2);
+	assert_int_equal(together.ticks, 20);
 }
 
 static void an_open_pause_that_another_one_hides_ends_by_the_sum_of_times(void **state)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	uint64_t missed = 0;
+	struct hsperf_together together = {0};
 
 	(void)state;
-	assert_int_equal(step(&t, 1, 0, 100, 0, e, &missed), 1);
-	assert_int_equal(step(&t, 2, 40, 200, 210, e, &missed), 3);  /* 40 in all, the last had 10 */
+	assert_int_equal(step(&t, 1, 0, 100, 0, e, &together), 1);
+	assert_int_equal(step(&t, 2, 40, 200, 210, e, &together), 3);  /* 40 in all, the last had 10 */
 	assert_false(e[0].start);
 	assert_int_equal(e[0].ticks, 130);
 	assert_int_equal(e[1].ticks, 200);
 	assert_int_equal(e[2].ticks, 210);
+	assert_int_equal(e[0].pauses, 1);
+	/* The one that is open now and one more have ended: so long in all. */
+	assert_int_equal(step(&t, 3, 40, 300, 210, e, &together), 1);
+	assert_int_equal(step(&t, 5, 40 + 25 + 10, 400, 410, e, &together), 3);
+	assert_int_equal(e[0].ticks, 325);
+	assert_int_equal(e[0].pauses, 2);
+	assert_int_equal(together.pauses, 0);
+}
+
+static void a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken(void **state)
+{
+	struct hsperf_together together = {0};
+	struct hsperf_edge e[HSPERF_EDGES];
+	struct hsperf_track t = {0};
+	unsigned i;
+
+	(void)state;
+	step(&t, 5, 50, 100, 110, e, &together);
+	assert_int_equal(step(&t, 6, 50, 100, 110, e, &together), 0);  /* counted, its entry not noted yet */
+	assert_int_equal(step(&t, 6, 50, 200, 220, e, &together), 0);  /* its exit is noted, its time not added */
+	assert_int_equal(step(&t, 6, 70, 200, 220, e, &together), 2);
+	assert_int_equal(e[0].ticks, 200);
+	assert_int_equal(e[1].ticks, 220);
+	assert_int_equal(step(&t, 8, 100, 300, 320, e, &together), 4); /* one of 10, and the last */
+	assert_int_equal(e[0].ticks, 290);
+	assert_int_equal(together.pauses, 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(step(&t, 9, 100, 400, 410, e, &together), 0);
+	assert_int_equal(step(&t, 9, 100, 400, 410, e, &together), 2); /* it never comes */
 }
 
 static void of_two_pauses_between_two_looks_both_are_told_with_their_lengths(void **state)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	uint64_t missed = 0;
+	struct hsperf_together together = {0};
 
 	(void)state;
-	step(&t, 5, 50, 100, 110, e, &missed);
-	assert_int_equal(step(&t, 7, 50 + 30 + 20, 300, 320, e, &missed), 4);
+	step(&t, 5, 50, 100, 110, e, &together);
+	assert_int_equal(step(&t, 7, 50 + 30 + 20, 300, 320, e, &together), 4);
 	assert_int_equal(e[0].ticks, 270);                           /* 30 long, before the last one */
 	assert_int_equal(e[1].ticks, 300);
 	assert_int_equal(e[1].count, 6);
 	assert_int_equal(e[2].ticks, 300);
 	assert_int_equal(e[3].ticks, 320);
 	/* One has ended, at 400, the next is open. */
-	assert_int_equal(step(&t, 9, 100 + 40, 410, 400, e, &missed), 3);
+	assert_int_equal(step(&t, 9, 100 + 40, 410, 400, e, &together), 3);
 	assert_int_equal(e[0].ticks, 360);
 	assert_int_equal(e[1].ticks, 400);
 	assert_true(e[2].start && e[2].ticks == 410);
 	/* That one ends, the next is open: each end is there to be read. */
-	assert_int_equal(step(&t, 10, 140 + 20, 450, 430, e, &missed), 2);
+	assert_int_equal(step(&t, 10, 140 + 20, 450, 430, e, &together), 2);
 	assert_int_equal(e[0].ticks, 430);
 	assert_int_equal(e[1].ticks, 450);
-	assert_int_equal(missed, 0);
+	assert_int_equal(together.pauses, 0);
 }
 
 static void a_safepoint_is_told_when_its_time_is_there(void **state)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
-	uint64_t missed = 0;
+	struct hsperf_together together = {0};
 
 	(void)state;
-	assert_int_equal(hsperf_safepoint_step(&t, 3, 100, 1000, e, &missed), 0);  /* before we looked */
-	assert_int_equal(hsperf_safepoint_step(&t, 4, 100, 1010, e, &missed), 0);  /* it is open */
-	assert_int_equal(hsperf_safepoint_step(&t, 4, 125, 1040, e, &missed), 2);
+	assert_int_equal(hsperf_safepoint_step(&t, 3, 100, 1000, e, &together), 0);  /* before we looked */
+	assert_int_equal(hsperf_safepoint_step(&t, 4, 100, 1010, e, &together), 0);  /* it is open */
+	assert_int_equal(hsperf_safepoint_step(&t, 4, 125, 1040, e, &together), 2);
 	assert_int_equal(e[0].ticks, 1015);
 	assert_int_equal(e[1].ticks, 1040);
-	assert_int_equal(hsperf_safepoint_step(&t, 7, 150, 1060, e, &missed), 0);  /* three: which how long? */
-	assert_int_equal(missed, 3);
-	assert_int_equal(hsperf_safepoint_step(&t, 8, 150, 1070, e, &missed), 0);  /* one is open */
-	assert_int_equal(hsperf_safepoint_step(&t, 9, 180, 1080, e, &missed), 2);  /* it has ended, a next began */
+	assert_int_equal(hsperf_safepoint_step(&t, 7, 150, 1060, e, &together), 0);  /* three: which how long? */
+	assert_int_equal(together.pauses, 3);
+	assert_int_equal(together.ticks, 25);
+	assert_int_equal(hsperf_safepoint_step(&t, 8, 150, 1070, e, &together), 0);  /* one is open */
+	assert_int_equal(hsperf_safepoint_step(&t, 9, 180, 1080, e, &together), 2);  /* it has ended, a next began */
 	assert_int_equal(e[0].ticks, 1050);
 	assert_int_equal(e[0].count, 8);
+	assert_int_equal(e[0].pauses, 2);
+	assert_int_equal(together.pauses, 3);
 }
 
 static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state)
@@ -159,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pause_is_its_entry_and_its_exit),
 		cmocka_unit_test(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times),
+		cmocka_unit_test(a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken),
 		cmocka_unit_test(of_two_pauses_between_two_looks_both_are_told_with_their_lengths),
 		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
 		cmocka_unit_test(texts_are_found_by_name_and_cut_at_their_room),

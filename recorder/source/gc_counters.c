@@ -271,18 +271,30 @@ static uint64_t number_of(const struct event *e, const char *field)
 	return f->type == FIELD_INT ? (uint64_t)f->v.i : f->v.u;
 }
 
-static void end_pause(struct program *p, uint64_t end_ns)
+static void add_pause(struct program *p, uint64_t end_ns, uint64_t length)
 {
-	uint64_t length = end_ns > p->open_ns ? end_ns - p->open_ns : 0;
-
-	if (!p->is_open)
-		return;
-	p->is_open = false;
 	if (p->npauses == PAUSES_MAX) {
 		p->pauses[1].length_ns += p->pauses[0].length_ns;
 		memmove(p->pauses, p->pauses + 1, --p->npauses * sizeof(p->pauses[0]));
 	}
 	p->pauses[p->npauses++] = (struct pause){end_ns, length};
+}
+
+static void end_pause(struct program *p, uint64_t end_ns)
+{
+	if (!p->is_open)
+		return;
+	p->is_open = false;
+	add_pause(p, end_ns, end_ns > p->open_ns ? end_ns - p->open_ns : 0);
+}
+
+/* Several of a JVM: as one of their length, which it is to a share of a period. */
+static void add_together(struct program *p, const struct event *e)
+{
+	const struct event_field *f = event_field(e, "PauseMSec");
+
+	if (f && f->type == FIELD_DOUBLE && f->v.d > 0 && f->v.d < 1e9)
+		add_pause(p, e->time_ns, (uint64_t)(f->v.d * 1e6));
 }
 
 /* A JVM counts its collections itself; those of .NET are counted here, by the generation they reach. */
@@ -318,6 +330,8 @@ void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *
 		end_pause(p, e->time_ns);
 	} else if (strcmp(e->name, "GC/Start") == 0) {
 		count(c, p, e);
+	} else if (strcmp(e->name, "GC/Pauses") == 0) {
+		add_together(p, e);
 	} else if (strcmp(e->name, "GC/HeapStats") == 0) {
 		p->bytes = 0;
 		p->has_bytes = true;

@@ -182,20 +182,26 @@ bool hsperf_text(const void *bytes, size_t n, const char *name, const char **tex
 
 /* ---- pauses -------------------------------------------------------------------------------------- */
 
+#define WAITS_MAX 3u
+
 struct edges {
 	struct hsperf_edge *all;
 	uint32_t n;
 };
 
-static void pause(struct edges *e, uint64_t from, uint64_t to, uint64_t count)
+static void pause(struct edges *e, uint64_t from, uint64_t to, uint64_t count, uint64_t pauses)
 {
-	e->all[e->n++] = (struct hsperf_edge){.start = true, .ticks = from < to ? from : to, .count = count};
-	e->all[e->n++] = (struct hsperf_edge){.ticks = to, .count = count};
+	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
+
+	e->all[e->n++] = (struct hsperf_edge){true, from < to ? from : to, count, n};
+	e->all[e->n++] = (struct hsperf_edge){false, to, count, n};
 }
 
-static void half(struct edges *e, bool start, uint64_t ticks, uint64_t count)
+static void half(struct edges *e, bool start, uint64_t ticks, uint64_t count, uint64_t pauses)
 {
-	e->all[e->n++] = (struct hsperf_edge){.start = start, .ticks = ticks, .count = count};
+	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
+
+	e->all[e->n++] = (struct hsperf_edge){start, ticks, count, n};
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -209,7 +215,7 @@ static uint64_t minus(uint64_t a, uint64_t b)
  * two pauses exactly, and the length of a third.
  */
 static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES], bool running,
-			 struct edges *e, uint64_t *missed)
+			 struct edges *e, struct hsperf_together *together)
 {
 	uint64_t count = now[HSPERF_INVOCATIONS], entry = now[HSPERF_ENTRY], exit = now[HSPERF_EXIT];
 	uint64_t sum = minus(now[HSPERF_TIME], t->v[HSPERF_TIME]), rest = minus(sum, running ? 0 : exit - entry);
@@ -217,58 +223,79 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 
 	if (t->open) {
 		until = running && !others ? exit : t->v[HSPERF_ENTRY] + rest;
-		half(e, false, until < entry ? until : entry, t->v[HSPERF_INVOCATIONS]);
+		half(e, false, until < entry ? until : entry, t->v[HSPERF_INVOCATIONS], 1 + others);
 	} else if (others == 1) {
 		until = running ? exit : entry;
 		rest = minus(until, rest) > t->v[HSPERF_EXIT] ? minus(until, rest) : t->v[HSPERF_EXIT];
-		pause(e, rest, until, count - 1);
-		others = 0;
+		pause(e, rest, until, count - 1, 1);
+	} else if (others) {
+		together->pauses += others;
+		together->ticks += rest;
 	}
-	*missed += others;
 	if (running)
-		half(e, true, entry, count);
+		half(e, true, entry, count, 1);
 	else
-		pause(e, entry, exit, count);
+		pause(e, entry, exit, count, 1);
+}
+
+/* At a pause's beginning the collector counts it before it notes the time, at its end the sum comes last. */
+static bool is_half_written(const struct hsperf_track *t, const uint64_t now[HSPERF_VALUES])
+{
+	bool counted = now[HSPERF_INVOCATIONS] != t->v[HSPERF_INVOCATIONS];
+	bool entered = now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY], ended = now[HSPERF_EXIT] != t->v[HSPERF_EXIT];
+
+	if (counted && !entered)
+		return true;
+	return ended && now[HSPERF_EXIT] >= now[HSPERF_ENTRY] &&
+	       minus(now[HSPERF_TIME], t->v[HSPERF_TIME]) < now[HSPERF_EXIT] - now[HSPERF_ENTRY];
 }
 
 uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
-		     struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed)
+		     struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together)
 {
 	bool running = now[HSPERF_EXIT] < now[HSPERF_ENTRY];
 	struct edges e = {.all = edges};
 
+	if (t->begun && is_half_written(t, now) && t->waits++ < WAITS_MAX)
+		return 0;
+	t->waits = 0;
 	if (!t->begun && running)
-		half(&e, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS]);
+		half(&e, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS], 1);
 	else if (t->begun && now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY])
-		pauses_since(t, now, running, &e, missed);
+		pauses_since(t, now, running, &e, together);
 	else if (t->begun && t->open && !running)
-		half(&e, false, now[HSPERF_EXIT], now[HSPERF_INVOCATIONS]);
+		half(&e, false, now[HSPERF_EXIT], now[HSPERF_INVOCATIONS], 1);
 	t->open = running;
 	t->begun = true;
 	memcpy(t->v, now, sizeof(t->v));
 	return e.n;
 }
 
+/* Of a track of safepoints v[HSPERF_ENTRY] is how many have begun and are not known to have ended. */
 uint32_t hsperf_safepoint_step(struct hsperf_track *t, uint64_t count, uint64_t time, uint64_t now,
-			       struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed)
+			       struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together)
 {
 	uint64_t ended = minus(time, t->v[HSPERF_TIME]), gap = minus(now, t->v[HSPERF_EXIT]);
-	bool was_open = t->v[HSPERF_ENTRY] == 1;
+	uint64_t begun = t->v[HSPERF_ENTRY];
 	struct edges e = {.all = edges};
 
 	if (t->begun)
-		t->v[HSPERF_ENTRY] += minus(count, t->v[HSPERF_INVOCATIONS]);   /* begun, not known to have ended */
+		begun += minus(count, t->v[HSPERF_INVOCATIONS]);
 	if (t->begun && ended) {
-		/* The one that was open has ended; the one behind it may have, or is open. */
-		if (t->v[HSPERF_ENTRY] <= 1 || (was_open && t->v[HSPERF_ENTRY] == 2 && ended > gap))
-			pause(&e, minus(now, ended), now, count - (t->v[HSPERF_ENTRY] == 2));
-		else
-			*missed += t->v[HSPERF_ENTRY];
-		t->v[HSPERF_ENTRY] = 0;
+		/* Behind the one that was open the others fit into the gap; the last may be open. */
+		if (begun <= 1 || (t->open && ended > gap)) {
+			pause(&e, minus(now, ended), now, count - minus(begun, 1), begun ? begun : 1);
+		} else {
+			together->pauses += begun;
+			together->ticks += ended;
+		}
+		begun = 0;
 	}
+	t->v[HSPERF_ENTRY] = begun;
 	t->v[HSPERF_EXIT] = now;
 	t->v[HSPERF_INVOCATIONS] = count;
 	t->v[HSPERF_TIME] = time;
+	t->open = begun == 1;
 	t->begun = true;
 	return e.n;
 }

@@ -51,31 +51,39 @@ bool hsperf_text(const void *bytes, size_t n, const char *name, const char **tex
 /* What was seen of one collector; starts empty. */
 struct hsperf_track {
 	bool begun, open;
+	unsigned waits;                      /* readings in a row that were not taken: see hsperf_step() */
 	uint64_t v[HSPERF_VALUES];
 };
 
 struct hsperf_edge {
 	bool start;
 	uint64_t ticks, count;               /* count: of this collector's pauses */
+	uint32_t pauses;                     /* 1; more: their sum, the first one alone is shorter */
+};
+
+/* Pauses that came and went, of which only number and sum are known. */
+struct hsperf_together {
+	uint64_t pauses, ticks;
 };
 
 /*
  * What has happened between two readings: starts and stops of pauses in order. Of two pauses that ended
  * in between both are exact in length (the first may lie a little earlier than told); of more only the
- * last is told. So a reading every 10 ms tells every pause over 5 ms.
+ * last is told, and the others' sum. So a reading every 10 ms tells every pause over 5 ms. A reading in the
+ * middle of a collector's writing is not taken, and what happened told by the next.
  *
- * missed   += pauses that came and went untold
+ * together += pauses that came and went and are in no edge
  * returns  how many edges; the first reading gives none but the start of a pause that is open
  */
 uint32_t hsperf_step(struct hsperf_track *track, const uint64_t now[HSPERF_VALUES],
-		     struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed);
+		     struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together);
 
 /*
  * The same from safepoints alone, their number (rises when one begins) and the sum of their times (when
- * it has ended): exact in length, but that it may contain a shorter one that came at once behind it; told
- * as having ended at `now`, by the JVM's clock. A track of its own.
+ * it has ended): exact in length, but for those that came at once behind it (`pauses`); told as having ended
+ * at `now`, by the JVM's clock. A track of its own; `open`: one has begun and is not known to have ended.
  */
 uint32_t hsperf_safepoint_step(struct hsperf_track *track, uint64_t count, uint64_t time, uint64_t now,
-			       struct hsperf_edge edges[HSPERF_EDGES], uint64_t *missed);
+			       struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together);
 
 #endif

@@ -5,11 +5,13 @@
  *
  * Every POLL_NS the entry and exit times of each collector's last pause are read: exact, by the JVM's
  * own clock, however late we are. With the sum of the pauses' times that tells every pause over 5 ms, also
- * of those that follow each other quickly (hsperf.h); shorter ones that were passed over are counted
- * (status), and for a while the looks are closer. A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start at its
- * entry, GC/Stop and GC/RestartEEStop at its exit, with the fields that those of .NET have (Reason,
+ * of those that follow each other quickly (hsperf.h); when over 5 ms of them were passed over, the looks are
+ * closer for a while. A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start
+ * at its entry, GC/Stop and GC/RestartEEStop at its exit, with the fields that those of .NET have (Reason,
  * Count, Depth: 2 for a full collection, else 0; Type 0; ClrInstanceID: the collector's number) and
- * Collector, its name. Of Shenandoah every safepoint is told, when it has ended.
+ * Collector, its name; with Pauses where it may contain so many, the first of which is nearly as long. Those
+ * that were passed over are one event GC/Pauses, with their number and the sum of their times (PauseMSec).
+ * Of Shenandoah every safepoint is told, when it has ended. Pauses of Serial end when the program went on.
  *
  * The JVM's clock begins when it starts. Up to JDK 21 it notes it every 50 ms: reading every millisecond
  * after a JVM was found tells its beginning to 2 ms. Later ones tell it by their pauses, to POLL_NS.
@@ -32,10 +34,16 @@
 #define POLL_NS (10 * NS_PER_MS)
 #define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
-#define QUIET_NS (2 * NS_PER_SEC)            /* without a pause: every other look will do */
+#define QUIET_NS (20 * NS_PER_MS)            /* after QUIET_AFTER_NS without a pause */
+#define QUIET_AFTER_NS (2 * NS_PER_SEC)
+#define NOBODY_NS (50 * NS_PER_MS)           /* there are none */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
 #define CLOCK_EXACT_NS (2 * NS_PER_MS)
+#define OPEN_NS NS_PER_MS                    /* while a safepoint of Shenandoah is open, for OPEN_FOR_NS */
+#define OPEN_FOR_NS (200 * NS_PER_MS)
+#define LONG_NS (5 * NS_PER_MS)              /* what no pause is that is passed over */
+#define SETTLE_NS (NS_PER_MS / 10)               /* after this a collector has written all of a pause */
 #define SAFEPOINTS HSPERF_COLLECTORS         /* their track */
 
 struct jvm_source {
@@ -49,7 +57,7 @@ struct jvm_source {
 	uint64_t quick_until_ns;
 	struct gc_counters *counters;
 	_Atomic bool stopping;
-	atomic_uint_fast64_t events, missed;
+	atomic_uint_fast64_t events, together, together_ns;
 };
 
 extern const struct source_ops jvm_source;
@@ -74,28 +82,41 @@ static void deliver(void *ctx, const struct event *e)
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 }
 
+static const char *collector_name(const struct jvm *j, uint32_t collector)
+{
+	return collector == SAFEPOINTS ? "Shenandoah (safepoints)" : j->data.collectors[collector].name;
+}
+
+static struct event event_of(struct jvm_source *s, const struct jvm *j, struct process *process, uint64_t time_ns)
+{
+	struct event e = {
+		.time_ns = time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE, .stream = STREAM_EVENT,
+		.stack = STACK_NONE, .process = process, .provider = "JVM",
+	};
+
+	e.thread = process ? thread_add(s->processes, process, j->pid) : NULL;
+	return e;
+}
+
 static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, const struct hsperf_edge *edge,
 		uint64_t zero_ns, struct process *process)
 {
 	static const char *const names[2][2] = {{"GC/Stop", "GC/RestartEEStop"},
 						{"GC/SuspendEEStart", "GC/Start"}};
-	const char *what = collector == SAFEPOINTS ? "Shenandoah (safepoints)" : j->data.collectors[collector].name;
 	const struct event_field fields[] = {
 		{.name = "Reason", .type = FIELD_UINT, .v.u = 1},
 		{.name = "Count", .type = FIELD_UINT, .v.u = edge->count},
 		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
 		{.name = "Type", .type = FIELD_UINT, .v.u = 0},
 		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
-		{.name = "Collector", .type = FIELD_TEXT, .v.text = what},
+		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
+		{.name = "Pauses", .type = FIELD_UINT, .v.u = edge->pauses},
 	};
-	struct event e = {
-		.time_ns = zero_ns + jvm_ticks_to_ns(j, edge->ticks), .kind = EVENT_GENERIC, .cpu = CPU_NONE,
-		.stream = STREAM_EVENT, .stack = STACK_NONE, .process = process, .provider = "JVM",
-		.fields = fields, .nfields = sizeof(fields) / sizeof(fields[0]),
-	};
+	struct event e = event_of(s, j, process, zero_ns + jvm_ticks_to_ns(j, edge->ticks));
 	unsigned i;
 
-	e.thread = process ? thread_add(s->processes, process, j->pid) : NULL;
+	e.fields = fields;
+	e.nfields = sizeof(fields) / sizeof(fields[0]) - (edge->pauses == 1);
 	for (i = 0; i < 2; i++) {
 		e.name = names[edge->start][i];
 		deliver(s, &e);
@@ -132,6 +153,37 @@ static void put_edges(struct jvm_source *s, struct jvm *j, uint32_t collector,
 		process_unref(process);
 }
 
+/* Pauses that were passed over: what is known of them. */
+static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector,
+			 const struct hsperf_together *together)
+{
+	uint64_t ns = jvm_ticks_to_ns(j, together->ticks);
+	const struct event_field fields[] = {
+		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
+		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
+		{.name = "Pauses", .type = FIELD_UINT, .v.u = together->pauses},
+		{.name = "PauseMSec", .type = FIELD_DOUBLE, .v.d = (double)ns / 1e6},
+	};
+	struct process *process;
+	struct event e;
+
+	if (!together->pauses)
+		return;
+	process = process_of(s, j);
+	e = event_of(s, j, process, os_now_ns());
+	e.name = "GC/Pauses";
+	e.fields = fields;
+	e.nfields = sizeof(fields) / sizeof(fields[0]);
+	deliver(s, &e);
+	gc_counters_event(s->counters, j->pid, &e);
+	if (process)
+		process_unref(process);
+	if (ns > LONG_NS)
+		s->quick_until_ns = os_now_ns() + QUICK_FOR_NS;
+	atomic_fetch_add_explicit(&s->together, together->pauses, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->together_ns, ns, memory_order_relaxed);
+}
+
 /* ---- reading --------------------------------------------------------------------------------------- */
 
 /* Of the range that was read last: both lie in an image of their own. */
@@ -154,6 +206,19 @@ static bool read_range(const struct jvm *j, const struct hsperf_range *range, un
 	return !n || pread(j->fd, image, n, range->low) == (ssize_t)n;
 }
 
+/* Of several pauses since the last look the sum of times counts, which a collector writes last. */
+static bool passes_over(const struct jvm_source *s, const struct jvm *j)
+{
+	uint32_t i, at;
+
+	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+		at = j->data.collectors[i].at[HSPERF_INVOCATIONS];
+		if (at && j->tracks[i].begun && value(s, j, at) > j->tracks[i].v[HSPERF_INVOCATIONS] + 1)
+			return true;
+	}
+	return false;
+}
+
 /* Twice the same: nothing changed in the middle. */
 static bool read_steadily(struct jvm_source *s, const struct jvm *j, const struct hsperf_range *range,
 			  unsigned char *image)
@@ -162,7 +227,11 @@ static bool read_steadily(struct jvm_source *s, const struct jvm *j, const struc
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		if (!read_range(j, range, image) || !read_range(j, range, s->again))
+		if (!read_range(j, range, image))
+			return false;
+		if (image == s->collected && passes_over(s, j))
+			os_sleep_ns(SETTLE_NS);
+		if (!read_range(j, range, s->again))
 			return false;
 		if (memcmp(image, s->again, n) == 0)
 			return true;
@@ -209,13 +278,15 @@ static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t
 
 /*
  * Serial's pauses go on after a collector's exit, in the same safepoint: a full collection resizes its
- * generations, which takes a millisecond or more. The time of safepoints since no pause was open, less
- * that of the other collector, gives the end. 0 = that of the exit; WAIT = the safepoint is not over yet.
+ * generations, which takes a millisecond or more, and any waits where it has no CPU. The time of safepoints
+ * since no pause was open, less that of the other collector, tells when the program went on; *end 0 = at the
+ * exit. false = the safepoint is not over yet. Where the JVM is stopped while it writes a line to its log, that
+ * is more than the line says.
  */
-#define WAIT UINT64_MAX
-#define WAIT_LOOKS 3u
+#define WAIT_NS (200 * NS_PER_MS)
 #define OTHER_SAFEPOINTS 8u                  /* beside it, of microseconds each, or of the other collector */
-static uint64_t end_of_serial(const struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES])
+static bool serial_end(const struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES],
+		       uint64_t now_ns, uint64_t *end)
 {
 	const struct jvm_safepoints *calm = &j->safepoints;
 	const uint32_t *other = j->data.collectors[!i].at;
@@ -223,20 +294,26 @@ static uint64_t end_of_serial(const struct jvm_source *s, struct jvm *j, uint32_
 	uint64_t others = value(s, j, other[HSPERF_TIME]) - calm->collectors[!i].time;
 	bool alone = value(s, j, other[HSPERF_INVOCATIONS]) == calm->collectors[!i].invocations;
 
+	*end = 0;
 	if (now[HSPERF_EXIT] < now[HSPERF_ENTRY] ||
 	    (now[HSPERF_ENTRY] == j->tracks[i].v[HSPERF_ENTRY] && !j->tracks[i].open))
-		return 0;
+		return true;
 	/* A young collection that a full one follows ends at its exit, for all that can be told. */
 	if (i == 0 && !alone)
-		return 0;
-	if (time < others + (now[HSPERF_EXIT] - now[HSPERF_ENTRY]) && j->waited++ < WAIT_LOOKS)
-		return WAIT;
-	j->waited = 0;
+		return true;
+	if (time < others + (now[HSPERF_EXIT] - now[HSPERF_ENTRY])) {
+		if (!j->exit_seen_ns)
+			j->exit_seen_ns = now_ns;
+		if (now_ns - j->exit_seen_ns < WAIT_NS)
+			return false;
+	}
+	j->exit_seen_ns = 0;
 	if (now[HSPERF_INVOCATIONS] - calm->collectors[i].invocations != 1 ||
 	    value(s, j, j->data.safepoints_at) - calm->count > OTHER_SAFEPOINTS || time < others)
-		return 0;
+		return true;
 	time += now[HSPERF_ENTRY] - others;
-	return time > now[HSPERF_EXIT] ? time : 0;
+	*end = time > now[HSPERF_EXIT] ? time : 0;
+	return true;
 }
 
 static void note_calm(const struct jvm_source *s, struct jvm *j)
@@ -251,53 +328,67 @@ static void note_calm(const struct jvm_source *s, struct jvm *j)
 	}
 }
 
-static void look_at_collectors(struct jvm_source *s, struct jvm *j, uint64_t *missed)
+/* One collector's; *zero_ns: found once for all of them. */
+static void look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns, uint64_t *zero_ns)
 {
-	uint64_t now[HSPERF_VALUES], end, done_ns = os_now_ns(), zero_ns = j->zero_ns;
+	uint64_t now[HSPERF_VALUES], end = 0;
 	struct hsperf_edge edges[HSPERF_EDGES];
-	uint32_t i, k, n;
+	struct hsperf_together together = {0};
+	uint32_t k, n;
 
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
-		if (!j->data.collectors[i].at[0])
-			continue;
-		for (k = 0; k < HSPERF_VALUES; k++)
-			now[k] = value(s, j, j->data.collectors[i].at[k]);
-		end = i < 2 && j->data.ends_late ? end_of_serial(s, j, i, now) : 0;
-		if (end == WAIT)
-			continue;
-		n = hsperf_step(&j->tracks[i], now, edges, missed);
-		note_stamps(j, edges, n, done_ns);
-		if (end && n && !edges[n - 1].start)
-			edges[n - 1].ticks = end;
-		if (!zero_ns)
-			zero_ns = jvm_clock_zero(j);
-		put_edges(s, j, i, edges, n, zero_ns);
-	}
+	for (k = 0; k < HSPERF_VALUES; k++)
+		now[k] = value(s, j, j->data.collectors[i].at[k]);
+	if (i < 2 && j->data.ends_late && !serial_end(s, j, i, now, done_ns, &end))
+		return;
+	n = hsperf_step(&j->tracks[i], now, edges, &together);
+	note_stamps(j, edges, n, done_ns);
+	if (end && n && !edges[n - 1].start)
+		edges[n - 1].ticks = end;
+	if (!*zero_ns)
+		*zero_ns = jvm_clock_zero(j);
+	put_edges(s, j, i, edges, n, *zero_ns);
+	put_together(s, j, i, &together);
+}
+
+static void look_at_collectors(struct jvm_source *s, struct jvm *j)
+{
+	uint64_t done_ns = os_now_ns(), zero_ns = j->zero_ns;
+	uint32_t i;
+
+	for (i = 0; i < HSPERF_COLLECTORS; i++)
+		if (j->data.collectors[i].at[0])
+			look_at_collector(s, j, i, done_ns, &zero_ns);
 	/* A pause that is open ends by the clock that it began with. */
 	j->zero_ns = 0;
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->tracks[i].open)
 			j->zero_ns = zero_ns;
-	if (j->data.ends_late && !j->zero_ns && !j->waited)
+	if (j->data.ends_late && !j->zero_ns && !j->exit_seen_ns)
 		note_calm(s, j);
 }
 
-static void look_at_safepoints(struct jvm_source *s, struct jvm *j, uint64_t *missed)
+static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 {
 	uint64_t zero_ns = jvm_clock_zero(j), ns = os_now_ns() - zero_ns;
+	struct hsperf_together together = {0};
 	struct hsperf_edge edges[HSPERF_EDGES];
 	uint32_t n;
 
 	if (j->data.frequency_hz != NS_PER_SEC)
 		ns = (uint64_t)((double)ns * (double)j->data.frequency_hz / 1e9);
 	n = hsperf_safepoint_step(&j->tracks[SAFEPOINTS], value(s, j, j->data.safepoints_at),
-				  value(s, j, j->data.safepoint_time_at), ns, edges, missed);
+				  value(s, j, j->data.safepoint_time_at), ns, edges, &together);
+	if (!j->tracks[SAFEPOINTS].open)
+		j->open_ns = 0;
+	else if (!j->open_ns)
+		j->open_ns = os_now_ns();
 	put_edges(s, j, SAFEPOINTS, edges, n, zero_ns);
+	put_together(s, j, SAFEPOINTS, &together);
 }
 
 static void look(struct jvm_source *s, struct jvm *j)
 {
-	uint64_t missed = 0, began_ns = os_now_ns();
+	uint64_t began_ns = os_now_ns();
 
 	if (!j->ready || !read_range(j, &j->data.collected, s->collected))
 		return;
@@ -305,22 +396,33 @@ static void look(struct jvm_source *s, struct jvm *j)
 		read_clock(j);
 	if (j->data.by_safepoints) {
 		if (read_steadily(s, j, &j->data.stopped, s->stopped))
-			look_at_safepoints(s, j, &missed);
+			look_at_safepoints(s, j);
 	} else if (has_changed(s, j)) {
 		j->changed_ns = began_ns;
 		if (read_steadily(s, j, &j->data.collected, s->collected) &&
 		    read_steadily(s, j, &j->data.stopped, s->stopped))
-			look_at_collectors(s, j, &missed);
+			look_at_collectors(s, j);
 	} else if (j->data.ends_late && !j->zero_ns && read_range(j, &j->data.stopped, s->stopped)) {
 		note_calm(s, j);
 	}
 	j->read_ns = began_ns;
-	if (missed)
-		s->quick_until_ns = began_ns + QUICK_FOR_NS;
-	atomic_fetch_add_explicit(&s->missed, missed, memory_order_relaxed);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
+
+/* When to look at it again: all of them at the same time, as far as that goes. */
+static uint64_t next_look(const struct jvm_source *s, const struct jvm *j, uint64_t now_ns)
+{
+	uint64_t every_ns = now_ns - j->changed_ns < QUIET_AFTER_NS ? POLL_NS : QUIET_NS;
+
+	if (!clock_is_exact(j, now_ns))
+		every_ns = CLOCK_POLL_NS;
+	else if (j->open_ns && now_ns - j->open_ns < OPEN_FOR_NS)
+		every_ns = OPEN_NS;
+	else if (now_ns < s->quick_until_ns)
+		every_ns = QUICK_NS;
+	return (now_ns / every_ns + 1) * every_ns;
+}
 
 static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
@@ -333,31 +435,45 @@ static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 	}
 }
 
+/* Look at those that are due; returns when the next one is. */
+static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns)
+{
+	uint64_t next_ns = now_ns + (s->table.n ? QUIET_NS : NOBODY_NS);
+	uint32_t i;
+
+	for (i = 0; i < s->table.n; i++) {
+		struct jvm *j = &s->table.all[i];
+
+		if (j->ready && now_ns >= j->due_ns) {
+			look(s, j);
+			j->due_ns = next_look(s, j, now_ns);
+		}
+		if (s->maps && j->ready)
+			ask_for_map(s, j, now_ns);
+		if (j->ready && j->due_ns < next_ns)
+			next_ns = j->due_ns;
+		else if (!j->ready && j->next_try_ns < next_ns)
+			next_ns = j->next_try_ns;
+	}
+	return next_ns;
+}
+
 static int jvm_run(struct source *source, struct err *err)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
-	uint64_t now_ns, wait_ns;
-	uint32_t i, looks = 0;
+	uint64_t now_ns, next_ns;
 
 	(void)err;
 	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may pass over a pause */
 	while (s->wanted && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
-		wait_ns = now_ns < s->quick_until_ns ? QUICK_NS : POLL_NS;
-		looks++;
-		for (i = 0; i < s->table.n; i++) {
-			if (looks & 1 || now_ns - s->table.all[i].changed_ns < QUIET_NS)
-				look(s, &s->table.all[i]);
-			if (s->maps && s->table.all[i].ready)
-				ask_for_map(s, &s->table.all[i], now_ns);
-			if (s->table.all[i].ready && !clock_is_exact(&s->table.all[i], now_ns))
-				wait_ns = CLOCK_POLL_NS;
-		}
+		next_ns = look_at_all(s, now_ns);
 		gc_counters_poll(s->counters, now_ns - CLOCK_EXACT_NS, deliver, s);
 		/* What begins from here on is seen by the next look; its clock may be off by a little. */
 		queue_watermark(s->queue, now_ns - CLOCK_EXACT_NS);
-		os_sleep_ns(wait_ns);
+		now_ns = os_now_ns();
+		os_sleep_ns(next_ns > now_ns ? next_ns - now_ns : 1);
 	}
 	queue_finish(s->queue);
 	return 0;
@@ -416,14 +532,15 @@ static void jvm_stop(struct source *source)
 static void jvm_status(struct source *source, struct source_status *out)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
-	uint64_t missed = atomic_load_explicit(&s->missed, memory_order_relaxed);
+	uint64_t together = atomic_load_explicit(&s->together, memory_order_relaxed);
 
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
 	out->lost = queue_lost(s->queue);
-	if (missed)
-		snprintf(out->note, sizeof(out->note), "%llu pauses of Java programs came and went between two "
-			 "looks and were not seen", (unsigned long long)missed);
+	if (together)
+		snprintf(out->note, sizeof(out->note), "%llu pauses of Java programs, %.1f ms in all, followed each "
+			 "other so quickly that they are told together (GC/Pauses)", (unsigned long long)together,
+			 (double)atomic_load_explicit(&s->together_ns, memory_order_relaxed) / 1e6);
 }
 
 const struct source_ops jvm_source = {

@@ -37,7 +37,7 @@ churn()
 	local name=$1 collector=$2
 	shift 2
 	exec java "-XX:+Use${collector}GC" -Xmn24m -Xmx160m -XX:+PreserveFramePointer \
-		"-Xlog:gc:file=$name.gc:utctime" -cp . Churn "$@"
+		"-Xlog:gc,safepoint:file=$name.gc:utctime" -cp . Churn "$@"
 }
 
 (churn before Serial 60) & before=$!
@@ -55,21 +55,29 @@ wait $collect
 kill $before
 wait $before 2>/dev/null
 
-# Every pause over 5 ms: ours ends within 50 ms of the log's line and is as long to 0.5 ms.
+# Every pause over 5 ms ends within 50 ms of the log's line and is as long, to 0.5 ms, as the log says: the
+# collection, or the safepoint that it was in, for a JVM that has to wait for a CPU, or for the disk of its
+# log, stands still for longer than its line about the collection says. Pauses of which only the sum is told
+# (GC/Pauses), because this test had no CPU, are told as that.
 "$RECORDER" export --store java.db --format jsonl -o events 2>err
 cat >compare.jq <<'EOF'
 def ms: .[11:23] | split(":") | (.[0] | tonumber) * 3600000 + (.[1] | tonumber) * 60000 + (.[2] | tonumber) * 1000;
-[inputs | select(.provider? == "JVM" and .pid == $pid and (.name | test("EES")))] as $ours
+[inputs | select(.provider? == "JVM" and .pid == $pid)] as $ours
 | [range($ours | length) | $ours[.] as $e | select($e.name == "GC/RestartEEStop")
    | ([$ours[:.][] | select(.name == "GC/SuspendEEStart" and .payload.ClrInstanceID == $e.payload.ClrInstanceID)] | last) as $s
    | select($s) | {at: ($e.time_utc | ms), ms: ($e.t_ms - $s.t_ms)}] as $pauses
+| [$ours[] | select(.name == "GC/Pauses") | {at: (.time_utc | ms), ms: .payload.PauseMSec}] as $sums
+| [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].* Safepoint .* At safepoint: (?<ns>[0-9]+) ns")
+   | {at: (.t | ms), ms: ((.ns | tonumber) / 1e6)}] as $stops
 | [$log | split("\n")[] | capture("^\\[(?<t>[^]+]*)[^]]*\\].* Pause .* (?<ms>[0-9.]+)ms$")
-   | select(.t >= $from and .t < $until) | {at: (.t | ms), ms: (.ms | tonumber)} | select(.ms > 5)] as $log
-| [$log[] | . as $l | select(any($pauses[]; (.at - $l.at | fabs) < 50 and (.ms - $l.ms | fabs) < 0.5) | not)] as $unseen
-| "\($log | length) pauses over 5 ms, \($unseen | length) not seen: \($unseen | tojson)",
-  (($log | length) >= 3 and ($unseen | length) * 10 <= ($log | length) + 10)
+   | select(.t >= $from and .t < $until) | {at: (.t | ms), ms: (.ms | tonumber)} | select(.ms > 5)
+   | . as $l | .stop = ([$stops[] | select(.at >= $l.at - 1 and .ms >= $l.ms - 0.1)] | first | .ms)] as $log
+| [$log[] | . as $l | select(any($pauses[]; (.at - $l.at | fabs) < 50 and
+	((.ms - $l.ms | fabs) < 0.5 or (.ms - ($l.stop // 0) | fabs) < 0.5)) | not)] as $unseen
+| [$unseen[] | . as $l | select(any($sums[]; .at > $l.at and .at < $l.at + 1000 and .ms > $l.ms - 0.5) | not)] as $silent
+| "\($log | length) pauses over 5 ms, \($unseen | length) not seen: \($unseen | tojson), \($silent | length) not even told together",
+  (($log | length) >= 3 and ($silent | length) == 0 and ($unseen | length) * 10 <= ($log | length) + 10)
 EOF
-# One in ten may differ: who measures may have to wait for a CPU.
 pauses_agree()
 {
 	jq -n -r --argjson pid "$1" --arg from "$began" --arg until "$ended" --rawfile log "$2.gc" -f compare.jq events | tee verdict

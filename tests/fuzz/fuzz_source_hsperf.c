@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct hsperf_edge edges[HSPERF_EDGES];
 	struct hsperf_track track = {0}, safepoints = {0};
-	uint64_t missed = 0, v[HSPERF_VALUES];
+	struct hsperf_together together = {0};
+	uint64_t v[HSPERF_VALUES];
 	const char *text;
 	size_t text_bytes;
 	struct hsperf h;
@@ -19,9 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	for (i = 0; i + sizeof(v) <= n && i < 4096; i += 8) {
 		memcpy(v, data + i, sizeof(v));
-		if (hsperf_step(&track, v, edges, &missed) > HSPERF_EDGES)
+		if (hsperf_step(&track, v, edges, &together) > HSPERF_EDGES)
 			abort();
-		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &missed) > HSPERF_EDGES)
+		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &together) > HSPERF_EDGES)
 			abort();
 	}
 	if (hsperf_text(data, n, "java.rt.vmArgs", &text, &text_bytes) &&
