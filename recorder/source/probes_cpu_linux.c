@@ -1,0 +1,198 @@
+/* Rings and perf events of a CPU; see probes_linux.h. */
+#include "source/probes_private_linux.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define GC_STACK_BYTES 512u                  /* where arguments may lie */
+#define STACK_DEPTH_MAX 127u
+
+static const size_t ring_bytes[PROBE_RINGS] = {
+	[RING_PLAIN] = PROBE_PLAIN_RING_BYTES, [RING_STACK] = PROBE_STACK_RING_BYTES,
+	[RING_REGS] = PROBE_PLAIN_RING_BYTES, [RING_SWITCH] = PROBE_SWITCH_RING_BYTES,
+	[RING_SWITCH_STACK] = PROBE_SWITCH_STACK_RING_BYTES,
+};
+
+static bool same_id(const void *ctx, uint32_t value, const void *key)
+{
+	return ((const struct probes *)ctx)->ids[value].id == *(const uint64_t *)key;
+}
+
+struct probe *probes_find(struct probes *p, uint64_t id)
+{
+	uint32_t at = table_find(&p->by_id, hash_u64(id), same_id, p, &id);
+
+	return at == TABLE_NONE ? NULL : &p->all[p->ids[at].probe];
+}
+
+uint32_t probes_place(struct probes *p, uint64_t id)
+{
+	uint32_t at = table_find(&p->by_id, hash_u64(id), same_id, p, &id);
+
+	return at == TABLE_NONE ? 0 : p->ids[at].place;
+}
+
+static unsigned ring_of(const struct probe *probe)
+{
+	if (probe->role != PROBE_EVENT)
+		return probe->stack ? RING_SWITCH_STACK : RING_SWITCH;
+	return probe->stack || probe->gc.edge ? RING_STACK : probe->uprobe ? RING_REGS : RING_PLAIN;
+}
+
+/* perf_event.h: config bit 0 = at the return, bits 32 to 63 = the semaphore's place in the file. */
+static void attr_uprobe(const struct probes *p, const struct uprobe *u, uint32_t place,
+			struct perf_event_attr *attr)
+{
+	attr->type = p->pmu;
+	attr->config = (uint64_t)u->is_return | u->places[place].semaphore << 32;
+	attr->uprobe_path = (uint64_t)(uintptr_t)u->path;
+	attr->probe_offset = u->places[place].offset;
+}
+
+static void attr_of(const struct probes *p, const struct probe *probe, uint32_t place,
+		    struct perf_event_attr *attr)
+{
+	const struct perf_format *format = &p->formats[ring_of(probe)];
+
+	perf_attr_common(attr);
+	attr->type = PERF_TYPE_TRACEPOINT;
+	attr->config = probe->format.id;
+	if (probe->uprobe)
+		attr_uprobe(p, probe->uprobe, place, attr);
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			    PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+	if (format->nregs) {
+		attr->sample_type |= PERF_SAMPLE_REGS_USER;
+		attr->sample_regs_user = PERF_REGS_MASK;
+	}
+	if (!format->callchain)
+		return;
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->sample_max_stack = STACK_DEPTH_MAX;
+	attr->exclude_callchain_kernel = !p->kernel_stacks;
+	if (!p->stack_kb)
+		return;
+	attr->exclude_callchain_user = 1;
+	attr->sample_type |= PERF_SAMPLE_STACK_USER;
+	attr->sample_stack_user = probe->gc.edge ? GC_STACK_BYTES : (probe->role == PROBE_EVENT ? p->stack_kb : PROBE_SWITCH_STACK_KB) * 1024 - 8;
+}
+
+/* Without it all events come, and rules judge them: right, and dearer. */
+static void set_filter(struct probes *p, struct probe *probe, int fd)
+{
+	if (!probe->filter.len || ioctl(fd, PERF_EVENT_IOC_SET_FILTER, buf_text(&probe->filter)) == 0)
+		return;
+	log_line(p->log, LOG_WARN, "%s/%s: the kernel does not take the filter '%s' (%s), so all these events "
+		 "are looked at", probe->provider, probe->name, buf_text(&probe->filter), strerror(errno));
+	buf_reset(&probe->filter);
+}
+
+static int refused(const struct probe *probe, int os_error, struct err *err)
+{
+	if (os_error == EACCES || os_error == EPERM)
+		return err_set(err, ERR_ACCESS, "this user may not watch %s/%s: run as root, or give the program %s",
+			       probe->provider, probe->name, probe->uprobe ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
+	if (probe->uprobe && os_error == EINVAL)
+		return err_set(err, ERR_USAGE, "the kernel cannot put a probe at %s", probe->name);
+	return err_os_code(err, os_error, "cannot watch %s/%s", probe->provider, probe->name);
+}
+
+static int open_place(struct probes *p, struct probe *probe, uint32_t place, unsigned cpu,
+		      const struct perf_ring *ring, struct err *err)
+{
+	uint32_t at = cpu * p->nplaces + probe->first_place + place;
+	struct perf_event_attr attr;
+	int os_error, fd;
+
+	attr_of(p, probe, place, &attr);
+	fd = perf_event_fd(&attr, cpu);
+	if (fd < 0 && (probe->gc.edge || (probe->throws && errno != EACCES && errno != EPERM)))
+		return 0;                    /* the process by which its file was found is gone; see also add_gc() */
+	os_error = fd < 0 ? errno : perf_ring_redirect(ring, fd);
+	if (!os_error && ioctl(fd, PERF_EVENT_IOC_ID, &p->ids[at].id) != 0)
+		os_error = errno;
+	if (os_error && fd >= 0)
+		close(fd);
+	if (os_error)
+		return refused(probe, os_error, err);
+	set_filter(p, probe, fd);
+	probe->fds[cpu * probe->nplaces + place] = fd;
+	p->ids[at].probe = (uint32_t)(probe - p->all);
+	p->ids[at].place = place;
+	if (table_add(&p->by_id, hash_u64(p->ids[at].id), at))
+		return err_set(err, ERR_MEMORY, "no memory for the events of rules");
+	return 0;
+}
+
+int probes_open_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], struct err *err)
+{
+	uint32_t i, place;
+	int rc = 0;
+
+	for (i = 0; i < PROBE_RINGS; i++) {
+		memset(&rings[i], 0, sizeof(rings[i]));
+		rings[i].fd = -1;
+	}
+	for (i = 0; !rc && i < p->n; i++) {
+		uint8_t number = (uint8_t)ring_of(&p->all[i]);
+		struct perf_ring *ring = &rings[number];
+
+		if (ring->fd < 0)
+			rc = perf_ring_open_probes(ring, cpu, number, ring_bytes[number], number == RING_SWITCH, err);
+		for (place = 0; !rc && place < p->all[i].nplaces; place++)
+			rc = open_place(p, &p->all[i], place, cpu, ring, err);
+	}
+	if (rc)
+		probes_close_cpu(p, cpu, rings);
+	return rc;
+}
+
+void probes_close_cpu(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS])
+{
+	uint32_t i, place, at;
+
+	for (i = 0; i < p->n; i++) {
+		struct probe *probe = &p->all[i];
+
+		for (place = 0; place < probe->nplaces; place++) {
+			int *fd = &probe->fds[cpu * probe->nplaces + place];
+
+			at = cpu * p->nplaces + probe->first_place + place;
+			if (p->ids[at].id)
+				table_remove(&p->by_id, hash_u64(p->ids[at].id), at);
+			p->ids[at].id = 0;
+			if (*fd >= 0)
+				close(*fd);
+			*fd = -1;
+		}
+	}
+	for (i = 0; i < PROBE_RINGS; i++)
+		perf_ring_close(&rings[i]);
+}
+
+void probe_switch(const struct probe *probe, unsigned cpu, bool on)
+{
+	uint32_t i;
+
+	for (i = 0; i < probe->nplaces; i++) {
+		int fd = probe->fds[cpu * probe->nplaces + i];
+
+		if (fd >= 0)
+			ioctl(fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
+void probes_enable(struct probes *p, unsigned cpu, struct perf_ring rings[PROBE_RINGS], bool on)
+{
+	uint32_t i;
+
+	if (rings[RING_SWITCH].fd >= 0)
+		perf_ring_enable(&rings[RING_SWITCH], on);
+	for (i = 0; i < p->n; i++)
+		if (!p->all[i].rests_until_ns)
+			probe_switch(&p->all[i], cpu, on);
+}

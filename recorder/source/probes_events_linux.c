@@ -1,0 +1,159 @@
+/* What records of probes say, and how often they come; see probes_linux.h. */
+#include "source/probes_private_linux.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+static void rest(struct probes *p, struct probe *probe, uint64_t now_ns)
+{
+	unsigned cpu;
+
+	probe->rests_until_ns = now_ns + PROBE_REST_NS;
+	atomic_fetch_add(&probe->rests, 1);
+	for (cpu = 0; cpu < p->ncpus; cpu++)
+		probe_switch(probe, cpu, false);
+	if (!probe->told)
+		log_line(p->log, LOG_WARN, "%s/%s happened over %u times within a second: it is not watched for "
+			 "%u s, and each time that this happens; rules on it miss what happens then%s",
+			 probe->provider, probe->name, probe->limit, (unsigned)(PROBE_REST_NS / NS_PER_SEC),
+			 probe->uprobe ? "" : " (narrow it down with FieldFilter)");
+	probe->told = true;
+}
+
+/* Counted in seconds of the events' own time. */
+static bool within_rate(struct probes *p, struct probe *probe, uint64_t time_ns)
+{
+	if (time_ns - probe->second_ns >= NS_PER_SEC) {
+		probe->second_ns = time_ns;
+		probe->hits = 0;
+	}
+	if (!probe->rests_until_ns && ++probe->hits <= probe->limit)
+		return true;
+	if (!probe->rests_until_ns)
+		rest(p, probe, time_ns);
+	atomic_fetch_add_explicit(&probe->left_out, 1, memory_order_relaxed);
+	return false;
+}
+
+enum probe_role probe_role(const struct probe *probe)
+{
+	return probe->role;
+}
+
+bool probe_pid(const struct probe *probe, const struct perf_record *r, uint32_t *pid)
+{
+	int64_t number;
+
+	if (!trace_format_number(&probe->format, probe->pid, r->u.sample.raw, r->u.sample.raw_bytes, &number))
+		return false;
+	*pid = (uint32_t)number;
+	return number > 0;
+}
+
+void probes_every(struct probes *p, enum probe_role role, uint64_t n)
+{
+	uint32_t i, at;
+
+	for (i = 0; i < p->n; i++)
+		for (at = 0; p->all[i].role == role && at < p->ncpus * p->all[i].nplaces; at++)
+			if (p->all[i].fds[at] >= 0)
+				ioctl(p->all[i].fds[at], PERF_EVENT_IOC_PERIOD, &n);
+}
+
+bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out)
+{
+	if (!within_rate(p, probe, r->time_ns))
+		return false;
+	out->kind = EVENT_GENERIC;
+	out->stream = STREAM_EVENT;
+	out->provider = probe->provider;
+	out->name = probe->name;
+	if (probe->throws) {
+		out->name = THROW_EVENT;
+		throw_read(r, &p->thrown);
+		p->fields[0] = (struct event_field){.name = "ExceptionType", .type = FIELD_TEXT,
+						    .v.text = p->thrown.type};
+		out->fields = p->fields;
+		out->nfields = 1;
+	} else if (probe->uprobe) {
+		out->fields = p->fields;
+		out->nfields = uprobe_fields(probe->uprobe, probes_place(p, r->u.sample.id), r, p->fields);
+		if (probe->gc.edge) {
+			gc_probe_event(&probe->gc, p->fields, out->nfields, p->gc_fields, out);
+			return true;
+		}
+		out->hex_fields = probe->uprobe->is_usdt || probe->uprobe->is_return ? 0 : UINT64_MAX;
+	} else {
+		trace_format_read(&probe->format, r->u.sample.raw, r->u.sample.raw_bytes, &p->values);
+		out->fields = p->values.fields;
+		out->nfields = p->values.nfields;
+		out->hex_fields = p->values.hex_fields;
+	}
+	out->payload_bytes = r->u.sample.raw_bytes;
+	return true;
+}
+
+bool probes_again(const struct probe *probe, struct event *e)
+{
+	const char *name = probe->gc.edge ? gc_probe_second_name(&probe->gc) : NULL;
+
+	if (!name || e->name == name)
+		return false;
+	e->name = name;
+	return true;
+}
+
+bool probe_has_stack(const struct probe *probe)
+{
+	return probe->stack;
+}
+
+/* Ends of collections stay on for a second more than their beginnings, or these would seem to go on. */
+static void follow_gc(struct probes *p, uint32_t end)
+{
+	const struct probe *begin = end ? &p->all[end - 1] : NULL;
+	unsigned cpu;
+
+	if (p->all[end].gc.edge != GC_ENDS || !begin || !begin->rests_until_ns || p->all[end].rests_until_ns)
+		return;
+	p->all[end].rests_until_ns = begin->rests_until_ns;
+	for (cpu = 0; cpu < p->ncpus; cpu++)
+		probe_switch(&p->all[end], cpu, false);
+}
+
+void probes_look(struct probes *p, uint64_t now_ns)
+{
+	uint32_t i;
+	unsigned cpu;
+
+	for (i = 0; i < p->n; i++) {
+		struct probe *probe = &p->all[i];
+
+		if (probe->gc.edge == GC_ENDS && p->all[i - 1].rests_until_ns + NS_PER_SEC <
+		    now_ns + PROBE_REST_NS)
+			follow_gc(p, i);
+		if (!probe->rests_until_ns || now_ns < probe->rests_until_ns)
+			continue;
+		probe->rests_until_ns = 0;
+		probe->second_ns = probe->hits = 0;
+		for (cpu = 0; cpu < p->ncpus; cpu++)
+			probe_switch(probe, cpu, true);
+	}
+}
+
+void probes_note(const struct probes *p, char *out, size_t n)
+{
+	uint32_t i;
+
+	out[0] = '\0';
+	for (i = 0; i < p->n && !out[0]; i++) {
+		uint64_t rests = atomic_load(&p->all[i].rests);
+
+		if (rests)
+			snprintf(out, n, "%.80s/%.80s happened too often: switched off %" PRIu64 " times, for %u s each",
+				 p->all[i].provider, p->all[i].name, rests, (unsigned)(PROBE_REST_NS / NS_PER_SEC));
+	}
+}

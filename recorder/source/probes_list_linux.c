@@ -1,0 +1,114 @@
+/* The events that there are to be named, a line each; see probes_linux.h. */
+#include "source/probes_linux.h"
+
+#include "base/json.h"
+#include "source/tracepoint_linux.h"
+#include "source/uprobe_linux.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct listing {
+	bool json;
+	const char *path;                    /* of a program */
+	struct out *out;
+	struct buf line;
+	struct trace_format format;
+};
+
+static void put_fields(struct listing *l)
+{
+	static const char *const types[] = {
+		[TRACE_NUMBER] = "unsigned", [TRACE_CHARS] = "text", [TRACE_BYTES] = "bytes",
+		[TRACE_LOC_CHARS] = "text", [TRACE_LOC_BYTES] = "bytes", [TRACE_REL_CHARS] = "text",
+		[TRACE_REL_BYTES] = "bytes",
+	};
+	struct json j = {.out = &l->line, .comma = true};
+	uint32_t i;
+
+	if (l->json) {
+		json_key(&j, "fields");
+		json_open(&j, '[');
+	}
+	for (i = 0; i < l->format.nfields; i++) {
+		const struct trace_field *f = &l->format.fields[i];
+
+		if (!l->json) {
+			buf_printf(&l->line, "%s%s", i ? " " : "  ", f->name);
+			continue;
+		}
+		json_open(&j, '{');
+		json_key_str(&j, "name", f->name);
+		json_key_str(&j, "type", f->kind == TRACE_NUMBER && f->is_signed ? "signed" : types[f->kind]);
+		json_close(&j, '}');
+	}
+	if (l->json)
+		json_close(&j, ']');
+}
+
+static int list_one(void *ctx, const char *provider, const char *name)
+{
+	struct listing *l = ctx;
+
+	l->format.nfields = 0;
+	if (tracepoint_load(provider, name, &l->format, NULL) == ERR_MEMORY)
+		return ERR_MEMORY;
+	buf_reset(&l->line);
+	if (l->json) {
+		struct json j = {.out = &l->line};
+
+		json_open(&j, '{');
+		json_key_str(&j, "provider", provider);
+		json_key_str(&j, "name", name);
+	} else {
+		buf_printf(&l->line, "%s/%s", provider, name);
+	}
+	put_fields(l);
+	buf_puts(&l->line, l->json ? "}\n" : "\n");
+	out_put(l->out, buf_text(&l->line), l->line.len);
+	return 0;
+}
+
+static int list_usdt(void *ctx, const struct stapsdt *probe)
+{
+	struct stapsdt_argument arguments[STAPSDT_ARGUMENTS_MAX];
+	unsigned i, n = stapsdt_arguments(probe->arguments, arguments);
+	struct listing *l = ctx;
+	char name[UPROBE_PATH_MAX + 2 * STAPSDT_NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s:%s:%s", l->path, probe->provider, probe->name);
+	buf_reset(&l->line);
+	if (l->json) {
+		struct json j = {.out = &l->line};
+
+		json_open(&j, '{');
+		json_key_str(&j, "provider", "usdt");
+		json_key_str(&j, "name", name);
+		json_key_str(&j, "arguments", probe->arguments);
+		json_close(&j, '}');
+	} else {
+		buf_printf(&l->line, "usdt:%s ", name);
+		for (i = 1; i <= n; i++)
+			buf_printf(&l->line, " Arg%u", i);
+	}
+	buf_putc(&l->line, '\n');
+	out_put(l->out, buf_text(&l->line), l->line.len);
+	return 0;
+}
+
+int probes_list(const char *pattern, bool json, struct out *out, struct err *err)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return err_set(err, ERR_MEMORY, "no memory for the list of events");
+	l->json = json;
+	l->out = out;
+	l->path = pattern;
+	rc = pattern && pattern[0] == '/' ? uprobe_list(pattern, list_usdt, l, err)
+					  : tracepoint_each(pattern, list_one, l, err);
+	buf_free(&l->line);
+	free(l);
+	return rc;
+}

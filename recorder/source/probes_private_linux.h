@@ -1,0 +1,65 @@
+/*
+ * What the parts of probes_linux.h share: probes_linux.c (what is asked for), probes_cpu_linux.c (a CPU's
+ * events), probes_events_linux.c (what they say). probes_list_linux.c knows nothing of it.
+ */
+#ifndef SOURCE_PROBES_PRIVATE_LINUX_H
+#define SOURCE_PROBES_PRIVATE_LINUX_H
+
+#include "base/table.h"
+#include "source/gc_probes_linux.h"
+#include "source/probes_linux.h"
+#include "source/throw_linux.h"
+#include "source/uprobe_linux.h"
+
+#include <stdatomic.h>
+
+struct probe {
+	char provider[PROVIDER_NAME_MAX], name[EVENT_NAME_MAX];
+	struct trace_format format;          /* of a tracepoint */
+	struct uprobe *uprobe;               /* NULL: a tracepoint */
+	bool throws;                         /* a uprobe where C++ throws */
+	struct gc_probe gc;                  /* a uprobe where a program collects */
+	enum probe_role role;
+	uint32_t pid;                        /* which field of its format: of a wake-up */
+	uint32_t first_place, nplaces;       /* of probes.nplaces */
+	struct buf filter;                   /* the kernel's; empty = all events */
+	bool unfiltered;                     /* some rule wants what no filter can express */
+	bool stack;
+	unsigned limit;                      /* events a second */
+	int *fds;                            /* by CPU and place; -1 = closed */
+	uint64_t second_ns, hits;            /* in the second that began then */
+	uint64_t rests_until_ns;
+	_Atomic uint64_t rests, left_out;
+	bool told;
+};
+
+struct id {
+	uint64_t id;
+	uint32_t probe, place;
+};
+
+struct probes {
+	struct log *log;
+	unsigned ncpus, stack_kb;
+	bool kernel_stacks;
+	struct probe *all;
+	uint32_t n;
+	uint32_t nplaces;                    /* of all */
+	uint32_t pmu;                        /* of uprobes */
+	struct id *ids;                      /* nplaces * ncpus, by CPU then place; id 0 = none */
+	struct table by_id;
+	struct perf_format formats[PROBE_RINGS];
+	struct trace_values values;          /* of the last event */
+	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
+	struct event_field gc_fields[GC_PROBE_FIELDS];
+	struct throw_text thrown;
+};
+
+enum { RING_PLAIN, RING_STACK, RING_REGS, RING_SWITCH = PROBE_RING_OF_SWITCHES, RING_SWITCH_STACK };
+
+/* Which of its places an event is of. */
+uint32_t probes_place(struct probes *p, uint64_t id);
+/* All its events of a CPU, on or off. */
+void probe_switch(const struct probe *probe, unsigned cpu, bool on);
+
+#endif
