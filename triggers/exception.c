@@ -38,6 +38,7 @@ static int exception_needs(const struct trigger *t, struct needs *out, struct er
 {
 	const struct pattern *p = (const struct pattern *)t;
 	struct need_event *e;
+	unsigned i;
 	int rc = needs_provider(out, CLR_PROVIDER, CLR_KEYWORD_EXCEPTION, 4, err);
 
 	if (rc || !p->processes.n)
@@ -48,7 +49,13 @@ static int exception_needs(const struct trigger *t, struct needs *out, struct er
 	strcpy(e->provider, CXX_PROVIDER);
 	strcpy(e->name, EXCEPTION_EVENT);
 	e->stack = true;
-	rc = needs_event(out, e, err);
+	for (i = 0; !rc && i < p->processes.n; i++) {
+		if (p->processes.items[i].pid)
+			snprintf(e->filter, sizeof(e->filter), "ProcessID=%" PRIu32, p->processes.items[i].pid);
+		else
+			snprintf(e->filter, sizeof(e->filter), "ProcessName=%s", p->processes.items[i].name);
+		rc = needs_event(out, e, err);
+	}
 	free(e);
 	return rc;
 }

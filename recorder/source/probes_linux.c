@@ -123,30 +123,52 @@ static int add_one(struct probes *p, const struct need_event *e, struct err *err
 	return 0;
 }
 
-/* Throws of C++ are seen in each library for them that programs use now, or by default. */
-static int add_need(struct probes *p, const struct need_event *e, struct err *err)
+/* Of a probe that could not be made. */
+static void take_back(struct probes *p, uint32_t n)
 {
-	char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX];
-	unsigned i, n;
-	struct need_event *one;
-	int rc = 0;
+	for (; p->n > n; p->n--) {
+		struct probe *probe = &p->all[p->n - 1];
 
-	if (!throw_provider(e->provider))
-		return add_one(p, e, err);
-	one = malloc(sizeof(*one));
-	if (!one)
-		return err_set(err, ERR_MEMORY, "no memory for a probe");
-	n = throw_libraries(paths);
-	if (!n)
+		free(probe->uprobe);
+		buf_free(&probe->filter);
+		memset(probe, 0, sizeof(*probe));
+	}
+}
+
+/*
+ * Throws of C++ are seen in each library for them that programs use now, or by default, and in the programs
+ * that the rule names, run now and have a library of their own in them, not stripped.
+ */
+static int add_throws(struct probes *p, const struct need_event *e, struct err *err)
+{
+	char paths[THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX][UPROBE_PATH_MAX];
+	unsigned i, libraries = throw_libraries(paths), n = libraries;
+	struct need_event *one = malloc(sizeof(*one));
+	int rc = one ? 0 : err_set(err, ERR_MEMORY, "no memory for a probe");
+	uint32_t before;
+
+	n += throw_programs(e->filter, paths + n);
+	if (!rc && !n)
 		rc = err_set(err, ERR_UNSUPPORTED, "no C++ library is to be found, in whose __cxa_throw exceptions "
 			     "would be seen");
 	for (i = 0; !rc && i < n; i++) {
+		before = p->n;
 		*one = *e;
+		one->filter[0] = '\0';
 		snprintf(one->name, sizeof(one->name), "%s:__cxa_throw", paths[i]);
 		rc = add_one(p, one, err);
+		if (rc && rc != ERR_MEMORY && i >= libraries) {
+			take_back(p, before);        /* it uses a shared one, or throws not at all */
+			rc = 0;
+		}
 	}
 	free(one);
 	return rc;
+}
+
+static int add_need(struct probes *p, const struct need_event *e, struct err *err)
+{
+	return throw_provider(e->provider) ? add_throws(p, e, err) : add_one(p, e, err);
 }
 
 /* Wake-ups and the stacks of switches, for the times of threads; the switches are the ring's own. */
@@ -210,11 +232,7 @@ static int add_gc(struct probes *p, struct err *err)
 				probe->limit = PROBE_RATE_MAX;   /* it rests after its beginnings: follow_gc() */
 			continue;
 		}
-		/* Stripped, or a kernel without uprobes: nothing to watch. */
-		free(p->all[before].uprobe);
-		buf_free(&p->all[before].filter);
-		memset(&p->all[before], 0, sizeof(p->all[before]));
-		p->n = before;
+		take_back(p, before);                /* stripped, or a kernel without uprobes: nothing to watch */
 	}
 	free(events);
 	return 0;
@@ -228,7 +246,7 @@ static unsigned count_wanted(const struct probes_config *cfg)
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
 		const struct need_event *e = &cfg->needs->events[i];
 
-		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX : is_ours(e);
+		n += throw_provider(e->provider) ? THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX : is_ours(e);
 	}
 	return n;
 }

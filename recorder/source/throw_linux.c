@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 enum { REG_SI = 4, NAME_BYTES = 400 };
 
@@ -19,20 +20,23 @@ bool throw_provider(const char *provider)
 	return strcmp(provider, THROW_PROVIDER) == 0;
 }
 
-/* ---- which libraries -------------------------------------------------------------------------------- */
+/* ---- where -------------------------------------------------------------------------------------------- */
 
-struct libraries {
+#define FILES_MAX THROW_LIBRARIES_MAX
+_Static_assert(THROW_PROGRAMS_MAX <= FILES_MAX, "both are files");
+
+struct files {
 	char (*paths)[UPROBE_PATH_MAX];
-	uint64_t dev[THROW_LIBRARIES_MAX], ino[THROW_LIBRARIES_MAX];
+	uint64_t dev[FILES_MAX], ino[FILES_MAX];
 	unsigned n;
 };
 
-static void add(struct libraries *l, const char *path)
+static void add(struct files *l, const char *path)
 {
 	struct os_file_info info;
 	unsigned i;
 
-	if (l->n == THROW_LIBRARIES_MAX || strlen(path) >= UPROBE_PATH_MAX || strchr(path, ':') ||
+	if (l->n == FILES_MAX || strlen(path) >= UPROBE_PATH_MAX || strchr(path, ':') ||
 	    os_path_info(path, &info, NULL) != 0 || !info.regular)
 		return;
 	for (i = 0; i < l->n; i++)
@@ -43,17 +47,12 @@ static void add(struct libraries *l, const char *path)
 	snprintf(l->paths[l->n++], UPROBE_PATH_MAX, "%s", path);
 }
 
-static void add_of_process(struct libraries *l, const char *pid, struct buf *maps)
+static void add_mapped(struct files *l, const char *pid, const struct buf *maps, const char *name)
 {
 	char path[UPROBE_PATH_MAX + 64];
-	const char *at, *slash, *end;
+	const char *at = buf_text(maps), *slash, *end;
 
-	snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
-	buf_reset(maps);
-	if (os_load(path, MAPS_MAX_BYTES, maps, NULL) != 0)
-		return;
-	at = buf_text(maps);
-	while ((at = strstr(at, "/libstdc++.so")) != NULL) {
+	while ((at = strstr(at, name)) != NULL) {
 		for (slash = at; slash > buf_text(maps) && slash[-1] != ' '; slash--)
 			;
 		end = at + strcspn(at, "\n");
@@ -64,12 +63,24 @@ static void add_of_process(struct libraries *l, const char *pid, struct buf *map
 	}
 }
 
+static void add_of_process(struct files *l, const char *pid, struct buf *maps)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%.16s/maps", pid);
+	buf_reset(maps);
+	if (os_load(path, MAPS_MAX_BYTES, maps, NULL) != 0)
+		return;
+	add_mapped(l, pid, maps, "/libstdc++.so");
+	add_mapped(l, pid, maps, "/libc++abi.so");
+}
+
 unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 {
 	static const char *const usual[] = {
 		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/lib/libstdc++.so.6",
 	};
-	struct libraries l = {.paths = paths};
+	struct files l = {.paths = paths};
 	struct buf maps = {0};
 	struct dirent *entry;
 	size_t i;
@@ -84,6 +95,46 @@ unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 	if (proc)
 		closedir(proc);
 	buf_free(&maps);
+	return l.n;
+}
+
+/* By its own path, which stays when it ends, unless that is another file by now or in another file system. */
+static void add_program(struct files *l, const char *pid, const char *target)
+{
+	struct os_file_info running, named;
+	char exe[64];
+
+	snprintf(exe, sizeof(exe), "/proc/%.16s/exe", pid);
+	if (os_path_info(exe, &running, NULL) == 0)
+		add(l, os_path_info(target, &named, NULL) == 0 && named.dev == running.dev && named.ino == running.ino ?
+		    target : exe);
+}
+
+static const char *after(const char *text, const char *head)
+{
+	return strncmp(text, head, strlen(head)) == 0 ? text + strlen(head) : NULL;
+}
+
+unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX])
+{
+	const char *name = after(filter, "ProcessName="), *wanted = after(filter, "ProcessID=");
+	char path[64], target[UPROBE_PATH_MAX];
+	struct files l = {.paths = paths};
+	struct dirent *entry;
+	DIR *proc = name || wanted ? opendir("/proc") : NULL;
+	ssize_t n;
+
+	while (proc && l.n < THROW_PROGRAMS_MAX && (entry = readdir(proc)) != NULL) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || (wanted && strcmp(wanted, entry->d_name) != 0))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.16s/exe", entry->d_name);
+		n = readlink(path, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = '\0';
+		if (n > 0 && (wanted || text_same_fold(text_base_name(target), name)))
+			add_program(&l, entry->d_name, target);
+	}
+	if (proc)
+		closedir(proc);
 	return l.n;
 }
 

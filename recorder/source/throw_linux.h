@@ -12,6 +12,7 @@
 #define THROW_PROVIDER "C++"
 #define THROW_EVENT "Exception/Start"        /* field ExceptionType, as .NET has it */
 #define THROW_LIBRARIES_MAX 8u
+#define THROW_PROGRAMS_MAX 8u
 #define THROW_TYPE_BYTES 512
 
 struct throw_text {
@@ -21,10 +22,16 @@ struct throw_text {
 bool throw_provider(const char *provider);
 
 /*
- * The C++ libraries that programs map now, each file once, and the usual one of this system; returns how
- * many. Reads /proc: not the source's thread.
+ * The C++ libraries (of gcc, of clang) that programs map now, each file once, and the usual one of this system;
+ * returns how many. Reads /proc: not the source's thread.
  */
 unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX]);
+
+/*
+ * Programs that run now, each file once: those that could have a library of their own in them, linked statically.
+ * filter is ProcessName=NAME or ProcessID=PID, as of a need_event; "" = none. Returns how many. Reads /proc.
+ */
+unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX]);
 
 /* What a hit there throws, read from the process, which may be gone by now. */
 void throw_read(const struct perf_record *r, struct throw_text *out);

@@ -95,6 +95,24 @@ else
 	check a_return_has_its_value jq -e '.fields.Ret == 7' ret.json
 fi
 
+# The library in the program itself: it must run when recording starts.
+cat >>thrower.cc <<'END'
+extern "C" void each_100_ms() { for (int i = 0; i < 300; i++) { handle(1); usleep(70000); } }
+END
+sed -i 's/^int main() {/extern "C" void each_100_ms();\nint main(int n, char **) { if (n > 1) each_100_ms();/' thrower.cc
+if ! g++ -O1 -static-libstdc++ -static-libgcc -o inside thrower.cc 2>gxx.out; then
+	echo "skip a_throw_of_a_library_in_the_program_fires: $(head -1 gxx.out)"
+else
+	./inside long & inside=$!
+	recording inside '/StopOnException:^shop::no_;Process=inside'
+	wait $collect
+	shown no_stock
+	check a_throw_of_a_library_in_the_program_fires grep -q 'fired: .*exception shop::no_stock, of inside' inside.log
+	check and_with_its_stack_too jq -e '[.event_stack[1:3][].frame] == ["inside!order", "inside!handle"]' show.json
+	kill $inside
+	wait $inside 2>/dev/null
+fi
+
 python=$(realpath /usr/bin/python3)
 if ! "$RECORDER" events "$python" 2>&1 | grep -q ':python:gc__start  Arg1'; then
 	echo "skip probes_that_programs_bring: $python brings none with it"
