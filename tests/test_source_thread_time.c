@@ -1,6 +1,8 @@
 /* Times of threads: stories of switches, by hand; times in ms. */
 #include "source/thread_time.h"
 
+#include "tests/support/alloc_walk.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -278,6 +280,39 @@ static void after_a_loss_nothing_is_known(void **state)
 	assert_int_equal(object.refs, 0);
 }
 
+/* What a thread does within 300 ms, with the n-th allocation failing; whether there were so many. */
+static bool lives_without_memory(unsigned long n)
+{
+	struct thread_time *t = begin();
+	bool met;
+
+	alloc_walk_fail_at(n);
+	thread_time_in(t, 100 * MS, 7);
+	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
+	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
+	thread_time_waker(t, 310 * MS, 7, b, 1);
+	thread_time_woken(t, 310 * MS, 7);
+	thread_time_in(t, 320 * MS, 7);
+	thread_time_out(t, 330 * MS, 7, OUT_DEAD);
+	met = alloc_walk_count() >= n;
+	alloc_walk_fail_at(0);
+	assert_true(!met || thread_time_refused(t) || !strstr(told, "cpu 10 1\n7 blocked 200 1 woken"));
+	assert_true(met || (!thread_time_refused(t) && strstr(told, "cpu 10 1\n7 blocked 200 1 woken")));
+	thread_time_free(t);
+	assert_int_equal(object.refs, 0);
+	return met;
+}
+
+static void without_memory_a_thread_lacks_its_stack_or_is_refused_and_counted(void **state)
+{
+	unsigned long n = 1;
+
+	(void)state;
+	while (lives_without_memory(n))
+		n++;
+	assert_in_range(n, 4, 20);
+}
+
 static void who_is_gone_is_forgotten(void **state)
 {
 	struct thread_time *t = begin();
@@ -306,6 +341,7 @@ int main(void)
 		cmocka_unit_test(why_a_thread_was_switched_out_may_be_unknown),
 		cmocka_unit_test(a_thread_that_has_left_unseen_is_not_on_its_cpu),
 		cmocka_unit_test(after_a_loss_nothing_is_known),
+		cmocka_unit_test(without_memory_a_thread_lacks_its_stack_or_is_refused_and_counted),
 		cmocka_unit_test(who_is_gone_is_forgotten),
 	};
 

@@ -116,7 +116,8 @@ static int add_one(struct probes *p, const struct need_event *e, struct err *err
 	/* uprobes have no fields that the kernel knows. */
 	if (probe->uprobe || !trace_filter(&probe->format, e->filter, &filter))
 		probe->unfiltered = true;
-	buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "", buf_text(&filter));
+	if (!probe->unfiltered)
+		buf_printf(&probe->filter, "%s(%s)", probe->filter.len ? " || " : "", buf_text(&filter));
 	if (probe->unfiltered || probe->filter.failed || filter.failed)
 		buf_reset(&probe->filter);
 	buf_free(&filter);

@@ -1,0 +1,96 @@
+/* Where C++ programs throw and what: by this process, which takes the part of one that throws. */
+#include "source/throw_linux.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static unsigned programs(const char *filter, char *first)
+{
+	char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX] = {{0}};
+	unsigned n = throw_programs(filter, paths);
+
+	snprintf(first, UPROBE_PATH_MAX, "%s", paths[0]);
+	return n;
+}
+
+static void a_program_that_runs_is_found_by_its_name_or_number(void **state)
+{
+	char self[UPROBE_PATH_MAX] = "", path[UPROBE_PATH_MAX], filter[100];
+
+	(void)state;
+	assert_in_range(readlink("/proc/self/exe", self, sizeof(self) - 1), 1, sizeof(self) - 2);
+	snprintf(filter, sizeof(filter), "ProcessID=%d", (int)getpid());
+	assert_int_equal(programs(filter, path), 1);
+	assert_string_equal(path, self);
+	assert_int_equal(programs("ProcessName=TEST_SOURCE_THROW_linux", path), 1);
+	assert_int_equal(programs("ProcessName=test_source_thro", path), 0);
+	assert_int_equal(programs("ProcessID=0", path), 0);
+	assert_int_equal(programs("", path), 0);
+}
+
+/* What a throw in this process says whose second argument, a type_info, lies there. */
+static const char *thrown(const void *type_info, bool has_regs)
+{
+	static struct throw_text out;
+	uint64_t regs[17] = {0};
+	struct perf_record r = {.kind = PERF_KIND_SAMPLE, .pid = (uint32_t)getpid()};
+
+	regs[4] = (uint64_t)(uintptr_t)type_info;
+	r.u.sample.regs_abi = 2;
+	r.u.sample.regs = has_regs ? regs : NULL;
+	throw_read(&r, &out);
+	return out.type;
+}
+
+struct type_info {
+	const void *vtable;
+	const char *name;
+};
+
+static void a_type_is_read_from_the_process_that_throws(void **state)
+{
+	struct type_info type = {NULL, "N4shop8no_stockE"}, local = {NULL, "*N4shop8no_stockE"};
+	struct type_info own = {NULL, "?odd"};
+
+	(void)state;
+	assert_string_equal(thrown(&type, true), "shop::no_stock");
+	assert_string_equal(thrown(&local, true), "shop::no_stock");
+	assert_string_equal(thrown(&own, true), "?odd");
+}
+
+static void a_type_that_cannot_be_read_is_a_question_mark(void **state)
+{
+	struct type_info nowhere = {NULL, (const char *)16}, empty = {NULL, ""}, endless = {NULL, NULL};
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	memset(pages, 'x', 8192);
+	assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
+	endless.name = pages;
+	assert_string_equal(thrown(&endless, true), "?");
+	endless.name = pages + 4096 - 5;                 /* and over what cannot be read */
+	assert_string_equal(thrown(&endless, true), "?");
+	assert_string_equal(thrown(&nowhere, true), "?");
+	assert_string_equal(thrown(&empty, true), "?");
+	assert_string_equal(thrown((const void *)8, true), "?");
+	assert_string_equal(thrown(&empty, false), "?");
+	munmap(pages, 8192);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_that_runs_is_found_by_its_name_or_number),
+		cmocka_unit_test(a_type_is_read_from_the_process_that_throws),
+		cmocka_unit_test(a_type_that_cannot_be_read_is_a_question_mark),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
