@@ -30,7 +30,7 @@ enum {
 	SYMBOL_BYTES = 18, BLOCK_SYMBOLS = 4096,
 	CLASS_EXTERNAL = 2, CLASS_STATIC = 3, TYPE_FUNCTION = 0x20,
 
-	EXPORT_DIRECTORY_BYTES = 40, EXPORT_NAME_MAX = 4000, EXPORT_NAMES_BYTES = 8192,
+	EXPORT_DIRECTORY_BYTES = 40, EXPORT_NAME_MAX = 4000, PIECE_BYTES = 8192,
 	RANK_STATIC = 0, RANK_EXTERNAL = 1, RANK_TYPED = 2,
 };
 
@@ -66,6 +66,32 @@ static int read_rva(const struct bytes *in, const struct pe_head *head, uint32_t
 	if (!s || rva - s->rva > s->file_bytes || n > s->file_bytes - (rva - s->rva))
 		return err_set(err, ERR_FORMAT, "%s is not in any section", what);
 	return bytes_read(in, (uint64_t)s->file_at + (rva - s->rva), to, n, what, err);
+}
+
+/* What stands side by side by the ten thousands (names, unwind information) is read by pieces. */
+struct piece {
+	const struct bytes *in;
+	const struct pe_head *head;
+	uint32_t rva, nbytes;                /* of what is held */
+	uint8_t held[PIECE_BYTES + 1];       /* with a NUL behind it */
+};
+
+/* At least a byte at an RVA, good until the next call; NULL = it is not in the file. */
+static const uint8_t *piece_at(struct piece *p, uint32_t rva)
+{
+	const struct pe_section *s;
+	uint32_t room;
+
+	if (rva >= p->rva && rva - p->rva < p->nbytes)
+		return p->held + (rva - p->rva);
+	s = pe_section_at(p->head, rva);
+	room = s && rva - s->rva < s->file_bytes ? s->file_bytes - (rva - s->rva) : 0;
+	p->rva = rva;
+	p->nbytes = room < PIECE_BYTES ? room : PIECE_BYTES;
+	if (read_rva(p->in, p->head, rva, p->held, p->nbytes, "", NULL))
+		p->nbytes = 0;
+	p->held[p->nbytes] = '\0';
+	return p->nbytes ? p->held : NULL;
 }
 
 static int read_sections(const struct bytes *in, uint64_t at, uint32_t n, struct pe_head *out,
@@ -288,29 +314,17 @@ static int read_symbols(struct coff *c)
 
 /* ---- exports --------------------------------------------------------------------------------------- */
 
-/* Names stand side by side, and there may be ten thousands: they are read by pieces. */
-struct export_names {
-	const struct bytes *in;
-	const struct pe_head *head;
-	uint32_t rva, nbytes;                /* of what is held */
-	char held[EXPORT_NAMES_BYTES + 1];
-};
-
 /* The name at an RVA, cut at EXPORT_NAME_MAX; what is not there is "". Good until the next call. */
-static const char *name_of(struct export_names *e, uint32_t rva)
+static const char *name_of(struct piece *p, uint32_t rva)
 {
-	const struct pe_section *s = pe_section_at(e->head, rva);
-	uint32_t room = s && rva - s->rva < s->file_bytes ? s->file_bytes - (rva - s->rva) : 0;
-	bool is_held = rva >= e->rva && rva - e->rva < e->nbytes;
+	const uint8_t *at = piece_at(p, rva);
 
-	if (is_held && memchr(e->held + (rva - e->rva), '\0', e->nbytes - (rva - e->rva)))
-		return e->held + (rva - e->rva);
-	e->rva = rva;
-	e->nbytes = room < EXPORT_NAMES_BYTES ? room : EXPORT_NAMES_BYTES;
-	if (read_rva(e->in, e->head, rva, e->held, e->nbytes, "", NULL))
-		e->nbytes = 0;
-	e->held[e->nbytes] = '\0';
-	return e->held;
+	/* Cut by the end of the piece: in the piece that begins with it it is whole. */
+	if (at && !memchr(at, '\0', (size_t)(p->held + p->nbytes - at))) {
+		p->nbytes = 0;
+		at = piece_at(p, rva);
+	}
+	return at ? (const char *)at : "";
 }
 
 /* The three tables: of each name its RVA and number, of each number the function's RVA. */
@@ -363,7 +377,7 @@ static int add_export(const struct pe_head *head, struct rva_index *index, uint3
 static int read_exports(const struct bytes *in, const struct pe_head *head,
 			struct rva_index *index, struct err *err)
 {
-	struct export_names names = {.in = in, .head = head};
+	struct piece names = {.in = in, .head = head};
 	struct exports e = {0};
 	uint32_t i, number;
 	int rc;
@@ -386,19 +400,18 @@ static int read_exports(const struct bytes *in, const struct pe_head *head,
 /* ---- bounds ---------------------------------------------------------------------------------------- */
 
 /* A part of the function before it: its unwind information says so, and nothing lies between. */
-static bool goes_on(const struct bytes *in, const struct pe_head *head, uint32_t unwind,
-		    uint32_t begin, uint32_t end_before)
+static bool goes_on(struct piece *infos, uint32_t unwind, uint32_t begin, uint32_t end_before)
 {
-	uint8_t flags = 0;
+	const uint8_t *flags = begin == end_before && !(unwind & 1) ? piece_at(infos, unwind) : NULL;
 
-	return begin == end_before && !(unwind & 1) &&
-	       read_rva(in, head, unwind, &flags, 1, "", NULL) == 0 && flags & UNWIND_CHAINED;
+	return flags && *flags & UNWIND_CHAINED;
 }
 
 int pe_bounds(const struct bytes *in, const struct pe_head *head, struct rva_index *index,
 	      struct err *err)
 {
 	uint32_t left = head->pdata_bytes / BOUND_BYTES, rva = head->pdata_rva, begin = 0, end = 0;
+	struct piece infos = {.in = in, .head = head};
 	uint8_t *block;
 	int rc = 0;
 
@@ -417,7 +430,7 @@ int pe_bounds(const struct bytes *in, const struct pe_head *head, struct rva_ind
 		for (uint32_t i = 0; i < n && !rc; i++) {
 			const uint8_t *b = block + i * BOUND_BYTES;
 
-			if (!goes_on(in, head, le32(b + 8), le32(b), end)) {
+			if (!goes_on(&infos, le32(b + 8), le32(b), end)) {
 				rc = rva_index_bound(index, begin, end, err);
 				begin = le32(b);
 			}
