@@ -574,9 +574,10 @@ const struct option_info option_table[] = {
 		.help = "The store of incidents. Else $RECORDER_STORE, else the conf file's, else "
 			"the user's own; who has none reads the system's.",
 	}, {
-		.name = "symbol-path", .value = "DIRS", .type = OPTION_TEXT,
+		.name = "symbol-path", .value = "PATH", .type = OPTION_TEXT,
 		.group = GROUP_STORE, .commands = RECORDING | IN(STACKS), .conf = true, FIELD(symbol_path),
-		.help = "Directories of programs and PDB files for names in traces, ';' between them.",
+		.help = "Directories of programs and PDB files for names in traces, ';' between them; on Windows "
+			"servers too: srv*DIR*https://... $_NT_SYMBOL_PATH comes after it.",
 	}, {
 		.name = "config", .value = "FILE", .type = OPTION_TEXT,
 		.group = GROUP_STORE, .commands = WITH_CONFIG, FIELD(config),

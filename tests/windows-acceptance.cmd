@@ -112,6 +112,10 @@ ping -n 2 127.0.0.1 >nul
 call :is 25_stacks %ERRORLEVEL% 0
 call :has 25_from_where_threads_begin stacks.txt "RtlUserThreadStart"
 call :hasnot 25_whole stacks.txt "[broken]"
+%R% stacks -p ping --store pic.db >pic.txt 2>&1
+call :has 30_picture_is_stored pic.txt "stored as incident 1"
+%R% export --store pic.db --id 1 -f -o pic.folded >nul 2>&1
+call :has 30_picture_is_read pic.folded "RtlUserThreadStart"
 %R% collect --source sampler --record-process ping --max-collect-sec 5 --store st.db --log-file st.log
 call :has 26_sampler_takes_stacks st.log "stacks were taken"
 call :has 26_stored st.log "1 stored"

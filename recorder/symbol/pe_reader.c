@@ -2,11 +2,14 @@
  * Names for frames in PE images: the image, and the PDB that its linker wrote, each only if it is the
  * very one that was loaded.
  *
- * Looked for at the image's own path and in the directories of --symbol-path, flat (DIR/NAME) and as
- * symbol stores have them (DIR/NAME/IDENTITY/NAME), the name as it was recorded and in small letters.
+ * Looked for at the image's own path and in the directories of --symbol-path and _NT_SYMBOL_PATH, flat
+ * (DIR/NAME) and as symbol stores have them (DIR/NAME/IDENTITY/NAME), the name as it was recorded and in
+ * small letters; then, on Windows, at the servers of that path. Names that none of this gives are asked of
+ * dbghelp (dbghelp.h says why last), if it agrees with .pdata on where the function begins.
  * An image or PDB is identified by the PDB's GUID and age; an image that has none, or of which a live
  * session does not tell it, by its timestamp and size: its PDB is then the one that it names itself. Source of the store's layout: Microsoft's "Using SymStore".
  */
+#include "symbol/dbghelp.h"
 #include "symbol/pdb.h"
 #include "symbol/pe.h"
 #include "symbol/reader.h"
@@ -24,6 +27,10 @@
 struct pe_table {
 	struct symbol_table base;
 	struct rva_index *index;
+	struct dbghelp *dbghelp;
+	char *image;                         /* for dbghelp, until it was loaded; NULL = not to be asked */
+	uint64_t module;                     /* dbghelp's; 0 = none */
+	struct dbghelp_function function;    /* its last */
 };
 
 /* The image and its PDB, whichever are found. */
@@ -34,6 +41,8 @@ struct finds {
 	struct bytes image, pdb;
 	struct pe_head head;                 /* of the image; valid with image_file */
 	struct pdb_head pdb_head;
+	char image_path[PATH_MAX_BYTES];     /* of image_file */
+	enum dbghelp_answer answer;          /* of the servers, if they were asked */
 };
 
 static bool reads(const struct object *object)
@@ -124,8 +133,10 @@ static bool try_image(struct finds *f, const char *path)
 {
 	if (!open_file(path, &f->image_file, &f->image))
 		return false;
-	if (!pe_head_read(&f->image, &f->head, NULL) && same_image(f->key, &f->head))
+	if (!pe_head_read(&f->image, &f->head, NULL) && same_image(f->key, &f->head)) {
+		snprintf(f->image_path, sizeof(f->image_path), "%s", path);
 		return true;
+	}
 	close_file(&f->image_file);
 	return false;
 }
@@ -160,17 +171,14 @@ static bool try_directory(struct finds *f, const char *dir, size_t n, const char
 
 static bool try_directories(struct finds *f, const char *name, bool pdb)
 {
-	const char *dir = f->env->path, *end;
+	const char *at = f->env->path;
+	struct symbol_element element, dir;
+	unsigned i;
 
-	while (dir && *dir) {
-		end = strchr(dir, ';');
-		if (!end)
-			end = dir + strlen(dir);
-		if (end - dir > 0 && end - dir < (ptrdiff_t)PATH_MAX_BYTES &&
-		    try_directory(f, dir, (size_t)(end - dir), name, pdb))
-			return true;
-		dir = *end ? end + 1 : end;
-	}
+	while (symbol_path_next(&at, &element))
+		for (i = 0; symbol_path_directory(&element, i, &dir); i++)
+			if (dir.nbytes < PATH_MAX_BYTES && try_directory(f, dir.text, dir.nbytes, name, pdb))
+				return true;
 	return false;
 }
 
@@ -194,12 +202,24 @@ static bool find_named(struct finds *f, const char *name, bool pdb)
 	return try_directories(f, name, pdb) || (strcmp(small, name) && try_directories(f, small, pdb));
 }
 
+static void ask_servers(struct finds *f, const struct dbghelp_file *file)
+{
+	struct buf path = {0};
+
+	f->answer = dbghelp_fetch(f->env->dbghelp, file, &path);
+	if (f->answer == DBGHELP_DONE && !path.failed)
+		(file->guid ? try_pdb : try_image)(f, buf_text(&path));
+	buf_free(&path);
+}
+
 static void find_image(struct finds *f)
 {
 	const char *path = f->key->path;
+	const struct dbghelp_file file = {.name = text_base_name(path), .timestamp = (uint32_t)f->key->dev,
+					  .image_bytes = (uint32_t)f->key->ino};
 
-	if (!try_image(f, path))
-		find_named(f, text_base_name(path), false);
+	if (!try_image(f, path) && !find_named(f, file.name, false) && !has_guid(f->key) && f->key->ino)
+		ask_servers(f, &file);
 }
 
 /* By the name that the image has for it, else by the image's own; beside the image too. */
@@ -221,7 +241,11 @@ static void find_pdb(struct finds *f)
 		if (try_pdb(f, beside))
 			return;
 	}
-	find_named(f, name, true);
+	if (!find_named(f, name, true)) {
+		const struct dbghelp_file file = {.name = name, .guid = wanted_guid(f, &age), .age = age};
+
+		ask_servers(f, &file);
+	}
 }
 
 /* ---- the reader ---------------------------------------------------------------------------------- */
@@ -255,7 +279,7 @@ static int open_table(const struct finds *f, struct pe_table **out, struct err *
 		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
 	}
 	rc = index_finds(f, t->index, err);
-	if (!rc && !rva_index_count(t->index))
+	if (!rc && !rva_index_count(t->index) && !(f->env->dbghelp && f->image_file))
 		rc = err_set(err, ERR_NOT_FOUND, "%s: it names none of its functions", f->key->path);
 	if (rc) {
 		rva_index_free(t->index);
@@ -281,22 +305,54 @@ static int open_pe(const struct symbol_env *env, const struct object *object, ui
 			     "--symbol-path", object->key.path);
 	else
 		rc = open_table(&f, &t, err);
+	/* Of a PDB our reader knows all; where there is none, dbghelp may know other debug information. */
+	if (!rc && env->dbghelp && f.image_file && !f.pdb_file) {
+		t->dbghelp = env->dbghelp;
+		t->image = text_dup(f.image_path, SIZE_MAX);
+	}
 	os_close(f.image_file);
 	os_close(f.pdb_file);
 	if (rc)
 		return rc;
+	if (f.answer == DBGHELP_NO_SYMSRV)
+		t->base.note = "the symbol path names a server, but there is no symsrv.dll in System32 (it comes with "
+			       "Debugging Tools for Windows): names come from local files only";
+	else if (f.answer == DBGHELP_LATE)
+		t->base.note = "a symbol server takes too long: some names will be missing; what it sends meanwhile is "
+			       "used the next time";
 	t->base.reader = &pe_reader;
 	*out = &t->base;
 	return 0;
 }
 
+/* A name that dbghelp gives to what .pdata says is another function is that of the one before it. */
+static bool ask_dbghelp(struct pe_table *t, uint32_t rva, const struct rva_function *range, struct symbol *out)
+{
+	struct dbghelp_function *f = &t->function;
+
+	if (t->image)
+		t->module = dbghelp_load(t->dbghelp, t->image);
+	free(t->image);
+	t->image = NULL;
+	if (!dbghelp_name(t->dbghelp, t->module, rva, f))
+		return false;
+	if (range ? f->rva != range->rva : !f->nbytes || rva - f->rva >= f->nbytes)
+		return false;
+	*out = (struct symbol){f->rva, f->name, NULL};
+	return true;
+}
+
 static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out)
 {
-	const struct pe_table *t = (const struct pe_table *)table;
+	struct pe_table *t = (struct pe_table *)table;
 	struct rva_function function;
+	bool bounded;
 
-	if (offset > UINT32_MAX || !rva_index_find(t->index, (uint32_t)offset, &function))
+	if (offset > UINT32_MAX)
 		return false;
+	bounded = rva_index_range(t->index, (uint32_t)offset, &function);
+	if (!bounded || !function.name)
+		return ask_dbghelp(t, (uint32_t)offset, bounded ? &function : NULL, out);
 	*out = (struct symbol){function.rva, function.name, NULL};
 	return true;
 }
@@ -312,7 +368,9 @@ static void close_pe(struct symbol_table *table)
 {
 	struct pe_table *t = (struct pe_table *)table;
 
+	dbghelp_unload(t->dbghelp, t->module);
 	rva_index_free(t->index);
+	free(t->image);
 	free(t);
 }
 

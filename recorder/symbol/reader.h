@@ -19,7 +19,8 @@ struct symbol {
 
 /* Where readers may look. */
 struct symbol_env {
-	const char *path;             /* directories of PE and PDB files, ';' between; NULL = none */
+	const char *path;             /* of PE and PDB files, as _NT_SYMBOL_PATH; NULL = none */
+	struct dbghelp *dbghelp;      /* Windows' symbol handler; NULL = none. The worker's */
 	struct symbol_disk *disk;     /* the cache on disk; NULL = none. The worker's */
 	bool foreign;                 /* a trace of another machine or time: pids say nothing here */
 	bool lowest;                  /* the worker's priority, even while an incident waits for names */

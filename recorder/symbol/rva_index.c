@@ -135,7 +135,7 @@ int rva_index_finish(struct rva_index *index, struct err *err)
 	return 0;
 }
 
-bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_function *out)
+bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_function *out)
 {
 	uint32_t low = 0, high = index->nentries, middle;
 	const struct entry *e;
@@ -150,10 +150,15 @@ bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_func
 	if (low == 0)
 		return false;
 	e = &index->entries[low - 1];
-	if (rva >= e->end || e->name == NO_NAME)
+	if (rva >= e->end)
 		return false;
-	*out = (struct rva_function){e->rva, e->end, index->names.data + e->name};
+	*out = (struct rva_function){e->rva, e->end, e->name == NO_NAME ? NULL : index->names.data + e->name};
 	return true;
+}
+
+bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_function *out)
+{
+	return rva_index_range(index, rva, out) && out->name;
 }
 
 uint32_t rva_index_count(const struct rva_index *index)

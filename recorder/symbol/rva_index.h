@@ -48,6 +48,8 @@ int rva_index_bound(struct rva_index *index, uint32_t rva, uint32_t end, struct 
 int rva_index_finish(struct rva_index *index, struct err *err);
 
 bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_function *out);
+/* The function that holds rva, whether it has a name or not: name may be NULL. False: nobody knows of one. */
+bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_function *out);
 uint32_t rva_index_count(const struct rva_index *index);   /* functions with names */
 size_t rva_index_bytes(const struct rva_index *index);
 

@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "symbol/cache.h"
+#include "symbol/dbghelp.h"
 #include "symbol/demangle.h"
 #include "symbol/reader.h"
 #include "symbol/symbol_open.h"
@@ -52,7 +53,8 @@ struct settle {
 struct symbols {
 	struct frames *frames;
 	struct processes *processes;
-	const struct symbol_env *env;
+	struct symbol_env env;
+	struct buf path;               /* env's */
 	struct os_thread *thread;
 	struct cache *cache;           /* the worker's own */
 
@@ -140,7 +142,7 @@ void symbols_process(struct symbols *s, struct process *process)
 {
 	struct request r = {.at.process = process, .kind = REQUEST_PROCESS};
 
-	if (s->env->foreign)
+	if (s->env.foreign)
 		return;
 	process_ref(process);
 	put(s, &s->urgent, &r);
@@ -291,7 +293,7 @@ static void work(void *ctx)
 	unsigned turn = 0;
 	bool awaited = false;
 
-	os_thread_priority(s->env->lowest ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
+	os_thread_priority(s->env.lowest ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
 	os_mutex_lock(s->lock);
 	while (!s->ending) {
 		bool awaiting = s->settles != NULL;
@@ -304,7 +306,7 @@ static void work(void *ctx)
 			s->waiting = false;
 		}
 		os_mutex_unlock(s->lock);
-		if (!s->env->lowest)
+		if (!s->env.lowest)
 			take_priority(awaiting, &awaited);
 		cache_set_max(s->cache, max_bytes);
 		if (some) {
@@ -370,6 +372,22 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* What the user says comes before what the machine is set to. */
+static int open_env(struct symbols *s, const struct symbol_env *env, struct err *err)
+{
+	const char *more = os_env("_NT_SYMBOL_PATH");
+
+	s->env = *env;
+	if (env->path)
+		buf_puts(&s->path, env->path);
+	if (more && *more)
+		buf_printf(&s->path, "%s%s", s->path.len ? ";" : "", more);
+	if (s->path.len)
+		s->env.path = buf_text(&s->path);
+	s->env.dbghelp = dbghelp_new(s->env.path);
+	return buf_check(&s->path, "the symbol path", err);
+}
+
 int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
 		 struct log *log, struct symbols **out, struct err *err)
 {
@@ -380,14 +398,14 @@ int symbols_open(struct frames *frames, struct processes *processes, const struc
 		return err_set(err, ERR_MEMORY, "out of memory for the symbol worker");
 	s->frames = frames;
 	s->processes = processes;
-	s->env = env;
+	rc = open_env(s, env, err);
 	s->cache_max_bytes = SYMBOL_CACHE_BYTES;
 	s->lock = os_mutex_new();
 	s->work = os_cond_new();
 	s->settled = os_cond_new();
-	s->cache = cache_new(env, log);
-	if (!s->lock || !s->work || !s->settled || !s->cache ||
-	    fifo_init(&s->urgent, SYMBOL_URGENT_MAX) || fifo_init(&s->wanted, SYMBOL_QUEUE_MAX))
+	s->cache = cache_new(&s->env, log);
+	if (!rc && (!s->lock || !s->work || !s->settled || !s->cache ||
+	    fifo_init(&s->urgent, SYMBOL_URGENT_MAX) || fifo_init(&s->wanted, SYMBOL_QUEUE_MAX)))
 		rc = err_set(err, ERR_MEMORY, "out of memory for the symbol worker");
 	if (!rc)
 		rc = os_thread_start("symbols", work, s, &s->thread, err);
@@ -421,6 +439,8 @@ void symbols_close(struct symbols *s)
 	fifo_free(&s->urgent);
 	fifo_free(&s->wanted);
 	cache_free(s->cache);
+	dbghelp_free(s->env.dbghelp);
+	buf_free(&s->path);
 	os_cond_free(s->settled);
 	os_cond_free(s->work);
 	os_mutex_free(s->lock);

@@ -26,7 +26,10 @@
 
 struct symbols;
 
-/* Starts the worker thread at low priority. env: borrowed until symbols_close(). */
+/*
+ * Starts the worker thread at low priority. env: its disk and path are borrowed until symbols_close(); the
+ * worker's path is that one and _NT_SYMBOL_PATH, and its dbghelp is its own.
+ */
 int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
 		 struct log *log, struct symbols **out, struct err *err);
 /* Ends the thread, drops what is queued; NULL allowed. Nobody may be in a call. */

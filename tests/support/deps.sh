@@ -2,8 +2,8 @@
 # Install and build what the recorder is built and tested with; says nothing when all is there.
 #
 #   deps.sh linux   compiler and libraries of the Linux program: enough for `make demo`
-#   deps.sh all     + clang, mingw-w64, Wine and its prefix, and the Windows libraries that no package
-#                   holds, built from Debian's source packages into build/deps/windows/
+#   deps.sh all     + clang, mingw-w64, Wine and its prefix, and the Windows libraries (and SQLite's shell)
+#                   that no package holds, built from Debian's source packages into build/deps/windows/
 #
 # Whether something is missing is asked of the thing itself (a command, a header), not of a package
 # manager: on a system without apt this prints what is needed, and is content once it is there.
@@ -193,10 +193,25 @@ install_npm_windows()
 
 # ---- Windows libraries ---------------------------------------------------------------------------
 
-# A library is there when the files that were made of it are unchanged.
+# What is made of a source package.
+files_of()
+{
+	case $1 in
+	sqlite3) echo lib/libsqlite3.a include/sqlite3.h bin/sqlite3.exe ;;
+	pcre2) echo lib/libpcre2-8.a include/pcre2.h ;;
+	cmocka) echo lib/libcmocka.a include/cmocka.h ;;
+	libiberty) echo lib/libiberty.a include/libiberty/demangle.h ;;
+	esac
+}
+
+# A library is there when the files that were made of it are, unchanged.
 is_built()
 {
-	[ -s "$out/$1.sums" ] && (cd "$out" && sha256sum --check --status "$1.sums" 2>/dev/null)
+	[ -s "$out/$1.sums" ] || return
+	for file in $(files_of "$1"); do
+		grep -q " $file\$" "$out/$1.sums" || return
+	done
+	(cd "$out" && sha256sum --check --status "$1.sums" 2>/dev/null)
 }
 
 # apt-get and apt-cache, on the system's sources turned into source-package sources.
@@ -276,13 +291,17 @@ with_cmake()
 		cmake --build build
 }
 
+# Its shell is a program whose stacks tests look at.
 build_sqlite3()
 {
 	./configure --disable-tcl --disable-readline &&
-		make sqlite3.c &&
+		make sqlite3.c shell.c &&
 		cp sqlite3.h "$out/include" &&
 		archive sqlite3 -DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION \
-			-DSQLITE_DQS=0 sqlite3.c
+			-DSQLITE_DQS=0 sqlite3.c &&
+		mkdir -p "$out/bin" &&
+		$cross-gcc -O2 -g -gdwarf-4 -w -static -DSQLITE_OMIT_LOAD_EXTENSION -o "$out/bin/sqlite3.exe" \
+			shell.c sqlite3.o
 }
 
 build_pcre2()
@@ -320,13 +339,7 @@ build()
 		tail -n 20 "$work/$1.log" >&2
 		die "building $1 for Windows failed"
 	fi
-	case $1 in
-	sqlite3) files='lib/libsqlite3.a include/sqlite3.h' ;;
-	pcre2) files='lib/libpcre2-8.a include/pcre2.h' ;;
-	cmocka) files='lib/libcmocka.a include/cmocka.h' ;;
-	libiberty) files='lib/libiberty.a include/libiberty/demangle.h' ;;
-	esac
-	(cd "$out" && sha256sum $files >"$1.sums")
+	(cd "$out" && sha256sum $(files_of "$1") >"$1.sums")
 }
 
 build_windows_libraries()
