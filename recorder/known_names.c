@@ -3,7 +3,7 @@
 #include "base/nearest.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "triggers/event_match.h"
+#include "triggers/event_name.h"
 #include "triggers/process_filter.h"
 
 #include <inttypes.h>

@@ -26,7 +26,7 @@
  * Filters look at the start only. A start of the same context replaces an open one. Processes count
  * whole (not 16 bits of the pid), values as they are (not hashed), and pid reuse makes another.
  *
- * Source: design page triggers.md section 4; activity paths: see event_match.c.
+ * Source: design page triggers.md section 4; activity paths: see event_match_key.c.
  */
 #ifndef TRIGGERS_EVENT_MATCH_H
 #define TRIGGERS_EVENT_MATCH_H
@@ -34,8 +34,6 @@
 #include "triggers/trigger.h"
 
 extern const struct trigger_ops event_match_trigger;
-
-#define KERNEL_PROVIDER "Windows Kernel"
 
 /*
  * Open a rule that is a preset: its spec is `spec`, and for people it is TITLE:SHOWN. what: "request",
@@ -54,14 +52,5 @@ bool event_match_wish(const struct trigger *t, unsigned i, struct trigger_wish *
 
 /* What it listens to, for people: "PROVIDER/EVENT to STOP by FIELD". Borrowed. */
 const char *event_match_spec(const struct trigger *t);
-
-/* Whether a provider as an event has it is the one that was named: in any case, by GUID, by *Name. */
-bool provider_is(const char *wanted, const char *provider);
-
-/* The number in "EventID(12)"; -1 for any other name. */
-int event_id_of(const char *name);
-
-/* Whether an event's name is the one that was named: in any case; Task/Info is Task. */
-bool event_name_is(const char *wanted, const char *name);
 
 #endif

@@ -1,0 +1,35 @@
+#!/bin/bash
+# tests/windows-acceptance.cmd: its steps are those of tests/README.md, and the shell runs it to its end. What
+# it finds is for a real Windows; here recorder.exe and the tools are empty shells that end well (findstr is real).
+# time limit: 120
+. "$TOP/tests/support/cli.sh"
+
+script=$TOP/tests/windows-acceptance.cmd
+# Numbers of the steps that need no person, of the table and of the script's labels.
+sed -n 's/^| \([0-9]*\) | .*/& /p' "$TOP/tests/README.md" | grep -v '(by hand)[^|]*|[^|]*| $' |
+	sed 's/^| \([0-9]*\).*/\1/' | sort -nu >table
+grep -oE 'call :(is|has|hasnot) [0-9]+_' "$script" | grep -oE '[0-9]+' | sort -nu >labels
+check the_script_has_the_steps_of_the_table diff table labels
+check each_label_is_there_once [ "$(grep -oE 'call :(is|has|hasnot) [0-9a-z_]+' "$script" | sort | uniq -d | wc -l)" = 0 ]
+
+tools=$TOP/build/windows/programs/tools_windows.exe
+if [ ! "$WINE_RUN" ] || [ ! -e "$tools" ]; then
+	echo "skip windows_acceptance_run: no Wine here, or no $tools; run 'make VARIANT=windows programs'"
+	exit 0
+fi
+mkdir shells
+for name in findstr logman wpr net ping powershell eventcreate taskkill sc recorder; do
+	ln "$tools" shells/$name.exe 2>/dev/null || cp "$tools" shells/$name.exe
+done
+cp "$script" "$tools" . && mv tools_windows.exe recorder.exe
+WINEPATH="Z:$(pwd | tr / '\\')\\shells" timeout 100 $WINE_RUN cmd /c windows-acceptance.cmd >out 2>err </dev/null
+code=$?
+tr -d '\r' <out | grep -oE '^(passed|failed) [0-9a-z_]+' | sed 's/.* //' | sort >ran
+grep -oE 'call :(is|has|hasnot) [0-9a-z_]+' "$script" | sed 's/.* //' | sort >meant
+check every_step_says_passed_or_failed diff meant ran
+check steps_that_fail_make_it_fail [ $code = 1 ]
+passed=$(grep -c '^passed' out) failed=$(grep -c '^failed' out)
+check its_last_line_has_the_sums grep -q "^$passed passed, $failed failed; " out
+# Of shells that say nothing: exit codes are right, nothing unwanted is said, and nothing wanted.
+check exit_codes_and_what_must_not_be_said_pass sh -c \
+	"grep -q '^passed 1_check_exit_code' out && grep -q '^passed 3_lost_nothing' out && grep -q '^failed 1_etw: no .etw. in ' out"
