@@ -1,13 +1,13 @@
-/* Trace files as a source: hand-made ones event by event, the real ones by their totals. */
+/* Trace files as a source: hand-made ones event by event; the real ones are test_source_etl_totals.c's. */
 #include "source/source.h"
 
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/etl_taking.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/etw_bytes.h"
 #include "tests/support/tmp.h"
 
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,98 +16,11 @@
 
 #include <cmocka.h>
 
-#define TRACES "../shared/data/etl/"
-#define START NS_PER_SEC                     /* t0 on the recorder's clock */
+#define START ETL_START
 #define K(n) (0xFFFFF80000000000u + (n))
 #define U(n) (0x7F0000000000u + (n))
 
 enum { PROCESS = 3, THREAD = 5, PERF_INFO = 15, IMAGE = 20, STACK = 24 };   /* kernel groups */
-
-/* ---- taking events ----------------------------------------------------------------------------- */
-
-enum { KEPT = 64 };
-
-static struct taking {
-	struct frames *frames;
-	struct processes *processes;
-	struct queue *queue;
-	struct source *source;
-	struct os_thread *thread;
-	int rc;
-	struct err err;
-	_Atomic bool ended;
-	void (*each)(const struct event *e);
-
-	struct event events[KEPT];           /* without what they borrow */
-	struct frame_ref frames_of[KEPT][8];
-	char names[KEPT][64];
-	uint32_t n;
-} taking;
-
-static void keep(const struct event *e)
-{
-	uint32_t i, n = taking.n++;
-
-	assert_true(n < KEPT);
-	taking.events[n] = *e;
-	for (i = 0; i < e->nstack_frames && i < 8; i++)
-		taking.frames_of[n][i] = e->stack_frames[i];
-	snprintf(taking.names[n], sizeof(taking.names[n]), "%s", e->name ? e->name : "");
-}
-
-static void run_main(void *ctx)
-{
-	(void)ctx;
-	taking.rc = taking.source->ops->run(taking.source, &taking.err);
-	queue_finish(taking.queue);
-	atomic_store(&taking.ended, true);
-}
-
-static int begin_taking(const char *path, size_t queue_bytes, const struct source_config *more)
-{
-	static const struct needs none;
-	struct source_config cfg = more ? *more : (struct source_config){.kernel_stacks = true};
-
-	memset(&taking, 0, sizeof(taking));
-	taking.each = keep;
-	assert_int_equal(frames_new(&taking.frames, NULL), 0);
-	assert_int_equal(processes_new(&taking.processes, NULL), 0);
-	taking.queue = queue_new(queue_bytes);
-	assert_non_null(taking.queue);
-	cfg.frames = taking.frames;
-	cfg.processes = taking.processes;
-	cfg.queue = taking.queue;
-	cfg.file = path;
-	return etl_source.open(&cfg, &none, &taking.source, &taking.err);
-}
-
-static void take_all(void)
-{
-	const struct event *e;
-	bool ended;
-
-	assert_int_equal(os_thread_start("source", run_main, NULL, &taking.thread, NULL), 0);
-	do {
-		ended = atomic_load(&taking.ended);
-		while ((e = queue_peek(taking.queue))) {
-			taking.each(e);
-			queue_pop(taking.queue);
-		}
-		if (!ended)
-			os_sleep_ns(NS_PER_MS / 4);
-	} while (!ended);
-	os_thread_join(taking.thread);
-	assert_int_equal(queue_lost(taking.queue), 0);
-}
-
-static void end_taking(void)
-{
-	if (taking.source)
-		etl_source.close(taking.source);
-	queue_free(taking.queue);
-	processes_free(taking.processes);
-	frames_free(taking.frames);
-}
 
 /* ---- hand-made files --------------------------------------------------------------------------- */
 
@@ -540,7 +453,7 @@ static void full_queue_is_waited_for(void **state)
 		sample(1000 + i, 7, 1, 0);
 	path = write_file();
 	assert_int_equal(begin_taking(path, 4096, NULL), 0);
-	assert_int_equal(os_thread_start("source", run_main, NULL, &taking.thread, NULL), 0);
+	assert_int_equal(os_thread_start("source", taking_run, NULL, &taking.thread, NULL), 0);
 	while (n < N) {
 		e = queue_peek(taking.queue);
 		if (!e)
@@ -568,7 +481,7 @@ static void stop_ends_a_source_that_waits(void **state)
 		sample(1000 + i, 7, 1, 0);
 	path = write_file();
 	assert_int_equal(begin_taking(path, 4096, NULL), 0);
-	assert_int_equal(os_thread_start("source", run_main, NULL, &taking.thread, NULL), 0);
+	assert_int_equal(os_thread_start("source", taking_run, NULL, &taking.thread, NULL), 0);
 	while (!queue_peek(taking.queue))
 		os_sleep_ns(NS_PER_MS / 4);
 	etl_source.stop(taking.source);
@@ -643,7 +556,7 @@ static void lack_of_memory_later_ends_nothing(void **state)
 		if (begin_taking(path, QUEUE_BYTES, NULL))
 			fail_msg("%s", taking.err.text);
 		alloc_walk_fail_at(n);
-		run_main(NULL);
+		taking_run(NULL);
 		alloc_walk_fail_at(0);
 		while (queue_peek(taking.queue)) {
 			taking.n++;
@@ -652,215 +565,6 @@ static void lack_of_memory_later_ends_nothing(void **state)
 		assert_true(taking.rc == ERR_MEMORY || taking.n >= 3);
 		end_taking();
 	}
-}
-
-/* ---- the real traces ---------------------------------------------------------------------------- */
-
-/* What etl-format.md section 12 says of one process's collections. */
-struct clr {
-	uint32_t pid, ngc, ngen[3], nsuspensions, nticks, nexceptions;
-	uint32_t count;                      /* of the GC that runs */
-	double start, suspend;               /* ms; NaN = none runs */
-	double longest, longest_suspension, longest_pause, total;
-	uint64_t bytes, object_bytes;
-};
-
-static struct totals {
-	uint32_t samples, with_stack, disk_reads, disk_writes;
-	uint64_t read_bytes, written_bytes;
-	double longest_disk;
-	uint32_t files_named;
-	struct clr of[2];
-} totals;
-
-static double ms(const struct event *e)
-{
-	return (double)(e->time_ns - START) / 1e6;
-}
-
-static uint64_t number(const struct event *e, const char *name)
-{
-	const struct event_field *f = event_field(e, name);
-
-	assert_non_null(f);
-	assert_int_not_equal(f->type, FIELD_TEXT);
-	return f->v.u;
-}
-
-static double longer(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-static void take_clr(struct clr *c, const struct event *e)
-{
-	if (!strcmp(e->name, "GC/Start")) {
-		c->count = (uint32_t)number(e, "Count");
-		c->start = ms(e);
-		c->ngen[number(e, "Depth") % 3]++;
-	} else if (!strcmp(e->name, "GC/Stop") && number(e, "Count") == c->count) {
-		c->ngc++;
-		c->longest = longer(c->longest, ms(e) - c->start);
-		c->total += ms(e) - c->start;
-	} else if (!strcmp(e->name, "GC/SuspendEEStart")) {
-		c->suspend = ms(e);
-		c->nsuspensions++;
-	} else if (!strcmp(e->name, "GC/SuspendEEStop")) {
-		c->longest_suspension = longer(c->longest_suspension, ms(e) - c->suspend);
-	} else if (!strcmp(e->name, "GC/RestartEEStop")) {
-		c->longest_pause = longer(c->longest_pause, ms(e) - c->suspend);
-	} else if (!strcmp(e->name, "GC/AllocationTick")) {
-		const struct event_field *type = event_field(e, "TypeName");
-
-		c->nticks++;
-		c->bytes += number(e, "AllocationAmount64");
-		if (type && !strcmp(type->v.text, "System.Object"))
-			c->object_bytes += number(e, "AllocationAmount64");
-	} else if (!strcmp(e->name, "Exception/Start")) {
-		c->nexceptions++;
-		assert_string_equal(event_field(e, "ExceptionType")->v.text,
-				    "System.IO.FileNotFoundException");
-		assert_true(fabs(ms(e) - 9903.345) < 0.001);
-	}
-}
-
-static void take_disk(const struct event *e)
-{
-	bool read = !strcmp(e->name, "DiskIO/Read");
-
-	if (!read && strcmp(e->name, "DiskIO/Write") != 0)
-		return;
-	totals.disk_reads += read;
-	totals.disk_writes += !read;
-	*(read ? &totals.read_bytes : &totals.written_bytes) += number(e, "TransferSize");
-	totals.longest_disk = longer(totals.longest_disk,
-				     (double)number(e, "HighResResponseTime") / 1e4);
-	totals.files_named += event_field(e, "FileName") != NULL;
-}
-
-static void add_up(const struct event *e)
-{
-	uint32_t i;
-
-	if (e->kind == EVENT_SAMPLE) {
-		totals.samples++;
-		totals.with_stack += e->nstack_frames > 0;
-		assert_true(e->value == 1e6);
-		return;
-	}
-	if (e->kind != EVENT_GENERIC)
-		return;
-	take_disk(e);
-	for (i = 0; i < 2; i++)
-		if (e->process && e->process->pid == totals.of[i].pid &&
-		    !strcmp(e->provider, "Microsoft-Windows-DotNETRuntime"))
-			take_clr(&totals.of[i], e);
-}
-
-static void read_real(const char *name, uint32_t pid, uint32_t other)
-{
-	char path[200];
-
-	memset(&totals, 0, sizeof(totals));
-	totals.of[0].pid = pid;
-	totals.of[1].pid = other;
-	totals.of[0].suspend = totals.of[1].suspend = NAN;
-	snprintf(path, sizeof(path), TRACES "%s", name);
-	if (!os_exists(path)) {
-		printf("%s is not there\n", path);
-		skip();
-	}
-	if (begin_taking(path, QUEUE_BYTES, NULL))
-		fail_msg("%s", taking.err.text);
-	taking.each = add_up;
-	take_all();
-	assert_int_equal(taking.rc, 0);
-}
-
-static bool near(double a, double b)
-{
-	return fabs(a - b) < 0.00006;
-}
-
-static void net_452_has_these_events(void **state)
-{
-	struct source_origin origin;
-	const struct clr *c;
-
-	(void)state;
-	read_real("net.4.5.2.x64.etl.zip", 3676, 3988);
-	etl_source.origin(taking.source, &origin);
-	end_taking();
-	assert_int_equal(origin.period_ns, 1000000);
-	assert_int_equal(origin.start_ns, START);
-	assert_int_equal(origin.start_wall_ns / 1000, 1595981220623616);        /* 00:07:00.623616 */
-	assert_string_equal(origin.note, "");
-	assert_int_equal(totals.samples, 6320);
-	assert_int_equal(totals.with_stack, 6318);
-	assert_int_equal(totals.disk_reads, 1208);
-	assert_int_equal(totals.read_bytes, 19564544);
-	assert_int_equal(totals.disk_writes, 21);
-	assert_int_equal(totals.written_bytes, 286720);
-	assert_int_equal(totals.files_named, 1229);
-	assert_true(fabs(totals.longest_disk - 404.587) < 0.001);
-	c = &totals.of[0];
-	assert_int_equal(c->ngc, 263);
-	assert_int_equal(c->ngen[0], 263);
-	assert_true(near(c->longest, 1.3340));
-	assert_true(fabs(c->total - 24.950) < 0.001);
-	assert_int_equal(c->nsuspensions, 264);
-	assert_true(near(c->longest_pause, 1.4177));
-	assert_int_equal(c->nticks, 10371);
-	assert_int_equal(c->bytes, 1107714400);
-	assert_int_equal(c->object_bytes, 1105577280);
-	c = &totals.of[1];
-	assert_int_equal(c->ngc, 1);
-	assert_int_equal(c->ngen[1], 1);
-	assert_true(near(c->longest, 10.8275));
-	assert_true(near(c->longest_pause, 10.8771));
-	assert_int_equal(c->nticks, 11);
-	assert_int_equal(c->nexceptions, 1);
-}
-
-static void gcevents_has_two_collections(void **state)
-{
-	const struct clr *c = &totals.of[0];
-
-	(void)state;
-	read_real("gcevents.etl.zip", 179596, 0);
-	end_taking();
-	assert_int_equal(c->ngc, 2);
-	assert_int_equal(c->ngen[1], 1);
-	assert_int_equal(c->ngen[2], 1);
-	assert_true(near(c->longest, 0.7027));
-	assert_true(near(c->total, 0.7027 + 0.5122));
-	assert_true(near(c->longest_pause, 0.7867));
-	assert_int_equal(c->nticks, 12);
-	assert_int_equal(c->bytes, 1449944);
-}
-
-static void self_describing_traces_have_their_events(void **state)
-{
-	(void)state;
-	read_real("primitive-types.etl.zip", 0, 0);
-	taking.n = 0;
-	end_taking();
-	assert_int_equal(begin_taking(TRACES "primitive-types.etl.zip", QUEUE_BYTES, NULL), 0);
-	take_all();
-	end_taking();
-	assert_int_equal(taking.n, 5);
-	assert_string_equal(taking.names[0], "PrimitiveTypesTest");
-	assert_int_equal((taking.events[0].time_ns - START + 500) / 1000, 2942306);
-	assert_int_equal((taking.events[4].time_ns - START + 500) / 1000, 4626652);
-	assert_int_equal(begin_taking(TRACES "lxcore_kernel.etl", QUEUE_BYTES, NULL), 0);
-	take_all();
-	end_taking();
-	assert_int_equal(taking.n, 2);
-	assert_string_equal(taking.names[0], "BreakPoint");
-	assert_int_equal(taking.events[0].cpu, 5);
-	assert_int_equal(taking.events[1].cpu, 3);
-	assert_int_equal((taking.events[0].time_ns - START + 500) / 1000, 5763915);
-	assert_int_equal((taking.events[1].time_ns - START + 500) / 1000, 5765135);
 }
 
 int main(void)
@@ -883,9 +587,6 @@ int main(void)
 		cmocka_unit_test(what_is_no_trace_is_refused_at_opening),
 		cmocka_unit_test(lack_of_memory_is_an_error_at_opening),
 		cmocka_unit_test(lack_of_memory_later_ends_nothing),
-		cmocka_unit_test(net_452_has_these_events),
-		cmocka_unit_test(gcevents_has_two_collections),
-		cmocka_unit_test(self_describing_traces_have_their_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
