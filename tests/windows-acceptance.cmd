@@ -135,7 +135,7 @@ set L=%T%\long
 for /l %%i in (1,1,6) do set L=!L!\a-folder-whose-name-is-rather-long-so-that-the-path-gets-over-the-limit
 %R% collect --source none --max-collect-sec 1 --store "%L%\long.db" --log-file long.log
 call :is 23_long_path %ERRORLEVEL% 0
-rmdir /s /q "\\?\%T%\long" 2>nul
+cmd /c rmdir /s /q "\\?\%T%\long" >nul 2>&1
 
 wpr -profileint >interval-after.txt 2>&1
 fc interval-before.txt interval-after.txt >nul 2>&1
