@@ -310,6 +310,30 @@ static int check_rules(struct check *c, struct err *err)
 
 /* ---- privileges ---------------------------------------------------------------------------------- */
 
+/* What of a source may be missing while the rest works. */
+static void check_parts(struct check *c, const struct source_ops *source)
+{
+	unsigned i;
+
+	for (i = 0; source->part; i++) {
+		struct finding f = {.what = "source", .verdict = "ok", .limit = NAN};
+		struct source_part part = {0};
+		struct err why = {0};
+		int rc = source->part(i, &part, &why);
+
+		if (!part.name)
+			return;
+		f.name = part.name;
+		f.text = part.summary;
+		if (rc) {
+			err_prefix(&why, "not here (%s)", part.summary);
+			f.verdict = "note";
+			f.text = why.text;
+		}
+		put(c, &f);
+	}
+}
+
 static void check_sources(struct check *c)
 {
 	struct source_config cfg = {
@@ -341,6 +365,7 @@ static void check_sources(struct check *c)
 			c->cannot_record |= !optional;
 		}
 		put(c, &f);
+		check_parts(c, c->sources.all[i]);
 	}
 	if (!c->sources.all[0])
 		put(c, &none);

@@ -11,7 +11,9 @@
 #include "base/fit.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "source/dotnet_running.h"
 #include "source/source.h"
+#include "triggers/gc_duration.h"
 #include "triggers/log_message.h"
 #include "triggers/process_filter.h"
 #include "triggers/threshold.h"
@@ -380,6 +382,30 @@ static void doubt_pids(const struct process_filter *f, struct buf *out)
 				   out->len ? "; " : "", f->items[i].pid);
 }
 
+struct dotnet_search {
+	const struct process_filter *processes;
+	bool found;
+};
+
+static void note_dotnet(void *ctx, uint32_t pid, const char *name)
+{
+	struct dotnet_search *s = ctx;
+
+	s->found |= process_filter_pass_named(s->processes, pid, name);
+}
+
+/* How long a program takes to stand still, and background collections, no runtime but .NET tells. */
+static void doubt_dotnet(const struct trigger *t, const struct process_filter *processes, struct buf *out)
+{
+	struct dotnet_search s = {.processes = processes};
+
+	if (t->ops != &gc_suspend_over_trigger && t->ops != &bgc_final_pause_over_trigger)
+		return;
+	if (dotnet_running(note_dotnet, &s) && !s.found)
+		buf_printf(out, "%sonly .NET programs can fire it, and %s runs now (of Java, Python and Node.js use "
+			   "StopOnGCOverMsec)", out->len ? "; " : "", processes->n ? "none that it names" : "none");
+}
+
 void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 {
 	const struct trigger *part;
@@ -389,8 +415,10 @@ void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
 		cmd_rule_doubts(part, out);
 	log_message_doubt(t, out);
-	if (t->ops->wish && t->ops->wish(t, 0, &wish) && wish.processes)
-		doubt_pids(wish.processes, out);
+	if (!t->ops->wish || !t->ops->wish(t, 0, &wish) || !wish.processes)
+		return;
+	doubt_pids(wish.processes, out);
+	doubt_dotnet(t, wish.processes, out);
 }
 
 /* Whether a live source of this system delivers what one of these says. */

@@ -60,18 +60,20 @@ int process_filter_parse(const char *text, size_t len, struct process_filter *ou
 	return rc;
 }
 
-bool process_filter_pass(const struct process_filter *f, const struct process *process)
+bool process_filter_pass_named(const struct process_filter *f, uint32_t pid, const char *name)
 {
 	unsigned i;
 
 	if (!f->n)
 		return true;
-	if (!process)
-		return false;
 	for (i = 0; i < f->n; i++) {
-		if (f->items[i].pid ? f->items[i].pid == process->pid
-				    : same_name(f->items[i].name, process_name(process)))
+		if (f->items[i].pid ? f->items[i].pid == pid : same_name(f->items[i].name, name))
 			return true;
 	}
 	return false;
+}
+
+bool process_filter_pass(const struct process_filter *f, const struct process *process)
+{
+	return !f->n || (process && process_filter_pass_named(f, process->pid, process_name(process)));
 }

@@ -26,5 +26,7 @@ struct process_filter {
 /* ERR_USAGE for an empty item, a name that is too long, or too many. */
 int process_filter_parse(const char *text, size_t len, struct process_filter *out, struct err *err);
 bool process_filter_pass(const struct process_filter *f, const struct process *process);
+/* The same of one of which no more is known. */
+bool process_filter_pass_named(const struct process_filter *f, uint32_t pid, const char *name);
 
 #endif

@@ -844,6 +844,7 @@ const struct source_ops perf_source = {
 	.stacks = true,
 	.copies_stack = true,
 	.probe = perf_source_probe,
+	.part = probes_part,
 	.open = perf_open,
 	.run = perf_run,
 	.stop = perf_stop,

@@ -13,6 +13,7 @@
 #include "base/os.h"
 #include "model/needs.h"
 #include "source/perf_ring_linux.h"
+#include "source/source.h"
 #include "source/trace_format.h"
 
 #define PROBES_MAX NEEDS_MAX_EVENTS
@@ -33,6 +34,9 @@ struct probes;
 
 /* Those that there are, a line each; see source_ops.list_events. */
 int probes_list(const char *pattern, bool json, struct out *out, struct err *err);
+
+/* Tracepoints, uprobes; see source_ops.part. */
+int probes_part(unsigned i, struct source_part *out, struct err *err);
 
 /* Whether all events of this system that these needs name are there; the sentence gives the nearest. */
 int probes_check(const struct needs *needs, struct err *err);

@@ -59,6 +59,10 @@ struct source {                              /* base of every source; first memb
 	const struct source_ops *ops;
 };
 
+struct source_part {
+	const char *name, *summary;
+};
+
 struct source_ops {
 	const char *name, *summary;
 	bool events;                         /* delivers events of providers; check() judges their names */
@@ -77,6 +81,11 @@ struct source_ops {
 	int (*list_events)(const char *pattern, bool json, struct out *out, struct err *err);
 	/* Probe privileges: 0, or ERR_ACCESS with what is missing and what it costs. NULL = none. */
 	int (*probe)(const struct source_config *cfg, struct err *err);
+	/*
+	 * Any time before open: its i-th part that may be missing while the rest works. 0, or an error with what is
+	 * missing and what to set; out->name NULL = there is no i-th. NULL = it has none.
+	 */
+	int (*part)(unsigned i, struct source_part *out, struct err *err);
 	int (*open)(const struct source_config *cfg, const struct needs *needs, struct source **out,
 		    struct err *err);
 	/* End what a killed recorder has left in the system; how many. NULL = nothing stays. */

@@ -93,4 +93,9 @@ fi
 check a_plain_program_is_not_named sh -c '! grep -q check-plain found'
 "$RECORDER" check --store s.db >text 2>err
 check the_text_gives_advice grep -q 'rebuild with -fasynchronous-unwind-tables' text
+check it_says_whether_tracepoints_can_be_had jq -s -e 'any(.check == "source" and .name == "tracepoints" and
+	(.verdict == "ok" or (.verdict == "note" and (.text | test("mount|root|kernel")))))' found
+check and_probes_in_programs jq -s -e 'any(.check == "source" and .name == "uprobes")' found
+"$RECORDER" check --store s.db --stop-on-gc-suspend-over-msec '5;Process=check-plain' >rule 2>err
+check a_rule_that_only_net_programs_can_fire_is_noted grep -q 'only .NET programs can fire it, and none that it names runs' rule
 check and_counts grep -qE '^stacks   note     [0-9]+ processes: ' text
