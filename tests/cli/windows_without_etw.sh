@@ -2,7 +2,7 @@
 # What the Windows program records without ETW, under Wine: counters, with Wine's own PDH, which knows two,
 # so that the system's own values take their place; then with a stand-in that gives the values of a file
 # (tests/dll/pdh.c). Log events, by a stand-in as well (tests/dll/wevtapi.c). Starts and ends of processes.
-# time limit: 60
+# time limit: 200
 . "$TOP/tests/support/cli.sh"
 
 if [ ! "$WINE_RUN" ]; then
@@ -81,6 +81,30 @@ check an_instance_that_comes_late_is_read_then sh -c "grep -q 'Working Set,late,
 check another_process_of_the_name_is_absent_once sh -c "[ \$(grep -c 'Working Set,reborn,,900' cpu.csv) = 2 ]"
 $WINE_RUN "$RECORDER_EXE" export --id 1 --store cpu.db --format counters-csv 2>/dev/null </dev/null >win.csv
 check windows_exports_the_same cmp cpu.csv win.csv
+
+# ---- stacks without ETW, stopped by a counter ------------------------------------------------------------
+
+$WINE_RUN "$TOP/build/windows/programs/threads_windows.exe" 2 pid busy >target.out 2>&1 </dev/null &
+target=$!
+wait_for 30 test -s pid
+at_work='worker 1.*ntdll.dll!RtlUserThreadStart;.*threads_windows.exe!thread_main;threads_windows.exe!descend'
+# On a machine that is very busy a round of looking is rare: then the window is made longer.
+for delay in 1 4 16; do
+	rm -f sampler.db*
+	exe sampler collect --source sampler --record-process threads_windows --poll-sec 0.1 --min-sec-for-trigger 0.2 \
+		--delay-after-trigger-sec $delay --store sampler.db '/StopOnPerfCounter:Processor:% Processor Time:_Total>90'
+	"$RECORDER" export --id 1 --store sampler.db -f >sampler.folded 2>/dev/null
+	grep -qE "$at_work" sampler.folded && break
+done
+check a_counter_stops_the_sampler sh -c \
+	"[ $code = 0 ] && grep -qE 'fired: Processor:% Processor Time:_Total was 9[579]' sampler.err && grep -q '1 stored' sampler.err"
+check linux_exports_its_stacks grep -qE "$at_work" sampler.folded
+$WINE_RUN "$RECORDER_EXE" export --id 1 --store sampler.db -f 2>/dev/null </dev/null >sampler.windows
+check windows_exports_the_same_stacks cmp sampler.folded sampler.windows
+"$RECORDER" show --id 1 --store sampler.db --json >show.linux 2>/dev/null
+$WINE_RUN "$RECORDER_EXE" show --id 1 --store sampler.db --json 2>/dev/null </dev/null >show.windows
+check and_both_show_the_same cmp show.linux show.windows
+kill $target
 
 # ---- log events ---------------------------------------------------------------------------------------
 
