@@ -134,36 +134,36 @@ void pdh_counter_close(struct pdh_counter *c)
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
-static enum pdh_result result_of(PDH_STATUS status, const PDH_FMT_COUNTERVALUE *v)
+static enum counter_result result_of(PDH_STATUS status, const PDH_FMT_COUNTERVALUE *v)
 {
 	DWORD of = status ? (DWORD)status : v->CStatus;
 
 	if (of == PDH_CSTATUS_VALID_DATA || of == PDH_CSTATUS_NEW_DATA)
-		return PDH_READ_VALUE;
+		return COUNTER_VALUE;
 	return of == PDH_CSTATUS_NO_INSTANCE || of == PDH_CSTATUS_NO_OBJECT || of == PDH_NO_DATA
-		       ? PDH_READ_ABSENT : PDH_READ_NOT_YET;
+		       ? COUNTER_ABSENT : COUNTER_NOT_YET;
 }
 
-static enum pdh_result read_value(PDH_HCOUNTER counter, double *value)
+static enum counter_result read_value(PDH_HCOUNTER counter, double *value)
 {
 	PDH_FMT_COUNTERVALUE v = {0};
-	enum pdh_result result = result_of(PdhGetFormattedCounterValue(counter, FORMAT, NULL, &v), &v);
+	enum counter_result result = result_of(PdhGetFormattedCounterValue(counter, FORMAT, NULL, &v), &v);
 
 	*value = v.doubleValue;
 	return result;
 }
 
-static enum pdh_result read_one(struct pdh_counter *c, double *value)
+static enum counter_result read_one(struct pdh_counter *c, double *value)
 {
-	enum pdh_result result = read_value(c->counter, value);
+	enum counter_result result = read_value(c->counter, value);
 	double owner = 0;
 	bool replaced;
 
-	if (result == PDH_READ_ABSENT || !c->id || read_value(c->id, &owner) != PDH_READ_VALUE)
+	if (result == COUNTER_ABSENT || !c->id || read_value(c->id, &owner) != COUNTER_VALUE)
 		return result;
 	replaced = c->owner >= 0 && owner != c->owner;
 	c->owner = owner;
-	return replaced ? PDH_READ_ABSENT : result;
+	return replaced ? COUNTER_ABSENT : result;
 }
 
 static PDH_STATUS read_items(PDH_HCOUNTER counter, struct items *items)
@@ -196,60 +196,60 @@ static bool takes(const struct pdh_counter *c, const wchar_t *instance)
 }
 
 /* A sum of none is absent; one of which all are still to be read twice comes later. */
-static enum pdh_result read_sum(struct pdh_counter *c, double *value)
+static enum counter_result read_sum(struct pdh_counter *c, double *value)
 {
 	PDH_STATUS status = read_items(c->counter, &c->values);
-	enum pdh_result one, result = PDH_READ_ABSENT;
+	enum counter_result one, result = COUNTER_ABSENT;
 	DWORD i;
 
 	if (status)
 		return status == (PDH_STATUS)PDH_NO_DATA || status == (PDH_STATUS)PDH_CSTATUS_NO_INSTANCE
-			       ? PDH_READ_ABSENT : PDH_READ_NOT_YET;
+			       ? COUNTER_ABSENT : COUNTER_NOT_YET;
 	for (*value = 0, i = 0; i < c->values.n; i++) {
 		const PDH_FMT_COUNTERVALUE_ITEM_W *item = &c->values.at[i];
 
 		if (!takes(c, item->szName))
 			continue;
 		one = result_of(0, &item->FmtValue);
-		if (one == PDH_READ_VALUE)
+		if (one == COUNTER_VALUE)
 			*value += item->FmtValue.doubleValue;
-		if (one == PDH_READ_VALUE || result == PDH_READ_ABSENT)
+		if (one == COUNTER_VALUE || result == COUNTER_ABSENT)
 			result = one;
 	}
 	return result;
 }
 
 /* Both arrays are of one collection, so in one order. */
-static enum pdh_result read_pid(struct pdh_counter *c, double *value)
+static enum counter_result read_pid(struct pdh_counter *c, double *value)
 {
 	DWORD i;
 
 	if (!c->id || read_items(c->counter, &c->values) || read_items(c->id, &c->ids))
-		return PDH_READ_NOT_YET;
+		return COUNTER_NOT_YET;
 	for (i = 0; i < c->ids.n && i < c->values.n; i++) {
-		if (result_of(0, &c->ids.at[i].FmtValue) != PDH_READ_VALUE ||
+		if (result_of(0, &c->ids.at[i].FmtValue) != COUNTER_VALUE ||
 		    c->ids.at[i].FmtValue.doubleValue != c->name.pid)
 			continue;
 		*value = c->values.at[i].FmtValue.doubleValue;
 		return result_of(0, &c->values.at[i].FmtValue);
 	}
-	return PDH_READ_ABSENT;
+	return COUNTER_ABSENT;
 }
 
-enum pdh_result pdh_counter_read(struct pdh_counter *c, double *value)
+enum counter_result pdh_counter_read(struct pdh_counter *c, double *value)
 {
 	PDH_STATUS status;
 
 	*value = 0;
 	if (c->fallback)
-		return (enum pdh_result)system_value_read(c->fallback, value);
+		return (enum counter_result)system_value_read(c->fallback, value);
 	if (!c->counter && os_now_ns() >= c->retry_ns && !add(c) && !c->counter)
-		return PDH_READ_ABSENT;
+		return COUNTER_ABSENT;
 	if (!c->counter)
-		return PDH_READ_ABSENT;
+		return COUNTER_ABSENT;
 	status = PdhCollectQueryData(c->query);
 	if (status)
-		return status == (PDH_STATUS)PDH_NO_DATA ? PDH_READ_ABSENT : PDH_READ_NOT_YET;
+		return status == (PDH_STATUS)PDH_NO_DATA ? COUNTER_ABSENT : COUNTER_NOT_YET;
 	switch (c->name.want) {
 	case PDH_SUM:
 		return read_sum(c, value);

@@ -10,16 +10,11 @@
 #define SOURCE_PDH_COUNTER_WINDOWS_H
 
 #include "base/err.h"
+#include "source/counter_poll.h"
 
 #include <stdbool.h>
 
 struct pdh_counter;
-
-enum pdh_result {
-	PDH_READ_VALUE,
-	PDH_READ_ABSENT,                     /* the instance does not exist now */
-	PDH_READ_NOT_YET,                    /* a rate needs two readings; or it could not be read */
-};
 
 /*
  * An instance that does not exist yet is no error.
@@ -27,7 +22,8 @@ enum pdh_result {
  * returns  0; ERR_USAGE no such category or counter: the sentence has the nearest; ERR_MEMORY
  */
 int pdh_counter_open(const char *name, struct pdh_counter **out, struct err *err);
-enum pdh_result pdh_counter_read(struct pdh_counter *c, double *value);
+/* COUNTER_NOT_YET: a rate needs two readings; or it could not be read. */
+enum counter_result pdh_counter_read(struct pdh_counter *c, double *value);
 /* It comes from the system, not from PDH. */
 bool pdh_counter_is_fallback(const struct pdh_counter *c);
 void pdh_counter_close(struct pdh_counter *c);    /* NULL allowed */

@@ -125,7 +125,7 @@ static bool add_category(struct listing *l, const wchar_t *wide)
 static void read_values(struct listing *l)
 {
 	struct pdh_counter **counters = calloc(l->n, sizeof(*counters));
-	enum pdh_result result;
+	enum counter_result result;
 	unsigned pass;
 	uint32_t i;
 
@@ -134,8 +134,8 @@ static void read_values(struct listing *l)
 			if (!pass && pdh_counter_open(l->rows[i].name, &counters[i], NULL))
 				counters[i] = NULL;
 			result = counters[i] ? pdh_counter_read(counters[i], &l->rows[i].value)
-					     : PDH_READ_ABSENT;
-			if (result != PDH_READ_VALUE)
+					     : COUNTER_ABSENT;
+			if (result != COUNTER_VALUE)
 				l->rows[i].value = NAN;
 		}
 		if (!pass)
@@ -218,17 +218,17 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 {
 	struct pdh_counter *counter;
 	struct counter_value value = {0};
-	enum pdh_result result;
+	enum counter_result result;
 	int rc = pdh_counter_open(name, &counter, err);
 
 	if (rc)
 		return rc;
 	result = pdh_counter_read(counter, &value.value);
-	if (result == PDH_READ_NOT_YET) {
+	if (result == COUNTER_NOT_YET) {
 		os_sleep_ns(RATE_NS);
 		result = pdh_counter_read(counter, &value.value);
 	}
-	value.absent = result != PDH_READ_VALUE;
+	value.absent = result != COUNTER_VALUE;
 	*out = value;
 	pdh_counter_close(counter);
 	return 0;

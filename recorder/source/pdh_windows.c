@@ -6,33 +6,22 @@
  * there is said at each period (EVENT_FLAG_ABSENT).
  */
 #include "base/os.h"
+#include "source/counter_poll.h"
 #include "source/pdh_counter_windows.h"
 #include "source/source.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WATERMARK_NS (100 * NS_PER_MS)
-#define PERIOD_DEFAULT_NS NS_PER_SEC
 #define PERIOD_MIN_NS (100 * NS_PER_MS)      /* PDH takes milliseconds for a category */
-
-struct polled {
-	struct need_counter need;
-	struct pdh_counter *counter;
-	uint64_t next_ns;
-};
 
 struct pdh {
 	struct source base;
 	struct queue *queue;
-	struct polled *polled;
-	uint32_t npolled;
-	struct os_mutex *lock;
-	struct os_cond *wake;
-	bool stopping;                       /* under lock */
-	atomic_uint_fast64_t events;
+	struct counter_poll *poll;
+	struct pdh_counter **counters;       /* as poll counts them */
+	uint32_t n;
 };
 
 extern const struct source_ops pdh_source;
@@ -66,28 +55,21 @@ static void close_source(struct source *source)
 
 	if (!s)
 		return;
-	for (i = 0; i < s->npolled; i++)
-		pdh_counter_close(s->polled[i].counter);
-	os_cond_free(s->wake);
-	os_mutex_free(s->lock);
-	free(s->polled);
+	for (i = 0; i < s->n; i++)
+		pdh_counter_close(s->counters[i]);
+	counter_poll_free(s->poll);
+	free(s->counters);
 	free(s);
 }
 
 static int add(struct pdh *s, const struct need_counter *need, struct log *log, struct err *err)
 {
-	struct polled *p = &s->polled[s->npolled];
-	int rc = pdh_counter_open(need->name, &p->counter, err);
+	int rc = pdh_counter_open(need->name, &s->counters[s->n], err);
 
 	if (rc)
 		return rc;
-	s->npolled++;
-	p->need = *need;
-	if (!p->need.period_ns)
-		p->need.period_ns = PERIOD_DEFAULT_NS;
-	if (p->need.period_ns < PERIOD_MIN_NS)
-		p->need.period_ns = PERIOD_MIN_NS;
-	if (pdh_counter_is_fallback(p->counter))
+	counter_poll_add(s->poll, need);
+	if (pdh_counter_is_fallback(s->counters[s->n++]))
 		log_line(log, LOG_WARN, "PDH fails for '%s'; its value comes from the system itself", need->name);
 	return 0;
 }
@@ -102,12 +84,12 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (s) {
 		s->base.ops = &pdh_source;
 		s->queue = cfg->queue;
-		s->polled = calloc(needs->ncounters ? needs->ncounters : 1, sizeof(*s->polled));
-		s->lock = os_mutex_new();
-		s->wake = os_cond_new();
+		s->counters = calloc(needs->ncounters ? needs->ncounters : 1, sizeof(struct pdh_counter *));
 	}
-	if (!s || !s->polled || !s->lock || !s->wake)
+	if (!s || !s->counters)
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of counters");
+	else
+		rc = counter_poll_new(cfg->queue, needs->ncounters, PERIOD_MIN_NS, &s->poll, err);
 	for (i = 0; !rc && i < needs->ncounters; i++)
 		rc = add(s, &needs->counters[i], cfg->log, err);
 	if (rc) {
@@ -120,89 +102,26 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 
 /* ---- polling --------------------------------------------------------------------------------- */
 
-static void deliver(struct pdh *s, const struct polled *p, double value, bool absent)
+static enum counter_result read_one(void *ctx, uint32_t i, double *value)
 {
-	struct event e = {
-		.time_ns = os_now_ns(),
-		.kind = EVENT_COUNTER,
-		.flags = (absent ? EVENT_FLAG_ABSENT : 0u) | (p->need.monitor ? EVENT_FLAG_MONITOR : 0u),
-		.cpu = CPU_NONE,
-		.stream = STREAM_EVENT,
-		.name = p->need.name,
-		.value = value,
-		.stack = STACK_NONE,
-	};
+	struct pdh *s = ctx;
 
-	if (queue_put(s->queue, &e))
-		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
-}
-
-/* Read what is due; returns when the next one will be. */
-static uint64_t poll_due(struct pdh *s)
-{
-	uint64_t now_ns = os_now_ns(), next_ns = UINT64_MAX;
-	enum pdh_result result;
-	double value;
-	uint32_t i;
-
-	for (i = 0; i < s->npolled; i++) {
-		struct polled *p = &s->polled[i];
-
-		if (p->next_ns <= now_ns) {
-			result = pdh_counter_read(p->counter, &value);
-			if (result != PDH_READ_NOT_YET)
-				deliver(s, p, value, result == PDH_READ_ABSENT);
-			/* On the grid from the start; what was missed is not made up for. */
-			p->next_ns += ((now_ns - p->next_ns) / p->need.period_ns + 1) * p->need.period_ns;
-		}
-		if (p->next_ns < next_ns)
-			next_ns = p->next_ns;
-	}
-	return next_ns;
-}
-
-/* Wait for the next counter or watermark; false when the source is to end. */
-static bool wait_until(struct pdh *s, uint64_t next_ns)
-{
-	uint64_t now_ns = os_now_ns(), mark_ns = now_ns + WATERMARK_NS;
-	bool stopping;
-
-	if (next_ns > mark_ns)
-		next_ns = mark_ns;
-	os_mutex_lock(s->lock);
-	if (!s->stopping && next_ns > now_ns)
-		os_cond_wait(s->wake, s->lock, next_ns - now_ns);
-	stopping = s->stopping;
-	os_mutex_unlock(s->lock);
-	return !stopping;
+	return pdh_counter_read(s->counters[i], value);
 }
 
 static int run(struct source *source, struct err *err)
 {
+	static const struct counter_poll_ops ops = {.read = read_one};
 	struct pdh *s = pdh_of(source);
-	uint64_t start_ns = os_now_ns(), next_ns;
-	uint32_t i;
 
 	(void)err;
-	/* On a machine that is too busy counters matter most, and this thread does little. */
-	os_thread_priority(OS_PRIORITY_HIGH);
-	for (i = 0; i < s->npolled; i++)
-		s->polled[i].next_ns = start_ns;
-	do {
-		next_ns = poll_due(s);
-		queue_watermark(s->queue, os_now_ns());
-	} while (wait_until(s, next_ns));
+	counter_poll_run(s->poll, &ops, s);
 	return 0;
 }
 
 static void stop(struct source *source)
 {
-	struct pdh *s = pdh_of(source);
-
-	os_mutex_lock(s->lock);
-	s->stopping = true;
-	os_cond_broadcast(s->wake);
-	os_mutex_unlock(s->lock);
+	counter_poll_stop(pdh_of(source)->poll);
 }
 
 static void status(struct source *source, struct source_status *out)
@@ -210,7 +129,7 @@ static void status(struct source *source, struct source_status *out)
 	struct pdh *s = pdh_of(source);
 
 	memset(out, 0, sizeof(*out));
-	out->events = atomic_load_explicit(&s->events, memory_order_relaxed);
+	out->events = counter_poll_events(s->poll);
 	out->lost = queue_lost(s->queue);
 }
 

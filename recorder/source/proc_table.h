@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "source/counter_name.h"
+#include "source/counter_poll.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,12 +107,6 @@ int proc_counter_find(const char *name, struct proc_counter *out, struct err *er
 bool counter_needs_two(const struct counter_def *def);
 /* The bits of all fields that the counter looks at. */
 uint32_t counter_fields(const struct counter_def *def);
-
-enum counter_result {
-	COUNTER_VALUE,
-	COUNTER_NOT_YET,                     /* needs a reading before, or time between them */
-	COUNTER_ABSENT,                      /* the system does not tell */
-};
 
 /* before NULL = there is none. A field that went back (a reset) gives COUNTER_NOT_YET. */
 enum counter_result counter_value(const struct counter_def *def, const struct counter_raw *before,

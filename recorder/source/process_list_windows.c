@@ -6,6 +6,7 @@
  * A process is held open until its end was told, so that its number is not given again meanwhile.
  * Source: docs, Tool Help functions, GetExitCodeProcess().
  */
+#include "source/by_id_windows.h"
 #include "source/source.h"
 
 #include "base/os.h"
@@ -103,11 +104,6 @@ static void forget(struct process_list *s, struct listed *p)
 		CloseHandle(p->handle);
 }
 
-static bool has_ended(const struct listed *p)
-{
-	return p->handle && WaitForSingleObject(p->handle, 0) == WAIT_OBJECT_0;
-}
-
 static void tell_end(struct process_list *s, struct listed *p)
 {
 	DWORD code = 0;
@@ -118,21 +114,6 @@ static void tell_end(struct process_list *s, struct listed *p)
 }
 
 /* ---- the list --------------------------------------------------------------------------------- */
-
-static uint32_t lower_bound(const struct process_list *s, uint32_t pid)
-{
-	uint32_t low = 0, high = s->n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (s->all[middle].pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 static struct listed *insert(struct process_list *s, uint32_t at, uint32_t pid)
 {
@@ -159,11 +140,11 @@ static struct listed *insert(struct process_list *s, uint32_t at, uint32_t pid)
 
 static void see(struct process_list *s, const PROCESSENTRY32W *entry, bool first)
 {
-	uint32_t pid = entry->th32ProcessID, at = lower_bound(s, pid);
+	uint32_t pid = entry->th32ProcessID, at = by_id_find(s->all, sizeof(*s->all), s->n, pid);
 	struct listed *p = at < s->n && s->all[at].pid == pid ? &s->all[at] : NULL;
 
 	/* Its number cannot be another's while it is held; one that could not be opened may be. */
-	if (p && !has_ended(p)) {
+	if (p && !by_id_has_ended(p->handle)) {
 		p->round = s->round;
 		return;
 	}

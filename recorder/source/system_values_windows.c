@@ -308,18 +308,18 @@ int system_value_read(struct system_value *v, double *value)
 	bool had_before = v->has_before;
 
 	if (!read_moment(v, &now))
-		return PDH_READ_NOT_YET;
+		return COUNTER_NOT_YET;
 	v->has_before = v->def->kind != OF_PROCESSES || now.processes.n;
 	v->before = now;
 	if (!v->has_before)
-		return PDH_READ_ABSENT;
+		return COUNTER_ABSENT;
 	if (had_before && before.processes.who != now.processes.who && v->name.want != PDH_SUM &&
 	    !text_same_fold(v->name.name.instance, "_Total"))
-		return PDH_READ_ABSENT;      /* another process has taken over the name */
+		return COUNTER_ABSENT;      /* another process has taken over the name */
 	if (v->def->is_rate && (!had_before || before.processes.who != now.processes.who))
-		return PDH_READ_NOT_YET;
+		return COUNTER_NOT_YET;
 	*value = v->def->value(&now, &before);
-	return PDH_READ_VALUE;
+	return COUNTER_VALUE;
 }
 
 void system_value_close(struct system_value *v)

@@ -15,7 +15,7 @@ struct system_value;
 
 /* 0; ERR_NOT_FOUND: it is none of them, err untouched; ERR_MEMORY */
 int system_value_open(const struct pdh_name *name, struct system_value **out, struct err *err);
-/* enum pdh_result */
+/* enum counter_result */
 int system_value_read(struct system_value *v, double *value);
 void system_value_close(struct system_value *v);  /* NULL allowed */
 

@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "base/os_windows.h"
+#include "source/by_id_windows.h"
 #include "source/target_images_windows.h"
 
 #include <stdio.h>
@@ -80,26 +81,6 @@ static void read_teb(struct target_thread *thread)
 		thread->teb = (uint64_t)(uintptr_t)basic.teb;
 }
 
-static bool has_ended(const struct target_thread *thread)
-{
-	return thread->handle && WaitForSingleObject(thread->handle, 0) == WAIT_OBJECT_0;
-}
-
-static uint32_t lower_bound(const struct target_threads *t, uint32_t tid)
-{
-	uint32_t low = 0, high = t->n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (t->all[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void meet(struct target_threads *t, struct target_thread *thread)
 {
 	thread->handle = OpenThread(THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION |
@@ -114,10 +95,10 @@ static void meet(struct target_threads *t, struct target_thread *thread)
 
 static int see(struct target_threads *t, uint32_t tid, struct err *err)
 {
-	uint32_t at = lower_bound(t, tid), room = t->room ? 2 * t->room : 64;
+	uint32_t at = by_id_find(t->all, sizeof(*t->all), t->n, tid), room = t->room ? 2 * t->room : 64;
 	struct target_thread *more;
 
-	if (at < t->n && t->all[at].tid == tid && !has_ended(&t->all[at])) {
+	if (at < t->n && t->all[at].tid == tid && !by_id_has_ended(t->all[at].handle)) {
 		t->all[at].round = t->round;
 		read_name(&t->all[at]);
 		return 0;
@@ -204,7 +185,7 @@ int target_thread_copy(struct target_threads *t, struct target_thread *thread, s
 	out->cut = false;
 	out->time_ns = os_now_ns();
 	if (SuspendThread(thread->handle) == (DWORD)-1)
-		return has_ended(thread) ? ERR_NOT_FOUND : ERR_ACCESS;
+		return by_id_has_ended(thread->handle) ? ERR_NOT_FOUND : ERR_ACCESS;
 	has_context = GetThreadContext(thread->handle, &context);
 	if (has_context) {
 		memcpy(out->regs.r, &context.Rax, sizeof(out->regs.r));
@@ -217,7 +198,7 @@ int target_thread_copy(struct target_threads *t, struct target_thread *thread, s
 	out->suspended_ns = os_now_ns() - out->time_ns;
 	if (out->suspended_ns > t->longest_ns)
 		t->longest_ns = out->suspended_ns;
-	return has_context ? 0 : has_ended(thread) ? ERR_NOT_FOUND : ERR_ACCESS;
+	return has_context ? 0 : by_id_has_ended(thread->handle) ? ERR_NOT_FOUND : ERR_ACCESS;
 }
 
 static uint64_t ns_of(const FILETIME *time)

@@ -1,0 +1,176 @@
+/* Counters are read on their grids, and told as events. */
+#include "source/counter_poll.h"
+
+#include "base/os.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS NS_PER_MS
+
+/* What was read, as "012", a ' ' before each round. */
+struct world {
+	struct queue *queue;
+	struct counter_poll *poll;
+	char order[200];
+	enum counter_result result;
+};
+
+static void begin(void *ctx)
+{
+	struct world *w = ctx;
+
+	strcat(w->order, " ");
+}
+
+static enum counter_result read_one(void *ctx, uint32_t i, double *value)
+{
+	struct world *w = ctx;
+
+	assert_true(*value == 0);
+	sprintf(w->order + strlen(w->order), "%u", (unsigned)i);
+	*value = i + 0.5;
+	return w->result;
+}
+
+static const struct counter_poll_ops ops = {.begin = begin, .read = read_one};
+
+static void add(struct world *w, const char *name, uint64_t period_ns, bool monitor)
+{
+	struct need_counter need = {.period_ns = period_ns, .monitor = monitor};
+
+	snprintf(need.name, sizeof(need.name), "%s", name);
+	counter_poll_add(w->poll, &need);
+}
+
+static void open_world(struct world *w, uint32_t n)
+{
+	*w = (struct world){.queue = queue_new(1 << 16)};
+	assert_int_equal(counter_poll_new(w->queue, n, 10 * MS, &w->poll, NULL), 0);
+}
+
+static void close_world(struct world *w)
+{
+	counter_poll_free(w->poll);
+	queue_free(w->queue);
+}
+
+static void each_counter_has_its_own_period_and_grid(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w, 3);
+	add(&w, "a", 100 * MS, false);
+	add(&w, "b", 250 * MS, false);
+	add(&w, "c", 1, false);              /* read as often as may be: every 10 ms */
+	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1000 * MS), 1010 * MS);
+	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1005 * MS), 1010 * MS);
+	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1095 * MS), 1100 * MS);
+	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1100 * MS), 1110 * MS);
+	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1250 * MS), 1260 * MS);
+	assert_string_equal(w.order, " 012 2 02 012");
+	close_world(&w);
+}
+
+/* At 1735 the grid of 100 ms goes on at 1800, not at 1835, and not with seven readings at once. */
+static void what_was_missed_is_not_made_up_for(void **state)
+{
+	struct world w;
+
+	(void)state;
+	open_world(&w, 1);
+	add(&w, "a", 100 * MS, false);
+	counter_poll_due(w.poll, &ops, &w, 1000 * MS);
+	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1735 * MS), 1800 * MS);
+	assert_string_equal(w.order, " 0 0");
+	assert_int_equal(counter_poll_events(w.poll), 2);
+	close_world(&w);
+}
+
+static void a_value_is_an_event_and_not_yet_is_none(void **state)
+{
+	const struct event *e;
+	struct world w;
+
+	(void)state;
+	open_world(&w, 2);
+	add(&w, "a", 0, false);
+	add(&w, "b", 0, true);
+	w.result = COUNTER_NOT_YET;
+	assert_int_equal(counter_poll_due(w.poll, &ops, &w, 1000 * MS), 2000 * MS);
+	assert_null(queue_peek(w.queue));
+	w.result = COUNTER_VALUE;
+	counter_poll_due(w.poll, &ops, &w, 2000 * MS);
+	e = queue_peek(w.queue);
+	assert_int_equal(e->kind, EVENT_COUNTER);
+	assert_string_equal(e->name, "a");
+	assert_true(e->value == 0.5);
+	assert_int_equal(e->flags, 0);
+	queue_pop(w.queue);
+	assert_int_equal(queue_peek(w.queue)->flags, EVENT_FLAG_MONITOR);
+	queue_pop(w.queue);
+	w.result = COUNTER_ABSENT;
+	counter_poll_due(w.poll, &ops, &w, 3000 * MS);
+	assert_int_equal(queue_peek(w.queue)->flags, EVENT_FLAG_ABSENT);
+	close_world(&w);
+}
+
+static struct world *running;
+
+static void run(void *ctx)
+{
+	(void)ctx;
+	counter_poll_run(running->poll, &ops, running);
+}
+
+static void it_runs_until_it_is_stopped_with_watermarks_also_without_counters(void **state)
+{
+	struct os_thread *thread = NULL;
+	uint64_t start_ns = os_now_ns();
+	struct world w;
+
+	(void)state;
+	open_world(&w, 0);
+	running = &w;
+	assert_int_equal(os_thread_start("counters", run, NULL, &thread, NULL), 0);
+	while (queue_released(w.queue) <= start_ns)
+		os_sleep_ns(MS);
+	counter_poll_stop(w.poll);
+	os_thread_join(thread);
+	assert_string_equal(w.order, "");
+	close_world(&w);
+}
+
+static int make(void *ctx)
+{
+	struct counter_poll *poll = NULL;
+	int rc = counter_poll_new(ctx, 2, MS, &poll, NULL);
+
+	counter_poll_free(poll);
+	return rc;
+}
+
+static void without_memory_it_says_so(void **state)
+{
+	(void)state;
+	assert_in_range(alloc_walk(make, NULL), 2, 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_counter_has_its_own_period_and_grid),
+		cmocka_unit_test(what_was_missed_is_not_made_up_for),
+		cmocka_unit_test(a_value_is_an_event_and_not_yet_is_none),
+		cmocka_unit_test(it_runs_until_it_is_stopped_with_watermarks_also_without_counters),
+		cmocka_unit_test(without_memory_it_says_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
