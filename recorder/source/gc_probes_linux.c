@@ -2,9 +2,11 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "source/proc_pid_linux.h"
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +14,9 @@
 #define CLR_KEYWORD_GC 1u
 #define V8_COLLECT "_ZN2v88internal4Heap24PerformGarbageCollection*"
 #define V8_MARK_COMPACT 1u
+#define MAPS_MAX_BYTES ((size_t)16 << 20)
+#define NO_PROBES UINT32_MAX
+#define STARTING_NS NS_PER_SEC               /* a JVM may not have its performance data yet */
 
 bool gc_probes_wanted(const struct needs *needs)
 {
@@ -30,16 +35,17 @@ struct search {
 	struct gc_probe *probes;
 	unsigned n, nfiles;
 	uint64_t dev[GC_PROGRAMS_MAX], ino[GC_PROGRAMS_MAX];
+	unsigned first[GC_PROGRAMS_MAX];     /* of the probes of a libjvm.so; NO_PROBES */
 };
 
-static void add(struct search *s, const char *provider, const char *path, const char *what, enum gc_edge edge)
+static void add(struct search *s, enum gc_program program, const char *path, const char *what, enum gc_edge edge)
 {
 	struct need_event *e = &s->events[s->n];
 
 	memset(e, 0, sizeof(*e));
-	snprintf(e->provider, sizeof(e->provider), "%s", provider);
+	snprintf(e->provider, sizeof(e->provider), "%s", program == GC_V8 ? "uprobe" : "usdt");
 	snprintf(e->name, sizeof(e->name), "%.300s:%s", path, what);
-	s->probes[s->n++] = (struct gc_probe){edge, strcmp(provider, "uprobe") == 0};
+	s->probes[s->n++] = (struct gc_probe){.edge = edge, .program = program};
 }
 
 static int is_gc(void *ctx, const struct stapsdt *probe)
@@ -48,31 +54,127 @@ static int is_gc(void *ctx, const struct stapsdt *probe)
 	return strcmp(probe->provider, "python") == 0 && strcmp(probe->name, "gc__start") == 0;
 }
 
-/* A file that was not met before. */
-static bool is_new(struct search *s, const char *path)
+static int is_hotspot(void *ctx, const struct stapsdt *probe)
+{
+	(void)ctx;
+	return strcmp(probe->provider, "hotspot") == 0 && strcmp(probe->name, "gc__begin") == 0;
+}
+
+bool gc_probes_has_hotspot(const char *path)
+{
+	return uprobe_list(path, is_hotspot, NULL, NULL) == 1;
+}
+
+/* Which of the files, or a place for a new one; GC_PROGRAMS_MAX = neither. */
+static unsigned file_of(struct search *s, const char *path, bool *is_new)
 {
 	struct os_file_info info;
 	unsigned i;
 
-	if (s->nfiles == GC_PROGRAMS_MAX || strchr(path, ':') || os_path_info(path, &info, NULL) != 0)
-		return false;
+	*is_new = false;
+	if (strchr(path, ':') || os_path_info(path, &info, NULL) != 0)
+		return GC_PROGRAMS_MAX;
 	for (i = 0; i < s->nfiles; i++)
 		if (s->dev[i] == info.dev && s->ino[i] == info.ino)
-			return false;
-	s->dev[s->nfiles] = info.dev;
-	s->ino[s->nfiles++] = info.ino;
-	return true;
+			return i;
+	if (i == GC_PROGRAMS_MAX)
+		return i;
+	*is_new = true;
+	s->dev[i] = info.dev;
+	s->ino[i] = info.ino;
+	s->first[i] = NO_PROBES;
+	s->nfiles++;
+	return i;
 }
 
 static void look(struct search *s, const char *name, const char *path)
 {
-	if (strncmp(name, "python", 6) == 0 && is_new(s, path) && uprobe_list(path, is_gc, NULL, NULL) == 1) {
-		add(s, "usdt", path, "python:gc__start", GC_BEGINS);
-		add(s, "usdt", path, "python:gc__done", GC_ENDS);
-	} else if (strcmp(name, "node") == 0 && is_new(s, path)) {
-		add(s, "uprobe", path, V8_COLLECT, GC_BEGINS);
-		add(s, "uprobe", path, V8_COLLECT "%return", GC_ENDS);
+	bool is_new = false;
+
+	if (strncmp(name, "python", 6) == 0) {
+		file_of(s, path, &is_new);
+		if (is_new && uprobe_list(path, is_gc, NULL, NULL) == 1) {
+			add(s, GC_CPYTHON, path, "python:gc__start", GC_BEGINS);
+			add(s, GC_CPYTHON, path, "python:gc__done", GC_ENDS);
+		}
+	} else if (strcmp(name, "node") == 0) {
+		file_of(s, path, &is_new);
+		if (is_new) {
+			add(s, GC_V8, path, V8_COLLECT, GC_BEGINS);
+			add(s, GC_V8, path, V8_COLLECT "%return", GC_ENDS);
+		}
 	}
+}
+
+/* start-end perms pgoff major:minor inode path: of the first mapping that has this in its path; NULL = none */
+static const char *path_with(const char *maps, const char *text, size_t *length)
+{
+	const char *hit = strstr(maps, text), *line = hit;
+
+	while (line && line > maps && line[-1] != '\n')
+		line--;
+	line = line ? strchr(line, '/') : NULL;
+	*length = line ? strcspn(line, "\n") : 0;
+	return line;
+}
+
+/* A JVM, running for a while, whose performance data is nowhere to be read. */
+static bool is_blind_jvm(uint32_t pid, char *library, size_t n)
+{
+	static const char deleted[] = " (deleted)";
+	struct buf maps = {0};
+	struct proc_pid process;
+	size_t length, ndeleted = sizeof(deleted) - 1;
+	char path[40];
+	const char *at;
+	bool blind = false;
+
+	if (!proc_pid_read(pid, &process) || os_now_ns() - process.start_ns < STARTING_NS)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	if (os_load(path, MAPS_MAX_BYTES, &maps, NULL) == 0) {
+		at = path_with(buf_text(&maps), "/hsperfdata_", &length);
+		blind = !at || (length > ndeleted && memcmp(at + length - ndeleted, deleted, ndeleted) == 0);
+		at = path_with(buf_text(&maps), "/libjvm.so\n", &length);
+		blind &= at && (size_t)snprintf(library, n, "/proc/%u/root%.*s", pid, (int)length, at) < n;
+	}
+	buf_free(&maps);
+	return blind;
+}
+
+static void look_at_jvm(struct search *s, uint32_t pid)
+{
+	char library[UPROBE_PATH_MAX];
+	struct gc_probe *begin;
+	bool is_new = false;
+	unsigned file;
+
+	if (!is_blind_jvm(pid, library, sizeof(library)))
+		return;
+	file = file_of(s, library, &is_new);
+	if (is_new && gc_probes_has_hotspot(library)) {
+		s->first[file] = s->n;
+		add(s, GC_HOTSPOT, library, "hotspot:gc__begin", GC_BEGINS);
+		add(s, GC_HOTSPOT, library, "hotspot:gc__end", GC_ENDS);
+	}
+	if (file == GC_PROGRAMS_MAX || s->first[file] == NO_PROBES)
+		return;
+	begin = &s->probes[s->first[file]];
+	if (begin->npids == GC_JVMS_MAX)
+		return;
+	begin->pids[begin->npids++] = pid;
+	begin[1] = *begin;
+	begin[1].edge = GC_ENDS;
+}
+
+bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < probe->npids; i++)
+		if (probe->pids[i] == pid)
+			return true;
+	return probe->program != GC_HOTSPOT;
 }
 
 unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc_probe probes[2 * GC_PROGRAMS_MAX])
@@ -93,6 +195,8 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc
 		if (n > 0) {
 			target[n] = '\0';
 			look(&s, text_base_name(target), path);
+			if (strcmp(text_base_name(target), "java") == 0)
+				look_at_jvm(&s, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
 	if (proc)
@@ -125,9 +229,13 @@ static uint64_t argument(const struct event_field *arguments, unsigned n, const 
 void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments,
 		    struct event_field fields[GC_PROBE_FIELDS], struct event *out)
 {
+	static const char *const providers[] = {"CPython", "V8", "JVM"};
+	static const char *const collectors[] = {"CPython", "V8", "HotSpot (probes)"};
 	uint64_t depth = 0;
 
-	if (probe->edge == GC_BEGINS && probe->v8)
+	if (probe->edge == GC_BEGINS && probe->program == GC_HOTSPOT)
+		depth = argument(arguments, narguments, "Arg1") ? 2 : 0;
+	else if (probe->edge == GC_BEGINS && probe->program == GC_V8)
 		depth = argument(arguments, narguments, "Arg2") == V8_MARK_COMPACT ? 2 : 0;
 	else if (probe->edge == GC_BEGINS)
 		depth = argument(arguments, narguments, "Arg1");
@@ -136,8 +244,8 @@ void gc_probe_event(const struct gc_probe *probe, const struct event_field *argu
 	fields[2] = (struct event_field){.name = "Depth", .type = FIELD_UINT, .v.u = depth};
 	fields[3] = (struct event_field){.name = "Type", .type = FIELD_UINT};
 	fields[4] = (struct event_field){.name = "Collector", .type = FIELD_TEXT,
-					 .v.text = probe->v8 ? "V8" : "CPython"};
-	out->provider = fields[4].v.text;
+					 .v.text = collectors[probe->program]};
+	out->provider = providers[probe->program];
 	out->name = names[probe->edge == GC_ENDS][0];
 	out->fields = fields;
 	out->nfields = GC_PROBE_FIELDS;

@@ -1,9 +1,14 @@
 /*
  * Collections of CPython and V8 (node), by probes in these programs: python:gc__start and gc__done where a
  * distribution has built them in, V8's Heap::PerformGarbageCollection from its entry to its return where
- * node is not stripped. Both stop the program while they run. Delivered as .NET's are: provider CPython or V8,
- * GC/SuspendEEStart and GC/Start, then GC/Stop and GC/RestartEEStop, with the fields Reason 1, Count 0, Depth
- * (generation; V8: 2 = mark-compact, 0 = scavenge), Type 0, Collector.
+ * node is not stripped. And of JVMs that keep no performance data (-XX:-UsePerfData, +PerfDisableSharedMem), or
+ * whose file somebody has deleted: hotspot:gc__begin and gc__end, where libjvm.so has them. All stop the program
+ * while they run. Delivered as .NET's are: provider CPython, V8 or JVM, GC/SuspendEEStart and GC/Start, then
+ * GC/Stop and GC/RestartEEStop, with the fields Reason 1, Count 0, Depth (generation; V8: 2 = mark-compact, 0 =
+ * scavenge; JVM: 2 = full), Type 0, Collector.
+ *
+ * A probe in libjvm.so is in all that run it: of those that keep such data jvm_linux.c tells the pauses, so only
+ * processes that were found without are believed.
  */
 #ifndef SOURCE_GC_PROBES_LINUX_H
 #define SOURCE_GC_PROBES_LINUX_H
@@ -14,11 +19,16 @@
 #define GC_PROGRAMS_MAX 8u
 #define GC_PROBE_FIELDS 5u
 
+#define GC_JVMS_MAX 32u                      /* without performance data, of one libjvm.so */
+
 enum gc_edge { GC_NO_EDGE, GC_BEGINS, GC_ENDS };
+enum gc_program { GC_CPYTHON, GC_V8, GC_HOTSPOT };
 
 struct gc_probe {
 	enum gc_edge edge;
-	bool v8;
+	enum gc_program program;
+	unsigned npids;                      /* of HotSpot */
+	uint32_t pids[GC_JVMS_MAX];
 };
 
 /* Whether a rule is on collections. */
@@ -30,6 +40,10 @@ bool gc_probes_wanted(const struct needs *needs);
  */
 unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc_probe probes[2 * GC_PROGRAMS_MAX]);
 
+/* Whether a hit of this process counts. */
+bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid);
+/* Whether this file has HotSpot's probes; reads it. */
+bool gc_probes_has_hotspot(const char *path);
 /* What a hit says: provider, fields and the first of its two names. */
 void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments,
 		    struct event_field fields[GC_PROBE_FIELDS], struct event *out);

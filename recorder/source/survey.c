@@ -31,8 +31,8 @@ static const struct {
 	},
 	[SURVEY_UNREADABLE] = {
 		"unreadable",
-		"this user may not look at them, so their code stays unknown: run as root (of the host), or "
-		"with cap_sys_ptrace and cap_dac_read_search",
+		"this user may not look at them, so their code stays unknown, and pauses of those that are of Java or "
+		".NET: run as root (of the host), or with cap_sys_ptrace and cap_dac_read_search",
 	},
 	[SURVEY_GO] = {
 		"go",
@@ -46,8 +46,14 @@ static const struct {
 	},
 	[SURVEY_NO_PERF_DATA] = {
 		"java-pauses-unseen",
-		"no /tmp/hsperfdata_USER/PID: collections of these Java programs cannot be seen; start them "
-		"without -XX:-UsePerfData and -XX:+PerfDisableSharedMem",
+		"no /tmp/hsperfdata_USER/PID, and no probes in libjvm.so: collections of these Java programs cannot be "
+		"seen; start them without -XX:-UsePerfData and -XX:+PerfDisableSharedMem",
+	},
+	[SURVEY_JAVA_PROBES] = {
+		"java-by-probes",
+		"no /tmp/hsperfdata_USER/PID: pauses are seen by probes in libjvm.so, as root and if they run when "
+		"recording starts; for all, and JVM Memory: start them without -XX:-UsePerfData and "
+		"-XX:+PerfDisableSharedMem",
 	},
 	[SURVEY_NO_DIAGNOSTICS] = {
 		"dotnet-events-unseen",
@@ -86,7 +92,8 @@ uint32_t survey_judge(const struct survey_facts *f)
 	if (f->is_jvm && !f->keeps_frame_pointers)
 		bits |= 1u << SURVEY_JVM;
 	if (f->is_jvm)
-		bits |= 1u << (f->has_perf_data ? SURVEY_JAVA : SURVEY_NO_PERF_DATA);
+		bits |= 1u << (f->has_perf_data ? SURVEY_JAVA : f->has_gc_probes ? SURVEY_JAVA_PROBES
+									  : SURVEY_NO_PERF_DATA);
 	if (f->is_dotnet)
 		bits |= 1u << (f->has_diagnostics ? SURVEY_DOTNET : SURVEY_NO_DIAGNOSTICS);
 	if (f->replaced)

@@ -29,6 +29,7 @@ enum survey_cause {
 	SURVEY_JIT,                   /* jitted code without a perf map: names are missing */
 	SURVEY_NO_PERF_DATA,          /* a JVM whose pauses nobody sees */
 	SURVEY_NO_DIAGNOSTICS,        /* a .NET program whose events nobody sees */
+	SURVEY_JAVA_PROBES,           /* a JVM whose pauses are seen by probes */
 	SURVEY_JAVA,                  /* and those that are seen: all is well */
 	SURVEY_DOTNET,
 	SURVEY_CAUSES,
@@ -36,6 +37,7 @@ enum survey_cause {
 
 /* Those that say nothing bad of stacks and names. */
 #define SURVEY_FINE (1u << SURVEY_GO | 1u << SURVEY_JAVA | 1u << SURVEY_DOTNET | 1u << SURVEY_NO_PERF_DATA | \
+		     1u << SURVEY_JAVA_PROBES | \
 		     1u << SURVEY_NO_DIAGNOSTICS)
 
 /* The processes of one name that have one cause. */
@@ -73,7 +75,7 @@ struct survey_facts {
 	bool unreadable, is_32_bit, is_go, is_jvm, keeps_frame_pointers, has_perf_map;
 	bool without_tables;          /* the program or a library */
 	bool replaced;                /* a mapped file is not there any more */
-	bool is_dotnet, has_perf_data, has_diagnostics;
+	bool is_dotnet, has_perf_data, has_gc_probes, has_diagnostics;
 	bool runtime;                 /* a known one that jits: node, .NET, a JVM */
 	uint64_t jit_bytes;           /* executable memory without a file */
 };

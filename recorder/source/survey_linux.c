@@ -5,6 +5,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "source/dotnet_find_linux.h"
+#include "source/gc_probes_linux.h"
 #include "source/jvm_options.h"
 #include "source/maps.h"
 #include "symbol/elf.h"
@@ -122,6 +123,7 @@ struct process_view {
 	char name[SURVEY_NAME_BYTES];
 	char exe[4096];                      /* "" = not to be seen */
 	char library[SURVEY_NAME_BYTES];     /* the first one without tables */
+	char jvm_library[4200];              /* its libjvm.so */
 	struct survey_facts facts;
 };
 
@@ -196,7 +198,10 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 	if (is_exe)
 		f->is_32_bit = file.is_32_bit;
 	f->is_go |= is_exe && file.is_go;
-	f->is_jvm |= strcmp(text_base_name(path), "libjvm.so") == 0;
+	if (strcmp(text_base_name(path), "libjvm.so") == 0) {
+		f->is_jvm = true;
+		snprintf(v->jvm_library, sizeof(v->jvm_library), "/proc/%" PRIu32 "/root%s", v->pid, path);
+	}
 	f->is_dotnet |= strcmp(text_base_name(path), "libcoreclr.so") == 0;
 	f->runtime |= f->is_dotnet ||
 		      (is_exe && strncmp(v->name, "node", 4) == 0);
@@ -279,10 +284,12 @@ static void see_rest(const struct work *w, struct process_view *v)
 	f->is_dotnet |= f->has_diagnostics;
 	if (f->is_dotnet && !f->has_diagnostics && !ns_tmp_is_here(v->pid))
 		f->has_diagnostics = ns_tmp_has(v->pid, NS_TMP_DOTNET);
-	if (f->is_jvm)
+	if (f->is_jvm) {
 		f->has_perf_data = has_perf_data(v->pid);
-	if (f->is_jvm)
+		f->has_gc_probes = !f->has_perf_data && strcmp(v->name, "java") == 0 &&
+				   gc_probes_has_hotspot(v->jvm_library);
 		f->keeps_frame_pointers = jvm_options_keep_frame_pointers(v->pid);
+	}
 	if (f->jit_bytes && symbol_perf_map(v->pid, &file, NULL) == 0)
 		f->has_perf_map = true;
 	os_close(file);
