@@ -15,7 +15,7 @@ static uint32_t u32_at(const unsigned char *bytes, size_t at)
 	return v;
 }
 
-static void widen(struct hsperf_range *range, uint32_t at)
+static void widen(struct hsperf *range, uint32_t at)
 {
 	if (at < range->low)
 		range->low = at;
@@ -93,13 +93,17 @@ static int finish(struct hsperf *h, struct err *err)
 	bool safepoints = h->safepoints_at && h->safepoint_time_at, any, whole;
 	uint32_t i, k;
 
-	h->collected.low = h->stopped.low = UINT32_MAX;
+	h->low = UINT32_MAX;
 	h->by_safepoints = any = safepoints && is_named(h, "Shenandoah");
 	h->ends_late = safepoints && (is_named(h, "Serial full") || is_named(h, "MSC"));
-	if (h->by_safepoints || h->ends_late) {
-		widen(&h->stopped, h->safepoints_at);
-		widen(&h->stopped, h->safepoint_time_at);
+	if (safepoints) {
+		widen(h, h->safepoints_at);
+		widen(h, h->safepoint_time_at);
+	} else {
+		h->safepoints_at = h->safepoint_time_at = 0;
 	}
+	if (h->ticks_at)
+		widen(h, h->ticks_at);
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
 		uint32_t *at = h->collectors[i].at;
 
@@ -107,12 +111,11 @@ static int finish(struct hsperf *h, struct err *err)
 		any |= whole;
 		for (k = 0; k < HSPERF_VALUES; k++) {
 			if (whole)
-				widen(&h->collected, at[k]);
+				widen(h, at[k]);
 			else
 				at[k] = 0;
 		}
 	}
-	h->ends_late &= h->collectors[0].at[0] && h->collectors[1].at[0];
 	if (!any || !h->frequency_hz || h->frequency_hz > 100000000000u)
 		return err_set(err, ERR_NOT_FOUND, "the JVM's performance data has no counters of a collector");
 	return 0;
@@ -193,15 +196,15 @@ static void pause(struct edges *e, uint64_t from, uint64_t to, uint64_t count, u
 {
 	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
 
-	e->all[e->n++] = (struct hsperf_edge){true, from < to ? from : to, count, n};
-	e->all[e->n++] = (struct hsperf_edge){false, to, count, n};
+	e->all[e->n++] = (struct hsperf_edge){true, from < to ? from : to, count, n, 0};
+	e->all[e->n++] = (struct hsperf_edge){false, to, count, n, 0};
 }
 
 static void half(struct edges *e, bool start, uint64_t ticks, uint64_t count, uint64_t pauses)
 {
 	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
 
-	e->all[e->n++] = (struct hsperf_edge){start, ticks, count, n};
+	e->all[e->n++] = (struct hsperf_edge){start, ticks, count, n, 0};
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)

@@ -28,11 +28,9 @@ struct hsperf {
 	uint64_t frequency_hz;               /* of ticks; not 0 */
 	uint32_t ticks_at;                   /* the JVM's clock, noted by itself every 50 ms; 0 = not there */
 	bool by_safepoints;                  /* Shenandoah: pauses are safepoints; there are no collectors */
-	bool ends_late;                 /* Serial: a pause goes on after its exit; there are collectors 0, 1 */
-	uint32_t safepoints_at, safepoint_time_at;   /* for these two */
-	struct hsperf_range {
-		uint32_t low, high;          /* of the file; [low, high), or nothing: low > high */
-	} collected, stopped;                /* the collectors' counters, and those of safepoints for these two */
+	bool ends_late;                      /* Serial: a collection goes on after its exit */
+	uint32_t safepoints_at, safepoint_time_at;   /* 0 = not there */
+	uint32_t low, high;                  /* all of these lie in [low, high) of the file */
 	struct hsperf_collector {
 		uint32_t at[HSPERF_VALUES];  /* all 0 = there is no such collector */
 		char name[48];
@@ -59,6 +57,7 @@ struct hsperf_edge {
 	bool start;
 	uint64_t ticks, count;               /* count: of this collector's pauses */
 	uint32_t pauses;                     /* 1; more: their sum, the first one alone is shorter */
+	uint64_t restart;                    /* 0; for the caller: when the program went on */
 };
 
 /* Pauses that came and went, of which only number and sum are known. */

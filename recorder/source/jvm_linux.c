@@ -7,11 +7,12 @@
  * own clock, however late we are. With the sum of the pauses' times that tells every pause over 5 ms, also
  * of those that follow each other quickly (hsperf.h); when over 5 ms of them were passed over, the looks are
  * closer for a while. A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start
- * at its entry, GC/Stop and GC/RestartEEStop at its exit, with the fields that those of .NET have (Reason,
- * Count, Depth: 2 for a full collection, else 0; Type 0; ClrInstanceID: the collector's number) and
- * Collector, its name; with Pauses where it may contain so many, the first of which is nearly as long. Those
- * that were passed over are one event GC/Pauses, with their number and the sum of their times (PauseMSec).
- * Of Shenandoah every safepoint is told, when it has ended. Pauses of Serial end when the program went on.
+ * at its entry, GC/Stop at its exit (as long as -Xlog:gc says) and GC/RestartEEStop when the program went on (as
+ * long as -Xlog:safepoint says), with the fields that those of .NET have (Reason, Count, Depth: 2 for a full
+ * collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its name; with Pauses where
+ * it may contain so many, the first of which is nearly as long. Those that were passed over are one event
+ * GC/Pauses, with their number and the sum of their times (PauseMSec). Collections of Serial, which go on after
+ * their exit, end with their pause. Of Shenandoah every safepoint is told, when it has ended.
  *
  * The JVM's clock begins when it starts. Up to JDK 21 it notes it every 50 ms: reading every millisecond
  * after a JVM was found tells its beginning to 2 ms. Later ones tell it by their pauses, to POLL_NS.
@@ -53,7 +54,7 @@ struct jvm_source {
 	struct log *log;
 	bool wanted, maps;
 	struct jvm_table table;
-	unsigned char *collected, *stopped, *again;  /* images of a JVM's ranges */
+	unsigned char *image, *again;                /* of a JVM's counters */
 	uint64_t quick_until_ns;
 	struct gc_counters *counters;
 	_Atomic bool stopping;
@@ -119,6 +120,8 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, c
 	e.nfields = sizeof(fields) / sizeof(fields[0]) - (edge->pauses == 1);
 	for (i = 0; i < 2; i++) {
 		e.name = names[edge->start][i];
+		if (i == 1 && edge->restart)
+			e.time_ns = zero_ns + jvm_ticks_to_ns(j, edge->restart);
 		deliver(s, &e);
 		gc_counters_event(s->counters, j->pid, &e);
 	}
@@ -186,24 +189,20 @@ static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector
 
 /* ---- reading --------------------------------------------------------------------------------------- */
 
-/* Of the range that was read last: both lie in an image of their own. */
+/* Of the JVM that was read last. */
 static uint64_t value(const struct jvm_source *s, const struct jvm *j, uint32_t at)
 {
-	const struct hsperf_range *c = &j->data.collected;
 	uint64_t v;
 
-	if (at >= c->low && at < c->high)
-		memcpy(&v, s->collected + (at - c->low), sizeof(v));
-	else
-		memcpy(&v, s->stopped + (at - j->data.stopped.low), sizeof(v));
+	memcpy(&v, s->image + (at - j->data.low), sizeof(v));
 	return v;
 }
 
-static bool read_range(const struct jvm *j, const struct hsperf_range *range, unsigned char *image)
+static bool read_counters(const struct jvm *j, unsigned char *image)
 {
-	size_t n = range->low < range->high ? range->high - range->low : 0;
+	size_t n = j->data.high - j->data.low;
 
-	return !n || pread(j->fd, image, n, range->low) == (ssize_t)n;
+	return pread(j->fd, image, n, j->data.low) == (ssize_t)n;
 }
 
 /* Of several pauses since the last look the sum of times counts, which a collector writes last. */
@@ -219,21 +218,21 @@ static bool passes_over(const struct jvm_source *s, const struct jvm *j)
 	return false;
 }
 
-/* Twice the same: nothing changed in the middle. */
-static bool read_steadily(struct jvm_source *s, const struct jvm *j, const struct hsperf_range *range,
-			  unsigned char *image)
+/* Twice the same, after one reading: nothing changed in the middle. */
+static bool read_steadily(struct jvm_source *s, const struct jvm *j)
 {
-	size_t n = range->low < range->high ? range->high - range->low : 0;
+	unsigned char *image;
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		if (!read_range(j, range, image))
-			return false;
-		if (image == s->collected && passes_over(s, j))
+		if (passes_over(s, j))
 			os_sleep_ns(SETTLE_NS);
-		if (!read_range(j, range, s->again))
+		image = s->again;
+		s->again = s->image;
+		s->image = image;
+		if (!read_counters(j, s->image))
 			return false;
-		if (memcmp(image, s->again, n) == 0)
+		if (memcmp(s->image, s->again, j->data.high - j->data.low) == 0)
 			return true;
 	}
 	return false;
@@ -257,11 +256,11 @@ static bool clock_is_exact(const struct jvm *j, uint64_t now_ns)
 	       (j->zero_low_ns && j->zero_high_ns - j->zero_low_ns < CLOCK_EXACT_NS);
 }
 
-static void read_clock(struct jvm *j)
+static void read_clock(const struct jvm_source *s, struct jvm *j)
 {
-	uint64_t ticks;
+	uint64_t ticks = value(s, j, j->data.ticks_at);
 
-	if (pread(j->fd, &ticks, sizeof(ticks), j->data.ticks_at) != sizeof(ticks) || !ticks)
+	if (!ticks)
 		return;
 	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks, os_now_ns());
 	j->ticks = ticks;
@@ -276,30 +275,46 @@ static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t
 		jvm_clock_note(j, jvm_ticks_to_ns(j, edges[i].ticks), true, done_ns);
 }
 
+/* Times of the other collectors since no pause was open; false = one of them began or ended later than this. */
+static bool is_last(const struct jvm_source *s, const struct jvm *j, uint32_t collector, uint64_t exit, uint64_t *others)
+{
+	bool last = true;
+	uint32_t i;
+
+	*others = 0;
+	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+		const uint32_t *at = j->data.collectors[i].at;
+
+		if (i == collector || !at[0] ||
+		    value(s, j, at[HSPERF_INVOCATIONS]) == j->safepoints.collectors[i].invocations)
+			continue;
+		last &= value(s, j, at[HSPERF_EXIT]) <= exit && value(s, j, at[HSPERF_ENTRY]) <= exit;
+		*others += value(s, j, at[HSPERF_TIME]) - j->safepoints.collectors[i].time;
+	}
+	return last;
+}
+
 /*
- * Serial's pauses go on after a collector's exit, in the same safepoint: a full collection resizes its
- * generations, which takes a millisecond or more, and any waits where it has no CPU. The time of safepoints
- * since no pause was open, less that of the other collector, tells when the program went on; *end 0 = at the
- * exit. false = the safepoint is not over yet. Where the JVM is stopped while it writes a line to its log, that
- * is more than the line says.
+ * The program stands still for longer than its collection, up to the end of the safepoint: Serial's full
+ * collection resizes the generations after its exit, which takes a millisecond or more; and any JVM may have to
+ * wait for a CPU, or for its log's disk, then. The time of safepoints since no pause was open, less that of other
+ * collections, tells when it went on; *end 0 = at the exit, for all that can be told. false = the safepoint is not
+ * over yet.
  */
 #define WAIT_NS (200 * NS_PER_MS)
-#define OTHER_SAFEPOINTS 8u                  /* beside it, of microseconds each, or of the other collector */
-static bool serial_end(const struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES],
-		       uint64_t now_ns, uint64_t *end)
+#define OTHER_SAFEPOINTS 8u                  /* beside it, of microseconds each, or of other collections */
+static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES],
+			 uint64_t now_ns, uint64_t *end)
 {
 	const struct jvm_safepoints *calm = &j->safepoints;
-	const uint32_t *other = j->data.collectors[!i].at;
-	uint64_t time = value(s, j, j->data.safepoint_time_at) - calm->time;
-	uint64_t others = value(s, j, other[HSPERF_TIME]) - calm->collectors[!i].time;
-	bool alone = value(s, j, other[HSPERF_INVOCATIONS]) == calm->collectors[!i].invocations;
+	uint64_t time = value(s, j, j->data.safepoint_time_at) - calm->time, others;
 
 	*end = 0;
-	if (now[HSPERF_EXIT] < now[HSPERF_ENTRY] ||
+	if (!calm->count || now[HSPERF_EXIT] < now[HSPERF_ENTRY] ||
 	    (now[HSPERF_ENTRY] == j->tracks[i].v[HSPERF_ENTRY] && !j->tracks[i].open))
 		return true;
-	/* A young collection that a full one follows ends at its exit, for all that can be told. */
-	if (i == 0 && !alone)
+	/* Of several pauses that are seen at once the last one is the longer one; of Serial's the full one is. */
+	if (!is_last(s, j, i, now[HSPERF_EXIT], &others) && !(j->data.ends_late && i == 1))
 		return true;
 	if (time < others + (now[HSPERF_EXIT] - now[HSPERF_ENTRY])) {
 		if (!j->exit_seen_ns)
@@ -320,11 +335,17 @@ static void note_calm(const struct jvm_source *s, struct jvm *j)
 {
 	uint32_t i;
 
+	if (!j->data.safepoints_at || j->zero_ns || j->exit_seen_ns)
+		return;
 	j->safepoints.count = value(s, j, j->data.safepoints_at);
 	j->safepoints.time = value(s, j, j->data.safepoint_time_at);
-	for (i = 0; i < 2; i++) {
-		j->safepoints.collectors[i].time = value(s, j, j->data.collectors[i].at[HSPERF_TIME]);
-		j->safepoints.collectors[i].invocations = value(s, j, j->data.collectors[i].at[HSPERF_INVOCATIONS]);
+	for (i = 0; i < HSPERF_COLLECTORS && !j->data.by_safepoints; i++) {
+		const uint32_t *at = j->data.collectors[i].at;
+
+		if (!at[0])
+			continue;
+		j->safepoints.collectors[i].time = value(s, j, at[HSPERF_TIME]);
+		j->safepoints.collectors[i].invocations = value(s, j, at[HSPERF_INVOCATIONS]);
 	}
 }
 
@@ -338,12 +359,15 @@ static void look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 
 	for (k = 0; k < HSPERF_VALUES; k++)
 		now[k] = value(s, j, j->data.collectors[i].at[k]);
-	if (i < 2 && j->data.ends_late && !serial_end(s, j, i, now, done_ns, &end))
+	if (j->data.safepoints_at && !end_of_pause(s, j, i, now, done_ns, &end))
 		return;
 	n = hsperf_step(&j->tracks[i], now, edges, &together);
 	note_stamps(j, edges, n, done_ns);
-	if (end && n && !edges[n - 1].start)
-		edges[n - 1].ticks = end;
+	if (end && n && !edges[n - 1].start) {
+		edges[n - 1].restart = end;
+		if (j->data.ends_late)
+			edges[n - 1].ticks = end;
+	}
 	if (!*zero_ns)
 		*zero_ns = jvm_clock_zero(j);
 	put_edges(s, j, i, edges, n, *zero_ns);
@@ -363,8 +387,7 @@ static void look_at_collectors(struct jvm_source *s, struct jvm *j)
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->tracks[i].open)
 			j->zero_ns = zero_ns;
-	if (j->data.ends_late && !j->zero_ns && !j->exit_seen_ns)
-		note_calm(s, j);
+	note_calm(s, j);
 }
 
 static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
@@ -386,23 +409,23 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 	put_together(s, j, SAFEPOINTS, &together);
 }
 
-static void look(struct jvm_source *s, struct jvm *j)
+static void look(void *ctx, struct jvm *j)
 {
+	struct jvm_source *s = ctx;
 	uint64_t began_ns = os_now_ns();
 
-	if (!j->ready || !read_range(j, &j->data.collected, s->collected))
+	if (!j->ready || !read_counters(j, s->image))
 		return;
 	if (!clock_is_exact(j, began_ns))
-		read_clock(j);
+		read_clock(s, j);
 	if (j->data.by_safepoints) {
-		if (read_steadily(s, j, &j->data.stopped, s->stopped))
+		if (read_steadily(s, j))
 			look_at_safepoints(s, j);
 	} else if (has_changed(s, j)) {
 		j->changed_ns = began_ns;
-		if (read_steadily(s, j, &j->data.collected, s->collected) &&
-		    read_steadily(s, j, &j->data.stopped, s->stopped))
+		if (read_steadily(s, j))
 			look_at_collectors(s, j);
-	} else if (j->data.ends_late && !j->zero_ns && read_range(j, &j->data.stopped, s->stopped)) {
+	} else {
 		note_calm(s, j);
 	}
 	j->read_ns = began_ns;
@@ -465,6 +488,8 @@ static int jvm_run(struct source *source, struct err *err)
 
 	(void)err;
 	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may pass over a pause */
+	s->table.last_look = look;
+	s->table.last_look_ctx = s;
 	while (s->wanted && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
@@ -475,6 +500,7 @@ static int jvm_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		os_sleep_ns(next_ns > now_ns ? next_ns - now_ns : 1);
 	}
+	s->table.last_look = NULL;
 	queue_finish(s->queue);
 	return 0;
 }
@@ -487,8 +513,7 @@ static void jvm_close(struct source *source)
 		return;
 	jvm_table_close(&s->table);
 	gc_counters_free(s->counters);
-	free(s->collected);
-	free(s->stopped);
+	free(s->image);
 	free(s->again);
 	free(s);
 }
@@ -506,11 +531,10 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		s->log = cfg->log;
 		s->maps = needs->perf_maps;
 		s->wanted = s->maps || wants_gc(needs);
-		s->collected = malloc(s->wanted ? JVM_RANGE_MAX : 1);
-		s->stopped = malloc(s->wanted ? JVM_RANGE_MAX : 1);
+		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 	}
-	if (!s || !s->collected || !s->stopped || !s->again)
+	if (!s || !s->image || !s->again)
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
 	if (!rc)
 		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);

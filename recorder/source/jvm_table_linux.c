@@ -53,6 +53,8 @@ uint64_t jvm_clock_zero(const struct jvm *j)
 
 static void forget(struct jvm_table *t, uint32_t i)
 {
+	if (t->all[i].ready && t->last_look)
+		t->last_look(t->last_look_ctx, &t->all[i]);
 	close(t->all[i].fd);
 	jvm_attach_close(&t->all[i].attach);
 	if (t->all[i].own)
@@ -82,11 +84,6 @@ static bool is_its_process(uint32_t pid, uid_t owner)
 	return stat(path, &st) == 0 && st.st_uid == owner && ns_tmp_is_here(pid);
 }
 
-static bool is_short(const struct hsperf_range *range)
-{
-	return range->low > range->high || range->high - range->low <= JVM_RANGE_MAX;
-}
-
 static bool parse(int fd, uid_t owner, struct hsperf *out)
 {
 	unsigned char *image;
@@ -101,8 +98,7 @@ static bool parse(int fd, uid_t owner, struct hsperf *out)
 	image = malloc((size_t)st.st_size);
 	n = image ? pread(fd, image, (size_t)st.st_size, 0) : 0;
 	if (n > 0)
-		ok = hsperf_parse(image, (size_t)n, out, &err) == 0 && is_short(&out->collected) &&
-		     is_short(&out->stopped);
+		ok = hsperf_parse(image, (size_t)n, out, &err) == 0 && out->high - out->low <= JVM_RANGE_MAX;
 	free(image);
 	return ok;
 }

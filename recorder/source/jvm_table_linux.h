@@ -28,11 +28,11 @@ struct jvm {
 	bool elsewhere;                      /* in other namespaces than ours */
 	struct hsperf data;
 	struct hsperf_track tracks[HSPERF_COLLECTORS + 1];   /* the last: safepoints */
-	struct jvm_safepoints {              /* when no pause was open; for Serial */
+	struct jvm_safepoints {              /* when no pause was open */
 		uint64_t count, time;
 		struct {
 			uint64_t invocations, time;
-		} collectors[2];
+		} collectors[HSPERF_COLLECTORS];
 	} safepoints;
 	uint64_t exit_seen_ns;               /* a collector's, whose safepoint goes on; 0 = none */
 	uint64_t found_ns, next_try_ns, changed_ns;
@@ -50,6 +50,8 @@ struct jvm_table {
 	uint32_t n, nready;
 	struct processes *processes;
 	struct gc_counters *counters;        /* are told of those that have ended */
+	void (*last_look)(void *ctx, struct jvm *j);  /* before one is let go: its last pause may be news */
+	void *last_look_ctx;
 	struct log *log;
 	struct ns_tmp *elsewhere;
 	int watch;

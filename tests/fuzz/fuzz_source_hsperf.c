@@ -30,17 +30,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	if (hsperf_parse(data, n, &h, &err))
 		return 0;
-	if (!h.frequency_hz || (h.collected.low < h.collected.high && h.collected.high > n) ||
-	    (h.stopped.low < h.stopped.high && h.stopped.high > n))
+	if (!h.frequency_hz || h.low >= h.high || h.high > n || !h.safepoints_at != !h.safepoint_time_at ||
+	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at))
 		abort();
-	if ((h.by_safepoints || h.ends_late) &&
-	    (h.safepoints_at < h.stopped.low || h.safepoint_time_at < h.stopped.low ||
-	     h.safepoints_at + 8 > h.stopped.high || h.safepoint_time_at + 8 > h.stopped.high))
+	if (h.safepoints_at && (h.safepoints_at < h.low || h.safepoint_time_at < h.low ||
+				h.safepoints_at + 8 > h.high || h.safepoint_time_at + 8 > h.high))
 		abort();
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		for (k = 0; k < HSPERF_VALUES; k++)
-			if (h.collectors[i].at[k] && (h.collectors[i].at[k] < h.collected.low ||
-						      h.collectors[i].at[k] + 8 > h.collected.high))
+			if (h.collectors[i].at[k] && (h.collectors[i].at[k] < h.low ||
+						      h.collectors[i].at[k] + 8 > h.high))
 				abort();
 	return 0;
 }
