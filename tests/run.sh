@@ -16,7 +16,7 @@
 #                                 "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test.
 #
 # A crash, a timeout, a non-zero exit without a failed test, and silence count as one failure. The
-# limit is 120 s; a script raises it by a line "# time limit: SECONDS". Test programs run two at a
+# limit is 240 s; a script sets another by a line "# time limit: SECONDS". Test programs run two at a
 # time, scripts alone. From outside: BUILD (for RECORDER), TIME_LIMIT, JOBS.
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and what else runs there is no
@@ -88,7 +88,7 @@ read_replay()
 run_one()
 {
 	local program=$1 name=${1#"$TOP"/} dir=$WORK/dir.$BASHPID log=$WORK/log.$BASHPID
-	local limit=${TIME_LIMIT:-120} reader=read_cmocka command verdict='' start rc
+	local limit=${TIME_LIMIT:-240} reader=read_cmocka command verdict='' start rc
 	local passed failed skipped whole skips
 
 	command=("$TOP/$name")
@@ -101,7 +101,7 @@ run_one()
 		reader=read_script
 		command=(bash "$TOP/$name")
 		limit=$(sed -n 's/^# time limit: \([0-9]*\).*/\1/p' "$TOP/$name" | head -n 1)
-		limit=${limit:-${TIME_LIMIT:-120}}
+		limit=${limit:-${TIME_LIMIT:-240}}
 		;;
 	*.exe)
 		command=($WINE_RUN "$TOP/$name")

@@ -20,6 +20,7 @@ struct etl {
 	struct etl_file *file;
 	const struct etl_facts *facts;
 	bool delivering;                     /* the second pass */
+	bool ended;                          /* it has come to its end */
 	struct etl_counts counts;
 	struct os_mutex *lock;               /* guards what follows */
 	uint64_t period_ns;
@@ -41,12 +42,16 @@ static int etl_check(const struct needs *needs, struct err *err)
 	return 0;
 }
 
+static void tell_reading(struct etl *s);
+
 static void etl_close(struct source *source)
 {
 	struct etl *s = etl_of(source);
 
 	if (!s)
 		return;
+	if (s->ended && !atomic_load(&s->e.stopping))
+		tell_reading(s);
 	etw_events_close(&s->e);
 	etl_file_close(s->file);
 	os_mutex_free(s->lock);
@@ -174,16 +179,16 @@ static void note_losses(struct etl *s)
 	buf_free(&b);
 }
 
-static int tell_losses(struct etl *s)
+/*
+ * Of a trace that was read to its end; when it is closed: whether somebody said stop, as the wanted incident
+ * was there, is known then. While it is read this depends on how far the reading was ahead.
+ */
+static void tell_reading(struct etl *s)
 {
 	struct etw_stacks_count n;
 	size_t bytes;
 	uint64_t nrefused = etw_events_refused(&s->e, &bytes);
-	int rc;
 
-	note_losses(s);
-	if (*s->note)
-		log_line(s->e.cfg.log, LOG_WARN, "%s is not whole: %s", s->e.cfg.file, s->note);
 	log_line(s->e.cfg.log, LOG_INFO,
 		 "read %" PRIu64 " records, %" PRIu64 " of them samples of idle CPUs, which are not kept; "
 		 "what was learned of processes, code and stacks takes %.1f MB",
@@ -200,7 +205,14 @@ static int tell_losses(struct etl *s)
 	if (s->e.time.threads && !s->e.time.switches)
 		log_line(s->e.cfg.log, LOG_WARN, "--thread-time: this trace has no context switches; record it with "
 			 "the kernel's ThreadTime events");
-	rc = etw_events_loss(&s->e, LOSS_KERNEL, s->facts->events_lost);
+}
+
+static int put_losses(struct etl *s)
+{
+	size_t bytes;
+	uint64_t nrefused = etw_events_refused(&s->e, &bytes);
+	int rc = etw_events_loss(&s->e, LOSS_KERNEL, s->facts->events_lost);
+
 	if (!rc)
 		rc = etw_events_loss(&s->e, LOSS_TABLE, nrefused);
 	return rc;
@@ -209,18 +221,19 @@ static int tell_losses(struct etl *s)
 static int etl_run(struct source *source, struct err *err)
 {
 	struct etl *s = etl_of(source);
-	int rc = survey(s, err), told;
+	int rc = survey(s, err), put;
 
-	if (!rc) {
-		note_losses(s);              /* before the first event, so that no incident is without it */
-		rc = deliver(s, err);
-	}
-	if (rc == ERR_STOPPED)
-		note_losses(s);
+	if (rc)
+		return rc == ERR_STOPPED ? 0 : rc;
+	note_losses(s);                      /* before the first event, so that no incident is without it */
+	if (*s->note)
+		log_line(s->e.cfg.log, LOG_WARN, "%s is not whole: %s", s->e.cfg.file, s->note);
+	rc = deliver(s, err);
 	if (rc == ERR_STOPPED)
 		return 0;
-	told = tell_losses(s);
-	return rc ? rc : told == ERR_STOPPED ? 0 : told;
+	s->ended = true;
+	put = put_losses(s);
+	return rc ? rc : put == ERR_STOPPED ? 0 : put;
 }
 
 static void etl_stop(struct source *source)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Source lines and inlined functions: a program with debug information, recorded, against addr2line.
-# time limit: 60
+# time limit: 240
 . "$TOP/tests/support/cli.sh"
 need_perf
 for tool in g++ addr2line sqlite3 jq; do
@@ -10,9 +10,14 @@ done
 # ---- record ---------------------------------------------------------------------------------------
 
 g++ -g -O2 -Wl,--build-id -o inlined "$TOP/tests/data/lines/inlined.cc" || exit 1
-./inlined 20 >/dev/null & program=$!
+./inlined 60 >/dev/null & program=$!
 trap 'kill $program 2>/dev/null' EXIT
-"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --record-process $program /MaxCollectSec:2 2>log
+# Until there are enough samples for a look at many frames: a second or two, longer on a busy machine.
+"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --record-process $program 2>log & recorder=$!
+has_samples() { [ "$("$RECORDER" status --store s.db --json | jq .samples)" -ge 800 ]; }
+wait_for 50 has_samples
+"$RECORDER" stop --store s.db >/dev/null 2>&1
+wait $recorder
 kill $program
 if ! "$RECORDER" export --store s.db -f --inlines >lines.folded 2>err && grep -q libdw err; then
 	echo "skip lines_linux: $(cat err)"
