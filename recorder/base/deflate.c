@@ -68,6 +68,23 @@ static void run(struct deflater *d, int flush, struct buf *out)
 	} while (!d->z.avail_out);
 }
 
+/* deflateParams() ends the block first, and may need more room than there is for that. */
+void deflater_kind(struct deflater *d, enum deflate_kind kind, struct buf *out)
+{
+	int strategy = kind == DEFLATE_NOISE ? Z_RLE : Z_DEFAULT_STRATEGY, rc;
+
+	d->z.next_in = NULL;
+	d->z.avail_in = 0;
+	do {
+		d->z.next_out = (Bytef *)buf_reserve(out, STEP_BYTES);
+		if (!d->z.next_out)
+			return;
+		d->z.avail_out = STEP_BYTES;
+		rc = deflateParams(&d->z, LEVEL, strategy);
+		buf_advance(out, STEP_BYTES - d->z.avail_out);
+	} while (rc == Z_BUF_ERROR);
+}
+
 void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *out)
 {
 	const Bytef *at = bytes;

@@ -18,6 +18,13 @@ void deflater_free(struct deflater *d);              /* NULL allowed */
 
 /* Begin a stream; forgets an unfinished one. */
 void deflater_start(struct deflater *d);
+/*
+ * What comes next is compressed so: DEFLATE_TEXT looks for repeats of what was before; DEFLATE_NOISE for
+ * runs of one byte only, which is quicker, and smaller where repeats are chance. Each has its own codes. It
+ * holds until the next, also for the next stream; at first it is DEFLATE_TEXT.
+ */
+enum deflate_kind { DEFLATE_TEXT, DEFLATE_NOISE };
+void deflater_kind(struct deflater *d, enum deflate_kind kind, struct buf *out);
 /* Append what n more bytes come to; a failure stays in out (buf_check). */
 void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *out);
 /* Append the end of the stream. */

@@ -7,9 +7,9 @@
  * (thread and frame numbers) tie it to the tables, so the same encoded bytes go to the store, where
  * only the lists are rewritten. Names (providers, events, counters, fields) are strings inside the segment.
  *
- * Encoded bytes, version 2; v = varint (base/varint.h), z = zigzag varint:
+ * Encoded bytes, version 3; v = varint (base/varint.h), z = zigzag varint:
  *
- *	u8   version = 2
+ *	u8   version = 3
  *	u8   codec of the columns: 0 as they are, 1 a zlib stream
  *	v    base: time of the first delivered content, in ticks of 100 ns of the recorder clock
  *	z    t0 - base, v t1 - t0: the earliest and the latest content, in ticks
@@ -20,12 +20,14 @@
  *	       sample stream    runs
  *	       sample cpu       runs: v length, v cpu
  *	       sample time      z difference to what was expected (see below)
- *	       sample thread    v index + 1, 0 = none
- *	       sample stack     newest: node + 1, 0 = no stack
+ *	       sample thread    0 = none; n = the nth of the 64 seen last, the latest is 1st; else 65 +
+ *	                        newer(index)
+ *	       sample stack     0 = none; 2n = that of the sample n before; 2n + 1 = a node, n = z difference
+ *	                        from it to the end of the first chain behind the highest node so far
  *	       sample quality   runs
- *	       node parent      v i - parent (parents precede children); 0 = root
- *	       node frame       0 = the frame that last followed under the same parent frame;
- *	                        2n - 1 = n more than the highest so far (at first -1); 2n + 2 = n less
+ *	       node parent      per chain: v first - 1 - parent, at least 1; 0 = root
+ *	       node frame       2n = what followed the parent's frame the (n + 1)th last of the 32 that did so
+ *	                        last; 2n + 1 = none of them, n less than the highest so far + 1
  *	       event time       z difference to the event before (first: to base)
  *	       event kind       runs
  *	       event flags      runs
@@ -37,13 +39,27 @@
  *	       event value      8 bytes, IEEE 754 little endian
  *	       event fields     v n, then per field: v name index, u8 type, v / z / 8 bytes / v length + bytes
  *	       names            v length + bytes
+ *	       node chain       v nodes behind the first one of a chain: each the callee of the one before
  *
  * Expected time of a sample: that of the sample before on the same CPU (first: base), and the weight
  * when the stream is CPU time and the weight under 4 s: the sampling clock ticks per CPU.
  * newest: 0 stays 0; a value n higher than the highest so far is 2n, one n lower or equal 2n + 1.
+ * newer: a value n higher than the highest so far + 1 is 2n, one n lower than the highest 2n + 1.
+ * Ordered by when they were last seen: what is named, or is new, becomes the latest; a frame among those
+ * that followed its parent's frame.
+ *
+ * Version 2 had no chains, and these columns otherwise:
+ *
+ *	       sample thread    v index + 1, 0 = none
+ *	       sample stack     newest: node + 1, 0 = no stack
+ *	       node parent      per node: v i - parent; 0 = root
+ *	       node frame       0 = the frame that last followed under the same parent frame;
+ *	                        2n - 1 = n more than the highest so far (at first -1); 2n + 2 = n less
  *
  * Measured on shells, compilers, interpreters and JVMs at 2 x 99 Hz with 150 new processes a second:
- * version 1 took 55.1 bytes a sample (18.6 compressed), version 2 takes 14.4.
+ * version 1 took 55.1 bytes a sample (18.6 compressed), version 2 14.4. On the programs of
+ * tests/bench/load.sh, with all else that a busy machine did, version 2 takes 9.56 and version 3 7.94; on
+ * C++ compilers, javac, node and a browser at once 11.5 and 8.8 (bench_density; the lists apart).
  *
  * Threads: building belongs to the merge thread; sealed segments may be read and released anywhere.
  */
@@ -54,14 +70,15 @@
 
 #include "base/buf.h"
 
-#define SEGMENT_VERSION 2
+#define SEGMENT_VERSION 3
+#define SEGMENT_OLDEST_VERSION 2              /* that is still read */
 #define SEGMENT_TICK_NS 100u
 #define SEGMENT_MAX_SAMPLES 8192u
 #define SEGMENT_MAX_EVENTS 16384u
 #define SEGMENT_MAX_NS (60 * 1000000000ULL)
 #define SEGMENT_MAX_BYTES ((size_t)16 << 20)     /* of encoded columns: the decoder refuses more */
 #define SEGMENT_MAX_NODES (1u << 20)
-#define SEGMENT_COLUMNS 20
+#define SEGMENT_COLUMNS 21
 
 struct segment {
 	_Atomic uint32_t refs;

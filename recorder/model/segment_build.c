@@ -30,6 +30,32 @@ static void column_newest(struct column *c, uint64_t v)
 	}
 }
 
+/*
+ * 0 = none; n + 1: the thread seen n others ago; beyond: 65 + 2n, n more than the next higher than the
+ * highest so far, or 65 + 2n + 1, n less than the highest.
+ */
+static void column_thread(struct column *c, struct recent *recent, uint32_t thread)
+{
+	uint64_t v = (uint64_t)thread + 1;
+	uint32_t at = 0;
+
+	if (thread == THREAD_NONE) {
+		put_varint(&c->bytes, 0);
+		return;
+	}
+	while (at < recent->n && recent->values[at] != thread)
+		at++;
+	if (at < recent->n) {
+		put_varint(&c->bytes, at + 1);
+	} else if (v > c->previous) {
+		put_varint(&c->bytes, RECENT_THREADS + 1 + 2 * (v - c->previous - 1));
+		c->previous = v;
+	} else {
+		put_varint(&c->bytes, RECENT_THREADS + 1 + 2 * (c->previous - v) + 1);
+	}
+	recent_front(recent, at, thread);
+}
+
 static void column_run(struct column *c, uint64_t v)
 {
 	if (c->run_length && c->previous != v)
@@ -53,6 +79,10 @@ static bool columns_room(struct segment_builder *b, size_t field_bytes)
 			b->columns[i].bytes.failed = 0;
 			return false;
 		}
+	}
+	if (!buf_reserve(&b->sample_stacks, sizeof(uint32_t))) {
+		b->sample_stacks.failed = 0;
+		return false;
 	}
 	return true;
 }
@@ -337,6 +367,8 @@ void segment_builder_reset(struct segment_builder *b)
 		b->columns[i].previous = 0;
 		b->columns[i].run_length = 0;
 	}
+	b->recent_threads.n = 0;
+	buf_reset(&b->sample_stacks);
 	b->threads.count = b->frame_list.count = 0;
 	table_clear(&b->threads.index);
 	table_clear(&b->frame_list.index);
@@ -381,7 +413,10 @@ void segment_builder_free(struct segment_builder *b)
 	buf_free(&b->head);
 	buf_free(&b->lists);
 	buf_free(&b->packed);
-	buf_free(&b->last_frames);
+	buf_free(&b->sample_stacks);
+	buf_free(&b->callee_first);
+	buf_free(&b->callee_items);
+	buf_free(&b->last_samples);
 	deflater_free(b->deflater);
 	table_free(&b->threads.index);
 	table_free(&b->frame_list.index);
@@ -427,8 +462,8 @@ static void add_sample(struct segment_builder *b, const struct event *e, uint32_
 	column_plain(&c[COLUMN_SAMPLE_TIME],
 		     zigzag((int64_t)(tick - *last - clock_step(stream, weight))));
 	*last = tick;
-	column_plain(&c[COLUMN_SAMPLE_THREAD], thread == THREAD_NONE ? 0 : (uint64_t)thread + 1);
-	column_newest(&c[COLUMN_SAMPLE_STACK], e->stack == STACK_NONE ? 0 : (uint64_t)e->stack + 1);
+	column_thread(&c[COLUMN_SAMPLE_THREAD], &b->recent_threads, thread);
+	buf_put(&b->sample_stacks, &e->stack, sizeof(e->stack));
 	column_run(&c[COLUMN_SAMPLE_QUALITY], e->quality < QUALITIES ? e->quality : QUALITY_NONE);
 	b->nsamples++;
 }
@@ -599,7 +634,7 @@ static size_t columns_bytes(const struct segment_builder *b)
 /* Names become a column at sealing; a length takes two bytes at most, the NUL is one. */
 size_t segment_open_bytes(const struct segment_builder *b)
 {
-	return columns_bytes(b) + b->name_text.len + b->nnames;
+	return columns_bytes(b) + b->sample_stacks.len + b->name_text.len + b->nnames;
 }
 
 bool segment_is_empty(const struct segment_builder *b)

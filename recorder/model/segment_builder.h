@@ -43,6 +43,8 @@ struct segment_builder {
 	uint32_t nsamples, nevents;
 	struct column columns[SEGMENT_COLUMNS];
 	struct sample_clock clock;
+	struct recent recent_threads;
+	struct buf sample_stacks;           /* uint32_t each, until the nodes are all there */
 	struct id_list threads, frame_list;
 
 	struct segment_node *nodes;         /* frame: local index */
@@ -61,7 +63,7 @@ struct segment_builder {
 	uint32_t more_frame;                /* number + 1 of the frame "[more]"; 0 = not yet */
 
 	struct deflater *deflater;          /* for sealing, and its buffers: kept */
-	struct buf head, lists, packed, last_frames;
+	struct buf head, lists, packed, callee_first, callee_items, last_samples;
 };
 
 static inline void put_varint(struct buf *b, uint64_t v)

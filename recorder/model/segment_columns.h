@@ -7,6 +7,8 @@
 
 #include "model/segment.h"
 
+#include <string.h>
+
 enum segment_column {
 	COLUMN_SAMPLE_WEIGHT,
 	COLUMN_SAMPLE_STREAM,
@@ -28,6 +30,7 @@ enum segment_column {
 	COLUMN_EVENT_VALUE,
 	COLUMN_EVENT_FIELDS,
 	COLUMN_NAMES,
+	COLUMN_NODE_CHAIN,                  /* not in version 2 */
 };
 
 enum segment_codec { SEGMENT_CODEC_RAW, SEGMENT_CODEC_ZLIB };
@@ -58,6 +61,98 @@ static inline uint64_t clock_step(uint64_t stream, uint64_t weight)
 	return stream == STREAM_CPU && weight < CLOCK_MAX_WEIGHT_NS ? weight / SEGMENT_TICK_NS : 0;
 }
 
-_Static_assert(COLUMN_NAMES + 1 == SEGMENT_COLUMNS, "segment.h counts the columns");
+/* ---- threads by when they were last seen, the latest first ---------------------------------------- */
+
+#define RECENT_THREADS 64u
+
+struct recent {
+	uint32_t n;
+	uint32_t values[RECENT_THREADS];
+};
+
+/* The value at `at` comes to the front; at == n: one that is not there, and the last gives way. */
+static inline void recent_front(struct recent *r, uint32_t at, uint32_t value)
+{
+	if (at == r->n) {
+		if (r->n < RECENT_THREADS)
+			r->n++;
+		else
+			at--;
+	}
+	memmove(&r->values[1], &r->values[0], at * sizeof(r->values[0]));
+	r->values[0] = value;
+}
+
+/* ---- the frames that followed each frame, the latest first ---------------------------------------- */
+
+#define RECENT_CALLEES 32u                  /* are looked at; more may be there */
+
+struct callee {
+	uint32_t frame;
+	uint32_t next;                      /* index + 1, 0 = none */
+};
+
+struct callees {
+	uint32_t *first;                    /* by caller; index + 1, 0 = none; the last one's are roots */
+	struct callee *items;               /* room for one of each node */
+	uint32_t n;
+};
+
+static inline void callees_add(struct callees *c, uint32_t caller, uint32_t frame)
+{
+	c->items[c->n] = (struct callee){frame, c->first[caller]};
+	c->first[caller] = ++c->n;
+}
+
+/* The link at *at leads to one that comes to the front; returns its frame. */
+static inline uint32_t callees_front(struct callees *c, uint32_t caller, uint32_t *at)
+{
+	uint32_t found = *at;
+
+	*at = c->items[found - 1].next;
+	c->items[found - 1].next = c->first[caller];
+	c->first[caller] = found;
+	return c->items[found - 1].frame;
+}
+
+/* ---- chains ------------------------------------------------------------------------------------- */
+
+/*
+ * A chain is a node with those right behind it that are the callee of the one before: mostly what a
+ * new stack added. The last node of the one that `node` is in.
+ */
+static inline uint32_t chain_end(const struct segment_node *nodes, uint32_t nnodes, uint32_t node)
+{
+	while (node + 1 < nnodes && nodes[node + 1].parent == node)
+		node++;
+	return node;
+}
+
+/*
+ * Which stack a sample has that is not the one of a sample before: the end of the first chain behind
+ * the highest node that any had.
+ */
+struct new_stack {
+	uint32_t highest;                   /* + 1; 0 = none yet */
+	uint32_t expected, of;              /* the one expected, found for highest == of */
+};
+
+static inline uint32_t new_stack_expected(struct new_stack *s, const struct segment_node *nodes,
+					  uint32_t nnodes)
+{
+	if (s->of != s->highest || !s->highest) {
+		s->expected = s->highest < nnodes ? chain_end(nodes, nnodes, s->highest) : 0;
+		s->of = s->highest;
+	}
+	return s->expected;
+}
+
+static inline void new_stack_seen(struct new_stack *s, uint32_t stack)
+{
+	if (stack >= s->highest)
+		s->highest = stack + 1;
+}
+
+_Static_assert(COLUMN_NODE_CHAIN + 1 == SEGMENT_COLUMNS, "segment.h counts the columns");
 
 #endif

@@ -21,6 +21,7 @@ struct reader {
 	struct cursor columns[SEGMENT_COLUMNS];
 	uint8_t *unpacked;              /* owned: the columns, when they were compressed */
 	uint64_t base_tick;
+	uint8_t version;
 	struct err *err;
 };
 
@@ -31,6 +32,11 @@ static int bad(struct reader *r, const char *what)
 
 static bool get(struct cursor *c, uint64_t *v)
 {
+	/* Nearly all values take one byte. */
+	if (c->at < c->end && *c->at < 0x80) {
+		*v = *c->at++;
+		return true;
+	}
 	return varint_get(&c->at, c->end, v);
 }
 
@@ -80,12 +86,14 @@ static bool read_streams(struct reader *r, struct cursor *h)
 	return true;
 }
 
-static bool read_column_lengths(struct cursor *h, uint64_t lengths[])
+/* Those that the version does not have are empty. */
+static bool read_column_lengths(struct reader *r, struct cursor *h, uint64_t lengths[])
 {
+	unsigned n = r->version == 2 ? COLUMN_NODE_CHAIN : SEGMENT_COLUMNS, i;
 	uint64_t sum = 0;
-	unsigned i;
 
-	for (i = 0; i < SEGMENT_COLUMNS; i++) {
+	memset(lengths, 0, SEGMENT_COLUMNS * sizeof(lengths[0]));
+	for (i = 0; i < n; i++) {
 		if (!get(h, &lengths[i]) || lengths[i] > SEGMENT_MAX_BYTES)
 			return false;
 		sum += lengths[i];
@@ -140,10 +148,12 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 		return bad(r, "it is larger than 16 MB");
 	if (n < 2)
 		return bad(r, "it ends at once");
-	if (h.at[0] != SEGMENT_VERSION)
+	if (h.at[0] < SEGMENT_OLDEST_VERSION || h.at[0] > SEGMENT_VERSION)
 		return err_set(r->err, ERR_FORMAT,
 			       "a segment is in format %u, which this version does not read (it reads "
-			       "%u): use the recorder that wrote it", h.at[0], SEGMENT_VERSION);
+			       "%u and %u): use the recorder that wrote it",
+			       h.at[0], SEGMENT_OLDEST_VERSION, SEGMENT_VERSION);
+	r->version = h.at[0];
 	codec = h.at[1];
 	h.at += 2;
 	if (!read_times(r, &h))
@@ -152,7 +162,7 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	    !get_u32(&h, &c->nnames) || !get_u32(&h, &c->nthreads) || !get_u32(&h, &c->nframes) ||
 	    !read_streams(r, &h))
 		return bad(r, "its counts");
-	if (!read_column_lengths(&h, lengths))
+	if (!read_column_lengths(r, &h, lengths))
 		return bad(r, "the lengths of its columns");
 	rc = find_columns(r, &h, codec, lengths);
 	if (rc)
@@ -160,7 +170,7 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	/* Each of these takes a byte at least in the column named. */
 	if (c->nsamples > MAX_COUNT || c->nsamples > column_bytes(r, COLUMN_SAMPLE_TIME) ||
 	    c->nevents > MAX_COUNT || c->nevents > column_bytes(r, COLUMN_EVENT_TIME) ||
-	    c->nnodes > SEGMENT_MAX_NODES || c->nnodes > column_bytes(r, COLUMN_NODE_PARENT) ||
+	    c->nnodes > SEGMENT_MAX_NODES || c->nnodes > column_bytes(r, COLUMN_NODE_FRAME) ||
 	    c->nframes > SEGMENT_MAX_NODES || c->nnames > MAX_COUNT || c->nnames > column_bytes(r, COLUMN_NAMES))
 		return bad(r, "it counts more than it holds");
 	return 0;
@@ -218,52 +228,260 @@ static bool get_index(struct cursor *c, uint32_t count, uint32_t none, uint32_t 
 	return true;
 }
 
-static bool get_sample_time(struct reader *r, struct sample_clock *clock, struct segment_sample *s)
-{
-	uint64_t *last = clock_of(clock, s->cpu), off;
+/* ---- samples: column by column ------------------------------------------------------------------- */
 
-	if (!get(&r->columns[COLUMN_SAMPLE_TIME], &off))
-		return false;
-	*last += clock_step(s->stream, s->weight) + (uint64_t)unzigzag(off);
-	return tick_to_ns(*last, &s->time_ns);
+static int read_weights(struct reader *r)
+{
+	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
+	struct run run = {0};
+
+	for (; s < end; s++) {
+		if (!get_run(&r->columns[COLUMN_SAMPLE_WEIGHT], &run, INT64_MAX, &s->weight))
+			return bad(r, "the weight of a sample");
+	}
+	return 0;
 }
 
-static int read_samples(struct reader *r)
+static int read_streams_of_samples(struct reader *r)
 {
-	struct segment_content *c = r->c;
-	struct run cpu = {0}, weight = {0}, stream = {0}, quality = {0};
-	struct sample_clock clock;
-	uint64_t newest = 0, v;
-	uint32_t i;
+	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
+	struct run run = {0};
+	uint64_t v;
 
-	clock_start(&clock, r->base_tick);
-	for (i = 0; i < c->nsamples; i++) {
-		struct segment_sample *s = &c->samples[i];
-
-		if (!get_run(&r->columns[COLUMN_SAMPLE_WEIGHT], &weight, INT64_MAX, &s->weight))
-			return bad(r, "the weight of a sample");
-		if (!get_run(&r->columns[COLUMN_SAMPLE_STREAM], &stream, STREAMS_MAX - 1, &v))
+	for (; s < end; s++) {
+		if (!get_run(&r->columns[COLUMN_SAMPLE_STREAM], &run, STREAMS_MAX - 1, &v))
 			return bad(r, "the stream of a sample");
 		s->stream = (uint8_t)v;
-		if (!get_run(&r->columns[COLUMN_SAMPLE_CPU], &cpu, UINT16_MAX, &v))
-			return bad(r, "the CPU of a sample");
-		s->cpu = (uint16_t)v;
-		if (!get_sample_time(r, &clock, s))
-			return bad(r, "the time of a sample");
-		if (!get_index(&r->columns[COLUMN_SAMPLE_THREAD], c->nthreads, THREAD_NONE, &s->thread))
-			return bad(r, "the thread of a sample");
-		if (!get_newest(&r->columns[COLUMN_SAMPLE_STACK], &newest, c->nnodes, &v))
-			return bad(r, "the stack of a sample");
-		s->stack = v ? (uint32_t)(v - 1) : STACK_NONE;
-		if (!get_run(&r->columns[COLUMN_SAMPLE_QUALITY], &quality, QUALITIES - 1, &v))
+	}
+	return 0;
+}
+
+static int read_qualities(struct reader *r)
+{
+	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
+	struct run run = {0};
+	uint64_t v;
+
+	for (; s < end; s++) {
+		if (!get_run(&r->columns[COLUMN_SAMPLE_QUALITY], &run, QUALITIES - 1, &v))
 			return bad(r, "the quality of a sample");
 		s->quality = (uint8_t)v;
 	}
 	return 0;
 }
 
-/* The frame of a node whose parent's frame has this slot; see encode_nodes() in segment_seal.c. */
-static bool get_frame(struct reader *r, uint32_t *slot, uint64_t *highest, uint32_t *frame)
+/* After weights and streams. */
+static int read_cpus_and_times(struct reader *r)
+{
+	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
+	struct run cpu = {0};
+	struct sample_clock clock;
+	uint64_t *last, off, v;
+
+	clock_start(&clock, r->base_tick);
+	for (; s < end; s++) {
+		if (!get_run(&r->columns[COLUMN_SAMPLE_CPU], &cpu, UINT16_MAX, &v))
+			return bad(r, "the CPU of a sample");
+		s->cpu = (uint16_t)v;
+		last = clock_of(&clock, s->cpu);
+		if (!get(&r->columns[COLUMN_SAMPLE_TIME], &off))
+			return bad(r, "the time of a sample");
+		*last += clock_step(s->stream, s->weight) + (uint64_t)unzigzag(off);
+		if (!tick_to_ns(*last, &s->time_ns))
+			return bad(r, "the time of a sample");
+	}
+	return 0;
+}
+
+/* See column_thread() in segment_build.c. */
+static bool get_thread(struct cursor *c, struct recent *recent, uint64_t *highest, uint32_t count,
+		       uint32_t *out)
+{
+	uint64_t code, v;
+
+	if (!get(c, &code))
+		return false;
+	if (!code) {
+		*out = THREAD_NONE;
+		return true;
+	}
+	if (code <= RECENT_THREADS) {
+		if (code > recent->n)
+			return false;
+		*out = recent->values[code - 1];
+		recent_front(recent, (uint32_t)code - 1, *out);
+		return true;
+	}
+	code -= RECENT_THREADS + 1;
+	v = code & 1 ? *highest - code / 2 : *highest + code / 2 + 1;    /* index + 1 */
+	if (!v || v > count)
+		return false;
+	*highest = v > *highest ? v : *highest;
+	*out = (uint32_t)v - 1;
+	recent_front(recent, recent->n, *out);
+	return true;
+}
+
+static int read_threads(struct reader *r)
+{
+	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
+	struct cursor *c = &r->columns[COLUMN_SAMPLE_THREAD];
+	struct recent recent = {0};
+	uint64_t highest = 0;
+
+	for (; s < end; s++) {
+		if (r->version == 2 ? !get_index(c, r->c->nthreads, THREAD_NONE, &s->thread)
+				    : !get_thread(c, &recent, &highest, r->c->nthreads, &s->thread))
+			return bad(r, "the thread of a sample");
+	}
+	return 0;
+}
+
+/* See encode_sample_stacks() in segment_seal.c; the nodes are there. */
+static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
+{
+	struct segment_content *c = r->c;
+	uint64_t code, v;
+
+	if (!get(&r->columns[COLUMN_SAMPLE_STACK], &code))
+		return false;
+	if (code & 1) {
+		v = new_stack_expected(new_stack, c->nodes, c->nnodes) - (uint64_t)unzigzag(code / 2);
+		if (v >= c->nnodes)
+			return false;
+		c->samples[i].stack = (uint32_t)v;
+		new_stack_seen(new_stack, (uint32_t)v);
+		return true;
+	}
+	if (code / 2 > i)
+		return false;
+	c->samples[i].stack = code ? c->samples[i - code / 2].stack : STACK_NONE;
+	return true;
+}
+
+static int read_stacks(struct reader *r)
+{
+	struct new_stack new_stack = {0};
+	uint32_t i;
+
+	for (i = 0; i < r->c->nsamples; i++) {
+		if (!get_stack(r, i, &new_stack))
+			return bad(r, "the stack of a sample");
+	}
+	return 0;
+}
+
+static int read_stacks_2(struct reader *r)
+{
+	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
+	uint64_t newest = 0, v;
+
+	for (; s < end; s++) {
+		if (!get_newest(&r->columns[COLUMN_SAMPLE_STACK], &newest, r->c->nnodes, &v))
+			return bad(r, "the stack of a sample");
+		s->stack = v ? (uint32_t)(v - 1) : STACK_NONE;
+	}
+	return 0;
+}
+
+/* The nodes are there. */
+static int read_samples(struct reader *r)
+{
+	int rc = read_weights(r);
+
+	if (!rc)
+		rc = read_streams_of_samples(r);
+	if (!rc)
+		rc = read_cpus_and_times(r);
+	if (!rc)
+		rc = read_threads(r);
+	if (!rc)
+		rc = r->version == 2 ? read_stacks_2(r) : read_stacks(r);
+	return rc ? rc : read_qualities(r);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------ */
+
+static int read_parents(struct reader *r)
+{
+	struct segment_content *c = r->c;
+	uint64_t up, more;
+	uint32_t i;
+
+	for (i = 0; i < c->nnodes;) {
+		if (!get(&r->columns[COLUMN_NODE_CHAIN], &more) || more >= c->nnodes - i)
+			return bad(r, "the length of a chain of stack nodes");
+		if (!get(&r->columns[COLUMN_NODE_PARENT], &up) || (up && up >= i))
+			return bad(r, "the caller of a stack node");
+		c->nodes[i].parent = up ? i - 1 - (uint32_t)up : STACK_NONE;
+		for (i++; more; more--, i++)
+			c->nodes[i].parent = i - 1;
+	}
+	return 0;
+}
+
+/* The link to the callee of that rank, NULL when there is none. */
+static uint32_t *callee_at(const struct callees *c, uint32_t caller, uint64_t rank)
+{
+	uint32_t *at = &c->first[caller];
+
+	if (rank >= RECENT_CALLEES)
+		return NULL;
+	while (*at && rank--)
+		at = &c->items[*at - 1].next;
+	return *at ? at : NULL;
+}
+
+static int read_frames(struct reader *r, struct callees *callees)
+{
+	struct segment_content *c = r->c;
+	uint32_t next = 0, caller, i, *at;
+	uint64_t code;
+
+	for (i = 0; i < c->nnodes; i++) {
+		struct segment_node *node = &c->nodes[i];
+
+		if (!get(&r->columns[COLUMN_NODE_FRAME], &code))
+			return bad(r, "the frame of a stack node");
+		caller = node->parent == STACK_NONE ? c->nframes : c->nodes[node->parent].frame;
+		if (code & 1) {
+			node->frame = next - (uint32_t)(code / 2);
+			if (code / 2 > UINT32_MAX || node->frame >= c->nframes)
+				return bad(r, "the frame of a stack node");
+			callees_add(callees, caller, node->frame);
+		} else {
+			at = callee_at(callees, caller, code / 2);
+			if (!at)
+				return bad(r, "the frame of a stack node");
+			node->frame = callees_front(callees, caller, at);
+		}
+		if (node->frame >= next)
+			next = node->frame + 1;
+	}
+	return 0;
+}
+
+static int read_nodes_3(struct reader *r)
+{
+	struct callees callees = {
+		.first = calloc((size_t)r->c->nframes + 1, sizeof(*callees.first)),
+		.items = malloc(((size_t)r->c->nnodes + 1) * sizeof(*callees.items)),
+	};
+	int rc;
+
+	if (!callees.first || !callees.items)
+		rc = err_set(r->err, ERR_MEMORY, "out of memory while reading a segment");
+	else
+		rc = read_parents(r);
+	if (!rc)
+		rc = read_frames(r, &callees);
+	free(callees.first);
+	free(callees.items);
+	return rc;
+}
+
+/* The frame of a node whose parent's frame has this slot. */
+static bool get_frame_2(struct reader *r, uint32_t *slot, uint64_t *highest, uint32_t *frame)
 {
 	uint64_t code, v;                            /* v: frame + 1 */
 
@@ -282,7 +500,7 @@ static bool get_frame(struct reader *r, uint32_t *slot, uint64_t *highest, uint3
 	return true;
 }
 
-static int read_nodes(struct reader *r)
+static int read_nodes_2(struct reader *r)
 {
 	struct segment_content *c = r->c;
 	uint32_t *last = calloc((size_t)c->nframes + 1, sizeof(*last));
@@ -300,13 +518,15 @@ static int read_nodes(struct reader *r)
 			break;
 		}
 		node->parent = up ? i - (uint32_t)up : STACK_NONE;
-		if (!get_frame(r, &last[up ? c->nodes[node->parent].frame : c->nframes], &highest,
-			       &node->frame))
+		if (!get_frame_2(r, &last[up ? c->nodes[node->parent].frame : c->nframes], &highest,
+				 &node->frame))
 			rc = bad(r, "the frame of a stack node");
 	}
 	free(last);
 	return rc;
 }
+
+/* ---- events ----------------------------------------------------------------------------------- */
 
 static bool get_double(struct cursor *c, double *v)
 {
@@ -472,9 +692,9 @@ int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, 
 	}
 	texts.at = c.text;
 	texts.end = c.text + text_room;
-	rc = read_samples(&r);
+	rc = r.version == 2 ? read_nodes_2(&r) : read_nodes_3(&r);
 	if (!rc)
-		rc = read_nodes(&r);
+		rc = read_samples(&r);
 	if (!rc)
 		rc = read_events(&r);
 	if (!rc)

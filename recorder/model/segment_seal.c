@@ -7,43 +7,101 @@
 #include <string.h>
 
 #define PAGE ((size_t)4096)
+#define NOISE_LEAST_BYTES 256u              /* codes of their own take some 60 */
+#define NOISE_PAIRS 2u                      /* of all pairs of bytes one in so many may be equal */
 
 /* ---- encoding --------------------------------------------------------------------------------- */
 
-/*
- * Under a parent frame the same callee usually follows as the last time; at each parent frame (the
- * last slot: roots) last_frames holds that callee + 1.
- */
-static void encode_nodes(struct segment_builder *b)
+/* Room for n bytes that is kept for the next time; NULL without memory. */
+static void *scratch(struct buf *kept, size_t n)
 {
-	size_t slots_bytes = ((size_t)b->frame_list.count + 1) * sizeof(uint32_t);
-	struct column *frames = &b->columns[COLUMN_NODE_FRAME];
-	uint32_t *last, highest = 0, i;              /* highest: + 1 */
+	buf_reset(kept);
+	return buf_reserve(kept, n);
+}
 
-	buf_reset(&b->last_frames);
-	last = (uint32_t *)(void *)buf_reserve(&b->last_frames, slots_bytes);
-	if (!last) {
-		frames->bytes.failed = ERR_MEMORY;
-		return;
+static void *zeroed(struct buf *kept, size_t n)
+{
+	void *room = scratch(kept, n);
+
+	if (room)
+		memset(room, 0, n);
+	return room;
+}
+
+/* How many of the latest callees under this caller are later than the frame; false: it is none of them. */
+static bool callee_rank(struct callees *c, uint32_t caller, uint32_t frame, uint32_t *rank)
+{
+	uint32_t *at = &c->first[caller];
+
+	for (*rank = 0; *at && *rank < RECENT_CALLEES; (*rank)++) {
+		if (c->items[*at - 1].frame == frame) {
+			callees_front(c, caller, at);
+			return true;
+		}
+		at = &c->items[*at - 1].next;
 	}
-	memset(last, 0, slots_bytes);
+	callees_add(c, caller, frame);
+	return false;
+}
+
+/* Chains first, then the frame of each node, by what its caller's frame called before. */
+static bool encode_nodes(struct segment_builder *b)
+{
+	struct column *frames = &b->columns[COLUMN_NODE_FRAME];
+	uint32_t roots = b->frame_list.count, next = 0, rank, i, end;
+	struct callees callees = {
+		.first = zeroed(&b->callee_first, ((size_t)roots + 1) * sizeof(*callees.first)),
+		.items = scratch(&b->callee_items, ((size_t)b->nnodes + 1) * sizeof(*callees.items)),
+	};
+
+	if (!callees.first || !callees.items)
+		return false;
+	for (i = 0; i < b->nnodes; i = end + 1) {
+		uint32_t parent = b->nodes[i].parent;
+
+		end = chain_end(b->nodes, b->nnodes, i);
+		column_plain(&b->columns[COLUMN_NODE_CHAIN], end - i);
+		column_plain(&b->columns[COLUMN_NODE_PARENT], parent == STACK_NONE ? 0 : i - 1 - parent);
+	}
 	for (i = 0; i < b->nnodes; i++) {
 		const struct segment_node *node = &b->nodes[i];
-		bool root = node->parent == STACK_NONE;
-		uint32_t *slot = &last[root ? b->frame_list.count : b->nodes[node->parent].frame];
-		uint32_t frame = node->frame + 1;
+		uint32_t caller = node->parent == STACK_NONE ? roots : b->nodes[node->parent].frame;
 
-		column_plain(&b->columns[COLUMN_NODE_PARENT], root ? 0 : i - node->parent);
-		if (*slot == frame)
-			column_plain(frames, 0);
-		else if (frame > highest)
-			column_plain(frames, 2 * (uint64_t)(frame - highest) - 1);
+		if (callee_rank(&callees, caller, node->frame, &rank))
+			column_plain(frames, 2 * (uint64_t)rank);
 		else
-			column_plain(frames, 2 * (uint64_t)(highest - frame) + 2);
-		*slot = frame;
-		if (frame > highest)
-			highest = frame;
+			column_plain(frames, 2 * (uint64_t)(next - node->frame) + 1);
+		if (node->frame >= next)
+			next = node->frame + 1;
 	}
+	return true;
+}
+
+/* Mostly one that a sample had not long ago, or the newest. */
+static bool encode_sample_stacks(struct segment_builder *b)
+{
+	struct column *c = &b->columns[COLUMN_SAMPLE_STACK];
+	uint32_t *last = zeroed(&b->last_samples, ((size_t)b->nnodes + 1) * sizeof(*last));    /* of each stack, + 1 */
+	struct new_stack new_stack = {0};
+	uint32_t i, stack;
+
+	if (!last)
+		return false;
+	for (i = 0; i < b->nsamples; i++) {
+		memcpy(&stack, b->sample_stacks.data + i * sizeof(stack), sizeof(stack));
+		if (stack >= b->nnodes) {           /* STACK_NONE */
+			column_plain(c, 0);
+			continue;
+		}
+		if (last[stack])
+			column_plain(c, 2 * (uint64_t)(i + 1 - last[stack]));
+		else
+			column_plain(c, zigzag((int64_t)new_stack_expected(&new_stack, b->nodes, b->nnodes) -
+					       stack) * 2 + 1);
+		new_stack_seen(&new_stack, stack);
+		last[stack] = i + 1;
+	}
+	return true;
 }
 
 static void encode_names(struct segment_builder *b)
@@ -89,6 +147,31 @@ static void encode_head(struct segment_builder *b, enum segment_codec codec)
 		put_varint(out, b->columns[i].bytes.len);
 }
 
+/*
+ * Many small columns of numbers differ from one byte to the next by chance, and looking for repeats in
+ * them costs time and codes. Where most are the same, as of one busy loop, it pays.
+ */
+static bool is_numbers(unsigned column)
+{
+	return (column >= COLUMN_SAMPLE_TIME && column <= COLUMN_SAMPLE_STACK) || column == COLUMN_NODE_PARENT ||
+	       column == COLUMN_NODE_FRAME || column == COLUMN_NODE_CHAIN || column == COLUMN_EVENT_TIME;
+}
+
+static enum deflate_kind kind_of(const struct buf *column)
+{
+	uint32_t count[256] = {0}, i;
+	uint64_t equal = 0;
+	size_t at;
+
+	if (column->len < NOISE_LEAST_BYTES)
+		return DEFLATE_TEXT;
+	for (at = 0; at < column->len; at++)
+		count[(uint8_t)column->data[at]]++;
+	for (i = 0; i < 256; i++)
+		equal += (uint64_t)count[i] * count[i];
+	return equal < (uint64_t)column->len * column->len / NOISE_PAIRS ? DEFLATE_NOISE : DEFLATE_TEXT;
+}
+
 /* All columns into b->packed, in whichever codec takes less. */
 static enum segment_codec pack(struct segment_builder *b)
 {
@@ -100,6 +183,7 @@ static enum segment_codec pack(struct segment_builder *b)
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
 		const struct buf *column = &b->columns[i].bytes;
 
+		deflater_kind(b->deflater, is_numbers(i) ? kind_of(column) : DEFLATE_TEXT, &b->packed);
 		deflater_put(b->deflater, column->data, column->len, &b->packed);
 		raw_bytes += column->len;
 	}
@@ -194,7 +278,8 @@ static struct segment *encode(struct segment_builder *b)
 
 	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
 		column_end_run(&b->columns[runs[i]]);
-	encode_nodes(b);
+	if (!encode_nodes(b) || !encode_sample_stacks(b))
+		return NULL;
 	encode_names(b);
 	encode_head(b, pack(b));
 	buf_reset(&b->lists);
