@@ -43,8 +43,8 @@ enum dbghelp_answer {
 	DBGHELP_DONE,
 	DBGHELP_NONE,                        /* there is no such file, module or name */
 	DBGHELP_NO_SERVERS,                  /* the path names none, or dbghelp.dll is not there */
-	DBGHELP_NO_SYMSRV,                   /* it does, but there is no symsrv.dll */
-	DBGHELP_LATE,                        /* it takes too long, or did so a moment ago */
+	DBGHELP_NO_SYMSRV,                   /* it does, but there is no symsrv.dll; answered once, then NONE */
+	DBGHELP_LATE,                        /* it takes too long, or did so a moment ago; the same */
 };
 
 /* Have a server's file fetched; its path is put into out, emptied first. Whether it is the right one: see to it. */

@@ -57,7 +57,9 @@ struct dbghelp {
 	uint64_t next_base;
 	wchar_t *servers;                    /* of the path; NULL = none. Not changed */
 
-	uint64_t rest_until_ns;              /* the worker's own */
+	/* The worker's own. */
+	uint64_t rest_until_ns;
+	bool told_symsrv, told_late;
 	struct os_thread *thread;
 	struct os_mutex *lock;               /* guards what follows */
 	struct os_cond *asked, *answered;
@@ -254,6 +256,17 @@ static bool put_text(struct job *job, const char *utf8)
 	return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, job->text, TEXT_MAX) > 0;
 }
 
+/* What is of interest once is nothing the second time. */
+static enum dbghelp_answer told_once(struct dbghelp *d, enum dbghelp_answer answer)
+{
+	bool *told = answer == DBGHELP_NO_SYMSRV ? &d->told_symsrv : answer == DBGHELP_LATE ? &d->told_late : NULL;
+	bool again = told && *told;
+
+	if (told)
+		*told = true;
+	return again ? DBGHELP_NONE : answer;
+}
+
 enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file, struct buf *out)
 {
 	struct job *job;
@@ -275,7 +288,7 @@ enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *
 			wide_put(out, job->text);
 	}
 	free(job);
-	return answer;
+	return told_once(d, answer);
 }
 
 uint64_t dbghelp_load(struct dbghelp *d, const char *path)
