@@ -7,6 +7,9 @@
 
 #define SOURCES_MAX 8u
 #define LOOK_NS (50 * NS_PER_MS)
+#define LEAD_NS NS_PER_SEC                   /* all that runs already is listed then, once */
+#define DENSER_MAX 8u                        /* times the frequency that was asked for */
+#define FREQ_MAX 1999u
 #define EXPONENT_MAX 0.4                     /* denser than that no segment gets by its size */
 
 struct plan_source {
@@ -25,12 +28,15 @@ struct planner {
 	const struct plan_config *cfg;
 	struct frames *frames;
 	struct processes *processes;
-	struct segment_builder *builder, *first_half;
+	struct segment_builder *builder, *halves[2], *events;
+	unsigned at_half;                    /* which one takes what comes */
 	struct plan_source sources[SOURCES_MAX];
 	uint32_t nsources;
-	struct piece half, whole;            /* of a segment as it grew, if none got full */
-	struct piece first_full, full;       /* the first, which lists what ran at the start; the others' sum */
+	struct piece half, whole;            /* of the halves the sum; if no segment got full */
+	struct piece full;                   /* of those that did, the sum */
+	double event_bytes;                  /* of what are no samples, alone */
 	uint64_t samples;
+	double samples_as_asked;             /* so many they would be at the frequency that was asked for */
 };
 
 double plan_segment_bytes(double n1, double bytes1, double n2, double bytes2, double n)
@@ -96,16 +102,10 @@ static struct piece seal(struct segment_builder *b)
 	return piece;
 }
 
-static void seal_full(struct planner *p)
+static void add(struct piece *sum, struct piece piece)
 {
-	struct piece piece = seal(p->builder);
-
-	if (!(p->first_full.samples > 0)) {
-		p->first_full = piece;
-		return;
-	}
-	p->full.samples += piece.samples;
-	p->full.bytes += piece.bytes;
+	sum->samples += piece.samples;
+	sum->bytes += piece.bytes;
 }
 
 static int put(struct segment_builder *b, struct event *e)
@@ -123,11 +123,16 @@ static void take(struct planner *p, const struct event *from)
 	if (e.kind == EVENT_IMAGE || e.kind == EVENT_TICK)
 		return;
 	if (segment_is_full(p->builder, e.time_ns))
-		seal_full(p);
-	if (!(p->half.samples > 0) && !segment_is_full(p->first_half, e.time_ns))
-		put(p->first_half, &e);
-	if (put(p->builder, &e) == 0 && e.kind == EVENT_SAMPLE)
-		p->samples++;
+		add(&p->full, seal(p->builder));
+	if (!segment_is_full(p->halves[p->at_half], e.time_ns))
+		put(p->halves[p->at_half], &e);
+	if (e.kind != EVENT_SAMPLE)
+		put(p->events, &e);
+	if (put(p->builder, &e) != 0 || e.kind != EVENT_SAMPLE)
+		return;
+	p->samples++;
+	p->samples_as_asked += e.stream == STREAM_CPU && e.value > 0
+				       ? e.value * p->cfg->source.freq_hz / 1e9 : 1;
 }
 
 static void take_all(struct planner *p)
@@ -143,21 +148,73 @@ static void take_all(struct planner *p)
 	}
 }
 
-static double measure(struct planner *p)
+static uint64_t take_for(struct planner *p, uint64_t ns)
 {
 	uint64_t start_ns = os_now_ns(), now_ns = start_ns;
-	bool cut = false;
 
-	while (now_ns - start_ns < p->cfg->measure_ns) {
+	while (now_ns - start_ns < ns) {
 		os_sleep_ns(LOOK_NS);
 		take_all(p);
 		now_ns = os_now_ns();
-		if (!cut && now_ns - start_ns >= p->cfg->measure_ns / 2) {
-			cut = true;
-			p->half = seal(p->first_half);
-		}
 	}
-	return (double)(now_ns - start_ns) / 1e9;
+	return now_ns - start_ns;
+}
+
+static double full_samples(double samples_per_s)
+{
+	double n = samples_per_s * (double)SEGMENT_MAX_NS / 1e9;
+
+	return n < SEGMENT_MAX_SAMPLES ? n : SEGMENT_MAX_SAMPLES;
+}
+
+/* So that a full segment comes together in the time that there is, where that is possible. */
+static void sample_denser(struct planner *p, double samples_per_s)
+{
+	double here = samples_per_s * (double)p->cfg->measure_ns / 1e9;
+	double times = here > 0 ? ceil(full_samples(samples_per_s) / here) : 1;
+	struct source_level to = {p->cfg->source.freq_hz, p->cfg->source.stack_kb};
+	uint32_t i;
+
+	to.freq_hz *= times < DENSER_MAX ? (unsigned)times : DENSER_MAX;
+	to.freq_hz = to.freq_hz < FREQ_MAX ? to.freq_hz : FREQ_MAX;
+	if (to.freq_hz <= p->cfg->source.freq_hz || p->cfg->source.thread_time)
+		return;
+	for (i = 0; i < p->nsources; i++) {
+		if (p->sources[i].ops->set_level)
+			p->sources[i].ops->set_level(p->sources[i].source, &to);
+	}
+}
+
+static double measure(struct planner *p)
+{
+	uint64_t passed_ns;
+
+	double lead_s = (double)take_for(p, LEAD_NS) / 1e9;
+
+	sample_denser(p, (double)p->samples / lead_s);
+	seal(p->builder);
+	seal(p->halves[0]);
+	seal(p->events);
+	p->full = (struct piece){0};
+	p->samples = 0;
+	p->samples_as_asked = 0;
+	passed_ns = take_for(p, p->cfg->measure_ns / 2);
+	p->at_half = 1;
+	passed_ns += take_for(p, p->cfg->measure_ns - passed_ns);
+	return (double)passed_ns / 1e9;
+}
+
+/* A full segment as it would be at the frequency that was asked for. */
+static double full_bytes(const struct planner *p, double n, double samples_per_s, double measured_s)
+{
+	/* It lasts longer than n samples did here, and has the events of all that time. */
+	double more_s = n / samples_per_s - n * measured_s / (double)p->samples;
+	double events = more_s > 0 ? p->event_bytes / measured_s * more_s : 0;
+
+	if (p->full.samples > 0)
+		return events + n * p->full.bytes / p->full.samples;
+	return events + plan_segment_bytes(p->half.samples / 2, p->half.bytes / 2, p->whole.samples,
+					   p->whole.bytes, n);
 }
 
 static void conclude(struct planner *p, struct plan *out)
@@ -166,20 +223,13 @@ static void conclude(struct planner *p, struct plan *out)
 	uint64_t cpu_ns, rss_bytes;
 
 	out->samples = p->samples;
-	out->samples_per_s = (double)p->samples / out->measured_s;
+	out->samples_per_s = p->samples_as_asked / out->measured_s;
 	os_self_usage(&cpu_ns, &rss_bytes);
 	out->memory_bytes = rss_bytes + p->cfg->ring_bytes;
 	if (!p->samples)
 		return;
-	n = out->samples_per_s * (double)SEGMENT_MAX_NS / 1e9;
-	n = n < SEGMENT_MAX_SAMPLES ? n : SEGMENT_MAX_SAMPLES;
-	if (p->full.samples > 0)
-		bytes = n * p->full.bytes / p->full.samples;
-	else if (p->first_full.samples > 0)
-		bytes = n * p->first_full.bytes / p->first_full.samples;
-	else
-		bytes = plan_segment_bytes(p->half.samples, p->half.bytes, p->whole.samples,
-					   p->whole.bytes, n);
+	n = full_samples(out->samples_per_s);
+	bytes = full_bytes(p, n, out->samples_per_s, out->measured_s);
 	if (!(bytes > 0))
 		return;
 	out->bytes_per_sample = bytes / n;
@@ -201,7 +251,9 @@ static void close_all(struct planner *p)
 		queue_free(p->sources[i].queue);
 	}
 	segment_builder_free(p->builder);
-	segment_builder_free(p->first_half);
+	segment_builder_free(p->halves[0]);
+	segment_builder_free(p->halves[1]);
+	segment_builder_free(p->events);
 	processes_free(p->processes);
 	frames_free(p->frames);
 }
@@ -219,12 +271,19 @@ int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *er
 	if (!rc)
 		rc = segment_builder_new(p.frames, p.processes, &p.builder, err);
 	if (!rc)
-		rc = segment_builder_new(p.frames, p.processes, &p.first_half, err);
+		rc = segment_builder_new(p.frames, p.processes, &p.halves[0], err);
+	if (!rc)
+		rc = segment_builder_new(p.frames, p.processes, &p.halves[1], err);
+	if (!rc)
+		rc = segment_builder_new(p.frames, p.processes, &p.events, err);
 	for (i = 0; !rc && cfg->sources[i] && i < SOURCES_MAX; i++)
 		rc = open_source(&p, cfg->sources[i], err);
 	if (!rc) {
 		out->measured_s = measure(&p);
 		p.whole = seal(p.builder);
+		p.half = seal(p.halves[0]);
+		add(&p.half, seal(p.halves[1]));
+		p.event_bytes = seal(p.events).bytes;
 		conclude(&p, out);
 	}
 	close_all(&p);
