@@ -10,13 +10,15 @@
  * jitted code of its own, and every 16th sample has an address that was never seen before.
  *
  * What counts is the resident memory once the ring has been full for a while (from 10 to 25 % of the
- * samples) and at the end (the last 15 %): growth_pct; and that nothing was lost. One line of text;
- * --json: one object; how far it is to stderr at every 5 %.
+ * samples) and at the end (the last 15 %): growth_pct; and that nothing was lost. The ring is full after
+ * FILL_SAMPLES: with less than four times as many there is nothing to compare, and growth_pct is "?" (null).
+ * One line of text; --json: one object; how far it is to stderr at every 5 %.
  */
 #include "base/json.h"
 #include "base/os.h"
 #include "engine.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,7 @@
 enum { SAMPLES_PER_S = 198, SLOTS = 64, PROGRAMS = 16, PIDS = 4096, FIRST_PID = 5000000,
        METHODS = 8, DEPTH_MAX = 24 };
 
+#define FILL_SAMPLES 5000000u                        /* 64 MB of 13.4 bytes */
 #define STEP_NS (NS_PER_SEC / SAMPLES_PER_S)
 #define LIFE_STEP_NS (3600 * NS_PER_SEC / 10000)     /* a process ends and another one starts */
 #define FIRE_EVERY_NS (6 * 3600 * NS_PER_SEC)
@@ -166,7 +169,7 @@ static void note_rss(uint64_t number, uint64_t all)
 	double part = (double)number / (double)all;
 
 	os_self_usage(&cpu_ns, &rss);
-	if (part >= 0.10 && part < 0.25 && rss > outcome.early_rss)
+	if (part >= 0.10 && number >= FILL_SAMPLES && part < 0.25 && rss > outcome.early_rss)
 		outcome.early_rss = rss;
 	if (part >= 0.85 && rss > outcome.late_rss)
 		outcome.late_rss = rss;
@@ -292,23 +295,28 @@ static int run(const char *dir, struct engine_result *result, struct err *err)
 
 static void print(bool json, const struct engine_result *result, double seconds)
 {
-	double growth_pct = 100 * ((double)outcome.late_rss / (double)outcome.early_rss - 1);
+	bool compared = outcome.early_rss != 0;
+	double growth_pct = compared ? 100 * ((double)outcome.late_rss / (double)outcome.early_rss - 1) : (double)NAN;
 	double ns = seconds * 1e9 / (double)outcome.samples;
 	double days = (double)outcome.samples / SAMPLES_PER_S / 86400, cpu_ns_per_sample;
 	/* What the engine counts as lost, and what it was given and has not counted as recorded. */
 	uint64_t lost = result->lost + outcome.samples - result->samples, cpu_ns = 0, rss;
 	struct buf object = {0};
 	struct json j = {.out = &object};
+	char early[24] = "?", growth[24] = "?";
 
+	if (compared) {
+		snprintf(early, sizeof(early), "%llu", (unsigned long long)(outcome.early_rss / 1024));
+		snprintf(growth, sizeof(growth), "%.2f", growth_pct);
+	}
 	os_self_usage(&cpu_ns, &rss);
 	cpu_ns_per_sample = (double)cpu_ns / (double)outcome.samples;
 	fprintf(json ? stderr : stdout,
 		"months                  samples %llu  lost %llu  days %.1f  incidents %u  ns per sample %.0f  "
-		"cpu ns per sample %.0f  rss early kb %llu  rss late kb %llu  growth pct %.2f\n",
+		"cpu ns per sample %.0f  rss early kb %s  rss late kb %llu  growth pct %s\n",
 		(unsigned long long)outcome.samples, (unsigned long long)lost, days,
 		(unsigned)result->stored, ns, cpu_ns_per_sample,
-		(unsigned long long)(outcome.early_rss / 1024),
-		(unsigned long long)(outcome.late_rss / 1024), growth_pct);
+		early, (unsigned long long)(outcome.late_rss / 1024), growth);
 	if (!json)
 		return;
 	json_open(&j, '{');
@@ -319,7 +327,7 @@ static void print(bool json, const struct engine_result *result, double seconds)
 	json_key_uint(&j, "incidents", result->stored);
 	json_key_num(&j, "ns_per_sample", ns);
 	json_key_num(&j, "cpu_ns_per_sample", cpu_ns_per_sample);
-	json_key_uint(&j, "rss_early_kb", outcome.early_rss / 1024);
+	json_key_num(&j, "rss_early_kb", compared ? (double)(outcome.early_rss / 1024) : (double)NAN);
 	json_key_uint(&j, "rss_late_kb", outcome.late_rss / 1024);
 	json_key_num(&j, "growth_pct", growth_pct);
 	json_close(&j, '}');
