@@ -1,5 +1,5 @@
 /* Symbol paths: which directories and which servers they name. */
-#include "symbol/dbghelp.h"
+#include "symbol/symbol_path.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -60,18 +60,4 @@ struct dbghelp_function {
 };
 bool dbghelp_name(struct dbghelp *d, uint64_t module, uint32_t rva, struct dbghelp_function *out);
 
-/* ---- for tests: portable -------------------------------------------------------------------------- */
-
-/* The next element of a path, from *at on; false at the end. */
-struct symbol_element {
-	const char *text;
-	size_t nbytes;
-};
-bool symbol_path_next(const char **at, struct symbol_element *out);
-
-/* Of an element the directories that it names: itself; of "srv*C:\sym*https://..." only C:\sym. i from 0. */
-bool symbol_path_directory(const struct symbol_element *element, unsigned i, struct symbol_element *out);
-/* Whether it names a server. */
-bool symbol_path_is_server(const struct symbol_element *element);
-
 #endif

@@ -1,6 +1,7 @@
 #include "symbol/dbghelp.h"
 
 #include "base/os_windows.h"
+#include "symbol/symbol_path.h"
 
 #include <stdlib.h>
 #include <string.h>

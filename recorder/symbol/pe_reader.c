@@ -13,6 +13,7 @@
 #include "symbol/pdb.h"
 #include "symbol/pe.h"
 #include "symbol/reader.h"
+#include "symbol/symbol_path.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,4 @@
-/* Symbol paths as Microsoft's tools have them: directories, and servers with their local stores. */
-#include "symbol/dbghelp.h"
+#include "symbol/symbol_path.h"
 
 #include <string.h>
 #include <strings.h>

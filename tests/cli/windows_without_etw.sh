@@ -128,7 +128,7 @@ check a_file_is_no_log_of_windows sh -c "[ $code = 2 ] && grep -q 'channel of th
 
 # ---- processes ----------------------------------------------------------------------------------------
 
-exe ends collect --source none --delay-after-trigger-sec 0 --max-collect-sec 15 --store ends.db \
+exe ends collect --source none --delay-after-trigger-sec 0 --max-collect-sec 30 --store ends.db \
 	'/StopOnProcess:cmd;ExitCode=3' &
 wait_for 10 grep -q 'rule: ' ends.err
 sleep 0.5
