@@ -61,7 +61,7 @@ void times_put(const struct incident *in, struct buf *out)
 	if (!add_up(in, &t))
 		return;
 	buf_printf(out, "%-10s%s threads:", "Times", text_count(t.threads, n));
-	for (k = 0; k < (t.s[KINDS_ALWAYS] > 0 ? KINDS : KINDS_ALWAYS); k++)
+	for (k = 0; k < (t.s[KINDS_ALWAYS] >= 0.0005 ? KINDS : KINDS_ALWAYS); k++)
 		buf_printf(out, "%s %s %s", k ? "," : "", text_seconds(t.s[k], n), kinds[k].words);
 	buf_puts(out, "; see report --metric off-cpu\n");
 }

@@ -264,6 +264,32 @@ static void a_thread_that_has_left_unseen_is_not_on_its_cpu(void **state)
 	thread_time_free(t);
 }
 
+static void a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost(void **state)
+{
+	struct thread_time *t = begin();
+
+	(void)state;
+	thread_time_born(t, 100 * MS, 7);
+	thread_time_woken(t, 101 * MS, 7);                       /* it was being made until then */
+	thread_time_in(t, 103 * MS, 7);
+	thread_time_out(t, 113 * MS, 7, OUT_DEAD);
+	assert_string_equal(told, "7 readied 2 -\n7 cpu 10 -\n");
+	told[0] = '\0';
+	thread_time_born(t, 200 * MS, 7);
+	thread_time_lost(t, 250 * MS);
+	thread_time_tick(t, 300 * MS, stays);
+	thread_time_woken(t, 305 * MS, 7);
+	thread_time_in(t, 310 * MS, 7);
+	thread_time_out(t, 320 * MS, 7, OUT_DEAD);
+	assert_string_equal(told, "7 unknown 100 -\n7 readied 5 -\n7 unknown 5 -\n7 cpu 10 -\n");
+	told[0] = '\0';
+	thread_time_born(t, 400 * MS, 7);
+	thread_time_out(t, 490 * MS, 7, OUT_BLOCKED);
+	thread_time_born(t, 500 * MS, 7);                        /* another, of the same number */
+	assert_int_equal(thread_time_threads(t), 1);
+	thread_time_free(t);
+}
+
 static void after_a_loss_nothing_is_known(void **state)
 {
 	struct thread_time *t = begin();
@@ -340,6 +366,7 @@ int main(void)
 		cmocka_unit_test(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out),
 		cmocka_unit_test(why_a_thread_was_switched_out_may_be_unknown),
 		cmocka_unit_test(a_thread_that_has_left_unseen_is_not_on_its_cpu),
+		cmocka_unit_test(a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost),
 		cmocka_unit_test(after_a_loss_nothing_is_known),
 		cmocka_unit_test(without_memory_a_thread_lacks_its_stack_or_is_refused_and_counted),
 		cmocka_unit_test(who_is_gone_is_forgotten),

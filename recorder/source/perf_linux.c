@@ -336,6 +336,8 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 		break;
 	default:
 		perf_state_feed(s->state, r);
+		if (s->time && r->kind == PERF_KIND_FORK)
+			perf_time_born(s->time, r);
 	}
 	return true;
 }

@@ -62,6 +62,11 @@ static bool waits_for_device(const struct perf_time *t, const struct perf_record
 	return false;
 }
 
+void perf_time_born(struct perf_time *t, const struct perf_record *r)
+{
+	thread_time_born(t->threads, r->time_ns, r->tid);
+}
+
 static enum thread_time_out how_out(struct perf_time *t, const struct perf_record *r, uint32_t tid)
 {
 	struct perf_thread *thread = perf_state_find_thread(t->state, tid);

@@ -30,6 +30,8 @@ void perf_time_free(struct perf_time *t);
 /* Learn what DISK_TIME is from kallsyms, before all else; where the kernel hides it these times are BLOCKED_TIME. */
 void perf_time_read_kernel(struct perf_time *t);
 
+/* A record of a new thread, PERF_KIND_FORK, which the state knows already. */
+void perf_time_born(struct perf_time *t, const struct perf_record *r);
 /* A record of a context switch, PERF_KIND_SWITCH. */
 void perf_time_switch(struct perf_time *t, const struct perf_record *r);
 /* A wake-up, or the stack of a switch, unwound. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BORN_NS (10 * 1000000ULL)            /* a thread is woken for the first time within this */
+
 enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 
 struct stack {                               /* references are held */
@@ -20,6 +22,7 @@ struct one {
 	bool disk, device;                   /* STATE_OFF: waits for a device, by its stack or its reason */
 	bool fresh;                          /* its stack was taken after it was last switched in or out */
 	uint64_t mark_ns;                    /* up to here its time is accounted for */
+	uint64_t born_ns;                    /* 0 = before that could be known, or it has run since */
 	uint64_t since_ns;                   /* where the sums begin; 0 = they are empty */
 	uint64_t sums[TIME_KINDS];           /* with that stack */
 	uint64_t rest[TIME_KINDS];           /* of earlier ones, too little to be told */
@@ -230,6 +233,18 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 	one->disk = disk;
 }
 
+void thread_time_born(struct thread_time *t, uint64_t now_ns, uint32_t tid)
+{
+	struct one *one = find(t, tid);
+
+	/* Another had this number, and its end was not seen. */
+	if (one)
+		forget(t, one, now_ns);
+	one = find_or_add(t, tid);
+	if (one)
+		one->mark_ns = one->born_ns = now_ns;
+}
+
 void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how)
 {
 	struct one *one = find_or_add(t, tid);
@@ -302,9 +317,12 @@ void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 
 	if (!one || one->state == STATE_ON || (one->state == STATE_OFF && one->ready))
 		return;
+	if (one->born_ns && one->mark_ns == one->born_ns && now_ns - one->born_ns < BORN_NS)
+		one->mark_ns = now_ns;       /* not missing: until then it was being made */
 	end_wait(t, one, now_ns);
 	one->state = STATE_OFF;
 	one->ready = true;
+	one->born_ns = 0;
 	one->mark_ns = now_ns;
 }
 

@@ -58,6 +58,11 @@ void thread_time_free(struct thread_time *t);
 void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
 		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
 
+/*
+ * A thread comes to be. Its time counts from then on also where its first switches are lost; else from when it is
+ * first woken, which is soon.
+ */
+void thread_time_born(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 enum thread_time_out { OUT_BLOCKED, OUT_DISK, OUT_PREEMPTED, OUT_DEAD, OUT_UNKNOWN };
 void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how);
 void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid);
