@@ -132,6 +132,8 @@ else
 fi
 if grep -q 'context switches a second' log; then
 	echo "skip times_are_where_they_were_spent: over 10,000 context switches a second here, not all have stacks"
+elif jq -e '.lost > 0' show.json >json.out; then
+	echo "skip times_are_where_they_were_spent: the kernel lost $(jq .lost show.json) records, which may be their stacks"
 else
 	check what_it_slept_is_blocked_there near "$(seconds '!sleeps;' BLOCKED)" \
 		"$(awk -v s="$(said sleeps)" -v r="$(seconds '!sleeps;' READIED)" 'BEGIN {print s - r}')" 5 0
