@@ -136,13 +136,15 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process)
 		remove_process(s, process, s->now_ns);
 }
 
-/* All threads of a process but one; by a walk, as this is rare. */
+/* All threads of a process but one; by a walk, as there is mostly no other when a program is executed. */
 static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid,
 				  uint64_t now_ns)
 {
-	uint32_t i = 0;
+	uint32_t kept = find_thread(s, tid), i = 0, others = p->nthreads;
 
-	while (i < s->by_tid.nslots) {
+	if (kept != TABLE_NONE && ((struct perf_thread *)slots_get(&s->threads, kept))->process == p)
+		others--;
+	while (others && i < s->by_tid.nslots) {
 		uint32_t number = s->by_tid.slots[i].value;
 		struct perf_thread *t = number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 
@@ -154,6 +156,7 @@ static void remove_threads_except(struct perf_state *s, struct perf_process *p, 
 			remove_thread(s, t, now_ns);     /* frees the process too */
 			return;
 		}
+		others--;
 		remove_thread(s, t, now_ns);
 	}
 }
