@@ -91,7 +91,7 @@ static void ten_seconds_say_how_far_a_full_ring_reaches(void **state)
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
-		struct settings settings = {.samples = 200000, .stacks = stacks[i], .frames = 8000,
+		struct settings settings = {.samples = 400000, .stacks = stacks[i], .frames = 8000,
 					    .threads = 60};
 		double said_s, sum_s = 0, is_s, least = 1e9, most = 0;
 		struct world w;

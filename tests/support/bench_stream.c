@@ -71,8 +71,50 @@ static uint32_t pick(uint32_t n)
 	return chance(2) ? chance(n) : chance(n / 16 + 1);
 }
 
-static void make_stack(const struct world *w, struct object *program, struct bench_stack *first,
-		       uint32_t i)
+static uint32_t mixed(uint32_t v)
+{
+	return (uint32_t)((v + 1) * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
+/*
+ * What is called at a frame: mostly the same function, at times one of a few others. So a stack that leaves
+ * a known one soon meets calls that were made before.
+ */
+static struct frame_ref called_by(const struct world *w, const struct frame_ref *caller, struct object *program,
+				  bool kernel, bool leaf)
+{
+	uint32_t number = (uint32_t)(caller->offset / 128) * 8 + caller->object->number * 1000003u;
+	uint32_t next = mixed(number + (chance(100) < BENCH_USUAL_PERCENT ? 0 : 1 + chance(BENCH_OTHERS)));
+	struct object *object = kernel ? w->kernel : next % 8 ? program : w->libc;
+
+	return step(object, next / 8 % w->frames_each, leaf);
+}
+
+/* Like an earlier one from the root on, then along the calls of the program. */
+static void make_stack(const struct world *w, struct object *program, struct bench_stack *first, uint32_t i)
+{
+	const struct bench_stack *like = i ? &first[chance(i)] : NULL;
+	struct bench_stack *s = &first[i];
+	uint32_t kernel_steps = chance(10) < 3 ? 3 + chance(5) : 0, shared = 0, at;
+
+	s->n = DEPTH_MIN + chance(BENCH_DEPTH_MAX - DEPTH_MIN + 1);
+	if (like)
+		shared = 2 + chance((like->n < s->n ? like->n : s->n) - 2);
+	for (at = 0; at < s->n; at++) { /* from the root */
+		struct frame_ref *ref = &s->leaf_first[s->n - 1 - at];
+
+		if (at < 2)
+			*ref = step(at ? program : w->libc, 0, false);
+		else if (at < shared)
+			*ref = like->leaf_first[like->n - 1 - at];
+		else
+			*ref = called_by(w, ref + 1, program, at + kernel_steps >= s->n, at == s->n - 1);
+	}
+}
+
+/* The same with a function by chance at every new step. */
+static void make_random_stack(const struct world *w, struct object *program, struct bench_stack *first,
+			      uint32_t i)
 {
 	const struct bench_stack *like = i ? &first[chance(i)] : NULL;
 	struct bench_stack *s = &first[i];
@@ -126,7 +168,7 @@ static int make_process(struct world *w, uint32_t number)
 		w->threads[number * BENCH_THREADS_PER_PROCESS + i] = t;
 	}
 	for (i = 0; i < w->stacks_each; i++)
-		make_stack(w, program, &w->stacks[(size_t)number * w->stacks_each], i);
+		(w->settings->random ? make_random_stack : make_stack)(w, program, &w->stacks[(size_t)number * w->stacks_each], i);
 	return 0;
 }
 
@@ -134,12 +176,13 @@ static int make_process(struct world *w, uint32_t number)
 static int make_samples(struct world *w)
 {
 	uint32_t nthreads = w->nprocesses * BENCH_THREADS_PER_PROCESS, i;
+	uint32_t stay_percent = w->settings->random ? 50 : BENCH_STAY_PERCENT;
 	double *threads = zipf_new(nthreads), *stacks = zipf_new(w->stacks_each);
 	int rc = threads && stacks ? 0 : ERR_MEMORY;
 
 	for (i = 0; !rc && i < w->settings->samples; i++) {
 		uint32_t rank =
-			i >= BENCH_CPUS && chance(2) ? w->thread_of[i - BENCH_CPUS] : zipf(threads, nthreads);
+			i >= BENCH_CPUS && chance(100) < stay_percent ? w->thread_of[i - BENCH_CPUS] : zipf(threads, nthreads);
 		uint32_t process = rank / BENCH_THREADS_PER_PROCESS;
 
 		w->thread_of[i] = (uint16_t)rank;
@@ -204,9 +247,10 @@ void world_sample(const struct world *w, uint64_t number, struct event *e)
 	uint32_t i = (uint32_t)(number % w->settings->samples);
 	const struct bench_stack *stack = &w->stacks[w->stack_of[i]];
 	uint16_t cpu = (uint16_t)(number % BENCH_CPUS);
+	uint32_t late_ns = w->settings->random ? i % 31 * 700 : mixed(i) % 256 * 100;
 
 	*e = (struct event){.time_ns = START_NS + number / BENCH_CPUS * BENCH_PERIOD_NS +
-				       cpu * 3 * NS_PER_MS + i % 31 * 700,
+				       cpu * 3 * NS_PER_MS + late_ns,
 			    .kind = EVENT_SAMPLE,
 			    .thread = w->threads[w->thread_of[i]],
 			    .cpu = cpu,
