@@ -1,7 +1,7 @@
 #!/bin/bash
 # Thread time: a program that burns, sleeps, waits for a lock and reads a cold file, and measures itself;
 # each of these is found where it belongs, and each thread's times add up to its life.
-# time limit: 60
+# time limit: 90
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_tracefs "$0"
@@ -89,7 +89,7 @@ gcc -O1 -pthread -o spends spends.c
 head -c 16000000 /dev/urandom >cold.bin
 sync cold.bin
 
-timeout 30 "$RECORDER" collect --store time.db --wakers --delay-after-trigger-sec 1 --stop-on-process spends \
+timeout 80 "$RECORDER" collect --store time.db --wakers --delay-after-trigger-sec 1 --stop-on-process spends \
 	2>log & collect=$!
 wait_for 15 grep -q recording log
 sleep 0.5
