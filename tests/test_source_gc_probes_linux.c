@@ -1,0 +1,95 @@
+/* Collections of CPython, V8 and HotSpot, from what their probes say. */
+#include "source/gc_probes_linux.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What a probe's hit becomes: "CPython GC/SuspendEEStart GC/Start 2", provider, both names, depth. */
+static const char *hit(enum gc_program program, enum gc_edge edge, const char *argument, uint64_t value)
+{
+	const struct gc_probe probe = {.edge = edge, .program = program};
+	const struct event_field argument_of = {.name = argument, .type = FIELD_UINT, .v.u = value};
+	static struct event_field fields[GC_PROBE_FIELDS];
+	static char text[200];
+	struct event e = {.hex_fields = 1};
+
+	gc_probe_event(&probe, &argument_of, 1, fields, &e);
+	assert_int_equal(e.nfields, GC_PROBE_FIELDS);
+	assert_int_equal(e.hex_fields, 0);
+	snprintf(text, sizeof(text), "%s %s %s %u", e.provider, e.name, gc_probe_second_name(&probe),
+		 (unsigned)event_field(&e, "Depth")->v.u);
+	return text;
+}
+
+static void a_collection_of_python_has_its_generation(void **state)
+{
+	(void)state;
+	assert_string_equal(hit(GC_CPYTHON, GC_BEGINS, "Arg1", 2), "CPython GC/SuspendEEStart GC/Start 2");
+	assert_string_equal(hit(GC_CPYTHON, GC_ENDS, "Arg1", 7), "CPython GC/Stop GC/RestartEEStop 0");
+}
+
+static void mark_compact_of_v8_is_generation_2_and_a_scavenge_0(void **state)
+{
+	(void)state;
+	assert_string_equal(hit(GC_V8, GC_BEGINS, "Arg2", 1), "V8 GC/SuspendEEStart GC/Start 2");
+	assert_string_equal(hit(GC_V8, GC_BEGINS, "Arg2", 0), "V8 GC/SuspendEEStart GC/Start 0");
+	assert_string_equal(hit(GC_V8, GC_BEGINS, "Arg1", 1), "V8 GC/SuspendEEStart GC/Start 0");
+}
+
+static void a_full_collection_of_hotspot_is_generation_2(void **state)
+{
+	(void)state;
+	assert_string_equal(hit(GC_HOTSPOT, GC_BEGINS, "Arg1", 1), "JVM GC/SuspendEEStart GC/Start 2");
+	assert_string_equal(hit(GC_HOTSPOT, GC_BEGINS, "Arg1", 0), "JVM GC/SuspendEEStart GC/Start 0");
+}
+
+static void only_rules_on_collections_want_these_probes(void **state)
+{
+	struct needs *needs = calloc(1, sizeof(*needs));
+
+	(void)state;
+	assert_non_null(needs);
+	assert_false(gc_probes_wanted(NULL));
+	assert_false(gc_probes_wanted(needs));
+	assert_int_equal(needs_provider(needs, "Microsoft-Windows-DotNETRuntime", 0x8000, 4, NULL), 0);
+	assert_false(gc_probes_wanted(needs));           /* exceptions */
+	assert_int_equal(needs_provider(needs, "microsoft-windows-dotnetruntime", 1, 4, NULL), 0);
+	assert_true(gc_probes_wanted(needs));
+	free(needs);
+}
+
+static void each_program_has_a_beginning_and_an_end(void **state)
+{
+	struct need_event *events = calloc(2 * GC_PROGRAMS_MAX, sizeof(*events));
+	struct gc_probe probes[2 * GC_PROGRAMS_MAX] = {{0}};
+	unsigned i, n;
+
+	(void)state;
+	assert_non_null(events);
+	n = gc_probes_find(events, probes);      /* of what runs here, and of python3 and node if they are there */
+	assert_int_equal(n % 2, 0);
+	for (i = 0; i < n; i++) {
+		assert_int_equal(probes[i].edge, i % 2 ? GC_ENDS : GC_BEGINS);
+		assert_int_equal(probes[i].program, probes[i / 2 * 2].program);
+		assert_int_equal(events[i].name[0], '/');
+	}
+	free(events);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_collection_of_python_has_its_generation),
+		cmocka_unit_test(mark_compact_of_v8_is_generation_2_and_a_scavenge_0),
+		cmocka_unit_test(a_full_collection_of_hotspot_is_generation_2),
+		cmocka_unit_test(only_rules_on_collections_want_these_probes),
+		cmocka_unit_test(each_program_has_a_beginning_and_an_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
