@@ -127,3 +127,8 @@ void dotnet_line_release(struct dotnet_line *line, uint64_t until_ns,
 		drop(line, &oldest);
 	}
 }
+
+bool dotnet_line_is_empty(const struct dotnet_line *line)
+{
+	return line->n == 0;
+}

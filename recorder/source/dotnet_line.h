@@ -26,6 +26,7 @@ void dotnet_line_free(struct dotnet_line *line);       /* NULL allowed; before t
 /* false when it is full, or memory is. */
 bool dotnet_line_put(struct dotnet_line *line, uint64_t time_ns, void *owner, uint32_t *nheld,
 		     const struct nettrace_event *event);
+bool dotnet_line_is_empty(const struct dotnet_line *line);
 /* Those up to then; each is gone after the call. */
 void dotnet_line_release(struct dotnet_line *line, uint64_t until_ns,
 			 void (*each)(void *ctx, const struct dotnet_held *held), void *ctx);

@@ -27,7 +27,8 @@
 #include <unistd.h>
 
 #define SESSIONS_MAX 256u
-#define POLL_MS 20                           /* new programs are looked for as often */
+#define POLL_MS 50                           /* new programs are looked for as often */
+#define ALIVE_MS 20                          /* while one is asked, or events are held */
 #define HOLD_NS (200 * NS_PER_MS)            /* the engine waits for 250 ms */
 #define FINISH_NS (500 * NS_PER_MS)          /* for programs to take notice of the end */
 #define CLR "Microsoft-Windows-DotNETRuntime"
@@ -221,12 +222,16 @@ static void leave(struct dotnet_source *s)
 
 static void read_all(struct dotnet_source *s)
 {
+	int wait_ms = dotnet_line_is_empty(s->line) ? POLL_MS : ALIVE_MS;
 	uint64_t now_ns;
 	uint32_t i;
 
-	for (i = 0; i < s->n; i++)
+	for (i = 0; i < s->n; i++) {
 		dotnet_session_polled(s->all[i], &s->polled[i]);
-	poll(s->polled, s->n, POLL_MS);
+		if (s->polled[i].fd < 0 || s->polled[i].events & POLLOUT)
+			wait_ms = ALIVE_MS;
+	}
+	poll(s->polled, s->n, wait_ms);
 	now_ns = os_now_ns();
 	for (i = 0; i < s->n; i++) {
 		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, s->line);
@@ -338,6 +343,15 @@ static void dotnet_status(struct source *source, struct source_status *out)
 	out->lost = queue_lost(s->cfg.queue) + atomic_load_explicit(&s->lost, memory_order_relaxed);
 }
 
+static int dotnet_part(unsigned i, struct source_part *out, struct err *err)
+{
+	if (i)
+		return 0;
+	out->name = "dotnet-of-others";
+	out->summary = "events of .NET programs of other users, and in containers";
+	return ns_tmp_others(err);
+}
+
 const struct source_ops dotnet_source = {
 	.name = "dotnet",
 	.summary = "events of .NET programs (EventPipe, by their diagnostic sockets), for rules on them",
@@ -346,6 +360,7 @@ const struct source_ops dotnet_source = {
 	.check = dotnet_check,
 	.list = gc_counters_list,
 	.list_events = dotnet_list_events,
+	.part = dotnet_part,
 	.open = dotnet_open,
 	.run = dotnet_run,
 	.stop = dotnet_stop,

@@ -102,8 +102,6 @@ static int finish(struct hsperf *h, struct err *err)
 	} else {
 		h->safepoints_at = h->safepoint_time_at = 0;
 	}
-	if (h->ticks_at)
-		widen(h, h->ticks_at);
 	for (i = 0; i < HSPERF_COLLECTORS; i++) {
 		uint32_t *at = h->collectors[i].at;
 

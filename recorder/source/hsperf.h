@@ -30,7 +30,7 @@ struct hsperf {
 	bool by_safepoints;                  /* Shenandoah: pauses are safepoints; there are no collectors */
 	bool ends_late;                      /* Serial: a collection goes on after its exit */
 	uint32_t safepoints_at, safepoint_time_at;   /* 0 = not there */
-	uint32_t low, high;                  /* all of these lie in [low, high) of the file */
+	uint32_t low, high;                  /* all of these but ticks lie in [low, high) of the file */
 	struct hsperf_collector {
 		uint32_t at[HSPERF_VALUES];  /* all 0 = there is no such collector */
 		char name[48];

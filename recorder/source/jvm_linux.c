@@ -36,7 +36,7 @@
 #define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
 #define QUIET_NS (20 * NS_PER_MS)            /* after QUIET_AFTER_NS without a pause */
-#define QUIET_AFTER_NS (2 * NS_PER_SEC)
+#define QUIET_AFTER_NS (200 * NS_PER_MS)
 #define NOBODY_NS (50 * NS_PER_MS)           /* there are none */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
@@ -45,6 +45,7 @@
 #define OPEN_FOR_NS (200 * NS_PER_MS)
 #define LONG_NS (5 * NS_PER_MS)              /* what no pause is that is passed over */
 #define SETTLE_NS (NS_PER_MS / 10)               /* after this a collector has written all of a pause */
+#define ALL_NS (200 * NS_PER_MS)             /* counters are read at least so often */
 #define SAFEPOINTS HSPERF_COLLECTORS         /* their track */
 
 struct jvm_source {
@@ -256,11 +257,11 @@ static bool clock_is_exact(const struct jvm *j, uint64_t now_ns)
 	       (j->zero_low_ns && j->zero_high_ns - j->zero_low_ns < CLOCK_EXACT_NS);
 }
 
-static void read_clock(const struct jvm_source *s, struct jvm *j)
+static void read_clock(struct jvm *j)
 {
-	uint64_t ticks = value(s, j, j->data.ticks_at);
+	uint64_t ticks;
 
-	if (!ticks)
+	if (pread(j->fd, &ticks, sizeof(ticks), j->data.ticks_at) != sizeof(ticks) || !ticks)
 		return;
 	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks, os_now_ns());
 	j->ticks = ticks;
@@ -409,15 +410,42 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 	put_together(s, j, SAFEPOINTS, &together);
 }
 
+/* The number of safepoints, which rises when a pause begins, and their time, which does when it ends, are the same. */
+static bool nothing_happened(const struct jvm *j)
+{
+	uint32_t low = j->data.safepoints_at, high = j->data.safepoint_time_at, swap = low;
+	unsigned char bytes[256];
+	uint64_t count, time;
+
+	if (low > high) {
+		low = high;
+		high = swap;
+	}
+	if (!j->safepoints.count || high + 8 - low > sizeof(bytes) ||
+	    pread(j->fd, bytes, high + 8 - low, low) != (ssize_t)(high + 8 - low))
+		return false;
+	memcpy(&count, bytes + (j->data.safepoints_at - low), sizeof(count));
+	memcpy(&time, bytes + (j->data.safepoint_time_at - low), sizeof(time));
+	return count == j->safepoints.count && time == j->safepoints.time;
+}
+
 static void look(void *ctx, struct jvm *j)
 {
 	struct jvm_source *s = ctx;
 	uint64_t began_ns = os_now_ns();
 
-	if (!j->ready || !read_counters(j, s->image))
+	if (!j->ready)
 		return;
+	if (began_ns - j->all_read_ns < ALL_NS && clock_is_exact(j, began_ns) && !j->zero_ns && !j->exit_seen_ns &&
+	    !j->open_ns && nothing_happened(j)) {
+		j->read_ns = began_ns;
+		return;
+	}
+	if (!read_counters(j, s->image))
+		return;
+	j->all_read_ns = began_ns;
 	if (!clock_is_exact(j, began_ns))
-		read_clock(s, j);
+		read_clock(j);
 	if (j->data.by_safepoints) {
 		if (read_steadily(s, j))
 			look_at_safepoints(s, j);
@@ -567,11 +595,21 @@ static void jvm_status(struct source *source, struct source_status *out)
 			 (double)atomic_load_explicit(&s->together_ns, memory_order_relaxed) / 1e6);
 }
 
+static int jvm_part(unsigned i, struct source_part *out, struct err *err)
+{
+	if (i)
+		return 0;
+	out->name = "java-of-others";
+	out->summary = "pauses of Java programs of other users, and in containers";
+	return ns_tmp_others(err);
+}
+
 const struct source_ops jvm_source = {
 	.name = "java",
 	.summary = "pauses of Java programs (HotSpot, from /tmp/hsperfdata_*), for rules on collections",
 	.events = true,
 	.optional = true,
+	.part = jvm_part,
 	.open = jvm_open,
 	.run = jvm_run,
 	.stop = jvm_stop,

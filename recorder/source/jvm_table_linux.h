@@ -37,6 +37,7 @@ struct jvm {
 	uint64_t exit_seen_ns;               /* a collector's, whose safepoint goes on; 0 = none */
 	uint64_t found_ns, next_try_ns, changed_ns;
 	uint64_t due_ns;                     /* the next look */
+	uint64_t all_read_ns;                /* all counters were, not those of safepoints alone */
 	uint64_t open_ns;                    /* a safepoint of Shenandoah was first seen to be open; 0 */
 	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
 	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */

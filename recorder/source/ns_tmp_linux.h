@@ -4,7 +4,7 @@
  * process has in its own namespace of pids (NSpid). TMPDIR of a container is not known, nor what lies in
  * another directory of it (chroot).
  *
- * A thread of its own looks once a second, or so seldom that it takes 1/2,000 of a CPU. A file system that
+ * A thread of its own looks once a second, or so seldom that it takes 1/5,000 of a CPU. A file system that
  * hangs holds up that thread only: after NS_TMP_STUCK_NS it is left behind, and another one takes over, which
  * leaves out that namespace; at most NS_TMP_THREADS_MAX times. Nothing is believed that is not its process's
  * user's; no link is followed, and no device opened.
@@ -40,6 +40,8 @@ void ns_tmp_close(struct ns_tmp *t);         /* NULL allowed; waits 2 s at most 
 /* The next one that was found, once each; false = none now. Never waits. One thread, and often. */
 bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out);
 
+/* 0, or ERR_ACCESS: this user sees programs of its own only, here and in containers. For check. */
+int ns_tmp_others(struct err *err);
 /* Whether this process is, for sure, in our namespaces of mounts and of pids. */
 bool ns_tmp_is_here(uint32_t pid);
 /* Whether one that is not has its file: for check, on a thread that may hang. */

@@ -391,6 +391,7 @@ if [ "$peer" ]; then
 fi
 
 RECORDER=$RECORDER "$TOP/tests/bench/probes.sh"
+RECORDER=$RECORDER "$TOP/tests/bench/runtimes.sh" 10 2
 
 cat <<END
 

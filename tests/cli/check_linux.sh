@@ -99,3 +99,14 @@ check and_probes_in_programs jq -s -e 'any(.check == "source" and .name == "upro
 "$RECORDER" check --store s.db --stop-on-gc-suspend-over-msec '5;Process=check-plain' >rule 2>err
 check a_rule_that_only_net_programs_can_fire_is_noted grep -q 'only .NET programs can fire it, and none that it names runs' rule
 check and_counts grep -qE '^stacks   note     [0-9]+ processes: ' text
+
+# ---- who may see the programs of others -----------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	verdicts() { jq -s -c '[.[] | select(.check == "source" and (.name | endswith("-of-others"))) | .verdict] | unique'; }
+	check root_sees_java_and_net_of_others [ "$("$RECORDER" check --json 2>/dev/null | verdicts)" = '["ok"]' ]
+	check another_user_does_not_and_check_says_so \
+		[ "$(setpriv --reuid 65534 --clear-groups "$RECORDER" check --json 2>/dev/null | verdicts)" = '["note"]' ]
+else
+	echo "skip another_user_does_not_and_check_says_so: not root, or no setpriv here"
+fi
