@@ -19,6 +19,7 @@
 static const struct symbol_env live;
 
 #define BASE 0x401000u
+#define SETTLE_NS (200 * NS_PER_SEC)         /* 20 s were too short under Wine beside a load of 40 */
 #define ID "0123456789abcdefghij"
 
 static const struct elf_image_symbol functions[] = {
@@ -107,7 +108,7 @@ static void worker_names_frames_that_are_wanted(void **state)
 	symbols_want(w.symbols, frames[0]);
 	symbols_want(w.symbols, frames[1]);
 	symbols_want(w.symbols, frames[2]);
-	assert_int_equal(symbols_settle(w.symbols, frames, 3, 20 * NS_PER_SEC), 1);
+	assert_int_equal(symbols_settle(w.symbols, frames, 3, SETTLE_NS), 1);
 
 	assert_string_equal(named(frames[0])->name, "alpha");
 	assert_null(named(frames[0])->raw_name);
@@ -116,7 +117,7 @@ static void worker_names_frames_that_are_wanted(void **state)
 	assert_string_equal(named(frames[1])->raw_name, "_ZN3foo3barILi3EEEvi");
 	assert_null(named(frames[2]));
 
-	symbols_settle(w.symbols, frames, 3, 20 * NS_PER_SEC);
+	symbols_settle(w.symbols, frames, 3, SETTLE_NS);
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_open, 1);
 	assert_int_equal(use.files_open, 0);           /* small: its names are in memory */
@@ -137,7 +138,7 @@ static void worker_refuses_a_file_with_another_build_id(void **state)
 	open_world(&w);
 	object = elf_object(&w, write_image("replaced", ID, 0), "another build id ...");
 	frame = frame_at(&w, object, BASE + 0x18);
-	assert_int_equal(symbols_settle(w.symbols, &frame, 1, 20 * NS_PER_SEC), 1);
+	assert_int_equal(symbols_settle(w.symbols, &frame, 1, SETTLE_NS), 1);
 	assert_null(named(frame));
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_failed, 1);
@@ -160,7 +161,7 @@ static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it
 	object = elf_object(&w, path, ID);
 	for (i = 0; i < 20; i++)
 		frames[i] = frame_at(&w, object, BASE + 0x10 + i);
-	assert_int_equal(symbols_settle(w.symbols, frames, 20, 20 * NS_PER_SEC), 20);
+	assert_int_equal(symbols_settle(w.symbols, frames, 20, SETTLE_NS), 20);
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.failed, 1);
 	assert_int_equal(use.objects_failed, 1);
@@ -199,7 +200,7 @@ static void worker_refuses_what_is_no_file_or_no_elf(void **state)
 		object = elf_object(&w, i < 2 ? tmp_path(paths[i]) : paths[i], id);
 		frames[i] = frame_at(&w, object, BASE);
 	}
-	assert_int_equal(symbols_settle(w.symbols, frames, 5, 20 * NS_PER_SEC), 5);
+	assert_int_equal(symbols_settle(w.symbols, frames, 5, SETTLE_NS), 5);
 	close_world(&w);
 }
 
@@ -214,7 +215,7 @@ static void worker_reads_names_of_a_large_table_from_the_file(void **state)
 	open_world(&w);
 	object = elf_object(&w, write_image("large", ID, ELF_STRINGS_KEPT_BYTES), ID);
 	frame = frame_at(&w, object, BASE + 0x18);
-	assert_int_equal(symbols_settle(w.symbols, &frame, 1, 20 * NS_PER_SEC), 0);
+	assert_int_equal(symbols_settle(w.symbols, &frame, 1, SETTLE_NS), 0);
 	assert_string_equal(named(frame)->name, "alpha");
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.files_open, 1);
@@ -243,7 +244,7 @@ static void worker_holds_few_files_open_however_many_objects_there_are(void **st
 		frames[OBJECTS + i] = frame_at(&w, objects[i], BASE + 0x48);
 	}
 	/* The second round finds some files closed, and opens them again. */
-	assert_int_equal(symbols_settle(w.symbols, frames, 2 * OBJECTS, 20 * NS_PER_SEC), 0);
+	assert_int_equal(symbols_settle(w.symbols, frames, 2 * OBJECTS, SETTLE_NS), 0);
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_open, OBJECTS);
 	assert_int_equal(use.files_open, SYMBOL_FILES_MAX);
@@ -271,7 +272,7 @@ static void worker_forgets_the_least_recently_used_objects(void **state)
 
 		snprintf(id, sizeof(id), "%020u", i);
 		frame = frame_at(&w, elf_object(&w, "[none]", id), BASE);
-		assert_int_equal(symbols_settle(w.symbols, &frame, 1, 20 * NS_PER_SEC), 1);
+		assert_int_equal(symbols_settle(w.symbols, &frame, 1, SETTLE_NS), 1);
 	}
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_failed, SYMBOL_OBJECTS_MAX);
@@ -329,7 +330,7 @@ static void ask(void *ctx)
 {
 	struct asker *a = ctx;
 
-	a->left = symbols_settle(a->w->symbols, a->frames, a->n, 20 * NS_PER_SEC);
+	a->left = symbols_settle(a->w->symbols, a->frames, a->n, SETTLE_NS);
 }
 
 static void settle_serves_several_threads_while_the_merge_thread_goes_on(void **state)

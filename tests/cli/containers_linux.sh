@@ -1,7 +1,6 @@
 #!/bin/bash
 # Java and .NET programs in namespaces of mounts, or of pids, of their own, with a /tmp of their own: what
 # they keep there is found, and events are of the process as this machine numbers it.
-# time limit: 90
 . "$TOP/tests/support/cli.sh"
 need_perf
 if ! unshare -m mount -t tmpfs tmpfs /tmp 2>/dev/null || ! unshare -m -pf --mount-proc true 2>/dev/null; then

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Events of a real .NET program, started without any preparation: sarif-multitool of npm, which brings its
 # runtime. Collections fire a rule, so do exceptions and the events of an EventSource.
-# time limit: 90
 . "$TOP/tests/support/cli.sh"
 need_perf
 tool=$TOP/build/deps/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool

@@ -3,7 +3,6 @@
 # 100,000 of them with as many alive at once as there is room for, execs, code that is made anew all the time.
 # The recorder's memory stays bounded; another program's history stays whole beside them, no sample is
 # lost for them, and what is over a process's share ends in [more] with its weight.
-# time limit: 120
 . "$TOP/tests/support/cli.sh"
 need_perf
 

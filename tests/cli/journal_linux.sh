@@ -1,7 +1,6 @@
 #!/bin/bash
 # A rule on the journal fires for real: systemd's journald and journalctl, in a mount namespace of their
 # own, so that the machine's journal is neither needed nor touched.
-# time limit: 60
 . "$TOP/tests/support/cli.sh"
 need_perf
 

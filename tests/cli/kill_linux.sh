@@ -1,6 +1,5 @@
 #!/bin/bash
 # kill -9 at random moments, 25 times: the store opens, is sound, and keeps what was complete.
-# time limit: 240
 . "$TOP/tests/support/cli.sh"
 need_perf
 

@@ -1,6 +1,5 @@
 #!/bin/bash
 # Source lines and inlined functions: a program with debug information, recorded, against addr2line.
-# time limit: 240
 . "$TOP/tests/support/cli.sh"
 need_perf
 for tool in g++ addr2line sqlite3 jq; do

@@ -1,7 +1,6 @@
 #!/bin/bash
 # --max-rss-mb: the buffer becomes what fits below it, what floods the recorder's tables does not push it over
 # it for long, and a limit that cannot be kept is refused.
-# time limit: 60
 . "$TOP/tests/support/cli.sh"
 need_perf
 

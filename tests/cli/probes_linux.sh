@@ -1,7 +1,6 @@
 #!/bin/bash
 # Rules on events of the kernel that fire for real: tracepoints with filters, pairs, crashes with their
 # stacks; and what is refused.
-# time limit: 60
 . "$TOP/tests/support/cli.sh"
 need_perf
 need_tracefs "$0"

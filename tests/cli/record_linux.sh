@@ -1,6 +1,5 @@
 #!/bin/bash
 # Recording for real, on this machine: evidence against a program whose shares are known.
-# time limit: 240
 . "$TOP/tests/support/cli.sh"
 need_perf
 

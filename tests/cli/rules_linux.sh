@@ -1,7 +1,6 @@
 #!/bin/bash
 # Rules that fire for real, on this machine: a counter, a line of a log, the end of a process; and
 # StopCommand.
-# time limit: 60
 . "$TOP/tests/support/cli.sh"
 need_perf
 
