@@ -113,15 +113,51 @@ static void a_provider_has_keywords_level_and_keys(void **state)
 	assert_false(p->has_guid);
 	assert_int_equal(p->keywords, 0x10);
 	assert_int_equal(p->level, 5);
-	assert_true(p->stacks && p->ids_are_left_out);
+	assert_true(p->stacks && p->events.are_left_out);
 	assert_int_equal(p->npids, 2);
 	assert_int_equal(p->pids[1], 4);
-	assert_int_equal(p->nids, 1);
-	assert_int_equal(p->ids[0], 9);
+	assert_int_equal(p->events.n, 1);
+	assert_int_equal(p->events.ids[0], 9);
 	/* Keys may follow the name at once; * is all keywords. */
 	assert_int_equal(read_with(&(struct etw_options){.providers = "*A:@StacksEnabled=true,*B:*:2"}, NULL), 0);
 	assert_true(p->stacks && p->has_guid && p->keywords == 0 && p->level == 5);
 	assert_int_equal(w.providers[2].level, 2);
+}
+
+static void programs_and_stacks_of_some_events_are_keys_too(void **state)
+{
+	const struct etw_wanted_provider *p = &w.providers[1];
+
+	(void)state;
+	assert_int_equal(read_with(&(struct etw_options){
+		.providers = "*A:@ProcessNameFilter=w3wp.exe  my.exe;@EventIDStacksToEnable=7 10"}, NULL), 0);
+	assert_string_equal(p->programs, "w3wp.exe;my.exe");
+	assert_true(p->stacks && !p->with_stacks.are_left_out && p->with_stacks.n == 2);
+	assert_int_equal(p->with_stacks.ids[1], 10);
+	assert_int_equal(p->events.n, 0);
+	/* Said twice: what one does not filter comes, and one stack filter is enough where the other asks for none. */
+	assert_int_equal(read_with(&(struct etw_options){
+		.providers = "*A:@ProcessNameFilter=a.exe;@EventIDStacksToDisable=7,*A:1"}, NULL), 0);
+	assert_int_equal(w.nproviders, 2);
+	assert_string_equal(p->programs, "");
+	assert_int_equal(p->with_stacks.n, 1);
+	assert_int_equal(read_with(&(struct etw_options){
+		.providers = "*A:@EventIDsToEnable=1;@ProcessIDFilter=5,*A:@EventIDsToEnable=2;@ProcessIDFilter=5"},
+				   NULL), 0);
+	assert_true(p->events.n == 0 && p->npids == 1);
+}
+
+/* As PerfView does: processes, threads and images, and the CLR's code, or the stacks would be numbers. */
+static void only_providers_with_stacks_bring_what_names_them(void **state)
+{
+	(void)state;
+	assert_int_equal(read_with(&(struct etw_options){.only_providers = "*A:@StacksEnabled=true"}, NULL), 0);
+	assert_int_equal(w.kernel_flags, 0x7);
+	assert_true(w.clr && w.nproviders == 2);
+	assert_int_equal(w.providers[1].keywords, 0x40000038);
+	assert_int_equal(read_with(&(struct etw_options){.only_providers = "*A:@StacksEnabled=true",
+							 .kernel_events = "None", .clr_events = "None"}, NULL), 0);
+	assert_true(w.kernel_flags == 0 && !w.clr);
 }
 
 static void what_makes_no_sense_is_refused(void **state)
@@ -163,6 +199,8 @@ int main(void)
 		cmocka_unit_test(kernel_keywords_bring_what_stacks_need),
 		cmocka_unit_test(only_providers_leaves_out_the_rest),
 		cmocka_unit_test(a_provider_has_keywords_level_and_keys),
+		cmocka_unit_test(programs_and_stacks_of_some_events_are_keys_too),
+		cmocka_unit_test(only_providers_with_stacks_bring_what_names_them),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(a_rule_adds_its_provider_and_filters_give_way),
 	};

@@ -167,28 +167,42 @@ static int set_stacks(struct etw_session *s, const struct etw_wanted *wanted, st
 	return error ? err_os_code(err, (int)error, "cannot ask ETW for stacks of kernel events") : 0;
 }
 
-/* The last of the filters is reached through the pointers, so they must outlive the call. */
+/* What they mean is reached through pointers, so all of it must outlive the call. */
 struct filters {
-	EVENT_FILTER_DESCRIPTOR all[2];
-	struct etw_filter_ids ids;
+	EVENT_FILTER_DESCRIPTOR all[4];
+	struct etw_filter_ids events, with_stacks;
+	wchar_t programs[ETW_FILTER_NAMES_BYTES];
 	ULONG n;
 };
 
+static void add_filter(struct filters *f, ULONG type, const void *data, size_t n)
+{
+	f->all[f->n++] = (EVENT_FILTER_DESCRIPTOR){.Ptr = (ULONGLONG)(uintptr_t)data, .Size = (ULONG)n, .Type = type};
+}
+
+static void add_ids(struct filters *f, ULONG type, const struct etw_ids *from, struct etw_filter_ids *to)
+{
+	if (!from->n)
+		return;
+	to->only_these = !from->are_left_out;
+	to->count = (USHORT)from->n;
+	memcpy(to->ids, from->ids, from->n * sizeof(from->ids[0]));
+	add_filter(f, type, to, offsetof(struct etw_filter_ids, ids) + from->n * sizeof(from->ids[0]));
+}
+
 static void filters_of(const struct etw_wanted_provider *p, struct filters *f)
 {
+	int chars;
+
 	memset(f, 0, sizeof(*f));
 	if (p->npids)
-		f->all[f->n++] = (EVENT_FILTER_DESCRIPTOR){.Ptr = (ULONGLONG)(uintptr_t)p->pids,
-							   .Size = p->npids * (ULONG)sizeof(p->pids[0]),
-							   .Type = ETW_FILTER_PIDS};
-	if (p->nids) {
-		f->ids.only_these = !p->ids_are_left_out;
-		f->ids.count = (USHORT)p->nids;
-		memcpy(f->ids.ids, p->ids, p->nids * sizeof(p->ids[0]));
-		f->all[f->n++] = (EVENT_FILTER_DESCRIPTOR){
-			.Ptr = (ULONGLONG)(uintptr_t)&f->ids, .Type = ETW_FILTER_IDS,
-			.Size = (ULONG)(offsetof(struct etw_filter_ids, ids) + p->nids * sizeof(p->ids[0]))};
-	}
+		add_filter(f, ETW_FILTER_PIDS, p->pids, p->npids * sizeof(p->pids[0]));
+	chars = p->programs[0] ? MultiByteToWideChar(CP_UTF8, 0, p->programs, -1, f->programs,
+						     ETW_FILTER_NAMES_BYTES) : 0;
+	if (chars > 0)                       /* with its zero */
+		add_filter(f, ETW_FILTER_PROGRAMS, f->programs, (size_t)chars * sizeof(wchar_t));
+	add_ids(f, ETW_FILTER_IDS, &p->events, &f->events);
+	add_ids(f, ETW_FILTER_STACKS, &p->with_stacks, &f->with_stacks);
 }
 
 static ULONG enable(struct etw_session *s, const struct etw_wanted_provider *p)

@@ -23,6 +23,8 @@
 
 #define ETW_FILTER_PIDS 0x80000004u          /* EVENT_FILTER_TYPE_PID */
 #define ETW_FILTER_IDS 0x80000200u           /* EVENT_FILTER_TYPE_EVENT_ID */
+#define ETW_FILTER_PROGRAMS 0x80000008u      /* EVENT_FILTER_TYPE_EXECUTABLE_NAME */
+#define ETW_FILTER_STACKS 0x80001000u        /* EVENT_FILTER_TYPE_STACKWALK */
 
 struct etw_filter_ids {                      /* EVENT_FILTER_EVENT_ID */
 	BOOLEAN only_these;

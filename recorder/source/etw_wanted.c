@@ -58,6 +58,8 @@ static const struct keyword kernel_keywords[] = {
 };
 
 #define CLR_DEFAULT (0x1u | 0x8u | 0x10u | 0x20u | 0x4000u | 0x8000u | 0x40000000u)
+/* Without these its code has no names and its events no stacks. */
+#define CLR_ALWAYS (0x8u | 0x10u | 0x20u | 0x40000000u)
 #define CLR_LEVEL 5                          /* MethodLoadVerbose and AllocationTick are verbose */
 
 static const struct keyword clr_keywords[] = {
@@ -180,6 +182,21 @@ static void identify(struct etw_wanted_provider *p)
 	p->has_guid = true;
 }
 
+/* Filters of one must not take what the other asked for: two that are not the same become none. */
+static void widen(struct etw_wanted_provider *there, const struct etw_wanted_provider *p)
+{
+	if (there->npids != p->npids || memcmp(there->pids, p->pids, sizeof(p->pids)) != 0)
+		there->npids = 0;
+	if (!text_same_fold(there->programs, p->programs))
+		there->programs[0] = '\0';
+	if (memcmp(&there->events, &p->events, sizeof(p->events)) != 0)
+		there->events.n = 0;
+	if (!there->stacks)
+		there->with_stacks = p->with_stacks;
+	else if (p->stacks && memcmp(&there->with_stacks, &p->with_stacks, sizeof(p->with_stacks)) != 0)
+		there->with_stacks.n = 0;
+}
+
 /* A provider, or more of one that is there. 0 keywords mean all. */
 static int add_provider(struct etw_wanted *w, struct etw_wanted_provider *p, struct err *err)
 {
@@ -193,12 +210,8 @@ static int add_provider(struct etw_wanted *w, struct etw_wanted_provider *p, str
 			continue;
 		there->keywords = there->keywords && p->keywords ? there->keywords | p->keywords : 0;
 		there->level = there->level > p->level ? there->level : p->level;
+		widen(there, p);
 		there->stacks |= p->stacks;
-		/* Filters of one must not take what the other asked for. */
-		if (!p->npids)
-			there->npids = 0;
-		if (!p->nids)
-			there->nids = 0;
 		return 0;
 	}
 	if (w->nproviders == ETW_WANTED_PROVIDERS_MAX)
@@ -249,14 +262,56 @@ static int read_ids(const char *key, const char *text, uint64_t limit, uint32_t 
 	return 0;
 }
 
+static int read_event_ids(const char *key, const char *value, bool left_out, struct etw_ids *out, struct err *err)
+{
+	uint64_t numbers[ETW_FILTER_IDS_MAX];
+	uint32_t n, i;
+	int rc = read_ids(key, value, UINT16_MAX, ETW_FILTER_IDS_MAX, numbers, &n, err);
+
+	memset(out, 0, sizeof(*out));
+	for (i = 0; !rc && i < n; i++)
+		out->ids[i] = (uint16_t)numbers[i];
+	out->n = rc ? 0 : n;
+	out->are_left_out = left_out;
+	return rc;
+}
+
+static int read_pids(struct etw_wanted_provider *p, const char *key, const char *value, struct err *err)
+{
+	uint64_t numbers[ETW_FILTER_PIDS_MAX];
+	uint32_t n, i;
+	int rc = read_ids(key, value, UINT32_MAX, ETW_FILTER_PIDS_MAX, numbers, &n, err);
+
+	for (i = 0; !rc && i < n; i++)
+		p->pids[i] = (uint32_t)numbers[i];
+	p->npids = rc ? 0 : n;
+	return rc;
+}
+
+/* Blanks become what Windows wants between them. */
+static int read_programs(struct etw_wanted_provider *p, const char *value, struct err *err)
+{
+	size_t n = 0, len;
+
+	for (; *(value += strspn(value, " ")) != '\0'; value += len) {
+		len = strcspn(value, " ");
+		if (n + 1 + len >= sizeof(p->programs))
+			return err_set(err, ERR_USAGE, "--providers: @ProcessNameFilter takes %u bytes at most",
+				       ETW_FILTER_NAMES_BYTES - 1);
+		if (n)
+			p->programs[n++] = ';';
+		memcpy(p->programs + n, value, len);
+		n += len;
+	}
+	p->programs[n] = '\0';
+	return 0;
+}
+
 /* "@StacksEnabled=true", without its end. */
 static int read_key(struct etw_wanted_provider *p, const char *text, const char *spec, struct err *err)
 {
-	uint64_t numbers[ETW_FILTER_IDS_MAX];
 	const char *value = strchr(text, '=');
 	char key[WORD_MAX];
-	uint32_t n, i;
-	int rc;
 
 	snprintf(key, sizeof(key), "%.*s", (int)(strcspn(text, "=") % WORD_MAX), text + (*text == '@'));
 	if (value)
@@ -268,23 +323,20 @@ static int read_key(struct etw_wanted_provider *p, const char *text, const char 
 		       : err_set(err, ERR_USAGE, "--providers: @StacksEnabled is true or false, not '%s'",
 				 value);
 	}
-	if (text_same_fold(key, "ProcessIDFilter")) {
-		rc = read_ids(key, value, UINT32_MAX, ETW_FILTER_PIDS_MAX, numbers, &n, err);
-		for (i = 0; !rc && i < n; i++)
-			p->pids[i] = (uint32_t)numbers[i];
-		p->npids = rc ? 0 : n;
-		return rc;
+	if (text_same_fold(key, "ProcessIDFilter"))
+		return read_pids(p, key, value, err);
+	if (text_same_fold(key, "ProcessNameFilter"))
+		return read_programs(p, value, err);
+	if (text_same_fold(key, "EventIDsToEnable") || text_same_fold(key, "EventIDsToDisable"))
+		return read_event_ids(key, value, text_same_fold(key, "EventIDsToDisable"), &p->events, err);
+	if (text_same_fold(key, "EventIDStacksToEnable") || text_same_fold(key, "EventIDStacksToDisable")) {
+		p->stacks = true;
+		return read_event_ids(key, value, text_same_fold(key, "EventIDStacksToDisable"), &p->with_stacks,
+				      err);
 	}
-	if (text_same_fold(key, "EventIDsToEnable") || text_same_fold(key, "EventIDsToDisable")) {
-		p->ids_are_left_out = text_same_fold(key, "EventIDsToDisable");
-		rc = read_ids(key, value, UINT16_MAX, ETW_FILTER_IDS_MAX, numbers, &n, err);
-		for (i = 0; !rc && i < n; i++)
-			p->ids[i] = (uint16_t)numbers[i];
-		p->nids = rc ? 0 : n;
-		return rc;
-	}
-	return err_set(err, ERR_USAGE, "--providers: '%s': '%s' is none of @StacksEnabled, "
-		       "@ProcessIDFilter, @EventIDsToEnable, @EventIDsToDisable", spec, key);
+	return err_set(err, ERR_USAGE, "--providers: '%s': '%s' is none of @StacksEnabled, @ProcessIDFilter, "
+		       "@ProcessNameFilter, @EventIDsToEnable, @EventIDsToDisable, @EventIDStacksToEnable, "
+		       "@EventIDStacksToDisable", spec, key);
 }
 
 static int read_keys(struct etw_wanted_provider *p, char *text, const char *spec, struct err *err)
@@ -330,6 +382,7 @@ static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 	}
 	if (p.keywords == UINT64_MAX)
 		p.keywords = 0;
+	w->named_stacks |= p.stacks;
 	if (!rc)
 		rc = add_provider(w, &p, err);
 	free(spec);
@@ -389,7 +442,7 @@ static void finish_clr(struct etw_wanted *w)
 			continue;
 		p->stacks = false;
 		if (p->keywords)
-			p->keywords |= CLR_DEFAULT;
+			p->keywords |= CLR_ALWAYS;
 		p->level = CLR_LEVEL;
 		w->clr = true;
 	}
@@ -405,6 +458,8 @@ static int add_kernel(const struct etw_options *o, struct etw_wanted *w, struct 
 				   o->kernel_events, &bits, err);
 	else if (!o->only_providers)
 		bits = KERNEL_DEFAULT;
+	else if (w->named_stacks)
+		bits = KERNEL_ALWAYS;
 	if (o->thread_time)
 		bits |= KERNEL_DEFAULT | CSWITCH | DISPATCHER;
 	w->kernel_flags |= (uint32_t)bits;
@@ -434,6 +489,10 @@ int etw_wanted_read(const struct etw_options *o, const struct needs *needs, stru
 		rc = read_providers(o->providers, w, err);
 	if (!rc && o->only_providers)
 		rc = read_providers(o->only_providers, w, err);
+	/* Stacks alone would be numbers: as PerfView does, what names them comes with them. */
+	clr.keywords = CLR_ALWAYS;
+	if (!rc && o->only_providers && !o->clr_events && w->named_stacks)
+		rc = add_provider(w, &clr, err);
 	if (!rc)
 		rc = add_kernel(o, w, err);
 	finish_clr(w);

@@ -7,7 +7,9 @@
  *	--providers   PROVIDER[:KEYWORDS[:LEVEL[:KEY=VALUE;...]]],...
  *	              a registered name, a GUID, or *EventSourceName, whose GUID is made of the name;
  *	              KEYWORDS a number, * or nothing = all; LEVEL 1 to 5 or a name;
- *	              @StacksEnabled=true, @ProcessIDFilter=1 2, @EventIDsToEnable=1 2, @EventIDsToDisable=3
+ *	              @StacksEnabled=true, @ProcessIDFilter=1 2, @ProcessNameFilter=a.exe b.exe,
+ *	              @EventIDsToEnable=1 2 or @EventIDsToDisable=3, and which of them come with stacks:
+ *	              @EventIDStacksToEnable=1 2 or @EventIDStacksToDisable=3
  *	--kernel-events, --clr-events   names of keywords, ',' between; a number does as well
  *
  * Source of flags and class events: "NT Kernel Logger constants" and the MOF classes (docs, ETW); of
@@ -27,11 +29,19 @@
 #define ETW_WANTED_STACKS_MAX 48u
 #define ETW_FILTER_PIDS_MAX 8u               /* EVENT_FILTER_TYPE_PID takes no more */
 #define ETW_FILTER_IDS_MAX 64u               /* MAX_EVENT_FILTER_EVENT_ID_COUNT */
+#define ETW_FILTER_NAMES_BYTES 256u          /* twice that is below MAX_EVENT_FILTER_DATA_SIZE in UTF-16 */
 
 /* As given on the command line; NULL = not given. */
 struct etw_options {
 	const char *providers, *only_providers, *kernel_events, *clr_events;
 	bool thread_time;
+};
+
+/* Numbers of events that are meant, or that are not. */
+struct etw_ids {
+	uint16_t ids[ETW_FILTER_IDS_MAX];
+	uint32_t n;                          /* 0 = all events */
+	bool are_left_out;                   /* else only these are meant */
 };
 
 struct etw_wanted_provider {
@@ -42,9 +52,8 @@ struct etw_wanted_provider {
 	uint8_t level;
 	bool stacks;                         /* EVENT_ENABLE_PROPERTY_STACK_TRACE */
 	uint32_t pids[ETW_FILTER_PIDS_MAX], npids;
-	uint16_t ids[ETW_FILTER_IDS_MAX];
-	uint32_t nids;
-	bool ids_are_left_out;               /* else only these come */
+	char programs[ETW_FILTER_NAMES_BYTES];       /* "a.exe;b.exe"; "" = all */
+	struct etw_ids events, with_stacks;
 };
 
 /* A kernel event by class and opcode: CLASSIC_EVENT_ID without its padding. */
@@ -60,6 +69,7 @@ struct etw_wanted {
 	struct etw_wanted_provider providers[ETW_WANTED_PROVIDERS_MAX];
 	uint32_t nproviders;
 	bool clr;                            /* the CLR is among them: ask for what runs already */
+	bool named_stacks;                   /* --providers or --only-providers ask for stacks */
 };
 
 /* The one of these that samples CPUs. */

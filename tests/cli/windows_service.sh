@@ -1,6 +1,6 @@
 #!/bin/bash
 # The Windows program as a service, and ended from outside, under Wine: what it saves.
-# time limit: 120
+# time limit: 300
 . "$TOP/tests/support/cli.sh"
 
 if [ ! "$WINE_RUN" ] || [ ! -e "$RECORDER_EXE" ]; then
@@ -15,7 +15,7 @@ trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
 	echo "not ok windows_service: no prefix"
 	exit 0
 }
-exe() { timeout 60 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
+exe() { timeout 120 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
 here=Z:$(pwd | tr / '\\')
 cat >svc.conf <<EOF
 source = none
@@ -33,15 +33,15 @@ check a_wrong_conf_file_is_told_at_once expect_exit 2 exe service install --conf
 check install exe service install --config "$here\\svc.conf"
 check twice_is_refused expect_exit 1 exe service install --config "$here\\svc.conf"
 check start exe service start
-check it_answers wait_for 20 exe status --store svc.db
-check it_writes_its_log_beside_the_store wait_for 10 grep -q 'counters, logs and processes' svc.db.log
+check it_answers wait_for 60 exe status --store svc.db
+check it_writes_its_log_beside_the_store wait_for 60 grep -q 'counters, logs and processes' svc.db.log
 check a_snapshot_is_taken exe snapshot --store svc.db --reason now
-check a_snapshot_is_stored wait_for 20 grep -q 'incident 1 stored' svc.db.log
+check a_snapshot_is_stored wait_for 60 grep -q 'incident 1 stored' svc.db.log
 check stop exe service stop
 check stop_stores_a_last_incident grep -q 'incident 2 stored' svc.db.log
 check linux_opens_its_store sh -c "[ \$(\"$RECORDER\" list --store svc.db --json | wc -l) = 2 ]"
 check started_again exe service start
-check it_answers_again wait_for 20 exe status --store svc.db
+check it_answers_again wait_for 60 exe status --store svc.db
 "$RECORDER" list --store svc.db >/dev/null 2>&1
 pid=$(pgrep -f "service run --service-name recorder --config .*$(basename "$PWD")" | head -1)
 check its_process_is_found [ "$pid" ]
@@ -53,8 +53,8 @@ check run_is_for_the_service_manager expect_exit 2 exe service run
 
 # ---- the console --------------------------------------------------------------------------------------
 
-timeout -s INT 60 $WINE_RUN "$RECORDER_EXE" collect --source none --store ctrl.db --log-file ctrl.log </dev/null &
-wait_for 20 grep -q 'no rule was given' ctrl.log
+timeout -s INT 120 $WINE_RUN "$RECORDER_EXE" collect --source none --store ctrl.db --log-file ctrl.log </dev/null &
+wait_for 60 grep -q 'no rule was given' ctrl.log
 kill -INT $!
 wait $!
 check ctrl_c_stores_a_last_incident sh -c "[ $? = 0 ] && grep -q 'incident 1 stored' ctrl.log"

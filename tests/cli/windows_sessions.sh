@@ -1,7 +1,7 @@
 #!/bin/bash
 # Several recorders on one Windows machine, and what a killed one leaves, under Wine, whose ETW is a stand-in
 # (tests/dll/tdh.c) that keeps the machine's sessions and sampling interval in a folder. Then: odd paths.
-# time limit: 120
+# time limit: 300
 . "$TOP/tests/support/cli.sh"
 
 if [ ! "$WINE_RUN" ]; then
@@ -26,7 +26,7 @@ trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
 	exit 0
 }
 
-exe() { timeout 60 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
+exe() { timeout 120 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
 # record NAME ARG...: in the background, until its session is there; its process is $pid.
 record()
 {
@@ -35,7 +35,7 @@ record()
 	shift
 	$WINE_RUN "$RECORDER_EXE" collect --store "$name.db" "$@" >"$name.out" 2>"$name.err" </dev/null &
 	pid=$!
-	wait_for 30 more_sessions "$before" && wait_for 30 grep -q 'no rule was given' "$name.err"
+	wait_for 60 more_sessions "$before" && wait_for 60 grep -q 'no rule was given' "$name.err"
 }
 own_sessions() { find machine -name 'session recorder-*' | wc -l; }
 more_sessions() { [ "$(own_sessions)" -gt "$1" ]; }
