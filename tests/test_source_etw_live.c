@@ -154,12 +154,27 @@ static void losses_are_events_with_their_number(void **state)
 	const struct event *e;
 
 	(void)state;
-	etw_live_lost(live, 41);
+	etw_live_lost(live, 40);
+	assert_null(next(EVENT_LOST));       /* no event has told the time yet: at 0 no incident would have it */
+	sample(1000, 7);
+	etw_live_time(live, 1600 * MS);
+	etw_live_lost(live, 1);
 	e = next(EVENT_LOST);
-	assert_true(e && e->value == 41);
+	assert_true(e && e->value == 41 && e->time_ns == 1000 * NS_PER_MS);
 	assert_string_equal(e->name, "kernel");
 	etw_live_lost(live, 0);
 	assert_null(next(EVENT_LOST));
+}
+
+static void losses_of_a_session_without_events_are_told_at_its_end(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	etw_live_lost(live, 3);
+	etw_live_end(live);
+	e = next(EVENT_LOST);
+	assert_true(e && e->value == 3 && e->time_ns > 0);
 }
 
 static void another_interval_than_asked_is_told_once(void **state)
@@ -399,6 +414,7 @@ int main(void)
 		TEST(time_passes_without_records),
 		TEST(the_end_lets_all_go),
 		TEST(losses_are_events_with_their_number),
+		TEST(losses_of_a_session_without_events_are_told_at_its_end),
 		TEST(another_interval_than_asked_is_told_once),
 		TEST(a_step_holds_from_its_moment_on),
 		TEST(a_step_that_windows_says_as_well_is_marked_once_and_as_ours),

@@ -22,7 +22,7 @@ struct etw_live {
 	struct etw_events e;                 /* first: before() */
 	struct os_mutex *lock;               /* guards all */
 	int64_t wait_ticks;
-	uint64_t records, lost;
+	uint64_t records, lost, untold;      /* untold: lost before any event told the time */
 	uint32_t told_100ns;                 /* the interval between samples that the engine knows */
 	uint64_t asked[ASKED];               /* hashes */
 	int64_t last_ticks;                  /* the greatest of any record */
@@ -175,6 +175,9 @@ void etw_live_end(struct etw_live *l)
 	os_mutex_lock(l->lock);
 	etw_events_end(&l->e);
 	say_due(l, INT64_MAX);
+	if (!l->e.last_ns)
+		l->e.last_ns = os_now_ns();
+	etw_events_loss(&l->e, LOSS_KERNEL, l->untold);
 	os_mutex_unlock(l->lock);
 }
 
@@ -182,8 +185,13 @@ void etw_live_lost(struct etw_live *l, uint64_t n)
 {
 	os_mutex_lock(l->lock);
 	l->lost += n;
-	etw_events_gap(&l->e, l->last_ticks);
-	etw_events_loss(&l->e, LOSS_KERNEL, n);
+	l->untold += n;
+	if (n)
+		etw_events_gap(&l->e, l->last_ticks);
+	if (l->e.last_ns) {
+		etw_events_loss(&l->e, LOSS_KERNEL, l->untold);
+		l->untold = 0;
+	}
 	os_mutex_unlock(l->lock);
 }
 

@@ -50,7 +50,7 @@ void etw_live_put(struct etw_live *l, const struct etw_record *record);
 void etw_live_time(struct etw_live *l, int64_t ticks);
 /* About once a second: when much is known, forget what ended over ETW_LIVE_KEEP_NS ago. */
 void etw_live_trim(struct etw_live *l);
-/* So many records were lost since the last call. */
+/* About once a second: so many records were lost since the last call; 0 as well. */
 void etw_live_lost(struct etw_live *l, uint64_t n);
 /* Whether nothing tells what the fields of records like this are; true once for each kind. */
 bool etw_live_wants_schema(struct etw_live *l, const struct etw_record *record);

@@ -22,10 +22,11 @@
 #include <tdh.h>
 
 #define WATCH_NS (100 * NS_PER_MS)
-#define QUIET_NS NS_PER_SEC                  /* after which no record is taken for none to come */
+#define QUIET_NS (2 * NS_PER_SEC)            /* after which no record is taken for none to come; a */
+#define QUIET_BEHIND_NS (3 * NS_PER_SEC / 2) /* reader that starves for a second must not lose stacks */
 #define CLOSE_NS (3 * NS_PER_SEC)            /* for ProcessTrace() to end by itself */
 #define SCHEMA_MAX_BYTES 65536u
-#define BEHIND_NS (1500 * NS_PER_MS)         /* buffers fill, flush, and wait for stacks */
+#define BEHIND_NS (2500 * NS_PER_MS)         /* buffers fill, flush, and wait for stacks */
 
 typedef ULONG __stdcall event_information(PEVENT_RECORD, ULONG, PTDH_CONTEXT, PTRACE_EVENT_INFO, ULONG *);
 
@@ -201,7 +202,7 @@ static void watch_main(void *ctx)
 		}
 		change_level(s);
 		if (now - atomic_load_explicit(&s->last_record_ns, memory_order_relaxed) > QUIET_NS)
-			etw_live_time(s->live, ticks_now() - (int64_t)(s->frequency_hz / 2));
+			etw_live_time(s->live, ticks_now() - (int64_t)(s->frequency_hz * QUIET_BEHIND_NS / NS_PER_SEC));
 		if (atomic_load(&s->stopping) && !stop_ns)
 			stop_ns = now;
 		if (stop_ns && !closed && now - stop_ns > CLOSE_NS) {
