@@ -28,8 +28,8 @@
  * frame) would be as large as the segment itself, and a count in each frame would rewrite 200 KB of
  * pages per segment. A sweep reads every list instead, in its own good time (retention.c).
  *
- * Measured (two busy cores, CPU time): 1 M samples in 123 segments with 20,000 frames are written in
- * 0.7 to 0.9 s, 8.3 bytes per sample, and loaded in 0.3 s, half of which is merging the stack trees.
+ * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 11.2
+ * bytes a sample: 6.8 of columns, 2.1 of lists, 2.2 of rows of frames and functions with their indices.
  *
  * session  One run of a recorder. The recorder clock, process numbers and exec counts mean
  *          something within one run only, so a process is (session, pid, start, exec). Ids are

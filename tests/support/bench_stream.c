@@ -263,11 +263,14 @@ void world_sample(const struct world *w, uint64_t number, struct event *e)
 	e->process = e->thread->process;
 }
 
-/* What the symbol worker does, at once: every frame gets a name of about 40 bytes. */
+/*
+ * What the symbol worker does, at once: every four frames a name of about 45 bytes. Of the recordings in
+ * bench_stream.h 3.8 and 4.3 frames had a function in common, whose name and linker's name took 48 and 61.
+ */
 void world_name_frame(void *ctx, struct frame *frame)
 {
 	struct world *w = ctx;
-	unsigned function = (unsigned)(frame->offset / 128), object = frame->object->number;
+	unsigned function = (unsigned)(frame->offset / 512), object = frame->object->number;
 	char name[96];
 
 	if (frame->object == w->kernel)
@@ -275,5 +278,5 @@ void world_name_frame(void *ctx, struct frame *frame)
 	else
 		snprintf(name, sizeof(name), "bench::part_%u::Handler%u::process(char const*, int)",
 			 object, function);
-	frame_set_function(w->frames, frame, frame->offset & ~127ULL, name, NULL, NULL);
+	frame_set_function(w->frames, frame, frame->offset & ~511ULL, name, NULL, NULL);
 }
