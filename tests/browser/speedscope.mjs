@@ -62,7 +62,7 @@ const browser = await driver.launch({ executablePath: chromium, args: ["--no-san
 async function profilesOf(file, complaints) {
   const page = await browser.newPage({ viewport: { width: 1200, height: 1500 } });
   const profiles = [];
-  page.setDefaultTimeout(15000);
+  page.setDefaultTimeout(60000);
   page.on("console", m => { if (m.type() === "error") complaints.push(m.text()); });
   page.on("pageerror", e => complaints.push(e.message));
   page.on("request", r => { if (!r.url().startsWith(home.replace("index.html", "")) && !/^(blob|data):/.test(r.url())) complaints.push("asked for " + r.url()); });

@@ -17,7 +17,7 @@ mkdir -p /run/log/journal
 $1 >journald.out 2>&1 & journald=$!
 for i in $(seq 100); do [ -S /run/systemd/journal/stdout ] && break; sleep 0.1; done
 echo "long ago out of cheese" | systemd-cat -t app
-timeout 30 "$RECORDER" collect --store j.db --delay-after-trigger-sec 0 \
+timeout 100 "$RECORDER" collect --store j.db --delay-after-trigger-sec 0 \
 	--stop-on-event-log-message 'out of [a-z]+' 2>log & collect=$!
 for i in $(seq 100); do grep -q recording log 2>/dev/null && break; sleep 0.1; done
 # Again until it fires: journalctl may take its time to begin.
@@ -31,7 +31,7 @@ wait $collect
 echo $? >rc
 kill $journald
 END
-timeout 50 unshare -m --propagation private bash inside.sh $journald
+timeout 200 unshare -m --propagation private bash inside.sh $journald
 if [ ! -e rc ]; then
 	echo "skip journal: $(head -c 200 journald.out) (journald does not run here)"
 	exit 0

@@ -13,7 +13,7 @@ chmod +x note.sh
 # ---- a line of a file, which is rotated in between; and StopCommand ---------------------------------
 
 echo before >app.log
-timeout 30 "$RECORDER" collect --store log.db --delay-after-trigger-sec 0 \
+timeout 100 "$RECORDER" collect --store log.db --delay-after-trigger-sec 0 \
 	--stop-command "$PWD/note.sh %INCIDENT% %REASON% %OUTPUTDIR%" \
 	--stop-on-event-log-message "$PWD/app.log@"'out of [a-z]+: \$\(touch owned\)' 2>log & collect=$!
 for i in $(seq 100); do grep -q recording log && break; sleep 0.1; done
@@ -30,13 +30,13 @@ check and_no_text_of_an_event_is_a_command test ! -e owned
 
 # ---- the same again is counted, and takes nothing of the rule's hour ---------------------------------
 
-timeout 30 "$RECORDER" collect --store again.db --delay-after-trigger-sec 0 --dedup 100 --max-per-hour 2 \
+timeout 100 "$RECORDER" collect --store again.db --delay-after-trigger-sec 0 --dedup 100 --max-per-hour 2 \
 	--collect-multiple 50 --stop-on-event-log-message "$PWD/app.log@again" 2>log & collect=$!
-wait_for 10 grep -q recording log
+wait_for 30 grep -q recording log
 for i in 1 2 3 4; do
 	echo again >>app.log
-	wait_for 5 eval 'test "$(grep -c "fired: log" log)" = $i'
-	sleep 0.3
+	wait_for 20 eval 'test "$(grep -c "fired: log" log)" = $i'
+	sleep 0.6
 done
 "$RECORDER" stop --store again.db 2>>err
 wait $collect
@@ -46,7 +46,7 @@ check the_same_again_is_counted_beyond_the_hours_number \
 # ---- the end of a process, as a part of an expression -----------------------------------------------
 
 cp "$(command -v sleep)" ./napper
-timeout 30 "$RECORDER" collect --store exit.db --delay-after-trigger-sec 0 \
+timeout 100 "$RECORDER" collect --store exit.db --delay-after-trigger-sec 0 \
 	--rule 'gone=StopOnProcess:napper' --rule 'mem=Memory:Available Bytes:>1' \
 	--poll-sec 0.2 --stop-on 'mem and gone' 2>log & collect=$!
 for i in $(seq 100); do grep -q recording log && break; sleep 0.1; done
@@ -58,7 +58,7 @@ check and_says_which grep -qE 'fired: mem and gone; mem: .*; gone: process nappe
 
 # ---- a counter ----------------------------------------------------------------------------------------
 
-timeout 30 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 0 --min-sec-for-trigger 0 \
+timeout 100 "$RECORDER" collect --store counter.db --delay-after-trigger-sec 0 --min-sec-for-trigger 0 \
 	--poll-sec 0.2 --stop-on-perf-counter 'Memory:Available Bytes:>1' 2>log
 check a_counter_rule_fires test $? -eq 0
 check what_cannot_fire_is_refused eval '! "$RECORDER" check --stop-on-event-log-message /no/such/x@y >out 2>&1'
@@ -79,9 +79,9 @@ fires()
 {
 	local name=$1 rule=$2 reason=$3
 	shift 3
-	timeout 15 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 \
+	timeout 60 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0 \
 		--stop-on-process "$rule" 2>log & collect=$!
-	wait_for 10 grep -q recording log
+	wait_for 30 grep -q recording log
 	# Again until it fires: on a machine with too much to do the first may come before the source runs.
 	while kill -0 $collect 2>/dev/null; do
 		"$@" >/dev/null 2>&1
