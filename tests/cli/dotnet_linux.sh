@@ -28,7 +28,7 @@ record()
 {
 	local name=$1
 	shift
-	timeout 30 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 0.5 --max-cpu-percent 0 \
+	timeout 30 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 1 --max-cpu-percent 0 \
 		--max-collect-sec 20 "$@" 2>"$name.log" & collect=$!
 	wait_for 10 grep -q recording "$name.log"
 }
@@ -36,7 +36,7 @@ record()
 record gc --stop-on-gc-over-msec '1;Process=multitool'
 ./multitool rewrite big.sarif --output out.sarif --log ForceOverwrite >/dev/null 2>&1 & program=$!
 wait $collect
-check a_collection_of_a_net_program_fires grep -qE 'fired: GC of multitool \(pid [0-9]+\) took [0-9.]+ ms' gc.log
+check a_collection_of_a_net_program_fires grep -qE 'fired: GC of multitool \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' gc.log
 "$RECORDER" export --store gc.db --format jsonl -o events 2>err
 check its_incident_has_the_pause jq -n -e '[inputs | select(.provider? == "Microsoft-Windows-DotNETRuntime") | .name] |
 	contains(["GC/SuspendEEStart", "GC/Start", "GC/Stop", "GC/RestartEEStop"])' events
