@@ -28,9 +28,9 @@ record()
 {
 	local name=$1
 	shift
-	timeout 30 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 1 --max-cpu-percent 0 \
-		--max-collect-sec 20 "$@" 2>"$name.log" & collect=$!
-	wait_for 10 grep -q recording "$name.log"
+	timeout 60 "$RECORDER" collect --store "$name.db" --delay-after-trigger-sec 1 --max-cpu-percent 0 \
+		--max-collect-sec 45 "$@" 2>"$name.log" & collect=$!
+	wait_for 20 grep -q recording "$name.log"
 }
 
 record gc --stop-on-gc-over-msec '1;Process=multitool'
