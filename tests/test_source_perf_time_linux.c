@@ -164,20 +164,6 @@ static void a_thread_that_is_preempted_while_it_ends_has_all_its_time(void **sta
 	assert_string_equal(told(200), "A cpu 22 A readied 10 B cpu 10 B blocked 69 ");
 }
 
-static void a_birth_counts_once_switches_are_recorded(void **state)
-{
-	struct perf_record birth = {.kind = PERF_KIND_FORK, .time_ns = 100 * MS, .pid = APP, .tid = B};
-
-	(void)state;
-	perf_time_born(times, &birth);
-	switches(0, A, false, 150);
-	birth.tid = HIDDEN;
-	birth.time_ns = 160 * MS;
-	perf_time_born(times, &birth);
-	switches(A, 0, false, 200);
-	assert_string_equal(told(200), "A cpu 50 hidden unknown 40 ");
-}
-
 static void after_a_loss_nobody_is_on_a_cpu(void **state)
 {
 	(void)state;
@@ -228,7 +214,6 @@ int main(void)
 		FRESH(of_two_in_a_row_of_which_nothing_is_told_the_time_is_unknown),
 		FRESH(a_thread_ends_though_the_kernel_has_let_go_of_its_number),
 		FRESH(a_thread_that_is_preempted_while_it_ends_has_all_its_time),
-		FRESH(a_birth_counts_once_switches_are_recorded),
 		FRESH(after_a_loss_nobody_is_on_a_cpu),
 		FRESH(a_cpu_beyond_all_is_taken_as_any_other),
 		FRESH(lack_of_memory_is_reported),

@@ -23,7 +23,6 @@ struct perf_time {
 	uint64_t stacks, every;              /* this second; one in so many */
 	_Atomic uint64_t thinned;            /* seconds in which not all had stacks */
 	uint32_t on[CPUS_MAX];               /* tids, by CPU */
-	bool begun;                          /* switches are recorded; births are before that */
 	struct frame_ref scratch[STACK_MAX_FRAMES];
 };
 
@@ -65,8 +64,7 @@ static bool waits_for_device(const struct perf_time *t, const struct perf_record
 
 void perf_time_born(struct perf_time *t, const struct perf_record *r)
 {
-	if (t->begun)
-		thread_time_born(t->threads, r->time_ns, r->tid);
+	thread_time_born(t->threads, r->time_ns, r->tid);
 }
 
 static enum thread_time_out how_out(struct perf_time *t, const struct perf_record *r, uint32_t tid)
@@ -91,7 +89,6 @@ void perf_time_switch(struct perf_time *t, const struct perf_record *r)
 	uint32_t leaves = r->u.change.out ? r->tid : r->u.change.other_tid;
 	uint32_t comes = r->u.change.out ? r->u.change.other_tid : r->tid;
 
-	t->begun = true;
 	if (!r->u.change.out && comes == *on)
 		return;
 	if (leaves == NOBODY || (*on == NOBODY && !r->u.change.out))
