@@ -135,8 +135,7 @@ static void close_parts(struct engine *e)
 }
 
 /* Start all threads; on failure those that run are told to end, and are joined by the caller. */
-static int start_threads(struct engine *e, struct os_thread **merge, struct os_thread **writer,
-			 struct err *err)
+static int start_threads(struct engine *e, struct os_thread **merge, struct err *err)
 {
 	uint32_t i;
 	int rc = 0;
@@ -150,7 +149,7 @@ static int start_threads(struct engine *e, struct os_thread **merge, struct os_t
 		rc = os_thread_start(e->sources[i].ops->name, source_main, &e->sources[i],
 				     &e->sources[i].thread, err);
 	if (!rc)
-		rc = os_thread_start("writer", engine_writer_main, e, writer, err);
+		rc = os_thread_start("writer", engine_writer_main, e, &e->writer, err);
 	if (!rc)
 		rc = os_thread_start("merge", engine_merge_main, e, merge, err);
 	if (!rc)
@@ -194,7 +193,7 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
-	struct os_thread *merge = NULL, *writer = NULL, *command = NULL;
+	struct os_thread *merge = NULL, *command = NULL;
 	uint32_t i;
 	int rc;
 
@@ -210,13 +209,13 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	if (!rc && (cfg->stop_command || cfg->data_file))
 		rc = os_thread_start("command", engine_command_main, e, &command, err);
 	if (!rc)
-		rc = start_threads(e, &merge, &writer, err);
+		rc = start_threads(e, &merge, err);
 	if (!rc)
 		rc = engine_control(e);
 	for (i = 0; i < e->nsources; i++)
 		os_thread_join(e->sources[i].thread);
 	os_thread_join(merge);
-	os_thread_join(writer);
+	os_thread_join(e->writer);
 	if (command)
 		engine_command_end(e);
 	os_thread_join(command);

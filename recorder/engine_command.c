@@ -57,7 +57,7 @@ static void export_main(void *ctx)
 
 	if (e->cfg->low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
-	else if (!e->cfg->file)
+	else if (!e->cfg->file && !atomic_load(&e->merge_ended))   /* nobody waits for the end */
 		os_thread_priority(OS_PRIORITY_LOW);
 	if (data_file_write(e->cfg->store_path, x->incident, e->cfg->data_file, x->path, &err))
 		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",

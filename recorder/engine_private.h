@@ -149,6 +149,7 @@ struct engine {
 	_Atomic bool merge_ended, writer_ended;
 
 	struct os_mutex *lock;               /* guards what follows, and the marked fields of pending */
+	struct os_thread *writer;            /* since before merge runs; engine_run() joins it */
 	struct os_cond *wake_writer, *wake_merge, *wake_command;
 	struct command_job *command_jobs;    /* in the order of their incidents */
 	bool command_done;                   /* no further one comes */

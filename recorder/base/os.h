@@ -45,7 +45,7 @@ typedef void os_thread_main(void *ctx);
 enum os_priority {
 	OS_PRIORITY_HIGH,     /* nice -10 where allowed, else as it was */
 	OS_PRIORITY_NORMAL,
-	OS_PRIORITY_LOW,      /* nice 10 and idle I/O class */
+	OS_PRIORITY_LOW,      /* nice 10, where that can be taken back (CAP_SYS_NICE), and idle I/O class */
 	OS_PRIORITY_LOWEST,   /* nice 19 and idle I/O class; on Windows as LOW, which is the lowest there */
 };
 
@@ -54,6 +54,11 @@ int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_
 		    struct err *err);
 void os_thread_join(struct os_thread *thread);    /* waits and frees; NULL allowed */
 void os_thread_priority(enum os_priority priority);   /* of the calling thread; best effort */
+/*
+ * HIGH, for another thread that is not joined yet, wherever it stands: one below may not get to a call of
+ * its own for half a minute. Best effort; on Windows its I/O stays as low as it was until it makes that call.
+ */
+void os_thread_hurry(struct os_thread *thread);
 
 struct os_mutex;
 struct os_cond;

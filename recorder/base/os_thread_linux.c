@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -19,12 +20,14 @@ struct os_thread {
 	os_thread_main *run;
 	void *ctx;
 	char name[16];
+	_Atomic int tid;                 /* 0 = does not run yet */
 };
 
 static void *thread_main(void *arg)
 {
 	struct os_thread *thread = arg;
 
+	atomic_store(&thread->tid, gettid());
 	pthread_setname_np(pthread_self(), thread->name);
 	thread->run(thread->ctx);
 	return NULL;
@@ -58,14 +61,28 @@ void os_thread_join(struct os_thread *thread)
 	free(thread);
 }
 
-void os_thread_priority(enum os_priority priority)
+/* Since 2.4 a Linux nice value belongs to a thread; tid 0 is the calling one. */
+static void set_priority(int tid, enum os_priority priority)
 {
 	static const int nice_of[] = {-10, 0, 10, 19};
 
-	/* Since 2.4 a Linux nice value belongs to a thread; who = 0 is the calling one. */
-	setpriority(PRIO_PROCESS, 0, nice_of[priority]);
-	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+	if (priority != OS_PRIORITY_LOW || setpriority(PRIO_PROCESS, (id_t)tid, nice_of[OS_PRIORITY_HIGH]) == 0)
+		setpriority(PRIO_PROCESS, (id_t)tid, nice_of[priority]);
+	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid,
 		priority >= OS_PRIORITY_LOW ? IOPRIO_IDLE : IOPRIO_NONE);
+}
+
+void os_thread_priority(enum os_priority priority)
+{
+	set_priority(0, priority);
+}
+
+void os_thread_hurry(struct os_thread *thread)
+{
+	int tid = atomic_load(&thread->tid);
+
+	if (tid)
+		set_priority(tid, OS_PRIORITY_HIGH);
 }
 
 struct os_mutex {

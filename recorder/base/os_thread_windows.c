@@ -89,6 +89,12 @@ void os_thread_priority(enum os_priority priority)
 							       THREAD_PRIORITY_NORMAL);
 }
 
+/* Background mode is a thread's own to leave. */
+void os_thread_hurry(struct os_thread *thread)
+{
+	SetThreadPriority(thread->handle, THREAD_PRIORITY_HIGHEST);
+}
+
 /* Both kinds need no clean-up and cannot fail; they are on the heap because os.h hides them. */
 struct os_mutex {
 	SRWLOCK lock;

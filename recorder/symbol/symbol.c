@@ -66,6 +66,7 @@ struct symbols {
 	struct settle *settles;
 	bool ending, waiting;
 	size_t cache_max_bytes;
+	bool awaited;                  /* the worker's priority is up, as a settle waits */
 	struct symbols_use use;        /* queued is computed */
 };
 
@@ -276,13 +277,17 @@ static void copy_use(struct symbols *s)
 
 /*
  * Out of the way of what is recorded, but not while an incident waits: on a machine that is busy with
- * ten programs a nice 10 gets so little that names come too late.
+ * ten programs a nice 10 gets so little that names come too late. Whoever waits hurries the worker, which
+ * may be amid a large program's index, that took 27 s at a load of 100; under the lock, so that the worker
+ * does not lower itself after that.
  */
-static void take_priority(bool awaited, bool *was_awaited)
+static void take_priority(struct symbols *s)
 {
-	if (awaited != *was_awaited)
+	bool awaited = s->settles != NULL;
+
+	if (awaited != s->awaited)
 		os_thread_priority(awaited ? OS_PRIORITY_HIGH : OS_PRIORITY_LOW);
-	*was_awaited = awaited;
+	s->awaited = awaited;
 }
 
 static void work(void *ctx)
@@ -291,23 +296,22 @@ static void work(void *ctx)
 	uint64_t rested_ns = os_now_ns();
 	struct request r;
 	unsigned turn = 0;
-	bool awaited = false;
 
-	os_thread_priority(s->env.lowest ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
 	os_mutex_lock(s->lock);
+	os_thread_priority(s->env.lowest ? OS_PRIORITY_LOWEST : OS_PRIORITY_LOW);
 	while (!s->ending) {
-		bool awaiting = s->settles != NULL;
 		size_t max_bytes = s->cache_max_bytes;
-		bool some = next_request(s, &turn, &r);
+		bool some;
 
+		if (!s->env.lowest)
+			take_priority(s);
+		some = next_request(s, &turn, &r);
 		if (!some && !cache_has_idle_work(s->cache)) {
 			s->waiting = true;
 			os_cond_wait(s->work, s->lock, REST_EVERY_NS);
 			s->waiting = false;
 		}
 		os_mutex_unlock(s->lock);
-		if (!s->env.lowest)
-			take_priority(awaiting, &awaited);
 		cache_set_max(s->cache, max_bytes);
 		if (some) {
 			handle(s, &r);
@@ -355,6 +359,8 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 
 	os_mutex_lock(s->lock);
 	settle_add(s, &job);
+	if (!s->env.lowest)
+		os_thread_hurry(s->thread);
 	os_cond_signal(s->work);
 	while (!job.done && spent_ns < timeout_ns) {
 		uint64_t left_ns = timeout_ns - spent_ns;
