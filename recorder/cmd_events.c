@@ -495,7 +495,7 @@ static int watch_events(const struct options *o, struct err *err)
 			    .color = color_wanted(o)};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	struct live live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
-			    .stack_kb = 16, .each = each, .ctx = &l};
+			    .stack_kb = 32, .each = each, .ctx = &l};
 	int rc = needs ? 0 : err_set(err, ERR_MEMORY, "out of memory");
 
 	if (options_origin(o, "rows") != FROM_DEFAULT)

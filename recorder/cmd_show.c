@@ -492,7 +492,7 @@ static const char *stack_advice(const struct page *p, const struct summary_proce
 	/* Elsewhere than on Linux nothing is copied. */
 	if (s->process != UINT32_MAX && 20 * s->quality[QUALITY_TRUNCATED] >= s->samples &&
 	    p->in->head.host_text && !strncmp(p->in->head.host_text, "Linux", 5))
-		return "truncated: deeper than what is copied of a stack; collect --stack-kb 32 copies most";
+		return "truncated: deeper than what is copied of a stack, 32 KB unless --stack-kb asked for less";
 	if (s->process == UINT32_MAX ||
 	    2 * (s->quality[QUALITY_BROKEN] + s->quality[QUALITY_FP]) < s->samples)
 		return NULL;

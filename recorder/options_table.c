@@ -268,9 +268,9 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "stack-kb", .value = "KB", .type = OPTION_INT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(stack_kb),
-		.def = 16, .min = 0, .max = 32, .unit = "KB",
-		.help = "How much of a thread's stack is copied with each sample, to be unwound: 8, 16 or "
-			"32. 0 = follow frame pointers instead, which most programs do not have.",
+		.def = 32, .min = 0, .max = 32, .unit = "KB",
+		.help = "How much of a thread's stack is copied with each sample at most, to be unwound: 8, "
+			"16 or 32. 0 = follow frame pointers instead, which most programs do not have.",
 	}, {
 		.name = "max-cpu-percent", .value = "PCT", .type = OPTION_FLOAT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(max_cpu_pct),

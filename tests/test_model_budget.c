@@ -39,11 +39,11 @@ static enum budget_move pass(unsigned seconds, double cpu_pct, uint64_t mb)
 
 static void it_steps_down_after_five_seconds_over_the_limit(void **state)
 {
-	static const struct budget_level want[] = {{99, 16}, {49, 16}, {19, 16}, {19, 8}, {19, 0}};
+	static const struct budget_level want[] = {{99, 32}, {49, 32}, {19, 32}, {19, 8}, {19, 0}};
 	unsigned i;
 
 	(void)state;
-	begin(1, 0, 99, 16, true);
+	begin(1, 0, 99, 32, true);
 	assert_int_equal(budget.nlevels, 5);
 	for (i = 0; i < 4; i++) {
 		assert_int_equal(budget.levels[budget.level].freq_hz, want[i].freq_hz);

@@ -168,9 +168,20 @@ static void closed_ring_is_empty(void **state)
 	assert_int_equal(closed.fd, -1);
 }
 
+static void ring_holds_half_a_second_of_stack_copies(void **state)
+{
+	(void)state;
+	assert_int_equal(perf_stack_ring_bytes(99, 32), 4 << 20);        /* 1.6 MB are half a second */
+	assert_int_equal(perf_stack_ring_bytes(499, 16), 4 << 20);
+	assert_int_equal(perf_stack_ring_bytes(499, 32), 8 << 20);
+	assert_int_equal(perf_stack_ring_bytes(997, 32), 16 << 20);
+	assert_int_equal(perf_stack_ring_bytes(10000, 32), 16 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ring_holds_half_a_second_of_stack_copies),
 		cmocka_unit_test(records_come_in_order_and_give_their_room_back),
 		cmocka_unit_test(record_that_wraps_is_put_together),
 		cmocka_unit_test(record_that_does_not_parse_is_counted_and_passed_over),

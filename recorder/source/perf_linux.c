@@ -742,6 +742,15 @@ static int open_cpus(struct perf_source *s, const struct needs *needs, struct er
 	return 0;
 }
 
+static struct perf_ask ask_for(const struct source_config *cfg)
+{
+	return (struct perf_ask){
+		.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks, .stack_kb = cfg->stack_kb,
+		.stack_ring_bytes = perf_stack_ring_bytes(cfg->freq_hz, cfg->stack_kb),
+		.build_ids = true, .ksymbols = cfg->kernel_stacks,
+	};
+}
+
 static int perf_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
 		     struct err *err)
 {
@@ -753,9 +762,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		return err_set(err, ERR_MEMORY, "out of memory for the perf source");
 	s->base.ops = &perf_source;
 	s->cfg = *cfg;
-	s->ask = (struct perf_ask){.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks,
-				   .stack_kb = cfg->stack_kb, .build_ids = true,
-				   .ksymbols = cfg->kernel_stacks};
+	s->ask = ask_for(cfg);
 	s->format.callchain = true;
 	s->format.nregs = cfg->stack_kb ? PERF_REGS_COUNT : 0;
 	s->format.stack = cfg->stack_kb != 0;
@@ -824,8 +831,7 @@ static void perf_status(struct source *source, struct source_status *out)
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)
 {
-	struct perf_ask ask = {.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks,
-			       .stack_kb = cfg->stack_kb, .build_ids = true};
+	struct perf_ask ask = ask_for(cfg);
 
 	return perf_probe(&ask, err);
 }

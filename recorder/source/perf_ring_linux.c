@@ -194,6 +194,15 @@ int perf_ring_redirect(const struct perf_ring *ring, int fd)
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) == 0 ? 0 : errno;
 }
 
+size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb)
+{
+	size_t want = (size_t)freq_hz * stack_kb * 1024 / 2, bytes = PERF_STACK_RING_BYTES;
+
+	while (bytes < want && bytes < PERF_STACK_RING_MAX_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
 		   struct err *err)
 {
@@ -201,7 +210,7 @@ int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct p
 	ring->cpu = cpu;
 	ring->sideband = sideband;
 	ring->data_bytes = sideband ? PERF_SIDEBAND_RING_BYTES :
-			   ask->stack_kb ? PERF_STACK_RING_BYTES : PERF_SAMPLE_RING_BYTES;
+			   ask->stack_kb ? ask->stack_ring_bytes : PERF_SAMPLE_RING_BYTES;
 	ring->fd = sideband ? open_sideband(ring, ask) : open_sampler(ring, ask);
 	if (ring->fd < 0)
 		return refused(errno, ring, ask, err);

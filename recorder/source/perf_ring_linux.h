@@ -12,7 +12,8 @@
 #include "source/perf_record.h"
 
 #define PERF_SAMPLE_RING_BYTES ((size_t)2 << 20)
-#define PERF_STACK_RING_BYTES ((size_t)4 << 20)  /* with stack copies, 1.6 MB/s and busy CPU */
+#define PERF_STACK_RING_BYTES ((size_t)4 << 20)   /* with stack copies, at least and at most */
+#define PERF_STACK_RING_MAX_BYTES ((size_t)16 << 20)
 #define PERF_SIDEBAND_RING_BYTES ((size_t)512 << 10)
 
 struct perf_ring {
@@ -34,8 +35,16 @@ struct perf_ask {
 	unsigned freq_hz;
 	bool kernel_stacks;
 	unsigned stack_kb;                   /* copy of the user stack; 0 = the kernel's frame pointers */
+	size_t stack_ring_bytes;             /* of samplers that copy stacks, also after a step down */
 	bool build_ids, ksymbols;            /* cleared by the first open on a kernel without them */
 };
+
+/*
+ * For half a second of samples of a busy CPU, from each of which the kernel takes the whole size of the
+ * copy; 32 KiB at 99 Hz are 3.2 MB/s. Tables that are being loaded and a busy machine keep samples waiting: at
+ * 499 Hz 4 MiB lost 1 to 2 % of them (two CPUs, load average 25, make bench-stacks), 8 MiB none.
+ */
+size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb);
 
 /* Open disabled and map it. ERR_NOT_FOUND: the CPU is offline; ERR_ACCESS: a privilege is missing. */
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,

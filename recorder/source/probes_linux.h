@@ -24,7 +24,7 @@
 #define PROBE_SWITCH_STACK_RING_BYTES ((size_t)4 << 20)
 #define PROBE_SWITCH_STACK_KB 8u
 #define PROBE_PLAIN_RING_BYTES ((size_t)256 << 10)
-#define PROBE_STACK_RING_BYTES ((size_t)1 << 20)
+#define PROBE_STACK_RING_BYTES ((size_t)2 << 20)   /* 64 events with 32 KiB of stack */
 #define PROBE_RATE_MAX 10000u                /* a second; see also below */
 #define PROBE_RATE_STACK_MAX 1000u           /* with stacks, and of probes in programs: 5 to 20 us each */
 #define PROBE_REST_NS (60 * NS_PER_SEC)

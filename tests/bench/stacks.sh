@@ -1,7 +1,7 @@
 #!/bin/bash
 # make bench-stacks: how many stacks of the programs of tests/bench/load.sh reach their root, and what
-# recording them costs. STACKS_S=30 is for how long, STACKS_HZ=499 how often; what the recorder promises
-# for 99 Hz is measured by STACKS_HZ=99 STACKS_S=66.
+# recording them costs. STACKS_S=30 is for how long, STACKS_HZ=499 how often, STACKS_KB=32 what --stack-kb
+# is; what the recorder promises for 99 Hz is measured by STACKS_HZ=99 STACKS_S=66.
 #
 # The cost is CPU time by thread, from schedstat, of which the kernel's is a part: waking up, draining on
 # its behalf. To drain, unwind and intern are the threads perf and merge; beside them the others: names
@@ -14,6 +14,7 @@ TOP=$(cd "$(dirname "$0")/../.." && pwd)
 RECORDER=${RECORDER:-$TOP/build/linux/recorder}
 SECONDS_TO_RECORD=${STACKS_S:-30}
 HZ=${STACKS_HZ:-499}
+KB=${STACKS_KB:-32}
 export LC_ALL=C
 
 command -v jq >/dev/null || { echo "stacks: needs jq (make deps installs it)" >&2; exit 1; }
@@ -39,8 +40,8 @@ costs()
 
 load_start $((SECONDS_TO_RECORD + 60))
 sleep 3                                 # JITs warm up
-"$RECORDER" collect --freq "$HZ" --max-cpu-percent 0 --pre-sec "$SECONDS_TO_RECORD" --store live.db \
-	--delay-after-trigger-sec 0 --max-collect-sec $((SECONDS_TO_RECORD + 10)) 2>live.log &
+"$RECORDER" collect --freq "$HZ" --stack-kb "$KB" --max-cpu-percent 0 --pre-sec "$SECONDS_TO_RECORD" \
+	--store live.db --delay-after-trigger-sec 0 --max-collect-sec $((SECONDS_TO_RECORD + 10)) 2>live.log &
 recorder=$!                             # it goes on for 10 s, so that it is there when it is asked
 sleep 8                                 # tables and names of what runs already
 costs from >costs.txt
@@ -53,7 +54,7 @@ recorder=
 
 : >"$TOP/build/bench/stacks.jsonl"
 short=0
-echo "Stacks of ${#load_names[@]} busy programs, $HZ Hz, $SECONDS_TO_RECORD s, 16 KiB of stack copied with each sample"
+echo "Stacks of ${#load_names[@]} busy programs, $HZ Hz, $SECONDS_TO_RECORD s, $KB KiB of stack copied with each sample"
 printf '%-9s %8s %9s %9s %9s %9s %9s %9s  %s\n' program samples complete stitched remote fp \
 	truncated broken verdict
 for name in "${load_names[@]}"; do
