@@ -1,5 +1,6 @@
 #!/bin/bash
-# Stacks of awkward shapes, recorded for real: a throw, a signal handler, assembly, 32 bits, 200 KiB.
+# Stacks of awkward shapes, recorded for real: a throw, a signal handler, assembly, 32 bits, 24 and 200 KiB.
+# time limit: 240
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -11,13 +12,14 @@ start()
 	shift
 	"$@" >/dev/null 2>&1 & pids[$name]=$!
 }
-trap 'kill "${pids[@]}" 2>/dev/null' EXIT
+recorder=
+trap 'kill "${pids[@]}" $recorder 2>/dev/null' EXIT
 
 # look NAME: at this program's stacks, in out.folded with frames named "module!function".
 look()
 {
-	"$RECORDER" show --store s.db --id 1 --process "${pids[$1]}" --json >show.json 2>>err
-	"$RECORDER" export --store s.db --id 1 --process "${pids[$1]}" --no-ids -f >out.folded 2>>err
+	"$RECORDER" show --store s.db --id 1 --from "$from" --process "${pids[$1]}" --json >show.json 2>>err
+	"$RECORDER" export --store s.db --id 1 --from "$from" --process "${pids[$1]}" --no-ids -f >out.folded 2>>err
 }
 
 # at_least PERCENT PATTERN: of the samples, 30 or more, match
@@ -40,16 +42,26 @@ rooted()
 	return 1
 }
 
+# within_copy PERCENT: so many reach it by what was copied with the sample alone
+within_copy()
+{
+	jq -e --argjson want "$1" '.samples >= 30 and 100 * .stack_quality.complete / .samples >= $want' \
+		show.json && return
+	cat show.json
+	return 1
+}
+
 gcc -O2 -fomit-frame-pointer -w -pthread -o shapes "$TOP/tests/programs/shapes_linux.c" || exit 1
-start handler ./shapes handler 60
-start deep ./shapes deep 60
+start handler ./shapes handler 200
+start deep ./shapes deep 100 200
+start kib24 ./shapes deep 12 200
 
 why_no_throw="g++ is not installed"
 command -v g++ >/dev/null && why_no_throw=$(g++ -O2 -o throw50 "$TOP/tests/programs/throw50.cc" 2>&1) &&
-	start throw50 ./throw50 60
+	start throw50 ./throw50 200
 
 command -v openssl >/dev/null && for what in sha256 aes-256-gcm; do
-	start $what openssl speed -seconds 60 -evp $what
+	start $what openssl speed -seconds 200 -evp $what
 done
 
 # Freestanding, so that no 32-bit libraries are needed.
@@ -65,15 +77,25 @@ if why_no_32=$(gcc -m32 -nostdlib -static -ffreestanding -fno-pie -no-pie -O1 \
 	[ $? != 124 ] || start bits32 ./bits32
 fi
 
-# The first second, in which unwind tables are loaded, is not in the incident: a loaded machine takes its time.
-"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 4 /DelayAfterTriggerSec:0 /MaxCollectSec:5 2>log
-check it_records_them_all test $? -eq 0
+# By CPU time, for a loaded machine takes its time: 200 samples of each, after its unwind tables are loaded.
+"$RECORDER" collect --store s.db --freq 499 --max-cpu-percent 0 --pre-sec 200 /DelayAfterTriggerSec:0 2>log & recorder=$!
+wait_for 20 "$RECORDER" status --store s.db
+all_burn 100 "${pids[@]}"
+from=$EPOCHREALTIME
+check it_records_them_all all_burn 400 "${pids[@]}"
+from=-$(awk -v from="$from" -v to="$EPOCHREALTIME" 'BEGIN { print to - from }')
+"$RECORDER" stop --store s.db >/dev/null 2>>err
+wait $recorder
+check and_ends_well test $? -eq 0
 
 look handler
 check a_handlers_stack_goes_on_in_the_leaf_it_interrupted \
 	at_least 15 'shapes!main;(shapes!handler;)?shapes!leaf_spin;[^;]*;shapes!on_alarm;shapes!handler_spin'
 check the_leafs_stack_goes_on_to_main at_least 95 '_start;.*shapes!main;(shapes!handler;)?shapes!leaf_spin'
 check stacks_with_a_handler_are_complete rooted 97
+
+look kib24
+check a_stack_24_kib_deep_is_complete_without_reading_more within_copy 97
 
 look deep
 check a_stack_200_kib_deep_has_its_leaf at_least 95 'shapes!deep_spin'

@@ -4,8 +4,8 @@
  *	shapes brief MS          spin for MS of CPU time in brief_spin(), then end
  *	shapes handler SECONDS   leaf_spin(), a leaf, interrupted by a signal whose handler_spin() takes
  *	                         about half of the time
- *	shapes deep SECONDS      a thread that goes 200 KiB deep by deep_down(), spins there in deep_spin(),
- *	                         comes back to deep_main(), and so on
+ *	shapes deep N SECONDS    a thread that goes N times 2 KiB deep by deep_down(), spins there in
+ *	                         deep_spin(), comes back to deep_main(), and so on
  *	shapes mappings N SECONDS  N executable mappings, one by one, then spin in brief_spin()
  *
  * The scripts build it by themselves, without frame pointers; brief_spin can be named otherwise:
@@ -26,7 +26,7 @@
 #endif
 #define KEPT __attribute__((noinline))
 
-enum { TURNS = 100000, DEEP_LEVELS = 100, DEEP_FRAME = 2048, PAGE = 4096 };
+enum { TURNS = 100000, DEEP_FRAME = 2048, PAGE = 4096 };
 
 /* What the work comes to; volatile, so that it is done. */
 static volatile uint64_t sink;
@@ -87,6 +87,11 @@ KEPT static void handler(double seconds)
 
 /* ---- deep ---------------------------------------------------------------------------------------- */
 
+struct deep {
+	unsigned levels;
+	double seconds;
+};
+
 KEPT static void deep_spin(void)
 {
 	turns(30 * TURNS);
@@ -107,10 +112,11 @@ KEPT static uint64_t deep_down(unsigned levels)
 
 KEPT static void *deep_main(void *ctx)
 {
-	double end = now_s(CLOCK_MONOTONIC) + *(double *)ctx;
+	const struct deep *deep = ctx;
+	double end = now_s(CLOCK_MONOTONIC) + deep->seconds;
 
 	while (now_s(CLOCK_MONOTONIC) < end)
-		sink += deep_down(DEEP_LEVELS);
+		sink += deep_down(deep->levels);
 	return NULL;
 }
 
@@ -138,21 +144,22 @@ int main(int argc, char **argv)
 {
 	const char *shape = argc > 2 ? argv[1] : "";
 	double amount = argc > 2 ? atof(argv[argc - 1]) : 0;
+	struct deep how_deep = {argc > 3 ? (unsigned)atoi(argv[2]) : 0, amount};
 	pthread_t thread;
 
 	if (!strcmp(shape, "brief")) {
 		BRIEF_SPIN(amount / 1000);
 	} else if (!strcmp(shape, "handler")) {
 		handler(amount);
-	} else if (!strcmp(shape, "deep")) {
-		if (pthread_create(&thread, NULL, deep_main, &amount))
+	} else if (!strcmp(shape, "deep") && argc > 3) {
+		if (pthread_create(&thread, NULL, deep_main, &how_deep))
 			return 1;
 		pthread_join(thread, NULL);
 	} else if (!strcmp(shape, "mappings") && argc > 3) {
 		mappings((unsigned)atoi(argv[2]));
 		BRIEF_SPIN(amount);
 	} else {
-		fprintf(stderr, "usage: shapes brief MS | handler SECONDS | deep SECONDS | mappings N SECONDS\n");
+		fprintf(stderr, "usage: shapes brief MS | handler SECONDS | deep N SECONDS | mappings N SECONDS\n");
 		return 2;
 	}
 	return 0;

@@ -40,6 +40,28 @@ wait_for()
 	return 1
 }
 
+# burnt PID: CPU time of its threads so far, in ms; what is gone has burnt none.
+burnt()
+{
+	awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / hz) }' \
+		"/proc/$1/stat" 2>/dev/null || echo 0
+}
+
+# all_burn MS PID...: wait until each has had so much more CPU time, a minute at most.
+all_burn()
+{
+	local ms=$1 pid until=$((SECONDS + 60))
+	local -A from
+	shift
+	for pid; do from[$pid]=$(burnt "$pid"); done
+	for pid; do
+		while [ $(($(burnt "$pid") - from[$pid])) -lt "$ms" ]; do
+			[ $SECONDS -lt $until ] || return 1
+			sleep 0.1
+		done
+	done
+}
+
 # Skip the rest, aloud, where this machine cannot be recorded.
 need_perf()
 {
