@@ -16,7 +16,7 @@
 
 #define SCAN_NS NS_PER_SEC
 #define SCAN_MAX_NS (30 * NS_PER_SEC)
-#define SHARE 5000u                          /* of the time; see the header */
+#define SHARE 2000u                          /* of the time; see the header */
 #define GROUPS_MAX 512u
 #define PROCESSES_MAX 16384u                 /* elsewhere */
 #define KNOWN_MAX 1024u

@@ -90,7 +90,7 @@ if ! ./boxedtool version >version 2>&1; then
 fi
 awk 'BEGIN {
 	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},\"results\":["
-	for (i = 0; i < 20000; i++)
+	for (i = 0; i < 60000; i++)
 		printf "%s{\"ruleId\":\"R%d\",\"message\":{\"text\":\"number %d of some text\"}}", i ? "," : "", i % 50, i
 	printf "]}]}"
 }' >big.sarif
