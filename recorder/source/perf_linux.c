@@ -10,9 +10,9 @@
 #include "source/perf_ring_linux.h"
 #include "source/perf_state_linux.h"
 #include "source/perf_time_linux.h"
+#include "source/perf_walk_linux.h"
 #include "source/probes_linux.h"
 #include "source/source.h"
-#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define HOLD_BACK_NS NS_PER_MS           /* a record of another CPU may still come within this */
@@ -29,8 +28,6 @@
 #define TABLES_POLL_MS 4
 #define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records; see perf_run() */
 #define CPUS_MAX 1024u
-#define STACK_DEPTH_MAX 127u
-#define ENTRY_BYTES 64u                  /* of a program's code from its entry on: ld.so's takes 61 */
 
 struct cpu_rings {
 	bool online;
@@ -63,11 +60,7 @@ struct perf_source {
 	uint64_t next_check_ns, delivered_ns;
 	struct busy *busy;                   /* NULL: what is expected is not known */
 
-	struct unwinder *unwinder;
-	struct loader *loader;
-	struct unwind_stack stack;           /* scratch: allocated once */
-	struct perf_process *sampled;        /* during a walk: whose stack it is */
-	uint64_t sampled_ns;
+	struct perf_walker walker;           /* loader and unwinder are ours to free */
 
 	_Atomic uint64_t events, lost, throttled;
 };
@@ -148,60 +141,6 @@ static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, uns
 	atomic_fetch_add(kind == LOSS_THROTTLED ? &s->throttled : &s->lost, n);
 }
 
-/* A JVM's compiled code uses RBP for anything, unless it was told not to. */
-static void find_in_jvm(struct perf_source *s, struct unwind_place *out)
-{
-	struct perf_process *p = s->sampled;
-	uint8_t pointers = atomic_load(&p->process->frame_pointers);
-
-	if (!p->jvm_asked)
-		loader_jvm(s->loader, p->process);
-	p->jvm_asked = true;
-	out->doubtful = pointers != FRAME_POINTERS_KEPT;
-	out->pending |= pointers == FRAME_POINTERS_UNKNOWN;
-}
-
-/* What the unwinder wants to know of an address. */
-static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
-{
-	struct perf_source *s = ctx;
-	struct loaded loaded;
-
-	perf_state_locate(s->state, s->sampled, address, kernel, &out->ref);
-	if (kernel)
-		return;
-	out->jit = (out->ref.flags & FRAME_JIT) != 0;
-	loader_get(s->loader, out->ref.object, s->sampled ? s->sampled->pid : 0, s->sampled_ns, &loaded);
-	out->pending = loaded.pending;
-	if (out->jit && s->sampled && s->sampled->jvm)
-		find_in_jvm(s, out);
-	if (!loaded.head || !elf_vaddr(loaded.head, out->ref.offset, &out->vaddr))
-		return;
-	out->tables = loaded.tables;
-	out->entry = loaded.head->entry && out->vaddr - loaded.head->entry < ENTRY_BYTES;
-}
-
-/* Stack pages beyond the copy, as they are now; process_vm_readv(2) stops at the first bad one. */
-static size_t read_remote(void *ctx, uint64_t address, void *to, size_t n)
-{
-	struct perf_source *s = ctx;
-	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
-	ssize_t got;
-
-	if (!s->sampled)
-		return 0;
-	got = process_vm_readv((pid_t)s->sampled->pid, &here, 1, &there, 1, 0);
-	return got > 0 ? (size_t)got : 0;
-}
-
-/* 3 KiB for a thread that is sampled for the first time; without memory nothing is stitched. */
-static struct unwind_memory *memory_of(struct perf_thread *thread)
-{
-	if (thread && !thread->memory && !thread->process->kernel)
-		thread->memory = calloc(1, sizeof(*thread->memory));
-	return thread ? thread->memory : NULL;
-}
-
 static struct perf_thread *thread_of(struct perf_source *s, const struct perf_record *r)
 {
 	/*
@@ -211,36 +150,11 @@ static struct perf_thread *thread_of(struct perf_source *s, const struct perf_re
 	return r->pid == UINT32_MAX || r->tid == UINT32_MAX ? NULL : perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
 }
 
-/* The stack of a record into s->stack. */
-static void walk(struct perf_source *s, const struct perf_record *r, const struct perf_format *format,
-		 struct perf_thread *thread)
-{
-	const struct unwind_caller caller = {.find = find, .read = read_remote, .ctx = s};
-	struct unwind_input in = {0};
-
-	in.kernel_chain = r->u.sample.kernel;
-	in.nkernel = s->cfg.kernel_stacks ? r->u.sample.nkernel : 0;
-	in.user_chain = r->u.sample.user;
-	in.nuser = r->u.sample.nuser;
-	in.chain_cut = r->u.sample.nkernel + r->u.sample.nuser >= STACK_DEPTH_MAX;
-	in.user_expected = thread && !thread->process->kernel && r->pid != 0;
-	in.regs_abi = r->u.sample.regs_abi;
-	in.regs = r->u.sample.regs;
-	in.regs_mask = format->nregs ? PERF_REGS_MASK : 0;
-	in.stack = r->u.sample.stack;
-	in.stack_bytes = r->u.sample.stack_bytes;
-	if (in.regs_abi && !in.stack_bytes && perf_state_in_exec(s->state, in.kernel_chain, in.nkernel))
-		in.regs_abi = 0;             /* as of a process that is ending: there is no user stack */
-	s->sampled = thread ? thread->process : NULL;
-	s->sampled_ns = r->time_ns;
-	unwinder_walk(s->unwinder, &in, &caller, memory_of(thread), &s->stack);
-}
-
 static void put_with_stack(struct perf_source *s, struct event *e)
 {
-	e->quality = (uint8_t)s->stack.quality;
-	e->stack_frames = s->stack.frames;
-	e->nstack_frames = s->stack.nframes;
+	e->quality = (uint8_t)s->walker.stack.quality;
+	e->stack_frames = s->walker.stack.frames;
+	e->nstack_frames = s->walker.stack.nframes;
 	queue_put(s->cfg.queue, e);
 }
 
@@ -253,15 +167,15 @@ static bool put_sample(struct perf_source *s, const struct perf_record *r, bool 
 
 	if (thread && thread->process->skipped)
 		return true;
-	walk(s, r, &s->format, thread);
-	if (s->stack.pending && may_wait)
+	perf_walk(&s->walker, r, &s->format, thread);
+	if (s->walker.stack.pending && may_wait)
 		return false;
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
 	e.value = (double)(r->time_ns < s->switched_ns ? s->old_period_ns : s->period_ns);
 	put_with_stack(s, &e);
 	if (s->time)
-		perf_time_sample(s->time, r, &s->stack);
+		perf_time_sample(s->time, r, &s->walker.stack);
 	atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 	return true;
 }
@@ -278,13 +192,13 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 	if (!probe || (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
 		return true;
 	if (probe_has_stack(probe)) {
-		walk(s, r, format, thread);
+		perf_walk(&s->walker, r, format, thread);
 		/* Of switches there are too many to let all others wait for one. */
-		if (s->stack.pending && may_wait && probe_role(probe) == PROBE_EVENT)
+		if (s->walker.stack.pending && may_wait && probe_role(probe) == PROBE_EVENT)
 			return false;
 	}
 	if (probe_role(probe) != PROBE_EVENT) {
-		perf_time_take(s->time, probe, r, &s->stack);
+		perf_time_take(s->time, probe, r, &s->walker.stack);
 		return true;
 	}
 	if (!probes_take(s->probes, probe, r, &e))
@@ -622,7 +536,7 @@ static void perf_set_level(struct source *source, const struct source_level *lev
 
 static void perf_set_memory(struct source *source, size_t table_bytes)
 {
-	loader_set_max(((struct perf_source *)source)->loader, table_bytes);
+	loader_set_max(((struct perf_source *)source)->walker.loader, table_bytes);
 }
 
 static void check_each_second(struct perf_source *s, uint64_t now_ns)
@@ -630,7 +544,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	if (now_ns < s->next_check_ns)
 		return;
 	s->next_check_ns = now_ns + NS_PER_SEC;
-	loader_sweep(s->loader, now_ns);
+	loader_sweep(s->walker.loader, now_ns);
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	check_hotplug(s);
@@ -698,9 +612,9 @@ static void perf_close(struct source *source)
 	perf_time_free(s->time);
 	probes_free(s->probes);
 	perf_state_free(s->state);
-	loader_free(s->loader);
+	loader_free(s->walker.loader);
 	busy_close(s->busy);
-	unwinder_free(s->unwinder);
+	unwinder_free(s->walker.unwinder);
 	if (s->stop_fd >= 0)
 		close(s->stop_fd);
 	free(s->cpus);
@@ -775,9 +689,9 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	if (!rc)
 		rc = open_cpus(s, needs, err);
 	if (!rc)
-		rc = loader_new(cfg->log, &s->loader, err);
+		rc = loader_new(cfg->log, &s->walker.loader, err);
 	if (!rc)
-		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->unwinder, err);
+		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->walker.unwinder, err);
 	if (!rc) {
 		state.frames = cfg->frames;
 		state.processes = cfg->processes;
@@ -787,6 +701,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		state.build_ids = s->ask.build_ids;
 		state.ksymbols = s->ask.ksymbols;
 		rc = perf_state_new(&state, &s->state, err);
+		s->walker.state = s->state;
+		s->walker.kernel_stacks = cfg->kernel_stacks;
 	}
 	if (!rc && cfg->thread_time)
 		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->probes, &s->time, err);
@@ -818,7 +734,7 @@ static void perf_status(struct source *source, struct source_status *out)
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load(&s->events);
 	out->lost = atomic_load(&s->lost);
-	out->table_bytes = loader_bytes(s->loader, &out->table_max_bytes);
+	out->table_bytes = loader_bytes(s->walker.loader, &out->table_max_bytes);
 	if (s->time)
 		perf_time_note(s->time, out->note, sizeof(out->note));
 	if (s->probes && !out->note[0])

@@ -1,0 +1,88 @@
+#include "source/perf_walk_linux.h"
+
+#include "source/perf_ring_linux.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+
+#define STACK_DEPTH_MAX 127u
+#define ENTRY_BYTES 64u                  /* of a program's code from its entry on: ld.so's takes 61 */
+
+/* A JVM's compiled code uses RBP for anything, unless it was told not to. */
+static void find_in_jvm(struct perf_walker *w, struct unwind_place *out)
+{
+	struct perf_process *p = w->sampled;
+	uint8_t pointers = atomic_load(&p->process->frame_pointers);
+
+	if (!p->jvm_asked)
+		loader_jvm(w->loader, p->process);
+	p->jvm_asked = true;
+	out->doubtful = pointers != FRAME_POINTERS_KEPT;
+	out->pending |= pointers == FRAME_POINTERS_UNKNOWN;
+}
+
+/* What the unwinder wants to know of an address. */
+static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
+{
+	struct perf_walker *w = ctx;
+	struct loaded loaded;
+
+	perf_state_locate(w->state, w->sampled, address, kernel, &out->ref);
+	if (kernel)
+		return;
+	out->jit = (out->ref.flags & FRAME_JIT) != 0;
+	loader_get(w->loader, out->ref.object, w->sampled ? w->sampled->pid : 0, w->sampled_ns, &loaded);
+	out->pending = loaded.pending;
+	if (out->jit && w->sampled && w->sampled->jvm)
+		find_in_jvm(w, out);
+	if (!loaded.head || !elf_vaddr(loaded.head, out->ref.offset, &out->vaddr))
+		return;
+	out->tables = loaded.tables;
+	out->entry = loaded.head->entry && out->vaddr - loaded.head->entry < ENTRY_BYTES;
+}
+
+/* Stack pages beyond the copy, as they are now; process_vm_readv(2) stops at the first bad one. */
+static size_t read_remote(void *ctx, uint64_t address, void *to, size_t n)
+{
+	struct perf_walker *w = ctx;
+	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
+	ssize_t got;
+
+	if (!w->sampled)
+		return 0;
+	got = process_vm_readv((pid_t)w->sampled->pid, &here, 1, &there, 1, 0);
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* 3 KiB for a thread that is sampled for the first time; without memory nothing is stitched. */
+static struct unwind_memory *memory_of(struct perf_thread *thread)
+{
+	if (thread && !thread->memory && !thread->process->kernel)
+		thread->memory = calloc(1, sizeof(*thread->memory));
+	return thread ? thread->memory : NULL;
+}
+
+void perf_walk(struct perf_walker *w, const struct perf_record *r, const struct perf_format *format,
+	       struct perf_thread *thread)
+{
+	const struct unwind_caller caller = {.find = find, .read = read_remote, .ctx = w};
+	struct unwind_input in = {0};
+
+	in.kernel_chain = r->u.sample.kernel;
+	in.nkernel = w->kernel_stacks ? r->u.sample.nkernel : 0;
+	in.user_chain = r->u.sample.user;
+	in.nuser = r->u.sample.nuser;
+	in.chain_cut = r->u.sample.nkernel + r->u.sample.nuser >= STACK_DEPTH_MAX;
+	in.user_expected = thread && !thread->process->kernel && r->pid != 0;
+	in.regs_abi = r->u.sample.regs_abi;
+	in.regs = r->u.sample.regs;
+	in.regs_mask = format->nregs ? PERF_REGS_MASK : 0;
+	in.stack = r->u.sample.stack;
+	in.stack_bytes = r->u.sample.stack_bytes;
+	if (in.regs_abi && !in.stack_bytes && perf_state_in_exec(w->state, in.kernel_chain, in.nkernel))
+		in.regs_abi = 0;             /* as of a process that is ending: there is no user stack */
+	w->sampled = thread ? thread->process : NULL;
+	w->sampled_ns = r->time_ns;
+	unwinder_walk(w->unwinder, &in, &caller, memory_of(thread), &w->stack);
+}
