@@ -7,6 +7,7 @@
 
 #define SOURCES_MAX 8u
 #define LOOK_NS (50 * NS_PER_MS)
+#define LOOK_EVENTS 256u                     /* between two looks at the clock */
 #define LEAD_NS NS_PER_SEC                   /* all that runs already is listed then, once */
 #define DENSER_MAX 8u                        /* times the frequency that was asked for */
 #define FREQ_MAX 1999u
@@ -147,13 +148,16 @@ static void take(struct planner *p, const struct event *from)
 				       ? e.value * p->cfg->source.freq_hz / 1e9 : 1;
 }
 
-static void take_all(struct planner *p)
+/* Until the queues are empty, or it is UNTIL_NS: on a machine that is busy enough they never are. */
+static void take_all(struct planner *p, uint64_t until_ns)
 {
 	const struct event *e;
-	uint32_t i;
+	uint32_t taken = 0, i;
 
 	for (i = 0; i < p->nsources; i++) {
 		while ((e = queue_peek(p->sources[i].queue)) != NULL) {
+			if (taken++ % LOOK_EVENTS == LOOK_EVENTS - 1 && os_now_ns() >= until_ns)
+				return;
 			take(p, e);
 			queue_pop(p->sources[i].queue);
 		}
@@ -166,7 +170,7 @@ static uint64_t take_for(struct planner *p, uint64_t ns)
 
 	while (now_ns - start_ns < ns) {
 		os_sleep_ns(LOOK_NS);
-		take_all(p);
+		take_all(p, start_ns + ns);
 		now_ns = os_now_ns();
 	}
 	return now_ns - start_ns;
