@@ -7,6 +7,8 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -115,12 +117,83 @@ static void ten_seconds_say_how_far_a_full_ring_reaches(void **state)
 	}
 }
 
+/* ---- a source that never rests ----------------------------------------------------------------- */
+
+struct restless {
+	struct source base;
+	struct queue *queue;
+	_Atomic bool stopping;
+};
+
+extern const struct source_ops restless_source;
+
+static int restless_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
+			 struct err *err)
+{
+	struct restless *s = calloc(1, sizeof(*s));
+
+	(void)needs;
+	(void)err;
+	assert_non_null(s);
+	s->base.ops = &restless_source;
+	s->queue = cfg->queue;
+	*out = &s->base;
+	return 0;
+}
+
+static int restless_run(struct source *source, struct err *err)
+{
+	struct restless *s = (struct restless *)source;
+	struct event e = {.time_ns = NS_PER_SEC, .kind = EVENT_SAMPLE, .stream = STREAM_CPU, .stack = STACK_NONE,
+			  .value = 1e9 / 99};
+
+	(void)err;
+	while (!atomic_load(&s->stopping))
+		e.time_ns += queue_offer(s->queue, &e) ? 1000 : 0;
+	return 0;
+}
+
+static void restless_stop(struct source *source)
+{
+	atomic_store(&((struct restless *)source)->stopping, true);
+}
+
+static void restless_close(struct source *source)
+{
+	free(source);
+}
+
+const struct source_ops restless_source = {
+	.name = "restless",
+	.summary = "samples as fast as they can be taken, and faster",
+	.open = restless_open,
+	.run = restless_run,
+	.stop = restless_stop,
+	.close = restless_close,
+};
+
+static void a_plan_ends_though_its_source_never_rests(void **state)
+{
+	const struct source_ops *sources[] = {&restless_source, NULL};
+	struct needs needs = {0};
+	struct plan_config cfg = {.sources = sources, .source = {.freq_hz = 99}, .needs = &needs,
+				  .ring_bytes = 1 << 20, .measure_ns = NS_PER_MS * 100};
+	struct plan plan;
+
+	(void)state;
+	assert_int_equal(plan_measure(&cfg, &plan, NULL), 0);
+	assert_true(plan.samples > 0 && plan.history_s > 0);
+	/* A tenth of a second was asked for; emptying the queue each time took 9. */
+	assert_true(plan.measured_s < 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_get_denser_by_a_power_of_their_size),
 		cmocka_unit_test(what_cannot_be_is_not_extrapolated),
 		cmocka_unit_test(ten_seconds_say_how_far_a_full_ring_reaches),
+		cmocka_unit_test(a_plan_ends_though_its_source_never_rests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
