@@ -209,6 +209,23 @@ static void a_refusal_leaves_nothing_behind(void **state)
 	assert_false(key_is_there());
 }
 
+static void a_refused_step_leaves_what_was_wanted_before(void **state)
+{
+	uint32_t v = 101010;
+
+	(void)state;
+	assert_int_equal(etw_interval_want(own, &v), 0);
+	v = 202020;
+	refuses = 5;
+	assert_int_equal(etw_interval_want(own, &v), 5);
+	refuses = 0;
+	assert_int_equal(machine, 101010);
+	assert_true(key_is_there());
+	etw_interval_leave(own);
+	assert_int_equal(machine, 12345);
+	assert_false(key_is_there());
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, begin)
@@ -221,6 +238,7 @@ int main(void)
 		TEST(what_windows_rounds_is_told_and_is_ours),
 		TEST(where_windows_does_not_say_it_the_default_is_set_again),
 		TEST(a_refusal_leaves_nothing_behind),
+		TEST(a_refused_step_leaves_what_was_wanted_before),
 	};
 
 	alone_on_this_machine();

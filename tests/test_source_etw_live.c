@@ -261,6 +261,23 @@ static void busy_time_is_expected_at_the_rate_of_its_moment(void **state)
 	assert_true(e && e->time_ns == 2500 * NS_PER_MS && e->value == 25);
 }
 
+/* 250 ms at 1000 Hz are 250 samples, also where the next record to come says that it is 50 Hz from then on. */
+static void busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before(void **state)
+{
+	const struct event *e;
+
+	(void)state;
+	etw_live_interval(live, 10000);
+	sample(1400, 7);
+	etw_live_busy(live, 1498 * MS, 3, 250 * NS_PER_MS);
+	interval_record(1499, 200000);
+	etw_live_level(live, 1500 * MS, 200000);
+	sample(1600, 7);
+	sample(2200, 7);
+	e = next(EVENT_EXPECTED);
+	assert_true(e && e->time_ns == 1498 * NS_PER_MS && e->value == 250);
+}
+
 /* More than it has room for, with records that do not come: said at the last moment that has come. */
 static void busy_times_do_not_pile_up(void **state)
 {
@@ -419,6 +436,7 @@ int main(void)
 		TEST(a_step_holds_from_its_moment_on),
 		TEST(a_step_that_windows_says_as_well_is_marked_once_and_as_ours),
 		TEST(busy_time_is_expected_at_the_rate_of_its_moment),
+		TEST(busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before),
 		TEST(busy_times_do_not_pile_up),
 		TEST(idle_cpus_let_time_pass),
 		TEST(a_layout_is_asked_for_once),

@@ -53,6 +53,8 @@ enum os_priority {
 int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_thread **out,
 		    struct err *err);
 void os_thread_join(struct os_thread *thread);    /* waits and frees; NULL allowed */
+/* Instead of a join, for one that may never come back: it frees itself if it does. What it uses must be its own. */
+void os_thread_leave(struct os_thread *thread);
 void os_thread_priority(enum os_priority priority);   /* of the calling thread; best effort */
 /*
  * HIGH, for another thread that is not joined yet, wherever it stands: one below may not get to a call of

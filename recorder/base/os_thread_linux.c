@@ -21,6 +21,7 @@ struct os_thread {
 	void *ctx;
 	char name[16];
 	_Atomic int tid;                 /* 0 = does not run yet */
+	_Atomic bool shared;             /* the second of its end and os_thread_leave() frees it */
 };
 
 static void *thread_main(void *arg)
@@ -30,6 +31,8 @@ static void *thread_main(void *arg)
 	atomic_store(&thread->tid, gettid());
 	pthread_setname_np(pthread_self(), thread->name);
 	thread->run(thread->ctx);
+	if (atomic_exchange(&thread->shared, true))
+		free(thread);
 	return NULL;
 }
 
@@ -59,6 +62,13 @@ void os_thread_join(struct os_thread *thread)
 		return;
 	pthread_join(thread->id, NULL);
 	free(thread);
+}
+
+void os_thread_leave(struct os_thread *thread)
+{
+	pthread_detach(thread->id);
+	if (atomic_exchange(&thread->shared, true))
+		free(thread);
 }
 
 /* Since 2.4 a Linux nice value belongs to a thread; tid 0 is the calling one. */

@@ -3,6 +3,7 @@
 #include "base/os_windows.h"
 
 #include <process.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@ struct os_thread {
 	os_thread_main *run;
 	void *ctx;
 	char name[16];
+	_Atomic bool shared;                 /* the second of its end and os_thread_leave() frees it */
 };
 
 /* Windows 10 1607: in kernelbase.dll at first, later in kernel32.dll; before it, no names. */
@@ -41,6 +43,8 @@ static unsigned __stdcall thread_main(void *arg)
 
 	name_thread(thread->name);
 	thread->run(thread->ctx);
+	if (atomic_exchange(&thread->shared, true))
+		free(thread);
 	return 0;
 }
 
@@ -72,6 +76,13 @@ void os_thread_join(struct os_thread *thread)
 	WaitForSingleObject(thread->handle, INFINITE);
 	CloseHandle(thread->handle);
 	free(thread);
+}
+
+void os_thread_leave(struct os_thread *thread)
+{
+	CloseHandle(thread->handle);
+	if (atomic_exchange(&thread->shared, true))
+		free(thread);
 }
 
 void os_thread_priority(enum os_priority priority)

@@ -3,7 +3,7 @@
  * what is given back when it is nearly reached.
  *
  * Resident is what the system counts for the process: Linux VmRSS, Windows the working set. The kernel's
- * rings of perf events are not in it: 4.5 MB for each CPU.
+ * rings of perf events are not in it: 4.5 MB for each CPU, with a higher --freq up to 16.5.
  *
  * Readings come once a second or so; time is theirs, nothing here reads a clock. Over 15/16 of the limit a
  * step is taken, and the next one not before two seconds later, when that one shows: memory that the heap

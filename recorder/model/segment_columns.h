@@ -134,16 +134,14 @@ static inline uint32_t chain_end(const struct segment_node *nodes, uint32_t nnod
  */
 struct new_stack {
 	uint32_t highest;                   /* + 1; 0 = none yet */
-	uint32_t expected, of;              /* the one expected, found for highest == of */
+	uint32_t expected;                  /* the same for all up to it: they are of its chain */
 };
 
 static inline uint32_t new_stack_expected(struct new_stack *s, const struct segment_node *nodes,
 					  uint32_t nnodes)
 {
-	if (s->of != s->highest || !s->highest) {
+	if (s->highest > s->expected || !s->highest)
 		s->expected = s->highest < nnodes ? chain_end(nodes, nnodes, s->highest) : 0;
-		s->of = s->highest;
-	}
 	return s->expected;
 }
 

@@ -271,7 +271,8 @@ static int dotnet_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		if (dotnet_find_due(&s->find, now_ns))
 			dotnet_find_all(found, s);
-		while (dotnet_find_elsewhere(&s->find, now_ns, &socket))
+		/* One that is taken is not found again. */
+		while (s->n < SESSIONS_MAX && dotnet_find_elsewhere(&s->find, now_ns, &socket))
 			found(s, &socket);
 		read_all(s);
 		now_ns = os_now_ns();

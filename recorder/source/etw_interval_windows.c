@@ -138,20 +138,24 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 {
 	HANDLE mutex = enter();
 	HKEY key = NULL;
+	uint32_t before = 0;
 	ULONG error;
 
 	error = (ULONG)RegCreateKeyExW(HKEY_LOCAL_MACHINE, KEY, 0, NULL, REG_OPTION_VOLATILE, KEY_READ | KEY_WRITE,
 				       NULL, &key, NULL);
 	if (!error) {
+		before = read_value(key, owner);
 		write_value(key, owner, *interval_100ns);
 		forget_gone(key);
 		error = borrow(key, shortest(key));
 		if (!error)
 			*interval_100ns = read_value(key, OURS);
+		else if (before)
+			write_value(key, owner, before);     /* it goes on as it was */
 		RegCloseKey(key);
 	}
 	leave(mutex);
-	if (error)
+	if (error && !before)
 		etw_interval_leave(owner);
 	return error;
 }

@@ -55,7 +55,8 @@ static void tell_expected(struct etw_live *l, const struct due *d, uint64_t time
 {
 	struct event e = {.kind = EVENT_EXPECTED, .cpu = d->cpu, .stack = STACK_NONE, .time_ns = time_ns};
 
-	e.value = (double)d->busy_ns / 100 / (l->e.interval_100ns ? l->e.interval_100ns : ETW_INTERVAL_100NS);
+	/* Not the events' one: a record that says the next may be the one that brings this out. */
+	e.value = (double)d->busy_ns / 100 / (l->told_100ns ? l->told_100ns : ETW_INTERVAL_100NS);
 	queue_put(l->e.cfg.queue, &e);
 }
 

@@ -119,7 +119,7 @@ static const char *path_with(const char *maps, const char *text, size_t *length)
 }
 
 /* A JVM, running for a while, whose performance data is nowhere to be read. */
-static bool is_blind_jvm(uint32_t pid, char *library, size_t n)
+static bool is_blind_jvm(uint32_t pid, char *library, size_t n, uint64_t *start_ns)
 {
 	static const char deleted[] = " (deleted)";
 	struct buf maps = {0};
@@ -131,6 +131,7 @@ static bool is_blind_jvm(uint32_t pid, char *library, size_t n)
 
 	if (!proc_pid_read(pid, &process) || os_now_ns() - process.start_ns < STARTING_NS)
 		return false;
+	*start_ns = process.start_ns;
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	if (os_load(path, MAPS_MAX_BYTES, &maps, NULL) == 0) {
 		at = path_with(buf_text(&maps), "/hsperfdata_", &length);
@@ -147,9 +148,10 @@ static void look_at_jvm(struct search *s, uint32_t pid)
 	char library[UPROBE_PATH_MAX];
 	struct gc_probe *begin;
 	bool is_new = false;
+	uint64_t start_ns;
 	unsigned file;
 
-	if (!is_blind_jvm(pid, library, sizeof(library)))
+	if (!is_blind_jvm(pid, library, sizeof(library), &start_ns))
 		return;
 	file = file_of(s, library, &is_new);
 	if (is_new && gc_probes_has_hotspot(library)) {
@@ -162,17 +164,18 @@ static void look_at_jvm(struct search *s, uint32_t pid)
 	begin = &s->probes[s->first[file]];
 	if (begin->npids == GC_JVMS_MAX)
 		return;
+	begin->starts_ns[begin->npids] = start_ns;
 	begin->pids[begin->npids++] = pid;
 	begin[1] = *begin;
 	begin[1].edge = GC_ENDS;
 }
 
-bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid)
+bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_ns)
 {
 	unsigned i;
 
 	for (i = 0; i < probe->npids; i++)
-		if (probe->pids[i] == pid)
+		if (probe->pids[i] == pid && (!start_ns || start_ns <= probe->starts_ns[i] + NS_PER_SEC))
 			return true;
 	return probe->program != GC_HOTSPOT;
 }

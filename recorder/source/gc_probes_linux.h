@@ -29,6 +29,7 @@ struct gc_probe {
 	enum gc_program program;
 	unsigned npids;                      /* of HotSpot */
 	uint32_t pids[GC_JVMS_MAX];
+	uint64_t starts_ns[GC_JVMS_MAX];     /* of those processes, to a hundredth of a second */
 };
 
 /* Whether a rule is on collections. */
@@ -40,8 +41,8 @@ bool gc_probes_wanted(const struct needs *needs);
  */
 unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc_probe probes[2 * GC_PROGRAMS_MAX]);
 
-/* Whether a hit of this process counts. */
-bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid);
+/* Whether a hit of this process, that started then (0 = not known), counts: numbers are given again. */
+bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_ns);
 /* Whether this file has HotSpot's probes; reads it. */
 bool gc_probes_has_hotspot(const char *path);
 /* What a hit says: provider, fields and the first of its two names. */

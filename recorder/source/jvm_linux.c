@@ -37,6 +37,8 @@
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
 #define QUIET_NS (20 * NS_PER_MS)            /* after QUIET_AFTER_NS without a pause */
 #define QUIET_AFTER_NS (200 * NS_PER_MS)
+#define CALM_NS (50 * NS_PER_MS)             /* after CALM_AFTER_NS: ten JVMs cost half as much as by QUIET_NS */
+#define CALM_AFTER_NS (2 * NS_PER_SEC)
 #define NOBODY_NS (50 * NS_PER_MS)           /* there are none */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
@@ -311,12 +313,17 @@ static bool end_of_pause(const struct jvm_source *s, struct jvm *j, uint32_t i, 
 	uint64_t time = value(s, j, j->data.safepoint_time_at) - calm->time, others;
 
 	*end = 0;
-	if (!calm->count || now[HSPERF_EXIT] < now[HSPERF_ENTRY] ||
-	    (now[HSPERF_ENTRY] == j->tracks[i].v[HSPERF_ENTRY] && !j->tracks[i].open))
+	if (now[HSPERF_ENTRY] == j->tracks[i].v[HSPERF_ENTRY] && !j->tracks[i].open)
+		return true;                 /* nothing of this one; another may be waited for */
+	if (!calm->count || now[HSPERF_EXIT] < now[HSPERF_ENTRY]) {
+		j->exit_seen_ns = 0;
 		return true;
+	}
 	/* Of several pauses that are seen at once the last one is the longer one; of Serial's the full one is. */
-	if (!is_last(s, j, i, now[HSPERF_EXIT], &others) && !(j->data.ends_late && i == 1))
+	if (!is_last(s, j, i, now[HSPERF_EXIT], &others) && !(j->data.ends_late && i == 1)) {
+		j->exit_seen_ns = 0;
 		return true;
+	}
 	if (time < others + (now[HSPERF_EXIT] - now[HSPERF_ENTRY])) {
 		if (!j->exit_seen_ns)
 			j->exit_seen_ns = now_ns;
@@ -464,7 +471,8 @@ static void look(void *ctx, struct jvm *j)
 /* When to look at it again: all of them at the same time, as far as that goes. */
 static uint64_t next_look(const struct jvm_source *s, const struct jvm *j, uint64_t now_ns)
 {
-	uint64_t every_ns = now_ns - j->changed_ns < QUIET_AFTER_NS ? POLL_NS : QUIET_NS;
+	uint64_t quiet_ns = now_ns - j->changed_ns;
+	uint64_t every_ns = quiet_ns < QUIET_AFTER_NS ? POLL_NS : quiet_ns < CALM_AFTER_NS ? QUIET_NS : CALM_NS;
 
 	if (!clock_is_exact(j, now_ns))
 		every_ns = CLOCK_POLL_NS;
@@ -489,7 +497,7 @@ static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 /* Look at those that are due; returns when the next one is. */
 static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns)
 {
-	uint64_t next_ns = now_ns + (s->table.n ? QUIET_NS : NOBODY_NS);
+	uint64_t next_ns = now_ns + NOBODY_NS;
 	uint32_t i;
 
 	for (i = 0; i < s->table.n; i++) {

@@ -166,7 +166,8 @@ static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
 	struct ns_tmp_file file;
 	uint32_t i;
 
-	while (ns_tmp_take(t->elsewhere, now_ns, &file)) {
+	/* One that is taken is not found again. */
+	while (t->n < JVMS_MAX && ns_tmp_take(t->elsewhere, now_ns, &file)) {
 		i = find(t, file.pid);
 		if (i < t->n && is_over(&t->all[i]))
 			forget(t, i);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@
 #define PROCESSES_MAX 16384u                 /* elsewhere */
 #define KNOWN_MAX 1024u
 #define AGAIN_NS (10 * NS_PER_SEC)           /* for a file whose process is not to be found */
-#define ENTRIES_MAX 65536u                   /* looked at in one directory */
+#define ENTRIES_MAX 65536u                   /* looked at of one group of processes */
 #define QUEUE_MAX 64u
 #define HSPERF "hsperfdata_"
 #define DOTNET "dotnet-diagnostic-"
@@ -48,6 +49,7 @@ struct work {
 	uint32_t queued;
 	struct group at;                     /* what is being looked at */
 	uint64_t at_since_ns;                /* 0 = nothing */
+	uint32_t entries;                    /* of it that were looked at */
 	bool stopping, abandoned, ended;
 
 	struct group refused[NS_TMP_THREADS_MAX];  /* from here on the thread's own */
@@ -200,6 +202,26 @@ static bool user_of(uint32_t pid, uid_t *out)
 	return true;
 }
 
+/*
+ * What a server or another program answers for: it may stop to, and performance data is read later on, by a
+ * thread that must not wait. Source: linux/magic.h, and fs/9p, fs/ceph, fs/smb there.
+ */
+static bool may_hang(int fd)
+{
+	static const uint32_t types[] = {0x6969 /* NFS */, 0x517b /* SMB */, 0xff534d42 /* CIFS */,
+					 0xfe534d42 /* SMB2 */, 0x01021997 /* 9P */, 0x00c36400 /* CEPH */,
+					 0x65735546 /* FUSE */};
+	struct statfs fs;
+	unsigned i;
+
+	if (fstatfs(fd, &fs) != 0)
+		return true;
+	for (i = 0; i < sizeof(types) / sizeof(*types); i++)
+		if ((uint32_t)fs.f_type == types[i])
+			return true;
+	return false;
+}
+
 /* By O_PATH, which opens nothing; a plain file then by its number in /proc. -1 = not what it should be. */
 static int open_own(int dir, const char *name, enum ns_tmp_kind kind, uid_t user)
 {
@@ -210,7 +232,7 @@ static int open_own(int dir, const char *name, enum ns_tmp_kind kind, uid_t user
 	if (at < 0)
 		return -1;
 	if (fstat(at, &st) != 0 || st.st_uid != user || (kind == NS_TMP_DOTNET ? !S_ISSOCK(st.st_mode)
-									      : !S_ISREG(st.st_mode))) {
+									      : !S_ISREG(st.st_mode) || may_hang(at))) {
 		close(at);
 		return -1;
 	}
@@ -275,6 +297,17 @@ static DIR *open_dir(int at, const char *name, struct stat *st)
 	return dir;
 }
 
+/* Whether one more entry is to be looked at: not when nobody waits any more, and of each group so many. */
+static bool goes_on(struct work *w)
+{
+	bool on;
+
+	os_mutex_lock(w->lock);
+	on = !w->stopping && !w->abandoned && w->entries++ < ENTRIES_MAX;
+	os_mutex_unlock(w->lock);
+	return on;
+}
+
 /* hsperfdata_USER, which only that user can write to. */
 static void see_user(struct place *p, int tmp, const char *name)
 {
@@ -283,10 +316,9 @@ static void see_user(struct place *p, int tmp, const char *name)
 	DIR *dir = open_dir(tmp, name, &st);
 	unsigned long inner;
 	char *end;
-	unsigned i;
 
 	p->owner = st.st_uid;
-	for (i = 0; dir && !(st.st_mode & 022) && i < ENTRIES_MAX && (entry = readdir(dir)) != NULL; i++) {
+	while (dir && !(st.st_mode & 022) && goes_on(p->w) && (entry = readdir(dir)) != NULL) {
 		inner = strtoul(entry->d_name, &end, 10);
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && !*end && inner <= INT32_MAX)
 			see_name(p, dirfd(dir), entry->d_name, (uint32_t)inner);
@@ -318,9 +350,8 @@ static void see_tmp(struct work *w, uint32_t group)
 	struct dirent *entry;
 	uint64_t key;
 	uint32_t inner;
-	unsigned i;
 
-	for (i = 0; tmp && i < ENTRIES_MAX && (entry = readdir(tmp)) != NULL; i++) {
+	while (tmp && goes_on(w) && (entry = readdir(tmp)) != NULL) {
 		if (w->kind == NS_TMP_JVM && strncmp(entry->d_name, HSPERF, sizeof(HSPERF) - 1) == 0)
 			see_user(&place, dirfd(tmp), entry->d_name);
 		else if (w->kind == NS_TMP_DOTNET && dotnet_socket_name(entry->d_name, &inner, &key))
@@ -341,6 +372,7 @@ static bool begin_group(struct work *w, uint32_t group)
 	wanted = !w->stopping && !w->abandoned;
 	w->at = w->groups[group];
 	w->at_since_ns = os_now_ns();
+	w->entries = 0;
 	os_mutex_unlock(w->lock);
 	return wanted;
 }
@@ -385,6 +417,7 @@ static void ns_tmp_main(void *ctx)
 	uint64_t rest_ns;
 	bool abandoned;
 
+	os_thread_priority(OS_PRIORITY_NORMAL);      /* not that of a source, which starts the next one */
 	w->own_mounts = namespace_of("self", "mnt");
 	w->own_pids = namespace_of("self", "pid");
 	os_mutex_lock(w->lock);
@@ -454,6 +487,7 @@ static struct work *leave_behind(struct ns_tmp *t)
 	struct work *w = t->work;
 
 	w->abandoned = true;
+	os_thread_leave(t->thread);
 	t->work = NULL;
 	t->thread = NULL;
 	t->nleft++;
@@ -468,6 +502,9 @@ static void replace(struct ns_tmp *t)
 		 "looked for", w->at.some_pid, w->kind == NS_TMP_JVM ? "Java" : ".NET");
 	if (t->nleft < NS_TMP_THREADS_MAX)
 		start(t, w->kind, w, NULL);
+	if (!t->work)
+		log_line(t->log, LOG_ERROR, "%s programs are not looked for in any container any more, until the "
+			 "recorder is started again", w->kind == NS_TMP_JVM ? "Java" : ".NET");
 	os_mutex_unlock(w->lock);
 }
 

@@ -201,10 +201,10 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 		perf_time_take(s->time, probe, r, &s->walker.stack);
 		return true;
 	}
-	if (!probes_take(s->probes, probe, r, &e))
-		return true;
 	e.process = thread ? thread->process->process : NULL;
 	e.thread = thread ? thread->thread : NULL;
+	if (!probes_take(s->probes, probe, r, &e))
+		return true;
 	if (!probe_has_stack(probe)) {
 		do
 			queue_put(s->cfg.queue, &e);

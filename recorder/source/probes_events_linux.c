@@ -65,7 +65,9 @@ void probes_every(struct probes *p, enum probe_role role, uint64_t n)
 
 bool probes_take(struct probes *p, struct probe *probe, const struct perf_record *r, struct event *out)
 {
-	if ((probe->gc.edge && !gc_probe_is_of(&probe->gc, r->pid)) || !within_rate(p, probe, r->time_ns))
+	uint64_t start_ns = out->process ? out->process->start_ns : 0;
+
+	if ((probe->gc.edge && !gc_probe_is_of(&probe->gc, r->pid, start_ns)) || !within_rate(p, probe, r->time_ns))
 		return false;
 	out->kind = EVENT_GENERIC;
 	out->stream = STREAM_EVENT;

@@ -67,6 +67,7 @@ struct symbols {
 	bool ending, waiting;
 	size_t cache_max_bytes;
 	bool awaited;                  /* the worker's priority is up, as a settle waits */
+	bool hurried;                  /* it was raised from outside: the worker's own call has to follow */
 	struct symbols_use use;        /* queued is computed */
 };
 
@@ -285,9 +286,10 @@ static void take_priority(struct symbols *s)
 {
 	bool awaited = s->settles != NULL;
 
-	if (awaited != s->awaited)
+	if (awaited != s->awaited || s->hurried)
 		os_thread_priority(awaited ? OS_PRIORITY_HIGH : OS_PRIORITY_LOW);
 	s->awaited = awaited;
+	s->hurried = false;
 }
 
 static void work(void *ctx)
@@ -359,8 +361,10 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 
 	os_mutex_lock(s->lock);
 	settle_add(s, &job);
-	if (!s->env.lowest)
+	if (!s->env.lowest) {
 		os_thread_hurry(s->thread);
+		s->hurried = true;
+	}
 	os_cond_signal(s->work);
 	while (!job.done && spent_ns < timeout_ns) {
 		uint64_t left_ns = timeout_ns - spent_ns;
