@@ -90,7 +90,15 @@ static struct frame_ref called_by(const struct world *w, const struct frame_ref 
 	return step(object, next / 8 % w->frames_each, leaf);
 }
 
-/* Like an earlier one from the root on, then along the calls of the program. */
+/* Any function, whatever calls it. */
+static struct frame_ref called_at_random(const struct world *w, struct object *program, bool kernel, bool leaf)
+{
+	if (kernel)
+		return step(w->kernel, pick(w->frames_each), leaf);
+	return step(chance(8) ? program : w->libc, pick(w->frames_each), leaf);
+}
+
+/* Like an earlier one from the root on, then along the calls of the program, or at random. */
 static void make_stack(const struct world *w, struct object *program, struct bench_stack *first, uint32_t i)
 {
 	const struct bench_stack *like = i ? &first[chance(i)] : NULL;
@@ -102,39 +110,16 @@ static void make_stack(const struct world *w, struct object *program, struct ben
 		shared = 2 + chance((like->n < s->n ? like->n : s->n) - 2);
 	for (at = 0; at < s->n; at++) { /* from the root */
 		struct frame_ref *ref = &s->leaf_first[s->n - 1 - at];
+		bool kernel = at + kernel_steps >= s->n, leaf = at == s->n - 1;
 
 		if (at < 2)
 			*ref = step(at ? program : w->libc, 0, false);
 		else if (at < shared)
 			*ref = like->leaf_first[like->n - 1 - at];
+		else if (w->settings->random)
+			*ref = called_at_random(w, program, kernel, leaf);
 		else
-			*ref = called_by(w, ref + 1, program, at + kernel_steps >= s->n, at == s->n - 1);
-	}
-}
-
-/* The same with a function by chance at every new step. */
-static void make_random_stack(const struct world *w, struct object *program, struct bench_stack *first,
-			      uint32_t i)
-{
-	const struct bench_stack *like = i ? &first[chance(i)] : NULL;
-	struct bench_stack *s = &first[i];
-	uint32_t kernel_steps = chance(10) < 3 ? 3 + chance(5) : 0, shared = 0, at;
-
-	s->n = DEPTH_MIN + chance(BENCH_DEPTH_MAX - DEPTH_MIN + 1);
-	if (like)
-		shared = 2 + chance((like->n < s->n ? like->n : s->n) - 2);
-	for (at = 0; at < s->n; at++) { /* from the root */
-		struct frame_ref *ref = &s->leaf_first[s->n - 1 - at];
-		bool leaf = at == s->n - 1;
-
-		if (at < 2)
-			*ref = step(at ? program : w->libc, 0, false);
-		else if (at < shared)
-			*ref = like->leaf_first[like->n - 1 - at];
-		else if (at + kernel_steps >= s->n)
-			*ref = step(w->kernel, pick(w->frames_each), leaf);
-		else
-			*ref = step(chance(8) ? program : w->libc, pick(w->frames_each), leaf);
+			*ref = called_by(w, ref + 1, program, kernel, leaf);
 	}
 }
 
@@ -168,7 +153,7 @@ static int make_process(struct world *w, uint32_t number)
 		w->threads[number * BENCH_THREADS_PER_PROCESS + i] = t;
 	}
 	for (i = 0; i < w->stacks_each; i++)
-		(w->settings->random ? make_random_stack : make_stack)(w, program, &w->stacks[(size_t)number * w->stacks_each], i);
+		make_stack(w, program, &w->stacks[(size_t)number * w->stacks_each], i);
 	return 0;
 }
 
