@@ -94,6 +94,30 @@ static void os_missing_file_is_not_found_by_each_way_to_ask(void **state)
 	os_close(NULL);
 }
 
+static void os_plain_is_a_file_and_no_directory(void **state)
+{
+	static const enum os_open ways[] = {OS_READ_PLAIN, OS_READ_NO_LINK};
+	struct os_file *file = NULL;
+	char text[8] = "";
+	size_t got = 0, i;
+	struct err err;
+
+	(void)state;
+	put(tmp_path("plain"), OS_CREATE, "text");
+	assert_int_equal(os_mkdirs(tmp_path("plain_dir"), NULL), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(os_open(tmp_path("plain"), ways[i], &file, NULL), 0);
+		assert_int_equal(os_pread(file, text, 8, 0, &got, NULL), 0);
+		assert_int_equal(got, 4);
+		os_close(file);
+		file = NULL;
+		assert_int_equal(os_open(tmp_path("plain_dir"), ways[i], &file, &err), ERR_ACCESS);
+		assert_non_null(strstr(err.text, "plain_dir"));
+		assert_int_equal(os_open(tmp_path("missing"), ways[i], &file, NULL), ERR_NOT_FOUND);
+		assert_null(file);
+	}
+}
+
 static void os_pread_gives_less_only_at_the_end(void **state)
 {
 	const char *path = tmp_path("pread");
@@ -312,6 +336,7 @@ int main(void)
 		cmocka_unit_test(os_replace_empties_and_os_append_goes_on_at_the_end),
 		cmocka_unit_test(os_append_is_at_the_end_whoever_wrote_last),
 		cmocka_unit_test(os_missing_file_is_not_found_by_each_way_to_ask),
+		cmocka_unit_test(os_plain_is_a_file_and_no_directory),
 		cmocka_unit_test(os_pread_gives_less_only_at_the_end),
 		cmocka_unit_test(os_temporary_files_are_written_and_read_at_any_place),
 		cmocka_unit_test(os_read_all_is_not_moved_by_pread_and_keeps_to_its_limit),

@@ -32,6 +32,78 @@ static void os_create_and_replace_never_follow_a_link(void **state)
 	assert_true(os_exists(tmp_path("link")));
 }
 
+/* Each of these would make a plain open() wait, or do something; a link to a file is what one may ask for. */
+static void os_plain_opens_no_pipe_no_device_and_no_socket(void **state)
+{
+	static const enum os_open ways[] = {OS_READ_PLAIN, OS_READ_NO_LINK};
+	static const char *const others[] = {"pipe", "to_pipe", "to_device", "socket", "/dev/zero", "/proc"};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct os_file *file = NULL;
+	struct err err;
+	size_t i, k;
+
+	(void)state;
+	assert_int_equal(mkfifo(tmp_path("pipe"), 0600), 0);
+	assert_int_equal(symlink("pipe", tmp_path("to_pipe")), 0);
+	assert_int_equal(symlink("/dev/null", tmp_path("to_device")), 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.100s", tmp_path("socket"));
+	assert_int_equal(bind(s, (struct sockaddr *)&address, sizeof(address)), 0);
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
+			const char *path = others[i][0] == '/' ? others[i] : tmp_path(others[i]);
+
+			assert_int_equal(os_open(path, ways[k], &file, &err), ERR_ACCESS);
+			assert_non_null(strstr(err.text, "is no plain file"));
+		}
+	assert_null(file);
+	close(s);
+}
+
+static void os_plain_follows_a_link_and_no_link_does_not(void **state)
+{
+	struct os_file *file = NULL;
+	struct os_file_info info = {0};
+
+	(void)state;
+	close(open(tmp_path("linked"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	assert_int_equal(symlink("linked", tmp_path("to_linked")), 0);
+	assert_int_equal(symlink("nowhere", tmp_path("to_nowhere")), 0);
+	assert_int_equal(os_open(tmp_path("to_linked"), OS_READ_NO_LINK, &file, NULL), ERR_ACCESS);
+	assert_int_equal(os_open(tmp_path("to_nowhere"), OS_READ_NO_LINK, &file, NULL), ERR_ACCESS);
+	assert_int_equal(os_open(tmp_path("to_nowhere"), OS_READ_PLAIN, &file, NULL), ERR_NOT_FOUND);
+	assert_int_equal(os_open(tmp_path("to_linked"), OS_READ_PLAIN, &file, NULL), 0);
+	/* Whose it is tells the open file, and it stays that file. */
+	assert_int_equal(unlink(tmp_path("linked")), 0);
+	if (os_uid() == 0)
+		assert_int_equal(fchown(os_file_fd(file), 12345, 12345), 0);
+	assert_int_equal(os_file_info(file, &info, NULL), 0);
+	assert_true(info.regular);
+	assert_int_equal(info.uid, os_uid() ? os_uid() : 12345);
+	os_close(file);
+}
+
+/* The kernel would let us wait up to 45 s for its owner to give the lease back. */
+static void os_plain_does_not_wait_for_a_lease(void **state)
+{
+	struct os_file *file = NULL;
+	int fd = open(tmp_path("leased"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_true(fd >= 0);
+	signal(SIGIO, SIG_IGN);
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
+		close(fd);
+		print_message("no leases in the directory of tests\n");
+		skip();
+	}
+	assert_int_equal(os_open(tmp_path("leased"), OS_READ_PLAIN, &file, NULL), ERR_BUSY);
+	assert_null(file);
+	close(fd);
+	assert_int_equal(os_open(tmp_path("leased"), OS_READ_PLAIN, &file, NULL), 0);
+	os_close(file);
+}
+
 static unsigned mode_of(const char *path)
 {
 	struct os_file_info info = {0};
@@ -148,6 +220,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(base_name_follows_the_hosts_last_separator),
 		cmocka_unit_test(os_create_and_replace_never_follow_a_link),
+		cmocka_unit_test(os_plain_opens_no_pipe_no_device_and_no_socket),
+		cmocka_unit_test(os_plain_follows_a_link_and_no_link_does_not),
+		cmocka_unit_test(os_plain_does_not_wait_for_a_lease),
 		cmocka_unit_test(os_files_and_directories_are_their_owner_s),
 		cmocka_unit_test(os_load_reads_proc_files_that_have_no_size),
 		cmocka_unit_test(os_signals_arrive_by_waiting_only),

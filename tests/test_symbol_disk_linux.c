@@ -145,6 +145,12 @@ static void links_and_directories_of_others_are_not_used(void **state)
 	assert_int_equal(get(disk, 1), 0);
 	assert_int_equal(mkfifo(in_dir("ab02.sym"), 0600), 0);
 	assert_int_equal(get(disk, 2), ERR_ACCESS);  /* and does not wait for a writer */
+	assert_int_equal(get(disk, 3), ERR_NOT_FOUND);
+	if (os_uid() == 0) {
+		assert_int_equal(put(disk, 3, 10), 0);
+		assert_int_equal(chown(in_dir("ab03.sym"), 65534, 65534), 0);
+		assert_int_equal(get(disk, 3), ERR_ACCESS);
+	}
 	symbol_disk_close(disk);
 
 	assert_int_equal(rename(dir, in_dir("../moved")), 0);

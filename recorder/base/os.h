@@ -80,7 +80,9 @@ bool os_cond_wait(struct os_cond *c, struct os_mutex *m, uint64_t timeout_ns);
 struct os_file;
 
 enum os_open {
-	OS_READ,              /* existing file */
+	OS_READ,              /* existing file, or whatever else is there */
+	OS_READ_PLAIN,        /* existing plain file, see below */
+	OS_READ_NO_LINK,      /* the same, never through a link */
 	OS_CREATE,            /* new file, 0600; ERR_EXISTS when it is there; never through a link */
 	OS_REPLACE,           /* new or emptied */
 	OS_APPEND,            /* new or at its end */
@@ -93,6 +95,12 @@ struct os_file_info {
 	bool regular, directory;
 };
 
+/*
+ * A path that somebody else may have filled is opened by OS_READ_PLAIN or OS_READ_NO_LINK: ERR_ACCESS for a
+ * directory, a pipe, a device, a socket, which are not touched. It waits for nobody (a lease on the file
+ * gives ERR_BUSY). What is open is that which was looked at, whatever the path has become since: whose it
+ * is and how old tells os_file_info().
+ */
 int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err);
 void os_close(struct os_file *file);               /* NULL allowed */
 int os_file_fd(struct os_file *file);              /* Linux only: its descriptor, borrowed */

@@ -47,6 +47,10 @@ struct open_way {
  */
 static const struct open_way open_ways[] = {
 	[OS_READ] = {GENERIC_READ, OPEN_EXISTING, 0},
+	/* Should it be a pipe, who listens there learns nothing of us. */
+	[OS_READ_PLAIN] = {GENERIC_READ, OPEN_EXISTING, SECURITY_SQOS_PRESENT | SECURITY_ANONYMOUS},
+	[OS_READ_NO_LINK] = {GENERIC_READ, OPEN_EXISTING,
+			     FILE_FLAG_OPEN_REPARSE_POINT | SECURITY_SQOS_PRESENT | SECURITY_ANONYMOUS},
 	[OS_CREATE] = {GENERIC_WRITE, CREATE_NEW, FILE_FLAG_OPEN_REPARSE_POINT},
 	[OS_REPLACE] = {GENERIC_WRITE, OPEN_ALWAYS, FILE_FLAG_OPEN_REPARSE_POINT},
 	[OS_APPEND] = {FILE_APPEND_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE, OPEN_ALWAYS, 0},
@@ -79,6 +83,12 @@ static bool refuse_link(HANDLE handle)
 		return false;
 	SetLastError(ERROR_CANT_ACCESS_FILE);
 	return true;
+}
+
+/* Directories do not open at all (ERR_ACCESS). */
+static bool is_plain(HANDLE handle, enum os_open how)
+{
+	return GetFileType(handle) == FILE_TYPE_DISK && (how != OS_READ_NO_LINK || !refuse_link(handle));
 }
 
 static void close_keeping_error(HANDLE handle)
@@ -114,8 +124,12 @@ int os_open(const char *path, enum os_open how, struct os_file **out, struct err
 		handle = INVALID_HANDLE_VALUE;
 	}
 	if (handle == INVALID_HANDLE_VALUE)
-		return how == OS_READ ? err_os(err, "cannot open %s", path)
-				      : cannot_write(err, "cannot write %s", path);
+		return how <= OS_READ_NO_LINK ? err_os(err, "cannot open %s", path)
+					      : cannot_write(err, "cannot write %s", path);
+	if ((how == OS_READ_PLAIN || how == OS_READ_NO_LINK) && !is_plain(handle, how)) {
+		CloseHandle(handle);
+		return err_set(err, ERR_ACCESS, "%s is no plain file", path);
+	}
 	file = file_new(handle, path);
 	if (!file) {
 		CloseHandle(handle);

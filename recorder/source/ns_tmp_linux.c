@@ -222,26 +222,33 @@ static bool may_hang(int fd)
 	return false;
 }
 
-/* By O_PATH, which opens nothing; a plain file then by its number in /proc. -1 = not what it should be. */
-static int open_own(int dir, const char *name, enum ns_tmp_kind kind, uid_t user)
+/* Performance data; -1 = not what it should be. */
+static int open_own_data(int dir, const char *name, uid_t user)
 {
-	int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
-	char path[40];
+	struct os_file *file = NULL;
+	struct os_file_info info;
+	char path[160];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%.100s", dir, name);
+	if (os_open(path, OS_READ_NO_LINK, &file, NULL) == 0 && os_file_info(file, &info, NULL) == 0 &&
+	    info.uid == user && !may_hang(os_file_fd(file)))
+		fd = fcntl(os_file_fd(file), F_DUPFD_CLOEXEC, 0);
+	os_close(file);
+	return fd;
+}
+
+/* By O_PATH, which opens nothing; -1 = not what it should be. */
+static int name_own_socket(int dir, const char *name, uid_t user)
+{
+	int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	if (at < 0)
-		return -1;
-	if (fstat(at, &st) != 0 || st.st_uid != user || (kind == NS_TMP_DOTNET ? !S_ISSOCK(st.st_mode)
-									      : !S_ISREG(st.st_mode) || may_hang(at))) {
-		close(at);
-		return -1;
-	}
-	if (kind == NS_TMP_DOTNET)
+	if (at >= 0 && fstat(at, &st) == 0 && st.st_uid == user && S_ISSOCK(st.st_mode))
 		return at;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	close(at);
-	return fd;
+	if (at >= 0)
+		close(at);
+	return -1;
 }
 
 static bool deliver(struct work *w, const struct ns_tmp_file *file)
@@ -277,7 +284,7 @@ static void see_name(const struct place *p, int dir, const char *name, uint32_t 
 	file.pid = member_of(p->w, p->group, inner);
 	if (file.pid && user_of(file.pid, &user) && (p->owner == (uid_t)-1 || p->owner == user)) {
 		file.uid = user;
-		file.fd = open_own(dir, name, p->w->kind, user);
+		file.fd = (p->w->kind == NS_TMP_JVM ? open_own_data : name_own_socket)(dir, name, user);
 	}
 	snprintf(file.name, sizeof(file.name), "%.100s", name);
 	note_known(p->w, g, st.st_ino, file.fd >= 0 && deliver(p->w, &file) ? file.pid : 0);

@@ -102,8 +102,8 @@ static void read_build_id(uint32_t pid, const char *path, struct known_file *fil
 	struct bytes bytes;
 
 	buf_printf(&name, "/proc/%u/root%s", pid, path);
-	if (os_path_info(buf_text(&name), &info, NULL) == 0 && info.regular && info.ino == file->ino &&
-	    os_open(buf_text(&name), OS_READ, &f, NULL) == 0) {
+	if (os_open(buf_text(&name), OS_READ_PLAIN, &f, NULL) == 0 && os_file_info(f, &info, NULL) == 0 &&
+	    info.ino == file->ino) {
 		head = malloc(sizeof(*head));
 		bytes = bytes_of_file(f, info.size_bytes);
 		if (head && elf_head_read(&bytes, head, NULL) == 0) {

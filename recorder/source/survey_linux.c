@@ -79,8 +79,7 @@ static void read_file(const char *path, struct known_file *out)
 	struct elf_head *head = malloc(sizeof(*head));
 	struct bytes bytes;
 
-	if (head && os_path_info(path, &info, NULL) == 0 && info.regular &&
-	    os_open(path, OS_READ, &file, NULL) == 0) {
+	if (head && os_open(path, OS_READ_PLAIN, &file, NULL) == 0 && os_file_info(file, &info, NULL) == 0) {
 		bytes = bytes_of_file(file, info.size_bytes);
 		if (elf_head_read(&bytes, head, NULL) == 0) {
 			out->is_elf = true;

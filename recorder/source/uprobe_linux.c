@@ -4,12 +4,9 @@
 #include "base/text.h"
 #include "symbol/elf_symbol.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { REG_AX = 0, REG_CX = 2, REG_DX = 3, REG_SI = 4, REG_DI = 5, REG_SP = 7, REG_R8 = 16, REG_R9 = 17 };
 
@@ -39,30 +36,11 @@ struct program {
 	struct elf_head head;
 };
 
-/* A path from another process leads anywhere: looked at first, by what opens no pipe and no device. */
-static int open_regular(const char *path, struct os_file **out, struct err *err)
-{
-	int at = open(path, O_PATH | O_CLOEXEC), rc;
-	char by_number[40];
-	struct stat st;
-
-	if (at < 0)
-		return err_os(err, "cannot open it");
-	if (fstat(at, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(at);
-		return err_set(err, ERR_FORMAT, "it is no file");
-	}
-	snprintf(by_number, sizeof(by_number), "/proc/self/fd/%d", at);
-	rc = os_open(by_number, OS_READ, out, err);
-	close(at);
-	return rc;
-}
-
 static int program_open(const char *path, struct program *out, struct err *err)
 {
 	struct os_file_info info;
 	struct err why = {0};
-	int rc = open_regular(path, &out->file, &why);
+	int rc = os_open(path, OS_READ_PLAIN, &out->file, &why);
 
 	if (!rc)
 		rc = os_file_info(out->file, &info, &why);

@@ -77,25 +77,18 @@ int debuglink_crc(const struct bytes *in, uint32_t *out, struct err *err)
 
 static int check_info(const char *path, const struct os_file_info *info, struct err *err)
 {
-	if (!info->regular)
-		return err_set(err, ERR_FORMAT, "%s is no regular file", path);
 	if (info->size_bytes > ELF_FILE_MAX_BYTES)
 		return err_set(err, ERR_LIMIT, "%s is larger than %u GB", path,
 			       (unsigned)(ELF_FILE_MAX_BYTES >> 30));
 	return 0;
 }
 
-/* The path is looked at before it is opened: a pipe would wait, a device may do anything. */
 static int open_file(const char *path, struct elf_file *out, struct err *err)
 {
 	struct elf_file f = {0};
 	struct os_file_info info;
-	int rc = os_path_info(path, &info, err);
+	int rc = os_open(path, OS_READ_PLAIN, &f.file, err);
 
-	if (!rc)
-		rc = check_info(path, &info, err);
-	if (!rc)
-		rc = os_open(path, OS_READ, &f.file, err);
 	if (!rc)
 		rc = os_file_info(f.file, &info, err);
 	if (!rc)

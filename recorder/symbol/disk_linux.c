@@ -199,23 +199,26 @@ void symbol_disk_use(const struct symbol_disk *d, struct symbol_disk_use *out)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-/* First only named (O_PATH), which has no effect whatever it is; then that very file is opened. */
 static int open_checked(const struct symbol_disk *d, const char *name, struct os_file **out,
 			struct err *err)
 {
-	int fd = openat(d->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	char named[64];
-	struct stat st;
-	int rc = 0;
+	struct os_file *file = NULL;
+	struct os_file_info info;
+	char path[128];
+	int rc;
 
-	if (fd < 0)
-		return err_set(err, ERR_NOT_FOUND, "the symbol cache has no %s", name);
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
-		rc = err_set(err, ERR_ACCESS, "%s/%s is no file of this user", d->path, name);
-	snprintf(named, sizeof(named), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", d->fd, name);
+	rc = os_open(path, OS_READ_NO_LINK, &file, err);
+	if (rc == ERR_NOT_FOUND)
+		return err_set(err, rc, "the symbol cache has no %s", name);
 	if (!rc)
-		rc = os_open(named, OS_READ, out, err);
-	close(fd);
+		rc = os_file_info(file, &info, err);
+	if (rc == ERR_ACCESS || (!rc && info.uid != geteuid()))
+		rc = err_set(err, ERR_ACCESS, "%s/%s is no file of this user", d->path, name);
+	if (rc)
+		os_close(file);
+	else
+		*out = file;
 	return rc;
 }
 

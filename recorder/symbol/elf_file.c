@@ -25,8 +25,6 @@ static bool same_inode(const struct object_key *key, const struct os_file_info *
 
 static int check_info(const char *path, const struct os_file_info *info, struct err *err)
 {
-	if (!info->regular)
-		return err_set(err, ERR_FORMAT, "%s is no regular file", path);
 	if (info->size_bytes > ELF_FILE_MAX_BYTES)
 		return err_set(err, ERR_LIMIT, "%s is larger than %u GB", path,
 			       (unsigned)(ELF_FILE_MAX_BYTES >> 30));
@@ -57,17 +55,11 @@ static int check_file(const struct object_key *key, const char *path, bool same_
 	return 0;
 }
 
-/* The path is looked at before it is opened: a pipe would wait, a device may do anything. */
 static int open_candidate(const struct object_key *key, const char *path, bool same_root,
 			  const struct elf_file *again, struct elf_file *f, struct err *err)
 {
-	struct os_file_info info;
-	int rc = os_path_info(path, &info, err);
+	int rc = os_open(path, OS_READ_PLAIN, &f->file, err);
 
-	if (!rc)
-		rc = check_info(path, &info, err);
-	if (!rc)
-		rc = os_open(path, OS_READ, &f->file, err);
 	if (!rc)
 		rc = check_file(key, path, same_root, again, f, err);
 	if (rc)

@@ -116,10 +116,13 @@ static bool open_file(const char *path, struct os_file **file, struct bytes *out
 {
 	struct os_file_info info;
 
-	/* Looked at before it is opened: a pipe would wait, a device may do anything. */
-	if (os_path_info(path, &info, NULL) || !info.regular || info.size_bytes > FILE_MAX_BYTES ||
-	    os_open(path, OS_READ, file, NULL))
+	if (os_open(path, OS_READ_PLAIN, file, NULL))
 		return false;
+	if (os_file_info(*file, &info, NULL) || info.size_bytes > FILE_MAX_BYTES) {
+		os_close(*file);
+		*file = NULL;
+		return false;
+	}
 	*out = bytes_of_file(*file, info.size_bytes);
 	return true;
 }

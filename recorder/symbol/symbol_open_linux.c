@@ -173,45 +173,40 @@ uint64_t symbol_process_identity(uint32_t pid)
 	return ticks ? hash_pair(ticks, hash_pair(exe.dev, exe.ino)) | 1 : 0;
 }
 
-static int check_perf_map(uint32_t pid, uint32_t uid, const char *path, const struct stat *st,
+static int check_perf_map(uint32_t pid, uint32_t uid, const char *path, const struct os_file_info *info,
 			  struct err *err)
 {
-	uint64_t mtime_ns = (uint64_t)st->st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st->st_mtim.tv_nsec;
-
-	if (!S_ISREG(st->st_mode))
-		return err_set(err, ERR_ACCESS, "%s is no regular file", path);
-	if (st->st_uid != 0 && st->st_uid != uid)
+	if (info->uid != 0 && info->uid != uid)
 		return err_set(err, ERR_ACCESS, "%s belongs to user %u, not to the process's user %u",
-			       path, (unsigned)st->st_uid, (unsigned)uid);
-	if (mtime_ns + CLOCK_SLACK_NS < started_wall_ns(pid))
+			       path, (unsigned)info->uid, (unsigned)uid);
+	if (info->mtime_ns + CLOCK_SLACK_NS < started_wall_ns(pid))
 		return err_set(err, ERR_NOT_FOUND, "%s is older than the process", path);
 	return 0;
 }
 
-/*
- * First only named (O_PATH), which has no effect whatever it is; then that very file is opened,
- * whatever the path has become since.
- */
 int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
 {
+	struct os_file_info info;
+	struct os_file *file = NULL;
 	uint32_t uid, own_pid;
-	char path[96], named[64];
-	struct stat st;
-	int fd, rc;
+	char path[96];
+	int rc;
 
 	if (!pid || !read_status(pid, &uid, &own_pid))
 		return err_set(err, ERR_NOT_FOUND, "there is no process %" PRIu32, pid);
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid, own_pid);
-	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	rc = os_open(path, OS_READ_NO_LINK, &file, err);
 	/* Not allowed to look is the same here: nothing says that there is one. */
-	if (fd < 0)
+	if (rc && !os_exists(path))
 		return err_set(err, ERR_NOT_FOUND, "no perf map is to be seen at %s", path);
-	rc = fstat(fd, &st) ? err_os(err, "cannot examine %s", path)
-			    : check_perf_map(pid, uid, path, &st, err);
-	snprintf(named, sizeof(named), "/proc/self/fd/%d", fd);
 	if (!rc)
-		rc = os_open(named, OS_READ, out, err);
-	close(fd);
+		rc = os_file_info(file, &info, err);
+	if (!rc)
+		rc = check_perf_map(pid, uid, path, &info, err);
+	if (rc)
+		os_close(file);
+	else
+		*out = file;
 	return rc;
 }
 
