@@ -4,6 +4,7 @@
  */
 #include "base/os.h"
 #include "source/ns_tmp_linux.h"
+#include "tests/support/tmp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,11 +162,73 @@ static void one_that_hangs_does_not_hide_the_others(void **state)
 	log_close(log);
 }
 
+static bool said(const char *path, const char *text)
+{
+	struct buf all = {0};
+	bool found = os_load(path, 1 << 20, &all, NULL) == 0 && strstr(buf_text(&all), text);
+
+	buf_free(&all);
+	return found;
+}
+
+/* As a source calls it, but 3 s later, until the log says so. */
+static void take_until_said(struct ns_tmp *t, struct log *log, const char *path, const char *text)
+{
+	uint64_t end_ns = os_now_ns() + 30 * NS_PER_SEC;
+	struct ns_tmp_file file;
+
+	while (!said(path, text) && os_now_ns() < end_ns) {
+		if (ns_tmp_take(t, os_now_ns() + 3 * NS_PER_SEC, &file))
+			close(file.fd);
+		log_drain(log);
+		os_sleep_ns(NS_PER_MS);
+	}
+	assert_true(said(path, text));
+}
+
+static void nobody_looks_while_four_hang_and_again_when_one_answers(void **state)
+{
+	pid_t hangs[NS_TMP_THREADS_MAX], pid = 0;
+	struct ns_tmp_file file = {.fd = -1};
+	const char *path = tmp_path("log");
+	struct ns_tmp *t = NULL;
+	struct log *log = NULL;
+	unsigned i, n = 0;
+
+	(void)state;
+	for (i = 0; i < NS_TMP_THREADS_MAX; i++)
+		n += (hangs[i] = child(hang_tmp)) != 0;
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	if (n == NS_TMP_THREADS_MAX) {
+		assert_int_equal(ns_tmp_open(NS_TMP_JVM, log, &t, NULL), 0);
+		take_until_said(t, log, path, "Java programs are not looked for in any container");
+		pid = child(fill_tmp);
+		end(hangs[0]);
+		hangs[0] = 0;
+		do
+			assert_true(take(t, &file));
+		while (file.pid != (uint32_t)pid && close(file.fd) == 0);
+		close(file.fd);
+		log_drain(log);
+		assert_true(said(path, "answers again"));
+	}
+	ns_tmp_close(t);
+	end(pid);
+	for (i = 0; i < NS_TMP_THREADS_MAX; i++)
+		end(hangs[i]);
+	log_close(log);
+	if (n != NS_TMP_THREADS_MAX) {
+		print_message("this user may not mount FUSE in a namespace\n");
+		skip();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_file_of_a_process_is_found_where_it_has_it),
 		cmocka_unit_test(one_that_hangs_does_not_hide_the_others),
+		cmocka_unit_test(nobody_looks_while_four_hang_and_again_when_one_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #define PROCESSES_MAX 16384u                 /* elsewhere */
 #define KNOWN_MAX 1024u
 #define AGAIN_NS (10 * NS_PER_SEC)           /* for a file whose process is not to be found */
+#define SPARED_NS (60 * NS_PER_SEC)          /* one that hung and answers again */
 #define ENTRIES_MAX 65536u                   /* looked at of one group of processes */
 #define QUEUE_MAX 64u
 #define HSPERF "hsperfdata_"
@@ -41,8 +43,20 @@ struct known {
 	uint32_t pid;
 };
 
+/* What does not answer, or did not lately: told by the threads that were left behind to the one that goes on. */
+struct hung {
+	struct os_mutex *lock;               /* guards what follows but `back` */
+	struct hung_one {
+		struct group group;
+		uint64_t until_ns;           /* of one whose thread came back; 0 = it is held up still */
+	} all[NS_TMP_THREADS_MAX];
+	uint32_t n, users;                   /* the last of its users frees it */
+	_Atomic uint32_t back;               /* threads that came back */
+};
+
 struct work {
 	enum ns_tmp_kind kind;
+	struct hung *hung;
 	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
 	struct os_cond *wake;
 	struct ns_tmp_file queue[QUEUE_MAX];
@@ -52,9 +66,7 @@ struct work {
 	uint32_t entries;                    /* of it that were looked at */
 	bool stopping, abandoned, ended;
 
-	struct group refused[NS_TMP_THREADS_MAX];  /* from here on the thread's own */
-	uint32_t nrefused;
-	struct group groups[GROUPS_MAX];
+	struct group groups[GROUPS_MAX];     /* from here on the thread's own */
 	uint32_t ngroups;
 	struct member *members;
 	uint32_t nmembers, room;
@@ -67,8 +79,108 @@ struct ns_tmp {
 	struct work *work;
 	struct os_thread *thread;
 	struct log *log;
-	uint32_t nleft;                      /* threads that were left behind */
+	enum ns_tmp_kind kind;
+	struct hung *hung;
+	uint32_t back_told;
 };
+
+/* ---- what hangs ------------------------------------------------------------------------------------ */
+
+static struct hung *hung_new(void)
+{
+	struct hung *h = calloc(1, sizeof(*h));
+
+	if (h && !(h->lock = os_mutex_new())) {
+		free(h);
+		h = NULL;
+	}
+	if (h)
+		h->users = 1;
+	return h;
+}
+
+static struct hung *hung_use(struct hung *h)
+{
+	os_mutex_lock(h->lock);
+	h->users++;
+	os_mutex_unlock(h->lock);
+	return h;
+}
+
+static void hung_drop(struct hung *h)
+{
+	bool last;
+
+	if (!h)
+		return;
+	os_mutex_lock(h->lock);
+	last = --h->users == 0;
+	os_mutex_unlock(h->lock);
+	if (last) {
+		os_mutex_free(h->lock);
+		free(h);
+	}
+}
+
+static bool same_group(const struct group *a, uint64_t mounts, uint64_t pids)
+{
+	return a->mounts == mounts && a->pids == pids;
+}
+
+static bool hung_has(struct hung *h, uint64_t mounts, uint64_t pids, uint64_t now_ns)
+{
+	bool has = false;
+	uint32_t i;
+
+	os_mutex_lock(h->lock);
+	for (i = h->n; i--;) {
+		if (h->all[i].until_ns && now_ns >= h->all[i].until_ns)
+			h->all[i] = h->all[--h->n];
+		else
+			has |= same_group(&h->all[i].group, mounts, pids);
+	}
+	os_mutex_unlock(h->lock);
+	return has;
+}
+
+static void hung_add(struct hung *h, const struct group *group)
+{
+	uint32_t i;
+
+	os_mutex_lock(h->lock);
+	for (i = 0; i < h->n && h->n == NS_TMP_THREADS_MAX && !h->all[i].until_ns; i++)
+		;
+	if (h->n < NS_TMP_THREADS_MAX)
+		i = h->n++;
+	if (i < NS_TMP_THREADS_MAX)
+		h->all[i] = (struct hung_one){*group, 0};
+	os_mutex_unlock(h->lock);
+}
+
+/* By the thread that was held up. */
+static void hung_came_back(struct hung *h, const struct group *group)
+{
+	uint32_t i;
+
+	os_mutex_lock(h->lock);
+	for (i = 0; i < h->n; i++)
+		if (!h->all[i].until_ns && same_group(&h->all[i].group, group->mounts, group->pids))
+			h->all[i].until_ns = os_now_ns() + SPARED_NS;
+	os_mutex_unlock(h->lock);
+	atomic_fetch_add(&h->back, 1);
+}
+
+/* Threads that are held up. */
+static uint32_t hung_threads(struct hung *h)
+{
+	uint32_t i, n = 0;
+
+	os_mutex_lock(h->lock);
+	for (i = 0; i < h->n; i++)
+		n += !h->all[i].until_ns;
+	os_mutex_unlock(h->lock);
+	return n;
+}
 
 /* ---- which processes ------------------------------------------------------------------------------ */
 
@@ -82,22 +194,15 @@ static uint64_t namespace_of(const char *pid, const char *which)
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
-static bool same_group(const struct group *a, uint64_t mounts, uint64_t pids)
-{
-	return a->mounts == mounts && a->pids == pids;
-}
-
 static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t pids)
 {
 	struct member *bigger;
 	uint32_t i;
 
-	for (i = 0; i < w->nrefused; i++)
-		if (same_group(&w->refused[i], mounts, pids))
-			return;
 	for (i = 0; i < w->ngroups && !same_group(&w->groups[i], mounts, pids); i++)
 		;
-	if (i == GROUPS_MAX || w->nmembers == PROCESSES_MAX)
+	if (i == GROUPS_MAX || w->nmembers == PROCESSES_MAX ||
+	    (i == w->ngroups && w->hung && hung_has(w->hung, mounts, pids, os_now_ns())))
 		return;
 	if (w->nmembers == w->room) {
 		bigger = realloc(w->members, (w->room + 256) * sizeof(*bigger));
@@ -377,9 +482,11 @@ static bool begin_group(struct work *w, uint32_t group)
 
 	os_mutex_lock(w->lock);
 	wanted = !w->stopping && !w->abandoned;
-	w->at = w->groups[group];
-	w->at_since_ns = os_now_ns();
-	w->entries = 0;
+	if (wanted) {
+		w->at = w->groups[group];
+		w->at_since_ns = os_now_ns();
+		w->entries = 0;
+	}
 	os_mutex_unlock(w->lock);
 	return wanted;
 }
@@ -414,6 +521,7 @@ static void work_free(struct work *w)
 		close(w->queue[--w->queued].fd);
 	os_cond_free(w->wake);
 	os_mutex_free(w->lock);
+	hung_drop(w->hung);
 	free(w->members);
 	free(w);
 }
@@ -440,26 +548,24 @@ static void ns_tmp_main(void *ctx)
 	abandoned = w->abandoned;
 	os_cond_signal(w->wake);
 	os_mutex_unlock(w->lock);
-	if (abandoned)
+	if (abandoned) {
+		hung_came_back(w->hung, &w->at);
 		work_free(w);
+	}
 }
 
 /* ---- for the source -------------------------------------------------------------------------------- */
 
-static int start(struct ns_tmp *t, enum ns_tmp_kind kind, const struct work *before, struct err *err)
+static int start(struct ns_tmp *t, struct err *err)
 {
 	struct work *w = calloc(1, sizeof(*w));
 	int rc = ERR_MEMORY;
 
 	if (w) {
-		w->kind = kind;
+		w->kind = t->kind;
+		w->hung = hung_use(t->hung);
 		w->lock = os_mutex_new();
 		w->wake = os_cond_new();
-		if (before) {
-			memcpy(w->refused, before->refused, sizeof(w->refused));
-			w->nrefused = before->nrefused;
-			w->refused[w->nrefused++] = before->at;
-		}
 	}
 	if (w && w->lock && w->wake)
 		rc = os_thread_start("containers", ns_tmp_main, w, &t->thread, err);
@@ -479,8 +585,11 @@ int ns_tmp_open(enum ns_tmp_kind kind, struct log *log, struct ns_tmp **out, str
 	if (!t)
 		return err_set(err, ERR_MEMORY, "no memory for looking into containers");
 	t->log = log;
-	rc = start(t, kind, NULL, err);
+	t->kind = kind;
+	t->hung = hung_new();
+	rc = t->hung ? start(t, err) : err_set(err, ERR_MEMORY, "no memory for looking into containers");
 	if (rc) {
+		hung_drop(t->hung);
 		free(t);
 		return rc;
 	}
@@ -488,38 +597,57 @@ int ns_tmp_open(enum ns_tmp_kind kind, struct log *log, struct ns_tmp **out, str
 	return 0;
 }
 
-/* It frees what it holds, should it come back. Under the lock; releases it. */
-static struct work *leave_behind(struct ns_tmp *t)
+/* It frees what it holds, should it come back. Under its lock. */
+static void leave_behind(struct ns_tmp *t)
 {
-	struct work *w = t->work;
-
-	w->abandoned = true;
+	hung_add(t->hung, &t->work->at);
+	t->work->abandoned = true;
 	os_thread_leave(t->thread);
 	t->work = NULL;
 	t->thread = NULL;
-	t->nleft++;
-	return w;
 }
 
+static const char *programs(const struct ns_tmp *t)
+{
+	return t->kind == NS_TMP_JVM ? "Java" : ".NET";
+}
+
+/* Under the lock of the one that is held up; releases it. */
 static void replace(struct ns_tmp *t)
 {
-	struct work *w = leave_behind(t);
+	struct work *w = t->work;
 
+	leave_behind(t);
 	log_line(t->log, LOG_WARN, "the file system of the container of pid %u does not answer: its %s programs are not "
-		 "looked for", w->at.some_pid, w->kind == NS_TMP_JVM ? "Java" : ".NET");
-	if (t->nleft < NS_TMP_THREADS_MAX)
-		start(t, w->kind, w, NULL);
+		 "looked for until it does", w->at.some_pid, programs(t));
+	if (hung_threads(t->hung) < NS_TMP_THREADS_MAX)
+		start(t, NULL);
 	if (!t->work)
-		log_line(t->log, LOG_ERROR, "%s programs are not looked for in any container any more, until the "
-			 "recorder is started again", w->kind == NS_TMP_JVM ? "Java" : ".NET");
+		log_line(t->log, LOG_ERROR, "%s programs are not looked for in any container any more, until one of the "
+			 "%u file systems that do not answer does", programs(t), NS_TMP_THREADS_MAX);
 	os_mutex_unlock(w->lock);
+}
+
+static void see_who_came_back(struct ns_tmp *t)
+{
+	uint32_t back = atomic_load(&t->hung->back);
+
+	if (back == t->back_told)
+		return;
+	t->back_told = back;
+	log_line(t->log, LOG_WARN, "the file system of a container answers again: its %s programs are looked for in a minute",
+		 programs(t));
 }
 
 bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
 {
-	struct work *w = t->work;
+	struct work *w;
 	bool any;
 
+	see_who_came_back(t);
+	if (!t->work && hung_threads(t->hung) < NS_TMP_THREADS_MAX)
+		start(t, NULL);
+	w = t->work;
 	if (!w)
 		return false;
 	os_mutex_lock(w->lock);
@@ -556,6 +684,8 @@ void ns_tmp_close(struct ns_tmp *t)
 		if (thread)
 			work_free(w);
 	}
+	if (t)
+		hung_drop(t->hung);
 	free(t);
 }
 

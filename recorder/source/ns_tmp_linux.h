@@ -6,7 +6,8 @@
  *
  * A thread of its own looks once a second, or so seldom that it takes 1/2,000 of a CPU. A file system that
  * hangs holds up that thread only: after NS_TMP_STUCK_NS it is left behind, and another one takes over, which
- * leaves out that namespace; at most NS_TMP_THREADS_MAX times. Nothing is believed that is not its process's
+ * leaves out that namespace until a minute after the file system answers again. While NS_TMP_THREADS_MAX threads
+ * are held up nobody looks. Nothing is believed that is not its process's
  * user's; no link is followed, and no device opened. Performance data on NFS, SMB, 9P, Ceph or FUSE is not
  * taken: who reads it must not wait for a server.
  */
