@@ -77,7 +77,8 @@ static int open_parts(struct engine *e, struct err *err)
 	e->wake_writer = os_cond_new();
 	e->wake_merge = os_cond_new();
 	e->wake_command = os_cond_new();
-	if (!e->lock || !e->wake_writer || !e->wake_merge || !e->wake_command)
+	e->wake_control = os_wake_new();
+	if (!e->lock || !e->wake_writer || !e->wake_merge || !e->wake_command || !e->wake_control)
 		return err_set(err, ERR_MEMORY, "out of memory while starting");
 	rc = store_open(cfg->store_path, STORE_RECORD, &e->store, err);
 	if (!rc)
@@ -128,6 +129,7 @@ static void close_parts(struct engine *e)
 	os_cond_free(e->wake_writer);
 	os_cond_free(e->wake_merge);
 	os_cond_free(e->wake_command);
+	os_wake_free(e->wake_control);
 	os_mutex_free(e->lock);
 	engine_rules_close(e);
 	free(e->snapshot_reason);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LISTEN_NS (50 * NS_PER_MS)
+#define REST_NS NS_PER_SEC                   /* nothing needs it: what is to be done wakes this thread */
 #define SECOND_STOP_NS (2 * NS_PER_SEC)      /* a second Ctrl-C within this aborts */
 
 /* ---- the state, for people and programs --------------------------------------------------------- */
@@ -322,17 +322,16 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	}
 }
 
-static void serve(struct engine *e, struct os_ipc *ipc, uint64_t wait_ns)
+/* One call, if there is one. */
+static void serve(struct engine *e, struct os_ipc *ipc)
 {
 	struct buf line = {.max_bytes = OS_IPC_MAX_BYTES + 1}, answer = {0};
 	struct json j = {.out = &answer};
 	struct os_ipc_call *call;
 
-	if (!ipc) {
-		os_sleep_ns(wait_ns);
+	if (!ipc)
 		return;
-	}
-	if (os_ipc_next(ipc, wait_ns, &line, &call, NULL) == 0) {
+	if (os_ipc_next(ipc, 0, &line, &call, NULL) == 0) {
 		json_open(&j, '{');
 		run_command(e, buf_text(&line), &j);
 		json_close(&j, '}');
@@ -386,6 +385,16 @@ static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 		take_stop(e, stopped_at_ns);
 }
 
+/* Until a call, a signal, a line of the log, the end of another thread, or the next status line. */
+static void wait(struct engine *e, struct os_ipc *ipc, uint64_t next_status_ns)
+{
+	uint64_t now = os_now_ns(), wait_ns = REST_NS;
+
+	if (e->cfg->status_every_ns && next_status_ns < now + wait_ns)
+		wait_ns = next_status_ns > now ? next_status_ns - now : 0;
+	os_wake_wait(e->wake_control, ipc, e->cfg->listen, wait_ns);
+}
+
 int engine_control(struct engine *e)
 {
 	struct buf path = {0};
@@ -400,8 +409,11 @@ int engine_control(struct engine *e)
 			log_line(e->log, LOG_WARN, "`recorder status` and its like will not reach this "
 						   "recorder: %s", why.text);
 	}
+	log_wakes(e->log, e->wake_control);
+	os_wake(e->wake_control);            /* for the lines that are there already */
 	while (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended)) {
-		serve(e, ipc, LISTEN_NS);
+		wait(e, ipc, next_status_ns);
+		serve(e, ipc);
 		if (e->cfg->listen)
 			take_signals(e, &stopped_at_ns);
 		log_drain(e->log);
@@ -410,6 +422,7 @@ int engine_control(struct engine *e)
 			status_line(e);
 		}
 	}
+	log_wakes(e->log, NULL);
 	os_ipc_close(ipc);
 	buf_free(&path);
 	os_mutex_lock(e->lock);

@@ -404,6 +404,7 @@ static void end_run(struct engine *e, enum engine_stop how)
 	if (!e->cfg->low_priority)
 		os_thread_hurry(e->writer);
 	atomic_store(&e->merge_ended, true);
+	os_wake(e->wake_control);
 }
 
 void engine_merge_main(void *ctx)

@@ -147,6 +147,7 @@ struct engine {
 	/* control -> merge, any thread */
 	_Atomic int stop;                    /* enum engine_stop */
 	_Atomic bool merge_ended, writer_ended;
+	struct os_wake *wake_control;        /* when one of these is set, and by lines of the log */
 
 	struct os_mutex *lock;               /* guards what follows, and the marked fields of pending */
 	struct os_thread *writer;            /* since before merge runs; engine_run() joins it */

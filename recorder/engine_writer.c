@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define RETRY_NS (60 * NS_PER_SEC)
-#define IDLE_NS (500 * NS_PER_MS)
+#define IDLE_NS NS_PER_SEC
 #define RETAIN_NS (3600 * NS_PER_SEC)
 
 /* ---- names ------------------------------------------------------------------------------------ */
@@ -336,4 +336,5 @@ void engine_writer_main(void *ctx)
 	give_up_rest(e);
 	engine_rules_store(e);
 	atomic_store(&e->writer_ended, true);
+	os_wake(e->wake_control);
 }

@@ -161,6 +161,26 @@ static int write_log(void *ctx)
 }
 
 /* A machine short of memory is when the log is read: once open it needs none. */
+static void a_log_line_wakes_the_thread_that_drains(void **state)
+{
+	struct os_wake *wake = os_wake_new();
+	uint64_t before = os_now_ns();
+	struct log *log = NULL;
+
+	(void)state;
+	assert_int_equal(log_open(tmp_path("wakes.log"), &log, NULL), 0);
+	log_wakes(log, wake);
+	log_line(log, LOG_INFO, "one");
+	os_wake_wait(wake, NULL, false, 60 * NS_PER_SEC);
+	assert_true(os_now_ns() - before < 30 * NS_PER_SEC);
+	log_wakes(log, NULL);
+	os_wake_free(wake);
+	log_line(log, LOG_INFO, "two");      /* touches nothing that is gone */
+	log_close(log);
+	assert_log(tmp_path("wakes.log"), "one\ntwo\n");
+	log_wakes(NULL, NULL);
+}
+
 static void log_needs_memory_only_to_open(void **state)
 {
 	const char *path = tmp_path("memory.log");
@@ -222,6 +242,7 @@ int main(void)
 		cmocka_unit_test(a_long_log_line_is_cut_between_characters),
 		cmocka_unit_test(log_of_nothing_is_nowhere),
 		cmocka_unit_test(log_that_cannot_be_opened_says_why),
+		cmocka_unit_test(a_log_line_wakes_the_thread_that_drains),
 		cmocka_unit_test(log_needs_memory_only_to_open),
 		cmocka_unit_test(log_takes_whole_lines_from_several_threads),
 	};

@@ -208,6 +208,60 @@ static int listen_once(void *ctx)
 	return rc;
 }
 
+/* A minute: only what ends the waits lets this test pass in time. */
+#define LONG_NS (60 * NS_PER_SEC)
+
+static void wake_soon(void *ctx)
+{
+	os_sleep_ns(20 * NS_PER_MS);
+	os_wake(ctx);
+}
+
+static void os_wake_ends_the_wait_that_is_under_way_or_comes_next(void **state)
+{
+	struct os_wake *wake = os_wake_new();
+	struct os_thread *thread = NULL;
+	uint64_t before = os_now_ns();
+
+	(void)state;
+	assert_non_null(wake);
+	os_wake(wake);
+	os_wake(wake);
+	os_wake_wait(wake, NULL, false, LONG_NS);
+	os_wake_wait(wake, NULL, false, 20 * NS_PER_MS);     /* both were one */
+	assert_true(os_now_ns() - before >= 19 * NS_PER_MS);
+	assert_int_equal(os_thread_start("waker", wake_soon, wake, &thread, NULL), 0);
+	os_wake_wait(wake, NULL, true, LONG_NS);
+	os_thread_join(thread);
+	assert_true(os_now_ns() - before < LONG_NS / 2);
+	os_wake(NULL);
+	os_wake_free(wake);
+	os_wake_free(NULL);
+}
+
+static void os_wake_wait_ends_when_somebody_calls(void **state)
+{
+	struct question q = {.path = control_path("w"), .line = "x", .timeout_ns = 10 * NS_PER_SEC};
+	struct os_ipc *ipc = listen_on(q.path);
+	struct os_wake *wake = os_wake_new();
+	struct os_thread *thread = ask_on_a_thread(&q);
+	struct os_ipc_call *call = NULL;
+	struct buf line = {0};
+	uint64_t before = os_now_ns();
+
+	(void)state;
+	os_wake_wait(wake, ipc, false, LONG_NS);
+	assert_int_equal(os_ipc_next(ipc, 0, &line, &call, NULL), 0);
+	os_ipc_answer(call, "y");
+	os_thread_join(thread);
+	assert_string_equal(buf_text(&q.answer), "y");
+	assert_true(os_now_ns() - before < LONG_NS / 2);
+	os_wake_free(wake);
+	os_ipc_close(ipc);
+	buf_free(&line);
+	buf_free(&q.answer);
+}
+
 static void os_ipc_listen_reports_lack_of_memory(void **state)
 {
 	(void)state;
@@ -224,6 +278,8 @@ int main(void)
 		cmocka_unit_test(os_ipc_carries_the_longest_line_and_refuses_a_longer_one),
 		cmocka_unit_test(os_ipc_call_may_be_answered_after_its_caller_left),
 		cmocka_unit_test(os_ipc_listen_reports_lack_of_memory),
+		cmocka_unit_test(os_wake_ends_the_wait_that_is_under_way_or_comes_next),
+		cmocka_unit_test(os_wake_wait_ends_when_somebody_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,6 +163,24 @@ static void os_signals_arrive_by_waiting_only(void **state)
 	os_signals_close();
 }
 
+static void os_wake_wait_ends_by_a_signal_which_stays_to_be_taken(void **state)
+{
+	struct os_wake *wake = os_wake_new();
+	uint64_t before = os_now_ns();
+
+	(void)state;
+	assert_int_equal(os_signals_open(NULL), 0);
+	assert_int_equal(kill(getpid(), SIGUSR2), 0);
+	os_wake_wait(wake, NULL, true, 60 * NS_PER_SEC);
+	assert_true(os_now_ns() - before < 30 * NS_PER_SEC);
+	assert_int_equal(os_signal_wait(0), OS_SIGNAL_SNAPSHOT);
+	before = os_now_ns();
+	os_wake_wait(wake, NULL, true, 20 * NS_PER_MS);      /* it has been taken */
+	assert_true(os_now_ns() - before >= 19 * NS_PER_MS);
+	os_signals_close();
+	os_wake_free(wake);
+}
+
 /* What a caller without manners sends; it then closes its side or keeps silent. */
 static int call_with(const char *path, const char *bytes, size_t n)
 {
@@ -226,6 +244,7 @@ int main(void)
 		cmocka_unit_test(os_files_and_directories_are_their_owner_s),
 		cmocka_unit_test(os_load_reads_proc_files_that_have_no_size),
 		cmocka_unit_test(os_signals_arrive_by_waiting_only),
+		cmocka_unit_test(os_wake_wait_ends_by_a_signal_which_stays_to_be_taken),
 		cmocka_unit_test(os_ipc_ignores_callers_that_send_no_line),
 	};
 

@@ -235,6 +235,24 @@ static void console_events_arrive_by_waiting(void **state)
 	os_signals_close();
 }
 
+static void os_wake_wait_ends_by_a_signal_which_stays_to_be_taken(void **state)
+{
+	struct os_wake *wake = os_wake_new();
+	uint64_t before = os_now_ns();
+
+	(void)state;
+	assert_int_equal(os_signals_open(NULL), 0);
+	os_signal_raise(OS_SIGNAL_SNAPSHOT);
+	os_wake_wait(wake, NULL, true, 60 * NS_PER_SEC);
+	assert_true(os_now_ns() - before < 30 * NS_PER_SEC);
+	assert_int_equal(os_signal_wait(0), OS_SIGNAL_SNAPSHOT);
+	before = os_now_ns();
+	os_wake_wait(wake, NULL, true, 40 * NS_PER_MS);      /* it has been taken */
+	assert_true(os_now_ns() - before >= 20 * NS_PER_MS);
+	os_signals_close();
+	os_wake_free(wake);
+}
+
 static void base_name_follows_the_hosts_last_separator(void **state)
 {
 	static const char *const pairs[][2] = {{"C:\\a\\b", "b"}, {"/a\\b", "b"}, {"a/b", "b"}, {"b", "b"}, {"", ""}};
@@ -259,6 +277,7 @@ int main(void)
 		cmocka_unit_test(system_errors_have_the_codes_of_their_kind),
 		cmocka_unit_test(os_ipc_ignores_callers_that_send_no_line),
 		cmocka_unit_test(console_events_arrive_by_waiting),
+		cmocka_unit_test(os_wake_wait_ends_by_a_signal_which_stays_to_be_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@ struct log {
 	struct os_mutex *lock;        /* guards the fields below */
 	unsigned first, count;
 	uint64_t dropped;
+	struct os_wake *wake;         /* NULL = nobody waits for lines */
 	char lines[LOG_QUEUE_LINES][LOG_LINE_BYTES];
 };
 
@@ -100,6 +101,16 @@ void log_line(struct log *log, enum log_level level, const char *format, ...)
 	else
 		memcpy(log->lines[(log->first + log->count++) % LOG_QUEUE_LINES], text,
 		       line.len + 1);
+	os_wake(log->wake);
+	os_mutex_unlock(log->lock);
+}
+
+void log_wakes(struct log *log, struct os_wake *wake)
+{
+	if (!log)
+		return;
+	os_mutex_lock(log->lock);
+	log->wake = wake;
 	os_mutex_unlock(log->lock);
 }
 

@@ -24,6 +24,9 @@ int log_open(const char *path, struct log **out, struct err *err);
 void log_close(struct log *log);                   /* drains first; NULL allowed */
 void log_line(struct log *log, enum log_level level, const char *format, ...) PRINTF_LIKE(3, 4);
 void log_drain(struct log *log);
+/* Each line wakes the thread that drains; NULL: none does any more. Before `wake` is freed, any thread. */
+struct os_wake;
+void log_wakes(struct log *log, struct os_wake *wake);
 /*
  * Open the file of its path anew, as one moved away by logrotate stays open; drains first. For the
  * thread that drains. returns  0, ERR_UNSUPPORTED it goes to stderr, or why not: the old one stays

@@ -75,6 +75,21 @@ void os_cond_broadcast(struct os_cond *c);
 /* Wait at most timeout_ns (UINT64_MAX = for ever); false when the time ran out. May wake early. */
 bool os_cond_wait(struct os_cond *c, struct os_mutex *m, uint64_t timeout_ns);
 
+struct os_wake;
+struct os_ipc;
+struct os_wake *os_wake_new(void);                 /* NULL = none to be had; error as of the system */
+void os_wake_free(struct os_wake *w);              /* NULL allowed */
+/* Any thread, never waits: ends the os_wake_wait() that is under way, else the next one. NULL allowed. */
+void os_wake(struct os_wake *w);
+/*
+ * One thread: until it is woken, somebody has called on `ipc` (NULL = nobody can), a signal has come (if
+ * `signals`, and os_signals_open() listens), or the time has passed. What came is still to be taken.
+ */
+void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t timeout_ns);
+/* Linux only: a descriptor for poll(), readable until os_wake_clear() once it was woken. Borrowed. */
+int os_wake_fd(const struct os_wake *w);
+void os_wake_clear(struct os_wake *w);             /* Linux only */
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 struct os_file;
@@ -215,7 +230,6 @@ enum os_signal os_signal_wait(uint64_t timeout_ns);   /* one thread; OS_SIGNAL_N
 
 #define OS_IPC_MAX_BYTES 65536
 
-struct os_ipc;
 struct os_ipc_call;
 
 /* A Unix socket (0600, in the directory of path) or a named pipe with an owner ACL. */

@@ -1,11 +1,14 @@
 #include "base/os.h"
 
+#include "base/os_linux.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -95,16 +98,21 @@ static uint64_t deadline(uint64_t timeout_ns)
 	return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
 }
 
+static int left_ms(uint64_t until_ns)
+{
+	uint64_t now = os_now_ns();
+	uint64_t ms = until_ns > now ? (until_ns - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
 static bool wait_for(int fd, short events, uint64_t until_ns)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 	int rc;
 
 	do {
-		uint64_t now = os_now_ns();
-		uint64_t left_ms = until_ns > now ? (until_ns - now + NS_PER_MS - 1) / NS_PER_MS : 0;
-
-		rc = poll(&p, 1, left_ms > INT_MAX ? INT_MAX : (int)left_ms);
+		rc = poll(&p, 1, left_ms(until_ns));
 	} while (rc < 0 && errno == EINTR);
 	return rc > 0;
 }
@@ -219,4 +227,66 @@ int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct b
 	}
 	close(fd);
 	return rc;
+}
+
+/* ---- waking a thread that waits ------------------------------------------------------------------ */
+
+struct os_wake {
+	int fd;                       /* eventfd(2): never full, so os_wake() never waits */
+};
+
+struct os_wake *os_wake_new(void)
+{
+	struct os_wake *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->fd < 0) {
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void os_wake_free(struct os_wake *w)
+{
+	if (!w)
+		return;
+	close(w->fd);
+	free(w);
+}
+
+void os_wake(struct os_wake *w)
+{
+	int before = errno;
+
+	if (w)
+		eventfd_write(w->fd, 1);
+	errno = before;
+}
+
+int os_wake_fd(const struct os_wake *w)
+{
+	return w->fd;
+}
+
+void os_wake_clear(struct os_wake *w)
+{
+	eventfd_t n;
+
+	eventfd_read(w->fd, &n);
+}
+
+void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t timeout_ns)
+{
+	/* poll() passes over what is -1. */
+	struct pollfd p[] = {
+		{.fd = w->fd, .events = POLLIN},
+		{.fd = ipc ? ipc->fd : -1, .events = POLLIN},
+		{.fd = signals ? os_signals_fd() : -1, .events = POLLIN},
+	};
+
+	if (poll(p, sizeof(p) / sizeof(p[0]), left_ms(deadline(timeout_ns))) > 0 && p[0].revents)
+		os_wake_clear(w);
 }

@@ -300,3 +300,52 @@ int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct b
 	pipe_close(&pipe);
 	return rc;
 }
+
+/* ---- waking a thread that waits ------------------------------------------------------------------ */
+
+struct os_wake {
+	HANDLE event;                 /* resets itself by the wait that it ends */
+};
+
+struct os_wake *os_wake_new(void)
+{
+	struct os_wake *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->event = CreateEventW(NULL, FALSE, FALSE, NULL);
+	if (!w->event) {
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void os_wake_free(struct os_wake *w)
+{
+	if (!w)
+		return;
+	CloseHandle(w->event);
+	free(w);
+}
+
+void os_wake(struct os_wake *w)
+{
+	DWORD error = GetLastError();
+
+	if (w)
+		SetEvent(w->event);
+	SetLastError(error);
+}
+
+void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t timeout_ns)
+{
+	HANDLE any[3] = {w->event};
+	DWORD n = 1;
+
+	if (ipc && ipc->waiting)
+		any[n++] = ipc->next.io.hEvent;
+	if (signals && os_signals_event())
+		any[n++] = os_signals_event();
+	WaitForMultipleObjects(n, any, FALSE, wait_ms(timeout_ns));
+}

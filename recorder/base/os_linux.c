@@ -1,5 +1,7 @@
 #include "base/os.h"
 
+#include "base/os_linux.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -254,6 +257,7 @@ char **os_args(int argc, char **argv)
 
 /* Of the process, as signals are. Asked at the start: a terminal that hangs up is gone by then. */
 static bool has_terminal;
+static int signal_fd = -1;
 
 static void listened(sigset_t *set)
 {
@@ -280,13 +284,22 @@ int os_signals_open(struct err *err)
 	listened(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return err_os(err, "cannot listen to signals");
+	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return 0;
+}
+
+int os_signals_fd(void)
+{
+	return signal_fd;
 }
 
 void os_signals_close(void)
 {
 	sigset_t set;
 
+	if (signal_fd >= 0)
+		close(signal_fd);
+	signal_fd = -1;
 	listened(&set);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

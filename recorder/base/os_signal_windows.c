@@ -21,6 +21,7 @@ static struct {
 	SRWLOCK lock;                 /* guards the rest */
 	CONDITION_VARIABLE changed;
 	unsigned nstops, nsnapshots;
+	HANDLE waiting;               /* set while there are any; from os_signals_open() to _close() */
 	bool finished;
 	bool ignores_logoff;          /* a service */
 	bool raised;                  /* os_signal_raise() before os_signals_open() */
@@ -42,6 +43,8 @@ static void add_one(unsigned *count)
 {
 	if (*count < MOST_WAITING)
 		(*count)++;
+	if (signals.waiting)
+		SetEvent(signals.waiting);
 	WakeAllConditionVariable(&signals.changed);
 }
 
@@ -70,10 +73,17 @@ static BOOL WINAPI console_event(DWORD event)
 
 int os_signals_open(struct err *err)
 {
+	HANDLE waiting = CreateEventW(NULL, TRUE, FALSE, NULL);
+
+	if (!waiting)
+		return err_os(err, "cannot listen to console events");
 	AcquireSRWLockExclusive(&signals.lock);
 	signals.nstops = signals.raised;
 	signals.nsnapshots = 0;
 	signals.finished = false;
+	signals.waiting = waiting;
+	if (signals.nstops)
+		SetEvent(waiting);
 	ReleaseSRWLockExclusive(&signals.lock);
 	if (!SetConsoleCtrlHandler(console_event, TRUE))
 		return err_os(err, "cannot listen to console events");
@@ -87,9 +97,17 @@ void os_signals_close(void)
 	SetConsoleCtrlHandler(console_event, FALSE);
 	AcquireSRWLockExclusive(&signals.lock);
 	signals.finished = true;
+	if (signals.waiting)
+		CloseHandle(signals.waiting);
+	signals.waiting = NULL;
 	WakeAllConditionVariable(&signals.changed);
 	ReleaseSRWLockExclusive(&signals.lock);
 	os_logoff_unwatch();
+}
+
+HANDLE os_signals_event(void)
+{
+	return signals.waiting;
 }
 
 void os_signal_session_ends(void)
@@ -131,6 +149,8 @@ enum os_signal os_signal_wait(uint64_t timeout_ns)
 		signals.nsnapshots--;
 		result = OS_SIGNAL_SNAPSHOT;
 	}
+	if (signals.waiting && !signals.nstops && !signals.nsnapshots)
+		ResetEvent(signals.waiting);
 	ReleaseSRWLockExclusive(&signals.lock);
 	return result;
 }

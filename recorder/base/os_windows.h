@@ -36,6 +36,8 @@ void private_free(SECURITY_ATTRIBUTES *attributes);   /* keeps GetLastError() */
 /* What os_terminal_styles() has changed is set back; at the end of the program, and on Ctrl-C, by itself. */
 void os_terminal_restore(void);
 
+/* An event that is set while a signal waits for os_signal_wait(); NULL = os_signals_open() was not called. */
+HANDLE os_signals_event(void);
 /* What a signal does, from within: the service manager's stop. Any thread. os_signal_windows.c */
 void os_signal_raise(int signal);            /* enum os_signal */
 /* The session or machine ends: raises a stop and waits until the program has saved. */

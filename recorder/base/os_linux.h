@@ -1,0 +1,10 @@
+/*
+ * What the os_*_linux.c files share. Nobody else includes this.
+ */
+#ifndef BASE_OS_LINUX_H
+#define BASE_OS_LINUX_H
+
+/* Readable while a signal waits for os_signal_wait(); -1 = os_signals_open() was not called. */
+int os_signals_fd(void);
+
+#endif
