@@ -188,7 +188,7 @@ static int run_with_id(struct store *s, const char *sql, int64_t id, struct err 
 	return db_run(s, a.st, err);
 }
 
-/* Segments first (their foreign key is deferred), while it is known which the incident had. */
+/* Segments first, while it is known which the incident had; what belongs to it alone before it. */
 static int delete_rows(struct store *s, int64_t id, struct err *err)
 {
 	int rc = run_with_id(
@@ -198,6 +198,14 @@ static int delete_rows(struct store *s, int64_t id, struct err *err)
 		" WHERE y.segment_id=x.segment_id AND y.incident_id<>?1))",
 		id, err);
 
+	if (!rc)
+		rc = run_with_id(s, "DELETE FROM incident_segment WHERE incident_id=?", id, err);
+	if (!rc)
+		rc = run_with_id(s, "DELETE FROM stream WHERE incident_id=?", id, err);
+	if (!rc)
+		rc = run_with_id(s, "DELETE FROM loss WHERE incident_id=?", id, err);
+	if (!rc)
+		rc = run_with_id(s, "DELETE FROM quality WHERE incident_id=?", id, err);
 	if (!rc)
 		rc = run_with_id(s, "DELETE FROM incident WHERE id=?", id, err);
 	return rc;

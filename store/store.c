@@ -307,7 +307,7 @@ static int use_log(struct store *s, struct err *err)
 			     "a local disk",
 			     s->path);
 	if (!rc)
-		rc = db_exec(s, "PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+		rc = db_exec(s, "PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=OFF;"
 			     "PRAGMA journal_size_limit=16777216", err);
 	return rc;
 }

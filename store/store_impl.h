@@ -6,7 +6,8 @@
  *	store_db.c      statements, transactions, SQLite's errors as sentences
  *	store_space.c   free disk space: the floor, the reserve file, giving pages back
  *	store_codec.c   blobs: deflate, CRC
- *	store_intern.c  frames, functions, modules, processes, threads -> rows
+ *	store_intern.c  modules, processes, threads -> rows
+ *	store_frames.c  frames, functions -> rows
  *	store_write.c   begin, put, finish
  *	store_rollup.c  what an incident's segments add up to
  *	store_read.c    ids, heads, segments

@@ -8,7 +8,7 @@
  * one call, in which the segment keeps them alive; the few processes and threads are looked up each
  * time.
  */
-#include "store/store_impl.h"
+#include "store/interner.h"
 
 #include "base/varint.h"
 
@@ -17,27 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN_FRAMES_MAX 131072u         /* then forgotten and learnt again: 5 MB */
-#define SETTLED_MAX 4096u                /* the same: 100 KB */
-
-struct known_frame {
-	int64_t module_id, id;
-	uint64_t offset;
-	uint32_t flags;
-	bool named;
-};
-
-struct interner {
-	struct table table;
-	struct known_frame *frames;
-	uint32_t nframes, frames_cap;
-	int64_t data_version;
-	struct idmap objects, functions, processes;  /* address -> row id, within one call */
-	const struct object *last_object;            /* frames of one object come in runs */
-	int64_t last_module;
-	struct idmap settled; /* segment's row id -> frames with names by then */
-	uint32_t named;                              /* of the segment at hand */
-};
+#define SETTLED_MAX 4096u                /* then forgotten and learnt again: 100 KB */
 
 int interner_new(struct interner **out, struct err *err)
 {
@@ -53,6 +33,7 @@ void interner_forget(struct interner *in)
 		return;
 	table_clear(&in->table);
 	in->nframes = 0;
+	idmap_clear(&in->whole);
 	idmap_clear(&in->settled);
 }
 
@@ -65,6 +46,8 @@ void interner_free(struct interner *in)
 	idmap_free(&in->objects);
 	idmap_free(&in->functions);
 	idmap_free(&in->processes);
+	idmap_free(&in->modules);
+	idmap_free(&in->whole);
 	idmap_free(&in->settled);
 	free(in);
 }
@@ -131,7 +114,8 @@ static int module_insert(struct store *s, const struct object *object, const cha
 	return rc;
 }
 
-static int module_find(struct store *s, const struct object *object, int64_t *id, struct err *err)
+static int module_find(struct store *s, const struct object *object, int64_t *id, bool *added,
+		       struct err *err)
 {
 	struct buf identity = {0};
 	struct args a;
@@ -144,226 +128,48 @@ static int module_find(struct store *s, const struct object *object, int64_t *id
 	if (!rc) {
 		arg_text(&a, identity.data);
 		rc = db_int(s, a.st, id, err);
-		if (rc == ERR_NOT_FOUND)
+		if (rc == ERR_NOT_FOUND) {
 			rc = module_insert(s, object, identity.data, id, err);
+			*added = true;
+		}
 	}
 	buf_free(&identity);
 	return rc;
 }
 
-static int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err)
+static int module_learn(struct store *s, const struct object *object, int64_t *id, struct err *err)
 {
 	struct interner *in = s->interner;
-	uint64_t key = (uintptr_t)object;
+	bool added = false;
+	int64_t before;
+	int rc = module_find(s, object, id, &added, err);
+
+	if (rc)
+		return rc;
+	if (idmap_set(&in->objects, (uintptr_t)object, *id) ||
+	    idmap_set(&in->modules, (uint64_t)*id,
+		      idmap_get(&in->modules, (uint64_t)*id, &before) ? MODULE_SHARED
+		      : added ? MODULE_ADDED : MODULE_MET) ||
+	    (added && idmap_set(&in->whole, (uint64_t)*id, 1)))
+		return no_memory(err);
+	return 0;
+}
+
+int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err)
+{
+	struct interner *in = s->interner;
 	int rc = 0;
 
 	if (in->last_object == object) {
 		*id = in->last_module;
 		return 0;
 	}
-	if (!idmap_get(&in->objects, key, id)) {
-		rc = module_find(s, object, id, err);
-		if (!rc && idmap_set(&in->objects, key, *id))
-			rc = no_memory(err);
-	}
+	if (!idmap_get(&in->objects, (uintptr_t)object, id))
+		rc = module_learn(s, object, id, err);
 	if (!rc) {
 		in->last_object = object;
 		in->last_module = *id;
 	}
-	return rc;
-}
-
-/* ---- functions ------------------------------------------------------------------------------ */
-
-static int function_insert(struct store *s, const struct function *f, int64_t module, int64_t *id,
-			   struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, "INSERT INTO function(module_id, offset, name, raw_name, module)"
-			      " VALUES(?, ?, ?, ?, ?)", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, module);
-	arg_u64(&a, f->offset);
-	arg_text(&a, f->name);
-	arg_text(&a, f->raw_name);
-	arg_text(&a, f->module);
-	rc = db_run(s, a.st, err);
-	*id = sqlite3_last_insert_rowid(s->db);
-	return rc;
-}
-
-/* Found by where it starts; what it is called decides between the few that start there. */
-static int function_find(struct store *s, const struct function *f, int64_t *id, struct err *err)
-{
-	struct args a;
-	int64_t module = 0;
-	int rc = module_id(s, f->object, &module, err);
-
-	if (!rc)
-		rc = db_statement(
-			s,
-			"SELECT id FROM function WHERE module_id=? AND offset=? AND name=?"
-			" AND raw_name IS ? AND module IS ?",
-			&a, err);
-	if (rc)
-		return rc;
-	arg_int(&a, module);
-	arg_u64(&a, f->offset);
-	arg_text(&a, f->name);
-	arg_text(&a, f->raw_name);
-	arg_text(&a, f->module);
-	rc = db_int(s, a.st, id, err);
-	if (rc == ERR_NOT_FOUND)
-		rc = function_insert(s, f, module, id, err);
-	return rc;
-}
-
-static int function_id(struct store *s, const struct function *f, int64_t *id, struct err *err)
-{
-	uint64_t key = (uintptr_t)f;
-	int rc;
-
-	if (idmap_get(&s->interner->functions, key, id))
-		return 0;
-	rc = function_find(s, f, id, err);
-	if (!rc && idmap_set(&s->interner->functions, key, *id))
-		rc = no_memory(err);
-	return rc;
-}
-
-/* ---- frames --------------------------------------------------------------------------------- */
-
-static bool same_frame(const void *ctx, uint32_t value, const void *key)
-{
-	const struct known_frame *a = &((const struct interner *)ctx)->frames[value];
-	const struct known_frame *b = key;
-
-	return a->offset == b->offset && a->module_id == b->module_id && a->flags == b->flags;
-}
-
-static uint64_t frame_hash(const struct known_frame *f)
-{
-	return hash_pair(hash_pair((uint64_t)f->module_id, f->flags), f->offset);
-}
-
-/* Room for one more; called before the row is looked for, so that a failure changes nothing. */
-static int make_room(struct interner *in, struct err *err)
-{
-	struct known_frame *frames;
-	uint32_t cap;
-
-	if (in->nframes >= KNOWN_FRAMES_MAX)
-		interner_forget(in);
-	if (in->nframes < in->frames_cap)
-		return 0;
-	cap = in->frames_cap ? in->frames_cap * 2 : 1024;
-	frames = realloc(in->frames, cap * sizeof(*frames));
-	if (!frames)
-		return no_memory(err);
-	in->frames = frames;
-	in->frames_cap = cap;
-	return 0;
-}
-
-/* function_id 0 = no name yet. */
-static int frame_insert(struct store *s, struct known_frame *f, int64_t function, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, "INSERT INTO frame(module_id, offset, flags, function_id)"
-			      " VALUES(?, ?, ?, nullif(?, 0))", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, f->module_id);
-	arg_u64(&a, f->offset);
-	arg_int(&a, f->flags);
-	arg_int(&a, function);
-	rc = db_run(s, a.st, err);
-	f->id = sqlite3_last_insert_rowid(s->db);
-	f->named = function != 0;
-	return rc;
-}
-
-static int frame_lookup(struct store *s, struct known_frame *f, int64_t function, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, "SELECT id, function_id IS NOT NULL FROM frame"
-			      " WHERE module_id=? AND offset=? AND flags=?", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, f->module_id);
-	arg_u64(&a, f->offset);
-	arg_int(&a, f->flags);
-	rc = db_step(s, a.st, err);
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return frame_insert(s, f, function, err);
-	f->id = sqlite3_column_int64(a.st, 0);
-	f->named = sqlite3_column_int(a.st, 1) != 0;
-	sqlite3_reset(a.st);
-	return 0;
-}
-
-static int frame_set_name(struct store *s, struct known_frame *f, int64_t function, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(
-		s, "UPDATE frame SET function_id=? WHERE id=? AND function_id IS NULL", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, function);
-	arg_int(&a, f->id);
-	rc = db_run(s, a.st, err);
-	if (!rc)
-		f->named = true;
-	return rc;
-}
-
-static int frame_learn(struct store *s, const struct known_frame *key, int64_t function,
-		       struct known_frame **out, struct err *err)
-{
-	struct interner *in = s->interner;
-	struct known_frame f = *key;
-	int rc = make_room(in, err);
-
-	if (!rc)
-		rc = frame_lookup(s, &f, function, err);
-	if (!rc && table_add(&in->table, frame_hash(&f), in->nframes))
-		rc = no_memory(err);
-	if (rc)
-		return rc;
-	*out = &in->frames[in->nframes++];
-	**out = f;
-	return 0;
-}
-
-static int frame_id(struct store *s, const struct frame *frame, int64_t *id, struct err *err)
-{
-	struct interner *in = s->interner;
-	const struct function *f = atomic_load_explicit(&frame->function, memory_order_acquire);
-	struct known_frame key = {.offset = frame->offset, .flags = frame->flags};
-	struct known_frame *known;
-	int64_t function = 0;
-	uint32_t at;
-	int rc = module_id(s, frame->object, &key.module_id, err);
-
-	if (rc)
-		return rc;
-	at = table_find(&in->table, frame_hash(&key), same_frame, in, &key);
-	known = at == TABLE_NONE ? NULL : &in->frames[at];
-	if (f && !(known && known->named))
-		rc = function_id(s, f, &function, err);
-	if (!rc && !known)
-		rc = frame_learn(s, &key, function, &known, err);
-	if (!rc && function && !known->named)
-		rc = frame_set_name(s, known, function, err);
-	if (!rc)
-		*id = known->id;
 	return rc;
 }
 
@@ -526,7 +332,7 @@ static void put_varint(struct buf *out, uint64_t v)
 		buf_advance(out, varint_put(to, v));
 }
 
-static void put_id(struct buf *out, int64_t id, int64_t *before)
+void put_id(struct buf *out, int64_t id, int64_t *before)
 {
 	put_varint(out, zigzag(id - *before));
 	*before = id;
@@ -553,6 +359,7 @@ static int begin_call(struct store *s, struct err *err)
 	idmap_clear(&in->objects);
 	idmap_clear(&in->functions);
 	idmap_clear(&in->processes);
+	idmap_clear(&in->modules);
 	return 0;
 }
 
@@ -567,22 +374,6 @@ static int put_threads(struct store *s, const struct segment *segment, struct bu
 	put_varint(lists, segment->nthreads);
 	while (!rc && segment_next(&list, &number)) {
 		rc = thread_id(s, thread_get(segment->process_table, number), &id, err);
-		put_id(lists, id, &before);
-	}
-	return rc;
-}
-
-static int put_frames(struct store *s, const struct segment *segment, struct buf *lists,
-		      struct err *err)
-{
-	struct segment_list list = segment_frames(segment);
-	int64_t id = 0, before = 0;
-	uint32_t number;
-	int rc = 0;
-
-	put_varint(lists, segment->nframes);
-	while (!rc && segment_next(&list, &number)) {
-		rc = frame_id(s, frame_get(segment->frame_table, number), &id, err);
 		put_id(lists, id, &before);
 	}
 	return rc;
@@ -609,8 +400,9 @@ int intern_segment(struct store *s, const struct segment *segment, struct buf *l
 	s->interner->named = count_named(segment);
 	if (!rc)
 		rc = put_threads(s, segment, lists, err);
+	put_varint(lists, segment->nframes);
 	if (!rc)
-		rc = put_frames(s, segment, lists, err);
+		rc = intern_frames(s, segment, false, lists, err);
 	if (!rc)
 		rc = buf_check(lists, "the lists of a segment", err);
 	return rc;
@@ -631,20 +423,13 @@ int intern_stored(struct store *s, int64_t segment_id, struct err *err)
 int intern_names(struct store *s, const struct segment *segment, struct err *err)
 {
 	struct interner *in = s->interner;
-	struct segment_list list = segment_frames(segment);
-	int64_t settled = 0, id;
-	uint32_t number;
+	int64_t settled = 0;
 	int rc = begin_call(s, err);
 
 	in->named = count_named(segment);
 	if (rc || (idmap_get(&in->settled, (uint64_t)segment->store_id, &settled) &&
 		   settled == in->named))
 		return rc;
-	while (!rc && segment_next(&list, &number)) {
-		const struct frame *f = frame_get(segment->frame_table, number);
-
-		if (atomic_load_explicit(&f->function, memory_order_relaxed))
-			rc = frame_id(s, f, &id, err);
-	}
+	rc = intern_frames(s, segment, true, NULL, err);
 	return rc ? rc : intern_stored(s, segment->store_id, err);
 }
