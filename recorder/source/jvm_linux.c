@@ -471,7 +471,7 @@ static void look(void *ctx, struct jvm *j)
 /* When to look at it again: all of them at the same time, as far as that goes. */
 static uint64_t next_look(const struct jvm_source *s, const struct jvm *j, uint64_t now_ns)
 {
-	uint64_t quiet_ns = now_ns - j->changed_ns;
+	uint64_t quiet_ns = now_ns > j->changed_ns ? now_ns - j->changed_ns : 0;   /* it may have been in this look */
 	uint64_t every_ns = quiet_ns < QUIET_AFTER_NS ? POLL_NS : quiet_ns < CALM_AFTER_NS ? QUIET_NS : CALM_NS;
 
 	if (!clock_is_exact(j, now_ns))
