@@ -12,6 +12,7 @@ static void source_main(void *ctx)
 	if (s->rc)
 		log_line(s->engine->log, LOG_ERROR, "the %s source ended: %s", s->ops->name, s->err.text);
 	atomic_store(&s->ended, true);
+	os_cond_signal(s->engine->wake_merge);
 }
 
 static int open_source(struct engine *e, const struct source_ops *ops, struct err *err)
@@ -29,6 +30,8 @@ static int open_source(struct engine *e, const struct source_ops *ops, struct er
 	s->queue = queue_new(QUEUE_BYTES);
 	if (!s->queue)
 		return err_set(err, ERR_MEMORY, "out of memory for the queue of the %s source", ops->name);
+	if (!e->cfg->file)
+		queue_wakes(s->queue, e->wake_merge);
 	cfg.queue = s->queue;
 	s->ops = ops;
 	s->engine = e;

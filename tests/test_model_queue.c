@@ -235,15 +235,89 @@ static void queue_watermark_never_moves_back(void **state)
 	struct queue *q = queue_new(4096);
 
 	(void)state;
-	assert_int_equal(queue_released(q), 0);
+	assert_int_equal(queue_released(q, 0), 0);
 	queue_watermark(q, 50);
 	queue_watermark(q, 40);
-	assert_int_equal(queue_released(q), 50);
+	assert_int_equal(queue_released(q, 0), 50);
 	queue_finish(q);
-	assert_true(queue_released(q) == UINT64_MAX);
+	assert_true(queue_released(q, 0) == UINT64_MAX);
 	queue_watermark(q, 60);
-	assert_true(queue_released(q) == UINT64_MAX);
+	assert_true(queue_released(q, 0) == UINT64_MAX);
 	queue_free(q);
+}
+
+static void a_rest_moves_the_watermark_with_the_clock(void **state)
+{
+	struct queue *q = queue_new(4096);
+
+	(void)state;
+	queue_watermark(q, 50);
+	queue_rest(q, 9);
+	assert_int_equal(queue_released(q, 55), 50);         /* 55 - 9 is less */
+	assert_int_equal(queue_released(q, 100), 90);        /* what has 91 may still come */
+	queue_resume(q, 120);
+	assert_int_equal(queue_released(q, 200), 110);       /* it ended at 120, and no longer follows */
+	assert_true(put_number(q, 111));
+	queue_watermark(q, 115);
+	queue_resume(q, 300);                                /* there is none */
+	assert_int_equal(queue_released(q, 300), 115);
+	queue_rest(q, 0);
+	queue_finish(q);
+	assert_true(queue_released(q, 400) == UINT64_MAX);
+	queue_free(q);
+}
+
+static void a_rest_longer_than_the_clock_releases_nothing(void **state)
+{
+	struct queue *q = queue_new(4096);
+
+	(void)state;
+	queue_rest(q, 1000);
+	assert_int_equal(queue_released(q, 999), 0);
+	queue_resume(q, 999);
+	assert_int_equal(queue_released(q, 999), 0);
+	queue_free(q);
+}
+
+struct sleeper {
+	struct os_mutex *lock;
+	struct os_cond *wake;
+	bool asleep;
+};
+
+static void sleep_for_a_minute(void *ctx)
+{
+	struct sleeper *s = ctx;
+
+	os_mutex_lock(s->lock);
+	s->asleep = true;
+	os_cond_wait(s->wake, s->lock, 60 * NS_PER_SEC);
+	os_mutex_unlock(s->lock);
+}
+
+static void a_queue_over_a_quarter_full_wakes_who_takes(void **state)
+{
+	struct sleeper s = {.lock = os_mutex_new(), .wake = os_cond_new()};
+	uint64_t before = os_now_ns(), n = 1024 / EVENT_BYTES + 2;
+	struct queue *q = queue_new(4096);
+	struct os_thread *thread;
+	bool asleep = false;
+
+	(void)state;
+	queue_wakes(q, s.wake);
+	assert_int_equal(os_thread_start("sleeper", sleep_for_a_minute, &s, &thread, NULL), 0);
+	while (!asleep) {
+		os_mutex_lock(s.lock);
+		asleep = s.asleep;           /* then it waits: it has given the lock away */
+		os_mutex_unlock(s.lock);
+	}
+	while (n--)
+		assert_true(put_number(q, n));
+	os_thread_join(thread);
+	assert_true(os_now_ns() - before < 30 * NS_PER_SEC);
+	queue_free(q);
+	os_cond_free(s.wake);
+	os_mutex_free(s.lock);
 }
 
 /* ---- two threads: the writer never waits, the reader takes its time ------------------------------ */
@@ -281,7 +355,7 @@ static void read_numbers(struct pair *pair)
 	uint32_t i;
 
 	do {
-		released = queue_released(pair->q);
+		released = queue_released(pair->q, 0);
 		while ((e = queue_peek(pair->q)) != NULL) {
 			assert_true(e->time_ns > last);
 			last = e->time_ns;
@@ -303,7 +377,7 @@ static void queue_of_a_writer_faster_than_its_reader_tears_nothing(void **state)
 	(void)state;
 	assert_int_equal(os_thread_start("writer", write_numbers, &pair, &writer, NULL), 0);
 	/* The reader starts late, so that the queue has been full for certain. */
-	while (!queue_lost(pair.q) && queue_released(pair.q) != UINT64_MAX)
+	while (!queue_lost(pair.q) && queue_released(pair.q, 0) != UINT64_MAX)
 		os_sleep_ns(1000);
 	read_numbers(&pair);
 	os_thread_join(writer);
@@ -318,7 +392,7 @@ static bool marked_events_are_there(struct queue *q)
 {
 	uint64_t released, n = 0;
 
-	while ((released = queue_released(q)) != UINT64_MAX) {
+	while ((released = queue_released(q, 0)) != UINT64_MAX) {
 		for (; n < released; n++) {
 			if (take_number(q) != n + 1)
 				return false;
@@ -349,6 +423,57 @@ static void queue_events_are_there_before_their_watermark(void **state)
 	assert_true(marked_events_are_there(q));
 	os_thread_join(writer);
 	queue_free(q);
+}
+
+/* A clock that both threads read, and move: each moment of it is one of theirs. */
+struct resting {
+	struct queue *q;
+	_Atomic uint64_t clock;
+};
+
+#define LAG 7u
+
+static void rest_and_put(void *ctx)
+{
+	struct resting *r = ctx;
+	unsigned i;
+
+	for (i = 0; i < 20000; i++) {
+		queue_rest(r->q, LAG);
+		if (i % 16 == 0)
+			os_sleep_ns(1000);
+		queue_resume(r->q, atomic_load(&r->clock));
+		while (!put_number(r->q, atomic_fetch_add(&r->clock, 1) + 1))
+			os_sleep_ns(1000);
+	}
+	queue_finish(r->q);
+}
+
+static void nothing_older_follows_what_a_rest_released(void **state)
+{
+	struct resting r = {.q = queue_new(1 << 16), .clock = 100};
+	uint64_t released = 0, now, seen, n, late = 0, taken = 0;
+	struct os_thread *producer;
+
+	(void)state;
+	assert_int_equal(os_thread_start("producer", rest_and_put, &r, &producer, NULL), 0);
+	while (released != UINT64_MAX) {
+		now = atomic_fetch_add(&r.clock, 1) + 1;
+		seen = queue_released(r.q, now);
+		while ((n = take_number(r.q)) != UINT64_MAX) {
+			late += n < released;        /* than what was told before this one was there */
+			taken++;
+			if (n > seen)
+				break;
+		}
+		released = seen > released ? seen : released;
+	}
+	while (take_number(r.q) != UINT64_MAX)
+		taken++;
+	os_thread_join(producer);
+	assert_int_equal(late, 0);
+	assert_int_equal(taken, 20000);
+	queue_free(r.q);
 }
 
 static int new_step(void *ctx)
@@ -388,6 +513,10 @@ int main(void)
 		cmocka_unit_test(queue_says_whether_an_event_fits),
 		cmocka_unit_test(queue_refuses_what_could_never_fit),
 		cmocka_unit_test(queue_watermark_never_moves_back),
+		cmocka_unit_test(a_rest_moves_the_watermark_with_the_clock),
+		cmocka_unit_test(a_rest_longer_than_the_clock_releases_nothing),
+		cmocka_unit_test(a_queue_over_a_quarter_full_wakes_who_takes),
+		cmocka_unit_test(nothing_older_follows_what_a_rest_released),
 		cmocka_unit_test(queue_of_a_writer_faster_than_its_reader_tears_nothing),
 		cmocka_unit_test(queue_events_are_there_before_their_watermark),
 		cmocka_unit_test(queue_without_memory_is_none_and_putting_takes_none),

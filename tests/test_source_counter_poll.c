@@ -139,7 +139,7 @@ static void it_runs_until_it_is_stopped_with_watermarks_also_without_counters(vo
 	open_world(&w, 0);
 	running = &w;
 	assert_int_equal(os_thread_start("counters", run, NULL, &thread, NULL), 0);
-	while (queue_released(w.queue) <= start_ns)
+	while (queue_released(w.queue, os_now_ns()) <= start_ns)
 		os_sleep_ns(MS);
 	counter_poll_stop(w.poll);
 	os_thread_join(thread);

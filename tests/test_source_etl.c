@@ -466,7 +466,7 @@ static void full_queue_is_waited_for(void **state)
 	os_thread_join(taking.thread);
 	assert_null(queue_peek(taking.queue));
 	assert_int_equal(queue_lost(taking.queue), 0);
-	assert_int_equal(queue_released(taking.queue), UINT64_MAX);
+	assert_int_equal(queue_released(taking.queue, 0), UINT64_MAX);
 	end_taking();
 }
 

@@ -54,7 +54,7 @@ static const struct event *next(struct rig *r)
 {
 	const struct event *e;
 
-	while ((e = queue_peek(r->queue)) == NULL && queue_released(r->queue) != UINT64_MAX)
+	while ((e = queue_peek(r->queue)) == NULL && queue_released(r->queue, 0) != UINT64_MAX)
 		os_sleep_ns(NS_PER_MS);
 	return e ? e : queue_peek(r->queue);
 }

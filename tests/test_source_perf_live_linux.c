@@ -107,9 +107,9 @@ static void start_or_skip(void)
 	assert_int_equal(perf_source.open(&cfg, NULL, &source, &err), 0);
 	assert_int_equal(os_thread_start("perf", run_source, NULL, &runner, NULL), 0);
 	/* It samples when it has read /proc, which takes long on a busy machine. */
-	for (tries = 0; !queue_released(cfg.queue) && tries < 6000; tries++)
+	for (tries = 0; !queue_released(cfg.queue, 0) && tries < 6000; tries++)
 		os_sleep_ns(10 * NS_PER_MS);
-	assert_true(queue_released(cfg.queue) > 0);
+	assert_true(queue_released(cfg.queue, 0) > 0);
 }
 
 struct seen {
@@ -150,10 +150,10 @@ static void drain_queue(uint64_t burn_at, uint64_t caller_at, struct seen *seen)
 
 static void watermark_advances_while_idle(void)
 {
-	uint64_t before = queue_released(cfg.queue), after;
+	uint64_t before = queue_released(cfg.queue, 0), after;
 
 	os_sleep_ns(500 * NS_PER_MS);
-	after = queue_released(cfg.queue);
+	after = queue_released(cfg.queue, 0);
 	assert_in_range(after - before, 200 * NS_PER_MS, 5 * NS_PER_SEC);
 	assert_true(after < os_now_ns());
 }
@@ -173,7 +173,7 @@ static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
 	watermark_advances_while_idle();
 	perf_source.stop(source);
 	os_thread_join(runner);
-	assert_true(queue_released(cfg.queue) == UINT64_MAX);
+	assert_true(queue_released(cfg.queue, 0) == UINT64_MAX);
 	drain_queue(burn_at, caller_at, &seen);
 	perf_source.status(source, &status);
 	print_message("%u samples, %u in burn(), %u with its caller; %" PRIu64 " of the machine, lost %"
@@ -259,7 +259,7 @@ static unsigned burn_part(struct part *p)
 	atomic_store(&burnt_ns, 0);
 	assert_int_equal(os_thread_start("burner", burn_a_part, NULL, &burner, NULL), 0);
 	/* Half a second of CPU time may be ten on the clock, and the queue holds a few of the whole machine. */
-	while (!atomic_load(&burnt_ns) || queue_released(cfg.queue) < atomic_load(&burnt_ns)) {
+	while (!atomic_load(&burnt_ns) || queue_released(cfg.queue, 0) < atomic_load(&burnt_ns)) {
 		os_sleep_ns(10 * NS_PER_MS);
 		drain_part(p);
 	}

@@ -395,7 +395,7 @@ static void source_delivers_counters_and_watermarks_until_it_is_stopped(void **s
 	os_self_usage(&cpu_ns[0], &rss);
 	assert_int_equal(os_thread_start("counters", run, NULL, &thread, NULL), 0);
 	os_sleep_ns(1500 * NS_PER_MS);
-	assert_in_range(queue_released(queue), os_now_ns() - 10 * NS_PER_SEC, os_now_ns());
+	assert_in_range(queue_released(queue, os_now_ns()), os_now_ns() - 10 * NS_PER_SEC, os_now_ns());
 	stop_ns = os_now_ns();
 	os_self_usage(&cpu_ns[1], &rss);
 	used_pct = 100.0 * (double)(cpu_ns[1] - cpu_ns[0]) / (double)(stop_ns - start_ns);
@@ -415,7 +415,7 @@ static void source_delivers_counters_and_watermarks_until_it_is_stopped(void **s
 		look(queue, fixed[2], &idle);
 		queue_pop(queue);
 	}
-	assert_int_equal(queue_released(queue), UINT64_MAX);
+	assert_int_equal(queue_released(queue, os_now_ns()), UINT64_MAX);
 	/* Other work on the machine leaves it less than one CPU: compare with what it got. */
 	assert_true(cpu.sum / cpu.values > used_pct * 0.3 && cpu.sum / cpu.values < used_pct * 2.5);
 	assert_true(cpu.first_ns - start_ns >

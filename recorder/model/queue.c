@@ -1,5 +1,8 @@
 #include "model/queue.h"
 
+#include "base/os.h"
+
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +29,9 @@ struct queue {
 	_Atomic uint64_t tail;               /* written by the consumer */
 	_Atomic uint64_t rewound;            /* by the producer: it was empty there, and begins anew */
 	_Atomic uint64_t watermark_ns;
+	_Atomic uint64_t resting;            /* the lag + 1; 0 = it does not rest */
 	_Atomic uint64_t lost;
+	struct os_cond *wake;                /* NULL = none */
 	uint64_t taken;                      /* consumer: size of the record that was peeked */
 };
 
@@ -54,6 +59,11 @@ void queue_free(struct queue *q)
 		return;
 	free(q->bytes);
 	free(q);
+}
+
+void queue_wakes(struct queue *q, struct os_cond *wake)
+{
+	q->wake = wake;
 }
 
 static size_t text_bytes(const char *text)
@@ -146,6 +156,7 @@ bool queue_offer(struct queue *q, const struct event *e)
 	size_t need = record_bytes(e), skip;
 	uint64_t header;
 
+	assert(!atomic_load_explicit(&q->resting, memory_order_relaxed));
 	if (!place(q, need, &skip))
 		return false;
 	if (skip) {
@@ -157,6 +168,8 @@ bool queue_offer(struct queue *q, const struct event *e)
 	}
 	put_record(q->bytes + at, e, need);
 	atomic_store_explicit(&q->head, head + skip + need, memory_order_release);
+	if (q->wake && head - atomic_load_explicit(&q->tail, memory_order_relaxed) > q->size / 4)
+		os_cond_signal(q->wake);
 	return true;
 }
 
@@ -173,6 +186,22 @@ void queue_watermark(struct queue *q, uint64_t time_ns)
 {
 	if (time_ns > atomic_load_explicit(&q->watermark_ns, memory_order_relaxed))
 		atomic_store_explicit(&q->watermark_ns, time_ns, memory_order_release);
+}
+
+void queue_rest(struct queue *q, uint64_t lag_ns)
+{
+	atomic_store(&q->resting, lag_ns + 1);
+}
+
+void queue_resume(struct queue *q, uint64_t now_ns)
+{
+	uint64_t resting = atomic_load_explicit(&q->resting, memory_order_relaxed);
+
+	if (!resting)
+		return;
+	if (now_ns > resting)
+		queue_watermark(q, now_ns - resting);
+	atomic_store(&q->resting, 0);
 }
 
 void queue_finish(struct queue *q)
@@ -213,9 +242,15 @@ void queue_pop(struct queue *q)
 	atomic_store_explicit(&q->tail, tail + q->taken, memory_order_release);
 }
 
-uint64_t queue_released(const struct queue *q)
+uint64_t queue_released(const struct queue *q, uint64_t now_ns)
 {
-	return atomic_load_explicit(&q->watermark_ns, memory_order_acquire);
+	uint64_t resting = atomic_load(&q->resting);
+	uint64_t marked = atomic_load_explicit(&q->watermark_ns, memory_order_acquire);
+
+	/* It rested at now_ns, or began to later: who ends a rest does so before what is put has its time. */
+	if (resting && now_ns > resting && now_ns - resting > marked)
+		return now_ns - resting;
+	return marked;
 }
 
 size_t queue_used_bytes(const struct queue *q)

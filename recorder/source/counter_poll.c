@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define WATERMARK_NS (100 * NS_PER_MS)
+#define LAG_NS NS_PER_MS                     /* a value's time is later than the end of the rest before it */
 #define PERIOD_DEFAULT_NS NS_PER_SEC
 
 struct polled {
@@ -117,17 +117,15 @@ uint64_t counter_poll_due(struct counter_poll *p, const struct counter_poll_ops 
 	return next_ns;
 }
 
-/* Wait for the next counter or watermark; false when the source is to end. */
+/* Wait for the next counter; false when the source is to end. */
 static bool wait_until(struct counter_poll *p, uint64_t next_ns)
 {
-	uint64_t now_ns = os_now_ns(), mark_ns = now_ns + WATERMARK_NS;
+	uint64_t now_ns = os_now_ns();
 	bool stopping;
 
-	if (next_ns > mark_ns)
-		next_ns = mark_ns;
 	os_mutex_lock(p->lock);
 	if (!p->stopping && next_ns > now_ns)
-		os_cond_wait(p->wake, p->lock, next_ns - now_ns);
+		os_cond_wait(p->wake, p->lock, next_ns < UINT64_MAX ? next_ns - now_ns : UINT64_MAX);
 	stopping = p->stopping;
 	os_mutex_unlock(p->lock);
 	return !stopping;
@@ -140,8 +138,9 @@ void counter_poll_run(struct counter_poll *p, const struct counter_poll_ops *ops
 	/* On a machine that is too busy counters matter most, and this thread does little. */
 	os_thread_priority(OS_PRIORITY_HIGH);
 	do {
+		queue_resume(p->queue, os_now_ns());
 		next_ns = counter_poll_due(p, ops, ctx, os_now_ns());
-		queue_watermark(p->queue, os_now_ns());
+		queue_rest(p->queue, LAG_NS);
 	} while (wait_until(p, next_ns));
 }
 

@@ -1,7 +1,7 @@
 /*
  * Polling counters: what the sources of counters of both hosts share. Each counter is read at its own
  * period, on a grid from the start: a reading that was missed is not made up for. A value becomes
- * EVENT_COUNTER with the name that the rule gave; a watermark follows at least every 100 ms.
+ * EVENT_COUNTER with the name that the rule gave; between readings the queue's producer rests (model/queue.h).
  *
  * How a counter is read is the source's business. The thread of counter_poll_run() owns it until that
  * returns; counter_poll_stop() and _events() are for any thread.

@@ -2,7 +2,7 @@
  * Sources: where events come from.
  *
  * A source runs on its own thread, decodes what the system delivers, and puts events in its own
- * time order into its queue (model/queue.h) with a watermark at least every 100 ms, also when idle.
+ * time order into its queue (model/queue.h) with a watermark at least every 100 ms, or rests there while it waits.
  * It never opens files of a target, symbolizes, or touches the store.
  */
 #ifndef SOURCE_SOURCE_H
