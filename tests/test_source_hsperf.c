@@ -110,6 +110,35 @@ static void of_two_pauses_between_two_looks_both_are_told_with_their_lengths(voi
 	assert_int_equal(together.pauses, 0);
 }
 
+static void a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoint(void **state)
+{
+	const uint64_t over[HSPERF_VALUES] = {5, 50, 100, 110}, open[HSPERF_VALUES] = {5, 50, 120, 110};
+	const uint64_t none[HSPERF_VALUES] = {0, 0, 0, 0};
+	struct hsperf_first f = {0};
+
+	(void)state;
+	hsperf_first_note(&f, none, 7, 1000);
+	assert_false(f.waits);
+	hsperf_first_note(&f, open, 7, 1000);            /* hsperf_step() has its beginning */
+	assert_false(f.waits);
+	hsperf_first_note(&f, over, 7, 1000);
+	assert_true(f.waits);
+	assert_int_equal(f.entry, 100);
+	assert_int_equal(f.exit, 110);
+	assert_int_equal(f.count, 5);
+	hsperf_first_step(&f, 7, 1000);
+	assert_int_equal(f.end, 110);
+	hsperf_first_step(&f, 7, 1025);                  /* the safepoint was open: it lasted 25 */
+	assert_int_equal(f.end, 125);
+	hsperf_first_step(&f, 8, 1500);                  /* another one */
+	assert_int_equal(f.end, 125);
+	hsperf_first_note(&f, over, 7, 1000);
+	hsperf_first_step(&f, 7, 1004);                  /* shorter than the pause: one before it, told late */
+	assert_int_equal(f.end, 110);
+	hsperf_first_step(&f, 7, 900);
+	assert_int_equal(f.end, 110);
+}
+
 static void a_safepoint_is_told_when_its_time_is_there(void **state)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
@@ -194,6 +223,7 @@ int main(void)
 		cmocka_unit_test(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times),
 		cmocka_unit_test(a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken),
 		cmocka_unit_test(of_two_pauses_between_two_looks_both_are_told_with_their_lengths),
+		cmocka_unit_test(a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoint),
 		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
 		cmocka_unit_test(texts_are_found_by_name_and_cut_at_their_room),
 		cmocka_unit_test(a_file_has_its_counters_or_is_refused_however_it_is_cut),

@@ -69,6 +69,8 @@ static void take_entry(struct hsperf *h, const unsigned char *b, uint32_t at, ui
 		memcpy(&h->frequency_hz, b + at + data, 8);
 	else if (strcmp(name, "sun.os.hrt.ticks") == 0)
 		h->ticks_at = at + data;
+	else if (strcmp(name, "sun.rt.createVmBeginTime") == 0)
+		h->began_at = at + data;
 	else if (strcmp(name, "sun.rt.safepoints") == 0)
 		h->safepoints_at = at + data;
 	else if (strcmp(name, "sun.rt.safepointTime") == 0)
@@ -194,20 +196,27 @@ static void pause(struct edges *e, uint64_t from, uint64_t to, uint64_t count, u
 {
 	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
 
-	e->all[e->n++] = (struct hsperf_edge){true, from < to ? from : to, count, n, 0};
-	e->all[e->n++] = (struct hsperf_edge){false, to, count, n, 0};
+	e->all[e->n++] = (struct hsperf_edge){true, from < to ? from : to, count, n, 0, 0};
+	e->all[e->n++] = (struct hsperf_edge){false, to, count, n, from < to ? to - from : 0, 0};
 }
 
-static void half(struct edges *e, bool start, uint64_t ticks, uint64_t count, uint64_t pauses)
+static void begins(struct edges *e, uint64_t entry, uint64_t count)
 {
-	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
-
-	e->all[e->n++] = (struct hsperf_edge){start, ticks, count, n, 0};
+	e->all[e->n++] = (struct hsperf_edge){true, entry, count, 1, 0, 0};
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
+}
+
+/* The one that was open. */
+static void ends(struct edges *e, const struct hsperf_track *t, uint64_t exit, uint64_t pauses)
+{
+	uint32_t n = pauses < UINT32_MAX ? (uint32_t)pauses : UINT32_MAX;
+
+	e->all[e->n++] = (struct hsperf_edge){false, exit, t->v[HSPERF_INVOCATIONS], n,
+					      minus(exit, t->v[HSPERF_ENTRY]), 0};
 }
 
 /*
@@ -224,7 +233,7 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 
 	if (t->open) {
 		until = running && !others ? exit : t->v[HSPERF_ENTRY] + rest;
-		half(e, false, until < entry ? until : entry, t->v[HSPERF_INVOCATIONS], 1 + others);
+		ends(e, t, until < entry ? until : entry, 1 + others);
 	} else if (others == 1) {
 		until = running ? exit : entry;
 		rest = minus(until, rest) > t->v[HSPERF_EXIT] ? minus(until, rest) : t->v[HSPERF_EXIT];
@@ -234,7 +243,7 @@ static void pauses_since(const struct hsperf_track *t, const uint64_t now[HSPERF
 		together->ticks += rest;
 	}
 	if (running)
-		half(e, true, entry, count, 1);
+		begins(e, entry, count);
 	else
 		pause(e, entry, exit, count, 1);
 }
@@ -261,15 +270,32 @@ uint32_t hsperf_step(struct hsperf_track *t, const uint64_t now[HSPERF_VALUES],
 		return 0;
 	t->waits = 0;
 	if (!t->begun && running)
-		half(&e, true, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS], 1);
+		begins(&e, now[HSPERF_ENTRY], now[HSPERF_INVOCATIONS]);
 	else if (t->begun && now[HSPERF_ENTRY] != t->v[HSPERF_ENTRY])
 		pauses_since(t, now, running, &e, together);
 	else if (t->begun && t->open && !running)
-		half(&e, false, now[HSPERF_EXIT], now[HSPERF_INVOCATIONS], 1);
+		ends(&e, t, now[HSPERF_EXIT], 1);
 	t->open = running;
 	t->begun = true;
 	memcpy(t->v, now, sizeof(t->v));
 	return e.n;
+}
+
+void hsperf_first_note(struct hsperf_first *f, const uint64_t now[HSPERF_VALUES], uint64_t safepoints,
+		       uint64_t safepoint_time)
+{
+	if (!now[HSPERF_INVOCATIONS] || now[HSPERF_EXIT] < now[HSPERF_ENTRY])
+		return;
+	*f = (struct hsperf_first){true, now[HSPERF_INVOCATIONS], now[HSPERF_ENTRY], now[HSPERF_EXIT],
+				   now[HSPERF_EXIT], safepoints, safepoint_time};
+}
+
+void hsperf_first_step(struct hsperf_first *f, uint64_t safepoints, uint64_t safepoint_time)
+{
+	uint64_t more = minus(safepoint_time, f->time);
+
+	if (f->waits && safepoints == f->safepoints && more > f->exit - f->entry)
+		f->end = f->entry + more;
 }
 
 /* Of a track of safepoints v[HSPERF_ENTRY] is how many have begun and are not known to have ended. */

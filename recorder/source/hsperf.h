@@ -27,6 +27,7 @@ enum { HSPERF_INVOCATIONS, HSPERF_TIME, HSPERF_ENTRY, HSPERF_EXIT, HSPERF_VALUES
 struct hsperf {
 	uint64_t frequency_hz;               /* of ticks; not 0 */
 	uint32_t ticks_at;                   /* the JVM's clock, noted by itself every 50 ms; 0 = not there */
+	uint32_t began_at;                   /* wall clock in ms when that clock began, 0 until the JVM is up; 0 = not there */
 	bool by_safepoints;                  /* Shenandoah: pauses are safepoints; there are no collectors */
 	bool ends_late;                      /* Serial: a collection goes on after its exit */
 	uint32_t safepoints_at, safepoint_time_at;   /* 0 = not there */
@@ -57,6 +58,7 @@ struct hsperf_edge {
 	bool start;
 	uint64_t ticks, count;               /* count: of this collector's pauses */
 	uint32_t pauses;                     /* 1; more: their sum, the first one alone is shorter */
+	uint64_t length;                     /* of a stop: ticks since its start */
 	uint64_t restart;                    /* 0; for the caller: when the program went on */
 };
 
@@ -76,6 +78,24 @@ struct hsperf_together {
  */
 uint32_t hsperf_step(struct hsperf_track *track, const uint64_t now[HSPERF_VALUES],
 		     struct hsperf_edge edges[HSPERF_EDGES], struct hsperf_together *together);
+
+/*
+ * The pause that was over when its collector was looked at for the first time. It may have ended since recording
+ * began, which the caller can tell once it knows the JVM's clock; and its safepoint may have gone on for a while.
+ * Starts empty.
+ */
+struct hsperf_first {
+	bool waits;                          /* noted, for the caller to tell or to drop */
+	uint64_t count, entry, exit;
+	uint64_t end;                        /* when the program went on, of what is known: not before exit */
+	uint64_t safepoints, time;
+};
+
+/* now: of the first reading; no effect when no pause was over then. Safepoints as counted, or 0. */
+void hsperf_first_note(struct hsperf_first *first, const uint64_t now[HSPERF_VALUES], uint64_t safepoints,
+		       uint64_t safepoint_time);
+/* A later reading: the time of the safepoint that was open at the first one rises, and no other has begun. */
+void hsperf_first_step(struct hsperf_first *first, uint64_t safepoints, uint64_t safepoint_time);
 
 /*
  * The same from safepoints alone, their number (rises when one begins) and the sum of their times (when

@@ -3,20 +3,25 @@
  * /tmp/hsperfdata_USER/PID: nothing has to be prepared, and nothing runs in the JVM. Open only when a
  * rule on collections asks.
  *
- * Every POLL_NS the entry and exit times of each collector's last pause are read: exact, by the JVM's
+ * Every 10 ms the entry and exit times of each collector's last pause are read: exact, by the JVM's
  * own clock, however late we are. With the sum of the pauses' times that tells every pause over 5 ms, also
  * of those that follow each other quickly (hsperf.h); when over 5 ms of them were passed over, the looks are
  * closer for a while. A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start
  * at its entry, GC/Stop at its exit (as long as -Xlog:gc says) and GC/RestartEEStop when the program went on (as
  * long as -Xlog:safepoint says), with the fields that those of .NET have (Reason, Count, Depth: 2 for a full
- * collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its name; with Pauses where
- * it may contain so many, the first of which is nearly as long. Those that were passed over are one event
+ * collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its name; the last two with
+ * PauseMSec, their time since the beginning, which may lie before the window; with Pauses where it may contain so
+ * many, the first of which is nearly as long. Those that were passed over are one event
  * GC/Pauses, with their number and the sum of their times (PauseMSec). Collections of Serial, which go on after
  * their exit, end with their pause. Of Shenandoah every safepoint is told, when it has ended.
  *
+ * A JVM that was there before: a pause that is open at the first look has its exact beginning, too; one that was
+ * over by then is told if it ended, or the program went on, after recording began. Of those before it in that time
+ * nothing is known.
+ *
  * The JVM's clock begins when it starts. Up to JDK 21 it notes it every 50 ms: reading every millisecond
- * after a JVM was found tells its beginning to 2 ms. Later ones tell it by their pauses, to POLL_NS.
- * Durations do not depend on that.
+ * after a JVM was found tells its beginning to 2 ms. Later ones tell it by what they say of their beginning by the
+ * wall clock, to 1 ms, and by their pauses, to a look. Durations do not depend on that.
  */
 #include "base/os.h"
 #include "source/gc_counters.h"
@@ -32,17 +37,11 @@
 #include <unistd.h>
 
 #define CLR_KEYWORD_EXCEPTION 0x8000u
-#define POLL_NS (10 * NS_PER_MS)
 #define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
-#define QUIET_NS (20 * NS_PER_MS)            /* after QUIET_AFTER_NS without a pause */
-#define QUIET_AFTER_NS (200 * NS_PER_MS)
-#define CALM_NS (50 * NS_PER_MS)             /* after CALM_AFTER_NS: ten JVMs cost half as much as by QUIET_NS */
-#define CALM_AFTER_NS (2 * NS_PER_SEC)
 #define NOBODY_NS (50 * NS_PER_MS)           /* there are none */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
-#define CLOCK_EXACT_NS (2 * NS_PER_MS)
 #define OPEN_NS NS_PER_MS                    /* while a safepoint of Shenandoah is open, for OPEN_FOR_NS */
 #define OPEN_FOR_NS (200 * NS_PER_MS)
 #define LONG_NS (5 * NS_PER_MS)              /* what no pause is that is passed over */
@@ -107,24 +106,34 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, c
 {
 	static const char *const names[2][2] = {{"GC/Stop", "GC/RestartEEStop"},
 						{"GC/SuspendEEStart", "GC/Start"}};
-	const struct event_field fields[] = {
+	struct event_field fields[] = {
 		{.name = "Reason", .type = FIELD_UINT, .v.u = 1},
 		{.name = "Count", .type = FIELD_UINT, .v.u = edge->count},
 		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
 		{.name = "Type", .type = FIELD_UINT, .v.u = 0},
 		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
 		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
+		{.name = "PauseMSec", .type = FIELD_DOUBLE},
 		{.name = "Pauses", .type = FIELD_UINT, .v.u = edge->pauses},
 	};
+	const unsigned ncommon = 6;
 	struct event e = event_of(s, j, process, zero_ns + jvm_ticks_to_ns(j, edge->ticks));
+	uint64_t length = edge->length;
 	unsigned i;
 
+	/* A start has no length yet, and of one alone it need not be said that it is one. */
+	if (edge->start)
+		fields[ncommon] = fields[ncommon + 1];
 	e.fields = fields;
-	e.nfields = sizeof(fields) / sizeof(fields[0]) - (edge->pauses == 1);
+	e.nfields = ncommon + !edge->start + (edge->pauses != 1);
 	for (i = 0; i < 2; i++) {
 		e.name = names[edge->start][i];
-		if (i == 1 && edge->restart)
+		if (i == 1 && edge->restart) {
 			e.time_ns = zero_ns + jvm_ticks_to_ns(j, edge->restart);
+			length += edge->restart - edge->ticks;
+		}
+		if (!edge->start)
+			fields[ncommon].v.d = (double)jvm_ticks_to_ns(j, length) / 1e6;
 		deliver(s, &e);
 		gc_counters_event(s->counters, j->pid, &e);
 	}
@@ -255,14 +264,23 @@ static bool has_changed(const struct jvm_source *s, const struct jvm *j)
 
 static bool clock_is_exact(const struct jvm *j, uint64_t now_ns)
 {
-	return now_ns - j->found_ns > CLOCK_FOR_NS || !j->data.ticks_at ||
-	       (j->zero_low_ns && j->zero_high_ns - j->zero_low_ns < CLOCK_EXACT_NS);
+	if (now_ns - j->found_ns > CLOCK_FOR_NS)
+		return true;
+	if (!j->data.ticks_at)
+		return j->zero_wall_ns || !j->data.began_at;
+	return j->zero_low_ns && j->zero_high_ns - j->zero_low_ns < JVM_CLOCK_EXACT_NS;
 }
 
 static void read_clock(struct jvm *j)
 {
-	uint64_t ticks;
+	uint64_t ticks, began_ms, before_ns = os_now_ns(), wall_ns = os_wall_ns(), now_ns = os_now_ns();
 
+	/* Not if we had to wait for a CPU between the two clocks. */
+	if (j->data.began_at && !j->zero_wall_ns && now_ns - before_ns < NS_PER_MS / 4 &&
+	    pread(j->fd, &began_ms, sizeof(began_ms), j->data.began_at) == sizeof(began_ms))
+		jvm_clock_note_wall(j, began_ms, wall_ns, now_ns);
+	if (!j->data.ticks_at)
+		return;
 	if (pread(j->fd, &ticks, sizeof(ticks), j->data.ticks_at) != sizeof(ticks) || !ticks)
 		return;
 	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks, os_now_ns());
@@ -357,6 +375,48 @@ static void note_calm(const struct jvm_source *s, struct jvm *j)
 	}
 }
 
+/* It is told if it ended after recording began; when that can be said, and before what came after it. */
+static void tell_first(struct jvm_source *s, struct jvm *j, uint32_t i)
+{
+	struct hsperf_first *first = &j->firsts[i];
+	uint64_t zero_ns = jvm_clock_zero(j), stop = j->data.ends_late ? first->end : first->exit;
+	const struct hsperf_edge edges[2] = {
+		{true, first->entry, first->count, 1, 0, 0},
+		{false, stop, first->count, 1, stop - first->entry, first->end},
+	};
+
+	if (!first->waits)
+		return;
+	if (zero_ns + jvm_ticks_to_ns(j, first->end) >= s->table.opened_ns)
+		put_edges(s, j, i, edges, 2, zero_ns);
+	first->waits = false;
+	j->nfirsts--;
+}
+
+static void note_first(struct jvm_source *s, struct jvm *j, uint32_t i, const uint64_t now[HSPERF_VALUES])
+{
+	const struct hsperf *data = &j->data;
+
+	hsperf_first_note(&j->firsts[i], now, data->safepoints_at ? value(s, j, data->safepoints_at) : 0,
+			  data->safepoints_at ? value(s, j, data->safepoint_time_at) : 0);
+	j->nfirsts += j->firsts[i].waits;
+}
+
+/* Of several collectors the one that had its pause last is that of the safepoint. */
+static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
+{
+	uint32_t i, last = 0;
+
+	for (i = 1; i < HSPERF_COLLECTORS; i++)
+		if (j->firsts[i].exit > j->firsts[last].exit)
+			last = i;
+	if (j->data.safepoints_at)
+		hsperf_first_step(&j->firsts[last], value(s, j, j->data.safepoints_at),
+				  value(s, j, j->data.safepoint_time_at));
+	for (i = 0; i < HSPERF_COLLECTORS && now_ns - j->found_ns > CLOCK_FOR_NS; i++)
+		tell_first(s, j, i);
+}
+
 /* One collector's; *zero_ns: found once for all of them. */
 static void look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns, uint64_t *zero_ns)
 {
@@ -369,12 +429,18 @@ static void look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 		now[k] = value(s, j, j->data.collectors[i].at[k]);
 	if (j->data.safepoints_at && !end_of_pause(s, j, i, now, done_ns, &end))
 		return;
+	if (!j->tracks[i].begun)
+		note_first(s, j, i, now);
+	else if (now[HSPERF_INVOCATIONS] != j->tracks[i].v[HSPERF_INVOCATIONS])
+		tell_first(s, j, i);
 	n = hsperf_step(&j->tracks[i], now, edges, &together);
 	note_stamps(j, edges, n, done_ns);
 	if (end && n && !edges[n - 1].start) {
 		edges[n - 1].restart = end;
-		if (j->data.ends_late)
+		if (j->data.ends_late) {
+			edges[n - 1].length += end - edges[n - 1].ticks;
 			edges[n - 1].ticks = end;
+		}
 	}
 	if (!*zero_ns)
 		*zero_ns = jvm_clock_zero(j);
@@ -444,7 +510,7 @@ static void look(void *ctx, struct jvm *j)
 	if (!j->ready)
 		return;
 	if (began_ns - j->all_read_ns < ALL_NS && clock_is_exact(j, began_ns) && !j->zero_ns && !j->exit_seen_ns &&
-	    !j->open_ns && nothing_happened(j)) {
+	    !j->open_ns && !j->nfirsts && nothing_happened(j)) {
 		j->read_ns = began_ns;
 		return;
 	}
@@ -453,6 +519,8 @@ static void look(void *ctx, struct jvm *j)
 	j->all_read_ns = began_ns;
 	if (!clock_is_exact(j, began_ns))
 		read_clock(j);
+	if (j->nfirsts)
+		look_at_firsts(s, j, began_ns);
 	if (j->data.by_safepoints) {
 		if (read_steadily(s, j))
 			look_at_safepoints(s, j);
@@ -471,8 +539,7 @@ static void look(void *ctx, struct jvm *j)
 /* When to look at it again: all of them at the same time, as far as that goes. */
 static uint64_t next_look(const struct jvm_source *s, const struct jvm *j, uint64_t now_ns)
 {
-	uint64_t quiet_ns = now_ns > j->changed_ns ? now_ns - j->changed_ns : 0;   /* it may have been in this look */
-	uint64_t every_ns = quiet_ns < QUIET_AFTER_NS ? POLL_NS : quiet_ns < CALM_AFTER_NS ? QUIET_NS : CALM_NS;
+	uint64_t every_ns = jvm_look_every_ns(j->changed_ns, now_ns);
 
 	if (!clock_is_exact(j, now_ns))
 		every_ns = CLOCK_POLL_NS;
@@ -530,9 +597,9 @@ static int jvm_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
 		next_ns = look_at_all(s, now_ns);
-		gc_counters_poll(s->counters, now_ns - CLOCK_EXACT_NS, deliver, s);
+		gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
 		/* What begins from here on is seen by the next look; its clock may be off by a little. */
-		queue_watermark(s->queue, now_ns - CLOCK_EXACT_NS);
+		queue_watermark(s->queue, now_ns - JVM_CLOCK_EXACT_NS);
 		now_ns = os_now_ns();
 		os_sleep_ns(next_ns > now_ns ? next_ns - now_ns : 1);
 	}

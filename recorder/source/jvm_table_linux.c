@@ -20,6 +20,11 @@
 #define USERS_MAX 1024u                      /* directories and files looked at in one scan */
 #define READS_MAX 64u                        /* of changes in /tmp, in one look */
 #define PREFIX "hsperfdata_"
+#define POLL_NS (10 * NS_PER_MS)
+#define QUIET_NS (20 * NS_PER_MS)            /* after QUIET_AFTER_NS without a pause */
+#define QUIET_AFTER_NS (200 * NS_PER_MS)
+#define CALM_NS (50 * NS_PER_MS)             /* after CALM_AFTER_NS: ten JVMs cost half as much as by QUIET_NS */
+#define CALM_AFTER_NS (2 * NS_PER_SEC)
 
 /* ---- clock ------------------------------------------------------------------------------------- */
 
@@ -44,9 +49,32 @@ void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, bool fresh, uint64_t done_
 		j->zero_low_ns = j->zero_high_ns;
 }
 
+void jvm_clock_note_wall(struct jvm *j, uint64_t began_ms, uint64_t wall_now_ns, uint64_t now_ns)
+{
+	uint64_t ago_ns = wall_now_ns - began_ms * NS_PER_MS;
+
+	/* In the middle of its millisecond. */
+	if (began_ms && began_ms < wall_now_ns / NS_PER_MS && ago_ns < now_ns)
+		j->zero_wall_ns = now_ns - ago_ns + NS_PER_MS / 2;
+}
+
 uint64_t jvm_clock_zero(const struct jvm *j)
 {
-	return j->zero_low_ns ? j->zero_low_ns + (j->zero_high_ns - j->zero_low_ns) / 2 : j->zero_high_ns;
+	uint64_t room_ns = j->zero_high_ns - j->zero_low_ns;
+
+	if (room_ns > JVM_CLOCK_EXACT_NS && j->zero_wall_ns + JVM_CLOCK_EXACT_NS > j->zero_low_ns &&
+	    j->zero_wall_ns < j->zero_high_ns + JVM_CLOCK_EXACT_NS)
+		return j->zero_wall_ns < j->zero_low_ns	   ? j->zero_low_ns
+		       : j->zero_wall_ns > j->zero_high_ns ? j->zero_high_ns
+							   : j->zero_wall_ns;
+	return j->zero_low_ns ? j->zero_low_ns + room_ns / 2 : j->zero_high_ns;
+}
+
+uint64_t jvm_look_every_ns(uint64_t changed_ns, uint64_t now_ns)
+{
+	uint64_t quiet_ns = now_ns > changed_ns ? now_ns - changed_ns : 0;
+
+	return quiet_ns < QUIET_AFTER_NS ? POLL_NS : quiet_ns < CALM_AFTER_NS ? QUIET_NS : CALM_NS;
 }
 
 /* ---- one file ---------------------------------------------------------------------------------- */

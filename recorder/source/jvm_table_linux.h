@@ -18,6 +18,7 @@
 #include "source/ns_tmp_linux.h"
 
 #define JVMS_MAX 256u
+#define JVM_CLOCK_EXACT_NS (2 * NS_PER_MS)
 #define JVM_RANGE_MAX 65536u                 /* from the first to the last counter that is read */
 
 struct jvm {
@@ -28,6 +29,8 @@ struct jvm {
 	bool elsewhere;                      /* in other namespaces than ours */
 	struct hsperf data;
 	struct hsperf_track tracks[HSPERF_COLLECTORS + 1];   /* the last: safepoints */
+	struct hsperf_first firsts[HSPERF_COLLECTORS];       /* pauses that the first look came too late for */
+	uint32_t nfirsts;                    /* of these wait to be told */
 	struct jvm_safepoints {              /* when no pause was open */
 		uint64_t count, time;
 		struct {
@@ -41,6 +44,7 @@ struct jvm {
 	uint64_t open_ns;                    /* a safepoint of Shenandoah was first seen to be open; 0 */
 	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
 	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */
+	uint64_t zero_wall_ns;               /* the same by what it says of its beginning, to 1 ms; 0 = not known yet */
 	uint64_t zero_ns;                    /* what an open pause was told by; 0 = none is open */
 	struct jvm_attach attach;
 	struct process *own;                 /* one that no other source knew; dropped with the JVM */
@@ -72,8 +76,13 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns);
  * that began at j->read_ns.
  */
 void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, bool fresh, uint64_t done_ns);
-/* The middle of when its clock can have been 0. */
+/* What it says of its beginning, by the wall clock, which may have been set since: believed within bounds only. */
+void jvm_clock_note_wall(struct jvm *j, uint64_t began_ms, uint64_t wall_now_ns, uint64_t now_ns);
+/* Its middle, when its clock can have been 0 is known to CLOCK_EXACT_NS; else what it says, if that can be. */
 uint64_t jvm_clock_zero(const struct jvm *j);
 uint64_t jvm_ticks_to_ns(const struct jvm *j, uint64_t ticks);
+
+/* How often to look at a JVM that a look at changed_ns saw a pause of; that may be after now_ns. */
+uint64_t jvm_look_every_ns(uint64_t changed_ns, uint64_t now_ns);
 
 #endif

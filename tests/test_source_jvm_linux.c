@@ -1,0 +1,259 @@
+/*
+ * Pauses of a JVM that was there before the recording: this process, by performance data that it writes itself,
+ * of a collector 0 and with a beginning by the wall clock, as OpenJDK 25 has.
+ */
+#include "base/os.h"
+#include "source/jvm_table_linux.h"
+#include "source/proc_pid_linux.h"
+#include "source/source.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ENTRY_BYTES 80u
+#define NAME_AT 20u
+#define DATA_AT 72u
+#define DIRECTORY "/tmp/hsperfdata_recorder_test"
+
+static const char *const names[] = {
+	"sun.os.hrt.frequency", "sun.rt.createVmBeginTime", "sun.rt.safepoints", "sun.rt.safepointTime",
+	"sun.gc.collector.0.invocations", "sun.gc.collector.0.time", "sun.gc.collector.0.lastEntryTime",
+	"sun.gc.collector.0.lastExitTime",
+};
+enum { FREQUENCY, BEGAN, SAFEPOINTS, SAFEPOINT_TIME, INVOCATIONS, TIME, ENTRY, EXIT, NAMES };
+
+extern const struct source_ops jvm_source;
+
+static struct source_config cfg;
+static struct source *source;
+static struct os_thread *runner;
+static uint64_t zero_ns;                     /* when the clock of this JVM began */
+static char path[64];
+
+static void set(unsigned which, uint64_t value)
+{
+	FILE *f = fopen(path, "r+b");
+
+	assert_non_null(f);
+	fseek(f, (long)(32 + which * ENTRY_BYTES + DATA_AT), SEEK_SET);
+	assert_int_equal(fwrite(&value, 8, 1, f), 1);
+	fclose(f);
+}
+
+static int begin(void **state)
+{
+	unsigned char b[32 + NAMES * ENTRY_BYTES] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = NAMES};
+	uint64_t wall_ns;
+	FILE *f;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < NAMES; i++) {
+		unsigned char *entry = b + 32 + i * ENTRY_BYTES;
+
+		entry[0] = ENTRY_BYTES;
+		entry[4] = NAME_AT;
+		entry[12] = 'J';
+		entry[16] = DATA_AT;
+		strcpy((char *)entry + NAME_AT, names[i]);
+	}
+	snprintf(path, sizeof(path), DIRECTORY "/%d", (int)getpid());
+	if ((mkdir(DIRECTORY, 0700) != 0 && errno != EEXIST) || !(f = fopen(path, "wb")))
+		return -1;
+	fwrite(b, sizeof(b), 1, f);
+	fclose(f);
+	set(FREQUENCY, NS_PER_SEC);
+	do {
+		zero_ns = os_now_ns();
+		wall_ns = os_wall_ns();
+	} while (os_now_ns() - zero_ns > NS_PER_MS / 10);
+	set(BEGAN, wall_ns / NS_PER_MS);
+	cfg = (struct source_config){.freq_hz = 99};
+	return processes_new(&cfg.processes, NULL) || !(cfg.queue = queue_new(1 << 20));
+}
+
+static int end(void **state)
+{
+	(void)state;
+	if (runner) {
+		source->ops->stop(source);
+		os_thread_join(runner);
+	}
+	runner = NULL;
+	if (source)
+		source->ops->close(source);
+	source = NULL;
+	queue_free(cfg.queue);
+	processes_free(cfg.processes);
+	unlink(path);
+	rmdir(DIRECTORY);
+	return 0;
+}
+
+static void record(void)
+{
+	struct needs *needs = calloc(1, sizeof(*needs));
+
+	assert_non_null(needs);
+	assert_int_equal(needs_provider(needs, "Microsoft-Windows-DotNETRuntime", 1, 4, NULL), 0);
+	assert_int_equal(jvm_source.open(&cfg, needs, &source, NULL), 0);
+	free(needs);
+}
+
+static void run_source(void *ctx)
+{
+	(void)ctx;
+	source->ops->run(source, NULL);
+}
+
+static void run(void)
+{
+	assert_int_equal(os_thread_start("java", run_source, NULL, &runner, NULL), 0);
+}
+
+/* A pause that began `ago` and has ended. */
+static uint64_t pause_of(uint64_t count, uint64_t ago_ns, uint64_t length_ns)
+{
+	uint64_t entry = os_now_ns() - zero_ns - ago_ns;
+
+	/* In a JVM's own order: a look may come in between. */
+	set(INVOCATIONS, count);
+	set(ENTRY, entry);
+	set(EXIT, entry + length_ns);
+	set(TIME, count * length_ns);
+	return zero_ns + entry;
+}
+
+/* The next event of this process's collector by that name. */
+static void next(const char *name, uint64_t *time_ns, uint64_t *count, double *pause_ms)
+{
+	uint64_t end_ns = os_now_ns() + 30 * NS_PER_SEC;
+	const struct event *e;
+	bool found = false;
+
+	while (!found && os_now_ns() < end_ns) {
+		e = queue_peek(cfg.queue);
+		if (!e) {
+			os_sleep_ns(NS_PER_MS);
+			continue;
+		}
+		found = e->kind == EVENT_GENERIC && e->process && e->process->pid == os_pid() &&
+			strcmp(e->name, name) == 0;
+		if (found) {
+			*time_ns = e->time_ns;
+			*count = event_field(e, "Count")->v.u;
+			*pause_ms = event_field(e, "PauseMSec") ? event_field(e, "PauseMSec")->v.d : -1;
+		}
+		queue_pop(cfg.queue);
+	}
+	assert_true(found);
+}
+
+static void a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told(void **state)
+{
+	uint64_t entry_ns, start_ns, stop_ns, count;
+	double ms;
+
+	(void)state;
+	record();
+	os_sleep_ns(30 * NS_PER_MS);
+	entry_ns = pause_of(7, 20 * NS_PER_MS, 10 * NS_PER_MS);
+	run();
+	next("GC/Start", &start_ns, &count, &ms);
+	assert_int_equal(count, 7);
+	assert_true(ms < 0);
+	assert_in_range(start_ns, entry_ns - 2 * NS_PER_MS, entry_ns + 2 * NS_PER_MS);
+	next("GC/Stop", &stop_ns, &count, &ms);
+	assert_int_equal(stop_ns - start_ns, 10 * NS_PER_MS);
+	assert_true(ms > 9.999 && ms < 10.001);
+}
+
+static void a_pause_that_ended_before_the_recording_is_not_told(void **state)
+{
+	uint64_t start_ns, count;
+	double ms;
+
+	(void)state;
+	os_sleep_ns(30 * NS_PER_MS);
+	pause_of(1, 20 * NS_PER_MS, 10 * NS_PER_MS);
+	os_sleep_ns(10 * NS_PER_MS);
+	record();
+	run();
+	os_sleep_ns(50 * NS_PER_MS);             /* too short for the first look: then the one before is not told either */
+	pause_of(2, 2 * NS_PER_MS, NS_PER_MS);
+	next("GC/Start", &start_ns, &count, &ms);
+	assert_int_equal(count, 2);
+}
+
+static void a_pause_that_is_open_at_the_first_look_has_its_own_beginning(void **state)
+{
+	uint64_t start_ns, stop_ns, count, entry;
+	double ms;
+
+	(void)state;
+	os_sleep_ns(10 * NS_PER_MS);
+	entry = os_now_ns() - zero_ns;
+	set(INVOCATIONS, 3);
+	set(ENTRY, entry);
+	os_sleep_ns(20 * NS_PER_MS);
+	record();
+	run();
+	next("GC/Start", &start_ns, &count, &ms);
+	assert_in_range(start_ns, zero_ns + entry - 2 * NS_PER_MS, zero_ns + entry + 2 * NS_PER_MS);
+	set(EXIT, entry + 40 * NS_PER_MS);
+	set(TIME, 40 * NS_PER_MS);
+	next("GC/RestartEEStop", &stop_ns, &count, &ms);
+	assert_int_equal(count, 3);
+	assert_int_equal(stop_ns - start_ns, 40 * NS_PER_MS);
+	assert_true(ms > 39.999 && ms < 40.001);
+}
+
+static void after_a_pause_the_next_look_is_soon(void **state)
+{
+	const uint64_t now = 1000 * NS_PER_SEC;
+
+	(void)state;
+	assert_int_equal(jvm_look_every_ns(now + 50, now), 10 * NS_PER_MS);   /* seen by the look that began at `now` */
+	assert_int_equal(jvm_look_every_ns(now - 100 * NS_PER_MS, now), 10 * NS_PER_MS);
+	assert_int_equal(jvm_look_every_ns(now - NS_PER_SEC, now), 20 * NS_PER_MS);
+	assert_int_equal(jvm_look_every_ns(now - 3 * NS_PER_SEC, now), 50 * NS_PER_MS);
+}
+
+static void what_a_jvm_says_of_its_beginning_is_believed_within_bounds(void **state)
+{
+	const uint64_t s = NS_PER_SEC;
+	struct jvm j = {.zero_low_ns = 100 * s, .zero_high_ns = 200 * s};
+
+	(void)state;
+	assert_int_equal(jvm_clock_zero(&j), 150 * s);
+	jvm_clock_note_wall(&j, 0, 5000 * s, 210 * s);               /* it is not up yet */
+	assert_int_equal(jvm_clock_zero(&j), 150 * s);
+	jvm_clock_note_wall(&j, 4900 * 1000, 5000 * s, 210 * s);     /* 100 s ago */
+	assert_int_equal(jvm_clock_zero(&j), 110 * s + NS_PER_MS / 2);
+	jvm_clock_note_wall(&j, 4999 * 1000, 5000 * s, 210 * s);     /* the clock was set meanwhile */
+	assert_int_equal(jvm_clock_zero(&j), 150 * s);
+	jvm_clock_note_wall(&j, UINT64_MAX / 2, 5000 * s, 210 * s);
+	assert_int_equal(jvm_clock_zero(&j), 150 * s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told, begin, end),
+		cmocka_unit_test_setup_teardown(a_pause_that_ended_before_the_recording_is_not_told, begin, end),
+		cmocka_unit_test_setup_teardown(a_pause_that_is_open_at_the_first_look_has_its_own_beginning, begin, end),
+		cmocka_unit_test(after_a_pause_the_next_look_is_soon),
+		cmocka_unit_test(what_a_jvm_says_of_its_beginning_is_believed_within_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
