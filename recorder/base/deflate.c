@@ -100,6 +100,13 @@ void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *o
 	}
 }
 
+void deflater_cut(struct deflater *d, struct buf *out)
+{
+	d->z.next_in = NULL;
+	d->z.avail_in = 0;
+	run(d, Z_BLOCK, out);
+}
+
 void deflater_end(struct deflater *d, struct buf *out)
 {
 	d->z.next_in = NULL;

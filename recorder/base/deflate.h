@@ -25,6 +25,8 @@ void deflater_start(struct deflater *d);
  */
 enum deflate_kind { DEFLATE_TEXT, DEFLATE_NOISE };
 void deflater_kind(struct deflater *d, enum deflate_kind kind, struct buf *out);
+/* End a block: what comes next has codes of its own. */
+void deflater_cut(struct deflater *d, struct buf *out);
 /* Append what n more bytes come to; a failure stays in out (buf_check). */
 void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *out);
 /* Append the end of the stream. */
