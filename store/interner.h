@@ -1,16 +1,25 @@
-/* The interner's memory, shared by store_intern.c and store_frames.c. Nobody else includes this. */
+/* The interner's memory, shared by store_intern.c, store_frames.c, store_texts.c. Nobody else includes this. */
 #ifndef STORE_INTERNER_H
 #define STORE_INTERNER_H
 
 #include "store/store_impl.h"
 
-#define KNOWN_FRAMES_MAX 131072u         /* then forgotten and learnt again: 5 MB */
+#define KNOWN_FRAMES_MAX 262144u         /* 11 MB */
+#define KNOWN_TEXT_BYTES_MAX (1u << 20)  /* then all are forgotten */
+#define TEXT_PAGE_BYTES (256u << 10)     /* about */
 
 struct known_frame {
-	int64_t module_id, id;               /* id FRAME_NEW or FRAME_QUEUED: within one call only */
+	int64_t module_id, id;
 	uint64_t offset;
 	uint32_t flags;
 	bool named;
+	bool asked;                          /* again, since some were forgotten last */
+	bool kept;                           /* while others are forgotten */
+};
+
+struct known_text {
+	int64_t id;
+	uint32_t at;                         /* in the interner's text_bytes, with its NUL */
 };
 
 /* What is known of a module's row within one call. */
@@ -24,12 +33,19 @@ struct interner {
 	struct table table;
 	struct known_frame *frames;
 	uint32_t nframes, frames_cap;
+	int64_t next_frame, next_text;       /* 0 = not read from the store yet */
+	struct table text_table;
+	struct known_text *texts;
+	uint32_t ntexts, texts_cap, texts_stored;    /* those behind are not in a page yet */
+	struct buf text_bytes;
+	size_t text_bytes_stored;
+	struct columns columns;                      /* memory only */
+	struct buf ids, packed, packed_functions;    /* the same */
 	int64_t data_version;
 	struct idmap objects, functions, processes;  /* address -> row id, within one call */
 	struct idmap modules;                        /* row id -> enum module_news, within one call */
 	const struct object *last_object;            /* frames of one object come in runs */
 	int64_t last_module;
-	struct idmap whole; /* modules whose row we added: all their frames are in `frames` */
 	struct idmap settled; /* segment's row id -> frames with names by then */
 	uint32_t named;                              /* of the segment at hand */
 };
@@ -38,14 +54,21 @@ struct interner {
 int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err);
 
 /*
- * Find or add rows for the frames that the segment lists and for their functions, and give names to
- * rows that had none; named_only: frames without a name are left out. lists: NULL, or the ids are
- * appended.
+ * Find or add a place for each frame that the segment lists, rows for their functions, and give names
+ * to frames that had none; named_only: frames without a name are left out. ids: NULL, or one int64_t a
+ * frame is appended.
  */
-int intern_frames(struct store *s, const struct segment *segment, bool named_only, struct buf *lists,
+int intern_frames(struct store *s, const struct segment *segment, bool named_only, struct buf *ids,
 		  struct err *err);
+/* Forget some frames; the others keep their places. */
+void frames_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx);
 
-/* Append the difference to the id before. */
-void put_id(struct buf *out, int64_t id, int64_t *before);
+/*
+ * The id of a text; it is in the store after texts_flush(), which is called before the transaction
+ * ends.
+ */
+int text_id(struct store *s, const char *text, int64_t *id, struct err *err);
+int texts_flush(struct store *s, struct err *err);
+void texts_forget(struct interner *in);
 
 #endif

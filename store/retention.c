@@ -3,10 +3,14 @@
  *
  * A segment leaves with the last incident that has it. What segments list (frames, threads, and
  * through them functions, modules, processes) is known from their blobs only, so a sweep marks: it
- * reads the lists of every segment left, sets a bit for each row listed, and deletes the rows
+ * reads the lists of every segment left, sets a bit for each id listed, and deletes the rows
  * without one. Marking runs outside the transaction; inside it only the segments that a recorder
- * has added meanwhile are marked too (segment ids only grow). Measured: deleting 1 M samples of a
- * store that keeps 2 M more takes 0.12 s, sweep and giving the pages back included.
+ * has added meanwhile are marked too (segment ids only grow).
+ *
+ * Pages of frames are swept together: one whose frames are nearly all listed stays as it is, what is left
+ * of the others is put together into pages of PAGE_FRAMES. So a frame is written again only when as many
+ * as a third of its neighbours are gone, or to make one page of small ones. A frame keeps its id. A page
+ * of texts leaves when no process has one of them.
  *
  * Deleting never fails for want of a sweep: what could not be swept now is swept with the next
  * deletion.
@@ -19,12 +23,12 @@
 
 /* ---- sweeping ------------------------------------------------------------------------------- */
 
-enum { MARK_THREADS, MARK_FRAMES, MARKS };
+enum { MARK_THREADS, MARK_FRAMES, MARK_FUNCTIONS, MARK_MODULES, MARK_TEXTS, MARKS };
 
 struct marks {
 	struct store *s;
-	uint8_t *bits[MARKS];                /* of the rows from min to max */
-	int64_t min[MARKS], max[MARKS];      /* rows above max were added since, and stay */
+	uint8_t *bits[MARKS];                /* of the ids from min to max */
+	int64_t min[MARKS], max[MARKS];      /* ids above max were added since, and stay */
 	int64_t last_segment;                /* marked up to and with this one */
 };
 
@@ -44,26 +48,33 @@ static void mark(struct marks *m, int kind, int64_t id)
 		m->bits[kind][at / 8] |= (uint8_t)(1u << (at % 8));
 }
 
-static int mark_lists(struct marks *m, const struct buf *raw)
+static bool is_marked(const struct marks *m, int kind, int64_t id)
 {
-	uint32_t nthreads, nframes, i;
-	int64_t *ids;
-	int rc = lists_decode(raw->data, raw->len, &nthreads, &nframes, &ids, NULL);
+	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
+
+	return !in_range(m, kind, id) || (m->bits[kind][at / 8] >> (at % 8) & 1);
+}
+
+static int mark_lists(struct marks *m, const struct blob *blob)
+{
+	struct lists lists;
+	uint32_t i;
+	int rc = lists_unpack(blob->bytes, blob->n, &lists, NULL);
 
 	if (rc)
 		return rc;
-	for (i = 0; i < nthreads; i++)
-		mark(m, MARK_THREADS, ids[i]);
-	for (i = 0; i < nframes; i++)
-		mark(m, MARK_FRAMES, ids[nthreads + i]);
-	free(ids);
+	for (i = 0; i < lists.nthreads; i++)
+		mark(m, MARK_THREADS, lists.ids[i]);
+	for (; i < lists.nthreads + lists.nframes; i++)
+		mark(m, MARK_FRAMES, lists.ids[i]);
+	free(lists.ids);
 	return 0;
 }
 
 /* Every segment after the last one marked. A list that cannot be read ends the sweep. */
 static int mark_segments(struct marks *m)
 {
-	struct buf raw = {0};
+	struct blob blob;
 	struct args a;
 	int rc = db_statement(m->s, "SELECT id, lists FROM segment WHERE id > ? ORDER BY id", &a,
 			      NULL);
@@ -72,16 +83,12 @@ static int mark_segments(struct marks *m)
 	if (!rc) {
 		arg_int(&a, m->last_segment);
 		while (!rc && (step = db_step(m->s, a.st, NULL)) > 0) {
-			rc = blob_unpack(sqlite3_column_blob(a.st, 1),
-					 (size_t)sqlite3_column_bytes(a.st, 1), LISTS_MAX_BYTES,
-					 &raw, NULL);
-			if (!rc)
-				rc = mark_lists(m, &raw);
+			blob = column_blob(a.st, 1);
+			rc = mark_lists(m, &blob);
 			m->last_segment = sqlite3_column_int64(a.st, 0);
 		}
 		sqlite3_reset(a.st);
 	}
-	buf_free(&raw);
 	return rc ? rc : step;
 }
 
@@ -105,16 +112,29 @@ static int marks_init_one(struct marks *m, int kind, const char *sql)
 	return m->bits[kind] ? 0 : ERR_MEMORY;
 }
 
-/* An empty table has the range 0 to 0. */
+#define RANGE_OF(table) "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM " table
+
+/* An empty table has the range 0 to 0. Frames: ids of rows are those of a store of version 2. */
 static int marks_init(struct marks *m)
 {
-	int rc = marks_init_one(m, MARK_THREADS, "SELECT coalesce(min(id), 0), coalesce(max(id), 0)"
-				" FROM thread");
+	int64_t version;
+	int rc = schema_version(m->s, &version, NULL);
 
 	if (!rc)
+		rc = marks_init_one(m, MARK_THREADS, RANGE_OF("thread"));
+	if (!rc)
+		rc = marks_init_one(m, MARK_FUNCTIONS, RANGE_OF("function"));
+	if (!rc)
+		rc = marks_init_one(m, MARK_MODULES, RANGE_OF("module"));
+	if (rc || version < 3)
+		return rc ? rc : marks_init_one(m, MARK_FRAMES, RANGE_OF("frame"));
+	rc = marks_init_one(m, MARK_TEXTS, "SELECT coalesce(min(first_id), 0), coalesce(max(last_id), 0)"
+			    " FROM text_page");
+	if (!rc)
 		rc = marks_init_one(m, MARK_FRAMES,
-				    "SELECT coalesce(min(id), 0), coalesce(max(id), 0)"
-				    " FROM frame");
+				    RANGE_OF("(SELECT min(id) AS id FROM frame UNION ALL SELECT max(id) FROM frame"
+					     " UNION ALL SELECT min(first_id) FROM frame_page UNION ALL SELECT"
+					     " (SELECT last_id FROM frame_page ORDER BY first_id DESC LIMIT 1))"));
 	return rc;
 }
 
@@ -122,29 +142,198 @@ static int marks_init(struct marks *m)
 static void sql_listed(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
 	const struct marks *m = sqlite3_user_data(ctx);
-	int kind = sqlite3_value_int(argv[0]) == MARK_FRAMES ? MARK_FRAMES : MARK_THREADS;
-	int64_t id = sqlite3_value_int64(argv[1]);
-	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
+	unsigned kind = (unsigned)sqlite3_value_int(argv[0]) % MARKS;
 
 	(void)argc;
-	sqlite3_result_int(ctx, !in_range(m, kind, id) || (m->bits[kind][at / 8] >> (at % 8) & 1));
+	sqlite3_result_int(ctx, is_marked(m, (int)kind, sqlite3_value_int64(argv[1])));
 }
+
+static bool frame_listed(const void *ctx, int64_t frame)
+{
+	return is_marked(ctx, MARK_FRAMES, frame);
+}
+
+/* ---- pages of frames ------------------------------------------------------------------------ */
+
+/* What is left of some pages, one after the other: one page, when it is enough. */
+struct merging {
+	struct marks *m;
+	struct page_frame *frames;
+	uint32_t n, cap;
+	int64_t first, last;                 /* rows from .. to; pages == 0: none */
+	uint32_t pages;
+	bool dropped;                        /* some of their frames are not in `frames` */
+	struct columns columns;
+	struct buf data, functions;
+};
+
+static void mark_names(struct marks *m, const struct page_frame *frames, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		mark(m, MARK_MODULES, frames[i].module_id);
+		if (frames[i].function_id)
+			mark(m, MARK_FUNCTIONS, frames[i].function_id);
+	}
+}
+
+static int merge_end(struct merging *g, struct err *err)
+{
+	struct store *s = g->m->s;
+	struct args a;
+	uint32_t at, n;
+	int rc = 0;
+
+	if (g->pages > 1 || g->dropped) {
+		rc = db_statement(s, "DELETE FROM frame_page WHERE first_id BETWEEN ? AND ?", &a, err);
+		if (!rc) {
+			arg_int(&a, g->first);
+			arg_int(&a, g->last);
+			rc = db_run(s, a.st, err);
+		}
+		for (at = 0; !rc && at < g->n; at += n) {
+			n = g->n - at < PAGE_FRAMES ? g->n - at : PAGE_FRAMES;
+			rc = frame_page_insert(s, g->frames + at, n, &g->columns, &g->data,
+					       &g->functions, err);
+		}
+	}
+	mark_names(g->m, g->frames, g->n);
+	g->n = g->pages = 0;
+	g->dropped = false;
+	return rc;
+}
+
+static int merge_page(struct merging *g, int64_t first, const struct page_frame *frames, uint32_t n,
+		      struct err *err)
+{
+	uint32_t i, listed = 0;
+	int rc = 0;
+
+	for (i = 0; i < n; i++)
+		listed += is_marked(g->m, MARK_FRAMES, frames[i].id);
+	if (listed >= PAGE_FRAMES / 4 && listed >= n - n / 3) {
+		mark_names(g->m, frames, n);
+		return merge_end(g, err);
+	}
+	if (g->n + listed > PAGE_FRAMES)
+		rc = merge_end(g, err);
+	if (!rc && g->n + listed > g->cap) {
+		uint32_t cap = g->n + listed > PAGE_FRAMES ? g->n + listed : PAGE_FRAMES;
+		struct page_frame *bigger = realloc(g->frames, cap * sizeof(*bigger));
+
+		if (!bigger)
+			return err_set(err, ERR_MEMORY, "out of memory while sweeping a store");
+		g->frames = bigger;
+		g->cap = cap;
+	}
+	if (rc)
+		return rc;
+	g->first = g->pages++ ? g->first : first;
+	g->last = first;
+	g->dropped |= listed < n;
+	for (i = 0; i < n; i++) {
+		if (is_marked(g->m, MARK_FRAMES, frames[i].id))
+			g->frames[g->n++] = frames[i];
+	}
+	return 0;
+}
+
+/* A page that cannot be read ends the sweep. 1 = there was one, 0 = there is no more. */
+static int sweep_page(struct merging *g, int64_t *after, struct err *err)
+{
+	struct blob data, functions;
+	struct page_frame *frames = NULL;
+	struct args a;
+	uint32_t n = 0;
+	int rc = db_statement(g->m->s, "SELECT first_id, data, functions FROM frame_page WHERE first_id > ?"
+			      " ORDER BY first_id LIMIT 1", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, *after);
+	rc = db_step(g->m->s, a.st, err);
+	if (rc <= 0)
+		return rc;
+	*after = sqlite3_column_int64(a.st, 0);
+	data = column_blob(a.st, 1);
+	functions = column_blob(a.st, 2);
+	rc = frame_page_unpack(&data, &functions, *after, &frames, &n, err);
+	sqlite3_reset(a.st);
+	if (!rc)
+		rc = merge_page(g, *after, frames, n, err);
+	free(frames);
+	return rc ? rc : 1;
+}
+
+/* What was put together is behind what is read next: its first id is that of a page read before. */
+static int sweep_pages(struct marks *m, struct err *err)
+{
+	struct merging g = {.m = m};
+	int64_t after = INT64_MIN;
+	int rc;
+
+	while ((rc = sweep_page(&g, &after, err)) > 0)
+		;
+	if (!rc)
+		rc = merge_end(&g, err);
+	free(g.frames);
+	columns_free(&g.columns);
+	buf_free(&g.data);
+	buf_free(&g.functions);
+	return rc;
+}
+
+/* ---- pages of texts ------------------------------------------------------------------------- */
+
+/* SQL: any_text(first, last): whether a process has one of them */
+static void sql_any_text(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+	const struct marks *m = sqlite3_user_data(ctx);
+	int64_t id = sqlite3_value_int64(argv[0]), last = sqlite3_value_int64(argv[1]);
+
+	(void)argc;
+	while (id < last && !is_marked(m, MARK_TEXTS, id))
+		id++;
+	sqlite3_result_int(ctx, is_marked(m, MARK_TEXTS, id));
+}
+
+static int sweep_texts(struct marks *m, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(m->s, "SELECT cmdline_id FROM process WHERE cmdline_id IS NOT NULL", &a, err);
+
+	while (!rc && (rc = db_step(m->s, a.st, err)) > 0) {
+		mark(m, MARK_TEXTS, sqlite3_column_int64(a.st, 0));
+		rc = 0;
+	}
+	return rc ? rc : db_exec(m->s, "DELETE FROM text_page WHERE NOT any_text(first_id, last_id)", err);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static int sweep_work(struct store *s, void *arg, struct err *err)
 {
+	int64_t version = 0;
 	int rc = mark_segments(arg);
 
+	if (!rc)
+		rc = schema_version(s, &version, err);
+	if (!rc)
+		rc = db_exec(s, "DELETE FROM thread WHERE NOT listed(0, id);"
+			     "DELETE FROM process WHERE id NOT IN (SELECT process_id FROM thread);"
+			     "DELETE FROM frame WHERE NOT listed(1, id)", err);
+	if (!rc && version >= 3)
+		rc = sweep_pages(arg, err);
+	if (!rc && version >= 3)
+		rc = sweep_texts(arg, err);
 	if (rc)
 		return rc;
 	/* The newest session stays: it may be that of a recorder that has stored nothing yet. */
 	return db_exec(s,
-		"DELETE FROM thread WHERE NOT listed(0, id);"
-		"DELETE FROM process WHERE id NOT IN (SELECT process_id FROM thread)"
-		" AND id NOT IN (SELECT process_id FROM quality WHERE process_id IS NOT NULL);"
-		"DELETE FROM frame WHERE NOT listed(1, id);"
-		"DELETE FROM function WHERE id NOT IN"
+		"DELETE FROM function WHERE NOT listed(2, id) AND id NOT IN"
 		" (SELECT function_id FROM frame WHERE function_id IS NOT NULL);"
-		"DELETE FROM module WHERE id NOT IN (SELECT module_id FROM frame)"
+		"DELETE FROM module WHERE NOT listed(3, id) AND id NOT IN (SELECT module_id FROM frame)"
 		" AND id NOT IN (SELECT module_id FROM function);"
 		"DELETE FROM session WHERE id NOT IN (SELECT session_id FROM process)"
 		" AND id NOT IN (SELECT session_id FROM module WHERE session_id IS NOT NULL)"
@@ -152,21 +341,34 @@ static int sweep_work(struct store *s, void *arg, struct err *err)
 		"DELETE FROM host WHERE id NOT IN (SELECT host_id FROM incident)", err);
 }
 
+/* The functions of SQL that sweep_work() uses; m NULL takes them away. */
+static int set_functions(struct store *s, struct marks *m)
+{
+	int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+	int rc = sqlite3_create_function_v2(s->db, "listed", 2, flags, m, m ? sql_listed : NULL, NULL, NULL,
+					    NULL);
+
+	if (!rc)
+		rc = sqlite3_create_function_v2(s->db, "any_text", 2, flags, m, m ? sql_any_text : NULL,
+						NULL, NULL, NULL);
+	return rc;
+}
+
 static void sweep(struct store *s)
 {
 	struct marks m = {.s = s};
 	unsigned kind;
+	bool swept = false;
 
-	if (!marks_init(&m) && !mark_segments(&m) &&
-	    !sqlite3_create_function_v2(s->db, "listed", 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, &m,
-					sql_listed, NULL, NULL, NULL)) {
-		db_transact(s, TX_NORMAL, sweep_work, &m, NULL);
-		sqlite3_create_function_v2(s->db, "listed", 2, SQLITE_UTF8, NULL, NULL, NULL, NULL,
-					   NULL);
-	}
+	if (!marks_init(&m) && !mark_segments(&m) && !set_functions(s, &m))
+		swept = !db_transact(s, TX_NORMAL, sweep_work, &m, NULL);
+	set_functions(s, NULL);
+	if (swept)
+		interner_keep(s->interner, frame_listed, &m);
+	else
+		interner_forget(s->interner);
 	for (kind = 0; kind < MARKS; kind++)
 		free(m.bits[kind]);
-	interner_forget(s->interner);
 }
 
 /* ---- one incident --------------------------------------------------------------------------- */

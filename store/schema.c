@@ -1,35 +1,34 @@
 /*
- * The tables of a store, version 2.
+ * The tables of a store, version 3.
  *
  *	                 incident ──< stream, loss, quality       what list and show need
  *	                    │
  *	             incident_segment                             many to many
  *	                    │
  *	                 segment                                  data  the ring's columns
- *	                    :                                     lists rows that they speak of
+ *	                    :                                     lists what they speak of
  *	        ┌───────────┴───────────┐
- *	     thread                   frame >── function
+ *	     thread                  (frame) >── function         a frame, a text: in a page
  *	        │                       │          │
- *	     process                  module ──────┘
+ *	     process ──>(text)       module ───────┘
  *	        │                       │
  *	        └────── session ────────┘
  *
  * Segments are shared: incidents whose windows overlap list the same ones, which are stored once
  * and removed with the last of them. So what segments speak of cannot belong to an incident either:
- * the six tables below `segment` are global, deduplicated by content, and swept when no segment
- * lists them any more.
+ * the tables below `segment` are global, deduplicated by content, and swept when no segment
+ * lists what is in them any more.
  *
- * lists    v threads, per thread z difference of its row id to the one before; v frames, the same.
- *          v = varint, z = zigzag varint (base/varint.h). Local index i of the columns is the ith
- *          id.
+ * lists    ids of threads and frames; local index i of the columns is the ith id (store_page.c).
  * data     segment->bytes (layout: model/segment.h). Both are blobs as in store_codec.c.
  *
  * What lists a frame is known from the blobs only, no table says it: a row for each (segment,
  * frame) would be as large as the segment itself, and a count in each frame would rewrite 200 KB of
  * pages per segment. A sweep reads every list instead, in its own good time (retention.c).
  *
- * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 11.2
- * bytes a sample: 6.8 of columns, 2.1 of lists, 2.2 of rows of frames and functions with their indices.
+ * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 9.8
+ * bytes a sample: 6.8 of columns, 1.9 of lists, 0.2 of pages of frames, 0.8 of rows of functions with
+ * their index. In version 2 it was 11.2.
  *
  * session  One run of a recorder. The recorder clock, process numbers and exec counts mean
  *          something within one run only, so a process is (session, pid, start, exec). Ids are
@@ -38,10 +37,14 @@
  * module   Found by `identity`: kind and build id where there is one, so that all runs share its
  *          frames and names. Anything else (a file without a build id, jitted code, the kernel with
  *          its modules at addresses of this boot) is trusted within its session only.
- * frame    (module, offset, flags). A function is given once, also later than the frame, and never
- *          replaced.
+ * frame_page  Frames, (module, offset, flags) each, with ids from first_id to last_id; some of them may
+ *          have been swept. `functions` gives each its function: once, also later than the frame, and
+ *          never replaced. A row of four integers and its unique index took 41 bytes a frame, this 5.
+ *          No index: what a writer has not got in memory is stored again (store_frames.c).
+ * frame    The same as rows, up to version 2: read, swept, not written.
  * process  The name follows while its recorder lives (short name, then executable); a command line
- *          is given once.
+ *          is given once: cmdline_id, a text; up to version 2 cmdline.
+ * text_page  Texts with ids from first_id to last_id.
  * thread   A thread that changes its name gets another row: lists that are stored keep what was
  *          true.
  * incident Ids are never used twice (AUTOINCREMENT); uuid is the same in every copy. While it is
@@ -50,7 +53,8 @@
  *          its age counts from there. NULL = it is.
  * rule_state What a rule carries over a restart (decay, steering), as its trigger wrote it; since 2.
  * loss     `second` counts from the trigger, rounded down; cpu -1 = no cpu.
- * quality  Samples by how far their stacks can be trusted; process NULL = samples without a thread.
+ * quality  Samples by how far their stacks can be trusted. By process: sample.quality of the export
+ *          sqlite-flat.
  *
  * Times *_ns are of the recorder clock, *_wall_ns since 1970. SQLite has no unsigned integers:
  * 64-bit values with the highest bit set (addresses) read as negative ones. Blobs are last in their
@@ -58,7 +62,8 @@
  * `kind` are part of the format.
  *
  * Version 2 added incident.kept_wall_ns and rule_state. A version 1 store gets both when a recorder
- * opens it; readers of version 1 read either.
+ * opens it; readers of version 1 read either. Version 3 added pages of frames and texts, and lists of
+ * columns; quality lost its processes, and indices became narrower: readers of version 3 read all.
  *
  * Foreign keys are declared for readers and for `PRAGMA foreign_key_check`, which the tests run. We do not
  * have SQLite check them: of the time to store an incident that was a fifth, and we only refer to rows that
@@ -74,6 +79,27 @@
 	"CREATE TABLE rule_state(" \
 	" rule_key TEXT PRIMARY KEY, saved_wall_ns INTEGER NOT NULL, state BLOB NOT NULL" \
 	") WITHOUT ROWID"
+
+#define FRAME_PAGE \
+	"CREATE TABLE frame_page(" \
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, frames INTEGER NOT NULL," \
+	" data BLOB NOT NULL, functions BLOB NOT NULL)"
+#define TEXT_PAGE \
+	"CREATE TABLE text_page(" \
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)"
+#define CMDLINE_ID "cmdline_id INTEGER"
+#define QUALITY(name) \
+	"CREATE TABLE " name "(" \
+	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE," \
+	" kind TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(incident_id, kind)" \
+	") WITHOUT ROWID"
+
+#define V_MODULE \
+	"CREATE VIEW v_module AS SELECT m.id, m.kind, m.name, m.path, hex(m.build_id) AS build_id," \
+	" (SELECT count(*) FROM function f WHERE f.module_id = m.id) AS functions FROM module m"
+#define V_THREAD \
+	"CREATE VIEW v_thread AS SELECT t.id, p.session_id, p.pid, p.exec, p.name AS process," \
+	" t.tid, t.name AS thread FROM thread t JOIN process p ON p.id = t.process_id"
 
 static const char *const tables[] = {
 	"CREATE TABLE meta("
@@ -98,21 +124,25 @@ static const char *const tables[] = {
 	" offset INTEGER NOT NULL, name TEXT NOT NULL, raw_name TEXT, module TEXT)",
 	"CREATE INDEX function_start ON function(module_id, offset)",
 
+	/* Of version 2; empty here. */
 	"CREATE TABLE frame("
 	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
 	" offset INTEGER NOT NULL, flags INTEGER NOT NULL,"
-	" function_id INTEGER REFERENCES function(id), UNIQUE(module_id, offset, flags))",
-	"CREATE INDEX frame_function ON frame(function_id) WHERE function_id IS NOT NULL",
+	" function_id INTEGER REFERENCES function(id))",
+
+	FRAME_PAGE,
+	TEXT_PAGE,
 
 	"CREATE TABLE process("
 	" id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL REFERENCES session(id),"
 	" pid INTEGER NOT NULL, start_ns INTEGER NOT NULL, exec INTEGER NOT NULL,"
-	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT,"
-	" UNIQUE(session_id, pid, start_ns, exec))",
+	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT, " CMDLINE_ID ")",
+	"CREATE INDEX process_pid ON process(session_id, pid)",
 
 	"CREATE TABLE thread("
 	" id INTEGER PRIMARY KEY, process_id INTEGER NOT NULL REFERENCES process(id),"
-	" tid INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE(process_id, tid, name))",
+	" tid INTEGER NOT NULL, name TEXT NOT NULL)",
+	"CREATE INDEX thread_tid ON thread(process_id, tid)",
 
 	"CREATE TABLE segment("
 	" id INTEGER PRIMARY KEY AUTOINCREMENT, t0_ns INTEGER NOT NULL, t1_ns INTEGER NOT NULL,"
@@ -150,18 +180,23 @@ static const char *const tables[] = {
 	" PRIMARY KEY(incident_id, kind, second, cpu)"
 	") WITHOUT ROWID",
 
-	"CREATE TABLE quality("
-	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
-	" process_id INTEGER REFERENCES process(id), kind TEXT NOT NULL, n INTEGER NOT NULL,"
-	" UNIQUE(incident_id, process_id, kind))",
-	"CREATE INDEX quality_process ON quality(process_id) WHERE process_id IS NOT NULL",
+	QUALITY("quality"),
 
 	RULE_STATE,
 };
 
-/* From each version to the next. All of them add only, so a store needs no copy of it kept before. */
+/*
+ * From each version to the next. What was stored stays where it is and is read there, so it takes no
+ * time to speak of and a store needs no copy of it kept before.
+ */
 static const char *const upgrades[] = {
 	[1] = "ALTER TABLE incident ADD COLUMN " KEPT_WALL_NS "; " RULE_STATE,
+	[2] = FRAME_PAGE "; " TEXT_PAGE "; ALTER TABLE process ADD COLUMN " CMDLINE_ID ";"
+	      QUALITY("quality_sum") ";"
+	      "INSERT INTO quality_sum SELECT incident_id, kind, sum(n) FROM quality GROUP BY incident_id, kind;"
+	      "DROP TABLE quality; ALTER TABLE quality_sum RENAME TO quality;"
+	      "DROP VIEW IF EXISTS v_frame; DROP VIEW IF EXISTS v_module; DROP VIEW IF EXISTS v_thread;"
+	      V_MODULE "; " V_THREAD,
 };
 
 /* Questions that people ask with sqlite3; the program itself does not use them. */
@@ -174,18 +209,8 @@ static const char *const views[] = {
 	"  WHERE x.incident_id = i.id) AS bytes,"
 	" h.name AS host FROM incident i JOIN host h ON h.id = i.host_id",
 
-	"CREATE VIEW v_frame AS SELECT f.id, coalesce(n.module, m.name) AS module,"
-	" n.name AS function, printf('0x%x', f.offset) AS offset, m.kind, f.flags"
-	" FROM frame f JOIN module m ON m.id = f.module_id"
-	" LEFT JOIN function n ON n.id = f.function_id",
-
-	/* How much of each module has names. */
-	"CREATE VIEW v_module AS SELECT m.id, m.kind, m.name, m.path, hex(m.build_id) AS build_id,"
-	" count(f.id) AS frames, count(f.function_id) AS named"
-	" FROM module m LEFT JOIN frame f ON f.module_id = m.id GROUP BY m.id",
-
-	"CREATE VIEW v_thread AS SELECT t.id, p.session_id, p.pid, p.exec, p.name AS process,"
-	" t.tid, t.name AS thread, p.cmdline FROM thread t JOIN process p ON p.id = t.process_id",
+	V_MODULE,
+	V_THREAD,
 
 	/* Which incidents keep a segment in the file. */
 	"CREATE VIEW v_segment AS SELECT s.id, s.samples, s.bytes,"
@@ -244,13 +269,23 @@ int schema_create(struct store *s, struct err *err)
 int schema_upgrade(struct store *s, void *version, struct err *err)
 {
 	int64_t at = *(const int64_t *)version;
-	char sql[60];
+	char sql[120];
 	int rc = 0;
 
 	for (; !rc && at < STORE_VERSION; at++)
 		rc = db_exec(s, upgrades[at], err);
-	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d", STORE_VERSION);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d; UPDATE meta SET value=%d WHERE key='min_reader'",
+		 STORE_VERSION, STORE_MIN_READER);
 	return rc ? rc : db_exec(s, sql, err);
+}
+
+int schema_version(struct store *s, int64_t *version, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "PRAGMA user_version", &a, err);
+
+	*version = 0;
+	return rc ? rc : db_int(s, a.st, version, err);
 }
 
 /* ---- enums ---------------------------------------------------------------------------------- */

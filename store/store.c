@@ -354,9 +354,6 @@ static int start_recording(struct store *s, struct err *err)
 {
 	int rc = interner_new(&s->interner, err);
 
-	s->deflater = deflater_new();
-	if (!rc && !s->deflater)
-		rc = err_set(err, ERR_MEMORY, "out of memory while opening %s", s->path);
 	if (!rc)
 		rc = quick_check(s, err);
 	if (rc)
@@ -392,6 +389,9 @@ static int open_file(struct store *s, struct err *err)
 		return connect_reader(s, &empty, err);
 	if (!rc)
 		rc = connect_writer(s, err);
+	s->deflater = deflater_new();
+	if (!rc && !s->deflater)
+		rc = err_set(err, ERR_MEMORY, "out of memory while opening %s", s->path);
 	if (!rc && s->mode == STORE_RECORD)
 		rc = start_recording(s, err);
 	return rc;

@@ -11,8 +11,8 @@
 
 #include "model/incident.h"
 
-#define STORE_VERSION 2                      /* user_version */
-#define STORE_MIN_READER 1                   /* the oldest version that can read what this one writes */
+#define STORE_VERSION 3                      /* user_version */
+#define STORE_MIN_READER 3                   /* the oldest version that can read what this one writes */
 #define STORE_APPLICATION_ID 0x52454344      /* "RECD" */
 #define STORE_MAX_MB_DEFAULT 1024u
 #define STORE_MAX_DAYS_DEFAULT 30u

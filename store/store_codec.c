@@ -1,15 +1,15 @@
 /*
- * Blobs: the columns `lists` and `data` of a segment.
+ * Blobs: lists and data of segments, pages of frames and texts.
  *
  *	offset  bytes
- *	0       1      version = 1
+ *	0       1      version: 1; 2 = lists whose ids are a column (store_page.c)
  *	1       1      codec: 0 the bytes as they are, 1 zlib (RFC 1950)
  *	2       4      size of the raw bytes, little endian
  *	6       4      CRC-32 (that of zlib and gzip) of the raw bytes, little endian
  *	10      ...    the bytes
  *
- * `data` is compressed within (model/segment.h), so it stands here as it is; `lists` is deflated
- * when that makes it smaller.
+ * `data` of segments is compressed within (model/segment.h), so it stands here as it is; all others
+ * are deflated when that makes them smaller.
  */
 #include "store/store_impl.h"
 
@@ -36,9 +36,9 @@ uint32_t blob_crc(const void *raw, size_t n)
 	return (uint32_t)crc32_z(0, n ? raw : (const void *)"", n);
 }
 
-static void put_header(uint8_t *to, uint8_t codec, const void *raw, size_t n)
+static void put_header(uint8_t *to, unsigned version, uint8_t codec, const void *raw, size_t n)
 {
-	to[0] = BLOB_VERSION;
+	to[0] = (uint8_t)version;
 	to[1] = codec;
 	put_u32(to + 2, (uint32_t)n);
 	put_u32(to + 6, blob_crc(raw, n));
@@ -49,34 +49,53 @@ static int too_large(size_t n, struct err *err)
 	return err_set(err, ERR_LIMIT, "a segment of %zu bytes is too large to store", n);
 }
 
-int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err)
+static int plain(unsigned version, const void *raw, size_t n, struct buf *out, struct err *err)
 {
 	uint8_t header[BLOB_HEADER_BYTES];
 
-	if (n > UINT32_MAX / 2)
-		return too_large(n, err);
 	buf_reset(out);
-	put_header(header, CODEC_RAW, raw, n);
+	put_header(header, version, CODEC_RAW, raw, n);
 	buf_put(out, header, sizeof(header));
 	buf_put(out, raw, n);
-	return buf_check(out, "a segment", err);
+	return buf_check(out, "a blob", err);
 }
 
-int blob_pack(struct deflater *d, const void *raw, size_t n, struct buf *out, struct err *err)
+int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err)
+{
+	if (n > UINT32_MAX / 2)
+		return too_large(n, err);
+	return plain(BLOB_PLAIN, raw, n, out, err);
+}
+
+int blob_pack(struct deflater *d, unsigned version, const struct columns *c, struct buf *out,
+	      struct err *err)
 {
 	uint8_t header[BLOB_HEADER_BYTES];
+	size_t at = 0, n = c->raw.len;
+	uint32_t i;
+	int rc = buf_check(&c->raw, "a blob", err);
 
+	if (rc)
+		return rc;
 	if (n > UINT32_MAX / 2)
 		return too_large(n, err);
 	buf_reset(out);
-	put_header(header, CODEC_ZLIB, raw, n);
+	put_header(header, version, CODEC_ZLIB, c->raw.data, n);
 	buf_put(out, header, sizeof(header));
 	deflater_start(d);
-	deflater_put(d, raw, n, out);
+	deflater_kind(d, c->kind, out);
+	for (i = 0; i <= c->ncuts; i++) {
+		size_t end = i < c->ncuts ? c->cuts[i] : n;
+
+		deflater_put(d, c->raw.data + at, end - at, out);
+		if (i < c->ncuts)
+			deflater_cut(d, out);
+		at = end;
+	}
 	deflater_end(d, out);
 	if (!out->failed && out->len - BLOB_HEADER_BYTES >= n)
-		return blob_plain(raw, n, out, err);
-	return buf_check(out, "a segment", err);
+		return plain(version, c->raw.data, n, out, err);
+	return buf_check(out, "a blob", err);
 }
 
 int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out,
@@ -89,7 +108,7 @@ int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out,
 
 	if (n < BLOB_HEADER_BYTES)
 		return err_set(err, ERR_FORMAT, "it ends after %zu bytes", n);
-	if (at[0] != BLOB_VERSION || at[1] > CODEC_ZLIB)
+	if (at[0] < BLOB_PLAIN || at[0] > BLOB_COLUMNS || at[1] > CODEC_ZLIB)
 		return err_set(err, ERR_FORMAT, "its encoding is %u.%u, not known here", at[0],
 			       at[1]);
 	nraw = get_u32(at + 2);

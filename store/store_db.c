@@ -142,6 +142,14 @@ void arg_null(struct args *a)
 	sqlite3_bind_null(a->st, ++a->n);
 }
 
+struct blob column_blob(sqlite3_stmt *st, int column)
+{
+	struct blob blob = {.bytes = sqlite3_column_blob(st, column)};
+
+	blob.n = (size_t)sqlite3_column_bytes(st, column);
+	return blob;
+}
+
 int db_step(struct store *s, sqlite3_stmt *st, struct err *err)
 {
 	int rc = sqlite3_step(st);

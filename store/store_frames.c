@@ -1,13 +1,18 @@
 /*
- * Frames and functions -> rows, those of a segment at once.
+ * Frames -> pages, functions -> rows, those of a segment at once.
  *
  * A minute of a busy machine has 15,000 frames of 8,000 functions, all of them new in a new store, and
- * somebody waits for the incident. So rows are added 16 by 16, and nobody looks first where nothing can
- * be: in a module whose row is new. FAIL instead of ABORT, the default, and no SQL function among the
- * values: SQLite then copies no pages into a file in order to undo a statement of several rows. When one
- * fails, all of the transaction is undone.
+ * somebody waits for the incident. So those of a segment that are new become one page (a page is not
+ * written again but for names that come late: those of the frames of a segment together), and rows of
+ * functions are added 16 by 16, without looking first where nothing can be: in a module whose row is new.
+ * FAIL instead of ABORT, the default: SQLite then copies no pages into a file in order to undo a
+ * statement of several rows. When one fails, all of the transaction is undone.
  *
- * Measured, 15,297 rows of frames and 8,384 of functions: 77 ms of CPU one by one, with foreign keys
+ * No index says which frames there are. The newest are known: read from their pages at first, the
+ * writer's own then. Beyond KNOWN_FRAMES_MAX those that were not asked for again are forgotten; a frame that
+ * comes again after that gets a second place, and readers merge the two (incident_add_frame()).
+ *
+ * Measured, 15,297 frames and 8,384 functions as rows: 77 ms of CPU one by one, with foreign keys
  * checked and looking first; 46 ms without these two; 72 ms 16 by 16 with ABORT, 30 ms with FAIL.
  */
 #include "store/interner.h"
@@ -18,24 +23,25 @@
 #define TIMES4(row) row ", " row ", " row ", " row
 #define TIMES16(row) TIMES4(row) ", " TIMES4(row) ", " TIMES4(row) ", " TIMES4(row)
 
-#define FRAME_NEW 0                      /* ids of rows that are not there yet; */
-#define FRAME_QUEUED (-1)                /* it stands in the batch */
-
 /* A frame of the segment: what it is called, if its row does not say so yet. */
 struct item {
 	const struct function *function;
 	uint32_t known;
 };
 
+struct late_name {
+	int64_t frame_id, function_id;
+};
+
 struct work {
 	struct store *s;
 	struct interner *in;
 	struct item *items;
-	uint32_t nitems;
-	uint32_t queued[BATCH];              /* frames to add: indices of in->frames, */
-	int64_t queued_function[BATCH];
+	struct page_frame *fresh;            /* ids follow each other */
+	struct late_name *late;
+	uint32_t nitems, nfresh, nlate;
 	const struct function *functions[BATCH];
-	unsigned nqueued, nfunctions;
+	unsigned nfunctions;
 };
 
 static int no_memory(struct err *err)
@@ -58,14 +64,11 @@ static uint64_t frame_hash(const struct known_frame *f)
 	return hash_pair(hash_pair((uint64_t)f->module_id, f->flags), f->offset);
 }
 
-/* Room for n more, so that nothing is forgotten while they are added. */
-static int make_room(struct interner *in, uint32_t n, struct err *err)
+static int reserve(struct interner *in, uint32_t n, struct err *err)
 {
 	struct known_frame *frames;
 	uint32_t cap = in->frames_cap ? in->frames_cap : 1024;
 
-	if (in->nframes + n > KNOWN_FRAMES_MAX)
-		interner_forget(in);
 	while (cap < in->nframes + n)
 		cap *= 2;
 	if (cap == in->frames_cap)
@@ -78,21 +81,165 @@ static int make_room(struct interner *in, uint32_t n, struct err *err)
 	return 0;
 }
 
+/* Room for it is reserved. */
+static int know(struct interner *in, const struct known_frame *f, struct err *err)
+{
+	if (table_add(&in->table, frame_hash(f), in->nframes))
+		return no_memory(err);
+	in->frames[in->nframes++] = *f;
+	return 0;
+}
+
+static void keep(struct interner *in)
+{
+	uint32_t i, n = in->nframes;
+
+	table_clear(&in->table);
+	in->nframes = 0;
+	for (i = 0; i < n; i++) {
+		struct known_frame f = in->frames[i];
+
+		/* The table has its memory from before: adding does not fail. */
+		if (f.kept)
+			know(in, &f, NULL);
+	}
+}
+
+void frames_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->nframes; i++)
+		in->frames[i].kept = listed(ctx, in->frames[i].id);
+	keep(in);
+}
+
+/* Room for n more, so that nothing is forgotten while they are added. */
+static int make_room(struct interner *in, uint32_t n, struct err *err)
+{
+	uint32_t i;
+
+	if (in->nframes + n > KNOWN_FRAMES_MAX) {
+		for (i = 0; i < in->nframes; i++) {
+			in->frames[i].kept = in->frames[i].asked;
+			in->frames[i].asked = false;
+		}
+		keep(in);
+	}
+	if (in->nframes + n > KNOWN_FRAMES_MAX) {
+		table_clear(&in->table);
+		in->nframes = 0;
+	}
+	return reserve(in, n, err);
+}
+
+/* ---- what there is -------------------------------------------------------------------------- */
+
+static int learn_page(struct interner *in, const struct page_frame *frames, uint32_t n, struct err *err)
+{
+	uint32_t i;
+	int rc = reserve(in, n, err);
+
+	for (i = 0; !rc && i < n; i++) {
+		struct known_frame f = {.module_id = frames[i].module_id, .id = frames[i].id,
+					.offset = frames[i].offset, .flags = frames[i].flags,
+					.named = frames[i].function_id != 0};
+
+		if (table_find(&in->table, frame_hash(&f), same_frame, in, &f) == TABLE_NONE)
+			rc = know(in, &f, err);
+	}
+	return rc;
+}
+
+/* 1 there was one, 0 none. Its frames are NULL when it is damaged. */
+static int read_page(struct store *s, int64_t up_to, int64_t *first, struct page_frame **frames, uint32_t *n,
+		     struct err *err)
+{
+	struct blob blob, functions;
+	struct args a;
+	int rc = db_statement(s, "SELECT first_id, data, functions FROM frame_page WHERE first_id <= ?"
+			      " ORDER BY first_id DESC LIMIT 1", &a, err);
+
+	*frames = NULL;
+	if (rc)
+		return rc;
+	arg_int(&a, up_to);
+	rc = db_step(s, a.st, err);
+	if (rc <= 0)
+		return rc;
+	*first = sqlite3_column_int64(a.st, 0);
+	blob = column_blob(a.st, 1);
+	functions = column_blob(a.st, 2);
+	rc = frame_page_unpack(&blob, &functions, *first, frames, n, err);
+	sqlite3_reset(a.st);
+	return rc && rc != ERR_FORMAT ? rc : 1;
+}
+
+static int next_id(struct store *s, int64_t *id, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s,
+			      "SELECT 1 + max(coalesce((SELECT max(id) FROM frame), 0), coalesce("
+			      "(SELECT last_id FROM frame_page ORDER BY first_id DESC LIMIT 1), 0))",
+			      &a, err);
+
+	return rc ? rc : db_int(s, a.st, id, err);
+}
+
+/* The newest pages. What is damaged is not known, and stored again. */
+static int learn(struct store *s, struct err *err)
+{
+	struct interner *in = s->interner;
+	struct page_frame *frames;
+	int64_t id = INT64_MAX, next = 0;
+	uint32_t n;
+	int rc = next_id(s, &next, err);
+
+	while (!rc && in->nframes < KNOWN_FRAMES_MAX / 2) {
+		rc = read_page(s, id, &id, &frames, &n, err);
+		if (rc <= 0)
+			break;
+		rc = frames ? learn_page(in, frames, n, err) : 0;
+		free(frames);
+		id--;
+	}
+	if (!rc)
+		in->next_frame = next;
+	return rc;
+}
+
+/* ---- what is listed ------------------------------------------------------------------------- */
+
+static void list_fresh(struct work *w, struct known_frame *f)
+{
+	struct page_frame *fresh = &w->fresh[w->nfresh++];
+
+	f->id = w->in->next_frame++;
+	fresh->id = f->id;
+	fresh->module_id = f->module_id;
+	fresh->function_id = 0;
+	fresh->offset = f->offset;
+	fresh->flags = f->flags;
+}
+
 static int list_frame(struct work *w, const struct frame *frame, const struct function *f, struct err *err)
 {
 	struct item *item = &w->items[w->nitems];
 	struct interner *in = w->in;
-	struct known_frame key = {.id = FRAME_NEW, .offset = frame->offset, .flags = frame->flags};
+	struct known_frame key = {.offset = frame->offset, .flags = frame->flags};
 	int rc = module_id(w->s, frame->object, &key.module_id, err);
 
 	if (rc)
 		return rc;
 	item->known = table_find(&in->table, frame_hash(&key), same_frame, in, &key);
 	if (item->known == TABLE_NONE) {
-		if (table_add(&in->table, frame_hash(&key), in->nframes))
-			return no_memory(err);
+		list_fresh(w, &key);
 		item->known = in->nframes;
-		in->frames[in->nframes++] = key;
+		rc = know(in, &key, err);
+		if (rc)
+			return rc;
+	} else {
+		in->frames[item->known].asked = true;
 	}
 	item->function = in->frames[item->known].named ? NULL : f;
 	w->nitems++;
@@ -226,154 +373,157 @@ static int add_functions(struct work *w, struct err *err)
 	return rc ? rc : flush_functions(w, err);
 }
 
-/* ---- frames --------------------------------------------------------------------------------- */
+/* ---- pages ---------------------------------------------------------------------------------- */
 
-#define FRAME_INSERT "INSERT OR FAIL INTO frame(module_id, offset, flags, function_id) VALUES"
-#define FRAME_ROW "(?, ?, ?, ?)"
-
-/* Those of the queue from `first` on; consecutive ids. */
-static int insert_frames(struct work *w, unsigned first, unsigned n, struct err *err)
-{
-	struct args a;
-	int64_t last;
-	unsigned i;
-	int rc;
-
-	if (n == BATCH)
-		rc = db_statement(w->s, FRAME_INSERT TIMES16(FRAME_ROW), &a, err);
-	else
-		rc = db_statement(w->s, FRAME_INSERT FRAME_ROW, &a, err);
-	if (rc)
-		return rc;
-	for (i = 0; i < n; i++) {
-		const struct known_frame *f = &w->in->frames[w->queued[first + i]];
-
-		arg_int(&a, f->module_id);
-		arg_u64(&a, f->offset);
-		arg_int(&a, f->flags);
-		if (w->queued_function[first + i])
-			arg_int(&a, w->queued_function[first + i]);
-		else
-			arg_null(&a);
-	}
-	rc = db_run(w->s, a.st, err);
-	last = sqlite3_last_insert_rowid(w->s->db);
-	for (i = 0; !rc && i < n; i++)
-		w->in->frames[w->queued[first + i]].id = last - (n - 1 - i);
-	return rc;
-}
-
-static int flush_frames(struct work *w, struct err *err)
-{
-	unsigned i;
-	int rc = 0;
-
-	if (w->nqueued == BATCH)
-		rc = insert_frames(w, 0, BATCH, err);
-	for (i = 0; w->nqueued < BATCH && !rc && i < w->nqueued; i++)
-		rc = insert_frames(w, i, 1, err);
-	w->nqueued = 0;
-	return rc;
-}
-
-/* Its row, if it has one. */
-static int select_frame(struct work *w, struct known_frame *f, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(w->s, "SELECT id, function_id IS NOT NULL FROM frame"
-			      " WHERE module_id=? AND offset=? AND flags=?", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, f->module_id);
-	arg_u64(&a, f->offset);
-	arg_int(&a, f->flags);
-	rc = db_step(w->s, a.st, err);
-	if (rc <= 0)
-		return rc;
-	f->id = sqlite3_column_int64(a.st, 0);
-	f->named = sqlite3_column_int(a.st, 1) != 0;
-	sqlite3_reset(a.st);
-	return 0;
-}
-
-static int set_name(struct work *w, struct known_frame *f, int64_t function, struct err *err)
-{
-	struct args a;
-	int rc = f->id == FRAME_QUEUED ? flush_frames(w, err) : 0;
-
-	if (!rc)
-		rc = db_statement(w->s, "UPDATE frame SET function_id=? WHERE id=? AND function_id IS NULL",
-				  &a, err);
-	if (rc)
-		return rc;
-	arg_int(&a, function);
-	arg_int(&a, f->id);
-	rc = db_run(w->s, a.st, err);
-	if (!rc)
-		f->named = true;
-	return rc;
-}
-
-static int add_frame(struct work *w, const struct item *item, struct err *err)
+static void name_frame(struct work *w, const struct item *item)
 {
 	struct known_frame *f = &w->in->frames[item->known];
-	int64_t function = 0, whole;
+	int64_t function = 0;
+
+	if (!item->function || f->named)
+		return;
+	idmap_get(&w->in->functions, (uintptr_t)item->function, &function);
+	f->named = true;
+	if (w->nfresh && f->id >= w->fresh[0].id)
+		w->fresh[f->id - w->fresh[0].id].function_id = function;
+	else
+		w->late[w->nlate++] = (struct late_name){f->id, function};
+}
+
+int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t n, struct columns *c,
+		      struct buf *data, struct buf *functions, struct err *err)
+{
+	struct args a;
+	int rc = frame_page_pack(s->deflater, c, frames, n, data, err);
+
+	if (!rc)
+		rc = frame_page_pack_functions(s->deflater, c, frames, n, functions, err);
+	if (!rc)
+		rc = db_statement(s, "INSERT INTO frame_page(first_id, last_id, frames, data, functions)"
+				  " VALUES(?, ?, ?, ?, ?)", &a, err);
+	if (rc)
+		return rc;
+	arg_int(&a, frames[0].id);
+	arg_int(&a, frames[n - 1].id);
+	arg_int(&a, n);
+	arg_blob(&a, data->data, data->len);
+	arg_blob(&a, functions->data, functions->len);
+	return db_run(s, a.st, err);
+}
+
+static int add_pages(struct work *w, struct err *err)
+{
+	struct interner *in = w->in;
+	uint32_t at, n;
 	int rc = 0;
 
-	if (item->function)
-		idmap_get(&w->in->functions, (uintptr_t)item->function, &function);
-	if (f->id == FRAME_NEW && !idmap_get(&w->in->whole, (uint64_t)f->module_id, &whole))
-		rc = select_frame(w, f, err);
-	if (!rc && f->id == FRAME_NEW) {
-		f->id = FRAME_QUEUED;
-		f->named = function != 0;
-		w->queued_function[w->nqueued] = function;
-		w->queued[w->nqueued++] = item->known;
-		return w->nqueued == BATCH ? flush_frames(w, err) : 0;
+	for (at = 0; !rc && at < w->nfresh; at += n) {
+		n = w->nfresh - at < PAGE_FRAMES ? w->nfresh - at : PAGE_FRAMES;
+		rc = frame_page_insert(w->s, w->fresh + at, n, &in->columns, &in->packed,
+				       &in->packed_functions, err);
 	}
-	if (!rc && function && !f->named)
-		rc = set_name(w, f, function, err);
 	return rc;
 }
 
-static int add_frames(struct work *w, struct err *err)
+/* ---- names that come late ------------------------------------------------------------------- */
+
+static int by_frame(const void *a, const void *b)
 {
-	uint32_t i;
+	int64_t x = ((const struct late_name *)a)->frame_id, y = ((const struct late_name *)b)->frame_id;
+
+	return (x > y) - (x < y);
+}
+
+static int update_functions(struct work *w, int64_t first, const struct page_frame *frames, uint32_t n,
+			    struct err *err)
+{
+	struct interner *in = w->in;
+	struct args a;
+	int rc = frame_page_pack_functions(w->s->deflater, &in->columns, frames, n, &in->packed_functions, err);
+
+	if (!rc)
+		rc = db_statement(w->s, "UPDATE frame_page SET functions=? WHERE first_id=?", &a, err);
+	if (rc)
+		return rc;
+	arg_blob(&a, in->packed_functions.data, in->packed_functions.len);
+	arg_int(&a, first);
+	return db_run(w->s, a.st, err);
+}
+
+/* The names of one page, from w->late[*at] on, which moves behind them. */
+static int name_page(struct work *w, uint32_t *at, struct err *err)
+{
+	struct page_frame *frames;
+	int64_t first = 0;
+	uint32_t n = 0, i;
+	bool changed = false;
+	int rc = read_page(w->s, w->late[*at].frame_id, &first, &frames, &n, err);
+
+	if (rc < 0)
+		return rc;
+	do {
+		i = frames ? frame_page_find(frames, n, w->late[*at].frame_id) : UINT32_MAX;
+		if (i != UINT32_MAX && !frames[i].function_id) {
+			frames[i].function_id = w->late[*at].function_id;
+			changed = true;
+		}
+		++*at;
+	} while (frames && *at < w->nlate && w->late[*at].frame_id <= frames[n - 1].id);
+	rc = changed ? update_functions(w, first, frames, n, err) : 0;
+	free(frames);
+	return rc;
+}
+
+static int add_late_names(struct work *w, struct err *err)
+{
+	uint32_t at = 0;
 	int rc = 0;
 
-	for (i = 0; !rc && i < w->nitems; i++)
-		rc = add_frame(w, &w->items[i], err);
-	return rc ? rc : flush_frames(w, err);
+	if (w->nlate)
+		qsort(w->late, w->nlate, sizeof(*w->late), by_frame);
+	while (!rc && at < w->nlate)
+		rc = name_page(w, &at, err);
+	return rc;
 }
 
-static void put_ids(const struct work *w, struct buf *lists)
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static int intern(struct work *w, const struct segment *segment, bool named_only, struct buf *ids,
+		  struct err *err)
 {
-	int64_t before = 0;
 	uint32_t i;
+	int rc = list_frames(w, segment, named_only, err);
 
-	for (i = 0; i < w->nitems; i++)
-		put_id(lists, w->in->frames[w->items[i].known].id, &before);
+	if (!rc)
+		rc = add_functions(w, err);
+	for (i = 0; !rc && i < w->nitems; i++)
+		name_frame(w, &w->items[i]);
+	if (!rc)
+		rc = add_pages(w, err);
+	if (!rc)
+		rc = add_late_names(w, err);
+	for (i = 0; !rc && ids && i < w->nitems; i++)
+		buf_put(ids, &w->in->frames[w->items[i].known].id, sizeof(int64_t));
+	return rc;
 }
 
-int intern_frames(struct store *s, const struct segment *segment, bool named_only, struct buf *lists,
+int intern_frames(struct store *s, const struct segment *segment, bool named_only, struct buf *ids,
 		  struct err *err)
 {
 	struct work w = {.s = s, .in = s->interner};
-	int rc;
+	uint32_t n = segment->nframes;
+	int rc = w.in->next_frame ? 0 : learn(s, err);
 
-	if (!segment->nframes)
-		return 0;
-	w.items = malloc(segment->nframes * sizeof(*w.items));
-	rc = w.items ? make_room(w.in, segment->nframes, err) : no_memory(err);
+	if (rc || !n)
+		return rc;
+	w.items = malloc(n * sizeof(*w.items));
+	w.fresh = malloc(n * sizeof(*w.fresh));
+	w.late = malloc(n * sizeof(*w.late));
+	rc = w.items && w.fresh && w.late ? make_room(w.in, n, err) : no_memory(err);
 	if (!rc)
-		rc = list_frames(&w, segment, named_only, err);
-	if (!rc)
-		rc = add_functions(&w, err);
-	if (!rc)
-		rc = add_frames(&w, err);
-	if (!rc && lists)
-		put_ids(&w, lists);
+		rc = intern(&w, segment, named_only, ids, err);
 	free(w.items);
+	free(w.fresh);
+	free(w.late);
 	return rc;
 }

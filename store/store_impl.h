@@ -6,8 +6,10 @@
  *	store_db.c      statements, transactions, SQLite's errors as sentences
  *	store_space.c   free disk space: the floor, the reserve file, giving pages back
  *	store_codec.c   blobs: deflate, CRC
+ *	store_page.c    what is in blobs: lists, pages of frames, pages of texts
  *	store_intern.c  modules, processes, threads -> rows
- *	store_frames.c  frames, functions -> rows
+ *	store_frames.c  frames -> pages, functions -> rows
+ *	store_texts.c   command lines -> pages
  *	store_write.c   begin, put, finish
  *	store_rollup.c  what an incident's segments add up to
  *	store_read.c    ids, heads, segments
@@ -46,16 +48,86 @@ void idmap_free(struct idmap *m);
 
 /* ---- blobs (store_codec.c) ------------------------------------------------------------------ */
 
-#define BLOB_VERSION 1
+enum { BLOB_PLAIN = 1, BLOB_COLUMNS = 2 };   /* versions: lists of store version 3 are BLOB_COLUMNS */
 #define BLOB_HEADER_BYTES 10
 #define LISTS_MAX_BYTES ((size_t)16 << 20)
 
+struct blob {
+	const void *bytes;
+	size_t n;
+};
+
+#define COLUMNS_CUTS 64
+
+/* Bytes to be deflated, and where codes of their own begin. {0} is empty and valid. */
+struct columns {
+	struct buf raw;                      /* failure is sticky */
+	size_t cuts[COLUMNS_CUTS];
+	uint32_t ncuts;
+	enum deflate_kind kind;
+};
+
 /* Both replace what is in out. */
-int blob_pack(struct deflater *d, const void *raw, size_t n, struct buf *out, struct err *err);
+int blob_pack(struct deflater *d, unsigned version, const struct columns *c, struct buf *out,
+	      struct err *err);
 int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err);
 /* ERR_FORMAT when the bytes are no blob, raw would be over max_raw, or the CRC is wrong. */
 int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out, struct err *err);
 uint32_t blob_crc(const void *raw, size_t n);
+
+/* ---- what is in blobs (store_page.c) -------------------------------------------------------- */
+
+void columns_free(struct columns *c);
+
+struct lists {
+	int64_t *ids;                        /* threads, then frames; malloc'ed */
+	uint32_t nthreads, nframes;
+};
+
+/* ids are used up. c is memory only, as below. */
+int lists_pack(struct deflater *d, struct columns *c, uint64_t *ids, uint32_t nthreads, uint32_t nframes,
+	       struct buf *out, struct err *err);
+int lists_unpack(const void *blob, size_t n, struct lists *out, struct err *err);
+/* Without the blob around it; by_planes: BLOB_COLUMNS. */
+int lists_decode(const void *raw, size_t n, bool by_planes, struct lists *out, struct err *err);
+
+#define PAGE_FRAMES 2048u                    /* that are packed together, at most */
+#define PAGE_FRAMES_MAX 65536u               /* that are read */
+#define PAGE_MAX_BYTES ((size_t)16 << 20)
+
+struct page_frame {
+	int64_t id;                          /* ascending */
+	int64_t module_id, function_id;      /* function 0 = no name yet */
+	uint64_t offset;
+	uint32_t flags;
+};
+
+/* n >= 1 */
+int frame_page_pack(struct deflater *d, struct columns *c, const struct page_frame *frames, uint32_t n,
+		struct buf *out, struct err *err);
+int frame_page_pack_functions(struct deflater *d, struct columns *c, const struct page_frame *frames, uint32_t n,
+		   struct buf *out, struct err *err);
+/* out: malloc'ed, n >= 1 */
+int frame_page_unpack(const struct blob *frames, const struct blob *functions, int64_t first_id,
+		  struct page_frame **out, uint32_t *n, struct err *err);
+int frame_page_decode(const struct buf *frames, const struct buf *functions, int64_t first_id,
+		  struct page_frame **out, uint32_t *n, struct err *err);
+/* Its index; UINT32_MAX = not there. */
+uint32_t frame_page_find(const struct page_frame *frames, uint32_t n, int64_t id);
+
+struct text_page {
+	char **texts;
+	uint32_t *lengths;
+	uint32_t n;
+	struct buf memory;
+};
+
+int text_page_pack(struct deflater *d, struct columns *c, const char *const *texts, uint32_t n, struct buf *out,
+	       struct err *err);
+int text_page_unpack(const struct blob *blob, struct text_page *out, struct err *err);
+/* Takes raw on success. */
+int text_page_decode(struct buf *raw, struct text_page *out, struct err *err);
+void text_page_free(struct text_page *p);
 
 /* ---- the handle ----------------------------------------------------------------------------- */
 
@@ -76,7 +148,7 @@ struct store {
 		sqlite3_stmt *st;
 	} statements[STORE_STATEMENTS];
 	uint32_t nstatements;
-	struct deflater *deflater;           /* STORE_RECORD */
+	struct deflater *deflater;           /* STORE_RECORD, STORE_EDIT */
 	struct interner *interner;           /* STORE_RECORD */
 };
 
@@ -104,6 +176,9 @@ void arg_num(struct args *a, double v);                  /* NaN = NULL */
 void arg_text(struct args *a, const char *text);         /* NULL = NULL */
 void arg_blob(struct args *a, const void *bytes, size_t n);   /* n 0 = NULL */
 void arg_null(struct args *a);
+
+/* Borrowed until the statement moves. */
+struct blob column_blob(sqlite3_stmt *st, int column);
 
 /* 1 a row, 0 no (more) row and the statement is reset, < 0 an error (reset, sentence in err). */
 int db_step(struct store *s, sqlite3_stmt *st, struct err *err);
@@ -137,6 +212,12 @@ int schema_create(struct store *s, struct err *err);
 /* In a transaction: from the version before, an int64_t, to STORE_VERSION. */
 int schema_upgrade(struct store *s, void *version, struct err *err);
 
+/*
+ * The version of the file now: in a transaction, for a recorder may upgrade it while others have it
+ * open. Version 3 has pages.
+ */
+int schema_version(struct store *s, int64_t *version, struct err *err);
+
 /* Names of enums in the file: they belong to the format, not to the program. */
 const char *state_to_text(enum incident_state state);
 enum incident_state state_from_text(const char *text);         /* unknown = partial */
@@ -168,8 +249,15 @@ void interner_free(struct interner *in);
 void interner_forget(struct interner *in);
 
 /*
- * Inside a transaction: find or add a row for each thread and frame that the segment lists.
- * lists    the two lists in row ids, encoded (layout: schema.c)
+ * Keep what is known of frames for which listed() is true, forget the rest: some rows and pages were
+ * deleted by ourselves.
+ */
+void interner_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx);
+
+/*
+ * Inside a transaction: find or add a row for each thread that the segment lists and a place for each
+ * frame.
+ * lists    the two lists in ids of the store, as a blob
  */
 int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
 		   struct err *err);
@@ -180,12 +268,16 @@ int intern_stored(struct store *s, int64_t segment_id, struct err *err);
 /* Inside a transaction: give the frames of a stored segment the names that they got since. */
 int intern_names(struct store *s, const struct segment *segment, struct err *err);
 
+/* Inside a transaction: a page of n >= 1 frames; c, data and functions are memory only. */
+int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t n, struct columns *c,
+		      struct buf *data, struct buf *functions, struct err *err);
+
 /* ---- reading segments (store_read.c) -------------------------------------------------------- */
 
 struct stored_segment {
 	int64_t id;
 	struct segment_content content;
-	int64_t *threads, *frames;           /* local index -> row id; content.nthreads, nframes */
+	int64_t *threads, *frames;           /* local index -> id; content.nthreads, nframes */
 };
 
 typedef int segment_reader(void *ctx, const struct stored_segment *segment, struct err *err);
@@ -205,9 +297,6 @@ typedef int damage_reader(void *ctx, const struct damaged_segment *segment, stru
  */
 int read_segments(struct store *s, int64_t incident_id, segment_reader *each, damage_reader *damaged,
 		  void *ctx, struct err *err);
-/* The lists alone. out: nthreads + nframes ids, threads first, malloc'ed. */
-int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframes, int64_t **out,
-		 struct err *err);
 int not_found(struct store *s, int64_t id, struct err *err);
 
 /* ---- sums (store_rollup.c) ------------------------------------------------------------------ */
@@ -219,17 +308,12 @@ struct loss_row {
 	enum loss_kind kind;
 };
 
-struct quality_row {
-	int64_t process_id;                  /* 0 = no process */
-	uint64_t n[QUALITIES];
-};
-
 struct rollup {
 	uint64_t samples;
 	uint64_t period_ns[STREAMS_MAX];
 	struct loss_row *losses;
-	struct quality_row *qualities;
-	uint32_t nlosses, losses_cap, nqualities, qualities_cap;
+	uint64_t quality[QUALITIES];
+	uint32_t nlosses, losses_cap;
 };
 
 /* Count what the stored segments of an incident hold in the window of its head. */

@@ -1,16 +1,12 @@
 /*
- * From what the recorder holds in memory to rows: frames, functions, modules, processes, threads.
+ * From what the recorder holds in memory to rows: modules, processes, threads; and the lists of segments.
  *
- * Frames are many (20,000 in a minute of a busy machine) and come again in every segment, so their
- * ids are remembered by content: numbers of the frame table are used again for other frames. The
- * memory is right as long as only we change the rows; data_version, read inside each transaction,
+ * The memory is right as long as only we change the store; data_version, read inside each transaction,
  * says when another program (delete) has. Objects and functions are remembered by address within
  * one call, in which the segment keeps them alive; the few processes and threads are looked up each
  * time.
  */
 #include "store/interner.h"
-
-#include "base/varint.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +29,18 @@ void interner_forget(struct interner *in)
 		return;
 	table_clear(&in->table);
 	in->nframes = 0;
-	idmap_clear(&in->whole);
+	in->next_frame = 0;
+	texts_forget(in);
+	in->next_text = 0;
+	idmap_clear(&in->settled);
+}
+
+void interner_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx)
+{
+	if (!in)
+		return;
+	frames_keep(in, listed, ctx);
+	texts_forget(in);
 	idmap_clear(&in->settled);
 }
 
@@ -47,8 +54,14 @@ void interner_free(struct interner *in)
 	idmap_free(&in->functions);
 	idmap_free(&in->processes);
 	idmap_free(&in->modules);
-	idmap_free(&in->whole);
 	idmap_free(&in->settled);
+	table_free(&in->text_table);
+	free(in->texts);
+	buf_free(&in->text_bytes);
+	columns_free(&in->columns);
+	buf_free(&in->ids);
+	buf_free(&in->packed);
+	buf_free(&in->packed_functions);
 	free(in);
 }
 
@@ -149,8 +162,7 @@ static int module_learn(struct store *s, const struct object *object, int64_t *i
 	if (idmap_set(&in->objects, (uintptr_t)object, *id) ||
 	    idmap_set(&in->modules, (uint64_t)*id,
 		      idmap_get(&in->modules, (uint64_t)*id, &before) ? MODULE_SHARED
-		      : added ? MODULE_ADDED : MODULE_MET) ||
-	    (added && idmap_set(&in->whole, (uint64_t)*id, 1)))
+		      : added ? MODULE_ADDED : MODULE_MET))
 		return no_memory(err);
 	return 0;
 }
@@ -186,14 +198,14 @@ static int process_lookup(struct store *s, struct process *p, struct process_row
 	struct args a;
 	int rc =
 		db_statement(s,
-			     "SELECT id, name=? AND (cmdline IS NOT NULL OR ? IS NULL) FROM process"
+			     "SELECT id, name=? AND (cmdline_id IS NOT NULL OR ?) FROM process"
 			     " WHERE session_id=? AND pid=? AND start_ns=? AND exec=?",
 			     &a, err);
 
 	if (rc)
 		return rc;
 	arg_text(&a, process_name(p));
-	arg_text(&a, atomic_load(&p->cmdline));
+	arg_int(&a, !atomic_load(&p->cmdline));
 	arg_int(&a, s->session_id);
 	arg_u64(&a, p->pid);
 	arg_u64(&a, p->start_ns);
@@ -209,15 +221,27 @@ static int process_lookup(struct store *s, struct process *p, struct process_row
 	return 0;
 }
 
+/* 0 = none */
+static int cmdline_id(struct store *s, struct process *p, int64_t *id, struct err *err)
+{
+	const char *cmdline = atomic_load(&p->cmdline);
+
+	*id = 0;
+	return cmdline ? text_id(s, cmdline, id, err) : 0;
+}
+
 static int process_insert(struct store *s, struct process *p, int64_t *id, struct err *err)
 {
+	int64_t cmdline = 0;
 	struct args a;
-	int rc = db_statement(
-		s,
-		"INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
-		" cmdline) VALUES(?, ?, ?, ?, ?, ?, ?)",
-		&a, err);
+	int rc = cmdline_id(s, p, &cmdline, err);
 
+	if (!rc)
+		rc = db_statement(
+			s,
+			"INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
+			" cmdline_id) VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0))",
+			&a, err);
 	if (rc)
 		return rc;
 	arg_int(&a, s->session_id);
@@ -226,7 +250,7 @@ static int process_insert(struct store *s, struct process *p, int64_t *id, struc
 	arg_u64(&a, p->exec);
 	arg_u64(&a, p->parent_pid);
 	arg_text(&a, process_name(p));
-	arg_text(&a, atomic_load(&p->cmdline));
+	arg_int(&a, cmdline);
 	rc = db_run(s, a.st, err);
 	*id = sqlite3_last_insert_rowid(s->db);
 	return rc;
@@ -234,14 +258,19 @@ static int process_insert(struct store *s, struct process *p, int64_t *id, struc
 
 static int process_update(struct store *s, struct process *p, int64_t id, struct err *err)
 {
+	int64_t cmdline = 0;
 	struct args a;
-	int rc = db_statement(
-		s, "UPDATE process SET name=?, cmdline=coalesce(cmdline, ?) WHERE id=?", &a, err);
+	int rc = cmdline_id(s, p, &cmdline, err);
 
+	if (!rc)
+		rc = db_statement(s,
+				  "UPDATE process SET name=?, cmdline_id=coalesce(cmdline_id, nullif(?, 0))"
+				  " WHERE id=?",
+				  &a, err);
 	if (rc)
 		return rc;
 	arg_text(&a, process_name(p));
-	arg_text(&a, atomic_load(&p->cmdline));
+	arg_int(&a, cmdline);
 	arg_int(&a, id);
 	return db_run(s, a.st, err);
 }
@@ -324,20 +353,6 @@ static int thread_id(struct store *s, const struct thread *t, int64_t *id, struc
 
 /* ---- a segment ------------------------------------------------------------------------------ */
 
-static void put_varint(struct buf *out, uint64_t v)
-{
-	uint8_t *to = (uint8_t *)buf_reserve(out, VARINT_MAX_BYTES);
-
-	if (to)
-		buf_advance(out, varint_put(to, v));
-}
-
-void put_id(struct buf *out, int64_t id, int64_t *before)
-{
-	put_varint(out, zigzag(id - *before));
-	*before = id;
-}
-
 /*
  * Objects and functions may be freed, and their addresses used again, once no segment holds them.
  */
@@ -363,20 +378,18 @@ static int begin_call(struct store *s, struct err *err)
 	return 0;
 }
 
-static int put_threads(struct store *s, const struct segment *segment, struct buf *lists,
-		       struct err *err)
+static int put_threads(struct store *s, const struct segment *segment, struct buf *ids, struct err *err)
 {
 	struct segment_list list = segment_threads(segment);
-	int64_t id = 0, before = 0;
+	int64_t id = 0;
 	uint32_t number;
 	int rc = 0;
 
-	put_varint(lists, segment->nthreads);
 	while (!rc && segment_next(&list, &number)) {
 		rc = thread_id(s, thread_get(segment->process_table, number), &id, err);
-		put_id(lists, id, &before);
+		buf_put(ids, &id, sizeof(id));
 	}
-	return rc;
+	return rc ? rc : texts_flush(s, err);
 }
 
 static uint32_t count_named(const struct segment *segment)
@@ -395,16 +408,20 @@ static uint32_t count_named(const struct segment *segment)
 int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
 		   struct err *err)
 {
+	struct interner *in = s->interner;
 	int rc = begin_call(s, err);
 
-	s->interner->named = count_named(segment);
+	in->named = count_named(segment);
+	buf_reset(&in->ids);
 	if (!rc)
-		rc = put_threads(s, segment, lists, err);
-	put_varint(lists, segment->nframes);
+		rc = put_threads(s, segment, &in->ids, err);
 	if (!rc)
-		rc = intern_frames(s, segment, false, lists, err);
+		rc = intern_frames(s, segment, false, &in->ids, err);
 	if (!rc)
-		rc = buf_check(lists, "the lists of a segment", err);
+		rc = buf_check(&in->ids, "the lists of a segment", err);
+	if (!rc)
+		rc = lists_pack(s->deflater, &in->columns, (uint64_t *)(void *)in->ids.data,
+				segment->nthreads, segment->nframes, lists, err);
 	return rc;
 }
 

@@ -9,9 +9,26 @@
 
 enum { DAMAGE_TOLD = 5 };                    /* parts that are named */
 
+/* Frames or texts of a row; the ids of a frame's page have an index each, UINT32_MAX = not loaded. */
+struct loaded_page {
+	int64_t first, last;
+	struct page_frame *frames;
+	uint32_t *indices;
+	uint32_t n;
+	struct text_page texts;
+};
+
+/* In order of their ids; the one asked for last is likely the next. */
+struct loaded_pages {
+	struct loaded_page *items;
+	uint32_t n, cap, at;
+};
+
 struct loading {
 	struct store *s;
 	struct incident *in;
+	int64_t version;
+	struct loaded_pages frame_pages, text_pages;
 	struct idmap processes, threads, modules, functions, frames;   /* row id -> index */
 	struct loaded_function {
 		const char *name, *raw_name, *module;   /* owned by the incident */
@@ -67,6 +84,172 @@ static const char *text_at(sqlite3_stmt *st, int column)
 	return (const char *)sqlite3_column_text(st, column);
 }
 
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* Where the page with this id is, or would be. */
+static uint32_t page_at(const struct loaded_pages *p, int64_t id)
+{
+	uint32_t lo = 0, hi = p->n, mid;
+
+	if (p->at < p->n && id >= p->items[p->at].first && id <= p->items[p->at].last)
+		return p->at;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (p->items[mid].last < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct loaded_page *page_find(struct loaded_pages *p, int64_t id)
+{
+	uint32_t at = page_at(p, id);
+
+	if (at == p->n || id < p->items[at].first)
+		return NULL;
+	p->at = at;
+	return &p->items[at];
+}
+
+/* Zeroed but for its ids; NULL without memory. */
+static struct loaded_page *page_add(struct loaded_pages *p, int64_t first, int64_t last)
+{
+	struct loaded_page page = {.first = first, .last = last}, *bigger;
+	uint32_t at = page_at(p, first), cap = p->cap ? p->cap * 2 : 64;
+
+	if (p->n == p->cap) {
+		bigger = realloc(p->items, cap * sizeof(*bigger));
+		if (!bigger)
+			return NULL;
+		p->items = bigger;
+		p->cap = cap;
+	}
+	memmove(&p->items[at + 1], &p->items[at], (p->n - at) * sizeof(*p->items));
+	p->n++;
+	p->at = at;
+	p->items[at] = page;
+	return &p->items[at];
+}
+
+static void pages_free(struct loaded_pages *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->n; i++) {
+		free(p->items[i].frames);
+		free(p->items[i].indices);
+		text_page_free(&p->items[i].texts);
+	}
+	free(p->items);
+}
+
+/*
+ * The row of a page that may have an id: columns first_id, last_id, then blobs.
+ * returns  1, 0 there is none, or an error
+ */
+static int page_row(struct loading *l, const char *sql, int64_t id, sqlite3_stmt **st, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(l->s, sql, &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, id);
+	rc = db_step(l->s, a.st, err);
+	if (rc > 0 && sqlite3_column_int64(a.st, 1) < id) {
+		sqlite3_reset(a.st);
+		rc = 0;
+	}
+	*st = a.st;
+	return rc;
+}
+
+static int add_page(struct loading *l, struct loaded_pages *p, sqlite3_stmt *st, struct loaded_page **out,
+		    struct err *err)
+{
+	int64_t first = sqlite3_column_int64(st, 0), last = sqlite3_column_int64(st, 1);
+	uint32_t at = page_at(p, first);
+
+	if (at < p->n && last >= p->items[at].first)
+		return err_set(err, ERR_FORMAT, "two pages of %s have the same ids", l->s->path);
+	*out = page_add(p, first, last);
+	return *out ? 0 : no_memory(l, err);
+}
+
+static int fill_frames(struct loading *l, struct loaded_page *page, sqlite3_stmt *st, struct err *err)
+{
+	struct blob data = column_blob(st, 2), functions = column_blob(st, 3);
+	int rc = frame_page_unpack(&data, &functions, page->first, &page->frames, &page->n, err);
+
+	if (rc)
+		return rc;
+	page->indices = malloc(page->n * sizeof(*page->indices));
+	if (!page->indices)
+		return no_memory(l, err);
+	memset(page->indices, 0xff, page->n * sizeof(*page->indices));
+	return 0;
+}
+
+/* *out NULL: no page has this id. */
+static int frame_page(struct loading *l, int64_t id, struct loaded_page **out, struct err *err)
+{
+	sqlite3_stmt *st;
+	int rc;
+
+	*out = page_find(&l->frame_pages, id);
+	if (*out || l->version < 3)
+		return 0;
+	rc = page_row(l, "SELECT first_id, last_id, data, functions FROM frame_page WHERE first_id <= ?"
+		      " ORDER BY first_id DESC LIMIT 1", id, &st, err);
+	if (rc <= 0)
+		return rc;
+	rc = add_page(l, &l->frame_pages, st, out, err);
+	if (!rc)
+		rc = fill_frames(l, *out, st, err);
+	sqlite3_reset(st);
+	return rc;
+}
+
+static int text_page(struct loading *l, int64_t id, struct loaded_page **out, struct err *err)
+{
+	struct blob blob;
+	sqlite3_stmt *st;
+	int rc;
+
+	*out = page_find(&l->text_pages, id);
+	if (*out)
+		return 0;
+	rc = page_row(l, "SELECT first_id, last_id, data FROM text_page WHERE first_id <= ?"
+		      " ORDER BY first_id DESC LIMIT 1", id, &st, err);
+	if (rc <= 0)
+		return rc;
+	blob = column_blob(st, 2);
+	rc = add_page(l, &l->text_pages, st, out, err);
+	if (!rc)
+		rc = text_page_unpack(&blob, &(*out)->texts, err);
+	sqlite3_reset(st);
+	return rc;
+}
+
+/* NULL in *out: id 0, none. */
+static int load_text(struct loading *l, int64_t id, const char **out, struct err *err)
+{
+	struct loaded_page *page = NULL;
+	int rc = id ? text_page(l, id, &page, err) : 0;
+
+	*out = NULL;
+	if (rc || !id)
+		return rc;
+	if (!page || id - page->first >= page->texts.n)
+		return err_set(err, ERR_FORMAT,
+			       "incident %" PRId64 " in %s is damaged: its text %" PRId64 " is missing",
+			       l->in->head.id, l->s->path, id);
+	*out = page->texts.texts[id - page->first];
+	return 0;
+}
+
 /* ---- processes and threads ------------------------------------------------------------------ */
 
 static int load_process(struct loading *l, int64_t id, int64_t *index, struct err *err)
@@ -78,9 +261,11 @@ static int load_process(struct loading *l, int64_t id, int64_t *index, struct er
 
 	if (idmap_get(&l->processes, (uint64_t)id, index))
 		return 0;
-	rc = fetch(l,
-		   "SELECT pid, start_ns, exec, parent_pid, name, cmdline FROM process WHERE id=?",
-		   "process", id, &st, err);
+	rc = l->version < 3
+		? fetch(l, "SELECT pid, start_ns, exec, parent_pid, name, cmdline, 0 FROM process WHERE id=?",
+			"process", id, &st, err)
+		: fetch(l, "SELECT pid, start_ns, exec, parent_pid, name, cmdline, cmdline_id FROM process"
+			" WHERE id=?", "process", id, &st, err);
 	if (rc)
 		return rc;
 	p.pid = (uint32_t)sqlite3_column_int64(st, 0);
@@ -88,10 +273,12 @@ static int load_process(struct loading *l, int64_t id, int64_t *index, struct er
 	p.exec = (uint32_t)sqlite3_column_int64(st, 2);
 	p.parent_pid = (uint32_t)sqlite3_column_int64(st, 3);
 	p.name = text_at(st, 4);
-	p.cmdline = text_at(st, 5);
-	at = incident_add_process(l->in, &p);
+	rc = load_text(l, sqlite3_column_int64(st, 6), &p.cmdline, err);
+	if (!p.cmdline)
+		p.cmdline = text_at(st, 5);
+	at = rc ? UINT32_MAX : incident_add_process(l->in, &p);
 	sqlite3_reset(st);
-	return enter(l, &l->processes, id, at, index, err);
+	return rc ? rc : enter(l, &l->processes, id, at, index, err);
 }
 
 static int load_thread(struct loading *l, int64_t id, int64_t *index, struct err *err)
@@ -216,10 +403,22 @@ static int add_frame(struct loading *l, struct incident_frame *f, int64_t functi
 	return rc;
 }
 
-static int load_frame(struct loading *l, int64_t id, int64_t *index, struct err *err)
+static int add_page_frame(struct loading *l, const struct page_frame *from, uint32_t *at, struct err *err)
 {
-	struct incident_frame f = {0};
-	int64_t module_id, function_id, module = 0;
+	struct incident_frame f = {.offset = from->offset, .flags = from->flags};
+	int64_t module = 0;
+	int rc = load_module(l, from->module_id, &module, err);
+
+	f.module = (uint32_t)module;
+	if (!rc)
+		rc = add_frame(l, &f, from->function_id, at, err);
+	return rc || *at != UINT32_MAX ? rc : no_memory(l, err);
+}
+
+/* Of a store of version 2, or one that began as such. */
+static int load_frame_row(struct loading *l, int64_t id, int64_t *index, struct err *err)
+{
+	struct page_frame f = {.id = id};
 	uint32_t at = UINT32_MAX;
 	sqlite3_stmt *st;
 	int rc;
@@ -230,16 +429,29 @@ static int load_frame(struct loading *l, int64_t id, int64_t *index, struct err 
 		   id, &st, err);
 	if (rc)
 		return rc;
-	module_id = sqlite3_column_int64(st, 0);
+	f.module_id = sqlite3_column_int64(st, 0);
 	f.offset = (uint64_t)sqlite3_column_int64(st, 1);
 	f.flags = (uint32_t)sqlite3_column_int64(st, 2);
-	function_id = sqlite3_column_int64(st, 3);
+	f.function_id = sqlite3_column_int64(st, 3);
 	sqlite3_reset(st);
-	rc = load_module(l, module_id, &module, err);
-	f.module = (uint32_t)module;
-	if (!rc)
-		rc = add_frame(l, &f, function_id, &at, err);
+	rc = add_page_frame(l, &f, &at, err);
 	return rc ? rc : enter(l, &l->frames, id, at, index, err);
+}
+
+static int load_frame(struct loading *l, int64_t id, int64_t *index, struct err *err)
+{
+	struct loaded_page *page;
+	uint32_t at = UINT32_MAX;
+	int rc = frame_page(l, id, &page, err);
+
+	if (!rc && page)
+		at = frame_page_find(page->frames, page->n, id);
+	if (rc || at == UINT32_MAX)
+		return rc ? rc : load_frame_row(l, id, index, err);
+	if (page->indices[at] == UINT32_MAX)
+		rc = add_page_frame(l, &page->frames[at], &page->indices[at], err);
+	*index = page->indices[at];
+	return rc;
 }
 
 /* ---- segments ------------------------------------------------------------------------------- */
@@ -397,8 +609,10 @@ static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 static int load_content(struct store *s, struct incident *in, struct err *err)
 {
 	struct loading l = {.s = s, .in = in};
-	int rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
+	int rc = schema_version(s, &l.version, err);
 
+	if (!rc)
+		rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
 	if (!rc && (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
 		    sort_by_time(in->events, in->nevents, sizeof(*in->events))))
 		rc = no_memory(&l, err);
@@ -412,6 +626,8 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	idmap_free(&l.modules);
 	idmap_free(&l.functions);
 	idmap_free(&l.frames);
+	pages_free(&l.frame_pages);
+	pages_free(&l.text_pages);
 	free(l.function_items);
 	buf_free(&l.damage);
 	free(l.indices);

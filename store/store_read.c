@@ -4,8 +4,6 @@
  */
 #include "store/store_impl.h"
 
-#include "base/varint.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -83,24 +81,24 @@ int store_newest(struct store *s, int64_t *id, struct err *err)
 
 /* ---- head ----------------------------------------------------------------------------------- */
 
-/* Columns from left to right; a copy that fails is remembered. */
-struct columns {
+/* A row, from left to right; a copy that fails is remembered. */
+struct row {
 	sqlite3_stmt *st;
 	int at;
 	bool failed;
 };
 
-static int64_t next_int(struct columns *c)
+static int64_t next_int(struct row *c)
 {
 	return sqlite3_column_int64(c->st, c->at++);
 }
 
-static uint64_t next_u64(struct columns *c)
+static uint64_t next_u64(struct row *c)
 {
 	return (uint64_t)sqlite3_column_int64(c->st, c->at++);
 }
 
-static double next_num(struct columns *c)
+static double next_num(struct row *c)
 {
 	int at = c->at++;
 
@@ -109,7 +107,7 @@ static double next_num(struct columns *c)
 }
 
 /* Borrowed until the statement moves; NULL is NULL. */
-static const char *next_text(struct columns *c)
+static const char *next_text(struct row *c)
 {
 	int at = c->at++;
 	const char *text = (const char *)sqlite3_column_text(c->st, at);
@@ -119,7 +117,7 @@ static const char *next_text(struct columns *c)
 	return text;
 }
 
-static char *next_copy(struct columns *c)
+static char *next_copy(struct row *c)
 {
 	const char *text = next_text(c);
 	size_t n = text ? strlen(text) + 1 : 0;
@@ -138,7 +136,7 @@ static char *next_copy(struct columns *c)
 /* *windowed false: the incident has not got its window yet. */
 static void read_head(sqlite3_stmt *st, struct incident_head *h, bool *windowed, bool *failed)
 {
-	struct columns c = {.st = st};
+	struct row c = {.st = st};
 	const char *uuid;
 
 	h->id = next_int(&c);
@@ -304,71 +302,22 @@ int store_list(struct store *s, int (*each)(void *ctx, const struct incident_hea
 
 /* ---- segments ------------------------------------------------------------------------------- */
 
-static int bad_lists(struct err *err)
-{
-	return err_set(err, ERR_FORMAT, "its lists of threads and frames are damaged");
-}
-
-static bool decode_list(const uint8_t **at, const uint8_t *end, uint64_t n, int64_t *out)
-{
-	uint64_t step, id = 0;
-
-	while (n--) {
-		if (!varint_get(at, end, &step))
-			return false;
-		id += (uint64_t)unzigzag(step);
-		*out++ = (int64_t)id;
-	}
-	return true;
-}
-
-/* A list's ids take a byte each at least, so the bytes bound what is allocated. */
-int lists_decode(const void *raw, size_t n, uint32_t *nthreads, uint32_t *nframes, int64_t **out,
-		 struct err *err)
-{
-	const uint8_t *at = raw, *end = at + n;
-	uint64_t threads, frames;
-	int64_t *ids;
-	bool good;
-
-	if (n < 2 || n > LISTS_MAX_BYTES)
-		return bad_lists(err);
-	ids = malloc(n * sizeof(*ids));
-	if (!ids)
-		return err_set(err, ERR_MEMORY, "out of memory while reading a segment");
-	good = varint_get(&at, end, &threads) && threads <= (uint64_t)(end - at) &&
-	       decode_list(&at, end, threads, ids) && varint_get(&at, end, &frames) &&
-	       frames <= (uint64_t)(end - at) && decode_list(&at, end, frames, ids + threads) &&
-	       at == end;
-	if (!good) {
-		free(ids);
-		return bad_lists(err);
-	}
-	*nthreads = (uint32_t)threads;
-	*nframes = (uint32_t)frames;
-	*out = ids;
-	return 0;
-}
-
 /* The row's blobs -> content and ids. */
 static int decode_row(sqlite3_stmt *st, struct stored_segment *out, struct err *err)
 {
-	uint32_t nthreads = 0, nframes = 0;
+	struct lists lists = {0};
 	struct buf raw = {0};
-	int rc = blob_unpack(sqlite3_column_blob(st, 0),
-			     (size_t)sqlite3_column_bytes(st, 0), LISTS_MAX_BYTES, &raw, err);
+	int rc = lists_unpack(sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), &lists, err);
 
-	if (!rc)
-		rc = lists_decode(raw.data, raw.len, &nthreads, &nframes, &out->threads, err);
 	if (!rc)
 		rc = blob_unpack(sqlite3_column_blob(st, 1),
 				 (size_t)sqlite3_column_bytes(st, 1), SEGMENT_MAX_BYTES, &raw, err);
 	if (!rc)
 		rc = segment_decode((const uint8_t *)raw.data, raw.len, &out->content, err);
-	if (!rc && (out->content.nthreads != nthreads || out->content.nframes != nframes))
-		rc = bad_lists(err);
-	if (!rc)
-		out->frames = out->threads + nthreads;
+	if (!rc && (out->content.nthreads != lists.nthreads || out->content.nframes != lists.nframes))
+		rc = err_set(err, ERR_FORMAT, "its lists of threads and frames are not those of its columns");
+	out->threads = lists.ids;
+	out->frames = lists.ids + lists.nthreads;
 	buf_free(&raw);
 	return rc;
 }

@@ -1,6 +1,5 @@
 /*
- * What an incident's segments add up to in its window: samples by process and quality, losses by
- * cpu and second. Counted from what was stored, not from memory, so it is also the proof that every
+ * What an incident's segments add up to in its window: samples by quality, losses by cpu and second. Counted from what was stored, not from memory, so it is also the proof that every
  * segment can be read back; and a partial incident is counted by the same code.
  */
 #include "store/store_impl.h"
@@ -9,12 +8,9 @@
 #include <string.h>
 
 struct counting {
-	struct store *s;
 	const struct incident_head *head;
 	struct rollup *r;
 	struct idmap loss_index;             /* (cpu, second, kind) -> row */
-	struct idmap quality_index;          /* process id -> row */
-	struct idmap thread_row;             /* thread id -> quality row */
 };
 
 static int no_memory(struct err *err)
@@ -36,87 +32,23 @@ static void *room(void *items, uint32_t n, uint32_t *cap, size_t item_bytes)
 
 /* ---- quality -------------------------------------------------------------------------------- */
 
-static int quality_row(struct counting *c, int64_t process, int64_t *row, struct err *err)
-{
-	struct rollup *r = c->r;
-	struct quality_row *rows;
-
-	if (idmap_get(&c->quality_index, (uint64_t)process, row))
-		return 0;
-	rows = room(r->qualities, r->nqualities, &r->qualities_cap, sizeof(*rows));
-	if (!rows)
-		return no_memory(err);
-	r->qualities = rows;
-	*row = r->nqualities;
-	memset(&rows[*row], 0, sizeof(rows[*row]));
-	rows[*row].process_id = process;
-	if (idmap_set(&c->quality_index, (uint64_t)process, *row))
-		return no_memory(err);
-	r->nqualities++;
-	return 0;
-}
-
-static int process_of_thread(struct counting *c, int64_t thread, int64_t *process, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(c->s, "SELECT process_id FROM thread WHERE id=?", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, thread);
-	rc = db_int(c->s, a.st, process, err);
-	if (rc == ERR_NOT_FOUND)
-		rc = err_set(err, ERR_FORMAT,
-			     "a segment of incident %lld lists a thread that is not in %s",
-			     (long long)c->head->id, c->s->path);
-	return rc;
-}
-
-/* Row of a thread (0 = samples without one); their number is small beside the samples'. */
-static int row_of_thread(struct counting *c, int64_t thread, int64_t *row, struct err *err)
-{
-	int64_t process = 0;
-	int rc = 0;
-
-	if (idmap_get(&c->thread_row, (uint64_t)thread, row))
-		return 0;
-	if (thread)
-		rc = process_of_thread(c, thread, &process, err);
-	if (!rc)
-		rc = quality_row(c, process, row, err);
-	if (!rc && idmap_set(&c->thread_row, (uint64_t)thread, *row))
-		rc = no_memory(err);
-	return rc;
-}
-
 static bool in_window(const struct counting *c, uint64_t time_ns)
 {
 	return time_ns >= c->head->t0_ns && time_ns <= c->head->t1_ns;
 }
 
-static int count_samples(struct counting *c, const struct stored_segment *segment, struct err *err)
+static void count_samples(struct counting *c, const struct segment_content *content)
 {
-	uint32_t i, thread, before = 0;
-	int64_t row = -1;
-	int rc = 0;
+	uint32_t i;
 
-	for (i = 0; !rc && i < segment->content.nsamples; i++) {
-		const struct segment_sample *sample = &segment->content.samples[i];
+	for (i = 0; i < content->nsamples; i++) {
+		const struct segment_sample *sample = &content->samples[i];
 
 		if (!in_window(c, sample->time_ns) || sample->stream == STREAM_OFF_CPU)
 			continue;
-		thread = sample->thread;
-		/* Threads come in runs. */
-		if (row < 0 || thread != before)
-			rc = row_of_thread(c, thread == THREAD_NONE ? 0 : segment->threads[thread],
-					   &row, err);
-		if (rc)
-			return rc;
-		before = thread;
-		c->r->qualities[row].n[sample->quality]++;
+		c->r->quality[sample->quality]++;
 		c->r->samples++;
 	}
-	return 0;
 }
 
 /* ---- losses --------------------------------------------------------------------------------- */
@@ -183,10 +115,9 @@ static int count_segment(void *ctx, const struct stored_segment *segment, struct
 {
 	struct counting *c = ctx;
 	unsigned stream;
-	int rc = count_samples(c, segment, err);
+	int rc = count_losses(c, &segment->content, err);
 
-	if (!rc)
-		rc = count_losses(c, &segment->content, err);
+	count_samples(c, &segment->content);
 	for (stream = 0; stream < STREAMS_MAX; stream++) {
 		if (!c->r->period_ns[stream])
 			c->r->period_ns[stream] = segment->content.period_ns[stream];
@@ -197,39 +128,31 @@ static int count_segment(void *ctx, const struct stored_segment *segment, struct
 int rollup_count(struct store *s, const struct incident_head *head, struct rollup *out,
 		 struct err *err)
 {
-	struct counting c = {.s = s, .head = head, .r = out};
+	struct counting c = {.head = head, .r = out};
 	int rc;
 
 	memcpy(out->period_ns, head->period_ns, sizeof(out->period_ns));
 	rc = read_segments(s, head->id, count_segment, NULL, &c, err);
 	idmap_free(&c.loss_index);
-	idmap_free(&c.quality_index);
-	idmap_free(&c.thread_row);
 	return rc;
 }
 
 void rollup_free(struct rollup *r)
 {
 	free(r->losses);
-	free(r->qualities);
 	memset(r, 0, sizeof(*r));
 }
 
 void rollup_head(const struct rollup *r, struct incident_head *head)
 {
 	uint32_t i;
-	unsigned kind;
 
 	memset(head->lost_by_kind, 0, sizeof(head->lost_by_kind));
-	memset(head->quality, 0, sizeof(head->quality));
+	memcpy(head->quality, r->quality, sizeof(head->quality));
 	head->lost = 0;
 	for (i = 0; i < r->nlosses; i++) {
 		head->lost_by_kind[r->losses[i].kind] += r->losses[i].n;
 		head->lost += r->losses[i].n;
-	}
-	for (i = 0; i < r->nqualities; i++) {
-		for (kind = 0; kind < QUALITIES; kind++)
-			head->quality[kind] += r->qualities[i].n[kind];
 	}
 	head->samples = r->samples;
 	memcpy(head->period_ns, r->period_ns, sizeof(head->period_ns));
@@ -265,17 +188,15 @@ static int put_loss(struct store *s, int64_t incident, const struct loss_row *lo
 	return db_run(s, a.st, err);
 }
 
-static int put_quality(struct store *s, int64_t incident, int64_t process, enum stack_quality kind,
-		       uint64_t n, struct err *err)
+static int put_quality(struct store *s, int64_t incident, enum stack_quality kind, uint64_t n,
+		       struct err *err)
 {
 	struct args a;
-	int rc = db_statement(s, "INSERT INTO quality(incident_id, process_id, kind, n)"
-			      " VALUES(?, nullif(?, 0), ?, ?)", &a, err);
+	int rc = db_statement(s, "INSERT INTO quality(incident_id, kind, n) VALUES(?, ?, ?)", &a, err);
 
 	if (rc)
 		return rc;
 	arg_int(&a, incident);
-	arg_int(&a, process);
 	arg_text(&a, stack_quality_text(kind));
 	arg_u64(&a, n);
 	return db_run(s, a.st, err);
@@ -308,12 +229,9 @@ int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, s
 		rc = clear(s, "DELETE FROM stream WHERE incident_id=?", incident_id, err);
 	for (i = 0; !rc && i < r->nlosses; i++)
 		rc = put_loss(s, incident_id, &r->losses[i], err);
-	for (i = 0; i < r->nqualities; i++) {
-		for (k = 0; !rc && k < QUALITIES; k++) {
-			if (r->qualities[i].n[k])
-				rc = put_quality(s, incident_id, r->qualities[i].process_id,
-						 (enum stack_quality)k, r->qualities[i].n[k], err);
-		}
+	for (k = 0; !rc && k < QUALITIES; k++) {
+		if (r->quality[k])
+			rc = put_quality(s, incident_id, (enum stack_quality)k, r->quality[k], err);
 	}
 	for (k = 0; !rc && k < STREAMS_MAX; k++) {
 		if (r->period_ns[k])

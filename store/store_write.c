@@ -113,7 +113,7 @@ int store_begin(struct store *s, struct incident_head *head, struct err *err)
 struct put_work {
 	int64_t incident_id, segment_id;
 	const struct segment *segment;
-	struct buf lists, packed_lists, packed_data;
+	struct buf lists, data;
 };
 
 static int check_open(struct store *s, int64_t id, struct err *err)
@@ -162,12 +162,9 @@ static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, str
 	struct args a;
 	int rc;
 
-	buf_reset(&w->lists);
 	rc = intern_segment(s, segment, &w->lists, err);
 	if (!rc)
-		rc = blob_pack(s->deflater, w->lists.data, w->lists.len, &w->packed_lists, err);
-	if (!rc)
-		rc = blob_plain(segment->bytes, segment->nbytes, &w->packed_data, err);
+		rc = blob_plain(segment->bytes, segment->nbytes, &w->data, err);
 	if (!rc)
 		rc = db_statement(
 			s,
@@ -179,10 +176,10 @@ static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, str
 	arg_u64(&a, segment->t0_ns);
 	arg_u64(&a, segment->t1_ns);
 	arg_u64(&a, segment->nsamples);
-	arg_u64(&a, w->packed_lists.len + w->packed_data.len);
+	arg_u64(&a, w->lists.len + w->data.len);
 	arg_int(&a, crc);
-	arg_blob(&a, w->packed_lists.data, w->packed_lists.len);
-	arg_blob(&a, w->packed_data.data, w->packed_data.len);
+	arg_blob(&a, w->lists.data, w->lists.len);
+	arg_blob(&a, w->data.data, w->data.len);
 	rc = db_run(s, a.st, err);
 	w->segment_id = sqlite3_last_insert_rowid(s->db);
 	return rc ? rc : intern_stored(s, w->segment_id, err);
@@ -228,8 +225,7 @@ int store_put_segment(struct store *s, int64_t incident_id, struct segment *segm
 	if (!rc)
 		segment->store_id = w.segment_id;
 	buf_free(&w.lists);
-	buf_free(&w.packed_lists);
-	buf_free(&w.packed_data);
+	buf_free(&w.data);
 	return rc;
 }
 

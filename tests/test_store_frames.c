@@ -1,4 +1,6 @@
-/* Rows of frames and functions: added many at a time, each one once, with the right names. */
+/* Pages of frames and rows of functions: added many at a time, each one once, with the right names. */
+#include "store/store_impl.h"
+
 #include "tests/support/store_lab.h"
 
 #include <setjmp.h>
@@ -50,30 +52,83 @@ static void sample(struct lab *lab, struct object *o, unsigned i)
 	assert_int_equal(segment_add(lab->builder, &e), 0);
 }
 
-static void put(struct lab *lab, struct store *s)
+static int64_t put(struct lab *lab, struct store *s)
 {
 	struct incident_head head = lab_head(MS(5000), MS(5000), 0);
 	struct segment *segment = lab_seal(lab);
 
 	lab_incident(s, &head, &segment, 1);
 	segment_unref(segment);
+	return head.id;
 }
 
-/* So many rows, no two alike, of them so many named, all of these rightly. */
+struct found {
+	int frames, named;
+	int64_t last_id;
+};
+
+/* Their ids ascend from page to page; what is named is named rightly. */
+static void look_at_page(const struct lab *lab, sqlite3_stmt *row, struct found *found)
+{
+	struct blob data = {sqlite3_column_blob(row, 3), (size_t)sqlite3_column_bytes(row, 3)};
+	struct blob functions = {sqlite3_column_blob(row, 4), (size_t)sqlite3_column_bytes(row, 4)};
+	struct page_frame *frames;
+	char sql[200];
+	uint32_t n, i;
+
+	assert_int_equal(frame_page_unpack(&data, &functions, sqlite3_column_int64(row, 0), &frames, &n, NULL),
+			 0);
+	assert_int_equal(n, sqlite3_column_int(row, 2));
+	assert_true(frames[0].id == sqlite3_column_int64(row, 0) && frames[0].id > found->last_id);
+	assert_true(frames[n - 1].id == sqlite3_column_int64(row, 1));
+	for (i = 0; i < n; i++) {
+		int function = (int)(frames[i].offset / FUNCTION_BYTES);
+
+		if (!frames[i].function_id)
+			continue;
+		found->named++;
+		if (found->frames + (int)i > 300)
+			continue;
+		snprintf(sql, sizeof(sql), "SELECT name='fn_%d' AND module_id=%d AND offset=%d FROM function"
+			 " WHERE id=%d", function, (int)frames[i].module_id, function * FUNCTION_BYTES,
+			 (int)frames[i].function_id);
+		assert_int_equal(lab_sql(lab->path, sql), 1);
+	}
+	found->frames += (int)n;
+	found->last_id = frames[n - 1].id;
+	free(frames);
+}
+
+static struct found look(const struct lab *lab)
+{
+	struct found found = {0};
+	sqlite3_stmt *row;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(lab->path, &db), 0);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT first_id, last_id, frames, data, functions FROM frame_page"
+					    " ORDER BY first_id", -1, &row, NULL), 0);
+	while (sqlite3_step(row) == SQLITE_ROW)
+		look_at_page(lab, row, &found);
+	sqlite3_finalize(row);
+	sqlite3_close(db);
+	return found;
+}
+
+/* So many frames, of them so many named, all of these rightly; so many functions, no two alike. */
 static void check_rows(const struct lab *lab, int frames, int named, int functions)
 {
-	assert_int_equal(lab_sql(lab->path, "SELECT count(*) FROM frame"), frames);
+	struct found found = look(lab);
+
+	assert_int_equal(found.frames, frames);
+	assert_int_equal(found.named, named);
 	assert_int_equal(lab_sql(lab->path, "SELECT count(*) FROM function"), functions);
 	assert_int_equal(lab_sql(lab->path, "SELECT count(DISTINCT module_id || ' ' || offset || name) FROM function"),
 			 functions);
-	assert_int_equal(lab_sql(lab->path, "SELECT count(*) FROM frame f JOIN function n ON n.id=f.function_id"
-				 " WHERE n.name=printf('fn_%d', f.offset / 192) AND n.module_id=f.module_id"
-				 " AND n.offset=f.offset / 192 * 192"), named);
-	assert_int_equal(lab_sql(lab->path, "SELECT count(function_id) FROM frame"), named);
 	lab_check_integrity(lab->path);
 }
 
-static void a_hundred_frames_are_a_hundred_rows(void **state)
+static void a_hundred_frames_have_a_hundred_places(void **state)
 {
 	struct object *o;
 	struct store *s;
@@ -102,7 +157,7 @@ static void a_hundred_frames_are_a_hundred_rows(void **state)
 	lab_close(&lab);
 }
 
-static void a_recorder_finds_the_rows_of_the_one_before(void **state)
+static void a_recorder_finds_the_frames_of_the_one_before(void **state)
 {
 	struct object *o;
 	struct store *s;
@@ -156,12 +211,90 @@ static void frames_of_one_file_are_the_same_whichever_object_they_are_of(void **
 	lab_close(&lab);
 }
 
+/* More of them than a writer remembers: those that come again keep their places, one of long ago gets another. */
+static void what_a_writer_has_forgotten_is_stored_again(void **state)
+{
+	enum { AT_ONCE = 8000, TIMES = 40 };
+	struct object *o;
+	struct store *s;
+	struct lab lab;
+	unsigned i;
+
+	(void)state;
+	lab_open(&lab, "forgotten.db");
+	s = lab_store(&lab, STORE_RECORD);
+	o = object(&lab, 1);
+	name(&lab, o, 0);
+	for (i = 1; i <= AT_ONCE * TIMES; i++) {
+		sample(&lab, o, i);
+		if (i % AT_ONCE)
+			continue;
+		sample(&lab, o, 0);
+		put(&lab, s);
+	}
+	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 1);
+	sample(&lab, o, 0);
+	sample(&lab, o, 1);
+	put(&lab, s);
+	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 2);
+	assert_int_equal(look(&lab).named, 1);
+	store_close(s);
+	lab_close(&lab);
+}
+
+/*
+ * Months of code that comes and goes: each incident has 300 frames of its own, and one that all have. The
+ * store holds three; it must not grow.
+ */
+static void pages_of_what_was_deleted_are_put_together(void **state)
+{
+	struct store_limits limits = {.max_incidents = 3};
+	uint32_t deleted;
+	struct object *o;
+	struct store *s;
+	struct lab lab;
+	unsigned i;
+	int64_t n = 0, bytes = 0;
+
+	(void)state;
+	lab_open(&lab, "churn.db");
+	s = lab_store(&lab, STORE_RECORD);
+	o = object(&lab, 1);
+	name(&lab, o, 0);
+	for (i = 1; i <= 40 * 300; i++) {
+		sample(&lab, o, i);
+		if (i % 300)
+			continue;
+		sample(&lab, o, 0);
+		n = put(&lab, s);
+		assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
+		assert_int_equal(deleted, n > 3);
+		if (n == 5)
+			bytes = lab_sql(lab.path, "PRAGMA page_count");
+	}
+	assert_int_equal(n, 40);
+	check_rows(&lab, 3 * 300 + 1, 1, 1);
+	assert_true(lab_sql(lab.path, "SELECT count(*) FROM frame_page") <= 2);
+	assert_true(lab_sql(lab.path, "PRAGMA page_count") <= bytes + 2);
+	store_close(s);
+	/* Another recorder knows what is left, and so does a reader. */
+	s = lab_store(&lab, STORE_RECORD);
+	sample(&lab, o, 0);
+	sample(&lab, o, 40 * 300);
+	put(&lab, s);
+	assert_int_equal(look(&lab).frames, 3 * 300 + 1);
+	store_close(s);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hundred_frames_are_a_hundred_rows),
-		cmocka_unit_test(a_recorder_finds_the_rows_of_the_one_before),
+		cmocka_unit_test(a_hundred_frames_have_a_hundred_places),
+		cmocka_unit_test(a_recorder_finds_the_frames_of_the_one_before),
 		cmocka_unit_test(frames_of_one_file_are_the_same_whichever_object_they_are_of),
+		cmocka_unit_test(what_a_writer_has_forgotten_is_stored_again),
+		cmocka_unit_test(pages_of_what_was_deleted_are_put_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,7 +271,7 @@ static void what_could_not_be_swept_is_swept_later(void **state)
 		assert_true(rc == 0 || rc == ERR_MEMORY);
 		still_good(&w);
 	}
-	assert_int_equal(lab_sql(w.lab.path, "SELECT count(*) FROM frame"), 4);
+	assert_int_equal(lab_sql(w.lab.path, "SELECT sum(frames) FROM frame_page"), 4);
 	close_walk(&w);
 }
 

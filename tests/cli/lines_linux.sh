@@ -54,8 +54,8 @@ check everything_else_works_without_libdw expect_exit 0 env LD_LIBRARY_PATH=fake
 # ---- every recorded frame, against addr2line ------------------------------------------------------
 
 # As hexadecimal file offsets; PIE: lines_at prints the addresses that addr2line wants.
-sqlite3 s.db "SELECT DISTINCT printf('%x', f.offset) FROM frame f JOIN module m ON m.id = f.module_id
-	WHERE m.name = 'inlined' ORDER BY f.offset" >offsets
+"$RECORDER" export --store s.db --format sqlite-flat -o rows.db 2>>err
+sqlite3 rows.db "SELECT DISTINCT printf('%x', address) FROM frame WHERE module = 'inlined' ORDER BY address" >offsets
 "$BUILD/programs/lines_at_linux" "$PWD/inlined" --offsets <offsets >ours.all
 grep '^0x' ours.all >addresses
 addr2line -a -f -i -e inlined <addresses >theirs.all

@@ -1,6 +1,6 @@
 /*
- * Blobs of a store that somebody else wrote: unpacked, and read as the lists of a segment or as its
- * columns. What the CRC would refuse is also decoded without it.
+ * Blobs of a store that somebody else wrote: unpacked, and read as the lists of a segment, as its
+ * columns, or as a page. What the CRC would refuse is also decoded without it.
  */
 #include "store/store_impl.h"
 
@@ -8,14 +8,46 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void decode_lists(const void *raw, size_t n)
+{
+	struct lists lists;
+	int by_planes;
+
+	for (by_planes = 0; by_planes < 2; by_planes++) {
+		if (!lists_decode(raw, n, by_planes, &lists, NULL))
+			free(lists.ids);
+	}
+}
+
+/* The first byte says where the second blob of a page of frames begins. */
+static void decode_pages(const char *raw, size_t n)
+{
+	size_t cut = n ? (size_t)(uint8_t)raw[0] * n / 256 : 0;
+	struct buf frames = {0}, functions = {0};
+	struct page_frame *items;
+	struct text_page texts;
+	uint32_t nitems;
+
+	buf_put(&frames, raw + (n > 0), cut ? cut - 1 : 0);
+	buf_put(&functions, raw + cut, n - cut);
+	if (!frame_page_decode(&frames, &functions, 1, &items, &nitems, NULL)) {
+		frame_page_find(items, nitems, items[nitems / 2].id);
+		free(items);
+	}
+	buf_reset(&frames);
+	buf_put(&frames, raw, n);
+	if (!text_page_decode(&frames, &texts, NULL))
+		text_page_free(&texts);
+	buf_free(&frames);
+	buf_free(&functions);
+}
+
 static void decode(const void *raw, size_t n)
 {
 	struct segment_content content;
-	uint32_t nthreads, nframes;
-	int64_t *ids;
 
-	if (!lists_decode(raw, n, &nthreads, &nframes, &ids, NULL))
-		free(ids);
+	decode_lists(raw, n);
+	decode_pages(raw, n);
 	if (!segment_decode(raw, n, &content, NULL))
 		segment_content_free(&content);
 }

@@ -1,0 +1,520 @@
+/*
+ * Pages: many small things as one blob, for they take a row and an index each otherwise, of 17 bytes
+ * apiece where 4 do.
+ *
+ * A column of n integers is written by planes: the first bytes of all their varints, then the second
+ * bytes of those that have one, and so on. Each plane has codes of its own when it is deflated: high
+ * bytes repeat, low ones hardly do. n stands elsewhere; the lengths of planes follow from the high bits.
+ *
+ *	frames      v n, then columns: z difference of the id to the one before, less 1 (first: to the
+ *	            row's first_id - 1), z difference of the module to the one before, flags, z difference of
+ *	            the offset to that of the frame before in the same module
+ *	functions   column, in the order of frames: 0 = no name yet; else 1 + z difference to the function
+ *	            given before
+ *	texts       v n, then per text v length + bytes
+ *	lists       v threads, v frames, then columns of ids: z difference to the one before; of frames: to
+ *	            the one that follows it
+ *
+ * v = varint, z = zigzag varint (base/varint.h).
+ */
+#include "store/store_impl.h"
+
+#include "base/varint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+void columns_free(struct columns *c)
+{
+	buf_free(&c->raw);
+	memset(c, 0, sizeof(*c));
+}
+
+static void reset(struct columns *c, enum deflate_kind kind)
+{
+	c->kind = kind;
+	buf_reset(&c->raw);
+	c->ncuts = 0;
+}
+
+void columns_cut(struct columns *c)
+{
+	if (c->ncuts < COLUMNS_CUTS)
+		c->cuts[c->ncuts++] = c->raw.len;
+}
+
+void columns_put_varint(struct columns *c, uint64_t v)
+{
+	uint8_t *to = (uint8_t *)buf_reserve(&c->raw, VARINT_MAX_BYTES);
+
+	if (to)
+		buf_advance(&c->raw, varint_put(to, v));
+}
+
+void columns_put(struct columns *c, const uint64_t *values, uint32_t n)
+{
+	unsigned shift;
+	uint32_t i;
+
+	for (shift = 0; shift < 64; shift += 7) {
+		uint8_t *to = (uint8_t *)buf_reserve(&c->raw, n);
+		size_t len = 0;
+
+		if (!to)
+			return;
+		for (i = 0; i < n; i++) {
+			uint64_t v = values[i] >> shift;
+
+			if (v || !shift)
+				to[len++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+		}
+		if (!len)
+			return;
+		buf_advance(&c->raw, len);
+		columns_cut(c);
+	}
+}
+
+/* Where each plane begins; false when the bytes do not suffice or a value has over 64 bits. */
+static bool find_planes(const uint8_t **at, const uint8_t *end, uint32_t n,
+			const uint8_t *planes[VARINT_MAX_BYTES])
+{
+	size_t len = n, more, i;
+	unsigned k;
+
+	for (k = 0; len; k++, len = more) {
+		if (k == VARINT_MAX_BYTES || len > (size_t)(end - *at))
+			return false;
+		planes[k] = *at;
+		for (more = i = 0; i < len; i++)
+			more += planes[k][i] >> 7;
+		*at += len;
+	}
+	return true;
+}
+
+static bool columns_get(const uint8_t **at, const uint8_t *end, uint64_t *values, uint32_t n)
+{
+	const uint8_t *planes[VARINT_MAX_BYTES] = {0};
+	uint32_t i;
+
+	if (!find_planes(at, end, n, planes))
+		return false;
+	for (i = 0; i < n; i++) {
+		uint8_t byte = *planes[0]++;
+		uint64_t v = byte & 0x7f;
+		unsigned k = 0;
+
+		while (byte & 0x80) {
+			byte = *planes[++k]++;
+			v |= (uint64_t)(byte & 0x7f) << 7 * k;
+			if (k == VARINT_MAX_BYTES - 1 && byte > 1)
+				return false;
+		}
+		values[i] = v;
+	}
+	return true;
+}
+
+/* Differences may overflow: they are of 64 bits without a sign, as in the segment's columns. */
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+	return zigzag((int64_t)(a - b));
+}
+
+static uint64_t add(uint64_t a, uint64_t step)
+{
+	return a + (uint64_t)unzigzag(step);
+}
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_MEMORY, "out of memory for a page of a store");
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+/* ids become their differences. */
+int lists_pack(struct deflater *d, struct columns *c, uint64_t *ids, uint32_t nthreads, uint32_t nframes,
+	       struct buf *out, struct err *err)
+{
+	uint64_t before = 0, id;
+	uint32_t i;
+
+	reset(c, DEFLATE_NOISE);
+	for (i = 0; i < nthreads + nframes; i++) {
+		if (i == nthreads)
+			before = 0;
+		id = ids[i];
+		ids[i] = difference(id, before);
+		before = i < nthreads ? id : id + 1;
+	}
+	columns_put_varint(c, nthreads);
+	columns_put_varint(c, nframes);
+	columns_put(c, ids, nthreads);
+	columns_put(c, ids + nthreads, nframes);
+	return blob_pack(d, BLOB_COLUMNS, c, out, err);
+}
+
+static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned next, uint64_t *out)
+{
+	uint64_t id = 0;
+	uint32_t i;
+
+	if (!columns_get(at, end, out, n))
+		return false;
+	for (i = 0; i < n; i++) {
+		out[i] = add(id, out[i]);
+		id = out[i] + next;
+	}
+	return true;
+}
+
+/* As they were up to version 2 of the store: a varint behind the other. */
+static bool get_old_ids(const uint8_t **at, const uint8_t *end, uint32_t n, uint64_t *out)
+{
+	uint64_t step, id = 0;
+
+	while (n--) {
+		if (!varint_get(at, end, &step))
+			return false;
+		id = add(id, step);
+		*out++ = id;
+	}
+	return true;
+}
+
+static int bad_lists(struct err *err)
+{
+	return err_set(err, ERR_FORMAT, "its lists of threads and frames are damaged");
+}
+
+/* Ids take a byte each at least, so the bytes bound what is allocated. */
+int lists_decode(const void *raw, size_t n, bool by_planes, struct lists *out, struct err *err)
+{
+	const uint8_t *at = raw, *end = at + n;
+	uint64_t threads = 0, frames = 0, *ids;
+	bool good;
+
+	if (n < 2 || n > LISTS_MAX_BYTES)
+		return bad_lists(err);
+	ids = malloc(n * sizeof(*ids));
+	if (!ids)
+		return no_memory(err);
+	good = varint_get(&at, end, &threads);
+	if (by_planes)
+		good = good && varint_get(&at, end, &frames) && threads <= n && frames <= n &&
+		       threads + frames <= (uint64_t)(end - at) &&
+		       get_ids(&at, end, (uint32_t)threads, 0, ids) &&
+		       get_ids(&at, end, (uint32_t)frames, 1, ids + threads);
+	else
+		good = good && threads <= (uint64_t)(end - at) &&
+		       get_old_ids(&at, end, (uint32_t)threads, ids) && varint_get(&at, end, &frames) &&
+		       frames <= (uint64_t)(end - at) &&
+		       get_old_ids(&at, end, (uint32_t)frames, ids + threads);
+	if (!good || at != end) {
+		free(ids);
+		return bad_lists(err);
+	}
+	out->ids = (int64_t *)ids;
+	out->nthreads = (uint32_t)threads;
+	out->nframes = (uint32_t)frames;
+	return 0;
+}
+
+int lists_unpack(const void *blob, size_t n, struct lists *out, struct err *err)
+{
+	struct buf raw = {0};
+	int rc = blob_unpack(blob, n, LISTS_MAX_BYTES, &raw, err);
+
+	if (!rc)
+		rc = lists_decode(raw.data, raw.len, *(const uint8_t *)blob == BLOB_COLUMNS, out, err);
+	buf_free(&raw);
+	return rc;
+}
+
+/* ---- frames --------------------------------------------------------------------------------- */
+
+enum { FRAME_ID, FRAME_MODULE, FRAME_FLAGS, FRAME_OFFSET, FRAME_COLUMNS };
+
+/* The columns; `last` = module -> offset. */
+static int split(const struct page_frame *f, uint32_t n, uint64_t *to[FRAME_COLUMNS], struct idmap *last)
+{
+	uint64_t id = n ? (uint64_t)f[0].id : 0, module = 0;
+	int64_t offset;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		to[FRAME_ID][i] = difference((uint64_t)f[i].id, id);
+		id = (uint64_t)f[i].id + 1;
+		to[FRAME_MODULE][i] = difference((uint64_t)f[i].module_id, module);
+		module = (uint64_t)f[i].module_id;
+		to[FRAME_FLAGS][i] = f[i].flags;
+		offset = 0;
+		idmap_get(last, module, &offset);
+		to[FRAME_OFFSET][i] = difference(f[i].offset, (uint64_t)offset);
+		/* The map has no INT64_MIN: that one address is not remembered, here as in join(). */
+		if ((int64_t)f[i].offset != INT64_MIN && idmap_set(last, module, (int64_t)f[i].offset))
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static int join(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COLUMNS], int64_t first_id,
+		struct idmap *last)
+{
+	uint64_t id = (uint64_t)first_id, module = 0;
+	int64_t offset;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		id = add(id, from[FRAME_ID][i]);
+		f[i].id = (int64_t)id++;
+		/* Ascending: they are searched by halves. */
+		if (from[FRAME_FLAGS][i] > UINT32_MAX || (i && f[i].id <= f[i - 1].id))
+			return ERR_FORMAT;
+		module = add(module, from[FRAME_MODULE][i]);
+		f[i].module_id = (int64_t)module;
+		f[i].flags = (uint32_t)from[FRAME_FLAGS][i];
+		offset = 0;
+		idmap_get(last, module, &offset);
+		f[i].offset = add((uint64_t)offset, from[FRAME_OFFSET][i]);
+		if ((int64_t)f[i].offset != INT64_MIN && idmap_set(last, module, (int64_t)f[i].offset))
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static void column_pointers(uint64_t *values, uint32_t n, uint64_t *out[FRAME_COLUMNS])
+{
+	unsigned k;
+
+	for (k = 0; k < FRAME_COLUMNS; k++)
+		out[k] = values + (size_t)k * n;
+}
+
+int frame_page_pack(struct deflater *d, struct columns *c, const struct page_frame *frames, uint32_t n,
+		struct buf *out, struct err *err)
+{
+	uint64_t *values = malloc((size_t)n * FRAME_COLUMNS * sizeof(*values)), *to[FRAME_COLUMNS];
+	struct idmap last = {0};
+	unsigned k;
+	int rc = values ? 0 : no_memory(err);
+
+	if (!rc) {
+		column_pointers(values, n, to);
+		rc = split(frames, n, to, &last) ? no_memory(err) : 0;
+	}
+	if (!rc) {
+		reset(c, DEFLATE_NOISE);
+		columns_put_varint(c, n);
+		for (k = 0; k < FRAME_COLUMNS; k++)
+			columns_put(c, to[k], n);
+		rc = blob_pack(d, BLOB_PLAIN, c, out, err);
+	}
+	idmap_free(&last);
+	free(values);
+	return rc;
+}
+
+int frame_page_pack_functions(struct deflater *d, struct columns *c, const struct page_frame *frames, uint32_t n,
+		   struct buf *out, struct err *err)
+{
+	uint64_t *values = malloc((size_t)n * sizeof(*values)), before = 0;
+	uint32_t i;
+	int rc;
+
+	if (!values)
+		return no_memory(err);
+	for (i = 0; i < n; i++) {
+		values[i] = 0;
+		if (!frames[i].function_id)
+			continue;
+		values[i] = 1 + difference((uint64_t)frames[i].function_id, before);
+		before = (uint64_t)frames[i].function_id;
+	}
+	reset(c, DEFLATE_NOISE);
+	columns_put(c, values, n);
+	rc = blob_pack(d, BLOB_PLAIN, c, out, err);
+	free(values);
+	return rc;
+}
+
+static int bad_page(struct err *err)
+{
+	return err_set(err, ERR_FORMAT, "a page of frames is damaged");
+}
+
+static bool get_functions(const uint8_t *at, const uint8_t *end, uint64_t *values, struct page_frame *frames,
+			  uint32_t n)
+{
+	uint64_t function = 0;
+	uint32_t i;
+
+	if (!columns_get(&at, end, values, n) || at != end)
+		return false;
+	for (i = 0; i < n; i++) {
+		if (values[i])
+			function = add(function, values[i] - 1);
+		frames[i].function_id = values[i] ? (int64_t)function : 0;
+	}
+	return true;
+}
+
+int frame_page_decode(const struct buf *frames, const struct buf *functions, int64_t first_id,
+		  struct page_frame **out, uint32_t *nout, struct err *err)
+{
+	const uint8_t *at = (const uint8_t *)frames->data, *end = at + frames->len;
+	const uint8_t *names = (const uint8_t *)functions->data;
+	uint64_t n, *values = NULL, *from[FRAME_COLUMNS];
+	struct page_frame *items = NULL;
+	struct idmap last = {0};
+	bool good = true;
+	unsigned k;
+	int rc = 0;
+
+	if (!frames->len || !varint_get(&at, end, &n) || !n || n > PAGE_FRAMES_MAX)
+		return bad_page(err);
+	values = malloc((size_t)n * FRAME_COLUMNS * sizeof(*values));
+	items = malloc((size_t)n * sizeof(*items));
+	if (!values || !items) {
+		rc = no_memory(err);
+		goto out;
+	}
+	column_pointers(values, (uint32_t)n, from);
+	for (k = 0; good && k < FRAME_COLUMNS; k++)
+		good = columns_get(&at, end, from[k], (uint32_t)n);
+	if (!good || at != end)
+		rc = bad_page(err);
+	else
+		rc = join(items, (uint32_t)n, from, first_id, &last);
+	if (rc == ERR_MEMORY)
+		rc = no_memory(err);
+	else if (rc || !get_functions(names, names + functions->len, values, items, (uint32_t)n))
+		rc = bad_page(err);
+out:
+	idmap_free(&last);
+	free(values);
+	if (rc) {
+		free(items);
+		return rc;
+	}
+	*out = items;
+	*nout = (uint32_t)n;
+	return 0;
+}
+
+int frame_page_unpack(const struct blob *frames, const struct blob *functions, int64_t first_id,
+		  struct page_frame **out, uint32_t *n, struct err *err)
+{
+	struct buf raw[2] = {0};
+	int rc = blob_unpack(frames->bytes, frames->n, PAGE_MAX_BYTES, &raw[0], err);
+
+	if (!rc)
+		rc = blob_unpack(functions->bytes, functions->n, PAGE_MAX_BYTES, &raw[1], err);
+	if (!rc)
+		rc = frame_page_decode(&raw[0], &raw[1], first_id, out, n, err);
+	buf_free(&raw[0]);
+	buf_free(&raw[1]);
+	return rc;
+}
+
+uint32_t frame_page_find(const struct page_frame *frames, uint32_t n, int64_t id)
+{
+	uint32_t lo = 0, hi = n, mid;
+
+	/* Nearly always nothing between them has been swept. */
+	if (n && id >= frames[0].id && id - frames[0].id < n && frames[id - frames[0].id].id == id)
+		return (uint32_t)(id - frames[0].id);
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (frames[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < n && frames[lo].id == id ? lo : UINT32_MAX;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+int text_page_pack(struct deflater *d, struct columns *c, const char *const *texts, uint32_t n, struct buf *out,
+	       struct err *err)
+{
+	uint32_t i;
+
+	reset(c, DEFLATE_TEXT);
+	columns_put_varint(c, n);
+	for (i = 0; i < n; i++) {
+		columns_put_varint(c, strlen(texts[i]));
+		buf_puts(&c->raw, texts[i]);
+	}
+	return blob_pack(d, BLOB_PLAIN, c, out, err);
+}
+
+/* Each gets its NUL where the length of the next one stood: so `raw` is the memory of all. */
+static bool cut_texts(struct buf *raw, const uint8_t *at, struct text_page *out)
+{
+	const uint8_t *begin = (const uint8_t *)raw->data, *end = begin + raw->len;
+	uint64_t len;
+	uint32_t i;
+
+	for (i = 0; i < out->n; i++) {
+		if (!varint_get(&at, end, &len) || len > (uint64_t)(end - at))
+			return false;
+		out->texts[i] = raw->data + (at - begin);
+		at += len;
+		out->lengths[i] = (uint32_t)len;
+	}
+	if (at != end)
+		return false;
+	for (i = 0; i < out->n; i++)
+		out->texts[i][out->lengths[i]] = '\0';
+	return true;
+}
+
+int text_page_decode(struct buf *raw, struct text_page *out, struct err *err)
+{
+	const uint8_t *at = (const uint8_t *)raw->data;
+	uint64_t n;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!raw->len || !varint_get(&at, at + raw->len, &n) || n > raw->len)
+		return err_set(err, ERR_FORMAT, "a page of texts is damaged");
+	out->n = (uint32_t)n;
+	out->texts = malloc((size_t)(n + 1) * sizeof(*out->texts));
+	out->lengths = malloc((size_t)(n + 1) * sizeof(*out->lengths));
+	if (!out->texts || !out->lengths)
+		rc = no_memory(err);
+	else if (!cut_texts(raw, at, out))
+		rc = err_set(err, ERR_FORMAT, "a page of texts is damaged");
+	if (rc) {
+		text_page_free(out);
+		return rc;
+	}
+	out->memory = *raw;
+	memset(raw, 0, sizeof(*raw));
+	return 0;
+}
+
+int text_page_unpack(const struct blob *blob, struct text_page *out, struct err *err)
+{
+	struct buf raw = {0};
+	int rc = blob_unpack(blob->bytes, blob->n, PAGE_MAX_BYTES, &raw, err);
+
+	if (!rc)
+		rc = text_page_decode(&raw, out, err);
+	buf_free(&raw);
+	return rc;
+}
+
+void text_page_free(struct text_page *p)
+{
+	free(p->texts);
+	free(p->lengths);
+	buf_free(&p->memory);
+	memset(p, 0, sizeof(*p));
+}

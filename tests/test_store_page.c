@@ -1,0 +1,165 @@
+/* What is in blobs: it comes back as it was, and what is damaged is refused. */
+#include "store/store_impl.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct lab_page {
+	struct deflater *d;
+	struct columns columns;
+	struct buf data, functions;
+};
+
+static void open_page(struct lab_page *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->d = deflater_new();
+	assert_non_null(p->d);
+}
+
+static void close_page(struct lab_page *p)
+{
+	deflater_free(p->d);
+	columns_free(&p->columns);
+	buf_free(&p->data);
+	buf_free(&p->functions);
+}
+
+static void frames_come_back_as_they_were(void **state)
+{
+	static const struct page_frame frames[] = {
+		{.id = 7, .module_id = 3, .function_id = 12, .offset = 0x1000, .flags = 1},
+		{.id = 8, .module_id = 3, .function_id = 0, .offset = UINT64_MAX, .flags = 0},
+		{.id = 20, .module_id = INT64_MAX, .function_id = 11, .offset = (uint64_t)INT64_MIN},
+		{.id = 21, .module_id = 1, .function_id = INT64_MAX, .offset = 0, .flags = UINT32_MAX},
+		{.id = INT64_MAX, .module_id = INT64_MAX, .function_id = 1, .offset = 5},
+	};
+	enum { N = sizeof(frames) / sizeof(frames[0]) };
+	struct page_frame *out;
+	struct lab_page p;
+	struct blob data, functions;
+	uint32_t n, i;
+
+	(void)state;
+	open_page(&p);
+	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, N, &p.data, NULL), 0);
+	assert_int_equal(frame_page_pack_functions(p.d, &p.columns, frames, N, &p.functions, NULL), 0);
+	data = (struct blob){p.data.data, p.data.len};
+	functions = (struct blob){p.functions.data, p.functions.len};
+	assert_int_equal(frame_page_unpack(&data, &functions, 7, &out, &n, NULL), 0);
+	assert_int_equal(n, N);
+	for (i = 0; i < N; i++) {
+		assert_true(out[i].id == frames[i].id && out[i].module_id == frames[i].module_id);
+		assert_true(out[i].function_id == frames[i].function_id);
+		assert_true(out[i].offset == frames[i].offset && out[i].flags == frames[i].flags);
+		assert_int_equal(frame_page_find(out, n, frames[i].id), i);
+	}
+	assert_int_equal(frame_page_find(out, n, 9), UINT32_MAX);
+	assert_int_equal(frame_page_find(out, n, 0), UINT32_MAX);
+	free(out);
+	close_page(&p);
+}
+
+/* Cut at each byte; the CRC is not asked. */
+static void a_page_of_frames_that_ends_early_is_refused(void **state)
+{
+	static const struct page_frame frames[] = {
+		{.id = 7, .module_id = 3, .function_id = 12, .offset = 0x1000, .flags = 1},
+		{.id = 8, .module_id = 3, .function_id = 500, .offset = 0x123456, .flags = 300},
+	};
+	struct buf raw = {0}, names = {0};
+	struct page_frame *out;
+	struct lab_page p;
+	uint32_t n;
+
+	(void)state;
+	open_page(&p);
+	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, 2, &p.data, NULL), 0);
+	buf_put(&raw, p.columns.raw.data, p.columns.raw.len);
+	assert_int_equal(frame_page_pack_functions(p.d, &p.columns, frames, 2, &p.functions, NULL), 0);
+	buf_put(&names, p.columns.raw.data, p.columns.raw.len);
+	assert_int_equal(frame_page_decode(&raw, &names, 7, &out, &n, NULL), 0);
+	free(out);
+	names.len--;
+	assert_int_equal(frame_page_decode(&raw, &names, 7, &out, &n, NULL), ERR_FORMAT);
+	names.len++;
+	while (raw.len--)
+		assert_int_equal(frame_page_decode(&raw, &names, 7, &out, &n, NULL), ERR_FORMAT);
+	buf_free(&raw);
+	buf_free(&names);
+	close_page(&p);
+}
+
+static void lists_come_back_as_they_were(void **state)
+{
+	static const uint64_t ids[] = {5, 3, 900, 70000, 70001, 70002, 1, INT64_MAX};
+	uint64_t copy[8];
+	struct lists lists;
+	struct lab_page p;
+	uint32_t i;
+
+	(void)state;
+	memcpy(copy, ids, sizeof(ids));
+	open_page(&p);
+	assert_int_equal(lists_pack(p.d, &p.columns, copy, 3, 5, &p.data, NULL), 0);
+	assert_int_equal(lists_unpack(p.data.data, p.data.len, &lists, NULL), 0);
+	assert_int_equal(lists.nthreads, 3);
+	assert_int_equal(lists.nframes, 5);
+	for (i = 0; i < 8; i++)
+		assert_true(lists.ids[i] == (int64_t)ids[i]);
+	free(lists.ids);
+	close_page(&p);
+}
+
+/* Up to version 2: a varint of each difference, 2 threads (5, 3), 2 frames (300, 301). */
+static void lists_of_version_2_are_read(void **state)
+{
+	static const uint8_t raw[] = {2, 10, 3, 2, 0xd8, 4, 2};
+	struct lists lists;
+
+	(void)state;
+	assert_int_equal(lists_decode(raw, sizeof(raw), false, &lists, NULL), 0);
+	assert_int_equal(lists.nthreads, 2);
+	assert_int_equal(lists.ids[1], 3);
+	assert_int_equal(lists.ids[2], 300);
+	assert_int_equal(lists.ids[3], 301);
+	free(lists.ids);
+	assert_int_equal(lists_decode(raw, sizeof(raw) - 1, false, &lists, NULL), ERR_FORMAT);
+	assert_int_equal(lists_decode(raw, sizeof(raw), true, &lists, NULL), ERR_FORMAT);
+}
+
+static void texts_come_back_as_they_were(void **state)
+{
+	static const char *const texts[] = {"cc1 -quiet a.c", "", "cc1 -quiet b.c", "\xc3\xa4"};
+	struct text_page out;
+	struct lab_page p;
+	struct blob blob;
+	uint32_t i;
+
+	(void)state;
+	open_page(&p);
+	assert_int_equal(text_page_pack(p.d, &p.columns, texts, 4, &p.data, NULL), 0);
+	blob = (struct blob){p.data.data, p.data.len};
+	assert_int_equal(text_page_unpack(&blob, &out, NULL), 0);
+	assert_int_equal(out.n, 4);
+	for (i = 0; i < 4; i++)
+		assert_string_equal(out.texts[i], texts[i]);
+	text_page_free(&out);
+	close_page(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_come_back_as_they_were),
+		cmocka_unit_test(a_page_of_frames_that_ends_early_is_refused),
+		cmocka_unit_test(lists_come_back_as_they_were),
+		cmocka_unit_test(lists_of_version_2_are_read),
+		cmocka_unit_test(texts_come_back_as_they_were),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
