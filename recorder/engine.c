@@ -208,6 +208,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 		return err_set(err, ERR_MEMORY, "out of memory while starting");
 	e->cfg = cfg;
 	e->log = cfg->log;
+	e->next_end_ns = UINT64_MAX;
 	rc = open_parts(e, err);
 	if (!rc && cfg->ready)
 		cfg->ready(cfg->ready_ctx);

@@ -265,6 +265,7 @@ static bool ask_snapshot(struct engine *e, const char *reason)
 	if (room) {
 		free(e->snapshot_reason);
 		e->snapshot_reason = copy;
+		e->snapshot_ns = os_now_ns();
 		os_cond_signal(e->wake_merge);
 	} else {
 		free(copy);

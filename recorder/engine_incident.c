@@ -15,6 +15,7 @@
 
 #define SEAL_PAST_NS (2 * NS_PER_SEC)
 #define SEAL_PAST_SAMPLES 512u
+#define CATCH_UP_NS (2 * NS_PER_MS)          /* sources hold back 1 ms, so that they can deliver in order */
 
 static void pending_free(struct pending *p)
 {
@@ -152,6 +153,8 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	if (!f->whole)
 		log_line(e->log, LOG_INFO, "fired: %s", f->reason);
 	e->in_window++;
+	if (p->post_end_ns < e->next_end_ns)
+		e->next_end_ns = p->post_end_ns;
 	if (f->rule != MANUAL_RULE && !e->cfg->file)
 		e->rules[f->rule].in_window = true;
 	os_mutex_lock(e->lock);
@@ -315,6 +318,8 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 	uint32_t rule = p->rule;             /* once it is complete the writer may free it */
 
 	os_self_usage(&cpu_ns, &rss_bytes);
+	if (now_ns < p->head.trigger_ns)     /* of a snapshot that was asked for just now */
+		now_ns = p->head.trigger_ns;
 	os_mutex_lock(e->lock);
 	p->head.t1_ns = p->post_end_ns;
 	if (now_ns < p->post_end_ns)
@@ -324,7 +329,7 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 	p->head.recorder_cpu_ns = cpu_ns;
 	p->head.recorder_rss_bytes = rss_bytes;
 	p->complete = true;
-	engine_wake_writer(e);
+	engine_hurry_writer(e);
 	os_mutex_unlock(e->lock);
 
 	e->in_window--;
@@ -365,10 +370,12 @@ static void end_late(struct engine *e, struct pending *p, uint64_t now_ns)
 void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *end)
 {
 	struct pending *p;
+	uint64_t next_ns;
 	bool sealed = false;
 
 	/* Only this thread appends to the list and completes; the writer removes complete ones only. */
 	for (;;) {
+		next_ns = UINT64_MAX;
 		os_mutex_lock(e->lock);
 		for (p = e->first_pending; p; p = p->next) {
 			bool open = !p->complete && goes_on(e, p, now_ns);
@@ -376,10 +383,12 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 			/* What happens at its very end may come behind this tick. */
 			if (!p->complete && (end || (now_ns > p->post_end_ns && !open)))
 				break;
+			if (!p->complete && p->post_end_ns < next_ns)
+				next_ns = p->post_end_ns;
 		}
 		os_mutex_unlock(e->lock);
 		if (!p)
-			return;
+			break;
 		if (!sealed)
 			engine_seal(e);
 		sealed = true;
@@ -387,4 +396,23 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 			end_late(e, p, now_ns);
 		complete(e, p, now_ns, end);
 	}
+	/* What goes on beyond its end is looked at with each tick. */
+	e->next_end_ns = next_ns > now_ns || next_ns == UINT64_MAX ? next_ns : now_ns + TICK_NS;
+}
+
+uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns)
+{
+	uint64_t now_ns = os_now_ns(), due_ns = e->next_end_ns + CATCH_UP_NS;
+	uint32_t i;
+
+	if (!e->cfg->live || e->next_end_ns == UINT64_MAX)
+		return wait_ns;
+	if (now_ns < due_ns)
+		return due_ns - now_ns < wait_ns ? due_ns - now_ns : wait_ns;
+	for (i = 0; i < e->nsources && e->caught_up_ns != e->next_end_ns; i++) {
+		if (e->sources[i].ops->catch_up)
+			e->sources[i].ops->catch_up(e->sources[i].source);
+	}
+	e->caught_up_ns = e->next_end_ns;
+	return wait_ns < CATCH_UP_NS ? wait_ns : CATCH_UP_NS;
 }

@@ -117,6 +117,8 @@ static void deliver(struct engine *e, const struct event *from)
 	tick(e, event.time_ns);
 	if (e->closed)
 		return;
+	if (event.time_ns > e->next_end_ns && e->cfg->live)
+		engine_windows(e, event.time_ns, NULL);
 	e->events++;
 	if (event.time_ns < e->last_ns) {
 		event.flags |= EVENT_FLAG_LATE;
@@ -259,6 +261,8 @@ static bool release(struct engine *e)
 	}
 	if (until_ns != UINT64_MAX && e->started && !e->closed)
 		tick(e, until_ns);
+	if (until_ns > e->next_end_ns && e->cfg->live && !e->closed)
+		engine_windows(e, until_ns, NULL);
 	return n > 0;
 }
 
@@ -336,6 +340,9 @@ static void take_snapshot(struct engine *e)
 	os_mutex_lock(e->lock);
 	reason = e->snapshot_reason;
 	e->snapshot_reason = NULL;
+	/* When it was asked for, not up to where events have been released by now. */
+	if (e->cfg->live && !e->stopping_sources && e->snapshot_ns > e->now_ns)
+		f.time_ns = e->snapshot_ns;
 	os_mutex_unlock(e->lock);
 	if (!reason)
 		return;
@@ -400,11 +407,8 @@ static void end_run(struct engine *e, enum engine_stop how)
 	publish(e);
 	os_mutex_lock(e->lock);
 	e->merge_done = true;
-	engine_wake_writer(e);
+	engine_hurry_writer(e);
 	os_mutex_unlock(e->lock);
-	/* Who stops a service waits, 90 s at most: at nice 10 and a load of 25 the last 0.15 s of CPU took that. */
-	if (!e->cfg->low_priority)
-		os_thread_hurry(e->writer);
 	atomic_store(&e->merge_ended, true);
 	os_wake(e->wake_control);
 }
@@ -435,6 +439,7 @@ void engine_merge_main(void *ctx)
 {
 	struct engine *e = ctx;
 	bool any = true, ended = false, busy = false;
+	uint64_t wait_ns;
 
 	os_thread_priority(e->cfg->file ? OS_PRIORITY_NORMAL : OS_PRIORITY_HIGH);
 	for (;;) {
@@ -451,8 +456,10 @@ void engine_merge_main(void *ctx)
 		busy |= any;
 		if (any)
 			continue;
+		wait_ns = engine_windows_wait(e, idle_ns(e, busy));
 		os_mutex_lock(e->lock);
-		os_cond_wait(e->wake_merge, e->lock, idle_ns(e, busy));
+		if (!e->snapshot_reason)
+			os_cond_wait(e->wake_merge, e->lock, wait_ns);
 		os_mutex_unlock(e->lock);
 		busy = false;
 	}

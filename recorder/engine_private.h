@@ -142,6 +142,8 @@ struct engine {
 	uint32_t nsignatures;
 	_Atomic uint32_t nrepeats;           /* firings that were counted with an earlier incident */
 	uint32_t firings, in_window;         /* in_window: incidents that wait for their end */
+	uint64_t next_end_ns;                /* the first of these ends; UINT64_MAX = none */
+	uint64_t caught_up_ns;               /* the end for which the sources were asked to catch up */
 	bool stopping_sources;
 
 	/* control -> merge, any thread */
@@ -159,6 +161,8 @@ struct engine {
 	bool merge_done;                     /* no further incident comes */
 	bool writer_work;                    /* since the writer looked last */
 	char *snapshot_reason;               /* asked for; NULL = none */
+	uint64_t snapshot_ns;                /* and when */
+	bool writer_hurried;                 /* from outside, since it lowered itself last */
 	char *stop_reason;                   /* who or what asked */
 	struct engine_view view;
 	struct trigger_status *trigger_view;
@@ -173,6 +177,8 @@ void engine_merge_main(void *engine);
 void engine_writer_main(void *engine);
 /* There is something to write. Under the lock. */
 void engine_wake_writer(struct engine *e);
+/* And somebody waits for it: at a high priority for as long as that takes. Under the lock. */
+void engine_hurry_writer(struct engine *e);
 /* Until merge and writer have ended. ERR_STOPPED when something was not stored because of an abort. */
 int engine_control(struct engine *e);
 
@@ -249,6 +255,11 @@ struct window_end {
 	bool partial;
 };
 void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *end);
+/*
+ * Live: how long the merge thread may sleep, at most wait_ns, for what ends next. When its end has come the
+ * sources are asked to deliver what belongs to it: somebody waits.
+ */
+uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns);
 
 /* Bytes of segments that have left the ring and are held for incidents. Under the lock. */
 size_t engine_held_bytes(struct engine *e, uint64_t evicted_until_ns);

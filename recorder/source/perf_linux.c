@@ -51,10 +51,10 @@ struct perf_source {
 
 	struct cpu_rings *cpus;              /* by CPU number */
 	unsigned ncpus;
-	struct pollfd *polled;               /* the stop event, then POLLED_PER_CPU each */
+	struct pollfd *polled;               /* the wake event, then POLLED_PER_CPU each */
 	struct probes *probes;               /* NULL = no rule asks for any */
 	struct perf_time *time;              /* NULL = context switches are not recorded */
-	int stop_fd;
+	int wake_fd;
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
 	uint64_t next_check_ns, delivered_ns;
@@ -322,7 +322,7 @@ static void rebuild_polled(struct perf_source *s)
 {
 	unsigned i, j;
 
-	s->polled[0] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
+	s->polled[0] = (struct pollfd){.fd = s->wake_fd, .events = POLLIN};
 	for (i = 0; i < s->ncpus; i++) {
 		struct pollfd *at = &s->polled[1 + POLLED_PER_CPU * i];
 		const struct cpu_rings *c = &s->cpus[i];
@@ -558,6 +558,22 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	}
 }
 
+static void wake(struct perf_source *s)
+{
+	uint64_t one = 1;
+
+	if (write(s->wake_fd, &one, sizeof(one)) != sizeof(one))
+		return;                      /* it wakes up within POLL_MS all the same */
+}
+
+/* By somebody who waits: then a burst is not waited for. */
+static bool was_woken(struct perf_source *s)
+{
+	uint64_t wakes;
+
+	return s->polled[0].revents && read(s->wake_fd, &wakes, sizeof(wakes)) == sizeof(wakes);
+}
+
 static int perf_run(struct source *source, struct err *err)
 {
 	struct perf_source *s = (struct perf_source *)source;
@@ -578,7 +594,7 @@ static int perf_run(struct source *source, struct err *err)
 		 * their start 10 % of the samples have names, not 43 % (tests/cli/names_linux.sh).
 		 */
 		if (poll(s->polled, 1 + POLLED_PER_CPU * (nfds_t)s->ncpus, waits ? TABLES_POLL_MS : POLL_MS) > 0 &&
-		    !atomic_load(&s->stopping))
+		    !was_woken(s))
 			os_sleep_ns(COALESCE_NS);
 		now = os_now_ns();
 		until_ns = now - HOLD_BACK_NS;
@@ -615,8 +631,8 @@ static void perf_close(struct source *source)
 	loader_free(s->walker.loader);
 	busy_close(s->busy);
 	unwinder_free(s->walker.unwinder);
-	if (s->stop_fd >= 0)
-		close(s->stop_fd);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
 	free(s->cpus);
 	free(s->polled);
 	free(s);
@@ -681,8 +697,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	s->format.nregs = cfg->stack_kb ? PERF_REGS_COUNT : 0;
 	s->format.stack = cfg->stack_kb != 0;
 	s->period_ns = NS_PER_SEC / cfg->freq_hz;
-	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->stop_fd < 0)
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
 		rc = err_os(err, "cannot open the perf source");
 	if (!cfg->only_process)              /* of one process alone it is not known */
 		s->busy = busy_open();
@@ -719,11 +735,14 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 static void perf_stop(struct source *source)
 {
 	struct perf_source *s = (struct perf_source *)source;
-	uint64_t one = 1;
 
 	atomic_store(&s->stopping, true);
-	if (write(s->stop_fd, &one, sizeof(one)) != sizeof(one))
-		return;                      /* it wakes up within POLL_MS all the same */
+	wake(s);
+}
+
+static void perf_catch_up(struct source *source)
+{
+	wake((struct perf_source *)source);
 }
 
 static void perf_status(struct source *source, struct source_status *out)
@@ -772,6 +791,7 @@ const struct source_ops perf_source = {
 	.open = perf_open,
 	.run = perf_run,
 	.stop = perf_stop,
+	.catch_up = perf_catch_up,
 	.set_level = perf_set_level,
 	.set_memory = perf_set_memory,
 	.status = perf_status,

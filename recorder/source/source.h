@@ -100,6 +100,11 @@ struct source_ops {
 	 * its events. What cannot be done is logged, and no such event comes. NULL = cannot.
 	 */
 	void (*set_level)(struct source *s, const struct source_level *level);
+	/*
+	 * Any thread while it runs: deliver what has come until now, and a watermark, at once: somebody waits
+	 * for an incident. NULL = it comes when it comes.
+	 */
+	void (*catch_up)(struct source *s);
 	/* Any thread from open() on: its unwind tables may take so much memory. NULL = has none. */
 	void (*set_memory)(struct source *s, size_t table_bytes);
 	/* Any thread while it runs. */

@@ -1,0 +1,123 @@
+/* The end of a window, live: what sources still hold then is asked for. */
+#include "tests/support/engine_rig.h"
+
+#include "base/os.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define POST_NS (200 * NS_PER_MS)
+#define GIVE_UP_NS (20 * NS_PER_SEC)
+
+/* Fires, samples once, and keeps the sample until it is asked: a source may be so far behind. */
+struct patient {
+	struct source base;
+	struct queue *queue;
+	_Atomic bool stopping;
+	_Atomic uint64_t asked_ns;
+};
+
+extern const struct source_ops patient_source;
+static uint64_t fired_ns, asked_ns;
+static bool given_up;
+
+static int patient_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
+			struct err *err)
+{
+	struct patient *s = calloc(1, sizeof(*s));
+
+	(void)needs;
+	(void)err;
+	assert_non_null(s);
+	s->base.ops = &patient_source;
+	s->queue = cfg->queue;
+	*out = &s->base;
+	return 0;
+}
+
+static int patient_run(struct source *source, struct err *err)
+{
+	struct patient *s = (struct patient *)source;
+	struct event fire = {.kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test", .name = "fire"};
+	struct event sample = {.kind = EVENT_SAMPLE, .stream = STREAM_CPU, .stack = STACK_NONE, .value = 1};
+
+	(void)err;
+	fired_ns = fire.time_ns = os_now_ns();
+	queue_put(s->queue, &fire);
+	queue_watermark(s->queue, fired_ns);
+	while (!atomic_load(&s->asked_ns) && !atomic_load(&s->stopping) && os_now_ns() - fired_ns < GIVE_UP_NS)
+		os_sleep_ns(NS_PER_MS);
+	asked_ns = atomic_load(&s->asked_ns);
+	given_up = !asked_ns;
+	sample.time_ns = fired_ns + POST_NS;
+	queue_put(s->queue, &sample);
+	queue_watermark(s->queue, sample.time_ns + 1);
+	while (!atomic_load(&s->stopping))
+		os_sleep_ns(NS_PER_MS);
+	return 0;
+}
+
+static void patient_catch_up(struct source *source)
+{
+	atomic_store(&((struct patient *)source)->asked_ns, os_now_ns());
+}
+
+static void patient_stop(struct source *source)
+{
+	atomic_store(&((struct patient *)source)->stopping, true);
+}
+
+static void patient_close(struct source *source)
+{
+	free(source);
+}
+
+const struct source_ops patient_source = {
+	.name = "patient",
+	.summary = "one sample, for those who ask",
+	.behind_ns = 3 * GIVE_UP_NS,
+	.open = patient_open,
+	.run = patient_run,
+	.stop = patient_stop,
+	.catch_up = patient_catch_up,
+	.close = patient_close,
+};
+
+static void what_sources_hold_at_the_end_of_a_window_is_asked_for(void **state)
+{
+	static const struct source_ops *const sources[] = {&patient_source, NULL};
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "window_end.db", 0);
+	r.cfg.sources = sources;
+	r.cfg.live = true;
+	r.cfg.post_ns = POST_NS;
+	r.cfg.incidents = 1;
+	rig_run(&r);
+	assert_false(given_up);
+	assert_true(asked_ns > fired_ns + POST_NS);
+	rig_load(&r, 1, &in);
+	/* All of it, and no more: its end is its own, not the next tick or the time of asking. */
+	assert_int_equal(in.nsamples, 1);
+	assert_int_equal(in.head.state, INCIDENT_COMPLETE);
+	assert_int_equal(in.head.t1_ns, fired_ns + POST_NS);
+	assert_null(in.head.gap_reason ? strstr(in.head.gap_reason, "stopped") : NULL);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_sources_hold_at_the_end_of_a_window_is_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
