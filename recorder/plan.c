@@ -90,16 +90,11 @@ static int open_source(struct planner *p, const struct source_ops *ops, struct e
 	return os_thread_start(ops->name, source_main, s, &s->thread, err);
 }
 
-/*
- * The numbers of frames and threads that a segment lists take 1 byte each while the tables are filled by it, as
- * here, and 2 once it lists what others have brought in: 1.00, 1.66, 1.85, 1.93, 1.97, then 2.05 to 2.21 in the
- * segments of six programs at 499 Hz, of some 10,000 numbers each.
- */
-static double listed_more(const struct segment *s)
+double plan_ring_bytes(const struct segment *s)
 {
 	double later = 2 * ((double)s->nframes + s->nthreads);
 
-	return later > s->lists_bytes ? later - s->lists_bytes : 0;
+	return (double)s->memory_bytes + (later > s->lists_bytes ? later - s->lists_bytes : 0);
 }
 
 static struct piece seal(struct segment_builder *b)
@@ -110,7 +105,7 @@ static struct piece seal(struct segment_builder *b)
 	if (segment_seal(b, &s, NULL) != 0 || !s)
 		return piece;
 	piece.samples = s->nsamples;
-	piece.bytes = (double)s->memory_bytes + listed_more(s);
+	piece.bytes = plan_ring_bytes(s);
 	segment_unref(s);
 	return piece;
 }

@@ -9,7 +9,7 @@ enum { DEPTH_MIN = 10 };
 
 /* ---- chance, the same on every host -------------------------------------------------------------- */
 
-static uint64_t chance_state = 42;
+static uint64_t chance_state;
 
 /* Source: xorshift64*, Vigna 2016. */
 static uint32_t chance(uint32_t below)
@@ -184,6 +184,7 @@ int world_make(struct world *w, const struct settings *s, struct err *err)
 	int rc;
 
 	*w = (struct world){.settings = s};
+	chance_state = 42 + s->seed * 0x9e3779b97f4a7c15ULL;
 	w->nprocesses = (s->threads + BENCH_THREADS_PER_PROCESS - 1) / BENCH_THREADS_PER_PROCESS;
 	w->stacks_each = s->stacks / w->nprocesses + 1;
 	w->frames_each = s->frames / (w->nprocesses + 2) + 1;

@@ -44,6 +44,7 @@ struct settings {
 	bool json, keep, random, no_exports;
 	const char *dir;
 	uint32_t samples, stacks, frames, threads, ring_mb;
+	uint32_t seed;                       /* another stream of the same kind */
 };
 
 struct bench_stack {
