@@ -64,6 +64,17 @@ static void a_type_is_read_from_the_process_that_throws(void **state)
 	assert_string_equal(thrown(&own, true), "?odd");
 }
 
+static void what_the_runtime_of_net_throws_is_no_exception_of_a_program(void **state)
+{
+	struct type_info type = {NULL, "16PAL_SEHException"};
+	struct throw_text text = {"shop::no_stock"};
+
+	(void)state;
+	assert_false(throw_is_of_runtime(&text));
+	snprintf(text.type, sizeof(text.type), "%s", thrown(&type, true));
+	assert_true(throw_is_of_runtime(&text));
+}
+
 static void a_type_that_cannot_be_read_is_a_question_mark(void **state)
 {
 	struct type_info nowhere = {NULL, (const char *)16}, empty = {NULL, ""}, endless = {NULL, NULL};
@@ -89,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_that_runs_is_found_by_its_name_or_number),
 		cmocka_unit_test(a_type_is_read_from_the_process_that_throws),
+		cmocka_unit_test(what_the_runtime_of_net_throws_is_no_exception_of_a_program),
 		cmocka_unit_test(a_type_that_cannot_be_read_is_a_question_mark),
 	};
 

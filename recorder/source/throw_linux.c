@@ -178,3 +178,8 @@ void throw_read(const struct perf_record *r, struct throw_text *out)
 	else
 		snprintf(out->type, sizeof(out->type), "%.399s", name);
 }
+
+bool throw_is_of_runtime(const struct throw_text *thrown)
+{
+	return strcmp(thrown->type, "PAL_SEHException") == 0;
+}

@@ -33,6 +33,12 @@ unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX]);
  */
 unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX]);
 
+/*
+ * Of the runtime of .NET: the way in which an exception of a program leaves native frames. The program's own is told
+ * by an event of .NET, with its type and message. Source: coreclr, pal/inc/pal.h; seen with 3.1 and 8.
+ */
+bool throw_is_of_runtime(const struct throw_text *thrown);
+
 /* What a hit there throws, read from the process, which may be gone by now. */
 void throw_read(const struct perf_record *r, struct throw_text *out);
 

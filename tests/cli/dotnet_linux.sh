@@ -1,6 +1,6 @@
 #!/bin/bash
 # Events of a real .NET program, started without any preparation: sarif-multitool of npm, which brings its
-# runtime. Collections fire a rule, so do exceptions and the events of an EventSource.
+# runtime, of .NET 8 and of Core 3.1. Collections fire a rule, so do exceptions and the events of an EventSource.
 . "$TOP/tests/support/cli.sh"
 need_perf
 tool=$TOP/build/deps/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
@@ -71,3 +71,26 @@ check time_in_gc_is_a_counter grep -q 'fired: .NET CLR Memory:% Time in GC:multi
 check managed_functions_have_names grep -q '^multitool.*Newtonsoft.Json' folded
 kill $program 2>/dev/null
 wait $program 2>/dev/null || true
+
+# ---- the oldest: .NET Core 3.1 -------------------------------------------------------------------------
+
+tool=$TOP/build/deps/npm/node_modules/sarif-multitool-3.1/Sarif.Multitool
+export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
+if [ ! -f "$tool" ]; then
+	echo "skip events of .NET Core 3.1: no sarif-multitool 2.4.16 (npm, by 'make deps')"
+	exit 0
+fi
+cp "$tool" ./core31 && chmod +x core31
+if ! ./core31 version >version 2>&1; then
+	echo "skip events of .NET Core 3.1: sarif-multitool 2.4.16 does not run here: $(head -n 1 version)"
+	exit 0
+fi
+# Any exception: that by which the runtime itself leaves native frames (of C++) is none of the program's.
+record core31 --collect-multiple 2 --stop-on-gc-over-msec '1;Process=core31' --stop-on-exception '.;Process=core31'
+while kill -0 $collect 2>/dev/null; do
+	./core31 rewrite cut.sarif --output out.sarif --force >/dev/null 2>&1
+done
+wait $collect
+check a_collection_of_core_3_1_fires grep -qE 'fired: GC of core31 \(pid [0-9]+\) (took|is still open after) [0-9.]+ ms' core31.log
+check an_exception_of_core_3_1_fires_with_its_message grep -qE 'fired: exception [A-Za-z.]+Exception: .*, of core31' core31.log
+rm -rf bundle

