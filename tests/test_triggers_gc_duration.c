@@ -81,6 +81,65 @@ static void gc_over_fires_where_the_story_says(void **state)
 	event_lab_stories("stop-on-gc-over-msec", CLR_PROVIDER, gc_over, COUNT_OF(gc_over));
 }
 
+/* Java: what came and went between two looks; the longest of n is their mean at least. */
+static void pauses_that_are_told_together_fire_when_one_must_be_over_the_limit(void **state)
+{
+	static const struct lab_story stories[] = {
+		{"the mean is over", "10", "! 50 GC/Pauses pid=1 Pauses=3 PauseMSec=30.3\n"},
+		{"the mean is not", "10", "  50 GC/Pauses pid=1 Pauses=3 PauseMSec=30.0\n"},
+		{"one alone is known", "10", "! 50 GC/Pauses pid=1 Pauses=1 PauseMSec=10.5\n"},
+		{"the source knows more", "10", "! 50 GC/Pauses pid=1 Pauses=3 PauseMSec=15.0 PauseMinMSec=11.0\n"},
+		{"pauses of the program too", "10;Measure=pause", "! 50 GC/Pauses pid=1 Pauses=2 PauseMSec=20.2\n"},
+		{"of another process", "10;Process=7", "  50 GC/Pauses pid=1 Pauses=2 PauseMSec=90.0\n"},
+		{"none of them", "10", "  50 GC/Pauses pid=1 Pauses=0 PauseMSec=90.0\n  60 GC/Pauses pid=1\n"},
+		{"an end that stands for several is no pause of their sum", "10",
+		 "  10 GC/Start pid=1 Count=4\n"
+		 "  22 GC/Stop pid=1 Count=4 PauseMSec=12.0 Pauses=2 PauseMinMSec=7.0\n"
+		 "  30 GC/Start pid=1 Count=6\n"
+		 "! 45 GC/Stop pid=1 Count=6 PauseMSec=15.0 Pauses=2 PauseMinMSec=13.0\n"},
+		{"one that fired while it was open fires once", "500",
+		 "  1000 GC/Start pid=1 Count=4\n! 1700 tick\n--\n"
+		 "  1800 GC/Stop pid=1 Count=4 PauseMSec=800.0 Pauses=2 PauseMinMSec=790.0\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gc-over-msec", JVM_PROVIDER, stories, COUNT_OF(stories));
+}
+
+static void a_group_that_may_hold_one_over_the_limit_is_told(void **state)
+{
+	struct event_lab lab = {.provider = JVM_PROVIDER};
+	struct trigger_status status;
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-gc-over-msec", "10", NULL);
+	event_lab_story(&lab, "  50 GC/Pauses pid=1 Pauses=3 PauseMSec=9.0\n");
+	lab.trigger->ops->status(lab.trigger, &status);
+	assert_string_equal(status.text, "3 ms, limit > 10 ms");
+	event_lab_story(&lab, "  60 GC/Pauses pid=1 Pauses=4 PauseMSec=26.0\n"
+			      "  70 GC/Pauses pid=1 Pauses=2 PauseMSec=12.0\n");
+	lab.trigger->ops->status(lab.trigger, &status);
+	assert_string_equal(status.text, "6 ms, limit > 10 ms; one over it may be in 2 told together (the most: 4 in "
+					 "26 ms)");
+	assert_true(status.nearest > 6.49 && status.nearest < 6.51);
+	assert_int_equal(status.counts.matched, 9);
+	event_lab_story(&lab, "! 80 GC/Pauses pid=1 exe=/opt/java Pauses=2 PauseMSec=25.0\n");
+	assert_string_equal(buf_text(&lab.why), "GC of java (pid 1): 2 pauses took 25 ms in all, told together, the "
+						"longest of them at least 12.5 ms, over its limit of 10 ms");
+	event_lab_close(&lab);
+}
+
+static void full_collections_that_are_told_together_are_of_generation_2(void **state)
+{
+	static const struct lab_story stories[] = {
+		{"full", "", "! 10 GC/Pauses pid=1 Depth=2 Pauses=3 PauseMSec=1.0\n"},
+		{"young", "", "  10 GC/Pauses pid=1 Depth=0 Pauses=3 PauseMSec=1.0\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gen2-gc", JVM_PROVIDER, stories, COUNT_OF(stories));
+}
+
 static void events_of_other_providers_are_not_heard(void **state)
 {
 	static const struct lab_story story[] = {
@@ -289,6 +348,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gc_over_fires_where_the_story_says),
+		cmocka_unit_test(pauses_that_are_told_together_fire_when_one_must_be_over_the_limit),
+		cmocka_unit_test(a_group_that_may_hold_one_over_the_limit_is_told),
+		cmocka_unit_test(full_collections_that_are_told_together_are_of_generation_2),
 		cmocka_unit_test(events_of_other_providers_are_not_heard),
 		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_stand),
 		cmocka_unit_test(final_pause_is_that_of_reason_6),

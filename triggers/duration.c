@@ -133,6 +133,35 @@ void duration_stop(struct duration *d, const struct pair_key *key, const struct 
 		buf_printf(why, ", %s", extra);
 }
 
+void duration_group(struct duration *d, const struct event *e, const struct duration_group *group,
+		    const char *things, const char *extra, struct buf *why, struct sense *out)
+{
+	char sum[NUMBER_TEXT_BYTES], least[NUMBER_TEXT_BYTES];
+
+	d->base.counts.matched += group->n;
+	out->measured = true;
+	out->value = group->least_ms;
+	trigger_value(&d->base, out->value, e->time_ns);
+	out->hit = threshold_hit(&d->threshold, out->value);
+	if (!out->hit && threshold_hit(&d->threshold, group->sum_ms)) {
+		d->ngroups++;
+		if (group->sum_ms > d->group.sum_ms)
+			d->group = *group;
+	}
+	if (!out->hit)
+		return;
+	ms_text(group->sum_ms, sum);
+	ms_text(group->least_ms, least);
+	buf_puts(why, d->what);
+	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+	buf_printf(why, ": %" PRIu64 " %s took %s ms in all, told together, the longest of them at least %s ms, over "
+		   "its limit of ", group->n, things, sum, least);
+	threshold_text(&d->threshold, why);
+	buf_puts(why, " ms");
+	if (*extra)
+		buf_printf(why, ", %s", extra);
+}
+
 static bool is_overdue(const struct duration *d, const struct pair *pair, uint64_t now_ns)
 {
 	return now_ns > pair->start_ns + IN_FLIGHT_GRACE_NS &&
@@ -200,6 +229,11 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 	buf_puts(&line, " ms");
 	if (d->pairs.slots.used)
 		buf_printf(&line, ", %" PRIu32 " open", d->pairs.slots.used);
+	if (d->ngroups) {
+		ms_text(d->group.sum_ms, text);
+		buf_printf(&line, "; one over it may be in %" PRIu64 " told together (the most: %" PRIu64 " in %s ms)",
+			   d->ngroups, d->group.n, text);
+	}
 	if (t->in_window)
 		buf_puts(&line, ", in its incident's window");
 	snprintf(out->text, sizeof(out->text), "%s", buf_text(&line));

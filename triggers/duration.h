@@ -19,8 +19,17 @@
  */
 #define IN_FLIGHT_GRACE_NS 100000000ULL
 
+/* Things that followed each other too quickly to be told one by one. */
+struct duration_group {
+	uint64_t n;
+	double sum_ms;
+	double least_ms;                     /* what the longest of them took at least */
+};
+
 struct duration {
 	struct trigger base;
+	uint64_t ngroups;                    /* that may hold one over the limit, and did not fire */
+	struct duration_group group;         /* of these the one with the largest sum */
 	struct threshold threshold;          /* ms */
 	struct pairs pairs;
 	struct process_filter processes;
@@ -45,6 +54,12 @@ bool duration_wants(struct duration *d, const struct event *e);
 /* A stop came: judge its duration, and write why. extra: behind the sentence, "" = nothing. */
 void duration_stop(struct duration *d, const struct pair_key *key, const struct event *e,
 		   const char *extra, struct buf *why, struct sense *out);
+/*
+ * Several ended. Fires when one of them must have been over the limit; when one may have been, status() says so.
+ * things: "pauses", of sentences.
+ */
+void duration_group(struct duration *d, const struct event *e, const struct duration_group *group,
+		    const char *things, const char *extra, struct buf *why, struct sense *out);
 /* A tick or an end of a process: clock, expiry, overdue ones. */
 void duration_other(struct duration *d, const struct event *e, struct buf *why, struct sense *out);
 

@@ -162,6 +162,13 @@ static int64_t number_of(const struct event *e, const char *field, const char *c
 	return strtoll(f->v.text, NULL, 0);
 }
 
+static double ms_of(const struct event *e, const char *field)
+{
+	const struct event_field *f = event_field(e, field);
+
+	return f && f->type == FIELD_DOUBLE ? f->v.d : f ? (double)number_of(e, field, NULL) : 0;
+}
+
 static int64_t gc_type(const struct event *e)
 {
 	static const char *const names[] = {"NonConcurrentGC", "BackgroundGC", "ForegroundGC", NULL};
@@ -280,8 +287,51 @@ static void started(struct gc_duration *g, const struct event *e, struct buf *wh
 	pairs_start(&g->duration.pairs, &key, e, PAIR_KEEP_FIRST);
 }
 
+/* Such are told of JVMs only. */
+static bool is_ours(const struct event *e)
+{
+	return strcmp(e->provider, JVM_PROVIDER) == 0;
+}
+
+/* Several pauses that the source could not tell one by one: its fields say what is known of them. */
+static bool is_group(const struct event *e, struct duration_group *out)
+{
+	int64_t n = number_of(e, "Pauses", NULL);
+
+	if (n < 1)
+		return false;
+	out->n = (uint64_t)n;
+	out->sum_ms = ms_of(e, "PauseMSec");
+	out->least_ms = out->sum_ms / (double)n;
+	if (ms_of(e, "PauseMinMSec") > out->least_ms)
+		out->least_ms = ms_of(e, "PauseMinMSec");
+	return true;
+}
+
+/* GC/Pauses: they came and went between two looks. */
+static void passed_over(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
+{
+	struct trigger *t = &g->duration.base;
+	struct duration_group group;
+
+	if (!is_group(e, &group))
+		return;
+	if (g->measure == MEASURE_GC || g->measure == MEASURE_PAUSE) {
+		duration_group(&g->duration, e, &group, "pauses", "", why, out);
+	} else if (g->measure == MEASURE_GEN2 && number_of(e, "Depth", NULL) >= 2) {
+		t->counts.matched += group.n;
+		out->hit = out->measured = true;
+		out->value = (double)number_of(e, "Depth", NULL);
+		trigger_value(t, out->value, e->time_ns);
+		buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
+		process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+		buf_printf(why, " began and ended %" PRIu64 " times, told together", group.n);
+	}
+}
+
 static void stopped(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
 {
+	struct duration_group group;
 	struct pair_key key;
 	struct pair pair;
 	char extra[80] = "";
@@ -297,7 +347,14 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 		snprintf(extra, sizeof(extra), "count %" PRId64 ", generation %" PRId64,
 			 number_of(e, "Count", NULL), number_of(e, "Depth", NULL));
 	key_of(g, e, &key);
-	duration_stop(&g->duration, &key, e, extra, why, out);
+	if (is_ours(e) && is_group(e, &group) && group.n > 1) {
+		if (pairs_stop(&g->duration.pairs, &key, &pair))
+			duration_group(&g->duration, e, &group, "pauses", extra, why, out);
+		else
+			g->duration.base.counts.orphans++;   /* it fired while it was open */
+	} else {
+		duration_stop(&g->duration, &key, e, extra, why, out);
+	}
 }
 
 /* Of Linux all that are no .NET have the pause only, delivered as a collection. */
@@ -307,27 +364,32 @@ static bool collects(const char *provider)
 	       strcmp(provider, CPYTHON_PROVIDER) == 0 || strcmp(provider, V8_PROVIDER) == 0;
 }
 
-static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
+static void gc_event(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
 {
-	struct gc_duration *g = (struct gc_duration *)t;
-	bool start;
+	bool start = strcmp(e->name, names_of[g->measure].start) == 0;
+	bool stop = !start && strcmp(e->name, names_of[g->measure].stop) == 0;
+	bool together = !start && !stop && strcmp(e->name, "GC/Pauses") == 0;
 
-	if (e->kind != EVENT_GENERIC) {
-		duration_other(&g->duration, e, why, out);
+	if ((!start && !stop && !together) || !e->provider || !collects(e->provider) ||
+	    (together && !is_ours(e)) || !duration_wants(&g->duration, e))
 		return;
-	}
-	/* The quick look first: most events are of others. */
-	if (!e->name || e->name[0] != 'G' || e->name[1] != 'C')
-		return;
-	start = strcmp(e->name, names_of[g->measure].start) == 0;
-	if (!start && strcmp(e->name, names_of[g->measure].stop) != 0)
-		return;
-	if (!e->provider || !collects(e->provider) || !duration_wants(&g->duration, e))
-		return;
-	if (start)
+	if (together)
+		passed_over(g, e, why, out);
+	else if (start)
 		started(g, e, why, out);
 	else
 		stopped(g, e, why, out);
+}
+
+static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, struct sense *out)
+{
+	struct gc_duration *g = (struct gc_duration *)t;
+
+	/* The quick look first: most events are of others. */
+	if (e->kind != EVENT_GENERIC)
+		duration_other(&g->duration, e, why, out);
+	else if (e->name && e->name[0] == 'G' && e->name[1] == 'C')
+		gc_event(g, e, why, out);
 }
 
 static void gen2_status(const struct trigger *t, struct trigger_status *out)

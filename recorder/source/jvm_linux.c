@@ -11,8 +11,8 @@
  * long as -Xlog:safepoint says), with the fields that those of .NET have (Reason, Count, Depth: 2 for a full
  * collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its name; the last two with
  * PauseMSec, their time since the beginning, which may lie before the window; with Pauses where it may contain so
- * many, the first of which is nearly as long. Those that were passed over are one event
- * GC/Pauses, with their number and the sum of their times (PauseMSec). Collections of Serial, which go on after
+ * many: then PauseMSec is their sum, and the longest of them took PauseMinMSec or more. Those that were passed over
+ * are one event GC/Pauses, with their number, the sum of their times (PauseMSec) and their mean (PauseMinMSec). Collections of Serial, which go on after
  * their exit, end with their pause. Of Shenandoah every safepoint is told, when it has ended.
  *
  * A JVM that was there before: a pause that is open at the first look has its exact beginning, too; one that was
@@ -58,6 +58,7 @@ struct jvm_source {
 	struct jvm_table table;
 	unsigned char *image, *again;                /* of a JVM's counters */
 	uint64_t quick_until_ns;
+	uint64_t gap_ns;                             /* since the last look at the JVM that is looked at now */
 	struct gc_counters *counters;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, together, together_ns;
@@ -101,6 +102,19 @@ static struct event event_of(struct jvm_source *s, const struct jvm *j, struct p
 	return e;
 }
 
+static double ms_of(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+/* The first of so many was open at the last look, and the others have come since; the longest is the mean at least. */
+static double least_ms(const struct jvm_source *s, uint64_t sum_ns, uint32_t pauses)
+{
+	uint64_t first_ns = sum_ns > s->gap_ns ? sum_ns - s->gap_ns : 0, mean_ns = sum_ns / pauses;
+
+	return ms_of(first_ns > mean_ns ? first_ns : mean_ns);
+}
+
 static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, const struct hsperf_edge *edge,
 		uint64_t zero_ns, struct process *process)
 {
@@ -115,6 +129,7 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, c
 		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
 		{.name = "PauseMSec", .type = FIELD_DOUBLE},
 		{.name = "Pauses", .type = FIELD_UINT, .v.u = edge->pauses},
+		{.name = "PauseMinMSec", .type = FIELD_DOUBLE},
 	};
 	const unsigned ncommon = 6;
 	struct event e = event_of(s, j, process, zero_ns + jvm_ticks_to_ns(j, edge->ticks));
@@ -125,15 +140,17 @@ static void put(struct jvm_source *s, const struct jvm *j, uint32_t collector, c
 	if (edge->start)
 		fields[ncommon] = fields[ncommon + 1];
 	e.fields = fields;
-	e.nfields = ncommon + !edge->start + (edge->pauses != 1);
+	e.nfields = ncommon + (edge->start ? edge->pauses != 1 : edge->pauses != 1 ? 3 : 1);
 	for (i = 0; i < 2; i++) {
 		e.name = names[edge->start][i];
 		if (i == 1 && edge->restart) {
 			e.time_ns = zero_ns + jvm_ticks_to_ns(j, edge->restart);
 			length += edge->restart - edge->ticks;
 		}
-		if (!edge->start)
-			fields[ncommon].v.d = (double)jvm_ticks_to_ns(j, length) / 1e6;
+		if (!edge->start) {
+			fields[ncommon].v.d = ms_of(jvm_ticks_to_ns(j, length));
+			fields[ncommon + 2].v.d = least_ms(s, jvm_ticks_to_ns(j, length), edge->pauses);
+		}
 		deliver(s, &e);
 		gc_counters_event(s->counters, j->pid, &e);
 	}
@@ -174,10 +191,13 @@ static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector
 {
 	uint64_t ns = jvm_ticks_to_ns(j, together->ticks);
 	const struct event_field fields[] = {
+		{.name = "Depth", .type = FIELD_UINT, .v.u = collector == 1 ? 2 : 0},
 		{.name = "ClrInstanceID", .type = FIELD_UINT, .v.u = collector},
 		{.name = "Collector", .type = FIELD_TEXT, .v.text = collector_name(j, collector)},
 		{.name = "Pauses", .type = FIELD_UINT, .v.u = together->pauses},
-		{.name = "PauseMSec", .type = FIELD_DOUBLE, .v.d = (double)ns / 1e6},
+		{.name = "PauseMSec", .type = FIELD_DOUBLE, .v.d = ms_of(ns)},
+		{.name = "PauseMinMSec", .type = FIELD_DOUBLE,
+		 .v.d = together->pauses ? ms_of(ns / together->pauses) : 0},
 	};
 	struct process *process;
 	struct event e;
@@ -417,8 +437,8 @@ static void look_at_firsts(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 		tell_first(s, j, i);
 }
 
-/* One collector's; *zero_ns: found once for all of them. */
-static void look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns, uint64_t *zero_ns)
+/* One collector's; *zero_ns: found once for all of them. False: what it is about is told by a later look. */
+static bool look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, uint64_t done_ns, uint64_t *zero_ns)
 {
 	uint64_t now[HSPERF_VALUES], end = 0;
 	struct hsperf_edge edges[HSPERF_EDGES];
@@ -428,7 +448,7 @@ static void look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 	for (k = 0; k < HSPERF_VALUES; k++)
 		now[k] = value(s, j, j->data.collectors[i].at[k]);
 	if (j->data.safepoints_at && !end_of_pause(s, j, i, now, done_ns, &end))
-		return;
+		return false;
 	if (!j->tracks[i].begun)
 		note_first(s, j, i, now);
 	else if (now[HSPERF_INVOCATIONS] != j->tracks[i].v[HSPERF_INVOCATIONS])
@@ -446,27 +466,32 @@ static void look_at_collector(struct jvm_source *s, struct jvm *j, uint32_t i, u
 		*zero_ns = jvm_clock_zero(j);
 	put_edges(s, j, i, edges, n, *zero_ns);
 	put_together(s, j, i, &together);
+	return !j->tracks[i].waits;
 }
 
-static void look_at_collectors(struct jvm_source *s, struct jvm *j)
+/* False: one of them is to be asked again. */
+static bool look_at_collectors(struct jvm_source *s, struct jvm *j)
 {
 	uint64_t done_ns = os_now_ns(), zero_ns = j->zero_ns;
+	bool taken = true;
 	uint32_t i;
 
+	s->gap_ns = done_ns - j->taken_ns;
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->data.collectors[i].at[0])
-			look_at_collector(s, j, i, done_ns, &zero_ns);
+			taken &= look_at_collector(s, j, i, done_ns, &zero_ns);
 	/* A pause that is open ends by the clock that it began with. */
 	j->zero_ns = 0;
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		if (j->tracks[i].open)
 			j->zero_ns = zero_ns;
 	note_calm(s, j);
+	return taken;
 }
 
 static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 {
-	uint64_t zero_ns = jvm_clock_zero(j), ns = os_now_ns() - zero_ns;
+	uint64_t zero_ns = jvm_clock_zero(j), now_ns = os_now_ns(), ns = now_ns - zero_ns;
 	struct hsperf_together together = {0};
 	struct hsperf_edge edges[HSPERF_EDGES];
 	uint32_t n;
@@ -475,10 +500,11 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 		ns = (uint64_t)((double)ns * (double)j->data.frequency_hz / 1e9);
 	n = hsperf_safepoint_step(&j->tracks[SAFEPOINTS], value(s, j, j->data.safepoints_at),
 				  value(s, j, j->data.safepoint_time_at), ns, edges, &together);
+	s->gap_ns = now_ns - j->taken_ns;
 	if (!j->tracks[SAFEPOINTS].open)
 		j->open_ns = 0;
 	else if (!j->open_ns)
-		j->open_ns = os_now_ns();
+		j->open_ns = now_ns;
 	put_edges(s, j, SAFEPOINTS, edges, n, zero_ns);
 	put_together(s, j, SAFEPOINTS, &together);
 }
@@ -506,12 +532,13 @@ static void look(void *ctx, struct jvm *j)
 {
 	struct jvm_source *s = ctx;
 	uint64_t began_ns = os_now_ns();
+	bool taken = true;
 
 	if (!j->ready)
 		return;
 	if (began_ns - j->all_read_ns < ALL_NS && clock_is_exact(j, began_ns) && !j->zero_ns && !j->exit_seen_ns &&
 	    !j->open_ns && !j->nfirsts && nothing_happened(j)) {
-		j->read_ns = began_ns;
+		j->read_ns = j->taken_ns = began_ns;
 		return;
 	}
 	if (!read_counters(j, s->image))
@@ -522,16 +549,18 @@ static void look(void *ctx, struct jvm *j)
 	if (j->nfirsts)
 		look_at_firsts(s, j, began_ns);
 	if (j->data.by_safepoints) {
-		if (read_steadily(s, j))
+		taken = read_steadily(s, j);
+		if (taken)
 			look_at_safepoints(s, j);
 	} else if (has_changed(s, j)) {
 		j->changed_ns = began_ns;
-		if (read_steadily(s, j))
-			look_at_collectors(s, j);
+		taken = read_steadily(s, j) && look_at_collectors(s, j);
 	} else {
 		note_calm(s, j);
 	}
 	j->read_ns = began_ns;
+	if (taken)
+		j->taken_ns = began_ns;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */

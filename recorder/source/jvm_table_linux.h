@@ -43,6 +43,7 @@ struct jvm {
 	uint64_t all_read_ns;                /* all counters were, not those of safepoints alone */
 	uint64_t open_ns;                    /* a safepoint of Shenandoah was first seen to be open; 0 */
 	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
+	uint64_t taken_ns;                   /* the last one all of which was taken: what comes is later */
 	uint64_t zero_low_ns, zero_high_ns;  /* when its clock was 0 */
 	uint64_t zero_wall_ns;               /* the same by what it says of its beginning, to 1 ms; 0 = not known yet */
 	uint64_t zero_ns;                    /* what an open pause was told by; 0 = none is open */
