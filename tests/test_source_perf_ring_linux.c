@@ -73,7 +73,7 @@ static void start_at(uint64_t head)
 	memset(ring.map, 0, (size_t)sysconf(_SC_PAGESIZE));
 	page()->data_head = ring.head = ring.tail = head;
 	ring.have = false;
-	ring.damaged = 0;
+	ring.damaged = ring.untold = 0;
 }
 
 static void records_come_in_order_and_give_their_room_back(void **state)
@@ -117,6 +117,18 @@ static void record_that_wraps_is_put_together(void **state)
 	}
 }
 
+/* The record that stands for so many that could not be read; it is taken. */
+static void assert_lost(uint64_t n, uint64_t time_ns)
+{
+	const struct perf_record *r = perf_ring_peek(&ring, &chain);
+
+	assert_non_null(r);
+	assert_int_equal(r->kind, PERF_KIND_LOST);
+	assert_int_equal(r->u.lost, n);
+	assert_int_equal(r->time_ns, time_ns);
+	perf_ring_next(&ring);
+}
+
 static void record_that_does_not_parse_is_counted_and_passed_over(void **state)
 {
 	struct perf_bytes b;
@@ -128,8 +140,36 @@ static void record_that_does_not_parse_is_counted_and_passed_over(void **state)
 	write_bytes(b.bytes, b.n);
 	write_sample(200, 1);
 	perf_ring_refresh(&ring);
+	assert_lost(1, 200);
 	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 200);
 	assert_int_equal(ring.damaged, 1);
+}
+
+static void damage_is_a_loss_in_front_of_the_next_record(void **state)
+{
+	struct perf_bytes b;
+	unsigned i;
+
+	(void)state;
+	start_at(0);
+	write_sample(100, 1);
+	for (i = 0; i < 3; i++) {
+		perf_bytes_begin(&b, 9, 0);
+		perf_bytes_end(&b);
+		write_bytes(b.bytes, b.n);
+	}
+	perf_ring_refresh(&ring);
+	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 100);
+	perf_ring_next(&ring);
+	assert_null(perf_ring_peek(&ring, &chain));      /* when is not known yet */
+	write_sample(200, 1);
+	write_sample(300, 1);
+	perf_ring_refresh(&ring);
+	assert_lost(3, 200);
+	assert_int_equal(perf_ring_peek(&ring, &chain)->u.sample.user[0], 200);
+	perf_ring_next(&ring);
+	assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 300);
+	assert_int_equal(ring.damaged, 3);
 }
 
 /* Sizes that no record has: less than a header, more than there is, not a multiple of eight. */
@@ -152,6 +192,7 @@ static void size_that_cannot_be_drops_what_is_there(void **state)
 		assert_int_equal(page()->data_tail, page()->data_head);
 		write_sample(300, 1);
 		perf_ring_refresh(&ring);
+		assert_lost(1, 300);
 		assert_int_equal(perf_ring_peek(&ring, &chain)->time_ns, 300);
 	}
 }
@@ -185,6 +226,7 @@ int main(void)
 		cmocka_unit_test(records_come_in_order_and_give_their_room_back),
 		cmocka_unit_test(record_that_wraps_is_put_together),
 		cmocka_unit_test(record_that_does_not_parse_is_counted_and_passed_over),
+		cmocka_unit_test(damage_is_a_loss_in_front_of_the_next_record),
 		cmocka_unit_test(size_that_cannot_be_drops_what_is_there),
 		cmocka_unit_test(closed_ring_is_empty),
 	};

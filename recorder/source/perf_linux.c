@@ -62,7 +62,7 @@ struct perf_source {
 
 	struct perf_walker walker;           /* loader and unwinder are ours to free */
 
-	_Atomic uint64_t events, lost, throttled;
+	_Atomic uint64_t events, lost, throttled, damaged;
 };
 
 /* ---- which CPUs ------------------------------------------------------------------------------- */
@@ -289,6 +289,23 @@ static struct perf_ring *oldest_ring(struct perf_source *s)
 		}
 	}
 	return oldest;
+}
+
+/* Said once; they are counted where they were lost, see perf_ring_peek(). */
+static void note_damage(struct perf_source *s)
+{
+	uint64_t damaged = 0;
+	unsigned i, j;
+
+	for (i = 0; i < s->ncpus; i++) {
+		damaged += s->cpus[i].sideband.damaged + s->cpus[i].sampler.damaged;
+		for (j = 0; s->probes && j < PROBE_RINGS; j++)
+			damaged += s->cpus[i].probes[j].damaged;
+	}
+	if (damaged && !atomic_load(&s->damaged))
+		log_line(s->cfg.log, LOG_WARN, "a record of the kernel's (perf events) could not be read; such records "
+			 "are counted as lost");
+	atomic_store(&s->damaged, damaged);
 }
 
 /*
@@ -548,6 +565,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	check_hotplug(s);
+	note_damage(s);
 	if (s->time)
 		perf_time_look(s->time, s->delivered_ns, os_cpu_count());
 	if (s->probes)
@@ -610,6 +628,7 @@ static int perf_run(struct source *source, struct err *err)
 	}
 	enable(s, false, false);
 	drain(s, UINT64_MAX);
+	note_damage(s);
 	queue_finish(s->cfg.queue);
 	return 0;
 }
@@ -748,7 +767,7 @@ static void perf_catch_up(struct source *source)
 static void perf_status(struct source *source, struct source_status *out)
 {
 	struct perf_source *s = (struct perf_source *)source;
-	uint64_t throttled = atomic_load(&s->throttled);
+	uint64_t throttled = atomic_load(&s->throttled), damaged = atomic_load(&s->damaged);
 
 	memset(out, 0, sizeof(*out));
 	out->events = atomic_load(&s->events);
@@ -762,6 +781,9 @@ static void perf_status(struct source *source, struct source_status *out)
 		snprintf(out->note, sizeof(out->note),
 			 "the kernel throttled sampling %llu times (kernel.perf_cpu_time_max_percent)",
 			 (unsigned long long)throttled);
+	if (damaged)
+		snprintf(out->note, sizeof(out->note), "%llu records of the kernel's could not be read: they are counted as "
+			 "lost", (unsigned long long)damaged);
 }
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)

@@ -269,6 +269,15 @@ static const void *record_bytes(struct perf_ring *ring, size_t *n)
 	return ring->scratch;
 }
 
+/* At the time of the record behind them, which is parsed again: this one takes no bytes. */
+static void tell_damage(struct perf_ring *ring)
+{
+	ring->record = (struct perf_record){.kind = PERF_KIND_LOST, .time_ns = ring->record.time_ns,
+					    .u.lost = ring->untold};
+	ring->record_bytes = 0;
+	ring->untold = 0;
+}
+
 const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format)
 {
 	while (!ring->have && ring->fd >= 0 && ring->tail < ring->head) {
@@ -276,14 +285,15 @@ const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct pe
 
 		if (!bytes) {
 			/* Nothing after it can be trusted: drop what is there. */
-			ring->damaged++;
 			ring->record_bytes = (size_t)(ring->head - ring->tail);
 		} else if (perf_record_parse(bytes, ring->record_bytes, format, &ring->record)) {
 			ring->have = true;
+			if (ring->untold)
+				tell_damage(ring);
 			break;
-		} else {
-			ring->damaged++;
 		}
+		ring->damaged++;
+		ring->untold++;
 		perf_ring_next(ring);
 	}
 	return ring->have ? &ring->record : NULL;

@@ -27,7 +27,8 @@ struct perf_ring {
 	bool have;                           /* `record` is the oldest that was not consumed */
 	size_t record_bytes;
 	struct perf_record record;
-	uint64_t damaged;                    /* records that did not parse */
+	uint64_t damaged;                    /* records that did not parse, and... */
+	uint64_t untold;                     /* ...those of which perf_ring_peek() has not told yet */
 	uint64_t *scratch;                   /* for a record that wraps; PERF_RECORD_MAX_BYTES */
 };
 
@@ -71,7 +72,10 @@ int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns);
 
 /* Look at what the kernel has written by now. */
 void perf_ring_refresh(struct perf_ring *ring);
-/* The oldest record, or NULL; good until perf_ring_next(). */
+/*
+ * The oldest record, or NULL; good until perf_ring_next(). Behind records that did not parse comes one of kind
+ * PERF_KIND_LOST with their number, as of the kernel; at least one where the rest of the ring had to be dropped.
+ */
 const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format);
 void perf_ring_next(struct perf_ring *ring);
 

@@ -1,7 +1,9 @@
 /*
  * Where C++ programs throw: __cxa_throw(object, type_info *, destructor) of their library (Itanium C++ ABI,
  * 2.4.3), and the name of what they throw: type_info is {vtable pointer, const char *name} (2.9.5), and
- * lies still for as long as the program lives.
+ * lies still for as long as the program lives. The object itself, and with it what() says, does not: it is on the
+ * heap, and a program that throws in a loop has it at the same address each time. The record of a throw is read up
+ * to 100 ms later, so what would be found there may be of another throw, and nothing tells.
  */
 #ifndef SOURCE_THROW_LINUX_H
 #define SOURCE_THROW_LINUX_H
