@@ -216,15 +216,40 @@ static void a_pause_that_is_open_at_the_first_look_has_its_own_beginning(void **
 	assert_true(ms > 39.999 && ms < 40.001);
 }
 
-static void after_a_pause_the_next_look_is_soon(void **state)
+#define MS(n) ((n) * NS_PER_MS)
+
+static void a_lone_pause_is_looked_at_more_closely_for_a_moment(void **state)
 {
+	struct jvm_pace pace = {0};
 	const uint64_t now = 1000 * NS_PER_SEC;
 
 	(void)state;
-	assert_int_equal(jvm_look_every_ns(now + 50, now), 10 * NS_PER_MS);   /* seen by the look that began at `now` */
-	assert_int_equal(jvm_look_every_ns(now - 100 * NS_PER_MS, now), 10 * NS_PER_MS);
-	assert_int_equal(jvm_look_every_ns(now - NS_PER_SEC, now), 20 * NS_PER_MS);
-	assert_int_equal(jvm_look_every_ns(now - 3 * NS_PER_SEC, now), 50 * NS_PER_MS);
+	jvm_pace_note(&pace, 1, now + 50);   /* seen by the look that began at `now` */
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now), MS(20));
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(100)), MS(20));
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(101)), MS(50));
+	assert_int_equal(jvm_pace_look_every_ns(&pace, true, now + MS(101)), MS(10));  /* it goes on */
+	jvm_pace_note(&pace, 1, now + MS(200));      /* its end: none has begun since */
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(301)), MS(50));
+	jvm_pace_note(&pace, 2, now + MS(1001));     /* over a second after it */
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(1101)), MS(50));
+}
+
+static void pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm(void **state)
+{
+	const uint64_t now = 1000 * NS_PER_SEC;
+	struct jvm_pace pace = {0};
+	struct jvm_pace two = {.collections = 7, .collected_ns = now - MS(60000)};
+
+	(void)state;
+	jvm_pace_note(&pace, 1, now);
+	jvm_pace_note(&pace, 2, now + MS(999));
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(1198)), MS(10));
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(1200)), MS(20));
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(2998)), MS(20));
+	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(2999)), MS(50));
+	jvm_pace_note(&two, 9, now);                 /* two since the last look */
+	assert_int_equal(jvm_pace_look_every_ns(&two, false, now), MS(10));
 }
 
 static void what_a_jvm_says_of_its_beginning_is_believed_within_bounds(void **state)
@@ -251,7 +276,8 @@ int main(void)
 			a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told, begin, end),
 		cmocka_unit_test_setup_teardown(a_pause_that_ended_before_the_recording_is_not_told, begin, end),
 		cmocka_unit_test_setup_teardown(a_pause_that_is_open_at_the_first_look_has_its_own_beginning, begin, end),
-		cmocka_unit_test(after_a_pause_the_next_look_is_soon),
+		cmocka_unit_test(a_lone_pause_is_looked_at_more_closely_for_a_moment),
+		cmocka_unit_test(pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm),
 		cmocka_unit_test(what_a_jvm_says_of_its_beginning_is_believed_within_bounds),
 	};
 

@@ -22,7 +22,7 @@ int dotnet_find_open(struct dotnet_find *f, struct log *log, struct err *err)
 	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
 	if (f->watch >= 0)
 		inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
-	return ns_tmp_open(NS_TMP_DOTNET, log, &f->elsewhere, err);
+	return ns_tmp_open(NS_TMP_DOTNET, NULL, log, &f->elsewhere, err);
 }
 
 void dotnet_find_close(struct dotnet_find *f)

@@ -391,9 +391,10 @@ static bool value_of(const struct gc_counters *c, const struct wanted *w, uint64
 	return any;
 }
 
-void gc_counters_poll(struct gc_counters *c, uint64_t now_ns, void (*deliver)(void *ctx, const struct event *e),
-		      void *ctx)
+uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns, void (*deliver)(void *ctx, const struct event *e),
+			  void *ctx)
 {
+	uint64_t next_ns = UINT64_MAX;
 	uint32_t i;
 
 	for (i = 0; c && i < c->nwanted; i++) {
@@ -403,16 +404,16 @@ void gc_counters_poll(struct gc_counters *c, uint64_t now_ns, void (*deliver)(vo
 			.flags = w->need.monitor ? EVENT_FLAG_MONITOR : 0u, .stack = STACK_NONE, .name = w->need.name,
 		};
 
-		if (now_ns < w->next_ns)
-			continue;
 		/* The first one only begins the period. */
-		if (w->next_ns) {
+		if (!w->next_ns)
+			w->next_ns = now_ns + w->need.period_ns;
+		if (now_ns >= w->next_ns) {
 			if (!value_of(c, w, now_ns, &e.value))
 				e.flags |= EVENT_FLAG_ABSENT;
 			deliver(ctx, &e);
-		} else {
-			w->next_ns = now_ns;
+			w->next_ns += ((now_ns - w->next_ns) / w->need.period_ns + 1) * w->need.period_ns;
 		}
-		w->next_ns += ((now_ns - w->next_ns) / w->need.period_ns + 1) * w->need.period_ns;
+		next_ns = w->next_ns < next_ns ? w->next_ns : next_ns;
 	}
+	return next_ns;
 }

@@ -35,8 +35,11 @@ void gc_counters_program(struct gc_counters *c, uint32_t pid, const char *name);
 void gc_counters_gone(struct gc_counters *c, uint32_t pid);
 /* GC/SuspendEEStart, GC/RestartEEStop, GC/Start, GC/HeapStats, GC/Pauses (jvm_linux.c); all others do nothing. */
 void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *e);
-/* The counters that are due: EVENT_COUNTER at now_ns, which is at or behind the last event's time. */
-void gc_counters_poll(struct gc_counters *c, uint64_t now_ns, void (*deliver)(void *ctx, const struct event *e),
-		      void *ctx);
+/*
+ * The counters that are due: EVENT_COUNTER at now_ns, which is at or behind the last event's time. Returns when the
+ * next one will be; UINT64_MAX = none is wanted.
+ */
+uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns, void (*deliver)(void *ctx, const struct event *e),
+			  void *ctx);
 
 #endif

@@ -3,10 +3,12 @@
  * /tmp/hsperfdata_USER/PID: nothing has to be prepared, and nothing runs in the JVM. Open only when a
  * rule on collections asks.
  *
- * Every 10 ms the entry and exit times of each collector's last pause are read: exact, by the JVM's
- * own clock, however late we are. With the sum of the pauses' times that tells every pause over 5 ms, also
- * of those that follow each other quickly (hsperf.h); when over 5 ms of them were passed over, the looks are
- * closer for a while. A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start
+ * Every 50 ms the entry and exit times of each collector's last pause are read: exact, by the JVM's
+ * own clock, however late we are. With the sum of the pauses' times that tells two of them, however close they
+ * are (hsperf.h). A JVM whose pauses follow each other within a second is looked at every 10 ms, which tells
+ * every pause over 5 ms; and when over 5 ms of them were passed over, more often yet for a while.
+ *
+ * A pause is delivered as four events of provider "JVM": GC/SuspendEEStart and GC/Start
  * at its entry, GC/Stop at its exit (as long as -Xlog:gc says) and GC/RestartEEStop when the program went on (as
  * long as -Xlog:safepoint says), with the fields that those of .NET have (Reason, Count, Depth: 2 for a full
  * collection, else 0; Type 0; ClrInstanceID: the collector's number) and Collector, its name; the last two with
@@ -29,6 +31,7 @@
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +42,8 @@
 #define CLR_KEYWORD_EXCEPTION 0x8000u
 #define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
-#define NOBODY_NS (50 * NS_PER_MS)           /* there are none */
+#define NOBODY_NS NS_PER_SEC                 /* there are none, and none is made */
+#define NOISY_NS (50 * NS_PER_MS)            /* others make files in /tmp all the time: until it is listened to again */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
 #define OPEN_NS NS_PER_MS                    /* while a safepoint of Shenandoah is open, for OPEN_FOR_NS */
@@ -57,9 +61,10 @@ struct jvm_source {
 	bool wanted, maps;
 	struct jvm_table table;
 	unsigned char *image, *again;                /* of a JVM's counters */
-	uint64_t quick_until_ns;
+	uint64_t quick_until_ns, noisy_until_ns;
 	uint64_t gap_ns;                             /* since the last look at the JVM that is looked at now */
 	struct gc_counters *counters;
+	struct os_wake *wake;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, together, together_ns;
 };
@@ -280,6 +285,19 @@ static bool has_changed(const struct jvm_source *s, const struct jvm *j)
 			if (!j->tracks[i].begun || value(s, j, j->data.collectors[i].at[k]) != j->tracks[i].v[k])
 				return true;
 	return false;
+}
+
+/* Of all collectors. */
+static uint64_t collections(const struct jvm_source *s, const struct jvm *j)
+{
+	uint64_t n = 0;
+	uint32_t i, at;
+
+	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+		at = j->data.collectors[i].at[HSPERF_INVOCATIONS];
+		n += at ? value(s, j, at) : 0;
+	}
+	return n;
 }
 
 static bool clock_is_exact(const struct jvm *j, uint64_t now_ns)
@@ -553,7 +571,7 @@ static void look(void *ctx, struct jvm *j)
 		if (taken)
 			look_at_safepoints(s, j);
 	} else if (has_changed(s, j)) {
-		j->changed_ns = began_ns;
+		jvm_pace_note(&j->pace, collections(s, j), began_ns);
 		taken = read_steadily(s, j) && look_at_collectors(s, j);
 	} else {
 		note_calm(s, j);
@@ -566,9 +584,9 @@ static void look(void *ctx, struct jvm *j)
 /* ---- life ------------------------------------------------------------------------------------------ */
 
 /* When to look at it again: all of them at the same time, as far as that goes. */
-static uint64_t next_look(const struct jvm_source *s, const struct jvm *j, uint64_t now_ns)
+static uint64_t next_look(const struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 {
-	uint64_t every_ns = jvm_look_every_ns(j->changed_ns, now_ns);
+	uint64_t every_ns = jvm_pace_look_every_ns(&j->pace, j->zero_ns || j->exit_seen_ns, now_ns);
 
 	if (!clock_is_exact(j, now_ns))
 		every_ns = CLOCK_POLL_NS;
@@ -613,10 +631,38 @@ static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns)
 	return next_ns;
 }
 
+static void wait_until(struct jvm_source *s, uint64_t until_ns, int watch)
+{
+	struct pollfd p[] = {{.fd = os_wake_fd(s->wake), .events = POLLIN}, {.fd = watch, .events = POLLIN}};
+	uint64_t now_ns = os_now_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 1;
+	struct timespec wait = {.tv_sec = (time_t)(wait_ns / NS_PER_SEC), .tv_nsec = (long)(wait_ns % NS_PER_SEC)};
+
+	if (ppoll(p, 2, &wait, NULL) <= 0)
+		return;
+	if (p[0].revents)
+		os_wake_clear(s->wake);
+	if (p[1].revents)
+		s->noisy_until_ns = os_now_ns() + NOISY_NS;
+}
+
+/* Without a JVM: until there may be one. */
+static void rest(struct jvm_source *s, uint64_t until_ns)
+{
+	int watch = s->table.watch;
+
+	if (os_now_ns() < s->noisy_until_ns) {
+		watch = -1;
+		until_ns = s->noisy_until_ns < until_ns ? s->noisy_until_ns : until_ns;
+	}
+	queue_rest(s->queue, JVM_CLOCK_EXACT_NS);
+	wait_until(s, until_ns, watch);
+	queue_resume(s->queue, os_now_ns());
+}
+
 static int jvm_run(struct source *source, struct err *err)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
-	uint64_t now_ns, next_ns;
+	uint64_t now_ns, next_ns, counters_ns;
 
 	(void)err;
 	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may pass over a pause */
@@ -626,11 +672,15 @@ static int jvm_run(struct source *source, struct err *err)
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
 		next_ns = look_at_all(s, now_ns);
-		gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
+		counters_ns = gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
+		if (counters_ns < next_ns - JVM_CLOCK_EXACT_NS)
+			next_ns = counters_ns + JVM_CLOCK_EXACT_NS;
 		/* What begins from here on is seen by the next look; its clock may be off by a little. */
 		queue_watermark(s->queue, now_ns - JVM_CLOCK_EXACT_NS);
-		now_ns = os_now_ns();
-		os_sleep_ns(next_ns > now_ns ? next_ns - now_ns : 1);
+		if (s->table.n)
+			wait_until(s, next_ns, -1);
+		else
+			rest(s, next_ns);
 	}
 	s->table.last_look = NULL;
 	queue_finish(s->queue);
@@ -644,6 +694,7 @@ static void jvm_close(struct source *source)
 	if (!s)
 		return;
 	jvm_table_close(&s->table);
+	os_wake_free(s->wake);
 	gc_counters_free(s->counters);
 	free(s->image);
 	free(s->again);
@@ -665,13 +716,14 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		s->wanted = s->maps || wants_gc(needs);
 		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
+		s->wake = os_wake_new();
 	}
-	if (!s || !s->image || !s->again)
+	if (!s || !s->image || !s->again || !s->wake)
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
 	if (!rc)
 		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);
 	if (!rc && s->wanted)
-		rc = jvm_table_open(&s->table, s->processes, s->counters, s->log, err);
+		rc = jvm_table_open(&s->table, s->processes, s->counters, s->wake, s->log, err);
 	if (rc) {
 		jvm_close((struct source *)s);
 		return rc;
@@ -682,7 +734,10 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 
 static void jvm_stop(struct source *source)
 {
-	atomic_store(&((struct jvm_source *)source)->stopping, true);
+	struct jvm_source *s = (struct jvm_source *)source;
+
+	atomic_store(&s->stopping, true);
+	os_wake(s->wake);
 }
 
 static void jvm_status(struct source *source, struct source_status *out)

@@ -15,16 +15,19 @@
 #include <unistd.h>
 
 #define SCAN_NS NS_PER_SEC
+#define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* where inotify tells what is new */
 #define TRY_NS (10 * NS_PER_MS)              /* for TRY_FOR_NS after a file was found */
 #define TRY_FOR_NS (5 * NS_PER_SEC)
 #define USERS_MAX 1024u                      /* directories and files looked at in one scan */
 #define READS_MAX 64u                        /* of changes in /tmp, in one look */
 #define PREFIX "hsperfdata_"
-#define POLL_NS (10 * NS_PER_MS)
-#define QUIET_NS (20 * NS_PER_MS)            /* after QUIET_AFTER_NS without a pause */
+#define CALM_NS (50 * NS_PER_MS)             /* a wake-up costs some 50 us: 20 a second, 0.1 % of a core */
+#define CLOSE_NS NS_PER_SEC                  /* pauses no farther apart: every POLL_NS */
+#define POLL_NS (10 * NS_PER_MS)             /* until QUIET_AFTER_NS without one, */
 #define QUIET_AFTER_NS (200 * NS_PER_MS)
-#define CALM_NS (50 * NS_PER_MS)             /* after CALM_AFTER_NS: ten JVMs cost half as much as by QUIET_NS */
+#define QUIET_NS (20 * NS_PER_MS)            /* then every QUIET_NS until CALM_AFTER_NS */
 #define CALM_AFTER_NS (2 * NS_PER_SEC)
+#define ALONE_NS (100 * NS_PER_MS)           /* a lone pause: every QUIET_NS until then */
 
 /* ---- clock ------------------------------------------------------------------------------------- */
 
@@ -70,11 +73,25 @@ uint64_t jvm_clock_zero(const struct jvm *j)
 	return j->zero_low_ns ? j->zero_low_ns + room_ns / 2 : j->zero_high_ns;
 }
 
-uint64_t jvm_look_every_ns(uint64_t changed_ns, uint64_t now_ns)
+void jvm_pace_note(struct jvm_pace *p, uint64_t collections, uint64_t now_ns)
 {
-	uint64_t quiet_ns = now_ns > changed_ns ? now_ns - changed_ns : 0;
+	p->changed_ns = now_ns;
+	if (collections == p->collections)
+		return;
+	p->brisk |= collections - p->collections > 1 || now_ns - p->collected_ns < CLOSE_NS;
+	p->collections = collections;
+	p->collected_ns = now_ns;
+}
 
-	return quiet_ns < QUIET_AFTER_NS ? POLL_NS : quiet_ns < CALM_AFTER_NS ? QUIET_NS : CALM_NS;
+uint64_t jvm_pace_look_every_ns(struct jvm_pace *p, bool open, uint64_t now_ns)
+{
+	uint64_t quiet_ns = now_ns > p->changed_ns ? now_ns - p->changed_ns : 0;
+
+	if (quiet_ns >= CALM_AFTER_NS)
+		p->brisk = false;
+	if (open || (p->brisk && quiet_ns < QUIET_AFTER_NS))
+		return POLL_NS;
+	return p->brisk || quiet_ns < ALONE_NS ? QUIET_NS : CALM_NS;
 }
 
 /* ---- one file ---------------------------------------------------------------------------------- */
@@ -220,8 +237,8 @@ static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t n
 
 	snprintf(path, sizeof(path), "/tmp/%s", name);
 	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022)) {
-		if (t->watch >= 0)
-			inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
+		t->unwatched |= t->watch < 0 || inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO |
+								  IN_ONLYDIR | IN_DONT_FOLLOW) < 0;
 		dir = fdopendir(fd);
 	}
 	if (!dir) {
@@ -239,11 +256,7 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 	DIR *tmp = opendir("/tmp");
 	struct dirent *entry;
 	unsigned found = 0;
-	uint32_t i;
 
-	for (i = t->n; i--;)
-		if (is_over(&t->all[i]))
-			forget(t, i);
 	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)
 			scan_user(t, dirfd(tmp), entry->d_name, now_ns);
@@ -277,11 +290,19 @@ static bool has_changed(struct jvm_table *t)
 
 void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 {
+	bool changed = has_changed(t);
 	uint32_t i;
 
-	if (has_changed(t) || now_ns >= t->next_scan_ns) {
+	/* Before a new one is looked for, which may have the number of one that has ended. */
+	if (changed || now_ns >= t->next_check_ns) {
+		for (i = t->n; i--;)
+			if (is_over(&t->all[i]))
+				forget(t, i);
+		t->next_check_ns = now_ns + SCAN_NS;
+	}
+	if (changed || now_ns >= t->next_scan_ns) {
 		scan(t, now_ns);
-		t->next_scan_ns = now_ns + SCAN_NS;
+		t->next_scan_ns = now_ns + (t->unwatched ? SCAN_NS : WATCHED_SCAN_NS);
 	}
 	add_those_elsewhere(t, now_ns);
 	for (i = 0; i < t->n; i++)
@@ -290,16 +311,15 @@ void jvm_table_look(struct jvm_table *t, uint64_t now_ns)
 }
 
 int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
-		   struct log *log, struct err *err)
+		   struct os_wake *wake, struct log *log, struct err *err)
 {
 	*t = (struct jvm_table){.processes = processes, .counters = counters, .log = log, .opened_ns = os_now_ns()};
 	t->all = calloc(JVMS_MAX, sizeof(*t->all));
 	if (!t->all)
 		return err_set(err, ERR_MEMORY, "no memory for the table of Java programs");
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (t->watch >= 0)
-		inotify_add_watch(t->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
-	return ns_tmp_open(NS_TMP_JVM, log, &t->elsewhere, err);
+	t->unwatched = t->watch < 0 || inotify_add_watch(t->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0;
+	return ns_tmp_open(NS_TMP_JVM, wake, log, &t->elsewhere, err);
 }
 
 void jvm_table_close(struct jvm_table *t)

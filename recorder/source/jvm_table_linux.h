@@ -3,8 +3,8 @@
  * their clocks stand to ours. The files are read, never mapped (their owner could truncate them), and
  * only if they are plain files of the owner of their directory and of the process. One thread.
  *
- * New files are found within a look (inotify; else once a second): a JVM has its file some 20 ms after
- * it was started, before its first collection. A file that has no counters yet is tried again. Those of JVMs
+ * New files are found within a look (inotify; where that is refused once a second, else every 10 s too): a JVM
+ * has its file some 20 ms after it was started, before its first collection. A file that has no counters yet is tried again. Those of JVMs
  * in containers are found once a second (ns_tmp_linux.h).
  */
 #ifndef SOURCE_JVM_TABLE_LINUX_H
@@ -20,6 +20,13 @@
 #define JVMS_MAX 256u
 #define JVM_CLOCK_EXACT_NS (2 * NS_PER_MS)
 #define JVM_RANGE_MAX 65536u                 /* from the first to the last counter that is read */
+
+/* How closely its collections follow each other; starts empty. */
+struct jvm_pace {
+	uint64_t collections, collected_ns;  /* how many there were, and when a look saw the last one begin */
+	uint64_t changed_ns;                 /* when a look saw one begin, go on, or end */
+	bool brisk;
+};
 
 struct jvm {
 	uint32_t pid, uid;
@@ -38,8 +45,9 @@ struct jvm {
 		} collectors[HSPERF_COLLECTORS];
 	} safepoints;
 	uint64_t exit_seen_ns;               /* a collector's, whose safepoint goes on; 0 = none */
-	uint64_t found_ns, next_try_ns, changed_ns;
+	uint64_t found_ns, next_try_ns;
 	uint64_t due_ns;                     /* the next look */
+	struct jvm_pace pace;
 	uint64_t all_read_ns;                /* all counters were, not those of safepoints alone */
 	uint64_t open_ns;                    /* a safepoint of Shenandoah was first seen to be open; 0 */
 	uint64_t ticks, read_ns;             /* of the last reading: the JVM's clock, and when it began */
@@ -61,12 +69,13 @@ struct jvm_table {
 	struct log *log;
 	struct ns_tmp *elsewhere;
 	int watch;
-	uint64_t opened_ns, next_scan_ns;
-	bool full_told;
+	uint64_t opened_ns, next_scan_ns, next_check_ns;
+	bool full_told, unwatched;           /* unwatched: a directory is not */
 };
 
+/* wake: woken when there is something new for jvm_table_look(); outlives the table. So does, by poll(), t->watch. */
 int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_counters *counters,
-		   struct log *log, struct err *err);
+		   struct os_wake *wake, struct log *log, struct err *err);
 void jvm_table_close(struct jvm_table *t);    /* an empty one too */
 
 /* Find new ones, let go of those that have ended. */
@@ -83,7 +92,13 @@ void jvm_clock_note_wall(struct jvm *j, uint64_t began_ms, uint64_t wall_now_ns,
 uint64_t jvm_clock_zero(const struct jvm *j);
 uint64_t jvm_ticks_to_ns(const struct jvm *j, uint64_t ticks);
 
-/* How often to look at a JVM that a look at changed_ns saw a pause of; that may be after now_ns. */
-uint64_t jvm_look_every_ns(uint64_t changed_ns, uint64_t now_ns);
+/* A look at now_ns saw that something has changed; there were so many collections. */
+void jvm_pace_note(struct jvm_pace *p, uint64_t collections, uint64_t now_ns);
+/*
+ * How often to look: two pauses between two looks are told exactly (hsperf.h), so that one every few seconds needs
+ * no close looks, but for a moment, as it may be the first of many. open: one is, or its end is not known yet. The
+ * last change may be after now_ns.
+ */
+uint64_t jvm_pace_look_every_ns(struct jvm_pace *p, bool open, uint64_t now_ns);
 
 #endif

@@ -59,6 +59,7 @@ struct work {
 	struct hung *hung;
 	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
 	struct os_cond *wake;
+	struct os_wake *taker;               /* touched under the lock, and unless abandoned; NULL = none */
 	struct ns_tmp_file queue[QUEUE_MAX];
 	uint32_t queued;
 	struct group at;                     /* what is being looked at */
@@ -78,6 +79,7 @@ struct work {
 struct ns_tmp {
 	struct work *work;
 	struct os_thread *thread;
+	struct os_wake *wake;                /* NULL = none */
 	struct log *log;
 	enum ns_tmp_kind kind;
 	struct hung *hung;
@@ -362,8 +364,10 @@ static bool deliver(struct work *w, const struct ns_tmp_file *file)
 
 	os_mutex_lock(w->lock);
 	taken = w->queued < QUEUE_MAX && !w->abandoned;
-	if (taken)
+	if (taken) {
 		w->queue[w->queued++] = *file;
+		os_wake(w->taker);
+	}
 	os_mutex_unlock(w->lock);
 	if (!taken)
 		close(file->fd);
@@ -563,6 +567,7 @@ static int start(struct ns_tmp *t, struct err *err)
 
 	if (w) {
 		w->kind = t->kind;
+		w->taker = t->wake;
 		w->hung = hung_use(t->hung);
 		w->lock = os_mutex_new();
 		w->wake = os_cond_new();
@@ -577,7 +582,7 @@ static int start(struct ns_tmp *t, struct err *err)
 	return rc;
 }
 
-int ns_tmp_open(enum ns_tmp_kind kind, struct log *log, struct ns_tmp **out, struct err *err)
+int ns_tmp_open(enum ns_tmp_kind kind, struct os_wake *wake, struct log *log, struct ns_tmp **out, struct err *err)
 {
 	struct ns_tmp *t = calloc(1, sizeof(*t));
 	int rc;
@@ -585,6 +590,7 @@ int ns_tmp_open(enum ns_tmp_kind kind, struct log *log, struct ns_tmp **out, str
 	if (!t)
 		return err_set(err, ERR_MEMORY, "no memory for looking into containers");
 	t->log = log;
+	t->wake = wake;
 	t->kind = kind;
 	t->hung = hung_new();
 	rc = t->hung ? start(t, err) : err_set(err, ERR_MEMORY, "no memory for looking into containers");

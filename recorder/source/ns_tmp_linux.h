@@ -35,11 +35,13 @@ struct ns_tmp_file {
 };
 
 struct ns_tmp;
+struct os_wake;
 
-int ns_tmp_open(enum ns_tmp_kind kind, struct log *log, struct ns_tmp **out, struct err *err);
+/* wake: woken when there is one to take; NULL = nobody waits for that. Outlives it. */
+int ns_tmp_open(enum ns_tmp_kind kind, struct os_wake *wake, struct log *log, struct ns_tmp **out, struct err *err);
 void ns_tmp_close(struct ns_tmp *t);         /* NULL allowed; waits 2 s at most */
 
-/* The next one that was found, once each; false = none now. Never waits. One thread, and often. */
+/* The next one that was found, once each; false = none now. Never waits. One thread, and once a second or more. */
 bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out);
 
 /* 0, or ERR_ACCESS: this user sees programs of its own only, here and in containers. For check. */
