@@ -15,6 +15,7 @@
 
 #define REST_NS NS_PER_SEC                   /* nothing needs it: what is to be done wakes this thread */
 #define SECOND_STOP_NS (2 * NS_PER_SEC)      /* a second Ctrl-C within this aborts */
+#define SAME_STOP_NS (200 * NS_PER_MS)       /* but not so soon: timeout(1) tells its program, and then its group */
 
 /* ---- the state, for people and programs --------------------------------------------------------- */
 
@@ -346,6 +347,8 @@ static void take_stop(struct engine *e, uint64_t *stopped_at_ns)
 {
 	uint64_t now = os_now_ns();
 
+	if (*stopped_at_ns && now - *stopped_at_ns < SAME_STOP_NS)
+		return;
 	if (*stopped_at_ns && now - *stopped_at_ns < SECOND_STOP_NS) {
 		engine_stop(e, STOP_ABORT, NULL);
 		return;

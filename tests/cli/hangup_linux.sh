@@ -1,6 +1,6 @@
 #!/bin/bash
 # SIGHUP: a recorder without a terminal opens its log anew and goes on; when its terminal hangs up it saves
-# what it has and ends. And the priorities of its threads with --low-priority.
+# what it has and ends. Two signals at once are one. And the priorities of its threads with --low-priority.
 . "$TOP/tests/support/cli.sh"
 need_perf
 
@@ -21,6 +21,30 @@ check and_its_log_goes_on_in_a_new_file grep -q 'stored: stopped by' d.log
 check and_it_ends_well test $code = 0
 check low_priority_is_the_lowest test "$writer $symbols" = '19 19'
 check low_priority_leaves_sampling_alone test "$merge" -le 0
+
+# As timeout(1) does it: the program, and then its group. Once more if this shell had to wait for a CPU in between.
+took=1000
+for try in 1 2 3; do
+	[ $took -lt 150 ] && break
+	rm -f e.db*
+	"$RECORDER" collect --store e.db --max-cpu-percent 0 2>e.log &
+	recorder=$!
+	wait_for 10 test -S e.db.ctl
+	sleep 0.5
+	began=${EPOCHREALTIME/./}
+	kill -TERM $recorder
+	sleep 0.005
+	kill -TERM $recorder 2>/dev/null
+	took=$(((${EPOCHREALTIME/./} - began) / 1000))
+	wait $recorder
+	code=$?
+done
+if [ $took -lt 150 ]; then
+	check two_signals_at_once_end_it_once test $code = 0
+	check and_what_it_holds_is_stored sh -c '"$RECORDER" list --store e.db --json | grep -q complete'
+else
+	echo "skip two_signals_at_once_end_it_once: they were $took ms apart"
+fi
 
 if command -v script >/dev/null; then
 	script -qfc "'$RECORDER' collect --store t.db --max-cpu-percent 0" typescript >/dev/null 2>&1 </dev/null &
