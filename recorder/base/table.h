@@ -42,6 +42,13 @@ void table_clear(struct table *t);   /* empty, keeps memory */
 void table_free(struct table *t);
 size_t table_bytes(const struct table *t);
 
+/*
+ * For who looks for many: fetch the slot of a hash some rounds ahead; then its value when it has that
+ * hash, most likely the one, to fetch its contents before table_find() compares them.
+ */
+static inline void table_prefetch(const struct table *t, uint64_t hash);
+static inline uint32_t table_guess(const struct table *t, uint64_t hash);
+
 /* A good 64-bit hash of bytes (wyhash-like mixing), and of one or two integers. */
 uint64_t hash_bytes(const void *bytes, size_t n);
 uint64_t hash_u64(uint64_t v);
@@ -61,6 +68,19 @@ static inline uint32_t table_find(const struct table *t, uint64_t hash, table_sa
 			return t->slots[at].value;
 	}
 	return TABLE_NONE;
+}
+
+static inline void table_prefetch(const struct table *t, uint64_t hash)
+{
+	if (t->nslots)
+		__builtin_prefetch(&t->slots[(uint32_t)hash & (t->nslots - 1)]);
+}
+
+static inline uint32_t table_guess(const struct table *t, uint64_t hash)
+{
+	const struct table_slot *slot = &t->slots[(uint32_t)hash & (t->nslots - 1)];
+
+	return t->nslots && slot->hash == (uint32_t)hash ? slot->value : TABLE_NONE;
 }
 
 #endif

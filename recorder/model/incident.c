@@ -1,6 +1,4 @@
-#include "model/incident.h"
-
-#include "base/table.h"
+#include "model/incident_build.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,16 +14,6 @@ struct text_block {
 	struct text_block *next;
 	size_t used;
 	char bytes[];
-};
-
-struct incident_build {
-	struct text_block *blocks;           /* the first has the room */
-	const char **texts;
-	uint32_t ntexts;
-	struct table text_table, process_table, thread_table, module_table;
-	struct table frame_table, stack_table;
-	uint32_t texts_cap, processes_cap, threads_cap, modules_cap, frames_cap, stacks_cap;
-	uint32_t samples_cap, events_cap, fields_cap;
 };
 
 int incident_init(struct incident *in)
@@ -53,6 +41,7 @@ static void build_free(struct incident_build *b)
 	table_free(&b->module_table);
 	table_free(&b->frame_table);
 	table_free(&b->stack_table);
+	free(b->stack_hashes);
 	free(b);
 }
 
@@ -78,11 +67,7 @@ int incident_whole(const struct incident *in, struct err *err)
 				    in->damage) : 0;
 }
 
-/*
- * items with room for `more` beyond n: as they are, or moved to twice the size. NULL without memory
- * (the old ones stay) or when indices would reach UINT32_MAX, which means "none".
- */
-static void *room(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t item_bytes)
+void *incident_room(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t item_bytes)
 {
 	uint64_t want = (uint64_t)n + more;
 	uint64_t bigger = *cap ? *cap : 32;
@@ -145,7 +130,7 @@ static const char *text(struct incident_build *b, const char *given)
 	found = table_find(&b->text_table, hash, same_text, b, given);
 	if (found != TABLE_NONE)
 		return b->texts[found];
-	texts = room(b->texts, b->ntexts, 1, &b->texts_cap, sizeof(*texts));
+	texts = incident_room(b->texts, b->ntexts, 1, &b->texts_cap, sizeof(*texts));
 	if (!texts)
 		return NULL;
 	b->texts = texts;
@@ -205,7 +190,7 @@ uint32_t incident_add_process(struct incident *in, const struct incident_process
 	found = table_find(&b->process_table, hash, same_process, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = room(in->processes, in->nprocesses, 1, &b->processes_cap, sizeof(*items));
+	items = incident_room(in->processes, in->nprocesses, 1, &b->processes_cap, sizeof(*items));
 	if (!items)
 		return UINT32_MAX;
 	in->processes = items;
@@ -234,7 +219,7 @@ uint32_t incident_add_thread(struct incident *in, const struct incident_thread *
 	found = table_find(&b->thread_table, hash, same_thread, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = room(in->threads, in->nthreads, 1, &b->threads_cap, sizeof(*items));
+	items = incident_room(in->threads, in->nthreads, 1, &b->threads_cap, sizeof(*items));
 	if (!items)
 		return UINT32_MAX;
 	in->threads = items;
@@ -267,7 +252,7 @@ uint32_t incident_add_module(struct incident *in, const struct incident_module *
 	found = table_find(&b->module_table, hash, same_module, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = room(in->modules, in->nmodules, 1, &b->modules_cap, sizeof(*items));
+	items = incident_room(in->modules, in->nmodules, 1, &b->modules_cap, sizeof(*items));
 	if (!items)
 		return UINT32_MAX;
 	in->modules = items;
@@ -300,50 +285,12 @@ uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
 	found = table_find(&b->frame_table, hash, same_frame, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = room(in->frames, in->nframes, 1, &b->frames_cap, sizeof(*items));
+	items = incident_room(in->frames, in->nframes, 1, &b->frames_cap, sizeof(*items));
 	if (!items)
 		return UINT32_MAX;
 	in->frames = items;
 	items[in->nframes] = copy;
 	return entered(&b->frame_table, hash, &in->nframes);
-}
-
-static bool same_stack(const void *ctx, uint32_t value, const void *key)
-{
-	const struct incident_stack *a = &((const struct incident *)ctx)->stacks[value];
-	const struct incident_stack *b = key;
-
-	return a->parent == b->parent && a->frame == b->frame;
-}
-
-static uint64_t hash_stack(uint32_t parent, uint32_t frame)
-{
-	return hash_u64((uint64_t)parent << 32 | frame);
-}
-
-uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame)
-{
-	struct incident_build *b = in->build;
-	struct incident_stack node = {.parent = parent, .frame = frame}, *items;
-	uint64_t hash;
-	uint32_t found;
-
-	if (frame >= in->nframes || (parent != STACK_NONE && parent >= in->nstacks))
-		return UINT32_MAX;
-	/* Most nodes have one callee, which was added right behind them: found without the table. */
-	if (parent != STACK_NONE && parent + 1 < in->nstacks &&
-	    in->stacks[parent + 1].parent == parent && in->stacks[parent + 1].frame == frame)
-		return parent + 1;
-	hash = hash_stack(parent, frame);
-	found = table_find(&b->stack_table, hash, same_stack, in, &node);
-	if (found != TABLE_NONE)
-		return found;
-	items = room(in->stacks, in->nstacks, 1, &b->stacks_cap, sizeof(*items));
-	if (!items)
-		return UINT32_MAX;
-	in->stacks = items;
-	items[in->nstacks] = node;
-	return entered(&b->stack_table, hash, &in->nstacks);
 }
 
 /* ---- samples and events ---------------------------------------------------------------------- */
@@ -353,19 +300,30 @@ static bool exists(uint32_t index, uint32_t none, uint32_t n)
 	return index == none || index < n;
 }
 
+struct incident_sample *incident_samples_room(struct incident *in, uint32_t more)
+{
+	struct incident_sample *items = incident_room(in->samples, in->nsamples, more, &in->build->samples_cap,
+						      sizeof(*items));
+
+	if (!items)
+		return NULL;
+	in->samples = items;
+	return items + in->nsamples;
+}
+
 int incident_add_sample(struct incident *in, const struct incident_sample *s)
 {
-	struct incident_sample *items;
+	struct incident_sample *to;
 
 	if (!exists(s->thread, THREAD_NONE, in->nthreads) ||
 	    !exists(s->stack, STACK_NONE, in->nstacks) || s->stream >= STREAMS_MAX ||
 	    s->quality >= QUALITIES)
 		return ERR_FORMAT;
-	items = room(in->samples, in->nsamples, 1, &in->build->samples_cap, sizeof(*items));
-	if (!items)
+	to = incident_samples_room(in, 1);
+	if (!to)
 		return ERR_MEMORY;
-	in->samples = items;
-	items[in->nsamples++] = *s;
+	*to = *s;
+	in->nsamples++;
 	return 0;
 }
 
@@ -375,7 +333,7 @@ static int add_fields(struct incident *in, const struct event_field *fields, uin
 	struct event_field *items;
 	uint32_t i;
 
-	items = room(in->fields, in->nfields, n, &in->build->fields_cap, sizeof(*items));
+	items = incident_room(in->fields, in->nfields, n, &in->build->fields_cap, sizeof(*items));
 	if (!items)
 		return ERR_MEMORY;
 	in->fields = items;
@@ -406,7 +364,7 @@ int incident_add_event(struct incident *in, const struct incident_event *e,
 	copy.name = text(in->build, e->name);
 	if (!copy.provider || !copy.name)
 		return ERR_MEMORY;
-	items = room(in->events, in->nevents, 1, &in->build->events_cap, sizeof(*items));
+	items = incident_room(in->events, in->nevents, 1, &in->build->events_cap, sizeof(*items));
 	if (!items)
 		return ERR_MEMORY;
 	in->events = items;

@@ -1,4 +1,4 @@
-#include "model/incident.h"
+#include "model/incident_build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,32 +46,6 @@ static int check_lists(struct merge *m)
 	return 0;
 }
 
-static int check_content(struct merge *m)
-{
-	const struct segment_content *c = m->c;
-	uint32_t i;
-
-	for (i = 0; i < c->nsamples; i++) {
-		const struct segment_sample *s = &c->samples[i];
-
-		if (!exists(s->thread, THREAD_NONE, c->nthreads) ||
-		    !exists(s->stack, STACK_NONE, c->nnodes) || s->stream >= STREAMS_MAX ||
-		    s->quality >= QUALITIES)
-			return bad(m, "sample", i);
-	}
-	for (i = 0; i < c->nevents; i++) {
-		const struct segment_event *e = &c->events[i];
-
-		if (!exists(e->thread, THREAD_NONE, c->nthreads) ||
-		    !exists(e->stack, STACK_NONE, c->nnodes) || e->kind >= EVENT_KINDS ||
-		    !exists(e->provider, UINT32_MAX, c->nnames) ||
-		    !exists(e->name, UINT32_MAX, c->nnames) || e->nfields > EVENT_MAX_FIELDS ||
-		    e->first_field > c->nfields || e->nfields > c->nfields - e->first_field)
-			return bad(m, "event", i);
-	}
-	return 0;
-}
-
 static bool in_window(const struct merge *m, uint64_t time_ns)
 {
 	return time_ns >= m->in->head.t0_ns && time_ns <= m->in->head.t1_ns;
@@ -83,36 +57,56 @@ static void need(struct merge *m, uint32_t node)
 		m->stacks[node] = 0;
 }
 
-/* Add the nodes that the window uses; parents precede children, here and there. */
+/* Checks all of them, and notes which stacks the window uses. */
+static int check_samples(struct merge *m)
+{
+	const struct segment_content *c = m->c;
+	uint32_t i;
+
+	for (i = 0; i < c->nsamples; i++) {
+		const struct segment_sample *s = &c->samples[i];
+
+		if (!exists(s->thread, THREAD_NONE, c->nthreads) ||
+		    !exists(s->stack, STACK_NONE, c->nnodes) || s->stream >= STREAMS_MAX ||
+		    s->quality >= QUALITIES)
+			return bad(m, "sample", i);
+		if (in_window(m, s->time_ns))
+			need(m, s->stack);
+	}
+	return 0;
+}
+
+static int check_events(struct merge *m)
+{
+	const struct segment_content *c = m->c;
+	uint32_t i;
+
+	for (i = 0; i < c->nevents; i++) {
+		const struct segment_event *e = &c->events[i];
+
+		if (!exists(e->thread, THREAD_NONE, c->nthreads) ||
+		    !exists(e->stack, STACK_NONE, c->nnodes) || e->kind >= EVENT_KINDS ||
+		    !exists(e->provider, UINT32_MAX, c->nnames) ||
+		    !exists(e->name, UINT32_MAX, c->nnames) || e->nfields > EVENT_MAX_FIELDS ||
+		    e->first_field > c->nfields || e->nfields > c->nfields - e->first_field)
+			return bad(m, "event", i);
+		if (in_window(m, e->time_ns))
+			need(m, e->stack);
+	}
+	return 0;
+}
+
+/* Add the nodes that are needed, and their callers. */
 static int add_stacks(struct merge *m)
 {
 	const struct segment_content *c = m->c;
-	uint32_t i, parent;
+	uint32_t i;
 
-	memset(m->stacks, 0xff, c->nnodes * sizeof(*m->stacks));
-	for (i = 0; i < c->nsamples; i++) {
-		if (in_window(m, c->samples[i].time_ns))
-			need(m, c->samples[i].stack);
-	}
-	for (i = 0; i < c->nevents; i++) {
-		if (in_window(m, c->events[i].time_ns))
-			need(m, c->events[i].stack);
-	}
 	for (i = c->nnodes; i-- > 0;) {
 		if (m->stacks[i] != STACK_NONE)
 			need(m, c->nodes[i].parent);
 	}
-	for (i = 0; i < c->nnodes; i++) {
-		if (m->stacks[i] == STACK_NONE)
-			continue;
-		parent = c->nodes[i].parent;
-		if (parent != STACK_NONE)
-			parent = m->stacks[parent];
-		m->stacks[i] = incident_add_stack(m->in, parent, m->frames[c->nodes[i].frame]);
-		if (m->stacks[i] == UINT32_MAX)
-			return ERR_MEMORY;
-	}
-	return 0;
+	return incident_add_tree(m->in, c->nodes, c->nnodes, m->frames, m->stacks);
 }
 
 static uint32_t thread_of(const struct merge *m, uint32_t local)
@@ -137,12 +131,18 @@ static bool weighs(uint64_t weight_ns, uint64_t period_ns)
 
 static int add_samples(struct merge *m)
 {
+	struct incident_sample *to = incident_samples_room(m->in, m->c->nsamples);
+	const struct incident_head *head = &m->in->head;
 	uint32_t i;
-	int rc = 0;
 
-	for (i = 0; i < m->c->nsamples && !rc; i++) {
+	if (!to)
+		return ERR_MEMORY;
+	for (i = 0; i < m->c->nsamples; i++) {
 		const struct segment_sample *s = &m->c->samples[i];
-		struct incident_sample sample = {
+
+		if (!in_window(m, s->time_ns))
+			continue;
+		*to = (struct incident_sample){
 			.time_ns = s->time_ns,
 			.weight = s->weight,
 			.thread = thread_of(m, s->thread),
@@ -151,17 +151,14 @@ static int add_samples(struct merge *m)
 			.stream = s->stream,
 			.quality = s->quality,
 		};
-
 		/* A time that ends in the window and began before it: what of it lies within. */
-		if (s->stream == STREAM_OFF_CPU && s->time_ns >= m->in->head.t0_ns &&
-		    sample.weight > s->time_ns - m->in->head.t0_ns)
-			sample.weight = s->time_ns - m->in->head.t0_ns;
-		if (!in_window(m, s->time_ns))
-			continue;
+		if (s->stream == STREAM_OFF_CPU && to->weight > s->time_ns - head->t0_ns)
+			to->weight = s->time_ns - head->t0_ns;
 		m->uneven |= s->stream == STREAM_CPU && s->weight && !weighs(s->weight, m->c->period_ns[STREAM_CPU]);
-		rc = incident_add_sample(m->in, &sample);
+		to++;
 	}
-	return rc;
+	m->in->nsamples = (uint32_t)(to - m->in->samples);
+	return 0;
 }
 
 static const char *name_of(const struct merge *m, uint32_t name)
@@ -228,13 +225,20 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 	uint32_t nsamples;
 	int rc;
 
+	m.stacks = malloc(((size_t)c->nnodes + 1) * sizeof(*m.stacks));
+	if (!m.stacks)
+		return err_set(err, ERR_MEMORY, "out of memory while loading an incident");
+	memset(m.stacks, 0xff, c->nnodes * sizeof(*m.stacks));
 	rc = check_lists(&m);
 	if (!rc)
-		rc = check_content(&m);
-	if (rc)
+		rc = check_samples(&m);
+	if (!rc)
+		rc = check_events(&m);
+	if (rc) {
+		free(m.stacks);
 		return rc;
-	m.stacks = malloc((c->nnodes + 1) * sizeof(*m.stacks));
-	rc = m.stacks ? add_stacks(&m) : ERR_MEMORY;
+	}
+	rc = add_stacks(&m);
 	nsamples = in->nsamples;
 	if (!rc)
 		rc = add_samples(&m);

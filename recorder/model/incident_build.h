@@ -1,0 +1,42 @@
+/*
+ * What finds the things of an incident by their contents while it is built; private to incident*.c.
+ */
+#ifndef MODEL_INCIDENT_BUILD_H
+#define MODEL_INCIDENT_BUILD_H
+
+#include "model/incident.h"
+
+#include "base/table.h"
+
+struct incident_build {
+	struct text_block *blocks;           /* the first has the room */
+	const char **texts;
+	uint32_t ntexts;
+	struct table text_table, process_table, thread_table, module_table;
+	struct table frame_table, stack_table;
+	uint32_t *stack_hashes;              /* one for each stack */
+	uint32_t texts_cap, processes_cap, threads_cap, modules_cap, frames_cap, stacks_cap, hashes_cap;
+	uint32_t samples_cap, events_cap, fields_cap;
+};
+
+/*
+ * items with room for `more` beyond n: as they are, or moved to twice the size. NULL without memory
+ * (the old ones stay) or when indices would reach UINT32_MAX, which means "none".
+ */
+void *incident_room(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t item_bytes);
+
+/* Where `more` samples have room behind the last one, for who fills them and counts on. NULL as above. */
+struct incident_sample *incident_samples_room(struct incident *in, uint32_t more);
+
+/*
+ * Add the nodes of a segment's tree that are wanted; parents precede children, here and there.
+ *
+ * nodes   checked: parents are before their children, and wanted with them
+ * frames  local index -> index in the incident
+ * stacks  in: STACK_NONE = not wanted; out: the stack of each node that is
+ * returns 0 or ERR_MEMORY
+ */
+int incident_add_tree(struct incident *in, const struct segment_node *nodes, uint32_t n,
+		      const uint32_t *frames, uint32_t *stacks);
+
+#endif

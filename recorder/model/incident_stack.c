@@ -1,0 +1,115 @@
+/*
+ * The tree of stacks. A stack is found by a hash of its whole path, which is known before its callers
+ * are found: so a tree's nodes can be asked for ahead, and loading does not wait for memory at each of
+ * the millions that the segments of an incident have in common.
+ */
+#include "model/incident_build.h"
+
+#include <stdlib.h>
+
+#define AHEAD 64u
+
+static bool same_stack(const void *ctx, uint32_t value, const void *key)
+{
+	const struct incident_stack *a = &((const struct incident *)ctx)->stacks[value];
+	const struct incident_stack *b = key;
+
+	return a->parent == b->parent && a->frame == b->frame;
+}
+
+/* Of a stack by that of its caller; 0 for the caller of roots. */
+static uint32_t hash_stack(uint32_t caller_hash, uint32_t frame)
+{
+	uint64_t v = ((uint64_t)caller_hash << 32 | frame) * 0x9e3779b97f4a7c15ULL;
+
+	return (uint32_t)(v >> 32) ^ (uint32_t)(v >> 52);
+}
+
+static bool is_stack(const struct incident *in, uint32_t at, uint32_t parent, uint32_t frame)
+{
+	return at < in->nstacks && in->stacks[at].parent == parent && in->stacks[at].frame == frame;
+}
+
+static uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame, uint32_t hash)
+{
+	struct incident_build *b = in->build;
+	struct incident_stack node = {.parent = parent, .frame = frame}, *items;
+	uint32_t found, *hashes;
+
+	/*
+	 * Most have one callee, which was added right behind them: it is found there, and only others are
+	 * in the table. Of the roots (parent + 1 is 0) that is the first.
+	 */
+	if (is_stack(in, parent + 1, parent, frame))
+		return parent + 1;
+	found = table_find(&b->stack_table, hash, same_stack, in, &node);
+	if (found != TABLE_NONE)
+		return found;
+	items = incident_room(in->stacks, in->nstacks, 1, &b->stacks_cap, sizeof(*items));
+	if (!items)
+		return UINT32_MAX;
+	in->stacks = items;
+	hashes = incident_room(b->stack_hashes, in->nstacks, 1, &b->hashes_cap, sizeof(*hashes));
+	if (!hashes)
+		return UINT32_MAX;
+	b->stack_hashes = hashes;
+	if (in->nstacks != parent + 1 && table_add(&b->stack_table, hash, in->nstacks))
+		return UINT32_MAX;
+	items[in->nstacks] = node;
+	hashes[in->nstacks] = hash;
+	return in->nstacks++;
+}
+
+uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame)
+{
+	if (frame >= in->nframes || (parent != STACK_NONE && parent >= in->nstacks))
+		return UINT32_MAX;
+	return add_stack(in, parent, frame,
+			 hash_stack(parent == STACK_NONE ? 0 : in->build->stack_hashes[parent], frame));
+}
+
+static uint32_t stack_of(const uint32_t *stacks, uint32_t node)
+{
+	return node == STACK_NONE ? STACK_NONE : stacks[node];
+}
+
+/* Hashes of the nodes [from, to), and a request for what finding them will look at. */
+static void look_ahead(const struct incident *in, const struct segment_node *nodes, uint32_t from, uint32_t to,
+		       const uint32_t *frames, const uint32_t *stacks, uint32_t *hashes)
+{
+	const struct table *table = &in->build->stack_table;
+	uint32_t i, guess;
+
+	for (i = from; i < to; i++) {
+		hashes[i] = hash_stack(nodes[i].parent == STACK_NONE ? 0 : hashes[nodes[i].parent],
+				       frames[nodes[i].frame]);
+		if (stacks[i] != STACK_NONE)
+			table_prefetch(table, hashes[i]);
+	}
+	for (i = from; i < to; i++) {
+		guess = table_guess(table, hashes[i]);
+		if (guess != TABLE_NONE)
+			__builtin_prefetch(&in->stacks[guess]);
+	}
+}
+
+int incident_add_tree(struct incident *in, const struct segment_node *nodes, uint32_t n,
+		      const uint32_t *frames, uint32_t *stacks)
+{
+	uint32_t *hashes = malloc(((size_t)n + 1) * sizeof(*hashes)), i, to = 0;
+	int rc = hashes ? 0 : ERR_MEMORY;
+
+	for (i = 0; !rc && i < n; i++) {
+		if (i == to) {
+			to = n - i < AHEAD ? n : i + AHEAD;
+			look_ahead(in, nodes, i, to, frames, stacks, hashes);
+		}
+		if (stacks[i] == STACK_NONE)
+			continue;
+		stacks[i] = add_stack(in, stack_of(stacks, nodes[i].parent), frames[nodes[i].frame], hashes[i]);
+		if (stacks[i] == UINT32_MAX)
+			rc = ERR_MEMORY;
+	}
+	free(hashes);
+	return rc;
+}
