@@ -9,11 +9,25 @@
 
 enum { DAMAGE_TOLD = 5 };                    /* parts that are named */
 
-/* Frames or texts of a row; the ids of a frame's page have an index each, UINT32_MAX = not loaded. */
+enum { FLAT_IDS = 1 << 24, WALK_STEPS = 16 };
+
+/*
+ * A table's rows: where those that were loaded are, and the one that its statement is at. What segments
+ * list was mostly stored in that order, so the next one is a few rows on.
+ */
+struct rows {
+	const char *what, *sql;              /* the rows from an id on; its first column is the id */
+	sqlite3_stmt *st;
+	int64_t at;                          /* the row that st is at; 0 = none */
+	uint32_t *flat;                      /* row id -> index + 1, 0 = not loaded */
+	uint32_t nflat;
+	struct idmap beyond;                 /* row ids from FLAT_IDS on -> index */
+};
+
+/* Frames or texts of a row. */
 struct loaded_page {
 	int64_t first, last;
 	struct page_frame *frames;
-	uint32_t *indices;
 	uint32_t n;
 	struct text_page texts;
 };
@@ -29,7 +43,7 @@ struct loading {
 	struct incident *in;
 	int64_t version;
 	struct loaded_pages frame_pages, text_pages;
-	struct idmap processes, threads, modules, functions, frames;   /* row id -> index */
+	struct rows processes, threads, modules, functions, frames;
 	struct loaded_function {
 		const char *name, *raw_name, *module;   /* owned by the incident */
 		uint64_t offset;
@@ -49,34 +63,91 @@ static int no_memory(struct loading *l, struct err *err)
 		       l->in->head.id, l->s->path);
 }
 
-/* Remember an index; UINT32_MAX is what incident_add_*() say without memory. */
-static int enter(struct loading *l, struct idmap *map, int64_t id, uint32_t index, int64_t *out,
-		 struct err *err)
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static bool known(const struct rows *r, int64_t id, uint32_t *index)
 {
-	*out = index;
-	if (index == UINT32_MAX || idmap_set(map, (uint64_t)id, index))
-		return no_memory(l, err);
+	int64_t beyond;
+
+	if ((uint64_t)id < r->nflat) {
+		*index = r->flat[id] - 1;
+		return r->flat[id] != 0;
+	}
+	if ((uint64_t)id < FLAT_IDS || !idmap_get(&r->beyond, (uint64_t)id, &beyond))
+		return false;
+	*index = (uint32_t)beyond;
+	return true;
+}
+
+/* Only the pages of it that are used take memory. */
+static int make_flat(struct rows *r, uint64_t id)
+{
+	uint32_t n = id < FLAT_IDS / 2 ? (uint32_t)id * 2 + 1024 : FLAT_IDS;
+	uint32_t *bigger = calloc(n, sizeof(*bigger));
+
+	if (!bigger)
+		return ERR_MEMORY;
+	if (r->nflat)
+		memcpy(bigger, r->flat, r->nflat * sizeof(*bigger));
+	free(r->flat);
+	r->flat = bigger;
+	r->nflat = n;
 	return 0;
 }
 
-/* One row by its id, or the sentence that it is missing. */
-static int fetch(struct loading *l, const char *sql, const char *what, int64_t id,
-		 sqlite3_stmt **out, struct err *err)
+/* Remember an index; UINT32_MAX is what incident_add_*() say without memory. */
+static int enter(struct loading *l, struct rows *r, int64_t id, uint32_t index, struct err *err)
+{
+	int rc = index == UINT32_MAX ? ERR_MEMORY : 0;
+
+	if (!rc && (uint64_t)id >= FLAT_IDS)
+		rc = idmap_set(&r->beyond, (uint64_t)id, index);
+	else if (!rc && (uint64_t)id >= r->nflat)
+		rc = make_flat(r, (uint64_t)id);
+	if (rc)
+		return no_memory(l, err);
+	if ((uint64_t)id < FLAT_IDS)
+		r->flat[id] = index + 1;
+	return 0;
+}
+
+static int next_row(struct loading *l, struct rows *r, struct err *err)
+{
+	int rc = db_step(l->s, r->st, err);
+
+	r->at = rc > 0 ? sqlite3_column_int64(r->st, 0) : 0;
+	return rc < 0 ? rc : 0;
+}
+
+/* r->st is at the row of that id, until the next call; or the sentence that it is missing. */
+static int fetch(struct loading *l, struct rows *r, int64_t id, struct err *err)
 {
 	struct args a;
-	int rc = db_statement(l->s, sql, &a, err);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(l->s, a.st, err);
-	if (rc == 0)
-		return err_set(err, ERR_FORMAT,
-			       "incident %" PRId64 " in %s is damaged: its %s %" PRId64
-			       " is missing",
-			       l->in->head.id, l->s->path, what, id);
-	*out = a.st;
-	return rc < 0 ? rc : 0;
+	while (!rc && r->at && r->at < id && (uint64_t)id - (uint64_t)r->at <= WALK_STEPS)
+		rc = next_row(l, r, err);
+	if (!rc && (!r->at || r->at != id)) {
+		r->at = 0;
+		rc = db_statement(l->s, r->sql, &a, err);
+		if (!rc) {
+			arg_int(&a, id);
+			r->st = a.st;
+			rc = next_row(l, r, err);
+		}
+	}
+	if (!rc && (!r->at || r->at != id))
+		rc = err_set(err, ERR_FORMAT,
+			     "incident %" PRId64 " in %s is damaged: its %s %" PRId64 " is missing",
+			     l->in->head.id, l->s->path, r->what, id);
+	return rc;
+}
+
+static void rows_free(struct rows *r)
+{
+	sqlite3_reset(r->st);
+	free(r->flat);
+	idmap_free(&r->beyond);
 }
 
 static const char *text_at(sqlite3_stmt *st, int column)
@@ -139,7 +210,6 @@ static void pages_free(struct loaded_pages *p)
 
 	for (i = 0; i < p->n; i++) {
 		free(p->items[i].frames);
-		free(p->items[i].indices);
 		text_page_free(&p->items[i].texts);
 	}
 	free(p->items);
@@ -178,18 +248,11 @@ static int add_page(struct loading *l, struct loaded_pages *p, sqlite3_stmt *st,
 	return *out ? 0 : no_memory(l, err);
 }
 
-static int fill_frames(struct loading *l, struct loaded_page *page, sqlite3_stmt *st, struct err *err)
+static int fill_frames(struct loaded_page *page, sqlite3_stmt *st, struct err *err)
 {
 	struct blob data = column_blob(st, 2), functions = column_blob(st, 3);
-	int rc = frame_page_unpack(&data, &functions, page->first, &page->frames, &page->n, err);
 
-	if (rc)
-		return rc;
-	page->indices = malloc(page->n * sizeof(*page->indices));
-	if (!page->indices)
-		return no_memory(l, err);
-	memset(page->indices, 0xff, page->n * sizeof(*page->indices));
-	return 0;
+	return frame_page_unpack(&data, &functions, page->first, &page->frames, &page->n, err);
 }
 
 /* *out NULL: no page has this id. */
@@ -207,7 +270,7 @@ static int frame_page(struct loading *l, int64_t id, struct loaded_page **out, s
 		return rc;
 	rc = add_page(l, &l->frame_pages, st, out, err);
 	if (!rc)
-		rc = fill_frames(l, *out, st, err);
+		rc = fill_frames(*out, st, err);
 	sqlite3_reset(st);
 	return rc;
 }
@@ -252,113 +315,104 @@ static int load_text(struct loading *l, int64_t id, const char **out, struct err
 
 /* ---- processes and threads ------------------------------------------------------------------ */
 
-static int load_process(struct loading *l, int64_t id, int64_t *index, struct err *err)
+static int load_process(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
 	struct incident_process p = {0};
 	sqlite3_stmt *st;
-	uint32_t at;
 	int rc;
 
-	if (idmap_get(&l->processes, (uint64_t)id, index))
+	if (known(&l->processes, id, index))
 		return 0;
-	rc = l->version < 3
-		? fetch(l, "SELECT pid, start_ns, exec, parent_pid, name, cmdline, 0 FROM process WHERE id=?",
-			"process", id, &st, err)
-		: fetch(l, "SELECT pid, start_ns, exec, parent_pid, name, cmdline, cmdline_id FROM process"
-			" WHERE id=?", "process", id, &st, err);
+	rc = fetch(l, &l->processes, id, err);
 	if (rc)
 		return rc;
-	p.pid = (uint32_t)sqlite3_column_int64(st, 0);
-	p.start_ns = (uint64_t)sqlite3_column_int64(st, 1);
-	p.exec = (uint32_t)sqlite3_column_int64(st, 2);
-	p.parent_pid = (uint32_t)sqlite3_column_int64(st, 3);
-	p.name = text_at(st, 4);
-	rc = load_text(l, sqlite3_column_int64(st, 6), &p.cmdline, err);
+	st = l->processes.st;
+	p.pid = (uint32_t)sqlite3_column_int64(st, 1);
+	p.start_ns = (uint64_t)sqlite3_column_int64(st, 2);
+	p.exec = (uint32_t)sqlite3_column_int64(st, 3);
+	p.parent_pid = (uint32_t)sqlite3_column_int64(st, 4);
+	p.name = text_at(st, 5);
+	rc = load_text(l, sqlite3_column_int64(st, 7), &p.cmdline, err);
+	if (rc)
+		return rc;
 	if (!p.cmdline)
-		p.cmdline = text_at(st, 5);
-	at = rc ? UINT32_MAX : incident_add_process(l->in, &p);
-	sqlite3_reset(st);
-	return rc ? rc : enter(l, &l->processes, id, at, index, err);
+		p.cmdline = text_at(st, 6);
+	*index = incident_add_process(l->in, &p);
+	return enter(l, &l->processes, id, *index, err);
 }
 
-static int load_thread(struct loading *l, int64_t id, int64_t *index, struct err *err)
+static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
 	struct incident_thread t = {0};
-	int64_t process_id, process = 0;
 	sqlite3_stmt *st;
-	uint32_t at;
 	int rc;
 
-	if (idmap_get(&l->threads, (uint64_t)id, index))
+	if (known(&l->threads, id, index))
 		return 0;
-	rc = fetch(l, "SELECT process_id, tid, name FROM thread WHERE id=?", "thread", id, &st,
-		   err);
+	rc = fetch(l, &l->threads, id, err);
 	if (rc)
 		return rc;
-	process_id = sqlite3_column_int64(st, 0);
-	t.tid = (uint32_t)sqlite3_column_int64(st, 1);
-	t.name = text_at(st, 2);
-	rc = load_process(l, process_id, &process, err);
-	t.process = (uint32_t)process;
-	at = rc ? UINT32_MAX : incident_add_thread(l->in, &t);
-	sqlite3_reset(st);
-	return rc ? rc : enter(l, &l->threads, id, at, index, err);
+	st = l->threads.st;
+	t.tid = (uint32_t)sqlite3_column_int64(st, 2);
+	t.name = text_at(st, 3);
+	rc = load_process(l, sqlite3_column_int64(st, 1), &t.process, err);
+	if (rc)
+		return rc;
+	*index = incident_add_thread(l->in, &t);
+	return enter(l, &l->threads, id, *index, err);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-static int load_module(struct loading *l, int64_t id, int64_t *index, struct err *err)
+static int load_module(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
 	struct incident_module m = {0};
 	sqlite3_stmt *st;
-	uint32_t at;
 	int n, rc;
 
-	if (idmap_get(&l->modules, (uint64_t)id, index))
+	if (known(&l->modules, id, index))
 		return 0;
-	rc = fetch(l, "SELECT kind, name, path, build_id FROM module WHERE id=?", "module", id, &st,
-		   err);
+	rc = fetch(l, &l->modules, id, err);
 	if (rc)
 		return rc;
-	m.kind = object_kind_from_text(text_at(st, 0));
-	m.name = text_at(st, 1);
-	m.path = text_at(st, 2);
-	n = sqlite3_column_bytes(st, 3);
+	st = l->modules.st;
+	m.kind = object_kind_from_text(text_at(st, 1));
+	m.name = text_at(st, 2);
+	m.path = text_at(st, 3);
+	n = sqlite3_column_bytes(st, 4);
 	m.build_id_bytes = (uint8_t)(n < BUILD_ID_MAX ? n : BUILD_ID_MAX);
 	if (m.build_id_bytes)
-		memcpy(m.build_id, sqlite3_column_blob(st, 3), m.build_id_bytes);
-	at = incident_add_module(l->in, &m);
-	sqlite3_reset(st);
-	return enter(l, &l->modules, id, at, index, err);
+		memcpy(m.build_id, sqlite3_column_blob(st, 4), m.build_id_bytes);
+	*index = incident_add_module(l->in, &m);
+	return enter(l, &l->modules, id, *index, err);
 }
 
 /*
  * The frame's function fields. Functions are remembered with the texts of the first frame that has
- * them: those are the incident's own copies, so a later frame reads no row.
+ * them: those are the incident's own copies, so a later frame reads no row. fresh: it is not yet.
  */
-static int load_function(struct loading *l, int64_t id, struct incident_frame *f, sqlite3_stmt **st,
-			 struct err *err)
+static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *fresh, struct err *err)
 {
-	const struct loaded_function *known;
-	int64_t at;
+	const struct loaded_function *had;
+	uint32_t at;
 	int rc;
 
-	if (idmap_get(&l->functions, (uint64_t)id, &at)) {
-		known = &l->function_items[at];
-		f->function = known->name;
-		f->raw_name = known->raw_name;
-		f->function_module = known->module;
-		f->function_offset = known->offset;
+	if (known(&l->functions, id, &at)) {
+		had = &l->function_items[at];
+		f->function = had->name;
+		f->raw_name = had->raw_name;
+		f->function_module = had->module;
+		f->function_offset = had->offset;
 		return 0;
 	}
-	rc = fetch(l, "SELECT name, raw_name, module, offset FROM function WHERE id=?", "function",
-		   id, st, err);
+	rc = fetch(l, &l->functions, id, err);
 	if (rc)
 		return rc;
-	f->function = text_at(*st, 0);
-	f->raw_name = text_at(*st, 1);
-	f->function_module = text_at(*st, 2);
-	f->function_offset = (uint64_t)sqlite3_column_int64(*st, 3);
+	*fresh = true;
+	f->function = text_at(l->functions.st, 1);
+	f->raw_name = text_at(l->functions.st, 2);
+	f->function_module = text_at(l->functions.st, 3);
+	f->function_offset = (uint64_t)sqlite3_column_int64(l->functions.st, 4);
 	return 0;
 }
 
@@ -379,79 +433,61 @@ static int remember_function(struct loading *l, int64_t id, const struct inciden
 	items->raw_name = f->raw_name;
 	items->module = f->function_module;
 	items->offset = f->function_offset;
-	if (idmap_set(&l->functions, (uint64_t)id, l->nfunctions))
-		return no_memory(l, err);
-	l->nfunctions++;
-	return 0;
+	return enter(l, &l->functions, id, l->nfunctions++, err);
 }
 
-static int add_frame(struct loading *l, struct incident_frame *f, int64_t function, uint32_t *at,
+static int add_frame(struct loading *l, struct incident_frame *f, int64_t function, uint32_t *index,
 		     struct err *err)
 {
-	sqlite3_stmt *st = NULL;
-	int rc = 0;
+	bool fresh = false;
+	int rc = function ? load_function(l, function, f, &fresh, err) : 0;
 
-	if (function)
-		rc = load_function(l, function, f, &st, err);
 	if (rc)
 		return rc;
-	*at = incident_add_frame(l->in, f);
-	if (st)
-		sqlite3_reset(st);
-	if (*at != UINT32_MAX && st)
-		rc = remember_function(l, function, &l->in->frames[*at], err);
+	*index = incident_add_frame(l->in, f);
+	if (*index != UINT32_MAX && fresh)
+		rc = remember_function(l, function, &l->in->frames[*index], err);
 	return rc;
-}
-
-static int add_page_frame(struct loading *l, const struct page_frame *from, uint32_t *at, struct err *err)
-{
-	struct incident_frame f = {.offset = from->offset, .flags = from->flags};
-	int64_t module = 0;
-	int rc = load_module(l, from->module_id, &module, err);
-
-	f.module = (uint32_t)module;
-	if (!rc)
-		rc = add_frame(l, &f, from->function_id, at, err);
-	return rc || *at != UINT32_MAX ? rc : no_memory(l, err);
 }
 
 /* Of a store of version 2, or one that began as such. */
-static int load_frame_row(struct loading *l, int64_t id, int64_t *index, struct err *err)
+static int frame_row(struct loading *l, int64_t id, struct page_frame *f, struct err *err)
 {
-	struct page_frame f = {.id = id};
-	uint32_t at = UINT32_MAX;
-	sqlite3_stmt *st;
-	int rc;
+	int rc = fetch(l, &l->frames, id, err);
 
-	if (idmap_get(&l->frames, (uint64_t)id, index))
-		return 0;
-	rc = fetch(l, "SELECT module_id, offset, flags, function_id FROM frame WHERE id=?", "frame",
-		   id, &st, err);
 	if (rc)
 		return rc;
-	f.module_id = sqlite3_column_int64(st, 0);
-	f.offset = (uint64_t)sqlite3_column_int64(st, 1);
-	f.flags = (uint32_t)sqlite3_column_int64(st, 2);
-	f.function_id = sqlite3_column_int64(st, 3);
-	sqlite3_reset(st);
-	rc = add_page_frame(l, &f, &at, err);
-	return rc ? rc : enter(l, &l->frames, id, at, index, err);
+	f->module_id = sqlite3_column_int64(l->frames.st, 1);
+	f->offset = (uint64_t)sqlite3_column_int64(l->frames.st, 2);
+	f->flags = (uint32_t)sqlite3_column_int64(l->frames.st, 3);
+	f->function_id = sqlite3_column_int64(l->frames.st, 4);
+	return 0;
 }
 
-static int load_frame(struct loading *l, int64_t id, int64_t *index, struct err *err)
+static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
+	struct incident_frame f = {0};
 	struct loaded_page *page;
+	struct page_frame from = {.id = id};
 	uint32_t at = UINT32_MAX;
-	int rc = frame_page(l, id, &page, err);
+	int rc;
 
+	if (known(&l->frames, id, index))
+		return 0;
+	rc = frame_page(l, id, &page, err);
 	if (!rc && page)
 		at = frame_page_find(page->frames, page->n, id);
-	if (rc || at == UINT32_MAX)
-		return rc ? rc : load_frame_row(l, id, index, err);
-	if (page->indices[at] == UINT32_MAX)
-		rc = add_page_frame(l, &page->frames[at], &page->indices[at], err);
-	*index = page->indices[at];
-	return rc;
+	if (!rc && at != UINT32_MAX)
+		from = page->frames[at];
+	else if (!rc)
+		rc = frame_row(l, id, &from, err);
+	f.offset = from.offset;
+	f.flags = from.flags;
+	if (!rc)
+		rc = load_module(l, from.module_id, &f.module, err);
+	if (!rc)
+		rc = add_frame(l, &f, from.function_id, index, err);
+	return rc ? rc : enter(l, &l->frames, id, *index, err);
 }
 
 /* ---- segments ------------------------------------------------------------------------------- */
@@ -474,17 +510,12 @@ static int load_segment(void *ctx, const struct stored_segment *segment, struct 
 {
 	struct loading *l = ctx;
 	uint32_t nthreads = segment->content.nthreads, nframes = segment->content.nframes, i;
-	int64_t index = 0;
 	int rc = make_room(l, (size_t)nthreads + nframes + 1, err);
 
-	for (i = 0; !rc && i < nthreads; i++) {
-		rc = load_thread(l, segment->threads[i], &index, err);
-		l->indices[i] = (uint32_t)index;
-	}
-	for (i = 0; !rc && i < nframes; i++) {
-		rc = load_frame(l, segment->frames[i], &index, err);
-		l->indices[nthreads + i] = (uint32_t)index;
-	}
+	for (i = 0; !rc && i < nthreads; i++)
+		rc = load_thread(l, segment->threads[i], &l->indices[i], err);
+	for (i = 0; !rc && i < nframes; i++)
+		rc = load_frame(l, segment->frames[i], &l->indices[nthreads + i], err);
 	if (!rc)
 		rc = incident_add_segment(l->in, &segment->content, l->indices,
 					  l->indices + nthreads, err);
@@ -552,6 +583,12 @@ static int settle_damage(struct loading *l, struct err *err)
 _Static_assert(offsetof(struct incident_sample, time_ns) == 0, "time first");
 _Static_assert(offsetof(struct incident_event, time_ns) == 0, "time first");
 
+enum {
+	LARGEST_ITEM_BYTES = sizeof(struct incident_event) > sizeof(struct incident_sample)
+				     ? sizeof(struct incident_event)
+				     : sizeof(struct incident_sample)
+};
+
 static uint64_t time_at(const char *items, size_t item_bytes, size_t i)
 {
 	uint64_t time_ns;
@@ -574,6 +611,28 @@ static void merge_runs(const char *from, char *to, size_t item_bytes, size_t lo,
 	}
 }
 
+/* Each that came late goes to its place, if they are few and not far from it; false = they are not. */
+static bool move_late(char *items, uint32_t n, size_t item_bytes)
+{
+	char late[LARGEST_ITEM_BYTES];
+	size_t left = n, i, to;
+
+	for (i = 1; i < n; i++) {
+		uint64_t time_ns = time_at(items, item_bytes, i);
+
+		for (to = i; to && time_at(items, item_bytes, to - 1) > time_ns; to--) {
+			if (!left--)
+				return false;
+		}
+		if (to == i)
+			continue;
+		memcpy(late, items + i * item_bytes, item_bytes);
+		memmove(items + (to + 1) * item_bytes, items + to * item_bytes, (i - to) * item_bytes);
+		memcpy(items + to * item_bytes, late, item_bytes);
+	}
+	return true;
+}
+
 /*
  * By time, equal times in the order of delivery. Nearly always they are so already: an event that
  * came late, or segments sealed in a hurry, are the exception.
@@ -583,9 +642,7 @@ static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 	char *from = items, *to, *other, *swap;
 	size_t i, width;
 
-	for (i = 1; i < n && time_at(from, item_bytes, i - 1) <= time_at(from, item_bytes, i);)
-		i++;
-	if (i >= n)
+	if (move_late(items, n, item_bytes))
 		return 0;
 	other = to = malloc(n * item_bytes);
 	if (!to)
@@ -608,9 +665,23 @@ static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
 
 static int load_content(struct store *s, struct incident *in, struct err *err)
 {
-	struct loading l = {.s = s, .in = in};
+	struct loading l = {
+		.s = s,
+		.in = in,
+		.processes = {"process", "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, cmdline_id"
+					 " FROM process WHERE id>=? ORDER BY id"},
+		.threads = {"thread", "SELECT id, process_id, tid, name FROM thread WHERE id>=? ORDER BY id"},
+		.modules = {"module", "SELECT id, kind, name, path, build_id FROM module WHERE id>=? ORDER BY id"},
+		.functions = {"function", "SELECT id, name, raw_name, module, offset FROM function"
+					  " WHERE id>=? ORDER BY id"},
+		.frames = {"frame", "SELECT id, module_id, offset, flags, function_id FROM frame"
+				    " WHERE id>=? ORDER BY id"},
+	};
 	int rc = schema_version(s, &l.version, err);
 
+	if (l.version < 3)
+		l.processes.sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, 0 FROM process"
+				  " WHERE id>=? ORDER BY id";
 	if (!rc)
 		rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
 	if (!rc && (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
@@ -621,11 +692,11 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	/* Not counted when it was closed, for it is still open. */
 	if (!rc && in->head.state == INCIDENT_OPEN)
 		incident_count(in);
-	idmap_free(&l.processes);
-	idmap_free(&l.threads);
-	idmap_free(&l.modules);
-	idmap_free(&l.functions);
-	idmap_free(&l.frames);
+	rows_free(&l.processes);
+	rows_free(&l.threads);
+	rows_free(&l.modules);
+	rows_free(&l.functions);
+	rows_free(&l.frames);
 	pages_free(&l.frame_pages);
 	pages_free(&l.text_pages);
 	free(l.function_items);

@@ -408,6 +408,70 @@ static void samples_of_segments_out_of_order_are_sorted(void **state)
 	lab_close(&lab);
 }
 
+/* More than may be moved one by one: three of nine samples belong before four others. */
+static void samples_of_segments_far_out_of_order_are_sorted(void **state)
+{
+	static const uint32_t times[] = {10, 60, 61, 62, 63, 20, 21, 22, 60};
+	struct incident_head head = lab_head(MS(70), MS(70), 0);
+	struct segment *segments[2];
+	struct store *s;
+	struct lab lab;
+	unsigned i;
+
+	(void)state;
+	lab_open(&lab, "far.db");
+	s = lab_store(&lab, STORE_RECORD);
+	for (i = 0; i < 5; i++)
+		lab_sample(&lab, MS(times[i]), 0, "a");
+	segments[0] = lab_seal(&lab);
+	for (; i < 9; i++)
+		lab_sample(&lab, MS(times[i]), 1, "a");
+	segments[1] = lab_seal(&lab);
+	lab_incident(s, &head, segments, 2);
+	assert_string_equal(lab_samples(s, head.id),
+			    "10.0 main ?\n20.0 worker ?\n21.0 worker ?\n22.0 worker ?\n60.0 main ?\n"
+			    "60.0 worker ?\n61.0 main ?\n62.0 main ?\n63.0 main ?\n");
+	segment_unref(segments[0]);
+	segment_unref(segments[1]);
+	store_close(s);
+	lab_close(&lab);
+}
+
+/* Ids below and beyond those that are looked up in an array (2^24), with gaps between them. */
+static void rows_of_any_id_are_found(void **state)
+{
+	struct incident_head head = lab_head(MS(50), MS(50), 0);
+	struct segment *segments[3];
+	struct store *s;
+	struct lab lab;
+	unsigned i;
+
+	(void)state;
+	lab_open(&lab, "far_rows.db");
+	for (i = 0; i < 4; i++)
+		lab_name(&lab, (char)('a' + i));
+	lab_sample(&lab, MS(10), 0, "ab");
+	segments[0] = lab_seal(&lab);
+	lab_sample(&lab, MS(20), 0, "abc");
+	segments[1] = lab_seal(&lab);
+	lab_sample(&lab, MS(30), 1, "dcba");
+	segments[2] = lab_seal(&lab);
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(store_put_segment(s, head.id, segments[0], NULL), 0);
+	lab_sql(lab.path, "INSERT INTO frame(id, module_id, offset, flags) VALUES(100000, 1, 1, 0)");
+	assert_int_equal(store_put_segment(s, head.id, segments[1], NULL), 0);
+	lab_sql(lab.path, "INSERT INTO frame(id, module_id, offset, flags) VALUES(20000000, 1, 2, 0)");
+	assert_int_equal(store_put_segment(s, head.id, segments[2], NULL), 0);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame_page WHERE first_id IN (100001, 20000001)"), 2);
+	assert_int_equal(store_finish(s, &head, segments, 3, NULL), 0);
+	assert_string_equal(lab_samples(s, head.id), "10.0 main ab\n20.0 main abc\n30.0 worker dcba\n");
+	for (i = 0; i < 3; i++)
+		segment_unref(segments[i]);
+	store_close(s);
+	lab_close(&lab);
+}
+
 struct listed {
 	int64_t ids[4];
 	int n, stop_after;
@@ -486,6 +550,8 @@ int main(void)
 		cmocka_unit_test(a_renamed_thread_keeps_both_names),
 		cmocka_unit_test(a_process_gets_its_better_name_later),
 		cmocka_unit_test(samples_of_segments_out_of_order_are_sorted),
+		cmocka_unit_test(samples_of_segments_far_out_of_order_are_sorted),
+		cmocka_unit_test(rows_of_any_id_are_found),
 		cmocka_unit_test(the_list_is_newest_first_and_can_be_stopped),
 		cmocka_unit_test(an_unknown_id_is_answered_with_those_that_are_there),
 	};
