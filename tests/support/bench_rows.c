@@ -37,6 +37,31 @@ void row_num(struct row *r, const char *key, double value)
 	json_key_num(&r->json, key, rounded(value));
 }
 
+static void put_goal(struct row *r, const char *key, const char *sign, double goal, bool holds)
+{
+	char name[80], text[60], number[40];
+
+	num_text(goal, number, sizeof(number));
+	snprintf(text, sizeof(text), "%s %s", sign, number);
+	buf_printf(&r->text, " (%s: %s)", text, holds ? "holds" : "MISSED");
+	snprintf(name, sizeof(name), "%s_goal", key);
+	json_key_str(&r->json, name, text);
+	snprintf(name, sizeof(name), "%s_holds", key);
+	json_key_bool(&r->json, name, holds);
+}
+
+void row_most(struct row *r, const char *key, double value, double most)
+{
+	row_num(r, key, value);
+	put_goal(r, key, "<=", most, value <= most);
+}
+
+void row_least(struct row *r, const char *key, double value, double least)
+{
+	row_num(r, key, value);
+	put_goal(r, key, ">=", least, value >= least);
+}
+
 void row_close(struct row *r)
 {
 	json_close(&r->json, '}');
