@@ -11,6 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct hsperf_edge edges[HSPERF_EDGES];
 	struct hsperf_track track = {0}, safepoints = {0};
 	struct hsperf_together together = {0};
+	struct hsperf_first first = {0};
 	uint64_t v[HSPERF_VALUES];
 	const char *text;
 	size_t text_bytes;
@@ -20,6 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	for (i = 0; i + sizeof(v) <= n && i < 4096; i += 8) {
 		memcpy(v, data + i, sizeof(v));
+		hsperf_first_step(&first, v[0], v[1]);
+		hsperf_first_note(&first, v, v[0] / 2, v[1] / 2);
+		if (first.waits && first.exit < first.entry)
+			abort();
 		if (hsperf_step(&track, v, edges, &together) > HSPERF_EDGES)
 			abort();
 		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &together) > HSPERF_EDGES)
@@ -35,6 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	if (h.safepoints_at && (h.safepoints_at < h.low || h.safepoint_time_at < h.low ||
 				h.safepoints_at + 8 > h.high || h.safepoint_time_at + 8 > h.high))
+		abort();
+	if ((h.ticks_at && h.ticks_at + 8 > n) || (h.began_at && h.began_at + 8 > n))
 		abort();
 	for (i = 0; i < HSPERF_COLLECTORS; i++)
 		for (k = 0; k < HSPERF_VALUES; k++)
