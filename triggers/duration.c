@@ -206,6 +206,13 @@ void duration_other(struct duration *d, const struct event *e, struct buf *why, 
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
+static const char *none_text(const struct trigger_counts *counts)
+{
+	if (!counts->seen)
+		return "no such event yet";
+	return counts->dropped_process == counts->seen ? "no such event of the chosen processes yet" : "none ended yet";
+}
+
 void duration_status(const struct trigger *t, struct trigger_status *out)
 {
 	const struct duration *d = (const struct duration *)t;
@@ -219,7 +226,7 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 		return;
 	}
 	if (t->value != t->value) {
-		buf_puts(&line, t->counts.seen ? "none ended yet" : "no such event yet");
+		buf_puts(&line, none_text(&t->counts));
 	} else {
 		ms_text(t->value, text);
 		buf_printf(&line, "%s ms", text);

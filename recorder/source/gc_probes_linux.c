@@ -87,25 +87,6 @@ static unsigned file_of(struct search *s, const char *path, bool *is_new)
 	return i;
 }
 
-static void look(struct search *s, const char *name, const char *path)
-{
-	bool is_new = false;
-
-	if (strncmp(name, "python", 6) == 0) {
-		file_of(s, path, &is_new);
-		if (is_new && uprobe_list(path, is_gc, NULL, NULL) == 1) {
-			add(s, GC_CPYTHON, path, "python:gc__start", GC_BEGINS);
-			add(s, GC_CPYTHON, path, "python:gc__done", GC_ENDS);
-		}
-	} else if (strcmp(name, "node") == 0) {
-		file_of(s, path, &is_new);
-		if (is_new) {
-			add(s, GC_V8, path, V8_COLLECT, GC_BEGINS);
-			add(s, GC_V8, path, V8_COLLECT "%return", GC_ENDS);
-		}
-	}
-}
-
 /* start-end perms pgoff major:minor inode path: of the first mapping that has this in its path; NULL = none */
 static const char *path_with(const char *maps, const char *text, size_t *length)
 {
@@ -116,6 +97,55 @@ static const char *path_with(const char *maps, const char *text, size_t *length)
 	line = line ? strchr(line, '/') : NULL;
 	*length = line ? strcspn(line, "\n") : 0;
 	return line;
+}
+
+bool gc_probes_has_python(const char *path)
+{
+	return uprobe_list(path, is_gc, NULL, NULL) == 1;
+}
+
+static void look_at_python(struct search *s, const char *path)
+{
+	bool is_new = false;
+
+	file_of(s, path, &is_new);
+	if (!is_new || !gc_probes_has_python(path))
+		return;
+	add(s, GC_CPYTHON, path, "python:gc__start", GC_BEGINS);
+	add(s, GC_CPYTHON, path, "python:gc__done", GC_ENDS);
+}
+
+/* Of Fedora, RHEL and others: all of it is in a library, which those that start later share. */
+static void look_for_libpython(struct search *s, const char *pid)
+{
+	char path[UPROBE_PATH_MAX], maps_path[40];
+	struct buf maps = {0};
+	const char *at = NULL;
+	size_t length = 0;
+
+	snprintf(maps_path, sizeof(maps_path), "/proc/%.16s/maps", pid);
+	if (os_load(maps_path, MAPS_MAX_BYTES, &maps, NULL) == 0)
+		at = path_with(buf_text(&maps), "/libpython", &length);
+	if (at && (size_t)snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid, (int)length, at) < sizeof(path))
+		look_at_python(s, path);
+	buf_free(&maps);
+}
+
+static void look(struct search *s, const char *name, const char *path, const char *pid)
+{
+	bool is_new = false;
+
+	if (strncmp(name, "python", 6) == 0) {
+		look_at_python(s, path);
+		if (pid)
+			look_for_libpython(s, pid);
+	} else if (strcmp(name, "node") == 0) {
+		file_of(s, path, &is_new);
+		if (is_new) {
+			add(s, GC_V8, path, V8_COLLECT, GC_BEGINS);
+			add(s, GC_V8, path, V8_COLLECT "%return", GC_ENDS);
+		}
+	}
 }
 
 /* A JVM, running for a while, whose performance data is nowhere to be read. */
@@ -188,8 +218,8 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc
 	DIR *proc = opendir("/proc");
 	ssize_t n;
 
-	look(&s, "python3", "/usr/bin/python3");
-	look(&s, "node", "/usr/bin/node");
+	look(&s, "python3", "/usr/bin/python3", NULL);
+	look(&s, "node", "/usr/bin/node", NULL);
 	while (proc && (entry = readdir(proc)) != NULL) {
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
@@ -197,7 +227,7 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc
 		n = readlink(path, target, sizeof(target) - 1);
 		if (n > 0) {
 			target[n] = '\0';
-			look(&s, text_base_name(target), path);
+			look(&s, text_base_name(target), path, entry->d_name);
 			if (strcmp(text_base_name(target), "java") == 0)
 				look_at_jvm(&s, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}

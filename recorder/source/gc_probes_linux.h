@@ -1,6 +1,6 @@
 /*
  * Collections of CPython and V8 (node), by probes in these programs: python:gc__start and gc__done where a
- * distribution has built them in, V8's Heap::PerformGarbageCollection from its entry to its return where
+ * distribution has built them in (the program, or a libpython that runs now), V8's Heap::PerformGarbageCollection from its entry to its return where
  * node is not stripped. And of JVMs that keep no performance data (-XX:-UsePerfData, +PerfDisableSharedMem), or
  * whose file somebody has deleted: hotspot:gc__begin and gc__end, where libjvm.so has them. All stop the program
  * while they run. Delivered as .NET's are: provider CPython, V8 or JVM, GC/SuspendEEStart and GC/Start, then
@@ -43,7 +43,8 @@ unsigned gc_probes_find(struct need_event events[2 * GC_PROGRAMS_MAX], struct gc
 
 /* Whether a hit of this process, that started then (0 = not known), counts: numbers are given again. */
 bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_ns);
-/* Whether this file has HotSpot's probes; reads it. */
+/* Whether this file has probes of CPython's collections, or of HotSpot's; reads it. */
+bool gc_probes_has_python(const char *path);
 bool gc_probes_has_hotspot(const char *path);
 /* What a hit says: provider, fields and the first of its two names. */
 void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments,

@@ -69,6 +69,15 @@ static const struct {
 		"collections, exceptions, lock waits and events of EventSources are seen when a rule asks or with "
 		"--runtime-events: nothing to do",
 	},
+	[SURVEY_PYTHON] = {
+		"python",
+		"collections are seen, by probes, when a rule asks and as root: nothing to do",
+	},
+	[SURVEY_NO_PYTHON_PROBES] = {
+		"python-collections-unseen",
+		"this Python was built without probes, so its collections cannot be seen: use that of the distribution, "
+		"or one built --with-dtrace",
+	},
 };
 
 const char *survey_cause_name(enum survey_cause cause)
@@ -96,6 +105,8 @@ uint32_t survey_judge(const struct survey_facts *f)
 									  : SURVEY_NO_PERF_DATA);
 	if (f->is_dotnet)
 		bits |= 1u << (f->has_diagnostics ? SURVEY_DOTNET : SURVEY_NO_DIAGNOSTICS);
+	if (f->is_python)
+		bits |= 1u << (f->has_gc_probes ? SURVEY_PYTHON : SURVEY_NO_PYTHON_PROBES);
 	if (f->replaced)
 		bits |= 1u << SURVEY_REPLACED;
 	if (f->is_go)

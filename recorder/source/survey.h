@@ -32,12 +32,14 @@ enum survey_cause {
 	SURVEY_JAVA_PROBES,           /* a JVM whose pauses are seen by probes */
 	SURVEY_JAVA,                  /* and those that are seen: all is well */
 	SURVEY_DOTNET,
+	SURVEY_PYTHON,                /* CPython whose collections are seen, by probes */
+	SURVEY_NO_PYTHON_PROBES,
 	SURVEY_CAUSES,
 };
 
 /* Those that say nothing bad of stacks and names. */
 #define SURVEY_FINE (1u << SURVEY_GO | 1u << SURVEY_JAVA | 1u << SURVEY_DOTNET | 1u << SURVEY_NO_PERF_DATA | \
-		     1u << SURVEY_JAVA_PROBES | \
+		     1u << SURVEY_JAVA_PROBES | 1u << SURVEY_PYTHON | 1u << SURVEY_NO_PYTHON_PROBES | \
 		     1u << SURVEY_NO_DIAGNOSTICS)
 
 /* The processes of one name that have one cause. */
@@ -76,6 +78,7 @@ struct survey_facts {
 	bool without_tables;          /* the program or a library */
 	bool replaced;                /* a mapped file is not there any more */
 	bool is_dotnet, has_perf_data, has_gc_probes, has_diagnostics;
+	bool is_python;               /* has_gc_probes: in it or in its libpython */
 	bool runtime;                 /* a known one that jits: node, .NET, a JVM */
 	uint64_t jit_bytes;           /* executable memory without a file */
 };

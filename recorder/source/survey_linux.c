@@ -193,6 +193,9 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 	else
 		buf_printf(&at, "/proc/%" PRIu32 "/root%s", v->pid, path);
 	file = know_file(w, buf_text(&at), dev, ino);
+	f->is_python |= is_exe && strncmp(v->name, "python", 6) == 0;
+	if (f->is_python && !f->has_gc_probes && (is_exe || strncmp(text_base_name(path), "libpython", 9) == 0))
+		f->has_gc_probes = gc_probes_has_python(buf_text(&at));
 	buf_free(&at);
 	if (is_exe)
 		f->is_32_bit = file.is_32_bit;
