@@ -5,6 +5,7 @@
 #include "store/store_impl.h"
 
 #define KNOWN_FRAMES_MAX 262144u         /* 11 MB */
+#define KNOWN_FUNCTION_BYTES_MAX (4u << 20)  /* of names; then all are forgotten */
 #define KNOWN_TEXT_BYTES_MAX (1u << 20)  /* then all are forgotten */
 #define TEXT_PAGE_BYTES (256u << 10)     /* about */
 
@@ -17,16 +18,15 @@ struct known_frame {
 	bool kept;                           /* while others are forgotten */
 };
 
+struct known_function {
+	int64_t id, module_id;
+	uint64_t offset;
+	uint32_t at, raw_at, module_at;      /* in function_bytes, with their NULs; UINT32_MAX = none */
+};
+
 struct known_text {
 	int64_t id;
 	uint32_t at;                         /* in the interner's text_bytes, with its NUL */
-};
-
-/* What is known of a module's row within one call. */
-enum module_news {
-	MODULE_MET,                          /* the row was there before */
-	MODULE_ADDED,                        /* the row is new: nothing refers to it yet */
-	MODULE_SHARED,                       /* two objects of this call are this module */
 };
 
 struct interner {
@@ -34,6 +34,11 @@ struct interner {
 	struct known_frame *frames;
 	uint32_t nframes, frames_cap;
 	int64_t next_frame, next_text;       /* 0 = not read from the store yet */
+	int64_t next_function;                       /* the same */
+	struct table function_table;
+	struct known_function *function_items;
+	uint32_t nfunctions, functions_cap, functions_stored;
+	struct buf function_bytes;
 	struct table text_table;
 	struct known_text *texts;
 	uint32_t ntexts, texts_cap, texts_stored;    /* those behind are not in a page yet */
@@ -42,8 +47,7 @@ struct interner {
 	struct columns columns;                      /* memory only */
 	struct buf ids, packed, packed_functions;    /* the same */
 	int64_t data_version;
-	struct idmap objects, functions, processes;  /* address -> row id, within one call */
-	struct idmap modules;                        /* row id -> enum module_news, within one call */
+	struct idmap objects, functions, processes;  /* address -> id, within one call */
 	const struct object *last_object;            /* frames of one object come in runs */
 	int64_t last_module;
 	struct idmap settled; /* segment's row id -> frames with names by then */
@@ -62,6 +66,11 @@ int intern_frames(struct store *s, const struct segment *segment, bool named_onl
 		  struct err *err);
 /* Forget some frames; the others keep their places. */
 void frames_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx);
+
+/* The id of a function; the same as of a text. */
+int function_id(struct store *s, const struct function *f, int64_t *id, struct err *err);
+int functions_flush(struct store *s, struct err *err);
+void functions_forget(struct interner *in);
 
 /*
  * The id of a text; it is in the store after texts_flush(), which is called before the transaction

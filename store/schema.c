@@ -8,7 +8,7 @@
  *	                 segment                                  data  the ring's columns
  *	                    :                                     lists what they speak of
  *	        ┌───────────┴───────────┐
- *	     thread                  (frame) >── function         a frame, a text: in a page
+ *	     thread                  (frame) >── (function)       ( ) in a page
  *	        │                       │          │
  *	     process ──>(text)       module ───────┘
  *	        │                       │
@@ -26,9 +26,10 @@
  * frame) would be as large as the segment itself, and a count in each frame would rewrite 200 KB of
  * pages per segment. A sweep reads every list instead, in its own good time (retention.c).
  *
- * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 9.8
- * bytes a sample: 6.8 of columns, 1.9 of lists, 0.2 of pages of frames, 0.8 of rows of functions with
- * their index. In version 2 it was 11.2.
+ * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 9.1
+ * bytes a sample: 6.8 of columns, 1.9 of lists, 0.3 of pages. 1.04 M samples of 525 s of compilers and six
+ * other programs, 32,481 processes, 233,152 frames: 12.6 bytes; 5.3 of columns, 2.5 of lists, 2.0 of
+ * pages, 2.6 of processes and threads with their indices. In version 2: 11.2 and 26.5.
  *
  * session  One run of a recorder. The recorder clock, process numbers and exec counts mean
  *          something within one run only, so a process is (session, pid, start, exec). Ids are
@@ -41,7 +42,8 @@
  *          have been swept. `functions` gives each its function: once, also later than the frame, and
  *          never replaced. A row of four integers and its unique index took 41 bytes a frame, this 5.
  *          No index: what a writer has not got in memory is stored again (store_frames.c).
- * frame    The same as rows, up to version 2: read, swept, not written.
+ * function_page  Functions with ids from first_id to last_id; some of them may have been swept.
+ * frame, function  The same as rows, up to version 2: read, swept, not written.
  * process  The name follows while its recorder lives (short name, then executable); a command line
  *          is given once: cmdline_id, a text; up to version 2 cmdline.
  * text_page  Texts with ids from first_id to last_id.
@@ -62,8 +64,8 @@
  * `kind` are part of the format.
  *
  * Version 2 added incident.kept_wall_ns and rule_state. A version 1 store gets both when a recorder
- * opens it; readers of version 1 read either. Version 3 added pages of frames and texts, and lists of
- * columns; quality lost its processes, and indices became narrower: readers of version 3 read all.
+ * opens it; readers of version 1 read either. Version 3 added pages and lists of columns;
+ * quality lost its processes, and indices became narrower: readers of version 3 read all.
  *
  * Foreign keys are declared for readers and for `PRAGMA foreign_key_check`, which the tests run. We do not
  * have SQLite check them: of the time to store an incident that was a fifth, and we only refer to rows that
@@ -84,6 +86,10 @@
 	"CREATE TABLE frame_page(" \
 	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, frames INTEGER NOT NULL," \
 	" data BLOB NOT NULL, functions BLOB NOT NULL)"
+#define FUNCTION_PAGE \
+	"CREATE TABLE function_page(" \
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, functions INTEGER NOT NULL," \
+	" data BLOB NOT NULL, names BLOB NOT NULL)"
 #define TEXT_PAGE \
 	"CREATE TABLE text_page(" \
 	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)"
@@ -95,8 +101,8 @@
 	") WITHOUT ROWID"
 
 #define V_MODULE \
-	"CREATE VIEW v_module AS SELECT m.id, m.kind, m.name, m.path, hex(m.build_id) AS build_id," \
-	" (SELECT count(*) FROM function f WHERE f.module_id = m.id) AS functions FROM module m"
+	"CREATE VIEW v_module AS SELECT m.id, m.kind, m.name, m.path, hex(m.build_id) AS build_id" \
+	" FROM module m"
 #define V_THREAD \
 	"CREATE VIEW v_thread AS SELECT t.id, p.session_id, p.pid, p.exec, p.name AS process," \
 	" t.tid, t.name AS thread FROM thread t JOIN process p ON p.id = t.process_id"
@@ -119,18 +125,17 @@ static const char *const tables[] = {
 	" kind TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL, build_id BLOB)",
 	"CREATE INDEX module_session ON module(session_id) WHERE session_id IS NOT NULL",
 
+	/* These two are of version 2, and empty here. */
 	"CREATE TABLE function("
 	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
 	" offset INTEGER NOT NULL, name TEXT NOT NULL, raw_name TEXT, module TEXT)",
-	"CREATE INDEX function_start ON function(module_id, offset)",
-
-	/* Of version 2; empty here. */
 	"CREATE TABLE frame("
 	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
 	" offset INTEGER NOT NULL, flags INTEGER NOT NULL,"
 	" function_id INTEGER REFERENCES function(id))",
 
 	FRAME_PAGE,
+	FUNCTION_PAGE,
 	TEXT_PAGE,
 
 	"CREATE TABLE process("
@@ -191,7 +196,7 @@ static const char *const tables[] = {
  */
 static const char *const upgrades[] = {
 	[1] = "ALTER TABLE incident ADD COLUMN " KEPT_WALL_NS "; " RULE_STATE,
-	[2] = FRAME_PAGE "; " TEXT_PAGE "; ALTER TABLE process ADD COLUMN " CMDLINE_ID ";"
+	[2] = FRAME_PAGE "; " FUNCTION_PAGE "; " TEXT_PAGE "; ALTER TABLE process ADD COLUMN " CMDLINE_ID ";"
 	      QUALITY("quality_sum") ";"
 	      "INSERT INTO quality_sum SELECT incident_id, kind, sum(n) FROM quality GROUP BY incident_id, kind;"
 	      "DROP TABLE quality; ALTER TABLE quality_sum RENAME TO quality;"

@@ -1,27 +1,17 @@
 /*
- * Frames -> pages, functions -> rows, those of a segment at once.
+ * Frames -> pages, those of a segment at once.
  *
  * A minute of a busy machine has 15,000 frames of 8,000 functions, all of them new in a new store, and
- * somebody waits for the incident. So those of a segment that are new become one page (a page is not
- * written again but for names that come late: those of the frames of a segment together), and rows of
- * functions are added 16 by 16, without looking first where nothing can be: in a module whose row is new.
- * FAIL instead of ABORT, the default: SQLite then copies no pages into a file in order to undo a
- * statement of several rows. When one fails, all of the transaction is undone.
+ * somebody waits for the incident. So those of a segment that are new become one page; a page is not
+ * written again but for names that come late: those of the frames of a segment together.
  *
  * No index says which frames there are. The newest are known: read from their pages at first, the
  * writer's own then. Beyond KNOWN_FRAMES_MAX those that were not asked for again are forgotten; a frame that
  * comes again after that gets a second place, and readers merge the two (incident_add_frame()).
- *
- * Measured, 15,297 frames and 8,384 functions as rows: 77 ms of CPU one by one, with foreign keys
- * checked and looking first; 46 ms without these two; 72 ms 16 by 16 with ABORT, 30 ms with FAIL.
  */
 #include "store/interner.h"
 
 #include <stdlib.h>
-
-#define BATCH 16
-#define TIMES4(row) row ", " row ", " row ", " row
-#define TIMES16(row) TIMES4(row) ", " TIMES4(row) ", " TIMES4(row) ", " TIMES4(row)
 
 /* A frame of the segment: what it is called, if its row does not say so yet. */
 struct item {
@@ -40,8 +30,6 @@ struct work {
 	struct page_frame *fresh;            /* ids follow each other */
 	struct late_name *late;
 	uint32_t nitems, nfresh, nlate;
-	const struct function *functions[BATCH];
-	unsigned nfunctions;
 };
 
 static int no_memory(struct err *err)
@@ -264,100 +252,6 @@ static int list_frames(struct work *w, const struct segment *segment, bool named
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-#define FUNCTION_INSERT "INSERT OR FAIL INTO function(module_id, offset, name, raw_name, module) VALUES"
-#define FUNCTION_ROW "(?, ?, ?, ?, ?)"
-
-static int function_args(struct work *w, const struct function *f, struct args *a, struct err *err)
-{
-	int64_t module = 0;
-	int rc = module_id(w->s, f->object, &module, err);
-
-	if (rc)
-		return rc;
-	arg_int(a, module);
-	arg_u64(a, f->offset);
-	arg_text(a, f->name);
-	arg_text(a, f->raw_name);
-	arg_text(a, f->module);
-	return 0;
-}
-
-/* n rows get consecutive ids. */
-static int insert_functions(struct work *w, const struct function *const *functions, unsigned n,
-			    struct err *err)
-{
-	struct args a;
-	int64_t last;
-	unsigned i;
-	int rc;
-
-	if (n == BATCH)
-		rc = db_statement(w->s, FUNCTION_INSERT TIMES16(FUNCTION_ROW), &a, err);
-	else
-		rc = db_statement(w->s, FUNCTION_INSERT FUNCTION_ROW, &a, err);
-	for (i = 0; !rc && i < n; i++)
-		rc = function_args(w, functions[i], &a, err);
-	if (!rc)
-		rc = db_run(w->s, a.st, err);
-	last = sqlite3_last_insert_rowid(w->s->db);
-	for (i = 0; !rc && i < n; i++) {
-		if (idmap_set(&w->in->functions, (uintptr_t)functions[i], last - (n - 1 - i)))
-			rc = no_memory(err);
-	}
-	return rc;
-}
-
-static int flush_functions(struct work *w, struct err *err)
-{
-	unsigned i;
-	int rc = 0;
-
-	if (w->nfunctions == BATCH)
-		rc = insert_functions(w, w->functions, BATCH, err);
-	for (i = 0; w->nfunctions < BATCH && !rc && i < w->nfunctions; i++)
-		rc = insert_functions(w, &w->functions[i], 1, err);
-	w->nfunctions = 0;
-	return rc;
-}
-
-/* Found by where it starts; what it is called decides between the few that start there. */
-static int select_function(struct work *w, const struct function *f, int64_t *id, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(w->s,
-			      "SELECT id FROM function WHERE module_id=? AND offset=? AND name=?"
-			      " AND raw_name IS ? AND module IS ?",
-			      &a, err);
-
-	if (!rc)
-		rc = function_args(w, f, &a, err);
-	return rc ? rc : db_int(w->s, a.st, id, err);
-}
-
-static int add_function(struct work *w, const struct function *f, struct err *err)
-{
-	struct interner *in = w->in;
-	int64_t module = 0, news = MODULE_MET, id = 0;
-	int rc = module_id(w->s, f->object, &module, err);
-
-	if (rc)
-		return rc;
-	idmap_get(&in->modules, (uint64_t)module, &news);
-	/* Two objects that are one module may have one function each that are one row. */
-	if (news == MODULE_SHARED)
-		rc = flush_functions(w, err);
-	if (!rc)
-		rc = news == MODULE_ADDED ? ERR_NOT_FOUND : select_function(w, f, &id, err);
-	if (rc && rc != ERR_NOT_FOUND)
-		return rc;
-	if (idmap_set(&in->functions, (uintptr_t)f, id))
-		return no_memory(err);
-	if (!rc)
-		return 0;
-	w->functions[w->nfunctions++] = f;
-	return w->nfunctions == BATCH ? flush_functions(w, err) : 0;
-}
-
 static int add_functions(struct work *w, struct err *err)
 {
 	int64_t id;
@@ -365,12 +259,10 @@ static int add_functions(struct work *w, struct err *err)
 	int rc = 0;
 
 	for (i = 0; !rc && i < w->nitems; i++) {
-		const struct function *f = w->items[i].function;
-
-		if (f && !idmap_get(&w->in->functions, (uintptr_t)f, &id))
-			rc = add_function(w, f, err);
+		if (w->items[i].function)
+			rc = function_id(w->s, w->items[i].function, &id, err);
 	}
-	return rc ? rc : flush_functions(w, err);
+	return rc ? rc : functions_flush(w->s, err);
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */

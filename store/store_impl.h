@@ -8,13 +8,15 @@
  *	store_codec.c   blobs: deflate, CRC
  *	store_page.c    what is in blobs: lists, pages of frames, pages of texts
  *	store_intern.c  modules, processes, threads -> rows
- *	store_frames.c  frames -> pages, functions -> rows
+ *	store_frames.c  frames -> pages
+ *	store_functions.c  functions -> pages
  *	store_texts.c   command lines -> pages
  *	store_write.c   begin, put, finish
  *	store_rollup.c  what an incident's segments add up to
  *	store_read.c    ids, heads, segments
  *	store_load.c    a whole incident
- *	retention.c     delete, pin, limits, sweeping of what nothing refers to
+ *	retention.c     delete, pin, limits
+ *	sweep.c         what no segment lists any more
  *	store_rule.c    what rules remember
  *	idmap.c         a map from one integer to another
  */
@@ -107,7 +109,7 @@ int frame_page_pack(struct deflater *d, struct columns *c, const struct page_fra
 		struct buf *out, struct err *err);
 int frame_page_pack_functions(struct deflater *d, struct columns *c, const struct page_frame *frames, uint32_t n,
 		   struct buf *out, struct err *err);
-/* out: malloc'ed, n >= 1 */
+/* out: malloc'ed, n >= 1; functions NULL = none */
 int frame_page_unpack(const struct blob *frames, const struct blob *functions, int64_t first_id,
 		  struct page_frame **out, uint32_t *n, struct err *err);
 int frame_page_decode(const struct buf *frames, const struct buf *functions, int64_t first_id,
@@ -129,9 +131,33 @@ int text_page_unpack(const struct blob *blob, struct text_page *out, struct err 
 int text_page_decode(struct buf *raw, struct text_page *out, struct err *err);
 void text_page_free(struct text_page *p);
 
+#define FUNCTION_RAW_NAME 1u                 /* flags of a page of functions */
+#define FUNCTION_MODULE 2u
+
+struct page_function {
+	int64_t id, module_id;               /* ids ascend */
+	uint64_t offset;
+	const char *name, *raw_name, *module;        /* the last two may be NULL */
+};
+
+struct function_page {
+	struct page_function *functions;
+	uint32_t n;
+	struct text_page texts;
+};
+
+/* n >= 1 */
+int function_page_pack(struct deflater *d, struct columns *c, const struct page_function *functions,
+		       uint32_t n, struct buf *data, struct buf *names, struct err *err);
+int function_page_unpack(const struct blob *data, const struct blob *names, int64_t first_id,
+			 struct function_page *out, struct err *err);
+void function_page_free(struct function_page *p);
+/* NULL = not there */
+const struct page_function *function_page_find(const struct function_page *p, int64_t id);
+
 /* ---- the handle ----------------------------------------------------------------------------- */
 
-#define STORE_STATEMENTS 64
+#define STORE_STATEMENTS 96
 
 struct interner;
 
@@ -272,6 +298,9 @@ int intern_names(struct store *s, const struct segment *segment, struct err *err
 int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t n, struct columns *c,
 		      struct buf *data, struct buf *functions, struct err *err);
 
+int function_page_insert(struct store *s, const struct page_function *functions, uint32_t n,
+			 struct columns *c, struct buf *data, struct buf *names, struct err *err);
+
 /* ---- reading segments (store_read.c) -------------------------------------------------------- */
 
 struct stored_segment {
@@ -324,6 +353,11 @@ int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, s
 /* Into the fields of a head. */
 void rollup_head(const struct rollup *r, struct incident_head *head);
 void rollup_free(struct rollup *r);
+
+/* ---- sweeping (sweep.c) --------------------------------------------------------------------- */
+
+/* Delete what no segment lists; best effort. */
+void store_sweep(struct store *s);
 
 /* ---- writing (store_write.c) ---------------------------------------------------------------- */
 

@@ -30,6 +30,7 @@ void interner_forget(struct interner *in)
 	table_clear(&in->table);
 	in->nframes = 0;
 	in->next_frame = 0;
+	functions_forget(in);
 	texts_forget(in);
 	in->next_text = 0;
 	idmap_clear(&in->settled);
@@ -40,6 +41,7 @@ void interner_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t 
 	if (!in)
 		return;
 	frames_keep(in, listed, ctx);
+	functions_forget(in);
 	texts_forget(in);
 	idmap_clear(&in->settled);
 }
@@ -53,8 +55,10 @@ void interner_free(struct interner *in)
 	idmap_free(&in->objects);
 	idmap_free(&in->functions);
 	idmap_free(&in->processes);
-	idmap_free(&in->modules);
 	idmap_free(&in->settled);
+	table_free(&in->function_table);
+	free(in->function_items);
+	buf_free(&in->function_bytes);
 	table_free(&in->text_table);
 	free(in->texts);
 	buf_free(&in->text_bytes);
@@ -127,8 +131,7 @@ static int module_insert(struct store *s, const struct object *object, const cha
 	return rc;
 }
 
-static int module_find(struct store *s, const struct object *object, int64_t *id, bool *added,
-		       struct err *err)
+static int module_find(struct store *s, const struct object *object, int64_t *id, struct err *err)
 {
 	struct buf identity = {0};
 	struct args a;
@@ -141,30 +144,11 @@ static int module_find(struct store *s, const struct object *object, int64_t *id
 	if (!rc) {
 		arg_text(&a, identity.data);
 		rc = db_int(s, a.st, id, err);
-		if (rc == ERR_NOT_FOUND) {
+		if (rc == ERR_NOT_FOUND)
 			rc = module_insert(s, object, identity.data, id, err);
-			*added = true;
-		}
 	}
 	buf_free(&identity);
 	return rc;
-}
-
-static int module_learn(struct store *s, const struct object *object, int64_t *id, struct err *err)
-{
-	struct interner *in = s->interner;
-	bool added = false;
-	int64_t before;
-	int rc = module_find(s, object, id, &added, err);
-
-	if (rc)
-		return rc;
-	if (idmap_set(&in->objects, (uintptr_t)object, *id) ||
-	    idmap_set(&in->modules, (uint64_t)*id,
-		      idmap_get(&in->modules, (uint64_t)*id, &before) ? MODULE_SHARED
-		      : added ? MODULE_ADDED : MODULE_MET))
-		return no_memory(err);
-	return 0;
 }
 
 int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err)
@@ -176,8 +160,11 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 		*id = in->last_module;
 		return 0;
 	}
-	if (!idmap_get(&in->objects, (uintptr_t)object, id))
-		rc = module_learn(s, object, id, err);
+	if (!idmap_get(&in->objects, (uintptr_t)object, id)) {
+		rc = module_find(s, object, id, err);
+		if (!rc && idmap_set(&in->objects, (uintptr_t)object, *id))
+			rc = no_memory(err);
+	}
 	if (!rc) {
 		in->last_object = object;
 		in->last_module = *id;
@@ -374,7 +361,6 @@ static int begin_call(struct store *s, struct err *err)
 	idmap_clear(&in->objects);
 	idmap_clear(&in->functions);
 	idmap_clear(&in->processes);
-	idmap_clear(&in->modules);
 	return 0;
 }
 

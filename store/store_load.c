@@ -24,12 +24,13 @@ struct rows {
 	struct idmap beyond;                 /* row ids from FLAT_IDS on -> index */
 };
 
-/* Frames or texts of a row. */
+/* Frames, functions or texts of a row. */
 struct loaded_page {
 	int64_t first, last;
 	struct page_frame *frames;
 	uint32_t n;
 	struct text_page texts;
+	struct function_page functions;
 };
 
 /* In order of their ids; the one asked for last is likely the next. */
@@ -42,7 +43,7 @@ struct loading {
 	struct store *s;
 	struct incident *in;
 	int64_t version;
-	struct loaded_pages frame_pages, text_pages;
+	struct loaded_pages frame_pages, function_pages, text_pages;
 	struct rows processes, threads, modules, functions, frames;
 	struct loaded_function {
 		const char *name, *raw_name, *module;   /* owned by the incident */
@@ -211,6 +212,7 @@ static void pages_free(struct loaded_pages *p)
 	for (i = 0; i < p->n; i++) {
 		free(p->items[i].frames);
 		text_page_free(&p->items[i].texts);
+		function_page_free(&p->items[i].functions);
 	}
 	free(p->items);
 }
@@ -271,6 +273,28 @@ static int frame_page(struct loading *l, int64_t id, struct loaded_page **out, s
 	rc = add_page(l, &l->frame_pages, st, out, err);
 	if (!rc)
 		rc = fill_frames(*out, st, err);
+	sqlite3_reset(st);
+	return rc;
+}
+
+static int function_page(struct loading *l, int64_t id, struct loaded_page **out, struct err *err)
+{
+	struct blob data, names;
+	sqlite3_stmt *st;
+	int rc;
+
+	*out = page_find(&l->function_pages, id);
+	if (*out || l->version < 3)
+		return 0;
+	rc = page_row(l, "SELECT first_id, last_id, data, names FROM function_page WHERE first_id <= ?"
+		      " ORDER BY first_id DESC LIMIT 1", id, &st, err);
+	if (rc <= 0)
+		return rc;
+	data = column_blob(st, 2);
+	names = column_blob(st, 3);
+	rc = add_page(l, &l->function_pages, st, out, err);
+	if (!rc)
+		rc = function_page_unpack(&data, &names, (*out)->first, &(*out)->functions, err);
 	sqlite3_reset(st);
 	return rc;
 }
@@ -394,6 +418,8 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *fresh, struct err *err)
 {
 	const struct loaded_function *had;
+	const struct page_function *stored;
+	struct loaded_page *page;
 	uint32_t at;
 	int rc;
 
@@ -405,10 +431,21 @@ static int load_function(struct loading *l, int64_t id, struct incident_frame *f
 		f->function_offset = had->offset;
 		return 0;
 	}
+	*fresh = true;
+	rc = function_page(l, id, &page, err);
+	if (rc)
+		return rc;
+	stored = page ? function_page_find(&page->functions, id) : NULL;
+	if (stored) {
+		f->function = stored->name;
+		f->raw_name = stored->raw_name;
+		f->function_module = stored->module;
+		f->function_offset = stored->offset;
+		return 0;
+	}
 	rc = fetch(l, &l->functions, id, err);
 	if (rc)
 		return rc;
-	*fresh = true;
 	f->function = text_at(l->functions.st, 1);
 	f->raw_name = text_at(l->functions.st, 2);
 	f->function_module = text_at(l->functions.st, 3);
@@ -698,6 +735,7 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	rows_free(&l.functions);
 	rows_free(&l.frames);
 	pages_free(&l.frame_pages);
+	pages_free(&l.function_pages);
 	pages_free(&l.text_pages);
 	free(l.function_items);
 	buf_free(&l.damage);

@@ -12,6 +12,10 @@
  *	functions   column, in the order of frames: 0 = no name yet; else 1 + z difference to the function
  *	            given before
  *	texts       v n, then per text v length + bytes
+ *
+ * A page of functions is one of frames, whose flags say which texts the function has beside its name
+ * (FUNCTION_...), and one of texts: name, raw name, module of each.
+ *
  *	lists       v threads, v frames, then columns of ids: z difference to the one before; of frames: to
  *	            the one that follows it
  *
@@ -278,6 +282,7 @@ static int join(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COL
 		module = add(module, from[FRAME_MODULE][i]);
 		f[i].module_id = (int64_t)module;
 		f[i].flags = (uint32_t)from[FRAME_FLAGS][i];
+		f[i].function_id = 0;
 		offset = 0;
 		idmap_get(last, module, &offset);
 		f[i].offset = add((uint64_t)offset, from[FRAME_OFFSET][i]);
@@ -367,7 +372,7 @@ int frame_page_decode(const struct buf *frames, const struct buf *functions, int
 		  struct page_frame **out, uint32_t *nout, struct err *err)
 {
 	const uint8_t *at = (const uint8_t *)frames->data, *end = at + frames->len;
-	const uint8_t *names = (const uint8_t *)functions->data;
+	const uint8_t *names = functions ? (const uint8_t *)functions->data : NULL;
 	uint64_t n, *values = NULL, *from[FRAME_COLUMNS];
 	struct page_frame *items = NULL;
 	struct idmap last = {0};
@@ -392,7 +397,7 @@ int frame_page_decode(const struct buf *frames, const struct buf *functions, int
 		rc = join(items, (uint32_t)n, from, first_id, &last);
 	if (rc == ERR_MEMORY)
 		rc = no_memory(err);
-	else if (rc || !get_functions(names, names + functions->len, values, items, (uint32_t)n))
+	else if (rc || (names && !get_functions(names, names + functions->len, values, items, (uint32_t)n)))
 		rc = bad_page(err);
 out:
 	idmap_free(&last);
@@ -517,4 +522,106 @@ void text_page_free(struct text_page *p)
 	free(p->lengths);
 	buf_free(&p->memory);
 	memset(p, 0, sizeof(*p));
+}
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+static uint32_t texts_of(uint32_t flags)
+{
+	return 1 + (flags & FUNCTION_RAW_NAME) + (flags & FUNCTION_MODULE) / FUNCTION_MODULE;
+}
+
+int function_page_pack(struct deflater *d, struct columns *c, const struct page_function *functions,
+		       uint32_t n, struct buf *data, struct buf *names, struct err *err)
+{
+	struct page_frame *items = malloc((size_t)n * sizeof(*items));
+	const char **texts = malloc((size_t)n * 3 * sizeof(*texts));
+	uint32_t i, ntexts = 0;
+	int rc = items && texts ? 0 : no_memory(err);
+
+	for (i = 0; !rc && i < n; i++) {
+		const struct page_function *f = &functions[i];
+
+		items[i] = (struct page_frame){.id = f->id, .module_id = f->module_id, .offset = f->offset,
+					       .flags = (f->raw_name ? FUNCTION_RAW_NAME : 0u) |
+							(f->module ? FUNCTION_MODULE : 0u)};
+		texts[ntexts++] = f->name;
+		if (f->raw_name)
+			texts[ntexts++] = f->raw_name;
+		if (f->module)
+			texts[ntexts++] = f->module;
+	}
+	if (!rc)
+		rc = frame_page_pack(d, c, items, n, data, err);
+	if (!rc)
+		rc = text_page_pack(d, c, texts, ntexts, names, err);
+	free(items);
+	free(texts);
+	return rc;
+}
+
+static int name_functions(const struct page_frame *items, struct function_page *p, struct err *err)
+{
+	uint32_t i, at = 0;
+
+	for (i = 0; i < p->n; i++) {
+		struct page_function *f = &p->functions[i];
+		uint32_t flags = items[i].flags;
+
+		if (flags & ~(FUNCTION_RAW_NAME | FUNCTION_MODULE) || texts_of(flags) > p->texts.n - at)
+			return err_set(err, ERR_FORMAT, "a page of functions is damaged");
+		*f = (struct page_function){.id = items[i].id, .module_id = items[i].module_id,
+					    .offset = items[i].offset};
+		f->name = p->texts.texts[at++];
+		if (flags & FUNCTION_RAW_NAME)
+			f->raw_name = p->texts.texts[at++];
+		if (flags & FUNCTION_MODULE)
+			f->module = p->texts.texts[at++];
+	}
+	return 0;
+}
+
+int function_page_unpack(const struct blob *data, const struct blob *names, int64_t first_id,
+			 struct function_page *out, struct err *err)
+{
+	struct page_frame *items = NULL;
+	struct buf raw = {0};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = blob_unpack(data->bytes, data->n, PAGE_MAX_BYTES, &raw, err);
+	if (!rc)
+		rc = frame_page_decode(&raw, NULL, first_id, &items, &out->n, err);
+	if (!rc)
+		rc = text_page_unpack(names, &out->texts, err);
+	if (!rc) {
+		out->functions = malloc((size_t)out->n * sizeof(*out->functions));
+		rc = out->functions ? name_functions(items, out, err) : no_memory(err);
+	}
+	free(items);
+	buf_free(&raw);
+	if (rc)
+		function_page_free(out);
+	return rc;
+}
+
+void function_page_free(struct function_page *p)
+{
+	free(p->functions);
+	text_page_free(&p->texts);
+	memset(p, 0, sizeof(*p));
+}
+
+const struct page_function *function_page_find(const struct function_page *p, int64_t id)
+{
+	uint32_t lo = 0, hi = p->n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (p->functions[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < p->n && p->functions[lo].id == id ? &p->functions[lo] : NULL;
 }

@@ -151,6 +151,51 @@ static void texts_come_back_as_they_were(void **state)
 	close_page(&p);
 }
 
+static void functions_come_back_as_they_were(void **state)
+{
+	static const struct page_function functions[] = {
+		{1, 3, 0x1000, "main", NULL, NULL},
+		{2, 3, 0x2000, "a::b(int)", "_ZN1a1bEi", NULL},
+		{9, 1, UINT64_MAX, "nf_hook", NULL, "nf_tables"},
+		{10, 1, 0, "", "x", "y"},
+	};
+	struct blob data, names, short_names;
+	const struct page_function *f;
+	struct function_page out;
+	struct lab_page p;
+	uint32_t i;
+
+	(void)state;
+	open_page(&p);
+	assert_int_equal(function_page_pack(p.d, &p.columns, functions, 4, &p.data, &p.functions, NULL), 0);
+	data = (struct blob){p.data.data, p.data.len};
+	names = (struct blob){p.functions.data, p.functions.len};
+	assert_int_equal(function_page_unpack(&data, &names, 1, &out, NULL), 0);
+	assert_int_equal(out.n, 4);
+	for (i = 0; i < 4; i++) {
+		f = function_page_find(&out, functions[i].id);
+		assert_true(f && f->module_id == functions[i].module_id && f->offset == functions[i].offset);
+		assert_string_equal(f->name, functions[i].name);
+		assert_string_equal(f->raw_name ? f->raw_name : "none",
+				    functions[i].raw_name ? functions[i].raw_name : "none");
+		assert_string_equal(f->module ? f->module : "none",
+				    functions[i].module ? functions[i].module : "none");
+	}
+	assert_null(function_page_find(&out, 3));
+	function_page_free(&out);
+	/* A page of texts that are too few. */
+	{
+		static const char *const one[] = {"main"};
+		struct buf few = {0};
+
+		assert_int_equal(text_page_pack(p.d, &p.columns, one, 1, &few, NULL), 0);
+		short_names = (struct blob){few.data, few.len};
+		assert_int_equal(function_page_unpack(&data, &short_names, 1, &out, NULL), ERR_FORMAT);
+		buf_free(&few);
+	}
+	close_page(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +204,7 @@ int main(void)
 		cmocka_unit_test(lists_come_back_as_they_were),
 		cmocka_unit_test(lists_of_version_2_are_read),
 		cmocka_unit_test(texts_come_back_as_they_were),
+		cmocka_unit_test(functions_come_back_as_they_were),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

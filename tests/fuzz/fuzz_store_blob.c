@@ -34,6 +34,8 @@ static void decode_pages(const char *raw, size_t n)
 		frame_page_find(items, nitems, items[nitems / 2].id);
 		free(items);
 	}
+	if (!frame_page_decode(&frames, NULL, 1, &items, &nitems, NULL))
+		free(items);
 	buf_reset(&frames);
 	buf_put(&frames, raw, n);
 	if (!text_page_decode(&frames, &texts, NULL))
