@@ -129,6 +129,24 @@ static void a_group_that_may_hold_one_over_the_limit_is_told(void **state)
 	event_lab_close(&lab);
 }
 
+static void who_waits_in_vain_for_a_process_is_told(void **state)
+{
+	struct event_lab lab = {.provider = CLR_PROVIDER};
+	struct trigger_status status;
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-gc-over-msec", "10;Process=python3", NULL);
+	lab.trigger->ops->status(lab.trigger, &status);
+	assert_string_equal(status.text, "no such event yet, limit > 10 ms");
+	event_lab_story(&lab, "  50 GC/Start pid=1 exe=/usr/bin/python3.11 Count=1\n");
+	lab.trigger->ops->status(lab.trigger, &status);
+	assert_string_equal(status.text, "no such event of the chosen processes yet, limit > 10 ms");
+	event_lab_story(&lab, "  60 GC/Start pid=2 exe=/usr/bin/python3 Count=1\n");
+	lab.trigger->ops->status(lab.trigger, &status);
+	assert_string_equal(status.text, "none ended yet, limit > 10 ms, 1 open");
+	event_lab_close(&lab);
+}
+
 static void full_collections_that_are_told_together_are_of_generation_2(void **state)
 {
 	static const struct lab_story stories[] = {
@@ -350,6 +368,7 @@ int main(void)
 		cmocka_unit_test(gc_over_fires_where_the_story_says),
 		cmocka_unit_test(pauses_that_are_told_together_fire_when_one_must_be_over_the_limit),
 		cmocka_unit_test(a_group_that_may_hold_one_over_the_limit_is_told),
+		cmocka_unit_test(who_waits_in_vain_for_a_process_is_told),
 		cmocka_unit_test(full_collections_that_are_told_together_are_of_generation_2),
 		cmocka_unit_test(events_of_other_providers_are_not_heard),
 		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_stand),
