@@ -79,7 +79,8 @@ static inline void recent_front(struct recent *r, uint32_t at, uint32_t value)
 		else
 			at--;
 	}
-	memmove(&r->values[1], &r->values[0], at * sizeof(r->values[0]));
+	if (at)
+		memmove(&r->values[1], &r->values[0], at * sizeof(r->values[0]));
 	r->values[0] = value;
 }
 

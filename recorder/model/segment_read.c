@@ -30,14 +30,22 @@ static int bad(struct reader *r, const char *what)
 	return err_set(r->err, ERR_FORMAT, "a segment is damaged: %s", what);
 }
 
-static bool get(struct cursor *c, uint64_t *v)
+/* Not inlined, or get() would not be. */
+__attribute__((noinline)) static bool get_long(struct cursor *c, uint64_t *v)
 {
-	/* Nearly all values take one byte. */
-	if (c->at < c->end && *c->at < 0x80) {
-		*v = *c->at++;
-		return true;
-	}
 	return varint_get(&c->at, c->end, v);
+}
+
+/* Nearly all values take one byte or two. */
+static inline bool get(struct cursor *c, uint64_t *v)
+{
+	const uint8_t *at = c->at;
+
+	if (c->end - at < 2 || (at[0] & at[1] & 0x80))
+		return get_long(c, v);
+	*v = at[0] < 0x80 ? at[0] : (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
+	c->at += at[0] < 0x80 ? 1 : 2;
+	return true;
 }
 
 static bool get_u32(struct cursor *c, uint32_t *v)
@@ -182,13 +190,18 @@ struct run {
 	uint64_t left, value;
 };
 
-static bool get_run(struct cursor *c, struct run *run, uint64_t max, uint64_t *v)
+static bool next_run(struct cursor *c, struct run *run, uint64_t max)
 {
-	if (!run->left && (!get(c, &run->left) || !run->left || !get(c, &run->value)))
+	return get(c, &run->left) && run->left && get(c, &run->value) && run->value <= max;
+}
+
+static inline bool get_run(struct cursor *c, struct run *run, uint64_t max, uint64_t *v)
+{
+	if (!run->left && !next_run(c, run, max))
 		return false;
 	run->left--;
 	*v = run->value;
-	return run->value <= max;
+	return true;
 }
 
 static bool get_delta(struct cursor *c, uint64_t *previous)
@@ -228,63 +241,32 @@ static bool get_index(struct cursor *c, uint32_t count, uint32_t none, uint32_t 
 	return true;
 }
 
-/* ---- samples: column by column ------------------------------------------------------------------- */
+/* ---- samples -------------------------------------------------------------------------------------- */
 
-static int read_weights(struct reader *r)
+/* The columns of runs, and the times, which are made of some of them. */
+static int read_runs_and_times(struct reader *r)
 {
 	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
-	struct run run = {0};
-
-	for (; s < end; s++) {
-		if (!get_run(&r->columns[COLUMN_SAMPLE_WEIGHT], &run, INT64_MAX, &s->weight))
-			return bad(r, "the weight of a sample");
-	}
-	return 0;
-}
-
-static int read_streams_of_samples(struct reader *r)
-{
-	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
-	struct run run = {0};
-	uint64_t v;
-
-	for (; s < end; s++) {
-		if (!get_run(&r->columns[COLUMN_SAMPLE_STREAM], &run, STREAMS_MAX - 1, &v))
-			return bad(r, "the stream of a sample");
-		s->stream = (uint8_t)v;
-	}
-	return 0;
-}
-
-static int read_qualities(struct reader *r)
-{
-	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
-	struct run run = {0};
-	uint64_t v;
-
-	for (; s < end; s++) {
-		if (!get_run(&r->columns[COLUMN_SAMPLE_QUALITY], &run, QUALITIES - 1, &v))
-			return bad(r, "the quality of a sample");
-		s->quality = (uint8_t)v;
-	}
-	return 0;
-}
-
-/* After weights and streams. */
-static int read_cpus_and_times(struct reader *r)
-{
-	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
-	struct run cpu = {0};
+	struct cursor *columns = r->columns;
+	struct run weight = {0}, stream = {0}, cpu = {0}, quality = {0};
 	struct sample_clock clock;
 	uint64_t *last, off, v;
 
 	clock_start(&clock, r->base_tick);
 	for (; s < end; s++) {
-		if (!get_run(&r->columns[COLUMN_SAMPLE_CPU], &cpu, UINT16_MAX, &v))
+		if (!get_run(&columns[COLUMN_SAMPLE_WEIGHT], &weight, INT64_MAX, &s->weight))
+			return bad(r, "the weight of a sample");
+		if (!get_run(&columns[COLUMN_SAMPLE_STREAM], &stream, STREAMS_MAX - 1, &v))
+			return bad(r, "the stream of a sample");
+		s->stream = (uint8_t)v;
+		if (!get_run(&columns[COLUMN_SAMPLE_QUALITY], &quality, QUALITIES - 1, &v))
+			return bad(r, "the quality of a sample");
+		s->quality = (uint8_t)v;
+		if (!get_run(&columns[COLUMN_SAMPLE_CPU], &cpu, UINT16_MAX, &v))
 			return bad(r, "the CPU of a sample");
 		s->cpu = (uint16_t)v;
 		last = clock_of(&clock, s->cpu);
-		if (!get(&r->columns[COLUMN_SAMPLE_TIME], &off))
+		if (!get(&columns[COLUMN_SAMPLE_TIME], &off))
 			return bad(r, "the time of a sample");
 		*last += clock_step(s->stream, s->weight) + (uint64_t)unzigzag(off);
 		if (!tick_to_ns(*last, &s->time_ns))
@@ -387,17 +369,13 @@ static int read_stacks_2(struct reader *r)
 /* The nodes are there. */
 static int read_samples(struct reader *r)
 {
-	int rc = read_weights(r);
+	int rc = read_runs_and_times(r);
 
 	if (!rc)
-		rc = read_streams_of_samples(r);
-	if (!rc)
-		rc = read_cpus_and_times(r);
-	if (!rc)
 		rc = read_threads(r);
-	if (!rc)
-		rc = r->version == 2 ? read_stacks_2(r) : read_stacks(r);
-	return rc ? rc : read_qualities(r);
+	if (rc)
+		return rc;
+	return r->version == 2 ? read_stacks_2(r) : read_stacks(r);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------ */
@@ -449,6 +427,8 @@ static int read_frames(struct reader *r, struct callees *callees)
 			if (code / 2 > UINT32_MAX || node->frame >= c->nframes)
 				return bad(r, "the frame of a stack node");
 			callees_add(callees, caller, node->frame);
+		} else if (!code && callees->first[caller]) {    /* most of them: it stays where it is */
+			node->frame = callees->items[callees->first[caller] - 1].frame;
 		} else {
 			at = callee_at(callees, caller, code / 2);
 			if (!at)
@@ -679,8 +659,8 @@ int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, 
 	/* A field takes 3 bytes at least; a text its bytes and a length, which is the room for NUL. */
 	field_room = (uint32_t)(column_bytes(&r, COLUMN_EVENT_FIELDS) / 3 + 1);
 	text_room = column_bytes(&r, COLUMN_NAMES) + column_bytes(&r, COLUMN_EVENT_FIELDS) + 1;
-	c.samples = array(c.nsamples, sizeof(*c.samples));
-	c.nodes = array(c.nnodes, sizeof(*c.nodes));
+	c.samples = malloc(((size_t)c.nsamples + 1) * sizeof(*c.samples));
+	c.nodes = malloc(((size_t)c.nnodes + 1) * sizeof(*c.nodes));
 	c.events = array(c.nevents, sizeof(*c.events));
 	c.names = array(c.nnames, sizeof(*c.names));
 	c.fields = array(field_room, sizeof(*c.fields));
