@@ -705,16 +705,18 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	struct loading l = {
 		.s = s,
 		.in = in,
-		.processes = {"process", "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, cmdline_id"
-					 " FROM process WHERE id>=? ORDER BY id"},
-		.threads = {"thread", "SELECT id, process_id, tid, name FROM thread WHERE id>=? ORDER BY id"},
-		.modules = {"module", "SELECT id, kind, name, path, build_id FROM module WHERE id>=? ORDER BY id"},
-		.functions = {"function", "SELECT id, name, raw_name, module, offset FROM function"
-					  " WHERE id>=? ORDER BY id"},
-		.frames = {"frame", "SELECT id, module_id, offset, flags, function_id FROM frame"
-				    " WHERE id>=? ORDER BY id"},
-	};
-	int rc = schema_version(s, &l.version, err);
+		.processes = {.what = "process",
+			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, cmdline_id FROM process"
+				     " WHERE id>=? ORDER BY id"},
+		.threads = {.what = "thread",
+			    .sql = "SELECT id, process_id, tid, name FROM thread WHERE id>=? ORDER BY id"},
+		.modules = {.what = "module",
+			    .sql = "SELECT id, kind, name, path, build_id FROM module WHERE id>=? ORDER BY id"},
+		.functions = {.what = "function",
+			      .sql = "SELECT id, name, raw_name, module, offset FROM function WHERE id>=? ORDER BY id"},
+		.frames = {.what = "frame",
+			   .sql = "SELECT id, module_id, offset, flags, function_id FROM frame WHERE id>=? ORDER BY id"},
+	};	int rc = schema_version(s, &l.version, err);
 
 	if (l.version < 3)
 		l.processes.sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, 0 FROM process"
