@@ -78,9 +78,12 @@ static inline void table_prefetch(const struct table *t, uint64_t hash)
 
 static inline uint32_t table_guess(const struct table *t, uint64_t hash)
 {
-	const struct table_slot *slot = &t->slots[(uint32_t)hash & (t->nslots - 1)];
+	const struct table_slot *slot;
 
-	return t->nslots && slot->hash == (uint32_t)hash ? slot->value : TABLE_NONE;
+	if (!t->nslots)
+		return TABLE_NONE;
+	slot = &t->slots[(uint32_t)hash & (t->nslots - 1)];
+	return slot->hash == (uint32_t)hash ? slot->value : TABLE_NONE;
 }
 
 #endif
