@@ -346,7 +346,7 @@ static void put_samples(struct buf *out, const struct incident *in)
 	for (i = 0; i < STREAMS_MAX; i++) {
 		if (i == STREAM_CPU && in->several_periods)
 			buf_puts(out, "; of unequal weight, so CPU time is compared");
-		else if (h->period_ns[i])
+		else if (h->period_ns[i] && h->samples)
 			buf_printf(out, "; %s: one every %.4g ms", stream_text((enum stream)i),
 				   (double)h->period_ns[i] / 1e6);
 	}
