@@ -281,61 +281,68 @@ static int process_id(struct store *s, struct process *p, int64_t *id, struct er
 	return rc;
 }
 
-/* One statement of (name, process, tid): looks up, fills in an empty name, or inserts. */
-static int thread_statement(struct store *s, const char *sql, const struct thread *t,
-			    int64_t process, struct args *out, struct err *err)
+static int thread_find(struct store *s, const struct thread *t, int64_t process, const char *name,
+		       int64_t *id, struct err *err)
 {
-	int rc = db_statement(s, sql, out, err);
+	struct args a;
+	int rc = db_statement(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?", &a, err);
 
 	if (rc)
 		return rc;
-	arg_int(out, process);
-	arg_u64(out, t->tid);
-	return 0;
+	arg_int(&a, process);
+	arg_u64(&a, t->tid);
+	arg_text(&a, name);
+	return db_int(s, a.st, id, err);
 }
 
 static int thread_insert(struct store *s, const struct thread *t, int64_t process, const char *name,
 			 int64_t *id, struct err *err)
 {
 	struct args a;
-	int rc = thread_statement(s, "UPDATE thread SET name=?3 WHERE process_id=?1 AND tid=?2"
-				  " AND name='' RETURNING id", t, process, &a, err);
+	int rc = db_statement(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)", &a, err);
 
 	if (rc)
 		return rc;
-	arg_text(&a, name);
-	rc = db_int(s, a.st, id, err);
-	if (rc != ERR_NOT_FOUND)
-		return rc;
-	rc = thread_statement(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)", t,
-			      process, &a, err);
-	if (rc)
-		return rc;
+	arg_int(&a, process);
+	arg_u64(&a, t->tid);
 	arg_text(&a, name);
 	rc = db_run(s, a.st, err);
 	*id = sqlite3_last_insert_rowid(s->db);
 	return rc;
 }
 
+static int thread_set_row_name(struct store *s, int64_t id, const char *name, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "UPDATE thread SET name=? WHERE id=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_text(&a, name);
+	arg_int(&a, id);
+	return db_run(s, a.st, err);
+}
+
+/*
+ * A row with its name, else one without a name, which gets it, else a new one. Not by UPDATE ... RETURNING: for
+ * that SQLite makes a table in memory each time, and lets it go; a minute of shell scripts has 4,000 threads.
+ */
 static int thread_id(struct store *s, const struct thread *t, int64_t *id, struct err *err)
 {
 	int64_t process = 0;
 	char name[16];
-	struct args a;
 	int rc = process_id(s, t->process, &process, err);
 
-	if (!rc)
-		rc = thread_statement(
-			s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?", t,
-			process, &a, err);
 	if (rc)
 		return rc;
 	thread_name(t, name);
-	arg_text(&a, name);
-	rc = db_int(s, a.st, id, err);
-	if (rc == ERR_NOT_FOUND)
-		rc = thread_insert(s, t, process, name, id, err);
-	return rc;
+	rc = thread_find(s, t, process, name, id, err);
+	if (rc != ERR_NOT_FOUND)
+		return rc;
+	rc = name[0] ? thread_find(s, t, process, "", id, err) : ERR_NOT_FOUND;
+	if (!rc)
+		return thread_set_row_name(s, *id, name, err);
+	return rc == ERR_NOT_FOUND ? thread_insert(s, t, process, name, id, err) : rc;
 }
 
 /* ---- a segment ------------------------------------------------------------------------------ */

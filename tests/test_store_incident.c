@@ -354,6 +354,26 @@ static void frames_without_a_build_id_are_not_shared_between_runs(void **state)
 	lab_close(&lab);
 }
 
+static void a_thread_gets_its_first_name_later(void **state)
+{
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "nameless.db");
+	thread_set_name(lab.threads[0], "");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM thread WHERE name=''"), 1);
+	thread_set_name(lab.threads[0], "main");
+	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
+	assert_string_equal(lab_samples(s, 1), "10.0 main ???\n");
+	assert_string_equal(lab_samples(s, 2), "20.0 main ???\n");
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM thread"), 1);
+	store_close(s);
+	lab_close(&lab);
+}
+
 static void a_renamed_thread_keeps_both_names(void **state)
 {
 	struct store *s;
@@ -557,6 +577,7 @@ int main(void)
 		cmocka_unit_test(names_that_come_late_are_filled_in),
 		cmocka_unit_test(a_name_in_the_store_is_not_replaced),
 		cmocka_unit_test(frames_without_a_build_id_are_not_shared_between_runs),
+		cmocka_unit_test(a_thread_gets_its_first_name_later),
 		cmocka_unit_test(a_renamed_thread_keeps_both_names),
 		cmocka_unit_test(a_process_gets_its_better_name_later),
 		cmocka_unit_test(samples_of_segments_out_of_order_are_sorted),
