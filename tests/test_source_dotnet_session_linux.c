@@ -205,6 +205,25 @@ static void one_that_hangs_up_is_called_later_and_later(void **state)
 	close_lab(&l);
 }
 
+static void one_that_was_just_found_is_left_alone_for_a_moment(void **state)
+{
+	struct lab l;
+
+	(void)state;
+	open_lab(&l);
+	l.ask.settle_ns = 500 * NS_PER_MS;
+	assert_true(dotnet_session_due_ns(l.session) <= l.now_ns);
+	step(&l, false);
+	assert_int_equal(fd_of(&l), -1);
+	assert_int_equal(dotnet_session_due_ns(l.session), l.now_ns + 500 * NS_PER_MS);
+	l.now_ns += 499 * NS_PER_MS;
+	step(&l, false);
+	assert_int_equal(fd_of(&l), -1);
+	l.now_ns += NS_PER_MS;
+	take_call(&l);
+	close_lab(&l);
+}
+
 static void a_socket_of_another_process_is_not_believed(void **state)
 {
 	struct lab l;
@@ -232,6 +251,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_answers_gives_its_events),
 		cmocka_unit_test(one_that_says_nothing_is_given_up_and_asked_again_later),
 		cmocka_unit_test(one_that_talks_nonsense_is_given_up),
+		cmocka_unit_test(one_that_was_just_found_is_left_alone_for_a_moment),
 		cmocka_unit_test(one_that_hangs_up_is_called_later_and_later),
 		cmocka_unit_test(a_socket_of_another_process_is_not_believed),
 	};

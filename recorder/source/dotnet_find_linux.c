@@ -12,17 +12,20 @@
 #include <unistd.h>
 
 #define SCAN_NS NS_PER_SEC
+#define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* of /tmp, where inotify tells what is new */
 #define ENTRIES_MAX 65536u                   /* looked at in /tmp, in one scan */
 #define UNIX_MAX_BYTES ((size_t)4 << 20)     /* of /proc/net/unix: some 40,000 sockets */
 #define READS_MAX 64u
 #define PREFIX "dotnet-diagnostic-"
 
-int dotnet_find_open(struct dotnet_find *f, struct log *log, struct err *err)
+int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err)
 {
 	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
-	if (f->watch >= 0)
-		inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
-	return ns_tmp_open(NS_TMP_DOTNET, NULL, log, &f->elsewhere, err);
+	if (f->watch >= 0 && inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
+		close(f->watch);
+		f->watch = -1;
+	}
+	return ns_tmp_open(NS_TMP_DOTNET, wake, log, &f->elsewhere, err);
 }
 
 void dotnet_find_close(struct dotnet_find *f)
@@ -34,10 +37,11 @@ void dotnet_find_close(struct dotnet_find *f)
 	f->elsewhere = NULL;
 }
 
-bool dotnet_find_due(struct dotnet_find *f, uint64_t now_ns)
+/* Whether something was made in /tmp that may be a socket. */
+static bool has_changed(struct dotnet_find *f)
 {
 	_Alignas(struct inotify_event) char bytes[4096];
-	bool due = now_ns >= f->next_scan_ns;
+	bool changed = false;
 	unsigned reads;
 	ssize_t n, at;
 
@@ -48,13 +52,12 @@ bool dotnet_find_due(struct dotnet_find *f, uint64_t now_ns)
 		for (at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
 			const struct inotify_event *e = (const struct inotify_event *)(bytes + at);
 
-			due |= e->len && strncmp(e->name, PREFIX, sizeof(PREFIX) - 1) == 0;
+			changed |= e->mask & IN_Q_OVERFLOW ||
+				   (e->len && strncmp(e->name, PREFIX, sizeof(PREFIX) - 1) == 0);
 			at += (ssize_t)(sizeof(*e) + e->len);
 		}
 	}
-	if (due)
-		f->next_scan_ns = now_ns + SCAN_NS;
-	return due;
+	return changed;
 }
 
 /* ---- whether it is what its name says -------------------------------------------------------------- */
@@ -136,6 +139,20 @@ void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket)
 {
 	in_tmp(each, ctx);
 	in_table(each, ctx);
+}
+
+uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
+			 void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx)
+{
+	if (has_changed(f) || now_ns >= f->next_tmp_ns) {
+		f->next_tmp_ns = now_ns + (f->watch >= 0 ? WATCHED_SCAN_NS : SCAN_NS);
+		in_tmp(each, ctx);
+	}
+	if (now_ns >= f->next_table_ns) {
+		f->next_table_ns = now_ns + SCAN_NS;
+		in_table(each, ctx);
+	}
+	return f->next_table_ns < f->next_tmp_ns ? f->next_table_ns : f->next_tmp_ns;
 }
 
 bool dotnet_find_elsewhere(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out)

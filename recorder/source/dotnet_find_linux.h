@@ -1,6 +1,7 @@
 /*
- * The .NET programs of this machine, by their diagnostic sockets: those in /tmp at once (inotify), those
- * of programs with a TMPDIR of their own by /proc/net/unix, once a second. One thread.
+ * The .NET programs of this machine, by their diagnostic sockets: those in /tmp at once (inotify; where that is
+ * refused once a second, else every 10 s too), those of programs with a TMPDIR of their own by /proc/net/unix, once
+ * a second. One thread.
  *
  * Those of containers by ns_tmp_linux.h, once a second.
  *
@@ -23,16 +24,18 @@ struct dotnet_socket {
 };
 
 struct dotnet_find {
-	int watch;
-	uint64_t next_scan_ns;
+	int watch;                           /* to be waited for, by poll(); -1 = none */
+	uint64_t next_table_ns, next_tmp_ns;
 	struct ns_tmp *elsewhere;
 };
 
-int dotnet_find_open(struct dotnet_find *f, struct log *log, struct err *err);
+/* wake: woken when dotnet_find_elsewhere() has one; outlives it. */
+int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err);
 void dotnet_find_close(struct dotnet_find *f);
 
-/* Whether it is time for dotnet_find_all(). */
-bool dotnet_find_due(struct dotnet_find *f, uint64_t now_ns);
+/* Those that may be new since the last call, as dotnet_find_all(); returns when to call again at the latest. */
+uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
+			 void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx);
 /* Each one that is there; may be told twice. */
 void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx);
 /* The next one of a container, once each; false = none now. Its fd is the caller's. */

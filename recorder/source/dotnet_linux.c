@@ -27,8 +27,14 @@
 #include <unistd.h>
 
 #define SESSIONS_MAX 256u
-#define POLL_MS 50                           /* new programs are looked for as often */
-#define ALIVE_MS 20                          /* while one is asked, or events are held */
+#define ALIVE_NS (20 * NS_PER_MS)            /* while events are held */
+#define NOISY_NS (50 * NS_PER_MS)            /* others make files in /tmp all the time: until it is listened to again */
+/*
+ * A program has its socket before it is ready: of 15 that were asked for their map at once (.NET 8) one
+ * crashed, and none that were asked for events. The 50 ms that looks were apart until then hid it.
+ */
+#define SETTLE_NS (30 * NS_PER_MS)
+#define SETTLE_MAP_NS (500 * NS_PER_MS)
 #define HOLD_NS (200 * NS_PER_MS)            /* the engine waits for 250 ms */
 #define FINISH_NS (500 * NS_PER_MS)          /* for programs to take notice of the end */
 #define CLR "Microsoft-Windows-DotNETRuntime"
@@ -42,7 +48,9 @@ struct dotnet_source {
 	struct dotnet_find find;
 	struct dotnet_session *all[SESSIONS_MAX];
 	uint32_t n;
-	struct pollfd polled[SESSIONS_MAX];
+	struct pollfd polled[SESSIONS_MAX + 2];      /* and the two that wake it */
+	struct os_wake *wake;
+	uint64_t noisy_until_ns;
 	struct dotnet_line *line;
 	struct nettrace_decode *decode;
 	struct etw_decoded decoded;
@@ -107,6 +115,7 @@ static void take_needs(struct dotnet_ask *ask, const struct needs *needs)
 			take_provider(ask, name_of(p->name), p->keywords, p->level);
 	}
 	ask->perf_map = needs->perf_maps;
+	ask->settle_ns = ask->perf_map ? SETTLE_MAP_NS : SETTLE_NS;
 	if (gc_counters_wanted(needs, GC_DOTNET))
 		take_provider(ask, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
 }
@@ -220,18 +229,46 @@ static void leave(struct dotnet_source *s)
 	}
 }
 
-static void read_all(struct dotnet_source *s)
+/* Until one is ready, due_ns, or what is to be done for one of them. */
+static void wait(struct dotnet_source *s, uint64_t due_ns)
 {
-	int wait_ms = dotnet_line_is_empty(s->line) ? POLL_MS : ALIVE_MS;
-	uint64_t now_ns;
+	struct pollfd *wake = &s->polled[s->n], *watch = wake + 1;
+	uint64_t now_ns = os_now_ns(), session_ns;
+	bool noisy = now_ns < s->noisy_until_ns;
+	struct timespec wait;
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++) {
 		dotnet_session_polled(s->all[i], &s->polled[i]);
-		if (s->polled[i].fd < 0 || s->polled[i].events & POLLOUT)
-			wait_ms = ALIVE_MS;
+		session_ns = dotnet_session_due_ns(s->all[i]);
+		due_ns = session_ns < due_ns ? session_ns : due_ns;
 	}
-	poll(s->polled, s->n, wait_ms);
+	*wake = (struct pollfd){.fd = os_wake_fd(s->wake), .events = POLLIN};
+	*watch = (struct pollfd){.fd = noisy ? -1 : s->find.watch, .events = POLLIN};
+	if (noisy && s->noisy_until_ns < due_ns)
+		due_ns = s->noisy_until_ns;
+	due_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+	wait = (struct timespec){.tv_sec = (time_t)(due_ns / NS_PER_SEC), .tv_nsec = (long)(due_ns % NS_PER_SEC)};
+	ppoll(s->polled, s->n + 2, &wait, NULL);
+	if (wake->revents)
+		os_wake_clear(s->wake);
+	if (watch->revents)
+		s->noisy_until_ns = os_now_ns() + NOISY_NS;
+}
+
+static void read_all(struct dotnet_source *s, uint64_t due_ns)
+{
+	uint64_t now_ns = os_now_ns();
+	uint32_t i;
+
+	if (!dotnet_line_is_empty(s->line)) {
+		wait(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
+	} else {
+		/* What comes then goes out no earlier than HOLD_NS after it happened. */
+		queue_rest(s->cfg.queue, HOLD_NS);
+		wait(s, due_ns);
+		queue_resume(s->cfg.queue, os_now_ns());
+	}
 	now_ns = os_now_ns();
 	for (i = 0; i < s->n; i++) {
 		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, s->line);
@@ -248,7 +285,7 @@ static void finish(struct dotnet_source *s)
 	for (i = 0; i < s->n; i++)
 		dotnet_session_stop(s->all[i]);
 	while (s->n && os_now_ns() < end_ns) {
-		read_all(s);
+		read_all(s, os_now_ns() + ALIVE_NS);
 		dotnet_line_release(s->line, UINT64_MAX, deliver, s);
 		leave(s);
 	}
@@ -263,21 +300,21 @@ static bool is_wanted(const struct dotnet_source *s)
 static int dotnet_run(struct source *source, struct err *err)
 {
 	struct dotnet_source *s = (struct dotnet_source *)source;
+	uint64_t now_ns, due_ns, counters_ns = 0;
 	struct dotnet_socket socket;
-	uint64_t now_ns;
 
 	(void)err;
 	while (is_wanted(s) && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
-		if (dotnet_find_due(&s->find, now_ns))
-			dotnet_find_all(found, s);
+		due_ns = dotnet_find_new(&s->find, now_ns, found, s);
 		/* One that is taken is not found again. */
 		while (s->n < SESSIONS_MAX && dotnet_find_elsewhere(&s->find, now_ns, &socket))
 			found(s, &socket);
-		read_all(s);
+		read_all(s, counters_ns < due_ns ? counters_ns : due_ns);
 		now_ns = os_now_ns();
 		dotnet_line_release(s->line, now_ns - HOLD_NS, deliver, s);
-		gc_counters_poll(s->counters, now_ns - HOLD_NS, put, s);
+		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put, s);
+		counters_ns += counters_ns < UINT64_MAX ? HOLD_NS : 0;
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
 		leave(s);
 	}
@@ -297,6 +334,7 @@ static void dotnet_close(struct source *source)
 	while (s->n)
 		dotnet_session_free(s->all[--s->n], s->cfg.processes);
 	dotnet_find_close(&s->find);
+	os_wake_free(s->wake);
 	dotnet_line_free(s->line);
 	nettrace_decode_free(s->decode);
 	gc_counters_free(s->counters);
@@ -315,13 +353,15 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->cfg = *cfg;
 	s->find.watch = -1;
 	take_needs(&s->ask, needs);
-	rc = gc_counters_new(needs, GC_DOTNET, &s->counters, err);
+	s->wake = os_wake_new();
+	rc = s->wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
+		     : err_set(err, ERR_MEMORY, "no memory for the source of .NET programs");
 	if (!rc)
 		rc = dotnet_line_new(&s->line, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc && is_wanted(s))
-		rc = dotnet_find_open(&s->find, s->cfg.log, err);
+		rc = dotnet_find_open(&s->find, s->wake, s->cfg.log, err);
 	if (rc) {
 		dotnet_close(&s->base);
 		return rc;
@@ -332,7 +372,10 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 
 static void dotnet_stop(struct source *source)
 {
-	atomic_store(&((struct dotnet_source *)source)->stopping, true);
+	struct dotnet_source *s = (struct dotnet_source *)source;
+
+	atomic_store(&s->stopping, true);
+	os_wake(s->wake);
 }
 
 static void dotnet_status(struct source *source, struct source_status *out)

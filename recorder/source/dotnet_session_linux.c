@@ -14,9 +14,11 @@
 
 #define BUFFER_MB 4                          /* the program keeps that much when we are slow */
 #define ANSWER_NS (5 * NS_PER_SEC)
+#define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify tells of a socket before it listens */
 #define RETRY_FIRST_NS NS_PER_SEC
 #define RETRY_LAST_NS (64 * NS_PER_SEC)
-#define LIVES_NS NS_PER_SEC                  /* how often it is looked whether it still runs */
+#define LIVES_NS NS_PER_SEC                  /* how often it is looked whether it still runs, */
+#define STREAMS_NS (10 * NS_PER_SEC)         /* and of one whose end its connection will tell */
 #define PORTION 65536u
 #define PORTIONS 4u                          /* in one step */
 #define LATE_MAX_NS (10 * NS_PER_SEC)        /* an event that says to be older is not believed */
@@ -35,7 +37,7 @@ struct dotnet_session {
 	struct log *log;
 	enum state state;
 	int fd, stop_fd;
-	bool asks_map, map_done, stopping, told;
+	bool asks_map, map_done, stopping, told, settles;
 	uint64_t retry_ns, backoff_ns, deadline_ns, next_look_ns;
 	struct buf out;
 	size_t sent;
@@ -63,7 +65,7 @@ struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, co
 	s->ask = ask;
 	s->log = log;
 	s->fd = s->stop_fd = -1;
-	s->backoff_ns = RETRY_FIRST_NS;
+	s->backoff_ns = RETRY_NEW_NS;
 	return s;
 }
 
@@ -125,6 +127,7 @@ static void later(struct dotnet_session *s)
 {
 	hang_up(s);
 	s->state = s->stopping ? GONE : IDLE;
+	s->next_look_ns = s->now_ns;
 	s->retry_ns = s->now_ns + s->backoff_ns;
 	s->backoff_ns = s->backoff_ns * 2 < RETRY_LAST_NS ? s->backoff_ns * 2 : RETRY_LAST_NS;
 }
@@ -137,14 +140,17 @@ static void give_up(struct dotnet_session *s, const char *why)
 	later(s);
 }
 
+/* Not while events of the stream before are held, whose kinds it describes. */
+static bool may_call(const struct dotnet_session *s)
+{
+	return (s->ask->n || (s->ask->perf_map && !s->map_done)) && !(s->stream && s->nheld);
+}
+
 static void call(struct dotnet_session *s)
 {
+	if (!may_call(s))
+		return;
 	s->asks_map = s->ask->perf_map && !s->map_done;
-	if (!s->asks_map && !s->ask->n)
-		return;
-	/* Events of the stream before may still be held, whose kinds it describes. */
-	if (s->stream && s->nheld)
-		return;
 	nettrace_free(s->stream);
 	s->stream = NULL;
 	s->fd = dial(&s->socket);
@@ -152,6 +158,8 @@ static void call(struct dotnet_session *s)
 		later(s);
 		return;
 	}
+	if (s->backoff_ns < RETRY_FIRST_NS)
+		s->backoff_ns = RETRY_FIRST_NS;
 	if (s->asks_map)
 		dotnet_ask_perf_map(&s->out);
 	else
@@ -279,10 +287,26 @@ void dotnet_session_polled(const struct dotnet_session *s, struct pollfd *out)
 	*out = (struct pollfd){.fd = s->fd, .events = s->state == SENDING ? POLLOUT : POLLIN};
 }
 
+uint64_t dotnet_session_due_ns(const struct dotnet_session *s)
+{
+	uint64_t due_ns = s->next_look_ns;
+
+	if (s->state == GONE)
+		return UINT64_MAX;
+	if ((s->state == SENDING || s->state == ANSWERING) && s->deadline_ns < due_ns)
+		due_ns = s->deadline_ns;
+	if (s->state == IDLE && may_call(s) && s->retry_ns < due_ns)
+		due_ns = s->retry_ns;
+	return due_ns;
+}
+
 void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_line *line)
 {
 	s->now_ns = now_ns;
 	s->line = line;
+	if (!s->settles)
+		s->retry_ns = now_ns + s->ask->settle_ns;
+	s->settles = true;
 	if (s->state == SENDING && ready)
 		send_more(s);
 	else if (ready && (s->state == ANSWERING || s->state == STREAMING))
@@ -291,7 +315,7 @@ void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, 
 		give_up(s, "it did not answer within 5 s");
 	/* What it had sent before it ended has been read. */
 	if (!ready && now_ns >= s->next_look_ns && s->state != GONE) {
-		s->next_look_ns = now_ns + LIVES_NS;
+		s->next_look_ns = now_ns + (s->state == STREAMING ? STREAMS_NS : LIVES_NS);
 		if (!dotnet_socket_lives(&s->socket)) {
 			hang_up(s);
 			s->state = GONE;

@@ -24,6 +24,7 @@ struct dotnet_ask {
 	char names[DOTNET_PROVIDERS_MAX][PROVIDER_NAME_MAX];
 	uint32_t n;
 	bool perf_map;                       /* also for its map of compiled code, once */
+	uint64_t settle_ns;                  /* not before it has been known for so long */
 };
 
 struct dotnet_session;
@@ -37,6 +38,8 @@ bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socke
 
 /* What to wait for; fd -1: nothing. */
 void dotnet_session_polled(const struct dotnet_session *s, struct pollfd *out);
+/* When dotnet_session_step() has something to do though nothing is ready; may be over. */
+uint64_t dotnet_session_due_ns(const struct dotnet_session *s);
 /* Whatever is to be done now; `ready`: poll() said so. Events go into the line. */
 void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_line *line);
 /* Ask it to end its session; it is over when it has, or when that is no use. */

@@ -18,7 +18,9 @@
 
 #define SCAN_NS NS_PER_SEC
 #define SCAN_MAX_NS (30 * NS_PER_SEC)
-#define SHARE 2000u                          /* of the time; see the header */
+#define SHARE 5000u                          /* of the time; see the header */
+#define SEEN_MAX 65536u                      /* others are asked at every scan */
+#define RESTS_MAX 16u                        /* scans */
 #define GROUPS_MAX 512u
 #define PROCESSES_MAX 16384u                 /* elsewhere */
 #define KNOWN_MAX 1024u
@@ -36,6 +38,18 @@ struct group {                               /* namespaces that processes share 
 
 struct member {
 	uint32_t pid, group, inner;          /* inner 0 = not asked yet */
+};
+
+/* A process in our namespaces, which it may still leave (unshare(2)): asked again 1, 2, 4... scans later. */
+struct seen {
+	uint64_t ino;                        /* of its directory: another process of the same pid has another one */
+	uint32_t pid;
+	uint8_t rests, left;
+};
+
+struct seen_list {                           /* by pid, as /proc lists them */
+	struct seen *all;
+	uint32_t n, room;
 };
 
 struct known {
@@ -71,9 +85,11 @@ struct work {
 	uint32_t ngroups;
 	struct member *members;
 	uint32_t nmembers, room;
+	struct seen_list seen, now;          /* by the scan before, and by this one */
 	struct known known[KNOWN_MAX];
 	uint32_t nknown;
 	uint64_t own_mounts, own_pids;
+	uint64_t mean_ns;                    /* of the last scans */
 };
 
 struct ns_tmp {
@@ -218,23 +234,65 @@ static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t p
 	w->members[w->nmembers++] = (struct member){pid, i, 0};
 }
 
+static void add_seen(struct seen_list *l, const struct seen *one)
+{
+	struct seen *bigger;
+
+	if (l->n == l->room) {
+		bigger = l->room < SEEN_MAX ? realloc(l->all, (l->room * 2 + 256) * sizeof(*bigger)) : NULL;
+		if (!bigger)
+			return;
+		l->all = bigger;
+		l->room = l->room * 2 + 256;
+	}
+	l->all[l->n++] = *one;
+}
+
+static bool is_here(const struct work *w, const char *pid, uint64_t *mounts, uint64_t *pids)
+{
+	*mounts = namespace_of(pid, "mnt");
+	*pids = *mounts ? namespace_of(pid, "pid") : 0;
+	return !*pids || (*mounts == w->own_mounts && *pids == w->own_pids);
+}
+
+/* *at: how far the scan before is read. */
+static void look_at_process(struct work *w, const struct dirent *entry, uint32_t *at)
+{
+	struct seen one = {.ino = entry->d_ino, .pid = (uint32_t)strtoul(entry->d_name, NULL, 10), .rests = 1, .left = 1};
+	uint64_t mounts, pids;
+
+	while (*at < w->seen.n && w->seen.all[*at].pid < one.pid)
+		++*at;
+	if (*at < w->seen.n && w->seen.all[*at].pid == one.pid && w->seen.all[*at].ino == one.ino)
+		one = w->seen.all[*at];
+	if (--one.left) {
+		add_seen(&w->now, &one);
+	} else if (is_here(w, entry->d_name, &mounts, &pids)) {
+		/* From then on not all of them at the same scan. */
+		one.left = one.rests == RESTS_MAX / 2 ? (uint8_t)(1 + one.pid % RESTS_MAX) : one.rests;
+		one.rests = one.rests < RESTS_MAX ? (uint8_t)(one.rests * 2) : one.rests;
+		add_seen(&w->now, &one);
+	} else {
+		add_member(w, one.pid, mounts, pids);
+	}
+}
+
 static void find_members(struct work *w)
 {
 	DIR *proc = opendir("/proc");
+	struct seen_list before;
 	struct dirent *entry;
-	uint64_t mounts, pids;
+	uint32_t at = 0;
 
-	w->ngroups = w->nmembers = 0;
-	while (proc && (entry = readdir(proc)) != NULL) {
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-			continue;
-		mounts = namespace_of(entry->d_name, "mnt");
-		pids = mounts ? namespace_of(entry->d_name, "pid") : 0;
-		if (pids && (mounts != w->own_mounts || pids != w->own_pids))
-			add_member(w, (uint32_t)strtoul(entry->d_name, NULL, 10), mounts, pids);
-	}
+	w->ngroups = w->nmembers = w->now.n = 0;
+	while (proc && (entry = readdir(proc)) != NULL)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			look_at_process(w, entry, &at);
 	if (proc)
 		closedir(proc);
+	before = w->seen;
+	w->seen = w->now;
+	w->now = before;
 }
 
 /* The process of a group that calls itself so; 0 = none. */
@@ -513,7 +571,9 @@ static uint64_t scan(struct work *w)
 	forget(w, os_now_ns());
 	for (i = 0; i < w->ngroups && begin_group(w, i); i++)
 		see_tmp(w, i);
-	rest_ns = (cpu_ns() - began_ns) * SHARE;
+	/* The first ones ask every process, and are soon followed by cheaper ones. */
+	w->mean_ns = (w->mean_ns * 3 + (cpu_ns() - began_ns)) / 4;
+	rest_ns = w->mean_ns * SHARE;
 	if (rest_ns < SCAN_NS)
 		return SCAN_NS;
 	return rest_ns < SCAN_MAX_NS ? rest_ns : SCAN_MAX_NS;
@@ -527,6 +587,8 @@ static void work_free(struct work *w)
 	os_mutex_free(w->lock);
 	hung_drop(w->hung);
 	free(w->members);
+	free(w->seen.all);
+	free(w->now.all);
 	free(w);
 }
 

@@ -4,7 +4,8 @@
  * process has in its own namespace of pids (NSpid). TMPDIR of a container is not known, nor what lies in
  * another directory of it (chroot).
  *
- * A thread of its own looks once a second, or so seldom that it takes 1/2,000 of a CPU. A file system that
+ * A thread of its own looks once a second, or so seldom that it takes 1/5,000 of a CPU. A process that leaves our
+ * namespaces when it has run for long is noticed some 16 looks later. A file system that
  * hangs holds up that thread only: after NS_TMP_STUCK_NS it is left behind, and another one takes over, which
  * leaves out that namespace until a minute after the file system answers again. While NS_TMP_THREADS_MAX threads
  * are held up nobody looks. Nothing is believed that is not its process's
