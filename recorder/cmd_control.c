@@ -177,6 +177,31 @@ static void put_counts(struct buf *out, struct json_value status)
 	}
 }
 
+/* Those that had something to tell: "Events    perf: 1,234, lost 5". */
+static void put_sources(struct buf *out, struct json_value sources)
+{
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
+	struct json_value s = {0};
+	const char *label = "Events";
+	struct buf name = {0};
+
+	while ((s = json_next(sources, s)).at) {
+		double events = number(s, "events"), lost = number(s, "lost");
+
+		if (events <= 0 && lost <= 0)
+			continue;
+		buf_reset(&name);
+		json_put_text(json_member(s, "name"), &name);
+		put_label(out, label);
+		buf_printf(out, "%s: %s", buf_text(&name), text_count((uint64_t)events, a));
+		if (lost > 0)
+			buf_printf(out, ", lost %s", text_count((uint64_t)lost, b));
+		buf_putc(out, '\n');
+		label = "";
+	}
+	buf_free(&name);
+}
+
 static void put_tables(struct buf *out, struct json_value tables)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES];
@@ -279,6 +304,7 @@ static void put_status(struct buf *out, struct json_value status)
 	put_budget(out, json_member(status, "budget"));
 	put_use(out, "Ring", number(status, "ring_bytes"), number(status, "ring_max_bytes"));
 	put_use(out, "Held", number(status, "held_bytes"), number(status, "held_max_bytes"));
+	put_sources(out, json_member(status, "sources"));
 	put_tables(out, json_member(status, "tables"));
 	put_limits(out, json_member(status, "limits"));
 	put_text(out, "Store", json_member(status, "store"));

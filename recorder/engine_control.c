@@ -146,6 +146,27 @@ static void put_tables(struct engine *e, struct json *j)
 	json_close(j, ']');
 }
 
+static void put_sources(struct engine *e, struct json *j)
+{
+	uint32_t i;
+
+	json_key(j, "sources");
+	json_open(j, '[');
+	for (i = 0; i < e->nsources; i++) {
+		struct source_status status = {0};
+
+		if (!e->sources[i].ops->status)
+			continue;
+		e->sources[i].ops->status(e->sources[i].source, &status);
+		json_open(j, '{');
+		json_key_str(j, "name", e->sources[i].ops->name);
+		json_key_uint(j, "events", status.events);
+		json_key_uint(j, "lost", status.lost);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void put_counts(struct json *j, const struct trigger_counts *c)
 {
 	json_key_uint(j, "seen", c->seen);
@@ -246,6 +267,7 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_uint(j, "held_max_bytes", e->cfg->pinned_bytes);
 	json_key_uint(j, "store_bytes", s.store_bytes);
 	json_key_uint(j, "store_max_bytes", e->cfg->store_limits.max_bytes);
+	put_sources(e, j);
 	put_tables(e, j);
 	put_limits(e, j);
 	put_rules(e, j);

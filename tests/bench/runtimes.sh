@@ -76,7 +76,7 @@ one()
 	sleep "$SECONDS_EACH"
 	after=$(field .cpu_ms) t1=$(field .elapsed_s)
 	events=$("$RECORDER" status --store store.db --json 2>/dev/null |
-		jq -r '[.. | objects | select(.name? == "java" or .name? == "dotnet") | "\(.name) \(.events)"] | join(", ")')
+		jq -r '[.sources[] | select(.name == "java" or .name == "dotnet") | "\(.name) \(.events)"] | join(", ")')
 	"$RECORDER" abort --store store.db >/dev/null 2>&1
 	wait "$recorder" 2>/dev/null
 	unset 'pids[-1]'

@@ -93,6 +93,8 @@ fi
 check status_says_what_the_ring_holds sh -c '"$RECORDER" status --store run.db --json | jq -e "
 	.history_s > 0 and .history_samples >= 0 and .bytes_per_sample >= 0 and .evicted_samples == 0 and
 	.evicted_segments == 0"'
+check status_counts_the_events_of_each_source sh -c '"$RECORDER" status --store run.db --json | jq -e "
+	.sources | map(select(.name == \"perf\" and .events >= 0 and .lost >= 0)) | length == 1"'
 "$RECORDER" collect --store run.db 2>second.log
 rc=$?
 check a_second_recorder_is_refused test $rc -eq 1
