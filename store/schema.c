@@ -26,10 +26,11 @@
  * frame) would be as large as the segment itself, and a count in each frame would rewrite 200 KB of
  * pages per segment. A sweep reads every list instead, in its own good time (retention.c).
  *
- * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 9.1
- * bytes a sample: 6.8 of columns, 1.9 of lists, 0.3 of pages. 1.04 M samples of 525 s of compilers and six
- * other programs, 32,481 processes, 233,152 frames: 12.6 bytes; 5.3 of columns, 2.5 of lists, 2.0 of
- * pages, 2.6 of processes and threads with their indices. In version 2: 11.2 and 26.5.
+ * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 8.3
+ * bytes a sample: 6.0 of columns, 1.9 of lists, 0.3 of pages. 1.04 M samples of 525 s of compilers and six
+ * other programs, 32,481 processes, 233,152 frames (with columns that were not yet by planes, 0.4 more): 12.6
+ * bytes; 5.3 of columns, 2.5 of lists, 2.0 of pages, 2.6 of processes and threads with their indices. In
+ * version 2: 11.2 and 26.5.
  *
  * session  One run of a recorder. The recorder clock, process numbers and exec counts mean
  *          something within one run only, so a process is (session, pid, start, exec). Ids are

@@ -1,4 +1,6 @@
 /* The encoded form: damaged bytes are refused, and how many bytes a sample takes. */
+#include "base/buf.h"
+#include "base/deflate.h"
 #include "base/varint.h"
 #include "tests/support/segment_lab.h"
 #include "tests/support/segment_sound.h"
@@ -94,6 +96,28 @@ static void mutate(const uint8_t *from, size_t n)
 	}
 	print_message("%u of 20000 were still sound\n", good);
 	assert_in_range(good, 1, 19000);
+}
+
+/* Codec 1: all columns as they are in one stream, as version 3 was written at first. */
+static void columns_without_planes_are_read(void **state)
+{
+	struct deflater *d = deflater_new();
+	struct buf old = {0};
+	uint8_t plain[2000];
+	size_t n = seglab_unpack(rich, plain, sizeof(plain)), columns;
+	size_t head = seglab_head_bytes(rich);
+
+	(void)state;
+	assert_non_null(d);
+	columns = n - head;
+	buf_put(&old, plain, head);
+	old.data[1] = 1;
+	deflater_start(d);
+	deflater_put(d, plain + head, columns, &old);
+	deflater_end(d, &old);
+	assert_true(decodes((const uint8_t *)old.data, old.len));
+	buf_free(&old);
+	deflater_free(d);
 }
 
 static void mutated_bytes_are_refused_or_sound(void **state)
@@ -236,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_truncated_prefix_is_refused),
 		cmocka_unit_test(one_byte_too_many_is_refused),
+		cmocka_unit_test(columns_without_planes_are_read),
 		cmocka_unit_test(mutated_bytes_are_refused_or_sound),
 		cmocka_unit_test(counts_without_the_bytes_for_them_allocate_nothing),
 		cmocka_unit_test(another_version_is_refused_by_name),

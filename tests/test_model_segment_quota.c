@@ -15,7 +15,7 @@
 
 #define RING_BYTES ((size_t)1 << 20)
 #define STEP_NS 5050505u                 /* 2 x 99 Hz */
-#define SAMPLES 320000u
+#define SAMPLES 400000u
 #define DEPTH 24u
 
 static const struct segment_quota quota = {

@@ -10,7 +10,8 @@
  * Encoded bytes, version 3; v = varint (base/varint.h), z = zigzag varint:
  *
  *	u8   version = 3
- *	u8   codec of the columns: 0 as they are, 1 a zlib stream
+ *	u8   codec of the columns: 0 as they are, 1 a zlib stream, 2 one in which columns of numbers
+ *	     (segment_is_numbers()) are by planes (base/planes.h)
  *	v    base: time of the first delivered content, in ticks of 100 ns of the recorder clock
  *	z    t0 - base, v t1 - t0: the earliest and the latest content, in ticks
  *	v    samples, stack nodes, events, names, threads, frames   (six counts)

@@ -413,6 +413,7 @@ void segment_builder_free(struct segment_builder *b)
 	buf_free(&b->head);
 	buf_free(&b->lists);
 	buf_free(&b->packed);
+	buf_free(&b->planes);
 	buf_free(&b->sample_stacks);
 	buf_free(&b->callee_first);
 	buf_free(&b->callee_items);

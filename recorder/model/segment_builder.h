@@ -63,7 +63,7 @@ struct segment_builder {
 	uint32_t more_frame;                /* number + 1 of the frame "[more]"; 0 = not yet */
 
 	struct deflater *deflater;          /* for sealing, and its buffers: kept */
-	struct buf head, lists, packed, callee_first, callee_items, last_samples;
+	struct buf head, lists, packed, planes, callee_first, callee_items, last_samples;
 };
 
 static inline void put_varint(struct buf *b, uint64_t v)

@@ -7,6 +7,7 @@
 
 #include "model/segment.h"
 
+
 #include <string.h>
 
 enum segment_column {
@@ -33,7 +34,14 @@ enum segment_column {
 	COLUMN_NODE_CHAIN,                  /* not in version 2 */
 };
 
-enum segment_codec { SEGMENT_CODEC_RAW, SEGMENT_CODEC_ZLIB };
+enum segment_codec { SEGMENT_CODEC_RAW, SEGMENT_CODEC_ZLIB, SEGMENT_CODEC_PLANES };
+
+/* Columns of varints that differ from one to the next by chance. */
+static inline bool segment_is_numbers(unsigned column)
+{
+	return (column >= COLUMN_SAMPLE_TIME && column <= COLUMN_SAMPLE_STACK) || column == COLUMN_NODE_PARENT ||
+	       column == COLUMN_NODE_FRAME || column == COLUMN_NODE_CHAIN || column == COLUMN_EVENT_TIME;
+}
 
 /* When a sample is expected: the sampling clock ticks per CPU. CPUs beyond share a slot. */
 #define CLOCK_CPUS 1024u

@@ -5,7 +5,7 @@
 #include "model/segment_columns.h"
 
 #include "base/deflate.h"
-#include "base/varint.h"
+#include "base/planes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +109,36 @@ static bool read_column_lengths(struct reader *r, struct cursor *h, uint64_t len
 	return sum <= SEGMENT_MAX_BYTES;
 }
 
+static int unpack(struct reader *r, struct cursor *h, size_t nraw)
+{
+	r->unpacked = malloc(nraw ? nraw : 1);
+	return r->unpacked ? inflate_bytes(h->at, (size_t)(h->end - h->at), r->unpacked, nraw) : ERR_MEMORY;
+}
+
+/* Columns of numbers, from planes to what they are read as. */
+static int join_planes(struct reader *r, const uint64_t lengths[], size_t nraw)
+{
+	uint8_t *joined = malloc(nraw ? nraw : 1);
+	size_t at = 0;
+	unsigned i;
+	int rc = joined ? 0 : ERR_MEMORY;
+
+	for (i = 0; !rc && i < SEGMENT_COLUMNS; i++) {
+		if (!segment_is_numbers(i))
+			memcpy(joined + at, r->unpacked + at, lengths[i]);
+		else if (!planes_join(r->unpacked + at, lengths[i], joined + at))
+			rc = ERR_FORMAT;
+		at += lengths[i];
+	}
+	if (rc) {
+		free(joined);
+		return rc;
+	}
+	free(r->unpacked);
+	r->unpacked = joined;
+	return 0;
+}
+
 /* Where each column is, unpacked where that is needed; the columns end where the bytes end. */
 static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const uint64_t lengths[])
 {
@@ -119,10 +149,10 @@ static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const
 
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
 		nraw += lengths[i];
-	if (codec == SEGMENT_CODEC_ZLIB) {
-		r->unpacked = malloc(nraw ? nraw : 1);
-		rc = r->unpacked ? inflate_bytes(at, (size_t)(h->end - at), r->unpacked, nraw)
-				 : ERR_MEMORY;
+	if (codec == SEGMENT_CODEC_ZLIB || codec == SEGMENT_CODEC_PLANES) {
+		rc = unpack(r, h, nraw);
+		if (!rc && codec == SEGMENT_CODEC_PLANES)
+			rc = join_planes(r, lengths, nraw);
 		at = r->unpacked;
 	} else if (codec != SEGMENT_CODEC_RAW || (size_t)(h->end - at) != nraw) {
 		rc = ERR_FORMAT;

@@ -2,6 +2,7 @@
 #include "model/segment_builder.h"
 
 #include "base/os.h"
+#include "base/planes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,12 +152,6 @@ static void encode_head(struct segment_builder *b, enum segment_codec codec)
  * Many small columns of numbers differ from one byte to the next by chance, and looking for repeats in
  * them costs time and codes. Where most are the same, as of one busy loop, it pays.
  */
-static bool is_numbers(unsigned column)
-{
-	return (column >= COLUMN_SAMPLE_TIME && column <= COLUMN_SAMPLE_STACK) || column == COLUMN_NODE_PARENT ||
-	       column == COLUMN_NODE_FRAME || column == COLUMN_NODE_CHAIN || column == COLUMN_EVENT_TIME;
-}
-
 static enum deflate_kind kind_of(const struct buf *column)
 {
 	uint32_t count[256] = {0}, i;
@@ -172,6 +167,30 @@ static enum deflate_kind kind_of(const struct buf *column)
 	return equal < (uint64_t)column->len * column->len / NOISE_PAIRS ? DEFLATE_NOISE : DEFLATE_TEXT;
 }
 
+/* Each plane with codes of its own. */
+static void put_planes(struct segment_builder *b, const struct buf *column)
+{
+	size_t ends[VARINT_MAX_BYTES], at = 0;
+	uint8_t *planes;
+	unsigned k;
+
+	if (!column->len)
+		return;
+	buf_reset(&b->planes);
+	planes = (uint8_t *)buf_reserve(&b->planes, column->len);
+	if (!planes) {
+		b->packed.failed = b->planes.failed;
+		return;
+	}
+	planes_split((const uint8_t *)column->data, column->len, planes, ends);
+	for (k = 0; k < VARINT_MAX_BYTES && at < column->len; k++) {
+		if (k)
+			deflater_cut(b->deflater, &b->packed);
+		deflater_put(b->deflater, planes + at, ends[k] - at, &b->packed);
+		at = ends[k];
+	}
+}
+
 /* All columns into b->packed, in whichever codec takes less. */
 static enum segment_codec pack(struct segment_builder *b)
 {
@@ -183,13 +202,16 @@ static enum segment_codec pack(struct segment_builder *b)
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
 		const struct buf *column = &b->columns[i].bytes;
 
-		deflater_kind(b->deflater, is_numbers(i) ? kind_of(column) : DEFLATE_TEXT, &b->packed);
-		deflater_put(b->deflater, column->data, column->len, &b->packed);
+		deflater_kind(b->deflater, segment_is_numbers(i) ? kind_of(column) : DEFLATE_TEXT, &b->packed);
+		if (segment_is_numbers(i))
+			put_planes(b, column);
+		else
+			deflater_put(b->deflater, column->data, column->len, &b->packed);
 		raw_bytes += column->len;
 	}
 	deflater_end(b->deflater, &b->packed);
 	if (b->packed.failed || b->packed.len < raw_bytes)
-		return SEGMENT_CODEC_ZLIB;
+		return SEGMENT_CODEC_PLANES;
 	buf_reset(&b->packed);
 	for (i = 0; i < SEGMENT_COLUMNS; i++)
 		buf_put(&b->packed, b->columns[i].bytes.data, b->columns[i].bytes.len);

@@ -1,7 +1,9 @@
 #include "tests/support/segment_lab.h"
 
+#include "model/segment_columns.h"
+
 #include "base/deflate.h"
-#include "base/varint.h"
+#include "base/planes.h"
 
 #include <math.h>
 #include <string.h>
@@ -116,10 +118,24 @@ struct thread *seglab_thread(struct seglab *lab, const struct segment *s, uint32
 	return thread_get(lab->processes, number_at(segment_threads(s), local));
 }
 
+size_t seglab_head_bytes(const struct segment *s)
+{
+	const uint8_t *at = s->bytes + 2, *end = s->bytes + s->nbytes;
+	uint64_t v = 0, skipped;
+	unsigned i;
+
+	for (i = 0; i < 9 + 1; i++)                  /* three times, six counts, streams */
+		varint_get(&at, end, &v);
+	for (i = 0; i < 2 * v + SEGMENT_COLUMNS; i++)
+		varint_get(&at, end, &skipped);
+	return (size_t)(at - s->bytes);
+}
+
 size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
 {
 	const uint8_t *at = s->bytes + 2, *end = s->bytes + s->nbytes;
-	uint64_t v = 0, skipped, columns_bytes = 0;
+	uint64_t v = 0, skipped, columns_bytes = 0, lengths[SEGMENT_COLUMNS];
+	uint8_t planes[4096];
 	size_t head;
 	unsigned i;
 
@@ -128,17 +144,26 @@ size_t seglab_unpack(const struct segment *s, uint8_t *out, size_t room)
 	for (i = 0; i < 2 * v; i++)
 		varint_get(&at, end, &skipped);
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
-		varint_get(&at, end, &v);
-		columns_bytes += v;
+		varint_get(&at, end, &lengths[i]);
+		columns_bytes += lengths[i];
 	}
 	head = (size_t)(at - s->bytes);
-	if (head + columns_bytes > room)
+	if (head + columns_bytes > room || columns_bytes > sizeof(planes))
 		return 0;
 	memcpy(out, s->bytes, head);
 	out[1] = 0;
-	if (!s->bytes[1])
+	if (s->bytes[1] == SEGMENT_CODEC_RAW) {
 		memcpy(out + head, at, columns_bytes);
-	else if (inflate_bytes(at, (size_t)(end - at), out + head, columns_bytes))
+		return head + columns_bytes;
+	}
+	if (inflate_bytes(at, (size_t)(end - at), planes, columns_bytes))
 		return 0;
+	for (i = 0, v = 0; i < SEGMENT_COLUMNS; i++) {
+		if (!segment_is_numbers(i))
+			memcpy(out + head + v, planes + v, lengths[i]);
+		else if (!planes_join(planes + v, lengths[i], out + head + v))
+			return 0;
+		v += lengths[i];
+	}
 	return head + columns_bytes;
 }

@@ -38,6 +38,8 @@ struct thread *seglab_thread(struct seglab *lab, const struct segment *s, uint32
 /* One sealed segment of n samples of stack "ab", 1,000 ns apart from start_ns on. */
 struct segment *seglab_segment(struct seglab *lab, uint64_t start_ns, uint32_t n);
 
+/* Where its columns begin. */
+size_t seglab_head_bytes(const struct segment *s);
 /*
  * The bytes of a segment with its columns as they are instead of compressed: what a test or a fuzzer
  * changes should reach the columns. Returns how many; 0 when they do not fit.

@@ -1,0 +1,68 @@
+#include "base/planes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* 1, 300 = ac 02, 5, 70000 = f0 a2 04: first bytes 01 ac 05 f0, second 02 a2, third 04. */
+static void planes_hold_the_first_bytes_then_the_second_ones(void **state)
+{
+	static const uint8_t varints[] = {0x01, 0xac, 0x02, 0x05, 0xf0, 0xa2, 0x04};
+	static const uint8_t planes[] = {0x01, 0xac, 0x05, 0xf0, 0x02, 0xa2, 0x04};
+	size_t ends[VARINT_MAX_BYTES];
+	uint8_t out[7], back[7];
+
+	(void)state;
+	planes_split(varints, 7, out, ends);
+	assert_memory_equal(out, planes, 7);
+	assert_int_equal(ends[0], 4);
+	assert_int_equal(ends[1], 6);
+	assert_int_equal(ends[2], 7);
+	assert_int_equal(ends[9], 7);
+	assert_true(planes_join(out, 7, back));
+	assert_memory_equal(back, varints, 7);
+	assert_true(planes_join(out, 0, back));
+}
+
+static void varints_of_all_lengths_come_back(void **state)
+{
+	uint8_t varints[64 * VARINT_MAX_BYTES], planes[sizeof(varints)], back[sizeof(varints)];
+	size_t ends[VARINT_MAX_BYTES], n = 0;
+	unsigned bit;
+
+	(void)state;
+	for (bit = 0; bit < 64; bit++)
+		n += varint_put(varints + n, UINT64_MAX >> (bit * 29 % 64));
+	planes_split(varints, n, planes, ends);
+	assert_int_equal(ends[0], 64);
+	assert_true(planes_join(planes, n, back));
+	assert_memory_equal(back, varints, n);
+}
+
+static void bytes_that_are_no_planes_are_refused(void **state)
+{
+	static const uint8_t unended[] = {0x80}, few[] = {0x80, 0x80, 0x01}, many[] = {0x01, 0x80, 0x01, 0x01};
+	uint8_t eleven[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, out[16];
+
+	(void)state;
+	assert_false(planes_join(unended, 1, out));
+	assert_false(planes_join(few, 2, out));
+	assert_true(planes_join(few, 3, out));           /* one of three bytes */
+	assert_true(planes_join(eleven + 1, 10, out));
+	assert_false(planes_join(eleven, 11, out));
+	assert_true(planes_join(many, 4, out));          /* 01, 80 01, 01 */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(planes_hold_the_first_bytes_then_the_second_ones),
+		cmocka_unit_test(varints_of_all_lengths_come_back),
+		cmocka_unit_test(bytes_that_are_no_planes_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
