@@ -180,6 +180,23 @@ static void announce(void *ctx)
 		return;
 	}
 	announce_memory(c);
+	for (i = 0; i < c->ntriggers; i++)
+		announce_rule(e->log, c->triggers[i]);
+	if (!c->ntriggers)
+		log_line(e->log, LOG_INFO,
+			 "no rule was given: everything is recorded until %s",
+			 o->max_collect_ns ? "the time is over or Ctrl-C, and stored then"
+					   : "Ctrl-C, and stored then");
+	buf_free(&ignored);
+}
+
+/* Who waits for this line before he starts what is to be seen must not have waited in vain. */
+static void announce_recording(void *ctx)
+{
+	const struct collect *c = ctx;
+	const struct engine_config *e = &c->engine;
+	const struct options *o = c->options;
+
 	if (gives_stacks(e))
 		log_line(e->log, LOG_INFO, "recording %s%s at %u Hz into %.3g MB; an incident keeps %.0f s before and "
 			 "%.0f s after it, in %s", o->record_process ? "process " : "this machine",
@@ -189,14 +206,6 @@ static void announce(void *ctx)
 		log_line(e->log, LOG_INFO, "recording counters, logs and processes, but no stacks, into %.3g MB; an "
 			 "incident keeps %.0f s before and %.0f s after it, in %s", (double)e->ring_bytes / 1048576,
 			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
-	for (i = 0; i < c->ntriggers; i++)
-		announce_rule(e->log, c->triggers[i]);
-	if (!c->ntriggers)
-		log_line(e->log, LOG_INFO,
-			 "no rule was given: everything is recorded until %s",
-			 o->max_collect_ns ? "the time is over or Ctrl-C, and stored then"
-					   : "Ctrl-C, and stored then");
-	buf_free(&ignored);
 }
 
 static void configure(const struct options *o, struct collect *c)
@@ -251,6 +260,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->listen = true;
 	e->status_every_ns = ENGINE_STATUS_NS;
 	e->ready = announce;
+	e->begun = announce_recording;
 	e->ready_ctx = c;
 }
 

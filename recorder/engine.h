@@ -82,7 +82,8 @@ struct engine_config {
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
 	uint64_t stop_command_timeout_ns;
 	const char *data_file;                       /* write each stored incident there, as data_file.h says; or NULL */
-	void (*ready)(void *ctx);                    /* everything is open, recording begins; or NULL */
+	void (*ready)(void *ctx);                    /* everything is open; or NULL */
+	void (*begun)(void *ctx);                    /* live: from now on nothing is missed; or NULL. Beside the rules */
 	void *ready_ctx;
 	uint64_t status_every_ns;                    /* 0 = never */
 };

@@ -421,11 +421,22 @@ static void wait(struct engine *e, struct os_ipc *ipc, uint64_t next_status_ns)
 	os_wake_wait(e->wake_control, ipc, e->cfg->listen, wait_ns);
 }
 
+/* Once; not of a recording that ended before. */
+static void tell_begun(struct engine *e, bool *told)
+{
+	if (*told || !atomic_load(&e->begun))
+		return;
+	*told = true;
+	if (e->cfg->begun && !e->cfg->file)
+		e->cfg->begun(e->cfg->ready_ctx);
+}
+
 int engine_control(struct engine *e)
 {
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
 	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
+	bool begun_told = false;
 	struct err why;
 	int rc = 0;
 
@@ -439,6 +450,7 @@ int engine_control(struct engine *e)
 	os_wake(e->wake_control);            /* for the lines that are there already */
 	while (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended)) {
 		wait(e, ipc, next_status_ns);
+		tell_begun(e, &begun_told);
 		serve(e, ipc);
 		if (e->cfg->listen)
 			take_signals(e, &stopped_at_ns);

@@ -239,6 +239,22 @@ static void end_when_done(struct engine *e)
 	e->closed = true;
 }
 
+/* A source tells its first watermark when it has begun to watch. */
+static void note_begun(struct engine *e)
+{
+	uint64_t now_ns;
+	uint32_t i;
+
+	if (atomic_load(&e->begun))
+		return;
+	now_ns = os_now_ns();
+	for (i = 0; i < e->nsources; i++)
+		if (!queue_released(e->sources[i].queue, now_ns))
+			return;
+	atomic_store(&e->begun, true);
+	os_wake(e->wake_control);
+}
+
 /* Deliver what may be delivered; true when there was anything. */
 static bool release(struct engine *e)
 {
@@ -446,6 +462,7 @@ void engine_merge_main(void *ctx)
 		/* Looked at before the queues: what ended sources have put is then in them. */
 		ended = all_ended(e);
 		any = release(e);
+		note_begun(e);
 		housekeeping(e);
 		take_snapshot(e);
 		end_when_done(e);

@@ -148,6 +148,7 @@ struct engine {
 
 	/* control -> merge, any thread */
 	_Atomic int stop;                    /* enum engine_stop */
+	_Atomic bool begun;                  /* every source delivers */
 	_Atomic bool merge_ended, writer_ended;
 	struct os_wake *wake_control;        /* when one of these is set, and by lines of the log */
 

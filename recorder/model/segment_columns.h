@@ -7,7 +7,6 @@
 
 #include "model/segment.h"
 
-
 #include <string.h>
 
 enum segment_column {

@@ -9,7 +9,7 @@ RECORDER=${RECORDER:-$TOP/build/linux/recorder}
 BENCH=$TOP/build/linux/programs/bench_probes_linux
 SECONDS_EACH=${1:-1}
 
-if [ -z "${IN_OWN_MOUNTS:-}" ]; then
+if [ -z "${IN_OWN_MOUNTS:-}" ] && [ ! -d /sys/kernel/tracing/events ]; then
 	unshare -m mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null ||
 		{ echo "skip probes: tracefs cannot be mounted in a namespace of its own"; exit 0; }
 	IN_OWN_MOUNTS=1 exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$0" "$@"

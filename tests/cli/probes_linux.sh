@@ -18,7 +18,7 @@ recording()
 	wait_for 10 grep -q recording "$name.log"
 }
 
-# fires NAME REASON COMMAND...: again until it fires, as the first may come before the source runs.
+# fires NAME REASON COMMAND...: again until it fires, as a kernel that has much to do may drop the first.
 fires()
 {
 	local name=$1 reason=$2
@@ -37,6 +37,12 @@ shown()
 	id=$("$RECORDER" list --store "$run.db" --json | jq -r --arg r "$1" 'select(.reason | test($r)) | .id' | head -1)
 	"$RECORDER" show --store "$run.db" --id "$id" --json >show.json 2>err
 }
+
+cp /bin/true once
+recording begun '/StopOnEvent:sched/sched_process_exec;FieldFilter=filename~once$'
+./once
+wait $collect
+check what_comes_after_it_says_that_it_records_is_seen grep -q 'fired: sched/sched_process_exec of once' begun.log
 
 cat >probed.c <<'END'
 #include <time.h>

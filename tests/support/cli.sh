@@ -73,10 +73,10 @@ need_perf()
 	exit 0
 }
 
-# need_tracefs SCRIPT: in a mount namespace of its own where tracefs is mounted; skipped, aloud, without.
+# need_tracefs SCRIPT: where tracefs is mounted, if need be in a mount namespace of its own; skipped, aloud, without.
 need_tracefs()
 {
-	[ "${IN_OWN_MOUNTS:-}" ] && return
+	[ "${IN_OWN_MOUNTS:-}" ] || [ -d /sys/kernel/tracing/events ] && return
 	if ! unshare -m mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null; then
 		echo "skip $(basename "$1" .sh): this user may not mount tracefs in a namespace of its own"
 		exit 0
