@@ -396,8 +396,8 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 			end_late(e, p, now_ns);
 		complete(e, p, now_ns, end);
 	}
-	/* What goes on beyond its end is looked at with each tick. */
-	e->next_end_ns = next_ns > now_ns || next_ns == UINT64_MAX ? next_ns : now_ns + TICK_NS;
+	e->goes_on = next_ns <= now_ns;
+	e->next_end_ns = e->goes_on ? now_ns + TICK_NS : next_ns;
 }
 
 uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns)
@@ -405,7 +405,7 @@ uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns)
 	uint64_t now_ns = os_now_ns(), due_ns = e->next_end_ns + CATCH_UP_NS;
 	uint32_t i;
 
-	if (!e->cfg->live || e->next_end_ns == UINT64_MAX)
+	if (!e->cfg->live || e->next_end_ns == UINT64_MAX || e->goes_on)
 		return wait_ns;
 	if (now_ns < due_ns)
 		return due_ns - now_ns < wait_ns ? due_ns - now_ns : wait_ns;

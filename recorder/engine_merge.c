@@ -277,7 +277,8 @@ static bool release(struct engine *e)
 	}
 	if (until_ns != UINT64_MAX && e->started && !e->closed)
 		tick(e, until_ns);
-	if (until_ns > e->next_end_ns && e->cfg->live && !e->closed)
+	/* When all have ended, recording was stopped: end_run() cuts what is open. */
+	if (until_ns != UINT64_MAX && until_ns > e->next_end_ns && e->cfg->live && !e->closed)
 		engine_windows(e, until_ns, NULL);
 	return n > 0;
 }
@@ -475,7 +476,7 @@ void engine_merge_main(void *ctx)
 			continue;
 		wait_ns = engine_windows_wait(e, idle_ns(e, busy));
 		os_mutex_lock(e->lock);
-		if (!e->snapshot_reason)
+		if (!e->snapshot_reason && (e->stopping_sources || atomic_load(&e->stop) == STOP_NO))
 			os_cond_wait(e->wake_merge, e->lock, wait_ns);
 		os_mutex_unlock(e->lock);
 		busy = false;

@@ -143,6 +143,7 @@ struct engine {
 	_Atomic uint32_t nrepeats;           /* firings that were counted with an earlier incident */
 	uint32_t firings, in_window;         /* in_window: incidents that wait for their end */
 	uint64_t next_end_ns;                /* the first of these ends; UINT64_MAX = none */
+	bool goes_on;                        /* one of them, beyond its end: looked at with each tick */
 	uint64_t caught_up_ns;               /* the end for which the sources were asked to catch up */
 	bool stopping_sources;
 

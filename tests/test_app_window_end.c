@@ -113,10 +113,48 @@ static void what_sources_hold_at_the_end_of_a_window_is_asked_for(void **state)
 	remove_store(r.path);
 }
 
+/* Fires, and is at its end: nothing follows, which is no reason to believe that its window has passed. */
+static int brief_run(struct source *source, struct err *err)
+{
+	struct patient *s = (struct patient *)source;
+	struct event fire = {.kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test", .name = "fire"};
+
+	(void)err;
+	fired_ns = fire.time_ns = os_now_ns();
+	queue_put(s->queue, &fire);
+	queue_finish(s->queue);
+	return 0;
+}
+
+static void a_window_that_is_cut_by_the_end_says_so(void **state)
+{
+	struct source_ops brief = patient_source;
+	const struct source_ops *const sources[] = {&brief, NULL};
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	brief.run = brief_run;
+	brief.catch_up = NULL;
+	rig_open(&r, "window_cut.db", 0);
+	r.cfg.sources = sources;
+	r.cfg.live = true;
+	r.cfg.post_ns = 60 * NS_PER_SEC;
+	r.cfg.incidents = 2;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_true(in.head.t1_ns < fired_ns + 30 * NS_PER_SEC);
+	assert_non_null(in.head.gap_reason);
+	assert_non_null(strstr(in.head.gap_reason, "recording was stopped 0.0 s after it"));
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_sources_hold_at_the_end_of_a_window_is_asked_for),
+		cmocka_unit_test(a_window_that_is_cut_by_the_end_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

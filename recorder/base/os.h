@@ -223,7 +223,7 @@ enum os_signal {
 
 /* Before the first thread is started: from here on the signals arrive by os_signal_wait() only. */
 int os_signals_open(struct err *err);
-void os_signals_close(void);
+void os_signals_close(void);   /* the program ends now: from here on requests to end mean nothing (Linux) */
 enum os_signal os_signal_wait(uint64_t timeout_ns);   /* one thread; OS_SIGNAL_NONE on time-out */
 
 /* ---- one line each way between processes ----------------------------------------------------- */

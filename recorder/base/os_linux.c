@@ -293,6 +293,7 @@ int os_signals_fd(void)
 	return signal_fd;
 }
 
+/* The program ends: a second request to, as of timeout(1), must not be what it ends by. */
 void os_signals_close(void)
 {
 	sigset_t set;
@@ -301,6 +302,8 @@ void os_signals_close(void)
 		close(signal_fd);
 	signal_fd = -1;
 	listened(&set);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 

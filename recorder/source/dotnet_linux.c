@@ -28,6 +28,7 @@
 
 #define SESSIONS_MAX 256u
 #define ALIVE_NS (20 * NS_PER_MS)            /* while events are held */
+#define COALESCE_NS (10 * NS_PER_MS)          /* from the first that sends to when all are read */
 #define NOISY_NS (50 * NS_PER_MS)            /* others make files in /tmp all the time: until it is listened to again */
 /*
  * A program has its socket before it is ready: of 15 that were asked for their map at once (.NET 8) one
@@ -249,7 +250,9 @@ static void wait(struct dotnet_source *s, uint64_t due_ns)
 		due_ns = s->noisy_until_ns;
 	due_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 	wait = (struct timespec){.tv_sec = (time_t)(due_ns / NS_PER_SEC), .tv_nsec = (long)(due_ns % NS_PER_SEC)};
-	ppoll(s->polled, s->n + 2, &wait, NULL);
+	/* Programs that send little by little are read some of it at once. */
+	if (ppoll(s->polled, s->n + 2, &wait, NULL) > 0 && !wake->revents)
+		os_sleep_ns(COALESCE_NS);
 	if (wake->revents)
 		os_wake_clear(s->wake);
 	if (watch->revents)

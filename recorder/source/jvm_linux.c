@@ -321,7 +321,7 @@ static void read_clock(struct jvm *j)
 		return;
 	if (pread(j->fd, &ticks, sizeof(ticks), j->data.ticks_at) != sizeof(ticks) || !ticks)
 		return;
-	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks, os_now_ns());
+	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks ? j->read_ns : 0, os_now_ns());
 	j->ticks = ticks;
 }
 
@@ -331,7 +331,7 @@ static void note_stamps(struct jvm *j, const struct hsperf_edge *edges, uint32_t
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
-		jvm_clock_note(j, jvm_ticks_to_ns(j, edges[i].ticks), true, done_ns);
+		jvm_clock_note(j, jvm_ticks_to_ns(j, edges[i].ticks), j->taken_ns, done_ns);
 }
 
 /* Times of the other collectors since no pause was open; false = one of them began or ended later than this. */
@@ -608,12 +608,13 @@ static void ask_for_map(struct jvm_source *s, struct jvm *j, uint64_t now_ns)
 	}
 }
 
-/* Look at those that are due; returns when the next one is. */
-static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns)
+/* Look at those that are due; returns when the next one is. *seen_ns: what was before it is known of all. */
+static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *seen_ns)
 {
 	uint64_t next_ns = now_ns + NOBODY_NS;
 	uint32_t i;
 
+	*seen_ns = now_ns;
 	for (i = 0; i < s->table.n; i++) {
 		struct jvm *j = &s->table.all[i];
 
@@ -621,6 +622,8 @@ static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns)
 			look(s, j);
 			j->due_ns = next_look(s, j, now_ns);
 		}
+		if (j->ready && j->taken_ns && j->taken_ns < *seen_ns)
+			*seen_ns = j->taken_ns;
 		if (s->maps && j->ready)
 			ask_for_map(s, j, now_ns);
 		if (j->ready && j->due_ns < next_ns)
@@ -662,7 +665,7 @@ static void rest(struct jvm_source *s, uint64_t until_ns)
 static int jvm_run(struct source *source, struct err *err)
 {
 	struct jvm_source *s = (struct jvm_source *)source;
-	uint64_t now_ns, next_ns, counters_ns;
+	uint64_t now_ns, next_ns, seen_ns, counters_ns;
 
 	(void)err;
 	os_thread_priority(OS_PRIORITY_HIGH);  /* a late look may pass over a pause */
@@ -671,13 +674,13 @@ static int jvm_run(struct source *source, struct err *err)
 	while (s->wanted && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
 		jvm_table_look(&s->table, now_ns);
-		next_ns = look_at_all(s, now_ns);
+		next_ns = look_at_all(s, now_ns, &seen_ns);
 		counters_ns = gc_counters_poll(s->counters, now_ns - JVM_CLOCK_EXACT_NS, deliver, s);
 		if (counters_ns < next_ns - JVM_CLOCK_EXACT_NS)
 			next_ns = counters_ns + JVM_CLOCK_EXACT_NS;
 		/* What begins from here on is seen by the next look; its clock may be off by a little. */
-		queue_watermark(s->queue, now_ns - JVM_CLOCK_EXACT_NS);
-		if (s->table.n)
+		queue_watermark(s->queue, seen_ns - JVM_CLOCK_EXACT_NS);
+		if (s->table.nready)
 			wait_until(s, next_ns, -1);
 		else
 			rest(s, next_ns);

@@ -40,14 +40,14 @@ uint64_t jvm_ticks_to_ns(const struct jvm *j, uint64_t ticks)
 	return ns < 9e18 ? (uint64_t)ns : 0;
 }
 
-void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, bool fresh, uint64_t done_ns)
+void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, uint64_t after_ns, uint64_t done_ns)
 {
 	if (stamp_ns > done_ns)
 		return;
 	if (done_ns - stamp_ns < j->zero_high_ns)
 		j->zero_high_ns = done_ns - stamp_ns;
-	if (fresh && j->read_ns > stamp_ns && j->read_ns - stamp_ns > j->zero_low_ns)
-		j->zero_low_ns = j->read_ns - stamp_ns;
+	if (after_ns > stamp_ns && after_ns - stamp_ns > j->zero_low_ns)
+		j->zero_low_ns = after_ns - stamp_ns;
 	if (j->zero_low_ns > j->zero_high_ns)
 		j->zero_low_ns = j->zero_high_ns;
 }

@@ -81,11 +81,8 @@ void jvm_table_close(struct jvm_table *t);    /* an empty one too */
 /* Find new ones, let go of those that have ended. */
 void jvm_table_look(struct jvm_table *t, uint64_t now_ns);
 
-/*
- * A stamp of the JVM's clock was in a reading that took [began, done]; `fresh`: and was not in the one
- * that began at j->read_ns.
- */
-void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, bool fresh, uint64_t done_ns);
+/* A stamp of the JVM's clock was in a reading done at done_ns, and is later than after_ns; 0 = not known. */
+void jvm_clock_note(struct jvm *j, uint64_t stamp_ns, uint64_t after_ns, uint64_t done_ns);
 /* What it says of its beginning, by the wall clock, which may have been set since: believed within bounds only. */
 void jvm_clock_note_wall(struct jvm *j, uint64_t began_ms, uint64_t wall_now_ns, uint64_t now_ns);
 /* Its middle, when its clock can have been 0 is known to CLOCK_EXACT_NS; else what it says, if that can be. */
