@@ -59,11 +59,14 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 
 /*
  * Find or add a place for each frame that the segment lists, rows for their functions, and give names
- * to frames that had none; named_only: frames without a name are left out. ids: NULL, or one int64_t a
- * frame is appended.
+ * to frames that had none. One int64_t a frame is appended to ids.
  */
-int intern_frames(struct store *s, const struct segment *segment, bool named_only, struct buf *ids,
-		  struct err *err);
+int intern_frames(struct store *s, const struct segment *segment, struct buf *ids, struct err *err);
+/*
+ * Give the frames of a stored segment the names that they have by now. ids: one a frame, as its row lists
+ * them: a frame may have been forgotten since, and have another place for those who ask again.
+ */
+int name_frames(struct store *s, const struct segment *segment, const int64_t *ids, struct err *err);
 /* Forget some frames; the others keep their places. */
 void frames_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx);
 

@@ -20,7 +20,8 @@ struct item {
 };
 
 struct late_name {
-	int64_t frame_id, function_id;
+	int64_t frame_id;
+	const struct function *function;
 };
 
 struct work {
@@ -234,7 +235,7 @@ static int list_frame(struct work *w, const struct frame *frame, const struct fu
 	return 0;
 }
 
-static int list_frames(struct work *w, const struct segment *segment, bool named_only, struct err *err)
+static int list_frames(struct work *w, const struct segment *segment, struct err *err)
 {
 	struct segment_list list = segment_frames(segment);
 	uint32_t number;
@@ -242,10 +243,8 @@ static int list_frames(struct work *w, const struct segment *segment, bool named
 
 	while (!rc && segment_next(&list, &number)) {
 		const struct frame *frame = frame_get(segment->frame_table, number);
-		const struct function *f = atomic_load_explicit(&frame->function, memory_order_acquire);
 
-		if (f || !named_only)
-			rc = list_frame(w, frame, f, err);
+		rc = list_frame(w, frame, atomic_load_explicit(&frame->function, memory_order_acquire), err);
 	}
 	return rc;
 }
@@ -279,7 +278,7 @@ static void name_frame(struct work *w, const struct item *item)
 	if (w->nfresh && f->id >= w->fresh[0].id)
 		w->fresh[f->id - w->fresh[0].id].function_id = function;
 	else
-		w->late[w->nlate++] = (struct late_name){f->id, function};
+		w->late[w->nlate++] = (struct late_name){f->id, item->function};
 }
 
 int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t n, struct columns *c,
@@ -342,26 +341,37 @@ static int update_functions(struct work *w, int64_t first, const struct page_fra
 	return db_run(w->s, a.st, err);
 }
 
+/* A function gets its id only here: most names of a page that is read again are there. */
+static int name_one(struct work *w, struct page_frame *frames, uint32_t n, const struct late_name *late,
+		    bool *changed, struct err *err)
+{
+	uint32_t i = frame_page_find(frames, n, late->frame_id);
+
+	if (i == UINT32_MAX || frames[i].function_id)
+		return 0;
+	*changed = true;
+	return function_id(w->s, late->function, &frames[i].function_id, err);
+}
+
 /* The names of one page, from w->late[*at] on, which moves behind them. */
 static int name_page(struct work *w, uint32_t *at, struct err *err)
 {
 	struct page_frame *frames;
 	int64_t first = 0;
-	uint32_t n = 0, i;
+	uint32_t n = 0;
 	bool changed = false;
 	int rc = read_page(w->s, w->late[*at].frame_id, &first, &frames, &n, err);
 
 	if (rc < 0)
 		return rc;
+	rc = 0;
 	do {
-		i = frames ? frame_page_find(frames, n, w->late[*at].frame_id) : UINT32_MAX;
-		if (i != UINT32_MAX && !frames[i].function_id) {
-			frames[i].function_id = w->late[*at].function_id;
-			changed = true;
-		}
+		if (frames)
+			rc = name_one(w, frames, n, &w->late[*at], &changed, err);
 		++*at;
-	} while (frames && *at < w->nlate && w->late[*at].frame_id <= frames[n - 1].id);
-	rc = changed ? update_functions(w, first, frames, n, err) : 0;
+	} while (!rc && frames && *at < w->nlate && w->late[*at].frame_id <= frames[n - 1].id);
+	if (!rc && changed)
+		rc = update_functions(w, first, frames, n, err);
 	free(frames);
 	return rc;
 }
@@ -375,16 +385,15 @@ static int add_late_names(struct work *w, struct err *err)
 		qsort(w->late, w->nlate, sizeof(*w->late), by_frame);
 	while (!rc && at < w->nlate)
 		rc = name_page(w, &at, err);
-	return rc;
+	return rc ? rc : functions_flush(w->s, err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static int intern(struct work *w, const struct segment *segment, bool named_only, struct buf *ids,
-		  struct err *err)
+static int intern(struct work *w, const struct segment *segment, struct buf *ids, struct err *err)
 {
 	uint32_t i;
-	int rc = list_frames(w, segment, named_only, err);
+	int rc = list_frames(w, segment, err);
 
 	if (!rc)
 		rc = add_functions(w, err);
@@ -394,13 +403,12 @@ static int intern(struct work *w, const struct segment *segment, bool named_only
 		rc = add_pages(w, err);
 	if (!rc)
 		rc = add_late_names(w, err);
-	for (i = 0; !rc && ids && i < w->nitems; i++)
+	for (i = 0; !rc && i < w->nitems; i++)
 		buf_put(ids, &w->in->frames[w->items[i].known].id, sizeof(int64_t));
 	return rc;
 }
 
-int intern_frames(struct store *s, const struct segment *segment, bool named_only, struct buf *ids,
-		  struct err *err)
+int intern_frames(struct store *s, const struct segment *segment, struct buf *ids, struct err *err)
 {
 	struct work w = {.s = s, .in = s->interner};
 	uint32_t n = segment->nframes;
@@ -413,9 +421,58 @@ int intern_frames(struct store *s, const struct segment *segment, bool named_onl
 	w.late = malloc(n * sizeof(*w.late));
 	rc = w.items && w.fresh && w.late ? make_room(w.in, n, err) : no_memory(err);
 	if (!rc)
-		rc = intern(&w, segment, named_only, ids, err);
+		rc = intern(&w, segment, ids, err);
 	free(w.items);
 	free(w.fresh);
+	free(w.late);
+	return rc;
+}
+
+/* ---- names of what is stored ---------------------------------------------------------------- */
+
+/* The frame of this id, unless it is known to have its name. Known by content is not enough: see name_frames(). */
+static int list_late(struct work *w, const struct frame *frame, const struct function *function, int64_t id,
+		     struct err *err)
+{
+	struct known_frame key = {.offset = frame->offset, .flags = frame->flags}, *known = NULL;
+	struct interner *in = w->in;
+	uint32_t at;
+	int rc = module_id(w->s, frame->object, &key.module_id, err);
+
+	if (rc)
+		return rc;
+	at = table_find(&in->table, frame_hash(&key), same_frame, in, &key);
+	if (at != TABLE_NONE && in->frames[at].id == id)
+		known = &in->frames[at];
+	if (known && known->named)
+		return 0;
+	if (known)
+		known->named = true;
+	w->late[w->nlate++] = (struct late_name){id, function};
+	return 0;
+}
+
+int name_frames(struct store *s, const struct segment *segment, const int64_t *ids, struct err *err)
+{
+	struct work w = {.s = s, .in = s->interner};
+	struct segment_list list = segment_frames(segment);
+	uint32_t number;
+	int rc = 0;
+
+	if (!segment->nframes)
+		return 0;
+	w.late = malloc(segment->nframes * sizeof(*w.late));
+	if (!w.late)
+		return no_memory(err);
+	for (; !rc && segment_next(&list, &number); ids++) {
+		const struct frame *frame = frame_get(segment->frame_table, number);
+		const struct function *f = atomic_load_explicit(&frame->function, memory_order_acquire);
+
+		if (f)
+			rc = list_late(&w, frame, f, *ids, err);
+	}
+	if (!rc)
+		rc = add_late_names(&w, err);
 	free(w.late);
 	return rc;
 }

@@ -409,7 +409,7 @@ int intern_segment(struct store *s, const struct segment *segment, struct buf *l
 	if (!rc)
 		rc = put_threads(s, segment, &in->ids, err);
 	if (!rc)
-		rc = intern_frames(s, segment, false, &in->ids, err);
+		rc = intern_frames(s, segment, &in->ids, err);
 	if (!rc)
 		rc = buf_check(&in->ids, "the lists of a segment", err);
 	if (!rc)
@@ -429,10 +429,36 @@ int intern_stored(struct store *s, int64_t segment_id, struct err *err)
 	return 0;
 }
 
+/* Without ids when its row is gone or damaged, or is not of this segment: then there is nothing to name. */
+static int stored_lists(struct store *s, const struct segment *segment, struct lists *out, struct err *err)
+{
+	struct blob blob;
+	struct args a;
+	int rc = db_statement(s, "SELECT lists FROM segment WHERE id=? AND t0_ns=? AND samples=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, segment->store_id);
+	arg_u64(&a, segment->t0_ns);
+	arg_u64(&a, segment->nsamples);
+	rc = db_step(s, a.st, err);
+	if (rc <= 0)
+		return rc;
+	blob = column_blob(a.st, 0);
+	rc = lists_unpack(blob.bytes, blob.n, out, err);
+	sqlite3_reset(a.st);
+	if (!rc && (out->nthreads != segment->nthreads || out->nframes != segment->nframes)) {
+		free(out->ids);
+		out->ids = NULL;
+	}
+	return rc == ERR_FORMAT ? 0 : rc;
+}
+
 /* Names are only ever added, so the same count as last time means that none is new. */
 int intern_names(struct store *s, const struct segment *segment, struct err *err)
 {
 	struct interner *in = s->interner;
+	struct lists lists = {0};
 	int64_t settled = 0;
 	int rc = begin_call(s, err);
 
@@ -440,6 +466,9 @@ int intern_names(struct store *s, const struct segment *segment, struct err *err
 	if (rc || (idmap_get(&in->settled, (uint64_t)segment->store_id, &settled) &&
 		   settled == in->named))
 		return rc;
-	rc = intern_frames(s, segment, true, NULL, err);
+	rc = stored_lists(s, segment, &lists, err);
+	if (!rc && lists.ids)
+		rc = name_frames(s, segment, lists.ids + lists.nthreads, err);
+	free(lists.ids);
 	return rc ? rc : intern_stored(s, segment->store_id, err);
 }

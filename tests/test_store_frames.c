@@ -244,10 +244,42 @@ static void frames_of_one_file_are_the_same_whichever_object_they_are_of(void **
 	lab_close(&lab);
 }
 
+/*
+ * Three frames with the ids 1 to 3 that have a second place, as after they were forgotten, at 101 to 103. Names that
+ * come late go where the segment looks for them, and no frame is made for them.
+ */
+static void late_names_go_to_the_places_that_a_segment_lists(void **state)
+{
+	struct incident_head head = lab_head(MS(50), MS(50), 0);
+	struct segment *segment;
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, "late.db");
+	s = lab_store(&lab, STORE_RECORD);
+	lab_sample(&lab, MS(10), 0, "abc");
+	segment = lab_seal(&lab);
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	lab_sql(lab.path, "INSERT INTO frame_page SELECT first_id + 100, last_id + 100, frames, data, functions"
+		" FROM frame_page");
+	lab_name(&lab, 'a');
+	lab_name(&lab, 'c');
+	assert_int_equal(store_finish(s, &head, &segment, 1, NULL), 0);
+	assert_string_equal(lab_samples(s, head.id), "10.0 main a?c\n");
+	assert_int_equal(lab_sql(lab.path, "SELECT sum(frames) FROM frame_page"), 6);
+	segment_unref(segment);
+	store_close(s);
+	lab_close(&lab);
+}
+
 /* More of them than a writer remembers: those that come again keep their places, one of long ago gets another. */
 static void what_a_writer_has_forgotten_is_stored_again(void **state)
 {
-	enum { AT_ONCE = 8000, TIMES = 40 };
+	enum { AT_ONCE = 8000, TIMES = 40, EARLY = AT_ONCE * TIMES + 1 };
+	struct incident_head head = lab_head(MS(5000), MS(5000), 0);
+	struct segment *early;
 	struct object *o;
 	struct store *s;
 	struct lab lab;
@@ -257,6 +289,10 @@ static void what_a_writer_has_forgotten_is_stored_again(void **state)
 	lab_open(&lab, "forgotten.db");
 	s = lab_store(&lab, STORE_RECORD);
 	o = object(&lab, 1);
+	sample(&lab, o, EARLY);
+	early = lab_seal(&lab);
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(store_put_segment(s, head.id, early, NULL), 0);
 	name(&lab, o, 0);
 	for (i = 1; i <= AT_ONCE * TIMES; i++) {
 		sample(&lab, o, i);
@@ -265,12 +301,18 @@ static void what_a_writer_has_forgotten_is_stored_again(void **state)
 		sample(&lab, o, 0);
 		put(&lab, s);
 	}
-	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 1);
+	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 2);
 	sample(&lab, o, 0);
 	sample(&lab, o, 1);
 	put(&lab, s);
-	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 2);
+	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 3);
 	assert_int_equal(look(&lab).named, 1);
+	/* The name of one that is forgotten makes no frame. */
+	name(&lab, o, EARLY);
+	assert_int_equal(store_finish(s, &head, &early, 1, NULL), 0);
+	segment_unref(early);
+	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 3);
+	assert_int_equal(look(&lab).named, 2);
 	store_close(s);
 	lab_close(&lab);
 }
@@ -331,6 +373,7 @@ int main(void)
 		cmocka_unit_test(a_hundred_frames_have_a_hundred_places),
 		cmocka_unit_test(a_recorder_finds_the_frames_of_the_one_before),
 		cmocka_unit_test(frames_of_one_file_are_the_same_whichever_object_they_are_of),
+		cmocka_unit_test(late_names_go_to_the_places_that_a_segment_lists),
 		cmocka_unit_test(what_a_writer_has_forgotten_is_stored_again),
 		cmocka_unit_test(pages_of_what_was_deleted_are_put_together),
 	};
