@@ -146,7 +146,7 @@ static int read_page(struct store *s, int64_t up_to, int64_t *first, struct page
 {
 	struct blob blob, functions;
 	struct args a;
-	int rc = db_statement(s, "SELECT first_id, data, functions FROM frame_page WHERE first_id <= ?"
+	int rc = db_statement(s, "SELECT first_id, data, functions FROM frame_page WHERE first_id BETWEEN 1 AND ?"
 			      " ORDER BY first_id DESC LIMIT 1", &a, err);
 
 	*frames = NULL;

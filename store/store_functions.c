@@ -106,7 +106,7 @@ static int learn_before(struct store *s, int64_t *id, struct err *err)
 	struct function_page page;
 	struct args a;
 	int rc = db_statement(s, "SELECT first_id, data, names FROM function_page WHERE first_id < ?"
-			      " ORDER BY first_id DESC LIMIT 1", &a, err);
+			      " AND first_id > 0 ORDER BY first_id DESC LIMIT 1", &a, err);
 
 	if (rc)
 		return rc;

@@ -230,10 +230,13 @@ static int page_row(struct loading *l, const char *sql, int64_t id, sqlite3_stmt
 		return rc;
 	arg_int(&a, id);
 	rc = db_step(l->s, a.st, err);
-	if (rc > 0 && sqlite3_column_int64(a.st, 1) < id) {
-		sqlite3_reset(a.st);
+	if (rc > 0 && sqlite3_column_int64(a.st, 0) < 1)
+		rc = err_set(err, ERR_FORMAT, "a page of %s has the id %" PRId64 ", which cannot be", l->s->path,
+			     (int64_t)sqlite3_column_int64(a.st, 0));
+	else if (rc > 0 && sqlite3_column_int64(a.st, 1) < id)
 		rc = 0;
-	}
+	if (rc <= 0)
+		sqlite3_reset(a.st);
 	*st = a.st;
 	return rc;
 }
@@ -329,7 +332,7 @@ static int load_text(struct loading *l, int64_t id, const char **out, struct err
 	*out = NULL;
 	if (rc || !id)
 		return rc;
-	if (!page || id - page->first >= page->texts.n)
+	if (!page || (uint64_t)id - (uint64_t)page->first >= page->texts.n)
 		return err_set(err, ERR_FORMAT,
 			       "incident %" PRId64 " in %s is damaged: its text %" PRId64 " is missing",
 			       l->in->head.id, l->s->path, id);

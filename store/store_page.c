@@ -277,7 +277,7 @@ static int join(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COL
 		id = add(id, from[FRAME_ID][i]);
 		f[i].id = (int64_t)id++;
 		/* Ascending: they are searched by halves. */
-		if (from[FRAME_FLAGS][i] > UINT32_MAX || (i && f[i].id <= f[i - 1].id))
+		if (from[FRAME_FLAGS][i] > UINT32_MAX || f[i].id < 1 || (i && f[i].id <= f[i - 1].id))
 			return ERR_FORMAT;
 		module = add(module, from[FRAME_MODULE][i]);
 		f[i].module_id = (int64_t)module;
@@ -428,11 +428,12 @@ int frame_page_unpack(const struct blob *frames, const struct blob *functions, i
 
 uint32_t frame_page_find(const struct page_frame *frames, uint32_t n, int64_t id)
 {
+	uint64_t near = n ? (uint64_t)id - (uint64_t)frames[0].id : 0;
 	uint32_t lo = 0, hi = n, mid;
 
 	/* Nearly always nothing between them has been swept. */
-	if (n && id >= frames[0].id && id - frames[0].id < n && frames[id - frames[0].id].id == id)
-		return (uint32_t)(id - frames[0].id);
+	if (n && id >= frames[0].id && near < n && frames[near].id == id)
+		return (uint32_t)near;
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
 		if (frames[mid].id < id)

@@ -93,6 +93,44 @@ static void a_page_of_frames_that_ends_early_is_refused(void **state)
 	close_page(&p);
 }
 
+/* Whatever the id is, nothing beside the page is read: asked under the sanitizers as well. */
+static void a_frame_is_sought_only_in_its_page(void **state)
+{
+	static const struct page_frame frames[] = {{.id = INT64_MIN + 1}, {.id = 5}, {.id = INT64_MAX - 1}};
+	static const int64_t absent[] = {INT64_MIN, INT64_MIN + 2, -1, 0, 4, 6, INT64_MAX - 2, INT64_MAX};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(frame_page_find(frames, 3, frames[i].id), i);
+	for (i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		assert_int_equal(frame_page_find(frames, 3, absent[i]), UINT32_MAX);
+	assert_int_equal(frame_page_find(NULL, 0, 1), UINT32_MAX);
+}
+
+/* Ids begin with 1. */
+static void a_page_with_an_id_below_1_is_refused(void **state)
+{
+	static const struct page_frame frames[] = {{.id = 1, .module_id = 3}, {.id = 3, .module_id = 3}};
+	static const int64_t wild[] = {0, -1, INT64_MIN, INT64_MAX};
+	struct page_frame *out;
+	struct buf raw = {0};
+	struct lab_page p;
+	unsigned i;
+	uint32_t n;
+
+	(void)state;
+	open_page(&p);
+	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, 2, &p.data, NULL), 0);
+	buf_put(&raw, p.columns.raw.data, p.columns.raw.len);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(frame_page_decode(&raw, NULL, wild[i], &out, &n, NULL), ERR_FORMAT);
+	assert_int_equal(frame_page_decode(&raw, NULL, INT64_MAX - 2, &out, &n, NULL), 0);
+	free(out);
+	buf_free(&raw);
+	close_page(&p);
+}
+
 static void lists_come_back_as_they_were(void **state)
 {
 	static const uint64_t ids[] = {5, 3, 900, 70000, 70001, 70002, 1, INT64_MAX};
@@ -201,6 +239,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_come_back_as_they_were),
 		cmocka_unit_test(a_page_of_frames_that_ends_early_is_refused),
+		cmocka_unit_test(a_frame_is_sought_only_in_its_page),
+		cmocka_unit_test(a_page_with_an_id_below_1_is_refused),
 		cmocka_unit_test(lists_come_back_as_they_were),
 		cmocka_unit_test(lists_of_version_2_are_read),
 		cmocka_unit_test(texts_come_back_as_they_were),

@@ -5,6 +5,7 @@
 #include "store/store_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,6 +20,20 @@ static void decode_lists(const void *raw, size_t n)
 	}
 }
 
+/* Ids that a segment may list, whatever the page has; one of them is what the bytes say. */
+static void find_frames(const struct page_frame *items, uint32_t n, int64_t wild)
+{
+	const int64_t ids[] = {items[n / 2].id, items[0].id - 1, items[n - 1].id, wild, -wild, 0, INT64_MIN, INT64_MAX};
+	unsigned i;
+
+	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		uint32_t at = frame_page_find(items, n, ids[i]);
+
+		if (at != UINT32_MAX && (at >= n || items[at].id != ids[i]))
+			abort();
+	}
+}
+
 /* The first byte says where the second blob of a page of frames begins. */
 static void decode_pages(const char *raw, size_t n)
 {
@@ -27,15 +42,21 @@ static void decode_pages(const char *raw, size_t n)
 	struct page_frame *items;
 	struct text_page texts;
 	uint32_t nitems;
+	int64_t wild = 0;
 
+	if (n >= sizeof(wild))
+		memcpy(&wild, raw, sizeof(wild));
+	wild = wild == INT64_MIN ? 0 : wild;
 	buf_put(&frames, raw + (n > 0), cut ? cut - 1 : 0);
 	buf_put(&functions, raw + cut, n - cut);
 	if (!frame_page_decode(&frames, &functions, 1, &items, &nitems, NULL)) {
-		frame_page_find(items, nitems, items[nitems / 2].id);
+		find_frames(items, nitems, wild);
 		free(items);
 	}
-	if (!frame_page_decode(&frames, NULL, 1, &items, &nitems, NULL))
+	if (!frame_page_decode(&frames, NULL, wild, &items, &nitems, NULL)) {
+		find_frames(items, nitems, wild);
 		free(items);
+	}
 	buf_reset(&frames);
 	buf_put(&frames, raw, n);
 	if (!text_page_decode(&frames, &texts, NULL))
