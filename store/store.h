@@ -98,8 +98,9 @@ int store_list(struct store *s, int (*each)(void *ctx, const struct incident_hea
 int store_head(struct store *s, int64_t id, struct incident_head *out, struct err *err);
 /*
  * All of it, samples and events by time; free with incident_free(). Damaged segments are left out, and
- * out->damage says which part of the window that is; ERR_FORMAT when none can be read. An incident that
- * is still open gives what has been stored so far.
+ * out->damage says which part of the window that is; ERR_FORMAT when none can be read. Command lines and names
+ * of functions that cannot be read are left out, and it says so too. An incident that is still open gives
+ * what has been stored so far.
  */
 int store_load(struct store *s, int64_t id, struct incident *out, struct err *err);
 /* The id of the newest incident; ERR_NOT_FOUND when there is none. */

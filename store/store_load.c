@@ -52,6 +52,7 @@ struct loading {
 	uint32_t nfunctions, functions_cap;
 	struct buf damage;                   /* which parts are missing, and why */
 	struct err first_damage;
+	struct err lost_text, lost_function; /* the first that could not be read; code 0 = none */
 	uint32_t nread, ndamaged;
 	uint64_t samples_missing;
 	uint32_t *indices;                   /* of the segment at hand: threads, then frames */
@@ -323,14 +324,27 @@ static int text_page(struct loading *l, int64_t id, struct loaded_page **out, st
 	return rc;
 }
 
-/* NULL in *out: id 0, none. */
-static int load_text(struct loading *l, int64_t id, const char **out, struct err *err)
+/*
+ * Samples without a command line or a name are evidence still, and the incident says what it lacks. Returns
+ * what is an error nevertheless.
+ */
+static int go_without(struct err *first, int rc, const struct err *why, struct err *err)
 {
-	struct loaded_page *page = NULL;
-	int rc = id ? text_page(l, id, &page, err) : 0;
+	if (rc == ERR_FORMAT) {
+		*first = first->code ? *first : *why;
+		return 0;
+	}
+	if (err)
+		*err = *why;
+	return rc;
+}
 
-	*out = NULL;
-	if (rc || !id)
+static int find_text(struct loading *l, int64_t id, const char **out, struct err *err)
+{
+	struct loaded_page *page;
+	int rc = text_page(l, id, &page, err);
+
+	if (rc)
 		return rc;
 	if (!page || (uint64_t)id - (uint64_t)page->first >= page->texts.n)
 		return err_set(err, ERR_FORMAT,
@@ -338,6 +352,17 @@ static int load_text(struct loading *l, int64_t id, const char **out, struct err
 			       l->in->head.id, l->s->path, id);
 	*out = page->texts.texts[id - page->first];
 	return 0;
+}
+
+/* NULL in *out: id 0, none; or it cannot be read. */
+static int load_text(struct loading *l, int64_t id, const char **out, struct err *err)
+{
+	struct err why = {0};
+	int rc;
+
+	*out = NULL;
+	rc = id ? find_text(l, id, out, &why) : 0;
+	return rc ? go_without(&l->lost_text, rc, &why, err) : 0;
 }
 
 /* ---- processes and threads ------------------------------------------------------------------ */
@@ -414,28 +439,13 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	return enter(l, &l->modules, id, *index, err);
 }
 
-/*
- * The frame's function fields. Functions are remembered with the texts of the first frame that has
- * them: those are the incident's own copies, so a later frame reads no row. fresh: it is not yet.
- */
-static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *fresh, struct err *err)
+/* Not remembered yet: from its page, or its row. */
+static int find_function(struct loading *l, int64_t id, struct incident_frame *f, struct err *err)
 {
-	const struct loaded_function *had;
 	const struct page_function *stored;
 	struct loaded_page *page;
-	uint32_t at;
-	int rc;
+	int rc = function_page(l, id, &page, err);
 
-	if (known(&l->functions, id, &at)) {
-		had = &l->function_items[at];
-		f->function = had->name;
-		f->raw_name = had->raw_name;
-		f->function_module = had->module;
-		f->function_offset = had->offset;
-		return 0;
-	}
-	*fresh = true;
-	rc = function_page(l, id, &page, err);
 	if (rc)
 		return rc;
 	stored = page ? function_page_find(&page->functions, id) : NULL;
@@ -454,6 +464,30 @@ static int load_function(struct loading *l, int64_t id, struct incident_frame *f
 	f->function_module = text_at(l->functions.st, 3);
 	f->function_offset = (uint64_t)sqlite3_column_int64(l->functions.st, 4);
 	return 0;
+}
+
+/*
+ * The frame's function fields, empty when they cannot be read. Functions are remembered with the texts of the first
+ * frame that has them: those are the incident's own copies, so a later frame reads no row. fresh: it is not yet.
+ */
+static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *fresh, struct err *err)
+{
+	const struct loaded_function *had;
+	struct err why = {0};
+	uint32_t at;
+	int rc;
+
+	if (known(&l->functions, id, &at)) {
+		had = &l->function_items[at];
+		f->function = had->name;
+		f->raw_name = had->raw_name;
+		f->function_module = had->module;
+		f->function_offset = had->offset;
+		return 0;
+	}
+	rc = find_function(l, id, f, &why);
+	*fresh = !rc;
+	return rc ? go_without(&l->lost_function, rc, &why, err) : 0;
 }
 
 static int remember_function(struct loading *l, int64_t id, const struct incident_frame *f,
@@ -593,28 +627,40 @@ static int note_damage(void *ctx, const struct damaged_segment *segment, struct 
 	return 0;
 }
 
+static void put_lost(struct buf *text, const char *what, const struct err *why)
+{
+	if (why->code)
+		buf_printf(text, "%ssome %s cannot be read and are missing (%s)", text->len ? "; " : "", what,
+			   why->text);
+}
+
 /* What could be read is the incident; when nothing could, the damage is the error. */
 static int settle_damage(struct loading *l, struct err *err)
 {
 	struct buf text = {0};
+	int rc;
 
-	if (!l->ndamaged)
-		return 0;
-	if (!l->nread) {
+	if (l->ndamaged && !l->nread) {
 		if (err)
 			*err = l->first_damage;
 		return ERR_FORMAT;
 	}
-	buf_printf(&text, "%" PRIu32 " of its %" PRIu32 " segments cannot be read: up to %" PRIu64 " samples and "
-		   "the events beside them are missing, from %s of the trigger (%s)", l->ndamaged,
-		   l->ndamaged + l->nread, l->samples_missing, buf_text(&l->damage),
-		   l->first_damage.text);
-	l->in->damage = text_dup(buf_text(&text), SIZE_MAX);
+	if (l->ndamaged)
+		buf_printf(&text, "%" PRIu32 " of its %" PRIu32 " segments cannot be read: up to %" PRIu64
+			   " samples and the events beside them are missing, from %s of the trigger (%s)",
+			   l->ndamaged, l->ndamaged + l->nread, l->samples_missing, buf_text(&l->damage),
+			   l->first_damage.text);
+	put_lost(&text, "command lines", &l->lost_text);
+	put_lost(&text, "names of functions", &l->lost_function);
+	rc = text.failed ? no_memory(l, err) : 0;
+	if (!rc && text.len) {
+		l->in->damage = text_dup(buf_text(&text), SIZE_MAX);
+		rc = l->in->damage ? 0 : no_memory(l, err);
+	}
 	buf_free(&text);
-	if (!l->in->damage)
-		return no_memory(l, err);
-	incident_count(l->in);               /* its head counts what was stored */
-	return 0;
+	if (!rc && l->ndamaged)
+		incident_count(l->in);       /* its head counts what was stored */
+	return rc;
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */

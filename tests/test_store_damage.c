@@ -253,6 +253,59 @@ static void a_damaged_segment_leaves_the_others(void **state)
 	lab_close(&lab);
 }
 
+/* Two samples of "ab", where b has a name; then something is done to the store; it must load. */
+static void load_without(const char *name, const char *sql, const char *samples, const char *cmdline,
+			 const char *damage)
+{
+	struct incident in = {0};
+	struct err err = {0};
+	struct store *s;
+	struct lab lab;
+
+	lab_open(&lab, name);
+	s = lab_store(&lab, STORE_RECORD);
+	lab_name(&lab, 'b');
+	lab_simple(&lab, s, MS(10), 2);
+	store_close(s);
+	lab_sql(lab.path, sql);
+	s = lab_store(&lab, STORE_READ);
+	assert_string_equal(lab_samples(s, 1), samples);
+	assert_int_equal(store_load(s, 1, &in, &err), 0);
+	assert_int_equal(in.head.samples, 2);
+	assert_string_equal(in.processes[0].cmdline, cmdline);
+	assert_non_null(in.damage);
+	assert_non_null(strstr(in.damage, damage));
+	assert_ptr_equal(strstr(in.damage, "some"), in.damage);
+	assert_null(strstr(in.damage + 1, "some"));
+	incident_free(&in);
+	store_close(s);
+	lab_close(&lab);
+}
+
+static void a_damaged_page_of_texts_costs_command_lines_only(void **state)
+{
+	static const char why[] = "some command lines cannot be read and are missing (";
+	static const char samples[] = "10.0 main ?b?\n11.0 worker ?b?\n";
+
+	(void)state;
+	load_without("text.db", "UPDATE text_page SET data = substr(data, 1, 12)", samples, "", why);
+	load_without("text_gone.db", "DELETE FROM text_page", samples, "", why);
+	load_without("text_wild.db", "UPDATE text_page SET first_id = -9223372036854775807", samples, "", why);
+}
+
+static void a_damaged_page_of_functions_costs_names_only(void **state)
+{
+	static const char why[] = "some names of functions cannot be read and are missing (";
+	static const char samples[] = "10.0 main ???\n11.0 worker ???\n";
+
+	(void)state;
+	load_without("name.db", "UPDATE function_page SET names = substr(names, 1, 12)", samples, "app --serve",
+		     why);
+	load_without("name_gone.db", "DELETE FROM function_page", samples, "app --serve", why);
+	load_without("name_wild.db", "UPDATE function_page SET first_id = -9223372036854775807", samples,
+		     "app --serve", why);
+}
+
 /* Nothing may be swept while one list cannot be read: it may name anything. */
 static void damage_does_not_spread_when_something_is_deleted(void **state)
 {
@@ -301,6 +354,8 @@ int main(void)
 		cmocka_unit_test(a_blob_that_claims_a_huge_size_is_refused),
 		cmocka_unit_test(rows_that_a_segment_lists_must_be_there),
 		cmocka_unit_test(a_damaged_segment_leaves_the_others),
+		cmocka_unit_test(a_damaged_page_of_texts_costs_command_lines_only),
+		cmocka_unit_test(a_damaged_page_of_functions_costs_names_only),
 		cmocka_unit_test(damage_does_not_spread_when_something_is_deleted),
 		cmocka_unit_test(a_damaged_open_incident_does_not_stop_a_recorder),
 	};
