@@ -10,11 +10,13 @@
  * Pages of frames are swept together: one whose frames are nearly all listed stays as it is, what is left
  * of the others is put together into pages of PAGE_FRAMES. So a frame is written again only when as many
  * as a third of its neighbours are gone, or to make one page of small ones. A frame keeps its id. A page
- * of texts leaves when no process has one of them.
+ * of texts leaves when no process has one of them. A damaged page does not end the sweep: it leaves when
+ * none of its ids is listed.
  */
 #include "store/store_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
@@ -25,6 +27,7 @@ struct marks {
 	uint8_t *bits[MARKS];                /* of the ids from min to max */
 	int64_t min[MARKS], max[MARKS];      /* ids above max were added since, and stay */
 	int64_t last_segment;                /* marked up to and with this one */
+	bool unread[MARKS];                  /* some stay though they cannot be read: what these name is not marked */
 };
 
 /* 64 MB of bits. Ids grow for ever, but old rows leave: the range is months of new frames. */
@@ -48,6 +51,18 @@ static bool is_marked(const struct marks *m, int kind, int64_t id)
 	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
 
 	return !in_range(m, kind, id) || (m->bits[kind][at / 8] >> (at % 8) & 1);
+}
+
+/* One of the ids from `id` to `last`. */
+static bool any_marked(const struct marks *m, int kind, int64_t id, int64_t last)
+{
+	uint64_t at;
+
+	while (id < last && !is_marked(m, kind, id)) {
+		at = (uint64_t)id - (uint64_t)m->min[kind];
+		id += at % 8 || m->bits[kind][at / 8] || (uint64_t)last - (uint64_t)id < 8 ? 1 : 8;
+	}
+	return is_marked(m, kind, id);
 }
 
 static int mark_lists(struct marks *m, const struct blob *blob)
@@ -150,6 +165,25 @@ static bool frame_listed(const void *ctx, int64_t frame)
 	return is_marked(ctx, MARK_FRAMES, frame);
 }
 
+/* ---- pages that cannot be read ------------------------------------------------------------------ */
+
+/* One goes when nothing can list what is in it, else it stays as it is; sql deletes it by its first id. */
+static int sweep_damaged(struct marks *m, int kind, const char *sql, int64_t first, int64_t last, struct err *err)
+{
+	struct args a;
+	int rc;
+
+	if (any_marked(m, kind, first, last)) {
+		m->unread[kind] = true;
+		return 0;
+	}
+	rc = db_statement(m->s, sql, &a, err);
+	if (rc)
+		return rc;
+	arg_int(&a, first);
+	return db_run(m->s, a.st, err);
+}
+
 /* ---- pages of frames ------------------------------------------------------------------------ */
 
 /* What is left of some pages, one after the other: one page, when it is enough. */
@@ -236,14 +270,24 @@ static int merge_page(struct merging *g, int64_t first, const struct page_frame 
 	return 0;
 }
 
-/* A page that cannot be read ends the sweep. 1 = there was one, 0 = there is no more. */
+/* Pages beside one that cannot be read are not put together: it may be between them. */
+static int end_at_damaged(struct merging *g, int64_t first, int64_t last, struct err *err)
+{
+	int rc = merge_end(g, err);
+
+	return rc ? rc : sweep_damaged(g->m, MARK_FRAMES, "DELETE FROM frame_page WHERE first_id = ?", first, last,
+				       err);
+}
+
+/* 1 = there was one, 0 = there is no more. */
 static int sweep_page(struct merging *g, int64_t *after, struct err *err)
 {
 	struct blob data, functions;
 	struct page_frame *frames = NULL;
 	struct args a;
+	int64_t last;
 	uint32_t n = 0;
-	int rc = db_statement(g->m->s, "SELECT first_id, data, functions FROM frame_page WHERE first_id > ?"
+	int rc = db_statement(g->m->s, "SELECT first_id, data, functions, last_id FROM frame_page WHERE first_id > ?"
 			      " ORDER BY first_id LIMIT 1", &a, err);
 
 	if (rc)
@@ -255,10 +299,13 @@ static int sweep_page(struct merging *g, int64_t *after, struct err *err)
 	*after = sqlite3_column_int64(a.st, 0);
 	data = column_blob(a.st, 1);
 	functions = column_blob(a.st, 2);
+	last = sqlite3_column_int64(a.st, 3);
 	rc = frame_page_unpack(&data, &functions, *after, &frames, &n, err);
 	sqlite3_reset(a.st);
 	if (!rc)
 		rc = merge_page(g, *after, frames, n, err);
+	else if (rc == ERR_FORMAT)
+		rc = end_at_damaged(g, *after, last, err);
 	free(frames);
 	return rc ? rc : 1;
 }
@@ -335,6 +382,9 @@ static int sweep_function_page(struct merging *g, int64_t *after, struct err *er
 	sqlite3_reset(a.st);
 	if (!rc)
 		rc = sweep_functions(g->m, *after, &page, g, err);
+	else if (rc == ERR_FORMAT)
+		rc = sweep_damaged(g->m, MARK_FUNCTIONS, "DELETE FROM function_page WHERE first_id = ?", *after,
+				   last, err);
 	function_page_free(&page);
 	*after = last > *after ? last : *after;
 	return rc ? rc : 1;
@@ -357,7 +407,7 @@ static int sweep_pages(struct marks *m, struct err *err)
 	if (!rc)
 		rc = mark_functions_of_rows(m, err);
 	after = INT64_MIN;
-	while (!rc && (rc = sweep_function_page(&g, &after, err)) > 0)
+	while (!rc && !m->unread[MARK_FRAMES] && (rc = sweep_function_page(&g, &after, err)) > 0)
 		rc = 0;
 	free(g.frames);
 	columns_free(&g.columns);
@@ -372,12 +422,10 @@ static int sweep_pages(struct marks *m, struct err *err)
 static void sql_any_text(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
 	const struct marks *m = sqlite3_user_data(ctx);
-	int64_t id = sqlite3_value_int64(argv[0]), last = sqlite3_value_int64(argv[1]);
 
 	(void)argc;
-	while (id < last && !is_marked(m, MARK_TEXTS, id))
-		id++;
-	sqlite3_result_int(ctx, is_marked(m, MARK_TEXTS, id));
+	sqlite3_result_int(ctx, any_marked(m, MARK_TEXTS, sqlite3_value_int64(argv[0]),
+					   sqlite3_value_int64(argv[1])));
 }
 
 static int sweep_texts(struct marks *m, struct err *err)
@@ -394,10 +442,27 @@ static int sweep_texts(struct marks *m, struct err *err)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+/* What frames name, unless there are some that cannot be asked. */
+static int sweep_named(struct store *s, const struct marks *m, struct err *err)
+{
+	int rc = 0;
+
+	if (!m->unread[MARK_FRAMES])
+		rc = db_exec(s, "DELETE FROM function WHERE NOT listed(2, id) AND id NOT IN"
+			     " (SELECT function_id FROM frame WHERE function_id IS NOT NULL)", err);
+	if (!rc && !m->unread[MARK_FRAMES] && !m->unread[MARK_FUNCTIONS])
+		rc = db_exec(s, "DELETE FROM module WHERE NOT listed(3, id) AND id NOT IN"
+			     " (SELECT module_id FROM frame) AND id NOT IN (SELECT module_id FROM function)", err);
+	return rc;
+}
+
 static int sweep_work(struct store *s, void *arg, struct err *err)
 {
+	struct marks *m = arg;
 	int64_t version = 0;
-	int rc = mark_segments(arg);
+	int rc = mark_segments(m);
+
+	memset(m->unread, 0, sizeof(m->unread));
 
 	if (!rc)
 		rc = schema_version(s, &version, err);
@@ -406,17 +471,15 @@ static int sweep_work(struct store *s, void *arg, struct err *err)
 			     "DELETE FROM process WHERE id NOT IN (SELECT process_id FROM thread);"
 			     "DELETE FROM frame WHERE NOT listed(1, id)", err);
 	if (!rc && version >= 3)
-		rc = sweep_pages(arg, err);
+		rc = sweep_pages(m, err);
 	if (!rc && version >= 3)
-		rc = sweep_texts(arg, err);
+		rc = sweep_texts(m, err);
+	if (!rc)
+		rc = sweep_named(s, m, err);
 	if (rc)
 		return rc;
 	/* The newest session stays: it may be that of a recorder that has stored nothing yet. */
 	return db_exec(s,
-		"DELETE FROM function WHERE NOT listed(2, id) AND id NOT IN"
-		" (SELECT function_id FROM frame WHERE function_id IS NOT NULL);"
-		"DELETE FROM module WHERE NOT listed(3, id) AND id NOT IN (SELECT module_id FROM frame)"
-		" AND id NOT IN (SELECT module_id FROM function);"
 		"DELETE FROM session WHERE id NOT IN (SELECT session_id FROM process)"
 		" AND id NOT IN (SELECT session_id FROM module WHERE session_id IS NOT NULL)"
 		" AND id < (SELECT max(id) FROM session);"
@@ -445,7 +508,8 @@ void store_sweep(struct store *s)
 	if (!marks_init(&m) && !mark_segments(&m) && !set_functions(s, &m))
 		swept = !db_transact(s, TX_NORMAL, sweep_work, &m, NULL);
 	set_functions(s, NULL);
-	if (swept)
+	/* What is in a page that cannot be read is stored again when it is asked for. */
+	if (swept && !m.unread[MARK_FRAMES])
 		interner_keep(s->interner, frame_listed, &m);
 	else
 		interner_forget(s->interner);

@@ -323,6 +323,93 @@ static void damage_does_not_spread_when_something_is_deleted(void **state)
 	lab_close(&lab);
 }
 
+/* Four incidents of a page of frames, and one of functions, each; and a module that nothing lists. */
+static void four_incidents(struct lab *lab, const char *name)
+{
+	static const char *const stacks[] = {"ab", "cd", "ef", "gh"};
+	struct store *s;
+	unsigned i;
+
+	lab_open(lab, name);
+	s = lab_store(lab, STORE_RECORD);
+	for (i = 0; i < 4; i++) {
+		struct incident_head head = lab_head(MS(10 * (i + 1)), MS(5), 0);
+		struct segment *segment;
+
+		lab_sample(lab, MS(10 * (i + 1)), 0, stacks[i]);
+		lab_name(lab, stacks[i][0]);
+		lab_name(lab, stacks[i][1]);
+		segment = lab_seal(lab);
+		assert_int_equal(lab_incident(s, &head, &segment, 1), i + 1);
+		segment_unref(segment);
+	}
+	store_close(s);
+	lab_sql(lab->path, "INSERT INTO module(identity, kind, name, path) VALUES('x', 'elf', 'x', '/x')");
+}
+
+static void delete_incident(struct lab *lab, int64_t id)
+{
+	struct store *s = lab_store(lab, STORE_EDIT);
+
+	assert_int_equal(store_delete(s, id, NULL), 0);
+	store_close(s);
+}
+
+static void check_samples(struct lab *lab, int64_t id, const char *samples)
+{
+	struct store *s = lab_store(lab, STORE_READ);
+
+	assert_string_equal(lab_samples(s, id), samples);
+	store_close(s);
+}
+
+static void check_pages(struct lab *lab, int frames, int functions, int modules)
+{
+	assert_int_equal(lab_sql(lab->path, "SELECT count(*) FROM frame_page"), frames);
+	assert_int_equal(lab_sql(lab->path, "SELECT count(*) FROM function_page"), functions);
+	assert_int_equal(lab_sql(lab->path, "SELECT count(*) FROM module"), modules);
+}
+
+/* The frames 3 and 4 of the second incident: their page stays until it is deleted, the others are swept. */
+static void a_damaged_page_of_frames_does_not_end_sweeping(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	four_incidents(&lab, "sweep_frames.db");
+	lab_sql(lab.path, "CREATE TABLE spare AS SELECT data FROM frame_page WHERE first_id = 3;"
+		"UPDATE frame_page SET data = substr(data, 1, 12) WHERE first_id = 3");
+	check_pages(&lab, 4, 4, 2);
+	delete_incident(&lab, 4);
+	check_pages(&lab, 3, 4, 2);          /* nobody knows what it names */
+	lab_sql(lab.path, "UPDATE frame_page SET data = (SELECT data FROM spare) WHERE first_id = 3");
+	check_samples(&lab, 1, "10.0 main ab\n");
+	check_samples(&lab, 2, "20.0 main cd\n");
+	check_samples(&lab, 3, "30.0 main ef\n");
+	lab_sql(lab.path, "UPDATE frame_page SET data = substr(data, 1, 12) WHERE first_id = 3");
+	delete_incident(&lab, 2);
+	check_pages(&lab, 2, 2, 1);
+	check_samples(&lab, 1, "10.0 main ab\n");
+	check_samples(&lab, 3, "30.0 main ef\n");
+	lab_close(&lab);
+}
+
+static void a_damaged_page_of_functions_does_not_end_sweeping(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	four_incidents(&lab, "sweep_functions.db");
+	lab_sql(lab.path, "UPDATE function_page SET names = substr(names, 1, 12) WHERE first_id = 3");
+	delete_incident(&lab, 4);
+	check_pages(&lab, 1, 3, 2);          /* the three pages of frames are one; of modules nothing is known */
+	delete_incident(&lab, 2);
+	check_pages(&lab, 1, 2, 1);
+	check_samples(&lab, 1, "10.0 main ab\n");
+	check_samples(&lab, 3, "30.0 main ef\n");
+	lab_close(&lab);
+}
+
 static void a_damaged_open_incident_does_not_stop_a_recorder(void **state)
 {
 	struct incident_head head = {0};
@@ -357,6 +444,8 @@ int main(void)
 		cmocka_unit_test(a_damaged_page_of_texts_costs_command_lines_only),
 		cmocka_unit_test(a_damaged_page_of_functions_costs_names_only),
 		cmocka_unit_test(damage_does_not_spread_when_something_is_deleted),
+		cmocka_unit_test(a_damaged_page_of_frames_does_not_end_sweeping),
+		cmocka_unit_test(a_damaged_page_of_functions_does_not_end_sweeping),
 		cmocka_unit_test(a_damaged_open_incident_does_not_stop_a_recorder),
 	};
 
