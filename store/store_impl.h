@@ -117,6 +117,8 @@ int frame_page_decode(const struct buf *frames, const struct buf *functions, int
 /* Its index; UINT32_MAX = not there. */
 uint32_t frame_page_find(const struct page_frame *frames, uint32_t n, int64_t id);
 
+#define PAGE_TEXTS_MAX 262144u               /* that are read; a writer's have 256 KB of different texts */
+
 struct text_page {
 	char **texts;
 	uint32_t *lengths;
@@ -126,9 +128,10 @@ struct text_page {
 
 int text_page_pack(struct deflater *d, struct columns *c, const char *const *texts, uint32_t n, struct buf *out,
 	       struct err *err);
-int text_page_unpack(const struct blob *blob, struct text_page *out, struct err *err);
+/* max_texts: of more it is damaged; a byte of a text that is nothing takes 12 of memory. */
+int text_page_unpack(const struct blob *blob, uint32_t max_texts, struct text_page *out, struct err *err);
 /* Takes raw on success. */
-int text_page_decode(struct buf *raw, struct text_page *out, struct err *err);
+int text_page_decode(struct buf *raw, uint32_t max_texts, struct text_page *out, struct err *err);
 void text_page_free(struct text_page *p);
 
 #define FUNCTION_RAW_NAME 1u                 /* flags of a page of functions */

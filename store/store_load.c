@@ -9,6 +9,8 @@
 
 enum { DAMAGE_TOLD = 5 };                    /* parts that are named */
 
+#define LOADED_PAGES_MAX_BYTES ((size_t)256 << 20)   /* as they are in memory; 262,144 functions take 40 MB */
+
 enum { FLAT_IDS = 1 << 24, WALK_STEPS = 16 };
 
 /*
@@ -44,6 +46,7 @@ struct loading {
 	struct incident *in;
 	int64_t version;
 	struct loaded_pages frame_pages, function_pages, text_pages;
+	size_t pages_bytes;                  /* of all of them */
 	struct rows processes, threads, modules, functions, frames;
 	struct loaded_function {
 		const char *name, *raw_name, *module;   /* owned by the incident */
@@ -248,10 +251,24 @@ static int add_page(struct loading *l, struct loaded_pages *p, sqlite3_stmt *st,
 	int64_t first = sqlite3_column_int64(st, 0), last = sqlite3_column_int64(st, 1);
 	uint32_t at = page_at(p, first);
 
+	if (l->pages_bytes > LOADED_PAGES_MAX_BYTES)
+		return err_set(err, ERR_FORMAT, "its pages in %s have over 256 MB", l->s->path);
 	if (at < p->n && last >= p->items[at].first)
 		return err_set(err, ERR_FORMAT, "two pages of %s have the same ids", l->s->path);
 	*out = page_add(p, first, last);
 	return *out ? 0 : no_memory(l, err);
+}
+
+static size_t text_bytes(const struct text_page *p)
+{
+	return p->memory.len + p->n * (sizeof(*p->texts) + sizeof(*p->lengths));
+}
+
+/* It has been filled. */
+static void count_page(struct loading *l, const struct loaded_page *p)
+{
+	l->pages_bytes += p->n * sizeof(*p->frames) + p->functions.n * sizeof(*p->functions.functions) +
+			  text_bytes(&p->functions.texts) + text_bytes(&p->texts);
 }
 
 static int fill_frames(struct loaded_page *page, sqlite3_stmt *st, struct err *err)
@@ -277,6 +294,8 @@ static int frame_page(struct loading *l, int64_t id, struct loaded_page **out, s
 	rc = add_page(l, &l->frame_pages, st, out, err);
 	if (!rc)
 		rc = fill_frames(*out, st, err);
+	if (!rc)
+		count_page(l, *out);
 	sqlite3_reset(st);
 	return rc;
 }
@@ -299,6 +318,8 @@ static int function_page(struct loading *l, int64_t id, struct loaded_page **out
 	rc = add_page(l, &l->function_pages, st, out, err);
 	if (!rc)
 		rc = function_page_unpack(&data, &names, (*out)->first, &(*out)->functions, err);
+	if (!rc)
+		count_page(l, *out);
 	sqlite3_reset(st);
 	return rc;
 }
@@ -319,7 +340,9 @@ static int text_page(struct loading *l, int64_t id, struct loaded_page **out, st
 	blob = column_blob(st, 2);
 	rc = add_page(l, &l->text_pages, st, out, err);
 	if (!rc)
-		rc = text_page_unpack(&blob, &(*out)->texts, err);
+		rc = text_page_unpack(&blob, PAGE_TEXTS_MAX, &(*out)->texts, err);
+	if (!rc)
+		count_page(l, *out);
 	sqlite3_reset(st);
 	return rc;
 }

@@ -481,14 +481,14 @@ static bool cut_texts(struct buf *raw, const uint8_t *at, struct text_page *out)
 	return true;
 }
 
-int text_page_decode(struct buf *raw, struct text_page *out, struct err *err)
+int text_page_decode(struct buf *raw, uint32_t max_texts, struct text_page *out, struct err *err)
 {
 	const uint8_t *at = (const uint8_t *)raw->data;
 	uint64_t n;
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (!raw->len || !varint_get(&at, at + raw->len, &n) || n > raw->len)
+	if (!raw->len || !varint_get(&at, at + raw->len, &n) || n > raw->len || n > max_texts)
 		return err_set(err, ERR_FORMAT, "a page of texts is damaged");
 	out->n = (uint32_t)n;
 	out->texts = malloc((size_t)(n + 1) * sizeof(*out->texts));
@@ -506,13 +506,13 @@ int text_page_decode(struct buf *raw, struct text_page *out, struct err *err)
 	return 0;
 }
 
-int text_page_unpack(const struct blob *blob, struct text_page *out, struct err *err)
+int text_page_unpack(const struct blob *blob, uint32_t max_texts, struct text_page *out, struct err *err)
 {
 	struct buf raw = {0};
 	int rc = blob_unpack(blob->bytes, blob->n, PAGE_MAX_BYTES, &raw, err);
 
 	if (!rc)
-		rc = text_page_decode(&raw, out, err);
+		rc = text_page_decode(&raw, max_texts, out, err);
 	buf_free(&raw);
 	return rc;
 }
@@ -594,7 +594,7 @@ int function_page_unpack(const struct blob *data, const struct blob *names, int6
 	if (!rc)
 		rc = frame_page_decode(&raw, NULL, first_id, &items, &out->n, err);
 	if (!rc)
-		rc = text_page_unpack(names, &out->texts, err);
+		rc = text_page_unpack(names, 3 * out->n, &out->texts, err);
 	if (!rc) {
 		out->functions = malloc((size_t)out->n * sizeof(*out->functions));
 		rc = out->functions ? name_functions(items, out, err) : no_memory(err);

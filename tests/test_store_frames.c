@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -367,6 +368,70 @@ static void pages_of_what_was_deleted_are_put_together(void **state)
 	lab_close(&lab);
 }
 
+enum { BOMBS = 20, BOMB_BYTES = 15 << 20 };
+
+/* Each process, of the ids 1 to BOMBS, gets a command line beside which its page has 15 MB that deflate to 15 KB. */
+static void put_bombs(const struct lab *lab)
+{
+	struct deflater *d = deflater_new();
+	char *long_text = calloc(1, BOMB_BYTES + 1);
+	const char *const texts[] = {"short", long_text};
+	struct columns columns = {0};
+	struct buf blob = {0};
+	sqlite3_stmt *insert;
+	sqlite3 *db;
+
+	assert_true(d && long_text);
+	memset(long_text, 'x', BOMB_BYTES);
+	assert_int_equal(text_page_pack(d, &columns, texts, 2, &blob, NULL), 0);
+	assert_int_equal(sqlite3_open(lab->path, &db), 0);
+	assert_int_equal(sqlite3_prepare_v2(db, "INSERT INTO text_page(first_id, last_id, data)"
+					    " SELECT 1000 + 2 * id, 1001 + 2 * id, ? FROM process", -1, &insert,
+					    NULL), 0);
+	sqlite3_bind_blob(insert, 1, blob.data, (int)blob.len, SQLITE_STATIC);
+	assert_int_equal(sqlite3_step(insert), SQLITE_DONE);
+	sqlite3_finalize(insert);
+	sqlite3_close(db);
+	lab_sql(lab->path, "UPDATE process SET cmdline_id = 1000 + 2 * id");
+	columns_free(&columns);
+	buf_free(&blob);
+	free(long_text);
+	deflater_free(d);
+}
+
+/* A store that somebody else wrote: of 20 such pages 18 are held, the other two processes have no command line. */
+static void pages_that_are_too_large_together_are_not_all_held(void **state)
+{
+	struct incident in;
+	struct store *s;
+	struct lab lab;
+	uint32_t i, n = 0;
+
+	(void)state;
+	lab_open(&lab, "bombs.db");
+	for (i = 0; i < BOMBS; i++) {
+		struct process *process = process_add(lab.processes, 1000 + i, MS(1), 0, 1, "bomb");
+		struct event e = {.time_ns = MS(10 + i), .kind = EVENT_SAMPLE, .process = process,
+				  .thread = thread_add(lab.processes, process, 1000 + i),
+				  .quality = QUALITY_FP, .value = 1e6, .stack = STACK_NONE};
+
+		assert_int_equal(segment_add(lab.builder, &e), 0);
+	}
+	s = lab_store(&lab, STORE_RECORD);
+	put(&lab, s);
+	put_bombs(&lab);
+	assert_int_equal(store_load(s, 1, &in, NULL), 0);
+	assert_int_equal(in.nsamples, BOMBS);
+	for (i = 0; i < in.nprocesses; i++)
+		n += strcmp(in.processes[i].cmdline, "short") == 0;
+	assert_int_equal(n, 18);
+	assert_non_null(in.damage);
+	assert_non_null(strstr(in.damage, "over 256 MB"));
+	incident_free(&in);
+	store_close(s);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +440,7 @@ int main(void)
 		cmocka_unit_test(frames_of_one_file_are_the_same_whichever_object_they_are_of),
 		cmocka_unit_test(late_names_go_to_the_places_that_a_segment_lists),
 		cmocka_unit_test(what_a_writer_has_forgotten_is_stored_again),
+		cmocka_unit_test(pages_that_are_too_large_together_are_not_all_held),
 		cmocka_unit_test(pages_of_what_was_deleted_are_put_together),
 	};
 

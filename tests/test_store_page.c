@@ -181,11 +181,12 @@ static void texts_come_back_as_they_were(void **state)
 	open_page(&p);
 	assert_int_equal(text_page_pack(p.d, &p.columns, texts, 4, &p.data, NULL), 0);
 	blob = (struct blob){p.data.data, p.data.len};
-	assert_int_equal(text_page_unpack(&blob, &out, NULL), 0);
+	assert_int_equal(text_page_unpack(&blob, 4, &out, NULL), 0);
 	assert_int_equal(out.n, 4);
 	for (i = 0; i < 4; i++)
 		assert_string_equal(out.texts[i], texts[i]);
 	text_page_free(&out);
+	assert_int_equal(text_page_unpack(&blob, 3, &out, NULL), ERR_FORMAT);
 	close_page(&p);
 }
 
@@ -230,6 +231,20 @@ static void functions_come_back_as_they_were(void **state)
 		short_names = (struct blob){few.data, few.len};
 		assert_int_equal(function_page_unpack(&data, &short_names, 1, &out, NULL), ERR_FORMAT);
 		buf_free(&few);
+	}
+	/* Of texts that are more than the four can have: 12 are read. */
+	{
+		static const char *const names_of_one[13] = {"", "", "", "", "", "", "", "", "", "", "", "", ""};
+		struct buf many = {0};
+
+		for (i = 12; i <= 13; i++) {
+			assert_int_equal(text_page_pack(p.d, &p.columns, names_of_one, i, &many, NULL), 0);
+			short_names = (struct blob){many.data, many.len};
+			assert_int_equal(function_page_unpack(&data, &short_names, 1, &out, NULL),
+					 i == 12 ? 0 : ERR_FORMAT);
+			function_page_free(&out);
+		}
+		buf_free(&many);
 	}
 	close_page(&p);
 }

@@ -59,7 +59,7 @@ static void decode_pages(const char *raw, size_t n)
 	}
 	buf_reset(&frames);
 	buf_put(&frames, raw, n);
-	if (!text_page_decode(&frames, &texts, NULL))
+	if (!text_page_decode(&frames, PAGE_TEXTS_MAX, &texts, NULL))
 		text_page_free(&texts);
 	buf_free(&frames);
 	buf_free(&functions);
