@@ -53,6 +53,16 @@ static void slow_down(struct engine *e, enum os_priority to)
 	e->writer_hurried &= to != OS_PRIORITY_LOW;
 }
 
+/* A segment is about to be written; n counts since the hurry, which may begin amid them, and again. */
+static void count_hurried(struct engine *e, uint32_t *n)
+{
+	os_mutex_lock(e->lock);
+	*n = e->writer_hurried ? *n + 1 : 0;
+	if (*n >= HURRY_SEGMENTS)
+		slow_down(e, OS_PRIORITY_NORMAL);
+	os_mutex_unlock(e->lock);
+}
+
 /* ---- names ------------------------------------------------------------------------------------ */
 
 /*
@@ -169,11 +179,7 @@ static int write_segments(struct engine *e, struct pending *p, struct err *err)
 	int rc = 0;
 
 	while (!rc && (s = next_segment(e, p)) != NULL) {
-		if (++n == HURRY_SEGMENTS) {
-			os_mutex_lock(e->lock);
-			slow_down(e, OS_PRIORITY_NORMAL);
-			os_mutex_unlock(e->lock);
-		}
+		count_hurried(e, &n);
 		if (atomic_load(&e->stop) == STOP_ABORT) {
 			segment_unref(s);
 			return ERR_STOPPED;
