@@ -116,8 +116,12 @@ static int marks_init_one(struct marks *m, int kind, const char *sql)
 	m->max[kind] = sqlite3_column_int64(a.st, 1);
 	sqlite3_reset(a.st);
 	range = (uint64_t)m->max[kind] - (uint64_t)m->min[kind];
-	if (range > MARK_RANGE_MAX)
-		return ERR_LIMIT;
+	if (range > MARK_RANGE_MAX) {
+		/* An empty range, outside of which everything stays: the other kinds are swept. */
+		m->min[kind] = 0;
+		m->max[kind] = -1;
+		return 0;
+	}
 	m->bits[kind] = calloc((size_t)range / 8 + 1, 1);
 	return m->bits[kind] ? 0 : ERR_MEMORY;
 }

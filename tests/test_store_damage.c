@@ -410,6 +410,23 @@ static void a_damaged_page_of_functions_does_not_end_sweeping(void **state)
 	lab_close(&lab);
 }
 
+/* A row of a thread far away: threads stay, all else is swept. */
+static void ids_too_far_apart_leave_only_their_own_kind_unswept(void **state)
+{
+	struct lab lab;
+
+	(void)state;
+	four_incidents(&lab, "sweep_range.db");
+	lab_sql(lab.path, "INSERT INTO thread(id, process_id, tid, name) SELECT 1 << 40, process_id, 7, 'far' FROM thread"
+		" LIMIT 1");
+	delete_incident(&lab, 4);
+	check_pages(&lab, 1, 3, 1);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM thread"), 2);
+	check_samples(&lab, 1, "10.0 main ab\n");
+	check_samples(&lab, 3, "30.0 main ef\n");
+	lab_close(&lab);
+}
+
 static void a_damaged_open_incident_does_not_stop_a_recorder(void **state)
 {
 	struct incident_head head = {0};
@@ -446,6 +463,7 @@ int main(void)
 		cmocka_unit_test(damage_does_not_spread_when_something_is_deleted),
 		cmocka_unit_test(a_damaged_page_of_frames_does_not_end_sweeping),
 		cmocka_unit_test(a_damaged_page_of_functions_does_not_end_sweeping),
+		cmocka_unit_test(ids_too_far_apart_leave_only_their_own_kind_unswept),
 		cmocka_unit_test(a_damaged_open_incident_does_not_stop_a_recorder),
 	};
 
