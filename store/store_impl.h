@@ -13,7 +13,8 @@
  *	store_texts.c   command lines -> pages
  *	store_write.c   begin, put, finish
  *	store_rollup.c  what an incident's segments add up to
- *	store_read.c    ids, heads, segments
+ *	store_read.c    ids, heads
+ *	store_segments.c  the segments of an incident
  *	store_load.c    a whole incident
  *	retention.c     delete, pin, limits
  *	sweep.c         what no segment lists any more
@@ -304,7 +305,15 @@ int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t
 int function_page_insert(struct store *s, const struct page_function *functions, uint32_t n,
 			 struct columns *c, struct buf *data, struct buf *names, struct err *err);
 
-/* ---- reading segments (store_read.c) -------------------------------------------------------- */
+/* ---- reading ids (store_read.c) and segments (store_segments.c) ------------------------------- */
+
+struct ids {
+	int64_t *ids;                        /* freed by the caller */
+	uint32_t n, cap;
+};
+
+/* Appends the first column of every row. */
+int ids_collect(struct store *s, sqlite3_stmt *st, struct ids *out, struct err *err);
 
 struct stored_segment {
 	int64_t id;

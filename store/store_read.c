@@ -17,13 +17,7 @@ static int no_memory(struct store *s, struct err *err)
 
 /* ---- ids ------------------------------------------------------------------------------------ */
 
-struct ids {
-	int64_t *ids;
-	uint32_t n, cap;
-};
-
-/* The first column of every row. */
-static int collect_ids(struct store *s, sqlite3_stmt *st, struct ids *out, struct err *err)
+int ids_collect(struct store *s, sqlite3_stmt *st, struct ids *out, struct err *err)
 {
 	int64_t *bigger;
 	int rc;
@@ -52,7 +46,7 @@ int not_found(struct store *s, int64_t id, struct err *err)
 	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 11", &a, err);
 
 	if (!rc)
-		rc = collect_ids(s, a.st, &ids, err);
+		rc = ids_collect(s, a.st, &ids, err);
 	for (i = 0; i < ids.n && i < 10; i++)
 		buf_printf(&text, "%s%" PRId64, i ? ", " : "", ids.ids[i]);
 	if (!rc && !ids.n)
@@ -282,7 +276,7 @@ int store_list(struct store *s, int (*each)(void *ctx, const struct incident_hea
 	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC", &a, err);
 
 	if (!rc)
-		rc = collect_ids(s, a.st, &ids, err);
+		rc = ids_collect(s, a.st, &ids, err);
 	for (i = 0; !rc && i < ids.n; i++) {
 		struct incident_head head = {0};
 		int stop = 0;
@@ -295,107 +289,6 @@ int store_list(struct store *s, int (*each)(void *ctx, const struct incident_hea
 		incident_head_free(&head);
 		if (stop)
 			break;
-	}
-	free(ids.ids);
-	return rc;
-}
-
-/* ---- segments ------------------------------------------------------------------------------- */
-
-/* The row's blobs -> content and ids. */
-static int decode_row(sqlite3_stmt *st, struct stored_segment *out, struct err *err)
-{
-	struct lists lists = {0};
-	struct buf raw = {0};
-	int rc = lists_unpack(sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), &lists, err);
-
-	if (!rc)
-		rc = blob_unpack(sqlite3_column_blob(st, 1),
-				 (size_t)sqlite3_column_bytes(st, 1), SEGMENT_MAX_BYTES, &raw, err);
-	if (!rc)
-		rc = segment_decode((const uint8_t *)raw.data, raw.len, &out->content, err);
-	if (!rc && (out->content.nthreads != lists.nthreads || out->content.nframes != lists.nframes))
-		rc = err_set(err, ERR_FORMAT, "its lists of threads and frames are not those of its columns");
-	out->threads = lists.ids;
-	out->frames = lists.ids + lists.nthreads;
-	buf_free(&raw);
-	return rc;
-}
-
-static int read_segment(struct store *s, int64_t incident_id, int64_t id, segment_reader *each,
-			void *ctx, struct err *err)
-{
-	struct stored_segment segment = {.id = id};
-	struct args a;
-	int rc = db_statement(s, "SELECT lists, data FROM segment WHERE id=?", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(s, a.st, err);
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			       "incident %" PRId64 " was deleted from %s meanwhile", incident_id,
-			       s->path);
-	rc = decode_row(a.st, &segment, err);
-	sqlite3_reset(a.st);
-	if (rc == ERR_FORMAT)
-		err_prefix(err, "segment %" PRId64 " of incident %" PRId64 " in %s is damaged", id,
-			   incident_id, s->path);
-	if (!rc)
-		rc = each(ctx, &segment, err);
-	segment_content_free(&segment.content);
-	free(segment.threads);
-	return rc;
-}
-
-static int tell_damage(struct store *s, int64_t id, const struct err *why, damage_reader *damaged,
-		       void *ctx, struct err *err)
-{
-	struct damaged_segment segment = {.id = id, .why = why->text};
-	struct args a;
-	int rc = db_statement(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?", &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(s, a.st, err);
-	if (rc > 0) {
-		segment.t0_ns = (uint64_t)sqlite3_column_int64(a.st, 0);
-		segment.t1_ns = (uint64_t)sqlite3_column_int64(a.st, 1);
-		segment.samples = (uint64_t)sqlite3_column_int64(a.st, 2);
-	}
-	sqlite3_reset(a.st);
-	return rc < 0 ? rc : damaged(ctx, &segment, err);
-}
-
-/* Their ids first: sorting rows with blobs in them would copy every blob. */
-int read_segments(struct store *s, int64_t incident_id, segment_reader *each, damage_reader *damaged,
-		  void *ctx, struct err *err)
-{
-	struct ids ids = {0};
-	struct args a;
-	uint32_t i;
-	int rc = db_statement(
-		s,
-		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
-		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id",
-		&a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, incident_id);
-	rc = collect_ids(s, a.st, &ids, err);
-	for (i = 0; !rc && i < ids.n; i++) {
-		struct err why = {0};
-
-		rc = read_segment(s, incident_id, ids.ids[i], each, ctx, &why);
-		if (rc == ERR_FORMAT && damaged)
-			rc = tell_damage(s, ids.ids[i], &why, damaged, ctx, err);
-		else if (rc && err)
-			*err = why;
 	}
 	free(ids.ids);
 	return rc;

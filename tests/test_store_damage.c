@@ -253,6 +253,46 @@ static void a_damaged_segment_leaves_the_others(void **state)
 	lab_close(&lab);
 }
 
+/* So many that another thread decodes them ahead: 20 segments of 10 samples, the last but one damaged, all in order. */
+static void a_damaged_one_of_many_segments_leaves_the_others(void **state)
+{
+	enum { MANY = 20 };
+	struct incident_head head = lab_head(MS(150), MS(150), MS(150));
+	struct segment *segments[MANY];
+	struct incident in = {0};
+	struct err err = {0};
+	struct store *s;
+	struct lab lab;
+	unsigned i, k;
+
+	(void)state;
+	lab_open(&lab, "many.db");
+	s = lab_store(&lab, STORE_RECORD);
+	for (i = 0; i < MANY; i++) {
+		for (k = 0; k < 10; k++)
+			lab_sample(&lab, MS(10 * i + k), 0, i % 2 ? "ab" : "ac");
+		segments[i] = lab_seal(&lab);
+	}
+	lab_incident(s, &head, segments, MANY);
+	store_close(s);
+	lab_sql(lab.path, "UPDATE segment SET data = substr(data, 1, 20) WHERE id=19");
+	s = lab_store(&lab, STORE_READ);
+	assert_int_equal(store_load(s, 1, &in, &err), 0);
+	assert_int_equal(in.nsamples, 190);
+	for (i = 0; i < 190; i++)
+		assert_int_equal(in.samples[i].time_ns, MS(i < 180 ? i : i + 10));
+	assert_non_null(strstr(in.damage, "1 of its 20 segments cannot be read: up to 10 samples"));
+	incident_free(&in);
+	store_close(s);
+	s = lab_store(&lab, STORE_EDIT);
+	assert_int_equal(store_delete(s, 1, NULL), 0);
+	assert_int_equal(store_load(s, 1, &in, &err), ERR_NOT_FOUND);
+	store_close(s);
+	for (i = 0; i < MANY; i++)
+		segment_unref(segments[i]);
+	lab_close(&lab);
+}
+
 /* Two samples of "ab", where b has a name; then something is done to the store; it must load. */
 static void load_without(const char *name, const char *sql, const char *samples, const char *cmdline,
 			 const char *damage)
@@ -458,6 +498,7 @@ int main(void)
 		cmocka_unit_test(a_blob_that_claims_a_huge_size_is_refused),
 		cmocka_unit_test(rows_that_a_segment_lists_must_be_there),
 		cmocka_unit_test(a_damaged_segment_leaves_the_others),
+		cmocka_unit_test(a_damaged_one_of_many_segments_leaves_the_others),
 		cmocka_unit_test(a_damaged_page_of_texts_costs_command_lines_only),
 		cmocka_unit_test(a_damaged_page_of_functions_costs_names_only),
 		cmocka_unit_test(damage_does_not_spread_when_something_is_deleted),

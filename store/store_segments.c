@@ -1,0 +1,240 @@
+/*
+ * Reading the segments of an incident. Rows are read by the caller's thread, as SQLite wants it; of a long
+ * incident another thread inflates and decodes the next segment while the caller has the one before.
+ */
+#include "store/store_impl.h"
+
+#include "base/os.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AHEAD_MIN 8u                 /* segments; for fewer a thread is not worth its start */
+
+/* One segment on its way. */
+struct slot {
+	struct stored_segment segment;
+	struct buf lists, data;      /* as they are stored */
+	struct err why;
+	int rc;
+};
+
+struct ahead {
+	struct os_thread *thread;    /* NULL = the caller decodes */
+	struct os_mutex *lock;       /* guards the rest */
+	struct os_cond *changed;
+	struct slot *work;           /* to be decoded; NULL = none */
+	bool ending;
+};
+
+/* ---- decoding ------------------------------------------------------------------------------- */
+
+static void decode(struct slot *slot)
+{
+	struct segment_content *content = &slot->segment.content;
+	struct lists lists = {0};
+	struct buf raw = {0};
+	int rc = lists_unpack(slot->lists.data, slot->lists.len, &lists, &slot->why);
+
+	if (!rc)
+		rc = blob_unpack(slot->data.data, slot->data.len, SEGMENT_MAX_BYTES, &raw, &slot->why);
+	if (!rc)
+		rc = segment_decode((const uint8_t *)raw.data, raw.len, content, &slot->why);
+	if (!rc && (content->nthreads != lists.nthreads || content->nframes != lists.nframes))
+		rc = err_set(&slot->why, ERR_FORMAT, "its lists of threads and frames are not those of its columns");
+	slot->segment.threads = lists.ids;
+	slot->segment.frames = lists.ids + lists.nthreads;
+	buf_free(&raw);
+	slot->rc = rc;
+}
+
+static void ahead_main(void *ctx)
+{
+	struct ahead *a = ctx;
+	struct slot *slot;
+
+	os_mutex_lock(a->lock);
+	for (;;) {
+		while (!a->work && !a->ending)
+			os_cond_wait(a->changed, a->lock, UINT64_MAX);
+		if (a->ending)
+			break;
+		slot = a->work;
+		os_mutex_unlock(a->lock);
+		decode(slot);
+		os_mutex_lock(a->lock);
+		a->work = NULL;
+		os_cond_broadcast(a->changed);
+	}
+	os_mutex_unlock(a->lock);
+}
+
+/* Without a thread everything is read all the same. */
+static void ahead_begin(struct ahead *a, uint32_t nsegments)
+{
+	memset(a, 0, sizeof(*a));
+	if (nsegments < AHEAD_MIN)
+		return;
+	a->lock = os_mutex_new();
+	a->changed = os_cond_new();
+	if (a->lock && a->changed && os_thread_start("decode", ahead_main, a, &a->thread, NULL) != 0)
+		a->thread = NULL;
+}
+
+static void hand_over(struct ahead *a, struct slot *slot)
+{
+	if (slot->rc)
+		return;
+	if (!a->thread) {
+		decode(slot);
+		return;
+	}
+	os_mutex_lock(a->lock);
+	a->work = slot;
+	os_cond_broadcast(a->changed);
+	os_mutex_unlock(a->lock);
+}
+
+/* Until what was handed over is decoded. */
+static void await(struct ahead *a)
+{
+	if (!a->thread)
+		return;
+	os_mutex_lock(a->lock);
+	while (a->work)
+		os_cond_wait(a->changed, a->lock, UINT64_MAX);
+	os_mutex_unlock(a->lock);
+}
+
+static void ahead_end(struct ahead *a)
+{
+	await(a);
+	if (a->thread) {
+		os_mutex_lock(a->lock);
+		a->ending = true;
+		os_cond_broadcast(a->changed);
+		os_mutex_unlock(a->lock);
+		os_thread_join(a->thread);
+	}
+	os_cond_free(a->changed);
+	os_mutex_free(a->lock);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static void slot_clear(struct slot *slot)
+{
+	segment_content_free(&slot->segment.content);
+	free(slot->segment.threads);
+	memset(&slot->segment, 0, sizeof(slot->segment));
+	buf_reset(&slot->lists);
+	buf_reset(&slot->data);
+}
+
+static void slot_free(struct slot *slot)
+{
+	slot_clear(slot);
+	buf_free(&slot->lists);
+	buf_free(&slot->data);
+}
+
+static int fetch_row(struct store *s, int64_t incident_id, int64_t id, struct slot *slot)
+{
+	struct args a;
+	int rc = db_statement(s, "SELECT lists, data FROM segment WHERE id=?", &a, &slot->why);
+
+	if (rc)
+		return rc;
+	arg_int(&a, id);
+	rc = db_step(s, a.st, &slot->why);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return err_set(&slot->why, ERR_NOT_FOUND, "incident %" PRId64 " was deleted from %s meanwhile",
+			       incident_id, s->path);
+	buf_put(&slot->lists, sqlite3_column_blob(a.st, 0), (size_t)sqlite3_column_bytes(a.st, 0));
+	buf_put(&slot->data, sqlite3_column_blob(a.st, 1), (size_t)sqlite3_column_bytes(a.st, 1));
+	sqlite3_reset(a.st);
+	if (slot->lists.failed || slot->data.failed)
+		return err_set(&slot->why, ERR_MEMORY, "out of memory while reading %s", s->path);
+	return 0;
+}
+
+static void fetch(struct store *s, int64_t incident_id, int64_t id, struct slot *slot)
+{
+	slot_clear(slot);
+	memset(&slot->why, 0, sizeof(slot->why));
+	slot->segment.id = id;
+	slot->rc = fetch_row(s, incident_id, id, slot);
+}
+
+static int tell_damage(struct store *s, const struct slot *slot, damage_reader *damaged, void *ctx, struct err *err)
+{
+	struct damaged_segment segment = {.id = slot->segment.id, .why = slot->why.text};
+	struct args a;
+	int rc = db_statement(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?", &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, segment.id);
+	rc = db_step(s, a.st, err);
+	if (rc > 0) {
+		segment.t0_ns = (uint64_t)sqlite3_column_int64(a.st, 0);
+		segment.t1_ns = (uint64_t)sqlite3_column_int64(a.st, 1);
+		segment.samples = (uint64_t)sqlite3_column_int64(a.st, 2);
+	}
+	sqlite3_reset(a.st);
+	return rc < 0 ? rc : damaged(ctx, &segment, err);
+}
+
+static int deliver(struct store *s, int64_t incident_id, struct slot *slot, segment_reader *each,
+		   damage_reader *damaged, void *ctx, struct err *err)
+{
+	if (slot->rc == ERR_FORMAT)
+		err_prefix(&slot->why, "segment %" PRId64 " of incident %" PRId64 " in %s is damaged", slot->segment.id,
+			   incident_id, s->path);
+	if (!slot->rc)
+		slot->rc = each(ctx, &slot->segment, &slot->why);
+	if (slot->rc == ERR_FORMAT && damaged)
+		return tell_damage(s, slot, damaged, ctx, err);
+	if (slot->rc && err)
+		*err = slot->why;
+	return slot->rc;
+}
+
+/* Their ids first: sorting rows with blobs in them would copy every blob. */
+int read_segments(struct store *s, int64_t incident_id, segment_reader *each, damage_reader *damaged,
+		  void *ctx, struct err *err)
+{
+	struct slot slots[2] = {0};
+	struct ids ids = {0};
+	struct ahead ahead;
+	struct args a;
+	uint32_t i;
+	int rc = db_statement(
+		s,
+		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
+		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id",
+		&a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, incident_id);
+	rc = ids_collect(s, a.st, &ids, err);
+	ahead_begin(&ahead, ids.n);
+	for (i = 0; !rc && i <= ids.n; i++) {
+		await(&ahead);
+		if (i < ids.n) {
+			fetch(s, incident_id, ids.ids[i], &slots[i % 2]);
+			hand_over(&ahead, &slots[i % 2]);
+		}
+		if (i)
+			rc = deliver(s, incident_id, &slots[(i - 1) % 2], each, damaged, ctx, err);
+	}
+	ahead_end(&ahead);
+	slot_free(&slots[0]);
+	slot_free(&slots[1]);
+	free(ids.ids);
+	return rc;
+}
