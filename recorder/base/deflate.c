@@ -4,7 +4,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#define LEVEL 1
+#define LEVEL 3
+#define GZIP_LEVEL 1
+#define NOISE_LEAST_BYTES 256u              /* codes of their own take some 60 */
+#define NOISE_PAIRS 3u                      /* of all pairs of bytes one in so many may be equal */
 #define STEP_BYTES 16384u
 #define OS_UNKNOWN 255                       /* zlib would write which system it runs on */
 
@@ -22,7 +25,7 @@ static struct deflater *make(bool gzip)
 		return NULL;
 	d->gzip = gzip;
 	d->header.os = OS_UNKNOWN;
-	if (deflateInit2(&d->z, LEVEL, Z_DEFLATED, MAX_WBITS + (gzip ? 16 : 0), 8,
+	if (deflateInit2(&d->z, gzip ? GZIP_LEVEL : LEVEL, Z_DEFLATED, MAX_WBITS + (gzip ? 16 : 0), 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(d);
 		return NULL;
@@ -98,6 +101,25 @@ void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *o
 		at += piece;
 		n -= piece;
 	}
+}
+
+/*
+ * Many numbers differ from one byte to the next by chance, and looking for repeats in them costs time and
+ * codes. Where most are the same, as of one busy loop, it pays.
+ */
+enum deflate_kind deflate_kind_of(const void *bytes, size_t n)
+{
+	const uint8_t *at = bytes;
+	uint32_t count[256] = {0}, i;
+	uint64_t equal = 0;
+
+	if (n < NOISE_LEAST_BYTES)
+		return DEFLATE_TEXT;
+	for (i = 0; i < n; i++)
+		count[at[i]]++;
+	for (i = 0; i < 256; i++)
+		equal += (uint64_t)count[i] * count[i];
+	return equal < (uint64_t)n * n / NOISE_PAIRS ? DEFLATE_NOISE : DEFLATE_TEXT;
 }
 
 void deflater_cut(struct deflater *d, struct buf *out)

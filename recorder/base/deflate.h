@@ -1,8 +1,9 @@
 /*
  * Compressed bytes: zlib streams (RFC 1950), made from pieces, read back whole.
  *
- * Level 1: over the columns of segments level 6 saves 4 % and takes twice as long (0.63 and 1.29 us
- * a sample). One thread at a time per deflater.
+ * Level 3: over the columns of segments it saves 1 % of what level 1 leaves, in the same time; level 4, the
+ * first that looks twice, takes half as long again and saves nothing. Files (gzip) are of level 1. One thread at
+ * a time per deflater.
  */
 #ifndef BASE_DEFLATE_H
 #define BASE_DEFLATE_H
@@ -25,6 +26,8 @@ void deflater_start(struct deflater *d);
  */
 enum deflate_kind { DEFLATE_TEXT, DEFLATE_NOISE };
 void deflater_kind(struct deflater *d, enum deflate_kind kind, struct buf *out);
+/* The one that is likely to suit small numbers, a byte each. */
+enum deflate_kind deflate_kind_of(const void *bytes, size_t n);
 /* End a block: what comes next has codes of its own. */
 void deflater_cut(struct deflater *d, struct buf *out);
 /* Append what n more bytes come to; a failure stays in out (buf_check). */

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #define PAGE ((size_t)4096)
-#define NOISE_LEAST_BYTES 256u              /* codes of their own take some 60 */
-#define NOISE_PAIRS 2u                      /* of all pairs of bytes one in so many may be equal */
 
 /* ---- encoding --------------------------------------------------------------------------------- */
 
@@ -148,26 +146,7 @@ static void encode_head(struct segment_builder *b, enum segment_codec codec)
 		put_varint(out, b->columns[i].bytes.len);
 }
 
-/*
- * Many small columns of numbers differ from one byte to the next by chance, and looking for repeats in
- * them costs time and codes. Where most are the same, as of one busy loop, it pays.
- */
-static enum deflate_kind kind_of(const struct buf *column)
-{
-	uint32_t count[256] = {0}, i;
-	uint64_t equal = 0;
-	size_t at;
-
-	if (column->len < NOISE_LEAST_BYTES)
-		return DEFLATE_TEXT;
-	for (at = 0; at < column->len; at++)
-		count[(uint8_t)column->data[at]]++;
-	for (i = 0; i < 256; i++)
-		equal += (uint64_t)count[i] * count[i];
-	return equal < (uint64_t)column->len * column->len / NOISE_PAIRS ? DEFLATE_NOISE : DEFLATE_TEXT;
-}
-
-/* Each plane with codes of its own. */
+/* Each plane with codes of its own, in the way that suits it. */
 static void put_planes(struct segment_builder *b, const struct buf *column)
 {
 	size_t ends[VARINT_MAX_BYTES], at = 0;
@@ -186,6 +165,7 @@ static void put_planes(struct segment_builder *b, const struct buf *column)
 	for (k = 0; k < VARINT_MAX_BYTES && at < column->len; k++) {
 		if (k)
 			deflater_cut(b->deflater, &b->packed);
+		deflater_kind(b->deflater, deflate_kind_of(planes + at, ends[k] - at), &b->packed);
 		deflater_put(b->deflater, planes + at, ends[k] - at, &b->packed);
 		at = ends[k];
 	}
@@ -202,11 +182,12 @@ static enum segment_codec pack(struct segment_builder *b)
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
 		const struct buf *column = &b->columns[i].bytes;
 
-		deflater_kind(b->deflater, segment_is_numbers(i) ? kind_of(column) : DEFLATE_TEXT, &b->packed);
-		if (segment_is_numbers(i))
+		if (segment_is_numbers(i)) {
 			put_planes(b, column);
-		else
+		} else {
+			deflater_kind(b->deflater, DEFLATE_TEXT, &b->packed);
 			deflater_put(b->deflater, column->data, column->len, &b->packed);
+		}
 		raw_bytes += column->len;
 	}
 	deflater_end(b->deflater, &b->packed);
