@@ -788,7 +788,8 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 			      .sql = "SELECT id, name, raw_name, module, offset FROM function WHERE id>=? ORDER BY id"},
 		.frames = {.what = "frame",
 			   .sql = "SELECT id, module_id, offset, flags, function_id FROM frame WHERE id>=? ORDER BY id"},
-	};	int rc = schema_version(s, &l.version, err);
+	};
+	int rc = schema_version(s, &l.version, err);
 
 	if (l.version < 3)
 		l.processes.sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, 0 FROM process"

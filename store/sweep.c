@@ -283,33 +283,50 @@ static int end_at_damaged(struct merging *g, int64_t first, int64_t last, struct
 				       err);
 }
 
-/* 1 = there was one, 0 = there is no more. */
-static int sweep_page(struct merging *g, int64_t *after, struct err *err)
-{
-	struct blob data, functions;
-	struct page_frame *frames = NULL;
-	struct args a;
+/* A page's row; the blobs are those of st, until it is reset. */
+struct swept {
+	sqlite3_stmt *st;
+	struct blob data, more;              /* the second blob: functions of frames, names of functions */
 	int64_t last;
-	uint32_t n = 0;
-	int rc = db_statement(g->m->s, "SELECT first_id, data, functions, last_id FROM frame_page WHERE first_id > ?"
-			      " ORDER BY first_id LIMIT 1", &a, err);
+};
+
+/* sql: first_id, two blobs and last_id of the page behind first_id ?. 1 = there was one, 0 = there is no more. */
+static int next_page(struct store *s, const char *sql, int64_t *after, struct swept *out, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, sql, &a, err);
 
 	if (rc)
 		return rc;
 	arg_int(&a, *after);
-	rc = db_step(g->m->s, a.st, err);
+	rc = db_step(s, a.st, err);
 	if (rc <= 0)
 		return rc;
 	*after = sqlite3_column_int64(a.st, 0);
-	data = column_blob(a.st, 1);
-	functions = column_blob(a.st, 2);
-	last = sqlite3_column_int64(a.st, 3);
-	rc = frame_page_unpack(&data, &functions, *after, &frames, &n, err);
-	sqlite3_reset(a.st);
+	out->data = column_blob(a.st, 1);
+	out->more = column_blob(a.st, 2);
+	out->last = sqlite3_column_int64(a.st, 3);
+	out->st = a.st;
+	return 1;
+}
+
+/* 1 = there was one, 0 = there is no more. */
+static int sweep_page(struct merging *g, int64_t *after, struct err *err)
+{
+	struct page_frame *frames = NULL;
+	struct swept page;
+	uint32_t n = 0;
+	int rc = next_page(g->m->s, "SELECT first_id, data, functions, last_id FROM frame_page WHERE first_id > ?"
+			   " ORDER BY first_id LIMIT 1", after, &page, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = frame_page_unpack(&page.data, &page.more, *after, &frames, &n, err);
+	sqlite3_reset(page.st);
 	if (!rc)
 		rc = merge_page(g, *after, frames, n, err);
 	else if (rc == ERR_FORMAT)
-		rc = end_at_damaged(g, *after, last, err);
+		rc = end_at_damaged(g, *after, page.last, err);
 	free(frames);
 	return rc ? rc : 1;
 }
@@ -365,32 +382,22 @@ static int sweep_functions(struct marks *m, int64_t first, struct function_page 
 /* 1 = there was one, 0 = there is no more. */
 static int sweep_function_page(struct merging *g, int64_t *after, struct err *err)
 {
-	struct function_page page;
-	struct blob data, names;
-	struct args a;
-	int64_t last;
-	int rc = db_statement(g->m->s, "SELECT first_id, data, names, last_id FROM function_page"
-			      " WHERE first_id > ? ORDER BY first_id LIMIT 1", &a, err);
+	struct function_page functions;
+	struct swept page;
+	int rc = next_page(g->m->s, "SELECT first_id, data, names, last_id FROM function_page WHERE first_id > ?"
+			   " ORDER BY first_id LIMIT 1", after, &page, err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, *after);
-	rc = db_step(g->m->s, a.st, err);
 	if (rc <= 0)
 		return rc;
-	*after = sqlite3_column_int64(a.st, 0);
-	data = column_blob(a.st, 1);
-	names = column_blob(a.st, 2);
-	last = sqlite3_column_int64(a.st, 3);
-	rc = function_page_unpack(&data, &names, *after, &page, err);
-	sqlite3_reset(a.st);
+	rc = function_page_unpack(&page.data, &page.more, *after, &functions, err);
+	sqlite3_reset(page.st);
 	if (!rc)
-		rc = sweep_functions(g->m, *after, &page, g, err);
+		rc = sweep_functions(g->m, *after, &functions, g, err);
 	else if (rc == ERR_FORMAT)
 		rc = sweep_damaged(g->m, MARK_FUNCTIONS, "DELETE FROM function_page WHERE first_id = ?", *after,
-				   last, err);
-	function_page_free(&page);
-	*after = last > *after ? last : *after;
+				   page.last, err);
+	function_page_free(&functions);
+	*after = page.last > *after ? page.last : *after;
 	return rc ? rc : 1;
 }
 
