@@ -78,16 +78,7 @@ fi
 
 # ---- .NET --------------------------------------------------------------------------------------------
 
-tool=$TOP/build/deps/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
-if [ ! -f "$tool" ]; then
-	echo "skip .NET in containers: no sarif-multitool (npm, by 'make deps')"
-	exit 0
-fi
-cp "$tool" ./boxedtool && chmod +x boxedtool
-if ! ./boxedtool version >version 2>&1; then
-	echo "skip .NET in containers: sarif-multitool does not run here: $(head -n 1 version)"
-	exit 0
-fi
+need_dotnet '.NET in containers' @microsoft/sarif-multitool-linux 'sarif-multitool' boxedtool
 awk 'BEGIN {
 	printf "{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"t\"}},\"results\":["
 	for (i = 0; i < 60000; i++)

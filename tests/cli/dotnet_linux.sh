@@ -3,16 +3,7 @@
 # runtime, of .NET 8 and of Core 3.1. Collections fire a rule, so do exceptions and the events of an EventSource.
 . "$TOP/tests/support/cli.sh"
 need_perf
-tool=$TOP/build/deps/npm/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
-if [ ! -f "$tool" ]; then
-	echo "skip events of .NET programs: no sarif-multitool (npm, by 'make deps')"
-	exit 0
-fi
-cp "$tool" ./multitool && chmod +x multitool
-if ! ./multitool version >version 2>&1; then
-	echo "skip events of .NET programs: sarif-multitool does not run here: $(head -n 1 version)"
-	exit 0
-fi
+need_dotnet 'events of .NET programs' @microsoft/sarif-multitool-linux 'sarif-multitool' multitool
 
 # 40,000 results, 10 MB; and the same cut in the middle.
 awk 'BEGIN {
@@ -76,17 +67,8 @@ wait $program 2>/dev/null || true
 
 # ---- the oldest: .NET Core 3.1 -------------------------------------------------------------------------
 
-tool=$TOP/build/deps/npm/node_modules/sarif-multitool-3.1/Sarif.Multitool
 export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_BUNDLE_EXTRACT_BASE_DIR=$PWD/bundle
-if [ ! -f "$tool" ]; then
-	echo "skip events of .NET Core 3.1: no sarif-multitool 2.4.16 (npm, by 'make deps')"
-	exit 0
-fi
-cp "$tool" ./core31 && chmod +x core31
-if ! ./core31 version >version 2>&1; then
-	echo "skip events of .NET Core 3.1: sarif-multitool 2.4.16 does not run here: $(head -n 1 version)"
-	exit 0
-fi
+need_dotnet 'events of .NET Core 3.1' sarif-multitool-3.1 'sarif-multitool 2.4.16' core31
 # Any exception: that by which the runtime itself leaves native frames (of C++) is none of the program's.
 record core31 --collect-multiple 2 --max-per-hour 1 --stop-on-gc-over-msec '1;Process=core31' --stop-on-exception '.;Process=core31'
 while kill -0 $collect 2>/dev/null; do

@@ -83,3 +83,19 @@ need_tracefs()
 	fi
 	IN_OWN_MOUNTS=1 exec unshare -m sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"' sh bash "$1"
 }
+
+# need_dotnet WHAT PACKAGE TOOL NAME: ./NAME is the .NET program Sarif.Multitool of that npm package, which brings its
+# runtime; the script ends here, aloud, where WHAT cannot be tried as it is not installed or does not run.
+need_dotnet()
+{
+	local file=$TOP/build/deps/npm/node_modules/$2/Sarif.Multitool
+	if [ ! -f "$file" ]; then
+		echo "skip $1: no $3 (npm, by 'make deps')"
+		exit 0
+	fi
+	cp "$file" "./$4" && chmod +x "./$4"
+	if ! "./$4" version >version 2>&1; then
+		echo "skip $1: $3 does not run here: $(head -n 1 version)"
+		exit 0
+	fi
+}
