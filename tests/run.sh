@@ -36,7 +36,7 @@ export TOP BUILD WINE_RUN
 export RECORDER=$BUILD/recorder RECORDER_EXE=$TOP/build/windows/recorder.exe
 
 # cmocka would turn a sanitizer's report of a bad access into a mere "exception".
-export ASAN_OPTIONS=${ASAN_OPTIONS:-handle_segv=2:handle_sigbus=2:handle_sigfpe=2:detect_leaks=1}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-handle_segv=2:handle_sigbus=1:handle_sigfpe=2:detect_leaks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 

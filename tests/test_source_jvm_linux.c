@@ -216,6 +216,35 @@ static void a_pause_that_is_open_at_the_first_look_has_its_own_beginning(void **
 	assert_true(ms > 39.999 && ms < 40.001);
 }
 
+/* Its owner may do that, to whoever reads it. */
+static void a_file_that_is_cut_off_and_comes_back_hurts_nobody(void **state)
+{
+	uint64_t start_ns, count;
+	unsigned char all[4096];
+	double ms;
+	FILE *f = fopen(path, "r+b");
+	size_t n;
+
+	(void)state;
+	assert_non_null(f);
+	n = fread(all, 1, sizeof(all), f);
+	record();
+	run();
+	os_sleep_ns(50 * NS_PER_MS);
+	pause_of(2, 2 * NS_PER_MS, NS_PER_MS);
+	next("GC/Start", &start_ns, &count, &ms);
+	assert_int_equal(ftruncate(fileno(f), 0), 0);
+	os_sleep_ns(120 * NS_PER_MS);            /* at least two looks */
+	rewind(f);
+	fwrite(all, 1, n, f);
+	fclose(f);
+	os_sleep_ns(120 * NS_PER_MS);
+	pause_of(9, 2 * NS_PER_MS, NS_PER_MS);
+	do
+		next("GC/Start", &start_ns, &count, &ms);
+	while (count != 9);
+}
+
 #define MS(n) ((n) * NS_PER_MS)
 
 static void a_lone_pause_is_looked_at_more_closely_for_a_moment(void **state)
@@ -276,6 +305,7 @@ int main(void)
 			a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told, begin, end),
 		cmocka_unit_test_setup_teardown(a_pause_that_ended_before_the_recording_is_not_told, begin, end),
 		cmocka_unit_test_setup_teardown(a_pause_that_is_open_at_the_first_look_has_its_own_beginning, begin, end),
+		cmocka_unit_test_setup_teardown(a_file_that_is_cut_off_and_comes_back_hurts_nobody, begin, end),
 		cmocka_unit_test(a_lone_pause_is_looked_at_more_closely_for_a_moment),
 		cmocka_unit_test(pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm),
 		cmocka_unit_test(what_a_jvm_says_of_its_beginning_is_believed_within_bounds),

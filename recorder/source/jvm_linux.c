@@ -237,9 +237,7 @@ static uint64_t value(const struct jvm_source *s, const struct jvm *j, uint32_t 
 
 static bool read_counters(const struct jvm *j, unsigned char *image)
 {
-	size_t n = j->data.high - j->data.low;
-
-	return pread(j->fd, image, n, j->data.low) == (ssize_t)n;
+	return mapped_read(&j->map, image, j->data.low, j->data.high - j->data.low);
 }
 
 /* Of several pauses since the last look the sum of times counts, which a collector writes last. */
@@ -315,11 +313,11 @@ static void read_clock(struct jvm *j)
 
 	/* Not if we had to wait for a CPU between the two clocks. */
 	if (j->data.began_at && !j->zero_wall_ns && now_ns - before_ns < NS_PER_MS / 4 &&
-	    pread(j->fd, &began_ms, sizeof(began_ms), j->data.began_at) == sizeof(began_ms))
+	    mapped_read(&j->map, &began_ms, j->data.began_at, sizeof(began_ms)))
 		jvm_clock_note_wall(j, began_ms, wall_ns, now_ns);
 	if (!j->data.ticks_at)
 		return;
-	if (pread(j->fd, &ticks, sizeof(ticks), j->data.ticks_at) != sizeof(ticks) || !ticks)
+	if (!mapped_read(&j->map, &ticks, j->data.ticks_at, sizeof(ticks)) || !ticks)
 		return;
 	jvm_clock_note(j, jvm_ticks_to_ns(j, ticks), ticks != j->ticks ? j->read_ns : 0, os_now_ns());
 	j->ticks = ticks;
@@ -530,20 +528,11 @@ static void look_at_safepoints(struct jvm_source *s, struct jvm *j)
 /* The number of safepoints, which rises when a pause begins, and their time, which does when it ends, are the same. */
 static bool nothing_happened(const struct jvm *j)
 {
-	uint32_t low = j->data.safepoints_at, high = j->data.safepoint_time_at, swap = low;
-	unsigned char bytes[256];
 	uint64_t count, time;
 
-	if (low > high) {
-		low = high;
-		high = swap;
-	}
-	if (!j->safepoints.count || high + 8 - low > sizeof(bytes) ||
-	    pread(j->fd, bytes, high + 8 - low, low) != (ssize_t)(high + 8 - low))
-		return false;
-	memcpy(&count, bytes + (j->data.safepoints_at - low), sizeof(count));
-	memcpy(&time, bytes + (j->data.safepoint_time_at - low), sizeof(time));
-	return count == j->safepoints.count && time == j->safepoints.time;
+	return j->safepoints.count && mapped_read(&j->map, &count, j->data.safepoints_at, sizeof(count)) &&
+	       mapped_read(&j->map, &time, j->data.safepoint_time_at, sizeof(time)) && count == j->safepoints.count &&
+	       time == j->safepoints.time;
 }
 
 static void look(void *ctx, struct jvm *j)

@@ -100,6 +100,7 @@ static void forget(struct jvm_table *t, uint32_t i)
 {
 	if (t->all[i].ready && t->last_look)
 		t->last_look(t->last_look_ctx, &t->all[i]);
+	mapped_close(&t->all[i].map);
 	close(t->all[i].fd);
 	jvm_attach_close(&t->all[i].attach);
 	if (t->all[i].own)
@@ -129,7 +130,8 @@ static bool is_its_process(uint32_t pid, uid_t owner)
 	return stat(path, &st) == 0 && st.st_uid == owner && ns_tmp_is_here(pid);
 }
 
-static bool parse(int fd, uid_t owner, struct hsperf *out)
+/* Where its counters are, by one reading; then the file is mapped. */
+static bool parse(struct jvm *j)
 {
 	unsigned char *image;
 	struct stat st;
@@ -137,13 +139,14 @@ static bool parse(int fd, uid_t owner, struct hsperf *out)
 	ssize_t n;
 	bool ok = false;
 
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != owner || st.st_nlink != 1 ||
+	if (fstat(j->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != j->uid || st.st_nlink != 1 ||
 	    st.st_size <= 0 || (uint64_t)st.st_size > HSPERF_MAX_BYTES)
 		return false;
 	image = malloc((size_t)st.st_size);
-	n = image ? pread(fd, image, (size_t)st.st_size, 0) : 0;
+	n = image ? pread(j->fd, image, (size_t)st.st_size, 0) : 0;
 	if (n > 0)
-		ok = hsperf_parse(image, (size_t)n, out, &err) == 0 && out->high - out->low <= JVM_RANGE_MAX;
+		ok = hsperf_parse(image, (size_t)n, &j->data, &err) == 0 &&
+		     j->data.high - j->data.low <= JVM_RANGE_MAX && mapped_open(&j->map, j->fd, (size_t)n, &err) == 0;
 	free(image);
 	return ok;
 }
@@ -155,7 +158,7 @@ static void try(struct jvm_table *t, struct jvm *j, uint64_t now_ns)
 	uint32_t i;
 
 	j->next_try_ns = now_ns + (now_ns - j->found_ns < TRY_FOR_NS ? TRY_NS : SCAN_NS);
-	if (!parse(j->fd, j->uid, &j->data))
+	if (!parse(j))
 		return;
 	j->ready = true;
 	t->nready++;

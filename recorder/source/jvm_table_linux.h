@@ -15,6 +15,7 @@
 #include "source/gc_counters.h"
 #include "source/hsperf.h"
 #include "source/jvm_attach_linux.h"
+#include "source/mapped_linux.h"
 #include "source/ns_tmp_linux.h"
 
 #define JVMS_MAX 256u
@@ -31,6 +32,7 @@ struct jvm_pace {
 struct jvm {
 	uint32_t pid, uid;
 	int fd;
+	struct mapped map;                   /* when ready; of the whole file */
 	bool ready;                          /* its counters are known; else all below is empty */
 	bool young;                          /* began after the table was opened */
 	bool elsewhere;                      /* in other namespaces than ours */
