@@ -54,7 +54,7 @@ int not_found(struct store *s, int64_t id, struct err *err)
 			     id, s->path);
 	else if (!rc)
 		rc = err_set(err, ERR_NOT_FOUND,
-			     "there is no incident %" PRId64 " in %s; there are %s%s", id, s->path,
+			     "there is no incident %" PRId64 " in %s; it holds %s%s", id, s->path,
 			     buf_text(&text), ids.n > 10 ? ", ..." : "");
 	free(ids.ids);
 	buf_free(&text);

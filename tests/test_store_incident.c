@@ -556,7 +556,7 @@ static void an_unknown_id_is_answered_with_those_that_are_there(void **state)
 	lab_simple(&lab, s, MS(10), 1);
 	lab_simple(&lab, s, MS(20), 1);
 	assert_int_equal(store_delete(s, 7, &err), ERR_NOT_FOUND);
-	assert_non_null(strstr(err.text, "there are 2, 1"));
+	assert_non_null(strstr(err.text, "it holds 2, 1"));
 	assert_int_equal(store_pin(s, 7, true, &err), ERR_NOT_FOUND);
 	store_close(s);
 	lab_close(&lab);
