@@ -3,6 +3,7 @@
  * system that never answers (FUSE, without a server). Needs root.
  */
 #include "base/os.h"
+#include "source/ns_hung_linux.h"
 #include "source/ns_tmp_linux.h"
 #include "tests/support/tmp.h"
 
@@ -188,7 +189,7 @@ static void take_until_said(struct ns_tmp *t, struct log *log, const char *path,
 
 static void nobody_looks_while_four_hang_and_again_when_one_answers(void **state)
 {
-	pid_t hangs[NS_TMP_THREADS_MAX], pid = 0;
+	pid_t hangs[NS_HUNG_MAX], pid = 0;
 	struct ns_tmp_file file = {.fd = -1};
 	const char *path = tmp_path("log");
 	struct ns_tmp *t = NULL;
@@ -196,10 +197,10 @@ static void nobody_looks_while_four_hang_and_again_when_one_answers(void **state
 	unsigned i, n = 0;
 
 	(void)state;
-	for (i = 0; i < NS_TMP_THREADS_MAX; i++)
+	for (i = 0; i < NS_HUNG_MAX; i++)
 		n += (hangs[i] = child(hang_tmp)) != 0;
 	assert_int_equal(log_open(path, &log, NULL), 0);
-	if (n == NS_TMP_THREADS_MAX) {
+	if (n == NS_HUNG_MAX) {
 		assert_int_equal(ns_tmp_open(NS_TMP_JVM, NULL, log, &t, NULL), 0);
 		take_until_said(t, log, path, "Java programs are not looked for in any container");
 		pid = child(fill_tmp);
@@ -214,10 +215,10 @@ static void nobody_looks_while_four_hang_and_again_when_one_answers(void **state
 	}
 	ns_tmp_close(t);
 	end(pid);
-	for (i = 0; i < NS_TMP_THREADS_MAX; i++)
+	for (i = 0; i < NS_HUNG_MAX; i++)
 		end(hangs[i]);
 	log_close(log);
-	if (n != NS_TMP_THREADS_MAX) {
+	if (n != NS_HUNG_MAX) {
 		print_message("this user may not mount FUSE in a namespace\n");
 		skip();
 	}

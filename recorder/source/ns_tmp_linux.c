@@ -3,11 +3,11 @@
 
 #include "base/os.h"
 #include "source/dotnet_ipc.h"
+#include "source/ns_hung_linux.h"
 #include "source/proc_pid_linux.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +25,10 @@
 #define PROCESSES_MAX 16384u                 /* elsewhere */
 #define KNOWN_MAX 1024u
 #define AGAIN_NS (10 * NS_PER_SEC)           /* for a file whose process is not to be found */
-#define SPARED_NS (60 * NS_PER_SEC)          /* one that hung and answers again */
 #define ENTRIES_MAX 65536u                   /* looked at of one group of processes */
 #define QUEUE_MAX 64u
 #define HSPERF "hsperfdata_"
 #define DOTNET "dotnet-diagnostic-"
-
-struct group {                               /* namespaces that processes share */
-	uint64_t mounts, pids;
-	uint32_t some_pid;                   /* one of them */
-};
 
 struct member {
 	uint32_t pid, group, inner;          /* inner 0 = not asked yet */
@@ -57,31 +51,20 @@ struct known {
 	uint32_t pid;
 };
 
-/* What does not answer, or did not lately: told by the threads that were left behind to the one that goes on. */
-struct hung {
-	struct os_mutex *lock;               /* guards what follows but `back` */
-	struct hung_one {
-		struct group group;
-		uint64_t until_ns;           /* of one whose thread came back; 0 = it is held up still */
-	} all[NS_TMP_THREADS_MAX];
-	uint32_t n, users;                   /* the last of its users frees it */
-	_Atomic uint32_t back;               /* threads that came back */
-};
-
 struct work {
 	enum ns_tmp_kind kind;
-	struct hung *hung;
+	struct ns_hung *hung;
 	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
 	struct os_cond *wake;
 	struct os_wake *taker;               /* touched under the lock, and unless abandoned; NULL = none */
 	struct ns_tmp_file queue[QUEUE_MAX];
 	uint32_t queued;
-	struct group at;                     /* what is being looked at */
+	struct ns_group at;                  /* what is being looked at */
 	uint64_t at_since_ns;                /* 0 = nothing */
 	uint32_t entries;                    /* of it that were looked at */
 	bool stopping, abandoned, ended;
 
-	struct group groups[GROUPS_MAX];     /* from here on the thread's own */
+	struct ns_group groups[GROUPS_MAX];  /* from here on the thread's own */
 	uint32_t ngroups;
 	struct member *members;
 	uint32_t nmembers, room;
@@ -98,107 +81,9 @@ struct ns_tmp {
 	struct os_wake *wake;                /* NULL = none */
 	struct log *log;
 	enum ns_tmp_kind kind;
-	struct hung *hung;
+	struct ns_hung *hung;
 	uint32_t back_told;
 };
-
-/* ---- what hangs ------------------------------------------------------------------------------------ */
-
-static struct hung *hung_new(void)
-{
-	struct hung *h = calloc(1, sizeof(*h));
-
-	if (h && !(h->lock = os_mutex_new())) {
-		free(h);
-		h = NULL;
-	}
-	if (h)
-		h->users = 1;
-	return h;
-}
-
-static struct hung *hung_use(struct hung *h)
-{
-	os_mutex_lock(h->lock);
-	h->users++;
-	os_mutex_unlock(h->lock);
-	return h;
-}
-
-static void hung_drop(struct hung *h)
-{
-	bool last;
-
-	if (!h)
-		return;
-	os_mutex_lock(h->lock);
-	last = --h->users == 0;
-	os_mutex_unlock(h->lock);
-	if (last) {
-		os_mutex_free(h->lock);
-		free(h);
-	}
-}
-
-static bool same_group(const struct group *a, uint64_t mounts, uint64_t pids)
-{
-	return a->mounts == mounts && a->pids == pids;
-}
-
-static bool hung_has(struct hung *h, uint64_t mounts, uint64_t pids, uint64_t now_ns)
-{
-	bool has = false;
-	uint32_t i;
-
-	os_mutex_lock(h->lock);
-	for (i = h->n; i--;) {
-		if (h->all[i].until_ns && now_ns >= h->all[i].until_ns)
-			h->all[i] = h->all[--h->n];
-		else
-			has |= same_group(&h->all[i].group, mounts, pids);
-	}
-	os_mutex_unlock(h->lock);
-	return has;
-}
-
-static void hung_add(struct hung *h, const struct group *group)
-{
-	uint32_t i;
-
-	os_mutex_lock(h->lock);
-	for (i = 0; i < h->n && h->n == NS_TMP_THREADS_MAX && !h->all[i].until_ns; i++)
-		;
-	if (h->n < NS_TMP_THREADS_MAX)
-		i = h->n++;
-	if (i < NS_TMP_THREADS_MAX)
-		h->all[i] = (struct hung_one){*group, 0};
-	os_mutex_unlock(h->lock);
-}
-
-/* By the thread that was held up. */
-static void hung_came_back(struct hung *h, const struct group *group)
-{
-	uint32_t i;
-
-	os_mutex_lock(h->lock);
-	for (i = 0; i < h->n; i++)
-		if (!h->all[i].until_ns && same_group(&h->all[i].group, group->mounts, group->pids))
-			h->all[i].until_ns = os_now_ns() + SPARED_NS;
-	os_mutex_unlock(h->lock);
-	atomic_fetch_add(&h->back, 1);
-}
-
-/* Threads that are held up. */
-static uint32_t hung_threads(struct hung *h)
-{
-	uint32_t i, n = 0;
-
-	os_mutex_lock(h->lock);
-	for (i = 0; i < h->n; i++)
-		n += !h->all[i].until_ns;
-	os_mutex_unlock(h->lock);
-	return n;
-}
 
 /* ---- which processes ------------------------------------------------------------------------------ */
 
@@ -217,10 +102,10 @@ static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t p
 	struct member *bigger;
 	uint32_t i;
 
-	for (i = 0; i < w->ngroups && !same_group(&w->groups[i], mounts, pids); i++)
+	for (i = 0; i < w->ngroups && !ns_group_is(&w->groups[i], mounts, pids); i++)
 		;
 	if (i == GROUPS_MAX || w->nmembers == PROCESSES_MAX ||
-	    (i == w->ngroups && w->hung && hung_has(w->hung, mounts, pids, os_now_ns())))
+	    (i == w->ngroups && w->hung && ns_hung_has(w->hung, mounts, pids, os_now_ns())))
 		return;
 	if (w->nmembers == w->room) {
 		bigger = realloc(w->members, (w->room + 256) * sizeof(*bigger));
@@ -230,7 +115,7 @@ static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t p
 		w->room += 256;
 	}
 	if (i == w->ngroups)
-		w->groups[w->ngroups++] = (struct group){mounts, pids, pid};
+		w->groups[w->ngroups++] = (struct ns_group){mounts, pids, pid};
 	w->members[w->nmembers++] = (struct member){pid, i, 0};
 }
 
@@ -321,7 +206,7 @@ static bool is_member(const struct work *w, const struct known *k)
 
 	for (i = 0; i < w->nmembers; i++)
 		if (w->members[i].pid == k->pid &&
-		    same_group(&w->groups[w->members[i].group], k->mounts, k->pids))
+		    ns_group_is(&w->groups[w->members[i].group], k->mounts, k->pids))
 			return true;
 	return false;
 }
@@ -336,18 +221,18 @@ static void forget(struct work *w, uint64_t now_ns)
 			w->known[i] = w->known[--w->nknown];
 }
 
-static bool is_known(const struct work *w, const struct group *g, uint64_t ino)
+static bool is_known(const struct work *w, const struct ns_group *g, uint64_t ino)
 {
 	uint32_t i;
 
 	for (i = 0; i < w->nknown; i++)
-		if (w->known[i].ino == ino && same_group(g, w->known[i].mounts, w->known[i].pids))
+		if (w->known[i].ino == ino && ns_group_is(g, w->known[i].mounts, w->known[i].pids))
 			return true;
 	return false;
 }
 
 /* pid 0 = nobody's: to be asked again later. */
-static void note_known(struct work *w, const struct group *g, uint64_t ino, uint32_t pid)
+static void note_known(struct work *w, const struct ns_group *g, uint64_t ino, uint32_t pid)
 {
 	if (w->nknown < KNOWN_MAX)
 		w->known[w->nknown++] = (struct known){g->mounts, g->pids, ino, pid ? 0 : os_now_ns() + AGAIN_NS, pid};
@@ -441,7 +326,7 @@ struct place {
 /* A name that says to be of the process `inner`. */
 static void see_name(const struct place *p, int dir, const char *name, uint32_t inner)
 {
-	const struct group *g = &p->w->groups[p->group];
+	const struct ns_group *g = &p->w->groups[p->group];
 	struct ns_tmp_file file = {.fd = -1};
 	struct stat st;
 	uid_t user;
@@ -585,7 +470,7 @@ static void work_free(struct work *w)
 		close(w->queue[--w->queued].fd);
 	os_cond_free(w->wake);
 	os_mutex_free(w->lock);
-	hung_drop(w->hung);
+	ns_hung_drop(w->hung);
 	free(w->members);
 	free(w->seen.all);
 	free(w->now.all);
@@ -615,7 +500,7 @@ static void ns_tmp_main(void *ctx)
 	os_cond_signal(w->wake);
 	os_mutex_unlock(w->lock);
 	if (abandoned) {
-		hung_came_back(w->hung, &w->at);
+		ns_hung_came_back(w->hung, &w->at, os_now_ns());
 		work_free(w);
 	}
 }
@@ -630,7 +515,7 @@ static int start(struct ns_tmp *t, struct err *err)
 	if (w) {
 		w->kind = t->kind;
 		w->taker = t->wake;
-		w->hung = hung_use(t->hung);
+		w->hung = ns_hung_use(t->hung);
 		w->lock = os_mutex_new();
 		w->wake = os_cond_new();
 	}
@@ -654,10 +539,10 @@ int ns_tmp_open(enum ns_tmp_kind kind, struct os_wake *wake, struct log *log, st
 	t->log = log;
 	t->wake = wake;
 	t->kind = kind;
-	t->hung = hung_new();
+	t->hung = ns_hung_new();
 	rc = t->hung ? start(t, err) : err_set(err, ERR_MEMORY, "no memory for looking into containers");
 	if (rc) {
-		hung_drop(t->hung);
+		ns_hung_drop(t->hung);
 		free(t);
 		return rc;
 	}
@@ -668,7 +553,7 @@ int ns_tmp_open(enum ns_tmp_kind kind, struct os_wake *wake, struct log *log, st
 /* It frees what it holds, should it come back. Under its lock. */
 static void leave_behind(struct ns_tmp *t)
 {
-	hung_add(t->hung, &t->work->at);
+	ns_hung_add(t->hung, &t->work->at);
 	t->work->abandoned = true;
 	os_thread_leave(t->thread);
 	t->work = NULL;
@@ -688,17 +573,17 @@ static void replace(struct ns_tmp *t)
 	leave_behind(t);
 	log_line(t->log, LOG_WARN, "the file system of the container of pid %u does not answer: its %s programs are not "
 		 "looked for until it does", w->at.some_pid, programs(t));
-	if (hung_threads(t->hung) < NS_TMP_THREADS_MAX)
+	if (ns_hung_threads(t->hung) < NS_HUNG_MAX)
 		start(t, NULL);
 	if (!t->work)
 		log_line(t->log, LOG_ERROR, "%s programs are not looked for in any container any more, until one of the "
-			 "%u file systems that do not answer does", programs(t), NS_TMP_THREADS_MAX);
+			 "%u file systems that do not answer does", programs(t), NS_HUNG_MAX);
 	os_mutex_unlock(w->lock);
 }
 
 static void see_who_came_back(struct ns_tmp *t)
 {
-	uint32_t back = atomic_load(&t->hung->back);
+	uint32_t back = ns_hung_back(t->hung);
 
 	if (back == t->back_told)
 		return;
@@ -713,7 +598,7 @@ bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
 	bool any;
 
 	see_who_came_back(t);
-	if (!t->work && hung_threads(t->hung) < NS_TMP_THREADS_MAX)
+	if (!t->work && ns_hung_threads(t->hung) < NS_HUNG_MAX)
 		start(t, NULL);
 	w = t->work;
 	if (!w)
@@ -753,7 +638,7 @@ void ns_tmp_close(struct ns_tmp *t)
 			work_free(w);
 	}
 	if (t)
-		hung_drop(t->hung);
+		ns_hung_drop(t->hung);
 	free(t);
 }
 

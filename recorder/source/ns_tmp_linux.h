@@ -7,8 +7,8 @@
  * A thread of its own looks once a second, or so seldom that it takes 1/5,000 of a CPU. A process that leaves our
  * namespaces when it has run for long is noticed some 16 looks later. A file system that
  * hangs holds up that thread only: after NS_TMP_STUCK_NS it is left behind, and another one takes over, which
- * leaves out that namespace until a minute after the file system answers again. While NS_TMP_THREADS_MAX threads
- * are held up nobody looks. Nothing is believed that is not its process's
+ * leaves out that namespace until a minute after the file system answers again (ns_hung_linux.h). While NS_HUNG_MAX
+ * threads are held up nobody looks. Nothing is believed that is not its process's
  * user's; no link is followed, and no device opened. Performance data on NFS, SMB, 9P, Ceph or FUSE is not
  * taken: who reads it must not wait for a server.
  */
@@ -22,7 +22,6 @@
 
 #define NS_TMP_NAME_BYTES 108
 #define NS_TMP_STUCK_NS (2 * NS_PER_SEC)
-#define NS_TMP_THREADS_MAX 4u
 
 enum ns_tmp_kind {
 	NS_TMP_JVM,                          /* hsperfdata_USER/PID, open for reading */
