@@ -346,20 +346,26 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	}
 }
 
-/* One call, if there is one. */
-static void serve(struct engine *e, struct os_ipc *ipc)
+/* One call, if there is one. *refused: it was said that calls cannot be taken. */
+static void serve(struct engine *e, struct os_ipc *ipc, bool *refused)
 {
 	struct buf line = {.max_bytes = OS_IPC_MAX_BYTES + 1}, answer = {0};
 	struct json j = {.out = &answer};
 	struct os_ipc_call *call;
+	struct err why;
+	int rc;
 
 	if (!ipc)
 		return;
-	if (os_ipc_next(ipc, 0, &line, &call, NULL) == 0) {
+	rc = os_ipc_next(ipc, 0, &line, &call, &why);
+	if (!rc) {
 		json_open(&j, '{');
 		run_command(e, buf_text(&line), &j);
 		json_close(&j, '}');
 		os_ipc_answer(call, buf_text(&answer));
+	} else if (rc != ERR_NOT_FOUND && !*refused) {
+		*refused = true;
+		log_line(e->log, LOG_WARN, "%s", why.text);
 	}
 	buf_free(&line);
 	buf_free(&answer);
@@ -436,7 +442,7 @@ int engine_control(struct engine *e)
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
 	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
-	bool begun_told = false;
+	bool begun_told = false, refused_told = false;
 	struct err why;
 	int rc = 0;
 
@@ -451,7 +457,7 @@ int engine_control(struct engine *e)
 	while (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended)) {
 		wait(e, ipc, next_status_ns);
 		tell_begun(e, &begun_told);
-		serve(e, ipc);
+		serve(e, ipc, &refused_told);
 		if (e->cfg->listen)
 			take_signals(e, &stopped_at_ns);
 		log_drain(e->log);

@@ -2,7 +2,9 @@
 #include "tests/support/tmp.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -223,6 +225,78 @@ static void os_ipc_ignores_callers_that_send_no_line(void **state)
 	buf_free(&line);
 }
 
+/* The lowest number that is free is the first beyond the limit. */
+static struct rlimit take_descriptors(rlim_t n)
+{
+	struct rlimit old, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = (struct rlimit){.rlim_cur = n, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return old;
+}
+
+static rlim_t lowest_free(void)
+{
+	int fd = dup(STDIN_FILENO);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return (rlim_t)fd;
+}
+
+/* One that does not rest goes round some 100,000 times. */
+static void os_poll_rests_where_it_is_refused(void **state)
+{
+	struct pollfd p[2] = {{.fd = -1, .revents = POLLIN}, {.fd = -1, .revents = POLLIN}};
+	struct rlimit old = take_descriptors(1);
+	uint64_t end_ns = os_now_ns() + 200 * NS_PER_MS;
+	unsigned rounds = 0, ready = 0;
+
+	(void)state;
+	for (; os_now_ns() < end_ns; rounds++)
+		ready += os_poll(p, 2, NS_PER_SEC);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(ready, 0);
+	assert_int_equal(p[0].revents | p[1].revents, 0);
+	assert_in_range(rounds, 1, 10);
+}
+
+static void os_ipc_lets_callers_wait_until_a_descriptor_is_free(void **state)
+{
+	struct os_wake *wake = os_wake_new();
+	struct os_ipc *ipc = NULL;
+	struct os_ipc_call *call = NULL;
+	struct buf line = {0};
+	struct rlimit old;
+	struct err err;
+	uint64_t end_ns;
+	unsigned rounds;
+	char path[80];
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "build/t%u-full", os_pid());
+	assert_int_equal(os_ipc_listen(path, &ipc, NULL), 0);
+	fd = call_with(path, "well\n", 5);
+	old = take_descriptors(lowest_free());
+	end_ns = os_now_ns() + 600 * NS_PER_MS;
+	for (rounds = 0; os_now_ns() < end_ns; rounds++) {
+		os_wake_wait(wake, ipc, false, 60 * NS_PER_SEC);
+		assert_int_equal(os_ipc_next(ipc, 0, &line, &call, &err), ERR_LIMIT);
+	}
+	assert_non_null(strstr(err.text, "raise the limit"));
+	assert_in_range(rounds, 1, 10);
+	setrlimit(RLIMIT_NOFILE, &old);
+	os_wake_wait(wake, ipc, false, 60 * NS_PER_SEC);
+	assert_int_equal(os_ipc_next(ipc, 0, &line, &call, NULL), 0);
+	os_ipc_answer(call, "done");
+	close(fd);
+	os_ipc_close(ipc);
+	os_wake_free(wake);
+	buf_free(&line);
+}
+
 static void base_name_follows_the_hosts_last_separator(void **state)
 {
 	static const char *const pairs[][2] = {{"/a/b", "b"}, {"back\\slash", "back\\slash"}, {"/a/b\\c", "b\\c"}, {"/a/", "a/"}, {"", ""}};
@@ -246,6 +320,8 @@ int main(void)
 		cmocka_unit_test(os_signals_arrive_by_waiting_only),
 		cmocka_unit_test(os_wake_wait_ends_by_a_signal_which_stays_to_be_taken),
 		cmocka_unit_test(os_ipc_ignores_callers_that_send_no_line),
+		cmocka_unit_test(os_ipc_lets_callers_wait_until_a_descriptor_is_free),
+		cmocka_unit_test(os_poll_rests_where_it_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,13 @@ void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t 
 int os_wake_fd(const struct os_wake *w);
 void os_wake_clear(struct os_wake *w);             /* Linux only */
 
+/*
+ * Linux only: poll() for at most wait_ns; how many are ready. Where the system refuses (a limit on descriptors
+ * that is below their number) none is, and the time, at most 100 ms of it, passes all the same.
+ */
+struct pollfd;
+unsigned os_poll(struct pollfd *p, unsigned n, uint64_t wait_ns);
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 struct os_file;
@@ -237,7 +244,8 @@ int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err);
 void os_ipc_close(struct os_ipc *ipc);
 /*
  * Wait for a caller and read its line (no LF). 0, ERR_NOT_FOUND on time-out or a caller that sent
- * nothing useful within a second. Answer every call that was returned.
+ * nothing useful within a second. Answer every call that was returned. Another error (ERR_LIMIT: no descriptor
+ * is free): those who call wait; os_wake_wait() leaves them aside for a moment, and it is to be tried again.
  */
 int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 		struct os_ipc_call **call, struct err *err);

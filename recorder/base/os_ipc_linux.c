@@ -15,9 +15,12 @@
 #include <unistd.h>
 
 #define CALLER_WAIT_NS NS_PER_SEC       /* a caller has this long to send its line */
+#define REFUSED_NS (200 * NS_PER_MS)    /* a caller who cannot be let in makes the socket ready all the time */
+#define POLL_REFUSED_NS (100 * NS_PER_MS)
 
 struct os_ipc {
 	int fd;
+	uint64_t refused_until_ns;    /* nobody is let in before */
 	struct stat own;              /* so that only our own socket file is removed */
 	struct sockaddr_un address;
 };
@@ -161,6 +164,18 @@ static bool send_line(int fd, uint64_t until_ns, const char *line)
 	return left == 0;
 }
 
+static int refuse(struct os_ipc *ipc, struct err *err)
+{
+	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+		return err_set(err, ERR_NOT_FOUND, "who called has gone");
+	ipc->refused_until_ns = deadline(REFUSED_NS);
+	if (errno == EMFILE || errno == ENFILE)
+		return err_os(err, "who calls on %s waits until a descriptor is free; raise the limit (%s)",
+			      ipc->address.sun_path, errno == EMFILE ? "ulimit -n, LimitNOFILE= of a service" :
+			      "sysctl fs.file-max");
+	return err_os(err, "cannot answer on %s", ipc->address.sun_path);
+}
+
 int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 		struct os_ipc_call **call, struct err *err)
 {
@@ -171,7 +186,7 @@ int os_ipc_next(struct os_ipc *ipc, uint64_t timeout_ns, struct buf *line,
 		return err_set(err, ERR_NOT_FOUND, "nobody called");
 	fd = accept4(ipc->fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd < 0)
-		return err_os(err, "cannot answer on %s", ipc->address.sun_path);
+		return refuse(ipc, err);
 	*call = NULL;
 	if (read_line(fd, deadline(CALLER_WAIT_NS), line))
 		*call = malloc(sizeof(**call));
@@ -278,15 +293,34 @@ void os_wake_clear(struct os_wake *w)
 	eventfd_read(w->fd, &n);
 }
 
+unsigned os_poll(struct pollfd *p, unsigned n, uint64_t wait_ns)
+{
+	struct timespec wait = {.tv_sec = (time_t)(wait_ns / NS_PER_SEC), .tv_nsec = (long)(wait_ns % NS_PER_SEC)};
+	int ready = ppoll(p, n, &wait, NULL);
+	bool refused = ready < 0 && errno != EINTR;
+
+	if (ready >= 0)
+		return (unsigned)ready;
+	while (n--)
+		p[n].revents = 0;
+	if (refused)
+		os_sleep_ns(wait_ns < POLL_REFUSED_NS ? wait_ns : POLL_REFUSED_NS);
+	return 0;
+}
+
 void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t timeout_ns)
 {
+	uint64_t now_ns = os_now_ns();
+	bool refused = ipc && now_ns < ipc->refused_until_ns;
 	/* poll() passes over what is -1. */
 	struct pollfd p[] = {
 		{.fd = w->fd, .events = POLLIN},
-		{.fd = ipc ? ipc->fd : -1, .events = POLLIN},
+		{.fd = ipc && !refused ? ipc->fd : -1, .events = POLLIN},
 		{.fd = signals ? os_signals_fd() : -1, .events = POLLIN},
 	};
 
-	if (poll(p, sizeof(p) / sizeof(p[0]), left_ms(deadline(timeout_ns))) > 0 && p[0].revents)
+	if (refused && ipc->refused_until_ns - now_ns < timeout_ns)
+		timeout_ns = ipc->refused_until_ns - now_ns;
+	if (os_poll(p, sizeof(p) / sizeof(p[0]), timeout_ns) && p[0].revents)
 		os_wake_clear(w);
 }
