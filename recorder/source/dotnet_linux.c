@@ -236,7 +236,6 @@ static void wait(struct dotnet_source *s, uint64_t due_ns)
 	struct pollfd *wake = &s->polled[s->n], *watch = wake + 1;
 	uint64_t now_ns = os_now_ns(), session_ns;
 	bool noisy = now_ns < s->noisy_until_ns;
-	struct timespec wait;
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++) {
@@ -248,10 +247,8 @@ static void wait(struct dotnet_source *s, uint64_t due_ns)
 	*watch = (struct pollfd){.fd = noisy ? -1 : s->find.watch, .events = POLLIN};
 	if (noisy && s->noisy_until_ns < due_ns)
 		due_ns = s->noisy_until_ns;
-	due_ns = due_ns > now_ns ? due_ns - now_ns : 0;
-	wait = (struct timespec){.tv_sec = (time_t)(due_ns / NS_PER_SEC), .tv_nsec = (long)(due_ns % NS_PER_SEC)};
 	/* Programs that send little by little are read some of it at once. */
-	if (ppoll(s->polled, s->n + 2, &wait, NULL) > 0 && !wake->revents)
+	if (os_poll(s->polled, s->n + 2, due_ns > now_ns ? due_ns - now_ns : 0) && !wake->revents)
 		os_sleep_ns(COALESCE_NS);
 	if (wake->revents)
 		os_wake_clear(s->wake);

@@ -35,7 +35,7 @@
 
 #define HOLD_NS (180 * NS_PER_MS)            /* the merge waits 250 ms for a source */
 #define HOLD_UNKNOWN_NS NS_PER_SEC           /* late with a name is better than in time without one */
-#define POLL_MS 40
+#define POLL_NS (40 * NS_PER_MS)
 #define ANSWER_MS 500
 #define PENDING_MAX 8192u
 #define LEADERLESS_MAX 64u
@@ -328,7 +328,7 @@ static int exit_run(struct source *source, struct err *err)
 		if (s->count && pending_at(s, 0)->record.time_ns < until_ns)
 			until_ns = pending_at(s, 0)->record.time_ns;
 		queue_watermark(s->queue, until_ns);
-		poll(&p, 1, POLL_MS);
+		os_poll(&p, 1, POLL_NS);
 	}
 	queue_finish(s->queue);
 	return 0;

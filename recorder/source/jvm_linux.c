@@ -626,10 +626,9 @@ static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *see
 static void wait_until(struct jvm_source *s, uint64_t until_ns, int watch)
 {
 	struct pollfd p[] = {{.fd = os_wake_fd(s->wake), .events = POLLIN}, {.fd = watch, .events = POLLIN}};
-	uint64_t now_ns = os_now_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 1;
-	struct timespec wait = {.tv_sec = (time_t)(wait_ns / NS_PER_SEC), .tv_nsec = (long)(wait_ns % NS_PER_SEC)};
+	uint64_t now_ns = os_now_ns();
 
-	if (ppoll(p, 2, &wait, NULL) <= 0)
+	if (!os_poll(p, 2, until_ns > now_ns ? until_ns - now_ns : 1))
 		return;
 	if (p[0].revents)
 		os_wake_clear(s->wake);

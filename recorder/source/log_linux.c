@@ -449,7 +449,7 @@ static void wait_for_any(struct log_source *s)
 			fds[n++] = (struct pollfd){.fd = s->all[i].fd, .events = POLLIN};
 	}
 	if (n)
-		poll(fds, n, LOOK_MS);
+		os_poll(fds, n, LOOK_MS * NS_PER_MS);
 	else
 		os_sleep_ns(LOOK_MS * NS_PER_MS);
 }

@@ -81,21 +81,28 @@ static void close_cpu(struct perf_cpus *c, unsigned number)
 	cpu->online = false;
 }
 
-/* poll() skips negative descriptors. */
+static void add_polled(struct perf_cpus *c, int fd)
+{
+	c->polled[c->npolled++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+/* Only what there is: poll() refuses more than the limit on descriptors, also where they are none. */
 static void rebuild_polled(struct perf_cpus *c)
 {
 	unsigned i, j;
 
-	c->polled[0] = (struct pollfd){.fd = os_wake_fd(c->wake), .events = POLLIN};
+	c->npolled = 0;
+	add_polled(c, os_wake_fd(c->wake));
 	for (i = 0; i < c->n; i++) {
-		struct pollfd *at = &c->polled[1 + POLLED_PER_CPU * i];
 		const struct perf_cpu *cpu = &c->all[i];
 
-		at[0] = (struct pollfd){.fd = cpu->online ? cpu->sideband.fd : -1, .events = POLLIN};
-		at[1] = (struct pollfd){.fd = cpu->online ? cpu->sampler.fd : -1, .events = POLLIN};
-		for (j = 0; j < PROBE_RINGS; j++)
-			at[2 + j] = (struct pollfd){.fd = cpu->online && c->probes ? cpu->probes[j].fd : -1,
-						    .events = POLLIN};
+		if (!cpu->online)
+			continue;
+		add_polled(c, cpu->sideband.fd);
+		add_polled(c, cpu->sampler.fd);
+		for (j = 0; c->probes && j < PROBE_RINGS; j++)
+			if (cpu->probes[j].fd >= 0)
+				add_polled(c, cpu->probes[j].fd);
 	}
 }
 
@@ -162,9 +169,9 @@ static bool was_woken(struct perf_cpus *c)
 	return true;
 }
 
-bool perf_cpus_wait(struct perf_cpus *c, int timeout_ms)
+bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns)
 {
-	return poll(c->polled, 1 + POLLED_PER_CPU * (nfds_t)c->n, timeout_ms) > 0 && !was_woken(c);
+	return os_poll(c->polled, c->npolled, timeout_ns) && !was_woken(c);
 }
 
 void perf_cpus_refresh(struct perf_cpus *c)

@@ -18,7 +18,8 @@ struct perf_cpus {
 	struct probes *probes;               /* ours; NULL = no rule asks for any */
 	struct perf_cpu *all;                /* by CPU number */
 	unsigned n;
-	struct pollfd *polled;
+	struct pollfd *polled;               /* the wake event, then the rings that are open */
+	unsigned npolled;
 	struct os_wake *wake;
 };
 
@@ -41,7 +42,7 @@ void perf_cpus_enable(struct perf_cpus *c, bool sideband, bool on);
 bool perf_cpus_follow(struct perf_cpus *c, struct log *log);
 
 /* Wait for records; false: the time is over, or somebody woke it and does not want to wait for more of them. */
-bool perf_cpus_wait(struct perf_cpus *c, int timeout_ms);
+bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns);
 void perf_cpus_wake(struct perf_cpus *c);            /* any thread */
 
 /* Look at what the kernel has written by now. */

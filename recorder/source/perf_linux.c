@@ -18,9 +18,9 @@
 #include <string.h>
 
 #define HOLD_BACK_NS NS_PER_MS           /* a record of another CPU may still come within this */
-#define POLL_MS 90                       /* a watermark at least every 100 ms */
+#define POLL_NS (90 * NS_PER_MS)         /* a watermark at least every 100 ms */
 #define TABLES_WAIT_NS (150 * NS_PER_MS) /* a sample waits this long for unwind tables to be loaded */
-#define TABLES_POLL_MS 4
+#define TABLES_POLL_NS (4 * NS_PER_MS)
 #define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records; see perf_run() */
 
 struct perf_source {
@@ -313,7 +313,7 @@ static void perf_set_level(struct source *source, const struct source_level *lev
 {
 	struct perf_source *s = (struct perf_source *)source;
 
-	if (level->freq_hz)                  /* it looks within POLL_MS */
+	if (level->freq_hz)                  /* it looks within POLL_NS */
 		atomic_store(&s->wanted, (uint64_t)level->freq_hz << 32 | level->stack_kb);
 }
 
@@ -361,7 +361,7 @@ static int perf_run(struct source *source, struct err *err)
 		 * With 6 ms between two bursts it costs 6 % less, but of programs that are removed 10 ms after
 		 * their start 10 % of the samples have names, not 43 % (tests/cli/names_linux.sh).
 		 */
-		if (perf_cpus_wait(&s->cpus, waits ? TABLES_POLL_MS : POLL_MS))
+		if (perf_cpus_wait(&s->cpus, waits ? TABLES_POLL_NS : POLL_NS))
 			os_sleep_ns(COALESCE_NS);
 		now = os_now_ns();
 		until_ns = now - HOLD_BACK_NS;
