@@ -112,9 +112,30 @@ static void start_or_skip(void)
 	assert_true(queue_released(cfg.queue, 0) > 0);
 }
 
+/* Each event is as new as all before it, or newer; the first that are not are shown with the newest of those. */
+struct order {
+	uint32_t unordered;
+	enum event_kind kind;
+	uint16_t cpu;
+	uint64_t time_ns;
+};
+
+static void look_at_order(const struct event *e, struct order *newest)
+{
+	if (e->time_ns < newest->time_ns) {
+		if (newest->unordered++ < 10)
+			print_message("an event of kind %d, CPU %u is %" PRIu64 " ns older than one before it, of kind %d, CPU %u\n",
+				      (int)e->kind, e->cpu, newest->time_ns - e->time_ns, (int)newest->kind, newest->cpu);
+		return;
+	}
+	newest->kind = e->kind;
+	newest->cpu = e->cpu;
+	newest->time_ns = e->time_ns;
+}
+
 struct seen {
-	uint32_t samples, in_burn, with_caller, unordered;
-	uint64_t last_ns;
+	uint32_t samples, in_burn, with_caller;
+	struct order order;
 };
 
 static void look_at(const struct event *e, uint64_t burn_at, uint64_t caller_at, struct seen *seen)
@@ -122,8 +143,7 @@ static void look_at(const struct event *e, uint64_t burn_at, uint64_t caller_at,
 	const struct frame_ref *f = e->stack_frames;
 	uint32_t n = e->nstack_frames;
 
-	seen->unordered += e->time_ns < seen->last_ns;
-	seen->last_ns = e->time_ns;
+	look_at_order(e, &seen->order);
 	if (e->kind != EVENT_SAMPLE || !e->thread || e->thread->tid != atomic_load(&burner_tid) ||
 	    e->process->pid != os_pid())
 		return;
@@ -183,7 +203,7 @@ static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
 	assert_in_range(seen.samples, 70, 130);
 	assert_true(seen.in_burn >= seen.samples * 8 / 10);
 	assert_true(seen.with_caller >= seen.samples * 8 / 10);
-	assert_int_equal(seen.unordered, 0);
+	assert_int_equal(seen.order.unordered, 0);
 	assert_true(status.events >= seen.samples);
 }
 
@@ -206,9 +226,9 @@ static void burn_a_part(void *ctx)
 }
 
 struct part {
-	unsigned rates, lost, samples, other_weight, unordered;
+	unsigned rates, lost, samples, other_weight;
 	double weight_ns, period_ns;
-	uint64_t last_ns;
+	struct order order;
 };
 
 /* What has come so far: its own samples all weigh what the last EVENT_RATE said. */
@@ -217,8 +237,7 @@ static void drain_part(struct part *p)
 	const struct event *e;
 
 	while ((e = queue_peek(cfg.queue)) != NULL) {
-		p->unordered += e->time_ns < p->last_ns;
-		p->last_ns = e->time_ns;
+		look_at_order(e, &p->order);
 		p->lost += e->kind == EVENT_LOST;
 		if (e->kind == EVENT_RATE) {
 			p->rates++;
@@ -297,12 +316,49 @@ static void another_rate_and_stack_take_effect_and_lose_nothing(void **state)
 	assert_in_range(p.weight_ns / 1e6, 1700, 2400);
 	assert_int_equal(p.other_weight, 0);
 	assert_int_equal(p.lost, 0);
-	assert_int_equal(p.unordered, 0);
+	assert_int_equal(p.order.unordered, 0);
+}
+
+/*
+ * Each look finds another level asked for, also the one of each second that puts events of its own: none of
+ * them may be older than what the change has delivered.
+ */
+static void levels_that_change_all_the_time_keep_the_order(void **state)
+{
+	struct part p = {.period_ns = (double)(NS_PER_SEC / 997)};
+	struct source_level level = {997, 16};
+	struct os_thread *burner;
+	uint64_t end_ns;
+
+	(void)state;
+	cfg.freq_hz = 997;
+	cfg.stack_kb = 16;
+	start_or_skip();
+	atomic_store(&burnt_ns, 0);
+	assert_int_equal(os_thread_start("burner", burn_a_part, NULL, &burner, NULL), 0);
+	end_ns = os_now_ns() + 2500 * NS_PER_MS;
+	while (os_now_ns() < end_ns || !atomic_load(&burnt_ns)) {
+		level.stack_kb = level.stack_kb == 16 ? 8 : 16;
+		perf_source.set_level(source, &level);
+		perf_source.catch_up(source);
+		os_sleep_ns(NS_PER_MS);
+		drain_part(&p);
+	}
+	os_thread_join(burner);
+	perf_source.stop(source);
+	os_thread_join(runner);
+	drain_part(&p);
+	print_message("%u changes, %u samples\n", p.rates, p.samples);
+	assert_true(p.rates >= 20);
+	assert_true(p.samples > 0);
+	assert_int_equal(p.order.unordered, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(levels_that_change_all_the_time_keep_the_order, open_source,
+						close_source),
 		cmocka_unit_test_setup_teardown(another_rate_and_stack_take_effect_and_lose_nothing,
 						open_source, close_source),
 		cmocka_unit_test_setup_teardown(samples_of_a_busy_thread_arrive_with_their_stacks,

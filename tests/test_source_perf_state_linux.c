@@ -565,13 +565,13 @@ static void scan_corrects_a_process_whose_records_were_lost(void **state)
 	perf_state_add_thread(state_of, p, pid);
 	feed_mmap(pid, "/bin/wrong", 0x1000, 200);
 	assert_string_equal(name_of(pid), "wrong");
-	assert_int_equal(perf_state_scan(state_of, NULL), 0);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
 	assert_string_equal(name_of(pid), "test_source_perf_state_linux");
 	assert_int_equal(p->exec, 1);
 	assert_string_equal(file_at(pid, 0x1000), "?");
 	assert_string_equal(file_at(pid, (uintptr_t)open_state), "test_source_perf_state_linux");
 	/* Once more: nothing is new. */
-	assert_int_equal(perf_state_scan(state_of, NULL), 0);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
 	assert_int_equal(p->exec, 1);
 }
 
@@ -582,7 +582,7 @@ static void scan_forgets_processes_that_are_gone(void **state)
 	thread_of(0, 0);
 	thread_of(UINT32_MAX, UINT32_MAX);
 	events(false);
-	assert_int_equal(perf_state_scan(state_of, NULL), 0);
+	assert_int_equal(perf_state_scan(state_of, 0, NULL), 0);
 	assert_non_null(strstr(events(false), "-init 5000001"));
 	perf_state_expire(state_of, 5 * SECOND);
 	assert_null(perf_state_find(state_of, SH));
@@ -609,20 +609,27 @@ static void scan_passes_over_a_zombie(void **state)
 }
 
 /* Events of a scan stand in the queue between records: their times must too. */
-static void scan_puts_its_events_at_the_time_of_the_newest_record(void **state)
+static void assert_images_at(uint64_t time_ns)
 {
 	const struct event *e;
 	unsigned images = 0;
 
-	(void)state;
-	feed_fork(SH, INIT, 200);
-	assert_int_equal(perf_state_scan(state_of, NULL), 0);
 	while ((e = queue_peek(queue)) != NULL) {
-		assert_int_equal(e->time_ns, 200);
+		assert_int_equal(e->time_ns, time_ns);
 		images += e->kind == EVENT_IMAGE;
 		queue_pop(queue);
 	}
 	assert_true(images > 0);
+}
+
+static void scan_puts_its_events_behind_all_that_is_in_the_queue(void **state)
+{
+	(void)state;
+	feed_fork(SH, INIT, 200);
+	assert_int_equal(perf_state_scan(state_of, 199, NULL), 0);
+	assert_images_at(200);                       /* the newest record */
+	assert_int_equal(perf_state_scan(state_of, 300, NULL), 0);
+	assert_images_at(300);
 }
 
 /* ---- limits and memory -------------------------------------------------------------------------- */
@@ -786,7 +793,7 @@ int main(void)
 		FRESH(scan_corrects_a_process_whose_records_were_lost),
 		FRESH(scan_forgets_processes_that_are_gone),
 		FRESH(scan_passes_over_a_zombie),
-		FRESH(scan_puts_its_events_at_the_time_of_the_newest_record),
+		FRESH(scan_puts_its_events_behind_all_that_is_in_the_queue),
 		FRESH(only_the_wanted_process_is_recorded),
 		FRESH(too_many_mappings_are_told_once),
 		FRESH(exec_at_the_ceiling_of_threads_keeps_the_old_name),

@@ -265,16 +265,19 @@ int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *as
 	return rc;
 }
 
-void perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh)
+uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh)
 {
+	uint64_t between_ns;
 	unsigned i;
 
-	for (i = 0; i < c->n; i++) {
-		if (!c->all[i].online)
-			continue;
-		perf_ring_enable(&c->all[i].sampler, false);
-		perf_ring_enable(&fresh[i], true);
-	}
+	for (i = 0; i < c->n; i++)
+		if (c->all[i].online)
+			perf_ring_enable(&c->all[i].sampler, false);
+	between_ns = os_now_ns();
+	for (i = 0; i < c->n; i++)
+		if (c->all[i].online)
+			perf_ring_enable(&fresh[i], true);
+	return between_ns;
 }
 
 static void set_format(struct perf_cpus *c, unsigned stack_kb)

@@ -60,12 +60,13 @@ int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns);
 
 /*
  * Another copy of the stack, in three steps, so that what the old samplers hold can be read in order: open
- * samplers beside the old ones (c->n of them; all, or none and an error), let the new ones go on, then close the
- * old ones and take the new.
+ * samplers beside the old ones (c->n of them; all, or none and an error), end the old ones and let the new ones go
+ * on (returns the moment between: what the old ones hold is older, on every CPU), then close the old ones and take
+ * the new.
  */
 int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask, struct perf_ring *fresh,
 			    struct err *err);
-void perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh);
+uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh);
 void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask, const struct perf_ring *fresh);
 
 #endif

@@ -138,13 +138,13 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 
 /* false: it stays in its ring for now. */
 static bool take_record(struct perf_source *s, const struct perf_ring *ring,
-			const struct perf_record *r, uint64_t until_ns)
+			const struct perf_record *r, uint64_t now_ns)
 {
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
 		if (ring->probes)
-			return put_probe(s, ring, r, until_ns < r->time_ns + TABLES_WAIT_NS);
-		return put_sample(s, r, until_ns < r->time_ns + TABLES_WAIT_NS);
+			return put_probe(s, ring, r, now_ns < r->time_ns + TABLES_WAIT_NS);
+		return put_sample(s, r, now_ns < r->time_ns + TABLES_WAIT_NS);
 	case PERF_KIND_LOST:
 		put_lost(s, ring->sideband ? LOSS_SIDEBAND : LOSS_KERNEL, r->u.lost, ring->cpu,
 			 r->time_ns);
@@ -188,19 +188,23 @@ static void note_damage(struct perf_source *s)
 /*
  * Put everything before until_ns into the queue, in time order. A sample whose unwind tables are just
  * being loaded, and all that is newer, stays in its ring for a moment: the copy of its stack is there.
- * returns  up to where all is delivered
+ * now_ns: the time now, with which that moment ends; UINT64_MAX: none stays
+ * delivered_ns says how far that came; never back, as events of our own are put there.
  */
-static uint64_t drain(struct perf_source *s, uint64_t until_ns)
+static void deliver(struct perf_source *s, uint64_t until_ns, uint64_t now_ns)
 {
+	uint64_t done_ns = until_ns;
 	struct perf_ring *ring;
 
 	perf_cpus_refresh(&s->cpus);
 	while ((ring = perf_cpus_oldest(&s->cpus)) != NULL && ring->record.time_ns < until_ns) {
-		if (!take_record(s, ring, &ring->record, until_ns))
-			return ring->record.time_ns;
+		if (!take_record(s, ring, &ring->record, now_ns)) {
+			done_ns = ring->record.time_ns;
+			break;
+		}
 		perf_ring_next(ring);
 	}
-	return until_ns;
+	s->delivered_ns = done_ns > s->delivered_ns ? done_ns : s->delivered_ns;
 }
 
 static void put_expected(void *ctx, unsigned cpu, uint64_t busy_ns)
@@ -227,12 +231,14 @@ static void put_rate(struct perf_source *s)
 /* They have ended: all that they hold, in order; for tables that are being loaded no longer than ever. */
 static void empty_samplers(struct perf_source *s)
 {
+	uint64_t now_ns;
+
 	do {
 		os_sleep_ns(HOLD_BACK_NS);
-		if (drain(s, s->switched_ns) >= s->switched_ns)
-			return;
-	} while (os_now_ns() < s->switched_ns + TABLES_WAIT_NS);
-	drain(s, s->switched_ns + TABLES_WAIT_NS);   /* none waits any more */
+		now_ns = os_now_ns();
+		deliver(s, s->switched_ns, now_ns);
+	} while (s->delivered_ns < s->switched_ns && now_ns < s->switched_ns + TABLES_WAIT_NS);
+	deliver(s, s->switched_ns, UINT64_MAX);
 }
 
 /* What the old samplers hold is delivered before they go; what comes meanwhile waits in the new ones. */
@@ -249,8 +255,7 @@ static bool change_stack(struct perf_source *s, const struct perf_ask *ask)
 		free(fresh);
 		return false;
 	}
-	perf_cpus_start_samplers(&s->cpus, fresh);
-	s->switched_ns = os_now_ns();
+	s->switched_ns = perf_cpus_start_samplers(&s->cpus, fresh);
 	empty_samplers(s);
 	perf_cpus_take_samplers(&s->cpus, ask, fresh);
 	free(fresh);
@@ -274,13 +279,14 @@ static bool change_period(struct perf_source *s, uint64_t period_ns)
 static void change_level(struct perf_source *s, uint64_t wanted)
 {
 	struct perf_ask ask = s->cpus.ask;
-	uint64_t period_ns;
+	uint64_t period_ns, until_ns;
 	bool done;
 
 	ask.freq_hz = (unsigned)(wanted >> 32);
 	ask.stack_kb = (unsigned)(wanted & UINT32_MAX);
 	period_ns = NS_PER_SEC / ask.freq_hz;
-	s->delivered_ns = drain(s, os_now_ns() - HOLD_BACK_NS);
+	until_ns = os_now_ns() - HOLD_BACK_NS;
+	deliver(s, until_ns, until_ns);
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	s->old_period_ns = s->period_ns;
@@ -338,7 +344,7 @@ static void check_each_second(struct perf_source *s, uint64_t now_ns)
 		probes_look(s->cpus.probes, now_ns);
 	if (s->rescan) {
 		s->rescan = false;
-		perf_state_scan(s->state, NULL);
+		perf_state_scan(s->state, s->delivered_ns, NULL);
 	}
 }
 
@@ -350,12 +356,12 @@ static int perf_run(struct source *source, struct err *err)
 
 	os_thread_priority(OS_PRIORITY_HIGH);
 	perf_cpus_enable(&s->cpus, true, true);
-	rc = perf_state_scan(s->state, err);
+	rc = perf_state_scan(s->state, 0, err);
 	if (rc)
 		return rc;
 	perf_cpus_enable(&s->cpus, false, true);
 	while (!atomic_load(&s->stopping)) {
-		uint64_t now, done_ns, until_ns;
+		uint64_t now, until_ns;
 
 		/*
 		 * With 6 ms between two bursts it costs 6 % less, but of programs that are removed 10 ms after
@@ -367,16 +373,15 @@ static int perf_run(struct source *source, struct err *err)
 		until_ns = now - HOLD_BACK_NS;
 		if (s->rate_due && until_ns > s->switched_ns)
 			until_ns = s->switched_ns;
-		done_ns = drain(s, until_ns);
-		waits = done_ns < until_ns;
-		s->delivered_ns = done_ns;
+		deliver(s, until_ns, now);
+		waits = s->delivered_ns < until_ns;
 		follow_level(s);
-		perf_state_expire(s->state, done_ns);
+		perf_state_expire(s->state, s->delivered_ns);
 		check_each_second(s, now);   /* may put events: before the watermark */
-		queue_watermark(s->cfg.queue, done_ns);
+		queue_watermark(s->cfg.queue, s->delivered_ns);
 	}
 	perf_cpus_enable(&s->cpus, false, false);
-	drain(s, UINT64_MAX);
+	deliver(s, UINT64_MAX, UINT64_MAX);
 	note_damage(s);
 	queue_finish(s->cfg.queue);
 	return 0;

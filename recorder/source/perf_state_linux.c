@@ -706,8 +706,9 @@ static void scan_kernel(struct perf_state *s)
 	buf_free(&text);
 }
 
-int perf_state_scan(struct perf_state *s, struct err *err)
+int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err)
 {
+	s->now_ns = now_ns > s->now_ns ? now_ns : s->now_ns;
 	forget_dead(s);
 	scan_kernel(s);
 	return perf_scan_all(s, s->cfg.build_ids, err);

@@ -49,8 +49,11 @@ struct perf_state_config {
 int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out, struct err *err);
 void perf_state_free(struct perf_state *s);
 
-/* Everything that runs now, from /proc; also after side-band records were lost. */
-int perf_state_scan(struct perf_state *s, struct err *err);
+/*
+ * Everything that runs now, from /proc; also after side-band records were lost.
+ * now_ns: of its events, up to where all is in the queue already; the newest record's time, if that is later
+ */
+int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err);
 
 /* One side-band record, in time order. */
 void perf_state_feed(struct perf_state *s, const struct perf_record *r);
