@@ -4,18 +4,16 @@
  * a rule asks for endings; needs the machine's own namespaces of users, pids and network, and before
  * Linux 6.6 CAP_NET_ADMIN.
  *
- * The kernel tells pids. The process behind one is looked up HOLD_NS later: by then the source of samples
- * has read its start, its exec and so its name from records of the same time, and it keeps what has
- * ended for a second. What it does not know yet when the exit arrives is read from /proc at once, while
- * the process waits for its parent; what has no name then is held for up to a second, and one that
- * nobody saw keeps its pid and the name "?".
+ * The kernel tells pids. The process behind one is looked up EXIT_HOLD_NS later (exit_pending.h). What nobody
+ * knows yet when the exit arrives is read from /proc at once, while the process waits for its parent; what has no
+ * name then is held for up to a second, and one that nobody saw keeps its pid and the name "?".
  *
  * A process has not ended when its first thread has: others may go on, and one that calls exec takes
- * the place of the first, which is killed. So what still runs HOLD_NS later is no ending; where threads
+ * the place of the first, which is killed. So what still runs EXIT_HOLD_NS later is no ending; where threads
  * outlive the first one, the last of them ends the process, if it is among the LEADERLESS_MAX newest.
  */
 #include "base/os.h"
-#include "source/exit_record.h"
+#include "source/exit_pending.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
 
@@ -33,21 +31,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HOLD_NS (180 * NS_PER_MS)            /* the merge waits 250 ms for a source */
-#define HOLD_UNKNOWN_NS NS_PER_SEC           /* late with a name is better than in time without one */
 #define POLL_NS (40 * NS_PER_MS)
 #define ANSWER_MS 500
-#define PENDING_MAX 8192u
 #define LEADERLESS_MAX 64u
 #define SOCKET_BYTES (4 << 20)               /* 5,000 exits */
 #define RECORDS_AT_ONCE 1024                 /* then time goes on */
 #define START_SLACK_NS (20 * NS_PER_MS)      /* /proc counts starts in ticks of 10 ms */
-
-struct pending {
-	struct exit_record record;
-	uint64_t start_ns;                   /* read when it arrived; 0 = not read */
-	char name[64];
-};
 
 struct exit_source {
 	struct source base;
@@ -55,8 +44,7 @@ struct exit_source {
 	struct queue *queue;
 	struct log *log;
 	int fd;                              /* -1 = no rule asks */
-	struct pending *pending;             /* a ring of PENDING_MAX, in time order */
-	uint32_t first, count;
+	struct exit_queue pending;
 	uint32_t leaderless[LEADERLESS_MAX]; /* pids whose first thread has ended and others not */
 	uint32_t next_leaderless;
 	_Atomic bool stopping;
@@ -191,21 +179,21 @@ static bool goes_on(const struct exit_record *r, bool *leaderless)
 }
 
 /* The process that other sources know, else one of our own: *own, to be dropped again. */
-static struct process *find(struct exit_source *s, const struct pending *p, bool *own)
+static struct process *find(struct exit_source *s, const struct exit_pending *p, bool *own)
 {
 	struct process *process = process_find(s->processes, p->record.pid, p->record.time_ns);
 
 	*own = !process;
 	if (process)
 		return process;
-	process = process_add(s->processes, p->record.pid, p->start_ns ? p->start_ns : p->record.time_ns, 0, 0,
+	process = process_add(s->processes, p->record.pid, p->start_ns ? p->start_ns : p->record.time_ns, p->exec, 0,
 			      p->name);
 	if (process)
 		process_ref(process);
 	return process;
 }
 
-static void put(struct exit_source *s, const struct pending *p)
+static void put(struct exit_source *s, const struct exit_pending *p)
 {
 	const struct exit_record *r = &p->record;
 	struct event_field fields[3] = {
@@ -231,7 +219,7 @@ static void put(struct exit_source *s, const struct pending *p)
 		process_unref(e.process);
 }
 
-static void release(struct exit_source *s, const struct pending *p)
+static void release(struct exit_source *s, const struct exit_pending *p)
 {
 	const struct exit_record *r = &p->record;
 	bool leaderless;
@@ -250,53 +238,27 @@ static void release(struct exit_source *s, const struct pending *p)
 
 /* ---- running --------------------------------------------------------------------------------------- */
 
-static struct pending *pending_at(struct exit_source *s, uint32_t i)
-{
-	return &s->pending[(s->first + i) % PENDING_MAX];
-}
-
 static void release_first(struct exit_source *s)
 {
-	release(s, pending_at(s, 0));
-	s->first = (s->first + 1) % PENDING_MAX;
-	s->count--;
+	release(s, exit_queue_first(&s->pending));
+	exit_queue_drop_first(&s->pending);
 }
 
 static void hold(struct exit_source *s, const struct exit_record *r)
 {
 	struct process *known = process_find(s->processes, r->pid, r->time_ns);
-	struct pending p = {.record = *r};
+	struct exit_pending p = {.record = *r};
 	struct proc_pid now;
-	uint32_t i;
 
 	if (known) {
 		process_unref(known);
 	} else if (proc_pid_read(r->pid, &now) && now.start_ns <= r->time_ns + START_SLACK_NS) {
 		p.start_ns = now.start_ns;
-		snprintf(p.name, sizeof(p.name), "%.63s", now.name);
+		snprintf(p.name, sizeof(p.name), "%s", now.name);
 	}
-	if (s->count == PENDING_MAX)
+	if (s->pending.count == EXIT_PENDING_MAX)
 		release_first(s);
-	/* CPUs tell at about the same time. */
-	for (i = s->count++; i && pending_at(s, i - 1)->record.time_ns > r->time_ns; i--)
-		*pending_at(s, i) = *pending_at(s, i - 1);
-	*pending_at(s, i) = p;
-}
-
-/* Whether the oldest may go; until_ns: what is older has been held for HOLD_NS. */
-static bool is_due(struct exit_source *s, uint64_t until_ns)
-{
-	const struct pending *p = pending_at(s, 0);
-	struct process *process;
-
-	if (!s->count || p->record.time_ns > until_ns)
-		return false;
-	if (p->name[0] || p->record.time_ns + HOLD_UNKNOWN_NS < until_ns)
-		return true;
-	process = process_find(s->processes, p->record.pid, p->record.time_ns);
-	if (process)
-		process_unref(process);
-	return process != NULL;
+	exit_queue_put(&s->pending, &p);
 }
 
 static void receive_all(struct exit_source *s)
@@ -317,16 +279,22 @@ static int exit_run(struct source *source, struct err *err)
 {
 	struct exit_source *s = (struct exit_source *)source;
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
-	uint64_t until_ns;
+	const struct exit_pending *first;
+	uint64_t now_ns, until_ns;
 
 	(void)err;
+	if (s->fd >= 0)
+		os_thread_priority(OS_PRIORITY_HIGH);  /* who is late finds processes forgotten */
 	while (s->fd >= 0 && !atomic_load(&s->stopping)) {
-		until_ns = os_now_ns() - HOLD_NS;
+		now_ns = os_now_ns();
+		until_ns = now_ns - EXIT_HOLD_NS;
 		receive_all(s);
-		while (is_due(s, until_ns))
+		exit_queue_look(&s->pending, now_ns);
+		while (exit_queue_due(&s->pending, now_ns))
 			release_first(s);
-		if (s->count && pending_at(s, 0)->record.time_ns < until_ns)
-			until_ns = pending_at(s, 0)->record.time_ns;
+		first = exit_queue_first(&s->pending);
+		if (first && first->record.time_ns < until_ns)
+			until_ns = first->record.time_ns;
 		queue_watermark(s->queue, until_ns);
 		os_poll(&p, 1, POLL_NS);
 	}
@@ -362,7 +330,7 @@ static void exit_close(struct source *source)
 	if (!s)
 		return;
 	unsubscribe(s->fd);
-	free(s->pending);
+	exit_queue_free(&s->pending);
 	free(s);
 }
 
@@ -380,9 +348,9 @@ static int exit_open(const struct source_config *cfg, const struct needs *needs,
 	s->log = cfg->log;
 	s->fd = -1;
 	if (needs->endings) {
-		s->pending = malloc(PENDING_MAX * sizeof(*s->pending));
-		rc = s->pending ? subscribe(&s->fd, err)
-				: err_set(err, ERR_MEMORY, "no memory for the source of endings");
+		rc = exit_queue_init(&s->pending, s->processes, err);
+		if (!rc)
+			rc = subscribe(&s->fd, err);
 	}
 	if (rc) {
 		exit_close(&s->base);

@@ -1,0 +1,70 @@
+#include "source/exit_pending.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int exit_queue_init(struct exit_queue *q, struct processes *processes, struct err *err)
+{
+	q->processes = processes;
+	q->all = malloc(EXIT_PENDING_MAX * sizeof(*q->all));
+	return q->all ? 0 : err_set(err, ERR_MEMORY, "no memory for the source of endings");
+}
+
+void exit_queue_free(struct exit_queue *q)
+{
+	free(q->all);
+	*q = (struct exit_queue){0};
+}
+
+static struct exit_pending *at(const struct exit_queue *q, uint32_t i)
+{
+	return &q->all[(q->first + i) % EXIT_PENDING_MAX];
+}
+
+void exit_queue_put(struct exit_queue *q, const struct exit_pending *p)
+{
+	uint32_t i;
+
+	for (i = q->count++; i && at(q, i - 1)->record.time_ns > p->record.time_ns; i--)
+		*at(q, i) = *at(q, i - 1);
+	*at(q, i) = *p;
+}
+
+void exit_queue_look(struct exit_queue *q, uint64_t now_ns)
+{
+	struct process *process;
+	uint32_t i;
+
+	for (i = 0; i < q->count && at(q, i)->record.time_ns + EXIT_HOLD_NS <= now_ns; i++) {
+		struct exit_pending *p = at(q, i);
+
+		if (p->name[0])
+			continue;
+		process = process_find(q->processes, p->record.pid, p->record.time_ns);
+		if (!process)
+			continue;
+		p->start_ns = process->start_ns;
+		p->exec = process->exec;
+		snprintf(p->name, sizeof(p->name), "%s", process_name(process));
+		process_unref(process);
+	}
+}
+
+const struct exit_pending *exit_queue_first(const struct exit_queue *q)
+{
+	return q->count ? at(q, 0) : NULL;
+}
+
+const struct exit_pending *exit_queue_due(struct exit_queue *q, uint64_t now_ns)
+{
+	const struct exit_pending *p = exit_queue_first(q);
+	uint64_t hold_ns = p && p->name[0] ? EXIT_HOLD_NS : EXIT_HOLD_NS + EXIT_HOLD_UNKNOWN_NS;
+
+	return p && p->record.time_ns + hold_ns <= now_ns ? p : NULL;
+}
+
+void exit_queue_drop_first(struct exit_queue *q)
+{
+	q->first = (q->first + 1) % EXIT_PENDING_MAX;
+	q->count--;
+}
