@@ -16,9 +16,9 @@
 #include "source/nettrace_decode.h"
 #include "source/source.h"
 #include "source/throw_linux.h"
+#include "source/tmp_wait_linux.h"
 #include "source/tracepoint_linux.h"
 
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,6 @@
 #define SESSIONS_MAX 256u
 #define ALIVE_NS (20 * NS_PER_MS)            /* while events are held */
 #define COALESCE_NS (10 * NS_PER_MS)          /* from the first that sends to when all are read */
-#define NOISY_NS (50 * NS_PER_MS)            /* others make files in /tmp all the time: until it is listened to again */
 /*
  * A program has its socket before it is ready: of 15 that were asked for their map at once (.NET 8) one
  * crashed, and none that were asked for events. The 50 ms that looks were apart until then hid it.
@@ -50,8 +49,7 @@ struct dotnet_source {
 	struct dotnet_session *all[SESSIONS_MAX];
 	uint32_t n;
 	struct pollfd polled[SESSIONS_MAX + 2];      /* and the two that wake it */
-	struct os_wake *wake;
-	uint64_t noisy_until_ns;
+	struct tmp_wait wait;
 	struct dotnet_line *line;
 	struct nettrace_decode *decode;
 	struct etw_decoded decoded;
@@ -233,9 +231,7 @@ static void leave(struct dotnet_source *s)
 /* Until one is ready, due_ns, or what is to be done for one of them. */
 static void wait(struct dotnet_source *s, uint64_t due_ns)
 {
-	struct pollfd *wake = &s->polled[s->n], *watch = wake + 1;
-	uint64_t now_ns = os_now_ns(), session_ns;
-	bool noisy = now_ns < s->noisy_until_ns;
+	uint64_t session_ns;
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++) {
@@ -243,17 +239,7 @@ static void wait(struct dotnet_source *s, uint64_t due_ns)
 		session_ns = dotnet_session_due_ns(s->all[i]);
 		due_ns = session_ns < due_ns ? session_ns : due_ns;
 	}
-	*wake = (struct pollfd){.fd = os_wake_fd(s->wake), .events = POLLIN};
-	*watch = (struct pollfd){.fd = noisy ? -1 : s->find.watch, .events = POLLIN};
-	if (noisy && s->noisy_until_ns < due_ns)
-		due_ns = s->noisy_until_ns;
-	/* Programs that send little by little are read some of it at once. */
-	if (os_poll(s->polled, s->n + 2, due_ns > now_ns ? due_ns - now_ns : 0) && !wake->revents)
-		os_sleep_ns(COALESCE_NS);
-	if (wake->revents)
-		os_wake_clear(s->wake);
-	if (watch->revents)
-		s->noisy_until_ns = os_now_ns() + NOISY_NS;
+	tmp_wait(&s->wait, due_ns, s->find.watch, s->polled, s->n);
 }
 
 static void read_all(struct dotnet_source *s, uint64_t due_ns)
@@ -334,7 +320,7 @@ static void dotnet_close(struct source *source)
 	while (s->n)
 		dotnet_session_free(s->all[--s->n], s->cfg.processes);
 	dotnet_find_close(&s->find);
-	os_wake_free(s->wake);
+	os_wake_free(s->wait.wake);
 	dotnet_line_free(s->line);
 	nettrace_decode_free(s->decode);
 	gc_counters_free(s->counters);
@@ -353,15 +339,16 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->cfg = *cfg;
 	s->find.watch = -1;
 	take_needs(&s->ask, needs);
-	s->wake = os_wake_new();
-	rc = s->wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
+	/* Programs that send little by little are read some of it at once. */
+	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
+	rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
 		     : err_set(err, ERR_MEMORY, "no memory for the source of .NET programs");
 	if (!rc)
 		rc = dotnet_line_new(&s->line, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc && is_wanted(s))
-		rc = dotnet_find_open(&s->find, s->wake, s->cfg.log, err);
+		rc = dotnet_find_open(&s->find, s->wait.wake, s->cfg.log, err);
 	if (rc) {
 		dotnet_close(&s->base);
 		return rc;
@@ -375,7 +362,7 @@ static void dotnet_stop(struct source *source)
 	struct dotnet_source *s = (struct dotnet_source *)source;
 
 	atomic_store(&s->stopping, true);
-	os_wake(s->wake);
+	os_wake(s->wait.wake);
 }
 
 static void dotnet_status(struct source *source, struct source_status *out)

@@ -30,8 +30,8 @@
 #include "source/jvm_table_linux.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
+#include "source/tmp_wait_linux.h"
 
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,6 @@
 #define QUICK_NS (2500 * NS_PER_MS / 1000)   /* for QUICK_FOR_NS after pauses were passed over */
 #define QUICK_FOR_NS (10 * NS_PER_SEC)
 #define NOBODY_NS NS_PER_SEC                 /* there are none, and none is made */
-#define NOISY_NS (50 * NS_PER_MS)            /* others make files in /tmp all the time: until it is listened to again */
 #define CLOCK_POLL_NS NS_PER_MS              /* for CLOCK_FOR_NS after a JVM was found */
 #define CLOCK_FOR_NS (300 * NS_PER_MS)
 #define OPEN_NS NS_PER_MS                    /* while a safepoint of Shenandoah is open, for OPEN_FOR_NS */
@@ -61,10 +60,10 @@ struct jvm_source {
 	bool wanted, maps;
 	struct jvm_table table;
 	unsigned char *image, *again;                /* of a JVM's counters */
-	uint64_t quick_until_ns, noisy_until_ns;
+	struct tmp_wait wait;
+	uint64_t quick_until_ns;
 	uint64_t gap_ns;                             /* since the last look at the JVM that is looked at now */
 	struct gc_counters *counters;
-	struct os_wake *wake;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, together, together_ns;
 };
@@ -625,28 +624,16 @@ static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *see
 
 static void wait_until(struct jvm_source *s, uint64_t until_ns, int watch)
 {
-	struct pollfd p[] = {{.fd = os_wake_fd(s->wake), .events = POLLIN}, {.fd = watch, .events = POLLIN}};
-	uint64_t now_ns = os_now_ns();
+	struct pollfd p[2];
 
-	if (!os_poll(p, 2, until_ns > now_ns ? until_ns - now_ns : 1))
-		return;
-	if (p[0].revents)
-		os_wake_clear(s->wake);
-	if (p[1].revents)
-		s->noisy_until_ns = os_now_ns() + NOISY_NS;
+	tmp_wait(&s->wait, until_ns, watch, p, 0);
 }
 
 /* Without a JVM: until there may be one. */
 static void rest(struct jvm_source *s, uint64_t until_ns)
 {
-	int watch = s->table.watch;
-
-	if (os_now_ns() < s->noisy_until_ns) {
-		watch = -1;
-		until_ns = s->noisy_until_ns < until_ns ? s->noisy_until_ns : until_ns;
-	}
 	queue_rest(s->queue, JVM_CLOCK_EXACT_NS);
-	wait_until(s, until_ns, watch);
+	wait_until(s, until_ns, s->table.watch);
 	queue_resume(s->queue, os_now_ns());
 }
 
@@ -685,7 +672,7 @@ static void jvm_close(struct source *source)
 	if (!s)
 		return;
 	jvm_table_close(&s->table);
-	os_wake_free(s->wake);
+	os_wake_free(s->wait.wake);
 	gc_counters_free(s->counters);
 	free(s->image);
 	free(s->again);
@@ -707,14 +694,14 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		s->wanted = s->maps || wants_gc(needs);
 		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
-		s->wake = os_wake_new();
+		s->wait.wake = os_wake_new();
 	}
-	if (!s || !s->image || !s->again || !s->wake)
+	if (!s || !s->image || !s->again || !s->wait.wake)
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
 	if (!rc)
 		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);
 	if (!rc && s->wanted)
-		rc = jvm_table_open(&s->table, s->processes, s->counters, s->wake, s->log, err);
+		rc = jvm_table_open(&s->table, s->processes, s->counters, s->wait.wake, s->log, err);
 	if (rc) {
 		jvm_close((struct source *)s);
 		return rc;
@@ -728,7 +715,7 @@ static void jvm_stop(struct source *source)
 	struct jvm_source *s = (struct jvm_source *)source;
 
 	atomic_store(&s->stopping, true);
-	os_wake(s->wake);
+	os_wake(s->wait.wake);
 }
 
 static void jvm_status(struct source *source, struct source_status *out)
