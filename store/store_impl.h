@@ -16,6 +16,8 @@
  *	store_read.c    ids, heads
  *	store_segments.c  the segments of an incident
  *	store_load.c    a whole incident
+ *	page_cache.c    the pages that were read for it
+ *	store_order.c   its samples and events by time
  *	retention.c     delete, pin, limits
  *	sweep.c         what no segment lists any more
  *	store_rule.c    what rules remember
@@ -339,6 +341,11 @@ typedef int damage_reader(void *ctx, const struct damaged_segment *segment, stru
 int read_segments(struct store *s, int64_t incident_id, segment_reader *each, damage_reader *damaged,
 		  void *ctx, struct err *err);
 int not_found(struct store *s, int64_t id, struct err *err);
+
+/* ---- order (store_order.c) ------------------------------------------------------------------ */
+
+/* Samples or events of an incident by time, those of equal times in the order that they have; 0 or ERR_MEMORY. */
+int sort_by_time(void *items, uint32_t n, size_t item_bytes);
 
 /* ---- sums (store_rollup.c) ------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 /* Loading a whole incident: its segments merged, the rows they list turned into indices. */
-#include "store/store_impl.h"
+#include "store/page_cache.h"
 
 #include "base/text.h"
 
@@ -8,8 +8,6 @@
 #include <string.h>
 
 enum { DAMAGE_TOLD = 5 };                    /* parts that are named */
-
-#define LOADED_PAGES_MAX_BYTES ((size_t)256 << 20)   /* as they are in memory; 262,144 functions take 40 MB */
 
 enum { FLAT_IDS = 1 << 24, WALK_STEPS = 16 };
 
@@ -26,27 +24,10 @@ struct rows {
 	struct idmap beyond;                 /* row ids from FLAT_IDS on -> index */
 };
 
-/* Frames, functions or texts of a row. */
-struct loaded_page {
-	int64_t first, last;
-	struct page_frame *frames;
-	uint32_t n;
-	struct text_page texts;
-	struct function_page functions;
-};
-
-/* In order of their ids; the one asked for last is likely the next. */
-struct loaded_pages {
-	struct loaded_page *items;
-	uint32_t n, cap, at;
-};
-
 struct loading {
 	struct store *s;
 	struct incident *in;
-	int64_t version;
-	struct loaded_pages frame_pages, function_pages, text_pages;
-	size_t pages_bytes;                  /* of all of them */
+	struct page_cache pages;
 	struct rows processes, threads, modules, functions, frames;
 	struct loaded_function {
 		const char *name, *raw_name, *module;   /* owned by the incident */
@@ -160,193 +141,6 @@ static const char *text_at(sqlite3_stmt *st, int column)
 	return (const char *)sqlite3_column_text(st, column);
 }
 
-/* ---- pages ---------------------------------------------------------------------------------- */
-
-/* Where the page with this id is, or would be. */
-static uint32_t page_at(const struct loaded_pages *p, int64_t id)
-{
-	uint32_t lo = 0, hi = p->n, mid;
-
-	if (p->at < p->n && id >= p->items[p->at].first && id <= p->items[p->at].last)
-		return p->at;
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (p->items[mid].last < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static struct loaded_page *page_find(struct loaded_pages *p, int64_t id)
-{
-	uint32_t at = page_at(p, id);
-
-	if (at == p->n || id < p->items[at].first)
-		return NULL;
-	p->at = at;
-	return &p->items[at];
-}
-
-/* Zeroed but for its ids; NULL without memory. */
-static struct loaded_page *page_add(struct loaded_pages *p, int64_t first, int64_t last)
-{
-	struct loaded_page page = {.first = first, .last = last}, *bigger;
-	uint32_t at = page_at(p, first), cap = p->cap ? p->cap * 2 : 64;
-
-	if (p->n == p->cap) {
-		bigger = realloc(p->items, cap * sizeof(*bigger));
-		if (!bigger)
-			return NULL;
-		p->items = bigger;
-		p->cap = cap;
-	}
-	memmove(&p->items[at + 1], &p->items[at], (p->n - at) * sizeof(*p->items));
-	p->n++;
-	p->at = at;
-	p->items[at] = page;
-	return &p->items[at];
-}
-
-static void pages_free(struct loaded_pages *p)
-{
-	uint32_t i;
-
-	for (i = 0; i < p->n; i++) {
-		free(p->items[i].frames);
-		text_page_free(&p->items[i].texts);
-		function_page_free(&p->items[i].functions);
-	}
-	free(p->items);
-}
-
-/*
- * The row of a page that may have an id: columns first_id, last_id, then blobs.
- * returns  1, 0 there is none, or an error
- */
-static int page_row(struct loading *l, const char *sql, int64_t id, sqlite3_stmt **st, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(l->s, sql, &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(l->s, a.st, err);
-	if (rc > 0 && sqlite3_column_int64(a.st, 0) < 1)
-		rc = err_set(err, ERR_FORMAT, "a page of %s has the id %" PRId64 ", which cannot be", l->s->path,
-			     (int64_t)sqlite3_column_int64(a.st, 0));
-	else if (rc > 0 && sqlite3_column_int64(a.st, 1) < id)
-		rc = 0;
-	if (rc <= 0)
-		sqlite3_reset(a.st);
-	*st = a.st;
-	return rc;
-}
-
-static int add_page(struct loading *l, struct loaded_pages *p, sqlite3_stmt *st, struct loaded_page **out,
-		    struct err *err)
-{
-	int64_t first = sqlite3_column_int64(st, 0), last = sqlite3_column_int64(st, 1);
-	uint32_t at = page_at(p, first);
-
-	if (l->pages_bytes > LOADED_PAGES_MAX_BYTES)
-		return err_set(err, ERR_FORMAT, "its pages in %s have over 256 MB", l->s->path);
-	if (at < p->n && last >= p->items[at].first)
-		return err_set(err, ERR_FORMAT, "two pages of %s have the same ids", l->s->path);
-	*out = page_add(p, first, last);
-	return *out ? 0 : no_memory(l, err);
-}
-
-static size_t text_bytes(const struct text_page *p)
-{
-	return p->memory.len + p->n * (sizeof(*p->texts) + sizeof(*p->lengths));
-}
-
-/* It has been filled. */
-static void count_page(struct loading *l, const struct loaded_page *p)
-{
-	l->pages_bytes += p->n * sizeof(*p->frames) + p->functions.n * sizeof(*p->functions.functions) +
-			  text_bytes(&p->functions.texts) + text_bytes(&p->texts);
-}
-
-static int fill_frames(struct loaded_page *page, sqlite3_stmt *st, struct err *err)
-{
-	struct blob data = column_blob(st, 2), functions = column_blob(st, 3);
-
-	return frame_page_unpack(&data, &functions, page->first, &page->frames, &page->n, err);
-}
-
-/* *out NULL: no page has this id. */
-static int frame_page(struct loading *l, int64_t id, struct loaded_page **out, struct err *err)
-{
-	sqlite3_stmt *st;
-	int rc;
-
-	*out = page_find(&l->frame_pages, id);
-	if (*out || l->version < 3)
-		return 0;
-	rc = page_row(l, "SELECT first_id, last_id, data, functions FROM frame_page WHERE first_id <= ?"
-		      " ORDER BY first_id DESC LIMIT 1", id, &st, err);
-	if (rc <= 0)
-		return rc;
-	rc = add_page(l, &l->frame_pages, st, out, err);
-	if (!rc)
-		rc = fill_frames(*out, st, err);
-	if (!rc)
-		count_page(l, *out);
-	sqlite3_reset(st);
-	return rc;
-}
-
-static int function_page(struct loading *l, int64_t id, struct loaded_page **out, struct err *err)
-{
-	struct blob data, names;
-	sqlite3_stmt *st;
-	int rc;
-
-	*out = page_find(&l->function_pages, id);
-	if (*out || l->version < 3)
-		return 0;
-	rc = page_row(l, "SELECT first_id, last_id, data, names FROM function_page WHERE first_id <= ?"
-		      " ORDER BY first_id DESC LIMIT 1", id, &st, err);
-	if (rc <= 0)
-		return rc;
-	data = column_blob(st, 2);
-	names = column_blob(st, 3);
-	rc = add_page(l, &l->function_pages, st, out, err);
-	if (!rc)
-		rc = function_page_unpack(&data, &names, (*out)->first, &(*out)->functions, err);
-	if (!rc)
-		count_page(l, *out);
-	sqlite3_reset(st);
-	return rc;
-}
-
-static int text_page(struct loading *l, int64_t id, struct loaded_page **out, struct err *err)
-{
-	struct blob blob;
-	sqlite3_stmt *st;
-	int rc;
-
-	*out = page_find(&l->text_pages, id);
-	if (*out)
-		return 0;
-	rc = page_row(l, "SELECT first_id, last_id, data FROM text_page WHERE first_id <= ?"
-		      " ORDER BY first_id DESC LIMIT 1", id, &st, err);
-	if (rc <= 0)
-		return rc;
-	blob = column_blob(st, 2);
-	rc = add_page(l, &l->text_pages, st, out, err);
-	if (!rc)
-		rc = text_page_unpack(&blob, PAGE_TEXTS_MAX, &(*out)->texts, err);
-	if (!rc)
-		count_page(l, *out);
-	sqlite3_reset(st);
-	return rc;
-}
-
 /*
  * Samples without a command line or a name are evidence still, and the incident says what it lacks. Returns
  * what is an error nevertheless.
@@ -364,17 +158,12 @@ static int go_without(struct err *first, int rc, const struct err *why, struct e
 
 static int find_text(struct loading *l, int64_t id, const char **out, struct err *err)
 {
-	struct loaded_page *page;
-	int rc = text_page(l, id, &page, err);
+	int rc = page_cache_text(&l->pages, id, out, err);
 
-	if (rc)
-		return rc;
-	if (!page || (uint64_t)id - (uint64_t)page->first >= page->texts.n)
-		return err_set(err, ERR_FORMAT,
-			       "incident %" PRId64 " in %s is damaged: its text %" PRId64 " is missing",
-			       l->in->head.id, l->s->path, id);
-	*out = page->texts.texts[id - page->first];
-	return 0;
+	if (!rc && !*out)
+		rc = err_set(err, ERR_FORMAT, "incident %" PRId64 " in %s is damaged: its text %" PRId64 " is missing",
+			     l->in->head.id, l->s->path, id);
+	return rc;
 }
 
 /* NULL in *out: id 0, none; or it cannot be read. */
@@ -466,12 +255,10 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 static int find_function(struct loading *l, int64_t id, struct incident_frame *f, struct err *err)
 {
 	const struct page_function *stored;
-	struct loaded_page *page;
-	int rc = function_page(l, id, &page, err);
+	int rc = page_cache_function(&l->pages, id, &stored, err);
 
 	if (rc)
 		return rc;
-	stored = page ? function_page_find(&page->functions, id) : NULL;
 	if (stored) {
 		f->function = stored->name;
 		f->raw_name = stored->raw_name;
@@ -564,18 +351,15 @@ static int frame_row(struct loading *l, int64_t id, struct page_frame *f, struct
 static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
 	struct incident_frame f = {0};
-	struct loaded_page *page;
+	const struct page_frame *stored;
 	struct page_frame from = {.id = id};
-	uint32_t at = UINT32_MAX;
 	int rc;
 
 	if (known(&l->frames, id, index))
 		return 0;
-	rc = frame_page(l, id, &page, err);
-	if (!rc && page)
-		at = frame_page_find(page->frames, page->n, id);
-	if (!rc && at != UINT32_MAX)
-		from = page->frames[at];
+	rc = page_cache_frame(&l->pages, id, &stored, err);
+	if (!rc && stored)
+		from = *stored;
 	else if (!rc)
 		rc = frame_row(l, id, &from, err);
 	f.offset = from.offset;
@@ -686,90 +470,6 @@ static int settle_damage(struct loading *l, struct err *err)
 	return rc;
 }
 
-/* ---- order ---------------------------------------------------------------------------------- */
-
-/* Both kinds of item begin with their time. */
-_Static_assert(offsetof(struct incident_sample, time_ns) == 0, "time first");
-_Static_assert(offsetof(struct incident_event, time_ns) == 0, "time first");
-
-enum {
-	LARGEST_ITEM_BYTES = sizeof(struct incident_event) > sizeof(struct incident_sample)
-				     ? sizeof(struct incident_event)
-				     : sizeof(struct incident_sample)
-};
-
-static uint64_t time_at(const char *items, size_t item_bytes, size_t i)
-{
-	uint64_t time_ns;
-
-	memcpy(&time_ns, items + i * item_bytes, sizeof(time_ns));
-	return time_ns;
-}
-
-/* Merge the sorted runs [lo, mid) and [mid, hi) of `from` into `to`; if equal, left first. */
-static void merge_runs(const char *from, char *to, size_t item_bytes, size_t lo, size_t mid,
-		       size_t hi)
-{
-	size_t a = lo, b = mid, at;
-
-	for (at = lo; at < hi; at++) {
-		bool left = a < mid && (b >= hi || time_at(from, item_bytes, a) <=
-						   time_at(from, item_bytes, b));
-
-		memcpy(to + at * item_bytes, from + (left ? a++ : b++) * item_bytes, item_bytes);
-	}
-}
-
-/* Each that came late goes to its place, if they are few and not far from it; false = they are not. */
-static bool move_late(char *items, uint32_t n, size_t item_bytes)
-{
-	char late[LARGEST_ITEM_BYTES];
-	size_t left = n, i, to;
-
-	for (i = 1; i < n; i++) {
-		uint64_t time_ns = time_at(items, item_bytes, i);
-
-		for (to = i; to && time_at(items, item_bytes, to - 1) > time_ns; to--) {
-			if (!left--)
-				return false;
-		}
-		if (to == i)
-			continue;
-		memcpy(late, items + i * item_bytes, item_bytes);
-		memmove(items + (to + 1) * item_bytes, items + to * item_bytes, (i - to) * item_bytes);
-		memcpy(items + to * item_bytes, late, item_bytes);
-	}
-	return true;
-}
-
-/*
- * By time, equal times in the order of delivery. Nearly always they are so already: an event that
- * came late, or segments sealed in a hurry, are the exception.
- */
-static int sort_by_time(void *items, uint32_t n, size_t item_bytes)
-{
-	char *from = items, *to, *other, *swap;
-	size_t i, width;
-
-	if (move_late(items, n, item_bytes))
-		return 0;
-	other = to = malloc(n * item_bytes);
-	if (!to)
-		return ERR_MEMORY;
-	for (width = 1; width < n; width *= 2) {
-		for (i = 0; i < n; i += 2 * width)
-			merge_runs(from, to, item_bytes, i, i + width < n ? i + width : n,
-				   i + 2 * width < n ? i + 2 * width : n);
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != items)
-		memcpy(items, from, n * item_bytes);
-	free(other);
-	return 0;
-}
-
 /* ---- load ----------------------------------------------------------------------------------- */
 
 static int load_content(struct store *s, struct incident *in, struct err *err)
@@ -777,6 +477,7 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	struct loading l = {
 		.s = s,
 		.in = in,
+		.pages = {.s = s},
 		.processes = {.what = "process",
 			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, cmdline_id FROM process"
 				     " WHERE id>=? ORDER BY id"},
@@ -789,9 +490,9 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 		.frames = {.what = "frame",
 			   .sql = "SELECT id, module_id, offset, flags, function_id FROM frame WHERE id>=? ORDER BY id"},
 	};
-	int rc = schema_version(s, &l.version, err);
+	int rc = schema_version(s, &l.pages.version, err);
 
-	if (l.version < 3)
+	if (l.pages.version < 3)
 		l.processes.sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, 0 FROM process"
 				  " WHERE id>=? ORDER BY id";
 	if (!rc)
@@ -809,9 +510,7 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	rows_free(&l.modules);
 	rows_free(&l.functions);
 	rows_free(&l.frames);
-	pages_free(&l.frame_pages);
-	pages_free(&l.function_pages);
-	pages_free(&l.text_pages);
+	page_cache_free(&l.pages);
 	free(l.function_items);
 	buf_free(&l.damage);
 	free(l.indices);

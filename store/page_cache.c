@@ -1,0 +1,215 @@
+#include "store/page_cache.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHE_MAX_BYTES ((size_t)256 << 20)  /* 262,144 functions take 40 MB */
+
+/* Frames, functions or texts of a row. */
+struct cached_page {
+	int64_t first, last;
+	struct page_frame *frames;
+	uint32_t n;
+	struct text_page texts;
+	struct function_page functions;
+};
+
+/* ---- those there are ------------------------------------------------------------------------ */
+
+/* Where the page with this id is, or would be. */
+static uint32_t page_at(const struct cached_pages *p, int64_t id)
+{
+	uint32_t lo = 0, hi = p->n, mid;
+
+	if (p->at < p->n && id >= p->items[p->at].first && id <= p->items[p->at].last)
+		return p->at;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (p->items[mid].last < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct cached_page *page_find(struct cached_pages *p, int64_t id)
+{
+	uint32_t at = page_at(p, id);
+
+	if (at == p->n || id < p->items[at].first)
+		return NULL;
+	p->at = at;
+	return &p->items[at];
+}
+
+/* Zeroed but for its ids; NULL without memory. */
+static struct cached_page *page_add(struct cached_pages *p, int64_t first, int64_t last)
+{
+	struct cached_page page = {.first = first, .last = last}, *bigger;
+	uint32_t at = page_at(p, first), cap = p->cap ? p->cap * 2 : 64;
+
+	if (p->n == p->cap) {
+		bigger = realloc(p->items, cap * sizeof(*bigger));
+		if (!bigger)
+			return NULL;
+		p->items = bigger;
+		p->cap = cap;
+	}
+	memmove(&p->items[at + 1], &p->items[at], (p->n - at) * sizeof(*p->items));
+	p->n++;
+	p->at = at;
+	p->items[at] = page;
+	return &p->items[at];
+}
+
+static void pages_free(struct cached_pages *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->n; i++) {
+		free(p->items[i].frames);
+		text_page_free(&p->items[i].texts);
+		function_page_free(&p->items[i].functions);
+	}
+	free(p->items);
+}
+
+void page_cache_free(struct page_cache *c)
+{
+	pages_free(&c->frames);
+	pages_free(&c->functions);
+	pages_free(&c->texts);
+	memset(c, 0, sizeof(*c));
+}
+
+/* ---- those that are read -------------------------------------------------------------------- */
+
+/*
+ * The row of a page that may have an id: columns first_id, last_id, then blobs.
+ * returns  1, 0 there is none, or an error
+ */
+static int page_row(struct page_cache *c, const char *sql, int64_t id, sqlite3_stmt **st, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(c->s, sql, &a, err);
+
+	if (rc)
+		return rc;
+	arg_int(&a, id);
+	rc = db_step(c->s, a.st, err);
+	if (rc > 0 && sqlite3_column_int64(a.st, 0) < 1)
+		rc = err_set(err, ERR_FORMAT, "a page of %s has the id %" PRId64 ", which cannot be", c->s->path,
+			     (int64_t)sqlite3_column_int64(a.st, 0));
+	else if (rc > 0 && sqlite3_column_int64(a.st, 1) < id)
+		rc = 0;
+	if (rc <= 0)
+		sqlite3_reset(a.st);
+	*st = a.st;
+	return rc;
+}
+
+static int add_page(struct page_cache *c, struct cached_pages *p, sqlite3_stmt *st, struct cached_page **out,
+		    struct err *err)
+{
+	int64_t first = sqlite3_column_int64(st, 0), last = sqlite3_column_int64(st, 1);
+	uint32_t at = page_at(p, first);
+
+	if (c->bytes > CACHE_MAX_BYTES)
+		return err_set(err, ERR_FORMAT, "its pages in %s have over 256 MB", c->s->path);
+	if (at < p->n && last >= p->items[at].first)
+		return err_set(err, ERR_FORMAT, "two pages of %s have the same ids", c->s->path);
+	*out = page_add(p, first, last);
+	return *out ? 0 : err_set(err, ERR_MEMORY, "out of memory for the pages of %s", c->s->path);
+}
+
+static size_t text_bytes(const struct text_page *p)
+{
+	return p->memory.len + p->n * (sizeof(*p->texts) + sizeof(*p->lengths));
+}
+
+static size_t page_bytes(const struct cached_page *p)
+{
+	return p->n * sizeof(*p->frames) + p->functions.n * sizeof(*p->functions.functions) +
+	       text_bytes(&p->functions.texts) + text_bytes(&p->texts);
+}
+
+typedef int page_filler(struct cached_page *page, sqlite3_stmt *st, struct err *err);
+
+/* The page that has this id, read if it was not yet; *out NULL: there is none. sql: as of page_row(). */
+static int get_page(struct page_cache *c, struct cached_pages *p, const char *sql, page_filler *fill, int64_t id,
+		    struct cached_page **out, struct err *err)
+{
+	sqlite3_stmt *st = NULL;
+	int rc;
+
+	*out = page_find(p, id);
+	if (*out || c->version < 3)
+		return 0;
+	rc = page_row(c, sql, id, &st, err);
+	if (rc <= 0)
+		return rc;
+	rc = add_page(c, p, st, out, err);
+	if (!rc)
+		rc = fill(*out, st, err);
+	if (!rc)
+		c->bytes += page_bytes(*out);
+	sqlite3_reset(st);
+	return rc;
+}
+
+static int fill_frames(struct cached_page *page, sqlite3_stmt *st, struct err *err)
+{
+	struct blob data = column_blob(st, 2), functions = column_blob(st, 3);
+
+	return frame_page_unpack(&data, &functions, page->first, &page->frames, &page->n, err);
+}
+
+int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame **out, struct err *err)
+{
+	struct cached_page *page;
+	uint32_t at = UINT32_MAX;
+	int rc = get_page(c, &c->frames, "SELECT first_id, last_id, data, functions FROM frame_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_frames, id, &page, err);
+
+	if (!rc && page)
+		at = frame_page_find(page->frames, page->n, id);
+	*out = at != UINT32_MAX ? &page->frames[at] : NULL;
+	return rc;
+}
+
+static int fill_functions(struct cached_page *page, sqlite3_stmt *st, struct err *err)
+{
+	struct blob data = column_blob(st, 2), names = column_blob(st, 3);
+
+	return function_page_unpack(&data, &names, page->first, &page->functions, err);
+}
+
+int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out, struct err *err)
+{
+	struct cached_page *page;
+	int rc = get_page(c, &c->functions, "SELECT first_id, last_id, data, names FROM function_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_functions, id, &page, err);
+
+	*out = !rc && page ? function_page_find(&page->functions, id) : NULL;
+	return rc;
+}
+
+static int fill_texts(struct cached_page *page, sqlite3_stmt *st, struct err *err)
+{
+	struct blob blob = column_blob(st, 2);
+
+	return text_page_unpack(&blob, PAGE_TEXTS_MAX, &page->texts, err);
+}
+
+int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err)
+{
+	struct cached_page *page;
+	int rc = get_page(c, &c->texts, "SELECT first_id, last_id, data FROM text_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_texts, id, &page, err);
+	bool has = !rc && page && (uint64_t)id - (uint64_t)page->first < page->texts.n;
+
+	*out = has ? page->texts.texts[id - page->first] : NULL;
+	return rc;
+}

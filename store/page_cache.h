@@ -1,0 +1,33 @@
+/*
+ * Pages of a store that were read once, while an incident is loaded: frames, functions, texts by their ids.
+ *
+ * Segments list frames in the order that they were stored in, so the page asked for last is likely the next. What
+ * is found belongs to the cache. In the transaction of who loads; one thread.
+ */
+#ifndef STORE_PAGE_CACHE_H
+#define STORE_PAGE_CACHE_H
+
+#include "store/store_impl.h"
+
+struct cached_pages {
+	struct cached_page *items;           /* in order of their ids */
+	uint32_t n, cap, at;
+};
+
+struct page_cache {
+	struct store *s;
+	int64_t version;                     /* of the file: before 3 it has no pages */
+	struct cached_pages frames, functions, texts;
+	size_t bytes;                        /* of all of them, as they are in memory */
+};
+
+/*
+ * *out: NULL when no page has this id.
+ * returns  0, ERR_FORMAT when its page is damaged or there are too many of them, ERR_MEMORY...
+ */
+int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame **out, struct err *err);
+int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out, struct err *err);
+int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err);
+void page_cache_free(struct page_cache *c);
+
+#endif
