@@ -2,9 +2,8 @@
  * Pages: many small things as one blob, for they take a row and an index each otherwise, of 17 bytes
  * apiece where 4 do.
  *
- * A column of n integers is written by planes: the first bytes of all their varints, then the second
- * bytes of those that have one, and so on. Each plane has codes of its own when it is deflated: high
- * bytes repeat, low ones hardly do. n stands elsewhere; the lengths of planes follow from the high bits.
+ * A column of n integers is written by planes (base/planes.h), each with codes of its own when it is deflated:
+ * high bytes repeat, low ones hardly do. n stands elsewhere; the lengths of planes follow from the high bits.
  *
  *	frames      v n, then columns: z difference of the id to the one before, less 1 (first: to the
  *	            row's first_id - 1), z difference of the module to the one before, flags, z difference of
@@ -23,7 +22,7 @@
  */
 #include "store/store_impl.h"
 
-#include "base/varint.h"
+#include "base/planes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,13 +42,13 @@ static void reset(struct columns *c, enum deflate_kind kind)
 	c->ncuts = 0;
 }
 
-void columns_cut(struct columns *c)
+static void columns_cut(struct columns *c)
 {
 	if (c->ncuts < COLUMNS_CUTS)
 		c->cuts[c->ncuts++] = c->raw.len;
 }
 
-void columns_put_varint(struct columns *c, uint64_t v)
+static void columns_put_varint(struct columns *c, uint64_t v)
 {
 	uint8_t *to = (uint8_t *)buf_reserve(&c->raw, VARINT_MAX_BYTES);
 
@@ -57,69 +56,19 @@ void columns_put_varint(struct columns *c, uint64_t v)
 		buf_advance(&c->raw, varint_put(to, v));
 }
 
-void columns_put(struct columns *c, const uint64_t *values, uint32_t n)
+static void columns_put(struct columns *c, const uint64_t *values, uint32_t n)
 {
-	unsigned shift;
-	uint32_t i;
+	unsigned k;
 
-	for (shift = 0; shift < 64; shift += 7) {
+	for (k = 0; k < VARINT_MAX_BYTES; k++) {
 		uint8_t *to = (uint8_t *)buf_reserve(&c->raw, n);
-		size_t len = 0;
+		size_t len = to ? planes_put(values, n, k, to) : 0;
 
-		if (!to)
-			return;
-		for (i = 0; i < n; i++) {
-			uint64_t v = values[i] >> shift;
-
-			if (v || !shift)
-				to[len++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
-		}
 		if (!len)
 			return;
 		buf_advance(&c->raw, len);
 		columns_cut(c);
 	}
-}
-
-/* Where each plane begins; false when the bytes do not suffice or a value has over 64 bits. */
-static bool find_planes(const uint8_t **at, const uint8_t *end, uint32_t n,
-			const uint8_t *planes[VARINT_MAX_BYTES])
-{
-	size_t len = n, more, i;
-	unsigned k;
-
-	for (k = 0; len; k++, len = more) {
-		if (k == VARINT_MAX_BYTES || len > (size_t)(end - *at))
-			return false;
-		planes[k] = *at;
-		for (more = i = 0; i < len; i++)
-			more += planes[k][i] >> 7;
-		*at += len;
-	}
-	return true;
-}
-
-static bool columns_get(const uint8_t **at, const uint8_t *end, uint64_t *values, uint32_t n)
-{
-	const uint8_t *planes[VARINT_MAX_BYTES] = {0};
-	uint32_t i;
-
-	if (!find_planes(at, end, n, planes))
-		return false;
-	for (i = 0; i < n; i++) {
-		uint8_t byte = *planes[0]++;
-		uint64_t v = byte & 0x7f;
-		unsigned k = 0;
-
-		while (byte & 0x80) {
-			byte = *planes[++k]++;
-			v |= (uint64_t)(byte & 0x7f) << 7 * k;
-			if (k == VARINT_MAX_BYTES - 1 && byte > 1)
-				return false;
-		}
-		values[i] = v;
-	}
-	return true;
 }
 
 /* Differences may overflow: they are of 64 bits without a sign, as in the segment's columns. */
@@ -167,7 +116,7 @@ static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned
 	uint64_t id = 0;
 	uint32_t i;
 
-	if (!columns_get(at, end, out, n))
+	if (!planes_get(at, end, out, n))
 		return false;
 	for (i = 0; i < n; i++) {
 		out[i] = add(id, out[i]);
@@ -358,7 +307,7 @@ static bool get_functions(const uint8_t *at, const uint8_t *end, uint64_t *value
 	uint64_t function = 0;
 	uint32_t i;
 
-	if (!columns_get(&at, end, values, n) || at != end)
+	if (!planes_get(&at, end, values, n) || at != end)
 		return false;
 	for (i = 0; i < n; i++) {
 		if (values[i])
@@ -390,7 +339,7 @@ int frame_page_decode(const struct buf *frames, const struct buf *functions, int
 	}
 	column_pointers(values, (uint32_t)n, from);
 	for (k = 0; good && k < FRAME_COLUMNS; k++)
-		good = columns_get(&at, end, from[k], (uint32_t)n);
+		good = planes_get(&at, end, from[k], (uint32_t)n);
 	if (!good || at != end)
 		rc = bad_page(err);
 	else

@@ -42,6 +42,50 @@ static void varints_of_all_lengths_come_back(void **state)
 	assert_memory_equal(back, varints, n);
 }
 
+/* The same bytes as of their varints. */
+static void values_of_all_lengths_come_back(void **state)
+{
+	uint8_t varints[64 * VARINT_MAX_BYTES], planes[sizeof(varints)], of_values[sizeof(varints)];
+	size_t ends[VARINT_MAX_BYTES], n = 0, len = 0;
+	const uint8_t *at = of_values;
+	uint64_t values[64], back[64];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 64; i++) {
+		values[i] = UINT64_MAX >> (i * 29 % 64);
+		n += varint_put(varints + n, values[i]);
+	}
+	planes_split(varints, n, planes, ends);
+	for (i = 0; i < VARINT_MAX_BYTES; i++) {
+		len += planes_put(values, 64, i, of_values + len);
+		assert_int_equal(len, ends[i]);
+	}
+	assert_memory_equal(of_values, planes, n);
+	assert_true(planes_get(&at, of_values + n, back, 64));
+	assert_ptr_equal(at, of_values + n);
+	assert_memory_equal(back, values, sizeof(values));
+}
+
+/* One value: 2^64 - 1 takes ten bytes, of which the last is 1. */
+static void values_of_over_64_bits_and_missing_bytes_are_refused(void **state)
+{
+	uint8_t most[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
+	const uint8_t *at = most;
+	uint64_t value;
+
+	(void)state;
+	assert_true(planes_get(&at, most + 10, &value, 1));
+	assert_true(value == UINT64_MAX && at == most + 10);
+	at = most;
+	assert_false(planes_get(&at, most + 9, &value, 1));
+	at = most;
+	most[9] = 2;
+	assert_false(planes_get(&at, most + 10, &value, 1));
+	at = most;
+	assert_true(planes_get(&at, most, &value, 0) && at == most);
+}
+
 static void bytes_that_are_no_planes_are_refused(void **state)
 {
 	static const uint8_t unended[] = {0x80}, few[] = {0x80, 0x80, 0x01}, many[] = {0x01, 0x80, 0x01, 0x01};
@@ -61,6 +105,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(planes_hold_the_first_bytes_then_the_second_ones),
 		cmocka_unit_test(varints_of_all_lengths_come_back),
+		cmocka_unit_test(values_of_all_lengths_come_back),
+		cmocka_unit_test(values_of_over_64_bits_and_missing_bytes_are_refused),
 		cmocka_unit_test(bytes_that_are_no_planes_are_refused),
 	};
 

@@ -20,27 +20,72 @@ void planes_split(const uint8_t *varints, size_t n, uint8_t *out, size_t ends[VA
 	}
 }
 
+size_t planes_put(const uint64_t *values, size_t n, unsigned k, uint8_t *out)
+{
+	unsigned shift = 7 * k;
+	size_t len = 0, i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t v = values[i] >> shift;
+
+		if (v || !k)
+			out[len++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+	}
+	return len;
+}
+
+/* Of n varints: where each plane begins; *at moves behind the last. */
+static bool find(const uint8_t **at, const uint8_t *end, size_t n, const uint8_t *planes[VARINT_MAX_BYTES])
+{
+	size_t len = n, more, i;
+	unsigned k;
+
+	for (k = 0; len; k++, len = more) {
+		if (k == VARINT_MAX_BYTES || len > (size_t)(end - *at))
+			return false;
+		planes[k] = *at;
+		for (more = i = 0; i < len; i++)
+			more += planes[k][i] >> 7;
+		*at += len;
+	}
+	return true;
+}
+
+bool planes_get(const uint8_t **at, const uint8_t *end, uint64_t *values, size_t n)
+{
+	const uint8_t *planes[VARINT_MAX_BYTES] = {0};
+	size_t i;
+
+	if (!find(at, end, n, planes))
+		return false;
+	for (i = 0; i < n; i++) {
+		uint8_t byte = *planes[0]++;
+		uint64_t v = byte & 0x7f;
+		unsigned k = 0;
+
+		while (byte & 0x80) {
+			byte = *planes[++k]++;
+			v |= (uint64_t)(byte & 0x7f) << 7 * k;
+			if (k == VARINT_MAX_BYTES - 1 && byte > 1)
+				return false;
+		}
+		values[i] = v;
+	}
+	return true;
+}
+
 bool planes_join(const uint8_t *planes, size_t n, uint8_t *out)
 {
-	const uint8_t *at[VARINT_MAX_BYTES], *end = planes + n, *first_end;
-	size_t len = 0, more, i;
+	const uint8_t *at[VARINT_MAX_BYTES], *behind = planes;
+	size_t values = 0, i;
 	unsigned k;
 
 	/* Each varint has one byte without the high bit, its last. */
 	for (i = 0; i < n; i++)
-		len += !(planes[i] & 0x80);
-	first_end = planes + len;
-	for (k = 0; len; k++, len = more) {
-		if (k == VARINT_MAX_BYTES || len > (size_t)(end - planes))
-			return false;
-		at[k] = planes;
-		for (more = i = 0; i < len; i++)
-			more += planes[i] >> 7;
-		planes += len;
-	}
-	if (planes != end)
+		values += !(planes[i] & 0x80);
+	if (!find(&behind, planes + n, values, at) || behind != planes + n)
 		return false;
-	while (n && at[0] < first_end) {
+	while (values--) {
 		for (k = 0; (*out++ = *at[k]++) & 0x80; k++)
 			;
 	}
