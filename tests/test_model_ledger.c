@@ -113,6 +113,18 @@ static void known_losses_add_up_exactly(void **state)
 	near(ledger_unexplained(&ledger.total), 3);
 }
 
+/* A flood of tracepoints fills a buffer of its own: no sample is missing for it. */
+static void lost_events_of_rules_are_no_lost_samples(void **state)
+{
+	(void)state;
+	expected(99, 3, 0);
+	samples(99, 3, 0, named, QUALITY_COMPLETE);
+	event(EVENT_LOST, "events", 171, TRIGGER_NS - 3 * NS_PER_SEC + 7, 0);
+	make();
+	assert_int_equal(row(-3, 0)->lost[LOSS_EVENTS], 171);
+	near(ledger_unexplained(&ledger.total), 0);
+}
+
 static void cpus_and_seconds_have_rows_of_their_own(void **state)
 {
 	(void)state;
@@ -261,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(known_losses_add_up_exactly),
+		TEST(lost_events_of_rules_are_no_lost_samples),
 		TEST(cpus_and_seconds_have_rows_of_their_own),
 		TEST(broken_truncated_and_unnamed_are_parts_of_recorded),
 		TEST(throttling_counts_times_and_no_samples),

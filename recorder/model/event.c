@@ -12,6 +12,7 @@ static const char *const loss_texts[LOSS_KINDS] = {
 	[LOSS_TABLE] = "table",
 	[LOSS_LATE] = "late",
 	[LOSS_FLOOD] = "flood",
+	[LOSS_EVENTS] = "events",
 };
 
 const char *loss_kind_text(enum loss_kind kind)

@@ -68,13 +68,14 @@ enum stack_quality {
 };
 
 enum loss_kind {
-	LOSS_KERNEL,            /* the kernel's ring was full */
+	LOSS_KERNEL,            /* the kernel's ring of samples was full; ETW: of samples and events */
 	LOSS_THROTTLED,         /* sampling was throttled: number of times */
 	LOSS_QUEUE,             /* our own queue to the merge thread was full */
 	LOSS_SIDEBAND,          /* process and mapping records lost; maps are rescanned */
 	LOSS_TABLE,             /* a table's ceiling: samples kept without a stack */
 	LOSS_LATE,              /* events released out of order (kept) */
 	LOSS_FLOOD,             /* events over the quota of their process, or of side-band records */
+	LOSS_EVENTS,            /* of tracepoints, probes, context switches or .NET: no samples; their buffer was full */
 	LOSS_KINDS,
 };
 

@@ -175,7 +175,7 @@ static void put_loss(struct dotnet_source *s, uint64_t n, uint64_t now_ns)
 {
 	struct event e = {
 		.time_ns = now_ns, .kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE,
-		.name = loss_kind_text(LOSS_KERNEL), .value = (double)n,
+		.name = loss_kind_text(LOSS_EVENTS), .value = (double)n,
 	};
 
 	if (!n)

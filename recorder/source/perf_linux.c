@@ -136,6 +136,11 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 	return true;
 }
 
+static enum loss_kind loss_of(const struct perf_ring *ring)
+{
+	return ring->sideband ? LOSS_SIDEBAND : ring->probes ? LOSS_EVENTS : LOSS_KERNEL;
+}
+
 /* false: it stays in its ring for now. */
 static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 			const struct perf_record *r, uint64_t now_ns)
@@ -146,8 +151,7 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 			return put_probe(s, ring, r, now_ns < r->time_ns + TABLES_WAIT_NS);
 		return put_sample(s, r, now_ns < r->time_ns + TABLES_WAIT_NS);
 	case PERF_KIND_LOST:
-		put_lost(s, ring->sideband ? LOSS_SIDEBAND : LOSS_KERNEL, r->u.lost, ring->cpu,
-			 r->time_ns);
+		put_lost(s, loss_of(ring), r->u.lost, ring->cpu, r->time_ns);
 		if (ring->sideband && !s->rescan)
 			log_line(s->cfg.log, LOG_WARN,
 				 "process and mapping records were lost; reading /proc again");
