@@ -185,6 +185,41 @@ static void suspension_is_by_thread_and_ends_when_all_stand(void **state)
 	event_lab_stories("stop-on-gc-suspend-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
+/* Java, CPython and V8 tell when a pause begins and when it is over, but not when all stood: its start stayed open. */
+static void only_net_says_how_long_suspending_took(void **state)
+{
+	static const struct lab_story story[] = {
+		{"a pause", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  60 tick\n  90 GC/Stop pid=1 tid=5\n"
+				 "  90 GC/RestartEEStop pid=1 tid=5\n  200 tick\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gc-suspend-over-msec", JVM_PROVIDER, story, 1);
+	event_lab_stories("stop-on-gc-suspend-over-msec", CPYTHON_PROVIDER, story, 1);
+	event_lab_stories("stop-on-gc-suspend-over-msec", V8_PROVIDER, story, 1);
+}
+
+/* What is not known is not said to be 0. */
+static void the_reason_has_only_what_the_collection_told(void **state)
+{
+	struct event_lab lab = {.provider = CPYTHON_PROVIDER};
+
+	(void)state;
+	event_lab_open(&lab, "stop-on-gc-over-msec", "5", NULL);
+	event_lab_story(&lab, "  10 GC/Start pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n"
+			      "! 20 GC/Stop pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n");
+	assert_string_equal(buf_text(&lab.why), "GC of python3 (pid 1) took 10 ms, over its limit of 5 ms, thread 5, "
+						"generation 2");
+	event_lab_story(&lab, "--\n  30 GC/Start pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n"
+			      "! 40 GC/Stop pid=1 tid=5 exe=/usr/bin/python3\n");
+	assert_string_equal(buf_text(&lab.why), "GC of python3 (pid 1) took 10 ms, over its limit of 5 ms, thread 5");
+	event_lab_close(&lab);
+	event_lab_open(&lab, "stop-on-gen2-gc", "", NULL);
+	event_lab_story(&lab, "! 10 GC/Start pid=1 tid=5 exe=/usr/bin/node Depth=2\n");
+	assert_string_equal(buf_text(&lab.why), "GC of generation 2 of node (pid 1) began");
+	event_lab_close(&lab);
+}
+
 static void final_pause_is_that_of_reason_6(void **state)
 {
 	static const struct lab_story stories[] = {
@@ -372,6 +407,8 @@ int main(void)
 		cmocka_unit_test(full_collections_that_are_told_together_are_of_generation_2),
 		cmocka_unit_test(events_of_other_providers_are_not_heard),
 		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_stand),
+		cmocka_unit_test(only_net_says_how_long_suspending_took),
+		cmocka_unit_test(the_reason_has_only_what_the_collection_told),
 		cmocka_unit_test(final_pause_is_that_of_reason_6),
 		cmocka_unit_test(gen2_fires_when_it_begins),
 		cmocka_unit_test(a_gen2_collection_lasts_until_its_own_stop),

@@ -268,7 +268,9 @@ static void gen2_started(struct gc_duration *g, const struct event *e, struct bu
 	trigger_value(t, out->value, e->time_ns);
 	buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
 	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
-	buf_printf(why, " began, count %" PRId64, number_of(e, "Count", NULL));
+	buf_puts(why, " began");
+	if (event_field(e, "Count"))
+		buf_printf(why, ", count %" PRId64, number_of(e, "Count", NULL));
 }
 
 static void started(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
@@ -329,6 +331,19 @@ static void passed_over(struct gc_duration *g, const struct event *e, struct buf
 	}
 }
 
+/* Not every runtime counts its collections, or says which generation it collected. */
+static void extra_text(const struct event *e, char *out, size_t n)
+{
+	bool count = event_field(e, "Count") != NULL, generation = event_field(e, "Depth") != NULL;
+	char numbers[2][40] = {"", ""};
+
+	if (count)
+		snprintf(numbers[0], sizeof(numbers[0]), "count %" PRId64, number_of(e, "Count", NULL));
+	if (generation)
+		snprintf(numbers[1], sizeof(numbers[1]), "generation %" PRId64, number_of(e, "Depth", NULL));
+	snprintf(out, n, "%s%s%s", numbers[0], count && generation ? ", " : "", numbers[1]);
+}
+
 static void stopped(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
 {
 	struct duration_group group;
@@ -344,8 +359,7 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 		return;
 	}
 	if (g->measure == MEASURE_GC)
-		snprintf(extra, sizeof(extra), "count %" PRId64 ", generation %" PRId64,
-			 number_of(e, "Count", NULL), number_of(e, "Depth", NULL));
+		extra_text(e, extra, sizeof(extra));
 	key_of(g, e, &key);
 	if (is_ours(e) && is_group(e, &group) && group.n > 1) {
 		if (pairs_stop(&g->duration.pairs, &key, &pair))
@@ -357,11 +371,14 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 	}
 }
 
-/* Of Linux all that are no .NET have the pause only, delivered as a collection. */
-static bool collects(const char *provider)
+/* Of Linux all that are no .NET have the pause only, delivered as a collection, and no time of suspending. */
+static bool collects(enum measure measure, const char *provider)
 {
-	return text_same_fold(provider, CLR_PROVIDER) || strcmp(provider, JVM_PROVIDER) == 0 ||
-	       strcmp(provider, CPYTHON_PROVIDER) == 0 || strcmp(provider, V8_PROVIDER) == 0;
+	if (text_same_fold(provider, CLR_PROVIDER))
+		return true;
+	return measure != MEASURE_SUSPEND && measure != MEASURE_FINAL_PAUSE &&
+	       (strcmp(provider, JVM_PROVIDER) == 0 || strcmp(provider, CPYTHON_PROVIDER) == 0 ||
+		strcmp(provider, V8_PROVIDER) == 0);
 }
 
 static void gc_event(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
@@ -370,7 +387,7 @@ static void gc_event(struct gc_duration *g, const struct event *e, struct buf *w
 	bool stop = !start && strcmp(e->name, names_of[g->measure].stop) == 0;
 	bool together = !start && !stop && strcmp(e->name, "GC/Pauses") == 0;
 
-	if ((!start && !stop && !together) || !e->provider || !collects(e->provider) ||
+	if ((!start && !stop && !together) || !e->provider || !collects(g->measure, e->provider) ||
 	    (together && !is_ours(e)) || !duration_wants(&g->duration, e))
 		return;
 	if (together)
