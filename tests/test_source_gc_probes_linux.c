@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
-/* What a probe's hit becomes: "CPython GC/SuspendEEStart GC/Start 2", provider, both names, depth. */
-static const char *hit(enum gc_program program, enum gc_edge edge, const char *argument, uint64_t value)
+static struct gc_generations generations;
+
+/* What a probe's hit becomes: "CPython GC/SuspendEEStart GC/Start 2", provider, both names, depth or ?. */
+static const char *hit_on(uint32_t tid, enum gc_program program, enum gc_edge edge, const char *argument, uint64_t value)
 {
 	const struct gc_probe probe = {.edge = edge, .program = program};
 	const struct event_field argument_of = {.name = argument, .type = FIELD_UINT, .v.u = value};
@@ -18,19 +20,36 @@ static const char *hit(enum gc_program program, enum gc_edge edge, const char *a
 	static char text[200];
 	struct event e = {.hex_fields = 1};
 
-	gc_probe_event(&probe, &argument_of, 1, fields, &e);
-	assert_int_equal(e.nfields, GC_PROBE_FIELDS);
+	gc_probe_event(&probe, &argument_of, 1, tid, &generations, fields, &e);
 	assert_int_equal(e.hex_fields, 0);
-	snprintf(text, sizeof(text), "%s %s %s %u", e.provider, e.name, gc_probe_second_name(&probe),
-		 (unsigned)event_field(&e, "Depth")->v.u);
+	snprintf(text, sizeof(text), "%s %s %s %c", e.provider, e.name, gc_probe_second_name(&probe),
+		 event_field(&e, "Depth") ? (char)('0' + event_field(&e, "Depth")->v.u) : '?');
 	return text;
+}
+
+static const char *hit(enum gc_program program, enum gc_edge edge, const char *argument, uint64_t value)
+{
+	return hit_on(7, program, edge, argument, value);
 }
 
 static void a_collection_of_python_has_its_generation(void **state)
 {
 	(void)state;
 	assert_string_equal(hit(GC_CPYTHON, GC_BEGINS, "Arg1", 2), "CPython GC/SuspendEEStart GC/Start 2");
-	assert_string_equal(hit(GC_CPYTHON, GC_ENDS, "Arg1", 7), "CPython GC/Stop GC/RestartEEStop 0");
+	assert_string_equal(hit(GC_CPYTHON, GC_ENDS, "Arg1", 7), "CPython GC/Stop GC/RestartEEStop 2");
+}
+
+/* The probe at the end does not tell; "generation 0" of a full collection was said of all. */
+static void an_end_has_the_generation_that_began_on_its_thread_or_none(void **state)
+{
+	(void)state;
+	hit_on(7, GC_CPYTHON, GC_BEGINS, "Arg1", 2);
+	hit_on(8, GC_V8, GC_BEGINS, "Arg2", 0);
+	assert_string_equal(hit_on(7, GC_CPYTHON, GC_ENDS, "Arg1", 0), "CPython GC/Stop GC/RestartEEStop 2");
+	assert_string_equal(hit_on(8, GC_V8, GC_ENDS, "Arg1", 0), "V8 GC/Stop GC/RestartEEStop 0");
+	assert_string_equal(hit_on(7, GC_CPYTHON, GC_ENDS, "Arg1", 0), "CPython GC/Stop GC/RestartEEStop ?");
+	hit_on(9, GC_HOTSPOT, GC_BEGINS, "Arg1", 1);
+	assert_string_equal(hit_on(9 + GC_THREADS, GC_HOTSPOT, GC_ENDS, "", 0), "JVM GC/Stop GC/RestartEEStop ?");
 }
 
 static void mark_compact_of_v8_is_generation_2_and_a_scavenge_0(void **state)
@@ -85,6 +104,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_collection_of_python_has_its_generation),
+		cmocka_unit_test(an_end_has_the_generation_that_began_on_its_thread_or_none),
 		cmocka_unit_test(mark_compact_of_v8_is_generation_2_and_a_scavenge_0),
 		cmocka_unit_test(a_full_collection_of_hotspot_is_generation_2),
 		cmocka_unit_test(only_rules_on_collections_want_these_probes),

@@ -259,28 +259,37 @@ static uint64_t argument(const struct event_field *arguments, unsigned n, const 
 	return 0;
 }
 
-void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments,
-		    struct event_field fields[GC_PROBE_FIELDS], struct event *out)
+static uint64_t generation(enum gc_program program, const struct event_field *arguments, unsigned n)
+{
+	switch (program) {
+	case GC_HOTSPOT:
+		return argument(arguments, n, "Arg1") ? 2 : 0;
+	case GC_V8:
+		return argument(arguments, n, "Arg2") == V8_MARK_COMPACT ? 2 : 0;
+	default:
+		return argument(arguments, n, "Arg1");
+	}
+}
+
+void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments, uint32_t tid,
+		    struct gc_generations *generations, struct event_field fields[GC_PROBE_FIELDS], struct event *out)
 {
 	static const char *const providers[] = {"CPython", "V8", "JVM"};
 	static const char *const collectors[] = {"CPython", "V8", "HotSpot (probes)"};
-	uint64_t depth = 0;
+	bool ends = probe->edge == GC_ENDS;
+	unsigned at = tid % GC_THREADS;
+	uint64_t depth = ends ? generations->last[at].depth : generation(probe->program, arguments, narguments);
 
-	if (probe->edge == GC_BEGINS && probe->program == GC_HOTSPOT)
-		depth = argument(arguments, narguments, "Arg1") ? 2 : 0;
-	else if (probe->edge == GC_BEGINS && probe->program == GC_V8)
-		depth = argument(arguments, narguments, "Arg2") == V8_MARK_COMPACT ? 2 : 0;
-	else if (probe->edge == GC_BEGINS)
-		depth = argument(arguments, narguments, "Arg1");
 	fields[0] = (struct event_field){.name = "Reason", .type = FIELD_UINT, .v.u = 1};
-	fields[1] = (struct event_field){.name = "Count", .type = FIELD_UINT};
-	fields[2] = (struct event_field){.name = "Depth", .type = FIELD_UINT, .v.u = depth};
-	fields[3] = (struct event_field){.name = "Type", .type = FIELD_UINT};
-	fields[4] = (struct event_field){.name = "Collector", .type = FIELD_TEXT,
+	fields[1] = (struct event_field){.name = "Type", .type = FIELD_UINT};
+	fields[2] = (struct event_field){.name = "Collector", .type = FIELD_TEXT,
 					 .v.text = collectors[probe->program]};
+	fields[3] = (struct event_field){.name = "Depth", .type = FIELD_UINT, .v.u = depth};
 	out->provider = providers[probe->program];
-	out->name = names[probe->edge == GC_ENDS][0];
+	out->name = names[ends][0];
 	out->fields = fields;
-	out->nfields = GC_PROBE_FIELDS;
+	out->nfields = ends && generations->last[at].tid != tid ? GC_PROBE_FIELDS - 1 : GC_PROBE_FIELDS;
 	out->hex_fields = 0;
+	generations->last[at].tid = ends ? 0 : tid;
+	generations->last[at].depth = (uint8_t)depth;
 }

@@ -17,7 +17,8 @@
 #include "source/uprobe_linux.h"
 
 #define GC_PROGRAMS_MAX 8u
-#define GC_PROBE_FIELDS 5u
+#define GC_PROBE_FIELDS 4u
+#define GC_THREADS 256u
 
 #define GC_JVMS_MAX 32u                      /* without performance data, of one libjvm.so */
 
@@ -46,9 +47,17 @@ bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_n
 /* Whether this file has probes of CPython's collections, or of HotSpot's; reads it. */
 bool gc_probes_has_python(const char *path);
 bool gc_probes_has_hotspot(const char *path);
-/* What a hit says: provider, fields and the first of its two names. */
-void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments,
-		    struct event_field fields[GC_PROBE_FIELDS], struct event *out);
+/* The generation of the last collection that began on a thread, for its end, which does not tell. Starts empty. */
+struct gc_generations {
+	struct {
+		uint32_t tid;
+		uint8_t depth;
+	} last[GC_THREADS];                  /* by tid modulo GC_THREADS */
+};
+
+/* What a hit says: provider, fields and the first of its two names. An end has Depth only where it is known. */
+void gc_probe_event(const struct gc_probe *probe, const struct event_field *arguments, unsigned narguments, uint32_t tid,
+		    struct gc_generations *generations, struct event_field fields[GC_PROBE_FIELDS], struct event *out);
 const char *gc_probe_second_name(const struct gc_probe *probe);
 
 #endif

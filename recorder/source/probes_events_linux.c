@@ -86,7 +86,7 @@ bool probes_take(struct probes *p, struct probe *probe, const struct perf_record
 		out->fields = p->fields;
 		out->nfields = uprobe_fields(probe->uprobe, probes_place(p, r->u.sample.id), r, p->fields);
 		if (probe->gc.edge) {
-			gc_probe_event(&probe->gc, p->fields, out->nfields, p->gc_fields, out);
+			gc_probe_event(&probe->gc, p->fields, out->nfields, r->tid, &p->generations, p->gc_fields, out);
 			return true;
 		}
 		out->hex_fields = probe->uprobe->is_usdt || probe->uprobe->is_return ? 0 : UINT64_MAX;

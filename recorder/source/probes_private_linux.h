@@ -52,6 +52,7 @@ struct probes {
 	struct trace_values values;          /* of the last event */
 	struct event_field fields[STAPSDT_ARGUMENTS_MAX];
 	struct event_field gc_fields[GC_PROBE_FIELDS];
+	struct gc_generations generations;
 	struct throw_text thrown;
 };
 
