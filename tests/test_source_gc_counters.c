@@ -26,7 +26,7 @@ static void say(void *ctx, const struct event *e)
 		snprintf(said + n, sizeof(said) - n, "%g ", e->value);
 }
 
-static struct gc_counters *counters(const char *const *names, unsigned n)
+static struct gc_counters *counters_of(enum gc_runtime runtime, const char *const *names, unsigned n)
 {
 	struct gc_counters *c;
 	unsigned i;
@@ -34,10 +34,15 @@ static struct gc_counters *counters(const char *const *names, unsigned n)
 	memset(&needs, 0, sizeof(needs));
 	for (i = 0; i < n; i++)
 		assert_int_equal(needs_counter(&needs, names[i], NS_PER_SEC, false, NULL), 0);
-	assert_int_equal(gc_counters_new(&needs, GC_DOTNET, &c, NULL), 0);
+	assert_int_equal(gc_counters_new(&needs, runtime, &c, NULL), 0);
 	gc_counters_poll(c, T0, say, NULL);          /* the first period begins */
 	*said = '\0';
 	return c;
+}
+
+static struct gc_counters *counters(const char *const *names, unsigned n)
+{
+	return counters_of(GC_DOTNET, names, n);
 }
 
 static void event(struct gc_counters *c, uint32_t pid, uint64_t at_ms, const char *name, const char *field, uint64_t v)
@@ -122,6 +127,33 @@ static void collections_are_counted_by_generation_and_bytes_added(void **state)
 	gc_counters_free(c);
 }
 
+static void a_jvm_s_heap_is_what_it_says(void **state)
+{
+	static const char *const names[] = {
+		"JVM Memory:# Bytes in all Heaps:_Global_", "JVM Memory:# Bytes in all Heaps:pid=8",
+	};
+	const char *other = "JVM Memory:% Time in GC:_Global_";
+	struct gc_counters *c = counters_of(GC_JVM, names, 2);
+
+	(void)state;
+	assert_true(gc_counters_want_bytes(c));
+	gc_counters_bytes(c, 7, 5);                  /* a program that it was not told of */
+	gc_counters_program(c, 7, "java");
+	gc_counters_program(c, 8, "java");
+	gc_counters_bytes(c, 7, 1000);
+	gc_counters_poll(c, T0 + 1000 * MS, say, NULL);
+	assert_string_equal(said, "1000 absent ");
+	*said = '\0';
+	gc_counters_bytes(c, 7, 500);
+	gc_counters_bytes(c, 8, 24);
+	gc_counters_poll(c, T0 + 2000 * MS, say, NULL);
+	assert_string_equal(said, "524 24 ");
+	gc_counters_free(c);
+	c = counters_of(GC_JVM, &other, 1);
+	assert_false(gc_counters_want_bytes(c));
+	gc_counters_free(c);
+}
+
 static void a_thousand_pauses_in_a_period_are_all_in_the_share(void **state)
 {
 	static const char *const names[] = {".NET CLR Memory:% Time in GC:_Global_"};
@@ -146,7 +178,9 @@ static void a_name_that_is_wrong_is_told_the_nearest(void **state)
 	assert_false(gc_counter_is("Memory:Available Bytes:"));
 	assert_int_equal(gc_counter_check("JVM Memory:% Time in GC:java", &err), 0);
 	assert_int_equal(gc_counter_check(".NET CLR Memory:% Time in CG:_Global_", &err), ERR_USAGE);
-	assert_non_null(strstr(err.text, "'% Time in GC'"));
+	assert_non_null(strstr(err.text, "did you mean '% Time in GC'"));
+	assert_int_equal(gc_counter_check(".NET CLR Memory:Promoted Memory from Gen 0:_Global_", &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "it has '% Time in GC', '# Gen 0 Collections', "));
 }
 
 int main(void)
@@ -155,6 +189,7 @@ int main(void)
 		cmocka_unit_test(time_in_gc_is_the_share_of_the_period),
 		cmocka_unit_test(pauses_that_are_told_together_are_in_the_share),
 		cmocka_unit_test(collections_are_counted_by_generation_and_bytes_added),
+		cmocka_unit_test(a_jvm_s_heap_is_what_it_says),
 		cmocka_unit_test(a_thousand_pauses_in_a_period_are_all_in_the_share),
 		cmocka_unit_test(a_name_that_is_wrong_is_told_the_nearest),
 	};

@@ -186,6 +186,44 @@ static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state
 	buf_free(&file);
 }
 
+/* An entry of 64 bytes: name at 20, an i64 at 56. */
+static void put_long(unsigned char *b, uint32_t i, const char *name, uint64_t v)
+{
+	static const unsigned char entry[20] = {64, [4] = 20, [12] = 'J', [16] = 56};
+
+	memcpy(b + 32 + i * 64, entry, 20);
+	strcpy((char *)b + 32 + i * 64 + 20, name);
+	memcpy(b + 32 + i * 64 + 56, &v, 8);
+}
+
+static void what_the_heap_holds_is_the_sum_of_its_spaces(void **state)
+{
+	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = 9};
+	static const char *const names[9] = {
+		"sun.os.hrt.frequency", "sun.gc.collector.0.invocations", "sun.gc.collector.0.time",
+		"sun.gc.collector.0.lastEntryTime", "sun.gc.collector.0.lastExitTime",
+		"sun.gc.generation.0.space.2.used", "sun.gc.generation.1.space.0.used",
+		"sun.gc.generation.1.space.0.capacity", "sun.gc.generation.1.spaces",
+	};
+	static _Alignas(8) unsigned char b[32 + 9 * 64];
+	struct hsperf h;
+	uint32_t i;
+
+	(void)state;
+	memcpy(b, head, 32);
+	for (i = 0; i < 9; i++)
+		put_long(b, i, names[i], 1000 + i);
+	assert_int_equal(hsperf_parse(b, sizeof(b), &h, NULL), 0);
+	assert_int_equal(h.nused, 2);
+	assert_int_equal(h.used_at[0], 32 + 5 * 64 + 56);
+	assert_int_equal(h.used_at[1], 32 + 6 * 64 + 56);
+	assert_true(h.high <= h.used_at[0]);     /* read by themselves */
+	for (i = 5; i < 9; i++)
+		put_long(b, i, "sun.gc.generation.0.space.0.used", i);
+	assert_int_equal(hsperf_parse(b, sizeof(b), &h, NULL), 0);
+	assert_int_equal(h.nused, 4);
+}
+
 /* Head of 32 bytes, two entries of 48: vmFlags "+A", vmArgs "-Xint"; names at 20, texts at 40. */
 static void texts_are_found_by_name_and_cut_at_their_room(void **state)
 {
@@ -225,6 +263,7 @@ int main(void)
 		cmocka_unit_test(of_two_pauses_between_two_looks_both_are_told_with_their_lengths),
 		cmocka_unit_test(a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoint),
 		cmocka_unit_test(a_safepoint_is_told_when_its_time_is_there),
+		cmocka_unit_test(what_the_heap_holds_is_the_sum_of_its_spaces),
 		cmocka_unit_test(texts_are_found_by_name_and_cut_at_their_room),
 		cmocka_unit_test(a_file_has_its_counters_or_is_refused_however_it_is_cut),
 	};

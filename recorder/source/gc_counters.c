@@ -27,7 +27,7 @@ static const struct {
 	[GEN_0] = {"# Gen 0 Collections", "", "collections of generation 0 alone"},
 	[GEN_1] = {"# Gen 1 Collections", "", "collections of generation 1 (.NET)"},
 	[GEN_2] = {"# Gen 2 Collections", "", "full collections"},
-	[ALL_BYTES] = {"# Bytes in all Heaps", "bytes", "what the last collection left (.NET)"},
+	[ALL_BYTES] = {"# Bytes in all Heaps", "bytes", "what the last collection left; of Java what its heap holds"},
 };
 
 struct pause {
@@ -105,8 +105,10 @@ int gc_counter_check(const char *name, struct err *err)
 	for (i = 0; i < COUNTERS; i++)
 		nearest_offer(&nearest, counters[i].name);
 	nearest_put(&nearest, "'", "'", &text);
-	rc = err_set(err, ERR_USAGE, "'%.200s': '%s' has no counter '%.100s'%s%s", name, parts.category,
-		     parts.counter, text.len ? "; did you mean " : "", buf_text(&text));
+	for (i = 0; !nearest.n && i < COUNTERS; i++)
+		buf_printf(&text, "%s'%s'", i ? ", " : "", counters[i].name);
+	rc = err_set(err, ERR_USAGE, "'%.200s': '%s' has no counter '%.100s'; %s%s", name, parts.category,
+		     parts.counter, nearest.n ? "did you mean " : "it has ", buf_text(&text));
 	buf_free(&text);
 	return rc;
 }
@@ -338,6 +340,26 @@ void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *
 		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 			p->bytes += (double)number_of(e, sizes[i]);
 	}
+}
+
+bool gc_counters_want_bytes(const struct gc_counters *c)
+{
+	uint32_t i;
+
+	for (i = 0; c && i < c->nwanted; i++)
+		if (c->wanted[i].which == ALL_BYTES)
+			return true;
+	return false;
+}
+
+void gc_counters_bytes(struct gc_counters *c, uint32_t pid, uint64_t bytes)
+{
+	struct program *p = find(c, pid);
+
+	if (!p)
+		return;
+	p->bytes = (double)bytes;
+	p->has_bytes = true;
 }
 
 /* ---- values ------------------------------------------------------------------------------------ */

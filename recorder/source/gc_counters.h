@@ -35,6 +35,9 @@ void gc_counters_program(struct gc_counters *c, uint32_t pid, const char *name);
 void gc_counters_gone(struct gc_counters *c, uint32_t pid);
 /* GC/SuspendEEStart, GC/RestartEEStop, GC/Start, GC/HeapStats, GC/Pauses (jvm_linux.c); all others do nothing. */
 void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *e);
+/* What a JVM's heap holds now: nobody tells of it by events. Asked for only where a counter wants it. */
+bool gc_counters_want_bytes(const struct gc_counters *c);
+void gc_counters_bytes(struct gc_counters *c, uint32_t pid, uint64_t bytes);
 /*
  * The counters that are due: EVENT_COUNTER at now_ns, which is at or behind the last event's time. Returns when the
  * next one will be; UINT64_MAX = none is wanted.

@@ -38,6 +38,18 @@ static void take_collector(struct hsperf *h, const char *name, uint32_t at)
 			h->collectors[rest[0] - '0'].at[i] = at;
 }
 
+/* sun.gc.generation.G.space.S.used: of every collector, though of some the generations are names only */
+static void take_space(struct hsperf *h, const char *name, uint32_t at)
+{
+	static const char prefix[] = "sun.gc.generation.";
+	const char *rest = name + sizeof(prefix) - 1;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) == 0 && rest[0] >= '0' && rest[0] <= '9' &&
+	    strncmp(rest + 1, ".space.", 7) == 0 && rest[8] >= '0' && rest[8] <= '9' &&
+	    strcmp(rest + 9, ".used") == 0 && h->nused < HSPERF_SPACES)
+		h->used_at[h->nused++] = at;
+}
+
 static void take_text(struct hsperf *h, const char *name, const char *text, size_t n)
 {
 	static const char prefix[] = "sun.gc.collector.";
@@ -75,8 +87,10 @@ static void take_entry(struct hsperf *h, const unsigned char *b, uint32_t at, ui
 		h->safepoints_at = at + data;
 	else if (strcmp(name, "sun.rt.safepointTime") == 0)
 		h->safepoint_time_at = at + data;
-	else
+	else {
 		take_collector(h, name, at + data);
+		take_space(h, name, at + data);
+	}
 }
 
 static bool is_named(const struct hsperf *h, const char *part)

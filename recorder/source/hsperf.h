@@ -21,6 +21,7 @@
 #define HSPERF_MAX_BYTES ((size_t)1 << 20)  /* HotSpot's own is 32 KB, and what -XX:PerfDataMemorySize says */
 #define HSPERF_COLLECTORS 4u                 /* 0 young, 1 full, 2 pauses of a concurrent one */
 #define HSPERF_EDGES 4u
+#define HSPERF_SPACES 16u                     /* of all generations; HotSpot has 4 */
 
 enum { HSPERF_INVOCATIONS, HSPERF_TIME, HSPERF_ENTRY, HSPERF_EXIT, HSPERF_VALUES };
 
@@ -31,7 +32,8 @@ struct hsperf {
 	bool by_safepoints;                  /* Shenandoah: pauses are safepoints; there are no collectors */
 	bool ends_late;                      /* Serial: a collection goes on after its exit */
 	uint32_t safepoints_at, safepoint_time_at;   /* 0 = not there */
-	uint32_t low, high;                  /* all of these but ticks lie in [low, high) of the file */
+	uint32_t low, high;                  /* those above but ticks and began_at lie in [low, high) of the file */
+	uint32_t used_at[HSPERF_SPACES], nused;      /* bytes in use of each space of the heap; anywhere */
 	struct hsperf_collector {
 		uint32_t at[HSPERF_VALUES];  /* all 0 = there is no such collector */
 		char name[48];

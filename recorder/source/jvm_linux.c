@@ -50,6 +50,7 @@
 #define LONG_NS (5 * NS_PER_MS)              /* what no pause is that is passed over */
 #define SETTLE_NS (NS_PER_MS / 10)               /* after this a collector has written all of a pause */
 #define ALL_NS (200 * NS_PER_MS)             /* counters are read at least so often */
+#define HEAP_BYTES_MAX (UINT64_C(1) << 50)   /* of a space; what says more is no JVM */
 #define SAFEPOINTS HSPERF_COLLECTORS         /* their track */
 
 struct jvm_source {
@@ -534,6 +535,26 @@ static bool nothing_happened(const struct jvm *j)
 	       time == j->safepoints.time;
 }
 
+/* For a counter: it is there before the first collection, too. */
+static void note_heap(struct jvm_source *s, struct jvm *j)
+{
+	uint64_t used, sum = 0;
+	struct process *process;
+	uint32_t i;
+
+	if (!j->data.nused || !gc_counters_want_bytes(s->counters))
+		return;
+	for (i = 0; i < j->data.nused; i++) {
+		if (!mapped_read(&j->map, &used, j->data.used_at[i], sizeof(used)) || used > HEAP_BYTES_MAX)
+			return;
+		sum += used;
+	}
+	process = process_of(s, j);
+	if (process)
+		process_unref(process);
+	gc_counters_bytes(s->counters, j->pid, sum);
+}
+
 static void look(void *ctx, struct jvm *j)
 {
 	struct jvm_source *s = ctx;
@@ -550,6 +571,7 @@ static void look(void *ctx, struct jvm *j)
 	if (!read_counters(j, s->image))
 		return;
 	j->all_read_ns = began_ns;
+	note_heap(s, j);
 	if (!clock_is_exact(j, began_ns))
 		read_clock(j);
 	if (j->nfirsts)
