@@ -14,6 +14,7 @@
 #include "source/dotnet_session_linux.h"
 #include "source/gc_counters.h"
 #include "source/nettrace_decode.h"
+#include "source/pause_list.h"
 #include "source/source.h"
 #include "source/throw_linux.h"
 #include "source/tmp_wait_linux.h"
@@ -126,12 +127,16 @@ static int dotnet_check(const struct needs *needs, struct err *err)
 	for (i = 0; i < needs->nproviders; i++) {
 		const char *name = name_of(needs->providers[i].name);
 
-		if (!is_dotnet(name) && !tracepoint_provider(name) && !is_iis(name))
+		if (throw_provider(name))
+			return err_set(err, ERR_USAGE, "throws of C++ are named by their type, and the processes that they are "
+				       "looked for in: StopOnException:TYPE;Process=NAME");
+		if (!is_dotnet(name) && !tracepoint_provider(name) && !is_iis(name) &&
+		    pause_provider(name) == PAUSE_PROVIDERS)
 			return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of %s, so the "
 				       "rule on them could never fire (an EventSource of .NET is written *%s)", name,
 				       name);
 	}
-	return 0;
+	return pause_check(needs, err);
 }
 
 /* ---- events ---------------------------------------------------------------------------------------- */

@@ -1,8 +1,9 @@
-/* The events of the .NET runtime that are known, for people: provider, name, fields. */
+/* The events of the .NET runtime that are known, and of the other runtimes, for people: provider, name, fields. */
 #include "base/json.h"
 #include "source/counter_name.h"
 #include "source/dotnet_list.h"
 #include "source/etw_class.h"
+#include "source/pause_list.h"
 
 #include <string.h>
 
@@ -55,6 +56,7 @@ int dotnet_list_events(const char *pattern, bool json, struct out *out, struct e
 			if (name_matches(pattern, buf_text(&name)))
 				put_class(&classes[i], json, &line);
 		}
+	pause_list(pattern, json, &line);
 	rc = line.len ? buf_check(&line, "the list of events", err)
 		      : err_set(err, ERR_NOT_FOUND, "no event of the .NET runtime matches '%.200s'",
 				pattern ? pattern : "");

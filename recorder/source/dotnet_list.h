@@ -1,4 +1,4 @@
-/* What rules can name of the .NET runtime, as source_ops.list_events has it. Portable. */
+/* What rules can name of the .NET runtime and of the collections of others (pause_list.h), as source_ops.list_events has it. Portable. */
 #ifndef SOURCE_DOTNET_LIST_H
 #define SOURCE_DOTNET_LIST_H
 

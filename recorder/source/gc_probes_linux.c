@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "source/pause_list.h"
 #include "source/proc_pid_linux.h"
 
 #include <dirent.h>
@@ -25,7 +26,7 @@ bool gc_probes_wanted(const struct needs *needs)
 	for (i = 0; needs && i < needs->nproviders; i++)
 		if (text_same_fold(needs->providers[i].name, CLR) && needs->providers[i].keywords & CLR_KEYWORD_GC)
 			return true;
-	return false;
+	return pause_wanted(needs, PAUSE_PROVIDERS);
 }
 
 /* ---- which programs --------------------------------------------------------------------------------- */

@@ -28,6 +28,7 @@
 #include "base/os.h"
 #include "source/gc_counters.h"
 #include "source/jvm_table_linux.h"
+#include "source/pause_list.h"
 #include "source/proc_pid_linux.h"
 #include "source/source.h"
 #include "source/tmp_wait_linux.h"
@@ -78,7 +79,7 @@ static bool wants_gc(const struct needs *needs)
 	for (i = 0; i < needs->nproviders; i++)
 		if (strcasecmp(needs->providers[i].name, "Microsoft-Windows-DotNETRuntime") == 0)
 			return true;
-	return gc_counters_wanted(needs, GC_JVM);
+	return gc_counters_wanted(needs, GC_JVM) || pause_wanted(needs, PAUSES_OF_JVM);
 }
 
 /* ---- events ---------------------------------------------------------------------------------------- */

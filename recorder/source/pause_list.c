@@ -1,0 +1,121 @@
+#include "source/pause_list.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "source/counter_name.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const providers[PAUSE_PROVIDERS] = {
+	[PAUSES_OF_JVM] = "JVM", [PAUSES_OF_CPYTHON] = "CPython", [PAUSES_OF_V8] = "V8",
+};
+
+/* Of a JVM that is seen by probes only Reason, Type, Collector and Depth. */
+static const struct {
+	const char *name;
+	bool jvm_only;
+	const char *fields[10], *jvm_fields[10];
+} events[] = {
+	{"GC/SuspendEEStart", false, {"Reason", "Type", "Collector", "Depth"},
+	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "Pauses"}},
+	{"GC/Start", false, {"Reason", "Type", "Collector", "Depth"},
+	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "Pauses"}},
+	{"GC/Stop", false, {"Reason", "Type", "Collector", "Depth"},
+	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses", "PauseMinMSec"}},
+	{"GC/RestartEEStop", false, {"Reason", "Type", "Collector", "Depth"},
+	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses", "PauseMinMSec"}},
+	{"GC/Pauses", true, {NULL}, {"Depth", "ClrInstanceID", "Collector", "Pauses", "PauseMSec", "PauseMinMSec"}},
+};
+#define EVENTS (sizeof(events) / sizeof(events[0]))
+
+enum pause_provider pause_provider(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < PAUSE_PROVIDERS && !text_same_fold(name, providers[i]); i++)
+		;
+	return (enum pause_provider)i;
+}
+
+bool pause_wanted(const struct needs *needs, enum pause_provider which)
+{
+	enum pause_provider one;
+	uint32_t i;
+
+	for (i = 0; needs && i < needs->nproviders; i++) {
+		one = pause_provider(needs->providers[i].name);
+		if (one < PAUSE_PROVIDERS && (which == PAUSE_PROVIDERS || one == which))
+			return true;
+	}
+	return false;
+}
+
+static bool is_event_of(enum pause_provider provider, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < EVENTS; i++)
+		if (strcmp(events[i].name, name) == 0)
+			return provider == PAUSES_OF_JVM || !events[i].jvm_only;
+	return false;
+}
+
+int pause_check(const struct needs *needs, struct err *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < needs->nevents; i++) {
+		const struct need_event *e = &needs->events[i];
+		enum pause_provider provider = pause_provider(e->provider);
+
+		if (provider < PAUSE_PROVIDERS && !is_event_of(provider, e->name))
+			return err_set(err, ERR_USAGE, "%s has no event '%.100s'; it has GC/Start, GC/Stop, "
+				       "GC/SuspendEEStart and GC/RestartEEStop%s; 'recorder events %s' lists them",
+				       providers[provider], e->name,
+				       provider == PAUSES_OF_JVM ? ", and GC/Pauses" : "", providers[provider]);
+	}
+	return 0;
+}
+
+static void put_event(const char *provider, const char *name, const char *const *fields, bool json, struct buf *line)
+{
+	struct json j = {.out = line};
+
+	if (!json) {
+		buf_printf(line, "%s/%s ", provider, name);
+		for (; *fields; fields++)
+			buf_printf(line, " %s", *fields);
+		buf_putc(line, '\n');
+		return;
+	}
+	json_open(&j, '{');
+	json_key_str(&j, "provider", provider);
+	json_key_str(&j, "name", name);
+	json_key(&j, "fields");
+	json_open(&j, '[');
+	for (; *fields; fields++) {
+		json_open(&j, '{');
+		json_key_str(&j, "name", *fields);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_close(&j, '}');
+	buf_putc(line, '\n');
+}
+
+void pause_list(const char *pattern, bool json, struct buf *lines)
+{
+	unsigned provider, i;
+	char name[64];
+
+	for (provider = 0; provider < PAUSE_PROVIDERS; provider++)
+		for (i = 0; i < EVENTS; i++) {
+			bool jvm = provider == PAUSES_OF_JVM;
+
+			snprintf(name, sizeof(name), "%s/%s", providers[provider], events[i].name);
+			if ((jvm || !events[i].jvm_only) && name_matches(pattern, name))
+				put_event(providers[provider], events[i].name,
+					  jvm ? events[i].jvm_fields : events[i].fields, json, lines);
+		}
+}

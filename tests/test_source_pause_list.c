@@ -1,0 +1,77 @@
+/* Collections of Java, CPython and V8, as rules name them. */
+#include "source/pause_list.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct needs needs;
+
+static int check(const char *provider, const char *event, struct err *err)
+{
+	struct need_event e = {0};
+
+	memset(&needs, 0, sizeof(needs));
+	strcpy(e.provider, provider);
+	strcpy(e.name, event);
+	assert_int_equal(needs_provider(&needs, provider, 1, 4, NULL), 0);
+	assert_int_equal(needs_event(&needs, &e, NULL), 0);
+	return pause_check(&needs, err);
+}
+
+static void a_rule_may_name_what_an_incident_shows(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(check("JVM", "GC/Stop", &err), 0);
+	assert_true(pause_wanted(&needs, PAUSES_OF_JVM));
+	assert_true(pause_wanted(&needs, PAUSE_PROVIDERS));
+	assert_false(pause_wanted(&needs, PAUSES_OF_V8));
+	assert_int_equal(check("cpython", "GC/SuspendEEStart", &err), 0);
+	assert_true(pause_wanted(&needs, PAUSES_OF_CPYTHON));
+	assert_int_equal(check("Microsoft-Windows-DotNETRuntime", "GC/Strt", &err), 0);  /* another's to judge */
+	assert_false(pause_wanted(&needs, PAUSE_PROVIDERS));
+}
+
+static void an_event_that_there_is_not_is_told_those_that_there_are(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(check("JVM", "GC/Strt", &err), ERR_USAGE);
+	assert_string_equal(err.text, "JVM has no event 'GC/Strt'; it has GC/Start, GC/Stop, GC/SuspendEEStart and "
+				      "GC/RestartEEStop, and GC/Pauses; 'recorder events JVM' lists them");
+	assert_int_equal(check("V8", "GC/Pauses", &err), ERR_USAGE);
+}
+
+static void the_list_is_of_names_with_their_fields(void **state)
+{
+	struct buf lines = {0};
+
+	(void)state;
+	pause_list("V8/GC/St", false, &lines);
+	assert_string_equal(buf_text(&lines), "V8/GC/Start  Reason Type Collector Depth\n"
+					      "V8/GC/Stop  Reason Type Collector Depth\n");
+	buf_reset(&lines);
+	pause_list("GC/Pauses", true, &lines);
+	assert_string_equal(buf_text(&lines),
+			    "{\"provider\":\"JVM\",\"name\":\"GC/Pauses\",\"fields\":[{\"name\":\"Depth\"},"
+			    "{\"name\":\"ClrInstanceID\"},{\"name\":\"Collector\"},{\"name\":\"Pauses\"},"
+			    "{\"name\":\"PauseMSec\"},{\"name\":\"PauseMinMSec\"}]}\n");
+	buf_free(&lines);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rule_may_name_what_an_incident_shows),
+		cmocka_unit_test(an_event_that_there_is_not_is_told_those_that_there_are),
+		cmocka_unit_test(the_list_is_of_names_with_their_fields),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
