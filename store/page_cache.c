@@ -86,41 +86,32 @@ void page_cache_free(struct page_cache *c)
 
 /* ---- those that are read -------------------------------------------------------------------- */
 
-/*
- * The row of a page that may have an id: columns first_id, last_id, then blobs.
- * returns  1, 0 there is none, or an error
- */
-static int page_row(struct page_cache *c, const char *sql, int64_t id, sqlite3_stmt **st, struct err *err)
+/* 1 the row is that of the page with the id, 0 there is none, or an error. */
+static int find_row(struct page_cache *c, const char *sql, int64_t id, struct page_row *row, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(c->s, sql, &a, err);
+	int rc = page_row(c->s, sql, id, row, err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(c->s, a.st, err);
-	if (rc > 0 && sqlite3_column_int64(a.st, 0) < 1)
+	if (rc > 0 && row->first < 1)
 		rc = err_set(err, ERR_FORMAT, "a page of %s has the id %" PRId64 ", which cannot be", c->s->path,
-			     (int64_t)sqlite3_column_int64(a.st, 0));
-	else if (rc > 0 && sqlite3_column_int64(a.st, 1) < id)
+			     row->first);
+	else if (rc > 0 && row->last < id)
 		rc = 0;
-	if (rc <= 0)
-		sqlite3_reset(a.st);
-	*st = a.st;
+	else
+		return rc;
+	sqlite3_reset(row->st);
 	return rc;
 }
 
-static int add_page(struct page_cache *c, struct cached_pages *p, sqlite3_stmt *st, struct cached_page **out,
+static int add_page(struct page_cache *c, struct cached_pages *p, const struct page_row *row, struct cached_page **out,
 		    struct err *err)
 {
-	int64_t first = sqlite3_column_int64(st, 0), last = sqlite3_column_int64(st, 1);
-	uint32_t at = page_at(p, first);
+	uint32_t at = page_at(p, row->first);
 
 	if (c->bytes > CACHE_MAX_BYTES)
 		return err_set(err, ERR_FORMAT, "its pages in %s have over 256 MB", c->s->path);
-	if (at < p->n && last >= p->items[at].first)
+	if (at < p->n && row->last >= p->items[at].first)
 		return err_set(err, ERR_FORMAT, "two pages of %s have the same ids", c->s->path);
-	*out = page_add(p, first, last);
+	*out = page_add(p, row->first, row->last);
 	return *out ? 0 : err_set(err, ERR_MEMORY, "out of memory for the pages of %s", c->s->path);
 }
 
@@ -135,35 +126,36 @@ static size_t page_bytes(const struct cached_page *p)
 	       text_bytes(&p->functions.texts) + text_bytes(&p->texts);
 }
 
-typedef int page_filler(struct cached_page *page, sqlite3_stmt *st, struct err *err);
+typedef int page_filler(struct cached_page *page, const struct page_row *row, struct err *err);
 
-/* The page that has this id, read if it was not yet; *out NULL: there is none. sql: as of page_row(). */
+/*
+ * The page that has this id, read if it was not yet; *out NULL: there is none. sql: as of page_row(), the last
+ * page that begins at the id or before.
+ */
 static int get_page(struct page_cache *c, struct cached_pages *p, const char *sql, page_filler *fill, int64_t id,
 		    struct cached_page **out, struct err *err)
 {
-	sqlite3_stmt *st = NULL;
+	struct page_row row;
 	int rc;
 
 	*out = page_find(p, id);
 	if (*out || c->version < 3)
 		return 0;
-	rc = page_row(c, sql, id, &st, err);
+	rc = find_row(c, sql, id, &row, err);
 	if (rc <= 0)
 		return rc;
-	rc = add_page(c, p, st, out, err);
+	rc = add_page(c, p, &row, out, err);
 	if (!rc)
-		rc = fill(*out, st, err);
+		rc = fill(*out, &row, err);
 	if (!rc)
 		c->bytes += page_bytes(*out);
-	sqlite3_reset(st);
+	sqlite3_reset(row.st);
 	return rc;
 }
 
-static int fill_frames(struct cached_page *page, sqlite3_stmt *st, struct err *err)
+static int fill_frames(struct cached_page *page, const struct page_row *row, struct err *err)
 {
-	struct blob data = column_blob(st, 2), functions = column_blob(st, 3);
-
-	return frame_page_unpack(&data, &functions, page->first, &page->frames, &page->n, err);
+	return frame_page_unpack(&row->data, &row->more, page->first, &page->frames, &page->n, err);
 }
 
 int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame **out, struct err *err)
@@ -179,11 +171,9 @@ int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame *
 	return rc;
 }
 
-static int fill_functions(struct cached_page *page, sqlite3_stmt *st, struct err *err)
+static int fill_functions(struct cached_page *page, const struct page_row *row, struct err *err)
 {
-	struct blob data = column_blob(st, 2), names = column_blob(st, 3);
-
-	return function_page_unpack(&data, &names, page->first, &page->functions, err);
+	return function_page_unpack(&row->data, &row->more, page->first, &page->functions, err);
 }
 
 int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out, struct err *err)
@@ -196,17 +186,15 @@ int page_cache_function(struct page_cache *c, int64_t id, const struct page_func
 	return rc;
 }
 
-static int fill_texts(struct cached_page *page, sqlite3_stmt *st, struct err *err)
+static int fill_texts(struct cached_page *page, const struct page_row *row, struct err *err)
 {
-	struct blob blob = column_blob(st, 2);
-
-	return text_page_unpack(&blob, PAGE_TEXTS_MAX, &page->texts, err);
+	return text_page_unpack(&row->data, PAGE_TEXTS_MAX, &page->texts, err);
 }
 
 int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err)
 {
 	struct cached_page *page;
-	int rc = get_page(c, &c->texts, "SELECT first_id, last_id, data FROM text_page"
+	int rc = get_page(c, &c->texts, "SELECT first_id, last_id, data, NULL FROM text_page"
 			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_texts, id, &page, err);
 	bool has = !rc && page && (uint64_t)id - (uint64_t)page->first < page->texts.n;
 

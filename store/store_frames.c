@@ -140,62 +140,36 @@ static int learn_page(struct interner *in, const struct page_frame *frames, uint
 	return rc;
 }
 
-/* 1 there was one, 0 none. Its frames are NULL when it is damaged. */
-static int read_page(struct store *s, int64_t up_to, int64_t *first, struct page_frame **frames, uint32_t *n,
-		     struct err *err)
-{
-	struct blob blob, functions;
-	struct args a;
-	int rc = db_statement(s, "SELECT first_id, data, functions FROM frame_page WHERE first_id BETWEEN 1 AND ?"
-			      " ORDER BY first_id DESC LIMIT 1", &a, err);
+static const char newest_page[] = "SELECT first_id, last_id, data, functions FROM frame_page"
+				  " WHERE first_id BETWEEN 1 AND ? ORDER BY first_id DESC LIMIT 1";
 
-	*frames = NULL;
+static int learn_row(struct interner *in, const struct page_row *row, struct err *err)
+{
+	struct page_frame *frames;
+	uint32_t n;
+	int rc = frame_page_unpack(&row->data, &row->more, row->first, &frames, &n, err);
+
 	if (rc)
 		return rc;
-	arg_int(&a, up_to);
-	rc = db_step(s, a.st, err);
-	if (rc <= 0)
-		return rc;
-	*first = sqlite3_column_int64(a.st, 0);
-	blob = column_blob(a.st, 1);
-	functions = column_blob(a.st, 2);
-	rc = frame_page_unpack(&blob, &functions, *first, frames, n, err);
-	sqlite3_reset(a.st);
-	return rc && rc != ERR_FORMAT ? rc : 1;
-}
-
-static int next_id(struct store *s, int64_t *id, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s,
-			      "SELECT 1 + max(coalesce((SELECT max(id) FROM frame), 0), coalesce("
-			      "(SELECT last_id FROM frame_page ORDER BY first_id DESC LIMIT 1), 0))",
-			      &a, err);
-
-	return rc ? rc : db_int(s, a.st, id, err);
-}
-
-/* The newest pages. What is damaged is not known, and stored again. */
-static int learn(struct store *s, struct err *err)
-{
-	struct interner *in = s->interner;
-	struct page_frame *frames;
-	int64_t id = INT64_MAX, next = 0;
-	uint32_t n;
-	int rc = next_id(s, &next, err);
-
-	while (!rc && in->nframes < KNOWN_FRAMES_MAX / 2) {
-		rc = read_page(s, id, &id, &frames, &n, err);
-		if (rc <= 0)
-			break;
-		rc = frames ? learn_page(in, frames, n, err) : 0;
-		free(frames);
-		id--;
-	}
-	if (!rc)
-		in->next_frame = next;
+	rc = learn_page(in, frames, n, err);
+	free(frames);
 	return rc;
 }
+
+static bool knows_enough(const struct interner *in)
+{
+	return in->nframes >= KNOWN_FRAMES_MAX / 2;
+}
+
+/* What is damaged is not known, and stored again. */
+static const struct page_learner learner = {
+	.what = "frames",
+	.last_id = "SELECT max(coalesce((SELECT max(id) FROM frame), 0), coalesce("
+		   "(SELECT last_id FROM frame_page ORDER BY first_id DESC LIMIT 1), 0))",
+	.newest = newest_page,
+	.learn = learn_row,
+	.enough = knows_enough,
+};
 
 /* ---- what is listed ------------------------------------------------------------------------- */
 
@@ -353,16 +327,20 @@ static int name_one(struct work *w, struct page_frame *frames, uint32_t n, const
 	return function_id(w->s, late->function, &frames[i].function_id, err);
 }
 
-/* The names of one page, from w->late[*at] on, which moves behind them. */
+/* The names of one page, from w->late[*at] on, which moves behind them. Of a damaged one none is given. */
 static int name_page(struct work *w, uint32_t *at, struct err *err)
 {
-	struct page_frame *frames;
-	int64_t first = 0;
+	struct page_frame *frames = NULL;
+	struct page_row row = {0};
 	uint32_t n = 0;
 	bool changed = false;
-	int rc = read_page(w->s, w->late[*at].frame_id, &first, &frames, &n, err);
+	int rc = page_row(w->s, newest_page, w->late[*at].frame_id, &row, err);
 
-	if (rc < 0)
+	if (rc > 0) {
+		rc = frame_page_unpack(&row.data, &row.more, row.first, &frames, &n, err);
+		sqlite3_reset(row.st);
+	}
+	if (rc && rc != ERR_FORMAT)
 		return rc;
 	rc = 0;
 	do {
@@ -371,7 +349,7 @@ static int name_page(struct work *w, uint32_t *at, struct err *err)
 		++*at;
 	} while (!rc && frames && *at < w->nlate && w->late[*at].frame_id <= frames[n - 1].id);
 	if (!rc && changed)
-		rc = update_functions(w, first, frames, n, err);
+		rc = update_functions(w, row.first, frames, n, err);
 	free(frames);
 	return rc;
 }
@@ -412,7 +390,7 @@ int intern_frames(struct store *s, const struct segment *segment, struct buf *id
 {
 	struct work w = {.s = s, .in = s->interner};
 	uint32_t n = segment->nframes;
-	int rc = w.in->next_frame ? 0 : learn(s, err);
+	int rc = w.in->next_frame ? 0 : page_learn(s, &learner, &w.in->next_frame, err);
 
 	if (rc || !n)
 		return rc;

@@ -99,60 +99,41 @@ static int learn_page(struct interner *in, const struct function_page *page, str
 	return rc;
 }
 
-/* The page before id, which becomes its first. 1 there was one, 0 none; a damaged one is not known. */
-static int learn_before(struct store *s, int64_t *id, struct err *err)
+static int learn_row(struct interner *in, const struct page_row *row, struct err *err)
 {
-	struct blob data, names;
 	struct function_page page;
-	struct args a;
-	int rc = db_statement(s, "SELECT first_id, data, names FROM function_page WHERE first_id < ?"
-			      " AND first_id > 0 ORDER BY first_id DESC LIMIT 1", &a, err);
+	int rc = function_page_unpack(&row->data, &row->more, row->first, &page, err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, *id);
-	rc = db_step(s, a.st, err);
-	if (rc <= 0)
-		return rc;
-	*id = sqlite3_column_int64(a.st, 0);
-	data = column_blob(a.st, 1);
-	names = column_blob(a.st, 2);
-	rc = function_page_unpack(&data, &names, *id, &page, err);
-	sqlite3_reset(a.st);
 	if (!rc)
-		rc = learn_page(s->interner, &page, err);
+		rc = learn_page(in, &page, err);
 	function_page_free(&page);
-	return rc && rc != ERR_FORMAT ? rc : 1;
+	return rc;
 }
 
-static int next_id(struct store *s, int64_t *id, struct err *err)
+static bool knows_enough(const struct interner *in)
 {
-	struct args a;
-	int rc = db_statement(s,
-			      "SELECT 1 + max(coalesce((SELECT max(id) FROM function), 0), coalesce("
-			      "(SELECT last_id FROM function_page ORDER BY first_id DESC LIMIT 1), 0))",
-			      &a, err);
-
-	return rc ? rc : db_int(s, a.st, id, err);
+	return in->function_bytes.len >= KNOWN_FUNCTION_BYTES_MAX / 2;
 }
+
+/* What is damaged is not known, and stored again. */
+static const struct page_learner learner = {
+	.what = "functions",
+	.last_id = "SELECT max(coalesce((SELECT max(id) FROM function), 0), coalesce("
+		   "(SELECT last_id FROM function_page ORDER BY first_id DESC LIMIT 1), 0))",
+	.newest = "SELECT first_id, last_id, data, names FROM function_page"
+		  " WHERE first_id BETWEEN 1 AND ? ORDER BY first_id DESC LIMIT 1",
+	.learn = learn_row,
+	.enough = knows_enough,
+};
 
 static int learn(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
-	int64_t before = INT64_MAX, next = 0;
-	int rc = next_id(s, &next, err);
+	int rc = page_learn(s, &learner, &in->next_function, err);
 
-	while (!rc && in->function_bytes.len < KNOWN_FUNCTION_BYTES_MAX / 2) {
-		rc = learn_before(s, &before, err);
-		if (rc <= 0)
-			break;
-		rc = 0;
-	}
-	if (rc)
-		return rc;
-	in->next_function = next;
-	in->functions_stored = in->nfunctions;
-	return 0;
+	if (!rc)
+		in->functions_stored = in->nfunctions;
+	return rc;
 }
 
 /* ---- ids ------------------------------------------------------------------------------------ */

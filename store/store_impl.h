@@ -7,6 +7,7 @@
  *	store_space.c   free disk space: the floor, the reserve file, giving pages back
  *	store_codec.c   blobs: deflate, CRC
  *	store_page.c    what is in blobs: lists, pages of frames, pages of texts
+ *	page_row.c      the rows of pages, the newest of them, the next id
  *	store_intern.c  modules, processes, threads -> rows
  *	store_frames.c  frames -> pages
  *	store_functions.c  functions -> pages
@@ -235,6 +236,38 @@ enum tx { TX_NORMAL, TX_DURABLE };           /* durable: on the disk when it ret
  */
 typedef int store_work(struct store *s, void *arg, struct err *err);
 int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, struct err *err);
+
+/* ---- rows of pages (page_row.c) -------------------------------------------------------------- */
+
+/* The blobs are those of st, until it is reset. */
+struct page_row {
+	sqlite3_stmt *st;
+	int64_t first, last;                 /* ids in it, as its row says */
+	struct blob data, more;              /* the second blob: functions of frames, names of functions */
+};
+
+/*
+ * sql      columns first_id, last_id, data and the second blob, or NULL, of the page that an id asks for
+ * returns  1, 0 there is none, or an error
+ */
+int page_row(struct store *s, const char *sql, int64_t id, struct page_row *out, struct err *err);
+
+/*
+ * The id for the next one of a kind. sql: the last that there is, 0 = none; what: their name, as "frames".
+ * ERR_FORMAT when there are hardly any left: a recorder does not come that far, so the store was changed by others.
+ */
+int page_next_id(struct store *s, const char *sql, const char *what, int64_t *id, struct err *err);
+
+struct page_learner {
+	const char *what, *last_id;          /* as of page_next_id() */
+	const char *newest;                  /* as of page_row(): the last page that begins at an id or before */
+	/* What is in the page is known from now on. ERR_FORMAT: it is damaged, and not known. */
+	int (*learn)(struct interner *in, const struct page_row *row, struct err *err);
+	bool (*enough)(const struct interner *in);
+};
+
+/* Learn from the newest pages until it is enough, and the next id. Inside a transaction. */
+int page_learn(struct store *s, const struct page_learner *l, int64_t *next, struct err *err);
 
 /* ---- tables (schema.c) ---------------------------------------------------------------------- */
 

@@ -32,17 +32,6 @@ static bool same_text(const void *ctx, uint32_t value, const void *key)
 	return strcmp(text_of(ctx, value), key) == 0;
 }
 
-static int read_next_id(struct store *s, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s,
-			      "SELECT 1 + coalesce((SELECT last_id FROM text_page"
-			      " ORDER BY first_id DESC LIMIT 1), 0)",
-			      &a, err);
-
-	return rc ? rc : db_int(s, a.st, &s->interner->next_text, err);
-}
-
 static int make_room(struct interner *in, struct err *err)
 {
 	uint32_t cap = in->texts_cap ? in->texts_cap * 2 : 64;
@@ -86,7 +75,8 @@ int text_id(struct store *s, const char *text, int64_t *id, struct err *err)
 		return 0;
 	}
 	if (!in->next_text)
-		rc = read_next_id(s, err);
+		rc = page_next_id(s, "SELECT coalesce((SELECT last_id FROM text_page ORDER BY first_id DESC LIMIT 1), 0)",
+				  "texts", &in->next_text, err);
 	if (!rc && in->text_bytes.len - in->text_bytes_stored > TEXT_PAGE_BYTES)
 		rc = texts_flush(s, err);
 	return rc ? rc : add(s, text, hash, id, err);

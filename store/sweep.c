@@ -283,44 +283,18 @@ static int end_at_damaged(struct merging *g, int64_t first, int64_t last, struct
 				       err);
 }
 
-/* A page's row; the blobs are those of st, until it is reset. */
-struct swept {
-	sqlite3_stmt *st;
-	struct blob data, more;              /* the second blob: functions of frames, names of functions */
-	int64_t last;
-};
-
-/* sql: first_id, two blobs and last_id of the page behind first_id ?. 1 = there was one, 0 = there is no more. */
-static int next_page(struct store *s, const char *sql, int64_t *after, struct swept *out, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, sql, &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, *after);
-	rc = db_step(s, a.st, err);
-	if (rc <= 0)
-		return rc;
-	*after = sqlite3_column_int64(a.st, 0);
-	out->data = column_blob(a.st, 1);
-	out->more = column_blob(a.st, 2);
-	out->last = sqlite3_column_int64(a.st, 3);
-	out->st = a.st;
-	return 1;
-}
-
 /* 1 = there was one, 0 = there is no more. */
 static int sweep_page(struct merging *g, int64_t *after, struct err *err)
 {
 	struct page_frame *frames = NULL;
-	struct swept page;
+	struct page_row page;
 	uint32_t n = 0;
-	int rc = next_page(g->m->s, "SELECT first_id, data, functions, last_id FROM frame_page WHERE first_id > ?"
-			   " ORDER BY first_id LIMIT 1", after, &page, err);
+	int rc = page_row(g->m->s, "SELECT first_id, last_id, data, functions FROM frame_page WHERE first_id > ?"
+			  " ORDER BY first_id LIMIT 1", *after, &page, err);
 
 	if (rc <= 0)
 		return rc;
+	*after = page.first;
 	rc = frame_page_unpack(&page.data, &page.more, *after, &frames, &n, err);
 	sqlite3_reset(page.st);
 	if (!rc)
@@ -383,12 +357,13 @@ static int sweep_functions(struct marks *m, int64_t first, struct function_page 
 static int sweep_function_page(struct merging *g, int64_t *after, struct err *err)
 {
 	struct function_page functions;
-	struct swept page;
-	int rc = next_page(g->m->s, "SELECT first_id, data, names, last_id FROM function_page WHERE first_id > ?"
-			   " ORDER BY first_id LIMIT 1", after, &page, err);
+	struct page_row page;
+	int rc = page_row(g->m->s, "SELECT first_id, last_id, data, names FROM function_page WHERE first_id > ?"
+			  " ORDER BY first_id LIMIT 1", *after, &page, err);
 
 	if (rc <= 0)
 		return rc;
+	*after = page.first;
 	rc = function_page_unpack(&page.data, &page.more, *after, &functions, err);
 	sqlite3_reset(page.st);
 	if (!rc)
