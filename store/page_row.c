@@ -34,6 +34,9 @@ int page_next_id(struct store *s, const char *sql, const char *what, int64_t *id
 		rc = db_int(s, a.st, &last, err);
 	if (rc)
 		return rc;
+	if (last < 0 || last > PAGE_ID_MAX)
+		return err_set(err, ERR_FORMAT, "%s is damaged (its %s have ids up to %" PRId64 "): move it away (a new one "
+			       "is made; what is in it can be read still)", s->path, what, last);
 	*id = last + 1;
 	return 0;
 }

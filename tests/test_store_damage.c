@@ -486,6 +486,48 @@ static void a_damaged_open_incident_does_not_stop_a_recorder(void **state)
 	lab_close(&lab);
 }
 
+/* A store whose newest ids are the last that there are: what is stored next would have none. */
+static void refuses_to_store(const char *name, const char *sql, const char *what)
+{
+	struct incident_head head = lab_head(MS(60), MS(5), MS(5));
+	struct segment *segment;
+	struct err err = {0};
+	struct store *s;
+	struct lab lab;
+
+	lab_open(&lab, name);
+	s = lab_store(&lab, STORE_RECORD);
+	lab_name(&lab, 'b');
+	lab_simple(&lab, s, MS(10), 2);
+	store_close(s);
+	lab_sql(lab.path, sql);
+	s = lab_store(&lab, STORE_RECORD);
+	lab_name(&lab, 'x');
+	lab_sample(&lab, MS(60), 0, "axy");
+	segment = lab_seal(&lab);
+	assert_int_equal(store_begin(s, &head, NULL), 0);
+	assert_int_equal(store_put_segment(s, head.id, segment, &err), ERR_FORMAT);
+	assert_non_null(strstr(err.text, what));
+	assert_non_null(strstr(err.text, "move it away"));
+	segment_unref(segment);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static void ids_that_are_used_up_are_refused_with_what_to_do(void **state)
+{
+	(void)state;
+	refuses_to_store("last_frame.db", "UPDATE frame_page SET last_id = 9223372036854775807",
+			 "its frames have ids up to 9223372036854775807");
+	refuses_to_store("last_row.db", "INSERT INTO frame(id, module_id, offset, flags) SELECT 9223372036854775807, id,"
+			 " 1, 0 FROM module LIMIT 1", "its frames have ids up to 9223372036854775807");
+	refuses_to_store("last_function.db", "UPDATE function_page SET last_id = 9223372036854775806",
+			 "its functions have ids up to 9223372036854775806");
+	refuses_to_store("last_text.db", "UPDATE text_page SET last_id = 9223372036854775807",
+			 "its texts have ids up to 9223372036854775807");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -506,6 +548,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_page_of_functions_does_not_end_sweeping),
 		cmocka_unit_test(ids_too_far_apart_leave_only_their_own_kind_unswept),
 		cmocka_unit_test(a_damaged_open_incident_does_not_stop_a_recorder),
+		cmocka_unit_test(ids_that_are_used_up_are_refused_with_what_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
