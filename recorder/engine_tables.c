@@ -13,17 +13,20 @@
 /*
  * What one process may take of a segment; a full one has 8,192 samples, and 2 new nodes for each on an
  * ordinary load, of all processes together. A table that is half full would be full before the ring is, and
- * so would be the memory where history had to go for it: then less of what fills that one, so that history lasts. 256 processes in 41 s (198 samples a second) are
- * twice what 10,000 an hour need: those are not a flood.
+ * so would be the memory where history had to go for it: then less of what fills that one, so that history
+ * lasts. Of new processes as many as the table holds for REACH_NS: 58 a second, which is a machine that builds
+ * programs; 10,000 an hour never come near it.
  */
 static const struct segment_quota ample = {
 	.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
 	.sideband = 8192, .processes = 8192,
 };
 static const struct segment_quota tight = {
-	.nodes = 8192, .frames = 512, .threads = 128, .sideband = 1024, .processes = 256,
+	.nodes = 8192, .frames = 512, .threads = 128, .sideband = 256, .processes = 256,
 };
 #define TABLE_TIGHT_PCT 50u
+#define REACH_NS (900 * NS_PER_SEC)          /* or what an incident keeps, if that is longer */
+#define SIDEBAND_PART 4u                     /* of those without samples: this part as many */
 
 /* A slice of the frames, so that it takes no time; everything else. */
 void engine_sweep(struct engine *e)
@@ -78,8 +81,28 @@ static uint64_t tables_used(const struct engine *e)
 	return (uint64_t)processes.processes + processes.threads + frames.frames;
 }
 
+/* How long a segment gets that fills as fast as this one, which may have been sealed early; NULL = as it can. */
+static double full_ns(const struct segment *s)
+{
+	double span_ns = s ? (double)(s->t1_ns - s->t0_ns) : 0, ns = SEGMENT_MAX_NS;
+
+	if (s && s->nsamples && span_ns * SEGMENT_MAX_SAMPLES / s->nsamples < ns)
+		ns = span_ns * SEGMENT_MAX_SAMPLES / s->nsamples;
+	if (s && s->nevents && span_ns * SEGMENT_MAX_EVENTS / s->nevents < ns)
+		ns = span_ns * SEGMENT_MAX_EVENTS / s->nevents;
+	return ns;
+}
+
+static uint32_t new_processes(const struct engine *e, const struct segment *last)
+{
+	uint64_t keeps_ns = e->cfg->pre_ns + e->cfg->post_ns, reach_ns = keeps_ns > REACH_NS ? keeps_ns : REACH_NS;
+	double n = PROCESSES_MAX * (TABLE_ROOMY_PCT / 100.0) * full_ns(last) / (double)reach_ns;
+
+	return n > ample.processes ? ample.processes : n > tight.processes ? (uint32_t)n : tight.processes;
+}
+
 /* At the start of each segment. Of a file everything is wanted, and nothing leaves early. */
-void engine_set_quota(struct engine *e)
+void engine_set_quota(struct engine *e, const struct segment *last)
 {
 	bool tight_memory = memory_budget_is_tight(&e->memory);
 	struct segment_quota quota = ample;
@@ -92,8 +115,8 @@ void engine_set_quota(struct engine *e)
 	}
 	if (tight_memory || processes_over(e, TABLE_TIGHT_PCT)) {
 		quota.threads = tight.threads;
-		quota.sideband = tight.sideband;
-		quota.processes = tight.processes;
+		quota.processes = new_processes(e, last);
+		quota.sideband = quota.processes / SIDEBAND_PART;
 	}
 	segment_set_quota(e->builder, &quota);
 }

@@ -289,6 +289,100 @@ static void samples_of_threads_and_processes_over_the_quota_belong_to_more(void 
 	seglab_close(&lab);
 }
 
+/* What runs for long keeps its name among those that do not, however late in a segment it comes. */
+static void a_process_that_a_segment_lists_is_none_of_the_new_ones(void **state)
+{
+	const struct segment_quota few = {.processes = 2};
+	struct segment_content c;
+	struct segment *older, *s;
+	struct process *other;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(seglab_open(&lab), 0);
+	segment_set_quota(lab.builder, &few);
+	put("ab", lab.app, lab.threads[0]);
+	older = seglab_seal(&lab);
+	for (i = 0; i < 4; i++) {
+		other = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
+		put("ab", other, thread_add(lab.processes, other, 300 + i));
+	}
+	put("ab", lab.app, lab.threads[0]);
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_int_equal(c.nthreads, 4);
+	assert_int_equal(seglab_thread(&lab, s, c.samples[1].thread)->process->pid, 301);
+	assert_int_equal(c.samples[2].thread, c.samples[3].thread);
+	assert_string_equal(process_name(seglab_thread(&lab, s, c.samples[3].thread)->process), "[more]");
+	assert_ptr_equal(seglab_thread(&lab, s, c.samples[4].thread), lab.threads[0]);
+	assert_int_equal(c.samples[4].stack, c.samples[0].stack);
+	segment_content_free(&c);
+	segment_unref(s);
+	segment_unref(older);
+	seglab_close(&lab);
+}
+
+static void starts_and_ends_leave_room_for_the_processes_with_samples(void **state)
+{
+	const struct segment_quota few = {.processes = 1, .sideband = 3};
+	struct event e = {.time_ns = 1000, .kind = EVENT_PROCESS_START, .stack = STACK_NONE};
+	struct segment_content c;
+	struct process *other;
+	struct segment *s;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(seglab_open(&lab), 0);
+	segment_set_quota(lab.builder, &few);
+	for (i = 0; i < 5; i++) {
+		e.process = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
+		e.thread = thread_add(lab.processes, e.process, 300 + i);
+		assert_int_equal(segment_add(lab.builder, &e), i < 3 ? 0 : ERR_LIMIT);
+	}
+	put("ab", e.process, e.thread);              /* the one that is new */
+	put("ab", lab.app, lab.threads[0]);
+	other = process_find(lab.processes, 301, 2000);
+	put("ab", other, thread_add(lab.processes, other, 301));     /* its start is there */
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_int_equal(c.nevents, 3);
+	assert_ptr_equal(seglab_thread(&lab, s, c.samples[0].thread), e.thread);
+	assert_string_equal(process_name(seglab_thread(&lab, s, c.samples[1].thread)->process), "[more]");
+	assert_ptr_equal(seglab_thread(&lab, s, c.samples[2].thread)->process, other);
+	assert_int_equal(c.samples[2].stack, c.samples[0].stack);
+	process_unref(other);
+	segment_content_free(&c);
+	segment_unref(s);
+	seglab_close(&lab);
+}
+
+static void a_process_with_events_alone_is_none_of_those_with_samples(void **state)
+{
+	const struct segment_quota few = {.processes = 1, .sideband = 3};
+	struct event e = {.time_ns = 1000, .kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "Process",
+			  .name = "Exit"};
+	struct segment_content c;
+	struct segment *s;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(seglab_open(&lab), 0);
+	segment_set_quota(lab.builder, &few);
+	for (i = 0; i < 5; i++) {
+		e.process = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
+		e.thread = thread_add(lab.processes, e.process, 300 + i);
+		assert_int_equal(segment_add(lab.builder, &e), i < 3 ? 0 : ERR_LIMIT);
+	}
+	put("ab", lab.app, lab.threads[0]);
+	s = seglab_seal(&lab);
+	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
+	assert_int_equal(c.nevents, 3);
+	assert_ptr_equal(seglab_thread(&lab, s, c.samples[0].thread), lab.threads[0]);
+	segment_content_free(&c);
+	segment_unref(s);
+	seglab_close(&lab);
+}
+
 static int generic(const char *name)
 {
 	struct event e = {.time_ns = 1000, .kind = EVENT_GENERIC, .process = lab.app, .stack = STACK_NONE,
@@ -323,6 +417,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(over_its_quota_a_stack_ends_in_more_and_keeps_its_weight),
 		cmocka_unit_test(samples_of_threads_and_processes_over_the_quota_belong_to_more),
+		cmocka_unit_test(a_process_that_a_segment_lists_is_none_of_the_new_ones),
+		cmocka_unit_test(a_process_with_events_alone_is_none_of_those_with_samples),
+		cmocka_unit_test(starts_and_ends_leave_room_for_the_processes_with_samples),
 		cmocka_unit_test(allocations_leave_room_for_collections_and_these_for_others),
 		cmocka_unit_test(a_flood_takes_no_more_than_a_fifth_of_the_history),
 	};

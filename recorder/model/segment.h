@@ -121,9 +121,10 @@ struct segment_quota {
 	uint32_t frames;                     /* frames that nothing else lists yet */
 	uint32_t threads;
 	uint32_t events, event_bytes;        /* EVENT_GENERIC and EVENT_LOG, of each sort; bytes of fields */
-	uint32_t sideband;                   /* starts and ends of processes and threads */
-	uint32_t processes;                  /* different ones; samples of others are "[more]"'s. 0 = no
-						quotas at all */
+	uint32_t sideband;                   /* starts and ends of processes and threads, and processes with
+						other events that no segment lists yet */
+	uint32_t processes;                  /* with samples, that no segment lists yet: beyond it these are
+						"[more]"'s. 0 = no quotas at all */
 };
 
 /* What one process may take of a segment from now on; at first there is no limit. */

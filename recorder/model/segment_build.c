@@ -287,7 +287,7 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
 	const struct segment_quota *limit = &b->quota.limit;
-	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process);
+	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->thread);
 	struct last_stack *last = &b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
 	const struct frame_ref *leaf_first = e->stack_frames;
 	uint32_t node = STACK_NONE, depth = 0, n = e->nstack_frames;
@@ -572,13 +572,14 @@ static struct thread *more_thread(struct segment_builder *b)
 }
 
 /* The one that is listed: its own, or "[more]" of its process, or of none, over the quota. */
-static struct thread *thread_within(struct segment_builder *b, struct thread *thread)
+static struct thread *thread_within(struct segment_builder *b, struct thread *thread, enum event_kind kind)
 {
-	struct quota_use *use = quota_of(&b->quota, thread->process);
+	struct quota_use *use;
 	struct thread *more;
 
-	if (list_find(&b->threads, thread->number) != TABLE_NONE)
+	if (list_find(&b->threads, thread->number) != TABLE_NONE || quota_is_sideband(kind))
 		return thread;
+	use = quota_of(&b->quota, thread->process, thread);
 	if (!use)
 		return b->quota.limit.processes ? more_thread(b) : thread;
 	if (!quota_over(use->threads, b->quota.limit.threads)) {
@@ -603,7 +604,7 @@ int segment_add(struct segment_builder *b, const struct event *e)
 	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e))
 		return ERR_LIMIT;
 	if (e->thread)
-		within = thread_within(b, e->thread);
+		within = thread_within(b, e->thread, e->kind);
 	if (within) {
 		thread = local_thread(b, within);
 		if (thread == UINT32_MAX)

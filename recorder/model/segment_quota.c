@@ -11,7 +11,7 @@ void quota_free(struct quota_book *q)
 
 void quota_reset(struct quota_book *q)
 {
-	q->nuses = q->sideband = 0;
+	q->nuses = q->fresh = q->sideband = 0;
 	table_clear(&q->index);
 }
 
@@ -22,8 +22,11 @@ static bool same(const void *ctx, uint32_t value, const void *key)
 	return q->uses[value].process == *(const uint32_t *)key;
 }
 
-struct quota_use *quota_of(struct quota_book *q, const struct process *process)
+/* taken: what a process that is new counts as, of so many. */
+static struct quota_use *use_of(struct quota_book *q, const struct process *process, const struct thread *thread,
+				uint32_t *taken, uint32_t limit)
 {
+	bool fresh = !thread || !atomic_load_explicit(&thread->refs, memory_order_relaxed);
 	uint32_t number = process ? process->number : UINT32_MAX;
 	uint64_t hash = hash_u64(number);
 	uint32_t at = table_find(&q->index, hash, same, q, &number);
@@ -32,7 +35,7 @@ struct quota_use *quota_of(struct quota_book *q, const struct process *process)
 		return NULL;
 	if (at != TABLE_NONE)
 		return &q->uses[at];
-	if (quota_over(q->nuses, q->limit.processes))
+	if (fresh && quota_over(*taken, limit))
 		return NULL;
 	if (q->nuses == q->room) {
 		uint32_t room = q->room ? q->room * 2 : 64;
@@ -45,8 +48,14 @@ struct quota_use *quota_of(struct quota_book *q, const struct process *process)
 	}
 	if (table_add(&q->index, hash, q->nuses))
 		return NULL;
+	*taken += fresh;
 	q->uses[q->nuses] = (struct quota_use){.process = number};
 	return &q->uses[q->nuses++];
+}
+
+struct quota_use *quota_of(struct quota_book *q, const struct process *process, const struct thread *thread)
+{
+	return use_of(q, process, thread, &q->fresh, q->limit.processes);
 }
 
 static enum quota_sort sort_of(const struct event *e)
@@ -64,36 +73,34 @@ static bool takes_event(const struct quota_book *q, const struct quota_use *use,
 	       !quota_over(use->event_bytes[sort], q->limit.event_bytes * share);
 }
 
+bool quota_is_sideband(enum event_kind kind)
+{
+	return kind == EVENT_PROCESS_START || kind == EVENT_PROCESS_EXIT || kind == EVENT_THREAD_START ||
+	       kind == EVENT_THREAD_EXIT;
+}
+
 bool quota_event(struct quota_book *q, const struct event *e)
 {
 	struct quota_use *use;
 
 	if (!q->limit.processes)
 		return true;
-	switch (e->kind) {
-	case EVENT_PROCESS_START:
-	case EVENT_PROCESS_EXIT:
-	case EVENT_THREAD_START:
-	case EVENT_THREAD_EXIT:
-		if (quota_over(q->sideband, q->limit.sideband) || !quota_of(q, e->process))
+	if (quota_is_sideband(e->kind)) {
+		if (quota_over(q->sideband, q->limit.sideband))
 			return false;
 		q->sideband++;
-		return true;
-	case EVENT_GENERIC:
-	case EVENT_LOG:
-		use = quota_of(q, e->process);
+	} else if (e->kind == EVENT_GENERIC || e->kind == EVENT_LOG) {
+		use = use_of(q, e->process, e->thread, &q->sideband, q->limit.sideband);
 		if (!use || !takes_event(q, use, sort_of(e)))
 			return false;
 		use->events[sort_of(e)]++;
-		return true;
-	default:
-		return true;
 	}
+	return true;
 }
 
 void quota_event_took(struct quota_book *q, const struct event *e, size_t bytes)
 {
-	struct quota_use *use = q->limit.processes ? quota_of(q, e->process) : NULL;
+	struct quota_use *use = q->limit.processes ? quota_of(q, e->process, e->thread) : NULL;
 
 	if (use && (e->kind == EVENT_GENERIC || e->kind == EVENT_LOG))
 		use->event_bytes[sort_of(e)] += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
