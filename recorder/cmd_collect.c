@@ -203,8 +203,9 @@ static void announce_recording(void *ctx)
 			 o->record_process ? o->record_process : "", e->freq_hz, (double)e->ring_bytes / 1048576,
 			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
 	else
-		log_line(e->log, LOG_INFO, "recording counters, logs and processes, but no stacks, into %.3g MB; an "
-			 "incident keeps %.0f s before and %.0f s after it, in %s", (double)e->ring_bytes / 1048576,
+		log_line(e->log, LOG_INFO, "recording %scounters, logs and processes, but no stacks, into %.3g MB; an "
+			 "incident keeps %.0f s before and %.0f s after it, in %s",
+			 o->gc_collect_only ? "collections, " : "", (double)e->ring_bytes / 1048576,
 			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
 }
 

@@ -67,7 +67,8 @@ static void remark(const struct incident *in, enum stream stream, uint64_t sampl
 			 in->head.id, stream_text(stream));
 	else if (!samples_before)
 		cmd_note("incident %" PRId64 " holds no samples: %s", in->head.id,
-			 in->head.gap_reason ? in->head.gap_reason : "its window is empty");
+			 in->nevents ? "it has events only; see events-csv and jsonl"
+			 : in->head.gap_reason ? in->head.gap_reason : "its window is empty");
 	else if (!count_stream(in, stream))
 		cmd_note("no sample of incident %" PRId64 " is in the part that was asked for",
 			 in->head.id);

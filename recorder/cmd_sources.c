@@ -81,6 +81,9 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
 		return err_set(err, ERR_USAGE, "--%s: only an ETW session has that: on Windows, with --source "
 			       "etw", session_option(o));
+	if ((o->thread_time || o->wakers) && !o->from_file && !chosen && of_stacks(NULL))
+		return err_set(err, ERR_USAGE, "--%s: context switches come with stacks, which --%s leaves out: give one of "
+			       "the two", o->wakers ? "wakers" : "thread-time", none ? "source none" : "gc-collect-only");
 	if ((o->thread_time || o->wakers) && !o->from_file && !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
 		return err_set(err, ERR_USAGE, "--thread-time: on Windows only an ETW session has context switches: "
 			       "with --source etw");

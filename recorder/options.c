@@ -263,6 +263,9 @@ static int operand(struct arguments *a, const char *text, struct err *err)
 			return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; "
 				       "'recorder help %s' shows what %s takes", text,
 				       command_table[command].name, command_table[command].name);
+		if (*text == ';')
+			return err_set(err, ERR_USAGE, "unexpected argument '%.80s': what belongs to an option stands "
+				       "behind its '=', as --stop-on-gen2-gc=';Process=NAME'", text);
 		a->operand = text;
 		return 0;
 	}
@@ -298,6 +301,9 @@ static int argument(struct arguments *a, const char *arg, struct err *err)
 		return short_option(a, arg, one, err);
 	if (os_exists(arg))
 		return operand(a, arg, err);
+	/* A path of more than one name is meant as one. */
+	if (strchr(name, '/') && !strpbrk(arg, ":="))
+		return err_set(err, ERR_USAGE, "unknown option '%.200s', and no file of that name", arg);
 	return unknown_option(arg, strcspn(arg, ":="), command_ahead(a), false, err);
 }
 

@@ -39,7 +39,7 @@ static int parse_head(struct event_match *m, const struct spec *s, struct err *e
 
 	if (!n || n + 1 == s->head_len)
 		return err_set(err, ERR_USAGE, "'%.200s': '%.*s' is not PROVIDER/EVENT, like "
-			       "Microsoft-Windows-DotNETRuntime/GC/Start", s->text,
+			       "Microsoft-Windows-DotNETRuntime/GC/Start, on Linux sched/sched_process_exit", s->text,
 			       s->head_len > 100 ? 100 : (int)s->head_len, s->text);
 	if (n >= PROVIDER_NAME_MAX)
 		return err_set(err, ERR_USAGE, "'%.100s...': a provider's name has at most %d bytes",

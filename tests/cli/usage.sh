@@ -18,6 +18,10 @@ expect number_out_of_bounds 2 '/CircularMB: .0. is out of bounds' collect /Circu
 expect repeated_scalar 2 '--freq was given already' collect --freq 9 /CpuSampleMSec:10
 expect value_behind_a_blank_in_perfview_form 2 'behind a colon' collect /MaxCollectSec 60
 expect stop_command_is_checked 2 'a quote is not closed' collect --stop-command "x 'y" --store s.db
+expect what_belongs_to_a_flag_is_no_file 2 "^recorder: unexpected argument ';Process=x': what belongs to an option" \
+	collect --stop-on-gen2-gc ';Process=x'
+expect a_path_that_is_not_there_is_no_unknown_option 2 "unknown option '/no/such/program', and no file of that name" \
+	events /no/such/program
 expect a_wrong_spec_says_whose_it_is 2 "^recorder: --stop-on-gc-over-msec: '1;Measur=x': unknown key 'Measur'" \
 	collect '/StopOnGCOverMsec:1;Measur=x' --store s.db
 expect a_stop_command_that_is_not_there_is_found_by_check 2 'no program .no-such-program. that can be run' \
