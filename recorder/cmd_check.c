@@ -326,9 +326,12 @@ static void check_parts(struct check *c, const struct source_ops *source)
 		f.name = part.name;
 		f.text = part.summary;
 		if (rc) {
-			err_prefix(&why, "not here (%s)", part.summary);
-			f.verdict = "note";
+			bool asked = (c->o->thread_time || c->o->wakers) && strcmp(part.name, "tracepoints") == 0;
+
+			err_prefix(&why, asked ? "--thread-time cannot do without it (%s)" : "not here (%s)", part.summary);
+			f.verdict = asked ? "missing" : "note";
 			f.text = why.text;
+			c->cannot_record |= asked;
 		}
 		put(c, &f);
 	}
@@ -424,7 +427,7 @@ static int check_plan(struct check *c, struct err *err)
 		.source = {
 			.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
 			.stack_kb = c->o->stack_kb, .only_process = c->o->record_process,
-			.thread_time = c->o->thread_time,
+			.thread_time = c->o->thread_time || c->o->wakers,
 		},
 	};
 	struct needs *needs = calloc(1, sizeof(*needs));

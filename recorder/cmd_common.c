@@ -11,7 +11,9 @@
 #include "base/fit.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "source/dotnet_list.h"
 #include "source/dotnet_running.h"
+#include "source/running.h"
 #include "source/source.h"
 #include "triggers/gc_duration.h"
 #include "triggers/log_message.h"
@@ -382,6 +384,49 @@ static void doubt_pids(const struct process_filter *f, struct buf *out)
 				   out->len ? "; " : "", f->items[i].pid);
 }
 
+#define LIKE_MAX 3u
+
+struct name_search {
+	const char *wanted;
+	char like[LIKE_MAX][PROCESS_NAME_MAX + 1];
+	unsigned nlike;
+	bool found;
+};
+
+/* python3 and python3.11, my-service and my-service-worker: one begins with the other. */
+static void note_name(void *ctx, uint32_t pid, const char *name)
+{
+	struct name_search *s = ctx;
+	size_t n = strlen(name), wanted = strlen(s->wanted);
+	unsigned i;
+
+	(void)pid;
+	s->found |= text_same_fold(name, s->wanted);
+	if (n < 3 || wanted < 3 || strncasecmp(name, s->wanted, n < wanted ? n : wanted) != 0)
+		return;
+	for (i = 0; i < s->nlike && strcmp(s->like[i], name) != 0; i++)
+		;
+	if (i == s->nlike && i < LIKE_MAX)
+		snprintf(s->like[s->nlike++], sizeof(s->like[0]), "%s", name);
+}
+
+/* One that is to start later is no mistake; 'python3' is one where 'python3.11' runs. */
+static void doubt_names(const struct process_filter *f, struct buf *out)
+{
+	unsigned i, k;
+
+	for (i = 0; i < f->n; i++) {
+		struct name_search s = {.wanted = f->items[i].name};
+
+		if (f->items[i].pid || !running_each(note_name, &s) || s.found || !s.nlike)
+			continue;
+		buf_printf(out, "%sno process has the name '%s' now, which is that of its executable's file; there is ",
+			   out->len ? "; " : "", f->items[i].name);
+		for (k = 0; k < s.nlike; k++)
+			buf_printf(out, "%s'%s'", k ? ", " : "", s.like[k]);
+	}
+}
+
 struct dotnet_search {
 	const struct process_filter *processes;
 	bool found;
@@ -406,6 +451,28 @@ static void doubt_dotnet(const struct trigger *t, const struct process_filter *p
 			   "StopOnGCOverMsec)", out->len ? "; " : "", processes->n ? "none that it names" : "none");
 }
 
+static void doubt_off(const struct trigger *t, struct buf *out)
+{
+	struct trigger_status status = {.limit = NAN};
+
+	t->ops->status(t, &status);
+	if (strncmp(status.text, "off:", 4) == 0)
+		buf_printf(out, "%sit is %s, so it never fires, as in PerfView", out->len ? "; " : "", status.text);
+}
+
+/* Newer runtimes may have others, but those come by number. */
+static void doubt_event(const struct trigger_wish *wish, struct buf *out)
+{
+	struct buf near = {0};
+
+	if (wish->provider && wish->event && text_same_fold(wish->provider, CLR_PROVIDER) &&
+	    !dotnet_list_knows(wish->event, &near))
+		buf_printf(out, "%sthe .NET runtime has no event '%.100s' that is known here%s%s; 'recorder events "
+			   "%s' lists them", out->len ? "; " : "", wish->event, near.len ? "; near are " : "",
+			   buf_text(&near), CLR_PROVIDER);
+	buf_free(&near);
+}
+
 void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 {
 	const struct trigger *part;
@@ -415,9 +482,13 @@ void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
 		cmd_rule_doubts(part, out);
 	log_message_doubt(t, out);
+	doubt_off(t, out);
 	if (!t->ops->wish || !t->ops->wish(t, 0, &wish) || !wish.processes)
 		return;
 	doubt_pids(wish.processes, out);
+	doubt_names(wish.processes, out);
+	for (i = 0; t->ops->wish(t, i, &wish); i++)
+		doubt_event(&wish, out);
 	doubt_dotnet(t, wish.processes, out);
 }
 

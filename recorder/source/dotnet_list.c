@@ -1,11 +1,14 @@
 /* The events of the .NET runtime that are known, and of the other runtimes, for people: provider, name, fields. */
 #include "base/json.h"
+#include "base/nearest.h"
+#include "base/text.h"
 #include "source/counter_name.h"
 #include "source/dotnet_list.h"
 #include "source/etw_class.h"
 #include "source/pause_list.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 
@@ -65,4 +68,23 @@ int dotnet_list_events(const char *pattern, bool json, struct out *out, struct e
 	buf_free(&line);
 	buf_free(&name);
 	return rc;
+}
+
+bool dotnet_list_knows(const char *event, struct buf *near)
+{
+	struct nearest nearest = {.wanted = event};
+	const struct etw_class *classes;
+	struct etw_guid guid;
+	uint32_t t, i, n;
+
+	if (strncasecmp(event, "EventID(", 8) == 0)
+		return true;
+	for (t = 0; (classes = etw_class_table(t, &n, &guid)) != NULL; t++)
+		for (i = 0; i < n && strcmp(classes[i].provider, RUNTIME) == 0; i++) {
+			if (text_same_fold(classes[i].name, event))
+				return true;
+			nearest_offer(&nearest, classes[i].name);
+		}
+	nearest_put(&nearest, "'", "'", near);
+	return false;
 }

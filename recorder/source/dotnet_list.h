@@ -8,5 +8,7 @@
 #include <stdbool.h>
 
 int dotnet_list_events(const char *pattern, bool json, struct out *out, struct err *err);
+/* Whether the runtime has an event of this name, or it is named by number (EventID(39)); near: appends the nearest. */
+bool dotnet_list_knows(const char *event, struct buf *near);
 
 #endif

@@ -98,6 +98,29 @@ check it_says_whether_tracepoints_can_be_had jq -s -e 'any(.check == "source" an
 check and_probes_in_programs jq -s -e 'any(.check == "source" and .name == "uprobes")' found
 "$RECORDER" check --store s.db --stop-on-gc-suspend-over-msec '5;Process=check-plain' >rule 2>err
 check a_rule_that_only_net_programs_can_fire_is_noted grep -q 'only .NET programs can fire it, and none that it names runs' rule
+
+# What would be silence at night: a rule that is off, names that there are not, a source that an option needs.
+doubts() { "$RECORDER" check --json --store s.db "$1" 2>/dev/null | jq -r 'select(.check == "rule").text' >rule; }
+doubts '/StopOnGCOverMsec:0'
+check a_limit_of_0_is_said_to_be_off grep -q 'never fires' rule
+doubts '/StopOnGCOverMsec:5;Process=check-pl'
+check a_name_that_begins_that_of_a_process_is_noted grep -q "no process has the name 'check-pl' now.*'check-plain'" rule
+doubts '/StopOnGCOverMsec:5;Process=check-plain'
+check and_the_whole_name_is_not [ "$(cat rule)" = "" ]
+doubts '/StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/GC/Strt'
+check an_event_that_net_has_not_is_told_the_nearest grep -q "near are 'GC/Start'" rule
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+	cat >untraced.sh <<-'UNTRACED'
+		mount -t tmpfs none /sys/kernel || exit 0
+		"$RECORDER" check --store s.db --thread-time >without 2>/dev/null
+		echo $? >status
+	UNTRACED
+	unshare -m bash untraced.sh
+	check thread_time_without_tracefs_is_no_success [ "$(cat status)" = 1 ]
+	check and_says_that_it_is_missing grep -q '^source   missing  tracepoints' without
+else
+	echo "skip thread_time_without_tracefs_is_no_success: not root, or no namespaces here"
+fi
 check and_counts grep -qE '^stacks   note     [0-9]+ processes: ' text
 
 # ---- who may see the programs of others -----------------------------------------------------------------

@@ -1,0 +1,23 @@
+#include "source/running.h"
+
+#include "source/proc_pid_linux.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+bool running_each(running_one *one, void *ctx)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	struct proc_pid p;
+
+	while (proc && (entry = readdir(proc)) != NULL) {
+		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (pid && proc_pid_read(pid, &p))
+			one(ctx, pid, p.name);
+	}
+	if (proc)
+		closedir(proc);
+	return proc != NULL;
+}
