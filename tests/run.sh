@@ -16,8 +16,8 @@
 #                                 "ok NAME", "not ok NAME: why" or "skip NAME: why" for each test.
 #
 # A crash, a timeout, a non-zero exit without a failed test, and silence count as one failure. The
-# limit is 240 s; a script sets another by a line "# time limit: SECONDS". Test programs run two at a
-# time, scripts alone. From outside: BUILD (for RECORDER), TIME_LIMIT, JOBS.
+# limit is 240 s; a script sets another by a line "# time limit: SECONDS". Two run at a time, but a script
+# that records this machine (a line "need_perf", see cli.sh) alone. From outside: BUILD (for RECORDER), TIME_LIMIT, JOBS.
 #
 # A live script, tests/cli/X_linux.sh, records this machine while it runs, and what else runs there is no
 # part of the test: one that failed is run once more, and counts as it ends then. That is said aloud, with
@@ -178,10 +178,10 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 : >"$WORK/totals"
-programs=() scripts=()
+scripts=() programs=() alone=()
 for program in "$@"; do
 	case $program in
-	*.sh) scripts+=("$program") ;;
+	*.sh) grep -q '^need_perf$' "$program" && alone+=("$program") || scripts+=("$program") ;;
 	*) programs+=("$program") ;;
 	esac
 	case $program in
@@ -194,9 +194,10 @@ if [ "$wine" ]; then
 	"$TOP/tests/support/wine.sh" start 8>&-
 fi
 
-[ ${#programs[@]} = 0 ] ||
-	printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "${JOBS:-2}" "$0" --one 8>&-
-for script in "${scripts[@]}"; do
+# The long ones first: then no CPU has nothing to do at the end.
+[ $((${#scripts[@]} + ${#programs[@]})) = 0 ] ||
+	printf '%s\0' "${scripts[@]}" "${programs[@]}" | xargs -0 -n 1 -P "${JOBS:-2}" "$0" --one 8>&-
+for script in "${alone[@]}"; do
 	"$0" --one "$script" 8>&-
 done
 
