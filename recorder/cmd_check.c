@@ -392,12 +392,33 @@ static void put_plan(struct check *c, const struct plan *plan, const char *text)
 	json_key_str(&j, "verdict", f.verdict);
 	json_key_str(&j, "text", text);
 	json_key_num(&j, "history_s", plan->history_s > 0 ? plan->history_s : (double)NAN);
+	json_key_str(&j, "history_ends_by", plan->by_processes ? "processes" : "buffer");
+	json_key_num(&j, "new_processes_per_s", plan->new_processes_s);
 	json_key_uint(&j, "history_samples", plan->held_samples);
 	json_key_num(&j, "samples_per_s", plan->samples_per_s);
 	json_key_num(&j, "bytes_per_sample", plan->bytes_per_sample);
 	json_key_uint(&j, "memory_bytes", plan->memory_bytes);
 	json_close(&j, '}');
 	buf_putc(&c->out, '\n');
+}
+
+static void plan_text(const struct plan *plan, const struct plan_config *cfg, char *text, size_t n)
+{
+	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], most[CMD_NUMBER_BYTES];
+
+	if (!(plan->history_s > 0))
+		snprintf(text, n, "no sample came in %.0f s, so there is nothing to say: try it under load",
+			 plan->measured_s);
+	else if (plan->by_processes)
+		snprintf(text, n, "%s of what went on here in the last %.0f s will be held: %.1f processes a second were new, "
+			 "and %s are remembered; %.3g MB would hold %s, so a smaller buffer will do",
+			 text_seconds(plan->history_s, a), plan->measured_s, plan->new_processes_s,
+			 text_count(PROCESSES_MAX, most), (double)cfg->ring_bytes / 1048576, text_seconds(plan->ring_s, b));
+	else
+		snprintf(text, n, "%.3g MB will hold %s of what went on here in the last %.0f s "
+			 "(%.0f samples a second of %.1f bytes), in %s of memory in all", (double)cfg->ring_bytes / 1048576,
+			 text_seconds(plan->history_s, a), plan->measured_s, plan->samples_per_s,
+			 plan->bytes_per_sample, text_bytes(plan->memory_bytes, b));
 }
 
 /* The rules' counters are events too: they are read meanwhile. */
@@ -431,7 +452,7 @@ static int check_plan(struct check *c, struct err *err)
 		},
 	};
 	struct needs *needs = calloc(1, sizeof(*needs));
-	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], text[400];
+	char text[400];
 	struct memory_share memory;
 	struct plan plan;
 	int rc = cmd_memory(c->o, &memory, err);
@@ -452,18 +473,10 @@ static int check_plan(struct check *c, struct err *err)
 	free(needs);
 	if (rc)
 		return rc;
-	if (plan.history_s > 0)
-		snprintf(text, sizeof(text), "%.3g MB will hold %s of what went on here in the last %.0f s "
-			 "(%.0f samples a second of %.1f bytes), in %s of memory in all", (double)cfg.ring_bytes / 1048576,
-			 text_seconds(plan.history_s, a), plan.measured_s, plan.samples_per_s,
-			 plan.bytes_per_sample, text_bytes(plan.memory_bytes, b));
-	else
-		snprintf(text, sizeof(text), "no sample came in %.0f s, so there is nothing to say: try it "
-			 "under load", plan.measured_s);
+	plan_text(&plan, &cfg, text, sizeof(text));
 	put_plan(c, &plan, text);
 	return 0;
 }
-
 static void check_data_file(struct check *c)
 {
 	struct finding f = {.what = "file", .verdict = "ok", .name = c->o->data_file, .limit = NAN};

@@ -107,4 +107,10 @@ struct engine_result {
  */
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err);
 
+/*
+ * How far back the table of processes reaches at most while so many new ones a second come and go, however large the
+ * buffer is; seconds. Over 77 a second (62 with samples) some have no name, and history is no shorter for it.
+ */
+double engine_processes_reach_s(double new_s);
+
 #endif

@@ -14,7 +14,7 @@
  * What one process may take of a segment; a full one has 8,192 samples, and 2 new nodes for each on an
  * ordinary load, of all processes together. A table that is half full would be full before the ring is, and
  * so would be the memory where history had to go for it: then less of what fills that one, so that history
- * lasts. Of new processes as many as the table holds for REACH_NS: 58 a second, which is a machine that builds
+ * lasts. Of new processes as many as the table holds for REACH_NS: 62 a second, which is a machine that builds
  * programs; 10,000 an hour never come near it.
  */
 static const struct segment_quota ample = {
@@ -91,6 +91,14 @@ static double full_ns(const struct segment *s)
 	if (s && s->nevents && span_ns * SEGMENT_MAX_EVENTS / s->nevents < ns)
 		ns = span_ns * SEGMENT_MAX_EVENTS / s->nevents;
 	return ns;
+}
+
+double engine_processes_reach_s(double new_s)
+{
+	const double room = PROCESSES_MAX / 100.0 * (TABLE_FULL_PCT + TABLE_ROOMY_PCT) / 2;
+	const double most_s = PROCESSES_MAX / 100.0 * TABLE_ROOMY_PCT / (REACH_NS / 1e9) * (1 + 1.0 / SIDEBAND_PART);
+
+	return room / (new_s < most_s ? new_s : most_s);
 }
 
 static uint32_t new_processes(const struct engine *e, const struct segment *last)

@@ -1,6 +1,7 @@
 #include "plan.h"
 
 #include "base/os.h"
+#include "engine.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct planner {
 	struct piece full;                   /* of those that did, the sum */
 	double event_bytes;                  /* of what are no samples, alone */
 	uint64_t samples;
+	uint32_t processes_before;           /* that were there when the measuring began */
 	double samples_as_asked;             /* so many they would be at the frequency that was asked for */
 };
 
@@ -196,12 +198,20 @@ static void sample_denser(struct planner *p, double samples_per_s)
 	}
 }
 
+static uint32_t processes(const struct planner *p)
+{
+	struct processes_use use;
+
+	processes_use(p->processes, &use);
+	return use.processes;
+}
+
 static double measure(struct planner *p)
 {
+	double lead_s = (double)take_for(p, LEAD_NS) / 1e9;
 	uint64_t passed_ns;
 
-	double lead_s = (double)take_for(p, LEAD_NS) / 1e9;
-
+	p->processes_before = processes(p);
 	sample_denser(p, (double)p->samples / lead_s);
 	seal(p->builder);
 	seal(p->halves[0]);
@@ -230,11 +240,13 @@ static double full_bytes(const struct planner *p, double n, double samples_per_s
 
 static void conclude(struct planner *p, struct plan *out)
 {
-	double n, bytes, segments, ring = (double)p->cfg->ring_bytes;
+	double n, bytes, segments, reach_s, ring = (double)p->cfg->ring_bytes;
 	uint64_t cpu_ns, rss_bytes;
 
 	out->samples = p->samples;
 	out->samples_per_s = p->samples_as_asked / out->measured_s;
+	/* None is forgotten here. */
+	out->new_processes_s = (processes(p) - p->processes_before) / out->measured_s;
 	os_self_usage(&cpu_ns, &rss_bytes);
 	out->memory_bytes = rss_bytes + p->cfg->ring_bytes;
 	if (!p->samples)
@@ -245,8 +257,11 @@ static void conclude(struct planner *p, struct plan *out)
 		return;
 	out->bytes_per_sample = bytes / n;
 	segments = plan_segments_held(ring, bytes);
-	out->held_samples = (uint64_t)(segments * n);
-	out->history_s = segments * n / out->samples_per_s;
+	out->ring_s = segments * n / out->samples_per_s;
+	reach_s = engine_processes_reach_s(out->new_processes_s);
+	out->by_processes = reach_s < out->ring_s;
+	out->history_s = out->by_processes ? reach_s : out->ring_s;
+	out->held_samples = (uint64_t)(out->history_s * out->samples_per_s);
 }
 
 static void close_all(struct planner *p)

@@ -30,6 +30,9 @@ struct plan {
 	uint64_t samples;                    /* taken meanwhile */
 	double samples_per_s, bytes_per_sample;      /* of full segments, events included */
 	double history_s;                    /* 0 = no samples came, so nothing can be said */
+	bool by_processes;                   /* it is the table of processes that ends it; else the ring */
+	double ring_s;                       /* that the ring would hold */
+	double new_processes_s;
 	uint64_t held_samples;
 	uint64_t memory_bytes;               /* of the whole recorder, once the ring is full */
 };

@@ -1,6 +1,7 @@
 /* What ten seconds say of a full ring. */
 #include "plan.h"
 
+#include "engine.h"
 #include "model/ring.h"
 #include "tests/support/bench_stream.h"
 
@@ -33,6 +34,17 @@ static void what_cannot_be_is_not_extrapolated(void **state)
 	assert_true(fabs(plan_segment_bytes(0, 0, 0, 0, 8000) - 0) < 0.01);
 	/* No more than by the power of 0.4: a burst at the start is no law. */
 	assert_true(fabs(plan_segment_bytes(10, 10000, 1000, 10000, 2000) - 20000 * 0.757858) < 1);
+}
+
+static void processes_that_come_and_go_end_history_too(void **state)
+{
+	(void)state;
+	/* 65,536 of them, 87.5 % full: 10,000 an hour last for 5.7 hours, 40 a second for 24 minutes. */
+	assert_true(fabs(engine_processes_reach_s(10000 / 3600.0) - 20644) < 1);
+	assert_true(fabs(engine_processes_reach_s(40) - 1433.6) < 0.1);
+	/* However many there are: for as long as those that are taken last. */
+	assert_true(fabs(engine_processes_reach_s(5000) - 741.2) < 0.1);
+	assert_true(isinf(engine_processes_reach_s(0)));
 }
 
 enum { TIMES = 4, TEN = TIMES * 10 * BENCH_CPUS * BENCH_FREQ_HZ, LEAD = TEN / 10 };
@@ -239,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_get_denser_by_a_power_of_their_size),
+		cmocka_unit_test(processes_that_come_and_go_end_history_too),
 		cmocka_unit_test(what_cannot_be_is_not_extrapolated),
 		cmocka_unit_test(ten_seconds_say_how_far_a_full_ring_reaches),
 		cmocka_unit_test(a_plan_ends_though_its_source_never_rests),
