@@ -244,6 +244,11 @@ static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_fac
 
 static int not_a_trace(const struct etl_file *file, const char *why, struct err *err)
 {
+	size_t n = strlen(file->name);
+
+	if (n > 9 && text_same_fold(file->name + n - 9, ".nettrace"))
+		return err_set(err, ERR_FORMAT, "%s is no trace of .NET: it does not begin with 'Nettrace'; let "
+			       "dotnet-trace write it again", file->name);
 	return err_set(err, ERR_FORMAT, "%s is no Windows trace (.etl): %s", file->name, why);
 }
 

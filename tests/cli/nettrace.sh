@@ -19,5 +19,8 @@ check and_said_to_be_cut grep -q "cut.nettrace is not whole: it ends before its 
 check damage_is_no_crash test $? -le 3
 head -c 20 "$gc" >tiny.nettrace
 check a_file_without_events_is_refused expect_exit 1 "$RECORDER" events --from tiny.nettrace --count
+echo 'this is text, longer than the magic word' >text.nettrace
+check and_one_that_is_none_is_not_called_an_etl eval '! "$RECORDER" events --from text.nettrace 2>err &&
+	grep -q "text.nettrace is no trace of .NET: it does not begin with" err'
 "$RECORDER" events GC/Start >list 2>err
 check events_of_the_runtime_can_be_listed_with_their_fields grep -q '^Microsoft-Windows-DotNETRuntime/GC/Start  Count Depth' list
