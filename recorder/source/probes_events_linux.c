@@ -7,18 +7,32 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+/* As a rule names it; of collections, which rules do not name, whose they are. */
+static void put_probe_name(const struct probe *probe, char *out, size_t n)
+{
+	static const char *const programs[] = {"CPython", "V8", "HotSpot"};
+
+	if (probe->gc.edge)
+		snprintf(out, n, "collections of %s in %.*s", programs[probe->gc.program],
+			 (int)strcspn(probe->name, ":"), probe->name);
+	else
+		snprintf(out, n, "%s%c%s", probe->provider, probe->name[0] == '/' ? ':' : '/', probe->name);
+}
+
 static void rest(struct probes *p, struct probe *probe, uint64_t now_ns)
 {
+	char name[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
 	unsigned cpu;
 
+	put_probe_name(probe, name, sizeof(name));
 	probe->rests_until_ns = now_ns + PROBE_REST_NS;
 	atomic_fetch_add(&probe->rests, 1);
 	for (cpu = 0; cpu < p->ncpus; cpu++)
 		probe_switch(probe, cpu, false);
 	if (!probe->told)
-		log_line(p->log, LOG_WARN, "%s/%s happened over %u times within a second: it is not watched for "
-			 "%u s, and each time that this happens; rules on it miss what happens then%s",
-			 probe->provider, probe->name, probe->limit, (unsigned)(PROBE_REST_NS / NS_PER_SEC),
+		log_line(p->log, LOG_WARN, "%s happened over %u times within a second: not watched for "
+			 "%u s, and again each time that this happens; rules on it miss what happens then%s",
+			 name, probe->limit, (unsigned)(PROBE_REST_NS / NS_PER_SEC),
 			 probe->uprobe ? "" : " (narrow it down with FieldFilter)");
 	probe->told = true;
 }
@@ -148,16 +162,27 @@ void probes_look(struct probes *p, uint64_t now_ns)
 	}
 }
 
+/* The first by name, and how many more. */
 void probes_note(const struct probes *p, char *out, size_t n)
 {
+	char name[PROVIDER_NAME_MAX + EVENT_NAME_MAX];
+	unsigned others = 0;
 	uint32_t i;
+	size_t used;
 
 	out[0] = '\0';
-	for (i = 0; i < p->n && !out[0]; i++) {
+	for (i = 0; i < p->n; i++) {
 		uint64_t rests = atomic_load(&p->all[i].rests);
 
-		if (rests)
-			snprintf(out, n, "%.80s/%.80s happened too often: switched off %" PRIu64 " times, for %u s each",
-				 p->all[i].provider, p->all[i].name, rests, (unsigned)(PROBE_REST_NS / NS_PER_SEC));
+		others += rests && out[0];
+		if (!rests || out[0])
+			continue;
+		put_probe_name(&p->all[i], name, sizeof(name));
+		snprintf(out, n, "%.120s happened too often: switched off %" PRIu64 " time%s, for %u s each", name, rests,
+			 rests == 1 ? "" : "s", (unsigned)(PROBE_REST_NS / NS_PER_SEC));
 	}
+	used = strlen(out);
+	if (others)
+		snprintf(out + used, n - used, "; so %s %u other%s", others == 1 ? "was" : "were", others,
+			 others == 1 ? "" : "s");
 }
