@@ -187,7 +187,9 @@ static void disconnect(struct store *s)
 
 	for (i = 0; i < s->nstatements; i++)
 		sqlite3_finalize(s->statements[i].st);
-	s->nstatements = 0;
+	free(s->statements);
+	s->statements = NULL;
+	s->nstatements = s->statements_cap = 0;
 	sqlite3_close(s->db);
 	s->db = NULL;
 }

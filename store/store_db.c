@@ -1,8 +1,8 @@
 /* Statements, transactions, and SQLite's errors as sentences. */
 #include "store/store_impl.h"
 
-#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- errors --------------------------------------------------------------------------------- */
@@ -85,10 +85,27 @@ int db_fail(struct store *s, struct err *err)
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
+/* At most one for each place in the program, as each has a literal of its own. */
+static int reserve_statement(struct store *s, struct err *err)
+{
+	uint32_t cap = s->statements_cap + 64;
+	struct kept_statement *bigger;
+
+	if (s->nstatements < s->statements_cap)
+		return 0;
+	bigger = realloc(s->statements, cap * sizeof(*bigger));
+	if (!bigger)
+		return err_set(err, ERR_MEMORY, "out of memory while using %s", s->path);
+	s->statements = bigger;
+	s->statements_cap = cap;
+	return 0;
+}
+
 int db_statement(struct store *s, const char *sql, struct args *out, struct err *err)
 {
 	struct kept_statement *kept = s->statements;
 	uint32_t i;
+	int rc;
 
 	out->n = 0;
 	for (i = 0; i < s->nstatements; i++) {
@@ -99,7 +116,10 @@ int db_statement(struct store *s, const char *sql, struct args *out, struct err 
 			return 0;
 		}
 	}
-	assert(i < STORE_STATEMENTS);
+	rc = reserve_statement(s, err);
+	if (rc)
+		return rc;
+	kept = s->statements;
 	if (sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &kept[i].st, NULL))
 		return db_fail(s, err);
 	kept[i].sql = sql;

@@ -164,8 +164,6 @@ const struct page_function *function_page_find(const struct function_page *p, in
 
 /* ---- the handle ----------------------------------------------------------------------------- */
 
-#define STORE_STATEMENTS 96
-
 struct interner;
 
 struct store {
@@ -179,8 +177,8 @@ struct store {
 	struct kept_statement {
 		const char *sql;
 		sqlite3_stmt *st;
-	} statements[STORE_STATEMENTS];
-	uint32_t nstatements;
+	} *statements;
+	uint32_t nstatements, statements_cap;
 	struct deflater *deflater;           /* STORE_RECORD, STORE_EDIT */
 	struct interner *interner;           /* STORE_RECORD */
 };

@@ -432,6 +432,35 @@ static void pages_that_are_too_large_together_are_not_all_held(void **state)
 	lab_close(&lab);
 }
 
+static void a_store_keeps_as_many_statements_as_there_are(void **state)
+{
+	enum { N = 300 };
+	static char sql[N][20];
+	sqlite3_stmt *first[N];
+	struct store *s;
+	struct args a;
+	struct lab lab;
+	int64_t value;
+	int i;
+
+	(void)state;
+	lab_open(&lab, "statements.db");
+	s = lab_store(&lab, STORE_RECORD);
+	for (i = 0; i < N; i++) {
+		snprintf(sql[i], sizeof(sql[i]), "SELECT %d", i);
+		assert_int_equal(db_statement(s, sql[i], &a, NULL), 0);
+		first[i] = a.st;
+	}
+	for (i = 0; i < N; i++) {
+		assert_int_equal(db_statement(s, sql[i], &a, NULL), 0);
+		assert_ptr_equal(a.st, first[i]);
+		assert_int_equal(db_int(s, a.st, &value, NULL), 0);
+		assert_int_equal(value, i);
+	}
+	store_close(s);
+	lab_close(&lab);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +471,7 @@ int main(void)
 		cmocka_unit_test(what_a_writer_has_forgotten_is_stored_again),
 		cmocka_unit_test(pages_that_are_too_large_together_are_not_all_held),
 		cmocka_unit_test(pages_of_what_was_deleted_are_put_together),
+		cmocka_unit_test(a_store_keeps_as_many_statements_as_there_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
