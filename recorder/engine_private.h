@@ -153,6 +153,9 @@ struct engine {
 	_Atomic bool merge_ended, writer_ended;
 	struct os_wake *wake_control;        /* when one of these is set, and by lines of the log */
 
+	uint32_t retain_put_off;             /* by the writer, so often in a row */
+	uint64_t retain_end_ns;              /* the same; 0 = recording goes on */
+
 	struct os_mutex *lock;               /* guards what follows, and the marked fields of pending */
 	struct os_thread *writer;            /* since before merge runs; engine_run() joins it */
 	struct os_cond *wake_writer, *wake_merge, *wake_command;

@@ -17,6 +17,8 @@
 #define RETRY_NS (60 * NS_PER_SEC)
 #define IDLE_NS NS_PER_SEC
 #define RETAIN_NS (3600 * NS_PER_SEC)
+#define PUT_OFF_MAX 30u                      /* then removing what is old goes before what is new */
+#define RETAIN_AT_END_NS (5 * NS_PER_SEC)    /* the next recorder goes on with it */
 #define HURRY_SEGMENTS 32u                   /* then what is recorded has the same right to the CPU */
 
 /* ---- priority ---------------------------------------------------------------------------------- */
@@ -243,14 +245,37 @@ static void unlink_pending(struct engine *e, struct pending *p)
 	free(p);
 }
 
+/* Removing old incidents from a large store takes seconds. */
+static bool somebody_waits(void *ctx)
+{
+	struct engine *e = ctx;
+	uint64_t now = os_now_ns();
+	bool ended, waits;
+
+	if (e->cfg->file)
+		return false;
+	os_mutex_lock(e->lock);
+	ended = e->merge_done;
+	waits = ended ? e->npending != 0 : e->writer_work && e->retain_put_off < PUT_OFF_MAX;
+	os_mutex_unlock(e->lock);
+	if (ended && !e->retain_end_ns)
+		e->retain_end_ns = now + RETAIN_AT_END_NS;
+	return waits || (ended && now >= e->retain_end_ns) || atomic_load(&e->stop) == STOP_ABORT;
+}
+
 static void retain(struct engine *e)
 {
 	uint32_t deleted = 0;
 	struct err err;
+	int rc;
 
-	if (store_retain(e->store, &e->cfg->store_limits, os_wall_ns(), &deleted, &err) != 0)
+	if (atomic_load(&e->stop) == STOP_ABORT)
+		return;
+	rc = store_retain(e->store, &e->cfg->store_limits, os_wall_ns(), &deleted, &err);
+	e->retain_put_off = rc > 0 ? e->retain_put_off + 1 : 0;
+	if (rc < 0)
 		log_line(e->log, LOG_WARN, "old incidents were not removed: %s", err.text);
-	else if (deleted)
+	if (deleted)
 		log_line(e->log, LOG_INFO, "%u old incidents were removed to keep the store within %.0f MB "
 			 "and %.0f days", deleted, (double)e->cfg->store_limits.max_bytes / 1048576,
 			 (double)e->cfg->store_limits.max_age_ns / 86400e9);
@@ -308,7 +333,6 @@ static bool advance(struct engine *e, struct pending *p)
 	os_mutex_lock(e->lock);
 	slow_down(e, OS_PRIORITY_LOW);
 	os_mutex_unlock(e->lock);
-	retain(e);
 	return true;
 }
 
@@ -331,7 +355,9 @@ static void give_up_rest(struct engine *e)
 	struct pending *p;
 
 	while ((p = next_due(e, NULL, UINT64_MAX)) != NULL) {
-		if (!advance(e, p)) {
+		bool finished = advance(e, p);
+
+		if (!finished) {
 			log_line(e->log, LOG_ERROR, "lost, as recording ends and it cannot be stored: %s "
 				 "(%s)", p->head.reason, e->store_note);
 			os_mutex_lock(e->lock);
@@ -339,6 +365,8 @@ static void give_up_rest(struct engine *e)
 			os_mutex_unlock(e->lock);
 		}
 		unlink_pending(e, p);
+		if (finished)
+			retain(e);
 	}
 }
 
@@ -354,6 +382,7 @@ void engine_writer_main(void *ctx)
 	uint64_t next_retain_ns = os_now_ns();
 	bool done = false;
 
+	store_set_call_off(e->store, somebody_waits, e);
 	if (e->cfg->low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
 	else if (!e->cfg->file)
@@ -369,11 +398,13 @@ void engine_writer_main(void *ctx)
 			if (!e->cfg->file && !finished && p->begun && p->retry_at_ns <= now)
 				break;
 			next = next_due(e, p, now);
-			if (finished)
+			if (finished) {
 				unlink_pending(e, p);
+				retain(e);
+			}
 		}
 		engine_rules_store(e);
-		if (now >= next_retain_ns) {
+		if (now >= next_retain_ns || e->retain_put_off) {
 			next_retain_ns = now + RETAIN_NS;
 			retain(e);
 		}
@@ -387,6 +418,8 @@ void engine_writer_main(void *ctx)
 		os_mutex_unlock(e->lock);
 	}
 	give_up_rest(e);
+	if (e->retain_put_off)
+		retain(e);
 	engine_rules_store(e);
 	atomic_store(&e->writer_ended, true);
 	os_wake(e->wake_control);

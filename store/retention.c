@@ -1,7 +1,6 @@
 /*
- * Deleting: one incident by hand, the oldest by limits; and sweeping what nothing refers to then.
- *
- * A segment leaves with the last incident that has it; what only it listed is swept then (sweep.c).
+ * Deleting: one incident by hand, the oldest by limits; and sweeping what nothing refers to then: segments, and
+ * what only they listed (sweep.c).
  *
  * Deleting never fails for want of a sweep: what could not be swept now is swept with the next
  * deletion.
@@ -31,18 +30,11 @@ static int run_with_id(struct store *s, const char *sql, int64_t id, struct err 
 	return db_run(s, a.st, err);
 }
 
-/* Segments first, while it is known which the incident had; what belongs to it alone before it. */
+/* What belongs to it alone before it. Its segments are swept, some at a time. */
 static int delete_rows(struct store *s, int64_t id, struct err *err)
 {
-	int rc = run_with_id(
-		s,
-		"DELETE FROM segment WHERE id IN (SELECT x.segment_id FROM incident_segment x"
-		" WHERE x.incident_id=?1 AND NOT EXISTS (SELECT 1 FROM incident_segment y"
-		" WHERE y.segment_id=x.segment_id AND y.incident_id<>?1))",
-		id, err);
+	int rc = run_with_id(s, "DELETE FROM incident_segment WHERE incident_id=?", id, err);
 
-	if (!rc)
-		rc = run_with_id(s, "DELETE FROM incident_segment WHERE incident_id=?", id, err);
 	if (!rc)
 		rc = run_with_id(s, "DELETE FROM stream WHERE incident_id=?", id, err);
 	if (!rc)
@@ -101,25 +93,29 @@ static int delete_open(struct store *s, struct delete_work *w, struct err *err)
 	return rc;
 }
 
-static int delete_and_sweep(struct store *s, int64_t id, struct err *err)
+static int delete_one(struct store *s, int64_t id, struct err *err)
 {
 	struct delete_work w = {.id = id};
 	int rc = db_transact(s, TX_NORMAL, delete_work, &w, err);
 
 	if (!rc && w.open)
 		rc = delete_open(s, &w, err);
-	if (!rc)
-		store_sweep(s);
-	return rc;
+	if (rc)
+		return rc;
+	store_sweep_segments(s);
+	s->unswept = true;
+	return 0;
 }
 
 int store_delete(struct store *s, int64_t id, struct err *err)
 {
-	int rc = delete_and_sweep(s, id, err);
+	int rc = delete_one(s, id, err);
 
-	if (!rc)
-		space_give_back(s);
-	return rc;
+	if (rc)
+		return rc;
+	store_sweep(s);
+	space_give_back(s);
+	return 0;
 }
 
 struct pin_work {
@@ -210,24 +206,27 @@ static int find_oldest(struct store *s, struct oldest *out, struct err *err)
 	return 0;
 }
 
-static bool is_beyond(struct store *s, const struct store_limits *limits, const struct oldest *o,
-		      uint64_t wall_now_ns)
+static bool is_too_old(const struct store_limits *limits, const struct oldest *o, uint64_t wall_now_ns)
 {
-	if (limits->max_age_ns && o->wall_ns < wall_now_ns &&
-	    wall_now_ns - o->wall_ns > limits->max_age_ns)
-		return true;
-	/* One incident larger than the limit is worth more than none. */
-	if (o->newest)
-		return false;
-	if (limits->max_incidents && o->count > (int64_t)limits->max_incidents)
-		return true;
-	return limits->max_bytes && store_bytes(s) > limits->max_bytes;
+	return limits->max_age_ns && o->wall_ns < wall_now_ns && wall_now_ns - o->wall_ns > limits->max_age_ns;
+}
+
+/* One incident larger than the limit is worth more than none. */
+static bool is_one_too_many(const struct store_limits *limits, const struct oldest *o)
+{
+	return !o->newest && limits->max_incidents && o->count > (int64_t)limits->max_incidents;
+}
+
+static bool is_too_large(struct store *s, const struct store_limits *limits, const struct oldest *o)
+{
+	return !o->newest && limits->max_bytes && store_bytes(s) > limits->max_bytes;
 }
 
 int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
 		 uint32_t *deleted, struct err *err)
 {
 	struct oldest oldest;
+	bool changed = s->unswept;
 	int rc = 0;
 
 	*deleted = 0;
@@ -235,13 +234,33 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 		/* The log counts as size, and deleting writes to it: shrink it before measuring. */
 		space_checkpoint(s);
 		rc = find_oldest(s, &oldest, err);
-		if (rc || !oldest.id || !is_beyond(s, limits, &oldest, wall_now_ns))
+		if (rc || !oldest.id)
 			break;
-		rc = delete_and_sweep(s, oldest.id, err);
+		if (!is_too_old(limits, &oldest, wall_now_ns) && !is_one_too_many(limits, &oldest)) {
+			if (!is_too_large(s, limits, &oldest))
+				break;
+			/* Its size when it is swept decides. */
+			if (s->unswept) {
+				store_sweep(s);
+				if (s->unswept)
+					return 1;
+				continue;
+			}
+		}
+		rc = delete_one(s, oldest.id, err);
 		if (!rc)
 			(*deleted)++;
+		changed |= !rc;
 	}
-	if (*deleted)
+	if (!rc && s->unswept)
+		store_sweep(s);
+	if (!s->unswept && changed)
 		space_give_back(s);
-	return rc;
+	return rc ? rc : s->unswept;
+}
+
+void store_set_call_off(struct store *s, bool (*call_off)(void *ctx), void *ctx)
+{
+	s->call_off = call_off;
+	s->call_off_ctx = ctx;
 }

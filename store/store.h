@@ -73,10 +73,13 @@ struct store_limits {
 /*
  * Retention: delete the oldest unpinned incidents beyond the limits, free their space.
  * *deleted = how many. Pinned and open ones stay, and the newest whatever its size; only age can
- * remove that.
+ * remove that. Others may write meanwhile: it is many short transactions.
+ * returns  0; 1 when it was called off, and is to be called again
  */
 int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
 		 uint32_t *deleted, struct err *err);
+/* Asked by store_retain() between two of them: true = somebody waits for this thread, go on another time. */
+void store_set_call_off(struct store *s, bool (*call_off)(void *ctx), void *ctx);
 
 /* ---- what rules remember: decay, steering (STORE_RECORD) ---------------------------------------- */
 

@@ -214,6 +214,8 @@ int db_int(struct store *s, sqlite3_stmt *st, int64_t *out, struct err *err)
 	return 0;
 }
 
+#define REST_MAX_NS (25 * NS_PER_MS)
+
 /* ---- transactions --------------------------------------------------------------------------- */
 
 static int attempt(struct store *s, store_work *work, void *arg, struct err *err)
@@ -249,5 +251,15 @@ int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, s
 	}
 	if (durable == TX_DURABLE)
 		sqlite3_exec(s->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
+	return rc;
+}
+
+int db_transact_and_rest(struct store *s, store_work *work, void *arg, struct err *err)
+{
+	uint64_t start_ns = os_now_ns(), took_ns;
+	int rc = db_transact(s, TX_NORMAL, work, arg, err);
+
+	took_ns = os_now_ns() - start_ns;
+	os_sleep_ns(took_ns < REST_MAX_NS ? took_ns : REST_MAX_NS);
 	return rc;
 }

@@ -181,6 +181,9 @@ struct store {
 	uint32_t nstatements, statements_cap;
 	struct deflater *deflater;           /* STORE_RECORD, STORE_EDIT */
 	struct interner *interner;           /* STORE_RECORD */
+	bool (*call_off)(void *ctx);         /* NULL = retention does all that there is to do */
+	void *call_off_ctx;
+	bool unswept;                        /* segments were deleted since */
 };
 
 /* ---- SQLite (store_db.c) -------------------------------------------------------------------- */
@@ -234,6 +237,11 @@ enum tx { TX_NORMAL, TX_DURABLE };           /* durable: on the disk when it ret
  */
 typedef int store_work(struct store *s, void *arg, struct err *err);
 int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, struct err *err);
+/*
+ * One of many; and a rest of that length. Who waits for the lock tries again from time to time only, and in
+ * the moment between two of them would not find it free.
+ */
+int db_transact_and_rest(struct store *s, store_work *work, void *arg, struct err *err);
 
 /* ---- rows of pages (page_row.c) -------------------------------------------------------------- */
 
@@ -406,8 +414,9 @@ void rollup_free(struct rollup *r);
 
 /* ---- sweeping (sweep.c) --------------------------------------------------------------------- */
 
-/* Delete what no segment lists; best effort. */
-void store_sweep(struct store *s);
+/* Both are best effort. */
+void store_sweep_segments(struct store *s);              /* delete those that no incident has */
+void store_sweep(struct store *s);                       /* and what no segment lists; s->unswept: it was called off */
 
 /* ---- writing (store_write.c) ---------------------------------------------------------------- */
 

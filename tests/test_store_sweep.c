@@ -1,0 +1,161 @@
+/* What was deleted is swept in steps, between which others write, and after which it can be called off. */
+#include "tests/support/store_lab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/*
+ * An incident with a segment for each letter, each with one sample in a function of its own, named: a page each.
+ * The samples are 1 ms apart.
+ */
+static int64_t store_letters(struct lab *lab, struct store *s, uint64_t time_ns, const char *letters)
+{
+	struct incident_head head = lab_head(time_ns + MS(50), MS(50), 0);
+	struct segment *segments[32];
+	uint32_t n;
+	int64_t id;
+
+	for (n = 0; letters[n]; n++) {
+		char text[] = {letters[n], '\0'};
+
+		lab_sample(lab, time_ns + MS(n), letters[n] < 'c', text);
+		lab_name(lab, letters[n]);
+		segments[n] = lab_seal(lab);
+	}
+	id = lab_incident(s, &head, segments, n);
+	while (n)
+		segment_unref(segments[--n]);
+	return id;
+}
+
+/* Incident 1, which is pinned: more than the pages of a step. 'a' and 'b' are of another thread. */
+#define KEPT "cdefghijklmnopqrst"
+
+static struct store *with_kept(struct lab *lab, const char *name)
+{
+	struct store *s;
+
+	lab_open(lab, name);
+	s = lab_store(lab, STORE_RECORD);
+	assert_int_equal(store_letters(lab, s, NS_PER_SEC, KEPT), 1);
+	assert_int_equal(store_pin(s, 1, true, NULL), 0);
+	return s;
+}
+
+static void check_letters(struct store *s, int64_t id, uint64_t time_ns, const char *letters)
+{
+	char expected[600];
+	size_t n = 0;
+
+	for (; *letters; letters++, time_ns += MS(1))
+		n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%.1f %s %c\n", (double)time_ns / 1e6,
+				      *letters < 'c' ? "worker" : "main", *letters);
+	assert_string_equal(lab_samples(s, id), expected);
+}
+
+/* What sweeping keeps: segments, frames and functions. */
+static int64_t rows(const struct lab *lab)
+{
+	return lab_sql(lab->path, "SELECT (SELECT count(*) FROM segment) * 10000 + (SELECT sum(frames) FROM frame_page)"
+		       " * 100 + (SELECT sum(functions) FROM function_page)");
+}
+
+struct between {
+	struct lab *lab;
+	struct store *recorder;
+	int at, calls;
+	uint64_t time_ns;                    /* of what is stored there */
+	int64_t id;                          /* 0 = not yet */
+};
+
+static bool store_what_goes(void *ctx)
+{
+	struct between *b = ctx;
+
+	if (b->calls++ == b->at)
+		b->id = store_letters(b->lab, b->recorder, b->time_ns, "ab");
+	return false;
+}
+
+/* What an incident has comes again while it is swept: at each place where the sweep lets others write. */
+static void a_recorder_stores_between_any_two_steps(void **state)
+{
+	struct lab lab;
+	struct between b = {.lab = &lab, .recorder = with_kept(&lab, "between.db"), .time_ns = 2 * NS_PER_SEC};
+	struct store *editor = lab_store(&lab, STORE_EDIT);
+	int64_t goes;
+
+	(void)state;
+	store_set_call_off(editor, store_what_goes, &b);
+	b.id = store_letters(&lab, b.recorder, b.time_ns, "ab");
+	for (b.at = 0; b.id; b.at++) {
+		goes = b.id;
+		b.id = b.calls = 0;
+		b.time_ns += NS_PER_SEC;
+		assert_int_equal(store_delete(editor, goes, NULL), 0);
+		check_letters(b.recorder, 1, NS_PER_SEC, KEPT);
+		if (b.id)
+			check_letters(b.recorder, b.id, b.time_ns, "ab");
+	}
+	assert_in_range(b.at, 20, 100);
+	store_close(editor);
+	store_close(b.recorder);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+static bool call_off_once(void *ctx)
+{
+	struct between *b = ctx;
+
+	return b->calls++ == b->at;
+}
+
+/* At each of the places once; what is left is the same. */
+static void retention_that_is_called_off_goes_on_later(void **state)
+{
+	struct store_limits limits = {.max_age_ns = 1};
+	const int64_t kept = (int64_t)strlen(KEPT);
+	struct between b = {0};
+	uint32_t deleted, more;
+	struct lab lab;
+	struct store *s = with_kept(&lab, "called_off.db");
+	int rc = 1;
+
+	(void)state;
+	store_set_call_off(s, call_off_once, &b);
+	for (b.at = 0; rc; b.at++) {
+		/* What the recorder knows of its store is right, also after the last time. */
+		check_letters(s, store_letters(&lab, s, 2 * NS_PER_SEC, "abc"), 2 * NS_PER_SEC, "abc");
+		store_letters(&lab, s, 3 * NS_PER_SEC, "b");
+		b.calls = 0;
+		rc = store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		assert_in_range(rc, 0, 1);
+		assert_int_equal(deleted, 2);
+		more = 0;
+		if (rc)
+			assert_int_equal(store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &more, NULL), 0);
+		assert_int_equal(more, 0);
+		assert_int_equal(rows(&lab), kept * 10000 + kept * 100 + kept);
+	}
+	assert_in_range(b.at, 20, 100);
+	check_letters(s, 1, NS_PER_SEC, KEPT);
+	store_close(s);
+	lab_check_integrity(lab.path);
+	lab_close(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_recorder_stores_between_any_two_steps),
+		cmocka_unit_test(retention_that_is_called_off_goes_on_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
