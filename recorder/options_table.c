@@ -67,7 +67,8 @@ const struct option_info option_table[] = {
 		.name = "stop-on-gc-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a .NET garbage collection takes longer than MS milliseconds, or on Linux "
-			"a pause of a Java program (HotSpot); background collections are left out. "
+			"a pause of a Java program (HotSpot), and as root of CPython and Node.js where they have "
+			"probes; background collections are left out. "
 			"MS;Measure=pause takes the whole pause. Also ;Process= ;InFlight=false. Repeatable.",
 	}, {
 		.name = "stop-on-gc-suspend-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
@@ -81,7 +82,7 @@ const struct option_info option_table[] = {
 		.name = "stop-on-gen2-gc", .type = OPTION_RULE_FLAG,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
 		.help = "Fire when a .NET collection of generation 2 begins, background ones left out, or a full "
-			"collection of a Java program.",
+			"collection of Java, CPython or Node.js. Also --stop-on-gen2-gc=';Process=NAME'.",
 	}, {
 		.name = "stop-on-request-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
