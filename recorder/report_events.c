@@ -17,10 +17,12 @@
 
 struct collection {
 	const struct incident_event *start;
-	uint64_t count, duration_ns;
-	int64_t generation, reason;
+	uint64_t duration_ns;
+	int64_t count, generation, reason;   /* NOT_TOLD */
 	bool ended;
 };
+
+#define NOT_TOLD (-1)                        /* not every runtime counts, or tells the generation */
 
 static int64_t field_int(const struct incident *in, const struct incident_event *e, const char *name)
 {
@@ -33,9 +35,9 @@ static int64_t field_int(const struct incident *in, const struct incident_event 
 			continue;
 		if (f->type == FIELD_UINT)
 			return (int64_t)f->v.u;
-		return f->type == FIELD_INT ? f->v.i : -1;
+		return f->type == FIELD_INT ? f->v.i : NOT_TOLD;
 	}
-	return -1;
+	return NOT_TOLD;
 }
 
 static uint32_t process_of(const struct incident *in, const struct incident_event *e)
@@ -43,13 +45,14 @@ static uint32_t process_of(const struct incident *in, const struct incident_even
 	return e->thread == THREAD_NONE ? UINT32_MAX : in->threads[e->thread].process;
 }
 
-/* The latest of the process with this count that has not ended. */
+/* The latest of the process with this count, or of the thread where collections are not counted, that has not ended. */
 static struct collection *find_open(const struct incident *in, struct collection *all, uint32_t n,
-				    const struct incident_event *e, uint64_t count)
+				    const struct incident_event *e, int64_t count)
 {
 	while (n--) {
 		if (all[n].count == count && !all[n].ended &&
-		    process_of(in, all[n].start) == process_of(in, e))
+		    (count == NOT_TOLD ? all[n].start->thread == e->thread
+				       : process_of(in, all[n].start) == process_of(in, e)))
 			return &all[n];
 	}
 	return NULL;
@@ -63,11 +66,11 @@ static uint32_t find_collections(const struct incident *in, struct collection *a
 		const struct incident_event *e = &in->events[i];
 		bool start = !strcmp(e->name, "GC/Start");
 		struct collection *c;
-		uint64_t count;
+		int64_t count;
 
 		if (e->kind != EVENT_GENERIC || (!start && strcmp(e->name, "GC/Stop") != 0))
 			continue;
-		count = (uint64_t)field_int(in, e, "Count");
+		count = field_int(in, e, "Count");
 		c = find_open(in, all, n, e, count);
 		if (start && !c) {
 			all[n++] = (struct collection){.start = e, .count = count,
@@ -90,6 +93,23 @@ static int longest_first(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+static void put_told(struct buf *out, int width, int64_t v)
+{
+	if (v == NOT_TOLD)
+		buf_printf(out, "  %*s", width, "-");
+	else
+		buf_printf(out, "  %*" PRId64, width, v);
+}
+
+static void key_told(struct json *j, const char *key, int64_t v)
+{
+	json_key(j, key);
+	if (v == NOT_TOLD)
+		json_null(j);
+	else
+		json_int(j, v);
+}
+
 static void put_collection(const struct incident *in, const struct collection *c, bool json,
 			   struct buf *out)
 {
@@ -100,8 +120,11 @@ static void put_collection(const struct incident *in, const struct collection *c
 	struct json j = {.out = out};
 
 	if (!json) {
-		buf_printf(out, "%10.3f  %10.3f  %3" PRId64 "  %6" PRId64 "  %6" PRIu64 "  ", at_s,
-			   (double)c->duration_ns / 1e6, c->generation, c->reason, c->count);
+		buf_printf(out, "%10.3f  %10.3f", at_s, (double)c->duration_ns / 1e6);
+		put_told(out, 3, c->generation);
+		put_told(out, 6, c->reason);
+		put_told(out, 6, c->count);
+		buf_puts(out, "  ");
 		utf8_put_clean(out, name, strlen(name), 1000);
 		buf_printf(out, " (%" PRIu32 ")%s\n", pid,
 			   c->ended ? "" : ", not ended in the window");
@@ -112,9 +135,9 @@ static void put_collection(const struct incident *in, const struct collection *c
 	json_key_num(&j, "start_s", at_s);
 	json_key_num(&j, "duration_ms", (double)c->duration_ns / 1e6);
 	json_key_bool(&j, "ended", c->ended);
-	json_key_int(&j, "generation", c->generation);
-	json_key_int(&j, "reason", c->reason);
-	json_key_uint(&j, "count", c->count);
+	key_told(&j, "generation", c->generation);
+	key_told(&j, "reason", c->reason);
+	key_told(&j, "count", c->count);
 	json_key_str(&j, "process", name);
 	json_key_uint(&j, "pid", pid);
 	json_close(&j, '}');

@@ -1,0 +1,91 @@
+/* The table of collections in a report. */
+#include "report_events.h"
+
+#include "base/os.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define AT_MS(ms) (100 * NS_PER_SEC + (uint64_t)(ms) * NS_PER_MS)
+
+static struct incident in;
+
+static int setup(void **state)
+{
+	(void)state;
+	if (incident_init(&in))
+		return -1;
+	in.head.trigger_ns = AT_MS(1000);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	incident_free(&in);
+	return 0;
+}
+
+static uint32_t thread(const char *process, uint32_t pid, uint32_t tid)
+{
+	const struct incident_process p = {.pid = pid, .name = process, .cmdline = ""};
+	struct incident_thread t = {.tid = tid, .name = ""};
+
+	t.process = incident_add_process(&in, &p);
+	return incident_add_thread(&in, &t);
+}
+
+/* count, depth: -1 = the event has none */
+static void event(const char *name, uint32_t thread, unsigned ms, int count, int depth)
+{
+	const struct event_field all[3] = {{.name = "Reason", .type = FIELD_UINT, .v.u = 1},
+					   {.name = "Count", .type = FIELD_UINT, .v.u = (uint64_t)count},
+					   {.name = "Depth", .type = FIELD_UINT, .v.u = (uint64_t)depth}};
+	struct incident_event e = {.time_ns = AT_MS(ms), .kind = EVENT_GENERIC, .thread = thread, .stack = STACK_NONE,
+				   .cpu = CPU_NONE, .provider = "X", .name = name};
+	struct event_field fields[3];
+
+	fields[e.nfields++] = all[0];
+	if (count >= 0)
+		fields[e.nfields++] = all[1];
+	if (depth >= 0)
+		fields[e.nfields++] = all[2];
+	assert_int_equal(incident_add_event(&in, &e, fields), 0);
+}
+
+static void each_has_what_its_runtime_told(void **state)
+{
+	struct buf out = {0};
+	uint32_t net = thread("web", 7, 7), node = thread("node", 8, 8), worker = thread("node", 8, 9);
+
+	(void)state;
+	event("GC/Start", net, 100, 5, 1);
+	event("GC/Stop", net, 160, 5, 1);
+	event("GC/Start", node, 200, -1, 2);             /* two threads of one process, which do not count */
+	event("GC/Start", worker, 210, -1, 0);
+	event("GC/Stop", worker, 223, -1, -1);
+	event("GC/Stop", node, 250, -1, 2);
+	assert_int_equal(report_collections(&in, false, 10, &out, NULL), 0);
+	assert_string_equal(buf_text(&out),
+			    "\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, THE LONGEST OF 3\n"
+			    "    -0.900      60.000    1       1       5  web (7)\n"
+			    "    -0.800      50.000    2       1       -  node (8)\n"
+			    "    -0.790      13.000    0       1       -  node (8)\n");
+	buf_reset(&out);
+	assert_int_equal(report_collections(&in, true, 2, &out, NULL), 0);
+	assert_non_null(strstr(buf_text(&out), "\"generation\":2,\"reason\":1,\"count\":null,"));
+	buf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_has_what_its_runtime_told, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
