@@ -328,6 +328,7 @@ static int file_outcome(const struct collect *c, const struct engine_result *res
 
 static int record(struct collect *c, struct err *err)
 {
+	char flooded[ENGINE_FLOODED_BYTES];
 	struct engine_result result;
 	int rc = os_signals_open(err);
 
@@ -347,8 +348,9 @@ static int record(struct collect *c, struct err *err)
 			 (double)result.read_ns / 1e9, result.samples, result.stored);
 	else if (!rc)
 		log_line(c->engine.log, LOG_INFO,
-			 "done: %" PRIu64 " samples, %" PRIu64 " lost, %u stored; see them with "
-			 "`recorder list`", result.samples, result.lost, result.stored);
+			 "done: %" PRIu64 " samples, %" PRIu64 " lost%s, %u stored; see them with "
+			 "`recorder list`", result.samples, result.lost,
+			 engine_flooded_text(result.flooded, flooded), result.stored);
 	return rc;
 }
 

@@ -2,6 +2,7 @@
  * status, snapshot, stop, abort: one line to the running recorder, one line back; see cmd.h.
  */
 #include "cmd.h"
+#include "engine.h"
 #include "json_read.h"
 
 #include "base/json.h"
@@ -154,12 +155,13 @@ static void put_counts(struct buf *out, struct json_value status)
 	double samples = number(status, "samples"), lost = number(status, "lost");
 	double incidents = number(status, "incidents"), cpu = number(status, "cpu_ms");
 	double elapsed = number(status, "elapsed_s"), history = number(status, "history_s");
-	double rss = number(status, "rss_kb");
-	char a[CMD_NUMBER_BYTES];
+	double rss = number(status, "rss_kb"), flooded = number(status, "flooded");
+	char a[CMD_NUMBER_BYTES], text[ENGINE_FLOODED_BYTES];
 
 	put_label(out, "Samples");
 	buf_puts(out, samples < 0 ? "?" : text_count((uint64_t)samples, a));
-	buf_printf(out, ", lost %s\n", lost < 0 ? "?" : text_count((uint64_t)lost, a));
+	buf_printf(out, ", lost %s%s\n", lost < 0 ? "?" : text_count((uint64_t)lost, a),
+		   engine_flooded_text(flooded > 0 ? (uint64_t)flooded : 0, text));
 	if (history >= 0)
 		put_history(out, status, history);
 	if (incidents >= 0) {

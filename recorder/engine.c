@@ -180,6 +180,7 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 	result->interrupted = e->cfg->file && atomic_load(&e->stop) >= STOP_ASKED;
 	result->samples = e->samples;
 	result->lost = e->lost;
+	result->flooded = e->flooded_told;
 	if (rc == ERR_STOPPED)
 		return err_set(err, ERR_STOPPED, "aborted: the last incident was not stored");
 	for (i = 0; !rc && i < e->nsources; i++) {

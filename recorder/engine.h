@@ -92,7 +92,8 @@ struct engine_result {
 	uint32_t stored, failed;                     /* incidents */
 	uint32_t firings;                            /* of rules */
 	bool interrupted;                            /* a file was not read to its end, as somebody said stop */
-	uint64_t samples, lost;
+	uint64_t samples, lost;              /* lost: records of any kind */
+	uint64_t flooded;                    /* of these: events of processes that flooded */
 	uint64_t events;                             /* delivered, samples too */
 	uint64_t start_ns;                           /* the first moment, by the clock of events */
 	uint64_t read_ns;                            /* of the recorder clock, from the first moment to the last */
@@ -112,5 +113,9 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
  * buffer is; seconds. Over 77 a second (62 with samples) some have no name, and history is no shorter for it.
  */
 double engine_processes_reach_s(double new_s);
+
+/* What follows the number of all that was lost: which of it were no losses, but more than one process's share. */
+#define ENGINE_FLOODED_BYTES 64
+const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES]);
 
 #endif

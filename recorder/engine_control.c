@@ -78,6 +78,7 @@ static double elapsed_seconds(const struct engine_view *v)
 
 static void status_line(struct engine *e)
 {
+	char flooded[ENGINE_FLOODED_BYTES];
 	struct buf rules = {0};
 	struct snapshot s;
 	uint32_t i;
@@ -87,9 +88,9 @@ static void status_line(struct engine *e)
 	for (i = 0; i < e->cfg->ntriggers; i++)
 		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec, e->trigger_view[i].text);
 	os_mutex_unlock(e->lock);
-	log_line(e->log, LOG_INFO, "%.0f s: %llu samples, %llu lost, %.0f s of history in %.1f of %.0f MB%s",
+	log_line(e->log, LOG_INFO, "%.0f s: %llu samples, %llu lost%s, %.0f s of history in %.1f of %.0f MB%s",
 		 elapsed_seconds(&s.view), (unsigned long long)s.view.samples,
-		 (unsigned long long)s.view.lost, held_seconds(&s.view),
+		 (unsigned long long)s.view.lost, engine_flooded_text(s.view.flooded, flooded), held_seconds(&s.view),
 		 (double)(s.ring.bytes + s.view.open_bytes) / 1048576,
 		 (double)s.ring.max_bytes / 1048576, buf_text(&rules));
 	if (s.note[0])
@@ -250,6 +251,7 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_num(j, "elapsed_s", elapsed_seconds(&s.view));
 	json_key_uint(j, "samples", s.view.samples);
 	json_key_uint(j, "lost", s.view.lost);
+	json_key_uint(j, "flooded", s.view.flooded);
 	json_key_uint(j, "late", s.view.late);
 	json_key_num(j, "history_s", held_seconds(&s.view));
 	json_key_uint(j, "history_samples", s.ring.samples + s.view.open_samples);

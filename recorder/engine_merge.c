@@ -296,6 +296,7 @@ static void publish(struct engine *e)
 	e->view.start_ns = e->start_ns;
 	e->view.samples = e->samples;
 	e->view.lost = e->lost;
+	e->view.flooded = e->flooded_told;
 	e->view.late = e->late;
 	e->view.open_samples = segment_open_samples(e->builder);
 	e->view.open_bytes = segment_open_bytes(e->builder);

@@ -3,6 +3,9 @@
 
 #include "model/own_event.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 void engine_own_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
 		    const struct event_field *fields, uint32_t nfields)
 {
@@ -11,6 +14,14 @@ void engine_own_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char
 			      .fields = fields, .nfields = nfields};
 
 	engine_keep(e, &event);
+}
+
+const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES])
+{
+	out[0] = '\0';
+	if (flooded)
+		snprintf(out, ENGINE_FLOODED_BYTES, " (%" PRIu64 " of them events of floods)", flooded);
+	return out;
 }
 
 double engine_bytes_per_sample(const struct ring_use *use)

@@ -99,7 +99,7 @@ struct engine_source {
 /* What status prints; copied under engine.lock by the merge thread. */
 struct engine_view {
 	uint64_t now_ns, start_ns;
-	uint64_t samples, lost, late;
+	uint64_t samples, lost, late, flooded;
 	uint64_t open_samples, open_bytes;
 	uint64_t oldest_ns;                  /* start of what is held */
 	struct budget budget;

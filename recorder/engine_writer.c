@@ -284,10 +284,11 @@ static void retain(struct engine *e)
 static void announce(struct engine *e, const struct pending *p)
 {
 	const struct incident_head *h = &p->head;
+	char flooded[ENGINE_FLOODED_BYTES];
 
 	log_line(e->log, LOG_INFO, "incident %" PRId64 " stored: %s; %" PRIu64 " samples in %.1f s, %" PRIu64
-		 " lost, %.1f KB%s%s", h->id, h->reason, h->samples,
-		 (double)(h->t1_ns - h->t0_ns) / 1e9, h->lost, (double)h->stored_bytes / 1024,
+		 " lost%s, %.1f KB%s%s", h->id, h->reason, h->samples, (double)(h->t1_ns - h->t0_ns) / 1e9, h->lost,
+		 engine_flooded_text(h->lost_by_kind[LOSS_FLOOD], flooded), (double)h->stored_bytes / 1024,
 		 h->gap_reason ? "; " : "", h->gap_reason ? h->gap_reason : "");
 	os_mutex_lock(e->lock);
 	e->stored++;
