@@ -4,6 +4,7 @@
 
 #include "base/os.h"
 #include "symbol/elf.h"
+#include "symbol/elf_file.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol_open.h"
 
@@ -246,6 +247,16 @@ static void worker_names_the_vdso(void **state)
 	close_world(&w);
 }
 
+/* Only a warning that somebody can heed is one: cache.c logs none for ERR_UNSUPPORTED. */
+static void the_vdso_of_a_32_bit_program_is_no_file_that_is_missing(void **state)
+{
+	const struct object vdso = {.key = {.kind = OBJECT_ELF, .path = "[vdso32]"}};
+	struct elf_file file;
+
+	(void)state;
+	assert_int_equal(elf_file_open(&vdso, os_pid(), false, NULL, &file, NULL), ERR_UNSUPPORTED);
+}
+
 static void copy_file(const char *from, const char *to)
 {
 	struct buf b = {0};
@@ -431,6 +442,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(worker_names_the_c_library_as_the_dynamic_linker_does),
 		cmocka_unit_test(elf_reads_the_build_id_that_readelf_prints),
 		cmocka_unit_test(worker_names_the_vdso),
+		cmocka_unit_test(the_vdso_of_a_32_bit_program_is_no_file_that_is_missing),
 		cmocka_unit_test(worker_names_a_deleted_program_while_it_runs),
 		cmocka_unit_test(worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library),
 		cmocka_unit_test(worker_reads_a_command_line_once),

@@ -91,8 +91,9 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 	buf_free(&path);
 	if (!rc)
 		*out = f;
-	else if (!why.code)
-		return err_set(err, ERR_NOT_FOUND, "%s is no path to a file", object->key.path);
+	else if (!why.code)          /* what the kernel maps, as [vdso32], nobody could put there */
+		return err_set(err, object->key.path[0] == '[' ? ERR_UNSUPPORTED : ERR_NOT_FOUND,
+			       "%s is no path to a file", object->key.path);
 	else if (err)
 		*err = why;
 	return rc ? why.code : 0;

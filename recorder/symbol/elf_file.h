@@ -23,7 +23,7 @@ struct elf_file {
  * again  what was opened before and must be the very same bytes; NULL = nothing was
  * out    on success; close with elf_file_close()
  * returns  0; ERR_NOT_FOUND; ERR_FORMAT it is another file than was mapped; ERR_UNSUPPORTED it is no
- *          ELF at all (Wine maps PE); ERR_LIMIT, ERR_IO
+ *          ELF at all (Wine maps PE), or what the kernel maps ([vdso32]); ERR_LIMIT, ERR_IO
  */
 int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 		  const struct elf_file *again, struct elf_file *out, struct err *err);
