@@ -38,7 +38,6 @@ static void a_firing_keeps_the_window_around_it(void **state)
 
 static void overlapping_incidents_each_have_their_whole_window(void **state)
 {
-	struct incident in;
 	struct rig r;
 	unsigned i;
 
@@ -48,17 +47,13 @@ static void overlapping_incidents_each_have_their_whole_window(void **state)
 		r.plan.fire_s[i] = 20 + 3.0 * i;     /* each window overlaps three others */
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 6);        /* and the end of the file */
-	for (i = 0; i < 5; i++) {
-		rig_load(&r, i + 1, &in);
-		assert_numbers(&in, 1000 + 300 * i, 2200 + 300 * i);
-		incident_free(&in);
-	}
+	for (i = 0; i < 5; i++)
+		rig_check(&r, i + 1, 1000 + 300 * i, 2200 + 300 * i);
 	remove_store(r.path);
 }
 
 static void a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window(void **state)
 {
-	struct incident in;
 	struct rig r;
 
 	(void)state;
@@ -67,9 +62,7 @@ static void a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window(void 
 	r.cfg.post_ns = SEC(300);
 	r.plan.fire_s[0] = 100;
 	rig_run(&r);
-	rig_load(&r, 1, &in);
-	assert_numbers(&in, 9000, 40000);
-	incident_free(&in);
+	rig_check(&r, 1, 9000, 40000);
 	remove_store(r.path);
 }
 
@@ -86,9 +79,7 @@ static void a_slow_store_makes_no_gap_in_the_next_incident(void **state)
 	r.plan.fire_s[1] = 26;               /* while the first is being written */
 	rig_run(&r);
 	slow_vfs_remove();
-	rig_load(&r, 1, &in);
-	assert_numbers(&in, 1000, 2200);
-	incident_free(&in);
+	rig_check(&r, 1, 1000, 2200);
 	rig_load(&r, 2, &in);
 	assert_numbers(&in, 1600, 2800);
 	assert_int_equal(in.head.lost, 0);
@@ -225,7 +216,6 @@ static void the_time_limit_makes_a_last_incident(void **state)
 
 static void without_rules_everything_held_is_one_incident(void **state)
 {
-	struct incident in;
 	struct rig r;
 
 	(void)state;
@@ -233,9 +223,7 @@ static void without_rules_everything_held_is_one_incident(void **state)
 	r.cfg.ntriggers = 0;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 1);
-	rig_load(&r, 1, &in);
-	assert_numbers(&in, 1, 30000);
-	incident_free(&in);
+	rig_check(&r, 1, 1, 30000);
 	remove_store(r.path);
 }
 
@@ -259,14 +247,10 @@ static void losses_of_the_window_are_counted_exactly(void **state)
 static void a_rule_that_fires_too_often_is_held_back(void **state)
 {
 	struct rig r;
-	unsigned i;
 
 	(void)state;
 	rig_open(&r, "often.db", 400);
-	r.cfg.pre_ns = SEC(1);
-	r.cfg.post_ns = SEC(1);
-	for (i = 0; i < 30; i++)
-		r.plan.fire_s[i] = 10 * (i + 1);
+	rig_fire_often(&r);
 	rig_run(&r);
 	assert_int_equal(r.result.stored, ENGINE_RULE_PER_HOUR + 1);   /* and the end */
 	remove_store(r.path);
@@ -275,15 +259,11 @@ static void a_rule_that_fires_too_often_is_held_back(void **state)
 static void incidents_of_a_rule_keep_their_interval(void **state)
 {
 	struct rig r;
-	unsigned i;
 
 	(void)state;
 	rig_open(&r, "interval.db", 400);
-	r.cfg.pre_ns = SEC(1);
-	r.cfg.post_ns = SEC(1);
+	rig_fire_often(&r);
 	r.cfg.min_interval_ns = SEC(95);
-	for (i = 0; i < 30; i++)
-		r.plan.fire_s[i] = 10 * (i + 1);
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 3 + 1);   /* at 10, 110 and 210 s, and the end */
 	remove_store(r.path);
@@ -293,15 +273,11 @@ static void the_same_again_is_counted_with_the_incident_that_is_there(void **sta
 {
 	struct incident in;
 	struct rig r;
-	unsigned i;
 
 	(void)state;
 	rig_open(&r, "dedup.db", 400);
-	r.cfg.pre_ns = SEC(1);
-	r.cfg.post_ns = SEC(1);
+	rig_fire_often(&r);
 	r.cfg.dedup_ns = SEC(95);
-	for (i = 0; i < 30; i++)
-		r.plan.fire_s[i] = 10 * (i + 1);
 	r.cfg.rule_per_hour = 100;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 3 + 1);   /* at 10, 110 and 210 s, and the end */
@@ -489,7 +465,6 @@ static void look_at_2000(void *ctx, uint64_t number)
 static void the_past_is_stored_before_the_delay_is_over(void **state)
 {
 	struct during during = {0};
-	struct incident in;
 	struct rig r;
 
 	(void)state;
@@ -504,9 +479,7 @@ static void the_past_is_stored_before_the_delay_is_over(void **state)
 	assert_int_equal(during.in.head.state, INCIDENT_OPEN);
 	assert_numbers(&during.in, 1000, 1500); /* from 10 s to the firing */
 	incident_free(&during.in);
-	rig_load(&r, 1, &in);
-	assert_numbers(&in, 1000, 5500);
-	incident_free(&in);
+	rig_check(&r, 1, 1000, 5500);
 	remove_store(r.path);
 }
 

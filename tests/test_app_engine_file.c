@@ -81,7 +81,6 @@ static void a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends(v
 
 static void reading_ends_after_the_number_of_firings(void **state)
 {
-	struct incident in;
 	struct rig r;
 
 	(void)state;
@@ -95,9 +94,7 @@ static void reading_ends_after_the_number_of_firings(void **state)
 	assert_false(r.result.interrupted);
 	assert_int_equal(r.result.read_ns, SEC(42.1));       /* the first tick behind the last window */
 	assert_int_equal(r.result.events, 4212);     /* however many waited in the queue by then */
-	rig_load(&r, 2, &in);
-	assert_numbers(&in, 3000, 4200);
-	incident_free(&in);
+	rig_check(&r, 2, 3000, 4200);
 	remove_store(r.path);
 }
 
@@ -109,18 +106,14 @@ static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void *
 	};
 	struct rig r;
 	size_t k;
-	unsigned i;
 
 	(void)state;
 	for (k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
 		rig_open_file(&r, "held.db", 400);
-		r.cfg.pre_ns = SEC(1);
-		r.cfg.post_ns = SEC(1);
+		rig_fire_often(&r);
 		r.cfg.min_interval_ns = cases[k].interval_ns;
 		r.cfg.rule_per_hour = cases[k].per_hour;
 		r.cfg.rule_per_day = cases[k].per_day;
-		for (i = 0; i < 30; i++)
-			r.plan.fire_s[i] = 10 * (i + 1);
 		rig_run(&r);
 		assert_int_equal(r.result.stored, cases[k].stored);
 		remove_store(r.path);
@@ -130,14 +123,10 @@ static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void *
 static void a_rule_is_not_held_back_for_firing_often(void **state)
 {
 	struct rig r;
-	unsigned i;
 
 	(void)state;
 	rig_open_file(&r, "often.db", 400);
-	r.cfg.pre_ns = SEC(1);
-	r.cfg.post_ns = SEC(1);
-	for (i = 0; i < 30; i++)
-		r.plan.fire_s[i] = 10 * (i + 1);
+	rig_fire_often(&r);
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 30);
 	remove_store(r.path);
@@ -145,7 +134,6 @@ static void a_rule_is_not_held_back_for_firing_often(void **state)
 
 static void a_rule_fires_again_in_the_window_of_its_own_incident(void **state)
 {
-	struct incident in;
 	struct rig r;
 
 	(void)state;
@@ -154,12 +142,8 @@ static void a_rule_fires_again_in_the_window_of_its_own_incident(void **state)
 	r.plan.fire_s[1] = 31;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 2);
-	rig_load(&r, 1, &in);
-	assert_numbers(&in, 2000, 3200);
-	incident_free(&in);
-	rig_load(&r, 2, &in);
-	assert_numbers(&in, 2100, 3300);
-	incident_free(&in);
+	rig_check(&r, 1, 2000, 3200);
+	rig_check(&r, 2, 2100, 3300);
 	remove_store(r.path);
 }
 
@@ -169,18 +153,15 @@ static void the_same_again_is_the_same_at_each_reading(void **state)
 	static const uint64_t speeds[] = {0, 200000};
 	struct incident in;
 	struct rig r;
-	unsigned i, k;
+	unsigned k;
 
 	(void)state;
 	for (k = 0; k < 2; k++) {
 		slow_vfs_install(speeds[k]);
 		rig_open_file(&r, "dedup.db", 400);
-		r.cfg.pre_ns = SEC(1);
-		r.cfg.post_ns = SEC(1);
+		rig_fire_often(&r);
 		r.cfg.dedup_ns = SEC(95);
 		r.cfg.incidents = 3;
-		for (i = 0; i < 30; i++)
-			r.plan.fire_s[i] = 10 * (i + 1);
 		rig_run(&r);
 		slow_vfs_remove();
 		assert_int_equal(r.result.stored, 3);        /* at 10, 110 and 210 s */
@@ -258,7 +239,6 @@ static void a_slow_store_and_a_low_ceiling_cut_nothing(void **state)
 static void windows_that_overlap_never_wait_for_one_another(void **state)
 {
 	struct trigger *rules[40];
-	struct incident in;
 	struct rig r;
 	unsigned i;
 
@@ -274,9 +254,7 @@ static void windows_that_overlap_never_wait_for_one_another(void **state)
 	r.plan.fire_s[0] = 500;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 40);
-	rig_load(&r, 40, &in);
-	assert_numbers(&in, 49000, 150000);
-	incident_free(&in);
+	rig_check(&r, 40, 49000, 150000);
 	remove_store(r.path);
 }
 

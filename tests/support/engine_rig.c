@@ -45,6 +45,16 @@ void rig_open(struct rig *r, const char *name, double seconds)
 	r->cfg.incidents = 100;
 }
 
+void rig_fire_often(struct rig *r)
+{
+	unsigned i;
+
+	r->cfg.pre_ns = SEC(1);
+	r->cfg.post_ns = SEC(1);
+	for (i = 0; i < 30; i++)
+		r->plan.fire_s[i] = 10 * (i + 1);
+}
+
 void rig_run(struct rig *r)
 {
 	struct err err = {0};
@@ -71,6 +81,15 @@ void assert_numbers(const struct incident *in, uint64_t first, uint64_t last)
 	assert_int_equal(in->nsamples, last - first + 1);
 	for (i = 0; i < in->nsamples; i++)
 		assert_int_equal(in->samples[i].weight, first + i);
+}
+
+void rig_check(struct rig *r, int64_t id, uint64_t first, uint64_t last)
+{
+	struct incident in;
+
+	rig_load(r, id, &in);
+	assert_numbers(&in, first, last);
+	incident_free(&in);
 }
 
 void rig_open_file(struct rig *r, const char *name, double seconds)
