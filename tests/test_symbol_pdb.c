@@ -2,29 +2,15 @@
 #include "symbol/pdb.h"
 
 #include "symbol/pe.h"
-#include "tests/support/alloc_walk.h"
+#include "tests/support/rva_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static void load(const char *name, struct buf *out)
-{
-	char path[200];
-
-	snprintf(path, sizeof(path), "tests/data/pdb/%s", name);
-	assert_int_equal(os_load(path, 1 << 20, out, NULL), 0);
-}
-
-static struct bytes bytes_of(const struct buf *b)
-{
-	return bytes_of_memory(b->data, b->len);
-}
 
 /* image: whose bounds are put in too; NULL = none. */
 static struct rva_index *index_of(const struct buf *pdb, const struct buf *image)
@@ -43,16 +29,6 @@ static struct rva_index *index_of(const struct buf *pdb, const struct buf *image
 	return index;
 }
 
-static const char *name_at(const struct rva_index *index, uint32_t rva)
-{
-	struct rva_function f;
-
-	if (!rva_index_find(index, rva, &f))
-		return "";
-	assert_in_range(rva, f.rva, f.end - 1);
-	return f.name;
-}
-
 static void a_pdb_has_the_guid_and_age_of_its_image(void **state)
 {
 	struct buf image = {0}, pdb = {0};
@@ -61,8 +37,8 @@ static void a_pdb_has_the_guid_and_age_of_its_image(void **state)
 	struct pe_head head;
 
 	(void)state;
-	load("functions.exe", &image);
-	load("functions.pdb", &pdb);
+	rva_lab_load("functions.exe", &image);
+	rva_lab_load("functions.pdb", &pdb);
 	image_in = bytes_of(&image);
 	pdb_in = bytes_of(&pdb);
 	assert_int_equal(pe_head_read(&image_in, &head, NULL), 0);
@@ -80,7 +56,7 @@ static void public_and_private_functions_have_names_up_to_their_ends(void **stat
 	struct rva_index *index;
 
 	(void)state;
-	load("functions.pdb", &pdb);
+	rva_lab_load("functions.pdb", &pdb);
 	index = index_of(&pdb, NULL);
 	assert_int_equal(rva_index_count(index), 4);
 	assert_string_equal(name_at(index, 0xFFF), "");
@@ -118,8 +94,8 @@ static void in_a_stripped_pdb_the_image_s_bounds_end_a_public_name(void **state)
 	struct rva_index *alone, *bounded;
 
 	(void)state;
-	load("functions.exe", &image);
-	load("functions.pdb", &pdb);
+	rva_lab_load("functions.exe", &image);
+	rva_lab_load("functions.pdb", &pdb);
 	strip(&pdb);
 	alone = index_of(&pdb, NULL);
 	bounded = index_of(&pdb, &image);
@@ -143,7 +119,7 @@ static void what_is_no_pdb_is_refused(void **state)
 	struct err err;
 
 	(void)state;
-	load("functions.exe", &image);
+	rva_lab_load("functions.exe", &image);
 	in = bytes_of(&image);
 	assert_int_equal(pdb_head_read(&in, &head, &err), ERR_FORMAT);
 	assert_non_null(strstr(err.text, "no PDB"));
@@ -152,48 +128,22 @@ static void what_is_no_pdb_is_refused(void **state)
 	buf_free(&image);
 }
 
-/* Cut at each 97th byte, and each 4 bytes of what is not zero changed. */
+static int read_pdb(const struct bytes *in, struct rva_index *index)
+{
+	struct pdb_head head;
+	int rc = pdb_head_read(in, &head, NULL);
+
+	return rc == ERR_MEMORY ? rc : pdb_functions(in, index, NULL);
+}
+
 static void a_pdb_cut_or_changed_is_survived(void **state)
 {
 	struct buf pdb = {0};
 
 	(void)state;
-	load("functions.pdb", &pdb);
-	for (size_t i = 0; i < pdb.len * 2; i += i < pdb.len ? 97 : 4) {
-		size_t n = i < pdb.len ? i : pdb.len;
-		struct rva_index *index;
-		struct pdb_head head;
-		struct bytes in;
-		uint8_t *exact;
-
-		if (i >= pdb.len && pdb.data[i - pdb.len] == 0)
-			continue;
-		index = rva_index_new();
-		exact = malloc(n ? n : 1);
-		assert_non_null(exact);
-		memcpy(exact, pdb.data, n);
-		if (i >= pdb.len)
-			exact[i - pdb.len] ^= 0xFF;
-		in = bytes_of_memory(exact, n);
-		pdb_head_read(&in, &head, NULL);
-		if (!pdb_functions(&in, index, NULL) && !rva_index_finish(index, NULL))
-			name_at(index, 0x1040);
-		rva_index_free(index);
-		free(exact);
-	}
+	rva_lab_load("functions.pdb", &pdb);
+	rva_lab_damage(&pdb, 97, 4, false, read_pdb);
 	buf_free(&pdb);
-}
-
-static int read_all(void *ctx)
-{
-	struct rva_index *index = rva_index_new();
-	struct bytes in = bytes_of(ctx);
-	int rc = index ? pdb_functions(&in, index, NULL) : ERR_MEMORY;
-
-	if (!rc)
-		rc = rva_index_finish(index, NULL);
-	rva_index_free(index);
-	return rc;
 }
 
 static void lack_of_memory_is_an_error_at_every_place(void **state)
@@ -201,8 +151,8 @@ static void lack_of_memory_is_an_error_at_every_place(void **state)
 	struct buf pdb = {0};
 
 	(void)state;
-	load("functions.pdb", &pdb);
-	assert_in_range(alloc_walk(read_all, &pdb), 5, 30);
+	rva_lab_load("functions.pdb", &pdb);
+	assert_in_range(rva_lab_walk(&pdb, read_pdb), 5, 30);
 	buf_free(&pdb);
 }
 

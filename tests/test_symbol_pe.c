@@ -1,29 +1,15 @@
 /* Images that lld linked from tests/data/pdb/functions.c; numbers as llvm-readobj and llvm-nm give them. */
 #include "symbol/pe.h"
 
-#include "tests/support/alloc_walk.h"
+#include "tests/support/rva_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static void load(const char *name, struct buf *out)
-{
-	char path[200];
-
-	snprintf(path, sizeof(path), "tests/data/pdb/%s", name);
-	assert_int_equal(os_load(path, 1 << 20, out, NULL), 0);
-}
-
-static struct bytes bytes_of(const struct buf *b)
-{
-	return bytes_of_memory(b->data, b->len);
-}
 
 static struct rva_index *index_of(const struct buf *image, bool bounds)
 {
@@ -39,16 +25,6 @@ static struct rva_index *index_of(const struct buf *image, bool bounds)
 	return index;
 }
 
-static const char *name_at(const struct rva_index *index, uint32_t rva)
-{
-	struct rva_function f;
-
-	if (!rva_index_find(index, rva, &f))
-		return "";
-	assert_in_range(rva, f.rva, f.end - 1);
-	return f.name;
-}
-
 static void an_image_says_what_it_is_and_which_pdb_it_has(void **state)
 {
 	struct buf image = {0};
@@ -56,7 +32,7 @@ static void an_image_says_what_it_is_and_which_pdb_it_has(void **state)
 	struct bytes in;
 
 	(void)state;
-	load("functions.exe", &image);
+	rva_lab_load("functions.exe", &image);
 	in = bytes_of(&image);
 	assert_int_equal(pe_head_read(&in, &head, NULL), 0);
 	assert_true(head.is64);
@@ -81,7 +57,7 @@ static void the_symbol_table_names_private_functions_and_no_data(void **state)
 	struct rva_index *index;
 
 	(void)state;
-	load("symtab.exe", &image);
+	rva_lab_load("symtab.exe", &image);
 	index = index_of(&image, true);
 	assert_int_equal(rva_index_count(index), 4);
 	assert_string_equal(name_at(index, 0xFFF), "");
@@ -104,7 +80,7 @@ static void an_export_s_name_ends_with_its_function(void **state)
 	struct rva_index *index;
 
 	(void)state;
-	load("functions.exe", &image);
+	rva_lab_load("functions.exe", &image);
 	index = index_of(&image, true);
 	assert_int_equal(rva_index_count(index), 1);
 	assert_string_equal(name_at(index, 0x1010), "beta");
@@ -121,7 +97,7 @@ static void without_bounds_an_export_names_its_first_byte_only(void **state)
 	struct rva_index *index;
 
 	(void)state;
-	load("functions.exe", &image);
+	rva_lab_load("functions.exe", &image);
 	/* The machine becomes x86's, which has no .pdata. */
 	memcpy(image.data + (unsigned char)image.data[60] + 4, "\x4c\x01", 2);
 	index = index_of(&image, true);
@@ -155,47 +131,24 @@ static void the_best_name_of_an_rva_stays_and_bounds_hide_none(void **state)
 	rva_index_free(index);
 }
 
+static int read_pe(const struct bytes *in, struct rva_index *index)
+{
+	struct pe_head head;
+	int rc = pe_head_read(in, &head, NULL);
+
+	if (!rc)
+		rc = pe_functions(in, &head, index, NULL);
+	return rc ? rc : pe_bounds(in, &head, index, NULL);
+}
+
 static void an_image_cut_or_changed_at_any_byte_is_survived(void **state)
 {
 	struct buf image = {0};
 
 	(void)state;
-	load("symtab.exe", &image);
-	for (size_t i = 0; i < image.len * 2; i++) {
-		size_t n = i < image.len ? i : image.len;
-		struct rva_index *index = rva_index_new();
-		uint8_t *exact = malloc(n ? n : 1);
-		struct bytes in = bytes_of_memory(exact, n);
-		struct pe_head head;
-
-		assert_non_null(exact);
-		memcpy(exact, image.data, n);
-		if (i >= image.len)
-			exact[i - image.len] ^= 0xFF;
-		if (!pe_head_read(&in, &head, NULL) && !pe_functions(&in, &head, index, NULL) &&
-		    !pe_bounds(&in, &head, index, NULL) && !rva_index_finish(index, NULL))
-			name_at(index, 0x1040);
-		rva_index_free(index);
-		free(exact);
-	}
+	rva_lab_load("symtab.exe", &image);
+	rva_lab_damage(&image, 1, 1, true, read_pe);
 	buf_free(&image);
-}
-
-static int read_all(void *ctx)
-{
-	struct rva_index *index = rva_index_new();
-	struct bytes in = bytes_of(ctx);
-	struct pe_head head;
-	int rc = index ? pe_head_read(&in, &head, NULL) : ERR_MEMORY;
-
-	if (!rc)
-		rc = pe_functions(&in, &head, index, NULL);
-	if (!rc)
-		rc = pe_bounds(&in, &head, index, NULL);
-	if (!rc)
-		rc = rva_index_finish(index, NULL);
-	rva_index_free(index);
-	return rc;
 }
 
 static void lack_of_memory_is_an_error_at_every_place(void **state)
@@ -203,8 +156,8 @@ static void lack_of_memory_is_an_error_at_every_place(void **state)
 	struct buf image = {0};
 
 	(void)state;
-	load("symtab.exe", &image);
-	assert_in_range(alloc_walk(read_all, &image), 5, 30);
+	rva_lab_load("symtab.exe", &image);
+	assert_in_range(rva_lab_walk(&image, read_pe), 5, 30);
 	buf_free(&image);
 }
 
