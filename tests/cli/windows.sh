@@ -1,17 +1,9 @@
 #!/bin/bash
 # The Windows program under Wine, on a store that Linux wrote: the same output, byte for byte.
 # time limit: 300
-set -u
+. "$TOP/tests/support/cli.sh"
 
-if [ ! "$WINE_RUN" ]; then
-	echo "skip windows: no Wine here"
-	exit 0
-fi
-if [ ! -e "$RECORDER_EXE" ]; then
-	echo "skip windows: no $RECORDER_EXE; run 'make windows'"
-	exit 0
-fi
-unset RECORDER_STORE RECORDER_CONFIG
+need_windows_program windows
 export XDG_STATE_HOME=$TMP/state HOME=$TMP
 
 if ! "$BUILD/programs/store_fixture" s.db; then

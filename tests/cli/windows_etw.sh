@@ -4,24 +4,9 @@
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 
-if [ ! "$WINE_RUN" ]; then
-	echo "skip windows_etw: no Wine here"
-	exit 0
-fi
-if [ ! -e "$RECORDER_EXE" ] || [ ! -e "$TOP/build/windows/dll/tdh.dll" ]; then
-	echo "skip windows_etw: no $RECORDER_EXE with its stand-ins; run 'make VARIANT=windows programs'"
-	exit 0
-fi
-unset RECORDER_STORE RECORDER_CONFIG
-export TEST_WINEPREFIX=$TOP/build/windows/etw-prefix.$$ WINEDLLOVERRIDES='mscoree,mshtml=;tdh=n'
-wine=$TOP/tests/support/wine.sh
-trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
-"$wine" clone "$TEST_WINEPREFIX" &&
-	cp --remove-destination "$TOP/build/windows/dll/tdh.dll" "$TEST_WINEPREFIX/drive_c/windows/system32/" &&
-	"$wine" start || {
-	echo "not ok windows_etw: no prefix"
-	exit 0
-}
+need_windows_program windows_etw dll/tdh.dll
+export WINEDLLOVERRIDES='mscoree,mshtml=;tdh=n'
+own_wine windows_etw tdh.dll
 
 # collect NAME ARG...: into NAME.db, with what the session was told in NAME.log, remarks in NAME.err, and the
 # exit code in NAME.code. In the background: there are many, and they wait most of the time.

@@ -3,18 +3,8 @@
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 
-if [ ! "$WINE_RUN" ] || [ ! -e "$RECORDER_EXE" ]; then
-	echo "skip windows_service: no Wine here, or no $RECORDER_EXE"
-	exit 0
-fi
-unset RECORDER_STORE RECORDER_CONFIG
-export TEST_WINEPREFIX=$TOP/build/windows/service-prefix.$$
-wine=$TOP/tests/support/wine.sh
-trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
-"$wine" clone "$TEST_WINEPREFIX" && "$wine" start || {
-	echo "not ok windows_service: no prefix"
-	exit 0
-}
+need_windows_program windows_service
+own_wine windows_service
 exe() { timeout 120 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
 here=Z:$(pwd | tr / '\\')
 cat >svc.conf <<EOF

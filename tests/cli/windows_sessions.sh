@@ -4,27 +4,11 @@
 # time limit: 300
 . "$TOP/tests/support/cli.sh"
 
-if [ ! "$WINE_RUN" ]; then
-	echo "skip windows_sessions: no Wine here"
-	exit 0
-fi
-if [ ! -e "$RECORDER_EXE" ] || [ ! -e "$TOP/build/windows/dll/tdh.dll" ]; then
-	echo "skip windows_sessions: no $RECORDER_EXE with its stand-ins; run 'make VARIANT=windows programs'"
-	exit 0
-fi
-unset RECORDER_STORE RECORDER_CONFIG
+need_windows_program windows_sessions dll/tdh.dll
 export LC_ALL=C.UTF-8                         # Wine takes arguments to be of this encoding
-export TEST_WINEPREFIX=$TOP/build/windows/sessions-prefix.$$ WINEDLLOVERRIDES='mscoree,mshtml=;tdh,wevtapi=n'
+export WINEDLLOVERRIDES='mscoree,mshtml=;tdh,wevtapi=n'
 export STANDIN_MACHINE=machine STANDIN_ETW=1
-wine=$TOP/tests/support/wine.sh
-trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
-"$wine" clone "$TEST_WINEPREFIX" &&
-	cp --remove-destination "$TOP/build/windows/dll/"{tdh,wevtapi}.dll \
-		"$TEST_WINEPREFIX/drive_c/windows/system32/" &&
-	"$wine" start || {
-	echo "not ok windows_sessions: no prefix"
-	exit 0
-}
+own_wine windows_sessions tdh.dll wevtapi.dll
 
 exe() { timeout 120 $WINE_RUN "$RECORDER_EXE" "$@" </dev/null; }
 # record NAME ARG...: in the background, until its session is there; its process is $pid.

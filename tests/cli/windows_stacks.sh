@@ -5,24 +5,7 @@
 . "$TOP/tests/support/cli.sh"
 
 threads=$TOP/build/windows/programs/threads_windows.exe
-if [ ! "$WINE_RUN" ]; then
-	echo "skip windows_stacks: no Wine here"
-	exit 0
-fi
-if [ ! -e "$RECORDER_EXE" ] || [ ! -e "$threads" ]; then
-	echo "skip windows_stacks: no $RECORDER_EXE with its programs; run 'make VARIANT=windows programs'"
-	exit 0
-fi
-unset RECORDER_STORE RECORDER_CONFIG
-
-# exe NAME ARG...: output in NAME.out, remarks in NAME.err, exit code in $code.
-exe()
-{
-	local name=$1
-	shift
-	timeout 60 $WINE_RUN "$RECORDER_EXE" "$@" >"$name.out" 2>"$name.err" </dev/null
-	code=$?
-}
+need_windows_program windows_stacks programs/threads_windows.exe
 
 # start PROGRAM ARG... : a program to look at, which writes its number into pid.
 start()

@@ -5,10 +5,7 @@
 . "$TOP/tests/support/cli.sh"
 
 dlls=$TOP/build/windows/dll
-if [ ! "$WINE_RUN" ] || [ ! -e "$RECORDER_EXE" ] || [ ! -e "$dlls/symsrv.dll" ]; then
-	echo "skip windows_symbols: no Wine, or no $RECORDER_EXE with its stand-ins ('make VARIANT=windows programs')"
-	exit 0
-fi
+need_windows_program windows_symbols dll/symsrv.dll
 cat >waits.c <<'C'
 #include <stdio.h>
 #include <windows.h>
@@ -28,16 +25,11 @@ if ! clang --target=x86_64-w64-mingw32 -O1 -g -gcodeview -fuse-ld=lld -L"$gcc_di
 	echo "skip windows_symbols: clang and lld make no program with a PDB here: $(tail -n 1 clang.log)"
 	exit 0
 fi
-unset RECORDER_STORE RECORDER_CONFIG _NT_SYMBOL_PATH
+unset _NT_SYMBOL_PATH
 
-export TEST_WINEPREFIX=$TOP/build/windows/symbols-prefix.$$ WINEDLLOVERRIDES='mscoree,mshtml=;dbghelp,symsrv=n'
-wine=$TOP/tests/support/wine.sh
-trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
+export WINEDLLOVERRIDES='mscoree,mshtml=;dbghelp,symsrv=n'
+own_wine windows_symbols dbghelp.dll
 system=$TEST_WINEPREFIX/drive_c/windows/system32
-"$wine" clone "$TEST_WINEPREFIX" && cp --remove-destination "$dlls/dbghelp.dll" "$system/" && "$wine" start || {
-	echo "not ok windows_symbols: no prefix"
-	exit 0
-}
 $WINE_RUN ./waits.exe pid >target.out 2>&1 </dev/null &
 wait_for 60 test -s pid
 pid=$(tr -d '\r\n' <pid)

@@ -5,24 +5,7 @@
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 
-if [ ! "$WINE_RUN" ]; then
-	echo "skip windows_without_etw: no Wine here"
-	exit 0
-fi
-if [ ! -e "$RECORDER_EXE" ] || [ ! -e "$TOP/build/windows/dll/pdh.dll" ]; then
-	echo "skip windows_without_etw: no $RECORDER_EXE with its stand-ins; run 'make VARIANT=windows programs'"
-	exit 0
-fi
-unset RECORDER_STORE RECORDER_CONFIG
-
-# exe NAME ARG...: output in NAME.out, remarks in NAME.err, exit code in $code.
-exe()
-{
-	local name=$1
-	shift
-	timeout 90 $WINE_RUN "$RECORDER_EXE" "$@" >"$name.out" 2>"$name.err" </dev/null
-	code=$?
-}
+need_windows_program windows_without_etw dll/pdh.dll
 
 # ---- Wine's own PDH -----------------------------------------------------------------------------------
 
@@ -34,16 +17,9 @@ check values_of_the_system_where_pdh_fails sh -c \
 
 # ---- the stand-in -------------------------------------------------------------------------------------
 
-export TEST_WINEPREFIX=$TOP/build/windows/pdh-prefix.$$ WINEDLLOVERRIDES='mscoree,mshtml=;pdh,wevtapi=n'
+export WINEDLLOVERRIDES='mscoree,mshtml=;pdh,wevtapi=n'
 export STANDIN_PDH=values STANDIN_EVENTS=events
-wine=$TOP/tests/support/wine.sh
-trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
-"$wine" clone "$TEST_WINEPREFIX" &&
-	cp --remove-destination "$TOP/build/windows/dll/"{pdh,wevtapi}.dll "$TEST_WINEPREFIX/drive_c/windows/system32/" &&
-	"$wine" start || {
-	echo "not ok windows_without_etw: no prefix"
-	exit 0
-}
+own_wine windows_without_etw pdh.dll wevtapi.dll
 printf '%s\t%s\n' '\Processor(_Total)\% Processor Time' '? 10 20 95 97 99' \
 	'\Memory\Available MBytes' '512' \
 	'\Process(java)\Working Set' '100' '\Process(java)\ID Process' '11' \

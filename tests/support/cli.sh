@@ -99,3 +99,47 @@ need_dotnet()
 		exit 0
 	fi
 }
+
+# need_windows_program SCRIPT [FILE...]: the Windows program runs here, and these of its test files in build/windows were
+# built; else skipped, aloud. Ours are no stores or conf files of who runs the tests.
+need_windows_program()
+{
+	local script=$1 file
+	shift
+	unset RECORDER_STORE RECORDER_CONFIG
+	if [ ! "$WINE_RUN" ]; then
+		echo "skip $script: no Wine here"
+		exit 0
+	fi
+	for file in "$RECORDER_EXE" "${@/#/$TOP/build/windows/}"; do
+		[ ! -e "$file" ] || continue
+		echo "skip $script: no $file; run 'make VARIANT=windows programs'"
+		exit 0
+	done
+}
+
+# own_wine SCRIPT [DLL...]: in a prefix of its own, with these stand-ins (build/windows/dll) as DLLs of the system; gone
+# when the script ends. WINEDLLOVERRIDES is the script's.
+own_wine()
+{
+	local script=$1
+	shift
+	export TEST_WINEPREFIX=$TOP/build/windows/$script-prefix.$$
+	wine=$TOP/tests/support/wine.sh
+	trap '"$wine" stop; rm -rf "$TEST_WINEPREFIX"' EXIT
+	"$wine" clone "$TEST_WINEPREFIX" &&
+		{ [ $# = 0 ] || cp --remove-destination "${@/#/$TOP/build/windows/dll/}" \
+			"$TEST_WINEPREFIX/drive_c/windows/system32/"; } &&
+		"$wine" start && return
+	echo "not ok $script: no prefix"
+	exit 0
+}
+
+# exe NAME ARG...: what the Windows program says is NAME.out, its remarks NAME.err, its exit code $code.
+exe()
+{
+	local name=$1
+	shift
+	timeout 90 $WINE_RUN "$RECORDER_EXE" "$@" >"$name.out" 2>"$name.err" </dev/null
+	code=$?
+}
