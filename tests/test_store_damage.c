@@ -19,9 +19,7 @@ static void leave_open(struct lab *lab, struct store *s)
 	lab_sample(lab, MS(25), 0, "ab");
 	lab_lost(lab, MS(26), 0, LOSS_KERNEL, 4);
 	lab_sample(lab, MS(35), 1, "ab");
-	segment = lab_seal(lab);
-	assert_int_equal(store_begin(s, &head, NULL), 0);
-	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	segment = lab_begin(lab, s, &head);
 	segment_unref(segment);
 	store_close(s);
 }
@@ -48,9 +46,7 @@ static void what_a_recorder_left_open_becomes_partial(void **state)
 	assert_non_null(strstr(head.gap_reason, "the recorder ended"));
 	assert_string_equal(lab_samples(s, 1), "25.0 main ??\n35.0 worker ??\n");
 	incident_head_free(&head);
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 static void only_a_recorder_turns_open_into_partial(void **state)
@@ -69,8 +65,7 @@ static void only_a_recorder_turns_open_into_partial(void **state)
 	assert_int_equal(head.t1_ns, MS(35));
 	assert_string_equal(lab_samples(s, 1), "25.0 main ??\n35.0 worker ??\n");
 	incident_head_free(&head);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void an_incident_without_segments_is_partial_too(void **state)
@@ -80,8 +75,7 @@ static void an_incident_without_segments_is_partial_too(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "nothing.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "nothing.db");
 	assert_int_equal(store_begin(s, &head, NULL), 0);
 	store_close(s);
 	s = lab_store(&lab, STORE_RECORD);
@@ -91,8 +85,7 @@ static void an_incident_without_segments_is_partial_too(void **state)
 	assert_int_equal(back.t1_ns, MS(30));
 	assert_string_equal(lab_samples(s, 1), "");
 	incident_head_free(&back);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* Two incidents, a segment each; then something is done to the first segment's row. */
@@ -100,8 +93,7 @@ static void damage(struct lab *lab, const char *name, const char *sql)
 {
 	struct store *s;
 
-	lab_open(lab, name);
-	s = lab_store(lab, STORE_RECORD);
+	s = lab_record(lab, name);
 	lab_simple(lab, s, MS(10), 40);
 	lab_simple(lab, s, MS(60), 3);
 	store_close(s);
@@ -165,8 +157,7 @@ static void every_flipped_byte_of_a_blob_is_found(void **state)
 		lab_sql(lab.path, sql);
 		assert_int_equal(store_load(s, 1, &in, NULL), ERR_FORMAT);
 	}
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_blob_cut_short_is_found(void **state)
@@ -226,8 +217,7 @@ static void a_damaged_segment_leaves_the_others(void **state)
 	unsigned i, k;
 
 	(void)state;
-	lab_open(&lab, "others.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "others.db");
 	for (i = 0; i < 3; i++) {
 		for (k = 0; k < 10; k++)
 			lab_sample(&lab, MS(10 * i + k), 0, "ab");
@@ -266,8 +256,7 @@ static void a_damaged_one_of_many_segments_leaves_the_others(void **state)
 	unsigned i, k;
 
 	(void)state;
-	lab_open(&lab, "many.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "many.db");
 	for (i = 0; i < MANY; i++) {
 		for (k = 0; k < 10; k++)
 			lab_sample(&lab, MS(10 * i + k), 0, i % 2 ? "ab" : "ac");
@@ -302,8 +291,7 @@ static void load_without(const char *name, const char *sql, const char *samples,
 	struct store *s;
 	struct lab lab;
 
-	lab_open(&lab, name);
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, name);
 	lab_name(&lab, 'b');
 	lab_simple(&lab, s, MS(10), 2);
 	store_close(s);
@@ -318,8 +306,7 @@ static void load_without(const char *name, const char *sql, const char *samples,
 	assert_ptr_equal(strstr(in.damage, "some"), in.damage);
 	assert_null(strstr(in.damage + 1, "some"));
 	incident_free(&in);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_damaged_page_of_texts_costs_command_lines_only(void **state)
@@ -359,8 +346,7 @@ static void damage_does_not_spread_when_something_is_deleted(void **state)
 	assert_int_equal(store_delete(s, 2, NULL), 0);
 	lab_sql(lab.path, "UPDATE segment SET lists = (SELECT lists FROM spare) WHERE id=1");
 	assert_int_equal(strlen(lab_samples(s, 1)), 20 * 14 + 20 * 16);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* Four incidents of a page of frames, and one of functions, each; and a module that nothing lists. */
@@ -370,8 +356,7 @@ static void four_incidents(struct lab *lab, const char *name)
 	struct store *s;
 	unsigned i;
 
-	lab_open(lab, name);
-	s = lab_store(lab, STORE_RECORD);
+	s = lab_record(lab, name);
 	for (i = 0; i < 4; i++) {
 		struct incident_head head = lab_head(MS(10 * (i + 1)), MS(5), 0);
 		struct segment *segment;
@@ -482,8 +467,7 @@ static void a_damaged_open_incident_does_not_stop_a_recorder(void **state)
 	assert_int_equal(head.state, INCIDENT_PARTIAL);
 	assert_int_equal(lab_simple(&lab, s, MS(100), 2), 2);
 	incident_head_free(&head);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* A store whose newest ids are the last that there are: what is stored next would have none. */
@@ -495,8 +479,7 @@ static void refuses_to_store(const char *name, const char *sql, const char *what
 	struct store *s;
 	struct lab lab;
 
-	lab_open(&lab, name);
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, name);
 	lab_name(&lab, 'b');
 	lab_simple(&lab, s, MS(10), 2);
 	store_close(s);
@@ -510,9 +493,7 @@ static void refuses_to_store(const char *name, const char *sql, const char *what
 	assert_non_null(strstr(err.text, what));
 	assert_non_null(strstr(err.text, "move it away"));
 	segment_unref(segment);
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 static void ids_that_are_used_up_are_refused_with_what_to_do(void **state)

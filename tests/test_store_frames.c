@@ -170,8 +170,7 @@ static void a_hundred_frames_have_a_hundred_places(void **state)
 	unsigned i;
 
 	(void)state;
-	lab_open(&lab, "many.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "many.db");
 	o = object(&lab, 1);
 	for (i = 0; i < 100; i++) {
 		sample(&lab, o, i);
@@ -187,8 +186,7 @@ static void a_hundred_frames_have_a_hundred_places(void **state)
 	}
 	put(&lab, s);
 	check_rows(&lab, 150, 75 - 38 + 100, 50);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_recorder_finds_the_frames_of_the_one_before(void **state)
@@ -214,8 +212,7 @@ static void a_recorder_finds_the_frames_of_the_one_before(void **state)
 	}
 	put(&lab, s);
 	check_rows(&lab, 60, 60, 20);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* Two objects that memory keeps apart, and one module for the store. */
@@ -227,8 +224,7 @@ static void frames_of_one_file_are_the_same_whichever_object_they_are_of(void **
 	unsigned i;
 
 	(void)state;
-	lab_open(&lab, "two.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "two.db");
 	objects[0] = object(&lab, 1);
 	objects[1] = object(&lab, 2);
 	assert_ptr_not_equal(objects[0], objects[1]);
@@ -241,8 +237,7 @@ static void frames_of_one_file_are_the_same_whichever_object_they_are_of(void **
 	put(&lab, s);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM module"), 1);
 	check_rows(&lab, 60, 60, 20);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /*
@@ -257,12 +252,9 @@ static void late_names_go_to_the_places_that_a_segment_lists(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "late.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "late.db");
 	lab_sample(&lab, MS(10), 0, "abc");
-	segment = lab_seal(&lab);
-	assert_int_equal(store_begin(s, &head, NULL), 0);
-	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	segment = lab_begin(&lab, s, &head);
 	lab_sql(lab.path, "INSERT INTO frame_page SELECT first_id + 100, last_id + 100, frames, data, functions"
 		" FROM frame_page");
 	lab_name(&lab, 'a');
@@ -271,8 +263,7 @@ static void late_names_go_to_the_places_that_a_segment_lists(void **state)
 	assert_string_equal(lab_samples(s, head.id), "10.0 main a?c\n");
 	assert_int_equal(lab_sql(lab.path, "SELECT sum(frames) FROM frame_page"), 6);
 	segment_unref(segment);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* More of them than a writer remembers: those that come again keep their places, one of long ago gets another. */
@@ -287,13 +278,10 @@ static void what_a_writer_has_forgotten_is_stored_again(void **state)
 	unsigned i;
 
 	(void)state;
-	lab_open(&lab, "forgotten.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "forgotten.db");
 	o = object(&lab, 1);
 	sample(&lab, o, EARLY);
-	early = lab_seal(&lab);
-	assert_int_equal(store_begin(s, &head, NULL), 0);
-	assert_int_equal(store_put_segment(s, head.id, early, NULL), 0);
+	early = lab_begin(&lab, s, &head);
 	name(&lab, o, 0);
 	for (i = 1; i <= AT_ONCE * TIMES; i++) {
 		sample(&lab, o, i);
@@ -314,8 +302,7 @@ static void what_a_writer_has_forgotten_is_stored_again(void **state)
 	segment_unref(early);
 	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 3);
 	assert_int_equal(look(&lab).named, 2);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /*
@@ -333,8 +320,7 @@ static void pages_of_what_was_deleted_are_put_together(void **state)
 	int64_t n = 0, bytes = 0;
 
 	(void)state;
-	lab_open(&lab, "churn.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "churn.db");
 	o = object(&lab, 1);
 	name(&lab, o, 0);
 	for (i = 1; i <= 40 * 300; i++) {
@@ -364,8 +350,7 @@ static void pages_of_what_was_deleted_are_put_together(void **state)
 	sample(&lab, o, 40 * 300);
 	put(&lab, s);
 	assert_int_equal(look(&lab).frames, 3 * 300 + 1);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 enum { BOMBS = 20, BOMB_BYTES = 15 << 20 };
@@ -428,8 +413,7 @@ static void pages_that_are_too_large_together_are_not_all_held(void **state)
 	assert_non_null(in.damage);
 	assert_non_null(strstr(in.damage, "over 256 MB"));
 	incident_free(&in);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_store_keeps_as_many_statements_as_there_are(void **state)

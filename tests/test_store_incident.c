@@ -18,8 +18,7 @@ static void an_incident_comes_back_as_it_was_put(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "round.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "round.db");
 	lab_name(&lab, 'a');
 	lab_name(&lab, 'c');
 	lab_sample(&lab, MS(10), 0, "abc");
@@ -36,9 +35,7 @@ static void an_incident_comes_back_as_it_was_put(void **state)
 	assert_int_equal(head.period_ns[STREAM_CPU], MS(1));
 	assert_true(head.stored_bytes > 0);
 	segment_unref(segment);
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 static void a_head_comes_back_with_every_field(void **state)
@@ -49,8 +46,7 @@ static void a_head_comes_back_with_every_field(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "head.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "head.db");
 	head.value = NAN;
 	head.limit = -0.1;
 	assert_int_equal(store_begin(s, &head, NULL), 0);
@@ -81,8 +77,7 @@ static void a_head_comes_back_with_every_field(void **state)
 	assert_int_equal(back.recorder_rss_bytes, 8);
 	assert_int_equal(back.samples, 0);
 	incident_head_free(&back);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void the_window_cuts_samples_and_losses(void **state)
@@ -93,8 +88,7 @@ static void the_window_cuts_samples_and_losses(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "window.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "window.db");
 	lab_sample(&lab, MS(10), 0, "a");
 	lab_lost(&lab, MS(10), 0, LOSS_KERNEL, 100);
 	lab_sample(&lab, MS(20), 0, "a");
@@ -116,8 +110,7 @@ static void the_window_cuts_samples_and_losses(void **state)
 	assert_string_equal(lab_samples(s, head.id), "20.0 main ?\n40.0 main ?\n");
 	incident_head_free(&back);
 	segment_unref(segment);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* Two incidents, two segments, each in both: what one recorder seals while windows overlap. */
@@ -144,16 +137,14 @@ static void incidents_share_one_copy_of_a_segment(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "share.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "share.db");
 	share_two(&lab, s, ids);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 2);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident_segment"), 4);
 	assert_int_equal(lab_sql(lab.path, "SELECT coalesce(sum(frames), 0) FROM frame_page"), 3);
 	assert_string_equal(lab_samples(s, ids[0]), "10.0 main ??\n30.0 worker ??\n");
 	assert_string_equal(lab_samples(s, ids[1]), lab_samples(s, ids[0]));
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void deleting_one_incident_keeps_what_the_other_shares(void **state)
@@ -164,8 +155,7 @@ static void deleting_one_incident_keeps_what_the_other_shares(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "share_delete.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "share_delete.db");
 	share_two(&lab, s, ids);
 	before = strdup(lab_dump(s, ids[1]));
 	assert_int_equal(store_delete(s, ids[0], NULL), 0);
@@ -173,9 +163,7 @@ static void deleting_one_incident_keeps_what_the_other_shares(void **state)
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 2);
 	assert_int_equal(lab_sql(lab.path, "SELECT coalesce(sum(frames), 0) FROM frame_page"), 3);
 	free(before);
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 static void deleting_the_last_incident_leaves_nothing(void **state)
@@ -191,8 +179,7 @@ static void deleting_the_last_incident_leaves_nothing(void **state)
 	size_t i;
 
 	(void)state;
-	lab_open(&lab, "empty.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "empty.db");
 	lab_name(&lab, 'a');
 	share_two(&lab, s, ids);
 	assert_int_equal(store_delete(s, ids[1], NULL), 0);
@@ -202,9 +189,7 @@ static void deleting_the_last_incident_leaves_nothing(void **state)
 		assert_int_equal(lab_sql(lab.path, sql), 0);
 	}
 	assert_int_equal(lab_sql(lab.path, "PRAGMA freelist_count"), 0);
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 static void ids_are_not_used_twice(void **state)
@@ -213,16 +198,14 @@ static void ids_are_not_used_twice(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "ids.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "ids.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
 	assert_int_equal(lab_simple(&lab, s, MS(20), 3), 2);
 	assert_int_equal(store_delete(s, 2, NULL), 0);
 	store_close(s);
 	s = lab_store(&lab, STORE_RECORD);
 	assert_int_equal(lab_simple(&lab, s, MS(30), 3), 3);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_segment_that_was_deleted_is_stored_again(void **state)
@@ -234,8 +217,7 @@ static void a_segment_that_was_deleted_is_stored_again(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "again.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "again.db");
 	lab_sample(&lab, MS(10), 0, "ab");
 	segment = lab_seal(&lab);
 	lab_incident(s, &first, &segment, 1);
@@ -244,9 +226,7 @@ static void a_segment_that_was_deleted_is_stored_again(void **state)
 	lab_incident(s, &second, &segment, 1);
 	assert_string_equal(lab_samples(s, second.id), "10.0 main ??\n");
 	segment_unref(segment);
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 /* The writer remembers row ids; another program's delete must make it forget them. */
@@ -256,8 +236,7 @@ static void a_delete_by_another_program_does_not_confuse_the_writer(void **state
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "other.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "other.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
 	other = lab_store(&lab, STORE_EDIT);
 	assert_int_equal(store_delete(other, 1, NULL), 0);
@@ -265,9 +244,7 @@ static void a_delete_by_another_program_does_not_confuse_the_writer(void **state
 	store_close(other);
 	assert_int_equal(lab_simple(&lab, s, MS(20), 3), 2);
 	assert_string_equal(lab_samples(s, 2), "20.0 main ???\n21.0 worker ???\n22.0 main ???\n");
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 static void names_that_come_late_are_filled_in(void **state)
@@ -278,12 +255,9 @@ static void names_that_come_late_are_filled_in(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "late.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "late.db");
 	lab_sample(&lab, MS(10), 0, "abc");
-	segment = lab_seal(&lab);
-	assert_int_equal(store_begin(s, &head, NULL), 0);
-	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	segment = lab_begin(&lab, s, &head);
 	lab_name(&lab, 'b');
 	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
 	assert_string_equal(lab_samples(s, head.id), "10.0 main ?b?\n");
@@ -291,8 +265,7 @@ static void names_that_come_late_are_filled_in(void **state)
 	assert_int_equal(store_finish(s, &head, &segment, 1, NULL), 0);
 	assert_string_equal(lab_samples(s, head.id), "10.0 main ?bc\n");
 	segment_unref(segment);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_name_in_the_store_is_not_replaced(void **state)
@@ -370,8 +343,7 @@ static void a_thread_gets_its_first_name_later(void **state)
 	assert_string_equal(lab_samples(s, 1), "10.0 main ???\n");
 	assert_string_equal(lab_samples(s, 2), "20.0 main ???\n");
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM thread"), 1);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_renamed_thread_keeps_both_names(void **state)
@@ -380,15 +352,13 @@ static void a_renamed_thread_keeps_both_names(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "rename.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "rename.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
 	thread_set_name(lab.threads[0], "renamed");
 	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
 	assert_string_equal(lab_samples(s, 1), "10.0 main ???\n");
 	assert_string_equal(lab_samples(s, 2), "20.0 renamed ???\n");
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void a_process_gets_its_better_name_later(void **state)
@@ -398,8 +368,7 @@ static void a_process_gets_its_better_name_later(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "process.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "process.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
 	process_set_exe(lab.processes, lab.app, "/opt/application-server");
 	assert_int_equal(lab_simple(&lab, s, MS(20), 1), 2);
@@ -409,8 +378,7 @@ static void a_process_gets_its_better_name_later(void **state)
 	assert_string_equal(in.processes[0].cmdline, "app --serve");
 	assert_int_equal(in.processes[0].parent_pid, 1);
 	incident_free(&in);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void samples_of_segments_out_of_order_are_sorted(void **state)
@@ -421,8 +389,7 @@ static void samples_of_segments_out_of_order_are_sorted(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "order.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "order.db");
 	lab_sample(&lab, MS(10), 0, "a");
 	lab_sample(&lab, MS(30), 0, "a");
 	segments[0] = lab_seal(&lab);
@@ -434,8 +401,7 @@ static void samples_of_segments_out_of_order_are_sorted(void **state)
 			    "10.0 main ?\n20.0 worker ?\n30.0 main ?\n30.0 worker ?\n");
 	segment_unref(segments[0]);
 	segment_unref(segments[1]);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* More than may be moved one by one: three of nine samples belong before four others. */
@@ -449,8 +415,7 @@ static void samples_of_segments_far_out_of_order_are_sorted(void **state)
 	unsigned i;
 
 	(void)state;
-	lab_open(&lab, "far.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "far.db");
 	for (i = 0; i < 5; i++)
 		lab_sample(&lab, MS(times[i]), 0, "a");
 	segments[0] = lab_seal(&lab);
@@ -463,8 +428,7 @@ static void samples_of_segments_far_out_of_order_are_sorted(void **state)
 			    "60.0 worker ?\n61.0 main ?\n62.0 main ?\n63.0 main ?\n");
 	segment_unref(segments[0]);
 	segment_unref(segments[1]);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /* Ids below and beyond those that are looked up in an array (2^24), with gaps between them. */
@@ -498,8 +462,7 @@ static void rows_of_any_id_are_found(void **state)
 	assert_string_equal(lab_samples(s, head.id), "10.0 main ab\n20.0 main abc\n30.0 worker dcba\n");
 	for (i = 0; i < 3; i++)
 		segment_unref(segments[i]);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 struct listed {
@@ -523,8 +486,7 @@ static void the_list_is_newest_first_and_can_be_stopped(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "list.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "list.db");
 	assert_int_equal(store_newest(s, &newest, NULL), ERR_NOT_FOUND);
 	lab_simple(&lab, s, MS(10), 1);
 	lab_simple(&lab, s, MS(20), 1);
@@ -537,8 +499,7 @@ static void the_list_is_newest_first_and_can_be_stopped(void **state)
 	assert_int_equal(some.n, 2);
 	assert_int_equal(store_newest(s, &newest, NULL), 0);
 	assert_int_equal(newest, 3);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void an_unknown_id_is_answered_with_those_that_are_there(void **state)
@@ -549,8 +510,7 @@ static void an_unknown_id_is_answered_with_those_that_are_there(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "unknown.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "unknown.db");
 	assert_int_equal(store_head(s, 7, &head, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "there is no incident 7"));
 	lab_simple(&lab, s, MS(10), 1);
@@ -558,8 +518,7 @@ static void an_unknown_id_is_answered_with_those_that_are_there(void **state)
 	assert_int_equal(store_delete(s, 7, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "it holds 2, 1"));
 	assert_int_equal(store_pin(s, 7, true, &err), ERR_NOT_FOUND);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 int main(void)

@@ -129,8 +129,7 @@ static void nobody_else_can_read_a_store(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "mode.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "mode.db");
 	lab_simple(&lab, s, MS(10), 3);
 	assert_private(lab.path, "");
 	assert_private(lab.path, "-wal");

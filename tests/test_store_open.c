@@ -24,8 +24,7 @@ static void make_store(struct lab *lab, const char *name)
 {
 	struct store *s;
 
-	lab_open(lab, name);
-	s = lab_store(lab, STORE_RECORD);
+	s = lab_record(lab, name);
 	lab_simple(lab, s, MS(10), 3);
 	store_close(s);
 }
@@ -357,8 +356,7 @@ static void a_second_recorder_is_told_who_has_the_store(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "second.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "second.db");
 	why = lab_refused(lab.path, STORE_RECORD, ERR_BUSY);
 	snprintf(pid, sizeof(pid), "process %u", os_pid());
 	assert_non_null(strstr(why, "another recorder"));
@@ -376,8 +374,7 @@ static void readers_and_editors_work_beside_a_recorder(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "beside.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "beside.db");
 	lab_simple(&lab, s, MS(10), 1);
 	reader = lab_store(&lab, STORE_READ);
 	editor = lab_store(&lab, STORE_EDIT);
@@ -391,8 +388,7 @@ static void readers_and_editors_work_beside_a_recorder(void **state)
 	incident_head_free(&head);
 	store_close(reader);
 	store_close(editor);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void an_incident_being_written_is_readable_and_not_deletable(void **state)
@@ -404,12 +400,9 @@ static void an_incident_being_written_is_readable_and_not_deletable(void **state
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "writing.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "writing.db");
 	lab_sample(&lab, MS(10), 0, "ab");
-	segment = lab_seal(&lab);
-	assert_int_equal(store_begin(s, &head, NULL), 0);
-	assert_int_equal(store_put_segment(s, head.id, segment, NULL), 0);
+	segment = lab_begin(&lab, s, &head);
 	editor = lab_store(&lab, STORE_EDIT);
 	assert_string_equal(lab_samples(editor, head.id), "10.0 main ??\n");
 	assert_int_equal(store_delete(editor, head.id, &err), ERR_BUSY);

@@ -16,8 +16,7 @@ static struct store *with_incidents(struct lab *lab, const char *name, unsigned 
 	struct store *s;
 	unsigned i;
 
-	lab_open(lab, name);
-	s = lab_store(lab, STORE_RECORD);
+	s = lab_record(lab, name);
 	for (i = 1; i <= n; i++)
 		assert_int_equal(lab_simple(lab, s, i * NS_PER_SEC - MS(5), 5), i);
 	return s;
@@ -39,8 +38,7 @@ static void without_limits_nothing_is_deleted(void **state)
 	assert_int_equal(store_retain(s, &limits, UINT64_MAX, &deleted, NULL), 0);
 	assert_int_equal(deleted, 0);
 	assert_int_equal(left(&lab), 7);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void the_oldest_leave_when_there_are_too_many(void **state)
@@ -54,8 +52,7 @@ static void the_oldest_leave_when_there_are_too_many(void **state)
 	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
 	assert_int_equal(deleted, 2);
 	assert_int_equal(left(&lab), 8 + 4);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void pinned_ones_stay_and_do_not_count(void **state)
@@ -74,8 +71,7 @@ static void pinned_ones_stay_and_do_not_count(void **state)
 	assert_int_equal(store_pin(s, 1, false, NULL), 0);
 	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
 	assert_int_equal(left(&lab), 8 + 2);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void the_old_leave_by_age_even_the_last_one(void **state)
@@ -97,8 +93,7 @@ static void the_old_leave_by_age_even_the_last_one(void **state)
 	assert_int_equal(lab_simple(&lab, s, NS_PER_SEC, 5), 4);
 	assert_int_equal(store_retain(s, &limits, 1, &deleted, NULL), 0);
 	assert_int_equal(deleted, 0);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void the_oldest_leave_until_the_size_is_right(void **state)
@@ -121,9 +116,7 @@ static void the_oldest_leave_until_the_size_is_right(void **state)
 	assert_int_equal(os_path_info(lab.path, &file, NULL), 0);
 	assert_int_equal(file.size_bytes, store_bytes(s));
 	assert_int_equal(lab_sql(lab.path, "SELECT min(id) FROM incident"), deleted + 1);
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 static void the_newest_stays_however_large_it_is(void **state)
@@ -137,8 +130,7 @@ static void the_newest_stays_however_large_it_is(void **state)
 	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
 	assert_int_equal(deleted, 2);
 	assert_int_equal(left(&lab), 4);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 static void an_open_incident_is_not_deleted(void **state)
@@ -154,8 +146,7 @@ static void an_open_incident_is_not_deleted(void **state)
 	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS + DAY_NS, &deleted, NULL), 0);
 	assert_int_equal(deleted, 2);
 	assert_int_equal(left(&lab), 4);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 /*
@@ -171,8 +162,7 @@ static void nothing_is_left_of_what_was_deleted(void **state)
 	struct lab lab;
 
 	(void)state;
-	lab_open(&lab, "through.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "through.db");
 	for (i = 1; i <= 10; i++) {
 		snprintf(name, sizeof(name), "name %u", i);
 		thread_set_name(lab.threads[0], name);
@@ -183,9 +173,7 @@ static void nothing_is_left_of_what_was_deleted(void **state)
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 3);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM thread"), 3);
 	assert_string_equal(lab_samples(s, 8), "8000.0 name 8 ???\n");
-	store_close(s);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, s);
 }
 
 /* An incident of a trace file: it happened long ago, and is kept since now. */
@@ -199,8 +187,7 @@ static void the_age_of_a_trace_files_incident_counts_from_its_storing(void **sta
 	struct store *s;
 
 	(void)state;
-	lab_open(&lab, "kept.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "kept.db");
 	lab_simple(&lab, s, NS_PER_SEC, 5);
 	head = lab_head(2 * NS_PER_SEC, NS_PER_SEC, 0);
 	head.kept_wall_ns = now;
@@ -209,8 +196,7 @@ static void the_age_of_a_trace_files_incident_counts_from_its_storing(void **sta
 	assert_int_equal(left(&lab), 2);
 	assert_int_equal(store_retain(s, &limits, now + DAY_NS + 1, &deleted, NULL), 0);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM incident"), 0);
-	store_close(s);
-	lab_close(&lab);
+	lab_end(&lab, s);
 }
 
 int main(void)

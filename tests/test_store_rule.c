@@ -15,8 +15,7 @@ static void a_rules_state_survives_the_recorder(void **state)
 	struct store *s;
 
 	(void)state;
-	lab_open(&lab, "rule.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "rule.db");
 	assert_int_equal(store_put_rule(s, "A:B:C>5", "old", 3, 7, NULL), 0);
 	assert_int_equal(store_put_rule(s, "A:B:C>5", "a\0b", 3, 42, NULL), 0);
 	store_close(s);
@@ -40,8 +39,7 @@ static void a_state_that_is_empty_is_forgotten_and_one_too_long_is_refused(void 
 	struct store *s;
 
 	(void)state;
-	lab_open(&lab, "rule_size.db");
-	s = lab_store(&lab, STORE_RECORD);
+	s = lab_record(&lab, "rule_size.db");
 	assert_int_equal(store_put_rule(s, "r", bytes, STORE_RULE_STATE_BYTES, 1, NULL), 0);
 	assert_int_equal(store_put_rule(s, "r", bytes, sizeof(bytes), 1, NULL), ERR_LIMIT);
 	assert_int_equal(store_get_rule(s, "r", &out, &saved_ns, NULL), 0);

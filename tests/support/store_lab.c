@@ -73,6 +73,25 @@ struct store *lab_store(struct lab *lab, enum store_mode mode)
 	return s;
 }
 
+struct store *lab_record(struct lab *lab, const char *name)
+{
+	lab_open(lab, name);
+	return lab_store(lab, STORE_RECORD);
+}
+
+void lab_end(struct lab *lab, struct store *s)
+{
+	store_close(s);
+	lab_close(lab);
+}
+
+void lab_end_sound(struct lab *lab, struct store *s)
+{
+	store_close(s);
+	lab_check_integrity(lab->path);
+	lab_close(lab);
+}
+
 const char *lab_refused(const char *path, enum store_mode mode, int code)
 {
 	static struct err err;
@@ -168,6 +187,18 @@ struct incident_head lab_head(uint64_t trigger_ns, uint64_t pre_ns, uint64_t pos
 	};
 
 	return head;
+}
+
+struct segment *lab_begin(struct lab *lab, struct store *s, struct incident_head *head)
+{
+	struct segment *segment = lab_seal(lab);
+	struct err err = {0};
+
+	if (store_begin(s, head, &err))
+		fail_msg("store_begin: %s", err.text);
+	if (store_put_segment(s, head->id, segment, &err))
+		fail_msg("store_put_segment: %s", err.text);
+	return segment;
 }
 
 int64_t lab_incident(struct store *s, struct incident_head *head, struct segment *const *segments,

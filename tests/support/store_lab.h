@@ -36,6 +36,10 @@ void lab_close(struct lab *lab);
 void lab_remove(const char *path);
 
 struct store *lab_store(struct lab *lab, enum store_mode mode);
+/* lab_open(), and its store for a recorder. The ends of both; a sound one with lab_check_integrity() between them. */
+struct store *lab_record(struct lab *lab, const char *name);
+void lab_end(struct lab *lab, struct store *s);
+void lab_end_sound(struct lab *lab, struct store *s);
 /* Opening must fail with this code; the sentence, checked to be a good one, is returned. */
 const char *lab_refused(const char *path, enum store_mode mode, int code);
 
@@ -47,6 +51,8 @@ struct segment *lab_seal(struct lab *lab);
 /* A head that asks for [trigger - pre, trigger + post] and got just that. Texts are constants. */
 struct incident_head lab_head(uint64_t trigger_ns, uint64_t pre_ns, uint64_t post_ns);
 
+/* Seal, begin, put: an incident that is open. */
+struct segment *lab_begin(struct lab *lab, struct store *s, struct incident_head *head);
 /* Begin, put, finish; returns the id. */
 int64_t lab_incident(struct store *s, struct incident_head *head, struct segment *const *segments,
 		     uint32_t n);
