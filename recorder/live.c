@@ -1,6 +1,7 @@
 #include "live.h"
 
 #include "base/os.h"
+#include "source_thread.h"
 
 #include <string.h>
 
@@ -9,54 +10,25 @@
 #define SWEEP_NS NS_PER_SEC
 #define SWEEP_MARGIN_NS (10 * NS_PER_SEC)
 
-struct live_source {
-	const struct source_ops *ops;
-	struct source *source;
-	struct queue *queue;
-	struct os_thread *thread;
-	_Atomic bool ended;
-	int rc;
-	struct err err;
-};
-
 struct watching {
 	struct live *l;
 	struct frames *frames;
 	struct processes *processes;
-	struct live_source sources[SOURCES_MAX];
+	struct source_thread sources[SOURCES_MAX];
 	unsigned n;
 	uint64_t swept_ns;
 };
 
-static void source_main(void *ctx)
-{
-	struct live_source *s = ctx;
-
-	s->rc = s->ops->run(s->source, &s->err);
-	queue_finish(s->queue);
-	atomic_store(&s->ended, true);
-}
-
 static int open_source(struct watching *w, const struct source_ops *ops, struct err *err)
 {
-	struct live_source *s = &w->sources[w->n];
-	struct source_config cfg = {.frames = w->frames, .processes = w->processes, .log = w->l->log,
-				    .freq_hz = 1, .kernel_stacks = true, .stack_kb = w->l->stack_kb,
-				    .etw = {.only_providers = ""}};  /* of the rule, nothing more */
-	int rc;
+	const struct source_config cfg = {
+		.frames = w->frames, .processes = w->processes, .log = w->l->log, .freq_hz = 1,
+		.kernel_stacks = true, .stack_kb = w->l->stack_kb,
+		.etw = {.only_providers = ""},       /* of the rule, nothing more */
+	};
+	int rc = source_thread_open(&w->sources[w->n], ops, &cfg, w->l->needs, err);
 
-	s->ops = ops;
-	s->queue = queue_new(QUEUE_BYTES);
-	if (!s->queue)
-		return err_set(err, ERR_MEMORY, "out of memory for the queue of the %s source", ops->name);
-	cfg.queue = s->queue;
-	rc = ops->open(&cfg, w->l->needs, &s->source, err);
-	if (rc) {
-		queue_free(s->queue);
-		return rc;
-	}
-	w->n++;
-	return os_thread_start(ops->name, source_main, s, &s->thread, err);
+	return rc ? rc : source_thread_start(&w->sources[w->n++], err);
 }
 
 static bool is_event(const struct event *e)
@@ -71,7 +43,7 @@ static int take_all(struct watching *w, const struct source_origin *origin)
 	int rc = 0;
 
 	for (i = 0; i < w->n && !rc; i++) {
-		struct live_source *s = &w->sources[i];
+		struct source_thread *s = &w->sources[i];
 
 		if (atomic_load(&s->ended) && s->rc)
 			return s->rc;
@@ -107,8 +79,7 @@ static int watch(struct watching *w, struct err *err)
 	for (i = 0; i < w->n; i++)
 		w->sources[i].ops->stop(w->sources[i].source);
 	for (i = 0; i < w->n; i++) {
-		os_thread_join(w->sources[i].thread);
-		w->sources[i].thread = NULL;
+		source_thread_end(&w->sources[i]);
 		if (w->sources[i].rc && err)
 			*err = w->sources[i].err;
 	}
@@ -121,16 +92,14 @@ static void close_all(struct watching *w)
 	unsigned i;
 
 	for (i = 0; i < w->n; i++) {
-		struct live_source *s = &w->sources[i];
+		struct source_thread *s = &w->sources[i];
 
-		s->ops->stop(s->source);
-		os_thread_join(w->sources[i].thread);
+		source_thread_end(s);
 		s->ops->status(s->source, &status);
 		w->l->lost += status.lost + queue_lost(s->queue);
 		if (status.note[0])
 			memcpy(w->l->note, status.note, sizeof(w->l->note));
-		s->ops->close(s->source);
-		queue_free(s->queue);
+		source_thread_close(s);
 	}
 	processes_free(w->processes);
 	frames_free(w->frames);

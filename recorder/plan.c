@@ -2,6 +2,7 @@
 
 #include "base/os.h"
 #include "engine.h"
+#include "source_thread.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,14 +15,6 @@
 #define FREQ_MAX 1999u
 #define EXPONENT_MAX 0.4                     /* denser than that no segment gets by its size */
 
-struct plan_source {
-	const struct source_ops *ops;
-	struct source *source;
-	struct queue *queue;
-	struct os_thread *thread;
-	struct err err;
-};
-
 struct piece {
 	double samples, bytes;
 };
@@ -32,7 +25,7 @@ struct planner {
 	struct processes *processes;
 	struct segment_builder *builder, *halves[2], *events;
 	unsigned at_half;                    /* which one takes what comes */
-	struct plan_source sources[SOURCES_MAX];
+	struct source_thread sources[SOURCES_MAX];
 	uint32_t nsources;
 	struct piece half, whole;            /* of the halves the sum; if no segment got full */
 	struct piece full;                   /* of those that did, the sum */
@@ -62,34 +55,15 @@ double plan_segments_held(double ring_bytes, double segment_bytes)
 	return n > 1.5 ? n : 1.5;            /* the newest sealed one always stays */
 }
 
-static void source_main(void *ctx)
-{
-	struct plan_source *s = ctx;
-
-	s->ops->run(s->source, &s->err);
-	queue_finish(s->queue);
-}
-
 static int open_source(struct planner *p, const struct source_ops *ops, struct err *err)
 {
-	struct plan_source *s = &p->sources[p->nsources];
 	struct source_config cfg = p->cfg->source;
 	int rc;
 
-	s->ops = ops;
-	s->queue = queue_new(QUEUE_BYTES);
-	if (!s->queue)
-		return err_set(err, ERR_MEMORY, "out of memory for the queue of the %s source", ops->name);
-	cfg.queue = s->queue;
 	cfg.frames = p->frames;
 	cfg.processes = p->processes;
-	rc = ops->open(&cfg, p->cfg->needs, &s->source, err);
-	if (rc) {
-		queue_free(s->queue);
-		return rc;
-	}
-	p->nsources++;
-	return os_thread_start(ops->name, source_main, s, &s->thread, err);
+	rc = source_thread_open(&p->sources[p->nsources], ops, &cfg, p->cfg->needs, err);
+	return rc ? rc : source_thread_start(&p->sources[p->nsources++], err);
 }
 
 double plan_ring_bytes(const struct segment *s)
@@ -268,14 +242,10 @@ static void close_all(struct planner *p)
 {
 	uint32_t i;
 
-	for (i = 0; i < p->nsources; i++) {
-		p->sources[i].ops->stop(p->sources[i].source);
-		os_thread_join(p->sources[i].thread);
-	}
-	for (i = 0; i < p->nsources; i++) {
-		p->sources[i].ops->close(p->sources[i].source);
-		queue_free(p->sources[i].queue);
-	}
+	for (i = 0; i < p->nsources; i++)
+		source_thread_end(&p->sources[i]);
+	for (i = 0; i < p->nsources; i++)
+		source_thread_close(&p->sources[i]);
 	segment_builder_free(p->builder);
 	segment_builder_free(p->halves[0]);
 	segment_builder_free(p->halves[1]);

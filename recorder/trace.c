@@ -1,6 +1,7 @@
 #include "trace.h"
 
 #include "base/os.h"
+#include "source_thread.h"
 
 #include <string.h>
 
@@ -12,22 +13,8 @@ struct reading {
 	struct trace *t;
 	struct frames *frames;
 	struct processes *processes;
-	struct queue *queue;
-	struct source *source;
-	struct os_thread *thread;
-	_Atomic bool ended;
-	int rc;
-	struct err err;
+	struct source_thread from;
 };
-
-static void source_main(void *ctx)
-{
-	struct reading *r = ctx;
-
-	r->rc = r->t->ops->run(r->source, &r->err);
-	queue_finish(r->queue);
-	atomic_store(&r->ended, true);
-}
 
 static int open_reading(struct reading *r, struct err *err)
 {
@@ -40,20 +27,16 @@ static int open_reading(struct reading *r, struct err *err)
 		rc = processes_new(&r->processes, err);
 	if (rc)
 		return rc;
-	r->queue = queue_new(QUEUE_BYTES);
-	if (!r->queue)
-		return err_set(err, ERR_MEMORY, "out of memory for the queue of events");
 	cfg.frames = r->frames;
 	cfg.processes = r->processes;
-	cfg.queue = r->queue;
-	return r->t->ops->open(&cfg, &none, &r->source, err);
+	return source_thread_open(&r->from, r->t->ops, &cfg, &none, err);
 }
 
 static void ask_origin(struct reading *r)
 {
 	memset(&r->t->origin, 0, sizeof(r->t->origin));
 	if (r->t->ops->origin)
-		r->t->ops->origin(r->source, &r->t->origin);
+		r->t->ops->origin(r->from.source, &r->t->origin);
 }
 
 static int take(struct reading *r, const struct event *e)
@@ -77,10 +60,10 @@ static int take_all(struct reading *r)
 
 	do {
 		/* Looked at before the queue: what the source has put is then in it. */
-		ended = atomic_load(&r->ended);
-		while (!rc && (e = queue_peek(r->queue)) != NULL) {
+		ended = atomic_load(&r->from.ended);
+		while (!rc && (e = queue_peek(r->from.queue)) != NULL) {
 			rc = take(r, e);
-			queue_pop(r->queue);
+			queue_pop(r->from.queue);
 		}
 		if (!rc && !ended)
 			os_sleep_ns(IDLE_NS);
@@ -95,21 +78,18 @@ int trace_read(struct trace *t, struct err *err)
 
 	t->events = 0;
 	if (!rc)
-		rc = os_thread_start(t->ops->name, source_main, &r, &r.thread, err);
+		rc = source_thread_start(&r.from, err);
 	if (!rc) {
 		rc = take_all(&r);
-		t->ops->stop(r.source);
-		os_thread_join(r.thread);
-		if (!rc && r.rc) {
-			rc = r.rc;
+		source_thread_end(&r.from);
+		if (!rc && r.from.rc) {
+			rc = r.from.rc;
 			if (err)
-				*err = r.err;
+				*err = r.from.err;
 		}
 		ask_origin(&r);
 	}
-	if (r.source)
-		t->ops->close(r.source);
-	queue_free(r.queue);
+	source_thread_close(&r.from);
 	processes_free(r.processes);
 	frames_free(r.frames);
 	return rc;
