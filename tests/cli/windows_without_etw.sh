@@ -5,7 +5,7 @@
 # time limit: 200
 . "$TOP/tests/support/cli.sh"
 
-need_windows_program windows_without_etw dll/pdh.dll
+need_windows_program windows_without_etw dll/pdh.dll programs/threads_windows.exe
 
 # ---- Wine's own PDH -----------------------------------------------------------------------------------
 
