@@ -10,38 +10,23 @@
 
 #include <cmocka.h>
 
-static void check(const char *format, bool excel, const char *expected)
-{
-	struct export_options opt = export_defaults;
-	struct buf text = {0};
-	struct incident in;
-
-	opt.excel = excel;
-	assert_int_equal(sample_streams(&in), 0);
-	assert_int_equal(export_text(&in, format, &opt, &text), 0);
-	if (!strstr(text.data, expected))
-		fail_msg("no %s in %s", expected, text.data);
-	buf_free(&text);
-	incident_free(&in);
-}
-
 static void events_have_time_thread_stack_and_payload(void **state)
 {
 	(void)state;
-	check("events-csv", false,
-	      "2026-01-02T03:04:05.678Z,5000.000,Microsoft-Windows-DotNETRuntime,GC/Stop,100,app,101,"
-	      "worker,3,12500.000,app!main;app!burn_alpha,\"{\"\"Count\"\":\"\"18446744073709551615\"\","
-	      "\"\"Reason\"\":\"\"=1+1, \\\"\"x\\\"\"\\n\"\",\"\"Delta\"\":-5,\"\"Ratio\"\":0.25,"
-	      "\"\"DurationMSec\"\":12.5}\"\n");
+	assert_export_has("events-csv", false,
+			  "2026-01-02T03:04:05.678Z,5000.000,Microsoft-Windows-DotNETRuntime,GC/Stop,100,app,101,"
+			  "worker,3,12500.000,app!main;app!burn_alpha,\"{\"\"Count\"\":\"\"18446744073709551615\"\","
+			  "\"\"Reason\"\":\"\"=1+1, \\\"\"x\\\"\"\\n\"\",\"\"Delta\"\":-5,\"\"Ratio\"\":0.25,"
+			  "\"\"DurationMSec\"\":12.5}\"\n");
 }
 
 static void counters_have_an_instance_and_a_value_or_none(void **state)
 {
 	(void)state;
-	check("counters-csv", false,
-	      "time_utc,t_ms,counter,instance,unit,value\n"
-	      "2026-01-02T03:04:00.678Z,0.000,Process:Working Set,app,,1.5\n");
-	check("counters-csv", false, "2026-01-02T03:04:02.678Z,2000.000,Process:Working Set,app,,\n");
+	assert_export_has("counters-csv", false,
+			  "time_utc,t_ms,counter,instance,unit,value\n"
+			  "2026-01-02T03:04:00.678Z,0.000,Process:Working Set,app,,1.5\n");
+	assert_export_has("counters-csv", false, "2026-01-02T03:04:02.678Z,2000.000,Process:Working Set,app,,\n");
 }
 
 static void no_cell_is_a_formula_when_asked(void **state)

@@ -10,40 +10,25 @@
 
 #include <cmocka.h>
 
-static void check(const char *format, bool excel, const char *expected)
-{
-	struct export_options opt = export_defaults;
-	struct buf text = {0};
-	struct incident in;
-
-	opt.excel = excel;
-	assert_int_equal(sample_streams(&in), 0);
-	assert_int_equal(export_text(&in, format, &opt, &text), 0);
-	if (!strstr(text.data, expected))
-		fail_msg("no %s in %s", expected, text.data);
-	buf_free(&text);
-	incident_free(&in);
-}
-
 static void each_line_of_jsonl_is_an_object_with_a_type(void **state)
 {
 	(void)state;
-	check("jsonl", false, "{\"type\":\"incident\",\"id\":7,");
-	check("jsonl", false, "\n{\"type\":\"counter\",\"time_utc\":\"2026-01-02T03:04:02.678Z\","
-			      "\"t_ms\":2000.000,\"name\":\"Process:Working Set:app\",\"value\":null}\n");
-	check("jsonl", false, "\n{\"type\":\"sample\",\"t_ms\":10.000,\"stream\":\"cpu\","
-			      "\"weight\":10000000,\"pid\":100,\"process\":\"app\",\"tid\":100,"
-			      "\"thread\":\"app\",\"cpu\":0,\"quality\":\"complete\","
-			      "\"stack\":[\"app!burn_alpha\",\"app!main\"]}\n");
-	check("jsonl", false, "\"quality\":\"broken\",\"stack\":[\"app!orphan\",\"BROKEN\"]}\n");
+	assert_export_has("jsonl", false, "{\"type\":\"incident\",\"id\":7,");
+	assert_export_has("jsonl", false, "\n{\"type\":\"counter\",\"time_utc\":\"2026-01-02T03:04:02.678Z\","
+			  "\"t_ms\":2000.000,\"name\":\"Process:Working Set:app\",\"value\":null}\n");
+	assert_export_has("jsonl", false, "\n{\"type\":\"sample\",\"t_ms\":10.000,\"stream\":\"cpu\","
+			  "\"weight\":10000000,\"pid\":100,\"process\":\"app\",\"tid\":100,"
+			  "\"thread\":\"app\",\"cpu\":0,\"quality\":\"complete\","
+			  "\"stack\":[\"app!burn_alpha\",\"app!main\"]}\n");
+	assert_export_has("jsonl", false, "\"quality\":\"broken\",\"stack\":[\"app!orphan\",\"BROKEN\"]}\n");
 }
 
 static void perfview_json_is_leaf_first_up_to_the_process(void **state)
 {
 	(void)state;
-	check("perfview-json", false, "{\"StackSource\":{\"Samples\":[\n{\"Time\":10.000,\"Metric\":1,"
-	      "\"Stack\":[\"app!burn_alpha\",\"app!main\",\"Thread (100) app\",\"Process app (100)\"]},\n");
-	check("perfview-json", false, "\"Stack\":[\"app!orphan\",\"BROKEN\",\"Thread (101) worker\",");
+	assert_export_has("perfview-json", false, "{\"StackSource\":{\"Samples\":[\n{\"Time\":10.000,\"Metric\":1,"
+			  "\"Stack\":[\"app!burn_alpha\",\"app!main\",\"Thread (100) app\",\"Process app (100)\"]},\n");
+	assert_export_has("perfview-json", false, "\"Stack\":[\"app!orphan\",\"BROKEN\",\"Thread (101) worker\",");
 }
 
 int main(void)

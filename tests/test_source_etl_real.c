@@ -1,6 +1,7 @@
 /* The real traces, number by number: design page etl-format.md section 12. */
 #include "base/os.h"
 #include "source/etl_file.h"
+#include "tests/support/real_trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define TRACES "../shared/data/etl/"
 
 struct seen {
 	uint64_t sum;                        /* of ticks - t0 */
@@ -23,23 +22,6 @@ static int add_up(void *ctx, const struct etw_record *record)
 
 	seen->sum += (uint64_t)(record->ticks - seen->t0);
 	return 0;
-}
-
-/* Open a trace, or skip the test and say why. */
-static struct etl_file *open_real(const char *name)
-{
-	struct etl_file *file = NULL;
-	struct err err;
-	char path[200];
-
-	snprintf(path, sizeof(path), TRACES "%s", name);
-	if (!os_exists(path)) {
-		printf("%s is not there\n", path);
-		skip();
-	}
-	if (etl_file_open(path, &file, &err))
-		fail_msg("%s", err.text);
-	return file;
 }
 
 static void run(struct etl_file *file, struct etl_counts *counts, struct seen *seen)
@@ -72,7 +54,7 @@ static uint64_t us_of(const struct etl_file *file, int64_t ticks)
 
 static void net452_has_its_header_counts_checksum_and_times(void **state)
 {
-	struct etl_file *file = open_real("net.4.5.2.x64.etl.zip");
+	struct etl_file *file = real_trace_open("net.4.5.2.x64.etl.zip");
 	const struct etl_facts *facts = etl_file_facts(file);
 	struct etl_counts counts;
 	struct seen seen;
@@ -116,7 +98,7 @@ static void net452_has_its_header_counts_checksum_and_times(void **state)
 
 static void a_second_run_gives_the_same_as_the_first(void **state)
 {
-	struct etl_file *file = open_real("net.4.5.2.x64.etl.zip");
+	struct etl_file *file = real_trace_open("net.4.5.2.x64.etl.zip");
 	struct etl_counts first, second;
 	struct seen a, b;
 
@@ -131,7 +113,7 @@ static void a_second_run_gives_the_same_as_the_first(void **state)
 
 static void gcevents_has_its_numbers(void **state)
 {
-	struct etl_file *file = open_real("gcevents.etl.zip");
+	struct etl_file *file = real_trace_open("gcevents.etl.zip");
 	struct etl_counts counts;
 	struct seen seen;
 
@@ -150,7 +132,7 @@ static void gcevents_has_its_numbers(void **state)
 
 static void primitive_types_has_its_numbers(void **state)
 {
-	struct etl_file *file = open_real("primitive-types.etl.zip");
+	struct etl_file *file = real_trace_open("primitive-types.etl.zip");
 	struct etl_counts counts;
 	struct seen seen;
 
@@ -165,7 +147,7 @@ static void primitive_types_has_its_numbers(void **state)
 
 static void lxcore_kernel_has_its_numbers(void **state)
 {
-	struct etl_file *file = open_real("lxcore_kernel.etl");
+	struct etl_file *file = real_trace_open("lxcore_kernel.etl");
 	struct etl_counts counts;
 	struct seen seen;
 

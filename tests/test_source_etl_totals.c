@@ -2,6 +2,7 @@
 #include "source/source.h"
 
 #include "tests/support/etl_taking.h"
+#include "tests/support/real_trace.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,8 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define TRACES "../shared/data/etl/"
 
 /* What etl-format.md section 12 says of one process's collections. */
 struct clr {
@@ -118,18 +117,11 @@ static void add_up(const struct event *e)
 
 static void read_real(const char *name, uint32_t pid, uint32_t other)
 {
-	char path[200];
-
 	memset(&totals, 0, sizeof(totals));
 	totals.of[0].pid = pid;
 	totals.of[1].pid = other;
 	totals.of[0].suspend = totals.of[1].suspend = NAN;
-	snprintf(path, sizeof(path), TRACES "%s", name);
-	if (!os_exists(path)) {
-		printf("%s is not there\n", path);
-		skip();
-	}
-	if (begin_taking(path, QUEUE_BYTES, NULL))
+	if (begin_taking(real_trace(name), QUEUE_BYTES, NULL))
 		fail_msg("%s", taking.err.text);
 	taking.each = add_up;
 	take_all();

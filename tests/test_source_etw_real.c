@@ -2,6 +2,7 @@
 #include "source/etl_file.h"
 #include "source/etw_decode.h"
 #include "tests/support/etw_baseline.h"
+#include "tests/support/real_trace.h"
 
 #include "base/os.h"
 
@@ -13,8 +14,6 @@
 
 #include <cmocka.h>
 
-#define TRACES "../shared/data/etl/"
-
 struct real {
 	struct etl_file *file;
 	struct baseline baseline;
@@ -24,22 +23,6 @@ struct real {
 	uint32_t next_line;                  /* of the baseline */
 	uint32_t unknown;                    /* events that the baseline does not count */
 };
-
-static struct etl_file *open_trace(const char *name)
-{
-	struct etl_file *file = NULL;
-	struct err err;
-	char path[200];
-
-	snprintf(path, sizeof(path), TRACES "%s", name);
-	if (!os_exists(path)) {
-		printf("%s is not there\n", path);
-		skip();
-	}
-	if (etl_file_open(path, &file, &err))
-		fail_msg("%s", err.text);
-	return file;
-}
 
 /* What PerfView's baselines leave out (section 12). */
 static bool is_left_out(const struct etw_record *record, const struct etw_decoded *event)
@@ -118,7 +101,7 @@ static void run_real(struct real *real, const char *trace, const char *baseline)
 	struct err err;
 	char path[200];
 
-	*real = (struct real){.file = open_trace(trace)};
+	*real = (struct real){.file = real_trace_open(trace)};
 	snprintf(path, sizeof(path), TRACES "%s", baseline);
 	assert_true(baseline_open(path, &real->baseline));
 	assert_int_equal(etw_decode_new(&real->decode, &err), 0);
@@ -222,7 +205,7 @@ static int check_break_point(void *ctx, const struct etw_record *record)
 
 static void lxcore_has_its_two_break_points(void **state)
 {
-	struct etl_file *file = open_trace("lxcore_kernel.etl");
+	struct etl_file *file = real_trace_open("lxcore_kernel.etl");
 	struct break_point seen = {.n = 0};
 
 	(void)state;

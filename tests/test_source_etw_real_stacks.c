@@ -4,6 +4,7 @@
 #include "source/etw_code.h"
 #include "source/etw_stacks.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/real_trace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +14,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#define TRACES "../shared/data/etl/"
 
 /* One method's share of the samples. */
 struct share {
@@ -220,17 +219,10 @@ static void read_real(const char *name)
 {
 	const struct etw_whole *w;
 	struct err err;
-	char path[200];
 
 	memset(&r, 0, sizeof(r));
 	memcpy(r.share, shares, sizeof(shares));
-	snprintf(path, sizeof(path), TRACES "%s", name);
-	if (!os_exists(path)) {
-		printf("%s is not there\n", path);
-		skip();
-	}
-	if (etl_file_open(path, &r.file, &err))
-		fail_msg("%s", err.text);
+	r.file = real_trace_open(name);
 	assert_int_equal(frames_new(&r.frames, &err), 0);
 	assert_int_equal(etw_state_new(&r.state, &err), 0);
 	assert_int_equal(etw_code_new(r.state, r.frames, &r.code, &err), 0);

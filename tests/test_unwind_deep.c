@@ -82,18 +82,11 @@ static void stand(struct unwind_lab *lab, unsigned deep)
 
 static int open_lab(void **state)
 {
-	struct unwind_lab *lab = malloc(sizeof(*lab));
+	struct unwind_lab *lab;
 
-	unwind_lab_open(lab);
+	unwind_lab_setup(state);
+	lab = *state;
 	lab->copy_words = 2048;                 /* 16 KiB: three big frames, part of a fourth */
-	*state = lab;
-	return 0;
-}
-
-static int close_lab(void **state)
-{
-	unwind_lab_close(*state);
-	free(*state);
 	return 0;
 }
 
@@ -211,7 +204,7 @@ static void red_zone_below_the_stack_pointer_is_read_remotely(void **state)
 	assert_walk(lab, QUALITY_REMOTE, 2);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_lab, unwind_lab_teardown)
 
 int main(void)
 {

@@ -10,22 +10,6 @@
 
 #include <cmocka.h>
 
-static int open_lab(void **state)
-{
-	struct unwind_lab *lab = malloc(sizeof(*lab));
-
-	unwind_lab_open(lab);
-	*state = lab;
-	return 0;
-}
-
-static int close_lab(void **state)
-{
-	unwind_lab_close(*state);
-	free(*state);
-	return 0;
-}
-
 static void assert_stack(const struct unwind_lab *lab, enum stack_quality quality, unsigned n)
 {
 	assert_string_equal(stack_quality_text(lab->out.quality), stack_quality_text(quality));
@@ -141,7 +125,7 @@ static void process_without_memory_has_the_kernels_stack_only(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, unwind_lab_setup, unwind_lab_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(new_thread_is_its_own_root),
 		TEST(parent_of_a_new_thread_goes_on_by_the_row_before),

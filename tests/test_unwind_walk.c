@@ -11,22 +11,6 @@
 
 #include <cmocka.h>
 
-static int open_lab(void **state)
-{
-	struct unwind_lab *lab = malloc(sizeof(*lab));
-
-	unwind_lab_open(lab);
-	*state = lab;
-	return 0;
-}
-
-static int close_lab(void **state)
-{
-	unwind_lab_close(*state);
-	free(*state);
-	return 0;
-}
-
 /* The frames' addresses, callers as return addresses; the program's only. */
 static void assert_frames(const struct unwind_lab *lab, enum stack_quality quality, unsigned n,
 			  const uint64_t *expected)
@@ -457,7 +441,7 @@ static void unwinder_reports_lack_of_memory(void **state)
 	unwinder_free(NULL);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, unwind_lab_setup, unwind_lab_teardown)
 
 int main(void)
 {

@@ -54,6 +54,21 @@ void assert_export_is(const char *format, const struct export_options *opt, cons
 	buf_free(&expected);
 }
 
+void assert_export_has(const char *format, bool excel, const char *expected)
+{
+	struct export_options opt = export_defaults;
+	struct buf text = {0};
+	struct incident in;
+
+	opt.excel = excel;
+	assert_int_equal(sample_streams(&in), 0);
+	assert_int_equal(export_text(&in, format, &opt, &text), 0);
+	if (!strstr(text.data, expected))
+		fail_msg("no %s in %s", expected, text.data);
+	buf_free(&text);
+	incident_free(&in);
+}
+
 uint64_t folded_total(const char *text)
 {
 	uint64_t total = 0;

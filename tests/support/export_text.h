@@ -14,6 +14,9 @@ int export_text(const struct incident *in, const char *format, const struct expo
 /* Fail the test unless the export of sample_small() is tests/data/export/FILE, byte for byte. */
 void assert_export_is(const char *format, const struct export_options *opt, const char *file);
 
+/* Fail the test unless the export of sample_streams() has this text somewhere. */
+void assert_export_has(const char *format, bool excel, const char *expected);
+
 /* The sum of the last columns of folded text; fails the test at a line that is none. */
 uint64_t folded_total(const char *text);
 

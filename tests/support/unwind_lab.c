@@ -123,6 +123,22 @@ void unwind_lab_close(struct unwind_lab *lab)
 	free(lab->stack);
 }
 
+int unwind_lab_setup(void **state)
+{
+	struct unwind_lab *lab = malloc(sizeof(*lab));
+
+	unwind_lab_open(lab);
+	*state = lab;
+	return 0;
+}
+
+int unwind_lab_teardown(void **state)
+{
+	unwind_lab_close(*state);
+	free(*state);
+	return 0;
+}
+
 void unwind_lab_leaf(struct unwind_lab *lab, uint64_t rip, uint32_t word)
 {
 	lab->regs[EH_RIP] = rip;

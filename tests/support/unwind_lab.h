@@ -54,6 +54,9 @@ struct unwind_lab {
 
 void unwind_lab_open(struct unwind_lab *lab);
 void unwind_lab_close(struct unwind_lab *lab);
+/* The same for a test of its own: *state is the laboratory. */
+int unwind_lab_setup(void **state);
+int unwind_lab_teardown(void **state);
 
 /* Set the leaf: RIP, and RSP at the given word of the stack. */
 void unwind_lab_leaf(struct unwind_lab *lab, uint64_t rip, uint32_t word);
