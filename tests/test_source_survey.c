@@ -41,6 +41,8 @@ static void a_program_whose_runtime_cannot_be_watched_is_told(void **state)
 	check((struct survey_facts){.is_dotnet = true, .has_diagnostics = true}, BIT(DOTNET));
 	check((struct survey_facts){.is_python = true, .has_gc_probes = true}, BIT(PYTHON));
 	check((struct survey_facts){.is_python = true}, BIT(NO_PYTHON_PROBES));
+	check((struct survey_facts){.is_node = true, .has_gc_probes = true}, BIT(NODE));
+	check((struct survey_facts){.is_node = true}, BIT(NO_NODE_PROBES));
 }
 
 static void a_jit_without_a_perf_map_lacks_names(void **state)

@@ -116,8 +116,40 @@ static void look_at_python(struct search *s, const char *path)
 	add(s, GC_CPYTHON, path, "python:gc__done", GC_ENDS);
 }
 
-/* Of Fedora, RHEL and others: all of it is in a library, which those that start later share. */
-static void look_for_libpython(struct search *s, const char *pid)
+bool gc_probes_has_v8(const char *path)
+{
+	char name[UPROBE_PATH_MAX + sizeof(V8_COLLECT)];
+	struct uprobe *probe = malloc(sizeof(*probe));
+	bool has;
+
+	snprintf(name, sizeof(name), "%s:" V8_COLLECT, path);
+	has = probe && uprobe_resolve("uprobe", name, probe, NULL) == 0;
+	free(probe);
+	return has;
+}
+
+bool gc_probes_is_node(const char *name)
+{
+	return strcmp(name, "node") == 0 || strcmp(name, "nodejs") == 0;
+}
+
+static void look_at_node(struct search *s, const char *path)
+{
+	bool is_new = false;
+
+	file_of(s, path, &is_new);
+	if (!is_new || !gc_probes_has_v8(path))
+		return;
+	add(s, GC_V8, path, V8_COLLECT, GC_BEGINS);
+	add(s, GC_V8, path, V8_COLLECT "%return", GC_ENDS);
+}
+
+/*
+ * Python of Fedora, RHEL and others, node of Debian: all of it is in a library, which those that start later
+ * share.
+ */
+static void look_for_library(struct search *s, const char *pid, const char *begin,
+			     void (*look_at)(struct search *s, const char *path))
 {
 	char path[UPROBE_PATH_MAX], maps_path[40];
 	struct buf maps = {0};
@@ -126,26 +158,22 @@ static void look_for_libpython(struct search *s, const char *pid)
 
 	snprintf(maps_path, sizeof(maps_path), "/proc/%.16s/maps", pid);
 	if (os_load(maps_path, MAPS_MAX_BYTES, &maps, NULL) == 0)
-		at = path_with(buf_text(&maps), "/libpython", &length);
+		at = path_with(buf_text(&maps), begin, &length);
 	if (at && (size_t)snprintf(path, sizeof(path), "/proc/%.16s/root%.*s", pid, (int)length, at) < sizeof(path))
-		look_at_python(s, path);
+		look_at(s, path);
 	buf_free(&maps);
 }
 
 static void look(struct search *s, const char *name, const char *path, const char *pid)
 {
-	bool is_new = false;
-
 	if (strncmp(name, "python", 6) == 0) {
 		look_at_python(s, path);
 		if (pid)
-			look_for_libpython(s, pid);
-	} else if (strcmp(name, "node") == 0) {
-		file_of(s, path, &is_new);
-		if (is_new) {
-			add(s, GC_V8, path, V8_COLLECT, GC_BEGINS);
-			add(s, GC_V8, path, V8_COLLECT "%return", GC_ENDS);
-		}
+			look_for_library(s, pid, "/libpython", look_at_python);
+	} else if (gc_probes_is_node(name)) {
+		look_at_node(s, path);
+		if (pid)
+			look_for_library(s, pid, "/libnode.so", look_at_node);
 	}
 }
 

@@ -1,9 +1,9 @@
 /*
  * Collections of CPython and V8 (node), by probes in these programs: python:gc__start and gc__done where a
- * distribution has built them in (the program, or a libpython that runs now), V8's Heap::PerformGarbageCollection from its entry to its return where
- * node is not stripped. And of JVMs that keep no performance data (-XX:-UsePerfData, +PerfDisableSharedMem), or
- * whose file somebody has deleted: hotspot:gc__begin and gc__end, where libjvm.so has them. All stop the program
- * while they run. Delivered as .NET's are: provider CPython, V8 or JVM, GC/SuspendEEStart and GC/Start, then
+ * distribution has built them in (the program, or a libpython that runs now), V8's Heap::PerformGarbageCollection
+ * from its entry to its return where node, or a libnode.so that runs now, has its name. And of JVMs that keep no
+ * performance data (-XX:-UsePerfData, +PerfDisableSharedMem), or whose file somebody has deleted:
+ * hotspot:gc__begin and gc__end, where libjvm.so has them. All stop the program while they run. Delivered as .NET's are: provider CPython, V8 or JVM, GC/SuspendEEStart and GC/Start, then
  * GC/Stop and GC/RestartEEStop, with the fields Reason 1, Count 0, Depth (generation; V8: 2 = mark-compact, 0 =
  * scavenge; JVM: 2 = full), Type 0, Collector.
  *
@@ -47,6 +47,9 @@ bool gc_probe_is_of(const struct gc_probe *probe, uint32_t pid, uint64_t start_n
 /* Whether this file has probes of CPython's collections, or of HotSpot's; reads it. */
 bool gc_probes_has_python(const char *path);
 bool gc_probes_has_hotspot(const char *path);
+/* Whether a program of this name is node; whether this file has the function that V8 collects in: reads it. */
+bool gc_probes_is_node(const char *name);
+bool gc_probes_has_v8(const char *path);
 /* The generation of the last collection that began on a thread, for its end, which does not tell. Starts empty. */
 struct gc_generations {
 	struct {

@@ -78,6 +78,15 @@ static const struct {
 		"this Python was built without probes, so its collections cannot be seen: use that of the distribution, "
 		"or one built --with-dtrace",
 	},
+	[SURVEY_NODE] = {
+		"node",
+		"collections of V8 are seen, by probes, when a rule asks and as root: nothing to do",
+	},
+	[SURVEY_NO_NODE_PROBES] = {
+		"node-collections-unseen",
+		"this node was stripped of its symbols, so collections of V8 cannot be seen: use one that was not, as "
+		"those of nodejs.org and Debian",
+	},
 };
 
 const char *survey_cause_name(enum survey_cause cause)
@@ -107,6 +116,8 @@ uint32_t survey_judge(const struct survey_facts *f)
 		bits |= 1u << (f->has_diagnostics ? SURVEY_DOTNET : SURVEY_NO_DIAGNOSTICS);
 	if (f->is_python)
 		bits |= 1u << (f->has_gc_probes ? SURVEY_PYTHON : SURVEY_NO_PYTHON_PROBES);
+	if (f->is_node)
+		bits |= 1u << (f->has_gc_probes ? SURVEY_NODE : SURVEY_NO_NODE_PROBES);
 	if (f->replaced)
 		bits |= 1u << SURVEY_REPLACED;
 	if (f->is_go)

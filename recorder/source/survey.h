@@ -34,13 +34,15 @@ enum survey_cause {
 	SURVEY_DOTNET,
 	SURVEY_PYTHON,                /* CPython whose collections are seen, by probes */
 	SURVEY_NO_PYTHON_PROBES,
+	SURVEY_NODE,                  /* the same of V8's */
+	SURVEY_NO_NODE_PROBES,
 	SURVEY_CAUSES,
 };
 
 /* Those that say nothing bad of stacks and names. */
 #define SURVEY_FINE (1u << SURVEY_GO | 1u << SURVEY_JAVA | 1u << SURVEY_DOTNET | 1u << SURVEY_NO_PERF_DATA | \
 		     1u << SURVEY_JAVA_PROBES | 1u << SURVEY_PYTHON | 1u << SURVEY_NO_PYTHON_PROBES | \
-		     1u << SURVEY_NO_DIAGNOSTICS)
+		     1u << SURVEY_NODE | 1u << SURVEY_NO_NODE_PROBES | 1u << SURVEY_NO_DIAGNOSTICS)
 
 /* The processes of one name that have one cause. */
 struct survey_group {
@@ -78,7 +80,7 @@ struct survey_facts {
 	bool without_tables;          /* the program or a library */
 	bool replaced;                /* a mapped file is not there any more */
 	bool is_dotnet, has_perf_data, has_gc_probes, has_diagnostics;
-	bool is_python;               /* has_gc_probes: in it or in its libpython */
+	bool is_python, is_node;      /* has_gc_probes: in it or in its libpython, libnode */
 	bool runtime;                 /* a known one that jits: node, .NET, a JVM */
 	uint64_t jit_bytes;           /* executable memory without a file */
 };

@@ -46,6 +46,10 @@ struct work {
 	uint32_t nfiles, room;
 	struct table index;
 	struct buf maps;
+	struct known_v8 {                    /* the last one: a symbol table takes 15 ms, and nodes are many */
+		uint64_t dev, ino;
+		bool has_probes;
+	} v8;
 };
 
 static bool same_file(const void *ctx, uint32_t value, const void *key)
@@ -176,6 +180,13 @@ static bool is_generated(const char *path)
 	       strncmp(path, "[stack", 6) == 0;
 }
 
+static bool has_v8(struct work *w, const char *path, uint64_t dev, uint64_t ino)
+{
+	if (w->v8.dev != dev || w->v8.ino != ino)
+		w->v8 = (struct known_v8){.dev = dev, .ino = ino, .has_probes = gc_probes_has_v8(path)};
+	return w->v8.has_probes;
+}
+
 static void see_file(struct work *w, struct process_view *v, const char *path, uint64_t dev,
 		     uint64_t ino)
 {
@@ -196,6 +207,9 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 	f->is_python |= is_exe && strncmp(v->name, "python", 6) == 0;
 	if (f->is_python && !f->has_gc_probes && (is_exe || strncmp(text_base_name(path), "libpython", 9) == 0))
 		f->has_gc_probes = gc_probes_has_python(buf_text(&at));
+	f->is_node |= is_exe && gc_probes_is_node(v->name);
+	if (f->is_node && !f->has_gc_probes && (is_exe || strncmp(text_base_name(path), "libnode.so", 10) == 0))
+		f->has_gc_probes = has_v8(w, buf_text(&at), dev, ino);
 	buf_free(&at);
 	if (is_exe)
 		f->is_32_bit = file.is_32_bit;

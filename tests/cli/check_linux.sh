@@ -61,6 +61,16 @@ run ./check-jit code
 	java=$!
 }
 cp /bin/sleep check-plain && run ./check-plain 60
+# Three that are called node: with the function that V8 collects in, stripped of its name, and with it in a library.
+echo 'void _ZN2v88internal4Heap24PerformGarbageCollectionEv(void) { }' >v8.c
+echo '#include <unistd.h>
+int main(void) { for (;;) pause(); }' >node.c
+mkdir named stripped shared
+gcc -o named/node node.c v8.c && gcc -s -o stripped/node node.c v8.c && gcc -s -shared -fPIC -o libnode.so.1 v8.c &&
+	gcc -Wl,--no-as-needed -o shared/nodejs node.c ./libnode.so.1
+run named/node
+run stripped/node
+run shared/nodejs
 
 # check takes at most 2 s for this: again, until all of them are there.
 programs() { jq -r --arg c "$1" 'select(.check == "stacks" and .cause == $c).programs[].name' found; }
@@ -68,7 +78,8 @@ all_there()
 {
 	"$RECORDER" check --json --store s.db >found 2>err
 	programs no-unwind-tables | grep -q check-bare && programs jit-names | grep -q check-jit &&
-		programs replaced | grep -q check-old && { [ ! "${java-}" ] || programs jvm | grep -q java; }
+		programs replaced | grep -q check-old && programs node-collections-unseen | grep -q node &&
+		programs node | grep -q nodejs && { [ ! "${java-}" ] || programs jvm | grep -q java; }
 }
 wait_for 20 all_there
 
@@ -90,6 +101,9 @@ if [ "${java-}" ]; then
 else
 	echo "skip a_jvm_without_frame_pointers_is_named: no java here"
 fi
+check a_node_with_symbols_can_be_seen_collecting has node node
+check and_one_that_has_them_in_a_library has node nodejs
+check one_that_was_stripped_cannot has node-collections-unseen node
 check a_plain_program_is_not_named sh -c '! grep -q check-plain found'
 "$RECORDER" check --store s.db >text 2>err
 check the_text_gives_advice grep -q 'rebuild with -fasynchronous-unwind-tables' text

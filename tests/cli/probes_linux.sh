@@ -138,6 +138,25 @@ else
 	fires a_collection_of_node_fires 'GC of node .* took [0-9.]+ ms' "$node" --expose-gc -e 'gc()'
 fi
 
+# Node of Debian is a small program, and V8 is in a library; this one collects for 20 ms at a time.
+cat >v8.c <<'END'
+#include <unistd.h>
+void _ZN2v88internal4Heap24PerformGarbageCollectionEv(void *heap, int collector) { usleep(20000); }
+END
+cat >node.c <<'END'
+#include <unistd.h>
+void _ZN2v88internal4Heap24PerformGarbageCollectionEv(void *heap, int collector);
+int main(void) { for (int i = 0; i < 300; i++) { _ZN2v88internal4Heap24PerformGarbageCollectionEv(0, 1); usleep(80000); } }
+END
+gcc -s -shared -fPIC -o libnode.so.1 v8.c && gcc -s -o nodejs node.c ./libnode.so.1
+./nodejs & nodejs=$!
+recording a_library_of_node '/StopOnGCOverMsec:5;Process=nodejs'
+wait $collect
+check a_collection_of_a_node_in_a_library_fires \
+	grep -qE 'fired: GC of nodejs .* took [0-9.]+ ms.*generation 2' a_library_of_node.log
+kill $nodejs
+wait $nodejs 2>/dev/null
+
 # What an event without a limit of its own costs is bounded, and said.
 timeout 20 "$RECORDER" collect --store flood.db --max-collect-sec 2 \
 	'/StopOnEvent:raw_syscalls/sys_enter;FieldFilter=args0=123456789' 2>flood.log &
