@@ -18,13 +18,19 @@
 #define READS_MAX 64u
 #define PREFIX "dotnet-diagnostic-"
 
-int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err)
+/* Twice is one watch; again, as something may have been mounted on it. */
+static void watch_tmp(struct dotnet_find *f)
 {
-	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
 	if (f->watch >= 0 && inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
 		close(f->watch);
 		f->watch = -1;
 	}
+}
+
+int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err)
+{
+	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+	watch_tmp(f);
 	return ns_tmp_open(NS_TMP_DOTNET, wake, log, &f->elsewhere, err);
 }
 
@@ -145,6 +151,7 @@ uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
 			 void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx)
 {
 	if (has_changed(f) || now_ns >= f->next_tmp_ns) {
+		watch_tmp(f);
 		f->next_tmp_ns = now_ns + (f->watch >= 0 ? WATCHED_SCAN_NS : SCAN_NS);
 		in_tmp(each, ctx);
 	}

@@ -49,7 +49,7 @@ struct dotnet_source {
 	struct dotnet_find find;
 	struct dotnet_session *all[SESSIONS_MAX];
 	uint32_t n;
-	struct pollfd polled[SESSIONS_MAX + 2];      /* and the two that wake it */
+	struct pollfd polled[SESSIONS_MAX + TMP_POLLED];
 	struct tmp_wait wait;
 	struct dotnet_line *line;
 	struct nettrace_decode *decode;
@@ -245,6 +245,9 @@ static void wait(struct dotnet_source *s, uint64_t due_ns)
 		due_ns = session_ns < due_ns ? session_ns : due_ns;
 	}
 	tmp_wait(&s->wait, due_ns, s->find.watch, s->polled, s->n);
+	if (s->wait.replaced)
+		s->find.next_tmp_ns = 0;
+	s->wait.replaced = false;
 }
 
 static void read_all(struct dotnet_source *s, uint64_t due_ns)
@@ -326,6 +329,7 @@ static void dotnet_close(struct source *source)
 		dotnet_session_free(s->all[--s->n], s->cfg.processes);
 	dotnet_find_close(&s->find);
 	os_wake_free(s->wait.wake);
+	tmp_wait_close(&s->wait);
 	dotnet_line_free(s->line);
 	nettrace_decode_free(s->decode);
 	gc_counters_free(s->counters);
@@ -346,6 +350,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	take_needs(&s->ask, needs);
 	/* Programs that send little by little are read some of it at once. */
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
+	tmp_wait_open(&s->wait);
 	rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
 		     : err_set(err, ERR_MEMORY, "no memory for the source of .NET programs");
 	if (!rc)

@@ -647,9 +647,12 @@ static uint64_t look_at_all(struct jvm_source *s, uint64_t now_ns, uint64_t *see
 
 static void wait_until(struct jvm_source *s, uint64_t until_ns, int watch)
 {
-	struct pollfd p[2];
+	struct pollfd p[TMP_POLLED];
 
 	tmp_wait(&s->wait, until_ns, watch, p, 0);
+	if (s->wait.replaced)
+		s->table.next_scan_ns = 0;
+	s->wait.replaced = false;
 }
 
 /* Without a JVM: until there may be one. */
@@ -696,6 +699,7 @@ static void jvm_close(struct source *source)
 		return;
 	jvm_table_close(&s->table);
 	os_wake_free(s->wait.wake);
+	tmp_wait_close(&s->wait);
 	gc_counters_free(s->counters);
 	free(s->image);
 	free(s->again);
@@ -718,6 +722,7 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		s->image = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 		s->again = malloc(s->wanted ? JVM_RANGE_MAX : 1);
 		s->wait.wake = os_wake_new();
+		tmp_wait_open(&s->wait);
 	}
 	if (!s || !s->image || !s->again || !s->wait.wake)
 		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");

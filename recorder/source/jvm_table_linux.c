@@ -228,7 +228,14 @@ static void add_those_elsewhere(struct jvm_table *t, uint64_t now_ns)
 
 /* ---- all of them ------------------------------------------------------------------------------- */
 
-/* A directory of one user, which only that user can write to. Watching one twice is one watch. */
+/* Twice is one watch. */
+static void watch(struct jvm_table *t, const char *path, uint32_t how)
+{
+	t->unwatched |= t->watch < 0 ||
+			inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | how) < 0;
+}
+
+/* A directory of one user, which only that user can write to. */
 static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t now_ns)
 {
 	int fd = openat(tmp, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -240,8 +247,7 @@ static void scan_user(struct jvm_table *t, int tmp, const char *name, uint64_t n
 
 	snprintf(path, sizeof(path), "/tmp/%s", name);
 	if (fd >= 0 && fstat(fd, &st) == 0 && !(st.st_mode & 022)) {
-		t->unwatched |= t->watch < 0 || inotify_add_watch(t->watch, path, IN_CREATE | IN_MOVED_TO |
-								  IN_ONLYDIR | IN_DONT_FOLLOW) < 0;
+		watch(t, path, IN_DONT_FOLLOW);
 		dir = fdopendir(fd);
 	}
 	if (!dir) {
@@ -260,6 +266,7 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 	struct dirent *entry;
 	unsigned found = 0;
 
+	watch(t, "/tmp", 0);                    /* again: something may have been mounted on it */
 	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)
 			scan_user(t, dirfd(tmp), entry->d_name, now_ns);
@@ -321,7 +328,7 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 	if (!t->all)
 		return err_set(err, ERR_MEMORY, "no memory for the table of Java programs");
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	t->unwatched = t->watch < 0 || inotify_add_watch(t->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0;
+	watch(t, "/tmp", 0);
 	return ns_tmp_open(NS_TMP_JVM, wake, log, &t->elsewhere, err);
 }
 

@@ -1,20 +1,55 @@
 #include "source/tmp_wait_linux.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether it is another directory than before. */
+static bool look_at_tmp(struct tmp_wait *w)
+{
+	struct stat st = {0};
+	bool is_another;
+
+	if (stat("/tmp", &st) != 0)
+		st = (struct stat){0};
+	is_another = w->dev != st.st_dev || w->ino != st.st_ino;
+	w->dev = st.st_dev;
+	w->ino = st.st_ino;
+	return is_another;
+}
+
+void tmp_wait_open(struct tmp_wait *w)
+{
+	w->mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	look_at_tmp(w);
+}
+
+void tmp_wait_close(struct tmp_wait *w)
+{
+	if (w->mounts >= 0)
+		close(w->mounts);
+	w->mounts = -1;
+}
+
 void tmp_wait(struct tmp_wait *w, uint64_t until_ns, int watch, struct pollfd *p, uint32_t n)
 {
-	struct pollfd *wake = &p[n], *files = &p[n + 1];
+	struct pollfd *wake = &p[n], *files = &p[n + 1], *mounts = &p[n + 2];
 	uint64_t now_ns = os_now_ns();
+	int changes = w->mounts;
 
-	if (watch >= 0 && now_ns < w->noisy_until_ns) {
-		watch = -1;
+	if ((watch >= 0 || changes >= 0) && now_ns < w->noisy_until_ns) {
+		watch = changes = -1;
 		until_ns = w->noisy_until_ns < until_ns ? w->noisy_until_ns : until_ns;
 	}
 	*wake = (struct pollfd){.fd = os_wake_fd(w->wake), .events = POLLIN};
 	*files = (struct pollfd){.fd = watch, .events = POLLIN};
-	if (os_poll(p, n + 2, until_ns > now_ns ? until_ns - now_ns : 1) && !wake->revents && w->gather_ns)
+	*mounts = (struct pollfd){.fd = changes, .events = POLLPRI};
+	if (os_poll(p, n + TMP_POLLED, until_ns > now_ns ? until_ns - now_ns : 1) && !wake->revents && w->gather_ns)
 		os_sleep_ns(w->gather_ns);
 	if (wake->revents)
 		os_wake_clear(w->wake);
-	if (files->revents)
+	if (mounts->revents)
+		w->replaced |= look_at_tmp(w);
+	if (files->revents || mounts->revents)
 		w->noisy_until_ns = os_now_ns() + TMP_NOISY_NS;
 }
