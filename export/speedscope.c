@@ -55,47 +55,50 @@ static int heavier(const void *left, const void *right)
 	return a->node < b->node ? -1 : a->node > b->node;
 }
 
-static int make_lanes(struct lanes *l, const struct tree *t, const struct incident *in)
+/* One for each thread with samples, the heaviest first. */
+static void weigh_lanes(struct lanes *l, const struct tree *t, const struct incident *in, const uint32_t *thread)
 {
-	uint32_t *thread = thread_nodes(t);
-	uint32_t *lane = calloc((size_t)t->nnodes + 1, sizeof(*lane));
-	uint32_t i, at = 0, node;
+	uint32_t i;
 
-	l->order = malloc(((size_t)t->nsamples + 1) * sizeof(*l->order));
-	l->items = calloc((size_t)t->nnodes + 1, sizeof(*l->items));
-	for (i = 0; thread && lane && l->order && l->items && i < in->nsamples; i++) {
+	for (i = 0; i < in->nsamples; i++) {
+		struct lane *of;
+
 		if (t->of_sample[i] == TREE_NONE)
 			continue;
-		node = thread[t->of_sample[i]];
-		l->items[node].n++;
-		l->items[node].weight += in->samples[i].weight;
+		of = &l->items[thread[t->of_sample[i]]];
+		of->n++;
+		of->weight += in->samples[i].weight;
 	}
-	for (i = 0; thread && lane && l->order && l->items && i < t->nnodes; i++) {
+	for (i = 0; i < t->nnodes; i++) {
 		l->items[i].node = i;
 		if (l->items[i].n)
 			l->items[l->n++] = l->items[i];
 	}
-	if (!thread || !lane || !l->order || !l->items) {
-		free(thread);
-		free(lane);
-		return ERR_MEMORY;
-	}
 	qsort(l->items, l->n, sizeof(*l->items), heavier);
-	for (i = 0; i < l->n; i++) {
-		if (i >= PROFILES_MAX) {             /* the rest is one lane, by time */
-			lane[l->items[i].node] = PROFILES_MAX;
-			if (i > PROFILES_MAX) {
-				l->items[PROFILES_MAX].n += l->items[i].n;
-				l->items[PROFILES_MAX].weight += l->items[i].weight;
-			}
-			continue;
-		}
-		lane[l->items[i].node] = i;
+}
+
+/* lane: by thread node. Those beyond PROFILES_MAX are one lane, by time. */
+static void number_lanes(struct lanes *l, uint32_t *lane)
+{
+	uint32_t i;
+
+	for (i = 0; i < l->n; i++)
+		lane[l->items[i].node] = i < PROFILES_MAX ? i : PROFILES_MAX;
+	if (l->n <= PROFILES_MAX)
+		return;
+	for (i = PROFILES_MAX + 1; i < l->n; i++) {
+		l->items[PROFILES_MAX].n += l->items[i].n;
+		l->items[PROFILES_MAX].weight += l->items[i].weight;
 	}
-	if (l->n > PROFILES_MAX) {
-		l->n = PROFILES_MAX + 1;
-		l->items[PROFILES_MAX].node = TREE_NONE;
-	}
+	l->items[PROFILES_MAX].node = TREE_NONE;
+	l->n = PROFILES_MAX + 1;
+}
+
+static void fill_lanes(struct lanes *l, const struct tree *t, const struct incident *in, const uint32_t *thread,
+		       const uint32_t *lane)
+{
+	uint32_t i, at = 0;
+
 	for (i = 0; i < l->n; i++) {
 		l->items[i].first = at;
 		at += l->items[i].n;
@@ -109,9 +112,25 @@ static int make_lanes(struct lanes *l, const struct tree *t, const struct incide
 		to = &l->items[lane[thread[t->of_sample[i]]]];
 		l->order[to->first + to->n++] = i;
 	}
+}
+
+static int make_lanes(struct lanes *l, const struct tree *t, const struct incident *in)
+{
+	uint32_t *thread = thread_nodes(t);
+	uint32_t *lane = calloc((size_t)t->nnodes + 1, sizeof(*lane));
+	int rc = ERR_MEMORY;
+
+	l->order = malloc(((size_t)t->nsamples + 1) * sizeof(*l->order));
+	l->items = calloc((size_t)t->nnodes + 1, sizeof(*l->items));
+	if (thread && lane && l->order && l->items) {
+		weigh_lanes(l, t, in, thread);
+		number_lanes(l, lane);
+		fill_lanes(l, t, in, thread, lane);
+		rc = 0;
+	}
 	free(thread);
 	free(lane);
-	return 0;
+	return rc;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
