@@ -157,10 +157,34 @@ static int not_pe(struct err *err)
 	return err_set(err, ERR_FORMAT, "it is no program or library of Windows (PE)");
 }
 
+/* Data directory number `which`, address and size; both 0 when it is not there. */
+static void read_directory(const uint8_t *optional, uint32_t noptional, unsigned which, uint32_t *rva, uint32_t *nbytes)
+{
+	uint32_t at = le16(optional) == MAGIC_PE32_PLUS ? 112 : 96;
+	uint32_t n = noptional >= at ? (noptional - at) / 8 : 0;
+
+	if (which >= n || which >= le32(optional + at - 4))
+		return;
+	*rva = le32(optional + at + which * 8);
+	*nbytes = le32(optional + at + which * 8 + 4);
+}
+
+/* At least OPTIONAL_LEAST bytes. */
+static void read_optional(const uint8_t *optional, uint32_t noptional, struct pe_head *head)
+{
+	head->is64 = le16(optional) == MAGIC_PE32_PLUS;
+	head->image_base = head->is64 ? bytes_le(optional + 24, 8) : le32(optional + 28);
+	head->image_bytes = le32(optional + 56);
+	head->checksum = le32(optional + 64);
+	read_directory(optional, noptional, DIRECTORY_EXPORT, &head->export_rva, &head->export_bytes);
+	if (head->machine == MACHINE_X64)
+		read_directory(optional, noptional, DIRECTORY_EXCEPTION, &head->pdata_rva, &head->pdata_bytes);
+}
+
 int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err)
 {
 	uint8_t dos[DOS_BYTES], coff[COFF_BYTES], optional[OPTIONAL_MAX];
-	uint32_t pe_at, noptional, directories, ndirectories, debug_rva = 0, debug_bytes = 0;
+	uint32_t pe_at, noptional, debug_rva = 0, debug_bytes = 0;
 	struct pe_head head = {0};
 	int rc;
 
@@ -186,29 +210,11 @@ int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err)
 		return rc;
 	if (le16(optional) != MAGIC_PE32 && le16(optional) != MAGIC_PE32_PLUS)
 		return not_pe(err);
-	head.is64 = le16(optional) == MAGIC_PE32_PLUS;
-	head.image_base = head.is64 ? bytes_le(optional + 24, 8) : le32(optional + 28);
-	head.image_bytes = le32(optional + 56);
-	head.checksum = le32(optional + 64);
-	directories = head.is64 ? 112 : 96;
-	ndirectories = noptional >= directories ? (noptional - directories) / 8 : 0;
-	if (ndirectories && le32(optional + directories - 4) < ndirectories)
-		ndirectories = le32(optional + directories - 4);
-	if (ndirectories > DIRECTORY_EXPORT) {
-		head.export_rva = le32(optional + directories);
-		head.export_bytes = le32(optional + directories + 4);
-	}
-	if (ndirectories > DIRECTORY_EXCEPTION && head.machine == MACHINE_X64) {
-		head.pdata_rva = le32(optional + directories + DIRECTORY_EXCEPTION * 8);
-		head.pdata_bytes = le32(optional + directories + DIRECTORY_EXCEPTION * 8 + 4);
-	}
-	if (ndirectories > DIRECTORY_DEBUG) {
-		debug_rva = le32(optional + directories + DIRECTORY_DEBUG * 8);
-		debug_bytes = le32(optional + directories + DIRECTORY_DEBUG * 8 + 4);
-	}
+	read_optional(optional, noptional, &head);
 	rc = read_sections(in, (uint64_t)pe_at + COFF_BYTES + noptional, le16(coff + 6), &head, err);
 	if (rc)
 		return rc;
+	read_directory(optional, noptional, DIRECTORY_DEBUG, &debug_rva, &debug_bytes);
 	read_debug(in, debug_rva, debug_bytes, &head);
 	*out = head;
 	return 0;
