@@ -79,58 +79,59 @@ static void copy_back(uint8_t *to, const uint8_t *limit, size_t distance, size_t
 	}
 }
 
+/* A token: so many bytes again of what was put from `out` on. */
+static enum lz77_end put_again(struct reader *r, const uint8_t *out, uint8_t **to, const uint8_t *limit)
+{
+	uint32_t token, length;
+	enum lz77_end end;
+
+	if (r->end - r->at < 2)
+		return LZ77_SHORT;
+	token = le16(r->at);
+	r->at += 2;
+	length = token & 7;
+	if (length == 7 && (end = long_length(r, &length)) != LZ77_WHOLE)
+		return end;
+	token = (token >> 3) + 1;
+	if (token > (size_t)(*to - out))
+		return LZ77_BAD;
+	if ((uint64_t)length + 3 > (size_t)(limit - *to)) {
+		copy_back(*to, limit, token, (size_t)(limit - *to));
+		*to += limit - *to;
+		return LZ77_LONG;
+	}
+	copy_back(*to, limit, token, (size_t)length + 3);
+	*to += length + 3;
+	return LZ77_WHOLE;
+}
+
 enum lz77_end lz77_expand(const uint8_t *in, size_t nin, uint8_t *out, size_t nout, size_t *got)
 {
 	struct reader r = {.at = in, .end = in + nin};
 	const uint8_t *limit = out + nout;
 	uint8_t *to = out;
-	uint32_t flags = 0, token, length;
+	uint32_t flags = 0;
 	unsigned nflags = 0;
 	enum lz77_end end = LZ77_WHOLE;
 
-	while (to < limit) {
+	while (to < limit && end == LZ77_WHOLE) {
+		if (nflags == 0 && r.end - r.at < 4) {
+			end = LZ77_SHORT;
+			break;
+		}
 		if (nflags == 0) {
-			if (r.end - r.at < 4) {
-				end = LZ77_SHORT;
-				break;
-			}
 			flags = le32(r.at);
 			r.at += 4;
 			nflags = 32;
 		}
 		nflags--;
-		if (!(flags >> 31)) {
-			flags <<= 1;
-			if (r.at == r.end) {
-				end = LZ77_SHORT;
-				break;
-			}
+		if (flags >> 31)
+			end = put_again(&r, out, &to, limit);
+		else if (r.at < r.end)
 			*to++ = *r.at++;
-			continue;
-		}
-		flags <<= 1;
-		if (r.end - r.at < 2) {
+		else
 			end = LZ77_SHORT;
-			break;
-		}
-		token = le16(r.at);
-		r.at += 2;
-		length = token & 7;
-		if (length == 7 && (end = long_length(&r, &length)) != LZ77_WHOLE)
-			break;
-		token = (token >> 3) + 1;
-		if (token > (size_t)(to - out)) {
-			end = LZ77_BAD;
-			break;
-		}
-		if ((uint64_t)length + 3 > (size_t)(limit - to)) {
-			copy_back(to, limit, token, (size_t)(limit - to));
-			to += limit - to;
-			end = LZ77_LONG;
-			break;
-		}
-		copy_back(to, limit, token, (size_t)length + 3);
-		to += length + 3;
+		flags <<= 1;
 	}
 	if (end == LZ77_WHOLE && (size_t)(r.end - r.at) > LZ77_SPARE_BYTES)
 		end = LZ77_LONG;
