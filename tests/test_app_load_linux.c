@@ -49,6 +49,37 @@ static void a_full_frame_table_costs_the_oldest_history_and_no_stack(void **stat
 }
 
 /*
+ * A machine that builds programs: 50 processes a second, for 900 s. The table of 65,536 is half full after 11
+ * minutes; from then on, too, each sample says whose it is.
+ */
+static void processes_that_come_and_go_for_long_keep_their_names(void **state)
+{
+	struct incident in;
+	uint32_t i, children = 0;
+	const char *name;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "children.db", 0);
+	r.cfg.pre_ns = SEC(60);
+	r.plan.nsamples = 180000;
+	r.plan.step_ns = NS_PER_SEC / 200;
+	r.plan.child_each = 4;
+	r.plan.fire_s[0] = 890;
+	rig_run(&r);
+	rig_load(&r, 1, &in);
+	assert_numbers(&in, 166000, 178400);
+	for (i = 0; i < in.nsamples; i++) {
+		name = in.processes[in.threads[in.samples[i].thread].process].name;
+		assert_string_equal(name, (uint64_t)in.samples[i].weight % 4 == 0 ? "child" : "synthetic");
+		children += name[0] == 'c';
+	}
+	assert_int_equal(children, 3101);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
+/*
  * 20,000 samples a second, two rules that both fire every 3 s for the 30 s before it, and a disk of
  * 1 MB/s: twenty incidents overlap, and each has every number of its window.
  */
@@ -88,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_frame_table_costs_the_oldest_history_and_no_stack),
+		cmocka_unit_test(processes_that_come_and_go_for_long_keep_their_names),
 		cmocka_unit_test(twenty_overlapping_incidents_on_a_slow_disk_have_no_gap),
 	};
 

@@ -58,6 +58,21 @@ static void put(struct synthetic *s, const struct event *e)
 	queue_put(s->cfg.queue, e);
 }
 
+/* A shell's child: its start, one sample, its end. */
+static void put_child(struct synthetic *s, struct event *sample)
+{
+	struct event e = {.time_ns = sample->time_ns, .kind = EVENT_PROCESS_START, .stack = STACK_NONE};
+	uint32_t pid = 1000 + (uint32_t)sample->value;
+
+	e.process = sample->process = process_add(s->cfg.processes, pid, e.time_ns, 0, 100, "child");
+	e.thread = sample->thread = thread_add(s->cfg.processes, e.process, pid);
+	put(s, &e);
+	put(s, sample);
+	e.kind = EVENT_PROCESS_EXIT;
+	put(s, &e);
+	process_drop(s->cfg.processes, e.process, e.time_ns);
+}
+
 static void put_sample(struct synthetic *s, uint64_t number, uint64_t time_ns)
 {
 	struct frame_ref stack[64];
@@ -73,7 +88,10 @@ static void put_sample(struct synthetic *s, uint64_t number, uint64_t time_ns)
 	for (i = 0; i < s->plan.depth; i++)
 		stack[i] = (struct frame_ref){s->object, 0x1000 + 16 * i, 0};
 	stack[0].offset = LEAF_OFFSET + 16 * (number % s->plan.functions);
-	put(s, &e);
+	if (s->plan.child_each && number % s->plan.child_each == 0)
+		put_child(s, &e);
+	else
+		put(s, &e);
 }
 
 static void put_named(struct synthetic *s, enum event_kind kind, const char *name, double value,

@@ -18,6 +18,7 @@ struct synthetic_plan {
 	uint8_t fire_stack[SYNTHETIC_FIRES_MAX];
 	uint32_t depth;                      /* frames of a stack; 0 = 4 */
 	uint32_t functions;                  /* different leaf functions; 0 = 10 */
+	uint32_t child_each;                 /* every so many-th sample is a process's that lives for it; 0 = none */
 	void (*at)(void *ctx, uint64_t number);   /* called before each sample; NULL = nothing */
 	void *ctx;
 	uint64_t lose_each;                  /* one loss event after so many samples; 0 = none */
