@@ -112,25 +112,51 @@ static void start_or_skip(void)
 	assert_true(queue_released(cfg.queue, 0) > 0);
 }
 
-/* Each event is as new as all before it, or newer; the first that are not are shown with the newest of those. */
+/*
+ * Events come in time order. What the source makes itself always does (RATE, EXPECTED). A record of the kernel's
+ * may come late, and is delivered then, where a hypervisor takes the CPU away for more than HOLD_BACK_NS between
+ * the record's time and its last byte: rarely, and only if time was stolen meanwhile.
+ */
 struct order {
-	uint32_t unordered;
-	enum event_kind kind;
+	uint32_t events, unordered, late;
+	enum event_kind kind;                /* of the newest so far */
 	uint16_t cpu;
-	uint64_t time_ns;
+	uint64_t time_ns, stolen;
 };
+
+/* Clock ticks that a hypervisor took from all CPUs: the eighth number (proc(5)). */
+static uint64_t stolen_so_far(void)
+{
+	FILE *stat = fopen("/proc/stat", "r");
+	uint64_t ticks = 0;
+
+	assert_non_null(stat);
+	assert_int_equal(fscanf(stat, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks), 1);
+	fclose(stat);
+	return ticks;
+}
 
 static void look_at_order(const struct event *e, struct order *newest)
 {
-	if (e->time_ns < newest->time_ns) {
-		if (newest->unordered++ < 10)
-			print_message("an event of kind %d, CPU %u is %" PRIu64 " ns older than one before it, of kind %d, CPU %u\n",
-				      (int)e->kind, e->cpu, newest->time_ns - e->time_ns, (int)newest->kind, newest->cpu);
+	bool older = e->time_ns < newest->time_ns, own = e->kind == EVENT_RATE || e->kind == EVENT_EXPECTED;
+
+	newest->events++;
+	newest->unordered += older && own;
+	newest->late += older && !own;
+	if (older && newest->unordered + newest->late <= 10)
+		print_message("an event of kind %d, CPU %u is %" PRIu64 " ns older than one before it, of kind %d, CPU %u\n",
+			      (int)e->kind, e->cpu, newest->time_ns - e->time_ns, (int)newest->kind, newest->cpu);
+	if (older)
 		return;
-	}
 	newest->kind = e->kind;
 	newest->cpu = e->cpu;
 	newest->time_ns = e->time_ns;
+}
+
+static void assert_order(const struct order *order)
+{
+	assert_int_equal(order->unordered, 0);
+	assert_in_range(order->late, 0, stolen_so_far() > order->stolen ? 1 + order->events / 500 : 0);
 }
 
 struct seen {
@@ -184,7 +210,7 @@ static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
 	uint64_t caller_at = file_offset((uintptr_t)burn_a_second);
 	struct os_thread *burner;
 	struct source_status status;
-	struct seen seen = {0};
+	struct seen seen = {.order.stolen = stolen_so_far()};
 
 	(void)state;
 	start_or_skip();
@@ -203,7 +229,7 @@ static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
 	assert_in_range(seen.samples, 70, 130);
 	assert_true(seen.in_burn >= seen.samples * 8 / 10);
 	assert_true(seen.with_caller >= seen.samples * 8 / 10);
-	assert_int_equal(seen.order.unordered, 0);
+	assert_order(&seen.order);
 	assert_true(status.events >= seen.samples);
 }
 
@@ -289,7 +315,7 @@ static unsigned burn_part(struct part *p)
 
 static void another_rate_and_stack_take_effect_and_lose_nothing(void **state)
 {
-	struct part p = {.period_ns = (double)(NS_PER_SEC / 997)};
+	struct part p = {.period_ns = (double)(NS_PER_SEC / 997), .order.stolen = stolen_so_far()};
 	unsigned fast, slow, small, frames;
 
 	(void)state;
@@ -316,7 +342,17 @@ static void another_rate_and_stack_take_effect_and_lose_nothing(void **state)
 	assert_in_range(p.weight_ns / 1e6, 1700, 2400);
 	assert_int_equal(p.other_weight, 0);
 	assert_int_equal(p.lost, 0);
-	assert_int_equal(p.order.unordered, 0);
+	assert_order(&p.order);
+}
+
+static atomic_bool burning;
+
+static void burn_on(void *ctx)
+{
+	(void)ctx;
+	atomic_store(&burner_tid, (uint32_t)gettid());
+	while (atomic_load(&burning))
+		burn(100000);
 }
 
 /*
@@ -325,7 +361,7 @@ static void another_rate_and_stack_take_effect_and_lose_nothing(void **state)
  */
 static void levels_that_change_all_the_time_keep_the_order(void **state)
 {
-	struct part p = {.period_ns = (double)(NS_PER_SEC / 997)};
+	struct part p = {.period_ns = (double)(NS_PER_SEC / 997), .order.stolen = stolen_so_far()};
 	struct source_level level = {997, 16};
 	struct os_thread *burner;
 	uint64_t end_ns;
@@ -334,24 +370,24 @@ static void levels_that_change_all_the_time_keep_the_order(void **state)
 	cfg.freq_hz = 997;
 	cfg.stack_kb = 16;
 	start_or_skip();
-	atomic_store(&burnt_ns, 0);
-	assert_int_equal(os_thread_start("burner", burn_a_part, NULL, &burner, NULL), 0);
+	atomic_store(&burning, true);
+	assert_int_equal(os_thread_start("burner", burn_on, NULL, &burner, NULL), 0);
 	end_ns = os_now_ns() + 2500 * NS_PER_MS;
-	while (os_now_ns() < end_ns || !atomic_load(&burnt_ns)) {
+	while (os_now_ns() < end_ns || p.rates < 20) {
 		level.stack_kb = level.stack_kb == 16 ? 8 : 16;
 		perf_source.set_level(source, &level);
 		perf_source.catch_up(source);
 		os_sleep_ns(NS_PER_MS);
 		drain_part(&p);
 	}
+	atomic_store(&burning, false);
 	os_thread_join(burner);
 	perf_source.stop(source);
 	os_thread_join(runner);
 	drain_part(&p);
 	print_message("%u changes, %u samples\n", p.rates, p.samples);
-	assert_true(p.rates >= 20);
 	assert_true(p.samples > 0);
-	assert_int_equal(p.order.unordered, 0);
+	assert_order(&p.order);
 }
 
 int main(void)
