@@ -459,6 +459,17 @@ static int list_events(const struct options *o, struct err *err)
 
 /* ---- as they come -------------------------------------------------------------------------------- */
 
+/* Before somebody waits for what cannot come. */
+static void note_doubts(const struct trigger *rule)
+{
+	struct buf doubts = {0};
+
+	cmd_rule_doubts(rule, &doubts);
+	if (doubts.len)
+		cmd_note("%s", buf_text(&doubts));
+	buf_free(&doubts);
+}
+
 static int watch(struct listing *l, struct live *live, struct needs *needs, struct err *err)
 {
 	struct cmd_sources sources;
@@ -467,6 +478,8 @@ static int watch(struct listing *l, struct live *live, struct needs *needs, stru
 	int rc = cmd_rule_open(l->o, &spec, needs, &l->rule, err);
 
 	live->sources = sources.all;
+	if (!rc)
+		note_doubts(l->rule);
 	if (!rc)
 		rc = cmd_sources(l->o, &sources, err);
 	if (!rc)

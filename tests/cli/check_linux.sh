@@ -123,6 +123,8 @@ doubts '/StopOnGCOverMsec:5;Process=check-plain'
 check and_the_whole_name_is_not [ "$(cat rule)" = "" ]
 doubts '/StopOnEtwEvent:Microsoft-Windows-DotNETRuntime/GC/Strt'
 check an_event_that_net_has_not_is_told_the_nearest grep -q "near are 'GC/Start'" rule
+timeout 20 "$RECORDER" events --live 'Microsoft-Windows-DotNETRuntime/GC/Strt' --seconds 0.1 >out 2>err
+check and_events_live_says_so_too grep -q "near are 'GC/Start'" err
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	cat >untraced.sh <<-'UNTRACED'
 		mount -t tmpfs none /sys/kernel || exit 0
