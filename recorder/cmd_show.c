@@ -28,7 +28,7 @@ static const char *const loss_words[LOSS_KINDS] = {
 	[LOSS_SIDEBAND] = "records of processes and mappings",
 	[LOSS_TABLE] = "stacks of samples that were kept, a table being full",
 	[LOSS_LATE] = "events out of their order (kept)",
-	[LOSS_FLOOD] = "events of processes that flooded",
+	[LOSS_FLOOD] = "events of floods: of one process, or of very many that came and went",
 	[LOSS_EVENTS] = "events (tracepoints, probes, context switches, .NET) that came faster than they could be read",
 };
 
