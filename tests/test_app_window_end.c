@@ -1,5 +1,6 @@
 /* The end of a window, live: what sources still hold then is asked for. */
 #include "tests/support/engine_rig.h"
+#include "tests/support/stub_source.h"
 
 #include "base/os.h"
 
@@ -14,41 +15,17 @@
 #define POST_NS (200 * NS_PER_MS)
 #define GIVE_UP_NS (20 * NS_PER_SEC)
 
-/* Fires, samples once, and keeps the sample until it is asked: a source may be so far behind. */
-struct patient {
-	struct source base;
-	struct queue *queue;
-	_Atomic bool stopping;
-	_Atomic uint64_t asked_ns;
-};
-
-extern const struct source_ops patient_source;
 static uint64_t fired_ns, asked_ns;
 static bool given_up;
 
-static int patient_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
-			struct err *err)
-{
-	struct patient *s = calloc(1, sizeof(*s));
-
-	(void)needs;
-	(void)err;
-	assert_non_null(s);
-	s->base.ops = &patient_source;
-	s->queue = cfg->queue;
-	*out = &s->base;
-	return 0;
-}
-
+/* Fires, samples once, and keeps the sample until it is asked: a source may be so far behind. */
 static int patient_run(struct source *source, struct err *err)
 {
-	struct patient *s = (struct patient *)source;
-	struct event fire = {.kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test", .name = "fire"};
+	struct stub_source *s = (struct stub_source *)source;
 	struct event sample = {.kind = EVENT_SAMPLE, .stream = STREAM_CPU, .stack = STACK_NONE, .value = 1};
 
 	(void)err;
-	fired_ns = fire.time_ns = os_now_ns();
-	queue_put(s->queue, &fire);
+	fired_ns = stub_source_fire(s);
 	queue_watermark(s->queue, fired_ns);
 	while (!atomic_load(&s->asked_ns) && !atomic_load(&s->stopping) && os_now_ns() - fired_ns < GIVE_UP_NS)
 		os_sleep_ns(NS_PER_MS);
@@ -62,39 +39,16 @@ static int patient_run(struct source *source, struct err *err)
 	return 0;
 }
 
-static void patient_catch_up(struct source *source)
-{
-	atomic_store(&((struct patient *)source)->asked_ns, os_now_ns());
-}
-
-static void patient_stop(struct source *source)
-{
-	atomic_store(&((struct patient *)source)->stopping, true);
-}
-
-static void patient_close(struct source *source)
-{
-	free(source);
-}
-
-const struct source_ops patient_source = {
-	.name = "patient",
-	.summary = "one sample, for those who ask",
-	.behind_ns = 3 * GIVE_UP_NS,
-	.open = patient_open,
-	.run = patient_run,
-	.stop = patient_stop,
-	.catch_up = patient_catch_up,
-	.close = patient_close,
-};
-
 static void what_sources_hold_at_the_end_of_a_window_is_asked_for(void **state)
 {
-	static const struct source_ops *const sources[] = {&patient_source, NULL};
+	struct source_ops patient = stub_source;
+	const struct source_ops *const sources[] = {&patient, NULL};
 	struct incident in;
 	struct rig r;
 
 	(void)state;
+	patient.run = patient_run;
+	patient.behind_ns = 3 * GIVE_UP_NS;
 	rig_open(&r, "window_end.db", 0);
 	r.cfg.sources = sources;
 	r.cfg.live = true;
@@ -116,19 +70,17 @@ static void what_sources_hold_at_the_end_of_a_window_is_asked_for(void **state)
 /* Fires, and is at its end: nothing follows, which is no reason to believe that its window has passed. */
 static int brief_run(struct source *source, struct err *err)
 {
-	struct patient *s = (struct patient *)source;
-	struct event fire = {.kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test", .name = "fire"};
+	struct stub_source *s = (struct stub_source *)source;
 
 	(void)err;
-	fired_ns = fire.time_ns = os_now_ns();
-	queue_put(s->queue, &fire);
+	fired_ns = stub_source_fire(s);
 	queue_finish(s->queue);
 	return 0;
 }
 
 static void a_window_that_is_cut_by_the_end_says_so(void **state)
 {
-	struct source_ops brief = patient_source;
+	struct source_ops brief = stub_source;
 	const struct source_ops *const sources[] = {&brief, NULL};
 	struct incident in;
 	struct rig r;
@@ -136,6 +88,7 @@ static void a_window_that_is_cut_by_the_end_says_so(void **state)
 	(void)state;
 	brief.run = brief_run;
 	brief.catch_up = NULL;
+	brief.behind_ns = 3 * GIVE_UP_NS;
 	rig_open(&r, "window_cut.db", 0);
 	r.cfg.sources = sources;
 	r.cfg.live = true;

@@ -1,5 +1,6 @@
 /* The writer's priority: up while an incident that is complete waits for it, down again when it is stored. */
 #include "tests/support/engine_rig.h"
+#include "tests/support/stub_source.h"
 
 #include "base/os.h"
 
@@ -17,29 +18,8 @@
 
 #define GIVE_UP_NS (30 * NS_PER_SEC)
 
-struct watching {
-	struct source base;
-	struct queue *queue;
-	_Atomic bool stopping;
-};
-
-extern const struct source_ops watching_source;
 static char store_file[TMP_BYTES];
 static bool was_up, is_down, is_stored;
-
-static int watching_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
-			 struct err *err)
-{
-	struct watching *s = calloc(1, sizeof(*s));
-
-	(void)needs;
-	(void)err;
-	assert_non_null(s);
-	s->base.ops = &watching_source;
-	s->queue = cfg->queue;
-	*out = &s->base;
-	return 0;
-}
 
 /* Of the thread of this process that is called so; 100 = there is none. */
 static int nice_of(const char *thread)
@@ -81,13 +61,10 @@ static bool stored(void)
 /* One firing, at once complete; watched until it is stored and the writer has come down. */
 static int watching_run(struct source *source, struct err *err)
 {
-	struct watching *s = (struct watching *)source;
-	struct event fire = {.kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test", .name = "fire"};
-	uint64_t start_ns = os_now_ns();
+	struct stub_source *s = (struct stub_source *)source;
+	uint64_t start_ns = stub_source_fire(s);
 
 	(void)err;
-	fire.time_ns = start_ns;
-	queue_put(s->queue, &fire);
 	while (!atomic_load(&s->stopping) && os_now_ns() - start_ns < GIVE_UP_NS && !(is_stored && is_down)) {
 		queue_watermark(s->queue, os_now_ns());
 		was_up |= nice_of("writer") == -10;
@@ -98,28 +75,10 @@ static int watching_run(struct source *source, struct err *err)
 	return 0;
 }
 
-static void watching_stop(struct source *source)
-{
-	atomic_store(&((struct watching *)source)->stopping, true);
-}
-
-static void watching_close(struct source *source)
-{
-	free(source);
-}
-
-const struct source_ops watching_source = {
-	.name = "watching",
-	.summary = "one firing",
-	.open = watching_open,
-	.run = watching_run,
-	.stop = watching_stop,
-	.close = watching_close,
-};
-
 static void the_writer_comes_down_again_when_an_incident_is_stored(void **state)
 {
-	static const struct source_ops *const sources[] = {&watching_source, NULL};
+	struct source_ops watching = stub_source;
+	const struct source_ops *const sources[] = {&watching, NULL};
 	struct rig r;
 
 	(void)state;
@@ -127,6 +86,8 @@ static void the_writer_comes_down_again_when_an_incident_is_stored(void **state)
 		print_message("only root may raise a priority\n");
 		skip();
 	}
+	watching.run = watching_run;
+	watching.catch_up = NULL;
 	rig_open(&r, "writer.db", 0);
 	snprintf(store_file, sizeof(store_file), "%s", r.path);
 	r.cfg.sources = sources;
