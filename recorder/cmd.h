@@ -76,8 +76,8 @@ int cmd_store_open(const struct options *o, enum store_mode mode, struct store *
 int cmd_store_open_at(const struct options *o, const char *path, enum store_mode mode,
 		      struct store **out, struct err *err);
 
-/* The one incident that was asked for: --id, else the newest, with a note that says which. */
-int cmd_incident(const struct options *o, struct store *store, int64_t *id, struct err *err);
+/* The whole of the one incident that was asked for: --id, else the newest, with a note that says which. */
+int cmd_load(const struct options *o, struct incident *out, struct err *err);
 
 /* --metric; ERR_USAGE with the list. */
 int cmd_stream(const struct options *o, enum stream *out, struct err *err);

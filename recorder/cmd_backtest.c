@@ -223,14 +223,8 @@ static int read_incident(struct run *r, struct err *err)
 	struct processes *all = NULL;
 	struct thread **threads = NULL;
 	struct incident in = {0};
-	struct store *store = NULL;
-	int64_t id = 0;
-	int rc = cmd_store_open(r->o, STORE_READ, &store, err);
+	int rc = cmd_load(r->o, &in, err);
 
-	if (!rc)
-		rc = cmd_incident(r->o, store, &id, err);
-	if (!rc)
-		rc = store_load(store, id, &in, err);
 	if (!rc)
 		rc = incident_whole(&in, err);
 	if (!rc)
@@ -248,7 +242,6 @@ static int read_incident(struct run *r, struct err *err)
 	free(threads);
 	processes_free(all);
 	incident_free(&in);
-	store_close(store);
 	return rc;
 }
 

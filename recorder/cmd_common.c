@@ -196,7 +196,8 @@ int cmd_store_open(const struct options *o, enum store_mode mode, struct store *
 	return rc;
 }
 
-int cmd_incident(const struct options *o, struct store *store, int64_t *id, struct err *err)
+/* --id, else the newest, with a note that says which. */
+static int which_incident(const struct options *o, struct store *store, int64_t *id, struct err *err)
 {
 	int rc;
 
@@ -210,6 +211,20 @@ int cmd_incident(const struct options *o, struct store *store, int64_t *id, stru
 	rc = store_newest(store, id, err);
 	if (!rc)
 		cmd_note("incident %" PRId64 ", the newest; --id chooses another", *id);
+	return rc;
+}
+
+int cmd_load(const struct options *o, struct incident *out, struct err *err)
+{
+	struct store *store = NULL;
+	int64_t id = 0;
+	int rc = cmd_store_open(o, STORE_READ, &store, err);
+
+	if (!rc)
+		rc = which_incident(o, store, &id, err);
+	if (!rc)
+		rc = store_load(store, id, out, err);
+	store_close(store);
 	return rc;
 }
 

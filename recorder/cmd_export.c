@@ -329,22 +329,16 @@ int cmd_export(const struct options *o, struct err *err)
 {
 	const char *path = o->output ? o->output : "-";
 	const struct exporter *e = NULL;
-	struct store *store = NULL;
 	struct incident in = {0};
 	enum stream stream = STREAM_CPU;
 	uint64_t samples = 0;
-	int64_t id = 0;
 	int rc;
 
 	rc = check_request(o, path, &e, err);
 	if (!rc)
 		rc = cmd_stream(o, &stream, err);
 	if (!rc)
-		rc = cmd_store_open(o, STORE_READ, &store, err);
-	if (!rc)
-		rc = cmd_incident(o, store, &id, err);
-	if (!rc)
-		rc = store_load(store, id, &in, err);
+		rc = cmd_load(o, &in, err);
 	if (!rc) {
 		if (!o->metric)
 			stream = only_stream(&in);
@@ -362,6 +356,5 @@ int cmd_export(const struct options *o, struct err *err)
 	if (!rc)                             /* it is written, and is not all that there was */
 		rc = incident_whole(&in, err);
 	incident_free(&in);
-	store_close(store);
 	return rc;
 }

@@ -291,10 +291,8 @@ static int put_report(const struct options *o, const struct incident *in, struct
 
 int cmd_report(const struct options *o, struct err *err)
 {
-	struct store *store = NULL;
 	struct incident in = {0};
 	struct buf out = {0};
-	int64_t id = 0;
 	int rc;
 
 	if ((o->callers != NULL) + (o->callees != NULL) + o->tree + o->by_name > 1)
@@ -302,11 +300,7 @@ int cmd_report(const struct options *o, struct err *err)
 			       "--callers, --callees, --tree and --by-name are views: give one of them");
 	rc = cmd_check_patterns(o, err);
 	if (!rc)
-		rc = cmd_store_open(o, STORE_READ, &store, err);
-	if (!rc)
-		rc = cmd_incident(o, store, &id, err);
-	if (!rc)
-		rc = store_load(store, id, &in, err);
+		rc = cmd_load(o, &in, err);
 	if (!rc)
 		rc = cmd_narrow(o, &in, err);
 	if (!rc)
@@ -317,6 +311,5 @@ int cmd_report(const struct options *o, struct err *err)
 		rc = incident_whole(&in, err);
 	buf_free(&out);
 	incident_free(&in);
-	store_close(store);
 	return rc;
 }

@@ -701,18 +701,11 @@ static int narrow(struct incident *in, const struct options *o, struct err *err)
 
 int cmd_show(const struct options *o, struct err *err)
 {
-	struct store *store = NULL;
 	struct ledger ledger = {0};          /* of the whole; a part has no expectations of its own */
 	struct incident in = {0};
 	struct buf out = {0};
-	int64_t id = 0;
-	int rc;
+	int rc = cmd_load(o, &in, err);
 
-	rc = cmd_store_open(o, STORE_READ, &store, err);
-	if (!rc)
-		rc = cmd_incident(o, store, &id, err);
-	if (!rc)
-		rc = store_load(store, id, &in, err);
 	if (!rc)
 		rc = narrow(&in, o, err);
 	if (!rc && !(o->process || o->tid))
@@ -732,6 +725,5 @@ int cmd_show(const struct options *o, struct err *err)
 	buf_free(&out);
 	ledger_free(&ledger);
 	incident_free(&in);
-	store_close(store);
 	return rc;
 }
