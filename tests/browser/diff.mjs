@@ -4,29 +4,15 @@
 //
 // What is compared is said in tests/cli/diff.sh: burn_alpha 6,000,000 us -> 4,000,000, burn_beta the
 // other way round from 2,000,000.
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { check as checkNamed, exitCode, launch, openFile } from "./page.mjs";
 
 const [chromium, playwright, report, picture, scheme] = process.argv.slice(2);
-const { chromium: driver } = createRequire(import.meta.url)(playwright);
-const own = pathToFileURL(report).href;
-const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
-let failed = 0;
-
-function check(name, holds, detail = "") {
-  console.log(`${holds ? "ok" : "not ok"} diff_page_${name}${holds ? "" : ": " + detail}`);
-  failed += holds ? 0 : 1;
-}
+const browser = await launch(chromium, playwright);
+const check = (name, ...rest) => checkNamed("diff_page_" + name, ...rest);
 
 try {
-  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, colorScheme: scheme ?? "light" });
-  const asked = [], complaints = [];
-  page.setDefaultTimeout(20000);
-  page.on("request", r => { if (r.url() !== own && !r.url().startsWith("blob:")) asked.push(r.url()); });
-  page.on("console", m => { if (m.type() === "error") complaints.push(m.text()); });
-  page.on("pageerror", e => complaints.push(e.message));
-  await page.goto(own);
-  await page.waitForSelector("html[data-ready=yes]");
+  const { page, asked, complaints, text } = await openFile(browser, report,
+    { viewport: { width: 1300, height: 900 }, colorScheme: scheme ?? "light" });
 
   // A number that changes with any pixel; how many are clearly red, how many clearly blue.
   const look = () => page.evaluate(() => {
@@ -39,7 +25,6 @@ try {
     }
     return { hash, red, blue };
   });
-  const text = id => page.textContent("#" + id);
   const row = name => page.evaluate(name => {
     const tr = [...document.querySelectorAll("#functions tbody tr")].find(r => r.textContent.includes(name));
     return tr ? [...tr.cells].map(c => c.textContent).join("|") : "";
@@ -87,4 +72,4 @@ try {
 } finally {
   await browser.close();
 }
-process.exit(failed ? 1 : 0);
+process.exit(exitCode());

@@ -1,31 +1,15 @@
 // Opens an HTML report in headless Chromium and uses it; prints one line a check, "ok" or "not ok".
 //
 //   node report.mjs CHROMIUM PLAYWRIGHT_CORE_FOLDER REPORT.html [SCREENSHOT.png [dark]]
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
 import { readFileSync } from "node:fs";
+import { check, exitCode, launch, openFile } from "./page.mjs";
 
 const [chromium, playwright, report, picture, scheme] = process.argv.slice(2);
-const { chromium: driver } = createRequire(import.meta.url)(playwright);
-const own = pathToFileURL(report).href;
-const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
-let failed = 0;
-
-function check(name, holds, detail = "") {
-  console.log(`${holds ? "ok" : "not ok"} ${name}${holds ? "" : ": " + detail}`);
-  failed += holds ? 0 : 1;
-}
+const browser = await launch(chromium, playwright);
 
 try {
-  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, colorScheme: scheme ?? "light" });
-  const asked = [], complaints = [];
-  page.setDefaultTimeout(20000);
-  page.on("request", r => { if (r.url() !== own && !r.url().startsWith("blob:")) asked.push(r.url()); });
-  page.on("console", m => { if (m.type() === "error") complaints.push(m.text()); });
-  page.on("pageerror", e => complaints.push(e.message));
-  page.on("dialog", d => { complaints.push("dialog " + d.message()); d.dismiss(); });
-  await page.goto(own);
-  await page.waitForSelector("html[data-ready=yes]");
+  const { page, own, asked, complaints, text } = await openFile(browser, report,
+    { viewport: { width: 1300, height: 900 }, colorScheme: scheme ?? "light" });
 
   // How many different colours a canvas has, and a number that changes with any of its pixels.
   const look = id => page.evaluate(id => {
@@ -34,7 +18,6 @@ try {
     for (const p of pixels) hash = (Math.imul(hash, 31) + p) | 0;
     return { colours: new Set(pixels).size, hash };
   }, id);
-  const text = id => page.textContent("#" + id);
   const share = async name => page.evaluate(name => {
     const row = [...document.querySelectorAll("#functions tbody tr")].find(tr => tr.textContent.includes(name));
     return row ? row.textContent : "";
@@ -112,4 +95,4 @@ try {
 } finally {
   await browser.close();
 }
-process.exit(failed ? 1 : 0);
+process.exit(exitCode());

@@ -5,19 +5,12 @@
 //
 // REFERENCE is the same incident, folded without suffixes: what the others must say. speedscope's files
 // are served from a port of this machine, for it fetches profiles by HTTP only.
-import { createRequire } from "node:module";
 import { createServer } from "node:http";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { check, exitCode, launch } from "./page.mjs";
 
 const [chromium, playwright, release, period, reference, ...files] = process.argv.slice(2);
-const { chromium: driver } = createRequire(import.meta.url)(playwright);
-let failed = 0;
-
-function check(name, holds, detail = "") {
-  console.log(`${holds ? "ok" : "not ok"} ${name}${holds ? "" : ": " + detail}`);
-  failed += holds ? 0 : 1;
-}
 
 // ---- what there should be: of each thread and of all, weights of functions, by the folded file ------
 
@@ -56,7 +49,7 @@ const server = createServer((request, response) => {
 });
 await new Promise(listening => server.listen(0, "127.0.0.1", listening));
 const home = `http://127.0.0.1:${server.address().port}/index.html`;
-const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader"] });
+const browser = await launch(chromium, playwright, "--enable-unsafe-swiftshader");
 
 // Every profile of a file: its title and the rows of its table.
 async function profilesOf(file, complaints) {
@@ -129,4 +122,4 @@ try {
   await browser.close();
   server.close();
 }
-process.exit(failed ? 1 : 0);
+process.exit(exitCode());

@@ -2,22 +2,14 @@
 // samples it has, shows names as text, and does not fail.
 //
 //   node unusual.mjs CHROMIUM PLAYWRIGHT_CORE_FOLDER REPORT.html TEST_NAME SAMPLES [NAME]
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { check, launch, openFile } from "./page.mjs";
 
 const [chromium, playwright, report, test, samples, name] = process.argv.slice(2);
-const { chromium: driver } = createRequire(import.meta.url)(playwright);
-const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await launch(chromium, playwright);
 const complaints = [];
 let said = "", named = true;
 try {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(20000);
-  page.on("console", m => { if (m.type() === "error") complaints.push(m.text()); });
-  page.on("pageerror", e => complaints.push(e.message));
-  page.on("dialog", d => { complaints.push("dialog " + d.message()); d.dismiss(); });
-  await page.goto(pathToFileURL(report).href);
-  await page.waitForSelector("html[data-ready=yes]");
+  const { page } = await openFile(browser, report, {}, complaints);
   said = await page.textContent("#time-said");
   if (name) {
     await page.fill("#search", name);
@@ -29,5 +21,5 @@ try {
 } finally {
   await browser.close();
 }
-const holds = complaints.length === 0 && named && said.startsWith(`the whole window: ${samples} `);
-console.log((holds ? "ok" : "not ok") + ` ${test}` + (holds ? "" : `: ${said} ${complaints.join("; ")}`));
+check(test, complaints.length === 0 && named && said.startsWith(`the whole window: ${samples} `),
+  `${said} ${complaints.join("; ")}`);
