@@ -214,13 +214,15 @@ static void put_lost(struct buf *out, const struct incident_head *h)
 
 	buf_printf(out, "Lost: %" PRIu64, h->lost);
 	for (i = 0; i < LOSS_KINDS; i++) {
-		if (!h->lost_by_kind[i])
+		if (!h->lost_by_kind[i] || i == LOSS_FLOOD)
 			continue;
 		buf_printf(out, "%s%s %" PRIu64, first ? " (" : ", ",
 			   loss_kind_text((enum loss_kind)i), h->lost_by_kind[i]);
 		first = false;
 	}
 	buf_puts(out, first ? "\n" : ")\n");
+	if (h->lost_by_kind[LOSS_FLOOD])
+		buf_printf(out, "Left out: %" PRIu64 " events of floods\n", h->lost_by_kind[LOSS_FLOOD]);
 }
 
 void notes_put(struct buf *out, const struct incident *in)

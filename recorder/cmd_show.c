@@ -361,7 +361,7 @@ static void put_losses(struct buf *out, const struct incident_head *h)
 
 	put_label(out, "Lost");
 	for (i = 0; i < LOSS_KINDS; i++) {
-		if (!h->lost_by_kind[i])
+		if (!h->lost_by_kind[i] || i == LOSS_FLOOD)
 			continue;
 		if (lines++)
 			put_label(out, "");
@@ -373,6 +373,10 @@ static void put_losses(struct buf *out, const struct incident_head *h)
 		buf_puts(out, "nothing that was counted; see the note below\n");
 	else if (!lines)
 		buf_puts(out, "nothing\n");
+	if (!h->lost_by_kind[LOSS_FLOOD])
+		return;
+	put_label(out, "Left out");
+	buf_printf(out, "%s %s\n", text_count(h->lost_by_kind[LOSS_FLOOD], n), loss_words[LOSS_FLOOD]);
 }
 
 static void put_quality(struct buf *out, const struct incident_head *h)

@@ -92,8 +92,8 @@ struct engine_result {
 	uint32_t stored, failed;                     /* incidents */
 	uint32_t firings;                            /* of rules */
 	bool interrupted;                            /* a file was not read to its end, as somebody said stop */
-	uint64_t samples, lost;              /* lost: records of any kind */
-	uint64_t flooded;                    /* of these: events of processes that flooded */
+	uint64_t samples, lost;              /* lost: of all kinds but LOSS_FLOOD, */
+	uint64_t flooded;                    /* which are these */
 	uint64_t events;                             /* delivered, samples too */
 	uint64_t start_ns;                           /* the first moment, by the clock of events */
 	uint64_t read_ns;                            /* of the recorder clock, from the first moment to the last */
@@ -114,7 +114,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
  */
 double engine_processes_reach_s(double new_s);
 
-/* What follows the number of all that was lost: which of it were no losses, but more than one process's share. */
+/* What follows the number of all that was lost: what was more than one process's share; or nothing. */
 #define ENGINE_FLOODED_BYTES 64
 const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES]);
 

@@ -133,7 +133,8 @@ static void deliver(struct engine *e, const struct event *from)
 					 event.process ? event.process->pid : 0);
 		return;
 	case EVENT_LOST:
-		e->lost += (uint64_t)event.value;
+		if (loss_kind_from_text(event.name) != LOSS_FLOOD)
+			e->lost += (uint64_t)event.value;
 		break;
 	case EVENT_RATE:
 		engine_budget_rate(e, &event);

@@ -20,7 +20,7 @@ const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES]
 {
 	out[0] = '\0';
 	if (flooded)
-		snprintf(out, ENGINE_FLOODED_BYTES, " (%" PRIu64 " of them events of floods)", flooded);
+		snprintf(out, ENGINE_FLOODED_BYTES, ", %" PRIu64 " events of floods left out", flooded);
 	return out;
 }
 

@@ -152,7 +152,8 @@ void rollup_head(const struct rollup *r, struct incident_head *head)
 	head->lost = 0;
 	for (i = 0; i < r->nlosses; i++) {
 		head->lost_by_kind[r->losses[i].kind] += r->losses[i].n;
-		head->lost += r->losses[i].n;
+		if (r->losses[i].kind != LOSS_FLOOD)
+			head->lost += r->losses[i].n;
 	}
 	head->samples = r->samples;
 	memcpy(head->period_ns, r->period_ns, sizeof(head->period_ns));

@@ -244,6 +244,25 @@ static void losses_of_the_window_are_counted_exactly(void **state)
 	remove_store(r.path);
 }
 
+static void events_of_floods_are_left_out_not_lost(void **state)
+{
+	struct incident in;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "flood.db", 60);
+	r.plan.lose_each = 100;
+	r.plan.lose = LOSS_FLOOD;
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	assert_int_equal(r.result.lost, 0);
+	rig_load(&r, 1, &in);
+	assert_int_equal(in.head.lost, 0);
+	assert_int_equal(in.head.lost_by_kind[LOSS_FLOOD], 13);
+	incident_free(&in);
+	remove_store(r.path);
+}
+
 static void a_rule_that_fires_too_often_is_held_back(void **state)
 {
 	struct rig r;
@@ -520,6 +539,7 @@ int main(void)
 		cmocka_unit_test(the_time_limit_makes_a_last_incident),
 		cmocka_unit_test(without_rules_everything_held_is_one_incident),
 		cmocka_unit_test(losses_of_the_window_are_counted_exactly),
+		cmocka_unit_test(events_of_floods_are_left_out_not_lost),
 		cmocka_unit_test(a_rule_that_fires_too_often_is_held_back),
 		cmocka_unit_test(firings_beyond_the_pending_ceiling_do_not_count),
 		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so),

@@ -74,7 +74,7 @@ enum loss_kind {
 	LOSS_SIDEBAND,          /* process and mapping records lost; maps are rescanned */
 	LOSS_TABLE,             /* a table's ceiling: samples kept without a stack */
 	LOSS_LATE,              /* events released out of order (kept) */
-	LOSS_FLOOD,             /* events over the quota of their process, or of side-band records */
+	LOSS_FLOOD,             /* left out: events over their process's share, or of side-band records */
 	LOSS_EVENTS,            /* of tracepoints, probes, context switches or .NET: no samples; their buffer was full */
 	LOSS_KINDS,
 };

@@ -31,7 +31,7 @@ struct incident_head {
 	uint64_t asked_pre_ns, asked_post_ns;
 	uint64_t t0_ns, t1_ns;               /* the window that it got */
 	char *gap_reason;                    /* why asked and got differ; NULL when they do not */
-	uint64_t samples, lost;              /* in the window, without those of STREAM_OFF_CPU; lost = sum of all loss kinds */
+	uint64_t samples, lost;              /* in the window, without those of STREAM_OFF_CPU; lost = sum of all kinds but LOSS_FLOOD */
 	uint64_t lost_by_kind[LOSS_KINDS];
 	uint64_t quality[QUALITIES];         /* samples by stack quality */
 	uint64_t stored_bytes;               /* in the store, shared segments counted fully */

@@ -136,7 +136,7 @@ static int synthetic_run(struct source *source, struct err *err)
 			p->at(p->ctx, number);
 		put_sample(s, number, time_ns);
 		if (p->lose_each && number % p->lose_each == 0)
-			put_named(s, EVENT_LOST, loss_kind_text(LOSS_KERNEL), 1, time_ns);
+			put_named(s, EVENT_LOST, loss_kind_text(p->lose), 1, time_ns);
 		if (number == p->rate_after)
 			put_named(s, EVENT_RATE, "it was told to", 2e7, time_ns);
 		if (fire < SYNTHETIC_FIRES_MAX && p->fire_s[fire] > 0 &&

@@ -22,6 +22,7 @@ struct synthetic_plan {
 	void (*at)(void *ctx, uint64_t number);   /* called before each sample; NULL = nothing */
 	void *ctx;
 	uint64_t lose_each;                  /* one loss event after so many samples; 0 = none */
+	enum loss_kind lose;                 /* of this kind */
 	uint64_t gap_after, gap_ns;          /* so much time passes after this sample; 0 = none */
 	uint64_t rate_after;                 /* EVENT_RATE behind this sample: one in 20 ms; 0 = none */
 	uint64_t fail_after;                 /* then run() fails: "cannot read on"; 0 = never */
