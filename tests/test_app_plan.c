@@ -5,6 +5,7 @@
 #include "model/ring.h"
 #include "tests/support/bench_stream.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +45,7 @@ static void processes_that_come_and_go_end_history_too(void **state)
 	assert_true(fabs(engine_processes_reach_s(40) - 1433.6) < 0.1);
 	/* However many there are: for as long as those that are taken last. */
 	assert_true(fabs(engine_processes_reach_s(5000) - 741.2) < 0.1);
-	assert_true(isinf(engine_processes_reach_s(0)));
+	assert_true(engine_processes_reach_s(0) > DBL_MAX);      /* isinf() of mingw takes a float: -Wconversion */
 }
 
 enum { TIMES = 4, TEN = TIMES * 10 * BENCH_CPUS * BENCH_FREQ_HZ, LEAD = TEN / 10 };
