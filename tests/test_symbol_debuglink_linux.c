@@ -1,6 +1,7 @@
 /* .gnu_debuglink, on files that the compiler and objcopy of this machine make. */
 #include "symbol/debuglink.h"
 #include "symbol/symbol.h"
+#include "tests/support/symbol_world.h"
 #include "tests/support/tmp.h"
 
 #include "base/os.h"
@@ -15,8 +16,6 @@
 #include <sys/stat.h>
 
 #include <cmocka.h>
-
-static const struct symbol_env live;
 
 static bool run(const char *command)
 {
@@ -55,37 +54,22 @@ static void hidden_name(const char *dir, char out[64])
 {
 	char path[TMP_BYTES + 16], text[TMP_BYTES + 16];
 	struct object_key key = {.kind = OBJECT_ELF, .path = path};
-	struct processes *processes;
-	struct symbols *symbols;
 	struct os_file_info info;
-	struct frame_ref ref = {0};
-	struct frames *frames;
 	struct buf address = {0};
-	struct frame *frame;
 	struct elf_file app;
-	bool fresh;
+	uint64_t offset = 0;
 
 	snprintf(path, sizeof(path), "%s/app", dir);
 	snprintf(text, sizeof(text), "%s/address", dir);
 	assert_int_equal(os_load(text, 100, &address, NULL), 0);
 	assert_int_equal(os_path_info(path, &info, NULL), 0);
 	open_file(path, &app);
-	assert_true(elf_offset(&app.head, strtoull(buf_text(&address), NULL, 16), &ref.offset));
+	assert_true(elf_offset(&app.head, strtoull(buf_text(&address), NULL, 16), &offset));
 	elf_file_close(&app);
 	buf_free(&address);
 	key.dev = info.dev;
 	key.ino = info.ino;
-	assert_int_equal(frames_new(&frames, NULL), 0);
-	assert_int_equal(processes_new(&processes, NULL), 0);
-	assert_int_equal(symbols_open(frames, processes, &live, NULL, &symbols, NULL), 0);
-	ref.object = objects_get(frames, &key, os_pid());
-	frame = frame_get(frames, frames_intern(frames, &ref, &fresh));
-	frame_ref(frame);
-	symbols_settle(symbols, &frame, 1, 20 * NS_PER_SEC);
-	snprintf(out, 64, "%s", atomic_load(&frame->function) ? frame->function->name : "");
-	symbols_close(symbols);
-	processes_free(processes);
-	frames_free(frames);
+	symbol_world_name(NULL, NULL, &key, offset, out, 64);
 }
 
 static const char *prepare(void)

@@ -2,6 +2,7 @@
 #include "symbol/disk.h"
 #include "symbol/reader.h"
 #include "symbol/symbol.h"
+#include "tests/support/symbol_world.h"
 #include "tests/support/tmp.h"
 
 #include "base/os.h"
@@ -272,24 +273,8 @@ static const char *name_by(struct symbol_disk *disk, const struct app *app)
 {
 	static char name[64];
 	const struct symbol_env env = {.disk = disk};
-	struct frame_ref ref = {.offset = app->offset};
-	struct processes *processes;
-	struct symbols *symbols;
-	struct frames *frames;
-	struct frame *frame;
-	bool fresh;
 
-	assert_int_equal(frames_new(&frames, NULL), 0);
-	assert_int_equal(processes_new(&processes, NULL), 0);
-	assert_int_equal(symbols_open(frames, processes, &env, NULL, &symbols, NULL), 0);
-	ref.object = objects_get(frames, &app->key, os_pid());
-	frame = frame_get(frames, frames_intern(frames, &ref, &fresh));
-	frame_ref(frame);
-	symbols_settle(symbols, &frame, 1, 20 * NS_PER_SEC);
-	snprintf(name, sizeof(name), "%s", atomic_load(&frame->function) ? frame->function->name : "");
-	symbols_close(symbols);
-	processes_free(processes);
-	frames_free(frames);
+	symbol_world_name(&env, NULL, &app->key, app->offset, name, sizeof(name));
 	return name;
 }
 

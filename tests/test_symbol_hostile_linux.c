@@ -1,6 +1,7 @@
 /* Files that change while they are read, or claim to be huge: an error and a note, never a crash. */
 #include "symbol/elf.h"
 #include "symbol/symbol.h"
+#include "tests/support/symbol_world.h"
 #include "tests/support/tmp.h"
 
 #include "base/os.h"
@@ -83,33 +84,18 @@ static void file_that_shrinks_after_it_was_indexed_gives_no_name(void **state)
 /* What the log says of a file at this path when a frame in it is to be named. */
 static void settle_in(const char *path, struct buf *said)
 {
-	const struct symbol_env env = {0};
 	struct object_key key = {.kind = OBJECT_ELF, .path = path};
-	struct frame_ref ref = {.offset = 0x1000};
 	const char *log_path = tmp_path("log");
-	struct processes *processes;
 	struct os_file_info info;
-	struct symbols *symbols;
-	struct frames *frames;
 	struct log *log = NULL;
-	struct frame *frame;
-	bool fresh;
+	char name[64];
 
 	assert_int_equal(os_path_info(path, &info, NULL), 0);
 	key.dev = info.dev;
 	key.ino = info.ino;
 	unlink(log_path);
 	assert_int_equal(log_open(log_path, &log, NULL), 0);
-	assert_int_equal(frames_new(&frames, NULL), 0);
-	assert_int_equal(processes_new(&processes, NULL), 0);
-	assert_int_equal(symbols_open(frames, processes, &env, log, &symbols, NULL), 0);
-	ref.object = objects_get(frames, &key, os_pid());
-	frame = frame_get(frames, frames_intern(frames, &ref, &fresh));
-	frame_ref(frame);
-	symbols_settle(symbols, &frame, 1, 20 * NS_PER_SEC);
-	symbols_close(symbols);
-	processes_free(processes);
-	frames_free(frames);
+	symbol_world_name(NULL, log, &key, 0x1000, name, sizeof(name));
 	log_close(log);
 	assert_int_equal(os_load(log_path, 65536, said, NULL), 0);
 }

@@ -1,5 +1,6 @@
 /* The symbol worker on real files: this program, its libraries, its vDSO, its kernel. */
 #include "symbol/symbol.h"
+#include "tests/support/symbol_world.h"
 #include "tests/support/tmp.h"
 
 #include "base/os.h"
@@ -28,8 +29,6 @@
 
 #include <cmocka.h>
 
-static const struct symbol_env live;
-
 /* Functions of this program, by pointer. */
 __attribute__((noinline)) static int live_static(int x)
 {
@@ -41,26 +40,6 @@ __attribute__((noinline)) int live_global(int x);
 int live_global(int x)
 {
 	return live_static(x) + 1;
-}
-
-struct world {
-	struct frames *frames;
-	struct processes *processes;
-	struct symbols *symbols;
-};
-
-static void open_world(struct world *w)
-{
-	assert_int_equal(frames_new(&w->frames, NULL), 0);
-	assert_int_equal(processes_new(&w->processes, NULL), 0);
-	assert_int_equal(symbols_open(w->frames, w->processes, &live, NULL, &w->symbols, NULL), 0);
-}
-
-static void close_world(struct world *w)
-{
-	symbols_close(w->symbols);
-	processes_free(w->processes);
-	frames_free(w->frames);
 }
 
 /* The mapping that holds an address, from /proc/self/maps: what a perf MMAP2 record would say. */
@@ -97,7 +76,7 @@ static void mapping_at(const void *address, struct mapping *out)
 	assert_true(out->path[0]);
 }
 
-static struct frame *frame_of(struct world *w, const struct object_key *key, uint32_t pid,
+static struct frame *frame_of(struct symbol_world *w, const struct object_key *key, uint32_t pid,
 			      uint64_t offset)
 {
 	struct frame_ref ref = {objects_get(w->frames, key, pid), offset, 0};
@@ -110,7 +89,7 @@ static struct frame *frame_of(struct world *w, const struct object_key *key, uin
 	return frame;
 }
 
-static const char *settle(struct world *w, struct frame *frame)
+static const char *settle(struct symbol_world *w, struct frame *frame)
 {
 	const struct function *function;
 
@@ -133,11 +112,11 @@ static const void *code(void (*function)(void))
 static void worker_names_functions_of_this_program_through_proc_self(void **state)
 {
 	struct mapping m;
-	struct world w;
+	struct symbol_world w;
 
 	(void)state;
 	assert_int_equal(live_global(1) - live_static(1), 1);
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	mapping_at(CODE(live_static) + 1, &m);
 	assert_string_equal(settle(&w, frame_of(&w, &m.key, os_pid(), m.offset)), "live_static");
 	mapping_at(CODE(live_global), &m);
@@ -153,7 +132,7 @@ static void worker_names_functions_of_this_program_through_proc_self(void **stat
 	assert_string_equal(settle(&w, frame_of(&w, &m.key, os_pid(), m.offset)), "live_global");
 	m.key.ino++;
 	assert_string_equal(settle(&w, frame_of(&w, &m.key, os_pid(), m.offset)), "");
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_names_the_c_library_as_the_dynamic_linker_does(void **state)
@@ -161,10 +140,10 @@ static void worker_names_the_c_library_as_the_dynamic_linker_does(void **state)
 	static const char *const names[] = {"malloc", "getenv", "qsort", "printf", "strtoull",
 					    "pthread_create", "fopen64"};
 	unsigned i;
-	struct world w;
+	struct symbol_world w;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		/* From libc itself: sanitizers put themselves before it. */
 		void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -182,7 +161,7 @@ static void worker_names_the_c_library_as_the_dynamic_linker_does(void **state)
 			fail_msg("%s was named %s", names[i], name);
 		dlclose(libc);
 	}
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void elf_reads_the_build_id_that_readelf_prints(void **state)
@@ -225,7 +204,7 @@ static void worker_names_the_vdso(void **state)
 	struct elf_function f = {0};
 	struct elf_head head;
 	struct bytes in;
-	struct world w;
+	struct symbol_world w;
 	uint64_t offset, vaddr;
 	char name[100];
 
@@ -242,9 +221,9 @@ static void worker_names_the_vdso(void **state)
 	}
 	assert_int_equal(elf_function_name(index, &in, &f, name, sizeof(name), NULL), 0);
 	elf_index_free(index);
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	assert_string_equal(settle(&w, frame_of(&w, &key, os_pid(), offset)), name);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 /* Only a warning that somebody can heed is one: cache.c logs none for ERR_UNSUPPORTED. */
@@ -285,7 +264,7 @@ static void worker_names_a_deleted_program_while_it_runs(void **state)
 	char deleted[700];
 	struct mapping m;
 	struct os_file_info info;
-	struct world w;
+	struct symbol_world w;
 	pid_t pid;
 
 	(void)state;
@@ -301,13 +280,13 @@ static void worker_names_a_deleted_program_while_it_runs(void **state)
 	while (!runs(pid, copy))
 		os_sleep_ns(NS_PER_MS);
 	unlink(copy);
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	m.key.ino = info.ino;
 	m.key.dev = info.dev;
 	snprintf(deleted, sizeof(deleted), "%s (deleted)", copy);
 	m.key.path = deleted;
 	assert_string_equal(settle(&w, frame_of(&w, &m.key, (uint32_t)pid, m.offset)), "live_static");
-	close_world(&w);
+	symbol_world_close(&w);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
@@ -317,17 +296,17 @@ static void worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library(void *
 	const char *path = tmp_path("pipe");
 	struct object_key key = {.kind = OBJECT_ELF, .dev = 1, .ino = 1, .path = path};
 	struct frame *frame;
-	struct world w;
+	struct symbol_world w;
 	uint64_t start_ns = os_now_ns();
 
 	(void)state;
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	frame = frame_of(&w, &key, 0, 1);
 	assert_int_equal(symbols_settle(w.symbols, &frame, 1, 5 * NS_PER_SEC), 1);
 	assert_true(os_now_ns() - start_ns < 5 * NS_PER_SEC);
-	close_world(&w);
+	symbol_world_close(&w);
 	unlink(path);
 }
 
@@ -335,28 +314,28 @@ static void worker_reads_a_command_line_once(void **state)
 {
 	struct process *process;
 	char *cmdline = NULL;
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	process = process_add(w.processes, os_pid(), 1, 0, 0, "test_symbol_liv");   /* the kernel's cut */
 	symbols_process(w.symbols, process);
 	for (i = 0; i < 2000 && !(cmdline = atomic_load(&process->cmdline)); i++)
 		os_sleep_ns(NS_PER_MS);
 	assert_non_null(cmdline);
 	assert_non_null(strstr(cmdline, "test_symbol_live"));
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_leaves_a_process_that_has_called_exec_since(void **state)
 {
 	struct process *before, *now;
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	before = process_add(w.processes, os_pid(), 1, 0, 0, "sh");
 	now = process_add(w.processes, os_pid(), 1, 1, 0, "test_symbol_liv");
 	symbols_process(w.symbols, before);
@@ -365,7 +344,7 @@ static void worker_leaves_a_process_that_has_called_exec_since(void **state)
 		os_sleep_ns(NS_PER_MS);
 	assert_non_null(atomic_load(&now->cmdline));
 	assert_null(atomic_load(&before->cmdline));
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_names_kernel_functions(void **state)
@@ -376,7 +355,7 @@ static void worker_names_kernel_functions(void **state)
 	struct buf text = {0};
 	struct err err = {0};
 	uint64_t base = 1;
-	struct world w;
+	struct symbol_world w;
 	int rc;
 
 	(void)state;
@@ -390,9 +369,9 @@ static void worker_names_kernel_functions(void **state)
 	assert_int_equal(kallsyms_parse(text.data, text.len, &k, NULL), 0);
 	assert_true(kallsyms_base(k) == base);
 	assert_true(kallsyms_find(k, base + 0x100000, &f));
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	assert_string_equal(settle(&w, frame_of(&w, &key, 0, 0x100000)), f.name);
-	close_world(&w);
+	symbol_world_close(&w);
 	kallsyms_free(k);
 	buf_free(&text);
 }

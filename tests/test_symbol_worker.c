@@ -1,5 +1,6 @@
 #include "symbol/symbol.h"
 #include "tests/support/elf_image.h"
+#include "tests/support/symbol_world.h"
 #include "tests/support/tmp.h"
 
 #include "base/os.h"
@@ -16,8 +17,6 @@
 
 #include <cmocka.h>
 
-static const struct symbol_env live;
-
 #define BASE 0x401000u
 #define SETTLE_NS (200 * NS_PER_SEC)         /* 20 s were too short under Wine beside a load of 40 */
 #define ID "0123456789abcdefghij"
@@ -26,26 +25,6 @@ static const struct elf_image_symbol functions[] = {
 	{"alpha", BASE + 0x10, 0x20, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
 	{"_ZN3foo3barILi3EEEvi", BASE + 0x40, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
 };
-
-struct world {
-	struct frames *frames;
-	struct processes *processes;
-	struct symbols *symbols;
-};
-
-static void open_world(struct world *w)
-{
-	assert_int_equal(frames_new(&w->frames, NULL), 0);
-	assert_int_equal(processes_new(&w->processes, NULL), 0);
-	assert_int_equal(symbols_open(w->frames, w->processes, &live, NULL, &w->symbols, NULL), 0);
-}
-
-static void close_world(struct world *w)
-{
-	symbols_close(w->symbols);
-	processes_free(w->processes);
-	frames_free(w->frames);
-}
 
 static const char *write_image(const char *name, const char *build_id, size_t padding)
 {
@@ -64,7 +43,7 @@ static const char *write_image(const char *name, const char *build_id, size_t pa
 	return path;
 }
 
-static struct object *elf_object(struct world *w, const char *path, const char *build_id)
+static struct object *elf_object(struct symbol_world *w, const char *path, const char *build_id)
 {
 	struct object_key key = {.kind = OBJECT_ELF, .build_id_bytes = 20, .path = path};
 	struct object *object;
@@ -76,7 +55,7 @@ static struct object *elf_object(struct world *w, const char *path, const char *
 }
 
 /* A new frame at an address of the image, referenced. */
-static struct frame *frame_at(struct world *w, struct object *object, uint64_t vaddr)
+static struct frame *frame_at(struct symbol_world *w, struct object *object, uint64_t vaddr)
 {
 	struct frame_ref ref = {object, ELF_IMAGE_TEXT_AT + vaddr - BASE, 0};
 	bool fresh;
@@ -96,10 +75,10 @@ static void worker_names_frames_that_are_wanted(void **state)
 	struct frame *frames[3];
 	struct symbols_use use;
 	struct object *object;
-	struct world w;
+	struct symbol_world w;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("plain", ID, 0), ID);
 	frames[0] = frame_at(&w, object, BASE + 0x18);
 	frames[1] = frame_at(&w, object, BASE + 0x48);
@@ -124,7 +103,7 @@ static void worker_names_frames_that_are_wanted(void **state)
 	assert_int_equal(use.named, 2);
 	assert_int_equal(use.unnamed, 1);
 	assert_true(use.cache_bytes > 0 && use.cache_bytes < 16384);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_refuses_a_file_with_another_build_id(void **state)
@@ -132,10 +111,10 @@ static void worker_refuses_a_file_with_another_build_id(void **state)
 	struct symbols_use use;
 	struct object *object;
 	struct frame *frame;
-	struct world w;
+	struct symbol_world w;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("replaced", ID, 0), "another build id ...");
 	frame = frame_at(&w, object, BASE + 0x18);
 	assert_int_equal(symbols_settle(w.symbols, &frame, 1, SETTLE_NS), 1);
@@ -143,7 +122,7 @@ static void worker_refuses_a_file_with_another_build_id(void **state)
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_failed, 1);
 	assert_int_equal(use.unnamed, 1);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it(void **state)
@@ -152,12 +131,12 @@ static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it
 	struct symbols_use use;
 	struct object *object;
 	struct frame *frames[20];
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
 	os_remove(path, NULL);
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, path, ID);
 	for (i = 0; i < 20; i++)
 		frames[i] = frame_at(&w, object, BASE + 0x10 + i);
@@ -175,7 +154,7 @@ static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it
 	assert_string_equal(named(frames[19])->name, "alpha");
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_failed, 0);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_refuses_what_is_no_file_or_no_elf(void **state)
@@ -184,11 +163,11 @@ static void worker_refuses_what_is_no_file_or_no_elf(void **state)
 	struct frame *frames[5];
 	struct os_file *file = NULL;
 	struct object *object;
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	os_mkdirs(tmp_path("dir"), NULL);
 	assert_int_equal(os_open(tmp_path("script"), OS_REPLACE, &file, NULL), 0);
 	os_write(file, "#!/bin/sh\n", 10, NULL);
@@ -201,7 +180,7 @@ static void worker_refuses_what_is_no_file_or_no_elf(void **state)
 		frames[i] = frame_at(&w, object, BASE);
 	}
 	assert_int_equal(symbols_settle(w.symbols, frames, 5, SETTLE_NS), 5);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_reads_names_of_a_large_table_from_the_file(void **state)
@@ -209,10 +188,10 @@ static void worker_reads_names_of_a_large_table_from_the_file(void **state)
 	struct symbols_use use;
 	struct object *object;
 	struct frame *frame;
-	struct world w;
+	struct symbol_world w;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("large", ID, ELF_STRINGS_KEPT_BYTES), ID);
 	frame = frame_at(&w, object, BASE + 0x18);
 	assert_int_equal(symbols_settle(w.symbols, &frame, 1, SETTLE_NS), 0);
@@ -220,7 +199,7 @@ static void worker_reads_names_of_a_large_table_from_the_file(void **state)
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.files_open, 1);
 	assert_true(use.cache_bytes < 16384);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void worker_holds_few_files_open_however_many_objects_there_are(void **state)
@@ -229,11 +208,11 @@ static void worker_holds_few_files_open_however_many_objects_there_are(void **st
 	struct frame *frames[2 * OBJECTS];
 	struct object *objects[OBJECTS];
 	struct symbols_use use;
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	for (i = 0; i < OBJECTS; i++) {
 		char id[21], name[20];
 
@@ -248,7 +227,7 @@ static void worker_holds_few_files_open_however_many_objects_there_are(void **st
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_open, OBJECTS);
 	assert_int_equal(use.files_open, SYMBOL_FILES_MAX);
-	close_world(&w);
+	symbol_world_close(&w);
 	for (i = 0; i < OBJECTS; i++) {
 		char name[20];
 
@@ -262,11 +241,11 @@ static void worker_forgets_the_least_recently_used_objects(void **state)
 	enum { OBJECTS = SYMBOL_OBJECTS_MAX + 100 };
 	struct symbols_use use;
 	struct frame *frame;
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	for (i = 0; i < OBJECTS; i++) {
 		char id[21];
 
@@ -277,21 +256,21 @@ static void worker_forgets_the_least_recently_used_objects(void **state)
 	symbols_use(w.symbols, &use);
 	assert_int_equal(use.objects_failed, SYMBOL_OBJECTS_MAX);
 	assert_int_equal(use.failed, OBJECTS);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void settle_ends_when_its_time_is_over(void **state)
 {
 	struct frame *frame;
-	struct world w;
+	struct symbol_world w;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	frame = frame_at(&w, elf_object(&w, write_image("late", ID, 0), ID), BASE + 0x18);
 	symbols_settle(w.symbols, &frame, 1, 0);       /* not a moment: named or not, it returns */
 	assert_int_equal(symbols_settle(w.symbols, NULL, 0, NS_PER_SEC), 0);
 	assert_int_equal(symbols_settle(w.symbols, &frame, 1, UINT64_MAX), 0);
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void closing_drops_what_is_still_queued(void **state)
@@ -299,11 +278,11 @@ static void closing_drops_what_is_still_queued(void **state)
 	struct process *process;
 	struct object *object;
 	struct frame *frame;
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("busy", ID, 0), ID);
 	process = process_add(w.processes, os_pid(), 1, 0, 0, "self");
 	frame = frame_at(&w, object, BASE + 0x18);
@@ -317,11 +296,11 @@ static void closing_drops_what_is_still_queued(void **state)
 	assert_int_equal(atomic_load(&frame->refs), 1);
 	assert_int_equal(atomic_load(&process->refs), 0);
 	assert_int_equal(atomic_load(&object->refs), 2);       /* ours and the frame's */
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 struct asker {
-	struct world *w;
+	struct symbol_world *w;
 	struct frame **frames;
 	uint32_t n, left;
 };
@@ -341,11 +320,11 @@ static void settle_serves_several_threads_while_the_merge_thread_goes_on(void **
 	struct asker askers[THREADS];
 	struct symbols_use use;
 	struct object *object;
-	struct world w;
+	struct symbol_world w;
 	unsigned i, round;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("shared", ID, 0), ID);
 	for (i = 0; i < FRAMES; i++)
 		frames[i] = frame_at(&w, object, BASE + 0x10 + i);
@@ -363,18 +342,18 @@ static void settle_serves_several_threads_while_the_merge_thread_goes_on(void **
 		os_thread_join(threads[i]);
 		assert_int_equal(askers[i].left, 0);
 	}
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 static void a_full_queue_drops_requests_and_counts_them(void **state)
 {
 	struct symbols_use use;
 	struct frame *frame;
-	struct world w;
+	struct symbol_world w;
 	unsigned i;
 
 	(void)state;
-	open_world(&w);
+	symbol_world_open(&w, NULL, NULL);
 	frame = frame_at(&w, elf_object(&w, "[none]", ID), BASE);
 	for (i = 0; i < 40 * SYMBOL_QUEUE_MAX; i++) {
 		symbols_want(w.symbols, frame);
@@ -390,10 +369,10 @@ static void a_full_queue_drops_requests_and_counts_them(void **state)
 	assert_int_equal(atomic_load(&frame->refs), 1);        /* dropped ones let go too */
 	if (!use.dropped) {
 		print_message("the worker was never outrun\n");
-		close_world(&w);
+		symbol_world_close(&w);
 		skip();
 	}
-	close_world(&w);
+	symbol_world_close(&w);
 }
 
 int main(void)
