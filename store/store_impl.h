@@ -21,6 +21,7 @@
  *	store_order.c   its samples and events by time
  *	retention.c     delete, pin, limits
  *	sweep.c         what no segment lists any more
+ *	sweep_marks.c   what they list
  *	store_rule.c    what rules remember
  *	idmap.c         a map from one integer to another
  */

@@ -18,169 +18,10 @@
  * of texts leaves when no process has one of them. A damaged page does not end the sweep: it leaves when
  * none of its ids is listed.
  */
-#include "store/store_impl.h"
+#include "store/sweep_marks.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- marks ---------------------------------------------------------------------------------- */
-
-enum { MARK_THREADS, MARK_FRAMES, MARK_FUNCTIONS, MARK_MODULES, MARK_TEXTS, MARKS };
-
-struct marks {
-	struct store *s;
-	uint8_t *bits[MARKS];                /* of the ids from min to max */
-	int64_t min[MARKS], max[MARKS];      /* ids above max were added since, and stay */
-	int64_t last_segment;                /* marked up to and with this one */
-	bool unread[MARKS];                  /* some stay though they cannot be read: what these name is not marked */
-	int64_t others;                      /* changes when somebody else has written */
-};
-
-/* 64 MB of bits. Ids grow for ever, but old rows leave: the range is months of new frames. */
-#define MARK_RANGE_MAX ((uint64_t)1 << 29)
-
-static bool in_range(const struct marks *m, int kind, int64_t id)
-{
-	return id >= m->min[kind] && id <= m->max[kind];
-}
-
-static void mark(struct marks *m, int kind, int64_t id)
-{
-	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
-
-	if (in_range(m, kind, id))
-		m->bits[kind][at / 8] |= (uint8_t)(1u << (at % 8));
-}
-
-static bool is_marked(const struct marks *m, int kind, int64_t id)
-{
-	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
-
-	return !in_range(m, kind, id) || (m->bits[kind][at / 8] >> (at % 8) & 1);
-}
-
-/* One of the ids from `id` to `last`. */
-static bool any_marked(const struct marks *m, int kind, int64_t id, int64_t last)
-{
-	uint64_t at;
-
-	while (id < last && !is_marked(m, kind, id)) {
-		at = (uint64_t)id - (uint64_t)m->min[kind];
-		id += at % 8 || m->bits[kind][at / 8] || (uint64_t)last - (uint64_t)id < 8 ? 1 : 8;
-	}
-	return is_marked(m, kind, id);
-}
-
-static int mark_lists(struct marks *m, const struct blob *blob)
-{
-	struct lists lists;
-	uint32_t i;
-	int rc = lists_unpack(blob->bytes, blob->n, &lists, NULL);
-
-	if (rc)
-		return rc;
-	for (i = 0; i < lists.nthreads; i++)
-		mark(m, MARK_THREADS, lists.ids[i]);
-	for (; i < lists.nthreads + lists.nframes; i++)
-		mark(m, MARK_FRAMES, lists.ids[i]);
-	free(lists.ids);
-	return 0;
-}
-
-static bool is_called_off(const struct store *s)
-{
-	return s->call_off && s->call_off(s->call_off_ctx);
-}
-
-/* Every segment after the last one marked. A list that cannot be read ends the sweep. */
-static int mark_segments(struct marks *m)
-{
-	struct blob blob;
-	struct args a;
-	int rc = db_statement(m->s, "SELECT id, lists FROM segment WHERE id > ? ORDER BY id", &a,
-			      NULL);
-	int step = 0;
-
-	if (!rc) {
-		arg_int(&a, m->last_segment);
-		while (!rc && (step = db_step(m->s, a.st, NULL)) > 0) {
-			blob = column_blob(a.st, 1);
-			rc = mark_lists(m, &blob);
-			m->last_segment = sqlite3_column_int64(a.st, 0);
-			if (!rc && sqlite3_get_autocommit(m->s->db) && is_called_off(m->s))
-				rc = ERR_STOPPED;
-		}
-		sqlite3_reset(a.st);
-	}
-	return rc ? rc : step;
-}
-
-static int marks_init_one(struct marks *m, int kind, const char *sql)
-{
-	uint64_t range;
-	struct args a;
-	int rc = db_statement(m->s, sql, &a, NULL);
-
-	if (!rc)
-		rc = db_step(m->s, a.st, NULL);
-	if (rc <= 0)
-		return ERR_FORMAT;
-	m->min[kind] = sqlite3_column_int64(a.st, 0);
-	m->max[kind] = sqlite3_column_int64(a.st, 1);
-	sqlite3_reset(a.st);
-	range = (uint64_t)m->max[kind] - (uint64_t)m->min[kind];
-	if (range > MARK_RANGE_MAX) {
-		/* An empty range, outside of which everything stays: the other kinds are swept. */
-		m->min[kind] = 0;
-		m->max[kind] = -1;
-		return 0;
-	}
-	m->bits[kind] = calloc((size_t)range / 8 + 1, 1);
-	return m->bits[kind] ? 0 : ERR_MEMORY;
-}
-
-#define RANGE_OF(table) "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM " table
-#define RANGE_OF_PAGES(table, pages) \
-	RANGE_OF("(SELECT min(id) AS id FROM " table " UNION ALL SELECT max(id) FROM " table \
-		 " UNION ALL SELECT min(first_id) FROM " pages " UNION ALL SELECT" \
-		 " (SELECT last_id FROM " pages " ORDER BY first_id DESC LIMIT 1))")
-
-/* An empty table has the range 0 to 0. Rows of frames and functions are those of a store of version 2. */
-static int marks_init(struct marks *m)
-{
-	int64_t version;
-	int rc = schema_version(m->s, &version, NULL);
-
-	if (!rc)
-		rc = marks_init_one(m, MARK_THREADS, RANGE_OF("thread"));
-	if (!rc)
-		rc = marks_init_one(m, MARK_MODULES, RANGE_OF("module"));
-	if (!rc)
-		rc = marks_init_one(m, MARK_FUNCTIONS, version < 3 ? RANGE_OF("function")
-				    : RANGE_OF_PAGES("function", "function_page"));
-	if (!rc)
-		rc = marks_init_one(m, MARK_FRAMES, version < 3 ? RANGE_OF("frame")
-				    : RANGE_OF_PAGES("frame", "frame_page"));
-	if (!rc && version >= 3)
-		rc = marks_init_one(m, MARK_TEXTS, "SELECT coalesce(min(first_id), 0), coalesce(max(last_id), 0)"
-				    " FROM text_page");
-	return rc;
-}
-
-/* SQL: listed(kind, id) */
-static void sql_listed(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
-	const struct marks *m = sqlite3_user_data(ctx);
-	unsigned kind = (unsigned)sqlite3_value_int(argv[0]) % MARKS;
-
-	(void)argc;
-	sqlite3_result_int(ctx, is_marked(m, (int)kind, sqlite3_value_int64(argv[1])));
-}
-
-static bool frame_listed(const void *ctx, int64_t frame)
-{
-	return is_marked(ctx, MARK_FRAMES, frame);
-}
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
@@ -208,7 +49,7 @@ static int run(struct step *t, int (*skip)(struct step *t), store_work *work)
 
 	t->at = INT64_MIN;
 	for (t->done = false; !rc && !t->done;) {
-		rc = is_called_off(s) ? ERR_STOPPED : skip ? skip(t) : 0;
+		rc = sweep_called_off(s) ? ERR_STOPPED : skip ? skip(t) : 0;
 		if (rc || t->done)
 			break;
 		rc = db_transact_and_rest(s, work, t, NULL);
@@ -453,7 +294,7 @@ static int skip_frames(struct step *t)
 
 	while (!rc && full) {
 		after = t->at;
-		rc = is_called_off(t->m->s) ? ERR_STOPPED : next_frames(t->m->s, &after, &last, &frames, &n, NULL);
+		rc = sweep_called_off(t->m->s) ? ERR_STOPPED : next_frames(t->m->s, &after, &last, &frames, &n, NULL);
 		if (rc <= 0)
 			break;
 		rc = 0;
@@ -601,7 +442,7 @@ static int skip_functions(struct step *t)
 
 	while (!rc && left) {
 		after = t->at;
-		rc = is_called_off(t->m->s) ? ERR_STOPPED : next_functions(t->m->s, &after, &last, &page, NULL);
+		rc = sweep_called_off(t->m->s) ? ERR_STOPPED : next_functions(t->m->s, &after, &last, &page, NULL);
 		if (rc <= 0)
 			break;
 		rc = 0;
@@ -630,18 +471,6 @@ static int functions_step(struct store *s, void *arg, struct err *err)
 		rc = rc > 0 ? 0 : rc;
 	}
 	return rc;
-}
-
-/* ---- pages of texts ------------------------------------------------------------------------- */
-
-/* SQL: any_text(first, last): whether a process has one of them */
-static void sql_any_text(sqlite3_context *ctx, int argc, sqlite3_value **argv)
-{
-	const struct marks *m = sqlite3_user_data(ctx);
-
-	(void)argc;
-	sqlite3_result_int(ctx, any_marked(m, MARK_TEXTS, sqlite3_value_int64(argv[0]),
-					   sqlite3_value_int64(argv[1])));
 }
 
 /* ---- segments ------------------------------------------------------------------------------- */
@@ -755,19 +584,6 @@ static int sweep_names(struct marks *m, struct step *pages, bool has_pages)
 	return rc ? rc : db_transact(m->s, TX_NORMAL, sessions_step, NULL, NULL);
 }
 
-/* The functions of SQL that sweeping uses; m NULL takes them away. */
-static int set_functions(struct store *s, struct marks *m)
-{
-	int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
-	int rc = sqlite3_create_function_v2(s->db, "listed", 2, flags, m, m ? sql_listed : NULL, NULL, NULL,
-					    NULL);
-
-	if (!rc)
-		rc = sqlite3_create_function_v2(s->db, "any_text", 2, flags, m, m ? sql_any_text : NULL,
-						NULL, NULL, NULL);
-	return rc;
-}
-
 static int begin(struct marks *m, bool *has_pages)
 {
 	int64_t version = 0;
@@ -778,7 +594,12 @@ static int begin(struct marks *m, bool *has_pages)
 		rc = marks_init(m);
 	if (!rc)
 		rc = mark_segments(m);
-	return rc ? rc : set_functions(m->s, m);
+	return rc ? rc : marks_in_sql(m->s, m);
+}
+
+static bool frame_listed(const void *ctx, int64_t frame)
+{
+	return is_marked(ctx, MARK_FRAMES, frame);
 }
 
 void store_sweep(struct store *s)
@@ -787,7 +608,6 @@ void store_sweep(struct store *s)
 	struct merging merging = {.m = &m};
 	struct step pages = {.m = &m, .merging = &merging};
 	bool has_pages, swept;
-	unsigned kind;
 	int rc = begin(&m, &has_pages);
 
 	if (!rc)
@@ -795,14 +615,13 @@ void store_sweep(struct store *s)
 	swept = !rc;
 	if (!rc)
 		rc = sweep_names(&m, &pages, has_pages);
-	set_functions(s, NULL);
+	marks_in_sql(s, NULL);
 	/* What is in a page that cannot be read is stored again when it is asked for. */
 	if (swept && !m.unread[MARK_FRAMES])
 		interner_keep(s->interner, frame_listed, &m);
 	else
 		interner_forget(s->interner);
-	for (kind = 0; kind < MARKS; kind++)
-		free(m.bits[kind]);
+	marks_free(&m);
 	free(merging.frames);
 	columns_free(&merging.columns);
 	buf_free(&merging.data);
