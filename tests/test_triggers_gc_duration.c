@@ -220,6 +220,49 @@ static void the_reason_has_only_what_the_collection_told(void **state)
 	event_lab_close(&lab);
 }
 
+/* V8's isolates (worker threads) collect side by side, and number nothing; nor does CPython, nor do probes in a JVM. */
+static void collections_without_a_number_are_told_apart_by_thread(void **state)
+{
+	static const struct lab_story gc[] = {
+		{"a worker's does not end that of the main thread", "50",
+		 "  10 GC/Start pid=1 tid=1\n  20 GC/Start pid=1 tid=2\n  25 GC/Stop pid=1 tid=2\n"
+		 "! 110 GC/Stop pid=1 tid=1\n"},
+		{"nor do their pauses mix", "50;Measure=pause",
+		 "  10 GC/SuspendEEStart pid=1 tid=1 Reason=1\n  20 GC/SuspendEEStart pid=1 tid=2 Reason=1\n"
+		 "  25 GC/RestartEEStop pid=1 tid=2\n! 110 GC/RestartEEStop pid=1 tid=1\n"},
+	}, gen2[] = {
+		{"each thread begins its own", "",
+		 "! 10 GC/Start pid=1 tid=1 Depth=2\n--\n! 20 GC/Start pid=1 tid=2 Depth=2\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gc-over-msec", V8_PROVIDER, gc, COUNT_OF(gc));
+	event_lab_stories("stop-on-gc-over-msec", CPYTHON_PROVIDER, gc, COUNT_OF(gc));
+	event_lab_stories("stop-on-gc-over-msec", JVM_PROVIDER, gc, 1);
+	event_lab_stories("stop-on-gen2-gc", V8_PROVIDER, gen2, COUNT_OF(gen2));
+}
+
+/* The second start is no repetition of the first: its collection took 5 ms, not 995. */
+static void a_lost_stop_makes_no_long_collection_of_the_next(void **state)
+{
+	static const struct lab_story gc[] = {
+		{"short", "50;InFlight=false",
+		 "  10 GC/Start pid=1 tid=1\n  1000 GC/Start pid=1 tid=1\n  1005 GC/Stop pid=1 tid=1\n"},
+		{"a pause", "50;Measure=pause;InFlight=false",
+		 "  10 GC/SuspendEEStart pid=1 tid=1 Reason=1\n  1000 GC/SuspendEEStart pid=1 tid=1 Reason=1\n"
+		 "  1005 GC/RestartEEStop pid=1 tid=1\n"},
+		{"long", "50;InFlight=false",
+		 "  10 GC/Start pid=1 tid=1\n  1000 GC/Start pid=1 tid=1\n! 1060 GC/Stop pid=1 tid=1\n"},
+	}, gen2[] = {
+		{"the next begins too", "", "! 10 GC/Start pid=1 tid=1 Depth=2\n--\n! 900 GC/Start pid=1 tid=1 Depth=2\n"},
+	};
+
+	(void)state;
+	event_lab_stories("stop-on-gc-over-msec", V8_PROVIDER, gc, COUNT_OF(gc));
+	event_lab_stories("stop-on-gc-over-msec", JVM_PROVIDER, gc, COUNT_OF(gc));
+	event_lab_stories("stop-on-gen2-gc", V8_PROVIDER, gen2, COUNT_OF(gen2));
+}
+
 static void final_pause_is_that_of_reason_6(void **state)
 {
 	static const struct lab_story stories[] = {
@@ -409,6 +452,8 @@ int main(void)
 		cmocka_unit_test(suspension_is_by_thread_and_ends_when_all_stand),
 		cmocka_unit_test(only_net_says_how_long_suspending_took),
 		cmocka_unit_test(the_reason_has_only_what_the_collection_told),
+		cmocka_unit_test(collections_without_a_number_are_told_apart_by_thread),
+		cmocka_unit_test(a_lost_stop_makes_no_long_collection_of_the_next),
 		cmocka_unit_test(final_pause_is_that_of_reason_6),
 		cmocka_unit_test(gen2_fires_when_it_begins),
 		cmocka_unit_test(a_gen2_collection_lasts_until_its_own_stop),

@@ -186,22 +186,49 @@ static int64_t suspend_reason(const struct event *e)
 	return number_of(e, "Reason", names);
 }
 
+static bool is_counted(const struct event *e)
+{
+	return event_field(e, "Count") != NULL;
+}
+
+/* V8 (each isolate on a thread of its own) and CPython collect on one thread; the others stop the whole program. */
+static bool pauses_by_thread(const struct event *e)
+{
+	return strcmp(e->provider, V8_PROVIDER) == 0 || strcmp(e->provider, CPYTHON_PROVIDER) == 0;
+}
+
+/* A collection that has no number is told from others of its process by its thread. */
 static void key_of(const struct gc_duration *g, const struct event *e, struct pair_key *key)
 {
+	bool by_thread = false;
+
 	pair_key_begin(key, e->process);
 	pair_key_u64(key, (uint64_t)number_of(e, "ClrInstanceID", NULL));
 	switch (g->measure) {
 	case MEASURE_GC:
+	case MEASURE_GEN2:
 		pair_key_u64(key, (uint64_t)number_of(e, "Count", NULL));
+		by_thread = !is_counted(e);
 		break;
 	case MEASURE_SUSPEND:
 	case MEASURE_FINAL_PAUSE:
-		pair_key_u64(key, e->thread ? e->thread->tid : 0);
+		by_thread = true;
 		break;
 	case MEASURE_PAUSE:
-	case MEASURE_GEN2:
+		by_thread = pauses_by_thread(e);
 		break;
 	}
+	if (by_thread)
+		pair_key_u64(key, e->thread ? e->thread->tid : 0);
+}
+
+/*
+ * What a start is whose key is open. One with a number is the same collection told twice (.NET Framework 4.5). One
+ * without is the next collection: the end of the first was lost, and must not be taken from the second.
+ */
+static enum pair_again again_of(const struct event *e)
+{
+	return is_counted(e) || text_same_fold(e->provider, CLR_PROVIDER) ? PAIR_KEEP_FIRST : PAIR_KEEP_LAST;
 }
 
 /* Whether an event that may start something does. */
@@ -253,14 +280,12 @@ static void gen2_started(struct gc_duration *g, const struct event *e, struct bu
 {
 	struct trigger *t = &g->duration.base;
 	uint32_t before = g->duration.pairs.slots.used;
+	enum pair_again again = again_of(e);
 	struct pair_key key;
 
-	/* The two GC/Start of .NET Framework 4.5 are one collection. */
-	pair_key_begin(&key, e->process);
-	pair_key_u64(&key, (uint64_t)number_of(e, "ClrInstanceID", NULL));
-	pair_key_u64(&key, (uint64_t)number_of(e, "Count", NULL));
-	pairs_start(&g->duration.pairs, &key, e, PAIR_KEEP_FIRST);
-	if (g->duration.pairs.slots.used == before)
+	key_of(g, e, &key);
+	pairs_start(&g->duration.pairs, &key, e, again);
+	if (again == PAIR_KEEP_FIRST && g->duration.pairs.slots.used == before)
 		return;
 	t->counts.matched++;
 	out->hit = out->measured = true;
@@ -286,7 +311,7 @@ static void started(struct gc_duration *g, const struct event *e, struct buf *wh
 		return;
 	}
 	key_of(g, e, &key);
-	pairs_start(&g->duration.pairs, &key, e, PAIR_KEEP_FIRST);
+	pairs_start(&g->duration.pairs, &key, e, again_of(e));
 }
 
 /* Such are told of JVMs only. */
@@ -352,9 +377,7 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 	char extra[80] = "";
 
 	if (g->measure == MEASURE_GEN2) {
-		pair_key_begin(&key, e->process);
-		pair_key_u64(&key, (uint64_t)number_of(e, "ClrInstanceID", NULL));
-		pair_key_u64(&key, (uint64_t)number_of(e, "Count", NULL));
+		key_of(g, e, &key);
 		pairs_stop(&g->duration.pairs, &key, &pair);
 		return;
 	}
