@@ -26,6 +26,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -408,38 +409,57 @@ struct name_search {
 	bool found;
 };
 
+struct name_searches {
+	struct name_search *all;
+	unsigned n;
+};
+
 /* python3 and python3.11, my-service and my-service-worker: one begins with the other. */
-static void note_name(void *ctx, uint32_t pid, const char *name)
+static void compare_name(struct name_search *s, const char *name, bool whole)
 {
-	struct name_search *s = ctx;
 	size_t n = strlen(name), wanted = strlen(s->wanted);
 	unsigned i;
 
-	(void)pid;
 	s->found |= text_same_fold(name, s->wanted);
 	if (n < 3 || wanted < 3 || strncasecmp(name, s->wanted, n < wanted ? n : wanted) != 0)
 		return;
+	s->found |= !whole && n < wanted;    /* nobody may see the rest of it: no doubt without a reason */
 	for (i = 0; i < s->nlike && strcmp(s->like[i], name) != 0; i++)
 		;
 	if (i == s->nlike && i < LIKE_MAX)
 		snprintf(s->like[s->nlike++], sizeof(s->like[0]), "%s", name);
 }
 
+static void note_name(void *ctx, uint32_t pid, const char *name, bool whole)
+{
+	const struct name_searches *s = ctx;
+	unsigned i;
+
+	(void)pid;
+	for (i = 0; i < s->n; i++)
+		compare_name(&s->all[i], name, whole);
+}
+
 /* One that is to start later is no mistake; 'python3' is one where 'python3.11' runs. */
 static void doubt_names(const struct process_filter *f, struct buf *out)
 {
+	struct name_searches s = {.all = calloc((size_t)f->n + 1, sizeof(*s.all))};
 	unsigned i, k;
 
-	for (i = 0; i < f->n; i++) {
-		struct name_search s = {.wanted = f->items[i].name};
-
-		if (f->items[i].pid || !running_each(note_name, &s) || s.found || !s.nlike)
+	for (i = 0; s.all && i < f->n; i++)
+		if (!f->items[i].pid)
+			s.all[s.n++].wanted = f->items[i].name;
+	if (s.n && !running_each(note_name, &s))
+		s.n = 0;
+	for (i = 0; i < s.n; i++) {
+		if (s.all[i].found || !s.all[i].nlike)
 			continue;
 		buf_printf(out, "%sno process has the name '%s' now, which is that of its executable's file; there is ",
-			   out->len ? "; " : "", f->items[i].name);
-		for (k = 0; k < s.nlike; k++)
-			buf_printf(out, "%s'%s'", k ? ", " : "", s.like[k]);
+			   out->len ? "; " : "", s.all[i].wanted);
+		for (k = 0; k < s.all[i].nlike; k++)
+			buf_printf(out, "%s'%s'", k ? ", " : "", s.all[i].like[k]);
 	}
+	free(s.all);
 }
 
 struct dotnet_search {

@@ -42,6 +42,7 @@ bool proc_pid_read(uint32_t pid, struct proc_pid *out)
 	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	n = readlink(path, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
+	out->from_exe = n > 0;
 	proc_display_name(exe, out->comm, out->name, sizeof(out->name));
 	return true;
 }

@@ -10,6 +10,7 @@ struct proc_pid {
 	char state;                          /* R, S, D, Z (dead, not waited for) and so on */
 	char comm[PROC_COMM_BYTES];
 	char name[256];                      /* display name: of its executable, else comm */
+	bool from_exe;                       /* false: of comm, which the kernel may have cut */
 };
 
 /* false when there is none, or /proc hides it. */

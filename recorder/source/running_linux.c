@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool running_each(running_one *one, void *ctx)
 {
@@ -15,7 +16,7 @@ bool running_each(running_one *one, void *ctx)
 		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
 		if (pid && proc_pid_read(pid, &p))
-			one(ctx, pid, p.name);
+			one(ctx, pid, p.name, p.from_exe || strlen(p.name) != RUNNING_CUT_BYTES);
 	}
 	if (proc)
 		closedir(proc);
