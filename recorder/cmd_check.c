@@ -328,7 +328,11 @@ static void check_parts(struct check *c, const struct source_ops *source)
 		if (rc) {
 			bool asked = (c->o->thread_time || c->o->wakers) && strcmp(part.name, "tracepoints") == 0;
 
-			err_prefix(&why, asked ? "--thread-time cannot do without it (%s)" : "not here (%s)", part.summary);
+			if (asked)
+				err_prefix(&why, "%s cannot do without it (%s)",
+					   c->o->thread_time ? "--thread-time" : "--wakers", part.summary);
+			else
+				err_prefix(&why, "not here (%s)", part.summary);
 			f.verdict = asked ? "missing" : "note";
 			f.text = why.text;
 			c->cannot_record |= asked;

@@ -130,10 +130,12 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 		mount -t tmpfs none /sys/kernel || exit 0
 		"$RECORDER" check --store s.db --thread-time >without 2>/dev/null
 		echo $? >status
+		"$RECORDER" check --store s.db --wakers >wakers 2>/dev/null
 	UNTRACED
 	unshare -m bash untraced.sh
 	check thread_time_without_tracefs_is_no_success [ "$(cat status)" = 1 ]
 	check and_says_that_it_is_missing grep -q '^source   missing  tracepoints' without
+	check and_for_which_option sh -c "grep -q -e '--thread-time cannot do' without && grep -q -e '--wakers cannot do' wakers"
 else
 	echo "skip thread_time_without_tracefs_is_no_success: not root, or no namespaces here"
 fi
@@ -146,6 +148,15 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	check root_sees_java_and_net_of_others [ "$("$RECORDER" check --json 2>/dev/null | verdicts)" = '["ok"]' ]
 	check another_user_does_not_and_check_says_so \
 		[ "$(setpriv --reuid 65534 --clear-groups "$RECORDER" check --json 2>/dev/null | verdicts)" = '["note"]' ]
+	# That user sees 15 letters of a name: no ground to say that nobody has the whole one, nor that somebody does.
+	cp /bin/sleep check-payment-gateway && run ./check-payment-gateway 60
+	named() { setpriv --reuid 65534 --clear-groups "$RECORDER" check --json "/StopOnGCOverMsec:5;Process=$1" 2>/dev/null |
+		jq -r 'select(.check == "rule").text' >rule; }
+	wait_for 5 grep -qx check-payment-g /proc/$!/comm
+	named check-payment-gateway
+	check a_name_cut_by_the_kernel_is_not_said_to_be_missing sh -c '! grep -q "no process has the name" rule'
+	named check-pay
+	check while_a_shorter_one_is grep -q "no process has the name 'check-pay' now.*'check-payment-g'" rule
 else
 	echo "skip another_user_does_not_and_check_says_so: not root, or no setpriv here"
 fi
