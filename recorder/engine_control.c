@@ -348,7 +348,7 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	}
 }
 
-/* One call, if there is one. *refused: it was said that calls cannot be taken. */
+/* One call, if there is one. *refused: it was said that calls cannot be taken, and none was since. */
 static void serve(struct engine *e, struct os_ipc *ipc, bool *refused)
 {
 	struct buf line = {.max_bytes = OS_IPC_MAX_BYTES + 1}, answer = {0};
@@ -361,6 +361,7 @@ static void serve(struct engine *e, struct os_ipc *ipc, bool *refused)
 		return;
 	rc = os_ipc_next(ipc, 0, &line, &call, &why);
 	if (!rc) {
+		*refused = false;            /* a shortage days later is news */
 		json_open(&j, '{');
 		run_command(e, buf_text(&line), &j);
 		json_close(&j, '}');
