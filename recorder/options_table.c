@@ -259,7 +259,7 @@ const struct option_info option_table[] = {
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(thread_time),
 		.help = "Record context switches with stacks too (Linux, needs tracefs), so that of every "
 			"thread it is known where its time went: stream off-cpu, in ns, with leaves CPU_TIME, "
-			"BLOCKED_TIME, DISK_TIME, READIED_TIME, UNKNOWN_TIME. Costs some 10 us for each switch. Windows: "
+			"BLOCKED_TIME, DISK_TIME, READIED_TIME, UNKNOWN_TIME. Costs some 5 us for each switch. Windows: "
 			"of an ETW session, or of a trace file that has them; rules do not see them then.",
 	}, {
 		.name = "wakers", .type = OPTION_BOOL,
