@@ -281,6 +281,24 @@ static void pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm(vo
 	assert_int_equal(jvm_pace_look_every_ns(&two, false, now), MS(10));
 }
 
+static void a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be(void **state)
+{
+	struct os_wake *wake = os_wake_new();
+	struct jvm_table table;
+	uint64_t now_ns = os_now_ns();
+
+	(void)state;
+	assert_non_null(wake);
+	assert_int_equal(jvm_table_open(&table, cfg.processes, NULL, wake, NULL, NULL), 0);
+	assert_true(table.watch >= 0);
+	table.unwatched = true;              /* /tmp was not there: until the next scan, a second later */
+	jvm_table_look(&table, now_ns);
+	assert_false(table.unwatched);
+	assert_int_equal(table.next_scan_ns, now_ns + 10 * NS_PER_SEC);
+	jvm_table_close(&table);
+	os_wake_free(wake);
+}
+
 static void what_a_jvm_says_of_its_beginning_is_believed_within_bounds(void **state)
 {
 	const uint64_t s = NS_PER_SEC;
@@ -308,6 +326,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_file_that_is_cut_off_and_comes_back_hurts_nobody, begin, end),
 		cmocka_unit_test(a_lone_pause_is_looked_at_more_closely_for_a_moment),
 		cmocka_unit_test(pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm),
+		cmocka_unit_test_setup_teardown(a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be,
+						begin, end),
 		cmocka_unit_test(what_a_jvm_says_of_its_beginning_is_believed_within_bounds),
 	};
 

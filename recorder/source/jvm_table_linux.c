@@ -266,6 +266,7 @@ static void scan(struct jvm_table *t, uint64_t now_ns)
 	struct dirent *entry;
 	unsigned found = 0;
 
+	t->unwatched = false;
 	watch(t, "/tmp", 0);                    /* again: something may have been mounted on it */
 	while (tmp && found < USERS_MAX && (entry = readdir(tmp)) != NULL)
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && ++found)

@@ -72,7 +72,7 @@ struct jvm_table {
 	struct ns_tmp *elsewhere;
 	int watch;
 	uint64_t opened_ns, next_scan_ns, next_check_ns;
-	bool full_told, unwatched;           /* unwatched: a directory is not */
+	bool full_told, unwatched;           /* unwatched: a directory was not at the last scan */
 };
 
 /* wake: woken when there is something new for jvm_table_look(); outlives the table. So does, by poll(), t->watch. */
