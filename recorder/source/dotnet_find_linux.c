@@ -18,13 +18,10 @@
 #define READS_MAX 64u
 #define PREFIX "dotnet-diagnostic-"
 
-/* Twice is one watch; again, as something may have been mounted on it. */
-static void watch_tmp(struct dotnet_find *f)
+/* Twice is one watch; again, as something may have been mounted on it, or /tmp be there again. */
+static bool watch_tmp(const struct dotnet_find *f)
 {
-	if (f->watch >= 0 && inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
-		close(f->watch);
-		f->watch = -1;
-	}
+	return f->watch >= 0 && inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0;
 }
 
 int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err)
@@ -151,8 +148,7 @@ uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
 			 void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx)
 {
 	if (has_changed(f) || now_ns >= f->next_tmp_ns) {
-		watch_tmp(f);
-		f->next_tmp_ns = now_ns + (f->watch >= 0 ? WATCHED_SCAN_NS : SCAN_NS);
+		f->next_tmp_ns = now_ns + (watch_tmp(f) ? WATCHED_SCAN_NS : SCAN_NS);
 		in_tmp(each, ctx);
 	}
 	if (now_ns >= f->next_table_ns) {
