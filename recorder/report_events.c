@@ -20,6 +20,7 @@ struct collection {
 	uint64_t duration_ns;
 	int64_t count, generation, reason;   /* NOT_TOLD */
 	bool ended;
+	bool end_lost;                       /* another began on its thread before it ended */
 };
 
 #define NOT_TOLD (-1)                        /* not every runtime counts, or tells the generation */
@@ -50,7 +51,7 @@ static struct collection *find_open(const struct incident *in, struct collection
 				    const struct incident_event *e, int64_t count)
 {
 	while (n--) {
-		if (all[n].count == count && !all[n].ended &&
+		if (all[n].count == count && !all[n].ended && !all[n].end_lost &&
 		    (count == NOT_TOLD ? all[n].start->thread == e->thread
 				       : process_of(in, all[n].start) == process_of(in, e)))
 			return &all[n];
@@ -72,6 +73,10 @@ static uint32_t find_collections(const struct incident *in, struct collection *a
 			continue;
 		count = field_int(in, e, "Count");
 		c = find_open(in, all, n, e, count);
+		if (start && c && count == NOT_TOLD) {
+			c->end_lost = true;  /* nothing says that this is the same one told twice */
+			c = NULL;
+		}
 		if (start && !c) {
 			all[n++] = (struct collection){.start = e, .count = count,
 						       .generation = field_int(in, e, "Depth"),
@@ -127,7 +132,7 @@ static void put_collection(const struct incident *in, const struct collection *c
 		buf_puts(out, "  ");
 		utf8_put_clean(out, name, strlen(name), 1000);
 		buf_printf(out, " (%" PRIu32 ")%s\n", pid,
-			   c->ended ? "" : ", not ended in the window");
+			   c->ended ? "" : c->end_lost ? ", its end is not known" : ", not ended in the window");
 		return;
 	}
 	json_open(&j, '{');
@@ -148,16 +153,22 @@ int report_collections(const struct incident *in, bool json, uint32_t top, struc
 		       struct err *err)
 {
 	struct collection *all = calloc((size_t)in->nevents + 1, sizeof(*all));
-	uint32_t n, i;
+	uint32_t n, i, nopen = 0;
 
 	if (!all)
 		return err_set(err, ERR_MEMORY, "out of memory for garbage collections");
 	n = find_collections(in, all);
 	if (n)
 		qsort(all, n, sizeof(*all), longest_first);
-	if (n && !json)
-		buf_printf(out, "\n%10s  %10s  %3s  %6s  %6s  GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32
-			   "\n", "START S", "TOOK MS", "GEN", "REASON", "COUNT", n);
+	for (i = 0; i < n; i++)
+		nopen += !all[i].ended;
+	if (n && !json) {
+		buf_printf(out, "\n%10s  %10s  %3s  %6s  %6s  GARBAGE COLLECTIONS, THE LONGEST OF %" PRIu32,
+			   "START S", "TOOK MS", "GEN", "REASON", "COUNT", n);
+		if (nopen)
+			buf_printf(out, ", %" PRIu32 " WITHOUT AN END", nopen);
+		buf_putc(out, '\n');
+	}
 	for (i = 0; i < n && i < top; i++)
 		put_collection(in, &all[i], json, out);
 	free(all);

@@ -81,10 +81,38 @@ static void each_has_what_its_runtime_told(void **state)
 	buf_free(&out);
 }
 
+/* One that took 5 ms, not one of 805 ms; and an end that comes later is not that of the first. */
+static void a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end(void **state)
+{
+	struct buf out = {0};
+	uint32_t node = thread("node", 8, 8), net = thread("web", 7, 7);
+
+	(void)state;
+	event("GC/Start", node, 100, -1, 0);
+	event("GC/Start", node, 900, -1, 2);
+	event("GC/Stop", node, 905, -1, 2);
+	event("GC/Stop", node, 980, -1, 0);
+	event("GC/Start", net, 910, 5, 1);               /* with a number, twice the same is one */
+	event("GC/Start", net, 912, 5, 1);
+	event("GC/Stop", net, 913, 5, 1);
+	event("GC/Start", net, 990, 6, 1);
+	assert_int_equal(report_collections(&in, false, 10, &out, NULL), 0);
+	assert_string_equal(buf_text(&out),
+			    "\n   START S     TOOK MS  GEN  REASON   COUNT  GARBAGE COLLECTIONS, THE LONGEST OF 4, "
+			    "2 WITHOUT AN END\n"
+			    "    -0.100       5.000    2       1       -  node (8)\n"
+			    "    -0.090       3.000    1       1       5  web (7)\n"
+			    "    -0.900       0.000    0       1       -  node (8), its end is not known\n"
+			    "    -0.010       0.000    1       1       6  web (7), not ended in the window\n");
+	buf_free(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_has_what_its_runtime_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
