@@ -59,17 +59,45 @@ static uint64_t count_stream(const struct incident *in, enum stream stream)
 	return n;
 }
 
-/* Before the filter: a part that is empty is told from an incident that is. */
+/* Of an incident without samples of the stream: why, or of which others there are. */
+static void put_why_none(const struct incident *in, struct buf *out)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < STREAMS_MAX; i++)
+		if (count_stream(in, (enum stream)i))
+			buf_printf(out, "%s--metric %s", n++ ? ", " : "it has those of ", stream_text((enum stream)i));
+	if (n)
+		return;
+	buf_puts(out, in->head.gap_reason ? in->head.gap_reason :
+		      in->nevents ? "it has events only" : "its window is empty");
+	if (in->nevents)
+		buf_puts(out, "; its events: --format events-csv or jsonl");
+}
+
+/* Before the filter. Samples that were asked for by their name, and are not there, are no empty file. */
+static int check_stream(const struct options *o, const struct incident *in, enum stream stream, struct err *err)
+{
+	struct buf why = {0};
+	int rc = 0;
+
+	if (count_stream(in, stream))
+		return 0;
+	put_why_none(in, &why);
+	if (o->metric)
+		rc = err_set(err, ERR_NOT_FOUND, "incident %" PRId64 " holds no samples of %s: %s", in->head.id,
+			     stream_text(stream), buf_text(&why));
+	else
+		cmd_note("incident %" PRId64 " holds no samples%s%s: %s", in->head.id, in->nsamples ? " of " : "",
+			 in->nsamples ? stream_text(stream) : "", buf_text(&why));
+	buf_free(&why);
+	return rc;
+}
+
+/* A part that is empty is told from an incident that is. */
 static void remark(const struct incident *in, enum stream stream, uint64_t samples_before)
 {
-	if (!samples_before && in->nsamples)
-		cmd_note("incident %" PRId64 " holds no samples of %s; it has others: see --metric",
-			 in->head.id, stream_text(stream));
-	else if (!samples_before)
-		cmd_note("incident %" PRId64 " holds no samples: %s", in->head.id,
-			 in->nevents ? "it has events only; see events-csv and jsonl"
-			 : in->head.gap_reason ? in->head.gap_reason : "its window is empty");
-	else if (!count_stream(in, stream))
+	if (samples_before && !count_stream(in, stream))
 		cmd_note("no sample of incident %" PRId64 " is in the part that was asked for",
 			 in->head.id);
 	if (in->several_periods)
@@ -130,7 +158,7 @@ static int write_all(const struct options *o, const struct incident *in, enum st
 {
 	struct buf path = {0};
 	unsigned i;
-	int rc = 0;
+	int rc = os_mkdirs(o->all_dir, err);
 
 	for (i = 0; exporters[i] && !rc; i++) {
 		if (!exporters[i]->usual)
@@ -343,8 +371,10 @@ int cmd_export(const struct options *o, struct err *err)
 		if (!o->metric)
 			stream = only_stream(&in);
 		samples = count_stream(&in, stream);
-		rc = cmd_filter(o, &in, err);
+		rc = check_stream(o, &in, stream, err);
 	}
+	if (!rc)
+		rc = cmd_filter(o, &in, err);
 	if (!rc) {
 		remark(&in, stream, samples);
 		rc = o->inlines ? source_lines_add(&in, err) : 0;

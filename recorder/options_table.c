@@ -409,7 +409,7 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "all", .value = "DIR", .type = OPTION_TEXT,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(all_dir),
-		.help = "Write the usual formats into this directory, as incident-ID.SUFFIX.",
+		.help = "Write the usual formats into this directory, made if need be, as incident-ID.SUFFIX.",
 	}, {
 		.name = "sqlite-flat", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(sqlite_flat),

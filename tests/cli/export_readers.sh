@@ -11,7 +11,6 @@ if ! "$BUILD/programs/store_fixture" s.db; then
 	exit 0
 fi
 
-mkdir all
 expect export_all_writes_the_usual_set 0 'incident-1' export --id 1 --all all
 for suffix in folded perfView.xml.zip speedscope.json pb.gz trace.json events.csv counters.csv jsonl svg html; do
 	verify "export_all_writes_$suffix" [ -s "all/incident-1.$suffix" ]
@@ -19,7 +18,9 @@ done
 expect export_all_does_not_overwrite 1 '--force' export --id 1 --all all
 expect export_all_chooses_itself 2 'leave -o and --format away' export --id 1 --all all -f
 verify export_all_leaves_no_temporary_file sh -c '! ls all | grep -q tmp'
-expect export_of_another_stream_says_what_there_is 0 'see --metric' export --id 1 -f --metric off-cpu
+expect export_of_another_stream_says_what_there_is 3 'no samples of off-cpu: it has those of --metric cpu$' \
+	export --id 1 -f --metric off-cpu -o none.folded
+verify and_writes_no_empty_file [ ! -e none.folded ]
 expect export_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' export --id 1 -f --metric gpu
 
 # Packed by its suffix: what is in it is the same.

@@ -18,8 +18,7 @@ for format in $formats; do
 done
 expect an_unknown_suffix_is_told_which_there_are 2 'no format has the suffix of a\.nope.*html' export --id 1 -o a.nope
 expect a_folder_that_is_missing_is_named 1 'there is no directory no/such/; make it first' export --id 1 -o no/such/a.svg
-expect a_folder_that_is_missing_is_named_for_all 1 'there is no directory no/such/; make it first' \
-	export --id 1 --all no/such
+expect a_folder_that_cannot_be_made_is_named_for_all 1 's\.db' export --id 1 --all s.db/such
 mkdir folder
 expect a_folder_is_no_file 2 'folder is a directory; name a file in it' export --id 1 --format folded -o folder --force
 verify nothing_was_left_of_these sh -c '! ls -A . folder | grep -E "tmp|nope|svg"'
@@ -89,8 +88,11 @@ verify a_limit_on_files_is_an_error_not_the_end sh -c "[ $code = 1 ] && [ ! -e l
 # ---- an incident without samples ------------------------------------------------------------------------
 
 for format in $formats; do
-	expect "nothing_as_$format" 0 'incident 3 holds no samples' export --id 3 --format "$format" -o "empty.$format"
+	expect "nothing_as_$format" 0 'incident 3 holds no samples: no sample was taken: the machine was idle' \
+		export --id 3 --format "$format" -o "empty.$format"
 done
+expect nothing_that_was_asked_for_by_name_is_not_found 3 'holds no samples of cpu: no sample was taken: the machine' \
+	export --id 3 --metric cpu -o empty.named.svg
 for format in folded livestacks perf-script; do
 	verify "nothing_as_${format}_is_an_empty_file" [ "$(stat -c %s "empty.$format")" = 0 ]
 done
