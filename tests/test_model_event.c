@@ -63,6 +63,21 @@ static void fields_are_found_by_name_whatever_the_case(void **state)
 	assert_null(event_field(&e, "Count"));
 }
 
+static void a_name_is_the_one_that_a_rule_means(void **state)
+{
+	static const struct { const char *wanted, *name; bool same; } rows[] = {
+		{"GC/Stop", "GC/Stop", true}, {"gc/stop", "GC/Stop", true}, {"GCStop", "GC/Stop", true},
+		{"gcstart", "GC/Start", true}, {"GC/Pauses", "GC/Pauses/Info", true}, {"Task/Info", "Task", true},
+		{"GCStop", "GC/Start", false}, {"GC", "GC/Start", false}, {"GCPauses", "GC/Pauses", false},
+		{"GC/Start", "GCStart", false}, {"", "GC/Start", false}, {"GC/Start", "", false}, {"", "/Info", true},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(event_name_is(rows[i].wanted, rows[i].name), rows[i].same);
+}
+
 static void a_need_asked_twice_has_the_shorter_period(void **state)
 {
 	static struct needs n;
@@ -108,6 +123,7 @@ int main(void)
 		cmocka_unit_test(every_kind_quality_and_stream_has_a_text_of_its_own),
 		cmocka_unit_test(numbers_beyond_the_last_have_a_text_too),
 		cmocka_unit_test(fields_are_found_by_name_whatever_the_case),
+		cmocka_unit_test(a_name_is_the_one_that_a_rule_means),
 		cmocka_unit_test(a_need_asked_twice_has_the_shorter_period),
 		cmocka_unit_test(needs_have_a_ceiling_and_so_do_their_names),
 	};

@@ -1,4 +1,5 @@
 /* Collections of Java, CPython and V8, as rules name them. */
+#include "source/dotnet_list.h"
 #include "source/pause_list.h"
 
 #include <setjmp.h>
@@ -37,6 +38,27 @@ static void a_rule_may_name_what_an_incident_shows(void **state)
 	assert_false(pause_wanted(&needs, PAUSE_PROVIDERS));
 }
 
+/* As event_name_is() has it when the events come. */
+static void names_are_those_that_would_match(void **state)
+{
+	static const char *const names[] = {"gc/stop", "GCStart", "gcstop", "GC/Stop/Info"};
+	struct buf near = {0};
+	struct err err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(check("JVM", names[i], &err), 0);
+		assert_int_equal(check("CPython", names[i], &err), 0);
+		assert_true(dotnet_list_knows(names[i], &near));
+	}
+	assert_int_equal(check("V8", "GCPauses", &err), ERR_USAGE);
+	assert_int_equal(check("V8", "GC/Pauses/Info", &err), ERR_USAGE);
+	assert_int_equal(near.len, 0);
+	assert_false(dotnet_list_knows("GCStrt", &near));
+	buf_free(&near);
+}
+
 static void an_event_that_there_is_not_is_told_those_that_there_are(void **state)
 {
 	struct err err;
@@ -69,6 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rule_may_name_what_an_incident_shows),
+		cmocka_unit_test(names_are_those_that_would_match),
 		cmocka_unit_test(an_event_that_there_is_not_is_told_those_that_there_are),
 		cmocka_unit_test(the_list_is_of_names_with_their_fields),
 	};

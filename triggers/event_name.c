@@ -67,21 +67,3 @@ int event_id_of(const char *name)
 	id = strtoul(name + 8, &end, 10);
 	return strcmp(end, ")") == 0 && id <= UINT16_MAX ? (int)id : -1;
 }
-
-/*
- * Task/Info is the same as Task: an opcode that says nothing. MyRequestStart, as the method of an EventSource
- * is called, is the same as MyRequest/Start, as its event is.
- */
-bool event_name_is(const char *wanted, const char *name)
-{
-	size_t n = strlen(wanted), m = strlen(name), task = strcspn(name, "/");
-
-	if (text_same_fold(wanted, name))
-		return true;
-	if (m == n + 1 && task < n && strncasecmp(wanted, name, task) == 0 &&
-	    (text_same_fold(name + task, "/Start") || text_same_fold(name + task, "/Stop")))
-		return text_same_fold(wanted + task, name + task + 1);
-	if (m == n + 5)
-		return strncasecmp(wanted, name, n) == 0 && text_same_fold(name + n, "/Info");
-	return n == m + 5 && strncasecmp(wanted, name, m) == 0 && text_same_fold(wanted + m, "/Info");
-}

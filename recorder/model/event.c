@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *const loss_texts[LOSS_KINDS] = {
 	[LOSS_KERNEL] = "kernel",
@@ -98,4 +99,18 @@ const struct event_field *event_field(const struct event *e, const char *name)
 			return &e->fields[i];
 	}
 	return NULL;
+}
+
+bool event_name_is(const char *wanted, const char *name)
+{
+	size_t n = strlen(wanted), m = strlen(name), task = strcspn(name, "/");
+
+	if (same_name(wanted, name))
+		return true;
+	if (m == n + 1 && task < n && strncasecmp(wanted, name, task) == 0 &&
+	    (same_name(name + task, "/Start") || same_name(name + task, "/Stop")))
+		return same_name(wanted + task, name + task + 1);
+	if (m == n + 5)
+		return strncasecmp(wanted, name, n) == 0 && same_name(name + n, "/Info");
+	return n == m + 5 && strncasecmp(wanted, name, m) == 0 && same_name(wanted + m, "/Info");
 }

@@ -120,5 +120,11 @@ struct event {
 
 /* A field by name (case-insensitive), or NULL. */
 const struct event_field *event_field(const struct event *e, const char *name);
+/*
+ * Whether an event's name is the one that a rule names, in any case of letters. Task/Info is the same as Task: an
+ * opcode that says nothing. MyRequestStart, as the method of an EventSource is called, is the same as MyRequest/Start,
+ * as its event is.
+ */
+bool event_name_is(const char *wanted, const char *name);
 
 #endif

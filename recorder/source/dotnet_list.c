@@ -1,7 +1,7 @@
 /* The events of the .NET runtime that are known, and of the other runtimes, for people: provider, name, fields. */
 #include "base/json.h"
 #include "base/nearest.h"
-#include "base/text.h"
+#include "model/event.h"
 #include "source/counter_name.h"
 #include "source/dotnet_list.h"
 #include "source/etw_class.h"
@@ -81,7 +81,7 @@ bool dotnet_list_knows(const char *event, struct buf *near)
 		return true;
 	for (t = 0; (classes = etw_class_table(t, &n, &guid)) != NULL; t++)
 		for (i = 0; i < n && strcmp(classes[i].provider, RUNTIME) == 0; i++) {
-			if (text_same_fold(classes[i].name, event))
+			if (event_name_is(event, classes[i].name))
 				return true;
 			nearest_offer(&nearest, classes[i].name);
 		}

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "model/event.h"
 #include "source/counter_name.h"
 
 #include <stdio.h>
@@ -56,7 +57,7 @@ static bool is_event_of(enum pause_provider provider, const char *name)
 	unsigned i;
 
 	for (i = 0; i < EVENTS; i++)
-		if (strcmp(events[i].name, name) == 0)
+		if (event_name_is(name, events[i].name))
 			return provider == PAUSES_OF_JVM || !events[i].jvm_only;
 	return false;
 }
