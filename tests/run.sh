@@ -7,7 +7,8 @@
 #
 #   build/VARIANT/tests/test_X    cmocka, on this host; .exe: under Wine. In the repository's top
 #                                 directory, TEST_TMP names an empty directory of its own. A test
-#                                 that skips prints why before it calls skip().
+#                                 that skips prints why before it calls skip(). One that does less
+#                                 than elsewhere says so: a line "in part: WHAT", which is shown.
 #   build/VARIANT/fuzz/fuzz_X     replays tests/fuzz/corpus/fuzz_X; counts as one test
 #   tests/cli/X.sh                a script about whole programs. Its current directory, TMP, is its
 #                                 own and empty. It finds RECORDER (the Linux program), RECORDER_EXE
@@ -35,15 +36,23 @@ WINE_RUN="$TOP/tests/support/wine.sh run"
 export TOP BUILD WINE_RUN
 export RECORDER=$BUILD/recorder RECORDER_EXE=$TOP/build/windows/recorder.exe
 
-# cmocka would turn a sanitizer's report of a bad access into a mere "exception".
-export ASAN_OPTIONS=${ASAN_OPTIONS:-handle_segv=2:handle_sigbus=1:handle_sigfpe=2:detect_leaks=1}
+# cmocka would turn a sanitizer's report of a bad access into a mere "exception": 2 = nobody else may handle it.
+GIVEN_ASAN_OPTIONS=${ASAN_OPTIONS:-}
+asan_options()
+{
+	local sigbus=2
+	case ${1##*/} in
+	test_source_mapped_linux | test_source_jvm_linux) sigbus=1 ;;  # read what may be cut off: mapped_linux.h
+	esac
+	echo "${GIVEN_ASAN_OPTIONS:-handle_segv=2:handle_sigbus=$sigbus:handle_sigfpe=2:detect_leaks=1}"
+}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 
 # The sanitizers of this age cannot live with kernels that randomize addresses by 32 bits.
 FIXED=$(setarch -R true 2>/dev/null && echo setarch -R)
 
-# ---- what a program said: "passed failed skipped", then a line for each skipped test ------------
+# ---- what a program said: "passed failed skipped", then a line for each test skipped or in part -
 
 read_cmocka()
 {
@@ -53,13 +62,14 @@ read_cmocka()
 	running && /^\[  FAILED  \]/ { failed++; running = 0; next }
 	running && /^\[  SKIPPED \]/ {
 		skipped++; running = 0
-		line[skipped] = "skip " $NF ": " (why == "" ? "no reason given" : why); next
+		line[++lines] = "skip " $NF ": " (why == "" ? "no reason given" : why); next
 	}
+	/^in part: /       { line[++lines] = $0 }
 	running && NF && !/^\[/ { why = why (why == "" ? "" : " ") $0 }
 	/ test\(s\) run\.$/ { whole = 1 }
 	END {
 		print passed + 0, failed + 0, skipped + 0, whole + 0
-		for (i = 1; i <= skipped; i++)
+		for (i = 1; i <= lines; i++)
 			print line[i]
 	}'
 }
@@ -111,6 +121,8 @@ run_one()
 	build/asan/* | build/tsan/*) command=($FIXED "${command[@]}") ;;
 	esac
 
+	local -x ASAN_OPTIONS
+	ASAN_OPTIONS=$(asan_options "$name")
 	mkdir -p "$dir"
 	start=$EPOCHREALTIME
 	if [ $reader = read_script ]; then

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -148,6 +149,8 @@ static void ten_seconds_say_how_far_a_full_ring_reaches(void **state)
 	unsigned i, ten;
 
 	(void)state;
+	if (EACH > 1)
+		printf("in part: two streams of four, ten seconds %d times, as it is slow under a sanitizer\n", TENS);
 	for (i = 0; i < sizeof(streams) / sizeof(streams[0]); i += EACH) {
 		struct settings settings = streams[i];
 		double is_s, said, least = 1e9, most = 0;

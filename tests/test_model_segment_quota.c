@@ -199,6 +199,8 @@ static void a_flood_takes_no_more_than_a_fifth_of_the_history(void **state)
 	unsigned flood;
 
 	(void)state;
+	if (PART > 1)
+		printf("in part: a ring and a flood of half the size, as it is slow under a sanitizer\n");
 	print_message("%s: %.0f s, %u samples\n", names[0], calm, samples);
 	assert_int_equal(refused, 0);
 	for (flood = FLOOD_STACKS; flood <= FLOOD_GC; flood++) {
