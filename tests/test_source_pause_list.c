@@ -11,16 +11,22 @@
 
 static struct needs needs;
 
-static int check(const char *provider, const char *event, struct err *err)
+static int check_filter(const char *provider, const char *event, const char *filter, struct err *err)
 {
 	struct need_event e = {0};
 
 	memset(&needs, 0, sizeof(needs));
 	strcpy(e.provider, provider);
 	strcpy(e.name, event);
+	strcpy(e.filter, filter);
 	assert_int_equal(needs_provider(&needs, provider, 1, 4, NULL), 0);
 	assert_int_equal(needs_event(&needs, &e, NULL), 0);
 	return pause_check(&needs, err);
+}
+
+static int check(const char *provider, const char *event, struct err *err)
+{
+	return check_filter(provider, event, "", err);
 }
 
 static void a_rule_may_name_what_an_incident_shows(void **state)
@@ -70,6 +76,24 @@ static void an_event_that_there_is_not_is_told_those_that_there_are(void **state
 	assert_int_equal(check("V8", "GC/Pauses", &err), ERR_USAGE);
 }
 
+/* Such a rule would never fire; of a tracepoint the sentence is the same. */
+static void a_field_that_the_event_has_not_is_told_those_that_it_has(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(check_filter("JVM", "GC/Stop", "PauseMSec>50;pausemsec<99;ProcessName~x;Collector=G1", &err), 0);
+	assert_int_equal(check_filter("V8", "gcstop", "Depth=2;Collector=V8;ThreadID=5", &err), 0);
+	assert_int_equal(check_filter("JVM", "GC/Stop", "PausMSec>50", &err), ERR_USAGE);
+	assert_string_equal(err.text, "JVM/GC/Stop has no field 'PausMSec'; near are PauseMSec or Pauses; it has Reason, "
+				      "Count, Depth, Type, ClrInstanceID, Collector, PauseMSec, Pauses, PauseMinMSec");
+	assert_int_equal(check_filter("cpython", "GCStop", "PauseMSec>50", &err), ERR_USAGE);
+	assert_string_equal(err.text, "CPython/GC/Stop has no field 'PauseMSec'; it has Reason, Type, Collector, Depth");
+	assert_int_equal(check_filter("JVM", "GC/Start", "PauseMSec>50", &err), ERR_USAGE);
+	assert_int_equal(check_filter("V8", "GC/Start", "Depth=full", &err), ERR_USAGE);
+	assert_string_equal(err.text, "V8/GC/Start: the field 'Depth' is a number, and never equals 'full'");
+}
+
 static void the_list_is_of_names_with_their_fields(void **state)
 {
 	struct buf lines = {0};
@@ -93,6 +117,7 @@ int main(void)
 		cmocka_unit_test(a_rule_may_name_what_an_incident_shows),
 		cmocka_unit_test(names_are_those_that_would_match),
 		cmocka_unit_test(an_event_that_there_is_not_is_told_those_that_there_are),
+		cmocka_unit_test(a_field_that_the_event_has_not_is_told_those_that_it_has),
 		cmocka_unit_test(the_list_is_of_names_with_their_fields),
 	};
 

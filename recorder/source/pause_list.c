@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "model/event.h"
+#include "source/conditions.h"
 #include "source/counter_name.h"
 
 #include <stdio.h>
@@ -12,11 +13,13 @@ static const char *const providers[PAUSE_PROVIDERS] = {
 	[PAUSES_OF_JVM] = "JVM", [PAUSES_OF_CPYTHON] = "CPython", [PAUSES_OF_V8] = "V8",
 };
 
+#define FIELDS_MAX 9
+
 /* Of a JVM that is seen by probes only Reason, Type, Collector and Depth. */
 static const struct {
 	const char *name;
 	bool jvm_only;
-	const char *fields[10], *jvm_fields[10];
+	const char *fields[FIELDS_MAX + 1], *jvm_fields[FIELDS_MAX + 1];
 } events[] = {
 	{"GC/SuspendEEStart", false, {"Reason", "Type", "Collector", "Depth"},
 	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "Pauses"}},
@@ -52,31 +55,55 @@ bool pause_wanted(const struct needs *needs, enum pause_provider which)
 	return false;
 }
 
-static bool is_event_of(enum pause_provider provider, const char *name)
+/* EVENTS: it has no such event. */
+static unsigned event_of(enum pause_provider provider, const char *name)
 {
 	unsigned i;
 
-	for (i = 0; i < EVENTS; i++)
-		if (event_name_is(name, events[i].name))
-			return provider == PAUSES_OF_JVM || !events[i].jvm_only;
-	return false;
+	for (i = 0; i < EVENTS && !event_name_is(name, events[i].name); i++)
+		;
+	return i < EVENTS && events[i].jvm_only && provider != PAUSES_OF_JVM ? EVENTS : i;
+}
+
+static const char *const *fields_of(enum pause_provider provider, unsigned event)
+{
+	return provider == PAUSES_OF_JVM ? events[event].jvm_fields : events[event].fields;
+}
+
+static int check_fields(enum pause_provider provider, unsigned event, const char *conditions, struct err *err)
+{
+	const char *const *names = fields_of(provider, event);
+	struct known_field fields[FIELDS_MAX];
+	char name[64];
+	uint32_t n;
+
+	for (n = 0; names[n]; n++)
+		fields[n] = (struct known_field){names[n], strcmp(names[n], "Collector") != 0};
+	snprintf(name, sizeof(name), "%s/%s", providers[provider], events[event].name);
+	return conditions_check(fields, n, true, name, conditions, err);
 }
 
 int pause_check(const struct needs *needs, struct err *err)
 {
 	uint32_t i;
+	int rc = 0;
 
-	for (i = 0; i < needs->nevents; i++) {
+	for (i = 0; !rc && i < needs->nevents; i++) {
 		const struct need_event *e = &needs->events[i];
 		enum pause_provider provider = pause_provider(e->provider);
+		unsigned event;
 
-		if (provider < PAUSE_PROVIDERS && !is_event_of(provider, e->name))
+		if (provider == PAUSE_PROVIDERS)
+			continue;
+		event = event_of(provider, e->name);
+		if (event == EVENTS)
 			return err_set(err, ERR_USAGE, "%s has no event '%.100s'; it has GC/Start, GC/Stop, "
 				       "GC/SuspendEEStart and GC/RestartEEStop%s; 'recorder events %s' lists them",
 				       providers[provider], e->name,
 				       provider == PAUSES_OF_JVM ? ", and GC/Pauses" : "", providers[provider]);
+		rc = check_fields(provider, event, e->filter, err);
 	}
-	return 0;
+	return rc;
 }
 
 static void put_event(const char *provider, const char *name, const char *const *fields, bool json, struct buf *line)
@@ -116,7 +143,6 @@ void pause_list(const char *pattern, bool json, struct buf *lines)
 
 			snprintf(name, sizeof(name), "%s/%s", providers[provider], events[i].name);
 			if ((jvm || !events[i].jvm_only) && name_matches(pattern, name))
-				put_event(providers[provider], events[i].name,
-					  jvm ? events[i].jvm_fields : events[i].fields, json, lines);
+				put_event(providers[provider], events[i].name, fields_of(provider, i), json, lines);
 		}
 }

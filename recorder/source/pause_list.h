@@ -17,7 +17,7 @@ enum pause_provider { PAUSES_OF_JVM, PAUSES_OF_CPYTHON, PAUSES_OF_V8, PAUSE_PROV
 enum pause_provider pause_provider(const char *name);
 /* Whether a rule names events of this one, or of any of them (PAUSE_PROVIDERS). */
 bool pause_wanted(const struct needs *needs, enum pause_provider which);
-/* Every event of them that is named is one; else ERR_USAGE with those that there are. */
+/* Every event of them that is named is one, and has the fields of its filter; else ERR_USAGE with those that there are. */
 int pause_check(const struct needs *needs, struct err *err);
 /* As source_ops.list_events: appends to lines. */
 void pause_list(const char *pattern, bool json, struct buf *lines);
