@@ -3,9 +3,11 @@
  * distribution has built them in (the program, or a libpython that runs now), V8's Heap::PerformGarbageCollection
  * from its entry to its return where node, or a libnode.so that runs now, has its name. And of JVMs that keep no
  * performance data (-XX:-UsePerfData, +PerfDisableSharedMem), or whose file somebody has deleted:
- * hotspot:gc__begin and gc__end, where libjvm.so has them. All stop the program while they run. Delivered as .NET's are: provider CPython, V8 or JVM, GC/SuspendEEStart and GC/Start, then
- * GC/Stop and GC/RestartEEStop, with the fields Reason 1, Count 0, Depth (generation; V8: 2 = mark-compact, 0 =
- * scavenge; JVM: 2 = full), Type 0, Collector.
+ * hotspot:gc__begin and gc__end, where libjvm.so has them. All stop the program while they run (V8: one isolate, on its
+ * thread). Delivered as .NET's are: provider CPython, V8 or JVM, GC/SuspendEEStart and GC/Start, then GC/Stop and
+ * GC/RestartEEStop, with the fields Reason 1, Type 0, Collector, and Depth (generation; V8: 2 = mark-compact, 0 =
+ * scavenge; JVM: 2 = full), which an end has only where its start was seen. No Count: nobody numbers them, so a
+ * collection is told from others by its thread.
  *
  * A probe in libjvm.so is in all that run it: of those that keep such data jvm_linux.c tells the pauses, so only
  * processes that were found without are believed.
