@@ -3,7 +3,7 @@
  * what only they listed (sweep.c).
  *
  * Deleting never fails for want of a sweep: what could not be swept now is swept with the next
- * deletion.
+ * deletion, or by the next recorder: the file says that it is to be done (sweep_note()).
  */
 #include "store/store_impl.h"
 
@@ -43,7 +43,7 @@ static int delete_rows(struct store *s, int64_t id, struct err *err)
 		rc = run_with_id(s, "DELETE FROM quality WHERE incident_id=?", id, err);
 	if (!rc)
 		rc = run_with_id(s, "DELETE FROM incident WHERE id=?", id, err);
-	return rc;
+	return rc ? rc : sweep_note(s, err);
 }
 
 static int delete_work(struct store *s, void *arg, struct err *err)
@@ -103,7 +103,7 @@ static int delete_one(struct store *s, int64_t id, struct err *err)
 	if (rc)
 		return rc;
 	store_sweep_segments(s);
-	s->unswept = true;
+	s->unswept = s->unshrunk = true;
 	return 0;
 }
 
@@ -226,7 +226,6 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 		 uint32_t *deleted, struct err *err)
 {
 	struct oldest oldest;
-	bool changed = s->unswept;
 	int rc = 0;
 
 	*deleted = 0;
@@ -250,11 +249,10 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 		rc = delete_one(s, oldest.id, err);
 		if (!rc)
 			(*deleted)++;
-		changed |= !rc;
 	}
 	if (!rc && s->unswept)
 		store_sweep(s);
-	if (!s->unswept && changed)
+	if (!s->unswept && s->unshrunk)
 		space_give_back(s);
 	return rc ? rc : s->unswept;
 }

@@ -32,6 +32,7 @@
  * bytes; 5.3 of columns, 2.5 of lists, 2.0 of pages, 2.6 of processes and threads with their indices. In
  * version 2: 11.2 and 26.5.
  *
+ * meta     `unswept`: incidents were deleted, and what only they had is still to be swept (sweep.c).
  * session  One run of a recorder. The recorder clock, process numbers and exec counts mean
  *          something within one run only, so a process is (session, pid, start, exec). Ids are
  *          never used twice. The newest row's pid is the recorder that holds the lock, if anyone

@@ -367,6 +367,8 @@ static int start_recording(struct store *s, struct err *err)
 		rc = db_transact(s, TX_NORMAL, add_session, NULL, err);
 	if (!rc)
 		rc = partial_convert(s, err);
+	if (!rc)
+		sweep_look(s);
 	return rc;
 }
 

@@ -184,7 +184,8 @@ struct store {
 	struct interner *interner;           /* STORE_RECORD */
 	bool (*call_off)(void *ctx);         /* NULL = retention does all that there is to do */
 	void *call_off_ctx;
-	bool unswept;                        /* segments were deleted since */
+	bool unswept;                        /* incidents were deleted since */
+	bool unshrunk;                       /* the file may have free pages to give back */
 };
 
 /* ---- SQLite (store_db.c) -------------------------------------------------------------------- */
@@ -415,9 +416,13 @@ void rollup_free(struct rollup *r);
 
 /* ---- sweeping (sweep.c) --------------------------------------------------------------------- */
 
-/* Both are best effort. */
+/* All are best effort. */
 void store_sweep_segments(struct store *s);              /* delete those that no incident has */
 void store_sweep(struct store *s);                       /* and what no segment lists; s->unswept: it was called off */
+/* Inside a transaction: whoever opens the store knows of it until a sweep has come to its end. */
+int sweep_note(struct store *s, struct err *err);
+/* For a recorder that begins: s->unswept and s->unshrunk, as the one before left the file. */
+void sweep_look(struct store *s);
 
 /* ---- writing (store_write.c) ---------------------------------------------------------------- */
 

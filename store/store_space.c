@@ -111,6 +111,7 @@ void space_give_back(struct store *s)
 		    db_int(s, a.st, &left, NULL))
 			break;
 	}
+	s->unshrunk = false;
 	space_checkpoint(s);
 }
 

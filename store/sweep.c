@@ -567,8 +567,16 @@ static int sweep_texts(struct marks *m)
 /* The newest session stays: it may be that of a recorder that has stored nothing yet. */
 static int sessions_step(struct store *s, void *arg, struct err *err)
 {
-	(void)arg;
-	return db_exec(s,
+	const struct marks *m = arg;
+	struct args a;
+	int rc = db_statement(s, "DELETE FROM meta WHERE key='unswept' AND value=?", &a, err);
+
+	if (rc)
+		return rc;
+	/* Another one: somebody has deleted meanwhile. */
+	arg_int(&a, m->note);
+	rc = db_run(s, a.st, err);
+	return rc ? rc : db_exec(s,
 		"DELETE FROM session WHERE NOT EXISTS (SELECT 1 FROM process p WHERE p.session_id = session.id)"
 		" AND NOT EXISTS (SELECT 1 FROM module m WHERE m.session_id = session.id)"
 		" AND id < (SELECT max(id) FROM session);"
@@ -581,13 +589,45 @@ static int sweep_names(struct marks *m, struct step *pages, bool has_pages)
 
 	if (!rc && has_pages)
 		rc = sweep_texts(m);
-	return rc ? rc : db_transact(m->s, TX_NORMAL, sessions_step, NULL, NULL);
+	return rc ? rc : db_transact(m->s, TX_NORMAL, sessions_step, m, NULL);
+}
+
+static int query_int(struct store *s, const char *sql, int64_t *out)
+{
+	struct args a;
+	int rc = db_statement(s, sql, &a, NULL);
+
+	return rc ? rc : db_int(s, a.st, out, NULL);
+}
+
+int sweep_note(struct store *s, struct err *err)
+{
+	struct args a;
+	int rc = db_statement(s, "INSERT OR REPLACE INTO meta VALUES('unswept', random())", &a, err);
+
+	return rc ? rc : db_run(s, a.st, err);
+}
+
+/* Older recorders left no note; their segments tell. */
+void sweep_look(struct store *s)
+{
+	int64_t unswept = 0, free_pages = 0;
+
+	query_int(s, "SELECT EXISTS (SELECT 1 FROM meta WHERE key='unswept') OR EXISTS (SELECT 1 FROM segment s"
+		  " WHERE NOT EXISTS (SELECT 1 FROM incident_segment x WHERE x.segment_id = s.id))", &unswept);
+	query_int(s, "PRAGMA freelist_count", &free_pages);
+	s->unswept = unswept != 0;
+	s->unshrunk = s->unswept || free_pages;
 }
 
 static int begin(struct marks *m, bool *has_pages)
 {
 	int64_t version = 0;
-	int rc = schema_version(m->s, &version, NULL);
+	int rc;
+
+	store_sweep_segments(m->s);
+	query_int(m->s, "SELECT value FROM meta WHERE key='unswept'", &m->note);
+	rc = schema_version(m->s, &version, NULL);
 
 	*has_pages = version >= 3;
 	if (!rc)

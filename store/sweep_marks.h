@@ -17,6 +17,7 @@ struct marks {
 	int64_t min[MARKS], max[MARKS];      /* ids above max were added since, and stay */
 	int64_t last_segment;                /* marked up to and with this one */
 	bool unread[MARKS];                  /* some stay though they cannot be read: what these name is not marked */
+	int64_t note;                        /* of what is to be swept, when it began; 0 = none (sweep_note()) */
 	int64_t others;                      /* changes when somebody else has written */
 };
 

@@ -199,6 +199,31 @@ static void the_age_of_a_trace_files_incident_counts_from_its_storing(void **sta
 	lab_end(&lab, s);
 }
 
+/* As recorders left it that were killed after the incidents were deleted: what they had is still there. */
+static void what_a_deletion_left_behind_costs_no_other_incident(void **state)
+{
+	struct store_limits limits = {0};
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "killed.db", 40);
+	struct os_file_info file;
+
+	(void)state;
+	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
+	limits.max_bytes = store_bytes(s) - 4096;
+	store_close(s);
+	lab_sql(lab.path, "DELETE FROM incident_segment WHERE incident_id <= 30; DELETE FROM incident WHERE id <= 30;"
+		"DELETE FROM stream WHERE incident_id <= 30; DELETE FROM quality WHERE incident_id <= 30;"
+		"DELETE FROM loss WHERE incident_id <= 30");
+	s = lab_store(&lab, STORE_RECORD);
+	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
+	assert_int_equal(deleted, 0);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 10);
+	assert_int_equal(os_path_info(lab.path, &file, NULL), 0);
+	assert_int_equal(file.size_bytes, store_bytes(s));
+	lab_end_sound(&lab, s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +236,7 @@ int main(void)
 		cmocka_unit_test(an_open_incident_is_not_deleted),
 		cmocka_unit_test(nothing_is_left_of_what_was_deleted),
 		cmocka_unit_test(the_age_of_a_trace_files_incident_counts_from_its_storing),
+		cmocka_unit_test(what_a_deletion_left_behind_costs_no_other_incident),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* What was deleted is swept in steps, between which others write, and after which it can be called off. */
+#include "tests/support/full_disk.h"
 #include "tests/support/store_lab.h"
 
 #include <setjmp.h>
@@ -150,12 +151,87 @@ static void retention_that_is_called_off_goes_on_later(void **state)
 	lab_close(&lab);
 }
 
+/* The next recorder's retention sweeps, and deletes nothing else; the file is as small as what is in it. */
+static struct store *check_next_recorder(struct lab *lab)
+{
+	struct store_limits limits = {0};
+	struct os_file_info file;
+	uint32_t deleted;
+	struct store *s;
+
+	lab_check_integrity(lab->path);
+	s = lab_store(lab, STORE_RECORD);
+	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
+	assert_int_equal(deleted, 0);
+	assert_int_equal(os_path_info(lab->path, &file, NULL), 0);
+	assert_int_equal(file.size_bytes, store_bytes(s));
+	return s;
+}
+
+/* Called off at some of the places, and never asked for again by the same recorder. */
+static void the_next_recorder_goes_on_with_a_sweep(void **state)
+{
+	struct store_limits limits = {.max_age_ns = 1};
+	const int64_t kept = (int64_t)strlen(KEPT);
+	struct between b = {0};
+	uint32_t deleted;
+	struct lab lab;
+	struct store *s = with_kept(&lab, "next.db");
+	int rc = 1;
+
+	(void)state;
+	for (b.at = 0; rc; b.at += 3) {
+		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
+		b.calls = 0;
+		store_set_call_off(s, call_off_once, &b);
+		rc = store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		assert_int_equal(deleted, 1);
+		store_close(s);
+		s = check_next_recorder(&lab);
+		assert_int_equal(rows(&lab), kept * 10000 + kept * 100 + kept);
+	}
+	assert_in_range(b.at, 20, 100);
+	check_letters(s, 1, NS_PER_SEC, KEPT);
+	lab_end_sound(&lab, s);
+}
+
+/* After one of its writes nothing is written any more, as by one that was killed. */
+static void a_recorder_ends_at_any_write_of_a_deletion(void **state)
+{
+	struct store_limits limits = {.max_age_ns = 1};
+	const int64_t kept = (int64_t)strlen(KEPT);
+	uint32_t deleted, more;
+	struct lab lab;
+	struct store *s = with_kept(&lab, "writes.db");
+	long n;
+
+	(void)state;
+	for (n = 0; n < 110; n += 5) {
+		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
+		lab_sql(lab.path, "PRAGMA wal_checkpoint(TRUNCATE)");
+		full_disk_after(n);
+		store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		store_close(s);
+		full_disk_after(-1);
+		s = check_next_recorder(&lab);
+		if (!deleted)
+			assert_int_equal(store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &more, NULL), 0);
+		assert_int_equal(rows(&lab), kept * 10000 + kept * 100 + kept);
+	}
+	assert_int_equal(deleted, 1);
+	check_letters(s, 1, NS_PER_SEC, KEPT);
+	lab_end_sound(&lab, s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_recorder_stores_between_any_two_steps),
 		cmocka_unit_test(retention_that_is_called_off_goes_on_later),
+		cmocka_unit_test(the_next_recorder_goes_on_with_a_sweep),
+		cmocka_unit_test(a_recorder_ends_at_any_write_of_a_deletion),
 	};
 
+	full_disk_install();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
