@@ -1,6 +1,7 @@
 #include "check_stacks.h"
 
 #include "base/json.h"
+#include "base/os.h"
 #include "base/utf8.h"
 #include "cmd.h"
 #include "source/survey.h"
@@ -83,7 +84,7 @@ static void put_cause(const struct options *o, struct buf *out, const struct sur
 		      enum survey_cause cause)
 {
 	struct remark r = {
-		.verdict = "note", .cause = survey_cause_name(cause), .text = survey_cause_text(cause),
+		.verdict = "note", .cause = survey_cause_name(cause), .text = survey_cause_text(cause, os_is_admin()),
 	};
 	struct buf names = {0};
 	uint32_t i, listed = 0;

@@ -109,7 +109,8 @@ static void every_cause_has_a_name_and_a_sentence(void **state)
 	(void)state;
 	for (i = 0; i < SURVEY_CAUSES; i++) {
 		assert_non_null(survey_cause_name((enum survey_cause)i));
-		assert_in_range(strlen(survey_cause_text((enum survey_cause)i)), 40, 300);
+		assert_in_range(strlen(survey_cause_text((enum survey_cause)i, false)), 40, 300);
+		assert_in_range(strlen(survey_cause_text((enum survey_cause)i, true)), 40, 300);
 	}
 }
 

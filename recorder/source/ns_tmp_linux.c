@@ -645,9 +645,11 @@ void ns_tmp_close(struct ns_tmp *t)
 /* ---- one process, now ------------------------------------------------------------------------------ */
 
 #define CAP_DAC_OVERRIDE_BIT 1u              /* linux/capability.h */
+#define CAP_DAC_READ_SEARCH_BIT 2u
 #define CAP_SYS_PTRACE_BIT 19u
 
-int ns_tmp_others(struct err *err)
+/* To read a file of another's takes less than to connect to a socket, which is a right to write (unix(7)). */
+int ns_tmp_others(enum ns_tmp_kind kind, struct err *err)
 {
 	struct buf text = {0};
 	const char *line = NULL;
@@ -658,10 +660,12 @@ int ns_tmp_others(struct err *err)
 	if (line)
 		have = strtoull(line + 8, NULL, 16);
 	buf_free(&text);
-	if (have >> CAP_DAC_OVERRIDE_BIT & 1 && have >> CAP_SYS_PTRACE_BIT & 1)
+	if (have >> CAP_SYS_PTRACE_BIT & 1 &&
+	    (have >> CAP_DAC_OVERRIDE_BIT & 1 || (kind == NS_TMP_JVM && have >> CAP_DAC_READ_SEARCH_BIT & 1)))
 		return 0;
 	return err_set(err, ERR_ACCESS, "this user may look at programs of its own only: run as root (of the host), or "
-		       "give the program cap_sys_ptrace and cap_dac_override");
+		       "give the program cap_sys_ptrace and %s",
+		       kind == NS_TMP_JVM ? "cap_dac_read_search" : "cap_dac_override, to connect to their sockets");
 }
 
 bool ns_tmp_is_here(uint32_t pid)

@@ -45,7 +45,7 @@ void ns_tmp_close(struct ns_tmp *t);         /* NULL allowed; waits 2 s at most 
 bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out);
 
 /* 0, or ERR_ACCESS: this user sees programs of its own only, here and in containers. For check. */
-int ns_tmp_others(struct err *err);
+int ns_tmp_others(enum ns_tmp_kind kind, struct err *err);
 /* Whether this process is, for sure, in our namespaces of mounts and of pids. */
 bool ns_tmp_is_here(uint32_t pid);
 /* Whether one that is not has its file: for check, on a thread that may hang. */

@@ -32,7 +32,8 @@ static const struct {
 	[SURVEY_UNREADABLE] = {
 		"unreadable",
 		"this user may not look at them, so their code stays unknown, and pauses of those that are of Java or "
-		".NET: run as root (of the host), or with cap_sys_ptrace and cap_dac_read_search",
+		".NET: run as root (of the host), or with cap_sys_ptrace and cap_dac_read_search (for .NET "
+		"cap_dac_override)",
 	},
 	[SURVEY_GO] = {
 		"go",
@@ -94,8 +95,12 @@ const char *survey_cause_name(enum survey_cause cause)
 	return causes[cause].name;
 }
 
-const char *survey_cause_text(enum survey_cause cause)
+const char *survey_cause_text(enum survey_cause cause, bool is_root)
 {
+	if (cause == SURVEY_UNREADABLE && is_root)
+		return "not even root may look at them from here, so their code stays unknown: they belong to another "
+		       "user namespace or are protected (a security module), or this root has no cap_sys_ptrace, as in "
+		       "a container: run on the host";
 	return causes[cause].text;
 }
 

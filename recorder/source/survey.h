@@ -68,9 +68,9 @@ struct survey {
  */
 int survey_run(uint64_t limit_ns, struct survey *out, struct err *err);
 
-/* "jvm", "no-unwind-tables", ...; what it means and what to do, one sentence. Portable. */
+/* "jvm", "no-unwind-tables", ...; what it means and what to do, one sentence, for who is root or not. Portable. */
 const char *survey_cause_name(enum survey_cause cause);
-const char *survey_cause_text(enum survey_cause cause);
+const char *survey_cause_text(enum survey_cause cause, bool is_root);
 
 /* ---- for survey_linux.c and tests --------------------------------------------------------------- */
 

@@ -152,6 +152,22 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	check root_sees_java_and_net_of_others [ "$("$RECORDER" check --json 2>/dev/null | verdicts)" = '["ok"]' ]
 	check another_user_does_not_and_check_says_so \
 		[ "$(setpriv --reuid 65534 --clear-groups "$RECORDER" check --json 2>/dev/null | verdicts)" = '["note"]' ]
+	# What README's setcap gives is enough to read files of others, not to connect to their sockets.
+	caps=+sys_ptrace,+dac_read_search
+	setpriv --reuid 65534 --clear-groups --inh-caps $caps --ambient-caps $caps "$RECORDER" check --json >given 2>/dev/null
+	check with_two_capabilities_java_of_others_is_seen jq -s -e \
+		'any(.name == "java-of-others" and .verdict == "ok") and
+		any(.name == "dotnet-of-others" and (.text | test("cap_dac_override")))' given
+	run setpriv --reuid 65534 --clear-groups ./check-plain 60
+	root_is_refused()
+	{
+		setpriv --bounding-set -sys_ptrace "$RECORDER" check --json 2>/dev/null |
+			jq -r 'select(.cause == "unreadable").text' >rooted
+		[ -s rooted ]
+	}
+	wait_for 10 root_is_refused
+	check root_that_may_not_look_is_told_why grep -q 'not even root.*cap_sys_ptrace' rooted
+	check and_not_to_be_root sh -c '! grep -q "run as root" rooted'
 	# That user sees 15 letters of a name: no ground to say that nobody has the whole one, nor that somebody does.
 	cp /bin/sleep check-payment-gateway && run ./check-payment-gateway 60
 	named() { setpriv --reuid 65534 --clear-groups "$RECORDER" check --json "/StopOnGCOverMsec:5;Process=$1" 2>/dev/null |
