@@ -91,7 +91,7 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "stop-on-app-fabric-over-msec", .value = "MS", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
-		.help = "The same for requests of AppFabric.",
+		.help = "The same for requests of AppFabric (Windows).",
 	}, {
 		.name = "stop-on-exception", .value = "REGEX", .type = OPTION_RULE_TEXT,
 		.group = GROUP_TRIGGER, .commands = RULES, .conf = true,
