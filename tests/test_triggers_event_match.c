@@ -4,6 +4,7 @@
 #include "tests/support/event_lab.h"
 #include "triggers/duration.h"
 #include "triggers/event_match.h"
+#include "triggers/gc_duration.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,6 +123,24 @@ static void pairs_fire_where_the_story_says(void **state)
 {
 	(void)state;
 	event_lab_stories(KIND, "P", pairs, COUNT_OF(pairs));
+}
+
+/* Of two isolates of V8, the one that ends first does not end the other's. */
+static void collections_of_v8_and_cpython_are_paired_by_thread(void **state)
+{
+	static const struct lab_story v8[] = {
+		{"two threads", "V8/GC/Start;TriggerMSec=50",
+		 "  10 GC/Start pid=1 tid=1 Reason=1\n  20 GC/Start pid=1 tid=2 Reason=1\n"
+		 "  25 GC/Stop pid=1 tid=2 Reason=1\n! 110 GC/Stop pid=1 tid=1 Reason=1\n"},
+	}, cpython[] = {
+		{"two threads", "cpython/GCStart;TriggerMSec=50;StopEvent=GC/Stop",
+		 "  10 GC/Start pid=1 tid=1 Reason=1\n  20 GC/Start pid=1 tid=2 Reason=1\n"
+		 "  25 GC/Stop pid=1 tid=2 Reason=1\n! 110 GC/Stop pid=1 tid=1 Reason=1\n"},
+	};
+
+	(void)state;
+	event_lab_stories(KIND, V8_PROVIDER, v8, 1);
+	event_lab_stories(KIND, CPYTHON_PROVIDER, cpython, 1);
 }
 
 static void why_names_the_event_and_its_fields(void **state)
@@ -256,6 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(single_events_fire_where_the_story_says),
 		cmocka_unit_test(pairs_fire_where_the_story_says),
+		cmocka_unit_test(collections_of_v8_and_cpython_are_paired_by_thread),
 		cmocka_unit_test(why_names_the_event_and_its_fields),
 		cmocka_unit_test(slow_expression_is_given_up_and_said),
 		cmocka_unit_test(rule_needs_its_provider),

@@ -1,6 +1,7 @@
 #include "triggers/event_match_impl.h"
 
 #include "base/text.h"
+#include "triggers/gc_duration.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -299,5 +300,9 @@ int event_match_parse(struct event_match *m, struct spec *s, struct err *err)
 	}
 	if (!m->stop)
 		rc = derive_stop(m, s, err);
+	/* Their collections have no number, and all the same first field. */
+	if (m->context == CONTEXT_DERIVED &&
+	    (text_same_fold(m->provider, V8_PROVIDER) || text_same_fold(m->provider, CPYTHON_PROVIDER)))
+		m->context = CONTEXT_THREAD;
 	return rc ? rc : check_stop(m, s, err);
 }
