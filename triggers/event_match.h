@@ -17,7 +17,8 @@
  *	              _enter and _entry made _exit, of a uprobe the function's return
  *	StartStopID   what a start and its stop have in common, besides their process: a field's name,
  *	              ThreadID or ActivityID; else the first that there is of: an activity path, the
- *	              first field, the activity, the thread; the thread for derived stops of Linux
+ *	              first field, the activity, the thread; the thread for derived stops of Linux, of V8
+ *	              and of CPython
  *	InFlight      a start that is still open fires too; off unless said
  *	Stack         the thread's stack goes with the event, where the source can have it
  *	Verbose, BufferSizeMB               accepted, without effect here
