@@ -382,7 +382,8 @@ static void check_sources(struct check *c)
 
 static void put_plan(struct check *c, const struct plan *plan, const char *text)
 {
-	struct finding f = {.what = "plan", .name = "buffer-mb", .verdict = "ok", .text = text,
+	bool reaches = plan->history_s <= 0 || plan->history_s * 1e9 >= (double)c->o->pre_ns;
+	struct finding f = {.what = "plan", .name = "buffer-mb", .verdict = reaches ? "ok" : "note", .text = text,
 			    .limit = NAN};
 	struct json j = {.out = &c->out};
 
@@ -406,23 +407,26 @@ static void put_plan(struct check *c, const struct plan *plan, const char *text)
 	buf_putc(&c->out, '\n');
 }
 
-static void plan_text(const struct plan *plan, const struct plan_config *cfg, char *text, size_t n)
+static void plan_text(const struct check *c, const struct plan *plan, double ring_mb, char *text, size_t n)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], most[CMD_NUMBER_BYTES];
+	const char *advice = plan->history_s * 1e9 >= (double)c->o->pre_ns ? "a smaller buffer will do"
+									   : "--pre-sec asks for more";
 
 	if (!(plan->history_s > 0))
 		snprintf(text, n, "no sample came in %.0f s, so there is nothing to say: try it under load",
 			 plan->measured_s);
 	else if (plan->by_processes)
 		snprintf(text, n, "%s of what went on here in the last %.0f s will be held: %.1f processes a second were new, "
-			 "and %s are remembered; %.3g MB would hold %s, so a smaller buffer will do",
+			 "and %s are remembered; %.3g MB would hold %s: %s",
 			 text_seconds(plan->history_s, a), plan->measured_s, plan->new_processes_s,
-			 text_count(PROCESSES_MAX, most), (double)cfg->ring_bytes / 1048576, text_seconds(plan->ring_s, b));
+			 text_count(PROCESSES_MAX, most), ring_mb, text_seconds(plan->ring_s, b), advice);
 	else
 		snprintf(text, n, "%.3g MB will hold %s of what went on here in the last %.0f s "
-			 "(%.0f samples a second of %.1f bytes), in %s of memory in all", (double)cfg->ring_bytes / 1048576,
+			 "(%.0f samples a second of %.1f bytes), in %s of memory in all%s", ring_mb,
 			 text_seconds(plan->history_s, a), plan->measured_s, plan->samples_per_s,
-			 plan->bytes_per_sample, text_bytes(plan->memory_bytes, b));
+			 plan->bytes_per_sample, text_bytes(plan->memory_bytes, b),
+			 plan->history_s * 1e9 >= (double)c->o->pre_ns ? "" : ": --pre-sec asks for more");
 }
 
 /* The rules' counters are events too: they are read meanwhile. */
@@ -464,6 +468,7 @@ static int check_plan(struct check *c, struct err *err)
 	if (rc)
 		return rc;
 	cfg.ring_bytes = (size_t)memory.ring_bytes;
+	cfg.keeps_ns = (uint64_t)(c->o->pre_ns + c->o->delay_ns);
 	cmd_etw_options(c->o, &cfg.source.etw);
 	if (!needs)
 		return err_set(err, ERR_MEMORY, "out of memory for the plan");
@@ -477,7 +482,7 @@ static int check_plan(struct check *c, struct err *err)
 	free(needs);
 	if (rc)
 		return rc;
-	plan_text(&plan, &cfg, text, sizeof(text));
+	plan_text(c, &plan, (double)cfg.ring_bytes / 1048576, text, sizeof(text));
 	put_plan(c, &plan, text);
 	return 0;
 }

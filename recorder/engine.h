@@ -109,10 +109,11 @@ struct engine_result {
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err);
 
 /*
- * How far back the table of processes reaches at most while so many new ones a second come and go, however large the
- * buffer is; seconds. Over 77 a second (62 with samples) some have no name, and history is no shorter for it.
+ * How far back the table of processes reaches while so many new ones a second come and go, however large the buffer
+ * is; seconds. keeps_ns: what an incident keeps before and after its firing: that much it reaches, and five minutes,
+ * as beyond a number that lasts for so long new ones have no name.
  */
-double engine_processes_reach_s(double new_s);
+double engine_processes_reach_s(double new_s, uint64_t keeps_ns);
 
 /* What follows the number of all that was lost: what was more than one process's share; or nothing. */
 #define ENGINE_FLOODED_BYTES 64

@@ -46,6 +46,10 @@ static void tick(struct engine *e, uint64_t until_ns)
 		e->next_tick_ns = step_ns < UINT64_MAX - event.time_ns ? event.time_ns + step_ns
 								       : UINT64_MAX;
 		e->now_ns = event.time_ns;
+		if (event.time_ns >= e->next_tables_ns) {
+			engine_keep_tables_open(e);
+			e->next_tables_ns = event.time_ns + NS_PER_SEC;
+		}
 		engine_rules_feed(e, &event);
 		engine_windows(e, e->now_ns, NULL);
 		if (e->cfg->max_collect_ns && e->now_ns - e->start_ns >= e->cfg->max_collect_ns) {
@@ -74,7 +78,7 @@ static void fresh_frame(void *ctx, struct frame *frame)
 	symbols_want(e->symbols, frame);
 }
 
-void engine_keep(struct engine *e, struct event *event)
+bool engine_keep(struct engine *e, struct event *event)
 {
 	int rc;
 
@@ -92,10 +96,9 @@ void engine_keep(struct engine *e, struct event *event)
 		e->flooded++;                /* told once a second: note_own_losses() */
 	else if (rc)
 		e->lost++;
-	if (rc)
-		return;
-	if (event->kind == EVENT_SAMPLE)
+	if (!rc && event->kind == EVENT_SAMPLE)
 		e->samples++;
+	return rc != ERR_LIMIT;
 }
 
 /* Not live: time starts with the first event. */
@@ -111,6 +114,7 @@ static void start(struct engine *e, uint64_t first_ns)
 static void deliver(struct engine *e, const struct event *from)
 {
 	struct event event = *from;
+	bool kept;
 
 	if (!e->started)
 		start(e, event.time_ns);
@@ -145,8 +149,11 @@ static void deliver(struct engine *e, const struct event *from)
 	/* A process that is met for the first time: its command line, while it lives. */
 	if (event.process && !atomic_exchange(&event.process->met, true))
 		symbols_process(e->symbols, event.process);
-	engine_keep(e, &event);
-	engine_rules_feed(e, &event);
+	kept = engine_keep(e, &event);
+	/* What a rule fired at is in its incident, whatever its process has had. */
+	if (engine_rules_feed(e, &event) && !kept && segment_add_wanted(e->builder, &event) == 0 &&
+	    e->flooded > e->flooded_told)
+		e->flooded--;
 }
 
 static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)

@@ -127,7 +127,7 @@ struct engine {
 	struct budget budget;
 	struct memory_budget memory;
 	char budget_reason[200];             /* of the step that a source is about to take */
-	uint64_t start_ns, now_ns, next_tick_ns, last_ns, next_housekeeping_ns;
+	uint64_t start_ns, now_ns, next_tick_ns, next_tables_ns, last_ns, next_housekeeping_ns;
 	uint64_t events, samples, lost, late, refused_told;
 	uint64_t flooded, flooded_told;      /* events over a quota */
 	bool started, tables_told;
@@ -194,7 +194,7 @@ void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
 int engine_rules_open(struct engine *e, struct err *err);
 void engine_rules_close(struct engine *e);
 uint32_t engine_rules_wanted(const struct engine *e);        /* firings that end the run */
-void engine_rules_feed(struct engine *e, const struct event *event);
+bool engine_rules_feed(struct engine *e, const struct event *event);   /* a rule fired at it */
 void engine_rules_publish(struct engine *e);                 /* under the lock */
 void engine_rules_remember(struct engine *e, bool now);
 void engine_rules_store(struct engine *e);                   /* writer */
@@ -223,8 +223,8 @@ struct firing {
 	bool whole;                          /* a whole file; see struct pending */
 };
 
-/* Merge thread: into the open segment, which is sealed first when it is full. */
-void engine_keep(struct engine *e, struct event *event);
+/* Merge thread: into the open segment, which is sealed first when it is full. false: a flood's, left out. */
+bool engine_keep(struct engine *e, struct event *event);
 
 /* What the recorder says about itself in incidents: engine_own.c; merge thread. */
 void engine_own_ring(struct engine *e, uint64_t time_ns);

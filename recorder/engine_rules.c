@@ -186,9 +186,10 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
  * After the last wanted firing the triggers are off, but for one that tells when what fired has ended; before
  * they are armed only those that arm are on.
  */
-void engine_rules_feed(struct engine *e, const struct event *event)
+bool engine_rules_feed(struct engine *e, const struct event *event)
 {
 	struct buf why = {0};
+	bool fired = false, now;
 	uint32_t i;
 
 	for (i = 0; i < e->cfg->ntriggers; i++) {
@@ -199,10 +200,13 @@ void engine_rules_feed(struct engine *e, const struct event *event)
 		if ((t->kinds && !(t->kinds >> event->kind & 1)) || is_start_rule(t) == e->armed)
 			continue;
 		buf_reset(&why);
-		if (t->ops->feed(t, event, &why) && !e->rules[i].in_window)
+		now = t->ops->feed(t, event, &why);
+		fired |= now;
+		if (now && !e->rules[i].in_window)
 			rule_fires(e, i, &why, event);
 	}
 	buf_free(&why);
+	return fired;
 }
 
 /* ---- what status says -------------------------------------------------------------------------- */

@@ -6,27 +6,31 @@
 #include "engine_private.h"
 
 #define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
-#define TABLE_FULL_PCT 90u                   /* then the ring gives up its oldest segments, */
-#define TABLE_ROOMY_PCT 85u                  /* until this; not at every segment anew */
+/* Then the ring gives up its oldest segments, until the second; not all the time anew. */
+#define FRAMES_FULL_PCT 90u
+#define FRAMES_ROOMY_PCT 85u
+#define PROCESSES_FULL_PCT 80u               /* what ended less than SWEEP_MARGIN_NS ago must have room, too */
+#define PROCESSES_ROOMY_PCT 75u
 #define EVICT_PART 16u                       /* this part of them at a time */
 
 /*
  * What one process may take of a segment; a full one has 8,192 samples, and 2 new nodes for each on an
  * ordinary load, of all processes together. A table that is half full would be full before the ring is, and
  * so would be the memory where history had to go for it: then less of what fills that one, so that history
- * lasts. Of new processes as many as the table holds for REACH_NS: 62 a second, which is a machine that builds
- * programs; 10,000 an hour never come near it.
+ * lasts. Of new processes as many as the table holds for an incident's window: 109 a second with samples for
+ * one of five minutes or less, which is more than a machine of two CPUs that builds programs has.
  */
 static const struct segment_quota ample = {
 	.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
 	.sideband = 8192, .processes = 8192,
 };
 static const struct segment_quota tight = {
-	.nodes = 8192, .frames = 512, .threads = 128, .sideband = 256, .processes = 256,
+	.nodes = 8192, .frames = 512, .threads = 128, .sideband = 64, .processes = 64,
 };
 #define TABLE_TIGHT_PCT 50u
-#define REACH_NS (900 * NS_PER_SEC)          /* or what an incident keeps, if that is longer */
-#define SIDEBAND_PART 4u                     /* of those without samples: this part as many */
+#define REACH_LEAST_NS (300 * NS_PER_SEC)
+#define SIDEBAND_PART 4u                     /* with starts and ends alone, and with other events: this part as many */
+#define ALL_OF_THEM (1 + 2.0 / SIDEBAND_PART)
 
 /* A slice of the frames, so that it takes no time; everything else. */
 void engine_sweep(struct engine *e)
@@ -66,9 +70,14 @@ static bool frames_over(const struct engine *e, unsigned pct)
 	return over(use.frames, FRAMES_MAX, pct);
 }
 
-static bool tables_over(const struct engine *e, unsigned pct)
+static bool tables_are_full(const struct engine *e)
 {
-	return processes_over(e, pct) || frames_over(e, pct);
+	return processes_over(e, PROCESSES_FULL_PCT) || frames_over(e, FRAMES_FULL_PCT);
+}
+
+static bool tables_are_roomy(const struct engine *e)
+{
+	return !processes_over(e, PROCESSES_ROOMY_PCT) && !frames_over(e, FRAMES_ROOMY_PCT);
 }
 
 static uint64_t tables_used(const struct engine *e)
@@ -93,18 +102,25 @@ static double full_ns(const struct segment *s)
 	return ns;
 }
 
-double engine_processes_reach_s(double new_s)
+/* New processes with samples that may be listed in each second, so that the window is reached. */
+static double new_processes_s(uint64_t keeps_ns)
 {
-	const double room = PROCESSES_MAX / 100.0 * (TABLE_FULL_PCT + TABLE_ROOMY_PCT) / 2;
-	const double most_s = PROCESSES_MAX / 100.0 * TABLE_ROOMY_PCT / (REACH_NS / 1e9) * (1 + 1.0 / SIDEBAND_PART);
+	uint64_t reach_ns = keeps_ns > REACH_LEAST_NS ? keeps_ns : REACH_LEAST_NS;
+
+	return PROCESSES_MAX / 100.0 * PROCESSES_ROOMY_PCT / ((double)reach_ns / 1e9) / ALL_OF_THEM;
+}
+
+double engine_processes_reach_s(double new_s, uint64_t keeps_ns)
+{
+	const double room = PROCESSES_MAX / 100.0 * (PROCESSES_FULL_PCT + PROCESSES_ROOMY_PCT) / 2;
+	double most_s = new_processes_s(keeps_ns) * ALL_OF_THEM;
 
 	return room / (new_s < most_s ? new_s : most_s);
 }
 
 static uint32_t new_processes(const struct engine *e, const struct segment *last)
 {
-	uint64_t keeps_ns = e->cfg->pre_ns + e->cfg->post_ns, reach_ns = keeps_ns > REACH_NS ? keeps_ns : REACH_NS;
-	double n = PROCESSES_MAX * (TABLE_ROOMY_PCT / 100.0) * full_ns(last) / (double)reach_ns;
+	double n = new_processes_s(e->cfg->pre_ns + e->cfg->post_ns) * full_ns(last) / 1e9;
 
 	return n > ample.processes ? ample.processes : n > tight.processes ? (uint32_t)n : tight.processes;
 }
@@ -155,10 +171,10 @@ void engine_keep_tables_open(struct engine *e)
 	uint64_t before;
 	uint32_t n;
 
-	if (!tables_over(e, TABLE_FULL_PCT))
+	if (!tables_are_full(e))
 		return;
 	engine_sweep_all(e);
-	while (tables_over(e, TABLE_ROOMY_PCT)) {
+	while (!tables_are_roomy(e)) {
 		ring_use(e->ring, &use);
 		if (!use.segments)
 			return;

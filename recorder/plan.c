@@ -232,7 +232,7 @@ static void conclude(struct planner *p, struct plan *out)
 	out->bytes_per_sample = bytes / n;
 	segments = plan_segments_held(ring, bytes);
 	out->ring_s = segments * n / out->samples_per_s;
-	reach_s = engine_processes_reach_s(out->new_processes_s);
+	reach_s = engine_processes_reach_s(out->new_processes_s, p->cfg->keeps_ns);
 	out->by_processes = reach_s < out->ring_s;
 	out->history_s = out->by_processes ? reach_s : out->ring_s;
 	out->held_samples = (uint64_t)(out->history_s * out->samples_per_s);

@@ -22,6 +22,7 @@ struct plan_config {
 	struct source_config source;                 /* tables, queue and log are filled in */
 	const struct needs *needs;
 	size_t ring_bytes;
+	uint64_t keeps_ns;                   /* of an incident, before and after its firing */
 	uint64_t measure_ns;
 };
 

@@ -2,6 +2,7 @@
  * A process that floods, beside one that does what it always does: segments are cut as the engine cuts
  * them, and a ring of 1 MB holds as many seconds of history with the flood as without.
  */
+#include "model/own_event.h"
 #include "model/ring.h"
 #include "tests/support/segment_lab.h"
 
@@ -303,6 +304,7 @@ static void a_process_that_a_segment_lists_is_none_of_the_new_ones(void **state)
 	struct segment_content c;
 	struct segment *older, *s;
 	struct process *other;
+	struct thread *pooled;
 	uint32_t i;
 
 	(void)state;
@@ -315,14 +317,17 @@ static void a_process_that_a_segment_lists_is_none_of_the_new_ones(void **state)
 		put("ab", other, thread_add(lab.processes, other, 300 + i));
 	}
 	put("ab", lab.app, lab.threads[0]);
+	pooled = thread_add(lab.processes, lab.app, 999);
+	put("ab", lab.app, pooled);
 	s = seglab_seal(&lab);
 	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
-	assert_int_equal(c.nthreads, 4);
+	assert_int_equal(c.nthreads, 5);
 	assert_int_equal(seglab_thread(&lab, s, c.samples[1].thread)->process->pid, 301);
 	assert_int_equal(c.samples[2].thread, c.samples[3].thread);
 	assert_string_equal(process_name(seglab_thread(&lab, s, c.samples[3].thread)->process), "[more]");
 	assert_ptr_equal(seglab_thread(&lab, s, c.samples[4].thread), lab.threads[0]);
 	assert_int_equal(c.samples[4].stack, c.samples[0].stack);
+	assert_ptr_equal(seglab_thread(&lab, s, c.samples[5].thread), pooled);
 	segment_content_free(&c);
 	segment_unref(s);
 	segment_unref(older);
@@ -381,9 +386,20 @@ static void a_process_with_events_alone_is_none_of_those_with_samples(void **sta
 		assert_int_equal(segment_add(lab.builder, &e), i < 3 ? 0 : ERR_LIMIT);
 	}
 	put("ab", lab.app, lab.threads[0]);
+	assert_int_equal(segment_add_wanted(lab.builder, &e), 0);    /* a rule fired at it */
+	/* Of one that is listed, by whatever thread; of none; and what the recorder says of itself. */
+	e.process = lab.app;
+	e.thread = lab.threads[1];
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	e.process = NULL;
+	e.thread = NULL;
+	assert_int_equal(segment_add(lab.builder, &e), 0);
+	e.provider = OWN_PROVIDER;
+	assert_int_equal(segment_add(lab.builder, &e), 0);
 	s = seglab_seal(&lab);
 	assert_int_equal(segment_decode(s->bytes, s->nbytes, &c, NULL), 0);
-	assert_int_equal(c.nevents, 3);
+	assert_int_equal(c.nevents, 7);
+	assert_int_equal(seglab_thread(&lab, s, c.events[3].thread)->process->pid, 304);
 	assert_ptr_equal(seglab_thread(&lab, s, c.samples[0].thread), lab.threads[0]);
 	segment_content_free(&c);
 	segment_unref(s);

@@ -138,22 +138,31 @@ static void two_threads_read_while_it_is_cut_off(void **state)
 	end(&f);
 }
 
-static void another_bus_error_ends_the_process(void **state)
+static int status_of_child(const struct file *f, bool sent)
 {
-	struct file f = make();
-	int status;
-	pid_t pid;
+	int status = 0;
+	pid_t pid = fork();
 
-	(void)state;
-	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (ftruncate(f.fd, PAGE) == 0)
-			_exit((int)*(volatile const unsigned char *)(f.map.at + PAGE));
+		if (sent)
+			kill(getpid(), SIGBUS);
+		else if (ftruncate(f->fd, PAGE) == 0)
+			_exit((int)*(volatile const unsigned char *)(f->map.at + PAGE));
 		_exit(1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+	return status;
+}
+
+static void another_bus_error_ends_the_process(void **state)
+{
+	struct file f = make();
+	int done = status_of_child(&f, false), sent = status_of_child(&f, true);
+
+	(void)state;
+	assert_true(WIFSIGNALED(done) && WTERMSIG(done) == SIGBUS);
+	assert_true(WIFSIGNALED(sent) && WTERMSIG(sent) == SIGBUS);
 	end(&f);
 }
 

@@ -41,6 +41,7 @@ struct process {
 	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
 	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
 	_Atomic bool met;                    /* an event of it was delivered */
+	_Atomic bool listed;                 /* a segment lists it, or has: it takes no more room by another */
 	_Atomic uint32_t refs;               /* its threads, and who asked with process_ref() */
 	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */
 };

@@ -121,9 +121,9 @@ struct segment_quota {
 	uint32_t frames;                     /* frames that nothing else lists yet */
 	uint32_t threads;
 	uint32_t events, event_bytes;        /* EVENT_GENERIC and EVENT_LOG, of each sort; bytes of fields */
-	uint32_t sideband;                   /* starts and ends of processes and threads, and processes with
-						other events that no segment lists yet */
-	uint32_t processes;                  /* with samples, that no segment lists yet: beyond it these are
+	uint32_t sideband;                   /* starts and ends of processes and threads; as many processes that
+						no segment has listed may have other events */
+	uint32_t processes;                  /* with samples, that no segment has listed: beyond it these are
 						"[more]"'s. 0 = no quotas at all */
 };
 
@@ -135,6 +135,8 @@ void segment_set_quota(struct segment_builder *b, const struct segment_quota *qu
  * returns  0, ERR_MEMORY, or ERR_LIMIT: an event over the quota of its process
  */
 int segment_add(struct segment_builder *b, const struct event *e);
+/* The same for an event that is kept whatever its process has had: one that a rule fired at. */
+int segment_add_wanted(struct segment_builder *b, const struct event *e);
 void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t period_ns);
 
 bool segment_is_full(const struct segment_builder *b, uint64_t now_ns);

@@ -125,8 +125,10 @@ static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 	if (local != TABLE_NONE)
 		return local;
 	local = list_add(&b->threads, thread->number);
-	if (local != UINT32_MAX)
+	if (local != UINT32_MAX) {
 		thread_ref(thread);
+		atomic_store_explicit(&thread->process->listed, true, memory_order_relaxed);
+	}
 	return local;
 }
 
@@ -287,7 +289,7 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
 	const struct segment_quota *limit = &b->quota.limit;
-	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->thread);
+	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process);
 	struct last_stack *last = &b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
 	const struct frame_ref *leaf_first = e->stack_frames;
 	uint32_t node = STACK_NONE, depth = 0, n = e->nstack_frames;
@@ -579,7 +581,7 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 
 	if (list_find(&b->threads, thread->number) != TABLE_NONE || quota_is_sideband(kind))
 		return thread;
-	use = quota_of(&b->quota, thread->process, thread);
+	use = quota_of(&b->quota, thread->process);
 	if (!use)
 		return b->quota.limit.processes ? more_thread(b) : thread;
 	if (!quota_over(use->threads, b->quota.limit.threads)) {
@@ -594,26 +596,34 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 	return more;
 }
 
-int segment_add(struct segment_builder *b, const struct event *e)
+/* thread: what it is listed under; NULL = none. */
+static int add(struct segment_builder *b, const struct event *e, struct thread *thread)
 {
-	uint32_t thread = THREAD_NONE;
-	struct thread *within = NULL;
+	uint32_t local = THREAD_NONE;
 
 	if (!columns_room(b, fields_bytes(e)))
 		return ERR_MEMORY;
-	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e))
-		return ERR_LIMIT;
-	if (e->thread)
-		within = thread_within(b, e->thread, e->kind);
-	if (within) {
-		thread = local_thread(b, within);
-		if (thread == UINT32_MAX)
+	if (thread) {
+		local = local_thread(b, thread);
+		if (local == UINT32_MAX)
 			return ERR_MEMORY;
 	}
 	if (e->kind != EVENT_SAMPLE)
-		return add_event(b, e, thread);
-	add_sample(b, e, thread);
+		return add_event(b, e, local);
+	add_sample(b, e, local);
 	return 0;
+}
+
+int segment_add(struct segment_builder *b, const struct event *e)
+{
+	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e))
+		return ERR_LIMIT;
+	return add(b, e, e->thread ? thread_within(b, e->thread, e->kind) : NULL);
+}
+
+int segment_add_wanted(struct segment_builder *b, const struct event *e)
+{
+	return add(b, e, e->thread);
 }
 
 void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t period_ns)

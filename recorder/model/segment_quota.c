@@ -1,5 +1,7 @@
 #include "model/segment_quota.h"
 
+#include "model/own_event.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@ void quota_free(struct quota_book *q)
 
 void quota_reset(struct quota_book *q)
 {
-	q->nuses = q->fresh = q->sideband = 0;
+	q->nuses = q->fresh = q->eventful = q->sideband = 0;
 	table_clear(&q->index);
 }
 
@@ -22,11 +24,10 @@ static bool same(const void *ctx, uint32_t value, const void *key)
 	return q->uses[value].process == *(const uint32_t *)key;
 }
 
-/* taken: what a process that is new counts as, of so many. */
-static struct quota_use *use_of(struct quota_book *q, const struct process *process, const struct thread *thread,
-				uint32_t *taken, uint32_t limit)
+/* taken: what a process that no segment has listed counts as, of so many. Events of none always have a use. */
+static struct quota_use *use_of(struct quota_book *q, const struct process *process, uint32_t *taken, uint32_t limit)
 {
-	bool fresh = !thread || !atomic_load_explicit(&thread->refs, memory_order_relaxed);
+	bool fresh = process && !atomic_load_explicit(&process->listed, memory_order_relaxed);
 	uint32_t number = process ? process->number : UINT32_MAX;
 	uint64_t hash = hash_u64(number);
 	uint32_t at = table_find(&q->index, hash, same, q, &number);
@@ -53,9 +54,9 @@ static struct quota_use *use_of(struct quota_book *q, const struct process *proc
 	return &q->uses[q->nuses++];
 }
 
-struct quota_use *quota_of(struct quota_book *q, const struct process *process, const struct thread *thread)
+struct quota_use *quota_of(struct quota_book *q, const struct process *process)
 {
-	return use_of(q, process, thread, &q->fresh, q->limit.processes);
+	return use_of(q, process, &q->fresh, q->limit.processes);
 }
 
 static enum quota_sort sort_of(const struct event *e)
@@ -79,6 +80,12 @@ bool quota_is_sideband(enum event_kind kind)
 	       kind == EVENT_THREAD_EXIT;
 }
 
+static bool is_counted(const struct event *e)
+{
+	return (e->kind == EVENT_GENERIC || e->kind == EVENT_LOG) &&
+	       (!e->provider || strcmp(e->provider, OWN_PROVIDER) != 0);
+}
+
 bool quota_event(struct quota_book *q, const struct event *e)
 {
 	struct quota_use *use;
@@ -89,8 +96,8 @@ bool quota_event(struct quota_book *q, const struct event *e)
 		if (quota_over(q->sideband, q->limit.sideband))
 			return false;
 		q->sideband++;
-	} else if (e->kind == EVENT_GENERIC || e->kind == EVENT_LOG) {
-		use = use_of(q, e->process, e->thread, &q->sideband, q->limit.sideband);
+	} else if (is_counted(e)) {
+		use = use_of(q, e->process, &q->eventful, q->limit.sideband);
 		if (!use || !takes_event(q, use, sort_of(e)))
 			return false;
 		use->events[sort_of(e)]++;
@@ -100,8 +107,8 @@ bool quota_event(struct quota_book *q, const struct event *e)
 
 void quota_event_took(struct quota_book *q, const struct event *e, size_t bytes)
 {
-	struct quota_use *use = q->limit.processes ? quota_of(q, e->process, e->thread) : NULL;
+	struct quota_use *use = q->limit.processes && is_counted(e) ? quota_of(q, e->process) : NULL;
 
-	if (use && (e->kind == EVENT_GENERIC || e->kind == EVENT_LOG))
+	if (use)
 		use->event_bytes[sort_of(e)] += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
 }

@@ -3,10 +3,10 @@
  * made anew all the time, events without end) does not push the others' history out of the ring and of
  * the tables. Samples are never refused: over its quota a process's stacks end in a frame "[more]", where
  * they would go on into what is new to the segment, and its samples belong to a thread "[more]". Events
- * over it are refused. Of processes only so many are new in a segment; one that a segment lists takes no more
- * room, however many there are, so that what runs for long keeps its name in a flood of those that do not.
- * Processes that are known by events only (their start, their end) have a number of their own, and leave that of
- * the processes with samples alone. The builder's own; merge thread.
+ * over it are refused. Of processes only so many are new in a segment; one that a segment has listed before takes
+ * no more room, however many there are, so that what runs for long keeps its name in a flood of those that do not.
+ * Processes that are known by events only have numbers of their own, starts and ends one and the others another, and
+ * leave that of the processes with samples alone. The builder's own; merge thread.
  */
 #ifndef MODEL_SEGMENT_QUOTA_H
 #define MODEL_SEGMENT_QUOTA_H
@@ -35,7 +35,8 @@ struct quota_book {
 	struct quota_use *uses;
 	uint32_t nuses, room;
 	uint32_t fresh;                      /* processes with samples that no segment had listed */
-	uint32_t sideband;                   /* the limit's */
+	uint32_t eventful;                   /* the same with other events than starts and ends */
+	uint32_t sideband;                   /* starts and ends */
 	struct table index;
 };
 
@@ -43,9 +44,9 @@ void quota_free(struct quota_book *q);
 void quota_reset(struct quota_book *q);
 /*
  * For a sample: what its process has used in this segment, added when it is new; NULL without memory, over
- * `processes`, or without any quotas. thread: one of its own, or NULL: whether a segment, this one too, lists it.
+ * `processes`, or without any quotas.
  */
-struct quota_use *quota_of(struct quota_book *q, const struct process *process, const struct thread *thread);
+struct quota_use *quota_of(struct quota_book *q, const struct process *process);
 bool quota_is_sideband(enum event_kind kind);
 /* Whether an event fits, and if so count it; quota_event_took: the bytes that its fields have become. */
 bool quota_event(struct quota_book *q, const struct event *e);

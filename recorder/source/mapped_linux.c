@@ -10,18 +10,22 @@
 /* Of the thread that reads now; a signal has nothing else to be told by. */
 static _Thread_local sigjmp_buf *reading;
 
-static void on_bus_error(int number)
+/* si_code > 0: by the kernel, for what this thread did. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-	if (reading)
+	(void)context;
+	if (reading && info->si_code > 0)
 		siglongjmp(*reading, 1);
-	/* Not ours: done once more, it ends the process. */
+	/* Not ours: it ends the process, when done once more, or when it is sent once more. */
 	signal(number, SIG_DFL);
+	if (info->si_code <= 0)
+		raise(number);
 }
 
 /* With every file, as a library may have put a handler of its own there since. */
 static void listen(void)
 {
-	struct sigaction action = {.sa_handler = on_bus_error};
+	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
 
 	sigaction(SIGBUS, &action, NULL);
 }
