@@ -252,6 +252,8 @@ static bool somebody_waits(void *ctx)
 	uint64_t now = os_now_ns();
 	bool ended, waits;
 
+	if (atomic_load(&e->stop) == STOP_ABORT)
+		return true;
 	if (e->cfg->file)
 		return false;
 	os_mutex_lock(e->lock);
@@ -260,7 +262,7 @@ static bool somebody_waits(void *ctx)
 	os_mutex_unlock(e->lock);
 	if (ended && !e->retain_end_ns)
 		e->retain_end_ns = now + RETAIN_AT_END_NS;
-	return waits || (ended && now >= e->retain_end_ns) || atomic_load(&e->stop) == STOP_ABORT;
+	return waits || (ended && now >= e->retain_end_ns);
 }
 
 static void retain(struct engine *e)
@@ -279,6 +281,15 @@ static void retain(struct engine *e)
 		log_line(e->log, LOG_INFO, "%u old incidents were removed to keep the store within %.0f MB "
 			 "and %.0f days", deleted, (double)e->cfg->store_limits.max_bytes / 1048576,
 			 (double)e->cfg->store_limits.max_age_ns / 86400e9);
+}
+
+/* Another one is due: what is old is removed after it. */
+static void retain_unless(struct engine *e, bool due)
+{
+	if (due && e->retain_put_off < PUT_OFF_MAX)
+		e->retain_put_off++;
+	else
+		retain(e);
 }
 
 static void announce(struct engine *e, const struct pending *p)
@@ -367,7 +378,7 @@ static void give_up_rest(struct engine *e)
 		}
 		unlink_pending(e, p);
 		if (finished)
-			retain(e);
+			retain_unless(e, next_due(e, NULL, UINT64_MAX) != NULL);
 	}
 }
 
@@ -401,7 +412,7 @@ void engine_writer_main(void *ctx)
 			next = next_due(e, p, now);
 			if (finished) {
 				unlink_pending(e, p);
-				retain(e);
+				retain_unless(e, next != NULL);
 			}
 		}
 		engine_rules_store(e);

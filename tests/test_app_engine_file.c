@@ -258,6 +258,54 @@ static void windows_that_overlap_never_wait_for_one_another(void **state)
 	remove_store(r.path);
 }
 
+static unsigned count_lines_with(const char *path, const char *words)
+{
+	struct os_file *file = NULL;
+	struct buf text = {0};
+	const char *at;
+	unsigned n = 0;
+
+	assert_int_equal(os_open(path, OS_READ, &file, NULL), 0);
+	assert_int_equal(os_read_all(file, 1 << 20, &text, NULL), 0);
+	os_close(file);
+	for (at = buf_text(&text); (at = strstr(at, words)) != NULL; at += strlen(words))
+		n++;
+	buf_free(&text);
+	return n;
+}
+
+/* Ten windows end at the same event. After each of them the store is over its limit. */
+static void old_incidents_are_removed_when_all_that_are_due_are_stored(void **state)
+{
+	struct trigger *rules[10];
+	char path[TMP_BYTES + 8];
+	struct log *log = NULL;
+	struct rig r;
+	unsigned i;
+
+	(void)state;
+	rig_open_file(&r, "due.db", 60);
+	snprintf(path, sizeof(path), "%s.log", r.path);
+	os_remove(path, NULL);
+	assert_int_equal(log_open(path, &log, NULL), 0);
+	for (i = 0; i < 10; i++)
+		rules[i] = r.rule;
+	r.cfg.triggers = rules;
+	r.cfg.ntriggers = 10;
+	r.cfg.store_limits.max_incidents = 1;
+	r.cfg.log = log;
+	r.plan.fire_s[0] = 30;
+	rig_run(&r);
+	log_close(log);
+	assert_int_equal(r.result.stored, 10);
+	assert_int_equal(count_lines_with(path, " stored: "), 10);
+	/* Once, but that the reader may be held up between two of the ends. */
+	assert_in_range(count_lines_with(path, "old incidents were removed"), 1, 4);
+	rig_check(&r, 10, 2000, 3200);
+	os_remove(path, NULL);
+	remove_store(r.path);
+}
+
 static void fill_disk_at_10000(void *ctx, uint64_t number)
 {
 	(void)ctx;
@@ -536,6 +584,7 @@ int main(void)
 		cmocka_unit_test(the_time_limit_is_of_the_traces_time),
 		cmocka_unit_test(a_slow_store_and_a_low_ceiling_cut_nothing),
 		cmocka_unit_test(windows_that_overlap_never_wait_for_one_another),
+		cmocka_unit_test(old_incidents_are_removed_when_all_that_are_due_are_stored),
 		cmocka_unit_test(a_full_disk_ends_the_reading),
 		cmocka_unit_test(without_rules_the_file_is_one_incident),
 		cmocka_unit_test(a_file_larger_than_memory_is_stored_whole),
