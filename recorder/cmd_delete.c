@@ -1,5 +1,6 @@
 /*
- * delete: incidents by number. Each is one short transaction, beside a running recorder too.
+ * delete: incidents by number. Each is one short transaction, beside a running recorder too; what only they had is
+ * swept once, behind the last.
  */
 #include "cmd.h"
 
@@ -18,7 +19,7 @@ int cmd_delete(const struct options *o, struct err *err)
 	rc = cmd_store_open(o, STORE_EDIT, &store, err);
 	/* One that is not there is no reason to leave the others; the first refusal is reported. */
 	for (i = 0; !rc && i < o->ids.n; i++) {
-		int one = store_delete(store, o->ids.items[i], &why);
+		int one = store_delete_only(store, o->ids.items[i], &why);
 
 		if (!one)
 			cmd_note("incident %" PRId64 " is deleted", o->ids.items[i]);
@@ -27,6 +28,8 @@ int cmd_delete(const struct options *o, struct err *err)
 		else
 			first = err_set(err, (enum err_code)why.code, "%s", why.text);
 	}
+	if (!rc)
+		store_clean(store);
 	store_close(store);
 	return rc ? rc : first;
 }

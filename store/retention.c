@@ -93,29 +93,33 @@ static int delete_open(struct store *s, struct delete_work *w, struct err *err)
 	return rc;
 }
 
-static int delete_one(struct store *s, int64_t id, struct err *err)
+int store_delete_only(struct store *s, int64_t id, struct err *err)
 {
 	struct delete_work w = {.id = id};
 	int rc = db_transact(s, TX_NORMAL, delete_work, &w, err);
 
 	if (!rc && w.open)
 		rc = delete_open(s, &w, err);
-	if (rc)
-		return rc;
-	store_sweep_segments(s);
-	s->unswept = s->unshrunk = true;
-	return 0;
+	if (!rc)
+		s->unswept = s->unshrunk = true;
+	return rc;
+}
+
+void store_clean(struct store *s)
+{
+	if (s->unswept)
+		store_sweep(s);
+	if (s->unshrunk)
+		space_give_back(s);
 }
 
 int store_delete(struct store *s, int64_t id, struct err *err)
 {
-	int rc = delete_one(s, id, err);
+	int rc = store_delete_only(s, id, err);
 
-	if (rc)
-		return rc;
-	store_sweep(s);
-	space_give_back(s);
-	return 0;
+	if (!rc)
+		store_clean(s);
+	return rc;
 }
 
 struct pin_work {
@@ -246,9 +250,12 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 				continue;
 			}
 		}
-		rc = delete_one(s, oldest.id, err);
-		if (!rc)
-			(*deleted)++;
+		rc = store_delete_only(s, oldest.id, err);
+		if (rc)
+			break;
+		(*deleted)++;
+		/* What they had is most of its size. */
+		store_sweep_segments(s);
 	}
 	if (!rc && s->unswept)
 		store_sweep(s);

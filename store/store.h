@@ -115,6 +115,9 @@ int store_newest(struct store *s, int64_t *id, struct err *err);
 int store_set_note(struct store *s, int64_t id, const char *note, struct err *err);
 /* ERR_BUSY when a recorder is writing it. Segments that other incidents share stay. */
 int store_delete(struct store *s, int64_t id, struct err *err);
+/* One of several: the same, and once behind the last of them all that nobody has any more, and the space. */
+int store_delete_only(struct store *s, int64_t id, struct err *err);
+void store_clean(struct store *s);
 int store_pin(struct store *s, int64_t id, bool pinned, struct err *err);
 
 uint64_t store_bytes(struct store *s);               /* size in use, log included */

@@ -224,6 +224,38 @@ static void what_a_deletion_left_behind_costs_no_other_incident(void **state)
 	lab_end_sound(&lab, s);
 }
 
+static bool count_calls(void *ctx)
+{
+	++*(unsigned *)ctx;
+	return false;
+}
+
+/* Between any two steps of a sweep it is asked whether to go on. */
+static void several_are_deleted_with_one_sweep(void **state)
+{
+	unsigned asked = 0, one;
+	struct lab lab;
+	struct store *s = with_incidents(&lab, "several.db", 12);
+	struct os_file_info file;
+	int64_t id;
+
+	(void)state;
+	store_set_call_off(s, count_calls, &asked);
+	assert_int_equal(store_delete(s, 1, NULL), 0);
+	one = asked;
+	asked = 0;
+	for (id = 2; id <= 11; id++)
+		assert_int_equal(store_delete_only(s, id, NULL), 0);
+	assert_int_equal(left(&lab), 1 << 11);
+	assert_int_equal(asked, 0);
+	store_clean(s);
+	assert_in_range(asked, 1, one);      /* of fewer segments and pages */
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 1);
+	assert_int_equal(os_path_info(lab.path, &file, NULL), 0);
+	assert_int_equal(file.size_bytes, store_bytes(s));
+	lab_end_sound(&lab, s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +269,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_left_of_what_was_deleted),
 		cmocka_unit_test(the_age_of_a_trace_files_incident_counts_from_its_storing),
 		cmocka_unit_test(what_a_deletion_left_behind_costs_no_other_incident),
+		cmocka_unit_test(several_are_deleted_with_one_sweep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
