@@ -232,6 +232,18 @@ static const char *stream_kind_text(unsigned kind)
 	return stream_text((enum stream)kind);
 }
 
+/* Recorders once counted as lost what was left out, too. */
+static void take_floods_from_lost(struct incident_head *h)
+{
+	uint64_t sum = 0;
+	unsigned kind;
+
+	for (kind = 0; kind < LOSS_KINDS; kind++)
+		sum += h->lost_by_kind[kind];
+	if (h->lost == sum)
+		h->lost -= h->lost_by_kind[LOSS_FLOOD];
+}
+
 static int find_head(struct store *s, int64_t id, struct incident_head *h, struct err *err)
 {
 	bool windowed = true;
@@ -242,6 +254,8 @@ static int find_head(struct store *s, int64_t id, struct incident_head *h, struc
 	if (!rc)
 		rc = head_sums(s, "SELECT kind, sum(n) FROM loss WHERE incident_id=? GROUP BY kind",
 			       id, h->lost_by_kind, LOSS_KINDS, loss_text, err);
+	if (!rc)
+		take_floods_from_lost(h);
 	if (!rc)
 		rc = head_sums(s,
 			       "SELECT kind, sum(n) FROM quality WHERE incident_id=? GROUP BY kind",

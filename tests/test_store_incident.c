@@ -113,6 +113,31 @@ static void the_window_cuts_samples_and_losses(void **state)
 	lab_end(&lab, s);
 }
 
+/* As recorders stored it before floods were counted apart. */
+static void what_older_recorders_left_out_is_not_lost_either(void **state)
+{
+	struct incident_head head = lab_head(MS(20), MS(10), 0), back = {0};
+	struct segment *segment;
+	struct store *s;
+	struct lab lab;
+
+	(void)state;
+	s = lab_record(&lab, "floods.db");
+	lab_sample(&lab, MS(10), 0, "a");
+	lab_lost(&lab, MS(12), 0, LOSS_FLOOD, 17);
+	lab_lost(&lab, MS(15), 0, LOSS_KERNEL, 4);
+	segment = lab_seal(&lab);
+	lab_incident(s, &head, &segment, 1);
+	assert_int_equal(head.lost, 4);
+	lab_sql(lab.path, "UPDATE incident SET lost=21");
+	assert_int_equal(store_head(s, head.id, &back, NULL), 0);
+	assert_int_equal(back.lost, 4);
+	assert_int_equal(back.lost_by_kind[LOSS_FLOOD], 17);
+	incident_head_free(&back);
+	segment_unref(segment);
+	lab_end(&lab, s);
+}
+
 /* Two incidents, two segments, each in both: what one recorder seals while windows overlap. */
 static void share_two(struct lab *lab, struct store *s, int64_t ids[2])
 {
@@ -544,6 +569,7 @@ int main(void)
 		cmocka_unit_test(rows_of_any_id_are_found),
 		cmocka_unit_test(the_list_is_newest_first_and_can_be_stopped),
 		cmocka_unit_test(an_unknown_id_is_answered_with_those_that_are_there),
+		cmocka_unit_test(what_older_recorders_left_out_is_not_lost_either),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
