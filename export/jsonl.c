@@ -60,6 +60,7 @@ static void put_head(struct json *j, const struct incident *in, const struct exp
 	json_key_str(j, "stream", stream_text(opt->stream));
 	json_key_uint(j, "period_ns", h->period_ns[opt->stream]);
 	json_key_uint(j, "lost", h->lost);
+	json_key_uint(j, "flooded", h->lost_by_kind[LOSS_FLOOD]);
 	json_close(j, '}');
 }
 

@@ -125,6 +125,7 @@ static void put_head(struct flat *f)
 	put_fact(f, "window_ns", NULL, (int64_t)(h->t1_ns - h->t0_ns));
 	put_fact(f, "cpu_period_ns", NULL, (int64_t)h->period_ns[STREAM_CPU]);
 	put_fact(f, "lost", NULL, (int64_t)h->lost);
+	put_fact(f, "flooded", NULL, (int64_t)h->lost_by_kind[LOSS_FLOOD]);
 	end(f);
 }
 

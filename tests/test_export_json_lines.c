@@ -23,6 +23,20 @@ static void each_line_of_jsonl_is_an_object_with_a_type(void **state)
 	assert_export_has("jsonl", false, "\"quality\":\"broken\",\"stack\":[\"app!orphan\",\"BROKEN\"]}\n");
 }
 
+static void what_floods_left_out_is_told_beside_what_was_lost(void **state)
+{
+	struct buf text = {0};
+	struct incident in;
+
+	(void)state;
+	assert_int_equal(sample_streams(&in), 0);
+	in.head.lost_by_kind[LOSS_FLOOD] = 17;
+	assert_int_equal(export_text(&in, "jsonl", NULL, &text), 0);
+	assert_non_null(strstr(buf_text(&text), "\"lost\":3,\"flooded\":17}\n"));
+	buf_free(&text);
+	incident_free(&in);
+}
+
 static void perfview_json_is_leaf_first_up_to_the_process(void **state)
 {
 	(void)state;
@@ -35,6 +49,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_line_of_jsonl_is_an_object_with_a_type),
+		cmocka_unit_test(what_floods_left_out_is_told_beside_what_was_lost),
 		cmocka_unit_test(perfview_json_is_leaf_first_up_to_the_process),
 	};
 

@@ -29,6 +29,7 @@ static void sql_finds_every_sample_event_and_counter(void **state)
 
 	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
+	in.head.lost_by_kind[LOSS_FLOOD] = 17;
 	assert_int_equal(export_text(&in, "sqlite-flat", NULL, &bytes), 0);
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(sqlite3_deserialize(db, "main", (unsigned char *)bytes.data,
@@ -41,6 +42,8 @@ static void sql_finds_every_sample_event_and_counter(void **state)
 	answer(db, "SELECT count(*) FROM v_sample WHERE function = 'burn_alpha' AND stream = 'cpu'", 4);
 	answer(db, "SELECT count(*) FROM event", 2);
 	answer(db, "SELECT count(*) FROM counter WHERE value IS NULL", 1);
+	answer(db, "SELECT value FROM incident WHERE key = 'lost'", 3);
+	answer(db, "SELECT value FROM incident WHERE key = 'flooded'", 17);
 	sqlite3_close(db);
 	buf_free(&bytes);
 	incident_free(&in);
