@@ -417,7 +417,7 @@ void rollup_free(struct rollup *r);
 /* ---- sweeping (sweep.c) --------------------------------------------------------------------- */
 
 /* All are best effort. */
-void store_sweep_segments(struct store *s);              /* delete those that no incident has */
+int store_sweep_segments(struct store *s);               /* delete those that no incident has; ERR_STOPPED: called off */
 void store_sweep(struct store *s);                       /* and what no segment lists; s->unswept: it was called off */
 /* Inside a transaction: whoever opens the store knows of it until a sweep has come to its end. */
 int sweep_note(struct store *s, struct err *err);

@@ -499,7 +499,7 @@ static int segments_step(struct store *s, void *arg, struct err *err)
 	return rc;
 }
 
-void store_sweep_segments(struct store *s)
+int store_sweep_segments(struct store *s)
 {
 	struct orphans o = {0};
 	struct args a;
@@ -510,9 +510,10 @@ void store_sweep_segments(struct store *s)
 		rc = ids_collect(s, a.st, &o.ids, NULL);
 	for (; !rc && o.at < o.ids.n; o.at += o.n) {
 		o.n = o.ids.n - o.at < STEP_SEGMENTS ? o.ids.n - o.at : STEP_SEGMENTS;
-		rc = db_transact_and_rest(s, segments_step, &o, NULL);
+		rc = sweep_called_off(s) ? ERR_STOPPED : db_transact_and_rest(s, segments_step, &o, NULL);
 	}
 	free(o.ids.ids);
+	return rc;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -623,11 +624,11 @@ void sweep_look(struct store *s)
 static int begin(struct marks *m, bool *has_pages)
 {
 	int64_t version = 0;
-	int rc;
+	int rc = store_sweep_segments(m->s);
 
-	store_sweep_segments(m->s);
 	query_int(m->s, "SELECT value FROM meta WHERE key='unswept'", &m->note);
-	rc = schema_version(m->s, &version, NULL);
+	if (!rc)
+		rc = schema_version(m->s, &version, NULL);
 
 	*has_pages = version >= 3;
 	if (!rc)

@@ -69,45 +69,85 @@ static int64_t rows(const struct lab *lab)
 struct between {
 	struct lab *lab;
 	struct store *recorder;
+	struct segment *shared;              /* with 'a' at 2 s */
 	int at, calls;
-	uint64_t time_ns;                    /* of what is stored there */
-	int64_t id;                          /* 0 = not yet */
+	int64_t id;                          /* of what is stored there; 0 = not yet */
 };
+
+/* From now on samples are of another program: its module, its command line. */
+static void start_other_program(struct lab *lab)
+{
+	struct object_key key = {.kind = OBJECT_ELF, .build_id_bytes = 4, .build_id = {5, 6, 7, 8},
+				 .path = "/opt/app"};
+
+	lab->object = objects_get(lab->frames, &key, 200);
+	lab->app = process_add(lab->processes, 200, MS(2), 0, 1, "other");
+	assert_non_null(lab->object);
+	assert_non_null(lab->app);
+	process_set_cmdline(lab->processes, lab->app, "other --once");
+	lab->threads[1] = thread_add(lab->processes, lab->app, 201);
+	assert_non_null(lab->threads[1]);
+	thread_set_name(lab->threads[1], "worker");
+}
+
+static struct segment *seal_letter(struct lab *lab, uint64_t time_ns, char letter)
+{
+	char text[] = {letter, '\0'};
+
+	lab_sample(lab, time_ns, 1, text);
+	lab_name(lab, letter);
+	return lab_seal(lab);
+}
+
+static int64_t store_shared(struct between *b)
+{
+	struct incident_head head = lab_head(2 * NS_PER_SEC + MS(50), MS(50), 0);
+	struct segment *segments[] = {b->shared, seal_letter(b->lab, 2 * NS_PER_SEC + MS(1), 'b')};
+	int64_t id = lab_incident(b->recorder, &head, segments, 2);
+
+	segment_unref(segments[1]);
+	return id;
+}
 
 static bool store_what_goes(void *ctx)
 {
 	struct between *b = ctx;
 
 	if (b->calls++ == b->at)
-		b->id = store_letters(b->lab, b->recorder, b->time_ns, "ab");
+		b->id = store_shared(b);
 	return false;
 }
 
-/* What an incident has comes again while it is swept: at each place where the sweep lets others write. */
+/*
+ * What an incident has comes again while it is swept: at each place where the sweep lets others write. A segment, a
+ * module and a command line are its own.
+ */
 static void a_recorder_stores_between_any_two_steps(void **state)
 {
 	struct lab lab;
-	struct between b = {.lab = &lab, .recorder = with_kept(&lab, "between.db"), .time_ns = 2 * NS_PER_SEC};
+	struct between b = {.lab = &lab, .recorder = with_kept(&lab, "between.db")};
 	struct store *editor = lab_store(&lab, STORE_EDIT);
 	int64_t goes;
 
 	(void)state;
+	start_other_program(&lab);
+	b.shared = seal_letter(&lab, 2 * NS_PER_SEC, 'a');
 	store_set_call_off(editor, store_what_goes, &b);
-	b.id = store_letters(&lab, b.recorder, b.time_ns, "ab");
+	b.id = store_shared(&b);
 	for (b.at = 0; b.id; b.at++) {
 		goes = b.id;
 		b.id = b.calls = 0;
-		b.time_ns += NS_PER_SEC;
 		assert_int_equal(store_delete(editor, goes, NULL), 0);
 		check_letters(b.recorder, 1, NS_PER_SEC, KEPT);
-		if (b.id)
-			check_letters(b.recorder, b.id, b.time_ns, "ab");
+		if (b.id) {
+			check_letters(b.recorder, b.id, 2 * NS_PER_SEC, "ab");
+			assert_non_null(strstr(lab_dump(b.recorder, b.id), " other other --once\n"));
+		}
 	}
 	assert_in_range(b.at, 20, 100);
+	segment_unref(b.shared);
 	store_close(editor);
-	store_close(b.recorder);
-	lab_check_integrity(lab.path);
-	lab_close(&lab);
+	lab_end_sound(&lab, b.recorder);
 }
 
 static bool call_off_once(void *ctx)
@@ -126,16 +166,18 @@ static void retention_that_is_called_off_goes_on_later(void **state)
 	uint32_t deleted, more;
 	struct lab lab;
 	struct store *s = with_kept(&lab, "called_off.db");
-	int rc = 1;
+	bool reached = true;
+	int rc;
 
 	(void)state;
 	store_set_call_off(s, call_off_once, &b);
-	for (b.at = 0; rc; b.at++) {
+	for (b.at = 0; reached; b.at++) {
 		/* What the recorder knows of its store is right, also after the last time. */
 		check_letters(s, store_letters(&lab, s, 2 * NS_PER_SEC, "abc"), 2 * NS_PER_SEC, "abc");
 		store_letters(&lab, s, 3 * NS_PER_SEC, "b");
 		b.calls = 0;
 		rc = store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		reached = b.calls > b.at;
 		assert_in_range(rc, 0, 1);
 		assert_int_equal(deleted, 2);
 		more = 0;
@@ -177,14 +219,17 @@ static void the_next_recorder_goes_on_with_a_sweep(void **state)
 	uint32_t deleted;
 	struct lab lab;
 	struct store *s = with_kept(&lab, "next.db");
-	int rc = 1;
+	bool reached = true;
+	int rc;
 
 	(void)state;
-	for (b.at = 0; rc; b.at += 3) {
+	for (b.at = 0; reached; b.at += 3) {
 		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
 		b.calls = 0;
 		store_set_call_off(s, call_off_once, &b);
 		rc = store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		reached = b.calls > b.at;
+		assert_in_range(rc, 0, 1);
 		assert_int_equal(deleted, 1);
 		store_close(s);
 		s = check_next_recorder(&lab);
