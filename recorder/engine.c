@@ -106,7 +106,7 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!rc)
 		engine_memory_open(e);
 	if (!rc)
-		engine_set_quota(e, NULL);
+		engine_set_quota(e);
 	if (!rc && !cfg->file)
 		segment_set_period(e->builder, STREAM_CPU, NS_PER_SEC / (cfg->freq_hz ? cfg->freq_hz : 1));
 	return rc;

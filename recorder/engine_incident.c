@@ -270,7 +270,7 @@ void engine_seal(struct engine *e)
 	}
 	if (!s)
 		return;
-	engine_set_quota(e, s);
+	engine_set_quota(e);
 	os_mutex_lock(e->lock);
 	for (p = e->first_pending; p; p = p->next) {
 		if (p->complete || s->t1_ns < p->head.t0_ns)

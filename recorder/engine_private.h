@@ -253,8 +253,7 @@ void engine_seal(struct engine *e);
 void engine_sweep(struct engine *e);
 void engine_sweep_all(struct engine *e);
 void engine_keep_tables_open(struct engine *e);
-/* For the next segment, by how fast the last one (NULL at first) filled. */
-void engine_set_quota(struct engine *e, const struct segment *last);
+void engine_set_quota(struct engine *e);
 /* cut: complete all of them, for this reason; partial: somebody said so before they were whole. */
 struct window_end {
 	const char *cut;

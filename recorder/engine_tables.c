@@ -17,7 +17,7 @@
  * What one process may take of a segment; a full one has 8,192 samples, and 2 new nodes for each on an
  * ordinary load, of all processes together. A table that is half full would be full before the ring is, and
  * so would be the memory where history had to go for it: then less of what fills that one, so that history
- * lasts. Of new processes as many as the table holds for an incident's window: 109 a second with samples for
+ * lasts. Of new processes as many as the table holds for an incident's window: 110 a second with samples for
  * one of five minutes or less, which is more than a machine of two CPUs that builds programs has.
  */
 static const struct segment_quota ample = {
@@ -25,7 +25,7 @@ static const struct segment_quota ample = {
 	.sideband = 8192, .processes = 8192,
 };
 static const struct segment_quota tight = {
-	.nodes = 8192, .frames = 512, .threads = 128, .sideband = 64, .processes = 64,
+	.nodes = 8192, .frames = 512, .threads = 128,
 };
 #define TABLE_TIGHT_PCT 50u
 #define REACH_LEAST_NS (300 * NS_PER_SEC)
@@ -90,18 +90,6 @@ static uint64_t tables_used(const struct engine *e)
 	return (uint64_t)processes.processes + processes.threads + frames.frames;
 }
 
-/* How long a segment gets that fills as fast as this one, which may have been sealed early; NULL = as it can. */
-static double full_ns(const struct segment *s)
-{
-	double span_ns = s ? (double)(s->t1_ns - s->t0_ns) : 0, ns = SEGMENT_MAX_NS;
-
-	if (s && s->nsamples && span_ns * SEGMENT_MAX_SAMPLES / s->nsamples < ns)
-		ns = span_ns * SEGMENT_MAX_SAMPLES / s->nsamples;
-	if (s && s->nevents && span_ns * SEGMENT_MAX_EVENTS / s->nevents < ns)
-		ns = span_ns * SEGMENT_MAX_EVENTS / s->nevents;
-	return ns;
-}
-
 /* New processes with samples that may be listed in each second, so that the window is reached. */
 static double new_processes_s(uint64_t keeps_ns)
 {
@@ -118,15 +106,8 @@ double engine_processes_reach_s(double new_s, uint64_t keeps_ns)
 	return room / (new_s < most_s ? new_s : most_s);
 }
 
-static uint32_t new_processes(const struct engine *e, const struct segment *last)
-{
-	double n = new_processes_s(e->cfg->pre_ns + e->cfg->post_ns) * full_ns(last) / 1e9;
-
-	return n > ample.processes ? ample.processes : n > tight.processes ? (uint32_t)n : tight.processes;
-}
-
 /* At the start of each segment. Of a file everything is wanted, and nothing leaves early. */
-void engine_set_quota(struct engine *e, const struct segment *last)
+void engine_set_quota(struct engine *e)
 {
 	bool tight_memory = memory_budget_is_tight(&e->memory);
 	struct segment_quota quota = ample;
@@ -139,8 +120,8 @@ void engine_set_quota(struct engine *e, const struct segment *last)
 	}
 	if (tight_memory || processes_over(e, TABLE_TIGHT_PCT)) {
 		quota.threads = tight.threads;
-		quota.processes = new_processes(e, last);
-		quota.sideband = quota.processes / SIDEBAND_PART;
+		quota.processes_s = 1 + (uint32_t)new_processes_s(e->cfg->pre_ns + e->cfg->post_ns);
+		quota.sideband_s = 1 + quota.processes_s / SIDEBAND_PART;
 	}
 	segment_set_quota(e->builder, &quota);
 }

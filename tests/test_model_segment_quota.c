@@ -334,6 +334,29 @@ static void a_process_that_a_segment_lists_is_none_of_the_new_ones(void **state)
 	seglab_close(&lab);
 }
 
+/* As many as the rate gives, however short the segments are; a minute's may come at once. */
+static void new_processes_come_at_a_rate_that_segments_do_not_change(void **state)
+{
+	const struct segment_quota slow = {.processes = 8192, .processes_s = 2};
+	uint32_t i, named = 0;
+
+	(void)state;
+	assert_int_equal(seglab_open(&lab), 0);
+	segment_set_quota(lab.builder, &slow);
+	for (i = 0; i < 400; i++) {                  /* four a second, for 100 s */
+		struct process *p = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
+		struct event e = {.time_ns = (1000 + i / 4) * 1000000000ULL, .kind = EVENT_SAMPLE, .process = p,
+				  .thread = thread_add(lab.processes, p, 300 + i), .stack = STACK_NONE, .value = 1};
+
+		assert_int_equal(segment_add(lab.builder, &e), 0);
+		named += p->listed;
+		if (i % 10 == 9)
+			segment_unref(seglab_seal(&lab));
+	}
+	assert_int_equal(named, 120 + 2 * 99);
+	seglab_close(&lab);
+}
+
 static void starts_and_ends_leave_room_for_the_processes_with_samples(void **state)
 {
 	const struct segment_quota few = {.processes = 1, .sideband = 3};
@@ -442,6 +465,7 @@ int main(void)
 		cmocka_unit_test(samples_of_threads_and_processes_over_the_quota_belong_to_more),
 		cmocka_unit_test(a_process_that_a_segment_lists_is_none_of_the_new_ones),
 		cmocka_unit_test(a_process_with_events_alone_is_none_of_those_with_samples),
+		cmocka_unit_test(new_processes_come_at_a_rate_that_segments_do_not_change),
 		cmocka_unit_test(starts_and_ends_leave_room_for_the_processes_with_samples),
 		cmocka_unit_test(allocations_leave_room_for_collections_and_these_for_others),
 		cmocka_unit_test(a_flood_takes_no_more_than_a_fifth_of_the_history),

@@ -125,6 +125,8 @@ struct segment_quota {
 						no segment has listed may have other events */
 	uint32_t processes;                  /* with samples, that no segment has listed: beyond it these are
 						"[more]"'s. 0 = no quotas at all */
+	uint32_t processes_s, sideband_s;    /* of these so many a second, whatever the segment; what was not
+						taken is kept for QUOTA_SAVED_S; 0 = no matter how fast */
 };
 
 /* What one process may take of a segment from now on; at first there is no limit. */

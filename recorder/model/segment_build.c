@@ -289,7 +289,7 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx)
 {
 	const struct segment_quota *limit = &b->quota.limit;
-	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process);
+	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->time_ns);
 	struct last_stack *last = &b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
 	const struct frame_ref *leaf_first = e->stack_frames;
 	uint32_t node = STACK_NONE, depth = 0, n = e->nstack_frames;
@@ -574,14 +574,14 @@ static struct thread *more_thread(struct segment_builder *b)
 }
 
 /* The one that is listed: its own, or "[more]" of its process, or of none, over the quota. */
-static struct thread *thread_within(struct segment_builder *b, struct thread *thread, enum event_kind kind)
+static struct thread *thread_within(struct segment_builder *b, struct thread *thread, const struct event *e)
 {
 	struct quota_use *use;
 	struct thread *more;
 
-	if (list_find(&b->threads, thread->number) != TABLE_NONE || quota_is_sideband(kind))
+	if (list_find(&b->threads, thread->number) != TABLE_NONE || quota_is_sideband(e->kind))
 		return thread;
-	use = quota_of(&b->quota, thread->process);
+	use = quota_of(&b->quota, thread->process, e->time_ns);
 	if (!use)
 		return b->quota.limit.processes ? more_thread(b) : thread;
 	if (!quota_over(use->threads, b->quota.limit.threads)) {
@@ -618,7 +618,7 @@ int segment_add(struct segment_builder *b, const struct event *e)
 {
 	if (e->kind != EVENT_SAMPLE && !quota_event(&b->quota, e))
 		return ERR_LIMIT;
-	return add(b, e, e->thread ? thread_within(b, e->thread, e->kind) : NULL);
+	return add(b, e, e->thread ? thread_within(b, e->thread, e) : NULL);
 }
 
 int segment_add_wanted(struct segment_builder *b, const struct event *e)

@@ -13,7 +13,7 @@ void quota_free(struct quota_book *q)
 
 void quota_reset(struct quota_book *q)
 {
-	q->nuses = q->fresh = q->eventful = q->sideband = 0;
+	q->nuses = q->fresh.taken = q->eventful.taken = q->sideband.taken = 0;
 	table_clear(&q->index);
 }
 
@@ -24,8 +24,30 @@ static bool same(const void *ctx, uint32_t value, const void *key)
 	return q->uses[value].process == *(const uint32_t *)key;
 }
 
-/* taken: what a process that no segment has listed counts as, of so many. Events of none always have a use. */
-static struct quota_use *use_of(struct quota_book *q, const struct process *process, uint32_t *taken, uint32_t limit)
+/* One more of what is new, if there may be. */
+static bool take(struct quota_count *c, uint32_t limit, uint32_t limit_s, uint64_t now_ns)
+{
+	double most = (double)limit_s * QUOTA_SAVED_S;
+
+	if (quota_over(c->taken, limit))
+		return false;
+	if (limit_s) {
+		c->saved = c->filled_ns ? c->saved : most;
+		if (now_ns > c->filled_ns && c->filled_ns)
+			c->saved += (double)(now_ns - c->filled_ns) / 1e9 * limit_s;
+		c->saved = c->saved < most ? c->saved : most;
+		c->filled_ns = now_ns > c->filled_ns ? now_ns : c->filled_ns;
+		if (c->saved < 1)
+			return false;
+		c->saved--;
+	}
+	c->taken++;
+	return true;
+}
+
+/* count: what a process that no segment has listed counts as. Events of none always have a use. */
+static struct quota_use *use_of(struct quota_book *q, const struct process *process, uint64_t now_ns,
+				struct quota_count *count, uint32_t limit, uint32_t limit_s)
 {
 	bool fresh = process && !atomic_load_explicit(&process->listed, memory_order_relaxed);
 	uint32_t number = process ? process->number : UINT32_MAX;
@@ -36,8 +58,6 @@ static struct quota_use *use_of(struct quota_book *q, const struct process *proc
 		return NULL;
 	if (at != TABLE_NONE)
 		return &q->uses[at];
-	if (fresh && quota_over(*taken, limit))
-		return NULL;
 	if (q->nuses == q->room) {
 		uint32_t room = q->room ? q->room * 2 : 64;
 		struct quota_use *bigger = realloc(q->uses, room * sizeof(*bigger));
@@ -47,16 +67,15 @@ static struct quota_use *use_of(struct quota_book *q, const struct process *proc
 		q->uses = bigger;
 		q->room = room;
 	}
-	if (table_add(&q->index, hash, q->nuses))
+	if ((fresh && !take(count, limit, limit_s, now_ns)) || table_add(&q->index, hash, q->nuses))
 		return NULL;
-	*taken += fresh;
 	q->uses[q->nuses] = (struct quota_use){.process = number};
 	return &q->uses[q->nuses++];
 }
 
-struct quota_use *quota_of(struct quota_book *q, const struct process *process)
+struct quota_use *quota_of(struct quota_book *q, const struct process *process, uint64_t now_ns)
 {
-	return use_of(q, process, &q->fresh, q->limit.processes);
+	return use_of(q, process, now_ns, &q->fresh, q->limit.processes, q->limit.processes_s);
 }
 
 static enum quota_sort sort_of(const struct event *e)
@@ -93,11 +112,9 @@ bool quota_event(struct quota_book *q, const struct event *e)
 	if (!q->limit.processes)
 		return true;
 	if (quota_is_sideband(e->kind)) {
-		if (quota_over(q->sideband, q->limit.sideband))
-			return false;
-		q->sideband++;
+		return take(&q->sideband, q->limit.sideband, q->limit.sideband_s, e->time_ns);
 	} else if (is_counted(e)) {
-		use = use_of(q, e->process, &q->eventful, q->limit.sideband);
+		use = use_of(q, e->process, e->time_ns, &q->eventful, q->limit.sideband, q->limit.sideband_s);
 		if (!use || !takes_event(q, use, sort_of(e)))
 			return false;
 		use->events[sort_of(e)]++;
@@ -107,7 +124,7 @@ bool quota_event(struct quota_book *q, const struct event *e)
 
 void quota_event_took(struct quota_book *q, const struct event *e, size_t bytes)
 {
-	struct quota_use *use = q->limit.processes && is_counted(e) ? quota_of(q, e->process) : NULL;
+	struct quota_use *use = q->limit.processes && is_counted(e) ? quota_of(q, e->process, e->time_ns) : NULL;
 
 	if (use)
 		use->event_bytes[sort_of(e)] += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;

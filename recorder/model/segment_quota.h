@@ -14,6 +14,7 @@
 #include "base/table.h"
 #include "model/segment.h"
 
+#define QUOTA_SAVED_S 60u
 #define QUOTA_GC_SHARE 6u                    /* times as many events of collections as of others */
 
 /* Events of one sort do not use up what another sort may take. */
@@ -30,13 +31,20 @@ struct quota_use {
 	uint32_t events[QUOTA_SORTS], event_bytes[QUOTA_SORTS];
 };
 
+/* What is new: in this segment, and left of what a rate gives, which goes on from segment to segment. */
+struct quota_count {
+	uint32_t taken;
+	double saved;
+	uint64_t filled_ns;                  /* 0 = nothing has been taken yet, and all is there */
+};
+
 struct quota_book {
 	struct segment_quota limit;
 	struct quota_use *uses;
 	uint32_t nuses, room;
-	uint32_t fresh;                      /* processes with samples that no segment had listed */
-	uint32_t eventful;                   /* the same with other events than starts and ends */
-	uint32_t sideband;                   /* starts and ends */
+	struct quota_count fresh;            /* processes with samples that no segment had listed */
+	struct quota_count eventful;         /* the same with other events than starts and ends */
+	struct quota_count sideband;         /* starts and ends */
 	struct table index;
 };
 
@@ -46,7 +54,7 @@ void quota_reset(struct quota_book *q);
  * For a sample: what its process has used in this segment, added when it is new; NULL without memory, over
  * `processes`, or without any quotas.
  */
-struct quota_use *quota_of(struct quota_book *q, const struct process *process);
+struct quota_use *quota_of(struct quota_book *q, const struct process *process, uint64_t now_ns);
 bool quota_is_sideband(enum event_kind kind);
 /* Whether an event fits, and if so count it; quota_event_took: the bytes that its fields have become. */
 bool quota_event(struct quota_book *q, const struct event *e);
