@@ -380,11 +380,16 @@ static void check_sources(struct check *c)
 
 #define PLAN_NS (10 * NS_PER_SEC)
 
+/* As far back as an incident keeps. */
+static bool reaches(const struct check *c, const struct plan *plan)
+{
+	return plan->history_s * 1e9 >= (double)c->o->pre_ns;
+}
+
 static void put_plan(struct check *c, const struct plan *plan, const char *text)
 {
-	bool reaches = plan->history_s <= 0 || plan->history_s * 1e9 >= (double)c->o->pre_ns;
-	struct finding f = {.what = "plan", .name = "buffer-mb", .verdict = reaches ? "ok" : "note", .text = text,
-			    .limit = NAN};
+	struct finding f = {.what = "plan", .name = "buffer-mb", .text = text, .limit = NAN,
+			    .verdict = plan->history_s <= 0 || reaches(c, plan) ? "ok" : "note"};
 	struct json j = {.out = &c->out};
 
 	if (!c->o->json) {
@@ -410,8 +415,7 @@ static void put_plan(struct check *c, const struct plan *plan, const char *text)
 static void plan_text(const struct check *c, const struct plan *plan, double ring_mb, char *text, size_t n)
 {
 	char a[CMD_NUMBER_BYTES], b[CMD_NUMBER_BYTES], most[CMD_NUMBER_BYTES];
-	const char *advice = plan->history_s * 1e9 >= (double)c->o->pre_ns ? "a smaller buffer will do"
-									   : "--pre-sec asks for more";
+	const char *more = "--pre-sec asks for more";
 
 	if (!(plan->history_s > 0))
 		snprintf(text, n, "no sample came in %.0f s, so there is nothing to say: try it under load",
@@ -420,13 +424,14 @@ static void plan_text(const struct check *c, const struct plan *plan, double rin
 		snprintf(text, n, "%s of what went on here in the last %.0f s will be held: %.1f processes a second were new, "
 			 "and %s are remembered; %.3g MB would hold %s: %s",
 			 text_seconds(plan->history_s, a), plan->measured_s, plan->new_processes_s,
-			 text_count(PROCESSES_MAX, most), ring_mb, text_seconds(plan->ring_s, b), advice);
+			 text_count(PROCESSES_MAX, most), ring_mb, text_seconds(plan->ring_s, b),
+			 reaches(c, plan) ? "a smaller buffer will do" : more);
 	else
 		snprintf(text, n, "%.3g MB will hold %s of what went on here in the last %.0f s "
-			 "(%.0f samples a second of %.1f bytes), in %s of memory in all%s", ring_mb,
+			 "(%.0f samples a second of %.1f bytes), in %s of memory in all%s%s", ring_mb,
 			 text_seconds(plan->history_s, a), plan->measured_s, plan->samples_per_s,
-			 plan->bytes_per_sample, text_bytes(plan->memory_bytes, b),
-			 plan->history_s * 1e9 >= (double)c->o->pre_ns ? "" : ": --pre-sec asks for more");
+			 plan->bytes_per_sample, text_bytes(plan->memory_bytes, b), reaches(c, plan) ? "" : ": ",
+			 reaches(c, plan) ? "" : more);
 }
 
 /* The rules' counters are events too: they are read meanwhile. */
