@@ -357,6 +357,18 @@ static void new_processes_come_at_a_rate_that_segments_do_not_change(void **stat
 	seglab_close(&lab);
 }
 
+/* One event each of processes 300 to 304, of which three may have one; it is left as the last one's. */
+static void put_of_five_others(struct event *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < 5; i++) {
+		e->process = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
+		e->thread = thread_add(lab.processes, e->process, 300 + i);
+		assert_int_equal(segment_add(lab.builder, e), i < 3 ? 0 : ERR_LIMIT);
+	}
+}
+
 static void starts_and_ends_leave_room_for_the_processes_with_samples(void **state)
 {
 	const struct segment_quota few = {.processes = 1, .sideband = 3};
@@ -364,16 +376,11 @@ static void starts_and_ends_leave_room_for_the_processes_with_samples(void **sta
 	struct segment_content c;
 	struct process *other;
 	struct segment *s;
-	uint32_t i;
 
 	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
-	for (i = 0; i < 5; i++) {
-		e.process = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
-		e.thread = thread_add(lab.processes, e.process, 300 + i);
-		assert_int_equal(segment_add(lab.builder, &e), i < 3 ? 0 : ERR_LIMIT);
-	}
+	put_of_five_others(&e);
 	put("ab", e.process, e.thread);              /* the one that is new */
 	put("ab", lab.app, lab.threads[0]);
 	other = process_find(lab.processes, 301, 2000);
@@ -398,16 +405,11 @@ static void a_process_with_events_alone_is_none_of_those_with_samples(void **sta
 			  .name = "Exit"};
 	struct segment_content c;
 	struct segment *s;
-	uint32_t i;
 
 	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
-	for (i = 0; i < 5; i++) {
-		e.process = process_add(lab.processes, 300 + i, 1, 0, 1, "other");
-		e.thread = thread_add(lab.processes, e.process, 300 + i);
-		assert_int_equal(segment_add(lab.builder, &e), i < 3 ? 0 : ERR_LIMIT);
-	}
+	put_of_five_others(&e);
 	put("ab", lab.app, lab.threads[0]);
 	assert_int_equal(segment_add_wanted(lab.builder, &e), 0);    /* a rule fired at it */
 	/* Of one that is listed, by whatever thread; of none; and what the recorder says of itself. */
