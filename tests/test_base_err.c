@@ -26,6 +26,17 @@ static void err_set_writes_the_sentence_and_returns_the_code(void **state)
 	assert_string_equal(err.text, "ring has 65 of 64");
 }
 
+static void err_memory_says_what_memory_was_for(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(err_memory(&err, "for %d names", 3), ERR_MEMORY);
+	assert_int_equal(err.code, ERR_MEMORY);
+	assert_string_equal(err.text, "out of memory for 3 names");
+	assert_int_equal(err_memory(NULL, "while opening %s", "x"), ERR_MEMORY);
+}
+
 static void err_without_a_place_to_write_returns_the_code(void **state)
 {
 	(void)state;
@@ -118,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(err_set_writes_the_sentence_and_returns_the_code),
+		cmocka_unit_test(err_memory_says_what_memory_was_for),
 		cmocka_unit_test(err_without_a_place_to_write_returns_the_code),
 		cmocka_unit_test(err_os_code_appends_what_the_system_says),
 		cmocka_unit_test(err_os_knows_the_last_error_of_a_call),

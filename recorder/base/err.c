@@ -22,18 +22,37 @@ static void end_whole(struct err *err)
 		err->text[start] = '\0';
 }
 
-int err_set(struct err *err, enum err_code code, const char *format, ...)
+static int set(struct err *err, int code, const char *start, const char *format, va_list args)
 {
-	va_list args;
+	int used;
 
 	if (!err)
 		return code;
 	err->code = code;
-	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
-	va_end(args);
+	used = snprintf(err->text, sizeof(err->text), "%s", start);
+	vsnprintf(err->text + used, sizeof(err->text) - (size_t)used, format, args);
 	end_whole(err);
 	return code;
+}
+
+int err_set(struct err *err, enum err_code code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	set(err, code, "", format, args);
+	va_end(args);
+	return code;
+}
+
+int err_memory(struct err *err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	set(err, ERR_MEMORY, "out of memory ", format, args);
+	va_end(args);
+	return ERR_MEMORY;
 }
 
 static int set_os(struct err *err, int os_error, const char *format, va_list args)

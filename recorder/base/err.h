@@ -41,7 +41,13 @@ struct err {
 /* Write the sentence; returns the code, so that failing is one line. */
 int err_set(struct err *err, enum err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* The same with ": <what the system said>" appended; the code comes from errno / GetLastError(). */
+/*
+ * ERR_MEMORY: "out of memory " and the end of the sentence, which says what for or while doing what:
+ * err_memory(err, "for the names of %s", path).
+ */
+int err_memory(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* err_set() with ": <what the system said>" appended; the code comes from errno / GetLastError(). */
 int err_os(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The same for a known errno value (Linux) or error code (Windows). */

@@ -1,0 +1,101 @@
+#include "base/array.h"
+#include "base/err.h"
+#include "tests/support/alloc_walk.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct list {
+	uint64_t *items;
+	uint32_t n, capacity;
+};
+
+static int put(struct list *l, uint64_t v)
+{
+	int rc = ARRAY_ROOM(l->items, l->capacity, l->n + 1);
+
+	if (!rc)
+		l->items[l->n++] = v;
+	return rc;
+}
+
+static void an_array_keeps_its_items_as_it_grows(void **state)
+{
+	struct list l = {0};
+	uint64_t i;
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(put(&l, i * i), 0);
+	assert_true(l.capacity >= 1000 && l.capacity < 2100);
+	for (i = 0; i < 1000; i++)
+		assert_true(l.items[i] == i * i);
+	free(l.items);
+}
+
+static void an_array_has_room_for_many_items_at_once(void **state)
+{
+	struct list l = {0};
+
+	(void)state;
+	assert_int_equal(ARRAY_ROOM(l.items, l.capacity, 12345), 0);
+	assert_int_equal(l.capacity, 12345);
+	l.items[12344] = 1;
+	free(l.items);
+}
+
+static void an_array_that_cannot_be_that_long_is_left_as_it_was(void **state)
+{
+	struct list l = {0};
+
+	(void)state;
+	assert_int_equal(put(&l, 7), 0);
+	assert_int_equal(ARRAY_ROOM(l.items, l.capacity, (size_t)UINT32_MAX + 1), ERR_MEMORY);
+	assert_int_equal(array_grow(&l.items, &l.capacity, 100, SIZE_MAX / 8), ERR_MEMORY);
+	assert_true(l.n == 1 && l.items[0] == 7);
+	free(l.items);
+}
+
+static int fill(void *ctx)
+{
+	struct list l = {0};
+	int rc = 0;
+
+	(void)ctx;
+	while (!rc && l.n < 100)
+		rc = put(&l, l.n);
+	free(l.items);
+	return rc;
+}
+
+static void an_array_reports_lack_of_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(alloc_walk(fill, NULL), 5);             /* room for 16, 32, 64, 128 */
+}
+
+static void items_of_a_fixed_array_are_counted(void **state)
+{
+	static const char *const names[] = {"a", "b", "c"};
+
+	(void)state;
+	assert_int_equal(COUNT_OF(names), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_array_keeps_its_items_as_it_grows),
+		cmocka_unit_test(an_array_has_room_for_many_items_at_once),
+		cmocka_unit_test(an_array_that_cannot_be_that_long_is_left_as_it_was),
+		cmocka_unit_test(an_array_reports_lack_of_memory),
+		cmocka_unit_test(items_of_a_fixed_array_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
