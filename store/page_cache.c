@@ -1,4 +1,4 @@
-#include "store/page_cache.h"
+#include "store/page_cache_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

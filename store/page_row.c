@@ -1,5 +1,5 @@
 /* The rows of pages: one by an id, what the newest of them hold, the id that comes behind them. */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <inttypes.h>
 

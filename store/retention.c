@@ -5,7 +5,7 @@
  * Deleting never fails for want of a sweep: what could not be swept now is swept with the next
  * deletion, or by the next recorder: the file says that it is to be done (sweep_note()).
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -19,8 +19,8 @@
  * the tables below `segment` are global, deduplicated by content, and swept when no segment
  * lists what is in them any more.
  *
- * lists    ids of threads and frames; local index i of the columns is the ith id (store_page.c).
- * data     segment->bytes (layout: model/segment.h). Both are blobs as in store_codec.c.
+ * lists    ids of threads and frames; local index i of the columns is the ith id (page.c).
+ * data     segment->bytes (layout: model/segment.h). Both are blobs as in blob.c.
  *
  * What lists a frame is known from the blobs only, no table says it: a row for each (segment,
  * frame) would be as large as the segment itself, and a count in each frame would rewrite 200 KB of
@@ -43,7 +43,7 @@
  * frame_page  Frames, (module, offset, flags) each, with ids from first_id to last_id; some of them may
  *          have been swept. `functions` gives each its function: once, also later than the frame, and
  *          never replaced. A row of four integers and its unique index took 41 bytes a frame, this 5.
- *          No index: what a writer has not got in memory is stored again (store_frames.c).
+ *          No index: what a writer has not got in memory is stored again (intern_frames.c).
  * function_page  Functions with ids from first_id to last_id; some of them may have been swept.
  * frame, function  The same as rows, up to version 2: read, swept, not written.
  * process  The name follows while its recorder lives (short name, then executable); a command line
@@ -73,7 +73,7 @@
  * have SQLite check them: of the time to store an incident that was a fifth, and we only refer to rows that
  * we have just found or added. What belongs to an incident alone is deleted with it by name.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <stdio.h>
 #include <string.h>

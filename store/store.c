@@ -1,5 +1,5 @@
 /* Opening: who may, what the file is, which version, the lock. */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
  * of texts leaves when no process has one of them. A damaged page does not end the sweep: it leaves when
  * none of its ids is listed.
  */
-#include "store/sweep_marks.h"
+#include "store/sweep_marks_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "store/sweep_marks.h"
+#include "store/sweep_marks_private.h"
 
 #include <stdlib.h>
 #include <string.h>

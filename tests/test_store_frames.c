@@ -1,5 +1,5 @@
 /* Pages of frames and functions: added many at a time, each one once, with the right names. */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include "tests/support/store_lab.h"
 

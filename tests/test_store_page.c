@@ -1,5 +1,5 @@
 /* What is in blobs: it comes back as it was, and what is damaged is refused. */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * Blobs of a store that somebody else wrote: unpacked, and read as the lists of a segment, as its
  * columns, or as a page. What the CRC would refuse is also decoded without it.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Loading a whole incident: its segments merged, the rows they list turned into indices. */
-#include "store/page_cache.h"
+#include "store/page_cache_private.h"
 
 #include "base/text.h"
 

@@ -4,10 +4,10 @@
  * Segments list frames in the order that they were stored in, so the page asked for last is likely the next. What
  * is found belongs to the cache. In the transaction of who loads; one thread.
  */
-#ifndef STORE_PAGE_CACHE_H
-#define STORE_PAGE_CACHE_H
+#ifndef STORE_PAGE_CACHE_PRIVATE_H
+#define STORE_PAGE_CACHE_PRIVATE_H
 
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 struct cached_pages {
 	struct cached_page *items;           /* in order of their ids */

@@ -4,7 +4,7 @@
  * given up when that happens. Long before it, below a floor of free space, nothing new is begun: a
  * neighbour who fills the disk must not make us erase evidence.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* Writing an incident: begin, put its segments, finish; and what an ended recorder left open. */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Samples and events of an incident in order of time. Nearly always they are so already: an event that came late,
  * or segments sealed in a hurry, are the exception.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <stddef.h>
 #include <stdlib.h>

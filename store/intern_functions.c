@@ -6,7 +6,7 @@
  * The newest are known by content: read from their pages at first, the writer's own then. When their
  * names come to KNOWN_FUNCTION_BYTES_MAX all are forgotten; one that comes again is stored again.
  */
-#include "store/interner.h"
+#include "store/interner_private.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
  * writer's own then. Beyond KNOWN_FRAMES_MAX those that were not asked for again are forgotten; a frame that
  * comes again after that gets a second place, and readers merge the two (incident_add_frame()).
  */
-#include "store/interner.h"
+#include "store/interner_private.h"
 
 #include <stdlib.h>
 

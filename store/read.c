@@ -2,7 +2,7 @@
  * Reading: list, head, load. Nothing in the file is trusted: blobs have a CRC, counts and indices
  * are checked by their decoders, and a row that is missing is an error that names it.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <inttypes.h>
 #include <math.h>

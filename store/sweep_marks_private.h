@@ -4,10 +4,10 @@
  * What came since the range was looked at is above it, and counts as marked. Of the store's writer, in and outside of
  * transactions.
  */
-#ifndef STORE_SWEEP_MARKS_H
-#define STORE_SWEEP_MARKS_H
+#ifndef STORE_SWEEP_MARKS_PRIVATE_H
+#define STORE_SWEEP_MARKS_PRIVATE_H
 
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 enum { MARK_THREADS, MARK_FRAMES, MARK_FUNCTIONS, MARK_MODULES, MARK_TEXTS, MARKS };
 

@@ -3,30 +3,30 @@
  *
  *	store.c         opening, creating, versions, the lock
  *	schema.c        the tables, and why they are so
- *	store_db.c      statements, transactions, SQLite's errors as sentences
- *	store_space.c   free disk space: the floor, the reserve file, giving pages back
- *	store_codec.c   blobs: deflate, CRC
- *	store_page.c    what is in blobs: lists, pages of frames, pages of texts
+ *	db.c      statements, transactions, SQLite's errors as sentences
+ *	space.c   free disk space: the floor, the reserve file, giving pages back
+ *	blob.c   blobs: deflate, CRC
+ *	page.c    what is in blobs: lists, pages of frames, pages of texts
  *	page_row.c      the rows of pages, the newest of them, the next id
- *	store_intern.c  modules, processes, threads -> rows
- *	store_frames.c  frames -> pages
- *	store_functions.c  functions -> pages
- *	store_texts.c   command lines -> pages
- *	store_write.c   begin, put, finish
- *	store_rollup.c  what an incident's segments add up to
- *	store_read.c    ids, heads
- *	store_segments.c  the segments of an incident
- *	store_load.c    a whole incident
+ *	intern.c  modules, processes, threads -> rows
+ *	intern_frames.c  frames -> pages
+ *	intern_functions.c  functions -> pages
+ *	intern_texts.c   command lines -> pages
+ *	write.c   begin, put, finish
+ *	rollup.c  what an incident's segments add up to
+ *	read.c    ids, heads
+ *	read_segments.c  the segments of an incident
+ *	load.c    a whole incident
  *	page_cache.c    the pages that were read for it
- *	store_order.c   its samples and events by time
+ *	order.c   its samples and events by time
  *	retention.c     delete, pin, limits
  *	sweep.c         what no segment lists any more
  *	sweep_marks.c   what they list
- *	store_rule.c    what rules remember
+ *	rule_state.c    what rules remember
  *	idmap.c         a map from one integer to another
  */
-#ifndef STORE_STORE_IMPL_H
-#define STORE_STORE_IMPL_H
+#ifndef STORE_STORE_PRIVATE_H
+#define STORE_STORE_PRIVATE_H
 
 #include "store/store.h"
 
@@ -53,7 +53,7 @@ int idmap_set(struct idmap *m, uint64_t key, int64_t value); /* adds or replaces
 void idmap_clear(struct idmap *m);                               /* keeps memory */
 void idmap_free(struct idmap *m);
 
-/* ---- blobs (store_codec.c) ------------------------------------------------------------------ */
+/* ---- blobs (blob.c) ------------------------------------------------------------------ */
 
 enum { BLOB_PLAIN = 1, BLOB_COLUMNS = 2 };   /* versions: lists of store version 3 are BLOB_COLUMNS */
 #define BLOB_HEADER_BYTES 10
@@ -82,7 +82,7 @@ int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err);
 int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out, struct err *err);
 uint32_t blob_crc(const void *raw, size_t n);
 
-/* ---- what is in blobs (store_page.c) -------------------------------------------------------- */
+/* ---- what is in blobs (page.c) -------------------------------------------------------- */
 
 void columns_free(struct columns *c);
 
@@ -188,7 +188,7 @@ struct store {
 	bool unshrunk;                       /* the file may have free pages to give back */
 };
 
-/* ---- SQLite (store_db.c) -------------------------------------------------------------------- */
+/* ---- SQLite (db.c) -------------------------------------------------------------------- */
 
 /* A statement and the number of its arguments that are bound. */
 struct args {
@@ -297,7 +297,7 @@ enum incident_state state_from_text(const char *text);         /* unknown = part
 const char *object_kind_to_text(enum object_kind kind);
 enum object_kind object_kind_from_text(const char *text);      /* unknown = unknown */
 
-/* ---- disk space (store_space.c) ------------------------------------------------------------- */
+/* ---- disk space (space.c) ------------------------------------------------------------- */
 
 #define RESERVE_BYTES ((size_t)8 << 20)
 #define FLOOR_BYTES ((uint64_t)500 << 20)
@@ -314,7 +314,7 @@ int space_check_floor(struct store *s, struct err *err);
 void space_checkpoint(struct store *s);
 void space_give_back(struct store *s);
 
-/* ---- rows for what segments list (store_intern.c) ------------------------------------------- */
+/* ---- rows for what segments list (intern.c) ------------------------------------------- */
 
 int interner_new(struct interner **out, struct err *err);
 void interner_free(struct interner *in);
@@ -348,7 +348,7 @@ int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t
 int function_page_insert(struct store *s, const struct page_function *functions, uint32_t n,
 			 struct columns *c, struct buf *data, struct buf *names, struct err *err);
 
-/* ---- reading ids (store_read.c) and segments (store_segments.c) ------------------------------- */
+/* ---- reading ids (read.c) and segments (read_segments.c) ------------------------------- */
 
 struct ids {
 	int64_t *ids;                        /* freed by the caller */
@@ -383,12 +383,12 @@ int read_segments(struct store *s, int64_t incident_id, segment_reader *each, da
 		  void *ctx, struct err *err);
 int not_found(struct store *s, int64_t id, struct err *err);
 
-/* ---- order (store_order.c) ------------------------------------------------------------------ */
+/* ---- order (order.c) ------------------------------------------------------------------ */
 
 /* Samples or events of an incident by time, those of equal times in the order that they have; 0 or ERR_MEMORY. */
 int sort_by_time(void *items, uint32_t n, size_t item_bytes);
 
-/* ---- sums (store_rollup.c) ------------------------------------------------------------------ */
+/* ---- sums (rollup.c) ------------------------------------------------------------------ */
 
 struct loss_row {
 	uint64_t n;
@@ -424,7 +424,7 @@ int sweep_note(struct store *s, struct err *err);
 /* For a recorder that begins: s->unswept and s->unshrunk, as the one before left the file. */
 void sweep_look(struct store *s);
 
-/* ---- writing (store_write.c) ---------------------------------------------------------------- */
+/* ---- writing (write.c) ---------------------------------------------------------------- */
 
 /* Incidents that a recorder left open become partial; the lock is held. */
 int partial_convert(struct store *s, struct err *err);

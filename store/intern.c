@@ -6,7 +6,7 @@
  * one call, in which the segment keeps them alive; the few processes and threads are looked up each
  * time.
  */
-#include "store/interner.h"
+#include "store/interner_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

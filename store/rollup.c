@@ -2,7 +2,7 @@
  * What an incident's segments add up to in its window: samples by quality, losses by cpu and second. Counted from what was stored, not from memory, so it is also the proof that every
  * segment can be read back; and a partial incident is counted by the same code.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Statements, transactions, and SQLite's errors as sentences. */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* The interner's memory, shared by store_intern.c, store_frames.c, store_texts.c. Nobody else includes this. */
-#ifndef STORE_INTERNER_H
-#define STORE_INTERNER_H
+/* The interner's memory, shared by intern.c, intern_frames.c, intern_texts.c. Nobody else includes this. */
+#ifndef STORE_INTERNER_PRIVATE_H
+#define STORE_INTERNER_PRIVATE_H
 
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #define KNOWN_FRAMES_MAX 262144u         /* 11 MB */
 #define KNOWN_FUNCTION_BYTES_MAX (4u << 20)  /* of names; then all are forgotten */

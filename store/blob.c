@@ -2,7 +2,7 @@
  * Blobs: lists and data of segments, pages of frames and texts.
  *
  *	offset  bytes
- *	0       1      version: 1; 2 = lists whose ids are a column (store_page.c)
+ *	0       1      version: 1; 2 = lists whose ids are a column (page.c)
  *	1       1      codec: 0 the bytes as they are, 1 zlib (RFC 1950)
  *	2       4      size of the raw bytes, little endian
  *	6       4      CRC-32 (that of zlib and gzip) of the raw bytes, little endian
@@ -11,7 +11,7 @@
  * `data` of segments is compressed within (model/segment.h), so it stands here as it is; all others
  * are deflated when that makes them smaller.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Reading the segments of an incident. Rows are read by the caller's thread, as SQLite wants it; of a long
  * incident another thread inflates and decodes the next segment while the caller has the one before.
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include "base/os.h"
 

@@ -1,4 +1,4 @@
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 struct rule_work {
 	const char *key;

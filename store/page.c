@@ -20,7 +20,7 @@
  *
  * v = varint, z = zigzag varint (base/varint.h).
  */
-#include "store/store_impl.h"
+#include "store/store_private.h"
 
 #include "base/planes.h"
 
