@@ -51,7 +51,7 @@ uses_base     := base
 uses_model    := model base
 uses_unwind   := unwind model base
 uses_symbol   := symbol model base
-uses_source   := source symbol unwind model base
+uses_source   := $(filter-out app,$(LAYERS))
 uses_triggers := triggers model base
 uses_store    := store model base
 uses_export   := export model base
@@ -91,8 +91,8 @@ variant_clang  := -O0 -g0 # a second opinion: compiled, never linked
 
 flags   = $(CFLAGS) $(flags_$(HOST)) $(variant_$(VARIANT))
 compile = $(CC) $(flags_common) $(WARNINGS) $(CPPFLAGS) $(flags)
-link    = $(CC) $(flags) $(link_$(HOST)) $(LDFLAGS)
-libs    = -Wl,--as-needed $(libs_$(HOST)) $(LDLIBS)
+link    = $(CC) $(flags) $(link_$(HOST)) $(LDFLAGS) -Wl,--start-group
+libs    = -Wl,--end-group -Wl,--as-needed $(libs_$(HOST)) $(LDLIBS)
 
 # Short lines instead of commands, unless V=1.
 Q   := $(if $(V),,@)
@@ -163,7 +163,7 @@ $(BUILD)/tests/test_%$(EXE): $(BUILD)/obj/tests/test_%.o $(BUILD)/obj/tests/supp
                              $(BUILD)/lib/support.a $$(call archives,$$*)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ -lcmocka $(libs)
+	$(Q)$(link) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ $(libs) -lcmocka
 
 # A whole program that a test records or has write something; it may use any layer.
 $(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o $(BUILD)/lib/support.a \

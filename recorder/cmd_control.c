@@ -3,7 +3,7 @@
  */
 #include "cmd.h"
 #include "engine.h"
-#include "json_read.h"
+#include "base/json_read.h"
 
 #include "base/json.h"
 #include "base/os.h"

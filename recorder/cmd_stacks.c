@@ -2,7 +2,7 @@
  * stacks: where the threads of a process stand now.
  */
 #include "cmd.h"
-#include "version.h"
+#include "base/version.h"
 
 #include "base/json.h"
 #include "base/os.h"

@@ -8,7 +8,7 @@
 #include "model/ring.h"
 #include "symbol/disk.h"
 #include "symbol/symbol.h"
-#include "version.h"
+#include "base/version.h"
 
 #define ENGINE_SOURCES_MAX 8u
 #define TICK_NS (100 * NS_PER_MS)

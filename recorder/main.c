@@ -4,7 +4,7 @@
 #include "cmd.h"
 #include "color.h"
 #include "config.h"
-#include "version.h"
+#include "base/version.h"
 
 #include "base/os.h"
 

@@ -1,7 +1,7 @@
 /*
  * Reading the JSON of a recorder's answer.
  */
-#include "json_read.h"
+#include "base/json_read.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
  * Any bytes as the answer of a recorder: whatever json_read() lets pass must be safe to look into.
  */
-#include "json_read.h"
+#include "base/json_read.h"
 
 #include <stdlib.h>
 #include <string.h>
