@@ -34,7 +34,7 @@ endif
 
 # ---- layers: where each lives, and what it may call ----------------------------------------------
 
-LAYERS := app source triggers store export symbol unwind model base
+LAYERS := app options source triggers store export symbol unwind model base
 
 dir_app      := recorder
 dir_source   := recorder/source
@@ -45,6 +45,7 @@ dir_symbol   := recorder/symbol
 dir_unwind   := recorder/unwind
 dir_model    := recorder/model
 dir_base     := recorder/base
+dir_options := recorder/options
 
 # In link order: callers before callees.
 uses_base     := base
@@ -56,6 +57,7 @@ uses_triggers := triggers model base
 uses_store    := store model base
 uses_export   := export model base
 uses_app      := $(LAYERS)
+uses_options := $(LAYERS)
 
 # ---- compiler ------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 #ifndef CHECK_STACKS_H
 #define CHECK_STACKS_H
 
-#include "options.h"
+#include "options/options.h"
 
 /* Append findings in the form of check's others; with --json one object a line. Takes at most 2 s. */
 void check_stacks(const struct options *o, struct buf *out);

@@ -9,7 +9,7 @@
 #define CMD_H
 
 #include "base/out.h"
-#include "options.h"
+#include "options/options.h"
 #include "source/source.h"
 #include "store/store.h"
 #include "triggers/trigger.h"

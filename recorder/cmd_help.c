@@ -1,5 +1,5 @@
 /*
- * help: the tables of options_table.c for people.
+ * help: the tables of options/table.c for people.
  */
 #include "cmd.h"
 #include "export/export.h"

@@ -12,7 +12,7 @@
 #ifndef COLOR_H
 #define COLOR_H
 
-#include "options.h"
+#include "options/options.h"
 
 /* --color: auto, always or never. Returns 0 or ERR_USAGE. */
 int color_check(const struct options *o, struct err *err);

@@ -3,7 +3,7 @@
  */
 #include "cmd.h"
 #include "color.h"
-#include "config.h"
+#include "options/config.h"
 #include "base/version.h"
 
 #include "base/os.h"

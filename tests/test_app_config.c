@@ -1,7 +1,7 @@
 /*
  * Conf files: grammar, errors with file and line, and who wins.
  */
-#include "config.h"
+#include "options/config.h"
 #include "tests/support/alloc_walk.h"
 
 #include "base/os.h"

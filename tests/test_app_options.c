@@ -2,7 +2,7 @@
  * The table of options, and the command lines that it reads.
  */
 #include "base/os.h"
-#include "options.h"
+#include "options/options.h"
 #include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>

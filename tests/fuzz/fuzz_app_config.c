@@ -1,7 +1,7 @@
 /*
  * Any bytes as a conf file, and as arguments: one a line.
  */
-#include "config.h"
+#include "options/config.h"
 
 #include <stdlib.h>
 #include <string.h>

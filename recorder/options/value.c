@@ -1,7 +1,7 @@
 /*
  * Values of options: checked against their row of the table, and put into struct options.
  */
-#include "options_impl.h"
+#include "options/options_private.h"
 
 #include "base/json.h"
 

@@ -1,7 +1,7 @@
 /*
- * --help, from the tables of options_table.c. Lines end before column 80.
+ * --help, from the tables of options/table.c. Lines end before column 80.
  */
-#include "options.h"
+#include "options/options.h"
 
 #include <ctype.h>
 #include <stdio.h>

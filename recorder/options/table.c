@@ -1,8 +1,8 @@
 /*
- * The table of options; that of commands is options_commands.c. Adding an option: a row here, a field in
+ * The table of options; that of commands is options/commands.c. Adding an option: a row here, a field in
  * struct options, a line in conf/recorder.conf and in the README.
  */
-#include "options.h"
+#include "options/options.h"
 
 #include <math.h>
 

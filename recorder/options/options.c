@@ -1,4 +1,4 @@
-#include "options_impl.h"
+#include "options/options_private.h"
 
 #include "base/nearest.h"
 #include "base/os.h"

@@ -1,9 +1,9 @@
 /*
  * The table of commands: what they are called, what they say of themselves in help. Their options are
- * those of options_table.c that name them. Adding one: a row here, an enum command, a line in main.c,
+ * those of options/table.c that name them. Adding one: a row here, an enum command, a line in main.c,
  * a row in the README.
  */
-#include "options.h"
+#include "options/options.h"
 
 const struct command_info command_table[COMMANDS] = {
 	[CMD_NONE] = {.name = "", .operand_text = "", .summary = "", .about = "", .examples = ""},

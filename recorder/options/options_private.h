@@ -1,10 +1,10 @@
 /*
- * What options.c (names, the command line) and options_value.c (values) share.
+ * What options.c (names, the command line) and options/value.c (values) share.
  */
 #ifndef OPTIONS_IMPL_H
 #define OPTIONS_IMPL_H
 
-#include "options.h"
+#include "options/options.h"
 
 /* One value on its way into struct options. */
 struct setting {

@@ -1,5 +1,5 @@
 /*
- * The conf file: the options of the table in options_table.c, one "name = value" a line.
+ * The conf file: the options of the table in options/table.c, one "name = value" a line.
  *
  * A line is split at its first '='; name and value are trimmed, the value is taken verbatim
  * otherwise, without quotes. '#' makes a comment at the start of a line only, because counter names
@@ -8,7 +8,7 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
-#include "options.h"
+#include "options/options.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
