@@ -2,12 +2,12 @@
  * backtest: when rules would have fired on a stored incident or a trace file, and how often with other
  * limits.
  */
-#include "backtest.h"
+#include "analysis/backtest.h"
 #include "cmd.h"
 
 #include "base/json.h"
 #include "base/os.h"
-#include "known_names.h"
+#include "analysis/known_names.h"
 #include "trace.h"
 #include "triggers/threshold.h"
 

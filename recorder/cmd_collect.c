@@ -4,7 +4,7 @@
 #include "command_line.h"
 #include "data_file.h"
 #include "engine.h"
-#include "known_names.h"
+#include "analysis/known_names.h"
 #include "model/memory_budget.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"

@@ -4,8 +4,8 @@
 #include "cmd.h"
 #include "color.h"
 #include "engine.h"
-#include "group.h"
-#include "known_names.h"
+#include "analysis/group.h"
+#include "analysis/known_names.h"
 #include "trace.h"
 
 #include "base/fit.h"

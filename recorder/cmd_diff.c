@@ -3,7 +3,7 @@
  * program's format.
  */
 #include "cmd.h"
-#include "overweight.h"
+#include "analysis/overweight.h"
 
 #include "base/fit.h"
 #include "base/json.h"

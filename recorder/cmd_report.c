@@ -2,9 +2,9 @@
  * report: where the time of an incident went, in the terminal. Tables of processes, threads and
  * functions, call trees, callers and callees; grouped and folded by PerfView's patterns.
  */
-#include "call_tree.h"
+#include "analysis/call_tree.h"
 #include "cmd.h"
-#include "report_events.h"
+#include "analysis/report_events.h"
 
 #include "base/fit.h"
 #include "base/json.h"

@@ -6,7 +6,7 @@
 #include "show_own.h"
 #include "show_times.h"
 #include "source_lines.h"
-#include "summary.h"
+#include "analysis/summary.h"
 
 #include "base/fit.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* Grouping, folding, filtering and call trees: worked examples on six small stacks. */
-#include "call_tree.h"
-#include "group.h"
-#include "name_pattern.h"
+#include "analysis/call_tree.h"
+#include "analysis/group.h"
+#include "analysis/name_pattern.h"
 #include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>

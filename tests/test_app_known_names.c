@@ -1,5 +1,5 @@
 /* What a trace lacks of a rule's names: told with the nearest ones, and never of what was there. */
-#include "known_names.h"
+#include "analysis/known_names.h"
 
 #include "tests/support/alloc_walk.h"
 #include "triggers/event_match.h"

@@ -1,5 +1,5 @@
 /* The overweight report's numbers: exports-and-store.md, section 2.11. */
-#include "overweight.h"
+#include "analysis/overweight.h"
 
 #include <math.h>
 #include <setjmp.h>

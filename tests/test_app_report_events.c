@@ -1,5 +1,5 @@
 /* The table of collections in a report. */
-#include "report_events.h"
+#include "analysis/report_events.h"
 
 #include "base/os.h"
 

@@ -2,7 +2,7 @@
  * What samples add up to, and the numbers that people are shown.
  */
 #include "cmd.h"
-#include "summary.h"
+#include "analysis/summary.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
 

@@ -1,4 +1,4 @@
-#include "call_tree.h"
+#include "analysis/call_tree.h"
 
 #include "base/table.h"
 #include "base/text.h"

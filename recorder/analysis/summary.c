@@ -1,4 +1,4 @@
-#include "summary.h"
+#include "analysis/summary.h"
 
 #include "base/buf.h"
 #include "base/table.h"

@@ -1,4 +1,4 @@
-#include "backtest.h"
+#include "analysis/backtest.h"
 
 #include "base/os.h"
 #include "base/text.h"

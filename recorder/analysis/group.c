@@ -1,6 +1,6 @@
-#include "group.h"
+#include "analysis/group.h"
 
-#include "name_pattern.h"
+#include "analysis/name_pattern.h"
 
 #include "base/nearest.h"
 #include "base/table.h"

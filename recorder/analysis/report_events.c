@@ -1,6 +1,6 @@
-#include "report_events.h"
+#include "analysis/report_events.h"
 
-#include "summary.h"
+#include "analysis/summary.h"
 
 #include "base/fit.h"
 #include "base/json.h"

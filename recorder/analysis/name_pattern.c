@@ -1,4 +1,4 @@
-#include "name_pattern.h"
+#include "analysis/name_pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

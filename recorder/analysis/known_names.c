@@ -1,4 +1,4 @@
-#include "known_names.h"
+#include "analysis/known_names.h"
 
 #include "base/nearest.h"
 #include "base/table.h"

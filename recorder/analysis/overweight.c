@@ -1,4 +1,4 @@
-#include "overweight.h"
+#include "analysis/overweight.h"
 
 #include <math.h>
 #include <stdlib.h>
