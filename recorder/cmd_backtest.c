@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/os.h"
 #include "analysis/known_names.h"
-#include "trace.h"
+#include "engine/trace.h"
 #include "triggers/threshold.h"
 
 #include <inttypes.h>

@@ -8,10 +8,10 @@
  */
 #include "check_stacks.h"
 #include "cmd.h"
-#include "command_line.h"
-#include "data_file.h"
+#include "engine/command_line.h"
+#include "engine/data_file.h"
 #include "model/memory_budget.h"
-#include "plan.h"
+#include "engine/plan.h"
 
 #include "base/json.h"
 #include "base/os.h"

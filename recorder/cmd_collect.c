@@ -1,9 +1,9 @@
 /* collect: validate everything, then record until it is done. */
 #include "base/os.h"
 #include "cmd.h"
-#include "command_line.h"
-#include "data_file.h"
-#include "engine.h"
+#include "engine/command_line.h"
+#include "engine/data_file.h"
+#include "engine/engine.h"
 #include "analysis/known_names.h"
 #include "model/memory_budget.h"
 #include "source/source.h"

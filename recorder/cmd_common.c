@@ -3,10 +3,10 @@
  */
 #include "cmd.h"
 #include "color.h"
-#include "engine.h"
+#include "engine/engine.h"
 #include "analysis/group.h"
 #include "analysis/known_names.h"
-#include "trace.h"
+#include "engine/trace.h"
 
 #include "base/fit.h"
 #include "base/os.h"

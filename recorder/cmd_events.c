@@ -11,8 +11,8 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "live.h"
-#include "trace.h"
+#include "engine/live.h"
+#include "engine/trace.h"
 #include "triggers/trigger.h"
 
 #include <inttypes.h>

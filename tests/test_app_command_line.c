@@ -1,5 +1,5 @@
 /* StopCommand: cut without a shell, values put in afterwards. */
-#include "command_line.h"
+#include "engine/command_line.h"
 #include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* --data-file: which file, in which format, and that none is ever replaced. */
-#include "data_file.h"
+#include "engine/data_file.h"
 
 #include "base/os.h"
 

@@ -1,7 +1,7 @@
 /* What ten seconds say of a full ring. */
-#include "plan.h"
+#include "engine/plan.h"
 
-#include "engine.h"
+#include "engine/engine.h"
 #include "model/ring.h"
 #include "tests/support/bench_stream.h"
 

@@ -1,6 +1,6 @@
 /* Reading a trace event by event, on numbered samples. */
 #include "tests/support/synthetic_source.h"
-#include "trace.h"
+#include "engine/trace.h"
 
 #include "base/os.h"
 

@@ -16,7 +16,7 @@
  */
 #include "base/json.h"
 #include "base/os.h"
-#include "engine.h"
+#include "engine/engine.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *	bench_triggers [--json]
  *
  * The stream, per 1000 events: 900 samples, 60 of GC and of other providers, 20 counters, 10 starts and
- * ends of processes, 5 lines of a log, 5 ticks. Dispatch is that of engine_rules.c: a mask of kinds,
+ * ends of processes, 5 lines of a log, 5 ticks. Dispatch is that of engine/rules.c: a mask of kinds,
  * then feed(). Best of 5.
  */
 #include "base/os.h"

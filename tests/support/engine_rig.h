@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_ENGINE_RIG_H
 #define TESTS_SUPPORT_ENGINE_RIG_H
 
-#include "engine.h"
+#include "engine/engine.h"
 
 #include "tests/support/synthetic_source.h"
 #include "tests/support/tmp.h"

@@ -1,7 +1,7 @@
-#include "live.h"
+#include "engine/live.h"
 
 #include "base/os.h"
-#include "source_thread.h"
+#include "engine/source_thread.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * there: what goes on for long is recorded again after each. The count stands in that incident's note.
  * From a file the merge thread waits for the decision at each firing: it comes out the same each time.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include "base/text.h"
 

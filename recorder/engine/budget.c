@@ -3,7 +3,7 @@
  * in the source, which says so by EVENT_RATE among its events: there a segment ends, so that each has
  * one period, and the reason is put beside it.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include <stdio.h>
 

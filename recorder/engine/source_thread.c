@@ -1,4 +1,4 @@
-#include "source_thread.h"
+#include "engine/source_thread.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include <stdlib.h>
 #include <string.h>

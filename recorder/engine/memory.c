@@ -1,8 +1,8 @@
 /*
  * The recorder's own memory, looked at once a second of the real clock: what --max-rss-mb has room for, from
- * the first second on. Sampling less (engine_budget.c) is what remains when all of this was not enough.
+ * the first second on. Sampling less (engine/budget.c) is what remains when all of this was not enough.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include "model/own_event.h"
 

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd.h"
-#include "engine_private.h"
+#include "engine/engine_private.h"
 #include "triggers/pairs.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-#include "trace.h"
+#include "engine/trace.h"
 
 #include "base/os.h"
-#include "source_thread.h"
+#include "engine/source_thread.h"
 
 #include <string.h>
 

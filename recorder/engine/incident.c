@@ -5,7 +5,7 @@
  * Merge thread.
  */
 #include "base/text.h"
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include <inttypes.h>
 #include <math.h>

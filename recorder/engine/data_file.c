@@ -1,4 +1,4 @@
-#include "data_file.h"
+#include "engine/data_file.h"
 
 #include "base/os.h"
 #include "base/text.h"

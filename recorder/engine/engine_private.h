@@ -3,7 +3,7 @@
 #define ENGINE_PRIVATE_H
 
 #include "base/os.h"
-#include "engine.h"
+#include "engine/engine.h"
 #include "model/memory_budget.h"
 #include "model/ring.h"
 #include "symbol/disk.h"
@@ -190,7 +190,7 @@ int engine_control(struct engine *e);
 /* Ask for the end; the strongest wish stays. reason: a sentence, the first one stays. */
 void engine_stop(struct engine *e, enum engine_stop how, const char *reason);
 
-/* Rules: engine_rules.c. */
+/* Rules: engine/rules.c. */
 int engine_rules_open(struct engine *e, struct err *err);
 void engine_rules_close(struct engine *e);
 uint32_t engine_rules_wanted(const struct engine *e);        /* firings that end the run */
@@ -200,7 +200,7 @@ void engine_rules_remember(struct engine *e, bool now);
 void engine_rules_store(struct engine *e);                   /* writer */
 
 /*
- * --dedup: engine_dedup.c. note: merge, what the signature will be made of. repeats: writer, before
+ * --dedup: engine/dedup.c. note: merge, what the signature will be made of. repeats: writer, before
  * anything of the incident is stored; true = it is counted with an earlier one, and is not stored.
  */
 void engine_dedup_note(struct engine *e, struct pending *p, const struct event *event);
@@ -208,7 +208,7 @@ bool engine_dedup_repeats(struct engine *e, struct pending *p);
 void engine_dedup_stored(struct engine *e, const struct pending *p);   /* it has its number */
 void engine_dedup_free(struct engine *e);
 
-/* StopCommand: engine_command.c. want: writer, once the incident is stored. */
+/* StopCommand: engine/command.c. want: writer, once the incident is stored. */
 void engine_command_want(struct engine *e, int64_t incident, const char *rule, const char *reason);
 void engine_command_main(void *engine);
 void engine_command_end(struct engine *e);
@@ -226,21 +226,21 @@ struct firing {
 /* Merge thread: into the open segment, which is sealed first when it is full. false: a flood's, left out. */
 bool engine_keep(struct engine *e, struct event *event);
 
-/* What the recorder says about itself in incidents: engine_own.c; merge thread. */
+/* What the recorder says about itself in incidents: engine/own.c; merge thread. */
 void engine_own_ring(struct engine *e, uint64_t time_ns);
 void engine_own_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
 		    const struct event_field *fields, uint32_t nfields);
 double engine_bytes_per_sample(const struct ring_use *use);
 
-/* Which samples of asked windows the ring gave up: engine_evicted.c. note: ring_on_evict()'s. */
+/* Which samples of asked windows the ring gave up: engine/evicted.c. note: ring_on_evict()'s. */
 void engine_evicted_note(void *engine, const struct segment *segment);
 void engine_evicted_tell(struct engine *e, uint64_t from_ns, uint64_t trigger_ns);
 
-/* How much memory it may have resident: engine_memory.c; merge thread. look: once a second. */
+/* How much memory it may have resident: engine/memory.c; merge thread. look: once a second. */
 void engine_memory_open(struct engine *e);
 void engine_memory_look(struct engine *e);
 
-/* What the recorder may cost: engine_budget.c; merge thread. */
+/* What the recorder may cost: engine/budget.c; merge thread. */
 void engine_budget_open(struct engine *e);
 void engine_budget_look(struct engine *e);                   /* once a second */
 /* EVENT_RATE has come: what follows weighs another period. */
@@ -269,7 +269,7 @@ uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns);
 /* Bytes of segments that have left the ring and are held for incidents. Under the lock. */
 size_t engine_held_bytes(struct engine *e, uint64_t evicted_until_ns);
 
-/* ---- a file: engine_file.c; merge thread ------------------------------------------------------ */
+/* ---- a file: engine/file.c; merge thread ------------------------------------------------------ */
 
 /* At its first event: when and where it was recorded; without rules the incident that it is. */
 void engine_file_begin(struct engine *e, uint64_t first_ns);

@@ -7,7 +7,7 @@
  * go of, so that the merge thread never waits for an incident that waits for it. A failure is logged once,
  * kept in status, and tried again every minute; recording goes on meanwhile.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,11 +4,11 @@
  * What the command prints goes to the log. A file that cannot be written, and a command that fails,
  * cannot be started or runs too long, is logged, and nothing else happens.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include "base/text.h"
-#include "command_line.h"
-#include "data_file.h"
+#include "engine/command_line.h"
+#include "engine/data_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

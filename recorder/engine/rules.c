@@ -2,7 +2,7 @@
  * Rules in the engine: who is fed, when the stop rules are armed, how often a rule may make an incident,
  * what rules remember over a restart. Merge thread, except where it says otherwise.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include "triggers/perf_counter.h"
 

@@ -3,7 +3,7 @@
  * is nearly full because segments list so much, giving up the oldest of the past instead of losing
  * the present. Merge thread.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
 /* Then the ring gives up its oldest segments, until the second; not all the time anew. */

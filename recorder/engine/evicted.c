@@ -3,7 +3,7 @@
  * ledger. Only what may still be asked for is kept: nothing where the ring reaches farther back than the
  * window, as it does by far as it comes. Merge thread.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include "model/own_event.h"
 

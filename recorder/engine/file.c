@@ -2,7 +2,7 @@
  * A file as the source: its own clock on the wall, its own machine, and waiting in place of losing.
  * The merge thread.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 
 #include <math.h>

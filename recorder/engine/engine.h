@@ -6,18 +6,18 @@
  *	                              ▼ │
  *	                          control: the caller of engine_run(): signals, commands, log, status
  *
- * engine_merge.c     releases events in time order, interns, seals, follows windows
- * engine_rules.c     feeds triggers, holds back those that fire too often, keeps what they remember
- * engine_tables.c    forgets what nothing lists any more
- * engine_incident.c  one incident from its firing to the writer
- * engine_own.c       what the recorder says about itself, in incidents
- * engine_memory.c    keeps the recorder's memory below its limit
- * engine_budget.c    samples less when the recorder costs too much
- * engine_file.c      what is different when events come from a file
- * engine_writer.c    puts incidents into the store
- * engine_dedup.c     tells incidents that repeat an earlier one
- * engine_command.c   writes the data file, runs StopCommand
- * engine_control.c   answers status, snapshot, stop, abort; prints the status line
+ * engine/merge.c     releases events in time order, interns, seals, follows windows
+ * engine/rules.c     feeds triggers, holds back those that fire too often, keeps what they remember
+ * engine/tables.c    forgets what nothing lists any more
+ * engine/incident.c  one incident from its firing to the writer
+ * engine/own.c       what the recorder says about itself, in incidents
+ * engine/memory.c    keeps the recorder's memory below its limit
+ * engine/budget.c    samples less when the recorder costs too much
+ * engine/file.c      what is different when events come from a file
+ * engine/writer.c    puts incidents into the store
+ * engine/dedup.c     tells incidents that repeat an earlier one
+ * engine/command.c   writes the data file, runs StopCommand
+ * engine/control.c   answers status, snapshot, stop, abort; prints the status line
  *
  * From a file (engine_config.file) everything runs in the trace's time, as fast as it can be read.
  * Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills, and the

@@ -1,10 +1,10 @@
 /*
  * The merge thread: releases events of all sources in time order, and is the sole owner of the
  * interner, the open segment and the triggers. It waits for a disk never (from a file it does:
- * engine_file.c), for a source at most LATE_NS. Time is the time of events: windows and ticks advance
+ * engine/file.c), for a source at most LATE_NS. Time is the time of events: windows and ticks advance
  * with released time.
  */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include <math.h>
 #include <stdio.h>

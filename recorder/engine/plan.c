@@ -1,8 +1,8 @@
-#include "plan.h"
+#include "engine/plan.h"
 
 #include "base/os.h"
-#include "engine.h"
-#include "source_thread.h"
+#include "engine/engine.h"
+#include "engine/source_thread.h"
 
 #include <math.h>
 #include <string.h>

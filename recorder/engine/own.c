@@ -1,5 +1,5 @@
 /* What the recorder says about itself among the events of an incident; see model/own_event.h. */
-#include "engine_private.h"
+#include "engine/engine_private.h"
 
 #include "model/own_event.h"
 
