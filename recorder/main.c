@@ -1,8 +1,8 @@
 /*
  * The program: arguments, conf file, command, exit code.
  */
-#include "cmd.h"
-#include "color.h"
+#include "cli/cmd.h"
+#include "cli/color.h"
 #include "options/config.h"
 #include "base/version.h"
 

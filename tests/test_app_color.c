@@ -1,5 +1,5 @@
 /* Colour: which words of a finished line get it, and that nothing else changes. */
-#include "color.h"
+#include "cli/color.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 
 #include "base/os.h"
 #include "model/ledger.h"
-#include "show_own.h"
+#include "cli/show_own.h"
 #include "tests/support/slow_vfs.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
  * What samples add up to, and the numbers that people are shown.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "analysis/summary.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"

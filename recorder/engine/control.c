@@ -4,7 +4,7 @@
  */
 #include "base/json.h"
 #include "base/text.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "engine/engine_private.h"
 #include "triggers/pairs.h"
 

@@ -2,7 +2,7 @@
  * diff: what changed from one incident to another; as a report in the terminal, or in another
  * program's format.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "analysis/overweight.h"
 
 #include "base/fit.h"

@@ -1,7 +1,7 @@
 /*
  * help: the tables of options/table.c for people.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "export/export.h"
 
 static void put_formats(struct buf *out)

@@ -3,7 +3,7 @@
  * functions, call trees, callers and callees; grouped and folded by PerfView's patterns.
  */
 #include "analysis/call_tree.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "analysis/report_events.h"
 
 #include "base/fit.h"

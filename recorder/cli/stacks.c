@@ -1,7 +1,7 @@
 /*
  * stacks: where the threads of a process stand now.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "base/version.h"
 
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /*
  * Files that export and diff write: what is refused, packing, progress.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "base/os.h"
 #include "base/utf8.h"

@@ -3,7 +3,7 @@
  * limits.
  */
 #include "analysis/backtest.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "base/json.h"
 #include "base/os.h"

@@ -1,7 +1,7 @@
-#include "source_lines.h"
+#include "cli/source_lines.h"
 
 #include "base/os.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "symbol/lines.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * delete: incidents by number. Each is one short transaction, beside a running recorder too; what only they had is
  * swept once, behind the last.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /*
  * export: one incident in another program's format.
  */
-#include "cmd.h"
-#include "source_lines.h"
+#include "cli/cmd.h"
+#include "cli/source_lines.h"
 
 #include "base/text.h"
 #include "base/os.h"

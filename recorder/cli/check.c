@@ -6,8 +6,8 @@
  * The line parser has refused unknown options and bad numbers already; what is left to be wrong are
  * the rules: their grammar, and names that no source knows.
  */
-#include "check_stacks.h"
-#include "cmd.h"
+#include "cli/check_stacks.h"
+#include "cli/cmd.h"
 #include "engine/command_line.h"
 #include "engine/data_file.h"
 #include "model/memory_budget.h"

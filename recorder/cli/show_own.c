@@ -1,6 +1,6 @@
-#include "show_own.h"
+#include "cli/show_own.h"
 
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "model/own_event.h"
 

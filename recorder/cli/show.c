@@ -1,11 +1,11 @@
 /*
  * show: one incident for a person, or as JSON: what fired, the window, what was lost, what was hot.
  */
-#include "cmd.h"
-#include "show_losses.h"
-#include "show_own.h"
-#include "show_times.h"
-#include "source_lines.h"
+#include "cli/cmd.h"
+#include "cli/show_losses.h"
+#include "cli/show_own.h"
+#include "cli/show_times.h"
+#include "cli/source_lines.h"
 #include "analysis/summary.h"
 
 #include "base/fit.h"

@@ -1,7 +1,7 @@
 /*
  * list: the incidents of the store, newest first.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "base/fit.h"
 #include "base/json.h"

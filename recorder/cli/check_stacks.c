@@ -1,9 +1,9 @@
-#include "check_stacks.h"
+#include "cli/check_stacks.h"
 
 #include "base/json.h"
 #include "base/os.h"
 #include "base/utf8.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "source/survey.h"
 
 #include <inttypes.h>

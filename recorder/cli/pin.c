@@ -1,7 +1,7 @@
 /*
  * pin, unpin: exempt incidents from retention, or no more.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* Which of the live sources take part: --source chooses who gives the stacks. */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "base/nearest.h"
 #include "base/text.h"

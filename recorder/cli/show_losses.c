@@ -1,6 +1,6 @@
-#include "show_losses.h"
+#include "cli/show_losses.h"
 
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "base/json.h"
 

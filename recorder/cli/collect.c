@@ -1,6 +1,6 @@
 /* collect: validate everything, then record until it is done. */
 #include "base/os.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "engine/command_line.h"
 #include "engine/data_file.h"
 #include "engine/engine.h"

@@ -56,7 +56,7 @@ int cmd_help(const struct options *o, struct err *err);
  */
 #define CONTROL_SUFFIX ".ctl"
 
-/* ---- what the commands share: cmd_common.c ------------------------------------------------------ */
+/* ---- what the commands share: cli/common.c ------------------------------------------------------ */
 
 /*
  * Where the store is: --store, $RECORDER_STORE, the conf file, the user's own. A reader (mode not
@@ -162,7 +162,7 @@ int cmd_print_colored(const struct options *o, const struct buf *text, struct er
 /* The same; on a terminal, and without --json, lines that are too long for it are broken (base/fit.h). */
 int cmd_print_fitted(const struct options *o, const struct buf *text, struct err *err);
 
-/* ---- files of other programs: cmd_output.c -------------------------------------------------------- */
+/* ---- files of other programs: cli/output.c -------------------------------------------------------- */
 
 /* What can be refused before the store is even read; path "-" = standard output. */
 struct exporter;

@@ -1,8 +1,8 @@
 /*
  * events: what can be named here; events as they come, or of a trace file, one a line, or how many of each.
  */
-#include "cmd.h"
-#include "color.h"
+#include "cli/cmd.h"
+#include "cli/color.h"
 
 #include "base/fit.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-#include "color.h"
+#include "cli/color.h"
 
 #include "base/os.h"
 

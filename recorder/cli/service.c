@@ -1,5 +1,5 @@
 /* service: record as a service of Windows; os_service.h does it. */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "base/os.h"
 #include "base/os_service.h"

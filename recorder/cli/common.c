@@ -1,8 +1,8 @@
 /*
  * What several commands need: the store they work on, the incident that is meant, numbers as text.
  */
-#include "cmd.h"
-#include "color.h"
+#include "cli/cmd.h"
+#include "cli/color.h"
 #include "engine/engine.h"
 #include "analysis/group.h"
 #include "analysis/known_names.h"
@@ -583,7 +583,7 @@ void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t ze
 	const struct {
 		uint64_t n;
 		const char *text;
-	} counts[] = {                       /* the words of status: cmd_control.c */
+	} counts[] = {                       /* the words of status: cli/control.c */
 		{s->counts.seen, "seen"}, {s->counts.matched, "matched"},
 		{s->counts.dropped_process, "of other processes"},
 		{s->counts.dropped_filter, "dropped by a filter"},

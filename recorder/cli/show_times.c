@@ -1,6 +1,6 @@
-#include "show_times.h"
+#include "cli/show_times.h"
 
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * counters: what rules can name, as the live sources list it.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include "source/source.h"
 

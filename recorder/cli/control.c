@@ -1,7 +1,7 @@
 /*
  * status, snapshot, stop, abort: one line to the running recorder, one line back; see cmd.h.
  */
-#include "cmd.h"
+#include "cli/cmd.h"
 #include "engine/engine.h"
 #include "base/json_read.h"
 
