@@ -1,6 +1,6 @@
 /* How long CPUs were busy, as the system says it: of this machine, whatever it does. */
 #include "base/os.h"
-#include "source/busy.h"
+#include "source/host/busy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  */
 #include "base/os.h"
 #include "source/dotnet_session_linux.h"
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

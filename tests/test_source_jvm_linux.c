@@ -4,7 +4,7 @@
  */
 #include "base/os.h"
 #include "source/jvm_table_linux.h"
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/source.h"
 
 #include <errno.h>

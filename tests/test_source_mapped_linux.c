@@ -1,6 +1,6 @@
 /* A file of another program, mapped, that its owner cuts off. */
 #include "base/os.h"
-#include "source/mapped_linux.h"
+#include "source/host/mapped_linux.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Mappings of a process: splitting, sharing, and that every object reference is counted right. */
-#include "source/maps.h"
+#include "source/host/maps.h"
 #include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Namespaces whose file system does not answer: which are left out, and for how long. */
-#include "source/ns_hung_linux.h"
+#include "source/host/ns_hung_linux.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

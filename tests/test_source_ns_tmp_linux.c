@@ -3,8 +3,8 @@
  * system that never answers (FUSE, without a server). Needs root.
  */
 #include "base/os.h"
-#include "source/ns_hung_linux.h"
-#include "source/ns_tmp_linux.h"
+#include "source/host/ns_hung_linux.h"
+#include "source/host/ns_tmp_linux.h"
 #include "tests/support/tmp.h"
 
 #include <errno.h>

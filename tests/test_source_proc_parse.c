@@ -1,5 +1,5 @@
 /* The texts of /proc, as the kernel writes them and as nobody should. */
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What ends the wait of a source of programs that leave files in /tmp; an eventfd stands for inotify. */
-#include "source/tmp_wait_linux.h"
+#include "source/host/tmp_wait_linux.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "source/dotnet_list.h"
 #include "source/dotnet_running.h"
-#include "source/running.h"
+#include "source/host/running.h"
 #include "source/source.h"
 #include "triggers/gc_duration.h"
 #include "triggers/log_message.h"

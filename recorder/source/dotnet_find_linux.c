@@ -2,7 +2,7 @@
 
 #include "base/os.h"
 #include "source/dotnet_ipc.h"
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #ifndef SOURCE_DOTNET_FIND_LINUX_H
 #define SOURCE_DOTNET_FIND_LINUX_H
 
-#include "source/ns_tmp_linux.h"
+#include "source/host/ns_tmp_linux.h"
 
 #define DOTNET_PATH_BYTES 108                /* of a socket's address */
 

@@ -17,7 +17,7 @@
 #include "source/pause_list.h"
 #include "source/source.h"
 #include "source/throw_linux.h"
-#include "source/tmp_wait_linux.h"
+#include "source/host/tmp_wait_linux.h"
 #include "source/tracepoint_linux.h"
 
 #include <stdatomic.h>

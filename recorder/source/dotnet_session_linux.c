@@ -1,7 +1,7 @@
 #include "source/dotnet_session_linux.h"
 
 #include "base/os.h"
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>

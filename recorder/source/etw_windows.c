@@ -10,7 +10,7 @@
 
 #include "base/os.h"
 #include "base/os_windows.h"
-#include "source/busy.h"
+#include "source/host/busy.h"
 #include "source/etw_live.h"
 #include "source/etw_record_windows.h"
 #include "source/etw_session_windows.h"

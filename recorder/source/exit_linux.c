@@ -14,7 +14,7 @@
  */
 #include "base/os.h"
 #include "source/exit_pending.h"
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/source.h"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "source/pause_list.h"
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <dirent.h>
 #include <stdio.h>

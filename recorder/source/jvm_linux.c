@@ -29,9 +29,9 @@
 #include "source/gc_counters.h"
 #include "source/jvm_table_linux.h"
 #include "source/pause_list.h"
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 #include "source/source.h"
-#include "source/tmp_wait_linux.h"
+#include "source/host/tmp_wait_linux.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

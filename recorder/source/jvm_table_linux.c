@@ -1,7 +1,7 @@
 #include "source/jvm_table_linux.h"
 
 #include "base/os.h"
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <dirent.h>
 #include <errno.h>

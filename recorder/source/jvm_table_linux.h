@@ -15,8 +15,8 @@
 #include "source/gc_counters.h"
 #include "source/hsperf.h"
 #include "source/jvm_attach_linux.h"
-#include "source/mapped_linux.h"
-#include "source/ns_tmp_linux.h"
+#include "source/host/mapped_linux.h"
+#include "source/host/ns_tmp_linux.h"
 
 #define JVMS_MAX 256u
 #define JVM_CLOCK_EXACT_NS (2 * NS_PER_MS)

@@ -1,6 +1,6 @@
 #include "source/kernel_symbols.h"
 
-#include "source/maps.h"
+#include "source/host/maps.h"
 #include "symbol/kallsyms.h"
 #include "symbol/sort.h"
 

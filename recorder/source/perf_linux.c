@@ -5,7 +5,7 @@
  * order what is older than T0 - 1 ms, keep the rest. Facts and measurements: linux-capture.md 1-2.
  */
 #include "base/os.h"
-#include "source/busy.h"
+#include "source/host/busy.h"
 #include "source/loader.h"
 #include "source/perf_cpus_linux.h"
 #include "source/perf_state_linux.h"

@@ -8,7 +8,7 @@
 #define SOURCE_PERF_STATE_LINUX_H
 
 #include "model/queue.h"
-#include "source/maps.h"
+#include "source/host/maps.h"
 #include "source/perf_record.h"
 #include "unwind/unwind.h"
 

@@ -9,7 +9,7 @@
 #define SOURCE_PROC_READER_PARTS_H
 
 #include "base/buf.h"
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 #include "source/proc_reader.h"
 
 #define PROC_TEXT_MAX ((size_t)4 << 20)

@@ -6,7 +6,7 @@
  * A process is held open until its end was told, so that its number is not given again meanwhile.
  * Source: docs, Tool Help functions, GetExitCodeProcess().
  */
-#include "source/by_id_windows.h"
+#include "source/host/by_id_windows.h"
 #include "source/source.h"
 
 #include "base/os.h"

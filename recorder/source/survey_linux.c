@@ -7,7 +7,7 @@
 #include "source/dotnet_find_linux.h"
 #include "source/gc_probes_linux.h"
 #include "source/jvm_options.h"
-#include "source/maps.h"
+#include "source/host/maps.h"
 #include "symbol/elf.h"
 #include "symbol/symbol_open.h"
 

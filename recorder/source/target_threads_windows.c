@@ -2,7 +2,7 @@
 
 #include "base/os.h"
 #include "base/os_windows.h"
-#include "source/by_id_windows.h"
+#include "source/host/by_id_windows.h"
 #include "source/target_images_windows.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #include "base/nearest.h"
 #include "source/counter_name.h"
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 #include "source/proc_table.h"
 
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  * Text goes to stderr, with --json an object to stdout (tests/bench/run.sh).
  */
 #include "base/os.h"
-#include "source/maps.h"
+#include "source/host/maps.h"
 #include "tests/support/unwind_file.h"
 #include "unwind/unwind.h"
 

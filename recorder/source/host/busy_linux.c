@@ -1,8 +1,8 @@
-#include "source/busy.h"
+#include "source/host/busy.h"
 
 #include "base/buf.h"
 #include "base/os.h"
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "source/by_id_windows.h"
+#include "source/host/by_id_windows.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "source/tmp_wait_linux.h"
+#include "source/host/tmp_wait_linux.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

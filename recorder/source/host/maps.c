@@ -1,4 +1,4 @@
-#include "source/maps.h"
+#include "source/host/maps.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "source/mapped_linux.h"
+#include "source/host/mapped_linux.h"
 
 #include <errno.h>
 #include <setjmp.h>

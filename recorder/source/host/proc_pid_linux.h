@@ -2,7 +2,7 @@
 #ifndef SOURCE_PROC_PID_LINUX_H
 #define SOURCE_PROC_PID_LINUX_H
 
-#include "source/proc_parse.h"
+#include "source/host/proc_parse.h"
 
 struct proc_pid {
 	uint64_t start_ns;                   /* recorder clock; exact to 10 ms */

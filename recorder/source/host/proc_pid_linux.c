@@ -1,4 +1,4 @@
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 
 #include "base/os.h"
 

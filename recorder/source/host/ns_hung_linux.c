@@ -1,4 +1,4 @@
-#include "source/ns_hung_linux.h"
+#include "source/host/ns_hung_linux.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "source/busy.h"
+#include "source/host/busy.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-#include "source/running.h"
+#include "source/host/running.h"
 
-#include "source/proc_pid_linux.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* Formats: proc(5), namespaces(7), NSpid of /proc/PID/status. */
-#include "source/ns_tmp_linux.h"
+#include "source/host/ns_tmp_linux.h"
 
 #include "base/os.h"
 #include "source/dotnet_ipc.h"
-#include "source/ns_hung_linux.h"
-#include "source/proc_pid_linux.h"
+#include "source/host/ns_hung_linux.h"
+#include "source/host/proc_pid_linux.h"
 
 #include <dirent.h>
 #include <fcntl.h>
