@@ -1,5 +1,5 @@
 /* Records of a perf ring, made by hand as perf_event_open(2) draws them. */
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 #include "tests/support/perf_bytes.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Reading a perf ring that nobody but the test writes: wrapping, damage, the tail given back. */
-#include "source/perf_ring_linux.h"
+#include "source/ring/perf_ring_linux.h"
 #include "tests/support/perf_bytes.h"
 
 #include <linux/perf_event.h>

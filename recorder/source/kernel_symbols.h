@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "model/frame.h"
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 
 #define KERNEL_SYMBOL_GUESS_BYTES 65536u        /* kallsyms tells no sizes: up to the next, at most this */
 

@@ -9,7 +9,7 @@
 #define SOURCE_PERF_CPUS_LINUX_H
 
 #include "base/log.h"
-#include "source/perf_ring_linux.h"
+#include "source/ring/perf_ring_linux.h"
 #include "source/probes_linux.h"
 
 struct perf_cpus {

@@ -9,7 +9,7 @@
 
 #include "model/queue.h"
 #include "source/host/maps.h"
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 #include "unwind/unwind.h"
 
 struct perf_process {

@@ -1,6 +1,6 @@
 #include "source/perf_walk_linux.h"
 
-#include "source/perf_ring_linux.h"
+#include "source/ring/perf_ring_linux.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #define SOURCE_PERF_WALK_LINUX_H
 
 #include "source/loader.h"
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 #include "source/perf_state_linux.h"
 #include "unwind/unwind.h"
 

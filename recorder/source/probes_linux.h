@@ -12,7 +12,7 @@
 #include "base/out.h"
 #include "base/os.h"
 #include "model/needs.h"
-#include "source/perf_ring_linux.h"
+#include "source/ring/perf_ring_linux.h"
 #include "source/source.h"
 #include "source/trace_format.h"
 

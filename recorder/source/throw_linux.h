@@ -8,7 +8,7 @@
 #ifndef SOURCE_THROW_LINUX_H
 #define SOURCE_THROW_LINUX_H
 
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 #include "source/uprobe_linux.h"
 
 #define THROW_PROVIDER "C++"

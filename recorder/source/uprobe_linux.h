@@ -10,7 +10,7 @@
 #define SOURCE_UPROBE_LINUX_H
 
 #include "model/event.h"
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 #include "symbol/stapsdt.h"
 
 #define UPROBE_PLACES_MAX 16u                /* a compiler may make several of one probe */

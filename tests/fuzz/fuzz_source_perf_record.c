@@ -1,5 +1,5 @@
 /* Any bytes as a record of a perf ring; the first byte says what the sampler was opened with. */
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 
 #include <stdlib.h>
 #include <string.h>

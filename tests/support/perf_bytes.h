@@ -1,5 +1,5 @@
 /*
- * Records of a perf ring by hand, as the kernel writes them (see source/perf_record.h).
+ * Records of a perf ring by hand, as the kernel writes them (see source/ring/perf_record.h).
  *
  *	struct perf_bytes b;
  *	perf_bytes_begin(&b, 7, 0);                       // PERF_RECORD_FORK

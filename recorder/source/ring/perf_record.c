@@ -1,4 +1,4 @@
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #define SOURCE_PERF_RING_LINUX_H
 
 #include "base/err.h"
-#include "source/perf_record.h"
+#include "source/ring/perf_record.h"
 
 #define PERF_SAMPLE_RING_BYTES ((size_t)2 << 20)
 #define PERF_STACK_RING_BYTES ((size_t)4 << 20)   /* with stack copies, at least and at most */

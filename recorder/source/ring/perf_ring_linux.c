@@ -1,4 +1,4 @@
-#include "source/perf_ring_linux.h"
+#include "source/ring/perf_ring_linux.h"
 
 #include "base/os.h"
 
