@@ -1,6 +1,6 @@
 /* Counters of collections: shares of a period by hand. */
 #include "base/os.h"
-#include "source/gc_counters.h"
+#include "source/runtime/gc_counters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Collections of Java, CPython and V8, as rules name them. */
 #include "source/dotnet_list.h"
-#include "source/pause_list.h"
+#include "source/runtime/pause_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "source/counter_name.h"
 #include "source/dotnet_list.h"
 #include "source/etw_class.h"
-#include "source/pause_list.h"
+#include "source/runtime/pause_list.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,7 +2,7 @@
 
 #include "base/os.h"
 #include "base/text.h"
-#include "source/pause_list.h"
+#include "source/runtime/pause_list.h"
 #include "source/host/proc_pid_linux.h"
 
 #include <dirent.h>

@@ -26,9 +26,9 @@
  * wall clock, to 1 ms, and by their pauses, to a look. Durations do not depend on that.
  */
 #include "base/os.h"
-#include "source/gc_counters.h"
+#include "source/runtime/gc_counters.h"
 #include "source/jvm_table_linux.h"
-#include "source/pause_list.h"
+#include "source/runtime/pause_list.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/source.h"
 #include "source/host/tmp_wait_linux.h"

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "model/process.h"
-#include "source/gc_counters.h"
+#include "source/runtime/gc_counters.h"
 #include "source/hsperf.h"
 #include "source/jvm_attach_linux.h"
 #include "source/host/mapped_linux.h"

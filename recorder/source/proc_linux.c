@@ -9,7 +9,7 @@
 
 #include "base/os.h"
 #include "source/counter_poll.h"
-#include "source/gc_counters.h"
+#include "source/runtime/gc_counters.h"
 #include "source/proc_reader.h"
 #include "source/source.h"
 

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/os.h"
 #include "base/utf8.h"
-#include "source/gc_counters.h"
+#include "source/runtime/gc_counters.h"
 #include "source/proc_reader.h"
 #include "source/source.h"
 

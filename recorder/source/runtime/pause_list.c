@@ -1,4 +1,4 @@
-#include "source/pause_list.h"
+#include "source/runtime/pause_list.h"
 
 #include "base/json.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "source/gc_counters.h"
+#include "source/runtime/gc_counters.h"
 
 #include "base/json.h"
 #include "base/nearest.h"
