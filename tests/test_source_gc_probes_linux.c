@@ -1,5 +1,5 @@
 /* Collections of CPython, V8 and HotSpot, from what their probes say. */
-#include "source/gc_probes_linux.h"
+#include "source/probe/gc_probes_linux.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Probes that rules ask for, up to the point where they would be opened: this test's own functions. */
-#include "source/probes_linux.h"
+#include "source/probe/probes_linux.h"
 
-#include "source/uprobe_linux.h"
+#include "source/probe/uprobe_linux.h"
 #include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>

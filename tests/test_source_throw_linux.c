@@ -1,5 +1,5 @@
 /* Where C++ programs throw and what: by this process, which takes the part of one that throws. */
-#include "source/throw_linux.h"
+#include "source/probe/throw_linux.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

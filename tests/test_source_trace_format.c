@@ -1,6 +1,6 @@
 /* Formats of tracepoints: texts as the kernel has them (6.18, Debian 12), records by hand. */
 #include "base/buf.h"
-#include "source/trace_format.h"
+#include "source/probe/trace_format.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

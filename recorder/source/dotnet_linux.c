@@ -16,9 +16,9 @@
 #include "source/nettrace_decode.h"
 #include "source/runtime/pause_list.h"
 #include "source/source.h"
-#include "source/throw_linux.h"
+#include "source/probe/throw_linux.h"
 #include "source/host/tmp_wait_linux.h"
-#include "source/tracepoint_linux.h"
+#include "source/probe/tracepoint_linux.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "source/ring/perf_ring_linux.h"
-#include "source/probes_linux.h"
+#include "source/probe/probes_linux.h"
 
 struct perf_cpus {
 	struct perf_ask ask;                 /* what samplers were opened with */

@@ -16,7 +16,7 @@
 
 #include "model/queue.h"
 #include "source/perf_state_linux.h"
-#include "source/probes_linux.h"
+#include "source/probe/probes_linux.h"
 #include "symbol/reader.h"
 
 #define PERF_TIME_STACKS 5000u

@@ -5,7 +5,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "source/dotnet_find_linux.h"
-#include "source/gc_probes_linux.h"
+#include "source/probe/gc_probes_linux.h"
 #include "source/jvm_options.h"
 #include "source/host/maps.h"
 #include "symbol/elf.h"

@@ -1,5 +1,5 @@
 /* A tracepoint's format, up to the first NUL, then a filter, then records. */
-#include "source/trace_format.h"
+#include "source/probe/trace_format.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "source/throw_linux.h"
+#include "source/probe/throw_linux.h"
 
 #include "base/os.h"
 #include "base/text.h"

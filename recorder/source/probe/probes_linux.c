@@ -1,6 +1,6 @@
-#include "source/probes_private_linux.h"
+#include "source/probe/probes_private.h"
 
-#include "source/tracepoint_linux.h"
+#include "source/probe/tracepoint_linux.h"
 
 #include <stdio.h>
 #include <stdlib.h>

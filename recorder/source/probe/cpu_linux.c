@@ -1,5 +1,5 @@
 /* Rings and perf events of a CPU; see probes_linux.h. */
-#include "source/probes_private_linux.h"
+#include "source/probe/probes_private.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -1,5 +1,5 @@
 /* What records of probes say, and how often they come; see probes_linux.h. */
-#include "source/probes_private_linux.h"
+#include "source/probe/probes_private.h"
 
 #include <inttypes.h>
 #include <linux/perf_event.h>

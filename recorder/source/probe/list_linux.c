@@ -1,9 +1,9 @@
 /* The events that there are to be named, a line each; see probes_linux.h. */
-#include "source/probes_linux.h"
+#include "source/probe/probes_linux.h"
 
 #include "base/json.h"
-#include "source/tracepoint_linux.h"
-#include "source/uprobe_linux.h"
+#include "source/probe/tracepoint_linux.h"
+#include "source/probe/uprobe_linux.h"
 
 #include <stdio.h>
 #include <stdlib.h>

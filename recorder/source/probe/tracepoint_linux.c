@@ -1,4 +1,4 @@
-#include "source/tracepoint_linux.h"
+#include "source/probe/tracepoint_linux.h"
 
 #include "base/nearest.h"
 #include "base/os.h"

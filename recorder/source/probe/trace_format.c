@@ -1,4 +1,4 @@
-#include "source/trace_format.h"
+#include "source/probe/trace_format.h"
 
 #include "base/text.h"
 #include "source/conditions.h"

@@ -1,4 +1,4 @@
-#include "source/gc_probes_linux.h"
+#include "source/probe/gc_probes_linux.h"
 
 #include "base/os.h"
 #include "base/text.h"

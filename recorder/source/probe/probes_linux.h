@@ -14,7 +14,7 @@
 #include "model/needs.h"
 #include "source/ring/perf_ring_linux.h"
 #include "source/source.h"
-#include "source/trace_format.h"
+#include "source/probe/trace_format.h"
 
 #define PROBES_MAX NEEDS_MAX_EVENTS
 /* Per CPU: plain, with stacks, with registers, switches and wake-ups, their stacks; one drops none of another. */

@@ -16,7 +16,7 @@
 #define SOURCE_GC_PROBES_LINUX_H
 
 #include "model/needs.h"
-#include "source/uprobe_linux.h"
+#include "source/probe/uprobe_linux.h"
 
 #define GC_PROGRAMS_MAX 8u
 #define GC_PROBE_FIELDS 4u

@@ -1,15 +1,15 @@
 /*
- * What the parts of probes_linux.h share: probes_linux.c (what is asked for), probes_cpu_linux.c (a CPU's
- * events), probes_events_linux.c (what they say). probes_list_linux.c knows nothing of it.
+ * What the parts of probes_linux.h share: probes_linux.c (what is asked for), probe/cpu_linux.c (a CPU's
+ * events), probe/events_linux.c (what they say). probe/list_linux.c knows nothing of it.
  */
 #ifndef SOURCE_PROBES_PRIVATE_LINUX_H
 #define SOURCE_PROBES_PRIVATE_LINUX_H
 
 #include "base/table.h"
-#include "source/gc_probes_linux.h"
-#include "source/probes_linux.h"
-#include "source/throw_linux.h"
-#include "source/uprobe_linux.h"
+#include "source/probe/gc_probes_linux.h"
+#include "source/probe/probes_linux.h"
+#include "source/probe/throw_linux.h"
+#include "source/probe/uprobe_linux.h"
 
 #include <stdatomic.h>
 

@@ -1,8 +1,8 @@
 /* Whether this user may have tracepoints and probes in programs, by asking the kernel for one; see probes_linux.h. */
-#include "source/probes_linux.h"
+#include "source/probe/probes_linux.h"
 
-#include "source/tracepoint_linux.h"
-#include "source/uprobe_linux.h"
+#include "source/probe/tracepoint_linux.h"
+#include "source/probe/uprobe_linux.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -1,4 +1,4 @@
-#include "source/uprobe_linux.h"
+#include "source/probe/uprobe_linux.h"
 
 #include "base/os.h"
 #include "base/text.h"

@@ -9,7 +9,7 @@
 #define SOURCE_THROW_LINUX_H
 
 #include "source/ring/perf_record.h"
-#include "source/uprobe_linux.h"
+#include "source/probe/uprobe_linux.h"
 
 #define THROW_PROVIDER "C++"
 #define THROW_EVENT "Exception/Start"        /* field ExceptionType, as .NET has it */

@@ -6,7 +6,7 @@
 #define SOURCE_TRACEPOINT_LINUX_H
 
 #include "base/out.h"
-#include "source/trace_format.h"
+#include "source/probe/trace_format.h"
 
 /*
  * Whether a provider's name can be that of tracepoints ("sched"): small letters, digits, '_'. Names of
