@@ -1,6 +1,6 @@
 /* Pauses from two readings of a JVM's counters; a small file of them, from the fuzz corpus. */
 #include "base/os.h"
-#include "source/hsperf.h"
+#include "source/jvm/hsperf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

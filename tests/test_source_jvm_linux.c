@@ -3,7 +3,7 @@
  * of a collector 0 and with a beginning by the wall clock, as OpenJDK 25 has.
  */
 #include "base/os.h"
-#include "source/jvm_table_linux.h"
+#include "source/jvm/table_linux.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/source.h"
 

@@ -1,7 +1,7 @@
 #include "source/loader.h"
 
 #include "base/os.h"
-#include "source/jvm_options.h"
+#include "source/jvm/options.h"
 #include "symbol/elf_file.h"
 #include "symbol/symbol_open.h"
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "source/dotnet_find_linux.h"
 #include "source/probe/gc_probes_linux.h"
-#include "source/jvm_options.h"
+#include "source/jvm/options.h"
 #include "source/host/maps.h"
 #include "symbol/elf.h"
 #include "symbol/symbol_open.h"

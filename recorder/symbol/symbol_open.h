@@ -64,7 +64,7 @@ int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err);
 void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment);
 
 /*
- * The performance data of a HotSpot JVM (source/hsperf.h), at most max bytes: what it has mapped of
+ * The performance data of a HotSpot JVM (source/jvm/hsperf.h), at most max bytes: what it has mapped of
  * /tmp/hsperfdata_USER/PID, read from its memory, so that no file of a directory that anybody can write is
  * opened. Stays empty when there is none, or this user may not look.
  */

@@ -1,5 +1,5 @@
 /* Performance data of a JVM. */
-#include "source/hsperf.h"
+#include "source/jvm/hsperf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "model/process.h"
 #include "source/runtime/gc_counters.h"
-#include "source/hsperf.h"
-#include "source/jvm_attach_linux.h"
+#include "source/jvm/hsperf.h"
+#include "source/jvm/attach_linux.h"
 #include "source/host/mapped_linux.h"
 #include "source/host/ns_tmp_linux.h"
 

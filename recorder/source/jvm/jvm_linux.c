@@ -27,7 +27,7 @@
  */
 #include "base/os.h"
 #include "source/runtime/gc_counters.h"
-#include "source/jvm_table_linux.h"
+#include "source/jvm/table_linux.h"
 #include "source/runtime/pause_list.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/source.h"

@@ -1,4 +1,4 @@
-#include "source/jvm_attach_linux.h"
+#include "source/jvm/attach_linux.h"
 
 #include "base/os.h"
 

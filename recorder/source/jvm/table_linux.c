@@ -1,4 +1,4 @@
-#include "source/jvm_table_linux.h"
+#include "source/jvm/table_linux.h"
 
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"

@@ -1,6 +1,6 @@
-#include "source/jvm_options.h"
+#include "source/jvm/options.h"
 
-#include "source/hsperf.h"
+#include "source/jvm/hsperf.h"
 #include "symbol/jvm.h"
 #include "symbol/symbol_open.h"
 

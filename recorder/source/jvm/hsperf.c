@@ -1,4 +1,4 @@
-#include "source/hsperf.h"
+#include "source/jvm/hsperf.h"
 
 #include <stdio.h>
 #include <string.h>
