@@ -1,5 +1,5 @@
 /* BPF programs and trampolines: records and lines of kallsyms by hand. */
-#include "source/kernel_symbols.h"
+#include "source/perf/kernel_symbols.h"
 
 #include "base/os.h"
 

@@ -1,5 +1,5 @@
 /* Unwind tables of this very program and of files that are not there. */
-#include "source/loader.h"
+#include "source/perf/loader.h"
 
 #include "base/os.h"
 

@@ -4,7 +4,7 @@
  * Pids from 5,000,000 on are beyond any that a kernel gives, so /proc knows nothing of them. Every
  * test begins with process INIT (one thread), mapped from /sbin/init at [0x1000, 0x3000).
  */
-#include "source/perf_state_linux.h"
+#include "source/perf/state_linux.h"
 
 #include "base/log.h"
 #include "base/os.h"

@@ -2,7 +2,7 @@
  * Thread time of perf's records of switches, by hand; times in ms. Threads of process APP, whose pid is
  * beyond any that a kernel gives; 0 is the idle task.
  */
-#include "source/perf_time_linux.h"
+#include "source/perf/time_linux.h"
 
 #include "tests/support/alloc_walk.h"
 

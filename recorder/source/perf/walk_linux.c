@@ -1,4 +1,4 @@
-#include "source/perf_walk_linux.h"
+#include "source/perf/walk_linux.h"
 
 #include "source/ring/perf_ring_linux.h"
 

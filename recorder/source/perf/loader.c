@@ -1,4 +1,4 @@
-#include "source/loader.h"
+#include "source/perf/loader.h"
 
 #include "base/os.h"
 #include "source/jvm/options.h"

@@ -1,16 +1,16 @@
 /*
- * The live source of Linux: a cpu-clock sampler and a side-band ring per CPU (perf_cpus_linux.h), merged by time.
+ * The live source of Linux: a cpu-clock sampler and a side-band ring per CPU (perf/cpus_linux.h), merged by time.
  *
  * Rings are ordered each, not among each other: note the clock T0, look at all rings, release in time
  * order what is older than T0 - 1 ms, keep the rest. Facts and measurements: linux-capture.md 1-2.
  */
 #include "base/os.h"
 #include "source/host/busy.h"
-#include "source/loader.h"
-#include "source/perf_cpus_linux.h"
-#include "source/perf_state_linux.h"
-#include "source/perf_time_linux.h"
-#include "source/perf_walk_linux.h"
+#include "source/perf/loader.h"
+#include "source/perf/cpus_linux.h"
+#include "source/perf/state_linux.h"
+#include "source/perf/time_linux.h"
+#include "source/perf/walk_linux.h"
 #include "source/source.h"
 
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #define SOURCE_PERF_TIME_LINUX_H
 
 #include "model/queue.h"
-#include "source/perf_state_linux.h"
+#include "source/perf/state_linux.h"
 #include "source/probe/probes_linux.h"
 #include "symbol/reader.h"
 

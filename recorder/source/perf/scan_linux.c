@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "base/table.h"
-#include "source/perf_state_linux.h"
+#include "source/perf/state_linux.h"
 #include "symbol/elf.h"
 
 #include <ctype.h>

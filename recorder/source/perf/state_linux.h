@@ -78,7 +78,7 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
  */
 bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint32_t n);
 
-/* ---- shared with perf_scan_linux.c ------------------------------------------------------------- */
+/* ---- shared with perf/scan_linux.c ------------------------------------------------------------- */
 
 struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, uint32_t parent_pid,
 					    uint64_t start_ns, const char *comm);

@@ -1,4 +1,4 @@
-#include "source/kernel_symbols.h"
+#include "source/perf/kernel_symbols.h"
 
 #include "source/host/maps.h"
 #include "symbol/kallsyms.h"

@@ -1,4 +1,4 @@
-#include "source/perf_time_linux.h"
+#include "source/perf/time_linux.h"
 
 #include "source/thread_time.h"
 #include "symbol/kallsyms.h"

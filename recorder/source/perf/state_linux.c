@@ -1,10 +1,10 @@
-#include "source/perf_state_linux.h"
+#include "source/perf/state_linux.h"
 
 #include "base/log.h"
 #include "base/os.h"
 #include "base/slots.h"
 #include "base/table.h"
-#include "source/kernel_symbols.h"
+#include "source/perf/kernel_symbols.h"
 #include "symbol/kallsyms.h"
 
 #include <errno.h>

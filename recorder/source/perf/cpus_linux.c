@@ -1,5 +1,5 @@
 /* CPUs: /sys/devices/system/cpu (Documentation/ABI/testing/sysfs-devices-system-cpu). */
-#include "source/perf_cpus_linux.h"
+#include "source/perf/cpus_linux.h"
 
 #include "base/os.h"
 

@@ -9,9 +9,9 @@
 #ifndef SOURCE_PERF_WALK_LINUX_H
 #define SOURCE_PERF_WALK_LINUX_H
 
-#include "source/loader.h"
+#include "source/perf/loader.h"
 #include "source/ring/perf_record.h"
-#include "source/perf_state_linux.h"
+#include "source/perf/state_linux.h"
 #include "unwind/unwind.h"
 
 struct perf_walker {                         /* all borrowed */
