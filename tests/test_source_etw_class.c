@@ -1,5 +1,5 @@
 /* Classes of ETW events: found by GUID and number, fields at their places, short payloads cut. */
-#include "source/etw_class.h"
+#include "source/etw/class.h"
 #include "tests/support/etw_bytes.h"
 
 #include <setjmp.h>

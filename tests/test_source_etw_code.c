@@ -1,5 +1,5 @@
 /* What addresses of a trace are: images, managed methods, over time; from hand-made records. */
-#include "source/etw_code.h"
+#include "source/etw/code.h"
 #include "tests/support/etw_bytes.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* What ETW events say, by metadata of their own, by manifests, by schemas; short and hostile ones. */
-#include "source/etw_decode.h"
-#include "source/etw_learn.h"
-#include "source/etw_manifest.h"
+#include "source/etw/decode.h"
+#include "source/etw/learn.h"
+#include "source/etw/manifest.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
 

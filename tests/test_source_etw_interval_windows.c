@@ -2,8 +2,8 @@
  * The machine's sampling interval, borrowed and given back. The setting is this file's own: the linker takes
  * its functions for those of the system. The registry is real (Wine's).
  */
-#include "source/etw_interval_windows.h"
-#include "source/etw_owner_windows.h"
+#include "source/etw/interval_windows.h"
+#include "source/etw/owner_windows.h"
 #include "tests/support/alone_windows.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* A live session's records, put by hand: events wait for their stacks, by the time of the records. */
-#include "source/etw_live.h"
+#include "source/etw/live.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
 

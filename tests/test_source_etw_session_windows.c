@@ -2,8 +2,8 @@
  * Sessions that a killed recorder has left: found by their names, and stopped; no other is touched.
  * The control functions are this file's own: the linker takes them for those of advapi32.
  */
-#include "source/etw_session_windows.h"
-#include "source/etw_record_windows.h"
+#include "source/etw/session_windows.h"
+#include "source/etw/record_windows.h"
 #include "tests/support/alone_windows.h"
 
 #include <setjmp.h>

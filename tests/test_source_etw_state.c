@@ -1,5 +1,5 @@
 /* Processes, threads, files and volumes of a trace over time, from hand-made records. */
-#include "source/etw_state.h"
+#include "source/etw/state.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
 

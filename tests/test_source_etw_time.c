@@ -1,5 +1,5 @@
 /* Times of threads from ETW's context switches, of a file and of a live session: the same records by hand. */
-#include "source/etw_live.h"
+#include "source/etw/live.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/etw_bytes.h"

@@ -1,6 +1,6 @@
 /* What an ETW session is to deliver, as options and rules say it. */
-#include "source/etw_wanted.h"
-#include "source/etw_render.h"
+#include "source/etw/wanted.h"
+#include "source/etw/render.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

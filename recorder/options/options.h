@@ -144,7 +144,7 @@ struct options {
 	uint32_t stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
 	char *record_process;                /* name or pid; NULL = all */
 	char *source;                        /* which one gives the stacks; NULL = the usual */
-	/* what an ETW session delivers; see source/etw_wanted.h */
+	/* what an ETW session delivers; see source/etw/wanted.h */
 	char *providers, *only_providers, *kernel_events, *clr_events;
 	bool runtime_events, gc_collect_only, enable_perf_map;
 	bool thread_time;                    /* context switches with stacks */

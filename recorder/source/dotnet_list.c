@@ -4,7 +4,7 @@
 #include "model/event.h"
 #include "source/counter_name.h"
 #include "source/dotnet_list.h"
-#include "source/etw_class.h"
+#include "source/etw/class.h"
 #include "source/runtime/pause_list.h"
 
 #include <string.h>

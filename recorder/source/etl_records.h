@@ -12,7 +12,7 @@
 #ifndef SOURCE_ETL_RECORDS_H
 #define SOURCE_ETL_RECORDS_H
 
-#include "source/etw_record.h"
+#include "source/etw/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "source/nettrace_decode.h"
 
-#include "source/etw_render.h"
+#include "source/etw/render.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
  * What an event of a nettrace stream says, in the same names and fields as from ETW: events of the
- * runtime by their known classes (etw_class.h), those of EventSources by the description that the
+ * runtime by their known classes (etw/class.h), those of EventSources by the description that the
  * stream has of them ("RequestStart" is "Request/Start", as there). Portable; one thread at a time.
  */
 #ifndef SOURCE_NETTRACE_DECODE_H
 #define SOURCE_NETTRACE_DECODE_H
 
-#include "source/etw_decode.h"
+#include "source/etw/decode.h"
 #include "source/nettrace.h"
 
 struct nettrace_decode;

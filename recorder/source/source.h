@@ -12,7 +12,7 @@
 #include "base/out.h"
 #include "model/needs.h"
 #include "model/queue.h"
-#include "source/etw_wanted.h"
+#include "source/etw/wanted.h"
 #include "symbol/reader.h"
 #include "symbol/symbol.h"
 

@@ -1,7 +1,7 @@
 /*
  * Payloads of known classes: u8 which class, u8 flags (1: 32-bit pointers), u8 version, then the payload.
  */
-#include "source/etw_decode.h"
+#include "source/etw/decode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Manifests and schemas: u8 kind (0 manifest, 1 TRACE_EVENT_INFO), u16 bytes of it, these, then a payload
  * that is read by each of its events.
  */
-#include "source/etw_manifest.h"
+#include "source/etw/manifest.h"
 
 #include <stdlib.h>
 #include <string.h>

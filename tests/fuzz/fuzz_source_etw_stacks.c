@@ -5,8 +5,8 @@
  *	u8 class, u8 flags (1: 32-bit pointers; 2, 4: an item), u8 tid, u8 ticks later, u8 bytes of
  *	payload, u8 bytes of the item, then these bytes
  */
-#include "source/etw_code.h"
-#include "source/etw_stacks.h"
+#include "source/etw/code.h"
+#include "source/etw/stacks.h"
 
 #include <stdlib.h>
 #include <string.h>

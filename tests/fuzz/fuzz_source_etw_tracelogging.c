@@ -1,5 +1,5 @@
 /* TraceLogging: u16 bytes of traits, these, u16 bytes of metadata, these, then the payload. */
-#include "source/etw_decode.h"
+#include "source/etw/decode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * Stacks are resolved here anew, from the definitions, not by the program's own store.
  */
 #include "source/etl_file.h"
-#include "source/etw_class.h"
+#include "source/etw/class.h"
 #include "tests/support/etw_record_file.h"
 
 #include <inttypes.h>

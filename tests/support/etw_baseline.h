@@ -9,7 +9,7 @@
 #ifndef TESTS_ETW_BASELINE_H
 #define TESTS_ETW_BASELINE_H
 
-#include "source/etw_decode.h"
+#include "source/etw/decode.h"
 
 #define BASELINE_LISTED 5u
 

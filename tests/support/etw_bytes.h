@@ -2,7 +2,7 @@
 #ifndef TESTS_ETW_BYTES_H
 #define TESTS_ETW_BYTES_H
 
-#include "source/etw_record.h"
+#include "source/etw/record.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "tests/support/etw_stack_lab.h"
 
-#include "source/etw_class.h"
+#include "source/etw/class.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

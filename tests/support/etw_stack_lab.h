@@ -5,7 +5,7 @@
 #ifndef TESTS_ETW_STACK_LAB_H
 #define TESTS_ETW_STACK_LAB_H
 
-#include "source/etw_stacks.h"
+#include "source/etw/stacks.h"
 #include "tests/support/etw_bytes.h"
 
 #define STACK_GUID "def2fe46-7bd6-4b80-bd94-f57fe20d0ce3"

@@ -1,0 +1,287 @@
+/*
+ * What is known of ETW records beforehand: classes of events, and where their fields stand.
+ *
+ * A class is one kind of record: its provider and event name (as PerfView prints them, so that rules
+ * written for it match), a number for programs, and its payload's layout as data. The layout tables
+ * (etw/class_kernel.c, etw/class_clr.c, ...) are the only place that knows where a field stands; all
+ * else reads values by index or by name. Tables are constant; every function here is pure, allocates
+ * nothing, and may be called by any thread.
+ *
+ * A payload is read from its start to the first field that does not fit: that one and those behind it
+ * are absent. Bytes after the last known field (of later versions) are left alone.
+ *
+ * Sources of the layouts: design page etl-format.md sections 4 to 9 (checked on real traces); for the
+ * rest the CLR's manifest ClrEtwAll.man and the MOF classes of "NT Kernel Logger" (docs, ETW).
+ */
+#ifndef SOURCE_ETW_CLASS_H
+#define SOURCE_ETW_CLASS_H
+
+#include "source/etw/record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ETW_CLASS_MAX_FIELDS 40u             /* no class has more; values[] of that size fit all */
+
+enum etw_type {
+	ETW_U8, ETW_U16, ETW_U32, ETW_U64,   /* unsigned */
+	ETW_I8, ETW_I16, ETW_I32, ETW_I64,
+	ETW_X8, ETW_X16, ETW_X32, ETW_X64,   /* unsigned, people read them in hex: flags, keys */
+	ETW_F32, ETW_F64,                    /* value.u holds the bits of a double */
+	ETW_POINTER,                         /* of the record's pointer size; hex */
+	ETW_SIZE,                            /* of the record's pointer size; decimal; the last number */
+	ETW_BOOL8, ETW_BOOL32,
+	ETW_UTF16Z, ETW_UTF8Z,               /* without the NUL; one that is missing ends with the payload */
+	ETW_UTF16_FIXED, ETW_UTF8_FIXED,     /* n characters, cut at the first NUL */
+	ETW_UTF16_COUNTED, ETW_UTF8_COUNTED, /* u16 bytes before it */
+	ETW_GUID,
+	ETW_SID,                             /* a bare SID */
+	ETW_WBEM_SID,                        /* u32 0, or two pointers and a SID (section 5) */
+	ETW_FILETIME, ETW_SYSTEMTIME,
+	ETW_TIME_T,                          /* u32 seconds since 1970 */
+	ETW_PORT,                            /* u16, big-endian */
+	ETW_IP4, ETW_IP6,
+	ETW_BYTES,                           /* n bytes; 0 = all that is left */
+	ETW_BYTES_COUNTED,                   /* u16 bytes before it */
+	ETW_SOCKET, ETW_SOCKET_COUNTED,      /* the same two, and they are a SOCKADDR */
+	ETW_ADDRESSES,                       /* all that is left, or field n times; value.u = how many */
+	ETW_BITS, ETW_BIT,                   /* of field n, from bit `shift`, `width` of them; ETW_BIT: yes/no */
+	ETW_TYPES,
+};
+
+struct etw_field {
+	const char *name;                    /* NULL: a gap, never shown */
+	uint8_t type;                        /* enum etw_type */
+	uint8_t from, to;                    /* versions of the event that have it; to 0 = all later ones */
+	uint16_t n;                          /* by type */
+	uint8_t shift, width;                /* ETW_BITS, ETW_BIT */
+};
+
+/*
+ * One field's value. Absent: bytes NULL. Numbers: u, sign-extended for ETW_I*; ETW_F*: the bits of a
+ * double. Texts, GUIDs, SIDs, bytes, addresses: borrowed from the payload.
+ */
+struct etw_value {
+	uint64_t u;
+	const uint8_t *bytes;
+	uint32_t nbytes;
+};
+
+/* What programs need to tell apart; the others are ETW_OTHER. Field indices: below, one enum each. */
+enum etw_class_id {
+	ETW_OTHER,
+	ETW_HEADER,                          /* the log file's header event (section 3) */
+	ETW_PROCESS_START, ETW_PROCESS_STOP, ETW_PROCESS_DCSTART, ETW_PROCESS_DCSTOP, ETW_PROCESS_DEFUNCT,
+	ETW_THREAD_START, ETW_THREAD_STOP, ETW_THREAD_DCSTART, ETW_THREAD_DCSTOP,
+	ETW_CSWITCH, ETW_READY_THREAD,
+	ETW_SAMPLE, ETW_SAMPLE_START, ETW_SAMPLE_STOP, ETW_SAMPLE_SET,
+	ETW_IMAGE_LOAD, ETW_IMAGE_UNLOAD, ETW_IMAGE_DCSTART, ETW_IMAGE_DCSTOP,
+	ETW_HYPERCALL_PAGE,
+	ETW_DISK_READ, ETW_DISK_WRITE, ETW_DISK_FLUSH,
+	ETW_DISK_READ_INIT, ETW_DISK_WRITE_INIT, ETW_DISK_FLUSH_INIT,
+	ETW_FILE_NAME, ETW_FILE_CREATE, ETW_FILE_DELETE, ETW_FILE_RUNDOWN,
+	ETW_HARD_FAULT, ETW_VIRTUAL_ALLOC, ETW_VIRTUAL_FREE,
+	ETW_STACK, ETW_STACK_KEY_KERNEL, ETW_STACK_KEY_USER, ETW_STACK_KEY_DELETE, ETW_STACK_KEY_RUNDOWN,
+	ETW_SYSTEM_PATHS, ETW_VOLUME, ETW_VOLUME_UNMAPPED,
+	ETW_IMAGE_ID, ETW_IMAGE_RSDS, ETW_IMAGE_ILRSDS, ETW_IMAGE_FILE_VERSION,
+	ETW_SCHEMA, ETW_SCHEMA_MAP,          /* TRACE_EVENT_INFO, EVENT_MAP_INFO added by merging */
+	ETW_GC_START, ETW_GC_STOP, ETW_GC_SUSPEND_START, ETW_GC_SUSPEND_STOP, ETW_GC_RESTART_START,
+	ETW_GC_RESTART_STOP, ETW_GC_TRIGGERED, ETW_GC_HEAP_STATS, ETW_GC_ALLOCATION_TICK,
+	ETW_EXCEPTION, ETW_CONTENTION_START, ETW_CONTENTION_STOP,
+	ETW_METHOD_LOAD, ETW_METHOD_UNLOAD, ETW_METHOD_DCSTART, ETW_METHOD_DCSTOP,
+	ETW_METHOD_LOAD_VERBOSE, ETW_METHOD_UNLOAD_VERBOSE,
+	ETW_METHOD_DCSTART_VERBOSE, ETW_METHOD_DCSTOP_VERBOSE,
+	ETW_MODULE_LOAD, ETW_MODULE_UNLOAD, ETW_MODULE_DCSTART, ETW_MODULE_DCSTOP,
+	ETW_CLR_STACK,
+	ETW_RUNTIME_START,
+	ETW_CLASS_IDS,
+};
+
+struct etw_class {
+	uint16_t key;                        /* opcode of a classic event, id of a manifest event */
+	uint16_t id;                         /* enum etw_class_id */
+	uint8_t min_version;                 /* older versions have no layout here: no fields */
+	uint8_t nfields;
+	const char *provider, *name;         /* "Windows Kernel", "PerfInfo/Sample" */
+	const struct etw_field *fields;
+};
+
+/* The class of a record, or NULL when it is none of the known ones. */
+const struct etw_class *etw_class_find(const struct etw_record *record);
+
+/* The name of a known provider ("Windows Kernel"), or NULL; also when the event is not known. */
+const char *etw_class_provider(const struct etw_guid *guid);
+
+/*
+ * Read the first `max` fields of a record of this class.
+ *
+ * values   max of them, all are set; a field that the version lacks or that does not fit is absent
+ * returns  how many were set: the smaller of max and the class's fields
+ */
+uint32_t etw_class_read(const struct etw_class *class, const struct etw_record *record,
+			struct etw_value *values, uint32_t max);
+
+/*
+ * The same for one field at `at` of a payload whose layout came with the trace: the value and what
+ * follows it, or NULL when it does not fit. ETW_BITS, ETW_BIT and counted ETW_ADDRESSES need their
+ * other field and are read by etw_class_read only.
+ */
+const uint8_t *etw_value_read(const struct etw_field *field, uint32_t pointer_bytes,
+			      const uint8_t *at, const uint8_t *end, struct etw_value *out);
+
+static inline bool etw_value_is(const struct etw_value *value)
+{
+	return value->bytes != NULL;
+}
+
+double etw_value_double(const struct etw_value *value);     /* of ETW_F32 and ETW_F64 */
+
+/* Address i of ETW_ADDRESSES; i < value->u. */
+uint64_t etw_value_address(const struct etw_value *value, uint32_t pointer_bytes, uint64_t i);
+
+/* All classes, for lists and tests: those of table t from 0 on; NULL after the last table. */
+const struct etw_class *etw_class_table(uint32_t t, uint32_t *nclasses, struct etw_guid *guid);
+
+/* ---- field indices, by class -------------------------------------------------------------------- */
+
+enum {
+	AT_HEADER_BUFFER_BYTES, AT_HEADER_VERSION, AT_HEADER_PROVIDER_VERSION, AT_HEADER_CPUS,
+	AT_HEADER_END_TIME,
+};
+
+/* ETW_PROCESS_*: flags 1 package, 2 Wow64, 4 protected; image UTF-8 without a path, other texts UTF-16 */
+enum {
+	AT_PROCESS_KEY, AT_PROCESS_PID, AT_PROCESS_PARENT, AT_PROCESS_SESSION, AT_PROCESS_EXIT,
+	AT_PROCESS_DIRECTORY_TABLE, AT_PROCESS_FLAGS, AT_PROCESS_SID, AT_PROCESS_IMAGE,
+	AT_PROCESS_COMMAND_LINE, AT_PROCESS_PACKAGE, AT_PROCESS_APPLICATION, AT_PROCESS_FIELDS,
+};
+
+/* ETW_THREAD_* */
+enum {
+	AT_THREAD_PID, AT_THREAD_TID, AT_THREAD_STACK_BASE, AT_THREAD_STACK_LIMIT,
+	AT_THREAD_USER_STACK_BASE, AT_THREAD_USER_STACK_LIMIT, AT_THREAD_START_ADDRESS,
+	AT_THREAD_WIN32_START, AT_THREAD_TEB, AT_THREAD_SERVICE_TAG, AT_THREAD_BASE_PRIORITY,
+	AT_THREAD_PAGE_PRIORITY, AT_THREAD_IO_PRIORITY, AT_THREAD_FLAGS, AT_THREAD_NAME,
+	AT_THREAD_FIELDS,
+};
+
+/* ETW_CSWITCH; ticks of waiting are in multiples of the clock interrupt */
+enum {
+	AT_CSWITCH_NEW_TID, AT_CSWITCH_OLD_TID, AT_CSWITCH_NEW_PRIORITY, AT_CSWITCH_OLD_PRIORITY,
+	AT_CSWITCH_C_STATE, AT_CSWITCH_SPARE, AT_CSWITCH_OLD_WAIT_REASON,
+	AT_CSWITCH_OLD_WAIT_MODE, AT_CSWITCH_OLD_STATE, AT_CSWITCH_IDEAL_CPU,
+	AT_CSWITCH_NEW_WAIT_TIME, AT_CSWITCH_FIELDS,
+};
+
+enum { AT_READY_TID, AT_READY_REASON, AT_READY_INCREMENT, AT_READY_FLAGS, AT_READY_FIELDS };
+
+/* ETW_SAMPLE: flags 1 in a DPC, 2 in an ISR */
+enum {
+	AT_SAMPLE_IP, AT_SAMPLE_TID, AT_SAMPLE_COUNT, AT_SAMPLE_FLAGS, AT_SAMPLE_RANK,
+	AT_SAMPLE_FIELDS,
+};
+
+/* ETW_SAMPLE_START, _STOP, _SET; in 100 ns */
+enum { AT_INTERVAL_SOURCE, AT_INTERVAL_NEW, AT_INTERVAL_OLD, AT_INTERVAL_NAME, AT_INTERVAL_FIELDS };
+
+/* ETW_IMAGE_* */
+enum {
+	AT_IMAGE_BASE, AT_IMAGE_BYTES, AT_IMAGE_PID, AT_IMAGE_CHECKSUM, AT_IMAGE_TIMESTAMP,
+	AT_IMAGE_SIGNATURE_LEVEL, AT_IMAGE_SIGNATURE_TYPE, AT_IMAGE_GAP, AT_IMAGE_RESERVED0,
+	AT_IMAGE_DEFAULT_BASE, AT_IMAGE_RESERVED, AT_IMAGE_PATH, AT_IMAGE_FIELDS,
+};
+enum { AT_HYPERCALL_ADDRESS };
+
+/* ETW_DISK_READ, _WRITE */
+enum {
+	AT_DISK_NUMBER, AT_DISK_FLAGS, AT_DISK_BYTES, AT_DISK_RESERVED, AT_DISK_OFFSET,
+	AT_DISK_FILE, AT_DISK_IRP, AT_DISK_ELAPSED, AT_DISK_TID, AT_DISK_FIELDS,
+};
+/* ETW_DISK_FLUSH */
+enum {
+	AT_FLUSH_NUMBER, AT_FLUSH_FLAGS, AT_FLUSH_ELAPSED, AT_FLUSH_IRP, AT_FLUSH_TID,
+	AT_FLUSH_FIELDS,
+};
+/* ETW_DISK_*_INIT */
+enum { AT_DISK_INIT_IRP, AT_DISK_INIT_TID, AT_DISK_INIT_FIELDS };
+
+/* ETW_FILE_* */
+enum { AT_FILE_KEY, AT_FILE_PATH, AT_FILE_FIELDS };
+
+enum {
+	AT_FAULT_START_TICKS, AT_FAULT_OFFSET, AT_FAULT_ADDRESS, AT_FAULT_FILE, AT_FAULT_TID,
+	AT_FAULT_BYTES, AT_FAULT_FIELDS,
+};
+
+/* ETW_VIRTUAL_ALLOC, _FREE; flags 0x1000 commit, 0x2000 reserve, 0x4000 decommit, 0x8000 release */
+enum { AT_VIRTUAL_BASE, AT_VIRTUAL_BYTES, AT_VIRTUAL_PID, AT_VIRTUAL_FLAGS, AT_VIRTUAL_FIELDS };
+
+/* ETW_STACK: frames are ETW_ADDRESSES, leaf first */
+enum { AT_STACK_TICKS, AT_STACK_PID, AT_STACK_TID, AT_STACK_FRAMES, AT_STACK_FIELDS };
+/* ETW_STACK_KEY_KERNEL, _USER */
+enum {
+	AT_STACK_USE_TICKS, AT_STACK_USE_PID, AT_STACK_USE_TID, AT_STACK_USE_KEY,
+	AT_STACK_USE_FIELDS,
+};
+/* ETW_STACK_KEY_DELETE, _RUNDOWN */
+enum { AT_STACK_KEY, AT_STACK_KEY_FRAMES, AT_STACK_KEY_FIELDS };
+
+enum { AT_PATHS_SYSTEM, AT_PATHS_WINDOWS };
+enum { AT_VOLUME_NT, AT_VOLUME_DOS, AT_VOLUME_FIELDS };        /* UTF-16 prefixes */
+/* ETW_IMAGE_ID */
+enum {
+	AT_IMAGE_ID_BASE, AT_IMAGE_ID_BYTES, AT_IMAGE_ID_PID, AT_IMAGE_ID_TIMESTAMP,
+	AT_IMAGE_ID_NAME, AT_IMAGE_ID_FIELDS,
+};
+/* ETW_IMAGE_RSDS, _ILRSDS; the pdb name is UTF-8 */
+enum { AT_RSDS_BASE, AT_RSDS_PID, AT_RSDS_GUID, AT_RSDS_AGE, AT_RSDS_PDB, AT_RSDS_FIELDS };
+
+enum {
+	AT_GC_START_COUNT, AT_GC_START_GENERATION, AT_GC_START_REASON, AT_GC_START_TYPE,
+	AT_GC_START_CLR, AT_GC_START_SEQUENCE,
+};
+enum { AT_GC_STOP_COUNT, AT_GC_STOP_GENERATION, AT_GC_STOP_CLR };
+/* ETW_GC_SUSPEND_START: reason 1 GC, 6 preparing one */
+enum { AT_SUSPEND_REASON, AT_SUSPEND_COUNT, AT_SUSPEND_CLR };
+/* ETW_GC_SUSPEND_STOP, _RESTART_START, _RESTART_STOP */
+enum { AT_RESTART_CLR };
+enum { AT_TRIGGERED_REASON, AT_TRIGGERED_CLR };
+enum {
+	AT_HEAP_SIZE0, AT_HEAP_PROMOTED0, AT_HEAP_SIZE1, AT_HEAP_PROMOTED1, AT_HEAP_SIZE2,
+	AT_HEAP_PROMOTED2, AT_HEAP_SIZE3, AT_HEAP_PROMOTED3, AT_HEAP_FINAL_BYTES,
+	AT_HEAP_FINAL_COUNT, AT_HEAP_PINNED, AT_HEAP_SYNC_BLOCKS, AT_HEAP_HANDLES, AT_HEAP_CLR,
+	AT_HEAP_SIZE4, AT_HEAP_PROMOTED4,
+};
+enum {
+	AT_ALLOCATION_AMOUNT, AT_ALLOCATION_KIND, AT_ALLOCATION_CLR, AT_ALLOCATION_AMOUNT64,
+	AT_ALLOCATION_TYPE_ID, AT_ALLOCATION_TYPE_NAME, AT_ALLOCATION_HEAP, AT_ALLOCATION_ADDRESS,
+	AT_ALLOCATION_OBJECT_BYTES, AT_ALLOCATION_FIELDS,
+};
+enum {
+	AT_EXCEPTION_TYPE, AT_EXCEPTION_MESSAGE, AT_EXCEPTION_IP, AT_EXCEPTION_HRESULT,
+	AT_EXCEPTION_FLAGS, AT_EXCEPTION_CLR,
+};
+
+/* ETW_METHOD_*: after the flags, the verbose ones go on with texts (UTF-16), the others with _CLR_PLAIN */
+enum {
+	AT_METHOD_ID, AT_METHOD_MODULE, AT_METHOD_START, AT_METHOD_BYTES, AT_METHOD_TOKEN,
+	AT_METHOD_FLAGS, AT_METHOD_CLR_PLAIN, AT_METHOD_PLAIN_FIELDS,
+	AT_METHOD_NAMESPACE = AT_METHOD_CLR_PLAIN, AT_METHOD_NAME, AT_METHOD_SIGNATURE,
+	AT_METHOD_CLR, AT_METHOD_REJIT, AT_METHOD_VERBOSE_FIELDS,
+};
+
+/* ETW_MODULE_* */
+enum {
+	AT_MODULE_ID, AT_MODULE_ASSEMBLY, AT_MODULE_FLAGS, AT_MODULE_RESERVED, AT_MODULE_IL_PATH,
+	AT_MODULE_NATIVE_PATH, AT_MODULE_CLR, AT_MODULE_PDB_GUID, AT_MODULE_PDB_AGE,
+	AT_MODULE_PDB_PATH, AT_MODULE_NATIVE_PDB_GUID, AT_MODULE_NATIVE_PDB_AGE,
+	AT_MODULE_NATIVE_PDB_PATH, AT_MODULE_FIELDS,
+};
+
+/* ETW_CLR_STACK: frames are ETW_ADDRESSES, leaf first */
+enum {
+	AT_CLR_STACK_CLR, AT_CLR_STACK_GAP, AT_CLR_STACK_COUNT, AT_CLR_STACK_FRAMES,
+	AT_CLR_STACK_FIELDS,
+};
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * The kernel's events about the network, and about the machine itself at the end of a trace.
+ *
+ * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2 and SystemConfig_V2 to _V4 of "NT Kernel
+ * Logger"; checked on a trace of Windows 8. Connections' layouts are checked on no trace.
+ */
+#include "source/etw/tables_private.h"
+
+#define KERNEL "Windows Kernel"
+
+/* ---- network ------------------------------------------------------------------------------------ */
+
+#define ENDS(type) F("PID", ETW_U32), F("size", ETW_U32), F("daddr", type), F("saddr", type), \
+	F("dport", ETW_PORT), F("sport", ETW_PORT)
+#define SENT(type) {ENDS(type), F("startime", ETW_U32), F("endtime", ETW_U32), \
+	F("seqnum", ETW_U32), F("connid", ETW_POINTER)}
+#define RECEIVED(type) {ENDS(type), F("seqnum", ETW_U32), F("connid", ETW_POINTER)}
+#define CONNECTED(type) {ENDS(type), F("mss", ETW_U16), F("sackopt", ETW_U16), F("tsopt", ETW_U16), \
+	F("wsopt", ETW_U16), F("rcvwin", ETW_U32), F("rcvwinscale", ETW_U16), F("sndwinscale", ETW_U16), \
+	F("seqnum", ETW_U32), F("connid", ETW_POINTER)}
+
+static const struct etw_field sent4[] = SENT(ETW_IP4), sent6[] = SENT(ETW_IP6);
+static const struct etw_field received4[] = RECEIVED(ETW_IP4), received6[] = RECEIVED(ETW_IP6);
+static const struct etw_field connected4[] = CONNECTED(ETW_IP4), connected6[] = CONNECTED(ETW_IP6);
+static const struct etw_field failed[] = {F("Proto", ETW_U16), F("FailureCode", ETW_U16)};
+
+#define NET(key, called, layout) CLASS(key, ETW_OTHER, KERNEL, called, .min_version = 2, FIELDS(layout))
+static const struct etw_class tcp[] = {
+	NET(10, "TcpIp/Send", sent4),
+	NET(11, "TcpIp/Recv", received4),
+	NET(12, "TcpIp/Connect", connected4),
+	NET(13, "TcpIp/Disconnect", received4),
+	NET(14, "TcpIp/Retransmit", received4),
+	NET(15, "TcpIp/Accept", connected4),
+	NET(16, "TcpIp/Reconnect", received4),
+	NET(17, "TcpIp/Fail", failed),
+	NET(18, "TcpIp/TCPCopy", received4),
+	NET(26, "TcpIp/SendIPV6", sent6),
+	NET(27, "TcpIp/RecvIPV6", received6),
+	NET(28, "TcpIp/ConnectIPV6", connected6),
+	NET(29, "TcpIp/DisconnectIPV6", received6),
+	NET(30, "TcpIp/RetransmitIPV6", received6),
+	NET(31, "TcpIp/AcceptIPV6", connected6),
+	NET(32, "TcpIp/ReconnectIPV6", received6),
+	NET(34, "TcpIp/TCPCopyIPV6", received6),
+};
+
+static const struct etw_class udp[] = {
+	NET(10, "UdpIp/Send", received4),
+	NET(11, "UdpIp/Recv", received4),
+	NET(17, "UdpIp/Fail", failed),
+	NET(26, "UdpIp/SendIPV6", received6),
+	NET(27, "UdpIp/RecvIPV6", received6),
+};
+
+/* ---- the machine -------------------------------------------------------------------------------- */
+
+static const struct etw_field cpu[] = {
+	F("MHz", ETW_U32), F("NumberOfProcessors", ETW_U32), F("MemSize", ETW_U32), F("PageSize", ETW_U32),
+	F("AllocationGranularity", ETW_U32), F("ComputerName", ETW_UTF16_FIXED, .n = 256),
+	F("DomainName", ETW_UTF16_FIXED, .n = 134), F("HyperThreadingFlag", ETW_POINTER),
+};
+
+static const struct etw_field physical_disk[] = {
+	F("DiskNumber", ETW_U32), F("BytesPerSector", ETW_U32), F("SectorsPerTrack", ETW_U32),
+	F("TracksPerCylinder", ETW_U32), F("Cylinders", ETW_U64), F("SCSIPort", ETW_U32),
+	F("SCSIPath", ETW_U32), F("SCSITarget", ETW_U32), F("SCSILun", ETW_U32),
+	F("Manufacturer", ETW_UTF16_FIXED, .n = 256), F("PartitionCount", ETW_U32),
+	F("WriteCacheEnabled", ETW_U8), F(NULL, ETW_U8), F("BootDriveLetter", ETW_UTF16_FIXED, .n = 3),
+	F("Spare", ETW_UTF16_FIXED, .n = 2),
+};
+
+static const struct etw_field logical_disk[] = {
+	F("StartOffset", ETW_U64), F("PartitionSize", ETW_U64), F("DiskNumber", ETW_U32), F("Size", ETW_U32),
+	F("DriveType", ETW_U32), F("DriveLetterString", ETW_UTF16_FIXED, .n = 4), F(NULL, ETW_U32),
+	F("PartitionNumber", ETW_U32), F("SectorsPerCluster", ETW_U32), F("BytesPerSector", ETW_U32),
+	F(NULL, ETW_U32), F("NumberOfFreeClusters", ETW_I64), F("TotalNumberOfClusters", ETW_I64),
+	F("FileSystem", ETW_UTF16_FIXED, .n = 16), F("VolumeExt", ETW_U32),
+};
+
+static const struct etw_field nic[] = {
+	F("PhysicalAddr", ETW_U64), F("PhysicalAddrLen", ETW_U32), F("Ipv4Index", ETW_U32),
+	F("Ipv6Index", ETW_U32), F("NICDescription", ETW_UTF16Z), F("IpAddresses", ETW_UTF16Z),
+	F("DnsServerAddresses", ETW_UTF16Z),
+};
+
+static const struct etw_field service[] = {
+	F("ProcessID", ETW_U32), F("ServiceState", ETW_U32), F("SubProcessTag", ETW_U32),
+	F("ServiceName", ETW_UTF16Z), F("DisplayName", ETW_UTF16Z), F("ProcessName", ETW_UTF16Z),
+	F("LoadOrderGroup", ETW_UTF16Z), F("SvchostGroup", ETW_UTF16Z),
+};
+
+static const struct etw_field power[] = {
+	F("S1", ETW_U8), F("S2", ETW_U8), F("S3", ETW_U8), F("S4", ETW_U8), F("S5", ETW_U8),
+};
+
+static const struct etw_field network[] = {
+	F("TcbTablePartitions", ETW_U32), F("MaxHashTableSize", ETW_I32), F("MaxUserPort", ETW_U32),
+	F("TcpTimedWaitDelay", ETW_U32),
+};
+
+static const struct etw_field device[] = {
+	F("ClassGuid", ETW_GUID, .from = 4), F("UpperFiltersCount", ETW_U32, .from = 4),
+	F("LowerFiltersCount", ETW_U32, .from = 4), F("DeviceID", ETW_UTF16Z, .from = 4),
+	F("DeviceDescription", ETW_UTF16Z, .from = 4), F("FriendlyName", ETW_UTF16Z, .from = 4),
+	F("PdoName", ETW_UTF16Z, .from = 4), F("ServiceName", ETW_UTF16Z, .from = 4),
+};
+
+static const struct etw_field ide[] = {
+	F("TargetID", ETW_U32), F("DeviceType", ETW_U32), F("DeviceTimingMode", ETW_U32),
+	F("LocationInformationLen", ETW_U32), F("LocationInformation", ETW_UTF16Z),
+};
+
+static const struct etw_field platform[] = {
+	F("SystemManufacturer", ETW_UTF16Z), F("SystemProductName", ETW_UTF16Z), F("BiosDate", ETW_UTF16Z),
+	F("BiosVersion", ETW_UTF16Z),
+};
+
+#define MACHINE(key, called, layout) \
+	CLASS(key, ETW_OTHER, KERNEL, "SystemConfig/" called, .min_version = 2, FIELDS(layout))
+static const struct etw_class machine[] = {
+	MACHINE(10, "CPU", cpu),
+	MACHINE(11, "PhyDisk", physical_disk),
+	MACHINE(12, "LogDisk", logical_disk),
+	MACHINE(13, "NIC", nic),
+	MACHINE(15, "Services", service),
+	MACHINE(16, "Power", power),
+	MACHINE(17, "Network", network),
+	MACHINE(22, "PnP", device),
+	MACHINE(23, "IDEChannel", ide),
+	CLASS(25, ETW_OTHER, "MSNT_SystemTrace", "SystemConfig/Platform", .min_version = 2, FIELDS(platform)),
+};
+
+const struct etw_table etw_system_tables[] = {
+	{GUID(0x9a280ac0, 0xc8e0, 0x11d1, 0x84, 0xe2, 0x00, 0xc0, 0x4f, 0xb9, 0x98, 0xa2),
+	 TABLE(ETW_CLASSIC, KERNEL, tcp)},
+	{GUID(0xbf3a50c5, 0xa9c9, 0x4988, 0xa0, 0x05, 0x2d, 0xf0, 0xb7, 0xc8, 0x0f, 0x80),
+	 TABLE(ETW_CLASSIC, KERNEL, udp)},
+	{GUID(0x01853a65, 0x418f, 0x4f36, 0xae, 0xfc, 0xdc, 0x0f, 0x1d, 0x2f, 0xd2, 0x35),
+	 TABLE(ETW_CLASSIC, KERNEL, machine)},
+	{.nclasses = 0},
+};

@@ -1,0 +1,716 @@
+#include "source/etw/code.h"
+
+#include "base/text.h"
+#include "source/etw/stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE SLOTS_NONE
+#define CACHE 32768u                         /* places of addresses; power of two */
+#define NAME_MAX_BYTES 4000u
+
+struct pdb {
+	uint32_t pid, older;
+	uint64_t base;
+	int64_t ticks;
+	struct etw_pdb pdb;
+};
+
+struct method {
+	const char *name;                    /* Namespace.Type.Method; NULL = not told */
+	uint64_t id, module;
+	uint32_t range;
+};
+
+struct module {
+	uint32_t pid, older;
+	uint64_t id;
+	int64_t from, until;
+	const char *name;                    /* base name of its path */
+};
+
+struct jit {
+	uint32_t pid, layer;
+	struct object *object;
+};
+
+struct place {
+	uint64_t address;
+	int64_t from, until;                 /* empty when from > until */
+	uint32_t pid;
+	uint32_t kind;                       /* enum etw_place */
+	uint32_t generation;                 /* of what was known then */
+	struct frame_ref ref;
+};
+
+struct etw_code {
+	struct etw_state *state;
+	struct frames *frames;
+	struct etw_ranges image_ranges, method_ranges;
+	struct slots images, pdbs, methods, modules, jits;
+	struct table by_pdb, by_module, by_jit;
+	uint32_t generation;                 /* one more with each thing learned; never 0, an empty place's */
+	uint32_t epoch;                      /* of the first layer */
+	uint64_t refused;
+	struct place cache[CACHE];
+};
+
+/* ---- images ----------------------------------------------------------------------------------- */
+
+static struct etw_image *image_at(const struct etw_code *c, uint32_t number)
+{
+	return slots_get(&c->images, number);
+}
+
+const struct etw_image *etw_code_image(const struct etw_code *c, uint32_t number)
+{
+	return image_at(c, number);
+}
+
+/* Since when a process exists that had something already when it was first told of. */
+static int64_t since(const struct etw_code *c, uint32_t pid, int64_t ticks)
+{
+	const struct etw_process *p = etw_state_process(c->state, pid, ticks);
+
+	return p ? p->from : ETW_ALWAYS;
+}
+
+static void add_image(struct etw_code *c, const struct etw_image *image, int64_t from, int64_t until)
+{
+	struct etw_range range = {image->base, image->base + image->size, from, until, image->pid,
+				  NONE, NONE, 0};
+	uint32_t number = slots_add(&c->images);
+
+	if (number == NONE) {
+		c->refused++;
+		return;
+	}
+	*image_at(c, number) = *image;
+	range.value = number;
+	if (etw_ranges_add(&c->image_ranges, &range) == ETW_RANGE_NONE)
+		slots_free_one(&c->images, number);
+}
+
+/* A snapshot may call a file by another path than its load did. */
+static bool same_file(const struct etw_image *a, const struct etw_image *b)
+{
+	return a->size == b->size &&
+	       (a->timestamp == b->timestamp || !a->timestamp || !b->timestamp);
+}
+
+static void learn_image(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
+{
+	struct etw_texts *texts = etw_state_texts(c->state);
+	struct etw_value v[AT_IMAGE_FIELDS];
+	struct etw_image image = {.ticks = r->ticks};
+	struct etw_range *open = NULL;
+	uint32_t number;
+
+	etw_class_read(class, r, v, AT_IMAGE_FIELDS);
+	image.path = etw_keep_text(texts, &v[AT_IMAGE_PATH], true);
+	image.base = v[AT_IMAGE_BASE].u;
+	image.size = v[AT_IMAGE_BYTES].u;
+	image.pid = (uint32_t)v[AT_IMAGE_PID].u;
+	image.timestamp = (uint32_t)v[AT_IMAGE_TIMESTAMP].u;
+	if (!image.path || !image.size || image.base + image.size < image.base)
+		return;
+	number = etw_ranges_at(&c->image_ranges, image.pid, image.base);
+	if (number != ETW_RANGE_NONE)
+		open = etw_range(&c->image_ranges, number);
+	if (open && open->until != ETW_EVER)
+		open = NULL;
+	if (class->id == ETW_IMAGE_UNLOAD && open) {
+		open->until = r->ticks;
+	} else if (class->id == ETW_IMAGE_UNLOAD) {
+		add_image(c, &image, since(c, image.pid, r->ticks), r->ticks);
+	} else if (class->id == ETW_IMAGE_LOAD) {
+		if (open)
+			open->until = r->ticks;
+		add_image(c, &image, r->ticks, ETW_EVER);
+	} else if (!open || !same_file(image_at(c, open->value), &image)) {
+		if (open)
+			open->until = r->ticks;
+		add_image(c, &image, open ? r->ticks : since(c, image.pid, r->ticks), ETW_EVER);
+	}
+}
+
+/* ---- identity: PDB GUID and age, of the image with that base ------------------------------------- */
+
+static struct pdb *pdb_at(const struct etw_code *c, uint32_t number)
+{
+	return number == NONE ? NULL : slots_get(&c->pdbs, number);
+}
+
+static bool same_pdb(const void *ctx, uint32_t value, const void *key_arg)
+{
+	const struct pdb *a = pdb_at(ctx, value), *b = key_arg;
+
+	return a->pid == b->pid && a->base == b->base;
+}
+
+static uint32_t latest_pdb(const struct etw_code *c, uint32_t pid, uint64_t base)
+{
+	struct pdb key = {.pid = pid, .base = base};
+
+	return table_find(&c->by_pdb, hash_pair(base, pid), same_pdb, c, &key);
+}
+
+static void learn_pdb(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
+{
+	struct etw_value v[AT_RSDS_FIELDS];
+	struct pdb pdb = {.ticks = r->ticks};
+	uint32_t number;
+	uint64_t hash;
+
+	etw_class_read(class, r, v, AT_RSDS_FIELDS);
+	if (!etw_value_is(&v[AT_RSDS_AGE]) || v[AT_RSDS_GUID].nbytes != sizeof(pdb.pdb.guid))
+		return;
+	pdb.base = v[AT_RSDS_BASE].u;
+	pdb.pid = (uint32_t)v[AT_RSDS_PID].u;
+	memcpy(&pdb.pdb.guid, v[AT_RSDS_GUID].bytes, sizeof(pdb.pdb.guid));
+	pdb.pdb.age = (uint32_t)v[AT_RSDS_AGE].u;
+	pdb.pdb.name = etw_keep_text(etw_state_texts(c->state), &v[AT_RSDS_PDB], false);
+	pdb.older = latest_pdb(c, pdb.pid, pdb.base);
+	hash = hash_pair(pdb.base, pdb.pid);
+	number = slots_add(&c->pdbs);
+	if (number == NONE) {
+		c->refused++;
+		return;
+	}
+	if (pdb.older != NONE)
+		table_remove(&c->by_pdb, hash, pdb.older);
+	*pdb_at(c, number) = pdb;
+	if (table_add(&c->by_pdb, hash, number)) {
+		slots_free_one(&c->pdbs, number);
+		c->refused++;
+	}
+}
+
+/* Merging writes it with the image record's own ticks; else the nearest one counts. */
+bool etw_code_pdb(const struct etw_code *c, const struct etw_image *image, struct etw_pdb *out)
+{
+	const struct pdb *p = pdb_at(c, latest_pdb(c, image->pid, image->base)), *best = NULL;
+	uint64_t distance, least = UINT64_MAX;
+
+	for (; p; p = pdb_at(c, p->older)) {
+		distance = p->ticks > image->ticks ? (uint64_t)p->ticks - (uint64_t)image->ticks
+						   : (uint64_t)image->ticks - (uint64_t)p->ticks;
+		if (!best || distance < least) {
+			best = p;
+			least = distance;
+		}
+	}
+	if (best)
+		*out = best->pdb;
+	return best != NULL;
+}
+
+struct object *etw_code_object(struct etw_code *c, uint32_t number)
+{
+	struct etw_image *image = image_at(c, number);
+	struct object_key key = {.kind = OBJECT_PE};
+	struct etw_pdb pdb;
+	char path[ETW_TEXT_MAX];
+
+	if (image->object)
+		return image->object;
+	etw_state_path(c->state, image->path, path, sizeof(path));
+	key.path = path;
+	if (etw_code_pdb(c, image, &pdb)) {
+		memcpy(key.build_id, &pdb.guid, sizeof(pdb.guid));
+		memcpy(key.build_id + sizeof(pdb.guid), &pdb.age, sizeof(pdb.age));
+		key.build_id_bytes = sizeof(pdb.guid) + sizeof(pdb.age);
+	} else {
+		/* What a symbol server knows an image by when it has no PDB. */
+		key.dev = image->timestamp;
+		key.ino = image->size;
+	}
+	image->object = objects_get(c->frames, &key, 0);
+	return image->object;
+}
+
+uint32_t etw_code_image_at(const struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks)
+{
+	int64_t from = ETW_ALWAYS, until = ETW_EVER;
+	uint32_t number = etw_ranges_find(&c->image_ranges, pid, address, ticks, &from, &until);
+
+	return number == ETW_RANGE_NONE ? number : etw_range(&c->image_ranges, number)->value;
+}
+
+/* ---- managed modules and methods ---------------------------------------------------------------- */
+
+static struct module *module_at(const struct etw_code *c, uint32_t number)
+{
+	return number == NONE ? NULL : slots_get(&c->modules, number);
+}
+
+static bool same_module(const void *ctx, uint32_t value, const void *key_arg)
+{
+	const struct module *a = module_at(ctx, value), *b = key_arg;
+
+	return a->pid == b->pid && a->id == b->id;
+}
+
+static uint32_t latest_module(const struct etw_code *c, uint32_t pid, uint64_t id)
+{
+	struct module key = {.pid = pid, .id = id};
+
+	return table_find(&c->by_module, hash_pair(id, pid), same_module, c, &key);
+}
+
+static void learn_module(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
+{
+	struct etw_value v[AT_MODULE_FIELDS];
+	struct module added = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
+	struct module *open;
+	const char *path;
+	uint64_t hash;
+	uint32_t number;
+
+	etw_class_read(class, r, v, AT_MODULE_FIELDS);
+	path = etw_keep_text(etw_state_texts(c->state), &v[AT_MODULE_IL_PATH], true);
+	if (!path)
+		return;
+	added.id = v[AT_MODULE_ID].u;
+	added.name = text_base_name(path);
+	added.older = latest_module(c, r->pid, added.id);
+	open = module_at(c, added.older);
+	if (open && open->until != ETW_EVER)
+		open = NULL;
+	if (open && open->name == added.name && class->id != ETW_MODULE_LOAD) {
+		if (class->id == ETW_MODULE_UNLOAD)
+			open->until = r->ticks;
+		return;
+	}
+	if (open)
+		open->until = r->ticks;
+	if (class->id != ETW_MODULE_LOAD)
+		added.from = since(c, r->pid, r->ticks);
+	if (class->id == ETW_MODULE_UNLOAD)
+		added.until = r->ticks;
+	hash = hash_pair(added.id, added.pid);
+	number = slots_add(&c->modules);
+	if (number == NONE) {
+		c->refused++;
+		return;
+	}
+	if (added.older != NONE)
+		table_remove(&c->by_module, hash, added.older);
+	*module_at(c, number) = added;
+	if (table_add(&c->by_module, hash, number)) {
+		slots_free_one(&c->modules, number);
+		c->refused++;
+	}
+}
+
+/* The name of the module with this id while a range was there; one that was there later if none. */
+static const char *module_name(const struct etw_code *c, uint64_t id, const struct etw_range *range)
+{
+	const struct module *m = module_at(c, latest_module(c, range->pid, id)), *any = m;
+
+	while (m && (m->from > range->until || m->until < range->from))
+		m = module_at(c, m->older);
+	return m ? m->name : any ? any->name : NULL;
+}
+
+static struct method *method_at(const struct etw_code *c, uint32_t number)
+{
+	return slots_get(&c->methods, number);
+}
+
+static const char *method_name(struct etw_code *c, const struct etw_record *r,
+			       const struct etw_class *class)
+{
+	struct etw_value v[AT_METHOD_SIGNATURE];
+	char name[NAME_MAX_BYTES + 2];
+	size_t n = 0;
+
+	etw_class_read(class, r, v, AT_METHOD_SIGNATURE);
+	if (!etw_value_is(&v[AT_METHOD_NAME]))
+		return NULL;
+	n = etw_utf16(v[AT_METHOD_NAMESPACE].bytes, v[AT_METHOD_NAMESPACE].nbytes / 2, name,
+		      NAME_MAX_BYTES);
+	if (n)
+		name[n++] = '.';
+	n += etw_utf16(v[AT_METHOD_NAME].bytes, v[AT_METHOD_NAME].nbytes / 2, name + n,
+		       sizeof(name) - n);
+	return n ? etw_texts_keep(etw_state_texts(c->state), name, n) : NULL;
+}
+
+static void add_method(struct etw_code *c, const struct method *method, const struct etw_range *where)
+{
+	struct etw_range range = *where;
+	uint32_t number = slots_add(&c->methods);
+
+	if (number == NONE) {
+		c->refused++;
+		return;
+	}
+	range.value = number;
+	*method_at(c, number) = *method;
+	method_at(c, number)->range = etw_ranges_add(&c->method_ranges, &range);
+	if (method_at(c, number)->range == ETW_RANGE_NONE)
+		slots_free_one(&c->methods, number);
+}
+
+static bool is_unload(uint32_t id)
+{
+	return id == ETW_METHOD_UNLOAD || id == ETW_METHOD_UNLOAD_VERBOSE;
+}
+
+static bool is_load(uint32_t id)
+{
+	return id == ETW_METHOD_LOAD || id == ETW_METHOD_LOAD_VERBOSE;
+}
+
+static void learn_method(struct etw_code *c, const struct etw_record *r, const struct etw_class *class,
+			 bool verbose)
+{
+	struct etw_value v[AT_METHOD_CLR_PLAIN];
+	struct etw_range range = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
+	struct method method = {0};
+	struct etw_range *open = NULL;
+	uint32_t number;
+
+	/* The names, which take time, are read when they are needed. */
+	etw_class_read(class, r, v, AT_METHOD_CLR_PLAIN);
+	if (!etw_value_is(&v[AT_METHOD_BYTES]))
+		return;
+	range.start = v[AT_METHOD_START].u;
+	range.end = range.start + v[AT_METHOD_BYTES].u;
+	method.id = v[AT_METHOD_ID].u;
+	method.module = v[AT_METHOD_MODULE].u;
+	number = etw_ranges_at(&c->method_ranges, r->pid, range.start);
+	if (number != ETW_RANGE_NONE)
+		open = etw_range(&c->method_ranges, number);
+	if (open && open->until != ETW_EVER)
+		open = NULL;
+	if (open && method_at(c, open->value)->id == method.id && !is_load(class->id)) {
+		if (is_unload(class->id))
+			open->until = r->ticks;
+		if (verbose && !method_at(c, open->value)->name)
+			method_at(c, open->value)->name = method_name(c, r, class);
+		return;
+	}
+	if (open && is_load(class->id))
+		open->until = r->ticks;
+	if (!is_load(class->id))
+		range.from = since(c, r->pid, r->ticks);
+	if (is_unload(class->id))
+		range.until = r->ticks;
+	if (verbose)
+		method.name = method_name(c, r, class);
+	add_method(c, &method, &range);
+}
+
+uint32_t etw_code_methods(const struct etw_code *c, uint32_t pid)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < c->methods.end; i++)
+		if (method_at(c, i)->range != ETW_RANGE_NONE)
+			n += etw_range(&c->method_ranges, method_at(c, i)->range)->pid == pid;
+	return n;
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+void etw_code_learn(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
+{
+	switch (class ? class->id : ETW_OTHER) {
+	case ETW_IMAGE_LOAD:
+	case ETW_IMAGE_UNLOAD:
+	case ETW_IMAGE_DCSTART:
+	case ETW_IMAGE_DCSTOP:
+		learn_image(c, r, class);
+		break;
+	case ETW_IMAGE_RSDS:
+		learn_pdb(c, r, class);
+		break;
+	case ETW_MODULE_LOAD:
+	case ETW_MODULE_UNLOAD:
+	case ETW_MODULE_DCSTART:
+	case ETW_MODULE_DCSTOP:
+		learn_module(c, r, class);
+		break;
+	case ETW_METHOD_LOAD:
+	case ETW_METHOD_UNLOAD:
+	case ETW_METHOD_DCSTART:
+	case ETW_METHOD_DCSTOP:
+		learn_method(c, r, class, false);
+		break;
+	case ETW_METHOD_LOAD_VERBOSE:
+	case ETW_METHOD_UNLOAD_VERBOSE:
+	case ETW_METHOD_DCSTART_VERBOSE:
+	case ETW_METHOD_DCSTOP_VERBOSE:
+		learn_method(c, r, class, true);
+		break;
+	case ETW_PROCESS_STOP:
+		if (r->payload_bytes >= r->pointer_bytes + 4u) {
+			uint32_t pid;
+
+			memcpy(&pid, r->payload + r->pointer_bytes, sizeof(pid));
+			etw_ranges_close(&c->image_ranges, pid, r->ticks);
+			etw_ranges_close(&c->method_ranges, pid, r->ticks);
+		}
+		break;
+	default:
+		return;
+	}
+	c->generation++;
+}
+
+void etw_code_settle(struct etw_code *c)
+{
+	etw_ranges_settle(&c->image_ranges);
+	etw_ranges_settle(&c->method_ranges);
+	c->generation++;
+}
+
+/* ---- places ----------------------------------------------------------------------------------- */
+
+static bool same_jit(const void *ctx, uint32_t value, const void *key_arg)
+{
+	const struct etw_code *c = ctx;
+	const struct jit *a = slots_get(&c->jits, value), *b = key_arg;
+
+	return a->pid == b->pid && a->layer == b->layer;
+}
+
+static struct object *jit_object(struct etw_code *c, uint32_t pid, uint32_t layer)
+{
+	struct object_key key = {.kind = OBJECT_JIT, .pid = pid, .epoch = c->epoch + layer, .path = "[jit]"};
+	struct jit wanted = {.pid = pid, .layer = layer};
+	uint64_t hash = hash_pair(pid, layer);
+	uint32_t number = table_find(&c->by_jit, hash, same_jit, c, &wanted);
+	struct jit *jit;
+
+	if (number != TABLE_NONE)
+		return ((struct jit *)slots_get(&c->jits, number))->object;
+	number = slots_add(&c->jits);
+	if (number == NONE)
+		return NULL;
+	jit = slots_get(&c->jits, number);
+	*jit = wanted;
+	jit->object = objects_get(c->frames, &key, pid);
+	if (!jit->object || table_add(&c->by_jit, hash, number)) {
+		if (jit->object)
+			object_drop(jit->object, 1);
+		jit->object = NULL;
+		slots_free_one(&c->jits, number);
+		return NULL;
+	}
+	return jit->object;
+}
+
+static bool in_method(struct etw_code *c, struct place *p, int64_t ticks)
+{
+	uint32_t number = etw_ranges_find(&c->method_ranges, p->pid, p->address, ticks, &p->from,
+					  &p->until);
+	struct object *object;
+	uint32_t layer;
+
+	if (number == ETW_RANGE_NONE)
+		return false;
+	layer = etw_range_layer(&c->method_ranges, number);
+	object = layer < ETW_LAYERS_MAX ? jit_object(c, p->pid, layer) : NULL;
+	if (!object)
+		return false;
+	p->kind = ETW_PLACE_MANAGED;
+	p->ref = (struct frame_ref){object, p->address, FRAME_JIT};
+	return true;
+}
+
+static bool in_image(struct etw_code *c, struct place *p, int64_t ticks)
+{
+	uint32_t number = etw_ranges_find(&c->image_ranges, p->pid, p->address, ticks, &p->from,
+					  &p->until);
+	const struct etw_range *range;
+	struct object *object;
+
+	if (number == ETW_RANGE_NONE)
+		return false;
+	range = etw_range(&c->image_ranges, number);
+	object = etw_code_object(c, range->value);
+	if (!object)
+		return false;
+	p->kind = ETW_PLACE_IMAGE;
+	p->ref = (struct frame_ref){object, p->address - range->start, 0};
+	return true;
+}
+
+enum etw_place etw_code_locate(struct etw_code *c, uint32_t pid, uint64_t address, int64_t ticks,
+			       bool kernel, struct frame_ref *out)
+{
+	struct place *p;
+
+	if (kernel)
+		pid = 0;
+	p = &c->cache[hash_pair(address, pid) & (CACHE - 1)];
+	if (p->address != address || p->pid != pid || ticks < p->from || ticks > p->until ||
+	    p->generation != c->generation) {
+		*p = (struct place){.address = address, .pid = pid, .from = ETW_ALWAYS,
+				    .until = ETW_EVER, .kind = ETW_PLACE_UNKNOWN,
+				    .generation = c->generation};
+		if ((kernel || !in_method(c, p, ticks)) && !in_image(c, p, ticks))
+			p->ref = (struct frame_ref){objects_unknown(c->frames), address, 0};
+		p->ref.flags |= kernel ? FRAME_KERNEL : 0;
+	}
+	*out = p->ref;
+	return (enum etw_place)p->kind;
+}
+
+bool etw_code_name(const struct etw_code *c, const struct object *object, uint64_t offset,
+		   struct symbol *out)
+{
+	const struct method *method;
+	const struct etw_range *range;
+	uint32_t number;
+
+	if (object->key.kind != OBJECT_JIT || object->key.epoch < c->epoch ||
+	    object->key.epoch - c->epoch >= ETW_LAYERS_MAX)
+		return false;
+	number = etw_ranges_layer(&c->method_ranges, object->key.pid, offset,
+				  object->key.epoch - c->epoch);
+	if (number == ETW_RANGE_NONE)
+		return false;
+	range = etw_range(&c->method_ranges, number);
+	method = method_at(c, range->value);
+	if (!method->name)
+		return false;
+	out->offset = range->start;
+	out->name = method->name;
+	out->module = module_name(c, method->module, range);
+	return true;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int etw_code_new(struct etw_state *state, struct frames *frames, struct etw_code **out,
+		 struct err *err)
+{
+	struct etw_code *c = calloc(1, sizeof(*c));
+
+	if (!c || etw_ranges_init(&c->image_ranges) || etw_ranges_init(&c->method_ranges) ||
+	    slots_init(&c->images, sizeof(struct etw_image), ETW_IMAGES_MAX) ||
+	    slots_init(&c->pdbs, sizeof(struct pdb), ETW_IMAGES_MAX) ||
+	    slots_init(&c->methods, sizeof(struct method), ETW_METHODS_MAX) ||
+	    slots_init(&c->modules, sizeof(struct module), ETW_MODULES_MAX) ||
+	    slots_init(&c->jits, sizeof(struct jit), OBJECTS_MAX)) {
+		etw_code_free(c, 1);
+		return err_set(err, ERR_MEMORY, "out of memory for the images of a trace");
+	}
+	c->state = state;
+	c->frames = frames;
+	etw_code_settle(c);
+	*out = c;
+	return 0;
+}
+
+struct renewal {
+	struct etw_code *to;
+	const struct etw_code *from;
+	int64_t since;
+};
+
+static void renew_image(void *ctx, const struct etw_range *range)
+{
+	struct renewal *r = ctx;
+	struct etw_image *old = image_at(r->from, range->value), image = *old;
+
+	if (range->until < r->since)
+		return;
+	image.path = etw_texts_keep(etw_state_texts(r->to->state), old->path, strlen(old->path));
+	image.object = NULL;                 /* asked for again when it is met */
+	if (image.path)
+		add_image(r->to, &image, range->from, range->until);
+}
+
+static void renew_method(void *ctx, const struct etw_range *range)
+{
+	struct renewal *r = ctx;
+	struct method method = *method_at(r->from, range->value);
+
+	if (range->until < r->since)
+		return;
+	if (method.name)
+		method.name = etw_texts_keep(etw_state_texts(r->to->state), method.name, strlen(method.name));
+	add_method(r->to, &method, range);
+}
+
+static void renew_module(struct renewal *r, const struct module *latest)
+{
+	struct module added = *latest;
+	uint32_t number;
+
+	if (latest->until < r->since)
+		return;
+	added.older = NONE;
+	added.name = etw_texts_keep(etw_state_texts(r->to->state), latest->name, strlen(latest->name));
+	number = added.name ? slots_add(&r->to->modules) : NONE;
+	if (number == NONE)
+		return;
+	*module_at(r->to, number) = added;
+	if (table_add(&r->to->by_module, hash_pair(added.id, added.pid), number))
+		slots_free_one(&r->to->modules, number);
+}
+
+int etw_code_renew(struct etw_code *old, struct etw_state *state, int64_t since, struct etw_code **out,
+		   struct err *err)
+{
+	struct renewal r = {.from = old, .since = since};
+	uint32_t i;
+	int rc = etw_code_new(state, old->frames, &r.to, err);
+
+	if (rc)
+		return rc;
+	r.to->epoch = old->epoch + ETW_LAYERS_MAX;
+	etw_ranges_each(&old->image_ranges, renew_image, &r);
+	etw_ranges_each(&old->method_ranges, renew_method, &r);
+	for (i = 0; i < old->by_module.nslots; i++)
+		if (old->by_module.slots[i].value != TABLE_NONE)
+			renew_module(&r, module_at(old, old->by_module.slots[i].value));
+	etw_code_settle(r.to);
+	*out = r.to;
+	return 0;
+}
+
+void etw_code_free(struct etw_code *c, uint64_t now_ns)
+{
+	uint32_t i;
+
+	if (!c)
+		return;
+	for (i = 0; i < c->images.end; i++)
+		if (image_at(c, i)->object)
+			object_drop(image_at(c, i)->object, now_ns);
+	for (i = 0; i < c->jits.end; i++)
+		if (((struct jit *)slots_get(&c->jits, i))->object)
+			object_drop(((struct jit *)slots_get(&c->jits, i))->object, now_ns);
+	etw_ranges_free(&c->image_ranges);
+	etw_ranges_free(&c->method_ranges);
+	slots_free(&c->images);
+	slots_free(&c->pdbs);
+	slots_free(&c->methods);
+	slots_free(&c->modules);
+	slots_free(&c->jits);
+	table_free(&c->by_pdb);
+	table_free(&c->by_module);
+	table_free(&c->by_jit);
+	free(c);
+}
+
+void etw_code_use(const struct etw_code *c, struct etw_code_use *out)
+{
+	out->images = c->images.used;
+	out->pdbs = c->pdbs.used;
+	out->methods = c->methods.used;
+	out->modules = c->modules.used;
+	out->bytes = sizeof(*c) + etw_ranges_bytes(&c->image_ranges) +
+		     etw_ranges_bytes(&c->method_ranges) + slots_bytes(&c->images) +
+		     slots_bytes(&c->pdbs) + slots_bytes(&c->methods) + slots_bytes(&c->modules) +
+		     slots_bytes(&c->jits) + table_bytes(&c->by_pdb) + table_bytes(&c->by_module) +
+		     table_bytes(&c->by_jit);
+	out->refused = c->refused + c->image_ranges.refused + c->method_ranges.refused;
+}

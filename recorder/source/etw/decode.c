@@ -1,0 +1,195 @@
+/* What an ETW record says. */
+#include "source/etw/decode.h"
+
+#include "source/etw/learn.h"
+#include "source/etw/tracelogging.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct etw_decode {
+	struct etw_learn learn;
+	struct etw_tracelogging logging;
+	char provider[ETW_GUID_TEXT], name[32];      /* of what nobody knows */
+	char *text;                          /* the arena of struct etw_render */
+};
+
+int etw_decode_new(struct etw_decode **out, struct err *err)
+{
+	struct etw_decode *d = calloc(1, sizeof(*d));
+
+	if (d)
+		d->text = malloc(ETW_RENDER_BYTES);
+	if (!d || !d->text) {
+		free(d);
+		return err_set(err, ERR_MEMORY, "no memory to decode events of Windows");
+	}
+	*out = d;
+	return 0;
+}
+
+void etw_decode_free(struct etw_decode *d)
+{
+	if (!d)
+		return;
+	etw_learn_free(&d->learn);
+	free(d->text);
+	free(d);
+}
+
+void etw_decode_learn(struct etw_decode *d, const struct etw_record *record)
+{
+	etw_learn_record(&d->learn, record);
+}
+
+void etw_decode_learned(const struct etw_decode *d, struct etw_learned *out)
+{
+	*out = d->learn.counts;
+	out->nmanifests = d->learn.ntexts;
+	out->nschemas = d->learn.ninfos;
+	out->nspeakers = d->learn.nspeakers;
+	for (uint32_t i = 0; i < ETW_PARTS_MAX; i++)
+		out->nparts += d->learn.parts[i].total > 0;
+	out->nbytes = d->learn.nbytes + d->learn.texts_room * sizeof(struct etw_text) +
+		      d->learn.speakers_room * sizeof(struct etw_speaker) +
+		      d->learn.infos_room * sizeof(struct etw_info) + table_bytes(&d->learn.texts_by_xml) +
+		      table_bytes(&d->learn.speakers_by_pid) + table_bytes(&d->learn.infos_by_key);
+}
+
+/* ---- by what describes it ----------------------------------------------------------------------- */
+
+/* A text of the record, made safe. */
+static const char *safe(struct etw_render *r, const char *text)
+{
+	etw_render_begin(r);
+	etw_render_utf8(r, (const uint8_t *)text, strlen(text));
+	return etw_render_end(r);
+}
+
+static void by_tracelogging(struct etw_decode *d, const struct etw_record *record, bool fields,
+			    struct etw_render *r, struct etw_decoded *out)
+{
+	struct etw_schema schema = {d->logging.fields, d->logging.nfields};
+
+	out->described = true;
+	if (*d->logging.provider)
+		out->provider = safe(r, d->logging.provider);
+	if (*d->logging.name)
+		out->name = safe(r, d->logging.name);
+	if (!fields)
+		return;
+	for (uint32_t i = 0; i < d->logging.nfields; i++)
+		d->logging.fields[i].field.name = safe(r, d->logging.fields[i].field.name);
+	etw_schema_read(&schema, record, r);
+	r->cut |= d->logging.cut;
+}
+
+static void by_class(struct etw_decode *d, const struct etw_record *record, bool fields, struct etw_render *r,
+		     struct etw_decoded *out)
+{
+	const struct etw_manifest_event *event = NULL;
+	struct etw_value values[ETW_CLASS_MAX_FIELDS];
+	const struct etw_class *class = out->class;
+	uint32_t n;
+
+	out->described = class->nfields > 0;
+	out->id = (enum etw_class_id)class->id;
+	out->provider = class->provider;
+	out->name = class->name;
+	if (!class->nfields)                 /* the name is known, the layout perhaps by the trace */
+		event = etw_learn_find(&d->learn, record, &(const char *){NULL});
+	out->described |= event != NULL;
+	if (!fields)
+		return;
+	if (event)
+		etw_schema_read(&event->schema, record, r);
+	n = etw_class_read(class, record, values, ETW_CLASS_MAX_FIELDS);
+	for (uint32_t i = 0; i < n; i++)
+		if (class->fields[i].name)
+			etw_render_field(r, class->fields[i].name, &class->fields[i], &values[i],
+					 record->pointer_bytes);
+}
+
+static bool by_manifest(struct etw_decode *d, const struct etw_record *record, bool fields,
+			struct etw_render *r, struct etw_decoded *out)
+{
+	const struct etw_manifest_event *event = etw_learn_find(&d->learn, record, &out->provider);
+
+	if (!event)
+		return false;
+	out->described = true;
+	out->name = event->name;
+	if (fields)
+		etw_schema_read(&event->schema, record, r);
+	return true;
+}
+
+/* A piece of a manifest is an event like others. */
+static bool by_piece(const struct etw_record *record, bool fields, struct etw_render *r, struct etw_decoded *out)
+{
+	static const struct etw_schema_field piece[] = {
+		{.field = {.name = "Format", .type = ETW_U8}},
+		{.field = {.name = "MajorVersion", .type = ETW_U8}},
+		{.field = {.name = "MinorVersion", .type = ETW_U8}},
+		{.field = {.name = "Magic", .type = ETW_U8}},
+		{.field = {.name = "TotalChunks", .type = ETW_U16}},
+		{.field = {.name = "ChunkNumber", .type = ETW_U16}},
+	};
+	static const struct etw_schema schema = {piece, sizeof(piece) / sizeof(*piece)};
+
+	if (record->header != ETW_MANIFEST || record->id != ETW_ID_MANIFEST)
+		return false;
+	out->described = true;
+	out->name = "ManifestData";
+	if (fields)
+		etw_schema_read(&schema, record, r);
+	return true;
+}
+
+/* Provider and name as numbers, or the provider's name where at least that is known. */
+static void by_numbers(struct etw_decode *d, const struct etw_record *record, struct etw_decoded *out)
+{
+	out->provider = etw_class_provider(&record->guid);
+	if (!out->provider)
+		out->provider = etw_learn_provider(&d->learn, &record->guid, record->pid);
+	if (!out->provider) {
+		etw_guid_text(record->guid.bytes, d->provider);
+		out->provider = d->provider;
+	}
+	snprintf(d->name, sizeof(d->name), "%s(%u)",
+		 record->header == ETW_CLASSIC ? "Opcode" : record->header == ETW_MANIFEST ? "EventID" : "Message",
+		 record->header == ETW_CLASSIC ? record->opcode : record->id);
+	out->name = d->name;
+}
+
+static void decode(struct etw_decode *d, const struct etw_record *record, bool fields, struct etw_decoded *out)
+{
+	struct etw_render r = {.fields = out->fields, .text = d->text};
+
+	out->id = ETW_OTHER;
+	out->described = false;
+	out->class = etw_class_find(record);
+	if (out->class) {
+		by_class(d, record, fields, &r, out);
+	} else {
+		by_numbers(d, record, out);
+		if (record->nitems && etw_tracelogging_read(record, &d->logging))
+			by_tracelogging(d, record, fields, &r, out);
+		else if (!by_piece(record, fields, &r, out))
+			by_manifest(d, record, fields, &r, out);
+	}
+	out->nfields = r.nfields;
+	out->hex = r.hex;
+	out->cut = r.cut;
+}
+
+void etw_decode_name(struct etw_decode *d, const struct etw_record *record, struct etw_decoded *out)
+{
+	decode(d, record, false, out);
+}
+
+void etw_decode_event(struct etw_decode *d, const struct etw_record *record, struct etw_decoded *out)
+{
+	decode(d, record, true, out);
+}

@@ -1,0 +1,421 @@
+/*
+ * Live events of this machine: one ETW session of our own, read by ProcessTrace() on the source's thread.
+ *
+ * Here is only the transport; what records mean is etw/live.c's. A second thread asks the session once a
+ * second what it lost and the system how busy its CPUs were, changes the sampling interval when that is
+ * wished, and lets time pass where no record comes. After stop() the session is stopped,
+ * ProcessTrace() hands out what is left in its buffers and returns; should it not, its handle is closed.
+ */
+#include "source/source.h"
+
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "source/host/busy.h"
+#include "source/etw/live.h"
+#include "source/etw/record_windows.h"
+#include "source/etw/session_windows.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tdh.h>
+
+#define WATCH_NS (100 * NS_PER_MS)
+#define QUIET_NS (2 * NS_PER_SEC)            /* after which no record is taken for none to come; a */
+#define QUIET_BEHIND_NS (3 * NS_PER_SEC / 2) /* reader that starves for a second must not lose stacks */
+#define CLOSE_NS (3 * NS_PER_SEC)            /* for ProcessTrace() to end by itself */
+#define SCHEMA_MAX_BYTES 65536u
+#define BEHIND_NS (2500 * NS_PER_MS)         /* buffers fill, flush, and wait for stacks */
+
+typedef ULONG __stdcall event_information(PEVENT_RECORD, ULONG, PTDH_CONTEXT, PTRACE_EVENT_INFO, ULONG *);
+
+struct etw {
+	struct source base;
+	struct source_config cfg;
+	struct etw_wanted wanted;
+	struct etw_live *live;
+	struct etw_session *session;
+	TRACEHANDLE consumer;
+	HMODULE tdh;
+	event_information *information;
+	uint8_t *schema;                     /* SCHEMA_MAX_BYTES */
+	uint64_t frequency_hz;
+
+	_Atomic uint64_t last_record_ns;     /* when one came, by the recorder's clock */
+	_Atomic bool stopping, ended;
+	struct os_thread *watch;
+	struct etw_losses told;              /* by the watch, and after it has ended */
+	struct busy *busy;                   /* the watch's; NULL: what is expected is not known */
+	_Atomic unsigned wanted_hz;          /* 0 = as it is */
+	_Atomic uint64_t buffers_lost;
+};
+
+static struct etw *etw_of(struct source *s)
+{
+	return (struct etw *)s;
+}
+
+static int64_t ticks_now(void)
+{
+	LARGE_INTEGER now;
+
+	QueryPerformanceCounter(&now);
+	return now.QuadPart;
+}
+
+/* ---- before a session ------------------------------------------------------------------------- */
+
+static int check(const struct needs *needs, struct err *err)
+{
+	static const struct etw_options none;
+	struct etw_wanted *wanted = malloc(sizeof(*wanted));
+	int rc;
+
+	if (!wanted)
+		return err_set(err, ERR_MEMORY, "out of memory while checking providers");
+	rc = etw_wanted_read(&none, needs, wanted, err);
+	if (!rc)
+		rc = etw_session_identify(wanted, err);
+	free(wanted);
+	return rc;
+}
+
+static int probe(const struct source_config *cfg, struct err *err)
+{
+	static const struct needs none;
+	struct etw_wanted *wanted = malloc(sizeof(*wanted));
+	int rc;
+
+	if (!wanted)
+		return err_set(err, ERR_MEMORY, "out of memory while checking privileges");
+	rc = etw_wanted_read(&cfg->etw, &none, wanted, err);
+	if (!rc)
+		rc = etw_session_probe(wanted, err);
+	free(wanted);
+	return rc;
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static void ask_schema(struct etw *s, EVENT_RECORD *event)
+{
+	ULONG n = SCHEMA_MAX_BYTES;
+
+	if (s->information &&
+	    !s->information(event, 0, NULL, (TRACE_EVENT_INFO *)s->schema, &n) && n <= SCHEMA_MAX_BYTES)
+		etw_live_schema(s->live, s->schema, n);
+}
+
+static void WINAPI on_record(EVENT_RECORD *event)
+{
+	struct etw *s = event->UserContext;
+	struct etw_record record;
+
+	atomic_store_explicit(&s->last_record_ns, os_now_ns(), memory_order_relaxed);
+	etw_record_of(event, &record);
+	if (etw_live_wants_schema(s->live, &record))
+		ask_schema(s, event);
+	etw_live_put(s->live, &record);
+}
+
+/* ---- what was lost, and quiet times ------------------------------------------------------------- */
+
+static void tell_losses(struct etw *s)
+{
+	struct etw_losses now;
+	uint64_t buffers;
+
+	if (!etw_session_losses(s->session, &now))
+		return;
+	buffers = now.buffers - s->told.buffers;
+	if (buffers)
+		log_line(s->cfg.log, LOG_WARN, "ETW lost %" PRIu64 " buffers: nobody knows how many events were "
+			 "in them; each counts as one lost event", buffers);
+	etw_live_lost(s->live, now.events - s->told.events + buffers);
+	s->told = now;
+	atomic_store(&s->buffers_lost, now.buffers);
+}
+
+/* ---- how much is expected, and another level ----------------------------------------------------- */
+
+struct at {
+	struct etw *s;
+	int64_t ticks;
+};
+
+static void put_busy(void *ctx, unsigned cpu, uint64_t busy_ns)
+{
+	const struct at *at = ctx;
+
+	etw_live_busy(at->s->live, at->ticks, cpu, busy_ns);
+}
+
+static void tell_busy(struct etw *s)
+{
+	struct at at = {s, ticks_now()};
+
+	if (s->busy)
+		busy_read(s->busy, put_busy, &at);
+}
+
+/* What the CPUs did until now is expected at the old rate. */
+static void change_level(struct etw *s)
+{
+	unsigned hz = atomic_exchange(&s->wanted_hz, 0);
+	uint32_t interval_100ns, asked;
+	struct err err;
+
+	if (!hz)
+		return;
+	asked = interval_100ns = 10000000u / hz;
+	tell_busy(s);
+	if (etw_session_interval(s->session, &interval_100ns, &err)) {
+		log_line(s->cfg.log, LOG_WARN, "sampling goes on as it was: %s", err.text);
+		return;
+	}
+	etw_live_level(s->live, ticks_now(), interval_100ns);
+	if (interval_100ns < asked - asked / 10)
+		log_line(s->cfg.log, LOG_INFO, "sampling goes on at %.0f Hz: another recorder wants it, and the "
+			 "machine has one rate", 1e7 / interval_100ns);
+}
+
+static void set_level(struct source *source, const struct source_level *level)
+{
+	atomic_store(&etw_of(source)->wanted_hz, level->freq_hz);
+}
+
+static void watch_main(void *ctx)
+{
+	struct etw *s = ctx;
+	uint64_t stop_ns = 0, now, next_ns = 0;
+	bool closed = false;
+
+	while (!atomic_load(&s->ended)) {
+		os_sleep_ns(WATCH_NS);
+		now = os_now_ns();
+		if (now >= next_ns) {
+			tell_losses(s);
+			tell_busy(s);
+			etw_live_trim(s->live);
+			next_ns = now + NS_PER_SEC;
+		}
+		change_level(s);
+		if (now - atomic_load_explicit(&s->last_record_ns, memory_order_relaxed) > QUIET_NS)
+			etw_live_time(s->live, ticks_now() - (int64_t)(s->frequency_hz * QUIET_BEHIND_NS / NS_PER_SEC));
+		if (atomic_load(&s->stopping) && !stop_ns)
+			stop_ns = now;
+		if (stop_ns && !closed && now - stop_ns > CLOSE_NS) {
+			closed = true;
+			CloseTrace(s->consumer);
+		}
+	}
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void add_volumes(struct etw *s)
+{
+	wchar_t drive[3] = L"A:", device[MAX_PATH], windows[MAX_PATH];
+	struct buf nt = {0}, dos = {0};
+
+	for (; drive[0] <= L'Z'; drive[0]++) {
+		if (!QueryDosDeviceW(drive, device, MAX_PATH))
+			continue;
+		buf_reset(&nt);
+		buf_reset(&dos);
+		wide_put(&nt, device);
+		buf_putc(&nt, '\\');
+		wide_put(&dos, drive);
+		buf_putc(&dos, '\\');
+		if (!nt.failed && !dos.failed)
+			etw_live_volume(s->live, buf_text(&nt), buf_text(&dos));
+	}
+	buf_reset(&dos);
+	if (GetWindowsDirectoryW(windows, MAX_PATH)) {
+		wide_put(&dos, windows);
+		buf_putc(&dos, '\\');
+		if (!dos.failed)
+			etw_live_volume(s->live, "\\SystemRoot\\", buf_text(&dos));
+	}
+	buf_free(&nt);
+	buf_free(&dos);
+}
+
+static void close_source(struct source *source)
+{
+	struct etw *s = etw_of(source);
+
+	if (!s)
+		return;
+	etw_session_free(s->session);
+	etw_live_close(s->live);
+	busy_close(s->busy);
+	free(s->schema);
+	if (s->tdh)
+		FreeLibrary(s->tdh);
+	free(s);
+}
+
+/* Only from the system's folder: this program is elevated. */
+static void load_tdh(struct etw *s)
+{
+	FARPROC information;
+
+	s->tdh = LoadLibraryExW(L"tdh.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
+	information = s->tdh ? GetProcAddress(s->tdh, "TdhGetEventInformation") : NULL;
+	memcpy(&s->information, &information, sizeof(s->information));
+}
+
+static int start(struct etw *s, struct err *err)
+{
+	uint32_t interval_100ns = 10000000u / (s->cfg.freq_hz ? s->cfg.freq_hz : 1);
+	int rc = etw_session_start(&s->wanted, s->cfg.log, &interval_100ns, &s->session, err);
+
+	if (!rc)
+		etw_live_interval(s->live, interval_100ns);
+	return rc;
+}
+
+static void clear_left(struct log *log)
+{
+	uint32_t n = 0;
+
+	if (!etw_sessions_clear(&n, NULL) && n)
+		log_line(log, LOG_INFO, "stopped %" PRIu32 " ETW sessions that a killed recorder had left", n);
+}
+
+static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
+		       struct err *err)
+{
+	struct etw *s = calloc(1, sizeof(*s));
+	LARGE_INTEGER frequency;
+	int rc = 0;
+
+	QueryPerformanceFrequency(&frequency);
+	if (s)
+		s->schema = malloc(SCHEMA_MAX_BYTES);
+	if (!s || !s->schema)
+		rc = err_set(err, ERR_MEMORY, "out of memory for the ETW session");
+	if (!rc) {
+		s->base.ops = &etw_source;
+		s->cfg = *cfg;
+		s->frequency_hz = (uint64_t)frequency.QuadPart;
+		rc = etw_wanted_read(&cfg->etw, needs, &s->wanted, err);
+	}
+	if (!rc)
+		rc = etw_session_probe(&s->wanted, err);
+	if (!rc)
+		rc = etw_session_identify(&s->wanted, err);
+	if (!rc)
+		rc = etw_live_open(cfg, s->frequency_hz, &s->live, err);
+	if (!rc && s->wanted.kernel_flags & ETW_FLAG_PROFILE && !cfg->only_process)
+		s->busy = busy_open();       /* of one process alone it is not known */
+	if (!rc) {
+		add_volumes(s);
+		load_tdh(s);
+		clear_left(cfg->log);
+		rc = start(s, err);
+	}
+	if (rc) {
+		close_source(s ? &s->base : NULL);
+		return rc;
+	}
+	*out = &s->base;
+	return 0;
+}
+
+static int process(struct etw *s, struct err *err)
+{
+	EVENT_TRACE_LOGFILEW file = {0};
+	ULONG error;
+
+	file.LoggerName = (wchar_t *)etw_session_name(s->session);
+	file.ProcessTraceMode = PROCESS_TRACE_MODE_REAL_TIME | PROCESS_TRACE_MODE_EVENT_RECORD |
+				PROCESS_TRACE_MODE_RAW_TIMESTAMP;
+	file.EventRecordCallback = on_record;
+	file.Context = s;
+	s->consumer = OpenTraceW(&file);
+	if (s->consumer == INVALID_PROCESSTRACE_HANDLE)
+		return err_os(err, "cannot read the ETW session");
+	atomic_store(&s->last_record_ns, os_now_ns());
+	atomic_store(&s->ended, false);
+	if (os_thread_start("etw-watch", watch_main, s, &s->watch, err)) {
+		CloseTrace(s->consumer);
+		return ERR_MEMORY;
+	}
+	error = ProcessTrace(&s->consumer, 1, NULL, NULL);
+	atomic_store(&s->ended, true);
+	os_thread_join(s->watch);
+	CloseTrace(s->consumer);
+	if (error && error != ERROR_CANCELLED && !atomic_load(&s->stopping))
+		return err_os_code(err, (int)error, "reading the ETW session ended");
+	if (!atomic_load(&s->stopping))
+		return err_set(err, ERR_IO, "the ETW session %ls was stopped by somebody else",
+			       etw_session_name(s->session));
+	return 0;
+}
+
+static int run(struct source *source, struct err *err)
+{
+	struct etw *s = etw_of(source);
+	int rc;
+
+	os_thread_priority(OS_PRIORITY_HIGH);
+	rc = process(s, err);
+	etw_session_stop(s->session);
+	tell_losses(s);
+	etw_live_end(s->live);
+	return rc;
+}
+
+static void stop(struct source *source)
+{
+	struct etw *s = etw_of(source);
+
+	atomic_store(&s->stopping, true);
+	etw_session_stop(s->session);
+}
+
+static void status(struct source *source, struct source_status *out)
+{
+	struct etw *s = etw_of(source);
+	struct etw_live_counts n;
+	uint64_t buffers = atomic_load(&s->buffers_lost);
+
+	memset(out, 0, sizeof(*out));
+	etw_live_counts(s->live, &n);
+	out->events = n.delivered;
+	out->lost = n.lost;
+	out->rate_hz = n.interval_100ns ? 1e7 / n.interval_100ns : 0;
+	if (buffers)
+		snprintf(out->note, sizeof(out->note), "%" PRIu64 " buffers were lost, with an unknown number of "
+			 "events", buffers);
+	else if (n.no_user)
+		snprintf(out->note, sizeof(out->note), "%" PRIu64 " stacks lack their user part: it did not come "
+			 "within %u ms", n.no_user, ETW_STACKS_WAIT_MS);
+}
+
+static bool name_frame(struct source *source, const struct frame *frame, struct symbol *out)
+{
+	return etw_live_name(etw_of(source)->live, frame, out);
+}
+
+const struct source_ops etw_source = {
+	.name = "etw",
+	.summary = "CPU samples, processes, .NET and other providers' events, by ETW",
+	.events = true,
+	.endings = true,
+	.stacks = true,
+	.behind_ns = BEHIND_NS,
+	.check = check,
+	.probe = probe,
+	.open = open_source,
+	.clear = etw_sessions_clear,
+	.run = run,
+	.stop = stop,
+	.set_level = set_level,
+	.status = status,
+	.name_frame = name_frame,
+	.close = close_source,
+};

@@ -1,0 +1,178 @@
+/*
+ * TRACE_EVENT_INFO, as merging adds it to a trace (opcode 32 of GUID bbccf6c1):
+ *
+ *	  0 GUID   provider            16 GUID  event class       32 u16 id, u8 version, channel, level,
+ *	 37 u8     opcode              38 u16   task              40 u64 keyword
+ *	 48 u32    source: 0 manifest, 1 class of WMI, 2 WPP, 3 TraceLogging
+ *	 52 u32    offset of the provider's name               68 task's name      72 opcode's name
+ *	100 u32    properties         104 u32   those that are not members of others
+ *	112        properties, 24 bytes each:
+ *	     u32 flags: 1 structure, 2 length by field, 4 count by field, 0x20 count fixed
+ *	     u32 offset of the name
+ *	     u16 in type, u16 out type, u32 map; or u16 first member, u16 members, u32
+ *	     u16 count, or index of the field    u16 length, or index of the field    u32
+ *
+ * Offsets count from its start, texts are UTF-16 with a NUL. Source: tdh.h; checked on a trace.
+ */
+#include "source/etw/manifest_private.h"
+
+#include <string.h>
+
+#define HEAD_BYTES 112u
+#define PROPERTY_BYTES 24u
+#define NAME_BYTES 512u                      /* of UTF-16, of one name */
+#define DEPTH 4
+
+struct info {
+	const uint8_t *at;
+	size_t n;
+	uint32_t nproperties;
+	bool bad;                            /* a text does not end, or lies outside */
+	uint16_t index_of[ETW_SCHEMA_MAX_FIELDS];    /* where property i went, plus 1; 0 = not yet */
+};
+
+static uint32_t u16_at(const struct info *in, size_t offset)
+{
+	return in->at[offset] | (uint32_t)in->at[offset + 1] << 8;
+}
+
+static uint32_t u32_at(const struct info *in, size_t offset)
+{
+	return u16_at(in, offset) | u16_at(in, offset + 2) << 16;
+}
+
+/* A text as UTF-8 with its NUL; "" where there is none. A long one is cut. */
+static void text_at(struct info *in, uint32_t offset, char *out, size_t size)
+{
+	char arena[NAME_BYTES * 2];
+	struct etw_render r = {.text = arena, .limit = sizeof(arena)};
+	size_t n = 0;
+
+	*out = '\0';
+	if (!offset)
+		return;
+	while (offset < in->n && n + 1 < in->n - offset && n < NAME_BYTES && u16_at(in, offset + n))
+		n += 2;
+	if (offset >= in->n || n + 1 >= in->n - offset) {
+		in->bad = true;
+		return;
+	}
+	etw_render_utf16(&r, in->at + offset, n);
+	if (r.used >= size)
+		r.used = size - 1;
+	memcpy(out, arena, r.used);
+	out[r.used] = '\0';
+}
+
+/* enum _TDH_OUT_TYPE */
+static enum etw_shown shown_as(uint32_t out_type)
+{
+	switch (out_type) {
+	case 13: return ETW_SHOWN_BOOL;
+	case 16: case 17: case 18: case 19: return ETW_SHOWN_HEX;
+	case 22: return ETW_SHOWN_PORT;
+	case 23: return ETW_SHOWN_IP4;
+	case 25: return ETW_SHOWN_SOCKET;
+	default: return ETW_SHOWN_PLAIN;
+	}
+}
+
+/* An index of the field that another one names, UINT16_MAX (reads as 0) when that comes later. */
+static uint16_t field_of(const struct info *in, uint16_t property)
+{
+	return property < in->nproperties && in->index_of[property] ? in->index_of[property] - 1 : UINT16_MAX;
+}
+
+static bool has_length(uint8_t type)
+{
+	return type == ETW_UTF16Z || type == ETW_UTF8Z || type == ETW_BYTES || type == ETW_SOCKET;
+}
+
+/* The property at `at` but its name and members. */
+static struct etw_schema_field read_property(const struct info *in, size_t at)
+{
+	uint32_t flags = u32_at(in, at);
+	struct etw_schema_field f = {.count = (uint16_t)u16_at(in, at + 16),
+				     .length = (uint16_t)u16_at(in, at + 18)};
+
+	if (flags & 4) {
+		f.count_by = ETW_BY_FIELD;
+		f.count = field_of(in, f.count);
+	} else if (flags & 0x20 || f.count > 1) {
+		f.count_by = ETW_BY_NUMBER;
+	}
+	f.nmembers = flags & 1 ? (uint16_t)u16_at(in, at + 10) : 0;
+	f.field.type = flags & 1 ? ETW_TYPES
+				 : etw_schema_type(u16_at(in, at + 8), shown_as(u16_at(in, at + 10)));
+	if (flags & 2) {
+		f.length_by = ETW_BY_FIELD;
+		f.length = field_of(in, f.length);
+	} else if (f.length && has_length(f.field.type)) {   /* of numbers it only repeats their size */
+		f.length_by = ETW_BY_NUMBER;
+	}
+	return f;
+}
+
+static int add_property(struct info *in, struct etw_builder *out, uint32_t index, int depth)
+{
+	size_t at = HEAD_BYTES + (size_t)index * PROPERTY_BYTES, begun;
+	struct etw_schema_field f;
+	char name[NAME_BYTES];
+
+	if (index >= in->nproperties || in->index_of[index] || depth > DEPTH)
+		return ERR_FORMAT;
+	f = read_property(in, at);
+	in->index_of[index] = (uint16_t)(etw_builder_nfields(out) + 1);
+	text_at(in, u32_at(in, at + 4), name, sizeof(name));
+	begun = etw_builder_text_begin(out);
+	buf_puts(&out->texts, name);
+	etw_builder_field(out, &f, etw_builder_text_end(out, begun));
+	for (uint32_t m = 0; m < f.nmembers; m++)
+		if (add_property(in, out, u16_at(in, at + 8) + m, depth + 1))
+			return ERR_FORMAT;
+	return 0;
+}
+
+static void add_event(struct info *in, struct etw_builder *out, uint16_t key)
+{
+	char provider[NAME_BYTES], task[NAME_BYTES], opcode[NAME_BYTES];
+	struct etw_built_event e = {.id = key, .version = in->at[34]};
+	uint32_t top = u32_at(in, 104);
+	size_t begun;
+
+	text_at(in, u32_at(in, 52), provider, sizeof(provider));
+	text_at(in, u32_at(in, 68), task, sizeof(task));
+	text_at(in, u32_at(in, 72), opcode, sizeof(opcode));
+	begun = etw_builder_text_begin(out);
+	buf_puts(&out->texts, provider);
+	out->provider = etw_builder_text_end(out, begun);
+	begun = etw_builder_text_begin(out);
+	etw_builder_event_name(&out->texts, task, opcode, (uint16_t)u16_at(in, 32));
+	e.name = etw_builder_text_end(out, begun);
+	for (uint32_t i = 0; i < top && i < in->nproperties; i++)
+		if (add_property(in, out, i, 0))
+			break;
+	e.nfields = etw_builder_nfields(out);
+	buf_put(&out->events, &e, sizeof(e));
+}
+
+int etw_manifest_of_info(const uint8_t *bytes, size_t n, struct etw_guid *guid, uint8_t *header,
+			 struct etw_manifest **out)
+{
+	struct info in = {.at = bytes, .n = n};
+	struct etw_builder built = {.provider = 0};
+	bool classic;
+
+	if (n < HEAD_BYTES || u32_at(&in, 48) > 1)
+		return ERR_FORMAT;
+	in.nproperties = u32_at(&in, 100);
+	if (in.nproperties > ETW_SCHEMA_MAX_FIELDS || n < HEAD_BYTES + in.nproperties * PROPERTY_BYTES)
+		return ERR_FORMAT;
+	classic = u32_at(&in, 48) == 1;
+	memcpy(guid->bytes, bytes + (classic ? 16 : 0), sizeof(guid->bytes));
+	*header = classic ? ETW_CLASSIC : ETW_MANIFEST;
+	add_event(&in, &built, classic ? bytes[37] : (uint16_t)u16_at(&in, 32));
+	if (in.bad)
+		built.events.len = 0;        /* refused as one without an event */
+	return etw_builder_finish(&built, out);
+}

@@ -1,0 +1,600 @@
+#include "source/etw/events.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- samples' interval ------------------------------------------------------------------------- */
+
+void etw_events_learn_interval(struct etw_events *s, const struct etw_record *record, const struct etw_class *class)
+{
+	struct etw_value v[AT_INTERVAL_FIELDS];
+
+	if (!class || (class->id != ETW_SAMPLE_START && class->id != ETW_SAMPLE_SET))
+		return;
+	etw_class_read(class, record, v, AT_INTERVAL_FIELDS);
+	if (etw_value_is(&v[AT_INTERVAL_NEW]) && v[AT_INTERVAL_SOURCE].u == 0 && v[AT_INTERVAL_NEW].u)
+		s->interval_100ns = (uint32_t)v[AT_INTERVAL_NEW].u;
+}
+
+/* ---- whose event it is ------------------------------------------------------------------------- */
+
+uint64_t etw_events_time(const struct etw_events *s, int64_t ticks)
+{
+	uint64_t ns = etl_clock_ns(&s->clock, ticks);
+
+	return ns > UINT64_MAX - 1 - s->start_ns ? UINT64_MAX - 1 : s->start_ns + ns;
+}
+
+static uint32_t payload_u32(const struct etw_record *r, uint32_t at)
+{
+	uint32_t v = ETW_ID_UNKNOWN;
+
+	if (at + sizeof(v) <= r->payload_bytes)
+		memcpy(&v, r->payload + at, sizeof(v));
+	return v;
+}
+
+/* Events about a process, thread or image are its own, not that of who caused them. */
+static void subject_of(const struct etw_events *s, const struct etw_whole *w, uint32_t *pid, uint32_t *tid)
+{
+	const struct etw_record *r = w->record;
+	const struct etw_thread *t;
+
+	*pid = r->pid;
+	*tid = w->tid;
+	switch (w->class ? w->class->id : ETW_OTHER) {
+	case ETW_PROCESS_START:
+	case ETW_PROCESS_STOP:
+	case ETW_PROCESS_DCSTART:
+	case ETW_PROCESS_DCSTOP:
+	case ETW_PROCESS_DEFUNCT:
+		*pid = payload_u32(r, r->pointer_bytes);
+		*tid = ETW_ID_UNKNOWN;
+		return;
+	case ETW_THREAD_START:
+	case ETW_THREAD_STOP:
+	case ETW_THREAD_DCSTART:
+	case ETW_THREAD_DCSTOP:
+		*pid = payload_u32(r, 0);
+		*tid = payload_u32(r, 4);
+		return;
+	case ETW_IMAGE_LOAD:
+	case ETW_IMAGE_UNLOAD:
+	case ETW_IMAGE_DCSTART:
+	case ETW_IMAGE_DCSTOP:
+		*pid = payload_u32(r, 2u * r->pointer_bytes);
+		if (*pid != r->pid)
+			*tid = ETW_ID_UNKNOWN;
+		return;
+	case ETW_VIRTUAL_ALLOC:
+	case ETW_VIRTUAL_FREE:
+		*pid = payload_u32(r, 2u * r->pointer_bytes);
+		if (*pid != r->pid)
+			*tid = ETW_ID_UNKNOWN;
+		return;
+	case ETW_READY_THREAD:
+		if (*tid == ETW_ID_UNKNOWN)
+			*tid = etw_time_running(&s->time, r->cpu);
+		break;
+	default:
+		break;
+	}
+	if (*tid == r->tid && *pid != ETW_ID_UNKNOWN)
+		return;
+	/* A thread that no record tells of keeps the header's process, if it is of the header too. */
+	t = *tid == ETW_ID_UNKNOWN ? NULL : etw_state_thread(s->state, *tid, r->ticks);
+	if (t)
+		*pid = t->pid;
+}
+
+/*
+ * The model's process. One that has ended is added and dropped again each time: it may be gone by
+ * then, as the merge thread frees what has no segment.
+ */
+static struct process *process_of(struct etw_events *s, uint32_t pid, int64_t ticks, uint64_t now_ns)
+{
+	struct etw_process *p = pid == ETW_ID_UNKNOWN ? NULL : etw_state_need_process(s->state, pid, ticks);
+	struct process *model;
+
+	if (!p)
+		return NULL;
+	if (p->model && ticks <= p->until)
+		return p->model;
+	model = process_add(s->cfg.processes, pid, p->from == ETW_ALWAYS ? 0 : etw_events_time(s, p->from), 0,
+			    p->parent, NULL);
+	if (!model)
+		return NULL;
+	if (p->image)
+		process_set_exe(s->cfg.processes, model, p->image);
+	if (p->command_line)
+		process_set_cmdline(s->cfg.processes, model, p->command_line);
+	p->model = ticks <= p->until ? model : NULL;
+	if (!p->model)
+		process_drop(s->cfg.processes, model, now_ns);
+	return model;
+}
+
+static struct thread *thread_of(struct etw_events *s, struct process *process, uint32_t pid, uint32_t tid,
+				int64_t ticks, uint64_t now_ns)
+{
+	struct etw_thread *t = tid == ETW_ID_UNKNOWN ? NULL :
+			       etw_state_need_thread(s->state, tid, pid, ticks);
+	struct thread *model;
+	bool lives;
+
+	if (!t || !process)
+		return NULL;
+	lives = ticks <= t->until && ticks <= etw_state_need_process(s->state, pid, ticks)->until;
+	if (t->model && lives)
+		return t->model;
+	model = thread_add_started(s->cfg.processes, process, tid,
+				   t->from == ETW_ALWAYS ? 0 : etw_events_time(s, t->from));
+	if (!model)
+		return NULL;
+	if (t->name)
+		thread_set_name(model, t->name);
+	t->model = lives ? model : NULL;
+	if (!lives)
+		thread_drop(s->cfg.processes, model, now_ns);
+	return model;
+}
+
+/* After its last event of its own. */
+static void drop_ended(struct etw_events *s, const struct etw_whole *w, uint32_t pid, uint32_t tid,
+		       uint64_t now_ns)
+{
+	struct etw_process *p;
+	struct etw_thread *t;
+
+	if (w->class->id == ETW_PROCESS_STOP) {
+		p = etw_state_process(s->state, pid, w->record->ticks);
+		if (p && p->model) {
+			process_drop(s->cfg.processes, p->model, now_ns);
+			p->model = NULL;
+		}
+	} else if (w->class->id == ETW_THREAD_STOP) {
+		t = etw_state_thread(s->state, tid, w->record->ticks);
+		if (t && t->model && t->pid == pid) {
+			thread_drop(s->cfg.processes, t->model, now_ns);
+			t->model = NULL;
+		}
+	}
+}
+
+/* ---- stacks ------------------------------------------------------------------------------------ */
+
+/*
+ * Every thread begins in ntdll.dll, those of the kernel in the kernel: a walk that ends elsewhere ended
+ * too early. How far the CLR's own walks reach is its own affair.
+ */
+static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w, const struct event *e)
+{
+	const struct frame_ref *root;
+
+	if (w->state == ETW_STACK_NO_USER || w->state == ETW_STACK_NO_KEY)
+		return QUALITY_BROKEN;
+	if (!e->nstack_frames)
+		return e->kind == EVENT_SAMPLE ? QUALITY_BROKEN : QUALITY_NONE;
+	if (w->naddresses > STACK_MAX_FRAMES)
+		return QUALITY_TRUNCATED;
+	root = &s->frames[e->nstack_frames - 1];
+	if ((root->flags & FRAME_KERNEL) || text_same_fold(root->object->name, "ntdll.dll"))
+		return QUALITY_COMPLETE;
+	return w->from_runtime ? QUALITY_FP : QUALITY_BROKEN;
+}
+
+/*
+ * The first address is where the thread was, the others where calls return to; so is the first of the
+ * user's part behind the kernel's.
+ */
+static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t pid, struct event *e)
+{
+	bool kernel, below = true;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < w->naddresses && n < STACK_MAX_FRAMES; i++, below = kernel) {
+		uint64_t address = w->addresses[i];
+		bool returns;
+
+		kernel = etw_is_kernel_address(address, w->os_pointer_bytes);
+		returns = i > 0 && address && !(below && !kernel);
+		if (kernel && !s->cfg.kernel_stacks)
+			continue;
+		etw_code_locate(s->code, pid, address - returns, w->record->ticks, kernel, &s->frames[n]);
+		s->frames[n++].flags |= returns ? FRAME_RETURN_ADDRESS : 0;
+	}
+	s->cut += i < w->naddresses;
+	e->stack_frames = n ? s->frames : NULL;
+	e->nstack_frames = n;
+}
+
+/* ---- which events ------------------------------------------------------------------------------ */
+
+/* The first four bytes of the classes and the provider whose records are metadata. */
+#define RUNDOWN 0xa669021cu
+#define IMAGE_ID 0xb3e675d7u
+#define SYSTEM_CONFIG 0x01853a65u
+#define EVENT_TRACE 0x68fdd900u
+#define VOLUMES 0x9b79ee91u
+#define SCHEMAS 0xbbccf6c1u
+#define MANIFEST_ID 65534u                   /* an EventSource describes itself */
+
+/* Records that serve to understand others, and say nothing that happened. */
+static bool is_metadata(const struct etw_whole *w)
+{
+	uint32_t guid;
+
+	switch (w->class ? w->class->id : ETW_OTHER) {
+	case ETW_PROCESS_DCSTART:
+	case ETW_PROCESS_DCSTOP:
+	case ETW_PROCESS_DEFUNCT:
+	case ETW_THREAD_DCSTART:
+	case ETW_THREAD_DCSTOP:
+	case ETW_IMAGE_DCSTART:
+	case ETW_IMAGE_DCSTOP:
+	case ETW_SAMPLE_START:
+	case ETW_SAMPLE_STOP:
+	case ETW_HYPERCALL_PAGE:
+	case ETW_FILE_NAME:
+	case ETW_FILE_CREATE:
+	case ETW_FILE_DELETE:
+	case ETW_FILE_RUNDOWN:
+	case ETW_STACK:
+	case ETW_STACK_KEY_KERNEL:
+	case ETW_STACK_KEY_USER:
+	case ETW_STACK_KEY_DELETE:
+	case ETW_STACK_KEY_RUNDOWN:
+	case ETW_CLR_STACK:
+		return true;
+	default:
+		break;
+	}
+	memcpy(&guid, w->record->guid.bytes, sizeof(guid));
+	if (w->record->header == ETW_MANIFEST)
+		return guid == RUNDOWN || w->record->id == MANIFEST_ID;
+	return guid == IMAGE_ID || guid == SYSTEM_CONFIG || guid == EVENT_TRACE || guid == VOLUMES ||
+	       guid == SCHEMAS;
+}
+
+bool etw_is_idle_sample(const struct etw_record *r, const struct etw_class *class)
+{
+	uint32_t tid_at = r->pointer_bytes, flags_at = tid_at + 6u;
+	static const uint8_t zero[4];
+
+	return class && class->id == ETW_SAMPLE && flags_at < r->payload_bytes &&
+	       memcmp(r->payload + tid_at, zero, sizeof(zero)) == 0 && !(r->payload[flags_at] & 3);
+}
+
+static enum event_kind kind_of(const struct etw_whole *w)
+{
+	switch (w->class ? w->class->id : ETW_OTHER) {
+	case ETW_SAMPLE:
+		return EVENT_SAMPLE;
+	case ETW_PROCESS_START:
+		return EVENT_PROCESS_START;
+	case ETW_PROCESS_STOP:
+		return EVENT_PROCESS_EXIT;
+	case ETW_THREAD_START:
+		return EVENT_THREAD_START;
+	case ETW_THREAD_STOP:
+		return EVENT_THREAD_EXIT;
+	default:
+		return EVENT_GENERIC;
+	}
+}
+
+/* ---- fields ------------------------------------------------------------------------------------ */
+
+/* Disk requests and hard faults name their file by a key; people want its path. */
+static void add_file_name(struct etw_events *s, const struct etw_whole *w, char *path, size_t max)
+{
+	struct etw_decoded *d = &s->decoded;
+	struct etw_value v[ETW_CLASS_MAX_FIELDS];
+	const char *name;
+	uint32_t at;
+
+	switch (w->class ? w->class->id : ETW_OTHER) {
+	case ETW_DISK_READ:
+	case ETW_DISK_WRITE:
+		at = AT_DISK_FILE;
+		break;
+	case ETW_HARD_FAULT:
+		at = AT_FAULT_FILE;
+		break;
+	default:
+		return;
+	}
+	if (d->nfields == EVENT_MAX_FIELDS)
+		return;
+	etw_class_read(w->class, w->record, v, at + 1);
+	name = etw_value_is(&v[at]) ? etw_state_file(s->state, v[at].u, w->record->ticks) : NULL;
+	if (!name)
+		return;
+	etw_state_path(s->state, name, path, max);
+	d->fields[d->nfields++] = (struct event_field){.name = "FileName", .type = FIELD_TEXT, .v.text = path};
+}
+
+static double value_of(const struct etw_events *s, const struct etw_whole *w, enum event_kind kind, uint32_t pid)
+{
+	const struct etw_record *r = w->record;
+	const struct etw_process *p;
+	uint16_t count = 1;
+
+	switch (kind) {
+	case EVENT_SAMPLE:
+		if (r->pointer_bytes + 6u <= r->payload_bytes)
+			memcpy(&count, r->payload + r->pointer_bytes + 4, sizeof(count));
+		return (double)(count ? count : 1) * 100 *
+		       (s->interval_100ns ? s->interval_100ns : ETW_INTERVAL_100NS);
+	case EVENT_PROCESS_EXIT:
+		p = etw_state_process(s->state, pid, r->ticks);
+		return p && p->has_exit ? p->exit_code : 0;
+	default:
+		return 0;
+	}
+}
+
+static bool is_wanted_process(const struct etw_events *s, const struct process *process)
+{
+	char pid[16];
+
+	if (!s->cfg.only_process)
+		return true;
+	if (!process)
+		return false;
+	snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
+	return strcmp(s->cfg.only_process, pid) == 0 ||
+	       text_same_fold(s->cfg.only_process, process_name(process));
+}
+
+/* Then its stack is that of who ended a wait, perhaps one of a wanted process. */
+static bool is_waker(const struct etw_events *s, const struct etw_whole *w)
+{
+	return s->time.threads && s->cfg.wakers && w->class && w->class->id == ETW_READY_THREAD;
+}
+
+/* Whether it becomes an event at all. */
+static bool is_delivered(struct etw_events *s, const struct etw_whole *w)
+{
+	uint32_t id = w->class ? w->class->id : ETW_OTHER;
+
+	return s->cfg.every_event ||
+	       (!is_metadata(w) &&
+		!(id == ETW_GC_START && etw_state_gc_twin(s->state, w->record, w->class)));
+}
+
+static int put(struct etw_events *s, const struct event *e)
+{
+	while (s->waits && !queue_offer(s->cfg.queue, e)) {
+		if (atomic_load(&s->stopping))
+			return ERR_STOPPED;
+		os_sleep_ns(NS_PER_MS / 4);
+	}
+	if (!s->waits && !queue_put(s->cfg.queue, e))
+		return 0;                    /* the queue has counted it */
+	atomic_fetch_add_explicit(&s->delivered, 1, memory_order_relaxed);
+	if (e->time_ns > s->last_ns)
+		s->last_ns = e->time_ns;
+	if (s->last_ns - s->marked_ns >= NS_PER_MS) {
+		s->marked_ns = s->last_ns;
+		queue_watermark(s->cfg.queue, s->marked_ns);
+	}
+	return 0;
+}
+
+/* ---- times of threads -------------------------------------------------------------------------- */
+
+static void put_time(void *ctx, const struct thread_time_piece *piece)
+{
+	struct etw_events *s = ctx;
+	struct etw_thread *t = etw_state_thread(s->state, piece->tid, s->time.now_ticks);
+	struct event e = {.time_ns = piece->end_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
+			  .stream = STREAM_OFF_CPU, .stack = STACK_NONE, .value = (double)piece->ns,
+			  .quality = piece->quality, .stack_frames = s->time.scratch};
+	uint32_t pid = t ? t->pid : ETW_ID_UNKNOWN;
+
+	e.process = process_of(s, pid, s->time.now_ticks, piece->end_ns);
+	e.thread = thread_of(s, e.process, pid, piece->tid, s->time.now_ticks, piece->end_ns);
+	if (!is_wanted_process(s, e.process))
+		return;
+	e.nstack_frames = thread_time_frames(piece, s->time.leaves, s->time.scratch);
+	put(s, &e);
+}
+
+static bool is_gone(void *ctx, uint32_t tid)
+{
+	struct etw_events *s = ctx;
+	const struct etw_thread *t = etw_state_thread(s->state, tid, s->time.now_ticks);
+
+	return !t || t->until < s->time.now_ticks;
+}
+
+/* A file is told without ticks: there the stack of each wait that ends comes with all of it. */
+static void time_goes_on(struct etw_events *s, int64_t ticks)
+{
+	struct etw_time *t = &s->time;
+	bool behind_gap = t->lost && ticks > t->lost_ticks;
+
+	t->now_ticks = ticks;
+	t->now_ns = etw_events_time(s, ticks);
+	if (behind_gap) {
+		thread_time_lost(t->threads, t->now_ns);
+		memset(t->running, 0, sizeof(t->running));
+		t->lost = false;
+	}
+	if (!s->waits && t->now_ns - t->told_ns >= ETW_TIME_TICK_NS) {
+		thread_time_tick(t->threads, t->now_ns, is_gone);
+		t->told_ns = t->now_ns;
+	}
+}
+
+void etw_events_gap(struct etw_events *s, int64_t ticks)
+{
+	s->time.lost = true;
+	s->time.lost_ticks = ticks;
+}
+
+bool etw_events_name(const struct etw_events *s, const struct frame *frame, struct symbol *out)
+{
+	return thread_time_name(s->time.leaves, frame, out);
+}
+
+/* ---- each event -------------------------------------------------------------------------------- */
+
+static int deliver(struct etw_events *s, const struct etw_whole *w)
+{
+	struct event e = {.kind = kind_of(w), .cpu = w->record->cpu, .stack = STACK_NONE,
+			  .stream = STREAM_EVENT};
+	char path[ETW_TEXT_MAX];
+	uint32_t pid, tid;
+	int rc;
+
+	etw_events_learn_interval(s, w->record, w->class);
+	if (s->before)
+		s->before(s, w->record->ticks);
+	if (s->time.threads)
+		time_goes_on(s, w->record->ticks);
+	if (!is_delivered(s, w))
+		return 0;
+	e.time_ns = etw_events_time(s, w->record->ticks);
+	subject_of(s, w, &pid, &tid);
+	e.process = process_of(s, pid, w->record->ticks, e.time_ns);
+	e.thread = thread_of(s, e.process, pid, tid, w->record->ticks, e.time_ns);
+	e.value = value_of(s, w, e.kind, pid);
+	e.payload_bytes = w->record->payload_bytes;
+	if (w->naddresses && (is_wanted_process(s, e.process) || is_waker(s, w)))
+		put_stack(s, w, pid, &e);
+	e.quality = quality_of(s, w, &e);
+	if (e.kind == EVENT_SAMPLE) {
+		e.stream = STREAM_CPU;
+		if (!is_wanted_process(s, e.process))
+			return 0;
+	}
+	if (s->time.threads && etw_time_take(&s->time, w, &e, s->cfg.wakers))
+		return 0;
+	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
+		etw_decode_event(s->decode, w->record, &s->decoded);
+		add_file_name(s, w, path, sizeof(path));
+		e.provider = s->decoded.provider;
+		e.name = s->decoded.name;
+		e.fields = s->decoded.fields;
+		e.nfields = s->decoded.nfields;
+		e.hex_fields = s->decoded.hex;
+		if (w->record->header == ETW_MANIFEST)
+			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
+	}
+	rc = put(s, &e);
+	if (s->time.threads && e.kind == EVENT_SAMPLE)
+		etw_time_sample(&s->time, w->tid, &e);
+	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
+		drop_ended(s, w, pid, tid, e.time_ns);
+	return rc;
+}
+
+int etw_events_take(struct etw_events *s)
+{
+	const struct etw_whole *w;
+	int rc = 0;
+
+	while (!rc && (w = etw_stacks_next(s->stacks)))
+		rc = deliver(s, w);
+	return rc;
+}
+
+static bool stays(void *ctx, uint32_t tid)
+{
+	(void)ctx;
+	(void)tid;
+	return false;
+}
+
+int etw_events_end(struct etw_events *s)
+{
+	int rc;
+
+	etw_stacks_end(s->stacks);
+	rc = etw_events_take(s);
+	if (!rc && s->time.threads)
+		thread_time_tick(s->time.threads, s->time.now_ns, stays);
+	return rc;
+}
+
+int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n)
+{
+	struct event e = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE, .value = (double)n,
+			  .name = loss_kind_text(kind)};
+
+	e.time_ns = s->last_ns ? s->last_ns : s->start_ns;
+	return n ? put(s, &e) : 0;
+}
+
+/* ---- records ----------------------------------------------------------------------------------- */
+
+const struct etw_class *etw_events_class(struct etw_events *s, const struct etw_record *record)
+{
+	uint16_t key = record->header == ETW_CLASSIC ? record->opcode : record->id;
+	struct etw_known_class *c;
+	uint32_t first;
+
+	memcpy(&first, record->guid.bytes, sizeof(first));
+	c = &s->classes[((first ^ key * 0x10001u) * 0x9E3779B1u >> 16) & (ETW_CLASSES - 1)];
+	if (c->known && c->key == key && c->header == record->header &&
+	    memcmp(&c->guid, &record->guid, sizeof(c->guid)) == 0)
+		return c->class;
+	*c = (struct etw_known_class){record->guid, key, record->header, true, etw_class_find(record)};
+	return c->class;
+}
+
+void etw_events_learn(struct etw_events *s, const struct etw_record *record, const struct etw_class *class)
+{
+	etw_decode_learn(s->decode, record);
+	etw_state_learn(s->state, record, class);
+	etw_code_learn(s->code, record, class);
+	if (!s->interval_100ns)
+		etw_events_learn_interval(s, record, class);
+}
+
+uint64_t etw_events_refused(const struct etw_events *s, size_t *bytes)
+{
+	struct etw_state_use state;
+	struct etw_code_use code;
+	struct etw_stacks_count stacks;
+	struct etw_learned learned;
+
+	etw_state_use(s->state, &state);
+	etw_code_use(s->code, &code);
+	etw_stacks_counts(s->stacks, &stacks);
+	etw_decode_learned(s->decode, &learned);
+	*bytes = state.bytes + code.bytes + etw_stacks_bytes(s->stacks) + learned.nbytes;
+	return state.refused + code.refused + stacks.refused + learned.refused +
+	       (s->time.threads ? thread_time_refused(s->time.threads) : 0);
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err *err)
+{
+	int rc = etw_decode_new(&s->decode, err);
+
+	if (!rc)
+		rc = etw_state_new(&s->state, err);
+	if (!rc)
+		rc = etw_code_new(s->state, s->cfg.frames, &s->code, err);
+	if (!rc)
+		rc = etw_stacks_new(pass, (int64_t)s->clock.frequency_hz, &s->stacks, err);
+	if (!rc && s->cfg.thread_time && !s->cfg.every_event)
+		rc = etw_time_open(&s->time, s->cfg.frames, put_time, s, err);
+	return rc;
+}
+
+void etw_events_close(struct etw_events *s)
+{
+	etw_time_close(&s->time);
+	etw_stacks_free(s->stacks);
+	etw_code_free(s->code, s->last_ns + 1);
+	etw_state_free(s->state);
+	etw_decode_free(s->decode);
+}

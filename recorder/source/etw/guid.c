@@ -1,0 +1,113 @@
+#include "source/etw/wanted.h"
+
+#include <string.h>
+
+/* ---- text ------------------------------------------------------------------------------------- */
+
+/* Where each byte stands in the text without braces: the first three groups are little-endian. */
+static const uint8_t place[16] = {6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34};
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool etw_guid_read(const char *text, struct etw_guid *out)
+{
+	size_t n = strlen(text), i;
+	struct etw_guid guid;
+
+	if (n == 38 && text[0] == '{' && text[37] == '}') {
+		text++;
+		n -= 2;
+	}
+	if (n != 36)
+		return false;
+	for (i = 8; i <= 23; i += 5)
+		if (text[i] != '-')
+			return false;
+	for (i = 0; i < 16; i++) {
+		int high = hex_digit(text[place[i]]), low = hex_digit(text[place[i] + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		guid.bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	*out = guid;
+	return true;
+}
+
+/* ---- the GUID of a name ----------------------------------------------------------------------- */
+
+static uint32_t rotate(uint32_t v, unsigned bits)
+{
+	return v << bits | v >> (32 - bits);
+}
+
+/* One block of SHA-1 (FIPS 180-4, section 6.1). */
+static void sha1_block(uint32_t state[5], const uint8_t block[64])
+{
+	static const uint32_t constant[4] = {0x5A827999, 0x6ED9EBA1, 0x8F1BBCDC, 0xCA62C1D6};
+	uint32_t w[80], v[5], f, t;
+	unsigned i;
+
+	for (i = 0; i < 16; i++)
+		w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+		       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+	for (; i < 80; i++)
+		w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+	memcpy(v, state, sizeof(v));
+	for (i = 0; i < 80; i++) {
+		f = i < 20 ? (v[1] & v[2]) | (~v[1] & v[3])
+		  : i >= 40 && i < 60 ? (v[1] & v[2]) | (v[1] & v[3]) | (v[2] & v[3])
+				      : v[1] ^ v[2] ^ v[3];
+		t = rotate(v[0], 5) + f + v[4] + constant[i / 20] + w[i];
+		v[4] = v[3];
+		v[3] = v[2];
+		v[2] = rotate(v[1], 30);
+		v[1] = v[0];
+		v[0] = t;
+	}
+	for (i = 0; i < 5; i++)
+		state[i] += v[i];
+}
+
+/* n bytes, less than two blocks' worth short of the ceiling of the names. */
+static void sha1(const uint8_t *bytes, size_t n, uint8_t out[20])
+{
+	uint32_t state[5] = {0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0};
+	uint8_t last[128] = {0};
+	size_t whole = n / 64 * 64, left = n - whole, end = left < 56 ? 64 : 128, i;
+
+	for (i = 0; i < whole; i += 64)
+		sha1_block(state, bytes + i);
+	memcpy(last, bytes + whole, left);
+	last[left] = 0x80;
+	for (i = 0; i < 8; i++)
+		last[end - 1 - i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
+	for (i = 0; i < end; i += 64)
+		sha1_block(state, last + i);
+	for (i = 0; i < 20; i++)
+		out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+/* The namespace's bytes, then the name in capitals as UTF-16BE; letters outside ASCII as they are. */
+void etw_guid_of_name(const char *name, struct etw_guid *out)
+{
+	uint8_t text[16 + 2 * PROVIDER_NAME_MAX] = {0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8,
+						    0x87, 0xF8, 0x1A, 0x15, 0xBF, 0xC1, 0x30, 0xFB};
+	uint8_t hash[20];
+	size_t n = 16;
+
+	for (; *name && n + 2 <= sizeof(text); name++) {
+		text[n++] = 0;
+		text[n++] = (uint8_t)(*name >= 'a' && *name <= 'z' ? *name - 32 : *name);
+	}
+	sha1(text, n, hash);
+	memcpy(out->bytes, hash, sizeof(out->bytes));
+	out->bytes[7] = (uint8_t)((out->bytes[7] & 0x0F) | 0x50);
+}

@@ -1,0 +1,193 @@
+#include "source/etw/interval_windows.h"
+
+#include "source/etw/owner_windows.h"
+
+#include <windows.h>
+#include <evntrace.h>
+#include <string.h>
+
+#define KEY L"SOFTWARE\\recorder-sampling-interval"
+#define MUTEX L"Global\\recorder-sampling-interval"
+#define BEFORE L"before"                     /* the first recorder; in 100 ns, as all values are */
+#define OURS L"ours"                         /* what held after we had set it last */
+#define DEFAULT_100NS 10000u                 /* where Windows does not say what it was */
+#define WAIT_MS 2000u
+#define OWNERS_MAX 64u                       /* Windows has no more sessions */
+
+struct setting {                             /* TRACE_PROFILE_INTERVAL; source 0 is the timer */
+	ULONG source, interval_100ns;
+};
+
+/* ---- the setting ------------------------------------------------------------------------------ */
+
+static ULONG set(uint32_t interval_100ns)
+{
+	struct setting s = {0, interval_100ns};
+
+	return TraceSetInformation(0, TraceSampledProfileIntervalInfo, &s, sizeof(s));
+}
+
+/* From Windows 8 on, so it is looked up. 0 = nobody says it. */
+static uint32_t get(void)
+{
+	typedef ULONG WINAPI query_fn(TRACEHANDLE, TRACE_INFO_CLASS, PVOID, ULONG, PULONG);
+	HMODULE advapi = GetModuleHandleW(L"advapi32.dll");
+	FARPROC found = advapi ? GetProcAddress(advapi, "TraceQueryInformation") : NULL;
+	struct setting s = {0};
+	query_fn *query;
+	ULONG n = 0;
+
+	if (!found)
+		return 0;
+	memcpy(&query, &found, sizeof(query));
+	return query(0, TraceSampledProfileIntervalInfo, &s, sizeof(s), &n) ? 0 : s.interval_100ns;
+}
+
+/* ---- what is written down ---------------------------------------------------------------------- */
+
+static uint32_t read_value(HKEY key, const wchar_t *name)
+{
+	DWORD v = 0, n = sizeof(v);
+
+	return RegGetValueW(key, NULL, name, RRF_RT_REG_DWORD, NULL, &v, &n) ? 0 : v;
+}
+
+static void write_value(HKEY key, const wchar_t *name, uint32_t v)
+{
+	RegSetValueExW(key, name, 0, REG_DWORD, (const BYTE *)&v, sizeof(v));
+}
+
+/* Forget those that are gone; whether there were any. */
+static bool forget_gone(HKEY key)
+{
+	wchar_t gone[OWNERS_MAX][ETW_OWNER_CHARS], name[ETW_OWNER_CHARS];
+	DWORD chars = ETW_OWNER_CHARS, i, n = 0;
+
+	for (i = 0; !RegEnumValueW(key, i, name, &chars, NULL, NULL, NULL, NULL); i++) {
+		if (n < OWNERS_MAX && etw_owner_is_gone(name))
+			wcscpy(gone[n++], name);
+		chars = ETW_OWNER_CHARS;
+	}
+	for (i = 0; i < n; i++)
+		RegDeleteValueW(key, gone[i]);
+	return n > 0;
+}
+
+/* The shortest that a recorder wants; 0 = none wants any. */
+static uint32_t shortest(HKEY key)
+{
+	wchar_t name[ETW_OWNER_CHARS];
+	DWORD chars = ETW_OWNER_CHARS, i;
+	uint32_t best = 0, wanted;
+
+	for (i = 0; !RegEnumValueW(key, i, name, &chars, NULL, NULL, NULL, NULL); i++) {
+		wanted = wcscmp(name, BEFORE) && wcscmp(name, OURS) ? read_value(key, name) : 0;
+		if (wanted && (!best || wanted < best))
+			best = wanted;
+		chars = ETW_OWNER_CHARS;
+	}
+	return best;
+}
+
+/* ---- borrowing and giving back ------------------------------------------------------------------ */
+
+/* What it was is written down before it is changed: the recorder may be killed between the two. */
+static ULONG borrow(HKEY key, uint32_t wanted)
+{
+	uint32_t held = get();
+	ULONG error;
+
+	if (!read_value(key, BEFORE))
+		write_value(key, BEFORE, held ? held : DEFAULT_100NS);
+	error = set(wanted);
+	if (error)
+		return error;
+	held = get();
+	write_value(key, OURS, held ? held : wanted);
+	return 0;
+}
+
+static void give_back(HKEY key)
+{
+	uint32_t held = get(), ours = read_value(key, OURS), before = read_value(key, BEFORE);
+
+	if (before && (!ours || !held || held == ours))
+		set(before);
+	RegDeleteValueW(key, BEFORE);
+	RegDeleteValueW(key, OURS);
+}
+
+static HANDLE enter(void)
+{
+	HANDLE mutex = CreateMutexW(NULL, FALSE, MUTEX);
+
+	if (mutex)
+		WaitForSingleObject(mutex, WAIT_MS);
+	return mutex;
+}
+
+static void leave(HANDLE mutex)
+{
+	if (!mutex)
+		return;
+	ReleaseMutex(mutex);
+	CloseHandle(mutex);
+}
+
+unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
+{
+	HANDLE mutex = enter();
+	HKEY key = NULL;
+	uint32_t before = 0;
+	ULONG error;
+
+	error = (ULONG)RegCreateKeyExW(HKEY_LOCAL_MACHINE, KEY, 0, NULL, REG_OPTION_VOLATILE, KEY_READ | KEY_WRITE,
+				       NULL, &key, NULL);
+	if (!error) {
+		before = read_value(key, owner);
+		write_value(key, owner, *interval_100ns);
+		forget_gone(key);
+		error = borrow(key, shortest(key));
+		if (!error)
+			*interval_100ns = read_value(key, OURS);
+		else if (before)
+			write_value(key, owner, before);     /* it goes on as it was */
+		RegCloseKey(key);
+	}
+	leave(mutex);
+	if (error && !before)
+		etw_interval_leave(owner);
+	return error;
+}
+
+/* owner: NULL = those that are gone. */
+static void drop(const wchar_t *owner)
+{
+	HANDLE mutex = enter();
+	bool dropped, wanted = true;
+	HKEY key;
+
+	if (!RegOpenKeyExW(HKEY_LOCAL_MACHINE, KEY, 0, KEY_READ | KEY_WRITE, &key)) {
+		dropped = owner && !RegDeleteValueW(key, owner);
+		dropped |= forget_gone(key);
+		wanted = shortest(key) != 0;
+		if (dropped && wanted)
+			borrow(key, shortest(key));
+		else if (!wanted)
+			give_back(key);
+		RegCloseKey(key);
+	}
+	if (!wanted)
+		RegDeleteKeyW(HKEY_LOCAL_MACHINE, KEY);
+	leave(mutex);
+}
+
+void etw_interval_leave(const wchar_t *owner)
+{
+	drop(owner);
+}
+
+void etw_interval_clear(void)
+{
+	drop(NULL);
+}

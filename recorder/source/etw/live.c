@@ -1,0 +1,368 @@
+#include "source/etw/live.h"
+
+#include "source/etw/tables_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ASKED 1024u                          /* kinds of events whose layout was asked for; power of two */
+#define ITEM_TRACELOGGING 11
+#define DUE_SECONDS 4u                       /* of busy times that wait for records of their moment */
+#define IDLE_PASSES_MS 10u                   /* without any other record than those of idle CPUs */
+
+/* What happened at a moment, to be said before the events that came behind it. */
+struct due {
+	int64_t ticks;
+	uint32_t interval_100ns;             /* holds from here on; 0 = the CPU was busy until here */
+	uint16_t cpu;
+	uint64_t busy_ns;
+};
+
+struct etw_live {
+	struct etw_events e;                 /* first: before() */
+	struct os_mutex *lock;               /* guards all */
+	int64_t wait_ticks;
+	uint64_t records, lost, untold;      /* untold: lost before any event told the time */
+	uint32_t told_100ns;                 /* the interval between samples that the engine knows */
+	uint64_t asked[ASKED];               /* hashes */
+	int64_t last_ticks;                  /* the greatest of any record */
+	int64_t idle_ticks;                  /* until when idle samples have let time pass */
+	struct due *due;                     /* a ring, oldest first */
+	uint32_t ndue, first_due, room_due;
+	uint32_t asked_100ns;                /* by etw_live_level(), not said yet; 0 = nothing */
+	size_t trim_bytes;                   /* from which on it is worth it */
+	struct etw_code *old_code;           /* names frames that are in the queue still */
+	struct etw_state *old_state;
+	uint64_t old_until_ns;
+};
+
+/* ---- rates and busy times ---------------------------------------------------------------------- */
+
+/* From here on samples weigh so much: a step that was asked for, or another rate than that. */
+static void tell_interval(struct etw_live *l, uint64_t time_ns)
+{
+	struct event e = {.kind = EVENT_RATE, .cpu = CPU_NONE, .stack = STACK_NONE, .time_ns = time_ns};
+
+	l->told_100ns = l->e.interval_100ns;
+	if (l->told_100ns != l->asked_100ns)
+		e.name = "the rate of this machine, as Windows says it";
+	l->asked_100ns = 0;
+	e.value = (double)l->told_100ns * 100;
+	queue_put(l->e.cfg.queue, &e);
+}
+
+static void tell_expected(struct etw_live *l, const struct due *d, uint64_t time_ns)
+{
+	struct event e = {.kind = EVENT_EXPECTED, .cpu = d->cpu, .stack = STACK_NONE, .time_ns = time_ns};
+
+	/* Not the events' one: a record that says the next may be the one that brings this out. */
+	e.value = (double)d->busy_ns / 100 / (l->told_100ns ? l->told_100ns : ETW_INTERVAL_100NS);
+	queue_put(l->e.cfg.queue, &e);
+}
+
+/* In time order: what is said before its moment has come is said at the last one that has. */
+static void say_oldest(struct etw_live *l, bool has_come)
+{
+	const struct due *d = &l->due[l->first_due];
+	uint64_t time_ns = has_come || !l->e.last_ns ? etw_events_time(&l->e, d->ticks) : l->e.last_ns;
+
+	if (d->interval_100ns) {
+		l->e.interval_100ns = d->interval_100ns;
+		if (d->interval_100ns != l->told_100ns)
+			tell_interval(l, time_ns);
+		l->asked_100ns = 0;
+	} else {
+		tell_expected(l, d, time_ns);
+	}
+	l->first_due = (l->first_due + 1) % l->room_due;
+	l->ndue--;
+}
+
+static void say_due(struct etw_live *l, int64_t ticks)
+{
+	while (l->ndue && l->due[l->first_due].ticks <= ticks)
+		say_oldest(l, true);
+}
+
+static void add_due(struct etw_live *l, const struct due *d)
+{
+	if (l->ndue == l->room_due)
+		say_oldest(l, false);
+	l->due[(l->first_due + l->ndue++) % l->room_due] = *d;
+}
+
+/* Etw_events.before: Windows may say itself when the rate has changed, a little before we do. */
+static void before(struct etw_events *s, int64_t ticks)
+{
+	struct etw_live *l = (struct etw_live *)s;
+
+	say_due(l, ticks);
+	if (s->interval_100ns && s->interval_100ns != l->told_100ns)
+		tell_interval(l, etw_events_time(s, ticks));
+}
+
+void etw_live_level(struct etw_live *l, int64_t ticks, uint32_t interval_100ns)
+{
+	struct due d = {.ticks = ticks, .interval_100ns = interval_100ns};
+
+	os_mutex_lock(l->lock);
+	add_due(l, &d);
+	l->asked_100ns = interval_100ns;
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t busy_ns)
+{
+	struct due d = {.ticks = ticks, .cpu = (uint16_t)cpu, .busy_ns = busy_ns};
+
+	os_mutex_lock(l->lock);
+	add_due(l, &d);
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static void pass(struct etw_live *l, int64_t ticks)
+{
+	etw_stacks_time(l->e.stacks, ticks);
+	etw_events_take(&l->e);
+	say_due(l, ticks - l->wait_ticks);
+	if (ticks > l->wait_ticks)
+		queue_watermark(l->e.cfg.queue, etw_events_time(&l->e, ticks - l->wait_ticks));
+}
+
+/* On a machine that idles no other record may come for long, and what waits must not wait for one. */
+static void put_idle(struct etw_live *l, int64_t ticks)
+{
+	l->e.idle++;
+	if (ticks - l->idle_ticks < (int64_t)(l->e.clock.frequency_hz / 1000 * IDLE_PASSES_MS))
+		return;
+	l->idle_ticks = ticks;
+	pass(l, ticks);
+}
+
+static void put(struct etw_live *l, const struct etw_record *record)
+{
+	const struct etw_class *class = etw_events_class(&l->e, record);
+
+	l->records++;
+	if (record->ticks > l->last_ticks)
+		l->last_ticks = record->ticks;
+	if (etw_is_idle_sample(record, class)) {
+		put_idle(l, l->last_ticks);
+		return;
+	}
+	etw_stacks_put(l->e.stacks, record, class);
+	etw_events_learn(&l->e, record, class);
+	etw_events_take(&l->e);
+}
+
+void etw_live_put(struct etw_live *l, const struct etw_record *record)
+{
+	os_mutex_lock(l->lock);
+	put(l, record);
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_time(struct etw_live *l, int64_t ticks)
+{
+	os_mutex_lock(l->lock);
+	pass(l, ticks);
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_end(struct etw_live *l)
+{
+	os_mutex_lock(l->lock);
+	etw_events_end(&l->e);
+	say_due(l, INT64_MAX);
+	if (!l->e.last_ns)
+		l->e.last_ns = os_now_ns();
+	etw_events_loss(&l->e, LOSS_KERNEL, l->untold);
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_lost(struct etw_live *l, uint64_t n)
+{
+	os_mutex_lock(l->lock);
+	l->lost += n;
+	l->untold += n;
+	if (n)
+		etw_events_gap(&l->e, l->last_ticks);
+	if (l->e.last_ns) {
+		etw_events_loss(&l->e, LOSS_KERNEL, l->untold);
+		l->untold = 0;
+	}
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- what is told apart from records ------------------------------------------------------------ */
+
+void etw_live_volume(struct etw_live *l, const char *nt, const char *dos)
+{
+	os_mutex_lock(l->lock);
+	etw_state_add_volume(l->e.state, nt, dos);
+	os_mutex_unlock(l->lock);
+}
+
+void etw_live_interval(struct etw_live *l, uint32_t interval_100ns)
+{
+	os_mutex_lock(l->lock);
+	l->e.interval_100ns = interval_100ns ? interval_100ns : ETW_INTERVAL_100NS;
+	os_mutex_unlock(l->lock);
+}
+
+bool etw_live_wants_schema(struct etw_live *l, const struct etw_record *r)
+{
+	uint64_t words[2], hash;
+	uint32_t i;
+	bool fresh;
+
+	if (r->header != ETW_MANIFEST || etw_class_find(r))
+		return false;
+	for (i = 0; i < r->nitems; i++)
+		if (r->items[i].type == ITEM_TRACELOGGING)
+			return false;
+	memcpy(words, r->guid.bytes, sizeof(words));
+	hash = hash_pair(words[0] ^ hash_u64(words[1]), (uint32_t)r->id << 8 | (r->version & 0xFF)) | 1;
+	os_mutex_lock(l->lock);
+	fresh = l->asked[hash & (ASKED - 1)] != hash;
+	l->asked[hash & (ASKED - 1)] = hash;
+	os_mutex_unlock(l->lock);
+	return fresh;
+}
+
+void etw_live_schema(struct etw_live *l, const void *info, size_t n)
+{
+	struct etw_record r = {
+		.header = ETW_CLASSIC, .opcode = 32, .pointer_bytes = 8, .pid = ETW_ID_UNKNOWN,
+		.tid = ETW_ID_UNKNOWN, .payload = info, .payload_bytes = (uint32_t)n,
+		.guid = GUID(0xbbccf6c1, 0x6cd1, 0x48c4, 0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76, 0x71),
+	};
+
+	os_mutex_lock(l->lock);
+	etw_decode_learn(l->e.decode, &r);
+	os_mutex_unlock(l->lock);
+}
+
+bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol *out)
+{
+	bool named;
+
+	/* The name's texts stay as they are while the tables live. */
+	os_mutex_lock(l->lock);
+	named = etw_events_name(&l->e, frame, out) ||
+		etw_code_name(l->e.code, frame->object, frame->offset, out) ||
+		(l->old_code && etw_code_name(l->old_code, frame->object, frame->offset, out));
+	os_mutex_unlock(l->lock);
+	return named;
+}
+
+void etw_live_counts(struct etw_live *l, struct etw_live_counts *out)
+{
+	struct etw_stacks_count stacks;
+
+	memset(out, 0, sizeof(*out));
+	os_mutex_lock(l->lock);
+	etw_stacks_counts(l->e.stacks, &stacks);
+	out->records = l->records;
+	out->delivered = atomic_load_explicit(&l->e.delivered, memory_order_relaxed);
+	out->idle = l->e.idle;
+	out->lost = l->lost;
+	out->no_user = stacks.no_user;
+	out->refused = etw_events_refused(&l->e, &out->bytes);
+	out->interval_100ns = l->e.interval_100ns;
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- forgetting ------------------------------------------------------------------------------- */
+
+#define OLD_NS (10 * NS_PER_SEC)             /* the merge thread has asked for all names by then */
+
+static void drop_old(struct etw_live *l)
+{
+	etw_code_free(l->old_code, l->e.last_ns + 1);
+	etw_state_free(l->old_state);
+	l->old_code = NULL;
+	l->old_state = NULL;
+}
+
+static void renew(struct etw_live *l)
+{
+	int64_t since = l->last_ticks - (int64_t)(l->e.clock.frequency_hz * (ETW_LIVE_KEEP_NS / NS_PER_SEC));
+	struct etw_state *state;
+	struct etw_code *code;
+	size_t bytes;
+
+	if (etw_state_renew(l->e.state, since, &state, NULL))
+		return;
+	if (etw_code_renew(l->e.code, state, since, &code, NULL)) {
+		etw_state_free(state);
+		return;
+	}
+	drop_old(l);
+	l->old_code = l->e.code;
+	l->old_state = l->e.state;
+	l->old_until_ns = os_now_ns() + OLD_NS;
+	l->e.code = code;
+	l->e.state = state;
+	etw_events_refused(&l->e, &bytes);
+	l->trim_bytes = 2 * bytes + ETW_LIVE_TRIM_BYTES;
+}
+
+void etw_live_trim(struct etw_live *l)
+{
+	size_t bytes;
+
+	os_mutex_lock(l->lock);
+	if (l->old_code && os_now_ns() >= l->old_until_ns)
+		drop_old(l);
+	etw_events_refused(&l->e, &bytes);
+	if (!l->old_code && bytes > l->trim_bytes)
+		renew(l);
+	os_mutex_unlock(l->lock);
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct etw_live **out,
+		  struct err *err)
+{
+	struct etw_live *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (l) {
+		l->room_due = DUE_SECONDS * (os_cpu_count() + 1);
+		l->lock = os_mutex_new();
+		l->due = calloc(l->room_due, sizeof(*l->due));
+	}
+	if (!l || !l->lock || !l->due) {
+		etw_live_close(l);
+		return err_set(err, ERR_MEMORY, "out of memory for a session's records");
+	}
+	l->e.cfg = *cfg;
+	l->e.clock = (struct etl_clock){.frequency_hz = frequency_hz, .kind = ETL_CLOCK_QPC};
+	l->told_100ns = cfg->freq_hz ? 10000000u / cfg->freq_hz : 0;
+	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
+	l->e.before = before;
+	l->wait_ticks = (int64_t)(frequency_hz / 1000 * ETW_STACKS_WAIT_MS);
+	rc = etw_events_open(&l->e, ETW_STACKS_LIVE, err);
+	if (rc) {
+		etw_live_close(l);
+		return rc;
+	}
+	etw_code_settle(l->e.code);          /* what comes from now on is sorted as it comes */
+	*out = l;
+	return 0;
+}
+
+void etw_live_close(struct etw_live *l)
+{
+	if (!l)
+		return;
+	drop_old(l);
+	etw_events_close(&l->e);
+	os_mutex_free(l->lock);
+	free(l->due);
+	free(l);
+}

@@ -1,0 +1,376 @@
+#include "source/etw/ranges.h"
+
+#include "base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SPACES_MAX (1u << 17)
+#define TAIL_MAX 64u                         /* looked at one by one */
+#define LAYER_NONE UINT32_MAX
+#define LOOK_MAX 4096u                       /* ranges that one address is compared with */
+
+/* The ranges of one process: numbers, sorted by start and then by number, and the latest ones. */
+struct space {
+	uint32_t pid;
+	uint32_t nsorted, n, max;
+	uint32_t *numbers;                   /* n of them; the first nsorted are sorted */
+	uint64_t *ends;                      /* greatest end up to here; of the sorted ones */
+};
+
+int etw_ranges_init(struct etw_ranges *r)
+{
+	memset(r, 0, sizeof(*r));
+	if (slots_init(&r->items, sizeof(struct etw_range), ETW_RANGES_MAX) ||
+	    slots_init(&r->spaces, sizeof(struct space), SPACES_MAX)) {
+		etw_ranges_free(r);
+		return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static struct space *space_at(const struct etw_ranges *r, uint32_t number)
+{
+	return slots_get(&r->spaces, number);
+}
+
+void etw_ranges_free(struct etw_ranges *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->spaces.used; i++) {
+		free(space_at(r, i)->numbers);
+		free(space_at(r, i)->ends);
+	}
+	slots_free(&r->items);
+	slots_free(&r->spaces);
+	table_free(&r->by_start);
+	table_free(&r->by_pid);
+}
+
+size_t etw_ranges_bytes(const struct etw_ranges *r)
+{
+	size_t n = slots_bytes(&r->items) + slots_bytes(&r->spaces) + table_bytes(&r->by_start) +
+		   table_bytes(&r->by_pid);
+	uint32_t i;
+
+	for (i = 0; i < r->spaces.used; i++)
+		n += space_at(r, i)->max * (sizeof(uint32_t) + sizeof(uint64_t));
+	return n;
+}
+
+struct etw_range *etw_range(const struct etw_ranges *r, uint32_t number)
+{
+	return slots_get(&r->items, number);
+}
+
+/* ---- adding ----------------------------------------------------------------------------------- */
+
+static bool same_pid(const void *ctx, uint32_t value, const void *key)
+{
+	return space_at(ctx, value)->pid == *(const uint32_t *)key;
+}
+
+static struct space *find_space(const struct etw_ranges *r, uint32_t pid)
+{
+	uint32_t number = table_find(&r->by_pid, hash_u64(pid), same_pid, r, &pid);
+
+	return number == TABLE_NONE ? NULL : space_at(r, number);
+}
+
+static struct space *get_space(struct etw_ranges *r, uint32_t pid)
+{
+	struct space *space = find_space(r, pid);
+	uint32_t number;
+
+	if (space)
+		return space;
+	number = slots_add(&r->spaces);
+	if (number == SLOTS_NONE)
+		return NULL;
+	if (table_add(&r->by_pid, hash_u64(pid), number)) {
+		slots_free_one(&r->spaces, number);
+		return NULL;
+	}
+	space = space_at(r, number);
+	space->pid = pid;
+	return space;
+}
+
+static bool grow(struct space *space)
+{
+	uint32_t max = space->max ? 2 * space->max : 32;
+	uint32_t *numbers;
+	uint64_t *ends;
+
+	if (space->n < space->max)
+		return true;
+	numbers = realloc(space->numbers, max * sizeof(*numbers));
+	if (!numbers)
+		return false;
+	space->numbers = numbers;
+	ends = realloc(space->ends, max * sizeof(*ends));
+	if (!ends)
+		return false;
+	space->ends = ends;
+	space->max = max;
+	return true;
+}
+
+static bool same_start(const void *ctx, uint32_t value, const void *key_arg)
+{
+	const struct etw_range *range = etw_range(ctx, value), *key = key_arg;
+
+	return range->pid == key->pid && range->start == key->start;
+}
+
+static uint64_t start_hash(uint32_t pid, uint64_t start)
+{
+	return hash_pair(start, pid);
+}
+
+uint32_t etw_ranges_at(const struct etw_ranges *r, uint32_t pid, uint64_t start)
+{
+	struct etw_range key = {.pid = pid, .start = start};
+
+	return table_find(&r->by_start, start_hash(pid, start), same_start, r, &key);
+}
+
+static void sort_space(struct etw_ranges *r, struct space *space);
+
+uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
+{
+	struct space *space = range->end > range->start ? get_space(r, range->pid) : NULL;
+	uint64_t hash = start_hash(range->pid, range->start);
+	uint32_t older = etw_ranges_at(r, range->pid, range->start), number = SLOTS_NONE;
+	struct etw_range *added;
+
+	if (space && grow(space))
+		number = slots_add(&r->items);
+	if (number == SLOTS_NONE) {
+		r->refused += range->end > range->start;
+		return ETW_RANGE_NONE;
+	}
+	added = etw_range(r, number);
+	*added = *range;
+	added->older = older;
+	added->layer = LAYER_NONE;
+	if (older != TABLE_NONE)
+		table_remove(&r->by_start, hash, older);
+	if (table_add(&r->by_start, hash, number)) {
+		slots_free_one(&r->items, number);
+		r->refused++;
+		return ETW_RANGE_NONE;
+	}
+	space->numbers[space->n++] = number;
+	if (r->settled && space->n - space->nsorted > TAIL_MAX + space->nsorted / 32)
+		sort_space(r, space);
+	return number;
+}
+
+void etw_ranges_close(struct etw_ranges *r, uint32_t pid, int64_t ticks)
+{
+	struct space *space = find_space(r, pid);
+	uint32_t i;
+
+	for (i = 0; space && i < space->n; i++) {
+		struct etw_range *range = etw_range(r, space->numbers[i]);
+
+		if (range->until == ETW_EVER && range->from <= ticks)
+			range->until = ticks;
+	}
+}
+
+void etw_ranges_each(const struct etw_ranges *r, etw_range_fn *fn, void *ctx)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < r->spaces.used; i++)
+		for (k = 0; k < space_at(r, i)->n; k++)
+			fn(ctx, etw_range(r, space_at(r, i)->numbers[k]));
+}
+
+/* ---- sorting ---------------------------------------------------------------------------------- */
+
+struct sort_item {
+	uint64_t start;
+	uint32_t number;
+};
+
+static int by_start(const void *a_arg, const void *b_arg)
+{
+	const struct sort_item *a = a_arg, *b = b_arg;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+static uint32_t after_start(const struct etw_ranges *r, const struct space *space, uint64_t address);
+
+/* The first layer in which nothing holds any of its addresses; those without one yet come later. */
+static uint32_t free_layer(const struct etw_ranges *r, const struct space *space,
+			   const struct etw_range *range)
+{
+	uint32_t i, looked = 0, low = after_start(r, space, range->end - 1);
+	const struct etw_range *other;
+	uint64_t used = 0;
+
+	for (; low-- > 0 && space->ends[low] > range->start && looked < LOOK_MAX; looked++) {
+		other = etw_range(r, space->numbers[low]);
+		if (other->end > range->start && other->layer < ETW_LAYERS_MAX)
+			used |= (uint64_t)1 << other->layer;
+	}
+	for (i = space->nsorted; i < space->n; i++) {
+		other = etw_range(r, space->numbers[i]);
+		if (other->start < range->end && other->end > range->start &&
+		    other->layer < ETW_LAYERS_MAX)
+			used |= (uint64_t)1 << other->layer;
+	}
+	for (i = 0; i < ETW_LAYERS_MAX && (used >> i & 1); i++)
+		;
+	return looked == LOOK_MAX ? ETW_LAYERS_MAX : i;
+}
+
+uint32_t etw_range_layer(struct etw_ranges *r, uint32_t number)
+{
+	struct etw_range *range = etw_range(r, number);
+	const struct space *space = find_space(r, range->pid);
+
+	if (range->layer == LAYER_NONE && space)
+		range->layer = free_layer(r, space, range);
+	return range->layer;
+}
+
+static void sort_space(struct etw_ranges *r, struct space *space)
+{
+	struct sort_item *items;
+	uint64_t end = 0;
+	uint32_t i;
+
+	if (space->nsorted == space->n)
+		return;
+	items = malloc(space->n * sizeof(*items));
+	if (!items)
+		return;                      /* they stay in the tail */
+	for (i = 0; i < space->n; i++)
+		items[i] = (struct sort_item){etw_range(r, space->numbers[i])->start,
+					      space->numbers[i]};
+	qsort(items, space->n, sizeof(*items), by_start);
+	for (i = 0; i < space->n; i++) {
+		const struct etw_range *range = etw_range(r, items[i].number);
+
+		space->numbers[i] = items[i].number;
+		end = range->end > end ? range->end : end;
+		space->ends[i] = end;
+	}
+	space->nsorted = space->n;
+	free(items);
+	for (i = 0; i < space->n; i++) {
+		struct etw_range *range = etw_range(r, space->numbers[i]);
+
+		if (range->layer == LAYER_NONE)
+			range->layer = free_layer(r, space, range);
+	}
+}
+
+void etw_ranges_settle(struct etw_ranges *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->spaces.used; i++)
+		sort_space(r, space_at(r, i));
+	r->settled = true;
+}
+
+/* ---- finding ---------------------------------------------------------------------------------- */
+
+struct search {
+	const struct etw_ranges *r;
+	uint64_t address;
+	int64_t ticks;
+	uint32_t found;
+	int64_t from, until;
+	uint32_t layer;                      /* LAYER_NONE: by time */
+};
+
+static void consider(struct search *s, uint32_t number)
+{
+	const struct etw_range *range = etw_range(s->r, number), *best;
+
+	if (s->address < range->start || s->address >= range->end)
+		return;
+	if (s->layer != LAYER_NONE) {
+		if (range->layer == s->layer)
+			s->found = number;
+		return;
+	}
+	if (range->from > s->ticks) {
+		if (range->from - 1 < s->until)
+			s->until = range->from - 1;
+		return;
+	}
+	if (range->until < s->ticks) {
+		if (range->until + 1 > s->from)
+			s->from = range->until + 1;
+		return;
+	}
+	/* Another answer would hold when any of the ranges here begins or ends. */
+	if (range->from > s->from)
+		s->from = range->from;
+	if (range->until < s->until)
+		s->until = range->until;
+	best = s->found == ETW_RANGE_NONE ? NULL : etw_range(s->r, s->found);
+	if (!best || range->from > best->from || (range->from == best->from && number > s->found))
+		s->found = number;
+}
+
+/* How many of the sorted ones start at or before the address. */
+static uint32_t after_start(const struct etw_ranges *r, const struct space *space, uint64_t address)
+{
+	uint32_t low = 0, high = space->nsorted;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (etw_range(r, space->numbers[middle])->start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void search(struct search *s, uint32_t pid)
+{
+	const struct space *space = find_space(s->r, pid);
+	uint32_t low, i, looked = 0;
+
+	if (!space)
+		return;
+	low = after_start(s->r, space, s->address);
+	while (low-- > 0 && space->ends[low] > s->address && looked++ < LOOK_MAX)
+		consider(s, space->numbers[low]);
+	for (i = space->nsorted; i < space->n; i++)
+		consider(s, space->numbers[i]);
+}
+
+uint32_t etw_ranges_find(const struct etw_ranges *r, uint32_t pid, uint64_t address, int64_t ticks,
+			 int64_t *from, int64_t *until)
+{
+	struct search s = {.r = r, .address = address, .ticks = ticks, .found = ETW_RANGE_NONE,
+			   .from = *from, .until = *until, .layer = LAYER_NONE};
+
+	search(&s, pid);
+	*from = s.from;
+	*until = s.until;
+	return s.found;
+}
+
+uint32_t etw_ranges_layer(const struct etw_ranges *r, uint32_t pid, uint64_t address, uint32_t layer)
+{
+	struct search s = {.r = r, .address = address, .found = ETW_RANGE_NONE, .layer = layer};
+
+	search(&s, pid);
+	return s.found;
+}

@@ -1,0 +1,16 @@
+/* EVENT_RECORD, as ProcessTrace() gives it, as the record that all else reads. Windows only. */
+#ifndef SOURCE_ETW_RECORD_WINDOWS_H
+#define SOURCE_ETW_RECORD_WINDOWS_H
+
+#include "source/etw/record.h"
+
+#include <windows.h>
+#include <evntcons.h>
+
+/*
+ * Borrows the event's payload and items. The session must deliver raw time stamps.
+ * Source: docs, EVENT_RECORD, EVENT_HEADER; design page etl-format.md, section 11.
+ */
+void etw_record_of(const EVENT_RECORD *event, struct etw_record *out);
+
+#endif

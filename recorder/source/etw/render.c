@@ -1,0 +1,412 @@
+/* Values of ETW fields as event fields. */
+#include "source/etw/render.h"
+
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BYTES_SHOWN 256u                     /* of a binary value, in hex */
+
+/* ---- composing a text --------------------------------------------------------------------------- */
+
+void etw_render_begin(struct etw_render *r)
+{
+	size_t room = ETW_RENDER_BYTES - r->used;
+
+	r->begin = r->used;
+	r->limit = r->used + (room < EVENT_MAX_TEXT ? room : EVENT_MAX_TEXT);
+}
+
+/* All of the bytes or none, so that no character is cut in two. One byte is kept for the NUL. */
+static void put(struct etw_render *r, const char *bytes, size_t n)
+{
+	if (r->limit - r->used <= n) {
+		r->cut = true;
+		r->limit = r->used;          /* nothing more; the NUL still fits */
+		return;
+	}
+	memcpy(r->text + r->used, bytes, n);
+	r->used += n;
+}
+
+const char *etw_render_end(struct etw_render *r)
+{
+	if (r->used == ETW_RENDER_BYTES) {
+		r->cut = true;
+		return "";
+	}
+	r->text[r->used++] = '\0';
+	return r->text + r->begin;
+}
+
+void etw_render_puts(struct etw_render *r, const char *text)
+{
+	put(r, text, strlen(text));
+}
+
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0);
+}
+
+/* Whether the character at `at` is a control character of two bytes, U+0080 to U+009F. */
+static bool is_control_utf8(const char *at, size_t n)
+{
+	return (n == 1 && is_control((uint8_t)at[0])) ||
+	       (n == 2 && (uint8_t)at[0] == 0xc2 && is_control((uint8_t)at[1]));
+}
+
+void etw_render_utf8(struct etw_render *r, const uint8_t *text, size_t nbytes)
+{
+	const char *at = (const char *)text, *end = at + nbytes;
+
+	while (at < end && r->used < r->limit) {
+		size_t n = utf8_char(at, end);
+
+		if (!n)
+			put(r, "\xef\xbf\xbd", 3);
+		else if (is_control_utf8(at, n))
+			put(r, " ", 1);
+		else
+			put(r, at, n);
+		at += n ? n : 1;
+	}
+}
+
+static void put_char(struct etw_render *r, uint32_t c)
+{
+	char out[4];
+
+	if (is_control(c)) {
+		put(r, " ", 1);
+	} else if (c < 0x80) {
+		out[0] = (char)c;
+		put(r, out, 1);
+	} else if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		put(r, out, 2);
+	} else if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		put(r, out, 3);
+	} else {
+		out[0] = (char)(0xf0 | c >> 18);
+		out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+		out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[3] = (char)(0x80 | (c & 0x3f));
+		put(r, out, 4);
+	}
+}
+
+void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
+{
+	for (size_t i = 0; i + 1 < nbytes && r->used < r->limit; i += 2) {
+		uint32_t c = text[i] | (uint32_t)text[i + 1] << 8, low;
+
+		if (c >= 0xd800 && c < 0xe000) {
+			low = i + 3 < nbytes ? text[i + 2] | (uint32_t)text[i + 3] << 8 : 0;
+			if (c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+				c = 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
+				i += 2;
+			} else {
+				c = 0xfffd;
+			}
+		}
+		put_char(r, c);
+	}
+}
+
+/* ---- one value as text -------------------------------------------------------------------------- */
+
+static uint32_t le16(const uint8_t *at)
+{
+	return at[0] | (uint32_t)at[1] << 8;
+}
+
+void etw_guid_text(const uint8_t guid[16], char out[ETW_GUID_TEXT])
+{
+	snprintf(out, ETW_GUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 guid[3], guid[2], guid[1], guid[0], guid[5], guid[4], guid[7], guid[6], guid[8], guid[9],
+		 guid[10], guid[11], guid[12], guid[13], guid[14], guid[15]);
+}
+
+static void put_sid(struct etw_render *r, const struct etw_value *value)
+{
+	const uint8_t *sid = value->bytes;
+	uint64_t authority = 0;
+	char text[32];
+
+	if (value->nbytes < 8)
+		return;
+	for (int i = 2; i < 8; i++)
+		authority = authority << 8 | sid[i];
+	snprintf(text, sizeof(text), "S-%u-%" PRIu64, sid[0], authority);
+	etw_render_puts(r, text);
+	for (uint32_t i = 8; i + 4 <= value->nbytes; i += 4) {
+		snprintf(text, sizeof(text), "-%" PRIu32, le16(sid + i) | le16(sid + i + 2) << 16);
+		etw_render_puts(r, text);
+	}
+}
+
+/* Days since 1970 as a date of the Gregorian calendar; Howard Hinnant, "chrono-Compatible Low-Level Date
+ * Algorithms", civil_from_days. */
+static void civil(int64_t days, int64_t *year, uint32_t *month, uint32_t *day)
+{
+	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097;
+	uint32_t doe = (uint32_t)(z - era * 146097);
+	uint32_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	uint32_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
+
+	*day = doy - (153 * mp + 2) / 5 + 1;
+	*month = mp < 10 ? mp + 3 : mp - 9;
+	*year = (int64_t)yoe + era * 400 + (*month <= 2);
+}
+
+/* 100 ns since 1601, UTC: 2020-07-29T00:07:03.3534120Z */
+static void put_filetime(struct etw_render *r, uint64_t filetime)
+{
+	uint64_t seconds = filetime / 10000000, day_seconds = seconds % 86400;
+	int64_t year;
+	uint32_t month, day;
+	char text[64];
+
+	civil((int64_t)(seconds / 86400) - 134774, &year, &month, &day);
+	snprintf(text, sizeof(text), "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%07uZ", year, month, day,
+		 (unsigned)(day_seconds / 3600), (unsigned)(day_seconds / 60 % 60),
+		 (unsigned)(day_seconds % 60), (unsigned)(filetime % 10000000));
+	etw_render_puts(r, text);
+}
+
+/* Eight u16: year, month, weekday, day, hour, minute, second, ms; nobody says of which time zone. */
+static void put_systemtime(struct etw_render *r, const uint8_t *at)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%04u-%02u-%02uT%02u:%02u:%02u.%03u", le16(at), le16(at + 2), le16(at + 6),
+		 le16(at + 8), le16(at + 10), le16(at + 12), le16(at + 14));
+	etw_render_puts(r, text);
+}
+
+static void put_ip4(struct etw_render *r, const uint8_t *at)
+{
+	char text[20];
+
+	snprintf(text, sizeof(text), "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
+	etw_render_puts(r, text);
+}
+
+/* RFC 5952: lower case, the longest run of two or more zero groups as "::", the first of equals. */
+static void put_ip6(struct etw_render *r, const uint8_t *at)
+{
+	int best = -1, length = 1;
+	char text[8];
+
+	for (int i = 0; i < 8; i++) {
+		int n = 0;
+
+		while (i + n < 8 && !at[2 * (i + n)] && !at[2 * (i + n) + 1])
+			n++;
+		if (n > length) {
+			best = i;
+			length = n;
+		}
+	}
+	for (int i = 0; i < 8; i++) {
+		if (i == best) {
+			etw_render_puts(r, "::");
+			i += length - 1;
+			continue;
+		}
+		snprintf(text, sizeof(text), "%s%x", i && i != best + (best >= 0 ? length : 0) ? ":" : "",
+			 (unsigned)at[2 * i] << 8 | at[2 * i + 1]);
+		etw_render_puts(r, text);
+	}
+}
+
+/* SOCKADDR_IN, SOCKADDR_IN6: family u16 (2, 23), port big-endian, address at 4 or 8; false for others. */
+static bool put_socket(struct etw_render *r, const struct etw_value *value)
+{
+	const uint8_t *at = value->bytes;
+	char text[16];
+
+	if (value->nbytes >= 8 && le16(at) == 2) {
+		put_ip4(r, at + 4);
+	} else if (value->nbytes >= 24 && le16(at) == 23) {
+		etw_render_puts(r, "[");
+		put_ip6(r, at + 8);
+		etw_render_puts(r, "]");
+	} else {
+		return false;
+	}
+	snprintf(text, sizeof(text), ":%u", (unsigned)at[2] << 8 | at[3]);
+	etw_render_puts(r, text);
+	return true;
+}
+
+static void put_hex(struct etw_render *r, const struct etw_value *value)
+{
+	char text[4];
+
+	for (uint32_t i = 0; i < value->nbytes && i < BYTES_SHOWN; i++) {
+		snprintf(text, sizeof(text), "%02X", value->bytes[i]);
+		etw_render_puts(r, text);
+	}
+	if (value->nbytes > BYTES_SHOWN) {
+		etw_render_puts(r, "...");
+		r->cut = true;
+	}
+}
+
+static void put_addresses(struct etw_render *r, const struct etw_value *value, uint32_t pointer_bytes)
+{
+	char text[24];
+
+	for (uint64_t i = 0; i < value->u && r->used < r->limit; i++) {
+		snprintf(text, sizeof(text), "%s0x%" PRIx64, i ? "," : "[",
+			 etw_value_address(value, pointer_bytes, i));
+		etw_render_puts(r, text);
+	}
+	etw_render_puts(r, value->u ? "]" : "[]");
+}
+
+static bool is_hex(uint8_t type)
+{
+	return type == ETW_X8 || type == ETW_X16 || type == ETW_X32 || type == ETW_X64 || type == ETW_POINTER;
+}
+
+static bool is_signed(uint8_t type)
+{
+	return type == ETW_I8 || type == ETW_I16 || type == ETW_I32 || type == ETW_I64;
+}
+
+static bool is_number(uint8_t type)
+{
+	return type <= ETW_SIZE || type == ETW_PORT || type == ETW_BITS;
+}
+
+static void put_number(struct etw_render *r, const struct etw_field *field, const struct etw_value *value)
+{
+	char text[40];
+
+	if (is_hex(field->type))
+		snprintf(text, sizeof(text), "0x%" PRIx64, value->u);
+	else if (is_signed(field->type))
+		snprintf(text, sizeof(text), "%" PRId64, (int64_t)value->u);
+	else if (field->type == ETW_F32 || field->type == ETW_F64)
+		snprintf(text, sizeof(text), "%.17g", etw_value_double(value));
+	else
+		snprintf(text, sizeof(text), "%" PRIu64, value->u);
+	etw_render_puts(r, text);
+}
+
+void etw_render_value(struct etw_render *r, const struct etw_field *field, const struct etw_value *value,
+		      uint32_t pointer_bytes)
+{
+	char guid[ETW_GUID_TEXT];
+
+	switch (field->type) {
+	case ETW_UTF16Z: case ETW_UTF16_FIXED: case ETW_UTF16_COUNTED:
+		etw_render_utf16(r, value->bytes, value->nbytes);
+		break;
+	case ETW_UTF8Z: case ETW_UTF8_FIXED: case ETW_UTF8_COUNTED:
+		etw_render_utf8(r, value->bytes, value->nbytes);
+		break;
+	case ETW_GUID:
+		etw_guid_text(value->bytes, guid);
+		etw_render_puts(r, guid);
+		break;
+	case ETW_SID: case ETW_WBEM_SID:
+		put_sid(r, value);
+		break;
+	case ETW_FILETIME:
+		put_filetime(r, value->u);
+		break;
+	case ETW_TIME_T:
+		put_filetime(r, (value->u + 11644473600) * 10000000);
+		break;
+	case ETW_SYSTEMTIME:
+		put_systemtime(r, value->bytes);
+		break;
+	case ETW_IP4:
+		put_ip4(r, value->bytes);
+		break;
+	case ETW_IP6:
+		put_ip6(r, value->bytes);
+		break;
+	case ETW_SOCKET: case ETW_SOCKET_COUNTED:
+		if (put_socket(r, value))
+			break;
+		/* fall through */
+	case ETW_BYTES: case ETW_BYTES_COUNTED:
+		put_hex(r, value);
+		break;
+	case ETW_ADDRESSES:
+		put_addresses(r, value, pointer_bytes);
+		break;
+	case ETW_BOOL8: case ETW_BOOL32: case ETW_BIT:
+		etw_render_puts(r, value->u ? "True" : "False");
+		break;
+	default:
+		put_number(r, field, value);
+		break;
+	}
+}
+
+/* ---- fields ------------------------------------------------------------------------------------- */
+
+static struct event_field *add(struct etw_render *r, const char *name)
+{
+	struct event_field *field;
+
+	if (r->nfields == EVENT_MAX_FIELDS) {
+		r->cut = true;
+		return NULL;
+	}
+	field = &r->fields[r->nfields++];
+	field->name = name;
+	return field;
+}
+
+void etw_render_composed(struct etw_render *r, const char *name, const char *text)
+{
+	struct event_field *field = add(r, name);
+
+	if (field) {
+		field->type = FIELD_TEXT;
+		field->v.text = text;
+	}
+}
+
+void etw_render_field(struct etw_render *r, const char *name, const struct etw_field *field,
+		      const struct etw_value *value, uint32_t pointer_bytes)
+{
+	struct event_field *out;
+
+	if (!etw_value_is(value))
+		return;
+	if (!is_number(field->type)) {
+		etw_render_begin(r);
+		etw_render_value(r, field, value, pointer_bytes);
+		etw_render_composed(r, name, etw_render_end(r));
+		return;
+	}
+	out = add(r, name);
+	if (!out)
+		return;
+	if (is_hex(field->type))
+		r->hex |= (uint64_t)1 << (r->nfields - 1);
+	if (is_signed(field->type)) {
+		out->type = FIELD_INT;
+		out->v.i = (int64_t)value->u;
+	} else if (field->type == ETW_F32 || field->type == ETW_F64) {
+		out->type = FIELD_DOUBLE;
+		out->v.d = etw_value_double(value);
+	} else {
+		out->type = FIELD_UINT;
+		out->v.u = value->u;
+	}
+}

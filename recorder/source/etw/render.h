@@ -1,0 +1,48 @@
+/*
+ * Values of ETW fields as event fields: numbers stay numbers, all else becomes UTF-8 text.
+ *
+ * Texts and composed names live in a fixed arena that the next event overwrites. What does not fit is
+ * cut, and said so. Control characters of texts become blanks: they go to terminals and to files.
+ */
+#ifndef SOURCE_ETW_RENDER_H
+#define SOURCE_ETW_RENDER_H
+
+#include "model/event.h"
+#include "source/etw/class.h"
+
+#define ETW_RENDER_BYTES ((size_t)EVENT_MAX_FIELDS * (EVENT_MAX_TEXT + 256))
+
+struct etw_render {
+	struct event_field *fields;          /* room for EVENT_MAX_FIELDS */
+	uint32_t nfields;
+	uint64_t hex;                        /* bit i: field i is read in hex: an address, flags */
+	bool cut;                            /* a field or the end of a text is missing */
+	char *text;                          /* the arena, ETW_RENDER_BYTES */
+	size_t used, limit;                  /* limit: where the text that is being composed must end */
+	size_t begin;
+};
+
+/* A field, by its type; absent values are left out. The name must live as long as the fields. */
+void etw_render_field(struct etw_render *r, const char *name, const struct etw_field *field,
+		      const struct etw_value *value, uint32_t pointer_bytes);
+
+/*
+ * A text composed of parts: begin, any number of parts, end. At most EVENT_MAX_TEXT - 1 bytes; end
+ * returns it NUL-terminated, "" when the arena is full.
+ */
+void etw_render_begin(struct etw_render *r);
+void etw_render_puts(struct etw_render *r, const char *text);
+void etw_render_utf8(struct etw_render *r, const uint8_t *text, size_t nbytes);   /* made safe */
+void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes);
+void etw_render_value(struct etw_render *r, const struct etw_field *field, const struct etw_value *value,
+		      uint32_t pointer_bytes);
+const char *etw_render_end(struct etw_render *r);
+
+/* Add a field whose text was composed. */
+void etw_render_composed(struct etw_render *r, const char *name, const char *text);
+
+/* "3d6fa8d4-fe05-11d0-9dda-00c04fd7ba7c" */
+#define ETW_GUID_TEXT 37
+void etw_guid_text(const uint8_t guid[16], char out[ETW_GUID_TEXT]);
+
+#endif

@@ -1,0 +1,454 @@
+#include "source/etw/session_windows.h"
+
+#include "base/nearest.h"
+#include "base/os.h"
+#include "base/os_windows.h"
+#include "base/text.h"
+#include "source/etw/interval_windows.h"
+#include "source/etw/owner_windows.h"
+#include "source/etw/render.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#define NAME_CHARS 128u
+#define BUFFER_KB 64u
+#define BUFFERS_MIN 64u                      /* 4 MB */
+#define BUFFERS_MAX 512u                     /* 32 MB: seconds of a busy machine */
+#define FLUSH_MS 100u
+#define SESSIONS_MAX 64u                     /* Windows has no more */
+#define PUBLISHERS L"SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WINEVT\\Publishers"
+
+#ifndef ERROR_CTX_CLOSE_PENDING
+#define ERROR_CTX_CLOSE_PENDING 7007L
+#endif
+
+/* What ControlTrace writes stands behind it: two names. */
+struct properties {
+	EVENT_TRACE_PROPERTIES p;
+	wchar_t name[NAME_CHARS], file[NAME_CHARS];
+};
+
+struct etw_session {
+	wchar_t name[ETW_OWNER_CHARS];
+	TRACEHANDLE handle;
+	SRWLOCK lock;                        /* guards what follows */
+	bool stopped;
+	struct etw_losses losses;
+	bool samples;                        /* CPUs; an interval of ours holds */
+};
+
+static void properties_init(struct properties *q)
+{
+	memset(q, 0, sizeof(*q));
+	q->p.Wnode.BufferSize = sizeof(*q);
+	q->p.LoggerNameOffset = offsetof(struct properties, name);
+	q->p.LogFileNameOffset = offsetof(struct properties, file);
+}
+
+/* ---- rights ----------------------------------------------------------------------------------- */
+
+static bool enable_privilege(const wchar_t *name)
+{
+	TOKEN_PRIVILEGES privileges = {.PrivilegeCount = 1};
+	HANDLE token;
+	bool ok;
+
+	if (!OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_PRIVILEGES | TOKEN_QUERY, &token))
+		return false;
+	privileges.Privileges[0].Attributes = SE_PRIVILEGE_ENABLED;
+	ok = LookupPrivilegeValueW(NULL, name, &privileges.Privileges[0].Luid) &&
+	     AdjustTokenPrivileges(token, FALSE, &privileges, 0, NULL, NULL) &&
+	     GetLastError() == ERROR_SUCCESS;
+	CloseHandle(token);
+	return ok;
+}
+
+int etw_session_probe(const struct etw_wanted *wanted, struct err *err)
+{
+	if (!os_is_admin())
+		return err_set(err, ERR_ACCESS, "no ETW session: this program is not elevated; start it from a "
+			       "command prompt that was opened by 'Run as administrator', or install it as a "
+			       "service ('recorder service install')");
+	if (wanted->kernel_flags && !enable_privilege(L"SeSystemProfilePrivilege"))
+		return err_set(err, ERR_ACCESS, "no samples of CPUs: the right 'Profile system performance' "
+			       "(SeSystemProfilePrivilege) is missing; an administrator gives it in secpol.msc, "
+			       "Local Policies, User Rights Assignment");
+	enable_privilege(L"SeDebugPrivilege");       /* for symbols of others' processes; without it less */
+	return 0;
+}
+
+/* ---- names of providers ----------------------------------------------------------------------- */
+
+/* The name that a publisher's key has as its default value. */
+static bool publisher_name(HKEY root, const wchar_t *key_name, char *out, size_t n)
+{
+	wchar_t name[PROVIDER_NAME_MAX] = {0};
+	DWORD bytes = sizeof(name) - sizeof(*name);
+
+	if (RegGetValueW(root, key_name, NULL, RRF_RT_REG_SZ, NULL, name, &bytes))
+		return false;
+	return WideCharToMultiByte(CP_UTF8, 0, name, -1, out, (int)n, NULL, NULL) > 0 && *out;
+}
+
+static bool look_up(HKEY root, struct etw_wanted_provider *p, struct buf *nearest)
+{
+	struct nearest closest = {.wanted = p->name};
+	wchar_t key_name[64];
+	char (*names)[PROVIDER_NAME_MAX] = NULL, name[PROVIDER_NAME_MAX], guid[64];
+	DWORD i, chars, count = 0;
+
+	RegQueryInfoKeyW(root, NULL, NULL, NULL, &count, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+	names = calloc(count + 1, sizeof(*names));
+	for (i = 0; names && i < count; i++) {
+		chars = sizeof(key_name) / sizeof(*key_name);
+		if (RegEnumKeyExW(root, i, key_name, &chars, NULL, NULL, NULL, NULL) ||
+		    !publisher_name(root, key_name, name, sizeof(name)))
+			continue;
+		WideCharToMultiByte(CP_UTF8, 0, key_name, -1, guid, sizeof(guid), NULL, NULL);
+		if (text_same_fold(name, p->name) && etw_guid_read(guid, &p->guid)) {
+			p->has_guid = true;
+			break;
+		}
+		memcpy(names[i], name, sizeof(name));
+		nearest_offer(&closest, names[i]);
+	}
+	if (!p->has_guid)
+		nearest_put(&closest, "'", "'", nearest);
+	free(names);
+	return p->has_guid;
+}
+
+int etw_session_identify(struct etw_wanted *wanted, struct err *err)
+{
+	struct buf nearest = {0};
+	HKEY root = NULL;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < wanted->nproviders; i++) {
+		struct etw_wanted_provider *p = &wanted->providers[i];
+
+		if (p->has_guid)
+			continue;
+		if (!root && RegOpenKeyExW(HKEY_LOCAL_MACHINE, PUBLISHERS, 0, KEY_READ, &root))
+			root = NULL;
+		if (!root || !look_up(root, p, &nearest))
+			rc = err_set(err, ERR_NOT_FOUND, "no provider '%s' is registered here%s%s; 'logman query "
+				     "providers' lists them, *%s means an EventSource of that name, and a GUID "
+				     "does as well", p->name, nearest.len ? "; near is " : "",
+				     buf_text(&nearest), p->name);
+	}
+	if (root)
+		RegCloseKey(root);
+	buf_free(&nearest);
+	return rc;
+}
+
+/* ---- what to deliver -------------------------------------------------------------------------- */
+
+static int set_stacks(struct etw_session *s, const struct etw_wanted *wanted, struct err *err)
+{
+	CLASSIC_EVENT_ID ids[ETW_WANTED_STACKS_MAX];
+	uint32_t i;
+	ULONG error;
+
+	memset(ids, 0, sizeof(ids));
+	for (i = 0; i < wanted->nstacks; i++) {
+		memcpy(&ids[i].EventGuid, wanted->stacks[i].guid.bytes, sizeof(ids[i].EventGuid));
+		ids[i].Type = wanted->stacks[i].opcode;
+	}
+	if (!wanted->nstacks)
+		return 0;
+	error = TraceSetInformation(s->handle, TraceStackTracingInfo, ids, wanted->nstacks * sizeof(ids[0]));
+	return error ? err_os_code(err, (int)error, "cannot ask ETW for stacks of kernel events") : 0;
+}
+
+/* What they mean is reached through pointers, so all of it must outlive the call. */
+struct filters {
+	EVENT_FILTER_DESCRIPTOR all[4];
+	struct etw_filter_ids events, with_stacks;
+	wchar_t programs[ETW_FILTER_NAMES_BYTES];
+	ULONG n;
+};
+
+static void add_filter(struct filters *f, ULONG type, const void *data, size_t n)
+{
+	f->all[f->n++] = (EVENT_FILTER_DESCRIPTOR){.Ptr = (ULONGLONG)(uintptr_t)data, .Size = (ULONG)n, .Type = type};
+}
+
+static void add_ids(struct filters *f, ULONG type, const struct etw_ids *from, struct etw_filter_ids *to)
+{
+	if (!from->n)
+		return;
+	to->only_these = !from->are_left_out;
+	to->count = (USHORT)from->n;
+	memcpy(to->ids, from->ids, from->n * sizeof(from->ids[0]));
+	add_filter(f, type, to, offsetof(struct etw_filter_ids, ids) + from->n * sizeof(from->ids[0]));
+}
+
+static void filters_of(const struct etw_wanted_provider *p, struct filters *f)
+{
+	int chars;
+
+	memset(f, 0, sizeof(*f));
+	if (p->npids)
+		add_filter(f, ETW_FILTER_PIDS, p->pids, p->npids * sizeof(p->pids[0]));
+	chars = p->programs[0] ? MultiByteToWideChar(CP_UTF8, 0, p->programs, -1, f->programs,
+						     ETW_FILTER_NAMES_BYTES) : 0;
+	if (chars > 0)                       /* with its zero */
+		add_filter(f, ETW_FILTER_PROGRAMS, f->programs, (size_t)chars * sizeof(wchar_t));
+	add_ids(f, ETW_FILTER_IDS, &p->events, &f->events);
+	add_ids(f, ETW_FILTER_STACKS, &p->with_stacks, &f->with_stacks);
+}
+
+static ULONG enable(struct etw_session *s, const struct etw_wanted_provider *p)
+{
+	ENABLE_TRACE_PARAMETERS parameters = {.Version = 2};
+	struct filters filters;
+	GUID guid;
+
+	filters_of(p, &filters);
+	memcpy(&guid, p->guid.bytes, sizeof(guid));
+	parameters.EnableProperty = p->stacks ? EVENT_ENABLE_PROPERTY_STACK_TRACE : 0;
+	parameters.EnableFilterDesc = filters.n ? filters.all : NULL;
+	parameters.FilterDescCount = filters.n;
+	return EnableTraceEx2(s->handle, &guid, EVENT_CONTROL_CODE_ENABLE_PROVIDER, p->level,
+			      p->keywords ? p->keywords : UINT64_MAX, 0, 0, &parameters);
+}
+
+/*
+ * The rundown provider tells the methods and modules of all runtimes that run already when it is
+ * enabled with StartRundown; the runtime itself repeats who it is.
+ */
+static ULONG enable_rundown(struct etw_session *s)
+{
+	enum { LOADER = 8, JIT = 0x10, NGEN = 0x20, START_RUNDOWN = 0x40 };
+	struct etw_wanted_provider p = {.guid = etw_clr_rundown_guid, .level = 5,
+					.keywords = LOADER | JIT | NGEN | START_RUNDOWN};
+	ULONG error = enable(s, &p);
+	GUID clr;
+
+	memcpy(&clr, etw_clr_guid.bytes, sizeof(clr));
+	return error ? error
+		     : EnableTraceEx2(s->handle, &clr, EVENT_CONTROL_CODE_CAPTURE_STATE, 5, UINT64_MAX, 0, 0,
+				      NULL);
+}
+
+static int enable_all(struct etw_session *s, const struct etw_wanted *wanted, struct log *log,
+		      struct err *err)
+{
+	uint32_t i;
+	ULONG error = 0;
+
+	for (i = 0; i < wanted->nproviders; i++) {
+		error = enable(s, &wanted->providers[i]);
+		if (error)
+			return err_os_code(err, (int)error, "cannot enable the provider %s",
+					   wanted->providers[i].name);
+	}
+	if (wanted->clr)
+		error = enable_rundown(s);
+	if (error)
+		log_line(log, LOG_WARN, "code of .NET programs that run already stays without names: the CLR's "
+			 "rundown is refused (error %lu)", error);
+	return 0;
+}
+
+static void set_interval(struct etw_session *s, uint32_t *interval_100ns, struct log *log)
+{
+	ULONG error = etw_interval_want(s->name, interval_100ns);
+
+	s->samples = !error;
+	if (!error)
+		return;
+	log_line(log, LOG_WARN, "the sampling rate stays as it was, at most 1000 Hz: Windows refuses another "
+		 "one (error %lu)", error);
+	*interval_100ns = 0;
+}
+
+/* ---- start ------------------------------------------------------------------------------------ */
+
+static int start_error(ULONG error, const wchar_t *name, struct err *err)
+{
+	switch (error) {
+	case ERROR_ACCESS_DENIED:
+		return err_set(err, ERR_ACCESS, "cannot start an ETW session: access is denied; run the recorder "
+			       "as administrator");
+	case ERROR_NO_SYSTEM_RESOURCES:
+		return err_set(err, ERR_LIMIT, "cannot start an ETW session: Windows has no room for another "
+			       "(8 with kernel events, 64 in all); 'logman query -ets' lists them, 'logman stop "
+			       "NAME -ets' ends one");
+	case ERROR_ALREADY_EXISTS:
+		return err_set(err, ERR_BUSY, "cannot start an ETW session: one named %ls is there and cannot be "
+			       "stopped; 'logman stop %ls -ets' ends it", name, name);
+	default:
+		return err_os_code(err, (int)error, "cannot start an ETW session");
+	}
+}
+
+static ULONG stop_named(const wchar_t *name)
+{
+	struct properties q;
+
+	properties_init(&q);
+	return ControlTraceW(0, name, &q.p, EVENT_TRACE_CONTROL_STOP);
+}
+
+static ULONG start(struct etw_session *s, const struct etw_wanted *wanted, bool fine_timer)
+{
+	struct properties q;
+	unsigned ncpus = os_cpu_count();
+
+	properties_init(&q);
+	q.p.Wnode.Flags = WNODE_FLAG_TRACED_GUID;
+	q.p.Wnode.ClientContext = 1;         /* ticks of QueryPerformanceCounter() */
+	if (os_random(&q.p.Wnode.Guid, sizeof(q.p.Wnode.Guid), NULL))
+		return ERROR_GEN_FAILURE;
+	q.p.BufferSize = BUFFER_KB;
+	q.p.MinimumBuffers = BUFFERS_MIN > 2 * ncpus ? BUFFERS_MIN : 2 * ncpus;
+	q.p.MaximumBuffers = BUFFERS_MAX > 8 * ncpus ? BUFFERS_MAX : 8 * ncpus;
+	q.p.LogFileMode = EVENT_TRACE_REAL_TIME_MODE;
+	if (wanted->kernel_flags)
+		q.p.LogFileMode |= EVENT_TRACE_SYSTEM_LOGGER_MODE;
+	q.p.EnableFlags = wanted->kernel_flags;
+	q.p.FlushTimer = fine_timer ? FLUSH_MS : 1;
+	if (fine_timer)
+		q.p.LogFileMode |= ETW_MODE_MS_FLUSH_TIMER;
+	return StartTraceW(&s->handle, s->name, &q.p);
+}
+
+/* A session of our own name is left from another life of this process number, or of this program. */
+static int start_session(struct etw_session *s, const struct etw_wanted *wanted, struct err *err)
+{
+	bool fine_timer = true;
+	ULONG error = start(s, wanted, fine_timer);
+
+	if (error == ERROR_INVALID_PARAMETER) {
+		fine_timer = false;
+		error = start(s, wanted, fine_timer);
+	}
+	if (error == ERROR_ALREADY_EXISTS && !stop_named(s->name))
+		error = start(s, wanted, fine_timer);
+	return error ? start_error(error, s->name, err) : 0;
+}
+
+int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t *interval_100ns,
+		      struct etw_session **out, struct err *err)
+{
+	struct etw_session *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return err_set(err, ERR_MEMORY, "out of memory for an ETW session");
+	InitializeSRWLock(&s->lock);
+	etw_owner_name(s->name);
+	if (wanted->kernel_flags & ETW_FLAG_PROFILE)
+		set_interval(s, interval_100ns, log);
+	rc = start_session(s, wanted, err);
+	if (rc) {
+		etw_interval_leave(s->name);
+		free(s);
+		return rc;
+	}
+	rc = set_stacks(s, wanted, err);
+	if (!rc)
+		rc = enable_all(s, wanted, log, err);
+	if (rc)
+		etw_session_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+const wchar_t *etw_session_name(const struct etw_session *s)
+{
+	return s->name;
+}
+
+/* ---- while it runs, and its end --------------------------------------------------------------- */
+
+static bool control(struct etw_session *s, ULONG code)
+{
+	struct properties q;
+	ULONG error;
+
+	properties_init(&q);
+	error = ControlTraceW(s->handle, NULL, &q.p, code);
+	if (error && error != ERROR_MORE_DATA)
+		return false;
+	s->losses.events = q.p.EventsLost;
+	s->losses.buffers = (uint64_t)q.p.LogBuffersLost + q.p.RealTimeBuffersLost;
+	return true;
+}
+
+int etw_session_interval(struct etw_session *s, uint32_t *interval_100ns, struct err *err)
+{
+	ULONG error = ERROR_NOT_SUPPORTED;
+
+	AcquireSRWLockExclusive(&s->lock);
+	if (s->samples && !s->stopped)
+		error = etw_interval_want(s->name, interval_100ns);
+	ReleaseSRWLockExclusive(&s->lock);
+	return error ? err_os_code(err, (int)error, "Windows keeps its sampling rate") : 0;
+}
+
+bool etw_session_losses(struct etw_session *s, struct etw_losses *out)
+{
+	bool there;
+
+	AcquireSRWLockExclusive(&s->lock);
+	there = s->stopped || control(s, EVENT_TRACE_CONTROL_QUERY);
+	*out = s->losses;
+	ReleaseSRWLockExclusive(&s->lock);
+	return there;
+}
+
+void etw_session_stop(struct etw_session *s)
+{
+	AcquireSRWLockExclusive(&s->lock);
+	if (!s->stopped)
+		control(s, EVENT_TRACE_CONTROL_STOP);
+	if (!s->stopped && s->samples)
+		etw_interval_leave(s->name);
+	s->stopped = true;
+	ReleaseSRWLockExclusive(&s->lock);
+}
+
+void etw_session_free(struct etw_session *s)
+{
+	if (!s)
+		return;
+	etw_session_stop(s);
+	free(s);
+}
+
+/* ---- sessions that were left ------------------------------------------------------------------ */
+
+int etw_sessions_clear(uint32_t *n, struct err *err)
+{
+	struct properties *all = calloc(SESSIONS_MAX, sizeof(*all));
+	EVENT_TRACE_PROPERTIES *pointers[SESSIONS_MAX];
+	ULONG i, count = 0, error;
+
+	*n = 0;
+	if (!all)
+		return err_set(err, ERR_MEMORY, "out of memory for the list of ETW sessions");
+	for (i = 0; i < SESSIONS_MAX; i++) {
+		properties_init(&all[i]);
+		pointers[i] = &all[i].p;
+	}
+	error = QueryAllTracesW(pointers, SESSIONS_MAX, &count);
+	for (i = 0; (!error || error == ERROR_MORE_DATA) && i < count && i < SESSIONS_MAX; i++) {
+		all[i].name[NAME_CHARS - 1] = L'\0';
+		if (etw_owner_is_gone(all[i].name) && !stop_named(all[i].name))
+			(*n)++;
+	}
+	etw_interval_clear();
+	free(all);
+	return error && error != ERROR_MORE_DATA
+		       ? err_os_code(err, (int)error, "cannot list ETW sessions") : 0;
+}

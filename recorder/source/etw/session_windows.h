@@ -1,0 +1,75 @@
+/*
+ * An ETW session of our own: started, told what to deliver, asked what it lost, stopped. Windows only.
+ *
+ * Its name says whose it is (etw/owner_windows.h), so several recorders may run, a session that a killed
+ * one has left is known as such, and foreign sessions are never touched. Declarations that
+ * mingw-w64 10 lacks stand here too; see windows-build.md, section 1.
+ *
+ * Sources: docs, "Event Tracing Functions", EVENT_TRACE_PROPERTIES, EVENT_FILTER_DESCRIPTOR,
+ * TRACE_QUERY_INFO_CLASS; design page windows-build.md, section 6.
+ */
+#ifndef SOURCE_ETW_SESSION_WINDOWS_H
+#define SOURCE_ETW_SESSION_WINDOWS_H
+
+#include "base/log.h"
+#include "source/etw/wanted.h"
+
+#include <windows.h>
+#include <evntrace.h>
+#include <evntcons.h>
+
+/* Of LogFileMode: FlushTimer counts milliseconds. */
+#define ETW_MODE_MS_FLUSH_TIMER 0x00000010u
+
+#define ETW_FILTER_PIDS 0x80000004u          /* EVENT_FILTER_TYPE_PID */
+#define ETW_FILTER_IDS 0x80000200u           /* EVENT_FILTER_TYPE_EVENT_ID */
+#define ETW_FILTER_PROGRAMS 0x80000008u      /* EVENT_FILTER_TYPE_EXECUTABLE_NAME */
+#define ETW_FILTER_STACKS 0x80001000u        /* EVENT_FILTER_TYPE_STACKWALK */
+
+struct etw_filter_ids {                      /* EVENT_FILTER_EVENT_ID */
+	BOOLEAN only_these;
+	UCHAR reserved;
+	USHORT count;
+	USHORT ids[ETW_FILTER_IDS_MAX];
+};
+
+_Static_assert(sizeof(EVENT_RECORD) == 112, "EVENT_RECORD");
+_Static_assert(sizeof(EVENT_TRACE_LOGFILEW) == 448, "EVENT_TRACE_LOGFILEW");
+_Static_assert(sizeof(EVENT_TRACE_PROPERTIES) == 120, "EVENT_TRACE_PROPERTIES");
+_Static_assert(sizeof(CLASSIC_EVENT_ID) == 24, "CLASSIC_EVENT_ID");
+
+struct etw_session;
+
+struct etw_losses {
+	uint64_t events, buffers;            /* since the session began */
+};
+
+/* 0, or ERR_ACCESS: which right is missing, and what to do. */
+int etw_session_probe(const struct etw_wanted *wanted, struct err *err);
+
+/* Give GUIDs to those that the system knows by name; ERR_NOT_FOUND with the nearest. */
+int etw_session_identify(struct etw_wanted *wanted, struct err *err);
+
+/*
+ * Start the session and enable all that is wanted.
+ *
+ * interval_100ns  between samples, asked of the whole machine (etw/interval_windows.h) until the session
+ *                 is stopped; becomes the one that holds, 0 = not known
+ * returns  0; ERR_ACCESS, ERR_LIMIT no room for another session, ERR_BUSY the name is taken,
+ *          ERR_UNSUPPORTED; nothing is left behind
+ */
+int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t *interval_100ns,
+		      struct etw_session **out, struct err *err);
+const wchar_t *etw_session_name(const struct etw_session *s);
+/* Any thread: another one from now on; the same. 0, or why it stays as it is. */
+int etw_session_interval(struct etw_session *s, uint32_t *interval_100ns, struct err *err);
+/* Any thread. false: the session is gone. */
+bool etw_session_losses(struct etw_session *s, struct etw_losses *out);
+/* Any thread, once or more; keeps the last losses. */
+void etw_session_stop(struct etw_session *s);
+void etw_session_free(struct etw_session *s);     /* stops it; NULL allowed */
+
+/* Stop sessions of recorders that do not run any more, and give back the sampling interval that they had. */
+int etw_sessions_clear(uint32_t *n, struct err *err);
+
+#endif

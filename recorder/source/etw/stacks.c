@@ -1,0 +1,723 @@
+#include "source/etw/stacks.h"
+
+#include "base/slots.h"
+#include "base/table.h"
+#include "source/etw/stack_line.h"
+#include "source/etw/stack_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE SLOTS_NONE
+
+/* A part as it arrives. */
+struct fragment {
+	const struct etw_record *record;     /* that it came in: the last one of the line */
+	uint64_t key;
+	const uint8_t *addresses;
+	uint32_t n, pointer_bytes;
+	bool is_key, whole;                  /* whole: the kernel's part with the user's behind it */
+};
+
+struct thread {
+	uint32_t tid;
+	uint32_t first, last;                /* its pending parts */
+	uint64_t runtime[3];                 /* 1 + number of the last record without stack; by provider */
+};
+
+struct pending {
+	uint64_t target;
+	uint32_t next;
+};
+
+struct late {
+	uint64_t target, position, key;
+	uint32_t stack;
+	uint8_t which;
+	bool is_key;
+};
+
+struct etw_stacks {
+	enum etw_stacks_pass pass;
+	int64_t wait_ticks, now_ticks;
+	struct line line;
+	bool ended;
+	uint64_t tally;                      /* 0 in a delivery: its survey has counted already */
+	uint32_t os_pointer_bytes;           /* of the system; a record may be of a 32-bit program */
+	struct slots threads, pending;
+	struct table by_tid;
+	struct etw_stack_store *store;
+	struct late *late;                   /* after the survey: by target */
+	uint32_t nlate, max_late, late_at;
+	struct etw_stacks_count count;
+	struct etw_record out_record;
+	struct etw_whole out;
+	uint64_t addresses[2 * ETW_STORE_FRAMES_MAX];
+};
+
+static uint32_t get_u32(const uint8_t *at)
+{
+	uint32_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+static uint64_t get_u64(const uint8_t *at)
+{
+	uint64_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+static uint64_t get_pointer(const uint8_t *at, uint32_t pointer_bytes)
+{
+	return pointer_bytes == 8 ? get_u64(at) : get_u32(at);
+}
+
+/* ---- what a record is ------------------------------------------------------------------------- */
+
+/* e13c0d23-ccbc-4e12-..., 763fd754-7086-4dfe-..., a669021c-c450-4609-...: section 9. */
+static const struct etw_guid runtime_guids[3] = {
+	{{0x23, 0x0d, 0x3c, 0xe1, 0xbc, 0xcc, 0x12, 0x4e, 0x93, 0x1b, 0xd9, 0xcc, 0x2e, 0xee, 0x27, 0xe4}},
+	{{0x54, 0xd7, 0x3f, 0x76, 0x86, 0x70, 0xfe, 0x4d, 0x95, 0xeb, 0xc0, 0x1a, 0x46, 0xfa, 0xf4, 0xca}},
+	{{0x1c, 0x02, 0x69, 0xa6, 0x50, 0xc4, 0x09, 0x46, 0xa0, 0x35, 0x5a, 0xf5, 0x9a, 0xf4, 0xdf, 0x18}},
+};
+/* User parts of extended stacks. */
+static const struct etw_guid user_part_guid = {
+	{0x37, 0xec, 0x75, 0xb6, 0xb6, 0xbd, 0x48, 0x46, 0xbc, 0x92, 0xf3, 0xfd, 0xc7, 0x4d, 0x3c, 0xa2}};
+static bool same_guid(const struct etw_guid *a, const struct etw_guid *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+bool etw_is_kernel_address(uint64_t address, uint32_t os_pointer_bytes)
+{
+	return address >= (os_pointer_bytes == 8 ? 0xFFFF000000000000u : 0x80000000u);
+}
+
+static uint32_t payload_u32(const struct etw_record *r, uint32_t at)
+{
+	return at + 4 <= r->payload_bytes ? get_u32(r->payload + at) : ETW_ID_UNKNOWN;
+}
+
+/* 0 runtime, 1 private, 2 rundown; 3 = not the CLR's. */
+static uint32_t runtime_provider(const struct etw_record *r)
+{
+	uint32_t i = 0;
+
+	while (i < 3 && !same_guid(&r->guid, &runtime_guids[i]))
+		i++;
+	return i;
+}
+
+/* ---- leaving the line -------------------------------------------------------------------------- */
+
+static bool may_leave(struct etw_stacks *s)
+{
+	bool waited;
+
+	if (s->line.first == s->line.next)
+		return false;
+	if (s->ended || s->pass != ETW_STACKS_LIVE)
+		return s->ended || line_is_full(&s->line);
+	waited = line_at(&s->line, s->line.first)->ticks <= s->now_ticks - s->wait_ticks;
+	s->count.hurried += !waited && line_is_full(&s->line);
+	return waited || line_is_full(&s->line);
+}
+
+/* ---- threads ---------------------------------------------------------------------------------- */
+
+static bool same_tid(const void *ctx, uint32_t value, const void *key)
+{
+	const struct etw_stacks *s = ctx;
+
+	return ((const struct thread *)slots_get(&s->threads, value))->tid == *(const uint32_t *)key;
+}
+
+static struct thread *find_thread(struct etw_stacks *s, uint32_t tid)
+{
+	uint32_t number = table_find(&s->by_tid, hash_u64(tid), same_tid, s, &tid);
+
+	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+}
+
+static struct thread *get_thread(struct etw_stacks *s, uint32_t tid)
+{
+	struct thread *t = find_thread(s, tid);
+	uint32_t number;
+
+	if (t)
+		return t;
+	number = slots_add(&s->threads);
+	if (number != NONE && table_add(&s->by_tid, hash_u64(tid), number)) {
+		slots_free_one(&s->threads, number);
+		number = NONE;
+	}
+	if (number == NONE) {
+		s->count.refused++;
+		return NULL;
+	}
+	t = slots_get(&s->threads, number);
+	*t = (struct thread){.tid = tid, .first = NONE, .last = NONE};
+	return t;
+}
+
+static void push_pending(struct etw_stacks *s, uint32_t tid, uint64_t target)
+{
+	struct thread *t = get_thread(s, tid);
+	uint32_t number = t ? slots_add(&s->pending) : NONE;
+
+	if (number == NONE) {
+		s->count.refused += t != NULL;
+		return;
+	}
+	*(struct pending *)slots_get(&s->pending, number) = (struct pending){target, NONE};
+	if (t->last == NONE)
+		t->first = number;
+	else
+		((struct pending *)slots_get(&s->pending, t->last))->next = number;
+	t->last = number;
+}
+
+/* The oldest pending target of a thread. */
+static bool pop_pending(struct etw_stacks *s, struct thread *t, uint64_t *target)
+{
+	struct pending *p;
+	uint32_t number = t->first;
+
+	if (number == NONE)
+		return false;
+	p = slots_get(&s->pending, number);
+	*target = p->target;
+	t->first = p->next;
+	if (t->first == NONE)
+		t->last = NONE;
+	slots_free_one(&s->pending, number);
+	return true;
+}
+
+/* A thread began or ended: what waits for its number would get another thread's stack. */
+static void forget_thread(struct etw_stacks *s, uint32_t tid)
+{
+	uint32_t number = table_find(&s->by_tid, hash_u64(tid), same_tid, s, &tid);
+	struct thread *t;
+	uint64_t target;
+
+	if (number == TABLE_NONE)
+		return;
+	t = slots_get(&s->threads, number);
+	while (pop_pending(s, t, &target))
+		;
+	table_remove(&s->by_tid, hash_u64(tid), number);
+	slots_free_one(&s->threads, number);
+}
+
+/* ---- binding ---------------------------------------------------------------------------------- */
+
+static void note_late(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
+{
+	struct late *more;
+	uint32_t max;
+
+	if (s->nlate == s->max_late) {
+		max = s->max_late ? 2 * s->max_late : 256;
+		more = max > ETW_STACKS_LATE_MAX ? NULL : realloc(s->late, max * sizeof(*more));
+		if (!more) {
+			s->count.refused++;
+			return;
+		}
+		s->late = more;
+		s->max_late = max;
+	}
+	s->late[s->nlate] = (struct late){target, s->line.next - 1, f->key, ETW_STACK_NONE, (uint8_t)which,
+					  f->is_key};
+	if (!f->is_key) {
+		s->late[s->nlate].stack = etw_stack_keep(s->store, f->addresses, f->n,
+							 f->pointer_bytes);
+		s->count.refused += s->late[s->nlate].stack == ETW_STACK_NONE;
+	}
+	s->nlate++;
+}
+
+static struct part kept_part(uint32_t stack)
+{
+	return (struct part){.kind = stack == ETW_STACK_NONE ? PART_NO_KEY : PART_KEPT, .at = stack};
+}
+
+static struct part part_of(struct etw_stacks *s, int which, const struct fragment *f)
+{
+	if (f->is_key)
+		return kept_part(etw_stack_resolve(s->store, which == KERNEL, f->key, s->line.next - 1));
+	return (struct part){.kind = PART_COPY, .pointer_bytes = (uint8_t)f->pointer_bytes,
+			     .n = (uint16_t)f->n,
+			     .at = line_place(&s->line, f->record, f->addresses)};
+}
+
+/* Give a part to an event. false: it has one already. */
+static bool bind(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
+{
+	struct held *h = line_at(&s->line, target);
+
+	if (target >= s->line.known) {
+		if (h->flags & (HAS << which)) {
+			s->count.twice += s->tally;
+			return false;
+		}
+		h->flags |= (uint16_t)(HAS << which | (f->whole ? HAS << USER : 0));
+	}
+	if (target < s->line.first) {
+		s->count.late += s->tally;
+		if (s->pass == ETW_STACKS_SURVEY)
+			note_late(s, target, which, f);
+	} else if (s->pass != ETW_STACKS_SURVEY) {
+		h->part[which] = part_of(s, which, f);
+	}
+	return true;
+}
+
+static void bind_kernel(struct etw_stacks *s, uint64_t target, uint32_t pid, uint32_t tid,
+			const struct fragment *f)
+{
+	if (!bind(s, target, KERNEL, f) || f->whole || pid == 0 || pid == 4)
+		return;
+	if (target >= s->line.known)
+		line_at(&s->line, target)->flags |= WANTS_USER;
+	push_pending(s, tid, target);
+}
+
+/* One walk on the way back to user mode serves all events since the thread entered the kernel. */
+static void bind_user(struct etw_stacks *s, bool has_own, uint64_t own, uint32_t tid,
+		      const struct fragment *f)
+{
+	struct thread *t = find_thread(s, tid);
+	uint64_t target;
+	bool any = false;
+
+	while (t && pop_pending(s, t, &target)) {
+		bind(s, target, USER, f);
+		has_own &= target != own;
+		any = true;
+	}
+	if (has_own)
+		bind(s, own, USER, f);
+	else if (!any)
+		s->count.orphans += s->tally;
+}
+
+/* ---- records that are stacks ------------------------------------------------------------------ */
+
+static uint64_t address(const struct fragment *f, uint32_t i)
+{
+	return get_pointer(f->addresses + (size_t)i * f->pointer_bytes, f->pointer_bytes);
+}
+
+static bool is_kernel(const struct etw_stacks *s, const struct fragment *f, uint32_t i)
+{
+	return etw_is_kernel_address(address(f, i), s->os_pointer_bytes);
+}
+
+/* Opcode 32: ticks, pid, tid, addresses. */
+static void put_stack(struct etw_stacks *s, const struct etw_record *r)
+{
+	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
+	uint32_t pid, tid;
+	uint64_t own = 0;
+	bool kernel, found;
+
+	if (r->payload_bytes < 16u + r->pointer_bytes) {
+		s->count.malformed += s->tally;
+		return;
+	}
+	f.addresses = r->payload + 16;
+	f.n = (r->payload_bytes - 16) / r->pointer_bytes;
+	pid = get_u32(r->payload + 8);
+	tid = get_u32(r->payload + 12);
+	kernel = is_kernel(s, &f, f.n - 1);
+	f.whole = !kernel && is_kernel(s, &f, 0);
+	s->count.whole_stacks += f.whole * s->tally;
+	s->count.kernel_parts += kernel * s->tally;
+	s->count.user_parts += (!kernel && !f.whole) * s->tally;
+	found = line_find(&s->line, (int64_t)get_u64(r->payload), tid, r->cpu,
+			    kernel || f.whole ? KERNEL : USER, &own);
+	if (!kernel && !f.whole)
+		bind_user(s, found, own, tid, &f);
+	else if (found)
+		bind_kernel(s, own, pid, tid, &f);
+	else
+		s->count.orphans += s->tally;
+}
+
+/* Opcodes 37 and 38: ticks, pid, tid, key. */
+static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
+{
+	struct fragment f = {.record = r, .is_key = true, .pointer_bytes = r->pointer_bytes};
+	uint32_t pid, tid;
+	uint64_t own = 0;
+	bool found;
+
+	if (r->payload_bytes < 16u + r->pointer_bytes) {
+		s->count.malformed += s->tally;
+		return;
+	}
+	pid = get_u32(r->payload + 8);
+	tid = get_u32(r->payload + 12);
+	f.key = get_pointer(r->payload + 16, r->pointer_bytes);
+	s->count.kernel_keys += (which == KERNEL) * s->tally;
+	s->count.user_keys += (which == USER) * s->tally;
+	found = line_find(&s->line, (int64_t)get_u64(r->payload), tid, r->cpu, which, &own);
+	if (which == USER)
+		bind_user(s, found, own, tid, &f);
+	else if (found)
+		bind_kernel(s, own, pid, tid, &f);
+	else
+		s->count.orphans += s->tally;
+}
+
+/* Opcodes 35 and 36: key, addresses. */
+static void put_definition(struct etw_stacks *s, const struct etw_record *r, bool deleted)
+{
+	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
+	uint32_t stack;
+
+	if (s->pass == ETW_STACKS_DELIVER)
+		return;
+	s->count.deletes += deleted;
+	s->count.rundowns += !deleted;
+	if (r->payload_bytes < 2u * r->pointer_bytes) {
+		s->count.malformed += s->tally;
+		return;
+	}
+	if (s->pass == ETW_STACKS_LIVE)
+		return;
+	f.addresses = r->payload + r->pointer_bytes;
+	f.n = r->payload_bytes / r->pointer_bytes - 1;
+	stack = etw_stack_keep(s->store, f.addresses, f.n, f.pointer_bytes);
+	/* Also when there was no room for it: its uses must not get the stack of a later definition. */
+	if (!etw_stack_define(s->store, is_kernel(s, &f, f.n - 1), get_pointer(r->payload, f.pointer_bytes),
+			      s->line.next - 1, stack) || stack == ETW_STACK_NONE)
+		s->count.refused++;
+}
+
+/* The CLR's own walk: two u16, count, addresses; of the thread's last record of that provider. */
+static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, uint32_t provider)
+{
+	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
+	struct thread *t = find_thread(s, r->tid);
+	uint64_t target;
+
+	if (r->payload_bytes < 8u + r->pointer_bytes) {
+		s->count.malformed += s->tally;
+		return;
+	}
+	f.addresses = r->payload + 8;
+	f.n = (r->payload_bytes - 8) / r->pointer_bytes;
+	if (get_u32(r->payload + 4) < f.n)
+		f.n = get_u32(r->payload + 4);
+	s->count.runtime_stacks += s->tally;
+	s->count.runtime_orphans += (!t || !t->runtime[provider]) * s->tally;
+	if (!t || !t->runtime[provider])
+		return;
+	target = t->runtime[provider] - 1;
+	t->runtime[provider] = 0;
+	if (bind(s, target, USER, &f) && target >= s->line.known)
+		line_at(&s->line, target)->flags |= RUNTIME;
+}
+
+static void put_runtime_event(struct etw_stacks *s, const struct etw_record *r, uint32_t provider)
+{
+	struct thread *t = get_thread(s, r->tid);
+
+	if (t && !(line_at(&s->line, s->line.next - 1)->flags & (HAS << KERNEL | HAS << USER)))
+		t->runtime[provider] = s->line.next;
+}
+
+/* ---- stacks in extended items ----------------------------------------------------------------- */
+
+/* Items 5, 6: match id, addresses; 17, 18: match id, key. */
+static bool item_fragment(const struct etw_item *item, struct fragment *f, uint64_t *match)
+{
+	bool stack = item->type == 5 || item->type == 6, key = item->type == 17 || item->type == 18;
+
+	memset(f, 0, sizeof(*f));
+	f->pointer_bytes = item->type == 6 || item->type == 18 ? 8 : 4;
+	if ((!stack && !key) || item->nbytes < 8u + f->pointer_bytes)
+		return false;
+	*match = get_u64(item->bytes);
+	f->is_key = key;
+	if (key) {
+		f->key = get_pointer(item->bytes + 8, f->pointer_bytes);
+	} else {
+		f->addresses = item->bytes + 8;
+		f->n = (item->nbytes - 8u) / f->pointer_bytes;
+	}
+	return true;
+}
+
+static void put_items(struct etw_stacks *s, const struct etw_record *r)
+{
+	bool is_user_part = same_guid(&r->guid, &user_part_guid) && r->id == 18;
+	uint64_t self = s->line.next - 1, match;
+	struct fragment f;
+	uint32_t i;
+
+	for (i = 0; i < r->nitems; i++) {
+		if (!item_fragment(&r->items[i], &f, &match))
+			continue;
+		f.record = r;
+		s->count.item_stacks += s->tally;
+		if (is_user_part) {
+			bind_user(s, false, 0, r->tid, &f);
+		} else if (match || (!f.is_key && is_kernel(s, &f, f.n - 1))) {
+			bind_kernel(s, self, r->pid, r->tid, &f);
+		} else {
+			f.whole = true;      /* kernel and user frames together, or user frames alone */
+			bind(s, self, f.is_key ? USER : KERNEL, &f);
+		}
+	}
+}
+
+/* ---- the module ------------------------------------------------------------------------------- */
+
+static bool subject(const struct etw_record *r, uint32_t *tid)
+{
+	*tid = payload_u32(r, 4);
+	return *tid != ETW_ID_UNKNOWN;
+}
+
+/* The record is in the line; what does it say of others? */
+static void understand(struct etw_stacks *s, const struct etw_record *r, const struct etw_class *class)
+{
+	uint32_t provider = r->header == ETW_MANIFEST ? runtime_provider(r) : 3, tid;
+
+	if (r->nitems)
+		put_items(s, r);
+	switch (class ? class->id : ETW_OTHER) {
+	case ETW_STACK:
+		put_stack(s, r);
+		break;
+	case ETW_STACK_KEY_KERNEL:
+		put_key(s, r, KERNEL);
+		break;
+	case ETW_STACK_KEY_USER:
+		put_key(s, r, USER);
+		break;
+	case ETW_STACK_KEY_DELETE:
+	case ETW_STACK_KEY_RUNDOWN:
+		put_definition(s, r, class->id == ETW_STACK_KEY_DELETE);
+		break;
+	case ETW_CLR_STACK:
+		if (provider < 3)
+			put_runtime_stack(s, r, provider);
+		break;
+	case ETW_THREAD_START:
+	case ETW_THREAD_STOP:
+		if (subject(r, &tid))
+			forget_thread(s, tid);
+		break;
+	case ETW_HEADER:
+		if (payload_u32(r, 44) == 4)
+			s->os_pointer_bytes = 4;
+		break;
+	default:
+		if (provider < 3)
+			put_runtime_event(s, r, provider);
+	}
+}
+
+void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
+		    const struct etw_class *class)
+{
+	bool fits = line_append(&s->line, record, class);
+
+	s->count.records += s->tally;
+	s->count.malformed += !fits * s->tally;
+	if (record->ticks > s->now_ticks || s->line.next == 1)
+		s->now_ticks = record->ticks;
+	if (fits)
+		understand(s, record, class);
+	while (s->pass == ETW_STACKS_SURVEY && line_is_full(&s->line))
+		line_leave(&s->line, NULL);
+}
+
+/* Append a part's addresses to what is given out; those of the kernel stand first. */
+static void give_part(struct etw_stacks *s, const struct part *p)
+{
+	uint32_t n = p->n, i;
+
+	if (p->kind == PART_KEPT) {
+		const uint64_t *kept = etw_stack_kept(s->store, p->at, &n);
+
+		memcpy(s->addresses + s->out.naddresses, kept, n * sizeof(*kept));
+	} else if (p->kind == PART_COPY) {
+		const uint8_t *at = (const uint8_t *)s->line.ring + p->at;
+
+		if (n > ETW_STORE_FRAMES_MAX)
+			n = ETW_STORE_FRAMES_MAX;
+		for (i = 0; i < n; i++)
+			s->addresses[s->out.naddresses + i] =
+				get_pointer(at + (size_t)i * p->pointer_bytes, p->pointer_bytes);
+	} else {
+		n = 0;
+	}
+	s->out.naddresses += n;
+}
+
+static void take_late(struct etw_stacks *s, struct held *h, uint64_t number)
+{
+	while (s->late_at < s->nlate && s->late[s->late_at].target < number)
+		s->late_at++;
+	for (; s->late_at < s->nlate && s->late[s->late_at].target == number; s->late_at++) {
+		const struct late *late = &s->late[s->late_at];
+
+		if (h->part[late->which].kind == PART_NONE)
+			h->part[late->which] = kept_part(late->stack);
+		h->flags |= (uint16_t)(HAS << late->which);
+	}
+}
+
+static void give_stack(struct etw_stacks *s, const struct held *h)
+{
+	bool has_user = h->part[USER].kind != PART_NONE || (h->flags & (HAS << USER));
+	bool no_key = h->part[KERNEL].kind == PART_NO_KEY || h->part[USER].kind == PART_NO_KEY;
+
+	s->out.addresses = s->addresses;
+	s->out.naddresses = 0;
+	s->out.os_pointer_bytes = s->os_pointer_bytes;
+	s->out.from_runtime = (h->flags & RUNTIME) != 0;
+	give_part(s, &h->part[KERNEL]);
+	give_part(s, &h->part[USER]);
+	s->out.state = ETW_STACK_WHOLE;
+	if (no_key)
+		s->out.state = ETW_STACK_NO_KEY;
+	else if (h->part[KERNEL].kind == PART_NONE && h->part[USER].kind == PART_NONE)
+		s->out.state = ETW_STACK_ABSENT;
+	else if ((h->flags & WANTS_USER) && !has_user)
+		s->out.state = ETW_STACK_NO_USER;
+	s->count.unresolved += no_key;
+	s->count.no_user += s->out.state == ETW_STACK_NO_USER;
+}
+
+const struct etw_whole *etw_stacks_next(struct etw_stacks *s)
+{
+	struct held *h;
+
+	if (!may_leave(s))
+		return NULL;
+	h = line_at(&s->line, s->line.first);
+	take_late(s, h, s->line.first);
+	line_leave(&s->line, &s->out_record);
+	s->out.record = &s->out_record;
+	s->out.class = h->class;
+	s->out.tid = etw_effective_tid(&s->out_record, h->class);
+	give_stack(s, h);
+	return &s->out;
+}
+
+void etw_stacks_end(struct etw_stacks *s)
+{
+	s->ended = true;
+}
+
+void etw_stacks_time(struct etw_stacks *s, int64_t now_ticks)
+{
+	if (now_ticks > s->now_ticks)
+		s->now_ticks = now_ticks;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_MEMORY, "out of memory for binding stacks to events");
+}
+
+int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_stacks **out,
+		   struct err *err)
+{
+	struct etw_stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return no_memory(err);
+	s->pass = pass;
+	s->line.survey = pass == ETW_STACKS_SURVEY;
+	s->tally = 1;
+	s->os_pointer_bytes = 8;
+	s->wait_ticks = ticks_per_sec / 1000 * ETW_STACKS_WAIT_MS;
+	s->store = etw_stack_store_new();
+	if (pass != ETW_STACKS_SURVEY)
+		s->line.ring = malloc(LINE_RING_BYTES);
+	if (!s->store || (pass != ETW_STACKS_SURVEY && !s->line.ring) ||
+	    slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
+	    slots_init(&s->pending, sizeof(struct pending), ETW_STACKS_PENDING_MAX)) {
+		etw_stacks_free(s);
+		return no_memory(err);
+	}
+	*out = s;
+	return 0;
+}
+
+void etw_stacks_free(struct etw_stacks *s)
+{
+	if (!s)
+		return;
+	etw_stack_store_free(s->store);
+	slots_free(&s->threads);
+	slots_free(&s->pending);
+	table_free(&s->by_tid);
+	free(s->late);
+	free(s->line.ring);
+	free(s);
+}
+
+static int by_target(const void *a_arg, const void *b_arg)
+{
+	const struct late *a = a_arg, *b = b_arg;
+
+	if (a->target != b->target)
+		return a->target < b->target ? -1 : 1;
+	return (a->which > b->which) - (a->which < b->which);
+}
+
+int etw_stacks_deliver(struct etw_stacks *s, struct err *err)
+{
+	uint32_t i;
+
+	s->line.ring = malloc(LINE_RING_BYTES);
+	if (!s->line.ring)
+		return no_memory(err);
+	etw_stack_rewind(s->store);
+	for (i = 0; i < s->nlate; i++)       /* in the order of their positions */
+		if (s->late[i].is_key)
+			s->late[i].stack = etw_stack_resolve(s->store, s->late[i].which == KERNEL,
+							     s->late[i].key, s->late[i].position);
+	if (s->nlate)
+		qsort(s->late, s->nlate, sizeof(*s->late), by_target);
+	etw_stack_rewind(s->store);
+	slots_free(&s->threads);
+	slots_free(&s->pending);
+	table_free(&s->by_tid);
+	if (slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
+	    slots_init(&s->pending, sizeof(struct pending), ETW_STACKS_PENDING_MAX))
+		return no_memory(err);
+	s->line.first = s->line.next = s->line.known = 0;
+	s->line.held_bytes = 0;
+	s->line.survey = false;
+	s->now_ticks = 0;
+	s->pass = ETW_STACKS_DELIVER;
+	s->tally = 0;
+	return 0;
+}
+
+void etw_stacks_counts(const struct etw_stacks *s, struct etw_stacks_count *out)
+{
+	*out = s->count;
+}
+
+size_t etw_stacks_bytes(const struct etw_stacks *s)
+{
+	return sizeof(*s) + (s->line.ring ? LINE_RING_BYTES : 0) + slots_bytes(&s->threads) +
+	       slots_bytes(&s->pending) + table_bytes(&s->by_tid) + s->max_late * sizeof(*s->late) +
+	       etw_stack_store_bytes(s->store);
+}

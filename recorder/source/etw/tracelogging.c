@@ -1,0 +1,154 @@
+/* The metadata of TraceLogging events. */
+#include "source/etw/tracelogging.h"
+
+#include <string.h>
+
+#define ITEM_METADATA 11
+#define ITEM_TRAITS 12
+
+struct cursor {
+	const uint8_t *at, *end;
+};
+
+static bool read_bytes(struct cursor *in, uint32_t n, uint32_t *out)
+{
+	*out = 0;
+	if ((size_t)(in->end - in->at) < n)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		*out |= (uint32_t)in->at[i] << 8 * i;
+	in->at += n;
+	return true;
+}
+
+static const char *read_text(struct cursor *in)
+{
+	const char *text = (const char *)in->at;
+	const uint8_t *nul = memchr(in->at, 0, (size_t)(in->end - in->at));
+
+	if (!nul)
+		return NULL;
+	in->at = nul + 1;
+	return text;
+}
+
+static bool skip_tags(struct cursor *in)
+{
+	uint32_t tag;
+
+	do {
+		if (!read_bytes(in, 1, &tag))
+			return false;
+	} while (tag & 0x80);
+	return true;
+}
+
+static bool skip(struct cursor *in, uint32_t n)
+{
+	if ((size_t)(in->end - in->at) < n)
+		return false;
+	in->at += n;
+	return true;
+}
+
+/* An item's bytes behind its u16 size, which may say less than the item has. */
+static bool open_item(const struct etw_record *record, uint16_t type, struct cursor *out)
+{
+	for (uint32_t i = 0; i < record->nitems && i < ETW_ITEMS_MAX; i++) {
+		const struct etw_item *item = &record->items[i];
+		uint32_t size;
+
+		if (item->type != type)
+			continue;
+		*out = (struct cursor){item->bytes, item->bytes + item->nbytes};
+		if (!read_bytes(out, 2, &size) || size < 2)
+			return false;
+		if (size < item->nbytes)
+			out->end = item->bytes + size;
+		return true;
+	}
+	return false;
+}
+
+static enum etw_shown shown_as(uint32_t out)
+{
+	switch (out) {
+	case 3: return ETW_SHOWN_BOOL;
+	case 4: return ETW_SHOWN_HEX;
+	case 7: return ETW_SHOWN_PORT;
+	case 8: return ETW_SHOWN_IP4;
+	case 10: return ETW_SHOWN_SOCKET;
+	default: return ETW_SHOWN_PLAIN;
+	}
+}
+
+/* Where the count of a field's values stands; false: it is not to be read. */
+static bool read_count(struct cursor *in, uint32_t kind, struct etw_schema_field *f)
+{
+	uint32_t n;
+
+	switch (kind) {
+	case 0x20:
+		if (!read_bytes(in, 2, &n))
+			return false;
+		f->count_by = ETW_BY_NUMBER;
+		f->count = (uint16_t)n;
+		return true;
+	case 0x40:
+		f->count_by = ETW_BY_PREFIX;
+		return true;
+	case 0x60:                           /* encoded by a private agreement */
+		f->field.type = ETW_TYPES;
+		return read_bytes(in, 2, &n) && skip(in, n);
+	default:
+		return true;
+	}
+}
+
+static bool read_field(struct cursor *in, struct etw_schema_field *f)
+{
+	uint32_t type, out = 0;
+
+	*f = (struct etw_schema_field){.nmembers = 0};
+	f->field.name = read_text(in);
+	if (!f->field.name || !read_bytes(in, 1, &type))
+		return false;
+	if (type & 0x80) {
+		if (!read_bytes(in, 1, &out))
+			return false;
+		if (out & 0x80 && !skip_tags(in))
+			return false;
+	}
+	f->field.type = etw_schema_type(type & 0x1f, shown_as(out & 0x7f));
+	if (f->field.type == ETW_BYTES)      /* unlike the others' binary, it has its size before it */
+		f->field.type = ETW_BYTES_COUNTED;
+	if (f->field.type == ETW_SOCKET)
+		f->field.type = ETW_SOCKET_COUNTED;
+	if ((type & 0x1f) == 24)
+		f->nmembers = (uint16_t)(out & 0x7f);
+	return read_count(in, type & 0x60, f);
+}
+
+bool etw_tracelogging_read(const struct etw_record *record, struct etw_tracelogging *out)
+{
+	struct cursor in;
+
+	out->nfields = 0;
+	out->cut = false;
+	out->provider = open_item(record, ITEM_TRAITS, &in) ? read_text(&in) : NULL;
+	if (!out->provider)
+		out->provider = "";
+	if (record->header != ETW_MANIFEST || !open_item(record, ITEM_METADATA, &in) || !skip_tags(&in))
+		return false;
+	out->name = read_text(&in);
+	if (!out->name)
+		return false;
+	while (in.at < in.end) {
+		if (out->nfields == ETW_SCHEMA_MAX_FIELDS || !read_field(&in, &out->fields[out->nfields])) {
+			out->cut = true;
+			break;
+		}
+		out->nfields++;
+	}
+	return true;
+}
