@@ -1,7 +1,7 @@
 /* Files that the writer in tests/support makes, read back. */
 #include "base/os.h"
-#include "source/etl_file.h"
-#include "source/etl_impl.h"
+#include "source/etl/file.h"
+#include "source/etl/etl_private.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/tmp.h"

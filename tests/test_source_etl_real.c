@@ -1,6 +1,6 @@
 /* The real traces, number by number: design page etl-format.md section 12. */
 #include "base/os.h"
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "tests/support/real_trace.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Every kind of record header, as tests/support/etl_writer.c lays it out byte by byte. */
-#include "source/etl_records.h"
+#include "source/etl/records.h"
 
 #include "tests/support/etl_writer.h"
 

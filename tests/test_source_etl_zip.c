@@ -1,6 +1,6 @@
 /* A trace inside a .zip, made here entry by entry. Layouts: APPNOTE.TXT 4.3 and 4.5.3. */
 #include "base/os.h"
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/tmp.h"

@@ -1,5 +1,5 @@
 /* The real traces against what PerfView says of them: design page etl-format.md section 12. */
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "source/etw/decode.h"
 #include "tests/support/etw_baseline.h"
 #include "tests/support/real_trace.h"

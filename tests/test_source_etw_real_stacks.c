@@ -1,6 +1,6 @@
 /* Processes, code and stacks of the real traces, number by number: etl-format.md section 12. */
 #include "base/os.h"
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "source/etw/code.h"
 #include "source/etw/stacks.h"
 #include "tests/support/etw_bytes.h"

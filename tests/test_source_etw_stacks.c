@@ -2,7 +2,7 @@
  * Stacks find their events: rules of design page etl-format.md sections 7 to 9, by hand. Keys, late parts, live
  * sessions and extended items are test_source_etw_stacks_keys.c's.
  */
-#include "source/etl_records.h"
+#include "source/etl/records.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_stack_lab.h"
 

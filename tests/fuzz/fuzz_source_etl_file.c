@@ -1,6 +1,6 @@
 /* Any bytes as a trace file or a .zip with one: opened, run twice, the second time with all buffers
    waiting on disk, summed. */
-#include "source/etl_impl.h"
+#include "source/etl/etl_private.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Any bytes as a compressed buffer: the first two are how much it is to expand to. */
-#include "source/lz77.h"
+#include "source/etl/lz77.h"
 
 #include <stdlib.h>
 

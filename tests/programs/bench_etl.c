@@ -9,7 +9,7 @@
  * greatest that was seen after a pass.
  */
 #include "base/os.h"
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "tests/support/etl_writer.h"
 
 #include <inttypes.h>

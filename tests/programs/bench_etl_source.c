@@ -10,7 +10,7 @@
  */
 #include "base/os.h"
 #include "model/segment.h"
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "source/source.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * snapshots at its end; what the CLR's rundown says at the file's end, it says at a session's start.
  * Stacks are resolved here anew, from the definitions, not by the program's own store.
  */
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "source/etw/class.h"
 #include "tests/support/etw_record_file.h"
 

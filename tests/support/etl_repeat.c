@@ -1,7 +1,7 @@
 /* etl_repeat() of etl_writer.h. */
 #include "tests/support/etl_writer.h"
 
-#include "source/etl_impl.h"
+#include "source/etl/etl_private.h"
 #include "tests/support/lz77_pack.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "tests/support/etl_writer.h"
 
-#include "source/etl_impl.h"
+#include "source/etl/etl_private.h"
 #include "tests/support/lz77_pack.h"
 
 #include <stdio.h>

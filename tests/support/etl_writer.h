@@ -19,7 +19,7 @@
 #define TESTS_SUPPORT_ETL_WRITER_H
 
 #include "base/buf.h"
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 
 #define ETL_WRITER_CPUS_MAX 64u
 

@@ -1,6 +1,6 @@
 #include "tests/support/lz77_pack.h"
 
-#include "source/lz77.h"
+#include "source/etl/lz77.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The other direction of source/lz77.h, for tests: a plain greedy compressor. */
+/* The other direction of source/etl/lz77.h, for tests: a plain greedy compressor. */
 #ifndef TESTS_SUPPORT_LZ77_PACK_H
 #define TESTS_SUPPORT_LZ77_PACK_H
 

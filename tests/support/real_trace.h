@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_REAL_TRACE_H
 #define TESTS_SUPPORT_REAL_TRACE_H
 
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 
 #define TRACES "../shared/data/etl/"
 

@@ -9,7 +9,7 @@
 #define SOURCE_ETW_EVENTS_H
 
 #include "base/os.h"
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "source/etw/code.h"
 #include "source/etw/decode.h"
 #include "source/etw/stacks.h"

@@ -1,7 +1,7 @@
 /*
  * One ETW record, as a trace file or a live session delivers it, before anybody knows its meaning.
  *
- * The file reader (etl_file.h) and the live transport both fill this in; everything after them
+ * The file reader (etl/file.h) and the live transport both fill this in; everything after them
  * (classes, fields, stacks, processes) reads only this and does not know which of them it was.
  * Every pointer is borrowed for the call. Little-endian bytes, as the record has them.
  *

@@ -1,4 +1,4 @@
-#include "source/lz77.h"
+#include "source/etl/lz77.h"
 
 #include <string.h>
 

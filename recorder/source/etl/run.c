@@ -1,5 +1,5 @@
 /* One pass over a trace: the CPUs' streams of records, merged by a heap on their next ticks. */
-#include "source/etl_impl.h"
+#include "source/etl/etl_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "source/etl_records.h"
+#include "source/etl/records.h"
 
 #include "symbol/bytes.h"
 

@@ -1,8 +1,8 @@
-/* Inside of etl_file.h: what opening finds and a run reads. Included by etl_*.c only. */
+/* Inside of etl/file.h: what opening finds and a run reads. Included by etl_*.c only. */
 #ifndef SOURCE_ETL_IMPL_H
 #define SOURCE_ETL_IMPL_H
 
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 #include "symbol/bytes.h"
 
 #include <stdatomic.h>
@@ -85,7 +85,7 @@ int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, c
 	     struct err *err);
 
 /*
- * etl_zip.c: if the bytes are a .zip, find its .etl and make file->in, base and facts.trace_bytes
+ * etl/zip.c: if the bytes are a .zip, find its .etl and make file->in, base and facts.trace_bytes
  * those of the entry; if not, do nothing.
  */
 int etl_unzip(struct etl_file *file, struct err *err);

@@ -5,7 +5,7 @@
  * sizes and offsets of 0xFFFFFFFF are in the entry's zip64 field. Source: APPNOTE.TXT 6.3.3,
  * sections 4.3 and 4.5.3.
  */
-#include "source/etl_impl.h"
+#include "source/etl/etl_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

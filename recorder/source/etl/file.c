@@ -1,9 +1,9 @@
-#include "source/etl_file.h"
+#include "source/etl/file.h"
 
 #include "base/text.h"
 #include "base/utf8.h"
-#include "source/etl_impl.h"
-#include "source/lz77.h"
+#include "source/etl/etl_private.h"
+#include "source/etl/lz77.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@
 #define SOURCE_ETL_FILE_H
 
 #include "base/err.h"
-#include "source/etl_records.h"
+#include "source/etl/records.h"
 
 #define ETL_BUFFERS_MAX (1u << 20)           /* 64 GB of 64 KB buffers */
 #define ETL_BUFFER_MAX_BYTES (16u << 20)     /* of one, expanded */
