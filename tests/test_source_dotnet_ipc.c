@@ -1,6 +1,6 @@
 /* What is said to a .NET program and what it answers, byte by byte; and the line that puts events in order. */
-#include "source/dotnet_ipc.h"
-#include "source/dotnet_line.h"
+#include "source/dotnet/ipc.h"
+#include "source/dotnet/line.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * nothing, one that talks nonsense, one that hangs up. Time is told, not waited for.
  */
 #include "base/os.h"
-#include "source/dotnet_session_linux.h"
+#include "source/dotnet/session_linux.h"
 #include "source/host/proc_parse.h"
 
 #include <setjmp.h>

@@ -4,8 +4,8 @@
  * exceptions of one that is cut, with the events of ArrayPool, which the stream describes.
  */
 #include "base/os.h"
-#include "source/nettrace.h"
-#include "source/nettrace_decode.h"
+#include "source/dotnet/nettrace.h"
+#include "source/dotnet/nettrace_decode.h"
 #include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Collections of Java, CPython and V8, as rules name them. */
-#include "source/dotnet_list.h"
+#include "source/dotnet/list.h"
 #include "source/runtime/pause_list.h"
 
 #include <setjmp.h>

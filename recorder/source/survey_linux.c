@@ -4,7 +4,7 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "source/dotnet_find_linux.h"
+#include "source/dotnet/find_linux.h"
 #include "source/probe/gc_probes_linux.h"
 #include "source/jvm/options.h"
 #include "source/host/maps.h"

@@ -1,6 +1,6 @@
 /* The stream of a .NET program: its first byte says in what portions the rest comes. */
-#include "source/dotnet_ipc.h"
-#include "source/nettrace_decode.h"
+#include "source/dotnet/ipc.h"
+#include "source/dotnet/nettrace_decode.h"
 
 #include <stdlib.h>
 

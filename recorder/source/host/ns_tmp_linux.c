@@ -2,7 +2,7 @@
 #include "source/host/ns_tmp_linux.h"
 
 #include "base/os.h"
-#include "source/dotnet_ipc.h"
+#include "source/dotnet/ipc.h"
 #include "source/host/ns_hung_linux.h"
 #include "source/host/proc_pid_linux.h"
 

@@ -1,4 +1,4 @@
-#include "source/dotnet_line.h"
+#include "source/dotnet/line.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,12 +8,12 @@
  * up to 100 ms late: they wait HOLD_NS and go out in the order of time.
  */
 #include "base/os.h"
-#include "source/dotnet_find_linux.h"
-#include "source/dotnet_line.h"
-#include "source/dotnet_list.h"
-#include "source/dotnet_session_linux.h"
+#include "source/dotnet/find_linux.h"
+#include "source/dotnet/line.h"
+#include "source/dotnet/list.h"
+#include "source/dotnet/session_linux.h"
 #include "source/runtime/gc_counters.h"
-#include "source/nettrace_decode.h"
+#include "source/dotnet/nettrace_decode.h"
 #include "source/runtime/pause_list.h"
 #include "source/source.h"
 #include "source/probe/throw_linux.h"

@@ -1,4 +1,4 @@
-#include "source/dotnet_ipc.h"
+#include "source/dotnet/ipc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "source/dotnet_running.h"
+#include "source/dotnet/running.h"
 
 #include "base/text.h"
-#include "source/dotnet_find_linux.h"
+#include "source/dotnet/find_linux.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "source/nettrace_impl.h"
+#include "source/dotnet/nettrace_private.h"
 
 #include "base/buf.h"
 

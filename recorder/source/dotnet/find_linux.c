@@ -1,7 +1,7 @@
-#include "source/dotnet_find_linux.h"
+#include "source/dotnet/find_linux.h"
 
 #include "base/os.h"
-#include "source/dotnet_ipc.h"
+#include "source/dotnet/ipc.h"
 #include "source/host/proc_parse.h"
 
 #include <dirent.h>

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "model/needs.h"
 #include "model/process.h"
-#include "source/dotnet_find_linux.h"
-#include "source/dotnet_ipc.h"
-#include "source/dotnet_line.h"
+#include "source/dotnet/find_linux.h"
+#include "source/dotnet/ipc.h"
+#include "source/dotnet/line.h"
 
 #include <poll.h>
 

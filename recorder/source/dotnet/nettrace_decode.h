@@ -7,7 +7,7 @@
 #define SOURCE_NETTRACE_DECODE_H
 
 #include "source/etw/decode.h"
-#include "source/nettrace.h"
+#include "source/dotnet/nettrace.h"
 
 struct nettrace_decode;
 

@@ -3,7 +3,7 @@
 #define SOURCE_NETTRACE_IMPL_H
 
 #include "base/table.h"
-#include "source/nettrace.h"
+#include "source/dotnet/nettrace.h"
 
 /* A cursor over bytes that are all here. Reading over the end gives 0 and sets `bad`. */
 struct nettrace_in {

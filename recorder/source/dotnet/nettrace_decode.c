@@ -1,4 +1,4 @@
-#include "source/nettrace_decode.h"
+#include "source/dotnet/nettrace_decode.h"
 
 #include "source/etw/render.h"
 

@@ -1,4 +1,4 @@
-#include "source/dotnet_session_linux.h"
+#include "source/dotnet/session_linux.h"
 
 #include "base/os.h"
 #include "source/host/proc_pid_linux.h"

@@ -3,7 +3,7 @@
 #include "base/nearest.h"
 #include "model/event.h"
 #include "source/counter_name.h"
-#include "source/dotnet_list.h"
+#include "source/dotnet/list.h"
 #include "source/etw/class.h"
 #include "source/runtime/pause_list.h"
 

@@ -7,8 +7,8 @@
  */
 #include "base/os.h"
 #include "base/text.h"
-#include "source/dotnet_line.h"
-#include "source/nettrace_decode.h"
+#include "source/dotnet/line.h"
+#include "source/dotnet/nettrace_decode.h"
 #include "source/source.h"
 
 #include <inttypes.h>

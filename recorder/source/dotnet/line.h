@@ -5,7 +5,7 @@
 #ifndef SOURCE_DOTNET_LINE_H
 #define SOURCE_DOTNET_LINE_H
 
-#include "source/nettrace.h"
+#include "source/dotnet/nettrace.h"
 
 #define DOTNET_LINE_MAX 65536u               /* events */
 #define DOTNET_LINE_MAX_BYTES ((size_t)16 << 20)
