@@ -1,5 +1,5 @@
 /* Counters are read on their grids, and told as events. */
-#include "source/counter_poll.h"
+#include "source/counter/poll.h"
 
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"

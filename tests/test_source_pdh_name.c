@@ -1,5 +1,5 @@
 /* Counter names of rules as paths of PDH. */
-#include "source/pdh_name.h"
+#include "source/counter/pdh_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Counters from a made-up /proc, where everything can be checked by hand, and from the real one. */
 #include "base/os.h"
-#include "source/proc_reader.h"
+#include "source/counter/proc_reader.h"
 #include "source/source.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/tmp.h"

@@ -1,6 +1,6 @@
 /* Names of counters and what is calculated from two readings. */
 #include "base/os.h"
-#include "source/proc_table.h"
+#include "source/counter/proc_table.h"
 
 #include <math.h>
 #include <setjmp.h>

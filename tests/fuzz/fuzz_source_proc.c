@@ -5,7 +5,7 @@
 #include "base/nearest.h"
 #include "source/counter_name.h"
 #include "source/host/proc_parse.h"
-#include "source/proc_table.h"
+#include "source/counter/proc_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #define SOURCE_PROC_READER_H
 
 #include "base/err.h"
-#include "source/proc_table.h"
+#include "source/counter/proc_table.h"
 
 struct proc_reader;
 struct proc_instance;

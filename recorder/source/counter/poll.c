@@ -1,4 +1,4 @@
-#include "source/counter_poll.h"
+#include "source/counter/poll.h"
 
 #include "base/os.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "source/counter_name.h"
-#include "source/counter_poll.h"
+#include "source/counter/poll.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "source/pdh_name.h"
+#include "source/counter/pdh_name.h"
 
 #include "base/text.h"
 

@@ -1,11 +1,11 @@
-#include "source/pdh_counter_windows.h"
+#include "source/counter/pdh_counter_windows.h"
 
 #include "base/nearest.h"
 #include "base/os.h"
 #include "base/os_windows.h"
-#include "source/pdh_names_windows.h"
-#include "source/pdh_name.h"
-#include "source/system_values_windows.h"
+#include "source/counter/pdh_names_windows.h"
+#include "source/counter/pdh_name.h"
+#include "source/counter/system_values_windows.h"
 
 #include <stdlib.h>
 #include <string.h>

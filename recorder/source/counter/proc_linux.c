@@ -8,9 +8,9 @@
  */
 
 #include "base/os.h"
-#include "source/counter_poll.h"
+#include "source/counter/poll.h"
 #include "source/runtime/gc_counters.h"
-#include "source/proc_reader.h"
+#include "source/counter/proc_reader.h"
 #include "source/source.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef SOURCE_SYSTEM_VALUES_WINDOWS_H
 #define SOURCE_SYSTEM_VALUES_WINDOWS_H
 
-#include "source/pdh_name.h"
+#include "source/counter/pdh_name.h"
 
 struct system_value;
 

@@ -5,8 +5,8 @@
 #include "base/os_windows.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "source/pdh_counter_windows.h"
-#include "source/pdh_names_windows.h"
+#include "source/counter/pdh_counter_windows.h"
+#include "source/counter/pdh_names_windows.h"
 #include "source/source.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "base/nearest.h"
-#include "source/proc_table.h"
+#include "source/counter/proc_table.h"
 
 #include "base/os.h"
 

@@ -1,4 +1,4 @@
-#include "source/pdh_names_windows.h"
+#include "source/counter/pdh_names_windows.h"
 
 #include "base/nearest.h"
 #include "base/os_windows.h"

@@ -6,8 +6,8 @@
  * there is said at each period (EVENT_FLAG_ABSENT).
  */
 #include "base/os.h"
-#include "source/counter_poll.h"
-#include "source/pdh_counter_windows.h"
+#include "source/counter/poll.h"
+#include "source/counter/pdh_counter_windows.h"
 #include "source/source.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
-#include "source/system_values_windows.h"
+#include "source/counter/system_values_windows.h"
 
 #include "base/os.h"
 #include "base/text.h"
 #include "base/table.h"
-#include "source/pdh_counter_windows.h"
+#include "source/counter/pdh_counter_windows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define SOURCE_PDH_NAMES_WINDOWS_H
 
 #include "base/buf.h"
-#include "source/pdh_name.h"
+#include "source/counter/pdh_name.h"
 
 #include <wchar.h>
 

@@ -10,7 +10,7 @@
 #define SOURCE_PDH_COUNTER_WINDOWS_H
 
 #include "base/err.h"
-#include "source/counter_poll.h"
+#include "source/counter/poll.h"
 
 #include <stdbool.h>
 

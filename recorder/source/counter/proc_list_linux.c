@@ -5,7 +5,7 @@
 #include "base/os.h"
 #include "base/utf8.h"
 #include "source/runtime/gc_counters.h"
-#include "source/proc_reader.h"
+#include "source/counter/proc_reader.h"
 #include "source/source.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Mounted disks and version 2 control groups. See proc_reader.h. */
 
 #include "base/os.h"
-#include "source/proc_reader_parts.h"
+#include "source/counter/proc_reader_private.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #include "base/os.h"
-#include "source/proc_reader_parts.h"
+#include "source/counter/proc_reader_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

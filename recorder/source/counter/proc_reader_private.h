@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "source/host/proc_parse.h"
-#include "source/proc_reader.h"
+#include "source/counter/proc_reader.h"
 
 #define PROC_TEXT_MAX ((size_t)4 << 20)
 #define PROC_KEPT_FDS 8

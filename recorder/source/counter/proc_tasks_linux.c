@@ -3,7 +3,7 @@
 #include "base/os.h"
 #include "base/table.h"
 #include "model/process.h"
-#include "source/proc_reader_parts.h"
+#include "source/counter/proc_reader_private.h"
 
 #include <dirent.h>
 #include <fcntl.h>
