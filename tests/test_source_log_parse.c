@@ -1,5 +1,5 @@
 /* Lines of the kernel's log, of journalctl, of files. */
-#include "source/log_parse.h"
+#include "source/log/parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Lines of logs: kernel records, journal lines, and bytes cut into lines. */
-#include "source/log_parse.h"
+#include "source/log/parse.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  */
 #include "base/os.h"
 #include "base/text.h"
-#include "source/log_parse.h"
+#include "source/log/parse.h"
 #include "source/source.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "source/log_parse.h"
+#include "source/log/parse.h"
 
 #include <string.h>
 
