@@ -1,5 +1,5 @@
 /* Whose endings are: looked up while they wait, each for itself. */
-#include "source/exit_pending.h"
+#include "source/process/exit_pending.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Records of the process connector, built by hand. */
-#include "source/exit_record.h"
+#include "source/process/exit_record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Messages of the process connector. */
-#include "source/exit_record.h"
+#include "source/process/exit_record.h"
 
 #include <stdlib.h>
 

@@ -13,7 +13,7 @@
  * outlive the first one, the last of them ends the process, if it is among the LEADERLESS_MAX newest.
  */
 #include "base/os.h"
-#include "source/exit_pending.h"
+#include "source/process/exit_pending.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/source.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/os.h"
 #include "model/process.h"
-#include "source/exit_record.h"
+#include "source/process/exit_record.h"
 
 #define EXIT_HOLD_NS (180 * NS_PER_MS)        /* the merge waits 250 ms for a source */
 #define EXIT_HOLD_UNKNOWN_NS NS_PER_SEC       /* then: late with a name is better than in time without one */

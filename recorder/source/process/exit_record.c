@@ -1,4 +1,4 @@
-#include "source/exit_record.h"
+#include "source/process/exit_record.h"
 
 #include <string.h>
 

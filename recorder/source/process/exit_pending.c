@@ -1,4 +1,4 @@
-#include "source/exit_pending.h"
+#include "source/process/exit_pending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
