@@ -2,7 +2,7 @@
  * Stacks of another process's threads, of which the test knows how deep they are (programs/threads_windows.c),
  * beside the system's own StackWalk64().
  */
-#include "source/thread_stacks.h"
+#include "source/stopped/thread_stacks.h"
 
 #include "base/os.h"
 #include "support/tmp.h"

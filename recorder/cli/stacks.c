@@ -8,7 +8,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "source/thread_stacks.h"
+#include "source/stopped/thread_stacks.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,10 +1,10 @@
-#include "source/thread_stacks.h"
+#include "source/stopped/thread_stacks.h"
 
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/text.h"
-#include "source/target_images_windows.h"
-#include "source/target_threads_windows.h"
+#include "source/stopped/target_images_windows.h"
+#include "source/stopped/target_threads_windows.h"
 
 #include <stdlib.h>
 #include <string.h>

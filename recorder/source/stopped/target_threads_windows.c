@@ -1,9 +1,9 @@
-#include "source/target_threads_windows.h"
+#include "source/stopped/target_threads_windows.h"
 
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "source/host/by_id_windows.h"
-#include "source/target_images_windows.h"
+#include "source/stopped/target_images_windows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

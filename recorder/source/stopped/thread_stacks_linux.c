@@ -1,4 +1,4 @@
-#include "source/thread_stacks.h"
+#include "source/stopped/thread_stacks.h"
 
 #include <string.h>
 

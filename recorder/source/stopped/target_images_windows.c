@@ -1,4 +1,4 @@
-#include "source/target_images_windows.h"
+#include "source/stopped/target_images_windows.h"
 
 #include "base/os.h"
 #include "base/os_windows.h"

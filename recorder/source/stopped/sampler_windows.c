@@ -13,7 +13,7 @@
 #include "source/source.h"
 
 #include "base/os.h"
-#include "source/thread_stacks.h"
+#include "source/stopped/thread_stacks.h"
 #include "source/thread_time.h"
 
 #include <inttypes.h>
