@@ -34,7 +34,7 @@ endif
 
 # ---- layers: where each lives, and what it may call ----------------------------------------------
 
-LAYERS := app stopped process log counter dotnet etl etw perf jvm probe runtime ring host cli engine analysis options source triggers store export symbol unwind model base
+LAYERS := app list stopped process log counter dotnet etl etw perf jvm probe runtime ring host cli engine analysis options source triggers store export symbol unwind model base
 
 dir_app      := recorder
 dir_source   := recorder/source
@@ -45,6 +45,7 @@ dir_symbol   := recorder/symbol
 dir_unwind   := recorder/unwind
 dir_model    := recorder/model
 dir_base     := recorder/base
+dir_list := recorder/source/list
 dir_stopped := recorder/source/stopped
 dir_process := recorder/source/process
 dir_log := recorder/source/log
@@ -73,6 +74,7 @@ uses_triggers := triggers model base
 uses_store    := store model base
 uses_export   := export model base
 uses_app      := $(LAYERS)
+uses_list := $(LAYERS)
 uses_stopped := $(LAYERS)
 uses_process := $(LAYERS)
 uses_log := $(LAYERS)

@@ -1,5 +1,5 @@
 /* Which facts about a process mean incomplete stacks, or missing names. */
-#include "source/survey.h"
+#include "source/list/survey.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

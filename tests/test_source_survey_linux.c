@@ -1,5 +1,5 @@
 /* Looking at the processes of this machine; tests/cli/check_linux.sh looks at some with a cause. */
-#include "source/survey.h"
+#include "source/list/survey.h"
 
 #include "base/os.h"
 

@@ -4,7 +4,7 @@
 #include "base/os.h"
 #include "base/utf8.h"
 #include "cli/cmd.h"
-#include "source/survey.h"
+#include "source/list/survey.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -123,10 +123,10 @@ struct source_ops {
 	void (*close)(struct source *s);
 };
 
-/* The live sources of this host, ending in NULL: source_list_linux.c, source_list_windows.c. */
+/* The live sources of this host, ending in NULL: list/live_linux.c, list/live_windows.c. */
 extern const struct source_ops *const live_sources[];
 /*
- * The reader of a trace file by its first bytes, in a list of its own that ends in NULL (source_list_file.c);
+ * The reader of a trace file by its first bytes, in a list of its own that ends in NULL (list/file.c);
  * that of Windows traces when they are none that is known, or path is NULL. open() gets
  * source_config.file, and refuses a file that is none of its own (ERR_FORMAT) before anything long is
  * done; run() reads it, waits where the queue is full (queue_offer), and returns at its end. Its frames,

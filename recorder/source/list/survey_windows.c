@@ -1,4 +1,4 @@
-#include "source/survey.h"
+#include "source/list/survey.h"
 
 /* Windows requires unwind tables of every 64-bit program. */
 int survey_run(uint64_t limit_ns, struct survey *out, struct err *err)

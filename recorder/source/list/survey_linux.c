@@ -1,5 +1,5 @@
 /* Formats: proc(5), maps, stat, exe; ELF notes of Go: cmd/internal/buildid, "Go\0\0" of type 4. */
-#include "source/survey.h"
+#include "source/list/survey.h"
 
 #include "base/os.h"
 #include "base/table.h"

@@ -1,4 +1,4 @@
-#include "source/survey.h"
+#include "source/list/survey.h"
 
 #include <stdio.h>
 #include <string.h>
