@@ -2,7 +2,7 @@
  * Blobs: lists and data of segments, pages of frames and texts.
  *
  *	offset  bytes
- *	0       1      version: 1; 2 = lists whose ids are a column (page.c)
+ *	0       1      kind: 2 the lists of a segment, 1 anything else
  *	1       1      codec: 0 the bytes as they are, 1 zlib (RFC 1950)
  *	2       4      size of the raw bytes, little endian
  *	6       4      CRC-32 (that of zlib and gzip) of the raw bytes, little endian
@@ -36,9 +36,9 @@ uint32_t blob_crc(const void *raw, size_t n)
 	return (uint32_t)crc32_z(0, n ? raw : (const void *)"", n);
 }
 
-static void put_header(uint8_t *to, unsigned version, uint8_t codec, const void *raw, size_t n)
+static void put_header(uint8_t *to, enum blob_kind kind, uint8_t codec, const void *raw, size_t n)
 {
-	to[0] = (uint8_t)version;
+	to[0] = (uint8_t)kind;
 	to[1] = codec;
 	put_u32(to + 2, (uint32_t)n);
 	put_u32(to + 6, blob_crc(raw, n));
@@ -49,12 +49,12 @@ static int too_large(size_t n, struct err *err)
 	return err_set(err, ERR_LIMIT, "a segment of %zu bytes is too large to store", n);
 }
 
-static int plain(unsigned version, const void *raw, size_t n, struct buf *out, struct err *err)
+static int plain(enum blob_kind kind, const void *raw, size_t n, struct buf *out, struct err *err)
 {
 	uint8_t header[BLOB_HEADER_BYTES];
 
 	buf_reset(out);
-	put_header(header, version, CODEC_RAW, raw, n);
+	put_header(header, kind, CODEC_RAW, raw, n);
 	buf_put(out, header, sizeof(header));
 	buf_put(out, raw, n);
 	return buf_check(out, "a blob", err);
@@ -64,10 +64,10 @@ int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err)
 {
 	if (n > UINT32_MAX / 2)
 		return too_large(n, err);
-	return plain(BLOB_PLAIN, raw, n, out, err);
+	return plain(BLOB_OTHER, raw, n, out, err);
 }
 
-int blob_pack(struct deflater *d, unsigned version, const struct columns *c, struct buf *out,
+int blob_pack(struct deflater *d, enum blob_kind kind, const struct columns *c, struct buf *out,
 	      struct err *err)
 {
 	uint8_t header[BLOB_HEADER_BYTES];
@@ -80,7 +80,7 @@ int blob_pack(struct deflater *d, unsigned version, const struct columns *c, str
 	if (n > UINT32_MAX / 2)
 		return too_large(n, err);
 	buf_reset(out);
-	put_header(header, version, CODEC_ZLIB, c->raw.data, n);
+	put_header(header, kind, CODEC_ZLIB, c->raw.data, n);
 	buf_put(out, header, sizeof(header));
 	deflater_start(d);
 	deflater_kind(d, c->kind, out);
@@ -94,11 +94,11 @@ int blob_pack(struct deflater *d, unsigned version, const struct columns *c, str
 	}
 	deflater_end(d, out);
 	if (!out->failed && out->len - BLOB_HEADER_BYTES >= n)
-		return plain(version, c->raw.data, n, out, err);
+		return plain(kind, c->raw.data, n, out, err);
 	return buf_check(out, "a blob", err);
 }
 
-int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out,
+int blob_unpack(const void *blob, size_t n, enum blob_kind kind, size_t max_raw, struct buf *out,
 		struct err *err)
 {
 	const uint8_t *at = blob;
@@ -108,7 +108,7 @@ int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out,
 
 	if (n < BLOB_HEADER_BYTES)
 		return err_set(err, ERR_FORMAT, "it ends after %zu bytes", n);
-	if (at[0] < BLOB_PLAIN || at[0] > BLOB_COLUMNS || at[1] > CODEC_ZLIB)
+	if (at[0] != kind || at[1] > CODEC_ZLIB)
 		return err_set(err, ERR_FORMAT, "its encoding is %u.%u, not known here", at[0],
 			       at[1]);
 	nraw = get_u32(at + 2);

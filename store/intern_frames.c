@@ -164,8 +164,7 @@ static bool knows_enough(const struct interner *in)
 /* What is damaged is not known, and stored again. */
 static const struct page_learner learner = {
 	.what = "frames",
-	.last_id = "SELECT max(coalesce((SELECT max(id) FROM frame), 0), coalesce("
-		   "(SELECT last_id FROM frame_page ORDER BY first_id DESC LIMIT 1), 0))",
+	.last_id = "SELECT coalesce((SELECT last_id FROM frame_page ORDER BY first_id DESC LIMIT 1), 0)",
 	.newest = newest_page,
 	.learn = learn_row,
 	.enough = knows_enough,

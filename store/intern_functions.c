@@ -118,8 +118,7 @@ static bool knows_enough(const struct interner *in)
 /* What is damaged is not known, and stored again. */
 static const struct page_learner learner = {
 	.what = "functions",
-	.last_id = "SELECT max(coalesce((SELECT max(id) FROM function), 0), coalesce("
-		   "(SELECT last_id FROM function_page ORDER BY first_id DESC LIMIT 1), 0))",
+	.last_id = "SELECT coalesce((SELECT last_id FROM function_page ORDER BY first_id DESC LIMIT 1), 0)",
 	.newest = "SELECT first_id, last_id, data, names FROM function_page"
 		  " WHERE first_id BETWEEN 1 AND ? ORDER BY first_id DESC LIMIT 1",
 	.learn = learn_row,

@@ -11,6 +11,13 @@ enum { DAMAGE_TOLD = 5 };                    /* parts that are named */
 
 enum { FLAT_IDS = 1 << 24, WALK_STEPS = 16 };
 
+/* Ids of the store -> indices in the incident. */
+struct indices {
+	uint32_t *flat;                      /* id -> index + 1, 0 = not loaded */
+	uint32_t nflat;
+	struct idmap beyond;                 /* ids from FLAT_IDS on -> index */
+};
+
 /*
  * A table's rows: where those that were loaded are, and the one that its statement is at. What segments
  * list was mostly stored in that order, so the next one is a few rows on.
@@ -19,16 +26,15 @@ struct rows {
 	const char *what, *sql;              /* the rows from an id on; its first column is the id */
 	sqlite3_stmt *st;
 	int64_t at;                          /* the row that st is at; 0 = none */
-	uint32_t *flat;                      /* row id -> index + 1, 0 = not loaded */
-	uint32_t nflat;
-	struct idmap beyond;                 /* row ids from FLAT_IDS on -> index */
+	struct indices loaded;
 };
 
 struct loading {
 	struct store *s;
 	struct incident *in;
 	struct page_cache pages;
-	struct rows processes, threads, modules, functions, frames;
+	struct rows processes, threads, modules;
+	struct indices functions, frames;
 	struct loaded_function {
 		const char *name, *raw_name, *module;   /* owned by the incident */
 		uint64_t offset;
@@ -49,9 +55,16 @@ static int no_memory(struct loading *l, struct err *err)
 		       l->in->head.id, l->s->path);
 }
 
+static int missing(const struct loading *l, const char *what, int64_t id, struct err *err)
+{
+	return err_set(err, ERR_FORMAT,
+		       "incident %" PRId64 " in %s is damaged: its %s %" PRId64 " is missing",
+		       l->in->head.id, l->s->path, what, id);
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static bool known(const struct rows *r, int64_t id, uint32_t *index)
+static bool known(const struct indices *r, int64_t id, uint32_t *index)
 {
 	int64_t beyond;
 
@@ -66,7 +79,7 @@ static bool known(const struct rows *r, int64_t id, uint32_t *index)
 }
 
 /* Only the pages of it that are used take memory. */
-static int make_flat(struct rows *r, uint64_t id)
+static int make_flat(struct indices *r, uint64_t id)
 {
 	uint32_t n = id < FLAT_IDS / 2 ? (uint32_t)id * 2 + 1024 : FLAT_IDS;
 	uint32_t *bigger = calloc(n, sizeof(*bigger));
@@ -82,7 +95,7 @@ static int make_flat(struct rows *r, uint64_t id)
 }
 
 /* Remember an index; UINT32_MAX is what incident_add_*() say without memory. */
-static int enter(struct loading *l, struct rows *r, int64_t id, uint32_t index, struct err *err)
+static int enter(struct loading *l, struct indices *r, int64_t id, uint32_t index, struct err *err)
 {
 	int rc = index == UINT32_MAX ? ERR_MEMORY : 0;
 
@@ -123,17 +136,20 @@ static int fetch(struct loading *l, struct rows *r, int64_t id, struct err *err)
 		}
 	}
 	if (!rc && (!r->at || r->at != id))
-		rc = err_set(err, ERR_FORMAT,
-			     "incident %" PRId64 " in %s is damaged: its %s %" PRId64 " is missing",
-			     l->in->head.id, l->s->path, r->what, id);
+		rc = missing(l, r->what, id, err);
 	return rc;
+}
+
+static void indices_free(struct indices *r)
+{
+	free(r->flat);
+	idmap_free(&r->beyond);
 }
 
 static void rows_free(struct rows *r)
 {
 	sqlite3_reset(r->st);
-	free(r->flat);
-	idmap_free(&r->beyond);
+	indices_free(&r->loaded);
 }
 
 static const char *text_at(sqlite3_stmt *st, int column)
@@ -161,8 +177,7 @@ static int find_text(struct loading *l, int64_t id, const char **out, struct err
 	int rc = page_cache_text(&l->pages, id, out, err);
 
 	if (!rc && !*out)
-		rc = err_set(err, ERR_FORMAT, "incident %" PRId64 " in %s is damaged: its text %" PRId64 " is missing",
-			     l->in->head.id, l->s->path, id);
+		rc = missing(l, "text", id, err);
 	return rc;
 }
 
@@ -185,7 +200,7 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 	sqlite3_stmt *st;
 	int rc;
 
-	if (known(&l->processes, id, index))
+	if (known(&l->processes.loaded, id, index))
 		return 0;
 	rc = fetch(l, &l->processes, id, err);
 	if (rc)
@@ -196,13 +211,11 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 	p.exec = (uint32_t)sqlite3_column_int64(st, 3);
 	p.parent_pid = (uint32_t)sqlite3_column_int64(st, 4);
 	p.name = text_at(st, 5);
-	rc = load_text(l, sqlite3_column_int64(st, 7), &p.cmdline, err);
+	rc = load_text(l, sqlite3_column_int64(st, 6), &p.cmdline, err);
 	if (rc)
 		return rc;
-	if (!p.cmdline)
-		p.cmdline = text_at(st, 6);
 	*index = incident_add_process(l->in, &p);
-	return enter(l, &l->processes, id, *index, err);
+	return enter(l, &l->processes.loaded, id, *index, err);
 }
 
 static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct err *err)
@@ -211,7 +224,7 @@ static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct er
 	sqlite3_stmt *st;
 	int rc;
 
-	if (known(&l->threads, id, index))
+	if (known(&l->threads.loaded, id, index))
 		return 0;
 	rc = fetch(l, &l->threads, id, err);
 	if (rc)
@@ -223,7 +236,7 @@ static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct er
 	if (rc)
 		return rc;
 	*index = incident_add_thread(l->in, &t);
-	return enter(l, &l->threads, id, *index, err);
+	return enter(l, &l->threads.loaded, id, *index, err);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -234,7 +247,7 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	sqlite3_stmt *st;
 	int n, rc;
 
-	if (known(&l->modules, id, index))
+	if (known(&l->modules.loaded, id, index))
 		return 0;
 	rc = fetch(l, &l->modules, id, err);
 	if (rc)
@@ -248,31 +261,22 @@ static int load_module(struct loading *l, int64_t id, uint32_t *index, struct er
 	if (m.build_id_bytes)
 		memcpy(m.build_id, sqlite3_column_blob(st, 4), m.build_id_bytes);
 	*index = incident_add_module(l->in, &m);
-	return enter(l, &l->modules, id, *index, err);
+	return enter(l, &l->modules.loaded, id, *index, err);
 }
 
-/* Not remembered yet: from its page, or its row. */
 static int find_function(struct loading *l, int64_t id, struct incident_frame *f, struct err *err)
 {
 	const struct page_function *stored;
 	int rc = page_cache_function(&l->pages, id, &stored, err);
 
+	if (!rc && !stored)
+		rc = missing(l, "function", id, err);
 	if (rc)
 		return rc;
-	if (stored) {
-		f->function = stored->name;
-		f->raw_name = stored->raw_name;
-		f->function_module = stored->module;
-		f->function_offset = stored->offset;
-		return 0;
-	}
-	rc = fetch(l, &l->functions, id, err);
-	if (rc)
-		return rc;
-	f->function = text_at(l->functions.st, 1);
-	f->raw_name = text_at(l->functions.st, 2);
-	f->function_module = text_at(l->functions.st, 3);
-	f->function_offset = (uint64_t)sqlite3_column_int64(l->functions.st, 4);
+	f->function = stored->name;
+	f->raw_name = stored->raw_name;
+	f->function_module = stored->module;
+	f->function_offset = stored->offset;
 	return 0;
 }
 
@@ -334,40 +338,24 @@ static int add_frame(struct loading *l, struct incident_frame *f, int64_t functi
 	return rc;
 }
 
-/* Of a store of version 2, or one that began as such. */
-static int frame_row(struct loading *l, int64_t id, struct page_frame *f, struct err *err)
-{
-	int rc = fetch(l, &l->frames, id, err);
-
-	if (rc)
-		return rc;
-	f->module_id = sqlite3_column_int64(l->frames.st, 1);
-	f->offset = (uint64_t)sqlite3_column_int64(l->frames.st, 2);
-	f->flags = (uint32_t)sqlite3_column_int64(l->frames.st, 3);
-	f->function_id = sqlite3_column_int64(l->frames.st, 4);
-	return 0;
-}
-
 static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
 	struct incident_frame f = {0};
 	const struct page_frame *stored;
-	struct page_frame from = {.id = id};
 	int rc;
 
 	if (known(&l->frames, id, index))
 		return 0;
 	rc = page_cache_frame(&l->pages, id, &stored, err);
-	if (!rc && stored)
-		from = *stored;
-	else if (!rc)
-		rc = frame_row(l, id, &from, err);
-	f.offset = from.offset;
-	f.flags = from.flags;
+	if (!rc && !stored)
+		rc = missing(l, "frame", id, err);
+	if (rc)
+		return rc;
+	f.offset = stored->offset;
+	f.flags = stored->flags;
+	rc = load_module(l, stored->module_id, &f.module, err);
 	if (!rc)
-		rc = load_module(l, from.module_id, &f.module, err);
-	if (!rc)
-		rc = add_frame(l, &f, from.function_id, index, err);
+		rc = add_frame(l, &f, stored->function_id, index, err);
 	return rc ? rc : enter(l, &l->frames, id, *index, err);
 }
 
@@ -479,24 +467,15 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 		.in = in,
 		.pages = {.s = s},
 		.processes = {.what = "process",
-			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, cmdline_id FROM process"
+			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline_id FROM process"
 				     " WHERE id>=? ORDER BY id"},
 		.threads = {.what = "thread",
 			    .sql = "SELECT id, process_id, tid, name FROM thread WHERE id>=? ORDER BY id"},
 		.modules = {.what = "module",
 			    .sql = "SELECT id, kind, name, path, build_id FROM module WHERE id>=? ORDER BY id"},
-		.functions = {.what = "function",
-			      .sql = "SELECT id, name, raw_name, module, offset FROM function WHERE id>=? ORDER BY id"},
-		.frames = {.what = "frame",
-			   .sql = "SELECT id, module_id, offset, flags, function_id FROM frame WHERE id>=? ORDER BY id"},
 	};
-	int rc = schema_version(s, &l.pages.version, err);
+	int rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
 
-	if (l.pages.version < 3)
-		l.processes.sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline, 0 FROM process"
-				  " WHERE id>=? ORDER BY id";
-	if (!rc)
-		rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
 	if (!rc && (sort_by_time(in->samples, in->nsamples, sizeof(*in->samples)) ||
 		    sort_by_time(in->events, in->nevents, sizeof(*in->events))))
 		rc = no_memory(&l, err);
@@ -508,8 +487,8 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 	rows_free(&l.processes);
 	rows_free(&l.threads);
 	rows_free(&l.modules);
-	rows_free(&l.functions);
-	rows_free(&l.frames);
+	indices_free(&l.functions);
+	indices_free(&l.frames);
 	page_cache_free(&l.pages);
 	free(l.function_items);
 	buf_free(&l.damage);

@@ -108,7 +108,7 @@ int lists_pack(struct deflater *d, struct columns *c, uint64_t *ids, uint32_t nt
 	columns_put_varint(c, nframes);
 	columns_put(c, ids, nthreads);
 	columns_put(c, ids + nthreads, nframes);
-	return blob_pack(d, BLOB_COLUMNS, c, out, err);
+	return blob_pack(d, BLOB_LISTS, c, out, err);
 }
 
 static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned next, uint64_t *out)
@@ -125,49 +125,26 @@ static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned
 	return true;
 }
 
-/* As they were up to version 2 of the store: a varint behind the other. */
-static bool get_old_ids(const uint8_t **at, const uint8_t *end, uint32_t n, uint64_t *out)
-{
-	uint64_t step, id = 0;
-
-	while (n--) {
-		if (!varint_get(at, end, &step))
-			return false;
-		id = add(id, step);
-		*out++ = id;
-	}
-	return true;
-}
-
 static int bad_lists(struct err *err)
 {
 	return err_set(err, ERR_FORMAT, "its lists of threads and frames are damaged");
 }
 
 /* Ids take a byte each at least, so the bytes bound what is allocated. */
-int lists_decode(const void *raw, size_t n, bool by_planes, struct lists *out, struct err *err)
+int lists_decode(const void *raw, size_t n, struct lists *out, struct err *err)
 {
 	const uint8_t *at = raw, *end = at + n;
 	uint64_t threads = 0, frames = 0, *ids;
-	bool good;
 
 	if (n < 2 || n > LISTS_MAX_BYTES)
 		return bad_lists(err);
 	ids = malloc(n * sizeof(*ids));
 	if (!ids)
 		return no_memory(err);
-	good = varint_get(&at, end, &threads);
-	if (by_planes)
-		good = good && varint_get(&at, end, &frames) && threads <= n && frames <= n &&
-		       threads + frames <= (uint64_t)(end - at) &&
-		       get_ids(&at, end, (uint32_t)threads, 0, ids) &&
-		       get_ids(&at, end, (uint32_t)frames, 1, ids + threads);
-	else
-		good = good && threads <= (uint64_t)(end - at) &&
-		       get_old_ids(&at, end, (uint32_t)threads, ids) && varint_get(&at, end, &frames) &&
-		       frames <= (uint64_t)(end - at) &&
-		       get_old_ids(&at, end, (uint32_t)frames, ids + threads);
-	if (!good || at != end) {
+	if (!varint_get(&at, end, &threads) || !varint_get(&at, end, &frames) || threads > n ||
+	    frames > n || threads + frames > (uint64_t)(end - at) ||
+	    !get_ids(&at, end, (uint32_t)threads, 0, ids) ||
+	    !get_ids(&at, end, (uint32_t)frames, 1, ids + threads) || at != end) {
 		free(ids);
 		return bad_lists(err);
 	}
@@ -180,10 +157,10 @@ int lists_decode(const void *raw, size_t n, bool by_planes, struct lists *out, s
 int lists_unpack(const void *blob, size_t n, struct lists *out, struct err *err)
 {
 	struct buf raw = {0};
-	int rc = blob_unpack(blob, n, LISTS_MAX_BYTES, &raw, err);
+	int rc = blob_unpack(blob, n, BLOB_LISTS, LISTS_MAX_BYTES, &raw, err);
 
 	if (!rc)
-		rc = lists_decode(raw.data, raw.len, *(const uint8_t *)blob == BLOB_COLUMNS, out, err);
+		rc = lists_decode(raw.data, raw.len, out, err);
 	buf_free(&raw);
 	return rc;
 }
@@ -266,7 +243,7 @@ int frame_page_pack(struct deflater *d, struct columns *c, const struct page_fra
 		columns_put_varint(c, n);
 		for (k = 0; k < FRAME_COLUMNS; k++)
 			columns_put(c, to[k], n);
-		rc = blob_pack(d, BLOB_PLAIN, c, out, err);
+		rc = blob_pack(d, BLOB_OTHER, c, out, err);
 	}
 	idmap_free(&last);
 	free(values);
@@ -291,7 +268,7 @@ int frame_page_pack_functions(struct deflater *d, struct columns *c, const struc
 	}
 	reset(c, DEFLATE_NOISE);
 	columns_put(c, values, n);
-	rc = blob_pack(d, BLOB_PLAIN, c, out, err);
+	rc = blob_pack(d, BLOB_OTHER, c, out, err);
 	free(values);
 	return rc;
 }
@@ -364,10 +341,10 @@ int frame_page_unpack(const struct blob *frames, const struct blob *functions, i
 		  struct page_frame **out, uint32_t *n, struct err *err)
 {
 	struct buf raw[2] = {0};
-	int rc = blob_unpack(frames->bytes, frames->n, PAGE_MAX_BYTES, &raw[0], err);
+	int rc = blob_unpack(frames->bytes, frames->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw[0], err);
 
 	if (!rc)
-		rc = blob_unpack(functions->bytes, functions->n, PAGE_MAX_BYTES, &raw[1], err);
+		rc = blob_unpack(functions->bytes, functions->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw[1], err);
 	if (!rc)
 		rc = frame_page_decode(&raw[0], &raw[1], first_id, out, n, err);
 	buf_free(&raw[0]);
@@ -406,7 +383,7 @@ int text_page_pack(struct deflater *d, struct columns *c, const char *const *tex
 		columns_put_varint(c, strlen(texts[i]));
 		buf_puts(&c->raw, texts[i]);
 	}
-	return blob_pack(d, BLOB_PLAIN, c, out, err);
+	return blob_pack(d, BLOB_OTHER, c, out, err);
 }
 
 /* Each gets its NUL where the length of the next one stood: so `raw` is the memory of all. */
@@ -458,7 +435,7 @@ int text_page_decode(struct buf *raw, uint32_t max_texts, struct text_page *out,
 int text_page_unpack(const struct blob *blob, uint32_t max_texts, struct text_page *out, struct err *err)
 {
 	struct buf raw = {0};
-	int rc = blob_unpack(blob->bytes, blob->n, PAGE_MAX_BYTES, &raw, err);
+	int rc = blob_unpack(blob->bytes, blob->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw, err);
 
 	if (!rc)
 		rc = text_page_decode(&raw, max_texts, out, err);
@@ -539,7 +516,7 @@ int function_page_unpack(const struct blob *data, const struct blob *names, int6
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = blob_unpack(data->bytes, data->n, PAGE_MAX_BYTES, &raw, err);
+	rc = blob_unpack(data->bytes, data->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw, err);
 	if (!rc)
 		rc = frame_page_decode(&raw, NULL, first_id, &items, &out->n, err);
 	if (!rc)

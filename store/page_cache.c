@@ -139,7 +139,7 @@ static int get_page(struct page_cache *c, struct cached_pages *p, const char *sq
 	int rc;
 
 	*out = page_find(p, id);
-	if (*out || c->version < 3)
+	if (*out)
 		return 0;
 	rc = find_row(c, sql, id, &row, err);
 	if (rc <= 0)

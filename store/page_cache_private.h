@@ -16,7 +16,6 @@ struct cached_pages {
 
 struct page_cache {
 	struct store *s;
-	int64_t version;                     /* of the file: before 3 it has no pages */
 	struct cached_pages frames, functions, texts;
 	size_t bytes;                        /* of all of them, as they are in memory */
 };

@@ -38,7 +38,7 @@ static void decode(struct slot *slot)
 	int rc = lists_unpack(slot->lists.data, slot->lists.len, &lists, &slot->why);
 
 	if (!rc)
-		rc = blob_unpack(slot->data.data, slot->data.len, SEGMENT_MAX_BYTES, &raw, &slot->why);
+		rc = blob_unpack(slot->data.data, slot->data.len, BLOB_OTHER, SEGMENT_MAX_BYTES, &raw, &slot->why);
 	if (!rc)
 		rc = segment_decode((const uint8_t *)raw.data, raw.len, content, &slot->why);
 	if (!rc && (content->nthreads != lists.nthreads || content->nframes != lists.nframes))

@@ -78,37 +78,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEPT_WALL_NS "kept_wall_ns INTEGER"
-#define RULE_STATE \
-	"CREATE TABLE rule_state(" \
-	" rule_key TEXT PRIMARY KEY, saved_wall_ns INTEGER NOT NULL, state BLOB NOT NULL" \
-	") WITHOUT ROWID"
-
-#define FRAME_PAGE \
-	"CREATE TABLE frame_page(" \
-	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, frames INTEGER NOT NULL," \
-	" data BLOB NOT NULL, functions BLOB NOT NULL)"
-#define FUNCTION_PAGE \
-	"CREATE TABLE function_page(" \
-	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, functions INTEGER NOT NULL," \
-	" data BLOB NOT NULL, names BLOB NOT NULL)"
-#define TEXT_PAGE \
-	"CREATE TABLE text_page(" \
-	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)"
-#define CMDLINE_ID "cmdline_id INTEGER"
-#define QUALITY(name) \
-	"CREATE TABLE " name "(" \
-	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE," \
-	" kind TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(incident_id, kind)" \
-	") WITHOUT ROWID"
-
-#define V_MODULE \
-	"CREATE VIEW v_module AS SELECT m.id, m.kind, m.name, m.path, hex(m.build_id) AS build_id" \
-	" FROM module m"
-#define V_THREAD \
-	"CREATE VIEW v_thread AS SELECT t.id, p.session_id, p.pid, p.exec, p.name AS process," \
-	" t.tid, t.name AS thread FROM thread t JOIN process p ON p.id = t.process_id"
-
 static const char *const tables[] = {
 	"CREATE TABLE meta("
 	" key TEXT PRIMARY KEY, value"
@@ -127,7 +96,7 @@ static const char *const tables[] = {
 	" kind TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL, build_id BLOB)",
 	"CREATE INDEX module_session ON module(session_id) WHERE session_id IS NOT NULL",
 
-	/* These two are of version 2, and empty here. */
+	/* Always empty: format 3 has them, though pages took their place. */
 	"CREATE TABLE function("
 	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
 	" offset INTEGER NOT NULL, name TEXT NOT NULL, raw_name TEXT, module TEXT)",
@@ -136,14 +105,21 @@ static const char *const tables[] = {
 	" offset INTEGER NOT NULL, flags INTEGER NOT NULL,"
 	" function_id INTEGER REFERENCES function(id))",
 
-	FRAME_PAGE,
-	FUNCTION_PAGE,
-	TEXT_PAGE,
+	"CREATE TABLE frame_page("
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, frames INTEGER NOT NULL,"
+	" data BLOB NOT NULL, functions BLOB NOT NULL)",
+
+	"CREATE TABLE function_page("
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, functions INTEGER NOT NULL,"
+	" data BLOB NOT NULL, names BLOB NOT NULL)",
+
+	"CREATE TABLE text_page("
+	" first_id INTEGER PRIMARY KEY, last_id INTEGER NOT NULL, data BLOB NOT NULL)",
 
 	"CREATE TABLE process("
 	" id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL REFERENCES session(id),"
 	" pid INTEGER NOT NULL, start_ns INTEGER NOT NULL, exec INTEGER NOT NULL,"
-	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT, " CMDLINE_ID ")",
+	" parent_pid INTEGER NOT NULL, name TEXT NOT NULL, cmdline TEXT, cmdline_id INTEGER)",
 	"CREATE INDEX process_pid ON process(session_id, pid)",
 
 	"CREATE TABLE thread("
@@ -165,7 +141,7 @@ static const char *const tables[] = {
 	" asked_pre_ns INTEGER NOT NULL, asked_post_ns INTEGER NOT NULL,"
 	" t0_ns INTEGER, t1_ns INTEGER, gap_reason TEXT, samples INTEGER, lost INTEGER,"
 	" recorder_cpu_ns INTEGER NOT NULL, recorder_rss_bytes INTEGER NOT NULL,"
-	" recorder_version TEXT NOT NULL, note TEXT, " KEPT_WALL_NS ")",
+	" recorder_version TEXT NOT NULL, note TEXT, kept_wall_ns INTEGER)",
 	"CREATE INDEX incident_host ON incident(host_id)",
 	"CREATE INDEX incident_time ON incident(trigger_wall_ns)",
 
@@ -187,23 +163,14 @@ static const char *const tables[] = {
 	" PRIMARY KEY(incident_id, kind, second, cpu)"
 	") WITHOUT ROWID",
 
-	QUALITY("quality"),
+	"CREATE TABLE quality("
+	" incident_id INTEGER NOT NULL REFERENCES incident(id) ON DELETE CASCADE,"
+	" kind TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(incident_id, kind)"
+	") WITHOUT ROWID",
 
-	RULE_STATE,
-};
-
-/*
- * From each version to the next. What was stored stays where it is and is read there, so it takes no
- * time to speak of and a store needs no copy of it kept before.
- */
-static const char *const upgrades[] = {
-	[1] = "ALTER TABLE incident ADD COLUMN " KEPT_WALL_NS "; " RULE_STATE,
-	[2] = FRAME_PAGE "; " FUNCTION_PAGE "; " TEXT_PAGE "; ALTER TABLE process ADD COLUMN " CMDLINE_ID ";"
-	      QUALITY("quality_sum") ";"
-	      "INSERT INTO quality_sum SELECT incident_id, kind, sum(n) FROM quality GROUP BY incident_id, kind;"
-	      "DROP TABLE quality; ALTER TABLE quality_sum RENAME TO quality;"
-	      "DROP VIEW IF EXISTS v_frame; DROP VIEW IF EXISTS v_module; DROP VIEW IF EXISTS v_thread;"
-	      V_MODULE "; " V_THREAD,
+	"CREATE TABLE rule_state("
+	" rule_key TEXT PRIMARY KEY, saved_wall_ns INTEGER NOT NULL, state BLOB NOT NULL"
+	") WITHOUT ROWID",
 };
 
 /* Questions that people ask with sqlite3; the program itself does not use them. */
@@ -216,8 +183,11 @@ static const char *const views[] = {
 	"  WHERE x.incident_id = i.id) AS bytes,"
 	" h.name AS host FROM incident i JOIN host h ON h.id = i.host_id",
 
-	V_MODULE,
-	V_THREAD,
+	"CREATE VIEW v_module AS SELECT m.id, m.kind, m.name, m.path, hex(m.build_id) AS build_id"
+	" FROM module m",
+
+	"CREATE VIEW v_thread AS SELECT t.id, p.session_id, p.pid, p.exec, p.name AS process,"
+	" t.tid, t.name AS thread FROM thread t JOIN process p ON p.id = t.process_id",
 
 	/* Which incidents keep a segment in the file. */
 	"CREATE VIEW v_segment AS SELECT s.id, s.samples, s.bytes,"
@@ -271,28 +241,6 @@ int schema_create(struct store *s, struct err *err)
 	if (rc && !sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return rc;
-}
-
-int schema_upgrade(struct store *s, void *version, struct err *err)
-{
-	int64_t at = *(const int64_t *)version;
-	char sql[120];
-	int rc = 0;
-
-	for (; !rc && at < STORE_VERSION; at++)
-		rc = db_exec(s, upgrades[at], err);
-	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d; UPDATE meta SET value=%d WHERE key='min_reader'",
-		 STORE_VERSION, STORE_MIN_READER);
-	return rc ? rc : db_exec(s, sql, err);
-}
-
-int schema_version(struct store *s, int64_t *version, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, "PRAGMA user_version", &a, err);
-
-	*version = 0;
-	return rc ? rc : db_int(s, a.st, version, err);
 }
 
 /* ---- enums ---------------------------------------------------------------------------------- */

@@ -97,7 +97,7 @@ static int take_lock(struct store *s, struct err *err)
 
 /* ---- what kind of database ------------------------------------------------------------------ */
 
-static int pragma_int(struct store *s, const char *sql, int64_t *out, struct err *err)
+static int query_int(struct store *s, const char *sql, int64_t *out, struct err *err)
 {
 	struct args a;
 	int rc = db_statement(s, sql, &a, err);
@@ -129,18 +129,35 @@ static int check_min_reader(struct store *s, struct err *err)
 	return rc;
 }
 
+/* Formats before 3 were never released. */
+static int too_old(struct store *s, int64_t version, struct err *err)
+{
+	return err_set(err, ERR_FORMAT,
+		       "%s is of format %lld, this recorder reads and writes format %d: move it "
+		       "away (a new one is made; the recorder that wrote it can still read it)",
+		       s->path, (long long)version, STORE_VERSION);
+}
+
+/* A store that a recorder brought up from format 2 has frames as rows. */
+static int check_origin(struct store *s, struct err *err)
+{
+	int64_t has_rows;
+	int rc = query_int(s, "SELECT EXISTS (SELECT 1 FROM frame)", &has_rows, err);
+
+	return rc || !has_rows ? rc : too_old(s, 2, err);
+}
+
 static int check_version(struct store *s, bool *empty, struct err *err)
 {
 	int64_t pages, application, version;
-	int rc = pragma_int(s, "PRAGMA page_count", &pages, err);
+	int rc = query_int(s, "PRAGMA page_count", &pages, err);
 
 	if (!rc)
-		rc = pragma_int(s, "PRAGMA application_id", &application, err);
+		rc = query_int(s, "PRAGMA application_id", &application, err);
 	if (!rc)
-		rc = pragma_int(s, "PRAGMA user_version", &version, err);
+		rc = query_int(s, "PRAGMA user_version", &version, err);
 	if (rc)
 		return rc;
-	s->version = version;
 	*empty = pages == 0;
 	if (*empty && s->mode != STORE_RECORD)
 		return err_set(err, ERR_NOT_FOUND,
@@ -152,6 +169,8 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 			       "%s is a SQLite database of another program, not a store "
 			       "of incidents: choose another file with --store",
 			       s->path);
+	if (version < STORE_VERSION)
+		return too_old(s, version, err);
 	if (version > STORE_VERSION && s->mode != STORE_READ)
 		return err_set(
 			err, ERR_FORMAT,
@@ -159,7 +178,10 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 			"one writes %d): change it with that version, or choose another file "
 			"with --store",
 			s->path, (long long)version, STORE_VERSION);
-	return check_min_reader(s, err);
+	rc = check_min_reader(s, err);
+	if (!rc && version == STORE_VERSION)
+		rc = check_origin(s, err);
+	return rc;
 }
 
 /* ---- connecting ----------------------------------------------------------------------------- */
@@ -346,7 +368,6 @@ static int connect_writer(struct store *s, struct err *err)
 		rc = db_error(s->path, NULL, SQLITE_READONLY, err);
 	if (!rc && empty)
 		rc = schema_create(s, err);
-	s->version = empty ? STORE_VERSION : s->version;
 	if (!rc)
 		rc = use_log(s, err);
 	return rc;
@@ -361,10 +382,7 @@ static int start_recording(struct store *s, struct err *err)
 	if (rc)
 		return rc;
 	space_make_reserve(s);
-	if (s->version < STORE_VERSION)
-		rc = db_transact(s, TX_DURABLE, schema_upgrade, &s->version, err);
-	if (!rc)
-		rc = db_transact(s, TX_NORMAL, add_session, NULL, err);
+	rc = db_transact(s, TX_NORMAL, add_session, NULL, err);
 	if (!rc)
 		rc = partial_convert(s, err);
 	if (!rc)

@@ -55,7 +55,7 @@ void idmap_free(struct idmap *m);
 
 /* ---- blobs (blob.c) ------------------------------------------------------------------ */
 
-enum { BLOB_PLAIN = 1, BLOB_COLUMNS = 2 };   /* versions: lists of store version 3 are BLOB_COLUMNS */
+enum blob_kind { BLOB_OTHER = 1, BLOB_LISTS = 2 };
 #define BLOB_HEADER_BYTES 10
 #define LISTS_MAX_BYTES ((size_t)16 << 20)
 
@@ -75,11 +75,12 @@ struct columns {
 };
 
 /* Both replace what is in out. */
-int blob_pack(struct deflater *d, unsigned version, const struct columns *c, struct buf *out,
+int blob_pack(struct deflater *d, enum blob_kind kind, const struct columns *c, struct buf *out,
 	      struct err *err);
 int blob_plain(const void *raw, size_t n, struct buf *out, struct err *err);
-/* ERR_FORMAT when the bytes are no blob, raw would be over max_raw, or the CRC is wrong. */
-int blob_unpack(const void *blob, size_t n, size_t max_raw, struct buf *out, struct err *err);
+/* ERR_FORMAT: no blob of this kind, more than max_raw bytes, or a wrong CRC. */
+int blob_unpack(const void *blob, size_t n, enum blob_kind kind, size_t max_raw, struct buf *out,
+		struct err *err);
 uint32_t blob_crc(const void *raw, size_t n);
 
 /* ---- what is in blobs (page.c) -------------------------------------------------------- */
@@ -95,8 +96,8 @@ struct lists {
 int lists_pack(struct deflater *d, struct columns *c, uint64_t *ids, uint32_t nthreads, uint32_t nframes,
 	       struct buf *out, struct err *err);
 int lists_unpack(const void *blob, size_t n, struct lists *out, struct err *err);
-/* Without the blob around it; by_planes: BLOB_COLUMNS. */
-int lists_decode(const void *raw, size_t n, bool by_planes, struct lists *out, struct err *err);
+/* Without the blob around it. */
+int lists_decode(const void *raw, size_t n, struct lists *out, struct err *err);
 
 #define PAGE_FRAMES 2048u                    /* that are packed together, at most */
 #define PAGE_FRAMES_MAX 65536u               /* that are read */
@@ -173,7 +174,6 @@ struct store {
 	sqlite3 *db;
 	struct os_file *lock;                /* STORE_RECORD: held while open */
 	int64_t session_id;                  /* STORE_RECORD: this run's row */
-	int64_t version;                     /* of the file when it was opened */
 	uint64_t floor_bytes;                /* UINT64_MAX = the default */
 	struct kept_statement {
 		const char *sql;
@@ -281,15 +281,6 @@ int page_learn(struct store *s, const struct page_learner *l, int64_t *next, str
 
 /* In a new, empty file: everything. Ends in WAL mode. */
 int schema_create(struct store *s, struct err *err);
-
-/* In a transaction: from the version before, an int64_t, to STORE_VERSION. */
-int schema_upgrade(struct store *s, void *version, struct err *err);
-
-/*
- * The version of the file now: in a transaction, for a recorder may upgrade it while others have it
- * open. Version 3 has pages.
- */
-int schema_version(struct store *s, int64_t *version, struct err *err);
 
 /* Names of enums in the file: they belong to the format, not to the program. */
 const char *state_to_text(enum incident_state state);

@@ -334,19 +334,6 @@ static int frames_step(struct store *s, void *arg, struct err *err)
 
 /* ---- pages of functions --------------------------------------------------------------------- */
 
-/* What frames of pages have is marked; here what rows have, in a store that was of version 2. */
-static int mark_named(struct marks *m, int kind, const char *sql)
-{
-	struct args a;
-	int rc = db_statement(m->s, sql, &a, NULL);
-
-	while (!rc && (rc = db_step(m->s, a.st, NULL)) > 0) {
-		mark(m, kind, sqlite3_column_int64(a.st, 0));
-		rc = 0;
-	}
-	return rc;
-}
-
 static uint32_t count_marked(const struct marks *m, const struct function_page *p)
 {
 	uint32_t i, n = 0;
@@ -521,13 +508,11 @@ int store_sweep_segments(struct store *s)
 static const struct rows thread_rows = {ROWS("thread", "NOT listed(0, id)")};
 static const struct rows process_rows = {
 	ROWS("process", "NOT EXISTS (SELECT 1 FROM thread t WHERE t.process_id = process.id)")};
-static const struct rows frame_rows = {ROWS("frame", "NOT listed(1, id)")};
-static const struct rows function_rows = {ROWS("function", "NOT listed(2, id)"), .named = true};
 static const struct rows module_rows = {ROWS("module", "NOT listed(3, id)"), .named = true};
 static const struct rows text_pages = {RANGE_ROWS("text_page", "first_id", "NOT any_text(first_id, last_id)"),
 				       .limit = STEP_TEXT_PAGES, .named = true};
 
-static int sweep_listed(struct marks *m, struct step *pages, bool has_pages)
+static int sweep_listed(struct marks *m, struct step *pages)
 {
 	int rc = sweep_rows(m, &thread_rows);
 
@@ -535,33 +520,29 @@ static int sweep_listed(struct marks *m, struct step *pages, bool has_pages)
 		rc = sweep_rows(m, &process_rows);
 	if (!rc)
 		rc = look_at_others(m->s, &m->others, NULL);
-	if (!rc)
-		rc = sweep_rows(m, &frame_rows);
-	return rc || !has_pages ? rc : run(pages, skip_frames, frames_step);
+	return rc ? rc : run(pages, skip_frames, frames_step);
 }
 
 /* What frames name, unless there are some that cannot be asked. */
-static int sweep_functions_and_modules(struct marks *m, struct step *pages, bool has_pages)
+static int sweep_functions_and_modules(struct marks *m, struct step *pages)
 {
-	int rc;
+	int rc = m->unread[MARK_FRAMES] ? 0 : run(pages, skip_functions, functions_step);
 
-	if (m->unread[MARK_FRAMES])
-		return 0;
-	rc = mark_named(m, MARK_FUNCTIONS, "SELECT DISTINCT function_id FROM frame WHERE function_id IS NOT NULL");
-	if (!rc)
-		rc = sweep_rows(m, &function_rows);
-	if (!rc && has_pages)
-		rc = run(pages, skip_functions, functions_step);
-	if (rc || m->unread[MARK_FUNCTIONS])
+	if (rc || m->unread[MARK_FRAMES] || m->unread[MARK_FUNCTIONS])
 		return rc;
-	rc = mark_named(m, MARK_MODULES, "SELECT DISTINCT module_id FROM frame UNION SELECT module_id FROM function");
-	return rc ? rc : sweep_rows(m, &module_rows);
+	return sweep_rows(m, &module_rows);
 }
 
 static int sweep_texts(struct marks *m)
 {
-	int rc = mark_named(m, MARK_TEXTS, "SELECT cmdline_id FROM process WHERE cmdline_id IS NOT NULL");
+	struct args a;
+	int rc = db_statement(m->s, "SELECT cmdline_id FROM process WHERE cmdline_id IS NOT NULL",
+			      &a, NULL);
 
+	while (!rc && (rc = db_step(m->s, a.st, NULL)) > 0) {
+		mark(m, MARK_TEXTS, sqlite3_column_int64(a.st, 0));
+		rc = 0;
+	}
 	return rc ? rc : sweep_rows(m, &text_pages);
 }
 
@@ -584,11 +565,11 @@ static int sessions_step(struct store *s, void *arg, struct err *err)
 		"DELETE FROM host WHERE id NOT IN (SELECT host_id FROM incident)", err);
 }
 
-static int sweep_names(struct marks *m, struct step *pages, bool has_pages)
+static int sweep_names(struct marks *m, struct step *pages)
 {
-	int rc = sweep_functions_and_modules(m, pages, has_pages);
+	int rc = sweep_functions_and_modules(m, pages);
 
-	if (!rc && has_pages)
+	if (!rc)
 		rc = sweep_texts(m);
 	return rc ? rc : db_transact(m->s, TX_NORMAL, sessions_step, m, NULL);
 }
@@ -621,16 +602,11 @@ void sweep_look(struct store *s)
 	s->unshrunk = s->unswept || free_pages;
 }
 
-static int begin(struct marks *m, bool *has_pages)
+static int begin(struct marks *m)
 {
-	int64_t version = 0;
 	int rc = store_sweep_segments(m->s);
 
 	query_int(m->s, "SELECT value FROM meta WHERE key='unswept'", &m->note);
-	if (!rc)
-		rc = schema_version(m->s, &version, NULL);
-
-	*has_pages = version >= 3;
 	if (!rc)
 		rc = marks_init(m);
 	if (!rc)
@@ -648,14 +624,14 @@ void store_sweep(struct store *s)
 	struct marks m = {.s = s};
 	struct merging merging = {.m = &m};
 	struct step pages = {.m = &m, .merging = &merging};
-	bool has_pages, swept;
-	int rc = begin(&m, &has_pages);
+	bool swept;
+	int rc = begin(&m);
 
 	if (!rc)
-		rc = sweep_listed(&m, &pages, has_pages);
+		rc = sweep_listed(&m, &pages);
 	swept = !rc;
 	if (!rc)
-		rc = sweep_names(&m, &pages, has_pages);
+		rc = sweep_names(&m, &pages);
 	marks_in_sql(s, NULL);
 	/* What is in a page that cannot be read is stored again when it is asked for. */
 	if (swept && !m.unread[MARK_FRAMES])

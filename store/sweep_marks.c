@@ -84,31 +84,25 @@ static int marks_init_one(struct marks *m, int kind, const char *sql)
 	return m->bits[kind] ? 0 : ERR_MEMORY;
 }
 
+/* An empty table has the range 0 to 0. */
 #define RANGE_OF(table) "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM " table
-#define RANGE_OF_PAGES(table, pages) \
-	RANGE_OF("(SELECT min(id) AS id FROM " table " UNION ALL SELECT max(id) FROM " table \
-		 " UNION ALL SELECT min(first_id) FROM " pages " UNION ALL SELECT" \
-		 " (SELECT last_id FROM " pages " ORDER BY first_id DESC LIMIT 1))")
+#define RANGE_OF_PAGES(table) \
+	"SELECT coalesce(min(first_id), 0), coalesce((SELECT last_id FROM " table \
+	" ORDER BY first_id DESC LIMIT 1), 0) FROM " table
 
-/* An empty table has the range 0 to 0. Rows of frames and functions are those of a store of version 2. */
 int marks_init(struct marks *m)
 {
-	int64_t version;
-	int rc = schema_version(m->s, &version, NULL);
+	static const char *const ranges[MARKS] = {
+		[MARK_THREADS] = RANGE_OF("thread"),
+		[MARK_FRAMES] = RANGE_OF_PAGES("frame_page"),
+		[MARK_FUNCTIONS] = RANGE_OF_PAGES("function_page"),
+		[MARK_MODULES] = RANGE_OF("module"),
+		[MARK_TEXTS] = RANGE_OF_PAGES("text_page"),
+	};
+	int kind, rc = 0;
 
-	if (!rc)
-		rc = marks_init_one(m, MARK_THREADS, RANGE_OF("thread"));
-	if (!rc)
-		rc = marks_init_one(m, MARK_MODULES, RANGE_OF("module"));
-	if (!rc)
-		rc = marks_init_one(m, MARK_FUNCTIONS, version < 3 ? RANGE_OF("function")
-				    : RANGE_OF_PAGES("function", "function_page"));
-	if (!rc)
-		rc = marks_init_one(m, MARK_FRAMES, version < 3 ? RANGE_OF("frame")
-				    : RANGE_OF_PAGES("frame", "frame_page"));
-	if (!rc && version >= 3)
-		rc = marks_init_one(m, MARK_TEXTS, "SELECT coalesce(min(first_id), 0), coalesce(max(last_id), 0)"
-				    " FROM text_page");
+	for (kind = 0; !rc && kind < MARKS; kind++)
+		rc = marks_init_one(m, kind, ranges[kind]);
 	return rc;
 }
 

@@ -478,9 +478,10 @@ static void rows_of_any_id_are_found(void **state)
 	s = lab_store(&lab, STORE_RECORD);
 	assert_int_equal(store_begin(s, &head, NULL), 0);
 	assert_int_equal(store_put_segment(s, head.id, segments[0], NULL), 0);
-	lab_sql(lab.path, "INSERT INTO frame(id, module_id, offset, flags) VALUES(100000, 1, 1, 0)");
+	lab_sql(lab.path, "INSERT INTO frame_page SELECT 99999, 100000, frames, data, functions FROM frame_page");
 	assert_int_equal(store_put_segment(s, head.id, segments[1], NULL), 0);
-	lab_sql(lab.path, "INSERT INTO frame(id, module_id, offset, flags) VALUES(20000000, 1, 2, 0)");
+	lab_sql(lab.path, "INSERT INTO frame_page SELECT 19999999, 20000000, frames, data, functions FROM frame_page"
+		" WHERE first_id=1");
 	assert_int_equal(store_put_segment(s, head.id, segments[2], NULL), 0);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame_page WHERE first_id IN (100001, 20000001)"), 2);
 	assert_int_equal(store_finish(s, &head, segments, 3, NULL), 0);

@@ -152,23 +152,6 @@ static void lists_come_back_as_they_were(void **state)
 	close_page(&p);
 }
 
-/* Up to version 2: a varint of each difference, 2 threads (5, 3), 2 frames (300, 301). */
-static void lists_of_version_2_are_read(void **state)
-{
-	static const uint8_t raw[] = {2, 10, 3, 2, 0xd8, 4, 2};
-	struct lists lists;
-
-	(void)state;
-	assert_int_equal(lists_decode(raw, sizeof(raw), false, &lists, NULL), 0);
-	assert_int_equal(lists.nthreads, 2);
-	assert_int_equal(lists.ids[1], 3);
-	assert_int_equal(lists.ids[2], 300);
-	assert_int_equal(lists.ids[3], 301);
-	free(lists.ids);
-	assert_int_equal(lists_decode(raw, sizeof(raw) - 1, false, &lists, NULL), ERR_FORMAT);
-	assert_int_equal(lists_decode(raw, sizeof(raw), true, &lists, NULL), ERR_FORMAT);
-}
-
 static void texts_come_back_as_they_were(void **state)
 {
 	static const char *const texts[] = {"cc1 -quiet a.c", "", "cc1 -quiet b.c", "\xc3\xa4"};
@@ -257,7 +240,6 @@ int main(void)
 		cmocka_unit_test(a_frame_is_sought_only_in_its_page),
 		cmocka_unit_test(a_page_with_an_id_below_1_is_refused),
 		cmocka_unit_test(lists_come_back_as_they_were),
-		cmocka_unit_test(lists_of_version_2_are_read),
 		cmocka_unit_test(texts_come_back_as_they_were),
 		cmocka_unit_test(functions_come_back_as_they_were),
 	};

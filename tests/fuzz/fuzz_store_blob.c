@@ -12,12 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void decode_lists(const void *raw, size_t n)
 {
 	struct lists lists;
-	int by_planes;
 
-	for (by_planes = 0; by_planes < 2; by_planes++) {
-		if (!lists_decode(raw, n, by_planes, &lists, NULL))
-			free(lists.ids);
-	}
+	if (!lists_decode(raw, n, &lists, NULL))
+		free(lists.ids);
 }
 
 /* Ids that a segment may list, whatever the page has; one of them is what the bytes say. */
@@ -79,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf raw = {0};
 
-	if (!blob_unpack(data, size, 1 << 20, &raw, NULL))
+	if (size && !blob_unpack(data, size, data[0], 1 << 20, &raw, NULL))
 		decode(raw.data, raw.len);
 	if (size)
 		decode(data, size);
