@@ -6,7 +6,6 @@
 #include "base/table.h"
 #include "base/text.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +39,7 @@ static void process_clear(struct process *process)
 	free(atomic_load(&process->comm));
 	free(atomic_load(&process->exe_name));
 	free(atomic_load(&process->cmdline));
+	free(atomic_load(&process->command_names));
 }
 
 void processes_free(struct processes *p)
@@ -159,13 +159,8 @@ struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns
 /* ".exe" goes, whatever its case, and no other suffix. */
 static size_t display_length(const char *name)
 {
-	size_t n = strnlen(name, PROCESS_NAME_MAX);
-	const char *end = name + n;
-
-	if (n > 4 && end[-4] == '.' && tolower((unsigned char)end[-3]) == 'e' &&
-	    tolower((unsigned char)end[-2]) == 'x' && tolower((unsigned char)end[-1]) == 'e')
-		n -= 4;
-	return n;
+	return strnlen(name, PROCESS_NAME_MAX) < PROCESS_NAME_MAX ? process_name_length(name)
+								   : PROCESS_NAME_MAX;
 }
 
 void process_set_comm(struct processes *p, struct process *process, const char *comm)
@@ -194,7 +189,20 @@ bool process_exe_is(const struct process *process, const char *path)
 
 void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline)
 {
+	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES], *names;
+	size_t n;
+
 	(void)p;
+	if (atomic_load(&process->cmdline))
+		return;
+	process_names_of_command(atomic_load(&process->exe_name), cmdline, called, script);
+	n = strlen(called) + 1;
+	names = malloc(n + strlen(script) + 1);
+	if (!names)
+		return;
+	memcpy(names, called, n);
+	memcpy(names + n, script, strlen(script) + 1);
+	set_once(&process->command_names, names);
 	set_once(&process->cmdline, text_dup(cmdline, PROCESS_CMDLINE_MAX));
 }
 
@@ -239,6 +247,30 @@ const char *process_name(const struct process *process)
 	if (!name)
 		name = atomic_load(&process->comm);
 	return name ? name : "?";
+}
+
+static struct process_names names_of(const struct process *process)
+{
+	const char *called = atomic_load(&process->command_names);
+
+	return (struct process_names){
+		.file = atomic_load(&process->exe_name), .comm = atomic_load(&process->comm),
+		.called = called, .script = called ? called + strlen(called) + 1 : NULL,
+	};
+}
+
+bool process_is_called(const struct process *process, const char *wanted)
+{
+	struct process_names names = names_of(process);
+
+	return process_names_match(&names, wanted);
+}
+
+const char *process_label(const struct process *process, char out[PROCESS_LABEL_BYTES])
+{
+	struct process_names names = names_of(process);
+
+	return process_names_label(&names, out);
 }
 
 /* ---- threads ---------------------------------------------------------------------------------- */

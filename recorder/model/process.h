@@ -13,6 +13,7 @@
 #define MODEL_PROCESS_H
 
 #include "base/err.h"
+#include "model/process_name.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -39,6 +40,7 @@ struct process {
 	_Atomic(char *) comm;                /* the kernel's short name; set once */
 	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
 	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
+	_Atomic(char *) command_names;       /* those that it gives: called, NUL, script; set with it */
 	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
 	_Atomic bool met;                    /* an event of it was delivered */
 	_Atomic bool listed;                 /* a segment lists it, or has: it takes no more room by another */
@@ -83,8 +85,19 @@ struct process *process_find(struct processes *p, uint32_t pid, uint64_t at_ns);
 void process_ref(struct process *process);
 void process_unref(struct process *process);
 
-/* Display name: base name of the executable, ".exe" removed, else comm, else "?". Never NULL. */
+/*
+ * The name that stores and exports keep: base name of the executable, ".exe" removed, else comm, else
+ * "?". Never NULL.
+ */
 const char *process_name(const struct process *process);
+
+/*
+ * Whether people mean it by this name: see process_name.h. Names may still come: the executable's
+ * within ms, those of the command line once the symbol worker or the source has read it.
+ */
+bool process_is_called(const struct process *process, const char *wanted);
+/* For sentences and lists: "sh [dash]". */
+const char *process_label(const struct process *process, char out[PROCESS_LABEL_BYTES]);
 
 /* Find or add a thread of a process; NULL at the ceiling or without memory. */
 struct thread *thread_add(struct processes *p, struct process *process, uint32_t tid);
