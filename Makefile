@@ -201,9 +201,10 @@ $(BUILD)/tests/test_%$(EXE): $(BUILD)/obj/tests/test_%.o $(BUILD)/obj/tests/supp
 	$(call say,LINK,$@)
 	$(Q)$(link) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ $(libs) -lcmocka
 
-# A whole program that a test records or has write something; it may use any layer.
-$(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o $(BUILD)/lib/support.a \
-                           $$(call archives,app)
+# A whole program that a test records or has write something; it may use any layer. burn uses none:
+# `make demo` builds it on machines that have nothing for tests.
+$(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o \
+                           $$(if $$(filter-out burn,$$*),$(BUILD)/lib/support.a $$(call archives,app))
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libs)
 
