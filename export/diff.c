@@ -192,7 +192,7 @@ int diff_make(struct diff *d, const struct incident *base, const struct incident
 	if (!rc)
 		rc = join_side(&made, &made.test, test);
 	if (rc)
-		err_set(err, ERR_MEMORY, "out of memory while joining two incidents");
+		err_memory(err, "while joining two incidents");
 	if (!rc)
 		rc = check_side(&made, &made.base, "base", err);
 	if (!rc)
@@ -329,7 +329,7 @@ int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff
 	t->all_base = calloc(n, sizeof(*t->all_base));
 	t->all_test = calloc(n, sizeof(*t->all_test));
 	if (!t->base || !t->test || !t->all_base || !t->all_test)
-		return err_set(err, ERR_MEMORY, "out of memory while comparing call trees");
+		return err_memory(err, "while comparing call trees");
 	weigh(t, d);
 	return 0;
 }
@@ -376,7 +376,7 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 	if (!all || !roots) {
 		free(all);
 		free(roots);
-		return err_set(err, ERR_MEMORY, "out of memory while comparing functions");
+		return err_memory(err, "while comparing functions");
 	}
 	for (i = 0; i < t->tree.nnodes; i++) {
 		const struct tree_node *node = &t->tree.nodes[i];

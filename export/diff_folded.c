@@ -31,7 +31,7 @@ static int diff_folded_write(const struct diff *d, const struct diff_options *op
 		base = rounded(t.base, t.tree.nnodes, diff_unit(d).per);
 		test = rounded(t.test, t.tree.nnodes, diff_unit(d).per);
 		rc = base && test ? folded_write_tree(&t.tree, base, test, out, err)
-				  : err_set(err, ERR_MEMORY, "out of memory while folding stacks");
+				  : err_memory(err, "while folding stacks");
 	}
 	free(base);
 	free(test);

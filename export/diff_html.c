@@ -126,7 +126,7 @@ static int diff_html_write(const struct diff *d, const struct diff_options *opt,
 	}
 	out_puts(out, html_begin);
 	if (!rc && put_head(d, out))
-		rc = err_set(err, ERR_MEMORY, "out of memory while writing the page");
+		rc = err_memory(err, "while writing the page");
 	out_puts(out, report_diff_html);
 	if (!rc)
 		rc = html_put_data(&text, out, err);

@@ -322,7 +322,7 @@ int folded_write_tree(const struct tree *tree, const uint64_t *counts, const uin
 	if (!rc)
 		rc = write_lines(&f, out);
 	if (rc)
-		err_set(err, (enum err_code)rc, "out of memory while folding stacks");
+		err_memory(err, "while folding stacks");
 	free(f.families);
 	free(f.first);
 	free(f.next);
@@ -356,7 +356,7 @@ static int folded_write(const struct incident *in, const struct export_options *
 	if (!rc) {
 		counts = count_samples(&tree, in);
 		rc = counts ? folded_write_tree(&tree, counts, NULL, out, err)
-			    : err_set(err, ERR_MEMORY, "out of memory while folding stacks");
+			    : err_memory(err, "while folding stacks");
 	}
 	tree_free(&tree);
 	free(counts);

@@ -16,7 +16,7 @@ int gzip_write(const struct buf *plain, struct out *out, struct err *err)
 	stream.avail_in = (uInt)plain->len;  /* a buf ends at 1 GiB */
 	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + 16, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return err_set(err, ERR_MEMORY, "out of memory while packing");
+		return err_memory(err, "while packing");
 	deflateSetHeader(&stream, &header);
 	do {
 		stream.next_out = chunk;

@@ -144,7 +144,7 @@ int html_put_data(const struct buf *json, struct out *out, struct err *err)
 
 	out_puts(out, "<script type=\"text/plain\" id=\"data\">\n");
 	if (!packed || compress2(packed, &size, (const Bytef *)buf_text(json), (uLong)json->len, 6) != Z_OK)
-		rc = err_set(err, ERR_MEMORY, "out of memory while packing the report's data");
+		rc = err_memory(err, "while packing the report's data");
 	if (!rc)
 		put_base64(out, packed, size);
 	out_puts(out, "</script>\n");
@@ -185,7 +185,7 @@ static int html_write(const struct incident *in, const struct export_options *op
 	out_puts(out, html_begin);
 	rc = put_head(in, out);
 	if (rc)
-		return err_set(err, (enum err_code)rc, "out of memory while writing the report");
+		return err_memory(err, "while writing the report");
 	out_puts(out, report_report_html);
 	rc = report_data(in, opt, &json, err);
 	if (!rc)

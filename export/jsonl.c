@@ -189,7 +189,7 @@ static int jsonl_write(const struct incident *in, const struct export_options *o
 	int rc;
 
 	if (!whos.of)
-		return err_set(err, ERR_MEMORY, "out of memory while writing samples");
+		return err_memory(err, "while writing samples");
 	rc = tree_build(&tree, in, opt, &tree_json_style, err);
 	if (!rc) {
 		put_head(&j, in, opt);

@@ -1,5 +1,6 @@
 #include "export/markup.h"
 
+#include "base/array.h"
 #include "export/names.h"
 
 #include <inttypes.h>
@@ -105,5 +106,5 @@ const char *markup_colour(const char *text, size_t n)
 		return "#cfcfcf";
 	for (i = 0; i < module_bytes; i++)
 		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	return colours[(hash ^ hash >> 16) % (sizeof(colours) / sizeof(colours[0]))];
+	return colours[(hash ^ hash >> 16) % COUNT_OF(colours)];
 }

@@ -178,7 +178,7 @@ static int perf_script_write(const struct incident *in, const struct export_opti
 	int rc = 0;
 
 	if (!lines.frames || !lines.threads)
-		rc = err_set(err, ERR_MEMORY, "out of memory while writing samples");
+		rc = err_memory(err, "while writing samples");
 	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
 		if (!export_takes(opt, &in->samples[i]))
 			continue;

@@ -508,7 +508,7 @@ static int make(struct pprof *p, const struct diff *d, const struct export_optio
 	p->functions = calloc((size_t)p->in->nframes + 1, sizeof(*p->functions));
 	p->mappings = calloc((size_t)p->in->nmodules + 1, sizeof(*p->mappings));
 	if (!p->functions || !p->mappings)
-		return err_set(err, ERR_MEMORY, "out of memory while writing a profile");
+		return err_memory(err, "while writing a profile");
 	if (d)
 		diff_notes_put(&notes, d);
 	else
@@ -522,7 +522,7 @@ static int make(struct pprof *p, const struct diff *d, const struct export_optio
 		return rc;
 	put_strings(p);
 	if (p->failed)
-		return err_set(err, ERR_MEMORY, "out of memory while writing a profile");
+		return err_memory(err, "while writing a profile");
 	return buf_check(&p->message, "the profile", err);
 }
 

@@ -3,6 +3,7 @@
 #include "export/markup.h"
 #include "export/names.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/os.h"
 
@@ -184,7 +185,7 @@ static int prepare(struct data *d, struct err *err)
 	d->first = calloc((size_t)d->buckets + 2, sizeof(*d->first));
 	d->pairs = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*d->pairs));
 	if (!d->weight || !d->to || !d->small || !d->callers || !d->names || !d->first || !d->pairs)
-		return err_set(err, ERR_MEMORY, "out of memory while summing samples for the report");
+		return err_memory(err, "while summing samples for the report");
 	add_up(d, &whole);
 	choose(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6 : 0);
 	fill_buckets(d);
@@ -373,7 +374,7 @@ static bool is_collection(const struct incident_event *e)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT_OF(names); i++) {
 		if (e->kind == EVENT_GENERIC && strcmp(e->name, names[i]) == 0)
 			return true;
 	}

@@ -439,7 +439,7 @@ static int speedscope_write(const struct incident *in, const struct export_optio
 		if (!rc)
 			put_all(&w, &lanes, opt->evented);
 		if (rc || w.failed)
-			rc = err_set(err, ERR_MEMORY, "out of memory while writing profiles");
+			rc = err_memory(err, "while writing profiles");
 	}
 	free(lanes.items);
 	free(lanes.order);

@@ -97,7 +97,7 @@ int sums_make(struct sums *s, const struct incident *in, const struct export_opt
 	}
 	table_free(&t.table);
 	free(t.recent);
-	return rc ? err_set(err, ERR_MEMORY, "out of memory while summing stacks") : 0;
+	return rc ? err_memory(err, "while summing stacks") : 0;
 }
 
 void sums_free(struct sums *s)
@@ -158,7 +158,7 @@ int sums_sort(struct sums *s, const struct incident *in, struct err *err)
 	uint32_t i;
 
 	if (!items)
-		return err_set(err, ERR_MEMORY, "out of memory while sorting stacks");
+		return err_memory(err, "while sorting stacks");
 	for (i = 0; i < s->n; i++)
 		items[i] = (struct sortable){.sum = s->items[i], .in = in, .number = i};
 	qsort(items, s->n, sizeof(*items), compare);

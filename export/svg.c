@@ -165,7 +165,7 @@ static int make(struct flame *f, const struct export_options *opt, struct err *e
 		rc = lay_out(f);
 	}
 	if (rc)
-		return err_set(err, ERR_MEMORY, "out of memory while drawing the flame graph");
+		return err_memory(err, "while drawing the flame graph");
 	choose(f);
 	return 0;
 }
@@ -407,7 +407,7 @@ static int draw(struct flame *f, const struct export_options *opt, struct out *o
 		if (!rc)
 			rc = f->line.failed;
 		if (rc)
-			err_set(err, (enum err_code)rc, "out of memory while drawing the flame graph");
+			err_memory(err, "while drawing the flame graph");
 	}
 	tree_free(&f->own);
 	free(f->weight);

@@ -464,7 +464,7 @@ int tree_build(struct tree *t, const struct incident *in, const struct export_op
 	}
 	build_free(t->build);
 	t->build = NULL;
-	return rc ? err_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
+	return rc ? err_memory(err, "while building the call tree") : 0;
 }
 
 void tree_free(struct tree *t)

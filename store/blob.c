@@ -118,13 +118,13 @@ int blob_unpack(const void *blob, size_t n, enum blob_kind kind, size_t max_raw,
 	buf_reset(out);
 	to = buf_reserve(out, nraw);
 	if (!to)
-		return err_set(err, ERR_MEMORY, "out of memory while decompressing a segment");
+		return err_memory(err, "while decompressing a segment");
 	if (at[1] == CODEC_ZLIB)
 		rc = inflate_bytes(at + BLOB_HEADER_BYTES, body, to, nraw);
 	else if (nraw)
 		memcpy(to, at + BLOB_HEADER_BYTES, nraw);
 	if (rc == ERR_MEMORY)
-		return err_set(err, rc, "out of memory while decompressing a segment");
+		return err_memory(err, "while decompressing a segment");
 	if (rc)
 		return err_set(err, rc, "its compressed bytes are damaged");
 	buf_advance(out, nraw);

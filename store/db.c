@@ -1,6 +1,8 @@
 /* Statements, transactions, and SQLite's errors as sentences. */
 #include "store/store_private.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static const struct db_sentence *sentence_of(int primary)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+	for (i = 0; i < COUNT_OF(sentences); i++) {
 		if (sentences[i].sqlite_rc == primary)
 			return &sentences[i];
 	}
@@ -95,7 +97,7 @@ static int reserve_statement(struct store *s, struct err *err)
 		return 0;
 	bigger = realloc(s->statements, cap * sizeof(*bigger));
 	if (!bigger)
-		return err_set(err, ERR_MEMORY, "out of memory while using %s", s->path);
+		return err_memory(err, "while using %s", s->path);
 	s->statements = bigger;
 	s->statements_cap = cap;
 	return 0;

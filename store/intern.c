@@ -19,7 +19,7 @@ int interner_new(struct interner **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
 	if (!*out)
-		return err_set(err, ERR_MEMORY, "out of memory for the store's tables");
+		return err_memory(err, "for the store's tables");
 	return 0;
 }
 
@@ -71,7 +71,7 @@ void interner_free(struct interner *in)
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while storing a segment");
+	return err_memory(err, "while storing a segment");
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */

@@ -35,7 +35,7 @@ struct work {
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while storing a segment");
+	return err_memory(err, "while storing a segment");
 }
 
 /* ---- what is listed ------------------------------------------------------------------------- */

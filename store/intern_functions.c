@@ -12,7 +12,7 @@
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while storing a segment");
+	return err_memory(err, "while storing a segment");
 }
 
 void functions_forget(struct interner *in)

@@ -11,7 +11,7 @@
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while storing a segment");
+	return err_memory(err, "while storing a segment");
 }
 
 void texts_forget(struct interner *in)

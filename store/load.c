@@ -51,8 +51,8 @@ struct loading {
 
 static int no_memory(struct loading *l, struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while loading incident %" PRId64 " of %s",
-		       l->in->head.id, l->s->path);
+	return err_memory(err, "while loading incident %" PRId64 " of %s", l->in->head.id,
+			  l->s->path);
 }
 
 static int missing(const struct loading *l, const char *what, int64_t id, struct err *err)
@@ -502,7 +502,7 @@ int store_load(struct store *s, int64_t id, struct incident *out, struct err *er
 	int rc;
 
 	if (incident_init(&in))
-		return err_set(err, ERR_MEMORY, "out of memory while reading %s", s->path);
+		return err_memory(err, "while reading %s", s->path);
 	/* One transaction: the incident as it is at this moment, whoever writes or deletes. */
 	rc = db_exec(s, "BEGIN", err);
 	if (!rc) {

@@ -84,7 +84,7 @@ static uint64_t add(uint64_t a, uint64_t step)
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory for a page of a store");
+	return err_memory(err, "for a page of a store");
 }
 
 /* ---- lists ---------------------------------------------------------------------------------- */

@@ -112,7 +112,7 @@ static int add_page(struct page_cache *c, struct cached_pages *p, const struct p
 	if (at < p->n && row->last >= p->items[at].first)
 		return err_set(err, ERR_FORMAT, "two pages of %s have the same ids", c->s->path);
 	*out = page_add(p, row->first, row->last);
-	return *out ? 0 : err_set(err, ERR_MEMORY, "out of memory for the pages of %s", c->s->path);
+	return *out ? 0 : err_memory(err, "for the pages of %s", c->s->path);
 }
 
 static size_t text_bytes(const struct text_page *p)

@@ -12,7 +12,7 @@
 
 static int no_memory(struct store *s, struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while reading %s", s->path);
+	return err_memory(err, "while reading %s", s->path);
 }
 
 /* ---- ids ------------------------------------------------------------------------------------ */

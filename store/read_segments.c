@@ -157,7 +157,7 @@ static int fetch_row(struct store *s, int64_t incident_id, int64_t id, struct sl
 	buf_put(&slot->data, sqlite3_column_blob(a.st, 1), (size_t)sqlite3_column_bytes(a.st, 1));
 	sqlite3_reset(a.st);
 	if (slot->lists.failed || slot->data.failed)
-		return err_set(&slot->why, ERR_MEMORY, "out of memory while reading %s", s->path);
+		return err_memory(&slot->why, "while reading %s", s->path);
 	return 0;
 }
 

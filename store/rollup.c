@@ -15,7 +15,7 @@ struct counting {
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while counting an incident's samples");
+	return err_memory(err, "while counting an incident's samples");
 }
 
 static void *room(void *items, uint32_t n, uint32_t *cap, size_t item_bytes)

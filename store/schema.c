@@ -75,6 +75,8 @@
  */
 #include "store/store_private.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -231,9 +233,9 @@ int schema_create(struct store *s, struct err *err)
 		return rc;
 	rc = db_exec(s, "PRAGMA auto_vacuum=INCREMENTAL", err);
 	if (!rc)
-		rc = run_all(s, tables, sizeof(tables) / sizeof(tables[0]), err);
+		rc = run_all(s, tables, COUNT_OF(tables), err);
 	if (!rc)
-		rc = run_all(s, views, sizeof(views) / sizeof(views[0]), err);
+		rc = run_all(s, views, COUNT_OF(views), err);
 	if (!rc)
 		rc = put_versions(s, err);
 	if (!rc)
@@ -273,7 +275,7 @@ static const char *const object_texts[] = {
 	[OBJECT_JIT] = "jit",
 };
 
-#define OBJECT_TEXTS (sizeof(object_texts) / sizeof(object_texts[0]))
+#define OBJECT_TEXTS COUNT_OF(object_texts)
 
 const char *object_kind_to_text(enum object_kind kind)
 {

@@ -6,6 +6,8 @@
  */
 #include "store/store_private.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 
 static bool beside(const struct store *s, const char *suffix, struct buf *out)
@@ -52,7 +54,7 @@ static int fill(struct os_file *file, struct err *err)
 	int rc = 0;
 
 	for (done = 0; !rc && done < RESERVE_BYTES; done += sizeof(words)) {
-		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (i = 0; i < COUNT_OF(words); i++)
 			words[i] = hash_u64(done + i + 1);
 		rc = os_write(file, words, sizeof(words), err);
 	}

@@ -413,7 +413,7 @@ static int open_file(struct store *s, struct err *err)
 		rc = connect_writer(s, err);
 	s->deflater = deflater_new();
 	if (!rc && !s->deflater)
-		rc = err_set(err, ERR_MEMORY, "out of memory while opening %s", s->path);
+		rc = err_memory(err, "while opening %s", s->path);
 	if (!rc && s->mode == STORE_RECORD)
 		rc = start_recording(s, err);
 	return rc;
@@ -427,7 +427,7 @@ int store_open(const char *path, enum store_mode mode, struct store **out, struc
 
 	if (!s || !(s->path = malloc(n))) {
 		free(s);
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	}
 	memcpy(s->path, path, n);
 	s->mode = mode;

@@ -222,7 +222,7 @@ static int merge_page(struct merging *g, int64_t first, const struct page_frame 
 		struct page_frame *bigger = realloc(g->frames, cap * sizeof(*bigger));
 
 		if (!bigger)
-			return err_set(err, ERR_MEMORY, "out of memory while sweeping a store");
+			return err_memory(err, "while sweeping a store");
 		g->frames = bigger;
 		g->cap = cap;
 	}

@@ -378,7 +378,7 @@ static int convert(struct store *s, int64_t id, struct err *err)
 		if (head.gap_reason)
 			memcpy(head.gap_reason, why, sizeof(why));
 		else
-			rc = err_set(err, ERR_MEMORY, "out of memory while opening %s", s->path);
+			rc = err_memory(err, "while opening %s", s->path);
 	}
 	if (!rc) {
 		rc = rollup_count(s, &head, &w.rollup, err);

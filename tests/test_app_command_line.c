@@ -1,4 +1,5 @@
 /* StopCommand: cut without a shell, values put in afterwards. */
+#include "base/array.h"
 #include "engine/command_line.h"
 #include "tests/support/alloc_walk.h"
 
@@ -80,7 +81,7 @@ static void wrong_lines_are_refused(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < COUNT_OF(bad); i++) {
 		struct err err = {0};
 
 		assert_int_equal(command_line_parse(bad[i].text, &c, &err), ERR_USAGE);

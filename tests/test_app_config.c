@@ -4,6 +4,7 @@
 #include "options/config.h"
 #include "tests/support/alloc_walk.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <setjmp.h>
@@ -153,7 +154,7 @@ static void the_shipped_files_are_good(void **state)
 	size_t i;
 	(void)state;
 
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (i = 0; i < COUNT_OF(paths); i++) {
 		options_init(&o);
 		if (config_load(paths[i], &o, &err))
 			fail_msg("%s", err.text);

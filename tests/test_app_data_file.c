@@ -1,6 +1,7 @@
 /* --data-file: which file, in which format, and that none is ever replaced. */
 #include "engine/data_file.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static void the_suffix_gives_the_format_and_an_etl_is_perfviews(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT_OF(names); i++) {
 		buf_reset(&out);
 		data_file_first(names[i][0], &out);
 		assert_string_equal(buf_text(&out), names[i][1]);
@@ -39,7 +40,7 @@ static void names_that_cannot_be_are_refused_at_the_start(void **state)
 
 	(void)state;
 	assert_int_equal(data_file_check("x.html", &err), 0);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < COUNT_OF(bad); i++) {
 		if (data_file_check(bad[i], &err) != ERR_USAGE)
 			fail_msg("'%s' is not refused", bad[i]);
 		assert_non_null(strstr(err.text, "--data-file: "));

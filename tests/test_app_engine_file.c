@@ -1,6 +1,7 @@
 /* The engine on a file: the trace's own time, nothing lost or cut, and an end that is said. */
 #include "tests/support/engine_rig.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/slow_vfs.h"
 
@@ -108,7 +109,7 @@ static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void *
 	size_t k;
 
 	(void)state;
-	for (k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+	for (k = 0; k < COUNT_OF(cases); k++) {
 		rig_open_file(&r, "held.db", 400);
 		rig_fire_often(&r);
 		r.cfg.min_interval_ns = cases[k].interval_ns;

@@ -2,6 +2,7 @@
 #include "analysis/call_tree.h"
 #include "analysis/group.h"
 #include "analysis/name_pattern.h"
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 
 #include <setjmp.h>
@@ -222,7 +223,7 @@ static void a_name_near_a_preset_is_told_them(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
+	for (i = 0; i < COUNT_OF(silent); i++)
 		group_put_presets(silent[i], &out);
 	assert_string_equal(buf_text(&out), "");
 	group_put_presets("[Modul]", &out);
@@ -277,7 +278,7 @@ static void signs_of_regular_expressions_stand_for_themselves(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < COUNT_OF(cases); i++) {
 		assert_int_equal(name_pattern_open(cases[i].pattern, strlen(cases[i].pattern), "group", 1,
 						   &p, NULL), 0);
 		if (name_pattern_match(p, cases[i].name, strlen(cases[i].name)) != cases[i].matches)

@@ -3,6 +3,8 @@
  */
 #include "base/json_read.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +63,7 @@ static void what_is_no_json_is_refused(void **state)
 	size_t i;
 	(void)state;
 
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (i = 0; i < COUNT_OF(wrong); i++) {
 		if (json_read(wrong[i], &v))
 			fail_msg("accepted: %s", wrong[i]);
 	}

@@ -1,6 +1,7 @@
 /*
  * The table of options, and the command lines that it reads.
  */
+#include "base/array.h"
 #include "base/os.h"
 #include "options/options.h"
 #include "tests/support/alloc_walk.h"
@@ -172,7 +173,7 @@ static void every_spelling_of_a_name_is_one_option(void **state)
 	size_t i;
 	(void)state;
 
-	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (i = 0; i < COUNT_OF(ways); i++) {
 		struct fixture f;
 
 		parse(&f, "collect", ways[i], NULL);
@@ -279,7 +280,7 @@ static void seconds_may_have_a_unit(void **state)
 	size_t i;
 	(void)state;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < COUNT_OF(cases); i++) {
 		struct fixture f;
 
 		parse(&f, "collect", "--pre-sec", cases[i].text, NULL);
@@ -470,7 +471,7 @@ static void what_is_wrong_is_said(void **state)
 	size_t i;
 	(void)state;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < COUNT_OF(cases); i++) {
 		const char *const *a = cases[i].arguments;
 		struct fixture f;
 
@@ -514,7 +515,7 @@ static int parse_much(void *ctx)
 	(void)ctx;
 
 	options_init(&o);
-	rc = options_parse(&o, sizeof(argv) / sizeof(argv[0]), argv, NULL);
+	rc = options_parse(&o, COUNT_OF(argv), argv, NULL);
 	options_free(&o);
 	return rc;
 }

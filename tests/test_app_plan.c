@@ -1,6 +1,7 @@
 /* What ten seconds say of a full ring. */
 #include "engine/plan.h"
 
+#include "base/array.h"
 #include "engine/engine.h"
 #include "model/ring.h"
 #include "tests/support/bench_stream.h"
@@ -152,7 +153,7 @@ static void ten_seconds_say_how_far_a_full_ring_reaches(void **state)
 	(void)state;
 	if (EACH > 1)
 		printf("in part: two streams of four, ten seconds %d times, as it is slow under a sanitizer\n", TENS);
-	for (i = 0; i < sizeof(streams) / sizeof(streams[0]); i += EACH) {
+	for (i = 0; i < COUNT_OF(streams); i += EACH) {
 		struct settings settings = streams[i];
 		double is_s, said, least = 1e9, most = 0;
 		struct world w;

@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/array.h"
+
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -186,7 +188,7 @@ static void json_get_str_refuses_hostile_lines_and_writes_nothing(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(hostile) / sizeof(*hostile); i++) {
+	for (i = 0; i < COUNT_OF(hostile); i++) {
 		if (find(hostile[i], "k", out) != ERR_FORMAT)
 			fail_msg("accepted: %s", hostile[i]);
 		assert_string_equal(out, "untouched");

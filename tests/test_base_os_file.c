@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/tmp.h"
@@ -299,7 +300,7 @@ static void os_dirname_is_the_part_before_the_last_separator(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+	for (i = 0; i < COUNT_OF(pairs); i++) {
 		buf_reset(&dir);
 		os_dirname(pairs[i][0], &dir);
 		assert_string_equal(buf_text(&dir), pairs[i][1]);

@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/tmp.h"
 
@@ -52,7 +53,7 @@ static void os_plain_opens_no_pipe_no_device_and_no_socket(void **state)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%.100s", tmp_path("socket"));
 	assert_int_equal(bind(s, (struct sockaddr *)&address, sizeof(address)), 0);
 	for (k = 0; k < 2; k++)
-		for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		for (i = 0; i < COUNT_OF(others); i++) {
 			const char *path = others[i][0] == '/' ? others[i] : tmp_path(others[i]);
 
 			assert_int_equal(os_open(path, ways[k], &file, &err), ERR_ACCESS);
@@ -303,7 +304,7 @@ static void base_name_follows_the_hosts_last_separator(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+	for (i = 0; i < COUNT_OF(pairs); i++)
 		assert_string_equal(os_base_name(pairs[i][0]), pairs[i][1]);
 }
 

@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 
@@ -125,7 +126,7 @@ static void set_every_priority(void *ctx)
 	atomic_int *done = ctx;
 	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
+	for (i = 0; i < COUNT_OF(all); i++)
 		os_thread_priority(all[i]);
 	atomic_store(done, 1);
 }

@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/out.h"
@@ -117,7 +118,7 @@ static void os_dirname_knows_drives_and_both_separators(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+	for (i = 0; i < COUNT_OF(pairs); i++) {
 		buf_reset(&dir);
 		os_dirname(pairs[i][0], &dir);
 		assert_string_equal(buf_text(&dir), pairs[i][1]);
@@ -165,7 +166,7 @@ static void system_errors_have_the_codes_of_their_kind(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+	for (i = 0; i < COUNT_OF(pairs); i++)
 		assert_int_equal(os_error_code(pairs[i].error), pairs[i].code);
 	os_error_text((int)0xC0000BB9, text, sizeof(text));
 	assert_string_equal(text, "error 0xC0000BB9");
@@ -259,7 +260,7 @@ static void base_name_follows_the_hosts_last_separator(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+	for (i = 0; i < COUNT_OF(pairs); i++)
 		assert_string_equal(os_base_name(pairs[i][0]), pairs[i][1]);
 }
 

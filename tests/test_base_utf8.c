@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -40,7 +42,7 @@ static void utf8_char_refuses_what_is_no_character(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+	for (i = 0; i < COUNT_OF(wrong); i++)
 		assert_int_equal(char_of(wrong[i]), 0);
 }
 

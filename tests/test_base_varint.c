@@ -1,5 +1,7 @@
 #include "base/varint.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +18,7 @@ static const uint64_t edges[] = {
 };
 static const size_t edge_bytes[] = {1, 1, 1, 2, 2, 2, 3, 5, 10, 10};
 
-#define NEDGES (sizeof(edges) / sizeof(*edges))
+#define NEDGES COUNT_OF(edges)
 
 static void varint_reads_back_what_it_wrote_in_the_fewest_bytes(void **state)
 {

@@ -1,4 +1,5 @@
 /* What holds for every format: found by name, equal totals, equal bytes, failure reported. */
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
@@ -102,7 +103,7 @@ static void check_stream(struct incident *in, enum stream stream, uint64_t expec
 	size_t i;
 
 	opt.stream = stream;
-	for (i = 0; i < sizeof(totals_by_weight) / sizeof(totals_by_weight[0]); i++) {
+	for (i = 0; i < COUNT_OF(totals_by_weight); i++) {
 		const struct total *t = &totals_by_weight[i];
 
 		weight = expected;

@@ -8,6 +8,7 @@
 #include "export/diff.h"
 #include "export/markup.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <inttypes.h>
@@ -324,7 +325,7 @@ static void the_notes_say_what_was_compared(void **state)
 	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	diff_notes_put(&text, &p.d);
-	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+	for (i = 0; i < COUNT_OF(facts); i++) {
 		if (!strstr(text.data, facts[i]))
 			fail_msg("no '%s' in:\n%s", facts[i], text.data);
 	}

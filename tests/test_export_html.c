@@ -1,4 +1,5 @@
 /* HTML report: exports-and-store.md, section 2.10. What a browser makes of it: cli/report_linux.sh. */
+#include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
 
@@ -194,7 +195,7 @@ static void the_header_tells_the_facts(void **state)
 	in.head.value = 91.5;
 	in.head.limit = 80;
 	assert_int_equal(export_text(&in, "html", NULL, &html), 0);
-	for (i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+	for (i = 0; i < COUNT_OF(facts); i++) {
 		if (!strstr(html.data, facts[i]))
 			fail_msg("no %s", facts[i]);
 	}

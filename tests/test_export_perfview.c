@@ -1,4 +1,5 @@
 /* PerfView XML, compact and simple, read back as PerfView reads it. */
+#include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
 #include "tests/support/perfview_reader.h"
@@ -100,7 +101,7 @@ static void module_names_lose_their_suffix(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+	for (i = 0; i < COUNT_OF(modules); i++) {
 		struct frame_spec frame = {modules[i][0], "f", 0, 0};
 		struct buf stacks = {0};
 		struct incident in;

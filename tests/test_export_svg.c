@@ -1,4 +1,5 @@
 /* SVG flame graph: exports-and-store.md, section 2.10. What xmllint says of it: test_export_tools. */
+#include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
 
@@ -35,7 +36,7 @@ static void boxes_have_name_weight_and_share_as_titles(void **state)
 	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
-	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++) {
+	for (i = 0; i < COUNT_OF(titles); i++) {
 		if (!strstr(text.data, titles[i]))
 			fail_msg("no %s", titles[i]);
 	}

@@ -1,4 +1,5 @@
 /* The outside readers that are on this machine read what we write: xmllint, unzip, sort. */
+#include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
 
@@ -45,7 +46,7 @@ static void check_with(const char *command, const char *format, const char *suff
 	struct out *out;
 	size_t i;
 
-	for (i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+	for (i = 0; i < COUNT_OF(samples); i++) {
 		snprintf(path, sizeof(path), "%s/%s%s", dir ? dir : "/tmp", samples[i], suffix);
 		opt.file_name = strrchr(path, '/') + 1;
 		assert_int_equal(make(samples[i], &in), 0);
@@ -90,7 +91,7 @@ static void jq_accepts_the_json(void **state)
 
 	(void)state;
 	require("jq");
-	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+	for (i = 0; i < COUNT_OF(formats); i++)
 		check_with("jq . >/dev/null", formats[i], ".json");
 }
 

@@ -1,4 +1,5 @@
 /* Names of kinds, losses and qualities; fields by name; what rules need. */
+#include "base/array.h"
 #include "model/event.h"
 #include "model/needs.h"
 
@@ -74,7 +75,7 @@ static void a_name_is_the_one_that_a_rule_means(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (i = 0; i < COUNT_OF(rows); i++)
 		assert_int_equal(event_name_is(rows[i].wanted, rows[i].name), rows[i].same);
 }
 

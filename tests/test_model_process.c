@@ -1,4 +1,5 @@
 /* Processes and threads: identity, names, ceilings, and what a sweep may free. */
+#include "base/array.h"
 #include "base/os.h"
 #include "model/process.h"
 #include "tests/support/alloc_walk.h"
@@ -93,7 +94,7 @@ static void process_name_loses_exe_and_no_other_suffix(void **state)
 	uint32_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (i = 0; i < COUNT_OF(paths); i++) {
 		struct process *process = process_add(p, i, 1, 0, 0, NULL);
 
 		process_set_exe(p, process, paths[i][0]);

@@ -1,4 +1,5 @@
 /* What is said to a .NET program and what it answers, byte by byte; and the line that puts events in order. */
+#include "base/array.h"
 #include "source/dotnet/ipc.h"
 #include "source/dotnet/line.h"
 
@@ -85,7 +86,7 @@ static void events_leave_the_line_in_the_order_of_time(void **state)
 
 	(void)state;
 	assert_int_equal(dotnet_line_new(&line, &err), 0);
-	for (i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+	for (i = 0; i < COUNT_OF(events); i++) {
 		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text, .payload_bytes = 1};
 
 		assert_true(dotnet_line_put(line, events[i].time_ns, NULL, &nheld, &e));

@@ -1,4 +1,5 @@
 /* Files that the writer in tests/support makes, read back. */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/etl/file.h"
 #include "source/etl/etl_private.h"
@@ -114,7 +115,7 @@ static void the_clock_s_kind_chooses_its_frequency(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct etl_session session = {.clock_kind = cases[i].kind, .cpu_mhz = cases[i].mhz,
 					      .perf_hz = cases[i].perf_hz};
 		struct etl_writer w;

@@ -1,6 +1,7 @@
 /* Every kind of record header, as tests/support/etl_writer.c lays it out byte by byte. */
 #include "source/etl/records.h"
 
+#include "base/array.h"
 #include "tests/support/etl_writer.h"
 
 #include <setjmp.h>
@@ -70,7 +71,7 @@ static void every_header_gives_what_it_holds(void **state)
 						"\x4f\xd7\xba\x7c";
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct etw_record in = full_record(), r;
 		struct etl_writer w;
 		bool good;
@@ -256,7 +257,7 @@ static void what_is_no_record_is_told_apart(void **state)
 	struct etl_head head;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		assert_int_equal(etl_record_head(cases[i].bytes, cases[i].n, &head), cases[i].step);
 }
 

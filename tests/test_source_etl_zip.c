@@ -1,4 +1,5 @@
 /* A trace inside a .zip, made here entry by entry. Layouts: APPNOTE.TXT 4.3 and 4.5.3. */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/etl/file.h"
 #include "tests/support/alloc_walk.h"
@@ -278,7 +279,7 @@ static void what_cannot_be_read_is_refused_in_one_sentence(void **state)
 
 	(void)state;
 	make_trace(5, &trace);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct zip z = {0};
 
 		add(&z, cases[i].name, &trace, cases[i].method, cases[i].flags);

@@ -1,4 +1,5 @@
 /* Processes, code and stacks of the real traces, number by number: etl-format.md section 12. */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/etl/file.h"
 #include "source/etw/code.h"
@@ -61,7 +62,7 @@ static void count_share(const struct frame_ref *ref, bool leaf)
 
 	if (etw_code_name(r.code, ref->object, ref->offset, &symbol))
 		module = symbol.module;
-	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+	for (i = 0; i < COUNT_OF(shares); i++) {
 		struct share *s = &r.share[i];
 
 		if (!module || strcmp(s->module, module) != 0 || !s->name != !symbol.name ||
@@ -94,7 +95,7 @@ static void count_frames(const struct etw_whole *w, uint32_t pid)
 	struct frame_ref ref;
 	uint32_t i;
 
-	for (i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+	for (i = 0; i < COUNT_OF(shares); i++)
 		r.share[i].seen = false;
 	for (i = 0; i < w->naddresses; i++) {
 		uint64_t address = w->addresses[i];

@@ -2,6 +2,7 @@
  * Stacks find their events: rules of design page etl-format.md sections 7 to 9, by hand. Keys, late parts, live
  * sessions and extended items are test_source_etw_stacks_keys.c's.
  */
+#include "base/array.h"
 #include "source/etl/records.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_stack_lab.h"
@@ -26,7 +27,7 @@ static void kernel_group_and_class_table_mean_the_same(void **state)
 	uint32_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+	for (i = 0; i < COUNT_OF(same); i++) {
 		struct etw_record r = {.header = ETW_CLASSIC, .opcode = same[i].opcode};
 
 		etl_kernel_class(same[i].group, r.opcode, &r.guid);

@@ -1,4 +1,5 @@
 /* The source of logs, live: files over rotation and truncation, the kernel's log. */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/source.h"
 #include "tests/support/tmp.h"
@@ -163,7 +164,7 @@ static void logs_that_cannot_be_read_are_refused(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < COUNT_OF(bad); i++) {
 		memset(&needs, 0, sizeof(needs));
 		assert_int_equal(needs_log(&needs, bad[i].name, &err), 0);
 		assert_int_not_equal(log_source.check(&needs, &err), 0);

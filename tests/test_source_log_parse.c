@@ -1,6 +1,8 @@
 /* Lines of the kernel's log, of journalctl, of files. */
 #include "source/log/parse.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +45,7 @@ static void journal_lines_give_writer_and_text(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (i = 0; i < COUNT_OF(all); i++) {
 		assert_true(log_parse_journal(all[i].line, strlen(all[i].line), &line));
 		assert_int_equal(line.len, strlen(all[i].text));
 		assert_memory_equal(line.text, all[i].text, line.len);

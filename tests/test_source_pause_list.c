@@ -1,4 +1,5 @@
 /* Collections of Java, CPython and V8, as rules name them. */
+#include "base/array.h"
 #include "source/dotnet/list.h"
 #include "source/runtime/pause_list.h"
 
@@ -53,7 +54,7 @@ static void names_are_those_that_would_match(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT_OF(names); i++) {
 		assert_int_equal(check("JVM", names[i], &err), 0);
 		assert_int_equal(check("CPython", names[i], &err), 0);
 		assert_true(dotnet_list_knows(names[i], &near));

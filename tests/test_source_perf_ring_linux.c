@@ -1,4 +1,5 @@
 /* Reading a perf ring that nobody but the test writes: wrapping, damage, the tail given back. */
+#include "base/array.h"
 #include "source/ring/perf_ring_linux.h"
 #include "tests/support/perf_bytes.h"
 
@@ -180,7 +181,7 @@ static void size_that_cannot_be_drops_what_is_there(void **state)
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < COUNT_OF(sizes); i++) {
 		start_at(4088);
 		write_sample(100, 1);
 		header = (void *)((char *)ring.map + sysconf(_SC_PAGESIZE) + 4088);

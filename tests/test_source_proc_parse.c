@@ -1,6 +1,8 @@
 /* The texts of /proc, as the kernel writes them and as nobody should. */
 #include "source/host/proc_parse.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,7 +151,7 @@ static void hostile_name_of_a_process_stays_a_name(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT_OF(names); i++) {
 		snprintf(text, sizeof(text), "7 (%s) " NUMBERS "\n", names[i]);
 		assert_true(proc_stat_parse(of(text), &s));
 		assert_string_equal(s.comm, names[i]);
@@ -201,7 +203,7 @@ static void process_is_shown_by_its_executable_or_its_comm(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (i = 0; i < COUNT_OF(table); i++) {
 		proc_display_name(table[i].exe, table[i].comm, name, sizeof(name));
 		assert_string_equal(name, table[i].name);
 	}

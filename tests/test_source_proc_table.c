@@ -1,4 +1,5 @@
 /* Names of counters and what is calculated from two readings. */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/counter/proc_table.h"
 
@@ -59,7 +60,7 @@ static void wrong_name_gets_the_nearest(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (i = 0; i < COUNT_OF(table); i++) {
 		struct err err = {0};
 
 		assert_int_equal(proc_counter_find(table[i].name, &c, &err), table[i].code);

@@ -1,4 +1,5 @@
 /* Formats of tracepoints: texts as the kernel has them (6.18, Debian 12), records by hand. */
+#include "base/array.h"
 #include "base/buf.h"
 #include "source/probe/trace_format.h"
 
@@ -136,7 +137,7 @@ static void filters_become_the_kernels_where_it_can_express_them(void **state)
 
 	(void)state;
 	parse(&f);
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT_OF(rows); i++) {
 		buf_reset(&out);
 		assert_int_equal(trace_filter(&f, rows[i].from, &out), *rows[i].to != 0);
 		assert_string_equal(buf_text(&out), rows[i].to);
@@ -162,7 +163,7 @@ static void conditions_that_can_never_hold_are_refused(void **state)
 
 	(void)state;
 	parse(&f);
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT_OF(rows); i++) {
 		err.text[0] = '\0';
 		assert_int_equal(trace_format_check(&f, "my/mine", rows[i].conditions, &err),
 				 *rows[i].sentence ? ERR_USAGE : 0);

@@ -1,6 +1,8 @@
 /* What goes into the store comes out of it: samples, stacks, names, windows, sums. */
 #include "tests/support/store_lab.h"
 
+#include "base/array.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,7 +211,7 @@ static void deleting_the_last_incident_leaves_nothing(void **state)
 	share_two(&lab, s, ids);
 	assert_int_equal(store_delete(s, ids[1], NULL), 0);
 	assert_int_equal(store_delete(s, ids[0], NULL), 0);
-	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (i = 0; i < COUNT_OF(tables); i++) {
 		snprintf(sql, sizeof(sql), "SELECT count(*) FROM \"%s\"", tables[i]);
 		assert_int_equal(lab_sql(lab.path, sql), 0);
 	}

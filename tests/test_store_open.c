@@ -1,4 +1,5 @@
 /* What store_open() says to files that are no stores, and to people who come second. */
+#include "base/array.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/tmp.h"
 
@@ -289,7 +290,7 @@ static void closing_leaves_the_store_in_one_file(void **state)
 	(void)state;
 	make_store(&lab, "one.db");
 	store_close(lab_store(&lab, STORE_READ));
-	for (i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+	for (i = 0; i < COUNT_OF(gone); i++)
 		assert_false(os_exists(tmp_path(gone[i])));
 	lab_close(&lab);
 }

@@ -1,6 +1,8 @@
 /* What is in blobs: it comes back as it was, and what is damaged is refused. */
 #include "store/store_private.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,7 +39,7 @@ static void frames_come_back_as_they_were(void **state)
 		{.id = 21, .module_id = 1, .function_id = INT64_MAX, .offset = 0, .flags = UINT32_MAX},
 		{.id = INT64_MAX, .module_id = INT64_MAX, .function_id = 1, .offset = 5},
 	};
-	enum { N = sizeof(frames) / sizeof(frames[0]) };
+	enum { N = COUNT_OF(frames) };
 	struct page_frame *out;
 	struct lab_page p;
 	struct blob data, functions;
@@ -103,7 +105,7 @@ static void a_frame_is_sought_only_in_its_page(void **state)
 	(void)state;
 	for (i = 0; i < 3; i++)
 		assert_int_equal(frame_page_find(frames, 3, frames[i].id), i);
-	for (i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+	for (i = 0; i < COUNT_OF(absent); i++)
 		assert_int_equal(frame_page_find(frames, 3, absent[i]), UINT32_MAX);
 	assert_int_equal(frame_page_find(NULL, 0, 1), UINT32_MAX);
 }

@@ -1,5 +1,7 @@
 #include "symbol/demangle.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,7 +36,7 @@ static void demangle_prints_names_without_parameters_as_perf_does(void **state)
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (i = 0; i < COUNT_OF(table); i++) {
 		char out[200];
 
 		assert_true(demangle(table[i][0], out, sizeof(out)));
@@ -52,7 +54,7 @@ static void demangle_leaves_other_names_alone(void **state)
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT_OF(names); i++) {
 		char out[200] = "untouched";
 
 		if (demangle(names[i], out, sizeof(out)))

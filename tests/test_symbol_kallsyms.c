@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "symbol/kallsyms.h"
 #include "tests/support/alloc_walk.h"
 
@@ -95,7 +96,7 @@ static void kallsyms_refuses_other_texts(void **state)
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (i = 0; i < COUNT_OF(others); i++) {
 		struct kallsyms *k = NULL;
 		struct err err = {0};
 

@@ -3,6 +3,7 @@
 #include "tests/support/symbol_world.h"
 #include "tests/support/tmp.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "symbol/elf.h"
 #include "symbol/elf_file.h"
@@ -144,7 +145,7 @@ static void worker_names_the_c_library_as_the_dynamic_linker_does(void **state)
 
 	(void)state;
 	symbol_world_open(&w, NULL, NULL);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT_OF(names); i++) {
 		/* From libc itself: sanitizers put themselves before it. */
 		void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 		void *address = dlsym(libc, names[i]);

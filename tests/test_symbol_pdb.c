@@ -1,6 +1,7 @@
 /* The PDB that lld wrote for tests/data/pdb/functions.c; numbers as llvm-pdbutil gives them. */
 #include "symbol/pdb.h"
 
+#include "base/array.h"
 #include "symbol/pe.h"
 #include "tests/support/rva_lab.h"
 
@@ -81,7 +82,7 @@ static void strip(struct buf *pdb)
 {
 	static const char *const names[] = {"alpha", "beta", "hidden", "start"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < COUNT_OF(names); i++)
 		for (size_t at = 39; at + 8 < pdb->len; at++)
 			if (memcmp(pdb->data + at, names[i], strlen(names[i]) + 1) == 0 &&
 			    pdb->data[at - 36] == 0x11)

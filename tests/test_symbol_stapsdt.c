@@ -1,4 +1,5 @@
 /* Notes of USDT probes, made by hand as readelf -n shows them; arguments; functions by name. */
+#include "base/array.h"
 #include "base/os.h"
 #include "symbol/elf_symbol.h"
 #include "symbol/stapsdt.h"
@@ -12,7 +13,6 @@
 #include <cmocka.h>
 
 #define CODE 0x401000u
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 static void arguments_are_read_as_the_assembler_writes_them(void **state)
 {

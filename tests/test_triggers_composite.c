@@ -1,4 +1,5 @@
 /* Rules made of rules: what they mean, on stories of events, and what is refused where. */
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
@@ -11,7 +12,6 @@
 
 #include <cmocka.h>
 
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 /* a, b: events; cpu: a counter over 80; slow: an event with a duration over 100 ms. */
 static char *const rules[] = {

@@ -2,6 +2,7 @@
  * What every rule on a duration must do, kind by kind: the same stories, with each kind's own starts and
  * stops in place of <1 (a start on one thread), >1 (its stop), <2 and >2 (on another).
  */
+#include "base/array.h"
 #include "tests/support/event_lab.h"
 #include "triggers/gc_duration.h"
 #include "triggers/pairs.h"
@@ -13,7 +14,6 @@
 
 #include <cmocka.h>
 
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define IIS "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}"
 #define APP_FABRIC "{A77DCF21-545F-4191-B3D0-C396CF2683F2}"
 

@@ -1,4 +1,5 @@
 /* The rule on any event, fed with stories of events; see event_lab.h. */
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
@@ -14,7 +15,6 @@
 #include <cmocka.h>
 
 #define KIND "stop-on-etw-event"
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct lab_story singles[] = {
 	{"fires at the event", "P/A/B", "! 10 A/B pid=1\n"},

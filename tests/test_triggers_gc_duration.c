@@ -1,4 +1,5 @@
 /* Rules on garbage collections, fed with stories of events; see event_lab.h. */
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
@@ -13,7 +14,6 @@
 
 #include <cmocka.h>
 
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct lab_story gc_over[] = {
 	{"fires at the stop, with the duration", "1",

@@ -5,6 +5,7 @@
  *	'#' 90 (true)   '.' 10 (false)   '=' 80 (equal)   '-' absent
  * The expected text has 'F' where it fires.
  */
+#include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "triggers/perf_counter.h"
@@ -134,7 +135,7 @@ static void rule_fires_where_the_story_says(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+	for (i = 0; i < COUNT_OF(stories); i++) {
 		struct trigger_env env = usual();
 		struct fixture f;
 
@@ -402,7 +403,7 @@ static void bad_spec_is_told_which_part(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 
 		assert_int_equal(perf_counter_trigger.open(specs[i].text, &env, &t, &err),
@@ -467,7 +468,7 @@ static void monitor_spec_may_end_in_a_period(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (i = 0; i < COUNT_OF(good); i++) {
 		memset(&needs, 0, sizeof(needs));
 		assert_int_equal(counter_monitor_parse(good[i].spec, &needs, &err), 0);
 		assert_string_equal(needs.counters[0].name, good[i].name);

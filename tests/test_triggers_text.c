@@ -1,4 +1,5 @@
 /* Rules on texts and on processes: exceptions, lines of logs, starts and ends; and request presets. */
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
 #include "triggers/gc_duration.h"
@@ -11,7 +12,6 @@
 
 #include <cmocka.h>
 
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define THROW "Exception/Start pid=7 tid=8 exe=shop ExceptionType="
 
 static void exceptions_match_by_type_and_message(void **state)

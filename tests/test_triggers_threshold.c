@@ -1,4 +1,5 @@
 /* Specs, limits that decay, and "true for this long": triggers.md, section 3 and its head. */
+#include "base/array.h"
 #include "triggers/spec.h"
 #include "triggers/threshold.h"
 
@@ -45,7 +46,7 @@ static void spec_gives_its_left_part_operator_and_number(void **state)
 	size_t i, len;
 
 	(void)state;
-	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 		struct threshold t;
 
@@ -88,7 +89,7 @@ static void bad_spec_is_told_which_part_and_what_is_allowed(void **state)
 	size_t i, len;
 
 	(void)state;
-	for (i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 		struct threshold t;
 
@@ -272,7 +273,7 @@ static void keys_that_make_no_sense_are_refused(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (i = 0; i < COUNT_OF(bad); i++) {
 		struct threshold t;
 		struct spec spec;
 		struct spec_part part;
@@ -341,7 +342,7 @@ static void number_of_samples_follows_from_time_and_period(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (i = 0; i < COUNT_OF(table); i++) {
 		struct hold h;
 
 		hold_init(&h, table[i].min_sec, table[i].period_sec);
@@ -391,7 +392,7 @@ static void numbers_print_as_a_person_writes_them(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (i = 0; i < COUNT_OF(table); i++) {
 		number_text(table[i].v, text);
 		assert_string_equal(text, table[i].text);
 	}

@@ -1,6 +1,8 @@
 /* DWARF expressions: each operation, the forms that real tables use, limits. */
 #include "unwind/elf_eh_frame.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,7 +121,7 @@ static void each_operation_computes(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(expressions) / sizeof(expressions[0]); i++) {
+	for (i = 0; i < COUNT_OF(expressions); i++) {
 		const struct expression *e = &expressions[i];
 		uint64_t got = 77;
 
@@ -166,7 +168,7 @@ static void what_makes_no_sense_is_refused(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (i = 0; i < COUNT_OF(wrong); i++) {
 		uint64_t got = 77;
 
 		if (evaluate(wrong[i].bytes, wrong[i].n, NULL, &got) !=

@@ -4,6 +4,7 @@
  */
 #include "tests/support/unwind_file.h"
 
+#include "base/array.h"
 #include "unwind/rule.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@ static const char *const files[] = {
 	"/usr/bin/node",
 	"/usr/lib/gcc/x86_64-linux-gnu/12/cc1",
 };
-enum { NFILES = sizeof(files) / sizeof(files[0]) };
+enum { NFILES = COUNT_OF(files) };
 #ifdef __SANITIZE_ADDRESS__
 enum { NREAD = NFILES - 2 };             /* node and cc1 have 800,000 rows, which takes long then */
 #else

@@ -1,6 +1,8 @@
 /* .pdata and UNWIND_INFO, by hand: one function at 0x1000, what its prologue did, and where it stands. */
 #include "unwind/pe_pdata.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,7 +178,7 @@ static void an_epilogue_is_followed_from_each_of_its_instructions(void **state)
 	static const uint8_t at[] = {0x80, 0x84, 0x85, 0x86}, left[] = {6, 2, 1, 0};
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(leave) / sizeof(*leave); i++) {
+	for (unsigned i = 0; i < COUNT_OF(leave); i++) {
 		for (unsigned k = 0; k < sizeof(at); k++) {
 			SET_UP(at[k], PUSHES);
 			PUT_CODE(0x80, 0x48, 0x83, 0xc4, 0x20, 0x5e, 0x5b);
@@ -219,7 +221,7 @@ static void what_makes_no_sense_leaves_the_registers_alone(void **state)
 	};
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (unsigned i = 0; i < COUNT_OF(bad); i++) {
 		set_up(0x50, bad[i], sizeof(bad[i]));
 		assert_int_equal(step(), PE_STEP_BROKEN);
 		assert_int_equal(lab.regs.rip, CODE + 0x50);

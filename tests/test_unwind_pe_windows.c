@@ -4,6 +4,8 @@
  */
 #include "unwind/pe_pdata.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -250,7 +252,7 @@ static void every_instruction_of_a_call_leads_back_to_its_caller(void **state)
 
 	(void)state;
 	memset(&steps, 0, sizeof(steps));
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < COUNT_OF(names); i++)
 		open_image(&steps.images[steps.nimages++], names[i]);
 	VirtualQuery(&stack, &stack, sizeof(stack));
 	steps.stack_end = (uint64_t)stack.BaseAddress + stack.RegionSize;

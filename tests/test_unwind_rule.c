@@ -1,4 +1,5 @@
 /* Rules in 8 bytes: which rows fit, what is interpreted, and when the cache answers. */
+#include "base/array.h"
 #include "tests/support/cfi_builder.h"
 #include "unwind/rule.h"
 
@@ -66,7 +67,7 @@ static void rows_become_rules(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(compiled) / sizeof(compiled[0]); i++) {
+	for (i = 0; i < COUNT_OF(compiled); i++) {
 		struct eh_frame *tables = one(false, compiled[i].program, compiled[i].n);
 		struct rule got = rule_at(tables, CODE + 8);
 

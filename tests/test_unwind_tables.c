@@ -1,4 +1,5 @@
 /* .eh_frame by hand: heads, encodings, the index, each call frame instruction, limits. */
+#include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/cfi_builder.h"
 
@@ -80,7 +81,7 @@ static void each_instruction_sets_its_rule(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++) {
+	for (i = 0; i < COUNT_OF(instructions); i++) {
 		const struct instruction *in = &instructions[i];
 		struct eh_frame *tables = one(&usual, in->program, in->n);
 		const struct eh_rule *got;
@@ -204,7 +205,7 @@ static void programs_that_make_no_sense_are_refused(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (i = 0; i < COUNT_OF(refused); i++) {
 		struct eh_frame *tables = one(&usual, refused[i].program, refused[i].n);
 
 		if (row_at(tables, CODE + 16, &row) != EH_BAD)
@@ -262,7 +263,7 @@ static void each_head_and_encoding_is_read(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+	for (i = 0; i < COUNT_OF(heads); i++) {
 		struct eh_frame *tables = one(&heads[i], program, sizeof(program));
 		uint64_t start = 0, end = 0;
 
@@ -308,7 +309,7 @@ static void heads_that_are_not_understood_give_no_row(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(wrong_heads) / sizeof(wrong_heads[0]); i++) {
+	for (i = 0; i < COUNT_OF(wrong_heads); i++) {
 		struct eh_frame *tables = one(&wrong_heads[i], NULL, 0);
 
 		assert_non_null(tables);

@@ -39,7 +39,7 @@ static int composite_open(const char *spec, const struct trigger_env *env, struc
 	int rc;
 
 	if (!c)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+		return err_memory(err, "for the rule '%.200s'", spec);
 	rc = composite_parse(c, spec, env, err);
 	for (i = 0; i < c->nrules; i++)
 		kinds |= c->rules[i].trigger->kinds;

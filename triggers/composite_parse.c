@@ -10,6 +10,7 @@
  *
  * The operand behind "then" takes no "within" itself: that is the sequence's; parentheses help.
  */
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "triggers/composite_impl.h"
@@ -80,7 +81,7 @@ static int wrong(struct parser *p, const char *what)
 
 static int no_memory(struct parser *p)
 {
-	return err_set(p->err, ERR_MEMORY, "no memory for the rule '%.200s'", p->text);
+	return err_memory(p->err, "for the rule '%.200s'", p->text);
 }
 
 /* A number at the start of a word; *end = behind it. */
@@ -112,7 +113,7 @@ static int parse_time(struct parser *p, uint64_t *out)
 	p->len -= n;
 	if (!p->len)
 		look(p);
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+	for (i = 0; i < COUNT_OF(units); i++) {
 		if (!word_is(p, units[i].name))
 			continue;
 		v *= units[i].seconds;
@@ -331,7 +332,7 @@ static int parse_unit(struct parser *p, double *seconds)
 
 	if (!take(p, "/"))
 		return wrong(p, "a rate is so many /s, /min or /h");
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+	for (i = 0; i < COUNT_OF(units); i++) {
 		if (!take(p, units[i].name))
 			continue;
 		*seconds = units[i].seconds;

@@ -48,7 +48,7 @@ int duration_ready(struct duration *d, const struct trigger_env *env, const stru
 	if (!rc && !d->off)
 		rc = threshold_check(&d->threshold, s->text, err);
 	if (!rc && pairs_init(&d->pairs, 0) != 0)
-		rc = err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", s->text);
+		rc = err_memory(err, "for the rule '%.200s'", s->text);
 	d->base.limit = &d->threshold;
 	return rc;
 }

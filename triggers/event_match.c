@@ -1,5 +1,6 @@
 #include "triggers/event_match_impl.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ static enum event_kind kind_of(const char *provider, const char *name)
 	};
 	size_t i;
 
-	for (i = 0; provider_is(provider, KERNEL_PROVIDER) && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+	for (i = 0; provider_is(provider, KERNEL_PROVIDER) && i < COUNT_OF(kinds); i++)
 		if (text_same_fold(name, kinds[i].name))
 			return kinds[i].kind;
 	return EVENT_GENERIC;
@@ -46,7 +47,7 @@ void event_match_close(struct trigger *t)
 
 static int no_memory(const struct spec *s, struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", s->text);
+	return err_memory(err, "for the rule '%.200s'", s->text);
 }
 
 int event_match_open(const struct trigger_ops *ops, const char *title, const char *shown,
@@ -133,7 +134,7 @@ int event_match_needs(const struct trigger *t, struct needs *out, struct err *er
 					 m->spec, EVENT_NAME_MAX - 1);
 	e = calloc(1, sizeof(*e));
 	if (!e)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", m->spec);
+		return err_memory(err, "for the rule '%.200s'", m->spec);
 	strcpy(e->provider, m->provider);
 	strcpy(e->name, m->start);
 	e->stack = m->stack;

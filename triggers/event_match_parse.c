@@ -1,5 +1,6 @@
 #include "triggers/event_match_impl.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "triggers/gc_duration.h"
 
@@ -10,7 +11,7 @@
 
 static int no_memory(const struct spec *s, struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", s->text);
+	return err_memory(err, "for the rule '%.200s'", s->text);
 }
 
 /* "uprobe:/path/of/program:symbol", "usdt:/path:provider:name": what ends that provider's name. */
@@ -19,7 +20,7 @@ static const char *probe_colon(const char *text, size_t len)
 	static const char *const providers[] = {"uprobe:", "usdt:"};
 	size_t i, n;
 
-	for (i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
+	for (i = 0; i < COUNT_OF(providers); i++) {
 		n = strlen(providers[i]);
 		if (len > n && strncasecmp(text, providers[i], n) == 0)
 			return text + n - 1;
@@ -168,7 +169,7 @@ static int take_key(struct event_match *m, const struct spec *s, const struct sp
 	size_t i;
 	int rc;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (i = 0; i < COUNT_OF(keys); i++) {
 		if (spec_key_is(part, keys[i].key))
 			return keys[i].take ? keys[i].take(m, s, part, err) : 0;
 	}
@@ -201,7 +202,7 @@ static char *linux_stop(const struct event_match *m)
 	} else if (text_same_fold(m->provider, "uprobe")) {
 		buf_printf(&stop, "%s%%return", m->start);
 	} else {
-		for (i = 0; from == SIZE_MAX && i < sizeof(ends) / sizeof(ends[0]); i++) {
+		for (i = 0; from == SIZE_MAX && i < COUNT_OF(ends); i++) {
 			size_t k = strlen(ends[i].start);
 
 			if (n < k || !text_same_fold(m->start + n - k, ends[i].start) ||

@@ -1,5 +1,6 @@
 #include "triggers/event_name.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -45,7 +46,7 @@ bool provider_is(const char *wanted, const char *provider)
 
 	if (text_same_fold(wanted + (*wanted == '*'), provider) || same_guid(wanted, provider))
 		return true;
-	for (i = 0; i < sizeof(same_providers) / sizeof(same_providers[0]); i++) {
+	for (i = 0; i < COUNT_OF(same_providers); i++) {
 		const char *const *same = same_providers[i];
 
 		if ((text_same_fold(wanted, same[0]) || same_guid(wanted, same[0]) ||

@@ -21,7 +21,7 @@ static int exception_open(const char *spec, const struct trigger_env *env, struc
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+		return err_memory(err, "for the rule '%.200s'", spec);
 	rc = trigger_init(&p->base, &exception_trigger, "StopOnException", spec, 1u << EVENT_GENERIC, err);
 	if (!rc)
 		rc = pattern_open(p, spec, spec, false, env, err);
@@ -45,7 +45,7 @@ static int exception_needs(const struct trigger *t, struct needs *out, struct er
 		return rc;
 	e = calloc(1, sizeof(*e));
 	if (!e)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", t->spec);
+		return err_memory(err, "for the rule '%.200s'", t->spec);
 	strcpy(e->provider, CXX_PROVIDER);
 	strcpy(e->name, EXCEPTION_EVENT);
 	e->stack = true;

@@ -1,5 +1,6 @@
 #include "triggers/field_filter.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -52,7 +53,7 @@ static size_t parse_op(const char *at, enum field_op *op)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (i = 0; i < COUNT_OF(ops); i++) {
 		if (strncmp(at, ops[i].text, strlen(ops[i].text)) == 0) {
 			*op = ops[i].op;
 			return strlen(ops[i].text);
@@ -70,7 +71,7 @@ int field_filter_open(const char *spec, const char *text, size_t len, struct fie
 	int rc = 0;
 
 	if (!copy)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+		return err_memory(err, "for the rule '%.200s'", spec);
 	while (isalnum((unsigned char)copy[name]) || copy[name] == '_')
 		name++;
 	op = parse_op(copy + name, &f.op);
@@ -84,7 +85,7 @@ int field_filter_open(const char *spec, const char *text, size_t len, struct fie
 		f.field = text_dup(copy, name);
 		f.value = text_dup(copy + name + op, SIZE_MAX);
 		if (!f.field || !f.value)
-			rc = err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+			rc = err_memory(err, "for the rule '%.200s'", spec);
 	}
 	if (!rc && f.op == FIELD_MATCHES)
 		rc = regex_open(spec, f.value, strlen(f.value), true, &f.regex, err);

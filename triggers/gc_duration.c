@@ -80,7 +80,7 @@ static int gc_make(const struct trigger_ops *ops, const char *title, enum measur
 	int rc;
 
 	if (!g)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
+		return err_memory(err, "for the rule '%s'", spec);
 	g->measure = measure;
 	spec_begin(&s, spec);
 	rc = trigger_init(&g->duration.base, ops, title, spec, kinds, err);

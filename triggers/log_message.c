@@ -1,5 +1,6 @@
 #include "triggers/log_message.h"
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "triggers/field_filter.h"
@@ -21,7 +22,7 @@ struct log_message {
 
 static const char *const logs[] = {"Application", "System", "Security", "Setup", "kernel", "journal"};
 
-#define LOGS (sizeof(logs) / sizeof(logs[0]))
+#define LOGS COUNT_OF(logs)
 
 /* The log whose name this is but for a slip of typing; or NULL. */
 static const char *near_log(const char *name, size_t n)
@@ -121,7 +122,7 @@ static int log_open_rule(const char *spec, const struct trigger_env *env, struct
 	int rc;
 
 	if (!l)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+		return err_memory(err, "for the rule '%.200s'", spec);
 	all.process = NULL;
 	rc = take_log(l, spec, &skip, err);
 	if (!rc)

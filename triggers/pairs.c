@@ -1,5 +1,7 @@
 #include "triggers/pairs.h"
 
+#include "base/array.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -101,7 +103,7 @@ static void link_newest(struct pairs *p, struct pair *pair, uint32_t number)
 
 static uint16_t *pid_count(struct pairs *p, uint32_t pid)
 {
-	return &p->by_pid[pid % (sizeof(p->by_pid) / sizeof(p->by_pid[0]))];
+	return &p->by_pid[pid % COUNT_OF(p->by_pid)];
 }
 
 static void remove_pair(struct pairs *p, uint32_t number)

@@ -139,7 +139,7 @@ static int counter_open(const struct trigger_ops *ops, const char *spec,
 	if (p)
 		p->period_sec = env->poll_sec != 0 ? env->poll_sec : 1;
 	if (!p || !head)
-		rc = err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
+		rc = err_memory(err, "for the rule '%s'", spec);
 	if (!rc)
 		rc = parse(spec, head, env, &p->threshold, &name, &len, err);
 	if (!rc)
@@ -148,7 +148,7 @@ static int counter_open(const struct trigger_ops *ops, const char *spec,
 		rc = trigger_init(&p->base, ops, ops == &start_counter_trigger ? "StartOnPerfCounter" : NULL,
 				  spec, 1u << EVENT_COUNTER | 1u << EVENT_TICK, err);
 	if (!rc && !(p->name = text_dup(name, len)))
-		rc = err_set(err, ERR_MEMORY, "no memory for the rule '%s'", spec);
+		rc = err_memory(err, "for the rule '%s'", spec);
 	free(head);
 	if (rc) {
 		perf_counter_close((struct trigger *)p);

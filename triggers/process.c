@@ -1,5 +1,6 @@
 #include "triggers/process.h"
 
+#include "base/array.h"
 #include "base/text.h"
 #include "triggers/duration.h"
 
@@ -45,7 +46,7 @@ static const struct {
 	{"TERM", 15, false}, {"XCPU", 24, true}, {"XFSZ", 25, true}, {"SYS", 31, true},
 };
 
-#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+#define SIGNALS COUNT_OF(signals)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -183,7 +184,7 @@ static int process_open(const char *spec, const struct trigger_env *env, struct 
 
 	(void)env;
 	if (!p)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+		return err_memory(err, "for the rule '%.200s'", spec);
 	rc = parse(p, spec, err);
 	kinds = p->on == ON_START ? 1u << EVENT_PROCESS_START : 1u << EVENT_PROCESS_EXIT;
 	if (wants_ending(p) || p->on == ON_OOM)
@@ -204,7 +205,7 @@ static int needs_tracepoint(struct needs *out, const char *provider, const char 
 {
 	struct need_event *e = calloc(1, sizeof(*e));
 	int rc = e ? needs_provider(out, provider, UINT64_MAX, 4, err)
-		   : err_set(err, ERR_MEMORY, "no memory for a rule on processes");
+		   : err_memory(err, "for a rule on processes");
 
 	if (!rc) {
 		strcpy(e->provider, provider);

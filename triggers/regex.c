@@ -60,7 +60,7 @@ int regex_open(const char *spec, const char *pattern, size_t len, bool ignore_ca
 		err_set(err, (enum err_code)(code = ERR_USAGE), "'%.200s': the regular expression '%.*s' is wrong at "
 			"character %zu: %s", spec, (int)len, pattern, at + 1, why);
 	} else {
-		err_set(err, (enum err_code)(code = ERR_MEMORY), "no memory for the rule '%.200s'", spec);
+		code = err_memory(err, "for the rule '%.200s'", spec);
 	}
 	regex_close(re);
 	return code;

@@ -79,7 +79,7 @@ static int preset_open(const struct trigger_ops *ops, const char *title, const c
 
 	spec_begin(&s, text);
 	if (!p)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", text);
+		return err_memory(err, "for the rule '%.200s'", text);
 	rc = trigger_init(&p->base, ops, title, text,
 			  1u << EVENT_GENERIC | 1u << EVENT_TICK | 1u << EVENT_PROCESS_EXIT, err);
 	if (!rc)

@@ -1,5 +1,6 @@
 #include "triggers/threshold.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "triggers/spec.h"
 
@@ -188,7 +189,7 @@ int threshold_key(struct threshold *t, const struct spec *s, const struct spec_p
 	int rc;
 
 	*taken = true;
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	for (i = 0; i < COUNT_OF(numbers); i++) {
 		if (!spec_key_is(part, numbers[i].key))
 			continue;
 		rc = spec_number(s, numbers[i].key, part->value, part->value_len, &v, err);

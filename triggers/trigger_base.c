@@ -14,7 +14,7 @@ int trigger_init(struct trigger *t, const struct trigger_ops *ops, const char *t
 	char *text = malloc(ntitle + nspec + 2);
 
 	if (!text)
-		return err_set(err, ERR_MEMORY, "no memory for the rule '%.200s'", spec);
+		return err_memory(err, "for the rule '%.200s'", spec);
 	sprintf(text, "%s%s%s", title ? title : "", ntitle && nspec ? ":" : "", spec);
 	t->ops = ops;
 	t->kinds = kinds;

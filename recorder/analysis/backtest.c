@@ -17,7 +17,7 @@ int backtest_init(struct backtest *b, struct trigger *const *rules, uint32_t n, 
 	memset(b, 0, sizeof(*b));
 	b->rules = calloc(n + 1u, sizeof(*b->rules));
 	if (!b->rules)
-		return err_set(err, ERR_MEMORY, "out of memory for the rules");
+		return err_memory(err, "for the rules");
 	for (i = 0; i < n; i++)
 		b->rules[i].trigger = rules[i];
 	b->nrules = n;
@@ -47,7 +47,7 @@ static int keep_firing(struct backtest *b, uint32_t rule, const struct event *e,
 	if (!(b->nfirings & (b->nfirings - 1)))
 		firings = realloc(firings, (b->nfirings ? b->nfirings * 2u : 1u) * sizeof(*firings));
 	if (!firings)
-		return err_set(err, ERR_MEMORY, "out of memory for the firings");
+		return err_memory(err, "for the firings");
 	b->firings = firings;
 	f = &firings[b->nfirings];
 	t->ops->status(t, &status);
@@ -57,7 +57,7 @@ static int keep_firing(struct backtest *b, uint32_t rule, const struct event *e,
 	f->limit = status.limit;
 	f->why = text_dup(buf_text(why), SIZE_MAX);
 	if (!f->why)
-		return err_set(err, ERR_MEMORY, "out of memory for the firings");
+		return err_memory(err, "for the firings");
 	b->nfirings++;
 	return 0;
 }

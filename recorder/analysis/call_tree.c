@@ -341,7 +341,7 @@ static int find_focus(struct call_build *b, struct err *err)
 		uint32_t name = name_of_frame(b, i);
 
 		if (name == CALL_NONE)
-			return err_set(err, ERR_MEMORY, "out of memory for the call tree");
+			return err_memory(err, "for the call tree");
 		if (!strcmp(b->t->names[name], b->o->focus)) {
 			b->focus = name;
 			return 0;
@@ -373,7 +373,7 @@ static int build(struct call_build *b, struct err *err)
 	b->focus = CALL_NONE;
 	if (!b->frame_name || !b->thread_node || !b->stack_node || !b->stack_thread ||
 	    child(b, CALL_NONE, name_number(b, "ROOT")) == CALL_NONE)
-		return err_set(err, ERR_MEMORY, "out of memory for the call tree");
+		return err_memory(err, "for the call tree");
 	if (b->o->focus)
 		rc = find_focus(b, err);
 	if (rc)
@@ -384,7 +384,7 @@ static int build(struct call_build *b, struct err *err)
 		fold_small(b->t, b->o->fold_pct);
 		rc = link_children(b->t);
 	}
-	return rc ? err_set(err, rc, "out of memory for the call tree") : 0;
+	return rc ? err_memory(err, "for the call tree") : 0;
 }
 
 int call_tree_new(const struct incident *in, const struct call_options *o, struct call_tree *out,
@@ -479,7 +479,7 @@ int call_functions(const struct call_tree *t, bool by_inclusive, struct call_fun
 	uint32_t i, kept = 0;
 
 	if (!all)
-		return err_set(err, ERR_MEMORY, "out of memory for the functions");
+		return err_memory(err, "for the functions");
 	for (i = 0; i < t->nnames; i++)
 		all[i].first_ns = UINT64_MAX;
 	for (i = 0; i < t->nnodes; i++) {

@@ -2,6 +2,7 @@
 
 #include "analysis/name_pattern.h"
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -30,7 +31,7 @@ const char *group_preset(const char *text)
 {
 	size_t i;
 
-	for (i = 0; text && i < sizeof(presets) / sizeof(presets[0]); i++) {
+	for (i = 0; text && i < COUNT_OF(presets); i++) {
 		size_t len = strlen(presets[i].name);
 
 		/* In brackets, as PerfView shows its own, it would be a comment without a pattern. */
@@ -59,7 +60,7 @@ void group_put_presets(const char *text, struct buf *out)
 	memcpy(name, text, n);
 	name[n] = '\0';
 	nearest.wanted = name;
-	for (i = 0; i < sizeof(presets) / sizeof(presets[0]); i++) {
+	for (i = 0; i < COUNT_OF(presets); i++) {
 		if (!strcmp(presets[i].name, name))
 			return;
 		nearest_offer(&nearest, presets[i].name);
@@ -138,7 +139,7 @@ static int add_rule(struct rules *r, const char *from, const char *end, bool gro
 	rule->name = text_dup(name, (size_t)(name_end - name));
 	r->n++;
 	if (!rule->name)
-		return err_set(err, ERR_MEMORY, "out of memory for patterns");
+		return err_memory(err, "for patterns");
 	return name_pattern_open(from, (size_t)(end - from), option, (size_t)(from - whole) + 1,
 				 &rule->pattern, err);
 }
@@ -481,7 +482,7 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 	int rc;
 
 	if (!g)
-		return err_set(err, ERR_MEMORY, "out of memory for grouping");
+		return err_memory(err, "for grouping");
 	g->in = in;
 	rc = rules_open(&g->groups, group_preset(o->group), true, "group", err);
 	if (!rc)
@@ -497,7 +498,7 @@ int group_incident(struct incident *in, const struct group_options *o, struct er
 		g->no_module = incident_add_module(in, &module);
 		rc = g->looks && g->looked && g->no_module != UINT32_MAX ? apply(g) : ERR_MEMORY;
 		if (rc)
-			err_set(err, rc, "out of memory for grouping");
+			err_memory(err, "for grouping");
 	}
 	if (o->unmatched)
 		*o->unmatched = o->group && *o->group && !text_same_fold(o->group, "[no grouping]") && !g->matched;

@@ -1,5 +1,6 @@
 #include "analysis/known_names.h"
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -37,7 +38,7 @@ struct known_names {
 int known_names_new(struct known_names **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : err_set(err, ERR_MEMORY, "out of memory for the names of a trace");
+	return *out ? 0 : err_memory(err, "for the names of a trace");
 }
 
 void known_names_free(struct known_names *k)
@@ -150,7 +151,7 @@ int known_names_add(struct known_names *k, const struct event *e, struct err *er
 				     .name = (char *)process_name(e->process)};
 		entry_of(k, &key, &no_memory);
 	}
-	return no_memory ? err_set(err, ERR_MEMORY, "out of memory for the names of a trace") : 0;
+	return no_memory ? err_memory(err, "for the names of a trace") : 0;
 }
 
 /* ---- telling ------------------------------------------------------------------------------------ */
@@ -261,7 +262,7 @@ static bool is_own_field(const char *field)
 	static const char *const own[] = {"ProcessID", "ThreadID", "ProcessName", "ProviderName"};
 	size_t i;
 
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (i = 0; i < COUNT_OF(own); i++)
 		if (text_same_fold(field, own[i]))
 			return true;
 	return false;

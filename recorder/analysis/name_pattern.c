@@ -88,7 +88,7 @@ int name_pattern_open(const char *text, size_t n, const char *option, size_t col
 			     "braces must pair, and the rest stands for itself but for * %% ^ |",
 			     option, (int)n, text, column, why);
 	} else if (!p || regex.failed || !p->data || !p->limits) {
-		rc = err_set(err, ERR_MEMORY, "out of memory for the pattern '%.*s'", (int)n, text);
+		rc = err_memory(err, "for the pattern '%.*s'", (int)n, text);
 	}
 	buf_free(&regex);
 	if (rc) {

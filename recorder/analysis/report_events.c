@@ -156,7 +156,7 @@ int report_collections(const struct incident *in, bool json, uint32_t top, struc
 	uint32_t n, i, nopen = 0;
 
 	if (!all)
-		return err_set(err, ERR_MEMORY, "out of memory for garbage collections");
+		return err_memory(err, "for garbage collections");
 	n = find_collections(in, all);
 	if (n)
 		qsort(all, n, sizeof(*all), longest_first);

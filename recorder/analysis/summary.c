@@ -343,7 +343,7 @@ int summary_counters(const struct incident *in, struct summary_counter **out, ui
 
 			if (!more) {
 				free(all);
-				return err_set(err, ERR_MEMORY, "out of memory for its counters");
+				return err_memory(err, "for its counters");
 			}
 			all = more;
 		}
@@ -378,7 +378,7 @@ int summary_make(const struct incident *in, bool addresses, struct summary *out,
 	names_free(&names);
 	if (rc) {
 		summary_free(&s);
-		return err_set(err, ERR_MEMORY, "out of memory while adding up an incident");
+		return err_memory(err, "while adding up an incident");
 	}
 	*out = s;
 	return 0;

@@ -120,7 +120,7 @@ int buf_check(const struct buf *b, const char *what, struct err *err)
 	if (!b->failed)
 		return 0;
 	if (b->failed == ERR_MEMORY)
-		return err_set(err, ERR_MEMORY, "out of memory while building %s", what);
+		return err_memory(err, "while building %s", what);
 	return err_set(err, ERR_LIMIT, "%s is larger than its limit of %zu bytes", what,
 		       b->max_bytes ? b->max_bytes : BUF_MAX_BYTES);
 }

@@ -33,11 +33,11 @@ int log_open(const char *path, struct log **out, struct err *err)
 		log->lock = os_mutex_new();
 	if (!log || !log->lock) {
 		log_close(log);
-		return err_set(err, ERR_MEMORY, "out of memory while opening the log");
+		return err_memory(err, "while opening the log");
 	}
 	if (path && !(log->path = text_dup(path, SIZE_MAX))) {
 		log_close(log);
-		return err_set(err, ERR_MEMORY, "out of memory while opening the log");
+		return err_memory(err, "while opening the log");
 	}
 	if (path)
 		rc = os_open(path, OS_APPEND, &log->file, err);

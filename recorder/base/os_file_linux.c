@@ -108,7 +108,7 @@ int os_open(const char *path, enum os_open how, struct os_file **out, struct err
 	file = file_new(fd, path);
 	if (!file) {
 		close(fd);
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	}
 	*out = file;
 	return 0;
@@ -229,7 +229,7 @@ int os_temp(struct os_file **out, struct err *err)
 	file = file_new(fd, "a temporary file");
 	if (!file) {
 		close(fd);
-		return err_set(err, ERR_MEMORY, "out of memory while creating a temporary file");
+		return err_memory(err, "while creating a temporary file");
 	}
 	*out = file;
 	return 0;
@@ -418,7 +418,7 @@ int os_lock(const char *path, struct os_file **out, struct err *err)
 	file = file_new(fd, path);
 	if (!file) {
 		close(fd);
-		return err_set(err, ERR_MEMORY, "out of memory while locking %s", path);
+		return err_memory(err, "while locking %s", path);
 	}
 	snprintf(text, sizeof(text), "%u\n", os_pid());
 	if (ftruncate(fd, 0) == 0)

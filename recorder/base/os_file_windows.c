@@ -133,7 +133,7 @@ int os_open(const char *path, enum os_open how, struct os_file **out, struct err
 	file = file_new(handle, path);
 	if (!file) {
 		CloseHandle(handle);
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	}
 	*out = file;
 	return 0;
@@ -305,7 +305,7 @@ int os_temp(struct os_file **out, struct err *err)
 	file = file_new(handle, "a temporary file");
 	if (!file) {
 		CloseHandle(handle);
-		return err_set(err, ERR_MEMORY, "out of memory while creating a temporary file");
+		return err_memory(err, "while creating a temporary file");
 	}
 	*out = file;
 	return 0;
@@ -629,7 +629,7 @@ int os_lock(const char *path, struct os_file **out, struct err *err)
 	file = file_new(handle, path);
 	if (!file) {
 		CloseHandle(handle);
-		return err_set(err, ERR_MEMORY, "out of memory while locking %s", path);
+		return err_memory(err, "while locking %s", path);
 	}
 	if (!LockFileEx(handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,
 			&place)) {

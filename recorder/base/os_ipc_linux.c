@@ -1,5 +1,6 @@
 #include "base/os.h"
 
+#include "base/array.h"
 #include "base/os_linux.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err)
 	int rc, bound;
 
 	if (!ipc)
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	rc = make_address(path, &ipc->address, err);
 	if (rc) {
 		free(ipc);
@@ -321,6 +322,6 @@ void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t 
 
 	if (refused && ipc->refused_until_ns - now_ns < timeout_ns)
 		timeout_ns = ipc->refused_until_ns - now_ns;
-	if (os_poll(p, sizeof(p) / sizeof(p[0]), timeout_ns) && p[0].revents)
+	if (os_poll(p, COUNT_OF(p), timeout_ns) && p[0].revents)
 		os_wake_clear(w);
 }

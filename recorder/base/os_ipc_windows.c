@@ -199,7 +199,7 @@ int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err)
 	struct os_ipc *ipc = calloc(1, sizeof(*ipc) + n);
 
 	if (!ipc)
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	memcpy(ipc->path, path, n);
 	/* Refused when somebody else has made a pipe of this name, to be taken for us. */
 	if (!pipe_name(path, ipc->name) || !wait_next(ipc, FILE_FLAG_FIRST_PIPE_INSTANCE)) {

@@ -43,7 +43,7 @@ int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_
 	int rc;
 
 	if (!thread)
-		return err_set(err, ERR_MEMORY, "out of memory while starting the %s thread", name);
+		return err_memory(err, "while starting the %s thread", name);
 	thread->run = run;
 	thread->ctx = ctx;
 	snprintf(thread->name, sizeof(thread->name), "%s", name);

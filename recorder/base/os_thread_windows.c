@@ -1,5 +1,6 @@
 #include "base/os.h"
 
+#include "base/array.h"
 #include "base/os_windows.h"
 
 #include <process.h>
@@ -25,7 +26,7 @@ static void name_thread(const char *name)
 	wchar_t *text = wide_text(name);
 	size_t i;
 
-	for (i = 0; !set && i < sizeof(modules) / sizeof(*modules); i++) {
+	for (i = 0; !set && i < COUNT_OF(modules); i++) {
 		HMODULE module = GetModuleHandleW(modules[i]);
 
 		if (module)
@@ -54,7 +55,7 @@ int os_thread_start(const char *name, os_thread_main *run, void *ctx, struct os_
 	struct os_thread *thread = calloc(1, sizeof(*thread));
 
 	if (!thread)
-		return err_set(err, ERR_MEMORY, "out of memory while starting the %s thread", name);
+		return err_memory(err, "while starting the %s thread", name);
 	thread->run = run;
 	thread->ctx = ctx;
 	snprintf(thread->name, sizeof(thread->name), "%s", name);

@@ -1,5 +1,6 @@
 #include "base/os.h"
 
+#include "base/array.h"
 #include "base/os_windows.h"
 #include "base/utf8.h"
 
@@ -231,7 +232,7 @@ static void trim_sentence(char *text)
 void os_error_text(int os_error, char *out, size_t n)
 {
 	wchar_t wide[256];
-	char text[sizeof(wide) / sizeof(*wide) * 3];
+	char text[COUNT_OF(wide) * 3];
 	DWORD length = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
 				      NULL, (DWORD)os_error, 0, wide, 256, NULL);
 	int bytes = 0;

@@ -73,7 +73,7 @@ static int open_file(struct out *out, const char *path, bool force, struct err *
 
 	/* Not knowing whether a file is there must not become "there is none". */
 	if (rc == ERR_MEMORY)
-		return err_set(err, rc, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	if (!rc && !info.regular) {
 		if (info.directory)
 			return err_set(err, ERR_USAGE, "%s is a directory; name a file in it",
@@ -88,7 +88,7 @@ static int open_file(struct out *out, const char *path, bool force, struct err *
 	out->path = text_join(path, "");
 	out->tmp_path = text_join(path, ".tmp");
 	if (!out->path || !out->tmp_path)
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	return open_tmp(out, path, err);
 }
 
@@ -98,7 +98,7 @@ int out_open(const char *path, bool force, struct out **result, struct err *err)
 	int rc = 0;
 
 	if (!out)
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+		return err_memory(err, "while opening %s", path);
 	if (strcmp(path, "-") == 0)
 		out->file = os_stdout();
 	else
@@ -116,7 +116,7 @@ int out_to_buf(struct buf *to, struct out **result, struct err *err)
 	struct out *out = calloc(1, sizeof(*out));
 
 	if (!out)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for the output");
 	out->memory = to;
 	*result = out;
 	return 0;
@@ -125,7 +125,7 @@ int out_to_buf(struct buf *to, struct out **result, struct err *err)
 int out_pack(struct out *out, struct err *err)
 {
 	out->packer = deflater_new_gzip();
-	return out->packer ? 0 : err_set(err, ERR_MEMORY, "out of memory while packing the output");
+	return out->packer ? 0 : err_memory(err, "while packing the output");
 }
 
 void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx)

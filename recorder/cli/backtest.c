@@ -98,7 +98,7 @@ static int open_rules(struct run *r, struct err *err)
 	r->triggers = calloc(r->o->rules.n + r->sweep.n + 1u, sizeof(*r->triggers));
 	r->needs = calloc(1, sizeof(*r->needs));
 	if (!r->triggers || !r->needs)
-		return err_set(err, ERR_MEMORY, "out of memory for the rules");
+		return err_memory(err, "for the rules");
 	if (r->sweep.n)
 		rc = open_sweep(r, err);
 	for (i = 0; !rc && !r->sweep.n && i < r->o->rules.n; i++)
@@ -162,7 +162,7 @@ static int make_threads(const struct incident *in, struct processes *all, struct
 			process_set_exe(all, process, from->name);
 		threads[i] = process ? thread_add(all, process, in->threads[i].tid) : NULL;
 		if (!threads[i])
-			return err_set(err, ERR_MEMORY, "out of memory for the incident's processes");
+			return err_memory(err, "for the incident's processes");
 	}
 	return 0;
 }
@@ -230,7 +230,7 @@ static int read_incident(struct run *r, struct err *err)
 	if (!rc)
 		rc = processes_new(&all, err);
 	if (!rc && !(threads = calloc(in.nthreads + 1u, sizeof(*threads))))
-		rc = err_set(err, ERR_MEMORY, "out of memory for the incident's threads");
+		rc = err_memory(err, "for the incident's threads");
 	if (!rc)
 		rc = make_threads(&in, all, threads, err);
 	if (!rc) {

@@ -297,7 +297,7 @@ static int check_rules(struct check *c, struct err *err)
 	uint32_t i;
 
 	if (!needs)
-		return err_set(err, ERR_MEMORY, "out of memory while checking the rules");
+		return err_memory(err, "while checking the rules");
 	for (i = 0; i < c->o->rules.n; i++)
 		check_rule(c, &c->o->rules.items[i], needs);
 	for (i = 0; i < c->o->monitors.n; i++)
@@ -476,7 +476,7 @@ static int check_plan(struct check *c, struct err *err)
 	cfg.keeps_ns = (uint64_t)(c->o->pre_ns + c->o->delay_ns);
 	cmd_etw_options(c->o, &cfg.source.etw);
 	if (!needs)
-		return err_set(err, ERR_MEMORY, "out of memory for the plan");
+		return err_memory(err, "for the plan");
 	cfg.needs = needs;
 	rc = plan_needs(c->o, needs, err);
 	if (!rc)

@@ -60,7 +60,7 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 		return rc;
 	c->triggers = calloc(o->rules.n + 1u, sizeof(*c->triggers));
 	if (!c->triggers)
-		return err_set(err, ERR_MEMORY, "out of memory for the rules");
+		return err_memory(err, "for the rules");
 	for (i = 0; !rc && i < o->rules.n; i++) {
 		rc = cmd_rule_open(o, &o->rules.items[i], needs, &c->triggers[i], err);
 		if (!rc)

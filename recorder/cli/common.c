@@ -8,6 +8,7 @@
 #include "analysis/known_names.h"
 #include "engine/trace.h"
 
+#include "base/array.h"
 #include "base/fit.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -598,7 +599,7 @@ void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t ze
 		if (s->nearest_ns)
 			buf_printf(out, " at %.3f s", ((double)s->nearest_ns - (double)zero_ns) / 1e9);
 	}
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+	for (i = 0; i < COUNT_OF(counts); i++)
 		if (counts[i].n || i == 0)
 			buf_printf(out, "%s%s %s", i ? ", " : "; ", text_count(counts[i].n, text), counts[i].text);
 }

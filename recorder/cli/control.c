@@ -3,6 +3,7 @@
  */
 #include "cli/cmd.h"
 #include "engine/engine.h"
+#include "base/array.h"
 #include "base/json_read.h"
 
 #include "base/json.h"
@@ -265,7 +266,7 @@ static void put_why(struct buf *out, struct json_value rule)
 		json_put_text(json_member(rule, "nearest"), &line);
 		buf_printf(&line, ", %s ago; ", text_seconds(v, n));
 	}
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+	for (i = 0; i < COUNT_OF(counts); i++) {
 		v = number(rule, counts[i].key);
 		if (v > 0 || (v == 0 && i == 0))
 			buf_printf(&line, "%s%s %s", i ? ", " : "", text_count((uint64_t)v, n),

@@ -231,7 +231,7 @@ static int put_functions(const struct view *v, uint32_t process, const char *nam
 		put_own(v, name, functions, n, rows, base_sum, test_sum);
 	}
 	free(functions);
-	rc = rows ? 0 : err_set(err, ERR_MEMORY, "out of memory while comparing functions");
+	rc = rows ? 0 : err_memory(err, "while comparing functions");
 	free(rows);
 	return rc;
 }
@@ -265,7 +265,7 @@ static int put_processes(const struct view *v, struct err *err)
 	const struct tree *t = &v->t->tree;
 	struct process_row *rows = calloc((size_t)t->nnodes + 1, sizeof(*rows));
 	uint32_t i, n = 0;
-	int rc = rows ? 0 : err_set(err, ERR_MEMORY, "out of memory while comparing processes");
+	int rc = rows ? 0 : err_memory(err, "while comparing processes");
 
 	for (i = 0; rows && i < t->nnodes; i++) {
 		if (t->nodes[i].caller != TREE_NONE)

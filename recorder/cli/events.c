@@ -101,7 +101,7 @@ static bool same_name(const void *ctx, uint32_t value, const void *key)
 
 static int no_memory(struct listing *l)
 {
-	return err_set(l->err, ERR_MEMORY, "out of memory for the names of events");
+	return err_memory(l->err, "for the names of events");
 }
 
 static int add_name(struct listing *l, const struct name_key *key, uint64_t hash)
@@ -509,7 +509,7 @@ static int watch_events(const struct options *o, struct err *err)
 	struct needs *needs = calloc(1, sizeof(*needs));
 	struct live live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
 			    .stack_kb = 32, .each = each, .ctx = &l};
-	int rc = needs ? 0 : err_set(err, ERR_MEMORY, "out of memory");
+	int rc = needs ? 0 : err_memory(err, "for the list of events");
 
 	if (options_origin(o, "rows") != FROM_DEFAULT)
 		l.most = o->rows;
@@ -540,7 +540,7 @@ int cmd_events(const struct options *o, struct err *err)
 	if (o->live)
 		rc = err_set(err, ERR_USAGE, "events: --live is of this machine, --from of a file: give one of them");
 	else if (o->process && !process)
-		rc = err_set(err, ERR_MEMORY, "out of memory");
+		rc = err_memory(err, "for the list of events");
 	if (!rc)
 		rc = cmd_file_there(o->from_file, err);
 	if (!rc)

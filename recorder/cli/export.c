@@ -289,7 +289,7 @@ static int write_processes(const struct options *o, const char *path, const stru
 	part.samples = malloc(((size_t)in->nsamples + 1) * sizeof(*part.samples));
 	part.events = malloc(((size_t)in->nevents + 1) * sizeof(*part.events));
 	if (!has || !part.samples || !part.events)
-		rc = err_set(err, ERR_MEMORY, "out of memory while taking an incident apart");
+		rc = err_memory(err, "while taking an incident apart");
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < in->nprocesses && !rc; i++) {
 			if (!has[i])

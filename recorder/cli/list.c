@@ -164,7 +164,7 @@ int cmd_list(const struct options *o, struct err *err)
 	if (!rc)
 		rc = cmd_print_fitted(o, &out, err);
 	else if (rc == ERR_MEMORY)
-		err_set(err, ERR_MEMORY, "out of memory while listing incidents");
+		err_memory(err, "while listing incidents");
 	table_free(&table);
 	buf_free(&out);
 	store_close(store);

@@ -42,7 +42,7 @@ static void work_free(struct work *w)
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory for source lines");
+	return err_memory(err, "for source lines");
 }
 
 /* ---- which frames ------------------------------------------------------------------------------ */

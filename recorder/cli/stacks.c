@@ -114,7 +114,7 @@ static int take(struct stacks *s, struct err *err)
 	if (rc == ERR_NOT_FOUND && s->ntaken)
 		rc = 0;
 	if (!rc && s->failed)
-		rc = err_set(err, ERR_MEMORY, "no memory for the stacks of process %u", (unsigned)s->pid);
+		rc = err_memory(err, "for the stacks of process %u", (unsigned)s->pid);
 	return rc;
 }
 
@@ -256,7 +256,7 @@ static int make_segment(const struct stacks *s, struct segment **out, struct err
 		process_set_exe(s->processes, process, thread_stacks_path(s->threads));
 	for (i = 0; !rc && i < s->ntaken; i++)
 		if (!process || add_thread(s, b, process, &s->taken[i]))
-			rc = err_set(err, ERR_MEMORY, "no memory to store the stacks of process %u", (unsigned)s->pid);
+			rc = err_memory(err, "for storing the stacks of process %u", (unsigned)s->pid);
 	if (!rc)
 		rc = segment_seal(b, out, err);
 	segment_builder_free(b);

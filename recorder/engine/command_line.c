@@ -1,5 +1,6 @@
 #include "engine/command_line.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 
@@ -22,7 +23,7 @@ static int add(struct command_line *c, const struct buf *text, struct err *err)
 		return err_set(err, ERR_USAGE, "StopCommand: over %u arguments", COMMAND_ARGS_MAX);
 	copy = text->failed ? NULL : text_dup(buf_text(text), SIZE_MAX);
 	if (!copy)
-		return err_set(err, ERR_MEMORY, "out of memory for StopCommand");
+		return err_memory(err, "for StopCommand");
 	c->args[c->nargs++] = copy;
 	c->args[c->nargs] = NULL;
 	return 0;
@@ -107,7 +108,7 @@ static size_t put_variable(const char *text, const struct command_values *v, str
 					    "%RULE%", "%REASON%", "%HOST%", "%OUTPUTFILE%"};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < COUNT_OF(names); i++)
 		if (strncmp(text, names[i], strlen(names[i])) == 0)
 			break;
 	switch (i) {

@@ -29,7 +29,7 @@ static int open_source(struct engine *e, const struct source_ops *ops, struct er
 
 	s->queue = queue_new(QUEUE_BYTES);
 	if (!s->queue)
-		return err_set(err, ERR_MEMORY, "out of memory for the queue of the %s source", ops->name);
+		return err_memory(err, "for the queue of the %s source", ops->name);
 	if (!e->cfg->file)
 		queue_wakes(s->queue, e->wake_merge);
 	cfg.queue = s->queue;
@@ -82,7 +82,7 @@ static int open_parts(struct engine *e, struct err *err)
 	e->wake_command = os_cond_new();
 	e->wake_control = os_wake_new();
 	if (!e->lock || !e->wake_writer || !e->wake_merge || !e->wake_command || !e->wake_control)
-		return err_set(err, ERR_MEMORY, "out of memory while starting");
+		return err_memory(err, "while starting");
 	rc = store_open(cfg->store_path, STORE_RECORD, &e->store, err);
 	if (!rc)
 		rc = engine_rules_open(e, err);
@@ -206,7 +206,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	memset(result, 0, sizeof(*result));
 	os_keep_memory_tight();
 	if (!e)
-		return err_set(err, ERR_MEMORY, "out of memory while starting");
+		return err_memory(err, "while starting");
 	e->cfg = cfg;
 	e->log = cfg->log;
 	e->next_end_ns = UINT64_MAX;

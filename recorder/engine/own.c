@@ -1,6 +1,7 @@
 /* What the recorder says about itself among the events of an incident; see model/own_event.h. */
 #include "engine/engine_private.h"
 
+#include "base/array.h"
 #include "model/own_event.h"
 
 #include <inttypes.h>
@@ -48,5 +49,5 @@ void engine_own_ring(struct engine *e, uint64_t time_ns)
 	fields[1].v.u = use.bytes + segment_open_bytes(e->builder);
 	fields[2].v.u = use.samples + segment_open_samples(e->builder);
 	fields[3].v.d = engine_bytes_per_sample(&use);
-	engine_own_put(e, time_ns, CPU_NONE, OWN_RING, fields, sizeof(fields) / sizeof(fields[0]));
+	engine_own_put(e, time_ns, CPU_NONE, OWN_RING, fields, COUNT_OF(fields));
 }

@@ -53,12 +53,12 @@ int engine_rules_open(struct engine *e, struct err *err)
 	e->rules = calloc(cfg->ntriggers + 1u, sizeof(*e->rules));
 	e->trigger_view = calloc(cfg->ntriggers + 1u, sizeof(*e->trigger_view));
 	if (!e->rules || !e->trigger_view)
-		return err_set(err, ERR_MEMORY, "out of memory for the rules");
+		return err_memory(err, "for the rules");
 	e->armed = true;
 	for (i = 0; i < cfg->ntriggers; i++) {
 		e->rules[i].hour_ns = calloc(e->per_hour, sizeof(*e->rules[i].hour_ns));
 		if (!e->rules[i].hour_ns)
-			return err_set(err, ERR_MEMORY, "out of memory for the rules");
+			return err_memory(err, "for the rules");
 		if (is_start_rule(cfg->triggers[i]))
 			e->armed = false;
 		load_state(e, i);

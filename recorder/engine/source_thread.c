@@ -19,7 +19,7 @@ int source_thread_open(struct source_thread *t, const struct source_ops *ops, co
 
 	with_queue.queue = queue_new(QUEUE_BYTES);
 	if (!with_queue.queue)
-		return err_set(err, ERR_MEMORY, "out of memory for the queue of the %s source", ops->name);
+		return err_memory(err, "for the queue of the %s source", ops->name);
 	rc = ops->open(&with_queue, needs, &t->source, err);
 	if (rc) {
 		queue_free(with_queue.queue);

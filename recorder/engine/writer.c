@@ -133,7 +133,7 @@ static int begin(struct engine *e, struct pending *p, struct err *err)
 	rc = incident_head_copy(&p->head, &head);
 	os_mutex_unlock(e->lock);
 	if (rc)
-		return err_set(err, ERR_MEMORY, "out of memory while storing an incident");
+		return err_memory(err, "while storing an incident");
 	rc = store_begin(e->store, &head, err);
 	if (!rc) {
 		os_mutex_lock(e->lock);

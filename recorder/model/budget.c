@@ -1,5 +1,7 @@
 #include "model/budget.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 #define SEC_NS 1000000000ULL
@@ -28,7 +30,7 @@ void budget_init(struct budget *b, const struct budget_limits *limits, struct bu
 	b->limits = *limits;
 	b->wait_ns = CALM_NS;
 	b->levels[b->nlevels++] = asked;
-	for (i = 0; i < sizeof(steps_hz) / sizeof(steps_hz[0]); i++) {
+	for (i = 0; i < COUNT_OF(steps_hz); i++) {
 		if (next.freq_hz <= steps_hz[i])
 			continue;
 		next.freq_hz = steps_hz[i];

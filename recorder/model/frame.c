@@ -148,7 +148,7 @@ int frames_new(struct frames **out, struct err *err)
 	    slots_init(&f->function_slots, sizeof(struct function_slot), FRAMES_MAX) ||
 	    !(f->unknown = objects_get(f, &unknown, 0))) {
 		frames_free(f);
-		return err_set(err, ERR_MEMORY, "out of memory for the frame table");
+		return err_memory(err, "for the frame table");
 	}
 	*out = f;
 	return 0;

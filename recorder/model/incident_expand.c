@@ -116,5 +116,5 @@ int incident_expand(struct incident *in, const struct incident_expansion *of_fra
 	free(frame_of);
 	free(to);
 	free(used);
-	return rc ? err_set(err, ERR_MEMORY, "out of memory for source lines") : 0;
+	return rc ? err_memory(err, "for source lines") : 0;
 }

@@ -234,7 +234,7 @@ int incident_filter(struct incident *in, const struct incident_filter *filter, s
 	int rc = 0;
 
 	if (!keep || (filter->no_kernel && !user))
-		rc = err_set(err, ERR_MEMORY, "out of memory while filtering an incident");
+		rc = err_memory(err, "while filtering an incident");
 	if (!rc)
 		rc = choose_threads(in, filter, keep, err);
 	if (!rc)

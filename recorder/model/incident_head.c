@@ -1,5 +1,7 @@
 #include "model/incident.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ static const size_t texts[] = {
 	offsetof(struct incident_head, note),
 };
 
-#define NTEXTS (sizeof(texts) / sizeof(texts[0]))
+#define NTEXTS COUNT_OF(texts)
 
 static char *text_get(const struct incident_head *h, size_t i)
 {

@@ -227,7 +227,7 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 
 	m.stacks = malloc(((size_t)c->nnodes + 1) * sizeof(*m.stacks));
 	if (!m.stacks)
-		return err_set(err, ERR_MEMORY, "out of memory while loading an incident");
+		return err_memory(err, "while loading an incident");
 	memset(m.stacks, 0xff, c->nnodes * sizeof(*m.stacks));
 	rc = check_lists(&m);
 	if (!rc)
@@ -251,5 +251,5 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 			in->head.period_ns[stream] = c->period_ns[stream];
 	}
 	free(m.stacks);
-	return rc ? err_set(err, (enum err_code)rc, "out of memory while loading an incident") : 0;
+	return rc ? err_memory(err, "while loading an incident") : 0;
 }

@@ -202,7 +202,7 @@ int ledger_new(const struct incident *in, struct ledger *out, struct err *err)
 	free(b.covered_ns);
 	if (!good) {
 		ledger_free(&l);
-		return err_set(err, ERR_MEMORY, "out of memory for the ledger of losses");
+		return err_memory(err, "for the ledger of losses");
 	}
 	if (l.nrows)
 		qsort(l.rows, l.nrows, sizeof(*l.rows), by_second_and_cpu);

@@ -28,7 +28,7 @@ int processes_new(struct processes **out, struct err *err)
 	if (!p || !p->lock || slots_init(&p->process_slots, sizeof(struct process), PROCESSES_MAX) ||
 	    slots_init(&p->thread_slots, sizeof(struct thread), THREADS_MAX)) {
 		processes_free(p);
-		return err_set(err, ERR_MEMORY, "out of memory for the process table");
+		return err_memory(err, "for the process table");
 	}
 	*out = p;
 	return 0;

@@ -1,5 +1,6 @@
 #include "model/process_name.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -124,7 +125,7 @@ static const struct interpreter *find_interpreter(const char *name)
 
 	while (w.n && strchr("0123456789.", w.at[w.n - 1]))
 		w.n--;
-	for (i = 0; w.n && i < sizeof(interpreters) / sizeof(interpreters[0]); i++)
+	for (i = 0; w.n && i < COUNT_OF(interpreters); i++)
 		if (is_one_of(w, interpreters[i].names, true))
 			return &interpreters[i];
 	return NULL;

@@ -27,7 +27,7 @@ int ring_new(size_t max_bytes, struct ring **out, struct err *err)
 	}
 	if (!ring || !ring->lock || !ring->segments) {
 		ring_free(ring);
-		return err_set(err, ERR_MEMORY, "out of memory for the ring");
+		return err_memory(err, "for the ring");
 	}
 	ring->max_bytes = max_bytes;
 	*out = ring;
@@ -184,7 +184,7 @@ int ring_freeze(struct ring *ring, uint64_t t0_ns, uint64_t t1_ns, struct frozen
 	os_mutex_unlock(ring->lock);
 	if (rc) {
 		frozen_free(&f);
-		return err_set(err, rc, "out of memory while freezing an incident");
+		return err_memory(err, "while freezing an incident");
 	}
 	*out = f;
 	return 0;

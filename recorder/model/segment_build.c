@@ -351,7 +351,7 @@ int segment_builder_new(struct frames *frames, struct processes *processes,
 		b->deflater = deflater_new();
 	if (!b || !b->deflater) {
 		free(b);
-		return err_set(err, ERR_MEMORY, "out of memory for the open segment");
+		return err_memory(err, "for the open segment");
 	}
 	b->frames = frames;
 	b->processes = processes;

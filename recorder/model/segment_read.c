@@ -158,7 +158,7 @@ static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const
 		rc = ERR_FORMAT;
 	}
 	if (rc == ERR_MEMORY)
-		return err_set(r->err, rc, "out of memory while reading a segment");
+		return err_memory(r->err, "while reading a segment");
 	if (rc)
 		return bad(r, "its columns cannot be unpacked");
 	for (i = 0; i < SEGMENT_COLUMNS; i++) {
@@ -480,7 +480,7 @@ static int read_nodes_3(struct reader *r)
 	int rc;
 
 	if (!callees.first || !callees.items)
-		rc = err_set(r->err, ERR_MEMORY, "out of memory while reading a segment");
+		rc = err_memory(r->err, "while reading a segment");
 	else
 		rc = read_parents(r);
 	if (!rc)
@@ -519,7 +519,7 @@ static int read_nodes_2(struct reader *r)
 	int rc = 0;
 
 	if (!last)
-		return err_set(r->err, ERR_MEMORY, "out of memory while reading a segment");
+		return err_memory(r->err, "while reading a segment");
 	for (i = 0; i < c->nnodes && !rc; i++) {
 		struct segment_node *node = &c->nodes[i];
 
@@ -698,7 +698,7 @@ int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, 
 	if (!c.samples || !c.nodes || !c.events || !c.names || !c.fields || !c.text) {
 		free(r.unpacked);
 		segment_content_free(&c);
-		return err_set(err, ERR_MEMORY, "out of memory while reading a segment");
+		return err_memory(err, "while reading a segment");
 	}
 	texts.at = c.text;
 	texts.end = c.text + text_room;

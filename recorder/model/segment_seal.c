@@ -1,6 +1,7 @@
 /* Sealing: the open segment becomes one block of encoded, compressed bytes; drawn in segment.h. */
 #include "model/segment_builder.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/planes.h"
 
@@ -279,7 +280,7 @@ static struct segment *encode(struct segment_builder *b)
 	bool failed = false;
 	unsigned i;
 
-	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+	for (i = 0; i < COUNT_OF(runs); i++)
 		column_end_run(&b->columns[runs[i]]);
 	if (!encode_nodes(b) || !encode_sample_stacks(b))
 		return NULL;
@@ -306,7 +307,7 @@ int segment_seal(struct segment_builder *b, struct segment **out, struct err *er
 	if (!s) {
 		segment_builder_drop_refs(b);
 		segment_builder_reset(b);
-		return err_set(err, ERR_MEMORY, "out of memory while sealing a segment");
+		return err_memory(err, "while sealing a segment");
 	}
 	atomic_store(&s->refs, 1);
 	s->number = b->next_number++;

@@ -3,6 +3,7 @@
  */
 #include "options/options_private.h"
 
+#include "base/array.h"
 #include "base/json.h"
 
 #include <ctype.h>
@@ -16,7 +17,7 @@
 
 int option_no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory while reading the options");
+	return err_memory(err, "while reading the options");
 }
 
 char *option_text_copy(const char *text, size_t n)
@@ -249,7 +250,7 @@ static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
 	size_t n = number_length(s->value), i;
 	double v;
 
-	for (i = 0; n && i < sizeof(units) / sizeof(units[0]); i++) {
+	for (i = 0; n && i < COUNT_OF(units); i++) {
 		if (strcmp(s->value + n, units[i].name) != 0)
 			continue;
 		v = strtod(s->value, NULL) * units[i].seconds;

@@ -377,7 +377,7 @@ int debug_info_open(int fd, const struct elf_head *head, struct debug_info **out
 	struct debug_info *d = calloc(1, sizeof(*d));
 
 	if (!d)
-		return err_set(err, ERR_MEMORY, "out of memory for debug information");
+		return err_memory(err, "for debug information");
 	d->head = head;
 	if (load_libdw(&d->lib)) {
 		free(d);

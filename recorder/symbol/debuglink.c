@@ -58,7 +58,7 @@ int debuglink_crc(const struct bytes *in, uint32_t *out, struct err *err)
 	int rc = 0;
 
 	if (!block)
-		return err_set(err, ERR_MEMORY, "out of memory for a debug file");
+		return err_memory(err, "for a debug file");
 	while (!rc && at < in->size) {
 		size_t n = in->size - at < BLOCK_BYTES ? (size_t)(in->size - at) : BLOCK_BYTES;
 

@@ -159,7 +159,7 @@ int symbol_disk_open(const char *dir, uint64_t max_bytes, struct symbol_disk **o
 	int rc;
 
 	if (!d)
-		return err_set(err, ERR_MEMORY, "out of memory for the symbol cache");
+		return err_memory(err, "for the symbol cache");
 	d->fd = -1;
 	d->max_bytes = max_bytes;
 	memcpy(d->path, dir, strlen(dir) + 1);

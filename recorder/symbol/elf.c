@@ -85,7 +85,7 @@ static int read_notes(const struct bytes *in, uint64_t offset, uint64_t n, uint6
 		n = NOTE_SEGMENT_MAX_BYTES;
 	notes = malloc(n ? (size_t)n : 1);
 	if (!notes)
-		return err_set(err, ERR_MEMORY, "out of memory for its notes");
+		return err_memory(err, "for its notes");
 	rc = bytes_read(in, offset, notes, (size_t)n, "its note segment", err);
 	if (!rc)
 		find_build_id(notes, (size_t)n, align == 8 ? 8 : 4, head);
@@ -155,7 +155,7 @@ static int read_segments(const struct bytes *in, const uint8_t *header, const st
 			       PROGRAM_HEADERS_MAX);
 	table = malloc((size_t)phnum * l->program.bytes);
 	if (!table)
-		return err_set(err, ERR_MEMORY, "out of memory for its program headers");
+		return err_memory(err, "for its program headers");
 	rc = bytes_read(in, phoff, table, (size_t)phnum * l->program.bytes,
 			"its program header table", err);
 	for (i = 0; !rc && i < phnum; i++)

@@ -85,7 +85,7 @@ static int read_sections(struct builder *b, struct view *v)
 	table = malloc(n ? n * l->section.bytes : 1);
 	if (!v->sections || !table) {
 		free(table);
-		return err_set(b->err, ERR_MEMORY, "out of memory for its section headers");
+		return err_memory(b->err, "for its section headers");
 	}
 	rc = bytes_read(v->in, v->head->sections_at, table, n * l->section.bytes,
 			"its section header table", b->err);
@@ -129,7 +129,7 @@ static int push(struct builder *b, const struct sort_item *c)
 		struct sort_item *more = realloc(b->candidates, capacity * sizeof(*more));
 
 		if (!more)
-			return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
+			return err_memory(b->err, "for its symbols");
 		b->candidates = more;
 		b->capacity = capacity;
 	}
@@ -144,7 +144,7 @@ static int load_names(struct builder *b, unsigned table)
 	int rc;
 
 	if (!names)
-		return err_set(b->err, ERR_MEMORY, "out of memory for its string table");
+		return err_memory(b->err, "for its string table");
 	rc = bytes_read(b->views[table]->in, strings->offset, names, (size_t)strings->size,
 			"its string table", b->err);
 	names[strings->size] = '\0';
@@ -293,7 +293,7 @@ static int read_symbols(struct builder *b, unsigned table, const struct section 
 			       section->size / each, ELF_SYMBOLS_MAX);
 	block = malloc(BLOCK_BYTES);
 	if (!block)
-		return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(b->err, "for its symbols");
 	while (!rc && left) {
 		size_t i, n = BLOCK_BYTES / each * each;
 
@@ -413,16 +413,16 @@ static int build_entries(struct builder *b)
 		return 0;
 	scratch = malloc(n * sizeof(*scratch));
 	if (!scratch)
-		return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(b->err, "for its symbols");
 	sort_items(b->candidates, scratch, b->ncandidates);
 	free(scratch);
 	index->entries = malloc(n * sizeof(*index->entries));
 	if (!index->entries)
-		return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(b->err, "for its symbols");
 	fold_all(b);
 	fit = realloc(index->entries, index->nentries * sizeof(*fit));
 	if (!fit)
-		return err_set(b->err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(b->err, "for its symbols");
 	index->entries = fit;
 	return b->rc;
 }
@@ -499,7 +499,7 @@ int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
 
 	b.views[0] = b.views[1] = &b.own;
 	if (!b.index || !mini_head)
-		rc = err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		rc = err_memory(err, "for its symbols");
 	if (!rc)
 		rc = find_base(&b);
 	if (!rc)

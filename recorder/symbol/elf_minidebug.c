@@ -25,7 +25,7 @@ int elf_minidebug_read(const struct bytes *in, const struct elf_head *head, stru
 		return err_set(err, ERR_FORMAT, "its section " SECTION_NAME " lies outside the file");
 	packed = malloc(section.size ? (size_t)section.size : 1);
 	if (!packed)
-		return err_set(err, ERR_MEMORY, "out of memory for its packed symbols");
+		return err_memory(err, "for its packed symbols");
 	rc = bytes_read(in, section.offset, packed, (size_t)section.size,
 			"its section " SECTION_NAME, err);
 	if (!rc)

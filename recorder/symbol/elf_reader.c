@@ -240,7 +240,7 @@ static int open_elf(const struct symbol_env *env, const struct object *object, u
 	int rc;
 
 	if (!t)
-		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(err, "for its symbols");
 	t->base.reader = &elf_reader;
 	t->env = env;
 	t->object = object;

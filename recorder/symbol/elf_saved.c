@@ -83,7 +83,7 @@ static int load_strings(const struct elf_strings *strings, const struct bytes *i
 		return err_set(err, ERR_LIMIT, "its names are too large to be kept");
 	text = malloc((size_t)strings->size + 1);
 	if (!text)
-		return err_set(err, ERR_MEMORY, "out of memory for its names");
+		return err_memory(err, "for its names");
 	if (strings->kept)
 		memcpy(text, strings->kept, (size_t)strings->size);
 	else if (strings->size)
@@ -242,7 +242,7 @@ static int read_entries(struct reader *r)
 
 	index->entries = malloc((r->nentries ? r->nentries : 1) * sizeof(*index->entries));
 	if (!index->entries)
-		return err_set(r->err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(r->err, "for its symbols");
 	while (!rc && i < r->nentries) {
 		uint32_t n = r->nentries - i < sizeof(block) / ENTRY_BYTES
 				     ? r->nentries - i : (uint32_t)(sizeof(block) / ENTRY_BYTES);
@@ -275,7 +275,7 @@ static int read_names(struct reader *r)
 	if (r->names_bytes <= ELF_STRINGS_KEPT_BYTES) {
 		kept = malloc((size_t)r->names_bytes + 1);
 		if (!kept)
-			return err_set(r->err, ERR_MEMORY, "out of memory for its names");
+			return err_memory(r->err, "for its names");
 		rc = read_part(r, kept, (size_t)left);
 		kept[r->names_bytes] = '\0';
 		left = 0;
@@ -299,7 +299,7 @@ int elf_saved_read(const struct bytes *in, struct elf_saved *out, struct err *er
 	if (s)
 		s->index = calloc(1, sizeof(*s->index));
 	if (!s || !s->index)
-		rc = err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		rc = err_memory(err, "for its symbols");
 	if (!rc)
 		rc = read_head(&r);
 	if (!rc)

@@ -74,7 +74,7 @@ int elf_section_find(const struct bytes *in, const struct elf_head *head, const 
 		return err_set(err, ERR_NOT_FOUND, "it has no sections");
 	table = malloc(n);
 	if (!table)
-		return err_set(err, ERR_MEMORY, "out of memory for its section headers");
+		return err_memory(err, "for its section headers");
 	rc = bytes_read(in, head->sections_at, table, n, "its section header table", err);
 	if (!rc)
 		rc = find(in, head, table, name, out, err);

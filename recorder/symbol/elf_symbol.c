@@ -74,7 +74,7 @@ static int search_table(struct search *s, const struct range *table, struct err 
 		return err_set(err, ERR_LIMIT, "it has over %u symbols", ELF_SYMBOLS_MAX);
 	bytes = malloc(SYMBOLS_AT_ONCE * each);
 	if (!bytes)
-		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(err, "for its symbols");
 	for (; !rc && left && !s->vaddr; left -= n, at += n * each) {
 		n = left < SYMBOLS_AT_ONCE ? (size_t)left : SYMBOLS_AT_ONCE;
 		rc = bytes_read(s->in, at, bytes, n * each, "its symbol table", err);
@@ -103,7 +103,7 @@ static int search_pair(struct search *s, const struct range *table, const struct
 	s->nstrings = (size_t)names->size;
 	s->strings = malloc(s->nstrings + 1);
 	if (!s->strings)
-		return err_set(err, ERR_MEMORY, "out of memory for its names of symbols");
+		return err_memory(err, "for its names of symbols");
 	rc = bytes_read(s->in, names->offset, s->strings, s->nstrings, "its names of symbols", err);
 	s->strings[s->nstrings] = '\0';
 	if (!rc)
@@ -147,7 +147,7 @@ int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const c
 	if (name[0] && name[strlen(name) - 1] == '*')
 		s.prefix_bytes = strlen(name) - 1;
 	if (!sections)
-		return err_set(err, ERR_MEMORY, "out of memory for its section headers");
+		return err_memory(err, "for its section headers");
 	rc = bytes_read(in, head->sections_at, sections, n, "its section header table", err);
 	if (!rc)
 		rc = search_type(&s, head, sections, ELF_SHT_SYMTAB, err);

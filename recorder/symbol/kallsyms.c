@@ -234,7 +234,7 @@ int kallsyms_parse(const char *text, size_t n, struct kallsyms **out, struct err
 	else if (!rc)
 		rc = fold(k);
 	if (rc == ERR_MEMORY)
-		err_set(err, rc, "out of memory for the kernel's symbols");
+		err_memory(err, "for the kernel's symbols");
 	else if (rc == ERR_LIMIT)
 		err_set(err, rc, "the kernel lists more functions or modules than %u and %d",
 			KALLSYMS_FUNCTIONS_MAX, MODULES_MAX);

@@ -51,7 +51,7 @@ static int open_kernel(const struct symbol_env *env, const struct object *object
 	(void)env;
 	(void)pid;
 	if (!t)
-		return err_set(err, ERR_MEMORY, "out of memory for the kernel's symbols");
+		return err_memory(err, "for the kernel's symbols");
 	t->base.reader = &kallsyms_reader;
 	t->read_ns = os_now_ns();
 	rc = read_all(t, err);

@@ -25,7 +25,7 @@ static int open_ksymbol(const struct symbol_env *env, const struct object *objec
 	(void)env;
 	(void)pid;
 	if (!t)
-		return err_set(err, ERR_MEMORY, "out of memory for a kernel symbol");
+		return err_memory(err, "for a kernel symbol");
 	t->base.reader = &ksymbol_reader;
 	t->object = object;
 	*out = &t->base;

@@ -171,7 +171,7 @@ int lines_parse(struct buf *reply, uint32_t noffsets, struct lines *out, struct 
 		return 0;
 	}
 	lines_free(&l);
-	return r.no_memory ? err_set(err, ERR_MEMORY, "out of memory for source lines")
+	return r.no_memory ? err_memory(err, "for source lines")
 			   : err_set(err, ERR_FORMAT, "its reader's reply is cut off or damaged");
 }
 

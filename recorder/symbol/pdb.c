@@ -121,7 +121,7 @@ static int open_msf(const struct bytes *in, struct msf *m, struct err *err)
 	list = malloc((size_t)nlist * 4);
 	m->directory = malloc(m->directory_bytes);
 	if (!list || !m->directory)
-		rc = err_set(err, ERR_MEMORY, "out of memory for its list of streams");
+		rc = err_memory(err, "for its list of streams");
 	if (!rc)
 		rc = bytes_read(in, (uint64_t)le32(super + 52) * m->block_bytes, list,
 				(size_t)nlist * 4, "the list of its list of streams", err);
@@ -373,7 +373,7 @@ static int read_modules(struct publics *p, const struct stream *dbi, uint32_t nb
 		return err_set(p->msf.err, ERR_LIMIT, "its list of object files has %u bytes", nbytes);
 	modules = malloc((size_t)nbytes + 1);
 	if (!modules)
-		return err_set(p->msf.err, ERR_MEMORY, "out of memory for its object files");
+		return err_memory(p->msf.err, "for its object files");
 	rc = read_stream(&p->msf, dbi, DBI_BYTES, modules, nbytes, "its list of object files");
 	while (!rc && nbytes - at > MODULE_HEAD_BYTES) {
 		rc = read_module(p, modules + at);
@@ -401,7 +401,7 @@ int pdb_functions(const struct bytes *in, struct rva_index *index, struct err *e
 	rc = open_msf(in, &p.msf, err);
 	p.window = rc ? NULL : malloc(WINDOW_BYTES);
 	if (!rc && !p.window)
-		rc = err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		rc = err_memory(err, "for its symbols");
 	if (!rc)
 		rc = read_dbi(&p.msf, &dbi, head);
 	if (!rc)

@@ -249,7 +249,7 @@ static int read_strings(struct coff *c)
 		return err_set(c->err, ERR_FORMAT, "its string table lies outside the file");
 	c->strings = malloc((size_t)c->strings_bytes + 1);
 	if (!c->strings)
-		return err_set(c->err, ERR_MEMORY, "out of memory for its string table");
+		return err_memory(c->err, "for its string table");
 	c->strings[c->strings_bytes] = '\0';
 	return bytes_read(c->in, at, c->strings, c->strings_bytes, "its string table", c->err);
 }
@@ -295,7 +295,7 @@ static int read_symbols(struct coff *c)
 	rc = read_strings(c);
 	block = rc ? NULL : malloc(BLOCK_SYMBOLS * SYMBOL_BYTES);
 	if (!rc && !block)
-		rc = err_set(c->err, ERR_MEMORY, "out of memory for its symbols");
+		rc = err_memory(c->err, "for its symbols");
 	while (left && !rc) {
 		uint32_t n = left < BLOCK_SYMBOLS ? left : BLOCK_SYMBOLS;
 
@@ -356,7 +356,7 @@ static int read_export_tables(const struct bytes *in, const struct pe_head *head
 	out->names = malloc((size_t)out->nnames * 4 + 1);
 	out->ordinals = malloc((size_t)out->nnames * 2 + 1);
 	if (!out->functions || !out->names || !out->ordinals)
-		return err_set(err, ERR_MEMORY, "out of memory for its exports");
+		return err_memory(err, "for its exports");
 	if (!out->nnames)
 		return 0;
 	rc = read_rva(in, head, le32(directory + 28), out->functions, (size_t)out->nfunctions * 4, "its export table", err);
@@ -428,7 +428,7 @@ int pe_bounds(const struct bytes *in, const struct pe_head *head, struct rva_ind
 			       PE_BOUNDS_MAX);
 	block = malloc(BLOCK_BOUNDS * BOUND_BYTES);
 	if (!block)
-		return err_set(err, ERR_MEMORY, "out of memory for its .pdata");
+		return err_memory(err, "for its .pdata");
 	while (left && !rc) {
 		uint32_t n = left < BLOCK_BOUNDS ? left : BLOCK_BOUNDS;
 

@@ -280,7 +280,7 @@ static int open_table(const struct finds *f, struct pe_table **out, struct err *
 		t->index = rva_index_new();
 	if (!t || !t->index) {
 		free(t);
-		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(err, "for its symbols");
 	}
 	rc = index_finds(f, t->index, err);
 	if (!rc && !rva_index_count(t->index) && !(f->env->dbghelp && f->image_file))

@@ -278,7 +278,7 @@ int perfmap_parse(struct buf *text, struct perfmap **out, struct err *err)
 		return err_set(err, ERR_LIMIT, "the perf map is larger than 4 GB");
 	map = calloc(1, sizeof(*map));
 	if (!map)
-		return err_set(err, ERR_MEMORY, "out of memory for a perf map");
+		return err_memory(err, "for a perf map");
 	map->text = *text;
 	rc = collect(map);
 	if (!rc)
@@ -286,7 +286,7 @@ int perfmap_parse(struct buf *text, struct perfmap **out, struct err *err)
 	if (rc) {
 		memset(&map->text, 0, sizeof(map->text));
 		perfmap_free(map);
-		return err_set(err, rc, "out of memory for a perf map");
+		return err_memory(err, "for a perf map");
 	}
 	memset(text, 0, sizeof(*text));
 	*out = map;

@@ -62,7 +62,7 @@ static int load_text(struct jit_table *t, uint64_t size_bytes, struct buf *text,
 		n = (size_t)size_bytes;
 	to = buf_reserve(text, n);
 	if (!to)
-		return err_set(err, ERR_MEMORY, "out of memory for its perf map");
+		return err_memory(err, "for its perf map");
 	rc = os_pread(t->file, to, n, 0, &got, err);
 	if (!rc)
 		buf_advance(text, got);
@@ -130,7 +130,7 @@ static int open_jit(const struct symbol_env *env, const struct object *object, u
 	(void)env;
 	(void)pid;                            /* a forked child runs its parent's code */
 	if (!t)
-		return err_set(err, ERR_MEMORY, "out of memory for its names");
+		return err_memory(err, "for its names");
 	t->base.reader = &perfmap_reader;
 	t->pid = object->key.pid;
 	t->identity = symbol_process_identity(t->pid);

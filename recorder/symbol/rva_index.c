@@ -56,7 +56,7 @@ static int grow(struct rva_index *index, struct err *err)
 		return err_set(err, ERR_LIMIT, "it has more than %u functions", RVA_FUNCTIONS_MAX);
 	more = realloc(index->items, capacity * sizeof(*more));
 	if (!more)
-		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(err, "for its symbols");
 	index->items = more;
 	index->capacity = capacity;
 	return 0;
@@ -124,7 +124,7 @@ int rva_index_finish(struct rva_index *index, struct err *err)
 	index->entries = malloc((n ? n : 1) * sizeof(*index->entries));
 	if (!scratch || !index->entries) {
 		free(scratch);
-		return err_set(err, ERR_MEMORY, "out of memory for its symbols");
+		return err_memory(err, "for its symbols");
 	}
 	sort_items(index->items, scratch, n);
 	free(scratch);

@@ -1,5 +1,6 @@
 #include "symbol/stapsdt.h"
 
+#include "base/array.h"
 #include "symbol/elf_section.h"
 
 #include <ctype.h>
@@ -94,7 +95,7 @@ int stapsdt_each(const struct bytes *in, const struct elf_head *head, stapsdt_on
 		elf_vaddr(head, base.offset, &base_now);
 	bytes = malloc(notes.size + 1);
 	if (!bytes)
-		return err_set(err, ERR_MEMORY, "out of memory for its notes of probes");
+		return err_memory(err, "for its notes of probes");
 	rc = bytes_read(in, notes.offset, bytes, notes.size, "its notes of probes", err);
 	if (!rc)
 		rc = each_note(bytes, bytes + notes.size, head, base_now, one, ctx);
@@ -118,7 +119,7 @@ static bool find_register(const char *at, size_t n, uint8_t *out)
 {
 	size_t i, j;
 
-	for (i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
+	for (i = 0; i < COUNT_OF(registers); i++) {
 		for (j = 0; j < 4; j++) {
 			if (strlen(registers[i].names[j]) != n || memcmp(registers[i].names[j], at, n) != 0)
 				continue;

@@ -405,7 +405,7 @@ int symbols_open(struct frames *frames, struct processes *processes, const struc
 	int rc = 0;
 
 	if (!s)
-		return err_set(err, ERR_MEMORY, "out of memory for the symbol worker");
+		return err_memory(err, "for the symbol worker");
 	s->frames = frames;
 	s->processes = processes;
 	rc = open_env(s, env, err);
@@ -416,7 +416,7 @@ int symbols_open(struct frames *frames, struct processes *processes, const struc
 	s->cache = cache_new(&s->env, log);
 	if (!rc && (!s->lock || !s->work || !s->settled || !s->cache ||
 	    fifo_init(&s->urgent, SYMBOL_URGENT_MAX) || fifo_init(&s->wanted, SYMBOL_QUEUE_MAX)))
-		rc = err_set(err, ERR_MEMORY, "out of memory for the symbol worker");
+		rc = err_memory(err, "for the symbol worker");
 	if (!rc)
 		rc = os_thread_start("symbols", work, s, &s->thread, err);
 	if (rc)

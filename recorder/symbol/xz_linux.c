@@ -59,7 +59,7 @@ static int attempts(stream_buffer_decode *decode, const void *in, size_t n, size
 	case LZMA_OK:
 		return 0;
 	case LZMA_MEM_ERROR:
-		return err_set(err, ERR_MEMORY, "out of memory for its packed symbols");
+		return err_memory(err, "for its packed symbols");
 	case LZMA_MEMLIMIT_ERROR:
 		return err_set(err, ERR_LIMIT, "unpacking its symbols takes over %u MB",
 			       (unsigned)(XZ_MEMORY_BYTES >> 20));

@@ -12,6 +12,8 @@
  */
 #include "unwind/elf_eh_private.h"
 
+#include "base/array.h"
+
 enum effect {
 	NOTHING,
 	TO_REGISTER,                    /* bits 3-5 of the ModRM byte say which; not RSP nor RBP */
@@ -55,7 +57,7 @@ static const struct form *find_form(const uint8_t *code, size_t n)
 {
 	size_t i, j;
 
-	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (i = 0; i < COUNT_OF(forms); i++) {
 		const struct form *f = &forms[i];
 
 		for (j = 0; j + 1 < f->nbytes && j < n && code[j] == f->bytes[j]; j++)

@@ -414,7 +414,7 @@ static int build_index(struct eh_frame *t, struct err *err)
 		return err_set(err, ERR_FORMAT, "its .eh_frame describes no function");
 	entries = malloc((size_t)n * sizeof(*entries));
 	if (!entries)
-		return err_set(err, ERR_MEMORY, "out of memory for an index of %u functions", n);
+		return err_memory(err, "for an index of %u functions", n);
 	t->count = scan(t, n, entries);
 	sort(entries, n);
 	make_pairs(entries, n);
@@ -435,7 +435,7 @@ int eh_frame_new(const struct eh_sections *in, struct eh_frame **out, struct err
 	if (!t) {
 		free(in->header);
 		free(in->frames);
-		return err_set(err, ERR_MEMORY, "out of memory for unwind tables");
+		return err_memory(err, "for unwind tables");
 	}
 	t->in = *in;
 	t->id = atomic_fetch_add(&ids, 1) + 1;

@@ -45,7 +45,7 @@ int unwinder_new(uint32_t remote_bytes, struct unwinder **out, struct err *err)
 		u->room = malloc((size_t)chunks * VIEW_CHUNK_BYTES);
 	if (!u || (chunks && !u->room)) {
 		free(u);
-		return err_set(err, ERR_MEMORY, "out of memory for the unwinder");
+		return err_memory(err, "for the unwinder");
 	}
 	u->chunks_max = chunks;
 	*out = u;

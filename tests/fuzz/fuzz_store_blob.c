@@ -4,6 +4,8 @@
  */
 #include "store/store_private.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ static void find_frames(const struct page_frame *items, uint32_t n, int64_t wild
 	const int64_t ids[] = {items[n / 2].id, items[0].id - 1, items[n - 1].id, wild, -wild, 0, INT64_MIN, INT64_MAX};
 	unsigned i;
 
-	for (i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+	for (i = 0; i < COUNT_OF(ids); i++) {
 		uint32_t at = frame_page_find(items, n, ids[i]);
 
 		if (at != UINT32_MAX && (at >= n || items[at].id != ids[i]))

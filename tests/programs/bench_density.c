@@ -250,7 +250,7 @@ static int print_density(struct lab *l, bool json, struct err *err)
 	int rc = make_tables(l);
 
 	if (rc)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	for (i = j = 0; !rc && (i < in->nsamples || j < in->nevents);) {
 		bool sample = i < in->nsamples &&
 			      (j >= in->nevents || in->samples[i].time_ns <= in->events[j].time_ns);

@@ -99,7 +99,7 @@ static int measure(struct bench *b, const char *path)
 		rc = segment_builder_new(b->frames, b->processes, &b->builder, &b->err);
 	b->queue = queue_new(QUEUE_BYTES);
 	if (!rc && !b->queue)
-		rc = err_set(&b->err, ERR_MEMORY, "out of memory");
+		rc = err_memory(&b->err, "for this program");
 	cfg.frames = b->frames;
 	cfg.processes = b->processes;
 	cfg.queue = b->queue;

@@ -219,7 +219,7 @@ static int months_open(const struct source_config *cfg, const struct needs *need
 
 	(void)needs;
 	if (!m)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	m->base.ops = &months_source;
 	m->cfg = *cfg;
 	m->chance = 42;

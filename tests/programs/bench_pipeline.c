@@ -13,6 +13,7 @@
  * The stream, and how diverse it is beside real recordings: tests/support/bench_stream.h. That of earlier
  * versions is --random --stacks 20000 --frames 20000 --threads 200.
  */
+#include "base/array.h"
 #include "base/os.h"
 #include "export/export.h"
 #include "model/queue.h"
@@ -270,7 +271,7 @@ static void remove_store(const char *path)
 	char name[600];
 	size_t i;
 
-	for (i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+	for (i = 0; i < COUNT_OF(beside); i++) {
 		snprintf(name, sizeof(name), "%s%s", path, beside[i]);
 		os_remove(name, NULL);
 	}
@@ -567,7 +568,7 @@ static int bench(struct world *w, const struct settings *s, struct err *err)
 	print_stream(w);
 	rc = bench_queue(w);
 	if (rc)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	rc = bench_segments(w, err);
 	if (!rc)
 		rc = bench_ring(w, err);

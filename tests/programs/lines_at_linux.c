@@ -47,7 +47,7 @@ static int read_addresses(const struct elf_head *head, bool are_offsets, struct 
 	out->asked = calloc(MOST, sizeof(*out->asked));
 	out->offsets = calloc(MOST, sizeof(*out->offsets));
 	if (!out->asked || !out->offsets)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	for (; out->n < MOST && fgets(line, sizeof(line), stdin); out->n++) {
 		uint64_t v = strtoull(line, NULL, 16);
 

@@ -11,6 +11,8 @@
  */
 #include "store/store.h"
 
+#include "base/array.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,13 +62,13 @@ static int make_world(struct world *w, struct err *err)
 	w->batch_process = process_add(w->processes, 200, 2 * SEC, 1, 1, "batch");
 	if (!w->kernel || !w->server || !w->libc || !w->jit || !w->server_process ||
 	    !w->batch_process)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	process_set_cmdline(w->processes, w->server_process, "/usr/sbin/server --port 80");
 	w->server_threads[0] = thread_add(w->processes, w->server_process, 100);
 	w->server_threads[1] = thread_add(w->processes, w->server_process, 101);
 	w->batch_thread = thread_add(w->processes, w->batch_process, 200);
 	if (!w->server_threads[0] || !w->server_threads[1] || !w->batch_thread)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	thread_set_name(w->server_threads[1], "worker");
 	return 0;
 }
@@ -173,7 +175,7 @@ static int make_segments(struct world *w, struct segment *segments[2], struct er
 		rc = add_samples(w, SAMPLES / 2, SAMPLES);
 	if (!rc)
 		rc = segment_seal(w->builder, &segments[1], err);
-	return rc ? err_set(err, ERR_MEMORY, "out of memory") : 0;
+	return rc ? err_memory(err, "for this program") : 0;
 }
 
 /* ---- incidents ----------------------------------------------------------------------------------- */
@@ -236,7 +238,7 @@ static int write_store(const char *path, struct segment **segments, struct err *
 
 	if (!rc)
 		store_set_floor(s, 0);
-	for (i = 0; !rc && i < sizeof(plans) / sizeof(plans[0]); i++)
+	for (i = 0; !rc && i < COUNT_OF(plans); i++)
 		rc = put_incident(s, &plans[i], segments, err);
 	store_close(s);
 	s = NULL;

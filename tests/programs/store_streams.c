@@ -119,7 +119,7 @@ static int make_segment(struct world *w, struct segment **out, struct err *err)
 	if (!rc)
 		rc = segment_seal(w->builder, out, err);
 	free(longest);
-	return rc && !*err->text ? err_set(err, ERR_MEMORY, "out of memory") : rc;
+	return rc && !*err->text ? err_memory(err, "for this program") : rc;
 }
 
 static int write_store(const char *path, struct segment *segment, struct err *err)

@@ -204,12 +204,12 @@ int world_make(struct world *w, const struct settings *s, struct err *err)
 	w->libc = make_object(w, OBJECT_ELF, "/usr/lib/x86_64-linux-gnu/libc.so.6", 2);
 	if (!w->threads || !w->stacks || !w->thread_of || !w->stack_of || !w->segments ||
 	    !w->kernel || !w->libc)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	for (i = 0; !rc && i < w->nprocesses; i++)
 		rc = make_process(w, i);
 	if (!rc)
 		rc = make_samples(w);
-	return rc ? err_set(err, ERR_MEMORY, "out of memory") : 0;
+	return rc ? err_memory(err, "for this program") : 0;
 }
 
 void world_free(struct world *w)

@@ -1,5 +1,6 @@
 #include "engine_rig.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <setjmp.h>
@@ -17,7 +18,7 @@ void remove_store(const char *path)
 	char name[TMP_BYTES + 16];
 	size_t i;
 
-	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+	for (i = 0; i < COUNT_OF(suffixes); i++) {
 		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
 		os_remove(name, NULL);
 	}

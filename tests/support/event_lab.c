@@ -1,5 +1,6 @@
 #include "tests/support/event_lab.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <math.h>
@@ -130,7 +131,7 @@ static void set_kind(struct line *l, const char *name, const char *provider)
 	l->event.kind = EVENT_GENERIC;
 	l->event.name = name;
 	l->event.provider = provider;
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (i = 0; i < COUNT_OF(kinds); i++) {
 		if (strcmp(name, kinds[i].name) != 0)
 			continue;
 		l->event.kind = kinds[i].kind;

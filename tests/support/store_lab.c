@@ -1,5 +1,6 @@
 #include "tests/support/store_lab.h"
 
+#include "base/array.h"
 #include "tests/support/tmp.h"
 
 #include <sqlite3.h>
@@ -21,7 +22,7 @@ void lab_remove(const char *path)
 	char name[TMP_BYTES + 20];
 	size_t i;
 
-	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+	for (i = 0; i < COUNT_OF(suffixes); i++) {
 		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
 		if (os_exists(name))
 			os_remove(name, NULL);

@@ -11,7 +11,7 @@ static int stub_open(const struct source_config *cfg, const struct needs *needs,
 
 	(void)needs;
 	if (!s)
-		return err_set(err, ERR_MEMORY, "no memory for a source");
+		return err_memory(err, "for a source");
 	s->base.ops = &stub_source;
 	s->queue = cfg->queue;
 	*out = &s->base;

@@ -40,7 +40,7 @@ static int synthetic_open(const struct source_config *cfg, const struct needs *n
 
 	(void)needs;
 	if (!s)
-		return err_set(err, ERR_MEMORY, "out of memory");
+		return err_memory(err, "for this program");
 	s->base.ops = &synthetic_source;
 	s->cfg = *cfg;
 	s->plan = next_plan;

@@ -1,5 +1,6 @@
 #include "tests/support/unwind_lab.h"
 
+#include "base/array.h"
 #include "tests/support/cfi_builder.h"
 
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static void put_restorer(struct cfi *c)
 	uint8_t bytes[200] = {0x0f, 4, 0x77, 0xa0, 0x01, 0x06};
 	size_t n = 6, i;
 
-	for (i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
+	for (i = 0; i < COUNT_OF(saved); i++) {
 		const uint8_t rule[] = {0x10, saved[i].reg, 3, 0x77, (uint8_t)(saved[i].at | 0x80),
 					saved[i].at >> 7};
 

@@ -94,7 +94,7 @@ int pdh_counter_open(const char *name, struct pdh_counter **out, struct err *err
 	int rc;
 
 	if (!c)
-		return err_set(err, ERR_MEMORY, "out of memory for the counter '%s'", name);
+		return err_memory(err, "for the counter '%s'", name);
 	c->owner = -1;
 	rc = pdh_name_read(name, &c->name, err);
 	if (rc) {

@@ -189,7 +189,7 @@ int pdh_list(const char *pattern, bool json, struct out *out, struct err *err)
 
 	for (at = categories.at; !rc && *at; at += wcslen(at) + 1)
 		if (!add_category(&l, at))
-			rc = err_set(err, ERR_MEMORY, "no memory for the list of counters");
+			rc = err_memory(err, "for the list of counters");
 	if (!rc && !l.n)
 		rc = err_set(err, ERR_NOT_FOUND, "no counter's name contains or matches '%s'",
 			     pattern ? pattern : "");

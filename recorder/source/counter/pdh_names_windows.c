@@ -35,7 +35,7 @@ int pdh_categories(struct pdh_texts *out, struct err *err)
 	out->at = NULL;
 	if (status == (PDH_STATUS)PDH_MORE_DATA) {
 		if (!room(out, chars))
-			return err_set(err, ERR_MEMORY, "out of memory for the categories of counters");
+			return err_memory(err, "for the categories of counters");
 		status = PdhEnumObjectsW(NULL, NULL, out->at, &chars, DETAIL, FALSE);
 	}
 	if (!status && out->at)
@@ -57,7 +57,7 @@ int pdh_items(const wchar_t *category, struct pdh_texts *counters, struct pdh_te
 		ninstances += 4096;          /* instances come meanwhile */
 		if (!room(counters, ncounters) || !room(instances, ninstances)) {
 			pdh_texts_free(counters);
-			return err_set(err, ERR_MEMORY, "out of memory for the names of counters");
+			return err_memory(err, "for the names of counters");
 		}
 		status = PdhEnumObjectItemsW(NULL, NULL, category, counters->at, &ncounters, instances->at,
 					     &ninstances, DETAIL, 0);

@@ -87,7 +87,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		s->counters = calloc(needs->ncounters ? needs->ncounters : 1, sizeof(struct pdh_counter *));
 	}
 	if (!s || !s->counters)
-		rc = err_set(err, ERR_MEMORY, "no memory for the source of counters");
+		rc = err_memory(err, "for the source of counters");
 	else
 		rc = counter_poll_new(cfg->queue, needs->ncounters, PERIOD_MIN_NS, &s->poll, err);
 	for (i = 0; !rc && i < needs->ncounters; i++)

@@ -41,7 +41,7 @@ int counter_poll_new(struct queue *queue, uint32_t max, uint64_t period_min_ns, 
 	}
 	if (!p || !p->polled || !p->lock || !p->wake) {
 		counter_poll_free(p);
-		return err_set(err, ERR_MEMORY, "no memory for the source of counters");
+		return err_memory(err, "for the source of counters");
 	}
 	*out = p;
 	return 0;

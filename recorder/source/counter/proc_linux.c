@@ -91,7 +91,7 @@ static int add_polled(struct proc_source *s, const struct need_counter *need, st
 	p->instance = proc_reader_instance(s->reader, counter.category, counter.instance,
 					   counter_fields(counter.def));
 	if (!p->instance)
-		return err_set(err, ERR_MEMORY, "no memory for the counter '%s'", need->name);
+		return err_memory(err, "for the counter '%s'", need->name);
 	s->npolled++;
 	counter_poll_add(s->poll, need);
 	return 0;
@@ -110,7 +110,7 @@ static int proc_open(const struct source_config *cfg, const struct needs *needs,
 		s->polled = calloc(needs->ncounters ? needs->ncounters : 1, sizeof(*s->polled));
 	}
 	if (!s || !s->polled)
-		rc = err_set(err, ERR_MEMORY, "no memory for the source of counters");
+		rc = err_memory(err, "for the source of counters");
 	else
 		rc = counter_poll_new(cfg->queue, needs->ncounters, PERIOD_MIN_NS, &s->poll, err);
 	if (!rc)

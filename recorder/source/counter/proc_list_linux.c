@@ -243,7 +243,7 @@ int proc_list(const char *pattern, bool json, struct out *out, struct err *err)
 		l.category = &counter_categories[i];
 		proc_reader_list(l.reader, l.category, add_instance, &l);
 		if (l.no_memory)
-			rc = err_set(err, ERR_MEMORY, "no memory for the list of counters");
+			rc = err_memory(err, "for the list of counters");
 	}
 	if (!rc && !l.n)
 		rc = nothing_matches(pattern, err);
@@ -286,7 +286,7 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 					counter_fields(counter.def));
 	if (!instance) {
 		proc_reader_close(r);
-		return err_set(err, ERR_MEMORY, "no memory for the counter '%s'", name);
+		return err_memory(err, "for the counter '%s'", name);
 	}
 	result = proc_instance_read(r, instance, &raw);
 	if (result == COUNTER_VALUE && counter_needs_two(counter.def)) {

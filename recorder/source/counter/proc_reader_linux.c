@@ -1,3 +1,4 @@
+#include "base/array.h"
 #include "base/os.h"
 #include "source/counter/proc_reader_private.h"
 
@@ -256,7 +257,7 @@ static bool is_virtual_disk(struct text name)
 					       "md",   "sr",  "fd",   "nbd"};
 	size_t i;
 
-	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (i = 0; i < COUNT_OF(prefixes); i++) {
 		size_t n = strlen(prefixes[i]);
 
 		if ((size_t)(name.end - name.at) >= n && memcmp(name.at, prefixes[i], n) == 0)
@@ -527,7 +528,7 @@ int proc_reader_open(const char *proc_dir, bool keep_open, struct proc_reader **
 	size_t k;
 
 	if (!r)
-		return err_set(err, ERR_MEMORY, "no memory for reading counters");
+		return err_memory(err, "for reading counters");
 	for (k = 0; k < PROC_FILES; k++) {
 		r->files[k].fd = -1;
 		r->files[k].text.max_bytes = PROC_TEXT_MAX;

@@ -1,5 +1,6 @@
 /* Mounted disks and version 2 control groups. See proc_reader.h. */
 
+#include "base/array.h"
 #include "base/os.h"
 #include "source/counter/proc_reader_private.h"
 
@@ -160,7 +161,7 @@ static bool read_cgroup_fields(struct proc_reader *r, struct proc_instance *i)
 	int last = -1;
 	size_t k;
 
-	for (k = 0; k < sizeof(cgroup_fields) / sizeof(cgroup_fields[0]); k++) {
+	for (k = 0; k < COUNT_OF(cgroup_fields); k++) {
 		double *v = &i->raw.v[cgroup_fields[k].field];
 		int fd = cgroup_fields[k].fd;
 

@@ -1,5 +1,6 @@
 #include "source/counter/system_values_windows.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "base/table.h"
@@ -284,18 +285,18 @@ int system_value_open(const struct pdh_name *name, struct system_value **out, st
 	struct system_value *v;
 	size_t i;
 
-	for (i = 0; i < sizeof(defs) / sizeof(defs[0]); i++)
+	for (i = 0; i < COUNT_OF(defs); i++)
 		if (text_same_fold(defs[i].category, name->name.category) &&
 		    text_same_fold(defs[i].counter, name->name.counter))
 			break;
-	if (i == sizeof(defs) / sizeof(defs[0]))
+	if (i == COUNT_OF(defs))
 		return ERR_NOT_FOUND;
 	/* Of the processors only their sum is known. */
 	if (text_same_fold(name->name.category, "Processor") && !text_same_fold(name->name.instance, "_Total"))
 		return ERR_NOT_FOUND;
 	v = calloc(1, sizeof(*v));
 	if (!v)
-		return err_set(err, ERR_MEMORY, "out of memory for a counter");
+		return err_memory(err, "for a counter");
 	v->def = &defs[i];
 	v->name = *name;
 	*out = v;

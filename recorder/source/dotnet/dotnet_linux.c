@@ -343,7 +343,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_MEMORY, "no memory for the source of .NET programs");
+		return err_memory(err, "for the source of .NET programs");
 	s->base.ops = &dotnet_source;
 	s->cfg = *cfg;
 	s->find.watch = -1;
@@ -352,7 +352,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
 	tmp_wait_open(&s->wait);
 	rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
-		     : err_set(err, ERR_MEMORY, "no memory for the source of .NET programs");
+		     : err_memory(err, "for the source of .NET programs");
 	if (!rc)
 		rc = dotnet_line_new(&s->line, err);
 	if (!rc)

@@ -18,7 +18,7 @@ int dotnet_line_new(struct dotnet_line **out, struct err *err)
 	struct dotnet_line *line = calloc(1, sizeof(*line));
 
 	if (!line)
-		return err_set(err, ERR_MEMORY, "no memory for events of .NET programs");
+		return err_memory(err, "for events of .NET programs");
 	*out = line;
 	return 0;
 }

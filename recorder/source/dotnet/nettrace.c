@@ -53,7 +53,7 @@ int nettrace_new(struct nettrace **out, struct err *err)
 	struct nettrace *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return err_set(err, ERR_MEMORY, "no memory to read events of a .NET program");
+		return err_memory(err, "for reading events of a .NET program");
 	t->pending.max_bytes = NETTRACE_OBJECT_MAX_BYTES + 65536;
 	*out = t;
 	return 0;
@@ -372,7 +372,7 @@ int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each
 		portion = n - done < 65536 ? n - done : 65536;
 		buf_put(&t->pending, (const char *)bytes + done, portion);
 		if (t->pending.failed)
-			return err_set(err, ERR_MEMORY, "no memory for events of a .NET program");
+			return err_memory(err, "for events of a .NET program");
 		done += portion;
 		do {
 			rc = t->headed ? take_object(t, &length, each, ctx, err) : take_head(t, &length, err);

@@ -23,7 +23,7 @@ int nettrace_decode_new(struct nettrace_decode **out, struct err *err)
 		d->text = malloc(ETW_RENDER_BYTES);
 	if (!d || !d->text) {
 		nettrace_decode_free(d);
-		return err_set(err, ERR_MEMORY, "no memory to decode events of .NET programs");
+		return err_memory(err, "for decoding events of .NET programs");
 	}
 	rc = etw_decode_new(&d->known, err);
 	if (rc)

@@ -177,7 +177,7 @@ static int read_all(struct nettrace_file *s, nettrace_each *each, struct err *er
 {
 	char *bytes = malloc(PORTION);
 	uint64_t at = 0;
-	int rc = bytes ? 0 : err_set(err, ERR_MEMORY, "no memory to read %s", s->cfg.file);
+	int rc = bytes ? 0 : err_memory(err, "for reading %s", s->cfg.file);
 
 	nettrace_free(s->stream);
 	s->stream = NULL;
@@ -279,7 +279,7 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 		s->lock = os_mutex_new();
 	if (!s || !s->lock) {
 		free(s);
-		return err_set(err, ERR_MEMORY, "no memory to read %s", cfg->file);
+		return err_memory(err, "for reading %s", cfg->file);
 	}
 	s->base.ops = &nettrace_source;
 	s->cfg = *cfg;

@@ -187,14 +187,14 @@ static int add(struct nettrace_metas *m, const struct draft *d, struct err *err)
 		struct nettrace_meta **bigger = realloc(m->all, room * sizeof(struct nettrace_meta *));
 
 		if (!bigger)
-			return err_set(err, ERR_MEMORY, "no memory for the kinds of events of a .NET program");
+			return err_memory(err, "for the kinds of events of a .NET program");
 		m->all = bigger;
 		m->room = room;
 	}
 	meta = finish(d, &nbytes);
 	if (!meta || table_add(&m->by_number, hash_u64(meta->number), m->n)) {
 		free(meta);
-		return err_set(err, ERR_MEMORY, "no memory for the kinds of events of a .NET program");
+		return err_memory(err, "for the kinds of events of a .NET program");
 	}
 	m->nbytes += nbytes;
 	m->all[m->n++] = meta;
@@ -219,7 +219,7 @@ int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t 
 	else if (take_fields(&d, &in))
 		take_tags(&d, &in);
 	if (!rc && d.texts.failed)
-		rc = err_set(err, ERR_MEMORY, "no memory for the kinds of events of a .NET program");
+		rc = err_memory(err, "for the kinds of events of a .NET program");
 	if (!rc && (m->n >= NETTRACE_METAS_MAX || m->nbytes >= NETTRACE_METAS_MAX_BYTES))
 		rc = err_set(err, ERR_LIMIT, "a nettrace stream has over %u kinds of events", NETTRACE_METAS_MAX);
 	if (!rc && d.meta.number && !nettrace_metas_find(m, d.meta.number))

@@ -68,7 +68,7 @@ static int etl_open(const struct source_config *cfg, const struct needs *needs, 
 	if (s)
 		s->lock = os_mutex_new();
 	if (!s || !s->lock)
-		rc = err_set(err, ERR_MEMORY, "out of memory for reading %s", cfg->file);
+		rc = err_memory(err, "for reading %s", cfg->file);
 	if (!rc) {
 		s->base.ops = &etl_source;
 		s->e.cfg = *cfg;

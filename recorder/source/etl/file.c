@@ -83,7 +83,7 @@ static int make_room(uint8_t **bytes, size_t *cap, size_t n, struct err *err)
 		return 0;
 	grown = realloc(*bytes, n ? n : 1);
 	if (!grown)
-		return err_set(err, ERR_MEMORY, "out of memory for a buffer of %zu bytes", n);
+		return err_memory(err, "for a buffer of %zu bytes", n);
 	*bytes = grown;
 	*cap = n;
 	return 0;
@@ -316,8 +316,7 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 		struct etl_buffer *grown = realloc(file->buffers, cap * sizeof(*grown));
 
 		if (!grown)
-			return err_set(err, ERR_MEMORY, "out of memory for the index of %s",
-				       file->name);
+			return err_memory(err, "for the index of %s", file->name);
 		file->buffers = grown;
 		file->buffers_cap = cap;
 	}
@@ -424,7 +423,7 @@ static int new_file(const char *name, struct etl_file **out, struct err *err)
 		file->name = text_dup(name, 400);
 	if (!file || !file->name) {
 		free(file);
-		return err_set(err, ERR_MEMORY, "out of memory while opening %s", name);
+		return err_memory(err, "while opening %s", name);
 	}
 	file->open_max_bytes = ETL_OPEN_MAX_BYTES;
 	*out = file;

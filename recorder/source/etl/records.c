@@ -1,5 +1,6 @@
 #include "source/etl/records.h"
 
+#include "base/array.h"
 #include "symbol/bytes.h"
 
 #include <stddef.h>
@@ -124,7 +125,7 @@ enum etl_step etl_record_head(const uint8_t *at, size_t n, struct etl_head *out)
 		return ETL_STEP_END;
 	if (at[3] == MARK_MESSAGE)
 		return message_head(at, n, out);
-	if (at[3] != MARK_TYPED || at[2] >= sizeof(layouts) / sizeof(*layouts))
+	if (at[3] != MARK_TYPED || at[2] >= COUNT_OF(layouts))
 		return ETL_STEP_BAD;
 	l = &layouts[at[2]];
 	if (!l->bytes)
@@ -179,7 +180,7 @@ void etl_kernel_class(uint8_t group, uint8_t opcode, struct etw_guid *out)
 {
 	if (group == GROUP_PROCESS && opcode == OPCODE_IMAGE_LOAD)
 		group = GROUP_IMAGE;
-	for (size_t i = 0; i < sizeof(kernel_classes) / sizeof(*kernel_classes); i++)
+	for (size_t i = 0; i < COUNT_OF(kernel_classes); i++)
 		if (kernel_classes[i].group == group) {
 			*out = kernel_classes[i].guid;
 			return;
@@ -271,7 +272,7 @@ static size_t parse_message(const uint8_t *at, struct etw_record *out)
 bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t cpu,
 		      struct etw_record *out)
 {
-	size_t payload = layouts[at[2] < sizeof(layouts) / sizeof(*layouts) ? at[2] : 0].bytes;
+	size_t payload = layouts[at[2] < COUNT_OF(layouts) ? at[2] : 0].bytes;
 
 	/* Few records have items, which are most of the struct. */
 	memset(out, 0, offsetof(struct etw_record, items));

@@ -89,8 +89,7 @@ static int move_window(struct merge *m, struct stream *s, size_t n, struct err *
 		grown = realloc(s->held.bytes, n);
 		if (!grown) {
 			s->held.cap = 0;
-			return err_set(err, ERR_MEMORY, "out of memory while reading %s",
-				       m->file->name);
+			return err_memory(err, "while reading %s", m->file->name);
 		}
 		s->held.bytes = grown;
 		s->held.cap = n;
@@ -228,7 +227,7 @@ static int open_streams(struct merge *m, struct err *err)
 	m->streams = calloc(n ? n : 1, sizeof(*m->streams));
 	m->heap = calloc(n ? n : 1, sizeof(struct stream *));
 	if (!m->streams || !m->heap)
-		return err_set(err, ERR_MEMORY, "out of memory for the CPUs of %s", file->name);
+		return err_memory(err, "for the CPUs of %s", file->name);
 	for (size_t i = 0; i < file->nbuffers; i++) {
 		uint16_t cpu = etl_buffer_cpu(&file->buffers[i]);
 

@@ -61,7 +61,7 @@ static int find_central(struct etl_file *file, uint64_t *at, uint64_t *nentries,
 	int rc;
 
 	if (!tail)
-		return err_set(err, ERR_MEMORY, "out of memory while reading %s", file->name);
+		return err_memory(err, "while reading %s", file->name);
 	rc = etl_read(file, size - n, tail, n, "its end", err);
 	for (end = n < END_BYTES ? 0 : n - END_BYTES + 1; !rc && end > 0; end--)
 		if (le32(tail + end - 1) == SIGNATURE_END)
@@ -139,7 +139,7 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 		return rc;
 	text = malloc(2 * 65536);
 	if (!text)
-		return err_set(err, ERR_MEMORY, "out of memory while reading %s", file->name);
+		return err_memory(err, "while reading %s", file->name);
 	for (i = 0; i < n && i < ENTRIES_MAX && !rc; i++) {
 		rc = etl_read(file, at, head, sizeof(head), "its list of entries", err);
 		if (!rc && le32(head) != SIGNATURE_CENTRAL)
@@ -203,7 +203,7 @@ static int inflate_entry(struct unpack *u, struct err *err)
 	int zrc = Z_OK, rc = 0;
 
 	if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
-		return err_set(err, ERR_MEMORY, "out of memory while unpacking %s", u->file->name);
+		return err_memory(err, "while unpacking %s", u->file->name);
 	while (zrc == Z_OK && !rc && u->nplain < u->plain_max) {
 		if (z.avail_in == 0 && u->left) {
 			size_t n = u->left < BLOCK_BYTES ? (size_t)u->left : BLOCK_BYTES;
@@ -224,7 +224,7 @@ static int inflate_entry(struct unpack *u, struct err *err)
 	}
 	inflateEnd(&z);
 	if (!rc && zrc == Z_MEM_ERROR)
-		rc = err_set(err, ERR_MEMORY, "out of memory while unpacking %s", u->file->name);
+		rc = err_memory(err, "while unpacking %s", u->file->name);
 	return rc;
 }
 
@@ -234,13 +234,13 @@ static int unpack_entry(struct etl_file *file, const struct entry *e, uint64_t a
 	int rc = 0;
 
 	if (!u)
-		return err_set(err, ERR_MEMORY, "out of memory while unpacking %s", file->name);
+		return err_memory(err, "while unpacking %s", file->name);
 	*u = (struct unpack){.file = file, .at = at, .left = e->packed_bytes,
 			     .plain_max = e->plain_bytes, .crc = crc32(0, NULL, 0)};
 	if (e->plain_bytes <= ETL_UNZIP_MEMORY_BYTES) {
 		file->unpacked_bytes = malloc(e->plain_bytes ? (size_t)e->plain_bytes : 1);
 		if (!file->unpacked_bytes)
-			rc = err_set(err, ERR_MEMORY, "out of memory while unpacking %s", file->name);
+			rc = err_memory(err, "while unpacking %s", file->name);
 	} else {
 		rc = os_temp(&file->unpacked, err);
 	}

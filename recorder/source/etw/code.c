@@ -599,7 +599,7 @@ int etw_code_new(struct etw_state *state, struct frames *frames, struct etw_code
 	    slots_init(&c->modules, sizeof(struct module), ETW_MODULES_MAX) ||
 	    slots_init(&c->jits, sizeof(struct jit), OBJECTS_MAX)) {
 		etw_code_free(c, 1);
-		return err_set(err, ERR_MEMORY, "out of memory for the images of a trace");
+		return err_memory(err, "for the images of a trace");
 	}
 	c->state = state;
 	c->frames = frames;

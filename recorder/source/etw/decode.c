@@ -1,6 +1,7 @@
 /* What an ETW record says. */
 #include "source/etw/decode.h"
 
+#include "base/array.h"
 #include "source/etw/learn.h"
 #include "source/etw/tracelogging.h"
 
@@ -23,7 +24,7 @@ int etw_decode_new(struct etw_decode **out, struct err *err)
 		d->text = malloc(ETW_RENDER_BYTES);
 	if (!d || !d->text) {
 		free(d);
-		return err_set(err, ERR_MEMORY, "no memory to decode events of Windows");
+		return err_memory(err, "for decoding events of Windows");
 	}
 	*out = d;
 	return 0;
@@ -136,7 +137,7 @@ static bool by_piece(const struct etw_record *record, bool fields, struct etw_re
 		{.field = {.name = "TotalChunks", .type = ETW_U16}},
 		{.field = {.name = "ChunkNumber", .type = ETW_U16}},
 	};
-	static const struct etw_schema schema = {piece, sizeof(piece) / sizeof(*piece)};
+	static const struct etw_schema schema = {piece, COUNT_OF(piece)};
 
 	if (record->header != ETW_MANIFEST || record->id != ETW_ID_MANIFEST)
 		return false;

@@ -73,7 +73,7 @@ static int check(const struct needs *needs, struct err *err)
 	int rc;
 
 	if (!wanted)
-		return err_set(err, ERR_MEMORY, "out of memory while checking providers");
+		return err_memory(err, "while checking providers");
 	rc = etw_wanted_read(&none, needs, wanted, err);
 	if (!rc)
 		rc = etw_session_identify(wanted, err);
@@ -88,7 +88,7 @@ static int probe(const struct source_config *cfg, struct err *err)
 	int rc;
 
 	if (!wanted)
-		return err_set(err, ERR_MEMORY, "out of memory while checking privileges");
+		return err_memory(err, "while checking privileges");
 	rc = etw_wanted_read(&cfg->etw, &none, wanted, err);
 	if (!rc)
 		rc = etw_session_probe(wanted, err);
@@ -296,7 +296,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (s)
 		s->schema = malloc(SCHEMA_MAX_BYTES);
 	if (!s || !s->schema)
-		rc = err_set(err, ERR_MEMORY, "out of memory for the ETW session");
+		rc = err_memory(err, "for the ETW session");
 	if (!rc) {
 		s->base.ops = &etw_source;
 		s->cfg = *cfg;

@@ -338,7 +338,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 	}
 	if (!l || !l->lock || !l->due) {
 		etw_live_close(l);
-		return err_set(err, ERR_MEMORY, "out of memory for a session's records");
+		return err_memory(err, "for a session's records");
 	}
 	l->e.cfg = *cfg;
 	l->e.clock = (struct etl_clock){.frequency_hz = frequency_hz, .kind = ETL_CLOCK_QPC};

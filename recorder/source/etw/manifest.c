@@ -8,6 +8,7 @@
  *	    <data name="n" inType="win:UInt16"/> <data name="values" inType="win:Int32" count="n"/>
  *	    <struct name="pair" count="n"> <data .../> </struct>
  */
+#include "base/array.h"
 #include "source/etw/manifest_private.h"
 #include "source/etw/xml.h"
 
@@ -75,7 +76,7 @@ static uint8_t type_of(struct etw_slice in, struct etw_slice shown)
 		how = ETW_SHOWN_IP4;
 	else if (etw_slice_is(shown, "win:SocketAddress"))
 		how = ETW_SHOWN_SOCKET;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+	for (size_t i = 0; i < COUNT_OF(types); i++)
 		if (etw_slice_is(in, types[i].name))
 			return etw_schema_type(types[i].tdh, how);
 	return ETW_TYPES;

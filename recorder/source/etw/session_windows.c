@@ -1,5 +1,6 @@
 #include "source/etw/session_windows.h"
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/os.h"
 #include "base/os_windows.h"
@@ -104,7 +105,7 @@ static bool look_up(HKEY root, struct etw_wanted_provider *p, struct buf *neares
 	RegQueryInfoKeyW(root, NULL, NULL, NULL, &count, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 	names = calloc(count + 1, sizeof(*names));
 	for (i = 0; names && i < count; i++) {
-		chars = sizeof(key_name) / sizeof(*key_name);
+		chars = COUNT_OF(key_name);
 		if (RegEnumKeyExW(root, i, key_name, &chars, NULL, NULL, NULL, NULL) ||
 		    !publisher_name(root, key_name, name, sizeof(name)))
 			continue;
@@ -343,7 +344,7 @@ int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_MEMORY, "out of memory for an ETW session");
+		return err_memory(err, "for an ETW session");
 	InitializeSRWLock(&s->lock);
 	etw_owner_name(s->name);
 	if (wanted->kernel_flags & ETW_FLAG_PROFILE)
@@ -436,7 +437,7 @@ int etw_sessions_clear(uint32_t *n, struct err *err)
 
 	*n = 0;
 	if (!all)
-		return err_set(err, ERR_MEMORY, "out of memory for the list of ETW sessions");
+		return err_memory(err, "for the list of ETW sessions");
 	for (i = 0; i < SESSIONS_MAX; i++) {
 		properties_init(&all[i]);
 		pointers[i] = &all[i].p;

@@ -630,7 +630,7 @@ void etw_stacks_time(struct etw_stacks *s, int64_t now_ticks)
 
 static int no_memory(struct err *err)
 {
-	return err_set(err, ERR_MEMORY, "out of memory for binding stacks to events");
+	return err_memory(err, "for binding stacks to events");
 }
 
 int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_stacks **out,

@@ -45,7 +45,7 @@ int etw_state_new(struct etw_state **out, struct err *err)
 	    slots_init(&s->files, sizeof(struct file), ETW_FILES_MAX) ||
 	    slots_init(&s->runtimes, sizeof(struct runtime), ETW_RUNTIMES_MAX)) {
 		etw_state_free(s);
-		return err_set(err, ERR_MEMORY, "out of memory for the processes of a trace");
+		return err_memory(err, "for the processes of a trace");
 	}
 	*out = s;
 	return 0;

@@ -4,7 +4,7 @@
 
 #include "source/etw/class.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#include "base/array.h"
 
 /* 3d6fa8d4-fe05-11d0-9dda-... is GUID(0x3d6fa8d4, 0xfe05, 0x11d0, 0x9d, 0xda, ...). */
 #define GUID(a, b, c, d0, d1, d2, d3, d4, d5, d6, d7) \

@@ -9,7 +9,7 @@ int etw_time_open(struct etw_time *t, struct frames *frames, thread_time_put *pu
 {
 	t->threads = thread_time_new(put, ctx);
 	t->leaves = thread_time_leaves(frames);
-	return t->threads && t->leaves ? 0 : err_set(err, ERR_MEMORY, "no memory for the times of threads");
+	return t->threads && t->leaves ? 0 : err_memory(err, "for the times of threads");
 }
 
 void etw_time_close(struct etw_time *t)

@@ -1,5 +1,6 @@
 #include "source/etw/wanted.h"
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "source/etw/tables_private.h"
@@ -234,7 +235,7 @@ static int read_level(const char *text, uint8_t *level, const char *spec, struct
 		*level = (uint8_t)number;
 		return 0;
 	}
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT_OF(names); i++) {
 		if (text_same_fold(text, names[i])) {
 			*level = i;
 			return 0;
@@ -363,7 +364,7 @@ static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 	int rc = 0;
 
 	if (!spec)
-		return err_set(err, ERR_MEMORY, "out of memory for --providers");
+		return err_memory(err, "for --providers");
 	for (part = text, number = 0; !rc && part; part = end, number++) {
 		end = part[0] == '@' || number == 3 ? NULL : strchr(part, ':');
 		if (end)
@@ -395,7 +396,7 @@ static int read_providers(const char *list, struct etw_wanted *w, struct err *er
 	int rc = 0;
 
 	if (!copy)
-		return err_set(err, ERR_MEMORY, "out of memory for --providers");
+		return err_memory(err, "for --providers");
 	for (; !rc && *text; text = end) {
 		end = text + strcspn(text, ",");
 		if (*end)

@@ -1,6 +1,7 @@
 /* Formats: proc(5), namespaces(7), NSpid of /proc/PID/status. */
 #include "source/host/ns_tmp_linux.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "source/dotnet/ipc.h"
 #include "source/host/ns_hung_linux.h"
@@ -266,7 +267,7 @@ static bool may_hang(int fd)
 
 	if (fstatfs(fd, &fs) != 0)
 		return true;
-	for (i = 0; i < sizeof(types) / sizeof(*types); i++)
+	for (i = 0; i < COUNT_OF(types); i++)
 		if ((uint32_t)fs.f_type == types[i])
 			return true;
 	return false;
@@ -522,7 +523,7 @@ static int start(struct ns_tmp *t, struct err *err)
 	if (w && w->lock && w->wake)
 		rc = os_thread_start("containers", ns_tmp_main, w, &t->thread, err);
 	else
-		err_set(err, ERR_MEMORY, "no memory for looking into containers");
+		err_memory(err, "for looking into containers");
 	if (rc && w)
 		work_free(w);
 	t->work = rc ? NULL : w;
@@ -535,12 +536,12 @@ int ns_tmp_open(enum ns_tmp_kind kind, struct os_wake *wake, struct log *log, st
 	int rc;
 
 	if (!t)
-		return err_set(err, ERR_MEMORY, "no memory for looking into containers");
+		return err_memory(err, "for looking into containers");
 	t->log = log;
 	t->wake = wake;
 	t->kind = kind;
 	t->hung = ns_hung_new();
-	rc = t->hung ? start(t, err) : err_set(err, ERR_MEMORY, "no memory for looking into containers");
+	rc = t->hung ? start(t, err) : err_memory(err, "for looking into containers");
 	if (rc) {
 		ns_hung_drop(t->hung);
 		free(t);

@@ -25,6 +25,7 @@
  * after a JVM was found tells its beginning to 2 ms. Later ones tell it by what they say of their beginning by the
  * wall clock, to 1 ms, and by their pauses, to a look. Durations do not depend on that.
  */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/runtime/gc_counters.h"
 #include "source/jvm/table_linux.h"
@@ -214,7 +215,7 @@ static void put_together(struct jvm_source *s, struct jvm *j, uint32_t collector
 	e = event_of(s, j, process, os_now_ns());
 	e.name = "GC/Pauses";
 	e.fields = fields;
-	e.nfields = sizeof(fields) / sizeof(fields[0]);
+	e.nfields = COUNT_OF(fields);
 	deliver(s, &e);
 	gc_counters_event(s->counters, j->pid, &e);
 	if (process)
@@ -725,7 +726,7 @@ static int jvm_open(const struct source_config *cfg, const struct needs *needs, 
 		tmp_wait_open(&s->wait);
 	}
 	if (!s || !s->image || !s->again || !s->wait.wake)
-		rc = err_set(err, ERR_MEMORY, "no memory for the source of Java programs");
+		rc = err_memory(err, "for the source of Java programs");
 	if (!rc)
 		rc = gc_counters_new(needs, GC_JVM, &s->counters, err);
 	if (!rc && s->wanted)

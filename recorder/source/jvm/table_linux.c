@@ -327,7 +327,7 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 	*t = (struct jvm_table){.processes = processes, .counters = counters, .log = log, .opened_ns = os_now_ns()};
 	t->all = calloc(JVMS_MAX, sizeof(*t->all));
 	if (!t->all)
-		return err_set(err, ERR_MEMORY, "no memory for the table of Java programs");
+		return err_memory(err, "for the table of Java programs");
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	watch(t, "/tmp", 0);
 	return ns_tmp_open(NS_TMP_JVM, wake, log, &t->elsewhere, err);

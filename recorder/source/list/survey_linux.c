@@ -414,7 +414,7 @@ int survey_run(uint64_t limit_ns, struct survey *out, struct err *err)
 	if (w && w->lock && w->done)
 		rc = os_thread_start("survey", survey_main, w, &thread, err);
 	else
-		err_set(err, ERR_MEMORY, "out of memory for looking at processes");
+		err_memory(err, "for looking at processes");
 	if (rc) {
 		if (w)
 			work_free(w);

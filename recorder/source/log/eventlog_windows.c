@@ -10,6 +10,7 @@
  */
 #include "source/source.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/text.h"
@@ -162,7 +163,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		s->values = malloc(VALUES_MAX_BYTES);
 	}
 	if (!s || !s->wake || !s->values)
-		rc = err_set(err, ERR_MEMORY, "no memory for the source of log events");
+		rc = err_memory(err, "for the source of log events");
 	if (!rc && needs->nlogs)
 		rc = open_logs(s, needs, err);
 	if (rc) {
@@ -187,7 +188,7 @@ static EVT_HANDLE metadata_of(struct eventlog *s, const wchar_t *name)
 		if (p->used < oldest->used)
 			oldest = p;
 	}
-	if (wcslen(name) >= sizeof(p->name) / sizeof(*p->name))
+	if (wcslen(name) >= COUNT_OF(p->name))
 		return NULL;
 	if (oldest->metadata)
 		EvtClose(oldest->metadata);
@@ -299,7 +300,7 @@ static void put_event(struct eventlog *s, struct channel *c, EVT_HANDLE handle)
 	struct event e = {
 		.time_ns = os_now_ns(), .kind = EVENT_LOG, .cpu = CPU_NONE, .stream = STREAM_EVENT,
 		.stack = STACK_NONE, .name = c->name, .fields = fields,
-		.nfields = sizeof(fields) / sizeof(fields[0]),
+		.nfields = COUNT_OF(fields),
 	};
 	if (queue_put(s->queue, &e))
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);

@@ -280,7 +280,7 @@ static int log_open_source(const struct source_config *cfg, const struct needs *
 		s->buffer = malloc(READ_BYTES);
 	}
 	if (!s || !s->all || !s->buffer)
-		rc = err_set(err, ERR_MEMORY, "no memory for the source of logs");
+		rc = err_memory(err, "for the source of logs");
 	if (!rc)
 		s->needs = *needs;
 	for (i = 0; !rc && i < needs->nlogs; i++)

@@ -336,7 +336,7 @@ int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask, const struct
 	c->all = calloc(c->n, sizeof(*c->all));
 	c->polled = calloc(1 + POLLED_PER_CPU * (size_t)c->n, sizeof(*c->polled));
 	if (!rc && (!c->all || !c->polled))
-		rc = err_set(err, ERR_MEMORY, "out of memory for perf rings");
+		rc = err_memory(err, "for perf rings");
 	if (!rc)
 		rc = probes_new(&asked, &c->probes, err);
 	if (!rc)

@@ -1,5 +1,6 @@
 #include "source/perf/kernel_symbols.h"
 
+#include "base/array.h"
 #include "source/host/maps.h"
 #include "symbol/kallsyms.h"
 #include "symbol/sort.h"
@@ -81,7 +82,7 @@ static bool comes_and_goes(const struct kallsyms_line *line)
 	static const char *const modules[] = {"bpf", "__builtin__ftrace", "__builtin__kprobes"};
 	size_t i;
 
-	for (i = 0; line->module && line->address && i < sizeof(modules) / sizeof(modules[0]); i++) {
+	for (i = 0; line->module && line->address && i < COUNT_OF(modules); i++) {
 		if (line->module_bytes == strlen(modules[i]) &&
 		    !memcmp(line->module, modules[i], line->module_bytes))
 			return true;

@@ -241,7 +241,7 @@ int loader_new(struct log *log, struct loader **out, struct err *err)
 	if (l && l->entries && l->lock && l->wake)
 		rc = start_worker(l, err);
 	else
-		err_set(err, ERR_MEMORY, "out of memory for the loader of unwind tables");
+		err_memory(err, "for the loader of unwind tables");
 	if (rc) {
 		loader_free(l);
 		return rc;

@@ -429,7 +429,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_MEMORY, "out of memory for the perf source");
+		return err_memory(err, "for the perf source");
 	s->base.ops = &perf_source;
 	s->cfg = *cfg;
 	s->period_ns = NS_PER_SEC / cfg->freq_hz;

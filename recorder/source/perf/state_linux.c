@@ -1,5 +1,6 @@
 #include "source/perf/state_linux.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/os.h"
 #include "base/slots.h"
@@ -264,11 +265,11 @@ void perf_mapping_kind(const char *path, const struct perf_process *process, str
 	key->path = path;
 	if (strncmp(path, "[vdso", 5) == 0)
 		return;
-	for (i = 0; i < sizeof(run_time) / sizeof(run_time[0]); i++) {
+	for (i = 0; i < COUNT_OF(run_time); i++) {
 		if (strncmp(path, run_time[i], strlen(run_time[i])) == 0)
 			break;
 	}
-	if (path[0] == '/' && i == sizeof(run_time) / sizeof(run_time[0]))
+	if (path[0] == '/' && i == COUNT_OF(run_time))
 		return;
 	memset(key, 0, sizeof(*key));
 	key->kind = OBJECT_JIT;
@@ -628,7 +629,7 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	struct err why;
 
 	if (!s)
-		return err_set(err, ERR_MEMORY, "out of memory for process state");
+		return err_memory(err, "for process state");
 	s->cfg = *cfg;
 	s->now_ns = os_now_ns();
 	read_kernel_build_id(&kernel);
@@ -638,7 +639,7 @@ int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out,
 	    slots_init(&s->processes, sizeof(struct perf_process), PROCESSES_MAX) ||
 	    slots_init(&s->threads, sizeof(struct perf_thread), THREADS_MAX)) {
 		perf_state_free(s);
-		return err_set(err, ERR_MEMORY, "out of memory for process state");
+		return err_memory(err, "for process state");
 	}
 	if (kallsyms_text_base(&s->kernel_base, &why) != 0) {
 		s->kernel_base = 0;

@@ -224,7 +224,7 @@ int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, s
 	}
 	if (!t || !t->threads || !t->object) {
 		perf_time_free(t);
-		return err_set(err, ERR_MEMORY, "no memory for the times of threads");
+		return err_memory(err, "for the times of threads");
 	}
 	*out = t;
 	return 0;

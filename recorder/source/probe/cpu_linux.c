@@ -124,7 +124,7 @@ static int open_place(struct probes *p, struct probe *probe, uint32_t place, uns
 	p->ids[at].probe = (uint32_t)(probe - p->all);
 	p->ids[at].place = place;
 	if (table_add(&p->by_id, hash_u64(p->ids[at].id), at))
-		return err_set(err, ERR_MEMORY, "no memory for the events of rules");
+		return err_memory(err, "for the events of rules");
 	return 0;
 }
 

@@ -102,7 +102,7 @@ int probes_list(const char *pattern, bool json, struct out *out, struct err *err
 	int rc;
 
 	if (!l)
-		return err_set(err, ERR_MEMORY, "no memory for the list of events");
+		return err_memory(err, "for the list of events");
 	l->json = json;
 	l->out = out;
 	l->path = pattern;

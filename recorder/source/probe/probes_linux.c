@@ -1,5 +1,6 @@
 #include "source/probe/probes_private.h"
 
+#include "base/array.h"
 #include "source/probe/tracepoint_linux.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ int probes_check(const struct needs *needs, struct err *err)
 	struct trace_format *format = malloc(sizeof(*format));
 	struct uprobe *uprobe = malloc(sizeof(*uprobe));
 	uint32_t i;
-	int rc = format && uprobe ? 0 : err_set(err, ERR_MEMORY, "no memory for the format of an event");
+	int rc = format && uprobe ? 0 : err_memory(err, "for the format of an event");
 
 	for (i = 0; !rc && i < needs->nevents; i++)
 		if (is_ours(&needs->events[i]))
@@ -79,7 +80,7 @@ static int make_probe(struct probes *p, const struct need_event *e, struct probe
 		probe->limit = PROBE_RATE_STACK_MAX;
 		probe->throws = throw_provider(e->provider);
 		probe->uprobe = calloc(1, sizeof(*probe->uprobe));
-		rc = probe->uprobe ? uprobe_pmu(&p->pmu, err) : err_set(err, ERR_MEMORY, "no memory for a probe");
+		rc = probe->uprobe ? uprobe_pmu(&p->pmu, err) : err_memory(err, "for a probe");
 		if (!rc)
 			rc = uprobe_resolve(probe->throws ? "uprobe" : e->provider, e->name, probe->uprobe, err);
 		if (!rc)
@@ -91,7 +92,7 @@ static int make_probe(struct probes *p, const struct need_event *e, struct probe
 		return rc;
 	probe->fds = malloc((size_t)p->ncpus * probe->nplaces * sizeof(*probe->fds));
 	if (!probe->fds)
-		return err_set(err, ERR_MEMORY, "no memory for the events of %s", e->name);
+		return err_memory(err, "for the events of %s", e->name);
 	for (i = 0; i < p->ncpus * probe->nplaces; i++)
 		probe->fds[i] = -1;
 	probe->first_place = p->nplaces;
@@ -145,7 +146,7 @@ static int add_throws(struct probes *p, const struct need_event *e, struct err *
 	char paths[THROW_LIBRARIES_MAX + THROW_PROGRAMS_MAX][UPROBE_PATH_MAX];
 	unsigned i, libraries = throw_libraries(paths), n = libraries;
 	struct need_event *one = malloc(sizeof(*one));
-	int rc = one ? 0 : err_set(err, ERR_MEMORY, "no memory for a probe");
+	int rc = one ? 0 : err_memory(err, "for a probe");
 	uint32_t before;
 
 	n += throw_programs(e->filter, paths + n);
@@ -187,9 +188,9 @@ static int add_time(struct probes *p, bool wakers, struct err *err)
 	struct need_event *e = calloc(1, sizeof(*e));
 	struct probe *probe;
 	size_t i;
-	int rc = e ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of threads");
+	int rc = e ? 0 : err_memory(err, "for the events of threads");
 
-	for (i = 0; !rc && i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+	for (i = 0; !rc && i < COUNT_OF(wanted); i++) {
 		if (wanted[i].role == PROBE_WAKER && !wakers)
 			continue;
 		strcpy(e->provider, "sched");
@@ -222,7 +223,7 @@ static int add_gc(struct probes *p, struct err *err)
 	uint32_t before;
 
 	if (!events)
-		return err_set(err, ERR_MEMORY, "no memory for the events of collections");
+		return err_memory(err, "for the events of collections");
 	n = gc_probes_find(events, gc);
 	for (i = 0; i < n; i++) {
 		before = p->n;
@@ -281,7 +282,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		p->all = calloc(wanted, sizeof(*p->all));
 	}
 	if (!p || !p->all)
-		rc = err_set(err, ERR_MEMORY, "no memory for the events of rules");
+		rc = err_memory(err, "for the events of rules");
 	for (i = 0; !rc && cfg->needs && i < cfg->needs->nevents; i++)
 		if (is_ours(&cfg->needs->events[i]))
 			rc = add_need(p, &cfg->needs->events[i], err);
@@ -291,7 +292,7 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 		rc = add_time(p, cfg->wakers, err);
 	if (!rc) {
 		p->ids = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->ids));
-		rc = p->ids ? 0 : err_set(err, ERR_MEMORY, "no memory for the events of rules");
+		rc = p->ids ? 0 : err_memory(err, "for the events of rules");
 	}
 	if (rc) {
 		probes_free(p);

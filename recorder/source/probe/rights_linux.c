@@ -1,6 +1,7 @@
 /* Whether this user may have tracepoints and probes in programs, by asking the kernel for one; see probes_linux.h. */
 #include "source/probe/probes_linux.h"
 
+#include "base/array.h"
 #include "source/probe/tracepoint_linux.h"
 #include "source/probe/uprobe_linux.h"
 
@@ -27,7 +28,7 @@ static int may_have_tracepoints(struct err *err)
 	int os_error, rc;
 
 	if (!format)
-		return err_set(err, ERR_MEMORY, "no memory for the format of an event");
+		return err_memory(err, "for the format of an event");
 	rc = tracepoint_load("sched", "sched_switch", format, err);
 	perf_attr_common(&attr);
 	attr.type = PERF_TYPE_TRACEPOINT;
@@ -69,7 +70,7 @@ int probes_part(unsigned i, struct source_part *out, struct err *err)
 		{"uprobes", "probes in programs, for rules on them, collections of CPython and V8, throws of C++"},
 	};
 
-	if (i >= sizeof(parts) / sizeof(parts[0])) {
+	if (i >= COUNT_OF(parts)) {
 		out->name = NULL;
 		return 0;
 	}

@@ -1,5 +1,6 @@
 #include "source/probe/throw_linux.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "symbol/demangle.h"
@@ -86,7 +87,7 @@ unsigned throw_libraries(char paths[THROW_LIBRARIES_MAX][UPROBE_PATH_MAX])
 	size_t i;
 	DIR *proc;
 
-	for (i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+	for (i = 0; i < COUNT_OF(usual); i++)
 		add(&l, usual[i]);
 	proc = opendir("/proc");
 	while (proc && l.n < THROW_LIBRARIES_MAX && (entry = readdir(proc)) != NULL)

@@ -143,7 +143,7 @@ int trace_format_parse(const char *text, size_t n, struct trace_format *out, str
 	bool has_id = false;
 
 	if (!f)
-		return err_set(err, ERR_MEMORY, "no memory for the format of a tracepoint");
+		return err_memory(err, "for the format of a tracepoint");
 	for (at = 0; at < n; at += len + 1) {
 		const char *newline = memchr(text + at, '\n', n - at);
 

@@ -1,5 +1,6 @@
 #include "source/probe/tracepoint_linux.h"
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -29,7 +30,7 @@ static int find_root(const char **out, struct err *err)
 	DIR *dir;
 	bool refused = false;
 
-	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+	for (i = 0; i < COUNT_OF(roots); i++) {
 		dir = opendir(roots[i]);
 		if (dir) {
 			closedir(dir);

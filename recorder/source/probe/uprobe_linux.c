@@ -82,7 +82,7 @@ static int find_function(const struct program *in, const char *symbol, struct up
 	int rc;
 
 	if (!near)
-		return err_set(err, ERR_MEMORY, "no memory for a probe");
+		return err_memory(err, "for a probe");
 	if (percent && !percent[7])
 		n = (size_t)(percent - symbol);
 	out->is_return = n < strlen(symbol);
@@ -140,7 +140,7 @@ static int find_usdt(const struct program *in, const char *wanted, struct uprobe
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_MEMORY, "no memory for a probe");
+		return err_memory(err, "for a probe");
 	s->out = out;
 	s->wanted = s->nearest.wanted = wanted;
 	rc = stapsdt_each(&in->bytes, &in->head, take_usdt, s, err);

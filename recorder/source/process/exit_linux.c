@@ -12,6 +12,7 @@
  * the place of the first, which is killed. So what still runs EXIT_HOLD_NS later is no ending; where threads
  * outlive the first one, the last of them ends the process, if it is among the LEADERLESS_MAX newest.
  */
+#include "base/array.h"
 #include "base/os.h"
 #include "source/process/exit_pending.h"
 #include "source/host/proc_pid_linux.h"
@@ -78,7 +79,7 @@ static void pass_ends_only(int fd)
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
-	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	struct sock_fprog program = {.len = COUNT_OF(code), .filter = code};
 
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
@@ -341,7 +342,7 @@ static int exit_open(const struct source_config *cfg, const struct needs *needs,
 	int rc = 0;
 
 	if (!s)
-		return err_set(err, ERR_MEMORY, "no memory for the source of endings");
+		return err_memory(err, "for the source of endings");
 	s->base.ops = &exit_source;
 	s->processes = cfg->processes;
 	s->queue = cfg->queue;

@@ -7,7 +7,7 @@ int exit_queue_init(struct exit_queue *q, struct processes *processes, struct er
 {
 	q->processes = processes;
 	q->all = malloc(EXIT_PENDING_MAX * sizeof(*q->all));
-	return q->all ? 0 : err_set(err, ERR_MEMORY, "no memory for the source of endings");
+	return q->all ? 0 : err_memory(err, "for the source of endings");
 }
 
 void exit_queue_free(struct exit_queue *q)

@@ -9,6 +9,7 @@
 #include "source/host/by_id_windows.h"
 #include "source/source.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/table.h"
@@ -73,7 +74,7 @@ static void meet(struct process_list *s, struct listed *p, const PROCESSENTRY32W
 	uint64_t now_ns = os_now_ns();
 	struct buf path = {0};
 	wchar_t image[1024];
-	DWORD chars = sizeof(image) / sizeof(*image);
+	DWORD chars = COUNT_OF(image);
 
 	p->handle = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, FALSE, entry->th32ProcessID);
 	p->process = process_find(s->cfg.processes, entry->th32ProcessID, now_ns);
@@ -213,7 +214,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	}
 	if (!s || !s->lock || !s->wake) {
 		close_source(s ? &s->base : NULL);
-		return err_set(err, ERR_MEMORY, "no memory for the list of processes");
+		return err_memory(err, "for the list of processes");
 	}
 	*out = &s->base;
 	return 0;

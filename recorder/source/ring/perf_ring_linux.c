@@ -162,7 +162,7 @@ static int map_and_scratch(struct perf_ring *ring, struct err *err)
 	if (!rc) {
 		ring->scratch = malloc(PERF_RECORD_MAX_BYTES);
 		if (!ring->scratch)
-			rc = err_set(err, ERR_MEMORY, "out of memory for a perf ring");
+			rc = err_memory(err, "for a perf ring");
 	}
 	if (rc)
 		perf_ring_close(ring);

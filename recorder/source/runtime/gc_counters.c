@@ -1,5 +1,6 @@
 #include "source/runtime/gc_counters.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/os.h"
@@ -206,7 +207,7 @@ int gc_counters_new(const struct needs *needs, enum gc_runtime runtime, struct g
 		c->wanted = calloc(needs->ncounters ? needs->ncounters : 1, sizeof(*c->wanted));
 	if (!c || !c->wanted) {
 		gc_counters_free(c);
-		return err_set(err, ERR_MEMORY, "no memory for counters of collections");
+		return err_memory(err, "for counters of collections");
 	}
 	c->runtime = runtime;
 	for (i = 0; i < needs->ncounters; i++)
@@ -337,7 +338,7 @@ void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *
 	} else if (strcmp(e->name, "GC/HeapStats") == 0) {
 		p->bytes = 0;
 		p->has_bytes = true;
-		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (i = 0; i < COUNT_OF(sizes); i++)
 			p->bytes += (double)number_of(e, sizes[i]);
 	}
 }

@@ -1,5 +1,6 @@
 #include "source/runtime/pause_list.h"
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "model/event.h"
@@ -31,7 +32,7 @@ static const struct {
 	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses", "PauseMinMSec"}},
 	{"GC/Pauses", true, {NULL}, {"Depth", "ClrInstanceID", "Collector", "Pauses", "PauseMSec", "PauseMinMSec"}},
 };
-#define EVENTS (sizeof(events) / sizeof(events[0]))
+#define EVENTS COUNT_OF(events)
 
 enum pause_provider pause_provider(const char *name)
 {

@@ -12,6 +12,7 @@
  */
 #include "source/source.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "source/stopped/thread_stacks.h"
 #include "source/thread_time.h"
@@ -387,7 +388,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	}
 	if (!s || !s->lock || !s->wake) {
 		close_source(s ? &s->base : NULL);
-		return err_set(err, ERR_MEMORY, "no memory for the sampler of threads");
+		return err_memory(err, "for the sampler of threads");
 	}
 	*out = &s->base;
 	return 0;
@@ -425,7 +426,7 @@ static bool name_frame(struct source *source, const struct frame *frame, struct 
 {
 	const struct sampler *s = sampler_of(source);
 
-	if (!s->times || frame->object != s->times || frame->offset >= sizeof(leaves) / sizeof(*leaves))
+	if (!s->times || frame->object != s->times || frame->offset >= COUNT_OF(leaves))
 		return false;
 	*out = (struct symbol){.offset = frame->offset, .name = leaves[frame->offset]};
 	return true;

@@ -199,7 +199,7 @@ static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err 
 	if (t->n == t->room) {
 		more = realloc(t->all, room * sizeof(*more));
 		if (!more)
-			return err_set(err, ERR_MEMORY, "no memory for the list of images");
+			return err_memory(err, "for the list of images");
 		t->all = more;
 		t->room = room;
 	}
@@ -208,7 +208,7 @@ static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err 
 	if (!image || path.failed || !path.data) {
 		free(image);
 		buf_free(&path);
-		return err_set(err, ERR_MEMORY, "no memory for the list of images");
+		return err_memory(err, "for the list of images");
 	}
 	image->base = base;
 	image->nbytes = entry->modBaseSize;
@@ -289,7 +289,7 @@ int target_images_open(void *process, uint32_t pid, struct frames *frames, struc
 	struct target_images *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return err_set(err, ERR_MEMORY, "no memory for the images of process %u", (unsigned)pid);
+		return err_memory(err, "for the images of process %u", (unsigned)pid);
 	t->process = process;
 	t->pid = pid;
 	t->frames = frames;

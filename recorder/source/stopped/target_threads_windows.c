@@ -108,7 +108,7 @@ static int see(struct target_threads *t, uint32_t tid, struct err *err)
 	if (t->n == t->room) {
 		more = realloc(t->all, room * sizeof(*more));
 		if (!more)
-			return err_set(err, ERR_MEMORY, "no memory for the threads of process %u", (unsigned)t->pid);
+			return err_memory(err, "for the threads of process %u", (unsigned)t->pid);
 		t->all = more;
 		t->room = room;
 	}

@@ -1,5 +1,6 @@
 #include "source/stopped/thread_stacks.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "base/text.h"
@@ -93,7 +94,7 @@ static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 static void read_path(struct thread_stacks *s)
 {
 	wchar_t image[1024];
-	DWORD chars = sizeof(image) / sizeof(*image);
+	DWORD chars = COUNT_OF(image);
 
 	if (QueryFullProcessImageNameW(s->process, 0, image, &chars))
 		wide_put(&s->path, image);
@@ -107,7 +108,7 @@ int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks
 	if (s)
 		s->copy.bytes = malloc(TARGET_STACK_MAX_BYTES);
 	if (!s || !s->copy.bytes)
-		rc = err_set(err, ERR_MEMORY, "no memory for the stacks of process %u", (unsigned)pid);
+		rc = err_memory(err, "for the stacks of process %u", (unsigned)pid);
 	if (!rc)
 		rc = target_threads_open(NULL, pid, &s->threads, err);
 	if (!rc)
