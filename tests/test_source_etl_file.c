@@ -132,23 +132,23 @@ static void the_clock_s_kind_chooses_its_frequency(void **state)
 
 static void ticks_become_nanoseconds_without_overflow(void **state)
 {
-	struct etl_clock mhz10 = {.t0_ticks = 100, .frequency_hz = 10000000};
-	struct etl_clock ghz3 = {.t0_ticks = 0, .frequency_hz = 3000000000};
-	struct etl_clock slow = {.t0_ticks = -5, .frequency_hz = 1};
-	struct etl_clock absurd = {.t0_ticks = 0, .frequency_hz = UINT64_MAX};
+	struct etw_clock mhz10 = {.t0_ticks = 100, .frequency_hz = 10000000};
+	struct etw_clock ghz3 = {.t0_ticks = 0, .frequency_hz = 3000000000};
+	struct etw_clock slow = {.t0_ticks = -5, .frequency_hz = 1};
+	struct etw_clock absurd = {.t0_ticks = 0, .frequency_hz = UINT64_MAX};
 
 	(void)state;
-	assert_int_equal(etl_clock_ns(&mhz10, 99), 0);
-	assert_int_equal(etl_clock_ns(&mhz10, INT64_MIN), 0);
-	assert_int_equal(etl_clock_ns(&mhz10, 101), 100);
+	assert_int_equal(etw_clock_ns(&mhz10, 99), 0);
+	assert_int_equal(etw_clock_ns(&mhz10, INT64_MIN), 0);
+	assert_int_equal(etw_clock_ns(&mhz10, 101), 100);
 	/* A year of 10 MHz: 3.15e14 ticks, times 1e9 is far over 64 bits. */
-	assert_int_equal(etl_clock_ns(&mhz10, 100 + 315360000000000), 31536000000000000);
-	assert_int_equal(etl_clock_ns(&ghz3, 1), 0);
-	assert_int_equal(etl_clock_ns(&ghz3, 3), 1);
-	assert_int_equal(etl_clock_ns(&ghz3, 9000000000000000000), 3000000000000000000);
-	assert_int_equal(etl_clock_ns(&slow, -4), 1000000000);
-	assert_true(etl_clock_ns(&slow, INT64_MAX) == UINT64_MAX);
-	assert_int_equal(etl_clock_ns(&absurd, INT64_MAX), 499999999);
+	assert_int_equal(etw_clock_ns(&mhz10, 100 + 315360000000000), 31536000000000000);
+	assert_int_equal(etw_clock_ns(&ghz3, 1), 0);
+	assert_int_equal(etw_clock_ns(&ghz3, 3), 1);
+	assert_int_equal(etw_clock_ns(&ghz3, 9000000000000000000), 3000000000000000000);
+	assert_int_equal(etw_clock_ns(&slow, -4), 1000000000);
+	assert_true(etw_clock_ns(&slow, INT64_MAX) == UINT64_MAX);
+	assert_int_equal(etw_clock_ns(&absurd, INT64_MAX), 499999999);
 }
 
 static void records_of_all_cpus_come_in_the_order_of_time(void **state)

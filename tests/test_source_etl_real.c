@@ -49,7 +49,7 @@ static uint32_t crc_of(struct etl_file *file)
 /* Microseconds after t0, rounded as the page rounds. */
 static uint64_t us_of(const struct etl_file *file, int64_t ticks)
 {
-	return (etl_clock_ns(&etl_file_facts(file)->clock, ticks) + 500) / 1000;
+	return (etw_clock_ns(&etl_file_facts(file)->clock, ticks) + 500) / 1000;
 }
 
 static void net452_has_its_header_counts_checksum_and_times(void **state)
@@ -67,7 +67,7 @@ static void net452_has_its_header_counts_checksum_and_times(void **state)
 	assert_int_equal(facts->ncompressed, 359);
 	assert_int_equal(facts->clock.t0_ticks, 1942608875);
 	assert_int_equal(facts->clock.frequency_hz, 10000000);
-	assert_int_equal(facts->clock.kind, ETL_CLOCK_QPC);
+	assert_int_equal(facts->clock.kind, ETW_CLOCK_QPC);
 	assert_int_equal(facts->ncpus, 8);
 	assert_int_equal(facts->pointer_bytes, 8);
 	assert_int_equal(facts->events_lost, 0);

@@ -47,7 +47,7 @@ static bool is_left_out(const struct etw_record *record, const struct etw_decode
 
 static double ms_of(const struct real *real, int64_t ticks)
 {
-	const struct etl_clock *clock = &etl_file_facts(real->file)->clock;
+	const struct etw_clock *clock = &etl_file_facts(real->file)->clock;
 
 	return (double)(ticks - clock->t0_ticks) * 1000 / (double)clock->frequency_hz;
 }

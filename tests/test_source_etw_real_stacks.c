@@ -251,7 +251,7 @@ static void net_has_these_processes_and_images(void)
 {
 	const struct etw_process *p = etw_state_process(r.state, 3676, 1980000000);
 	struct etw_guid guid = etw_guid_of("72482100-1c1c-4a03-aed8-c4c71c2e8d1d");
-	const struct etl_clock *clock = &etl_file_facts(r.file)->clock;
+	const struct etw_clock *clock = &etl_file_facts(r.file)->clock;
 	struct etw_state_use use;
 	struct etw_code_use code;
 	struct etw_pdb pdb;
@@ -266,8 +266,8 @@ static void net_has_these_processes_and_images(void)
 	assert_string_equal(p->image, "Test.x64.exe");
 	assert_int_equal(p->parent, 3508);
 	assert_true(p->has_exit && p->exit_code == 0);
-	assert_int_equal((etl_clock_ns(clock, p->from) + 500) / 1000, 2733176);
-	assert_int_equal((etl_clock_ns(clock, p->until) + 500) / 1000, 8202285);
+	assert_int_equal((etw_clock_ns(clock, p->from) + 500) / 1000, 2733176);
+	assert_int_equal((etw_clock_ns(clock, p->until) + 500) / 1000, 8202285);
 	number = etw_code_image_at(r.code, 0, 0xfffff80021489000u, 1980000000);
 	assert_int_not_equal(number, ETW_RANGE_NONE);
 	assert_true(etw_code_pdb(r.code, etw_code_image(r.code, number), &pdb));

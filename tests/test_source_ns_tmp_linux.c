@@ -3,8 +3,8 @@
  * system that never answers (FUSE, without a server). Needs root.
  */
 #include "base/os.h"
+#include "source/dotnet/find_linux.h"
 #include "source/host/ns_hung_linux.h"
-#include "source/host/ns_tmp_linux.h"
 #include "tests/support/tmp.h"
 
 #include <errno.h>
@@ -124,9 +124,9 @@ static void the_file_of_a_process_is_found_where_it_has_it(void **state)
 	}
 	assert_false(ns_tmp_is_here((uint32_t)pid));
 	assert_true(ns_tmp_is_here((uint32_t)getpid()));
-	assert_true(ns_tmp_has((uint32_t)pid, NS_TMP_JVM));
-	assert_false(ns_tmp_has((uint32_t)pid, NS_TMP_DOTNET));
-	assert_int_equal(ns_tmp_open(NS_TMP_JVM, NULL, NULL, &t, NULL), 0);
+	assert_true(ns_tmp_has((uint32_t)pid, &ns_tmp_jvm));
+	assert_false(ns_tmp_has((uint32_t)pid, &dotnet_socket_kind));
+	assert_int_equal(ns_tmp_open(&ns_tmp_jvm, NULL, NULL, &t, NULL), 0);
 	do
 		assert_true(take(t, &file));         /* this machine may have containers */
 	while (file.pid != (uint32_t)pid && close(file.fd) == 0);
@@ -152,7 +152,7 @@ static void one_that_hangs_does_not_hide_the_others(void **state)
 		skip();
 	}
 	assert_int_equal(log_open("/dev/null", &log, NULL), 0);
-	assert_int_equal(ns_tmp_open(NS_TMP_JVM, NULL, log, &t, NULL), 0);
+	assert_int_equal(ns_tmp_open(&ns_tmp_jvm, NULL, log, &t, NULL), 0);
 	do
 		assert_true(take(t, &file));
 	while (file.pid != (uint32_t)pid && close(file.fd) == 0);
@@ -201,7 +201,7 @@ static void nobody_looks_while_four_hang_and_again_when_one_answers(void **state
 		n += (hangs[i] = child(hang_tmp)) != 0;
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	if (n == NS_HUNG_MAX) {
-		assert_int_equal(ns_tmp_open(NS_TMP_JVM, NULL, log, &t, NULL), 0);
+		assert_int_equal(ns_tmp_open(&ns_tmp_jvm, NULL, log, &t, NULL), 0);
 		take_until_said(t, log, path, "Java programs are not looked for in any container");
 		pid = child(fill_tmp);
 		end(hangs[0]);

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	if (etl_file_crc(file, &crc, &err))
 		__builtin_trap();
-	etl_clock_ns(&etl_file_facts(file)->clock, counts.last_ticks);
+	etw_clock_ns(&etl_file_facts(file)->clock, counts.last_ticks);
 	etl_facts_filetime(etl_file_facts(file), counts.last_ticks);
 	etl_file_close(file);
 	return 0;

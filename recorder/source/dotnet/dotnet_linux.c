@@ -390,7 +390,7 @@ static int dotnet_part(unsigned i, struct source_part *out, struct err *err)
 		return 0;
 	out->name = "dotnet-of-others";
 	out->summary = "events of .NET programs of other users, and in containers";
-	return ns_tmp_others(NS_TMP_DOTNET, err);
+	return ns_tmp_others(&dotnet_socket_kind, err);
 }
 
 const struct source_ops dotnet_source = {

@@ -18,6 +18,15 @@
 #define READS_MAX 64u
 #define PREFIX "dotnet-diagnostic-"
 
+static bool is_socket(const char *name, uint32_t *inner_pid)
+{
+	uint64_t key;
+
+	return dotnet_socket_name(name, inner_pid, &key);
+}
+
+const struct ns_tmp_kind dotnet_socket_kind = {.programs = ".NET", .is_socket = is_socket};
+
 /* Twice is one watch; again, as something may have been mounted on it, or /tmp be there again. */
 static bool watch_tmp(const struct dotnet_find *f)
 {
@@ -28,7 +37,7 @@ int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *lo
 {
 	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
 	watch_tmp(f);
-	return ns_tmp_open(NS_TMP_DOTNET, wake, log, &f->elsewhere, err);
+	return ns_tmp_open(&dotnet_socket_kind, wake, log, &f->elsewhere, err);
 }
 
 void dotnet_find_close(struct dotnet_find *f)

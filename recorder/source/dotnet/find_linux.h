@@ -29,6 +29,9 @@ struct dotnet_find {
 	struct ns_tmp *elsewhere;
 };
 
+/* Diagnostic sockets in containers. */
+extern const struct ns_tmp_kind dotnet_socket_kind;
+
 /* wake: woken when dotnet_find_elsewhere() has one; outlives it. */
 int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err);
 void dotnet_find_close(struct dotnet_find *f);

@@ -5,6 +5,7 @@
  * the second delivers whole events in the order of time, and waits where the queue is full. Memory
  * grows with what was learned, not with the file; it is logged at the end. One thread runs it.
  */
+#include "source/etl/file.h"
 #include "source/etw/events.h"
 
 #include <inttypes.h>

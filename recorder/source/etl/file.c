@@ -27,33 +27,10 @@ static uint32_t le32(const uint8_t *at)
 	return (uint32_t)bytes_le(at, 4);
 }
 
-/* ---- clock --------------------------------------------------------------------------------------- */
-
-/* a * b / c without overflow in between; UINT64_MAX when it does not fit. */
-static uint64_t scale(uint64_t a, uint64_t b, uint64_t c)
-{
-	__extension__ typedef unsigned __int128 wide;
-	wide v = (wide)a * b / c;
-
-	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
-}
-
-uint64_t etl_clock_ns(const struct etl_clock *clock, int64_t ticks)
-{
-	if (ticks <= clock->t0_ticks)
-		return 0;
-	return scale((uint64_t)ticks - (uint64_t)clock->t0_ticks, NS_PER_SEC, clock->frequency_hz);
-}
-
 uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks)
 {
-	const struct etl_clock *clock = &facts->clock;
-	uint64_t since;
+	uint64_t since = etw_clock_since(&facts->clock, ticks, FILETIME_HZ);
 
-	if (ticks <= clock->t0_ticks)
-		return facts->start_filetime;
-	since = scale((uint64_t)ticks - (uint64_t)clock->t0_ticks, FILETIME_HZ,
-		      clock->frequency_hz);
 	return since > UINT64_MAX - facts->start_filetime ? UINT64_MAX
 							  : facts->start_filetime + since;
 }
@@ -202,13 +179,13 @@ static size_t utf16_text(const uint8_t *at, size_t nbytes, char *out, size_t n)
 	return used;
 }
 
-static void choose_clock(struct etl_clock *clock, uint32_t kind, uint64_t perf_hz, uint32_t mhz)
+static void choose_clock(struct etw_clock *clock, uint32_t kind, uint64_t perf_hz, uint32_t mhz)
 {
-	clock->kind = kind <= ETL_CLOCK_CYCLES ? (enum etl_clock_kind)kind : ETL_CLOCK_UNSET;
+	clock->kind = kind <= ETW_CLOCK_CYCLES ? (enum etw_clock_kind)kind : ETW_CLOCK_UNSET;
 	clock->frequency_hz = perf_hz;
-	if (clock->kind == ETL_CLOCK_FILETIME)
+	if (clock->kind == ETW_CLOCK_FILETIME)
 		clock->frequency_hz = FILETIME_HZ;
-	else if (clock->kind == ETL_CLOCK_CYCLES)
+	else if (clock->kind == ETW_CLOCK_CYCLES)
 		clock->frequency_hz = (uint64_t)mhz * 1000000u;
 	if (!clock->frequency_hz)
 		clock->frequency_hz = FILETIME_HZ;
@@ -218,6 +195,7 @@ static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_fac
 {
 	const uint8_t *boot = at + (is64 ? BOOT_AT_64 : BOOT_AT_32);
 	size_t names = (is64 ? BOOT_AT_64 : BOOT_AT_32) + NAMES_AFTER_BOOT;
+	uint64_t since_1970;
 
 	facts->session_buffer_bytes = le32(at);
 	facts->os_major = at[4];
@@ -234,8 +212,8 @@ static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_fac
 	facts->bias_minutes = (int32_t)le32(at + (is64 ? TIME_ZONE_AT_64 : TIME_ZONE_AT_32));
 	facts->boot_filetime = bytes_le(boot, 8);
 	facts->start_filetime = bytes_le(boot + 16, 8);
-	if (facts->start_filetime > FILETIME_TO_1970)
-		facts->start_wall_ns = scale(facts->start_filetime - FILETIME_TO_1970, 100, 1);
+	since_1970 = facts->start_filetime > FILETIME_TO_1970 ? facts->start_filetime - FILETIME_TO_1970 : 0;
+	facts->start_wall_ns = since_1970 > UINT64_MAX / 100 ? UINT64_MAX : since_1970 * 100;
 	facts->buffers_lost = le32(boot + 28);
 	choose_clock(&facts->clock, le32(boot + 24), bytes_le(boot + 8, 8), facts->cpu_mhz);
 	names += utf16_text(at + names, n - names, facts->session, sizeof(facts->session));

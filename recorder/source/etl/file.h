@@ -26,6 +26,7 @@
 
 #include "base/err.h"
 #include "source/etl/records.h"
+#include "source/etw/clock.h"
 
 #define ETL_BUFFERS_MAX (1u << 20)           /* 64 GB of 64 KB buffers */
 #define ETL_BUFFER_MAX_BYTES (16u << 20)     /* of one, expanded */
@@ -33,21 +34,8 @@
 #define ETL_UNZIP_MEMORY_BYTES (8u << 20)
 #define ETL_DAMAGES_MAX 8u                   /* named; more are only counted */
 
-enum etl_clock_kind {
-	ETL_CLOCK_UNSET,                     /* 0: taken as QPC */
-	ETL_CLOCK_QPC,
-	ETL_CLOCK_FILETIME,
-	ETL_CLOCK_CYCLES,
-};
-
-struct etl_clock {
-	int64_t t0_ticks;                    /* of the first record, the session's header */
-	uint64_t frequency_hz;               /* never 0 */
-	enum etl_clock_kind kind;
-};
-
 struct etl_facts {
-	struct etl_clock clock;
+	struct etw_clock clock;              /* t0 is the session's header */
 	uint64_t start_filetime;             /* wall clock at t0; 100 ns since 1601-01-01 UTC */
 	uint64_t boot_filetime, end_filetime;
 	uint64_t start_wall_ns;              /* the same as ns since 1970; 0 if it is before */
@@ -126,8 +114,6 @@ uint64_t etl_file_progress(const struct etl_file *file);
 /* CRC-32 (as zlib's) over the payloads of all readable buffers in the order of the file. */
 int etl_file_crc(struct etl_file *file, uint32_t *crc, struct err *err);
 
-/* ns since t0; 0 before it, UINT64_MAX when it would not fit. */
-uint64_t etl_clock_ns(const struct etl_clock *clock, int64_t ticks);
 /* FILETIME of a tick of this trace. */
 uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks);
 

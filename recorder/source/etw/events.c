@@ -23,7 +23,7 @@ void etw_events_learn_interval(struct etw_events *s, const struct etw_record *re
 
 uint64_t etw_events_time(const struct etw_events *s, int64_t ticks)
 {
-	uint64_t ns = etl_clock_ns(&s->clock, ticks);
+	uint64_t ns = etw_clock_ns(&s->clock, ticks);
 
 	return ns > UINT64_MAX - 1 - s->start_ns ? UINT64_MAX - 1 : s->start_ns + ns;
 }

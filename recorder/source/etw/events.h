@@ -9,7 +9,7 @@
 #define SOURCE_ETW_EVENTS_H
 
 #include "base/os.h"
-#include "source/etl/file.h"
+#include "source/etw/clock.h"
 #include "source/etw/code.h"
 #include "source/etw/decode.h"
 #include "source/etw/stacks.h"
@@ -31,7 +31,7 @@ struct etw_known_class {
 
 struct etw_events {
 	struct source_config cfg;
-	struct etl_clock clock;              /* of the records' ticks */
+	struct etw_clock clock;              /* of the records' ticks */
 	uint64_t start_ns;                   /* t0 on the recorder's clock */
 	bool waits;                          /* for room in the queue; else what does not fit is lost */
 	struct etw_state *state;

@@ -341,7 +341,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 		return err_memory(err, "for a session's records");
 	}
 	l->e.cfg = *cfg;
-	l->e.clock = (struct etl_clock){.frequency_hz = frequency_hz, .kind = ETL_CLOCK_QPC};
+	l->e.clock = (struct etw_clock){.frequency_hz = frequency_hz, .kind = ETW_CLOCK_QPC};
 	l->told_100ns = cfg->freq_hz ? 10000000u / cfg->freq_hz : 0;
 	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
 	l->e.before = before;

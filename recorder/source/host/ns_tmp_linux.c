@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/os.h"
-#include "source/dotnet/ipc.h"
 #include "source/host/ns_hung_linux.h"
 #include "source/host/proc_pid_linux.h"
 
@@ -29,7 +28,8 @@
 #define ENTRIES_MAX 65536u                   /* looked at of one group of processes */
 #define QUEUE_MAX 64u
 #define HSPERF "hsperfdata_"
-#define DOTNET "dotnet-diagnostic-"
+
+const struct ns_tmp_kind ns_tmp_jvm = {.programs = "Java"};
 
 struct member {
 	uint32_t pid, group, inner;          /* inner 0 = not asked yet */
@@ -53,7 +53,7 @@ struct known {
 };
 
 struct work {
-	enum ns_tmp_kind kind;
+	const struct ns_tmp_kind *kind;
 	struct ns_hung *hung;
 	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
 	struct os_cond *wake;
@@ -81,7 +81,7 @@ struct ns_tmp {
 	struct os_thread *thread;
 	struct os_wake *wake;                /* NULL = none */
 	struct log *log;
-	enum ns_tmp_kind kind;
+	const struct ns_tmp_kind *kind;
 	struct ns_hung *hung;
 	uint32_t back_told;
 };
@@ -337,7 +337,7 @@ static void see_name(const struct place *p, int dir, const char *name, uint32_t 
 	file.pid = member_of(p->w, p->group, inner);
 	if (file.pid && user_of(file.pid, &user) && (p->owner == (uid_t)-1 || p->owner == user)) {
 		file.uid = user;
-		file.fd = (p->w->kind == NS_TMP_JVM ? open_own_data : name_own_socket)(dir, name, user);
+		file.fd = (p->w->kind->is_socket ? name_own_socket : open_own_data)(dir, name, user);
 	}
 	snprintf(file.name, sizeof(file.name), "%.100s", name);
 	note_known(p->w, g, st.st_ino, file.fd >= 0 && deliver(p->w, &file) ? file.pid : 0);
@@ -408,14 +408,15 @@ static void see_tmp(struct work *w, uint32_t group)
 	struct place place = {w, group, (uid_t)-1};
 	DIR *tmp = open_tmp(w->groups[group].some_pid);
 	struct dirent *entry;
-	uint64_t key;
 	uint32_t inner;
 
 	while (tmp && goes_on(w) && (entry = readdir(tmp)) != NULL) {
-		if (w->kind == NS_TMP_JVM && strncmp(entry->d_name, HSPERF, sizeof(HSPERF) - 1) == 0)
+		if (w->kind->is_socket) {
+			if (w->kind->is_socket(entry->d_name, &inner))
+				see_name(&place, dirfd(tmp), entry->d_name, inner);
+		} else if (strncmp(entry->d_name, HSPERF, sizeof(HSPERF) - 1) == 0) {
 			see_user(&place, dirfd(tmp), entry->d_name);
-		else if (w->kind == NS_TMP_DOTNET && dotnet_socket_name(entry->d_name, &inner, &key))
-			see_name(&place, dirfd(tmp), entry->d_name, inner);
+		}
 	}
 	if (tmp)
 		closedir(tmp);
@@ -530,7 +531,8 @@ static int start(struct ns_tmp *t, struct err *err)
 	return rc;
 }
 
-int ns_tmp_open(enum ns_tmp_kind kind, struct os_wake *wake, struct log *log, struct ns_tmp **out, struct err *err)
+int ns_tmp_open(const struct ns_tmp_kind *kind, struct os_wake *wake, struct log *log,
+		struct ns_tmp **out, struct err *err)
 {
 	struct ns_tmp *t = calloc(1, sizeof(*t));
 	int rc;
@@ -561,11 +563,6 @@ static void leave_behind(struct ns_tmp *t)
 	t->thread = NULL;
 }
 
-static const char *programs(const struct ns_tmp *t)
-{
-	return t->kind == NS_TMP_JVM ? "Java" : ".NET";
-}
-
 /* Under the lock of the one that is held up; releases it. */
 static void replace(struct ns_tmp *t)
 {
@@ -573,12 +570,12 @@ static void replace(struct ns_tmp *t)
 
 	leave_behind(t);
 	log_line(t->log, LOG_WARN, "the file system of the container of pid %u does not answer: its %s programs are not "
-		 "looked for until it does", w->at.some_pid, programs(t));
+		 "looked for until it does", w->at.some_pid, t->kind->programs);
 	if (ns_hung_threads(t->hung) < NS_HUNG_MAX)
 		start(t, NULL);
 	if (!t->work)
 		log_line(t->log, LOG_ERROR, "%s programs are not looked for in any container any more, until one of the "
-			 "%u file systems that do not answer does", programs(t), NS_HUNG_MAX);
+			 "%u file systems that do not answer does", t->kind->programs, NS_HUNG_MAX);
 	os_mutex_unlock(w->lock);
 }
 
@@ -590,7 +587,7 @@ static void see_who_came_back(struct ns_tmp *t)
 		return;
 	t->back_told = back;
 	log_line(t->log, LOG_WARN, "the file system of a container answers again: its %s programs are looked for in a minute",
-		 programs(t));
+		 t->kind->programs);
 }
 
 bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out)
@@ -650,7 +647,7 @@ void ns_tmp_close(struct ns_tmp *t)
 #define CAP_SYS_PTRACE_BIT 19u
 
 /* To read a file of another's takes less than to connect to a socket, which is a right to write (unix(7)). */
-int ns_tmp_others(enum ns_tmp_kind kind, struct err *err)
+int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err)
 {
 	struct buf text = {0};
 	const char *line = NULL;
@@ -662,11 +659,11 @@ int ns_tmp_others(enum ns_tmp_kind kind, struct err *err)
 		have = strtoull(line + 8, NULL, 16);
 	buf_free(&text);
 	if (have >> CAP_SYS_PTRACE_BIT & 1 &&
-	    (have >> CAP_DAC_OVERRIDE_BIT & 1 || (kind == NS_TMP_JVM && have >> CAP_DAC_READ_SEARCH_BIT & 1)))
+	    (have >> CAP_DAC_OVERRIDE_BIT & 1 || (!kind->is_socket && have >> CAP_DAC_READ_SEARCH_BIT & 1)))
 		return 0;
 	return err_set(err, ERR_ACCESS, "this user may look at programs of its own only: run as root (of the host), or "
 		       "give the program cap_sys_ptrace and %s",
-		       kind == NS_TMP_JVM ? "cap_dac_read_search" : "cap_dac_override, to connect to their sockets");
+		       kind->is_socket ? "cap_dac_override, to connect to their sockets" : "cap_dac_read_search");
 }
 
 bool ns_tmp_is_here(uint32_t pid)
@@ -680,7 +677,7 @@ bool ns_tmp_is_here(uint32_t pid)
 	return mounts && pids && mounts == namespace_of("self", "mnt") && pids == namespace_of("self", "pid");
 }
 
-bool ns_tmp_has(uint32_t pid, enum ns_tmp_kind kind)
+bool ns_tmp_has(uint32_t pid, const struct ns_tmp_kind *kind)
 {
 	struct work *w = calloc(1, sizeof(*w));
 	bool any;

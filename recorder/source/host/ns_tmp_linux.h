@@ -23,10 +23,17 @@
 #define NS_TMP_NAME_BYTES 108
 #define NS_TMP_STUCK_NS (2 * NS_PER_SEC)
 
-enum ns_tmp_kind {
-	NS_TMP_JVM,                          /* hsperfdata_USER/PID, open for reading */
-	NS_TMP_DOTNET,                       /* dotnet-diagnostic-PID-KEY-socket, by O_PATH */
+/* What to look for; static. */
+struct ns_tmp_kind {
+	const char *programs;                /* for messages: "Java" */
+	/*
+	 * Whether a name in /tmp is that of such a socket, and the pid in it; a socket is delivered by
+	 * O_PATH. NULL = performance data, /tmp/hsperfdata_USER/PID, delivered open for reading.
+	 */
+	bool (*is_socket)(const char *name, uint32_t *inner_pid);
 };
+
+extern const struct ns_tmp_kind ns_tmp_jvm;
 
 struct ns_tmp_file {
 	uint32_t pid, uid;                   /* of its process, as we see it */
@@ -38,17 +45,18 @@ struct ns_tmp;
 struct os_wake;
 
 /* wake: woken when there is one to take; NULL = nobody waits for that. Outlives it. */
-int ns_tmp_open(enum ns_tmp_kind kind, struct os_wake *wake, struct log *log, struct ns_tmp **out, struct err *err);
+int ns_tmp_open(const struct ns_tmp_kind *kind, struct os_wake *wake, struct log *log,
+		struct ns_tmp **out, struct err *err);
 void ns_tmp_close(struct ns_tmp *t);         /* NULL allowed; waits 2 s at most */
 
 /* The next one that was found, once each; false = none now. Never waits. One thread, and once a second or more. */
 bool ns_tmp_take(struct ns_tmp *t, uint64_t now_ns, struct ns_tmp_file *out);
 
 /* 0, or ERR_ACCESS: this user sees programs of its own only, here and in containers. For check. */
-int ns_tmp_others(enum ns_tmp_kind kind, struct err *err);
+int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err);
 /* Whether this process is, for sure, in our namespaces of mounts and of pids. */
 bool ns_tmp_is_here(uint32_t pid);
 /* Whether one that is not has its file: for check, on a thread that may hang. */
-bool ns_tmp_has(uint32_t pid, enum ns_tmp_kind kind);
+bool ns_tmp_has(uint32_t pid, const struct ns_tmp_kind *kind);
 
 #endif

@@ -767,7 +767,7 @@ static int jvm_part(unsigned i, struct source_part *out, struct err *err)
 		return 0;
 	out->name = "java-of-others";
 	out->summary = "pauses of Java programs of other users, and in containers";
-	return ns_tmp_others(NS_TMP_JVM, err);
+	return ns_tmp_others(&ns_tmp_jvm, err);
 }
 
 const struct source_ops jvm_source = {

@@ -330,7 +330,7 @@ int jvm_table_open(struct jvm_table *t, struct processes *processes, struct gc_c
 		return err_memory(err, "for the table of Java programs");
 	t->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	watch(t, "/tmp", 0);
-	return ns_tmp_open(NS_TMP_JVM, wake, log, &t->elsewhere, err);
+	return ns_tmp_open(&ns_tmp_jvm, wake, log, &t->elsewhere, err);
 }
 
 void jvm_table_close(struct jvm_table *t)

@@ -280,7 +280,7 @@ static bool has_perf_data(uint32_t pid)
 	bool any;
 
 	if (!ns_tmp_is_here(pid))
-		return ns_tmp_has(pid, NS_TMP_JVM);
+		return ns_tmp_has(pid, &ns_tmp_jvm);
 
 	snprintf(path, sizeof(path), "/tmp/hsperfdata_*/%" PRIu32, pid);
 	any = glob(path, GLOB_NOSORT, NULL, &found) == 0;
@@ -299,7 +299,7 @@ static void see_rest(const struct work *w, struct process_view *v)
 		f->has_diagnostics |= w->sockets[i] == v->pid;
 	f->is_dotnet |= f->has_diagnostics;
 	if (f->is_dotnet && !f->has_diagnostics && !ns_tmp_is_here(v->pid))
-		f->has_diagnostics = ns_tmp_has(v->pid, NS_TMP_DOTNET);
+		f->has_diagnostics = ns_tmp_has(v->pid, &dotnet_socket_kind);
 	if (f->is_jvm) {
 		f->has_perf_data = has_perf_data(v->pid);
 		f->has_gc_probes = !f->has_perf_data && strcmp(v->name, "java") == 0 &&
