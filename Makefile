@@ -4,14 +4,14 @@
 #   make check      build for both hosts and run every test
 #   make help       every target
 #
-# Sources are found, not listed: a new file in one of the layers' directories is built. A file whose
+# Sources are found, not listed: a new file in a room's folder is built. A file whose
 # name ends in _linux.c or _windows.c is built for that host only, every other file for both. Each
-# layer becomes one static archive, and a test links its own layer and those below: a call upwards
+# room becomes one static archive, and a test links its own room and what that uses: any other call
 # is a link error.
 #
 # The same rules serve every kind of build: VARIANT is linux, windows, asan, tsan, fuzz or clang,
 # and all that it makes is in build/$(VARIANT)/. For the command line: CC, CFLAGS, LDFLAGS, PREFIX,
-# DESTDIR, V=1 (show commands), T=model_ring (only unit tests test_model_ring*), FUZZ_SECONDS=20,
+# DESTDIR, V=1 (show commands), T=model/ring (only unit tests model/ring*), FUZZ_SECONDS=20,
 # BUILD=build/mine (a directory of your own, for make all and make unit).
 
 VARIANT := linux
@@ -32,66 +32,44 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
-# ---- layers: where each lives, and what it may call ----------------------------------------------
+# ---- rooms: the folder of that name, and which others it may include and call -------------------------
 
-LAYERS := app list stopped process log counter dotnet etl etw perf jvm probe runtime ring host cli engine analysis options source triggers store export symbol unwind model base
+# Lower ones first: a room uses rooms that stand above its own line.
+uses_base     :=
+uses_model    := base
+uses_unwind   := base model
+uses_symbol   := base model
+uses_triggers := base model
+uses_store    := base model
+uses_export   := base model
+uses_source   := base model symbol
+uses_host     := base model
+uses_ring     := base
+uses_runtime  := base model source
+uses_probe    := base model symbol source host ring runtime
+uses_jvm      := base model symbol source host runtime
+uses_perf     := base model symbol unwind source host ring probe jvm
+uses_etw      := base model symbol source host
+uses_etl      := base symbol etw
+uses_dotnet   := base model source host runtime probe etw
+uses_counter  := base model source host runtime
+uses_log      := base source
+uses_process  := base model source host
+uses_stopped  := base model unwind source host
+uses_list     := base symbol source host probe jvm perf etw etl dotnet counter log process stopped
+uses_analysis := base model triggers
+uses_options  := base
+uses_engine   := base model symbol triggers store export source
+uses_cli      := base model symbol triggers store export source host dotnet stopped list analysis options engine
 
-dir_app      := recorder
-dir_source   := recorder/source
-dir_triggers := triggers
-dir_store    := store
-dir_export   := export
-dir_symbol   := recorder/symbol
-dir_unwind   := recorder/unwind
-dir_model    := recorder/model
-dir_base     := recorder/base
-dir_list := recorder/source/list
-dir_stopped := recorder/source/stopped
-dir_process := recorder/source/process
-dir_log := recorder/source/log
-dir_counter := recorder/source/counter
-dir_dotnet := recorder/source/dotnet
-dir_etl := recorder/source/etl
-dir_etw := recorder/source/etw
-dir_perf := recorder/source/perf
-dir_jvm := recorder/source/jvm
-dir_probe := recorder/source/probe
-dir_runtime := recorder/source/runtime
-dir_ring := recorder/source/ring
-dir_host := recorder/source/host
-dir_cli := recorder/cli
-dir_engine := recorder/engine
-dir_analysis := recorder/analysis
-dir_options := recorder/options
+ROOMS := base model unwind symbol triggers store export source host ring runtime probe jvm perf etw etl dotnet \
+         counter log process stopped list analysis options engine cli
 
-# In link order: callers before callees.
-uses_base     := base
-uses_model    := model base
-uses_unwind   := unwind model base
-uses_symbol   := symbol model base
-uses_source   := $(filter-out app,$(LAYERS))
-uses_triggers := triggers model base
-uses_store    := store model base
-uses_export   := export model base
-uses_app      := $(LAYERS)
-uses_list := $(LAYERS)
-uses_stopped := $(LAYERS)
-uses_process := $(LAYERS)
-uses_log := $(LAYERS)
-uses_counter := $(LAYERS)
-uses_dotnet := $(LAYERS)
-uses_etl := $(LAYERS)
-uses_etw := $(LAYERS)
-uses_perf := $(LAYERS)
-uses_jvm := $(LAYERS)
-uses_probe := $(LAYERS)
-uses_runtime := $(LAYERS)
-uses_ring := $(LAYERS)
-uses_host := $(LAYERS)
-uses_cli := $(LAYERS)
-uses_engine := $(LAYERS)
-uses_analysis := $(LAYERS)
-uses_options := $(LAYERS)
+# Linked are callers before callees: a room, what it uses, and what that uses.
+reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+LINKED := $(call reverse,$(ROOMS))
+$(foreach r,$(ROOMS),$(eval dir_$r := $(firstword $(wildcard recorder/$r recorder/source/$r $r))))
+$(foreach r,$(ROOMS),$(eval reach_$r := $(sort $r $(foreach u,$(uses_$r),$(reach_$u)))))
 
 # ---- compiler ------------------------------------------------------------------------------------
 
@@ -127,8 +105,8 @@ variant_clang  := -O0 -g0 # a second opinion: compiled, never linked
 
 flags   = $(CFLAGS) $(flags_$(HOST)) $(variant_$(VARIANT))
 compile = $(CC) $(flags_common) $(WARNINGS) $(CPPFLAGS) $(flags)
-link    = $(CC) $(flags) $(link_$(HOST)) $(LDFLAGS) -Wl,--start-group
-libs    = -Wl,--end-group -Wl,--as-needed $(libs_$(HOST)) $(LDLIBS)
+link    = $(CC) $(flags) $(link_$(HOST)) $(LDFLAGS)
+libs    = -Wl,--as-needed $(libs_$(HOST)) $(LDLIBS)
 
 # Short lines instead of commands, unless V=1.
 Q   := $(if $(V),,@)
@@ -138,18 +116,17 @@ say  = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
 srcs = $(filter-out %_$(OTHER).c,$(wildcard $(1)/*.c))
 
-srcs_app := $(filter-out recorder/main.c,$(call srcs,recorder))
-$(foreach l,$(filter-out app,$(LAYERS)),$(eval srcs_$(l) := $(call srcs,$(dir_$(l)))))
+$(foreach r,$(ROOMS),$(eval srcs_$r := $(call srcs,$(dir_$r))))
 
 # The report's page, style and scripts stand in the program as text.
 report_files := $(BUILD)/gen/report_files.c
 srcs_export  += $(report_files)
 
-tests    := $(filter tests/test_$(T)%,$(call srcs,tests))
+tests    := $(filter tests/unit/$(T)%,$(call srcs,tests/unit/*))
 targets  := $(call srcs,tests/programs)
 fuzzers  := $(call srcs,tests/fuzz)
 helpers  := $(call srcs,tests/support)
-sources  := recorder/main.c $(foreach l,$(LAYERS),$(srcs_$(l))) $(tests) $(targets) $(fuzzers) \
+sources  := recorder/main.c $(foreach r,$(ROOMS),$(srcs_$r)) $(tests) $(targets) $(fuzzers) \
             $(helpers)
 
 # What tests share is an archive too; these two are linked by name.
@@ -160,15 +137,16 @@ objects := $(call objs,$(sources))
 
 # Programs, by kind: ours, the unit tests, those that tests record, the fuzz targets.
 recorder        := $(BUILD)/recorder$(EXE)
-test_programs   := $(tests:tests/%.c=$(BUILD)/tests/%$(EXE))
+test_programs   := $(tests:%.c=$(BUILD)/%$(EXE))
 target_programs := $(targets:tests/%.c=$(BUILD)/%$(EXE))
 # Stand-ins for DLLs of Windows; tests put them into a Wine prefix of their own.
 test_dlls       := $(if $(EXE),$(patsubst tests/%.c,$(BUILD)/%.dll,$(wildcard tests/dll/*.c)))
 
 fuzz_programs   := $(fuzzers:tests/%.c=$(BUILD)/%)
 
-# "model_ring" is a name in layer model; archives of what a name may call:
-archives = $(patsubst %,$(BUILD)/lib/%.a,$(uses_$(firstword $(subst _, ,$(1)))))
+# What something in a room links.
+archives = $(patsubst %,$(BUILD)/lib/%.a,$(filter $(reach_$(1)),$(LINKED)))
+room_of  = $(patsubst %/,%,$(dir $(1)))
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -190,21 +168,21 @@ $(BUILD)/lib/%.a: $$(call objs,$$(srcs_$$*)) $(BUILD)/files
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)ar rcs $@ $(filter %.o,$^)
 
-$(recorder): $(BUILD)/obj/recorder/main.o $(call archives,app)
+$(recorder): $(BUILD)/obj/recorder/main.o $(call archives,cli)
 	$(call say,LINK,$@)
 	$(Q)$(link) -o $@ $^ $(libs)
 
-# A unit test. Its allocations, and those of the layers under it, go through alloc_walk.c.
-$(BUILD)/tests/test_%$(EXE): $(BUILD)/obj/tests/test_%.o $(BUILD)/obj/tests/support/alloc_walk.o \
-                             $(BUILD)/lib/support.a $$(call archives,$$*)
+# A unit test of a room. Its allocations, and those of the rooms that it links, go through alloc_walk.c.
+$(BUILD)/tests/unit/%$(EXE): $(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/support/alloc_walk.o \
+                             $(BUILD)/lib/support.a $$(call archives,$$(call room_of,$$*))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ $(libs) -lcmocka
+	$(Q)$(link) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ -lcmocka $(libs)
 
-# A whole program that a test records or has write something; it may use any layer. burn uses none:
+# A whole program that a test records or has write something; it may use any room. burn uses none:
 # `make demo` builds it on machines that have nothing for tests.
 $(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o \
-                           $$(if $$(filter-out burn,$$*),$(BUILD)/lib/support.a $$(call archives,app))
+                           $$(if $$(filter-out burn,$$*),$(BUILD)/lib/support.a $$(call archives,cli))
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libs)
 
@@ -213,9 +191,10 @@ $(BUILD)/dll/%.dll: tests/dll/%.c $(BUILD)/flags | $(BUILD)/headers
 	$(call say,LINK,$@)
 	$(Q)$(compile) -Wno-pedantic $(WERROR) -shared -static -MMD -MP -o $@ $<
 
-# A fuzz target: with clang's engine, elsewhere with a main() that replays files.
+# A fuzz target of a room, fuzz_ROOM_NAME: with clang's engine, elsewhere with a main() that replays files.
 engine := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(BUILD)/obj/tests/support/fuzz_main.o)
-$(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) $$(call archives,$$*)
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) \
+                      $$(call archives,$$(firstword $$(subst _, ,$$*)))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter -%,$(engine)) -o $@ $^ $(libs)
@@ -223,7 +202,7 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) $
 # Two files that are rewritten only when they would differ: with other flags every object is built
 # again, with a source file more or less every archive.
 $(BUILD)/flags: text = $(compile)
-$(BUILD)/files: text = $(foreach l,$(LAYERS) support,$(srcs_$(l)))
+$(BUILD)/files: text = $(foreach r,$(ROOMS) support,$(srcs_$r))
 $(BUILD)/flags $(BUILD)/files: FORCE
 	@mkdir -p $(@D)
 	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@
@@ -264,11 +243,11 @@ demo: deps-linux ## record this machine under load; two incidents, their stacks 
 	@tests/support/demo.sh
 
 # What unit tests are called in build $(1), or under Wine; all of them or those named $(2)*.
-names = $(wildcard tests/test_$(or $(2),$(T))*.c)
-built = $(patsubst tests/%.c,build/$(1)/tests/%,$(filter-out %_windows.c,$(names)))
-wined = $(patsubst tests/%.c,build/windows/tests/%.exe,$(filter-out %_linux.c,$(names)))
+names = $(filter tests/unit/$(or $(2),$(T))%,$(wildcard tests/unit/*/*.c))
+built = $(patsubst %.c,build/$(1)/%,$(filter-out %_windows.c,$(names)))
+wined = $(patsubst %.c,build/windows/%.exe,$(filter-out %_linux.c,$(names)))
 
-unit: ## the Linux unit tests only; T=model_ring: only those named so
+unit: ## the Linux unit tests only; T=model/ring: only those named so
 	$(Q)$(MAKE) goals GOALS='$(test_programs)'
 	@tests/run.sh $(test_programs)
 
@@ -284,7 +263,7 @@ check-asan: deps ## unit tests, fuzz corpora under the address and undefined beh
 	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs)'
 	@tests/run.sh $(asan_programs)
 
-tsan_programs = $(foreach t,model_ring model_queue symbol_worker app_engine app_load,$(call built,tsan,$(t)))
+tsan_programs = $(foreach t,model/ring model/queue symbol/worker engine/engine engine/file engine/load,$(call built,tsan,$(t)))
 check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
 	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs)'
 	@tests/run.sh $(tsan_programs)

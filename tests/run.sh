@@ -5,7 +5,7 @@
 #
 # What a program is shows in its name:
 #
-#   build/VARIANT/tests/test_X    cmocka, on this host; .exe: under Wine. In the repository's top
+#   build/VARIANT/tests/unit/ROOM/X   cmocka, on this host; .exe: under Wine. In the repository's top
 #                                 directory, TEST_TMP names an empty directory of its own. A test
 #                                 that skips prints why before it calls skip(). One that does less
 #                                 than elsewhere says so: a line "in part: WHAT", which is shown.
@@ -41,8 +41,8 @@ GIVEN_ASAN_OPTIONS=${ASAN_OPTIONS:-}
 asan_options()
 {
 	local sigbus=2
-	case ${1##*/} in
-	test_source_mapped_linux | test_source_jvm_linux) sigbus=1 ;;  # read what may be cut off: mapped_linux.h
+	case $1 in
+	*/host/mapped_linux | */jvm/jvm_linux) sigbus=1 ;;  # read what may be cut off: mapped_linux.h
 	esac
 	echo "${GIVEN_ASAN_OPTIONS:-handle_segv=2:handle_sigbus=$sigbus:handle_sigfpe=2:detect_leaks=1}"
 }

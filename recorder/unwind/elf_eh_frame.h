@@ -33,7 +33,7 @@
 /*
  * Instructions that one stack may cost, over all its frames: the sum of what programs and
  * expressions execute. The longest program of libc, libcrypto and python3 has 219, of node
- * 2,236, of cc1 13,365 (test_unwind_files_linux.c prints them).
+ * 2,236, of cc1 13,365 (unwind/files_linux.c prints them).
  */
 #define EH_BUDGET (128u << 10)
 

@@ -41,6 +41,6 @@ check plan_says_how_far_the_buffer_reaches jq -e '.verdict == "ok" and .history_
 	.samples_per_s > 100 and .memory_bytes > 1048576' plan.json
 check plan_stores_nothing test ! -e none.db
 check a_sample_takes_as_many_bytes_as_was_said jq -e '.ratio > 0.9 and .ratio < 1.1' compared
-# The seconds are those bytes, the samples a second, and whole segments: tests/test_app_plan.c fills a ring.
+# The seconds are those bytes, the samples a second, and whole segments: tests/unit/engine/plan.c fills a ring.
 check and_that_many_samples_fill_it jq -e '.history_s * .samples_per_s * .bytes_per_sample / 1048576 | . > 0.9 and . < 1.1' \
 	plan.json

@@ -1,6 +1,6 @@
 /*
  * Take what a trace file gives as a source, on this thread, while the source runs on its own: by hand-made
- * files (tests/test_source_etl.c) and real ones (tests/test_source_etl_totals.c). One at a time.
+ * files (tests/unit/etl/etl.c) and real ones (tests/unit/etl/totals.c). One at a time.
  */
 #ifndef TESTS_ETL_TAKING_H
 #define TESTS_ETL_TAKING_H

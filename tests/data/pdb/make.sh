@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make the images and the PDB that test_symbol_pe and test_symbol_pdb read; clang 14 and lld 14 made
+# Make the images and the PDB that symbol/pe and symbol/pdb read; clang 14 and lld 14 made
 # those that are here. With others the numbers in the tests change.
 set -e
 cd "$(dirname "$0")"

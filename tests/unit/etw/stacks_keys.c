@@ -1,4 +1,4 @@
-/* Stacks that are told apart from their events: by keys, too late, live, in extended items; see test_source_etw_stacks.c. */
+/* Stacks that are told apart from their events: by keys, too late, live, in extended items; see etw/stacks.c. */
 #include "tests/support/etw_stack_lab.h"
 
 #include <setjmp.h>

@@ -170,7 +170,7 @@ static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state
 	size_t n;
 
 	(void)state;
-	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_source_hsperf/young", 4096, &file, &err), 0);
+	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_jvm_hsperf/young", 4096, &file, &err), 0);
 	assert_int_equal(hsperf_parse(file.data, file.len, &h, &err), 0);
 	assert_int_equal(h.frequency_hz, 1000000000u);
 	assert_int_not_equal(h.ticks_at, 0);

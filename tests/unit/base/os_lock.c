@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 /*
- * The second process is this program again: "test_base_os_lock try PATH" ends with 10 when it gets
+ * The second process is this program again: "base/os_lock try PATH" ends with 10 when it gets
  * the lock (without giving it back), 11 when it is told that process PID has it, else with 12.
  */
 enum { GOT_IT = 10, REFUSED = 11, ODD = 12 };

@@ -123,7 +123,7 @@ static void os_env_is_null_for_what_is_not_set(void **state)
 static void os_args_begin_with_the_program_and_end_with_null(void **state)
 {
 	(void)state;
-	assert_non_null(strstr(program_args[0], "test_base_os"));
+	assert_non_null(strstr(program_args[0], "os"));
 	assert_null(program_args[1]);
 	assert_non_null(program_name);
 }

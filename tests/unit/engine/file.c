@@ -208,7 +208,7 @@ static void the_time_limit_is_of_the_traces_time(void **state)
 
 /* ---- the store is slow ------------------------------------------------------------------------ */
 
-/* What the same test of test_app_engine.c cuts is whole here: the reader waited. */
+/* What the same test of engine/engine.c cuts is whole here: the reader waited. */
 static void a_slow_store_and_a_low_ceiling_cut_nothing(void **state)
 {
 	struct incident in;

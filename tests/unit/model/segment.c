@@ -1,4 +1,4 @@
-/* Segments: what goes in comes out, references, limits, sealing; see test_model_segment_bytes.c. */
+/* Segments: what goes in comes out, references, limits, sealing; see model/segment_bytes.c. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/segment_lab.h"
 #include "tests/support/segment_sound.h"

@@ -1,6 +1,6 @@
 /*
  * Stacks find their events: rules of design page etl-format.md sections 7 to 9, by hand. Keys, late parts, live
- * sessions and extended items are test_source_etw_stacks_keys.c's.
+ * sessions and extended items are etw/stacks_keys.c's.
  */
 #include "base/array.h"
 #include "source/etl/records.h"

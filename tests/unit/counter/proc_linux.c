@@ -462,7 +462,7 @@ static void one_counter_can_be_read_at_once(void **state)
 	snprintf(name, sizeof(name), "Process:ID Process:pid=%u", os_pid());
 	assert_int_equal(counter_read_once(name, &v, &err), 0);
 	assert_true(!v.absent && v.value == os_pid());
-	assert_int_equal(counter_read_once("Process:ID Process:test_source_proc_linux", &v, &err),
+	assert_int_equal(counter_read_once("Process:ID Process:proc_linux", &v, &err),
 			 0);
 	assert_true(!v.absent);
 	assert_int_equal(counter_read_once("Process:Working Set:no such", &v, &err), 0);
@@ -503,7 +503,7 @@ static void list_prints_values_with_their_units(void **state)
 	assert_non_null(strstr(err.text, "'Processor'"));
 	/* All of it, without keeping the files of every process open. */
 	assert_int_equal(list(NULL, true, &text, &err), 0);
-	assert_non_null(strstr(buf_text(&text), "test_source_proc_linux"));
+	assert_non_null(strstr(buf_text(&text), "proc_linux"));
 	buf_free(&text);
 }
 

@@ -175,10 +175,10 @@ static void look_at(const struct event *e, uint64_t burn_at, uint64_t caller_at,
 		return;
 	seen->samples++;
 	assert_int_equal(e->value, NS_PER_SEC / FREQ_HZ);
-	assert_string_equal(process_name(e->process), "test_source_perf_live_linux");
+	assert_string_equal(process_name(e->process), "live_linux");
 	for (; n && f->flags & FRAME_KERNEL; f++)
 		n--;
-	if (n < 2 || strcmp(f[0].object->name, "test_source_perf_live_linux") != 0)
+	if (n < 2 || strcmp(f[0].object->name, "live_linux") != 0)
 		return;
 	seen->in_burn += f[0].offset - burn_at < 2000;
 	seen->with_caller += (f[1].flags & FRAME_RETURN_ADDRESS) && f[1].offset - caller_at < 2000;

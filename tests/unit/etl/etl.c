@@ -1,4 +1,4 @@
-/* Trace files as a source: hand-made ones event by event; the real ones are test_source_etl_totals.c's. */
+/* Trace files as a source: hand-made ones event by event; the real ones are etl/totals.c's. */
 #include "source/source.h"
 
 #include "base/os.h"
