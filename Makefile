@@ -121,6 +121,9 @@ $(foreach r,$(ROOMS),$(eval srcs_$r := $(call srcs,$(dir_$r))))
 # The report's page, style and scripts stand in the program as text.
 report_files := $(BUILD)/gen/report_files.c
 srcs_export  += $(report_files)
+# So do the topics of help.
+help_topics  := $(BUILD)/gen/help_topics.c
+srcs_cli     += $(help_topics)
 
 tests    := $(filter tests/unit/$(T)%,$(call srcs,tests/unit/*))
 targets  := $(call srcs,tests/programs)
@@ -156,12 +159,21 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/headers
 	$(Q)$(compile) $(WERROR) -MMD -MP -c -o $@ $<
 
 # Files as arrays of bytes; svg.js is report_svg_js. The report's modules are joined there: report_files.h.
+bytes = od -An -v -to1 | sed "s/ \([0-7]*\)/'\\\\\1',/g"
+
 $(report_files): $(sort $(wildcard export/report/*)) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include "export/report_files.h"'; for file in $(filter-out Makefile,$^); do \
 	    printf 'const char report_%s[] = {\n' $$(basename $$file | tr . _); \
-	    sed '/^import /d; s/^export //' $$file | od -An -v -to1 | sed "s/ \([0-7]*\)/'\\\\\1',/g"; \
+	    sed '/^import /d; s/^export //' $$file | $(bytes); \
 	    echo '0};'; done; } >$@
+
+# thread-time.md is topic_thread_time.
+$(help_topics): $(sort $(wildcard recorder/cli/help/*.md)) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/help_topics.h"'; for file in $(filter-out Makefile,$^); do \
+	    printf 'const char topic_%s[] = {\n' $$(basename $$file .md | tr - _); \
+	    <$$file $(bytes); echo '0};'; done; } >$@
 
 # Removed first: ar would keep the objects of source files that are gone.
 $(BUILD)/lib/%.a: $$(call objs,$$(srcs_$$*)) $(BUILD)/files

@@ -219,6 +219,12 @@ int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t ma
 /* Whether os_run() would find this program now; that it may be run by this user is not promised. */
 bool os_finds_program(const char *name);
 
+/*
+ * Show text through $PAGER, a shell command (else less, if it is there), and wait until it is left.
+ * false: there is no pager here, and nothing was shown.
+ */
+bool os_page(const char *text, size_t n);
+
 /* ---- signals --------------------------------------------------------------------------------- */
 
 enum os_signal {

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -127,4 +128,18 @@ int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t ma
 		return err_set(err, ERR_LIMIT, "%.200s was ended: it ran for over %.0f s", argv[0],
 			       (double)timeout_ns / 1e9);
 	return 0;
+}
+
+bool os_page(const char *text, size_t n)
+{
+	const char *pager = os_env("PAGER");
+	FILE *to;
+
+	if (!pager && !os_finds_program("less"))
+		return false;
+	to = pager && !*pager ? NULL : popen(pager ? pager : "less -FRX", "w");
+	if (!to)
+		return false;
+	fwrite(text, 1, n, to);
+	return pclose(to) == 0;
 }

@@ -140,3 +140,9 @@ int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t ma
 	buf_free(&line);
 	return rc;
 }
+
+bool os_page(const char *text, size_t n)
+{
+	(void)text, (void)n;
+	return false;
+}

@@ -3,5 +3,6 @@
 #define VERSION_H
 
 #define RECORDER_VERSION "0.1.0"
+#define RECORDER_DATE "2026-11-22"          /* of this version; manual pages print it */
 
 #endif

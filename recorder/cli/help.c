@@ -1,29 +1,264 @@
 /*
- * help: the tables of options/table.c for people.
+ * help: commands and options from the tables of options/, topics from the files of cli/help/; on
+ * the terminal, or as manual pages.
  */
 #include "cli/cmd.h"
+#include "cli/color.h"
+#include "cli/help_topics.h"
+#include "cli/markdown.h"
+
+#include "base/fit.h"
+#include "base/nearest.h"
+#include "base/os.h"
+#include "base/version.h"
 #include "export/export.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 79, COLUMNS_MIN = 40, COLUMNS_MAX = 100, MAN_COLUMNS = 78 };
+
+/* A file of cli/help/ begins with "# NAME: SUMMARY". */
+static const char *const topics[] = {
+	topic_triggers, topic_export, topic_windows, topic_linux, topic_runtimes, topic_thread_time,
+	topic_evidence, topic_privileges, topic_store, topic_conf, NULL,
+};
+
+/* What is told about one thing. */
+struct help {
+	char name[40], summary[120];
+	struct buf body;                     /* Markdown */
+};
+
+static void take_title(const char *topic, struct help *h)
+{
+	size_t n = strcspn(topic, ":");
+
+	snprintf(h->name, sizeof(h->name), "%.*s", (int)n - 2, topic + 2);
+	snprintf(h->summary, sizeof(h->summary), "%.*s", (int)strcspn(topic + n + 2, "\n"), topic + n + 2);
+}
+
+static const char *topic_by_name(const char *name)
+{
+	struct help title;
+	unsigned i;
+
+	for (i = 0; topics[i]; i++) {
+		take_title(topics[i], &title);
+		if (strcmp(title.name, name) == 0)
+			return topics[i];
+	}
+	return NULL;
+}
+
+/* ---- texts, in Markdown ---------------------------------------------------------------------------- */
 
 static void put_formats(struct buf *out)
 {
 	size_t i;
 
-	buf_puts(out, "\nFormats, and the suffixes of -o that choose them:\n");
-	for (i = 0; exporters[i]; i++)
-		buf_printf(out, "  %-17s %-18s %s\n", exporters[i]->name,
-			   exporters[i]->suffix ? exporters[i]->suffix : "", exporters[i]->summary);
+	buf_puts(out, "\n## Formats, and the suffixes of -o that choose them\n\n"
+		      "| format | suffix | for |\n|---|---|---|\n");
+	for (i = 0; exporters[i]; i++) {
+		buf_printf(out, "| `%s` |", exporters[i]->name);
+		if (exporters[i]->suffix)
+			buf_printf(out, " %s |", exporters[i]->suffix);
+		buf_puts(out, " ");
+		help_put_cell(out, exporters[i]->summary);
+		buf_puts(out, " |\n");
+	}
+}
+
+/* The topic's file, and what tables know of the matter. */
+static void put_topic(struct buf *out, const char *topic)
+{
+	unsigned i;
+
+	buf_puts(out, topic + strcspn(topic, "\n"));
+	if (topic == topic_conf) {
+		buf_puts(out, "\n## Keys\n");
+		options_keys(out);
+	}
+	if (topic != topic_triggers)
+		return;
+	buf_puts(out, "\n## Grammar\n\n| rule | value |\n|---|---|\n");
+	for (i = 0; triggers[i]; i++) {
+		buf_printf(out, "| `--%s` | ", triggers[i]->name);
+		help_put_cell(out, triggers[i]->usage);
+		buf_puts(out, " |\n");
+	}
+}
+
+static void put_topics(struct buf *out)
+{
+	struct help title;
+	unsigned i;
+
+	buf_puts(out, "\n## Topics\n\n| topic | about |\n|---|---|\n");
+	for (i = 0; topics[i]; i++) {
+		take_title(topics[i], &title);
+		buf_printf(out, "| `%s` | %s |\n", title.name, title.summary);
+	}
+	buf_puts(out,
+		 "\n## Examples\n\n"
+		 "    recorder collect /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n"
+		 "    recorder list\n"
+		 "    recorder show\n"
+		 "    recorder export --id 1 -o cpu.html\n"
+		 "\n`recorder help COMMAND` lists a command's options, `recorder help TOPIC` says more about\n"
+		 "a topic. `--max-collect-sec 60` may also be written as PerfView's `/MaxCollectSec:60`.\n"
+		 "\n## Exit status\n\n"
+		 "0 done, 1 failed, 2 wrong usage or configuration, 3 nothing found.\n");
+}
+
+/* CMD_NONE: the program. A topic that is named like a command is a part of its help. */
+static void help_of_command(enum command about, bool with_topic, struct help *h)
+{
+	const struct command_info *c = &command_table[about];
+	const char *topic = topic_by_name(c->name);
+
+	snprintf(h->name, sizeof(h->name), "%s", c->name);
+	snprintf(h->summary, sizeof(h->summary), "%s", c->summary);
+	options_help(about, &h->body);
+	if (about == CMD_NONE)
+		put_topics(&h->body);
+	if (about == CMD_EXPORT)
+		put_formats(&h->body);
+	if (topic && with_topic)
+		put_topic(&h->body, topic);
+}
+
+static void help_of_topic(const char *topic, struct help *h)
+{
+	take_title(topic, h);
+	put_topic(&h->body, topic);
+}
+
+/* ---- manual pages ---------------------------------------------------------------------------------- */
+
+static int write_page(const char *dir, const char *name, int section, const struct help *h,
+		      struct err *err)
+{
+	const char *body = buf_text(&h->body), *at;
+	struct buf path = {0}, page = {0};
+	struct out *out = NULL;
+	int rc;
+
+	buf_printf(&path, "%s/man%d", dir, section);
+	rc = os_mkdirs(buf_text(&path), err);
+	buf_printf(&path, "/%s.%d", name, section);
+	buf_puts(&page, ".\\\" Made by 'recorder help --man'.\n.TH ");
+	for (at = name; *at; at++)
+		buf_putc(&page, (char)toupper((unsigned char)*at));
+	buf_printf(&page, " %d " RECORDER_DATE " \"recorder " RECORDER_VERSION "\"\n", section);
+	buf_printf(&page, ".SH NAME\n%s \\- %s\n", name, h->summary);
+	if (strncmp(body + strspn(body, "\n"), "## ", 3) != 0)
+		buf_puts(&page, ".SH DESCRIPTION\n");
+	markdown_put(&page, body, MARKDOWN_MAN, MAN_COLUMNS);
+	buf_puts(&page, ".SH SEE ALSO\n.BR recorder (1),\n.BR recorder.conf (5),\n"
+			".BR recorder\\-triggers (7)\n");
+	if (!rc)
+		rc = buf_check(&h->body, "a manual page", err);
+	if (!rc)
+		rc = buf_check(&page, "a manual page", err);
+	if (!rc)
+		rc = out_open(buf_text(&path), true, &out, err);
+	if (!rc) {
+		out_put(out, buf_text(&page), page.len);
+		rc = out_close(out, err);
+	}
+	buf_free(&path);
+	buf_free(&page);
+	return rc;
+}
+
+static int write_pages(const char *dir, struct err *err)
+{
+	char name[sizeof(((struct help *)0)->name) + 10];
+	unsigned i;
+	int rc = 0;
+
+	for (i = CMD_NONE; !rc && i < COMMANDS; i++) {
+		struct help h = {0};
+
+		help_of_command((enum command)i, true, &h);
+		snprintf(name, sizeof(name), "recorder%s%s", i == CMD_NONE ? "" : "-", h.name);
+		rc = write_page(dir, name, 1, &h, err);
+		buf_free(&h.body);
+	}
+	for (i = 0; !rc && topics[i]; i++) {
+		bool is_conf = topics[i] == topic_conf;
+		struct help h = {0};
+
+		help_of_topic(topics[i], &h);
+		snprintf(name, sizeof(name), is_conf ? "recorder.%s" : "recorder-%s", h.name);
+		if (command_by_name(h.name) == CMD_NONE)
+			rc = write_page(dir, name, is_conf ? 5 : 7, &h, err);
+		buf_free(&h.body);
+	}
+	return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------------------------- */
+
+static int unknown(const char *name, struct err *err)
+{
+	struct help titles[sizeof(topics) / sizeof(topics[0])];
+	struct nearest nearest = {.wanted = name};
+	struct buf near = {0};
+	unsigned i;
+
+	for (i = CMD_NONE + 1; i < COMMANDS; i++)
+		nearest_offer(&nearest, command_table[i].name);
+	for (i = 0; topics[i]; i++) {
+		take_title(topics[i], &titles[i]);
+		nearest_offer(&nearest, titles[i].name);
+	}
+	nearest_put(&nearest, "", "", &near);
+	err_set(err, ERR_USAGE, "unknown command or topic '%.60s'; %s%s%s", name,
+		near.len ? "did you mean " : "'recorder help' lists them", buf_text(&near), near.len ? "?" : "");
+	buf_free(&near);
+	return ERR_USAGE;
+}
+
+static int show(const struct options *o, const struct help *h, bool paged, struct err *err)
+{
+	enum markdown_form form = color_wanted(o) ? MARKDOWN_STYLED : MARKDOWN_PLAIN;
+	size_t columns = fit_columns();
+	struct buf text = {0};
+	int rc = buf_check(&h->body, "the help", err);
+
+	columns = columns == FIT_ALL ? COLUMNS : columns - 1;
+	columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns > COLUMNS_MAX ? COLUMNS_MAX : columns;
+	if (*h->name)
+		buf_printf(&text, "%s: %s\n", h->name, h->summary);
+	markdown_put(&text, buf_text(&h->body), form, columns);
+	if (!rc)
+		rc = buf_check(&text, "the help", err);
+	if (!rc && !(paged && os_is_terminal(os_stdout()) && os_page(buf_text(&text), text.len)))
+		rc = cmd_print(&text, err);
+	buf_free(&text);
+	return rc;
 }
 
 int cmd_help(const struct options *o, struct err *err)
 {
-	enum command about = o->command == CMD_HELP ? o->help_about : o->command;
-	struct buf text = {0};
+	const char *name = o->command == CMD_HELP ? o->pattern : NULL;
+	enum command about = name ? command_by_name(name) : o->command == CMD_HELP ? CMD_NONE : o->command;
+	const char *topic = name ? topic_by_name(name) : NULL;
+	struct help h = {0};
 	int rc;
 
-	options_help(about, &text);
-	if (about == CMD_EXPORT)
-		put_formats(&text);
-	rc = cmd_print(&text, err);
-	buf_free(&text);
+	if (o->command == CMD_HELP && o->all_dir)
+		return write_pages(o->all_dir, err);
+	if (name && about == CMD_NONE && !topic)
+		return unknown(name, err);
+	if (topic && about == CMD_NONE)
+		help_of_topic(topic, &h);
+	else
+		help_of_command(about, topic != NULL, &h);
+	rc = show(o, &h, topic != NULL, err);
+	buf_free(&h.body);
 	return rc;
 }

@@ -6,7 +6,10 @@
 #include "options/options.h"
 
 const struct command_info command_table[COMMANDS] = {
-	[CMD_NONE] = {.name = "", .operand_text = "", .summary = "", .about = "", .examples = ""},
+	[CMD_NONE] = {
+		.name = "", .operand_text = "", .summary = "flight recorder for call stacks", .about = "",
+		.examples = "",
+	},
 	[CMD_COLLECT] = {
 		.name = "collect",
 		.operands = OPERAND_DATA_FILE,
@@ -237,10 +240,11 @@ const struct command_info command_table[COMMANDS] = {
 	},
 	[CMD_HELP] = {
 		.name = "help",
-		.operands = OPERAND_COMMAND,
-		.operand_text = "[COMMAND]",
-		.summary = "what there is, or the options of one command",
-		.about = "",
-		.examples = "recorder help export\n",
+		.operands = OPERAND_PATTERN,
+		.operand_text = "[COMMAND|TOPIC]",
+		.summary = "list commands and topics; the options of a command; a topic",
+		.about =
+"A topic is shown through $PAGER (or less) on a terminal.\n",
+		.examples = "recorder help export\nrecorder help triggers\n",
 	},
 };

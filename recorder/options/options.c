@@ -319,12 +319,6 @@ static int use_operand(struct arguments *a, struct err *err)
 		return o->pattern ? 0 : option_no_memory(err);
 	case OPERAND_DATA_FILE:
 		return set_argument(a, option_by_name("data-file", 9), "the data file", text, err);
-	case OPERAND_COMMAND:
-		o->help_about = command_by_name(text);
-		if (o->help_about == CMD_NONE)
-			return err_set(err, ERR_USAGE, "unknown command '%.60s'; 'recorder help' "
-				       "lists them", text);
-		return 0;
 	default:
 		return 0;
 	}

@@ -60,7 +60,6 @@ enum operand_kind {
 	OPERAND_PAIR,           /* two incident numbers: like --base and --test */
 	OPERAND_PATTERN,        /* at most one */
 	OPERAND_DATA_FILE,      /* at most one: PerfView's name for its output */
-	OPERAND_COMMAND,        /* at most one: what help is wanted about */
 };
 
 struct command_info {
@@ -192,8 +191,7 @@ struct options {
 	bool per_process;                    /* of export, diff */
 
 	/* operands */
-	char *pattern;                       /* of counters, events; NULL = all */
-	enum command help_about;             /* of help */
+	char *pattern;                       /* of counters, events (NULL = all), service, help */
 
 	/* accepted for PerfView's sake */
 	char *data_file;
@@ -304,7 +302,11 @@ bool piece_is_spec(enum option_type type, const char *text, size_t n);
 /* A number without exponent where it is whole: 600, 0.1. */
 void option_number_text(double v, char *out, size_t n);
 
-/* The help of the program, or of one command: at most 79 columns a line. */
+/* Help about the program (CMD_NONE) or a command, in Markdown (cli/markdown.h). */
 void options_help(enum command about, struct buf *out);
+/* Every key of the conf file, in the same way. */
+void options_keys(struct buf *out);
+/* Append text as it must stand in a cell of a table. */
+void help_put_cell(struct buf *out, const char *text);
 
 #endif

@@ -411,6 +411,10 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(all_dir),
 		.help = "Write the usual formats into this directory, made if need be, as incident-ID.SUFFIX.",
 	}, {
+		.name = "man", .value = "DIR", .type = OPTION_TEXT,
+		.group = GROUP_OUTPUT, .commands = IN(HELP), FIELD(all_dir),
+		.help = "Write the manual pages into this directory, as man1/recorder.1 and so on.",
+	}, {
 		.name = "sqlite-flat", .type = OPTION_BOOL,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(sqlite_flat),
 		.help = "The same as --format sqlite-flat.",

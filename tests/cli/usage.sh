@@ -30,7 +30,7 @@ expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/pat
 verify nothing_was_written [ ! -e "$TMP/state" ]
 
 expect help_goes_to_stdout 0 '' --help
-verify help_lists_commands grep -q '^  export ' out
+verify help_lists_commands grep -qE '^  export +write' out
 expect help_of_a_command_by_option 0 '' export --help
 verify help_of_export_names_its_options grep -q -- '--no-annotate' out
 expect help_of_a_command_by_name 0 '' help collect

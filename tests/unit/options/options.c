@@ -122,25 +122,6 @@ static void every_default_is_within_its_bounds(void **state)
 	options_free(&o);
 }
 
-static void help_fits_eighty_columns(void **state)
-{
-	unsigned c;
-	(void)state;
-
-	for (c = 0; c < COMMANDS; c++) {
-		struct buf text = {0};
-		const char *line;
-
-		options_help((enum command)c, &text);
-		for (line = buf_text(&text); *line; line += strcspn(line, "\n") + 1) {
-			if (strcspn(line, "\n") >= 80)
-				fail_msg("%s: %.*s", command_table[c].name, (int)strcspn(line, "\n"),
-					 line);
-		}
-		buf_free(&text);
-	}
-}
-
 static void help_of_a_command_names_each_of_its_options(void **state)
 {
 	unsigned c;
@@ -466,7 +447,6 @@ static void what_is_wrong_is_said(void **state)
 		{{"list", "3"}, "unexpected argument '3'"},
 		{{"counters", "a", "b"}, "unexpected argument 'b'"},
 		{{"export", "-fx"}, "unknown option"},
-		{{"help", "nonsense"}, "unknown command 'nonsense'"},
 	};
 	size_t i;
 	(void)state;
@@ -532,7 +512,6 @@ int main(void)
 		cmocka_unit_test(every_option_has_a_name_a_command_and_help),
 		cmocka_unit_test(every_name_finds_its_own_option),
 		cmocka_unit_test(every_default_is_within_its_bounds),
-		cmocka_unit_test(help_fits_eighty_columns),
 		cmocka_unit_test(help_of_a_command_names_each_of_its_options),
 		cmocka_unit_test(every_spelling_of_a_name_is_one_option),
 		cmocka_unit_test(a_value_may_follow_a_long_name_and_begin_with_a_dash),

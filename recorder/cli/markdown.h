@@ -1,0 +1,22 @@
+/*
+ * The Markdown of help, as text for a terminal or a pipe, or as the body of a manual page (man(7)).
+ *
+ * Known are headings (##, ###), paragraphs, "- " items, code indented by four blanks, tables, `code`
+ * and **bold**. A table becomes a list of terms: its first column is the term, its last column what
+ * it means, columns between them stand in parentheses. "\|" is a '|' within a cell. Any thread.
+ */
+#ifndef CLI_MARKDOWN_H
+#define CLI_MARKDOWN_H
+
+#include "base/buf.h"
+
+enum markdown_form {
+	MARKDOWN_PLAIN,                      /* no escape sequences: pipes, files */
+	MARKDOWN_STYLED,                     /* bold headings and code */
+	MARKDOWN_MAN,
+};
+
+/* columns: where lines break; code and tables' terms may be longer. */
+void markdown_put(struct buf *out, const char *text, enum markdown_form form, size_t columns);
+
+#endif
