@@ -79,7 +79,7 @@ static size_t word_columns(const struct page *p, const char *word, const char *e
 	size_t n = 0;
 
 	for (; word < end; word++)
-		n += ((unsigned char)*word & 0xc0) != 0x80 && *word != '*' &&
+		n += ((unsigned char)*word & 0xc0) != 0x80 &&
 		     (*word != '`' || p->form == MARKDOWN_PLAIN);
 	return n;
 }
