@@ -15,6 +15,7 @@
  */
 #include "export/perfview.h"
 
+#include "base/bytes.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -35,63 +36,51 @@ struct zip {
 	uint32_t packed_bytes, plain_bytes, crc;
 };
 
-static void put_u16(struct buf *out, uint32_t v)
-{
-	buf_putc(out, (char)(v & 0xff));
-	buf_putc(out, (char)(v >> 8 & 0xff));
-}
-
-static void put_u32(struct buf *out, uint32_t v)
-{
-	put_u16(out, v & 0xffff);
-	put_u16(out, v >> 16);
-}
-
 static void put_entry(struct buf *out, const struct zip *z)
 {
-	put_u16(out, FLAG_UTF8);
-	put_u16(out, METHOD_DEFLATE);
-	put_u16(out, 0);
-	put_u16(out, DATE_1980);
-	put_u32(out, z->crc);
-	put_u32(out, z->packed_bytes);
-	put_u32(out, z->plain_bytes);
-	put_u16(out, z->name_bytes);
-	put_u16(out, 0);
+	buf_put_le(out, FLAG_UTF8, 2);
+	buf_put_le(out, METHOD_DEFLATE, 2);
+	buf_put_le(out, 0, 2);
+	buf_put_le(out, DATE_1980, 2);
+	buf_put_le(out, z->crc, 4);
+	buf_put_le(out, z->packed_bytes, 4);
+	buf_put_le(out, z->plain_bytes, 4);
+	buf_put_le(out, z->name_bytes, 2);
+	buf_put_le(out, 0, 2);
 }
 
 static void put_local(struct buf *out, const struct zip *z)
 {
-	put_u32(out, 0x04034b50);
-	put_u16(out, 20);
+	buf_put_le(out, 0x04034b50, 4);
+	buf_put_le(out, 20, 2);
 	put_entry(out, z);
 	buf_put(out, z->name, z->name_bytes);
 }
 
 static void put_central(struct buf *out, const struct zip *z)
 {
-	put_u32(out, 0x02014b50);
-	put_u16(out, 20);
-	put_u16(out, 20);
+	buf_put_le(out, 0x02014b50, 4);
+	buf_put_le(out, 20, 2);
+	buf_put_le(out, 20, 2);
 	put_entry(out, z);
-	put_u16(out, 0);
-	put_u16(out, 0);
-	put_u16(out, 0);
-	put_u32(out, 0);
-	put_u32(out, 0);
+	buf_put_le(out, 0, 2);
+	buf_put_le(out, 0, 2);
+	buf_put_le(out, 0, 2);
+	buf_put_le(out, 0, 4);
+	buf_put_le(out, 0, 4);
 	buf_put(out, z->name, z->name_bytes);
 }
 
 static void put_end(struct buf *out, size_t central_at, size_t central_bytes)
 {
-	put_u32(out, 0x06054b50);
-	put_u16(out, 0);
-	put_u16(out, 0);
-	put_u16(out, 1);
-	put_u16(out, 1);
-	put_u32(out, (uint32_t)central_bytes);
-	put_u32(out, (uint32_t)central_at);
-	put_u16(out, 0);
+	buf_put_le(out, 0x06054b50, 4);
+	buf_put_le(out, 0, 2);
+	buf_put_le(out, 0, 2);
+	buf_put_le(out, 1, 2);
+	buf_put_le(out, 1, 2);
+	buf_put_le(out, (uint32_t)central_bytes, 4);
+	buf_put_le(out, (uint32_t)central_at, 4);
+	buf_put_le(out, 0, 2);
 }
 
 static bool is_text(const char *text, size_t n)
@@ -126,13 +115,6 @@ static void name_entry(struct zip *z, const char *file_name)
 	}
 }
 
-static uint32_t get_u32(const char *at)
-{
-	const unsigned char *b = (const unsigned char *)at;
-
-	return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
 /*
  * The XML is packed as it is written, and nobody holds it whole: a gzip file is what the archive wants
  * between 10 bytes of header (no name, no extra field) and 8 of CRC and length (RFC 1952).
@@ -162,7 +144,7 @@ static int pack(struct zip *z, const struct incident *in, const struct export_op
 		return rc;
 	z->packed = z->gzip.data + GZIP_HEAD_BYTES;
 	z->packed_bytes = (uint32_t)(z->gzip.len - GZIP_HEAD_BYTES - GZIP_TAIL_BYTES);
-	z->crc = get_u32(z->packed + z->packed_bytes);
+	z->crc = le32(z->packed + z->packed_bytes);
 	z->plain_bytes = (uint32_t)plain_bytes;
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include "export/names.h"
 #include "export/sums.h"
 
+#include "base/bytes.h"
 #include "base/table.h"
 #include "base/varint.h"
 
@@ -161,8 +162,7 @@ static uint32_t build_id_of(struct pprof *p, const struct incident_module *m)
 				      (unsigned)m->build_id[pdb ? guid[i] : i]);
 	if (pdb)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%X",
-				      (unsigned)m->build_id[16] | (unsigned)m->build_id[17] << 8 |
-				      (unsigned)m->build_id[18] << 16 | (unsigned)m->build_id[19] << 24);
+				      (unsigned)le32(m->build_id + GUID_BYTES));
 	return string_of(p, text, n);
 }
 

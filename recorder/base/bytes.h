@@ -151,24 +151,6 @@ static inline bool cursor_number(struct cursor *c, unsigned n, uint64_t *out)
 	return true;
 }
 
-static inline bool cursor_u16(struct cursor *c, uint16_t *out)
-{
-	if (cursor_left(c) < 2)
-		return false;
-	*out = le16(c->at);
-	c->at += 2;
-	return true;
-}
-
-static inline bool cursor_u32(struct cursor *c, uint32_t *out)
-{
-	if (cursor_left(c) < 4)
-		return false;
-	*out = le32(c->at);
-	c->at += 4;
-	return true;
-}
-
 /* The text up to the next NUL, borrowed; NULL when no NUL is left. */
 static inline const char *cursor_text(struct cursor *c)
 {

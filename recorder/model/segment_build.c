@@ -1,6 +1,8 @@
 /* The open segment: appending; segment_seal.c encodes what is not a column yet. */
 #include "model/segment_builder.h"
 
+#include "base/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -486,14 +488,10 @@ static size_t fields_bytes(const struct event *e)
 
 static void put_double(struct buf *b, double v)
 {
-	uint8_t bytes[8];
 	uint64_t bits;
-	unsigned i;
 
 	memcpy(&bits, &v, sizeof(bits));
-	for (i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(bits >> (8 * i));
-	buf_put(b, bytes, 8);
+	buf_put_le(b, bits, 8);
 }
 
 static void put_field(struct buf *b, const struct event_field *field, uint32_t name)

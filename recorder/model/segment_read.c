@@ -4,6 +4,7 @@
  */
 #include "model/segment_columns.h"
 
+#include "base/bytes.h"
 #include "base/deflate.h"
 #include "base/planes.h"
 
@@ -11,10 +12,6 @@
 #include <string.h>
 
 #define MAX_COUNT 65536u                /* samples, events or names of one segment */
-
-struct cursor {
-	const uint8_t *at, *end;
-};
 
 struct reader {
 	struct segment_content *c;
@@ -112,7 +109,7 @@ static bool read_column_lengths(struct reader *r, struct cursor *h, uint64_t len
 static int unpack(struct reader *r, struct cursor *h, size_t nraw)
 {
 	r->unpacked = malloc(nraw ? nraw : 1);
-	return r->unpacked ? inflate_bytes(h->at, (size_t)(h->end - h->at), r->unpacked, nraw) : ERR_MEMORY;
+	return r->unpacked ? inflate_bytes(h->at, cursor_left(h), r->unpacked, nraw) : ERR_MEMORY;
 }
 
 /* Columns of numbers, from planes to what they are read as. */
@@ -171,12 +168,12 @@ static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const
 
 static size_t column_bytes(const struct reader *r, enum segment_column column)
 {
-	return (size_t)(r->columns[column].end - r->columns[column].at);
+	return cursor_left(&r->columns[column]);
 }
 
 static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 {
-	struct cursor h = {bytes, bytes + n};
+	struct cursor h = cursor_over(bytes, n);
 	struct segment_content *c = r->c;
 	uint64_t lengths[SEGMENT_COLUMNS];
 	uint8_t codec;
@@ -540,13 +537,10 @@ static int read_nodes_2(struct reader *r)
 
 static bool get_double(struct cursor *c, double *v)
 {
-	uint64_t bits = 0;
-	unsigned i;
+	uint64_t bits;
 
-	if (c->end - c->at < 8)
+	if (!cursor_number(c, 8, &bits))
 		return false;
-	for (i = 0; i < 8; i++)
-		bits |= (uint64_t)*c->at++ << (8 * i);
 	memcpy(v, &bits, sizeof(*v));
 	return true;
 }
@@ -600,7 +594,7 @@ static char *put_text(struct text_block *t, struct cursor *c)
 	char *start = t->at;
 	uint64_t n;
 
-	if (!get(c, &n) || n > (uint64_t)(c->end - c->at) || n >= (uint64_t)(t->end - t->at))
+	if (!get(c, &n) || n > cursor_left(c) || n >= (uint64_t)(t->end - t->at))
 		return NULL;
 	memcpy(start, c->at, n);
 	start[n] = '\0';

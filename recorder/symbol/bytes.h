@@ -22,17 +22,4 @@ struct bytes bytes_of_file(struct os_file *file, uint64_t size_bytes);
 int bytes_read(const struct bytes *in, uint64_t offset, void *to, size_t n, const char *what,
 	       struct err *err);
 
-/* Little-endian integers of 2, 4 or 8 bytes; written out so that compilers make one load of it. */
-static inline uint64_t bytes_le(const uint8_t *at, unsigned n)
-{
-	uint64_t v = at[0] | (uint64_t)at[1] << 8;
-
-	if (n >= 4)
-		v |= (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;
-	if (n == 8)
-		v |= (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
-		     (uint64_t)at[7] << 56;
-	return v;
-}
-
 #endif

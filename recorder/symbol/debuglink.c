@@ -5,6 +5,7 @@
  */
 #include "symbol/debuglink.h"
 
+#include "base/bytes.h"
 #include "symbol/elf_section.h"
 #include "symbol/symbol_open.h"
 
@@ -29,7 +30,7 @@ static int parse_link(const uint8_t *text, size_t n, struct debuglink *out, stru
 	if (length > DEBUGLINK_NAME_MAX || memchr(text, '/', length) || text[0] == '.')
 		return err_set(err, ERR_FORMAT, "its section " SECTION_NAME " names no file");
 	memcpy(out->name, text, length + 1);
-	out->crc = (uint32_t)bytes_le(text + crc_at, 4);
+	out->crc = le32(text + crc_at);
 	return 0;
 }
 

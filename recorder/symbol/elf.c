@@ -1,6 +1,7 @@
 /* The layouts are drawn in elf_format.h. */
 #include "symbol/elf.h"
 
+#include "base/bytes.h"
 #include "symbol/elf_format.h"
 
 #include <inttypes.h>
@@ -44,8 +45,8 @@ static bool next_note(const uint8_t *notes, size_t n, size_t align, size_t *at, 
 
 	if (n - *at < 12)
 		return false;
-	name_bytes = bytes_le(notes + *at, 4);
-	*desc_bytes = (size_t)bytes_le(notes + *at + 4, 4);
+	name_bytes = le32(notes + *at);
+	*desc_bytes = le32(notes + *at + 4);
 	*name = *at + 12;
 	if (name_bytes > n || *desc_bytes > n)
 		return false;
@@ -64,9 +65,9 @@ static void find_build_id(const uint8_t *notes, size_t n, size_t align, struct e
 
 	while (!head->build_id_bytes &&
 	       next_note(notes, n, align, &at, &name, &desc, &desc_bytes)) {
-		bool gnu = bytes_le(notes + start, 4) == 4 && !memcmp(notes + name, "GNU", 4);
+		bool gnu = le32(notes + start) == 4 && !memcmp(notes + name, "GNU", 4);
 
-		if (gnu && bytes_le(notes + start + 8, 4) == ELF_NOTE_BUILD_ID && desc_bytes &&
+		if (gnu && le32(notes + start + 8) == ELF_NOTE_BUILD_ID && desc_bytes &&
 		    desc_bytes <= BUILD_ID_MAX) {
 			memcpy(head->build_id, notes + desc, desc_bytes);
 			head->build_id_bytes = (uint8_t)desc_bytes;
@@ -113,14 +114,14 @@ static int read_segment(const struct bytes *in, const uint8_t *at, const struct 
 			struct elf_head *head, struct err *err)
 {
 	struct elf_segment segment = {
-		.offset = bytes_le(at + l->program.offset, l->word),
-		.vaddr = bytes_le(at + l->program.vaddr, l->word),
-		.file_bytes = bytes_le(at + l->program.filesz, l->word),
-		.memory_bytes = bytes_le(at + l->program.memsz, l->word),
-		.executable = bytes_le(at + l->program.flags, 4) & ELF_PF_X,
+		.offset = le_sized(at + l->program.offset, l->word),
+		.vaddr = le_sized(at + l->program.vaddr, l->word),
+		.file_bytes = le_sized(at + l->program.filesz, l->word),
+		.memory_bytes = le_sized(at + l->program.memsz, l->word),
+		.executable = le32(at + l->program.flags) & ELF_PF_X,
 	};
 
-	switch (bytes_le(at, 4)) {
+	switch (le32(at)) {
 	case ELF_PT_LOAD:
 		return add_segment(&segment, head, err);
 	case ELF_PT_GNU_EH_FRAME:
@@ -133,7 +134,7 @@ static int read_segment(const struct bytes *in, const uint8_t *at, const struct 
 		if (head->build_id_bytes)
 			return 0;
 		return read_notes(in, segment.offset, segment.file_bytes,
-				  bytes_le(at + l->program.align, l->word), head, err);
+				  le_sized(at + l->program.align, l->word), head, err);
 	}
 	return 0;
 }
@@ -141,13 +142,13 @@ static int read_segment(const struct bytes *in, const uint8_t *at, const struct 
 static int read_segments(const struct bytes *in, const uint8_t *header, const struct elf_layout *l,
 			 struct elf_head *head, struct err *err)
 {
-	uint64_t phoff = bytes_le(header + l->header.phoff, l->word);
-	unsigned phnum = (unsigned)bytes_le(header + l->header.phnum, 2);
+	uint64_t phoff = le_sized(header + l->header.phoff, l->word);
+	unsigned phnum = le16(header + l->header.phnum);
 	uint8_t *table;
 	unsigned i;
 	int rc;
 
-	if (!phnum || bytes_le(header + l->header.phentsize, 2) != l->program.bytes)
+	if (!phnum || le16(header + l->header.phentsize) != l->program.bytes)
 		return err_set(err, ERR_FORMAT,
 			       "it has no program headers: no program and no library");
 	if (phnum > PROGRAM_HEADERS_MAX)
@@ -167,14 +168,14 @@ static int read_segments(const struct bytes *in, const uint8_t *header, const st
 static int read_section_count(const uint8_t *header, const struct elf_layout *l,
 			      struct elf_head *head, struct err *err)
 {
-	head->sections_at = bytes_le(header + l->header.shoff, l->word);
+	head->sections_at = le_sized(header + l->header.shoff, l->word);
 	if (!head->sections_at)
 		return 0;
-	head->nsections = (uint32_t)bytes_le(header + l->header.shnum, 2);
+	head->nsections = le16(header + l->header.shnum);
 	if (!head->nsections || head->nsections >= ELF_SHN_LORESERVE)
 		return err_set(err, ERR_LIMIT, "it has more than %d sections",
 			       ELF_SHN_LORESERVE - 1);
-	if (bytes_le(header + l->header.shentsize, 2) != l->section.bytes)
+	if (le16(header + l->header.shentsize) != l->section.bytes)
 		return err_set(err, ERR_FORMAT, "its section headers have a wrong size");
 	return 0;
 }
@@ -198,8 +199,8 @@ int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err)
 	rc = bytes_read(in, 0, header, l->header.bytes, "the ELF header", err);
 	if (rc)
 		return rc;
-	head.entry = bytes_le(header + ELF_ENTRY_AT, l->word);
-	head.machine = (uint16_t)bytes_le(header + ELF_MACHINE_AT, 2);
+	head.entry = le_sized(header + ELF_ENTRY_AT, l->word);
+	head.machine = le16(header + ELF_MACHINE_AT);
 	rc = read_segments(in, header, l, &head, err);
 	if (!rc)
 		rc = read_section_count(header, l, &head, err);
@@ -284,8 +285,8 @@ static bool read_dynamic(const struct bytes *in, const struct elf_head *head, st
 		n = (size_t)head->dynamic.file_bytes;
 	if (!n || bytes_read(in, head->dynamic.offset, pairs, n, "its dynamic section", NULL))
 		return false;
-	for (at = 0; at + 2 * word <= n && bytes_le(pairs + at, word); at += 2 * word)
-		read_pair(d, bytes_le(pairs + at, word), bytes_le(pairs + at + word, word));
+	for (at = 0; at + 2 * word <= n && le_sized(pairs + at, word); at += 2 * word)
+		read_pair(d, le_sized(pairs + at, word), le_sized(pairs + at + word, word));
 	return true;
 }
 
@@ -302,8 +303,8 @@ static uint32_t add_array(const struct bytes *in, const struct elf_head *head, u
 	if (!n || !elf_offset(head, vaddr, &offset) || bytes_read(in, offset, values, n, "an array", NULL))
 		return count;
 	for (i = 0; i < n; i += word) {
-		if (bytes_le(values + i, word))
-			out[count++] = bytes_le(values + i, word);
+		if (le_sized(values + i, word))
+			out[count++] = le_sized(values + i, word);
 	}
 	return count;
 }

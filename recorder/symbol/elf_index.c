@@ -6,6 +6,7 @@
  */
 #include "symbol/elf.h"
 
+#include "base/bytes.h"
 #include "symbol/elf_format.h"
 #include "symbol/elf_index_private.h"
 #include "symbol/sort.h"
@@ -93,13 +94,13 @@ static int read_sections(struct builder *b, struct view *v)
 		const uint8_t *at = table + i * l->section.bytes;
 
 		v->sections[i] = (struct section){
-			.type = (uint32_t)bytes_le(at + 4, 4),
-			.link = (uint32_t)bytes_le(at + l->section.link, 4),
-			.flags = bytes_le(at + ELF_SECTION_FLAGS_AT, l->word),
-			.addr = bytes_le(at + l->section.addr, l->word),
-			.offset = bytes_le(at + l->section.offset, l->word),
-			.size = bytes_le(at + l->section.size, l->word),
-			.entsize = bytes_le(at + l->section.entsize, l->word),
+			.type = le32(at + 4),
+			.link = le32(at + l->section.link),
+			.flags = le_sized(at + ELF_SECTION_FLAGS_AT, l->word),
+			.addr = le_sized(at + l->section.addr, l->word),
+			.offset = le_sized(at + l->section.offset, l->word),
+			.size = le_sized(at + l->section.size, l->word),
+			.entsize = le_sized(at + l->section.entsize, l->word),
 		};
 	}
 	free(table);
@@ -228,11 +229,11 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 {
 	const struct view *v = b->views[table];
 	const struct elf_layout *l = v->layout;
-	uint32_t name = (uint32_t)bytes_le(at, 4);
+	uint32_t name = le32(at);
 	unsigned type = at[l->symbol.info] & 15u, binding = at[l->symbol.info] >> 4;
-	uint32_t shndx = (uint32_t)bytes_le(at + l->symbol.shndx, 2);
-	uint64_t value = bytes_le(at + l->symbol.value, l->word);
-	uint64_t size = bytes_le(at + l->symbol.size, l->word);
+	uint32_t shndx = le16(at + l->symbol.shndx);
+	uint64_t value = le_sized(at + l->symbol.value, l->word);
+	uint64_t size = le_sized(at + l->symbol.size, l->word);
 	const struct elf_segment *segment;
 	struct sort_item c;
 	uint64_t room;

@@ -15,6 +15,7 @@
  */
 #include "symbol/elf_saved.h"
 
+#include "base/bytes.h"
 #include "symbol/elf_index_private.h"
 
 #include <stdlib.h>
@@ -34,41 +35,31 @@ static const char magic[6] = {'R', 'E', 'C', 'S', 'Y', 'M'};
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put(struct buf *out, uint64_t v, unsigned n)
-{
-	uint8_t bytes[8];
-	unsigned i;
-
-	for (i = 0; i < n; i++)
-		bytes[i] = (uint8_t)(v >> 8 * i);
-	buf_put(out, bytes, n);
-}
-
 static void put_head(const struct elf_saved *s, struct buf *out)
 {
 	uint32_t i;
 
 	buf_put(out, magic, sizeof(magic));
-	put(out, VERSION, 2);
-	put(out, 0, 4);                        /* the checksum: known in the end */
-	put(out, s->build_id_bytes, 4);
+	buf_put_le(out, VERSION, 2);
+	buf_put_le(out, 0, 4);                        /* the checksum: known in the end */
+	buf_put_le(out, s->build_id_bytes, 4);
 	buf_put(out, s->build_id, BUILD_ID_MAX);
-	put(out, s->file_bytes, 8);
-	put(out, s->mtime_ns, 8);
-	put(out, s->complete, 4);
-	put(out, s->head.nsegments, 4);
-	put(out, s->index->nentries, 4);
-	put(out, 0, 4);
-	put(out, s->index->base, 8);
-	put(out, 0, 8);                        /* bytes of names: the same */
+	buf_put_le(out, s->file_bytes, 8);
+	buf_put_le(out, s->mtime_ns, 8);
+	buf_put_le(out, s->complete, 4);
+	buf_put_le(out, s->head.nsegments, 4);
+	buf_put_le(out, s->index->nentries, 4);
+	buf_put_le(out, 0, 4);
+	buf_put_le(out, s->index->base, 8);
+	buf_put_le(out, 0, 8);                        /* bytes of names: the same */
 	for (i = 0; i < s->head.nsegments; i++) {
 		const struct elf_segment *at = &s->head.segments[i];
 
-		put(out, at->offset, 8);
-		put(out, at->vaddr, 8);
-		put(out, at->file_bytes, 8);
-		put(out, at->memory_bytes, 8);
-		put(out, at->executable, 8);
+		buf_put_le(out, at->offset, 8);
+		buf_put_le(out, at->vaddr, 8);
+		buf_put_le(out, at->file_bytes, 8);
+		buf_put_le(out, at->memory_bytes, 8);
+		buf_put_le(out, at->executable, 8);
 	}
 }
 
@@ -107,18 +98,12 @@ static void put_entries(const struct elf_index *index, char *const tables[TABLES
 		const struct elf_entry *e = &index->entries[i];
 		const char *name = tables[e->name >= NAME_IN_DYNSYM] + (e->name & ~NAME_IN_DYNSYM);
 
-		put(out, e->start, 4);
-		put(out, e->size, 4);
-		put(out, names->len, 4);
+		buf_put_le(out, e->start, 4);
+		buf_put_le(out, e->size, 4);
+		buf_put_le(out, names->len, 4);
 		buf_put(names, name, strnlen(name, FUNCTION_NAME_MAX));
 		buf_putc(names, '\0');
 	}
-}
-
-static void set(struct buf *out, size_t at, uint64_t v, unsigned n)
-{
-	for (; n--; v >>= 8)
-		out->data[at++] = (char)(v & 0xff);
 }
 
 int elf_saved_write(const struct elf_saved *saved, const struct bytes *in, struct buf *out,
@@ -140,9 +125,9 @@ int elf_saved_write(const struct elf_saved *saved, const struct bytes *in, struc
 	if (!rc)
 		rc = buf_check(out, "its index", err);
 	if (!rc) {
-		set(out, 80, names.len, 8);
-		set(out, 8, crc32(0, (const Bytef *)out->data + CHECKED_FROM,
-				  (uInt)(out->len - CHECKED_FROM)), 4);
+		put_le64(out->data + 80, names.len);
+		put_le32(out->data + 8, (uint32_t)crc32(0, (const Bytef *)out->data + CHECKED_FROM,
+				  (uInt)(out->len - CHECKED_FROM)));
 	}
 	for (i = 0; i < TABLES; i++)
 		free(tables[i]);
@@ -186,19 +171,19 @@ static int read_head(struct reader *r)
 
 	if (rc)
 		return rc;
-	if (memcmp(h, magic, sizeof(magic)) != 0 || bytes_le(h + 6, 2) != VERSION)
+	if (memcmp(h, magic, sizeof(magic)) != 0 || le16(h + 6) != VERSION)
 		return err_set(r->err, ERR_FORMAT, "it is no saved index of this version");
-	s->checksum = (uint32_t)bytes_le(h + 8, 4);
+	s->checksum = le32(h + 8);
 	s->build_id_bytes = h[12];
 	memcpy(s->build_id, h + 16, BUILD_ID_MAX);
-	s->file_bytes = bytes_le(h + 40, 8);
-	s->mtime_ns = bytes_le(h + 48, 8);
+	s->file_bytes = le64(h + 40);
+	s->mtime_ns = le64(h + 48);
 	s->complete = h[56] & 1;
-	s->head.nsegments = (uint32_t)bytes_le(h + 60, 4);
-	r->nentries = (uint32_t)bytes_le(h + 64, 4);
-	s->index->base = bytes_le(h + 72, 8);
-	r->names_bytes = bytes_le(h + 80, 8);
-	if (bytes_le(h + 12, 4) > BUILD_ID_MAX || s->head.nsegments > ELF_SEGMENTS_MAX ||
+	s->head.nsegments = le32(h + 60);
+	r->nentries = le32(h + 64);
+	s->index->base = le64(h + 72);
+	r->names_bytes = le64(h + 80);
+	if (le32(h + 12) > BUILD_ID_MAX || s->head.nsegments > ELF_SEGMENTS_MAX ||
 	    r->nentries > ELF_FUNCTIONS_MAX || r->names_bytes > ELF_STRINGS_MAX_BYTES ||
 	    s->index->base > UINT64_MAX / 2)
 		return damaged(r->err);
@@ -223,8 +208,8 @@ static int read_segments(struct reader *r)
 		rc = read_part(r, block, sizeof(block));
 		if (rc)
 			break;
-		*s = (struct elf_segment){bytes_le(block, 8), bytes_le(block + 8, 8),
-					  bytes_le(block + 16, 8), bytes_le(block + 24, 8),
+		*s = (struct elf_segment){le64(block), le64(block + 8),
+					  le64(block + 16), le64(block + 24),
 					  block[32] & 1};
 		if (s->offset + s->file_bytes < s->offset || s->vaddr + s->memory_bytes < s->vaddr ||
 		    s->vaddr + s->file_bytes < s->vaddr)
@@ -250,8 +235,8 @@ static int read_entries(struct reader *r)
 		rc = read_part(r, block, (size_t)n * ENTRY_BYTES);
 		for (j = 0; !rc && j < n; j++, i++) {
 			const uint8_t *at = block + (size_t)j * ENTRY_BYTES;
-			struct elf_entry e = {(uint32_t)bytes_le(at, 4), (uint32_t)bytes_le(at + 4, 4),
-					      (uint32_t)bytes_le(at + 8, 4)};
+			struct elf_entry e = {le32(at), le32(at + 4),
+					      le32(at + 8)};
 
 			if (e.name >= r->names_bytes || (i && e.start <= index->entries[i - 1].start))
 				rc = damaged(r->err);
@@ -323,6 +308,6 @@ bool elf_saved_same(const struct bytes *in, uint32_t checksum)
 	uint8_t h[16];
 
 	return !bytes_read(in, 0, h, sizeof(h), "the saved index", NULL) &&
-	       !memcmp(h, magic, sizeof(magic)) && bytes_le(h + 6, 2) == VERSION &&
-	       bytes_le(h + 8, 4) == checksum;
+	       !memcmp(h, magic, sizeof(magic)) && le16(h + 6) == VERSION &&
+	       le32(h + 8) == checksum;
 }

@@ -4,6 +4,7 @@
  */
 #include "symbol/elf_section.h"
 
+#include "base/bytes.h"
 #include "symbol/elf_format.h"
 
 #include <assert.h>
@@ -14,8 +15,8 @@ enum { SHSTRNDX_AT32 = 50, SHSTRNDX_AT64 = 62, SHT_NOBITS = 8 };
 
 static struct elf_section section_of(const uint8_t *header, const struct elf_layout *l)
 {
-	return (struct elf_section){bytes_le(header + l->section.offset, l->word),
-				    bytes_le(header + l->section.size, l->word)};
+	return (struct elf_section){le_sized(header + l->section.offset, l->word),
+				    le_sized(header + l->section.size, l->word)};
 }
 
 /* Compared in the file, as only few bytes of the table of names are of interest. */
@@ -24,10 +25,10 @@ static bool is_named(const struct bytes *in, const struct elf_section *names, co
 {
 	char there[ELF_SECTION_NAME_MAX + 1];
 	size_t n = strlen(name) + 1;
-	uint64_t at = bytes_le(header, 4);
+	uint64_t at = le32(header);
 
 	assert(n <= sizeof(there));
-	if (bytes_le(header + 4, 4) == SHT_NOBITS || names->size < n || at > names->size - n ||
+	if (le32(header + 4) == SHT_NOBITS || names->size < n || at > names->size - n ||
 	    names->offset + at < at)
 		return false;
 	return !bytes_read(in, names->offset + at, there, n, "a section's name", NULL) &&
@@ -47,7 +48,7 @@ static int find(const struct bytes *in, const struct elf_head *head, const uint8
 			"the ELF header", err);
 	if (rc)
 		return rc;
-	at = (uint32_t)bytes_le(number, 2);
+	at = le16(number);
 	if (at >= head->nsections)
 		return err_set(err, ERR_NOT_FOUND, "its sections have no names");
 	names = section_of(table + (size_t)at * l->section.bytes, l);

@@ -1,5 +1,6 @@
 #include "symbol/elf_symbol.h"
 
+#include "base/bytes.h"
 #include "symbol/elf_format.h"
 
 #include <stdlib.h>
@@ -46,8 +47,8 @@ static void offer(struct search *s, const char *name)
 /* One entry of a symbol table; true = it is the one. */
 static bool look(struct search *s, const uint8_t *at)
 {
-	uint64_t name = bytes_le(at, 4), value = bytes_le(at + s->l->symbol.value, s->l->word);
-	uint64_t section = bytes_le(at + s->l->symbol.shndx, 2);
+	uint64_t name = le32(at), value = le_sized(at + s->l->symbol.value, s->l->word);
+	uint64_t section = le16(at + s->l->symbol.shndx);
 	uint8_t type = at[s->l->symbol.info] & 15;
 	const char *text;
 
@@ -87,8 +88,8 @@ static int search_table(struct search *s, const struct range *table, struct err 
 
 static struct range range_of(const uint8_t *header, const struct elf_layout *l)
 {
-	return (struct range){bytes_le(header + l->section.offset, l->word),
-			      bytes_le(header + l->section.size, l->word)};
+	return (struct range){le_sized(header + l->section.offset, l->word),
+			      le_sized(header + l->section.size, l->word)};
 }
 
 /* A table of symbols and, by its link, their names. */
@@ -121,10 +122,10 @@ static int search_type(struct search *s, const struct elf_head *head, const uint
 
 	for (i = 0; !rc && !s->vaddr && i < head->nsections && n < TABLES_MAX; i++) {
 		const uint8_t *header = sections + (size_t)i * l->section.bytes;
-		uint64_t link = bytes_le(header + l->section.link, 4);
+		uint64_t link = le32(header + l->section.link);
 		struct range table, names;
 
-		if (bytes_le(header + 4, 4) != type || link >= head->nsections)
+		if (le32(header + 4) != type || link >= head->nsections)
 			continue;
 		n++;
 		table = range_of(header, l);

@@ -19,6 +19,8 @@
  */
 #include "symbol/pdb.h"
 
+#include "base/bytes.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +44,6 @@ enum {
 #define STREAM_ABSENT UINT32_MAX
 
 static const uint8_t magic[MAGIC_BYTES] = "Microsoft C/C++ MSF 7.00\r\n\x1a" "DS\0\0";
-
-static uint32_t le16(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 2);
-}
-
-static uint32_t le32(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 4);
-}
 
 /* ---- MSF: streams ---------------------------------------------------------------------------------- */
 

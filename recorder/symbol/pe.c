@@ -11,6 +11,8 @@
  */
 #include "symbol/pe.h"
 
+#include "base/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,16 +37,6 @@ enum {
 };
 
 #define RSDS 0x53445352u
-
-static uint32_t le16(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 2);
-}
-
-static uint32_t le32(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 4);
-}
 
 /* ---- head ---------------------------------------------------------------------------------------- */
 
@@ -173,7 +165,7 @@ static void read_directory(const uint8_t *optional, uint32_t noptional, unsigned
 static void read_optional(const uint8_t *optional, uint32_t noptional, struct pe_head *head)
 {
 	head->is64 = le16(optional) == MAGIC_PE32_PLUS;
-	head->image_base = head->is64 ? bytes_le(optional + 24, 8) : le32(optional + 28);
+	head->image_base = head->is64 ? le64(optional + 24) : le32(optional + 28);
 	head->image_bytes = le32(optional + 56);
 	head->checksum = le32(optional + 64);
 	read_directory(optional, noptional, DIRECTORY_EXPORT, &head->export_rva, &head->export_bytes);

@@ -15,6 +15,7 @@
 #include "symbol/reader.h"
 #include "symbol/symbol_path.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -23,7 +24,6 @@
 
 #define FILE_MAX_BYTES ((uint64_t)4 << 30)
 #define PATH_MAX_BYTES 4096u
-#define GUID_BYTES 16u
 
 struct pe_table {
 	struct symbol_table base;
@@ -55,7 +55,7 @@ static bool reads(const struct object *object)
 
 static uint32_t key_age(const struct object_key *key)
 {
-	return (uint32_t)bytes_le(key->build_id + GUID_BYTES, 4);
+	return le32(key->build_id + GUID_BYTES);
 }
 
 static bool has_guid(const struct object_key *key)
@@ -103,8 +103,8 @@ static void identity_text(const struct finds *f, bool pdb, char out[64])
 		snprintf(out, 64, "%08X%x", (unsigned)f->key->dev, (unsigned)f->key->ino);
 		return;
 	}
-	n = snprintf(out, 64, "%08X%04X%04X", (unsigned)bytes_le(g, 4), (unsigned)bytes_le(g + 4, 2),
-		     (unsigned)bytes_le(g + 6, 2));
+	n = snprintf(out, 64, "%08X%04X%04X", le32(g), le16(g + 4),
+		     le16(g + 6));
 	for (g += 8; g < end; g++)
 		n += snprintf(out + n, 64 - (size_t)n, "%02X", *g);
 	snprintf(out + n, 64 - (size_t)n, "%X", (unsigned)age);

@@ -1,6 +1,7 @@
 #include "symbol/stapsdt.h"
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "symbol/elf_section.h"
 
 #include <ctype.h>
@@ -30,9 +31,9 @@ static bool read_probe(const uint8_t *at, const uint8_t *end, const struct elf_h
 
 	if (end - at < ADDRESSES_BYTES)
 		return false;
-	address = bytes_le(at, 8);
-	base = bytes_le(at + 8, 8);
-	semaphore = bytes_le(at + 16, 8);
+	address = le64(at);
+	base = le64(at + 8);
+	semaphore = le64(at + 16);
 	at += ADDRESSES_BYTES;
 	if (!take_text(&at, end, out->provider, sizeof(out->provider)) ||
 	    !take_text(&at, end, out->name, sizeof(out->name)) ||
@@ -60,7 +61,7 @@ static int each_note(const uint8_t *at, const uint8_t *end, const struct elf_hea
 	int rc = 0;
 
 	while (!rc && end - at >= NOTE_HEADER && n++ < STAPSDT_PROBES_MAX) {
-		uint64_t name = bytes_le(at, 4), size = bytes_le(at + 4, 4), type = bytes_le(at + 8, 4);
+		uint64_t name = le32(at), size = le32(at + 4), type = le32(at + 8);
 		uint64_t whole = NOTE_HEADER + round_up4(name) + round_up4(size);
 		const uint8_t *body = at + NOTE_HEADER + round_up4(name);
 

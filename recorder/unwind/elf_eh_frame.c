@@ -16,6 +16,8 @@
  */
 #include "unwind/elf_eh_private.h"
 
+#include "base/bytes.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,22 +252,15 @@ static bool read_fde(const struct eh_frame *t, size_t at, struct eh_fde *fde)
 
 /* ---- index ----------------------------------------------------------------------------------- */
 
-static int32_t get_i32(const uint8_t *at)
-{
-	uint32_t v = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-
-	return (int32_t)v;
-}
-
 /* Distance of an entry's address from the base. */
 static int32_t entry_start(const struct eh_frame *t, uint32_t n)
 {
-	return get_i32(t->index + (size_t)n * PAIR);
+	return (int32_t)le32(t->index + (size_t)n * PAIR);
 }
 
 static bool entry_fde(const struct eh_frame *t, uint32_t n, struct eh_fde *out)
 {
-	uint64_t at = t->base + (uint64_t)(int64_t)get_i32(t->index + (size_t)n * PAIR + 4) -
+	uint64_t at = t->base + (uint64_t)(int64_t)(int32_t)le32(t->index + (size_t)n * PAIR + 4) -
 		      t->in.frames_vaddr;
 
 	out->cie.at = SIZE_MAX;
@@ -313,7 +308,7 @@ static bool take_index(struct eh_frame *t)
 	for (i = 1; i < n; i++) {
 		const uint8_t *at = header + c.at + (size_t)i * PAIR;
 
-		if (get_i32(at - PAIR) > get_i32(at))
+		if ((int32_t)le32(at - PAIR) > (int32_t)le32(at))
 			return false;
 	}
 	t->index = header + c.at;

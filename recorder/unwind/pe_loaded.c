@@ -8,6 +8,8 @@
  */
 #include "unwind/pe_loaded.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 enum {
@@ -16,16 +18,6 @@ enum {
 	DEBUG_ENTRY_BYTES = 28, CODE_VIEW = 2,
 	FUNCTION_BYTES = 12,
 };
-
-static uint32_t le16(const uint8_t *at)
-{
-	return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-
-static uint32_t le32(const uint8_t *at)
-{
-	return le16(at) | le16(at + 2) << 16;
-}
 
 /* A directory; one that does not lie in the image is none. */
 static void get_directory(const uint8_t *optional, size_t n, uint32_t which, uint32_t image_bytes, uint32_t *rva,

@@ -7,6 +7,8 @@
  */
 #include "unwind/pe_pdata.h"
 
+#include "base/bytes.h"
+
 enum {
 	FUNCTION_BYTES = 12, INFO_BYTES = 4, CODES_MAX = 255,
 	FLAG_CHAINED = 4,
@@ -28,16 +30,6 @@ struct info {
 	uint8_t codes[2 * CODES_MAX];
 	struct function chained;
 };
-
-static uint32_t le16(const uint8_t *at)
-{
-	return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-
-static uint32_t le32(const uint8_t *at)
-{
-	return le16(at) | le16(at + 2) << 16;
-}
 
 /* ---- the image ------------------------------------------------------------------------------------ */
 

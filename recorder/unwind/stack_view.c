@@ -1,14 +1,5 @@
 #include "unwind/stack_view.h"
 
-static uint64_t get(const uint8_t *at, unsigned n)
-{
-	uint64_t v = 0;
-
-	while (n--)
-		v = v << 8 | at[n];
-	return v;
-}
-
 static bool holds(uint64_t start, uint32_t nbytes, uint64_t address, unsigned n)
 {
 	return nbytes >= n && address - start <= nbytes - n;
@@ -23,7 +14,7 @@ static bool find_chunk(struct stack_view *v, uint64_t address, unsigned n, uint6
 		if (!holds(v->chunks[i].start, v->chunks[i].nbytes, address, n))
 			continue;
 		at = v->room + (size_t)i * VIEW_CHUNK_BYTES;
-		*out = get(at + (address - v->chunks[i].start), n);
+		*out = le_sized(at + (address - v->chunks[i].start), n);
 		v->fetched = true;
 		return true;
 	}
@@ -49,7 +40,7 @@ static void fetch_chunk(struct stack_view *v, uint64_t address)
 bool view_read_far(struct stack_view *v, uint64_t address, unsigned n, uint64_t *out)
 {
 	if (v->bytes && holds(v->start, v->nbytes, address, n)) {
-		*out = get(v->bytes + (address - v->start), n);
+		*out = le_sized(v->bytes + (address - v->start), n);
 		return true;
 	}
 	if (v->fetch) {

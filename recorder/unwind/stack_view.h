@@ -8,6 +8,8 @@
 #ifndef UNWIND_STACK_VIEW_H
 #define UNWIND_STACK_VIEW_H
 
+#include "base/bytes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,21 +38,13 @@ struct stack_view {
 
 bool view_read_far(struct stack_view *v, uint64_t address, unsigned n, uint64_t *out);
 
-/* Written out so that compilers make one load of it. */
-static inline uint64_t view_u64(const uint8_t *at)
-{
-	return at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-	       (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
-	       (uint64_t)at[7] << 56;
-}
-
 /* n (1, 2, 4 or 8) bytes, little-endian; false leaves the address in missing. */
 static inline bool view_read(struct stack_view *v, uint64_t address, unsigned n, uint64_t *out)
 {
 	uint64_t at = address - v->start;
 
 	if (n == 8 && v->nbytes >= 8 && at <= v->nbytes - 8) {
-		*out = view_u64(v->bytes + at);
+		*out = le64(v->bytes + at);
 		return true;
 	}
 	return view_read_far(v, address, n, out);

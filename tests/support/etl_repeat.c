@@ -1,6 +1,7 @@
 /* etl_repeat() of etl_writer.h. */
 #include "tests/support/etl_writer.h"
 
+#include "base/bytes.h"
 #include "source/etl/etl_private.h"
 #include "tests/support/lz77_pack.h"
 
@@ -20,7 +21,7 @@ struct repeat {
 
 static void move(uint8_t *at, int64_t by)
 {
-	uint64_t v = bytes_le(at, 8) + (uint64_t)by;
+	uint64_t v = le64(at) + (uint64_t)by;
 
 	for (unsigned i = 0; i < 8; i++)
 		at[i] = (uint8_t)(v >> 8 * i);

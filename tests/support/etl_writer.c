@@ -1,5 +1,6 @@
 #include "tests/support/etl_writer.h"
 
+#include "base/bytes.h"
 #include "source/etl/etl_private.h"
 #include "tests/support/lz77_pack.h"
 
@@ -193,7 +194,7 @@ size_t etl_writer_nbuffers(const struct etl_writer *w)
 
 uint64_t etl_writer_start(const struct etl_writer *w, size_t buffer)
 {
-	return bytes_le((const uint8_t *)w->starts.data + buffer * 8, 8);
+	return le64((const uint8_t *)w->starts.data + buffer * 8);
 }
 
 void etl_writer_rotate(struct etl_writer *w, size_t n)

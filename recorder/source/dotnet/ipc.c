@@ -1,5 +1,7 @@
 #include "source/dotnet/ipc.h"
 
+#include "base/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,19 +16,13 @@ enum { TRACE_STOP = 1, TRACE_COLLECT = 3, PROCESS_PERF_MAP = 5 };
 
 /* ---- asking ---------------------------------------------------------------------------------------- */
 
-static void put(struct buf *out, uint64_t v, unsigned n)
-{
-	for (; n--; v >>= 8)
-		buf_putc(out, (char)(v & 0xff));
-}
-
 static void put_text(struct buf *out, const char *text)
 {
 	size_t n = text ? strlen(text) + 1 : 0, i;
 
-	put(out, n, 4);
+	buf_put_le(out, n, 4);
 	for (i = 0; i < n; i++)
-		put(out, (unsigned char)text[i], 2);
+		buf_put_le(out, (unsigned char)text[i], 2);
 }
 
 static size_t begin(struct buf *out, unsigned set, unsigned command)
@@ -34,10 +30,10 @@ static size_t begin(struct buf *out, unsigned set, unsigned command)
 	size_t at = out->len;
 
 	buf_put(out, magic, sizeof(magic));
-	put(out, 0, 2);
-	put(out, set, 1);
-	put(out, command, 1);
-	put(out, 0, 2);
+	buf_put_le(out, 0, 2);
+	buf_put_le(out, set, 1);
+	buf_put_le(out, command, 1);
+	buf_put_le(out, 0, 2);
 	return at;
 }
 
@@ -61,13 +57,13 @@ void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers
 	size_t at = begin(out, SET_TRACE, TRACE_COLLECT);
 	uint32_t i;
 
-	put(out, mbytes, 4);
-	put(out, 1, 4);
-	put(out, 0, 1);
-	put(out, n, 4);
+	buf_put_le(out, mbytes, 4);
+	buf_put_le(out, 1, 4);
+	buf_put_le(out, 0, 1);
+	buf_put_le(out, n, 4);
 	for (i = 0; i < n; i++) {
-		put(out, providers[i].keywords, 8);
-		put(out, providers[i].level, 4);
+		buf_put_le(out, providers[i].keywords, 8);
+		buf_put_le(out, providers[i].level, 4);
 		put_text(out, providers[i].name);
 		put_text(out, providers[i].arguments);
 	}
@@ -78,7 +74,7 @@ void dotnet_ask_stop(struct buf *out, uint64_t session)
 {
 	size_t at = begin(out, SET_TRACE, TRACE_STOP);
 
-	put(out, session, 8);
+	buf_put_le(out, session, 8);
 	end(out, at);
 }
 
@@ -86,20 +82,11 @@ void dotnet_ask_perf_map(struct buf *out)
 {
 	size_t at = begin(out, SET_PROCESS, PROCESS_PERF_MAP);
 
-	put(out, PERF_MAP_ONLY, 4);
+	buf_put_le(out, PERF_MAP_ONLY, 4);
 	end(out, at);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------------ */
-
-static uint64_t get(const unsigned char *at, unsigned n)
-{
-	uint64_t v = 0;
-
-	while (n--)
-		v = v << 8 | at[n];
-	return v;
-}
 
 int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct err *err)
 {
@@ -110,14 +97,14 @@ int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct
 		return err_set(err, ERR_FORMAT, "what answers is no .NET program");
 	if (n < HEAD_BYTES)
 		return 0;
-	length = (size_t)get(b + 14, 2);
+	length = le16(b + 14);
 	if (length < HEAD_BYTES || length > DOTNET_ANSWER_MAX_BYTES || b[16] != SET_SERVER)
 		return err_set(err, ERR_FORMAT, "a .NET program's answer makes no sense");
 	if (n < length)
 		return 0;
 	out->refused = b[17] == SERVER_REFUSED;
-	out->value = length >= HEAD_BYTES + 8 ? get(b + HEAD_BYTES, 8) :
-		     length >= HEAD_BYTES + 4 ? get(b + HEAD_BYTES, 4) : 0;
+	out->value = length >= HEAD_BYTES + 8 ? le64(b + HEAD_BYTES) :
+		     length >= HEAD_BYTES + 4 ? le32(b + HEAD_BYTES) : 0;
 	return (int)length;
 }
 

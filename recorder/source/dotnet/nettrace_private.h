@@ -2,6 +2,7 @@
 #ifndef SOURCE_NETTRACE_IMPL_H
 #define SOURCE_NETTRACE_IMPL_H
 
+#include "base/bytes.h"
 #include "base/table.h"
 #include "source/dotnet/nettrace.h"
 
@@ -27,11 +28,8 @@ static inline const uint8_t *in_bytes(struct nettrace_in *in, size_t n)
 static inline uint64_t in_number(struct nettrace_in *in, unsigned n)
 {
 	const uint8_t *at = in_bytes(in, n);
-	uint64_t v = 0;
 
-	while (at && n--)
-		v = v << 8 | at[n];
-	return v;
+	return at ? le_sized(at, n) : 0;
 }
 
 struct nettrace_metas {

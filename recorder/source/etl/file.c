@@ -1,5 +1,6 @@
 #include "source/etl/file.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "source/etl/etl_private.h"
@@ -21,11 +22,6 @@ enum {
 	NAMES_AFTER_BOOT = 32,
 	PAYLOAD_MAX_LEAST = 1u << 20,        /* sessions lie about their buffers' size, a little */
 };
-
-static uint32_t le32(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 4);
-}
 
 uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks)
 {
@@ -136,7 +132,7 @@ static size_t utf16_text(const uint8_t *at, size_t nbytes, char *out, size_t n)
 	size_t used = 0, len = 0;
 
 	while (nbytes - used >= 2) {
-		uint32_t c = (uint32_t)bytes_le(at + used, 2);
+		uint32_t c = le16(at + used);
 		char utf8[4];
 		size_t k = 0;
 
@@ -144,7 +140,7 @@ static size_t utf16_text(const uint8_t *at, size_t nbytes, char *out, size_t n)
 		if (c == 0)
 			break;
 		if (c >= 0xD800 && c < 0xDC00 && nbytes - used >= 2) {
-			uint32_t low = (uint32_t)bytes_le(at + used, 2);
+			uint32_t low = le16(at + used);
 
 			if (low >= 0xDC00 && low < 0xE000) {
 				c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
@@ -202,7 +198,7 @@ static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_fac
 	facts->os_minor = at[5];
 	facts->os_build = le32(at + 8);
 	facts->ncpus = le32(at + 12);
-	facts->end_filetime = bytes_le(at + 16, 8);
+	facts->end_filetime = le64(at + 16);
 	facts->log_file_mode = le32(at + 32);
 	facts->circular = facts->log_file_mode & MODE_CIRCULAR;
 	facts->nbuffers_written = le32(at + 36);
@@ -210,12 +206,12 @@ static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_fac
 	facts->events_lost = le32(at + 48);
 	facts->cpu_mhz = le32(at + 52);
 	facts->bias_minutes = (int32_t)le32(at + (is64 ? TIME_ZONE_AT_64 : TIME_ZONE_AT_32));
-	facts->boot_filetime = bytes_le(boot, 8);
-	facts->start_filetime = bytes_le(boot + 16, 8);
+	facts->boot_filetime = le64(boot);
+	facts->start_filetime = le64(boot + 16);
 	since_1970 = facts->start_filetime > FILETIME_TO_1970 ? facts->start_filetime - FILETIME_TO_1970 : 0;
 	facts->start_wall_ns = since_1970 > UINT64_MAX / 100 ? UINT64_MAX : since_1970 * 100;
 	facts->buffers_lost = le32(boot + 28);
-	choose_clock(&facts->clock, le32(boot + 24), bytes_le(boot + 8, 8), facts->cpu_mhz);
+	choose_clock(&facts->clock, le32(boot + 24), le64(boot + 8), facts->cpu_mhz);
 	names += utf16_text(at + names, n - names, facts->session, sizeof(facts->session));
 	utf16_text(at + names, n - names, facts->log_file, sizeof(facts->log_file));
 }
@@ -286,8 +282,8 @@ static int read_session(struct etl_file *file, struct err *err)
 static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offset, uint32_t number,
 		      uint64_t left, struct err *err)
 {
-	unsigned flags = (unsigned)bytes_le(head + 52, 2);
-	unsigned cpu = (unsigned)bytes_le(head + 40, 2) & (flags & BUFFER_CPU_WIDE ? 0x7FF : 0xFF);
+	unsigned flags = le16(head + 52);
+	unsigned cpu = le16(head + 40) & (flags & BUFFER_CPU_WIDE ? 0x7FF : 0xFF);
 
 	if (file->nbuffers == file->buffers_cap) {
 		size_t cap = file->buffers_cap ? file->buffers_cap * 2 : 256;
@@ -300,7 +296,7 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 	}
 	file->buffers[file->nbuffers++] = (struct etl_buffer){
 		.place = offset << 16 | cpu,
-		.sequence = (int64_t)bytes_le(head + 24, 8),
+		.sequence = (int64_t)le64(head + 24),
 		.number = number,
 		.stored_bytes = le32(head) < left ? le32(head) : (uint32_t)left,
 	};

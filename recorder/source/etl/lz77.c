@@ -1,5 +1,7 @@
 #include "source/etl/lz77.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 enum { COPY_STEP = 16 };
@@ -8,16 +10,6 @@ struct reader {
 	const uint8_t *at, *end;
 	const uint8_t *nibble;               /* byte whose high half is not used yet */
 };
-
-static uint32_t le16(const uint8_t *at)
-{
-	return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-
-static uint32_t le32(const uint8_t *at)
-{
-	return le16(at) | le16(at + 2) << 16;
-}
 
 /* What a token with length bits 7 goes on with; the 3 that every length lacks is not in it. */
 static enum lz77_end long_length(struct reader *r, uint32_t *length)

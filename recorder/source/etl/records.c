@@ -1,6 +1,7 @@
 #include "source/etl/records.h"
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "symbol/bytes.h"
 
 #include <stddef.h>
@@ -42,16 +43,6 @@ static const struct layout {
 	[16] = {16, 4, 8, ETL_PERFINFO32}, [17] = {16, 4, 8, ETL_PERFINFO64},
 	[18] = {80, 0, 16, ETL_EVENT32}, [19] = {80, 0, 16, ETL_EVENT64},
 };
-
-static uint16_t le16(const uint8_t *at)
-{
-	return (uint16_t)bytes_le(at, 2);
-}
-
-static uint32_t le32(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 4);
-}
 
 /* ---- where a record ends, and when it was -------------------------------------------------------- */
 
@@ -99,7 +90,7 @@ static enum etl_step message_head(const uint8_t *at, size_t n, struct etl_head *
 	if (out->nbytes > n)
 		return ETL_STEP_CUT;
 	out->has_ticks = m.ticks != 0;
-	out->ticks = m.ticks ? (int64_t)bytes_le(at + m.ticks, 8) : 0;
+	out->ticks = m.ticks ? (int64_t)le64(at + m.ticks) : 0;
 	return ETL_STEP_RECORD;
 }
 
@@ -139,7 +130,7 @@ enum etl_step etl_record_head(const uint8_t *at, size_t n, struct etl_head *out)
 	if (out->nbytes > n)
 		return ETL_STEP_CUT;
 	out->has_ticks = true;
-	out->ticks = (int64_t)bytes_le(at + l->ticks_at, 8);
+	out->ticks = (int64_t)le64(at + l->ticks_at);
 	return ETL_STEP_RECORD;
 }
 
@@ -246,7 +237,7 @@ static size_t parse_event(const uint8_t *at, const struct etl_head *head, struct
 	out->level = at[44];
 	out->opcode = at[45];
 	out->task = le16(at + 46);
-	out->keyword = bytes_le(at + 48, 8);
+	out->keyword = le64(at + 48);
 	memcpy(&out->activity, at + 64, sizeof(out->activity));
 	return le16(at + 4) & EVENT_HAS_ITEMS ? parse_items(at, head->nbytes, out) : 80;
 }

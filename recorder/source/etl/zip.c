@@ -7,6 +7,8 @@
  */
 #include "source/etl/etl_private.h"
 
+#include "base/bytes.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,16 +36,6 @@ struct entry {
 	uint64_t packed_bytes, plain_bytes, local_at;
 	uint32_t flags, method, crc;
 };
-
-static uint32_t le16(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 2);
-}
-
-static uint32_t le32(const uint8_t *at)
-{
-	return (uint32_t)bytes_le(at, 4);
-}
 
 static int bad_zip(const struct etl_file *file, const char *why, struct err *err)
 {
@@ -80,12 +72,12 @@ static int find_central(struct etl_file *file, uint64_t *at, uint64_t *nentries,
 	rc = etl_read(file, end - LOCATOR64_BYTES, locator, sizeof(locator), "its locator", err);
 	if (rc || le32(locator) != SIGNATURE_LOCATOR64)
 		return rc;
-	rc = etl_read(file, bytes_le(locator + 8, 8), end64, sizeof(end64), "its zip64 end", err);
+	rc = etl_read(file, le64(locator + 8), end64, sizeof(end64), "its zip64 end", err);
 	if (!rc && le32(end64) != SIGNATURE_END64)
 		return bad_zip(file, "its zip64 end record is not where it says", err);
 	if (!rc) {
-		*nentries = bytes_le(end64 + 32, 8);
-		*at = bytes_le(end64 + 48, 8);
+		*nentries = le64(end64 + 32);
+		*at = le64(end64 + 48);
 	}
 	return rc;
 }
@@ -118,7 +110,7 @@ static void widen(const uint8_t *extra, size_t n, struct entry *e)
 		if (le16(extra + at) == EXTRA_ZIP64) {
 			for (size_t i = 0; i < 3; i++)
 				if (*wide[i] == UINT32_MAX && size - used >= 8) {
-					*wide[i] = bytes_le(extra + at + 4 + used, 8);
+					*wide[i] = le64(extra + at + 4 + used);
 					used += 8;
 				}
 			return;

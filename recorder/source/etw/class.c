@@ -1,4 +1,5 @@
 /* Finding a record's class and reading its fields; the tables are in etw_class_*.c. */
+#include "base/bytes.h"
 #include "source/etw/class.h"
 #include "source/etw/tables_private.h"
 
@@ -8,11 +9,6 @@
 static const struct etw_table *const lists[] = {
 	etw_kernel_tables, etw_clr_tables, etw_image_tables, etw_clr_private_tables, etw_system_tables,
 };
-
-static bool guid_same(const struct etw_guid *a, const struct etw_guid *b)
-{
-	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
-}
 
 /* The table of a GUID with this kind of header; header < 0: of any kind. */
 static const struct etw_table *table_of(const struct etw_guid *guid, int header)

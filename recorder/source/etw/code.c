@@ -448,9 +448,8 @@ void etw_code_learn(struct etw_code *c, const struct etw_record *r, const struct
 		break;
 	case ETW_PROCESS_STOP:
 		if (r->payload_bytes >= r->pointer_bytes + 4u) {
-			uint32_t pid;
+			uint32_t pid = le32(r->payload + r->pointer_bytes);
 
-			memcpy(&pid, r->payload + r->pointer_bytes, sizeof(pid));
 			etw_ranges_close(&c->image_ranges, pid, r->ticks);
 			etw_ranges_close(&c->method_ranges, pid, r->ticks);
 		}

@@ -16,6 +16,8 @@
  */
 #include "source/etw/manifest_private.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 #define HEAD_BYTES 112u
@@ -31,16 +33,6 @@ struct info {
 	uint16_t index_of[ETW_SCHEMA_MAX_FIELDS];    /* where property i went, plus 1; 0 = not yet */
 };
 
-static uint32_t u16_at(const struct info *in, size_t offset)
-{
-	return in->at[offset] | (uint32_t)in->at[offset + 1] << 8;
-}
-
-static uint32_t u32_at(const struct info *in, size_t offset)
-{
-	return u16_at(in, offset) | u16_at(in, offset + 2) << 16;
-}
-
 /* A text as UTF-8 with its NUL; "" where there is none. A long one is cut. */
 static void text_at(struct info *in, uint32_t offset, char *out, size_t size)
 {
@@ -51,7 +43,8 @@ static void text_at(struct info *in, uint32_t offset, char *out, size_t size)
 	*out = '\0';
 	if (!offset)
 		return;
-	while (offset < in->n && n + 1 < in->n - offset && n < NAME_BYTES && u16_at(in, offset + n))
+	while (offset < in->n && n + 1 < in->n - offset && n < NAME_BYTES &&
+	       le16(in->at + offset + n))
 		n += 2;
 	if (offset >= in->n || n + 1 >= in->n - offset) {
 		in->bad = true;
@@ -91,9 +84,9 @@ static bool has_length(uint8_t type)
 /* The property at `at` but its name and members. */
 static struct etw_schema_field read_property(const struct info *in, size_t at)
 {
-	uint32_t flags = u32_at(in, at);
-	struct etw_schema_field f = {.count = (uint16_t)u16_at(in, at + 16),
-				     .length = (uint16_t)u16_at(in, at + 18)};
+	uint32_t flags = le32(in->at + at);
+	struct etw_schema_field f = {.count = le16(in->at + at + 16),
+				     .length = le16(in->at + at + 18)};
 
 	if (flags & 4) {
 		f.count_by = ETW_BY_FIELD;
@@ -101,9 +94,10 @@ static struct etw_schema_field read_property(const struct info *in, size_t at)
 	} else if (flags & 0x20 || f.count > 1) {
 		f.count_by = ETW_BY_NUMBER;
 	}
-	f.nmembers = flags & 1 ? (uint16_t)u16_at(in, at + 10) : 0;
+	f.nmembers = flags & 1 ? le16(in->at + at + 10) : 0;
 	f.field.type = flags & 1 ? ETW_TYPES
-				 : etw_schema_type(u16_at(in, at + 8), shown_as(u16_at(in, at + 10)));
+				 : etw_schema_type(le16(in->at + at + 8),
+						   shown_as(le16(in->at + at + 10)));
 	if (flags & 2) {
 		f.length_by = ETW_BY_FIELD;
 		f.length = field_of(in, f.length);
@@ -123,12 +117,12 @@ static int add_property(struct info *in, struct etw_builder *out, uint32_t index
 		return ERR_FORMAT;
 	f = read_property(in, at);
 	in->index_of[index] = (uint16_t)(etw_builder_nfields(out) + 1);
-	text_at(in, u32_at(in, at + 4), name, sizeof(name));
+	text_at(in, le32(in->at + at + 4), name, sizeof(name));
 	begun = etw_builder_text_begin(out);
 	buf_puts(&out->texts, name);
 	etw_builder_field(out, &f, etw_builder_text_end(out, begun));
 	for (uint32_t m = 0; m < f.nmembers; m++)
-		if (add_property(in, out, u16_at(in, at + 8) + m, depth + 1))
+		if (add_property(in, out, le16(in->at + at + 8) + m, depth + 1))
 			return ERR_FORMAT;
 	return 0;
 }
@@ -137,17 +131,17 @@ static void add_event(struct info *in, struct etw_builder *out, uint16_t key)
 {
 	char provider[NAME_BYTES], task[NAME_BYTES], opcode[NAME_BYTES];
 	struct etw_built_event e = {.id = key, .version = in->at[34]};
-	uint32_t top = u32_at(in, 104);
+	uint32_t top = le32(in->at + 104);
 	size_t begun;
 
-	text_at(in, u32_at(in, 52), provider, sizeof(provider));
-	text_at(in, u32_at(in, 68), task, sizeof(task));
-	text_at(in, u32_at(in, 72), opcode, sizeof(opcode));
+	text_at(in, le32(in->at + 52), provider, sizeof(provider));
+	text_at(in, le32(in->at + 68), task, sizeof(task));
+	text_at(in, le32(in->at + 72), opcode, sizeof(opcode));
 	begun = etw_builder_text_begin(out);
 	buf_puts(&out->texts, provider);
 	out->provider = etw_builder_text_end(out, begun);
 	begun = etw_builder_text_begin(out);
-	etw_builder_event_name(&out->texts, task, opcode, (uint16_t)u16_at(in, 32));
+	etw_builder_event_name(&out->texts, task, opcode, le16(in->at + 32));
 	e.name = etw_builder_text_end(out, begun);
 	for (uint32_t i = 0; i < top && i < in->nproperties; i++)
 		if (add_property(in, out, i, 0))
@@ -163,15 +157,15 @@ int etw_manifest_of_info(const uint8_t *bytes, size_t n, struct etw_guid *guid, 
 	struct etw_builder built = {.provider = 0};
 	bool classic;
 
-	if (n < HEAD_BYTES || u32_at(&in, 48) > 1)
+	if (n < HEAD_BYTES || le32(bytes + 48) > 1)
 		return ERR_FORMAT;
-	in.nproperties = u32_at(&in, 100);
+	in.nproperties = le32(bytes + 100);
 	if (in.nproperties > ETW_SCHEMA_MAX_FIELDS || n < HEAD_BYTES + in.nproperties * PROPERTY_BYTES)
 		return ERR_FORMAT;
-	classic = u32_at(&in, 48) == 1;
+	classic = le32(bytes + 48) == 1;
 	memcpy(guid->bytes, bytes + (classic ? 16 : 0), sizeof(guid->bytes));
 	*header = classic ? ETW_CLASSIC : ETW_MANIFEST;
-	add_event(&in, &built, classic ? bytes[37] : (uint16_t)u16_at(&in, 32));
+	add_event(&in, &built, classic ? bytes[37] : le16(bytes + 32));
 	if (in.bad)
 		built.events.len = 0;        /* refused as one without an event */
 	return etw_builder_finish(&built, out);

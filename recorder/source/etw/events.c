@@ -28,15 +28,6 @@ uint64_t etw_events_time(const struct etw_events *s, int64_t ticks)
 	return ns > UINT64_MAX - 1 - s->start_ns ? UINT64_MAX - 1 : s->start_ns + ns;
 }
 
-static uint32_t payload_u32(const struct etw_record *r, uint32_t at)
-{
-	uint32_t v = ETW_ID_UNKNOWN;
-
-	if (at + sizeof(v) <= r->payload_bytes)
-		memcpy(&v, r->payload + at, sizeof(v));
-	return v;
-}
-
 /* Events about a process, thread or image are its own, not that of who caused them. */
 static void subject_of(const struct etw_events *s, const struct etw_whole *w, uint32_t *pid, uint32_t *tid)
 {
@@ -51,27 +42,27 @@ static void subject_of(const struct etw_events *s, const struct etw_whole *w, ui
 	case ETW_PROCESS_DCSTART:
 	case ETW_PROCESS_DCSTOP:
 	case ETW_PROCESS_DEFUNCT:
-		*pid = payload_u32(r, r->pointer_bytes);
+		*pid = etw_payload_u32(r, r->pointer_bytes);
 		*tid = ETW_ID_UNKNOWN;
 		return;
 	case ETW_THREAD_START:
 	case ETW_THREAD_STOP:
 	case ETW_THREAD_DCSTART:
 	case ETW_THREAD_DCSTOP:
-		*pid = payload_u32(r, 0);
-		*tid = payload_u32(r, 4);
+		*pid = etw_payload_u32(r, 0);
+		*tid = etw_payload_u32(r, 4);
 		return;
 	case ETW_IMAGE_LOAD:
 	case ETW_IMAGE_UNLOAD:
 	case ETW_IMAGE_DCSTART:
 	case ETW_IMAGE_DCSTOP:
-		*pid = payload_u32(r, 2u * r->pointer_bytes);
+		*pid = etw_payload_u32(r, 2u * r->pointer_bytes);
 		if (*pid != r->pid)
 			*tid = ETW_ID_UNKNOWN;
 		return;
 	case ETW_VIRTUAL_ALLOC:
 	case ETW_VIRTUAL_FREE:
-		*pid = payload_u32(r, 2u * r->pointer_bytes);
+		*pid = etw_payload_u32(r, 2u * r->pointer_bytes);
 		if (*pid != r->pid)
 			*tid = ETW_ID_UNKNOWN;
 		return;

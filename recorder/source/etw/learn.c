@@ -6,6 +6,8 @@
  */
 #include "source/etw/learn.h"
 
+#include "base/bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,11 +34,6 @@ static bool grow(void **items, uint32_t used, uint32_t *room, size_t item_bytes)
 static uint64_t guid_hash(const struct etw_guid *guid, uint64_t more)
 {
 	return hash_pair(hash_bytes(guid->bytes, sizeof(guid->bytes)), more);
-}
-
-static bool guid_same(const struct etw_guid *a, const struct etw_guid *b)
-{
-	return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
 static bool has_room(struct etw_learn *l, size_t n)

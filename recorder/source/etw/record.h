@@ -10,6 +10,8 @@
 #ifndef SOURCE_ETW_RECORD_H
 #define SOURCE_ETW_RECORD_H
 
+#include "base/bytes.h"
+
 #include <stdint.h>
 
 #define ETW_ITEMS_MAX 8u                     /* extended items of one record; more are not looked at */
@@ -52,5 +54,11 @@ struct etw_record {
 	const uint8_t *payload;
 	uint32_t payload_bytes;
 };
+
+/* The number at an offset of the payload; ETW_ID_UNKNOWN when the payload ends before it. */
+static inline uint32_t etw_payload_u32(const struct etw_record *r, uint32_t offset)
+{
+	return le32_or(r->payload, r->payload_bytes, offset, ETW_ID_UNKNOWN);
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* Values of ETW fields as event fields. */
 #include "source/etw/render.h"
 
+#include "base/bytes.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -122,11 +123,6 @@ void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
 
 /* ---- one value as text -------------------------------------------------------------------------- */
 
-static uint32_t le16(const uint8_t *at)
-{
-	return at[0] | (uint32_t)at[1] << 8;
-}
-
 void etw_guid_text(const uint8_t guid[16], char out[ETW_GUID_TEXT])
 {
 	snprintf(out, ETW_GUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
@@ -147,7 +143,7 @@ static void put_sid(struct etw_render *r, const struct etw_value *value)
 	snprintf(text, sizeof(text), "S-%u-%" PRIu64, sid[0], authority);
 	etw_render_puts(r, text);
 	for (uint32_t i = 8; i + 4 <= value->nbytes; i += 4) {
-		snprintf(text, sizeof(text), "-%" PRIu32, le16(sid + i) | le16(sid + i + 2) << 16);
+		snprintf(text, sizeof(text), "-%" PRIu32, le32(sid + i));
 		etw_render_puts(r, text);
 	}
 }

@@ -7,15 +7,6 @@
 static const struct etw_guid image_id_guid = {
 	{0xd7, 0x75, 0xe6, 0xb3, 0x54, 0x25, 0x18, 0x4f, 0x83, 0x0b, 0x27, 0x62, 0x73, 0x25, 0x60, 0xde}};
 
-static uint32_t payload_u32(const struct etw_record *r, uint32_t at)
-{
-	uint32_t v = ETW_ID_UNKNOWN;
-
-	if (at + 4 <= r->payload_bytes)
-		memcpy(&v, r->payload + at, sizeof(v));
-	return v;
-}
-
 uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *class)
 {
 	uint32_t p = r->pointer_bytes;
@@ -25,16 +16,16 @@ uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *c
 	case ETW_DISK_READ_INIT:
 	case ETW_DISK_WRITE_INIT:
 	case ETW_DISK_FLUSH_INIT:
-		return payload_u32(r, p);
+		return etw_payload_u32(r, p);
 	case ETW_HARD_FAULT:
-		return payload_u32(r, 16 + 2 * p);
+		return etw_payload_u32(r, 16 + 2 * p);
 	case ETW_CSWITCH:
-		return payload_u32(r, 0);
+		return etw_payload_u32(r, 0);
 	case ETW_DISK_READ:
 	case ETW_DISK_WRITE:
-		return payload_u32(r, 32 + 2 * p);
+		return etw_payload_u32(r, 32 + 2 * p);
 	case ETW_DISK_FLUSH:
-		return payload_u32(r, 16 + p);
+		return etw_payload_u32(r, 16 + p);
 	default:
 		return r->tid;
 	}

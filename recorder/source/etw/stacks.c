@@ -1,5 +1,6 @@
 #include "source/etw/stacks.h"
 
+#include "base/bytes.h"
 #include "base/slots.h"
 #include "base/table.h"
 #include "source/etw/stack_line.h"
@@ -55,27 +56,6 @@ struct etw_stacks {
 	uint64_t addresses[2 * ETW_STORE_FRAMES_MAX];
 };
 
-static uint32_t get_u32(const uint8_t *at)
-{
-	uint32_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v;
-}
-
-static uint64_t get_u64(const uint8_t *at)
-{
-	uint64_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v;
-}
-
-static uint64_t get_pointer(const uint8_t *at, uint32_t pointer_bytes)
-{
-	return pointer_bytes == 8 ? get_u64(at) : get_u32(at);
-}
-
 /* ---- what a record is ------------------------------------------------------------------------- */
 
 /* e13c0d23-ccbc-4e12-..., 763fd754-7086-4dfe-..., a669021c-c450-4609-...: section 9. */
@@ -95,11 +75,6 @@ static bool same_guid(const struct etw_guid *a, const struct etw_guid *b)
 bool etw_is_kernel_address(uint64_t address, uint32_t os_pointer_bytes)
 {
 	return address >= (os_pointer_bytes == 8 ? 0xFFFF000000000000u : 0x80000000u);
-}
-
-static uint32_t payload_u32(const struct etw_record *r, uint32_t at)
-{
-	return at + 4 <= r->payload_bytes ? get_u32(r->payload + at) : ETW_ID_UNKNOWN;
 }
 
 /* 0 runtime, 1 private, 2 rundown; 3 = not the CLR's. */
@@ -310,7 +285,7 @@ static void bind_user(struct etw_stacks *s, bool has_own, uint64_t own, uint32_t
 
 static uint64_t address(const struct fragment *f, uint32_t i)
 {
-	return get_pointer(f->addresses + (size_t)i * f->pointer_bytes, f->pointer_bytes);
+	return le_sized(f->addresses + (size_t)i * f->pointer_bytes, f->pointer_bytes);
 }
 
 static bool is_kernel(const struct etw_stacks *s, const struct fragment *f, uint32_t i)
@@ -332,14 +307,14 @@ static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 	}
 	f.addresses = r->payload + 16;
 	f.n = (r->payload_bytes - 16) / r->pointer_bytes;
-	pid = get_u32(r->payload + 8);
-	tid = get_u32(r->payload + 12);
+	pid = le32(r->payload + 8);
+	tid = le32(r->payload + 12);
 	kernel = is_kernel(s, &f, f.n - 1);
 	f.whole = !kernel && is_kernel(s, &f, 0);
 	s->count.whole_stacks += f.whole * s->tally;
 	s->count.kernel_parts += kernel * s->tally;
 	s->count.user_parts += (!kernel && !f.whole) * s->tally;
-	found = line_find(&s->line, (int64_t)get_u64(r->payload), tid, r->cpu,
+	found = line_find(&s->line, (int64_t)le64(r->payload), tid, r->cpu,
 			    kernel || f.whole ? KERNEL : USER, &own);
 	if (!kernel && !f.whole)
 		bind_user(s, found, own, tid, &f);
@@ -361,12 +336,12 @@ static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 		s->count.malformed += s->tally;
 		return;
 	}
-	pid = get_u32(r->payload + 8);
-	tid = get_u32(r->payload + 12);
-	f.key = get_pointer(r->payload + 16, r->pointer_bytes);
+	pid = le32(r->payload + 8);
+	tid = le32(r->payload + 12);
+	f.key = le_sized(r->payload + 16, r->pointer_bytes);
 	s->count.kernel_keys += (which == KERNEL) * s->tally;
 	s->count.user_keys += (which == USER) * s->tally;
-	found = line_find(&s->line, (int64_t)get_u64(r->payload), tid, r->cpu, which, &own);
+	found = line_find(&s->line, (int64_t)le64(r->payload), tid, r->cpu, which, &own);
 	if (which == USER)
 		bind_user(s, found, own, tid, &f);
 	else if (found)
@@ -395,8 +370,9 @@ static void put_definition(struct etw_stacks *s, const struct etw_record *r, boo
 	f.n = r->payload_bytes / r->pointer_bytes - 1;
 	stack = etw_stack_keep(s->store, f.addresses, f.n, f.pointer_bytes);
 	/* Also when there was no room for it: its uses must not get the stack of a later definition. */
-	if (!etw_stack_define(s->store, is_kernel(s, &f, f.n - 1), get_pointer(r->payload, f.pointer_bytes),
-			      s->line.next - 1, stack) || stack == ETW_STACK_NONE)
+	if (!etw_stack_define(s->store, is_kernel(s, &f, f.n - 1),
+			      le_sized(r->payload, f.pointer_bytes), s->line.next - 1, stack) ||
+	    stack == ETW_STACK_NONE)
 		s->count.refused++;
 }
 
@@ -413,8 +389,8 @@ static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, 
 	}
 	f.addresses = r->payload + 8;
 	f.n = (r->payload_bytes - 8) / r->pointer_bytes;
-	if (get_u32(r->payload + 4) < f.n)
-		f.n = get_u32(r->payload + 4);
+	if (le32(r->payload + 4) < f.n)
+		f.n = le32(r->payload + 4);
 	s->count.runtime_stacks += s->tally;
 	s->count.runtime_orphans += (!t || !t->runtime[provider]) * s->tally;
 	if (!t || !t->runtime[provider])
@@ -444,10 +420,10 @@ static bool item_fragment(const struct etw_item *item, struct fragment *f, uint6
 	f->pointer_bytes = item->type == 6 || item->type == 18 ? 8 : 4;
 	if ((!stack && !key) || item->nbytes < 8u + f->pointer_bytes)
 		return false;
-	*match = get_u64(item->bytes);
+	*match = le64(item->bytes);
 	f->is_key = key;
 	if (key) {
-		f->key = get_pointer(item->bytes + 8, f->pointer_bytes);
+		f->key = le_sized(item->bytes + 8, f->pointer_bytes);
 	} else {
 		f->addresses = item->bytes + 8;
 		f->n = (item->nbytes - 8u) / f->pointer_bytes;
@@ -482,7 +458,7 @@ static void put_items(struct etw_stacks *s, const struct etw_record *r)
 
 static bool subject(const struct etw_record *r, uint32_t *tid)
 {
-	*tid = payload_u32(r, 4);
+	*tid = etw_payload_u32(r, 4);
 	return *tid != ETW_ID_UNKNOWN;
 }
 
@@ -517,7 +493,7 @@ static void understand(struct etw_stacks *s, const struct etw_record *r, const s
 			forget_thread(s, tid);
 		break;
 	case ETW_HEADER:
-		if (payload_u32(r, 44) == 4)
+		if (etw_payload_u32(r, 44) == 4)
 			s->os_pointer_bytes = 4;
 		break;
 	default:
@@ -557,7 +533,7 @@ static void give_part(struct etw_stacks *s, const struct part *p)
 			n = ETW_STORE_FRAMES_MAX;
 		for (i = 0; i < n; i++)
 			s->addresses[s->out.naddresses + i] =
-				get_pointer(at + (size_t)i * p->pointer_bytes, p->pointer_bytes);
+				le_sized(at + (size_t)i * p->pointer_bytes, p->pointer_bytes);
 	} else {
 		n = 0;
 	}

@@ -1,35 +1,19 @@
 /* The metadata of TraceLogging events. */
 #include "source/etw/tracelogging.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 #define ITEM_METADATA 11
 #define ITEM_TRAITS 12
 
-struct cursor {
-	const uint8_t *at, *end;
-};
-
 static bool read_bytes(struct cursor *in, uint32_t n, uint32_t *out)
 {
-	*out = 0;
-	if ((size_t)(in->end - in->at) < n)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		*out |= (uint32_t)in->at[i] << 8 * i;
-	in->at += n;
-	return true;
-}
+	const uint8_t *at = cursor_take(in, n);
 
-static const char *read_text(struct cursor *in)
-{
-	const char *text = (const char *)in->at;
-	const uint8_t *nul = memchr(in->at, 0, (size_t)(in->end - in->at));
-
-	if (!nul)
-		return NULL;
-	in->at = nul + 1;
-	return text;
+	*out = at ? (uint32_t)le_sized(at, n) : 0;
+	return at != NULL;
 }
 
 static bool skip_tags(struct cursor *in)
@@ -43,14 +27,6 @@ static bool skip_tags(struct cursor *in)
 	return true;
 }
 
-static bool skip(struct cursor *in, uint32_t n)
-{
-	if ((size_t)(in->end - in->at) < n)
-		return false;
-	in->at += n;
-	return true;
-}
-
 /* An item's bytes behind its u16 size, which may say less than the item has. */
 static bool open_item(const struct etw_record *record, uint16_t type, struct cursor *out)
 {
@@ -60,7 +36,7 @@ static bool open_item(const struct etw_record *record, uint16_t type, struct cur
 
 		if (item->type != type)
 			continue;
-		*out = (struct cursor){item->bytes, item->bytes + item->nbytes};
+		*out = cursor_over(item->bytes, item->nbytes);
 		if (!read_bytes(out, 2, &size) || size < 2)
 			return false;
 		if (size < item->nbytes)
@@ -99,7 +75,7 @@ static bool read_count(struct cursor *in, uint32_t kind, struct etw_schema_field
 		return true;
 	case 0x60:                           /* encoded by a private agreement */
 		f->field.type = ETW_TYPES;
-		return read_bytes(in, 2, &n) && skip(in, n);
+		return read_bytes(in, 2, &n) && cursor_skip(in, n);
 	default:
 		return true;
 	}
@@ -110,7 +86,7 @@ static bool read_field(struct cursor *in, struct etw_schema_field *f)
 	uint32_t type, out = 0;
 
 	*f = (struct etw_schema_field){.nmembers = 0};
-	f->field.name = read_text(in);
+	f->field.name = cursor_text(in);
 	if (!f->field.name || !read_bytes(in, 1, &type))
 		return false;
 	if (type & 0x80) {
@@ -135,12 +111,12 @@ bool etw_tracelogging_read(const struct etw_record *record, struct etw_tracelogg
 
 	out->nfields = 0;
 	out->cut = false;
-	out->provider = open_item(record, ITEM_TRAITS, &in) ? read_text(&in) : NULL;
+	out->provider = open_item(record, ITEM_TRAITS, &in) ? cursor_text(&in) : NULL;
 	if (!out->provider)
 		out->provider = "";
 	if (record->header != ETW_MANIFEST || !open_item(record, ITEM_METADATA, &in) || !skip_tags(&in))
 		return false;
-	out->name = read_text(&in);
+	out->name = cursor_text(&in);
 	if (!out->name)
 		return false;
 	while (in.at < in.end) {

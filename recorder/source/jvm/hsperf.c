@@ -1,19 +1,13 @@
 #include "source/jvm/hsperf.h"
 
+#include "base/bytes.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #define HEAD_BYTES 32u
 #define ENTRY_BYTES 20u
 #define ENTRIES_MAX 16384u
-
-static uint32_t u32_at(const unsigned char *bytes, size_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, bytes + at, sizeof(v));
-	return v;
-}
 
 static void widen(struct hsperf *range, uint32_t at)
 {
@@ -66,7 +60,7 @@ static void take_text(struct hsperf *h, const char *name, const char *text, size
 /* One entry of `length` bytes at `at`; all of it is in the file. */
 static void take_entry(struct hsperf *h, const unsigned char *b, uint32_t at, uint32_t length)
 {
-	uint32_t name_at = u32_at(b, at + 4), nvector = u32_at(b, at + 8), data = u32_at(b, at + 16);
+	uint32_t name_at = le32(b + at + 4), nvector = le32(b + at + 8), data = le32(b + at + 16);
 	const char *name = (const char *)b + at + name_at;
 
 	if (name_at >= length || data >= length || !memchr(name, 0, length - name_at))
@@ -143,8 +137,8 @@ static int read_head(const unsigned char *b, size_t n, uint32_t *at, uint32_t *c
 		return err_set(err, ERR_FORMAT, "no performance data of a JVM (hsperfdata 2, little endian)");
 	if (b[7] != 1)
 		return err_set(err, ERR_NOT_FOUND, "the JVM has not written its performance data yet");
-	*at = u32_at(b, 24);
-	*count = u32_at(b, 28);
+	*at = le32(b + 24);
+	*count = le32(b + 28);
 	if (*count > ENTRIES_MAX)
 		return err_set(err, ERR_FORMAT, "performance data of a JVM with over %u counters", ENTRIES_MAX);
 	return 0;
@@ -161,7 +155,7 @@ int hsperf_parse(const void *bytes, size_t n, struct hsperf *out, struct err *er
 	if (rc)
 		return rc;
 	for (; count && at <= n && n - at >= ENTRY_BYTES; count--, at += length) {
-		length = u32_at(b, at);
+		length = le32(b + at);
 		if (length < ENTRY_BYTES || length > n - at)
 			break;
 		take_entry(&h, b, at, length);
@@ -181,9 +175,10 @@ bool hsperf_text(const void *bytes, size_t n, const char *name, const char **tex
 	if (read_head(b, n, &at, &count, NULL))
 		return false;
 	for (; count && at <= n && n - at >= ENTRY_BYTES; count--, at += length) {
-		uint32_t name_at = u32_at(b, at + 4), nvector = u32_at(b, at + 8), data = u32_at(b, at + 16);
+		uint32_t name_at = le32(b + at + 4), nvector = le32(b + at + 8),
+			 data = le32(b + at + 16);
 
-		length = u32_at(b, at);
+		length = le32(b + at);
 		if (length < ENTRY_BYTES || length > n - at)
 			return false;
 		if (b[at + 12] != 'B' || name_at > length || length - name_at < name_bytes ||

@@ -1,5 +1,6 @@
 #include "source/probe/trace_format.h"
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "source/conditions.h"
 
@@ -195,11 +196,9 @@ static const char *keep_hex(struct trace_values *out, const uint8_t *from, size_
 
 static void read_number(const uint8_t *at, const struct trace_field *f, struct event_field *out)
 {
-	uint64_t v = 0;
-	unsigned i, bits = f->size * 8u;
+	uint64_t v = le_sized(at, f->size);
+	unsigned bits = f->size * 8u;
 
-	for (i = f->size; i--;)              /* as the kernel of this machine writes it: little-endian */
-		v = v << 8 | at[i];
 	out->type = f->is_signed ? FIELD_INT : FIELD_UINT;
 	if (f->is_signed && bits < 64 && v >> (bits - 1) & 1)
 		v |= ~(uint64_t)0 << bits;
@@ -222,8 +221,7 @@ static bool place(const struct trace_field *f, const uint8_t *raw, size_t n, siz
 		return true;
 	if (*size < 4)
 		return false;
-	loc = (uint32_t)raw[*at] | (uint32_t)raw[*at + 1] << 8 | (uint32_t)raw[*at + 2] << 16 |
-	      (uint32_t)raw[*at + 3] << 24;
+	loc = le32(raw + *at);
 	*at = (f->kind >= TRACE_REL_CHARS ? *at + 4u : 0u) + (loc & 0xffff);
 	*size = loc >> 16;
 	return *at <= n && *size <= n - *at;

@@ -1,5 +1,7 @@
 #include "source/ring/perf_record.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 /* Numbers of include/uapi/linux/perf_event.h, here by name so that this file builds everywhere. */
@@ -26,27 +28,6 @@ enum {
 #define CONTEXT_FIRST ((uint64_t)-4095)      /* values from here on are markers, not addresses */
 #define HEADER_BYTES 8u
 #define TRAILER_BYTES 32u
-
-struct cursor {
-	const uint8_t *at, *end;
-};
-
-static bool take(struct cursor *c, void *to, size_t n)
-{
-	if ((size_t)(c->end - c->at) < n)
-		return false;
-	memcpy(to, c->at, n);
-	c->at += n;
-	return true;
-}
-
-static bool skip(struct cursor *c, uint64_t n)
-{
-	if ((uint64_t)(c->end - c->at) < n)
-		return false;
-	c->at += n;
-	return true;
-}
 
 /* Add an address to a piece of the chain; what does not follow its last one is left out. */
 static void extend(const uint64_t **first, uint32_t *n, const uint64_t *at)
@@ -79,13 +60,13 @@ static bool read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
 {
 	uint64_t abi;
 
-	if (!take(c, &abi, 8) || abi > 2)
+	if (!cursor_get(c, &abi, 8) || abi > 2)
 		return false;
 	out->u.sample.regs_abi = (uint32_t)abi;
 	if (!abi)
 		return true;
 	out->u.sample.regs = (const uint64_t *)(const void *)c->at;
-	return skip(c, (uint64_t)nregs * 8);
+	return cursor_skip(c, (uint64_t)nregs * 8);
 }
 
 /* The ring pays the full copy; the valid part is the size behind it, absent when there is none. */
@@ -94,12 +75,12 @@ static bool read_stack(struct cursor *c, struct perf_record *out)
 	uint64_t size, valid;
 	const uint8_t *bytes;
 
-	if (!take(c, &size, 8))
+	if (!cursor_get(c, &size, 8))
 		return false;
 	if (!size)
 		return true;
 	bytes = c->at;
-	if (!skip(c, size) || !take(c, &valid, 8) || valid > size)
+	if (!cursor_skip(c, size) || !cursor_get(c, &valid, 8) || valid > size)
 		return false;
 	out->u.sample.stack = bytes;
 	out->u.sample.stack_bytes = (uint32_t)valid;
@@ -111,25 +92,26 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	uint64_t nr;
 	uint32_t reserved;
 
-	if (!take(c, &out->u.sample.id, 8) || !take(c, &out->u.sample.ip, 8) || !take(c, &out->pid, 4) ||
-	    !take(c, &out->tid, 4) || !take(c, &out->time_ns, 8) || !take(c, &out->cpu, 4) ||
-	    !take(c, &reserved, 4))
+	if (!cursor_get(c, &out->u.sample.id, 8) || !cursor_get(c, &out->u.sample.ip, 8) ||
+	    !cursor_get(c, &out->pid, 4) || !cursor_get(c, &out->tid, 4) ||
+	    !cursor_get(c, &out->time_ns, 8) || !cursor_get(c, &out->cpu, 4) ||
+	    !cursor_get(c, &reserved, 4))
 		return false;
 	if (format->callchain) {
 		const uint64_t *chain;
 
-		if (!take(c, &nr, 8) || nr > PERF_RECORD_MAX_BYTES / 8)
+		if (!cursor_get(c, &nr, 8) || nr > PERF_RECORD_MAX_BYTES / 8)
 			return false;
 		chain = (const uint64_t *)(const void *)c->at;
-		if (!skip(c, nr * 8))
+		if (!cursor_skip(c, nr * 8))
 			return false;
 		split_chain(chain, nr, out);
 	}
 	if (format->raw) {
-		if (!take(c, &out->u.sample.raw_bytes, 4))
+		if (!cursor_get(c, &out->u.sample.raw_bytes, 4))
 			return false;
 		out->u.sample.raw = c->at;
-		if (!skip(c, out->u.sample.raw_bytes))
+		if (!cursor_skip(c, out->u.sample.raw_bytes))
 			return false;
 	}
 	if (format->nregs && !read_regs(c, format->nregs, out))
@@ -137,19 +119,14 @@ static bool read_sample(struct cursor *c, const struct perf_format *format, stru
 	return !format->stack || read_stack(c, out);
 }
 
-static bool read_text(struct cursor *c, const char **out)
-{
-	*out = (const char *)c->at;
-	return c->at < c->end && memchr(c->at, 0, (size_t)(c->end - c->at)) != NULL;
-}
-
 static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)
 {
 	uint8_t id[24];
 	uint32_t prot, flags;
 
-	if (!take(c, &out->pid, 4) || !take(c, &out->tid, 4) || !take(c, &out->u.mmap.start, 8) ||
-	    !take(c, &out->u.mmap.bytes, 8) || !take(c, &out->u.mmap.pgoff, 8) || !take(c, id, 24))
+	if (!cursor_get(c, &out->pid, 4) || !cursor_get(c, &out->tid, 4) ||
+	    !cursor_get(c, &out->u.mmap.start, 8) || !cursor_get(c, &out->u.mmap.bytes, 8) ||
+	    !cursor_get(c, &out->u.mmap.pgoff, 8) || !cursor_get(c, id, 24))
 		return false;
 	if (misc & MISC_MMAP_BUILD_ID) {
 		if (id[0] > PERF_BUILD_ID_BYTES)
@@ -162,18 +139,19 @@ static bool read_mmap2(struct cursor *c, unsigned misc, struct perf_record *out)
 		memcpy(&out->u.mmap.ino, id + 8, 8);
 		memcpy(&out->u.mmap.ino_generation, id + 16, 8);
 	}
-	return take(c, &prot, 4) && take(c, &flags, 4) && read_text(c, &out->u.mmap.path);
+	return cursor_get(c, &prot, 4) && cursor_get(c, &flags, 4) &&
+	       (out->u.mmap.path = cursor_text(c)) != NULL;
 }
 
 static bool read_ksymbol(struct cursor *c, struct perf_record *out)
 {
 	uint16_t type, flags;
 
-	if (!take(c, &out->u.ksymbol.start, 8) || !take(c, &out->u.ksymbol.bytes, 4) ||
-	    !take(c, &type, 2) || !take(c, &flags, 2))
+	if (!cursor_get(c, &out->u.ksymbol.start, 8) || !cursor_get(c, &out->u.ksymbol.bytes, 4) ||
+	    !cursor_get(c, &type, 2) || !cursor_get(c, &flags, 2))
 		return false;
 	out->u.ksymbol.gone = (flags & KSYMBOL_UNREGISTER) != 0;
-	return read_text(c, &out->u.ksymbol.name);
+	return (out->u.ksymbol.name = cursor_text(c)) != NULL;
 }
 
 static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct perf_record *out)
@@ -187,14 +165,14 @@ static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct per
 	case RECORD_COMM:
 		out->kind = PERF_KIND_COMM;
 		out->u.comm.exec = (misc & MISC_COMM_EXEC) != 0;
-		return take(c, &out->pid, 4) && take(c, &out->tid, 4) &&
-		       read_text(c, &out->u.comm.name);
+		return cursor_get(c, &out->pid, 4) && cursor_get(c, &out->tid, 4) &&
+		       (out->u.comm.name = cursor_text(c)) != NULL;
 	case RECORD_FORK:
 	case RECORD_EXIT:
 		out->kind = type == RECORD_FORK ? PERF_KIND_FORK : PERF_KIND_EXIT;
-		return take(c, &out->pid, 4) && take(c, &out->u.task.parent_pid, 4) &&
-		       take(c, &out->tid, 4) && take(c, &out->u.task.parent_tid, 4) &&
-		       take(c, &out->time_ns, 8);
+		return cursor_get(c, &out->pid, 4) && cursor_get(c, &out->u.task.parent_pid, 4) &&
+		       cursor_get(c, &out->tid, 4) && cursor_get(c, &out->u.task.parent_tid, 4) &&
+		       cursor_get(c, &out->time_ns, 8);
 	case RECORD_KSYMBOL:
 		out->kind = PERF_KIND_KSYMBOL;
 		return read_ksymbol(c, out);
@@ -202,13 +180,14 @@ static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct per
 		out->kind = PERF_KIND_SWITCH;
 		out->u.change.out = (misc & MISC_SWITCH_OUT) != 0;
 		out->u.change.preempted = (misc & MISC_SWITCH_OUT_PREEMPT) != 0;
-		return take(c, &out->u.change.other_pid, 4) && take(c, &out->u.change.other_tid, 4);
+		return cursor_get(c, &out->u.change.other_pid, 4) &&
+		       cursor_get(c, &out->u.change.other_tid, 4);
 	case RECORD_LOST:
 		out->kind = PERF_KIND_LOST;
-		return take(c, &identifier, 8) && take(c, &out->u.lost, 8);
+		return cursor_get(c, &identifier, 8) && cursor_get(c, &out->u.lost, 8);
 	case RECORD_LOST_SAMPLES:
 		out->kind = PERF_KIND_LOST;
-		return take(c, &out->u.lost, 8);
+		return cursor_get(c, &out->u.lost, 8);
 	case RECORD_THROTTLE:
 		out->kind = PERF_KIND_THROTTLE;
 		return true;
@@ -220,13 +199,14 @@ static bool read_body(struct cursor *c, unsigned type, unsigned misc, struct per
 bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *format,
 		       struct perf_record *out)
 {
-	struct cursor c = {bytes, (const uint8_t *)bytes + n};
+	struct cursor c = cursor_over(bytes, n);
 	struct cursor trailer;
 	uint32_t type, pid, tid, reserved;
 	uint16_t misc, size;
 
 	memset(out, 0, sizeof(*out));
-	if (!take(&c, &type, 4) || !take(&c, &misc, 2) || !take(&c, &size, 2) || size != n)
+	if (!cursor_get(&c, &type, 4) || !cursor_get(&c, &misc, 2) || !cursor_get(&c, &size, 2) ||
+	    size != n)
 		return false;
 	if (type == RECORD_SAMPLE) {
 		out->kind = PERF_KIND_SAMPLE;
@@ -237,8 +217,9 @@ bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *fo
 	trailer.at = c.end - TRAILER_BYTES;
 	trailer.end = c.end;
 	c.end = trailer.at;
-	if (!take(&trailer, &pid, 4) || !take(&trailer, &tid, 4) || !take(&trailer, &out->time_ns, 8) ||
-	    !take(&trailer, &out->cpu, 4) || !take(&trailer, &reserved, 4))
+	if (!cursor_get(&trailer, &pid, 4) || !cursor_get(&trailer, &tid, 4) ||
+	    !cursor_get(&trailer, &out->time_ns, 8) || !cursor_get(&trailer, &out->cpu, 4) ||
+	    !cursor_get(&trailer, &reserved, 4))
 		return false;
 	out->pid = pid;
 	out->tid = tid;

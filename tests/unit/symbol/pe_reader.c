@@ -2,6 +2,7 @@
 #include "symbol/pe.h"
 #include "symbol/reader.h"
 
+#include "base/bytes.h"
 #include "base/os.h"
 #include "tests/support/tmp.h"
 
@@ -48,7 +49,7 @@ static int setup(void **state)
 	if (pe_head_read(&in, &head, NULL) || !head.has_pdb)
 		return -1;
 	snprintf(guid, sizeof(guid), "%08X%04X%04X%02X%02X%02X%02X%02X%02X%02X%02X",
-		 (unsigned)bytes_le(g, 4), (unsigned)bytes_le(g + 4, 2), (unsigned)bytes_le(g + 6, 2),
+		 le32(g), le16(g + 4), le16(g + 6),
 		 g[8], g[9], g[10], g[11], g[12], g[13], g[14], g[15]);
 	buf_free(&b);
 	return 0;
