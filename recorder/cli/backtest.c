@@ -104,7 +104,7 @@ static int open_rules(struct run *r, struct err *err)
 	for (i = 0; !rc && !r->sweep.n && i < r->o->rules.n; i++)
 		rc = open_rule(r, &r->o->rules.items[i], err);
 	if (!rc)
-		rc = backtest_init(&r->test, r->triggers, r->ntriggers, (uint64_t)r->o->delay_ns,
+		rc = backtest_init(&r->test, r->triggers, r->ntriggers, (uint64_t)r->o->capture.post_ns,
 				   r->sweep.n > 0, err);
 	return rc;
 }
@@ -134,7 +134,7 @@ static int each_of_file(void *ctx, const struct event *e, const struct source_or
 
 static int read_file(struct run *r, struct err *err)
 {
-	struct trace t = {.ops = file_sources(r->o->from_file)[0], .path = r->o->from_file, .each = each_of_file, .ctx = r};
+	struct trace t = {.ops = file_sources(r->o->capture.file)[0], .path = r->o->capture.file, .each = each_of_file, .ctx = r};
 	int rc;
 
 	rc = cmd_check_file(t.path, r->needs, err);
@@ -380,7 +380,7 @@ int cmd_backtest(const struct options *o, struct err *err)
 	int rc = open_rules(&r, err);
 
 	if (!rc)
-		rc = o->from_file ? read_file(&r, err) : read_incident(&r, err);
+		rc = o->capture.file ? read_file(&r, err) : read_incident(&r, err);
 	if (!rc)
 		rc = print(&r, err);
 	if (!rc)

@@ -326,11 +326,11 @@ static void check_parts(struct check *c, const struct source_ops *source)
 		f.name = part.name;
 		f.text = part.summary;
 		if (rc) {
-			bool asked = (c->o->thread_time || c->o->wakers) && strcmp(part.name, "tracepoints") == 0;
+			bool asked = capture_switches(&c->o->capture) && strcmp(part.name, "tracepoints") == 0;
 
 			if (asked)
 				err_prefix(&why, "%s cannot do without it (%s)",
-					   c->o->thread_time ? "--thread-time" : "--wakers", part.summary);
+					   c->o->capture.thread_time ? "--thread-time" : "--wakers", part.summary);
 			else
 				err_prefix(&why, "not here (%s)", part.summary);
 			f.verdict = asked ? "missing" : "note";
@@ -343,11 +343,7 @@ static void check_parts(struct check *c, const struct source_ops *source)
 
 static void check_sources(struct check *c)
 {
-	struct source_config cfg = {
-		.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
-		.stack_kb = c->o->stack_kb,
-		.only_process = c->o->record_process,
-	};
+	struct source_config cfg = {.capture = c->o->capture};
 	struct finding none = {
 		.what = "source", .verdict = "missing", .name = "none", .limit = NAN,
 		.text = "this program has no live source on this system; incidents recorded elsewhere "
@@ -355,7 +351,6 @@ static void check_sources(struct check *c)
 	};
 	unsigned i;
 
-	cmd_etw_options(c->o, &cfg.etw);
 	for (i = 0; c->sources.all[i]; i++) {
 		struct finding f = {.what = "source", .verdict = "ok", .limit = NAN};
 		struct err why = {0};
@@ -383,7 +378,7 @@ static void check_sources(struct check *c)
 /* As far back as an incident keeps. */
 static bool reaches(const struct check *c, const struct plan *plan)
 {
-	return plan->history_s * 1e9 >= (double)c->o->pre_ns;
+	return plan->history_s * 1e9 >= (double)c->o->capture.pre_ns;
 }
 
 static void put_plan(struct check *c, const struct plan *plan, const char *text)
@@ -458,11 +453,7 @@ static int check_plan(struct check *c, struct err *err)
 	struct plan_config cfg = {
 		.sources = c->sources.all,
 		.measure_ns = PLAN_NS,
-		.source = {
-			.freq_hz = c->o->freq_hz, .kernel_stacks = !c->o->no_kernel_stacks,
-			.stack_kb = c->o->stack_kb, .only_process = c->o->record_process,
-			.thread_time = c->o->thread_time || c->o->wakers,
-		},
+		.source = {.capture = c->o->capture},
 	};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	char text[400];
@@ -473,8 +464,7 @@ static int check_plan(struct check *c, struct err *err)
 	if (rc)
 		return rc;
 	cfg.ring_bytes = (size_t)memory.ring_bytes;
-	cfg.keeps_ns = (uint64_t)(c->o->pre_ns + c->o->delay_ns);
-	cmd_etw_options(c->o, &cfg.source.etw);
+	cfg.keeps_ns = c->o->capture.pre_ns + c->o->capture.post_ns;
 	if (!needs)
 		return err_memory(err, "for the plan");
 	cfg.needs = needs;
@@ -493,15 +483,15 @@ static int check_plan(struct check *c, struct err *err)
 }
 static void check_data_file(struct check *c)
 {
-	struct finding f = {.what = "file", .verdict = "ok", .name = c->o->data_file, .limit = NAN};
+	struct finding f = {.what = "file", .verdict = "ok", .name = c->o->capture.data_file, .limit = NAN};
 	struct buf name = {0};
 	struct err err = {0};
 
-	if (!c->o->data_file)
+	if (!c->o->capture.data_file)
 		return;
-	data_file_first(c->o->data_file, &name);
+	data_file_first(c->o->capture.data_file, &name);
 	f.text = buf_text(&name);
-	put_rule(c, &f, data_file_check(c->o->data_file, &err), &err);
+	put_rule(c, &f, data_file_check(c->o->capture.data_file, &err), &err);
 	buf_free(&name);
 }
 

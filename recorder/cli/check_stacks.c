@@ -150,7 +150,7 @@ void check_stacks(const struct options *o, struct buf *out)
 	if (!rc) {
 		qsort(s->groups, s->ngroups, sizeof(s->groups[0]), most_first);
 		put_all(o, out, s);
-		if (!o->stack_kb) {
+		if (!o->capture.stack_kb) {
 			buf_puts(&r.name, "--stack-kb 0");
 			r.text = "all programs are followed by frame pointers, which most do not have: "
 				 "their stacks will be short";

@@ -112,8 +112,6 @@ int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *
 /* What --buffer-mb and --max-rss-mb come to: everything as by default without a limit. ERR_USAGE: too low. */
 struct memory_share;
 int cmd_memory(const struct options *o, struct memory_share *out, struct err *err);
-/* What the options say of an ETW session; borrows their texts. */
-void cmd_etw_options(const struct options *o, struct etw_options *out);
 
 /*
  * Whether these sources can meet what rules ask: the sentence says which name they do not know, or

@@ -73,12 +73,12 @@ static int open_rules(const struct options *o, struct collect *c, struct err *er
 	if (rc)
 		return rc;
 	/* Before a store is made for it. */
-	return o->from_file ? cmd_check_file(o->from_file, needs, err) : cmd_check_live(&c->sources, needs, err);
+	return o->capture.file ? cmd_check_file(o->capture.file, needs, err) : cmd_check_live(&c->sources, needs, err);
 }
 
 static const char *how_often(const struct engine_config *e)
 {
-	return e->rule_per_hour || e->rule_per_day || e->min_interval_ns
+	return e->rule_per_hour || e->rule_per_day || e->capture.min_interval_ns
 	       ? "a firing becomes an incident as often as was asked for"
 	       : "each firing becomes an incident";
 }
@@ -88,12 +88,12 @@ static void announce_file(const struct collect *c)
 	const struct engine_config *e = &c->engine;
 	uint32_t i;
 
-	log_line(e->log, LOG_INFO, "reading %s; %s, into %s", e->file,
+	log_line(e->log, LOG_INFO, "reading %s; %s, into %s", e->capture.file,
 		 c->ntriggers ? how_often(e) : "all of it becomes one incident",
 		 e->store_path);
 	if (c->ntriggers)
 		log_line(e->log, LOG_INFO, "an incident keeps %.0f s before and %.0f s after it, of the "
-			 "trace's time", (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9);
+			 "trace's time", (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9);
 	for (i = 0; i < c->ntriggers; i++)
 		log_line(e->log, LOG_INFO, "rule: %s", c->triggers[i]->spec);
 }
@@ -117,9 +117,9 @@ static void announce_data_file(const struct collect *c)
 {
 	struct buf name = {0};
 
-	if (!c->engine.data_file)
+	if (!c->engine.capture.data_file)
 		return;
-	data_file_first(c->engine.data_file, &name);
+	data_file_first(c->engine.capture.data_file, &name);
 	log_line(c->engine.log, LOG_INFO, "each incident is also written to %s; one that is there is kept, "
 		 "and the next gets a number", buf_text(&name));
 	buf_free(&name);
@@ -174,7 +174,7 @@ static void announce(void *ctx)
 		log_line(e->log, LOG_WARN, "%s", buf_text(&ignored));
 	announce_data_file(c);
 	announce_stop_command(c);
-	if (o->from_file) {
+	if (o->capture.file) {
 		announce_file(c);
 		buf_free(&ignored);
 		return;
@@ -185,7 +185,7 @@ static void announce(void *ctx)
 	if (!c->ntriggers)
 		log_line(e->log, LOG_INFO,
 			 "no rule was given: everything is recorded until %s",
-			 o->max_collect_ns ? "the time is over or Ctrl-C, and stored then"
+			 o->capture.max_collect_ns ? "the time is over or Ctrl-C, and stored then"
 					   : "Ctrl-C, and stored then");
 	buf_free(&ignored);
 }
@@ -199,14 +199,14 @@ static void announce_recording(void *ctx)
 
 	if (gives_stacks(e))
 		log_line(e->log, LOG_INFO, "recording %s%s at %u Hz into %.3g MB; an incident keeps %.0f s before and "
-			 "%.0f s after it, in %s", o->record_process ? "process " : "this machine",
-			 o->record_process ? o->record_process : "", e->freq_hz, (double)e->ring_bytes / 1048576,
-			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
+			 "%.0f s after it, in %s", o->capture.only_process ? "process " : "this machine",
+			 o->capture.only_process ? o->capture.only_process : "", e->capture.freq_hz, (double)e->ring_bytes / 1048576,
+			 (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9, e->store_path);
 	else
 		log_line(e->log, LOG_INFO, "recording %scounters, logs and processes, but no stacks, into %.3g MB; an "
 			 "incident keeps %.0f s before and %.0f s after it, in %s",
-			 o->gc_collect_only ? "collections, " : "", (double)e->ring_bytes / 1048576,
-			 (double)e->pre_ns / 1e9, (double)e->post_ns / 1e9, e->store_path);
+			 o->capture.gc_collect_only ? "collections, " : "", (double)e->ring_bytes / 1048576,
+			 (double)e->capture.pre_ns / 1e9, (double)e->capture.post_ns / 1e9, e->store_path);
 }
 
 static void configure(const struct options *o, struct collect *c)
@@ -219,45 +219,26 @@ static void configure(const struct options *o, struct collect *c)
 		.max_age_ns = (uint64_t)o->keep_days * DAY_NS,
 		.max_incidents = STORE_MAX_INCIDENTS_DEFAULT,
 	};
-	e->sources = o->from_file ? file_sources(o->from_file) : c->sources.all;
-	e->live = !o->from_file;
-	e->file = o->from_file;
-	e->symbol_path = o->symbol_path;
-	e->freq_hz = o->freq_hz;
-	e->kernel_stacks = !o->no_kernel_stacks;
-	e->stack_kb = o->stack_kb;
-	e->thread_time = o->thread_time || o->wakers;
-	e->wakers = o->wakers;
+	e->sources = o->capture.file ? file_sources(o->capture.file) : c->sources.all;
+	e->live = !o->capture.file;
+	e->capture = o->capture;
 	e->budget.max_cpu_pct = o->max_cpu_pct >= 0 ? o->max_cpu_pct
-				: budget_default_cpu_pct(os_cpu_count(), o->freq_hz) *
-				  (o->thread_time || o->wakers ? THREAD_TIME_COSTS : 1);
+				: budget_default_cpu_pct(os_cpu_count(), o->capture.freq_hz) *
+				  (capture_switches(&o->capture) ? THREAD_TIME_COSTS : 1);
 	e->budget.max_rss_bytes = (uint64_t)o->max_rss_mb << 20;
-	e->allow_fp = o->allow_fp;
-	e->only_process = o->record_process;
-	cmd_etw_options(o, &e->etw);
-	e->symbol_cache = o->symbol_cache;
 	e->symbol_cache_bytes = (uint64_t)o->symbol_cache_mb << 20;
 	e->triggers = c->triggers;
 	e->ntriggers = c->ntriggers;
 	e->stop_command = c->stop_command.nargs ? &c->stop_command : NULL;
-	e->stop_command_timeout_ns = (uint64_t)o->stop_command_timeout_ns;
-	e->data_file = o->data_file;
-	e->dedup_ns = (uint64_t)o->dedup_ns;
 	/* Who asks a file how often wants to know all; a machine must not fill its own disk. */
-	if (!o->from_file || options_origin(o, "max-per-hour") != FROM_DEFAULT)
+	if (!o->capture.file || options_origin(o, "max-per-hour") != FROM_DEFAULT)
 		e->rule_per_hour = o->max_per_hour;
-	if (!o->from_file || options_origin(o, "max-per-day") != FROM_DEFAULT)
+	if (!o->capture.file || options_origin(o, "max-per-day") != FROM_DEFAULT)
 		e->rule_per_day = o->max_per_day;
-	e->min_interval_ns = (uint64_t)o->min_interval_ns;
 	e->ring_bytes = (size_t)c->memory.ring_bytes;
 	e->pinned_bytes = (size_t)c->memory.pinned_bytes;
 	e->table_bytes = (size_t)c->memory.table_bytes;
 	e->symbol_bytes = (size_t)c->memory.symbol_bytes;
-	e->pre_ns = (uint64_t)o->pre_ns;
-	e->post_ns = (uint64_t)o->delay_ns;
-	e->incidents = o->collect_multiple;
-	e->max_collect_ns = (uint64_t)o->max_collect_ns;
-	e->low_priority = o->low_priority;
 	e->listen = true;
 	e->status_every_ns = ENGINE_STATUS_NS;
 	e->ready = announce;
@@ -285,7 +266,7 @@ static void log_why_silent(const struct collect *c, const struct engine_result *
 /* What a rule names and the file does not have, if it was read to its end; else that it saw nothing. */
 static void put_doubts(const struct collect *c, const struct engine_result *result)
 {
-	uint32_t wanted = c->engine.incidents ? c->engine.incidents : 1, i;
+	uint32_t wanted = c->engine.capture.incidents ? c->engine.capture.incidents : 1, i;
 	struct buf lines = {0};
 	const char *at;
 	size_t n;
@@ -296,7 +277,7 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 				 "were read", c->triggers[i]->spec, (double)result->read_ns / 1e9);
 	}
 	if (result->firings < wanted)
-		cmd_tell_file(c->engine.file, c->triggers, c->ntriggers, &lines);
+		cmd_tell_file(c->engine.capture.file, c->triggers, c->ntriggers, &lines);
 	for (at = buf_text(&lines); *at; at += n + 1) {
 		n = strcspn(at, "\n");
 		log_line(c->engine.log, LOG_WARN, "%.*s", (int)n, at);
@@ -307,7 +288,7 @@ static void put_doubts(const struct collect *c, const struct engine_result *resu
 /* 0 when it is as asked; 3 when there is nothing of what was asked for; 1 when it was not read whole. */
 static int file_outcome(const struct collect *c, const struct engine_result *result, struct err *err)
 {
-	const char *file = c->engine.file;
+	const char *file = c->engine.capture.file;
 	char events[CMD_NUMBER_BYTES];
 
 	text_count(result->events, events);
@@ -336,12 +317,12 @@ static int record(struct collect *c, struct err *err)
 		return rc;
 	rc = engine_run(&c->engine, &result, err);
 	os_signals_close();
-	if (!rc && c->engine.file)
+	if (!rc && c->engine.capture.file)
 		rc = file_outcome(c, &result, err);
 	/* main.c prints the error, but not into a log file, and nothing of an abort. */
 	if (rc && (c->options->log_file || rc == ERR_STOPPED))
 		log_line(c->engine.log, LOG_ERROR, "%s", err->text);
-	if (!rc && c->engine.file)
+	if (!rc && c->engine.capture.file)
 		log_line(c->engine.log, LOG_INFO,
 			 "done: %" PRIu64 " events in %.3f s of the trace, %" PRIu64 " of them samples; %u "
 			 "stored; see them with `recorder list`", result.events,
@@ -361,15 +342,15 @@ int cmd_collect(const struct options *o, struct err *err)
 
 	rc = cmd_sources(o, &c.sources, err);
 	if (!rc)
-		rc = check_stack_kb(o->stack_kb, err);
+		rc = check_stack_kb(o->capture.stack_kb, err);
 	if (!rc)
 		rc = cmd_memory(o, &c.memory, err);
 	if (!rc)
 		rc = open_rules(o, &c, err);
 	if (!rc && o->stop_command)
 		rc = command_line_parse(o->stop_command, &c.stop_command, err);
-	if (!rc && o->data_file)
-		rc = data_file_check(o->data_file, err);
+	if (!rc && o->capture.data_file)
+		rc = data_file_check(o->capture.data_file, err);
 	if (!rc)
 		rc = cmd_store_path(o, STORE_RECORD, &c.store_path, err);
 	if (!rc)

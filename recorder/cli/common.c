@@ -718,5 +718,5 @@ int cmd_memory(const struct options *o, struct memory_share *out, struct err *er
 		.table_bytes = ENGINE_TABLE_BYTES, .symbol_bytes = SYMBOL_CACHE_BYTES,
 	};
 
-	return memory_share(o->from_file ? 0 : (uint64_t)o->max_rss_mb << 20, &wanted, out, err);
+	return memory_share(o->capture.file ? 0 : (uint64_t)o->max_rss_mb << 20, &wanted, out, err);
 }

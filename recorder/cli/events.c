@@ -529,11 +529,11 @@ int cmd_events(const struct options *o, struct err *err)
 	char *process = without_exe(o->process);
 	struct listing l = {.o = o, .process = process, .err = err, .columns = fit_columns(),
 			    .color = color_wanted(o)};
-	struct trace t = {.ops = file_sources(o->from_file)[0], .path = o->from_file, .each = each, .ctx = &l};
+	struct trace t = {.ops = file_sources(o->capture.file)[0], .path = o->capture.file, .each = each, .ctx = &l};
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
-	if (!o->from_file) {
+	if (!o->capture.file) {
 		free(process);
 		return o->live ? watch_events(o, err) : list_events(o, err);
 	}
@@ -542,7 +542,7 @@ int cmd_events(const struct options *o, struct err *err)
 	else if (o->process && !process)
 		rc = err_memory(err, "for the list of events");
 	if (!rc)
-		rc = cmd_file_there(o->from_file, err);
+		rc = cmd_file_there(o->capture.file, err);
 	if (!rc)
 		rc = out_open("-", true, &l.out, err);
 	if (!rc) {
@@ -554,9 +554,9 @@ int cmd_events(const struct options *o, struct err *err)
 		rc = rc && rc != ERR_STOPPED ? rc : closed;
 	}
 	if (!rc && t.origin.note[0])
-		cmd_note("%s: %s", o->from_file, t.origin.note);
+		cmd_note("%s: %s", o->capture.file, t.origin.note);
 	if (!rc && !l.shown)
-		rc = nothing(&l, o->from_file, err);
+		rc = nothing(&l, o->capture.file, err);
 	else if (!rc && o->count && !o->json)
 		cmd_note("%s events of %s", text_count(l.shown, number), text_count(t.events, of));
 	listing_free(&l);

@@ -39,31 +39,22 @@ static const struct source_ops *of_stacks(const char *name)
 
 static const char *session_option(const struct options *o)
 {
-	return o->providers	   ? "providers"
-	       : o->only_providers ? "only-providers"
-	       : o->kernel_events  ? "kernel-events"
-	       : o->clr_events	   ? "clr-events"
+	return o->capture.providers	   ? "providers"
+	       : o->capture.only_providers ? "only-providers"
+	       : o->capture.kernel_events  ? "kernel-events"
+	       : o->capture.clr_events	   ? "clr-events"
 				   : NULL;
 }
 
 int cmd_runtime_needs(const struct options *o, struct needs *needs, struct err *err)
 {
 	uint64_t keywords = (o->runtime_events ? CLR_GC | CLR_CONTENTION | CLR_EXCEPTION : 0) |
-			    (o->gc_collect_only ? CLR_GC : 0);
+			    (o->capture.gc_collect_only ? CLR_GC : 0);
 
 	needs->perf_maps = o->enable_perf_map;
-	if (!keywords || o->from_file)
+	if (!keywords || o->capture.file)
 		return 0;
 	return needs_provider(needs, "Microsoft-Windows-DotNETRuntime", keywords, CLR_INFORMATIONAL, err);
-}
-
-void cmd_etw_options(const struct options *o, struct etw_options *out)
-{
-	*out = (struct etw_options){.providers = o->providers,
-				    .only_providers = o->gc_collect_only ? "Microsoft-Windows-DotNETRuntime:1:4"
-									 : o->only_providers,
-				    .kernel_events = o->kernel_events, .clr_events = o->clr_events,
-				    .thread_time = o->thread_time || o->wakers};
 }
 
 int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *err)
@@ -74,17 +65,17 @@ int cmd_sources(const struct options *o, struct cmd_sources *out, struct err *er
 
 	memset(out, 0, sizeof(*out));
 	/* Of perf only stacks are left away; an ETW session gives the collections. */
-	if (o->gc_collect_only && chosen && strcmp(chosen->name, "perf") == 0)
+	if (o->capture.gc_collect_only && chosen && strcmp(chosen->name, "perf") == 0)
 		chosen = NULL;
-	if (!chosen && !none && o->source && !o->gc_collect_only)
+	if (!chosen && !none && o->source && !o->capture.gc_collect_only)
 		return not_one_of(o->source, err);
 	if (session_option(o) && !(chosen && strcmp(chosen->name, "etw") == 0))
 		return err_set(err, ERR_USAGE, "--%s: only an ETW session has that: on Windows, with --source "
 			       "etw", session_option(o));
-	if ((o->thread_time || o->wakers) && !o->from_file && !chosen && of_stacks(NULL))
+	if (capture_switches(&o->capture) && !o->capture.file && !chosen && of_stacks(NULL))
 		return err_set(err, ERR_USAGE, "--%s: context switches come with stacks, which --%s leaves out: give one of "
-			       "the two", o->wakers ? "wakers" : "thread-time", none ? "source none" : "gc-collect-only");
-	if ((o->thread_time || o->wakers) && !o->from_file && !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
+			       "the two", o->capture.wakers ? "wakers" : "thread-time", none ? "source none" : "gc-collect-only");
+	if (capture_switches(&o->capture) && !o->capture.file && !(chosen && (strcmp(chosen->name, "etw") == 0 || strcmp(chosen->name, "perf") == 0)))
 		return err_set(err, ERR_USAGE, "--thread-time: on Windows only an ETW session has context switches: "
 			       "with --source etw");
 	for (i = 0; live_sources[i] && n < CMD_SOURCES_MAX; i++) {

@@ -362,7 +362,7 @@ static void close_all(struct stacks *s)
 
 int cmd_stacks(const struct options *o, struct err *err)
 {
-	struct stacks s = {.env.path = o->symbol_path};
+	struct stacks s = {.env.path = o->capture.symbol_path};
 	struct buf text = {0};
 	int rc = find(o->process, &s.pid, err);
 

@@ -22,9 +22,9 @@ static bool copies_stack(const struct engine *e)
 
 void engine_budget_open(struct engine *e)
 {
-	struct budget_level asked = {e->cfg->freq_hz, copies_stack(e) ? e->cfg->stack_kb : 0};
+	struct budget_level asked = {e->cfg->capture.freq_hz, copies_stack(e) ? e->cfg->capture.stack_kb : 0};
 
-	budget_init(&e->budget, &e->cfg->budget, asked, e->cfg->allow_fp);
+	budget_init(&e->budget, &e->cfg->budget, asked, e->cfg->capture.allow_fp);
 }
 
 static void level_text(const struct engine *e, const struct budget_level *level, char *out, size_t n)

@@ -55,11 +55,11 @@ static void export_main(void *ctx)
 	struct engine *e = x->engine;
 	struct err err = {0};
 
-	if (e->cfg->low_priority)
+	if (e->cfg->capture.low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
-	else if (!e->cfg->file && !atomic_load(&e->merge_ended))   /* nobody waits for the end */
+	else if (!e->cfg->capture.file && !atomic_load(&e->merge_ended))   /* nobody waits for the end */
 		os_thread_priority(OS_PRIORITY_LOW);
-	if (data_file_write(e->cfg->store_path, x->incident, e->cfg->data_file, x->path, &err))
+	if (data_file_write(e->cfg->store_path, x->incident, e->cfg->capture.data_file, x->path, &err))
 		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",
 			 x->incident, err.text);
 	else
@@ -94,7 +94,7 @@ static void run(struct engine *e, const struct command_job *job, const char *dat
 
 	rc = command_line_expand(e->cfg->stop_command, &values, &line, &err);
 	if (!rc)
-		rc = os_run(line.args, e->cfg->stop_command_timeout_ns, &output, OUTPUT_MAX, &code, &err);
+		rc = os_run(line.args, e->cfg->capture.stop_command_timeout_ns, &output, OUTPUT_MAX, &code, &err);
 	log_output(e, &output);
 	if (rc)
 		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": %s", job->incident, err.text);
@@ -110,7 +110,7 @@ void engine_command_want(struct engine *e, int64_t incident, const char *rule, c
 	struct command_job *job, **last;
 	uint32_t waiting = 0;
 
-	if (!e->cfg->stop_command && !e->cfg->data_file)
+	if (!e->cfg->stop_command && !e->cfg->capture.data_file)
 		return;
 	job = calloc(1, sizeof(*job));
 	if (job) {
@@ -126,8 +126,8 @@ void engine_command_want(struct engine *e, int64_t incident, const char *rule, c
 		job = NULL;
 	} else {
 		log_line(e->log, LOG_WARN, "%s of incident %" PRId64 ": %s, %s",
-			 e->cfg->data_file ? "data file" : "stop command", incident,
-			 e->cfg->data_file ? "not written" : "not run",
+			 e->cfg->capture.data_file ? "data file" : "stop command", incident,
+			 e->cfg->capture.data_file ? "not written" : "not run",
 			 waiting < ENGINE_PENDING_MAX ? "out of memory" : "too many wait already");
 	}
 	os_cond_signal(e->wake_command);
@@ -140,7 +140,7 @@ static void do_job(struct engine *e, const struct command_job *job)
 {
 	struct buf path = {0};
 
-	if (e->cfg->data_file)
+	if (e->cfg->capture.data_file)
 		write_data_file(e, job, &path);
 	if (e->cfg->stop_command && atomic_load(&e->stop) != STOP_ABORT)
 		run(e, job, path.len ? buf_text(&path) : NULL);

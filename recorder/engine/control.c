@@ -334,7 +334,7 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 				 "until the store can be written: %.200s", e->store_note);
 		else
 			snprintf(reason, sizeof(reason), "a snapshot is taken: stored in %.0f s, when its "
-				 "delay is over; recording goes on", (double)e->cfg->post_ns / 1e9);
+				 "delay is over; recording goes on", (double)e->cfg->capture.post_ns / 1e9);
 		os_mutex_unlock(e->lock);
 		json_key_str(j, "text", reason);
 	} else if (strcmp(cmd, "stop") == 0) {
@@ -436,7 +436,7 @@ static void tell_begun(struct engine *e, bool *told)
 	if (*told || !atomic_load(&e->begun))
 		return;
 	*told = true;
-	if (e->cfg->begun && !e->cfg->file)
+	if (e->cfg->begun && !e->cfg->capture.file)
 		e->cfg->begun(e->cfg->ready_ctx);
 }
 

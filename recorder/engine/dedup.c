@@ -33,7 +33,7 @@ void engine_dedup_note(struct engine *e, struct pending *p, const struct event *
 	uint32_t i, number;
 	bool fresh;
 
-	if (!e->cfg->dedup_ns || !event)
+	if (!e->cfg->capture.dedup_ns || !event)
 		return;
 	if (event->process)
 		snprintf(p->process, sizeof(p->process), "%s", process_name(event->process));
@@ -138,12 +138,12 @@ bool engine_dedup_repeats(struct engine *e, struct pending *p)
 	struct kept_signature *k;
 	struct buf text = {.max_bytes = SIGNATURE_BYTES};
 
-	if (!e->cfg->dedup_ns || p->rule == MANUAL_RULE || p->told_apart)
+	if (!e->cfg->capture.dedup_ns || p->rule == MANUAL_RULE || p->told_apart)
 		return p->repeats;
 	buf_printf(&text, "%s\n%s", p->head.rule, p->process);
 	put_frames(e, p, &text);
 	k = find(e, buf_text(&text));
-	if (k && k->incident && p->head.trigger_ns - k->time_ns < e->cfg->dedup_ns) {
+	if (k && k->incident && p->head.trigger_ns - k->time_ns < e->cfg->capture.dedup_ns) {
 		p->repeats = true;
 		tell(e, p, k);
 	} else {

@@ -20,17 +20,14 @@ static int open_source(struct engine *e, const struct source_ops *ops, struct er
 	struct engine_source *s = &e->sources[e->nsources];
 	struct source_config cfg = {
 		.frames = e->frames, .processes = e->processes, .log = e->log,
-		.freq_hz = e->cfg->freq_hz, .kernel_stacks = e->cfg->kernel_stacks,
-		.stack_kb = e->cfg->stack_kb, .thread_time = e->cfg->thread_time,
-		.wakers = e->cfg->wakers,
-		.only_process = e->cfg->only_process, .file = e->cfg->file, .etw = e->cfg->etw,
+		.capture = e->cfg->capture,
 	};
 	int rc;
 
 	s->queue = queue_new(QUEUE_BYTES);
 	if (!s->queue)
 		return err_memory(err, "for the queue of the %s source", ops->name);
-	if (!e->cfg->file)
+	if (!e->cfg->capture.file)
 		queue_wakes(s->queue, e->wake_merge);
 	cfg.queue = s->queue;
 	s->ops = ops;
@@ -54,8 +51,8 @@ static void open_symbol_disk(struct engine *e)
 
 	if (!cfg->symbol_cache_bytes)
 		return;
-	buf_printf(&path, "%s%s", cfg->symbol_cache ? cfg->symbol_cache : cfg->store_path,
-		   cfg->symbol_cache ? "" : ".symbols");
+	buf_printf(&path, "%s%s", cfg->capture.symbol_cache ? cfg->capture.symbol_cache : cfg->store_path,
+		   cfg->capture.symbol_cache ? "" : ".symbols");
 	rc = buf_check(&path, "the symbol cache", &err);
 	if (!rc)
 		rc = symbol_disk_open(buf_text(&path), cfg->symbol_cache_bytes, &e->symbol_env.disk,
@@ -71,9 +68,9 @@ static int open_parts(struct engine *e, struct err *err)
 	uint32_t i;
 	int rc;
 
-	e->symbol_env.path = cfg->symbol_path;
-	e->symbol_env.foreign = cfg->file != NULL;
-	e->symbol_env.lowest = cfg->low_priority;
+	e->symbol_env.path = cfg->capture.symbol_path;
+	e->symbol_env.foreign = cfg->capture.file != NULL;
+	e->symbol_env.lowest = cfg->capture.low_priority;
 	os_host_name(e->host, sizeof(e->host));
 	os_host_text(e->host_text, sizeof(e->host_text));
 	e->lock = os_mutex_new();
@@ -107,8 +104,8 @@ static int open_parts(struct engine *e, struct err *err)
 		engine_memory_open(e);
 	if (!rc)
 		engine_set_quota(e);
-	if (!rc && !cfg->file)
-		segment_set_period(e->builder, STREAM_CPU, NS_PER_SEC / (cfg->freq_hz ? cfg->freq_hz : 1));
+	if (!rc && !cfg->capture.file)
+		segment_set_period(e->builder, STREAM_CPU, NS_PER_SEC / (cfg->capture.freq_hz ? cfg->capture.freq_hz : 1));
 	return rc;
 }
 
@@ -177,7 +174,7 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 	result->events = e->events;
 	result->start_ns = e->start_ns;
 	result->read_ns = e->last_ns > e->start_ns ? e->last_ns - e->start_ns : 0;
-	result->interrupted = e->cfg->file && atomic_load(&e->stop) >= STOP_ASKED;
+	result->interrupted = e->cfg->capture.file && atomic_load(&e->stop) >= STOP_ASKED;
 	result->samples = e->samples;
 	result->lost = e->lost;
 	result->flooded = e->flooded_told;
@@ -213,7 +210,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 	rc = open_parts(e, err);
 	if (!rc && cfg->ready)
 		cfg->ready(cfg->ready_ctx);
-	if (!rc && (cfg->stop_command || cfg->data_file))
+	if (!rc && (cfg->stop_command || cfg->capture.data_file))
 		rc = os_thread_start("command", engine_command_main, e, &command, err);
 	if (!rc)
 		rc = start_threads(e, &merge, err);

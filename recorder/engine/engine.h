@@ -19,7 +19,7 @@
  * engine/command.c   writes the data file, runs StopCommand
  * engine/control.c   answers status, snapshot, stop, abort; prints the status line
  *
- * From a file (engine_config.file) everything runs in the trace's time, as fast as it can be read.
+ * From a file (capture.file) everything runs in the trace's time, as fast as it can be read.
  * Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills, and the
  * source waits. No rule is held back in the window of its own incident, nor for firing often unless
  * that was asked for: each firing is an incident, ENGINE_FILE_WINDOWS_MAX of them overlap at most.
@@ -51,37 +51,19 @@ struct engine_config {
 
 	const struct source_ops *const *sources;     /* ending in NULL */
 	bool live;                                   /* events come as they happen, by the clock */
-	unsigned freq_hz;
-	bool kernel_stacks;
-	unsigned stack_kb;                           /* copied per sample; 0 = frame pointers only */
+	struct capture capture;                      /* its file is read by sources[0] */
 	struct budget_limits budget;                 /* of the recorder itself; live only */
-	bool allow_fp;                               /* its last step may be frame pointers */
-	bool thread_time;                            /* where each thread's wall clock went: stream off-cpu */
-	bool wakers;                                 /* and who ended waits */
-	const char *only_process;                    /* NULL = all */
-	struct etw_options etw;                      /* Windows: what the session delivers */
-	const char *file;                            /* a trace, read by sources[0]; NULL = live */
-	const char *symbol_cache;                    /* directory; NULL = "<store>.symbols" */
 	uint64_t symbol_cache_bytes;                 /* on disk; 0 = none */
-	const char *symbol_path;                     /* directories of PE and PDB files; or NULL */
 
 	struct trigger *const *triggers;             /* borrowed */
 	uint32_t ntriggers;
 	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = the defaults, from a file none */
-	uint64_t min_interval_ns;                    /* between two of one rule */
-	uint64_t dedup_ns;                           /* the same again within this is only counted; 0 = off */
 	struct needs needs;                          /* of the triggers and monitors, merged */
 
 	size_t ring_bytes, pinned_bytes;
 	size_t table_bytes, symbol_bytes;            /* of caches, where budget.max_rss_bytes is set */
-	uint64_t pre_ns, post_ns;
-	uint32_t incidents;                          /* this many firings end the run; 0 = 1 */
-	uint64_t max_collect_ns;                     /* 0 = none */
-	bool low_priority;                           /* of writer, symbol worker and data files: the lowest */
 	bool listen;                                 /* signals and <store>.ctl */
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
-	uint64_t stop_command_timeout_ns;
-	const char *data_file;                       /* write each stored incident there, as data_file.h says; or NULL */
 	void (*ready)(void *ctx);                    /* everything is open; or NULL */
 	void (*begun)(void *ctx);                    /* live: from now on nothing is missed; or NULL. Beside the rules */
 	void *ready_ctx;

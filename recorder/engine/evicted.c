@@ -40,11 +40,11 @@ void engine_evicted_note(void *engine, const struct segment *segment)
 	struct engine *e = engine;
 	struct evicted_samples *v = &e->evicted;
 	/* Without rules the incident at the end is all that there was. */
-	uint64_t reach_ns = e->cfg->ntriggers ? e->cfg->pre_ns : UINT64_MAX;
+	uint64_t reach_ns = e->cfg->ntriggers ? e->cfg->capture.pre_ns : UINT64_MAX;
 	uint64_t wanted_ns = e->now_ns > reach_ns ? e->now_ns - reach_ns : 0;
 	uint32_t i;
 
-	if (e->cfg->file || segment->t1_ns < wanted_ns)
+	if (e->cfg->capture.file || segment->t1_ns < wanted_ns)
 		return;
 	if (!v->items && !(v->items = malloc(ITEMS * sizeof(*v->items))))
 		return;

@@ -31,7 +31,7 @@ static void fire_whole(struct engine *e)
 
 	/* Its length is not known yet; a century holds it, should this be all that is ever stored. */
 	f.post_ns = CENTURY_NS;
-	snprintf(reason, sizeof(reason), "all of %.200s", os_base_name(e->cfg->file));
+	snprintf(reason, sizeof(reason), "all of %.200s", os_base_name(e->cfg->capture.file));
 	f.reason = reason;
 	engine_fire(e, &f);
 }
@@ -58,7 +58,7 @@ uint64_t engine_wall_ns(const struct engine *e, uint64_t time_ns)
 {
 	uint64_t now_ns, wall_ns;
 
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		return e->origin.start_wall_ns ? e->origin.start_wall_ns + (time_ns - e->origin.start_ns)
 					       : 0;
 	now_ns = os_now_ns();
@@ -105,7 +105,7 @@ static uint32_t complete_ones(const struct engine *e)
 void engine_file_wait_for_room(struct engine *e)
 {
 	/* What fires next may be the same again: only of one that is stored. */
-	uint32_t most = e->cfg->dedup_ns ? 1 : ENGINE_PENDING_MAX;
+	uint32_t most = e->cfg->capture.dedup_ns ? 1 : ENGINE_PENDING_MAX;
 
 	os_mutex_lock(e->lock);
 	while (complete_ones(e) >= most && writer_gets_on(e))

@@ -59,7 +59,7 @@ static void set_start(struct engine *e, struct incident_head *h)
 	} else if (e->start_ns > asked_ns) {
 		h->t0_ns = e->start_ns;
 		snprintf(reason, sizeof(reason), "%s only %.1f s before",
-			 e->cfg->file ? "the file begins" : "recording had begun",
+			 e->cfg->capture.file ? "the file begins" : "recording had begun",
 			 (double)(h->trigger_ns - h->t0_ns) / 1e9);
 		add_reason(h, reason);
 	}
@@ -76,7 +76,7 @@ static int fill_head(struct engine *e, struct incident_head *h, const char *rule
 	h->host = text_dup(e->host, SIZE_MAX);
 	h->host_text = text_dup(e->host_text, SIZE_MAX);
 	h->recorder_version = text_dup(RECORDER_VERSION, SIZE_MAX);
-	if (e->cfg->file)                    /* else each segment says its own */
+	if (e->cfg->capture.file)                    /* else each segment says its own */
 		h->period_ns[STREAM_CPU] = e->origin.period_ns;
 	return h->rule && h->reason && h->host && h->host_text && h->recorder_version ? 0
 										     : ERR_MEMORY;
@@ -91,12 +91,12 @@ static struct pending *pending_new(struct engine *e, const struct firing *f)
 	p->rule = f->rule;
 	p->signature = UINT32_MAX;
 	p->whole = f->whole;
-	p->settle_ns = e->cfg->file ? ENGINE_FILE_SETTLE_NS : ENGINE_SETTLE_NS;
+	p->settle_ns = e->cfg->capture.file ? ENGINE_FILE_SETTLE_NS : ENGINE_SETTLE_NS;
 	p->head.value = f->value;
 	p->head.limit = f->limit;
 	p->head.trigger_ns = f->time_ns;
 	p->head.trigger_wall_ns = engine_wall_ns(e, f->time_ns);
-	p->head.kept_wall_ns = e->cfg->file ? os_wall_ns() : 0;
+	p->head.kept_wall_ns = e->cfg->capture.file ? os_wall_ns() : 0;
 	p->head.asked_pre_ns = f->pre_ns;
 	p->head.asked_post_ns = f->post_ns;
 	if (f->rule != MANUAL_RULE && e->cfg->triggers[f->rule]->ops->lasts)
@@ -122,7 +122,7 @@ static void seal_past(struct engine *e, const struct firing *f)
 {
 	uint64_t first_ns = segment_first_ns(e->builder);
 
-	if (e->cfg->file || f->post_ns < SEAL_PAST_NS || !first_ns)
+	if (e->cfg->capture.file || f->post_ns < SEAL_PAST_NS || !first_ns)
 		return;
 	if (segment_open_samples(e->builder) >= SEAL_PAST_SAMPLES || e->now_ns > first_ns + SEAL_PAST_NS)
 		engine_seal(e);
@@ -131,17 +131,17 @@ static void seal_past(struct engine *e, const struct firing *f)
 bool engine_fire(struct engine *e, const struct firing *f)
 {
 	struct pending *p;
-	uint32_t waiting, most = e->cfg->file ? ENGINE_FILE_WINDOWS_MAX : ENGINE_PENDING_MAX;
+	uint32_t waiting, most = e->cfg->capture.file ? ENGINE_FILE_WINDOWS_MAX : ENGINE_PENDING_MAX;
 
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		engine_file_wait_for_room(e);
 	os_mutex_lock(e->lock);
-	waiting = e->cfg->file ? e->in_window : e->npending;
+	waiting = e->cfg->capture.file ? e->in_window : e->npending;
 	os_mutex_unlock(e->lock);
 	/* The last one of a run is kept all the same: nothing comes after it. */
 	if (waiting >= most && !e->stopping_sources) {
 		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents wait for %s already)", f->reason,
-			 most, e->cfg->file ? "their ends" : "the store");
+			 most, e->cfg->capture.file ? "their ends" : "the store");
 		return false;
 	}
 	p = pending_new(e, f);
@@ -155,7 +155,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	e->in_window++;
 	if (p->post_end_ns < e->next_end_ns)
 		e->next_end_ns = p->post_end_ns;
-	if (f->rule != MANUAL_RULE && !e->cfg->file)
+	if (f->rule != MANUAL_RULE && !e->cfg->capture.file)
 		e->rules[f->rule].in_window = true;
 	os_mutex_lock(e->lock);
 	if (e->last_pending)
@@ -166,11 +166,11 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	e->npending++;
 	engine_wake_writer(e);
 	os_mutex_unlock(e->lock);
-	if (e->cfg->file && e->cfg->dedup_ns && f->rule != MANUAL_RULE)
+	if (e->cfg->capture.file && e->cfg->capture.dedup_ns && f->rule != MANUAL_RULE)
 		engine_file_wait_told_apart(e);
-	if (!e->cfg->file)                   /* of a file it says how much of it was read, and no more */
+	if (!e->cfg->capture.file)                   /* of a file it says how much of it was read, and no more */
 		engine_own_ring(e, f->time_ns);
-	if (!e->cfg->file)
+	if (!e->cfg->capture.file)
 		engine_evicted_tell(e, f->time_ns > f->pre_ns ? f->time_ns - f->pre_ns : 0, f->time_ns);
 	seal_past(e, f);
 	return true;
@@ -285,11 +285,11 @@ void engine_seal(struct engine *e)
 	ring_use(e->ring, &use);
 	os_mutex_lock(e->lock);
 	e->held_bytes = engine_held_bytes(e, use.evicted_until_ns);
-	if (!e->cfg->file)
+	if (!e->cfg->capture.file)
 		relieve(e, use.evicted_until_ns);
 	engine_wake_writer(e);
 	os_mutex_unlock(e->lock);
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		engine_file_wait(e);
 }
 
@@ -324,7 +324,7 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 	p->head.t1_ns = p->post_end_ns;
 	if (now_ns < p->post_end_ns)
 		cut_short(p, now_ns, end);
-	if (e->cfg->file && e->origin.note[0])
+	if (e->cfg->capture.file && e->origin.note[0])
 		p->head.note = text_dup(e->origin.note, SIZE_MAX);
 	p->head.recorder_cpu_ns = cpu_ns;
 	p->head.recorder_rss_bytes = rss_bytes;
@@ -333,7 +333,7 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 	os_mutex_unlock(e->lock);
 
 	e->in_window--;
-	if (rule != MANUAL_RULE && !e->cfg->file) {
+	if (rule != MANUAL_RULE && !e->cfg->capture.file) {
 		struct trigger *t = e->cfg->triggers[rule];
 
 		e->rules[rule].in_window = false;

@@ -22,9 +22,9 @@ struct watching {
 static int open_source(struct watching *w, const struct source_ops *ops, struct err *err)
 {
 	const struct source_config cfg = {
-		.frames = w->frames, .processes = w->processes, .log = w->l->log, .freq_hz = 1,
-		.kernel_stacks = true, .stack_kb = w->l->stack_kb,
-		.etw = {.only_providers = ""},       /* of the rule, nothing more */
+		.frames = w->frames, .processes = w->processes, .log = w->l->log,
+		/* Only the events that the rule names. */
+		.capture = {.freq_hz = 1, .stack_kb = w->l->stack_kb, .only_providers = ""},
 	};
 	int rc = source_thread_open(&w->sources[w->n], ops, &cfg, w->l->needs, err);
 

@@ -52,7 +52,7 @@ static void tick(struct engine *e, uint64_t until_ns)
 		}
 		engine_rules_feed(e, &event);
 		engine_windows(e, e->now_ns, NULL);
-		if (e->cfg->max_collect_ns && e->now_ns - e->start_ns >= e->cfg->max_collect_ns) {
+		if (e->cfg->capture.max_collect_ns && e->now_ns - e->start_ns >= e->cfg->capture.max_collect_ns) {
 			engine_stop(e, STOP_TIME, NULL);
 			e->closed = true;
 		}
@@ -106,7 +106,7 @@ static void start(struct engine *e, uint64_t first_ns)
 {
 	e->started = true;
 	e->start_ns = e->now_ns = e->last_ns = first_ns;
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		engine_file_begin(e, first_ns);
 	e->next_tick_ns = e->start_ns + TICK_NS;
 }
@@ -231,7 +231,7 @@ static bool all_told_apart(struct engine *e)
 {
 	uint32_t waiting;
 
-	if (!e->cfg->dedup_ns || e->cfg->file)       /* a file waits at each firing */
+	if (!e->cfg->capture.dedup_ns || e->cfg->capture.file)       /* a file waits at each firing */
 		return true;
 	os_mutex_lock(e->lock);
 	waiting = e->npending;
@@ -273,14 +273,14 @@ static bool release(struct engine *e)
 
 	/* A file is the only source, so its order is the order; it must not wait for a watermark. */
 	while ((source = oldest_source(e, &event)) != NULL &&
-	       (event->time_ns <= until_ns || e->cfg->file)) {
+	       (event->time_ns <= until_ns || e->cfg->capture.file)) {
 		if (!e->closed)
 			deliver(e, event);
 		queue_pop(source->queue);
 		/* At once: how much of a file was read does not depend on how many events waited. */
-		if (e->cfg->file && !e->closed)
+		if (e->cfg->capture.file && !e->closed)
 			end_when_done(e);
-		if (++n == FILE_BATCH && e->cfg->file)
+		if (++n == FILE_BATCH && e->cfg->capture.file)
 			return true;
 	}
 	if (until_ns != UINT64_MAX && e->started && !e->closed)
@@ -360,7 +360,7 @@ static bool all_ended(const struct engine *e)
 static void take_snapshot(struct engine *e)
 {
 	struct firing f = {.rule = MANUAL_RULE, .rule_text = "manual", .value = NAN, .limit = NAN,
-			   .time_ns = e->now_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
+			   .time_ns = e->now_ns, .pre_ns = e->cfg->capture.pre_ns, .post_ns = e->cfg->capture.post_ns};
 	char *reason;
 
 	os_mutex_lock(e->lock);
@@ -381,7 +381,7 @@ static void take_snapshot(struct engine *e)
 static void last_incident(struct engine *e, enum engine_stop how)
 {
 	struct firing f = {.rule = MANUAL_RULE, .value = NAN, .limit = NAN, .time_ns = e->now_ns,
-			   .pre_ns = e->cfg->pre_ns};
+			   .pre_ns = e->cfg->capture.pre_ns};
 	char reason[300];
 
 	os_mutex_lock(e->lock);
@@ -390,7 +390,7 @@ static void last_incident(struct engine *e, enum engine_stop how)
 	f.rule_text = how == STOP_TIME ? "max-collect-sec" : "manual";
 	if (how == STOP_TIME)
 		snprintf(reason, sizeof(reason), "MaxCollectSec: %.0f s have passed",
-			 (double)e->cfg->max_collect_ns / 1e9);
+			 (double)e->cfg->capture.max_collect_ns / 1e9);
 	f.reason = reason;
 	if (e->last_ns > e->now_ns)
 		f.time_ns = e->now_ns = e->last_ns;
@@ -404,7 +404,7 @@ static bool wants_last_incident(const struct engine *e, enum engine_stop how)
 {
 	if (how != STOP_TIME && how != STOP_ASKED)
 		return false;
-	return !e->cfg->file || (how == STOP_TIME && e->cfg->ntriggers && e->started);
+	return !e->cfg->capture.file || (how == STOP_TIME && e->cfg->ntriggers && e->started);
 }
 
 static void end_run(struct engine *e, enum engine_stop how)
@@ -424,7 +424,7 @@ static void end_run(struct engine *e, enum engine_stop how)
 	}
 	if (how != STOP_ABORT)
 		take_snapshot(e);            /* asked for just before the end */
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		engine_file_end(e, how, text, sizeof(text), &why);
 	if (wants_last_incident(e, how))
 		last_incident(e, how);
@@ -449,7 +449,7 @@ static uint64_t idle_ns(struct engine *e, bool busy)
 	uint64_t now_ns = os_now_ns(), wait_ns = IDLE_NS - now_ns % IDLE_NS, until_ns;
 	const struct event *event;
 
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		return FILE_IDLE_NS;
 	if (busy || e->in_window || atomic_load(&e->stop) != STOP_NO)
 		return BUSY_NS;
@@ -467,7 +467,7 @@ void engine_merge_main(void *ctx)
 	bool any = true, ended = false, busy = false;
 	uint64_t wait_ns;
 
-	os_thread_priority(e->cfg->file ? OS_PRIORITY_NORMAL : OS_PRIORITY_HIGH);
+	os_thread_priority(e->cfg->capture.file ? OS_PRIORITY_NORMAL : OS_PRIORITY_HIGH);
 	for (;;) {
 		/* Looked at before the queues: what ended sources have put is then in them. */
 		ended = all_ended(e);
@@ -491,7 +491,7 @@ void engine_merge_main(void *ctx)
 		busy = false;
 	}
 	if (atomic_load(&e->stop) == STOP_NO)
-		engine_stop(e, e->cfg->file ? STOP_END : e->cfg->live ? STOP_FAILED : STOP_ASKED,
+		engine_stop(e, e->cfg->capture.file ? STOP_END : e->cfg->live ? STOP_FAILED : STOP_ASKED,
 			    "end of file");
 	if (e->started)
 		note_own_losses(e);

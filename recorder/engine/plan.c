@@ -116,7 +116,7 @@ static void take(struct planner *p, const struct event *from)
 		return;
 	p->samples++;
 	p->samples_as_asked += e.stream == STREAM_CPU && e.value > 0
-				       ? e.value * p->cfg->source.freq_hz / 1e9 : 1;
+				       ? e.value * p->cfg->source.capture.freq_hz / 1e9 : 1;
 }
 
 /* Until the queues are empty, or it is UNTIL_NS: on a machine that is busy enough they never are. */
@@ -159,12 +159,13 @@ static void sample_denser(struct planner *p, double samples_per_s)
 {
 	double here = samples_per_s * (double)p->cfg->measure_ns / 1e9;
 	double times = here > 0 ? ceil(full_samples(samples_per_s) / here) : 1;
-	struct source_level to = {p->cfg->source.freq_hz, p->cfg->source.stack_kb};
+	const struct capture *asked = &p->cfg->source.capture;
+	struct source_level to = {asked->freq_hz, asked->stack_kb};
 	uint32_t i;
 
 	to.freq_hz *= times < DENSER_MAX ? (unsigned)times : DENSER_MAX;
 	to.freq_hz = to.freq_hz < FREQ_MAX ? to.freq_hz : FREQ_MAX;
-	if (to.freq_hz <= p->cfg->source.freq_hz || p->cfg->source.thread_time)
+	if (to.freq_hz <= asked->freq_hz || capture_switches(asked))
 		return;
 	for (i = 0; i < p->nsources; i++) {
 		if (p->sources[i].ops->set_level)

@@ -31,7 +31,7 @@ static void load_state(struct engine *e, uint32_t rule)
 	int rc;
 
 	/* A file has its own time, and nothing of it outlives the reading. */
-	if (!t->ops->load || e->cfg->file)
+	if (!t->ops->load || e->cfg->capture.file)
 		return;
 	rc = store_get_rule(e->store, t->spec, &state, &saved_ns, &err);
 	if (!rc)
@@ -48,8 +48,8 @@ int engine_rules_open(struct engine *e, struct err *err)
 
 	e->per_hour = cfg->rule_per_hour ? cfg->rule_per_hour : ENGINE_RULE_PER_HOUR;
 	e->per_day = cfg->rule_per_day ? cfg->rule_per_day : ENGINE_RULE_PER_DAY;
-	e->any_per_hour = cfg->file && !cfg->rule_per_hour;
-	e->any_per_day = cfg->file && !cfg->rule_per_day;
+	e->any_per_hour = cfg->capture.file && !cfg->rule_per_hour;
+	e->any_per_day = cfg->capture.file && !cfg->rule_per_day;
 	e->rules = calloc(cfg->ntriggers + 1u, sizeof(*e->rules));
 	e->trigger_view = calloc(cfg->ntriggers + 1u, sizeof(*e->trigger_view));
 	if (!e->rules || !e->trigger_view)
@@ -81,7 +81,7 @@ void engine_rules_close(struct engine *e)
 /* Firings that end the run; those that repeat an incident do not count. */
 uint32_t engine_rules_wanted(const struct engine *e)
 {
-	return (e->cfg->incidents ? e->cfg->incidents : 1) + atomic_load(&e->nrepeats);
+	return (e->cfg->capture.incidents ? e->cfg->capture.incidents : 1) + atomic_load(&e->nrepeats);
 }
 
 static void tell_held_back(struct engine *e, uint32_t rule, const char *why)
@@ -121,10 +121,10 @@ static bool within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 		r->day_start_ns = now_ns;
 		r->day_fired = 0;
 	}
-	if (r->fired && now_ns - r->last_ns < e->cfg->min_interval_ns) {
-		r->until_ns = r->last_ns + e->cfg->min_interval_ns;
+	if (r->fired && now_ns - r->last_ns < e->cfg->capture.min_interval_ns) {
+		r->until_ns = r->last_ns + e->cfg->capture.min_interval_ns;
 		snprintf(why, sizeof(why), "the next incident is kept %.0f s after the last",
-			 (double)e->cfg->min_interval_ns / 1e9);
+			 (double)e->cfg->capture.min_interval_ns / 1e9);
 		tell_held_back(e, rule, why);
 		return false;
 	}
@@ -159,7 +159,7 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 	struct trigger_status status;
 	uint64_t time_ns = event->time_ns;
 	struct firing f = {.event = event, .rule = rule, .rule_text = t->spec, .reason = buf_text(why),
-			   .time_ns = time_ns, .pre_ns = e->cfg->pre_ns, .post_ns = e->cfg->post_ns};
+			   .time_ns = time_ns, .pre_ns = e->cfg->capture.pre_ns, .post_ns = e->cfg->capture.post_ns};
 
 	if (is_start_rule(t)) {
 		e->armed = true;
@@ -175,11 +175,11 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 		return;
 	}
 	count_firing(e, rule, time_ns);
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		t->ops->fired(t);            /* each GC over the limit is wanted, also in the window of another */
 	if (++e->firings >= engine_rules_wanted(e))
 		log_line(e->log, LOG_INFO, "that was incident %u of %u; %s ends when it is stored",
-			 e->firings, engine_rules_wanted(e), e->cfg->file ? "reading" : "recording");
+			 e->firings, engine_rules_wanted(e), e->cfg->capture.file ? "reading" : "recording");
 }
 
 /*
@@ -284,7 +284,7 @@ void engine_rules_remember(struct engine *e, bool now)
 	struct buf state = {0};
 	uint32_t i;
 
-	if (e->cfg->file || (!now && e->now_ns < e->next_remember_ns))
+	if (e->cfg->capture.file || (!now && e->now_ns < e->next_remember_ns))
 		return;
 	e->next_remember_ns = e->now_ns + SAVE_NS;
 	os_mutex_lock(e->lock);

@@ -112,7 +112,7 @@ void engine_set_quota(struct engine *e)
 	bool tight_memory = memory_budget_is_tight(&e->memory);
 	struct segment_quota quota = ample;
 
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		return;
 	if (tight_memory || frames_over(e, TABLE_TIGHT_PCT)) {
 		quota.nodes = tight.nodes;
@@ -120,7 +120,7 @@ void engine_set_quota(struct engine *e)
 	}
 	if (tight_memory || processes_over(e, TABLE_TIGHT_PCT)) {
 		quota.threads = tight.threads;
-		quota.processes_s = 1 + (uint32_t)new_processes_s(e->cfg->pre_ns + e->cfg->post_ns);
+		quota.processes_s = 1 + (uint32_t)new_processes_s(e->cfg->capture.pre_ns + e->cfg->capture.post_ns);
 		quota.sideband_s = 1 + quota.processes_s / SIDEBAND_PART;
 	}
 	segment_set_quota(e->builder, &quota);

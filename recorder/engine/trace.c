@@ -19,7 +19,7 @@ struct reading {
 static int open_reading(struct reading *r, struct err *err)
 {
 	static const struct needs none;
-	struct source_config cfg = {.log = r->t->log, .file = r->t->path, .kernel_stacks = true,
+	struct source_config cfg = {.log = r->t->log, .capture = {.file = r->t->path},
 				    .every_event = true};
 	int rc = frames_new(&r->frames, err);
 

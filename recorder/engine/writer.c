@@ -25,7 +25,7 @@
 
 static bool keeps_priority(const struct engine *e)
 {
-	return e->cfg->file || e->cfg->low_priority;
+	return e->cfg->capture.file || e->cfg->capture.low_priority;
 }
 
 /*
@@ -90,7 +90,7 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 			struct frame *frame = frame_get(e->frames, number);
 
 			/* What a file's frames are called does not change while it is read. */
-			if (e->cfg->file && atomic_load(&frame->asked))
+			if (e->cfg->capture.file && atomic_load(&frame->asked))
 				continue;
 			if (!atomic_load(&frame->function))
 				frames[n++] = frame;
@@ -165,7 +165,7 @@ static struct segment *next_segment(struct engine *e, struct pending *p)
 static void written(struct engine *e, struct pending *p)
 {
 	os_mutex_lock(e->lock);
-	if (e->cfg->file) {
+	if (e->cfg->capture.file) {
 		segment_unref(p->window.segments[p->written]);
 		p->window.segments[p->written] = NULL;
 		os_cond_signal(e->wake_merge);
@@ -254,7 +254,7 @@ static bool somebody_waits(void *ctx)
 
 	if (atomic_load(&e->stop) == STOP_ABORT)
 		return true;
-	if (e->cfg->file)
+	if (e->cfg->capture.file)
 		return false;
 	os_mutex_lock(e->lock);
 	ended = e->merge_done;
@@ -395,9 +395,9 @@ void engine_writer_main(void *ctx)
 	bool done = false;
 
 	store_set_call_off(e->store, somebody_waits, e);
-	if (e->cfg->low_priority)
+	if (e->cfg->capture.low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
-	else if (!e->cfg->file)
+	else if (!e->cfg->capture.file)
 		os_thread_priority(OS_PRIORITY_LOW);
 	while (!done) {
 		struct pending *p, *next;
@@ -407,7 +407,7 @@ void engine_writer_main(void *ctx)
 			bool finished = advance(e, p);
 
 			/* Begun, and waiting for its end: nothing else is begun before. */
-			if (!e->cfg->file && !finished && p->begun && p->retry_at_ns <= now)
+			if (!e->cfg->capture.file && !finished && p->begun && p->retry_at_ns <= now)
 				break;
 			next = next_due(e, p, now);
 			if (finished) {

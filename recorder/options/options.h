@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/capture.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,39 +126,19 @@ struct options {
 	double decay_hours;                  /* 0 = off */
 	char *sweep;                         /* FROM:TO:STEP of backtest; NULL = none */
 	char *stop_command;                  /* run for each stored incident; NULL = none */
-	int64_t stop_command_timeout_ns;
 	uint32_t max_per_hour, max_per_day;  /* incidents of one rule */
-	int64_t dedup_ns;                    /* the same within this is only counted; 0 = off */
-	int64_t min_interval_ns;             /* between two of one rule; 0 = none */
-	uint32_t collect_multiple;           /* 0 and 1 = one incident, then the end */
-	int64_t max_collect_ns;              /* 0 = none */
 
-	/* how much is recorded */
-	uint32_t freq_hz;
+	/* what is recorded, and how much */
+	struct capture capture;
 	uint32_t buffer_mb;
-	int64_t pre_ns, delay_ns;            /* window before and after the firing */
-	bool no_kernel_stacks;
 	double max_cpu_pct;                  /* of one CPU; 0 = no limit; < 0 = the default */
 	uint32_t max_rss_mb;                 /* 0 = no limit */
-	bool allow_fp;
-	uint32_t stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
-	char *record_process;                /* name or pid; NULL = all */
 	char *source;                        /* which one gives the stacks; NULL = the usual */
-	/* what an ETW session delivers; see source/etw/wanted.h */
-	char *providers, *only_providers, *kernel_events, *clr_events;
-	bool runtime_events, gc_collect_only, enable_perf_map;
-	bool thread_time;                    /* context switches with stacks */
-	bool wakers;                         /* with who ended waits */
+	bool runtime_events, enable_perf_map;
 	uint32_t store_mb, keep_days;
-	char *symbol_cache;                  /* directory; NULL = beside the store */
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
 	char *service_name;                  /* NULL = "recorder" */
-	bool low_priority;
-
-	/* a trace file in place of this machine */
-	char *from_file;                     /* NULL = live */
-	char *symbol_path;                   /* directories of PE and PDB files; NULL = none */
 
 	/* which incident, which part of it */
 	struct id_list ids;
@@ -194,7 +175,6 @@ struct options {
 	char *pattern;                       /* of counters, events (NULL = all), service, help */
 
 	/* accepted for PerfView's sake */
-	char *data_file;
 	uint32_t ignored_int;
 	bool ignored_bool;
 

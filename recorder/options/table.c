@@ -145,12 +145,12 @@ const struct option_info option_table[] = {
 			"time. Repeatable, any arms.",
 	}, {
 		.name = "min-interval-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(min_interval_ns),
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(capture.min_interval_ns),
 		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
 		.help = "No rule makes an incident within this time of its last one. 0 = off.",
 	}, {
 		.name = "dedup", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(dedup_ns),
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(capture.dedup_ns),
 		.def = 0, .min = 0, .max = 30 * 86400, .unit = "s",
 		.help = "When the same fires again within this time - rule, process and the first 8 named "
 			"functions of its stack - it is counted in the note of the incident that is there. "
@@ -176,12 +176,12 @@ const struct option_info option_table[] = {
 	}, {
 		.name = "stop-command-timeout-sec", .value = "SEC", .type = OPTION_SECONDS,
 		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true,
-		FIELD(stop_command_timeout_ns),
+		FIELD(capture.stop_command_timeout_ns),
 		.def = 60, .min = 1, .max = 86400, .unit = "s",
 		.help = "It is ended when it runs for longer.",
 	}, {
 		.name = "data-file", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(data_file),
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(capture.data_file),
 		.help = "Also write each incident to this file, in the format of its suffix (x.html, "
 			"x.folded; x.etl is x.perfView.xml.zip), before the stop command runs. A file that is "
 			"there is kept: the next are x.1.html, x.2.html. A bare word behind 'collect' is the same.",
@@ -191,12 +191,12 @@ const struct option_info option_table[] = {
 		.help = "How many incidents each limit from A to B would have given, for one rule.",
 	}, {
 		.name = "collect-multiple", .value = "N", .type = OPTION_INT,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(collect_multiple),
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(capture.incidents),
 		.def = 0, .min = 0, .max = 1000000,
 		.help = "End after this many incidents. 0 and 1 = after the first.",
 	}, {
 		.name = "max-collect-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(max_collect_ns),
+		.group = GROUP_TRIGGER, .commands = RECORDING, .conf = true, FIELD(capture.max_collect_ns),
 		.def = 0, .min = 0, .max = 3650.0 * 86400, .unit = "s",
 		.help = "End after this time, with a last incident. 0 = never.",
 	}, {
@@ -210,23 +210,23 @@ const struct option_info option_table[] = {
 	/* How much is recorded and kept */
 	{
 		.name = "freq", .value = "HZ", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(freq_hz),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.freq_hz),
 		.def = 99, .min = 1, .max = 10000, .unit = "Hz",
 		.help = "Samples per second and CPU.",
 	}, {
 		.name = "cpu-sample-msec", .value = "MS", .type = OPTION_PERIOD_MS,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(freq_hz),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.freq_hz),
 		.same_as = "freq", .def = UNSET, .min = 0.1, .max = 1000, .unit = "ms",
 		.help = "The same as the time between two samples: 1 = 1000 Hz.",
 	}, {
 		.name = "pre-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(pre_ns),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.pre_ns),
 		.def = 120, .min = 0, .max = 86400, .unit = "s",
 		.help = "How much of the time before a firing an incident keeps, if the ring still "
 			"has it.",
 	}, {
 		.name = "delay-after-trigger-sec", .value = "SEC", .type = OPTION_SECONDS,
-		.group = GROUP_RECORD, .commands = RULES, .conf = true, FIELD(delay_ns),
+		.group = GROUP_RECORD, .commands = RULES, .conf = true, FIELD(capture.post_ns),
 		.def = 5, .min = 0, .max = 86400, .unit = "s",
 		.help = "How much of the time after it.",
 	}, {
@@ -237,7 +237,7 @@ const struct option_info option_table[] = {
 		.help = "Memory for the recent past.",
 	}, {
 		.name = "no-kernel-stacks", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(no_kernel_stacks),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.no_kernel_stacks),
 		.help = "Record no kernel frames.",
 	}, {
 		.name = "runtime-events", .type = OPTION_BOOL,
@@ -246,7 +246,7 @@ const struct option_info option_table[] = {
 			"programs also where no rule needs them.",
 	}, {
 		.name = "gc-collect-only", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(gc_collect_only),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.gc_collect_only),
 		.help = "Record collections of .NET and Java programs and no stacks: for days.",
 	}, {
 		.name = "enable-perf-map", .type = OPTION_BOOL,
@@ -256,19 +256,19 @@ const struct option_info option_table[] = {
 			"dotnet-trace do.",
 	}, {
 		.name = "thread-time", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(thread_time),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.thread_time),
 		.help = "Record context switches with stacks too (Linux, needs tracefs), so that of every "
 			"thread it is known where its time went: stream off-cpu, in ns, with leaves CPU_TIME, "
 			"BLOCKED_TIME, DISK_TIME, READIED_TIME, UNKNOWN_TIME. Costs some 5 us for each switch. Windows: "
 			"of an ETW session, or of a trace file that has them; rules do not see them then.",
 	}, {
 		.name = "wakers", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(wakers),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.wakers),
 		.help = "The same, and below BLOCKED_TIME and DISK_TIME a frame READIED_BY and the stack of who "
 			"ended the wait.",
 	}, {
 		.name = "stack-kb", .value = "KB", .type = OPTION_INT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(stack_kb),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.stack_kb),
 		.def = 32, .min = 0, .max = 32, .unit = "KB",
 		.help = "How much of a thread's stack is copied with each sample at most, to be unwound: 8, "
 			"16 or 32. 0 = follow frame pointers instead, which most programs do not have.",
@@ -289,7 +289,7 @@ const struct option_info option_table[] = {
 			"samples less too. 44 at least; 0 = no limit.",
 	}, {
 		.name = "allow-fp", .type = OPTION_BOOL,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(allow_fp),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.allow_fp),
 		.help = "The last step down may be to follow frame pointers, which most programs lack.",
 	}, {
 		.name = "plan", .type = OPTION_BOOL,
@@ -298,7 +298,7 @@ const struct option_info option_table[] = {
 			"will hold it and how much memory that takes.",
 	}, {
 		.name = "record-process", .value = "NAME|PID", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(record_process),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.only_process),
 		.help = "Record the stacks of this process only; those of all others are not taken.",
 	}, {
 		.name = "store-mb", .value = "MB", .type = OPTION_INT,
@@ -349,7 +349,7 @@ const struct option_info option_table[] = {
 		.help = "Only this thread.",
 	}, {
 		.name = "from", .value = "FILE", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(from_file),
+		.group = GROUP_STORE, .commands = IN(COLLECT) | IN(EVENTS) | IN(BACKTEST), FIELD(capture.file),
 		.help = "Read this trace (.etl, .etl.zip, .nettrace) in place of the machine.",
 	}, {
 		.name = "from", .other_names = "start", .value = "SEC", .type = OPTION_SECONDS,
@@ -553,21 +553,21 @@ const struct option_info option_table[] = {
 			"--record-process, without administrator rights. none = only counters, logs and processes.",
 	}, {
 		.name = "providers", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(providers),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.providers),
 		.help = "Windows: events of these providers too, ',' between them: a registered name, a GUID or "
 			"*EventSourceName, then :KEYWORDS:LEVEL and keys as :@StacksEnabled=true; see the README.",
 	}, {
 		.name = "only-providers", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(only_providers),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.only_providers),
 		.help = "The same, and neither samples nor .NET events unless they are asked for.",
 	}, {
 		.name = "kernel-events", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(kernel_events),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.kernel_events),
 		.help = "Windows: Profile, ContextSwitch, DiskIO, ...: PerfView's words. Default: Process, "
 			"Thread, ImageLoad, Profile.",
 	}, {
 		.name = "clr-events", .value = "LIST", .type = OPTION_TEXT,
-		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(clr_events),
+		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(capture.clr_events),
 		.help = "Windows: GC, Jit, Exception, ...: PerfView's words. None = no .NET events. Default: GC, "
 			"Loader, Jit, NGen, Exception, Contention, Stack.",
 	},
@@ -580,7 +580,7 @@ const struct option_info option_table[] = {
 			"the user's own; who has none reads the system's.",
 	}, {
 		.name = "symbol-path", .value = "PATH", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = RECORDING | IN(STACKS), .conf = true, FIELD(symbol_path),
+		.group = GROUP_STORE, .commands = RECORDING | IN(STACKS), .conf = true, FIELD(capture.symbol_path),
 		.help = "Directories of programs and PDB files for names in traces, ';' between them; on Windows "
 			"servers too: srv*DIR*https://... $_NT_SYMBOL_PATH comes after it.",
 	}, {
@@ -589,7 +589,7 @@ const struct option_info option_table[] = {
 		.help = "A file of these options, one 'name = value' a line. Else $RECORDER_CONFIG.",
 	}, {
 		.name = "symbol-cache", .value = "DIR", .type = OPTION_TEXT,
-		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(symbol_cache),
+		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(capture.symbol_cache),
 		.help = "Directory of the names on disk; else the store's name and '.symbols'.",
 	}, {
 		.name = "log-file", .value = "FILE", .type = OPTION_TEXT,
@@ -597,7 +597,7 @@ const struct option_info option_table[] = {
 		.help = "Append the log to this file; else it goes to standard error. SIGHUP opens it anew.",
 	}, {
 		.name = "low-priority", .type = OPTION_BOOL,
-		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(low_priority),
+		.group = GROUP_STORE, .commands = RECORDING, .conf = true, FIELD(capture.low_priority),
 		.help = "Store, name and export at the lowest priority (nice 19, idle I/O), also while an "
 			"incident waits; it takes longer on a busy machine. Sampling keeps its own.",
 	}, {

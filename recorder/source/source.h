@@ -10,9 +10,9 @@
 
 #include "base/log.h"
 #include "base/out.h"
+#include "model/capture.h"
 #include "model/needs.h"
 #include "model/queue.h"
-#include "source/etw/wanted.h"
 #include "symbol/reader.h"
 #include "symbol/symbol.h"
 
@@ -21,14 +21,7 @@ struct source_config {
 	struct processes *processes;
 	struct log *log;
 	struct queue *queue;                 /* where its events go */
-	unsigned freq_hz;                    /* sampling frequency */
-	bool kernel_stacks;                  /* ask for kernel frames */
-	unsigned stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
-	bool thread_time;                    /* context switches too: stream off-cpu */
-	bool wakers;                         /* and who ended waits */
-	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
-	const char *file;                    /* the trace to read; NULL = live */
-	struct etw_options etw;              /* Windows: what the session is to deliver */
+	struct capture capture;              /* what it is to deliver */
 	/* All that it holds, idle samples and snapshots too, and samples by name: `recorder events`. */
 	bool every_event;
 };
@@ -128,7 +121,7 @@ extern const struct source_ops *const live_sources[];
 /*
  * The reader of a trace file by its first bytes, in a list of its own that ends in NULL (list/file.c);
  * that of Windows traces when they are none that is known, or path is NULL. open() gets
- * source_config.file, and refuses a file that is none of its own (ERR_FORMAT) before anything long is
+ * capture.file, and refuses a file that is none of its own (ERR_FORMAT) before anything long is
  * done; run() reads it, waits where the queue is full (queue_offer), and returns at its end. Its frames,
  * processes and names are those of the trace: nothing of this machine is asked.
  */

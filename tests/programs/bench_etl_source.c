@@ -89,7 +89,7 @@ static void take_all(struct bench *b)
 static int measure(struct bench *b, const char *path)
 {
 	static const struct needs none;
-	struct source_config cfg = {.kernel_stacks = true, .file = path};
+	struct source_config cfg = {.capture = {.file = path}};
 	struct os_thread *thread = NULL;
 	int rc = frames_new(&b->frames, &b->err);
 

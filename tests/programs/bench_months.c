@@ -280,8 +280,8 @@ static int run(const char *dir, struct engine_result *result, struct err *err)
 	struct engine_config cfg = {
 		.store_path = path, .sources = sources, .triggers = &rule, .ntriggers = 1,
 		.ring_bytes = (size_t)64 << 20, .pinned_bytes = ENGINE_PINNED_BYTES,
-		.pre_ns = 120 * NS_PER_SEC, .post_ns = 5 * NS_PER_SEC, .incidents = 1000000,
-		.freq_hz = SAMPLES_PER_S / 2,
+		.capture = {.pre_ns = 120 * NS_PER_SEC, .post_ns = 5 * NS_PER_SEC, .incidents = 1000000,
+			    .freq_hz = SAMPLES_PER_S / 2},
 	};
 	int rc = kind->open(COUNTER ">50", &env, &rule, err);
 

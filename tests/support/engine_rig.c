@@ -36,22 +36,22 @@ void rig_open(struct rig *r, const char *name, double seconds)
 	r->cfg.store_path = r->path;
 	r->cfg.store_limits = (struct store_limits){1u << 30, UINT64_MAX, 1000};
 	r->cfg.sources = synthetic_only;
-	r->cfg.freq_hz = 100;
+	r->cfg.capture.freq_hz = 100;
 	r->cfg.triggers = &r->rule;
 	r->cfg.ntriggers = 1;
 	r->cfg.ring_bytes = (size_t)64 << 20;
 	r->cfg.pinned_bytes = ENGINE_PINNED_BYTES;
-	r->cfg.pre_ns = SEC(10);
-	r->cfg.post_ns = SEC(2);
-	r->cfg.incidents = 100;
+	r->cfg.capture.pre_ns = SEC(10);
+	r->cfg.capture.post_ns = SEC(2);
+	r->cfg.capture.incidents = 100;
 }
 
 void rig_fire_often(struct rig *r)
 {
 	unsigned i;
 
-	r->cfg.pre_ns = SEC(1);
-	r->cfg.post_ns = SEC(1);
+	r->cfg.capture.pre_ns = SEC(1);
+	r->cfg.capture.post_ns = SEC(1);
 	for (i = 0; i < 30; i++)
 		r->plan.fire_s[i] = 10 * (i + 1);
 }
@@ -96,7 +96,7 @@ void rig_check(struct rig *r, int64_t id, uint64_t first, uint64_t last)
 void rig_open_file(struct rig *r, const char *name, double seconds)
 {
 	rig_open(r, name, seconds);
-	r->cfg.file = "traces/slow.etl";
+	r->cfg.capture.file = "traces/slow.etl";
 	r->plan.origin = (struct source_origin){
 		.start_ns = START_NS, .start_wall_ns = START_WALL_NS, .period_ns = STEP_NS,
 		.host = "TRACED", .host_text = "Windows 6.2.9200",

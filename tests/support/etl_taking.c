@@ -32,7 +32,7 @@ void taking_run(void *ctx)
 int begin_taking(const char *path, size_t queue_bytes, const struct source_config *more)
 {
 	static const struct needs none;
-	struct source_config cfg = more ? *more : (struct source_config){.kernel_stacks = true};
+	struct source_config cfg = more ? *more : (struct source_config){0};
 
 	memset(&taking, 0, sizeof(taking));
 	taking.each = keep;
@@ -43,7 +43,7 @@ int begin_taking(const char *path, size_t queue_bytes, const struct source_confi
 	cfg.frames = taking.frames;
 	cfg.processes = taking.processes;
 	cfg.queue = taking.queue;
-	cfg.file = path;
+	cfg.capture.file = path;
 	return etl_source.open(&cfg, &none, &taking.source, &taking.err);
 }
 

@@ -177,7 +177,7 @@ static int read_all(struct nettrace_file *s, nettrace_each *each, struct err *er
 {
 	char *bytes = malloc(PORTION);
 	uint64_t at = 0;
-	int rc = bytes ? 0 : err_memory(err, "for reading %s", s->cfg.file);
+	int rc = bytes ? 0 : err_memory(err, "for reading %s", s->cfg.capture.file);
 
 	nettrace_free(s->stream);
 	s->stream = NULL;
@@ -204,7 +204,7 @@ static void note(struct nettrace_file *s, int rc, const struct err *err)
 	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
 	os_mutex_unlock(s->lock);
 	if (b.len)
-		log_line(s->cfg.log, LOG_WARN, "%s is not whole: %s", s->cfg.file, s->note);
+		log_line(s->cfg.log, LOG_WARN, "%s is not whole: %s", s->cfg.capture.file, s->note);
 	buf_free(&b);
 }
 
@@ -245,7 +245,7 @@ static int read_facts(struct nettrace_file *s, struct nettrace_facts *out, struc
 	if (!rc)
 		rc = nettrace_feed(t, head, got, ignore, NULL, err);
 	if (!rc && !nettrace_facts(t)->known)
-		rc = err_set(err, ERR_FORMAT, "%s is cut before its first event", s->cfg.file);
+		rc = err_set(err, ERR_FORMAT, "%s is cut before its first event", s->cfg.capture.file);
 	if (!rc)
 		*out = *nettrace_facts(t);
 	nettrace_free(t);
@@ -279,11 +279,11 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 		s->lock = os_mutex_new();
 	if (!s || !s->lock) {
 		free(s);
-		return err_memory(err, "for reading %s", cfg->file);
+		return err_memory(err, "for reading %s", cfg->capture.file);
 	}
 	s->base.ops = &nettrace_source;
 	s->cfg = *cfg;
-	rc = os_open(cfg->file, OS_READ, &s->file, err);
+	rc = os_open(cfg->capture.file, OS_READ, &s->file, err);
 	if (!rc)
 		rc = os_file_info(s->file, &info, err);
 	if (!rc)

@@ -69,11 +69,11 @@ static int etl_open(const struct source_config *cfg, const struct needs *needs, 
 	if (s)
 		s->lock = os_mutex_new();
 	if (!s || !s->lock)
-		rc = err_memory(err, "for reading %s", cfg->file);
+		rc = err_memory(err, "for reading %s", cfg->capture.file);
 	if (!rc) {
 		s->base.ops = &etl_source;
 		s->e.cfg = *cfg;
-		rc = etl_file_open(cfg->file, &s->file, err);
+		rc = etl_file_open(cfg->capture.file, &s->file, err);
 	}
 	if (!rc) {
 		s->facts = etl_file_facts(s->file);
@@ -228,7 +228,7 @@ static int etl_run(struct source *source, struct err *err)
 		return rc == ERR_STOPPED ? 0 : rc;
 	note_losses(s);                      /* before the first event, so that no incident is without it */
 	if (*s->note)
-		log_line(s->e.cfg.log, LOG_WARN, "%s is not whole: %s", s->e.cfg.file, s->note);
+		log_line(s->e.cfg.log, LOG_WARN, "%s is not whole: %s", s->e.cfg.capture.file, s->note);
 	rc = deliver(s, err);
 	if (rc == ERR_STOPPED)
 		return 0;

@@ -68,7 +68,7 @@ static int64_t ticks_now(void)
 
 static int check(const struct needs *needs, struct err *err)
 {
-	static const struct etw_options none;
+	static const struct capture none;
 	struct etw_wanted *wanted = malloc(sizeof(*wanted));
 	int rc;
 
@@ -89,7 +89,7 @@ static int probe(const struct source_config *cfg, struct err *err)
 
 	if (!wanted)
 		return err_memory(err, "while checking privileges");
-	rc = etw_wanted_read(&cfg->etw, &none, wanted, err);
+	rc = etw_wanted_read(&cfg->capture, &none, wanted, err);
 	if (!rc)
 		rc = etw_session_probe(wanted, err);
 	free(wanted);
@@ -269,7 +269,7 @@ static void load_tdh(struct etw *s)
 
 static int start(struct etw *s, struct err *err)
 {
-	uint32_t interval_100ns = 10000000u / (s->cfg.freq_hz ? s->cfg.freq_hz : 1);
+	uint32_t interval_100ns = 10000000u / (s->cfg.capture.freq_hz ? s->cfg.capture.freq_hz : 1);
 	int rc = etw_session_start(&s->wanted, s->cfg.log, &interval_100ns, &s->session, err);
 
 	if (!rc)
@@ -301,7 +301,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		s->base.ops = &etw_source;
 		s->cfg = *cfg;
 		s->frequency_hz = (uint64_t)frequency.QuadPart;
-		rc = etw_wanted_read(&cfg->etw, needs, &s->wanted, err);
+		rc = etw_wanted_read(&cfg->capture, needs, &s->wanted, err);
 	}
 	if (!rc)
 		rc = etw_session_probe(&s->wanted, err);
@@ -309,7 +309,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 		rc = etw_session_identify(&s->wanted, err);
 	if (!rc)
 		rc = etw_live_open(cfg, s->frequency_hz, &s->live, err);
-	if (!rc && s->wanted.kernel_flags & ETW_FLAG_PROFILE && !cfg->only_process)
+	if (!rc && s->wanted.kernel_flags & ETW_FLAG_PROFILE && !cfg->capture.only_process)
 		s->busy = busy_open();       /* of one process alone it is not known */
 	if (!rc) {
 		add_volumes(s);

@@ -192,7 +192,7 @@ static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t 
 
 		kernel = etw_is_kernel_address(address, w->os_pointer_bytes);
 		returns = i > 0 && address && !(below && !kernel);
-		if (kernel && !s->cfg.kernel_stacks)
+		if (kernel && s->cfg.capture.no_kernel_stacks)
 			continue;
 		etw_code_locate(s->code, pid, address - returns, w->record->ticks, kernel, &s->frames[n]);
 		s->frames[n++].flags |= returns ? FRAME_RETURN_ADDRESS : 0;
@@ -332,19 +332,19 @@ static bool is_wanted_process(const struct etw_events *s, const struct process *
 {
 	char pid[16];
 
-	if (!s->cfg.only_process)
+	if (!s->cfg.capture.only_process)
 		return true;
 	if (!process)
 		return false;
 	snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
-	return strcmp(s->cfg.only_process, pid) == 0 ||
-	       text_same_fold(s->cfg.only_process, process_name(process));
+	return strcmp(s->cfg.capture.only_process, pid) == 0 ||
+	       text_same_fold(s->cfg.capture.only_process, process_name(process));
 }
 
 /* Then its stack is that of who ended a wait, perhaps one of a wanted process. */
 static bool is_waker(const struct etw_events *s, const struct etw_whole *w)
 {
-	return s->time.threads && s->cfg.wakers && w->class && w->class->id == ETW_READY_THREAD;
+	return s->time.threads && s->cfg.capture.wakers && w->class && w->class->id == ETW_READY_THREAD;
 }
 
 /* Whether it becomes an event at all. */
@@ -464,7 +464,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (!is_wanted_process(s, e.process))
 			return 0;
 	}
-	if (s->time.threads && etw_time_take(&s->time, w, &e, s->cfg.wakers))
+	if (s->time.threads && etw_time_take(&s->time, w, &e, s->cfg.capture.wakers))
 		return 0;
 	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
 		etw_decode_event(s->decode, w->record, &s->decoded);
@@ -576,7 +576,7 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 		rc = etw_code_new(s->state, s->cfg.frames, &s->code, err);
 	if (!rc)
 		rc = etw_stacks_new(pass, (int64_t)s->clock.frequency_hz, &s->stacks, err);
-	if (!rc && s->cfg.thread_time && !s->cfg.every_event)
+	if (!rc && capture_switches(&s->cfg.capture) && !s->cfg.every_event)
 		rc = etw_time_open(&s->time, s->cfg.frames, put_time, s, err);
 	return rc;
 }

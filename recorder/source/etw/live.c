@@ -342,7 +342,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 	}
 	l->e.cfg = *cfg;
 	l->e.clock = (struct etw_clock){.frequency_hz = frequency_hz, .kind = ETW_CLOCK_QPC};
-	l->told_100ns = cfg->freq_hz ? 10000000u / cfg->freq_hz : 0;
+	l->told_100ns = cfg->capture.freq_hz ? 10000000u / cfg->capture.freq_hz : 0;
 	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
 	l->e.before = before;
 	l->wait_ticks = (int64_t)(frequency_hz / 1000 * ETW_STACKS_WAIT_MS);

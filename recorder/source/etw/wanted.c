@@ -449,19 +449,24 @@ static void finish_clr(struct etw_wanted *w)
 	}
 }
 
-static int add_kernel(const struct etw_options *o, struct etw_wanted *w, struct err *err)
+static const char *only_providers(const struct capture *c)
+{
+	return c->gc_collect_only ? CLR_NAME ":1:4" : c->only_providers;
+}
+
+static int add_kernel(const struct capture *c, struct etw_wanted *w, struct err *err)
 {
 	uint64_t bits = 0;
 	int rc = 0;
 
-	if (o->kernel_events)
+	if (c->kernel_events)
 		rc = read_keywords(kernel_keywords, COUNT_OF(kernel_keywords), "--kernel-events",
-				   o->kernel_events, &bits, err);
-	else if (!o->only_providers)
+				   c->kernel_events, &bits, err);
+	else if (!only_providers(c))
 		bits = KERNEL_DEFAULT;
 	else if (w->named_stacks)
 		bits = KERNEL_ALWAYS;
-	if (o->thread_time)
+	if (capture_switches(c))
 		bits |= KERNEL_DEFAULT | CSWITCH | DISPATCHER;
 	w->kernel_flags |= (uint32_t)bits;
 	if (w->kernel_flags)
@@ -469,33 +474,34 @@ static int add_kernel(const struct etw_options *o, struct etw_wanted *w, struct 
 	return rc;
 }
 
-int etw_wanted_read(const struct etw_options *o, const struct needs *needs, struct etw_wanted *w,
+int etw_wanted_read(const struct capture *c, const struct needs *needs, struct etw_wanted *w,
 		    struct err *err)
 {
+	const char *only = only_providers(c);
 	struct etw_wanted_provider clr = {.name = CLR_NAME, .level = CLR_LEVEL};
 	size_t i;
 	int rc = 0;
 
 	memset(w, 0, sizeof(*w));
-	if (o->clr_events)
-		rc = read_keywords(clr_keywords, COUNT_OF(clr_keywords), "--clr-events", o->clr_events,
+	if (c->clr_events)
+		rc = read_keywords(clr_keywords, COUNT_OF(clr_keywords), "--clr-events", c->clr_events,
 				   &clr.keywords, err);
-	else if (!o->only_providers)
+	else if (!only)
 		clr.keywords = CLR_DEFAULT;
 	if (!rc && clr.keywords)
 		rc = add_provider(w, &clr, err);
 	if (!rc)
 		rc = add_needs(needs, w, err);
-	if (!rc && o->providers)
-		rc = read_providers(o->providers, w, err);
-	if (!rc && o->only_providers)
-		rc = read_providers(o->only_providers, w, err);
+	if (!rc && c->providers)
+		rc = read_providers(c->providers, w, err);
+	if (!rc && only)
+		rc = read_providers(only, w, err);
 	/* Stacks alone would be numbers: as PerfView does, what names them comes with them. */
 	clr.keywords = CLR_ALWAYS;
-	if (!rc && o->only_providers && !o->clr_events && w->named_stacks)
+	if (!rc && only && !c->clr_events && w->named_stacks)
 		rc = add_provider(w, &clr, err);
 	if (!rc)
-		rc = add_kernel(o, w, err);
+		rc = add_kernel(c, w, err);
 	finish_clr(w);
 	for (i = 0; !rc && i < COUNT_OF(stack_events); i++)
 		if (w->kernel_flags & stack_events[i].flag)

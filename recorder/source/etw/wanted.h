@@ -19,6 +19,7 @@
 #define SOURCE_ETW_WANTED_H
 
 #include "base/err.h"
+#include "model/capture.h"
 #include "model/needs.h"
 #include "source/etw/record.h"
 
@@ -30,12 +31,6 @@
 #define ETW_FILTER_PIDS_MAX 8u               /* EVENT_FILTER_TYPE_PID takes no more */
 #define ETW_FILTER_IDS_MAX 64u               /* MAX_EVENT_FILTER_EVENT_ID_COUNT */
 #define ETW_FILTER_NAMES_BYTES 256u          /* twice that is below MAX_EVENT_FILTER_DATA_SIZE in UTF-16 */
-
-/* As given on the command line; NULL = not given. */
-struct etw_options {
-	const char *providers, *only_providers, *kernel_events, *clr_events;
-	bool thread_time;
-};
 
 /* Numbers of events that are meant, or that are not. */
 struct etw_ids {
@@ -78,7 +73,7 @@ struct etw_wanted {
 /*
  * returns  0; ERR_USAGE: which word is wrong, and the nearest right ones; ERR_LIMIT
  */
-int etw_wanted_read(const struct etw_options *options, const struct needs *needs,
+int etw_wanted_read(const struct capture *capture, const struct needs *needs,
 		    struct etw_wanted *out, struct err *err);
 
 /* "{e13c0d23-...}" with or without braces, any case. */

@@ -408,23 +408,21 @@ static void perf_close(struct source *source)
 	free(s);
 }
 
-static struct perf_ask ask_for(const struct source_config *cfg)
+static struct perf_ask ask_for(const struct capture *c)
 {
 	return (struct perf_ask){
-		.freq_hz = cfg->freq_hz, .kernel_stacks = cfg->kernel_stacks, .stack_kb = cfg->stack_kb,
-		.stack_ring_bytes = perf_stack_ring_bytes(cfg->freq_hz, cfg->stack_kb),
-		.build_ids = true, .ksymbols = cfg->kernel_stacks,
+		.freq_hz = c->freq_hz, .kernel_stacks = !c->no_kernel_stacks, .stack_kb = c->stack_kb,
+		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb),
+		.build_ids = true, .ksymbols = !c->no_kernel_stacks,
 	};
 }
 
 static int perf_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
 		     struct err *err)
 {
-	const struct probes_config probes = {
-		.needs = needs, .log = cfg->log, .stack_kb = cfg->stack_kb, .kernel_stacks = cfg->kernel_stacks,
-		.thread_time = cfg->thread_time, .wakers = cfg->wakers,
-	};
-	const struct perf_ask ask = ask_for(cfg);
+	const struct capture *capture = &cfg->capture;
+	const struct probes_config probes = {.needs = needs, .log = cfg->log, .capture = capture};
+	const struct perf_ask ask = ask_for(capture);
 	struct perf_source *s = calloc(1, sizeof(*s));
 	int rc;
 
@@ -432,8 +430,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		return err_memory(err, "for the perf source");
 	s->base.ops = &perf_source;
 	s->cfg = *cfg;
-	s->period_ns = NS_PER_SEC / cfg->freq_hz;
-	if (!cfg->only_process)              /* of one process alone it is not known */
+	s->period_ns = NS_PER_SEC / capture->freq_hz;
+	if (!capture->only_process)          /* of one process alone it is not known */
 		s->busy = busy_open();
 	rc = perf_cpus_open(&s->cpus, &ask, &probes, err);
 	if (!rc)
@@ -443,15 +441,15 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	if (!rc) {
 		const struct perf_state_config state = {
 			.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue, .log = cfg->log,
-			.only_process = cfg->only_process, .build_ids = s->cpus.ask.build_ids,
+			.only_process = capture->only_process, .build_ids = s->cpus.ask.build_ids,
 			.ksymbols = s->cpus.ask.ksymbols,
 		};
 
 		rc = perf_state_new(&state, &s->state, err);
 		s->walker.state = s->state;
-		s->walker.kernel_stacks = cfg->kernel_stacks;
+		s->walker.kernel_stacks = !capture->no_kernel_stacks;
 	}
-	if (!rc && cfg->thread_time)
+	if (!rc && capture_switches(capture))
 		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->cpus.probes, &s->time, err);
 	if (!rc && s->time)
 		perf_time_read_kernel(s->time);
@@ -500,7 +498,7 @@ static void perf_status(struct source *source, struct source_status *out)
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)
 {
-	struct perf_ask ask = ask_for(cfg);
+	struct perf_ask ask = ask_for(&cfg->capture);
 
 	return perf_probe(&ask, err);
 }

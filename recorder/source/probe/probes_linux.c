@@ -242,7 +242,7 @@ static int add_gc(struct probes *p, struct err *err)
 
 static unsigned count_wanted(const struct probes_config *cfg)
 {
-	unsigned n = (cfg->thread_time ? 4 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
+	unsigned n = (capture_switches(cfg->capture) ? 4 : 0) + (gc_probes_wanted(cfg->needs) ? 2 * GC_PROGRAMS_MAX : 0);
 	uint32_t i;
 
 	for (i = 0; cfg->needs && i < cfg->needs->nevents; i++) {
@@ -277,8 +277,8 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 	if (p) {
 		p->log = cfg->log;
 		p->ncpus = cfg->ncpus;
-		p->stack_kb = cfg->stack_kb;
-		p->kernel_stacks = cfg->kernel_stacks;
+		p->stack_kb = cfg->capture->stack_kb;
+		p->kernel_stacks = !cfg->capture->no_kernel_stacks;
 		p->all = calloc(wanted, sizeof(*p->all));
 	}
 	if (!p || !p->all)
@@ -288,8 +288,8 @@ int probes_new(const struct probes_config *cfg, struct probes **out, struct err 
 			rc = add_need(p, &cfg->needs->events[i], err);
 	if (!rc && gc_probes_wanted(cfg->needs))
 		rc = add_gc(p, err);
-	if (!rc && cfg->thread_time)
-		rc = add_time(p, cfg->wakers, err);
+	if (!rc && capture_switches(cfg->capture))
+		rc = add_time(p, cfg->capture->wakers, err);
 	if (!rc) {
 		p->ids = calloc((size_t)p->nplaces * cfg->ncpus, sizeof(*p->ids));
 		rc = p->ids ? 0 : err_memory(err, "for the events of rules");

@@ -44,10 +44,7 @@ int probes_check(const struct needs *needs, struct err *err);
 struct probes_config {
 	const struct needs *needs;           /* NULL = none */
 	struct log *log;
-	unsigned stack_kb;
-	bool kernel_stacks;
-	bool thread_time;                    /* context switches, with stacks, and who is woken */
-	bool wakers;                         /* by whom, with stacks */
+	const struct capture *capture;
 	unsigned ncpus;                      /* of the rings that will be opened */
 };
 

@@ -229,7 +229,7 @@ static void look(struct sampler *s)
 		if (thread_stacks_refresh(s->targets[i].stacks, NULL) == ERR_NOT_FOUND)
 			leave(&s->targets[i]);
 	}
-	n = thread_stacks_find(s->cfg.only_process, pids, TARGETS_MAX);
+	n = thread_stacks_find(s->cfg.capture.only_process, pids, TARGETS_MAX);
 	for (i = 0; i < n; i++) {
 		room = NULL;
 		for (k = 0; k < TARGETS_MAX && s->targets[k].pid != pids[i]; k++)
@@ -278,7 +278,7 @@ static void measure_rate(struct sampler *s, uint64_t now_ns)
 
 static void follow_level(struct sampler *s)
 {
-	const struct event_field field = {.name = "StackKb", .type = FIELD_UINT, .v.u = s->cfg.stack_kb};
+	const struct event_field field = {.name = "StackKb", .type = FIELD_UINT, .v.u = s->cfg.capture.stack_kb};
 	unsigned hz = atomic_load(&s->wanted_hz);
 	struct event e = {.time_ns = os_now_ns(), .kind = EVENT_RATE, .cpu = CPU_NONE, .stream = STREAM_EVENT,
 			  .stack = STACK_NONE, .fields = &field, .nfields = 1};
@@ -342,7 +342,7 @@ static int run(struct source *source, struct err *err)
 
 static int need_process(const struct source_config *cfg, struct err *err)
 {
-	return cfg->only_process ? 0 : err_set(err, ERR_USAGE, "--source sampler stops the threads that it looks at, so "
+	return cfg->capture.only_process ? 0 : err_set(err, ERR_USAGE, "--source sampler stops the threads that it looks at, so "
 					       "it wants to know whose: --record-process NAME or PID");
 }
 
@@ -378,7 +378,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (s) {
 		s->base.ops = &sampler_source;
 		s->cfg = *cfg;
-		s->hz = cfg->freq_hz ? cfg->freq_hz : 1;
+		s->hz = cfg->capture.freq_hz ? cfg->capture.freq_hz : 1;
 		atomic_store(&s->wanted_hz, s->hz);
 		s->times = objects_get(cfg->frames, &key, 0);
 		s->lock = os_mutex_new();

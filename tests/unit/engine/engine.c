@@ -58,7 +58,7 @@ static void a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window(void 
 	(void)state;
 	rig_open(&r, "short.db", 700);
 	r.cfg.ring_bytes = 20000;            /* less than two segments of 60 s */
-	r.cfg.post_ns = SEC(300);
+	r.cfg.capture.post_ns = SEC(300);
 	r.plan.fire_s[0] = 100;
 	rig_run(&r);
 	rig_check(&r, 1, 9000, 40000);
@@ -73,7 +73,7 @@ static void a_slow_store_makes_no_gap_in_the_next_incident(void **state)
 	(void)state;
 	slow_vfs_install(200000);            /* 0.2 MB/s: an incident takes about as long as the run */
 	rig_open(&r, "slow.db", 60);
-	r.cfg.incidents = 2;
+	r.cfg.capture.incidents = 2;
 	r.plan.fire_s[0] = 20;
 	r.plan.fire_s[1] = 26;               /* while the first is being written */
 	rig_run(&r);
@@ -113,7 +113,7 @@ static void a_ring_too_small_for_the_window_says_so(void **state)
 	(void)state;
 	rig_open(&r, "small.db", 700);
 	r.cfg.ring_bytes = 20000;
-	r.cfg.pre_ns = SEC(600);
+	r.cfg.capture.pre_ns = SEC(600);
 	r.plan.fire_s[0] = 650;
 	rig_run(&r);
 	rig_load(&r, 1, &in);
@@ -139,7 +139,7 @@ static void the_run_ends_after_the_number_of_incidents(void **state)
 
 	(void)state;
 	rig_open(&r, "multiple.db", 1000);
-	r.cfg.incidents = 2;
+	r.cfg.capture.incidents = 2;
 	r.plan.fire_s[0] = 20;
 	r.plan.fire_s[1] = 40;
 	r.plan.fire_s[2] = 60;
@@ -155,7 +155,7 @@ static void the_time_limit_makes_a_last_incident(void **state)
 
 	(void)state;
 	rig_open(&r, "limit.db", 600);
-	r.cfg.max_collect_ns = SEC(50);
+	r.cfg.capture.max_collect_ns = SEC(50);
 	r.plan.fire_s[0] = 0;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 1);
@@ -234,7 +234,7 @@ static void incidents_of_a_rule_keep_their_interval(void **state)
 	(void)state;
 	rig_open(&r, "interval.db", 400);
 	rig_fire_often(&r);
-	r.cfg.min_interval_ns = SEC(95);
+	r.cfg.capture.min_interval_ns = SEC(95);
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 3 + 1);   /* at 10, 110 and 210 s, and the end */
 	remove_store(r.path);
@@ -248,7 +248,7 @@ static void the_same_again_is_counted_with_the_incident_that_is_there(void **sta
 	(void)state;
 	rig_open(&r, "dedup.db", 400);
 	rig_fire_often(&r);
-	r.cfg.dedup_ns = SEC(95);
+	r.cfg.capture.dedup_ns = SEC(95);
 	r.cfg.rule_per_hour = 100;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 3 + 1);   /* at 10, 110 and 210 s, and the end */
@@ -271,9 +271,9 @@ static void another_stack_is_not_the_same_up_to_its_eighth_function(void **state
 
 	(void)state;
 	rig_open(&r, "dedup_stacks.db", 100);
-	r.cfg.pre_ns = SEC(1);
-	r.cfg.post_ns = SEC(1);
-	r.cfg.dedup_ns = SEC(1000);
+	r.cfg.capture.pre_ns = SEC(1);
+	r.cfg.capture.post_ns = SEC(1);
+	r.cfg.capture.dedup_ns = SEC(1000);
 	r.plan.names = true;
 	for (i = 0; i < sizeof(stacks); i++) {
 		r.plan.fire_s[i] = 10 * (i + 1);
@@ -334,7 +334,7 @@ static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
 	(void)state;
 	slow_vfs_install(0);
 	rig_open(&r, "full.db", 60);
-	r.cfg.incidents = 1;
+	r.cfg.capture.incidents = 1;
 	r.plan.fire_s[0] = 30;
 	synthetic_plan(&r.plan);
 	slow_vfs_set(0, true);
@@ -356,7 +356,7 @@ static void firings_beyond_the_pending_ceiling_do_not_count(void **state)
 		rules[i] = r.rule;           /* all fire at the same event */
 	r.cfg.triggers = rules;
 	r.cfg.ntriggers = ENGINE_PENDING_MAX + 8;
-	r.cfg.incidents = ENGINE_PENDING_MAX + 1;    /* one more than were kept: recording goes on */
+	r.cfg.capture.incidents = ENGINE_PENDING_MAX + 1;    /* one more than were kept: recording goes on */
 	r.plan.fire_s[0] = 30;
 	rig_run(&r);
 	assert_int_equal(r.result.samples, 6000);
@@ -375,8 +375,8 @@ static void a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so(void **stat
 	rig_open(&r, "pinned.db", 3000);
 	r.cfg.ring_bytes = 20000;
 	r.cfg.pinned_bytes = 1000;
-	r.cfg.pre_ns = SEC(100);
-	r.cfg.post_ns = SEC(200);
+	r.cfg.capture.pre_ns = SEC(100);
+	r.cfg.capture.post_ns = SEC(200);
 	for (i = 0; i < 8; i++)
 		r.plan.fire_s[i] = 300 + 250 * i;
 	rig_run(&r);
@@ -440,8 +440,8 @@ static void the_past_is_stored_before_the_delay_is_over(void **state)
 
 	(void)state;
 	rig_open(&r, "past.db", 60);
-	r.cfg.pre_ns = SEC(5);
-	r.cfg.post_ns = SEC(40);             /* the open segment began at 0 s, and is full at 60 s */
+	r.cfg.capture.pre_ns = SEC(5);
+	r.cfg.capture.post_ns = SEC(40);             /* the open segment began at 0 s, and is full at 60 s */
 	r.plan.fire_s[0] = 15;
 	r.plan.at = look_at_2000;
 	r.plan.ctx = &during;
@@ -465,7 +465,7 @@ static void an_abort_within_a_window_stores_nothing_more(void **state)
 	rig_open(&r, "abort.db", 60);
 	snprintf(control, sizeof(control), "%s.ctl", r.path);
 	r.cfg.listen = true;
-	r.cfg.post_ns = SEC(40);
+	r.cfg.capture.post_ns = SEC(40);
 	r.plan.fire_s[0] = 15;
 	r.plan.at = abort_at_2000;
 	r.plan.ctx = control;

@@ -46,7 +46,7 @@ static void when_and_where_are_those_of_the_trace(void **state)
 
 	(void)state;
 	rig_open_file(&r, "origin.db", 60);
-	r.cfg.freq_hz = 99;                  /* of live recording: says nothing about a file */
+	r.cfg.capture.freq_hz = 99;                  /* of live recording: says nothing about a file */
 	snprintf(r.plan.origin.note, sizeof(r.plan.origin.note), "the trace lost 12 events");
 	r.plan.fire_s[0] = 30;
 	rig_run(&r);
@@ -67,7 +67,7 @@ static void a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends(v
 
 	(void)state;
 	rig_open_file(&r, "ends.db", 10);
-	r.cfg.post_ns = SEC(8);
+	r.cfg.capture.post_ns = SEC(8);
 	r.plan.fire_s[0] = 4;
 	rig_run(&r);
 	rig_load(&r, 1, &in);
@@ -86,7 +86,7 @@ static void reading_ends_after_the_number_of_firings(void **state)
 
 	(void)state;
 	rig_open_file(&r, "multiple.db", 100000);
-	r.cfg.incidents = 2;
+	r.cfg.capture.incidents = 2;
 	r.plan.fire_s[0] = 20;
 	r.plan.fire_s[1] = 40;
 	r.plan.fire_s[2] = 60;
@@ -112,7 +112,7 @@ static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void *
 	for (k = 0; k < COUNT_OF(cases); k++) {
 		rig_open_file(&r, "held.db", 400);
 		rig_fire_often(&r);
-		r.cfg.min_interval_ns = cases[k].interval_ns;
+		r.cfg.capture.min_interval_ns = cases[k].interval_ns;
 		r.cfg.rule_per_hour = cases[k].per_hour;
 		r.cfg.rule_per_day = cases[k].per_day;
 		rig_run(&r);
@@ -161,8 +161,8 @@ static void the_same_again_is_the_same_at_each_reading(void **state)
 		slow_vfs_install(speeds[k]);
 		rig_open_file(&r, "dedup.db", 400);
 		rig_fire_often(&r);
-		r.cfg.dedup_ns = SEC(95);
-		r.cfg.incidents = 3;
+		r.cfg.capture.dedup_ns = SEC(95);
+		r.cfg.capture.incidents = 3;
 		rig_run(&r);
 		slow_vfs_remove();
 		assert_int_equal(r.result.stored, 3);        /* at 10, 110 and 210 s */
@@ -196,7 +196,7 @@ static void the_time_limit_is_of_the_traces_time(void **state)
 
 	(void)state;
 	rig_open_file(&r, "limit.db", 600);
-	r.cfg.max_collect_ns = SEC(50);
+	r.cfg.capture.max_collect_ns = SEC(50);
 	rig_run(&r);
 	rig_load(&r, 1, &in);
 	assert_numbers(&in, 4000, 4999);     /* the tick at 50 s comes before the sample at 50 s */
@@ -220,8 +220,8 @@ static void a_slow_store_and_a_low_ceiling_cut_nothing(void **state)
 	rig_open_file(&r, "slow.db", 3000);
 	r.cfg.ring_bytes = 20000;
 	r.cfg.pinned_bytes = 1000;
-	r.cfg.pre_ns = SEC(10);
-	r.cfg.post_ns = SEC(400);
+	r.cfg.capture.pre_ns = SEC(10);
+	r.cfg.capture.post_ns = SEC(400);
 	for (i = 0; i < 4; i++)
 		r.plan.fire_s[i] = 300 + 500 * i;
 	rig_run(&r);
@@ -251,7 +251,7 @@ static void windows_that_overlap_never_wait_for_one_another(void **state)
 	r.cfg.ntriggers = 40;
 	r.cfg.ring_bytes = 20000;
 	r.cfg.pinned_bytes = 1000;
-	r.cfg.post_ns = SEC(1000);
+	r.cfg.capture.post_ns = SEC(1000);
 	r.plan.fire_s[0] = 500;
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 40);

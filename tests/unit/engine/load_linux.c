@@ -61,7 +61,7 @@ static void processes_that_come_and_go_for_long_keep_their_names(void **state)
 
 	(void)state;
 	rig_open(&r, "children.db", 0);
-	r.cfg.pre_ns = SEC(60);
+	r.cfg.capture.pre_ns = SEC(60);
 	r.plan.nsamples = 180000;
 	r.plan.step_ns = NS_PER_SEC / 200;
 	r.plan.child_each = 4;
@@ -97,7 +97,7 @@ static void twenty_overlapping_incidents_on_a_slow_disk_have_no_gap(void **state
 	r.cfg.ntriggers = 2;
 	r.plan.nsamples = RATE * 65;
 	r.plan.step_ns = NS_PER_SEC / RATE;
-	r.cfg.pre_ns = SEC(30);
+	r.cfg.capture.pre_ns = SEC(30);
 	for (i = 0; i < 10; i++)
 		r.plan.fire_s[i] = 31 + 3.0 * i;
 	slow_vfs_install(1000000);

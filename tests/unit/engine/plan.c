@@ -249,7 +249,7 @@ static void a_plan_ends_though_its_source_never_rests(void **state)
 {
 	const struct source_ops *sources[] = {&restless_source, NULL};
 	struct needs needs = {0};
-	struct plan_config cfg = {.sources = sources, .source = {.freq_hz = 99}, .needs = &needs,
+	struct plan_config cfg = {.sources = sources, .source = {.capture = {.freq_hz = 99}}, .needs = &needs,
 				  .ring_bytes = 1 << 20, .measure_ns = NS_PER_MS * 100};
 	struct plan plan;
 

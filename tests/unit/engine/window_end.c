@@ -52,8 +52,8 @@ static void what_sources_hold_at_the_end_of_a_window_is_asked_for(void **state)
 	rig_open(&r, "window_end.db", 0);
 	r.cfg.sources = sources;
 	r.cfg.live = true;
-	r.cfg.post_ns = POST_NS;
-	r.cfg.incidents = 1;
+	r.cfg.capture.post_ns = POST_NS;
+	r.cfg.capture.incidents = 1;
 	rig_run(&r);
 	assert_false(given_up);
 	assert_true(asked_ns > fired_ns + POST_NS);
@@ -92,8 +92,8 @@ static void a_window_that_is_cut_by_the_end_says_so(void **state)
 	rig_open(&r, "window_cut.db", 0);
 	r.cfg.sources = sources;
 	r.cfg.live = true;
-	r.cfg.post_ns = 60 * NS_PER_SEC;
-	r.cfg.incidents = 2;
+	r.cfg.capture.post_ns = 60 * NS_PER_SEC;
+	r.cfg.capture.incidents = 2;
 	rig_run(&r);
 	rig_load(&r, 1, &in);
 	assert_true(in.head.t1_ns < fired_ns + 30 * NS_PER_SEC);

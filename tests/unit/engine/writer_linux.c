@@ -92,7 +92,7 @@ static void the_writer_comes_down_again_when_an_incident_is_stored(void **state)
 	snprintf(store_file, sizeof(store_file), "%s", r.path);
 	r.cfg.sources = sources;
 	r.cfg.live = true;
-	r.cfg.post_ns = 0;
+	r.cfg.capture.post_ns = 0;
 	rig_run(&r);
 	assert_true(is_stored);
 	assert_true(is_down);

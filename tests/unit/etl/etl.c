@@ -216,7 +216,7 @@ static void samples_without_an_interval_are_one_millisecond(void **state)
 
 static void idle_samples_are_left_out_but_interrupts_are_not(void **state)
 {
-	struct source_config every = {.every_event = true};
+	struct source_config every = {.every_event = true, .capture = {.no_kernel_stacks = true}};
 
 	(void)state;
 	begin_file(NULL);
@@ -270,7 +270,7 @@ static void frames_are_offsets_in_images(void **state)
 
 static void kernel_frames_can_be_left_out(void **state)
 {
-	struct source_config no_kernel = {.kernel_stacks = false};
+	struct source_config no_kernel = {.capture = {.no_kernel_stacks = true}};
 
 	(void)state;
 	begin_file(NULL);
@@ -286,7 +286,7 @@ static void kernel_frames_can_be_left_out(void **state)
 
 static void only_the_wanted_process_is_sampled(void **state)
 {
-	struct source_config only = {.kernel_stacks = true, .only_process = "TEST"};
+	struct source_config only = {.capture = {.only_process = "TEST"}};
 
 	(void)state;
 	begin_file(NULL);
@@ -530,8 +530,8 @@ static void lack_of_memory_is_an_error_at_opening(void **state)
 
 	(void)state;
 	begin_file(NULL);
-	cfg = (struct source_config){.file = write_file()};
-	assert_int_equal(open_step((void *)cfg.file), 0);
+	cfg = (struct source_config){.capture = {.file = write_file()}};
+	assert_int_equal(open_step((void *)cfg.capture.file), 0);
 	assert_int_equal(frames_new(&taking.frames, NULL), 0);
 	cfg.frames = taking.frames;
 	assert_in_range(alloc_walk(open_alone, &cfg), 20, 200);

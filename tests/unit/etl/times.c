@@ -155,7 +155,7 @@ static void tables(struct source_config *cfg)
 	assert_int_equal(frames_new(&frames, NULL), 0);
 	assert_int_equal(processes_new(&processes, NULL), 0);
 	queue = queue_new(QUEUE_BYTES);
-	cfg->thread_time = cfg->kernel_stacks = true;
+	cfg->capture.thread_time = true;
 	cfg->frames = frames;
 	cfg->processes = processes;
 	cfg->queue = queue;
@@ -240,7 +240,7 @@ static void read_made(struct source_config cfg)
 	assert_int_equal(os_write(file, writer.out.data, writer.out.len, NULL), 0);
 	os_close(file);
 	etl_writer_free(&writer);
-	cfg.file = path;
+	cfg.capture.file = path;
 	assert_int_equal(etl_source.open(&cfg, &none, &source, NULL), 0);
 	assert_int_equal(etl_source.run(source, NULL), 0);
 	read_queue();
@@ -248,7 +248,7 @@ static void read_made(struct source_config cfg)
 
 static void a_wait_in_a_file_has_its_stack_and_its_waker(void **state)
 {
-	struct source_config cfg = {.wakers = true};
+	struct source_config cfg = {.capture = {.wakers = true}};
 
 	(void)state;
 	tables(&cfg);
@@ -279,7 +279,7 @@ static void a_live_session_tells_the_same(void **state)
 static void who_readies_in_a_dpc_is_not_the_interrupted_program(void **state)
 {
 	(void)state;
-	begin_live((struct source_config){.wakers = true});
+	begin_live((struct source_config){.capture = {.wakers = true}});
 	program();
 	switched(100, 0, 7, 8, WAITING, USER_REQUEST);
 	switched(110, 0, 8, 7, WAITING, USER_REQUEST);
@@ -369,7 +369,7 @@ static void behind_a_loss_time_is_unknown(void **state)
 static void of_another_process_nothing_is_told(void **state)
 {
 	(void)state;
-	begin_live((struct source_config){.only_process = "other"});
+	begin_live((struct source_config){.capture = {.only_process = "other"}});
 	a_wait();
 	end();
 	assert_string_equal(told, "");

@@ -127,7 +127,7 @@ TAKE(open_trace, OpenTraceW);
 TAKE(close_trace, CloseTrace);
 TAKE(process, ProcessTrace);
 
-static struct source_config cfg = {.freq_hz = 99, .kernel_stacks = true};
+static struct source_config cfg = {.capture = {.freq_hz = 99}};
 static struct source *source;
 static struct os_thread *thread;
 

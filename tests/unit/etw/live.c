@@ -27,7 +27,7 @@ static struct etw_live *live;
 
 static int begin(void **state)
 {
-	struct source_config cfg = {.kernel_stacks = true, .freq_hz = 1000};
+	struct source_config cfg = {.capture = {.freq_hz = 1000}};
 
 	(void)state;
 	assert_int_equal(frames_new(&frames, NULL), 0);

@@ -14,7 +14,7 @@
 static struct etw_wanted w;
 static struct err err;
 
-static int read_with(const struct etw_options *options, const char *rule_provider)
+static int read_with(const struct capture *options, const char *rule_provider)
 {
 	static struct needs needs;
 
@@ -27,7 +27,7 @@ static int read_with(const struct etw_options *options, const char *rule_provide
 
 static void refused(const char *providers, const char *why)
 {
-	assert_int_equal(read_with(&(struct etw_options){.providers = providers}, NULL), ERR_USAGE);
+	assert_int_equal(read_with(&(struct capture){.providers = providers}, NULL), ERR_USAGE);
 	if (!strstr(err.text, why))
 		fail_msg("'%s' is not in: %s", why, err.text);
 }
@@ -69,7 +69,7 @@ static void guid_is_read_with_and_without_braces(void **state)
 static void nothing_given_means_samples_and_dotnet(void **state)
 {
 	(void)state;
-	assert_int_equal(read_with(&(struct etw_options){0}, NULL), 0);
+	assert_int_equal(read_with(&(struct capture){0}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x01000007);
 	assert_int_equal(w.nstacks, 4);      /* samples, starts of processes and threads, image loads */
 	assert_int_equal(w.nproviders, 1);
@@ -80,23 +80,23 @@ static void nothing_given_means_samples_and_dotnet(void **state)
 static void kernel_keywords_bring_what_stacks_need(void **state)
 {
 	(void)state;
-	assert_int_equal(read_with(&(struct etw_options){.kernel_events = "diskio, 0x400"}, NULL), 0);
+	assert_int_equal(read_with(&(struct capture){.kernel_events = "diskio, 0x400"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x507);     /* and processes, threads, images */
-	assert_int_equal(read_with(&(struct etw_options){.kernel_events = "None"}, NULL), 0);
+	assert_int_equal(read_with(&(struct capture){.kernel_events = "None"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0);
 	assert_int_equal(w.nstacks, 0);
-	assert_int_equal(read_with(&(struct etw_options){.kernel_events = "Profil"}, NULL), ERR_USAGE);
+	assert_int_equal(read_with(&(struct capture){.kernel_events = "Profil"}, NULL), ERR_USAGE);
 	assert_non_null(strstr(err.text, "'Profile'"));
 }
 
 static void only_providers_leaves_out_the_rest(void **state)
 {
 	(void)state;
-	assert_int_equal(read_with(&(struct etw_options){.only_providers = "*A"}, NULL), 0);
+	assert_int_equal(read_with(&(struct capture){.only_providers = "*A"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0);
 	assert_int_equal(w.nproviders, 1);
 	assert_false(w.clr);
-	assert_int_equal(read_with(&(struct etw_options){.only_providers = "*A", .clr_events = "GC"}, NULL), 0);
+	assert_int_equal(read_with(&(struct capture){.only_providers = "*A", .clr_events = "GC"}, NULL), 0);
 	assert_true(w.clr);
 	assert_int_equal(w.nproviders, 2);
 }
@@ -106,7 +106,7 @@ static void a_provider_has_keywords_level_and_keys(void **state)
 	const struct etw_wanted_provider *p = &w.providers[1];
 
 	(void)state;
-	assert_int_equal(read_with(&(struct etw_options){
+	assert_int_equal(read_with(&(struct capture){
 		.providers = "Some-Provider:0x10:Verbose:@StacksEnabled=true;@ProcessIDFilter=3 4;@EventIDsToDisable=9"},
 				   NULL), 0);
 	assert_string_equal(p->name, "Some-Provider");
@@ -119,7 +119,7 @@ static void a_provider_has_keywords_level_and_keys(void **state)
 	assert_int_equal(p->events.n, 1);
 	assert_int_equal(p->events.ids[0], 9);
 	/* Keys may follow the name at once; * is all keywords. */
-	assert_int_equal(read_with(&(struct etw_options){.providers = "*A:@StacksEnabled=true,*B:*:2"}, NULL), 0);
+	assert_int_equal(read_with(&(struct capture){.providers = "*A:@StacksEnabled=true,*B:*:2"}, NULL), 0);
 	assert_true(p->stacks && p->has_guid && p->keywords == 0 && p->level == 5);
 	assert_int_equal(w.providers[2].level, 2);
 }
@@ -129,19 +129,19 @@ static void programs_and_stacks_of_some_events_are_keys_too(void **state)
 	const struct etw_wanted_provider *p = &w.providers[1];
 
 	(void)state;
-	assert_int_equal(read_with(&(struct etw_options){
+	assert_int_equal(read_with(&(struct capture){
 		.providers = "*A:@ProcessNameFilter=w3wp.exe  my.exe;@EventIDStacksToEnable=7 10"}, NULL), 0);
 	assert_string_equal(p->programs, "w3wp.exe;my.exe");
 	assert_true(p->stacks && !p->with_stacks.are_left_out && p->with_stacks.n == 2);
 	assert_int_equal(p->with_stacks.ids[1], 10);
 	assert_int_equal(p->events.n, 0);
 	/* Said twice: what one does not filter comes, and one stack filter is enough where the other asks for none. */
-	assert_int_equal(read_with(&(struct etw_options){
+	assert_int_equal(read_with(&(struct capture){
 		.providers = "*A:@ProcessNameFilter=a.exe;@EventIDStacksToDisable=7,*A:1"}, NULL), 0);
 	assert_int_equal(w.nproviders, 2);
 	assert_string_equal(p->programs, "");
 	assert_int_equal(p->with_stacks.n, 1);
-	assert_int_equal(read_with(&(struct etw_options){
+	assert_int_equal(read_with(&(struct capture){
 		.providers = "*A:@EventIDsToEnable=1;@ProcessIDFilter=5,*A:@EventIDsToEnable=2;@ProcessIDFilter=5"},
 				   NULL), 0);
 	assert_true(p->events.n == 0 && p->npids == 1);
@@ -151,11 +151,11 @@ static void programs_and_stacks_of_some_events_are_keys_too(void **state)
 static void only_providers_with_stacks_bring_what_names_them(void **state)
 {
 	(void)state;
-	assert_int_equal(read_with(&(struct etw_options){.only_providers = "*A:@StacksEnabled=true"}, NULL), 0);
+	assert_int_equal(read_with(&(struct capture){.only_providers = "*A:@StacksEnabled=true"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x7);
 	assert_true(w.clr && w.nproviders == 2);
 	assert_int_equal(w.providers[1].keywords, 0x40000038);
-	assert_int_equal(read_with(&(struct etw_options){.only_providers = "*A:@StacksEnabled=true",
+	assert_int_equal(read_with(&(struct capture){.only_providers = "*A:@StacksEnabled=true",
 							 .kernel_events = "None", .clr_events = "None"}, NULL), 0);
 	assert_true(w.kernel_flags == 0 && !w.clr);
 }
@@ -171,22 +171,22 @@ static void what_makes_no_sense_is_refused(void **state)
 	refused("*A:@ProcessIDFilter=1 2 3 4 5 6 7 8 9", "8 numbers at most");
 	refused("*A:@EventIDsToEnable=70000", "no number");
 	refused(":1:2", "names no provider");
-	assert_int_equal(read_with(&(struct etw_options){.clr_events = "GC Jitt"}, NULL), ERR_USAGE);
+	assert_int_equal(read_with(&(struct capture){.clr_events = "GC Jitt"}, NULL), ERR_USAGE);
 	assert_non_null(strstr(err.text, "'Jit'"));
 }
 
 static void a_rule_adds_its_provider_and_filters_give_way(void **state)
 {
 	(void)state;
-	assert_int_equal(read_with(&(struct etw_options){.providers = "*A:1:2:@ProcessIDFilter=7"}, "*A"), 0);
+	assert_int_equal(read_with(&(struct capture){.providers = "*A:1:2:@ProcessIDFilter=7"}, "*A"), 0);
 	assert_int_equal(w.nproviders, 2);
 	assert_int_equal(w.providers[1].npids, 0);
 	assert_int_equal(w.providers[1].keywords, 0);        /* all */
 	assert_int_equal(w.providers[1].level, 4);
 	/* A rule on the CLR's events is of the provider that is there already, by name or by GUID. */
-	assert_int_equal(read_with(&(struct etw_options){0}, "E13C0D23-ccbc-4e12-931b-d9cc2eee27e4"), 0);
+	assert_int_equal(read_with(&(struct capture){0}, "E13C0D23-ccbc-4e12-931b-d9cc2eee27e4"), 0);
 	assert_int_equal(w.nproviders, 1);
-	assert_int_equal(read_with(&(struct etw_options){.only_providers = "*A"}, "Windows Kernel"), 0);
+	assert_int_equal(read_with(&(struct capture){.only_providers = "*A"}, "Windows Kernel"), 0);
 	assert_int_equal(w.kernel_flags, 0x01000007);
 }
 

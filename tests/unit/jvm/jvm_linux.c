@@ -76,7 +76,7 @@ static int begin(void **state)
 		wall_ns = os_wall_ns();
 	} while (os_now_ns() - zero_ns > NS_PER_MS / 10);
 	set(BEGAN, wall_ns / NS_PER_MS);
-	cfg = (struct source_config){.freq_hz = 99};
+	cfg = (struct source_config){.capture = {.freq_hz = 99}};
 	return processes_new(&cfg.processes, NULL) || !(cfg.queue = queue_new(1 << 20));
 }
 

@@ -36,7 +36,7 @@ static void run(void *ctx)
 static void start(struct rig *r, const char *path)
 {
 	static const struct needs none;
-	struct source_config cfg = {.file = path};
+	struct source_config cfg = {.capture = {.file = path}};
 	struct err err;
 
 	memset(r, 0, sizeof(*r));

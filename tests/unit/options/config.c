@@ -54,8 +54,8 @@ static void a_line_is_split_at_its_first_equals_sign_and_trimmed(void **state)
 	assert_int_equal(o.rules.n, 2);
 	assert_string_equal(o.rules.items[0].spec, "A:B # 1:C>=80");
 	assert_string_equal(o.rules.items[1].spec, "D:E:F>1");
-	assert_int_equal(o.collect_multiple, 3);
-	assert_true(o.pre_ns == 60000000000);
+	assert_int_equal(o.capture.incidents, 3);
+	assert_true(o.capture.pre_ns == 60000000000);
 	options_free(&o);
 }
 
@@ -66,7 +66,7 @@ static void a_mark_of_utf8_at_the_start_is_skipped(void **state)
 
 	options_init(&o);
 	expect_good(&o, "\xef\xbb\xbf" "freq = 49\n");
-	assert_int_equal(o.freq_hz, 49);
+	assert_int_equal(o.capture.freq_hz, 49);
 	options_free(&o);
 }
 
@@ -107,7 +107,7 @@ static void the_command_line_wins_lists_included(void **state)
 	options_init(&o);
 	assert_int_equal(options_parse(&o, 3, argv, NULL), 0);
 	expect_good(&o, "freq = 199\nstop-on-perf-counter = D:E:F>2\nbuffer-mb = 8\n");
-	assert_int_equal(o.freq_hz, 49);
+	assert_int_equal(o.capture.freq_hz, 49);
 	assert_int_equal(o.rules.n, 1);
 	assert_string_equal(o.rules.items[0].spec, "A:B:C>1");
 	assert_int_equal(o.buffer_mb, 8);

@@ -111,12 +111,12 @@ static void every_default_is_within_its_bounds(void **state)
 		if (info->unit && !info->same_as && info->group != GROUP_SELECT && info->def > -1e300)
 			assert_true(info->def >= info->min && info->def <= info->max);
 	}
-	assert_int_equal(o.freq_hz, 99);
+	assert_int_equal(o.capture.freq_hz, 99);
 	assert_int_equal(o.buffer_mb, 64);
 	assert_int_equal(o.store_mb, 1024);
 	assert_int_equal(o.keep_days, 30);
-	assert_true(o.pre_ns == 120000000000);
-	assert_true(o.delay_ns == 5000000000);
+	assert_true(o.capture.pre_ns == 120000000000);
+	assert_true(o.capture.post_ns == 5000000000);
 	assert_true(o.min_sec == 3);
 	assert_true(o.from_ns == OPTION_NO_TIME && o.to_ns == OPTION_NO_TIME);
 	options_free(&o);
@@ -164,7 +164,7 @@ static void every_spelling_of_a_name_is_one_option(void **state)
 			continue;
 		}
 		expect_good(&f);
-		assert_true(f.o.max_collect_ns == 60000000000);
+		assert_true(f.o.capture.max_collect_ns == 60000000000);
 		options_free(&f.o);
 	}
 }
@@ -211,9 +211,9 @@ static void perfview_names_map_onto_ours(void **state)
 	expect_good(&f);
 	assert_int_equal(f.o.command, CMD_COLLECT);
 	assert_int_equal(f.o.buffer_mb, 128);
-	assert_int_equal(f.o.freq_hz, 500);
-	assert_int_equal(f.o.collect_multiple, 3);
-	assert_true(f.o.delay_ns == 7000000000);
+	assert_int_equal(f.o.capture.freq_hz, 500);
+	assert_int_equal(f.o.capture.incidents, 3);
+	assert_true(f.o.capture.post_ns == 7000000000);
 	options_free(&f.o);
 }
 
@@ -253,7 +253,7 @@ static void seconds_may_have_a_unit(void **state)
 {
 	static const struct {
 		const char *text;
-		int64_t ns;
+		uint64_t ns;
 	} cases[] = {
 		{"90", 90000000000}, {"1.5m", 90000000000}, {"250ms", 250000000},
 		{"2h", 7200000000000}, {"1d", 86400000000000}, {"3s", 3000000000}, {".5", 500000000},
@@ -266,7 +266,7 @@ static void seconds_may_have_a_unit(void **state)
 
 		parse(&f, "collect", "--pre-sec", cases[i].text, NULL);
 		expect_good(&f);
-		assert_true(f.o.pre_ns == cases[i].ns);
+		assert_true(f.o.capture.pre_ns == cases[i].ns);
 		options_free(&f.o);
 	}
 }
@@ -295,17 +295,17 @@ static void from_is_a_file_or_a_moment_as_the_command_has_it(void **state)
 
 	parse(&f, "collect", "--from", "a.etl", NULL);
 	expect_good(&f);
-	assert_string_equal(f.o.from_file, "a.etl");
+	assert_string_equal(f.o.capture.file, "a.etl");
 	assert_true(f.o.from_ns == OPTION_NO_TIME);
 	options_free(&f.o);
 	parse(&f, "--from", "2", "export", NULL);
 	expect_good(&f);
-	assert_null(f.o.from_file);
+	assert_null(f.o.capture.file);
 	assert_true(f.o.from_ns == 2000000000);
 	options_free(&f.o);
 	parse(&f, "/From:b.etl.zip", "--count", "events", NULL);
 	expect_good(&f);
-	assert_string_equal(f.o.from_file, "b.etl.zip");
+	assert_string_equal(f.o.capture.file, "b.etl.zip");
 	options_free(&f.o);
 	parse(&f, "list", "--from", "a.etl", NULL);
 	expect_refusal(&f, "--from is an option of collect, events and backtest, not of list");
@@ -365,7 +365,7 @@ static void an_existing_path_with_a_slash_is_an_operand(void **state)
 	}
 	parse(&f, "collect", path, NULL);
 	expect_good(&f);
-	assert_string_equal(f.o.data_file, path);
+	assert_string_equal(f.o.capture.data_file, path);
 	options_free(&f.o);
 	parse(&f, "collect", "/no/such/path", NULL);
 	expect_refusal(&f, "unknown option");

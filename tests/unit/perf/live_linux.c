@@ -76,7 +76,7 @@ static uint64_t file_offset(uintptr_t address)
 static int open_source(void **state)
 {
 	(void)state;
-	cfg = (struct source_config){.freq_hz = FREQ_HZ, .kernel_stacks = true};
+	cfg = (struct source_config){.capture = {.freq_hz = FREQ_HZ}};
 	return frames_new(&cfg.frames, NULL) || processes_new(&cfg.processes, NULL) ||
 	       !(cfg.queue = queue_new(QUEUE_BYTES));
 }
@@ -319,8 +319,8 @@ static void another_rate_and_stack_take_effect_and_lose_nothing(void **state)
 	unsigned fast, slow, small, frames;
 
 	(void)state;
-	cfg.freq_hz = 997;
-	cfg.stack_kb = 16;
+	cfg.capture.freq_hz = 997;
+	cfg.capture.stack_kb = 16;
 	start_or_skip();
 	fast = burn_part(&p);
 	change_to(199, 16, &p);
@@ -367,8 +367,8 @@ static void levels_that_change_all_the_time_keep_the_order(void **state)
 	uint64_t end_ns;
 
 	(void)state;
-	cfg.freq_hz = 997;
-	cfg.stack_kb = 16;
+	cfg.capture.freq_hz = 997;
+	cfg.capture.stack_kb = 16;
 	start_or_skip();
 	atomic_store(&burning, true);
 	assert_int_equal(os_thread_start("burner", burn_on, NULL, &burner, NULL), 0);

@@ -57,7 +57,7 @@ static bool no_uprobes(void)
 
 static int open_probes(void *ctx)
 {
-	const struct probes_config cfg = {.needs = needs, .stack_kb = 8, .ncpus = 2};
+	const struct probes_config cfg = {.needs = needs, .capture = &(struct capture){.stack_kb = 8}, .ncpus = 2};
 	struct probes *p = NULL;
 	int rc = probes_new(&cfg, &p, ctx);
 
@@ -83,7 +83,7 @@ static void a_function_is_found_and_a_wrong_name_gives_the_nearest(void **state)
 
 static void who_asks_for_nothing_gets_nothing(void **state)
 {
-	const struct probes_config cfg = {.needs = needs, .ncpus = 2};
+	const struct probes_config cfg = {.needs = needs, .capture = &(struct capture){0}, .ncpus = 2};
 	struct probes *p = NULL;
 
 	(void)state;
