@@ -53,14 +53,15 @@ uses_etw      := base model symbol source host
 uses_etl      := base symbol etw
 uses_dotnet   := base model source host runtime probe etw
 uses_counter  := base model source host runtime
-uses_log      := base source
+uses_log      := base model source
 uses_process  := base model source host
 uses_stopped  := base model unwind source host
 uses_list     := base symbol source host probe jvm perf etw etl dotnet counter log process stopped
 uses_analysis := base model triggers
 uses_options  := base
 uses_engine   := base model symbol triggers store export source
-uses_cli      := base model symbol triggers store export source host dotnet stopped list analysis options engine
+uses_cli      := base model symbol triggers store export source host dotnet counter stopped list
+uses_cli      += analysis options engine
 
 ROOMS := base model unwind symbol triggers store export source host ring runtime probe jvm perf etw etl dotnet \
          counter log process stopped list analysis options engine cli
@@ -268,7 +269,7 @@ check: deps ## build for both hosts without a warning, run every test (Windows o
 	$(Q)$(MAKE) WERROR=-Werror programs
 	$(Q)$(MAKE) WERROR=-Werror VARIANT=windows programs
 	@tests/support/imports.sh build/windows/recorder.exe
-	@tests/run.sh $(call built,linux) $(wined) $(sort $(wildcard tests/cli/*.sh))
+	@tests/run.sh tests/rooms.sh $(call built,linux) $(wined) $(sort $(wildcard tests/cli/*.sh))
 
 asan_programs = $(call built,asan) $(fuzzers:tests/%.c=build/asan/%)
 check-asan: deps ## unit tests, fuzz corpora under the address and undefined behaviour sanitizers
