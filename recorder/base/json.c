@@ -244,33 +244,6 @@ static const char *skip_bare(const char *at)
 	return n ? at + n : NULL;
 }
 
-static size_t put_utf8(char to[4], unsigned v)
-{
-	/* A lone half of a surrogate pair is no character; NUL would end our string. */
-	if (v == 0 || (v >= 0xd800 && v <= 0xdfff))
-		v = 0xfffd;
-	if (v < 0x80) {
-		to[0] = (char)v;
-		return 1;
-	}
-	if (v < 0x800) {
-		to[0] = (char)(0xc0 | v >> 6);
-		to[1] = (char)(0x80 | (v & 0x3f));
-		return 2;
-	}
-	if (v < 0x10000) {
-		to[0] = (char)(0xe0 | v >> 12);
-		to[1] = (char)(0x80 | (v >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (v & 0x3f));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | v >> 18);
-	to[1] = (char)(0x80 | (v >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (v >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (v & 0x3f));
-	return 4;
-}
-
 /* One character of a string that skip_string() has passed: its bytes; *at moves behind it. */
 static size_t next_char(const char **at, char to[4])
 {
@@ -302,7 +275,8 @@ static size_t next_char(const char **at, char to[4])
 			*at = s + 12;
 		}
 	}
-	return put_utf8(to, v);
+	/* A lone half of a surrogate pair is no character; NUL would end our string. */
+	return utf8_encode(v == 0 || (v >= 0xd800 && v <= 0xdfff) ? 0xfffd : v, to);
 }
 
 /* Unescape a checked string into n bytes; false when it was cut, which is between characters. */

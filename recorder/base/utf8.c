@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 size_t utf8_char(const char *at, const char *end)
@@ -30,6 +32,43 @@ size_t utf8_char(const char *at, const char *end)
 	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
 	return n;
+}
+
+size_t utf8_encode(uint32_t c, char out[4])
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+uint32_t utf16_next(const uint8_t *units, size_t nunits, size_t *i)
+{
+	uint32_t c = le16(units + 2 * (*i)++), low;
+
+	if (c < 0xd800 || c >= 0xe000)
+		return c;
+	low = c < 0xdc00 && *i < nunits ? le16(units + 2 * *i) : 0;
+	if (low < 0xdc00 || low >= 0xe000)
+		return 0xfffd;
+	++*i;
+	return 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 }
 
 /* C0, DEL, and C1 (U+0080 to U+009F), which a terminal obeys as well. */

@@ -1,4 +1,4 @@
-/* UTF-8 from outside made safe to print. */
+/* UTF-8: made safe to print, and made from code points and UTF-16. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
@@ -9,6 +9,14 @@
  * (overlong forms, surrogates and values over U+10FFFF are none).
  */
 size_t utf8_char(const char *at, const char *end);
+
+/* One code point as UTF-8; returns its 1 to 4 bytes. */
+size_t utf8_encode(uint32_t c, char out[4]);
+
+/*
+ * The code point at unit *i of nunits of UTF-16LE; *i moves past it. A lone surrogate is U+FFFD.
+ */
+uint32_t utf16_next(const uint8_t *units, size_t nunits, size_t *i);
 
 /*
  * Append text with control characters as a space and invalid bytes as U+FFFD, cut at max_bytes

@@ -1,5 +1,7 @@
 #include "source/dotnet/line.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,20 +78,11 @@ static bool copy(struct dotnet_held *h, const struct nettrace_event *event)
 bool dotnet_line_put(struct dotnet_line *line, uint64_t time_ns, void *owner, uint32_t *nheld,
 		     const struct nettrace_event *event)
 {
-	struct dotnet_held h = {.time_ns = time_ns, .order = line->order, .owner = owner, .nheld = nheld}, *bigger;
-	uint32_t i, room;
+	struct dotnet_held h = {.time_ns = time_ns, .order = line->order, .owner = owner, .nheld = nheld};
+	uint32_t i;
 
-	if (line->n == DOTNET_LINE_MAX || line->nbytes >= DOTNET_LINE_MAX_BYTES)
-		return false;
-	if (line->n == line->room) {
-		room = line->room ? line->room * 2 : 64;
-		bigger = realloc(line->all, room * sizeof(*bigger));
-		if (!bigger)
-			return false;
-		line->all = bigger;
-		line->room = room;
-	}
-	if (!copy(&h, event))
+	if (line->n == DOTNET_LINE_MAX || line->nbytes >= DOTNET_LINE_MAX_BYTES ||
+	    ARRAY_ROOM(line->all, line->room, line->n + 1) || !copy(&h, event))
 		return false;
 	line->order++;
 	line->nbytes += GUIDS_BYTES + h.event.payload_bytes;

@@ -1,6 +1,6 @@
 #include "source/dotnet/nettrace_private.h"
 
-#include "base/buf.h"
+#include "base/array.h"
 #include "base/varint.h"
 
 #include <stdlib.h>
@@ -97,21 +97,13 @@ static bool same_thread(const void *ctx, uint32_t value, const void *key)
 /* Where its last number is kept; NULL for threads over the ceiling, whose losses nobody counts. */
 static struct sequence *sequence_of(struct nettrace *t, uint64_t thread)
 {
-	uint32_t at = table_find(&t->by_thread, hash_u64(thread), same_thread, t, &thread), room;
-	struct sequence *bigger;
+	uint32_t at = table_find(&t->by_thread, hash_u64(thread), same_thread, t, &thread);
 
 	if (at != TABLE_NONE)
 		return &t->sequences[at];
-	if (t->nsequences == NETTRACE_THREADS_MAX)
+	if (t->nsequences == NETTRACE_THREADS_MAX ||
+	    ARRAY_ROOM(t->sequences, t->sequences_room, t->nsequences + 1))
 		return NULL;
-	if (t->nsequences == t->sequences_room) {
-		room = t->sequences_room ? t->sequences_room * 2 : 64;
-		bigger = realloc(t->sequences, room * sizeof(*bigger));
-		if (!bigger)
-			return NULL;
-		t->sequences = bigger;
-		t->sequences_room = room;
-	}
 	if (table_add(&t->by_thread, hash_u64(thread), t->nsequences))
 		return NULL;
 	t->sequences[t->nsequences] = (struct sequence){.thread = thread};

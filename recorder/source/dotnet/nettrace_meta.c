@@ -1,6 +1,7 @@
 #include "source/dotnet/nettrace_private.h"
 
-#include "base/buf.h"
+#include "base/array.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,42 +44,19 @@ struct draft {
 	size_t names[NETTRACE_FIELDS_MAX];
 };
 
-static void put_utf8(struct buf *b, uint32_t c)
-{
-	if (c < 0x20 || c == 0x7f)
-		c = ' ';                     /* names go to terminals */
-	if (c < 0x80) {
-		buf_putc(b, (char)c);
-	} else if (c < 0x800) {
-		buf_putc(b, (char)(0xc0 | c >> 6));
-		buf_putc(b, (char)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_putc(b, (char)(0xe0 | c >> 12));
-		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (char)(0x80 | (c & 0x3f)));
-	} else {
-		buf_putc(b, (char)(0xf0 | c >> 18));
-		buf_putc(b, (char)(0x80 | (c >> 12 & 0x3f)));
-		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_putc(b, (char)(0x80 | (c & 0x3f)));
-	}
-}
-
 static size_t take_text(struct draft *d, struct nettrace_in *in)
 {
-	size_t begin = d->texts.len;
-	uint32_t c, low, n;
+	size_t begin = d->texts.len, nunits = (size_t)(in->end - in->at) / 2, i = 0;
+	uint32_t c = 1, n;
+	char utf8[4];
 
-	for (n = 0; (c = (uint32_t)in_number(in, 2)) != 0; n++) {
-		if (c >= 0xd800 && c < 0xdc00 && in->end - in->at >= 2 && (in->at[1] & 0xfc) == 0xdc) {
-			low = (uint32_t)in_number(in, 2);
-			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-		} else if (c >= 0xd800 && c < 0xe000) {
-			c = 0xfffd;
-		}
+	for (n = 0; i < nunits && (c = utf16_next(in->at, nunits, &i)) != 0; n++) {
+		if (c < 0x20 || c == 0x7f)
+			c = ' ';             /* names go to terminals */
 		if (n < TEXT_MAX)
-			put_utf8(&d->texts, c);
+			buf_put(&d->texts, utf8, utf8_encode(c, utf8));
 	}
+	in_bytes(in, 2 * i + (c ? 2 : 0));    /* too far when no NUL came */
 	buf_putc(&d->texts, '\0');
 	return begin;
 }
@@ -182,16 +160,7 @@ static int add(struct nettrace_metas *m, const struct draft *d, struct err *err)
 	struct nettrace_meta *meta;
 	size_t nbytes;
 
-	if (m->n == m->room) {
-		uint32_t room = m->room ? m->room * 2 : 64;
-		struct nettrace_meta **bigger = realloc(m->all, room * sizeof(struct nettrace_meta *));
-
-		if (!bigger)
-			return err_memory(err, "for the kinds of events of a .NET program");
-		m->all = bigger;
-		m->room = room;
-	}
-	meta = finish(d, &nbytes);
+	meta = ARRAY_ROOM(m->all, m->room, m->n + 1) ? NULL : finish(d, &nbytes);
 	if (!meta || table_add(&m->by_number, hash_u64(meta->number), m->n)) {
 		free(meta);
 		return err_memory(err, "for the kinds of events of a .NET program");

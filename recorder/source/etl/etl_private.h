@@ -51,7 +51,8 @@ struct etl_file {
 
 	struct etl_facts facts;
 	struct etl_buffer *buffers;          /* by CPU, then order of flush */
-	size_t nbuffers, buffers_cap;
+	size_t nbuffers;
+	uint32_t buffers_cap;
 	uint32_t payload_max_bytes;
 	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES, but for tests */
 	struct etl_counts found;             /* damages that the index met: every run starts with them */

@@ -1,10 +1,11 @@
 #include "source/etl/file.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/text.h"
-#include "base/utf8.h"
 #include "source/etl/etl_private.h"
 #include "source/etl/lz77.h"
+#include "source/etw/texts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -126,53 +127,18 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct et
 
 /* ---- the session's header ------------------------------------------------------------------------ */
 
-/* UTF-16 up to its NUL, or to where the bytes end, as UTF-8 cut to n; returns bytes used. */
+/* UTF-16 up to its NUL, or to where the bytes end, as UTF-8 cut to n; returns the bytes used. */
 static size_t utf16_text(const uint8_t *at, size_t nbytes, char *out, size_t n)
 {
-	size_t used = 0, len = 0;
+	size_t nunits = 0;
 
-	while (nbytes - used >= 2) {
-		uint32_t c = le16(at + used);
-		char utf8[4];
-		size_t k = 0;
-
-		used += 2;
-		if (c == 0)
-			break;
-		if (c >= 0xD800 && c < 0xDC00 && nbytes - used >= 2) {
-			uint32_t low = le16(at + used);
-
-			if (low >= 0xDC00 && low < 0xE000) {
-				c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
-				used += 2;
-			}
-		}
-		if (c < 0x20 || (c >= 0xD800 && c < 0xE000))
-			c = c < 0x20 ? ' ' : 0xFFFD;
-		if (c < 0x80) {
-			utf8[k++] = (char)c;
-		} else if (c < 0x800) {
-			utf8[k++] = (char)(0xC0 | c >> 6);
-			utf8[k++] = (char)(0x80 | (c & 63));
-		} else if (c < 0x10000) {
-			utf8[k++] = (char)(0xE0 | c >> 12);
-			utf8[k++] = (char)(0x80 | (c >> 6 & 63));
-			utf8[k++] = (char)(0x80 | (c & 63));
-		} else {
-			utf8[k++] = (char)(0xF0 | c >> 18);
-			utf8[k++] = (char)(0x80 | (c >> 12 & 63));
-			utf8[k++] = (char)(0x80 | (c >> 6 & 63));
-			utf8[k++] = (char)(0x80 | (c & 63));
-		}
-		if (len + k < n) {
-			memcpy(out + len, utf8, k);
-			len += k;
-		} else {
-			n = 0;               /* full: read on to the NUL, write no more */
-		}
-	}
-	out[len] = '\0';
-	return used;
+	while (nunits < nbytes / 2 && le16(at + 2 * nunits))
+		nunits++;
+	etw_utf16(at, nunits, out, n);
+	for (; *out; out++)
+		if ((unsigned char)*out < ' ')
+			*out = ' ';
+	return 2 * nunits + (nunits < nbytes / 2 ? 2 : 0);
 }
 
 static void choose_clock(struct etw_clock *clock, uint32_t kind, uint64_t perf_hz, uint32_t mhz)
@@ -285,15 +251,8 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 	unsigned flags = le16(head + 52);
 	unsigned cpu = le16(head + 40) & (flags & BUFFER_CPU_WIDE ? 0x7FF : 0xFF);
 
-	if (file->nbuffers == file->buffers_cap) {
-		size_t cap = file->buffers_cap ? file->buffers_cap * 2 : 256;
-		struct etl_buffer *grown = realloc(file->buffers, cap * sizeof(*grown));
-
-		if (!grown)
-			return err_memory(err, "for the index of %s", file->name);
-		file->buffers = grown;
-		file->buffers_cap = cap;
-	}
+	if (ARRAY_ROOM(file->buffers, file->buffers_cap, file->nbuffers + 1))
+		return err_memory(err, "for the index of %s", file->name);
 	file->buffers[file->nbuffers++] = (struct etl_buffer){
 		.place = offset << 16 | cpu,
 		.sequence = (int64_t)le64(head + 24),

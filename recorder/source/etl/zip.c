@@ -8,6 +8,7 @@
 #include "source/etl/etl_private.h"
 
 #include "base/bytes.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -84,17 +85,10 @@ static int find_central(struct etl_file *file, uint64_t *at, uint64_t *nentries,
 
 static bool is_etl(const char *name, size_t n)
 {
-	static const char suffix[] = ".etl";
+	char suffix[5] = "";
 
-	if (n < 4)
-		return false;
-	for (size_t i = 0; i < 4; i++) {
-		char c = name[n - 4 + i];
-
-		if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != suffix[i])
-			return false;
-	}
-	return true;
+	memcpy(suffix, n < 4 ? "" : name + n - 4, n < 4 ? 0 : 4);
+	return text_same_fold(suffix, ".etl");
 }
 
 /* The zip64 field holds those of the three that do not fit, in this order. */

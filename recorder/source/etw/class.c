@@ -62,26 +62,6 @@ const struct etw_class *etw_class_table(uint32_t index, uint32_t *nclasses, stru
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-static uint64_t little(const uint8_t *at, uint32_t n)
-{
-	uint64_t v = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		v |= (uint64_t)at[i] << 8 * i;
-	return v;
-}
-
-/* Constant sizes, so that each is one load. */
-static uint64_t number(const uint8_t *at, uint32_t n)
-{
-	switch (n) {
-	case 1: return at[0];
-	case 2: return little(at, 2);
-	case 4: return little(at, 4);
-	default: return little(at, 8);
-	}
-}
-
 static uint64_t sign_extended(uint64_t v, uint32_t nbytes)
 {
 	uint64_t sign = (uint64_t)1 << (8 * nbytes - 1);
@@ -124,7 +104,7 @@ static uint64_t double_bits(double d)
 
 static uint64_t float_bits(const uint8_t *at)
 {
-	uint32_t bits = (uint32_t)little(at, 4);
+	uint32_t bits = le32(at);
 	float f;
 
 	memcpy(&f, &bits, sizeof(f));
@@ -141,7 +121,7 @@ double etw_value_double(const struct etw_value *value)
 
 uint64_t etw_value_address(const struct etw_value *value, uint32_t pointer_bytes, uint64_t i)
 {
-	return number(value->bytes + i * pointer_bytes, pointer_bytes);
+	return le_sized(value->bytes + i * pointer_bytes, pointer_bytes);
 }
 
 static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32_t n, struct etw_value *out)
@@ -152,7 +132,7 @@ static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32
 	case ETW_GUID: case ETW_SYSTEMTIME: case ETW_IP6: case ETW_IP4:
 		break;
 	case ETW_UTF16_FIXED:
-		for (out->nbytes = 0; out->nbytes < n && little(at + out->nbytes, 2);)
+		for (out->nbytes = 0; out->nbytes < n && le16(at + out->nbytes);)
 			out->nbytes += 2;
 		break;
 	case ETW_UTF8_FIXED:
@@ -160,7 +140,7 @@ static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32
 			out->nbytes++;
 		break;
 	case ETW_I8: case ETW_I16: case ETW_I32:
-		out->u = sign_extended(number(at, n), n);
+		out->u = sign_extended(le_sized(at, n), n);
 		break;
 	case ETW_F32:
 		out->u = float_bits(at);
@@ -169,7 +149,7 @@ static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32
 		out->u = (uint64_t)at[0] << 8 | at[1];
 		break;
 	default:
-		out->u = number(at, n);
+		out->u = le_sized(at, n);
 		break;
 	}
 }
@@ -208,7 +188,7 @@ static const uint8_t *wbem_sid(const uint8_t *at, const uint8_t *end, uint32_t p
 
 	if (end - at < 4)
 		return NULL;
-	if (little(at, 4) == 0) {
+	if (le32(at) == 0) {
 		out->bytes = at;
 		return at + 4;
 	}
@@ -253,7 +233,7 @@ const uint8_t *etw_value_read(const struct etw_field *field, uint32_t pointer_by
 		out->nbytes = text_of(at, end, field->type == ETW_UTF16Z ? 2 : 1, &after);
 		return after;
 	case ETW_UTF16_COUNTED: case ETW_UTF8_COUNTED: case ETW_BYTES_COUNTED: case ETW_SOCKET_COUNTED:
-		return end - at < 2 ? NULL : sized(at + 2, little(at, 2), end, out);
+		return end - at < 2 ? NULL : sized(at + 2, le16(at), end, out);
 	case ETW_SID:
 		n = sid_size(at, end);
 		return n ? sized(at, n, end, out) : NULL;

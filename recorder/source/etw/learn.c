@@ -6,30 +6,13 @@
  */
 #include "source/etw/learn.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PIECE_HEAD 8u
-
-/* ---- lists -------------------------------------------------------------------------------------- */
-
-/* Room for one more item; false without memory. */
-static bool grow(void **items, uint32_t used, uint32_t *room, size_t item_bytes)
-{
-	uint32_t more = *room ? 2 * *room : 16;
-	void *grown;
-
-	if (used < *room)
-		return true;
-	grown = realloc(*items, more * item_bytes);
-	if (!grown)
-		return false;
-	*items = grown;
-	*room = more;
-	return true;
-}
 
 static uint64_t guid_hash(const struct etw_guid *guid, uint64_t more)
 {
@@ -69,7 +52,7 @@ static void set_speaker(struct etw_learn *l, const struct etw_guid *guid, uint32
 		return;
 	}
 	if (l->nspeakers == ETW_SPEAKERS_MAX ||
-	    !grow((void **)&l->speakers, l->nspeakers, &l->speakers_room, sizeof(key)) ||
+	    ARRAY_ROOM(l->speakers, l->speakers_room, l->nspeakers + 1) ||
 	    table_add(&l->speakers_by_pid, hash, l->nspeakers)) {
 		l->counts.refused++;
 		return;
@@ -94,7 +77,7 @@ static uint32_t add_text(struct etw_learn *l, struct etw_text *key, uint64_t has
 	if (rc == ERR_FORMAT)
 		l->counts.unreadable++;
 	if (rc || l->ntexts == ETW_MANIFESTS_MAX || !has_room(l, key->n + key->manifest->nbytes) ||
-	    !grow((void **)&l->texts, l->ntexts, &l->texts_room, sizeof(*key)) ||
+	    ARRAY_ROOM(l->texts, l->texts_room, l->ntexts + 1) ||
 	    table_add(&l->texts_by_xml, hash, l->ntexts)) {
 		l->counts.refused += rc != ERR_FORMAT;
 		if (!rc)
@@ -225,7 +208,7 @@ static void set_info(struct etw_learn *l, struct etw_info *info)
 		etw_manifest_free(l->infos[found].manifest);
 		l->infos[found] = *info;
 	} else if (l->ninfos == ETW_SCHEMAS_MAX ||
-		   !grow((void **)&l->infos, l->ninfos, &l->infos_room, sizeof(*info)) ||
+		   ARRAY_ROOM(l->infos, l->infos_room, l->ninfos + 1) ||
 		   table_add(&l->infos_by_key, hash, l->ninfos)) {
 		l->counts.refused++;
 		etw_manifest_free(info->manifest);

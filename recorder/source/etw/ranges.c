@@ -1,5 +1,6 @@
 #include "source/etw/ranges.h"
 
+#include "base/array.h"
 #include "base/err.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 /* The ranges of one process: numbers, sorted by start and then by number, and the latest ones. */
 struct space {
 	uint32_t pid;
-	uint32_t nsorted, n, max;
+	uint32_t nsorted, n, max, ends_max;
 	uint32_t *numbers;                   /* n of them; the first nsorted are sorted */
 	uint64_t *ends;                      /* greatest end up to here; of the sorted ones */
 };
@@ -97,26 +98,6 @@ static struct space *get_space(struct etw_ranges *r, uint32_t pid)
 	return space;
 }
 
-static bool grow(struct space *space)
-{
-	uint32_t max = space->max ? 2 * space->max : 32;
-	uint32_t *numbers;
-	uint64_t *ends;
-
-	if (space->n < space->max)
-		return true;
-	numbers = realloc(space->numbers, max * sizeof(*numbers));
-	if (!numbers)
-		return false;
-	space->numbers = numbers;
-	ends = realloc(space->ends, max * sizeof(*ends));
-	if (!ends)
-		return false;
-	space->ends = ends;
-	space->max = max;
-	return true;
-}
-
 static bool same_start(const void *ctx, uint32_t value, const void *key_arg)
 {
 	const struct etw_range *range = etw_range(ctx, value), *key = key_arg;
@@ -145,7 +126,8 @@ uint32_t etw_ranges_add(struct etw_ranges *r, const struct etw_range *range)
 	uint32_t older = etw_ranges_at(r, range->pid, range->start), number = SLOTS_NONE;
 	struct etw_range *added;
 
-	if (space && grow(space))
+	if (space && !ARRAY_ROOM(space->numbers, space->max, space->n + 1) &&
+	    !ARRAY_ROOM(space->ends, space->ends_max, space->n + 1))
 		number = slots_add(&r->items);
 	if (number == SLOTS_NONE) {
 		r->refused += range->end > range->start;

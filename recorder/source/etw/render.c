@@ -76,48 +76,14 @@ void etw_render_utf8(struct etw_render *r, const uint8_t *text, size_t nbytes)
 	}
 }
 
-static void put_char(struct etw_render *r, uint32_t c)
+void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
 {
 	char out[4];
 
-	if (is_control(c)) {
-		put(r, " ", 1);
-	} else if (c < 0x80) {
-		out[0] = (char)c;
-		put(r, out, 1);
-	} else if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		put(r, out, 2);
-	} else if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		put(r, out, 3);
-	} else {
-		out[0] = (char)(0xf0 | c >> 18);
-		out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-		out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[3] = (char)(0x80 | (c & 0x3f));
-		put(r, out, 4);
-	}
-}
+	for (size_t i = 0; i < nbytes / 2 && r->used < r->limit;) {
+		uint32_t c = utf16_next(text, nbytes / 2, &i);
 
-void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
-{
-	for (size_t i = 0; i + 1 < nbytes && r->used < r->limit; i += 2) {
-		uint32_t c = text[i] | (uint32_t)text[i + 1] << 8, low;
-
-		if (c >= 0xd800 && c < 0xe000) {
-			low = i + 3 < nbytes ? text[i + 2] | (uint32_t)text[i + 3] << 8 : 0;
-			if (c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
-				c = 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
-				i += 2;
-			} else {
-				c = 0xfffd;
-			}
-		}
-		put_char(r, c);
+		put(r, out, utf8_encode(is_control(c) ? ' ' : c, out));
 	}
 }
 

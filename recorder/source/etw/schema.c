@@ -120,7 +120,7 @@ static bool count_of(struct reader *in, const struct etw_schema_field *f, uint32
 			in->at = NULL;
 			return false;
 		}
-		*out = in->at[0] | (uint64_t)in->at[1] << 8;
+		*out = le16(in->at);
 		in->at += 2;
 		return true;
 	}

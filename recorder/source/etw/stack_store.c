@@ -1,5 +1,6 @@
 #include "source/etw/stack_store.h"
 
+#include "base/bytes.h"
 #include "base/slots.h"
 #include "base/table.h"
 
@@ -122,19 +123,15 @@ uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uin
 	struct frames_key key = {.n = n};
 	struct stack *stack;
 	uint64_t hash, *to;
-	uint32_t number, narrow, i;
+	uint32_t number, i;
 
 	if (n > ETW_STORE_FRAMES_MAX)
 		n = key.n = ETW_STORE_FRAMES_MAX;
 	to = room(s, n);
 	if (!to)
 		return ETW_STACK_NONE;
-	for (i = 0; i < n && pointer_bytes == 4; i++) {
-		memcpy(&narrow, addresses + 4 * i, 4);
-		to[i] = narrow;
-	}
-	if (pointer_bytes == 8)
-		memcpy(to, addresses, n * sizeof(*to));
+	for (i = 0; i < n; i++)
+		to[i] = le_sized(addresses + (size_t)i * pointer_bytes, pointer_bytes);
 	key.frames = to;
 	hash = hash_bytes(to, n * sizeof(*to));
 	number = table_find(&s->by_frames, hash, same_frames, s, &key);

@@ -1,6 +1,7 @@
 #include "source/etw/stacks.h"
 
 #include "base/bytes.h"
+#include "base/array.h"
 #include "base/slots.h"
 #include "base/table.h"
 #include "source/etw/stack_line.h"
@@ -193,18 +194,9 @@ static void forget_thread(struct etw_stacks *s, uint32_t tid)
 
 static void note_late(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
 {
-	struct late *more;
-	uint32_t max;
-
-	if (s->nlate == s->max_late) {
-		max = s->max_late ? 2 * s->max_late : 256;
-		more = max > ETW_STACKS_LATE_MAX ? NULL : realloc(s->late, max * sizeof(*more));
-		if (!more) {
-			s->count.refused++;
-			return;
-		}
-		s->late = more;
-		s->max_late = max;
+	if (s->nlate == ETW_STACKS_LATE_MAX || ARRAY_ROOM(s->late, s->max_late, s->nlate + 1)) {
+		s->count.refused++;
+		return;
 	}
 	s->late[s->nlate] = (struct late){target, s->line.next - 1, f->key, ETW_STACK_NONE, (uint8_t)which,
 					  f->is_key};

@@ -1,6 +1,7 @@
 #include "source/etw/texts.h"
 
-#include "base/err.h"
+#include "base/array.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,21 +49,10 @@ static bool same_text(const void *ctx, uint32_t value, const void *key_arg)
 
 static char *room(struct etw_texts *t, size_t n)
 {
-	char **more;
-	uint32_t max;
-
 	if (t->nchunks && t->used + n <= CHUNK_BYTES)
 		return t->chunks[t->nchunks - 1] + t->used;
-	if (t->nchunks == CHUNKS_MAX)
+	if (t->nchunks == CHUNKS_MAX || ARRAY_ROOM(t->chunks, t->max_chunks, t->nchunks + 1))
 		return NULL;
-	if (t->nchunks == t->max_chunks) {
-		max = t->max_chunks ? 2 * t->max_chunks : 16;
-		more = realloc(t->chunks, max * sizeof(*more));
-		if (!more)
-			return NULL;
-		t->chunks = more;
-		t->max_chunks = max;
-	}
 	t->chunks[t->nchunks] = malloc(CHUNK_BYTES);
 	if (!t->chunks[t->nchunks])
 		return NULL;
@@ -97,60 +87,17 @@ const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n)
 
 /* ---- UTF-16 ----------------------------------------------------------------------------------- */
 
-static size_t put_utf8(char *out, uint32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xC0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3F));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xE0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3F));
-		out[2] = (char)(0x80 | (c & 0x3F));
-		return 3;
-	}
-	out[0] = (char)(0xF0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3F));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3F));
-	out[3] = (char)(0x80 | (c & 0x3F));
-	return 4;
-}
-
-static uint32_t unit(const uint8_t *units, size_t i)
-{
-	return (uint32_t)(units[2 * i] | units[2 * i + 1] << 8);
-}
-
 size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max)
 {
-	size_t i, n = 0, k;
+	size_t i = 0, n = 0, k;
 	char utf8[4];
 
-	for (i = 0; i < nunits; i++) {
-		uint32_t c = unit(units, i);
+	while (i < nunits) {
+		uint32_t c = utf16_next(units, nunits, &i);
 
 		if (!c)
 			break;
-		if (c < 0x80 && n + 1 < max) {
-			out[n++] = (char)c;
-			continue;
-		}
-		if (c >= 0xD800 && c < 0xE000) {
-			uint32_t low = i + 1 < nunits && c < 0xDC00 ? unit(units, i + 1) : 0;
-
-			if (low >= 0xDC00 && low < 0xE000) {
-				c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
-				i++;
-			} else {
-				c = 0xFFFD;
-			}
-		}
-		k = put_utf8(utf8, c);
+		k = utf8_encode(c, utf8);
 		if (n + k >= max)
 			break;
 		memcpy(out + n, utf8, k);

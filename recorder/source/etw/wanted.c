@@ -168,7 +168,7 @@ static int read_keywords(const struct keyword *all, size_t n, const char *option
 static bool same_provider(const struct etw_wanted_provider *a, const struct etw_wanted_provider *b)
 {
 	if (a->has_guid || b->has_guid)
-		return a->has_guid && b->has_guid && memcmp(&a->guid, &b->guid, sizeof(a->guid)) == 0;
+		return a->has_guid && b->has_guid && guid_same(&a->guid, &b->guid);
 	return text_same_fold(a->name, b->name);
 }
 
@@ -439,7 +439,7 @@ static void finish_clr(struct etw_wanted *w)
 	for (i = 0; i < w->nproviders; i++) {
 		struct etw_wanted_provider *p = &w->providers[i];
 
-		if (!p->has_guid || memcmp(&p->guid, &etw_clr_guid, sizeof(p->guid)))
+		if (!p->has_guid || !guid_same(&p->guid, &etw_clr_guid))
 			continue;
 		p->stacks = false;
 		if (p->keywords)

@@ -2,6 +2,7 @@
 #include "source/etl/records.h"
 
 #include "base/array.h"
+#include "source/etw/class.h"
 #include "tests/support/etl_writer.h"
 
 #include <setjmp.h>
@@ -261,12 +262,33 @@ static void what_is_no_record_is_told_apart(void **state)
 		assert_int_equal(etl_record_head(cases[i].bytes, cases[i].n, &head), cases[i].step);
 }
 
+static void kernel_group_and_class_table_mean_the_same(void **state)
+{
+	static const struct { uint8_t group, opcode; uint16_t id; } same[] = {
+		{0, 0, ETW_HEADER}, {1, 10, ETW_DISK_READ}, {2, 32, ETW_HARD_FAULT},
+		{3, 1, ETW_PROCESS_START}, {3, 10, ETW_IMAGE_LOAD}, {4, 36, ETW_FILE_RUNDOWN},
+		{5, 1, ETW_THREAD_START}, {15, 46, ETW_SAMPLE}, {20, 2, ETW_IMAGE_UNLOAD},
+		{24, 32, ETW_STACK},
+	};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT_OF(same); i++) {
+		struct etw_record r = {.header = ETW_CLASSIC, .opcode = same[i].opcode};
+
+		etl_kernel_class(same[i].group, r.opcode, &r.guid);
+		assert_non_null(etw_class_find(&r));
+		assert_int_equal(etw_class_find(&r)->id, same[i].id);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_header_gives_what_it_holds),
 		cmocka_unit_test(perfinfo_counters_stand_before_the_payload),
 		cmocka_unit_test(classes_come_from_groups_and_image_load_from_that_of_processes),
+		cmocka_unit_test(kernel_group_and_class_table_mean_the_same),
 		cmocka_unit_test(extended_items_stand_between_header_and_payload),
 		cmocka_unit_test(items_beyond_the_eighth_are_stepped_over),
 		cmocka_unit_test(items_that_do_not_fit_cost_the_payload_only),

@@ -2,8 +2,6 @@
  * Stacks find their events: rules of design page etl-format.md sections 7 to 9, by hand. Keys, late parts, live
  * sessions and extended items are etw/stacks_keys.c's.
  */
-#include "base/array.h"
-#include "source/etl/records.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_stack_lab.h"
 
@@ -15,26 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static void kernel_group_and_class_table_mean_the_same(void **state)
-{
-	static const struct { uint8_t group, opcode; uint16_t id; } same[] = {
-		{0, 0, ETW_HEADER}, {1, 10, ETW_DISK_READ}, {2, 32, ETW_HARD_FAULT},
-		{3, 1, ETW_PROCESS_START}, {3, 10, ETW_IMAGE_LOAD}, {4, 36, ETW_FILE_RUNDOWN},
-		{5, 1, ETW_THREAD_START}, {15, 46, ETW_SAMPLE}, {20, 2, ETW_IMAGE_UNLOAD},
-		{24, 32, ETW_STACK},
-	};
-	uint32_t i;
-
-	(void)state;
-	for (i = 0; i < COUNT_OF(same); i++) {
-		struct etw_record r = {.header = ETW_CLASSIC, .opcode = same[i].opcode};
-
-		etl_kernel_class(same[i].group, r.opcode, &r.guid);
-		assert_non_null(etw_class_find(&r));
-		assert_int_equal(etw_class_find(&r)->id, same[i].id);
-	}
-}
 
 /* ---- parts ------------------------------------------------------------------------------------- */
 
@@ -405,7 +383,6 @@ static void lack_of_memory_is_an_error_at_the_start(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(kernel_group_and_class_table_mean_the_same),
 		TEST(kernel_part_and_user_part_make_one_stack),
 		TEST(stack_from_kernel_to_user_is_whole),
 		TEST(one_user_part_serves_all_events_since_the_thread_entered_the_kernel),
