@@ -1,6 +1,6 @@
 /*
  * A script of ETW records with their stacks, put by hand into etw_stacks, and what comes out of the line: for
- * tests/unit/etw/stacks*.c. Records are added in order, each with room of its own for its bytes.
+ * tests/unit/etl/etw_stacks.c, tests/unit/etw/stacks_keys.c. Records are added in order, each with room of its own for its bytes.
  */
 #ifndef TESTS_ETW_STACK_LAB_H
 #define TESTS_ETW_STACK_LAB_H
