@@ -301,14 +301,27 @@ fuzz: deps ## run every fuzz target for FUZZ_SECONDS, starting from tests/fuzz/c
 	        $$(ls -d tests/fuzz/corpus/$$name 2>/dev/null) </dev/null || exit 1; \
 	done
 
+# The manual pages are the program's own text. Cross-built, it cannot run here: give a native one,
+# NATIVE=build/linux/recorder; the pages are the same.
+NATIVE = $(recorder)
+share  = $(DESTDIR)$(PREFIX)/share
 install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 755 $(recorder) $(DESTDIR)$(PREFIX)/bin/recorder
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/recorder conf/recorder.conf
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/recorder/examples conf/examples/*.conf
+	install -D -m 644 -t $(share)/recorder conf/recorder.conf
+	install -D -m 644 -t $(share)/recorder/examples conf/examples/*.conf
+	install -D -m 644 conf/completion/recorder.bash $(share)/bash-completion/completions/recorder
+	install -D -m 644 -t $(share)/zsh/site-functions conf/completion/_recorder
+	install -D -m 644 -t $(share)/fish/vendor_completions.d conf/completion/recorder.fish
+	rm -rf $(BUILD)/man
+	$(NATIVE) help --man $(BUILD)/man
+	cd $(BUILD)/man && for page in man*/*; do install -D -m 644 $$page $(abspath $(share))/man/$$page || exit 1; done
 
 uninstall: ## remove what install put there; recordings and /etc are left alone
-	rm -f $(DESTDIR)$(PREFIX)/bin/recorder
-	rm -rf $(DESTDIR)$(PREFIX)/share/recorder
+	rm -f $(DESTDIR)$(PREFIX)/bin/recorder $(share)/bash-completion/completions/recorder \
+	    $(share)/zsh/site-functions/_recorder $(share)/fish/vendor_completions.d/recorder.fish \
+	    $(share)/man/man1/recorder.1 $(share)/man/man1/recorder-*.1 \
+	    $(share)/man/man5/recorder.conf.5 $(share)/man/man7/recorder-*.7
+	rm -rf $(share)/recorder
 
 clean: ## remove what was built, except the libraries that deps built
 	rm -rf $(filter-out $(DEPS),$(wildcard build/*))

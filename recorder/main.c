@@ -9,6 +9,7 @@
 #include "base/os.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum exit_codes { EXIT_DONE, EXIT_FAILED, EXIT_WRONG_USAGE, EXIT_NOTHING_FOUND };
 
@@ -91,6 +92,10 @@ int main(int argc, char **argv)
 	struct err err = {0};
 	int rc;
 
+	if (argc > 1 && strcmp(args[1], "complete") == 0) {
+		cmd_complete(argc - 2, args + 2);
+		return EXIT_DONE;
+	}
 	options_init(&o);
 	rc = options_parse(&o, argc - 1, args + 1, &err);
 	if (!rc)

@@ -30,6 +30,10 @@ int cmd_stacks(const struct options *o, struct err *err);
 int cmd_check(const struct options *o, struct err *err);
 int cmd_backtest(const struct options *o, struct err *err);
 int cmd_help(const struct options *o, struct err *err);
+void cmd_complete(int n, char *const *words);
+
+/* The i-th topic of help, until it says that there are no more; both texts until the next call. */
+bool help_topic(unsigned i, const char **name, const char **summary);
 
 /*
  * What control sends to a running recorder over "<store>.ctl" and what it wants back: one JSON

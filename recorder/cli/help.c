@@ -39,6 +39,18 @@ static void take_title(const char *topic, struct help *h)
 	snprintf(h->summary, sizeof(h->summary), "%.*s", (int)strcspn(topic + n + 2, "\n"), topic + n + 2);
 }
 
+bool help_topic(unsigned i, const char **name, const char **summary)
+{
+	static struct help title;
+
+	if (!topics[i])
+		return false;
+	take_title(topics[i], &title);
+	*name = title.name;
+	*summary = title.summary;
+	return true;
+}
+
 static const char *topic_by_name(const char *name)
 {
 	struct help title;

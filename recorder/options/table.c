@@ -419,7 +419,7 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT), FIELD(sqlite_flat),
 		.help = "The same as --format sqlite-flat.",
 	}, {
-		.name = "metric", .value = "STREAM", .type = OPTION_TEXT,
+		.name = "metric", .value = "cpu|off-cpu|alloc|event", .type = OPTION_TEXT,
 		.group = GROUP_OUTPUT, .commands = IN(EXPORT) | IN(DIFF) | IN(REPORT), FIELD(metric),
 		.help = "Which samples: cpu (counted), off-cpu (ns), alloc (bytes) or event. Default cpu.",
 	}, {
@@ -483,7 +483,7 @@ const struct option_info option_table[] = {
 		.group = GROUP_OUTPUT, .commands = IN(REPORT), FIELD(callees),
 		.help = "What this function called.",
 	}, {
-		.name = "normalize", .value = "HOW", .type = OPTION_TEXT,
+		.name = "normalize", .value = "duration|samples|none", .type = OPTION_TEXT,
 		.group = GROUP_OUTPUT, .commands = IN(DIFF), FIELD(normalize),
 		.help = "Scale the base by duration (of the windows; the default), samples (shares) or none.",
 	}, {
@@ -537,7 +537,7 @@ const struct option_info option_table[] = {
 		FIELD(json),
 		.help = "One JSON object a line.",
 	}, {
-		.name = "color", .value = "WHEN", .type = OPTION_TEXT,
+		.name = "color", .value = "auto|always|never", .type = OPTION_TEXT,
 		.group = GROUP_OUTPUT,
 		.commands = IN(LIST) | IN(SHOW) | IN(REPORT) | IN(DIFF) | IN(CHECK) | IN(STATUS) | IN(EVENTS),
 		FIELD(color),
@@ -547,7 +547,7 @@ const struct option_info option_table[] = {
 
 	/* What an ETW session delivers (Windows) */
 	{
-		.name = "source", .value = "NAME", .type = OPTION_TEXT,
+		.name = "source", .value = "perf|etw|sampler|none", .type = OPTION_TEXT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(source),
 		.help = "Which source gives the stacks: perf on Linux, etw on Windows, or there sampler: that of "
 			"--record-process, without administrator rights. none = only counters, logs and processes.",
