@@ -140,6 +140,7 @@ bool os_page(const char *text, size_t n)
 	to = pager && !*pager ? NULL : popen(pager ? pager : "less -FRX", "w");
 	if (!to)
 		return false;
+	signal(SIGPIPE, SIG_IGN);
 	fwrite(text, 1, n, to);
 	return pclose(to) == 0;
 }

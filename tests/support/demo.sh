@@ -35,7 +35,7 @@ if ! why=$("$RECORDER" collect /MaxCollectSec:0.2 --store probe.db 2>&1); then
 	echo "As root it can: sudo make demo"
 	exit 1
 fi
-rm -f probe.db*
+rm -rf probe.db*
 
 say "1. A load, from 10 s on: bursts of 6 s with 8 s between (burn_alpha 75 %, burn_beta 25 %)"
 (sleep 10 && exec "$BURN" 60 6 8 >/dev/null) &

@@ -38,6 +38,7 @@ g++                      command g++
 sqlite3                  command sqlite3
 libxml2-utils            command xmllint
 jq                       command jq
+mandoc                   command mandoc
 unzip                    command unzip
 clang                    command clang
 clang-format             command clang-format
@@ -57,6 +58,8 @@ optional='
 linux-perf               command perf
 libc6-dbg                folder  /usr/lib/debug/.build-id
 chromium                 command chromium
+zsh                      command zsh
+fish                     command fish
 libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 

@@ -1,0 +1,157 @@
+# The table of options, help, manual pages, conf/recorder.conf and the topics tell of the same options;
+# manual pages are clean, the pager and the completion of bash, zsh and fish work.
+# shellcheck shell=bash
+. "$TOP/tests/support/cli.sh"
+. "$TOP/tests/support/expect.sh"
+unset RECORDER_CONFIG
+export RECORDER_STORE=$TMP/s.db
+TOPICS=$TOP/recorder/cli/help
+export LC_ALL=C.UTF-8
+
+# ---- an option that is missing in one of them -----------------------------------------------------
+
+# The table speaks by itself when it completes words.
+options() { "$RECORDER" complete "$1" -- | cut -f1; }
+commands=$("$RECORDER" complete '' | cut -f1)
+every_option=$(for command in $commands; do options "$command"; done | sort -u)
+
+# lacking FILE...: of the options on standard input those that no file names; fails if there are any.
+lacking()
+{
+	cat "$@" | sed 's/\\-/-/g' | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u >named
+	sort -u | comm -23 - named | tee lacks
+	[ ! -s lacks ]
+}
+
+pages_tell_all() # DIR
+{
+	local command bad=0
+	for command in $commands; do
+		options "$command" | lacking "$1/man1/recorder-$command.1" || bad=1
+	done
+	return $bad
+}
+
+help_tells_all()
+{
+	local command bad=0
+	for command in $commands; do
+		"$RECORDER" help "$command" >help.txt
+		options "$command" | lacking help.txt || bad=1
+	done
+	return $bad
+}
+
+# These are for those who read help already.
+topics_tell_all() { grep -vxE -e '--(help|version|man)' <<<"$every_option" | lacking "$1"/*.md; }
+
+# Each way: a key of the table in the file, and a key of the file in the table.
+conf_tells_all() # PAGE CONF
+{
+	sed -n 's/^\\fB\([a-z\\-]*\) = .*/\1/p' "$1" | sed 's/\\-/-/g' | sort >table.keys
+	sed -n 's/^#\([a-z-]*\) = .*/\1/p' "$2" | sort -u >conf.keys
+	[ -s table.keys ] && diff table.keys conf.keys
+}
+
+expect manual_pages_are_written 0 '' help --man "$TMP/man"
+check help_tells_every_option help_tells_all
+check manual_pages_tell_every_option pages_tell_all man
+check topics_tell_every_option topics_tell_all "$TOPICS"
+check conf_file_has_every_key conf_tells_all man/man5/recorder.conf.5 "$TOP/conf/recorder.conf"
+
+# Would it be seen? One is taken away from each.
+without() { cp -r "$2" cut && find cut -type f -exec sed -i "s/$1\b/--gone/g" {} + ; }
+fails() { ! "$@"; }
+without '\\-\\-stack\\-kb' man && check an_option_missing_in_a_page_is_seen fails pages_tell_all cut
+rm -rf cut
+without '--stack-kb' "$TOPICS" && check an_option_missing_in_the_topics_is_seen fails topics_tell_all cut
+rm -rf cut
+grep -v '^#stack-kb' "$TOP/conf/recorder.conf" >cut.conf
+check a_key_missing_in_the_conf_file_is_seen fails conf_tells_all man/man5/recorder.conf.5 cut.conf
+
+# Nor do they tell of options that there are not; two are other programs'.
+told()
+{
+	grep -ohE -e '(^|[ `(/])--[a-z][a-z0-9-]*' "$TOPICS"/*.md "$TOP/README.md" | grep -oE -e '--.*' | sort -u |
+		grep -vxE -e '--(buildid-mmap|perf-basic-prof)'
+}
+no_stranger() { { for c in $commands; do "$RECORDER" help "$c"; done; } >help.txt; told | lacking help.txt; }
+check topics_and_readme_name_no_option_that_is_not_there no_stranger
+
+# ---- text ----------------------------------------------------------------------------------------
+
+for name in $commands $("$RECORDER" complete help '' | cut -f1); do
+	"$RECORDER" help "$name" >>all.txt || echo "not ok help_of_$name"
+done
+check help_has_no_escape_codes_in_a_pipe fails grep -q "$(printf '\033')" all.txt
+expect an_unknown_topic_has_a_nearest_one 2 "unknown command or topic 'trigers'; did you mean triggers" help trigers
+check topics_go_through_the_pager sh -c "PAGER='sed s/^/paged:/' script -qec '$RECORDER help store' /dev/null |
+	grep -q 'paged:.*STORE.lock'"
+check a_pager_that_fails_loses_nothing sh -c "PAGER=false script -qec '$RECORDER help store' /dev/null |
+	grep -q 'STORE.lock'"
+
+if command -v mandoc >/dev/null; then
+	check manual_pages_are_clean mandoc -T lint -W warning man/man?/*
+else
+	echo "skip manual_pages_are_clean: no mandoc"
+fi
+
+# ---- installation and completion --------------------------------------------------------------------
+
+make -s -C "$TOP" install BUILD="$BUILD" DESTDIR="$TMP/root" PREFIX=/usr >install.log 2>&1 || cat install.log
+SHARE=$TMP/root/usr/share
+check install_brings_pages_and_completions ls "$SHARE/man/man1/recorder-collect.1" "$SHARE/man/man5/recorder.conf.5" \
+	"$SHARE/man/man7/recorder-triggers.7" "$SHARE/bash-completion/completions/recorder" \
+	"$SHARE/zsh/site-functions/_recorder" "$SHARE/fish/vendor_completions.d/recorder.fish"
+
+PATH=$TMP/root/usr/bin:$PATH
+"$BUILD/programs/store_fixture" s.db || echo "not ok store_fixture: failed"
+sleep 60 &
+sleeper=$!
+
+cat >bash.rc <<'END'
+source "$SHARE/bash-completion/completions/recorder"
+COMP_WORDS=(recorder "$@") COMP_CWORD=$#
+_recorder 2>/dev/null
+printf '%s\n' "${COMPREPLY[@]}"
+END
+cat >zsh.rc <<'END'
+_describe() { print -l -- ${${(P)argv[-1]}%%:*} }
+_files() { print -l -- ${words[CURRENT]}* }
+words=(recorder "$@") CURRENT=$#words
+source "$SHARE/zsh/site-functions/_recorder"
+END
+cat >fish.rc <<'END'
+source "$SHARE/fish/vendor_completions.d/recorder.fish"
+complete -C "recorder $argv" | cut -f1
+END
+export SHARE
+# completes SHELL WANTED WORD...: as the only one, or as one of several.
+completes()
+{
+	local shell=$1 wanted=$2
+	shift 2
+	if [ "$shell" = fish ]; then
+		fish --no-config fish.rc "$*" >got 2>&1
+	else
+		"$shell" "$shell.rc" "$@" >got 2>&1
+	fi
+	grep -qxF -e "$wanted" got || { cat got; return 1; }
+}
+printf x >a_file.conf
+for shell in bash zsh fish; do
+	if ! command -v $shell >/dev/null; then
+		echo "skip completion_of_$shell: no $shell"
+		continue
+	fi
+	check "${shell}_completes_commands" completes $shell snapshot sna
+	check "${shell}_completes_options" completes $shell --delay-after-trigger-sec collect --delay
+	check "${shell}_completes_formats" completes $shell speedscope export --format spee
+	check "${shell}_completes_processes" completes $shell sleep export --process slee
+	check "${shell}_completes_choices" completes $shell never list --color ne
+	check "${shell}_completes_topics" completes $shell thread-time help thr
+	check "${shell}_completes_files" completes $shell a_file.conf collect --config a_f
+	check "${shell}_completes_incidents" completes $shell 1 show ''
+done
+check bash_completes_behind_an_equals_sign completes bash pprof export --format = pp
+kill $sleeper
