@@ -28,8 +28,8 @@ static void a_program_that_runs_is_found_by_its_name_or_number(void **state)
 	snprintf(filter, sizeof(filter), "ProcessID=%d", (int)getpid());
 	assert_int_equal(programs(filter, path), 1);
 	assert_string_equal(path, self);
-	assert_int_equal(programs("ProcessName=TEST_SOURCE_THROW_linux", path), 1);
-	assert_int_equal(programs("ProcessName=test_source_thro", path), 0);
+	assert_int_equal(programs("ProcessName=THROW_linux", path), 1);
+	assert_int_equal(programs("ProcessName=throw_lin", path), 0);
 	assert_int_equal(programs("ProcessID=0", path), 0);
 	assert_int_equal(programs("", path), 0);
 }

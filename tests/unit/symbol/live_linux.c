@@ -320,12 +320,12 @@ static void worker_reads_a_command_line_once(void **state)
 
 	(void)state;
 	symbol_world_open(&w, NULL, NULL);
-	process = process_add(w.processes, os_pid(), 1, 0, 0, "test_symbol_liv");   /* the kernel's cut */
+	process = process_add(w.processes, os_pid(), 1, 0, 0, "live_linux");
 	symbols_process(w.symbols, process);
 	for (i = 0; i < 2000 && !(cmdline = atomic_load(&process->cmdline)); i++)
 		os_sleep_ns(NS_PER_MS);
 	assert_non_null(cmdline);
-	assert_non_null(strstr(cmdline, "test_symbol_live"));
+	assert_non_null(strstr(cmdline, "live_linux"));
 	symbol_world_close(&w);
 }
 
@@ -338,7 +338,7 @@ static void worker_leaves_a_process_that_has_called_exec_since(void **state)
 	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	before = process_add(w.processes, os_pid(), 1, 0, 0, "sh");
-	now = process_add(w.processes, os_pid(), 1, 1, 0, "test_symbol_liv");
+	now = process_add(w.processes, os_pid(), 1, 1, 0, "live_linux");
 	symbols_process(w.symbols, before);
 	symbols_process(w.symbols, now);                 /* asked later, so answered later */
 	for (i = 0; i < 2000 && !atomic_load(&now->cmdline); i++)
