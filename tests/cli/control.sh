@@ -1,7 +1,7 @@
 #!/bin/bash
 # status, snapshot, stop, abort when nobody listens; check and counters, which need no recorder.
 set -u
-. "$TOP/tests/support/expect.sh"
+. "$TOP/tests/support/cli.sh"
 unset RECORDER_STORE RECORDER_CONFIG
 export XDG_STATE_HOME=$TMP/state HOME=$TMP
 
@@ -16,7 +16,7 @@ expect reason_belongs_to_snapshot 2 'option of snapshot' stop --reason x
 cpu='Processor:% Processor Time:_Total'
 expect check_shows_the_value_of_a_good_rule 0 'now [0-9]' \
 	check --store "$TMP/x.db" --stop-on-perf-counter "$cpu>80"
-verify check_records_nothing [ ! -e "$TMP/x.db" ]
+check check_records_nothing [ ! -e "$TMP/x.db" ]
 expect check_a_spec_without_a_limit 2 'rule +wrong' check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu"
 expect check_a_spec_without_colons 2 'wrong' check --store "$TMP/x.db" /StopOnPerfCounter:"CPU>80"
 expect check_a_bad_number 2 'wrong' check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>8x"
@@ -28,7 +28,7 @@ expect check_an_absent_instance_is_no_error 0 'does not exist now' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"Process:% Processor Time:no-such-program>80"
 expect check_a_pid_that_no_process_has_is_noted 0 'no process has the pid 99999999 now' \
 	check --store "$TMP/x.db" --stop-on-process 99999999
-verify as_a_note_and_no_error grep -q '^rule     note     StopOnProcess:99999999' out
+check as_a_note_and_no_error grep -q '^rule     note     StopOnProcess:99999999' out
 expect check_a_pid_that_is_there 0 'rule +ok' check --store "$TMP/x.db" --stop-on-process $$
 expect check_a_misspelled_log_is_noted 0 'did you mean Application@' \
 	check --store "$TMP/x.db" --stop-on-event-log-message Aplication@x
@@ -37,13 +37,13 @@ expect check_names_options_without_effect 0 'without effect here' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80" /Zip:true /AcceptEULA
 expect check_several_rules_in_one_option 2 '1 of the rules' \
 	check --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80,$cpu>90" /StopOnPerfCounter:nonsense
-verify check_ends_with_what_is_wrong grep -q "1 of the rules.* is wrong: .*'nonsense': no operator" err
-verify check_prints_each_rule sh -c '[ "$(grep -c "^rule" out)" = 3 ]'
+check check_ends_with_what_is_wrong grep -q "1 of the rules.* is wrong: .*'nonsense': no operator" err
+check check_prints_each_rule sh -c '[ "$(grep -c "^rule" out)" = 3 ]'
 expect check_json 0 '' check --json --store "$TMP/x.db" /StopOnPerfCounter:"$cpu>80"
 if command -v jq >/dev/null; then
-	verify check_json_is_one_object_a_line jq -e -s 'length > 5 and all(has("check") and has("name") and
+	check check_json_is_one_object_a_line jq -e -s 'length > 5 and all(has("check") and has("name") and
 		has("verdict"))' out
-	verify check_json_has_the_rule jq -e -s 'map(select(.check == "rule"))[0] | .verdict == "ok" and
+	check check_json_has_the_rule jq -e -s 'map(select(.check == "rule"))[0] | .verdict == "ok" and
 		.limit == 80 and (.value | type) == "number"' out
 else
 	echo "skip check_json_keys: no jq here"
@@ -57,7 +57,7 @@ expect counters_by_pattern 0 'Memory:Available MBytes:' counters 'available mbyt
 expect counters_that_match_nothing 3 'no counter matches' counters no-such-counter
 expect counters_json 0 '' counters --json memory
 if command -v jq >/dev/null; then
-	verify counters_json_is_one_object_a_line jq -e -s 'length > 3' out
+	check counters_json_is_one_object_a_line jq -e -s 'length > 3' out
 else
 	echo "skip counters_json_is_one_object_a_line: no jq here"
 fi

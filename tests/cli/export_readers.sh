@@ -1,7 +1,7 @@
 #!/bin/bash
 # Exports of a store, read by what they are for: speedscope and pprof-format from npm. And --all.
 set -u
-. "$TOP/tests/support/expect.sh"
+. "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 npm=$TOP/build/deps/npm
@@ -13,30 +13,30 @@ fi
 
 expect export_all_writes_the_usual_set 0 'incident-1' export --id 1 --all all
 for suffix in folded perfView.xml.zip speedscope.json pb.gz trace.json events.csv counters.csv jsonl svg html; do
-	verify "export_all_writes_$suffix" [ -s "all/incident-1.$suffix" ]
+	check "export_all_writes_$suffix" [ -s "all/incident-1.$suffix" ]
 done
 expect export_all_does_not_overwrite 1 '--force' export --id 1 --all all
 expect export_all_chooses_itself 2 'leave -o and --format away' export --id 1 --all all -f
-verify export_all_leaves_no_temporary_file sh -c '! ls all | grep -q tmp'
+check export_all_leaves_no_temporary_file sh -c '! ls all | grep -q tmp'
 expect export_of_another_stream_says_what_there_is 3 'no samples of off-cpu: it has those of --metric cpu$' \
 	export --id 1 -f --metric off-cpu -o none.folded
-verify and_writes_no_empty_file [ ! -e none.folded ]
+check and_writes_no_empty_file [ ! -e none.folded ]
 expect export_of_an_unknown_stream 2 'cpu, off-cpu, alloc, event' export --id 1 -f --metric gpu
 
 # Packed by its suffix: what is in it is the same.
 expect export_packs_by_suffix 0 '' export --id 1 -o all/packed.trace.json.gz
-verify export_packed_is_the_same sh -c 'gzip -dc all/packed.trace.json.gz | cmp - all/incident-1.trace.json'
+check export_packed_is_the_same sh -c 'gzip -dc all/packed.trace.json.gz | cmp - all/incident-1.trace.json'
 rm all/packed.trace.json.gz
 
 # A file for each process, together all of it.
 mkdir each
 expect export_of_each_process 0 'each/cpu-server-100.folded' export --id 1 --per-process -o each/cpu.folded
-verify export_of_each_process_adds_up sh -c "[ \$(cat each/*.folded | awk '{ n += \$NF } END { print n }') = 1000 ]"
-verify export_of_each_process_has_its_own sh -c "! grep -v '^batch (200);' each/cpu-batch-200.folded"
+check export_of_each_process_adds_up sh -c "[ \$(cat each/*.folded | awk '{ n += \$NF } END { print n }') = 1000 ]"
+check export_of_each_process_has_its_own sh -c "! grep -v '^batch (200);' each/cpu-batch-200.folded"
 expect export_of_each_process_overwrites_nothing 1 '--force' export --id 1 --per-process -o each/cpu.folded
 rm each/cpu-server-100.folded
 expect export_of_each_process_begins_nothing 1 'batch-200' export --id 1 --per-process -o each/cpu.folded
-verify export_of_each_process_has_begun_nothing [ ! -e each/cpu-server-100.folded ]
+check export_of_each_process_has_begun_nothing [ ! -e each/cpu-server-100.folded ]
 expect export_of_each_process_wants_a_file 2 'give -o FILE' export --id 1 --per-process -f
 expect export_of_each_process_of_nothing 3 'no file is written' export --id 3 --per-process -o each/none.pb.gz
 
@@ -53,7 +53,7 @@ sums() { awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (s in sum
 		stack = stack == "" ? $0 : $0 ";" stack
 	}' | sums >collapsed
 "$RECORDER" export --id 1 -f --no-annotate | sed 's/;[^;]*//' | sums >folded
-verify dtrace_text_collapses_to_the_folded_stacks cmp collapsed folded
+check dtrace_text_collapses_to_the_folded_stacks cmp collapsed folded
 
 if ! command -v node >/dev/null || [ ! -d "$npm/node_modules/speedscope" ]; then
 	echo "skip export_readers: no node, or no speedscope in build/deps/npm (make deps)"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What an export cannot do, in every format: unknown names, missing folders, full disks, nothing to write.
 set -u
-. "$TOP/tests/support/expect.sh"
+. "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 formats='folded livestacks dtrace perf-script perfview-xml perfview-xml-zip perfview-simple perfview-json
@@ -21,7 +21,7 @@ expect a_folder_that_is_missing_is_named 1 'there is no directory no/such/; make
 expect a_folder_that_cannot_be_made_is_named_for_all 1 's\.db' export --id 1 --all s.db/such
 mkdir folder
 expect a_folder_is_no_file 2 'folder is a directory; name a file in it' export --id 1 --format folded -o folder --force
-verify nothing_was_left_of_these sh -c '! ls -A . folder | grep -E "tmp|nope|svg"'
+check nothing_was_left_of_these sh -c '! ls -A . folder | grep -E "tmp|nope|svg"'
 
 # ---- patterns ---------------------------------------------------------------------------------------------
 
@@ -41,9 +41,9 @@ if [ -w /dev/full ]; then
 	for format in $formats; do
 		"$RECORDER" export --id 1 --format "$format" >/dev/full 2>err </dev/null
 		code=$?
-		verify "a_full_disk_is_an_error_of_$format" [ $code = 1 ]
+		check "a_full_disk_is_an_error_of_$format" [ $code = 1 ]
 	done
-	verify it_is_said_in_one_line [ "$(wc -l <err)" = 1 ]
+	check it_is_said_in_one_line [ "$(wc -l <err)" = 1 ]
 fi
 
 # In a file system with so many KB: what does not fit leaves nothing, and what was there stays.
@@ -83,7 +83,7 @@ for kb in 0 4 20; do
 done
 (ulimit -f 20; "$RECORDER" export --id 1 --format html -o limited.html) 2>err
 code=$?
-verify a_limit_on_files_is_an_error_not_the_end sh -c "[ $code = 1 ] && [ ! -e limited.html ] && [ ! -e limited.html.tmp ]"
+check a_limit_on_files_is_an_error_not_the_end sh -c "[ $code = 1 ] && [ ! -e limited.html ] && [ ! -e limited.html.tmp ]"
 
 # ---- an incident without samples ------------------------------------------------------------------------
 
@@ -94,19 +94,19 @@ done
 expect nothing_that_was_asked_for_by_name_is_not_found 3 'holds no samples of cpu: no sample was taken: the machine' \
 	export --id 3 --metric cpu -o empty.named.svg
 for format in folded livestacks perf-script; do
-	verify "nothing_as_${format}_is_an_empty_file" [ "$(stat -c %s "empty.$format")" = 0 ]
+	check "nothing_as_${format}_is_an_empty_file" [ "$(stat -c %s "empty.$format")" = 0 ]
 done
-verify nothing_as_dtrace_is_its_header [ "$(wc -l <empty.dtrace)" = 3 ]
+check nothing_as_dtrace_is_its_header [ "$(wc -l <empty.dtrace)" = 3 ]
 for format in perfview-xml perfview-simple svg; do
-	verify "nothing_as_${format}_is_valid_xml" xmllint --noout "empty.$format"
+	check "nothing_as_${format}_is_valid_xml" xmllint --noout "empty.$format"
 done
-verify nothing_as_a_zip_is_an_archive unzip -tqq empty.perfview-xml-zip
-verify nothing_as_perfview_json_has_no_sample jq -e '.StackSource.Samples == []' empty.perfview-json
-verify nothing_as_speedscope_has_no_profile jq -e '.profiles == []' empty.speedscope
-verify nothing_as_pprof_is_a_whole_gzip gzip -t <empty.pprof
-verify nothing_as_a_trace_has_no_slice jq -e '[.traceEvents[] | select(.ph == "X")] == []' empty.trace
-verify nothing_as_jsonl_is_the_incident jq -es '[.[] | select(.type == "sample")] == [] and .[0].id == 3' empty.jsonl
-verify nothing_as_events_is_the_line_of_columns grep -q '^time_utc,t_ms,provider,event' empty.events-csv
-verify nothing_as_counters_is_the_line_of_columns grep -q '^time_utc,t_ms,counter' empty.counters-csv
-verify nothing_as_a_database_has_no_row [ "$(sqlite3 empty.sqlite-flat 'SELECT count(*) FROM sample')" = 0 ]
-verify nothing_as_a_report_is_a_whole_page sh -c 'tail -n 1 empty.html | grep -q "</html>"'
+check nothing_as_a_zip_is_an_archive unzip -tqq empty.perfview-xml-zip
+check nothing_as_perfview_json_has_no_sample jq -e '.StackSource.Samples == []' empty.perfview-json
+check nothing_as_speedscope_has_no_profile jq -e '.profiles == []' empty.speedscope
+check nothing_as_pprof_is_a_whole_gzip gzip -t <empty.pprof
+check nothing_as_a_trace_has_no_slice jq -e '[.traceEvents[] | select(.ph == "X")] == []' empty.trace
+check nothing_as_jsonl_is_the_incident jq -es '[.[] | select(.type == "sample")] == [] and .[0].id == 3' empty.jsonl
+check nothing_as_events_is_the_line_of_columns grep -q '^time_utc,t_ms,provider,event' empty.events-csv
+check nothing_as_counters_is_the_line_of_columns grep -q '^time_utc,t_ms,counter' empty.counters-csv
+check nothing_as_a_database_has_no_row [ "$(sqlite3 empty.sqlite-flat 'SELECT count(*) FROM sample')" = 0 ]
+check nothing_as_a_report_is_a_whole_page sh -c 'tail -n 1 empty.html | grep -q "</html>"'

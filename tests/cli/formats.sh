@@ -4,7 +4,6 @@
 # the Windows program writes it under Wine.
 # time limit: 240
 set -u
-. "$TOP/tests/support/expect.sh"
 unset RECORDER_CONFIG RECORDER_STORE
 export XDG_STATE_HOME=$TMP/state HOME=$TMP
 npm=$TOP/build/deps/npm
@@ -53,12 +52,12 @@ try()
 	rm -rf one two other short
 	formats one "$store" "$stream" "$RECORDER" >log 2>&1 || { echo "not ok formats_of_$name: $(tail -1 log)"; return; }
 	formats two "$store" "$stream" "$RECORDER" >log 2>&1
-	verify "${name}_is_the_same_when_written_again" same two
+	check "${name}_is_the_same_when_written_again" same two
 	if [ "$wine" ]; then
 		dir=other
 		[ "$stream" = cpu ] || dir=short     # what formats have of their own, samples of the CPU try
 		formats $dir "$store" "$stream" $wine "$RECORDER_EXE" >log 2>&1
-		verify "${name}_is_the_same_by_the_windows_program" same $dir
+		check "${name}_is_the_same_by_the_windows_program" same $dir
 	fi
 	[ "$reader" ] || return
 	for file in $weighs; do
@@ -88,7 +87,7 @@ data=$TOP/../shared/data/etl/net.4.5.2.x64.etl.zip
 if [ -e "$data" ]; then
 	"$RECORDER" collect --from "$data" --store trace.db >log 2>&1
 	read -r samples weight < <(stored trace.db)
-	verify the_trace_has_6320_samples [ "$samples" = 6320 ]
+	check the_trace_has_6320_samples [ "$samples" = 6320 ]
 	try trace trace.db cpu "$samples" "$weight"
 else
 	echo "skip formats_of_a_trace: no ../shared/data/etl"
@@ -101,6 +100,6 @@ trap 'kill $burn 2>/dev/null' EXIT
 timeout 30 "$RECORDER" collect --store live.db --freq 99 --max-cpu-percent 0 --max-collect-sec 2 >log 2>&1
 read -r samples weight < <(stored live.db)
 "$RECORDER" show --store live.db --id 1 --json >show.json 2>>log
-verify the_recording_has_the_samples_that_show_says [ "$(jq .samples show.json)" = "$samples" ]
-verify the_recording_has_samples [ "$samples" -gt 50 ]
+check the_recording_has_the_samples_that_show_says [ "$(jq .samples show.json)" = "$samples" ]
+check the_recording_has_samples [ "$samples" -gt 50 ]
 try recorded live.db cpu "$samples" "$weight"

@@ -2,7 +2,6 @@
 # manual pages are clean, the pager and the completion of bash, zsh and fish work.
 # shellcheck shell=bash
 . "$TOP/tests/support/cli.sh"
-. "$TOP/tests/support/expect.sh"
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db
 TOPICS=$TOP/recorder/cli/help

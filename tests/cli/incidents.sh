@@ -1,7 +1,7 @@
 #!/bin/bash
 # list, show, export, pin, delete on a store that was written by tests/programs/store_fixture.c.
 set -u
-. "$TOP/tests/support/expect.sh"
+. "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 
@@ -13,36 +13,36 @@ fi
 # ---- list -----------------------------------------------------------------------------------------
 
 expect list_is_for_people 0 '' list
-verify list_is_newest_first_with_a_heading sh -c "awk 'NR == 2 && \$1 == 4 { ok = 1 } END { exit !ok }' out"
-verify list_marks_partial_and_pinned sh -c "grep -q '\\[partial\\]' out && grep -q '\\[pinned\\]' out"
+check list_is_newest_first_with_a_heading sh -c "awk 'NR == 2 && \$1 == 4 { ok = 1 } END { exit !ok }' out"
+check list_marks_partial_and_pinned sh -c "grep -q '\\[partial\\]' out && grep -q '\\[pinned\\]' out"
 expect list_json 0 '' list --json
 cp out list.json
 if command -v jq >/dev/null; then
-	verify list_json_is_one_object_a_line sh -c '[ "$(jq -c . list.json | wc -l)" = 4 ]'
-	verify list_json_has_the_keys_that_tools_rely_on jq -e -s 'all(has("id") and has("uuid") and
+	check list_json_is_one_object_a_line sh -c '[ "$(jq -c . list.json | wc -l)" = 4 ]'
+	check list_json_has_the_keys_that_tools_rely_on jq -e -s 'all(has("id") and has("uuid") and
 		has("state") and has("trigger") and has("reason") and has("time_utc") and has("window_s")
 		and has("samples") and has("lost") and has("bytes") and has("pinned"))' list.json
-	verify list_json_values jq -e -s '.[3] | .id == 1 and .samples == 1000 and .lost == 7 and
+	check list_json_values jq -e -s '.[3] | .id == 1 and .samples == 1000 and .lost == 7 and
 		.window_s == 17 and .state == "complete" and .pinned == false and
 		.time_utc == "2026-01-02T03:04:05.678Z"' list.json
 else
 	echo "skip list_json_keys: no jq here"
 fi
-verify head_closing_the_pipe_is_quiet bash -c '"$RECORDER" list 2>err | head -n 1 >/dev/null; [ ! -s err ]'
+check head_closing_the_pipe_is_quiet bash -c '"$RECORDER" list 2>err | head -n 1 >/dev/null; [ ! -s err ]'
 
 # ---- show -----------------------------------------------------------------------------------------
 
 expect show_says_which_is_newest 0 'incident 4, the newest' show
 expect show_an_incident 0 '' show --id 1
-verify show_says_what_fired grep -q '^Fired .*93.5, over its limit of 80' out
-verify show_says_why_the_window_differs grep -q 'the recorder had started 12 s before' out
-verify show_says_what_was_lost_in_words grep -q "7 samples, the kernel's buffer being full" out
-verify show_names_the_hottest_function grep -qE '^ +600 +60.0 % +server!burn_alpha' out
-verify show_counts_inclusively grep -qE '^ +800 +80.0 % +server!main' out
-verify show_leaves_kernel_frames_out sh -c '! grep -q "do_page_fault" out'
+check show_says_what_fired grep -q '^Fired .*93.5, over its limit of 80' out
+check show_says_why_the_window_differs grep -q 'the recorder had started 12 s before' out
+check show_says_what_was_lost_in_words grep -q "7 samples, the kernel's buffer being full" out
+check show_names_the_hottest_function grep -qE '^ +600 +60.0 % +server!burn_alpha' out
+check show_counts_inclusively grep -qE '^ +800 +80.0 % +server!main' out
+check show_leaves_kernel_frames_out sh -c '! grep -q "do_page_fault" out'
 expect show_kernel_frames_on_demand 0 'do_page_fault' show --id 1 --kernel
 expect show_one_process 0 'batch \(200\)' show --id 1 --process batch
-verify show_of_one_process_has_no_other sh -c '! grep -q server out'
+check show_of_one_process_has_no_other sh -c '! grep -q server out'
 expect report_of_a_part_before_the_trigger 0 '; 10 s to 5 s before the trigger; ' report --id 1 --from -10 --to -5
 expect show_of_a_part_after_it 0 'Window +1 s to 4 s after the trigger' show --id 1 --from 1 --to 4
 expect show_an_unknown_process_names_some 3 'server' show --id 1 --process nobody
@@ -50,7 +50,7 @@ expect show_an_empty_incident 0 'the machine was idle' show --id 3
 expect show_a_partial_incident 0 'partial' show --id 4
 expect show_json 0 '' show --id 1 --json
 if command -v jq >/dev/null; then
-	verify show_json_has_its_keys jq -e '.asked_pre_s == 120 and .asked_post_s == 5 and .pre_s == 12 and
+	check show_json_has_its_keys jq -e '.asked_pre_s == 120 and .asked_post_s == 5 and .pre_s == 12 and
 		.post_s == 5 and .processes == 2 and .threads == 3 and .frames == 7 and .frames_named == 6
 		and has("stacks") and .stack_quality.complete == 800 and .stack_quality.truncated == 0 and
 		.stack_quality.broken == 20 and .lost_by_reason.kernel == 7 and .recorder.cpu_ms == 310 and
@@ -76,18 +76,18 @@ if command -v script >/dev/null && [ "$(script -qec 'stty cols 47; stty size' /d
 			on_terminal $columns $words
 			[ -s out ] && [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $columns ] || too_long="$too_long $words;"
 		done
-		verify lines_fit_a_terminal_of_${columns}_columns [ ! "$too_long" ]
+		check lines_fit_a_terminal_of_${columns}_columns [ ! "$too_long" ]
 	done
 	on_terminal 40 report --id 1 --by-name
-	verify a_narrow_terminal_has_the_name_below_its_numbers sh -c \
+	check a_narrow_terminal_has_the_name_below_its_numbers sh -c \
 		"grep -A1 '^    5000.0  50.0 %     6000.0  60.0 % *\$' out | grep -qx '    server!burn_alpha'"
 	on_terminal 40 list --json
-	verify json_is_never_broken sh -c 'grep -c . list.json out | cut -d: -f2 | uniq | grep -qx 4 && cmp -s list.json out'
+	check json_is_never_broken sh -c 'grep -c . list.json out | cut -d: -f2 | uniq | grep -qx 4 && cmp -s list.json out'
 else
 	echo "skip lines_fit_a_terminal: no script(1) here, or its terminal has no size"
 fi
 expect lines_into_a_pipe_are_whole 0 '' report --id 1 --by-name
-verify lines_into_a_pipe_have_all_columns grep -q 'WHEN  *FUNCTION' out
+check lines_into_a_pipe_have_all_columns grep -q 'WHEN  *FUNCTION' out
 
 # ---- colour -----------------------------------------------------------------------------------------
 
@@ -100,12 +100,12 @@ for words in list 'show --id 1' 'show --id 4' 'report --id 1 --tree' 'show --id 
 	cmp -s with without && same=
 	plain <with | cmp -s - without || same=
 done
-verify color_adds_sequences_and_changes_nothing [ "$same" ]
+check color_adds_sequences_and_changes_nothing [ "$same" ]
 expect color_always_colors_a_pipe 0 '' show --id 1 --color always
-verify color_marks_labels_losses_and_shares sh -c "cat -v out >seen && grep -q '^^\[\[1mFired^\[\[0m  ' seen &&
+check color_marks_labels_losses_and_shares sh -c "cat -v out >seen && grep -q '^^\[\[1mFired^\[\[0m  ' seen &&
 	grep -qF '^[[33m7 samples' seen && grep -qF '^[[1m60.0 %^[[0m  server!burn_alpha' seen"
 expect color_is_not_in_json 0 '' list --json --color always
-verify color_is_not_in_json_at_all cmp out list.json
+check color_is_not_in_json_at_all cmp out list.json
 expect color_of_another_word_is_refused 2 'auto, always, never' list --color sometimes
 if command -v script >/dev/null; then
 	# colored ENVIRONMENT ARG...: whether there are sequences on a terminal
@@ -115,12 +115,12 @@ if command -v script >/dev/null; then
 		shift
 		script -qec "env -u NO_COLOR TERM=xterm $set '$RECORDER' $*" /dev/null </dev/null | grep -q "$(printf '\033')"
 	}
-	verify color_is_on_at_a_terminal colored '' list
-	verify color_is_on_with_an_empty_NO_COLOR colored NO_COLOR= list
-	verify color_respects_NO_COLOR eval '! colored NO_COLOR=1 list'
-	verify color_respects_a_dumb_terminal eval '! colored TERM=dumb list'
-	verify color_can_be_switched_off eval '! colored "" list --color never'
-	verify color_always_is_stronger_than_NO_COLOR colored NO_COLOR=1 list --color always
+	check color_is_on_at_a_terminal colored '' list
+	check color_is_on_with_an_empty_NO_COLOR colored NO_COLOR= list
+	check color_respects_NO_COLOR eval '! colored NO_COLOR=1 list'
+	check color_respects_a_dumb_terminal eval '! colored TERM=dumb list'
+	check color_can_be_switched_off eval '! colored "" list --color never'
+	check color_always_is_stronger_than_NO_COLOR colored NO_COLOR=1 list --color always
 else
 	echo "skip color_is_on_at_a_terminal: no script(1) here"
 fi
@@ -128,27 +128,27 @@ fi
 # ---- export ---------------------------------------------------------------------------------------
 
 expect export_folded_to_stdout 0 '' export --id 1 -f
-verify export_folded_counts_every_sample sh -c \
+check export_folded_counts_every_sample sh -c \
 	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 1000 ]"
 expect export_without_kernel 0 '' export --id 1 -f --no-kernel
-verify export_without_kernel_has_none sh -c "! grep -q '_\\[k\\]' out"
-verify export_without_kernel_counts_every_sample sh -c \
+check export_without_kernel_has_none sh -c "! grep -q '_\\[k\\]' out"
+check export_without_kernel_counts_every_sample sh -c \
 	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 1000 ]"
 expect export_one_process 0 '' export --id 1 -f --process server
-verify export_one_process_counts_its_samples sh -c \
+check export_one_process_counts_its_samples sh -c \
 	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 800 ]"
 expect export_a_stretch_of_time 0 '' export --id 1 -f --from -1 --to 0
-verify export_a_stretch_of_time_counts_its_samples sh -c \
+check export_a_stretch_of_time_counts_its_samples sh -c \
 	"[ \"\$(awk '{ n += \$NF } END { print n }' out)\" = 58 ]"
 expect export_chooses_the_format_by_suffix 0 '' export --id 1 -o a.perfView.xml
 if command -v xmllint >/dev/null; then
-	verify export_xml_is_well_formed xmllint --noout a.perfView.xml
+	check export_xml_is_well_formed xmllint --noout a.perfView.xml
 else
 	echo "skip export_xml_is_well_formed: no xmllint here"
 fi
 expect export_does_not_overwrite 1 '--force' export --id 1 -o a.perfView.xml
 expect export_overwrites_by_force 0 '' export --id 1 -o a.perfView.xml --force
-verify export_leaves_no_temporary_file [ ! -e a.perfView.xml.tmp ]
+check export_leaves_no_temporary_file [ ! -e a.perfView.xml.tmp ]
 expect export_to_a_directory_that_is_missing 1 'no/such' export --id 1 -o no/such/a.folded
 expect export_unknown_format_lists_the_formats 2 'folded.*perfview-xml' export --id 1 --format nope
 expect export_unknown_suffix_lists_the_formats 2 'folded.*perfview-xml' export --id 1 -o a.b
@@ -158,7 +158,7 @@ expect export_an_unknown_incident 3 'there is no incident 99.*4, 3, 2, 1' export
 expect export_the_newest_says_which 0 'incident 4, the newest' export -f
 if command -v script >/dev/null; then
 	script -qec "'$RECORDER' export --id 1 --format perfview-xml-zip" typescript >/dev/null 2>&1 </dev/null
-	verify export_refuses_binary_on_a_terminal grep -q 'spoil the terminal' typescript
+	check export_refuses_binary_on_a_terminal grep -q 'spoil the terminal' typescript
 else
 	echo "skip export_refuses_binary_on_a_terminal: no script(1) here"
 fi
@@ -180,7 +180,7 @@ expect show_of_an_empty_store_finds_nothing 3 'no incidents yet' show
 # ---- stores that are none -----------------------------------------------------------------------------
 
 expect store_that_is_missing 3 'there is no store at none.db' list --store none.db
-verify a_missing_store_is_not_made [ ! -e none.db ]
+check a_missing_store_is_not_made [ ! -e none.db ]
 echo 'not a store' >foreign.db
 expect store_that_is_foreign 1 'foreign.db is not a store' list --store foreign.db
 "$BUILD/programs/store_fixture" newer.db
@@ -192,10 +192,10 @@ if command -v sqlite3 >/dev/null; then
 	sqlite3 damaged.db "UPDATE segment SET data = substr(data, 1, 40) WHERE id = 1"
 	expect show_of_a_damaged_incident_says_which_part_is_missing 1 '^Damaged +1 of its 2 segments.*500 samples' \
 		show --store damaged.db --id 1
-	verify show_of_a_damaged_incident_shows_the_rest grep -qE '^Samples +500' out
+	check show_of_a_damaged_incident_shows_the_rest grep -qE '^Samples +500' out
 	expect export_of_a_damaged_incident_warns 1 'incident 1 is damaged: 1 of its 2 segments cannot be read' \
 		export --store damaged.db --id 1 -o rest.folded
-	verify export_of_a_damaged_incident_writes_the_rest \
+	check export_of_a_damaged_incident_writes_the_rest \
 		awk '{ n += $NF } END { exit n != 500 }' rest.folded
 	expect show_of_another_incident_is_not_concerned 0 '' show --store damaged.db --id 2
 else
@@ -205,7 +205,7 @@ expect own_store_by_default 3 'state/recorder|there is no store|no incidents|lib
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	mkdir -p closed && cp newer.db closed/s.db && chmod 700 closed && chmod 755 "$TMP"
 	setpriv --reuid 65534 --clear-groups "$RECORDER" list --store "$TMP/closed/s.db" >out 2>err
-	verify store_of_another_user_says_whose_it_is grep -q 'sudo recorder list' err
+	check store_of_another_user_says_whose_it_is grep -q 'sudo recorder list' err
 else
 	echo "skip store_of_another_user_says_whose_it_is: not root, or no setpriv here"
 fi

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The HTML report in a real browser: tests/browser/report.mjs says what is tried there.
 set -u
-. "$TOP/tests/support/expect.sh"
+. "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 
@@ -10,7 +10,7 @@ export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 "$BUILD/programs/store_fixture" s.db || { echo "not ok store_fixture: failed"; exit 0; }
 expect report_is_written 0 '' export --id 1 -o report.html
 node "$TOP/tests/browser/report.mjs" "$chromium" "$playwright" report.html shot.png
-verify a_picture_is_taken [ -s shot.png ]
+check a_picture_is_taken [ -s shot.png ]
 expect report_without_samples_is_written 0 'holds no samples' export --id 3 -o empty.html
 unusual="$TOP/tests/browser/unusual.mjs"
 node "$unusual" "$chromium" "$playwright" empty.html a_report_without_samples_is_usable 0

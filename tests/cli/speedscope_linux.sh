@@ -1,7 +1,7 @@
 #!/bin/bash
 # Exports in the real speedscope, in a real browser: tests/browser/speedscope.mjs says what is compared.
 set -u
-. "$TOP/tests/support/expect.sh"
+. "$TOP/tests/support/cli.sh"
 . "$TOP/tests/support/browser.sh" speedscope_in_a_browser
 unset RECORDER_CONFIG
 export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Wrong command lines and conf files: a clear sentence, exit code 2, nothing written. And --help.
 set -u
-. "$TOP/tests/support/expect.sh"
+. "$TOP/tests/support/cli.sh"
 unset RECORDER_STORE RECORDER_CONFIG
 export XDG_STATE_HOME=$TMP/state HOME=$TMP
 
@@ -27,17 +27,17 @@ expect a_wrong_spec_says_whose_it_is 2 "^recorder: --stop-on-gc-over-msec: '1;Me
 expect a_stop_command_that_is_not_there_is_found_by_check 2 'no program .no-such-program. that can be run' \
 	check --store s.db --stop-command 'no-such-program %INCIDENT%'
 expect unknown_path_is_an_unknown_option 2 'unknown option' collect /no/such/path
-verify nothing_was_written [ ! -e "$TMP/state" ]
+check nothing_was_written [ ! -e "$TMP/state" ]
 
 expect help_goes_to_stdout 0 '' --help
-verify help_lists_commands grep -qE '^  export +write' out
+check help_lists_commands grep -qE '^  export +write' out
 expect help_of_a_command_by_option 0 '' export --help
-verify help_of_export_names_its_options grep -q -- '--no-annotate' out
+check help_of_export_names_its_options grep -q -- '--no-annotate' out
 expect help_of_a_command_by_name 0 '' help collect
-verify help_of_collect_names_perfview_spelling grep -q '/CircularMB:' out
-verify help_fits_eighty_columns awk 'length > 79 { exit 1 }' out
+check help_of_collect_names_perfview_spelling grep -q '/CircularMB:' out
+check help_fits_eighty_columns awk 'length > 79 { exit 1 }' out
 expect version 0 '' --version
-verify version_is_one_line grep -qE '^recorder [0-9.]+$' out
+check version_is_one_line grep -qE '^recorder [0-9.]+$' out
 
 printf 'freq = 99\nbufer-mb = 1\n' >bad.conf
 expect conf_error_says_file_line_and_nearest 2 "bad.conf:2: unknown key 'bufer-mb'; did you mean buffer-mb" \

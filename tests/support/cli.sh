@@ -1,8 +1,12 @@
 # What the scripts of tests/cli share. Source it first: . "$TOP/tests/support/cli.sh"
+#
+#	check NAME COMMAND...               the command must succeed
+#	expect NAME EXIT PATTERN ARG...     the recorder must end with this exit code and say this
+#	expect_exit CODE COMMAND...         for check: the command must end with this exit code
 # shellcheck shell=bash
 set -u
 
-# check NAME COMMAND...: one test; the command's output is shown when it fails.
+# The command's output is shown when it fails.
 check()
 {
 	local name=$1
@@ -15,7 +19,25 @@ check()
 	fi
 }
 
-# expect_exit CODE COMMAND...
+# PATTERN is an extended regular expression that must be found in stderr or stdout; '' = stderr must be
+# empty. What the recorder printed is left in the files out and err, its exit code in $code.
+expect()
+{
+	local name=$1 want=$2 pattern=$3
+	shift 3
+	"$RECORDER" "$@" >out 2>err </dev/null
+	code=$?
+	if [ "$code" != "$want" ]; then
+		echo "not ok $name: exit code $code, not $want: $(head -c 400 err | tr '\n' ' ')"
+	elif [ ! "$pattern" ] && [ -s err ]; then
+		echo "not ok $name: unexpected remark: $(head -c 400 err | tr '\n' ' ')"
+	elif [ "$pattern" ] && ! cat err out | grep -qE -e "$pattern"; then
+		echo "not ok $name: no '$pattern' in: $(cat err out | head -c 400 | tr '\n' ' ')"
+	else
+		echo "ok $name"
+	fi
+}
+
 expect_exit()
 {
 	local want=$1 got
