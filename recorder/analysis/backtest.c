@@ -1,5 +1,6 @@
 #include "analysis/backtest.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
 
@@ -38,18 +39,15 @@ void backtest_free(struct backtest *b)
 static int keep_firing(struct backtest *b, uint32_t rule, const struct event *e, const struct buf *why,
 		       struct err *err)
 {
-	struct backtest_firing *firings = b->firings, *f;
+	struct backtest_firing *f;
 	struct trigger *t = b->rules[rule].trigger;
 	struct trigger_status status;
 
 	if (b->only_count || b->nfirings == BACKTEST_FIRINGS_MAX)
 		return 0;
-	if (!(b->nfirings & (b->nfirings - 1)))
-		firings = realloc(firings, (b->nfirings ? b->nfirings * 2u : 1u) * sizeof(*firings));
-	if (!firings)
+	if (ARRAY_NEXT(b->firings, b->nfirings))
 		return err_memory(err, "for the firings");
-	b->firings = firings;
-	f = &firings[b->nfirings];
+	f = &b->firings[b->nfirings];
 	t->ops->status(t, &status);
 	f->rule = rule;
 	f->time_ns = e->time_ns;

@@ -1,5 +1,6 @@
 #include "analysis/call_tree.h"
 
+#include "base/array.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -39,15 +40,8 @@ static uint32_t name_number(struct call_build *b, const char *text)
 
 	if (found != TABLE_NONE)
 		return found;
-	if (b->t->nnames == b->names_room) {
-		uint32_t room = b->names_room ? b->names_room * 2 : 256;
-		char **bigger = realloc(b->t->names, room * sizeof(*bigger));
-
-		if (!bigger)
-			return CALL_NONE;
-		b->t->names = bigger;
-		b->names_room = room;
-	}
+	if (ARRAY_ROOM(b->t->names, b->names_room, b->t->nnames + 1))
+		return CALL_NONE;
 	own = text_dup(text, n);
 	if (!own || table_add(&b->name_index, hash, b->t->nnames)) {
 		free(own);
@@ -92,15 +86,8 @@ static uint32_t child(struct call_build *b, uint32_t parent, uint32_t name)
 	found = table_find(&b->node_index, hash, same_node, b->t, &key);
 	if (found != TABLE_NONE)
 		return found;
-	if (b->t->nnodes == b->nodes_room) {
-		uint32_t room = b->nodes_room ? b->nodes_room * 2 : 1024;
-		struct call_node *bigger = realloc(b->t->nodes, room * sizeof(*bigger));
-
-		if (!bigger)
-			return CALL_NONE;
-		b->t->nodes = bigger;
-		b->nodes_room = room;
-	}
+	if (ARRAY_ROOM(b->t->nodes, b->nodes_room, b->t->nnodes + 1))
+		return CALL_NONE;
 	if (table_add(&b->node_index, hash, b->t->nnodes))
 		return CALL_NONE;
 	key.first_child = key.next = CALL_NONE;

@@ -225,19 +225,10 @@ static bool same_text(const void *ctx, uint32_t value, const void *key)
 
 static bool names_room(struct grouping *g)
 {
-	uint32_t room = g->names_room ? g->names_room * 2 : 256;
-	size_t *at;
-	uint32_t *frames;
+	uint32_t room = g->names_room;
 
-	if (g->nnames < g->names_room)
-		return true;
-	at = realloc(g->text_at, room * sizeof(*at));
-	if (at)
-		g->text_at = at;
-	frames = realloc(g->name_frame, room * sizeof(*frames));
-	if (frames)
-		g->name_frame = frames;
-	if (!at || !frames)
+	if (ARRAY_ROOM(g->text_at, room, g->nnames + 1) ||
+	    ARRAY_ROOM(g->name_frame, g->names_room, g->nnames + 1))
 		return false;
 	g->names_room = room;
 	return true;

@@ -72,7 +72,7 @@ static struct known *entry_of(struct known_names *k, struct known *key, bool *no
 	uint64_t hash = hash_pair(hash_bytes(key->name, strlen(key->name)),
 				  hash_bytes(key->provider, strlen(key->provider)) + key->id + (uint64_t)key->kind);
 	uint32_t at = table_find(&k->by_name, hash, same_known, k, key);
-	struct known *all = k->all;
+	struct known *all;
 
 	if (at != TABLE_NONE)
 		return &k->all[at];
@@ -80,13 +80,9 @@ static struct known *entry_of(struct known_names *k, struct known *key, bool *no
 	if (k->n == KNOWN_NAMES_MAX)
 		return NULL;
 	*no_memory = true;
-	if (k->n == k->room) {
-		all = realloc(all, (k->room ? k->room * 2u : 64u) * sizeof(*all));
-		if (!all)
-			return NULL;
-		k->all = all;
-		k->room = k->room ? k->room * 2u : 64u;
-	}
+	if (ARRAY_ROOM(k->all, k->room, k->n + 1))
+		return NULL;
+	all = k->all;
 	all[k->n] = (struct known){.kind = key->kind, .id = key->id,
 				   .provider = text_dup(key->provider, SIZE_MAX),
 				   .name = text_dup(key->name, SIZE_MAX)};

@@ -1,5 +1,6 @@
 #include "analysis/summary.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/table.h"
 
@@ -338,14 +339,9 @@ int summary_counters(const struct incident *in, struct summary_counter **out, ui
 			continue;
 		for (k = 0; k < used && strcmp(all[k].name, e->name) != 0; k++)
 			;
-		if (k == used && used % 16 == 0) {
-			struct summary_counter *more = realloc(all, (used + 16) * sizeof(*all));
-
-			if (!more) {
-				free(all);
-				return err_memory(err, "for its counters");
-			}
-			all = more;
+		if (k == used && ARRAY_NEXT(all, used)) {
+			free(all);
+			return err_memory(err, "for its counters");
 		}
 		if (k == used)
 			all[used++] = (struct summary_counter){.name = e->name, .at_trigger = NAN};

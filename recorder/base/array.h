@@ -25,7 +25,15 @@
 	((size_t)(need) <= (capacity) ? 0 : \
 	 array_grow(&(items), &(capacity), (need), sizeof(*(items))))
 
-/* For ARRAY_ROOM. items_at points at the array's pointer, of whatever type. */
+/*
+ * The same for an array that keeps no capacity: room for one more item behind the first n. It must
+ * have grown by this macro only, an item at a time.
+ */
+#define ARRAY_NEXT(items, n) \
+	((n) & ((n) - 1) ? 0 : array_grow_next(&(items), (n), sizeof(*(items))))
+
+/* For the macros. items_at points at the array's pointer, of whatever type. */
 int array_grow(void *items_at, uint32_t *capacity, size_t need, size_t item_bytes);
+int array_grow_next(void *items_at, uint32_t n, size_t item_bytes);
 
 #endif

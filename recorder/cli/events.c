@@ -4,6 +4,7 @@
 #include "cli/cmd.h"
 #include "cli/color.h"
 
+#include "base/array.h"
 #include "base/fit.h"
 #include "base/json.h"
 #include "base/nearest.h"
@@ -106,15 +107,10 @@ static int no_memory(struct listing *l)
 
 static int add_name(struct listing *l, const struct name_key *key, uint64_t hash)
 {
-	struct event_name *names, *n;
+	struct event_name *n;
 
-	if (l->nnames == l->room) {
-		names = realloc(l->names, (l->room ? l->room * 2 : 64) * sizeof(*names));
-		if (!names)
-			return no_memory(l);
-		l->names = names;
-		l->room = l->room ? l->room * 2 : 64;
-	}
+	if (ARRAY_ROOM(l->names, l->room, l->nnames + 1))
+		return no_memory(l);
 	n = &l->names[l->nnames];
 	*n = (struct event_name){.provider = text_dup(key->provider, SIZE_MAX),
 				 .name = text_dup(key->name, SIZE_MAX)};

@@ -3,6 +3,7 @@
  */
 #include "cli/cmd.h"
 
+#include "base/array.h"
 #include "base/fit.h"
 #include "base/json.h"
 #include "base/os.h"
@@ -81,12 +82,8 @@ static int add_row(void *ctx, const struct incident_head *h)
 	char time[OS_TIME_TEXT_BYTES];
 	struct row *row;
 
-	if (!(t->n & (t->n - 1))) {
-		row = realloc(t->rows, (t->n ? t->n * 2 : 1) * sizeof(*row));
-		if (!row)
-			return ERR_MEMORY;
-		t->rows = row;
-	}
+	if (ARRAY_NEXT(t->rows, t->n))
+		return ERR_MEMORY;
 	row = &t->rows[t->n];
 	os_time_text(h->trigger_wall_ns, time);
 	snprintf(row->cells[COL_ID], CMD_NUMBER_BYTES, "%" PRId64, h->id);

@@ -2,6 +2,7 @@
  * stacks: where the threads of a process stand now.
  */
 #include "cli/cmd.h"
+#include "base/array.h"
 #include "base/version.h"
 
 #include "base/json.h"
@@ -48,27 +49,14 @@ struct stacks {
 
 static bool make_room(struct stacks *s, uint32_t nframes)
 {
-	uint32_t room = s->taken_room ? 2 * s->taken_room : 64, frames_room = 2 * (s->frames_room + nframes);
-	void *more;
+	uint32_t room = s->frames_room;
 
-	if (s->ntaken == s->taken_room) {
-		more = realloc(s->taken, room * sizeof(*s->taken));
-		if (!more)
-			return false;
-		s->taken = more;
-		s->taken_room = room;
-	}
-	if (s->frames_room - s->nframes >= nframes)
-		return true;
-	more = realloc(s->frames, frames_room * sizeof(*s->frames));
-	if (!more)
+	if (ARRAY_ROOM(s->taken, s->taken_room, s->ntaken + 1))
 		return false;
-	s->frames = more;
-	more = realloc(s->addresses, frames_room * sizeof(*s->addresses));
-	if (!more)
+	if (ARRAY_ROOM(s->frames, room, s->nframes + nframes) ||
+	    ARRAY_ROOM(s->addresses, s->frames_room, s->nframes + nframes))
 		return false;
-	s->addresses = more;
-	s->frames_room = frames_room;
+	s->frames_room = room;
 	return true;
 }
 

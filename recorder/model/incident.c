@@ -1,5 +1,7 @@
 #include "model/incident_build.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,27 +69,6 @@ int incident_whole(const struct incident *in, struct err *err)
 				    in->damage) : 0;
 }
 
-void *incident_room(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t item_bytes)
-{
-	uint64_t want = (uint64_t)n + more;
-	uint64_t bigger = *cap ? *cap : 32;
-
-	if (want <= *cap && items)
-		return items;
-	if (want >= UINT32_MAX)
-		return NULL;
-	while (bigger < want)
-		bigger *= 2;
-	if (bigger >= UINT32_MAX)
-		bigger = UINT32_MAX - 1;
-	if (bigger > SIZE_MAX / item_bytes)
-		return NULL;
-	items = realloc(items, (size_t)bigger * item_bytes);
-	if (items)
-		*cap = (uint32_t)bigger;
-	return items;
-}
-
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool same_text(const void *ctx, uint32_t value, const void *key)
@@ -117,7 +98,6 @@ static char *text_bytes(struct incident_build *b, size_t n)
 /* The one copy of a text, or NULL without memory. */
 static const char *text(struct incident_build *b, const char *given)
 {
-	const char **texts;
 	uint64_t hash;
 	uint32_t found;
 	size_t n;
@@ -130,10 +110,8 @@ static const char *text(struct incident_build *b, const char *given)
 	found = table_find(&b->text_table, hash, same_text, b, given);
 	if (found != TABLE_NONE)
 		return b->texts[found];
-	texts = incident_room(b->texts, b->ntexts, 1, &b->texts_cap, sizeof(*texts));
-	if (!texts)
+	if (ARRAY_ROOM(b->texts, b->texts_cap, b->ntexts + 1))
 		return NULL;
-	b->texts = texts;
 	copy = text_bytes(b, n + 1);
 	if (!copy || table_add(&b->text_table, hash, b->ntexts))
 		return NULL;
@@ -179,7 +157,7 @@ static bool same_process(const void *ctx, uint32_t value, const void *key)
 uint32_t incident_add_process(struct incident *in, const struct incident_process *p)
 {
 	struct incident_build *b = in->build;
-	struct incident_process copy = *p, *items;
+	struct incident_process copy = *p;
 	uint64_t hash = hash_pair(hash_pair(p->pid, p->exec), p->start_ns);
 	uint32_t found;
 
@@ -190,11 +168,9 @@ uint32_t incident_add_process(struct incident *in, const struct incident_process
 	found = table_find(&b->process_table, hash, same_process, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = incident_room(in->processes, in->nprocesses, 1, &b->processes_cap, sizeof(*items));
-	if (!items)
+	if (ARRAY_ROOM(in->processes, b->processes_cap, in->nprocesses + 1))
 		return UINT32_MAX;
-	in->processes = items;
-	items[in->nprocesses] = copy;
+	in->processes[in->nprocesses] = copy;
 	return entered(&b->process_table, hash, &in->nprocesses);
 }
 
@@ -209,7 +185,7 @@ static bool same_thread(const void *ctx, uint32_t value, const void *key)
 uint32_t incident_add_thread(struct incident *in, const struct incident_thread *t)
 {
 	struct incident_build *b = in->build;
-	struct incident_thread copy = *t, *items;
+	struct incident_thread copy = *t;
 	uint64_t hash = hash_pair(t->process, t->tid);
 	uint32_t found;
 
@@ -219,11 +195,9 @@ uint32_t incident_add_thread(struct incident *in, const struct incident_thread *
 	found = table_find(&b->thread_table, hash, same_thread, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = incident_room(in->threads, in->nthreads, 1, &b->threads_cap, sizeof(*items));
-	if (!items)
+	if (ARRAY_ROOM(in->threads, b->threads_cap, in->nthreads + 1))
 		return UINT32_MAX;
-	in->threads = items;
-	items[in->nthreads] = copy;
+	in->threads[in->nthreads] = copy;
 	return entered(&b->thread_table, hash, &in->nthreads);
 }
 
@@ -240,7 +214,7 @@ static bool same_module(const void *ctx, uint32_t value, const void *key)
 uint32_t incident_add_module(struct incident *in, const struct incident_module *m)
 {
 	struct incident_build *b = in->build;
-	struct incident_module copy = *m, *items;
+	struct incident_module copy = *m;
 	uint64_t hash;
 	uint32_t found;
 
@@ -252,11 +226,9 @@ uint32_t incident_add_module(struct incident *in, const struct incident_module *
 	found = table_find(&b->module_table, hash, same_module, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = incident_room(in->modules, in->nmodules, 1, &b->modules_cap, sizeof(*items));
-	if (!items)
+	if (ARRAY_ROOM(in->modules, b->modules_cap, in->nmodules + 1))
 		return UINT32_MAX;
-	in->modules = items;
-	items[in->nmodules] = copy;
+	in->modules[in->nmodules] = copy;
 	return entered(&b->module_table, hash, &in->nmodules);
 }
 
@@ -274,7 +246,7 @@ static bool same_frame(const void *ctx, uint32_t value, const void *key)
 uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
 {
 	struct incident_build *b = in->build;
-	struct incident_frame copy = *f, *items;
+	struct incident_frame copy = *f;
 	uint64_t hash = hash_pair(hash_pair(f->module, f->flags), f->offset);
 	uint32_t found;
 
@@ -285,11 +257,9 @@ uint32_t incident_add_frame(struct incident *in, const struct incident_frame *f)
 	found = table_find(&b->frame_table, hash, same_frame, in, &copy);
 	if (found != TABLE_NONE)
 		return found;
-	items = incident_room(in->frames, in->nframes, 1, &b->frames_cap, sizeof(*items));
-	if (!items)
+	if (ARRAY_ROOM(in->frames, b->frames_cap, in->nframes + 1))
 		return UINT32_MAX;
-	in->frames = items;
-	items[in->nframes] = copy;
+	in->frames[in->nframes] = copy;
 	return entered(&b->frame_table, hash, &in->nframes);
 }
 
@@ -300,45 +270,27 @@ static bool exists(uint32_t index, uint32_t none, uint32_t n)
 	return index == none || index < n;
 }
 
-struct incident_sample *incident_samples_room(struct incident *in, uint32_t more)
-{
-	struct incident_sample *items = incident_room(in->samples, in->nsamples, more, &in->build->samples_cap,
-						      sizeof(*items));
-
-	if (!items)
-		return NULL;
-	in->samples = items;
-	return items + in->nsamples;
-}
-
 int incident_add_sample(struct incident *in, const struct incident_sample *s)
 {
-	struct incident_sample *to;
-
 	if (!exists(s->thread, THREAD_NONE, in->nthreads) ||
 	    !exists(s->stack, STACK_NONE, in->nstacks) || s->stream >= STREAMS_MAX ||
 	    s->quality >= QUALITIES)
 		return ERR_FORMAT;
-	to = incident_samples_room(in, 1);
-	if (!to)
+	if (ARRAY_ROOM(in->samples, in->build->samples_cap, in->nsamples + 1))
 		return ERR_MEMORY;
-	*to = *s;
-	in->nsamples++;
+	in->samples[in->nsamples++] = *s;
 	return 0;
 }
 
 /* The fields of one event; in->nfields moves on only when all are there. */
 static int add_fields(struct incident *in, const struct event_field *fields, uint32_t n)
 {
-	struct event_field *items;
 	uint32_t i;
 
-	items = incident_room(in->fields, in->nfields, n, &in->build->fields_cap, sizeof(*items));
-	if (!items)
+	if (ARRAY_ROOM(in->fields, in->build->fields_cap, in->nfields + n))
 		return ERR_MEMORY;
-	in->fields = items;
 	for (i = 0; i < n; i++) {
-		struct event_field *f = &items[in->nfields + i];
+		struct event_field *f = &in->fields[in->nfields + i];
 
 		*f = fields[i];
 		f->name = text(in->build, f->name);
@@ -354,7 +306,7 @@ static int add_fields(struct incident *in, const struct event_field *fields, uin
 int incident_add_event(struct incident *in, const struct incident_event *e,
 		       const struct event_field *fields)
 {
-	struct incident_event copy = *e, *items;
+	struct incident_event copy = *e;
 
 	if (!exists(e->thread, THREAD_NONE, in->nthreads) ||
 	    !exists(e->stack, STACK_NONE, in->nstacks) || (unsigned)e->kind >= EVENT_KINDS ||
@@ -364,13 +316,11 @@ int incident_add_event(struct incident *in, const struct incident_event *e,
 	copy.name = text(in->build, e->name);
 	if (!copy.provider || !copy.name)
 		return ERR_MEMORY;
-	items = incident_room(in->events, in->nevents, 1, &in->build->events_cap, sizeof(*items));
-	if (!items)
+	if (ARRAY_ROOM(in->events, in->build->events_cap, in->nevents + 1))
 		return ERR_MEMORY;
-	in->events = items;
 	copy.first_field = in->nfields;
 	if (e->nfields && add_fields(in, fields, e->nfields))
 		return ERR_MEMORY;
-	items[in->nevents++] = copy;
+	in->events[in->nevents++] = copy;
 	return 0;
 }

@@ -20,15 +20,6 @@ struct incident_build {
 };
 
 /*
- * items with room for `more` beyond n: as they are, or moved to twice the size. NULL without memory
- * (the old ones stay) or when indices would reach UINT32_MAX, which means "none".
- */
-void *incident_room(void *items, uint32_t n, uint32_t more, uint32_t *cap, size_t item_bytes);
-
-/* Where `more` samples have room behind the last one, for who fills them and counts on. NULL as above. */
-struct incident_sample *incident_samples_room(struct incident *in, uint32_t more);
-
-/*
  * Add the nodes of a segment's tree that are wanted; parents precede children, here and there.
  *
  * nodes   checked: parents are before their children, and wanted with them

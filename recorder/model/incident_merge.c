@@ -1,5 +1,7 @@
 #include "model/incident_build.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,12 +133,16 @@ static bool weighs(uint64_t weight_ns, uint64_t period_ns)
 
 static int add_samples(struct merge *m)
 {
-	struct incident_sample *to = incident_samples_room(m->in, m->c->nsamples);
 	const struct incident_head *head = &m->in->head;
+	struct incident *in = m->in;
+	struct incident_sample *to;
 	uint32_t i;
 
-	if (!to)
+	if (!m->c->nsamples)
+		return 0;
+	if (ARRAY_ROOM(in->samples, in->build->samples_cap, (size_t)in->nsamples + m->c->nsamples))
 		return ERR_MEMORY;
+	to = in->samples + in->nsamples;
 	for (i = 0; i < m->c->nsamples; i++) {
 		const struct segment_sample *s = &m->c->samples[i];
 
@@ -157,7 +163,7 @@ static int add_samples(struct merge *m)
 		m->uneven |= s->stream == STREAM_CPU && s->weight && !weighs(s->weight, m->c->period_ns[STREAM_CPU]);
 		to++;
 	}
-	m->in->nsamples = (uint32_t)(to - m->in->samples);
+	in->nsamples = (uint32_t)(to - in->samples);
 	return 0;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "model/incident_build.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 #define AHEAD 64u
@@ -33,8 +35,8 @@ static bool is_stack(const struct incident *in, uint32_t at, uint32_t parent, ui
 static uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame, uint32_t hash)
 {
 	struct incident_build *b = in->build;
-	struct incident_stack node = {.parent = parent, .frame = frame}, *items;
-	uint32_t found, *hashes;
+	struct incident_stack node = {.parent = parent, .frame = frame};
+	uint32_t found;
 
 	/*
 	 * Most have one callee, which was added right behind them: it is found there, and only others are
@@ -45,18 +47,13 @@ static uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame, 
 	found = table_find(&b->stack_table, hash, same_stack, in, &node);
 	if (found != TABLE_NONE)
 		return found;
-	items = incident_room(in->stacks, in->nstacks, 1, &b->stacks_cap, sizeof(*items));
-	if (!items)
+	if (ARRAY_ROOM(in->stacks, b->stacks_cap, in->nstacks + 1) ||
+	    ARRAY_ROOM(b->stack_hashes, b->hashes_cap, in->nstacks + 1))
 		return UINT32_MAX;
-	in->stacks = items;
-	hashes = incident_room(b->stack_hashes, in->nstacks, 1, &b->hashes_cap, sizeof(*hashes));
-	if (!hashes)
-		return UINT32_MAX;
-	b->stack_hashes = hashes;
 	if (in->nstacks != parent + 1 && table_add(&b->stack_table, hash, in->nstacks))
 		return UINT32_MAX;
-	items[in->nstacks] = node;
-	hashes[in->nstacks] = hash;
+	in->stacks[in->nstacks] = node;
+	b->stack_hashes[in->nstacks] = hash;
 	return in->nstacks++;
 }
 

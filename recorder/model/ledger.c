@@ -1,5 +1,6 @@
 #include "model/ledger.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
 #include "model/own_event.h"
@@ -43,15 +44,8 @@ static struct ledger_row *row_of(struct book *b, uint64_t time_ns, uint16_t cpu)
 
 	if (at != TABLE_NONE)
 		return &l->rows[at];
-	if (l->nrows == b->room) {
-		uint32_t room = b->room ? b->room * 2 : 256;
-		struct ledger_row *bigger = realloc(l->rows, room * sizeof(*bigger));
-
-		if (!bigger)
-			return NULL;
-		l->rows = bigger;
-		b->room = room;
-	}
+	if (ARRAY_ROOM(l->rows, b->room, l->nrows + 1))
+		return NULL;
 	if (table_add(&b->index, hash, l->nrows))
 		return NULL;
 	l->rows[l->nrows] = key;

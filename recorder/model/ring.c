@@ -1,5 +1,6 @@
 #include "model/ring.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <stdlib.h>
@@ -152,16 +153,8 @@ void ring_set_max(struct ring *ring, size_t max_bytes)
 
 int frozen_add(struct frozen *f, struct segment *segment)
 {
-	struct segment **bigger;
-
-	/* Grows at 0, 1, 2, 4, 8...: whenever the count is a power of two. */
-	if ((f->nsegments & (f->nsegments - 1)) == 0) {
-		bigger = realloc(f->segments,
-				 (f->nsegments ? (size_t)f->nsegments * 2 : 1) * sizeof(*bigger));
-		if (!bigger)
-			return ERR_MEMORY;
-		f->segments = bigger;
-	}
+	if (ARRAY_NEXT(f->segments, f->nsegments))
+		return ERR_MEMORY;
 	segment_ref(segment);
 	f->segments[f->nsegments++] = segment;
 	return 0;

@@ -1,6 +1,7 @@
 /* The open segment: appending; segment_seal.c encodes what is not a column yet. */
 #include "model/segment_builder.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 
 #include <stdlib.h>
@@ -105,15 +106,8 @@ static uint32_t list_find(const struct id_list *list, uint32_t number)
 
 static uint32_t list_add(struct id_list *list, uint32_t number)
 {
-	if (list->count == list->room) {
-		uint32_t room = list->room ? list->room * 2 : 256;
-		uint32_t *bigger = realloc(list->numbers, room * sizeof(*bigger));
-
-		if (!bigger)
-			return UINT32_MAX;
-		list->numbers = bigger;
-		list->room = room;
-	}
+	if (ARRAY_ROOM(list->numbers, list->room, list->count + 1))
+		return UINT32_MAX;
 	if (table_add(&list->index, hash_u64(number), list->count))
 		return UINT32_MAX;
 	list->numbers[list->count] = number;
@@ -165,15 +159,8 @@ static uint32_t local_name(struct segment_builder *b, const char *name)
 	local = table_find(&b->name_index, hash, name_same, b, name);
 	if (local != TABLE_NONE)
 		return local + 1;
-	if (b->nnames == b->names_room) {
-		uint32_t room = b->names_room ? b->names_room * 2 : 64;
-		uint32_t *bigger = realloc(b->name_at, room * sizeof(*bigger));
-
-		if (!bigger)
-			return UINT32_MAX;
-		b->name_at = bigger;
-		b->names_room = room;
-	}
+	if (ARRAY_ROOM(b->name_at, b->names_room, b->nnames + 1))
+		return UINT32_MAX;
 	b->name_at[b->nnames] = (uint32_t)b->name_text.len;
 	buf_put(&b->name_text, name, strlen(name) + 1);
 	if (b->name_text.failed || table_add(&b->name_index, hash, b->nnames)) {
@@ -220,15 +207,8 @@ static uint32_t node_get(struct segment_builder *b, uint32_t parent, uint32_t fr
 		return node;
 	if (b->nnodes == SEGMENT_MAX_NODES)
 		return STACK_NONE;
-	if (b->nnodes == b->nodes_room) {
-		uint32_t room = b->nodes_room ? b->nodes_room * 2 : 1024;
-		struct segment_node *bigger = realloc(b->nodes, room * sizeof(*bigger));
-
-		if (!bigger)
-			return STACK_NONE;
-		b->nodes = bigger;
-		b->nodes_room = room;
-	}
+	if (ARRAY_ROOM(b->nodes, b->nodes_room, b->nnodes + 1))
+		return STACK_NONE;
 	if (table_add(&b->node_index, node_hash(parent, frame), b->nnodes))
 		return STACK_NONE;
 	b->nodes[b->nnodes] = key;

@@ -1,5 +1,6 @@
 #include "model/segment_quota.h"
 
+#include "base/array.h"
 #include "model/own_event.h"
 
 #include <stdlib.h>
@@ -58,15 +59,8 @@ static struct quota_use *use_of(struct quota_book *q, const struct process *proc
 		return NULL;
 	if (at != TABLE_NONE)
 		return &q->uses[at];
-	if (q->nuses == q->room) {
-		uint32_t room = q->room ? q->room * 2 : 64;
-		struct quota_use *bigger = realloc(q->uses, room * sizeof(*bigger));
-
-		if (!bigger)
-			return NULL;
-		q->uses = bigger;
-		q->room = room;
-	}
+	if (ARRAY_ROOM(q->uses, q->room, q->nuses + 1))
+		return NULL;
 	if ((fresh && !take(count, limit, limit_s, now_ns)) || table_add(&q->index, hash, q->nuses))
 		return NULL;
 	q->uses[q->nuses] = (struct quota_use){.process = number};

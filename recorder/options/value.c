@@ -31,45 +31,28 @@ char *option_text_copy(const char *text, size_t n)
 	return copy;
 }
 
-/* One more item in an array that grows by doubling; the array, or NULL without memory. */
-static void *list_room(void *items, uint32_t n, size_t item_bytes)
-{
-	if (n & (n - 1))
-		return items;
-	return realloc(items, (n ? (size_t)n * 2 : 1) * item_bytes);
-}
-
 static int text_list_add(struct text_list *list, const char *text, size_t n)
 {
-	char **items = list_room(list->items, list->n, sizeof(*items));
-
-	if (!items)
+	if (ARRAY_NEXT(list->items, list->n))
 		return ERR_MEMORY;
-	list->items = items;
-	items[list->n] = option_text_copy(text, n);
-	return items[list->n] ? (list->n++, 0) : ERR_MEMORY;
+	list->items[list->n] = option_text_copy(text, n);
+	return list->items[list->n] ? (list->n++, 0) : ERR_MEMORY;
 }
 
 static int rule_list_add(struct rule_list *list, const char *kind, const char *text, size_t n)
 {
-	struct rule_spec *items = list_room(list->items, list->n, sizeof(*items));
-
-	if (!items)
+	if (ARRAY_NEXT(list->items, list->n))
 		return ERR_MEMORY;
-	list->items = items;
-	items[list->n].kind = kind;
-	items[list->n].spec = option_text_copy(text, n);
-	return items[list->n].spec ? (list->n++, 0) : ERR_MEMORY;
+	list->items[list->n].kind = kind;
+	list->items[list->n].spec = option_text_copy(text, n);
+	return list->items[list->n].spec ? (list->n++, 0) : ERR_MEMORY;
 }
 
 static int id_list_add(struct id_list *list, int64_t id)
 {
-	int64_t *items = list_room(list->items, list->n, sizeof(*items));
-
-	if (!items)
+	if (ARRAY_NEXT(list->items, list->n))
 		return ERR_MEMORY;
-	list->items = items;
-	items[list->n++] = id;
+	list->items[list->n++] = id;
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "symbol/debug_info_linux.h"
 
+#include "base/array.h"
 #include "symbol/demangle.h"
 
 #include <dlfcn.h>
@@ -66,7 +67,8 @@ struct range {
 
 struct ranges {
 	struct range *items;
-	size_t n, room;
+	size_t n;
+	uint32_t room;
 	bool failed;
 };
 
@@ -99,19 +101,10 @@ static bool is_code(const struct elf_head *head, uint64_t start)
 
 static void add_range(struct ranges *r, const struct range *one)
 {
-	struct range *bigger;
-
-	if (r->n == r->room) {
-		r->room = r->room ? r->room * 2 : 256;
-		bigger = realloc(r->items, r->room * sizeof(*bigger));
-		if (!bigger) {
-			r->room = r->n;
-			r->failed = true;
-			return;
-		}
-		r->items = bigger;
-	}
-	r->items[r->n++] = *one;
+	if (ARRAY_ROOM(r->items, r->room, r->n + 1))
+		r->failed = true;
+	else
+		r->items[r->n++] = *one;
 }
 
 static void add_die(struct debug_info *d, Dwarf_Die *die, struct ranges *to)

@@ -4,6 +4,8 @@
  */
 #include "symbol/disk.h"
 
+#include "base/array.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -65,15 +67,8 @@ static uint64_t mtime_of(const struct stat *st)
 
 static int add_item(struct list *list, const char *name, const struct stat *st)
 {
-	struct item *more;
-
-	if (list->n == list->room) {
-		list->room = list->room ? list->room * 2 : 256;
-		more = realloc(list->items, list->room * sizeof(*more));
-		if (!more)
-			return ERR_MEMORY;
-		list->items = more;
-	}
+	if (ARRAY_ROOM(list->items, list->room, list->n + 1))
+		return ERR_MEMORY;
 	list->items[list->n] = (struct item){.used_ns = mtime_of(st), .bytes = (uint64_t)st->st_size};
 	snprintf(list->items[list->n++].name, NAME_BYTES, "%s", name);
 	list->bytes += (uint64_t)st->st_size;

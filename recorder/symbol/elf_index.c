@@ -6,6 +6,7 @@
  */
 #include "symbol/elf.h"
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "symbol/elf_format.h"
 #include "symbol/elf_index_private.h"
@@ -125,15 +126,8 @@ static int push(struct builder *b, const struct sort_item *c)
 	if (b->ncandidates == ELF_FUNCTIONS_MAX)
 		return err_set(b->err, ERR_LIMIT, "it has more than %u function symbols",
 			       ELF_FUNCTIONS_MAX);
-	if (b->ncandidates == b->capacity) {
-		uint32_t capacity = b->capacity ? b->capacity * 2 : 1024;
-		struct sort_item *more = realloc(b->candidates, capacity * sizeof(*more));
-
-		if (!more)
-			return err_memory(b->err, "for its symbols");
-		b->candidates = more;
-		b->capacity = capacity;
-	}
+	if (ARRAY_ROOM(b->candidates, b->capacity, b->ncandidates + 1))
+		return err_memory(b->err, "for its symbols");
 	b->candidates[b->ncandidates++] = *c;
 	return 0;
 }

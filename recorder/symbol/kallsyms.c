@@ -9,6 +9,7 @@
  */
 #include "symbol/kallsyms.h"
 
+#include "base/array.h"
 #include "symbol/sort.h"
 
 #include <stdlib.h>
@@ -105,7 +106,6 @@ static int add_text(struct kallsyms *k, const char *text, size_t n, uint32_t *ou
 static int module_of(struct kallsyms *k, const struct kallsyms_line *line, uint16_t *out)
 {
 	const char *last = k->nmodules ? k->names.data + k->modules[k->nmodules - 1] : NULL;
-	uint32_t *more;
 
 	if (last && strlen(last) == line->module_bytes &&
 	    !memcmp(last, line->module, line->module_bytes)) {
@@ -114,12 +114,8 @@ static int module_of(struct kallsyms *k, const struct kallsyms_line *line, uint1
 	}
 	if (k->nmodules == MODULES_MAX)
 		return ERR_LIMIT;
-	if ((k->nmodules & (k->nmodules - 1)) == 0) {
-		more = realloc(k->modules, (k->nmodules ? k->nmodules * 2 : 1) * sizeof(*more));
-		if (!more)
-			return ERR_MEMORY;
-		k->modules = more;
-	}
+	if (ARRAY_NEXT(k->modules, k->nmodules))
+		return ERR_MEMORY;
 	*out = (uint16_t)(k->nmodules + 1);
 	return add_text(k, line->module, line->module_bytes, &k->modules[k->nmodules++]);
 }
@@ -137,18 +133,12 @@ static uint8_t rank_of(const struct kallsyms_line *line)
 static int add_function(struct kallsyms *k, const struct kallsyms_line *line)
 {
 	struct entry e = {.address = line->address, .rank = rank_of(line)};
-	struct entry *more;
 	int rc = 0;
 
 	if (k->nentries == KALLSYMS_FUNCTIONS_MAX)
 		return ERR_LIMIT;
-	if (k->nentries == k->capacity) {
-		k->capacity = k->capacity ? k->capacity * 2 : 4096;
-		more = realloc(k->entries, k->capacity * sizeof(*more));
-		if (!more)
-			return ERR_MEMORY;
-		k->entries = more;
-	}
+	if (ARRAY_ROOM(k->entries, k->capacity, k->nentries + 1))
+		return ERR_MEMORY;
 	e.ends = is(line, "_etext") || is(line, "_einittext");
 	if (line->module)
 		rc = module_of(k, line, &e.module);

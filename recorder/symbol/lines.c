@@ -13,6 +13,7 @@
  */
 #include "symbol/lines.h"
 
+#include "base/array.h"
 #include "base/varint.h"
 
 #include <stdlib.h>
@@ -98,18 +99,8 @@ static bool get_line(struct reply *r, struct incident_line *line)
 
 static bool make_room(struct reply *r, uint32_t n)
 {
-	uint32_t room = r->room ? r->room * 2 : 256;
-	struct incident_line *bigger;
-
-	if (r->out->nlines + n <= r->room)
-		return true;
-	bigger = realloc(r->out->lines, room * sizeof(*bigger));
-	r->no_memory = !bigger;
-	if (bigger) {
-		r->out->lines = bigger;
-		r->room = room;
-	}
-	return bigger != NULL;
+	r->no_memory = ARRAY_ROOM(r->out->lines, r->room, r->out->nlines + n) != 0;
+	return !r->no_memory;
 }
 
 /* One offset's lines. room at least doubles, and n is less than its first size. */

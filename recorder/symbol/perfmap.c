@@ -9,6 +9,7 @@
  */
 #include "symbol/perfmap.h"
 
+#include "base/array.h"
 #include "model/frame.h"
 #include "symbol/sort.h"
 
@@ -97,15 +98,8 @@ static bool parse_line(struct perfmap *map, char *at, char *end, struct entry *o
 
 static int add_entry(struct perfmap *map, const struct entry *e)
 {
-	if (map->nentries == map->capacity) {
-		uint32_t capacity = map->capacity ? map->capacity * 2 : 256;
-		struct entry *more = realloc(map->entries, capacity * sizeof(*more));
-
-		if (!more)
-			return ERR_MEMORY;
-		map->entries = more;
-		map->capacity = capacity;
-	}
+	if (ARRAY_ROOM(map->entries, map->capacity, map->nentries + 1))
+		return ERR_MEMORY;
 	map->entries[map->nentries++] = *e;
 	return 0;
 }

@@ -1,5 +1,6 @@
 #include "symbol/rva_index.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "symbol/sort.h"
 
@@ -49,16 +50,10 @@ void rva_index_free(struct rva_index *index)
 
 static int grow(struct rva_index *index, struct err *err)
 {
-	uint32_t capacity = index->capacity ? index->capacity * 2 : 256;
-	struct sort_item *more;
-
 	if (index->nitems == RVA_FUNCTIONS_MAX)
 		return err_set(err, ERR_LIMIT, "it has more than %u functions", RVA_FUNCTIONS_MAX);
-	more = realloc(index->items, capacity * sizeof(*more));
-	if (!more)
+	if (ARRAY_ROOM(index->items, index->capacity, index->nitems + 1))
 		return err_memory(err, "for its symbols");
-	index->items = more;
-	index->capacity = capacity;
 	return 0;
 }
 

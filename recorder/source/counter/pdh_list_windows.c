@@ -1,5 +1,6 @@
 /* Counters for people: all that match a pattern, and the value of one now. */
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/os.h"
 #include "base/os_windows.h"
@@ -43,8 +44,7 @@ static void free_row(struct listed *row)
 
 static bool add_row(struct listing *l, const char *category, const char *counter, const char *instance)
 {
-	uint32_t room = l->room ? 2 * l->room : 256;
-	struct listed row = {.value = NAN}, *more;
+	struct listed row = {.value = NAN};
 	struct buf name = {0};
 	bool ok;
 
@@ -53,19 +53,13 @@ static bool add_row(struct listing *l, const char *category, const char *counter
 		buf_free(&name);
 		return true;
 	}
-	if (l->n == l->room) {
-		more = l->n < LISTED_MAX ? realloc(l->rows, room * sizeof(*more)) : NULL;
-		if (more) {
-			l->rows = more;
-			l->room = room;
-		}
-	}
 	row.category = text_dup(category, SIZE_MAX);
 	row.counter = text_dup(counter, SIZE_MAX);
 	row.instance = text_dup(instance, SIZE_MAX);
 	row.name = name.failed ? NULL : text_dup(buf_text(&name), SIZE_MAX);
 	buf_free(&name);
-	ok = l->n < l->room && row.category && row.counter && row.instance && row.name;
+	ok = row.category && row.counter && row.instance && row.name && l->n < LISTED_MAX &&
+	     !ARRAY_ROOM(l->rows, l->room, l->n + 1);
 	if (ok)
 		l->rows[l->n++] = row;
 	else

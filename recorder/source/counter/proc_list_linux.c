@@ -1,5 +1,6 @@
 /* Counters for people: all that match a pattern, and the value of one now. */
 
+#include "base/array.h"
 #include "base/nearest.h"
 #include "base/json.h"
 #include "base/os.h"
@@ -55,16 +56,8 @@ static bool counter_matches(const struct listing *l, const struct counter_catego
 
 static struct listed *add_row(struct listing *l)
 {
-	uint32_t room = l->room ? 2 * l->room : 64;
-	struct listed *more;
-
-	if (l->n == l->room) {
-		more = l->n < LISTED_MAX ? realloc(l->rows, room * sizeof(*more)) : NULL;
-		if (!more)
-			return NULL;
-		l->rows = more;
-		l->room = room;
-	}
+	if (l->n == LISTED_MAX || ARRAY_ROOM(l->rows, l->room, l->n + 1))
+		return NULL;
 	memset(&l->rows[l->n], 0, sizeof(l->rows[l->n]));
 	return &l->rows[l->n];
 }

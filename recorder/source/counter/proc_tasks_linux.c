@@ -1,5 +1,6 @@
 /* Processes: scanning them, numbering those of one name, binding, sums. See proc_reader.h. */
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
 #include "model/process.h"
@@ -232,24 +233,18 @@ static DIR *open_proc(const struct proc_reader *r)
 /* All processes into a new array; false without memory, and then nothing is changed. */
 static bool collect_tasks(struct proc_reader *r, struct task **out, uint32_t *nout)
 {
-	uint32_t n = 0, room = r->ntasks + 64, pid;
-	struct task *tasks = malloc(room * sizeof(*tasks)), *more;
+	uint32_t n = 0, room = 0, pid;
+	struct task *tasks = NULL;
 	DIR *dir = open_proc(r);
-	bool ok = tasks && dir;
+	bool ok = dir && !ARRAY_ROOM(tasks, room, r->ntasks + 64);
 	struct dirent *entry;
 
 	while (ok && n < PROCESSES_MAX && (entry = readdir(dir))) {
 		if (!is_pid(entry->d_name, &pid))
 			continue;
-		if (n == room) {
-			more = realloc(tasks, 2 * (size_t)room * sizeof(*tasks));
-			ok = more != NULL;
-			if (!ok)
-				break;
-			tasks = more;
-			room *= 2;
-		}
-		n += scan_task(r, pid, &tasks[n]);
+		ok = !ARRAY_ROOM(tasks, room, n + 1);
+		if (ok)
+			n += scan_task(r, pid, &tasks[n]);
 	}
 	if (dir)
 		closedir(dir);

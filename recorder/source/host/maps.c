@@ -1,5 +1,7 @@
 #include "source/host/maps.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,19 +69,7 @@ uint32_t maps_count(const struct maps *maps)
 
 static bool make_room(struct maps *maps, uint32_t more)
 {
-	uint32_t room = maps->room;
-	struct mapping *bigger;
-
-	while (room < maps->count + more)
-		room = room ? room * 2 : 32;
-	if (room == maps->room)
-		return true;
-	bigger = realloc(maps->entries, room * sizeof(*bigger));
-	if (!bigger)
-		return false;
-	maps->entries = bigger;
-	maps->room = room;
-	return true;
+	return !ARRAY_ROOM(maps->entries, maps->room, maps->count + more);
 }
 
 /* An own copy when others share the list. */

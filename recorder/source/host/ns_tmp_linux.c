@@ -100,7 +100,6 @@ static uint64_t namespace_of(const char *pid, const char *which)
 
 static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t pids)
 {
-	struct member *bigger;
 	uint32_t i;
 
 	for (i = 0; i < w->ngroups && !ns_group_is(&w->groups[i], mounts, pids); i++)
@@ -108,13 +107,8 @@ static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t p
 	if (i == GROUPS_MAX || w->nmembers == PROCESSES_MAX ||
 	    (i == w->ngroups && w->hung && ns_hung_has(w->hung, mounts, pids, os_now_ns())))
 		return;
-	if (w->nmembers == w->room) {
-		bigger = realloc(w->members, (w->room + 256) * sizeof(*bigger));
-		if (!bigger)
-			return;
-		w->members = bigger;
-		w->room += 256;
-	}
+	if (ARRAY_ROOM(w->members, w->room, w->nmembers + 1))
+		return;
 	if (i == w->ngroups)
 		w->groups[w->ngroups++] = (struct ns_group){mounts, pids, pid};
 	w->members[w->nmembers++] = (struct member){pid, i, 0};
@@ -122,16 +116,8 @@ static void add_member(struct work *w, uint32_t pid, uint64_t mounts, uint64_t p
 
 static void add_seen(struct seen_list *l, const struct seen *one)
 {
-	struct seen *bigger;
-
-	if (l->n == l->room) {
-		bigger = l->room < SEEN_MAX ? realloc(l->all, (l->room * 2 + 256) * sizeof(*bigger)) : NULL;
-		if (!bigger)
-			return;
-		l->all = bigger;
-		l->room = l->room * 2 + 256;
-	}
-	l->all[l->n++] = *one;
+	if (l->n < SEEN_MAX && !ARRAY_ROOM(l->all, l->room, l->n + 1))
+		l->all[l->n++] = *one;
 }
 
 static bool is_here(const struct work *w, const char *pid, uint64_t *mounts, uint64_t *pids)

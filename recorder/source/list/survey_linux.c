@@ -1,6 +1,7 @@
 /* Formats: proc(5), maps, stat, exe; ELF notes of Go: cmd/internal/buildid, "Go\0\0" of type 4. */
 #include "source/list/survey.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -99,20 +100,15 @@ static void read_file(const char *path, struct known_file *out)
 /* A file that a process maps, as far as it can be read; what cannot is not called bad. */
 static struct known_file know_file(struct work *w, const char *path, uint64_t dev, uint64_t ino)
 {
-	struct known_file file = {.dev = dev, .ino = ino}, *bigger;
+	struct known_file file = {.dev = dev, .ino = ino};
 	uint64_t hash = hash_pair(dev, ino);
 	uint32_t at = table_find(&w->index, hash, same_file, w, &file);
 
 	if (at != TABLE_NONE)
 		return w->files[at];
 	read_file(path, &file);
-	if (w->nfiles == w->room) {
-		bigger = realloc(w->files, (w->room + 256) * sizeof(*bigger));
-		if (!bigger)
-			return file;
-		w->files = bigger;
-		w->room += 256;
-	}
+	if (ARRAY_ROOM(w->files, w->room, w->nfiles + 1))
+		return file;
 	w->files[w->nfiles] = file;
 	if (table_add(&w->index, hash, w->nfiles) == 0)
 		w->nfiles++;

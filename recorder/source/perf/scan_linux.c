@@ -2,6 +2,7 @@
  * Processes, threads and mappings that exist already, from /proc (proc(5)): at the start, and again
  * after side-band records were lost.
  */
+#include "base/array.h"
 #include "base/log.h"
 #include "base/os.h"
 #include "base/table.h"
@@ -124,15 +125,8 @@ static void add_build_id(struct scan *scan, uint32_t pid, struct object_key *key
 
 	if (at == TABLE_NONE) {
 		read_build_id(pid, key->path, &file);
-		if (scan->nfiles == scan->room) {
-			uint32_t room = scan->room ? scan->room * 2 : 256;
-			struct known_file *bigger = realloc(scan->files, room * sizeof(*bigger));
-
-			if (!bigger)
-				return;
-			scan->files = bigger;
-			scan->room = room;
-		}
+		if (ARRAY_ROOM(scan->files, scan->room, scan->nfiles + 1))
+			return;
 		at = scan->nfiles;
 		scan->files[scan->nfiles++] = file;
 		if (table_add(&scan->index, hash, at))

@@ -118,20 +118,14 @@ static void tell_end(struct process_list *s, struct listed *p)
 
 static struct listed *insert(struct process_list *s, uint32_t at, uint32_t pid)
 {
-	uint32_t room = s->room ? 2 * s->room : 512;
-	struct listed *more;
-
-	if (s->n == s->room) {
-		more = room <= LISTED_MAX ? realloc(s->all, room * sizeof(*more)) : NULL;
-		if (!more) {
-			if (!s->told_full)
-				log_line(s->cfg.log, LOG_WARN, "more than %u processes: starts and ends of some are "
-					 "not told", s->room);
-			s->told_full = true;
-			return NULL;
-		}
-		s->all = more;
-		s->room = room;
+	if (s->n == LISTED_MAX || ARRAY_ROOM(s->all, s->room, s->n + 1)) {
+		if (!s->told_full)
+			log_line(s->cfg.log, LOG_WARN,
+				 "more than %u processes: starts and ends of some are "
+				 "not told",
+				 s->room);
+		s->told_full = true;
+		return NULL;
 	}
 	memmove(&s->all[at + 1], &s->all[at], (s->n - at) * sizeof(*s->all));
 	s->all[at] = (struct listed){.pid = pid};

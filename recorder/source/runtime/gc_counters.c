@@ -230,20 +230,13 @@ static struct program *find(struct gc_counters *c, uint32_t pid)
 
 void gc_counters_program(struct gc_counters *c, uint32_t pid, const char *name)
 {
-	struct program *p = find(c, pid), **bigger;
-	uint32_t room;
+	struct program *p = find(c, pid);
 
 	if (!c || !c->nwanted)
 		return;
 	if (!p) {
-		if (c->n == c->room) {
-			room = c->room ? c->room * 2 : 16;
-			bigger = room <= PROGRAMS_MAX ? realloc(c->programs, room * sizeof(struct program *)) : NULL;
-			if (!bigger)
-				return;
-			c->programs = bigger;
-			c->room = room;
-		}
+		if (c->n == PROGRAMS_MAX || ARRAY_ROOM(c->programs, c->room, c->n + 1))
+			return;
 		p = calloc(1, sizeof(*p));
 		if (!p)
 			return;

@@ -78,19 +78,12 @@ static struct sampler *sampler_of(struct source *s)
 static struct thread *thread_of(struct target *t, const struct thread_stack *stack)
 {
 	struct sampler *s = t->sampler;
-	uint32_t room = t->room ? 2 * t->room : 64;
-	struct met *more;
 
 	while (t->next < t->n && t->met[t->next].tid < stack->tid)
 		t->next++;
 	if (t->next == t->n || t->met[t->next].tid != stack->tid) {
-		if (t->n == t->room) {
-			more = realloc(t->met, room * sizeof(*more));
-			if (!more)
-				return NULL;
-			t->met = more;
-			t->room = room;
-		}
+		if (ARRAY_ROOM(t->met, t->room, t->n + 1))
+			return NULL;
 		memmove(&t->met[t->next + 1], &t->met[t->next], (t->n - t->next) * sizeof(*t->met));
 		t->met[t->next] = (struct met){stack->tid, thread_add(s->cfg.processes, t->process, stack->tid), 0};
 		t->n++;

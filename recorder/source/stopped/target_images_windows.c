@@ -1,5 +1,6 @@
 #include "source/stopped/target_images_windows.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "unwind/pe_loaded.h"
@@ -186,9 +187,9 @@ static struct image *image_at(const struct target_images *t, uint64_t address)
 static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err *err)
 {
 	uint64_t base = (uint64_t)(uintptr_t)entry->modBaseAddr;
-	uint32_t at = upper_bound(t, base), room = t->room ? 2 * t->room : 64;
+	uint32_t at = upper_bound(t, base);
 	struct buf path = {0};
-	struct image *image, **more;
+	struct image *image;
 
 	if (at && t->all[at - 1]->base == base) {
 		t->all[at - 1]->round = t->round;
@@ -196,13 +197,8 @@ static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err 
 	}
 	if (t->n >= IMAGES_MAX)
 		return 0;
-	if (t->n == t->room) {
-		more = realloc(t->all, room * sizeof(*more));
-		if (!more)
-			return err_memory(err, "for the list of images");
-		t->all = more;
-		t->room = room;
-	}
+	if (ARRAY_ROOM(t->all, t->room, t->n + 1))
+		return err_memory(err, "for the list of images");
 	image = calloc(1, sizeof(*image));
 	wide_put(&path, entry->szExePath);
 	if (!image || path.failed || !path.data) {

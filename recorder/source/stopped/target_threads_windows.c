@@ -1,5 +1,6 @@
 #include "source/stopped/target_threads_windows.h"
 
+#include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
 #include "source/host/by_id_windows.h"
@@ -95,8 +96,7 @@ static void meet(struct target_threads *t, struct target_thread *thread)
 
 static int see(struct target_threads *t, uint32_t tid, struct err *err)
 {
-	uint32_t at = by_id_find(t->all, sizeof(*t->all), t->n, tid), room = t->room ? 2 * t->room : 64;
-	struct target_thread *more;
+	uint32_t at = by_id_find(t->all, sizeof(*t->all), t->n, tid);
 
 	if (at < t->n && t->all[at].tid == tid && !by_id_has_ended(t->all[at].handle)) {
 		t->all[at].round = t->round;
@@ -105,13 +105,8 @@ static int see(struct target_threads *t, uint32_t tid, struct err *err)
 	}
 	if (t->n >= TARGET_THREADS_MAX || (at < t->n && t->all[at].tid == tid))
 		return 0;
-	if (t->n == t->room) {
-		more = realloc(t->all, room * sizeof(*more));
-		if (!more)
-			return err_memory(err, "for the threads of process %u", (unsigned)t->pid);
-		t->all = more;
-		t->room = room;
-	}
+	if (ARRAY_ROOM(t->all, t->room, t->n + 1))
+		return err_memory(err, "for the threads of process %u", (unsigned)t->pid);
 	memmove(&t->all[at + 1], &t->all[at], (t->n - at) * sizeof(*t->all));
 	t->all[at] = (struct target_thread){.tid = tid, .round = t->round};
 	t->n++;

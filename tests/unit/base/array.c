@@ -61,6 +61,21 @@ static void an_array_that_cannot_be_that_long_is_left_as_it_was(void **state)
 	free(l.items);
 }
 
+static void an_array_without_a_capacity_grows_by_its_count(void **state)
+{
+	uint16_t *items = NULL;
+	uint32_t n;
+
+	(void)state;
+	for (n = 0; n < 1000; n++) {
+		assert_int_equal(ARRAY_NEXT(items, n), 0);
+		items[n] = (uint16_t)n;
+	}
+	for (n = 0; n < 1000; n++)
+		assert_int_equal(items[n], n);
+	free(items);
+}
+
 static int fill(void *ctx)
 {
 	struct list l = {0};
@@ -93,6 +108,7 @@ int main(void)
 		cmocka_unit_test(an_array_keeps_its_items_as_it_grows),
 		cmocka_unit_test(an_array_has_room_for_many_items_at_once),
 		cmocka_unit_test(an_array_that_cannot_be_that_long_is_left_as_it_was),
+		cmocka_unit_test(an_array_without_a_capacity_grows_by_its_count),
 		cmocka_unit_test(an_array_reports_lack_of_memory),
 		cmocka_unit_test(items_of_a_fixed_array_are_counted),
 	};
