@@ -35,31 +35,6 @@ void cmd_complete(int n, char *const *words);
 /* The i-th topic of help, until it says that there are no more; both texts until the next call. */
 bool help_topic(unsigned i, const char **name, const char **summary);
 
-/*
- * What control sends to a running recorder over "<store>.ctl" and what it wants back: one JSON
- * object on one line each way.
- *
- *	{"cmd":"status"}                        {"state":"recording", ...}
- *	{"cmd":"snapshot","reason":"TEXT"}      {"text":"..."}
- *	{"cmd":"stop"}  {"cmd":"abort"}         {"text":"..."}
- *
- * A refusal is {"error":"sentence"}. text is a sentence for people ("a snapshot is being written").
- * "reason" is missing when none was given. Keys of the answer to status, units in their names;
- * those that are missing are not printed:
- *
- *	state           text: "recording", "stopping"
- *	note            text: what is wrong, or missing: full disk, privileges; "" = nothing
- *	store           text: path
- *	pid  elapsed_s  samples  lost  history_s  incidents  cpu_ms  rss_kb
- *	ring_bytes  ring_max_bytes  held_bytes  held_max_bytes  store_bytes  store_max_bytes
- *	tables          array of {"table":"frames","used":N,"max":N}
- *	rules           array of {"rule":SPEC,"state":"armed","value":N|null,"limit":N|null,"text":T,
- *	                "nearest":N|null,"nearest_ago_s":N, "fired", "held_back" and, of events: "seen",
- *	                "matched", "dropped_by_process", "dropped_by_filter", "stops_without_start",
- *	                "starts_lost", "covered_by_incident"}
- */
-#define CONTROL_SUFFIX ".ctl"
-
 /* ---- what the commands share: cli/common.c ------------------------------------------------------ */
 
 /*

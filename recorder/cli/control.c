@@ -1,7 +1,8 @@
 /*
- * status, snapshot, stop, abort: one line to the running recorder, one line back; see cmd.h.
+ * status, snapshot, stop, abort: one line to the running recorder, one line back; see engine/control.h.
  */
 #include "cli/cmd.h"
+#include "engine/control.h"
 #include "engine/engine.h"
 #include "base/array.h"
 #include "base/json_read.h"

@@ -14,8 +14,8 @@ static bool copies_stack(const struct engine *e)
 {
 	uint32_t i;
 
-	for (i = 0; i < e->nsources; i++)
-		if (e->sources[i].ops->copies_stack)
+	for (i = 0; i < e->feed.n; i++)
+		if (e->feed.sources[i].ops->copies_stack)
 			return true;
 	return false;
 }
@@ -53,12 +53,8 @@ static void why_text(const struct budget *b, enum budget_move move, char *out, s
 static void apply(struct engine *e, const struct budget_level *level)
 {
 	struct source_level to = {level->freq_hz, level->stack_kb};
-	uint32_t i;
 
-	for (i = 0; i < e->nsources; i++) {
-		if (e->sources[i].ops->set_level)
-			e->sources[i].ops->set_level(e->sources[i].source, &to);
-	}
+	feed_set_level(&e->feed, &to);
 }
 
 void engine_budget_look(struct engine *e)

@@ -4,7 +4,7 @@
  */
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/cmd.h"
+#include "engine/control.h"
 #include "engine/engine_private.h"
 #include "triggers/pairs.h"
 
@@ -55,10 +55,10 @@ static void look(struct engine *e, struct snapshot *s)
 	s->stored = e->stored;
 	snprintf(s->note, sizeof(s->note), "%s", e->store_note);
 	os_mutex_unlock(e->lock);
-	for (i = 0; i < e->nsources; i++) {
-		if (!e->sources[i].ops->status)
+	for (i = 0; i < e->feed.n; i++) {
+		if (!e->feed.sources[i].ops->status)
 			continue;
-		e->sources[i].ops->status(e->sources[i].source, &status);
+		e->feed.sources[i].ops->status(e->feed.sources[i].source, &status);
 		used = strlen(s->note);
 		if (status.note[0])
 			snprintf(s->note + used, sizeof(s->note) - used, "%s%s", used ? "; " : "",
@@ -133,16 +133,16 @@ static void put_tables(struct engine *e, struct json *j)
 	os_mutex_lock(e->lock);
 	put_table(j, "pending incidents", e->npending, ENGINE_PENDING_MAX);
 	os_mutex_unlock(e->lock);
-	for (i = 0; i < e->nsources; i++) {
+	for (i = 0; i < e->feed.n; i++) {
 		struct source_status status = {0};
 		char name[64];
 
-		if (e->sources[i].ops->set_memory) {
-			e->sources[i].ops->status(e->sources[i].source, &status);
+		if (e->feed.sources[i].ops->set_memory) {
+			e->feed.sources[i].ops->status(e->feed.sources[i].source, &status);
 			put_table(j, "unwind tables bytes", status.table_bytes, status.table_max_bytes);
 		}
-		snprintf(name, sizeof(name), "queue bytes of %s", e->sources[i].ops->name);
-		put_table(j, name, queue_used_bytes(e->sources[i].queue), QUEUE_BYTES);
+		snprintf(name, sizeof(name), "queue bytes of %s", e->feed.sources[i].ops->name);
+		put_table(j, name, queue_used_bytes(e->feed.sources[i].queue), QUEUE_BYTES);
 	}
 	json_close(j, ']');
 }
@@ -153,14 +153,14 @@ static void put_sources(struct engine *e, struct json *j)
 
 	json_key(j, "sources");
 	json_open(j, '[');
-	for (i = 0; i < e->nsources; i++) {
+	for (i = 0; i < e->feed.n; i++) {
 		struct source_status status = {0};
 
-		if (!e->sources[i].ops->status)
+		if (!e->feed.sources[i].ops->status)
 			continue;
-		e->sources[i].ops->status(e->sources[i].source, &status);
+		e->feed.sources[i].ops->status(e->feed.sources[i].source, &status);
 		json_open(j, '{');
-		json_key_str(j, "name", e->sources[i].ops->name);
+		json_key_str(j, "name", e->feed.sources[i].ops->name);
 		json_key_uint(j, "events", status.events);
 		json_key_uint(j, "lost", status.lost);
 		json_close(j, '}');

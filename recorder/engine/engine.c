@@ -3,42 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void source_main(void *ctx)
+static void source_ended(void *ctx, const struct feed_source *s)
 {
-	struct engine_source *s = ctx;
+	struct engine *e = ctx;
 
-	s->rc = s->ops->run(s->source, &s->err);
-	queue_finish(s->queue);
 	if (s->rc)
-		log_line(s->engine->log, LOG_ERROR, "the %s source ended: %s", s->ops->name, s->err.text);
-	atomic_store(&s->ended, true);
-	os_cond_signal(s->engine->wake_merge);
+		log_line(e->log, LOG_ERROR, "the %s source ended: %s", s->ops->name, s->err.text);
+	os_cond_signal(e->wake_merge);
 }
 
-static int open_source(struct engine *e, const struct source_ops *ops, struct err *err)
+static int open_sources(struct engine *e, struct err *err)
 {
-	struct engine_source *s = &e->sources[e->nsources];
-	struct source_config cfg = {
+	const struct source_config cfg = {
 		.frames = e->frames, .processes = e->processes, .log = e->log,
 		.capture = e->cfg->capture,
 	};
+	uint32_t i;
 	int rc;
 
-	s->queue = queue_new(QUEUE_BYTES);
-	if (!s->queue)
-		return err_memory(err, "for the queue of the %s source", ops->name);
-	if (!e->cfg->capture.file)
-		queue_wakes(s->queue, e->wake_merge);
-	cfg.queue = s->queue;
-	s->ops = ops;
-	s->engine = e;
-	rc = ops->open(&cfg, &e->cfg->needs, &s->source, err);
-	if (rc) {
-		queue_free(s->queue);
-		return rc;
-	}
-	e->nsources++;
-	return 0;
+	e->feed.on_end = source_ended;
+	e->feed.ctx = e;
+	rc = feed_open_all(&e->feed, e->cfg->sources, &cfg, &e->cfg->needs, err);
+	for (i = 0; i < e->feed.n && !e->cfg->capture.file; i++)
+		queue_wakes(e->feed.sources[i].queue, e->wake_merge);
+	return rc;
 }
 
 /* Without it the recorder works as well: only what is gone has no names then. */
@@ -65,7 +53,6 @@ static void open_symbol_disk(struct engine *e)
 static int open_parts(struct engine *e, struct err *err)
 {
 	const struct engine_config *cfg = e->cfg;
-	uint32_t i;
 	int rc;
 
 	e->symbol_env.path = cfg->capture.symbol_path;
@@ -97,8 +84,8 @@ static int open_parts(struct engine *e, struct err *err)
 		ring_on_evict(e->ring, engine_evicted_note, e);
 	if (!rc)
 		rc = segment_builder_new(e->frames, e->processes, &e->builder, err);
-	for (i = 0; !rc && cfg->sources[i] && i < ENGINE_SOURCES_MAX; i++)
-		rc = open_source(e, cfg->sources[i], err);
+	if (!rc)
+		rc = open_sources(e, err);
 	engine_budget_open(e);
 	if (!rc)
 		engine_memory_open(e);
@@ -111,12 +98,7 @@ static int open_parts(struct engine *e, struct err *err)
 
 static void close_parts(struct engine *e)
 {
-	uint32_t i;
-
-	for (i = 0; i < e->nsources; i++) {
-		e->sources[i].ops->close(e->sources[i].source);
-		queue_free(e->sources[i].queue);
-	}
+	feed_close(&e->feed);
 	engine_dedup_free(e);
 	symbols_close(e->symbols);
 	symbol_disk_close(e->symbol_env.disk);
@@ -139,25 +121,21 @@ static void close_parts(struct engine *e)
 /* Start all threads; on failure those that run are told to end, and are joined by the caller. */
 static int start_threads(struct engine *e, struct os_thread **merge, struct err *err)
 {
-	uint32_t i;
-	int rc = 0;
+	int rc;
 
 	if (e->cfg->live) {
 		e->started = true;
 		e->start_ns = e->now_ns = os_now_ns();
 		e->next_tick_ns = e->start_ns + TICK_NS;
 	}
-	for (i = 0; !rc && i < e->nsources; i++)
-		rc = os_thread_start(e->sources[i].ops->name, source_main, &e->sources[i],
-				     &e->sources[i].thread, err);
+	rc = feed_start(&e->feed, err);
 	if (!rc)
 		rc = os_thread_start("writer", engine_writer_main, e, &e->writer, err);
 	if (!rc)
 		rc = os_thread_start("merge", engine_merge_main, e, merge, err);
 	if (!rc)
 		return 0;
-	for (i = 0; i < e->nsources; i++)
-		e->sources[i].ops->stop(e->sources[i].source);
+	feed_stop(&e->feed);
 	os_mutex_lock(e->lock);
 	e->merge_done = true;
 	os_mutex_unlock(e->lock);
@@ -166,8 +144,6 @@ static int start_threads(struct engine *e, struct os_thread **merge, struct err 
 
 static int outcome(struct engine *e, struct engine_result *result, int rc, struct err *err)
 {
-	uint32_t i;
-
 	result->stored = e->stored;
 	result->failed = e->failed;
 	result->firings = e->firings;
@@ -180,13 +156,8 @@ static int outcome(struct engine *e, struct engine_result *result, int rc, struc
 	result->flooded = e->flooded_told;
 	if (rc == ERR_STOPPED)
 		return err_set(err, ERR_STOPPED, "aborted: the last incident was not stored");
-	for (i = 0; !rc && i < e->nsources; i++) {
-		if (e->sources[i].rc) {
-			rc = e->sources[i].rc;
-			if (err)
-				*err = e->sources[i].err;
-		}
-	}
+	if (!rc)
+		rc = feed_failure(&e->feed, err);
 	if (!rc && e->failed)
 		rc = err_set(err, ERR_IO, "%u incidents could not be stored: %s", e->failed,
 			     e->store_note);
@@ -197,7 +168,6 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 {
 	struct engine *e = calloc(1, sizeof(*e));
 	struct os_thread *merge = NULL, *command = NULL;
-	uint32_t i;
 	int rc;
 
 	memset(result, 0, sizeof(*result));
@@ -216,8 +186,7 @@ int engine_run(const struct engine_config *cfg, struct engine_result *result, st
 		rc = start_threads(e, &merge, err);
 	if (!rc)
 		rc = engine_control(e);
-	for (i = 0; i < e->nsources; i++)
-		os_thread_join(e->sources[i].thread);
+	feed_join(&e->feed);
 	os_thread_join(merge);
 	os_thread_join(e->writer);
 	if (command)

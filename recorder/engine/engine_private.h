@@ -4,13 +4,13 @@
 
 #include "base/os.h"
 #include "engine/engine.h"
+#include "engine/feed.h"
 #include "model/memory_budget.h"
 #include "model/ring.h"
 #include "symbol/disk.h"
 #include "symbol/symbol.h"
 #include "base/version.h"
 
-#define ENGINE_SOURCES_MAX 8u
 #define TICK_NS (100 * NS_PER_MS)
 #define LATE_NS (250 * NS_PER_MS)        /* a live source that is farther behind is not waited for */
 #define ENGINE_SETTLE_NS (5 * NS_PER_SEC) /* how long an incident waits for names, in all */
@@ -84,18 +84,6 @@ enum engine_stop {                           /* grows only */
 	STOP_ABORT,
 };
 
-struct engine_source {
-	const struct source_ops *ops;
-	struct source *source;
-	struct queue *queue;
-	struct os_thread *thread;
-	struct engine *engine;
-	uint64_t queue_lost_told;            /* merge */
-	int rc;                              /* after its thread ended */
-	struct err err;
-	_Atomic bool ended;
-};
-
 /* What status prints; copied under engine.lock by the merge thread. */
 struct engine_view {
 	uint64_t now_ns, start_ns;
@@ -117,8 +105,7 @@ struct engine {
 	struct log *log;
 	char host[256], host_text[256];
 
-	struct engine_source sources[ENGINE_SOURCES_MAX];
-	uint32_t nsources;
+	struct feed feed;
 
 	/* merge */
 	struct segment_builder *builder;
@@ -129,6 +116,7 @@ struct engine {
 	char budget_reason[200];             /* of the step that a source is about to take */
 	uint64_t start_ns, now_ns, next_tick_ns, next_tables_ns, last_ns, next_housekeeping_ns;
 	uint64_t events, samples, lost, late, refused_told;
+	uint64_t queue_lost_told[FEED_SOURCES_MAX];
 	uint64_t flooded, flooded_told;      /* events over a quota */
 	bool started, tables_told;
 	bool closed;                         /* its time is over: what still comes is not looked at */

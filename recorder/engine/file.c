@@ -15,7 +15,7 @@
 
 static void ask_origin(const struct engine *e, struct source_origin *out)
 {
-	const struct engine_source *s = &e->sources[0];
+	const struct feed_source *s = &e->feed.sources[0];
 
 	memset(out, 0, sizeof(*out));
 	if (s->ops->origin)
@@ -126,7 +126,7 @@ void engine_file_wait_told_apart(struct engine *e)
 void engine_file_end(struct engine *e, enum engine_stop how, char *text, size_t n,
 		     struct window_end *why)
 {
-	const struct engine_source *s = &e->sources[0];
+	const struct feed_source *s = &e->feed.sources[0];
 	struct source_origin now;
 
 	if (e->last_ns > e->now_ns && !e->closed)

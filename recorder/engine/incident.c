@@ -409,9 +409,9 @@ uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns)
 		return wait_ns;
 	if (now_ns < due_ns)
 		return due_ns - now_ns < wait_ns ? due_ns - now_ns : wait_ns;
-	for (i = 0; i < e->nsources && e->caught_up_ns != e->next_end_ns; i++) {
-		if (e->sources[i].ops->catch_up)
-			e->sources[i].ops->catch_up(e->sources[i].source);
+	for (i = 0; i < e->feed.n && e->caught_up_ns != e->next_end_ns; i++) {
+		if (e->feed.sources[i].ops->catch_up)
+			e->feed.sources[i].ops->catch_up(e->feed.sources[i].source);
 	}
 	e->caught_up_ns = e->next_end_ns;
 	return wait_ns < CATCH_UP_NS ? wait_ns : CATCH_UP_NS;

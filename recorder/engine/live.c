@@ -1,11 +1,10 @@
 #include "engine/live.h"
 
 #include "base/os.h"
-#include "engine/source_thread.h"
+#include "engine/feed.h"
 
 #include <string.h>
 
-#define SOURCES_MAX 16u
 #define LOOK_NS (20 * NS_PER_MS)
 #define SWEEP_NS NS_PER_SEC
 #define SWEEP_MARGIN_NS (10 * NS_PER_SEC)
@@ -14,8 +13,8 @@ struct watching {
 	struct live *l;
 	struct frames *frames;
 	struct processes *processes;
-	struct source_thread sources[SOURCES_MAX];
-	unsigned n;
+	struct feed feed;
+	struct source_origin origin;
 	uint64_t swept_ns;
 };
 
@@ -26,34 +25,17 @@ static int open_source(struct watching *w, const struct source_ops *ops, struct 
 		/* Only the events that the rule names. */
 		.capture = {.freq_hz = 1, .stack_kb = w->l->stack_kb, .only_providers = ""},
 	};
-	int rc = source_thread_open(&w->sources[w->n], ops, &cfg, w->l->needs, err);
 
-	return rc ? rc : source_thread_start(&w->sources[w->n++], err);
+	return feed_open(&w->feed, ops, &cfg, w->l->needs, err);
 }
 
-static bool is_event(const struct event *e)
+static int take(void *ctx, const struct event *e)
 {
-	return e->kind == EVENT_GENERIC || e->kind == EVENT_LOG;
-}
+	struct watching *w = ctx;
 
-static int take_all(struct watching *w, const struct source_origin *origin)
-{
-	const struct event *e;
-	unsigned i;
-	int rc = 0;
-
-	for (i = 0; i < w->n && !rc; i++) {
-		struct source_thread *s = &w->sources[i];
-
-		if (atomic_load(&s->ended) && s->rc)
-			return s->rc;
-		while (!rc && (e = queue_peek(s->queue)) != NULL) {
-			if (is_event(e))
-				rc = w->l->each(w->l->ctx, e, origin);
-			queue_pop(s->queue);
-		}
-	}
-	return rc;
+	if (e->kind != EVENT_GENERIC && e->kind != EVENT_LOG)
+		return 0;
+	return w->l->each(w->l->ctx, e, &w->origin);
 }
 
 static void sweep(struct watching *w, uint64_t now_ns)
@@ -67,40 +49,39 @@ static void sweep(struct watching *w, uint64_t now_ns)
 
 static int watch(struct watching *w, struct err *err)
 {
-	struct source_origin origin = {.start_ns = os_now_ns()};
-	unsigned i;
 	int rc = 0;
 
-	while (!rc && os_now_ns() - origin.start_ns < w->l->for_ns &&
+	w->origin.start_ns = os_now_ns();
+	while (!rc && os_now_ns() - w->origin.start_ns < w->l->for_ns &&
 	       os_signal_wait(LOOK_NS) != OS_SIGNAL_STOP) {
-		rc = take_all(w, &origin);
+		rc = feed_take(&w->feed, take, w);
+		if (!rc)
+			rc = feed_failure(&w->feed, err);
 		sweep(w, os_now_ns());
 	}
-	for (i = 0; i < w->n; i++)
-		w->sources[i].ops->stop(w->sources[i].source);
-	for (i = 0; i < w->n; i++) {
-		source_thread_end(&w->sources[i]);
-		if (w->sources[i].rc && err)
-			*err = w->sources[i].err;
-	}
-	return rc ? rc : take_all(w, &origin);
+	feed_stop(&w->feed);
+	feed_join(&w->feed);
+	if (!rc)
+		rc = feed_take(&w->feed, take, w);
+	return rc ? rc : feed_failure(&w->feed, err);
 }
 
 static void close_all(struct watching *w)
 {
 	struct source_status status;
-	unsigned i;
+	uint32_t i;
 
-	for (i = 0; i < w->n; i++) {
-		struct source_thread *s = &w->sources[i];
+	feed_stop(&w->feed);
+	feed_join(&w->feed);
+	for (i = 0; i < w->feed.n; i++) {
+		struct feed_source *s = &w->feed.sources[i];
 
-		source_thread_end(s);
 		s->ops->status(s->source, &status);
 		w->l->lost += status.lost + queue_lost(s->queue);
 		if (status.note[0])
 			memcpy(w->l->note, status.note, sizeof(w->l->note));
-		source_thread_close(s);
 	}
+	feed_close(&w->feed);
 	processes_free(w->processes);
 	frames_free(w->frames);
 }
@@ -116,9 +97,11 @@ int live_read(struct live *l, struct err *err)
 	rc = frames_new(&w.frames, err);
 	if (!rc)
 		rc = processes_new(&w.processes, err);
-	for (i = 0; !rc && l->sources[i] && w.n < SOURCES_MAX; i++)
+	for (i = 0; !rc && l->sources[i]; i++)
 		if (l->sources[i]->events)
 			rc = open_source(&w, l->sources[i], err);
+	if (!rc)
+		rc = feed_start(&w.feed, err);
 	if (!rc)
 		rc = watch(&w, err);
 	close_all(&w);

@@ -15,9 +15,9 @@ static void apply(struct engine *e)
 
 	ring_set_max(e->ring, (size_t)now->ring_bytes);
 	symbols_set_max(e->symbols, (size_t)now->symbol_bytes);
-	for (i = 0; i < e->nsources; i++) {
-		if (e->sources[i].ops->set_memory)
-			e->sources[i].ops->set_memory(e->sources[i].source, (size_t)now->table_bytes);
+	for (i = 0; i < e->feed.n; i++) {
+		if (e->feed.sources[i].ops->set_memory)
+			e->feed.sources[i].ops->set_memory(e->feed.sources[i].source, (size_t)now->table_bytes);
 	}
 }
 

@@ -67,8 +67,8 @@ static void fresh_frame(void *ctx, struct frame *frame)
 	struct symbol symbol;
 	uint32_t i;
 
-	for (i = 0; i < e->nsources; i++) {
-		const struct engine_source *s = &e->sources[i];
+	for (i = 0; i < e->feed.n; i++) {
+		const struct feed_source *s = &e->feed.sources[i];
 
 		if (!s->ops->name_frame || !s->ops->name_frame(s->source, frame, &symbol))
 			continue;
@@ -173,13 +173,12 @@ static void note_own_losses(struct engine *e)
 	struct frames_use frames;
 	uint32_t i;
 
-	for (i = 0; i < e->nsources; i++) {
-		struct engine_source *s = &e->sources[i];
-		uint64_t lost = queue_lost(s->queue);
+	for (i = 0; i < e->feed.n; i++) {
+		uint64_t lost = queue_lost(e->feed.sources[i].queue);
 
-		if (lost != s->queue_lost_told)
-			put_loss(e, LOSS_QUEUE, lost - s->queue_lost_told);
-		s->queue_lost_told = lost;
+		if (lost != e->queue_lost_told[i])
+			put_loss(e, LOSS_QUEUE, lost - e->queue_lost_told[i]);
+		e->queue_lost_told[i] = lost;
 	}
 	if (e->flooded != e->flooded_told)
 		put_loss(e, LOSS_FLOOD, e->flooded - e->flooded_told);
@@ -197,33 +196,16 @@ static uint64_t released_until(const struct engine *e)
 	uint64_t lowest = UINT64_MAX, now = os_now_ns(), behind = LATE_NS;
 	uint32_t i;
 
-	for (i = 0; i < e->nsources; i++) {
-		uint64_t released = queue_released(e->sources[i].queue, now);
+	for (i = 0; i < e->feed.n; i++) {
+		uint64_t released = queue_released(e->feed.sources[i].queue, now);
 
 		lowest = released < lowest ? released : lowest;
-		if (e->sources[i].ops->behind_ns > behind)
-			behind = e->sources[i].ops->behind_ns;
+		if (e->feed.sources[i].ops->behind_ns > behind)
+			behind = e->feed.sources[i].ops->behind_ns;
 	}
 	if (e->cfg->live && lowest < now - behind)
 		lowest = now - behind;
 	return lowest;
-}
-
-static struct engine_source *oldest_source(struct engine *e, const struct event **out)
-{
-	struct engine_source *oldest = NULL;
-	uint32_t i;
-
-	*out = NULL;
-	for (i = 0; i < e->nsources; i++) {
-		const struct event *event = queue_peek(e->sources[i].queue);
-
-		if (event && (!*out || event->time_ns < (*out)->time_ns)) {
-			*out = event;
-			oldest = &e->sources[i];
-		}
-	}
-	return oldest;
 }
 
 /* With --dedup the last firing may turn out to be a repetition: until the writer has decided, go on. */
@@ -256,8 +238,8 @@ static void note_begun(struct engine *e)
 	if (atomic_load(&e->begun))
 		return;
 	now_ns = os_now_ns();
-	for (i = 0; i < e->nsources; i++)
-		if (!queue_released(e->sources[i].queue, now_ns))
+	for (i = 0; i < e->feed.n; i++)
+		if (!queue_released(e->feed.sources[i].queue, now_ns))
 			return;
 	atomic_store(&e->begun, true);
 	os_wake(e->wake_control);
@@ -267,16 +249,16 @@ static void note_begun(struct engine *e)
 static bool release(struct engine *e)
 {
 	uint64_t until_ns = released_until(e);
-	struct engine_source *source;
+	struct feed_source *source;
 	const struct event *event;
 	uint32_t n = 0;
 
 	/* A file is the only source, so its order is the order; it must not wait for a watermark. */
-	while ((source = oldest_source(e, &event)) != NULL &&
+	while ((event = feed_peek(&e->feed, &source)) != NULL &&
 	       (event->time_ns <= until_ns || e->cfg->capture.file)) {
 		if (!e->closed)
 			deliver(e, event);
-		queue_pop(source->queue);
+		feed_pop(source);
 		/* At once: how much of a file was read does not depend on how many events waited. */
 		if (e->cfg->capture.file && !e->closed)
 			end_when_done(e);
@@ -337,24 +319,10 @@ static void housekeeping(struct engine *e)
 
 static void stop_sources(struct engine *e)
 {
-	uint32_t i;
-
 	if (e->stopping_sources)
 		return;
 	e->stopping_sources = true;
-	for (i = 0; i < e->nsources; i++)
-		e->sources[i].ops->stop(e->sources[i].source);
-}
-
-static bool all_ended(const struct engine *e)
-{
-	uint32_t i;
-
-	for (i = 0; i < e->nsources; i++) {
-		if (!atomic_load(&e->sources[i].ended))
-			return false;
-	}
-	return true;
+	feed_stop(&e->feed);
 }
 
 static void take_snapshot(struct engine *e)
@@ -448,12 +416,14 @@ static uint64_t idle_ns(struct engine *e, bool busy)
 {
 	uint64_t now_ns = os_now_ns(), wait_ns = IDLE_NS - now_ns % IDLE_NS, until_ns;
 	const struct event *event;
+	struct feed_source *source;
 
 	if (e->cfg->capture.file)
 		return FILE_IDLE_NS;
 	if (busy || e->in_window || atomic_load(&e->stop) != STOP_NO)
 		return BUSY_NS;
-	if (!oldest_source(e, &event))
+	event = feed_peek(&e->feed, &source);
+	if (!event)
 		return wait_ns;
 	until_ns = released_until(e);
 	if (until_ns >= event->time_ns || event->time_ns - until_ns < IDLE_MIN_NS)
@@ -470,7 +440,7 @@ void engine_merge_main(void *ctx)
 	os_thread_priority(e->cfg->capture.file ? OS_PRIORITY_NORMAL : OS_PRIORITY_HIGH);
 	for (;;) {
 		/* Looked at before the queues: what ended sources have put is then in them. */
-		ended = all_ended(e);
+		ended = feed_ended(&e->feed);
 		any = release(e);
 		note_begun(e);
 		housekeeping(e);

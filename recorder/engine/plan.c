@@ -2,12 +2,11 @@
 
 #include "base/os.h"
 #include "engine/engine.h"
-#include "engine/source_thread.h"
+#include "engine/feed.h"
 
 #include <math.h>
 #include <string.h>
 
-#define SOURCES_MAX 8u
 #define LOOK_NS (50 * NS_PER_MS)
 #define LOOK_EVENTS 256u                     /* between two looks at the clock */
 #define LEAD_NS NS_PER_SEC                   /* all that runs already is listed then, once */
@@ -25,8 +24,9 @@ struct planner {
 	struct processes *processes;
 	struct segment_builder *builder, *halves[2], *events;
 	unsigned at_half;                    /* which one takes what comes */
-	struct source_thread sources[SOURCES_MAX];
-	uint32_t nsources;
+	struct feed feed;
+	uint64_t until_ns;                   /* of the time that is measured now */
+	uint32_t taken;
 	struct piece half, whole;            /* of the halves the sum; if no segment got full */
 	struct piece full;                   /* of those that did, the sum */
 	double event_bytes;                  /* of what are no samples, alone */
@@ -55,15 +55,15 @@ double plan_segments_held(double ring_bytes, double segment_bytes)
 	return n > 1.5 ? n : 1.5;            /* the newest sealed one always stays */
 }
 
-static int open_source(struct planner *p, const struct source_ops *ops, struct err *err)
+static int open_sources(struct planner *p, struct err *err)
 {
 	struct source_config cfg = p->cfg->source;
 	int rc;
 
 	cfg.frames = p->frames;
 	cfg.processes = p->processes;
-	rc = source_thread_open(&p->sources[p->nsources], ops, &cfg, p->cfg->needs, err);
-	return rc ? rc : source_thread_start(&p->sources[p->nsources++], err);
+	rc = feed_open_all(&p->feed, p->cfg->sources, &cfg, p->cfg->needs, err);
+	return rc ? rc : feed_start(&p->feed, err);
 }
 
 double plan_ring_bytes(const struct segment *s)
@@ -119,29 +119,23 @@ static void take(struct planner *p, const struct event *from)
 				       ? e.value * p->cfg->source.capture.freq_hz / 1e9 : 1;
 }
 
-/* Until the queues are empty, or it is UNTIL_NS: on a machine that is busy enough they never are. */
-static void take_all(struct planner *p, uint64_t until_ns)
+/* Ends at until_ns: on a busy machine the queues never are empty. */
+static int take_in_time(void *ctx, const struct event *e)
 {
-	const struct event *e;
-	uint32_t taken = 0, i;
+	struct planner *p = ctx;
 
-	for (i = 0; i < p->nsources; i++) {
-		while ((e = queue_peek(p->sources[i].queue)) != NULL) {
-			if (taken++ % LOOK_EVENTS == LOOK_EVENTS - 1 && os_now_ns() >= until_ns)
-				return;
-			take(p, e);
-			queue_pop(p->sources[i].queue);
-		}
-	}
+	take(p, e);
+	return ++p->taken % LOOK_EVENTS == 0 && os_now_ns() >= p->until_ns;
 }
 
 static uint64_t take_for(struct planner *p, uint64_t ns)
 {
 	uint64_t start_ns = os_now_ns(), now_ns = start_ns;
 
+	p->until_ns = start_ns + ns;
 	while (now_ns - start_ns < ns) {
 		os_sleep_ns(LOOK_NS);
-		take_all(p, start_ns + ns);
+		feed_take(&p->feed, take_in_time, p);
 		now_ns = os_now_ns();
 	}
 	return now_ns - start_ns;
@@ -161,16 +155,12 @@ static void sample_denser(struct planner *p, double samples_per_s)
 	double times = here > 0 ? ceil(full_samples(samples_per_s) / here) : 1;
 	const struct capture *asked = &p->cfg->source.capture;
 	struct source_level to = {asked->freq_hz, asked->stack_kb};
-	uint32_t i;
 
 	to.freq_hz *= times < DENSER_MAX ? (unsigned)times : DENSER_MAX;
 	to.freq_hz = to.freq_hz < FREQ_MAX ? to.freq_hz : FREQ_MAX;
 	if (to.freq_hz <= asked->freq_hz || capture_switches(asked))
 		return;
-	for (i = 0; i < p->nsources; i++) {
-		if (p->sources[i].ops->set_level)
-			p->sources[i].ops->set_level(p->sources[i].source, &to);
-	}
+	feed_set_level(&p->feed, &to);
 }
 
 static uint32_t processes(const struct planner *p)
@@ -241,12 +231,9 @@ static void conclude(struct planner *p, struct plan *out)
 
 static void close_all(struct planner *p)
 {
-	uint32_t i;
-
-	for (i = 0; i < p->nsources; i++)
-		source_thread_end(&p->sources[i]);
-	for (i = 0; i < p->nsources; i++)
-		source_thread_close(&p->sources[i]);
+	feed_stop(&p->feed);
+	feed_join(&p->feed);
+	feed_close(&p->feed);
 	segment_builder_free(p->builder);
 	segment_builder_free(p->halves[0]);
 	segment_builder_free(p->halves[1]);
@@ -258,7 +245,6 @@ static void close_all(struct planner *p)
 int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *err)
 {
 	struct planner p = {.cfg = cfg};
-	uint32_t i;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -273,8 +259,8 @@ int plan_measure(const struct plan_config *cfg, struct plan *out, struct err *er
 		rc = segment_builder_new(p.frames, p.processes, &p.halves[1], err);
 	if (!rc)
 		rc = segment_builder_new(p.frames, p.processes, &p.events, err);
-	for (i = 0; !rc && cfg->sources[i] && i < SOURCES_MAX; i++)
-		rc = open_source(&p, cfg->sources[i], err);
+	if (!rc)
+		rc = open_sources(&p, err);
 	if (!rc) {
 		out->measured_s = measure(&p);
 		p.whole = seal(p.builder);

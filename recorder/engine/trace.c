@@ -1,7 +1,7 @@
 #include "engine/trace.h"
 
 #include "base/os.h"
-#include "engine/source_thread.h"
+#include "engine/feed.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct reading {
 	struct trace *t;
 	struct frames *frames;
 	struct processes *processes;
-	struct source_thread from;
+	struct feed feed;
 };
 
 static int open_reading(struct reading *r, struct err *err)
@@ -29,18 +29,19 @@ static int open_reading(struct reading *r, struct err *err)
 		return rc;
 	cfg.frames = r->frames;
 	cfg.processes = r->processes;
-	return source_thread_open(&r->from, r->t->ops, &cfg, &none, err);
+	return feed_open(&r->feed, r->t->ops, &cfg, &none, err);
 }
 
 static void ask_origin(struct reading *r)
 {
 	memset(&r->t->origin, 0, sizeof(r->t->origin));
 	if (r->t->ops->origin)
-		r->t->ops->origin(r->from.source, &r->t->origin);
+		r->t->ops->origin(r->feed.sources[0].source, &r->t->origin);
 }
 
-static int take(struct reading *r, const struct event *e)
+static int take(void *ctx, const struct event *e)
 {
+	struct reading *r = ctx;
 	struct trace *t = r->t;
 
 	if (!t->events++)
@@ -54,17 +55,12 @@ static int take(struct reading *r, const struct event *e)
 
 static int take_all(struct reading *r)
 {
-	const struct event *e;
 	bool ended;
-	int rc = 0;
+	int rc;
 
 	do {
-		/* Looked at before the queue: what the source has put is then in it. */
-		ended = atomic_load(&r->from.ended);
-		while (!rc && (e = queue_peek(r->from.queue)) != NULL) {
-			rc = take(r, e);
-			queue_pop(r->from.queue);
-		}
+		ended = feed_ended(&r->feed);
+		rc = feed_take(&r->feed, take, r);
 		if (!rc && !ended)
 			os_sleep_ns(IDLE_NS);
 	} while (!rc && !ended);
@@ -78,18 +74,16 @@ int trace_read(struct trace *t, struct err *err)
 
 	t->events = 0;
 	if (!rc)
-		rc = source_thread_start(&r.from, err);
+		rc = feed_start(&r.feed, err);
 	if (!rc) {
 		rc = take_all(&r);
-		source_thread_end(&r.from);
-		if (!rc && r.from.rc) {
-			rc = r.from.rc;
-			if (err)
-				*err = r.from.err;
-		}
+		feed_stop(&r.feed);
+		feed_join(&r.feed);
+		if (!rc)
+			rc = feed_failure(&r.feed, err);
 		ask_origin(&r);
 	}
-	source_thread_close(&r.from);
+	feed_close(&r.feed);
 	processes_free(r.processes);
 	frames_free(r.frames);
 	return rc;

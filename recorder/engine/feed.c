@@ -1,0 +1,155 @@
+#include "engine/feed.h"
+
+static void source_main(void *ctx)
+{
+	struct feed_source *s = ctx;
+
+	s->rc = s->ops->run(s->source, &s->err);
+	queue_finish(s->queue);
+	atomic_store(&s->ended, true);
+	if (s->feed->on_end)
+		s->feed->on_end(s->feed->ctx, s);
+}
+
+int feed_open(struct feed *f, const struct source_ops *ops, const struct source_config *cfg,
+	      const struct needs *needs, struct err *err)
+{
+	struct feed_source *s = &f->sources[f->n];
+	struct source_config with_queue = *cfg;
+	int rc;
+
+	if (f->n == FEED_SOURCES_MAX)
+		return err_set(err, ERR_LIMIT, "over %u sources", FEED_SOURCES_MAX);
+	with_queue.queue = queue_new(QUEUE_BYTES);
+	if (!with_queue.queue)
+		return err_memory(err, "for the queue of the %s source", ops->name);
+	rc = ops->open(&with_queue, needs, &s->source, err);
+	if (rc) {
+		queue_free(with_queue.queue);
+		return rc;
+	}
+	s->ops = ops;
+	s->queue = with_queue.queue;
+	s->feed = f;
+	f->n++;
+	return 0;
+}
+
+int feed_open_all(struct feed *f, const struct source_ops *const *list, const struct source_config *cfg,
+		  const struct needs *needs, struct err *err)
+{
+	int rc = 0;
+
+	for (; !rc && *list; list++)
+		rc = feed_open(f, *list, cfg, needs, err);
+	return rc;
+}
+
+int feed_start(struct feed *f, struct err *err)
+{
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < f->n; i++)
+		rc = os_thread_start(f->sources[i].ops->name, source_main, &f->sources[i],
+				     &f->sources[i].thread, err);
+	return rc;
+}
+
+const struct event *feed_peek(struct feed *f, struct feed_source **from)
+{
+	const struct event *oldest = NULL;
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++) {
+		const struct event *e = queue_peek(f->sources[i].queue);
+
+		if (e && (!oldest || e->time_ns < oldest->time_ns)) {
+			oldest = e;
+			*from = &f->sources[i];
+		}
+	}
+	return oldest;
+}
+
+void feed_pop(struct feed_source *from)
+{
+	queue_pop(from->queue);
+}
+
+int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx)
+{
+	struct feed_source *from;
+	const struct event *e;
+	int rc = 0;
+
+	while (!rc && (e = feed_peek(f, &from)) != NULL) {
+		rc = each(ctx, e);
+		feed_pop(from);
+	}
+	return rc;
+}
+
+bool feed_ended(const struct feed *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (!atomic_load(&f->sources[i].ended))
+			return false;
+	return true;
+}
+
+int feed_failure(const struct feed *f, struct err *err)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++) {
+		const struct feed_source *s = &f->sources[i];
+
+		if (!atomic_load(&s->ended) || !s->rc)
+			continue;
+		if (err)
+			*err = s->err;
+		return s->rc;
+	}
+	return 0;
+}
+
+void feed_set_level(struct feed *f, const struct source_level *level)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++)
+		if (f->sources[i].ops->set_level)
+			f->sources[i].ops->set_level(f->sources[i].source, level);
+}
+
+void feed_stop(struct feed *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++)
+		f->sources[i].ops->stop(f->sources[i].source);
+}
+
+void feed_join(struct feed *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++) {
+		os_thread_join(f->sources[i].thread);
+		f->sources[i].thread = NULL;
+	}
+}
+
+void feed_close(struct feed *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n; i++) {
+		f->sources[i].ops->close(f->sources[i].source);
+		queue_free(f->sources[i].queue);
+	}
+	f->n = 0;
+}

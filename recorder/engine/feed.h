@@ -1,0 +1,65 @@
+/*
+ * Sources, each on a thread of its own, and the events that they deliver, oldest first.
+ *
+ * One thread opens the sources, starts them, takes their events and closes them. All of them are
+ * open before the first one runs.
+ */
+#ifndef FEED_H
+#define FEED_H
+
+#include "base/os.h"
+#include "source/source.h"
+
+#include <stdatomic.h>
+
+#define FEED_SOURCES_MAX 16u
+
+struct feed_source {
+	const struct source_ops *ops;
+	struct source *source;
+	struct queue *queue;
+	struct os_thread *thread;
+	struct feed *feed;
+	int rc;                              /* of run(), with err; valid once the source has ended */
+	struct err err;
+	_Atomic bool ended;                  /* its last event is in the queue */
+};
+
+struct feed {                                /* starts as {0}, or with on_end set; does not move */
+	struct feed_source sources[FEED_SOURCES_MAX];
+	uint32_t n;
+	void (*on_end)(void *ctx, const struct feed_source *s);   /* the source's thread; NULL = none */
+	void *ctx;
+};
+
+/*
+ * Open one more source, with a queue of its own in place of cfg's.
+ *
+ * returns  0; what its open() returned; ERR_LIMIT; ERR_MEMORY. What is open already stays open
+ */
+int feed_open(struct feed *f, const struct source_ops *ops, const struct source_config *cfg,
+	      const struct needs *needs, struct err *err);
+/* Open each source of a list that ends in NULL. */
+int feed_open_all(struct feed *f, const struct source_ops *const *list, const struct source_config *cfg,
+		  const struct needs *needs, struct err *err);
+/* Start a thread for each source. After a failure those that run are to be stopped and joined. */
+int feed_start(struct feed *f, struct err *err);
+
+/* The oldest event of all queues, borrowed until feed_pop(from); NULL = all are empty. */
+const struct event *feed_peek(struct feed *f, struct feed_source **from);
+void feed_pop(struct feed_source *from);
+/* Hand each waiting event to each(), until the queues are empty or it returns non-zero: returned. */
+int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx);
+
+/* Whether every source has ended; asked before the queues are emptied, nothing follows after that. */
+bool feed_ended(const struct feed *f);
+/* The error of the first source that failed, or 0. */
+int feed_failure(const struct feed *f, struct err *err);
+
+/* Any thread: sample at another rate from now on; see source_ops.set_level. */
+void feed_set_level(struct feed *f, const struct source_level *level);
+void feed_stop(struct feed *f);              /* any thread; run() of each returns soon */
+void feed_join(struct feed *f);
+void feed_close(struct feed *f);             /* they are joined */
+
+#endif
