@@ -303,7 +303,7 @@ static void weigh(struct diff_tree *t, const struct diff *d)
 	}
 	for (i = t->tree.nnodes; i-- > 0;) {
 		caller = t->tree.nodes[i].caller;
-		if (caller == TREE_NONE) {
+		if (caller == STACK_TREE_NONE) {
 			t->base_sum += t->all_base[i];
 			t->test_sum += t->all_test[i];
 			continue;
@@ -314,12 +314,12 @@ static void weigh(struct diff_tree *t, const struct diff *d)
 }
 
 int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff_options *opt,
-		    const struct tree_style *style, struct err *err)
+		    const struct stack_tree_style *style, struct err *err)
 {
 	struct export_options eo = {
 		.stream = d->stream, .annotate = opt->annotate, .addresses = opt->addresses,
 	};
-	int rc = tree_build(&t->tree, &d->in, &eo, style, err);
+	int rc = export_tree_build(&t->tree, &d->in, &eo, style, err);
 	size_t n = (size_t)t->tree.nnodes + 1;
 
 	if (rc)
@@ -336,7 +336,7 @@ int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff
 
 void diff_tree_free(struct diff_tree *t)
 {
-	tree_free(&t->tree);
+	stack_tree_free(&t->tree);
 	free(t->base);
 	free(t->test);
 	free(t->all_base);
@@ -345,26 +345,6 @@ void diff_tree_free(struct diff_tree *t)
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
-
-/* Nodes of depth 0 are processes, those of depth 1 threads. */
-static bool is_function(const struct tree *t, uint32_t node)
-{
-	uint32_t caller = t->nodes[node].caller;
-
-	return caller != TREE_NONE && t->nodes[caller].caller != TREE_NONE;
-}
-
-/* Whether no caller has the same text: then a stack is counted here. */
-static bool is_outermost(const struct tree *t, uint32_t node)
-{
-	uint32_t up;
-
-	for (up = t->nodes[node].caller; is_function(t, up); up = t->nodes[up].caller) {
-		if (t->nodes[up].text == t->nodes[node].text)
-			return false;
-	}
-	return true;
-}
 
 int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_function **out,
 		   uint32_t *n, struct err *err)
@@ -379,14 +359,14 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 		return err_memory(err, "while comparing functions");
 	}
 	for (i = 0; i < t->tree.nnodes; i++) {
-		const struct tree_node *node = &t->tree.nodes[i];
+		const struct stack_tree_node *node = &t->tree.nodes[i];
 
-		roots[i] = node->caller == TREE_NONE ? i : roots[node->caller];
-		if (!is_function(&t->tree, i) || (process != TREE_NONE && roots[i] != process))
+		roots[i] = node->caller == STACK_TREE_NONE ? i : roots[node->caller];
+		if (!stack_tree_is_frame(&t->tree, i) || (process != STACK_TREE_NONE && roots[i] != process))
 			continue;
 		all[node->text].own_base += t->base[i];
 		all[node->text].own_test += t->test[i];
-		if (!is_outermost(&t->tree, i))
+		if (!stack_tree_is_outermost(&t->tree, i))
 			continue;
 		all[node->text].base += t->all_base[i];
 		all[node->text].test += t->all_test[i];

@@ -10,7 +10,7 @@
 #ifndef EXPORT_DIFF_H
 #define EXPORT_DIFF_H
 
-#include "export/tree.h"
+#include "export/export_tree.h"
 
 enum diff_normalize {
 	DIFF_BY_DURATION,                    /* as if the base's window were as long as the test's */
@@ -60,7 +60,7 @@ void diff_notes_put(struct buf *out, const struct diff *d);
 /* ---- the call tree, with two weights -------------------------------------------------------- */
 
 struct diff_tree {
-	struct tree tree;
+	struct stack_tree tree;
 	double *base, *test;                 /* of the samples that end at a node; the base's times factor */
 	double *all_base, *all_test;         /* with those of its callees */
 	double base_sum, test_sum;
@@ -72,7 +72,7 @@ struct diff_options {
 
 /* t starts as {0}. 0 or ERR_MEMORY. */
 int diff_tree_build(struct diff_tree *t, const struct diff *d, const struct diff_options *opt,
-		    const struct tree_style *style, struct err *err);
+		    const struct stack_tree_style *style, struct err *err);
 void diff_tree_free(struct diff_tree *t);
 
 /* A function's inclusive weights, each stack once however often the function is in it; and its own. */
@@ -83,7 +83,7 @@ struct diff_function {
 };
 
 /*
- * Of one process (its node), or of all (TREE_NONE); in the order of their texts' numbers; free() the
+ * Of one process (its node), or of all (STACK_TREE_NONE); in the order of their texts' numbers; free() the
  * result. ERR_MEMORY.
  */
 int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_function **out,

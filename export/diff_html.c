@@ -17,7 +17,7 @@
 
 #include <inttypes.h>
 
-static void put_numbers(struct json *j, const char *key, const struct tree *t, bool callers)
+static void put_numbers(struct json *j, const char *key, const struct stack_tree *t, bool callers)
 {
 	uint32_t i;
 
@@ -27,13 +27,13 @@ static void put_numbers(struct json *j, const char *key, const struct tree *t, b
 		if (!callers)
 			json_uint(j, t->nodes[i].text);
 		else
-			json_uint(j, t->nodes[i].caller == TREE_NONE ? 0 : i - t->nodes[i].caller);
+			json_uint(j, t->nodes[i].caller == STACK_TREE_NONE ? 0 : i - t->nodes[i].caller);
 	}
 	json_close(j, ']');
 }
 
 /* Only nodes that weigh something: how many, then pairs. */
-static void put_side(struct json *j, const struct tree *t, const double *weights, double per)
+static void put_side(struct json *j, const struct stack_tree *t, const double *weights, double per)
 {
 	uint32_t i, n = 0, last = 0;
 
@@ -51,24 +51,18 @@ static void put_side(struct json *j, const struct tree *t, const double *weights
 	}
 }
 
-static void put_texts(struct json *j, const struct tree *t, struct buf *scratch)
+static void put_texts(struct json *j, const struct stack_tree *t)
 {
 	uint32_t i;
 
 	json_key(j, "texts");
 	json_open(j, '[');
-	for (i = 0; i < t->ntexts; i++) {
-		buf_reset(scratch);
-		buf_put(scratch, tree_text(t, i), t->texts[i].len);
-		json_str(j, buf_text(scratch));
-		if (scratch->failed)
-			j->out->failed = scratch->failed;
-	}
+	for (i = 0; i < t->ntexts; i++)
+		json_str(j, stack_tree_text(t, i));
 	json_close(j, ']');
 }
 
-static void put_all(struct json *j, const struct diff *d, const struct diff_tree *t,
-		    struct buf *scratch)
+static void put_all(struct json *j, const struct diff *d, const struct diff_tree *t)
 {
 	struct diff_unit unit = diff_unit(d);
 
@@ -79,7 +73,7 @@ static void put_all(struct json *j, const struct diff *d, const struct diff_tree
 	json_key_int(j, "from_ms", 0);
 	json_key_int(j, "to_ms", 2);
 	json_key_int(j, "buckets", 2);
-	put_texts(j, &t->tree, scratch);
+	put_texts(j, &t->tree);
 	put_numbers(j, "callers", &t->tree, true);
 	put_numbers(j, "names", &t->tree, false);
 	json_key(j, "weights");
@@ -115,13 +109,13 @@ static int put_head(const struct diff *d, struct out *out)
 static int diff_html_write(const struct diff *d, const struct diff_options *opt, struct out *out,
 			   struct err *err)
 {
-	struct buf text = {0}, scratch = {0};
+	struct buf text = {0};
 	struct json json = {.out = &text};
 	struct diff_tree tree = {0};
-	int rc = diff_tree_build(&tree, d, opt, &markup_style, err);
+	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
 
 	if (!rc) {
-		put_all(&json, d, &tree, &scratch);
+		put_all(&json, d, &tree);
 		rc = buf_check(&text, "the page's data", err);
 	}
 	out_puts(out, html_begin);
@@ -138,7 +132,6 @@ static int diff_html_write(const struct diff *d, const struct diff_options *opt,
 	out_puts(out, "</script>\n</body>\n</html>\n");
 	diff_tree_free(&tree);
 	buf_free(&text);
-	buf_free(&scratch);
 	return rc;
 }
 

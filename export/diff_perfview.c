@@ -37,7 +37,7 @@ static void put_thousandths(struct buf *line, int64_t v)
 		ms_put(line, v * 1000);
 }
 
-static void put_samples(const struct tree *t, const struct diff *d, struct buf *line, struct out *out)
+static void put_samples(const struct stack_tree *t, const struct diff *d, struct buf *line, struct out *out)
 {
 	bool is_time = d->stream == STREAM_CPU || d->stream == STREAM_OFF_CPU;
 	double scale = is_time ? 1e-3 : 1e3;
@@ -66,9 +66,9 @@ static int diff_perfview_write(const struct diff *d, const struct diff_options *
 			       struct err *err)
 {
 	struct export_options eo = {.stream = d->stream, .addresses = opt->addresses};
-	struct tree tree = {0};
+	struct stack_tree tree = {0};
 	struct buf line = {0}, notes = {0};
-	int rc = tree_build(&tree, &d->in, &eo, &perfview_style, err);
+	int rc = export_tree_build(&tree, &d->in, &eo, &perfview_style, err);
 
 	if (!rc && !buf_reserve(&line, PERFVIEW_LINE_MAX))
 		rc = buf_check(&line, "the XML", err);
@@ -82,7 +82,7 @@ static int diff_perfview_write(const struct diff *d, const struct diff_options *
 	}
 	buf_free(&line);
 	buf_free(&notes);
-	tree_free(&tree);
+	stack_tree_free(&tree);
 	return rc;
 }
 

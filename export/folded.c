@@ -31,9 +31,10 @@ static void no_semicolons(struct buf *out, size_t start)
 	}
 }
 
-static void put_process(const struct incident *in, const struct export_options *opt,
-			uint32_t thread, struct buf *out)
+static void put_process(const struct incident *in, const void *ctx, uint32_t thread,
+			struct buf *out)
 {
+	const struct export_options *opt = ctx;
 	size_t start = out->len;
 	struct who who;
 
@@ -47,9 +48,10 @@ static void put_process(const struct incident *in, const struct export_options *
 		out->data[start + 1] = '_';
 }
 
-static void put_thread(const struct incident *in, const struct export_options *opt,
-		       uint32_t thread, struct buf *out)
+static void put_thread(const struct incident *in, const void *ctx, uint32_t thread,
+			struct buf *out)
 {
+	const struct export_options *opt = ctx;
 	size_t start = out->len;
 	struct who who;
 
@@ -60,9 +62,10 @@ static void put_thread(const struct incident *in, const struct export_options *o
 	no_semicolons(out, start);
 }
 
-static void put_frame(const struct incident *in, const struct export_options *opt, uint32_t frame,
+static void put_frame(const struct incident *in, const void *ctx, uint32_t frame,
 		      struct buf *out)
 {
+	const struct export_options *opt = ctx;
 	uint32_t flags = in->frames[frame].flags;
 	size_t start = out->len;
 
@@ -98,11 +101,12 @@ static bool leaf(char *text, size_t n)
 	return blank != 0;
 }
 
-const struct tree_style folded_style = {
+const struct stack_tree_style folded_style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
 	.leaf = leaf,
+	.marks = true,
 };
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -118,7 +122,7 @@ struct branch {
 };
 
 struct folded {
-	const struct tree *tree;
+	const struct stack_tree *tree;
 	uint32_t *families;                  /* of each text */
 	const uint64_t *counts;              /* weight of the samples that end at a node */
 	const uint64_t *second;              /* of a second column; NULL = there is none */
@@ -164,7 +168,7 @@ static int make_families(struct folded *f)
 		return ERR_MEMORY;
 	}
 	for (i = 0; i < n; i++)
-		items[i] = (struct ranked){tree_text(f->tree, i), f->tree->texts[i].len, i};
+		items[i] = (struct ranked){stack_tree_text(f->tree, i), f->tree->texts[i].len, i};
 	qsort(items, n, sizeof(*items), compare_texts);
 	for (i = 0; i < n; i++) {
 		if (items[i].len < head->len || memcmp(items[i].text, head->text, head->len) != 0) {
@@ -195,9 +199,9 @@ static uint32_t tail_of(const struct branch *b, struct buf *to)
 /* No branch of a caller begins another, so a difference comes before either ends. */
 static int compare_bytes(const struct branch *a, const struct branch *b)
 {
-	const struct tree *t = a->f->tree;
-	const struct tree_text *ta = &t->texts[t->nodes[a->node].text];
-	const struct tree_text *tb = &t->texts[t->nodes[b->node].text];
+	const struct stack_tree *t = a->f->tree;
+	const struct stack_tree_text *ta = &t->texts[t->nodes[a->node].text];
+	const struct stack_tree_text *tb = &t->texts[t->nodes[b->node].text];
 	char bytes[2][2 * COUNT_MAX_BYTES + 8];
 	struct buf tails[2] = {{.data = bytes[0], .cap = sizeof(bytes[0])},
 			       {.data = bytes[1], .cap = sizeof(bytes[1])}};
@@ -228,7 +232,7 @@ static int compare(const void *left, const void *right)
 
 static void branch_add(struct folded *f, uint32_t node, bool ends)
 {
-	const struct tree_node *n = &f->tree->nodes[node];
+	const struct stack_tree_node *n = &f->tree->nodes[node];
 
 	f->branches[f->next[n->caller + 1]++] = (struct branch){
 		.f = f, .family = f->families[n->text], .node = node, .ends = ends,
@@ -251,7 +255,7 @@ static int lay_out(struct folded *f)
 		uint32_t caller = f->tree->nodes[i].caller;
 
 		f->first[caller + 2] += (uint32_t)has_count(f, i) + (uint32_t)inner[i];
-		if (caller != TREE_NONE)
+		if (caller != STACK_TREE_NONE)
 			inner[caller] = true;
 	}
 	for (i = 0; i <= nnodes; i++)
@@ -282,14 +286,14 @@ static int lay_out(struct folded *f)
 static int write_lines(struct folded *f, struct out *out)
 {
 	struct buf *prefix = &f->prefix;
-	uint32_t node = TREE_NONE;           /* its slot is node + 1: 0 for the root */
-	const struct tree_text *text;
+	uint32_t node = STACK_TREE_NONE;           /* its slot is node + 1: 0 for the root */
+	const struct stack_tree_text *text;
 	const struct branch *b;
 	size_t start;
 
 	while (!prefix->failed && !out_failed(out)) {
 		if (f->next[node + 1] == f->first[node + 2]) {
-			if (node == TREE_NONE)
+			if (node == STACK_TREE_NONE)
 				break;
 			prefix->len -= f->tree->texts[f->tree->nodes[node].text].len + 1;
 			node = f->tree->nodes[node].caller;
@@ -311,7 +315,7 @@ static int write_lines(struct folded *f, struct out *out)
 	return prefix->failed;
 }
 
-int folded_write_tree(const struct tree *tree, const uint64_t *counts, const uint64_t *second,
+int folded_write_tree(const struct stack_tree *tree, const uint64_t *counts, const uint64_t *second,
 		      struct out *out, struct err *err)
 {
 	struct folded f = {.tree = tree, .counts = counts, .second = second};
@@ -331,34 +335,22 @@ int folded_write_tree(const struct tree *tree, const uint64_t *counts, const uin
 	return rc;
 }
 
-static uint64_t *count_samples(const struct tree *tree, const struct incident *in)
-{
-	uint64_t *counts = calloc((size_t)tree->nnodes + 1, sizeof(*counts));
-	uint32_t i;
-
-	for (i = 0; counts && i < in->nsamples; i++) {
-		if (tree->of_sample[i] != TREE_NONE)
-			counts[tree->of_sample[i]] += export_weight(in, &in->samples[i]);
-	}
-	return counts;
-}
-
 static int folded_write(const struct incident *in, const struct export_options *opt,
 			struct out *out, struct err *err)
 {
-	struct tree tree = {0};
+	struct stack_tree tree = {0};
 	uint64_t *counts = NULL;
 	int rc;
 
 	if (opt->offsets)
 		return livestacks_write_folded(in, opt, out, err);
-	rc = tree_build(&tree, in, opt, &folded_style, err);
+	rc = export_tree_build(&tree, in, opt, &folded_style, err);
 	if (!rc) {
-		counts = count_samples(&tree, in);
+		counts = export_tree_own(&tree, in);
 		rc = counts ? folded_write_tree(&tree, counts, NULL, out, err)
 			    : err_memory(err, "while folding stacks");
 	}
-	tree_free(&tree);
+	stack_tree_free(&tree);
 	free(counts);
 	return rc;
 }

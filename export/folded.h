@@ -4,10 +4,10 @@
 #ifndef EXPORT_FOLDED_H
 #define EXPORT_FOLDED_H
 
-#include "export/tree.h"
+#include "export/export_tree.h"
 
 /* Names without ';', and leaves that do not end in a number. */
-extern const struct tree_style folded_style;
+extern const struct stack_tree_style folded_style;
 
 /*
  * The lines of a tree of this style, sorted bytewise: "a;b;c 42" for each node with a count of its own,
@@ -16,7 +16,7 @@ extern const struct tree_style folded_style;
  * counts, second  one for each node; second NULL = one column
  * returns         0 or ERR_MEMORY
  */
-int folded_write_tree(const struct tree *tree, const uint64_t *counts, const uint64_t *second,
+int folded_write_tree(const struct stack_tree *tree, const uint64_t *counts, const uint64_t *second,
 		      struct out *out, struct err *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include "export/event_json.h"
 #include "export/names.h"
 #include "export/rows.h"
-#include "export/tree.h"
+#include "export/export_tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static void put_known_who(struct json *j, const struct incident *in, uint32_t th
 }
 
 /* Frames leaf first; process and thread have keys of their own. */
-static void put_sample(struct json *j, const struct incident *in, const struct tree *t, uint32_t i,
+static void put_sample(struct json *j, const struct incident *in, const struct stack_tree *t, uint32_t i,
 		       struct whos *whos)
 {
 	const struct incident_sample *s = &in->samples[i];
@@ -156,10 +156,10 @@ static void put_sample(struct json *j, const struct incident *in, const struct t
 	buf_puts(to, stack_quality_text((enum stack_quality)s->quality));
 	buf_puts(to, "\",\"stack\":[");
 	for (node = t->of_sample[i]; ; node = caller) {
-		const struct tree_text *text = &t->texts[t->nodes[node].text];
+		const struct stack_tree_text *text = &t->texts[t->nodes[node].text];
 
 		caller = t->nodes[node].caller;
-		if (caller == TREE_NONE || t->nodes[caller].caller == TREE_NONE)
+		if (caller == STACK_TREE_NONE || t->nodes[caller].caller == STACK_TREE_NONE)
 			break;
 		buf_puts(to, comma);
 		buf_put(to, t->bytes.data + text->at, text->len);
@@ -182,7 +182,7 @@ static int jsonl_write(const struct incident *in, const struct export_options *o
 		       struct out *out, struct err *err)
 {
 	struct whos whos = {.of = calloc((size_t)in->nthreads + 1, sizeof(*whos.of))};
-	struct tree tree = {0};
+	struct stack_tree tree = {0};
 	struct buf line = {0};
 	struct json j = {.out = &line};
 	uint32_t i;
@@ -190,7 +190,7 @@ static int jsonl_write(const struct incident *in, const struct export_options *o
 
 	if (!whos.of)
 		return err_memory(err, "while writing samples");
-	rc = tree_build(&tree, in, opt, &tree_json_style, err);
+	rc = export_tree_build(&tree, in, opt, &export_tree_json, err);
 	if (!rc) {
 		put_head(&j, in, opt);
 		rc = end_line(&j, out, err);
@@ -200,13 +200,13 @@ static int jsonl_write(const struct incident *in, const struct export_options *o
 		rc = end_line(&j, out, err);
 	}
 	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
-		if (tree.of_sample[i] == TREE_NONE)
+		if (tree.of_sample[i] == STACK_TREE_NONE)
 			continue;
 		put_sample(&j, in, &tree, i, &whos);
 		rc = end_line(&j, out, err);
 	}
 	out_drain(out, &line, true);
-	tree_free(&tree);
+	stack_tree_free(&tree);
 	buf_free(&line);
 	buf_free(&whos.text);
 	free(whos.of);

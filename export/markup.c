@@ -1,48 +1,7 @@
 #include "export/markup.h"
 
 #include "base/array.h"
-#include "export/names.h"
-
-#include <inttypes.h>
 #include <string.h>
-
-static void put_id(const struct export_options *opt, uint32_t id, struct buf *out)
-{
-	if (opt->ids)
-		buf_printf(out, " (%" PRIu32 ")", id);
-}
-
-static void put_process(const struct incident *in, const struct export_options *opt,
-			uint32_t thread, struct buf *out)
-{
-	struct who who;
-
-	who_of(in, thread, &who);
-	name_put(out, who.process);
-	put_id(opt, who.pid, out);
-}
-
-static void put_thread(const struct incident *in, const struct export_options *opt,
-		       uint32_t thread, struct buf *out)
-{
-	struct who who;
-
-	who_of(in, thread, &who);
-	name_put(out, who.thread);
-	put_id(opt, who.tid, out);
-}
-
-static void put_frame(const struct incident *in, const struct export_options *opt, uint32_t frame,
-		      struct buf *out)
-{
-	incident_frame_text(in, frame, opt->addresses, out);
-}
-
-const struct tree_style markup_style = {
-	.process = put_process,
-	.thread = put_thread,
-	.frame = put_frame,
-};
 
 static const char *entity(char c)
 {

@@ -4,10 +4,8 @@
 #ifndef EXPORT_MARKUP_H
 #define EXPORT_MARKUP_H
 
-#include "export/tree.h"
-
-/* "NAME (PID)", "NAME (TID)", "module!function"; no number without opt->ids. Not escaped. */
-extern const struct tree_style markup_style;
+#include "base/buf.h"
+#include "model/incident.h"
 
 /* Append text for XML and HTML, between tags and in quotes. text is clean UTF-8 (name_put()). */
 void markup_put(struct buf *out, const char *text, size_t n);

@@ -35,13 +35,6 @@ void name_put(struct buf *out, const char *name)
 	utf8_put_clean(out, name, strlen(name), INCIDENT_TEXT_MAX);
 }
 
-const char *walk_mark(enum stack_quality quality)
-{
-	if (quality == QUALITY_BROKEN)
-		return "BROKEN";
-	return quality == QUALITY_TRUNCATED ? "[truncated]" : NULL;
-}
-
 const char *stream_title(enum stream stream)
 {
 	static const char *const titles[STREAMS_MAX] = {

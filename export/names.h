@@ -16,9 +16,6 @@ struct who {
 /* thread may be THREAD_NONE. A thread without a name of its own has its process's. */
 void who_of(const struct incident *in, uint32_t thread, struct who *out);
 
-/* The frame below the thread that tells of a broken or a cut walk, or NULL for all others. */
-const char *walk_mark(enum stack_quality quality);
-
 /* "cpu samples" and "count", "off-cpu time" and "ns": what a stream counts, and its unit. */
 const char *stream_title(enum stream stream);
 const char *stream_unit(enum stream stream);

@@ -11,6 +11,8 @@
 #include "export/export.h"
 #include "export/names.h"
 
+#include "model/stack_tree.h"
+
 #include "base/os.h"
 
 #include <inttypes.h>
@@ -152,7 +154,7 @@ static void put_head(struct buf *text, const struct incident *in, const struct i
 static void put_sample(struct lines *lines, const struct incident *in,
 		       const struct incident_sample *s, struct buf *text)
 {
-	const char *mark = walk_mark((enum stack_quality)s->quality);
+	const char *mark = stack_tree_mark((enum stack_quality)s->quality);
 	struct who who;
 	uint32_t node;
 

@@ -9,9 +9,10 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void put_process(const struct incident *in, const struct export_options *opt,
-			uint32_t thread, struct buf *out)
+static void put_process(const struct incident *in, const void *ctx, uint32_t thread,
+			struct buf *out)
 {
+	const struct export_options *opt = ctx;
 	struct who who;
 
 	who_of(in, thread, &who);
@@ -22,9 +23,10 @@ static void put_process(const struct incident *in, const struct export_options *
 }
 
 /* The viewer drops samples whose second frame does not begin with "Thread (": always so. */
-static void put_thread(const struct incident *in, const struct export_options *opt,
-		       uint32_t thread, struct buf *out)
+static void put_thread(const struct incident *in, const void *ctx, uint32_t thread,
+			struct buf *out)
 {
+	const struct export_options *opt = ctx;
 	struct who who;
 
 	who_of(in, thread, &who);
@@ -69,9 +71,10 @@ static size_t stem(const char *module)
 	return n;
 }
 
-static void put_frame(const struct incident *in, const struct export_options *opt, uint32_t frame,
+static void put_frame(const struct incident *in, const void *ctx, uint32_t frame,
 		      struct buf *out)
 {
+	const struct export_options *opt = ctx;
 	const char *module = incident_frame_module(in, frame);
 
 	incident_frame_text_as(in, frame, module, stem(module), opt->addresses, out);
@@ -110,11 +113,12 @@ static void escape(struct buf *out, const char *text, size_t n)
 	buf_put(out, plain, (size_t)(end - plain));
 }
 
-const struct tree_style perfview_style = {
+const struct stack_tree_style perfview_style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
 	.escape = escape,
+	.marks = true,
 };
 
 /* ---- the parts around the samples ------------------------------------------------------------ */

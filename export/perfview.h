@@ -5,10 +5,10 @@
 #ifndef EXPORT_PERFVIEW_H
 #define EXPORT_PERFVIEW_H
 
-#include "export/tree.h"
+#include "export/export_tree.h"
 
 /* Names as the viewer wants them, escaped for XML. */
-extern const struct tree_style perfview_style;
+extern const struct stack_tree_style perfview_style;
 
 /* The compact form; the zip holds the same bytes. */
 int perfview_xml_write(const struct incident *in, const struct export_options *opt,
@@ -19,7 +19,7 @@ void perfview_put_head(struct out *out);
 
 /* Both lists that samples refer to; line has room for the longest line. */
 #define PERFVIEW_LINE_MAX ((size_t)INCIDENT_TEXT_MAX * 8)
-void perfview_put_tree(const struct tree *t, struct buf *line, struct out *out);
+void perfview_put_tree(const struct stack_tree *t, struct buf *line, struct out *out);
 
 /* </StackSource>, the viewer's settings with our notes in them, and the end of the file. */
 int perfview_put_end(struct out *out, const struct incident *in, const struct export_options *opt,

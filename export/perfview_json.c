@@ -2,7 +2,7 @@
 #include "export/names.h"
 #include "export/perfview.h"
 
-static void put_sample(const struct tree *t, const struct incident *in, uint32_t sample,
+static void put_sample(const struct stack_tree *t, const struct incident *in, uint32_t sample,
 		       uint64_t divisor, struct buf *text)
 {
 	const struct incident_sample *s = &in->samples[sample];
@@ -13,10 +13,10 @@ static void put_sample(const struct tree *t, const struct incident *in, uint32_t
 	buf_puts(text, ",\"Metric\":");
 	perfview_put_metric(text, in, s, divisor);
 	buf_puts(text, ",\"Stack\":[");
-	for (node = t->of_sample[sample]; node != TREE_NONE; node = t->nodes[node].caller) {
+	for (node = t->of_sample[sample]; node != STACK_TREE_NONE; node = t->nodes[node].caller) {
 		if (node != t->of_sample[sample])
 			buf_putc(text, ',');
-		buf_put(text, tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
+		buf_put(text, stack_tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
 	}
 	buf_puts(text, "]}");
 }
@@ -24,19 +24,19 @@ static void put_sample(const struct tree *t, const struct incident *in, uint32_t
 static int perfview_json_write(const struct incident *in, const struct export_options *opt,
 			       struct out *out, struct err *err)
 {
-	struct tree_style style = perfview_style;
+	struct stack_tree_style style = perfview_style;
 	uint64_t divisor = perfview_divisor(in, opt);
-	struct tree tree = {0};
+	struct stack_tree tree = {0};
 	struct buf text = {0};
 	bool first = true;
 	uint32_t i;
 	int rc;
 
-	style.escape = tree_quote;
-	rc = tree_build(&tree, in, opt, &style, err);
+	style.escape = export_tree_quote;
+	rc = export_tree_build(&tree, in, opt, &style, err);
 	out_puts(out, "{\"StackSource\":{\"Samples\":[\n");
 	for (i = 0; i < in->nsamples && !rc && !out_failed(out); i++) {
-		if (tree.of_sample[i] == TREE_NONE)
+		if (tree.of_sample[i] == STACK_TREE_NONE)
 			continue;
 		buf_puts(&text, first ? "" : ",\n");
 		first = false;
@@ -46,7 +46,7 @@ static int perfview_json_write(const struct incident *in, const struct export_op
 	}
 	out_drain(out, &text, true);
 	out_puts(out, "\n]}}\n");
-	tree_free(&tree);
+	stack_tree_free(&tree);
 	buf_free(&text);
 	return rc;
 }

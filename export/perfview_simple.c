@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 /* Leaf first, a frame a line; no blank line inside, it would be an empty frame. */
-static void put_sample(const struct tree *t, const struct incident *in, uint32_t sample,
+static void put_sample(const struct stack_tree *t, const struct incident *in, uint32_t sample,
 		       uint64_t divisor, struct buf *text)
 {
 	uint32_t node;
@@ -14,14 +14,14 @@ static void put_sample(const struct tree *t, const struct incident *in, uint32_t
 	buf_puts(text, " Metric=\"");
 	perfview_put_metric(text, in, &in->samples[sample], divisor);
 	buf_puts(text, "\">\n");
-	for (node = t->of_sample[sample]; node != TREE_NONE; node = t->nodes[node].caller) {
-		buf_put(text, tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
+	for (node = t->of_sample[sample]; node != STACK_TREE_NONE; node = t->nodes[node].caller) {
+		buf_put(text, stack_tree_text(t, t->nodes[node].text), t->texts[t->nodes[node].text].len);
 		buf_putc(text, '\n');
 	}
 	buf_puts(text, "</Sample>\n");
 }
 
-static int put_samples(const struct tree *t, const struct incident *in,
+static int put_samples(const struct stack_tree *t, const struct incident *in,
 		       const struct export_options *opt, struct out *out, struct err *err)
 {
 	uint64_t divisor = perfview_divisor(in, opt);
@@ -31,7 +31,7 @@ static int put_samples(const struct tree *t, const struct incident *in,
 
 	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", t->nsamples);
 	for (i = 0; i < in->nsamples && !text.failed && !out_failed(out); i++) {
-		if (t->of_sample[i] == TREE_NONE)
+		if (t->of_sample[i] == STACK_TREE_NONE)
 			continue;
 		put_sample(t, in, i, divisor, &text);
 		out_drain(out, &text, false);
@@ -46,17 +46,17 @@ static int put_samples(const struct tree *t, const struct incident *in,
 static int simple_write(const struct incident *in, const struct export_options *opt,
 			struct out *out, struct err *err)
 {
-	struct tree tree = {0};
+	struct stack_tree tree = {0};
 	int rc;
 
-	rc = tree_build(&tree, in, opt, &perfview_style, err);
+	rc = export_tree_build(&tree, in, opt, &perfview_style, err);
 	if (!rc) {
 		perfview_put_head(out);
 		rc = put_samples(&tree, in, opt, out, err);
 	}
 	if (!rc)
 		rc = perfview_put_end(out, in, opt, err);
-	tree_free(&tree);
+	stack_tree_free(&tree);
 	return rc;
 }
 

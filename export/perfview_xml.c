@@ -13,7 +13,7 @@ static void put_number(struct buf *line, const char *before, uint64_t v, const c
 }
 
 /* Start tag, text, end tag: the reader throws at a frame that closes itself. */
-static void put_frames(const struct tree *t, struct buf *line, struct out *out)
+static void put_frames(const struct stack_tree *t, struct buf *line, struct out *out)
 {
 	uint32_t i;
 
@@ -21,14 +21,14 @@ static void put_frames(const struct tree *t, struct buf *line, struct out *out)
 	for (i = 0; i < t->ntexts; i++) {
 		buf_reset(line);
 		put_number(line, "<Frame ID=\"", i, "\">");
-		buf_put(line, tree_text(t, i), t->texts[i].len);
+		buf_put(line, stack_tree_text(t, i), t->texts[i].len);
 		buf_puts(line, "</Frame>\n");
 		out_put(out, buf_text(line), line->len);
 	}
 	out_puts(out, "</Frames>\n");
 }
 
-static void put_stacks(const struct tree *t, struct buf *line, struct out *out)
+static void put_stacks(const struct stack_tree *t, struct buf *line, struct out *out)
 {
 	uint32_t i;
 
@@ -36,7 +36,7 @@ static void put_stacks(const struct tree *t, struct buf *line, struct out *out)
 	for (i = 0; i < t->nnodes; i++) {
 		buf_reset(line);
 		put_number(line, "<Stack ID=\"", i, "\" CallerID=\"");
-		if (t->nodes[i].caller == TREE_NONE)
+		if (t->nodes[i].caller == STACK_TREE_NONE)
 			buf_puts(line, "-1\"");
 		else
 			put_number(line, "", t->nodes[i].caller, "\"");
@@ -46,13 +46,13 @@ static void put_stacks(const struct tree *t, struct buf *line, struct out *out)
 	out_puts(out, "</Stacks>\n");
 }
 
-void perfview_put_tree(const struct tree *t, struct buf *line, struct out *out)
+void perfview_put_tree(const struct stack_tree *t, struct buf *line, struct out *out)
 {
 	put_frames(t, line, out);
 	put_stacks(t, line, out);
 }
 
-static void put_samples(const struct tree *t, const struct incident *in,
+static void put_samples(const struct stack_tree *t, const struct incident *in,
 			const struct export_options *opt, struct buf *line, struct out *out)
 {
 	uint64_t divisor = perfview_divisor(in, opt);
@@ -60,7 +60,7 @@ static void put_samples(const struct tree *t, const struct incident *in,
 
 	out_printf(out, "<Samples Count=\"%" PRIu32 "\">\n", t->nsamples);
 	for (i = 0; i < in->nsamples && !out_failed(out); i++) {
-		if (t->of_sample[i] == TREE_NONE)
+		if (t->of_sample[i] == STACK_TREE_NONE)
 			continue;
 		buf_reset(line);
 		put_number(line, "<Sample ID=\"", id++, "\"");
@@ -80,11 +80,11 @@ static void put_samples(const struct tree *t, const struct incident *in,
 int perfview_xml_write(const struct incident *in, const struct export_options *opt,
 		       struct out *out, struct err *err)
 {
-	struct tree tree = {0};
+	struct stack_tree tree = {0};
 	struct buf line = {0};
 	int rc;
 
-	rc = tree_build(&tree, in, opt, &perfview_style, err);
+	rc = export_tree_build(&tree, in, opt, &perfview_style, err);
 	/* The longest line's memory first: from here on no line can fail. */
 	if (!rc && !buf_reserve(&line, PERFVIEW_LINE_MAX))
 		rc = buf_check(&line, "the XML", err);
@@ -95,7 +95,7 @@ int perfview_xml_write(const struct incident *in, const struct export_options *o
 		rc = perfview_put_end(out, in, opt, err);
 	}
 	buf_free(&line);
-	tree_free(&tree);
+	stack_tree_free(&tree);
 	return rc;
 }
 

@@ -1,5 +1,6 @@
 #include "export/report_data.h"
 
+#include "export/export_tree.h"
 #include "export/markup.h"
 #include "export/names.h"
 
@@ -28,7 +29,7 @@ struct pair {
 struct data {
 	const struct incident *in;
 	const struct export_options *opt;
-	struct tree tree;
+	struct stack_tree tree;
 	uint32_t buckets;
 	uint64_t *weight;                    /* of each node with its callees */
 	uint32_t *to;                        /* number in the file: its own or a "(small)" */
@@ -43,29 +44,10 @@ struct data {
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-static void add_up(struct data *d, uint64_t *whole)
-{
-	uint32_t i;
-
-	for (i = 0; i < d->in->nsamples; i++) {
-		if (d->tree.of_sample[i] == TREE_NONE)
-			continue;
-		d->weight[d->tree.of_sample[i]] += export_weight(d->in, &d->in->samples[i]);
-		*whole += export_weight(d->in, &d->in->samples[i]);
-	}
-	for (i = d->tree.nnodes; i-- > 0;) {
-		if (d->tree.nodes[i].caller != TREE_NONE)
-			d->weight[d->tree.nodes[i].caller] += d->weight[i];
-	}
-}
-
 /* Processes and threads stay whatever they weigh: one may ask for them. */
 static bool stays(const struct data *d, uint32_t node, double least)
 {
-	uint32_t caller = d->tree.nodes[node].caller;
-
-	return caller == TREE_NONE || d->tree.nodes[caller].caller == TREE_NONE ||
-	       (double)d->weight[node] >= least;
+	return !stack_tree_is_frame(&d->tree, node) || (double)d->weight[node] >= least;
 }
 
 /* Those that stay get dense numbers in their order, then each that lost some a "(small)". */
@@ -76,23 +58,23 @@ static void choose(struct data *d, double least)
 	for (i = 0; i < n; i++) {
 		uint32_t caller = d->tree.nodes[i].caller;
 
-		d->small[i] = TREE_NONE;
-		d->to[i] = TREE_NONE;
-		if (caller != TREE_NONE && d->to[caller] == TREE_NONE)
+		d->small[i] = STACK_TREE_NONE;
+		d->to[i] = STACK_TREE_NONE;
+		if (caller != STACK_TREE_NONE && d->to[caller] == STACK_TREE_NONE)
 			continue;
 		if (!stays(d, i, least))
 			continue;
 		d->to[i] = d->nkept;
-		d->callers[d->nkept] = caller == TREE_NONE ? TREE_NONE : d->to[caller];
+		d->callers[d->nkept] = caller == STACK_TREE_NONE ? STACK_TREE_NONE : d->to[caller];
 		d->names[d->nkept++] = d->tree.nodes[i].text;
 	}
 	for (i = 0; i < n; i++) {
 		uint32_t caller = d->tree.nodes[i].caller;
 
-		if (d->to[i] != TREE_NONE)
+		if (d->to[i] != STACK_TREE_NONE)
 			continue;
 		d->nsummed++;
-		if (d->small[caller] == TREE_NONE) {
+		if (d->small[caller] == STACK_TREE_NONE) {
 			uint32_t number = d->nkept + d->nsmall++;
 
 			d->small[caller] = number;
@@ -102,7 +84,7 @@ static void choose(struct data *d, double least)
 		d->small[i] = d->small[caller];   /* for its callees; it never stays */
 	}
 	for (i = 0; i < n; i++) {
-		if (d->to[i] == TREE_NONE)
+		if (d->to[i] == STACK_TREE_NONE)
 			d->to[i] = d->small[i];
 	}
 }
@@ -134,7 +116,7 @@ static void fill_buckets(struct data *d)
 	uint32_t i;
 
 	for (i = 0; i < in->nsamples; i++) {
-		if (d->tree.of_sample[i] != TREE_NONE)
+		if (d->tree.of_sample[i] != STACK_TREE_NONE)
 			d->first[bucket_of(d, in->samples[i].time_ns) + 2]++;
 	}
 	for (i = 2; i < d->buckets + 2; i++)
@@ -142,7 +124,7 @@ static void fill_buckets(struct data *d)
 	for (i = 0; i < in->nsamples; i++) {
 		struct pair *p;
 
-		if (d->tree.of_sample[i] == TREE_NONE)
+		if (d->tree.of_sample[i] == STACK_TREE_NONE)
 			continue;
 		p = &d->pairs[d->first[bucket_of(d, in->samples[i].time_ns) + 1]++];
 		p->node = d->to[d->tree.of_sample[i]];
@@ -170,14 +152,15 @@ static uint32_t merge(struct pair *pairs, uint32_t n)
 static int prepare(struct data *d, struct err *err)
 {
 	uint64_t whole = 0;
+	uint32_t i;
 	size_t n;
-	int rc = tree_build(&d->tree, d->in, d->opt, &markup_style, err);
+	int rc = export_tree_build(&d->tree, d->in, d->opt, &export_tree_plain, err);
 
 	if (rc)
 		return rc;
 	n = (size_t)d->tree.nnodes + 1;
 	d->buckets = d->tree.nsamples > MANY_SAMPLES ? BUCKETS_OF_MANY : BUCKETS;
-	d->weight = calloc(n, sizeof(*d->weight));
+	d->weight = export_tree_own(&d->tree, d->in);
 	d->to = calloc(n, sizeof(*d->to));
 	d->small = calloc(n, sizeof(*d->small));
 	d->callers = calloc(2 * n, sizeof(*d->callers));
@@ -186,7 +169,9 @@ static int prepare(struct data *d, struct err *err)
 	d->pairs = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*d->pairs));
 	if (!d->weight || !d->to || !d->small || !d->callers || !d->names || !d->first || !d->pairs)
 		return err_memory(err, "while summing samples for the report");
-	add_up(d, &whole);
+	for (i = 0; i < d->tree.nnodes; i++)
+		whole += d->weight[i];
+	stack_tree_add_up(&d->tree, d->weight);
 	choose(d, d->tree.nsamples > MANY_SAMPLES ? (double)whole * SMALL_PER_MILLION / 1e6 : 0);
 	fill_buckets(d);
 	return 0;
@@ -231,11 +216,7 @@ static void put_texts(struct data *d)
 	json_key(&d->json, "texts");
 	json_open(&d->json, '[');
 	for (i = 0; i < d->tree.ntexts; i++) {
-		buf_reset(&d->scratch);
-		buf_put(&d->scratch, tree_text(&d->tree, i), d->tree.texts[i].len);
-		json_str(&d->json, buf_text(&d->scratch));
-		if (d->scratch.failed)
-			d->json.out->failed = d->scratch.failed;
+		json_str(&d->json, stack_tree_text(&d->tree, i));
 	}
 	json_str(&d->json, "(small)");
 	json_close(&d->json, ']');
@@ -248,7 +229,7 @@ static void put_nodes(struct data *d)
 
 	open_numbers(d, "callers");
 	for (i = 0; i < n; i++)
-		put_number(d, &comma, d->callers[i] == TREE_NONE ? 0 : i - d->callers[i]);
+		put_number(d, &comma, d->callers[i] == STACK_TREE_NONE ? 0 : i - d->callers[i]);
 	close_numbers(d);
 	comma = false;
 	open_numbers(d, "names");
@@ -476,7 +457,7 @@ int report_data(const struct incident *in, const struct export_options *opt, str
 		put_all(&d);
 		rc = buf_check(out, "the report's data", err);
 	}
-	tree_free(&d.tree);
+	stack_tree_free(&d.tree);
 	free(d.weight);
 	free(d.to);
 	free(d.small);

@@ -6,8 +6,9 @@
  * weights of the others are those of the incident, each exactly.
  */
 #include "export/names.h"
-#include "export/tree.h"
+#include "export/export_tree.h"
 
+#include "base/array.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -31,14 +32,14 @@ struct lanes {
 };
 
 /* The thread above a node, which may be the node itself; thread[node], callers come first. */
-static uint32_t *thread_nodes(const struct tree *t)
+static uint32_t *thread_nodes(const struct stack_tree *t)
 {
 	uint32_t *thread = malloc(((size_t)t->nnodes + 1) * sizeof(*thread));
 	uint32_t i, caller;
 
 	for (i = 0; thread && i < t->nnodes; i++) {
 		caller = t->nodes[i].caller;
-		if (caller == TREE_NONE || t->nodes[caller].caller == TREE_NONE)
+		if (caller == STACK_TREE_NONE || t->nodes[caller].caller == STACK_TREE_NONE)
 			thread[i] = i;
 		else
 			thread[i] = thread[caller];
@@ -56,14 +57,14 @@ static int heavier(const void *left, const void *right)
 }
 
 /* One for each thread with samples, the heaviest first. */
-static void weigh_lanes(struct lanes *l, const struct tree *t, const struct incident *in, const uint32_t *thread)
+static void weigh_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in, const uint32_t *thread)
 {
 	uint32_t i;
 
 	for (i = 0; i < in->nsamples; i++) {
 		struct lane *of;
 
-		if (t->of_sample[i] == TREE_NONE)
+		if (t->of_sample[i] == STACK_TREE_NONE)
 			continue;
 		of = &l->items[thread[t->of_sample[i]]];
 		of->n++;
@@ -90,11 +91,11 @@ static void number_lanes(struct lanes *l, uint32_t *lane)
 		l->items[PROFILES_MAX].n += l->items[i].n;
 		l->items[PROFILES_MAX].weight += l->items[i].weight;
 	}
-	l->items[PROFILES_MAX].node = TREE_NONE;
+	l->items[PROFILES_MAX].node = STACK_TREE_NONE;
 	l->n = PROFILES_MAX + 1;
 }
 
-static void fill_lanes(struct lanes *l, const struct tree *t, const struct incident *in, const uint32_t *thread,
+static void fill_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in, const uint32_t *thread,
 		       const uint32_t *lane)
 {
 	uint32_t i, at = 0;
@@ -107,14 +108,14 @@ static void fill_lanes(struct lanes *l, const struct tree *t, const struct incid
 	for (i = 0; i < in->nsamples; i++) {
 		struct lane *to;
 
-		if (t->of_sample[i] == TREE_NONE)
+		if (t->of_sample[i] == STACK_TREE_NONE)
 			continue;
 		to = &l->items[lane[thread[t->of_sample[i]]]];
 		l->order[to->first + to->n++] = i;
 	}
 }
 
-static int make_lanes(struct lanes *l, const struct tree *t, const struct incident *in)
+static int make_lanes(struct lanes *l, const struct stack_tree *t, const struct incident *in)
 {
 	uint32_t *thread = thread_nodes(t);
 	uint32_t *lane = calloc((size_t)t->nnodes + 1, sizeof(*lane));
@@ -137,15 +138,16 @@ static int make_lanes(struct lanes *l, const struct tree *t, const struct incide
 
 struct writer {
 	const struct incident *in;
-	const struct tree *tree;
+	const struct stack_tree *tree;
 	enum stream stream;
 	uint64_t period_ns;                  /* 0 = the weights are no time: no gaps */
 	struct out *out;
 	struct buf text;
 	struct json json;
 	uint64_t *weights;                   /* of the samples of a profile */
-	uint32_t *path, *open;               /* texts, root first; those that are open */
-	uint32_t npath, nopen, path_cap, open_cap;
+	struct stack_tree_path path;         /* of the sample at hand */
+	uint32_t *open;                      /* texts of the frames that are open, root first */
+	uint32_t nopen, open_capacity;
 	int failed;
 };
 
@@ -156,43 +158,15 @@ static void flush(struct writer *w, bool always)
 	out_drain(w->out, &w->text, always);
 }
 
-static void reserve(struct writer *w, uint32_t **items, uint32_t *cap, uint32_t n)
-{
-	uint32_t *more;
-
-	if (n < *cap)
-		return;
-	more = realloc(*items, ((size_t)*cap * 2 + 64) * sizeof(*more));
-	if (!more) {
-		w->failed = ERR_MEMORY;
-		return;
-	}
-	*items = more;
-	*cap = *cap * 2 + 64;
-}
-
-/* The frames of a node below its thread, root first; "other threads" keep process and thread. */
+/*
+ * The frames of a node, root first; "other threads" keep process and thread. A sample without a
+ * stack has its thread: an empty one is no sample.
+ */
 static void make_path(struct writer *w, uint32_t node, bool whole)
 {
-	uint32_t n = 0, at, top = 0, tmp;    /* n is 2 at least: process and thread */
-
-	for (at = node; at != TREE_NONE && !w->failed; at = w->tree->nodes[at].caller) {
-		reserve(w, &w->path, &w->path_cap, n);
-		if (w->failed)
-			return;
-		w->path[n++] = w->tree->nodes[at].text;
-	}
-	for (at = 0; at < n / 2; at++) {
-		tmp = w->path[at];
-		w->path[at] = w->path[n - 1 - at];
-		w->path[n - 1 - at] = tmp;
-	}
-	if (!whole) {
-		/* A sample without a stack has its thread: an empty one is no sample. */
-		top = n < 3 ? n - 1 : 2;
-		memmove(w->path, w->path + top, (n - top) * sizeof(*w->path));
-	}
-	w->npath = n - top;
+	if (stack_tree_path(w->tree, node, whole ? 0 : w->tree->nlevels, &w->path) ||
+	    ARRAY_ROOM(w->open, w->open_capacity, w->path.n))
+		w->failed = ERR_MEMORY;
 }
 
 static const struct incident_sample *sample_of(const struct writer *w, const struct lanes *l,
@@ -229,8 +203,8 @@ static void put_path(struct writer *w)
 	uint32_t i;
 
 	json_open(&w->json, '[');
-	for (i = 0; i < w->npath; i++)
-		json_uint(&w->json, w->path[i]);
+	for (i = 0; i < w->path.n; i++)
+		json_uint(&w->json, w->path.texts[i]);
 	json_close(&w->json, ']');
 	flush(w, false);
 }
@@ -239,7 +213,7 @@ static void put_path(struct writer *w)
 static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struct lane *lane)
 {
 	const struct incident_sample *s, *last = NULL;
-	uint32_t i, n = 0, node, last_node = TREE_NONE;
+	uint32_t i, n = 0, node, last_node = STACK_TREE_NONE;
 	uint64_t gap, total = 0;
 
 	json_key(&w->json, "samples");
@@ -249,17 +223,17 @@ static uint64_t put_sampled(struct writer *w, const struct lanes *l, const struc
 		node = w->tree->of_sample[l->order[lane->first + i]];
 		gap = gap_before(w, last, s);
 		if (gap) {
-			w->npath = 0;
+			w->path.n = 0;
 			put_path(w);
 			w->weights[n++] = gap;
-			last_node = TREE_NONE;
+			last_node = STACK_TREE_NONE;
 		}
 		total += gap + s->weight;
 		if (node == last_node) {
 			w->weights[n - 1] += s->weight;
 			continue;
 		}
-		make_path(w, node, lane->node == TREE_NONE);
+		make_path(w, node, lane->node == STACK_TREE_NONE);
 		put_path(w);
 		w->weights[n++] = s->weight;
 		last_node = node;
@@ -306,16 +280,13 @@ static uint64_t put_evented(struct writer *w, const struct lanes *l, const struc
 		if (gap)
 			close_to(w, 0, at);
 		at += gap;
-		make_path(w, w->tree->of_sample[l->order[lane->first + i]], lane->node == TREE_NONE);
-		for (same = 0; same < w->nopen && same < w->npath &&
-			       w->open[same] == w->path[same];)
+		make_path(w, w->tree->of_sample[l->order[lane->first + i]], lane->node == STACK_TREE_NONE);
+		for (same = 0; same < w->nopen && same < w->path.n &&
+			       w->open[same] == w->path.texts[same];)
 			same++;
 		close_to(w, same, at);
-		for (; w->nopen < w->npath && !w->failed; w->nopen++) {
-			reserve(w, &w->open, &w->open_cap, w->nopen);
-			if (w->failed)
-				break;
-			w->open[w->nopen] = w->path[w->nopen];
+		for (; w->nopen < w->path.n && !w->failed; w->nopen++) {
+			w->open[w->nopen] = w->path.texts[w->nopen];
 			put_event(w, "O", w->open[w->nopen], at);
 		}
 		at += s->weight;
@@ -328,20 +299,16 @@ static uint64_t put_evented(struct writer *w, const struct lanes *l, const struc
 static void put_name(struct writer *w, const struct lane *lane)
 {
 	struct buf name = {0};
-	const struct tree *t = w->tree;
+	const struct stack_tree *t = w->tree;
 	uint32_t process;
 
-	if (lane->node == TREE_NONE) {
+	if (lane->node == STACK_TREE_NONE) {
 		json_key_str(&w->json, "name", "other threads");
 		return;
 	}
 	process = t->nodes[lane->node].caller;
-	if (process != TREE_NONE)
-		buf_put(&name, tree_text(t, t->nodes[process].text),
-			t->texts[t->nodes[process].text].len);
-	buf_puts(&name, process == TREE_NONE ? "" : " / ");
-	buf_put(&name, tree_text(t, t->nodes[lane->node].text),
-		t->texts[t->nodes[lane->node].text].len);
+	buf_printf(&name, "%s / %s", stack_tree_text(t, t->nodes[process].text),
+		   stack_tree_text(t, t->nodes[lane->node].text));
 	if (name.failed)
 		w->failed = name.failed;
 	json_key_str(&w->json, "name", buf_text(&name));
@@ -372,7 +339,7 @@ static void put_profile(struct writer *w, const struct lanes *l, const struct la
 
 static void put_head(struct writer *w)
 {
-	struct buf name = {0}, text = {0};
+	struct buf name = {0};
 	uint32_t i;
 
 	buf_printf(&name, "incident %" PRId64, w->in->head.id);
@@ -388,12 +355,8 @@ static void put_head(struct writer *w)
 	json_key(&w->json, "frames");
 	json_open(&w->json, '[');
 	for (i = 0; i < w->tree->ntexts; i++) {
-		buf_reset(&text);
-		buf_put(&text, tree_text(w->tree, i), w->tree->texts[i].len);
-		if (text.failed)
-			w->failed = text.failed;
 		json_open(&w->json, '{');
-		json_key_str(&w->json, "name", buf_text(&text));
+		json_key_str(&w->json, "name", stack_tree_text(w->tree, i));
 		json_close(&w->json, '}');
 		flush(w, false);
 	}
@@ -402,7 +365,6 @@ static void put_head(struct writer *w)
 	json_close(&w->json, ']');
 	json_close(&w->json, '}');
 	buf_free(&name);
-	buf_free(&text);
 }
 
 static void put_all(struct writer *w, const struct lanes *l, bool evented)
@@ -423,7 +385,7 @@ static void put_all(struct writer *w, const struct lanes *l, bool evented)
 static int speedscope_write(const struct incident *in, const struct export_options *opt,
 			    struct out *out, struct err *err)
 {
-	struct tree tree = {0};
+	struct stack_tree tree = {0};
 	struct lanes lanes = {0};
 	struct writer w = {.in = in, .tree = &tree, .stream = opt->stream, .out = out};
 	int rc;
@@ -431,7 +393,7 @@ static int speedscope_write(const struct incident *in, const struct export_optio
 	w.json.out = &w.text;
 	if (opt->stream == STREAM_CPU || opt->stream == STREAM_OFF_CPU)
 		w.period_ns = in->head.period_ns[opt->stream];
-	rc = tree_build(&tree, in, opt, &tree_plain_style, err);
+	rc = export_tree_build(&tree, in, opt, &export_tree_plain, err);
 	if (!rc) {
 		/* Every sample may come with a gap. */
 		w.weights = malloc(((size_t)tree.nsamples * 2 + 1) * sizeof(*w.weights));
@@ -444,10 +406,10 @@ static int speedscope_write(const struct incident *in, const struct export_optio
 	free(lanes.items);
 	free(lanes.order);
 	free(w.weights);
-	free(w.path);
+	free(w.path.texts);
 	free(w.open);
 	buf_free(&w.text);
-	tree_free(&tree);
+	stack_tree_free(&tree);
 	return rc;
 }
 

@@ -2,6 +2,8 @@
 
 #include "export/names.h"
 
+#include "model/stack_tree.h"
+
 #include "base/table.h"
 
 #include <stdlib.h>
@@ -67,7 +69,7 @@ static int sum_all(struct sums *s, struct summing *t, const struct incident *in,
 			.process = UINT32_MAX,
 			.thread = by == SUMS_BY_THREAD ? sample->thread : THREAD_NONE,
 			.stack = sample->stack,
-			.mark = walk_mark((enum stack_quality)sample->quality),
+			.mark = stack_tree_mark((enum stack_quality)sample->quality),
 		};
 
 		if (!export_takes(opt, sample))

@@ -11,7 +11,7 @@ struct sum {
 	uint32_t process;                    /* index; UINT32_MAX = not known */
 	uint32_t thread;                     /* any of the samples, or THREAD_NONE */
 	uint32_t stack;                      /* or STACK_NONE */
-	const char *mark;                    /* walk_mark() of them all */
+	const char *mark;                    /* stack_tree_mark() of them all */
 	uint64_t count, weight, time_ns;     /* samples, export_weight(), and weights in ns */
 };
 

@@ -23,8 +23,8 @@ enum {
 };
 
 struct flame {
-	struct tree own;
-	const struct tree *tree;             /* own, or that of the diff */
+	struct stack_tree own;
+	const struct stack_tree *tree;             /* own, or that of the diff */
 	const struct incident *in;
 	const struct diff *diff;             /* NULL = one incident */
 	const struct diff_tree *sides;       /* of the diff */
@@ -45,34 +45,19 @@ static double width_px(const struct flame *f, uint64_t weight)
 	return f->whole ? (double)weight * WIDTH / (double)f->whole : 0;
 }
 
-/* Weights of the nodes themselves. */
-static void weigh(struct flame *f)
+static void add_up(struct flame *f)
 {
 	uint32_t i;
 
 	for (i = 0; f->diff && i < f->tree->nnodes; i++)
 		f->weight[i] = (uint64_t)((f->sides->base[i] + f->sides->test[i]) + 0.5);
-	for (i = 0; !f->diff && i < f->in->nsamples; i++) {
-		if (f->tree->of_sample[i] != TREE_NONE)
-			f->weight[f->tree->of_sample[i]] += export_weight(f->in, &f->in->samples[i]);
-	}
-}
-
-static void add_up(struct flame *f)
-{
-	uint32_t i;
-
-	weigh(f);
 	for (i = 0; i < f->tree->nnodes; i++)
 		f->whole += f->weight[i];
-	for (i = f->tree->nnodes; i-- > 0;) {
-		if (f->tree->nodes[i].caller != TREE_NONE)
-			f->weight[f->tree->nodes[i].caller] += f->weight[i];
-	}
+	stack_tree_add_up(f->tree, f->weight);
 	for (i = 0; i < f->tree->nnodes; i++) {
 		uint32_t caller = f->tree->nodes[i].caller;
 
-		f->depth[i] = caller == TREE_NONE ? 1 : f->depth[caller] + 1;
+		f->depth[i] = caller == STACK_TREE_NONE ? 1 : f->depth[caller] + 1;
 	}
 }
 
@@ -111,7 +96,7 @@ static int lay_out(struct flame *f)
 		uint32_t text = f->tree->nodes[i].text;
 
 		places[i] = (struct place){f->tree->nodes[i].caller + 1, i, f->tree->texts[text].len,
-					   tree_text(f->tree, text)};
+					   stack_tree_text(f->tree, text)};
 	}
 	qsort(places, n, sizeof(*places), compare);
 	for (i = 0; i < n; i++) {
@@ -150,12 +135,12 @@ static void choose(struct flame *f)
 static int make(struct flame *f, const struct export_options *opt, struct err *err)
 {
 	size_t n;
-	int rc = f->diff ? 0 : tree_build(&f->own, f->in, opt, &markup_style, err);
+	int rc = f->diff ? 0 : export_tree_build(&f->own, f->in, opt, &export_tree_plain, err);
 
 	if (rc)
 		return rc;
 	n = (size_t)f->tree->nnodes + 1;
-	f->weight = calloc(n, sizeof(*f->weight));
+	f->weight = f->diff ? calloc(n, sizeof(*f->weight)) : export_tree_own(f->tree, f->in);
 	f->start = calloc(n, sizeof(*f->start));
 	f->order = calloc(n, sizeof(*f->order));
 	f->depth = calloc(n, sizeof(*f->depth));
@@ -206,11 +191,11 @@ static void put_label(struct buf *out, const char *text, size_t n, double w)
 	buf_puts(out, "..");
 }
 
-/* Both weights of a node, TREE_NONE = all; and how they differ: -1 only base, 1 only test. */
+/* Both weights of a node, STACK_TREE_NONE = all; and how they differ: -1 only base, 1 only test. */
 static double sides_of(const struct flame *f, uint32_t node, double *base, double *test)
 {
-	*base = node == TREE_NONE ? f->sides->base_sum : f->sides->all_base[node];
-	*test = node == TREE_NONE ? f->sides->test_sum : f->sides->all_test[node];
+	*base = node == STACK_TREE_NONE ? f->sides->base_sum : f->sides->all_base[node];
+	*test = node == STACK_TREE_NONE ? f->sides->test_sum : f->sides->all_test[node];
 	return *base + *test > 0 ? (*test - *base) / (*base + *test) : 0;
 }
 
@@ -287,13 +272,13 @@ static int put_box(struct flame *f, uint32_t node, const char *text, size_t n, u
 static int put_boxes(struct flame *f, struct out *out)
 {
 	uint32_t i;
-	int rc = put_box(f, TREE_NONE, "all", 3, f->whole, 0, 0, out);
+	int rc = put_box(f, STACK_TREE_NONE, "all", 3, f->whole, 0, 0, out);
 
 	for (i = 0; i < f->tree->nnodes && !rc && !out_failed(out); i++) {
 		uint32_t node = f->order[i], text = f->tree->nodes[node].text;
 
 		if (width_px(f, f->weight[node]) >= f->cut_px)
-			rc = put_box(f, node, tree_text(f->tree, text), f->tree->texts[text].len,
+			rc = put_box(f, node, stack_tree_text(f->tree, text), f->tree->texts[text].len,
 				     f->weight[node], f->start[node], f->depth[node], out);
 	}
 	return rc;
@@ -378,7 +363,7 @@ static void put_foot(struct flame *f, struct out *out)
 	buf_reset(&f->line);
 	buf_printf(&f->line, "<text class=\"small\" x=\"10\" y=\"%" PRIu32 "\">", y);
 	if (f->diff)
-		put_sides(f, TREE_NONE, f->whole);
+		put_sides(f, STACK_TREE_NONE, f->whole);
 	else
 		buf_printf(&f->line, "%" PRIu64 " %s", f->whole, f->unit);
 	if (f->drawn < f->tree->nnodes) {
@@ -409,7 +394,7 @@ static int draw(struct flame *f, const struct export_options *opt, struct out *o
 		if (rc)
 			err_memory(err, "while drawing the flame graph");
 	}
-	tree_free(&f->own);
+	stack_tree_free(&f->own);
 	free(f->weight);
 	free(f->start);
 	free(f->order);
@@ -431,7 +416,7 @@ static int diff_svg_write(const struct diff *d, const struct diff_options *opt, 
 {
 	struct diff_tree sides = {0};
 	struct flame f = {.in = &d->in, .diff = d, .sides = &sides, .tree = &sides.tree};
-	int rc = diff_tree_build(&sides, d, opt, &markup_style, err);
+	int rc = diff_tree_build(&sides, d, opt, &export_tree_plain, err);
 
 	if (!rc)
 		rc = draw(&f, NULL, out, err);

@@ -9,7 +9,9 @@
  */
 #include "export/event_json.h"
 #include "export/names.h"
-#include "export/tree.h"
+#include "export/export_tree.h"
+
+#include "base/array.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,15 +28,16 @@ struct slice {
 struct trace {
 	const struct incident *in;
 	const struct export_options *opt;
-	struct tree tree;
+	struct stack_tree tree;
 	struct out *out;
 	struct buf text;
 	struct json json;
 	struct slice *slices;
-	uint32_t nslices, slices_cap;
+	uint32_t nslices, slices_capacity;
 	uint32_t *order, *first;             /* samples by thread, then time; of each thread */
-	uint32_t *path, *open;               /* nodes root first; slices that are open */
-	uint32_t path_cap, npath, nopen;
+	struct stack_tree_path path;         /* of the sample at hand */
+	uint32_t *open;                      /* slices that are open, root first */
+	uint32_t open_capacity, nopen;
 	uint64_t tolerance_ns;
 	uint32_t depth_max;                  /* deeper frames count for the one above */
 	int failed;
@@ -73,48 +76,23 @@ static int order_samples(struct trace *t)
 	return 0;                            /* first[slot] is now where slot begins */
 }
 
-/* The frames of a node below process and thread, root first; the thread itself when there are none. */
+/* The frames of a node, root first; its thread when there are none. */
 static int make_path(struct trace *t, uint32_t node)
 {
-	uint32_t n = 0, at, i, tmp, *more;
-
-	for (at = node; at != TREE_NONE; at = t->tree.nodes[at].caller) {
-		if (n == t->path_cap) {
-			more = realloc(t->path, ((size_t)n * 2 + 64) * sizeof(*more));
-			if (!more)
-				return ERR_MEMORY;
-			t->path = more;
-			more = realloc(t->open, ((size_t)n * 2 + 64) * sizeof(*more));
-			if (!more)
-				return ERR_MEMORY;
-			t->open = more;
-			t->path_cap = n * 2 + 64;
-		}
-		t->path[n++] = t->tree.nodes[at].text;
-	}
-	n = n > 2 ? n - 2 : 1;
-	for (i = 0; i < n / 2; i++) {
-		tmp = t->path[i];
-		t->path[i] = t->path[n - 1 - i];
-		t->path[n - 1 - i] = tmp;
-	}
-	t->npath = n < t->depth_max ? n : t->depth_max;
+	if (stack_tree_path(&t->tree, node, t->tree.nlevels, &t->path) ||
+	    ARRAY_ROOM(t->open, t->open_capacity, t->path.n))
+		return ERR_MEMORY;
+	if (t->path.n > t->depth_max)
+		t->path.n = t->depth_max;
 	return 0;
 }
 
-static int slice_add(struct trace *t, uint32_t text, uint32_t thread, uint64_t start_ns)
+static int add_slice(struct trace *t, uint32_t text, uint32_t thread, uint64_t start_ns)
 {
-	struct slice *more;
-
-	if (t->nslices == t->slices_cap) {
-		if (t->slices_cap >= SLICES_MAX)
-			return ERR_LIMIT;
-		more = realloc(t->slices, ((size_t)t->slices_cap * 2 + 1024) * sizeof(*more));
-		if (!more)
-			return ERR_MEMORY;
-		t->slices = more;
-		t->slices_cap = t->slices_cap * 2 + 1024;
-	}
+	if (t->nslices == SLICES_MAX)
+		return ERR_LIMIT;
+	if (ARRAY_ROOM(t->slices, t->slices_capacity, t->nslices + 1))
+		return ERR_MEMORY;
 	t->slices[t->nslices++] = (struct slice){
 		.start_ns = start_ns, .end_ns = start_ns, .text = text, .thread = thread,
 	};
@@ -144,12 +122,12 @@ static int add_sample(struct trace *t, uint32_t sample, uint64_t *cursor)
 		t->nopen = 0;
 	if (start < *cursor)
 		start = *cursor;
-	while (same < t->nopen && same < t->npath &&
-	       t->slices[t->open[same]].text == t->path[same])
+	while (same < t->nopen && same < t->path.n &&
+	       t->slices[t->open[same]].text == t->path.texts[same])
 		same++;
 	t->nopen = same;
-	for (; t->nopen < t->npath && !rc; t->nopen++) {
-		rc = slice_add(t, t->path[t->nopen], slot_of(t, sample), start);
+	for (; t->nopen < t->path.n && !rc; t->nopen++) {
+		rc = add_slice(t, t->path.texts[t->nopen], slot_of(t, sample), start);
 		if (!rc)
 			t->open[t->nopen] = t->nslices - 1;
 	}
@@ -173,7 +151,7 @@ static int make_slices(struct trace *t)
 		t->nopen = 0;
 		cursor = 0;
 		for (i = t->first[slot]; i < t->first[slot + 1] && !rc; i++) {
-			if (t->tree.of_sample[t->order[i]] != TREE_NONE)
+			if (t->tree.of_sample[t->order[i]] != STACK_TREE_NONE)
 				rc = add_sample(t, t->order[i], &cursor);
 		}
 	}
@@ -271,7 +249,7 @@ static void put_metadata(struct trace *t)
 /* By hand: there are millions of them. Texts of the tree are strings of JSON. */
 static void put_slice(struct trace *t, const struct slice *s)
 {
-	const struct tree_text *name = &t->tree.texts[s->text];
+	const struct stack_tree_text *name = &t->tree.texts[s->text];
 	struct buf *to = &t->text;
 	struct who who;
 
@@ -408,17 +386,17 @@ static int trace_write(const struct incident *in, const struct export_options *o
 		       struct out *out, struct err *err)
 {
 	struct trace t = {.in = in, .opt = opt, .out = out};
-	int rc = tree_build(&t.tree, in, opt, &tree_json_style, err);
+	int rc = export_tree_build(&t.tree, in, opt, &export_tree_json, err);
 
 	t.json.out = &t.text;
 	if (!rc)
 		rc = write_trace(&t, err);
-	tree_free(&t.tree);
+	stack_tree_free(&t.tree);
 	buf_free(&t.text);
 	free(t.slices);
 	free(t.order);
 	free(t.first);
-	free(t.path);
+	free(t.path.texts);
 	free(t.open);
 	return rc;
 }

@@ -10,7 +10,6 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "export/diff.h"
-#include "export/markup.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -27,7 +26,7 @@ struct view {
 	const struct options *o;
 	const struct diff *d;
 	const struct diff_tree *t;
-	struct buf *out, names;
+	struct buf *out;
 	double per;                          /* a printed unit, in the weight's */
 	const char *unit;                    /* of columns: "MS"; of keys: "ms" */
 	const char *key;
@@ -39,23 +38,9 @@ static bool is_time(const struct diff *d)
 	return d->stream == STREAM_CPU || d->stream == STREAM_OFF_CPU;
 }
 
-/* The tree's texts once more, each with a NUL behind it. */
-static int copy_names(struct view *v, struct err *err)
-{
-	const struct tree *t = &v->t->tree;
-	uint32_t i;
-
-	for (i = 0; i < t->ntexts; i++) {
-		buf_put(&v->names, tree_text(t, i), t->texts[i].len);
-		buf_putc(&v->names, '\0');
-	}
-	return buf_check(&v->names, "the names", err);
-}
-
-/* They lie there in a row. */
 static const char *name_of(const struct view *v, uint32_t text)
 {
-	return buf_text(&v->names) + v->t->tree.texts[text].at + text;
+	return stack_tree_text(&v->t->tree, text);
 }
 
 /* "+12.3 %", "n/a", 9 columns. */
@@ -262,13 +247,13 @@ static void put_process(const struct view *v, const struct process_row *p)
 /* The heaviest first; with --per-process each with its functions. */
 static int put_processes(const struct view *v, struct err *err)
 {
-	const struct tree *t = &v->t->tree;
+	const struct stack_tree *t = &v->t->tree;
 	struct process_row *rows = calloc((size_t)t->nnodes + 1, sizeof(*rows));
 	uint32_t i, n = 0;
 	int rc = rows ? 0 : err_memory(err, "while comparing processes");
 
 	for (i = 0; rows && i < t->nnodes; i++) {
-		if (t->nodes[i].caller != TREE_NONE)
+		if (t->nodes[i].caller != STACK_TREE_NONE)
 			continue;
 		rows[n].node = i;
 		rows[n].row.name = name_of(v, t->nodes[i].text);
@@ -335,20 +320,17 @@ static int print_report(const struct options *o, const struct diff *d, const str
 		.o = o, .d = d, .t = &tree, .out = &out, .columns = fit_columns(), .per = is_time(d) ? 1e6 : 1,
 		.unit = is_time(d) ? "MS" : "", .key = is_time(d) ? "ms" : d->stream == STREAM_ALLOC ? "bytes" : "count",
 	};
-	int rc = diff_tree_build(&tree, d, opt, &markup_style, err);
+	int rc = diff_tree_build(&tree, d, opt, &export_tree_plain, err);
 
-	if (!rc)
-		rc = copy_names(&v, err);
 	if (!rc) {
 		put_head(&v);
 		rc = put_processes(&v, err);
 	}
 	if (!rc && !o->per_process)
-		rc = put_functions(&v, TREE_NONE, NULL, tree.base_sum, tree.test_sum, err);
+		rc = put_functions(&v, STACK_TREE_NONE, NULL, tree.base_sum, tree.test_sum, err);
 	if (!rc)
 		rc = cmd_print_fitted(o, &out, err);
 	buf_free(&out);
-	buf_free(&v.names);
 	diff_tree_free(&tree);
 	return rc;
 }

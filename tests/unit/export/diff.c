@@ -111,11 +111,11 @@ static void functions_are_counted_once_a_stack_on_either_side(void **state)
 
 	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
-	assert_int_equal(diff_tree_build(&t, &p.d, &opt, &markup_style, NULL), 0);
-	assert_int_equal(diff_functions(&t, TREE_NONE, &f, &n, NULL), 0);
+	assert_int_equal(diff_tree_build(&t, &p.d, &opt, &export_tree_plain, NULL), 0);
+	assert_int_equal(diff_functions(&t, STACK_TREE_NONE, &f, &n, NULL), 0);
 	assert_int_equal(n, 4);
 	for (k = 0; k < 4; k++) {
-		for (i = 0; strncmp(tree_text(&t.tree, f[i].text), wanted[k].name, strlen(wanted[k].name)); i++)
+		for (i = 0; strncmp(stack_tree_text(&t.tree, f[i].text), wanted[k].name, strlen(wanted[k].name)); i++)
 			;
 		assert_true(fabs(f[i].base - wanted[k].base * 1e7) < 1);
 		assert_true(fabs(f[i].test - wanted[k].test * 1e7) < 1);
@@ -126,7 +126,7 @@ static void functions_are_counted_once_a_stack_on_either_side(void **state)
 	diff_tree_free(&t);
 	free_pair(&p);
 	make_pair(&p, recursive, recursive, DIFF_BY_DURATION);
-	assert_int_equal(diff_tree_build(&t, &p.d, &opt, &markup_style, NULL), 0);
+	assert_int_equal(diff_tree_build(&t, &p.d, &opt, &export_tree_plain, NULL), 0);
 	assert_int_equal(diff_functions(&t, 0, &f, &n, NULL), 0);
 	for (i = 0; i < n; i++)
 		assert_true(fabs(f[i].base - 7e7) < 1 && fabs(f[i].test - 7e7) < 1);

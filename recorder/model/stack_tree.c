@@ -1,0 +1,586 @@
+/*
+ * Two steps, because threads of a pool have the same stacks. First the stacks are merged by their
+ * texts, whoever took them: that is a shape, and costs each stack of the incident one look-up. Then
+ * the samples' shapes are placed below their threads, one thread after the other: an array holds
+ * each shape's latest node. Nodes are numbered as they come, so that node is below the thread at
+ * hand when its number is one of the thread's: nothing is searched or cleared.
+ */
+#include "model/stack_tree.h"
+
+#include "base/array.h"
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARK_NONE, MARK_BROKEN, MARK_TRUNCATED, MARKS };
+
+struct building {
+	struct stack_tree *t;
+	const struct incident *in;
+	const struct stack_tree_style *style;
+	const void *ctx;
+	uint32_t streams;
+	struct table texts, shapes, tops;
+	struct stack_tree_node *shape_nodes; /* like nodes, but without a thread */
+	uint32_t nshapes;
+	uint32_t texts_capacity, shapes_capacity, nodes_capacity, path_capacity;
+	uint32_t *frame_texts;               /* of each frame; STACK_TREE_NONE: not made yet */
+	uint32_t *stack_shapes;              /* of each stack; STACK_TREE_NONE: not used */
+	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
+	uint32_t *roots, *leaf_roots;        /* node of each thread * MARKS + mark */
+	uint32_t *first, *order;             /* samples with a stack, by root: where each begins */
+	uint32_t *placed;                    /* node of each shape below the root at hand, or older */
+	uint32_t *path;                      /* shapes on the way up */
+	struct buf scratch, escaped;
+};
+
+/* n numbers, all STACK_TREE_NONE; NULL without memory. */
+static uint32_t *make_numbers(size_t n)
+{
+	uint32_t *items = malloc((n + 1) * sizeof(*items));
+
+	if (items)
+		memset(items, 0xff, (n + 1) * sizeof(*items));
+	return items;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+struct text_key {
+	const char *text;
+	size_t n;
+};
+
+static bool same_text(const void *ctx, uint32_t value, const void *key)
+{
+	const struct stack_tree *t = ctx;
+	const struct text_key *k = key;
+
+	return t->texts[value].len == k->n &&
+	       memcmp(stack_tree_text(t, value), k->text, k->n) == 0;
+}
+
+static uint32_t add_text(struct building *b, const char *text, size_t n)
+{
+	struct stack_tree *t = b->t;
+	struct text_key key = {.text = text, .n = n};
+	uint64_t hash = hash_bytes(text, n);
+	uint32_t found = table_find(&b->texts, hash, same_text, t, &key);
+
+	if (found != TABLE_NONE)
+		return found;
+	if (ARRAY_ROOM(t->texts, b->texts_capacity, t->ntexts + 1))
+		return STACK_TREE_NONE;
+	t->texts[t->ntexts].at = (uint32_t)t->bytes.len;
+	t->texts[t->ntexts].len = (uint32_t)n;
+	buf_put(&t->bytes, text, n);
+	buf_putc(&t->bytes, '\0');
+	if (t->bytes.failed || table_add(&b->texts, hash, t->ntexts))
+		return STACK_TREE_NONE;
+	return t->ntexts++;
+}
+
+/* The same text where a stack ends in it. */
+static uint32_t leaf_text(struct building *b, uint32_t text)
+{
+	if (!b->style->leaf || text == STACK_TREE_NONE)
+		return text;
+	buf_reset(&b->scratch);
+	buf_put(&b->scratch, stack_tree_text(b->t, text), b->t->texts[text].len);
+	if (b->scratch.failed)
+		return STACK_TREE_NONE;
+	if (!b->style->leaf(b->scratch.data, b->scratch.len))
+		return text;
+	return add_text(b, b->scratch.data, b->scratch.len);
+}
+
+/* What stands in scratch, escaped. */
+static uint32_t scratch_text(struct building *b)
+{
+	const struct buf *done = &b->scratch;
+
+	if (b->style->escape) {
+		buf_reset(&b->escaped);
+		b->style->escape(&b->escaped, buf_text(&b->scratch), b->scratch.len);
+		done = &b->escaped;
+	}
+	if (b->scratch.failed || done->failed)
+		return STACK_TREE_NONE;
+	return add_text(b, buf_text(done), done->len);
+}
+
+static uint32_t frame_text(struct building *b, uint32_t frame)
+{
+	if (!b->style->frame)
+		return frame;
+	if (b->frame_texts[frame] == STACK_TREE_NONE) {
+		buf_reset(&b->scratch);
+		b->style->frame(b->in, b->ctx, frame, &b->scratch);
+		b->frame_texts[frame] = scratch_text(b);
+	}
+	return b->frame_texts[frame];
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+/* In an array of nodes: the one with this caller and text. */
+static bool same_node(const void *ctx, uint32_t value, const void *key)
+{
+	const struct stack_tree_node *a = &((const struct stack_tree_node *)ctx)[value], *b = key;
+
+	return a->caller == b->caller && a->text == b->text;
+}
+
+static uint32_t add_shape(struct building *b, uint32_t caller, uint32_t text)
+{
+	struct stack_tree_node shape = {.caller = caller, .text = text};
+	uint64_t hash = hash_u64((uint64_t)caller << 32 | text);
+	uint32_t found;
+
+	if (text == STACK_TREE_NONE)
+		return STACK_TREE_NONE;
+	found = table_find(&b->shapes, hash, same_node, b->shape_nodes, &shape);
+	if (found != TABLE_NONE)
+		return found;
+	if (ARRAY_ROOM(b->shape_nodes, b->shapes_capacity, b->nshapes + 1))
+		return STACK_TREE_NONE;
+	b->shape_nodes[b->nshapes] = shape;
+	if (table_add(&b->shapes, hash, b->nshapes))
+		return STACK_TREE_NONE;
+	return b->nshapes++;
+}
+
+static bool is_wanted(const struct building *b, const struct incident_sample *s)
+{
+	return b->streams >> s->stream & 1;
+}
+
+/* Mark the stacks that are used, then turn each into its shape; parents come first. */
+static int add_shapes(struct building *b)
+{
+	const struct incident_stack *stacks = b->in->stacks;
+	uint32_t *shapes = b->stack_shapes;
+	uint32_t i;
+
+	for (i = 0; i < b->in->nsamples; i++) {
+		const struct incident_sample *s = &b->in->samples[i];
+
+		if (is_wanted(b, s) && s->stack != STACK_NONE)
+			shapes[s->stack] = 0;
+	}
+	for (i = b->in->nstacks; i-- > 0;) {
+		if (shapes[i] != STACK_TREE_NONE && stacks[i].parent != STACK_NONE)
+			shapes[stacks[i].parent] = 0;
+	}
+	for (i = 0; i < b->in->nstacks; i++) {
+		uint32_t parent = stacks[i].parent;
+
+		if (shapes[i] == STACK_TREE_NONE)
+			continue;
+		shapes[i] = add_shape(b, parent == STACK_NONE ? STACK_TREE_NONE : shapes[parent],
+				      frame_text(b, stacks[i].frame));
+		if (shapes[i] == STACK_TREE_NONE)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+static uint32_t leaf_shape(struct building *b, uint32_t stack)
+{
+	if (!b->style->leaf)
+		return b->stack_shapes[stack];
+	if (b->leaf_shapes[stack] == STACK_TREE_NONE) {
+		const struct stack_tree_node *shape = &b->shape_nodes[b->stack_shapes[stack]];
+
+		b->leaf_shapes[stack] = add_shape(b, shape->caller, leaf_text(b, shape->text));
+	}
+	return b->leaf_shapes[stack];
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+static uint32_t add_node(struct building *b, uint32_t caller, uint32_t text)
+{
+	struct stack_tree *t = b->t;
+
+	if (ARRAY_ROOM(t->nodes, b->nodes_capacity, t->nnodes + 1))
+		return STACK_TREE_NONE;
+	t->nodes[t->nnodes] = (struct stack_tree_node){.caller = caller, .text = text};
+	return t->nnodes++;
+}
+
+/* Find or add: the root, a process, thread or mark; after stack_tree_focus() any node. */
+static uint32_t add_top(struct building *b, uint32_t caller, uint32_t text)
+{
+	struct stack_tree_node node = {.caller = caller, .text = text};
+	uint64_t hash = hash_pair(caller, text);
+	uint32_t found;
+
+	if (text == STACK_TREE_NONE)
+		return STACK_TREE_NONE;
+	found = table_find(&b->tops, hash, same_node, b->t->nodes, &node);
+	if (found != TABLE_NONE)
+		return found;
+	found = add_node(b, caller, text);
+	if (found != STACK_TREE_NONE && table_add(&b->tops, hash, found))
+		return STACK_TREE_NONE;
+	return found;
+}
+
+const char *stack_tree_mark(enum stack_quality quality)
+{
+	if (quality == QUALITY_BROKEN)
+		return "BROKEN";
+	return quality == QUALITY_TRUNCATED ? "[truncated]" : NULL;
+}
+
+static unsigned mark_of(const struct building *b, const struct incident_sample *s)
+{
+	if (!b->style->marks || !stack_tree_mark((enum stack_quality)s->quality))
+		return MARK_NONE;
+	return s->quality == QUALITY_BROKEN ? MARK_BROKEN : MARK_TRUNCATED;
+}
+
+/* The node of a process or thread; made is the style's function that says its text. */
+static uint32_t add_named(struct building *b, uint32_t caller, uint32_t thread,
+			  void (*made)(const struct incident *in, const void *ctx, uint32_t thread,
+				       struct buf *out))
+{
+	buf_reset(&b->scratch);
+	made(b->in, b->ctx, thread, &b->scratch);
+	return add_top(b, caller, scratch_text(b));
+}
+
+static uint32_t add_root(struct building *b, const struct incident_sample *s)
+{
+	const struct stack_tree_style *style = b->style;
+	uint32_t node = style->root ? 0 : STACK_TREE_NONE;
+
+	if (style->process && (s->thread != THREAD_NONE || !style->root)) {
+		node = add_named(b, node, s->thread, style->process);
+		if (style->thread && node != STACK_TREE_NONE)
+			node = add_named(b, node, s->thread, style->thread);
+	}
+	if (node == STACK_TREE_NONE || mark_of(b, s) == MARK_NONE)
+		return node;
+	buf_reset(&b->scratch);
+	buf_puts(&b->scratch, stack_tree_mark((enum stack_quality)s->quality));
+	return add_top(b, node, scratch_text(b));
+}
+
+/*
+ * The node of a shape below a root whose nodes have numbers from `base` on: up to the first caller
+ * that is placed, then down, adding.
+ */
+static uint32_t place(struct building *b, uint32_t root, uint32_t base, uint32_t shape)
+{
+	uint32_t node = root, depth = 0;
+
+	for (; shape != STACK_TREE_NONE; shape = b->shape_nodes[shape].caller) {
+		if (b->placed[shape] != STACK_TREE_NONE && b->placed[shape] >= base) {
+			node = b->placed[shape];
+			break;
+		}
+		if (ARRAY_ROOM(b->path, b->path_capacity, depth + 1))
+			return STACK_TREE_NONE;
+		b->path[depth++] = shape;
+	}
+	while (depth && node != STACK_TREE_NONE) {
+		shape = b->path[--depth];
+		node = add_node(b, node, b->shape_nodes[shape].text);
+		b->placed[shape] = node;
+	}
+	return node;
+}
+
+/* The node below which a sample's stack goes, or to which it belongs when it has none. */
+static uint32_t top_of(struct building *b, const struct incident_sample *s)
+{
+	uint32_t slot = s->thread == THREAD_NONE ? b->in->nthreads : s->thread;
+	uint32_t group = slot * MARKS + mark_of(b, s);
+
+	if (b->roots[group] == STACK_TREE_NONE)
+		b->roots[group] = add_root(b, s);
+	if (b->roots[group] == STACK_TREE_NONE || s->stack != STACK_NONE)
+		return b->roots[group];
+	if (b->leaf_roots[group] == STACK_TREE_NONE) {
+		struct stack_tree_node root = b->t->nodes[b->roots[group]];
+
+		b->leaf_roots[group] = add_top(b, root.caller, leaf_text(b, root.text));
+	}
+	return b->leaf_roots[group];
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+/* of_sample: root, processes, threads and marks; and the shapes of the stacks that samples end in. */
+static int add_tops(struct building *b)
+{
+	struct stack_tree *t = b->t;
+	uint32_t i;
+
+	if (b->style->root) {
+		buf_puts(&b->scratch, b->style->root);
+		if (add_top(b, STACK_TREE_NONE, scratch_text(b)) == STACK_TREE_NONE)
+			return ERR_MEMORY;
+	}
+	for (i = 0; i < b->in->nsamples; i++) {
+		const struct incident_sample *s = &b->in->samples[i];
+
+		if (!is_wanted(b, s))
+			continue;
+		t->of_sample[i] = top_of(b, s);
+		if (t->of_sample[i] == STACK_TREE_NONE ||
+		    (s->stack != STACK_NONE && leaf_shape(b, s->stack) == STACK_TREE_NONE))
+			return ERR_MEMORY;
+		t->nsamples++;
+	}
+	return 0;
+}
+
+static bool has_stack(const struct building *b, uint32_t sample)
+{
+	return b->t->of_sample[sample] != STACK_TREE_NONE &&
+	       b->in->samples[sample].stack != STACK_NONE;
+}
+
+/* first[root] becomes where the samples of a root begin in order, which is by root, then time. */
+static int order_samples(struct building *b)
+{
+	struct stack_tree *t = b->t;
+	uint32_t ntops = t->nnodes, i;
+
+	b->first = calloc((size_t)ntops + 2, sizeof(*b->first));
+	b->order = malloc(((size_t)t->nsamples + 1) * sizeof(*b->order));
+	if (!b->first || !b->order)
+		return ERR_MEMORY;
+	for (i = 0; i < b->in->nsamples; i++) {
+		if (has_stack(b, i))
+			b->first[t->of_sample[i] + 2]++;
+	}
+	for (i = 2; i < ntops + 2; i++)
+		b->first[i] += b->first[i - 1];
+	for (i = 0; i < b->in->nsamples; i++) {
+		if (has_stack(b, i))
+			b->order[b->first[t->of_sample[i] + 1]++] = i;
+	}
+	return 0;
+}
+
+static int place_samples(struct building *b)
+{
+	const struct incident_sample *samples = b->in->samples;
+	uint32_t ntops = b->t->nnodes, root, base, i;
+
+	b->placed = make_numbers(b->nshapes);
+	if (!b->placed)
+		return ERR_MEMORY;
+	for (root = 0; root < ntops; root++) {
+		base = b->t->nnodes;
+		for (i = b->first[root]; i < b->first[root + 1]; i++) {
+			uint32_t sample = b->order[i];
+			uint32_t node = place(b, root, base, leaf_shape(b, samples[sample].stack));
+
+			if (node == STACK_TREE_NONE)
+				return ERR_MEMORY;
+			b->t->of_sample[sample] = node;
+		}
+	}
+	return 0;
+}
+
+static int build(struct building *b)
+{
+	const struct incident *in = b->in;
+	size_t ngroups = ((size_t)in->nthreads + 1) * MARKS;
+	int rc;
+
+	b->t->of_sample = make_numbers(in->nsamples);
+	b->frame_texts = make_numbers(b->style->frame ? in->nframes : 0);
+	b->stack_shapes = make_numbers(in->nstacks);
+	b->leaf_shapes = make_numbers(b->style->leaf ? in->nstacks : 0);
+	b->roots = make_numbers(ngroups);
+	b->leaf_roots = make_numbers(ngroups);
+	if (!b->t->of_sample || !b->frame_texts || !b->stack_shapes || !b->leaf_shapes ||
+	    !b->roots || !b->leaf_roots)
+		return ERR_MEMORY;
+	rc = add_shapes(b);
+	if (!rc)
+		rc = add_tops(b);
+	if (!rc)
+		rc = order_samples(b);
+	return rc ? rc : place_samples(b);
+}
+
+static void free_building(struct building *b)
+{
+	table_free(&b->texts);
+	table_free(&b->shapes);
+	table_free(&b->tops);
+	free(b->shape_nodes);
+	free(b->frame_texts);
+	free(b->stack_shapes);
+	free(b->leaf_shapes);
+	free(b->roots);
+	free(b->leaf_roots);
+	free(b->first);
+	free(b->order);
+	free(b->placed);
+	free(b->path);
+	buf_free(&b->scratch);
+	buf_free(&b->escaped);
+}
+
+int stack_tree_build(struct stack_tree *t, const struct incident *in, uint32_t streams,
+		     const struct stack_tree_style *style, const void *ctx, struct err *err)
+{
+	struct stack_tree made = {
+		.nlevels = (style->root ? 1u : 0) + (style->process ? 1u : 0) +
+			   (style->thread ? 1u : 0),
+	};
+	struct building b = {
+		.t = &made, .in = in, .style = style, .ctx = ctx, .streams = streams,
+	};
+	int rc = build(&b);
+
+	free_building(&b);
+	if (rc) {
+		stack_tree_free(&made);
+		return err_memory(err, "while building the call tree");
+	}
+	*t = made;
+	return 0;
+}
+
+void stack_tree_free(struct stack_tree *t)
+{
+	free(t->texts);
+	free(t->nodes);
+	free(t->of_sample);
+	buf_free(&t->bytes);
+	memset(t, 0, sizeof(*t));
+}
+
+/* ---- one function ---------------------------------------------------------------------------- */
+
+/* Node 1 below it the callers of a node of the old tree, upwards to the frame that was called first. */
+static uint32_t add_callers(struct building *b, const struct stack_tree *old, uint32_t node)
+{
+	uint32_t to = 1, up;
+
+	for (up = old->nodes[node].caller; up && to != STACK_TREE_NONE; up = old->nodes[up].caller)
+		to = add_top(b, to, old->nodes[up].text);
+	return to;
+}
+
+/* places[node]: the node of the new tree for samples that end at a node of the old one. */
+static int focus(struct building *b, const struct stack_tree *old, uint32_t text, bool callers,
+		 uint32_t *places)
+{
+	uint32_t i;
+
+	if (add_top(b, STACK_TREE_NONE, old->nodes[0].text) == STACK_TREE_NONE ||
+	    add_top(b, 0, text) == STACK_TREE_NONE)
+		return ERR_MEMORY;
+	for (i = 1; i < old->nnodes; i++) {
+		const struct stack_tree_node *node = &old->nodes[i];
+
+		/* A deeper call of the function begins anew. */
+		if (node->text == text)
+			places[i] = callers ? add_callers(b, old, i) : 1;
+		else if (places[node->caller] == STACK_TREE_NONE)
+			continue;
+		else
+			places[i] = callers ? places[node->caller]
+					    : add_top(b, places[node->caller], node->text);
+		if (places[i] == STACK_TREE_NONE)
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+int stack_tree_focus(struct stack_tree *t, const struct incident *in, uint32_t text, bool callers,
+		     struct err *err)
+{
+	struct stack_tree focused = {.nlevels = 1};
+	struct building b = {.t = &focused};
+	uint32_t *places = make_numbers(t->nnodes), i;
+	int rc = places ? focus(&b, t, text, callers, places) : ERR_MEMORY;
+
+	t->nsamples = 0;
+	for (i = 0; !rc && i < in->nsamples; i++) {
+		if (t->of_sample[i] != STACK_TREE_NONE)
+			t->of_sample[i] = places[t->of_sample[i]];
+		t->nsamples += t->of_sample[i] != STACK_TREE_NONE;
+	}
+	free(places);
+	free_building(&b);
+	free(t->nodes);
+	t->nodes = focused.nodes;
+	t->nnodes = focused.nnodes;
+	t->nlevels = 1;
+	return rc ? err_memory(err, "while building the tree of one function") : 0;
+}
+
+/* ---- adding up ------------------------------------------------------------------------------- */
+
+uint64_t *stack_tree_own(const struct stack_tree *t, const struct incident *in,
+			 stack_tree_weight *weigh)
+{
+	uint64_t *own = calloc((size_t)t->nnodes + 1, sizeof(*own));
+	uint32_t i;
+
+	for (i = 0; own && i < in->nsamples; i++) {
+		if (t->of_sample[i] != STACK_TREE_NONE)
+			own[t->of_sample[i]] += weigh(in, &in->samples[i]);
+	}
+	return own;
+}
+
+void stack_tree_add_up(const struct stack_tree *t, uint64_t *weights)
+{
+	uint32_t i;
+
+	for (i = t->nnodes; i-- > 0;) {
+		if (t->nodes[i].caller != STACK_TREE_NONE)
+			weights[t->nodes[i].caller] += weights[i];
+	}
+}
+
+bool stack_tree_is_frame(const struct stack_tree *t, uint32_t node)
+{
+	uint32_t level;
+
+	for (level = 0; level < t->nlevels && node != STACK_TREE_NONE; level++)
+		node = t->nodes[node].caller;
+	return node != STACK_TREE_NONE;
+}
+
+bool stack_tree_is_outermost(const struct stack_tree *t, uint32_t node)
+{
+	uint32_t text = t->nodes[node].text;
+
+	for (node = t->nodes[node].caller; node != STACK_TREE_NONE; node = t->nodes[node].caller) {
+		if (t->nodes[node].text == text && stack_tree_is_frame(t, node))
+			return false;
+	}
+	return true;
+}
+
+int stack_tree_path(const struct stack_tree *t, uint32_t node, uint32_t skip,
+		    struct stack_tree_path *path)
+{
+	uint32_t n = 0, up;
+
+	path->n = 0;
+	for (up = node; up != STACK_TREE_NONE; up = t->nodes[up].caller)
+		n++;
+	if (ARRAY_ROOM(path->texts, path->capacity, n))
+		return ERR_MEMORY;
+	n -= skip < n ? skip : n - 1;
+	path->n = n;
+	for (up = node; n-- > 0; up = t->nodes[up].caller)
+		path->texts[n] = t->nodes[up].text;
+	return 0;
+}
