@@ -1,15 +1,12 @@
-/* Statements, transactions, and SQLite's errors as sentences. */
-#include "store/store_private.h"
+#include "store/interner_private.h"
 
 #include "base/array.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
-/* Keyed by primary result code; "%s" is the store's path. */
+/* By primary result code; "%s" is the store's path. */
 static const struct db_sentence {
 	int sqlite_rc;
 	enum err_code code;
@@ -17,12 +14,12 @@ static const struct db_sentence {
 } sentences[] = {
 	{SQLITE_FULL, ERR_FULL, "the disk of %s is full",
 	 "free some space there, or choose another place with --store"},
-	{SQLITE_BUSY, ERR_BUSY, "%s was held by another program for 5 s",
+	{SQLITE_BUSY, ERR_BUSY, "%s was locked by another program for 5 s",
 	 "end that program (a backup? a database tool?) or its transaction, and try again"},
-	{SQLITE_LOCKED, ERR_BUSY, "%s is held by another part of this program", "try again"},
+	{SQLITE_LOCKED, ERR_BUSY, "%s is locked by another part of this program", "try again"},
 	{SQLITE_READONLY, ERR_ACCESS, "%s cannot be written",
-	 "give this user the right to write to it and its directory"},
-	{SQLITE_PERM, ERR_ACCESS, "%s cannot be opened", "check the rights of the file"},
+	 "give this user permission to write to it and its directory"},
+	{SQLITE_PERM, ERR_ACCESS, "%s cannot be opened", "check the permissions of the file"},
 	{SQLITE_CANTOPEN, ERR_ACCESS, "%s cannot be opened",
 	 "check that this user may read and write it and its directory"},
 	{SQLITE_CORRUPT, ERR_FORMAT, "%s is damaged",
@@ -49,8 +46,8 @@ static const struct db_sentence *sentence_of(int primary)
 }
 
 /*
- * SQLite says "I/O error" or "cannot open" for a full disk where it does not expect one (the -shm
- * and -wal files): errno knows better.
+ * SQLite says "I/O error" or "cannot open" when the disk is full where it does not expect that (the
+ * -shm and -wal files): errno knows better.
  */
 static const struct db_sentence *choose(int sqlite_rc, int os_error)
 {
@@ -85,115 +82,161 @@ int db_fail(struct store *s, struct err *err)
 	return db_error(s->path, s->db, sqlite3_extended_errcode(s->db), err);
 }
 
-/* ---- statements ----------------------------------------------------------------------------- */
+/* ---- queries -------------------------------------------------------------------------------- */
 
-/* At most one for each place in the program, as each has a literal of its own. */
-static int reserve_statement(struct store *s, struct err *err)
+/* There are never more than places in the program: each has a literal of its own. */
+static int find_statement(struct store *s, const char *sql, sqlite3_stmt **out, struct err *err)
 {
-	uint32_t cap = s->statements_cap + 64;
-	struct kept_statement *bigger;
-
-	if (s->nstatements < s->statements_cap)
-		return 0;
-	bigger = realloc(s->statements, cap * sizeof(*bigger));
-	if (!bigger)
-		return err_memory(err, "while using %s", s->path);
-	s->statements = bigger;
-	s->statements_cap = cap;
-	return 0;
-}
-
-int db_statement(struct store *s, const char *sql, struct args *out, struct err *err)
-{
-	struct kept_statement *kept = s->statements;
+	struct kept_statement *kept;
 	uint32_t i;
-	int rc;
 
-	out->n = 0;
 	for (i = 0; i < s->nstatements; i++) {
-		if (kept[i].sql == sql) {
-			sqlite3_reset(kept[i].st);
-			sqlite3_clear_bindings(kept[i].st);
-			out->st = kept[i].st;
+		kept = &s->statements[i];
+		if (kept->sql == sql) {
+			sqlite3_reset(kept->st);
+			sqlite3_clear_bindings(kept->st);
+			*out = kept->st;
 			return 0;
 		}
 	}
-	rc = reserve_statement(s, err);
-	if (rc)
-		return rc;
-	kept = s->statements;
-	if (sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &kept[i].st, NULL))
+	if (ARRAY_ROOM(s->statements, s->statements_cap, s->nstatements + 1))
+		return err_memory(err, "while using %s", s->path);
+	kept = &s->statements[s->nstatements];
+	if (sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &kept->st, NULL))
 		return db_fail(s, err);
-	kept[i].sql = sql;
+	kept->sql = sql;
 	s->nstatements++;
-	out->st = kept[i].st;
+	*out = kept->st;
 	return 0;
 }
 
-void arg_int(struct args *a, int64_t v)
+struct query db_query(struct store *s, const char *sql, struct err *err)
 {
-	sqlite3_bind_int64(a->st, ++a->n, v);
+	struct query q = {.s = s, .err = err};
+
+	q.rc = find_statement(s, sql, &q.st, err);
+	return q;
 }
 
-void arg_u64(struct args *a, uint64_t v)
+/* SQLite refuses to bind to no statement, which leaves a query that failed as it is. */
+void bind_int(struct query *q, int64_t v)
 {
-	sqlite3_bind_int64(a->st, ++a->n, (int64_t)v);
+	sqlite3_bind_int64(q->st, ++q->nbound, v);
 }
 
-void arg_num(struct args *a, double v)
+void bind_u64(struct query *q, uint64_t v)
+{
+	bind_int(q, (int64_t)v);
+}
+
+void bind_num(struct query *q, double v)
 {
 	/* isnan() of mingw goes through float. */
 	if (v != v)
-		arg_null(a);
+		bind_null(q);
 	else
-		sqlite3_bind_double(a->st, ++a->n, v);
+		sqlite3_bind_double(q->st, ++q->nbound, v);
 }
 
-void arg_text(struct args *a, const char *text)
+void bind_text(struct query *q, const char *text)
 {
-	sqlite3_bind_text(a->st, ++a->n, text, -1, SQLITE_STATIC);
+	sqlite3_bind_text(q->st, ++q->nbound, text, -1, SQLITE_STATIC);
 }
 
-void arg_blob(struct args *a, const void *bytes, size_t n)
+void bind_blob(struct query *q, const void *bytes, size_t n)
 {
-	sqlite3_bind_blob64(a->st, ++a->n, n ? bytes : NULL, n, SQLITE_STATIC);
+	sqlite3_bind_blob64(q->st, ++q->nbound, n ? bytes : NULL, n, SQLITE_STATIC);
 }
 
-void arg_null(struct args *a)
+void bind_null(struct query *q)
 {
-	sqlite3_bind_null(a->st, ++a->n);
+	sqlite3_bind_null(q->st, ++q->nbound);
 }
 
-struct blob column_blob(sqlite3_stmt *st, int column)
+int query_step(struct query *q)
 {
-	struct blob blob = {.bytes = sqlite3_column_blob(st, column)};
+	int rc = q->rc;
 
-	blob.n = (size_t)sqlite3_column_bytes(st, column);
-	return blob;
-}
-
-int db_step(struct store *s, sqlite3_stmt *st, struct err *err)
-{
-	int rc = sqlite3_step(st);
-
+	if (rc)
+		return rc;
+	rc = sqlite3_step(q->st);
 	if (rc == SQLITE_ROW)
 		return 1;
-	if (rc != SQLITE_DONE)
-		rc = db_fail(s, err);
-	else
-		rc = 0;
-	sqlite3_reset(st);
+	rc = rc == SQLITE_DONE ? 0 : db_fail(q->s, q->err);
+	sqlite3_reset(q->st);
 	return rc;
 }
 
-int db_run(struct store *s, sqlite3_stmt *st, struct err *err)
+int query_run(struct query *q)
 {
 	int rc;
 
 	do {
-		rc = db_step(s, st, err);
+		rc = query_step(q);
 	} while (rc > 0);
 	return rc;
+}
+
+int query_insert(struct query *q, int64_t *id)
+{
+	int rc = query_run(q);
+
+	*id = sqlite3_last_insert_rowid(q->s->db);
+	return rc;
+}
+
+int query_int(struct query *q, int64_t *out)
+{
+	int rc = query_step(q);
+
+	if (rc <= 0)
+		return rc ? rc : ERR_NOT_FOUND;
+	*out = column_int(q, 0);
+	query_reset(q);
+	return 0;
+}
+
+void query_reset(struct query *q)
+{
+	sqlite3_reset(q->st);
+}
+
+int64_t column_int(const struct query *q, int column)
+{
+	return sqlite3_column_int64(q->st, column);
+}
+
+uint64_t column_u64(const struct query *q, int column)
+{
+	return (uint64_t)sqlite3_column_int64(q->st, column);
+}
+
+const char *column_text(const struct query *q, int column)
+{
+	return (const char *)sqlite3_column_text(q->st, column);
+}
+
+struct blob column_blob(const struct query *q, int column)
+{
+	struct blob blob = {.bytes = sqlite3_column_blob(q->st, column)};
+
+	blob.n = (size_t)sqlite3_column_bytes(q->st, column);
+	return blob;
+}
+
+int db_run_int(struct store *s, const char *sql, int64_t v, struct err *err)
+{
+	struct query q = db_query(s, sql, err);
+
+	bind_int(&q, v);
+	return query_run(&q);
+}
+
+int db_int(struct store *s, const char *sql, int64_t *out, struct err *err)
+{
+	struct query q = db_query(s, sql, err);
+
+	return query_int(&q, out);
 }
 
 int db_exec(struct store *s, const char *sql, struct err *err)
@@ -203,22 +246,9 @@ int db_exec(struct store *s, const char *sql, struct err *err)
 	return 0;
 }
 
-int db_int(struct store *s, sqlite3_stmt *st, int64_t *out, struct err *err)
-{
-	int rc = db_step(s, st, err);
-
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return ERR_NOT_FOUND;
-	*out = sqlite3_column_int64(st, 0);
-	sqlite3_reset(st);
-	return 0;
-}
-
-#define REST_MAX_NS (25 * NS_PER_MS)
-
 /* ---- transactions --------------------------------------------------------------------------- */
+
+#define PAUSE_MAX_NS (25 * NS_PER_MS)
 
 static int attempt(struct store *s, store_work *work, void *arg, struct err *err)
 {
@@ -242,7 +272,7 @@ int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, s
 {
 	int rc = 0;
 
-	/* In WAL mode NORMAL keeps the file consistent, FULL also waits for the disk at the end. */
+	/* In WAL mode NORMAL keeps the file consistent; FULL also waits for the disk at the end. */
 	if (durable == TX_DURABLE)
 		rc = db_exec(s, "PRAGMA synchronous=FULL", err);
 	if (!rc)
@@ -256,12 +286,12 @@ int db_transact(struct store *s, enum tx durable, store_work *work, void *arg, s
 	return rc;
 }
 
-int db_transact_and_rest(struct store *s, store_work *work, void *arg, struct err *err)
+int db_transact_and_pause(struct store *s, store_work *work, void *arg, struct err *err)
 {
 	uint64_t start_ns = os_now_ns(), took_ns;
 	int rc = db_transact(s, TX_NORMAL, work, arg, err);
 
 	took_ns = os_now_ns() - start_ns;
-	os_sleep_ns(took_ns < REST_MAX_NS ? took_ns : REST_MAX_NS);
+	os_sleep_ns(took_ns < PAUSE_MAX_NS ? took_ns : PAUSE_MAX_NS);
 	return rc;
 }

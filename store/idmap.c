@@ -1,9 +1,12 @@
-#include "store/store_private.h"
+#include "store/idmap_private.h"
+
+#include "base/err.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define EMPTY INT64_MIN                   /* no value of ours */
+#define EMPTY INT64_MIN
 
 static struct idslot *slot_of(const struct idmap *m, uint64_t key)
 {

@@ -1,10 +1,9 @@
 /*
- * From what the recorder holds in memory to rows: modules, processes, threads; and the lists of segments.
+ * Modules, processes, threads -> rows; and the lists of a segment.
  *
- * The memory is right as long as only we change the store; data_version, read inside each transaction,
- * says when another program (delete) has. Objects and functions are remembered by address within
- * one call, in which the segment keeps them alive; the few processes and threads are looked up each
- * time.
+ * What the interner remembers is right as long as only we change the store; data_version, read in
+ * each transaction, says when another program (`delete`) has. Objects and processes are remembered
+ * by address within one call, in which the segment keeps them alive.
  */
 #include "store/interner_private.h"
 
@@ -13,14 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLED_MAX 4096u                /* then forgotten and learnt again: 100 KB */
+#define SETTLED_MAX 4096u                /* segments; 100 KB, then all are forgotten */
 
 int interner_new(struct interner **out, struct err *err)
 {
 	*out = calloc(1, sizeof(**out));
-	if (!*out)
-		return err_memory(err, "for the store's tables");
-	return 0;
+	return *out ? 0 : err_memory(err, "for the store's tables");
 }
 
 void interner_forget(struct interner *in)
@@ -36,7 +33,8 @@ void interner_forget(struct interner *in)
 	idmap_clear(&in->settled);
 }
 
-void interner_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx)
+void interner_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame),
+		   const void *ctx)
 {
 	if (!in)
 		return;
@@ -52,16 +50,15 @@ void interner_free(struct interner *in)
 		return;
 	table_free(&in->table);
 	free(in->frames);
-	idmap_free(&in->objects);
-	idmap_free(&in->functions);
-	idmap_free(&in->processes);
-	idmap_free(&in->settled);
 	table_free(&in->function_table);
-	free(in->function_items);
+	free(in->functions);
 	buf_free(&in->function_bytes);
 	table_free(&in->text_table);
 	free(in->texts);
 	buf_free(&in->text_bytes);
+	idmap_free(&in->objects);
+	idmap_free(&in->processes);
+	idmap_free(&in->settled);
 	columns_free(&in->columns);
 	buf_free(&in->ids);
 	buf_free(&in->packed);
@@ -69,84 +66,72 @@ void interner_free(struct interner *in)
 	free(in);
 }
 
-static int no_memory(struct err *err)
+/* Remember the id of what is at an address, until the end of the call. */
+static int remember(struct idmap *map, const void *address, int64_t id, struct err *err)
 {
-	return err_memory(err, "while storing a segment");
+	return idmap_set(map, (uintptr_t)address, id)
+		       ? err_memory(err, "while storing a segment") : 0;
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */
-
-static void put_hex(struct buf *out, const uint8_t *bytes, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		buf_printf(out, "%02x", bytes[i]);
-}
 
 static bool has_global_identity(const struct object_key *key)
 {
 	return key->build_id_bytes && (key->kind == OBJECT_ELF || key->kind == OBJECT_PE);
 }
 
-/* The text that is equal exactly for equal modules; see schema.c. */
+/* A text that is the same exactly for the same modules; see schema.c. */
 static void module_identity(const struct store *s, const struct object_key *key, struct buf *out)
 {
+	size_t i;
+
 	buf_printf(out, "%s:", object_kind_to_text(key->kind));
-	put_hex(out, key->build_id, key->build_id_bytes);
-	if (has_global_identity(key)) {
-		buf_printf(out, ":%s", key->path);
-		return;
-	}
-	buf_printf(out,
-		   ":session %" PRId64 ":%" PRIu32 ".%" PRIu32 ":%" PRIu64 ".%" PRIu64 ".%" PRIu64
-		   ":%s",
-		   s->session_id, key->pid, key->epoch, key->dev, key->ino, key->ino_generation,
-		   key->path);
+	for (i = 0; i < key->build_id_bytes; i++)
+		buf_printf(out, "%02x", key->build_id[i]);
+	if (!has_global_identity(key))
+		buf_printf(out,
+			   ":session %" PRId64 ":%" PRIu32 ".%" PRIu32 ":%" PRIu64 ".%" PRIu64
+			   ".%" PRIu64,
+			   s->session_id, key->pid, key->epoch, key->dev, key->ino,
+			   key->ino_generation);
+	buf_printf(out, ":%s", key->path);
 }
 
 static int module_insert(struct store *s, const struct object *object, const char *identity,
 			 int64_t *id, struct err *err)
 {
 	const struct object_key *key = &object->key;
-	struct args a;
-	int rc = db_statement(s,
-			      "INSERT INTO module(identity, session_id, kind, name, path, build_id)"
-			      " VALUES(?, ?, ?, ?, ?, ?)",
-			      &a, err);
+	struct query q = db_query(s,
+				  "INSERT INTO module(identity, session_id, kind, name, path,"
+				  " build_id) VALUES(?, ?, ?, ?, ?, ?)", err);
 
-	if (rc)
-		return rc;
-	arg_text(&a, identity);
+	bind_text(&q, identity);
 	if (has_global_identity(key))
-		arg_null(&a);
+		bind_null(&q);
 	else
-		arg_int(&a, s->session_id);
-	arg_text(&a, object_kind_to_text(key->kind));
-	arg_text(&a, object->name);
-	arg_text(&a, key->path);
-	arg_blob(&a, key->build_id, key->build_id_bytes);
-	rc = db_run(s, a.st, err);
-	*id = sqlite3_last_insert_rowid(s->db);
-	return rc;
+		bind_int(&q, s->session_id);
+	bind_text(&q, object_kind_to_text(key->kind));
+	bind_text(&q, object->name);
+	bind_text(&q, key->path);
+	bind_blob(&q, key->build_id, key->build_id_bytes);
+	return query_insert(&q, id);
 }
 
 static int module_find(struct store *s, const struct object *object, int64_t *id, struct err *err)
 {
 	struct buf identity = {0};
-	struct args a;
+	struct query q;
 	int rc;
 
 	module_identity(s, &object->key, &identity);
 	rc = buf_check(&identity, "a module's identity", err);
-	if (!rc)
-		rc = db_statement(s, "SELECT id FROM module WHERE identity=?", &a, err);
 	if (!rc) {
-		arg_text(&a, identity.data);
-		rc = db_int(s, a.st, id, err);
-		if (rc == ERR_NOT_FOUND)
-			rc = module_insert(s, object, identity.data, id, err);
+		q = db_query(s, "SELECT id FROM module WHERE identity=?", err);
+		bind_text(&q, identity.data);
+		rc = query_int(&q, id);
 	}
+	if (rc == ERR_NOT_FOUND)
+		rc = module_insert(s, object, identity.data, id, err);
 	buf_free(&identity);
 	return rc;
 }
@@ -162,8 +147,8 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 	}
 	if (!idmap_get(&in->objects, (uintptr_t)object, id)) {
 		rc = module_find(s, object, id, err);
-		if (!rc && idmap_set(&in->objects, (uintptr_t)object, *id))
-			rc = no_memory(err);
+		if (!rc)
+			rc = remember(&in->objects, object, *id, err);
 	}
 	if (!rc) {
 		in->last_object = object;
@@ -174,37 +159,27 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 
 /* ---- processes and threads ------------------------------------------------------------------ */
 
-struct process_row {
-	int64_t id;
-	bool same;                           /* nothing new is known */
-};
-
-static int process_lookup(struct store *s, struct process *p, struct process_row *row,
+/* *current: the row has the name and the command line. */
+static int process_lookup(struct store *s, struct process *p, int64_t *id, bool *current,
 			  struct err *err)
 {
-	struct args a;
-	int rc =
-		db_statement(s,
-			     "SELECT id, name=? AND (cmdline_id IS NOT NULL OR ?) FROM process"
-			     " WHERE session_id=? AND pid=? AND start_ns=? AND exec=?",
-			     &a, err);
+	struct query q = db_query(s,
+				  "SELECT id, name=? AND (cmdline_id IS NOT NULL OR ?) FROM process"
+				  " WHERE session_id=? AND pid=? AND start_ns=? AND exec=?", err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_text(&a, process_name(p));
-	arg_int(&a, !atomic_load(&p->cmdline));
-	arg_int(&a, s->session_id);
-	arg_u64(&a, p->pid);
-	arg_u64(&a, p->start_ns);
-	arg_u64(&a, p->exec);
-	rc = db_step(s, a.st, err);
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return ERR_NOT_FOUND;
-	row->id = sqlite3_column_int64(a.st, 0);
-	row->same = sqlite3_column_int(a.st, 1) != 0;
-	sqlite3_reset(a.st);
+	bind_text(&q, process_name(p));
+	bind_int(&q, !atomic_load(&p->cmdline));
+	bind_int(&q, s->session_id);
+	bind_u64(&q, p->pid);
+	bind_u64(&q, p->start_ns);
+	bind_u64(&q, p->exec);
+	rc = query_step(&q);
+	if (rc <= 0)
+		return rc ? rc : ERR_NOT_FOUND;
+	*id = column_int(&q, 0);
+	*current = column_int(&q, 1) != 0;
+	query_reset(&q);
 	return 0;
 }
 
@@ -220,112 +195,94 @@ static int cmdline_id(struct store *s, struct process *p, int64_t *id, struct er
 static int process_insert(struct store *s, struct process *p, int64_t *id, struct err *err)
 {
 	int64_t cmdline = 0;
-	struct args a;
+	struct query q;
 	int rc = cmdline_id(s, p, &cmdline, err);
 
-	if (!rc)
-		rc = db_statement(
-			s,
-			"INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
-			" cmdline_id) VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0))",
-			&a, err);
 	if (rc)
 		return rc;
-	arg_int(&a, s->session_id);
-	arg_u64(&a, p->pid);
-	arg_u64(&a, p->start_ns);
-	arg_u64(&a, p->exec);
-	arg_u64(&a, p->parent_pid);
-	arg_text(&a, process_name(p));
-	arg_int(&a, cmdline);
-	rc = db_run(s, a.st, err);
-	*id = sqlite3_last_insert_rowid(s->db);
-	return rc;
+	q = db_query(s,
+		     "INSERT INTO process(session_id, pid, start_ns, exec, parent_pid, name,"
+		     " cmdline_id) VALUES(?, ?, ?, ?, ?, ?, nullif(?, 0))", err);
+	bind_int(&q, s->session_id);
+	bind_u64(&q, p->pid);
+	bind_u64(&q, p->start_ns);
+	bind_u64(&q, p->exec);
+	bind_u64(&q, p->parent_pid);
+	bind_text(&q, process_name(p));
+	bind_int(&q, cmdline);
+	return query_insert(&q, id);
 }
 
 static int process_update(struct store *s, struct process *p, int64_t id, struct err *err)
 {
 	int64_t cmdline = 0;
-	struct args a;
+	struct query q;
 	int rc = cmdline_id(s, p, &cmdline, err);
 
-	if (!rc)
-		rc = db_statement(s,
-				  "UPDATE process SET name=?, cmdline_id=coalesce(cmdline_id, nullif(?, 0))"
-				  " WHERE id=?",
-				  &a, err);
 	if (rc)
 		return rc;
-	arg_text(&a, process_name(p));
-	arg_int(&a, cmdline);
-	arg_int(&a, id);
-	return db_run(s, a.st, err);
+	q = db_query(s,
+		     "UPDATE process SET name=?, cmdline_id=coalesce(cmdline_id, nullif(?, 0))"
+		     " WHERE id=?", err);
+	bind_text(&q, process_name(p));
+	bind_int(&q, cmdline);
+	bind_int(&q, id);
+	return query_run(&q);
 }
 
 static int process_id(struct store *s, struct process *p, int64_t *id, struct err *err)
 {
-	struct process_row row = {0};
-	uint64_t key = (uintptr_t)p;
+	bool current = false;
 	int rc;
 
-	if (idmap_get(&s->interner->processes, key, id))
+	if (idmap_get(&s->interner->processes, (uintptr_t)p, id))
 		return 0;
-	rc = process_lookup(s, p, &row, err);
-	*id = row.id;
+	rc = process_lookup(s, p, id, &current, err);
 	if (rc == ERR_NOT_FOUND)
 		rc = process_insert(s, p, id, err);
-	else if (!rc && !row.same)
-		rc = process_update(s, p, row.id, err);
-	if (!rc && idmap_set(&s->interner->processes, key, *id))
-		rc = no_memory(err);
-	return rc;
+	else if (!rc && !current)
+		rc = process_update(s, p, *id, err);
+	return rc ? rc : remember(&s->interner->processes, p, *id, err);
 }
 
 static int thread_find(struct store *s, const struct thread *t, int64_t process, const char *name,
 		       int64_t *id, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?", &a, err);
+	struct query q = db_query(s,
+				  "SELECT id FROM thread WHERE process_id=? AND tid=? AND name=?",
+				  err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, process);
-	arg_u64(&a, t->tid);
-	arg_text(&a, name);
-	return db_int(s, a.st, id, err);
+	bind_int(&q, process);
+	bind_u64(&q, t->tid);
+	bind_text(&q, name);
+	return query_int(&q, id);
 }
 
-static int thread_insert(struct store *s, const struct thread *t, int64_t process, const char *name,
-			 int64_t *id, struct err *err)
+static int thread_insert(struct store *s, const struct thread *t, int64_t process,
+			 const char *name, int64_t *id, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)", &a, err);
+	struct query q = db_query(s, "INSERT INTO thread(process_id, tid, name) VALUES(?, ?, ?)",
+				  err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, process);
-	arg_u64(&a, t->tid);
-	arg_text(&a, name);
-	rc = db_run(s, a.st, err);
-	*id = sqlite3_last_insert_rowid(s->db);
-	return rc;
+	bind_int(&q, process);
+	bind_u64(&q, t->tid);
+	bind_text(&q, name);
+	return query_insert(&q, id);
 }
 
 static int thread_set_row_name(struct store *s, int64_t id, const char *name, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "UPDATE thread SET name=? WHERE id=?", &a, err);
+	struct query q = db_query(s, "UPDATE thread SET name=? WHERE id=?", err);
 
-	if (rc)
-		return rc;
-	arg_text(&a, name);
-	arg_int(&a, id);
-	return db_run(s, a.st, err);
+	bind_text(&q, name);
+	bind_int(&q, id);
+	return query_run(&q);
 }
 
 /*
- * A row with its name, else one without a name, which gets it, else a new one. Not by UPDATE ... RETURNING: for
- * that SQLite makes a table in memory each time, and lets it go; a minute of shell scripts has 4,000 threads.
+ * The row with the thread's name, else one without a name, which gets it, else a new one. UPDATE ...
+ * RETURNING would be shorter, but SQLite makes and drops a table in memory for each; a minute of
+ * shell scripts has 4,000 threads.
  */
 static int thread_id(struct store *s, const struct thread *t, int64_t *id, struct err *err)
 {
@@ -347,18 +304,13 @@ static int thread_id(struct store *s, const struct thread *t, int64_t *id, struc
 
 /* ---- a segment ------------------------------------------------------------------------------ */
 
-/*
- * Objects and functions may be freed, and their addresses used again, once no segment holds them.
- */
+/* Objects may be freed, and their addresses used again, once no segment holds them. */
 static int begin_call(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
 	int64_t version = 0;
-	struct args a;
-	int rc = db_statement(s, "PRAGMA data_version", &a, err);
+	int rc = db_int(s, "PRAGMA data_version", &version, err);
 
-	if (!rc)
-		rc = db_int(s, a.st, &version, err);
 	if (rc)
 		return rc;
 	if (version != in->data_version)
@@ -366,12 +318,12 @@ static int begin_call(struct store *s, struct err *err)
 	in->data_version = version;
 	in->last_object = NULL;
 	idmap_clear(&in->objects);
-	idmap_clear(&in->functions);
 	idmap_clear(&in->processes);
 	return 0;
 }
 
-static int put_threads(struct store *s, const struct segment *segment, struct buf *ids, struct err *err)
+static int put_threads(struct store *s, const struct segment *segment, struct buf *ids,
+		       struct err *err)
 {
 	struct segment_list list = segment_threads(segment);
 	int64_t id = 0;
@@ -424,29 +376,32 @@ int intern_stored(struct store *s, int64_t segment_id, struct err *err)
 
 	if (in->settled.used >= SETTLED_MAX)
 		idmap_clear(&in->settled);
-	if (idmap_set(&in->settled, (uint64_t)segment_id, in->named))
-		return no_memory(err);
-	return 0;
+	return idmap_set(&in->settled, (uint64_t)segment_id, in->named)
+		       ? err_memory(err, "while storing a segment") : 0;
 }
 
-/* Without ids when its row is gone or damaged, or is not of this segment: then there is nothing to name. */
-static int stored_lists(struct store *s, const struct segment *segment, struct lists *out, struct err *err)
+/*
+ * out has no ids when the row is gone, damaged, or of another segment: then there is nothing to
+ * name.
+ */
+static int stored_lists(struct store *s, const struct segment *segment, struct lists *out,
+			struct err *err)
 {
+	struct query q = db_query(s,
+				  "SELECT lists FROM segment WHERE id=? AND t0_ns=? AND samples=?",
+				  err);
 	struct blob blob;
-	struct args a;
-	int rc = db_statement(s, "SELECT lists FROM segment WHERE id=? AND t0_ns=? AND samples=?", &a, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, segment->store_id);
-	arg_u64(&a, segment->t0_ns);
-	arg_u64(&a, segment->nsamples);
-	rc = db_step(s, a.st, err);
+	bind_int(&q, segment->store_id);
+	bind_u64(&q, segment->t0_ns);
+	bind_u64(&q, segment->nsamples);
+	rc = query_step(&q);
 	if (rc <= 0)
 		return rc;
-	blob = column_blob(a.st, 0);
-	rc = lists_unpack(blob.bytes, blob.n, out, err);
-	sqlite3_reset(a.st);
+	blob = column_blob(&q, 0);
+	rc = lists_unpack(&blob, out, err);
+	query_reset(&q);
 	if (!rc && (out->nthreads != segment->nthreads || out->nframes != segment->nframes)) {
 		free(out->ids);
 		out->ids = NULL;

@@ -1,19 +1,20 @@
 /*
- * Functions -> pages: where they begin, and what they are called. Names of one program have much in
- * common, and the linker's name holds the readable one nearly always: of 17,700 functions of compilers rows
- * and their index took 94 bytes each, pages take 25.
+ * Functions -> pages: where they begin, and what they are called.
  *
- * The newest are known by content: read from their pages at first, the writer's own then. When their
- * names come to KNOWN_FUNCTION_BYTES_MAX all are forgotten; one that comes again is stored again.
+ * Names of one program have much in common, and the linker's name nearly always holds the readable
+ * one. The 17,700 functions of compilers took 94 bytes each as rows with an index; in pages they
+ * take 25.
+ *
+ * The newest functions are known by content: first those read from their pages, then the writer's
+ * own. When their names exceed KNOWN_FUNCTION_BYTES_MAX all are forgotten; a function that comes
+ * again is stored again.
  */
 #include "store/interner_private.h"
 
-#include <stdlib.h>
+#include "base/array.h"
 
-static int no_memory(struct err *err)
-{
-	return err_memory(err, "while storing a segment");
-}
+#include <stdlib.h>
+#include <string.h>
 
 void functions_forget(struct interner *in)
 {
@@ -23,9 +24,9 @@ void functions_forget(struct interner *in)
 	buf_reset(&in->function_bytes);
 }
 
-/* ---- what is known -------------------------------------------------------------------------- */
+/* ---- known functions ------------------------------------------------------------------------ */
 
-static const char *text_at(const struct interner *in, uint32_t at)
+static const char *known_text(const struct interner *in, uint32_t at)
 {
 	return at == UINT32_MAX ? NULL : in->function_bytes.data + at;
 }
@@ -38,17 +39,19 @@ static bool same_text(const char *a, const char *b)
 static bool same_function(const void *ctx, uint32_t value, const void *key)
 {
 	const struct interner *in = ctx;
-	const struct known_function *a = &in->function_items[value];
+	const struct known_function *a = &in->functions[value];
 	const struct page_function *b = key;
 
 	return a->offset == b->offset && a->module_id == b->module_id &&
-	       same_text(text_at(in, a->at), b->name) && same_text(text_at(in, a->raw_at), b->raw_name) &&
-	       same_text(text_at(in, a->module_at), b->module);
+	       same_text(known_text(in, a->at), b->name) &&
+	       same_text(known_text(in, a->raw_at), b->raw_name) &&
+	       same_text(known_text(in, a->module_at), b->module);
 }
 
-static uint64_t hash_of(const struct page_function *f)
+static uint64_t function_hash(const struct page_function *f)
 {
-	return hash_pair(hash_pair((uint64_t)f->module_id, f->offset), hash_bytes(f->name, strlen(f->name)));
+	return hash_pair(hash_pair((uint64_t)f->module_id, f->offset),
+			 hash_bytes(f->name, strlen(f->name)));
 }
 
 static uint32_t keep_text(struct interner *in, const char *text)
@@ -64,48 +67,31 @@ static uint32_t keep_text(struct interner *in, const char *text)
 static int know(struct interner *in, const struct page_function *f, struct err *err)
 {
 	struct known_function known = {.id = f->id, .module_id = f->module_id, .offset = f->offset};
-	uint32_t cap = in->functions_cap ? in->functions_cap * 2 : 256;
 
-	if (in->nfunctions == in->functions_cap) {
-		struct known_function *items = realloc(in->function_items, cap * sizeof(*items));
-
-		if (!items)
-			return no_memory(err);
-		in->function_items = items;
-		in->functions_cap = cap;
-	}
 	known.at = keep_text(in, f->name);
 	known.raw_at = keep_text(in, f->raw_name);
 	known.module_at = keep_text(in, f->module);
-	if (in->function_bytes.failed || table_add(&in->function_table, hash_of(f), in->nfunctions))
-		return no_memory(err);
-	in->function_items[in->nfunctions++] = known;
+	if (ARRAY_ROOM(in->functions, in->functions_cap, in->nfunctions + 1) ||
+	    in->function_bytes.failed ||
+	    table_add(&in->function_table, function_hash(f), in->nfunctions))
+		return err_memory(err, "while storing a segment");
+	in->functions[in->nfunctions++] = known;
 	return 0;
-}
-
-/* ---- what there is -------------------------------------------------------------------------- */
-
-static int learn_page(struct interner *in, const struct function_page *page, struct err *err)
-{
-	uint32_t i;
-	int rc = 0;
-
-	for (i = 0; !rc && i < page->n; i++) {
-		const struct page_function *f = &page->functions[i];
-
-		if (table_find(&in->function_table, hash_of(f), same_function, in, f) == TABLE_NONE)
-			rc = know(in, f, err);
-	}
-	return rc;
 }
 
 static int learn_row(struct interner *in, const struct page_row *row, struct err *err)
 {
 	struct function_page page;
+	uint32_t i;
 	int rc = function_page_unpack(&row->data, &row->more, row->first, &page, err);
 
-	if (!rc)
-		rc = learn_page(in, &page, err);
+	for (i = 0; !rc && i < page.n; i++) {
+		const struct page_function *f = &page.functions[i];
+
+		if (table_find(&in->function_table, function_hash(f), same_function, in, f) ==
+		    TABLE_NONE)
+			rc = know(in, f, err);
+	}
 	function_page_free(&page);
 	return rc;
 }
@@ -115,14 +101,14 @@ static bool knows_enough(const struct interner *in)
 	return in->function_bytes.len >= KNOWN_FUNCTION_BYTES_MAX / 2;
 }
 
-/* What is damaged is not known, and stored again. */
 static const struct page_learner learner = {
 	.what = "functions",
-	.last_id = "SELECT coalesce((SELECT last_id FROM function_page ORDER BY first_id DESC LIMIT 1), 0)",
+	.last_id = "SELECT coalesce((SELECT last_id FROM function_page"
+		   " ORDER BY first_id DESC LIMIT 1), 0)",
 	.newest = "SELECT first_id, last_id, data, names FROM function_page"
 		  " WHERE first_id BETWEEN 1 AND ? ORDER BY first_id DESC LIMIT 1",
 	.learn = learn_row,
-	.enough = knows_enough,
+	.knows_enough = knows_enough,
 };
 
 static int learn(struct store *s, struct err *err)
@@ -137,7 +123,7 @@ static int learn(struct store *s, struct err *err)
 
 /* ---- ids ------------------------------------------------------------------------------------ */
 
-static int find(struct store *s, const struct function *f, int64_t *id, struct err *err)
+int function_id(struct store *s, const struct function *f, int64_t *id, struct err *err)
 {
 	struct page_function key = {.offset = f->offset, .name = f->name, .raw_name = f->raw_name,
 				    .module = f->module};
@@ -149,9 +135,9 @@ static int find(struct store *s, const struct function *f, int64_t *id, struct e
 		rc = module_id(s, f->object, &key.module_id, err);
 	if (rc)
 		return rc;
-	at = table_find(&in->function_table, hash_of(&key), same_function, in, &key);
+	at = table_find(&in->function_table, function_hash(&key), same_function, in, &key);
 	if (at != TABLE_NONE) {
-		*id = in->function_items[at].id;
+		*id = in->functions[at].id;
 		return 0;
 	}
 	key.id = in->next_function;
@@ -162,65 +148,64 @@ static int find(struct store *s, const struct function *f, int64_t *id, struct e
 	return 0;
 }
 
-int function_id(struct store *s, const struct function *f, int64_t *id, struct err *err)
-{
-	int rc;
-
-	if (idmap_get(&s->interner->functions, (uintptr_t)f, id))
-		return 0;
-	rc = find(s, f, id, err);
-	if (!rc && idmap_set(&s->interner->functions, (uintptr_t)f, *id))
-		rc = no_memory(err);
-	return rc;
-}
-
 /* ---- pages ---------------------------------------------------------------------------------- */
 
 int function_page_insert(struct store *s, const struct page_function *functions, uint32_t n,
 			 struct columns *c, struct buf *data, struct buf *names, struct err *err)
 {
-	struct args a;
+	struct query q;
 	int rc = function_page_pack(s->deflater, c, functions, n, data, names, err);
 
-	if (!rc)
-		rc = db_statement(s, "INSERT INTO function_page(first_id, last_id, functions, data, names)"
-				  " VALUES(?, ?, ?, ?, ?)", &a, err);
 	if (rc)
 		return rc;
-	arg_int(&a, functions[0].id);
-	arg_int(&a, functions[n - 1].id);
-	arg_int(&a, n);
-	arg_blob(&a, data->data, data->len);
-	arg_blob(&a, names->data, names->len);
-	return db_run(s, a.st, err);
+	q = db_query(s, "INSERT INTO function_page(first_id, last_id, functions, data, names)"
+		     " VALUES(?, ?, ?, ?, ?)", err);
+	bind_int(&q, functions[0].id);
+	bind_int(&q, functions[n - 1].id);
+	bind_int(&q, n);
+	bind_blob(&q, data->data, data->len);
+	bind_blob(&q, names->data, names->len);
+	return query_run(&q);
+}
+
+/* n functions of which none is stored yet: one page. */
+static int flush_page(struct store *s, const struct known_function *known, uint32_t n,
+		      struct err *err)
+{
+	struct page_function *fresh = malloc(n * sizeof(*fresh));
+	struct interner *in = s->interner;
+	uint32_t i;
+	int rc;
+
+	if (!fresh)
+		return err_memory(err, "while storing a segment");
+	for (i = 0; i < n; i++) {
+		const struct known_function *f = &known[i];
+
+		fresh[i] = (struct page_function){f->id, f->module_id, f->offset,
+						  known_text(in, f->at), known_text(in, f->raw_at),
+						  known_text(in, f->module_at)};
+	}
+	rc = function_page_insert(s, fresh, n, &in->columns, &in->packed, &in->packed_functions,
+				  err);
+	free(fresh);
+	return rc;
 }
 
 int functions_flush(struct store *s, struct err *err)
 {
 	struct interner *in = s->interner;
-	struct page_function *fresh;
-	uint32_t n, i;
+	int64_t next = in->next_function;
+	uint32_t n;
 	int rc = 0;
 
 	while (!rc && in->functions_stored < in->nfunctions) {
 		n = in->nfunctions - in->functions_stored;
 		n = n < PAGE_FRAMES ? n : PAGE_FRAMES;
-		fresh = malloc(n * sizeof(*fresh));
-		if (!fresh)
-			return no_memory(err);
-		for (i = 0; i < n; i++) {
-			const struct known_function *f = &in->function_items[in->functions_stored + i];
-
-			fresh[i] = (struct page_function){f->id, f->module_id, f->offset, text_at(in, f->at),
-							  text_at(in, f->raw_at), text_at(in, f->module_at)};
-		}
-		rc = function_page_insert(s, fresh, n, &in->columns, &in->packed, &in->packed_functions, err);
+		rc = flush_page(s, in->functions + in->functions_stored, n, err);
 		in->functions_stored += n;
-		free(fresh);
 	}
 	if (!rc && in->function_bytes.len > KNOWN_FUNCTION_BYTES_MAX) {
-		int64_t next = in->next_function;
-
 		functions_forget(in);
 		in->next_function = next;
 	}

@@ -1,20 +1,53 @@
-/* The interner's memory, shared by intern.c, intern_frames.c, intern_texts.c. Nobody else includes this. */
+/*
+ * The interner: finds or adds what segments list, by content.
+ *
+ * Modules, processes and threads become rows (intern.c); frames, functions and command lines
+ * become pages (intern_frames.c, intern_functions.c, intern_texts.c). It remembers the newest ids of
+ * each kind. Forgetting is always safe: what comes again is stored again, and readers merge the
+ * two. All calls are made inside a transaction of a store opened with STORE_RECORD.
+ */
 #ifndef STORE_INTERNER_PRIVATE_H
 #define STORE_INTERNER_PRIVATE_H
 
 #include "store/store_private.h"
 
+/* ---- for the rest of the store -------------------------------------------------------------- */
+
+int interner_new(struct interner **out, struct err *err);
+void interner_free(struct interner *in);             /* NULL allowed, here and below */
+/* Forget every id: after a rollback, or when another program has deleted rows. */
+void interner_forget(struct interner *in);
+/* After a sweep of our own: keep what is known of the frames for which listed() is true. */
+void interner_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame),
+		   const void *ctx);
+
+/* Find or add all that a segment lists. lists: the two lists in ids of the store, as a blob. */
+int intern_segment(struct store *s, const struct segment *segment, struct buf *lists,
+		   struct err *err);
+/* The segment just interned got this row id. Its names are settled until it has more of them. */
+int intern_stored(struct store *s, int64_t segment_id, struct err *err);
+/* Give the frames of a stored segment the names that were found since. */
+int intern_names(struct store *s, const struct segment *segment, struct err *err);
+
+/* Insert a page of n >= 1 items. c and the bufs are working memory. */
+int frame_page_insert(struct store *s, const struct page_frame *frames, uint32_t n,
+		      struct columns *c, struct buf *data, struct buf *functions, struct err *err);
+int function_page_insert(struct store *s, const struct page_function *functions, uint32_t n,
+			 struct columns *c, struct buf *data, struct buf *names, struct err *err);
+
+/* ---- between the interner's files ----------------------------------------------------------- */
+
 #define KNOWN_FRAMES_MAX 262144u         /* 11 MB */
 #define KNOWN_FUNCTION_BYTES_MAX (4u << 20)  /* of names; then all are forgotten */
-#define KNOWN_TEXT_BYTES_MAX (1u << 20)  /* then all are forgotten */
-#define TEXT_PAGE_BYTES (256u << 10)     /* about */
+#define KNOWN_TEXT_BYTES_MAX (1u << 20)      /* then all are forgotten */
+#define TEXT_PAGE_BYTES (256u << 10)         /* about */
 
 struct known_frame {
 	int64_t module_id, id;
 	uint64_t offset;
 	uint32_t flags;
 	bool named;
-	bool asked;                          /* again, since some were forgotten last */
+	bool used;                           /* since frames were forgotten last */
 	bool kept;                           /* while others are forgotten */
 };
 
@@ -26,59 +59,65 @@ struct known_function {
 
 struct known_text {
 	int64_t id;
-	uint32_t at;                         /* in the interner's text_bytes, with its NUL */
+	uint32_t at;                         /* in text_bytes, with its NUL */
 };
 
 struct interner {
-	struct table table;
+	struct table table;                  /* of frames */
 	struct known_frame *frames;
 	uint32_t nframes, frames_cap;
-	int64_t next_frame, next_text;       /* 0 = not read from the store yet */
-	int64_t next_function;                       /* the same */
+	int64_t next_frame;                  /* next_...: 0 = not read from the store yet */
+
 	struct table function_table;
-	struct known_function *function_items;
-	uint32_t nfunctions, functions_cap, functions_stored;
+	struct known_function *functions;
+	uint32_t nfunctions, functions_cap;
+	uint32_t functions_stored;           /* the ones behind are in no page yet */
 	struct buf function_bytes;
+	int64_t next_function;
+
 	struct table text_table;
 	struct known_text *texts;
-	uint32_t ntexts, texts_cap, texts_stored;    /* those behind are not in a page yet */
+	uint32_t ntexts, texts_cap;
+	uint32_t texts_stored;               /* the ones behind are in no page yet */
 	struct buf text_bytes;
 	size_t text_bytes_stored;
-	struct columns columns;                      /* memory only */
-	struct buf ids, packed, packed_functions;    /* the same */
-	int64_t data_version;
-	struct idmap objects, functions, processes;  /* address -> id, within one call */
-	const struct object *last_object;            /* frames of one object come in runs */
+	int64_t next_text;
+
+	int64_t data_version;                /* changes when another program writes to the store */
+	struct idmap objects, processes;     /* address -> id, within one call */
+	const struct object *last_object;    /* frames of one object come in runs */
 	int64_t last_module;
-	struct idmap settled; /* segment's row id -> frames with names by then */
-	uint32_t named;                              /* of the segment at hand */
+	struct idmap settled;                /* segment's row id -> how many of its frames had names */
+	uint32_t named;                      /* how many of the segment at hand have */
+	struct columns columns;              /* working memory, from here on */
+	struct buf ids, packed, packed_functions;
 };
 
 /* The row of an object; added if it is not there. */
 int module_id(struct store *s, const struct object *object, int64_t *id, struct err *err);
 
 /*
- * Find or add a place for each frame that the segment lists, rows for their functions, and give names
- * to frames that had none. One int64_t a frame is appended to ids.
+ * Find or add each frame that the segment lists and its function, and name frames that had no name.
+ * Appends the id of each frame to ids, as int64_t.
  */
-int intern_frames(struct store *s, const struct segment *segment, struct buf *ids, struct err *err);
+int intern_frames(struct store *s, const struct segment *segment, struct buf *ids,
+		  struct err *err);
 /*
- * Give the frames of a stored segment the names that they have by now. ids: one a frame, as its row lists
- * them: a frame may have been forgotten since, and have another place for those who ask again.
+ * Give the frames of a stored segment the names that they have by now. ids: one for each frame, from
+ * the segment's row. The same frame may have another id by now, if it was forgotten since.
  */
-int name_frames(struct store *s, const struct segment *segment, const int64_t *ids, struct err *err);
-/* Forget some frames; the others keep their places. */
-void frames_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame), const void *ctx);
+int name_frames(struct store *s, const struct segment *segment, const int64_t *ids,
+		struct err *err);
+/* Forget some frames; the others keep their ids. */
+void frames_keep(struct interner *in, bool (*listed)(const void *ctx, int64_t frame),
+		 const void *ctx);
 
-/* The id of a function; the same as of a text. */
+/* The id of a function. It is in the store after functions_flush(). */
 int function_id(struct store *s, const struct function *f, int64_t *id, struct err *err);
 int functions_flush(struct store *s, struct err *err);
 void functions_forget(struct interner *in);
 
-/*
- * The id of a text; it is in the store after texts_flush(), which is called before the transaction
- * ends.
- */
+/* The id of a text. It is in the store after texts_flush(). */
 int text_id(struct store *s, const char *text, int64_t *id, struct err *err);
 int texts_flush(struct store *s, struct err *err);
 void texts_forget(struct interner *in);

@@ -1,13 +1,14 @@
 /* Loading a whole incident: its segments merged, the rows they list turned into indices. */
 #include "store/page_cache_private.h"
 
+#include "base/array.h"
 #include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAMAGE_TOLD = 5 };                    /* parts that are named */
+enum { DAMAGE_LISTED_MAX = 5 };              /* parts of the window that are listed */
 
 enum { FLAT_IDS = 1 << 24, WALK_STEPS = 16 };
 
@@ -19,13 +20,13 @@ struct indices {
 };
 
 /*
- * A table's rows: where those that were loaded are, and the one that its statement is at. What segments
- * list was mostly stored in that order, so the next one is a few rows on.
+ * A table: which of its rows were loaded, and the row that its query is at. Segments mostly list
+ * rows in the order in which they were stored, so the next one is a few rows on.
  */
 struct rows {
-	const char *what, *sql;              /* the rows from an id on; its first column is the id */
-	sqlite3_stmt *st;
-	int64_t at;                          /* the row that st is at; 0 = none */
+	const char *what, *sql;              /* selects the rows from an id on, the id first */
+	struct query query;
+	int64_t at;                          /* the row that the query is at; 0 = none */
 	struct indices loaded;
 };
 
@@ -40,13 +41,13 @@ struct loading {
 		uint64_t offset;
 	} *function_items;
 	uint32_t nfunctions, functions_cap;
-	struct buf damage;                   /* which parts are missing, and why */
+	struct buf damage;                   /* parts of the window that are missing */
 	struct err first_damage;
-	struct err lost_text, lost_function; /* the first that could not be read; code 0 = none */
+	struct err lost_text, lost_function; /* why the first was lost; code 0 = none was */
 	uint32_t nread, ndamaged;
 	uint64_t samples_missing;
 	uint32_t *indices;                   /* of the segment at hand: threads, then frames */
-	size_t nindices;
+	uint32_t indices_cap;
 };
 
 static int no_memory(struct loading *l, struct err *err)
@@ -78,7 +79,7 @@ static bool known(const struct indices *r, int64_t id, uint32_t *index)
 	return true;
 }
 
-/* Only the pages of it that are used take memory. */
+/* calloc(): only the pages of memory that are used take any. */
 static int make_flat(struct indices *r, uint64_t id)
 {
 	uint32_t n = id < FLAT_IDS / 2 ? (uint32_t)id * 2 + 1024 : FLAT_IDS;
@@ -94,7 +95,7 @@ static int make_flat(struct indices *r, uint64_t id)
 	return 0;
 }
 
-/* Remember an index; UINT32_MAX is what incident_add_*() say without memory. */
+/* Remember an index. UINT32_MAX, from incident_add_*(), means that there was no memory. */
 static int enter(struct loading *l, struct indices *r, int64_t id, uint32_t index, struct err *err)
 {
 	int rc = index == UINT32_MAX ? ERR_MEMORY : 0;
@@ -110,30 +111,27 @@ static int enter(struct loading *l, struct indices *r, int64_t id, uint32_t inde
 	return 0;
 }
 
-static int next_row(struct loading *l, struct rows *r, struct err *err)
+static int next_row(struct rows *r, struct err *err)
 {
-	int rc = db_step(l->s, r->st, err);
+	int rc;
 
-	r->at = rc > 0 ? sqlite3_column_int64(r->st, 0) : 0;
+	r->query.err = err;
+	rc = query_step(&r->query);
+	r->at = rc > 0 ? column_int(&r->query, 0) : 0;
 	return rc < 0 ? rc : 0;
 }
 
-/* r->st is at the row of that id, until the next call; or the sentence that it is missing. */
+/* Move r->query to the row of that id, until the next call. */
 static int fetch(struct loading *l, struct rows *r, int64_t id, struct err *err)
 {
-	struct args a;
 	int rc = 0;
 
 	while (!rc && r->at && r->at < id && (uint64_t)id - (uint64_t)r->at <= WALK_STEPS)
-		rc = next_row(l, r, err);
+		rc = next_row(r, err);
 	if (!rc && (!r->at || r->at != id)) {
-		r->at = 0;
-		rc = db_statement(l->s, r->sql, &a, err);
-		if (!rc) {
-			arg_int(&a, id);
-			r->st = a.st;
-			rc = next_row(l, r, err);
-		}
+		r->query = db_query(l->s, r->sql, err);
+		bind_int(&r->query, id);
+		rc = next_row(r, err);
 	}
 	if (!rc && (!r->at || r->at != id))
 		rc = missing(l, r->what, id, err);
@@ -148,18 +146,13 @@ static void indices_free(struct indices *r)
 
 static void rows_free(struct rows *r)
 {
-	sqlite3_reset(r->st);
+	query_reset(&r->query);
 	indices_free(&r->loaded);
 }
 
-static const char *text_at(sqlite3_stmt *st, int column)
-{
-	return (const char *)sqlite3_column_text(st, column);
-}
-
 /*
- * Samples without a command line or a name are evidence still, and the incident says what it lacks. Returns
- * what is an error nevertheless.
+ * Samples without a command line or a name are still evidence, and the incident says what it lacks.
+ * Only other errors than damage are returned.
  */
 static int go_without(struct err *first, int rc, const struct err *why, struct err *err)
 {
@@ -181,7 +174,7 @@ static int find_text(struct loading *l, int64_t id, const char **out, struct err
 	return rc;
 }
 
-/* NULL in *out: id 0, none; or it cannot be read. */
+/* *out: NULL when the id is 0, or the text cannot be read. */
 static int load_text(struct loading *l, int64_t id, const char **out, struct err *err)
 {
 	struct err why = {0};
@@ -196,8 +189,8 @@ static int load_text(struct loading *l, int64_t id, const char **out, struct err
 
 static int load_process(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
+	const struct query *q = &l->processes.query;
 	struct incident_process p = {0};
-	sqlite3_stmt *st;
 	int rc;
 
 	if (known(&l->processes.loaded, id, index))
@@ -205,13 +198,12 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 	rc = fetch(l, &l->processes, id, err);
 	if (rc)
 		return rc;
-	st = l->processes.st;
-	p.pid = (uint32_t)sqlite3_column_int64(st, 1);
-	p.start_ns = (uint64_t)sqlite3_column_int64(st, 2);
-	p.exec = (uint32_t)sqlite3_column_int64(st, 3);
-	p.parent_pid = (uint32_t)sqlite3_column_int64(st, 4);
-	p.name = text_at(st, 5);
-	rc = load_text(l, sqlite3_column_int64(st, 6), &p.cmdline, err);
+	p.pid = (uint32_t)column_int(q, 1);
+	p.start_ns = column_u64(q, 2);
+	p.exec = (uint32_t)column_int(q, 3);
+	p.parent_pid = (uint32_t)column_int(q, 4);
+	p.name = column_text(q, 5);
+	rc = load_text(l, column_int(q, 6), &p.cmdline, err);
 	if (rc)
 		return rc;
 	*index = incident_add_process(l->in, &p);
@@ -220,8 +212,8 @@ static int load_process(struct loading *l, int64_t id, uint32_t *index, struct e
 
 static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
+	const struct query *q = &l->threads.query;
 	struct incident_thread t = {0};
-	sqlite3_stmt *st;
 	int rc;
 
 	if (known(&l->threads.loaded, id, index))
@@ -229,10 +221,9 @@ static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct er
 	rc = fetch(l, &l->threads, id, err);
 	if (rc)
 		return rc;
-	st = l->threads.st;
-	t.tid = (uint32_t)sqlite3_column_int64(st, 2);
-	t.name = text_at(st, 3);
-	rc = load_process(l, sqlite3_column_int64(st, 1), &t.process, err);
+	t.tid = (uint32_t)column_int(q, 2);
+	t.name = column_text(q, 3);
+	rc = load_process(l, column_int(q, 1), &t.process, err);
 	if (rc)
 		return rc;
 	*index = incident_add_thread(l->in, &t);
@@ -243,23 +234,23 @@ static int load_thread(struct loading *l, int64_t id, uint32_t *index, struct er
 
 static int load_module(struct loading *l, int64_t id, uint32_t *index, struct err *err)
 {
+	const struct query *q = &l->modules.query;
 	struct incident_module m = {0};
-	sqlite3_stmt *st;
-	int n, rc;
+	struct blob build_id;
+	int rc;
 
 	if (known(&l->modules.loaded, id, index))
 		return 0;
 	rc = fetch(l, &l->modules, id, err);
 	if (rc)
 		return rc;
-	st = l->modules.st;
-	m.kind = object_kind_from_text(text_at(st, 1));
-	m.name = text_at(st, 2);
-	m.path = text_at(st, 3);
-	n = sqlite3_column_bytes(st, 4);
-	m.build_id_bytes = (uint8_t)(n < BUILD_ID_MAX ? n : BUILD_ID_MAX);
+	m.kind = object_kind_from_text(column_text(q, 1));
+	m.name = column_text(q, 2);
+	m.path = column_text(q, 3);
+	build_id = column_blob(q, 4);
+	m.build_id_bytes = (uint8_t)(build_id.n < BUILD_ID_MAX ? build_id.n : BUILD_ID_MAX);
 	if (m.build_id_bytes)
-		memcpy(m.build_id, sqlite3_column_blob(st, 4), m.build_id_bytes);
+		memcpy(m.build_id, build_id.bytes, m.build_id_bytes);
 	*index = incident_add_module(l->in, &m);
 	return enter(l, &l->modules.loaded, id, *index, err);
 }
@@ -281,10 +272,12 @@ static int find_function(struct loading *l, int64_t id, struct incident_frame *f
 }
 
 /*
- * The frame's function fields, empty when they cannot be read. Functions are remembered with the texts of the first
- * frame that has them: those are the incident's own copies, so a later frame reads no row. fresh: it is not yet.
+ * The frame's function fields, empty when they cannot be read. A function is remembered with the
+ * texts of the first frame that has it: they are the incident's own copies, so later frames need no
+ * page. *fresh: it is not remembered yet.
  */
-static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *fresh, struct err *err)
+static int load_function(struct loading *l, int64_t id, struct incident_frame *f, bool *fresh,
+			 struct err *err)
 {
 	const struct loaded_function *had;
 	struct err why = {0};
@@ -307,20 +300,10 @@ static int load_function(struct loading *l, int64_t id, struct incident_frame *f
 static int remember_function(struct loading *l, int64_t id, const struct incident_frame *f,
 			     struct err *err)
 {
-	struct loaded_function *items;
-
-	if (l->nfunctions == l->functions_cap) {
-		l->functions_cap = l->functions_cap ? l->functions_cap * 2 : 256;
-		items = realloc(l->function_items, l->functions_cap * sizeof(*items));
-		if (!items)
-			return no_memory(l, err);
-		l->function_items = items;
-	}
-	items = &l->function_items[l->nfunctions];
-	items->name = f->function;
-	items->raw_name = f->raw_name;
-	items->module = f->function_module;
-	items->offset = f->function_offset;
+	if (ARRAY_ROOM(l->function_items, l->functions_cap, l->nfunctions + 1))
+		return no_memory(l, err);
+	l->function_items[l->nfunctions] = (struct loaded_function){
+		f->function, f->raw_name, f->function_module, f->function_offset};
 	return enter(l, &l->functions, id, l->nfunctions++, err);
 }
 
@@ -361,25 +344,14 @@ static int load_frame(struct loading *l, int64_t id, uint32_t *index, struct err
 
 /* ---- segments ------------------------------------------------------------------------------- */
 
-static int make_room(struct loading *l, size_t n, struct err *err)
-{
-	uint32_t *bigger;
-
-	if (n <= l->nindices)
-		return 0;
-	bigger = realloc(l->indices, n * sizeof(*bigger));
-	if (!bigger)
-		return no_memory(l, err);
-	l->indices = bigger;
-	l->nindices = n;
-	return 0;
-}
-
 static int load_segment(void *ctx, const struct stored_segment *segment, struct err *err)
 {
 	struct loading *l = ctx;
 	uint32_t nthreads = segment->content.nthreads, nframes = segment->content.nframes, i;
-	int rc = make_room(l, (size_t)nthreads + nframes + 1, err);
+	int rc = 0;
+
+	if (ARRAY_ROOM(l->indices, l->indices_cap, (size_t)nthreads + nframes + 1))
+		rc = no_memory(l, err);
 
 	for (i = 0; !rc && i < nthreads; i++)
 		rc = load_thread(l, segment->threads[i], &l->indices[i], err);
@@ -402,20 +374,19 @@ static double relative_s(const struct loading *l, uint64_t time_ns)
 
 static int note_damage(void *ctx, const struct damaged_segment *segment, struct err *err)
 {
-	const struct incident_head *head;
 	struct loading *l = ctx;
+	const struct incident_head *head = &l->in->head;
 	uint64_t t0, t1;
 
 	(void)err;
-	head = &l->in->head;
 	t0 = segment->t0_ns > head->t0_ns ? segment->t0_ns : head->t0_ns;
 	t1 = segment->t1_ns < head->t1_ns ? segment->t1_ns : head->t1_ns;
 	if (!l->ndamaged)
 		err_set(&l->first_damage, ERR_FORMAT, "%s", segment->why);
-	if (l->ndamaged < DAMAGE_TOLD)
+	if (l->ndamaged < DAMAGE_LISTED_MAX)
 		buf_printf(&l->damage, "%s%+.3f s to %+.3f s", l->ndamaged ? ", " : "",
 			   relative_s(l, t0), relative_s(l, t1));
-	else if (l->ndamaged == DAMAGE_TOLD)
+	else if (l->ndamaged == DAMAGE_LISTED_MAX)
 		buf_puts(&l->damage, ", and more");
 	l->ndamaged++;
 	l->samples_missing += segment->samples;
@@ -425,11 +396,11 @@ static int note_damage(void *ctx, const struct damaged_segment *segment, struct 
 static void put_lost(struct buf *text, const char *what, const struct err *why)
 {
 	if (why->code)
-		buf_printf(text, "%ssome %s cannot be read and are missing (%s)", text->len ? "; " : "", what,
-			   why->text);
+		buf_printf(text, "%ssome %s cannot be read and are missing (%s)",
+			   text->len ? "; " : "", what, why->text);
 }
 
-/* What could be read is the incident; when nothing could, the damage is the error. */
+/* What was read is the incident; when nothing could be, the damage is the error. */
 static int settle_damage(struct loading *l, struct err *err)
 {
 	struct buf text = {0};
@@ -441,8 +412,10 @@ static int settle_damage(struct loading *l, struct err *err)
 		return ERR_FORMAT;
 	}
 	if (l->ndamaged)
-		buf_printf(&text, "%" PRIu32 " of its %" PRIu32 " segments cannot be read: up to %" PRIu64
-			   " samples and the events beside them are missing, from %s of the trigger (%s)",
+		buf_printf(&text,
+			   "%" PRIu32 " of its %" PRIu32 " segments cannot be read: up to %" PRIu64
+			   " samples and the events beside them are missing, from %s of the trigger"
+			   " (%s)",
 			   l->ndamaged, l->ndamaged + l->nread, l->samples_missing, buf_text(&l->damage),
 			   l->first_damage.text);
 	put_lost(&text, "command lines", &l->lost_text);
@@ -467,12 +440,14 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 		.in = in,
 		.pages = {.s = s},
 		.processes = {.what = "process",
-			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline_id FROM process"
-				     " WHERE id>=? ORDER BY id"},
+			      .sql = "SELECT id, pid, start_ns, exec, parent_pid, name, cmdline_id"
+				     " FROM process WHERE id>=? ORDER BY id"},
 		.threads = {.what = "thread",
-			    .sql = "SELECT id, process_id, tid, name FROM thread WHERE id>=? ORDER BY id"},
+			    .sql = "SELECT id, process_id, tid, name FROM thread"
+				   " WHERE id>=? ORDER BY id"},
 		.modules = {.what = "module",
-			    .sql = "SELECT id, kind, name, path, build_id FROM module WHERE id>=? ORDER BY id"},
+			    .sql = "SELECT id, kind, name, path, build_id FROM module"
+				   " WHERE id>=? ORDER BY id"},
 	};
 	int rc = read_segments(s, in->head.id, load_segment, note_damage, &l, err);
 
@@ -481,7 +456,7 @@ static int load_content(struct store *s, struct incident *in, struct err *err)
 		rc = no_memory(&l, err);
 	if (!rc)
 		rc = settle_damage(&l, err);
-	/* Not counted when it was closed, for it is still open. */
+	/* An incident that is still open has not been counted. */
 	if (!rc && in->head.state == INCIDENT_OPEN)
 		incident_count(in);
 	rows_free(&l.processes);

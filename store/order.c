@@ -1,6 +1,6 @@
 /*
- * Samples and events of an incident in order of time. Nearly always they are so already: an event that came late,
- * or segments sealed in a hurry, are the exception.
+ * Samples and events of an incident in order of time. Nearly always they are in order already; events
+ * that came late and segments sealed in a hurry are the exception.
  */
 #include "store/store_private.h"
 
@@ -26,7 +26,7 @@ static uint64_t time_at(const char *items, size_t item_bytes, size_t i)
 	return time_ns;
 }
 
-/* Merge the sorted runs [lo, mid) and [mid, hi) of `from` into `to`; if equal, left first. */
+/* Merge the sorted runs [lo, mid) and [mid, hi) of `from` into `to`; of equal times, left first. */
 static void merge_runs(const char *from, char *to, size_t item_bytes, size_t lo, size_t mid,
 		       size_t hi)
 {
@@ -40,7 +40,7 @@ static void merge_runs(const char *from, char *to, size_t item_bytes, size_t lo,
 	}
 }
 
-/* Each that came late goes to its place, if they are few and not far from it; false = they are not. */
+/* Move each late item to its place; false = they are too many, or too far from it. */
 static bool move_late(char *items, uint32_t n, size_t item_bytes)
 {
 	char late[LARGEST_ITEM_BYTES];

@@ -1,51 +1,52 @@
 /*
- * Pages: many small things as one blob, for they take a row and an index each otherwise, of 17 bytes
- * apiece where 4 do.
+ * Pages: many small things in one blob. A row and an index entry for each of them would take 17
+ * bytes apiece, a page takes 4.
  *
- * A column of n integers is written by planes (base/planes.h), each with codes of its own when it is deflated:
- * high bytes repeat, low ones hardly do. n stands elsewhere; the lengths of planes follow from the high bits.
+ * A column of n integers is written by planes (base/planes.h), each a deflate block with codes of
+ * its own: high bytes repeat, low ones hardly do. n stands elsewhere; the length of each plane
+ * follows from the high bits of the one before.
  *
- *	frames      v n, then columns: z difference of the id to the one before, less 1 (first: to the
- *	            row's first_id - 1), z difference of the module to the one before, flags, z difference of
- *	            the offset to that of the frame before in the same module
- *	functions   column, in the order of frames: 0 = no name yet; else 1 + z difference to the function
- *	            given before
- *	texts       v n, then per text v length + bytes
+ *	lists       v threads, v frames, then a column of ids for each: z difference to the id
+ *	            before, or for frames to the number after it
  *
- * A page of functions is one of frames, whose flags say which texts the function has beside its name
- * (FUNCTION_...), and one of texts: name, raw name, module of each.
+ *	frames      v n, then columns: z difference of the id to the number after the id before (of
+ *	            the first: to the row's first_id); z difference to the module before; flags;
+ *	            z difference to the offset of the frame before in the same module
+ *	functions   column, in the order of frames: 0 = no name yet, else 1 + z difference to the
+ *	            function given before
  *
- *	lists       v threads, v frames, then columns of ids: z difference to the one before; of frames: to
- *	            the one that follows it
+ *	texts       v n, then for each text v length + bytes
+ *
+ * A page of functions is a page of frames, whose flags say which texts a function has beside its
+ * name (HAS_...), and a page of texts: name, raw name, module of each.
  *
  * v = varint, z = zigzag varint (base/varint.h).
  */
-#include "store/store_private.h"
+#include "store/page_private.h"
+
+#include "store/idmap_private.h"
 
 #include "base/planes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- columns -------------------------------------------------------------------------------- */
+#define LISTS_MAX_BYTES ((size_t)16 << 20)
+#define PAGE_MAX_BYTES ((size_t)16 << 20)
+#define PAGE_FRAMES_MAX 65536u               /* when read */
 
-void columns_free(struct columns *c)
+static int no_memory(struct err *err)
 {
-	buf_free(&c->raw);
-	memset(c, 0, sizeof(*c));
+	return err_memory(err, "for a page of a store");
 }
 
-static void reset(struct columns *c, enum deflate_kind kind)
+/* ---- columns -------------------------------------------------------------------------------- */
+
+static void columns_begin(struct columns *c, enum deflate_kind kind)
 {
 	c->kind = kind;
 	buf_reset(&c->raw);
 	c->ncuts = 0;
-}
-
-static void columns_cut(struct columns *c)
-{
-	if (c->ncuts < COLUMNS_CUTS)
-		c->cuts[c->ncuts++] = c->raw.len;
 }
 
 static void columns_put_varint(struct columns *c, uint64_t v)
@@ -67,11 +68,12 @@ static void columns_put(struct columns *c, const uint64_t *values, uint32_t n)
 		if (!len)
 			return;
 		buf_advance(&c->raw, len);
-		columns_cut(c);
+		if (c->ncuts < COLUMNS_CUTS)
+			c->cuts[c->ncuts++] = c->raw.len;
 	}
 }
 
-/* Differences may overflow: they are of 64 bits without a sign, as in the segment's columns. */
+/* Differences are unsigned and may overflow, as in the columns of a segment. */
 static uint64_t difference(uint64_t a, uint64_t b)
 {
 	return zigzag((int64_t)(a - b));
@@ -82,47 +84,45 @@ static uint64_t add(uint64_t a, uint64_t step)
 	return a + (uint64_t)unzigzag(step);
 }
 
-static int no_memory(struct err *err)
-{
-	return err_memory(err, "for a page of a store");
-}
-
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* ids become their differences. */
-int lists_pack(struct deflater *d, struct columns *c, uint64_t *ids, uint32_t nthreads, uint32_t nframes,
-	       struct buf *out, struct err *err)
+/* `next` is what an id is most likely to be greater by than the id before. */
+static void put_ids(struct columns *c, uint64_t *ids, uint32_t n, unsigned next)
 {
-	uint64_t before = 0, id;
+	uint64_t expected = 0, id;
 	uint32_t i;
 
-	reset(c, DEFLATE_NOISE);
-	for (i = 0; i < nthreads + nframes; i++) {
-		if (i == nthreads)
-			before = 0;
+	for (i = 0; i < n; i++) {
 		id = ids[i];
-		ids[i] = difference(id, before);
-		before = i < nthreads ? id : id + 1;
+		ids[i] = difference(id, expected);
+		expected = id + next;
 	}
-	columns_put_varint(c, nthreads);
-	columns_put_varint(c, nframes);
-	columns_put(c, ids, nthreads);
-	columns_put(c, ids + nthreads, nframes);
-	return blob_pack(d, BLOB_LISTS, c, out, err);
+	columns_put(c, ids, n);
 }
 
 static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned next, uint64_t *out)
 {
-	uint64_t id = 0;
+	uint64_t expected = 0;
 	uint32_t i;
 
 	if (!planes_get(at, end, out, n))
 		return false;
 	for (i = 0; i < n; i++) {
-		out[i] = add(id, out[i]);
-		id = out[i] + next;
+		out[i] = add(expected, out[i]);
+		expected = out[i] + next;
 	}
 	return true;
+}
+
+int lists_pack(struct deflater *d, struct columns *c, uint64_t *ids, uint32_t nthreads,
+	       uint32_t nframes, struct buf *out, struct err *err)
+{
+	columns_begin(c, DEFLATE_NOISE);
+	columns_put_varint(c, nthreads);
+	columns_put_varint(c, nframes);
+	put_ids(c, ids, nthreads, 0);
+	put_ids(c, ids + nthreads, nframes, 1);
+	return blob_pack(d, BLOB_LISTS, c, out, err);
 }
 
 static int bad_lists(struct err *err)
@@ -130,7 +130,7 @@ static int bad_lists(struct err *err)
 	return err_set(err, ERR_FORMAT, "its lists of threads and frames are damaged");
 }
 
-/* Ids take a byte each at least, so the bytes bound what is allocated. */
+/* Each id takes a byte at least, so the bytes bound what is allocated. */
 int lists_decode(const void *raw, size_t n, struct lists *out, struct err *err)
 {
 	const uint8_t *at = raw, *end = at + n;
@@ -154,10 +154,10 @@ int lists_decode(const void *raw, size_t n, struct lists *out, struct err *err)
 	return 0;
 }
 
-int lists_unpack(const void *blob, size_t n, struct lists *out, struct err *err)
+int lists_unpack(const struct blob *blob, struct lists *out, struct err *err)
 {
 	struct buf raw = {0};
-	int rc = blob_unpack(blob, n, BLOB_LISTS, LISTS_MAX_BYTES, &raw, err);
+	int rc = blob_unpack(blob, BLOB_LISTS, LISTS_MAX_BYTES, &raw, err);
 
 	if (!rc)
 		rc = lists_decode(raw.data, raw.len, out, err);
@@ -169,55 +169,6 @@ int lists_unpack(const void *blob, size_t n, struct lists *out, struct err *err)
 
 enum { FRAME_ID, FRAME_MODULE, FRAME_FLAGS, FRAME_OFFSET, FRAME_COLUMNS };
 
-/* The columns; `last` = module -> offset. */
-static int split(const struct page_frame *f, uint32_t n, uint64_t *to[FRAME_COLUMNS], struct idmap *last)
-{
-	uint64_t id = n ? (uint64_t)f[0].id : 0, module = 0;
-	int64_t offset;
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		to[FRAME_ID][i] = difference((uint64_t)f[i].id, id);
-		id = (uint64_t)f[i].id + 1;
-		to[FRAME_MODULE][i] = difference((uint64_t)f[i].module_id, module);
-		module = (uint64_t)f[i].module_id;
-		to[FRAME_FLAGS][i] = f[i].flags;
-		offset = 0;
-		idmap_get(last, module, &offset);
-		to[FRAME_OFFSET][i] = difference(f[i].offset, (uint64_t)offset);
-		/* The map has no INT64_MIN: that one address is not remembered, here as in join(). */
-		if ((int64_t)f[i].offset != INT64_MIN && idmap_set(last, module, (int64_t)f[i].offset))
-			return ERR_MEMORY;
-	}
-	return 0;
-}
-
-static int join(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COLUMNS], int64_t first_id,
-		struct idmap *last)
-{
-	uint64_t id = (uint64_t)first_id, module = 0;
-	int64_t offset;
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		id = add(id, from[FRAME_ID][i]);
-		f[i].id = (int64_t)id++;
-		/* Ascending: they are searched by halves. */
-		if (from[FRAME_FLAGS][i] > UINT32_MAX || f[i].id < 1 || (i && f[i].id <= f[i - 1].id))
-			return ERR_FORMAT;
-		module = add(module, from[FRAME_MODULE][i]);
-		f[i].module_id = (int64_t)module;
-		f[i].flags = (uint32_t)from[FRAME_FLAGS][i];
-		f[i].function_id = 0;
-		offset = 0;
-		idmap_get(last, module, &offset);
-		f[i].offset = add((uint64_t)offset, from[FRAME_OFFSET][i]);
-		if ((int64_t)f[i].offset != INT64_MIN && idmap_set(last, module, (int64_t)f[i].offset))
-			return ERR_MEMORY;
-	}
-	return 0;
-}
-
 static void column_pointers(uint64_t *values, uint32_t n, uint64_t *out[FRAME_COLUMNS])
 {
 	unsigned k;
@@ -226,8 +177,68 @@ static void column_pointers(uint64_t *values, uint32_t n, uint64_t *out[FRAME_CO
 		out[k] = values + (size_t)k * n;
 }
 
-int frame_page_pack(struct deflater *d, struct columns *c, const struct page_frame *frames, uint32_t n,
-		struct buf *out, struct err *err)
+/*
+ * The offset of the frame before in this module; 0 if there is none. The map has no value
+ * INT64_MIN, so that one address is not remembered, neither here nor when the page is read.
+ */
+static uint64_t last_offset(const struct idmap *last, uint64_t module)
+{
+	int64_t offset = 0;
+
+	idmap_get(last, module, &offset);
+	return (uint64_t)offset;
+}
+
+static int set_last_offset(struct idmap *last, uint64_t module, uint64_t offset)
+{
+	return (int64_t)offset == INT64_MIN ? 0 : idmap_set(last, module, (int64_t)offset);
+}
+
+/* Frames -> columns. */
+static int split(const struct page_frame *f, uint32_t n, uint64_t *to[FRAME_COLUMNS],
+		 struct idmap *last)
+{
+	uint64_t id = n ? (uint64_t)f[0].id : 0, module = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		to[FRAME_ID][i] = difference((uint64_t)f[i].id, id);
+		id = (uint64_t)f[i].id + 1;
+		to[FRAME_MODULE][i] = difference((uint64_t)f[i].module_id, module);
+		module = (uint64_t)f[i].module_id;
+		to[FRAME_FLAGS][i] = f[i].flags;
+		to[FRAME_OFFSET][i] = difference(f[i].offset, last_offset(last, module));
+		if (set_last_offset(last, module, f[i].offset))
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* Columns -> frames, whose ids must ascend from 1 or more: they are searched by halves. */
+static int join(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COLUMNS],
+		int64_t first_id, struct idmap *last)
+{
+	uint64_t id = (uint64_t)first_id, module = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		id = add(id, from[FRAME_ID][i]);
+		f[i].id = (int64_t)id++;
+		if (from[FRAME_FLAGS][i] > UINT32_MAX || f[i].id < 1 || (i && f[i].id <= f[i - 1].id))
+			return ERR_FORMAT;
+		module = add(module, from[FRAME_MODULE][i]);
+		f[i].module_id = (int64_t)module;
+		f[i].flags = (uint32_t)from[FRAME_FLAGS][i];
+		f[i].function_id = 0;
+		f[i].offset = add(last_offset(last, module), from[FRAME_OFFSET][i]);
+		if (set_last_offset(last, module, f[i].offset))
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+int frame_page_pack(struct deflater *d, struct columns *c, const struct page_frame *frames,
+		    uint32_t n, struct buf *out, struct err *err)
 {
 	uint64_t *values = malloc((size_t)n * FRAME_COLUMNS * sizeof(*values)), *to[FRAME_COLUMNS];
 	struct idmap last = {0};
@@ -239,7 +250,7 @@ int frame_page_pack(struct deflater *d, struct columns *c, const struct page_fra
 		rc = split(frames, n, to, &last) ? no_memory(err) : 0;
 	}
 	if (!rc) {
-		reset(c, DEFLATE_NOISE);
+		columns_begin(c, DEFLATE_NOISE);
 		columns_put_varint(c, n);
 		for (k = 0; k < FRAME_COLUMNS; k++)
 			columns_put(c, to[k], n);
@@ -250,8 +261,9 @@ int frame_page_pack(struct deflater *d, struct columns *c, const struct page_fra
 	return rc;
 }
 
-int frame_page_pack_functions(struct deflater *d, struct columns *c, const struct page_frame *frames, uint32_t n,
-		   struct buf *out, struct err *err)
+int frame_page_pack_functions(struct deflater *d, struct columns *c,
+			      const struct page_frame *frames, uint32_t n, struct buf *out,
+			      struct err *err)
 {
 	uint64_t *values = malloc((size_t)n * sizeof(*values)), before = 0;
 	uint32_t i;
@@ -266,7 +278,7 @@ int frame_page_pack_functions(struct deflater *d, struct columns *c, const struc
 		values[i] = 1 + difference((uint64_t)frames[i].function_id, before);
 		before = (uint64_t)frames[i].function_id;
 	}
-	reset(c, DEFLATE_NOISE);
+	columns_begin(c, DEFLATE_NOISE);
 	columns_put(c, values, n);
 	rc = blob_pack(d, BLOB_OTHER, c, out, err);
 	free(values);
@@ -278,9 +290,10 @@ static int bad_page(struct err *err)
 	return err_set(err, ERR_FORMAT, "a page of frames is damaged");
 }
 
-static bool get_functions(const uint8_t *at, const uint8_t *end, uint64_t *values, struct page_frame *frames,
+static bool get_functions(const struct buf *raw, uint64_t *values, struct page_frame *frames,
 			  uint32_t n)
 {
+	const uint8_t *at = (const uint8_t *)raw->data, *end = at + raw->len;
 	uint64_t function = 0;
 	uint32_t i;
 
@@ -295,10 +308,9 @@ static bool get_functions(const uint8_t *at, const uint8_t *end, uint64_t *value
 }
 
 int frame_page_decode(const struct buf *frames, const struct buf *functions, int64_t first_id,
-		  struct page_frame **out, uint32_t *nout, struct err *err)
+		      struct page_frame **out, uint32_t *nout, struct err *err)
 {
 	const uint8_t *at = (const uint8_t *)frames->data, *end = at + frames->len;
-	const uint8_t *names = functions ? (const uint8_t *)functions->data : NULL;
 	uint64_t n, *values = NULL, *from[FRAME_COLUMNS];
 	struct page_frame *items = NULL;
 	struct idmap last = {0};
@@ -317,13 +329,10 @@ int frame_page_decode(const struct buf *frames, const struct buf *functions, int
 	column_pointers(values, (uint32_t)n, from);
 	for (k = 0; good && k < FRAME_COLUMNS; k++)
 		good = planes_get(&at, end, from[k], (uint32_t)n);
-	if (!good || at != end)
-		rc = bad_page(err);
-	else
-		rc = join(items, (uint32_t)n, from, first_id, &last);
+	rc = good && at == end ? join(items, (uint32_t)n, from, first_id, &last) : ERR_FORMAT;
 	if (rc == ERR_MEMORY)
 		rc = no_memory(err);
-	else if (rc || (names && !get_functions(names, names + functions->len, values, items, (uint32_t)n)))
+	else if (rc || (functions && !get_functions(functions, values, items, (uint32_t)n)))
 		rc = bad_page(err);
 out:
 	idmap_free(&last);
@@ -338,13 +347,13 @@ out:
 }
 
 int frame_page_unpack(const struct blob *frames, const struct blob *functions, int64_t first_id,
-		  struct page_frame **out, uint32_t *n, struct err *err)
+		      struct page_frame **out, uint32_t *n, struct err *err)
 {
 	struct buf raw[2] = {0};
-	int rc = blob_unpack(frames->bytes, frames->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw[0], err);
+	int rc = blob_unpack(frames, BLOB_OTHER, PAGE_MAX_BYTES, &raw[0], err);
 
 	if (!rc)
-		rc = blob_unpack(functions->bytes, functions->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw[1], err);
+		rc = blob_unpack(functions, BLOB_OTHER, PAGE_MAX_BYTES, &raw[1], err);
 	if (!rc)
 		rc = frame_page_decode(&raw[0], &raw[1], first_id, out, n, err);
 	buf_free(&raw[0]);
@@ -352,32 +361,41 @@ int frame_page_unpack(const struct blob *frames, const struct blob *functions, i
 	return rc;
 }
 
-uint32_t frame_page_find(const struct page_frame *frames, uint32_t n, int64_t id)
+static int64_t id_at(const char *items, size_t item_bytes, uint64_t i)
 {
-	uint64_t near = n ? (uint64_t)id - (uint64_t)frames[0].id : 0;
+	int64_t id;
+
+	memcpy(&id, items + i * item_bytes, sizeof(id));
+	return id;
+}
+
+uint32_t ids_find(const void *items, uint32_t n, size_t item_bytes, int64_t id)
+{
+	int64_t first = n ? id_at(items, item_bytes, 0) : 0;
+	uint64_t near = (uint64_t)id - (uint64_t)first;
 	uint32_t lo = 0, hi = n, mid;
 
-	/* Nearly always nothing between them has been swept. */
-	if (n && id >= frames[0].id && near < n && frames[near].id == id)
+	/* Ids nearly always follow each other: nothing between them has been swept. */
+	if (id >= first && near < n && id_at(items, item_bytes, near) == id)
 		return (uint32_t)near;
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (frames[mid].id < id)
+		if (id_at(items, item_bytes, mid) < id)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < n && frames[lo].id == id ? lo : UINT32_MAX;
+	return lo < n && id_at(items, item_bytes, lo) == id ? lo : UINT32_MAX;
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-int text_page_pack(struct deflater *d, struct columns *c, const char *const *texts, uint32_t n, struct buf *out,
-	       struct err *err)
+int text_page_pack(struct deflater *d, struct columns *c, const char *const *texts, uint32_t n,
+		   struct buf *out, struct err *err)
 {
 	uint32_t i;
 
-	reset(c, DEFLATE_TEXT);
+	columns_begin(c, DEFLATE_TEXT);
 	columns_put_varint(c, n);
 	for (i = 0; i < n; i++) {
 		columns_put_varint(c, strlen(texts[i]));
@@ -386,7 +404,7 @@ int text_page_pack(struct deflater *d, struct columns *c, const char *const *tex
 	return blob_pack(d, BLOB_OTHER, c, out, err);
 }
 
-/* Each gets its NUL where the length of the next one stood: so `raw` is the memory of all. */
+/* The NUL of each text takes the place of the next one's length, so `raw` holds all of them. */
 static bool cut_texts(struct buf *raw, const uint8_t *at, struct text_page *out)
 {
 	const uint8_t *begin = (const uint8_t *)raw->data, *end = begin + raw->len;
@@ -432,10 +450,11 @@ int text_page_decode(struct buf *raw, uint32_t max_texts, struct text_page *out,
 	return 0;
 }
 
-int text_page_unpack(const struct blob *blob, uint32_t max_texts, struct text_page *out, struct err *err)
+int text_page_unpack(const struct blob *blob, uint32_t max_texts, struct text_page *out,
+		     struct err *err)
 {
 	struct buf raw = {0};
-	int rc = blob_unpack(blob->bytes, blob->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw, err);
+	int rc = blob_unpack(blob, BLOB_OTHER, PAGE_MAX_BYTES, &raw, err);
 
 	if (!rc)
 		rc = text_page_decode(&raw, max_texts, out, err);
@@ -453,13 +472,16 @@ void text_page_free(struct text_page *p)
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-static uint32_t texts_of(uint32_t flags)
+enum { HAS_RAW_NAME = 1, HAS_MODULE = 2 };
+
+static uint32_t count_texts(uint32_t flags)
 {
-	return 1 + (flags & FUNCTION_RAW_NAME) + (flags & FUNCTION_MODULE) / FUNCTION_MODULE;
+	return 1 + (flags & HAS_RAW_NAME) + (flags & HAS_MODULE) / HAS_MODULE;
 }
 
-int function_page_pack(struct deflater *d, struct columns *c, const struct page_function *functions,
-		       uint32_t n, struct buf *data, struct buf *names, struct err *err)
+int function_page_pack(struct deflater *d, struct columns *c,
+		       const struct page_function *functions, uint32_t n, struct buf *data,
+		       struct buf *names, struct err *err)
 {
 	struct page_frame *items = malloc((size_t)n * sizeof(*items));
 	const char **texts = malloc((size_t)n * 3 * sizeof(*texts));
@@ -469,14 +491,17 @@ int function_page_pack(struct deflater *d, struct columns *c, const struct page_
 	for (i = 0; !rc && i < n; i++) {
 		const struct page_function *f = &functions[i];
 
-		items[i] = (struct page_frame){.id = f->id, .module_id = f->module_id, .offset = f->offset,
-					       .flags = (f->raw_name ? FUNCTION_RAW_NAME : 0u) |
-							(f->module ? FUNCTION_MODULE : 0u)};
+		items[i] = (struct page_frame){.id = f->id, .module_id = f->module_id,
+					       .offset = f->offset};
 		texts[ntexts++] = f->name;
-		if (f->raw_name)
+		if (f->raw_name) {
+			items[i].flags |= HAS_RAW_NAME;
 			texts[ntexts++] = f->raw_name;
-		if (f->module)
+		}
+		if (f->module) {
+			items[i].flags |= HAS_MODULE;
 			texts[ntexts++] = f->module;
+		}
 	}
 	if (!rc)
 		rc = frame_page_pack(d, c, items, n, data, err);
@@ -495,14 +520,15 @@ static int name_functions(const struct page_frame *items, struct function_page *
 		struct page_function *f = &p->functions[i];
 		uint32_t flags = items[i].flags;
 
-		if (flags & ~(FUNCTION_RAW_NAME | FUNCTION_MODULE) || texts_of(flags) > p->texts.n - at)
+		if (flags & ~(uint32_t)(HAS_RAW_NAME | HAS_MODULE) ||
+		    count_texts(flags) > p->texts.n - at)
 			return err_set(err, ERR_FORMAT, "a page of functions is damaged");
 		*f = (struct page_function){.id = items[i].id, .module_id = items[i].module_id,
 					    .offset = items[i].offset};
 		f->name = p->texts.texts[at++];
-		if (flags & FUNCTION_RAW_NAME)
+		if (flags & HAS_RAW_NAME)
 			f->raw_name = p->texts.texts[at++];
-		if (flags & FUNCTION_MODULE)
+		if (flags & HAS_MODULE)
 			f->module = p->texts.texts[at++];
 	}
 	return 0;
@@ -516,7 +542,7 @@ int function_page_unpack(const struct blob *data, const struct blob *names, int6
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = blob_unpack(data->bytes, data->n, BLOB_OTHER, PAGE_MAX_BYTES, &raw, err);
+	rc = blob_unpack(data, BLOB_OTHER, PAGE_MAX_BYTES, &raw, err);
 	if (!rc)
 		rc = frame_page_decode(&raw, NULL, first_id, &items, &out->n, err);
 	if (!rc)
@@ -541,14 +567,7 @@ void function_page_free(struct function_page *p)
 
 const struct page_function *function_page_find(const struct function_page *p, int64_t id)
 {
-	uint32_t lo = 0, hi = p->n, mid;
+	uint32_t at = ids_find(p->functions, p->n, sizeof(*p->functions), id);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (p->functions[mid].id < id)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < p->n && p->functions[lo].id == id ? &p->functions[lo] : NULL;
+	return at == UINT32_MAX ? NULL : &p->functions[at];
 }

@@ -1,12 +1,14 @@
 #include "store/page_cache_private.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CACHE_MAX_BYTES ((size_t)256 << 20)  /* 262,144 functions take 40 MB */
 
-/* Frames, functions or texts of a row. */
+/* A row with its frames, its functions or its texts. */
 struct cached_page {
 	int64_t first, last;
 	struct page_frame *frames;
@@ -15,7 +17,7 @@ struct cached_page {
 	struct function_page functions;
 };
 
-/* ---- those there are ------------------------------------------------------------------------ */
+/* ---- pages in memory ------------------------------------------------------------------------ */
 
 /* Where the page with this id is, or would be. */
 static uint32_t page_at(const struct cached_pages *p, int64_t id)
@@ -44,26 +46,6 @@ static struct cached_page *page_find(struct cached_pages *p, int64_t id)
 	return &p->items[at];
 }
 
-/* Zeroed but for its ids; NULL without memory. */
-static struct cached_page *page_add(struct cached_pages *p, int64_t first, int64_t last)
-{
-	struct cached_page page = {.first = first, .last = last}, *bigger;
-	uint32_t at = page_at(p, first), cap = p->cap ? p->cap * 2 : 64;
-
-	if (p->n == p->cap) {
-		bigger = realloc(p->items, cap * sizeof(*bigger));
-		if (!bigger)
-			return NULL;
-		p->items = bigger;
-		p->cap = cap;
-	}
-	memmove(&p->items[at + 1], &p->items[at], (p->n - at) * sizeof(*p->items));
-	p->n++;
-	p->at = at;
-	p->items[at] = page;
-	return &p->items[at];
-}
-
 static void pages_free(struct cached_pages *p)
 {
 	uint32_t i;
@@ -84,38 +66,46 @@ void page_cache_free(struct page_cache *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* ---- those that are read -------------------------------------------------------------------- */
+/* ---- pages in the store --------------------------------------------------------------------- */
 
-/* 1 the row is that of the page with the id, 0 there is none, or an error. */
-static int find_row(struct page_cache *c, const char *sql, int64_t id, struct page_row *row, struct err *err)
+/* 1: *row is the page with this id; 0: there is none; or an error. */
+static int find_row(struct page_cache *c, const char *sql, int64_t id, struct page_row *row,
+		    struct err *err)
 {
 	int rc = page_row(c->s, sql, id, row, err);
 
 	if (rc > 0 && row->first < 1)
-		rc = err_set(err, ERR_FORMAT, "a page of %s has the id %" PRId64 ", which cannot be", c->s->path,
-			     row->first);
+		rc = err_set(err, ERR_FORMAT, "a page of %s has the impossible id %" PRId64,
+			     c->s->path, row->first);
 	else if (rc > 0 && row->last < id)
 		rc = 0;
 	else
 		return rc;
-	sqlite3_reset(row->st);
+	query_reset(&row->query);
 	return rc;
 }
 
-static int add_page(struct page_cache *c, struct cached_pages *p, const struct page_row *row, struct cached_page **out,
-		    struct err *err)
+/* *out is empty but for its ids. */
+static int add_page(struct page_cache *c, struct cached_pages *p, const struct page_row *row,
+		    struct cached_page **out, struct err *err)
 {
 	uint32_t at = page_at(p, row->first);
 
 	if (c->bytes > CACHE_MAX_BYTES)
-		return err_set(err, ERR_FORMAT, "its pages in %s have over 256 MB", c->s->path);
+		return err_set(err, ERR_FORMAT, "its pages in %s take over 256 MB", c->s->path);
 	if (at < p->n && row->last >= p->items[at].first)
 		return err_set(err, ERR_FORMAT, "two pages of %s have the same ids", c->s->path);
-	*out = page_add(p, row->first, row->last);
-	return *out ? 0 : err_memory(err, "for the pages of %s", c->s->path);
+	if (ARRAY_ROOM(p->items, p->cap, p->n + 1))
+		return err_memory(err, "for the pages of %s", c->s->path);
+	memmove(&p->items[at + 1], &p->items[at], (p->n - at) * sizeof(*p->items));
+	p->n++;
+	p->at = at;
+	p->items[at] = (struct cached_page){.first = row->first, .last = row->last};
+	*out = &p->items[at];
+	return 0;
 }
 
-static size_t text_bytes(const struct text_page *p)
+static size_t text_page_bytes(const struct text_page *p)
 {
 	return p->memory.len + p->n * (sizeof(*p->texts) + sizeof(*p->lengths));
 }
@@ -123,17 +113,17 @@ static size_t text_bytes(const struct text_page *p)
 static size_t page_bytes(const struct cached_page *p)
 {
 	return p->n * sizeof(*p->frames) + p->functions.n * sizeof(*p->functions.functions) +
-	       text_bytes(&p->functions.texts) + text_bytes(&p->texts);
+	       text_page_bytes(&p->functions.texts) + text_page_bytes(&p->texts);
 }
 
 typedef int page_filler(struct cached_page *page, const struct page_row *row, struct err *err);
 
 /*
- * The page that has this id, read if it was not yet; *out NULL: there is none. sql: as of page_row(), the last
- * page that begins at the id or before.
+ * The page that has this id, read if it is not in memory; *out NULL: there is none. sql: for
+ * page_row(), the last page that begins at the id or before.
  */
-static int get_page(struct page_cache *c, struct cached_pages *p, const char *sql, page_filler *fill, int64_t id,
-		    struct cached_page **out, struct err *err)
+static int get_page(struct page_cache *c, struct cached_pages *p, const char *sql,
+		    page_filler *fill, int64_t id, struct cached_page **out, struct err *err)
 {
 	struct page_row row;
 	int rc;
@@ -149,7 +139,7 @@ static int get_page(struct page_cache *c, struct cached_pages *p, const char *sq
 		rc = fill(*out, &row, err);
 	if (!rc)
 		c->bytes += page_bytes(*out);
-	sqlite3_reset(row.st);
+	query_reset(&row.query);
 	return rc;
 }
 
@@ -158,12 +148,15 @@ static int fill_frames(struct cached_page *page, const struct page_row *row, str
 	return frame_page_unpack(&row->data, &row->more, page->first, &page->frames, &page->n, err);
 }
 
-int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame **out, struct err *err)
+int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame **out,
+		     struct err *err)
 {
 	struct cached_page *page;
 	uint32_t at = UINT32_MAX;
-	int rc = get_page(c, &c->frames, "SELECT first_id, last_id, data, functions FROM frame_page"
-			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_frames, id, &page, err);
+	int rc = get_page(c, &c->frames,
+			  "SELECT first_id, last_id, data, functions FROM frame_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1",
+			  fill_frames, id, &page, err);
 
 	if (!rc && page)
 		at = frame_page_find(page->frames, page->n, id);
@@ -176,11 +169,14 @@ static int fill_functions(struct cached_page *page, const struct page_row *row, 
 	return function_page_unpack(&row->data, &row->more, page->first, &page->functions, err);
 }
 
-int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out, struct err *err)
+int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out,
+			struct err *err)
 {
 	struct cached_page *page;
-	int rc = get_page(c, &c->functions, "SELECT first_id, last_id, data, names FROM function_page"
-			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_functions, id, &page, err);
+	int rc = get_page(c, &c->functions,
+			  "SELECT first_id, last_id, data, names FROM function_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1",
+			  fill_functions, id, &page, err);
 
 	*out = !rc && page ? function_page_find(&page->functions, id) : NULL;
 	return rc;
@@ -194,8 +190,10 @@ static int fill_texts(struct cached_page *page, const struct page_row *row, stru
 int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err)
 {
 	struct cached_page *page;
-	int rc = get_page(c, &c->texts, "SELECT first_id, last_id, data, NULL FROM text_page"
-			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1", fill_texts, id, &page, err);
+	int rc = get_page(c, &c->texts,
+			  "SELECT first_id, last_id, data, NULL FROM text_page"
+			  " WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1",
+			  fill_texts, id, &page, err);
 	bool has = !rc && page && (uint64_t)id - (uint64_t)page->first < page->texts.n;
 
 	*out = has ? page->texts.texts[id - page->first] : NULL;

@@ -1,8 +1,10 @@
 /*
- * Pages of a store that were read once, while an incident is loaded: frames, functions, texts by their ids.
+ * The pages of a store that were read while an incident is loaded: frames, functions and texts by
+ * their ids.
  *
- * Segments list frames in the order that they were stored in, so the page asked for last is likely the next. What
- * is found belongs to the cache. In the transaction of who loads; one thread.
+ * Segments list frames in the order in which they were stored, so the page asked for last is likely
+ * the next one, too. What is found belongs to the cache. All calls are made in the transaction that
+ * loads, on one thread. {.s = store} is empty and valid.
  */
 #ifndef STORE_PAGE_CACHE_PRIVATE_H
 #define STORE_PAGE_CACHE_PRIVATE_H
@@ -17,15 +19,17 @@ struct cached_pages {
 struct page_cache {
 	struct store *s;
 	struct cached_pages frames, functions, texts;
-	size_t bytes;                        /* of all of them, as they are in memory */
+	size_t bytes;                        /* of all of them, in memory */
 };
 
 /*
  * *out: NULL when no page has this id.
- * returns  0, ERR_FORMAT when its page is damaged or there are too many of them, ERR_MEMORY...
+ * returns  0; ERR_FORMAT when its page is damaged, or all pages take over 256 MB; ERR_MEMORY...
  */
-int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame **out, struct err *err);
-int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out, struct err *err);
+int page_cache_frame(struct page_cache *c, int64_t id, const struct page_frame **out,
+		     struct err *err);
+int page_cache_function(struct page_cache *c, int64_t id, const struct page_function **out,
+			struct err *err);
 int page_cache_text(struct page_cache *c, int64_t id, const char **out, struct err *err);
 void page_cache_free(struct page_cache *c);
 

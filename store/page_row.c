@@ -1,42 +1,37 @@
-/* The rows of pages: one by an id, what the newest of them hold, the id that comes behind them. */
 #include "store/store_private.h"
 
 #include <inttypes.h>
 
-#define PAGE_ID_MAX ((int64_t)1 << 62)       /* a thousand times all that a store can hold in its life */
+#define PAGE_ID_MAX ((int64_t)1 << 62)       /* a thousand times what a store uses in its life */
 
 int page_row(struct store *s, const char *sql, int64_t id, struct page_row *out, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, sql, &a, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(s, a.st, err);
+	out->query = db_query(s, sql, err);
+	bind_int(&out->query, id);
+	rc = query_step(&out->query);
 	if (rc <= 0)
 		return rc;
-	out->st = a.st;
-	out->first = sqlite3_column_int64(a.st, 0);
-	out->last = sqlite3_column_int64(a.st, 1);
-	out->data = column_blob(a.st, 2);
-	out->more = column_blob(a.st, 3);
+	out->first = column_int(&out->query, 0);
+	out->last = column_int(&out->query, 1);
+	out->data = column_blob(&out->query, 2);
+	out->more = column_blob(&out->query, 3);
 	return 1;
 }
 
 int page_next_id(struct store *s, const char *sql, const char *what, int64_t *id, struct err *err)
 {
-	struct args a;
 	int64_t last = 0;
-	int rc = db_statement(s, sql, &a, err);
+	int rc = db_int(s, sql, &last, err);
 
-	if (!rc)
-		rc = db_int(s, a.st, &last, err);
 	if (rc)
 		return rc;
 	if (last < 0 || last > PAGE_ID_MAX)
-		return err_set(err, ERR_FORMAT, "%s is damaged (its %s have ids up to %" PRId64 "): move it away (a new one "
-			       "is made; what is in it can be read still)", s->path, what, last);
+		return err_set(err, ERR_FORMAT,
+			       "%s is damaged (its %s have ids up to %" PRId64 "): move it away (a "
+			       "new one is made; its incidents can still be read)",
+			       s->path, what, last);
 	*id = last + 1;
 	return 0;
 }
@@ -47,12 +42,13 @@ int page_learn(struct store *s, const struct page_learner *l, int64_t *next, str
 	int64_t id = 0;
 	int rc = page_next_id(s, l->last_id, l->what, &id, err);
 
-	while (!rc && !l->enough(s->interner)) {
+	while (!rc && !l->knows_enough(s->interner)) {
 		rc = page_row(s, l->newest, row.first, &row, err);
 		if (rc <= 0)
 			break;
 		rc = l->learn(s->interner, &row, err);
-		sqlite3_reset(row.st);
+		query_reset(&row.query);
+		/* What a damaged page holds is not known, and stored again. */
 		rc = rc == ERR_FORMAT ? 0 : rc;
 		row.first--;
 	}

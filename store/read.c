@@ -1,8 +1,8 @@
-/*
- * Reading: list, head, load. Nothing in the file is trusted: blobs have a CRC, counts and indices
- * are checked by their decoders, and a row that is missing is an error that names it.
- */
+/* Reading ids and heads. */
 #include "store/store_private.h"
+
+#include "base/array.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,43 +10,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(struct store *s, struct err *err)
-{
-	return err_memory(err, "while reading %s", s->path);
-}
-
 /* ---- ids ------------------------------------------------------------------------------------ */
 
-int ids_collect(struct store *s, sqlite3_stmt *st, struct ids *out, struct err *err)
+int ids_collect(struct query *q, struct ids *out)
 {
-	int64_t *bigger;
 	int rc;
 
-	while ((rc = db_step(s, st, err)) > 0) {
-		if (out->n == out->cap) {
-			out->cap = out->cap ? out->cap * 2 : 64;
-			bigger = realloc(out->ids, out->cap * sizeof(*bigger));
-			if (!bigger) {
-				sqlite3_reset(st);
-				return no_memory(s, err);
-			}
-			out->ids = bigger;
+	while ((rc = query_step(q)) > 0) {
+		if (ARRAY_ROOM(out->ids, out->cap, out->n + 1)) {
+			query_reset(q);
+			return err_memory(q->err, "while reading %s", q->s->path);
 		}
-		out->ids[out->n++] = sqlite3_column_int64(st, 0);
+		out->ids[out->n++] = column_int(q, 0);
 	}
 	return rc;
 }
 
 int not_found(struct store *s, int64_t id, struct err *err)
 {
+	struct query q = db_query(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 11", err);
 	struct buf text = {0};
 	struct ids ids = {0};
-	struct args a;
 	uint32_t i;
-	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 11", &a, err);
+	int rc = ids_collect(&q, &ids);
 
-	if (!rc)
-		rc = ids_collect(s, a.st, &ids, err);
 	for (i = 0; i < ids.n && i < 10; i++)
 		buf_printf(&text, "%s%" PRId64, i ? ", " : "", ids.ids[i]);
 	if (!rc && !ids.n)
@@ -63,11 +50,8 @@ int not_found(struct store *s, int64_t id, struct err *err)
 
 int store_newest(struct store *s, int64_t *id, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 1", &a, err);
+	int rc = db_int(s, "SELECT id FROM incident ORDER BY id DESC LIMIT 1", id, err);
 
-	if (!rc)
-		rc = db_int(s, a.st, id, err);
 	if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, rc, "%s holds no incidents yet", s->path);
 	return rc;
@@ -75,11 +59,11 @@ int store_newest(struct store *s, int64_t *id, struct err *err)
 
 /* ---- head ----------------------------------------------------------------------------------- */
 
-/* A row, from left to right; a copy that fails is remembered. */
+/* The columns of a row, from left to right. */
 struct row {
 	sqlite3_stmt *st;
 	int at;
-	bool failed;
+	bool failed;                         /* there was no memory for a text */
 };
 
 static int64_t next_int(struct row *c)
@@ -100,7 +84,7 @@ static double next_num(struct row *c)
 							     : sqlite3_column_double(c->st, at);
 }
 
-/* Borrowed until the statement moves; NULL is NULL. */
+/* Borrowed until the statement moves; NULL for NULL. */
 static const char *next_text(struct row *c)
 {
 	int at = c->at++;
@@ -114,20 +98,13 @@ static const char *next_text(struct row *c)
 static char *next_copy(struct row *c)
 {
 	const char *text = next_text(c);
-	size_t n = text ? strlen(text) + 1 : 0;
-	char *copy;
+	char *copy = text ? text_dup(text, SIZE_MAX) : NULL;
 
-	if (!text)
-		return NULL;
-	copy = malloc(n);
-	if (copy)
-		memcpy(copy, text, n);
-	else
-		c->failed = true;
+	c->failed |= text && !copy;
 	return copy;
 }
 
-/* *windowed false: the incident has not got its window yet. */
+/* *windowed: the incident has its window already. */
 static void read_head(sqlite3_stmt *st, struct incident_head *h, bool *windowed, bool *failed)
 {
 	struct row c = {.st = st};
@@ -165,10 +142,8 @@ static void read_head(sqlite3_stmt *st, struct incident_head *h, bool *windowed,
 static int head_row(struct store *s, int64_t id, struct incident_head *h, bool *windowed,
 		    struct err *err)
 {
-	bool failed;
-	struct args a;
-	/* An open incident has no count yet: that of its segments, not cut, stands in. */
-	int rc = db_statement(
+	/* An open incident has no count of samples yet: that of its segments, uncut, stands in. */
+	struct query q = db_query(
 		s,
 		"SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason, i.value,"
 		" i.threshold, i.trigger_ns, i.trigger_wall_ns, i.asked_pre_ns,"
@@ -179,39 +154,34 @@ static int head_row(struct store *s, int64_t id, struct incident_head *h, bool *
 		" i.recorder_version, i.note, h.name, h.text,"
 		" coalesce((SELECT sum(s.bytes) FROM incident_segment x"
 		"  JOIN segment s ON s.id = x.segment_id WHERE x.incident_id = i.id), 0)"
-		" FROM incident i JOIN host h ON h.id = i.host_id WHERE i.id=?",
-		&a, err);
+		" FROM incident i JOIN host h ON h.id = i.host_id WHERE i.id=?", err);
+	bool failed;
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(s, a.st, err);
-	if (rc < 0)
-		return rc;
-	if (rc == 0)
-		return ERR_NOT_FOUND;
-	read_head(a.st, h, windowed, &failed);
-	sqlite3_reset(a.st);
-	return failed ? no_memory(s, err) : 0;
+	bind_int(&q, id);
+	rc = query_step(&q);
+	if (rc <= 0)
+		return rc ? rc : ERR_NOT_FOUND;
+	read_head(q.st, h, windowed, &failed);
+	query_reset(&q);
+	return failed ? err_memory(err, "while reading %s", s->path) : 0;
 }
 
-/* Sums per kind of one of the rollup tables: each row a text and a number. */
+/* The sums of a rollup table, by kind. Its rows have the kind's text and a number. */
 static int head_sums(struct store *s, const char *sql, int64_t id, uint64_t *sums, unsigned nsums,
 		     const char *(*text_of)(unsigned kind), struct err *err)
 {
-	struct args a;
+	struct query q = db_query(s, sql, err);
 	unsigned kind;
-	int rc = db_statement(s, sql, &a, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	while ((rc = db_step(s, a.st, err)) > 0) {
-		const char *text = (const char *)sqlite3_column_text(a.st, 0);
+	bind_int(&q, id);
+	while ((rc = query_step(&q)) > 0) {
+		const char *text = column_text(&q, 0);
 
 		for (kind = 0; text && kind < nsums; kind++) {
 			if (strcmp(text, text_of(kind)) == 0)
-				sums[kind] = (uint64_t)sqlite3_column_int64(a.st, 1);
+				sums[kind] = column_u64(&q, 1);
 		}
 	}
 	return rc;
@@ -232,7 +202,7 @@ static const char *stream_kind_text(unsigned kind)
 	return stream_text((enum stream)kind);
 }
 
-/* Recorders once counted as lost what was left out, too. */
+/* Earlier recorders counted what they left out in floods as lost, too. */
 static void take_floods_from_lost(struct incident_head *h)
 {
 	uint64_t sum = 0;
@@ -280,17 +250,15 @@ int store_head(struct store *s, int64_t id, struct incident_head *out, struct er
 	return rc;
 }
 
-/* Ids first, then one short read each: meanwhile the caller and others may use the store. */
+/* Ids first, then one short read each, so that the caller may use the store in between. */
 int store_list(struct store *s, int (*each)(void *ctx, const struct incident_head *head), void *ctx,
 	       struct err *err)
 {
+	struct query q = db_query(s, "SELECT id FROM incident ORDER BY id DESC", err);
 	struct ids ids = {0};
-	struct args a;
 	uint32_t i;
-	int rc = db_statement(s, "SELECT id FROM incident ORDER BY id DESC", &a, err);
+	int rc = ids_collect(&q, &ids);
 
-	if (!rc)
-		rc = ids_collect(s, a.st, &ids, err);
 	for (i = 0; !rc && i < ids.n; i++) {
 		struct incident_head head = {0};
 		int stop = 0;

@@ -1,16 +1,15 @@
 /*
- * Reading the segments of an incident. Rows are read by the caller's thread, as SQLite wants it; of a long
- * incident another thread inflates and decodes the next segment while the caller has the one before.
+ * Reading the segments of an incident. The caller's thread reads the rows, because the handle belongs
+ * to it. For a long incident another thread inflates and decodes the next segment while the caller
+ * works on the one before.
  */
 #include "store/store_private.h"
-
-#include "base/os.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD_MIN 8u                 /* segments; for fewer a thread is not worth its start */
+#define AHEAD_MIN 8u                 /* segments; fewer are not worth starting a thread */
 
 /* One segment on its way. */
 struct slot {
@@ -35,14 +34,17 @@ static void decode(struct slot *slot)
 	struct segment_content *content = &slot->segment.content;
 	struct lists lists = {0};
 	struct buf raw = {0};
-	int rc = lists_unpack(slot->lists.data, slot->lists.len, &lists, &slot->why);
+	struct blob packed_lists = {slot->lists.data, slot->lists.len};
+	struct blob packed_data = {slot->data.data, slot->data.len};
+	int rc = lists_unpack(&packed_lists, &lists, &slot->why);
 
 	if (!rc)
-		rc = blob_unpack(slot->data.data, slot->data.len, BLOB_OTHER, SEGMENT_MAX_BYTES, &raw, &slot->why);
+		rc = blob_unpack(&packed_data, BLOB_OTHER, SEGMENT_MAX_BYTES, &raw, &slot->why);
 	if (!rc)
 		rc = segment_decode((const uint8_t *)raw.data, raw.len, content, &slot->why);
 	if (!rc && (content->nthreads != lists.nthreads || content->nframes != lists.nframes))
-		rc = err_set(&slot->why, ERR_FORMAT, "its lists of threads and frames are not those of its columns");
+		rc = err_set(&slot->why, ERR_FORMAT,
+			     "its lists of threads and frames are not those of its columns");
 	slot->segment.threads = lists.ids;
 	slot->segment.frames = lists.ids + lists.nthreads;
 	buf_free(&raw);
@@ -70,7 +72,7 @@ static void ahead_main(void *ctx)
 	os_mutex_unlock(a->lock);
 }
 
-/* Without a thread everything is read all the same. */
+/* When no thread can be started, the caller decodes. */
 static void ahead_begin(struct ahead *a, uint32_t nsegments)
 {
 	memset(a, 0, sizeof(*a));
@@ -96,7 +98,7 @@ static void hand_over(struct ahead *a, struct slot *slot)
 	os_mutex_unlock(a->lock);
 }
 
-/* Until what was handed over is decoded. */
+/* Wait until what was handed over is decoded. */
 static void await(struct ahead *a)
 {
 	if (!a->thread)
@@ -141,21 +143,23 @@ static void slot_free(struct slot *slot)
 
 static int fetch_row(struct store *s, int64_t incident_id, int64_t id, struct slot *slot)
 {
-	struct args a;
-	int rc = db_statement(s, "SELECT lists, data FROM segment WHERE id=?", &a, &slot->why);
+	struct query q = db_query(s, "SELECT lists, data FROM segment WHERE id=?", &slot->why);
+	struct blob lists, data;
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_step(s, a.st, &slot->why);
+	bind_int(&q, id);
+	rc = query_step(&q);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return err_set(&slot->why, ERR_NOT_FOUND, "incident %" PRId64 " was deleted from %s meanwhile",
-			       incident_id, s->path);
-	buf_put(&slot->lists, sqlite3_column_blob(a.st, 0), (size_t)sqlite3_column_bytes(a.st, 0));
-	buf_put(&slot->data, sqlite3_column_blob(a.st, 1), (size_t)sqlite3_column_bytes(a.st, 1));
-	sqlite3_reset(a.st);
+		return err_set(&slot->why, ERR_NOT_FOUND,
+			       "incident %" PRId64 " was deleted from %s meanwhile", incident_id,
+			       s->path);
+	lists = column_blob(&q, 0);
+	data = column_blob(&q, 1);
+	buf_put(&slot->lists, lists.bytes, lists.n);
+	buf_put(&slot->data, data.bytes, data.n);
+	query_reset(&q);
 	if (slot->lists.failed || slot->data.failed)
 		return err_memory(&slot->why, "while reading %s", s->path);
 	return 0;
@@ -169,22 +173,21 @@ static void fetch(struct store *s, int64_t incident_id, int64_t id, struct slot 
 	slot->rc = fetch_row(s, incident_id, id, slot);
 }
 
-static int tell_damage(struct store *s, const struct slot *slot, damage_reader *damaged, void *ctx, struct err *err)
+static int report_damage(struct store *s, const struct slot *slot, damage_reader *damaged, void *ctx,
+			 struct err *err)
 {
+	struct query q = db_query(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?", err);
 	struct damaged_segment segment = {.id = slot->segment.id, .why = slot->why.text};
-	struct args a;
-	int rc = db_statement(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?", &a, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, segment.id);
-	rc = db_step(s, a.st, err);
+	bind_int(&q, segment.id);
+	rc = query_step(&q);
 	if (rc > 0) {
-		segment.t0_ns = (uint64_t)sqlite3_column_int64(a.st, 0);
-		segment.t1_ns = (uint64_t)sqlite3_column_int64(a.st, 1);
-		segment.samples = (uint64_t)sqlite3_column_int64(a.st, 2);
+		segment.t0_ns = column_u64(&q, 0);
+		segment.t1_ns = column_u64(&q, 1);
+		segment.samples = column_u64(&q, 2);
 	}
-	sqlite3_reset(a.st);
+	query_reset(&q);
 	return rc < 0 ? rc : damaged(ctx, &segment, err);
 }
 
@@ -192,36 +195,33 @@ static int deliver(struct store *s, int64_t incident_id, struct slot *slot, segm
 		   damage_reader *damaged, void *ctx, struct err *err)
 {
 	if (slot->rc == ERR_FORMAT)
-		err_prefix(&slot->why, "segment %" PRId64 " of incident %" PRId64 " in %s is damaged", slot->segment.id,
-			   incident_id, s->path);
+		err_prefix(&slot->why, "segment %" PRId64 " of incident %" PRId64 " in %s is damaged",
+			   slot->segment.id, incident_id, s->path);
 	if (!slot->rc)
 		slot->rc = each(ctx, &slot->segment, &slot->why);
 	if (slot->rc == ERR_FORMAT && damaged)
-		return tell_damage(s, slot, damaged, ctx, err);
+		return report_damage(s, slot, damaged, ctx, err);
 	if (slot->rc && err)
 		*err = slot->why;
 	return slot->rc;
 }
 
-/* Their ids first: sorting rows with blobs in them would copy every blob. */
-int read_segments(struct store *s, int64_t incident_id, segment_reader *each, damage_reader *damaged,
-		  void *ctx, struct err *err)
+/* Ids first: sorting rows with blobs in them would copy every blob. */
+int read_segments(struct store *s, int64_t incident_id, segment_reader *each,
+		  damage_reader *damaged, void *ctx, struct err *err)
 {
+	struct query q = db_query(
+		s,
+		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
+		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id", err);
 	struct slot slots[2] = {0};
 	struct ids ids = {0};
 	struct ahead ahead;
-	struct args a;
 	uint32_t i;
-	int rc = db_statement(
-		s,
-		"SELECT s.id FROM incident_segment x JOIN segment s ON s.id = x.segment_id"
-		" WHERE x.incident_id=? ORDER BY s.t0_ns, s.id",
-		&a, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, incident_id);
-	rc = ids_collect(s, a.st, &ids, err);
+	bind_int(&q, incident_id);
+	rc = ids_collect(&q, &ids);
 	ahead_begin(&ahead, ids.n);
 	for (i = 0; !rc && i <= ids.n; i++) {
 		await(&ahead);

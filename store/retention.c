@@ -1,83 +1,60 @@
 /*
- * Deleting: one incident by hand, the oldest by limits; and sweeping what nothing refers to then: segments, and
- * what only they listed (sweep.c).
+ * Deleting: one incident by hand, or the oldest by limits. What nothing refers to then (segments,
+ * and what only they listed) is swept afterwards (sweep.c).
  *
- * Deleting never fails for want of a sweep: what could not be swept now is swept with the next
- * deletion, or by the next recorder: the file says that it is to be done (sweep_note()).
+ * Deleting never fails for want of a sweep. What cannot be swept now is swept with the next
+ * deletion, or by the next recorder: the file notes that it must be (sweep_note()).
  */
 #include "store/store_private.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- one incident --------------------------------------------------------------------------- */
 
 struct delete_work {
 	int64_t id;
-	bool open;                           /* out: it is being written, nothing was deleted */
+	bool is_open;                        /* out: it is being written, nothing was deleted */
 	bool may_be_open;
 };
 
-static int run_with_id(struct store *s, const char *sql, int64_t id, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, sql, &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	return db_run(s, a.st, err);
-}
-
-/* What belongs to it alone before it. Its segments are swept, some at a time. */
+/* The incident's own rows. Its segments are swept later, some at a time. */
 static int delete_rows(struct store *s, int64_t id, struct err *err)
 {
-	int rc = run_with_id(s, "DELETE FROM incident_segment WHERE incident_id=?", id, err);
+	int rc = db_run_int(s, "DELETE FROM incident_segment WHERE incident_id=?", id, err);
 
 	if (!rc)
-		rc = run_with_id(s, "DELETE FROM stream WHERE incident_id=?", id, err);
+		rc = rollup_delete(s, id, err);
 	if (!rc)
-		rc = run_with_id(s, "DELETE FROM loss WHERE incident_id=?", id, err);
-	if (!rc)
-		rc = run_with_id(s, "DELETE FROM quality WHERE incident_id=?", id, err);
-	if (!rc)
-		rc = run_with_id(s, "DELETE FROM incident WHERE id=?", id, err);
+		rc = db_run_int(s, "DELETE FROM incident WHERE id=?", id, err);
 	return rc ? rc : sweep_note(s, err);
 }
 
 static int delete_work(struct store *s, void *arg, struct err *err)
 {
+	struct query q = db_query(s, "SELECT state='open' FROM incident WHERE id=?", err);
 	struct delete_work *w = arg;
-	int64_t open = 0;
-	struct args a;
-	int rc = db_statement(s, "SELECT state='open' FROM incident WHERE id=?", &a, err);
+	int64_t is_open = 0;
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, w->id);
-	rc = db_int(s, a.st, &open, err);
+	bind_int(&q, w->id);
+	rc = query_int(&q, &is_open);
 	if (rc == ERR_NOT_FOUND)
 		return not_found(s, w->id, err);
-	w->open = open && !w->may_be_open;
-	if (rc || w->open)
-		return rc;
-	return delete_rows(s, w->id, err);
+	w->is_open = is_open && !w->may_be_open;
+	return rc || w->is_open ? rc : delete_rows(s, w->id, err);
 }
 
 /*
- * An open incident belongs to the recorder that holds the lock. When nobody does, it was left
- * behind, and we hold the lock for the moment of deleting it, so that no recorder starts to convert
- * it.
+ * An open incident belongs to the recorder that holds the lock. When nobody holds it, the incident
+ * was left behind; we hold the lock while we delete it, so that no recorder begins to convert it.
  */
 static int delete_open(struct store *s, struct delete_work *w, struct err *err)
 {
 	struct os_file *lock = NULL;
 	struct buf path = {0};
-	int rc;
+	int rc = beside(s, ".lock", &path, err);
 
-	buf_printf(&path, "%s.lock", s->path);
-	rc = buf_check(&path, "a file name", err);
 	if (!rc)
 		rc = s->mode == STORE_RECORD ? ERR_BUSY : os_lock(path.data, &lock, err);
 	buf_free(&path);
@@ -98,7 +75,7 @@ int store_delete_only(struct store *s, int64_t id, struct err *err)
 	struct delete_work w = {.id = id};
 	int rc = db_transact(s, TX_NORMAL, delete_work, &w, err);
 
-	if (!rc && w.open)
+	if (!rc && w.is_open)
 		rc = delete_open(s, &w, err);
 	if (!rc)
 		s->unswept = s->unshrunk = true;
@@ -122,108 +99,102 @@ int store_delete(struct store *s, int64_t id, struct err *err)
 	return rc;
 }
 
-struct pin_work {
+/* ---- pin and note --------------------------------------------------------------------------- */
+
+struct edit_work {
 	int64_t id;
 	bool pinned;
+	const char *note;
 };
+
+/* Run an UPDATE that must change the incident's row. */
+static int update(struct query *q, int64_t id)
+{
+	int rc = query_run(q);
+
+	return rc || sqlite3_changes(q->s->db) ? rc : not_found(q->s, id, q->err);
+}
 
 static int pin_work(struct store *s, void *arg, struct err *err)
 {
-	const struct pin_work *w = arg;
-	struct args a;
-	int rc = db_statement(s, "UPDATE incident SET pinned=? WHERE id=?", &a, err);
+	struct query q = db_query(s, "UPDATE incident SET pinned=? WHERE id=?", err);
+	const struct edit_work *w = arg;
 
-	if (rc)
-		return rc;
-	arg_int(&a, w->pinned);
-	arg_int(&a, w->id);
-	rc = db_run(s, a.st, err);
-	if (!rc && !sqlite3_changes(s->db))
-		rc = not_found(s, w->id, err);
-	return rc;
+	bind_int(&q, w->pinned);
+	bind_int(&q, w->id);
+	return update(&q, w->id);
 }
 
 int store_pin(struct store *s, int64_t id, bool pinned, struct err *err)
 {
-	struct pin_work w = {.id = id, .pinned = pinned};
+	struct edit_work w = {.id = id, .pinned = pinned};
 
 	return db_transact(s, TX_NORMAL, pin_work, &w, err);
 }
 
-struct note_work {
-	int64_t id;
-	const char *note;
-};
-
 static int note_work(struct store *s, void *arg, struct err *err)
 {
-	const struct note_work *w = arg;
-	struct args a;
-	int rc = db_statement(s, "UPDATE incident SET note=? WHERE id=?", &a, err);
+	struct query q = db_query(s, "UPDATE incident SET note=? WHERE id=?", err);
+	const struct edit_work *w = arg;
 
-	if (rc)
-		return rc;
-	arg_text(&a, w->note);
-	arg_int(&a, w->id);
-	rc = db_run(s, a.st, err);
-	if (!rc && !sqlite3_changes(s->db))
-		rc = not_found(s, w->id, err);
-	return rc;
+	bind_text(&q, w->note);
+	bind_int(&q, w->id);
+	return update(&q, w->id);
 }
 
 int store_set_note(struct store *s, int64_t id, const char *note, struct err *err)
 {
-	struct note_work w = {.id = id, .note = note};
+	struct edit_work w = {.id = id, .note = note};
 
 	return db_transact(s, TX_NORMAL, note_work, &w, err);
 }
 
 /* ---- limits --------------------------------------------------------------------------------- */
 
-/* The oldest incident that may go, how many there are, and whether it is also the newest of all. */
+/* The oldest incident that may be deleted. */
 struct oldest {
-	int64_t id, count;
+	int64_t id;                          /* 0 = there is none */
+	int64_t count;                       /* incidents that may be deleted */
 	uint64_t wall_ns;
-	bool newest;
+	bool is_newest;                      /* of all incidents, too */
 };
 
 static int find_oldest(struct store *s, struct oldest *out, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(
+	struct query q = db_query(
 		s,
 		"SELECT id, coalesce(kept_wall_ns, trigger_wall_ns) AS kept, count(*) OVER (),"
 		" id = (SELECT max(id) FROM incident) FROM incident"
-		" WHERE NOT pinned AND state <> 'open' ORDER BY kept, id LIMIT 1",
-		&a, err);
+		" WHERE NOT pinned AND state <> 'open' ORDER BY kept, id LIMIT 1", err);
+	int rc = query_step(&q);
 
 	memset(out, 0, sizeof(*out));
-	if (!rc)
-		rc = db_step(s, a.st, err);
 	if (rc <= 0)
 		return rc;
-	out->id = sqlite3_column_int64(a.st, 0);
-	out->wall_ns = (uint64_t)sqlite3_column_int64(a.st, 1);
-	out->count = sqlite3_column_int64(a.st, 2);
-	out->newest = sqlite3_column_int(a.st, 3) != 0;
-	sqlite3_reset(a.st);
+	out->id = column_int(&q, 0);
+	out->wall_ns = column_u64(&q, 1);
+	out->count = column_int(&q, 2);
+	out->is_newest = column_int(&q, 3) != 0;
+	query_reset(&q);
 	return 0;
 }
 
-static bool is_too_old(const struct store_limits *limits, const struct oldest *o, uint64_t wall_now_ns)
+static bool is_too_old(const struct store_limits *limits, const struct oldest *o,
+		       uint64_t wall_now_ns)
 {
-	return limits->max_age_ns && o->wall_ns < wall_now_ns && wall_now_ns - o->wall_ns > limits->max_age_ns;
+	return limits->max_age_ns && o->wall_ns < wall_now_ns &&
+	       wall_now_ns - o->wall_ns > limits->max_age_ns;
 }
 
-/* One incident larger than the limit is worth more than none. */
+/* The newest incident stays: one that is larger than the limit is worth more than none. */
 static bool is_one_too_many(const struct store_limits *limits, const struct oldest *o)
 {
-	return !o->newest && limits->max_incidents && o->count > (int64_t)limits->max_incidents;
+	return !o->is_newest && limits->max_incidents && o->count > (int64_t)limits->max_incidents;
 }
 
 static bool is_too_large(struct store *s, const struct store_limits *limits, const struct oldest *o)
 {
-	return !o->newest && limits->max_bytes && store_bytes(s) > limits->max_bytes;
+	return !o->is_newest && limits->max_bytes && store_bytes(s) > limits->max_bytes;
 }
 
 int store_retain(struct store *s, const struct store_limits *limits, uint64_t wall_now_ns,
@@ -242,7 +213,7 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 		if (!is_too_old(limits, &oldest, wall_now_ns) && !is_one_too_many(limits, &oldest)) {
 			if (!is_too_large(s, limits, &oldest))
 				break;
-			/* Its size when it is swept decides. */
+			/* The size after sweeping decides. */
 			if (s->unswept) {
 				store_sweep(s);
 				if (s->unswept)
@@ -254,7 +225,7 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 		if (rc)
 			break;
 		(*deleted)++;
-		/* What they had is most of its size. */
+		/* Its segments are most of its size. */
 		store_sweep_segments(s);
 	}
 	if (!rc && s->unswept)

@@ -1,8 +1,12 @@
 /*
- * What an incident's segments add up to in its window: samples by quality, losses by cpu and second. Counted from what was stored, not from memory, so it is also the proof that every
- * segment can be read back; and a partial incident is counted by the same code.
+ * What an incident's segments add up to in its window: samples by quality, losses by cpu and second.
+ *
+ * It is counted from what was stored, not from memory. So it also proves that every segment can be
+ * read back, and the same code counts a partial incident.
  */
 #include "store/store_private.h"
+
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +20,6 @@ struct counting {
 static int no_memory(struct err *err)
 {
 	return err_memory(err, "while counting an incident's samples");
-}
-
-static void *room(void *items, uint32_t n, uint32_t *cap, size_t item_bytes)
-{
-	uint32_t bigger = *cap ? *cap * 2 : 16;
-
-	if (n < *cap)
-		return items;
-	items = realloc(items, bigger * item_bytes);
-	if (items)
-		*cap = bigger;
-	return items;
 }
 
 /* ---- quality -------------------------------------------------------------------------------- */
@@ -53,9 +45,7 @@ static void count_samples(struct counting *c, const struct segment_content *cont
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
-/*
- * Seconds from the trigger, rounded down; an incident is not 68 years long, a damaged one is cut.
- */
+/* Seconds from the trigger, rounded down. No sound incident reaches the limits, 68 years away. */
 static int32_t second_of(const struct counting *c, uint64_t time_ns)
 {
 	int64_t ns = (int64_t)(time_ns - c->head->trigger_ns);
@@ -69,21 +59,16 @@ static int add_loss(struct counting *c, const struct loss_row *loss, struct err 
 	uint64_t key = (uint64_t)(uint32_t)loss->second << 32 | (uint64_t)(uint16_t)loss->cpu << 8 |
 		       (uint64_t)loss->kind;
 	struct rollup *r = c->r;
-	struct loss_row *rows;
 	int64_t row;
 
 	if (idmap_get(&c->loss_index, key, &row)) {
 		r->losses[row].n += loss->n;
 		return 0;
 	}
-	rows = room(r->losses, r->nlosses, &r->losses_cap, sizeof(*rows));
-	if (!rows)
+	if (ARRAY_ROOM(r->losses, r->losses_cap, r->nlosses + 1) ||
+	    idmap_set(&c->loss_index, key, r->nlosses))
 		return no_memory(err);
-	r->losses = rows;
-	rows[r->nlosses] = *loss;
-	if (idmap_set(&c->loss_index, key, r->nlosses))
-		return no_memory(err);
-	r->nlosses++;
+	r->losses[r->nlosses++] = *loss;
 	return 0;
 }
 
@@ -161,73 +146,60 @@ void rollup_head(const struct rollup *r, struct incident_head *head)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Of an earlier attempt; there are none in the good case. */
-static int clear(struct store *s, const char *sql, int64_t incident, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, sql, &a, err);
-
-	if (rc)
-		return rc;
-	arg_int(&a, incident);
-	return db_run(s, a.st, err);
-}
-
 static int put_loss(struct store *s, int64_t incident, const struct loss_row *loss, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "INSERT INTO loss(incident_id, kind, second, cpu, n)"
-			      " VALUES(?, ?, ?, ?, ?)", &a, err);
+	struct query q = db_query(s, "INSERT INTO loss(incident_id, kind, second, cpu, n)"
+				  " VALUES(?, ?, ?, ?, ?)", err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, incident);
-	arg_text(&a, loss_kind_text(loss->kind));
-	arg_int(&a, loss->second);
-	arg_int(&a, loss->cpu);
-	arg_u64(&a, loss->n);
-	return db_run(s, a.st, err);
+	bind_int(&q, incident);
+	bind_text(&q, loss_kind_text(loss->kind));
+	bind_int(&q, loss->second);
+	bind_int(&q, loss->cpu);
+	bind_u64(&q, loss->n);
+	return query_run(&q);
 }
 
 static int put_quality(struct store *s, int64_t incident, enum stack_quality kind, uint64_t n,
 		       struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "INSERT INTO quality(incident_id, kind, n) VALUES(?, ?, ?)", &a, err);
+	struct query q = db_query(s, "INSERT INTO quality(incident_id, kind, n) VALUES(?, ?, ?)",
+				  err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, incident);
-	arg_text(&a, stack_quality_text(kind));
-	arg_u64(&a, n);
-	return db_run(s, a.st, err);
+	bind_int(&q, incident);
+	bind_text(&q, stack_quality_text(kind));
+	bind_u64(&q, n);
+	return query_run(&q);
 }
 
 static int put_stream(struct store *s, int64_t incident, enum stream stream, uint64_t period_ns,
 		      struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "INSERT INTO stream(incident_id, kind, period_ns) VALUES(?, ?, ?)",
-			      &a, err);
+	struct query q = db_query(s, "INSERT INTO stream(incident_id, kind, period_ns)"
+				  " VALUES(?, ?, ?)", err);
 
-	if (rc)
-		return rc;
-	arg_int(&a, incident);
-	arg_text(&a, stream_text(stream));
-	arg_u64(&a, period_ns);
-	return db_run(s, a.st, err);
+	bind_int(&q, incident);
+	bind_text(&q, stream_text(stream));
+	bind_u64(&q, period_ns);
+	return query_run(&q);
+}
+
+int rollup_delete(struct store *s, int64_t incident_id, struct err *err)
+{
+	int rc = db_run_int(s, "DELETE FROM loss WHERE incident_id=?", incident_id, err);
+
+	if (!rc)
+		rc = db_run_int(s, "DELETE FROM quality WHERE incident_id=?", incident_id, err);
+	if (!rc)
+		rc = db_run_int(s, "DELETE FROM stream WHERE incident_id=?", incident_id, err);
+	return rc;
 }
 
 int rollup_store(struct store *s, int64_t incident_id, const struct rollup *r, struct err *err)
 {
 	uint32_t i;
 	unsigned k;
-	int rc = clear(s, "DELETE FROM loss WHERE incident_id=?", incident_id, err);
+	int rc = rollup_delete(s, incident_id, err);
 
-	if (!rc)
-		rc = clear(s, "DELETE FROM quality WHERE incident_id=?", incident_id, err);
-	if (!rc)
-		rc = clear(s, "DELETE FROM stream WHERE incident_id=?", incident_id, err);
 	for (i = 0; !rc && i < r->nlosses; i++)
 		rc = put_loss(s, incident_id, &r->losses[i], err);
 	for (k = 0; !rc && k < QUALITIES; k++) {

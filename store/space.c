@@ -1,21 +1,15 @@
 /*
- * Disk space. On a full disk SQLite in WAL mode can do nothing at all, not even delete (tried:
- * exports-and-store.md section 3.3), so 8 MB lie beside the store in a file of their own, to be
- * given up when that happens. Long before it, below a floor of free space, nothing new is begun: a
- * neighbour who fills the disk must not make us erase evidence.
+ * Disk space. On a full disk SQLite in WAL mode can do nothing at all, not even delete. So 8 MB lie
+ * beside the store in a file of their own, to be given up when that happens. Long before, below a
+ * floor of free space, no incident is begun: a neighbour who fills the disk must not make us erase
+ * evidence.
  */
 #include "store/store_private.h"
 
 #include "base/array.h"
 
-#include <inttypes.h>
-
-static bool beside(const struct store *s, const char *suffix, struct buf *out)
-{
-	buf_puts(out, s->path);
-	buf_puts(out, suffix);
-	return !out->failed;
-}
+#define RESERVE_BYTES ((size_t)8 << 20)
+#define FLOOR_BYTES ((uint64_t)500 << 20)
 
 static bool free_space(const struct store *s, uint64_t *free_bytes, uint64_t *floor_bytes)
 {
@@ -36,7 +30,7 @@ int space_check_floor(struct store *s, struct err *err)
 {
 	uint64_t free_bytes, floor_bytes;
 
-	/* A disk that does not say how full it is is found out by writing. */
+	/* A disk that does not say how full it is fails when it is written to. */
 	if (!free_space(s, &free_bytes, &floor_bytes) || free_bytes >= floor_bytes)
 		return 0;
 	return err_set(
@@ -46,7 +40,7 @@ int space_check_floor(struct store *s, struct err *err)
 		(double)free_bytes / 1048576, s->path, (double)floor_bytes / 1048576);
 }
 
-/* Words without a pattern: a file system that compresses would give zeros no room. */
+/* Words without a pattern: a file system that compresses would store zeros in no space. */
 static int fill(struct os_file *file, struct err *err)
 {
 	uint64_t words[8192];
@@ -67,7 +61,7 @@ void space_make_reserve(struct store *s)
 	struct os_file *file = NULL;
 	struct buf path = {0};
 
-	if (beside(s, ".reserve", &path) && !os_exists(path.data) &&
+	if (!beside(s, ".reserve", &path, NULL) && !os_exists(path.data) &&
 	    free_space(s, &free_bytes, &floor_bytes) &&
 	    free_bytes >= floor_bytes + 2 * RESERVE_BYTES &&
 	    !os_open(path.data, OS_CREATE, &file, NULL)) {
@@ -84,7 +78,7 @@ void space_make_reserve(struct store *s)
 bool space_drop_reserve(struct store *s)
 {
 	struct buf path = {0};
-	bool dropped = beside(s, ".reserve", &path) && os_exists(path.data) &&
+	bool dropped = !beside(s, ".reserve", &path, NULL) && os_exists(path.data) &&
 		       !os_remove(path.data, NULL);
 
 	buf_free(&path);
@@ -97,20 +91,18 @@ void space_checkpoint(struct store *s)
 }
 
 /*
- * In slices of 1 MB, so that a recorder beside us waits for milliseconds. The statement gives a row
- * per page and frees it when it is stepped: sqlite3_exec() steps to the end.
+ * In slices of 1 MB, so that a recorder beside us waits for milliseconds only. The statement frees a
+ * page with each step; sqlite3_exec() steps to the end.
  */
 void space_give_back(struct store *s)
 {
-	struct args a;
 	int64_t left = 1, before = 0;
 
 	while (left && left != before) {
 		before = left;
 		if (sqlite3_exec(s->db, "PRAGMA incremental_vacuum(256)", NULL, NULL, NULL))
 			break;
-		if (db_statement(s, "PRAGMA freelist_count", &a, NULL) ||
-		    db_int(s, a.st, &left, NULL))
+		if (db_int(s, "PRAGMA freelist_count", &left, NULL))
 			break;
 	}
 	s->unshrunk = false;
@@ -125,11 +117,10 @@ uint64_t store_bytes(struct store *s)
 	struct os_file_info log = {0};
 	struct buf path = {0};
 	int64_t bytes = 0;
-	struct args a;
 
-	if (db_statement(s, sql, &a, NULL) || db_int(s, a.st, &bytes, NULL))
+	if (db_int(s, sql, &bytes, NULL))
 		bytes = 0;
-	if (beside(s, "-wal", &path) && os_path_info(path.data, &log, NULL))
+	if (beside(s, "-wal", &path, NULL) || os_path_info(path.data, &log, NULL))
 		log.size_bytes = 0;
 	buf_free(&path);
 	return (uint64_t)bytes + log.size_bytes;

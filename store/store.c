@@ -1,5 +1,7 @@
-/* Opening: who may, what the file is, which version, the lock. */
-#include "store/store_private.h"
+/* Opening a store: who may, what the file is, which format it has, the lock. */
+#include "store/interner_private.h"
+
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,17 +19,16 @@ void store_set_floor(struct store *s, uint64_t bytes)
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-/* Appends path and suffix as one text; ERR_MEMORY without a sentence when that fails. */
-static int join(struct buf *out, const char *path, const char *suffix, struct err *err)
+int beside(const struct store *s, const char *suffix, struct buf *out, struct err *err)
 {
-	buf_puts(out, path);
+	buf_puts(out, s->path);
 	buf_puts(out, suffix);
 	return buf_check(out, "a file name", err);
 }
 
 /*
- * Other programs of this one may have the file open in SQLite, whose locks POSIX drops when anybody
- * in the process closes a descriptor of it. So it is looked at by name, and opened by SQLite only.
+ * SQLite may have the file open elsewhere in this process, and POSIX drops its locks when the process
+ * closes any descriptor of the file. So we look at it by name, and only SQLite opens it.
  */
 static int check_file(const char *path, bool *missing, struct err *err)
 {
@@ -43,15 +44,15 @@ static int check_file(const char *path, bool *missing, struct err *err)
 	if (info.directory)
 		return err_set(
 			err, ERR_FORMAT,
-			"%s is a directory: --store wants a file, for example %s/incidents.db",
+			"%s is a directory: --store takes a file, for example %s/incidents.db",
 			path, path);
 	if (!info.regular)
 		return err_set(err, ERR_FORMAT,
-			       "%s is no ordinary file: choose another one with --store", path);
+			       "%s is not a regular file: choose another one with --store", path);
 	return 0;
 }
 
-/* Made by us, 0600, before SQLite sees it: its -wal and -shm take over the rights of the file. */
+/* Made by us with mode 0600 before SQLite sees it, because its -wal and -shm copy the file's mode. */
 static int make_file(const char *path, struct err *err)
 {
 	struct os_file *file = NULL;
@@ -74,7 +75,7 @@ static int take_lock(struct store *s, struct err *err)
 	struct buf path = {0};
 	struct err why = {0};
 	unsigned tries;
-	int rc = join(&path, s->path, ".lock", err);
+	int rc = beside(s, ".lock", &path, err);
 
 	/* store_delete() may hold it for a moment (see retention.c). */
 	for (tries = 0; !rc && !s->lock; tries++) {
@@ -86,7 +87,7 @@ static int take_lock(struct store *s, struct err *err)
 	}
 	if (rc == ERR_BUSY)
 		err_set(err, rc,
-			"another recorder writes to %s (%s): end it with `recorder stop`, or "
+			"another recorder is writing to %s (%s): end it with `recorder stop`, or "
 			"choose another file with --store",
 			s->path, why.text);
 	else if (rc && why.code)
@@ -97,34 +98,20 @@ static int take_lock(struct store *s, struct err *err)
 
 /* ---- what kind of database ------------------------------------------------------------------ */
 
-static int query_int(struct store *s, const char *sql, int64_t *out, struct err *err)
-{
-	struct args a;
-	int rc = db_statement(s, sql, &a, err);
-
-	*out = 0;
-	if (!rc)
-		rc = db_int(s, a.st, out, err);
-	return rc;
-}
-
 static int check_min_reader(struct store *s, struct err *err)
 {
-	struct args a;
 	int64_t version = 0;
-	int rc = db_statement(s, "SELECT value FROM meta WHERE key='min_reader'", &a, err);
+	int rc = db_int(s, "SELECT value FROM meta WHERE key='min_reader'", &version, err);
 
-	if (!rc)
-		rc = db_int(s, a.st, &version, err);
 	if (rc == ERR_NOT_FOUND)
 		return err_set(err, ERR_FORMAT,
-			       "%s does not say which version can read it: it is no "
-			       "store of incidents, or damaged",
+			       "%s does not say which format it needs: it is not a store of "
+			       "incidents, or it is damaged",
 			       s->path);
 	if (!rc && version > STORE_VERSION)
 		return err_set(err, ERR_FORMAT,
-			       "%s was written by a newer recorder (format %lld, this "
-			       "one reads up to %d): read it with that version",
+			       "%s was written by a newer recorder (format %lld, this one reads "
+			       "format %d): read it with that version",
 			       s->path, (long long)version, STORE_VERSION);
 	return rc;
 }
@@ -133,8 +120,8 @@ static int check_min_reader(struct store *s, struct err *err)
 static int too_old(struct store *s, int64_t version, struct err *err)
 {
 	return err_set(err, ERR_FORMAT,
-		       "%s is of format %lld, this recorder reads and writes format %d: move it "
-		       "away (a new one is made; the recorder that wrote it can still read it)",
+		       "%s has format %lld, but this recorder reads and writes format %d: move "
+		       "it away (a new one is made; the recorder that wrote it can still read it)",
 		       s->path, (long long)version, STORE_VERSION);
 }
 
@@ -142,7 +129,7 @@ static int too_old(struct store *s, int64_t version, struct err *err)
 static int check_origin(struct store *s, struct err *err)
 {
 	int64_t has_rows;
-	int rc = query_int(s, "SELECT EXISTS (SELECT 1 FROM frame)", &has_rows, err);
+	int rc = db_int(s, "SELECT EXISTS (SELECT 1 FROM frame)", &has_rows, err);
 
 	return rc || !has_rows ? rc : too_old(s, 2, err);
 }
@@ -150,12 +137,12 @@ static int check_origin(struct store *s, struct err *err)
 static int check_version(struct store *s, bool *empty, struct err *err)
 {
 	int64_t pages, application, version;
-	int rc = query_int(s, "PRAGMA page_count", &pages, err);
+	int rc = db_int(s, "PRAGMA page_count", &pages, err);
 
 	if (!rc)
-		rc = query_int(s, "PRAGMA application_id", &application, err);
+		rc = db_int(s, "PRAGMA application_id", &application, err);
 	if (!rc)
-		rc = query_int(s, "PRAGMA user_version", &version, err);
+		rc = db_int(s, "PRAGMA user_version", &version, err);
 	if (rc)
 		return rc;
 	*empty = pages == 0;
@@ -166,17 +153,17 @@ static int check_version(struct store *s, bool *empty, struct err *err)
 		return 0;
 	if (application != STORE_APPLICATION_ID)
 		return err_set(err, ERR_FORMAT,
-			       "%s is a SQLite database of another program, not a store "
-			       "of incidents: choose another file with --store",
+			       "%s is a SQLite database of another program, not a store of "
+			       "incidents: choose another file with --store",
 			       s->path);
 	if (version < STORE_VERSION)
 		return too_old(s, version, err);
 	if (version > STORE_VERSION && s->mode != STORE_READ)
 		return err_set(
 			err, ERR_FORMAT,
-			"%s was written by a newer recorder (format %lld, this "
-			"one writes %d): change it with that version, or choose another file "
-			"with --store",
+			"%s was written by a newer recorder (format %lld, this one writes "
+			"format %d): change it with that version, or choose another file with "
+			"--store",
 			s->path, (long long)version, STORE_VERSION);
 	rc = check_min_reader(s, err);
 	if (!rc && version == STORE_VERSION)
@@ -196,7 +183,7 @@ static int connect(struct store *s, const char *name, int flags, struct err *err
 		rc = sqlite3_extended_result_codes(s->db, 1);
 	if (rc)
 		return db_error(s->path, s->db, rc, err);
-	/* Nothing in a store's own schema needs functions or writable schemas: take no chances. */
+	/* A store's own schema needs neither functions nor writable schemas: take no chances. */
 	sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, 64 << 20);
@@ -216,7 +203,7 @@ static void disconnect(struct store *s)
 	s->db = NULL;
 }
 
-/* "file:" URI; every byte that is not plain is written as %XX. */
+/* As a "file:" URI; every byte that is not plain is written as %XX. */
 static int immutable_name(const char *path, struct buf *out, struct err *err)
 {
 	const char *c;
@@ -237,7 +224,7 @@ static bool has_log(const struct store *s)
 {
 	struct os_file_info info;
 	struct buf name = {0};
-	bool there = !join(&name, s->path, "-wal", NULL) && !os_path_info(name.data, &info, NULL) &&
+	bool there = !beside(s, "-wal", &name, NULL) && !os_path_info(name.data, &info, NULL) &&
 		     info.size_bytes > 0;
 
 	buf_free(&name);
@@ -245,9 +232,9 @@ static bool has_log(const struct store *s)
 }
 
 /*
- * A reader, too, must write the log's index (-shm). Where it may not (read-only media, a directory
- * of somebody else) the file is read as one that nobody writes, unless a log beside it says that
- * somebody does, or that its last changes are only there.
+ * A reader, too, must write the log's index (-shm). Where it may not (read-only media, somebody
+ * else's directory) it reads the file as one that nobody writes, unless there is a log beside it:
+ * then somebody may be writing, or the last changes are only in the log.
  */
 static int connect_reader(struct store *s, bool *empty, struct err *err)
 {
@@ -276,32 +263,30 @@ static int connect_reader(struct store *s, bool *empty, struct err *err)
 	return rc;
 }
 
-/* Run a pragma whose answer is one text, and compare it. *same false: the text is in `answer`. */
+/* Run a pragma whose answer is a text, and compare it. *same false: `answer` has the text. */
 static int pragma_says(struct store *s, const char *sql, const char *wanted, char answer[200],
 		       bool *same, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, sql, &a, err);
+	struct query q = db_query(s, sql, err);
+	int rc = query_step(&q);
 	const char *text;
 
-	if (!rc)
-		rc = db_step(s, a.st, err);
 	if (rc < 0)
 		return rc;
-	text = rc ? (const char *)sqlite3_column_text(a.st, 0) : NULL;
+	text = rc ? column_text(&q, 0) : NULL;
 	snprintf(answer, 200, "%s", text ? text : "no answer");
 	*same = strcmp(answer, wanted) == 0;
 	for (; *answer; answer++) {
 		if ((unsigned char)*answer < ' ')
 			*answer = ' ';
 	}
-	sqlite3_reset(a.st);
+	query_reset(&q);
 	return 0;
 }
 
 /*
- * Once at each start of a recorder: 24 ms for 60 MB. Asked again before it is believed, for a
- * moment's lack of memory is reported as damage, too.
+ * Once at each start of a recorder: 24 ms for 60 MB. Damage is believed the second time only,
+ * because a moment's lack of memory is reported as damage, too.
  */
 static int quick_check(struct store *s, struct err *err)
 {
@@ -338,20 +323,15 @@ static int use_log(struct store *s, struct err *err)
 
 static int add_session(struct store *s, void *arg, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s, "INSERT INTO session(pid, started_wall_ns) VALUES(?, ?)", &a, err);
+	struct query q = db_query(s, "INSERT INTO session(pid, started_wall_ns) VALUES(?, ?)", err);
 
 	(void)arg;
-	if (rc)
-		return rc;
-	arg_u64(&a, os_pid());
-	arg_u64(&a, os_wall_ns());
-	rc = db_run(s, a.st, err);
-	s->session_id = sqlite3_last_insert_rowid(s->db);
-	return rc;
+	bind_u64(&q, os_pid());
+	bind_u64(&q, os_wall_ns());
+	return query_insert(&q, &s->session_id);
 }
 
-/* The lock comes after the first look: beside a file that is not ours nothing is made. */
+/* The lock comes after the first look: nothing is made beside a file that is not ours. */
 static int connect_writer(struct store *s, struct err *err)
 {
 	bool empty = false;
@@ -422,14 +402,12 @@ static int open_file(struct store *s, struct err *err)
 int store_open(const char *path, enum store_mode mode, struct store **out, struct err *err)
 {
 	struct store *s = calloc(1, sizeof(*s));
-	size_t n = strlen(path) + 1;
 	int rc;
 
-	if (!s || !(s->path = malloc(n))) {
+	if (!s || !(s->path = text_dup(path, SIZE_MAX))) {
 		free(s);
 		return err_memory(err, "while opening %s", path);
 	}
-	memcpy(s->path, path, n);
 	s->mode = mode;
 	s->floor_bytes = UINT64_MAX;
 	rc = open_file(s, err);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 64 MB of bits. Ids grow for ever, but old rows leave: the range is months of new frames. */
+/* 64 MB of bits. Ids grow for ever, but old rows leave: this is months of new frames. */
 #define MARK_RANGE_MAX ((uint64_t)1 << 29)
 
 bool any_marked(const struct marks *m, int kind, int64_t id, int64_t last)
@@ -21,7 +21,7 @@ static int mark_lists(struct marks *m, const struct blob *blob)
 {
 	struct lists lists;
 	uint32_t i;
-	int rc = lists_unpack(blob->bytes, blob->n, &lists, NULL);
+	int rc = lists_unpack(blob, &lists, NULL);
 
 	if (rc)
 		return rc;
@@ -40,42 +40,36 @@ bool sweep_called_off(const struct store *s)
 
 int mark_segments(struct marks *m)
 {
+	struct query q = db_query(m->s, "SELECT id, lists FROM segment WHERE id > ? ORDER BY id",
+				  NULL);
 	struct blob blob;
-	struct args a;
-	int rc = db_statement(m->s, "SELECT id, lists FROM segment WHERE id > ? ORDER BY id", &a,
-			      NULL);
-	int step = 0;
+	int step = 0, rc = 0;
 
-	if (!rc) {
-		arg_int(&a, m->last_segment);
-		while (!rc && (step = db_step(m->s, a.st, NULL)) > 0) {
-			blob = column_blob(a.st, 1);
-			rc = mark_lists(m, &blob);
-			m->last_segment = sqlite3_column_int64(a.st, 0);
-			if (!rc && sqlite3_get_autocommit(m->s->db) && sweep_called_off(m->s))
-				rc = ERR_STOPPED;
-		}
-		sqlite3_reset(a.st);
+	bind_int(&q, m->last_segment);
+	while (!rc && (step = query_step(&q)) > 0) {
+		blob = column_blob(&q, 1);
+		rc = mark_lists(m, &blob);
+		m->last_segment = column_int(&q, 0);
+		if (!rc && sqlite3_get_autocommit(m->s->db) && sweep_called_off(m->s))
+			rc = ERR_STOPPED;
 	}
+	query_reset(&q);
 	return rc ? rc : step;
 }
 
 static int marks_init_one(struct marks *m, int kind, const char *sql)
 {
+	struct query q = db_query(m->s, sql, NULL);
 	uint64_t range;
-	struct args a;
-	int rc = db_statement(m->s, sql, &a, NULL);
 
-	if (!rc)
-		rc = db_step(m->s, a.st, NULL);
-	if (rc <= 0)
+	if (query_step(&q) <= 0)
 		return ERR_FORMAT;
-	m->min[kind] = sqlite3_column_int64(a.st, 0);
-	m->max[kind] = sqlite3_column_int64(a.st, 1);
-	sqlite3_reset(a.st);
+	m->min[kind] = column_int(&q, 0);
+	m->max[kind] = column_int(&q, 1);
+	query_reset(&q);
 	range = (uint64_t)m->max[kind] - (uint64_t)m->min[kind];
 	if (range > MARK_RANGE_MAX) {
-		/* An empty range, outside of which everything stays: the other kinds are swept. */
+		/* An empty range: nothing of this kind is swept, but the others are. */
 		m->min[kind] = 0;
 		m->max[kind] = -1;
 		return 0;
@@ -116,7 +110,7 @@ static void sql_listed(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 	sqlite3_result_int(ctx, is_marked(m, (int)kind, sqlite3_value_int64(argv[1])));
 }
 
-/* SQL: any_text(first, last): whether a process has one of them */
+/* SQL: any_text(first, last): whether a process has one of these texts */
 static void sql_any_text(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
 	const struct marks *m = sqlite3_user_data(ctx);
@@ -129,12 +123,12 @@ static void sql_any_text(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 int marks_in_sql(struct store *s, struct marks *m)
 {
 	int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
-	int rc = sqlite3_create_function_v2(s->db, "listed", 2, flags, m, m ? sql_listed : NULL, NULL, NULL,
-					    NULL);
+	int rc = sqlite3_create_function_v2(s->db, "listed", 2, flags, m, m ? sql_listed : NULL,
+					    NULL, NULL, NULL);
 
 	if (!rc)
-		rc = sqlite3_create_function_v2(s->db, "any_text", 2, flags, m, m ? sql_any_text : NULL,
-						NULL, NULL, NULL);
+		rc = sqlite3_create_function_v2(s->db, "any_text", 2, flags, m,
+						m ? sql_any_text : NULL, NULL, NULL, NULL);
 	return rc;
 }
 

@@ -1,8 +1,8 @@
 /*
- * What segments list, a bit for each id: for sweeping (sweep.c), which deletes what is not marked.
+ * A bit for each id that segments list; a sweep (sweep.c) deletes what is not marked.
  *
- * What came since the range was looked at is above it, and counts as marked. Of the store's writer, in and outside of
- * transactions.
+ * Ids that were added since the ranges were looked at are above them, and count as marked. Used by
+ * the thread that sweeps, inside and outside of transactions.
  */
 #ifndef STORE_SWEEP_MARKS_PRIVATE_H
 #define STORE_SWEEP_MARKS_PRIVATE_H
@@ -14,19 +14,19 @@ enum { MARK_THREADS, MARK_FRAMES, MARK_FUNCTIONS, MARK_MODULES, MARK_TEXTS, MARK
 struct marks {
 	struct store *s;
 	uint8_t *bits[MARKS];                /* of the ids from min to max */
-	int64_t min[MARKS], max[MARKS];      /* ids above max were added since, and stay */
-	int64_t last_segment;                /* marked up to and with this one */
-	bool unread[MARKS];                  /* some stay though they cannot be read: what these name is not marked */
-	int64_t note;                        /* of what is to be swept, when it began; 0 = none (sweep_note()) */
-	int64_t others;                      /* changes when somebody else has written */
+	int64_t min[MARKS], max[MARKS];
+	int64_t last_segment;                /* the last segment that was marked */
+	bool unread[MARKS];                  /* some stay unread: what they name is not marked */
+	int64_t note;                        /* sweep_note() when the sweep began; 0 = none */
+	int64_t data_version;                /* changes when another program writes to the store */
 };
 
-/* The ranges of ids that there are, nothing marked. m->s is set. */
+/* Set the ranges of ids that are there, with nothing marked. m->s is set. */
 int marks_init(struct marks *m);
 void marks_free(struct marks *m);
 /*
- * Every segment after the last one marked. A list that cannot be read ends the sweep; so does, with ERR_STOPPED
- * and outside of a transaction, sweep_called_off().
+ * Mark what the segments behind the last marked one list. A list that cannot be read is an error and
+ * ends the sweep. ERR_STOPPED: sweep_called_off(), which is asked outside of transactions only.
  */
 int mark_segments(struct marks *m);
 
@@ -43,7 +43,7 @@ static inline void mark(struct marks *m, int kind, int64_t id)
 		m->bits[kind][at / 8] |= (uint8_t)(1u << (at % 8));
 }
 
-/* What is outside of the range stays. */
+/* Ids outside of the range count as marked. */
 static inline bool is_marked(const struct marks *m, int kind, int64_t id)
 {
 	uint64_t at = (uint64_t)id - (uint64_t)m->min[kind];
@@ -51,13 +51,13 @@ static inline bool is_marked(const struct marks *m, int kind, int64_t id)
 	return !in_range(m, kind, id) || (m->bits[kind][at / 8] >> (at % 8) & 1);
 }
 
-/* One of the ids from `id` to `last`. */
+/* Whether any of the ids from `id` to `last` is. */
 bool any_marked(const struct marks *m, int kind, int64_t id, int64_t last);
 
-/* For statements: listed(kind, id), and any_text(first, last) of texts. m NULL takes them away. */
+/* Give SQL the functions listed(kind, id), and any_text(first, last); m NULL removes them. */
 int marks_in_sql(struct store *s, struct marks *m);
 
-/* Somebody has asked for an end. */
+/* Somebody waits for this thread: see store_set_call_off(). */
 bool sweep_called_off(const struct store *s);
 
 #endif

@@ -1,14 +1,15 @@
-/* Writing an incident: begin, put its segments, finish; and what an ended recorder left open. */
-#include "store/store_private.h"
+/* Writing an incident: begin, put its segments, finish; and what a past recorder left open. */
+#include "store/interner_private.h"
+
+#include "base/text.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
-/* Version 4 of RFC 9562: random but for the version and variant bits. */
+/* Version 4 of RFC 9562: all bits are random but those of version and variant. */
 static int make_uuid(char out[37], struct err *err)
 {
 	uint8_t b[16];
@@ -31,60 +32,52 @@ static int host_id(struct store *s, const struct incident_head *head, int64_t *i
 {
 	const char *name = head->host ? head->host : "";
 	const char *text = head->host_text ? head->host_text : "";
-	struct args a;
-	int rc = db_statement(s, "INSERT OR IGNORE INTO host(name, text) VALUES(?, ?)", &a, err);
+	struct query q = db_query(s, "INSERT OR IGNORE INTO host(name, text) VALUES(?, ?)", err);
+	int rc;
 
+	bind_text(&q, name);
+	bind_text(&q, text);
+	rc = query_run(&q);
 	if (rc)
 		return rc;
-	arg_text(&a, name);
-	arg_text(&a, text);
-	rc = db_run(s, a.st, err);
-	if (!rc)
-		rc = db_statement(s, "SELECT id FROM host WHERE name=? AND text=?", &a, err);
-	if (rc)
-		return rc;
-	arg_text(&a, name);
-	arg_text(&a, text);
-	return db_int(s, a.st, id, err);
+	q = db_query(s, "SELECT id FROM host WHERE name=? AND text=?", err);
+	bind_text(&q, name);
+	bind_text(&q, text);
+	return query_int(&q, id);
 }
 
 static int begin(struct store *s, void *arg, struct err *err)
 {
 	struct incident_head *head = arg;
 	int64_t host = 0;
-	struct args a;
+	struct query q;
 	int rc = host_id(s, head, &host, err);
 
-	if (!rc)
-		rc = db_statement(
-			s,
-			"INSERT INTO incident(uuid, host_id, state, pinned, rule, reason, value,"
-			" threshold, trigger_ns, trigger_wall_ns, asked_pre_ns, asked_post_ns,"
-			" recorder_cpu_ns, recorder_rss_bytes, recorder_version, note, kept_wall_ns)"
-			" VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))",
-			&a, err);
 	if (rc)
 		return rc;
-	arg_text(&a, head->uuid);
-	arg_int(&a, host);
-	arg_text(&a, state_to_text(INCIDENT_OPEN));
-	arg_int(&a, head->pinned);
-	arg_text(&a, head->rule ? head->rule : "");
-	arg_text(&a, head->reason ? head->reason : "");
-	arg_num(&a, head->value);
-	arg_num(&a, head->limit);
-	arg_u64(&a, head->trigger_ns);
-	arg_u64(&a, head->trigger_wall_ns);
-	arg_u64(&a, head->asked_pre_ns);
-	arg_u64(&a, head->asked_post_ns);
-	arg_u64(&a, head->recorder_cpu_ns);
-	arg_u64(&a, head->recorder_rss_bytes);
-	arg_text(&a, head->recorder_version ? head->recorder_version : "");
-	arg_text(&a, head->note);
-	arg_u64(&a, head->kept_wall_ns);
-	rc = db_run(s, a.st, err);
-	head->id = sqlite3_last_insert_rowid(s->db);
-	return rc;
+	q = db_query(s,
+		     "INSERT INTO incident(uuid, host_id, state, pinned, rule, reason, value,"
+		     " threshold, trigger_ns, trigger_wall_ns, asked_pre_ns, asked_post_ns,"
+		     " recorder_cpu_ns, recorder_rss_bytes, recorder_version, note, kept_wall_ns)"
+		     " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))", err);
+	bind_text(&q, head->uuid);
+	bind_int(&q, host);
+	bind_text(&q, state_to_text(INCIDENT_OPEN));
+	bind_int(&q, head->pinned);
+	bind_text(&q, head->rule ? head->rule : "");
+	bind_text(&q, head->reason ? head->reason : "");
+	bind_num(&q, head->value);
+	bind_num(&q, head->limit);
+	bind_u64(&q, head->trigger_ns);
+	bind_u64(&q, head->trigger_wall_ns);
+	bind_u64(&q, head->asked_pre_ns);
+	bind_u64(&q, head->asked_post_ns);
+	bind_u64(&q, head->recorder_cpu_ns);
+	bind_u64(&q, head->recorder_rss_bytes);
+	bind_text(&q, head->recorder_version ? head->recorder_version : "");
+	bind_text(&q, head->note);
+	bind_u64(&q, head->kept_wall_ns);
+	return query_insert(&q, &head->id);
 }
 
 int store_begin(struct store *s, struct incident_head *head, struct err *err)
@@ -118,40 +111,36 @@ struct put_work {
 
 static int check_open(struct store *s, int64_t id, struct err *err)
 {
-	struct args a;
+	struct query q = db_query(s, "SELECT 1 FROM incident WHERE id=? AND state='open'", err);
 	int64_t found;
-	int rc = db_statement(s, "SELECT 1 FROM incident WHERE id=? AND state='open'", &a, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_int(s, a.st, &found, err);
+	bind_int(&q, id);
+	rc = query_int(&q, &found);
 	if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, rc,
 			     "incident %lld is not open in %s: it was finished, or deleted while "
-			     "it was written",
+			     "it was being written",
 			     (long long)id, s->path);
 	return rc;
 }
 
-/* Whether the segment is still there: it may have gone with the last incident that had it. */
+/* *stored: the segment is still there. It may have gone with the last incident that had it. */
 static int is_stored(struct store *s, const struct segment *segment, uint32_t crc, bool *stored,
 		     struct err *err)
 {
-	struct args a;
+	struct query q;
 	int64_t found;
 	int rc;
 
 	*stored = false;
 	if (!segment->store_id)
 		return 0;
-	rc = db_statement(s, "SELECT 1 FROM segment WHERE id=? AND t0_ns=? AND crc=?", &a, err);
-	if (rc)
-		return rc;
-	arg_int(&a, segment->store_id);
-	arg_u64(&a, segment->t0_ns);
-	arg_int(&a, crc);
-	rc = db_int(s, a.st, &found, err);
+	q = db_query(s, "SELECT 1 FROM segment WHERE id=? AND t0_ns=? AND crc=?", err);
+	bind_int(&q, segment->store_id);
+	bind_u64(&q, segment->t0_ns);
+	bind_int(&q, crc);
+	rc = query_int(&q, &found);
 	*stored = rc == 0;
 	return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -159,29 +148,25 @@ static int is_stored(struct store *s, const struct segment *segment, uint32_t cr
 static int insert_segment(struct store *s, struct put_work *w, uint32_t crc, struct err *err)
 {
 	const struct segment *segment = w->segment;
-	struct args a;
+	struct query q;
 	int rc;
 
 	rc = intern_segment(s, segment, &w->lists, err);
 	if (!rc)
 		rc = blob_plain(segment->bytes, segment->nbytes, &w->data, err);
-	if (!rc)
-		rc = db_statement(
-			s,
-			"INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data)"
-			" VALUES(?, ?, ?, ?, ?, ?, ?)",
-			&a, err);
 	if (rc)
 		return rc;
-	arg_u64(&a, segment->t0_ns);
-	arg_u64(&a, segment->t1_ns);
-	arg_u64(&a, segment->nsamples);
-	arg_u64(&a, w->lists.len + w->data.len);
-	arg_int(&a, crc);
-	arg_blob(&a, w->lists.data, w->lists.len);
-	arg_blob(&a, w->data.data, w->data.len);
-	rc = db_run(s, a.st, err);
-	w->segment_id = sqlite3_last_insert_rowid(s->db);
+	q = db_query(s,
+		     "INSERT INTO segment(t0_ns, t1_ns, samples, bytes, crc, lists, data)"
+		     " VALUES(?, ?, ?, ?, ?, ?, ?)", err);
+	bind_u64(&q, segment->t0_ns);
+	bind_u64(&q, segment->t1_ns);
+	bind_u64(&q, segment->nsamples);
+	bind_u64(&q, w->lists.len + w->data.len);
+	bind_int(&q, crc);
+	bind_blob(&q, w->lists.data, w->lists.len);
+	bind_blob(&q, w->data.data, w->data.len);
+	rc = query_insert(&q, &w->segment_id);
 	return rc ? rc : intern_stored(s, w->segment_id, err);
 }
 
@@ -189,7 +174,7 @@ static int put(struct store *s, void *arg, struct err *err)
 {
 	struct put_work *w = arg;
 	uint32_t crc = blob_crc(w->segment->bytes, w->segment->nbytes);
-	struct args a;
+	struct query q;
 	bool stored;
 	int rc = check_open(s, w->incident_id, err);
 
@@ -202,16 +187,14 @@ static int put(struct store *s, void *arg, struct err *err)
 		rc = intern_names(s, w->segment, err);
 	else
 		rc = insert_segment(s, w, crc, err);
-	if (!rc)
-		rc = db_statement(s,
-				  "INSERT OR IGNORE INTO incident_segment(incident_id, segment_id)"
-				  " VALUES(?, ?)",
-				  &a, err);
 	if (rc)
 		return rc;
-	arg_int(&a, w->incident_id);
-	arg_int(&a, w->segment_id);
-	return db_run(s, a.st, err);
+	q = db_query(s,
+		     "INSERT OR IGNORE INTO incident_segment(incident_id, segment_id)"
+		     " VALUES(?, ?)", err);
+	bind_int(&q, w->incident_id);
+	bind_int(&q, w->segment_id);
+	return query_run(&q);
 }
 
 int store_put_segment(struct store *s, int64_t incident_id, struct segment *segment,
@@ -242,33 +225,30 @@ struct finish_work {
 static int update_incident(struct store *s, const struct incident_head *head,
 			   enum incident_state state, struct err *err)
 {
-	struct args a;
-	int rc = db_statement(s,
-			      "UPDATE incident SET state=?, rule=?, reason=?, value=?, threshold=?,"
-			      " asked_pre_ns=?, asked_post_ns=?, t0_ns=?, t1_ns=?, gap_reason=?,"
-			      " samples=?, lost=?, recorder_cpu_ns=?, recorder_rss_bytes=?, note=?"
-			      " WHERE id=?",
-			      &a, err);
+	struct query q = db_query(
+		s,
+		"UPDATE incident SET state=?, rule=?, reason=?, value=?, threshold=?,"
+		" asked_pre_ns=?, asked_post_ns=?, t0_ns=?, t1_ns=?, gap_reason=?,"
+		" samples=?, lost=?, recorder_cpu_ns=?, recorder_rss_bytes=?, note=?"
+		" WHERE id=?", err);
 
-	if (rc)
-		return rc;
-	arg_text(&a, state_to_text(state));
-	arg_text(&a, head->rule ? head->rule : "");
-	arg_text(&a, head->reason ? head->reason : "");
-	arg_num(&a, head->value);
-	arg_num(&a, head->limit);
-	arg_u64(&a, head->asked_pre_ns);
-	arg_u64(&a, head->asked_post_ns);
-	arg_u64(&a, head->t0_ns);
-	arg_u64(&a, head->t1_ns);
-	arg_text(&a, head->gap_reason);
-	arg_u64(&a, head->samples);
-	arg_u64(&a, head->lost);
-	arg_u64(&a, head->recorder_cpu_ns);
-	arg_u64(&a, head->recorder_rss_bytes);
-	arg_text(&a, head->note);
-	arg_int(&a, head->id);
-	return db_run(s, a.st, err);
+	bind_text(&q, state_to_text(state));
+	bind_text(&q, head->rule ? head->rule : "");
+	bind_text(&q, head->reason ? head->reason : "");
+	bind_num(&q, head->value);
+	bind_num(&q, head->limit);
+	bind_u64(&q, head->asked_pre_ns);
+	bind_u64(&q, head->asked_post_ns);
+	bind_u64(&q, head->t0_ns);
+	bind_u64(&q, head->t1_ns);
+	bind_text(&q, head->gap_reason);
+	bind_u64(&q, head->samples);
+	bind_u64(&q, head->lost);
+	bind_u64(&q, head->recorder_cpu_ns);
+	bind_u64(&q, head->recorder_rss_bytes);
+	bind_text(&q, head->note);
+	bind_int(&q, head->id);
+	return query_run(&q);
 }
 
 static int finish(struct store *s, void *arg, struct err *err)
@@ -288,17 +268,15 @@ static int finish(struct store *s, void *arg, struct err *err)
 
 static int stored_bytes(struct store *s, int64_t id, uint64_t *out, struct err *err)
 {
-	struct args a;
+	struct query q = db_query(s,
+				  "SELECT coalesce(sum(s.bytes), 0) FROM incident_segment x"
+				  " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
+				  err);
 	int64_t bytes = 0;
-	int rc = db_statement(s,
-			      "SELECT coalesce(sum(s.bytes), 0) FROM incident_segment x"
-			      " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
-			      &a, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	arg_int(&a, id);
-	rc = db_int(s, a.st, &bytes, err);
+	bind_int(&q, id);
+	rc = query_int(&q, &bytes);
 	*out = (uint64_t)bytes;
 	return rc;
 }
@@ -312,7 +290,7 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 
 	w.state = head->state == INCIDENT_PARTIAL ? INCIDENT_PARTIAL : INCIDENT_COMPLETE;
 	assert(s->mode == STORE_RECORD);
-	/* Before the transaction: it reads much, and segments do not change. */
+	/* Before the transaction: it reads a lot, and segments do not change. */
 	rc = rollup_count(s, head, &w.rollup, err);
 	if (!rc) {
 		rollup_head(&w.rollup, &done);
@@ -333,22 +311,20 @@ int store_finish(struct store *s, struct incident_head *head, struct segment *co
 int window_of_segments(struct store *s, struct incident_head *head, struct err *err)
 {
 	uint64_t trigger = head->trigger_ns, t0, t1, from, to;
-	struct args a;
-	int rc = db_statement(s,
-			      "SELECT min(s.t0_ns), max(s.t1_ns) FROM incident_segment x"
-			      " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
-			      &a, err);
+	struct query q = db_query(s,
+				  "SELECT min(s.t0_ns), max(s.t1_ns) FROM incident_segment x"
+				  " JOIN segment s ON s.id = x.segment_id WHERE x.incident_id=?",
+				  err);
+	int rc;
 
 	head->t0_ns = head->t1_ns = head->trigger_ns;
-	if (rc)
-		return rc;
-	arg_int(&a, head->id);
-	rc = db_step(s, a.st, err);
+	bind_int(&q, head->id);
+	rc = query_step(&q);
 	if (rc <= 0)
 		return rc;
-	if (sqlite3_column_type(a.st, 0) != SQLITE_NULL) {
-		t0 = (uint64_t)sqlite3_column_int64(a.st, 0);
-		t1 = (uint64_t)sqlite3_column_int64(a.st, 1);
+	if (sqlite3_column_type(q.st, 0) != SQLITE_NULL) {
+		t0 = column_u64(&q, 0);
+		t1 = column_u64(&q, 1);
 		from = trigger - (head->asked_pre_ns < trigger ? head->asked_pre_ns : trigger);
 		to = trigger + head->asked_post_ns;
 		if (to < trigger)
@@ -358,13 +334,13 @@ int window_of_segments(struct store *s, struct incident_head *head, struct err *
 		if (head->t1_ns < head->t0_ns)
 			head->t1_ns = head->t0_ns;
 	}
-	sqlite3_reset(a.st);
+	query_reset(&q);
 	return 0;
 }
 
 /*
- * A damaged segment must not keep a recorder from starting: what cannot be counted stays as the
- * segments' own numbers say, and whoever loads the incident hears of the damage.
+ * A damaged segment must not keep a recorder from starting. What cannot be counted stays as the rows
+ * of the segments say, and loading the incident reports the damage.
  */
 static int convert(struct store *s, int64_t id, struct err *err)
 {
@@ -374,10 +350,8 @@ static int convert(struct store *s, int64_t id, struct err *err)
 	int rc = store_head(s, id, &head, err);
 
 	if (!rc && !head.gap_reason) {
-		head.gap_reason = malloc(sizeof(why));
-		if (head.gap_reason)
-			memcpy(head.gap_reason, why, sizeof(why));
-		else
+		head.gap_reason = text_dup(why, SIZE_MAX);
+		if (!head.gap_reason)
 			rc = err_memory(err, "while opening %s", s->path);
 	}
 	if (!rc) {
@@ -400,13 +374,8 @@ int partial_convert(struct store *s, struct err *err)
 	int rc = 0;
 
 	while (!rc) {
-		struct args a;
-
-		rc = db_statement(s,
-				  "SELECT id FROM incident WHERE state='open' ORDER BY id LIMIT 1",
-				  &a, err);
-		if (!rc)
-			rc = db_int(s, a.st, &id, err);
+		rc = db_int(s, "SELECT id FROM incident WHERE state='open' ORDER BY id LIMIT 1",
+			    &id, err);
 		if (rc == ERR_NOT_FOUND)
 			return 0;
 		if (!rc)

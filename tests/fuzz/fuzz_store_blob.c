@@ -2,7 +2,9 @@
  * Blobs of a store that somebody else wrote: unpacked, and read as the lists of a segment, as its
  * columns, or as a page. What the CRC would refuse is also decoded without it.
  */
-#include "store/store_private.h"
+#include "store/page_private.h"
+
+#include "model/segment.h"
 
 #include "base/array.h"
 
@@ -76,9 +78,10 @@ static void decode(const void *raw, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct blob blob = {data, size};
 	struct buf raw = {0};
 
-	if (size && !blob_unpack(data, size, data[0], 1 << 20, &raw, NULL))
+	if (size && !blob_unpack(&blob, data[0], 1 << 20, &raw, NULL))
 		decode(raw.data, raw.len);
 	if (size)
 		decode(data, size);

@@ -422,7 +422,7 @@ static void a_store_keeps_as_many_statements_as_there_are(void **state)
 	static char sql[N][20];
 	sqlite3_stmt *first[N];
 	struct store *s;
-	struct args a;
+	struct query q;
 	struct lab lab;
 	int64_t value;
 	int i;
@@ -432,13 +432,14 @@ static void a_store_keeps_as_many_statements_as_there_are(void **state)
 	s = lab_store(&lab, STORE_RECORD);
 	for (i = 0; i < N; i++) {
 		snprintf(sql[i], sizeof(sql[i]), "SELECT %d", i);
-		assert_int_equal(db_statement(s, sql[i], &a, NULL), 0);
-		first[i] = a.st;
+		q = db_query(s, sql[i], NULL);
+		assert_int_equal(q.rc, 0);
+		first[i] = q.st;
 	}
 	for (i = 0; i < N; i++) {
-		assert_int_equal(db_statement(s, sql[i], &a, NULL), 0);
-		assert_ptr_equal(a.st, first[i]);
-		assert_int_equal(db_int(s, a.st, &value, NULL), 0);
+		q = db_query(s, sql[i], NULL);
+		assert_ptr_equal(q.st, first[i]);
+		assert_int_equal(query_int(&q, &value), 0);
 		assert_int_equal(value, i);
 	}
 	store_close(s);

@@ -1,5 +1,5 @@
 /* What is in blobs: it comes back as it was, and what is damaged is refused. */
-#include "store/store_private.h"
+#include "store/page_private.h"
 
 #include "base/array.h"
 
@@ -145,7 +145,7 @@ static void lists_come_back_as_they_were(void **state)
 	memcpy(copy, ids, sizeof(ids));
 	open_page(&p);
 	assert_int_equal(lists_pack(p.d, &p.columns, copy, 3, 5, &p.data, NULL), 0);
-	assert_int_equal(lists_unpack(p.data.data, p.data.len, &lists, NULL), 0);
+	assert_int_equal(lists_unpack(&(struct blob){p.data.data, p.data.len}, &lists, NULL), 0);
 	assert_int_equal(lists.nthreads, 3);
 	assert_int_equal(lists.nframes, 5);
 	for (i = 0; i < 8; i++)
