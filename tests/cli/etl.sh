@@ -56,7 +56,7 @@ check head_closing_the_pipe_is_quiet bash -c '"$RECORDER" events --from '$net' 2
 head -c 2000000 $net >cut.etl
 expect a_trace_that_is_cut_gives_what_precedes_the_cut 0 '131,[0-9]{3} events' events --from cut.etl --count
 
-# ---- times of threads (what they are: etw/time) ----------------------------------------------
+# ---- times of threads (their meaning: etw/thread_time) ----------------------------------------------
 
 expect a_trace_without_context_switches_says_so 0 'has no context switches' collect --from $net --thread-time \
 	--store times.db

@@ -9,7 +9,7 @@
  */
 #include "base/os.h"
 #include "source/dotnet/find_linux.h"
-#include "source/dotnet/line.h"
+#include "source/dotnet/event_queue.h"
 #include "source/dotnet/list.h"
 #include "source/dotnet/session_linux.h"
 #include "source/runtime/gc_counters.h"
@@ -51,7 +51,7 @@ struct dotnet_source {
 	uint32_t n;
 	struct pollfd polled[SESSIONS_MAX + TMP_POLLED];
 	struct tmp_wait wait;
-	struct dotnet_line *line;
+	struct dotnet_queue *queue;
 	struct nettrace_decode *decode;
 	struct etw_decoded decoded;
 	struct gc_counters *counters;
@@ -149,7 +149,7 @@ static void put(void *ctx, const struct event *e)
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 }
 
-static void deliver(void *ctx, const struct dotnet_held *held)
+static void deliver(void *ctx, const struct dotnet_queued *held)
 {
 	struct dotnet_source *s = ctx;
 	struct dotnet_session *session = held->owner;
@@ -255,7 +255,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	uint64_t now_ns = os_now_ns();
 	uint32_t i;
 
-	if (!dotnet_line_is_empty(s->line)) {
+	if (!dotnet_queue_is_empty(s->queue)) {
 		wait(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
 	} else {
 		/* What comes then goes out no earlier than HOLD_NS after it happened. */
@@ -265,7 +265,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	}
 	now_ns = os_now_ns();
 	for (i = 0; i < s->n; i++) {
-		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, s->line);
+		dotnet_session_step(s->all[i], s->polled[i].revents != 0, now_ns, s->queue);
 		put_loss(s, dotnet_session_lost(s->all[i]), now_ns);
 	}
 }
@@ -280,10 +280,10 @@ static void finish(struct dotnet_source *s)
 		dotnet_session_stop(s->all[i]);
 	while (s->n && os_now_ns() < end_ns) {
 		read_all(s, os_now_ns() + ALIVE_NS);
-		dotnet_line_release(s->line, UINT64_MAX, deliver, s);
+		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
 		leave(s);
 	}
-	dotnet_line_release(s->line, UINT64_MAX, deliver, s);
+	dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
 }
 
 static bool is_wanted(const struct dotnet_source *s)
@@ -306,7 +306,7 @@ static int dotnet_run(struct source *source, struct err *err)
 			found(s, &socket);
 		read_all(s, counters_ns < due_ns ? counters_ns : due_ns);
 		now_ns = os_now_ns();
-		dotnet_line_release(s->line, now_ns - HOLD_NS, deliver, s);
+		dotnet_queue_release(s->queue, now_ns - HOLD_NS, deliver, s);
 		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put, s);
 		counters_ns += counters_ns < UINT64_MAX ? HOLD_NS : 0;
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
@@ -330,7 +330,7 @@ static void dotnet_close(struct source *source)
 	dotnet_find_close(&s->find);
 	os_wake_free(s->wait.wake);
 	tmp_wait_close(&s->wait);
-	dotnet_line_free(s->line);
+	dotnet_queue_free(s->queue);
 	nettrace_decode_free(s->decode);
 	gc_counters_free(s->counters);
 	free(s);
@@ -354,7 +354,7 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
 		     : err_memory(err, "for the source of .NET programs");
 	if (!rc)
-		rc = dotnet_line_new(&s->line, err);
+		rc = dotnet_queue_new(&s->queue, err);
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc && is_wanted(s))

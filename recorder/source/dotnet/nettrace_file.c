@@ -7,7 +7,7 @@
  */
 #include "base/os.h"
 #include "base/text.h"
-#include "source/dotnet/line.h"
+#include "source/dotnet/event_queue.h"
 #include "source/dotnet/nettrace_decode.h"
 #include "source/source.h"
 
@@ -28,7 +28,7 @@ struct nettrace_file {
 	struct os_file *file;
 	struct nettrace *stream;
 	struct nettrace_decode *decode;
-	struct dotnet_line *line;
+	struct dotnet_queue *queue;
 	struct process *process;
 	struct etw_decoded decoded;
 	uint64_t size_bytes, newest_ns, marked_ns;
@@ -118,7 +118,7 @@ static int learn(void *ctx, const struct nettrace_event *event)
 	return 0;
 }
 
-static void deliver(void *ctx, const struct dotnet_held *held)
+static void deliver(void *ctx, const struct dotnet_queued *held)
 {
 	struct nettrace_file *s = ctx;
 	struct event e = {
@@ -147,9 +147,9 @@ static int take(void *ctx, const struct nettrace_event *event)
 		return ERR_STOPPED;
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
-	if (!dotnet_line_put(s->line, ns, s, &s->nheld, event)) {
-		dotnet_line_release(s->line, UINT64_MAX, deliver, s);    /* order is lost, no event is */
-		if (!dotnet_line_put(s->line, ns, s, &s->nheld, event))
+	if (!dotnet_queue_put(s->queue, ns, s, &s->nheld, event)) {
+		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);    /* order is lost, no event is */
+		if (!dotnet_queue_put(s->queue, ns, s, &s->nheld, event))
 			return ERR_MEMORY;
 	}
 	return 0;
@@ -168,7 +168,7 @@ static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrac
 		rc = nettrace_feed(s->stream, bytes, got, each, s, err);
 	*at += got;
 	if (s->newest_ns > HOLD_NS && !rc)
-		dotnet_line_release(s->line, s->newest_ns - HOLD_NS, deliver, s);
+		dotnet_queue_release(s->queue, s->newest_ns - HOLD_NS, deliver, s);
 	return rc;
 }
 
@@ -216,7 +216,7 @@ static int nettrace_run(struct source *source, struct err *err)
 	if (rc != ERR_STOPPED && rc != ERR_MEMORY) {
 		note(s, rc, err);
 		rc = read_all(s, take, err);
-		dotnet_line_release(s->line, UINT64_MAX, deliver, s);
+		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
 	}
 	queue_finish(s->cfg.queue);
 	/* What was read before the damage is good, and said to be cut. */
@@ -258,7 +258,7 @@ static void nettrace_close(struct source *source)
 
 	if (!s)
 		return;
-	dotnet_line_free(s->line);
+	dotnet_queue_free(s->queue);
 	nettrace_free(s->stream);
 	nettrace_decode_free(s->decode);
 	os_close(s->file);
@@ -291,7 +291,7 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 	if (!rc)
 		rc = nettrace_decode_new(&s->decode, err);
 	if (!rc)
-		rc = dotnet_line_new(&s->line, err);
+		rc = dotnet_queue_new(&s->queue, err);
 	if (rc) {
 		nettrace_close(&s->base);
 		return rc;

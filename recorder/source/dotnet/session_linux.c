@@ -47,7 +47,7 @@ struct dotnet_session {
 	uint64_t session, lost, lost_told;
 	uint32_t nheld;
 	struct process *own;
-	struct dotnet_line *line;            /* during a step */
+	struct dotnet_queue *queue;            /* during a step */
 	uint64_t now_ns;
 };
 
@@ -200,7 +200,7 @@ static int take(void *ctx, const struct nettrace_event *event)
 {
 	struct dotnet_session *s = ctx;
 
-	if (!dotnet_line_put(s->line, to_ns(s, event->ticks), s, &s->nheld, event))
+	if (!dotnet_queue_put(s->queue, to_ns(s, event->ticks), s, &s->nheld, event))
 		s->lost++;
 	return 0;
 }
@@ -300,10 +300,10 @@ uint64_t dotnet_session_due_ns(const struct dotnet_session *s)
 	return due_ns;
 }
 
-void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_line *line)
+void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_queue *queue)
 {
 	s->now_ns = now_ns;
-	s->line = line;
+	s->queue = queue;
 	if (!s->settles)
 		s->retry_ns = now_ns + s->ask->settle_ns;
 	s->settles = true;

@@ -12,7 +12,7 @@
 #include "model/process.h"
 #include "source/dotnet/find_linux.h"
 #include "source/dotnet/ipc.h"
-#include "source/dotnet/line.h"
+#include "source/dotnet/event_queue.h"
 
 #include <poll.h>
 
@@ -40,14 +40,14 @@ bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socke
 void dotnet_session_polled(const struct dotnet_session *s, struct pollfd *out);
 /* When dotnet_session_step() has something to do though nothing is ready; may be over. */
 uint64_t dotnet_session_due_ns(const struct dotnet_session *s);
-/* Whatever is to be done now; `ready`: poll() said so. Events go into the line. */
-void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_line *line);
+/* Whatever is to be done now; `ready`: poll() said so. Events go into the queue. */
+void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_queue *queue);
 /* Ask it to end its session; it is over when it has, or when that is no use. */
 void dotnet_session_stop(struct dotnet_session *s);
 
 /* The program has ended, or was stopped, and no event of it is held. */
 bool dotnet_session_is_over(const struct dotnet_session *s);
-/* Events lost since the last call: by the program, and by a full line. */
+/* Events lost since the last call: by the program, and by a full queue. */
 uint64_t dotnet_session_lost(struct dotnet_session *s);
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s);
 /* Whether the threads of its events have the numbers that we know them by. */

@@ -2,7 +2,7 @@
 #include "source/etw/decode.h"
 
 #include "base/array.h"
-#include "source/etw/learn.h"
+#include "source/etw/manifest_store.h"
 #include "source/etw/tracelogging.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct etw_decode {
-	struct etw_learn learn;
+	struct etw_manifest_store store;
 	struct etw_tracelogging logging;
 	char provider[ETW_GUID_TEXT], name[32];      /* of what nobody knows */
 	char *text;                          /* the arena of struct etw_render */
@@ -34,28 +34,28 @@ void etw_decode_free(struct etw_decode *d)
 {
 	if (!d)
 		return;
-	etw_learn_free(&d->learn);
+	etw_manifest_store_free(&d->store);
 	free(d->text);
 	free(d);
 }
 
 void etw_decode_learn(struct etw_decode *d, const struct etw_record *record)
 {
-	etw_learn_record(&d->learn, record);
+	etw_manifest_store_learn(&d->store, record);
 }
 
 void etw_decode_learned(const struct etw_decode *d, struct etw_learned *out)
 {
-	*out = d->learn.counts;
-	out->nmanifests = d->learn.ntexts;
-	out->nschemas = d->learn.ninfos;
-	out->nspeakers = d->learn.nspeakers;
-	for (uint32_t i = 0; i < ETW_PARTS_MAX; i++)
-		out->nparts += d->learn.parts[i].total > 0;
-	out->nbytes = d->learn.nbytes + d->learn.texts_room * sizeof(struct etw_text) +
-		      d->learn.speakers_room * sizeof(struct etw_speaker) +
-		      d->learn.infos_room * sizeof(struct etw_info) + table_bytes(&d->learn.texts_by_xml) +
-		      table_bytes(&d->learn.speakers_by_pid) + table_bytes(&d->learn.infos_by_key);
+	*out = d->store.counts;
+	out->nmanifests = d->store.ntexts;
+	out->nschemas = d->store.nschemas;
+	out->nwriters = d->store.nwriters;
+	for (uint32_t i = 0; i < ETW_PARTIAL_MANIFESTS_MAX; i++)
+		out->npartial += d->store.partials[i].total > 0;
+	out->nbytes = d->store.nbytes + d->store.texts_room * sizeof(struct etw_manifest_text) +
+		      d->store.writers_room * sizeof(struct etw_manifest_writer) +
+		      d->store.schemas_room * sizeof(struct etw_known_schema) + table_bytes(&d->store.texts_by_xml) +
+		      table_bytes(&d->store.writers_by_pid) + table_bytes(&d->store.schemas_by_key);
 }
 
 /* ---- by what describes it ----------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static void by_class(struct etw_decode *d, const struct etw_record *record, bool
 	out->provider = class->provider;
 	out->name = class->name;
 	if (!class->nfields)                 /* the name is known, the layout perhaps by the trace */
-		event = etw_learn_find(&d->learn, record, &(const char *){NULL});
+		event = etw_manifest_store_find(&d->store, record, &(const char *){NULL});
 	out->described |= event != NULL;
 	if (!fields)
 		return;
@@ -115,7 +115,7 @@ static void by_class(struct etw_decode *d, const struct etw_record *record, bool
 static bool by_manifest(struct etw_decode *d, const struct etw_record *record, bool fields,
 			struct etw_render *r, struct etw_decoded *out)
 {
-	const struct etw_manifest_event *event = etw_learn_find(&d->learn, record, &out->provider);
+	const struct etw_manifest_event *event = etw_manifest_store_find(&d->store, record, &out->provider);
 
 	if (!event)
 		return false;
@@ -153,7 +153,7 @@ static void by_numbers(struct etw_decode *d, const struct etw_record *record, st
 {
 	out->provider = etw_class_provider(&record->guid);
 	if (!out->provider)
-		out->provider = etw_learn_provider(&d->learn, &record->guid, record->pid);
+		out->provider = etw_manifest_store_provider(&d->store, &record->guid, record->pid);
 	if (!out->provider) {
 		etw_guid_text(record->guid.bytes, d->provider);
 		out->provider = d->provider;

@@ -20,11 +20,11 @@
 #define ETW_LEARNED_MAX_BYTES ((size_t)32 << 20)     /* manifests and schemas, with what is being put together */
 #define ETW_MANIFESTS_MAX 4096u                      /* different texts; the same of many processes is one */
 #define ETW_SCHEMAS_MAX 65536u
-#define ETW_SPEAKERS_MAX 65536u                      /* provider and process that wrote a manifest */
-#define ETW_PARTS_MAX 64u                            /* manifests of which not all pieces have come */
+#define ETW_MANIFEST_WRITERS_MAX 65536u                      /* provider and process that wrote a manifest */
+#define ETW_PARTIAL_MANIFESTS_MAX 64u                            /* manifests of which not all pieces have come */
 
 struct etw_learned {
-	uint32_t nmanifests, nschemas, nspeakers, nparts;
+	uint32_t nmanifests, nschemas, nwriters, npartial;
 	size_t nbytes;                       /* of memory, all of it */
 	uint64_t unreadable;                 /* manifests and schemas that made no sense or were cut */
 	uint64_t refused;                    /* not kept: a ceiling, or no memory */

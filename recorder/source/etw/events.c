@@ -68,7 +68,7 @@ static void subject_of(const struct etw_events *s, const struct etw_whole *w, ui
 		return;
 	case ETW_READY_THREAD:
 		if (*tid == ETW_ID_UNKNOWN)
-			*tid = etw_time_running(&s->time, r->cpu);
+			*tid = etw_thread_time_running(&s->time, r->cpu);
 		break;
 	default:
 		break;
@@ -406,7 +406,7 @@ static bool is_gone(void *ctx, uint32_t tid)
 /* A file is told without ticks: there the stack of each wait that ends comes with all of it. */
 static void time_goes_on(struct etw_events *s, int64_t ticks)
 {
-	struct etw_time *t = &s->time;
+	struct etw_thread_time *t = &s->time;
 	bool behind_gap = t->lost && ticks > t->lost_ticks;
 
 	t->now_ticks = ticks;
@@ -416,7 +416,7 @@ static void time_goes_on(struct etw_events *s, int64_t ticks)
 		memset(t->running, 0, sizeof(t->running));
 		t->lost = false;
 	}
-	if (!s->waits && t->now_ns - t->told_ns >= ETW_TIME_TICK_NS) {
+	if (!s->waits && t->now_ns - t->told_ns >= ETW_THREAD_TIME_TICK_NS) {
 		thread_time_tick(t->threads, t->now_ns, is_gone);
 		t->told_ns = t->now_ns;
 	}
@@ -464,7 +464,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 		if (!is_wanted_process(s, e.process))
 			return 0;
 	}
-	if (s->time.threads && etw_time_take(&s->time, w, &e, s->cfg.capture.wakers))
+	if (s->time.threads && etw_thread_time_take(&s->time, w, &e, s->cfg.capture.wakers))
 		return 0;
 	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
 		etw_decode_event(s->decode, w->record, &s->decoded);
@@ -479,7 +479,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	}
 	rc = put(s, &e);
 	if (s->time.threads && e.kind == EVENT_SAMPLE)
-		etw_time_sample(&s->time, w->tid, &e);
+		etw_thread_time_sample(&s->time, w->tid, &e);
 	if (e.kind == EVENT_PROCESS_EXIT || e.kind == EVENT_THREAD_EXIT)
 		drop_ended(s, w, pid, tid, e.time_ns);
 	return rc;
@@ -577,13 +577,13 @@ int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err 
 	if (!rc)
 		rc = etw_stacks_new(pass, (int64_t)s->clock.frequency_hz, &s->stacks, err);
 	if (!rc && capture_switches(&s->cfg.capture) && !s->cfg.every_event)
-		rc = etw_time_open(&s->time, s->cfg.frames, put_time, s, err);
+		rc = etw_thread_time_open(&s->time, s->cfg.frames, put_time, s, err);
 	return rc;
 }
 
 void etw_events_close(struct etw_events *s)
 {
-	etw_time_close(&s->time);
+	etw_thread_time_close(&s->time);
 	etw_stacks_free(s->stacks);
 	etw_code_free(s->code, s->last_ns + 1);
 	etw_state_free(s->state);

@@ -14,7 +14,7 @@
 #include "source/etw/decode.h"
 #include "source/etw/stacks.h"
 #include "source/etw/state.h"
-#include "source/etw/time.h"
+#include "source/etw/thread_time.h"
 #include "source/source.h"
 
 #define ETW_INTERVAL_100NS 10000u            /* between samples, where nothing says it */
@@ -44,7 +44,7 @@ struct etw_events {
 	uint64_t last_ns, marked_ns;
 	uint64_t idle;                       /* samples of it, not delivered */
 	uint64_t cut;                        /* stacks over STACK_MAX_FRAMES */
-	struct etw_time time;
+	struct etw_thread_time time;
 	struct etw_decoded decoded;
 	struct frame_ref frames[STACK_MAX_FRAMES];
 

@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/slots.h"
 #include "base/table.h"
-#include "source/etw/stack_line.h"
+#include "source/etw/stack_queue.h"
 #include "source/etw/stack_store.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ struct late {
 struct etw_stacks {
 	enum etw_stacks_pass pass;
 	int64_t wait_ticks, now_ticks;
-	struct line line;
+	struct stack_queue queue;
 	bool ended;
 	uint64_t tally;                      /* 0 in a delivery: its survey has counted already */
 	uint32_t os_pointer_bytes;           /* of the system; a record may be of a 32-bit program */
@@ -94,13 +94,13 @@ static bool may_leave(struct etw_stacks *s)
 {
 	bool waited;
 
-	if (s->line.first == s->line.next)
+	if (s->queue.first == s->queue.next)
 		return false;
 	if (s->ended || s->pass != ETW_STACKS_LIVE)
-		return s->ended || line_is_full(&s->line);
-	waited = line_at(&s->line, s->line.first)->ticks <= s->now_ticks - s->wait_ticks;
-	s->count.hurried += !waited && line_is_full(&s->line);
-	return waited || line_is_full(&s->line);
+		return s->ended || stack_queue_is_full(&s->queue);
+	waited = stack_queue_at(&s->queue, s->queue.first)->ticks <= s->now_ticks - s->wait_ticks;
+	s->count.hurried += !waited && stack_queue_is_full(&s->queue);
+	return waited || stack_queue_is_full(&s->queue);
 }
 
 /* ---- threads ---------------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static void note_late(struct etw_stacks *s, uint64_t target, int which, const st
 		s->count.refused++;
 		return;
 	}
-	s->late[s->nlate] = (struct late){target, s->line.next - 1, f->key, ETW_STACK_NONE, (uint8_t)which,
+	s->late[s->nlate] = (struct late){target, s->queue.next - 1, f->key, ETW_STACK_NONE, (uint8_t)which,
 					  f->is_key};
 	if (!f->is_key) {
 		s->late[s->nlate].stack = etw_stack_keep(s->store, f->addresses, f->n,
@@ -216,25 +216,25 @@ static struct part kept_part(uint32_t stack)
 static struct part part_of(struct etw_stacks *s, int which, const struct fragment *f)
 {
 	if (f->is_key)
-		return kept_part(etw_stack_resolve(s->store, which == KERNEL, f->key, s->line.next - 1));
+		return kept_part(etw_stack_resolve(s->store, which == KERNEL, f->key, s->queue.next - 1));
 	return (struct part){.kind = PART_COPY, .pointer_bytes = (uint8_t)f->pointer_bytes,
 			     .n = (uint16_t)f->n,
-			     .at = line_place(&s->line, f->record, f->addresses)};
+			     .at = stack_queue_place(&s->queue, f->record, f->addresses)};
 }
 
 /* Give a part to an event. false: it has one already. */
 static bool bind(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
 {
-	struct held *h = line_at(&s->line, target);
+	struct queued *h = stack_queue_at(&s->queue, target);
 
-	if (target >= s->line.known) {
+	if (target >= s->queue.known) {
 		if (h->flags & (HAS << which)) {
 			s->count.twice += s->tally;
 			return false;
 		}
 		h->flags |= (uint16_t)(HAS << which | (f->whole ? HAS << USER : 0));
 	}
-	if (target < s->line.first) {
+	if (target < s->queue.first) {
 		s->count.late += s->tally;
 		if (s->pass == ETW_STACKS_SURVEY)
 			note_late(s, target, which, f);
@@ -249,8 +249,8 @@ static void bind_kernel(struct etw_stacks *s, uint64_t target, uint32_t pid, uin
 {
 	if (!bind(s, target, KERNEL, f) || f->whole || pid == 0 || pid == 4)
 		return;
-	if (target >= s->line.known)
-		line_at(&s->line, target)->flags |= WANTS_USER;
+	if (target >= s->queue.known)
+		stack_queue_at(&s->queue, target)->flags |= WANTS_USER;
 	push_pending(s, tid, target);
 }
 
@@ -306,7 +306,7 @@ static void put_stack(struct etw_stacks *s, const struct etw_record *r)
 	s->count.whole_stacks += f.whole * s->tally;
 	s->count.kernel_parts += kernel * s->tally;
 	s->count.user_parts += (!kernel && !f.whole) * s->tally;
-	found = line_find(&s->line, (int64_t)le64(r->payload), tid, r->cpu,
+	found = stack_queue_find(&s->queue, (int64_t)le64(r->payload), tid, r->cpu,
 			    kernel || f.whole ? KERNEL : USER, &own);
 	if (!kernel && !f.whole)
 		bind_user(s, found, own, tid, &f);
@@ -333,7 +333,7 @@ static void put_key(struct etw_stacks *s, const struct etw_record *r, int which)
 	f.key = le_sized(r->payload + 16, r->pointer_bytes);
 	s->count.kernel_keys += (which == KERNEL) * s->tally;
 	s->count.user_keys += (which == USER) * s->tally;
-	found = line_find(&s->line, (int64_t)le64(r->payload), tid, r->cpu, which, &own);
+	found = stack_queue_find(&s->queue, (int64_t)le64(r->payload), tid, r->cpu, which, &own);
 	if (which == USER)
 		bind_user(s, found, own, tid, &f);
 	else if (found)
@@ -363,7 +363,7 @@ static void put_definition(struct etw_stacks *s, const struct etw_record *r, boo
 	stack = etw_stack_keep(s->store, f.addresses, f.n, f.pointer_bytes);
 	/* Also when there was no room for it: its uses must not get the stack of a later definition. */
 	if (!etw_stack_define(s->store, is_kernel(s, &f, f.n - 1),
-			      le_sized(r->payload, f.pointer_bytes), s->line.next - 1, stack) ||
+			      le_sized(r->payload, f.pointer_bytes), s->queue.next - 1, stack) ||
 	    stack == ETW_STACK_NONE)
 		s->count.refused++;
 }
@@ -389,16 +389,16 @@ static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, 
 		return;
 	target = t->runtime[provider] - 1;
 	t->runtime[provider] = 0;
-	if (bind(s, target, USER, &f) && target >= s->line.known)
-		line_at(&s->line, target)->flags |= RUNTIME;
+	if (bind(s, target, USER, &f) && target >= s->queue.known)
+		stack_queue_at(&s->queue, target)->flags |= RUNTIME;
 }
 
 static void put_runtime_event(struct etw_stacks *s, const struct etw_record *r, uint32_t provider)
 {
 	struct thread *t = get_thread(s, r->tid);
 
-	if (t && !(line_at(&s->line, s->line.next - 1)->flags & (HAS << KERNEL | HAS << USER)))
-		t->runtime[provider] = s->line.next;
+	if (t && !(stack_queue_at(&s->queue, s->queue.next - 1)->flags & (HAS << KERNEL | HAS << USER)))
+		t->runtime[provider] = s->queue.next;
 }
 
 /* ---- stacks in extended items ----------------------------------------------------------------- */
@@ -426,7 +426,7 @@ static bool item_fragment(const struct etw_item *item, struct fragment *f, uint6
 static void put_items(struct etw_stacks *s, const struct etw_record *r)
 {
 	bool is_user_part = same_guid(&r->guid, &user_part_guid) && r->id == 18;
-	uint64_t self = s->line.next - 1, match;
+	uint64_t self = s->queue.next - 1, match;
 	struct fragment f;
 	uint32_t i;
 
@@ -497,16 +497,16 @@ static void understand(struct etw_stacks *s, const struct etw_record *r, const s
 void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
 		    const struct etw_class *class)
 {
-	bool fits = line_append(&s->line, record, class);
+	bool fits = stack_queue_append(&s->queue, record, class);
 
 	s->count.records += s->tally;
 	s->count.malformed += !fits * s->tally;
-	if (record->ticks > s->now_ticks || s->line.next == 1)
+	if (record->ticks > s->now_ticks || s->queue.next == 1)
 		s->now_ticks = record->ticks;
 	if (fits)
 		understand(s, record, class);
-	while (s->pass == ETW_STACKS_SURVEY && line_is_full(&s->line))
-		line_leave(&s->line, NULL);
+	while (s->pass == ETW_STACKS_SURVEY && stack_queue_is_full(&s->queue))
+		stack_queue_pop(&s->queue, NULL);
 }
 
 /* Append a part's addresses to what is given out; those of the kernel stand first. */
@@ -519,7 +519,7 @@ static void give_part(struct etw_stacks *s, const struct part *p)
 
 		memcpy(s->addresses + s->out.naddresses, kept, n * sizeof(*kept));
 	} else if (p->kind == PART_COPY) {
-		const uint8_t *at = (const uint8_t *)s->line.ring + p->at;
+		const uint8_t *at = (const uint8_t *)s->queue.ring + p->at;
 
 		if (n > ETW_STORE_FRAMES_MAX)
 			n = ETW_STORE_FRAMES_MAX;
@@ -532,7 +532,7 @@ static void give_part(struct etw_stacks *s, const struct part *p)
 	s->out.naddresses += n;
 }
 
-static void take_late(struct etw_stacks *s, struct held *h, uint64_t number)
+static void take_late(struct etw_stacks *s, struct queued *h, uint64_t number)
 {
 	while (s->late_at < s->nlate && s->late[s->late_at].target < number)
 		s->late_at++;
@@ -545,7 +545,7 @@ static void take_late(struct etw_stacks *s, struct held *h, uint64_t number)
 	}
 }
 
-static void give_stack(struct etw_stacks *s, const struct held *h)
+static void give_stack(struct etw_stacks *s, const struct queued *h)
 {
 	bool has_user = h->part[USER].kind != PART_NONE || (h->flags & (HAS << USER));
 	bool no_key = h->part[KERNEL].kind == PART_NO_KEY || h->part[USER].kind == PART_NO_KEY;
@@ -569,13 +569,13 @@ static void give_stack(struct etw_stacks *s, const struct held *h)
 
 const struct etw_whole *etw_stacks_next(struct etw_stacks *s)
 {
-	struct held *h;
+	struct queued *h;
 
 	if (!may_leave(s))
 		return NULL;
-	h = line_at(&s->line, s->line.first);
-	take_late(s, h, s->line.first);
-	line_leave(&s->line, &s->out_record);
+	h = stack_queue_at(&s->queue, s->queue.first);
+	take_late(s, h, s->queue.first);
+	stack_queue_pop(&s->queue, &s->out_record);
 	s->out.record = &s->out_record;
 	s->out.class = h->class;
 	s->out.tid = etw_effective_tid(&s->out_record, h->class);
@@ -609,14 +609,14 @@ int etw_stacks_new(enum etw_stacks_pass pass, int64_t ticks_per_sec, struct etw_
 	if (!s)
 		return no_memory(err);
 	s->pass = pass;
-	s->line.survey = pass == ETW_STACKS_SURVEY;
+	s->queue.survey = pass == ETW_STACKS_SURVEY;
 	s->tally = 1;
 	s->os_pointer_bytes = 8;
 	s->wait_ticks = ticks_per_sec / 1000 * ETW_STACKS_WAIT_MS;
 	s->store = etw_stack_store_new();
 	if (pass != ETW_STACKS_SURVEY)
-		s->line.ring = malloc(LINE_RING_BYTES);
-	if (!s->store || (pass != ETW_STACKS_SURVEY && !s->line.ring) ||
+		s->queue.ring = malloc(QUEUE_RING_BYTES);
+	if (!s->store || (pass != ETW_STACKS_SURVEY && !s->queue.ring) ||
 	    slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
 	    slots_init(&s->pending, sizeof(struct pending), ETW_STACKS_PENDING_MAX)) {
 		etw_stacks_free(s);
@@ -635,7 +635,7 @@ void etw_stacks_free(struct etw_stacks *s)
 	slots_free(&s->pending);
 	table_free(&s->by_tid);
 	free(s->late);
-	free(s->line.ring);
+	free(s->queue.ring);
 	free(s);
 }
 
@@ -652,8 +652,8 @@ int etw_stacks_deliver(struct etw_stacks *s, struct err *err)
 {
 	uint32_t i;
 
-	s->line.ring = malloc(LINE_RING_BYTES);
-	if (!s->line.ring)
+	s->queue.ring = malloc(QUEUE_RING_BYTES);
+	if (!s->queue.ring)
 		return no_memory(err);
 	etw_stack_rewind(s->store);
 	for (i = 0; i < s->nlate; i++)       /* in the order of their positions */
@@ -669,9 +669,9 @@ int etw_stacks_deliver(struct etw_stacks *s, struct err *err)
 	if (slots_init(&s->threads, sizeof(struct thread), ETW_STACKS_THREADS_MAX) ||
 	    slots_init(&s->pending, sizeof(struct pending), ETW_STACKS_PENDING_MAX))
 		return no_memory(err);
-	s->line.first = s->line.next = s->line.known = 0;
-	s->line.held_bytes = 0;
-	s->line.survey = false;
+	s->queue.first = s->queue.next = s->queue.known = 0;
+	s->queue.held_bytes = 0;
+	s->queue.survey = false;
 	s->now_ticks = 0;
 	s->pass = ETW_STACKS_DELIVER;
 	s->tally = 0;
@@ -685,7 +685,7 @@ void etw_stacks_counts(const struct etw_stacks *s, struct etw_stacks_count *out)
 
 size_t etw_stacks_bytes(const struct etw_stacks *s)
 {
-	return sizeof(*s) + (s->line.ring ? LINE_RING_BYTES : 0) + slots_bytes(&s->threads) +
+	return sizeof(*s) + (s->queue.ring ? QUEUE_RING_BYTES : 0) + slots_bytes(&s->threads) +
 	       slots_bytes(&s->pending) + table_bytes(&s->by_tid) + s->max_late * sizeof(*s->late) +
 	       etw_stack_store_bytes(s->store);
 }

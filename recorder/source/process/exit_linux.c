@@ -4,7 +4,7 @@
  * a rule asks for endings; needs the machine's own namespaces of users, pids and network, and before
  * Linux 6.6 CAP_NET_ADMIN.
  *
- * The kernel tells pids. The process behind one is looked up EXIT_HOLD_NS later (exit_pending.h). What nobody
+ * The kernel tells pids. The process behind one is looked up EXIT_HOLD_NS later (exit_queue.h). What nobody
  * knows yet when the exit arrives is read from /proc at once, while the process waits for its parent; what has no
  * name then is held for up to a second, and one that nobody saw keeps its pid and the name "?".
  *
@@ -14,7 +14,7 @@
  */
 #include "base/array.h"
 #include "base/os.h"
-#include "source/process/exit_pending.h"
+#include "source/process/exit_queue.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/source.h"
 
@@ -70,7 +70,7 @@ static int ask(int fd, enum proc_cn_mcast_op op)
 }
 
 /* Ends and answers pass; forks, execs and the rest are not even copied. Best effort. */
-static void pass_ends_only(int fd)
+static void filter_exits(int fd)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, EXIT_RECORD_WHAT_AT),
@@ -131,7 +131,7 @@ static int subscribe(int *out, struct err *err)
 			       "process connector (CONFIG_PROC_EVENTS)");
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	pass_ends_only(fd);
+	filter_exits(fd);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
 		rc = err_set(err, ERR_ACCESS, "how processes end is told before Linux 6.6 with CAP_NET_ADMIN only; run as "
 			     "root or give the program that capability");
@@ -168,7 +168,7 @@ static bool is_leaderless(const struct exit_source *s, uint32_t pid)
 }
 
 /* Still there as the same process: threads that outlive the first one, or one that called exec. */
-static bool goes_on(const struct exit_record *r, bool *leaderless)
+static bool is_still_running(const struct exit_record *r, bool *leaderless)
 {
 	struct proc_pid now;
 
@@ -180,7 +180,7 @@ static bool goes_on(const struct exit_record *r, bool *leaderless)
 }
 
 /* The process that other sources know, else one of our own: *own, to be dropped again. */
-static struct process *find(struct exit_source *s, const struct exit_pending *p, bool *own)
+static struct process *find(struct exit_source *s, const struct queued_exit *p, bool *own)
 {
 	struct process *process = process_find(s->processes, p->record.pid, p->record.time_ns);
 
@@ -194,7 +194,7 @@ static struct process *find(struct exit_source *s, const struct exit_pending *p,
 	return process;
 }
 
-static void put(struct exit_source *s, const struct exit_pending *p)
+static void put(struct exit_source *s, const struct queued_exit *p)
 {
 	const struct exit_record *r = &p->record;
 	struct event_field fields[3] = {
@@ -220,13 +220,13 @@ static void put(struct exit_source *s, const struct exit_pending *p)
 		process_unref(e.process);
 }
 
-static void release(struct exit_source *s, const struct exit_pending *p)
+static void release(struct exit_source *s, const struct queued_exit *p)
 {
 	const struct exit_record *r = &p->record;
 	bool leaderless;
 	uint32_t i;
 
-	if (goes_on(r, &leaderless)) {
+	if (is_still_running(r, &leaderless)) {
 		if (leaderless && !is_leaderless(s, r->pid))
 			s->leaderless[s->next_leaderless++ % LEADERLESS_MAX] = r->pid;
 		return;
@@ -245,10 +245,10 @@ static void release_first(struct exit_source *s)
 	exit_queue_drop_first(&s->pending);
 }
 
-static void hold(struct exit_source *s, const struct exit_record *r)
+static void enqueue(struct exit_source *s, const struct exit_record *r)
 {
 	struct process *known = process_find(s->processes, r->pid, r->time_ns);
-	struct exit_pending p = {.record = *r};
+	struct queued_exit p = {.record = *r};
 	struct proc_pid now;
 
 	if (known) {
@@ -257,7 +257,7 @@ static void hold(struct exit_source *s, const struct exit_record *r)
 		p.start_ns = now.start_ns;
 		snprintf(p.name, sizeof(p.name), "%s", now.name);
 	}
-	if (s->pending.count == EXIT_PENDING_MAX)
+	if (s->pending.count == EXIT_QUEUE_MAX)
 		release_first(s);
 	exit_queue_put(&s->pending, &p);
 }
@@ -269,7 +269,7 @@ static void receive_all(struct exit_source *s)
 
 	for (i = 0; i < RECORDS_AT_ONCE && (got = receive(s->fd, &r)) > 0; i++)
 		if (r.kind == EXIT_RECORD_EXIT && (r.pid == r.tid || is_leaderless(s, r.pid)))
-			hold(s, &r);
+			enqueue(s, &r);
 	/* ENOBUFS: the socket was full. How many were lost is not told. */
 	if (got < 0 && !atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed))
 		log_line(s->log, LOG_WARN, "more processes ended at once than could be read: a rule on exit "
@@ -280,7 +280,7 @@ static int exit_run(struct source *source, struct err *err)
 {
 	struct exit_source *s = (struct exit_source *)source;
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
-	const struct exit_pending *first;
+	const struct queued_exit *first;
 	uint64_t now_ns, until_ns;
 
 	(void)err;

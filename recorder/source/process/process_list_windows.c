@@ -22,9 +22,9 @@
 #include <tlhelp32.h>
 
 #define PERIOD_NS (200 * NS_PER_MS)
-#define LISTED_MAX 65536u
+#define PROCESSES_MAX 65536u
 
-struct listed {
+struct listed_process {
 	uint32_t pid;
 	uint32_t round;                      /* the last one in which it was there */
 	HANDLE handle;                       /* NULL: it may not be opened */
@@ -35,12 +35,12 @@ struct listed {
 struct process_list {
 	struct source base;
 	struct source_config cfg;
-	struct listed *all;                  /* by pid, ascending */
+	struct listed_process *all;                  /* by pid, ascending */
 	uint32_t n, room, round;
 	struct os_mutex *lock;
 	struct os_cond *wake;
 	bool stopping;                       /* under lock */
-	bool told_full;
+	bool full_logged;
 	atomic_uint_fast64_t events;
 };
 
@@ -53,7 +53,7 @@ static struct process_list *list_of(struct source *s)
 
 /* ---- one process ------------------------------------------------------------------------------ */
 
-static void put(struct process_list *s, enum event_kind kind, struct listed *p, const DWORD *exit_code)
+static void put(struct process_list *s, enum event_kind kind, struct listed_process *p, const DWORD *exit_code)
 {
 	struct event_field field = {.name = "ExitStatus", .type = FIELD_INT};
 	struct event e = {.time_ns = os_now_ns(), .kind = kind, .cpu = CPU_NONE, .stream = STREAM_EVENT,
@@ -69,7 +69,7 @@ static void put(struct process_list *s, enum event_kind kind, struct listed *p, 
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 }
 
-static void meet(struct process_list *s, struct listed *p, const PROCESSENTRY32W *entry)
+static void fill_in(struct process_list *s, struct listed_process *p, const PROCESSENTRY32W *entry)
 {
 	uint64_t now_ns = os_now_ns();
 	struct buf path = {0};
@@ -95,7 +95,7 @@ static void meet(struct process_list *s, struct listed *p, const PROCESSENTRY32W
 	buf_free(&path);
 }
 
-static void forget(struct process_list *s, struct listed *p)
+static void close_process(struct process_list *s, struct listed_process *p)
 {
 	if (p->process && p->own)
 		process_drop(s->cfg.processes, p->process, os_now_ns());
@@ -105,38 +105,36 @@ static void forget(struct process_list *s, struct listed *p)
 		CloseHandle(p->handle);
 }
 
-static void tell_end(struct process_list *s, struct listed *p)
+static void put_end(struct process_list *s, struct listed_process *p)
 {
 	DWORD code = 0;
 	bool known = p->handle && GetExitCodeProcess(p->handle, &code);
 
 	put(s, EVENT_PROCESS_EXIT, p, known ? &code : NULL);
-	forget(s, p);
+	close_process(s, p);
 }
 
 /* ---- the list --------------------------------------------------------------------------------- */
 
-static struct listed *insert(struct process_list *s, uint32_t at, uint32_t pid)
+static struct listed_process *insert(struct process_list *s, uint32_t at, uint32_t pid)
 {
-	if (s->n == LISTED_MAX || ARRAY_ROOM(s->all, s->room, s->n + 1)) {
-		if (!s->told_full)
-			log_line(s->cfg.log, LOG_WARN,
-				 "more than %u processes: starts and ends of some are "
-				 "not told",
-				 s->room);
-		s->told_full = true;
+	if (s->n == PROCESSES_MAX || ARRAY_ROOM(s->all, s->room, s->n + 1)) {
+		if (!s->full_logged)
+			log_line(s->cfg.log, LOG_WARN, "more than %u processes run: starts and ends of some "
+				 "are not reported", s->n);
+		s->full_logged = true;
 		return NULL;
 	}
 	memmove(&s->all[at + 1], &s->all[at], (s->n - at) * sizeof(*s->all));
-	s->all[at] = (struct listed){.pid = pid};
+	s->all[at] = (struct listed_process){.pid = pid};
 	s->n++;
 	return &s->all[at];
 }
 
-static void see(struct process_list *s, const PROCESSENTRY32W *entry, bool first)
+static void note_process(struct process_list *s, const PROCESSENTRY32W *entry, bool first)
 {
 	uint32_t pid = entry->th32ProcessID, at = by_id_find(s->all, sizeof(*s->all), s->n, pid);
-	struct listed *p = at < s->n && s->all[at].pid == pid ? &s->all[at] : NULL;
+	struct listed_process *p = at < s->n && s->all[at].pid == pid ? &s->all[at] : NULL;
 
 	/* Its number cannot be another's while it is held; one that could not be opened may be. */
 	if (p && !by_id_has_ended(p->handle)) {
@@ -149,12 +147,12 @@ static void see(struct process_list *s, const PROCESSENTRY32W *entry, bool first
 	if (!p)
 		return;
 	p->round = s->round;
-	meet(s, p, entry);
+	fill_in(s, p, entry);
 	if (!first)
 		put(s, EVENT_PROCESS_START, p, NULL);
 }
 
-static void look(struct process_list *s, bool first)
+static void read_list(struct process_list *s, bool first)
 {
 	HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
 	PROCESSENTRY32W entry = {.dwSize = sizeof(entry)};
@@ -166,13 +164,13 @@ static void look(struct process_list *s, bool first)
 	s->round++;
 	for (more = Process32FirstW(list, &entry); more; more = Process32NextW(list, &entry))
 		if (entry.th32ProcessID)
-			see(s, &entry, first);
+			note_process(s, &entry, first);
 	CloseHandle(list);
 	for (i = 0; i < s->n; i++) {
 		if (s->all[i].round == s->round)
 			s->all[kept++] = s->all[i];
 		else
-			tell_end(s, &s->all[i]);
+			put_end(s, &s->all[i]);
 	}
 	s->n = kept;
 }
@@ -187,7 +185,7 @@ static void close_source(struct source *source)
 	if (!s)
 		return;
 	for (i = 0; i < s->n; i++)
-		forget(s, &s->all[i]);
+		close_process(s, &s->all[i]);
 	free(s->all);
 	os_cond_free(s->wake);
 	os_mutex_free(s->lock);
@@ -233,7 +231,7 @@ static int run(struct source *source, struct err *err)
 
 	(void)err;
 	do {
-		look(s, first);
+		read_list(s, first);
 		first = false;
 		queue_watermark(s->cfg.queue, os_now_ns());
 	} while (wait(s));

@@ -24,12 +24,12 @@
 #include <string.h>
 
 #define TARGETS_MAX 16u
-#define LOOK_NS NS_PER_SEC                   /* for new processes, threads and images; idle threads' stacks */
+#define REFRESH_NS NS_PER_SEC                   /* for new processes, threads and images; idle threads' stacks */
 #define WATERMARK_NS (100 * NS_PER_MS)
-#define SHARE 10u                            /* of the time that rounds may take, one in so many */
+#define TIME_SHARE 10u                            /* of the time that rounds may take, one in so many */
 #define FORGET_NS (5 * NS_PER_SEC)           /* a thread that gave no stack for so long has ended */
 
-struct met {
+struct known_thread {
 	uint32_t tid;
 	struct thread *thread;
 	uint64_t seen_ns;
@@ -43,7 +43,7 @@ struct target {
 	struct thread_stacks *stacks;
 	struct process *process;             /* with a reference */
 	bool own;                            /* added by this source */
-	struct met *met;                     /* by tid, ascending */
+	struct known_thread *threads;        /* by tid, ascending */
 	uint32_t n, room, next;              /* next: stacks come by tid */
 };
 
@@ -51,7 +51,7 @@ struct sampler {
 	struct source base;
 	struct source_config cfg;
 	struct target targets[TARGETS_MAX];
-	uint32_t refused_pid;                /* told once */
+	uint32_t logged_pid;                /* told once */
 	struct object *times;                /* of the leaves CPU_TIME and BLOCKED_TIME */
 	struct frame_ref scratch[STACK_MAX_FRAMES];
 	struct os_mutex *lock;
@@ -79,19 +79,19 @@ static struct thread *thread_of(struct target *t, const struct thread_stack *sta
 {
 	struct sampler *s = t->sampler;
 
-	while (t->next < t->n && t->met[t->next].tid < stack->tid)
+	while (t->next < t->n && t->threads[t->next].tid < stack->tid)
 		t->next++;
-	if (t->next == t->n || t->met[t->next].tid != stack->tid) {
-		if (ARRAY_ROOM(t->met, t->room, t->n + 1))
+	if (t->next == t->n || t->threads[t->next].tid != stack->tid) {
+		if (ARRAY_ROOM(t->threads, t->room, t->n + 1))
 			return NULL;
-		memmove(&t->met[t->next + 1], &t->met[t->next], (t->n - t->next) * sizeof(*t->met));
-		t->met[t->next] = (struct met){stack->tid, thread_add(s->cfg.processes, t->process, stack->tid), 0};
+		memmove(&t->threads[t->next + 1], &t->threads[t->next], (t->n - t->next) * sizeof(*t->threads));
+		t->threads[t->next] = (struct known_thread){stack->tid, thread_add(s->cfg.processes, t->process, stack->tid), 0};
 		t->n++;
 	}
-	t->met[t->next].seen_ns = stack->time_ns;
-	if (t->met[t->next].thread && *stack->name)
-		thread_set_name(t->met[t->next].thread, stack->name);
-	return t->met[t->next].thread;
+	t->threads[t->next].seen_ns = stack->time_ns;
+	if (t->threads[t->next].thread && *stack->name)
+		thread_set_name(t->threads[t->next].thread, stack->name);
+	return t->threads[t->next].thread;
 }
 
 static void put(struct sampler *s, struct event *e)
@@ -140,21 +140,21 @@ static void on_stack(void *ctx, const struct thread_stack *stack)
 
 /* ---- processes -------------------------------------------------------------------------------------- */
 
-static void drop_thread(struct target *t, struct met *met)
+static void drop_thread(struct target *t, struct known_thread *known)
 {
-	if (met->thread)
-		thread_drop(t->sampler->cfg.processes, met->thread, os_now_ns());
+	if (known->thread)
+		thread_drop(t->sampler->cfg.processes, known->thread, os_now_ns());
 }
 
-static void leave(struct target *t)
+static void drop_target(struct target *t)
 {
 	struct sampler *s = t->sampler;
 	uint32_t i;
 
 	thread_stacks_close(t->stacks);
 	for (i = 0; i < t->n; i++)
-		drop_thread(t, &t->met[i]);
-	free(t->met);
+		drop_thread(t, &t->threads[i]);
+	free(t->threads);
 	if (t->process && t->own)
 		process_drop(s->cfg.processes, t->process, os_now_ns());
 	if (t->process)
@@ -180,7 +180,7 @@ static bool know_process(struct target *t)
 	return true;
 }
 
-static void enter(struct sampler *s, struct target *t, uint32_t pid)
+static void add_target(struct sampler *s, struct target *t, uint32_t pid)
 {
 	struct err err = {0};
 
@@ -190,10 +190,10 @@ static void enter(struct sampler *s, struct target *t, uint32_t pid)
 			 process_name(t->process));
 		return;
 	}
-	if (s->refused_pid != pid && *err.text)
+	if (s->logged_pid != pid && *err.text)
 		log_line(s->cfg.log, LOG_WARN, "%s", err.text);
-	s->refused_pid = pid;
-	leave(t);
+	s->logged_pid = pid;
+	drop_target(t);
 }
 
 /* Threads that have given no stack for long are let go. */
@@ -202,15 +202,15 @@ static void forget_threads(struct target *t, uint64_t now_ns)
 	uint32_t i, kept = 0;
 
 	for (i = 0; i < t->n; i++) {
-		if (now_ns - t->met[i].seen_ns > FORGET_NS && now_ns > t->met[i].seen_ns)
-			drop_thread(t, &t->met[i]);
+		if (now_ns - t->threads[i].seen_ns > FORGET_NS && now_ns > t->threads[i].seen_ns)
+			drop_thread(t, &t->threads[i]);
 		else
-			t->met[kept++] = t->met[i];
+			t->threads[kept++] = t->threads[i];
 	}
 	t->n = kept;
 }
 
-static void look(struct sampler *s)
+static void refresh(struct sampler *s)
 {
 	uint32_t pids[TARGETS_MAX], n, i, k;
 	struct target *room;
@@ -220,7 +220,7 @@ static void look(struct sampler *s)
 			continue;
 		forget_threads(&s->targets[i], os_now_ns());
 		if (thread_stacks_refresh(s->targets[i].stacks, NULL) == ERR_NOT_FOUND)
-			leave(&s->targets[i]);
+			drop_target(&s->targets[i]);
 	}
 	n = thread_stacks_find(s->cfg.capture.only_process, pids, TARGETS_MAX);
 	for (i = 0; i < n; i++) {
@@ -229,7 +229,7 @@ static void look(struct sampler *s)
 			if (!s->targets[k].pid && !room)
 				room = &s->targets[k];
 		if (k == TARGETS_MAX && room)
-			enter(s, room, pids[i]);
+			add_target(s, room, pids[i]);
 	}
 }
 
@@ -247,7 +247,7 @@ static void take_round(struct sampler *s)
 		if (!t->pid)
 			continue;
 		t->next = 0;
-		thread_stacks_take(t->stacks, LOOK_NS, on_stack, t, NULL);
+		thread_stacks_take(t->stacks, REFRESH_NS, on_stack, t, NULL);
 		thread_stacks_use(t->stacks, &use);
 		refused += use.refused;
 		if (use.longest_ns > longest_ns)
@@ -305,25 +305,25 @@ static bool wait_until(struct sampler *s, uint64_t until_ns)
 static int run(struct source *source, struct err *err)
 {
 	struct sampler *s = sampler_of(source);
-	uint64_t start_ns, took_ns, next_look_ns = 0, period_ns;
+	uint64_t start_ns, took_ns, next_refresh_ns = 0, period_ns;
 
 	(void)err;
 	os_thread_priority(OS_PRIORITY_HIGH);
 	do {
 		start_ns = os_now_ns();
-		if (start_ns >= next_look_ns) {
-			look(s);
+		if (start_ns >= next_refresh_ns) {
+			refresh(s);
 			measure_rate(s, start_ns);
 			took_ns = os_now_ns() - start_ns;
-			next_look_ns = start_ns + (took_ns * SHARE > LOOK_NS ? took_ns * SHARE : LOOK_NS);
+			next_refresh_ns = start_ns + (took_ns * TIME_SHARE > REFRESH_NS ? took_ns * TIME_SHARE : REFRESH_NS);
 		}
 		follow_level(s);
 		start_ns = os_now_ns();
 		take_round(s);
 		took_ns = os_now_ns() - start_ns;
 		period_ns = NS_PER_SEC / s->hz;
-		if (period_ns < took_ns * SHARE)
-			period_ns = took_ns * SHARE;
+		if (period_ns < took_ns * TIME_SHARE)
+			period_ns = took_ns * TIME_SHARE;
 		queue_watermark(s->cfg.queue, os_now_ns());
 	} while (wait_until(s, start_ns + period_ns));
 	log_line(s->cfg.log, LOG_INFO, "%" PRIu64 " stacks were taken; a thread was stopped for %.3f ms at most",
@@ -348,7 +348,7 @@ static void close_source(struct source *source)
 		return;
 	for (i = 0; i < TARGETS_MAX; i++)
 		if (s->targets[i].pid)
-			leave(&s->targets[i]);
+			drop_target(&s->targets[i]);
 	if (s->times)
 		object_drop(s->times, os_now_ns());
 	os_cond_free(s->wake);

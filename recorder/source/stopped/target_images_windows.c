@@ -197,9 +197,7 @@ static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err 
 	}
 	if (t->n >= IMAGES_MAX)
 		return 0;
-	if (ARRAY_ROOM(t->all, t->room, t->n + 1))
-		return err_memory(err, "for the list of images");
-	image = calloc(1, sizeof(*image));
+	image = ARRAY_ROOM(t->all, t->room, t->n + 1) ? NULL : calloc(1, sizeof(*image));
 	wide_put(&path, entry->szExePath);
 	if (!image || path.failed || !path.data) {
 		free(image);

@@ -39,7 +39,7 @@ int target_threads_open(void *process, uint32_t pid, struct target_threads *out,
 	return 0;
 }
 
-static void forget(struct target_thread *thread)
+static void close_thread(struct target_thread *thread)
 {
 	if (thread->handle)
 		CloseHandle(thread->handle);
@@ -50,7 +50,7 @@ void target_threads_close(struct target_threads *t)
 	uint32_t i;
 
 	for (i = 0; i < t->n; i++)
-		forget(&t->all[i]);
+		close_thread(&t->all[i]);
 	free(t->all);
 	memset(t, 0, sizeof(*t));
 }
@@ -82,7 +82,7 @@ static void read_teb(struct target_thread *thread)
 		thread->teb = (uint64_t)(uintptr_t)basic.teb;
 }
 
-static void meet(struct target_threads *t, struct target_thread *thread)
+static void open_thread(struct target_threads *t, struct target_thread *thread)
 {
 	thread->handle = OpenThread(THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION |
 				    SYNCHRONIZE, FALSE, thread->tid);
@@ -94,7 +94,7 @@ static void meet(struct target_threads *t, struct target_thread *thread)
 	read_teb(thread);
 }
 
-static int see(struct target_threads *t, uint32_t tid, struct err *err)
+static int note_thread(struct target_threads *t, uint32_t tid, struct err *err)
 {
 	uint32_t at = by_id_find(t->all, sizeof(*t->all), t->n, tid);
 
@@ -110,7 +110,7 @@ static int see(struct target_threads *t, uint32_t tid, struct err *err)
 	memmove(&t->all[at + 1], &t->all[at], (t->n - at) * sizeof(*t->all));
 	t->all[at] = (struct target_thread){.tid = tid, .round = t->round};
 	t->n++;
-	meet(t, &t->all[at]);
+	open_thread(t, &t->all[at]);
 	read_name(&t->all[at]);
 	return 0;
 }
@@ -128,13 +128,13 @@ int target_threads_refresh(struct target_threads *t, struct err *err)
 	t->round++;
 	for (more = Thread32First(list, &entry); more && !rc; more = Thread32Next(list, &entry))
 		if (entry.th32OwnerProcessID == t->pid)
-			rc = see(t, entry.th32ThreadID, err);
+			rc = note_thread(t, entry.th32ThreadID, err);
 	CloseHandle(list);
 	for (i = 0; i < t->n; i++) {
 		if (rc || t->all[i].round == t->round)
 			t->all[kept++] = t->all[i];
 		else
-			forget(&t->all[i]);
+			close_thread(&t->all[i]);
 	}
 	t->n = kept;
 	return rc;

@@ -1,7 +1,7 @@
-/* What is said to a .NET program and what it answers, byte by byte; and the line that puts events in order. */
+/* What is said to a .NET program and what it answers, byte by byte; and the queue that puts events in order. */
 #include "base/array.h"
 #include "source/dotnet/ipc.h"
-#include "source/dotnet/line.h"
+#include "source/dotnet/event_queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static void a_socket_is_known_by_its_name(void **state)
 	assert_false(dotnet_socket_name("clr-debug-pipe-5-6-in", &pid, &key));
 }
 
-static void note(void *ctx, const struct dotnet_held *held)
+static void note(void *ctx, const struct dotnet_queued *held)
 {
 	char *text = ctx;
 
@@ -78,43 +78,43 @@ static void events_leave_the_line_in_the_order_of_time(void **state)
 		uint64_t time_ns;
 		const char *text;
 	} events[] = {{50, "e"}, {10, "a"}, {30, "c"}, {30, "d"}, {20, "b"}, {60, "f"}};
-	struct dotnet_line *line;
+	struct dotnet_queue *queue;
 	uint32_t nheld = 0;
 	char text[20] = "";
 	struct err err;
 	size_t i;
 
 	(void)state;
-	assert_int_equal(dotnet_line_new(&line, &err), 0);
+	assert_int_equal(dotnet_queue_new(&queue, &err), 0);
 	for (i = 0; i < COUNT_OF(events); i++) {
 		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text, .payload_bytes = 1};
 
-		assert_true(dotnet_line_put(line, events[i].time_ns, NULL, &nheld, &e));
+		assert_true(dotnet_queue_put(queue, events[i].time_ns, NULL, &nheld, &e));
 	}
 	assert_int_equal(nheld, 6);
-	dotnet_line_release(line, 40, note, text);
+	dotnet_queue_release(queue, 40, note, text);
 	assert_string_equal(text, "abcd");
 	assert_int_equal(nheld, 2);
-	dotnet_line_release(line, UINT64_MAX, note, text);
+	dotnet_queue_release(queue, UINT64_MAX, note, text);
 	assert_string_equal(text, "abcdef");
 	assert_int_equal(nheld, 0);
-	dotnet_line_free(line);
+	dotnet_queue_free(queue);
 }
 
 static void a_full_line_refuses(void **state)
 {
 	struct nettrace_event e = {.payload = (const uint8_t *)"x", .payload_bytes = 1};
-	struct dotnet_line *line;
+	struct dotnet_queue *queue;
 	uint32_t nheld = 0, i;
 	struct err err;
 
 	(void)state;
-	assert_int_equal(dotnet_line_new(&line, &err), 0);
-	for (i = 0; i < DOTNET_LINE_MAX; i++)
-		assert_true(dotnet_line_put(line, i * 7919u % 1000, NULL, &nheld, &e));
-	assert_false(dotnet_line_put(line, 1, NULL, &nheld, &e));
-	assert_int_equal(nheld, DOTNET_LINE_MAX);
-	dotnet_line_free(line);
+	assert_int_equal(dotnet_queue_new(&queue, &err), 0);
+	for (i = 0; i < DOTNET_QUEUE_MAX; i++)
+		assert_true(dotnet_queue_put(queue, i * 7919u % 1000, NULL, &nheld, &e));
+	assert_false(dotnet_queue_put(queue, 1, NULL, &nheld, &e));
+	assert_int_equal(nheld, DOTNET_QUEUE_MAX);
+	dotnet_queue_free(queue);
 	assert_int_equal(nheld, 0);
 }
 

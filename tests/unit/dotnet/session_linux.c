@@ -21,7 +21,7 @@ struct lab {
 	struct dotnet_socket socket;
 	struct dotnet_ask ask;
 	struct dotnet_session *session;
-	struct dotnet_line *line;
+	struct dotnet_queue *queue;
 	struct log *log;
 	int listener, peer;
 	uint64_t now_ns;
@@ -58,7 +58,7 @@ static void open_lab(struct lab *l)
 	l->ask.providers[0] = (struct dotnet_provider){.name = l->ask.names[0], .keywords = 1, .level = 4};
 	l->ask.n = 1;
 	assert_int_equal(log_open("/dev/null", &l->log, NULL), 0);
-	assert_int_equal(dotnet_line_new(&l->line, NULL), 0);
+	assert_int_equal(dotnet_queue_new(&l->queue, NULL), 0);
 	l->session = dotnet_session_new(&l->socket, &l->ask, l->log);
 	assert_non_null(l->session);
 	l->now_ns = os_now_ns();
@@ -67,7 +67,7 @@ static void open_lab(struct lab *l)
 
 static void step(struct lab *l, bool ready)
 {
-	dotnet_session_step(l->session, ready, l->now_ns, l->line);
+	dotnet_session_step(l->session, ready, l->now_ns, l->queue);
 }
 
 static int fd_of(struct lab *l)
@@ -100,7 +100,7 @@ static void say(struct lab *l, const void *bytes, size_t n)
 
 static void close_lab(struct lab *l)
 {
-	dotnet_line_free(l->line);
+	dotnet_queue_free(l->queue);
 	dotnet_session_free(l->session, NULL);
 	log_close(l->log);
 	close(l->listener);
@@ -109,7 +109,7 @@ static void close_lab(struct lab *l)
 	unlink(l->socket.path);
 }
 
-static void count(void *ctx, const struct dotnet_held *held)
+static void count(void *ctx, const struct dotnet_queued *held)
 {
 	(void)held;
 	++*(unsigned *)ctx;
@@ -134,7 +134,7 @@ static void a_program_that_answers_gives_its_events(void **state)
 		n = file.len - at < 1000 ? file.len - at : 1000;
 		say(&l, file.data + at, n);
 	}
-	dotnet_line_release(l.line, UINT64_MAX, count, &events);
+	dotnet_queue_release(l.queue, UINT64_MAX, count, &events);
 	assert_int_equal(events, 208);
 	assert_int_equal(dotnet_session_lost(l.session), 0);
 	assert_int_equal(fd_of(&l), -1);             /* it has ended its stream: asked again later */

@@ -1,6 +1,6 @@
 /* What ETW events say, by metadata of their own, by manifests, by schemas; short and hostile ones. */
 #include "source/etw/decode.h"
-#include "source/etw/learn.h"
+#include "source/etw/manifest_store.h"
 #include "source/etw/manifest.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
@@ -236,7 +236,7 @@ static void each_process_is_read_by_the_manifest_it_wrote(void **state)
 	assert_string_equal(out.name, "Old");
 	etw_decode_learned(d, &learned);
 	assert_int_equal(learned.nmanifests, 2);     /* the third is the first again */
-	assert_int_equal(learned.nspeakers, 4);      /* and who spoke last */
+	assert_int_equal(learned.nwriters, 4);      /* and who spoke last */
 	etw_decode_free(d);
 }
 
@@ -251,13 +251,13 @@ static void torn_and_senseless_manifests_are_counted(void **state)
 	say(d, manifest, 7, 2, 3);           /* the second piece is missing */
 	say(d, manifest, 7, 1, 3);           /* a piece without its first */
 	say(d, "this is no manifest", 7, 0, 1);
-	for (uint32_t pid = 100; pid < 100 + ETW_PARTS_MAX + 1; pid++)
+	for (uint32_t pid = 100; pid < 100 + ETW_PARTIAL_MANIFESTS_MAX + 1; pid++)
 		say(d, manifest, pid, 0, 2); /* more at a time than are kept */
 	etw_decode_learned(d, &learned);
 	assert_int_equal(learned.torn, 3 + 1);
 	assert_int_equal(learned.unreadable, 1);
 	assert_int_equal(learned.nmanifests, 0);
-	assert_int_equal(learned.nparts, ETW_PARTS_MAX);
+	assert_int_equal(learned.npartial, ETW_PARTIAL_MANIFESTS_MAX);
 	decode_id(d, 7, 2, 0, &none);
 	assert_string_equal(out.provider, MAKER);
 	assert_string_equal(out.name, "EventID(2)");

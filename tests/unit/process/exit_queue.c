@@ -1,5 +1,5 @@
 /* Whose endings are: looked up while they wait, each for itself. */
-#include "source/process/exit_pending.h"
+#include "source/process/exit_queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static int teardown(void **state)
 
 static void ends(struct lab *l, uint32_t pid, uint64_t at_ms)
 {
-	const struct exit_pending p = {.record = {.kind = EXIT_RECORD_EXIT, .pid = pid, .tid = pid, .time_ns = at_ms * MS}};
+	const struct queued_exit p = {.record = {.kind = EXIT_RECORD_EXIT, .pid = pid, .tid = pid, .time_ns = at_ms * MS}};
 
 	exit_queue_put(&l->queue, &p);
 }
@@ -44,7 +44,7 @@ static void ends(struct lab *l, uint32_t pid, uint64_t at_ms)
 static const char *leaves(struct lab *l, uint64_t at_ms, uint32_t *pid)
 {
 	static char name[PROCESS_NAME_MAX + 1];
-	const struct exit_pending *p;
+	const struct queued_exit *p;
 
 	exit_queue_look(&l->queue, at_ms * MS);
 	p = exit_queue_due(&l->queue, at_ms * MS);

@@ -1,4 +1,4 @@
-#include "source/process/exit_pending.h"
+#include "source/process/exit_queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 int exit_queue_init(struct exit_queue *q, struct processes *processes, struct err *err)
 {
 	q->processes = processes;
-	q->all = malloc(EXIT_PENDING_MAX * sizeof(*q->all));
+	q->all = malloc(EXIT_QUEUE_MAX * sizeof(*q->all));
 	return q->all ? 0 : err_memory(err, "for the source of endings");
 }
 
@@ -16,12 +16,12 @@ void exit_queue_free(struct exit_queue *q)
 	*q = (struct exit_queue){0};
 }
 
-static struct exit_pending *at(const struct exit_queue *q, uint32_t i)
+static struct queued_exit *at(const struct exit_queue *q, uint32_t i)
 {
-	return &q->all[(q->first + i) % EXIT_PENDING_MAX];
+	return &q->all[(q->first + i) % EXIT_QUEUE_MAX];
 }
 
-void exit_queue_put(struct exit_queue *q, const struct exit_pending *p)
+void exit_queue_put(struct exit_queue *q, const struct queued_exit *p)
 {
 	uint32_t i;
 
@@ -36,7 +36,7 @@ void exit_queue_look(struct exit_queue *q, uint64_t now_ns)
 	uint32_t i;
 
 	for (i = 0; i < q->count && at(q, i)->record.time_ns + EXIT_HOLD_NS <= now_ns; i++) {
-		struct exit_pending *p = at(q, i);
+		struct queued_exit *p = at(q, i);
 
 		if (p->name[0])
 			continue;
@@ -50,14 +50,14 @@ void exit_queue_look(struct exit_queue *q, uint64_t now_ns)
 	}
 }
 
-const struct exit_pending *exit_queue_first(const struct exit_queue *q)
+const struct queued_exit *exit_queue_first(const struct exit_queue *q)
 {
 	return q->count ? at(q, 0) : NULL;
 }
 
-const struct exit_pending *exit_queue_due(struct exit_queue *q, uint64_t now_ns)
+const struct queued_exit *exit_queue_due(struct exit_queue *q, uint64_t now_ns)
 {
-	const struct exit_pending *p = exit_queue_first(q);
+	const struct queued_exit *p = exit_queue_first(q);
 	uint64_t hold_ns = p && p->name[0] ? EXIT_HOLD_NS : EXIT_HOLD_NS + EXIT_HOLD_UNKNOWN_NS;
 
 	return p && p->record.time_ns + hold_ns <= now_ns ? p : NULL;
@@ -65,6 +65,6 @@ const struct exit_pending *exit_queue_due(struct exit_queue *q, uint64_t now_ns)
 
 void exit_queue_drop_first(struct exit_queue *q)
 {
-	q->first = (q->first + 1) % EXIT_PENDING_MAX;
+	q->first = (q->first + 1) % EXIT_QUEUE_MAX;
 	q->count--;
 }

@@ -1,4 +1,4 @@
-#include "source/etw/stack_line.h"
+#include "source/etw/stack_queue.h"
 
 #include "source/etw/stacks.h"
 
@@ -130,11 +130,11 @@ static void cut_record(const struct etw_record *from, struct etw_record *out)
 	out->payload_bytes = 0;
 }
 
-bool line_append(struct line *line, const struct etw_record *r, const struct etw_class *class)
+bool stack_queue_append(struct stack_queue *q, const struct etw_record *r, const struct etw_class *class)
 {
-	struct held *h = line_at(line, line->next++);
+	struct queued *h = stack_queue_at(q, q->next++);
 	size_t bytes = copy_bytes(r);
-	bool fits = bytes <= LINE_COPY_MAX;
+	bool fits = bytes <= QUEUE_COPY_MAX;
 	struct etw_record cut;
 
 	if (!fits) {
@@ -142,27 +142,27 @@ bool line_append(struct line *line, const struct etw_record *r, const struct etw
 		r = &cut;
 		bytes = copy_bytes(r);
 	}
-	if (!line->survey)
-		line->known = line->first;
-	else if (line->next > LINE_KNOWN)
-		line->known = line->next - LINE_KNOWN;
-	*h = (struct held){.ticks = r->ticks, .tid = binding_tid(r, class), .cpu = r->cpu,
+	if (!q->survey)
+		q->known = q->first;
+	else if (q->next > QUEUE_KNOWN)
+		q->known = q->next - QUEUE_KNOWN;
+	*h = (struct queued){.ticks = r->ticks, .tid = binding_tid(r, class), .cpu = r->cpu,
 			   .class = class, .flags = can_have_stack(r, class) ? TARGET : 0,
 			   .bytes = (uint32_t)bytes};
-	line->held_bytes += bytes;
-	if (line->ring) {
-		if (LINE_RING_BYTES - line->ring_at < bytes)
-			line->ring_at = 0;
-		h->at = (uint32_t)line->ring_at;
-		line->ring_at += bytes;
-		put_copy(line->ring + h->at, r);
+	q->held_bytes += bytes;
+	if (q->ring) {
+		if (QUEUE_RING_BYTES - q->ring_at < bytes)
+			q->ring_at = 0;
+		h->at = (uint32_t)q->ring_at;
+		q->ring_at += bytes;
+		put_copy(q->ring + h->at, r);
 	}
 	return fits;
 }
 
-uint32_t line_place(struct line *line, const struct etw_record *r, const uint8_t *bytes)
+uint32_t stack_queue_place(struct stack_queue *q, const struct etw_record *r, const uint8_t *bytes)
 {
-	size_t at = line_at(line, line->next - 1)->at + HEAD_BYTES + r->nitems * sizeof(r->items[0]);
+	size_t at = stack_queue_at(q, q->next - 1)->at + HEAD_BYTES + r->nitems * sizeof(r->items[0]);
 	uint32_t i;
 
 	if (r->payload_bytes && bytes >= r->payload && bytes < r->payload + r->payload_bytes)
@@ -173,32 +173,32 @@ uint32_t line_place(struct line *line, const struct etw_record *r, const uint8_t
 	return (uint32_t)(at + (size_t)(bytes - r->items[i].bytes));
 }
 
-bool line_is_full(const struct line *line)
+bool stack_queue_is_full(const struct stack_queue *q)
 {
-	return line->next - line->first > ETW_STACKS_HELD_RECORDS ||
-	       line->held_bytes > ETW_STACKS_HELD_BYTES;
+	return q->next - q->first > ETW_STACKS_HELD_RECORDS ||
+	       q->held_bytes > ETW_STACKS_HELD_BYTES;
 }
 
-void line_leave(struct line *line, struct etw_record *out)
+void stack_queue_pop(struct stack_queue *q, struct etw_record *out)
 {
-	const struct held *h = line_at(line, line->first++);
+	const struct queued *h = stack_queue_at(q, q->first++);
 
-	line->held_bytes -= h->bytes;
-	if (!line->survey)
-		line->known = line->first;
+	q->held_bytes -= h->bytes;
+	if (!q->survey)
+		q->known = q->first;
 	if (out)
-		get_copy(line->ring + h->at, out);
+		get_copy(q->ring + h->at, out);
 }
 
 /* First record at or after these ticks, of those that are known. */
-static uint64_t lower_bound(struct line *line, int64_t ticks)
+static uint64_t lower_bound(struct stack_queue *q, int64_t ticks)
 {
-	uint64_t low = line->known, high = line->next;
+	uint64_t low = q->known, high = q->next;
 
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (line_at(line, middle)->ticks < ticks)
+		if (stack_queue_at(q, middle)->ticks < ticks)
 			low = middle + 1;
 		else
 			high = middle;
@@ -207,21 +207,21 @@ static uint64_t lower_bound(struct line *line, int64_t ticks)
 }
 
 /* How well a record fits as the event of a part; 0 = not at all. */
-static unsigned fit(const struct held *h, uint32_t tid, uint16_t cpu, int which)
+static unsigned fit(const struct queued *h, uint32_t tid, uint16_t cpu, int which)
 {
 	if (!(h->flags & TARGET) || (h->tid != tid && h->tid != ETW_ID_UNKNOWN))
 		return 0;
 	return 1 + (h->tid == tid) * 4u + (h->cpu == cpu) * 2u + !(h->flags & (HAS << which));
 }
 
-bool line_find(struct line *line, int64_t ticks, uint32_t tid, uint16_t cpu, int which,
+bool stack_queue_find(struct stack_queue *q, int64_t ticks, uint32_t tid, uint16_t cpu, int which,
 	       uint64_t *target)
 {
 	uint64_t i;
 	unsigned best = 0;
 
-	for (i = lower_bound(line, ticks); i < line->next && line_at(line, i)->ticks == ticks; i++) {
-		unsigned n = fit(line_at(line, i), tid, cpu, which);
+	for (i = lower_bound(q, ticks); i < q->next && stack_queue_at(q, i)->ticks == ticks; i++) {
+		unsigned n = fit(stack_queue_at(q, i), tid, cpu, which);
 
 		if (n > best) {
 			best = n;

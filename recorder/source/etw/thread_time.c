@@ -1,27 +1,27 @@
-#include "source/etw/time.h"
+#include "source/etw/thread_time.h"
 
 /* KTHREAD_STATE and KWAIT_REASON of wdm.h, as Thread/CSwitch has them. */
 enum { STATE_TERMINATED = 4, STATE_WAITING = 5, STATE_TRANSITION = 6, STATE_GATE_WAIT = 8, STATE_SWAPPED_OUT = 9 };
 enum { REASON_PAGE_IN = 2, REASON_WR_PAGE_IN = 9 };
 #define READY_IN_DPC 1u
 
-int etw_time_open(struct etw_time *t, struct frames *frames, thread_time_put *put, void *ctx, struct err *err)
+int etw_thread_time_open(struct etw_thread_time *t, struct frames *frames, thread_time_put *put, void *ctx, struct err *err)
 {
 	t->threads = thread_time_new(put, ctx);
 	t->leaves = thread_time_leaves(frames);
 	return t->threads && t->leaves ? 0 : err_memory(err, "for the times of threads");
 }
 
-void etw_time_close(struct etw_time *t)
+void etw_thread_time_close(struct etw_thread_time *t)
 {
 	thread_time_free(t->threads);
 	if (t->leaves)
 		object_drop(t->leaves, UINT64_MAX - 1);
 }
 
-uint32_t etw_time_running(const struct etw_time *t, uint16_t cpu)
+uint32_t etw_thread_time_running(const struct etw_thread_time *t, uint16_t cpu)
 {
-	return cpu < ETW_TIME_CPUS && t->running[cpu] ? t->running[cpu] : ETW_ID_UNKNOWN;
+	return cpu < ETW_THREAD_TIME_CPUS && t->running[cpu] ? t->running[cpu] : ETW_ID_UNKNOWN;
 }
 
 static enum thread_time_out how_out(uint8_t state, uint8_t reason)
@@ -39,7 +39,7 @@ static enum thread_time_out how_out(uint8_t state, uint8_t reason)
 	}
 }
 
-static void take_switch(struct etw_time *t, const struct etw_whole *w, const struct event *e)
+static void take_switch(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e)
 {
 	struct etw_value v[AT_CSWITCH_FIELDS];
 	uint32_t old, new;
@@ -50,7 +50,7 @@ static void take_switch(struct etw_time *t, const struct etw_whole *w, const str
 	t->switches++;
 	old = (uint32_t)v[AT_CSWITCH_OLD_TID].u;
 	new = (uint32_t)v[AT_CSWITCH_NEW_TID].u;
-	if (w->record->cpu < ETW_TIME_CPUS)
+	if (w->record->cpu < ETW_THREAD_TIME_CPUS)
 		t->running[w->record->cpu] = new;
 	if (old)
 		thread_time_out(t->threads, e->time_ns, old, how_out((uint8_t)v[AT_CSWITCH_OLD_STATE].u,
@@ -62,7 +62,7 @@ static void take_switch(struct etw_time *t, const struct etw_whole *w, const str
 	thread_time_in(t->threads, e->time_ns, new);
 }
 
-static void take_ready(struct etw_time *t, const struct etw_whole *w, const struct event *e, bool wakers)
+static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e, bool wakers)
 {
 	struct etw_value v[AT_READY_FIELDS];
 	uint32_t tid, n = 0;
@@ -81,7 +81,7 @@ static void take_ready(struct etw_time *t, const struct etw_whole *w, const stru
 	thread_time_woken(t->threads, e->time_ns, tid);
 }
 
-bool etw_time_take(struct etw_time *t, const struct etw_whole *w, const struct event *e, bool wakers)
+bool etw_thread_time_take(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e, bool wakers)
 {
 	switch (w->class ? w->class->id : ETW_OTHER) {
 	case ETW_CSWITCH:
@@ -95,7 +95,7 @@ bool etw_time_take(struct etw_time *t, const struct etw_whole *w, const struct e
 	}
 }
 
-void etw_time_sample(struct etw_time *t, uint32_t tid, const struct event *e)
+void etw_thread_time_sample(struct etw_thread_time *t, uint32_t tid, const struct event *e)
 {
 	/* Where switches are not recorded nobody knows what was between two samples. */
 	if (t->switches && tid && tid != ETW_ID_UNKNOWN)

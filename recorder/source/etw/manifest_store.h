@@ -1,6 +1,6 @@
 /* What a trace says about its own events: manifests by provider and process, schemas; for etw/decode.c. */
-#ifndef SOURCE_ETW_LEARN_H
-#define SOURCE_ETW_LEARN_H
+#ifndef SOURCE_ETW_MANIFEST_STORE_H
+#define SOURCE_ETW_MANIFEST_STORE_H
 
 #include "base/buf.h"
 #include "base/table.h"
@@ -10,7 +10,7 @@
 #define ETW_ID_MANIFEST 65534u               /* the event whose payload is a piece of a manifest */
 
 /* A manifest's text, kept to know it again from another process. */
-struct etw_text {
+struct etw_manifest_text {
 	struct etw_guid guid;
 	char *xml;
 	size_t n;
@@ -18,12 +18,12 @@ struct etw_text {
 };
 
 /* Process `pid` wrote manifest `text`; the pid ETW_ID_UNKNOWN stands for the latest of the provider. */
-struct etw_speaker {
+struct etw_manifest_writer {
 	struct etw_guid guid;
 	uint32_t pid, text;
 };
 
-struct etw_info {
+struct etw_known_schema {
 	struct etw_guid guid;
 	uint8_t header;
 	uint16_t key;
@@ -32,34 +32,34 @@ struct etw_info {
 };
 
 /* A manifest of which some pieces have come. */
-struct etw_part {
+struct etw_partial_manifest {
 	struct etw_guid guid;
 	uint32_t pid;
 	uint16_t total, next;
 	struct buf xml;
 };
 
-struct etw_learn {
-	struct etw_text *texts;
-	struct etw_speaker *speakers;
-	struct etw_info *infos;
-	uint32_t ntexts, nspeakers, ninfos;
-	uint32_t texts_room, speakers_room, infos_room;
-	struct table texts_by_xml, speakers_by_pid, infos_by_key;
-	struct etw_part parts[ETW_PARTS_MAX];        /* total 0: free */
-	uint32_t oldest_part;                /* which to give up next */
-	size_t nbytes;                       /* of manifests, texts and parts */
+struct etw_manifest_store {
+	struct etw_manifest_text *texts;
+	struct etw_manifest_writer *writers;
+	struct etw_known_schema *schemas;
+	uint32_t ntexts, nwriters, nschemas;
+	uint32_t texts_room, writers_room, schemas_room;
+	struct table texts_by_xml, writers_by_pid, schemas_by_key;
+	struct etw_partial_manifest partials[ETW_PARTIAL_MANIFESTS_MAX];        /* total 0: free */
+	uint32_t oldest_partial;                /* which to give up next */
+	size_t nbytes;                       /* of manifests, texts and partials */
 	struct etw_learned counts;
 };
 
-void etw_learn_free(struct etw_learn *learn);
-void etw_learn_record(struct etw_learn *learn, const struct etw_record *record);
+void etw_manifest_store_free(struct etw_manifest_store *s);
+void etw_manifest_store_learn(struct etw_manifest_store *s, const struct etw_record *record);
 
 /* The event of this record, and its provider's name; NULL when nothing was learned about it. */
-const struct etw_manifest_event *etw_learn_find(const struct etw_learn *learn, const struct etw_record *record,
+const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manifest_store *s, const struct etw_record *record,
 						const char **provider);
 
 /* The provider's name by its manifest, for events that the manifest does not list; NULL = unknown. */
-const char *etw_learn_provider(const struct etw_learn *learn, const struct etw_guid *guid, uint32_t pid);
+const char *etw_manifest_store_provider(const struct etw_manifest_store *s, const struct etw_guid *guid, uint32_t pid);
 
 #endif

@@ -1,0 +1,127 @@
+#include "source/dotnet/event_queue.h"
+
+#include "base/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GUIDS_BYTES 32u                      /* activity and related activity, before the payload */
+
+/* A heap: all[0] is the oldest; children of i are 2i+1 and 2i+2. */
+struct dotnet_queue {
+	struct dotnet_queued *all;
+	uint32_t n, room;
+	uint64_t order;
+	size_t nbytes;
+};
+
+int dotnet_queue_new(struct dotnet_queue **out, struct err *err)
+{
+	struct dotnet_queue *queue = calloc(1, sizeof(*queue));
+
+	if (!queue)
+		return err_memory(err, "for events of .NET programs");
+	*out = queue;
+	return 0;
+}
+
+static void drop(struct dotnet_queue *queue, struct dotnet_queued *h)
+{
+	queue->nbytes -= GUIDS_BYTES + h->event.payload_bytes;
+	--*h->nheld;
+	free((void *)(uintptr_t)h->event.payload);
+}
+
+void dotnet_queue_free(struct dotnet_queue *queue)
+{
+	if (!queue)
+		return;
+	while (queue->n)
+		drop(queue, &queue->all[--queue->n]);
+	free(queue->all);
+	free(queue);
+}
+
+static bool older(const struct dotnet_queued *a, const struct dotnet_queued *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
+}
+
+static void swap(struct dotnet_queued *a, struct dotnet_queued *b)
+{
+	struct dotnet_queued c = *a;
+
+	*a = *b;
+	*b = c;
+}
+
+/* Payload first, as that is what is freed; then the GUIDs. */
+static bool copy(struct dotnet_queued *h, const struct nettrace_event *event)
+{
+	uint32_t n = event->payload_bytes < DOTNET_PAYLOAD_MAX ? event->payload_bytes : DOTNET_PAYLOAD_MAX;
+	uint8_t *bytes = malloc(n + GUIDS_BYTES);
+
+	if (!bytes)
+		return false;
+	h->event = *event;
+	if (n)
+		memcpy(bytes, event->payload, n);
+	h->event.payload = bytes;
+	h->event.payload_bytes = n;
+	if (event->activity)
+		h->event.activity = memcpy(bytes + n, event->activity, 16);
+	if (event->related)
+		h->event.related = memcpy(bytes + n + 16, event->related, 16);
+	return true;
+}
+
+bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner, uint32_t *nheld,
+		     const struct nettrace_event *event)
+{
+	struct dotnet_queued h = {.time_ns = time_ns, .order = queue->order, .owner = owner, .nheld = nheld};
+	uint32_t i;
+
+	if (queue->n == DOTNET_QUEUE_MAX || queue->nbytes >= DOTNET_QUEUE_MAX_BYTES ||
+	    ARRAY_ROOM(queue->all, queue->room, queue->n + 1) || !copy(&h, event))
+		return false;
+	queue->order++;
+	queue->nbytes += GUIDS_BYTES + h.event.payload_bytes;
+	++*nheld;
+	queue->all[i = queue->n++] = h;
+	for (; i && older(&queue->all[i], &queue->all[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(&queue->all[i], &queue->all[(i - 1) / 2]);
+	return true;
+}
+
+static void sink(struct dotnet_queue *queue)
+{
+	uint32_t i = 0, child;
+
+	while ((child = 2 * i + 1) < queue->n) {
+		if (child + 1 < queue->n && older(&queue->all[child + 1], &queue->all[child]))
+			child++;
+		if (!older(&queue->all[child], &queue->all[i]))
+			return;
+		swap(&queue->all[child], &queue->all[i]);
+		i = child;
+	}
+}
+
+void dotnet_queue_release(struct dotnet_queue *queue, uint64_t until_ns,
+			 void (*each)(void *ctx, const struct dotnet_queued *held), void *ctx)
+{
+	struct dotnet_queued oldest;
+
+	while (queue->n && queue->all[0].time_ns <= until_ns) {
+		oldest = queue->all[0];
+		queue->all[0] = queue->all[--queue->n];
+		sink(queue);
+		each(ctx, &oldest);
+		drop(queue, &oldest);
+	}
+}
+
+bool dotnet_queue_is_empty(const struct dotnet_queue *queue)
+{
+	return queue->n == 0;
+}
