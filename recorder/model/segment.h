@@ -49,14 +49,6 @@
  * Ordered by when they were last seen: what is named, or is new, becomes the latest; a frame among those
  * that followed its parent's frame.
  *
- * Version 2 had no chains, and these columns otherwise:
- *
- *	       sample thread    v index + 1, 0 = none
- *	       sample stack     newest: node + 1, 0 = no stack
- *	       node parent      per node: v i - parent; 0 = root
- *	       node frame       0 = the frame that last followed under the same parent frame;
- *	                        2n - 1 = n more than the highest so far (at first -1); 2n + 2 = n less
- *
  * Measured on shells, compilers, interpreters and JVMs at 2 x 99 Hz with 150 new processes a second:
  * version 1 took 55.1 bytes a sample (18.6 compressed), version 2 14.4. On the programs of
  * tests/bench/load.sh, with all else that a busy machine did, version 2 takes 9.56 and version 3 7.94; on
@@ -72,7 +64,6 @@
 #include "base/buf.h"
 
 #define SEGMENT_VERSION 3
-#define SEGMENT_OLDEST_VERSION 2              /* that is still read */
 #define SEGMENT_TICK_NS 100u
 #define SEGMENT_MAX_SAMPLES 8192u
 #define SEGMENT_MAX_EVENTS 16384u

@@ -30,7 +30,7 @@ enum segment_column {
 	COLUMN_EVENT_VALUE,
 	COLUMN_EVENT_FIELDS,
 	COLUMN_NAMES,
-	COLUMN_NODE_CHAIN,                  /* not in version 2 */
+	COLUMN_NODE_CHAIN,
 };
 
 enum segment_codec { SEGMENT_CODEC_RAW, SEGMENT_CODEC_ZLIB, SEGMENT_CODEC_PLANES };

@@ -18,7 +18,6 @@ struct reader {
 	struct cursor columns[SEGMENT_COLUMNS];
 	uint8_t *unpacked;              /* owned: the columns, when they were compressed */
 	uint64_t base_tick;
-	uint8_t version;
 	struct err *err;
 };
 
@@ -91,14 +90,12 @@ static bool read_streams(struct reader *r, struct cursor *h)
 	return true;
 }
 
-/* Those that the version does not have are empty. */
-static bool read_column_lengths(struct reader *r, struct cursor *h, uint64_t lengths[])
+static bool read_column_lengths(struct cursor *h, uint64_t lengths[])
 {
-	unsigned n = r->version == 2 ? COLUMN_NODE_CHAIN : SEGMENT_COLUMNS, i;
 	uint64_t sum = 0;
+	unsigned i;
 
-	memset(lengths, 0, SEGMENT_COLUMNS * sizeof(lengths[0]));
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < SEGMENT_COLUMNS; i++) {
 		if (!get(h, &lengths[i]) || lengths[i] > SEGMENT_MAX_BYTES)
 			return false;
 		sum += lengths[i];
@@ -183,12 +180,10 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 		return bad(r, "it is larger than 16 MB");
 	if (n < 2)
 		return bad(r, "it ends at once");
-	if (h.at[0] < SEGMENT_OLDEST_VERSION || h.at[0] > SEGMENT_VERSION)
+	if (h.at[0] != SEGMENT_VERSION)
 		return err_set(r->err, ERR_FORMAT,
-			       "a segment is in format %u, which this version does not read (it reads "
-			       "%u and %u): use the recorder that wrote it",
-			       h.at[0], SEGMENT_OLDEST_VERSION, SEGMENT_VERSION);
-	r->version = h.at[0];
+			       "a segment has format %u, and this program reads format %u only: use "
+			       "the recorder that wrote it", h.at[0], SEGMENT_VERSION);
 	codec = h.at[1];
 	h.at += 2;
 	if (!read_times(r, &h))
@@ -197,7 +192,7 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	    !get_u32(&h, &c->nnames) || !get_u32(&h, &c->nthreads) || !get_u32(&h, &c->nframes) ||
 	    !read_streams(r, &h))
 		return bad(r, "its counts");
-	if (!read_column_lengths(r, &h, lengths))
+	if (!read_column_lengths(&h, lengths))
 		return bad(r, "the lengths of its columns");
 	rc = find_columns(r, &h, codec, lengths);
 	if (rc)
@@ -339,8 +334,7 @@ static int read_threads(struct reader *r)
 	uint64_t highest = 0;
 
 	for (; s < end; s++) {
-		if (r->version == 2 ? !get_index(c, r->c->nthreads, THREAD_NONE, &s->thread)
-				    : !get_thread(c, &recent, &highest, r->c->nthreads, &s->thread))
+		if (!get_thread(c, &recent, &highest, r->c->nthreads, &s->thread))
 			return bad(r, "the thread of a sample");
 	}
 	return 0;
@@ -380,19 +374,6 @@ static int read_stacks(struct reader *r)
 	return 0;
 }
 
-static int read_stacks_2(struct reader *r)
-{
-	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
-	uint64_t newest = 0, v;
-
-	for (; s < end; s++) {
-		if (!get_newest(&r->columns[COLUMN_SAMPLE_STACK], &newest, r->c->nnodes, &v))
-			return bad(r, "the stack of a sample");
-		s->stack = v ? (uint32_t)(v - 1) : STACK_NONE;
-	}
-	return 0;
-}
-
 /* The nodes are there. */
 static int read_samples(struct reader *r)
 {
@@ -402,7 +383,7 @@ static int read_samples(struct reader *r)
 		rc = read_threads(r);
 	if (rc)
 		return rc;
-	return r->version == 2 ? read_stacks_2(r) : read_stacks(r);
+	return read_stacks(r);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------ */
@@ -468,7 +449,7 @@ static int read_frames(struct reader *r, struct callees *callees)
 	return 0;
 }
 
-static int read_nodes_3(struct reader *r)
+static int read_nodes(struct reader *r)
 {
 	struct callees callees = {
 		.first = calloc((size_t)r->c->nframes + 1, sizeof(*callees.first)),
@@ -484,52 +465,6 @@ static int read_nodes_3(struct reader *r)
 		rc = read_frames(r, &callees);
 	free(callees.first);
 	free(callees.items);
-	return rc;
-}
-
-/* The frame of a node whose parent's frame has this slot. */
-static bool get_frame_2(struct reader *r, uint32_t *slot, uint64_t *highest, uint32_t *frame)
-{
-	uint64_t code, v;                            /* v: frame + 1 */
-
-	if (!get(&r->columns[COLUMN_NODE_FRAME], &code))
-		return false;
-	if (!code)
-		v = *slot;
-	else if (code & 1)
-		v = *highest += code / 2 + 1;
-	else
-		v = *highest - (code / 2 - 1);
-	if (!v || v > r->c->nframes)
-		return false;
-	*slot = (uint32_t)v;
-	*frame = (uint32_t)(v - 1);
-	return true;
-}
-
-static int read_nodes_2(struct reader *r)
-{
-	struct segment_content *c = r->c;
-	uint32_t *last = calloc((size_t)c->nframes + 1, sizeof(*last));
-	uint64_t highest = 0, up;
-	uint32_t i;
-	int rc = 0;
-
-	if (!last)
-		return err_memory(r->err, "while reading a segment");
-	for (i = 0; i < c->nnodes && !rc; i++) {
-		struct segment_node *node = &c->nodes[i];
-
-		if (!get(&r->columns[COLUMN_NODE_PARENT], &up) || up > i) {
-			rc = bad(r, "the caller of a stack node");
-			break;
-		}
-		node->parent = up ? i - (uint32_t)up : STACK_NONE;
-		if (!get_frame_2(r, &last[up ? c->nodes[node->parent].frame : c->nframes], &highest,
-				 &node->frame))
-			rc = bad(r, "the frame of a stack node");
-	}
-	free(last);
 	return rc;
 }
 
@@ -696,7 +631,7 @@ int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, 
 	}
 	texts.at = c.text;
 	texts.end = c.text + text_room;
-	rc = r.version == 2 ? read_nodes_2(&r) : read_nodes_3(&r);
+	rc = read_nodes(&r);
 	if (!rc)
 		rc = read_samples(&r);
 	if (!rc)

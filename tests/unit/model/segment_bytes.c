@@ -53,7 +53,7 @@ static bool decodes(const uint8_t *bytes, size_t n)
 	if (rc) {
 		assert_int_equal(rc, ERR_FORMAT);
 		assert_true(strstr(err.text, "a segment is damaged: ") ||
-			    strstr(err.text, "a segment is in format "));
+			    strstr(err.text, "a segment has format "));
 	} else {
 		assert_true(segment_sound(&c));
 		segment_content_free(&c);
@@ -179,10 +179,10 @@ static void another_version_is_refused_by_name(void **state)
 	size_t n = head_only(b, 0, 0, 0, 0, 0);
 
 	(void)state;
-	b[0] = 1;
+	b[0] = 2;
 	assert_int_equal(segment_decode(b, n, &c, &err), ERR_FORMAT);
-	assert_string_equal(err.text, "a segment is in format 1, which this version does not "
-			    "read (it reads 2 and 3): use the recorder that wrote it");
+	assert_string_equal(err.text, "a segment has format 2, and this program reads format 3 only: "
+			    "use the recorder that wrote it");
 }
 
 static void times_that_overflow_are_refused(void **state)
