@@ -21,7 +21,7 @@ enum blob_kind { BLOB_OTHER = 1, BLOB_LISTS = 2 };
 /* Bytes to be deflated. {0} is empty and valid; free with columns_free(). */
 struct columns {
 	struct buf raw;                      /* failure is sticky */
-	size_t cuts[COLUMNS_CUTS];           /* where deflate begins a block with codes of its own */
+	size_t cuts[COLUMNS_CUTS];           /* where blocks with codes of their own begin */
 	uint32_t ncuts;
 	enum deflate_kind kind;
 };

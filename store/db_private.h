@@ -40,7 +40,7 @@ struct query db_query(struct store *s, const char *sql, struct err *err);
  * binding allocates nothing and cannot fail.
  */
 void bind_int(struct query *q, int64_t v);
-void bind_u64(struct query *q, uint64_t v);              /* stored as the int64_t of the same bits */
+void bind_u64(struct query *q, uint64_t v);              /* as the int64_t of the same bits */
 void bind_num(struct query *q, double v);                /* NaN = NULL */
 void bind_text(struct query *q, const char *text);       /* NULL = NULL */
 void bind_blob(struct query *q, const void *bytes, size_t n);    /* n 0 = NULL */
@@ -52,7 +52,7 @@ int query_step(struct query *q);
 int query_run(struct query *q);
 /* Run an INSERT; *id is that of the new row. */
 int query_insert(struct query *q, int64_t *id);
-/* The first column of the first row: 0, or ERR_NOT_FOUND without a sentence when there is no row. */
+/* The first column of the first row: 0; ERR_NOT_FOUND, without a sentence, when there is none. */
 int query_int(struct query *q, int64_t *out);
 void query_reset(struct query *q);
 

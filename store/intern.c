@@ -280,9 +280,9 @@ static int thread_set_row_name(struct store *s, int64_t id, const char *name, st
 }
 
 /*
- * The row with the thread's name, else one without a name, which gets it, else a new one. UPDATE ...
- * RETURNING would be shorter, but SQLite makes and drops a table in memory for each; a minute of
- * shell scripts has 4,000 threads.
+ * The row with the thread's name, else one without a name, which gets it, else a new one. UPDATE
+ * ... RETURNING would be shorter, but SQLite makes and drops a table in memory for each; a minute
+ * of shell scripts has 4,000 threads.
  */
 static int thread_id(struct store *s, const struct thread *t, int64_t *id, struct err *err)
 {

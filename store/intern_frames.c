@@ -307,7 +307,7 @@ static int name_one(struct work *w, struct page_frame *frames, uint32_t n,
 				 : function_id(w->s, late->function, &frames[i].function_id, err);
 }
 
-/* Name frames of one page, from w->late[*at] on; *at moves behind them. Damaged pages are skipped. */
+/* Name frames of one page, from w->late[*at] on; *at moves behind them. Skips damaged pages. */
 static int name_page(struct work *w, uint32_t *at, struct err *err)
 {
 	struct page_frame *frames = NULL;

@@ -2,8 +2,8 @@
  * The interner: finds or adds what segments list, by content.
  *
  * Modules, processes and threads become rows (intern.c); frames, functions and command lines
- * become pages (intern_frames.c, intern_functions.c, intern_texts.c). It remembers the newest ids of
- * each kind. Forgetting is always safe: what comes again is stored again, and readers merge the
+ * become pages (intern_frames.c, intern_functions.c, intern_texts.c). It remembers the newest ids
+ * of each kind. Forgetting is always safe: what comes again is stored again, and readers merge the
  * two. All calls are made inside a transaction of a store opened with STORE_RECORD.
  */
 #ifndef STORE_INTERNER_PRIVATE_H
@@ -54,7 +54,7 @@ struct known_frame {
 struct known_function {
 	int64_t id, module_id;
 	uint64_t offset;
-	uint32_t at, raw_at, module_at;      /* in function_bytes, with their NULs; UINT32_MAX = none */
+	uint32_t at, raw_at, module_at;      /* in function_bytes, with NULs; UINT32_MAX = none */
 };
 
 struct known_text {
@@ -87,7 +87,7 @@ struct interner {
 	struct idmap objects, processes;     /* address -> id, within one call */
 	const struct object *last_object;    /* frames of one object come in runs */
 	int64_t last_module;
-	struct idmap settled;                /* segment's row id -> how many of its frames had names */
+	struct idmap settled;                /* segment's row id -> how many frames had names */
 	uint32_t named;                      /* how many of the segment at hand have */
 	struct columns columns;              /* working memory, from here on */
 	struct buf ids, packed, packed_functions;
@@ -103,8 +103,8 @@ int module_id(struct store *s, const struct object *object, int64_t *id, struct 
 int intern_frames(struct store *s, const struct segment *segment, struct buf *ids,
 		  struct err *err);
 /*
- * Give the frames of a stored segment the names that they have by now. ids: one for each frame, from
- * the segment's row. The same frame may have another id by now, if it was forgotten since.
+ * Give the frames of a stored segment the names that they have by now. ids: one for each frame,
+ * from the segment's row. The same frame may have another id by now, if it was forgotten since.
  */
 int name_frames(struct store *s, const struct segment *segment, const int64_t *ids,
 		struct err *err);

@@ -416,8 +416,8 @@ static int settle_damage(struct loading *l, struct err *err)
 			   "%" PRIu32 " of its %" PRIu32 " segments cannot be read: up to %" PRIu64
 			   " samples and the events beside them are missing, from %s of the trigger"
 			   " (%s)",
-			   l->ndamaged, l->ndamaged + l->nread, l->samples_missing, buf_text(&l->damage),
-			   l->first_damage.text);
+			   l->ndamaged, l->ndamaged + l->nread, l->samples_missing,
+			   buf_text(&l->damage), l->first_damage.text);
 	put_lost(&text, "command lines", &l->lost_text);
 	put_lost(&text, "names of functions", &l->lost_function);
 	rc = text.failed ? no_memory(l, err) : 0;

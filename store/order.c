@@ -1,6 +1,6 @@
 /*
- * Samples and events of an incident in order of time. Nearly always they are in order already; events
- * that came late and segments sealed in a hurry are the exception.
+ * Samples and events of an incident in order of time. Nearly always they are in order already;
+ * events that came late and segments sealed in a hurry are the exception.
  */
 #include "store/store_private.h"
 
@@ -56,7 +56,8 @@ static bool move_late(char *items, uint32_t n, size_t item_bytes)
 		if (to == i)
 			continue;
 		memcpy(late, items + i * item_bytes, item_bytes);
-		memmove(items + (to + 1) * item_bytes, items + to * item_bytes, (i - to) * item_bytes);
+		memmove(items + (to + 1) * item_bytes, items + to * item_bytes,
+			(i - to) * item_bytes);
 		memcpy(items + to * item_bytes, late, item_bytes);
 	}
 	return true;

@@ -100,7 +100,8 @@ static void put_ids(struct columns *c, uint64_t *ids, uint32_t n, unsigned next)
 	columns_put(c, ids, n);
 }
 
-static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned next, uint64_t *out)
+static bool get_ids(const uint8_t **at, const uint8_t *end, uint32_t n, unsigned next,
+		    uint64_t *out)
 {
 	uint64_t expected = 0;
 	uint32_t i;
@@ -224,7 +225,8 @@ static int join(struct page_frame *f, uint32_t n, uint64_t *const from[FRAME_COL
 	for (i = 0; i < n; i++) {
 		id = add(id, from[FRAME_ID][i]);
 		f[i].id = (int64_t)id++;
-		if (from[FRAME_FLAGS][i] > UINT32_MAX || f[i].id < 1 || (i && f[i].id <= f[i - 1].id))
+		if (from[FRAME_FLAGS][i] > UINT32_MAX || f[i].id < 1 ||
+		    (i && f[i].id <= f[i - 1].id))
 			return ERR_FORMAT;
 		module = add(module, from[FRAME_MODULE][i]);
 		f[i].module_id = (int64_t)module;

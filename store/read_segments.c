@@ -1,7 +1,7 @@
 /*
- * Reading the segments of an incident. The caller's thread reads the rows, because the handle belongs
- * to it. For a long incident another thread inflates and decodes the next segment while the caller
- * works on the one before.
+ * Reading the segments of an incident. The caller's thread reads the rows, because the handle
+ * belongs to it. For a long incident another thread inflates and decodes the next segment while the
+ * caller works on the one before.
  */
 #include "store/store_private.h"
 
@@ -80,7 +80,8 @@ static void ahead_begin(struct ahead *a, uint32_t nsegments)
 		return;
 	a->lock = os_mutex_new();
 	a->changed = os_cond_new();
-	if (a->lock && a->changed && os_thread_start("decode", ahead_main, a, &a->thread, NULL) != 0)
+	if (a->lock && a->changed &&
+	    os_thread_start("decode", ahead_main, a, &a->thread, NULL) != 0)
 		a->thread = NULL;
 }
 
@@ -173,8 +174,8 @@ static void fetch(struct store *s, int64_t incident_id, int64_t id, struct slot 
 	slot->rc = fetch_row(s, incident_id, id, slot);
 }
 
-static int report_damage(struct store *s, const struct slot *slot, damage_reader *damaged, void *ctx,
-			 struct err *err)
+static int report_damage(struct store *s, const struct slot *slot, damage_reader *damaged,
+			 void *ctx, struct err *err)
 {
 	struct query q = db_query(s, "SELECT t0_ns, t1_ns, samples FROM segment WHERE id=?", err);
 	struct damaged_segment segment = {.id = slot->segment.id, .why = slot->why.text};
@@ -195,7 +196,8 @@ static int deliver(struct store *s, int64_t incident_id, struct slot *slot, segm
 		   damage_reader *damaged, void *ctx, struct err *err)
 {
 	if (slot->rc == ERR_FORMAT)
-		err_prefix(&slot->why, "segment %" PRId64 " of incident %" PRId64 " in %s is damaged",
+		err_prefix(&slot->why,
+			   "segment %" PRId64 " of incident %" PRId64 " in %s is damaged",
 			   slot->segment.id, incident_id, s->path);
 	if (!slot->rc)
 		slot->rc = each(ctx, &slot->segment, &slot->why);

@@ -210,7 +210,8 @@ int store_retain(struct store *s, const struct store_limits *limits, uint64_t wa
 		rc = find_oldest(s, &oldest, err);
 		if (rc || !oldest.id)
 			break;
-		if (!is_too_old(limits, &oldest, wall_now_ns) && !is_one_too_many(limits, &oldest)) {
+		if (!is_too_old(limits, &oldest, wall_now_ns) &&
+		    !is_one_too_many(limits, &oldest)) {
 			if (!is_too_large(s, limits, &oldest))
 				break;
 			/* The size after sweeping decides. */

@@ -1,5 +1,6 @@
 /*
- * What an incident's segments add up to in its window: samples by quality, losses by cpu and second.
+ * What an incident's segments add up to in its window: samples by quality, losses by cpu and
+ * second.
  *
  * It is counted from what was stored, not from memory. So it also proves that every segment can be
  * read back, and the same code counts a partial incident.

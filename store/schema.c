@@ -1,77 +1,73 @@
 /*
- * The tables of a store, version 3.
+ * The tables of a store, format 3.
  *
  *	                 incident ──< stream, loss, quality       what list and show need
  *	                    │
  *	             incident_segment                             many to many
  *	                    │
- *	                 segment                                  data  the ring's columns
- *	                    :                                     lists what they speak of
+ *	                 segment                                  data   the ring's columns
+ *	                    :                                     lists  ids of threads and frames
  *	        ┌───────────┴───────────┐
- *	     thread                  (frame) >── (function)       ( ) in a page
+ *	     thread                  (frame) >── (function)       ( ) in a page, not a row
  *	        │                       │          │
  *	     process ──>(text)       module ───────┘
  *	        │                       │
  *	        └────── session ────────┘
  *
- * Segments are shared: incidents whose windows overlap list the same ones, which are stored once
- * and removed with the last of them. So what segments speak of cannot belong to an incident either:
- * the tables below `segment` are global, deduplicated by content, and swept when no segment
- * lists what is in them any more.
+ * Incidents whose windows overlap share segments, which are stored once and removed with the last
+ * of them. So what segments list cannot belong to an incident either: the tables below `segment`
+ * are global, deduplicated by content, and swept when no segment lists what is in them any more.
  *
  * lists    ids of threads and frames; local index i of the columns is the ith id (page.c).
- * data     segment->bytes (layout: model/segment.h). Both are blobs as in blob.c.
+ * data     segment->bytes (layout: model/segment.h). Both are blobs (blob.c).
  *
- * What lists a frame is known from the blobs only, no table says it: a row for each (segment,
- * frame) would be as large as the segment itself, and a count in each frame would rewrite 200 KB of
- * pages per segment. A sweep reads every list instead, in its own good time (retention.c).
+ * Only the blobs say which segment lists a frame. A row for each segment and frame would be as
+ * large as the segment itself, and a count in each frame would rewrite 200 KB of pages per segment.
+ * A sweep reads every list instead, when there is time (sweep.c).
  *
- * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames take 8.3
- * bytes a sample: 6.0 of columns, 1.9 of lists, 0.3 of pages. 1.04 M samples of 525 s of compilers and six
- * other programs, 32,481 processes, 233,152 frames (with columns that were not yet by planes, 0.4 more): 12.6
- * bytes; 5.3 of columns, 2.5 of lists, 2.0 of pages, 2.6 of processes and threads with their indices. In
- * version 2: 11.2 and 26.5.
+ * Measured (bench_pipeline --no-exports --keep): 1 M samples in 123 segments with 27,000 frames
+ * take 8.3 bytes a sample: 6.0 of columns, 1.9 of lists, 0.3 of pages. 1.04 M samples of 525 s of
+ * compilers and six other programs (32,481 processes, 233,152 frames; columns not yet by planes,
+ * which cost 0.4 more) take 12.6: 5.3 of columns, 2.5 of lists, 2.0 of pages, 2.6 of processes and
+ * threads with their indices.
  *
- * meta     `unswept`: incidents were deleted, and what only they had is still to be swept (sweep.c).
- * session  One run of a recorder. The recorder clock, process numbers and exec counts mean
- *          something within one run only, so a process is (session, pid, start, exec). Ids are
- *          never used twice. The newest row's pid is the recorder that holds the lock, if anyone
+ * meta     `unswept`: incidents were deleted, and what only they had must still be swept.
+ * session  One run of a recorder. The recorder clock, process numbers and exec counts have a
+ *          meaning within one run only, so a process is (session, pid, start, exec). Ids are never
+ *          used twice. The pid of the newest row is the recorder that holds the lock, if anyone
  *          does.
  * module   Found by `identity`: kind and build id where there is one, so that all runs share its
  *          frames and names. Anything else (a file without a build id, jitted code, the kernel with
  *          its modules at addresses of this boot) is trusted within its session only.
- * frame_page  Frames, (module, offset, flags) each, with ids from first_id to last_id; some of them may
- *          have been swept. `functions` gives each its function: once, also later than the frame, and
- *          never replaced. A row of four integers and its unique index took 41 bytes a frame, this 5.
- *          No index: what a writer has not got in memory is stored again (intern_frames.c).
+ * frame_page  Frames (module, offset, flags) with ids from first_id to last_id; some of them may
+ *          have been swept. `functions` gives each its function: once, perhaps later than the
+ *          frame, and never replaced. As rows with a unique index frames took 41 bytes each, in
+ *          pages 5. There is no index: what a writer does not have in memory is stored again
+ *          (intern_frames.c).
  * function_page  Functions with ids from first_id to last_id; some of them may have been swept.
- * frame, function  The same as rows, up to version 2: read, swept, not written.
- * process  The name follows while its recorder lives (short name, then executable); a command line
- *          is given once: cmdline_id, a text; up to version 2 cmdline.
  * text_page  Texts with ids from first_id to last_id.
+ * process  The name follows while its recorder lives (short name, then executable). The command
+ *          line, cmdline_id, is a text and given once. cmdline is always NULL.
  * thread   A thread that changes its name gets another row: lists that are stored keep what was
  *          true.
- * incident Ids are never used twice (AUTOINCREMENT); uuid is the same in every copy. While it is
- *          open t0_ns, t1_ns, samples and lost are NULL: readers take them from its segments.
- *          kept_wall_ns is when it was stored where that is not when it happened (a trace file's):
- *          its age counts from there. NULL = it is.
- * rule_state What a rule carries over a restart (decay, steering), as its trigger wrote it; since 2.
+ * incident Ids are never used twice; uuid is the same in every copy. While it is open, t0_ns,
+ *          t1_ns, samples and lost are NULL: readers take them from its segments. kept_wall_ns is
+ *          when it was stored, where that is not when it happened (a trace file's): its age counts
+ *          from there.
+ * rule_state  What a rule carries over a restart (decay, steering), as its trigger wrote it.
  * loss     `second` counts from the trigger, rounded down; cpu -1 = no cpu.
  * quality  Samples by how far their stacks can be trusted. By process: sample.quality of the export
  *          sqlite-flat.
+ * frame, function  Always empty. Formats 1 and 2 kept there what pages hold now.
  *
  * Times *_ns are of the recorder clock, *_wall_ns since 1970. SQLite has no unsigned integers:
  * 64-bit values with the highest bit set (addresses) read as negative ones. Blobs are last in their
- * rows, so that reading the rest of a row does not touch their pages. Texts of the enums `state`,
- * `kind` are part of the format.
+ * rows, so that reading the rest of a row does not touch their pages. Texts of the enums `state`
+ * and `kind` are part of the format.
  *
- * Version 2 added incident.kept_wall_ns and rule_state. A version 1 store gets both when a recorder
- * opens it; readers of version 1 read either. Version 3 added pages and lists of columns;
- * quality lost its processes, and indices became narrower: readers of version 3 read all.
- *
- * Foreign keys are declared for readers and for `PRAGMA foreign_key_check`, which the tests run. We do not
- * have SQLite check them: of the time to store an incident that was a fifth, and we only refer to rows that
- * we have just found or added. What belongs to an incident alone is deleted with it by name.
+ * Foreign keys are declared for readers and for `PRAGMA foreign_key_check`, which the tests run.
+ * SQLite does not check them while we write: that took a fifth of the time to store an incident,
+ * and we only refer to rows that we have just found or added.
  */
 #include "store/store_private.h"
 
@@ -98,7 +94,7 @@ static const char *const tables[] = {
 	" kind TEXT NOT NULL, name TEXT NOT NULL, path TEXT NOT NULL, build_id BLOB)",
 	"CREATE INDEX module_session ON module(session_id) WHERE session_id IS NOT NULL",
 
-	/* Always empty: format 3 has them, though pages took their place. */
+	/* Always empty, but part of the format. */
 	"CREATE TABLE function("
 	" id INTEGER PRIMARY KEY, module_id INTEGER NOT NULL REFERENCES module(id),"
 	" offset INTEGER NOT NULL, name TEXT NOT NULL, raw_name TEXT, module TEXT)",
@@ -175,7 +171,7 @@ static const char *const tables[] = {
 	") WITHOUT ROWID",
 };
 
-/* Questions that people ask with sqlite3; the program itself does not use them. */
+/* For people with sqlite3; the program itself does not use them. */
 static const char *const views[] = {
 	"CREATE VIEW v_incident AS SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason,"
 	" strftime('%Y-%m-%dT%H:%M:%fZ', i.trigger_wall_ns / 1e9, 'unixepoch') AS time_utc,"
@@ -208,7 +204,7 @@ static int run_all(struct store *s, const char *const *sql, size_t n, struct err
 	return rc;
 }
 
-/* What programs look at first; in the transaction of the tables: all is there, or nothing. */
+/* What programs look at first. In the transaction of the tables: all is there, or nothing. */
 static int put_versions(struct store *s, struct err *err)
 {
 	char sql[200];
@@ -221,9 +217,9 @@ static int put_versions(struct store *s, struct err *err)
 }
 
 /*
- * auto_vacuum must come before the first table, and writes page 1 by itself: so it is inside the
- * transaction, which BEGIN alone has not started yet. WAL comes afterwards: with a rollback journal
- * a kill in between leaves an empty file, never a log beside one.
+ * auto_vacuum must come before the first table, and writes page 1 itself, so it is inside the
+ * transaction, which BEGIN alone does not start. WAL mode comes later, in use_log(): with a
+ * rollback journal a kill on the way leaves an empty file, never a log beside one.
  */
 int schema_create(struct store *s, struct err *err)
 {

@@ -91,8 +91,8 @@ void space_checkpoint(struct store *s)
 }
 
 /*
- * In slices of 1 MB, so that a recorder beside us waits for milliseconds only. The statement frees a
- * page with each step; sqlite3_exec() steps to the end.
+ * In slices of 1 MB, so that a recorder beside us waits for milliseconds only. The statement frees
+ * a page with each step; sqlite3_exec() steps to the end.
  */
 void space_give_back(struct store *s)
 {

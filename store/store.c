@@ -27,8 +27,8 @@ int beside(const struct store *s, const char *suffix, struct buf *out, struct er
 }
 
 /*
- * SQLite may have the file open elsewhere in this process, and POSIX drops its locks when the process
- * closes any descriptor of the file. So we look at it by name, and only SQLite opens it.
+ * SQLite may have the file open elsewhere in this process, and POSIX drops its locks when the
+ * process closes any descriptor of the file. So we look at it by name, and only SQLite opens it.
  */
 static int check_file(const char *path, bool *missing, struct err *err)
 {
@@ -52,7 +52,7 @@ static int check_file(const char *path, bool *missing, struct err *err)
 	return 0;
 }
 
-/* Made by us with mode 0600 before SQLite sees it, because its -wal and -shm copy the file's mode. */
+/* With mode 0600, before SQLite sees it: its -wal and -shm copy the mode of the file. */
 static int make_file(const char *path, struct err *err)
 {
 	struct os_file *file = NULL;

@@ -81,7 +81,7 @@ void space_make_reserve(struct store *s);
 bool space_drop_reserve(struct store *s);
 /* 0, or ERR_FULL with a sentence when less than the floor is free. */
 int space_check_floor(struct store *s, struct err *err);
-/* Shrink the log, or the file where deletes left free pages; best effort, other users come first. */
+/* Shrink the log; or the file, by its free pages. Best effort: other users come first. */
 void space_checkpoint(struct store *s);
 void space_give_back(struct store *s);
 
@@ -115,7 +115,7 @@ int page_next_id(struct store *s, const char *sql, const char *what, int64_t *id
 
 struct page_learner {
 	const char *what, *last_id;          /* for page_next_id() */
-	const char *newest;                  /* for page_row(): the last page that begins up to an id */
+	const char *newest;                  /* for page_row(): the last page up to an id */
 	/* Learn what the page holds. A page with ERR_FORMAT, damaged, is passed over. */
 	int (*learn)(struct interner *in, const struct page_row *row, struct err *err);
 	bool (*knows_enough)(const struct interner *in);
@@ -201,7 +201,7 @@ void rollup_free(struct rollup *r);
 
 /* Make incidents partial that a recorder left open; the lock is held. */
 int partial_convert(struct store *s, struct err *err);
-/* The window of an incident that has none yet: what was asked for, cut to what its segments cover. */
+/* The window of an incident that has none yet: what was asked for, as far as its segments go. */
 int window_of_segments(struct store *s, struct incident_head *head, struct err *err);
 
 /* ---- sweep.c -------------------------------------------------------------------------------- */

@@ -5,9 +5,9 @@
  * through them functions, modules, processes) is known from their blobs only. So a sweep marks: it
  * reads the lists of every segment left, sets a bit for each id, and deletes the rows without one.
  *
- * For a store of 1 GB that takes seconds, in which a recorder must be able to write. So marking, and
- * finding pages that lose something, runs outside of transactions. Deleting runs in steps, each a
- * transaction over a few pages or rows, which first marks the segments that a recorder has added
+ * For a store of 1 GB that takes seconds, in which a recorder must be able to write. So marking,
+ * and finding pages that lose something, runs outside of transactions. Deleting runs in steps, each
+ * a transaction over a few pages or rows, which first marks the segments that a recorder has added
  * meanwhile (segment ids only grow). What frames and processes name is known only after looking at
  * all of them, so functions, modules and texts are swept only while nobody else writes, else the
  * next time.
@@ -88,8 +88,8 @@ struct rows {
 };
 
 #define RANGE_ROWS(table, id, condition) \
-	.range = "SELECT max(" id "), count(*) FROM (SELECT " id " FROM " table " WHERE " id " > ?" \
-		 " ORDER BY " id " LIMIT ?)", \
+	.range = "SELECT max(" id "), count(*) FROM (SELECT " id " FROM " table \
+		 " WHERE " id " > ? ORDER BY " id " LIMIT ?)", \
 	.sweep = "DELETE FROM " table " WHERE " id " > ? AND " id " <= ? AND " condition
 #define ROWS(table, condition) RANGE_ROWS(table, "id", condition), .limit = STEP_ROWS
 
@@ -538,9 +538,7 @@ static int sweep_named(struct marks *m, struct merging *g)
 
 int sweep_note(struct store *s, struct err *err)
 {
-	struct query q = db_query(s, "INSERT OR REPLACE INTO meta VALUES('unswept', random())", err);
-
-	return query_run(&q);
+	return db_exec(s, "INSERT OR REPLACE INTO meta VALUES('unswept', random())", err);
 }
 
 /* Earlier recorders left no note, but segments without an incident. */

@@ -25,8 +25,8 @@ struct marks {
 int marks_init(struct marks *m);
 void marks_free(struct marks *m);
 /*
- * Mark what the segments behind the last marked one list. A list that cannot be read is an error and
- * ends the sweep. ERR_STOPPED: sweep_called_off(), which is asked outside of transactions only.
+ * Mark what the segments behind the last marked one list. A list that cannot be read is an error
+ * and ends the sweep. ERR_STOPPED: sweep_called_off(), which is asked outside of transactions only.
  */
 int mark_segments(struct marks *m);
 

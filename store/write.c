@@ -339,8 +339,8 @@ int window_of_segments(struct store *s, struct incident_head *head, struct err *
 }
 
 /*
- * A damaged segment must not keep a recorder from starting. What cannot be counted stays as the rows
- * of the segments say, and loading the incident reports the damage.
+ * A damaged segment must not keep a recorder from starting. What cannot be counted stays as the
+ * rows of the segments say, and loading the incident reports the damage.
  */
 static int convert(struct store *s, int64_t id, struct err *err)
 {
