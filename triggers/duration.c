@@ -72,12 +72,20 @@ void ms_text(double ms, char out[NUMBER_TEXT_BYTES])
 		out[n - 1] = '\0';
 }
 
-void process_text(const char *name, uint32_t pid, struct buf *out)
+static void put_process(const char *name, uint32_t pid, struct buf *out)
 {
 	if (*name)
 		buf_printf(out, " of %s", name);
 	if (pid)
 		buf_printf(out, "%spid %" PRIu32 "%s", *name ? " (" : " of ", pid, *name ? ")" : "");
+}
+
+void process_text(const struct process *process, struct buf *out)
+{
+	char label[PROCESS_LABEL_BYTES];
+
+	if (process)
+		put_process(process_label(process, label), process->pid, out);
 }
 
 bool duration_wants(struct duration *d, const struct event *e)
@@ -104,7 +112,7 @@ static void say(const struct duration *d, const struct pair *pair, double ms, co
 
 	ms_text(ms, text);
 	buf_puts(why, d->what);
-	process_text(pair->process, pair->pid, why);
+	put_process(pair->process, pair->pid, why);
 	buf_printf(why, " %s %s ms, over its limit of ", tense, text);
 	threshold_text(&d->threshold, why);
 	buf_puts(why, " ms");
@@ -153,7 +161,7 @@ void duration_group(struct duration *d, const struct event *e, const struct dura
 	ms_text(group->sum_ms, sum);
 	ms_text(group->least_ms, least);
 	buf_puts(why, d->what);
-	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+	process_text(e->process, why);
 	buf_printf(why, ": %" PRIu64 " %s took %s ms in all, told together, the longest of them at least %s ms, over "
 		   "its limit of ", group->n, things, sum, least);
 	threshold_text(&d->threshold, why);

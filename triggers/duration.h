@@ -68,7 +68,7 @@ void duration_status(const struct trigger *t, struct trigger_status *out);
 
 /* A duration in ms as text: up to four decimals. */
 void ms_text(double ms, char out[NUMBER_TEXT_BYTES]);
-/* " of NAME (pid N)"; nothing when neither is known. */
-void process_text(const char *name, uint32_t pid, struct buf *out);
+/* " of NAME (pid N)"; nothing without a process. */
+void process_text(const struct process *process, struct buf *out);
 
 #endif

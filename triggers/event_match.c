@@ -194,7 +194,7 @@ static void say_event(const struct event_match *m, const struct event *e, struct
 	uint32_t i;
 
 	buf_printf(why, "%s%c%s", m->provider, event_match_is_probe(m) ? ':' : '/', m->start);
-	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+	process_text(e->process, why);
 	if (e->thread)
 		buf_printf(why, ", thread %" PRIu32, e->thread->tid);
 	for (i = 0; i < e->nfields && why->len < 400; i++) {

@@ -111,7 +111,7 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 	t->counts.matched++;
 	out->hit = true;
 	buf_printf(why, "exception %.200s%s%.300s,", *type ? type : "?", *message ? ": " : "", message);
-	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+	process_text(e->process, why);
 	if (e->thread)
 		buf_printf(why, ", thread %" PRIu32, e->thread->tid);
 }

@@ -246,12 +246,19 @@ static bool value_fails(const struct field_filter *a, const struct field_filter 
 	return !a->is_number && !has_letters(a->value) && !decide(b->op, strcmp(a->value, b->value));
 }
 
+/* The process's own name, of which it has several; not a field of that name. */
+static bool is_process_name(const char *field, const struct event *e)
+{
+	return text_same_fold(field, "ProcessName") && e->process && !event_field(e, field);
+}
+
 bool field_filters_exclude(const struct field_filter *a, const struct field_filter *b)
 {
 	const struct field_filter *low = is_lower(a->op) ? a : b, *high = is_lower(a->op) ? b : a;
 	int order;
 
-	if (!text_same_fold(a->field, b->field))
+	/* A process has several names. */
+	if (!text_same_fold(a->field, b->field) || text_same_fold(a->field, "ProcessName"))
 		return false;
 	if (a->op == FIELD_EQUAL)
 		return value_fails(a, b);
@@ -272,6 +279,8 @@ bool field_filter_pass(const struct field_filter *f, const struct event *e)
 
 	if (!field)
 		return false;
+	if ((f->op == FIELD_EQUAL || f->op == FIELD_NOT_EQUAL) && is_process_name(f->field, e))
+		return process_is_called(e->process, f->value) == (f->op == FIELD_EQUAL);
 	if (f->is_number && field->type != FIELD_TEXT) {
 		/* No order with what is no number. */
 		if (field->type == FIELD_DOUBLE && field->v.d != field->v.d)

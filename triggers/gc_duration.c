@@ -292,7 +292,7 @@ static void gen2_started(struct gc_duration *g, const struct event *e, struct bu
 	out->value = (double)number_of(e, "Depth", NULL);
 	trigger_value(t, out->value, e->time_ns);
 	buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
-	process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+	process_text(e->process, why);
 	buf_puts(why, " began");
 	if (event_field(e, "Count"))
 		buf_printf(why, ", count %" PRId64, number_of(e, "Count", NULL));
@@ -351,7 +351,7 @@ static void passed_over(struct gc_duration *g, const struct event *e, struct buf
 		out->value = (double)number_of(e, "Depth", NULL);
 		trigger_value(t, out->value, e->time_ns);
 		buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
-		process_text(e->process ? process_name(e->process) : "", e->process ? e->process->pid : 0, why);
+		process_text(e->process, why);
 		buf_printf(why, " began and ended %" PRIu64 " times, told together", group.n);
 	}
 }

@@ -122,10 +122,13 @@ static void remove_pair(struct pairs *p, uint32_t number)
 
 static void describe(struct pair *pair, const struct event *e)
 {
+	char label[PROCESS_LABEL_BYTES];
+
 	pair->start_ns = e->time_ns;
 	pair->pid = e->process ? e->process->pid : 0;
 	pair->tid = e->thread ? e->thread->tid : 0;
-	snprintf(pair->process, sizeof(pair->process), "%s", e->process ? process_name(e->process) : "");
+	snprintf(pair->process, sizeof(pair->process), "%s",
+		 e->process ? process_label(e->process, label) : "");
 }
 
 static void add(struct pairs *p, const struct pair_key *key, const struct event *e)

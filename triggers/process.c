@@ -227,6 +227,7 @@ static int process_needs(const struct trigger *t, struct needs *out, struct err 
 	if (p->stack)
 		return needs_tracepoint(out, "signal", "signal_deliver", "sa_handler=0", true, err);
 	out->endings |= wants_ending(p);
+	out->command_lines |= process_filter_has_names(&p->processes);
 	return 0;
 }
 
@@ -306,24 +307,15 @@ static bool is_named(const struct event *e, const char *provider, const char *na
 /* Of a kill for lack of memory: the event is of whoever asked for memory, its fields tell who dies. */
 static bool is_victim(const struct process_rule *p, const char *comm, int64_t pid)
 {
-	unsigned i;
-
-	for (i = 0; i < p->processes.n; i++) {
-		const char *name = p->processes.items[i].name;
-
-		/* comm has at most 15 bytes of a name */
-		if (p->processes.items[i].pid ? p->processes.items[i].pid == (uint64_t)pid
-					      : text_same_fold(name, comm) ||
-						(strlen(comm) == 15 && strncasecmp(name, comm, 15) == 0))
-			return true;
-	}
-	return !p->processes.n;
+	return process_filter_pass_named(&p->processes, (uint32_t)pid,
+					 &(struct process_names){.comm = comm});
 }
 
 static void oom_sense(struct process_rule *p, const struct event *e, struct buf *why, struct sense *out)
 {
 	const struct event_field *comm = event_field(e, "comm");
 	const char *name = comm && comm->type == FIELD_TEXT && comm->v.text ? comm->v.text : "?";
+	char label[PROCESS_LABEL_BYTES];
 	int64_t pid = 0, kb;
 
 	if (e->kind != EVENT_GENERIC || !is_named(e, "oom", "mark_victim"))
@@ -340,7 +332,8 @@ static void oom_sense(struct process_rule *p, const struct event *e, struct buf 
 	if (whole(e, "anon_rss", &kb))
 		buf_printf(why, "; it holds %" PRId64 " MB", kb / 1024);
 	if (e->process && e->process->pid != pid)
-		buf_printf(why, "; %s (pid %" PRIu32 ") asked for more", process_name(e->process), e->process->pid);
+		buf_printf(why, "; %s (pid %" PRIu32 ") asked for more",
+			   process_label(e->process, label), e->process->pid);
 }
 
 static bool is_event_of(const struct process_rule *p, const struct event *e)
@@ -360,6 +353,7 @@ static void process_sense(struct trigger *t, const struct event *e, struct buf *
 			  struct sense *out)
 {
 	struct process_rule *p = (struct process_rule *)t;
+	char label[PROCESS_LABEL_BYTES];
 	struct ending ending;
 
 	if (p->on == ON_OOM) {
@@ -380,7 +374,8 @@ static void process_sense(struct trigger *t, const struct event *e, struct buf *
 	}
 	t->counts.matched++;
 	out->hit = true;
-	buf_printf(why, "process %s (pid %" PRIu32 ")", e->process ? process_name(e->process) : "?",
+	buf_printf(why, "process %s (pid %" PRIu32 ")",
+		   e->process ? process_label(e->process, label) : "?",
 		   e->process ? e->process->pid : 0);
 	if (p->on == ON_START)
 		buf_puts(why, " has started");

@@ -1,23 +1,7 @@
 #include "triggers/process_filter.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool same_name(const char *a, const char *b)
-{
-	for (; *a && *b; a++, b++)
-		if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
-			return false;
-	return !*a && !*b;
-}
-
-static size_t without_exe(const char *text, size_t len)
-{
-	return len > 4 && text[len - 4] == '.' && tolower((unsigned char)text[len - 3]) == 'e' &&
-	       tolower((unsigned char)text[len - 2]) == 'x' && tolower((unsigned char)text[len - 1]) == 'e'
-		       ? len - 4 : len;
-}
 
 static int parse_item(const char *text, size_t len, struct process_filter *f, struct err *err)
 {
@@ -34,7 +18,6 @@ static int parse_item(const char *text, size_t len, struct process_filter *f, st
 			return 0;
 		}
 	}
-	len = without_exe(text, len);
 	if (len >= sizeof(f->items[0].name))
 		return err_set(err, ERR_USAGE, "'%.40s...' is too long for a process name", text);
 	memcpy(f->items[f->n].name, text, len);
@@ -60,20 +43,37 @@ int process_filter_parse(const char *text, size_t len, struct process_filter *ou
 	return rc;
 }
 
-bool process_filter_pass_named(const struct process_filter *f, uint32_t pid, const char *name)
+bool process_filter_pass_named(const struct process_filter *f, uint32_t pid,
+			       const struct process_names *names)
 {
 	unsigned i;
 
-	if (!f->n)
-		return true;
 	for (i = 0; i < f->n; i++) {
-		if (f->items[i].pid ? f->items[i].pid == pid : same_name(f->items[i].name, name))
+		if (f->items[i].pid ? f->items[i].pid == pid
+				    : process_names_match(names, f->items[i].name))
 			return true;
 	}
-	return false;
+	return !f->n;
 }
 
 bool process_filter_pass(const struct process_filter *f, const struct process *process)
 {
-	return !f->n || (process && process_filter_pass_named(f, process->pid, process_name(process)));
+	unsigned i;
+
+	for (i = 0; process && i < f->n; i++) {
+		if (f->items[i].pid ? f->items[i].pid == process->pid
+				    : process_is_called(process, f->items[i].name))
+			return true;
+	}
+	return !f->n;
+}
+
+bool process_filter_has_names(const struct process_filter *f)
+{
+	unsigned i;
+
+	for (i = 0; i < f->n; i++)
+		if (!f->items[i].pid)
+			return true;
+	return false;
 }

@@ -1,12 +1,13 @@
 /*
  * Whose events may fire a rule: /Process and ;Process=.
  *
- *	nginx            every process of this name, in any case, with or without ".exe"
+ *	nginx            every process with this name: its file's, argv[0]'s or its script's
  *	1234             this pid
  *	nginx,1234,php   any of these
  *
- * A name is compared with the process's display name as it is when the event comes, so processes
- * that start later count too. An event without a process passes an empty filter only. Merge thread.
+ * Names are compared when the event comes, so processes that start later count too; which names a
+ * process has: model/process_name.h. An event without a process passes an empty filter only. Merge
+ * thread.
  */
 #ifndef TRIGGERS_PROCESS_FILTER_H
 #define TRIGGERS_PROCESS_FILTER_H
@@ -26,7 +27,9 @@ struct process_filter {
 /* ERR_USAGE for an empty item, a name that is too long, or too many. */
 int process_filter_parse(const char *text, size_t len, struct process_filter *out, struct err *err);
 bool process_filter_pass(const struct process_filter *f, const struct process *process);
-/* The same of one of which no more is known. */
-bool process_filter_pass_named(const struct process_filter *f, uint32_t pid, const char *name);
+/* The same for a process of which only the names are known. */
+bool process_filter_pass_named(const struct process_filter *f, uint32_t pid,
+			       const struct process_names *names);
+bool process_filter_has_names(const struct process_filter *f);
 
 #endif

@@ -125,6 +125,21 @@ static bool add_fields(struct known *n, const struct event *e)
 	return true;
 }
 
+/* Each of its names. */
+static void add_process(struct known_names *k, const struct process *process, bool *no_memory)
+{
+	const struct process_names is = process_names_of(process);
+	const char *const names[] = {process_name(process), is.comm, is.called, is.script};
+	struct known key = {.kind = KNOWN_PROCESS, .id = process->pid, .provider = ""};
+	size_t i;
+
+	for (i = 0; i < COUNT_OF(names) && !*no_memory; i++) {
+		key.name = (char *)names[i];
+		if (key.name && *key.name)
+			entry_of(k, &key, no_memory);
+	}
+}
+
 int known_names_add(struct known_names *k, const struct event *e, struct err *err)
 {
 	struct known key = {.provider = (char *)(e->provider ? e->provider : ""),
@@ -142,11 +157,8 @@ int known_names_add(struct known_names *k, const struct event *e, struct err *er
 		if (n && !add_fields(n, e))
 			no_memory = true;
 	}
-	if (e->process && !no_memory) {
-		key = (struct known){.kind = KNOWN_PROCESS, .id = e->process->pid, .provider = "",
-				     .name = (char *)process_name(e->process)};
-		entry_of(k, &key, &no_memory);
-	}
+	if (e->process && !no_memory)
+		add_process(k, e->process, &no_memory);
 	return no_memory ? err_memory(err, "for the names of a trace") : 0;
 }
 
@@ -337,7 +349,8 @@ static void tell_processes(const struct telling *t, const struct process_filter 
 			if (n->kind != KNOWN_PROCESS)
 				continue;
 			there = f->items[item].pid ? n->id == f->items[item].pid
-						   : text_same_fold(n->name, f->items[item].name);
+						   : process_names_match(&(struct process_names){.comm = n->name},
+									 f->items[item].name);
 			if (!f->items[item].pid)
 				offer(&c, n->name);
 		}

@@ -119,7 +119,8 @@ static void put_collection(const struct incident *in, const struct collection *c
 			   struct buf *out)
 {
 	uint32_t process = process_of(in, c->start);
-	const char *name = process == UINT32_MAX ? "?" : in->processes[process].name;
+	char label[PROCESS_LABEL_BYTES];
+	const char *name = process == UINT32_MAX ? "?" : incident_process_label(in, process, label);
 	uint32_t pid = process == UINT32_MAX ? 0 : in->processes[process].pid;
 	double at_s = ((double)c->start->time_ns - (double)in->head.trigger_ns) / 1e9;
 	struct json j = {.out = out};
@@ -143,7 +144,7 @@ static void put_collection(const struct incident *in, const struct collection *c
 	key_told(&j, "generation", c->generation);
 	key_told(&j, "reason", c->reason);
 	key_told(&j, "count", c->count);
-	json_key_str(&j, "process", name);
+	json_key_str(&j, "process", process == UINT32_MAX ? "?" : in->processes[process].name);
 	json_key_uint(&j, "pid", pid);
 	json_close(&j, '}');
 	buf_putc(out, '\n');

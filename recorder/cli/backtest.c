@@ -156,10 +156,14 @@ static int make_threads(const struct incident *in, struct processes *all, struct
 	for (i = 0; i < in->nthreads; i++) {
 		const struct incident_process *from = &in->processes[in->threads[i].process];
 		struct process *process = process_add(all, from->pid, from->start_ns, from->exec,
-						      from->parent_pid, from->name);
+						      from->parent_pid, NULL);
 
+		if (process && in->threads[i].tid == from->pid)
+			process_set_comm(all, process, in->threads[i].name);
 		if (process)
 			process_set_exe(all, process, from->name);
+		if (process && *from->cmdline)
+			process_set_cmdline(all, process, from->cmdline);
 		threads[i] = process ? thread_add(all, process, in->threads[i].tid) : NULL;
 		if (!threads[i])
 			return err_memory(err, "for the incident's processes");

@@ -17,6 +17,7 @@
 #include "base/os.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
+#include "triggers/process_filter.h"
 #include "triggers/request.h"
 
 #include <math.h>
@@ -244,7 +245,7 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	struct counter_value value = {.absent = true};
 	struct trigger_status status = {.limit = NAN};
 	struct trigger *t = NULL;
-	struct buf text = {0}, doubts = {0};
+	struct buf text = {0}, doubts = {0}, meant = {0};
 	struct err why = {0};
 	int rc;
 
@@ -259,17 +260,39 @@ static void check_rule(struct check *c, const struct rule_spec *rule, struct nee
 	put_missing_logs(needs, &text);
 	if (t)
 		cmd_rule_doubts(t, &doubts);
+	if (t)
+		cmd_rule_meant(t, &meant);
+	if (!rc && ((needs->nlogs && text.len) || doubts.len))
+		f.verdict = "note";
 	buf_printf(&text, "%s%s", text.len && doubts.len ? "; " : "", buf_text(&doubts));
+	buf_printf(&text, "%s%s", text.len && meant.len ? "; " : "", buf_text(&meant));
 	f.text = buf_text(&text);
 	f.limit = status.limit;
 	f.value = needs->ncounters ? &value : NULL;
-	if (!rc && ((f.value && value.absent) || (needs->nlogs && text.len) || doubts.len))
+	if (!rc && f.value && value.absent)
 		f.verdict = "note";
 	put_rule(c, &f, rc, &why);
 	if (t)
 		t->ops->close(t);
 	buf_free(&text);
 	buf_free(&doubts);
+	buf_free(&meant);
+}
+
+/* Whose stacks are taken. */
+static void check_record_process(struct check *c)
+{
+	struct finding f = {.what = "process", .verdict = "ok", .limit = NAN,
+			    .name = c->o->capture.only_process};
+	struct process_filter filter;
+	struct buf text = {0};
+
+	if (f.name && !process_filter_parse(f.name, strlen(f.name), &filter, NULL)) {
+		cmd_put_meant(&filter, &text);
+		f.text = buf_text(&text);
+		put(c, &f);
+	}
+	buf_free(&text);
 }
 
 static void check_monitor(struct check *c, const char *spec, struct needs *needs)
@@ -304,6 +327,7 @@ static int check_rules(struct check *c, struct err *err)
 		check_monitor(c, c->o->monitors.items[i], needs);
 	if (!c->o->rules.n)
 		put(c, &none);
+	check_record_process(c);
 	free(needs);
 	return 0;
 }

@@ -120,6 +120,13 @@ void put_why_silent(struct buf *out, const struct trigger_status *s, uint64_t ze
  */
 void cmd_rule_doubts(const struct trigger *t, struct buf *out);
 
+/*
+ * Which processes the names of a rule, or of a filter, mean now: "'sh' now means sh [dash] (12), sh
+ * [dash] (34)". Nothing without names, or where the system does not tell.
+ */
+void cmd_rule_meant(const struct trigger *t, struct buf *out);
+void cmd_put_meant(const struct process_filter *filter, struct buf *out);
+
 /* Whether --process is a list of names and pids, also when no rule asks. */
 int cmd_check_process(const struct options *o, struct err *err);
 

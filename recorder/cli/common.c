@@ -402,65 +402,128 @@ static void doubt_pids(const struct process_filter *f, struct buf *out)
 }
 
 #define LIKE_MAX 3u
+#define MEANT_MAX 4u
 
+/* What one name of a filter means now. */
 struct name_search {
 	const char *wanted;
-	char like[LIKE_MAX][PROCESS_NAME_MAX + 1];
+	char like[LIKE_MAX][PROCESS_LABEL_BYTES];
 	unsigned nlike;
-	bool found;
+	struct buf meant;                    /* "sh [dash] (12), sh [dash] (34)": the first ones */
+	unsigned nmeant;
 };
 
 struct name_searches {
-	struct name_search *all;
+	struct name_search all[PROCESS_FILTER_MAX];
 	unsigned n;
 };
 
-/* python3 and python3.11, my-service and my-service-worker: one begins with the other. */
-static void compare_name(struct name_search *s, const char *name, bool whole)
+/* pyth and python3, my-service and my-service-worker: one begins with the other. */
+static bool is_like(const char *name, const char *wanted)
 {
-	size_t n = strlen(name), wanted = strlen(s->wanted);
+	size_t n = name ? strlen(name) : 0, m = strlen(wanted);
+
+	return n >= 3 && m >= 3 && strncasecmp(name, wanted, n < m ? n : m) == 0;
+}
+
+static void compare_names(struct name_search *s, uint32_t pid, const struct process_names *names)
+{
+	char label[PROCESS_LABEL_BYTES];
 	unsigned i;
 
-	s->found |= text_same_fold(name, s->wanted);
-	if (n < 3 || wanted < 3 || strncasecmp(name, s->wanted, n < wanted ? n : wanted) != 0)
+	process_names_label(names, label);
+	if (process_names_match(names, s->wanted)) {
+		if (s->nmeant++ < MEANT_MAX) {
+			buf_puts(&s->meant, s->nmeant > 1 ? ", " : "");
+			utf8_put_clean(&s->meant, label, strlen(label), SIZE_MAX);
+			buf_printf(&s->meant, " (%" PRIu32 ")", pid);
+		}
 		return;
-	s->found |= !whole && n < wanted;    /* nobody may see the rest of it: no doubt without a reason */
-	for (i = 0; i < s->nlike && strcmp(s->like[i], name) != 0; i++)
+	}
+	if (!is_like(names->file, s->wanted) && !is_like(names->comm, s->wanted) &&
+	    !is_like(names->called, s->wanted) && !is_like(names->script, s->wanted))
+		return;
+	for (i = 0; i < s->nlike && strcmp(s->like[i], label) != 0; i++)
 		;
 	if (i == s->nlike && i < LIKE_MAX)
-		snprintf(s->like[s->nlike++], sizeof(s->like[0]), "%s", name);
+		memcpy(s->like[s->nlike++], label, sizeof(label));
 }
 
-static void note_name(void *ctx, uint32_t pid, const char *name, bool whole)
+static void note_names(void *ctx, uint32_t pid, const struct process_names *names)
 {
-	const struct name_searches *s = ctx;
+	struct name_searches *s = ctx;
 	unsigned i;
 
-	(void)pid;
 	for (i = 0; i < s->n; i++)
-		compare_name(&s->all[i], name, whole);
+		compare_names(&s->all[i], pid, names);
 }
 
-/* One that is to start later is no mistake; 'python3' is one where 'python3.11' runs. */
+/* NULL = there is no name among them, or nobody knows what runs; searches_free() it. */
+static struct name_searches *search_names(const struct process_filter *f)
+{
+	struct name_searches *s = calloc(1, sizeof(*s));
+	unsigned i;
+
+	for (i = 0; s && i < f->n; i++)
+		if (!f->items[i].pid)
+			s->all[s->n++].wanted = f->items[i].name;
+	if (s && (!s->n || !running_each(note_names, s))) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void searches_free(struct name_searches *s)
+{
+	unsigned i;
+
+	for (i = 0; s && i < s->n; i++)
+		buf_free(&s->all[i].meant);
+	free(s);
+}
+
+/* A process that is to start later is no mistake; 'pyth' is one where 'python3' runs. */
 static void doubt_names(const struct process_filter *f, struct buf *out)
 {
-	struct name_searches s = {.all = calloc((size_t)f->n + 1, sizeof(*s.all))};
+	struct name_searches *s = search_names(f);
 	unsigned i, k;
 
-	for (i = 0; s.all && i < f->n; i++)
-		if (!f->items[i].pid)
-			s.all[s.n++].wanted = f->items[i].name;
-	if (s.n && !running_each(note_name, &s))
-		s.n = 0;
-	for (i = 0; i < s.n; i++) {
-		if (s.all[i].found || !s.all[i].nlike)
+	for (i = 0; s && i < s->n; i++) {
+		const struct name_search *one = &s->all[i];
+
+		if (one->nmeant || !one->nlike)
 			continue;
-		buf_printf(out, "%sno process has the name '%s' now, which is that of its executable's file; there is ",
-			   out->len ? "; " : "", s.all[i].wanted);
-		for (k = 0; k < s.all[i].nlike; k++)
-			buf_printf(out, "%s'%s'", k ? ", " : "", s.all[i].like[k]);
+		buf_printf(out, "%sno process is called '%s' now; there is ", out->len ? "; " : "",
+			   one->wanted);
+		for (k = 0; k < one->nlike; k++) {
+			buf_puts(out, k ? ", '" : "'");
+			utf8_put_clean(out, one->like[k], strlen(one->like[k]), SIZE_MAX);
+			buf_putc(out, '\'');
+		}
 	}
-	free(s.all);
+	searches_free(s);
+}
+
+void cmd_put_meant(const struct process_filter *f, struct buf *out)
+{
+	struct name_searches *s = search_names(f);
+	unsigned i;
+
+	for (i = 0; s && i < s->n; i++) {
+		const struct name_search *one = &s->all[i];
+
+		if (!one->nmeant && one->nlike)      /* doubt_names() says it */
+			continue;
+		buf_puts(out, out->len ? "; " : "");
+		if (one->nmeant)
+			buf_printf(out, "'%s' now means %s", one->wanted, buf_text(&one->meant));
+		else
+			buf_printf(out, "no process is called '%s' now", one->wanted);
+		if (one->nmeant > MEANT_MAX)
+			buf_printf(out, " and %u more", one->nmeant - MEANT_MAX);
+	}
+	searches_free(s);
 }
 
 struct dotnet_search {
@@ -468,11 +531,11 @@ struct dotnet_search {
 	bool found;
 };
 
-static void note_dotnet(void *ctx, uint32_t pid, const char *name)
+static void note_dotnet(void *ctx, uint32_t pid, const struct process_names *names)
 {
 	struct dotnet_search *s = ctx;
 
-	s->found |= process_filter_pass_named(s->processes, pid, name);
+	s->found |= process_filter_pass_named(s->processes, pid, names);
 }
 
 /* How long a program takes to stand still, and background collections, no runtime but .NET tells. */
@@ -526,6 +589,18 @@ void cmd_rule_doubts(const struct trigger *t, struct buf *out)
 	for (i = 0; t->ops->wish(t, i, &wish); i++)
 		doubt_event(&wish, out);
 	doubt_dotnet(t, wish.processes, out);
+}
+
+void cmd_rule_meant(const struct trigger *t, struct buf *out)
+{
+	const struct trigger *part;
+	struct trigger_wish wish;
+	unsigned i;
+
+	for (i = 0; t->ops->part && (part = t->ops->part(t, i)) != NULL; i++)
+		cmd_rule_meant(part, out);
+	if (t->ops->wish && t->ops->wish(t, 0, &wish) && wish.processes)
+		cmd_put_meant(wish.processes, out);
 }
 
 /* Whether a live source of this system delivers what one of these says. */

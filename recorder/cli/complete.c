@@ -60,19 +60,17 @@ static void offer_formats(struct completion *c)
 }
 
 /* Each name once, without the file's name that a list has behind it in brackets. */
-static void offer_process(void *ctx, uint32_t pid, const char *name, bool whole)
+static void offer_process(void *ctx, uint32_t pid, const struct process_names *names)
 {
-	const char *bracket = strstr(name, " [");
+	const char *name = process_names_typed(names);
 	struct completion *c = ctx;
-	char line[PROCESS_LABEL_BYTES + 2], about[40];
-	int n = bracket ? (int)(bracket - name) : (int)strlen(name);
+	char line[PROCESS_LABEL_BYTES], about[40];
 
-	(void)whole;
-	snprintf(line, sizeof(line), "%.*s\t", n, name);
+	snprintf(line, sizeof(line), "%.255s	", name);
 	if (strstr(buf_text(&c->out), line))
 		return;
 	snprintf(about, sizeof(about), "process %" PRIu32, pid);
-	offer(c, name, (size_t)n, about);
+	offer(c, name, strlen(name), about);
 }
 
 static int offer_incident(void *ctx, const struct incident_head *h)

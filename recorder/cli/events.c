@@ -60,13 +60,7 @@ static const char *name_of(const struct event *e)
 
 static bool is_process(const struct listing *l, const struct event *e)
 {
-	char pid[16];
-
-	if (!e->process)
-		return false;
-	snprintf(pid, sizeof(pid), "%" PRIu32, e->process->pid);
-	return strcmp(l->o->process, pid) == 0 ||
-	       text_same_fold(process_name(e->process), l->process);
+	return e->process && process_is_meant(e->process, l->o->process);
 }
 
 static bool is_wanted(struct listing *l, const struct event *e)
@@ -253,9 +247,10 @@ static void put_text_event(struct listing *l, const struct event *e,
 
 	buf_printf(out, "%12.3f  ", ms_of(e, origin));
 	if (e->process) {
-		const char *name = process_name(e->process);
+		char label[PROCESS_LABEL_BYTES];
 
-		utf8_put_clean(out, name, strlen(name), SIZE_MAX);
+		process_label(e->process, label);
+		utf8_put_clean(out, label, strlen(label), SIZE_MAX);
 		buf_printf(out, "(%" PRIu32 ")", e->process->pid);
 	} else {
 		buf_putc(out, '-');
@@ -408,14 +403,6 @@ static void listing_free(struct listing *l)
 	buf_free(&l->colored);
 }
 
-/* The display name of a process has no ".exe". */
-static char *without_exe(const char *name)
-{
-	size_t n = name ? strlen(name) : 0;
-
-	return name ? text_dup(name, n > 4 && text_same_fold(name + n - 4, ".exe") ? n - 4 : n) : NULL;
-}
-
 /* ---- what there is ------------------------------------------------------------------------------- */
 
 static int list_events(const struct options *o, struct err *err)
@@ -500,7 +487,7 @@ static int watch(struct listing *l, struct live *live, struct needs *needs, stru
 
 static int watch_events(const struct options *o, struct err *err)
 {
-	struct listing l = {.o = o, .process = o->process, .err = err, .columns = fit_columns(),
+	struct listing l = {.o = o, .err = err, .columns = fit_columns(),
 			    .color = color_wanted(o)};
 	struct needs *needs = calloc(1, sizeof(*needs));
 	struct live live = {.needs = needs, .for_ns = (uint64_t)o->seconds_ns,
@@ -522,21 +509,16 @@ static int watch_events(const struct options *o, struct err *err)
 
 int cmd_events(const struct options *o, struct err *err)
 {
-	char *process = without_exe(o->process);
-	struct listing l = {.o = o, .process = process, .err = err, .columns = fit_columns(),
+	struct listing l = {.o = o, .err = err, .columns = fit_columns(),
 			    .color = color_wanted(o)};
 	struct trace t = {.ops = file_sources(o->capture.file)[0], .path = o->capture.file, .each = each, .ctx = &l};
 	char number[CMD_NUMBER_BYTES], of[CMD_NUMBER_BYTES];
 	int rc = 0, closed;
 
-	if (!o->capture.file) {
-		free(process);
+	if (!o->capture.file)
 		return o->live ? watch_events(o, err) : list_events(o, err);
-	}
 	if (o->live)
 		rc = err_set(err, ERR_USAGE, "events: --live is of this machine, --from of a file: give one of them");
-	else if (o->process && !process)
-		rc = err_memory(err, "for the list of events");
 	if (!rc)
 		rc = cmd_file_there(o->capture.file, err);
 	if (!rc)
@@ -556,6 +538,5 @@ int cmd_events(const struct options *o, struct err *err)
 	else if (!rc && o->count && !o->json)
 		cmd_note("%s events of %s", text_count(l.shown, number), text_count(t.events, of));
 	listing_free(&l);
-	free(process);
 	return rc;
 }

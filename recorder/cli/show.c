@@ -451,15 +451,14 @@ struct page {
 
 static void put_process_name(const struct page *p, uint32_t process)
 {
-	const struct incident_process *named;
+	char label[PROCESS_LABEL_BYTES];
 
 	if (process == UINT32_MAX) {
 		buf_puts(p->out, "(no process)");
 		return;
 	}
-	named = &p->in->processes[process];
-	put_cut(p->out, named->name, 60);
-	buf_printf(p->out, " (%" PRIu32 ")", named->pid);
+	put_cut(p->out, incident_process_label(p->in, process, label), 60);
+	buf_printf(p->out, " (%" PRIu32 ")", p->in->processes[process].pid);
 }
 
 /* Whether its stacks can be trusted, in shares of its samples. */

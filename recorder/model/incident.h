@@ -52,6 +52,12 @@ struct incident_process {
 	const char *name, *cmdline;          /* never NULL */
 };
 
+/* Its names, with what they point to. */
+struct incident_names {
+	struct process_names is;
+	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
+};
+
 struct incident_thread {
 	uint32_t process;                    /* index */
 	uint32_t tid;
@@ -225,5 +231,14 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
  * the incident as it was recorded, so clean it (utf8_put_clean) where it is printed.
  */
 const char *incident_frame_module(const struct incident *in, uint32_t frame);
+
+/*
+ * The names of a process, by its index. Its short name is that of its first thread, if the incident
+ * lists that.
+ */
+void incident_process_names(const struct incident *in, uint32_t process, struct incident_names *out);
+/* For lists: see process_names_label(). */
+const char *incident_process_label(const struct incident *in, uint32_t process,
+				   char out[PROCESS_LABEL_BYTES]);
 
 #endif

@@ -23,41 +23,56 @@ void incident_count(struct incident *in)
 
 /* ---- who ------------------------------------------------------------------------------------- */
 
-static char lower(char c)
+/* comm: of its first thread; NULL = not known */
+static void names_of(const struct incident_process *p, const char *comm, struct incident_names *out)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	process_names_of_command(p->name, p->cmdline, out->called, out->script);
+	out->is = (struct process_names){.file = p->name, .comm = comm, .called = out->called,
+					 .script = out->script};
 }
 
-/* ASCII letters in either case: the same on every host. */
-static bool same_name(const char *a, const char *b, size_t nb)
+static bool is_first_thread(const struct incident *in, uint32_t thread)
 {
-	size_t i;
+	return in->threads[thread].tid == in->processes[in->threads[thread].process].pid;
+}
 
-	for (i = 0; i < nb; i++) {
-		if (!a[i] || lower(a[i]) != lower(b[i]))
-			return false;
+void incident_process_names(const struct incident *in, uint32_t process, struct incident_names *out)
+{
+	const char *comm = NULL;
+	uint32_t i;
+
+	for (i = 0; i < in->nthreads && !comm; i++)
+		if (in->threads[i].process == process && is_first_thread(in, i))
+			comm = in->threads[i].name;
+	names_of(&in->processes[process], comm, out);
+}
+
+const char *incident_process_label(const struct incident *in, uint32_t process,
+				   char out[PROCESS_LABEL_BYTES])
+{
+	struct incident_names names;
+
+	incident_process_names(in, process, &names);
+	return process_names_label(&names.is, out);
+}
+
+/* meant[process]: whether who is its pid or one of its names; NULL = no memory. */
+static bool *find_processes(const struct incident *in, const char *who)
+{
+	const char **comm = calloc((size_t)in->nprocesses + 1, sizeof(*comm));
+	bool *meant = comm ? malloc((size_t)in->nprocesses + 1) : NULL;
+	struct incident_names names;
+	uint32_t i;
+
+	for (i = 0; meant && i < in->nthreads; i++)
+		if (is_first_thread(in, i))
+			comm[in->threads[i].process] = in->threads[i].name;
+	for (i = 0; meant && i < in->nprocesses; i++) {
+		names_of(&in->processes[i], comm[i], &names);
+		meant[i] = process_names_mean(&names.is, in->processes[i].pid, who);
 	}
-	return !a[nb];
-}
-
-/* Names have no ".exe", so one that is asked for is not held against the asker. */
-static bool process_matches(const struct incident_process *p, const char *asked)
-{
-	size_t n = strlen(asked);
-	char pid[16];
-
-	snprintf(pid, sizeof(pid), "%" PRIu32, p->pid);
-	return strcmp(pid, asked) == 0 || same_name(p->name, asked, n) ||
-	       (n > 4 && same_name(asked + n - 4, ".exe", 4) && same_name(p->name, asked, n - 4));
-}
-
-static bool thread_matches(const struct incident *in, uint32_t thread,
-			   const struct incident_filter *filter)
-{
-	const struct incident_thread *t = &in->threads[thread];
-
-	return (!filter->tid || t->tid == filter->tid) &&
-	       (!filter->process || process_matches(&in->processes[t->process], filter->process));
+	free(comm);
+	return meant;
 }
 
 /* The processes or threads with most samples, for who asked for another. */
@@ -66,6 +81,7 @@ static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 	uint32_t n = tids ? in->nthreads : in->nprocesses;
 	uint64_t *counts = calloc((size_t)n + 1, sizeof(*counts));
 	uint32_t i, best, listed, thread;
+	char label[PROCESS_LABEL_BYTES];
 
 	for (i = 0; counts && i < in->nsamples; i++) {
 		thread = in->samples[i].thread;
@@ -82,8 +98,8 @@ static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 		if (tids)
 			buf_printf(out, "%" PRIu32, in->threads[best].tid);
 		else
-			buf_printf(out, "%.40s (%" PRIu32 ")", in->processes[best].name,
-				   in->processes[best].pid);
+			buf_printf(out, "%.80s (%" PRIu32 ")",
+				   incident_process_label(in, best, label), in->processes[best].pid);
 	}
 	free(counts);
 }
@@ -117,16 +133,21 @@ static bool is_idle(const struct incident *in, uint32_t thread)
 static int choose_threads(const struct incident *in, const struct incident_filter *filter,
 			  bool *keep, struct err *err)
 {
+	bool *meant = filter->process ? find_processes(in, filter->process) : NULL;
 	bool all = !filter->process && !filter->tid, found = all;
 	uint32_t i;
 
+	if (filter->process && !meant)
+		return err_memory(err, "while filtering an incident");
 	for (i = 0; i < in->nthreads; i++) {
-		keep[i] = all || thread_matches(in, i, filter);
+		keep[i] = (!filter->tid || in->threads[i].tid == filter->tid) &&
+			  (!meant || meant[in->threads[i].process]);
 		found |= keep[i];
 		if (filter->no_idle && is_idle(in, i))
 			keep[i] = false;
 	}
 	keep[in->nthreads] = all;
+	free(meant);
 	return found ? 0 : nobody(in, filter, err);
 }
 

@@ -53,6 +53,7 @@ struct needs {
 	struct need_log logs[NEEDS_MAX_LOGS];
 	uint32_t nlogs;
 	bool endings;                       /* how processes ended: exit code, signal */
+	bool command_lines;                 /* those of new processes, at once */
 	bool perf_maps;                     /* programs are asked to write maps of their jitted code */
 	struct need_event events[NEEDS_MAX_EVENTS];
 	uint32_t nevents;

@@ -249,7 +249,7 @@ const char *process_name(const struct process *process)
 	return name ? name : "?";
 }
 
-static struct process_names names_of(const struct process *process)
+struct process_names process_names_of(const struct process *process)
 {
 	const char *called = atomic_load(&process->command_names);
 
@@ -261,14 +261,21 @@ static struct process_names names_of(const struct process *process)
 
 bool process_is_called(const struct process *process, const char *wanted)
 {
-	struct process_names names = names_of(process);
+	struct process_names names = process_names_of(process);
 
 	return process_names_match(&names, wanted);
 }
 
+bool process_is_meant(const struct process *process, const char *who)
+{
+	struct process_names names = process_names_of(process);
+
+	return process_names_mean(&names, process->pid, who);
+}
+
 const char *process_label(const struct process *process, char out[PROCESS_LABEL_BYTES])
 {
-	struct process_names names = names_of(process);
+	struct process_names names = process_names_of(process);
 
 	return process_names_label(&names, out);
 }

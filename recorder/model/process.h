@@ -92,10 +92,14 @@ void process_unref(struct process *process);
 const char *process_name(const struct process *process);
 
 /*
- * Whether people mean it by this name: see process_name.h. Names may still come: the executable's
- * within ms, those of the command line once the symbol worker or the source has read it.
+ * The names that it answers to, and whether people mean it by one: see process_name.h. Names may
+ * still come: the executable's within ms, those of the command line once the symbol worker or the
+ * source has read it.
  */
+struct process_names process_names_of(const struct process *process);
 bool process_is_called(const struct process *process, const char *wanted);
+/* The same for a pid or a name. */
+bool process_is_meant(const struct process *process, const char *who);
 /* For sentences and lists: "sh [dash]". */
 const char *process_label(const struct process *process, char out[PROCESS_LABEL_BYTES]);
 

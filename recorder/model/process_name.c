@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "base/text.h"
 
-#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -274,24 +274,34 @@ bool process_names_match(const struct process_names *names, const char *wanted)
 	       !is_cut_of(comm, names->called) && !is_cut_of(comm, names->script);
 }
 
-static const char *typed_name(const struct process_names *names)
+bool process_names_mean(const struct process_names *names, uint32_t pid, const char *who)
 {
-	if (!names->comm || !*names->comm)
-		return NULL;
-	if (is_cut_of(names->comm, names->called))
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, pid);
+	return strcmp(text, who) == 0 || process_names_match(names, who);
+}
+
+const char *process_names_typed(const struct process_names *names)
+{
+	const char *comm = names->comm ? names->comm : "";
+
+	if (*comm && is_cut_of(comm, names->called))
 		return names->called;
-	return is_cut_of(names->comm, names->script) ? names->script : NULL;
+	if (*comm && is_cut_of(comm, names->script))
+		return names->script;
+	if (names->file && *names->file)
+		return names->file;
+	return *comm ? comm : "?";
 }
 
 const char *process_names_label(const struct process_names *names, char out[PROCESS_LABEL_BYTES])
 {
-	const char *typed = typed_name(names), *file = names->file;
+	const char *typed = process_names_typed(names), *file = names->file;
 
-	if (!file || !*file)
-		file = names->comm && *names->comm ? names->comm : "?";
-	if (typed && !same_name(file, typed))
+	if (file && *file && !same_name(file, typed))
 		snprintf(out, PROCESS_LABEL_BYTES, "%s [%.255s]", typed, file);
 	else
-		snprintf(out, PROCESS_LABEL_BYTES, "%.255s", file);
+		snprintf(out, PROCESS_LABEL_BYTES, "%.255s", file && *file ? file : typed);
 	return out;
 }

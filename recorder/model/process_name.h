@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define PROCESS_CALLED_BYTES 64u             /* of called and script; longer ones are not known */
 #define PROCESS_LABEL_BYTES 336u
@@ -41,12 +42,15 @@ void process_names_of_command(const char *file, const char *cmdline,
 
 /* Whether one of its names is this one. */
 bool process_names_match(const struct process_names *names, const char *wanted);
+/* Whether people mean it by this: its pid, or one of its names. */
+bool process_names_mean(const struct process_names *names, uint32_t pid, const char *who);
 
 /*
- * The name for lists: what people typed, with the file's in brackets when that is another one:
- * "sh [dash]", "manage.py [python3.11]", "nginx". What people typed is argv[0]'s base name or the
- * script's, if the kernel's short name says the same; otherwise the file's name stands alone.
+ * What people typed: argv[0]'s base name or the script's, if the kernel's short name says the same;
+ * else the file's name, else the short name, else "?".
  */
+const char *process_names_typed(const struct process_names *names);
+/* For lists, with the file's name in brackets when it is another one: "sh [dash]", "nginx". */
 const char *process_names_label(const struct process_names *names, char out[PROCESS_LABEL_BYTES]);
 
 /* How long a name is without ".exe", in any case. */

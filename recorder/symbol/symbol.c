@@ -183,15 +183,16 @@ static void name_frame(struct symbols *s, struct frame *frame)
  * A process that has ended, or a kernel thread, stays without. /proc tells what the pid runs now,
  * which may be the next exec already: the short name must still be the one that this process had.
  */
-static void read_cmdline(struct symbols *s, struct process *process)
+void symbols_read_command_line(struct processes *processes, struct process *process)
 {
 	struct buf text = {.max_bytes = PROCESS_CMDLINE_MAX};
 	const char *comm = atomic_load(&process->comm);
 	char comm_now[16];
 
-	if (!atomic_load(&process->cmdline) && !symbol_cmdline(process->pid, &text, NULL) &&
-	    text.len && symbol_comm(process->pid, comm_now) && comm && !strcmp(comm, comm_now))
-		process_set_cmdline(s->processes, process, buf_text(&text));
+	if (comm && !atomic_load(&process->cmdline) &&
+	    !symbol_cmdline(process->pid, &text, NULL) && text.len &&
+	    symbol_comm(process->pid, comm_now) && !strcmp(comm, comm_now))
+		process_set_cmdline(processes, process, buf_text(&text));
 	buf_free(&text);
 }
 
@@ -205,7 +206,7 @@ static void handle(struct symbols *s, const struct request *r)
 		cache_open(s->cache, r->at.object, r->pid);
 		break;
 	case REQUEST_PROCESS:
-		read_cmdline(s, r->at.process);
+		symbols_read_command_line(s->processes, r->at.process);
 		break;
 	}
 }

@@ -41,6 +41,8 @@ void symbols_want(struct symbols *s, struct frame *frame);
 void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid);
 /* Merge thread: read the process's command line before it ends. */
 void symbols_process(struct symbols *s, struct process *process);
+/* Any thread: read it now, unless it is known. Opens files of /proc. */
+void symbols_read_command_line(struct processes *processes, struct process *process);
 
 /*
  * Have the worker name these frames before any other, and wait for it at most timeout_ns; several

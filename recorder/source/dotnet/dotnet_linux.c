@@ -170,7 +170,7 @@ static void deliver(void *ctx, const struct dotnet_queued *held)
 			   ? thread_add(s->cfg.processes, process, (uint32_t)held->event.tid) : NULL;
 	put(s, &e);
 	if (process)
-		gc_counters_program(s->counters, process->pid, process_name(process));
+		gc_counters_program(s->counters, process);
 	gc_counters_event(s->counters, process ? process->pid : 0, &e);
 	if (process)
 		process_unref(process);

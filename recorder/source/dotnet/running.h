@@ -4,11 +4,10 @@
 #ifndef SOURCE_DOTNET_RUNNING_H
 #define SOURCE_DOTNET_RUNNING_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "model/process_name.h"
 
-/* name: of the executable, without its folder. Those of containers with file systems of their own are left out. */
-typedef void dotnet_running_one(void *ctx, uint32_t pid, const char *name);
+/* Those of containers with file systems of their own are left out. */
+typedef void dotnet_running_one(void *ctx, uint32_t pid, const struct process_names *names);
 
 /* Each to one(), some may come twice. false = who they are is not known on this system. */
 bool dotnet_running(dotnet_running_one *one, void *ctx);

@@ -1,10 +1,7 @@
 #include "source/dotnet/running.h"
 
-#include "base/text.h"
 #include "source/dotnet/find_linux.h"
-
-#include <stdio.h>
-#include <unistd.h>
+#include "source/host/proc_pid_linux.h"
 
 struct teller {
 	dotnet_running_one *one;
@@ -14,13 +11,10 @@ struct teller {
 static void tell(void *ctx, const struct dotnet_socket *socket)
 {
 	const struct teller *t = ctx;
-	char path[40], target[4096];
-	ssize_t n;
+	struct proc_names p;
 
-	snprintf(path, sizeof(path), "/proc/%u/exe", socket->pid);
-	n = readlink(path, target, sizeof(target) - 1);
-	target[n > 0 ? n : 0] = '\0';
-	t->one(t->ctx, socket->pid, text_base_name(target));
+	if (proc_names_read(socket->pid, &p))
+		t->one(t->ctx, socket->pid, &p.is);
 }
 
 bool dotnet_running(dotnet_running_one *one, void *ctx)

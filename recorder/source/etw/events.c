@@ -330,15 +330,8 @@ static double value_of(const struct etw_events *s, const struct etw_whole *w, en
 
 static bool is_wanted_process(const struct etw_events *s, const struct process *process)
 {
-	char pid[16];
-
-	if (!s->cfg.capture.only_process)
-		return true;
-	if (!process)
-		return false;
-	snprintf(pid, sizeof(pid), "%" PRIu32, process->pid);
-	return strcmp(s->cfg.capture.only_process, pid) == 0 ||
-	       text_same_fold(s->cfg.capture.only_process, process_name(process));
+	return !s->cfg.capture.only_process ||
+	       (process && process_is_meant(process, s->cfg.capture.only_process));
 }
 
 /* Then its stack is that of who ended a wait, perhaps one of a wanted process. */

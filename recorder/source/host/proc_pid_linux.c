@@ -1,6 +1,8 @@
 #include "source/host/proc_pid_linux.h"
 
 #include "base/os.h"
+#include "model/process.h"
+#include "symbol/symbol_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +46,22 @@ bool proc_pid_read(uint32_t pid, struct proc_pid *out)
 	exe[n > 0 ? n : 0] = '\0';
 	out->from_exe = n > 0;
 	proc_display_name(exe, out->comm, out->name, sizeof(out->name));
+	return true;
+}
+
+bool proc_names_read(uint32_t pid, struct proc_names *out)
+{
+	struct buf cmdline = {.max_bytes = PROCESS_CMDLINE_MAX};
+
+	if (!proc_pid_read(pid, &out->process))
+		return false;
+	out->is = (struct process_names){
+		.file = out->process.from_exe ? out->process.name : NULL,
+		.comm = out->process.comm, .called = out->called, .script = out->script,
+	};
+	symbol_cmdline(pid, &cmdline, NULL);
+	process_names_of_command(out->is.file, buf_text(&cmdline), out->called, out->script);
+	buf_free(&cmdline);
 	return true;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SOURCE_PROC_PID_LINUX_H
 #define SOURCE_PROC_PID_LINUX_H
 
+#include "model/process_name.h"
 #include "source/host/proc_parse.h"
 
 struct proc_pid {
@@ -15,6 +16,14 @@ struct proc_pid {
 
 /* false when there is none, or /proc hides it. */
 bool proc_pid_read(uint32_t pid, struct proc_pid *out);
+
+/* The same with all names of the process; is points into the rest. */
+struct proc_names {
+	struct process_names is;
+	struct proc_pid process;
+	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
+};
+bool proc_names_read(uint32_t pid, struct proc_names *out);
 
 /* What it calls itself, in its own namespace of pids (NSpid); 0 = there is none, or /proc hides it. */
 uint32_t proc_pid_inner(uint32_t pid);

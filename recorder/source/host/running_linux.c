@@ -4,19 +4,18 @@
 
 #include <dirent.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool running_each(running_one *one, void *ctx)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	struct proc_pid p;
+	struct proc_names p;
 
 	while (proc && (entry = readdir(proc)) != NULL) {
 		uint32_t pid = (uint32_t)strtoul(entry->d_name, NULL, 10);
 
-		if (pid && proc_pid_read(pid, &p))
-			one(ctx, pid, p.name, p.from_exe || strlen(p.name) != RUNNING_CUT_BYTES);
+		if (pid && proc_names_read(pid, &p))
+			one(ctx, pid, &p.is);
 	}
 	if (proc)
 		closedir(proc);

@@ -176,7 +176,7 @@ static struct process *process_of(struct jvm_source *s, struct jvm *j)
 		process_ref(process);
 	}
 	if (process)
-		gc_counters_program(s->counters, j->pid, process_name(process));
+		gc_counters_program(s->counters, process);
 	return process;
 }
 

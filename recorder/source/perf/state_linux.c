@@ -7,12 +7,12 @@
 #include "base/table.h"
 #include "source/perf/kernel_symbols.h"
 #include "symbol/kallsyms.h"
+#include "symbol/symbol.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -166,13 +166,16 @@ static void remove_threads_except(struct perf_state *s, struct perf_process *p, 
 
 static bool wanted(const struct perf_state *s, const struct perf_process *p)
 {
-	const char *only = s->cfg.only_process;
-	char pid[16];
+	return !s->cfg.only_process || process_is_meant(p->process, s->cfg.only_process);
+}
 
-	if (!only)
-		return true;
-	snprintf(pid, sizeof(pid), "%u", p->pid);
-	return strcmp(only, pid) == 0 || strcasecmp(only, process_name(p->process)) == 0;
+/* Where somebody asks for names: they may be those of argv[0] or of a script. */
+static void read_command_line(struct perf_state *s, struct perf_process *p)
+{
+	if (s->cfg.command_lines && !p->kernel && !atomic_load(&p->process->cmdline)) {
+		symbols_read_command_line(s->cfg.processes, p->process);
+		p->skipped = !wanted(s, p);
+	}
 }
 
 struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, uint32_t parent_pid,
@@ -238,6 +241,7 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 	process_set_exe(s->cfg.processes, process->process, path);
 	process->exe_known = true;
 	process->skipped = !wanted(s, process);
+	read_command_line(s, process);
 }
 
 /* ---- mappings --------------------------------------------------------------------------------- */
@@ -362,6 +366,7 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 {
 	struct perf_process *parent = known_process(s, r->u.task.parent_pid);
 	const char *comm = parent ? atomic_load(&parent->process->comm) : NULL;
+	const char *cmdline = parent ? atomic_load(&parent->process->cmdline) : NULL;
 
 	if (!parent) {
 		perf_scan_process(s, child->pid, s->cfg.build_ids);
@@ -377,6 +382,8 @@ static void inherit(struct perf_state *s, struct perf_process *child, const stru
 		process_set_comm(s->cfg.processes, child->process, comm);
 	if (parent->exe_known)
 		perf_state_exe(s, child, process_name(parent->process));
+	if (cmdline)
+		process_set_cmdline(s->cfg.processes, child->process, cmdline);
 	child->skipped = !wanted(s, child);
 }
 
@@ -430,6 +437,7 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	p->exe_known = false;
 	p->kernel = false;
 	p->skipped = !wanted(s, p);
+	read_command_line(s, p);
 	t->thread = thread;
 	if (t->memory)
 		t->memory->npairs = 0;
@@ -479,6 +487,7 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 	} else {
 		p->exe_known = true;         /* a program in a memfd: its short name says more */
 	}
+	read_command_line(s, p);             /* again, if exec had not put it there yet */
 	perf_state_map(s, p, &key, r->u.mmap.start, r->u.mmap.start + r->u.mmap.bytes,
 		       r->u.mmap.pgoff);
 }

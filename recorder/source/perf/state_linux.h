@@ -42,6 +42,7 @@ struct perf_state_config {
 	struct queue *queue;
 	struct log *log;
 	const char *only_process;            /* NULL = all */
+	bool command_lines;                  /* read those of new programs at once: needs.h */
 	bool ksymbols;                       /* records tell of BPF programs and trampolines */
 	bool build_ids;                      /* mappings of /proc get them too, to be the same objects */
 };

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "source/host/proc_pid_linux.h"
 #include "symbol/demangle.h"
 
 #include <dirent.h>
@@ -116,6 +117,14 @@ static const char *after(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0 ? text + strlen(head) : NULL;
 }
 
+static bool is_called(const char *pid, const char *name)
+{
+	struct proc_names p;
+
+	return proc_names_read((uint32_t)strtoul(pid, NULL, 10), &p) &&
+	       process_names_match(&p.is, name);
+}
+
 unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROBE_PATH_MAX])
 {
 	const char *name = after(filter, "ProcessName="), *wanted = after(filter, "ProcessID=");
@@ -131,7 +140,7 @@ unsigned throw_programs(const char *filter, char paths[THROW_PROGRAMS_MAX][UPROB
 		snprintf(path, sizeof(path), "/proc/%.16s/exe", entry->d_name);
 		n = readlink(path, target, sizeof(target) - 1);
 		target[n > 0 ? n : 0] = '\0';
-		if (n > 0 && (wanted || text_same_fold(text_base_name(target), name)))
+		if (n > 0 && (wanted || is_called(entry->d_name, name)))
 			add_program(&l, entry->d_name, target);
 	}
 	if (proc)

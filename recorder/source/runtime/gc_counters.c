@@ -37,7 +37,7 @@ struct pause {
 
 struct program {
 	uint32_t pid;
-	char name[PROCESS_NAME_MAX + 1];
+	struct process *process;             /* with a reference */
 	bool is_open, has_bytes;
 	uint64_t open_ns;
 	struct pause pauses[PAUSES_MAX];     /* oldest first */
@@ -170,12 +170,18 @@ int gc_counters_list(const char *pattern, bool json, struct out *out, struct err
 
 /* ---- life -------------------------------------------------------------------------------------- */
 
+static void program_free(struct program *p)
+{
+	process_unref(p->process);
+	free(p);
+}
+
 void gc_counters_free(struct gc_counters *c)
 {
 	if (!c)
 		return;
 	while (c->n)
-		free(c->programs[--c->n]);
+		program_free(c->programs[--c->n]);
 	free(c->programs);
 	free(c->wanted);
 	free(c);
@@ -228,9 +234,9 @@ static struct program *find(struct gc_counters *c, uint32_t pid)
 	return NULL;
 }
 
-void gc_counters_program(struct gc_counters *c, uint32_t pid, const char *name)
+void gc_counters_program(struct gc_counters *c, struct process *process)
 {
-	struct program *p = find(c, pid);
+	struct program *p = find(c, process->pid);
 
 	if (!c || !c->nwanted)
 		return;
@@ -240,10 +246,15 @@ void gc_counters_program(struct gc_counters *c, uint32_t pid, const char *name)
 		p = calloc(1, sizeof(*p));
 		if (!p)
 			return;
-		p->pid = pid;
+		p->pid = process->pid;
 		c->programs[c->n++] = p;
 	}
-	snprintf(p->name, sizeof(p->name), "%s", name);
+	if (p->process != process) {
+		process_ref(process);
+		if (p->process)
+			process_unref(p->process);
+		p->process = process;
+	}
 }
 
 void gc_counters_gone(struct gc_counters *c, uint32_t pid)
@@ -252,7 +263,7 @@ void gc_counters_gone(struct gc_counters *c, uint32_t pid)
 
 	for (i = 0; c && i < c->n; i++)
 		if (c->programs[i]->pid == pid) {
-			free(c->programs[i]);
+			program_free(c->programs[i]);
 			c->programs[i] = c->programs[--c->n];
 			return;
 		}
@@ -380,7 +391,8 @@ static bool is_meant(const struct program *p, const char *instance)
 	char pid[24];
 
 	snprintf(pid, sizeof(pid), "pid=%u", p->pid);
-	return name_equal(instance, GLOBAL) || name_equal(instance, p->name) || name_equal(instance, pid);
+	return name_equal(instance, GLOBAL) || name_equal(instance, pid) ||
+	       process_is_called(p->process, instance);
 }
 
 /* false = there is none now. */

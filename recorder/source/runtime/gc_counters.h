@@ -5,7 +5,7 @@
  *
  * % Time in GC is the share of the last period in which the program stood still for a collection (what
  * .NET Framework called so was the share since the collection before). Collections are counted from the
- * beginning of the recording, those of a JVM from its own. Instances: a program's name (all of that name
+ * beginning of the recording, those of a JVM from its own. Instances: a program's name (all with that name
  * together), pid=N, or _Global_: all programs; of % Time in GC then the highest one. Portable; one thread.
  */
 #ifndef SOURCE_GC_COUNTERS_H
@@ -31,7 +31,7 @@ int gc_counters_new(const struct needs *needs, enum gc_runtime runtime, struct g
 void gc_counters_free(struct gc_counters *c);           /* NULL allowed, here and below */
 
 /* A program that is there, before its first collection too; and one that has ended. */
-void gc_counters_program(struct gc_counters *c, uint32_t pid, const char *name);
+void gc_counters_program(struct gc_counters *c, struct process *process);
 void gc_counters_gone(struct gc_counters *c, uint32_t pid);
 /* GC/SuspendEEStart, GC/RestartEEStop, GC/Start, GC/HeapStats, GC/Pauses (jvm_linux.c); all others do nothing. */
 void gc_counters_event(struct gc_counters *c, uint32_t pid, const struct event *e);

@@ -60,7 +60,7 @@ static void process(uint8_t opcode, int64_t ticks, uint32_t pid, const char *ima
 	etw_int(&b, 0, 8);
 	etw_int(&b, 0, 8);
 	etw_text8(&b, image);
-	etw_text16(&b, "test -v");
+	etw_text16(&b, strcmp(image, "other.exe") == 0 ? "other" : "test -v");
 	kernel(PROCESS, opcode, 4, ticks, 4, 8, &b);
 }
 

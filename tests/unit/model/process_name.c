@@ -201,6 +201,7 @@ static void label_is_what_people_typed_with_the_file_in_brackets(void **state)
 		{{"miner", NULL, "sshd", ""}, "miner"},
 		{{"python3.11", "python3.11", "gunicorn", ""}, "python3.11"},
 		{{NULL, "kworker/0:1", NULL, NULL}, "kworker/0:1"},
+		{{NULL, "my-service-work", "my-service-worker", ""}, "my-service-worker"},
 		{{"", "", "", ""}, "?"},
 		{{NULL, NULL, NULL, NULL}, "?"},
 		{{"App", "App.exe", "app", ""}, "App"},

@@ -13,6 +13,7 @@
 #define T0 (100 * NS_PER_SEC)
 
 static struct needs needs;
+static struct processes *processes;
 static char said[600];
 
 static void say(void *ctx, const struct event *e)
@@ -53,6 +54,13 @@ static void event(struct gc_counters *c, uint32_t pid, uint64_t at_ms, const cha
 	gc_counters_event(c, pid, &e);
 }
 
+static void program(struct gc_counters *c, uint32_t pid, const char *name)
+{
+	static uint64_t start_ns;
+
+	gc_counters_program(c, process_add(processes, pid, ++start_ns, 0, 1, name));
+}
+
 static void pause(struct gc_counters *c, uint32_t pid, uint64_t from_ms, uint64_t to_ms, uint64_t reason)
 {
 	event(c, pid, from_ms, "GC/SuspendEEStart", "Reason", reason);
@@ -68,8 +76,8 @@ static void time_in_gc_is_the_share_of_the_period(void **state)
 	struct gc_counters *c = counters(names, 3);
 
 	(void)state;
-	gc_counters_program(c, 7, "web");
-	gc_counters_program(c, 8, "job");
+	program(c, 7, "web");
+	program(c, 8, "job");
 	pause(c, 7, 100, 150, 1);
 	pause(c, 7, 200, 900, 2);                    /* another reason: no collection */
 	pause(c, 8, 300, 500, 6);
@@ -94,7 +102,7 @@ static void pauses_that_are_told_together_are_in_the_share(void **state)
 	struct gc_counters *c = counters(names, 1);
 
 	(void)state;
-	gc_counters_program(c, 7, "web");
+	program(c, 7, "web");
 	pause(c, 7, 100, 150, 1);
 	gc_counters_event(c, 7, &e);
 	gc_counters_poll(c, T0 + 1000 * MS, say, NULL);
@@ -113,8 +121,8 @@ static void collections_are_counted_by_generation_and_bytes_added(void **state)
 	(void)state;
 	gc_counters_poll(c, T0 + 1000 * MS, say, NULL);
 	assert_string_equal(said, "0 absent absent ");
-	gc_counters_program(c, 7, "web");
-	gc_counters_program(c, 8, "web");
+	program(c, 7, "web");
+	program(c, 8, "web");
 	event(c, 7, 1100, "GC/Start", "Depth", 0);
 	event(c, 8, 1100, "GC/Start", "Depth", 0);
 	event(c, 8, 1200, "GC/Start", "Depth", 2);
@@ -138,8 +146,8 @@ static void a_jvm_s_heap_is_what_it_says(void **state)
 	(void)state;
 	assert_true(gc_counters_want_bytes(c));
 	gc_counters_bytes(c, 7, 5);                  /* a program that it was not told of */
-	gc_counters_program(c, 7, "java");
-	gc_counters_program(c, 8, "java");
+	program(c, 7, "java");
+	program(c, 8, "java");
 	gc_counters_bytes(c, 7, 1000);
 	gc_counters_poll(c, T0 + 1000 * MS, say, NULL);
 	assert_string_equal(said, "1000 absent ");
@@ -161,7 +169,7 @@ static void a_thousand_pauses_in_a_period_are_all_in_the_share(void **state)
 	unsigned i;
 
 	(void)state;
-	gc_counters_program(c, 7, "web");
+	program(c, 7, "web");
 	for (i = 0; i < 490; i++)
 		pause(c, 7, 10 + 2 * i, 11 + 2 * i, 1);
 	gc_counters_poll(c, T0 + 1000 * MS, say, NULL);
@@ -183,6 +191,19 @@ static void a_name_that_is_wrong_is_told_the_nearest(void **state)
 	assert_non_null(strstr(err.text, "it has '% Time in GC', '# Gen 0 Collections', "));
 }
 
+static int open_processes(void **state)
+{
+	(void)state;
+	return processes_new(&processes, NULL);
+}
+
+static int close_processes(void **state)
+{
+	(void)state;
+	processes_free(processes);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,5 +215,5 @@ int main(void)
 		cmocka_unit_test(a_name_that_is_wrong_is_told_the_nearest),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, open_processes, close_processes);
 }
