@@ -225,7 +225,8 @@ $(BUILD)/headers:
 	@mkdir -p $(@D)
 	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h pcre2.h $(headers_$(HOST)) | \
 	    $(CC) $(flags_$(HOST)) -DPCRE2_CODE_UNIT_WIDTH=8 -E - >/dev/null 2>$@.log || { tail -n 3 $@.log >&2; \
-	    echo "$(VARIANT): no compiler ($(CC)), or no header of a library: run 'make deps'" >&2; \
+	    echo "$(VARIANT): no compiler ($(CC)), or no header of a library: run" \
+	        "'make deps$(if $(filter linux,$(VARIANT)),-linux)'" >&2; \
 	    exit 1; }
 	@touch $@
 
@@ -234,7 +235,7 @@ $(BUILD)/headers:
 # ---- targets -------------------------------------------------------------------------------------
 
 .PHONY: FORCE all windows programs objects goals deps deps-linux demo unit check check-asan check-tsan \
-        bench bench-stacks bench-beside fuzz install uninstall clean distclean help
+        check-bare bench bench-stacks bench-beside fuzz install uninstall clean distclean help
 
 all: $(recorder) ## build/linux/recorder (the default)
 
@@ -280,6 +281,9 @@ tsan_programs = $(foreach t,model/ring model/queue symbol/worker engine/engine e
 check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
 	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs)'
 	@tests/run.sh $(tsan_programs)
+
+check-bare: deps ## demo, install and deps in a minimal Debian, minutes: tests/support/check_bare.sh
+	@tests/support/check_bare.sh
 
 bench: deps ## measure: tests/bench/run.sh
 	$(Q)$(MAKE) programs

@@ -60,6 +60,7 @@ libc6-dbg                folder  /usr/lib/debug/.build-id
 chromium                 command chromium
 zsh                      command zsh
 fish                     command fish
+mmdebstrap               command mmdebstrap
 libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 
@@ -271,7 +272,6 @@ unpack_source()
 	done
 	dpkg-source --no-check -x "$1"_*.dsc "$1" >>"$1.log" 2>&1 ||
 		{ tail -n 5 "$1.log" >&2; die "cannot unpack $1"; }
-	cd "$1"
 }
 
 # In the functions below every step is chained by &&: they run where "set -e" does not reach.
@@ -335,10 +335,10 @@ build_libiberty()
 			xmalloc.c xstrdup.c xexit.c
 }
 
+# In the unpacked source $work/$1.
 build()
 {
-	mkdir -p "$out/lib" "$out/include"
-	unpack_source "$1"
+	cd "$work/$1"
 	if ! "build_$1" >>"$work/$1.log" 2>&1; then
 		tail -n 20 "$work/$1.log" >&2
 		die "building $1 for Windows failed"
@@ -359,10 +359,20 @@ build_windows_libraries()
 	mkdir -p "$deps"
 	work=$(mktemp -d "$deps/work.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
+	mkdir -p "$out/lib" "$out/include"
 	read_source_lists
 	for name in $need; do
-		build "$name"
+		unpack_source "$name"
 	done
+	pids=
+	for name in $need; do
+		build "$name" &
+		pids="$pids $!"
+	done
+	for pid in $pids; do
+		wait "$pid" || failed=1
+	done
+	[ ! "${failed:-}" ] || exit 1
 }
 
 case ${1:-} in
