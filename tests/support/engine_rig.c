@@ -2,13 +2,10 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct source_ops *const synthetic_only[] = {&synthetic_source, NULL};
 

@@ -1,12 +1,8 @@
 #include "tests/support/etl_taking.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct etl_taking taking;
 

@@ -1,13 +1,9 @@
 #include "tests/support/etw_stack_lab.h"
 
 #include "source/etw/class.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct script script;
 struct result result;

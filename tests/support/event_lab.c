@@ -2,15 +2,12 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define FIELDS_MAX 16u
 

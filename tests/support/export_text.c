@@ -2,14 +2,11 @@
 
 #include "base/os.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 const struct export_options export_defaults = {.annotate = true, .ids = true};
 

@@ -1,16 +1,13 @@
 #include "tests/support/export_totals.h"
 
 #include "base/varint.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 #define LINE_MAX_BYTES 200000

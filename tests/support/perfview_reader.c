@@ -1,11 +1,8 @@
 #include "tests/support/perfview_reader.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct reader {
 	const char *at;

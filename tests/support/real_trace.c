@@ -1,12 +1,9 @@
 #include "real_trace.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 const char *real_trace(const char *name)
 {

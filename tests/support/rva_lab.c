@@ -2,14 +2,11 @@
 
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 void rva_lab_load(const char *name, struct buf *out)
 {

@@ -1,18 +1,15 @@
 #include "tests/support/store_lab.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
 #include <sqlite3.h>
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the lab -------------------------------------------------------------------------------- */
 

@@ -1,13 +1,10 @@
 #include "symbol_world.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 void symbol_world_open(struct symbol_world *w, const struct symbol_env *env, struct log *log)
 {

@@ -4,14 +4,11 @@
 #include "analysis/name_pattern.h"
 #include "base/array.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct incident in;
 static uint32_t threads[2];
@@ -127,9 +124,8 @@ static void group(const struct group_options *o)
 		fail_msg("%s", err.text);
 }
 
-static void a_module_becomes_one_frame_and_calls_within_it_vanish(void **state)
+TEST(a_module_becomes_one_frame_and_calls_within_it_vanish)
 {
-	(void)state;
 	group(&(struct group_options){.group = "{%}!->module $1"});
 	assert_string_equal(stacks(), "module app;module libc 4|module app 5|"
 				      "module app;module libc;module kernel;module libc 1|"
@@ -137,11 +133,10 @@ static void a_module_becomes_one_frame_and_calls_within_it_vanish(void **state)
 	assert_int_equal(in.nsamples, 20);
 }
 
-static void a_group_that_matches_no_frame_is_told(void **state)
+TEST(a_group_that_matches_no_frame_is_told)
 {
 	bool unmatched = false;
 
-	(void)state;
 	group(&(struct group_options){.group = "nosuch", .unmatched = &unmatched});
 	assert_true(unmatched);
 	group(&(struct group_options){.group = "[no grouping]", .unmatched = &unmatched});
@@ -152,9 +147,8 @@ static void a_group_that_matches_no_frame_is_told(void **state)
 	assert_false(unmatched);
 }
 
-static void an_entry_group_keeps_the_name_through_which_it_is_entered(void **state)
+TEST(an_entry_group_keeps_the_name_through_which_it_is_entered)
 {
-	(void)state;
 	group(&(struct group_options){.group = "^libc!=>C library"});
 	assert_string_equal(stacks(),
 			    "app!main;app!Shop.Cart.add;C library <<libc!malloc>> 4|"
@@ -163,9 +157,8 @@ static void an_entry_group_keeps_the_name_through_which_it_is_entered(void **sta
 			    "db!main;db!? 5|db!main;C library <<libc!read>> 5");
 }
 
-static void the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it(void **state)
+TEST(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it)
 {
-	(void)state;
 	/* An empty name: not grouped; what is left is OTHER. */
 	group(&(struct group_options){.group = "[mine] app!->;!->OTHER"});
 	assert_string_equal(stacks(), "app!main;app!Shop.Cart.add;OTHER 4|app!main;app!Shop.Cart.add 5|"
@@ -177,9 +170,8 @@ static void the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it(
 				      "module db 5|module db;C 5");
 }
 
-static void a_folded_frame_gives_its_cost_to_its_caller(void **state)
+TEST(a_folded_frame_gives_its_cost_to_its_caller)
 {
-	(void)state;
 	group(&(struct group_options){.fold = "brk;^libc!mem"});
 	assert_string_equal(stacks(), "app!main;app!Shop.Cart.add;libc!malloc 4|"
 				      "app!main;app!Shop.Cart.add 5|"
@@ -188,9 +180,8 @@ static void a_folded_frame_gives_its_cost_to_its_caller(void **state)
 	assert_int_equal(in.nsamples, 20);
 }
 
-static void included_samples_match_every_pattern(void **state)
+TEST(included_samples_match_every_pattern)
 {
-	(void)state;
 	group(&(struct group_options){.include = "libc!read;Process shop"});
 	assert_string_equal(stacks(), "app!main;libc!read;kernel!sys_read;libc!memcpy 1");
 	close_incident(NULL);
@@ -199,9 +190,8 @@ static void included_samples_match_every_pattern(void **state)
 	assert_int_equal(in.nsamples, 14);
 }
 
-static void excluded_samples_match_any_pattern(void **state)
+TEST(excluded_samples_match_any_pattern)
 {
-	(void)state;
 	group(&(struct group_options){.exclude = "malloc;Process db"});
 	assert_string_equal(stacks(), "app!main;app!Shop.Cart.add 5|"
 				      "app!main;libc!read;kernel!sys_read;libc!memcpy 1");
@@ -209,20 +199,18 @@ static void excluded_samples_match_any_pattern(void **state)
 }
 
 /* Include and exclude see the groups' names. */
-static void filters_look_at_names_after_grouping(void **state)
+TEST(filters_look_at_names_after_grouping)
 {
-	(void)state;
 	group(&(struct group_options){.group = "{%}!->module $1", .exclude = "module libc"});
 	assert_string_equal(stacks(), "module app 5|module db 5");
 }
 
-static void a_name_near_a_preset_is_told_them(void **state)
+TEST(a_name_near_a_preset_is_told_them)
 {
 	static const char *const silent[] = {"", "[]", "module", "[class]", "a->b", "[x] a->b", "^main$", "a1"};
 	struct buf out = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(silent); i++)
 		group_put_presets(silent[i], &out);
 	assert_string_equal(buf_text(&out), "");
@@ -235,9 +223,8 @@ static void a_name_near_a_preset_is_told_them(void **state)
 	buf_free(&out);
 }
 
-static void presets_have_names(void **state)
+TEST(presets_have_names)
 {
-	(void)state;
 	group(&(struct group_options){.group = "module-entry"});
 	assert_non_null(strstr(stacks(), "module libc <<libc!malloc>> 4"));
 	close_incident(NULL);
@@ -249,18 +236,17 @@ static void presets_have_names(void **state)
 	assert_string_equal(group_preset("[no grouping]"), "[no grouping]");
 }
 
-static void a_pattern_that_does_not_parse_is_refused_with_its_column(void **state)
+TEST(a_pattern_that_does_not_parse_is_refused_with_its_column)
 {
 	struct err err;
 
-	(void)state;
 	assert_int_equal(group_incident(&in, &(struct group_options){.fold = "brk; a{b"}, &err),
 			 ERR_USAGE);
 	assert_non_null(strstr(err.text, "--fold: the pattern 'a{b' at column 6 is wrong"));
 	assert_int_equal(in.nsamples, 20);
 }
 
-static void signs_of_regular_expressions_stand_for_themselves(void **state)
+TEST(signs_of_regular_expressions_stand_for_themselves)
 {
 	static const struct {
 		const char *pattern, *name;
@@ -277,7 +263,6 @@ static void signs_of_regular_expressions_stand_for_themselves(void **state)
 	struct name_pattern *p;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(cases); i++) {
 		assert_int_equal(name_pattern_open(cases[i].pattern, strlen(cases[i].pattern), "group", 1,
 						   &p, NULL), 0);
@@ -288,11 +273,10 @@ static void signs_of_regular_expressions_stand_for_themselves(void **state)
 }
 
 /* (a*)*b on many a's: bounded, and no match. */
-static void a_pathological_pattern_ends(void **state)
+TEST(a_pathological_pattern_ends)
 {
 	char name[200];
 
-	(void)state;
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	sample("app!main", 0, 1);
@@ -325,12 +309,11 @@ static struct call_tree tree(const struct call_options *o)
 	return t;
 }
 
-static void costs_of_a_tree_add_up(void **state)
+TEST(costs_of_a_tree_add_up)
 {
 	struct call_tree t = tree(&(struct call_options){.processes = true});
 	uint32_t node;
 
-	(void)state;
 	assert_int_equal(t.nodes[0].inclusive, 20000000);
 	assert_string_equal(t.names[t.nodes[t.nodes[0].first_child].name], "Process db (20)");
 	node = find_child(&t, find_child(&t, 0, "Process shop (10)"), "Thread (11) worker");
@@ -342,12 +325,11 @@ static void costs_of_a_tree_add_up(void **state)
 	call_tree_free(&t);
 }
 
-static void small_nodes_are_folded_and_the_total_stays(void **state)
+TEST(small_nodes_are_folded_and_the_total_stays)
 {
 	struct call_tree t = tree(&(struct call_options){.fold_pct = 10});
 	uint32_t main = find_child(&t, 0, "app!main"), at, children = 0;
 
-	(void)state;
 	assert_int_equal(t.nodes[0].inclusive, 20000000);
 	assert_int_equal(t.nodes[main].exclusive, 1000000);  /* read and what it called: 5 % */
 	assert_int_equal(t.nodes[main].folded, 3);
@@ -357,12 +339,11 @@ static void small_nodes_are_folded_and_the_total_stays(void **state)
 	call_tree_free(&t);
 }
 
-static void callers_and_callees_of_a_function_have_its_inclusive_cost(void **state)
+TEST(callers_and_callees_of_a_function_have_its_inclusive_cost)
 {
 	struct call_tree t = tree(&(struct call_options){.focus = "libc!read"});
 	uint32_t read = find_child(&t, 0, "libc!read");
 
-	(void)state;
 	assert_int_equal(t.nodes[read].inclusive, 6000000);
 	assert_int_equal(t.nodes[find_child(&t, read, "kernel!sys_read")].inclusive, 1000000);
 	call_tree_free(&t);
@@ -374,12 +355,11 @@ static void callers_and_callees_of_a_function_have_its_inclusive_cost(void **sta
 	call_tree_free(&t);
 }
 
-static void a_part_of_a_name_is_enough_if_it_is_the_only_one(void **state)
+TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one)
 {
 	struct call_tree t = tree(&(struct call_options){.focus = "sys_read"});
 	struct err err;
 
-	(void)state;
 	assert_int_equal(t.nodes[0].inclusive, 1000000);
 	call_tree_free(&t);
 	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "read"}, &t, &err),
@@ -389,13 +369,12 @@ static void a_part_of_a_name_is_enough_if_it_is_the_only_one(void **state)
 			 ERR_NOT_FOUND);
 }
 
-static void a_function_that_calls_itself_counts_a_stack_once(void **state)
+TEST(a_function_that_calls_itself_counts_a_stack_once)
 {
 	struct call_tree t = tree(&(struct call_options){0});
 	struct call_function *f = NULL;
 	uint32_t n, i;
 
-	(void)state;
 	assert_int_equal(call_functions(&t, true, &f, &n, NULL), 0);
 	for (i = 0; i < n && strcmp(t.names[f[i].name], "app!Shop.Cart.add"); i++)
 		;
@@ -406,13 +385,12 @@ static void a_function_that_calls_itself_counts_a_stack_once(void **state)
 	call_tree_free(&t);
 }
 
-static void when_shows_where_in_the_window_a_function_ran(void **state)
+TEST(when_shows_where_in_the_window_a_function_ran)
 {
 	struct call_tree t = tree(&(struct call_options){0});
 	char text[CALL_WHEN + 1];
 	uint32_t main = find_child(&t, 0, "db!main");
 
-	(void)state;
 	call_when_text(&t, t.nodes[main].when, text);        /* the last 10 of 20 ms */
 	assert_memory_equal(text, "________________", 16);
 	assert_null(strchr(text + 31, '_'));
@@ -436,37 +414,36 @@ static int group_and_tree(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(lack_of_memory_is_an_error_and_leaks_nothing)
 {
-	(void)state;
 	assert_true(alloc_walk(group_and_tree, NULL) > 10);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_incident, close_incident)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, open_incident, close_incident)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_module_becomes_one_frame_and_calls_within_it_vanish),
-		TEST(a_group_that_matches_no_frame_is_told),
-		TEST(an_entry_group_keeps_the_name_through_which_it_is_entered),
-		TEST(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it),
-		TEST(a_folded_frame_gives_its_cost_to_its_caller),
-		TEST(included_samples_match_every_pattern),
-		TEST(excluded_samples_match_any_pattern),
-		TEST(filters_look_at_names_after_grouping),
-		TEST(presets_have_names),
-		TEST(a_name_near_a_preset_is_told_them),
-		TEST(a_pattern_that_does_not_parse_is_refused_with_its_column),
-		TEST(signs_of_regular_expressions_stand_for_themselves),
-		TEST(a_pathological_pattern_ends),
-		TEST(costs_of_a_tree_add_up),
-		TEST(small_nodes_are_folded_and_the_total_stays),
-		TEST(callers_and_callees_of_a_function_have_its_inclusive_cost),
-		TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one),
-		TEST(a_function_that_calls_itself_counts_a_stack_once),
-		TEST(when_shows_where_in_the_window_a_function_ran),
-		TEST(lack_of_memory_is_an_error_and_leaks_nothing),
+		IN_LAB(a_module_becomes_one_frame_and_calls_within_it_vanish),
+		IN_LAB(a_group_that_matches_no_frame_is_told),
+		IN_LAB(an_entry_group_keeps_the_name_through_which_it_is_entered),
+		IN_LAB(the_first_pattern_that_gives_a_group_is_followed_by_those_behind_it),
+		IN_LAB(a_folded_frame_gives_its_cost_to_its_caller),
+		IN_LAB(included_samples_match_every_pattern),
+		IN_LAB(excluded_samples_match_any_pattern),
+		IN_LAB(filters_look_at_names_after_grouping),
+		IN_LAB(presets_have_names),
+		IN_LAB(a_name_near_a_preset_is_told_them),
+		IN_LAB(a_pattern_that_does_not_parse_is_refused_with_its_column),
+		IN_LAB(signs_of_regular_expressions_stand_for_themselves),
+		IN_LAB(a_pathological_pattern_ends),
+		IN_LAB(costs_of_a_tree_add_up),
+		IN_LAB(small_nodes_are_folded_and_the_total_stays),
+		IN_LAB(callers_and_callees_of_a_function_have_its_inclusive_cost),
+		IN_LAB(a_part_of_a_name_is_enough_if_it_is_the_only_one),
+		IN_LAB(a_function_that_calls_itself_counts_a_stack_once),
+		IN_LAB(when_shows_where_in_the_window_a_function_ran),
+		IN_LAB(lack_of_memory_is_an_error_and_leaks_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,15 +2,12 @@
 #include "analysis/known_names.h"
 
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "triggers/event_match.h"
 #include "triggers/perf_counter.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct event_field fields[] = {{.name = "Count"}, {.name = "Depth"}, {.name = "Later"}};
 
@@ -57,9 +54,8 @@ static void says(const struct trigger_ops *ops, const char *spec, const char *wa
 	buf_free(&out);
 }
 
-static void what_is_not_there_is_told_and_what_is_there_is_not(void **state)
+TEST(what_is_not_there_is_told_and_what_is_there_is_not)
 {
-	(void)state;
 	says(&event_match_trigger, "Provider/GC/Start", "");
 	says(&event_match_trigger, "provider/gc/start;FieldFilter=depth>1;FieldFilter=Later=1;FieldFilter=ProcessID=1", "");
 	says(&event_match_trigger, "Provider/EventID(7)", "");
@@ -83,9 +79,8 @@ static int step(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error(void **state)
+TEST(lack_of_memory_is_an_error)
 {
-	(void)state;
 	alloc_walk(step, (void *)&event_match_trigger);
 }
 

@@ -1,14 +1,9 @@
 /* The overweight report's numbers: exports-and-store.md, section 2.11. */
 #include "analysis/overweight.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* mingw's isnan() warns. */
 static bool is_nan(double v)
@@ -31,14 +26,13 @@ static const struct overweight_row *row_of(const struct overweight_row *rows, ui
  * The total grew by 10 %, so main's 100 should be 110: it is, 100 %. f's 50 should be 55 and is 60:
  * twice the growth. g stood still. x's 25 should be 27.5 and is 35: four times the growth.
  */
-static void the_example_of_the_design_page(void **state)
+TEST(the_example_of_the_design_page)
 {
 	struct overweight_row rows[] = {
 		{.name = "main", .base = 100, .test = 110}, {.name = "f", .base = 50, .test = 60},
 		{.name = "g", .base = 50, .test = 50}, {.name = "x", .base = 25, .test = 35},
 	};
 
-	(void)state;
 	overweight(rows, 4, 100, 110);
 	assert_true(fabs(row_of(rows, 4, "main")->overweight_pct - 100) < 1e-9);
 	assert_true(fabs(row_of(rows, 4, "f")->overweight_pct - 200) < 1e-9);
@@ -53,14 +47,13 @@ static void the_example_of_the_design_page(void **state)
  * x and f: over 110 %, parts over 5 and 20 %, 32 and 55 % of the test: 5 points, x's overweight first.
  * main: a part over 5 and 20 %, but all of the test: 2. g is below them.
  */
-static void the_most_telling_come_first(void **state)
+TEST(the_most_telling_come_first)
 {
 	struct overweight_row rows[] = {
 		{.name = "g", .base = 50, .test = 50}, {.name = "main", .base = 100, .test = 110},
 		{.name = "f", .base = 50, .test = 60}, {.name = "x", .base = 25, .test = 35},
 	};
 
-	(void)state;
 	overweight(rows, 4, 100, 110);
 	assert_string_equal(rows[0].name, "x");
 	assert_string_equal(rows[1].name, "f");
@@ -70,14 +63,13 @@ static void the_most_telling_come_first(void **state)
 	assert_int_equal(row_of(rows, 4, "g")->interest, 2);   /* only for not being everybody's caller */
 }
 
-static void what_is_on_one_side_only_has_no_overweight_and_comes_last(void **state)
+TEST(what_is_on_one_side_only_has_no_overweight_and_comes_last)
 {
 	struct overweight_row rows[] = {
 		{.name = "gone", .base = 30, .test = 0}, {.name = "new", .base = 0, .test = 10},
 		{.name = "newer", .base = 0, .test = 20}, {.name = "both", .base = 70, .test = 120},
 	};
 
-	(void)state;
 	overweight(rows, 4, 100, 150);
 	assert_string_equal(rows[0].name, "both");
 	assert_string_equal(rows[1].name, "newer");
@@ -89,14 +81,13 @@ static void what_is_on_one_side_only_has_no_overweight_and_comes_last(void **sta
 	assert_int_equal(rows[3].interest, 0);
 }
 
-static void without_a_change_in_all_nothing_is_responsible(void **state)
+TEST(without_a_change_in_all_nothing_is_responsible)
 {
 	struct overweight_row rows[] = {
 		{.name = "a", .base = 60, .test = 50}, {.name = "b", .base = 40, .test = 50},
 		{.name = "all", .base = 100, .test = 100},
 	};
 
-	(void)state;
 	overweight(rows, 3, 100, 100.001);
 	assert_true(is_nan(rows[0].overweight_pct));
 	assert_true(is_nan(rows[0].responsibility_pct));
@@ -106,9 +97,8 @@ static void without_a_change_in_all_nothing_is_responsible(void **state)
 	assert_false(rows[0].minor);
 }
 
-static void an_empty_list_is_no_problem(void **state)
+TEST(an_empty_list_is_no_problem)
 {
-	(void)state;
 	overweight(NULL, 0, 0, 0);
 }
 

@@ -2,13 +2,10 @@
 #include "analysis/report_events.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define AT_MS(ms) (100 * NS_PER_SEC + (uint64_t)(ms) * NS_PER_MS)
 
@@ -57,12 +54,11 @@ static void event(const char *name, uint32_t thread, unsigned ms, int count, int
 	assert_int_equal(incident_add_event(&in, &e, fields), 0);
 }
 
-static void each_has_what_its_runtime_told(void **state)
+TEST(each_has_what_its_runtime_told)
 {
 	struct buf out = {0};
 	uint32_t net = thread("web", 7, 7), node = thread("node", 8, 8), worker = thread("node", 8, 9);
 
-	(void)state;
 	event("GC/Start", net, 100, 5, 1);
 	event("GC/Stop", net, 160, 5, 1);
 	event("GC/Start", node, 200, -1, 2);             /* two threads of one process, which do not count */
@@ -82,12 +78,11 @@ static void each_has_what_its_runtime_told(void **state)
 }
 
 /* One that took 5 ms, not one of 805 ms; and an end that comes later is not that of the first. */
-static void a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end(void **state)
+TEST(a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end)
 {
 	struct buf out = {0};
 	uint32_t node = thread("node", 8, 8), net = thread("web", 7, 7);
 
-	(void)state;
 	event("GC/Start", node, 100, -1, 0);
 	event("GC/Start", node, 900, -1, 2);
 	event("GC/Stop", node, 905, -1, 2);

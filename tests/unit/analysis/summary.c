@@ -4,15 +4,10 @@
 #include "analysis/summary.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int add(struct incident *in, uint32_t thread, const char *stack, uint32_t count)
 {
@@ -59,11 +54,10 @@ static const struct summary_function *function(const struct summary *s, const ch
 	return NULL;
 }
 
-static void a_recursive_function_counts_once_a_sample(void **state)
+TEST(a_recursive_function_counts_once_a_sample)
 {
 	struct incident in = {0};
 	struct summary s;
-	(void)state;
 
 	assert_int_equal(make(&in), 0);
 	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
@@ -80,11 +74,10 @@ static void a_recursive_function_counts_once_a_sample(void **state)
 	incident_free(&in);
 }
 
-static void processes_and_stacks_come_heaviest_first(void **state)
+TEST(processes_and_stacks_come_heaviest_first)
 {
 	struct incident in = {0};
 	struct summary s;
-	(void)state;
 
 	assert_int_equal(make(&in), 0);
 	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
@@ -101,13 +94,12 @@ static void processes_and_stacks_come_heaviest_first(void **state)
 	incident_free(&in);
 }
 
-static void stacks_that_differ_only_in_call_sites_are_one(void **state)
+TEST(stacks_that_differ_only_in_call_sites_are_one)
 {
 	struct incident in = {0};
 	struct summary s;
 	struct incident_frame other;
 	uint32_t web, main_node, leaf;
-	(void)state;
 
 	assert_int_equal(make(&in), 0);
 	web = sample_thread(&in, "web", 10, "main", 10);
@@ -125,7 +117,7 @@ static void stacks_that_differ_only_in_call_sites_are_one(void **state)
 	incident_free(&in);
 }
 
-static void counters_have_their_readings(void **state)
+TEST(counters_have_their_readings)
 {
 	struct incident_event e = {.kind = EVENT_COUNTER, .thread = THREAD_NONE, .stack = STACK_NONE,
 				   .cpu = CPU_NONE, .provider = "", .name = "Memory:Free:"};
@@ -134,7 +126,6 @@ static void counters_have_their_readings(void **state)
 	struct summary_counter *counters;
 	uint32_t n, i;
 
-	(void)state;
 	assert_int_equal(make(&in), 0);
 	in.head.trigger_ns = 2000000000;
 	for (i = 0; i < 3; i++) {
@@ -155,11 +146,10 @@ static void counters_have_their_readings(void **state)
 	incident_free(&in);
 }
 
-static void an_empty_incident_adds_up_to_nothing(void **state)
+TEST(an_empty_incident_adds_up_to_nothing)
 {
 	struct incident in = {0};
 	struct summary s;
-	(void)state;
 
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(summary_make(&in, false, &s, NULL), 0);
@@ -177,10 +167,9 @@ static int summarize(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error(void **state)
+TEST(lack_of_memory_is_an_error)
 {
 	struct incident in = {0};
-	(void)state;
 
 	assert_int_equal(make(&in), 0);
 	assert_in_range(alloc_walk(summarize, &in), 6, 30);

@@ -1,14 +1,11 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 struct list {
 	uint64_t *items;
@@ -24,12 +21,11 @@ static int put(struct list *l, uint64_t v)
 	return rc;
 }
 
-static void an_array_keeps_its_items_as_it_grows(void **state)
+TEST(an_array_keeps_its_items_as_it_grows)
 {
 	struct list l = {0};
 	uint64_t i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++)
 		assert_int_equal(put(&l, i * i), 0);
 	assert_true(l.capacity >= 1000 && l.capacity < 2100);
@@ -38,22 +34,20 @@ static void an_array_keeps_its_items_as_it_grows(void **state)
 	free(l.items);
 }
 
-static void an_array_has_room_for_many_items_at_once(void **state)
+TEST(an_array_has_room_for_many_items_at_once)
 {
 	struct list l = {0};
 
-	(void)state;
 	assert_int_equal(ARRAY_ROOM(l.items, l.capacity, 12345), 0);
 	assert_int_equal(l.capacity, 12345);
 	l.items[12344] = 1;
 	free(l.items);
 }
 
-static void an_array_that_cannot_be_that_long_is_left_as_it_was(void **state)
+TEST(an_array_that_cannot_be_that_long_is_left_as_it_was)
 {
 	struct list l = {0};
 
-	(void)state;
 	assert_int_equal(put(&l, 7), 0);
 	assert_int_equal(ARRAY_ROOM(l.items, l.capacity, (size_t)UINT32_MAX + 1), ERR_MEMORY);
 	assert_int_equal(array_grow(&l.items, &l.capacity, 100, SIZE_MAX / 8), ERR_MEMORY);
@@ -61,12 +55,11 @@ static void an_array_that_cannot_be_that_long_is_left_as_it_was(void **state)
 	free(l.items);
 }
 
-static void an_array_without_a_capacity_grows_by_its_count(void **state)
+TEST(an_array_without_a_capacity_grows_by_its_count)
 {
 	uint16_t *items = NULL;
 	uint32_t n;
 
-	(void)state;
 	for (n = 0; n < 1000; n++) {
 		assert_int_equal(ARRAY_NEXT(items, n), 0);
 		items[n] = (uint16_t)n;
@@ -88,17 +81,15 @@ static int fill(void *ctx)
 	return rc;
 }
 
-static void an_array_reports_lack_of_memory(void **state)
+TEST(an_array_reports_lack_of_memory)
 {
-	(void)state;
 	assert_int_equal(alloc_walk(fill, NULL), 5);             /* room for 16, 32, 64, 128 */
 }
 
-static void items_of_a_fixed_array_are_counted(void **state)
+TEST(items_of_a_fixed_array_are_counted)
 {
 	static const char *const names[] = {"a", "b", "c"};
 
-	(void)state;
 	assert_int_equal(COUNT_OF(names), 3);
 }
 

@@ -1,34 +1,27 @@
 #include "base/buf.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void buf_of_zeros_is_empty_and_has_a_text(void **state)
+TEST(buf_of_zeros_is_empty_and_has_a_text)
 {
 	struct buf b = {0};
 
-	(void)state;
 	assert_string_equal(buf_text(&b), "");
 	assert_int_equal(buf_check(&b, "it", NULL), 0);
 	buf_reset(&b);
 	buf_free(&b);
 }
 
-static void buf_grows_and_ends_in_a_nul(void **state)
+TEST(buf_grows_and_ends_in_a_nul)
 {
 	struct buf b = {0};
 	int i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++)
 		buf_putc(&b, (char)('a' + i % 26));
 	buf_puts(&b, "xyz");
@@ -41,11 +34,10 @@ static void buf_grows_and_ends_in_a_nul(void **state)
 	buf_free(&b);
 }
 
-static void buf_puts_numbers_of_any_size(void **state)
+TEST(buf_puts_numbers_of_any_size)
 {
 	struct buf b = {0};
 
-	(void)state;
 	buf_put_uint(&b, 0);
 	buf_putc(&b, ' ');
 	buf_put_uint(&b, 907);
@@ -56,11 +48,10 @@ static void buf_puts_numbers_of_any_size(void **state)
 }
 
 /* What does not fit at once is formatted twice: nothing of the first attempt may remain. */
-static void buf_formats_what_exceeds_its_room(void **state)
+TEST(buf_formats_what_exceeds_its_room)
 {
 	struct buf b = {.max_bytes = 100};
 
-	(void)state;
 	buf_printf(&b, "%050d", 1);
 	buf_printf(&b, "%060d", 2);
 	assert_int_equal(b.failed, ERR_LIMIT);
@@ -69,12 +60,11 @@ static void buf_formats_what_exceeds_its_room(void **state)
 	buf_free(&b);
 }
 
-static void buf_keeps_to_its_ceiling_and_says_so_at_the_end(void **state)
+TEST(buf_keeps_to_its_ceiling_and_says_so_at_the_end)
 {
 	struct buf b = {.max_bytes = 10};
 	struct err err = {0};
 
-	(void)state;
 	buf_puts(&b, "0123456789");
 	assert_int_equal(b.failed, 0);
 	buf_putc(&b, 'x');
@@ -86,11 +76,10 @@ static void buf_keeps_to_its_ceiling_and_says_so_at_the_end(void **state)
 	buf_free(&b);
 }
 
-static void buf_refuses_sizes_that_would_wrap_around(void **state)
+TEST(buf_refuses_sizes_that_would_wrap_around)
 {
 	struct buf b = {0};
 
-	(void)state;
 	buf_puts(&b, "abc");
 	assert_null(buf_reserve(&b, SIZE_MAX - 1));
 	assert_int_equal(b.failed, ERR_LIMIT);
@@ -98,11 +87,10 @@ static void buf_refuses_sizes_that_would_wrap_around(void **state)
 	buf_free(&b);
 }
 
-static void buf_reset_empties_it_and_forgets_the_failure(void **state)
+TEST(buf_reset_empties_it_and_forgets_the_failure)
 {
 	struct buf b = {.max_bytes = 4};
 
-	(void)state;
 	buf_puts(&b, "too long");
 	assert_int_equal(b.failed, ERR_LIMIT);
 	buf_reset(&b);
@@ -112,12 +100,11 @@ static void buf_reset_empties_it_and_forgets_the_failure(void **state)
 	buf_free(&b);
 }
 
-static void buf_reserved_room_is_written_in_place(void **state)
+TEST(buf_reserved_room_is_written_in_place)
 {
 	struct buf b = {0};
 	char *to;
 
-	(void)state;
 	buf_puts(&b, "ab");
 	to = buf_reserve(&b, 100);
 	memcpy(to, "cd", 2);
@@ -141,9 +128,8 @@ static int write_much(void *ctx)
 	return rc;
 }
 
-static void buf_reports_lack_of_memory_once_at_the_end(void **state)
+TEST(buf_reports_lack_of_memory_once_at_the_end)
 {
-	(void)state;
 	assert_in_range(alloc_walk(write_much, NULL), 3, 20);
 }
 

@@ -1,56 +1,47 @@
 #include "base/err.h"
 #include "base/os.h"
 #include "base/utf8.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* ENOENT on Linux, ERROR_FILE_NOT_FOUND on Windows: both are 2. */
 enum { OS_NOT_FOUND = 2 };
 
-static void err_set_writes_the_sentence_and_returns_the_code(void **state)
+TEST(err_set_writes_the_sentence_and_returns_the_code)
 {
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(err_set(&err, ERR_LIMIT, "%s has %d of %d", "ring", 65, 64), ERR_LIMIT);
 	assert_int_equal(err.code, ERR_LIMIT);
 	assert_string_equal(err.text, "ring has 65 of 64");
 }
 
-static void err_memory_says_what_memory_was_for(void **state)
+TEST(err_memory_says_what_memory_was_for)
 {
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(err_memory(&err, "for %d names", 3), ERR_MEMORY);
 	assert_int_equal(err.code, ERR_MEMORY);
 	assert_string_equal(err.text, "out of memory for 3 names");
 	assert_int_equal(err_memory(NULL, "while opening %s", "x"), ERR_MEMORY);
 }
 
-static void err_without_a_place_to_write_returns_the_code(void **state)
+TEST(err_without_a_place_to_write_returns_the_code)
 {
-	(void)state;
 	assert_int_equal(err_set(NULL, ERR_BUSY, "nobody reads %d", 1), ERR_BUSY);
 	assert_int_equal(err_os_code(NULL, OS_NOT_FOUND, "nobody"), ERR_NOT_FOUND);
 	assert_true(err_prefix(NULL, "nobody") < 0);
 }
 
-static void err_os_code_appends_what_the_system_says(void **state)
+TEST(err_os_code_appends_what_the_system_says)
 {
 	struct err err = {0};
 	size_t n;
 
-	(void)state;
 	assert_int_equal(err_os_code(&err, OS_NOT_FOUND, "cannot open %s", "x"), ERR_NOT_FOUND);
 	assert_memory_equal(err.text, "cannot open x: ", 15);
 	n = strlen(err.text);
@@ -59,23 +50,21 @@ static void err_os_code_appends_what_the_system_says(void **state)
 	assert_true(err.text[n - 1] != '.' && err.text[n - 1] != ' ');
 }
 
-static void err_os_knows_the_last_error_of_a_call(void **state)
+TEST(err_os_knows_the_last_error_of_a_call)
 {
 	struct err err = {0};
 	struct os_file *file = NULL;
 
-	(void)state;
 	assert_int_equal(os_open("no/such/file", OS_READ, &file, &err), ERR_NOT_FOUND);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	assert_memory_equal(err.text, "cannot open no/such/file: ", 26);
 	assert_null(file);
 }
 
-static void err_prefix_keeps_the_code_and_the_sentence(void **state)
+TEST(err_prefix_keeps_the_code_and_the_sentence)
 {
 	struct err err = {0};
 
-	(void)state;
 	err_set(&err, ERR_FORMAT, "no number");
 	assert_int_equal(err_prefix(&err, "line %d", 7), ERR_FORMAT);
 	assert_string_equal(err.text, "line 7: no number");
@@ -94,13 +83,12 @@ static bool is_utf8(const char *text)
 }
 
 /* 300 characters of 2 bytes: one more than 599 bytes hold. */
-static void err_cuts_a_long_sentence_between_characters(void **state)
+TEST(err_cuts_a_long_sentence_between_characters)
 {
 	struct err err = {0};
 	char text[601] = "";
 	int i;
 
-	(void)state;
 	for (i = 0; i < 300; i++)
 		memcpy(text + 2 * i, "\xc3\xa9", 2);
 	err_set(&err, ERR_IO, "%s", text);
@@ -114,11 +102,10 @@ static void err_cuts_a_long_sentence_between_characters(void **state)
 	assert_true(is_utf8(err.text));
 }
 
-static void an_unknown_system_error_has_a_text_too(void **state)
+TEST(an_unknown_system_error_has_a_text_too)
 {
 	char text[80] = "";
 
-	(void)state;
 	os_error_text(54321, text, sizeof(text));
 	assert_true(strlen(text) > 5);
 	os_error_text(OS_NOT_FOUND, text, 5);

@@ -1,12 +1,9 @@
 /* Text fitted to a terminal: what is cut, what goes on on the next line, and that a pipe gets all. */
 #include "base/fit.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define DOTS "\xe2\x80\xa6"
 
@@ -38,9 +35,8 @@ static void expect_lines(const char *text, size_t columns, const char *want)
 	buf_free(&out);
 }
 
-static void what_fits_is_not_cut_and_what_does_not_ends_in_dots(void **state)
+TEST(what_fits_is_not_cut_and_what_does_not_ends_in_dots)
 {
-	(void)state;
 	expect_cut("server!main", 11, "server!main");
 	expect_cut("server!main", 10, "server!ma" DOTS);
 	expect_cut("one two", 5, "one" DOTS);
@@ -48,38 +44,34 @@ static void what_fits_is_not_cut_and_what_does_not_ends_in_dots(void **state)
 	expect_cut("server!main", 0, "");
 }
 
-static void characters_stay_whole(void **state)
+TEST(characters_stay_whole)
 {
-	(void)state;
 	expect_cut("\xc3\xa4\xc3\xb6\xc3\xbc", 3, "\xc3\xa4\xc3\xb6\xc3\xbc");
 	expect_cut("\xc3\xa4\xc3\xb6\xc3\xbc", 2, "\xc3\xa4" DOTS);
 	expect_cut("a\xff" "bc", 3, "a\xef\xbf\xbd" DOTS);
 	expect_lines("\xc3\xa4\xc3\xb6\xc3\xbc", 2, "\xc3\xa4\xc3\xb6\n\xc3\xbc");
 }
 
-static void the_last_cell_takes_what_the_others_leave(void **state)
+TEST(the_last_cell_takes_what_the_others_leave)
 {
-	(void)state;
 	expect_last("a line\n12345  ", "abcdefghijklmnopqrstuvwxyz", 0, 27,
 		    "a line\n12345  abcdefghijklmnopqrs" DOTS);
 	expect_last("12345  ", "abc", 2, 27, "12345  abc");          /* no room for the indent */
 	expect_last("12345  ", "abc", 2, 29, "12345    abc");
 }
 
-static void it_goes_below_where_they_leave_hardly_any(void **state)
+TEST(it_goes_below_where_they_leave_hardly_any)
 {
-	(void)state;
 	expect_last("12345  ", "abcdefghijklmnopqrstuvwxyz", 0, 26,
 		    "12345  \n    abcdefghijklmnopqrstu" DOTS);
 	expect_last("12345  ", "abc", 0, 3, "12345  \n    " DOTS);
 }
 
-static void without_a_terminal_all_of_it_stands_there(void **state)
+TEST(without_a_terminal_all_of_it_stands_there)
 {
 	char name[5001];
 	struct buf out = {0};
 
-	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	fit_last(&out, name, 100, FIT_ALL);
@@ -87,9 +79,8 @@ static void without_a_terminal_all_of_it_stands_there(void **state)
 	buf_free(&out);
 }
 
-static void lines_break_at_blanks_and_go_on_under_their_text(void **state)
+TEST(lines_break_at_blanks_and_go_on_under_their_text)
 {
-	(void)state;
 	expect_lines("Note      one two three four\nok\n", 26, "Note      one two three\n          four\nok\n");
 	expect_lines("one two three", 7, "one two\nthree");
 	expect_lines("one two three", 9, "one two\nthree");

@@ -1,26 +1,20 @@
 #include "base/json.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void json_writes_nested_values_with_the_commas(void **state)
+TEST(json_writes_nested_values_with_the_commas)
 {
 	struct buf b = {0};
 	struct json j = {.out = &b};
 
-	(void)state;
 	json_open(&j, '{');
 	json_key_uint(&j, "id", 3);
 	json_key_int(&j, "at", -5);
@@ -49,17 +43,15 @@ static void assert_quoted(const char *text, const char *expected)
 	buf_free(&b);
 }
 
-static void json_escapes_what_may_not_stand_in_a_string(void **state)
+TEST(json_escapes_what_may_not_stand_in_a_string)
 {
-	(void)state;
 	assert_quoted("a\"b\\c/d", "\"a\\\"b\\\\c/d\"");
 	assert_quoted("\n\t\r\x01\x7f", "\"\\n\\t\\u000d\\u0001\\u007f\"");
 	assert_quoted("caf\xc3\xa9 \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xf0\x9f\x98\x80\"");
 }
 
-static void json_puts_a_replacement_for_each_invalid_byte(void **state)
+TEST(json_puts_a_replacement_for_each_invalid_byte)
 {
-	(void)state;
 	assert_quoted("a\xff" "b", "\"a\xef\xbf\xbd" "b\"");
 	assert_quoted("\xc3", "\"\xef\xbf\xbd\"");
 	assert_quoted("\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
@@ -75,9 +67,8 @@ static void assert_num(double v, const char *expected)
 	buf_free(&b);
 }
 
-static void json_numbers_are_the_shortest_that_read_back(void **state)
+TEST(json_numbers_are_the_shortest_that_read_back)
 {
-	(void)state;
 	assert_num(0, "0");
 	assert_num(80, "80");
 	assert_num(0.1, "0.1");
@@ -89,11 +80,10 @@ static void json_numbers_are_the_shortest_that_read_back(void **state)
 	assert_num((double)-INFINITY, "null");
 }
 
-static void num_text_has_a_point_whatever_the_locale(void **state)
+TEST(num_text_has_a_point_whatever_the_locale)
 {
 	char text[40];
 
-	(void)state;
 	if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") &&
 	    !setlocale(LC_NUMERIC, "German_Germany.1252")) {
 		print_message("no locale with a decimal comma is installed\n");
@@ -110,11 +100,10 @@ static int find(const char *line, const char *key, char out[16])
 	return json_get_str(line, key, out, 16);
 }
 
-static void json_get_str_finds_the_value_of_a_key(void **state)
+TEST(json_get_str_finds_the_value_of_a_key)
 {
 	char out[16];
 
-	(void)state;
 	assert_int_equal(find("{\"cmd\":\"stop\"}", "cmd", out), 0);
 	assert_string_equal(out, "stop");
 	assert_int_equal(find(" { \"n\" : -1.5e3 , \"b\":true,\"cmd\" : \"x\" } ", "cmd", out), 0);
@@ -127,14 +116,13 @@ static void json_get_str_finds_the_value_of_a_key(void **state)
 	assert_string_equal(out, "untouched");
 }
 
-static void json_get_str_reads_back_what_the_writer_escaped(void **state)
+TEST(json_get_str_reads_back_what_the_writer_escaped)
 {
 	static const char text[] = "a\"b\\\n\t\x01 caf\xc3\xa9";
 	struct buf b = {0};
 	struct json j = {.out = &b};
 	char out[40];
 
-	(void)state;
 	json_open(&j, '{');
 	json_key_str(&j, "reason", text);
 	json_close(&j, '}');
@@ -143,11 +131,10 @@ static void json_get_str_reads_back_what_the_writer_escaped(void **state)
 	buf_free(&b);
 }
 
-static void json_get_str_decodes_escapes_of_other_writers(void **state)
+TEST(json_get_str_decodes_escapes_of_other_writers)
 {
 	char out[16];
 
-	(void)state;
 	assert_int_equal(find("{\"k\":\"\\u00e9\\u20AC\"}", "k", out), 0);
 	assert_string_equal(out, "\xc3\xa9\xe2\x82\xac");
 	assert_int_equal(find("{\"k\":\"\\ud83d\\ude00\"}", "k", out), 0);
@@ -161,11 +148,10 @@ static void json_get_str_decodes_escapes_of_other_writers(void **state)
 }
 
 /* 16 bytes hold 15; the 8th character of two bytes would need a 16th. */
-static void json_get_str_cuts_between_characters(void **state)
+TEST(json_get_str_cuts_between_characters)
 {
 	char out[16];
 
-	(void)state;
 	assert_int_equal(find("{\"k\":\"0123456789abcdefgh\"}", "k", out), 0);
 	assert_string_equal(out, "0123456789abcde");
 	assert_int_equal(find("{\"k\":\"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
@@ -173,7 +159,7 @@ static void json_get_str_cuts_between_characters(void **state)
 	assert_string_equal(out, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9");
 }
 
-static void json_get_str_refuses_hostile_lines_and_writes_nothing(void **state)
+TEST(json_get_str_refuses_hostile_lines_and_writes_nothing)
 {
 	static const char *const hostile[] = {
 		"", "x", "{", "[]", "\"k\"", "{k:1}", "{\"k\"}", "{\"k\":}", "{\"k\":\"v",
@@ -187,7 +173,6 @@ static void json_get_str_refuses_hostile_lines_and_writes_nothing(void **state)
 	char out[16];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(hostile); i++) {
 		if (find(hostile[i], "k", out) != ERR_FORMAT)
 			fail_msg("accepted: %s", hostile[i]);
@@ -195,11 +180,10 @@ static void json_get_str_refuses_hostile_lines_and_writes_nothing(void **state)
 	}
 }
 
-static void json_get_str_takes_no_longer_key_for_the_one_it_wants(void **state)
+TEST(json_get_str_takes_no_longer_key_for_the_one_it_wants)
 {
 	char line[200], key[64], out[16];
 
-	(void)state;
 	memset(key, 'k', 63);
 	key[63] = '\0';
 	snprintf(line, sizeof(line), "{\"%skk\":\"v\"}", key);

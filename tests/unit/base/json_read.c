@@ -4,15 +4,10 @@
 #include "base/json_read.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *text_of(struct json_value v)
 {
@@ -23,14 +18,13 @@ static const char *text_of(struct json_value v)
 	return buf_text(&text);
 }
 
-static void members_and_items_are_found_behind_nested_ones(void **state)
+TEST(members_and_items_are_found_behind_nested_ones)
 {
 	static const char text[] =
 		" { \"note\" : \"a \\\"b\\\", {c}\" , \"rules\":[ {\"rule\":\"x,y\",\"value\":null},"
 		"{\"rule\":\"z\",\"value\":-1.5e1} ], \"n\": 12, \"e\": [], \"o\":{} }";
 	struct json_value all, rules, r = {0};
 	double number = 0;
-	(void)state;
 
 	assert_true(json_read(text, &all));
 	assert_string_equal(text_of(json_member(all, "note")), "a \"b\", {c}");
@@ -52,7 +46,7 @@ static void members_and_items_are_found_behind_nested_ones(void **state)
 	text_of((struct json_value){0});
 }
 
-static void what_is_no_json_is_refused(void **state)
+TEST(what_is_no_json_is_refused)
 {
 	static const char *const wrong[] = {
 		"", "{", "}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "[1,]", "[1 2]", "\"a", "\"a\\",
@@ -61,7 +55,6 @@ static void what_is_no_json_is_refused(void **state)
 	};
 	struct json_value v;
 	size_t i;
-	(void)state;
 
 	for (i = 0; i < COUNT_OF(wrong); i++) {
 		if (json_read(wrong[i], &v))
@@ -69,10 +62,9 @@ static void what_is_no_json_is_refused(void **state)
 	}
 }
 
-static void escapes_are_undone(void **state)
+TEST(escapes_are_undone)
 {
 	struct json_value v;
-	(void)state;
 
 	assert_true(json_read("\"a\\n\\t\\u0041\\/\\\\ \\u00e4\\u\"", &v));
 	assert_string_equal(text_of(v), "a\n\tA/\\ ??");

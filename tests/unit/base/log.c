@@ -1,18 +1,13 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The log's text without the 25 characters of time before each line. */
 static void read_log(const char *path, struct buf *out)
@@ -40,13 +35,12 @@ static void assert_log(const char *path, const char *expected)
 	buf_free(&text);
 }
 
-static void log_lines_reach_the_file_when_drained_in_order(void **state)
+TEST(log_lines_reach_the_file_when_drained_in_order)
 {
 	const char *path = tmp_path("order.log");
 	struct log *log = NULL;
 	struct os_file_info info;
 
-	(void)state;
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	log_line(log, LOG_INFO, "recording at %d Hz", 99);
 	log_line(log, LOG_WARN, "slow");
@@ -58,12 +52,11 @@ static void log_lines_reach_the_file_when_drained_in_order(void **state)
 	log_close(log);
 }
 
-static void log_is_appended_to_and_closing_drains_it(void **state)
+TEST(log_is_appended_to_and_closing_drains_it)
 {
 	const char *path = tmp_path("append.log");
 	struct log *log = NULL;
 
-	(void)state;
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	log_line(log, LOG_INFO, "first run");
 	log_close(log);
@@ -73,14 +66,13 @@ static void log_is_appended_to_and_closing_drains_it(void **state)
 	assert_log(path, "first run\nsecond run\n");
 }
 
-static void a_full_log_drops_lines_counts_them_and_says_so(void **state)
+TEST(a_full_log_drops_lines_counts_them_and_says_so)
 {
 	const char *path = tmp_path("full.log");
 	struct buf text = {0};
 	struct log *log = NULL;
 	int i;
 
-	(void)state;
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	for (i = 0; i < LOG_QUEUE_LINES + 7; i++)
 		log_line(log, LOG_INFO, "%d", i);
@@ -95,19 +87,18 @@ static void a_full_log_drops_lines_counts_them_and_says_so(void **state)
 	buf_free(&text);
 }
 
-static void a_log_line_stays_one_line_whatever_it_quotes(void **state)
+TEST(a_log_line_stays_one_line_whatever_it_quotes)
 {
 	const char *path = tmp_path("forged.log");
 	struct log *log = NULL;
 
-	(void)state;
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	log_line(log, LOG_INFO, "process %s ended", "a\nerror: \x1b[2Jforged\xff");
 	log_close(log);
 	assert_log(path, "process a error:  [2Jforged\xef\xbf\xbd ended\n");
 }
 
-static void a_long_log_line_is_cut_between_characters(void **state)
+TEST(a_long_log_line_is_cut_between_characters)
 {
 	const char *path = tmp_path("long.log");
 	struct buf text = {0};
@@ -115,7 +106,6 @@ static void a_long_log_line_is_cut_between_characters(void **state)
 	char name[3001] = "";
 	int i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++)
 		memcpy(name + 3 * i, "\xe2\x82\xac", 3);
 	assert_int_equal(log_open(path, &log, NULL), 0);
@@ -130,20 +120,18 @@ static void a_long_log_line_is_cut_between_characters(void **state)
 	buf_free(&text);
 }
 
-static void log_of_nothing_is_nowhere(void **state)
+TEST(log_of_nothing_is_nowhere)
 {
-	(void)state;
 	log_line(NULL, LOG_ERROR, "not written");
 	log_drain(NULL);
 	log_close(NULL);
 }
 
-static void log_that_cannot_be_opened_says_why(void **state)
+TEST(log_that_cannot_be_opened_says_why)
 {
 	struct log *log = NULL;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, &err), ERR_IO);
 	assert_non_null(strstr(err.text, "x.log"));
 	assert_int_equal(log_open(tmp_path("no/such/dir/x.log"), &log, NULL), ERR_IO);
@@ -161,13 +149,12 @@ static int write_log(void *ctx)
 }
 
 /* A machine short of memory is when the log is read: once open it needs none. */
-static void a_log_line_wakes_the_thread_that_drains(void **state)
+TEST(a_log_line_wakes_the_thread_that_drains)
 {
 	struct os_wake *wake = os_wake_new();
 	uint64_t before = os_now_ns();
 	struct log *log = NULL;
 
-	(void)state;
 	assert_int_equal(log_open(tmp_path("wakes.log"), &log, NULL), 0);
 	log_wakes(log, wake);
 	log_line(log, LOG_INFO, "one");
@@ -181,12 +168,11 @@ static void a_log_line_wakes_the_thread_that_drains(void **state)
 	log_wakes(NULL, NULL);
 }
 
-static void log_needs_memory_only_to_open(void **state)
+TEST(log_needs_memory_only_to_open)
 {
 	const char *path = tmp_path("memory.log");
 	struct log *log = NULL;
 
-	(void)state;
 	assert_in_range(alloc_walk(write_log, (void *)(uintptr_t)tmp_path("walk.log")), 3, 12);
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	alloc_walk_fail_at(1);
@@ -211,7 +197,7 @@ static void write_lines(void *ctx)
 		log_line(w->log, LOG_INFO, "line %03d", i);
 }
 
-static void log_takes_whole_lines_from_several_threads(void **state)
+TEST(log_takes_whole_lines_from_several_threads)
 {
 	const char *path = tmp_path("threads.log");
 	struct os_thread *threads[3];
@@ -219,7 +205,6 @@ static void log_takes_whole_lines_from_several_threads(void **state)
 	struct buf text = {0};
 	int i;
 
-	(void)state;
 	assert_int_equal(log_open(path, &w.log, NULL), 0);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(os_thread_start("writer", write_lines, &w, &threads[i], NULL), 0);

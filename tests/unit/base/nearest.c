@@ -1,17 +1,13 @@
 /* Did you mean: what is near, and what is not. */
 #include "base/nearest.h"
+#include "tests/support/test.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void distance_counts_letters_and_swaps(void **state)
+TEST(distance_counts_letters_and_swaps)
 {
-	(void)state;
 	assert_int_equal(nearest_distance("Memory", "memory"), 0);
 	assert_int_equal(nearest_distance("Memroy", "Memory"), 1);   /* one swap */
 	assert_int_equal(nearest_distance("kitten", "sitting"), 3);
@@ -19,29 +15,26 @@ static void distance_counts_letters_and_swaps(void **state)
 	assert_int_equal(nearest_distance("pre-sec", "presec"), 0);
 }
 
-static void a_name_that_contains_the_other_is_near(void **state)
+TEST(a_name_that_contains_the_other_is_near)
 {
-	(void)state;
 	assert_int_equal(nearest_distance("Processor Time", "% Processor Time"), 2);
 	assert_int_equal(nearest_distance("buffer", "buffer-mb"), 1);
 }
 
-static void names_that_are_too_long_are_never_near(void **state)
+TEST(names_that_are_too_long_are_never_near)
 {
 	char name[200];
 
-	(void)state;
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(nearest_distance(name, name), UINT_MAX);
 }
 
-static void the_three_best_are_printed_best_first(void **state)
+TEST(the_three_best_are_printed_best_first)
 {
 	struct nearest near = {.wanted = "stpo"};
 	struct buf out = {0};
 
-	(void)state;
 	nearest_offer(&near, "status");
 	nearest_offer(&near, "step");        /* two letters */
 	nearest_offer(&near, "stop");        /* one swap */
@@ -52,12 +45,11 @@ static void the_three_best_are_printed_best_first(void **state)
 	buf_free(&out);
 }
 
-static void nothing_near_prints_nothing(void **state)
+TEST(nothing_near_prints_nothing)
 {
 	struct nearest near = {.wanted = "xyzzy"};
 	struct buf out = {0};
 
-	(void)state;
 	nearest_offer(&near, "status");
 	nearest_put(&near, "", "", &out);
 	assert_string_equal(buf_text(&out), "");

@@ -1,15 +1,10 @@
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char **program_args;
 static char *program_name;
@@ -22,21 +17,19 @@ static void assert_time(uint64_t seconds, unsigned ms, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void os_time_text_is_utc_with_milliseconds(void **state)
+TEST(os_time_text_is_utc_with_milliseconds)
 {
-	(void)state;
 	assert_time(0, 0, "1970-01-01T00:00:00.000Z");
 	assert_time(951782400, 5, "2000-02-29T00:00:00.005Z");
 	assert_time(1795230245, 678, "2026-11-21T03:04:05.678Z");
 	assert_time(4102444799, 999, "2099-12-31T23:59:59.999Z");
 }
 
-static void os_clocks_go_forward(void **state)
+TEST(os_clocks_go_forward)
 {
 	uint64_t before = os_now_ns(), after;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++) {
 		after = os_now_ns();
 		assert_true(after >= before);
@@ -47,11 +40,10 @@ static void os_clocks_go_forward(void **state)
 	assert_true(os_wall_ns() < 4102444800 * NS_PER_SEC);
 }
 
-static void os_sleep_is_as_long_as_asked_at_least(void **state)
+TEST(os_sleep_is_as_long_as_asked_at_least)
 {
 	uint64_t before = os_now_ns(), slept;
 
-	(void)state;
 	os_sleep_ns(0);
 	os_sleep_ns(20 * NS_PER_MS);
 	slept = os_now_ns() - before;
@@ -59,18 +51,16 @@ static void os_sleep_is_as_long_as_asked_at_least(void **state)
 	assert_true(slept < 5 * NS_PER_SEC);
 }
 
-static void os_error_codes_are_ours(void **state)
+TEST(os_error_codes_are_ours)
 {
-	(void)state;
 	assert_int_equal(os_error_code(2), ERR_NOT_FOUND);
 	assert_int_equal(os_error_code(-12345), ERR_IO);
 }
 
-static void os_knows_the_machine(void **state)
+TEST(os_knows_the_machine)
 {
 	char name[100] = "", text[100] = "", cut[5];
 
-	(void)state;
 	os_host_name(name, sizeof(name));
 	os_host_text(text, sizeof(text));
 	assert_true(strlen(name) > 0);
@@ -84,11 +74,10 @@ static void os_knows_the_machine(void **state)
 	assert_false(os_process_exists(UINT32_MAX));
 }
 
-static void os_random_bytes_differ(void **state)
+TEST(os_random_bytes_differ)
 {
 	static unsigned char a[5000], b[5000];
 
-	(void)state;
 	assert_int_equal(os_random(a, sizeof(a), NULL), 0);
 	assert_int_equal(os_random(b, sizeof(b), NULL), 0);
 	assert_true(memcmp(a, b, 16) != 0);
@@ -96,12 +85,11 @@ static void os_random_bytes_differ(void **state)
 	assert_int_equal(os_random(a, 0, NULL), 0);
 }
 
-static void os_self_usage_grows_with_work(void **state)
+TEST(os_self_usage_grows_with_work)
 {
 	uint64_t cpu_before, cpu_after, rss_bytes;
 	uint64_t until = os_now_ns() + 2 * NS_PER_SEC;
 
-	(void)state;
 	os_self_usage(&cpu_before, &rss_bytes);
 	assert_true(rss_bytes > 100000);
 	do {
@@ -110,19 +98,17 @@ static void os_self_usage_grows_with_work(void **state)
 	assert_true(cpu_after >= cpu_before + 20 * NS_PER_MS);
 }
 
-static void os_env_is_null_for_what_is_not_set(void **state)
+TEST(os_env_is_null_for_what_is_not_set)
 {
 	const char *path = os_env("PATH");
 
-	(void)state;
 	assert_null(os_env("RECORDER_NO_SUCH_VARIABLE"));
 	assert_non_null(path);
 	assert_ptr_equal(os_env("PATH"), path);
 }
 
-static void os_args_begin_with_the_program_and_end_with_null(void **state)
+TEST(os_args_begin_with_the_program_and_end_with_null)
 {
-	(void)state;
 	assert_non_null(strstr(program_args[0], "os"));
 	assert_null(program_args[1]);
 	assert_non_null(program_name);
@@ -135,11 +121,10 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static void os_stores_have_a_directory_of_ours(void **state)
+TEST(os_stores_have_a_directory_of_ours)
 {
 	struct buf system = {0}, own = {0}, dir = {0};
 
-	(void)state;
 	os_system_store(&system);
 	assert_int_equal(os_default_store(&own, NULL), 0);
 	os_dirname(buf_text(&own), &dir);
@@ -155,9 +140,8 @@ static void os_stores_have_a_directory_of_ours(void **state)
 	buf_free(&dir);
 }
 
-static void os_standard_streams_are_there(void **state)
+TEST(os_standard_streams_are_there)
 {
-	(void)state;
 	assert_int_equal(os_write(os_stdout(), "", 0, NULL), 0);
 	assert_false(os_is_terminal(os_stdout()) && os_terminal_columns() == 0);
 	os_close(os_stdout());
@@ -166,11 +150,10 @@ static void os_standard_streams_are_there(void **state)
 	assert_in_range(os_terminal_columns(), 1, 100000);
 }
 
-static void os_signal_wait_ends_when_nothing_comes(void **state)
+TEST(os_signal_wait_ends_when_nothing_comes)
 {
 	uint64_t before = os_now_ns();
 
-	(void)state;
 	assert_int_equal(os_signals_open(NULL), 0);
 	assert_int_equal(os_signal_wait(0), OS_SIGNAL_NONE);
 	assert_int_equal(os_signal_wait(20 * NS_PER_MS), OS_SIGNAL_NONE);

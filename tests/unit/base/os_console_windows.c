@@ -1,14 +1,10 @@
 /* The console's mode is changed for colours and set back. The console is this file's own. */
 #include "base/os.h"
 #include "base/os_windows.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define PLAIN (ENABLE_PROCESSED_OUTPUT | ENABLE_WRAP_AT_EOL_OUTPUT)
 
@@ -44,9 +40,8 @@ TAKE(get_mode, GetConsoleMode);
 TAKE(set_mode, SetConsoleMode);
 TAKE(set_handler, SetConsoleCtrlHandler);
 
-static void no_console_and_one_that_is_too_old_stay_as_they_are(void **state)
+TEST(no_console_and_one_that_is_too_old_stay_as_they_are)
 {
-	(void)state;
 	is_console = FALSE;
 	assert_false(os_terminal_styles());
 	is_console = TRUE;
@@ -58,9 +53,8 @@ static void no_console_and_one_that_is_too_old_stay_as_they_are(void **state)
 	assert_null(handler);
 }
 
-static void one_that_obeys_already_is_left_so(void **state)
+TEST(one_that_obeys_already_is_left_so)
 {
-	(void)state;
 	mode = PLAIN | ENABLE_VIRTUAL_TERMINAL_PROCESSING;
 	assert_true(os_terminal_styles());
 	os_terminal_restore();
@@ -68,9 +62,8 @@ static void one_that_obeys_already_is_left_so(void **state)
 	mode = PLAIN;
 }
 
-static void ctrl_c_sets_it_back_and_goes_on_to_end_the_program(void **state)
+TEST(ctrl_c_sets_it_back_and_goes_on_to_end_the_program)
 {
-	(void)state;
 	assert_true(os_terminal_styles());
 	assert_int_equal(mode, PLAIN | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
 	assert_true(os_terminal_styles());   /* asked twice: what was before is still known */

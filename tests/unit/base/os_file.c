@@ -1,18 +1,13 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int put(const char *path, enum os_open how, const char *text)
 {
@@ -34,21 +29,19 @@ static void assert_file(const char *path, const char *expected)
 	buf_free(&text);
 }
 
-static void os_create_makes_a_new_file_and_refuses_one_that_is_there(void **state)
+TEST(os_create_makes_a_new_file_and_refuses_one_that_is_there)
 {
 	const char *path = tmp_path("create");
 
-	(void)state;
 	assert_int_equal(put(path, OS_CREATE, "first"), 0);
 	assert_int_equal(put(path, OS_CREATE, "second"), ERR_EXISTS);
 	assert_file(path, "first");
 }
 
-static void os_replace_empties_and_os_append_goes_on_at_the_end(void **state)
+TEST(os_replace_empties_and_os_append_goes_on_at_the_end)
 {
 	const char *path = tmp_path("replace");
 
-	(void)state;
 	assert_int_equal(put(path, OS_REPLACE, "a long first text"), 0);
 	assert_int_equal(put(path, OS_REPLACE, "ab"), 0);
 	assert_int_equal(put(path, OS_APPEND, "cd"), 0);
@@ -59,12 +52,11 @@ static void os_replace_empties_and_os_append_goes_on_at_the_end(void **state)
 }
 
 /* Two that append to one file never write over each other. */
-static void os_append_is_at_the_end_whoever_wrote_last(void **state)
+TEST(os_append_is_at_the_end_whoever_wrote_last)
 {
 	const char *path = tmp_path("two");
 	struct os_file *a = NULL, *b = NULL;
 
-	(void)state;
 	assert_int_equal(os_open(path, OS_APPEND, &a, NULL), 0);
 	assert_int_equal(os_open(path, OS_APPEND, &b, NULL), 0);
 	os_write(a, "1", 1, NULL);
@@ -76,14 +68,13 @@ static void os_append_is_at_the_end_whoever_wrote_last(void **state)
 	assert_file(path, "123");
 }
 
-static void os_missing_file_is_not_found_by_each_way_to_ask(void **state)
+TEST(os_missing_file_is_not_found_by_each_way_to_ask)
 {
 	const char *path = tmp_path("missing");
 	struct os_file *file = NULL;
 	struct os_file_info info;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(os_open(path, OS_READ, &file, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(os_path_info(path, &info, NULL), ERR_NOT_FOUND);
@@ -95,7 +86,7 @@ static void os_missing_file_is_not_found_by_each_way_to_ask(void **state)
 	os_close(NULL);
 }
 
-static void os_plain_is_a_file_and_no_directory(void **state)
+TEST(os_plain_is_a_file_and_no_directory)
 {
 	static const enum os_open ways[] = {OS_READ_PLAIN, OS_READ_NO_LINK};
 	struct os_file *file = NULL;
@@ -103,7 +94,6 @@ static void os_plain_is_a_file_and_no_directory(void **state)
 	size_t got = 0, i;
 	struct err err;
 
-	(void)state;
 	put(tmp_path("plain"), OS_CREATE, "text");
 	assert_int_equal(os_mkdirs(tmp_path("plain_dir"), NULL), 0);
 	for (i = 0; i < 2; i++) {
@@ -119,14 +109,13 @@ static void os_plain_is_a_file_and_no_directory(void **state)
 	}
 }
 
-static void os_pread_gives_less_only_at_the_end(void **state)
+TEST(os_pread_gives_less_only_at_the_end)
 {
 	const char *path = tmp_path("pread");
 	struct os_file *file = NULL;
 	char text[8] = "";
 	size_t got = 99;
 
-	(void)state;
 	put(path, OS_CREATE, "0123456789");
 	assert_int_equal(os_open(path, OS_READ, &file, NULL), 0);
 	assert_int_equal(os_pread(file, text, 4, 3, &got, NULL), 0);
@@ -142,13 +131,12 @@ static void os_pread_gives_less_only_at_the_end(void **state)
 	os_close(file);
 }
 
-static void os_temporary_files_are_written_and_read_at_any_place(void **state)
+TEST(os_temporary_files_are_written_and_read_at_any_place)
 {
 	struct os_file *a = NULL, *b = NULL;
 	char text[8] = "";
 	size_t got;
 
-	(void)state;
 	assert_int_equal(os_temp(&a, NULL), 0);
 	assert_int_equal(os_temp(&b, NULL), 0);
 	assert_int_equal(os_pwrite(a, "later", 5, 100000, NULL), 0);
@@ -164,7 +152,7 @@ static void os_temporary_files_are_written_and_read_at_any_place(void **state)
 	os_close(b);
 }
 
-static void os_read_all_is_not_moved_by_pread_and_keeps_to_its_limit(void **state)
+TEST(os_read_all_is_not_moved_by_pread_and_keeps_to_its_limit)
 {
 	const char *path = tmp_path("all");
 	struct os_file *file = NULL;
@@ -173,7 +161,6 @@ static void os_read_all_is_not_moved_by_pread_and_keeps_to_its_limit(void **stat
 	char c;
 	size_t got;
 
-	(void)state;
 	put(path, OS_CREATE, "0123456789");
 	assert_int_equal(os_open(path, OS_READ, &file, NULL), 0);
 	assert_int_equal(os_pread(file, &c, 1, 5, &got, NULL), 0);
@@ -186,14 +173,13 @@ static void os_read_all_is_not_moved_by_pread_and_keeps_to_its_limit(void **stat
 	buf_free(&text);
 }
 
-static void os_info_tells_files_from_directories(void **state)
+TEST(os_info_tells_files_from_directories)
 {
 	const char *path = tmp_path("info");
 	struct os_file_info by_path, by_file;
 	struct os_file *file = NULL;
 	uint64_t now = os_wall_ns();
 
-	(void)state;
 	put(path, OS_CREATE, "12345");
 	assert_int_equal(os_path_info(path, &by_path, NULL), 0);
 	assert_true(by_path.regular && !by_path.directory);
@@ -208,11 +194,10 @@ static void os_info_tells_files_from_directories(void **state)
 	assert_true(by_path.directory && !by_path.regular);
 }
 
-static void os_rename_replaces_and_remove_removes(void **state)
+TEST(os_rename_replaces_and_remove_removes)
 {
 	const char *from = tmp_path("from"), *to = tmp_path("to");
 
-	(void)state;
 	put(from, OS_CREATE, "new");
 	put(to, OS_CREATE, "old");
 	assert_int_equal(os_rename(from, to, NULL), 0);
@@ -222,11 +207,10 @@ static void os_rename_replaces_and_remove_removes(void **state)
 	assert_false(os_exists(to));
 }
 
-static void os_mkdirs_makes_parents_and_accepts_what_is_there(void **state)
+TEST(os_mkdirs_makes_parents_and_accepts_what_is_there)
 {
 	struct os_file_info info;
 
-	(void)state;
 	assert_int_equal(os_mkdirs(tmp_path("a/b/c"), NULL), 0);
 	assert_int_equal(os_mkdirs(tmp_path("a/b/c"), NULL), 0);
 	assert_int_equal(os_mkdirs(tmp_path("a/b/d/"), NULL), 0);
@@ -237,11 +221,10 @@ static void os_mkdirs_makes_parents_and_accepts_what_is_there(void **state)
 	assert_true(os_mkdirs(tmp_path("file/below"), NULL) != 0);
 }
 
-static void os_names_and_texts_are_utf8(void **state)
+TEST(os_names_and_texts_are_utf8)
 {
 	const char *path = tmp_path("gr\xc3\xbc\xc3\x9f-\xe6\x97\xa5\xe6\x9c\xac.txt");
 
-	(void)state;
 	assert_int_equal(put(path, OS_CREATE, "x"), 0);
 	assert_true(os_exists(path));
 	assert_file(path, "x");
@@ -249,13 +232,12 @@ static void os_names_and_texts_are_utf8(void **state)
 }
 
 /* Ten directories of 40 characters: more than the 260 of an old Windows path. */
-static void os_paths_may_be_long(void **state)
+TEST(os_paths_may_be_long)
 {
 	struct buf path = {0};
 	struct os_file_info info;
 	int i;
 
-	(void)state;
 	buf_puts(&path, tmp_path("deep"));
 	for (i = 0; i < 10; i++)
 		buf_puts(&path, "/0123456789012345678901234567890123456789");
@@ -268,29 +250,27 @@ static void os_paths_may_be_long(void **state)
 	buf_free(&path);
 }
 
-static void os_free_bytes_are_some_of_the_total(void **state)
+TEST(os_free_bytes_are_some_of_the_total)
 {
 	uint64_t free_bytes = 0, total_bytes = 0;
 
-	(void)state;
 	assert_int_equal(os_free_bytes(tmp_path("."), &free_bytes, &total_bytes, NULL), 0);
 	assert_true(total_bytes > 0 && free_bytes <= total_bytes);
 	assert_int_equal(os_free_bytes(tmp_path("nowhere"), &free_bytes, &total_bytes, NULL),
 			 ERR_NOT_FOUND);
 }
 
-static void os_private_files_stay_usable_by_their_owner(void **state)
+TEST(os_private_files_stay_usable_by_their_owner)
 {
 	const char *path = tmp_path("private");
 
-	(void)state;
 	assert_int_equal(put(path, OS_CREATE, "mine"), 0);
 	assert_int_equal(os_chmod_private(path, NULL), 0);
 	assert_file(path, "mine");
 	assert_int_equal(os_chmod_private(tmp_path("nobody's"), NULL), ERR_NOT_FOUND);
 }
 
-static void os_dirname_is_the_part_before_the_last_separator(void **state)
+TEST(os_dirname_is_the_part_before_the_last_separator)
 {
 	static const char *const pairs[][2] = {
 		{"/a/b", "/a"}, {"/a", "/"}, {"a", "."}, {"a/b", "a"}, {"./a", "."},
@@ -299,7 +279,6 @@ static void os_dirname_is_the_part_before_the_last_separator(void **state)
 	struct buf dir = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(pairs); i++) {
 		buf_reset(&dir);
 		os_dirname(pairs[i][0], &dir);
@@ -324,9 +303,8 @@ static int make_and_load(void *ctx)
 	return rc;
 }
 
-static void os_files_report_lack_of_memory(void **state)
+TEST(os_files_report_lack_of_memory)
 {
-	(void)state;
 	assert_in_range(alloc_walk(make_and_load, (void *)(uintptr_t)tmp_path("walk")), 3, 12);
 }
 

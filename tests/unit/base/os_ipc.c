@@ -1,17 +1,12 @@
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct question {
 	const char *path, *line;
@@ -57,7 +52,7 @@ static struct os_ipc *listen_on(const char *path)
 	return ipc;
 }
 
-static void os_ipc_carries_a_line_each_way(void **state)
+TEST(os_ipc_carries_a_line_each_way)
 {
 	struct question q = {.path = control_path("a"), .line = "{\"cmd\":\"status\"}",
 			     .timeout_ns = 10 * NS_PER_SEC};
@@ -66,7 +61,6 @@ static void os_ipc_carries_a_line_each_way(void **state)
 	struct os_ipc_call *call = NULL;
 	struct buf line = {0};
 
-	(void)state;
 	assert_int_equal(os_ipc_next(ipc, 10 * NS_PER_SEC, &line, &call, NULL), 0);
 	assert_string_equal(buf_text(&line), "{\"cmd\":\"status\"}");
 	os_ipc_answer(call, "{\"ok\":true}");
@@ -79,7 +73,7 @@ static void os_ipc_carries_a_line_each_way(void **state)
 }
 
 /* Four ask at once; each gets the answer to its own line, in whatever order they come. */
-static void os_ipc_answers_callers_one_after_the_other(void **state)
+TEST(os_ipc_answers_callers_one_after_the_other)
 {
 	static const char *const lines[] = {"one", "two", "three", "four"};
 	const char *path = control_path("b");
@@ -90,7 +84,6 @@ static void os_ipc_answers_callers_one_after_the_other(void **state)
 	struct buf line = {0};
 	int i;
 
-	(void)state;
 	memset(q, 0, sizeof(q));
 	for (i = 0; i < 4; i++) {
 		q[i].path = path;
@@ -112,13 +105,12 @@ static void os_ipc_answers_callers_one_after_the_other(void **state)
 	buf_free(&line);
 }
 
-static void os_ipc_ask_where_nobody_listens_is_not_found(void **state)
+TEST(os_ipc_ask_where_nobody_listens_is_not_found)
 {
 	const char *path = control_path("c");
 	struct buf answer = {0};
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(os_ipc_ask(path, "x", NS_PER_SEC, &answer, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, path));
 	os_ipc_close(listen_on(path));
@@ -126,7 +118,7 @@ static void os_ipc_ask_where_nobody_listens_is_not_found(void **state)
 	buf_free(&answer);
 }
 
-static void os_ipc_both_sides_end_when_their_time_has_passed(void **state)
+TEST(os_ipc_both_sides_end_when_their_time_has_passed)
 {
 	const char *path = control_path("d");
 	struct os_ipc *ipc = listen_on(path);
@@ -135,7 +127,6 @@ static void os_ipc_both_sides_end_when_their_time_has_passed(void **state)
 	struct buf line = {0};
 	uint64_t before = os_now_ns();
 
-	(void)state;
 	assert_int_equal(os_ipc_next(ipc, 0, &line, &call, NULL), ERR_NOT_FOUND);
 	assert_int_equal(os_ipc_next(ipc, 50 * NS_PER_MS, &line, &call, NULL), ERR_NOT_FOUND);
 	assert_true(os_now_ns() - before >= 49 * NS_PER_MS);
@@ -147,7 +138,7 @@ static void os_ipc_both_sides_end_when_their_time_has_passed(void **state)
 	buf_free(&q.answer);
 }
 
-static void os_ipc_carries_the_longest_line_and_refuses_a_longer_one(void **state)
+TEST(os_ipc_carries_the_longest_line_and_refuses_a_longer_one)
 {
 	const char *path = control_path("e");
 	struct os_ipc *ipc = listen_on(path);
@@ -157,7 +148,6 @@ static void os_ipc_carries_the_longest_line_and_refuses_a_longer_one(void **stat
 	struct buf line = {0};
 	struct os_thread *thread;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', OS_IPC_MAX_BYTES);
 	thread = ask_on_a_thread(&q);
@@ -180,7 +170,7 @@ static void os_ipc_carries_the_longest_line_and_refuses_a_longer_one(void **stat
 	free(text);
 }
 
-static void os_ipc_call_may_be_answered_after_its_caller_left(void **state)
+TEST(os_ipc_call_may_be_answered_after_its_caller_left)
 {
 	const char *path = control_path("f");
 	struct os_ipc *ipc = listen_on(path);
@@ -189,7 +179,6 @@ static void os_ipc_call_may_be_answered_after_its_caller_left(void **state)
 	struct os_ipc_call *call = NULL;
 	struct buf line = {0};
 
-	(void)state;
 	assert_int_equal(os_ipc_next(ipc, 10 * NS_PER_SEC, &line, &call, NULL), 0);
 	os_thread_join(thread);
 	os_ipc_answer(call, "too late");
@@ -217,13 +206,12 @@ static void wake_soon(void *ctx)
 	os_wake(ctx);
 }
 
-static void os_wake_ends_the_wait_that_is_under_way_or_comes_next(void **state)
+TEST(os_wake_ends_the_wait_that_is_under_way_or_comes_next)
 {
 	struct os_wake *wake = os_wake_new();
 	struct os_thread *thread = NULL;
 	uint64_t before = os_now_ns();
 
-	(void)state;
 	assert_non_null(wake);
 	os_wake(wake);
 	os_wake(wake);
@@ -239,7 +227,7 @@ static void os_wake_ends_the_wait_that_is_under_way_or_comes_next(void **state)
 	os_wake_free(NULL);
 }
 
-static void os_wake_wait_ends_when_somebody_calls(void **state)
+TEST(os_wake_wait_ends_when_somebody_calls)
 {
 	struct question q = {.path = control_path("w"), .line = "x", .timeout_ns = 10 * NS_PER_SEC};
 	struct os_ipc *ipc = listen_on(q.path);
@@ -249,7 +237,6 @@ static void os_wake_wait_ends_when_somebody_calls(void **state)
 	struct buf line = {0};
 	uint64_t before = os_now_ns();
 
-	(void)state;
 	os_wake_wait(wake, ipc, false, LONG_NS);
 	assert_int_equal(os_ipc_next(ipc, 0, &line, &call, NULL), 0);
 	os_ipc_answer(call, "y");
@@ -262,9 +249,8 @@ static void os_wake_wait_ends_when_somebody_calls(void **state)
 	buf_free(&q.answer);
 }
 
-static void os_ipc_listen_reports_lack_of_memory(void **state)
+TEST(os_ipc_listen_reports_lack_of_memory)
 {
-	(void)state;
 	assert_in_range(alloc_walk(listen_once, (void *)(uintptr_t)control_path("g")), 2, 10);
 }
 

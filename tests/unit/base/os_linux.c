@@ -1,5 +1,6 @@
 #include "base/array.h"
 #include "base/os.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
 #include <fcntl.h>
@@ -10,22 +11,15 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void os_create_and_replace_never_follow_a_link(void **state)
+TEST(os_create_and_replace_never_follow_a_link)
 {
 	struct os_file *file = NULL;
 
-	(void)state;
 	assert_int_equal(symlink("target", tmp_path("link")), 0);
 	assert_int_equal(os_open(tmp_path("link"), OS_CREATE, &file, NULL), ERR_EXISTS);
 	assert_true(os_open(tmp_path("link"), OS_REPLACE, &file, NULL) != 0);
@@ -36,7 +30,7 @@ static void os_create_and_replace_never_follow_a_link(void **state)
 }
 
 /* Each of these would make a plain open() wait, or do something; a link to a file is what one may ask for. */
-static void os_plain_opens_no_pipe_no_device_and_no_socket(void **state)
+TEST(os_plain_opens_no_pipe_no_device_and_no_socket)
 {
 	static const enum os_open ways[] = {OS_READ_PLAIN, OS_READ_NO_LINK};
 	static const char *const others[] = {"pipe", "to_pipe", "to_device", "socket", "/dev/zero", "/proc"};
@@ -46,7 +40,6 @@ static void os_plain_opens_no_pipe_no_device_and_no_socket(void **state)
 	struct err err;
 	size_t i, k;
 
-	(void)state;
 	assert_int_equal(mkfifo(tmp_path("pipe"), 0600), 0);
 	assert_int_equal(symlink("pipe", tmp_path("to_pipe")), 0);
 	assert_int_equal(symlink("/dev/null", tmp_path("to_device")), 0);
@@ -63,12 +56,11 @@ static void os_plain_opens_no_pipe_no_device_and_no_socket(void **state)
 	close(s);
 }
 
-static void os_plain_follows_a_link_and_no_link_does_not(void **state)
+TEST(os_plain_follows_a_link_and_no_link_does_not)
 {
 	struct os_file *file = NULL;
 	struct os_file_info info = {0};
 
-	(void)state;
 	close(open(tmp_path("linked"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	assert_int_equal(symlink("linked", tmp_path("to_linked")), 0);
 	assert_int_equal(symlink("nowhere", tmp_path("to_nowhere")), 0);
@@ -87,12 +79,11 @@ static void os_plain_follows_a_link_and_no_link_does_not(void **state)
 }
 
 /* The kernel would let us wait up to 45 s for its owner to give the lease back. */
-static void os_plain_does_not_wait_for_a_lease(void **state)
+TEST(os_plain_does_not_wait_for_a_lease)
 {
 	struct os_file *file = NULL;
 	int fd = open(tmp_path("leased"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_true(fd >= 0);
 	signal(SIGIO, SIG_IGN);
 	if (fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
@@ -116,11 +107,10 @@ static unsigned mode_of(const char *path)
 	return info.mode;
 }
 
-static void os_files_and_directories_are_their_owner_s(void **state)
+TEST(os_files_and_directories_are_their_owner_s)
 {
 	struct os_file *file = NULL;
 
-	(void)state;
 	umask(0);
 	assert_int_equal(os_open(tmp_path("own"), OS_CREATE, &file, NULL), 0);
 	os_close(file);
@@ -133,23 +123,21 @@ static void os_files_and_directories_are_their_owner_s(void **state)
 	umask(022);
 }
 
-static void os_load_reads_proc_files_that_have_no_size(void **state)
+TEST(os_load_reads_proc_files_that_have_no_size)
 {
 	struct buf text = {0};
 
-	(void)state;
 	assert_int_equal(os_load("/proc/self/status", 1 << 20, &text, NULL), 0);
 	assert_memory_equal(buf_text(&text), "Name:", 5);
 	buf_free(&text);
 }
 
-static void os_signals_arrive_by_waiting_only(void **state)
+TEST(os_signals_arrive_by_waiting_only)
 {
 	static const int stops[] = {SIGINT, SIGTERM};
 	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY);
 	size_t i;
 
-	(void)state;
 	assert_int_equal(os_signals_open(NULL), 0);
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(kill(getpid(), stops[i]), 0);
@@ -166,12 +154,11 @@ static void os_signals_arrive_by_waiting_only(void **state)
 	os_signals_close();
 }
 
-static void os_wake_wait_ends_by_a_signal_which_stays_to_be_taken(void **state)
+TEST(os_wake_wait_ends_by_a_signal_which_stays_to_be_taken)
 {
 	struct os_wake *wake = os_wake_new();
 	uint64_t before = os_now_ns();
 
-	(void)state;
 	assert_int_equal(os_signals_open(NULL), 0);
 	assert_int_equal(kill(getpid(), SIGUSR2), 0);
 	os_wake_wait(wake, NULL, true, 60 * NS_PER_SEC);
@@ -196,7 +183,7 @@ static int call_with(const char *path, const char *bytes, size_t n)
 	return fd;
 }
 
-static void os_ipc_ignores_callers_that_send_no_line(void **state)
+TEST(os_ipc_ignores_callers_that_send_no_line)
 {
 	struct os_ipc *ipc = NULL;
 	struct os_ipc_call *call = NULL;
@@ -204,7 +191,6 @@ static void os_ipc_ignores_callers_that_send_no_line(void **state)
 	char path[80];
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "build/t%u-ctl", os_pid());
 	assert_int_equal(os_ipc_listen(path, &ipc, NULL), 0);
 	assert_int_equal(mode_of(path), 0600);
@@ -247,14 +233,13 @@ static rlim_t lowest_free(void)
 }
 
 /* One that does not rest goes round some 100,000 times. */
-static void os_poll_rests_where_it_is_refused(void **state)
+TEST(os_poll_rests_where_it_is_refused)
 {
 	struct pollfd p[2] = {{.fd = -1, .revents = POLLIN}, {.fd = -1, .revents = POLLIN}};
 	struct rlimit old = take_descriptors(1);
 	uint64_t end_ns = os_now_ns() + 200 * NS_PER_MS;
 	unsigned rounds = 0, ready = 0;
 
-	(void)state;
 	for (; os_now_ns() < end_ns; rounds++)
 		ready += os_poll(p, 2, NS_PER_SEC);
 	setrlimit(RLIMIT_NOFILE, &old);
@@ -263,7 +248,7 @@ static void os_poll_rests_where_it_is_refused(void **state)
 	assert_in_range(rounds, 1, 10);
 }
 
-static void os_ipc_lets_callers_wait_until_a_descriptor_is_free(void **state)
+TEST(os_ipc_lets_callers_wait_until_a_descriptor_is_free)
 {
 	struct os_wake *wake = os_wake_new();
 	struct os_ipc *ipc = NULL;
@@ -276,7 +261,6 @@ static void os_ipc_lets_callers_wait_until_a_descriptor_is_free(void **state)
 	char path[80];
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "build/t%u-full", os_pid());
 	assert_int_equal(os_ipc_listen(path, &ipc, NULL), 0);
 	fd = call_with(path, "well\n", 5);
@@ -298,12 +282,11 @@ static void os_ipc_lets_callers_wait_until_a_descriptor_is_free(void **state)
 	buf_free(&line);
 }
 
-static void base_name_follows_the_hosts_last_separator(void **state)
+TEST(base_name_follows_the_hosts_last_separator)
 {
 	static const char *const pairs[][2] = {{"/a/b", "b"}, {"back\\slash", "back\\slash"}, {"/a/b\\c", "b\\c"}, {"/a/", "a/"}, {"", ""}};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(pairs); i++)
 		assert_string_equal(os_base_name(pairs[i][0]), pairs[i][1]);
 }

@@ -1,17 +1,12 @@
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /*
  * The second process is this program again: "base/os_lock try PATH" ends with 10 when it gets
@@ -49,36 +44,33 @@ static int in_second_process(const char *path)
 	return outer[0] ? status : status >> 8;
 }
 
-static void os_lock_excludes_a_second_process_and_tells_it_who_has_it(void **state)
+TEST(os_lock_excludes_a_second_process_and_tells_it_who_has_it)
 {
 	const char *path = tmp_path("held.lock");
 	struct os_file *lock = NULL;
 
-	(void)state;
 	assert_int_equal(os_lock(path, &lock, NULL), 0);
 	assert_int_equal(in_second_process(path), REFUSED);
 	os_unlock(lock);
 	assert_int_equal(in_second_process(path), GOT_IT);
 }
 
-static void os_lock_of_a_process_that_ended_is_free(void **state)
+TEST(os_lock_of_a_process_that_ended_is_free)
 {
 	const char *path = tmp_path("left.lock");
 	struct os_file *lock = NULL;
 
-	(void)state;
 	assert_int_equal(in_second_process(path), GOT_IT);
 	assert_true(os_exists(path));
 	assert_int_equal(os_lock(path, &lock, NULL), 0);
 	os_unlock(lock);
 }
 
-static void os_lock_excludes_a_second_one_in_this_process_too(void **state)
+TEST(os_lock_excludes_a_second_one_in_this_process_too)
 {
 	const char *path = tmp_path("own.lock");
 	struct os_file *lock = NULL, *second = NULL;
 
-	(void)state;
 	assert_int_equal(os_lock(path, &lock, NULL), 0);
 	assert_int_equal(os_lock(path, &second, NULL), ERR_BUSY);
 	assert_null(second);
@@ -88,12 +80,11 @@ static void os_lock_excludes_a_second_one_in_this_process_too(void **state)
 	os_unlock(NULL);
 }
 
-static void os_lock_in_a_missing_directory_says_where(void **state)
+TEST(os_lock_in_a_missing_directory_says_where)
 {
 	struct os_file *lock = NULL;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(os_lock(tmp_path("no/dir/x.lock"), &lock, &err), ERR_IO);
 	assert_non_null(strstr(err.text, "x.lock"));
 	assert_null(lock);
@@ -108,11 +99,10 @@ static int lock_once(void *ctx)
 	return rc;
 }
 
-static void os_lock_without_memory_is_not_held(void **state)
+TEST(os_lock_without_memory_is_not_held)
 {
 	const char *path = tmp_path("walk.lock");
 
-	(void)state;
 	assert_in_range(alloc_walk(lock_once, (void *)(uintptr_t)path), 2, 10);
 }
 

@@ -1,11 +1,8 @@
 /* Running a program and waiting for it. */
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int run(struct buf *output, int *code, uint64_t timeout_ns, size_t max, const char *script,
 	       struct err *err)
@@ -17,13 +14,12 @@ static int run(struct buf *output, int *code, uint64_t timeout_ns, size_t max, c
 	return os_run(argv, timeout_ns, output, max, code, err);
 }
 
-static void output_and_exit_code_come_back(void **state)
+TEST(output_and_exit_code_come_back)
 {
 	struct buf output = {0};
 	struct err err = {0};
 	int code;
 
-	(void)state;
 	assert_int_equal(run(&output, &code, 10 * NS_PER_SEC, 100, "echo \"<$1>\"; echo no >&2; exit 3", &err), 0);
 	assert_string_equal(buf_text(&output), "<a b>\nno\n");
 	assert_int_equal(code, 3);
@@ -34,9 +30,8 @@ static void output_and_exit_code_come_back(void **state)
 	buf_free(&output);
 }
 
-static void a_program_is_found_where_running_would_find_it(void **state)
+TEST(a_program_is_found_where_running_would_find_it)
 {
-	(void)state;
 	assert_true(os_finds_program("sh"));
 	assert_true(os_finds_program("/bin/sh"));
 	assert_false(os_finds_program("no-such-program"));
@@ -45,39 +40,36 @@ static void a_program_is_found_where_running_would_find_it(void **state)
 	assert_false(os_finds_program(""));
 }
 
-static void what_it_leaves_in_the_background_is_not_waited_for(void **state)
+TEST(what_it_leaves_in_the_background_is_not_waited_for)
 {
 	struct buf output = {0};
 	struct err err = {0};
 	int code;
 
-	(void)state;
 	assert_int_equal(run(&output, &code, 10 * NS_PER_SEC, 100, "sleep 3 & echo on", &err), 0);
 	assert_string_equal(buf_text(&output), "on\n");
 	buf_free(&output);
 }
 
-static void one_that_runs_too_long_is_ended(void **state)
+TEST(one_that_runs_too_long_is_ended)
 {
 	struct buf output = {0};
 	struct err err = {0};
 	int code;
 
-	(void)state;
 	assert_int_equal(run(&output, &code, NS_PER_SEC / 5, 100, "echo begun; sleep 100", &err), ERR_LIMIT);
 	assert_string_equal(buf_text(&output), "begun\n");
 	assert_non_null(strstr(err.text, "sh was ended: it ran for over 0 s"));
 	buf_free(&output);
 }
 
-static void one_that_is_not_there_is_said(void **state)
+TEST(one_that_is_not_there_is_said)
 {
 	char *argv[] = {"/no/such/program", NULL};
 	struct buf output = {0};
 	struct err err = {0};
 	int code;
 
-	(void)state;
 	assert_int_not_equal(os_run(argv, NS_PER_SEC, &output, 100, &code, &err), 0);
 	assert_non_null(strstr(err.text, "/no/such/program cannot be started"));
 	buf_free(&output);

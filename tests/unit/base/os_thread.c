@@ -1,18 +1,13 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
 #include <stdatomic.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct shared {
 	struct os_mutex *lock;
@@ -47,13 +42,12 @@ static void add_10000(void *ctx)
 	}
 }
 
-static void os_mutex_lets_one_thread_in_at_a_time(void **state)
+TEST(os_mutex_lets_one_thread_in_at_a_time)
 {
 	struct os_thread *threads[4];
 	struct shared s;
 	int i;
 
-	(void)state;
 	shared_open(&s);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(os_thread_start("adder", add_10000, &s, &threads[i], NULL), 0);
@@ -80,12 +74,11 @@ static void play(void *ctx)
 	os_mutex_unlock(s->lock);
 }
 
-static void os_cond_wakes_the_other_thread_each_time(void **state)
+TEST(os_cond_wakes_the_other_thread_each_time)
 {
 	struct os_thread *thread = NULL;
 	struct shared s;
 
-	(void)state;
 	shared_open(&s);
 	assert_int_equal(os_thread_start("player", play, &s, &thread, NULL), 0);
 	os_mutex_lock(s.lock);
@@ -103,12 +96,11 @@ static void os_cond_wakes_the_other_thread_each_time(void **state)
 	shared_close(&s);
 }
 
-static void os_cond_wait_says_when_the_time_ran_out(void **state)
+TEST(os_cond_wait_says_when_the_time_ran_out)
 {
 	uint64_t before = os_now_ns();
 	struct shared s;
 
-	(void)state;
 	shared_open(&s);
 	os_mutex_lock(s.lock);
 	assert_false(os_cond_wait(s.changed, s.lock, 0));
@@ -131,12 +123,11 @@ static void set_every_priority(void *ctx)
 	atomic_store(done, 1);
 }
 
-static void os_thread_priority_may_be_refused_but_never_fails(void **state)
+TEST(os_thread_priority_may_be_refused_but_never_fails)
 {
 	struct os_thread *thread = NULL;
 	atomic_int done = 0;
 
-	(void)state;
 	assert_int_equal(os_thread_start("a name that is too long", set_every_priority, &done,
 					 &thread, NULL), 0);
 	os_thread_join(thread);
@@ -158,9 +149,8 @@ static int start_one(void *ctx)
 	return rc;
 }
 
-static void os_threads_report_lack_of_memory(void **state)
+TEST(os_threads_report_lack_of_memory)
 {
-	(void)state;
 	alloc_walk_fail_at(1);
 	assert_int_equal(start_one(NULL), ERR_MEMORY);
 	alloc_walk_fail_at(2);

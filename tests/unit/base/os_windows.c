@@ -3,26 +3,20 @@
 #include "base/os_windows.h"
 #include "base/out.h"
 #include "base/table.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void os_create_and_replace_never_follow_a_link(void **state)
+TEST(os_create_and_replace_never_follow_a_link)
 {
 	wchar_t *link = wide_path(tmp_path("link"));
 	struct os_file *file = NULL;
 	DWORD attributes;
 
-	(void)state;
 	/* 2: without privilege where developer mode is on. Wine says yes and makes nothing. */
 	CreateSymbolicLinkW(link, L"target", 2);
 	attributes = GetFileAttributesW(link);
@@ -38,7 +32,7 @@ static void os_create_and_replace_never_follow_a_link(void **state)
 	assert_false(os_exists(tmp_path("target")));
 }
 
-static void rights_of_the_owner_alone_are_understood_by_this_system(void **state)
+TEST(rights_of_the_owner_alone_are_understood_by_this_system)
 {
 	static const enum private_kind kinds[] = {PRIVATE_FILE, PRIVATE_DIRECTORY, PRIVATE_PIPE};
 	SECURITY_ATTRIBUTES attributes;
@@ -48,7 +42,6 @@ static void rights_of_the_owner_alone_are_understood_by_this_system(void **state
 	BOOL present, defaulted;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		assert_true(private_open(kinds[i], &attributes));
 		assert_true(GetSecurityDescriptorDacl(attributes.lpSecurityDescriptor, &present,
@@ -62,14 +55,13 @@ static void rights_of_the_owner_alone_are_understood_by_this_system(void **state
 	}
 }
 
-static void wide_texts_go_there_and_back(void **state)
+TEST(wide_texts_go_there_and_back)
 {
 	static const char text[] = "gr\xc3\xbc\xc3\x9f \xe6\x97\xa5 \xf0\x9f\x98\x80";
 	wchar_t lone[] = {L'a', 0xd800, L'b', 0};
 	wchar_t *wide = wide_text(text);
 	struct buf back = {0};
 
-	(void)state;
 	assert_non_null(wide);
 	wide_put(&back, wide);
 	assert_string_equal(buf_text(&back), text);
@@ -91,11 +83,10 @@ static void assert_wide_path(const char *path, const wchar_t *start)
 	wide_free(wide);
 }
 
-static void long_paths_get_the_prefix_and_short_ones_stay_as_they_are(void **state)
+TEST(long_paths_get_the_prefix_and_short_ones_stay_as_they_are)
 {
 	char path[400];
 
-	(void)state;
 	assert_wide_path("C:/a/../b", L"C:/a/../b");
 	assert_wide_path("NUL", L"NUL");
 	memset(path, 'x', 300);
@@ -108,7 +99,7 @@ static void long_paths_get_the_prefix_and_short_ones_stay_as_they_are(void **sta
 	assert_wide_path(path, L"\\\\?\\C:\\a/xxx");
 }
 
-static void os_dirname_knows_drives_and_both_separators(void **state)
+TEST(os_dirname_knows_drives_and_both_separators)
 {
 	static const char *const pairs[][2] = {
 		{"C:\\a\\b", "C:\\a"}, {"C:\\a", "C:\\"}, {"C:a", "C:."},
@@ -117,7 +108,6 @@ static void os_dirname_knows_drives_and_both_separators(void **state)
 	struct buf dir = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(pairs); i++) {
 		buf_reset(&dir);
 		os_dirname(pairs[i][0], &dir);
@@ -126,11 +116,10 @@ static void os_dirname_knows_drives_and_both_separators(void **state)
 	buf_free(&dir);
 }
 
-static void os_env_is_utf8_and_follows_changes(void **state)
+TEST(os_env_is_utf8_and_follows_changes)
 {
 	const char *value;
 
-	(void)state;
 	assert_true(SetEnvironmentVariableW(L"RECORDER_TEST", L"gr\u00fc\u00df"));
 	value = os_env("RECORDER_TEST");
 	assert_string_equal(value, "gr\xc3\xbc\xc3\x9f");
@@ -141,17 +130,16 @@ static void os_env_is_utf8_and_follows_changes(void **state)
 	assert_null(os_env("RECORDER_TEST"));
 }
 
-static void out_writes_into_a_device(void **state)
+TEST(out_writes_into_a_device)
 {
 	struct out *out = NULL;
 
-	(void)state;
 	assert_int_equal(out_open("NUL", false, &out, NULL), 0);
 	out_puts(out, "gone");
 	assert_int_equal(out_close(out, NULL), 0);
 }
 
-static void system_errors_have_the_codes_of_their_kind(void **state)
+TEST(system_errors_have_the_codes_of_their_kind)
 {
 	static const struct {
 		int error;
@@ -165,7 +153,6 @@ static void system_errors_have_the_codes_of_their_kind(void **state)
 	char text[100];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(pairs); i++)
 		assert_int_equal(os_error_code(pairs[i].error), pairs[i].code);
 	os_error_text((int)0xC0000BB9, text, sizeof(text));
@@ -194,7 +181,7 @@ static HANDLE call_pipe(const char *path, const char *bytes)
 	return pipe;
 }
 
-static void os_ipc_ignores_callers_that_send_no_line(void **state)
+TEST(os_ipc_ignores_callers_that_send_no_line)
 {
 	static const char path[] = "build/Garbage.Ctl";
 	struct os_ipc_call *call = NULL;
@@ -202,7 +189,6 @@ static void os_ipc_ignores_callers_that_send_no_line(void **state)
 	struct buf line = {0};
 	HANDLE pipe;
 
-	(void)state;
 	assert_int_equal(os_ipc_listen(path, &ipc, NULL), 0);
 	CloseHandle(call_pipe(path, NULL));
 	assert_int_equal(os_ipc_next(ipc, NS_PER_SEC, &line, &call, NULL), ERR_NOT_FOUND);
@@ -222,9 +208,8 @@ static void os_ipc_ignores_callers_that_send_no_line(void **state)
 	buf_free(&line);
 }
 
-static void console_events_arrive_by_waiting(void **state)
+TEST(console_events_arrive_by_waiting)
 {
-	(void)state;
 	assert_int_equal(os_signals_open(NULL), 0);
 	if (!GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, 0)) {
 		os_signals_close();
@@ -236,12 +221,11 @@ static void console_events_arrive_by_waiting(void **state)
 	os_signals_close();
 }
 
-static void os_wake_wait_ends_by_a_signal_which_stays_to_be_taken(void **state)
+TEST(os_wake_wait_ends_by_a_signal_which_stays_to_be_taken)
 {
 	struct os_wake *wake = os_wake_new();
 	uint64_t before = os_now_ns();
 
-	(void)state;
 	assert_int_equal(os_signals_open(NULL), 0);
 	os_signal_raise(OS_SIGNAL_SNAPSHOT);
 	os_wake_wait(wake, NULL, true, 60 * NS_PER_SEC);
@@ -254,12 +238,11 @@ static void os_wake_wait_ends_by_a_signal_which_stays_to_be_taken(void **state)
 	os_wake_free(wake);
 }
 
-static void base_name_follows_the_hosts_last_separator(void **state)
+TEST(base_name_follows_the_hosts_last_separator)
 {
 	static const char *const pairs[][2] = {{"C:\\a\\b", "b"}, {"/a\\b", "b"}, {"a/b", "b"}, {"b", "b"}, {"", ""}};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(pairs); i++)
 		assert_string_equal(os_base_name(pairs[i][0]), pairs[i][1]);
 }

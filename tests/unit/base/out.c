@@ -2,18 +2,14 @@
 #include "base/out.h"
 #include "base/text.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 static void assert_file(const char *path, const char *expected)
@@ -34,12 +30,11 @@ static void write_file(const char *path, const char *text)
 	os_close(file);
 }
 
-static void out_file_appears_when_it_is_closed_and_not_before(void **state)
+TEST(out_file_appears_when_it_is_closed_and_not_before)
 {
 	const char *path = tmp_path("whole"), *tmp = tmp_path("whole.tmp");
 	struct out *out = NULL;
 
-	(void)state;
 	assert_int_equal(out_open(path, false, &out, NULL), 0);
 	out_puts(out, "one ");
 	out_printf(out, "%d", 2);
@@ -50,12 +45,11 @@ static void out_file_appears_when_it_is_closed_and_not_before(void **state)
 	assert_file(path, "one 2");
 }
 
-static void out_abandoned_leaves_nothing(void **state)
+TEST(out_abandoned_leaves_nothing)
 {
 	const char *path = tmp_path("none"), *tmp = tmp_path("none.tmp");
 	struct out *out = NULL;
 
-	(void)state;
 	assert_int_equal(out_open(path, false, &out, NULL), 0);
 	out_puts(out, "half");
 	out_abandon(out);
@@ -64,13 +58,12 @@ static void out_abandoned_leaves_nothing(void **state)
 	out_abandon(NULL);
 }
 
-static void out_replaces_a_file_only_when_forced(void **state)
+TEST(out_replaces_a_file_only_when_forced)
 {
 	const char *path = tmp_path("there");
 	struct out *out = NULL;
 	struct err err = {0};
 
-	(void)state;
 	write_file(path, "old");
 	assert_int_equal(out_open(path, false, &out, &err), ERR_EXISTS);
 	assert_non_null(strstr(err.text, "--force"));
@@ -84,12 +77,11 @@ static void out_replaces_a_file_only_when_forced(void **state)
 	assert_file(path, "new");
 }
 
-static void out_takes_over_a_tmp_file_that_a_killed_program_left(void **state)
+TEST(out_takes_over_a_tmp_file_that_a_killed_program_left)
 {
 	const char *path = tmp_path("stale"), *tmp = tmp_path("stale.tmp");
 	struct out *out = NULL;
 
-	(void)state;
 	write_file(tmp, "left over, and longer than what comes");
 	assert_int_equal(out_open(path, false, &out, NULL), 0);
 	out_puts(out, "fresh");
@@ -98,12 +90,11 @@ static void out_takes_over_a_tmp_file_that_a_killed_program_left(void **state)
 	assert_false(os_exists(tmp));
 }
 
-static void out_into_a_missing_or_wrong_place_says_where(void **state)
+TEST(out_into_a_missing_or_wrong_place_says_where)
 {
 	struct out *out = NULL;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(out_open(tmp_path("no/such/dir"), false, &out, &err), ERR_IO);
 	assert_non_null(strstr(err.text, "there is no directory "));
 	assert_non_null(strstr(err.text, "no/such/; make it first"));
@@ -115,7 +106,7 @@ static void out_into_a_missing_or_wrong_place_says_where(void **state)
 }
 
 /* One megabyte in pieces of 1000 passes the internal buffer of 256 kB four times. */
-static void out_keeps_the_order_of_many_pieces(void **state)
+TEST(out_keeps_the_order_of_many_pieces)
 {
 	const char *path = tmp_path("large");
 	struct buf text = {0};
@@ -123,7 +114,6 @@ static void out_keeps_the_order_of_many_pieces(void **state)
 	char piece[1001];
 	int i;
 
-	(void)state;
 	assert_int_equal(out_open(path, false, &out, NULL), 0);
 	for (i = 0; i < 1000; i++) {
 		memset(piece, 'a' + i % 26, 1000);
@@ -138,13 +128,12 @@ static void out_keeps_the_order_of_many_pieces(void **state)
 	buf_free(&text);
 }
 
-static void out_to_memory_reports_the_ceiling_at_the_end(void **state)
+TEST(out_to_memory_reports_the_ceiling_at_the_end)
 {
 	struct buf text = {.max_bytes = 6};
 	struct out *out = NULL;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(out_to_buf(&text, &out, NULL), 0);
 	out_puts(out, "123");
 	out_printf(out, "%s", "456");
@@ -179,14 +168,13 @@ static void count_call(void *ctx)
 }
 
 /* 1 MB in pieces, by way of a file and by way of memory: the same gzip bytes, and less of them. */
-static void out_packs_a_file_and_memory_alike(void **state)
+TEST(out_packs_a_file_and_memory_alike)
 {
 	const char *path = tmp_path("packed.gz");
 	struct buf plain = {0}, in_memory = {0}, in_file = {0};
 	struct out *file = NULL, *memory = NULL;
 	unsigned calls = 0, i;
 
-	(void)state;
 	assert_int_equal(out_open(path, false, &file, NULL), 0);
 	assert_int_equal(out_to_buf(&in_memory, &memory, NULL), 0);
 	assert_int_equal(out_pack(file, NULL), 0);
@@ -211,12 +199,11 @@ static void out_packs_a_file_and_memory_alike(void **state)
 	buf_free(&in_file);
 }
 
-static void out_packs_nothing_into_a_valid_file(void **state)
+TEST(out_packs_nothing_into_a_valid_file)
 {
 	struct buf packed = {0};
 	struct out *out = NULL;
 
-	(void)state;
 	assert_int_equal(out_to_buf(&packed, &out, NULL), 0);
 	assert_int_equal(out_pack(out, NULL), 0);
 	assert_int_equal(out_close(out, NULL), 0);
@@ -241,11 +228,10 @@ static int pack_out(void *ctx)
 	return out_close(out, NULL);
 }
 
-static void out_packing_without_memory_fails_and_leaves_the_old_file(void **state)
+TEST(out_packing_without_memory_fails_and_leaves_the_old_file)
 {
 	char *path = text_dup(tmp_path("packing"), SIZE_MAX);
 
-	(void)state;
 	write_file(path, "old");
 	assert_in_range(alloc_walk(pack_out, path), 3, 60);
 	assert_false(os_exists(tmp_path("packing.tmp")));
@@ -265,11 +251,10 @@ static int write_out(void *ctx)
 	return out_close(out, NULL);
 }
 
-static void out_without_memory_fails_and_leaves_the_old_file(void **state)
+TEST(out_without_memory_fails_and_leaves_the_old_file)
 {
 	const char *path = tmp_path("walk");
 
-	(void)state;
 	write_file(path, "old");
 	alloc_walk_fail_at(1);
 	assert_int_equal(write_out((void *)(uintptr_t)path), ERR_MEMORY);

@@ -1,21 +1,16 @@
 #include "base/os.h"
 #include "base/out.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool is_regular(const char *path)
 {
@@ -25,12 +20,11 @@ static bool is_regular(const char *path)
 }
 
 /* By a symbolic link, so that a failing test cannot replace the device itself. */
-static void out_writes_into_a_device_and_replaces_nothing(void **state)
+TEST(out_writes_into_a_device_and_replaces_nothing)
 {
 	const char *path = tmp_path("null");
 	struct out *out = NULL;
 
-	(void)state;
 	assert_int_equal(symlink("/dev/null", path), 0);
 	assert_int_equal(out_open(path, false, &out, NULL), 0);
 	out_puts(out, "gone");
@@ -39,12 +33,11 @@ static void out_writes_into_a_device_and_replaces_nothing(void **state)
 	assert_false(os_exists(tmp_path("null.tmp")));
 }
 
-static void out_on_a_full_device_reports_it_when_closed(void **state)
+TEST(out_on_a_full_device_reports_it_when_closed)
 {
 	struct out *out = NULL;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(symlink("/dev/full", tmp_path("full")), 0);
 	assert_int_equal(out_open(tmp_path("full"), false, &out, NULL), 0);
 	out_puts(out, "never there");
@@ -54,7 +47,7 @@ static void out_on_a_full_device_reports_it_when_closed(void **state)
 }
 
 /* The limit on file size makes the second write of 256 kB fail as a full disk would. */
-static void out_whose_disk_fills_up_leaves_the_old_file_and_no_other(void **state)
+TEST(out_whose_disk_fills_up_leaves_the_old_file_and_no_other)
 {
 	const char *path = tmp_path("filling"), *tmp = tmp_path("filling.tmp");
 	struct rlimit old, small = {300000, 300000};
@@ -63,7 +56,6 @@ static void out_whose_disk_fills_up_leaves_the_old_file_and_no_other(void **stat
 	char piece[10000] = "";
 	int i, rc;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small.rlim_max = old.rlim_max;
 	assert_int_equal(out_open(path, false, &out, NULL), 0);
@@ -81,14 +73,13 @@ static void out_whose_disk_fills_up_leaves_the_old_file_and_no_other(void **stat
 }
 
 /* In a directory that others may write, a link at the name of our temporary file is a trap. */
-static void out_does_not_write_through_a_link_at_its_tmp_name(void **state)
+TEST(out_does_not_write_through_a_link_at_its_tmp_name)
 {
 	const char *path = tmp_path("trap"), *victim = tmp_path("victim");
 	struct os_file *file = NULL;
 	struct out *out = NULL;
 	struct os_file_info info;
 
-	(void)state;
 	assert_int_equal(os_open(victim, OS_CREATE, &file, NULL), 0);
 	os_close(file);
 	assert_int_equal(symlink("victim", tmp_path("trap.tmp")), 0);

@@ -1,21 +1,16 @@
 #include "base/planes.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* 1, 300 = ac 02, 5, 70000 = f0 a2 04: first bytes 01 ac 05 f0, second 02 a2, third 04. */
-static void planes_hold_the_first_bytes_then_the_second_ones(void **state)
+TEST(planes_hold_the_first_bytes_then_the_second_ones)
 {
 	static const uint8_t varints[] = {0x01, 0xac, 0x02, 0x05, 0xf0, 0xa2, 0x04};
 	static const uint8_t planes[] = {0x01, 0xac, 0x05, 0xf0, 0x02, 0xa2, 0x04};
 	size_t ends[VARINT_MAX_BYTES];
 	uint8_t out[7], back[7];
 
-	(void)state;
 	planes_split(varints, 7, out, ends);
 	assert_memory_equal(out, planes, 7);
 	assert_int_equal(ends[0], 4);
@@ -27,13 +22,12 @@ static void planes_hold_the_first_bytes_then_the_second_ones(void **state)
 	assert_true(planes_join(out, 0, back));
 }
 
-static void varints_of_all_lengths_come_back(void **state)
+TEST(varints_of_all_lengths_come_back)
 {
 	uint8_t varints[64 * VARINT_MAX_BYTES], planes[sizeof(varints)], back[sizeof(varints)];
 	size_t ends[VARINT_MAX_BYTES], n = 0;
 	unsigned bit;
 
-	(void)state;
 	for (bit = 0; bit < 64; bit++)
 		n += varint_put(varints + n, UINT64_MAX >> (bit * 29 % 64));
 	planes_split(varints, n, planes, ends);
@@ -43,7 +37,7 @@ static void varints_of_all_lengths_come_back(void **state)
 }
 
 /* The same bytes as of their varints. */
-static void values_of_all_lengths_come_back(void **state)
+TEST(values_of_all_lengths_come_back)
 {
 	uint8_t varints[64 * VARINT_MAX_BYTES], planes[sizeof(varints)], of_values[sizeof(varints)];
 	size_t ends[VARINT_MAX_BYTES], n = 0, len = 0;
@@ -51,7 +45,6 @@ static void values_of_all_lengths_come_back(void **state)
 	uint64_t values[64], back[64];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 64; i++) {
 		values[i] = UINT64_MAX >> (i * 29 % 64);
 		n += varint_put(varints + n, values[i]);
@@ -68,13 +61,12 @@ static void values_of_all_lengths_come_back(void **state)
 }
 
 /* One value: 2^64 - 1 takes ten bytes, of which the last is 1. */
-static void values_of_over_64_bits_and_missing_bytes_are_refused(void **state)
+TEST(values_of_over_64_bits_and_missing_bytes_are_refused)
 {
 	uint8_t most[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
 	const uint8_t *at = most;
 	uint64_t value;
 
-	(void)state;
 	assert_true(planes_get(&at, most + 10, &value, 1));
 	assert_true(value == UINT64_MAX && at == most + 10);
 	at = most;
@@ -86,12 +78,11 @@ static void values_of_over_64_bits_and_missing_bytes_are_refused(void **state)
 	assert_true(planes_get(&at, most, &value, 0) && at == most);
 }
 
-static void bytes_that_are_no_planes_are_refused(void **state)
+TEST(bytes_that_are_no_planes_are_refused)
 {
 	static const uint8_t unended[] = {0x80}, few[] = {0x80, 0x80, 0x01}, many[] = {0x01, 0x80, 0x01, 0x01};
 	uint8_t eleven[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, out[16];
 
-	(void)state;
 	assert_false(planes_join(unended, 1, out));
 	assert_false(planes_join(few, 2, out));
 	assert_true(planes_join(few, 3, out));           /* one of three bytes */

@@ -1,29 +1,23 @@
 #include "base/slots.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct item {
 	uint64_t a;
 	char b[24];
 };
 
-static void slots_give_zeroed_items_whose_addresses_stay(void **state)
+TEST(slots_give_zeroed_items_whose_addresses_stay)
 {
 	static void *address[3000];
 	struct slots s;
 	uint32_t i;
 
-	(void)state;
 	assert_int_equal(slots_init(&s, sizeof(struct item), 3000), 0);
 	for (i = 0; i < 3000; i++) {
 		struct item *item;
@@ -41,12 +35,11 @@ static void slots_give_zeroed_items_whose_addresses_stay(void **state)
 	slots_free(&s);
 }
 
-static void slots_use_freed_numbers_again_before_new_ones(void **state)
+TEST(slots_use_freed_numbers_again_before_new_ones)
 {
 	struct slots s;
 	struct item *item;
 
-	(void)state;
 	assert_int_equal(slots_init(&s, sizeof(struct item), 10), 0);
 	assert_int_equal(slots_add(&s), 0);
 	assert_int_equal(slots_add(&s), 1);
@@ -65,12 +58,11 @@ static void slots_use_freed_numbers_again_before_new_ones(void **state)
 }
 
 /* The ceiling of 1025 is rounded up to two chunks of 1024. */
-static void slots_stop_at_their_ceiling(void **state)
+TEST(slots_stop_at_their_ceiling)
 {
 	struct slots s;
 	uint32_t i;
 
-	(void)state;
 	assert_int_equal(slots_init(&s, sizeof(struct item), 1025), 0);
 	for (i = 0; i < 2048; i++)
 		assert_int_equal(slots_add(&s), i);
@@ -83,11 +75,10 @@ static void slots_stop_at_their_ceiling(void **state)
 	slots_free(&s);
 }
 
-static void slots_smaller_than_a_link_are_made_large_enough(void **state)
+TEST(slots_smaller_than_a_link_are_made_large_enough)
 {
 	struct slots s;
 
-	(void)state;
 	assert_int_equal(slots_init(&s, 1, 4), 0);
 	assert_int_equal(slots_add(&s), 0);
 	assert_int_equal(slots_add(&s), 1);
@@ -97,11 +88,10 @@ static void slots_smaller_than_a_link_are_made_large_enough(void **state)
 	slots_free(&s);
 }
 
-static void slots_without_memory_refuse_and_go_on_later(void **state)
+TEST(slots_without_memory_refuse_and_go_on_later)
 {
 	struct slots s;
 
-	(void)state;
 	alloc_walk_fail_at(1);
 	assert_true(slots_init(&s, 8, 10) != 0);
 	slots_free(&s);
@@ -116,11 +106,10 @@ static void slots_without_memory_refuse_and_go_on_later(void **state)
 }
 
 /* No ceiling in chunks of 1024 is this high; it must not wrap around to none. */
-static void slots_with_the_highest_ceiling_still_have_one(void **state)
+TEST(slots_with_the_highest_ceiling_still_have_one)
 {
 	struct slots s;
 
-	(void)state;
 	if (slots_init(&s, 8, UINT32_MAX) != 0) {
 		slots_free(&s);
 		print_message("no memory for four million chunks\n");

@@ -1,17 +1,12 @@
 #include "base/err.h"
 #include "base/table.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The contents behind value i are keys[i]. */
 static bool same_key(const void *ctx, uint32_t value, const void *key)
@@ -21,12 +16,11 @@ static bool same_key(const void *ctx, uint32_t value, const void *key)
 	return keys[value] == *(const uint64_t *)key;
 }
 
-static void table_of_zeros_is_empty(void **state)
+TEST(table_of_zeros_is_empty)
 {
 	struct table t = {0};
 	uint64_t key = 1;
 
-	(void)state;
 	assert_int_equal(table_find(&t, 1, same_key, NULL, &key), TABLE_NONE);
 	assert_false(table_remove(&t, 1, 0));
 	assert_int_equal(table_bytes(&t), 0);
@@ -34,14 +28,13 @@ static void table_of_zeros_is_empty(void **state)
 	table_free(&t);
 }
 
-static void table_tells_things_of_one_hash_apart_by_their_contents(void **state)
+TEST(table_tells_things_of_one_hash_apart_by_their_contents)
 {
 	const uint64_t keys[] = {100, 200, 300};
 	const uint64_t absent = 400;
 	struct table t = {0};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		assert_int_equal(table_add(&t, 7, i), 0);
 	for (i = 0; i < 3; i++)
@@ -95,20 +88,18 @@ static void walk_model(uint32_t seed, bool crowded)
 	table_free(&t);
 }
 
-static void table_agrees_with_a_plain_list_after_random_adds_and_removes(void **state)
+TEST(table_agrees_with_a_plain_list_after_random_adds_and_removes)
 {
-	(void)state;
 	walk_model(1, false);
 	walk_model(2, true);
 }
 
 /* 64 slots hold 44 (70 %); the 45th needs 128. */
-static void table_grows_at_seventy_percent_and_clear_keeps_the_memory(void **state)
+TEST(table_grows_at_seventy_percent_and_clear_keeps_the_memory)
 {
 	struct table t = {0};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 44; i++)
 		assert_int_equal(table_add(&t, hash_u64(i), i), 0);
 	assert_int_equal(t.nslots, 64);
@@ -120,13 +111,12 @@ static void table_grows_at_seventy_percent_and_clear_keeps_the_memory(void **sta
 	table_free(&t);
 }
 
-static void table_without_memory_to_grow_keeps_what_it_has(void **state)
+TEST(table_without_memory_to_grow_keeps_what_it_has)
 {
 	struct table t = {0};
 	uint64_t keys[45];
 	uint32_t i;
 
-	(void)state;
 	alloc_walk_fail_at(1);
 	assert_int_equal(table_add(&t, 1, 0), ERR_MEMORY);
 	alloc_walk_fail_at(0);
@@ -143,13 +133,12 @@ static void table_without_memory_to_grow_keeps_what_it_has(void **state)
 	table_free(&t);
 }
 
-static void hashes_see_every_byte_and_the_length(void **state)
+TEST(hashes_see_every_byte_and_the_length)
 {
 	uint8_t bytes[24] = {0};
 	uint64_t seen[24 + 24];
 	size_t i, j, n = 0;
 
-	(void)state;
 	for (i = 0; i < 24; i++)
 		seen[n++] = hash_bytes(bytes, i);
 	for (i = 0; i < 24; i++) {

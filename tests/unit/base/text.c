@@ -1,29 +1,23 @@
 /* Small things done with texts. */
 #include "base/text.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void a_copy_is_cut_at_its_limit(void **state)
+TEST(a_copy_is_cut_at_its_limit)
 {
 	char *whole = text_dup("recorder", SIZE_MAX), *cut = text_dup("recorder", 3);
 
-	(void)state;
 	assert_string_equal(whole, "recorder");
 	assert_string_equal(cut, "rec");
 	free(whole);
 	free(cut);
 }
 
-static void a_base_name_follows_the_last_separator(void **state)
+TEST(a_base_name_follows_the_last_separator)
 {
-	(void)state;
 	assert_string_equal(text_base_name("/usr/bin/gcc-12"), "gcc-12");
 	assert_string_equal(text_base_name("C:\\Windows\\notepad.exe"), "notepad.exe");
 	assert_string_equal(text_base_name("gcc"), "gcc");
@@ -34,9 +28,8 @@ static void a_base_name_follows_the_last_separator(void **state)
 	assert_string_equal(text_base_name(""), "");
 }
 
-static void without_memory_there_is_no_copy(void **state)
+TEST(without_memory_there_is_no_copy)
 {
-	(void)state;
 	alloc_walk_fail_at(1);
 	assert_null(text_dup("recorder", SIZE_MAX));
 	alloc_walk_fail_at(0);

@@ -1,26 +1,20 @@
 #include "base/utf8.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static size_t char_of(const char *text)
 {
 	return utf8_char(text, text + strlen(text));
 }
 
-static void utf8_char_measures_characters_of_every_length(void **state)
+TEST(utf8_char_measures_characters_of_every_length)
 {
-	(void)state;
 	assert_int_equal(char_of("a"), 1);
 	assert_int_equal(char_of("\xc2\x80"), 2);             /* U+0080, the first of two bytes */
 	assert_int_equal(char_of("\xe2\x82\xac"), 3);         /* euro sign */
@@ -29,7 +23,7 @@ static void utf8_char_measures_characters_of_every_length(void **state)
 	assert_int_equal(char_of(""), 0);
 }
 
-static void utf8_char_refuses_what_is_no_character(void **state)
+TEST(utf8_char_refuses_what_is_no_character)
 {
 	static const char *const wrong[] = {
 		"\x80",                   /* starts in the middle */
@@ -41,7 +35,6 @@ static void utf8_char_refuses_what_is_no_character(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(wrong); i++)
 		assert_int_equal(char_of(wrong[i]), 0);
 }
@@ -55,9 +48,8 @@ static void assert_clean(const char *text, size_t n, size_t max_bytes, const cha
 	buf_free(&b);
 }
 
-static void utf8_clean_text_has_no_control_characters_or_invalid_bytes(void **state)
+TEST(utf8_clean_text_has_no_control_characters_or_invalid_bytes)
 {
-	(void)state;
 	assert_clean("caf\xc3\xa9", 5, 100, "caf\xc3\xa9");
 	assert_clean("a\n\x1b[31m\x7f!", 9, 100, "a  [31m !");
 	assert_clean("a\0b", 3, 100, "a b");
@@ -68,20 +60,18 @@ static void utf8_clean_text_has_no_control_characters_or_invalid_bytes(void **st
 	assert_clean("\xc2\xa0", 2, 100, "\xc2\xa0");
 }
 
-static void utf8_clean_text_is_cut_between_characters_with_an_ellipsis(void **state)
+TEST(utf8_clean_text_is_cut_between_characters_with_an_ellipsis)
 {
-	(void)state;
 	assert_clean("abcdef", 6, 6, "abcdef");
 	assert_clean("abcdefg", 7, 6, "abcdef\xe2\x80\xa6");
 	assert_clean("ab\xc3\xa9", 4, 3, "ab\xe2\x80\xa6");
 	assert_clean("ab\xff", 3, 4, "ab\xe2\x80\xa6");
 }
 
-static void utf8_clean_appends_and_limits_only_its_own_part(void **state)
+TEST(utf8_clean_appends_and_limits_only_its_own_part)
 {
 	struct buf b = {0};
 
-	(void)state;
 	buf_puts(&b, "name: ");
 	utf8_put_clean(&b, "abcd", 4, 4);
 	assert_string_equal(buf_text(&b), "name: abcd");

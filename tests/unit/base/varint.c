@@ -1,17 +1,12 @@
 #include "base/varint.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const uint64_t edges[] = {
 	0, 1, 127, 128, 300, 16383, 16384, UINT32_MAX, (uint64_t)1 << 63, UINT64_MAX,
@@ -20,12 +15,11 @@ static const size_t edge_bytes[] = {1, 1, 1, 2, 2, 2, 3, 5, 10, 10};
 
 #define NEDGES COUNT_OF(edges)
 
-static void varint_reads_back_what_it_wrote_in_the_fewest_bytes(void **state)
+TEST(varint_reads_back_what_it_wrote_in_the_fewest_bytes)
 {
 	uint8_t bytes[VARINT_MAX_BYTES];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < NEDGES; i++) {
 		const uint8_t *at = bytes;
 		uint64_t v = 1234;
@@ -37,22 +31,20 @@ static void varint_reads_back_what_it_wrote_in_the_fewest_bytes(void **state)
 	}
 }
 
-static void varint_bytes_are_leb128(void **state)
+TEST(varint_bytes_are_leb128)
 {
 	uint8_t bytes[VARINT_MAX_BYTES];
 
-	(void)state;
 	assert_int_equal(varint_put(bytes, 300), 2);
 	assert_int_equal(bytes[0], 0xac);   /* 300 = 2 * 128 + 44, 44 | 0x80 */
 	assert_int_equal(bytes[1], 0x02);
 }
 
-static void varint_cut_anywhere_is_refused(void **state)
+TEST(varint_cut_anywhere_is_refused)
 {
 	uint8_t bytes[VARINT_MAX_BYTES];
 	size_t i, n;
 
-	(void)state;
 	for (i = 0; i < NEDGES; i++) {
 		varint_put(bytes, edges[i]);
 		for (n = 0; n < edge_bytes[i]; n++) {
@@ -65,13 +57,12 @@ static void varint_cut_anywhere_is_refused(void **state)
 	}
 }
 
-static void varint_of_more_than_64_bits_is_refused(void **state)
+TEST(varint_of_more_than_64_bits_is_refused)
 {
 	uint8_t bytes[11] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0};
 	const uint8_t *at = bytes;
 	uint64_t v = 1234;
 
-	(void)state;
 	assert_false(varint_get(&at, bytes + sizeof(bytes), &v));
 	bytes[9] = 0x81;              /* an eleventh byte would follow */
 	at = bytes;
@@ -79,12 +70,11 @@ static void varint_of_more_than_64_bits_is_refused(void **state)
 	assert_true(v == 1234);
 }
 
-static void zigzag_puts_small_numbers_of_both_signs_first(void **state)
+TEST(zigzag_puts_small_numbers_of_both_signs_first)
 {
 	static const int64_t signed_of[] = {0, -1, 1, -2, 2};
 	uint64_t i;
 
-	(void)state;
 	for (i = 0; i < 5; i++) {
 		assert_true(zigzag(signed_of[i]) == i);
 		assert_true(unzigzag(i) == signed_of[i]);

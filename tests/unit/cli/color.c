@@ -1,12 +1,9 @@
 /* Colour: which words of a finished line get it, and that nothing else changes. */
 #include "cli/color.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BOLD(x) "\033[1m" x "\033[0m"
 #define RED(x) "\033[31m" x "\033[0m"
@@ -22,9 +19,8 @@ static void expect(enum command about, const char *text, const char *want)
 	buf_free(&out);
 }
 
-static void labels_are_bold_and_losses_yellow(void **state)
+TEST(labels_are_bold_and_losses_yellow)
 {
-	(void)state;
 	expect(CMD_SHOW, "Incident 4, partial: its recorder ended\nFired     MAIN FAILED\n",
 	       BOLD("Incident 4") ", " YELLOW("partial: its recorder ended") "\n" BOLD("Fired") "     MAIN FAILED\n");
 	expect(CMD_SHOW, "Incident 4, pinned\n", BOLD("Incident 4") ", pinned\n");
@@ -37,33 +33,29 @@ static void labels_are_bold_and_losses_yellow(void **state)
 	expect(CMD_STATUS, "Samples   9, lost 3\n", BOLD("Samples") "   9, " YELLOW("lost 3") "\n");
 }
 
-static void shares_of_ten_percent_are_bold(void **state)
+TEST(shares_of_ten_percent_are_bold)
 {
-	(void)state;
 	expect(CMD_SHOW, "\n  SELF    SHARE  FUNCTION\n   600   10.0 %  MAIN\n    99    9.9 %  50 %\n",
 	       "\n  " BOLD("SELF    SHARE  FUNCTION") "\n   600   " BOLD("10.0 %") "  MAIN\n    99    9.9 %  50 "
 	       "%\n");
 }
 
-static void a_frame_in_capitals_is_no_heading(void **state)
+TEST(a_frame_in_capitals_is_no_heading)
 {
-	(void)state;
 	expect(CMD_SHOW, "     1   2.0 %  a (1)\n                        MAIN\n",
 	       "     1   2.0 %  a (1)\n                        MAIN\n");
 }
 
-static void list_marks_losses_and_what_is_not_whole(void **state)
+TEST(list_marks_losses_and_what_is_not_whole)
 {
-	(void)state;
 	expect(CMD_LIST,
 	       "ID  LOST  SIZE  WHAT FIRED\n 4     7   1 B  [partial] LOST\n 3     0   1 B  [pinned] x\n",
 	       BOLD("ID  LOST  SIZE  WHAT FIRED") "\n 4     " YELLOW("7") "   1 B  " YELLOW("[partial]")
 	       " LOST\n 3     0   1 B  [pinned] x\n");
 }
 
-static void diff_is_red_where_it_grew_and_green_where_it_shrank(void **state)
+TEST(diff_is_red_where_it_grew_and_green_where_it_shrank)
 {
-	(void)state;
 	expect(CMD_DIFF,
 	       "\n OVERWEIGHT  BASE  TEST  CHANGE  BASE %  FUNCTION\n     +200 %    10    20   +10.0   1.0 %  a\n"
 	       "        n/a    20    10   -10.0  11.0 %  b\n     +100 %    20    21    +1.0   1.0 %  c\n",
@@ -72,17 +64,15 @@ static void diff_is_red_where_it_grew_and_green_where_it_shrank(void **state)
 	       "  " BOLD("11.0 %") "  b\n     +100 %    20    21    +1.0   1.0 %  c\n");
 }
 
-static void check_colors_the_verdict_only(void **state)
+TEST(check_colors_the_verdict_only)
 {
-	(void)state;
 	expect(CMD_CHECK, "rule     ok       wrong\n                  note\nrule     note     a\nrule     wrong    b\n",
 	       "rule     " GREEN("ok") "       wrong\n                  note\nrule     " YELLOW("note")
 	       "     a\nrule     " RED("wrong") "    b\n");
 }
 
-static void events_have_bold_names(void **state)
+TEST(events_have_bold_names)
 {
-	(void)state;
 	expect(CMD_EVENTS, "       1.250  a(7) 8 cpu 0  P/Start x=1\n         12  P/Start\n",
 	       "       1.250  a(7) 8 cpu 0  " BOLD("P/Start") " x=1\n         12  P/Start\n");
 	expect(CMD_EVENTS, "       1.250  -  My Kernel/a b x=1 y=\"c = d\"\n       1.250  -  My Kernel/a\n",
@@ -90,7 +80,7 @@ static void events_have_bold_names(void **state)
 }
 
 /* Whatever stands there, and wherever it ends: without the sequences it is what it was. */
-static void no_other_byte_is_changed(void **state)
+TEST(no_other_byte_is_changed)
 {
 	static const char text[] =
 		"Incident 1, damaged\nLost      3\n\n  BASE  TEST  CHANGE   LOST  WHAT FIRED\n   10    20   +10.0   "
@@ -98,7 +88,6 @@ static void no_other_byte_is_changed(void **state)
 	size_t n, i;
 	int about;
 
-	(void)state;
 	for (about = CMD_NONE; about < COMMANDS; about++) {
 		for (n = 0; n < sizeof(text); n++) {
 			char *part = malloc(n + 1), *to = part;
@@ -120,12 +109,11 @@ static void no_other_byte_is_changed(void **state)
 	}
 }
 
-static void only_three_words_are_taken(void **state)
+TEST(only_three_words_are_taken)
 {
 	struct options o = {.color = "sometimes"};
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(color_check(&o, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "auto, always, never"));
 	o.color = "always";

@@ -1,16 +1,12 @@
 /* Numbers and texts as the commands print them. */
 #include "cli/cmd.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void numbers_are_written_for_people(void **state)
+TEST(numbers_are_written_for_people)
 {
 	char t[CMD_NUMBER_BYTES];
-	(void)state;
 
 	assert_string_equal(text_count(0, t), "0");
 	assert_string_equal(text_count(999, t), "999");
@@ -28,10 +24,9 @@ static void numbers_are_written_for_people(void **state)
 	assert_string_equal(text_seconds(864000, t), "10.0 days");
 }
 
-static void text_is_cut_between_characters(void **state)
+TEST(text_is_cut_between_characters)
 {
 	struct buf out = {0};
-	(void)state;
 
 	put_cut(&out, "short", 5);
 	assert_string_equal(buf_text(&out), "short");

@@ -3,20 +3,16 @@
 
 #include "base/os.h"
 #include "cli/show_own.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void an_incident_says_how_far_back_the_ring_reached(void **state)
+TEST(an_incident_says_how_far_back_the_ring_reached)
 {
 	struct buf line = {0};
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "held.db", 60);
 	r.plan.fire_s[0] = 30;               /* 3,000 samples, all of them held */
 	rig_run(&r);
@@ -32,13 +28,12 @@ static void an_incident_says_how_far_back_the_ring_reached(void **state)
 	remove_store(r.path);
 }
 
-static void a_change_of_rate_is_in_the_incident_and_its_samples_weigh(void **state)
+TEST(a_change_of_rate_is_in_the_incident_and_its_samples_weigh)
 {
 	struct buf line = {0};
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "rate.db", 60);
 	r.plan.rate_after = 2500;            /* 25.00 s */
 	r.plan.fire_s[0] = 30;

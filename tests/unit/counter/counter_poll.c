@@ -3,13 +3,10 @@
 
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS NS_PER_MS
 
@@ -60,11 +57,10 @@ static void close_world(struct world *w)
 	queue_free(w->queue);
 }
 
-static void each_counter_has_its_own_period_and_grid(void **state)
+TEST(each_counter_has_its_own_period_and_grid)
 {
 	struct world w;
 
-	(void)state;
 	open_world(&w, 3);
 	add(&w, "a", 100 * MS, false);
 	add(&w, "b", 250 * MS, false);
@@ -79,11 +75,10 @@ static void each_counter_has_its_own_period_and_grid(void **state)
 }
 
 /* At 1735 the grid of 100 ms goes on at 1800, not at 1835, and not with seven readings at once. */
-static void what_was_missed_is_not_made_up_for(void **state)
+TEST(what_was_missed_is_not_made_up_for)
 {
 	struct world w;
 
-	(void)state;
 	open_world(&w, 1);
 	add(&w, "a", 100 * MS, false);
 	counter_poll_due(w.poll, &ops, &w, 1000 * MS);
@@ -93,12 +88,11 @@ static void what_was_missed_is_not_made_up_for(void **state)
 	close_world(&w);
 }
 
-static void a_value_is_an_event_and_not_yet_is_none(void **state)
+TEST(a_value_is_an_event_and_not_yet_is_none)
 {
 	const struct event *e;
 	struct world w;
 
-	(void)state;
 	open_world(&w, 2);
 	add(&w, "a", 0, false);
 	add(&w, "b", 0, true);
@@ -129,13 +123,12 @@ static void run(void *ctx)
 	counter_poll_run(running->poll, &ops, running);
 }
 
-static void it_runs_until_it_is_stopped_with_watermarks_also_without_counters(void **state)
+TEST(it_runs_until_it_is_stopped_with_watermarks_also_without_counters)
 {
 	struct os_thread *thread = NULL;
 	uint64_t start_ns = os_now_ns();
 	struct world w;
 
-	(void)state;
 	open_world(&w, 0);
 	running = &w;
 	assert_int_equal(os_thread_start("counters", run, NULL, &thread, NULL), 0);
@@ -156,9 +149,8 @@ static int make(void *ctx)
 	return rc;
 }
 
-static void without_memory_it_says_so(void **state)
+TEST(without_memory_it_says_so)
 {
-	(void)state;
 	assert_in_range(alloc_walk(make, NULL), 2, 10);
 }
 

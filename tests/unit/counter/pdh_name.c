@@ -1,14 +1,10 @@
 /* Counter names of rules as paths of PDH. */
 #include "source/counter/pdh_name.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct pdh_name n;
 
@@ -20,9 +16,8 @@ static void reads(const char *name, enum pdh_want want, const char *path, const 
 	assert_string_equal(n.id_path, id_path);
 }
 
-static void a_name_becomes_a_path(void **state)
+TEST(a_name_becomes_a_path)
 {
-	(void)state;
 	reads("Memory:Available MBytes:", PDH_ONE, "\\Memory\\Available MBytes", "");
 	reads("Processor:% Processor Time:_Total", PDH_ONE, "\\Processor(_Total)\\% Processor Time", "");
 	reads("LogicalDisk:% Free Space:C:", PDH_ONE, "\\LogicalDisk(C:)\\% Free Space", "");
@@ -32,9 +27,8 @@ static void a_name_becomes_a_path(void **state)
 	      "\\.NET CLR Memory(w3wp)\\Process ID");
 }
 
-static void a_pid_is_looked_for_among_all(void **state)
+TEST(a_pid_is_looked_for_among_all)
 {
-	(void)state;
 	reads("Process:Working Set:pid=4711", PDH_PID, "\\Process(*)\\Working Set", "\\Process(*)\\ID Process");
 	assert_int_equal(n.pid, 4711);
 	reads("Process:Working Set:pid=", PDH_ONE, "\\Process(pid=)\\Working Set", "\\Process(pid=)\\ID Process");
@@ -43,9 +37,8 @@ static void a_pid_is_looked_for_among_all(void **state)
 	      "\\Process(pid=99999999999)\\ID Process");
 }
 
-static void all_of_a_name_are_summed_and_no_other(void **state)
+TEST(all_of_a_name_are_summed_and_no_other)
 {
-	(void)state;
 	reads("Process:Working Set:java#*", PDH_SUM, "\\Process(java*)\\Working Set", "");
 	assert_true(pdh_name_takes(&n, "java"));
 	assert_true(pdh_name_takes(&n, "Java#12"));
@@ -57,9 +50,8 @@ static void all_of_a_name_are_summed_and_no_other(void **state)
 	assert_false(pdh_name_takes(&n, "_Total"));
 }
 
-static void what_would_be_another_path_is_refused(void **state)
+TEST(what_would_be_another_path_is_refused)
 {
-	(void)state;
 	assert_int_equal(pdh_name_read("A\\B:C:", &n, NULL), ERR_USAGE);
 	assert_int_equal(pdh_name_read("A(x):C:", &n, NULL), ERR_USAGE);
 	assert_int_equal(pdh_name_read("*:C:", &n, NULL), ERR_USAGE);

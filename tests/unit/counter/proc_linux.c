@@ -3,20 +3,15 @@
 #include "source/counter/proc_reader.h"
 #include "source/source.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 extern const struct source_ops proc_source;
 
@@ -131,12 +126,11 @@ static double rate(struct reading *before, struct reading *now)
 	return v;
 }
 
-static void cpu_and_system_are_read(void **state)
+TEST(cpu_and_system_are_read)
 {
 	struct fixture f;
 	struct reading a, b;
 
-	(void)state;
 	put("stat", "cpu  10 0 0 90 0 0 0 0 0 0\ncpu0 10 0 0 40 0 0 0 0 0 0\ncpu1 0 0 0 50\n"
 		    "ctxt 5\nprocesses 3\nprocs_running 5\nprocs_blocked 1\n");
 	put("loadavg", "0.76 0.45 0.22 1/95 10963\n");
@@ -157,11 +151,10 @@ static void cpu_and_system_are_read(void **state)
 	proc_reader_close(f.reader);
 }
 
-static void total_of_disks_counts_whole_real_disks(void **state)
+TEST(total_of_disks_counts_whole_real_disks)
 {
 	struct fixture f;
 
-	(void)state;
 	put("diskstats", "8 0 sda 1 0 0 0 0 0 0 0 3 0 0\n8 1 sda1 1 0 0 0 0 0 0 0 9 0 0\n"
 			 "8 16 sdb 1 0 0 0 0 0 0 0 4 0 0\n253 0 dm-0 1 0 0 0 0 0 0 0 7 0 0\n");
 	start(&f);
@@ -172,11 +165,10 @@ static void total_of_disks_counts_whole_real_disks(void **state)
 	proc_reader_close(f.reader);
 }
 
-static void total_of_networks_leaves_loopback_out(void **state)
+TEST(total_of_networks_leaves_loopback_out)
 {
 	struct fixture f;
 
-	(void)state;
 	put("net/dev",
 	    "Inter-| Receive | Transmit\n face |bytes\n"
 	    "    lo: 1 1 100 1 0 0 0 0 1 1 1 1 0 0 0 0\n"
@@ -191,12 +183,11 @@ static void total_of_networks_leaves_loopback_out(void **state)
 	proc_reader_close(f.reader);
 }
 
-static void control_group_is_found_at_its_mount(void **state)
+TEST(control_group_is_found_at_its_mount)
 {
 	char mounts[2 * TMP_BYTES];
 	struct fixture f;
 
-	(void)state;
 	snprintf(mounts, sizeof(mounts), "cgroup2 %s/cg cgroup2 rw 0 0\n", root);
 	put("self/mounts", mounts);
 	put("cg/app/cgroup.procs", "");
@@ -220,11 +211,10 @@ static void control_group_is_found_at_its_mount(void **state)
 
 #define PID(instance) "Process:ID Process:" instance
 
-static void number_stays_with_its_process(void **state)
+TEST(number_stays_with_its_process)
 {
 	struct fixture f;
 
-	(void)state;
 	put_process(300, "/bin/app", 0, 1, 10);         /* the oldest: pids may wrap */
 	put_process(100, "/bin/app", 0, 1, 20);
 	put_process(200, "/bin/app", 0, 1, 30);
@@ -245,11 +235,10 @@ static void number_stays_with_its_process(void **state)
 	proc_reader_close(f.reader);
 }
 
-static void pid_is_bound_to_the_first_process_seen(void **state)
+TEST(pid_is_bound_to_the_first_process_seen)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f);
 	assert_true(level(&f, PID("pid=77")) == -1);
 	put_process(77, "/bin/app", 0, 1, 10);
@@ -259,11 +248,10 @@ static void pid_is_bound_to_the_first_process_seen(void **state)
 	proc_reader_close(f.reader);
 }
 
-static void exec_changes_the_name(void **state)
+TEST(exec_changes_the_name)
 {
 	struct fixture f;
 
-	(void)state;
 	put_process(5, "/bin/sh", 0, 1, 10);
 	start(&f);
 	assert_true(level(&f, PID("sh")) == 5);
@@ -273,14 +261,13 @@ static void exec_changes_the_name(void **state)
 	proc_reader_close(f.reader);
 }
 
-static void sum_of_a_name_follows_births_and_deaths(void **state)
+TEST(sum_of_a_name_follows_births_and_deaths)
 {
 	const char *name = "Process:% Processor Time:app#*";
 	double tick_pct = 100.0 / (double)sysconf(_SC_CLK_TCK);
 	struct reading a, b;
 	struct fixture f;
 
-	(void)state;
 	put_process(1, "/bin/app", 100, 1, 10);
 	put_process(2, "/bin/app", 5000, 2, 20);
 	put_process(3, "/bin/other", 7000, 4, 30);
@@ -302,11 +289,10 @@ static void sum_of_a_name_follows_births_and_deaths(void **state)
 	proc_reader_close(f.reader);
 }
 
-static void hostile_process_does_not_hide_others(void **state)
+TEST(hostile_process_does_not_hide_others)
 {
 	struct fixture f;
 
-	(void)state;
 	put("9/stat", "9 (a) R 1 (b\n) S 1 2 3 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0 5 1 1 0\n");
 	put("10/stat", "garbage");
 	put("notapid/stat", "1 (x) S");
@@ -366,7 +352,7 @@ static void look(struct queue *queue, const char *name, struct seen *seen)
 		seen->largest = e->value;
 }
 
-static void source_delivers_counters_and_watermarks_until_it_is_stopped(void **state)
+TEST(source_delivers_counters_and_watermarks_until_it_is_stopped)
 {
 	static const char *const fixed[] = {
 		"memory:available bytes:", "Process:Thread Count:no such",
@@ -381,7 +367,6 @@ static void source_delivers_counters_and_watermarks_until_it_is_stopped(void **s
 	uint64_t start_ns, last_ns = 0, stop_ns, cpu_ns[2], rss;
 	double used_pct;
 
-	(void)state;
 	snprintf(own, sizeof(own), "Process:%% Processor Time:pid=%u", os_pid());
 	memset(&needs, 0, sizeof(needs));
 	assert_int_equal(needs_counter(&needs, own, 200 * NS_PER_MS, false, NULL), 0);
@@ -432,12 +417,11 @@ static void source_delivers_counters_and_watermarks_until_it_is_stopped(void **s
 	queue_free(queue);
 }
 
-static void check_refuses_what_can_not_be(void **state)
+TEST(check_refuses_what_can_not_be)
 {
 	static struct needs needs;
 	struct err err;
 
-	(void)state;
 	memset(&needs, 0, sizeof(needs));
 	assert_int_equal(needs_counter(&needs, "Processor:% User Time:99", 0, false, NULL), 0);
 	assert_int_equal(proc_source.check(&needs, &err), 0);
@@ -447,13 +431,12 @@ static void check_refuses_what_can_not_be(void **state)
 	assert_non_null(strstr(err.text, "'Free Bytes'"));
 }
 
-static void one_counter_can_be_read_at_once(void **state)
+TEST(one_counter_can_be_read_at_once)
 {
 	struct counter_value v;
 	struct err err;
 	char name[64];
 
-	(void)state;
 	assert_int_equal(counter_read_once("Memory:Total Bytes:", &v, &err), 0);
 	assert_true(!v.absent && v.value > 1e6);
 	assert_string_equal(v.unit, "bytes");
@@ -482,7 +465,7 @@ static int list(const char *pattern, bool json, struct buf *text, struct err *er
 	return rc;
 }
 
-static void list_prints_values_with_their_units(void **state)
+TEST(list_prints_values_with_their_units)
 {
 	static const char idle[] =
 		"{\"counter\":\"Processor:% Idle Time:_Total\",\"category\":\"Processor\","
@@ -490,7 +473,6 @@ static void list_prints_values_with_their_units(void **state)
 	struct buf text = {0};
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(list("total bytes", false, &text, &err), 0);
 	assert_non_null(strstr(buf_text(&text), "Memory:Total Bytes:"));
 	assert_non_null(strstr(buf_text(&text), " bytes "));
@@ -525,9 +507,8 @@ static int open_step(void *ctx)
 	return rc;
 }
 
-static void open_reports_lack_of_memory(void **state)
+TEST(open_reports_lack_of_memory)
 {
-	(void)state;
 	assert_in_range(alloc_walk(open_step, NULL), 5, 20);
 }
 

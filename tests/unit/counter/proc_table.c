@@ -2,15 +2,10 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "source/counter/proc_table.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct counter_def *find(const char *name, struct proc_counter *out)
 {
@@ -21,11 +16,10 @@ static const struct counter_def *find(const char *name, struct proc_counter *out
 	return out->def;
 }
 
-static void name_is_found_without_regard_to_case(void **state)
+TEST(name_is_found_without_regard_to_case)
 {
 	struct proc_counter c;
 
-	(void)state;
 	assert_string_equal(find("PROCESSOR:% processor time:_Total", &c)->name,
 			    "% Processor Time");
 	assert_string_equal(c.category->name, "Processor");
@@ -37,7 +31,7 @@ static void name_is_found_without_regard_to_case(void **state)
 	find("Process:Working Set:no such process", &c);
 }
 
-static void wrong_name_gets_the_nearest(void **state)
+TEST(wrong_name_gets_the_nearest)
 {
 	static const struct { const char *name; int code; const char *says; } table[] = {
 		{ "Processer:% Processor Time:_Total", ERR_NOT_FOUND, "did you mean 'Processor' or" },
@@ -59,7 +53,6 @@ static void wrong_name_gets_the_nearest(void **state)
 	struct proc_counter c;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(table); i++) {
 		struct err err = {0};
 
@@ -69,11 +62,10 @@ static void wrong_name_gets_the_nearest(void **state)
 	}
 }
 
-static void every_counter_of_the_table_is_sound(void **state)
+TEST(every_counter_of_the_table_is_sound)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < PROC_CATEGORIES; i++) {
 		const struct counter_category *c = &counter_categories[i];
 		const struct counter_def *d;
@@ -118,11 +110,10 @@ static enum counter_result result(const char *name, const struct counter_raw *be
 	return counter_value(find(name, &c), before, now, &v);
 }
 
-static void processor_time_is_a_share_of_all_time(void **state)
+TEST(processor_time_is_a_share_of_all_time)
 {
 	struct counter_raw a = raw(1), b = raw(2);
 
-	(void)state;
 	/* Of 100 ticks: 50 user, 10 system, 20 idle, 10 waiting, 10 stolen. */
 	a.v[CPU_USER] = 1000;
 	b.v[CPU_USER] = 1050;
@@ -137,11 +128,10 @@ static void processor_time_is_a_share_of_all_time(void **state)
 	assert_true(value("Processor:% Steal Time:", &a, &b) == 10);
 }
 
-static void rate_is_growth_per_second(void **state)
+TEST(rate_is_growth_per_second)
 {
 	struct counter_raw a = raw(1), b = raw(3);
 
-	(void)state;
 	a.v[SYS_SWITCHES] = 100;
 	b.v[SYS_SWITCHES] = 500;
 	assert_true(value("System:Context Switches/sec:", &a, &b) == 200);
@@ -150,11 +140,10 @@ static void rate_is_growth_per_second(void **state)
 	assert_true(value("Process:% User Time:x", &a, &b) == 150);
 }
 
-static void rate_needs_two_readings_and_is_never_a_made_up_zero(void **state)
+TEST(rate_needs_two_readings_and_is_never_a_made_up_zero)
 {
 	struct counter_raw a = raw(1), b = raw(2);
 
-	(void)state;
 	assert_int_equal(result("System:Context Switches/sec:", NULL, &a), COUNTER_NOT_YET);
 	assert_int_equal(result("System:Context Switches/sec:", &a, &a), COUNTER_NOT_YET);
 	a.v[SYS_SWITCHES] = 1;          /* it went back: a reset */
@@ -170,11 +159,10 @@ static void rate_needs_two_readings_and_is_never_a_made_up_zero(void **state)
 	assert_int_equal(result("System:Context Switches/sec:", &a, &b), COUNTER_NOT_YET);
 }
 
-static void levels_need_one_reading(void **state)
+TEST(levels_need_one_reading)
 {
 	struct counter_raw a = raw(1);
 
-	(void)state;
 	a.v[MEM_AVAILABLE] = 512.0 * 1048576;
 	a.v[MEM_COMMITTED] = 30;
 	a.v[MEM_LIMIT] = 20;
@@ -189,11 +177,10 @@ static void levels_need_one_reading(void **state)
 	assert_int_equal(result("Memory:Available Bytes:", NULL, &a), COUNTER_ABSENT);
 }
 
-static void disk_counters_follow_iostats(void **state)
+TEST(disk_counters_follow_iostats)
 {
 	struct counter_raw a = raw(1), b = raw(3);
 
-	(void)state;
 	b.v[DISK_READS] = 10;
 	b.v[DISK_READ_MS] = 50;
 	b.v[DISK_READ_SECTORS] = 4;
@@ -209,9 +196,8 @@ static void disk_counters_follow_iostats(void **state)
 	assert_true(fabs(value("PhysicalDisk:% Disk Time:_Total", &a, &b) - 12.5) < 1e-9);
 }
 
-static void patterns_are_parts_or_globs(void **state)
+TEST(patterns_are_parts_or_globs)
 {
-	(void)state;
 	assert_true(name_matches(NULL, "x"));
 	assert_true(name_matches("", "x"));
 	assert_true(name_matches("PROCESSOR TIME", "Processor:% Processor Time:0"));

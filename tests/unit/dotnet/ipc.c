@@ -2,14 +2,11 @@
 #include "base/array.h"
 #include "source/dotnet/ipc.h"
 #include "source/dotnet/event_queue.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void what_is_asked_for_is_as_the_protocol_has_it(void **state)
+TEST(what_is_asked_for_is_as_the_protocol_has_it)
 {
 	static const char wanted[] = "DOTNET_IPC_V1\0\x39\0\2\3\0\0"
 				     "\4\0\0\0\1\0\0\0\0\1\0\0\0"
@@ -18,7 +15,6 @@ static void what_is_asked_for_is_as_the_protocol_has_it(void **state)
 	const struct dotnet_provider provider = {.name = "A", .keywords = 0x8001, .level = 4};
 	struct buf out = {0};
 
-	(void)state;
 	dotnet_ask_collect(&out, &provider, 1, 4);
 	assert_int_equal(out.len, 57);
 	assert_memory_equal(out.data, wanted, 57);
@@ -29,7 +25,7 @@ static void what_is_asked_for_is_as_the_protocol_has_it(void **state)
 	buf_free(&out);
 }
 
-static void an_answer_is_whole_refused_or_nonsense(void **state)
+TEST(an_answer_is_whole_refused_or_nonsense)
 {
 	static const char yes[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x8\7\6\5\4\3\2\1Nettrace";
 	static const char no[] = "DOTNET_IPC_V1\0\x18\0\xff\xff\0\0\x85\x13\x13\x80";
@@ -37,7 +33,6 @@ static void an_answer_is_whole_refused_or_nonsense(void **state)
 	struct err err;
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < 28; n++)
 		assert_int_equal(dotnet_answer(yes, n, &answer, &err), 0);
 	assert_int_equal(dotnet_answer(yes, sizeof(yes) - 1, &answer, &err), 28);    /* the stream follows */
@@ -50,12 +45,11 @@ static void an_answer_is_whole_refused_or_nonsense(void **state)
 	assert_int_equal(dotnet_answer("DOTNET_IPC_V1\0\xff\xff\xff\0\0\0", 20, &answer, &err), ERR_FORMAT);
 }
 
-static void a_socket_is_known_by_its_name(void **state)
+TEST(a_socket_is_known_by_its_name)
 {
 	uint32_t pid;
 	uint64_t key;
 
-	(void)state;
 	assert_true(dotnet_socket_name("dotnet-diagnostic-26363-2474910-socket", &pid, &key));
 	assert_int_equal(pid, 26363);
 	assert_int_equal(key, 2474910);
@@ -72,7 +66,7 @@ static void note(void *ctx, const struct dotnet_queued *held)
 	strncat(text, (const char *)held->event.payload, held->event.payload_bytes);
 }
 
-static void events_leave_the_line_in_the_order_of_time(void **state)
+TEST(events_leave_the_line_in_the_order_of_time)
 {
 	static const struct {
 		uint64_t time_ns;
@@ -84,7 +78,6 @@ static void events_leave_the_line_in_the_order_of_time(void **state)
 	struct err err;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(dotnet_queue_new(&queue, &err), 0);
 	for (i = 0; i < COUNT_OF(events); i++) {
 		struct nettrace_event e = {.payload = (const uint8_t *)events[i].text, .payload_bytes = 1};
@@ -101,14 +94,13 @@ static void events_leave_the_line_in_the_order_of_time(void **state)
 	dotnet_queue_free(queue);
 }
 
-static void a_full_line_refuses(void **state)
+TEST(a_full_line_refuses)
 {
 	struct nettrace_event e = {.payload = (const uint8_t *)"x", .payload_bytes = 1};
 	struct dotnet_queue *queue;
 	uint32_t nheld = 0, i;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(dotnet_queue_new(&queue, &err), 0);
 	for (i = 0; i < DOTNET_QUEUE_MAX; i++)
 		assert_true(dotnet_queue_put(queue, i * 7919u % 1000, NULL, &nheld, &e));

@@ -7,14 +7,11 @@
 #include "source/dotnet/nettrace.h"
 #include "source/dotnet/nettrace_decode.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct seen {
 	struct nettrace_decode *decode;
@@ -90,13 +87,12 @@ static void feed(const struct buf *file, size_t n, struct seen *s)
 	nettrace_free(t);
 }
 
-static void a_stream_gives_the_same_events_in_whatever_portions_it_comes(void **state)
+TEST(a_stream_gives_the_same_events_in_whatever_portions_it_comes)
 {
 	struct buf file = {0};
 	struct seen whole, parts;
 	size_t n;
 
-	(void)state;
 	load(&file);
 	feed(&file, file.len, &whole);
 	print_message("%u events, %u GCs from number %u to %u, %u pauses of %.3f ms in all\n", whole.events,
@@ -137,14 +133,13 @@ static int see_exception(void *ctx, const struct nettrace_event *event)
 	return 0;
 }
 
-static void exceptions_and_events_of_an_event_source_have_their_fields(void **state)
+TEST(exceptions_and_events_of_an_event_source_have_their_fields)
 {
 	struct exceptions s = {0};
 	struct buf file = {0};
 	struct nettrace *t;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(os_load("tests/data/nettrace/exceptions.nettrace", 1 << 20, &file, NULL), 0);
 	assert_int_equal(nettrace_new(&t, &err), 0);
 	assert_int_equal(nettrace_decode_new(&s.decode, &err), 0);
@@ -167,7 +162,7 @@ static int count(void *ctx, const struct nettrace_event *event)
 }
 
 /* Ten thousand times: one byte is another one. */
-static void a_damaged_stream_is_an_error_or_other_events_never_more(void **state)
+TEST(a_damaged_stream_is_an_error_or_other_events_never_more)
 {
 	struct buf file = {0};
 	struct nettrace *t;
@@ -177,7 +172,6 @@ static void a_damaged_stream_is_an_error_or_other_events_never_more(void **state
 	char kept;
 	size_t at;
 
-	(void)state;
 	load(&file);
 	for (i = 0; i < 10000; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
@@ -195,7 +189,7 @@ static void a_damaged_stream_is_an_error_or_other_events_never_more(void **state
 }
 
 /* Whichever allocation fails: an error, or fewer losses counted; a sanitizer sees what leaks. */
-static void lack_of_memory_is_an_error(void **state)
+TEST(lack_of_memory_is_an_error)
 {
 	struct buf file = {0};
 	struct nettrace *t;
@@ -204,7 +198,6 @@ static void lack_of_memory_is_an_error(void **state)
 	unsigned long n;
 	int rc;
 
-	(void)state;
 	load(&file);
 	for (n = 1;; n++) {
 		events = 0;
@@ -225,13 +218,12 @@ static void lack_of_memory_is_an_error(void **state)
 	buf_free(&file);
 }
 
-static void what_is_no_stream_of_version_4_is_refused_at_its_first_bytes(void **state)
+TEST(what_is_no_stream_of_version_4_is_refused_at_its_first_bytes)
 {
 	struct nettrace *t;
 	struct err err;
 	unsigned events = 0;
 
-	(void)state;
 	assert_int_equal(nettrace_new(&t, &err), 0);
 	assert_int_equal(nettrace_feed(t, "GET /", 5, count, &events, &err), ERR_FORMAT);
 	assert_int_equal(nettrace_feed(t, "Nettrace", 8, count, &events, &err), ERR_FORMAT);

@@ -2,13 +2,10 @@
 #include "base/array.h"
 #include "source/dotnet/list.h"
 #include "source/runtime/pause_list.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct needs needs;
 
@@ -30,11 +27,10 @@ static int check(const char *provider, const char *event, struct err *err)
 	return check_filter(provider, event, "", err);
 }
 
-static void a_rule_may_name_what_an_incident_shows(void **state)
+TEST(a_rule_may_name_what_an_incident_shows)
 {
 	struct err err;
 
-	(void)state;
 	assert_int_equal(check("JVM", "GC/Stop", &err), 0);
 	assert_true(pause_wanted(&needs, PAUSES_OF_JVM));
 	assert_true(pause_wanted(&needs, PAUSE_PROVIDERS));
@@ -46,14 +42,13 @@ static void a_rule_may_name_what_an_incident_shows(void **state)
 }
 
 /* As event_name_is() has it when the events come. */
-static void names_are_those_that_would_match(void **state)
+TEST(names_are_those_that_would_match)
 {
 	static const char *const names[] = {"gc/stop", "GCStart", "gcstop", "GC/Stop/Info"};
 	struct buf near = {0};
 	struct err err;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(names); i++) {
 		assert_int_equal(check("JVM", names[i], &err), 0);
 		assert_int_equal(check("CPython", names[i], &err), 0);
@@ -66,11 +61,10 @@ static void names_are_those_that_would_match(void **state)
 	buf_free(&near);
 }
 
-static void an_event_that_there_is_not_is_told_those_that_there_are(void **state)
+TEST(an_event_that_there_is_not_is_told_those_that_there_are)
 {
 	struct err err;
 
-	(void)state;
 	assert_int_equal(check("JVM", "GC/Strt", &err), ERR_USAGE);
 	assert_string_equal(err.text, "JVM has no event 'GC/Strt'; it has GC/Start, GC/Stop, GC/SuspendEEStart and "
 				      "GC/RestartEEStop, and GC/Pauses; 'recorder events JVM' lists them");
@@ -78,11 +72,10 @@ static void an_event_that_there_is_not_is_told_those_that_there_are(void **state
 }
 
 /* Such a rule would never fire; of a tracepoint the sentence is the same. */
-static void a_field_that_the_event_has_not_is_told_those_that_it_has(void **state)
+TEST(a_field_that_the_event_has_not_is_told_those_that_it_has)
 {
 	struct err err;
 
-	(void)state;
 	assert_int_equal(check_filter("JVM", "GC/Stop", "PauseMSec>50;pausemsec<99;ProcessName~x;Collector=G1", &err), 0);
 	assert_int_equal(check_filter("V8", "gcstop", "Depth=2;Collector=V8;ThreadID=5", &err), 0);
 	assert_int_equal(check_filter("JVM", "GC/Stop", "PausMSec>50", &err), ERR_USAGE);
@@ -95,11 +88,10 @@ static void a_field_that_the_event_has_not_is_told_those_that_it_has(void **stat
 	assert_string_equal(err.text, "V8/GC/Start: the field 'Depth' is a number, and never equals 'full'");
 }
 
-static void the_list_is_of_names_with_their_fields(void **state)
+TEST(the_list_is_of_names_with_their_fields)
 {
 	struct buf lines = {0};
 
-	(void)state;
 	pause_list("V8/GC/St", false, &lines);
 	assert_string_equal(buf_text(&lines), "V8/GC/Start  Reason Type Collector Depth\n"
 					      "V8/GC/Stop  Reason Type Collector Depth\n");

@@ -5,17 +5,14 @@
 #include "base/os.h"
 #include "source/dotnet/session_linux.h"
 #include "source/host/proc_parse.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct lab {
 	struct dotnet_socket socket;
@@ -117,14 +114,13 @@ static void count(void *ctx, const struct dotnet_queued *held)
 
 static const char yes[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0\x8\7\6\5\4\3\2\1";
 
-static void a_program_that_answers_gives_its_events(void **state)
+TEST(a_program_that_answers_gives_its_events)
 {
 	struct buf file = {0};
 	unsigned events = 0;
 	struct lab l;
 	size_t at, n;
 
-	(void)state;
 	open_lab(&l);
 	take_call(&l);
 	say(&l, yes, 10);                            /* in two parts, the second with the stream's first bytes */
@@ -145,11 +141,10 @@ static void a_program_that_answers_gives_its_events(void **state)
 	close_lab(&l);
 }
 
-static void one_that_says_nothing_is_given_up_and_asked_again_later(void **state)
+TEST(one_that_says_nothing_is_given_up_and_asked_again_later)
 {
 	struct lab l;
 
-	(void)state;
 	open_lab(&l);
 	take_call(&l);
 	l.now_ns += 4 * NS_PER_SEC;
@@ -165,13 +160,12 @@ static void one_that_says_nothing_is_given_up_and_asked_again_later(void **state
 	close_lab(&l);
 }
 
-static void one_that_talks_nonsense_is_given_up(void **state)
+TEST(one_that_talks_nonsense_is_given_up)
 {
 	static const char *const talks[] = {"GET / HTTP/1.1\r\n\r\n", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"};
 	struct lab l;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		open_lab(&l);
 		take_call(&l);
@@ -183,11 +177,10 @@ static void one_that_talks_nonsense_is_given_up(void **state)
 	}
 }
 
-static void one_that_hangs_up_is_called_later_and_later(void **state)
+TEST(one_that_hangs_up_is_called_later_and_later)
 {
 	struct lab l;
 
-	(void)state;
 	open_lab(&l);
 	take_call(&l);
 	close(l.peer);
@@ -205,11 +198,10 @@ static void one_that_hangs_up_is_called_later_and_later(void **state)
 	close_lab(&l);
 }
 
-static void one_that_was_just_found_is_left_alone_for_a_moment(void **state)
+TEST(one_that_was_just_found_is_left_alone_for_a_moment)
 {
 	struct lab l;
 
-	(void)state;
 	open_lab(&l);
 	l.ask.settle_ns = 500 * NS_PER_MS;
 	assert_true(dotnet_session_due_ns(l.session) <= l.now_ns);
@@ -224,11 +216,10 @@ static void one_that_was_just_found_is_left_alone_for_a_moment(void **state)
 	close_lab(&l);
 }
 
-static void a_socket_of_another_process_is_not_believed(void **state)
+TEST(a_socket_of_another_process_is_not_believed)
 {
 	struct lab l;
 
-	(void)state;
 	open_lab(&l);
 	dotnet_session_free(l.session, NULL);
 	l.socket.pid = (uint32_t)getppid();          /* who answers is not who it should be */

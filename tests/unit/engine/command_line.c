@@ -2,13 +2,10 @@
 #include "base/array.h"
 #include "engine/command_line.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct command_values values = {
 	.store = "/var/lib/recorder/incidents.db", .rule = "cpu>80", .reason = "was 90; rm -rf 'x' && \"y\"",
@@ -34,17 +31,15 @@ static void expect(const char *text, const char *wanted)
 	command_line_free(&full);
 }
 
-static void blanks_separate_and_quotes_keep_together(void **state)
+TEST(blanks_separate_and_quotes_keep_together)
 {
-	(void)state;
 	expect("a  b\tc", "<a><b><c>");
 	expect("'/opt/my prog' \"x 'y' z\" a''b \"\"", "</opt/my prog><x 'y' z><ab><>");
 	expect("C:\\tools\\n.exe a\\b", "<C:\\tools\\n.exe><a\\b>");
 }
 
-static void values_stay_within_their_argument(void **state)
+TEST(values_stay_within_their_argument)
 {
-	(void)state;
 	expect("n %REASON%", "<n><was 90; rm -rf 'x' && \"y\">");
 	expect("n --id=%INCIDENT% %RULE%@%HOST%", "<n><--id=12><cpu>80@web1>");
 	expect("n %OUTPUTDIR%/%OUTPUTBASENAME%.zip %STORE%",
@@ -53,13 +48,12 @@ static void values_stay_within_their_argument(void **state)
 	expect("n %OUTPUTFILE%", "<n><>");
 }
 
-static void with_a_data_file_the_output_is_that(void **state)
+TEST(with_a_data_file_the_output_is_that)
 {
 	struct command_values with = values;
 	struct command_line c = {0}, full = {0};
 	struct err err = {0};
 
-	(void)state;
 	with.data_file = "/out/slow.1.perfView.xml.zip";
 	assert_int_equal(command_line_parse("n %OUTPUTFILE% %OUTPUTDIR% %OUTPUTBASENAME%.zip", &c, &err), 0);
 	assert_int_equal(command_line_expand(&c, &with, &full, &err), 0);
@@ -70,7 +64,7 @@ static void with_a_data_file_the_output_is_that(void **state)
 	command_line_free(&full);
 }
 
-static void wrong_lines_are_refused(void **state)
+TEST(wrong_lines_are_refused)
 {
 	static const struct { const char *text, *says; } bad[] = {
 		{"", "no program is named"}, {"  ", "no program is named"}, {"''", "no program is named"},
@@ -80,7 +74,6 @@ static void wrong_lines_are_refused(void **state)
 	struct command_line c;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(bad); i++) {
 		struct err err = {0};
 
@@ -103,9 +96,8 @@ static int parse_step(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_reported(void **state)
+TEST(lack_of_memory_is_reported)
 {
-	(void)state;
 	assert_true(alloc_walk(parse_step, "a %REASON%") > 3);
 }
 

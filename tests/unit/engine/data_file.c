@@ -3,16 +3,13 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void the_suffix_gives_the_format_and_an_etl_is_perfviews(void **state)
+TEST(the_suffix_gives_the_format_and_an_etl_is_perfviews)
 {
 	static const char *const names[][2] = {
 		{"x.html", "x.html"}, {"d/x.FOLDED", "d/x.FOLDED"}, {"x", "x.perfView.xml.zip"},
@@ -23,7 +20,6 @@ static void the_suffix_gives_the_format_and_an_etl_is_perfviews(void **state)
 	struct buf out = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(names); i++) {
 		buf_reset(&out);
 		data_file_first(names[i][0], &out);
@@ -32,13 +28,12 @@ static void the_suffix_gives_the_format_and_an_etl_is_perfviews(void **state)
 	buf_free(&out);
 }
 
-static void names_that_cannot_be_are_refused_at_the_start(void **state)
+TEST(names_that_cannot_be_are_refused_at_the_start)
 {
 	static const char *const bad[] = {"", ".html", ".etl", "no/such/directory/x.html", "./.html", "./"};
 	struct err err = {0};
 	size_t i;
 
-	(void)state;
 	assert_int_equal(data_file_check("x.html", &err), 0);
 	for (i = 0; i < COUNT_OF(bad); i++) {
 		if (data_file_check(bad[i], &err) != ERR_USAGE)
@@ -47,12 +42,11 @@ static void names_that_cannot_be_are_refused_at_the_start(void **state)
 	}
 }
 
-static void a_store_that_is_not_there_leaves_no_file(void **state)
+TEST(a_store_that_is_not_there_leaves_no_file)
 {
 	struct buf path = {0};
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(data_file_write("no-such-store.db", 1, "never.html", &path, &err), ERR_NOT_FOUND);
 	assert_int_equal(path.len, 0);
 	assert_false(os_exists("never.html"));

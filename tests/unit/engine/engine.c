@@ -4,22 +4,18 @@
 #include "base/os.h"
 #include "model/ledger.h"
 #include "tests/support/slow_vfs.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void a_firing_keeps_the_window_around_it(void **state)
+TEST(a_firing_keeps_the_window_around_it)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "window.db", 60);
 	r.plan.fire_s[0] = 30;
 	rig_run(&r);
@@ -35,12 +31,11 @@ static void a_firing_keeps_the_window_around_it(void **state)
 	remove_store(r.path);
 }
 
-static void overlapping_incidents_each_have_their_whole_window(void **state)
+TEST(overlapping_incidents_each_have_their_whole_window)
 {
 	struct rig r;
 	unsigned i;
 
-	(void)state;
 	rig_open(&r, "overlap.db", 60);
 	for (i = 0; i < 5; i++)
 		r.plan.fire_s[i] = 20 + 3.0 * i;     /* each window overlaps three others */
@@ -51,11 +46,10 @@ static void overlapping_incidents_each_have_their_whole_window(void **state)
 	remove_store(r.path);
 }
 
-static void a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window(void **state)
+TEST(a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "short.db", 700);
 	r.cfg.ring_bytes = 20000;            /* less than two segments of 60 s */
 	r.cfg.capture.post_ns = SEC(300);
@@ -65,12 +59,11 @@ static void a_ring_shorter_than_the_delay_still_gives_the_whole_pre_window(void 
 	remove_store(r.path);
 }
 
-static void a_slow_store_makes_no_gap_in_the_next_incident(void **state)
+TEST(a_slow_store_makes_no_gap_in_the_next_incident)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	slow_vfs_install(200000);            /* 0.2 MB/s: an incident takes about as long as the run */
 	rig_open(&r, "slow.db", 60);
 	r.cfg.capture.incidents = 2;
@@ -86,12 +79,11 @@ static void a_slow_store_makes_no_gap_in_the_next_incident(void **state)
 	remove_store(r.path);
 }
 
-static void a_window_longer_than_the_recording_says_so(void **state)
+TEST(a_window_longer_than_the_recording_says_so)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "early.db", 20);
 	r.plan.fire_s[0] = 4;
 	rig_run(&r);
@@ -102,7 +94,7 @@ static void a_window_longer_than_the_recording_says_so(void **state)
 	remove_store(r.path);
 }
 
-static void a_ring_too_small_for_the_window_says_so(void **state)
+TEST(a_ring_too_small_for_the_window_says_so)
 {
 	struct ledger ledger = {0};
 	struct incident in;
@@ -110,7 +102,6 @@ static void a_ring_too_small_for_the_window_says_so(void **state)
 	struct rig r;
 	uint32_t i;
 
-	(void)state;
 	rig_open(&r, "small.db", 700);
 	r.cfg.ring_bytes = 20000;
 	r.cfg.capture.pre_ns = SEC(600);
@@ -133,11 +124,10 @@ static void a_ring_too_small_for_the_window_says_so(void **state)
 	remove_store(r.path);
 }
 
-static void the_run_ends_after_the_number_of_incidents(void **state)
+TEST(the_run_ends_after_the_number_of_incidents)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "multiple.db", 1000);
 	r.cfg.capture.incidents = 2;
 	r.plan.fire_s[0] = 20;
@@ -148,12 +138,11 @@ static void the_run_ends_after_the_number_of_incidents(void **state)
 	remove_store(r.path);
 }
 
-static void the_time_limit_makes_a_last_incident(void **state)
+TEST(the_time_limit_makes_a_last_incident)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "limit.db", 600);
 	r.cfg.capture.max_collect_ns = SEC(50);
 	r.plan.fire_s[0] = 0;
@@ -166,11 +155,10 @@ static void the_time_limit_makes_a_last_incident(void **state)
 	remove_store(r.path);
 }
 
-static void without_rules_everything_held_is_one_incident(void **state)
+TEST(without_rules_everything_held_is_one_incident)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "all.db", 300);
 	r.cfg.ntriggers = 0;
 	rig_run(&r);
@@ -179,12 +167,11 @@ static void without_rules_everything_held_is_one_incident(void **state)
 	remove_store(r.path);
 }
 
-static void losses_of_the_window_are_counted_exactly(void **state)
+TEST(losses_of_the_window_are_counted_exactly)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "lost.db", 60);
 	r.plan.lose_each = 100;
 	r.plan.fire_s[0] = 30;
@@ -196,12 +183,11 @@ static void losses_of_the_window_are_counted_exactly(void **state)
 	remove_store(r.path);
 }
 
-static void events_of_floods_are_left_out_not_lost(void **state)
+TEST(events_of_floods_are_left_out_not_lost)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "flood.db", 60);
 	r.plan.lose_each = 100;
 	r.plan.lose = LOSS_FLOOD;
@@ -215,11 +201,10 @@ static void events_of_floods_are_left_out_not_lost(void **state)
 	remove_store(r.path);
 }
 
-static void a_rule_that_fires_too_often_is_held_back(void **state)
+TEST(a_rule_that_fires_too_often_is_held_back)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "often.db", 400);
 	rig_fire_often(&r);
 	rig_run(&r);
@@ -227,11 +212,10 @@ static void a_rule_that_fires_too_often_is_held_back(void **state)
 	remove_store(r.path);
 }
 
-static void incidents_of_a_rule_keep_their_interval(void **state)
+TEST(incidents_of_a_rule_keep_their_interval)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "interval.db", 400);
 	rig_fire_often(&r);
 	r.cfg.capture.min_interval_ns = SEC(95);
@@ -240,12 +224,11 @@ static void incidents_of_a_rule_keep_their_interval(void **state)
 	remove_store(r.path);
 }
 
-static void the_same_again_is_counted_with_the_incident_that_is_there(void **state)
+TEST(the_same_again_is_counted_with_the_incident_that_is_there)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "dedup.db", 400);
 	rig_fire_often(&r);
 	r.cfg.capture.dedup_ns = SEC(95);
@@ -258,7 +241,7 @@ static void the_same_again_is_counted_with_the_incident_that_is_there(void **sta
 	remove_store(r.path);
 }
 
-static void another_stack_is_not_the_same_up_to_its_eighth_function(void **state)
+TEST(another_stack_is_not_the_same_up_to_its_eighth_function)
 {
 	/* none differs, again, the leaf, the 9th, the 8th, the 8th again, no stack, no stack again */
 	static const uint8_t stacks[] = {11, 11, 1, 9, 8, 8, 0, 0};
@@ -269,7 +252,6 @@ static void another_stack_is_not_the_same_up_to_its_eighth_function(void **state
 	struct rig r;
 	unsigned i;
 
-	(void)state;
 	rig_open(&r, "dedup_stacks.db", 100);
 	r.cfg.capture.pre_ns = SEC(1);
 	r.cfg.capture.post_ns = SEC(1);
@@ -293,12 +275,11 @@ static void another_stack_is_not_the_same_up_to_its_eighth_function(void **state
 	remove_store(r.path);
 }
 
-static void a_window_goes_on_while_what_fired_does(void **state)
+TEST(a_window_goes_on_while_what_fired_does)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "lasts.db", 200);
 	synthetic_lasts(START_NS + SEC(35));
 	r.plan.fire_s[0] = 30;
@@ -326,12 +307,11 @@ static void a_window_goes_on_while_what_fired_does(void **state)
 	remove_store(r.path);
 }
 
-static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
+TEST(a_full_disk_keeps_recording_and_says_what_was_lost)
 {
 	struct err err = {0};
 	struct rig r;
 
-	(void)state;
 	slow_vfs_install(0);
 	rig_open(&r, "full.db", 60);
 	r.cfg.capture.incidents = 1;
@@ -344,13 +324,12 @@ static void a_full_disk_keeps_recording_and_says_what_was_lost(void **state)
 	remove_store(r.path);
 }
 
-static void firings_beyond_the_pending_ceiling_do_not_count(void **state)
+TEST(firings_beyond_the_pending_ceiling_do_not_count)
 {
 	struct trigger *rules[ENGINE_PENDING_MAX + 8];
 	struct rig r;
 	unsigned i;
 
-	(void)state;
 	rig_open(&r, "ceiling.db", 60);
 	for (i = 0; i < ENGINE_PENDING_MAX + 8; i++)
 		rules[i] = r.rule;           /* all fire at the same event */
@@ -364,13 +343,12 @@ static void firings_beyond_the_pending_ceiling_do_not_count(void **state)
 	remove_store(r.path);
 }
 
-static void a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so(void **state)
+TEST(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so)
 {
 	unsigned i, cut = 0;
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	slow_vfs_install(1000000);
 	rig_open(&r, "pinned.db", 3000);
 	r.cfg.ring_bytes = 20000;
@@ -433,12 +411,11 @@ static void look_at_2000(void *ctx, uint64_t number)
 	}
 }
 
-static void the_past_is_stored_before_the_delay_is_over(void **state)
+TEST(the_past_is_stored_before_the_delay_is_over)
 {
 	struct during during = {0};
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "past.db", 60);
 	r.cfg.capture.pre_ns = SEC(5);
 	r.cfg.capture.post_ns = SEC(40);             /* the open segment began at 0 s, and is full at 60 s */
@@ -454,13 +431,12 @@ static void the_past_is_stored_before_the_delay_is_over(void **state)
 	remove_store(r.path);
 }
 
-static void an_abort_within_a_window_stores_nothing_more(void **state)
+TEST(an_abort_within_a_window_stores_nothing_more)
 {
 	char control[TMP_BYTES + 8];
 	struct err err = {0};
 	struct rig r;
 
-	(void)state;
 	assert_int_equal(os_signals_open(&err), 0);
 	rig_open(&r, "abort.db", 60);
 	snprintf(control, sizeof(control), "%s.ctl", r.path);

@@ -4,26 +4,22 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "tests/support/slow_vfs.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HOUR SEC(3600)
 #define YEAR (365 * 24 * HOUR)
 
 /* ---- rules ------------------------------------------------------------------------------------ */
 
-static void a_rule_fires_where_it_would_have_and_the_end_of_the_file_makes_no_incident(void **state)
+TEST(a_rule_fires_where_it_would_have_and_the_end_of_the_file_makes_no_incident)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "rules.db", 60);
 	r.plan.fire_s[0] = 30;
 	rig_run(&r);
@@ -39,12 +35,11 @@ static void a_rule_fires_where_it_would_have_and_the_end_of_the_file_makes_no_in
 	remove_store(r.path);
 }
 
-static void when_and_where_are_those_of_the_trace(void **state)
+TEST(when_and_where_are_those_of_the_trace)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "origin.db", 60);
 	r.cfg.capture.freq_hz = 99;                  /* of live recording: says nothing about a file */
 	snprintf(r.plan.origin.note, sizeof(r.plan.origin.note), "the trace lost 12 events");
@@ -60,12 +55,11 @@ static void when_and_where_are_those_of_the_trace(void **state)
 	remove_store(r.path);
 }
 
-static void a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends(void **state)
+TEST(a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "ends.db", 10);
 	r.cfg.capture.post_ns = SEC(8);
 	r.plan.fire_s[0] = 4;
@@ -80,11 +74,10 @@ static void a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends(v
 	remove_store(r.path);
 }
 
-static void reading_ends_after_the_number_of_firings(void **state)
+TEST(reading_ends_after_the_number_of_firings)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "multiple.db", 100000);
 	r.cfg.capture.incidents = 2;
 	r.plan.fire_s[0] = 20;
@@ -99,7 +92,7 @@ static void reading_ends_after_the_number_of_firings(void **state)
 	remove_store(r.path);
 }
 
-static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void **state)
+TEST(a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for)
 {
 	static const struct { uint64_t interval_ns; uint32_t per_hour, per_day, stored; } cases[] = {
 		{SEC(35), 0, 0, 8},          /* at 10, 50, 90, ..., 290 s */
@@ -108,7 +101,6 @@ static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void *
 	struct rig r;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < COUNT_OF(cases); k++) {
 		rig_open_file(&r, "held.db", 400);
 		rig_fire_often(&r);
@@ -121,11 +113,10 @@ static void a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for(void *
 	}
 }
 
-static void a_rule_is_not_held_back_for_firing_often(void **state)
+TEST(a_rule_is_not_held_back_for_firing_often)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "often.db", 400);
 	rig_fire_often(&r);
 	rig_run(&r);
@@ -133,11 +124,10 @@ static void a_rule_is_not_held_back_for_firing_often(void **state)
 	remove_store(r.path);
 }
 
-static void a_rule_fires_again_in_the_window_of_its_own_incident(void **state)
+TEST(a_rule_fires_again_in_the_window_of_its_own_incident)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "again.db", 60);
 	r.plan.fire_s[0] = 30;
 	r.plan.fire_s[1] = 31;
@@ -149,14 +139,13 @@ static void a_rule_fires_again_in_the_window_of_its_own_incident(void **state)
 }
 
 /* Whether the writer is fast or slow: reading waits until it knows. */
-static void the_same_again_is_the_same_at_each_reading(void **state)
+TEST(the_same_again_is_the_same_at_each_reading)
 {
 	static const uint64_t speeds[] = {0, 200000};
 	struct incident in;
 	struct rig r;
 	unsigned k;
 
-	(void)state;
 	for (k = 0; k < 2; k++) {
 		slow_vfs_install(speeds[k]);
 		rig_open_file(&r, "dedup.db", 400);
@@ -177,11 +166,10 @@ static void the_same_again_is_the_same_at_each_reading(void **state)
 	}
 }
 
-static void nothing_is_stored_when_no_rule_fires(void **state)
+TEST(nothing_is_stored_when_no_rule_fires)
 {
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "quiet.db", 10);
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 0);
@@ -189,12 +177,11 @@ static void nothing_is_stored_when_no_rule_fires(void **state)
 	remove_store(r.path);
 }
 
-static void the_time_limit_is_of_the_traces_time(void **state)
+TEST(the_time_limit_is_of_the_traces_time)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "limit.db", 600);
 	r.cfg.capture.max_collect_ns = SEC(50);
 	rig_run(&r);
@@ -209,13 +196,12 @@ static void the_time_limit_is_of_the_traces_time(void **state)
 /* ---- the store is slow ------------------------------------------------------------------------ */
 
 /* What the same test of engine/engine.c cuts is whole here: the reader waited. */
-static void a_slow_store_and_a_low_ceiling_cut_nothing(void **state)
+TEST(a_slow_store_and_a_low_ceiling_cut_nothing)
 {
 	struct incident in;
 	struct rig r;
 	unsigned i;
 
-	(void)state;
 	slow_vfs_install(1000000);
 	rig_open_file(&r, "slow.db", 3000);
 	r.cfg.ring_bytes = 20000;
@@ -237,13 +223,12 @@ static void a_slow_store_and_a_low_ceiling_cut_nothing(void **state)
 }
 
 /* Each waits for its own end, all hold the same segments: whoever waited for one would wait for ever. */
-static void windows_that_overlap_never_wait_for_one_another(void **state)
+TEST(windows_that_overlap_never_wait_for_one_another)
 {
 	struct trigger *rules[40];
 	struct rig r;
 	unsigned i;
 
-	(void)state;
 	rig_open_file(&r, "overlap.db", 2000);
 	for (i = 0; i < 40; i++)
 		rules[i] = r.rule;           /* all fire at the same event, more than may be pending */
@@ -276,7 +261,7 @@ static unsigned count_lines_with(const char *path, const char *words)
 }
 
 /* Ten windows end at the same event. After each of them the store is over its limit. */
-static void old_incidents_are_removed_when_all_that_are_due_are_stored(void **state)
+TEST(old_incidents_are_removed_when_all_that_are_due_are_stored)
 {
 	struct trigger *rules[10];
 	char path[TMP_BYTES + 8];
@@ -284,7 +269,6 @@ static void old_incidents_are_removed_when_all_that_are_due_are_stored(void **st
 	struct rig r;
 	unsigned i;
 
-	(void)state;
 	rig_open_file(&r, "due.db", 60);
 	snprintf(path, sizeof(path), "%s.log", r.path);
 	os_remove(path, NULL);
@@ -314,12 +298,11 @@ static void fill_disk_at_10000(void *ctx, uint64_t number)
 		slow_vfs_set(0, true);
 }
 
-static void a_full_disk_ends_the_reading(void **state)
+TEST(a_full_disk_ends_the_reading)
 {
 	struct err err = {0};
 	struct rig r;
 
-	(void)state;
 	slow_vfs_install(0);
 	rig_open_file(&r, "full.db", 100000);
 	r.cfg.ntriggers = 0;
@@ -336,12 +319,11 @@ static void a_full_disk_ends_the_reading(void **state)
 
 /* ---- the whole file --------------------------------------------------------------------------- */
 
-static void without_rules_the_file_is_one_incident(void **state)
+TEST(without_rules_the_file_is_one_incident)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "whole.db", 300);
 	r.cfg.ntriggers = 0;
 	rig_run(&r);
@@ -362,12 +344,11 @@ static void without_rules_the_file_is_one_incident(void **state)
 }
 
 /* 3,000 s make 50 segments of 60 s; the ring and what is pinned hold two or three of them. */
-static void a_file_larger_than_memory_is_stored_whole(void **state)
+TEST(a_file_larger_than_memory_is_stored_whole)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "large.db", 3000);
 	r.cfg.ntriggers = 0;
 	r.cfg.ring_bytes = 20000;
@@ -398,14 +379,13 @@ static void stop_at_20000(void *ctx, uint64_t number)
 		ask(ctx, "{\"cmd\":\"stop\"}");
 }
 
-static void a_file_that_is_not_read_to_its_end_is_partial_and_says_so(void **state)
+TEST(a_file_that_is_not_read_to_its_end_is_partial_and_says_so)
 {
 	char control[TMP_BYTES + 8];
 	struct incident in;
 	struct err err = {0};
 	struct rig r;
 
-	(void)state;
 	assert_int_equal(os_signals_open(&err), 0);
 	rig_open_file(&r, "stopped.db", 100000);
 	snprintf(control, sizeof(control), "%s.ctl", r.path);
@@ -426,13 +406,12 @@ static void a_file_that_is_not_read_to_its_end_is_partial_and_says_so(void **sta
 	remove_store(r.path);
 }
 
-static void a_file_that_cannot_be_read_on_keeps_what_there_was(void **state)
+TEST(a_file_that_cannot_be_read_on_keeps_what_there_was)
 {
 	struct incident in;
 	struct err err = {0};
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "broken.db", 300);
 	r.cfg.ntriggers = 0;
 	r.plan.fail_after = 10000;
@@ -501,40 +480,36 @@ static struct ticker tick_through(const char *name, uint64_t gap_ns, uint64_t wa
 	return k;
 }
 
-static void ticks_come_every_100_ms_also_between_a_files_events(void **state)
+TEST(ticks_come_every_100_ms_also_between_a_files_events)
 {
 	struct ticker k = tick_through("ticks.db", SEC(600), SEC(123.4));
 
-	(void)state;
 	assert_int_equal(k.ticks, 6200);
 	assert_int_equal(k.noticed_ns, START_NS + SEC(123.4));
 }
 
-static void a_gap_of_a_century_is_no_century_of_ticks(void **state)
+TEST(a_gap_of_a_century_is_no_century_of_ticks)
 {
 	struct ticker k = tick_through("gap.db", 100 * YEAR, SEC(10) + 30 * 24 * HOUR);
 
-	(void)state;
 	assert_true(k.ticks < 600000);
 	/* What waits for 30 days is noticed then, but for 0.003 % of them. */
 	assert_true(k.noticed_ns - k.waits_until_ns <= 30 * 24 * HOUR / 36000);
 	assert_true(k.last_ns > START_NS + 100 * YEAR);
 }
 
-static void a_time_at_the_end_of_all_time_is_survived(void **state)
+TEST(a_time_at_the_end_of_all_time_is_survived)
 {
 	struct ticker k = tick_through("wild.db", UINT64_MAX - START_NS - SEC(20), HOUR);
 
-	(void)state;
 	assert_true(k.ticks < 1000000);
 }
 
-static void a_window_in_a_gap_ends_where_it_was_to_end(void **state)
+TEST(a_window_in_a_gap_ends_where_it_was_to_end)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	rig_open_file(&r, "gapwindow.db", 20);
 	r.plan.gap_after = 1000;
 	r.plan.gap_ns = 100 * YEAR;
@@ -549,14 +524,13 @@ static void a_window_in_a_gap_ends_where_it_was_to_end(void **state)
 
 /* ---- names ------------------------------------------------------------------------------------ */
 
-static void frames_have_the_names_that_only_the_source_knows(void **state)
+TEST(frames_have_the_names_that_only_the_source_knows)
 {
 	struct incident in;
 	unsigned named = 0;
 	struct rig r;
 	uint32_t i;
 
-	(void)state;
 	rig_open_file(&r, "names.db", 10);
 	r.cfg.ntriggers = 0;
 	r.plan.names = true;

@@ -6,12 +6,9 @@
 
 #include "base/os.h"
 #include "tests/support/slow_vfs.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { FULL_LOAD = 0, RATE = 2000 };
@@ -23,12 +20,11 @@ enum { FULL_LOAD = 1, RATE = 20000 };    /* samples a second of trace time */
  * 1.2 million samples with a function each, in a table for a million frames: what the oldest segments
  * listed is forgotten together with them, and the present keeps its stacks.
  */
-static void a_full_frame_table_costs_the_oldest_history_and_no_stack(void **state)
+TEST(a_full_frame_table_costs_the_oldest_history_and_no_stack)
 {
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	if (!FULL_LOAD) {
 		print_message("this takes a minute under a sanitizer\n");
 		skip();
@@ -52,14 +48,13 @@ static void a_full_frame_table_costs_the_oldest_history_and_no_stack(void **stat
  * A machine that builds programs: 50 processes a second, for 900 s. The table of 65,536 is half full after 11
  * minutes; from then on, too, each sample says whose it is.
  */
-static void processes_that_come_and_go_for_long_keep_their_names(void **state)
+TEST(processes_that_come_and_go_for_long_keep_their_names)
 {
 	struct incident in;
 	uint32_t i, children = 0;
 	const char *name;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, "children.db", 0);
 	r.cfg.capture.pre_ns = SEC(60);
 	r.plan.nsamples = 180000;
@@ -83,14 +78,13 @@ static void processes_that_come_and_go_for_long_keep_their_names(void **state)
  * 20,000 samples a second, two rules that both fire every 3 s for the 30 s before it, and a disk of
  * 1 MB/s: twenty incidents overlap, and each has every number of its window.
  */
-static void twenty_overlapping_incidents_on_a_slow_disk_have_no_gap(void **state)
+TEST(twenty_overlapping_incidents_on_a_slow_disk_have_no_gap)
 {
 	struct trigger *rules[2];
 	struct incident in;
 	struct rig r;
 	unsigned i;
 
-	(void)state;
 	rig_open(&r, "zero-gap.db", 0);
 	rules[0] = rules[1] = r.rule;
 	r.cfg.triggers = rules;

@@ -5,20 +5,16 @@
 #include "engine/engine.h"
 #include "model/ring.h"
 #include "tests/support/bench_stream.h"
+#include "tests/support/test.h"
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
-static void segments_get_denser_by_a_power_of_their_size(void **state)
+TEST(segments_get_denser_by_a_power_of_their_size)
 {
-	(void)state;
 	/* 20 bytes a sample at 100 and 10 at 1,600: half at 16 times, so 10 / sqrt(sqrt(2)) at 3,200. */
 	assert_true(fabs(plan_segment_bytes(100, 2000, 1600, 16000, 1600) - 16000) < 0.01);
 	assert_true(fabs(plan_segment_bytes(100, 2000, 1600, 16000, 3200) - 3200 * 8.4090) < 1);
@@ -27,9 +23,8 @@ static void segments_get_denser_by_a_power_of_their_size(void **state)
 			1292);
 }
 
-static void what_cannot_be_is_not_extrapolated(void **state)
+TEST(what_cannot_be_is_not_extrapolated)
 {
-	(void)state;
 	/* The larger one is less dense, the first is missing, or was the larger. */
 	assert_true(fabs(plan_segment_bytes(100, 1000, 1000, 20000, 8000) - 160000) < 0.01);
 	assert_true(fabs(plan_segment_bytes(0, 0, 1000, 10000, 8000) - 80000) < 0.01);
@@ -39,9 +34,8 @@ static void what_cannot_be_is_not_extrapolated(void **state)
 	assert_true(fabs(plan_segment_bytes(10, 10000, 1000, 10000, 2000) - 20000 * 0.757858) < 1);
 }
 
-static void processes_that_come_and_go_end_history_too(void **state)
+TEST(processes_that_come_and_go_end_history_too)
 {
-	(void)state;
 	/* 65,536 of them, 77.5 % full: 10,000 an hour last for 5 hours, 40 a second for 21 minutes. */
 	assert_true(fabs(engine_processes_reach_s(10000 / 3600.0, 0) - 18284.5) < 0.1);
 	assert_true(fabs(engine_processes_reach_s(40, 0) - 1269.8) < 0.1);
@@ -137,7 +131,7 @@ static double held_s(struct world *w, size_t ring_bytes, uint64_t nsamples)
  * 1 MB, two CPUs at 99 Hz: any ten seconds, from the second on, say it within a tenth, of streams that repeat
  * much or little and of ones that do so by chance.
  */
-static void ten_seconds_say_how_far_a_full_ring_reaches(void **state)
+TEST(ten_seconds_say_how_far_a_full_ring_reaches)
 {
 	static const struct settings streams[] = {
 		{.stacks = 4000, .seed = 1}, {.stacks = 20000, .seed = 2},
@@ -150,7 +144,6 @@ static void ten_seconds_say_how_far_a_full_ring_reaches(void **state)
 #endif
 	unsigned i, ten;
 
-	(void)state;
 	if (EACH > 1)
 		printf("in part: two streams of four, ten seconds %d times, as it is slow under a sanitizer\n", TENS);
 	for (i = 0; i < COUNT_OF(streams); i += EACH) {
@@ -245,7 +238,7 @@ const struct source_ops restless_source = {
 	.close = restless_close,
 };
 
-static void a_plan_ends_though_its_source_never_rests(void **state)
+TEST(a_plan_ends_though_its_source_never_rests)
 {
 	const struct source_ops *sources[] = {&restless_source, NULL};
 	struct needs needs = {0};
@@ -253,7 +246,6 @@ static void a_plan_ends_though_its_source_never_rests(void **state)
 				  .ring_bytes = 1 << 20, .measure_ns = NS_PER_MS * 100};
 	struct plan plan;
 
-	(void)state;
 	assert_int_equal(plan_measure(&cfg, &plan, NULL), 0);
 	assert_true(plan.samples > 0 && plan.history_s > 0);
 }

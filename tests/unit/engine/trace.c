@@ -3,12 +3,9 @@
 #include "engine/trace.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define START_NS (1000 * NS_PER_SEC)
 
@@ -40,37 +37,34 @@ static struct trace trace_of(struct seen *seen, struct synthetic_plan *plan)
 }
 
 /* 300,000 samples are many times what the queue holds. */
-static void every_event_comes_once_and_in_order(void **state)
+TEST(every_event_comes_once_and_in_order)
 {
 	struct synthetic_plan plan = {.nsamples = 300000};
 	struct seen seen = {0};
 	struct trace t = trace_of(&seen, &plan);
 
-	(void)state;
 	assert_int_equal(trace_read(&t, NULL), 0);
 	assert_int_equal(t.events, 300000);
 	assert_int_equal(seen.next, 300001);
 }
 
-static void whoever_has_seen_enough_ends_it(void **state)
+TEST(whoever_has_seen_enough_ends_it)
 {
 	struct synthetic_plan plan = {.nsamples = 1u << 30};
 	struct seen seen = {.stop_at = 1000};
 	struct trace t = trace_of(&seen, &plan);
 
-	(void)state;
 	assert_int_equal(trace_read(&t, NULL), ERR_STOPPED);
 	assert_int_equal(t.events, 1000);
 }
 
-static void what_precedes_an_error_is_given(void **state)
+TEST(what_precedes_an_error_is_given)
 {
 	struct synthetic_plan plan = {.nsamples = 1000, .fail_after = 500};
 	struct seen seen = {0};
 	struct trace t = trace_of(&seen, &plan);
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(trace_read(&t, &err), ERR_IO);
 	assert_string_equal(err.text, "cannot read on");
 	assert_int_equal(t.events, 500);

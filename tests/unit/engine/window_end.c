@@ -3,14 +3,11 @@
 #include "tests/support/stub_source.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define POST_NS (200 * NS_PER_MS)
 #define GIVE_UP_NS (20 * NS_PER_SEC)
@@ -39,14 +36,13 @@ static int patient_run(struct source *source, struct err *err)
 	return 0;
 }
 
-static void what_sources_hold_at_the_end_of_a_window_is_asked_for(void **state)
+TEST(what_sources_hold_at_the_end_of_a_window_is_asked_for)
 {
 	struct source_ops patient = stub_source;
 	const struct source_ops *const sources[] = {&patient, NULL};
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	patient.run = patient_run;
 	patient.behind_ns = 3 * GIVE_UP_NS;
 	rig_open(&r, "window_end.db", 0);
@@ -78,14 +74,13 @@ static int brief_run(struct source *source, struct err *err)
 	return 0;
 }
 
-static void a_window_that_is_cut_by_the_end_says_so(void **state)
+TEST(a_window_that_is_cut_by_the_end_says_so)
 {
 	struct source_ops brief = stub_source;
 	const struct source_ops *const sources[] = {&brief, NULL};
 	struct incident in;
 	struct rig r;
 
-	(void)state;
 	brief.run = brief_run;
 	brief.catch_up = NULL;
 	brief.behind_ns = 3 * GIVE_UP_NS;

@@ -3,18 +3,15 @@
 #include "tests/support/stub_source.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define GIVE_UP_NS (30 * NS_PER_SEC)
 
@@ -75,13 +72,12 @@ static int watching_run(struct source *source, struct err *err)
 	return 0;
 }
 
-static void the_writer_comes_down_again_when_an_incident_is_stored(void **state)
+TEST(the_writer_comes_down_again_when_an_incident_is_stored)
 {
 	struct source_ops watching = stub_source;
 	const struct source_ops *const sources[] = {&watching, NULL};
 	struct rig r;
 
-	(void)state;
 	if (setpriority(PRIO_PROCESS, (id_t)gettid(), -10) || setpriority(PRIO_PROCESS, (id_t)gettid(), 0)) {
 		print_message("only root may raise a priority\n");
 		skip();

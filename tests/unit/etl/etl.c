@@ -6,15 +6,11 @@
 #include "tests/support/etl_taking.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define START ETL_START
 #define K(n) (0xFFFFF80000000000u + (n))
@@ -147,11 +143,10 @@ static void read_file(const struct source_config *more)
 
 /* ---- events ------------------------------------------------------------------------------------ */
 
-static void processes_and_threads_begin_and_end(void **state)
+TEST(processes_and_threads_begin_and_end)
 {
 	const struct event *e = taking.events;
 
-	(void)state;
 	begin_file(NULL);
 	process(3, 10, 40, "old.exe", 259);
 	process(1, 1000, 50, "Test.x64.exe", 259);
@@ -179,12 +174,11 @@ static void processes_and_threads_begin_and_end(void **state)
 	end_taking();
 }
 
-static void sample_weighs_its_interval(void **state)
+TEST(sample_weighs_its_interval)
 {
 	const struct event *e = taking.events;
 	struct source_origin origin;
 
-	(void)state;
 	begin_file(NULL);
 	thread(3, 1, 50, 7);
 	sample(1000, 7, 1, 0);
@@ -202,9 +196,8 @@ static void sample_weighs_its_interval(void **state)
 	assert_int_equal(origin.period_ns, 250000);
 }
 
-static void samples_without_an_interval_are_one_millisecond(void **state)
+TEST(samples_without_an_interval_are_one_millisecond)
 {
-	(void)state;
 	begin_file(NULL);
 	sample(1000, 7, 1, 0);
 	read_file(NULL);
@@ -214,11 +207,10 @@ static void samples_without_an_interval_are_one_millisecond(void **state)
 	assert_int_equal(taking.events[0].quality, QUALITY_BROKEN);
 }
 
-static void idle_samples_are_left_out_but_interrupts_are_not(void **state)
+TEST(idle_samples_are_left_out_but_interrupts_are_not)
 {
 	struct source_config every = {.every_event = true, .capture = {.no_kernel_stacks = true}};
 
-	(void)state;
 	begin_file(NULL);
 	thread(3, 1, 0, 0);
 	sample(1000, 0, 1, 0);
@@ -237,11 +229,10 @@ static void idle_samples_are_left_out_but_interrupts_are_not(void **state)
 	assert_string_equal(taking.names[1], "PerfInfo/Sample");
 }
 
-static void frames_are_offsets_in_images(void **state)
+TEST(frames_are_offsets_in_images)
 {
 	const struct frame_ref *f = taking.frames_of[0];
 
-	(void)state;
 	begin_file(NULL);
 	image(3, 1, 0, K(0x1000), "\\SystemRoot\\nt.exe");
 	image(3, 2, 50, U(0x1000), "\\Windows\\a.dll");
@@ -268,11 +259,10 @@ static void frames_are_offsets_in_images(void **state)
 	end_taking();
 }
 
-static void kernel_frames_can_be_left_out(void **state)
+TEST(kernel_frames_can_be_left_out)
 {
 	struct source_config no_kernel = {.capture = {.no_kernel_stacks = true}};
 
-	(void)state;
 	begin_file(NULL);
 	thread(3, 4, 50, 7);
 	sample(1000, 7, 1, 0);
@@ -284,11 +274,10 @@ static void kernel_frames_can_be_left_out(void **state)
 	end_taking();
 }
 
-static void only_the_wanted_process_is_sampled(void **state)
+TEST(only_the_wanted_process_is_sampled)
 {
 	struct source_config only = {.capture = {.only_process = "TEST"}};
 
-	(void)state;
 	begin_file(NULL);
 	process(3, 1, 50, "Test.exe", 259);
 	process(3, 2, 60, "other.exe", 259);
@@ -302,9 +291,8 @@ static void only_the_wanted_process_is_sampled(void **state)
 	end_taking();
 }
 
-static void stack_without_its_user_part_is_broken(void **state)
+TEST(stack_without_its_user_part_is_broken)
 {
-	(void)state;
 	begin_file(NULL);
 	thread(3, 4, 50, 7);
 	sample(1000, 7, 1, 0);
@@ -317,7 +305,7 @@ static void stack_without_its_user_part_is_broken(void **state)
 
 /* ---- names of frames --------------------------------------------------------------------------- */
 
-static void managed_frame_is_named_by_the_source(void **state)
+TEST(managed_frame_is_named_by_the_source)
 {
 	struct etw_bytes b = {.n = 0};
 	struct etw_record r;
@@ -326,7 +314,6 @@ static void managed_frame_is_named_by_the_source(void **state)
 	uint32_t number;
 	bool fresh;
 
-	(void)state;
 	begin_file(NULL);
 	thread(3, 4, 50, 7);
 	sample(1000, 7, 1, 0);
@@ -356,11 +343,10 @@ static void managed_frame_is_named_by_the_source(void **state)
 	end_taking();
 }
 
-static void second_version_of_a_gc_start_is_no_event(void **state)
+TEST(second_version_of_a_gc_start_is_no_event)
 {
 	uint16_t version;
 
-	(void)state;
 	begin_file(NULL);
 	for (version = 1; version <= 2; version++) {
 		struct etw_bytes b = {.n = 0};
@@ -385,13 +371,12 @@ static void second_version_of_a_gc_start_is_no_event(void **state)
 
 /* ---- losses, ends, errors ---------------------------------------------------------------------- */
 
-static void losses_of_the_session_are_an_event_and_a_note(void **state)
+TEST(losses_of_the_session_are_an_event_and_a_note)
 {
 	struct etl_session lossy = {.events_lost = 12, .buffers_lost = 2};
 	struct source_origin origin;
 	struct source_status status;
 
-	(void)state;
 	begin_file(&lossy);
 	sample(1000, 7, 1, 0);
 	read_file(NULL);
@@ -408,12 +393,11 @@ static void losses_of_the_session_are_an_event_and_a_note(void **state)
 	assert_int_equal(status.lost, 12);
 }
 
-static void trace_that_is_cut_says_so(void **state)
+TEST(trace_that_is_cut_says_so)
 {
 	struct source_origin origin;
 	const char *path;
 
-	(void)state;
 	begin_file(NULL);
 	sample(1000, 7, 1, 0);
 	etl_writer_flush(&writer, 0);
@@ -438,7 +422,7 @@ static void trace_that_is_cut_says_so(void **state)
 	assert_non_null(strstr(origin.note, "it ends inside a buffer"));
 }
 
-static void full_queue_is_waited_for(void **state)
+TEST(full_queue_is_waited_for)
 {
 	enum { N = 2000 };
 	const struct event *e;
@@ -446,7 +430,6 @@ static void full_queue_is_waited_for(void **state)
 	uint32_t i, n = 0;
 	uint64_t last = 0;
 
-	(void)state;
 	begin_file(NULL);
 	thread(3, 1, 50, 7);
 	for (i = 0; i < N; i++)
@@ -470,12 +453,11 @@ static void full_queue_is_waited_for(void **state)
 	end_taking();
 }
 
-static void stop_ends_a_source_that_waits(void **state)
+TEST(stop_ends_a_source_that_waits)
 {
 	const char *path;
 	uint32_t i;
 
-	(void)state;
 	begin_file(NULL);
 	for (i = 0; i < 2000; i++)
 		sample(1000 + i, 7, 1, 0);
@@ -490,12 +472,11 @@ static void stop_ends_a_source_that_waits(void **state)
 	end_taking();
 }
 
-static void what_is_no_trace_is_refused_at_opening(void **state)
+TEST(what_is_no_trace_is_refused_at_opening)
 {
 	struct needs needs = {.ncounters = 1};
 	struct err err;
 
-	(void)state;
 	assert_int_equal(begin_taking("Makefile", QUEUE_BYTES, NULL), ERR_FORMAT);
 	assert_non_null(strstr(taking.err.text, "Makefile"));
 	end_taking();
@@ -524,11 +505,10 @@ static int open_alone(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error_at_opening(void **state)
+TEST(lack_of_memory_is_an_error_at_opening)
 {
 	struct source_config cfg;
 
-	(void)state;
 	begin_file(NULL);
 	cfg = (struct source_config){.capture = {.file = write_file()}};
 	assert_int_equal(open_step((void *)cfg.capture.file), 0);
@@ -539,12 +519,11 @@ static void lack_of_memory_is_an_error_at_opening(void **state)
 }
 
 /* A source that cannot have more memory goes on with what it has, and says what it refused. */
-static void lack_of_memory_later_ends_nothing(void **state)
+TEST(lack_of_memory_later_ends_nothing)
 {
 	const char *path;
 	unsigned long n;
 
-	(void)state;
 	begin_file(NULL);
 	process(1, 1000, 50, "Test.exe", 259);
 	thread(1, 2000, 50, 7);

@@ -4,23 +4,18 @@
  */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_stack_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* ---- parts ------------------------------------------------------------------------------------- */
 
-static void kernel_part_and_user_part_make_one_stack(void **state)
+TEST(kernel_part_and_user_part_make_one_stack)
 {
 	uint32_t e = sample(1000, 7, 0);
 
-	(void)state;
 	STACK(1000, 100, 7, K(1), K(2));
 	STACK(1000, 100, 7, U(1), U(2));
 	run_file();
@@ -31,11 +26,10 @@ static void kernel_part_and_user_part_make_one_stack(void **state)
 	assert_int_equal(result.count.orphans, 0);
 }
 
-static void stack_from_kernel_to_user_is_whole(void **state)
+TEST(stack_from_kernel_to_user_is_whole)
 {
 	uint32_t e = sample(1000, 7, 0), later;
 
-	(void)state;
 	STACK(1000, 100, 7, K(1), U(1));
 	later = sample(2000, 7, 0);
 	STACK(2000, 100, 7, U(2));
@@ -45,11 +39,10 @@ static void stack_from_kernel_to_user_is_whole(void **state)
 	assert_int_equal(result.count.whole_stacks, 1);
 }
 
-static void one_user_part_serves_all_events_since_the_thread_entered_the_kernel(void **state)
+TEST(one_user_part_serves_all_events_since_the_thread_entered_the_kernel)
 {
 	uint32_t first = sample(1000, 7, 0), second = event(1500, 100, 7), other = sample(1600, 8, 0);
 
-	(void)state;
 	STACK(1000, 100, 7, K(1));
 	STACK(1500, 100, 7, K(2));
 	STACK(1600, 100, 8, K(3));
@@ -63,11 +56,10 @@ static void one_user_part_serves_all_events_since_the_thread_entered_the_kernel(
 	assert_int_equal(result.count.twice, 0);
 }
 
-static void a_served_thread_is_not_served_again(void **state)
+TEST(a_served_thread_is_not_served_again)
 {
 	uint32_t first = sample(1000, 7, 0), second = sample(2000, 7, 0);
 
-	(void)state;
 	STACK(1000, 100, 7, K(1));
 	STACK(1000, 100, 7, U(1));
 	STACK(2000, 100, 7, U(2));
@@ -76,11 +68,10 @@ static void a_served_thread_is_not_served_again(void **state)
 	STACK_IS(second, U(2));
 }
 
-static void idle_and_system_process_have_no_user_part(void **state)
+TEST(idle_and_system_process_have_no_user_part)
 {
 	uint32_t system = sample(1000, 40, 0), idle = sample(1100, 0, 0), user = sample(1200, 40, 0);
 
-	(void)state;
 	STACK(1000, 4, 40, K(1));
 	STACK(1100, 0, 0, K(2));
 	STACK(1200, 4, 40, U(1));
@@ -91,11 +82,10 @@ static void idle_and_system_process_have_no_user_part(void **state)
 	assert_int_equal(result.count.no_user, 0);
 }
 
-static void a_kernel_that_calls_back_into_the_program_is_one_part(void **state)
+TEST(a_kernel_that_calls_back_into_the_program_is_one_part)
 {
 	uint32_t e = sample(1000, 7, 0);
 
-	(void)state;
 	STACK(1000, 100, 7, K(1));
 	STACK(1000, 100, 7, U(1), K(2), U(2));
 	run_file();
@@ -104,22 +94,20 @@ static void a_kernel_that_calls_back_into_the_program_is_one_part(void **state)
 
 /* ---- which event ------------------------------------------------------------------------------- */
 
-static void part_goes_to_its_own_thread_among_equal_times(void **state)
+TEST(part_goes_to_its_own_thread_among_equal_times)
 {
 	uint32_t other = sample(1000, 8, 0), own = sample(1000, 7, 3);
 
-	(void)state;
 	STACK(1000, 4, 7, K(1));
 	run_file();
 	STACK_IS(own, K(1));
 	STACK_IS(other, 0);
 }
 
-static void same_cpu_decides_between_two_events_of_a_thread(void **state)
+TEST(same_cpu_decides_between_two_events_of_a_thread)
 {
 	uint32_t there = event(1000, 4, 7), here = event(1000, 4, 7);
 
-	(void)state;
 	script.record[there].cpu = 5;
 	STACK(1000, 4, 7, K(1));
 	run_file();
@@ -127,11 +115,10 @@ static void same_cpu_decides_between_two_events_of_a_thread(void **state)
 	STACK_IS(there, 0);
 }
 
-static void event_without_a_thread_takes_what_is_left_for_it(void **state)
+TEST(event_without_a_thread_takes_what_is_left_for_it)
 {
 	uint32_t there = event(1000, 4, ETW_ID_UNKNOWN), here = event(1000, 4, ETW_ID_UNKNOWN), named;
 
-	(void)state;
 	script.record[there].cpu = 5;
 	STACK(1000, 4, 7, K(1));
 	named = event(2000, 4, 7);
@@ -143,12 +130,11 @@ static void event_without_a_thread_takes_what_is_left_for_it(void **state)
 	STACK_IS(named, K(2));
 }
 
-static void disk_request_takes_the_stack_of_another_thread(void **state)
+TEST(disk_request_takes_the_stack_of_another_thread)
 {
 	struct etw_bytes *b = next_bytes();
 	uint32_t init;
 
-	(void)state;
 	etw_int(b, K(99), 8);
 	etw_int(b, 44, 4);
 	init = add(etw_classic(DISK_GUID, 13, 3, b), 1000, 0);
@@ -158,12 +144,11 @@ static void disk_request_takes_the_stack_of_another_thread(void **state)
 	assert_int_equal(result.of[init].tid, 44);   /* whose request it is */
 }
 
-static void context_switch_takes_the_stack_of_the_new_thread(void **state)
+TEST(context_switch_takes_the_stack_of_the_new_thread)
 {
 	uint32_t other = event(1000, 100, 8), switched;
 	struct etw_bytes *b = next_bytes();
 
-	(void)state;
 	etw_int(b, 7, 4);                            /* new */
 	etw_int(b, 8, 4);                            /* old */
 	etw_int(b, 0, 8);
@@ -176,12 +161,11 @@ static void context_switch_takes_the_stack_of_the_new_thread(void **state)
 	assert_int_equal(result.of[switched].tid, 7);
 }
 
-static void readied_thread_shows_the_stack_of_who_made_it_ready(void **state)
+TEST(readied_thread_shows_the_stack_of_who_made_it_ready)
 {
 	struct etw_bytes *b = next_bytes();
 	uint32_t ready;
 
-	(void)state;
 	etw_int(b, 9, 4);                            /* made ready; who did it runs on this CPU */
 	etw_int(b, 0, 4);
 	ready = add(etw_classic(THREAD_GUID, 50, 2, b), 1000, 3);
@@ -191,12 +175,11 @@ static void readied_thread_shows_the_stack_of_who_made_it_ready(void **state)
 	STACK_IS(ready, K(1));
 }
 
-static void finished_requests_image_ids_and_stacks_take_no_stack(void **state)
+TEST(finished_requests_image_ids_and_stacks_take_no_stack)
 {
 	struct etw_bytes *b = next_bytes();
 	uint32_t read, id;
 
-	(void)state;
 	etw_int(b, 0, 8);
 	read = add(etw_classic(DISK_GUID, 10, 3, b), 1000, 0);
 	b = next_bytes();
@@ -210,11 +193,10 @@ static void finished_requests_image_ids_and_stacks_take_no_stack(void **state)
 	assert_int_equal(result.count.orphans, 1);
 }
 
-static void part_without_an_event_is_counted(void **state)
+TEST(part_without_an_event_is_counted)
 {
 	uint32_t e = sample(1000, 7, 0);
 
-	(void)state;
 	STACK(999, 100, 7, K(1));
 	STACK(1000, 100, 8, U(1));
 	key(37, 1001, 100, 7, 5);
@@ -224,11 +206,10 @@ static void part_without_an_event_is_counted(void **state)
 	assert_int_equal(result.count.orphans, 4);
 }
 
-static void second_part_of_a_kind_does_not_replace_the_first(void **state)
+TEST(second_part_of_a_kind_does_not_replace_the_first)
 {
 	uint32_t e = sample(1000, 7, 0);
 
-	(void)state;
 	STACK(1000, 4, 7, K(1));
 	STACK(1000, 4, 7, K(2));
 	run_file();
@@ -236,12 +217,11 @@ static void second_part_of_a_kind_does_not_replace_the_first(void **state)
 	assert_int_equal(result.count.twice, 1);
 }
 
-static void thread_number_given_again_gets_no_stack_of_the_old_thread(void **state)
+TEST(thread_number_given_again_gets_no_stack_of_the_old_thread)
 {
 	uint32_t old = sample(1000, 7, 0), new;
 	struct etw_bytes *b;
 
-	(void)state;
 	STACK(1000, 100, 7, K(1));
 	b = next_bytes();
 	etw_int(b, 200, 4);
@@ -255,13 +235,12 @@ static void thread_number_given_again_gets_no_stack_of_the_old_thread(void **sta
 	STACK_IS(new, U(1));
 }
 
-static void short_records_are_counted_and_nothing_else(void **state)
+TEST(short_records_are_counted_and_nothing_else)
 {
 	uint32_t e = sample(1000, 7, 0);
 	uint8_t opcodes[] = {32, 37, 38, 35, 36};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(opcodes); i++) {
 		etw_int(next_bytes(), 1000, 7);
 		add(etw_classic(STACK_GUID, opcodes[i], 2, next_bytes()), 1001, 0);
@@ -273,14 +252,13 @@ static void short_records_are_counted_and_nothing_else(void **state)
 
 /* ---- the CLR's stacks -------------------------------------------------------------------------- */
 
-static void runtime_stack_belongs_to_the_record_before_it(void **state)
+TEST(runtime_stack_belongs_to_the_record_before_it)
 {
 	uint32_t first = event_of(ETW_RUNTIME_GUID, 1000, 100, 7);
 	uint32_t second = event_of(ETW_RUNTIME_GUID, 1100, 100, 7);
 	uint32_t private = event_of(PRIVATE_GUID, 1200, 100, 7);
 	uint32_t other = event_of(ETW_RUNTIME_GUID, 1300, 100, 8);
 
-	(void)state;
 	runtime_stack(ETW_RUNTIME_GUID, 1400, 7, U(1));
 	runtime_stack(ETW_RUNTIME_GUID, 1500, 7, U(2));     /* the one before has its stack already */
 	runtime_stack(ETW_RUNTIME_GUID, 1600, 9, U(3));
@@ -294,11 +272,10 @@ static void runtime_stack_belongs_to_the_record_before_it(void **state)
 	assert_int_equal(result.count.runtime_orphans, 2);
 }
 
-static void runtime_stack_says_how_long_it_is(void **state)
+TEST(runtime_stack_says_how_long_it_is)
 {
 	uint32_t e = event_of(ETW_RUNTIME_GUID, 1000, 100, 7);
 
-	(void)state;
 	runtime_stack(ETW_RUNTIME_GUID, 1100, 7, U(1));
 	etw_int(&script.bytes[1], U(9), 8);          /* behind the one that the count tells of */
 	script.record[1].payload_bytes = script.bytes[1].n;
@@ -308,12 +285,11 @@ static void runtime_stack_says_how_long_it_is(void **state)
 
 /* ---- 32-bit systems, ceilings, memory ---------------------------------------------------------- */
 
-static void system_of_32_bits_has_its_kernel_above_2_gb(void **state)
+TEST(system_of_32_bits_has_its_kernel_above_2_gb)
 {
 	struct etw_bytes *b = next_bytes();
 	uint32_t header, e, i;
 
-	(void)state;
 	for (i = 0; i < 11; i++)
 		etw_int(b, 0, 4);
 	etw_int(b, 4, 4);                            /* PointerSize at 44 */
@@ -339,12 +315,11 @@ static void system_of_32_bits_has_its_kernel_above_2_gb(void **state)
 	assert_int_equal(result.count.kernel_parts, 1);
 }
 
-static void kernel_parts_that_wait_have_a_ceiling(void **state)
+TEST(kernel_parts_that_wait_have_a_ceiling)
 {
 	struct etw_stacks *s = NULL;
 	uint32_t i;
 
-	(void)state;
 	sample(1000, 7, 0);
 	STACK(1000, 100, 7, K(1));
 	assert_int_equal(etw_stacks_new(ETW_STACKS_SURVEY, 10000000, &s, NULL), 0);
@@ -372,39 +347,38 @@ static int open_and_close(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error_at_the_start(void **state)
+TEST(lack_of_memory_is_an_error_at_the_start)
 {
-	(void)state;
 	assert_in_range(alloc_walk(open_and_close, NULL), 5, 30);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
+#define IN_LAB(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(kernel_part_and_user_part_make_one_stack),
-		TEST(stack_from_kernel_to_user_is_whole),
-		TEST(one_user_part_serves_all_events_since_the_thread_entered_the_kernel),
-		TEST(a_served_thread_is_not_served_again),
-		TEST(idle_and_system_process_have_no_user_part),
-		TEST(a_kernel_that_calls_back_into_the_program_is_one_part),
-		TEST(part_goes_to_its_own_thread_among_equal_times),
-		TEST(same_cpu_decides_between_two_events_of_a_thread),
-		TEST(event_without_a_thread_takes_what_is_left_for_it),
-		TEST(disk_request_takes_the_stack_of_another_thread),
-		TEST(context_switch_takes_the_stack_of_the_new_thread),
-		TEST(readied_thread_shows_the_stack_of_who_made_it_ready),
-		TEST(finished_requests_image_ids_and_stacks_take_no_stack),
-		TEST(part_without_an_event_is_counted),
-		TEST(second_part_of_a_kind_does_not_replace_the_first),
-		TEST(thread_number_given_again_gets_no_stack_of_the_old_thread),
-		TEST(short_records_are_counted_and_nothing_else),
-		TEST(runtime_stack_belongs_to_the_record_before_it),
-		TEST(runtime_stack_says_how_long_it_is),
-		TEST(system_of_32_bits_has_its_kernel_above_2_gb),
-		TEST(kernel_parts_that_wait_have_a_ceiling),
-		TEST(lack_of_memory_is_an_error_at_the_start),
+		IN_LAB(kernel_part_and_user_part_make_one_stack),
+		IN_LAB(stack_from_kernel_to_user_is_whole),
+		IN_LAB(one_user_part_serves_all_events_since_the_thread_entered_the_kernel),
+		IN_LAB(a_served_thread_is_not_served_again),
+		IN_LAB(idle_and_system_process_have_no_user_part),
+		IN_LAB(a_kernel_that_calls_back_into_the_program_is_one_part),
+		IN_LAB(part_goes_to_its_own_thread_among_equal_times),
+		IN_LAB(same_cpu_decides_between_two_events_of_a_thread),
+		IN_LAB(event_without_a_thread_takes_what_is_left_for_it),
+		IN_LAB(disk_request_takes_the_stack_of_another_thread),
+		IN_LAB(context_switch_takes_the_stack_of_the_new_thread),
+		IN_LAB(readied_thread_shows_the_stack_of_who_made_it_ready),
+		IN_LAB(finished_requests_image_ids_and_stacks_take_no_stack),
+		IN_LAB(part_without_an_event_is_counted),
+		IN_LAB(second_part_of_a_kind_does_not_replace_the_first),
+		IN_LAB(thread_number_given_again_gets_no_stack_of_the_old_thread),
+		IN_LAB(short_records_are_counted_and_nothing_else),
+		IN_LAB(runtime_stack_belongs_to_the_record_before_it),
+		IN_LAB(runtime_stack_says_how_long_it_is),
+		IN_LAB(system_of_32_bits_has_its_kernel_above_2_gb),
+		IN_LAB(kernel_parts_that_wait_have_a_ceiling),
+		IN_LAB(lack_of_memory_is_an_error_at_the_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

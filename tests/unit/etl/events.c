@@ -5,14 +5,10 @@
 #include "tests/support/real_trace.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct real {
 	struct etl_file *file;
@@ -125,12 +121,11 @@ static void close_real(struct real *real)
 	etw_decode_free(real->decode);
 }
 
-static void net452_has_every_kind_and_listed_event_of_the_baseline(void **state)
+TEST(net452_has_every_kind_and_listed_event_of_the_baseline)
 {
 	struct real real;
 	struct etw_learned learned;
 
-	(void)state;
 	run_real(&real, "net.4.5.2.x64.etl.zip", "net.4.5.2.x64.baseline.txt");
 	assert_int_equal(real.baseline.ncounts, 152);
 	assert_int_equal(real.baseline.nlines, 480);
@@ -149,11 +144,10 @@ static void net452_has_every_kind_and_listed_event_of_the_baseline(void **state)
 	close_real(&real);
 }
 
-static void gcevents_has_every_kind_and_listed_event_of_the_baseline(void **state)
+TEST(gcevents_has_every_kind_and_listed_event_of_the_baseline)
 {
 	struct real real;
 
-	(void)state;
 	run_real(&real, "gcevents.etl.zip", "gcevents.baseline.txt");
 	assert_int_equal(real.baseline.ncounts, 21);
 	assert_int_equal(real.fields.equal, 250);
@@ -161,11 +155,10 @@ static void gcevents_has_every_kind_and_listed_event_of_the_baseline(void **stat
 	close_real(&real);
 }
 
-static void primitive_types_have_the_values_of_the_baseline(void **state)
+TEST(primitive_types_have_the_values_of_the_baseline)
 {
 	struct real real;
 
-	(void)state;
 	run_real(&real, "primitive-types.etl.zip", "primitive-types.baseline.txt");
 	assert_int_equal(real.baseline.nlines, 6);
 	assert_int_equal(real.fields.equal, 76);
@@ -203,12 +196,11 @@ static int check_break_point(void *ctx, const struct etw_record *record)
 	return 0;
 }
 
-static void lxcore_has_its_two_break_points(void **state)
+TEST(lxcore_has_its_two_break_points)
 {
 	struct etl_file *file = real_trace_open("lxcore_kernel.etl");
 	struct break_point seen = {.n = 0};
 
-	(void)state;
 	assert_int_equal(etw_decode_new(&seen.decode, NULL), 0);
 	assert_int_equal(etl_file_run(file, check_break_point, &seen, NULL, NULL), 0);
 	assert_int_equal(seen.n, 2);

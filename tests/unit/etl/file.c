@@ -5,15 +5,11 @@
 #include "source/etl/etl_private.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define LOG_MAX 512
 
@@ -65,9 +61,8 @@ static void put_record(struct etl_writer *w, unsigned cpu, int64_t ticks, uint32
 			 .pid = 1, .opcode = 36, .payload = payload, .payload_bytes = 8}, 5);
 }
 
-static void the_session_s_header_is_read_for_both_pointer_sizes(void **state)
+TEST(the_session_s_header_is_read_for_both_pointer_sizes)
 {
-	(void)state;
 	for (unsigned p = 4; p <= 8; p += 4) {
 		struct etl_session session = {
 			.pointer_bytes = p, .ncpus = 3, .t0_ticks = 500, .events_lost = 11,
@@ -102,7 +97,7 @@ static void the_session_s_header_is_read_for_both_pointer_sizes(void **state)
 	}
 }
 
-static void the_clock_s_kind_chooses_its_frequency(void **state)
+TEST(the_clock_s_kind_chooses_its_frequency)
 {
 	static const struct {
 		uint32_t kind, mhz;
@@ -114,7 +109,6 @@ static void the_clock_s_kind_chooses_its_frequency(void **state)
 		{100, 3000, 2500, 2500},     /* 0 in the file */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct etl_session session = {.clock_kind = cases[i].kind, .cpu_mhz = cases[i].mhz,
 					      .perf_hz = cases[i].perf_hz};
@@ -130,14 +124,13 @@ static void the_clock_s_kind_chooses_its_frequency(void **state)
 	}
 }
 
-static void ticks_become_nanoseconds_without_overflow(void **state)
+TEST(ticks_become_nanoseconds_without_overflow)
 {
 	struct etw_clock mhz10 = {.t0_ticks = 100, .frequency_hz = 10000000};
 	struct etw_clock ghz3 = {.t0_ticks = 0, .frequency_hz = 3000000000};
 	struct etw_clock slow = {.t0_ticks = -5, .frequency_hz = 1};
 	struct etw_clock absurd = {.t0_ticks = 0, .frequency_hz = UINT64_MAX};
 
-	(void)state;
 	assert_int_equal(etw_clock_ns(&mhz10, 99), 0);
 	assert_int_equal(etw_clock_ns(&mhz10, INT64_MIN), 0);
 	assert_int_equal(etw_clock_ns(&mhz10, 101), 100);
@@ -151,14 +144,13 @@ static void ticks_become_nanoseconds_without_overflow(void **state)
 	assert_int_equal(etw_clock_ns(&absurd, INT64_MAX), 499999999);
 }
 
-static void records_of_all_cpus_come_in_the_order_of_time(void **state)
+TEST(records_of_all_cpus_come_in_the_order_of_time)
 {
 	struct etl_writer w;
 	struct etl_counts counts;
 	struct etl_file *file;
 	struct log log;
 
-	(void)state;
 	/* Two records of 40 bytes in each buffer; 3 CPUs, 30 times, in an order of their own. */
 	etl_writer_begin(&w, &(struct etl_session){.ncpus = 3, .buffer_bytes = 72 + 2 * 40});
 	for (unsigned i = 0; i < 30; i++)
@@ -180,14 +172,13 @@ static void records_of_all_cpus_come_in_the_order_of_time(void **state)
 	etl_writer_free(&w);
 }
 
-static void equal_ticks_keep_the_order_of_the_file(void **state)
+TEST(equal_ticks_keep_the_order_of_the_file)
 {
 	struct etl_writer w;
 	struct etl_counts counts;
 	struct etl_file *file;
 	struct log log;
 
-	(void)state;
 	etl_writer_begin(&w, &(struct etl_session){.ncpus = 3});
 	put_record(&w, 2, 9, 20);
 	put_record(&w, 0, 9, 30);
@@ -206,7 +197,7 @@ static void equal_ticks_keep_the_order_of_the_file(void **state)
 	etl_writer_free(&w);
 }
 
-static void buffers_that_wait_on_disk_give_the_same_records(void **state)
+TEST(buffers_that_wait_on_disk_give_the_same_records)
 {
 	static uint8_t payload[60000];
 	struct etl_writer w;
@@ -214,7 +205,6 @@ static void buffers_that_wait_on_disk_give_the_same_records(void **state)
 	struct etl_file *file;
 	struct log log;
 
-	(void)state;
 	/* 5 CPUs, buffers of 200 KB, each fourth record longer than any window. */
 	etl_writer_begin(&w, &(struct etl_session){.ncpus = 5, .buffer_bytes = 200000,
 						   .compressed = true});
@@ -238,14 +228,13 @@ static void buffers_that_wait_on_disk_give_the_same_records(void **state)
 	etl_writer_free(&w);
 }
 
-static void a_circular_file_that_wrapped_is_sorted_by_sequence(void **state)
+TEST(a_circular_file_that_wrapped_is_sorted_by_sequence)
 {
 	struct etl_writer w;
 	struct etl_counts counts;
 	struct etl_file *file;
 	struct log log;
 
-	(void)state;
 	etl_writer_begin(&w, &(struct etl_session){.buffer_bytes = 72 + 40, .log_file_mode = 2});
 	for (unsigned i = 0; i < 10; i++)
 		put_record(&w, 0, (int64_t)i, i);
@@ -262,9 +251,8 @@ static void a_circular_file_that_wrapped_is_sorted_by_sequence(void **state)
 	etl_writer_free(&w);
 }
 
-static void cpus_over_255_need_the_wide_field(void **state)
+TEST(cpus_over_255_need_the_wide_field)
 {
-	(void)state;
 	for (unsigned wide = 0; wide < 2; wide++) {
 		struct etl_writer w;
 		struct etl_counts counts;
@@ -284,12 +272,11 @@ static void cpus_over_255_need_the_wide_field(void **state)
 	}
 }
 
-static void buffers_marked_as_lossy_are_counted(void **state)
+TEST(buffers_marked_as_lossy_are_counted)
 {
 	struct etl_writer w;
 	struct etl_file *file;
 
-	(void)state;
 	etl_writer_begin(&w, &(struct etl_session){.buffer_bytes = 72 + 40});
 	for (unsigned i = 0; i < 4; i++) {
 		w.flags[0] = i == 1 ? 2 : i == 2 ? 4 : 0;
@@ -332,12 +319,11 @@ static void expect_two_missing(const struct etl_writer *w, const char *why, unsi
 	etl_file_close(file);
 }
 
-static void a_damaged_buffer_is_skipped_and_named(void **state)
+TEST(a_damaged_buffer_is_skipped_and_named)
 {
 	struct etl_writer w;
 	size_t start;
 
-	(void)state;
 	three_buffers(&w, true);
 	start = (size_t)etl_writer_start(&w, 2);
 	w.out.data[start + 4]++;             /* SavedOffset: one byte more than there is */
@@ -370,14 +356,13 @@ static void a_damaged_buffer_is_skipped_and_named(void **state)
 	etl_writer_free(&w);
 }
 
-static void a_broken_chain_of_compressed_buffers_ends_the_file_aloud(void **state)
+TEST(a_broken_chain_of_compressed_buffers_ends_the_file_aloud)
 {
 	struct etl_writer w;
 	struct etl_counts counts;
 	struct etl_file *file;
 	struct log log;
 
-	(void)state;
 	three_buffers(&w, true);
 	w.out.data[etl_writer_start(&w, 2)] = 3;
 	file = open_bytes(&w.out);
@@ -401,9 +386,8 @@ static unsigned records_before(const struct etl_writer *w, size_t cut, size_t se
 	return n;
 }
 
-static void a_trace_cut_at_any_byte_gives_what_precedes_the_cut(void **state)
+TEST(a_trace_cut_at_any_byte_gives_what_precedes_the_cut)
 {
-	(void)state;
 	for (unsigned compressed = 0; compressed < 2; compressed++) {
 		struct etl_writer w;
 		size_t session_bytes;
@@ -443,7 +427,7 @@ static void a_trace_cut_at_any_byte_gives_what_precedes_the_cut(void **state)
 	}
 }
 
-static void what_is_no_trace_is_refused_in_one_sentence(void **state)
+TEST(what_is_no_trace_is_refused_in_one_sentence)
 {
 	static const char *const texts[] = {
 		"", "x", "#!/bin/sh\necho this is longer than the header of a buffer, by some bytes, as it must be\n",
@@ -453,7 +437,6 @@ static void what_is_no_trace_is_refused_in_one_sentence(void **state)
 	struct etl_file *file = NULL;
 	struct err err;
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(etl_file_open_memory("notes.txt", texts[i], sizes[i], &file, &err),
 				 ERR_FORMAT);
@@ -467,13 +450,12 @@ static void what_is_no_trace_is_refused_in_one_sentence(void **state)
 
 /* ---- the run ------------------------------------------------------------------------------------- */
 
-static void a_run_ends_when_the_callback_says_so(void **state)
+TEST(a_run_ends_when_the_callback_says_so)
 {
 	struct etl_writer w;
 	struct etl_file *file;
 	struct log log = {.stop_at = 3};
 
-	(void)state;
 	three_buffers(&w, false);
 	file = open_bytes(&w.out);
 	assert_int_equal(etl_file_run(file, keep, &log, NULL, NULL), 7);
@@ -489,14 +471,13 @@ static int stop(void *ctx, const struct etw_record *record)
 	return 0;
 }
 
-static void a_stopped_file_stays_stopped(void **state)
+TEST(a_stopped_file_stays_stopped)
 {
 	struct etl_writer w;
 	struct etl_file *file;
 	struct log log = {0};
 	struct err err;
 
-	(void)state;
 	three_buffers(&w, false);
 	file = open_bytes(&w.out);
 	assert_int_equal(etl_file_run(file, stop, file, NULL, &err), ERR_STOPPED);
@@ -519,11 +500,10 @@ static int read_it_all(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error_at_every_place(void **state)
+TEST(lack_of_memory_is_an_error_at_every_place)
 {
 	struct etl_writer w;
 
-	(void)state;
 	three_buffers(&w, true);
 	assert_in_range(alloc_walk(read_it_all, &w), 5, 50);
 	etl_writer_free(&w);

@@ -1,14 +1,10 @@
 #include "source/etl/lz77.h"
 
 #include "tests/support/lz77_pack.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { OUT_MAX = 1 << 20 };
 
@@ -18,9 +14,8 @@ static size_t got;
 #define EXPAND(bytes, n) lz77_expand((const uint8_t *)(bytes), sizeof(bytes) - 1, out, (n), &got)
 
 /* [MS-XCA] 3.1 and 3.2: the two examples of the document. */
-static void the_document_s_examples_expand(void **state)
+TEST(the_document_s_examples_expand)
 {
-	(void)state;
 	assert_int_equal(EXPAND("\x3f\0\0\0abcdefghijklmnopqrstuvwxyz", 26), LZ77_WHOLE);
 	assert_memory_equal(out, "abcdefghijklmnopqrstuvwxyz", 26);
 	/* 300 bytes of abc: 3 literals, then distance 3, length 294 + 3 */
@@ -30,9 +25,8 @@ static void the_document_s_examples_expand(void **state)
 		assert_int_equal(out[i], "abc"[i % 3]);
 }
 
-static void each_form_of_a_length_is_read(void **state)
+TEST(each_form_of_a_length_is_read)
 {
-	(void)state;
 	/* 'a', then distance 1 and: token 2 -> 5; nibble 4 -> 14; byte 9 -> 34; u16 300 -> 303; u32. */
 	assert_int_equal(EXPAND("\0\0\0\x40" "a" "\x02\0", 6), LZ77_WHOLE);
 	assert_int_equal(EXPAND("\0\0\0\x40" "a" "\x07\0\x04", 15), LZ77_WHOLE);
@@ -44,9 +38,8 @@ static void each_form_of_a_length_is_read(void **state)
 	assert_int_equal(EXPAND("\0\0\0\x60" "a" "\x07\0\x54" "\x07\0", 1 + 14 + 15), LZ77_WHOLE);
 }
 
-static void bytes_that_are_no_stream_are_told_apart(void **state)
+TEST(bytes_that_are_no_stream_are_told_apart)
 {
-	(void)state;
 	assert_int_equal(EXPAND("", 1), LZ77_SHORT);
 	assert_int_equal(EXPAND("\0\0\0\0" "ab", 3), LZ77_SHORT);
 	assert_int_equal(got, 2);
@@ -65,13 +58,12 @@ static void bytes_that_are_no_stream_are_told_apart(void **state)
 }
 
 /* Bytes of every kind: runs, text, noise; expanded into a block of exactly their size. */
-static void what_the_packer_packs_expands_to_the_same(void **state)
+TEST(what_the_packer_packs_expands_to_the_same)
 {
 	static uint8_t plain[300000];
 	uint32_t seed = 1;
 	size_t n = 0;
 
-	(void)state;
 	while (n + 70000 < sizeof(plain)) {
 		size_t run = seed >> 20 & 1 ? seed >> 24 : seed >> 16;
 		bool noise = seed >> 13 & 1;

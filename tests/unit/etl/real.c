@@ -2,14 +2,10 @@
 #include "base/os.h"
 #include "source/etl/file.h"
 #include "tests/support/real_trace.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct seen {
 	uint64_t sum;                        /* of ticks - t0 */
@@ -52,14 +48,13 @@ static uint64_t us_of(const struct etl_file *file, int64_t ticks)
 	return (etw_clock_ns(&etl_file_facts(file)->clock, ticks) + 500) / 1000;
 }
 
-static void net452_has_its_header_counts_checksum_and_times(void **state)
+TEST(net452_has_its_header_counts_checksum_and_times)
 {
 	struct etl_file *file = real_trace_open("net.4.5.2.x64.etl.zip");
 	const struct etl_facts *facts = etl_file_facts(file);
 	struct etl_counts counts;
 	struct seen seen;
 
-	(void)state;
 	assert_string_equal(facts->entry, "net.4.5.2.x64.etl");
 	assert_int_equal(facts->trace_bytes, 4879401);
 	assert_int_equal(facts->nbuffers, 360);
@@ -96,13 +91,12 @@ static void net452_has_its_header_counts_checksum_and_times(void **state)
 	etl_file_close(file);
 }
 
-static void a_second_run_gives_the_same_as_the_first(void **state)
+TEST(a_second_run_gives_the_same_as_the_first)
 {
 	struct etl_file *file = real_trace_open("net.4.5.2.x64.etl.zip");
 	struct etl_counts first, second;
 	struct seen a, b;
 
-	(void)state;
 	run(file, &first, &a);
 	assert_int_equal(etl_file_progress(file), 4879401);
 	run(file, &second, &b);
@@ -111,13 +105,12 @@ static void a_second_run_gives_the_same_as_the_first(void **state)
 	etl_file_close(file);
 }
 
-static void gcevents_has_its_numbers(void **state)
+TEST(gcevents_has_its_numbers)
 {
 	struct etl_file *file = real_trace_open("gcevents.etl.zip");
 	struct etl_counts counts;
 	struct seen seen;
 
-	(void)state;
 	assert_string_equal(etl_file_facts(file)->entry, "gcevents/PerfViewData.etl");
 	assert_int_equal(etl_file_facts(file)->trace_bytes, 327680);
 	assert_int_equal(etl_file_facts(file)->nbuffers, 5);
@@ -130,13 +123,12 @@ static void gcevents_has_its_numbers(void **state)
 	etl_file_close(file);
 }
 
-static void primitive_types_has_its_numbers(void **state)
+TEST(primitive_types_has_its_numbers)
 {
 	struct etl_file *file = real_trace_open("primitive-types.etl.zip");
 	struct etl_counts counts;
 	struct seen seen;
 
-	(void)state;
 	assert_int_equal(etl_file_facts(file)->nbuffers, 2);
 	run(file, &counts, &seen);
 	assert_int_equal(counts.nrecords, 7);
@@ -145,13 +137,12 @@ static void primitive_types_has_its_numbers(void **state)
 	etl_file_close(file);
 }
 
-static void lxcore_kernel_has_its_numbers(void **state)
+TEST(lxcore_kernel_has_its_numbers)
 {
 	struct etl_file *file = real_trace_open("lxcore_kernel.etl");
 	struct etl_counts counts;
 	struct seen seen;
 
-	(void)state;
 	assert_int_equal(etl_file_facts(file)->nbuffers, 3);
 	assert_string_equal(etl_file_facts(file)->entry, "");
 	run(file, &counts, &seen);

@@ -4,13 +4,9 @@
 #include "base/array.h"
 #include "source/etw/class.h"
 #include "tests/support/etl_writer.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct etw_guid guid = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
 static const uint8_t payload[12] = "the payload";
@@ -45,7 +41,7 @@ static struct etw_record through(enum etl_kind kind, unsigned group, const struc
 	return out;
 }
 
-static void every_header_gives_what_it_holds(void **state)
+TEST(every_header_gives_what_it_holds)
 {
 	static const struct {
 		enum etl_kind kind;
@@ -71,7 +67,6 @@ static void every_header_gives_what_it_holds(void **state)
 	static const uint8_t thread_class[16] = "\xd1\xa8\x6f\x3d\x05\xfe\xd0\x11\x9d\xda\x00\xc0"
 						"\x4f\xd7\xba\x7c";
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct etw_record in = full_record(), r;
 		struct etl_writer w;
@@ -106,13 +101,12 @@ static void every_header_gives_what_it_holds(void **state)
 	}
 }
 
-static void perfinfo_counters_stand_before_the_payload(void **state)
+TEST(perfinfo_counters_stand_before_the_payload)
 {
 	struct etw_record in = full_record(), r;
 	struct etl_writer w;
 	bool good;
 
-	(void)state;
 	in.version = 0x8302;                 /* PEBS and three counters; version 2 */
 	r = through(ETL_PERFINFO64, 15, &in, &w, &good);
 	assert_true(good);
@@ -126,11 +120,10 @@ static void perfinfo_counters_stand_before_the_payload(void **state)
 	etl_writer_free(&w);
 }
 
-static void classes_come_from_groups_and_image_load_from_that_of_processes(void **state)
+TEST(classes_come_from_groups_and_image_load_from_that_of_processes)
 {
 	struct etw_guid process, image_load, image, unknown;
 
-	(void)state;
 	etl_kernel_class(3, 1, &process);
 	etl_kernel_class(3, 10, &image_load);
 	etl_kernel_class(20, 2, &image);
@@ -140,13 +133,12 @@ static void classes_come_from_groups_and_image_load_from_that_of_processes(void 
 	assert_memory_equal(&unknown, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x77", 16);
 }
 
-static void extended_items_stand_between_header_and_payload(void **state)
+TEST(extended_items_stand_between_header_and_payload)
 {
 	struct etw_record in = full_record(), r;
 	struct etl_writer w;
 	bool good;
 
-	(void)state;
 	for (uint32_t n = 1; n <= ETW_ITEMS_MAX; n++) {
 		in.nitems = n;
 		in.items[n - 1] = (struct etw_item){(uint16_t)(10 + n), (uint16_t)n, payload};
@@ -164,7 +156,7 @@ static void extended_items_stand_between_header_and_payload(void **state)
 	}
 }
 
-static void items_beyond_the_eighth_are_stepped_over(void **state)
+TEST(items_beyond_the_eighth_are_stepped_over)
 {
 	struct etw_record in = full_record(), r;
 	uint8_t more[16 + sizeof(payload)] = {16, 0, 9, 0, 0, 0, 8, 0};
@@ -172,7 +164,6 @@ static void items_beyond_the_eighth_are_stepped_over(void **state)
 	struct etl_writer w;
 	bool good;
 
-	(void)state;
 	memcpy(more + 16, payload, sizeof(payload));
 	for (in.nitems = 0; in.nitems < ETW_ITEMS_MAX; in.nitems++)
 		in.items[in.nitems] = (struct etw_item){5, 8, payload};
@@ -189,14 +180,13 @@ static void items_beyond_the_eighth_are_stepped_over(void **state)
 	etl_writer_free(&w);
 }
 
-static void items_that_do_not_fit_cost_the_payload_only(void **state)
+TEST(items_that_do_not_fit_cost_the_payload_only)
 {
 	struct etw_record in = full_record(), r;
 	struct etl_head head;
 	struct etl_writer w;
 	bool good;
 
-	(void)state;
 	in.nitems = 2;
 	in.items[0] = in.items[1] = (struct etw_item){11, 8, payload};
 	through(ETL_EVENT64, 0, &in, &w, &good);
@@ -209,7 +199,7 @@ static void items_that_do_not_fit_cost_the_payload_only(void **state)
 	etl_writer_free(&w);
 }
 
-static void a_message_may_lack_everything(void **state)
+TEST(a_message_may_lack_everything)
 {
 	/* size 12, marker, number 5, options: none, then 4: a component. */
 	static const uint8_t bare[] = {12, 0, 0, 0x90, 5, 0, 0, 0, 'a', 'b', 'c', 'd'};
@@ -217,7 +207,6 @@ static void a_message_may_lack_everything(void **state)
 	struct etl_head head;
 	struct etw_record r;
 
-	(void)state;
 	assert_int_equal(etl_record_head(bare, sizeof(bare), &head), ETL_STEP_RECORD);
 	assert_false(head.has_ticks);
 	head.ticks = 42;
@@ -233,7 +222,7 @@ static void a_message_may_lack_everything(void **state)
 	assert_int_equal(r.payload_bytes, 0);
 }
 
-static void what_is_no_record_is_told_apart(void **state)
+TEST(what_is_no_record_is_told_apart)
 {
 	static const struct {
 		uint8_t bytes[16];
@@ -257,12 +246,11 @@ static void what_is_no_record_is_told_apart(void **state)
 	};
 	struct etl_head head;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++)
 		assert_int_equal(etl_record_head(cases[i].bytes, cases[i].n, &head), cases[i].step);
 }
 
-static void kernel_group_and_class_table_mean_the_same(void **state)
+TEST(kernel_group_and_class_table_mean_the_same)
 {
 	static const struct { uint8_t group, opcode; uint16_t id; } same[] = {
 		{0, 0, ETW_HEADER}, {1, 10, ETW_DISK_READ}, {2, 32, ETW_HARD_FAULT},
@@ -272,7 +260,6 @@ static void kernel_group_and_class_table_mean_the_same(void **state)
 	};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(same); i++) {
 		struct etw_record r = {.header = ETW_CLASSIC, .opcode = same[i].opcode};
 

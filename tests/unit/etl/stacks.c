@@ -6,15 +6,11 @@
 #include "source/etw/stacks.h"
 #include "tests/support/etw_bytes.h"
 #include "tests/support/real_trace.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* One method's share of the samples. */
 struct share {
@@ -352,9 +348,8 @@ static void net_has_these_frames(void)
 	assert_string_equal(r.one_last, "ntdll.dll+0x1c1ae");
 }
 
-static void net_452_is_understood_to_the_last_frame(void **state)
+TEST(net_452_is_understood_to_the_last_frame)
 {
-	(void)state;
 	read_real("net.4.5.2.x64.etl.zip");
 	net_has_these_processes_and_images();
 	net_has_these_parts_of_stacks();
@@ -363,7 +358,7 @@ static void net_452_is_understood_to_the_last_frame(void **state)
 	close_real();
 }
 
-static void small_traces_have_no_stacks(void **state)
+TEST(small_traces_have_no_stacks)
 {
 	static const char *const names[] = {"gcevents.etl.zip", "primitive-types.etl.zip",
 					    "lxcore_kernel.etl"};
@@ -371,7 +366,6 @@ static void small_traces_have_no_stacks(void **state)
 	struct etw_stacks_count n;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		read_real(names[i]);
 		etw_stacks_counts(r.stacks, &n);

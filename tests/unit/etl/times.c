@@ -3,15 +3,11 @@
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define HZ 10000000u
 #define TICKS(ms) ((int64_t)(ms) * (HZ / 1000))
@@ -246,11 +242,10 @@ static void read_made(struct source_config cfg)
 	read_queue();
 }
 
-static void a_wait_in_a_file_has_its_stack_and_its_waker(void **state)
+TEST(a_wait_in_a_file_has_its_stack_and_its_waker)
 {
 	struct source_config cfg = {.capture = {.wakers = true}};
 
-	(void)state;
 	tables(&cfg);
 	etl_writer_begin(&writer, &(struct etl_session){.ncpus = 2});
 	a_wait();
@@ -263,9 +258,8 @@ static void a_wait_in_a_file_has_its_stack_and_its_waker(void **state)
 			    "7 10 CPU_TIME\n");
 }
 
-static void a_live_session_tells_the_same(void **state)
+TEST(a_live_session_tells_the_same)
 {
-	(void)state;
 	begin_live((struct source_config){0});
 	a_wait();
 	end();
@@ -276,9 +270,8 @@ static void a_live_session_tells_the_same(void **state)
 			    "7 10 CPU_TIME\n");
 }
 
-static void who_readies_in_a_dpc_is_not_the_interrupted_program(void **state)
+TEST(who_readies_in_a_dpc_is_not_the_interrupted_program)
 {
-	(void)state;
 	begin_live((struct source_config){.capture = {.wakers = true}});
 	program();
 	switched(100, 0, 7, 8, WAITING, USER_REQUEST);
@@ -290,9 +283,8 @@ static void who_readies_in_a_dpc_is_not_the_interrupted_program(void **state)
 	assert_non_null(strstr(told, "7 100 nt.exe+1 READIED_BY BLOCKED_TIME\n"));
 }
 
-static void preempted_is_ready_and_a_page_is_waited_for_as_for_a_device(void **state)
+TEST(preempted_is_ready_and_a_page_is_waited_for_as_for_a_device)
 {
-	(void)state;
 	begin_live((struct source_config){0});
 	program();
 	switched(100, 0, 7, 0, RUNNING, 0);
@@ -318,9 +310,8 @@ static void a_long_wait(void)
 	stack(25000, 0, 7, 0x10);
 }
 
-static void a_session_tells_of_a_long_wait_before_its_stack_is_known(void **state)
+TEST(a_session_tells_of_a_long_wait_before_its_stack_is_known)
 {
-	(void)state;
 	begin_live((struct source_config){0});
 	a_long_wait();
 	end();
@@ -328,11 +319,10 @@ static void a_session_tells_of_a_long_wait_before_its_stack_is_known(void **stat
 	assert_non_null(strstr(told, "7 4700 BLOCKED_TIME nt.exe+1 app.exe+10\n"));
 }
 
-static void a_file_tells_of_all_of_it_at_its_end(void **state)
+TEST(a_file_tells_of_all_of_it_at_its_end)
 {
 	struct source_config cfg = {0};
 
-	(void)state;
 	tables(&cfg);
 	etl_writer_begin(&writer, &(struct etl_session){0});
 	a_long_wait();
@@ -341,9 +331,8 @@ static void a_file_tells_of_all_of_it_at_its_end(void **state)
 	assert_non_null(strstr(told, "7 10 CPU_TIME nt.exe+1 app.exe+10\n7 24890 BLOCKED_TIME nt.exe+1 app.exe+10\n"));
 }
 
-static void without_switches_samples_tell_no_times(void **state)
+TEST(without_switches_samples_tell_no_times)
 {
-	(void)state;
 	begin_live((struct source_config){0});
 	program();
 	sample(100, 7);
@@ -352,9 +341,8 @@ static void without_switches_samples_tell_no_times(void **state)
 	assert_string_equal(told, "");
 }
 
-static void behind_a_loss_time_is_unknown(void **state)
+TEST(behind_a_loss_time_is_unknown)
 {
-	(void)state;
 	begin_live((struct source_config){0});
 	program();
 	switched(100, 0, 7, 0, RUNNING, 0);
@@ -366,9 +354,8 @@ static void behind_a_loss_time_is_unknown(void **state)
 	assert_string_equal(told, "7 10 CPU_TIME\n7 290 UNKNOWN_TIME\n7 10 CPU_TIME\n");
 }
 
-static void of_another_process_nothing_is_told(void **state)
+TEST(of_another_process_nothing_is_told)
 {
-	(void)state;
 	begin_live((struct source_config){.capture = {.only_process = "other"}});
 	a_wait();
 	end();
@@ -385,11 +372,10 @@ static int open_live(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error_at_opening(void **state)
+TEST(lack_of_memory_is_an_error_at_opening)
 {
 	struct source_config cfg = {0};
 
-	(void)state;
 	tables(&cfg);
 	assert_in_range(alloc_walk(open_live, &cfg), 10, 200);
 	queue_free(queue);

@@ -3,16 +3,12 @@
 
 #include "tests/support/etl_taking.h"
 #include "tests/support/real_trace.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What etl-format.md section 12 says of one process's collections. */
 struct clr {
@@ -133,12 +129,11 @@ static bool near(double a, double b)
 	return fabs(a - b) < 0.00006;
 }
 
-static void net_452_has_these_events(void **state)
+TEST(net_452_has_these_events)
 {
 	struct source_origin origin;
 	const struct clr *c;
 
-	(void)state;
 	read_real("net.4.5.2.x64.etl.zip", 3676, 3988);
 	etl_source.origin(taking.source, &origin);
 	end_taking();
@@ -173,11 +168,10 @@ static void net_452_has_these_events(void **state)
 	assert_int_equal(c->nexceptions, 1);
 }
 
-static void gcevents_has_two_collections(void **state)
+TEST(gcevents_has_two_collections)
 {
 	const struct clr *c = &totals.of[0];
 
-	(void)state;
 	read_real("gcevents.etl.zip", 179596, 0);
 	end_taking();
 	assert_int_equal(c->ngc, 2);
@@ -190,9 +184,8 @@ static void gcevents_has_two_collections(void **state)
 	assert_int_equal(c->bytes, 1449944);
 }
 
-static void self_describing_traces_have_their_events(void **state)
+TEST(self_describing_traces_have_their_events)
 {
-	(void)state;
 	read_real("primitive-types.etl.zip", 0, 0);
 	taking.n = 0;
 	end_taking();

@@ -4,15 +4,12 @@
 #include "source/etl/file.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etl_writer.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 struct zip {
@@ -170,12 +167,11 @@ static unsigned records_in(const struct buf *zip, struct etl_facts *facts)
 	return n;
 }
 
-static void the_etl_is_found_stored_or_deflated_with_32_or_64_bit_sizes(void **state)
+TEST(the_etl_is_found_stored_or_deflated_with_32_or_64_bit_sizes)
 {
 	struct buf trace, text = {0};
 	struct etl_facts facts;
 
-	(void)state;
 	make_trace(250, &trace);
 	buf_puts(&text, "log");
 	for (unsigned variant = 0; variant < 4; variant++) {
@@ -195,13 +191,12 @@ static void the_etl_is_found_stored_or_deflated_with_32_or_64_bit_sizes(void **s
 	buf_free(&trace);
 }
 
-static void of_several_traces_the_first_is_read_and_the_others_are_counted(void **state)
+TEST(of_several_traces_the_first_is_read_and_the_others_are_counted)
 {
 	struct buf first, second;
 	struct etl_facts facts;
 	struct zip z = {0};
 
-	(void)state;
 	make_trace(10, &first);
 	make_trace(20, &second);
 	add(&z, "b.etl", &first, 8, 0);
@@ -215,7 +210,7 @@ static void of_several_traces_the_first_is_read_and_the_others_are_counted(void 
 	buf_free(&second);
 }
 
-static void a_large_entry_goes_through_a_temporary_file(void **state)
+TEST(a_large_entry_goes_through_a_temporary_file)
 {
 	const char *path = tmp_path("large.etl.zip");
 	struct etl_file *file = NULL;
@@ -225,7 +220,6 @@ static void a_large_entry_goes_through_a_temporary_file(void **state)
 	struct os_file *out;
 	unsigned n = 0;
 
-	(void)state;
 	make_trace(250000, &trace);
 	assert_true(trace.len > ETL_UNZIP_MEMORY_BYTES);
 	add(&z, "large.etl", &trace, 8, 0);
@@ -243,13 +237,12 @@ static void a_large_entry_goes_through_a_temporary_file(void **state)
 	buf_free(&trace);
 }
 
-static void damage_inside_the_entry_is_seen_and_what_precedes_it_kept(void **state)
+TEST(damage_inside_the_entry_is_seen_and_what_precedes_it_kept)
 {
 	struct etl_facts facts;
 	struct zip z = {0};
 	struct buf trace;
 
-	(void)state;
 	make_trace(20000, &trace);
 	add(&z, "t.etl", &trace, 8, 0);
 	/* zlib finds it in a code that does not exist, or the checksum does. */
@@ -261,7 +254,7 @@ static void damage_inside_the_entry_is_seen_and_what_precedes_it_kept(void **sta
 	buf_free(&trace);
 }
 
-static void what_cannot_be_read_is_refused_in_one_sentence(void **state)
+TEST(what_cannot_be_read_is_refused_in_one_sentence)
 {
 	static const struct {
 		const char *name;
@@ -277,7 +270,6 @@ static void what_cannot_be_read_is_refused_in_one_sentence(void **state)
 	struct buf trace;
 	struct err err;
 
-	(void)state;
 	make_trace(5, &trace);
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct zip z = {0};
@@ -293,14 +285,13 @@ static void what_cannot_be_read_is_refused_in_one_sentence(void **state)
 	buf_free(&trace);
 }
 
-static void a_zip_cut_anywhere_is_refused_and_not_trusted(void **state)
+TEST(a_zip_cut_anywhere_is_refused_and_not_trusted)
 {
 	struct zip z = {.zip64 = true};
 	struct etl_file *file = NULL;
 	struct buf trace, said = {0};
 	struct err err;
 
-	(void)state;
 	make_trace(5, &trace);
 	add(&z, "t.etl", &trace, 8, 0);
 	end(&z);
@@ -329,12 +320,11 @@ static int open_it(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error_at_every_place(void **state)
+TEST(lack_of_memory_is_an_error_at_every_place)
 {
 	struct zip z = {0};
 	struct buf trace;
 
-	(void)state;
 	make_trace(5, &trace);
 	add(&z, "t.etl", &trace, 8, 0);
 	end(&z);

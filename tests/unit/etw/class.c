@@ -1,14 +1,10 @@
 /* Classes of ETW events: found by GUID and number, fields at their places, short payloads cut. */
 #include "source/etw/class.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static void text_is(const struct etw_value *value, const char *text, uint32_t width)
 {
@@ -42,11 +38,10 @@ static struct etw_bytes process_start(uint16_t version)
 	return b;
 }
 
-static void a_process_has_its_names_behind_a_sid_of_any_length(void **state)
+TEST(a_process_has_its_names_behind_a_sid_of_any_length)
 {
 	struct etw_value v[AT_PROCESS_FIELDS];
 
-	(void)state;
 	for (uint16_t version = 3; version <= 4; version++) {
 		struct etw_bytes b = process_start(version);
 		struct etw_record record = etw_classic(ETW_PROCESS_GUID, 1, version, &b);
@@ -66,12 +61,11 @@ static void a_process_has_its_names_behind_a_sid_of_any_length(void **state)
 	}
 }
 
-static void a_payload_cut_anywhere_gives_the_fields_before_the_cut(void **state)
+TEST(a_payload_cut_anywhere_gives_the_fields_before_the_cut)
 {
 	struct etw_bytes b = process_start(4);
 	struct etw_value v[AT_PROCESS_FIELDS];
 
-	(void)state;
 	for (uint32_t n = 0; n <= b.n; n++) {
 		uint8_t *exact = malloc(n ? n : 1);          /* so that a sanitizer sees an over-read */
 		struct etw_record record = etw_classic(ETW_PROCESS_GUID, 1, 4, &b);
@@ -89,13 +83,12 @@ static void a_payload_cut_anywhere_gives_the_fields_before_the_cut(void **state)
 	}
 }
 
-static void a_sample_says_whether_it_was_in_a_dpc(void **state)
+TEST(a_sample_says_whether_it_was_in_a_dpc)
 {
 	struct etw_bytes b = {.n = 0};
 	struct etw_record record;
 	struct etw_value v[ETW_CLASS_MAX_FIELDS];
 
-	(void)state;
 	etw_int(&b, 0xffffffffffd03003, 8);
 	etw_int(&b, 584, 4);
 	etw_int(&b, 1, 2);
@@ -114,13 +107,12 @@ static void a_sample_says_whether_it_was_in_a_dpc(void **state)
 	assert_false(etw_value_is(&v[AT_SAMPLE_IP]));
 }
 
-static void an_image_of_a_32_bit_record_has_32_bit_addresses(void **state)
+TEST(an_image_of_a_32_bit_record_has_32_bit_addresses)
 {
 	struct etw_bytes b = {.n = 0};
 	struct etw_record record;
 	struct etw_value v[AT_IMAGE_FIELDS];
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		etw_int(&b, 0x400000u + (uint32_t)i, 4);     /* base, size, pid, checksum, timestamp */
 	etw_int(&b, 0, 4);
@@ -140,13 +132,12 @@ static void an_image_of_a_32_bit_record_has_32_bit_addresses(void **state)
 	}
 }
 
-static void a_clr_stack_ends_where_its_count_or_its_payload_ends(void **state)
+TEST(a_clr_stack_ends_where_its_count_or_its_payload_ends)
 {
 	struct etw_bytes b = {.n = 0};
 	struct etw_record record;
 	struct etw_value v[AT_CLR_STACK_FIELDS];
 
-	(void)state;
 	etw_int(&b, 9, 4);
 	etw_int(&b, 2, 4);
 	for (uint64_t i = 1; i <= 3; i++)
@@ -161,14 +152,13 @@ static void a_clr_stack_ends_where_its_count_or_its_payload_ends(void **state)
 	assert_int_equal(v[AT_CLR_STACK_FRAMES].nbytes, 8);
 }
 
-static void the_same_number_means_something_else_in_another_provider(void **state)
+TEST(the_same_number_means_something_else_in_another_provider)
 {
 	struct etw_bytes none = {.n = 0};
 	struct etw_record runtime = etw_manifest(ETW_RUNTIME_GUID, 143, 1, &none);
 	struct etw_record rundown = etw_manifest(ETW_RUNDOWN_GUID, 143, 1, &none);
 	struct etw_record classic = etw_classic(ETW_RUNTIME_GUID, 143, 1, &none);
 
-	(void)state;
 	assert_string_equal(etw_class_find(&runtime)->name, "Method/LoadVerbose");
 	assert_string_equal(etw_class_find(&rundown)->name, "Method/DCStartVerbose");
 	assert_null(etw_class_find(&classic));
@@ -177,13 +167,12 @@ static void the_same_number_means_something_else_in_another_provider(void **stat
 	assert_string_equal(etw_class_provider(&runtime.guid), "Microsoft-Windows-DotNETRuntime");
 }
 
-static void every_table_is_sorted_and_every_layout_fits(void **state)
+TEST(every_table_is_sorted_and_every_layout_fits)
 {
 	const struct etw_class *classes;
 	struct etw_guid guid;
 	uint32_t n;
 
-	(void)state;
 	for (uint32_t t = 0; (classes = etw_class_table(t, &n, &guid)); t++)
 		for (uint32_t i = 0; i < n; i++) {
 			assert_true(i == 0 || classes[i].key > classes[i - 1].key);

@@ -1,14 +1,10 @@
 /* What addresses of a trace are: images, managed methods, over time; from hand-made records. */
 #include "source/etw/code.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define IMAGE_ID_GUID "b3e675d7-2554-4f18-830b-2762732560de"
 #define VOLUME_GUID "9b79ee91-b5fd-41c0-a243-4248e266e9d0"
@@ -140,9 +136,8 @@ static const char *place(uint32_t pid, uint64_t address, int64_t ticks)
 
 /* ---- images ------------------------------------------------------------------------------------ */
 
-static void image_is_there_from_its_load_to_its_unload(void **state)
+TEST(image_is_there_from_its_load_to_its_unload)
 {
-	(void)state;
 	image(LOAD, 1000, 50, 0x10000, "\\a.dll");
 	image(UNLOAD, 2000, 50, 0x10000, "\\a.dll");
 	image(LOAD, 3000, 50, 0x10000, "\\b.dll");
@@ -156,11 +151,10 @@ static void image_is_there_from_its_load_to_its_unload(void **state)
 	assert_string_equal(place(51, 0x10010, 1000), "?");
 }
 
-static void images_of_a_snapshot_were_there_since_their_process_began(void **state)
+TEST(images_of_a_snapshot_were_there_since_their_process_began)
 {
 	struct etw_code_use use;
 
-	(void)state;
 	image(DCSTART, 100, 50, 0x10000, "\\Windows\\a.dll");
 	image(DCSTOP, 9000, 50, 0x10000, "\\Device\\HarddiskVolume2\\Windows\\a.dll");
 	image(DCSTOP, 9000, 50, 0x20000, "\\b.dll");
@@ -171,11 +165,10 @@ static void images_of_a_snapshot_were_there_since_their_process_began(void **sta
 	assert_int_equal(use.images, 2);
 }
 
-static void images_end_with_their_process(void **state)
+TEST(images_end_with_their_process)
 {
 	struct etw_bytes b = {.n = 0};
 
-	(void)state;
 	image(LOAD, 1000, 50, 0x10000, "\\a.dll");
 	etw_int(&b, 0, 8);
 	etw_int(&b, 50, 4);
@@ -185,21 +178,19 @@ static void images_end_with_their_process(void **state)
 	assert_string_equal(place(50, 0x10010, 2001), "?");
 }
 
-static void kernel_images_are_every_processs(void **state)
+TEST(kernel_images_are_every_processs)
 {
-	(void)state;
 	image(DCSTART, 100, 0, 0xFFFFF80000010000u, "\\SystemRoot\\nt.exe");
 	etw_code_settle(lab.code);
 	assert_string_equal(place(50, 0xFFFFF80000010020u, 1), "k \\SystemRoot\\nt.exe+0x20");
 	assert_string_equal(place(4, 0xFFFFF80000010020u, 1), "k \\SystemRoot\\nt.exe+0x20");
 }
 
-static void identity_is_that_of_the_pdb_of_the_same_moment(void **state)
+TEST(identity_is_that_of_the_pdb_of_the_same_moment)
 {
 	struct frame_ref ref;
 	uint32_t age = 3;
 
-	(void)state;
 	image(LOAD, 1000, 50, 0x10000, "\\a.dll");
 	pdb(1000, 50, 0x10000, 0xAA, 2);
 	image(UNLOAD, 2000, 50, 0x10000, "\\a.dll");
@@ -215,11 +206,10 @@ static void identity_is_that_of_the_pdb_of_the_same_moment(void **state)
 	assert_memory_equal(ref.object->key.build_id + 16, &age, 4);
 }
 
-static void image_without_a_pdb_is_known_by_time_stamp_and_size(void **state)
+TEST(image_without_a_pdb_is_known_by_time_stamp_and_size)
 {
 	struct frame_ref ref;
 
-	(void)state;
 	image(LOAD, 1000, 50, 0x10000, "\\a.dll");
 	etw_code_settle(lab.code);
 	etw_code_locate(lab.code, 50, 0x10010, 1500, false, &ref);
@@ -228,12 +218,11 @@ static void image_without_a_pdb_is_known_by_time_stamp_and_size(void **state)
 	assert_int_equal(ref.object->key.ino, 0x1000);
 }
 
-static void same_file_of_two_processes_is_one_object_with_a_drive(void **state)
+TEST(same_file_of_two_processes_is_one_object_with_a_drive)
 {
 	struct etw_bytes b = {.n = 0};
 	struct frame_ref one, two;
 
-	(void)state;
 	image(LOAD, 1000, 50, 0x10000, "\\Device\\HarddiskVolume2\\a.dll");
 	image(LOAD, 1000, 51, 0x70000, "\\Device\\HarddiskVolume2\\a.dll");
 	etw_text16(&b, "\\Device\\HarddiskVolume2\\");
@@ -247,11 +236,10 @@ static void same_file_of_two_processes_is_one_object_with_a_drive(void **state)
 	assert_string_equal(one.object->key.path, "C:\\a.dll");
 }
 
-static void senseless_images_are_left_out(void **state)
+TEST(senseless_images_are_left_out)
 {
 	struct etw_code_use use;
 
-	(void)state;
 	image(LOAD, 1000, 50, UINT64_MAX - 0xFFE, "\\over.dll");
 	image(LOAD, 1000, 50, 0x10000, "");
 	etw_code_use(lab.code, &use);
@@ -260,9 +248,8 @@ static void senseless_images_are_left_out(void **state)
 
 /* ---- managed code ------------------------------------------------------------------------------ */
 
-static void method_has_the_name_of_module_type_and_method(void **state)
+TEST(method_has_the_name_of_module_type_and_method)
 {
-	(void)state;
 	method(ETW_RUNTIME_GUID, METHOD_LOAD, 1000, 50, 0x5000, 0x100, "Main");
 	module(ETW_RUNDOWN_GUID, 154, 9000, 50, "C:\\x\\Test.x64.exe");
 	etw_code_settle(lab.code);
@@ -272,9 +259,8 @@ static void method_has_the_name_of_module_type_and_method(void **state)
 	assert_string_equal(place(51, 0x5004, 1500), "?");
 }
 
-static void method_told_at_the_end_was_there_all_the_time(void **state)
+TEST(method_told_at_the_end_was_there_all_the_time)
 {
-	(void)state;
 	method(ETW_RUNDOWN_GUID, RUNDOWN_END, 9000, 50, 0x5000, 0x100, "Main");
 	method(ETW_RUNDOWN_GUID, RUNDOWN_END, 9001, 50, 0x5000, 0x100, "Main");
 	etw_code_settle(lab.code);
@@ -282,9 +268,8 @@ static void method_told_at_the_end_was_there_all_the_time(void **state)
 	assert_int_equal(etw_code_methods(lab.code, 50), 1);
 }
 
-static void managed_code_wins_over_the_image_around_it(void **state)
+TEST(managed_code_wins_over_the_image_around_it)
 {
-	(void)state;
 	image(DCSTART, 100, 50, 0x5000, "\\mscorlib.ni.dll");
 	method(ETW_RUNDOWN_GUID, RUNDOWN_END, 9000, 50, 0x5100, 0x100, "Format");
 	module(ETW_RUNDOWN_GUID, 154, 9000, 50, "mscorlib.dll");
@@ -294,11 +279,10 @@ static void managed_code_wins_over_the_image_around_it(void **state)
 	assert_string_equal(place(50, 0x5200, 1), "\\mscorlib.ni.dll+0x200");
 }
 
-static void code_put_where_other_code_was_has_frames_of_its_own(void **state)
+TEST(code_put_where_other_code_was_has_frames_of_its_own)
 {
 	struct frame_ref one, two;
 
-	(void)state;
 	method(ETW_RUNTIME_GUID, METHOD_LOAD, 1000, 50, 0x5000, 0x100, "First");
 	method(ETW_RUNTIME_GUID, METHOD_UNLOAD, 2000, 50, 0x5000, 0x100, "First");
 	method(ETW_RUNTIME_GUID, METHOD_LOAD, 3000, 50, 0x4f80, 0x100, "Second");
@@ -312,11 +296,10 @@ static void code_put_where_other_code_was_has_frames_of_its_own(void **state)
 	assert_int_not_equal(one.object->key.epoch, two.object->key.epoch);
 }
 
-static void live_code_is_found_as_soon_as_it_is_told(void **state)
+TEST(live_code_is_found_as_soon_as_it_is_told)
 {
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++) {
 		method(ETW_RUNTIME_GUID, METHOD_LOAD, 1000 + i, 50, 0x500000 - 0x100 * i, 0x100, "Main");
 		assert_string_not_equal(place(50, 0x500000 - 0x100 * i, 1000 + i), "?");
@@ -326,14 +309,13 @@ static void live_code_is_found_as_soon_as_it_is_told(void **state)
 }
 
 /* Every address at every moment, against a search without an index. */
-static void index_agrees_with_a_plain_search(void **state)
+TEST(index_agrees_with_a_plain_search)
 {
 	enum { N = 200 };
 	static struct etw_range all[N];
 	struct etw_ranges r;
 	uint32_t i, k, seed = 1;
 
-	(void)state;
 	assert_int_equal(etw_ranges_init(&r), 0);
 	for (i = 0; i < N; i++) {
 		seed = seed * 1664525 + 1013904223;
@@ -370,24 +352,24 @@ static void index_agrees_with_a_plain_search(void **state)
 	etw_ranges_free(&r);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define IN_LAB(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(image_is_there_from_its_load_to_its_unload),
-		TEST(images_of_a_snapshot_were_there_since_their_process_began),
-		TEST(images_end_with_their_process),
-		TEST(kernel_images_are_every_processs),
-		TEST(identity_is_that_of_the_pdb_of_the_same_moment),
-		TEST(image_without_a_pdb_is_known_by_time_stamp_and_size),
-		TEST(same_file_of_two_processes_is_one_object_with_a_drive),
-		TEST(senseless_images_are_left_out),
-		TEST(method_has_the_name_of_module_type_and_method),
-		TEST(method_told_at_the_end_was_there_all_the_time),
-		TEST(managed_code_wins_over_the_image_around_it),
-		TEST(code_put_where_other_code_was_has_frames_of_its_own),
-		TEST(live_code_is_found_as_soon_as_it_is_told),
+		IN_LAB(image_is_there_from_its_load_to_its_unload),
+		IN_LAB(images_of_a_snapshot_were_there_since_their_process_began),
+		IN_LAB(images_end_with_their_process),
+		IN_LAB(kernel_images_are_every_processs),
+		IN_LAB(identity_is_that_of_the_pdb_of_the_same_moment),
+		IN_LAB(image_without_a_pdb_is_known_by_time_stamp_and_size),
+		IN_LAB(same_file_of_two_processes_is_one_object_with_a_drive),
+		IN_LAB(senseless_images_are_left_out),
+		IN_LAB(method_has_the_name_of_module_type_and_method),
+		IN_LAB(method_told_at_the_end_was_there_all_the_time),
+		IN_LAB(managed_code_wins_over_the_image_around_it),
+		IN_LAB(code_put_where_other_code_was_has_frames_of_its_own),
+		IN_LAB(live_code_is_found_as_soon_as_it_is_told),
 		cmocka_unit_test(index_agrees_with_a_plain_search),
 	};
 

@@ -4,14 +4,10 @@
 #include "source/etw/manifest.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define MAKER "0cd1c309-0878-4515-83db-749843b3f5c9"
 #define SCHEMA_GUID "bbccf6c1-6cd1-48c4-80ff-839482e37671"
@@ -63,13 +59,12 @@ static struct etw_record logging(struct etw_bytes *traits, struct etw_bytes *met
 	return record;
 }
 
-static void tracelogging_has_arrays_structures_and_hex(void **state)
+TEST(tracelogging_has_arrays_structures_and_hex)
 {
 	struct etw_bytes traits = {.n = 2}, meta = {.n = 2}, payload = {.n = 0};
 	struct etw_decode *d = new_decode();
 	struct etw_record record;
 
-	(void)state;
 	etw_text8(&traits, "Maker");
 	etw_put(&meta, "\x80\0", 2);                 /* two tag bytes */
 	etw_text8(&meta, "Said");
@@ -112,13 +107,12 @@ static void tracelogging_has_arrays_structures_and_hex(void **state)
 	etw_decode_free(d);
 }
 
-static void tracelogging_cut_anywhere_gives_what_is_before(void **state)
+TEST(tracelogging_cut_anywhere_gives_what_is_before)
 {
 	struct etw_bytes traits = {.n = 2}, meta = {.n = 2}, payload = {.n = 0};
 	struct etw_decode *d = new_decode();
 	struct etw_record record;
 
-	(void)state;
 	etw_text8(&traits, "Maker");
 	etw_put(&meta, "\0", 1);
 	etw_text8(&meta, "Said");
@@ -178,12 +172,11 @@ static void decode_id(struct etw_decode *d, uint32_t pid, uint16_t id, uint16_t 
 	etw_decode_event(d, &record, &out);
 }
 
-static void a_manifest_in_pieces_names_events_and_fields(void **state)
+TEST(a_manifest_in_pieces_names_events_and_fields)
 {
 	struct etw_decode *d = new_decode();
 	struct etw_bytes b = {.n = 0};
 
-	(void)state;
 	for (uint16_t i = 0; i < 3; i++)
 		say(d, manifest, 7, i, 3);
 	etw_text16(&b, "hello");
@@ -218,13 +211,12 @@ static void a_manifest_in_pieces_names_events_and_fields(void **state)
 	etw_decode_free(d);
 }
 
-static void each_process_is_read_by_the_manifest_it_wrote(void **state)
+TEST(each_process_is_read_by_the_manifest_it_wrote)
 {
 	struct etw_decode *d = new_decode();
 	struct etw_bytes none = {.n = 0};
 	struct etw_learned learned;
 
-	(void)state;
 	say(d, "<provider name=\"P\"/><event value=\"1\" task=\"Old\"/>", 1, 0, 1);
 	say(d, "<provider name=\"P\"/><event value=\"1\" task=\"New\"/>", 2, 0, 1);
 	say(d, "<provider name=\"P\"/><event value=\"1\" task=\"Old\"/>", 3, 0, 1);
@@ -240,13 +232,12 @@ static void each_process_is_read_by_the_manifest_it_wrote(void **state)
 	etw_decode_free(d);
 }
 
-static void torn_and_senseless_manifests_are_counted(void **state)
+TEST(torn_and_senseless_manifests_are_counted)
 {
 	struct etw_decode *d = new_decode();
 	struct etw_bytes none = {.n = 0};
 	struct etw_learned learned;
 
-	(void)state;
 	say(d, manifest, 7, 0, 3);
 	say(d, manifest, 7, 2, 3);           /* the second piece is missing */
 	say(d, manifest, 7, 1, 3);           /* a piece without its first */
@@ -264,7 +255,7 @@ static void torn_and_senseless_manifests_are_counted(void **state)
 	etw_decode_free(d);
 }
 
-static void a_count_larger_than_the_payload_ends_the_event(void **state)
+TEST(a_count_larger_than_the_payload_ends_the_event)
 {
 	static const char xml[] =
 		"<provider name=\"P\"/><event value=\"1\" task=\"T\" template=\"A\"/><template tid=\"A\">"
@@ -273,7 +264,6 @@ static void a_count_larger_than_the_payload_ends_the_event(void **state)
 	struct etw_decode *d = new_decode();
 	struct etw_bytes b = {.n = 0};
 
-	(void)state;
 	say(d, xml, 1, 0, 1);
 	etw_int(&b, UINT32_MAX, 4);          /* so many structures of no bytes */
 	decode_id(d, 1, 1, 0, &b);
@@ -317,14 +307,13 @@ static struct etw_bytes schema_info(void)
 	return b;
 }
 
-static void a_schema_of_the_trace_names_what_nobody_knew(void **state)
+TEST(a_schema_of_the_trace_names_what_nobody_knew)
 {
 	struct etw_decode *d = new_decode();
 	struct etw_bytes info = schema_info(), payload = {.n = 0};
 	struct etw_record schema = etw_classic(SCHEMA_GUID, 32, 0, &info), event;
 	struct etw_learned learned;
 
-	(void)state;
 	etw_int(&payload, 28, 4);
 	etw_put(&payload, "\x17\0\0\x35\0\0\0\0\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\0", 28);
 	event = etw_manifest(MAKER, 14, 0, &payload);
@@ -372,9 +361,8 @@ static const char *shown(uint8_t type, const void *bytes, uint32_t n)
 	return etw_render_end(&r);
 }
 
-static void values_become_the_text_people_know(void **state)
+TEST(values_become_the_text_people_know)
 {
-	(void)state;
 	assert_string_equal(shown(ETW_SID, "\1\2\0\0\0\0\0\5\x20\0\0\0\x20\2\0\0", 16), "S-1-5-32-544");
 	assert_string_equal(shown(ETW_FILETIME, "\0\0\0\0\0\0\0\0", 8), "1601-01-01T00:00:00.0000000Z");
 	/* 132274532967890000 */
@@ -391,22 +379,20 @@ static void values_become_the_text_people_know(void **state)
 	assert_string_equal(shown(ETW_PORT, "\1\xbb", 2), "443");
 }
 
-static void texts_from_outside_are_made_safe(void **state)
+TEST(texts_from_outside_are_made_safe)
 {
-	(void)state;
 	/* an escape sequence, a pair of surrogates, half of one, a C1 control */
 	assert_string_equal(shown(ETW_UTF16Z, "\x1b\0[\0\x3d\xd8\x00\xde\x3d\xd8x\0\x9b\0\0\0", 16),
 			    " [\xf0\x9f\x98\x80\xef\xbf\xbdx ");
 	assert_string_equal(shown(ETW_UTF8Z, "a\nb\xff\xc2\x9b", 7), "a b\xef\xbf\xbd ");
 }
 
-static void a_text_of_any_length_is_cut_and_said_so(void **state)
+TEST(a_text_of_any_length_is_cut_and_said_so)
 {
 	struct etw_bytes traits = {.n = 2}, meta = {.n = 2}, payload = {.n = 0};
 	struct etw_decode *d = new_decode();
 	struct etw_record record;
 
-	(void)state;
 	etw_text8(&traits, "M");
 	etw_put(&meta, "\0", 1);
 	etw_text8(&meta, "Said");
@@ -444,9 +430,8 @@ static int learn_all(void *ctx)
 	return learned.refused ? ERR_MEMORY : 0;
 }
 
-static void learning_survives_every_failed_allocation(void **state)
+TEST(learning_survives_every_failed_allocation)
 {
-	(void)state;
 	assert_in_range(alloc_walk(learn_all, NULL), 15, 80);
 }
 

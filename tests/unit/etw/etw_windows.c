@@ -4,18 +4,14 @@
  */
 #include "source/source.h"
 #include "tests/support/alone_windows.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <windows.h>
 #include <evntrace.h>
 #include <evntcons.h>
-
-#include <cmocka.h>
 
 static struct {
 	EVENT_TRACE_LOGFILEW file;
@@ -187,12 +183,11 @@ static const struct event *next(enum event_kind kind)
 	return NULL;
 }
 
-static void a_level_changes_the_interval_and_the_weight(void **state)
+TEST(a_level_changes_the_interval_and_the_weight)
 {
 	const struct source_level down = {.freq_hz = 19}, up = {.freq_hz = 99};
 	const struct event *e = next(EVENT_SAMPLE);
 
-	(void)state;
 	assert_true(e && e->value == 101010 * 100);
 	source->ops->set_level(source, &down);
 	e = next(EVENT_RATE);
@@ -205,13 +200,12 @@ static void a_level_changes_the_interval_and_the_weight(void **state)
 	assert_true(e && e->value == 101010 * 100);
 }
 
-static void a_refused_level_changes_nothing(void **state)
+TEST(a_refused_level_changes_nothing)
 {
 	const struct source_level down = {.freq_hz = 19}, downer = {.freq_hz = 10};
 	struct source_status status;
 	const struct event *e;
 
-	(void)state;
 	machine.refuses = 1;
 	source->ops->set_level(source, &down);
 	while (!machine.refused)
@@ -224,11 +218,10 @@ static void a_refused_level_changes_nothing(void **state)
 	assert_true(status.rate_hz == 10);
 }
 
-static void busy_cpus_and_losses_are_told(void **state)
+TEST(busy_cpus_and_losses_are_told)
 {
 	const struct event *e;
 
-	(void)state;
 	machine.lost = 41;
 	e = next(EVENT_LOST);
 	assert_true(e && e->value == 41);
@@ -238,11 +231,11 @@ static void busy_cpus_and_losses_are_told(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_level_changes_the_interval_and_the_weight),
-		TEST(a_refused_level_changes_nothing),
-		TEST(busy_cpus_and_losses_are_told),
+		IN_LAB(a_level_changes_the_interval_and_the_weight),
+		IN_LAB(a_refused_level_changes_nothing),
+		IN_LAB(busy_cpus_and_losses_are_told),
 	};
 
 	alone_on_this_machine();

@@ -5,18 +5,14 @@
 #include "source/etw/interval_windows.h"
 #include "source/etw/owner_windows.h"
 #include "tests/support/alone_windows.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <windows.h>
 #include <evntrace.h>
 #include <winternl.h>
-
-#include <cmocka.h>
 
 #define KEY L"SOFTWARE\\recorder-sampling-interval"
 
@@ -102,11 +98,10 @@ static void want_and_be_killed(uint32_t interval_100ns)
 	RegCloseKey(key);
 }
 
-static void what_was_before_is_set_again(void **state)
+TEST(what_was_before_is_set_again)
 {
 	uint32_t v = 101010;
 
-	(void)state;
 	assert_int_equal(etw_interval_want(own, &v), 0);
 	assert_true(machine == 101010 && v == 101010);
 	v = 204081;                          /* a step down, and another */
@@ -122,11 +117,10 @@ static void what_was_before_is_set_again(void **state)
 	assert_int_equal(machine, 12345);
 }
 
-static void the_shortest_of_two_holds_and_the_last_one_gives_back(void **state)
+TEST(the_shortest_of_two_holds_and_the_last_one_gives_back)
 {
 	uint32_t v = 101010, w = 10000;
 
-	(void)state;
 	etw_interval_want(own, &v);
 	assert_int_equal(etw_interval_want(other, &w), 0);
 	assert_int_equal(machine, 10000);
@@ -139,9 +133,8 @@ static void the_shortest_of_two_holds_and_the_last_one_gives_back(void **state)
 	assert_int_equal(machine, 12345);
 }
 
-static void what_a_killed_recorder_left_is_given_back(void **state)
+TEST(what_a_killed_recorder_left_is_given_back)
 {
-	(void)state;
 	want_and_be_killed(101010);
 	assert_int_equal(machine, 101010);
 	etw_interval_clear();
@@ -150,11 +143,10 @@ static void what_a_killed_recorder_left_is_given_back(void **state)
 	etw_interval_clear();
 }
 
-static void the_next_recorder_inherits_what_was_before_a_killed_one(void **state)
+TEST(the_next_recorder_inherits_what_was_before_a_killed_one)
 {
 	uint32_t v = 101010;
 
-	(void)state;
 	want_and_be_killed(10000);
 	assert_int_equal(etw_interval_want(own, &v), 0);
 	assert_int_equal(machine, 101010);   /* the killed one's wish is gone */
@@ -162,33 +154,30 @@ static void the_next_recorder_inherits_what_was_before_a_killed_one(void **state
 	assert_int_equal(machine, 12345);
 }
 
-static void what_somebody_else_has_set_meanwhile_stays(void **state)
+TEST(what_somebody_else_has_set_meanwhile_stays)
 {
 	uint32_t v = 101010;
 
-	(void)state;
 	etw_interval_want(own, &v);
 	machine = 5000;
 	etw_interval_leave(own);
 	assert_int_equal(machine, 5000);
 }
 
-static void what_windows_rounds_is_told_and_is_ours(void **state)
+TEST(what_windows_rounds_is_told_and_is_ours)
 {
 	uint32_t v = 1000;
 
-	(void)state;
 	assert_int_equal(etw_interval_want(own, &v), 0);
 	assert_int_equal(v, 1221);
 	etw_interval_leave(own);
 	assert_int_equal(machine, 12345);
 }
 
-static void where_windows_does_not_say_it_the_default_is_set_again(void **state)
+TEST(where_windows_does_not_say_it_the_default_is_set_again)
 {
 	uint32_t v = 101010;
 
-	(void)state;
 	knows = FALSE;
 	assert_int_equal(etw_interval_want(own, &v), 0);
 	assert_true(machine == 101010 && v == 101010);
@@ -196,11 +185,10 @@ static void where_windows_does_not_say_it_the_default_is_set_again(void **state)
 	assert_int_equal(machine, 10000);
 }
 
-static void a_refusal_leaves_nothing_behind(void **state)
+TEST(a_refusal_leaves_nothing_behind)
 {
 	uint32_t v = 101010;
 
-	(void)state;
 	refuses = 5;
 	assert_int_equal(etw_interval_want(own, &v), 5);
 	refuses = 0;
@@ -209,11 +197,10 @@ static void a_refusal_leaves_nothing_behind(void **state)
 	assert_false(key_is_there());
 }
 
-static void a_refused_step_leaves_what_was_wanted_before(void **state)
+TEST(a_refused_step_leaves_what_was_wanted_before)
 {
 	uint32_t v = 101010;
 
-	(void)state;
 	assert_int_equal(etw_interval_want(own, &v), 0);
 	v = 202020;
 	refuses = 5;
@@ -228,17 +215,17 @@ static void a_refused_step_leaves_what_was_wanted_before(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup(f, begin)
+#define IN_LAB(f) cmocka_unit_test_setup(f, begin)
 	const struct CMUnitTest tests[] = {
-		TEST(what_was_before_is_set_again),
-		TEST(the_shortest_of_two_holds_and_the_last_one_gives_back),
-		TEST(what_a_killed_recorder_left_is_given_back),
-		TEST(the_next_recorder_inherits_what_was_before_a_killed_one),
-		TEST(what_somebody_else_has_set_meanwhile_stays),
-		TEST(what_windows_rounds_is_told_and_is_ours),
-		TEST(where_windows_does_not_say_it_the_default_is_set_again),
-		TEST(a_refusal_leaves_nothing_behind),
-		TEST(a_refused_step_leaves_what_was_wanted_before),
+		IN_LAB(what_was_before_is_set_again),
+		IN_LAB(the_shortest_of_two_holds_and_the_last_one_gives_back),
+		IN_LAB(what_a_killed_recorder_left_is_given_back),
+		IN_LAB(the_next_recorder_inherits_what_was_before_a_killed_one),
+		IN_LAB(what_somebody_else_has_set_meanwhile_stays),
+		IN_LAB(what_windows_rounds_is_told_and_is_ours),
+		IN_LAB(where_windows_does_not_say_it_the_default_is_set_again),
+		IN_LAB(a_refusal_leaves_nothing_behind),
+		IN_LAB(a_refused_step_leaves_what_was_wanted_before),
 	};
 
 	alone_on_this_machine();

@@ -2,14 +2,10 @@
 #include "source/etw/live.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define SAMPLE_GUID "ce1dbfb4-137e-4da6-87b0-3f59aa102cbc"
 #define STACK_GUID "def2fe46-7bd6-4b80-bd94-f57fe20d0ce3"
@@ -93,11 +89,10 @@ static const struct event *next(enum event_kind kind)
 	return NULL;
 }
 
-static void a_sample_waits_for_its_stack(void **state)
+TEST(a_sample_waits_for_its_stack)
 {
 	const struct event *e;
 
-	(void)state;
 	sample(1000, 7);
 	stack(1001, 1000, 7, U(5));
 	assert_null(next(EVENT_SAMPLE));
@@ -110,12 +105,11 @@ static void a_sample_waits_for_its_stack(void **state)
 	assert_null(next(EVENT_SAMPLE));
 }
 
-static void a_user_part_that_comes_too_late_is_counted(void **state)
+TEST(a_user_part_that_comes_too_late_is_counted)
 {
 	struct etw_live_counts n;
 	const struct event *e;
 
-	(void)state;
 	sample(1000, 7);
 	stack(1000, 1000, 7, K(5));
 	sample(1600, 9);
@@ -128,9 +122,8 @@ static void a_user_part_that_comes_too_late_is_counted(void **state)
 	assert_int_equal(n.records, 4);
 }
 
-static void time_passes_without_records(void **state)
+TEST(time_passes_without_records)
 {
-	(void)state;
 	sample(1000, 7);
 	etw_live_time(live, 1400 * MS);
 	assert_null(next(EVENT_SAMPLE));
@@ -139,9 +132,8 @@ static void time_passes_without_records(void **state)
 	assert_int_equal(queue_released(queue, 0), 1100 * NS_PER_MS);
 }
 
-static void the_end_lets_all_go(void **state)
+TEST(the_end_lets_all_go)
 {
-	(void)state;
 	sample(1000, 7);
 	sample(1001, 7);
 	etw_live_end(live);
@@ -149,11 +141,10 @@ static void the_end_lets_all_go(void **state)
 	assert_non_null(next(EVENT_SAMPLE));
 }
 
-static void losses_are_events_with_their_number(void **state)
+TEST(losses_are_events_with_their_number)
 {
 	const struct event *e;
 
-	(void)state;
 	etw_live_lost(live, 40);
 	assert_null(next(EVENT_LOST));       /* no event has told the time yet: at 0 no incident would have it */
 	sample(1000, 7);
@@ -166,22 +157,20 @@ static void losses_are_events_with_their_number(void **state)
 	assert_null(next(EVENT_LOST));
 }
 
-static void losses_of_a_session_without_events_are_told_at_its_end(void **state)
+TEST(losses_of_a_session_without_events_are_told_at_its_end)
 {
 	const struct event *e;
 
-	(void)state;
 	etw_live_lost(live, 3);
 	etw_live_end(live);
 	e = next(EVENT_LOST);
 	assert_true(e && e->value == 3 && e->time_ns > 0);
 }
 
-static void another_interval_than_asked_is_told_once(void **state)
+TEST(another_interval_than_asked_is_told_once)
 {
 	const struct event *e;
 
-	(void)state;
 	etw_live_interval(live, 20000);      /* 2 ms; 1 was asked */
 	sample(1000, 7);
 	sample(2000, 7);
@@ -194,11 +183,10 @@ static void another_interval_than_asked_is_told_once(void **state)
 }
 
 /* Asked at 1500 ms, between two samples: the first weighs 1 ms, and the mark stands before the second. */
-static void a_step_holds_from_its_moment_on(void **state)
+TEST(a_step_holds_from_its_moment_on)
 {
 	const struct event *e;
 
-	(void)state;
 	etw_live_interval(live, 10000);
 	sample(1400, 7);
 	etw_live_level(live, 1500 * MS, 1000000 / 49 * 10);
@@ -226,11 +214,10 @@ static void interval_record(int64_t ms, uint32_t interval)
 	put(etw_classic(SAMPLE_GUID, 72, 3, &b), ms, 0, 0);
 }
 
-static void a_step_that_windows_says_as_well_is_marked_once_and_as_ours(void **state)
+TEST(a_step_that_windows_says_as_well_is_marked_once_and_as_ours)
 {
 	const struct event *e;
 
-	(void)state;
 	etw_live_interval(live, 10000);
 	interval_record(1499, 200000);
 	etw_live_level(live, 1500 * MS, 200000);
@@ -243,11 +230,10 @@ static void a_step_that_windows_says_as_well_is_marked_once_and_as_ours(void **s
 }
 
 /* 250 ms of a second at 1000 Hz; at the moment of which it is said, not when the samples come out. */
-static void busy_time_is_expected_at_the_rate_of_its_moment(void **state)
+TEST(busy_time_is_expected_at_the_rate_of_its_moment)
 {
 	const struct event *e;
 
-	(void)state;
 	etw_live_interval(live, 10000);
 	sample(1400, 7);
 	etw_live_busy(live, 1500 * MS, 3, 250 * NS_PER_MS);
@@ -262,11 +248,10 @@ static void busy_time_is_expected_at_the_rate_of_its_moment(void **state)
 }
 
 /* 250 ms at 1000 Hz are 250 samples, also where the next record to come says that it is 50 Hz from then on. */
-static void busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before(void **state)
+TEST(busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before)
 {
 	const struct event *e;
 
-	(void)state;
 	etw_live_interval(live, 10000);
 	sample(1400, 7);
 	etw_live_busy(live, 1498 * MS, 3, 250 * NS_PER_MS);
@@ -279,13 +264,12 @@ static void busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_be
 }
 
 /* More than it has room for, with records that do not come: said at the last moment that has come. */
-static void busy_times_do_not_pile_up(void **state)
+TEST(busy_times_do_not_pile_up)
 {
 	uint64_t last_ns = 0;
 	const struct event *e;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 20000; i++)
 		etw_live_busy(live, (1000 + i) * (int64_t)MS, 0, NS_PER_MS);
 	etw_live_end(live);
@@ -296,11 +280,10 @@ static void busy_times_do_not_pile_up(void **state)
 	assert_int_equal(i, 20000);
 }
 
-static void idle_cpus_let_time_pass(void **state)
+TEST(idle_cpus_let_time_pass)
 {
 	int64_t ms;
 
-	(void)state;
 	sample(1000, 7);
 	for (ms = 1001; ms < 1700; ms++)
 		sample(ms, 0);
@@ -309,12 +292,11 @@ static void idle_cpus_let_time_pass(void **state)
 }
 
 /* A layout is asked for once for each kind of event that nothing describes. */
-static void a_layout_is_asked_for_once(void **state)
+TEST(a_layout_is_asked_for_once)
 {
 	struct etw_record r = {.header = ETW_MANIFEST, .guid = etw_guid_of(MY_GUID), .id = 3,
 			       .pointer_bytes = 8};
 
-	(void)state;
 	assert_true(etw_live_wants_schema(live, &r));
 	assert_false(etw_live_wants_schema(live, &r));
 	r.version = 1;
@@ -374,13 +356,12 @@ static const char *leaf_name(void)
 }
 
 /* 17,000 processes with command lines of 1,800 characters take 32 MB: what a day makes of a build server. */
-static void what_has_ended_is_forgotten_and_the_rest_is_not(void **state)
+TEST(what_has_ended_is_forgotten_and_the_rest_is_not)
 {
 	struct etw_live_counts before, after;
 	int64_t ms = 1000;
 	uint32_t pid;
 
-	(void)state;
 	process(1, ms, 8, "keeper.exe");
 	method(ms, 8, U(0), "Old");
 	for (pid = 1000; pid < 18000; pid++, ms += 100) {
@@ -416,32 +397,31 @@ static int step(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_reported(void **state)
+TEST(lack_of_memory_is_reported)
 {
-	(void)state;
 	assert_in_range(alloc_walk(step, NULL), 3, 60);
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(a_sample_waits_for_its_stack),
-		TEST(a_user_part_that_comes_too_late_is_counted),
-		TEST(time_passes_without_records),
-		TEST(the_end_lets_all_go),
-		TEST(losses_are_events_with_their_number),
-		TEST(losses_of_a_session_without_events_are_told_at_its_end),
-		TEST(another_interval_than_asked_is_told_once),
-		TEST(a_step_holds_from_its_moment_on),
-		TEST(a_step_that_windows_says_as_well_is_marked_once_and_as_ours),
-		TEST(busy_time_is_expected_at_the_rate_of_its_moment),
-		TEST(busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before),
-		TEST(busy_times_do_not_pile_up),
-		TEST(idle_cpus_let_time_pass),
-		TEST(a_layout_is_asked_for_once),
-		TEST(what_has_ended_is_forgotten_and_the_rest_is_not),
-		TEST(lack_of_memory_is_reported),
+		IN_LAB(a_sample_waits_for_its_stack),
+		IN_LAB(a_user_part_that_comes_too_late_is_counted),
+		IN_LAB(time_passes_without_records),
+		IN_LAB(the_end_lets_all_go),
+		IN_LAB(losses_are_events_with_their_number),
+		IN_LAB(losses_of_a_session_without_events_are_told_at_its_end),
+		IN_LAB(another_interval_than_asked_is_told_once),
+		IN_LAB(a_step_holds_from_its_moment_on),
+		IN_LAB(a_step_that_windows_says_as_well_is_marked_once_and_as_ours),
+		IN_LAB(busy_time_is_expected_at_the_rate_of_its_moment),
+		IN_LAB(busy_time_before_a_step_that_windows_says_is_expected_at_the_rate_before),
+		IN_LAB(busy_times_do_not_pile_up),
+		IN_LAB(idle_cpus_let_time_pass),
+		IN_LAB(a_layout_is_asked_for_once),
+		IN_LAB(what_has_ended_is_forgotten_and_the_rest_is_not),
+		IN_LAB(lack_of_memory_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

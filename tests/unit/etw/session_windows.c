@@ -5,14 +5,10 @@
 #include "source/etw/session_windows.h"
 #include "source/etw/record_windows.h"
 #include "tests/support/alone_windows.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static wchar_t names[4][100], stopped[4][100];
 static ULONG nnames, nstopped;
@@ -45,11 +41,10 @@ static uint64_t own_start(void)
 	return (uint64_t)created.dwHighDateTime << 32 | created.dwLowDateTime;
 }
 
-static void only_sessions_of_recorders_that_are_gone_are_stopped(void **state)
+TEST(only_sessions_of_recorders_that_are_gone_are_stopped)
 {
 	uint32_t n = 0;
 
-	(void)state;
 	nnames = 4;
 	swprintf(names[0], 100, L"NT Kernel Logger");
 	swprintf(names[1], 100, L"recorder-session-%lu-%I64x", GetCurrentProcessId(), own_start());
@@ -61,14 +56,13 @@ static void only_sessions_of_recorders_that_are_gone_are_stopped(void **state)
 	assert_int_equal(wcscmp(stopped[0], names[2]), 0);   /* the number was given again */
 }
 
-static void event_record_becomes_a_record(void **state)
+TEST(event_record_becomes_a_record)
 {
 	EVENT_HEADER_EXTENDED_DATA_ITEM items[10] = {{.ExtType = 6, .DataSize = 16, .DataPtr = 0x1000}};
 	EVENT_RECORD e = {.ExtendedData = items, .ExtendedDataCount = 10, .UserDataLength = 5,
 			  .UserData = items};
 	struct etw_record r;
 
-	(void)state;
 	e.EventHeader.TimeStamp.QuadPart = 77;
 	e.EventHeader.ProcessId = e.EventHeader.ThreadId = 0xFFFFFFFF;
 	e.EventHeader.Flags = EVENT_HEADER_FLAG_CLASSIC_HEADER | EVENT_HEADER_FLAG_64_BIT_HEADER;

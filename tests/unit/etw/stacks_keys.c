@@ -1,22 +1,17 @@
 /* Stacks that are told apart from their events: by keys, too late, live, in extended items; see etw/stacks.c. */
 #include "tests/support/etw_stack_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 /* ---- keys -------------------------------------------------------------------------------------- */
 
-static void key_means_the_stack_that_is_told_after_it(void **state)
+TEST(key_means_the_stack_that_is_told_after_it)
 {
 	uint32_t e = sample(1000, 7, 0);
 
-	(void)state;
 	key(37, 1000, 100, 7, 5);
 	key(38, 1000, 100, 7, 6);
 	DEFINE(35, 5000, 6, U(1), U(2));
@@ -29,11 +24,10 @@ static void key_means_the_stack_that_is_told_after_it(void **state)
 	assert_int_equal(result.count.rundowns, 1);
 }
 
-static void key_that_is_free_again_means_another_stack(void **state)
+TEST(key_that_is_free_again_means_another_stack)
 {
 	uint32_t first = sample(1000, 7, 0), second, third;
 
-	(void)state;
 	key(37, 1000, 4, 7, 5);
 	DEFINE(35, 1500, 5, K(1));
 	second = sample(2000, 7, 0);
@@ -47,11 +41,10 @@ static void key_that_is_free_again_means_another_stack(void **state)
 	STACK_IS(third, K(2));
 }
 
-static void kernel_and_user_keys_are_two_tables(void **state)
+TEST(kernel_and_user_keys_are_two_tables)
 {
 	uint32_t e = sample(1000, 7, 0), mixed = sample(1200, 7, 0);
 
-	(void)state;
 	key(37, 1000, 100, 7, 5);
 	key(38, 1000, 100, 7, 5);
 	key(38, 1200, 100, 7, 6);
@@ -63,11 +56,10 @@ static void kernel_and_user_keys_are_two_tables(void **state)
 	STACK_IS(mixed, K(3), U(3));
 }
 
-static void key_that_is_never_told_leaves_a_mark(void **state)
+TEST(key_that_is_never_told_leaves_a_mark)
 {
 	uint32_t e = sample(1000, 7, 0);
 
-	(void)state;
 	key(37, 1000, 100, 7, 5);
 	key(38, 1000, 100, 7, 6);
 	DEFINE(36, 900, 5, U(9));
@@ -81,11 +73,10 @@ static void key_that_is_never_told_leaves_a_mark(void **state)
 
 /* ---- late -------------------------------------------------------------------------------------- */
 
-static void part_that_comes_after_its_event_has_left_is_known_from_the_survey(void **state)
+TEST(part_that_comes_after_its_event_has_left_is_known_from_the_survey)
 {
 	uint32_t first = sample(1000, 7, 0), second = sample(1100, 7, 0), keyed = sample(1200, 8, 0);
 
-	(void)state;
 	STACK(1000, 100, 7, K(1));
 	STACK(1100, 100, 7, K(2));
 	key(37, 1200, 100, 8, 5);
@@ -105,11 +96,10 @@ static void part_that_comes_after_its_event_has_left_is_known_from_the_survey(vo
 	assert_int_equal(result.count.orphans, 0);
 }
 
-static void part_whose_event_is_longer_ago_than_a_survey_knows_is_an_orphan(void **state)
+TEST(part_whose_event_is_longer_ago_than_a_survey_knows_is_an_orphan)
 {
 	uint32_t e = sample(1000, 7, 0);
 
-	(void)state;
 	script.filler_after = 0;
 	script.nfiller = 70000;
 	STACK(1000, 100, 7, U(1));
@@ -120,12 +110,11 @@ static void part_whose_event_is_longer_ago_than_a_survey_knows_is_an_orphan(void
 
 /* ---- live -------------------------------------------------------------------------------------- */
 
-static void live_event_waits_half_a_second_for_its_user_part(void **state)
+TEST(live_event_waits_half_a_second_for_its_user_part)
 {
 	uint32_t patient = sample(1000, 7, 0), bound = sample(1100, 8, 0);
 	struct etw_stacks *s;
 
-	(void)state;
 	STACK(1000, 100, 7, K(1));
 	STACK(1100, 100, 8, K(2));
 	STACK(1100, 100, 8, U(2));
@@ -146,11 +135,10 @@ static void live_event_waits_half_a_second_for_its_user_part(void **state)
 	etw_stacks_free(s);
 }
 
-static void live_part_that_comes_too_late_is_counted(void **state)
+TEST(live_part_that_comes_too_late_is_counted)
 {
 	struct etw_stacks *s;
 
-	(void)state;
 	sample(1000, 7, 0);
 	STACK(1000, 100, 7, K(1));
 	event(9000000, 1, 1);
@@ -162,11 +150,10 @@ static void live_part_that_comes_too_late_is_counted(void **state)
 	etw_stacks_free(s);
 }
 
-static void live_line_that_is_full_lets_the_oldest_go(void **state)
+TEST(live_line_that_is_full_lets_the_oldest_go)
 {
 	struct etw_stacks *s;
 
-	(void)state;
 	sample(1000, 7, 0);
 	script.filler_after = 0;
 	script.nfiller = ETW_STACKS_HELD_RECORDS;
@@ -179,11 +166,10 @@ static void live_line_that_is_full_lets_the_oldest_go(void **state)
 
 /* ---- extended items ---------------------------------------------------------------------------- */
 
-static void stack_in_an_item_is_whole(void **state)
+TEST(stack_in_an_item_is_whole)
 {
 	uint32_t e = event(1000, 100, 7), narrow;
 
-	(void)state;
 	ITEM(6, 0, K(1), U(1));
 	narrow = event(1100, 100, 7);
 	ITEM(5, 0, 0x10001000, 0x90001000);          /* a 32-bit program may use over 2 GB */
@@ -193,11 +179,10 @@ static void stack_in_an_item_is_whole(void **state)
 	assert_int_equal(result.count.item_stacks, 2);
 }
 
-static void kernel_part_in_an_item_gets_its_user_part_from_an_event(void **state)
+TEST(kernel_part_in_an_item_gets_its_user_part_from_an_event)
 {
 	uint32_t matched = event(1000, 100, 7), by_address = event(1001, 100, 7), part;
 
-	(void)state;
 	script.n = matched + 1;
 	ITEM(6, 77, K(1));
 	by_address = event(1001, 100, 7);
@@ -211,11 +196,10 @@ static void kernel_part_in_an_item_gets_its_user_part_from_an_event(void **state
 	STACK_IS(part, 0);
 }
 
-static void key_in_an_item_is_resolved(void **state)
+TEST(key_in_an_item_is_resolved)
 {
 	uint32_t e = event(1000, 100, 7), matched;
 
-	(void)state;
 	ITEM(18, 0, 6);
 	matched = event(1100, 4, 8);
 	ITEM(18, 77, 6);
@@ -226,23 +210,23 @@ static void key_in_an_item_is_resolved(void **state)
 	STACK_IS(matched, K(1));
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, begin)
+#define IN_LAB(name) cmocka_unit_test_setup(name, begin)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(key_means_the_stack_that_is_told_after_it),
-		TEST(key_that_is_free_again_means_another_stack),
-		TEST(kernel_and_user_keys_are_two_tables),
-		TEST(key_that_is_never_told_leaves_a_mark),
-		TEST(part_that_comes_after_its_event_has_left_is_known_from_the_survey),
-		TEST(part_whose_event_is_longer_ago_than_a_survey_knows_is_an_orphan),
-		TEST(live_event_waits_half_a_second_for_its_user_part),
-		TEST(live_part_that_comes_too_late_is_counted),
-		TEST(live_line_that_is_full_lets_the_oldest_go),
-		TEST(stack_in_an_item_is_whole),
-		TEST(kernel_part_in_an_item_gets_its_user_part_from_an_event),
-		TEST(key_in_an_item_is_resolved),
+		IN_LAB(key_means_the_stack_that_is_told_after_it),
+		IN_LAB(key_that_is_free_again_means_another_stack),
+		IN_LAB(kernel_and_user_keys_are_two_tables),
+		IN_LAB(key_that_is_never_told_leaves_a_mark),
+		IN_LAB(part_that_comes_after_its_event_has_left_is_known_from_the_survey),
+		IN_LAB(part_whose_event_is_longer_ago_than_a_survey_knows_is_an_orphan),
+		IN_LAB(live_event_waits_half_a_second_for_its_user_part),
+		IN_LAB(live_part_that_comes_too_late_is_counted),
+		IN_LAB(live_line_that_is_full_lets_the_oldest_go),
+		IN_LAB(stack_in_an_item_is_whole),
+		IN_LAB(kernel_part_in_an_item_gets_its_user_part_from_an_event),
+		IN_LAB(key_in_an_item_is_resolved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

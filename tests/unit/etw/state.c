@@ -2,14 +2,10 @@
 #include "source/etw/state.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/etw_bytes.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define THREAD_GUID "3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c"
 #define FILE_GUID "90cbdc39-4a3e-11d1-84f4-0000f80464e3"
@@ -92,11 +88,10 @@ static uint32_t pid_of(uint32_t tid, int64_t ticks)
 
 /* ---- processes --------------------------------------------------------------------------------- */
 
-static void process_number_given_again_means_the_one_of_that_time(void **state)
+TEST(process_number_given_again_means_the_one_of_that_time)
 {
 	const struct etw_process *p;
 
-	(void)state;
 	process(START, 1000, 50, "old.exe", 259);
 	process(STOP, 2000, 50, "old.exe", -7);
 	process(START, 3000, 50, "new.exe", 259);
@@ -112,11 +107,10 @@ static void process_number_given_again_means_the_one_of_that_time(void **state)
 	assert_null(etw_state_process(state_of, 50, 999));
 }
 
-static void process_of_a_snapshot_was_there_all_the_time(void **state)
+TEST(process_of_a_snapshot_was_there_all_the_time)
 {
 	struct etw_state_use use;
 
-	(void)state;
 	process(DCSTART, 100, 60, "a.exe", 259);
 	process(DCSTOP, 9000, 60, "a.exe", 259);
 	process(DCSTOP, 9000, 61, "b.exe", 259);
@@ -131,21 +125,19 @@ static void process_of_a_snapshot_was_there_all_the_time(void **state)
 	assert_int_equal(use.processes, 4);
 }
 
-static void process_without_a_record_is_added_when_it_is_needed(void **state)
+TEST(process_without_a_record_is_added_when_it_is_needed)
 {
 	struct etw_process *p = etw_state_need_process(state_of, 70, 5);
 
-	(void)state;
 	assert_non_null(p);
 	assert_null(p->image);
 	assert_ptr_equal(etw_state_need_process(state_of, 70, 6), p);
 }
 
-static void cut_process_record_is_not_believed(void **state)
+TEST(cut_process_record_is_not_believed)
 {
 	struct etw_bytes b = {.n = 0};
 
-	(void)state;
 	etw_int(&b, 0, 8);
 	etw_int(&b, 50, 4);
 	learn(etw_classic(ETW_PROCESS_GUID, START, 4, &b), 1);
@@ -154,9 +146,8 @@ static void cut_process_record_is_not_believed(void **state)
 
 /* ---- threads ----------------------------------------------------------------------------------- */
 
-static void thread_number_given_again_belongs_to_the_process_of_that_time(void **state)
+TEST(thread_number_given_again_belongs_to_the_process_of_that_time)
 {
-	(void)state;
 	thread(DCSTART, 100, 7, 50);
 	thread(STOP, 2000, 7, 50);
 	thread(START, 3000, 7, 60);
@@ -168,9 +159,8 @@ static void thread_number_given_again_belongs_to_the_process_of_that_time(void *
 	assert_int_equal(pid_of(8, 0), ETW_ID_UNKNOWN);
 }
 
-static void thread_whose_end_was_lost_ends_when_its_number_is_given_again(void **state)
+TEST(thread_whose_end_was_lost_ends_when_its_number_is_given_again)
 {
-	(void)state;
 	thread(START, 1000, 7, 50);
 	thread(START, 2000, 7, 60);
 	thread(DCSTOP, 3000, 7, 70);
@@ -179,20 +169,18 @@ static void thread_whose_end_was_lost_ends_when_its_number_is_given_again(void *
 	assert_int_equal(pid_of(7, 3001), 70);
 }
 
-static void threads_of_the_end_are_known_from_the_start(void **state)
+TEST(threads_of_the_end_are_known_from_the_start)
 {
-	(void)state;
 	thread(DCSTOP, 9000, 7, 50);
 	thread(STOP, 5000, 8, 50);
 	assert_int_equal(pid_of(7, 1), 50);
 	assert_int_equal(pid_of(8, 1), 50);
 }
 
-static void needed_thread_is_that_of_the_process(void **state)
+TEST(needed_thread_is_that_of_the_process)
 {
 	struct etw_thread *t;
 
-	(void)state;
 	thread(DCSTART, 100, 7, 50);
 	t = etw_state_need_thread(state_of, 7, 50, 200);
 	assert_int_equal(t->pid, 50);
@@ -202,9 +190,8 @@ static void needed_thread_is_that_of_the_process(void **state)
 
 /* ---- names of files ---------------------------------------------------------------------------- */
 
-static void file_has_the_name_of_that_time(void **state)
+TEST(file_has_the_name_of_that_time)
 {
-	(void)state;
 	file(CREATE, 1000, 5, "\\a");
 	file(DELETE, 2000, 5, "\\a");
 	file(CREATE, 3000, 5, "\\b");
@@ -216,9 +203,8 @@ static void file_has_the_name_of_that_time(void **state)
 	assert_string_equal(etw_state_file(state_of, 5, 3000), "\\b");
 }
 
-static void name_that_is_told_at_the_end_was_there_before(void **state)
+TEST(name_that_is_told_at_the_end_was_there_before)
 {
-	(void)state;
 	file(RUNDOWN, 9000, 5, "\\a");
 	file(DELETE, 4000, 6, "\\gone");
 	file(NAME, 6000, 6, "\\next");
@@ -238,11 +224,10 @@ static void path_is(const char *path, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void first_volume_that_fits_replaces_the_kernels_prefix(void **state)
+TEST(first_volume_that_fits_replaces_the_kernels_prefix)
 {
 	char cut[6];
 
-	(void)state;
 	volume("\\Device\\HarddiskVolume2\\", "C:\\");
 	volume("\\Device\\HarddiskVolume2\\", "X:\\");
 	volume("\\Device\\Mup\\", "\\\\");
@@ -255,13 +240,12 @@ static void first_volume_that_fits_replaces_the_kernels_prefix(void **state)
 	assert_string_equal(cut, "\\\\hos");
 }
 
-static void volumes_have_a_ceiling(void **state)
+TEST(volumes_have_a_ceiling)
 {
 	struct etw_state_use use;
 	char nt[32];
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < ETW_VOLUMES_MAX + 2; i++) {
 		snprintf(nt, sizeof(nt), "\\V%u\\", (unsigned)i);
 		volume(nt, "C:\\");
@@ -290,9 +274,8 @@ static bool gc_start(uint16_t version, uint32_t pid, uint32_t count)
 	return etw_state_gc_twin(state_of, &r, etw_class_find(&r));
 }
 
-static void second_version_of_a_gc_start_is_a_twin(void **state)
+TEST(second_version_of_a_gc_start_is_a_twin)
 {
-	(void)state;
 	assert_false(gc_start(1, 50, 1));
 	assert_true(gc_start(2, 50, 1));
 	assert_false(gc_start(1, 60, 1));
@@ -316,12 +299,11 @@ static void utf16_is(const uint16_t *units, size_t n, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void utf16_becomes_utf8(void **state)
+TEST(utf16_becomes_utf8)
 {
 	uint8_t euro[4] = {0xAC, 0x20, 0xAC, 0x20};
 	char cut[6];
 
-	(void)state;
 	utf16_is((const uint16_t[]){'a', 0xE9, 0x20AC, 0xD83D, 0xDE00}, 5, "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
 	utf16_is((const uint16_t[]){0xD83D, 'x', 0xDE00}, 3, "\xEF\xBF\xBDx\xEF\xBF\xBD");
 	utf16_is((const uint16_t[]){'a', 0, 'b'}, 3, "a");
@@ -329,12 +311,11 @@ static void utf16_becomes_utf8(void **state)
 	assert_int_equal(etw_utf16(euro, 2, cut, 1), 0);
 }
 
-static void equal_texts_are_kept_once(void **state)
+TEST(equal_texts_are_kept_once)
 {
 	struct etw_texts *t = etw_state_texts(state_of);
 	const char *a = etw_texts_keep(t, "abc", 3);
 
-	(void)state;
 	assert_ptr_equal(etw_texts_keep(t, "abcd", 3), a);
 	assert_ptr_not_equal(etw_texts_keep(t, "ab", 2), a);
 	assert_string_equal(a, "abc");
@@ -350,32 +331,31 @@ static int open_and_close(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error_at_the_start(void **state)
+TEST(lack_of_memory_is_an_error_at_the_start)
 {
-	(void)state;
 	assert_in_range(alloc_walk(open_and_close, NULL), 5, 20);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define IN_LAB(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(process_number_given_again_means_the_one_of_that_time),
-		TEST(process_of_a_snapshot_was_there_all_the_time),
-		TEST(process_without_a_record_is_added_when_it_is_needed),
-		TEST(cut_process_record_is_not_believed),
-		TEST(thread_number_given_again_belongs_to_the_process_of_that_time),
-		TEST(thread_whose_end_was_lost_ends_when_its_number_is_given_again),
-		TEST(threads_of_the_end_are_known_from_the_start),
-		TEST(needed_thread_is_that_of_the_process),
-		TEST(file_has_the_name_of_that_time),
-		TEST(name_that_is_told_at_the_end_was_there_before),
-		TEST(first_volume_that_fits_replaces_the_kernels_prefix),
-		TEST(volumes_have_a_ceiling),
-		TEST(second_version_of_a_gc_start_is_a_twin),
-		TEST(utf16_becomes_utf8),
-		TEST(equal_texts_are_kept_once),
+		IN_LAB(process_number_given_again_means_the_one_of_that_time),
+		IN_LAB(process_of_a_snapshot_was_there_all_the_time),
+		IN_LAB(process_without_a_record_is_added_when_it_is_needed),
+		IN_LAB(cut_process_record_is_not_believed),
+		IN_LAB(thread_number_given_again_belongs_to_the_process_of_that_time),
+		IN_LAB(thread_whose_end_was_lost_ends_when_its_number_is_given_again),
+		IN_LAB(threads_of_the_end_are_known_from_the_start),
+		IN_LAB(needed_thread_is_that_of_the_process),
+		IN_LAB(file_has_the_name_of_that_time),
+		IN_LAB(name_that_is_told_at_the_end_was_there_before),
+		IN_LAB(first_volume_that_fits_replaces_the_kernels_prefix),
+		IN_LAB(volumes_have_a_ceiling),
+		IN_LAB(second_version_of_a_gc_start_is_a_twin),
+		IN_LAB(utf16_becomes_utf8),
+		IN_LAB(equal_texts_are_kept_once),
 		cmocka_unit_test(lack_of_memory_is_an_error_at_the_start),
 	};
 

@@ -1,15 +1,11 @@
 /* What an ETW session is to deliver, as options and rules say it. */
 #include "source/etw/wanted.h"
 #include "source/etw/render.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct etw_wanted w;
 static struct err err;
@@ -43,20 +39,18 @@ static const char *guid_of(const char *name)
 }
 
 /* As .NET's sources say them: DiagnosticSourceEventSource, RuntimeEventSource. */
-static void guid_of_a_name_is_that_of_its_event_source(void **state)
+TEST(guid_of_a_name_is_that_of_its_event_source)
 {
-	(void)state;
 	assert_string_equal(guid_of("Microsoft-Diagnostics-DiagnosticSource"),
 			    "adb401e1-5296-51f8-c125-5fda75826144");
 	assert_string_equal(guid_of("System.Runtime"), "49592c0f-5a05-516d-aa4b-a64e02026c89");
 	assert_string_equal(guid_of("SYSTEM.RUNTIME"), "49592c0f-5a05-516d-aa4b-a64e02026c89");
 }
 
-static void guid_is_read_with_and_without_braces(void **state)
+TEST(guid_is_read_with_and_without_braces)
 {
 	struct etw_guid guid;
 
-	(void)state;
 	assert_true(etw_guid_read("{E13C0D23-ccbc-4e12-931b-d9cc2eee27e4}", &guid));
 	assert_memory_equal(&guid, &etw_clr_guid, sizeof(guid));
 	assert_true(etw_guid_read("e13c0d23-ccbc-4e12-931b-d9cc2eee27e4", &guid));
@@ -66,9 +60,8 @@ static void guid_is_read_with_and_without_braces(void **state)
 	assert_false(etw_guid_read("g13c0d23-ccbc-4e12-931b-d9cc2eee27e4", &guid));
 }
 
-static void nothing_given_means_samples_and_dotnet(void **state)
+TEST(nothing_given_means_samples_and_dotnet)
 {
-	(void)state;
 	assert_int_equal(read_with(&(struct capture){0}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x01000007);
 	assert_int_equal(w.nstacks, 4);      /* samples, starts of processes and threads, image loads */
@@ -77,9 +70,8 @@ static void nothing_given_means_samples_and_dotnet(void **state)
 	assert_int_equal(w.providers[0].keywords, 0x4000C039);
 }
 
-static void kernel_keywords_bring_what_stacks_need(void **state)
+TEST(kernel_keywords_bring_what_stacks_need)
 {
-	(void)state;
 	assert_int_equal(read_with(&(struct capture){.kernel_events = "diskio, 0x400"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x507);     /* and processes, threads, images */
 	assert_int_equal(read_with(&(struct capture){.kernel_events = "None"}, NULL), 0);
@@ -89,9 +81,8 @@ static void kernel_keywords_bring_what_stacks_need(void **state)
 	assert_non_null(strstr(err.text, "'Profile'"));
 }
 
-static void only_providers_leaves_out_the_rest(void **state)
+TEST(only_providers_leaves_out_the_rest)
 {
-	(void)state;
 	assert_int_equal(read_with(&(struct capture){.only_providers = "*A"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0);
 	assert_int_equal(w.nproviders, 1);
@@ -101,11 +92,10 @@ static void only_providers_leaves_out_the_rest(void **state)
 	assert_int_equal(w.nproviders, 2);
 }
 
-static void a_provider_has_keywords_level_and_keys(void **state)
+TEST(a_provider_has_keywords_level_and_keys)
 {
 	const struct etw_wanted_provider *p = &w.providers[1];
 
-	(void)state;
 	assert_int_equal(read_with(&(struct capture){
 		.providers = "Some-Provider:0x10:Verbose:@StacksEnabled=true;@ProcessIDFilter=3 4;@EventIDsToDisable=9"},
 				   NULL), 0);
@@ -124,11 +114,10 @@ static void a_provider_has_keywords_level_and_keys(void **state)
 	assert_int_equal(w.providers[2].level, 2);
 }
 
-static void programs_and_stacks_of_some_events_are_keys_too(void **state)
+TEST(programs_and_stacks_of_some_events_are_keys_too)
 {
 	const struct etw_wanted_provider *p = &w.providers[1];
 
-	(void)state;
 	assert_int_equal(read_with(&(struct capture){
 		.providers = "*A:@ProcessNameFilter=w3wp.exe  my.exe;@EventIDStacksToEnable=7 10"}, NULL), 0);
 	assert_string_equal(p->programs, "w3wp.exe;my.exe");
@@ -148,9 +137,8 @@ static void programs_and_stacks_of_some_events_are_keys_too(void **state)
 }
 
 /* As PerfView does: processes, threads and images, and the CLR's code, or the stacks would be numbers. */
-static void only_providers_with_stacks_bring_what_names_them(void **state)
+TEST(only_providers_with_stacks_bring_what_names_them)
 {
-	(void)state;
 	assert_int_equal(read_with(&(struct capture){.only_providers = "*A:@StacksEnabled=true"}, NULL), 0);
 	assert_int_equal(w.kernel_flags, 0x7);
 	assert_true(w.clr && w.nproviders == 2);
@@ -160,9 +148,8 @@ static void only_providers_with_stacks_bring_what_names_them(void **state)
 	assert_true(w.kernel_flags == 0 && !w.clr);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-	(void)state;
 	refused("*A:xyz", "keywords 'xyz'");
 	refused("*A:1:loud", "level 'loud'");
 	refused("*A:1:2:@Stacks=true", "none of @StacksEnabled");
@@ -175,9 +162,8 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_non_null(strstr(err.text, "'Jit'"));
 }
 
-static void a_rule_adds_its_provider_and_filters_give_way(void **state)
+TEST(a_rule_adds_its_provider_and_filters_give_way)
 {
-	(void)state;
 	assert_int_equal(read_with(&(struct capture){.providers = "*A:1:2:@ProcessIDFilter=7"}, "*A"), 0);
 	assert_int_equal(w.nproviders, 2);
 	assert_int_equal(w.providers[1].npids, 0);

@@ -5,19 +5,15 @@
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
 #include "tests/support/perfview_reader.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void formats_are_found_by_name_in_either_case(void **state)
+TEST(formats_are_found_by_name_in_either_case)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; exporters[i]; i++)
 		assert_ptr_equal(exporter_by_name(exporters[i]->name), exporters[i]);
 	assert_string_equal(exporter_by_name("FOLDED")->name, "folded");
@@ -27,9 +23,8 @@ static void formats_are_found_by_name_in_either_case(void **state)
 	assert_null(exporter_by_name(""));
 }
 
-static void formats_are_found_by_the_longest_suffix_of_a_path(void **state)
+TEST(formats_are_found_by_the_longest_suffix_of_a_path)
 {
-	(void)state;
 	assert_string_equal(exporter_by_path("a/b.c/cpu.folded")->name, "folded");
 	assert_string_equal(exporter_by_path("cpu.perfView.xml")->name, "perfview-xml");
 	assert_string_equal(exporter_by_path("CPU.PERFVIEW.XML")->name, "perfview-xml");
@@ -125,11 +120,10 @@ static void check_stream(struct incident *in, enum stream stream, uint64_t expec
 	buf_free(&text);
 }
 
-static void every_format_has_the_weight_of_each_stream(void **state)
+TEST(every_format_has_the_weight_of_each_stream)
 {
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
 	check_stream(&in, STREAM_CPU, 12);
 	check_stream(&in, STREAM_OFF_CPU, STREAMS_OFF_CPU_NS);
@@ -143,20 +137,18 @@ static int medium(struct incident *in)
 	return sample_large(in, 20000, 300, 20, 7);
 }
 
-static void every_format_has_the_same_total(void **state)
+TEST(every_format_has_the_same_total)
 {
-	(void)state;
 	check_totals(sample_small, 12);
 	check_totals(sample_hostile, 27);
 	check_totals(medium, 20000);
 }
 
-static void an_incident_without_samples_is_a_valid_file(void **state)
+TEST(an_incident_without_samples_is_a_valid_file)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	check_totals(sample_incident, 0);
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(export_text(&in, "folded", NULL, &text), 0);
@@ -168,13 +160,12 @@ static void an_incident_without_samples_is_a_valid_file(void **state)
 	incident_free(&in);
 }
 
-static void an_incident_of_nothing_known_is_a_valid_file(void **state)
+TEST(an_incident_of_nothing_known_is_a_valid_file)
 {
 	struct perfview_totals totals;
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(incident_init(&in), 0);
 	assert_int_equal(export_text(&in, "perfview-xml", NULL, &text), 0);
 	perfview_read(text.data, &totals, NULL);
@@ -182,13 +173,12 @@ static void an_incident_of_nothing_known_is_a_valid_file(void **state)
 	incident_free(&in);
 }
 
-static void the_same_incident_gives_the_same_bytes(void **state)
+TEST(the_same_incident_gives_the_same_bytes)
 {
 	struct buf first = {0}, second = {0};
 	struct incident a, b;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(medium(&a), 0);
 	assert_int_equal(medium(&b), 0);
 	for (i = 0; exporters[i]; i++) {
@@ -205,13 +195,12 @@ static void the_same_incident_gives_the_same_bytes(void **state)
 	incident_free(&b);
 }
 
-static void text_is_utf8_with_line_feeds_only(void **state)
+TEST(text_is_utf8_with_line_feeds_only)
 {
 	struct buf text = {0};
 	struct incident in;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	for (i = 0; exporters[i]; i++) {
 		if (exporters[i]->binary)
@@ -257,13 +246,12 @@ static void survive_lack_of_memory(struct export_step *step)
 	assert_true(failures > 0);
 }
 
-static void every_format_reports_lack_of_memory(void **state)
+TEST(every_format_reports_lack_of_memory)
 {
 	struct export_step step;
 	struct incident in;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	for (i = 0; exporters[i]; i++) {
 		step.in = &in;

@@ -2,17 +2,13 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void events_have_time_thread_stack_and_payload(void **state)
+TEST(events_have_time_thread_stack_and_payload)
 {
-	(void)state;
 	assert_export_has("events-csv", false,
 			  "2026-01-02T03:04:05.678Z,5000.000,Microsoft-Windows-DotNETRuntime,GC/Stop,100,app,101,"
 			  "worker,3,12500.000,app!main;app!burn_alpha,\"{\"\"Count\"\":\"\"18446744073709551615\"\","
@@ -20,16 +16,15 @@ static void events_have_time_thread_stack_and_payload(void **state)
 			  "\"\"DurationMSec\"\":12.5}\"\n");
 }
 
-static void counters_have_an_instance_and_a_value_or_none(void **state)
+TEST(counters_have_an_instance_and_a_value_or_none)
 {
-	(void)state;
 	assert_export_has("counters-csv", false,
 			  "time_utc,t_ms,counter,instance,unit,value\n"
 			  "2026-01-02T03:04:00.678Z,0.000,Process:Working Set,app,,1.5\n");
 	assert_export_has("counters-csv", false, "2026-01-02T03:04:02.678Z,2000.000,Process:Working Set,app,,\n");
 }
 
-static void no_cell_is_a_formula_when_asked(void **state)
+TEST(no_cell_is_a_formula_when_asked)
 {
 	struct incident_event e = {.kind = EVENT_GENERIC, .thread = THREAD_NONE, .stack = STACK_NONE,
 				   .cpu = CPU_NONE, .provider = "=cmd|' /C calc'!A0", .name = "@SUM"};
@@ -37,7 +32,6 @@ static void no_cell_is_a_formula_when_asked(void **state)
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	e.time_ns = in.head.trigger_ns;
 	assert_int_equal(incident_add_event(&in, &e, NULL), 0);

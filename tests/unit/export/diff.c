@@ -10,16 +10,13 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct line {
 	const char *stack;
@@ -96,7 +93,7 @@ static void assert_diff_is(const struct diff *d, const char *format, struct buf 
 		fail_msg("%s: %s", format, err.text);
 }
 
-static void functions_are_counted_once_a_stack_on_either_side(void **state)
+TEST(functions_are_counted_once_a_stack_on_either_side)
 {
 	static const struct line recursive[] = {{"app!main;app!f;app!f;app!f", 7}, {NULL, 0}};
 	static const struct { const char *name; double base, test, own_base, own_test; } wanted[] = {
@@ -109,7 +106,6 @@ static void functions_are_counted_once_a_stack_on_either_side(void **state)
 	struct pair p;
 	uint32_t n, i, k;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	assert_int_equal(diff_tree_build(&t, &p.d, &opt, &export_tree_plain, NULL), 0);
 	assert_int_equal(diff_functions(&t, STACK_TREE_NONE, &f, &n, NULL), 0);
@@ -136,12 +132,11 @@ static void functions_are_counted_once_a_stack_on_either_side(void **state)
 }
 
 /* Microseconds, sorted; one row for both, although pids and the pool's thread numbers differ. */
-static void folded_has_two_columns(void **state)
+TEST(folded_has_two_columns)
 {
 	struct buf text = {0};
 	struct pair p;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	assert_diff_is(&p.d, "folded", &text);
 	assert_string_equal(text.data,
@@ -153,14 +148,13 @@ static void folded_has_two_columns(void **state)
 	free_pair(&p);
 }
 
-static void what_is_on_one_side_only_has_a_zero(void **state)
+TEST(what_is_on_one_side_only_has_a_zero)
 {
 	static const struct line one[] = {{"app!old", 3}, {"app!same", 1}, {NULL, 0}};
 	static const struct line two[] = {{"app!new", 2}, {"app!same", 1}, {NULL, 0}};
 	struct buf text = {0};
 	struct pair p;
 
-	(void)state;
 	make_pair(&p, one, two, DIFF_BY_DURATION);
 	assert_diff_is(&p.d, "folded", &text);
 	assert_string_equal(text.data, "app;worker-#;app!new 0 20000\n"
@@ -171,12 +165,11 @@ static void what_is_on_one_side_only_has_a_zero(void **state)
 }
 
 /* A window of half the length: all of it counts half. Or shares: 100 samples count as 110. */
-static void the_base_is_scaled_to_the_test(void **state)
+TEST(the_base_is_scaled_to_the_test)
 {
 	struct buf text = {0};
 	struct pair p;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_WEIGHT);
 	assert_true(fabs(p.d.factor - 1.1) < 1e-12);
 	assert_diff_is(&p.d, "folded", &text);
@@ -197,7 +190,7 @@ static void the_base_is_scaled_to_the_test(void **state)
 }
 
 /* Twice the samples at twice the rate are the same CPU time. */
-static void another_rate_of_sampling_is_no_difference(void **state)
+TEST(another_rate_of_sampling_is_no_difference)
 {
 	static const struct line once[] = {{"app!main;app!f", 40}, {NULL, 0}};
 	static const struct line twice[] = {{"app!main;app!f", 80}, {NULL, 0}};
@@ -205,7 +198,6 @@ static void another_rate_of_sampling_is_no_difference(void **state)
 	struct pair p;
 	uint32_t i;
 
-	(void)state;
 	fill(&p.base, "worker", 100, once);
 	fill(&p.test, "worker", 100, twice);
 	for (i = 0; i < p.test.nsamples; i++)
@@ -218,13 +210,12 @@ static void another_rate_of_sampling_is_no_difference(void **state)
 }
 
 /* Test minus base is 10 samples of 10 ms. The later trigger of the base is no later in the file. */
-static void perfview_sums_are_test_minus_base(void **state)
+TEST(perfview_sums_are_test_minus_base)
 {
 	struct perfview_totals totals;
 	struct buf text = {0};
 	struct pair p;
 
-	(void)state;
 	fill(&p.base, "worker-1", 100, base_lines);
 	fill(&p.test, "worker-2", 200, test_lines);
 	p.base.head.trigger_ns += 1000000000;
@@ -243,13 +234,12 @@ static void perfview_sums_are_test_minus_base(void **state)
 }
 
 /* A third of 10 ms is not 3.333 ms: what is left goes to the next sample. */
-static void perfview_sums_are_right_although_samples_are_rounded(void **state)
+TEST(perfview_sums_are_right_although_samples_are_rounded)
 {
 	struct perfview_totals totals;
 	struct buf text = {0};
 	struct pair p;
 
-	(void)state;
 	fill(&p.base, "worker", 100, base_lines);
 	fill(&p.test, "worker", 100, test_lines);
 	p.base.head.t1_ns = p.base.head.t0_ns + 30000000000;
@@ -261,13 +251,12 @@ static void perfview_sums_are_right_although_samples_are_rounded(void **state)
 	free_pair(&p);
 }
 
-static void pprof_has_the_base_negative_and_labelled(void **state)
+TEST(pprof_has_the_base_negative_and_labelled)
 {
 	struct pprof_totals totals;
 	struct buf packed = {0};
 	struct pair p;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	assert_diff_is(&p.d, "pprof", &packed);
 	pprof_read(&packed, &totals);
@@ -279,14 +268,13 @@ static void pprof_has_the_base_negative_and_labelled(void **state)
 }
 
 /* Both have 210 samples; main and all of its callees differ by 10 %, x by 40 %. */
-static void svg_boxes_have_both_weights_and_a_colour(void **state)
+TEST(svg_boxes_have_both_weights_and_a_colour)
 {
 	static const struct line gone[] = {{"app!gone", 1}, {NULL, 0}};
 	static const struct line here[] = {{"app!here", 1}, {NULL, 0}};
 	struct buf text = {0};
 	struct pair p;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	assert_diff_is(&p.d, "svg", &text);
 	assert_non_null(strstr(text.data, "<title>all (base 1000000, test 1100000 us of CPU time, +10.0 %, "
@@ -307,7 +295,7 @@ static void svg_boxes_have_both_weights_and_a_colour(void **state)
 	free_pair(&p);
 }
 
-static void the_notes_say_what_was_compared(void **state)
+TEST(the_notes_say_what_was_compared)
 {
 	static const char *const facts[] = {
 		"Base: incident 3, 2026-01-02T03:04:05.678Z, web-1; % Processor Time was 91.5, over",
@@ -322,7 +310,6 @@ static void the_notes_say_what_was_compared(void **state)
 	struct pair p;
 	size_t i;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	diff_notes_put(&text, &p.d);
 	for (i = 0; i < COUNT_OF(facts); i++) {
@@ -333,14 +320,13 @@ static void the_notes_say_what_was_compared(void **state)
 	free_pair(&p);
 }
 
-static void an_incident_without_samples_is_refused(void **state)
+TEST(an_incident_without_samples_is_refused)
 {
 	static const struct line none[] = {{NULL, 0}};
 	struct incident empty, full;
 	struct err err = {0};
 	struct diff d = {0};
 
-	(void)state;
 	fill(&empty, "worker", 100, none);
 	fill(&full, "worker", 100, base_lines);
 	assert_int_equal(diff_make(&d, &empty, &full, STREAM_CPU, DIFF_BY_DURATION, &err), ERR_NOT_FOUND);
@@ -353,12 +339,11 @@ static void an_incident_without_samples_is_refused(void **state)
 	incident_free(&full);
 }
 
-static void other_streams_have_their_unit(void **state)
+TEST(other_streams_have_their_unit)
 {
 	struct buf text = {0};
 	struct pair p;
 
-	(void)state;
 	assert_int_equal(sample_streams(&p.base), 0);
 	assert_int_equal(sample_streams(&p.test), 0);
 	assert_int_equal(diff_make(&p.d, &p.base, &p.test, STREAM_ALLOC, DIFF_BY_DURATION, NULL), 0);
@@ -369,7 +354,7 @@ static void other_streams_have_their_unit(void **state)
 }
 
 /* Every line of the one side is a line with a 0 on the other: "stack base test" by the last blanks. */
-static void hostile_names_keep_two_columns(void **state)
+TEST(hostile_names_keep_two_columns)
 {
 	struct incident hostile, small;
 	struct buf text = {0};
@@ -377,7 +362,6 @@ static void hostile_names_keep_two_columns(void **state)
 	uint64_t base = 0, test = 0;
 	char *at, *end, *first, *second;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&hostile), 0);
 	assert_int_equal(sample_small(&small), 0);
 	assert_int_equal(diff_make(&d, &small, &hostile, STREAM_CPU, DIFF_AS_RECORDED, NULL), 0);
@@ -412,13 +396,12 @@ static void hostile_names_keep_two_columns(void **state)
 	incident_free(&small);
 }
 
-static void the_same_incidents_give_the_same_bytes(void **state)
+TEST(the_same_incidents_give_the_same_bytes)
 {
 	struct buf first = {0}, second = {0};
 	struct pair p;
 	unsigned i;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	for (i = 0; diff_formats[i]; i++) {
 		buf_reset(&first);
@@ -455,12 +438,11 @@ static int run_step(void *ctx)
 	return rc;
 }
 
-static void every_format_reports_lack_of_memory(void **state)
+TEST(every_format_reports_lack_of_memory)
 {
 	struct pair p;
 	unsigned i;
 
-	(void)state;
 	make_pair(&p, base_lines, test_lines, DIFF_BY_DURATION);
 	for (i = 0; diff_formats[i]; i++) {
 		struct step step = {&p, diff_formats[i]->name};

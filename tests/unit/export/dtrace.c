@@ -2,26 +2,21 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void the_small_incident_is_as_in_the_file(void **state)
+TEST(the_small_incident_is_as_in_the_file)
 {
-	(void)state;
 	assert_export_is("dtrace", NULL, "small.stacks");
 }
 
-static void hostile_names_keep_to_the_grammar(void **state)
+TEST(hostile_names_keep_to_the_grammar)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	assert_int_equal(export_text(&in, "dtrace", NULL, &text), 0);
 	assert_int_equal(dtrace_total(buf_text(&text)), in.nsamples);
@@ -32,7 +27,7 @@ static void hostile_names_keep_to_the_grammar(void **state)
 	incident_free(&in);
 }
 
-static void inlined_functions_stand_on_the_line_of_their_caller(void **state)
+TEST(inlined_functions_stand_on_the_line_of_their_caller)
 {
 	static const struct frame_spec frames[] = {
 		{"m", "main", 0x10, 0},
@@ -44,7 +39,6 @@ static void inlined_functions_stand_on_the_line_of_their_caller(void **state)
 	struct incident in;
 	uint32_t stack;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_frames(&in, frames, 4, &stack), 0);
 	assert_int_equal(sample_add(&in, THREAD_NONE, stack, QUALITY_FP, 2), 0);

@@ -1,25 +1,20 @@
 /* Folded stacks: exports-and-store.md, section 2.1. */
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 static const struct export_options plain = {.annotate = false, .ids = false};
 
-static void the_small_incident_is_as_in_the_file(void **state)
+TEST(the_small_incident_is_as_in_the_file)
 {
-	(void)state;
 	assert_export_is("folded", NULL, "small.folded");
 }
 
-static void without_ids_and_suffixes_only_names_remain(void **state)
+TEST(without_ids_and_suffixes_only_names_remain)
 {
-	(void)state;
 	assert_export_is("folded", &plain, "small-plain.folded");
 }
 
@@ -43,13 +38,12 @@ static void check_lines(const char *const *stacks, const struct export_options *
 	incident_free(&in);
 }
 
-static void where_the_rate_changed_counts_are_microseconds(void **state)
+TEST(where_the_rate_changed_counts_are_microseconds)
 {
 	struct incident in;
 	struct buf text = {0};
 	uint32_t stack, thread;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	thread = sample_thread(&in, "p", 1, "t", 2);
 	assert_int_equal(sample_stack(&in, "m!f", &stack), 0);
@@ -68,12 +62,11 @@ static void where_the_rate_changed_counts_are_microseconds(void **state)
 	incident_free(&in);
 }
 
-static void lines_are_sorted_as_bytes_to_their_ends(void **state)
+TEST(lines_are_sorted_as_bytes_to_their_ends)
 {
 	static const char *const stacks[] = {"m!b", "m!a;m!z", "m!a", "m!a b", "m!a!", "m!a b;m!c",
 					     "m!B", "m!a 1x", NULL};
 
-	(void)state;
 	check_lines(stacks, &plain,
 		    "p;t;m!B 1\n"
 		    "p;t;m!a 1\n"
@@ -85,12 +78,11 @@ static void lines_are_sorted_as_bytes_to_their_ends(void **state)
 		    "p;t;m!b 1\n");
 }
 
-static void a_leaf_that_ends_in_a_number_has_no_blank_before_it(void **state)
+TEST(a_leaf_that_ends_in_a_number_has_no_blank_before_it)
 {
 	static const char *const stacks[] = {"m!page 12", "m!page_12", "m!page 12;m!f",
 					     "m!half 1.5", "m!two 1 2", "m!dot .5", "m!v2", NULL};
 
-	(void)state;
 	check_lines(stacks, &plain,
 		    "p;t;m!dot .5 1\n"
 		    "p;t;m!half_1.5 1\n"
@@ -100,7 +92,7 @@ static void a_leaf_that_ends_in_a_number_has_no_blank_before_it(void **state)
 		    "p;t;m!v2 1\n");
 }
 
-static void a_suffix_says_what_kind_of_frame_it_is(void **state)
+TEST(a_suffix_says_what_kind_of_frame_it_is)
 {
 	static const struct frame_spec frames[] = {
 		{"m", "inlined", 1, FRAME_INLINED},
@@ -113,7 +105,6 @@ static void a_suffix_says_what_kind_of_frame_it_is(void **state)
 	struct buf text = {0};
 	uint32_t stack;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_frames(&in, frames, 5, &stack), 0);
 	assert_int_equal(sample_add(&in, THREAD_NONE, stack, QUALITY_FP, 1), 0);
@@ -141,9 +132,8 @@ static void check_roots(const char *process, const char *thread, const struct ex
 	incident_free(&in);
 }
 
-static void names_of_processes_and_threads_keep_to_the_grammar(void **state)
+TEST(names_of_processes_and_threads_keep_to_the_grammar)
 {
-	(void)state;
 	check_roots("a;b", "c;d", NULL, "a:b (1);c:d-2 1\n");
 	check_roots("# x", "t", NULL, "#_x (1);t-2 1\n");
 	check_roots("#", "t", NULL, "#_(1);t-2 1\n");
@@ -153,13 +143,12 @@ static void names_of_processes_and_threads_keep_to_the_grammar(void **state)
 	check_roots("a\nb", "c\xff", NULL, "a b (1);c\xef\xbf\xbd-2 1\n");
 }
 
-static void threads_of_one_name_merge_without_ids(void **state)
+TEST(threads_of_one_name_merge_without_ids)
 {
 	struct incident in;
 	struct buf text = {0};
 	uint32_t stack, tid;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_stack(&in, "m!f", &stack), 0);
 	for (tid = 1; tid <= 5; tid++)
@@ -171,23 +160,21 @@ static void threads_of_one_name_merge_without_ids(void **state)
 	incident_free(&in);
 }
 
-static void missing_names_become_numbers_when_asked(void **state)
+TEST(missing_names_become_numbers_when_asked)
 {
 	static const char *const stacks[] = {"app!?", "!?", NULL};
 	struct export_options opt = {.addresses = true};
 
-	(void)state;
 	check_lines(stacks, &opt, "p;t;0x1000 1\np;t;app!+0x1000 1\n");
 }
 
-static void samples_of_other_streams_are_left_out(void **state)
+TEST(samples_of_other_streams_are_left_out)
 {
 	struct incident_sample s = {.thread = THREAD_NONE, .stack = STACK_NONE,
 				    .stream = STREAM_ALLOC};
 	struct incident in;
 	struct buf text = {0};
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(incident_add_sample(&in, &s), 0);
 	assert_int_equal(export_text(&in, "folded", NULL, &text), 0);
@@ -196,14 +183,13 @@ static void samples_of_other_streams_are_left_out(void **state)
 	incident_free(&in);
 }
 
-static void hostile_names_stay_one_line_each(void **state)
+TEST(hostile_names_stay_one_line_each)
 {
 	struct incident in;
 	struct buf text = {0};
 	const char *at;
 	uint32_t lines = 0;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	assert_int_equal(export_text(&in, "folded", NULL, &text), 0);
 	assert_int_equal(folded_total(text.data), in.head.samples);
@@ -217,14 +203,13 @@ static void hostile_names_stay_one_line_each(void **state)
 	incident_free(&in);
 }
 
-static void a_very_deep_stack_is_written_whole(void **state)
+TEST(a_very_deep_stack_is_written_whole)
 {
 	struct frame_spec frame = {"m", "f", 0, 0};
 	struct incident in;
 	struct buf text = {0};
 	uint32_t node = STACK_NONE, i;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_frames(&in, &frame, 1, &node), 0);
 	for (i = 1; i < 100000; i++)
@@ -236,12 +221,11 @@ static void a_very_deep_stack_is_written_whole(void **state)
 	incident_free(&in);
 }
 
-static void a_million_samples_are_summed(void **state)
+TEST(a_million_samples_are_summed)
 {
 	struct incident in;
 	struct buf text = {0};
 
-	(void)state;
 	assert_int_equal(sample_large(&in, 1000000, 2000, 24, 50), 0);
 	assert_int_equal(export_text(&in, "folded", NULL, &text), 0);
 	assert_int_equal(folded_total(text.data), 1000000);

@@ -4,13 +4,11 @@
 #include "tests/support/incident_samples.h"
 
 #include "export/report_data.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 static int base64_value(char c)
@@ -69,13 +67,12 @@ static uint64_t weight_of(const char *json)
 	return sum;
 }
 
-static void the_data_is_what_the_file_holds(void **state)
+TEST(the_data_is_what_the_file_holds)
 {
 	struct buf html = {0}, data = {0};
 	struct incident in;
 	char *json;
 
-	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
 	assert_int_equal(export_text(&in, "html", NULL, &html), 0);
 	assert_int_equal(report_data(&in, &export_defaults, &data, NULL), 0);
@@ -99,7 +96,7 @@ static void the_data_is_what_the_file_holds(void **state)
 }
 
 /* 30,000 log lines, a third before the trigger: all those, and as many after it as there is room. */
-static void of_too_many_events_those_around_the_trigger_are_kept(void **state)
+TEST(of_too_many_events_those_around_the_trigger_are_kept)
 {
 	struct incident_event e = {
 		.kind = EVENT_LOG, .thread = THREAD_NONE, .stack = STACK_NONE, .cpu = CPU_NONE,
@@ -109,7 +106,6 @@ static void of_too_many_events_those_around_the_trigger_are_kept(void **state)
 	struct incident in;
 	uint32_t i;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	for (i = 0; i < 30000; i++) {
 		e.time_ns = in.head.trigger_ns + i * 100000ULL - 1000000000;
@@ -126,13 +122,12 @@ static void of_too_many_events_those_around_the_trigger_are_kept(void **state)
 	incident_free(&in);
 }
 
-static void other_streams_weigh_what_they_weigh(void **state)
+TEST(other_streams_weigh_what_they_weigh)
 {
 	struct export_options opt = {.stream = STREAM_OFF_CPU};
 	struct buf data = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
 	assert_int_equal(report_data(&in, &opt, &data, NULL), 0);
 	assert_int_equal(weight_of(data.data), STREAMS_OFF_CPU_NS);
@@ -142,12 +137,11 @@ static void other_streams_weigh_what_they_weigh(void **state)
 }
 
 /* Most of the 20,000 stacks have fewer than 20 of the 400,000 samples: 0.005 %. */
-static void of_many_samples_small_nodes_are_summed_and_totals_kept(void **state)
+TEST(of_many_samples_small_nodes_are_summed_and_totals_kept)
 {
 	struct buf data = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_large(&in, 400000, 20000, 12, 40), 0);
 	assert_int_equal(report_data(&in, &export_defaults, &data, NULL), 0);
 	assert_int_equal(weight_of(data.data), 400000);
@@ -157,12 +151,11 @@ static void of_many_samples_small_nodes_are_summed_and_totals_kept(void **state)
 	incident_free(&in);
 }
 
-static void hostile_names_are_never_markup(void **state)
+TEST(hostile_names_are_never_markup)
 {
 	struct buf html = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	in.head.reason[0] = '<';
 	assert_int_equal(export_text(&in, "html", NULL, &html), 0);
@@ -174,7 +167,7 @@ static void hostile_names_are_never_markup(void **state)
 	incident_free(&in);
 }
 
-static void the_header_tells_the_facts(void **state)
+TEST(the_header_tells_the_facts)
 {
 	static const char *const facts[] = {
 		"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:",
@@ -190,7 +183,6 @@ static void the_header_tells_the_facts(void **state)
 	struct incident in;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	in.head.value = 91.5;
 	in.head.limit = 80;

@@ -2,17 +2,13 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void each_line_of_jsonl_is_an_object_with_a_type(void **state)
+TEST(each_line_of_jsonl_is_an_object_with_a_type)
 {
-	(void)state;
 	assert_export_has("jsonl", false, "{\"type\":\"incident\",\"id\":7,");
 	assert_export_has("jsonl", false, "\n{\"type\":\"counter\",\"time_utc\":\"2026-01-02T03:04:02.678Z\","
 			  "\"t_ms\":2000.000,\"name\":\"Process:Working Set:app\",\"value\":null}\n");
@@ -23,12 +19,11 @@ static void each_line_of_jsonl_is_an_object_with_a_type(void **state)
 	assert_export_has("jsonl", false, "\"quality\":\"broken\",\"stack\":[\"app!orphan\",\"BROKEN\"]}\n");
 }
 
-static void what_floods_left_out_is_told_beside_what_was_lost(void **state)
+TEST(what_floods_left_out_is_told_beside_what_was_lost)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
 	in.head.lost_by_kind[LOSS_FLOOD] = 17;
 	assert_int_equal(export_text(&in, "jsonl", NULL, &text), 0);
@@ -37,9 +32,8 @@ static void what_floods_left_out_is_told_beside_what_was_lost(void **state)
 	incident_free(&in);
 }
 
-static void perfview_json_is_leaf_first_up_to_the_process(void **state)
+TEST(perfview_json_is_leaf_first_up_to_the_process)
 {
-	(void)state;
 	assert_export_has("perfview-json", false, "{\"StackSource\":{\"Samples\":[\n{\"Time\":10.000,\"Metric\":1,"
 			  "\"Stack\":[\"app!burn_alpha\",\"app!main\",\"Thread (100) app\",\"Process app (100)\"]},\n");
 	assert_export_has("perfview-json", false, "\"Stack\":[\"app!orphan\",\"BROKEN\",\"Thread (101) worker\",");

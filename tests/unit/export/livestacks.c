@@ -2,29 +2,24 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 static const struct export_options offsets = {.annotate = true, .ids = true, .offsets = true};
 
-static void the_small_incident_is_as_in_the_files(void **state)
+TEST(the_small_incident_is_as_in_the_files)
 {
-	(void)state;
 	assert_export_is("livestacks", NULL, "small.txt");
 	assert_export_is("folded", &offsets, "small-offsets.folded");
 }
 
-static void hostile_names_keep_to_the_grammar(void **state)
+TEST(hostile_names_keep_to_the_grammar)
 {
 	struct buf text = {0}, folded = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	assert_int_equal(export_text(&in, "livestacks", NULL, &text), 0);
 	assert_int_equal(livestacks_total(buf_text(&text)), in.nsamples);
@@ -37,13 +32,12 @@ static void hostile_names_keep_to_the_grammar(void **state)
 	incident_free(&in);
 }
 
-static void only_the_top_is_written_when_asked(void **state)
+TEST(only_the_top_is_written_when_asked)
 {
 	struct export_options opt = export_defaults;
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	opt.top = 1;
 	assert_int_equal(export_text(&in, "livestacks", &opt, &text), 0);
@@ -58,7 +52,7 @@ static void only_the_top_is_written_when_asked(void **state)
 	incident_free(&in);
 }
 
-static void a_caller_shows_its_return_address_from_its_functions_start(void **state)
+TEST(a_caller_shows_its_return_address_from_its_functions_start)
 {
 	struct incident_frame f = {.flags = FRAME_RETURN_ADDRESS, .offset = 0x10ff,
 				   .function_offset = 0x1000, .function = "f"};
@@ -66,7 +60,6 @@ static void a_caller_shows_its_return_address_from_its_functions_start(void **st
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	f.module = incident_add_module(&in, &m);
 	assert_int_equal(sample_add(&in, THREAD_NONE,

@@ -2,27 +2,22 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void the_small_incident_is_as_in_the_file(void **state)
+TEST(the_small_incident_is_as_in_the_file)
 {
-	(void)state;
 	assert_export_is("perf-script", NULL, "small.perf.data.txt");
 }
 
-static void hostile_names_keep_to_the_grammar(void **state)
+TEST(hostile_names_keep_to_the_grammar)
 {
 	struct buf text = {0};
 	struct incident in;
 	uint64_t samples;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	assert_int_equal(export_text(&in, "perf-script", NULL, &text), 0);
 	assert_int_equal(perf_script_total(buf_text(&text), &samples), in.nsamples * 10000000ULL);

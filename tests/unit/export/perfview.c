@@ -3,17 +3,13 @@
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
 #include "tests/support/perfview_reader.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void the_small_incident_is_as_in_the_file(void **state)
+TEST(the_small_incident_is_as_in_the_file)
 {
-	(void)state;
 	assert_export_is("perfview-xml", NULL, "small.perfView.xml");
 	assert_export_is("perfview-simple", NULL, "small-simple.perfView.xml");
 }
@@ -32,12 +28,11 @@ static void read_back(const struct incident *in, const char *format,
 	buf_free(&xml);
 }
 
-static void the_viewer_sees_the_stacks_root_first(void **state)
+TEST(the_viewer_sees_the_stacks_root_first)
 {
 	struct buf stacks = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	read_back(&in, "perfview-xml", NULL, &stacks);
 	assert_string_equal(stacks.data,
@@ -57,12 +52,11 @@ static void the_viewer_sees_the_stacks_root_first(void **state)
 	incident_free(&in);
 }
 
-static void simple_and_compact_say_the_same(void **state)
+TEST(simple_and_compact_say_the_same)
 {
 	struct buf compact = {0}, simple = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	read_back(&in, "perfview-xml", NULL, &compact);
 	read_back(&in, "perfview-simple", NULL, &simple);
@@ -75,13 +69,12 @@ static void simple_and_compact_say_the_same(void **state)
 	incident_free(&in);
 }
 
-static void without_ids_a_thread_still_begins_as_the_viewer_wants(void **state)
+TEST(without_ids_a_thread_still_begins_as_the_viewer_wants)
 {
 	struct export_options opt = {.ids = false};
 	struct buf stacks = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	read_back(&in, "perfview-xml", &opt, &stacks);
 	assert_non_null(strstr(stacks.data, "Process app / Thread (worker) / libc!start / app!?"));
@@ -89,7 +82,7 @@ static void without_ids_a_thread_still_begins_as_the_viewer_wants(void **state)
 	incident_free(&in);
 }
 
-static void module_names_lose_their_suffix(void **state)
+TEST(module_names_lose_their_suffix)
 {
 	static const char *const modules[][2] = {
 		{"ntdll.dll", "ntdll"}, {"App.EXE", "App"}, {"tcpip.sys", "tcpip"},
@@ -100,7 +93,6 @@ static void module_names_lose_their_suffix(void **state)
 	char expected[200];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(modules); i++) {
 		struct frame_spec frame = {modules[i][0], "f", 0, 0};
 		struct buf stacks = {0};
@@ -119,13 +111,12 @@ static void module_names_lose_their_suffix(void **state)
 	}
 }
 
-static void times_are_milliseconds_from_the_start_of_the_window(void **state)
+TEST(times_are_milliseconds_from_the_start_of_the_window)
 {
 	struct incident_sample s = {.thread = THREAD_NONE, .stack = STACK_NONE};
 	struct incident in;
 	struct buf xml = {0};
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	s.time_ns = 100000000000ULL;
 	assert_int_equal(incident_add_sample(&in, &s), 0);
@@ -141,14 +132,13 @@ static void times_are_milliseconds_from_the_start_of_the_window(void **state)
 	incident_free(&in);
 }
 
-static void characters_that_xml_does_not_have_are_replaced(void **state)
+TEST(characters_that_xml_does_not_have_are_replaced)
 {
 	struct frame_spec frame = {"m", "a\xef\xbf\xbf" "b\xef\xbf\xbe\x01", 0, 0};
 	struct buf stacks = {0};
 	struct incident in;
 	uint32_t stack;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_frames(&in, &frame, 1, &stack), 0);
 	assert_int_equal(sample_add(&in, THREAD_NONE, stack, QUALITY_FP, 1), 0);
@@ -158,12 +148,11 @@ static void characters_that_xml_does_not_have_are_replaced(void **state)
 	incident_free(&in);
 }
 
-static void the_metric_is_time_only_at_one_sample_a_millisecond(void **state)
+TEST(the_metric_is_time_only_at_one_sample_a_millisecond)
 {
 	struct incident in;
 	struct buf xml = {0};
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	in.head.period_ns[STREAM_CPU] = 1000000;
 	assert_int_equal(export_text(&in, "perfview-xml", NULL, &xml), 0);
@@ -172,13 +161,12 @@ static void the_metric_is_time_only_at_one_sample_a_millisecond(void **state)
 	incident_free(&in);
 }
 
-static void names_of_other_processes_do_not_get_into_a_filtered_export(void **state)
+TEST(names_of_other_processes_do_not_get_into_a_filtered_export)
 {
 	struct incident_filter filter = {.process = "app"};
 	struct incident in;
 	struct buf xml = {0};
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	assert_int_equal(incident_filter(&in, &filter, NULL), 0);
 	assert_int_equal(export_text(&in, "perfview-xml", NULL, &xml), 0);

@@ -2,21 +2,17 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void the_small_incident_has_its_samples_locations_and_functions(void **state)
+TEST(the_small_incident_has_its_samples_locations_and_functions)
 {
 	struct pprof_totals t;
 	struct buf packed = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	assert_int_equal(export_text(&in, "pprof", NULL, &packed), 0);
 	pprof_read(&packed, &t);
@@ -30,13 +26,12 @@ static void the_small_incident_has_its_samples_locations_and_functions(void **st
 	incident_free(&in);
 }
 
-static void hostile_names_change_no_total(void **state)
+TEST(hostile_names_change_no_total)
 {
 	struct pprof_totals t;
 	struct buf packed = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	assert_int_equal(export_text(&in, "pprof", NULL, &packed), 0);
 	pprof_read(&packed, &t);
@@ -45,7 +40,7 @@ static void hostile_names_change_no_total(void **state)
 	incident_free(&in);
 }
 
-static void functions_inlined_at_an_address_share_its_location(void **state)
+TEST(functions_inlined_at_an_address_share_its_location)
 {
 	static const struct frame_spec frames[] = {
 		{"m", "main", 0x10, 0},
@@ -57,7 +52,6 @@ static void functions_inlined_at_an_address_share_its_location(void **state)
 	struct incident in;
 	uint32_t stack;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_frames(&in, frames, 3, &stack), 0);
 	assert_int_equal(sample_add(&in, THREAD_NONE, stack, QUALITY_FP, 2), 0);
@@ -70,12 +64,11 @@ static void functions_inlined_at_an_address_share_its_location(void **state)
 	incident_free(&in);
 }
 
-static void the_file_names_no_system_and_no_time(void **state)
+TEST(the_file_names_no_system_and_no_time)
 {
 	struct buf packed = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(export_text(&in, "pprof", NULL, &packed), 0);
 	assert_memory_equal(packed.data, "\x1f\x8b\x08\0\0\0\0\0", 8);

@@ -2,19 +2,15 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void the_small_incident_is_as_in_the_files(void **state)
+TEST(the_small_incident_is_as_in_the_files)
 {
 	struct export_options evented = export_defaults;
 
-	(void)state;
 	evented.evented = true;
 	assert_export_is("speedscope", NULL, "small.speedscope.json");
 	assert_export_is("speedscope", &evented, "small-evented.speedscope.json");
@@ -43,25 +39,23 @@ static void check(const unsigned *ms, unsigned n, const char *expected)
 	incident_free(&in);
 }
 
-static void time_without_samples_is_an_empty_stack(void **state)
+TEST(time_without_samples_is_an_empty_stack)
 {
 	static const unsigned close[] = {10, 20, 35}, apart[] = {10, 20, 60};
 
-	(void)state;
 	check(close, 3, "\"startValue\":0,\"samples\":[[0]],\"weights\":[30000000],"
 			"\"endValue\":30000000");
 	check(apart, 3, "\"startValue\":0,\"samples\":[[0],[],[0]],"
 			"\"weights\":[20000000,30000000,10000000],\"endValue\":60000000");
 }
 
-static void more_threads_than_a_menu_holds_become_one_profile(void **state)
+TEST(more_threads_than_a_menu_holds_become_one_profile)
 {
 	struct buf text = {0};
 	struct incident in;
 	uint32_t stack, i, profiles = 0;
 	const char *at;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_stack(&in, "m!f", &stack), 0);
 	for (i = 0; i < 300; i++)

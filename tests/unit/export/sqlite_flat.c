@@ -2,13 +2,11 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 static void answer(sqlite3 *db, const char *sql, int64_t expected)
@@ -21,13 +19,12 @@ static void answer(sqlite3 *db, const char *sql, int64_t expected)
 	sqlite3_finalize(row);
 }
 
-static void sql_finds_every_sample_event_and_counter(void **state)
+TEST(sql_finds_every_sample_event_and_counter)
 {
 	struct buf bytes = {0};
 	struct incident in;
 	sqlite3 *db = NULL;
 
-	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
 	in.head.lost_by_kind[LOSS_FLOOD] = 17;
 	assert_int_equal(export_text(&in, "sqlite-flat", NULL, &bytes), 0);

@@ -2,13 +2,10 @@
 #include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static uint32_t occurrences(const char *text, const char *what)
 {
@@ -19,7 +16,7 @@ static uint32_t occurrences(const char *text, const char *what)
 	return n;
 }
 
-static void boxes_have_name_weight_and_share_as_titles(void **state)
+TEST(boxes_have_name_weight_and_share_as_titles)
 {
 	static const char *const titles[] = {
 		"<title>all (12 samples, 100.0 %)</title>",
@@ -33,7 +30,6 @@ static void boxes_have_name_weight_and_share_as_titles(void **state)
 	struct incident in;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
 	for (i = 0; i < COUNT_OF(titles); i++) {
@@ -46,12 +42,11 @@ static void boxes_have_name_weight_and_share_as_titles(void **state)
 }
 
 /* app has 8 of 12 samples: 786.667 of 1,180 px, right of [unknown]'s 98.333. */
-static void a_box_is_as_wide_as_its_share(void **state)
+TEST(a_box_is_as_wide_as_its_share)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
 	assert_non_null(strstr(text.data, "66.7 %)</title><rect x=\"108.333\""));
@@ -61,12 +56,11 @@ static void a_box_is_as_wide_as_its_share(void **state)
 }
 
 /* The boxes above "all" (y of the second row) carry all the weight. */
-static void hostile_names_are_text_and_keep_their_weight(void **state)
+TEST(hostile_names_are_text_and_keep_their_weight)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
 	assert_non_null(strstr(text.data, "<title>all (27 samples, 100.0 %)</title>"));
@@ -79,12 +73,11 @@ static void hostile_names_are_text_and_keep_their_weight(void **state)
 	incident_free(&in);
 }
 
-static void nothing_outside_the_file_is_asked_for(void **state)
+TEST(nothing_outside_the_file_is_asked_for)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_small(&in), 0);
 	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
 	/* The name space, and the same in the script. */
@@ -98,12 +91,11 @@ static void nothing_outside_the_file_is_asked_for(void **state)
 	incident_free(&in);
 }
 
-static void boxes_are_few_enough_to_be_drawn_and_the_rest_is_told(void **state)
+TEST(boxes_are_few_enough_to_be_drawn_and_the_rest_is_told)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_large(&in, 20000, 1500, 60, 20), 0);
 	assert_int_equal(export_text(&in, "svg", NULL, &text), 0);
 	assert_in_range(occurrences(text.data, "<g class=\"f\">"), 5000, 10000);
@@ -113,13 +105,12 @@ static void boxes_are_few_enough_to_be_drawn_and_the_rest_is_told(void **state)
 	incident_free(&in);
 }
 
-static void other_streams_have_their_unit(void **state)
+TEST(other_streams_have_their_unit)
 {
 	struct export_options opt = {.stream = STREAM_ALLOC};
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
 	assert_int_equal(export_text(&in, "svg", &opt, &text), 0);
 	assert_non_null(strstr(text.data, "<title>all (100004096 bytes, 100.0 %)</title>"));

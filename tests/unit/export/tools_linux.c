@@ -2,14 +2,11 @@
 #include "base/array.h"
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const samples[] = {"empty", "small", "hostile", "large"};
 
@@ -61,35 +58,31 @@ static void check_with(const char *command, const char *format, const char *suff
 	}
 }
 
-static void xmllint_accepts_the_xml(void **state)
+TEST(xmllint_accepts_the_xml)
 {
-	(void)state;
 	require("xmllint");
 	check_with("xmllint --noout", "perfview-xml", ".perfView.xml");
 	check_with("xmllint --noout", "perfview-simple", ".simple.perfView.xml");
 	check_with("xmllint --noout", "svg", ".svg");
 }
 
-static void unzip_finds_the_archive_whole(void **state)
+TEST(unzip_finds_the_archive_whole)
 {
-	(void)state;
 	require("unzip");
 	check_with("unzip -tqq", "perfview-xml-zip", ".perfView.xml.zip");
 }
 
-static void sort_has_nothing_to_do_with_folded_stacks(void **state)
+TEST(sort_has_nothing_to_do_with_folded_stacks)
 {
-	(void)state;
 	require("sort");
 	check_with("LC_ALL=C sort -c -u", "folded", ".folded");
 }
 
-static void jq_accepts_the_json(void **state)
+TEST(jq_accepts_the_json)
 {
 	static const char *const formats[] = {"speedscope", "trace", "jsonl", "perfview-json"};
 	size_t i;
 
-	(void)state;
 	require("jq");
 	for (i = 0; i < COUNT_OF(formats); i++)
 		check_with("jq . >/dev/null", formats[i], ".json");

@@ -2,26 +2,21 @@
 #include "tests/support/export_text.h"
 #include "tests/support/export_totals.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void the_small_incident_is_as_in_the_file(void **state)
+TEST(the_small_incident_is_as_in_the_file)
 {
-	(void)state;
 	assert_export_is("trace", NULL, "small.trace.json");
 }
 
-static void events_have_their_durations_and_fields(void **state)
+TEST(events_have_their_durations_and_fields)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_streams(&in), 0);
 	assert_int_equal(export_text(&in, "trace", NULL, &text), 0);
 	assert_non_null(strstr(text.data, "{\"ph\":\"X\",\"name\":\"GC/Stop\",\"cat\":"
@@ -36,12 +31,11 @@ static void events_have_their_durations_and_fields(void **state)
 	incident_free(&in);
 }
 
-static void hostile_names_change_no_total(void **state)
+TEST(hostile_names_change_no_total)
 {
 	struct buf text = {0};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_hostile(&in), 0);
 	assert_int_equal(export_text(&in, "trace", NULL, &text), 0);
 	assert_int_equal(trace_total(text.data), in.nsamples * 10000000ULL);

@@ -1,13 +1,11 @@
 /* The zip archive, taken apart byte by byte and inflated. */
 #include "tests/support/export_text.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 struct archive {
@@ -103,9 +101,8 @@ static int medium(struct incident *in)
 	return sample_large(in, 20000, 300, 20, 7);
 }
 
-static void it_holds_the_compact_xml(void **state)
+TEST(it_holds_the_compact_xml)
 {
-	(void)state;
 	check_content(sample_incident);
 	check_content(sample_hostile);
 	check_content(medium);
@@ -129,9 +126,8 @@ static void check_name(const char *file_name, const char *expected)
 	incident_free(&in);
 }
 
-static void its_entry_is_named_like_the_file_without_zip(void **state)
+TEST(its_entry_is_named_like_the_file_without_zip)
 {
-	(void)state;
 	check_name("cpu.perfView.xml.zip", "cpu.perfView.xml");
 	check_name("caf\xc3\xa9.perfView.xml.ZIP", "caf\xc3\xa9.perfView.xml");
 	check_name("/tmp/../etc/x.perfView.xml.zip", "x.perfView.xml");

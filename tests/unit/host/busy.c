@@ -1,13 +1,9 @@
 /* How long CPUs were busy, as the system says it: of this machine, whatever it does. */
 #include "base/os.h"
 #include "source/host/busy.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 struct sum {
 	uint64_t ns;
@@ -33,13 +29,12 @@ static void burn_ns(uint64_t ns)
 }
 
 /* All that this process burnt, and no more than all CPUs had. Ticks of up to 16 ms may be missing at the ends. */
-static void what_is_burnt_is_busy_time(void **state)
+TEST(what_is_burnt_is_busy_time)
 {
 	struct busy *b = busy_open();
 	struct sum sum = {0};
 	uint64_t start;
 
-	(void)state;
 	assert_non_null(b);
 	busy_read(b, add, &sum);
 	assert_int_equal(sum.ns, 0);         /* the first says nothing */

@@ -1,17 +1,14 @@
 /* A file of another program, mapped, that its owner cuts off. */
 #include "base/os.h"
 #include "source/host/mapped_linux.h"
+#include "tests/support/test.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define PAGE 4096u
 
@@ -52,12 +49,11 @@ static void end(struct file *f)
 	unlink(f->path);
 }
 
-static void words_are_read_as_they_change(void **state)
+TEST(words_are_read_as_they_change)
 {
 	struct file f = make();
 	uint64_t words[2], news = 77;
 
-	(void)state;
 	assert_true(mapped_read(&f.map, words, PAGE + 8, sizeof(words)));
 	assert_int_equal(words[0], PAGE / 8 + 1);
 	assert_int_equal(words[1], PAGE / 8 + 2);
@@ -67,12 +63,11 @@ static void words_are_read_as_they_change(void **state)
 	end(&f);
 }
 
-static void what_is_not_mapped_is_not_read(void **state)
+TEST(what_is_not_mapped_is_not_read)
 {
 	struct file f = make();
 	uint64_t words[2];
 
-	(void)state;
 	assert_true(mapped_read(&f.map, words, 2 * PAGE - 8, 8));
 	assert_false(mapped_read(&f.map, words, 2 * PAGE - 8, 16));
 	assert_false(mapped_read(&f.map, words, 2 * PAGE, 8));
@@ -82,13 +77,12 @@ static void what_is_not_mapped_is_not_read(void **state)
 	assert_false(mapped_read(&f.map, words, 0, 8));
 }
 
-static void a_file_that_was_cut_off_ends_a_reading_and_nothing_else(void **state)
+TEST(a_file_that_was_cut_off_ends_a_reading_and_nothing_else)
 {
 	struct file f = make();
 	uint64_t word = 0;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(ftruncate(f.fd, PAGE), 0);
 		assert_false(mapped_read(&f.map, &word, PAGE, 8));
@@ -118,14 +112,13 @@ static void read_many(void *ctx)
 			r->wrong += word != 0 && word != PAGE / 8 + 1;
 }
 
-static void two_threads_read_while_it_is_cut_off(void **state)
+TEST(two_threads_read_while_it_is_cut_off)
 {
 	struct file f = make();
 	struct reader readers[2] = {{.file = &f}, {.file = &f}};
 	struct os_thread *threads[2];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 2; i++)
 		assert_int_equal(os_thread_start("reader", read_many, &readers[i], &threads[i], NULL), 0);
 	for (i = 0; i < 200; i++) {
@@ -155,12 +148,11 @@ static int status_of_child(const struct file *f, bool sent)
 	return status;
 }
 
-static void another_bus_error_ends_the_process(void **state)
+TEST(another_bus_error_ends_the_process)
 {
 	struct file f = make();
 	int done = status_of_child(&f, false), sent = status_of_child(&f, true);
 
-	(void)state;
 	assert_true(WIFSIGNALED(done) && WTERMSIG(done) == SIGBUS);
 	assert_true(WIFSIGNALED(sent) && WTERMSIG(sent) == SIGBUS);
 	end(&f);

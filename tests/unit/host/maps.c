@@ -1,14 +1,11 @@
 /* Mappings of a process: splitting, sharing, and that every object reference is counted right. */
 #include "source/host/maps.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct object objects[26];        /* 'a' to 'z'; no table: maps only count references */
 
@@ -59,11 +56,10 @@ static const char *picture(const struct maps *maps, uint64_t end)
 	return text;
 }
 
-static void maps_find_what_holds_an_address(void **state)
+TEST(maps_find_what_holds_an_address)
 {
 	struct maps *maps = open_maps();
 
-	(void)state;
 	assert_null(maps_find(maps, 0));
 	assert_int_equal(insert(&maps, 'b', 0x30, 0x50), 0);
 	assert_int_equal(insert(&maps, 'a', 0x10, 0x20), 0);
@@ -76,11 +72,10 @@ static void maps_find_what_holds_an_address(void **state)
 	assert_int_equal(refs('a') + refs('b'), 0);
 }
 
-static void mapping_inside_another_splits_it(void **state)
+TEST(mapping_inside_another_splits_it)
 {
 	struct maps *maps = open_maps();
 
-	(void)state;
 	insert(&maps, 'a', 0x00, 0x60);
 	insert(&maps, 'b', 0x20, 0x30);
 	assert_string_equal(picture(maps, 0x70), "aabaaa.");
@@ -93,11 +88,10 @@ static void mapping_inside_another_splits_it(void **state)
 	assert_int_equal(refs('a') + refs('b'), 0);
 }
 
-static void mapping_over_an_edge_cuts_it(void **state)
+TEST(mapping_over_an_edge_cuts_it)
 {
 	struct maps *maps = open_maps();
 
-	(void)state;
 	insert(&maps, 'a', 0x00, 0x30);
 	insert(&maps, 'b', 0x40, 0x70);
 	insert(&maps, 'c', 0x20, 0x50);
@@ -109,11 +103,10 @@ static void mapping_over_an_edge_cuts_it(void **state)
 	assert_int_equal(refs('a') + refs('b') + refs('c'), 0);
 }
 
-static void mapping_over_several_replaces_them(void **state)
+TEST(mapping_over_several_replaces_them)
 {
 	struct maps *maps = open_maps();
 
-	(void)state;
 	insert(&maps, 'a', 0x00, 0x20);
 	insert(&maps, 'b', 0x20, 0x30);
 	insert(&maps, 'c', 0x40, 0x50);
@@ -127,12 +120,11 @@ static void mapping_over_several_replaces_them(void **state)
 	assert_int_equal(refs('a') + refs('d') + refs('e'), 0);
 }
 
-static void same_mapping_again_changes_nothing(void **state)
+TEST(same_mapping_again_changes_nothing)
 {
 	struct maps *maps = open_maps();
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 100; i++)
 		assert_int_equal(insert(&maps, 'a', 0x10, 0x30), 0);
 	assert_int_equal(maps_count(maps), 1);
@@ -141,11 +133,10 @@ static void same_mapping_again_changes_nothing(void **state)
 	assert_int_equal(refs('a'), 0);
 }
 
-static void empty_or_reversed_mapping_is_refused(void **state)
+TEST(empty_or_reversed_mapping_is_refused)
 {
 	struct maps *maps = open_maps();
 
-	(void)state;
 	insert(&maps, 'a', 0x10, 0x30);
 	assert_int_equal(insert(&maps, 'b', 0x20, 0x20), ERR_FORMAT);
 	assert_int_equal(insert(&maps, 'b', 0x20, 0x10), ERR_FORMAT);
@@ -155,11 +146,10 @@ static void empty_or_reversed_mapping_is_refused(void **state)
 	maps_free(maps, 1);
 }
 
-static void forked_list_is_shared_until_one_changes_it(void **state)
+TEST(forked_list_is_shared_until_one_changes_it)
 {
 	struct maps *parent = open_maps(), *child;
 
-	(void)state;
 	insert(&parent, 'a', 0x00, 0x40);
 	child = maps_share(parent);
 	assert_ptr_equal(child, parent);
@@ -175,11 +165,10 @@ static void forked_list_is_shared_until_one_changes_it(void **state)
 	assert_int_equal(refs('a') + refs('b'), 0);
 }
 
-static void list_of_three_goes_with_the_last(void **state)
+TEST(list_of_three_goes_with_the_last)
 {
 	struct maps *maps = open_maps(), *second, *third;
 
-	(void)state;
 	insert(&maps, 'a', 0x00, 0x40);
 	second = maps_share(maps);
 	third = maps_share(second);
@@ -195,13 +184,12 @@ static void list_of_three_goes_with_the_last(void **state)
 	maps_free(NULL, 1);
 }
 
-static void mappings_at_their_ceiling_are_refused(void **state)
+TEST(mappings_at_their_ceiling_are_refused)
 {
 	struct maps *maps = open_maps();
 	uint64_t i;
 	int rc = 0;
 
-	(void)state;
 	for (i = 0; i < MAPS_MAX + 10 && !rc; i++)
 		rc = insert(&maps, 'a', i * 0x20, i * 0x20 + 0x10);
 	assert_int_equal(rc, ERR_LIMIT);
@@ -212,14 +200,13 @@ static void mappings_at_their_ceiling_are_refused(void **state)
 }
 
 /* 20,000 random mappings of 64 pages; a plain array says what must be found, at every page. */
-static void random_mappings_agree_with_an_array(void **state)
+TEST(random_mappings_agree_with_an_array)
 {
 	char expected[65] = "................................................................";
 	struct maps *maps = open_maps();
 	uint32_t seed = 1, i, from, to;
 	char name;
 
-	(void)state;
 	for (i = 0; i < 20000; i++) {
 		seed = seed * 1664525u + 1013904223u;
 		from = (seed >> 8) % 64;
@@ -259,19 +246,17 @@ static int walk_step(void *ctx)
 	return rc;
 }
 
-static void maps_without_memory_lose_no_reference(void **state)
+TEST(maps_without_memory_lose_no_reference)
 {
-	(void)state;
 	assert_int_equal(alloc_walk(walk_step, NULL), 5);
 }
 
 #define FRESH(test) cmocka_unit_test_setup(test, reset_objects)
 
-static void newline_in_a_path_is_read_as_the_kernels_records_have_it(void **state)
+TEST(newline_in_a_path_is_read_as_the_kernels_records_have_it)
 {
 	char plain[] = "/bin/a\\01", one[] = "/bin/new\\012line", two[] = "\\012\\012";
 
-	(void)state;
 	maps_unescape(plain);
 	assert_string_equal(plain, "/bin/a\\01");
 	maps_unescape(one);

@@ -1,20 +1,16 @@
 /* Namespaces whose file system does not answer: which are left out, and for how long. */
 #include "source/host/ns_hung_linux.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static const struct ns_group one = {.mounts = 1, .pids = 1, .some_pid = 10};
 static const struct ns_group other = {.mounts = 2, .pids = 1, .some_pid = 20};
 
-static void one_that_hangs_is_left_out_until_a_minute_after_it_answers(void **state)
+TEST(one_that_hangs_is_left_out_until_a_minute_after_it_answers)
 {
 	struct ns_hung *h = ns_hung_new();
 
-	(void)state;
 	assert_non_null(h);
 	ns_hung_add(h, &one);
 	assert_true(ns_hung_has(h, 1, 1, 1000 * NS_PER_SEC));
@@ -30,13 +26,12 @@ static void one_that_hangs_is_left_out_until_a_minute_after_it_answers(void **st
 	ns_hung_drop(h);
 }
 
-static void one_that_answers_again_makes_room_when_all_places_are_taken(void **state)
+TEST(one_that_answers_again_makes_room_when_all_places_are_taken)
 {
 	struct ns_hung *h = ns_hung_new();
 	struct ns_group group = {0};
 	uint32_t i;
 
-	(void)state;
 	assert_non_null(h);
 	for (i = 0; i < NS_HUNG_MAX; i++) {
 		group.mounts = 100 + i;
@@ -53,11 +48,10 @@ static void one_that_answers_again_makes_room_when_all_places_are_taken(void **s
 }
 
 /* The thread of one that hangs holds it for longer than its source. */
-static void it_lives_until_the_last_user_lets_go(void **state)
+TEST(it_lives_until_the_last_user_lets_go)
 {
 	struct ns_hung *h = ns_hung_new();
 
-	(void)state;
 	assert_non_null(h);
 	assert_ptr_equal(ns_hung_use(h), h);
 	ns_hung_drop(h);

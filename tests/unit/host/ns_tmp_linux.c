@@ -5,14 +5,13 @@
 #include "base/os.h"
 #include "source/host/ns_hung_linux.h"
 #include "source/host/ns_tmp_linux.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void write_file(const char *path)
 {
@@ -116,7 +113,7 @@ static bool is_never_there(const char *name, uint32_t *pid)
 	return false;
 }
 
-static void the_file_of_a_process_is_found_where_it_has_it(void **state)
+TEST(the_file_of_a_process_is_found_where_it_has_it)
 {
 	pid_t pid = child(fill_tmp);
 	const struct ns_tmp_kind no_kind = {.programs = "no", .is_socket = is_never_there};
@@ -124,7 +121,6 @@ static void the_file_of_a_process_is_found_where_it_has_it(void **state)
 	struct ns_tmp *t = NULL;
 	char text[8] = "";
 
-	(void)state;
 	if (pid == 0) {
 		print_message("this user may not make a mount namespace\n");
 		skip();
@@ -145,14 +141,13 @@ static void the_file_of_a_process_is_found_where_it_has_it(void **state)
 	end(pid);
 }
 
-static void one_that_hangs_does_not_hide_the_others(void **state)
+TEST(one_that_hangs_does_not_hide_the_others)
 {
 	pid_t hangs = child(hang_tmp), pid = hangs ? child(fill_tmp) : 0;
 	struct ns_tmp_file file;
 	struct ns_tmp *t = NULL;
 	struct log *log = NULL;
 
-	(void)state;
 	if (pid == 0) {
 		end(hangs);
 		print_message("this user may not mount FUSE in a namespace\n");
@@ -194,7 +189,7 @@ static void take_until_said(struct ns_tmp *t, struct log *log, const char *path,
 	assert_true(said(path, text));
 }
 
-static void nobody_looks_while_four_hang_and_again_when_one_answers(void **state)
+TEST(nobody_looks_while_four_hang_and_again_when_one_answers)
 {
 	pid_t hangs[NS_HUNG_MAX], pid = 0;
 	struct ns_tmp_file file = {.fd = -1};
@@ -203,7 +198,6 @@ static void nobody_looks_while_four_hang_and_again_when_one_answers(void **state
 	struct log *log = NULL;
 	unsigned i, n = 0;
 
-	(void)state;
 	for (i = 0; i < NS_HUNG_MAX; i++)
 		n += (hangs[i] = child(hang_tmp)) != 0;
 	assert_int_equal(log_open(path, &log, NULL), 0);

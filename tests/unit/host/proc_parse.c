@@ -2,27 +2,21 @@
 #include "source/host/proc_parse.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct text of(const char *s)
 {
 	return text_of(s, strlen(s));
 }
 
-static void rows_have_a_name_and_numbers(void **state)
+TEST(rows_have_a_name_and_numbers)
 {
 	struct text rest = of("cpu  10 0 7\n\n  eth0:5 6 bad 7\nMemFree:  22 kB\nintr 1\nempty");
 	struct proc_row row;
 
-	(void)state;
 	assert_true(proc_row_next(&rest, &row));
 	assert_true(text_is(row.name, "cpu"));
 	assert_int_equal(row.n, 3);
@@ -39,14 +33,13 @@ static void rows_have_a_name_and_numbers(void **state)
 	assert_false(proc_row_next(&rest, &row));
 }
 
-static void row_with_more_numbers_than_room_is_cut(void **state)
+TEST(row_with_more_numbers_than_room_is_cut)
 {
 	struct proc_row row;
 	char line[400] = "intr";
 	struct text rest;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 60; i++)
 		snprintf(line + strlen(line), sizeof(line) - strlen(line), " %d", i);
 	rest = of(line);
@@ -55,23 +48,21 @@ static void row_with_more_numbers_than_room_is_cut(void **state)
 	assert_true(row.v[PROC_ROW_VALUES - 1] == PROC_ROW_VALUES - 1);
 }
 
-static void value_is_found_by_its_whole_name(void **state)
+TEST(value_is_found_by_its_whole_name)
 {
 	struct text all = of("pgfaultx 1\npgfault 2\npgmajfault 3\n");
 	double v = -1;
 
-	(void)state;
 	assert_true(proc_value(all, "pgfault", &v));
 	assert_true(v == 2);
 	assert_false(proc_value(all, "fault", &v));
 	assert_false(proc_value(of(""), "pgfault", &v));
 }
 
-static void numbers_may_have_a_fraction_and_nothing_else(void **state)
+TEST(numbers_may_have_a_fraction_and_nothing_else)
 {
 	double v = -1;
 
-	(void)state;
 	assert_true(text_number(of("0"), &v) && v == 0);
 	assert_true(text_number(of("15.25"), &v) && v == 15.25);
 	assert_false(text_number(of(""), &v));
@@ -82,13 +73,12 @@ static void numbers_may_have_a_fraction_and_nothing_else(void **state)
 	assert_true(v == 15.25);                /* untouched on failure */
 }
 
-static void headings_stand_over_their_numbers(void **state)
+TEST(headings_stand_over_their_numbers)
 {
 	struct text all = of("Ip: Forwarding TTL\nIp: 2 64\n"
 			     "Tcp: RtoMin CurrEstab RetransSegs\nTcp: 200 7 13\n");
 	double v = -1;
 
-	(void)state;
 	assert_true(proc_heading_value(all, "Tcp", "RetransSegs", &v));
 	assert_true(v == 13);
 	assert_false(proc_heading_value(all, "Tcp", "Forwarding", &v));
@@ -97,14 +87,13 @@ static void headings_stand_over_their_numbers(void **state)
 	assert_false(proc_heading_value(of("Tcp: A B\nTcp: 1\n"), "Tcp", "B", &v));
 }
 
-static void keys_are_summed_over_lines(void **state)
+TEST(keys_are_summed_over_lines)
 {
 	struct text pressure =
 		of("some avg10=3.77 avg60=3.25 total=100\nfull avg10=0.00 total=7\n");
 	struct text io = of("254:0 rbytes=10 wbytes=1\n8:0 rbytes=32 wbytes=2 rios=9\n");
 	double v = -1;
 
-	(void)state;
 	assert_true(proc_key_sum(pressure, "some", "avg10", &v) && v > 3.769 && v < 3.771);
 	assert_true(proc_key_sum(pressure, "full", "total", &v) && v == 7);
 	assert_true(proc_key_sum(io, NULL, "rbytes", &v) && v == 42);
@@ -112,9 +101,8 @@ static void keys_are_summed_over_lines(void **state)
 	assert_false(proc_key_sum(pressure, "none", "total", &v));
 }
 
-static void partition_is_told_from_a_disk(void **state)
+TEST(partition_is_told_from_a_disk)
 {
-	(void)state;
 	assert_true(proc_disk_is_part_of(of("sda1"), of("sda")));
 	assert_true(proc_disk_is_part_of(of("nvme0n1p2"), of("nvme0n1")));
 	assert_true(proc_disk_is_part_of(of("mmcblk0p1"), of("mmcblk0")));
@@ -128,11 +116,10 @@ static void partition_is_told_from_a_disk(void **state)
 #define NUMBERS \
 	"S 1 2 3 0 -1 4194304 99 8 5 7 11 22 0 0 20 0 4 0 100522 3133440 360 18446744073709551615"
 
-static void stat_of_a_process_has_its_fields(void **state)
+TEST(stat_of_a_process_has_its_fields)
 {
 	struct proc_stat s;
 
-	(void)state;
 	assert_true(proc_stat_parse(of("10917 (cat) " NUMBERS " 1 2 3\n"), &s));
 	assert_int_equal(s.pid, 10917);
 	assert_string_equal(s.comm, "cat");
@@ -142,7 +129,7 @@ static void stat_of_a_process_has_its_fields(void **state)
 	assert_true(s.virtual_bytes == 3133440 && s.resident_pages == 360);
 }
 
-static void hostile_name_of_a_process_stays_a_name(void **state)
+TEST(hostile_name_of_a_process_stays_a_name)
 {
 	static const char *const names[] = {"a) R 1 (b", "",	      ")",    "(((",
 					    "x\ny",	 "1 (2) S 3", ") S 0"};
@@ -150,7 +137,6 @@ static void hostile_name_of_a_process_stays_a_name(void **state)
 	char text[300];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(names); i++) {
 		snprintf(text, sizeof(text), "7 (%s) " NUMBERS "\n", names[i]);
 		assert_true(proc_stat_parse(of(text), &s));
@@ -160,26 +146,24 @@ static void hostile_name_of_a_process_stays_a_name(void **state)
 	}
 }
 
-static void cut_stat_is_refused(void **state)
+TEST(cut_stat_is_refused)
 {
 	const char *text = "10917 (cat) " NUMBERS "\n";
 	struct proc_stat s;
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < strlen(text) - 25; n++)
 		assert_false(proc_stat_parse(text_of(text, n), &s));
 	assert_false(proc_stat_parse(of("x (cat) " NUMBERS), &s));
 	assert_false(proc_stat_parse(of("99999999999 (cat) " NUMBERS), &s));
 }
 
-static void mounts_have_their_escapes_resolved(void **state)
+TEST(mounts_have_their_escapes_resolved)
 {
 	struct text rest =
 		of("/dev/vda / ext4 rw 0 0\nbad\n/dev/sdb /mnt/my\\040disk\\134 xfs rw 0 0\n");
 	struct proc_mount m;
 
-	(void)state;
 	assert_true(proc_mount_next(&rest, &m));
 	assert_string_equal(m.dir, "/");
 	assert_true(text_is(m.device, "/dev/vda") && text_is(m.type, "ext4"));
@@ -188,7 +172,7 @@ static void mounts_have_their_escapes_resolved(void **state)
 	assert_false(proc_mount_next(&rest, &m));
 }
 
-static void process_is_shown_by_its_executable_or_its_comm(void **state)
+TEST(process_is_shown_by_its_executable_or_its_comm)
 {
 	static const struct { const char *exe, *comm, *name; } table[] = {
 		{ "/usr/bin/python3.11", "python3", "python3.11" },
@@ -202,7 +186,6 @@ static void process_is_shown_by_its_executable_or_its_comm(void **state)
 	char name[64], small[4];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(table); i++) {
 		proc_display_name(table[i].exe, table[i].comm, name, sizeof(name));
 		assert_string_equal(name, table[i].name);

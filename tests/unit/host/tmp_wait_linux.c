@@ -1,16 +1,13 @@
 /* What ends the wait of a source of programs that leave files in /tmp; an eventfd stands for inotify. */
 #include "source/host/tmp_wait_linux.h"
+#include "tests/support/test.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define HOUR_NS (3600 * NS_PER_SEC)
 
@@ -21,13 +18,12 @@ static bool can_be_read(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void a_wake_or_what_is_due_ends_it(void **state)
+TEST(a_wake_or_what_is_due_ends_it)
 {
 	struct tmp_wait w = {.wake = os_wake_new(), .mounts = -1};
 	uint64_t due_ns = os_now_ns() + NS_PER_MS;
 	struct pollfd p[TMP_POLLED];
 
-	(void)state;
 	assert_non_null(w.wake);
 	tmp_wait(&w, due_ns, -1, p, 0);
 	assert_true(os_now_ns() >= due_ns);
@@ -39,13 +35,12 @@ static void a_wake_or_what_is_due_ends_it(void **state)
 	os_wake_free(w.wake);
 }
 
-static void a_descriptor_of_its_own_ends_it_and_is_said(void **state)
+TEST(a_descriptor_of_its_own_ends_it_and_is_said)
 {
 	struct tmp_wait w = {.wake = os_wake_new(), .gather_ns = NS_PER_MS, .mounts = -1};
 	int quiet = eventfd(0, 0), ready = eventfd(1, 0);
 	struct pollfd p[2 + TMP_POLLED] = {{.fd = quiet, .events = POLLIN}, {.fd = ready, .events = POLLIN}};
 
-	(void)state;
 	assert_non_null(w.wake);
 	tmp_wait(&w, os_now_ns() + HOUR_NS, -1, p, 2);
 	assert_int_equal(p[0].revents, 0);
@@ -56,14 +51,13 @@ static void a_descriptor_of_its_own_ends_it_and_is_said(void **state)
 }
 
 /* It is not read here: so it would end every wait at once. */
-static void a_directory_is_not_listened_to_for_a_while_after_a_notice(void **state)
+TEST(a_directory_is_not_listened_to_for_a_while_after_a_notice)
 {
 	struct tmp_wait w = {.wake = os_wake_new(), .mounts = -1};
 	int watch = eventfd(1, 0);
 	uint64_t noisy_until_ns;
 	struct pollfd p[TMP_POLLED];
 
-	(void)state;
 	assert_non_null(w.wake);
 	tmp_wait(&w, os_now_ns() + HOUR_NS, watch, p, 0);
 	noisy_until_ns = w.noisy_until_ns;
@@ -106,12 +100,11 @@ static int mounts_in_a_namespace_of_its_own(void)
 	return failed;
 }
 
-static void a_mount_ends_it_and_one_on_tmp_is_said(void **state)
+TEST(a_mount_ends_it_and_one_on_tmp_is_said)
 {
 	pid_t child = fork();
 	int status = 0;
 
-	(void)state;
 	if (child == 0)
 		_exit(mounts_in_a_namespace_of_its_own());
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -1,13 +1,10 @@
 /* Pauses from two readings of a JVM's counters; a small file of them, from the fuzz corpus. */
 #include "base/os.h"
 #include "source/jvm/hsperf.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* invocations, time, entry, exit */
 static uint32_t step(struct hsperf_track *t, uint64_t n, uint64_t time, uint64_t entry, uint64_t exit,
@@ -18,13 +15,12 @@ static uint32_t step(struct hsperf_track *t, uint64_t n, uint64_t time, uint64_t
 	return hsperf_step(t, now, edges, together);
 }
 
-static void a_pause_is_its_entry_and_its_exit(void **state)
+TEST(a_pause_is_its_entry_and_its_exit)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
 	struct hsperf_together together = {0};
 
-	(void)state;
 	assert_int_equal(step(&t, 5, 50, 100, 110, e, &together), 0);  /* before we looked */
 	assert_int_equal(step(&t, 6, 70, 200, 220, e, &together), 2);
 	assert_true(e[0].start && !e[1].start);
@@ -40,13 +36,12 @@ static void a_pause_is_its_entry_and_its_exit(void **state)
 	assert_int_equal(together.ticks, 20);
 }
 
-static void an_open_pause_that_another_one_hides_ends_by_the_sum_of_times(void **state)
+TEST(an_open_pause_that_another_one_hides_ends_by_the_sum_of_times)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
 	struct hsperf_together together = {0};
 
-	(void)state;
 	assert_int_equal(step(&t, 1, 0, 100, 0, e, &together), 1);
 	assert_int_equal(step(&t, 2, 40, 200, 210, e, &together), 3);  /* 40 in all, the last had 10 */
 	assert_false(e[0].start);
@@ -62,14 +57,13 @@ static void an_open_pause_that_another_one_hides_ends_by_the_sum_of_times(void *
 	assert_int_equal(together.pauses, 0);
 }
 
-static void a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken(void **state)
+TEST(a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken)
 {
 	struct hsperf_together together = {0};
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
 	unsigned i;
 
-	(void)state;
 	step(&t, 5, 50, 100, 110, e, &together);
 	assert_int_equal(step(&t, 6, 50, 100, 110, e, &together), 0);  /* counted, its entry not noted yet */
 	assert_int_equal(step(&t, 6, 50, 200, 220, e, &together), 0);  /* its exit is noted, its time not added */
@@ -84,13 +78,12 @@ static void a_reading_in_the_middle_of_a_pause_s_writing_is_not_taken(void **sta
 	assert_int_equal(step(&t, 9, 100, 400, 410, e, &together), 2); /* it never comes */
 }
 
-static void of_two_pauses_between_two_looks_both_are_told_with_their_lengths(void **state)
+TEST(of_two_pauses_between_two_looks_both_are_told_with_their_lengths)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
 	struct hsperf_together together = {0};
 
-	(void)state;
 	step(&t, 5, 50, 100, 110, e, &together);
 	assert_int_equal(step(&t, 7, 50 + 30 + 20, 300, 320, e, &together), 4);
 	assert_int_equal(e[0].ticks, 270);                           /* 30 long, before the last one */
@@ -110,13 +103,12 @@ static void of_two_pauses_between_two_looks_both_are_told_with_their_lengths(voi
 	assert_int_equal(together.pauses, 0);
 }
 
-static void a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoint(void **state)
+TEST(a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_safepoint)
 {
 	const uint64_t over[HSPERF_VALUES] = {5, 50, 100, 110}, open[HSPERF_VALUES] = {5, 50, 120, 110};
 	const uint64_t none[HSPERF_VALUES] = {0, 0, 0, 0};
 	struct hsperf_first f = {0};
 
-	(void)state;
 	hsperf_first_note(&f, none, 7, 1000);
 	assert_false(f.waits);
 	hsperf_first_note(&f, open, 7, 1000);            /* hsperf_step() has its beginning */
@@ -139,13 +131,12 @@ static void a_pause_that_was_over_at_the_first_look_is_kept_with_the_end_of_its_
 	assert_int_equal(f.end, 110);
 }
 
-static void a_safepoint_is_told_when_its_time_is_there(void **state)
+TEST(a_safepoint_is_told_when_its_time_is_there)
 {
 	struct hsperf_edge e[HSPERF_EDGES];
 	struct hsperf_track t = {0};
 	struct hsperf_together together = {0};
 
-	(void)state;
 	assert_int_equal(hsperf_safepoint_step(&t, 3, 100, 1000, e, &together), 0);  /* before we looked */
 	assert_int_equal(hsperf_safepoint_step(&t, 4, 100, 1010, e, &together), 0);  /* it is open */
 	assert_int_equal(hsperf_safepoint_step(&t, 4, 125, 1040, e, &together), 2);
@@ -162,14 +153,13 @@ static void a_safepoint_is_told_when_its_time_is_there(void **state)
 	assert_int_equal(together.pauses, 3);
 }
 
-static void a_file_has_its_counters_or_is_refused_however_it_is_cut(void **state)
+TEST(a_file_has_its_counters_or_is_refused_however_it_is_cut)
 {
 	struct buf file = {0};
 	struct hsperf h;
 	struct err err;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_jvm_hsperf/young", 4096, &file, &err), 0);
 	assert_int_equal(hsperf_parse(file.data, file.len, &h, &err), 0);
 	assert_int_equal(h.frequency_hz, 1000000000u);
@@ -196,7 +186,7 @@ static void put_long(unsigned char *b, uint32_t i, const char *name, uint64_t v)
 	memcpy(b + 32 + i * 64 + 56, &v, 8);
 }
 
-static void what_the_heap_holds_is_the_sum_of_its_spaces(void **state)
+TEST(what_the_heap_holds_is_the_sum_of_its_spaces)
 {
 	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = 9};
 	static const char *const names[9] = {
@@ -209,7 +199,6 @@ static void what_the_heap_holds_is_the_sum_of_its_spaces(void **state)
 	struct hsperf h;
 	uint32_t i;
 
-	(void)state;
 	memcpy(b, head, 32);
 	for (i = 0; i < 9; i++)
 		put_long(b, i, names[i], 1000 + i);
@@ -225,7 +214,7 @@ static void what_the_heap_holds_is_the_sum_of_its_spaces(void **state)
 }
 
 /* Head of 32 bytes, two entries of 48: vmFlags "+A", vmArgs "-Xint"; names at 20, texts at 40. */
-static void texts_are_found_by_name_and_cut_at_their_room(void **state)
+TEST(texts_are_found_by_name_and_cut_at_their_room)
 {
 	static const unsigned char head[32] = {0xca, 0xfe, 0xc0, 0xc0, 1, 2, 0, 1, [24] = 32, [28] = 2};
 	static const unsigned char entry[20] = {48, [4] = 20, [8] = 8, [12] = 'B', [16] = 40};
@@ -233,7 +222,6 @@ static void texts_are_found_by_name_and_cut_at_their_room(void **state)
 	const char *text = NULL;
 	size_t n = 0, cut;
 
-	(void)state;
 	memset(b, 0, sizeof(b));
 	memcpy(b, head, 32);
 	memcpy(b + 32, entry, 20);

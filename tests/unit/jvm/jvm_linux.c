@@ -6,17 +6,14 @@
 #include "source/jvm/table_linux.h"
 #include "source/host/proc_pid_linux.h"
 #include "source/source.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define ENTRY_BYTES 80u
 #define NAME_AT 20u
@@ -157,12 +154,11 @@ static void next(const char *name, uint64_t *time_ns, uint64_t *count, double *p
 	assert_true(found);
 }
 
-static void a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told(void **state)
+TEST(a_pause_that_ended_between_the_recording_s_start_and_the_first_look_is_told)
 {
 	uint64_t entry_ns, start_ns, stop_ns, count;
 	double ms;
 
-	(void)state;
 	record();
 	os_sleep_ns(30 * NS_PER_MS);
 	entry_ns = pause_of(7, 20 * NS_PER_MS, 10 * NS_PER_MS);
@@ -176,12 +172,11 @@ static void a_pause_that_ended_between_the_recording_s_start_and_the_first_look_
 	assert_true(ms > 9.999 && ms < 10.001);
 }
 
-static void a_pause_that_ended_before_the_recording_is_not_told(void **state)
+TEST(a_pause_that_ended_before_the_recording_is_not_told)
 {
 	uint64_t start_ns, count;
 	double ms;
 
-	(void)state;
 	os_sleep_ns(30 * NS_PER_MS);
 	pause_of(1, 20 * NS_PER_MS, 10 * NS_PER_MS);
 	os_sleep_ns(10 * NS_PER_MS);
@@ -193,12 +188,11 @@ static void a_pause_that_ended_before_the_recording_is_not_told(void **state)
 	assert_int_equal(count, 2);
 }
 
-static void a_pause_that_is_open_at_the_first_look_has_its_own_beginning(void **state)
+TEST(a_pause_that_is_open_at_the_first_look_has_its_own_beginning)
 {
 	uint64_t start_ns, stop_ns, count, entry;
 	double ms;
 
-	(void)state;
 	os_sleep_ns(10 * NS_PER_MS);
 	entry = os_now_ns() - zero_ns;
 	set(INVOCATIONS, 3);
@@ -217,7 +211,7 @@ static void a_pause_that_is_open_at_the_first_look_has_its_own_beginning(void **
 }
 
 /* Its owner may do that, to whoever reads it. */
-static void a_file_that_is_cut_off_and_comes_back_hurts_nobody(void **state)
+TEST(a_file_that_is_cut_off_and_comes_back_hurts_nobody)
 {
 	uint64_t start_ns, count;
 	unsigned char all[4096];
@@ -225,7 +219,6 @@ static void a_file_that_is_cut_off_and_comes_back_hurts_nobody(void **state)
 	FILE *f = fopen(path, "r+b");
 	size_t n;
 
-	(void)state;
 	assert_non_null(f);
 	n = fread(all, 1, sizeof(all), f);
 	record();
@@ -247,12 +240,11 @@ static void a_file_that_is_cut_off_and_comes_back_hurts_nobody(void **state)
 
 #define MS(n) ((n) * NS_PER_MS)
 
-static void a_lone_pause_is_looked_at_more_closely_for_a_moment(void **state)
+TEST(a_lone_pause_is_looked_at_more_closely_for_a_moment)
 {
 	struct jvm_pace pace = {0};
 	const uint64_t now = 1000 * NS_PER_SEC;
 
-	(void)state;
 	jvm_pace_note(&pace, 1, now + 50);   /* seen by the look that began at `now` */
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now), MS(20));
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(100)), MS(20));
@@ -264,13 +256,12 @@ static void a_lone_pause_is_looked_at_more_closely_for_a_moment(void **state)
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(1101)), MS(50));
 }
 
-static void pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm(void **state)
+TEST(pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm)
 {
 	const uint64_t now = 1000 * NS_PER_SEC;
 	struct jvm_pace pace = {0};
 	struct jvm_pace two = {.collections = 7, .collected_ns = now - MS(60000)};
 
-	(void)state;
 	jvm_pace_note(&pace, 1, now);
 	jvm_pace_note(&pace, 2, now + MS(999));
 	assert_int_equal(jvm_pace_look_every_ns(&pace, false, now + MS(1198)), MS(10));
@@ -281,13 +272,12 @@ static void pauses_close_to_each_other_are_looked_at_closely_until_it_is_calm(vo
 	assert_int_equal(jvm_pace_look_every_ns(&two, false, now), MS(10));
 }
 
-static void a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be(void **state)
+TEST(a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be)
 {
 	struct os_wake *wake = os_wake_new();
 	struct jvm_table table;
 	uint64_t now_ns = os_now_ns();
 
-	(void)state;
 	assert_non_null(wake);
 	assert_int_equal(jvm_table_open(&table, cfg.processes, NULL, wake, NULL, NULL), 0);
 	assert_true(table.watch >= 0);
@@ -299,12 +289,11 @@ static void a_directory_that_could_not_be_watched_once_is_watched_when_it_can_be
 	os_wake_free(wake);
 }
 
-static void what_a_jvm_says_of_its_beginning_is_believed_within_bounds(void **state)
+TEST(what_a_jvm_says_of_its_beginning_is_believed_within_bounds)
 {
 	const uint64_t s = NS_PER_SEC;
 	struct jvm j = {.zero_low_ns = 100 * s, .zero_high_ns = 200 * s};
 
-	(void)state;
 	assert_int_equal(jvm_clock_zero(&j), 150 * s);
 	jvm_clock_note_wall(&j, 0, 5000 * s, 210 * s);               /* it is not up yet */
 	assert_int_equal(jvm_clock_zero(&j), 150 * s);

@@ -4,14 +4,11 @@
  */
 #include "base/os.h"
 #include "source/source.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SMALL_QUEUE_BYTES ((size_t)8192)
 #define WHOLE "tests/data/nettrace/gc.nettrace"
@@ -73,12 +70,11 @@ static unsigned end(struct rig *r)
 	return n;
 }
 
-static void the_first_event_has_the_name_that_the_last_one_tells(void **state)
+TEST(the_first_event_has_the_name_that_the_last_one_tells)
 {
 	const struct event *first;
 	struct rig r;
 
-	(void)state;
 	start(&r, WHOLE);
 	first = next(&r);
 	assert_non_null(first);
@@ -88,7 +84,7 @@ static void the_first_event_has_the_name_that_the_last_one_tells(void **state)
 	assert_int_equal(r.rc, 0);
 }
 
-static void that_it_is_cut_is_known_at_its_first_event_and_without_a_name_it_is_dotnet(void **state)
+TEST(that_it_is_cut_is_known_at_its_first_event_and_without_a_name_it_is_dotnet)
 {
 	struct source_origin origin;
 	const struct event *first;
@@ -97,7 +93,6 @@ static void that_it_is_cut_is_known_at_its_first_event_and_without_a_name_it_is_
 	const char *path = tmp_path("cut.nettrace");
 	struct rig r;
 
-	(void)state;
 	assert_int_equal(os_load(WHOLE, 1 << 20, &file, NULL), 0);
 	os_remove(path, NULL);
 	assert_int_equal(os_open(path, OS_CREATE, &cut, NULL), 0);

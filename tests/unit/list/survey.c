@@ -1,15 +1,10 @@
 /* Which facts about a process mean incomplete stacks, or missing names. */
 #include "source/list/survey.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BIT(cause) (1u << SURVEY_##cause)
 #define MB ((uint64_t)1 << 20)
@@ -19,23 +14,20 @@ static void check(const struct survey_facts facts, uint32_t bits)
 	assert_int_equal(survey_judge(&facts), bits);
 }
 
-static void an_ordinary_program_has_no_cause(void **state)
+TEST(an_ordinary_program_has_no_cause)
 {
-	(void)state;
 	check((struct survey_facts){0}, 0);
 }
 
-static void a_jvm_needs_its_frame_pointers(void **state)
+TEST(a_jvm_needs_its_frame_pointers)
 {
-	(void)state;
 	check((struct survey_facts){.is_jvm = true, .has_perf_data = true, .has_perf_map = true, .jit_bytes = MB}, BIT(JVM) | BIT(JAVA));
 	check((struct survey_facts){.is_jvm = true, .has_perf_data = true, .has_perf_map = true, .jit_bytes = MB,
 				    .keeps_frame_pointers = true}, BIT(JAVA));
 }
 
-static void a_program_whose_runtime_cannot_be_watched_is_told(void **state)
+TEST(a_program_whose_runtime_cannot_be_watched_is_told)
 {
-	(void)state;
 	check((struct survey_facts){.is_jvm = true, .keeps_frame_pointers = true}, BIT(NO_PERF_DATA));
 	check((struct survey_facts){.is_dotnet = true, .has_perf_map = true}, BIT(NO_DIAGNOSTICS));
 	check((struct survey_facts){.is_dotnet = true, .has_diagnostics = true}, BIT(DOTNET));
@@ -45,40 +37,35 @@ static void a_program_whose_runtime_cannot_be_watched_is_told(void **state)
 	check((struct survey_facts){.is_node = true}, BIT(NO_NODE_PROBES));
 }
 
-static void a_jit_without_a_perf_map_lacks_names(void **state)
+TEST(a_jit_without_a_perf_map_lacks_names)
 {
-	(void)state;
 	check((struct survey_facts){.runtime = true, .jit_bytes = 4096}, BIT(JIT));
 	check((struct survey_facts){.runtime = true, .jit_bytes = 4096, .has_perf_map = true}, 0);
 	check((struct survey_facts){.runtime = true}, 0);
 }
 
-static void a_little_generated_code_is_not_worth_a_word(void **state)
+TEST(a_little_generated_code_is_not_worth_a_word)
 {
-	(void)state;
 	check((struct survey_facts){.jit_bytes = MB - 1}, 0);
 	check((struct survey_facts){.jit_bytes = MB}, BIT(JIT));
 }
 
-static void go_is_not_called_broken(void **state)
+TEST(go_is_not_called_broken)
 {
-	(void)state;
 	check((struct survey_facts){.is_go = true, .without_tables = true}, BIT(GO));
 	check((struct survey_facts){.without_tables = true}, BIT(NO_TABLES));
 }
 
-static void what_cannot_be_read_is_not_judged(void **state)
+TEST(what_cannot_be_read_is_not_judged)
 {
-	(void)state;
 	check((struct survey_facts){.unreadable = true, .without_tables = true}, BIT(UNREADABLE));
 	check((struct survey_facts){.is_32_bit = true, .without_tables = true}, BIT(32_BIT));
 }
 
-static void processes_of_one_name_and_cause_are_one_group(void **state)
+TEST(processes_of_one_name_and_cause_are_one_group)
 {
 	static struct survey s;
 
-	(void)state;
 	survey_add(&s, SURVEY_JVM, "java", 10);
 	survey_add(&s, SURVEY_JIT, "java", 10);
 	survey_add(&s, SURVEY_JVM, "java", 20);
@@ -88,13 +75,12 @@ static void processes_of_one_name_and_cause_are_one_group(void **state)
 	assert_int_equal(s.groups[1].cause, SURVEY_JIT);
 }
 
-static void groups_have_a_ceiling(void **state)
+TEST(groups_have_a_ceiling)
 {
 	static struct survey s;
 	char name[SURVEY_NAME_BYTES];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < SURVEY_GROUPS_MAX + 10; i++) {
 		snprintf(name, sizeof(name), "program-%u", i);
 		survey_add(&s, SURVEY_JVM, name, i);
@@ -102,11 +88,10 @@ static void groups_have_a_ceiling(void **state)
 	assert_int_equal(s.ngroups, SURVEY_GROUPS_MAX);
 }
 
-static void every_cause_has_a_name_and_a_sentence(void **state)
+TEST(every_cause_has_a_name_and_a_sentence)
 {
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < SURVEY_CAUSES; i++) {
 		assert_non_null(survey_cause_name((enum survey_cause)i));
 		assert_in_range(strlen(survey_cause_text((enum survey_cause)i, false)), 40, 300);

@@ -2,19 +2,15 @@
 #include "source/list/survey.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 static struct survey s;
 
-static void at_least_this_process_is_looked_at(void **state)
+TEST(at_least_this_process_is_looked_at)
 {
-	(void)state;
 	assert_int_equal(survey_run(60 * NS_PER_SEC, &s, NULL), 0);
 	assert_true(s.looked_at >= 1);
 	assert_int_equal(s.looked_at, s.processes);
@@ -22,9 +18,8 @@ static void at_least_this_process_is_looked_at(void **state)
 	assert_string_equal(s.stuck_at, "");
 }
 
-static void without_time_processes_are_only_counted(void **state)
+TEST(without_time_processes_are_only_counted)
 {
-	(void)state;
 	assert_int_equal(survey_run(0, &s, NULL), 0);
 	assert_int_equal(s.looked_at, 0);
 	assert_int_equal(s.ngroups, 0);

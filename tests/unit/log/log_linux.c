@@ -2,17 +2,14 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "source/source.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 extern const struct source_ops log_source;
 
@@ -93,11 +90,10 @@ static void expect(struct rig *r, const char *wanted)
 	queue_pop(r->queue);
 }
 
-static void a_file_is_followed_from_its_end_over_rotation_and_truncation(void **state)
+TEST(a_file_is_followed_from_its_end_over_rotation_and_truncation)
 {
 	struct rig *r = rig_new("rotate");
 
-	(void)state;
 	write_to(r->path, "old\n", 0);
 	rig_open(r, r->path);
 	write_to(r->path, "one\ntw", O_APPEND);
@@ -118,11 +114,10 @@ static void a_file_is_followed_from_its_end_over_rotation_and_truncation(void **
 	rig_close(r);
 }
 
-static void a_file_that_is_not_there_yet_is_read_from_its_start(void **state)
+TEST(a_file_that_is_not_there_yet_is_read_from_its_start)
 {
 	struct rig *r = rig_new("later");
 
-	(void)state;
 	rig_open(r, r->path);
 	write_to(r->path, "first\n", 0);
 	expect(r, "first");
@@ -130,13 +125,12 @@ static void a_file_that_is_not_there_yet_is_read_from_its_start(void **state)
 	rig_close(r);
 }
 
-static void the_kernel_log_is_read_as_it_comes(void **state)
+TEST(the_kernel_log_is_read_as_it_comes)
 {
 	struct rig *r;
 	char text[80], line[100];
 	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 
-	(void)state;
 	if (fd < 0) {
 		print_message("skip: /dev/kmsg cannot be written by this user\n");
 		skip();
@@ -153,7 +147,7 @@ static void the_kernel_log_is_read_as_it_comes(void **state)
 	rig_close(r);
 }
 
-static void logs_that_cannot_be_read_are_refused(void **state)
+TEST(logs_that_cannot_be_read_are_refused)
 {
 	static const struct { const char *name, *says; } bad[] = {
 		{"/no/such/dir/x.log", "is not there, nor its directory"},
@@ -163,7 +157,6 @@ static void logs_that_cannot_be_read_are_refused(void **state)
 	struct err err = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(bad); i++) {
 		memset(&needs, 0, sizeof(needs));
 		assert_int_equal(needs_log(&needs, bad[i].name, &err), 0);

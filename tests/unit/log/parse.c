@@ -2,22 +2,18 @@
 #include "source/log/parse.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void kernel_records_give_level_number_and_text(void **state)
+TEST(kernel_records_give_level_number_and_text)
 {
 	static const char record[] = "4,1234,5140900,-;Out of memory: Killed process 7\n SUBSYSTEM=mem\n";
 	struct log_line line;
 	uint64_t seq = 0;
 
-	(void)state;
 	assert_true(log_parse_kmsg(record, sizeof(record) - 1, &line, &seq));
 	assert_int_equal(seq, 1234);
 	assert_int_equal(line.level, 4);
@@ -32,7 +28,7 @@ static void kernel_records_give_level_number_and_text(void **state)
 	assert_int_equal(line.len, 0);
 }
 
-static void journal_lines_give_writer_and_text(void **state)
+TEST(journal_lines_give_writer_and_text)
 {
 	static const struct { const char *line, *text, *name; uint32_t pid; } all[] = {
 		{"[  123.456789] sshd[77]: no such user", "sshd[77]: no such user", "sshd", 77},
@@ -44,7 +40,6 @@ static void journal_lines_give_writer_and_text(void **state)
 	struct log_line line;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(all); i++) {
 		assert_true(log_parse_journal(all[i].line, strlen(all[i].line), &line));
 		assert_int_equal(line.len, strlen(all[i].text));
@@ -71,13 +66,12 @@ static void add(void *ctx, const char *line, size_t len)
 	snprintf(g->text + used, sizeof(g->text) - used, "<%.*s>", (int)len, line);
 }
 
-static void bytes_are_cut_into_lines(void **state)
+TEST(bytes_are_cut_into_lines)
 {
 	static struct log_cutter c;
 	static struct got g;
 	char *big = malloc(LOG_LINE_MAX + 50);
 
-	(void)state;
 	log_cut(&c, "a\nb", 3, add, &g);
 	assert_string_equal(g.text, "<a>");
 	log_cut(&c, "c\r\n\n\nd\n", 7, add, &g);

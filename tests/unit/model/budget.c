@@ -1,11 +1,7 @@
 /* The recorder's own budget, on readings a second apart: percent of one CPU, and MB. */
 #include "model/budget.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define SEC_NS 1000000000ULL
 #define MB ((uint64_t)1 << 20)
@@ -37,12 +33,11 @@ static enum budget_move pass(unsigned seconds, double cpu_pct, uint64_t mb)
 	return last;
 }
 
-static void it_steps_down_after_five_seconds_over_the_limit(void **state)
+TEST(it_steps_down_after_five_seconds_over_the_limit)
 {
 	static const struct budget_level want[] = {{99, 32}, {49, 32}, {19, 32}, {19, 8}, {19, 0}};
 	unsigned i;
 
-	(void)state;
 	begin(1, 0, 99, 32, true);
 	assert_int_equal(budget.nlevels, 5);
 	for (i = 0; i < 4; i++) {
@@ -57,9 +52,8 @@ static void it_steps_down_after_five_seconds_over_the_limit(void **state)
 	assert_true(budget_exhausted(&budget));
 }
 
-static void frame_pointers_are_a_step_only_when_allowed(void **state)
+TEST(frame_pointers_are_a_step_only_when_allowed)
 {
-	(void)state;
 	begin(1, 0, 99, 16, false);
 	assert_int_equal(budget.nlevels, 4);
 	assert_int_equal(budget.levels[3].stack_kb, 8);
@@ -69,11 +63,10 @@ static void frame_pointers_are_a_step_only_when_allowed(void **state)
 	assert_int_equal(budget.nlevels, 1);
 }
 
-static void a_burst_costs_nothing_but_being_over_mostly_does(void **state)
+TEST(a_burst_costs_nothing_but_being_over_mostly_does)
 {
 	unsigned i;
 
-	(void)state;
 	begin(1, 0, 99, 16, false);
 	assert_int_equal(pass(4, 90, 0), BUDGET_STAYS);      /* the names of a large program */
 	assert_int_equal(pass(10, 0.4, 0), BUDGET_STAYS);
@@ -82,9 +75,8 @@ static void a_burst_costs_nothing_but_being_over_mostly_does(void **state)
 	assert_int_equal(budget.level, 1);
 }
 
-static void it_climbs_back_after_a_minute_below_half(void **state)
+TEST(it_climbs_back_after_a_minute_below_half)
 {
-	(void)state;
 	begin(1, 0, 99, 16, false);
 	pass(10, 2, 0);
 	assert_int_equal(budget.level, 2);
@@ -97,11 +89,10 @@ static void it_climbs_back_after_a_minute_below_half(void **state)
 }
 
 /* Nine seconds of ten below half, one above: 9 - 2 of every ten, so a minute of it takes 86 s. */
-static void bursts_do_not_keep_it_down_for_good(void **state)
+TEST(bursts_do_not_keep_it_down_for_good)
 {
 	unsigned tens;
 
-	(void)state;
 	begin(1, 0, 99, 16, false);
 	pass(5, 2, 0);
 	for (tens = 0; tens < 8; tens++) {
@@ -117,9 +108,8 @@ static void bursts_do_not_keep_it_down_for_good(void **state)
 	}
 }
 
-static void a_climb_that_was_too_early_waits_longer_the_next_time(void **state)
+TEST(a_climb_that_was_too_early_waits_longer_the_next_time)
 {
-	(void)state;
 	begin(1, 0, 99, 16, false);
 	pass(5, 2, 0);
 	assert_int_equal(pass(61, 0.4, 0), BUDGET_UP);
@@ -131,9 +121,8 @@ static void a_climb_that_was_too_early_waits_longer_the_next_time(void **state)
 	assert_int_equal(pass(61, 0.4, 0), BUDGET_UP);
 }
 
-static void memory_over_its_limit_is_a_step_too(void **state)
+TEST(memory_over_its_limit_is_a_step_too)
 {
-	(void)state;
 	begin(0, 100, 99, 16, false);
 	assert_int_equal(pass(100, 50, 100), BUDGET_STAYS);  /* no limit of CPU time */
 	assert_int_equal(pass(5, 50, 101), BUDGET_DOWN);
@@ -142,17 +131,15 @@ static void memory_over_its_limit_is_a_step_too(void **state)
 	assert_int_equal(pass(61, 50, 99), BUDGET_UP);
 }
 
-static void without_limits_nothing_happens(void **state)
+TEST(without_limits_nothing_happens)
 {
-	(void)state;
 	begin(0, 0, 99, 16, true);
 	assert_int_equal(pass(1000, 100, 10000), BUDGET_STAYS);
 	assert_int_equal(budget.level, 0);
 }
 
-static void the_default_grows_with_the_machine_and_with_the_rate_asked_for(void **state)
+TEST(the_default_grows_with_the_machine_and_with_the_rate_asked_for)
 {
-	(void)state;
 	assert_float_equal(budget_default_cpu_pct(2, 99), 1, 1e-9);
 	assert_float_equal(budget_default_cpu_pct(64, 99), 19.2, 1e-9);
 	assert_float_equal(budget_default_cpu_pct(2, 19), 1, 1e-9);

@@ -2,31 +2,26 @@
 #include "base/array.h"
 #include "model/event.h"
 #include "model/needs.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void every_loss_kind_is_read_back_from_its_text(void **state)
+TEST(every_loss_kind_is_read_back_from_its_text)
 {
 	unsigned kind;
 
-	(void)state;
 	for (kind = 0; kind < LOSS_KINDS; kind++)
 		assert_int_equal(loss_kind_from_text(loss_kind_text((enum loss_kind)kind)), kind);
 	assert_int_equal(loss_kind_from_text("no such loss"), LOSS_KINDS);
 	assert_int_equal(loss_kind_from_text(""), LOSS_KINDS);
 }
 
-static void every_kind_quality_and_stream_has_a_text_of_its_own(void **state)
+TEST(every_kind_quality_and_stream_has_a_text_of_its_own)
 {
 	unsigned i, j;
 
-	(void)state;
 	for (i = 0; i < EVENT_KINDS; i++) {
 		for (j = 0; j < i; j++)
 			assert_string_not_equal(event_kind_text((enum event_kind)i),
@@ -38,23 +33,21 @@ static void every_kind_quality_and_stream_has_a_text_of_its_own(void **state)
 		assert_true(strlen(stream_text((enum stream)i)) > 1);
 }
 
-static void numbers_beyond_the_last_have_a_text_too(void **state)
+TEST(numbers_beyond_the_last_have_a_text_too)
 {
-	(void)state;
 	assert_string_equal(loss_kind_text(LOSS_KINDS), "?");
 	assert_string_equal(event_kind_text((enum event_kind)99), "?");
 	assert_string_equal(stack_quality_text((enum stack_quality)99), "?");
 	assert_string_equal(stream_text((enum stream)99), "?");
 }
 
-static void fields_are_found_by_name_whatever_the_case(void **state)
+TEST(fields_are_found_by_name_whatever_the_case)
 {
 	struct event_field fields[] = {{"Count", FIELD_UINT, {.u = 1}},
 				       {"CountMax", FIELD_UINT, {.u = 2}},
 				       {"", FIELD_UINT, {.u = 3}}};
 	struct event e = {.fields = fields, .nfields = 3};
 
-	(void)state;
 	assert_int_equal(event_field(&e, "count")->v.u, 1);
 	assert_int_equal(event_field(&e, "COUNTMAX")->v.u, 2);
 	assert_int_equal(event_field(&e, "")->v.u, 3);
@@ -64,7 +57,7 @@ static void fields_are_found_by_name_whatever_the_case(void **state)
 	assert_null(event_field(&e, "Count"));
 }
 
-static void a_name_is_the_one_that_a_rule_means(void **state)
+TEST(a_name_is_the_one_that_a_rule_means)
 {
 	static const struct { const char *wanted, *name; bool same; } rows[] = {
 		{"GC/Stop", "GC/Stop", true}, {"gc/stop", "GC/Stop", true}, {"GCStop", "GC/Stop", true},
@@ -74,16 +67,14 @@ static void a_name_is_the_one_that_a_rule_means(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(rows); i++)
 		assert_int_equal(event_name_is(rows[i].wanted, rows[i].name), rows[i].same);
 }
 
-static void a_need_asked_twice_has_the_shorter_period(void **state)
+TEST(a_need_asked_twice_has_the_shorter_period)
 {
 	static struct needs n;
 
-	(void)state;
 	memset(&n, 0, sizeof(n));
 	assert_int_equal(needs_counter(&n, "Memory:Available MBytes:", 1000, false, NULL), 0);
 	assert_int_equal(needs_counter(&n, "Memory:Available MBytes:", 500, true, NULL), 0);
@@ -93,14 +84,13 @@ static void a_need_asked_twice_has_the_shorter_period(void **state)
 	assert_true(n.counters[0].monitor);
 }
 
-static void needs_have_a_ceiling_and_so_do_their_names(void **state)
+TEST(needs_have_a_ceiling_and_so_do_their_names)
 {
 	static struct needs n;
 	char name[COUNTER_NAME_MAX + 1];
 	struct err err;
 	unsigned i;
 
-	(void)state;
 	memset(&n, 0, sizeof(n));
 	for (i = 0; i < NEEDS_MAX_COUNTERS; i++) {
 		snprintf(name, sizeof(name), "A:B:%u", i);

@@ -2,14 +2,11 @@
 #include "base/os.h"
 #include "model/frame.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct frames *open_table(void)
 {
@@ -54,7 +51,7 @@ static void sweep_all(struct frames *f, uint64_t released_ns)
 }
 
 /* Device and inode do not count then; a copy under another name is to be called by that name. */
-static void object_with_a_build_id_is_that_id_and_its_path(void **state)
+TEST(object_with_a_build_id_is_that_id_and_its_path)
 {
 	struct object_key a = {.kind = OBJECT_ELF, .build_id_bytes = 2, .build_id = {1, 2},
 			       .dev = 8, .ino = 5, .path = "/bin/a"};
@@ -63,7 +60,6 @@ static void object_with_a_build_id_is_that_id_and_its_path(void **state)
 	struct frames *f = open_table();
 	struct object *object = objects_get(f, &a, 1);
 
-	(void)state;
 	assert_ptr_equal(objects_get(f, &b, 2), object);
 	assert_string_equal(object->name, "a");
 	assert_int_equal(object->pid, 1);
@@ -79,14 +75,13 @@ static void object_with_a_build_id_is_that_id_and_its_path(void **state)
 	frames_free(f);
 }
 
-static void object_without_a_build_id_is_device_inode_generation_and_path(void **state)
+TEST(object_without_a_build_id_is_device_inode_generation_and_path)
 {
 	struct object_key key = {.kind = OBJECT_ELF, .dev = 8, .ino = 5, .ino_generation = 1,
 				 .path = "/bin/a"};
 	struct frames *f = open_table();
 	struct object *object = objects_get(f, &key, 1);
 
-	(void)state;
 	assert_ptr_equal(objects_get(f, &key, 1), object);
 	key.ino_generation = 2;
 	assert_ptr_not_equal(objects_get(f, &key, 1), object);
@@ -103,13 +98,12 @@ static void object_without_a_build_id_is_device_inode_generation_and_path(void *
 	frames_free(f);
 }
 
-static void jitted_code_of_two_processes_or_epochs_is_two_objects(void **state)
+TEST(jitted_code_of_two_processes_or_epochs_is_two_objects)
 {
 	struct object_key key = {.kind = OBJECT_JIT, .pid = 5, .path = "[jit]"};
 	struct frames *f = open_table();
 	struct object *object = objects_get(f, &key, 5);
 
-	(void)state;
 	key.pid = 6;
 	assert_ptr_not_equal(objects_get(f, &key, 6), object);
 	key.pid = 5;
@@ -118,7 +112,7 @@ static void jitted_code_of_two_processes_or_epochs_is_two_objects(void **state)
 	frames_free(f);
 }
 
-static void frame_has_one_number_per_contents(void **state)
+TEST(frame_has_one_number_per_contents)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a"), *b = file(f, 2, "/b");
@@ -126,7 +120,6 @@ static void frame_has_one_number_per_contents(void **state)
 	struct frame_ref ref = {a, 17, 0};
 	bool fresh;
 
-	(void)state;
 	assert_int_equal(intern(f, a, 16, 0), number);
 	assert_int_not_equal(intern(f, b, 16, 0), number);
 	assert_int_not_equal(intern(f, a, 16, FRAME_RETURN_ADDRESS), number);
@@ -141,13 +134,12 @@ static void frame_has_one_number_per_contents(void **state)
 }
 
 /* 200,000 frames: their 32-bit hashes meet about five times; contents never do. */
-static void frames_are_interned_by_contents_not_by_hash(void **state)
+TEST(frames_are_interned_by_contents_not_by_hash)
 {
 	struct frames *f = open_table();
 	struct object *object = file(f, 1, "/a");
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 200000; i++)
 		assert_int_equal(intern(f, object, i, 0), i);
 	for (i = 0; i < 200000; i++)
@@ -157,13 +149,12 @@ static void frames_are_interned_by_contents_not_by_hash(void **state)
 	frames_free(f);
 }
 
-static void name_once_set_is_never_replaced(void **state)
+TEST(name_once_set_is_never_replaced)
 {
 	struct frames *f = open_table();
 	struct frame *frame = frame_get(f, intern(f, file(f, 1, "/a"), 16, 0));
 	struct function *function;
 
-	(void)state;
 	assert_null(atomic_load(&frame->function));
 	assert_int_equal(frame_set_function(f, frame, 8, "ns::burn()", "_ZN2ns4burnEv", "ext4"), 0);
 	assert_int_equal(frame_set_function(f, frame, 0, "other", NULL, NULL), 0);
@@ -177,7 +168,7 @@ static void name_once_set_is_never_replaced(void **state)
 	frames_free(f);
 }
 
-static void frames_of_one_function_share_it(void **state)
+TEST(frames_of_one_function_share_it)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
@@ -185,7 +176,6 @@ static void frames_of_one_function_share_it(void **state)
 	struct frame *second = frame_get(f, intern(f, a, 20, 0));
 	struct frame *other = frame_get(f, intern(f, file(f, 2, "/b"), 16, 0));
 
-	(void)state;
 	frame_set_function(f, first, 8, "burn", NULL, NULL);
 	frame_set_function(f, second, 8, "burn", "burn", NULL);
 	frame_set_function(f, other, 8, "burn", NULL, NULL);
@@ -197,7 +187,7 @@ static void frames_of_one_function_share_it(void **state)
 	frames_free(f);
 }
 
-static void name_of_over_4000_bytes_is_cut_and_still_shared(void **state)
+TEST(name_of_over_4000_bytes_is_cut_and_still_shared)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
@@ -205,7 +195,6 @@ static void name_of_over_4000_bytes_is_cut_and_still_shared(void **state)
 	struct frame *second = frame_get(f, intern(f, a, 20, 0));
 	char name[5001];
 
-	(void)state;
 	memset(name, 'n', 5000);
 	name[5000] = '\0';
 	assert_int_equal(frame_set_function(f, first, 8, "short", name, NULL), 0);
@@ -216,14 +205,13 @@ static void name_of_over_4000_bytes_is_cut_and_still_shared(void **state)
 	frames_free(f);
 }
 
-static void sweep_frees_only_unreferenced_frames(void **state)
+TEST(sweep_frees_only_unreferenced_frames)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 	uint32_t kept = intern(f, a, 16, 0);
 	bool fresh;
 
-	(void)state;
 	intern(f, a, 17, 0);
 	frame_set_function(f, frame_get(f, kept), 8, "kept", NULL, NULL);
 	frame_set_function(f, frame_get(f, 1), 17, "gone", NULL, NULL);
@@ -242,14 +230,13 @@ static void sweep_frees_only_unreferenced_frames(void **state)
 }
 
 /* 20,000 frames, every third referenced, in sweeps of 8,192: the table is never damaged. */
-static void sweep_in_slices_leaves_the_rest_findable(void **state)
+TEST(sweep_in_slices_leaves_the_rest_findable)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 	uint32_t i, sweeps;
 	bool fresh;
 
-	(void)state;
 	for (i = 0; i < 20000; i++) {
 		assert_int_equal(intern(f, a, i, 0), i);
 		if (i % 3 == 0)
@@ -269,13 +256,12 @@ static void sweep_in_slices_leaves_the_rest_findable(void **state)
 	frames_free(f);
 }
 
-static void sweeping_all_does_not_stop_at_a_slice(void **state)
+TEST(sweeping_all_does_not_stop_at_a_slice)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 20000; i++)
 		assert_int_equal(intern(f, a, i, 0), i);
 	frames_sweep(f, 100);
@@ -285,14 +271,13 @@ static void sweeping_all_does_not_stop_at_a_slice(void **state)
 	frames_free(f);
 }
 
-static void slot_of_a_swept_frame_starts_anew(void **state)
+TEST(slot_of_a_swept_frame_starts_anew)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 	uint32_t number = intern(f, a, 16, FRAME_JIT);
 	struct frame *frame;
 
-	(void)state;
 	frame_set_function(f, frame_get(f, number), 8, "old", NULL, NULL);
 	atomic_store(&frame_get(f, number)->asked, true);
 	sweep_all(f, 100);
@@ -306,14 +291,13 @@ static void slot_of_a_swept_frame_starts_anew(void **state)
 }
 
 /* As a queued symbol request does: the slot must not become another frame meanwhile. */
-static void frame_that_a_request_holds_keeps_its_slot(void **state)
+TEST(frame_that_a_request_holds_keeps_its_slot)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 	uint32_t number = intern(f, a, 16, 0);
 	struct frame *held = frame_get(f, number);
 
-	(void)state;
 	frame_ref(held);
 	object_drop(a, 10);
 	sweep_all(f, 100);
@@ -324,12 +308,11 @@ static void frame_that_a_request_holds_keeps_its_slot(void **state)
 	frames_free(f);
 }
 
-static void object_goes_once_dropped_and_released(void **state)
+TEST(object_goes_once_dropped_and_released)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 
-	(void)state;
 	sweep_all(f, 1000);
 	assert_int_equal(use_of(f).objects, 2);
 	object_drop(a, 50);
@@ -341,12 +324,11 @@ static void object_goes_once_dropped_and_released(void **state)
 	frames_free(f);
 }
 
-static void object_that_is_got_again_stays(void **state)
+TEST(object_that_is_got_again_stays)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 
-	(void)state;
 	object_drop(a, 50);
 	assert_ptr_equal(file(f, 1, "/a"), a);
 	frames_sweep(f, 100);
@@ -359,12 +341,11 @@ static void object_that_is_got_again_stays(void **state)
  * The source dropped its mapping at 100, and may have queued frames of it up to then. A frame swept
  * while only 50 is released lets go of the object too: that must not make it free before 100.
  */
-static void object_waits_for_the_latest_of_its_drops(void **state)
+TEST(object_waits_for_the_latest_of_its_drops)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 
-	(void)state;
 	intern(f, a, 16, 0);
 	object_drop(a, 100);
 	frames_sweep(f, 50);
@@ -396,12 +377,11 @@ static void get_and_drop(void *ctx)
 	}
 }
 
-static void object_got_and_dropped_by_two_threads_is_freed_once_at_the_end(void **state)
+TEST(object_got_and_dropped_by_two_threads_is_freed_once_at_the_end)
 {
 	struct droppers d = {.f = open_table()};
 	struct os_thread *threads[2];
 
-	(void)state;
 	d.object = file(d.f, 1, "/a");
 	assert_int_equal(os_thread_start("a", get_and_drop, &d, &threads[0], NULL), 0);
 	assert_int_equal(os_thread_start("b", get_and_drop, &d, &threads[1], NULL), 0);
@@ -416,13 +396,12 @@ static void object_got_and_dropped_by_two_threads_is_freed_once_at_the_end(void 
 	frames_free(d.f);
 }
 
-static void frames_at_their_ceiling_are_refused_and_counted(void **state)
+TEST(frames_at_their_ceiling_are_refused_and_counted)
 {
 	struct frames *f = open_table();
 	struct object *a = file(f, 1, "/a");
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < FRAMES_MAX; i++) {
 		if (intern(f, a, i, 0) != i)
 			fail_msg("frame %u was refused", i);
@@ -435,12 +414,11 @@ static void frames_at_their_ceiling_are_refused_and_counted(void **state)
 	frames_free(f);
 }
 
-static void objects_at_their_ceiling_are_refused_and_counted(void **state)
+TEST(objects_at_their_ceiling_are_refused_and_counted)
 {
 	struct object_key key = {.kind = OBJECT_JIT, .path = "[jit]"};
 	struct frames *f = open_table();
 
-	(void)state;
 	for (key.pid = 1; key.pid < OBJECTS_MAX; key.pid++)
 		assert_non_null(objects_get(f, &key, key.pid));
 	assert_null(objects_get(f, &key, key.pid));
@@ -450,14 +428,13 @@ static void objects_at_their_ceiling_are_refused_and_counted(void **state)
 }
 
 /* Code is compiled and unloaded for months: 1,000 rounds of 100 frames, each of a new epoch. */
-static void churn_does_not_grow_memory(void **state)
+TEST(churn_does_not_grow_memory)
 {
 	struct object_key key = {.kind = OBJECT_JIT, .pid = 1, .path = "[jit]"};
 	struct frames *f = open_table();
 	size_t bytes = 0;
 	uint32_t i, j;
 
-	(void)state;
 	for (i = 0; i < 1000; i++) {
 		struct object *object;
 
@@ -500,9 +477,8 @@ static int build_step(void *ctx)
 	return rc;
 }
 
-static void frames_without_memory_are_refused_and_leak_nothing(void **state)
+TEST(frames_without_memory_are_refused_and_leak_nothing)
 {
-	(void)state;
 	assert_in_range(alloc_walk(build_step, NULL), 10, 40);
 }
 

@@ -1,22 +1,18 @@
 /* Building incidents by contents, and the texts of their frames. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void equal_contents_have_one_index(void **state)
+TEST(equal_contents_have_one_index)
 {
 	char first[] = "burn", second[] = "burn";
 	struct incident_module m = {.kind = OBJECT_ELF, .name = "app", .path = "/bin/app"};
 	struct incident_frame f = {.offset = 16, .function = first};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(incident_init(&in), 0);
 	assert_int_equal(incident_add_module(&in, &m), 0);
 	assert_int_equal(incident_add_module(&in, &m), 0);
@@ -35,14 +31,13 @@ static void equal_contents_have_one_index(void **state)
 	incident_free(&in);
 }
 
-static void processes_of_one_pid_stay_apart(void **state)
+TEST(processes_of_one_pid_stay_apart)
 {
 	struct incident_process sh = {.pid = 5, .start_ns = 9, .name = "sh", .cmdline = NULL};
 	struct incident_process gcc = {.pid = 5, .start_ns = 9, .exec = 1, .name = "gcc"};
 	struct incident_thread t = {.process = 1, .tid = 5};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(incident_init(&in), 0);
 	assert_int_equal(incident_add_process(&in, &sh), 0);
 	assert_int_equal(incident_add_process(&in, &gcc), 1);
@@ -55,7 +50,7 @@ static void processes_of_one_pid_stay_apart(void **state)
 	incident_free(&in);
 }
 
-static void indices_that_point_nowhere_are_refused(void **state)
+TEST(indices_that_point_nowhere_are_refused)
 {
 	struct incident_thread t = {.process = 0, .tid = 1};
 	struct incident_frame f = {.module = 0};
@@ -63,7 +58,6 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	struct incident_event e = {.thread = 3, .stack = STACK_NONE};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(incident_init(&in), 0);
 	assert_int_equal(incident_add_thread(&in, &t), UINT32_MAX);
 	assert_int_equal(incident_add_frame(&in, &f), UINT32_MAX);
@@ -79,7 +73,7 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	incident_free(&in);
 }
 
-static void events_keep_their_fields(void **state)
+TEST(events_keep_their_fields)
 {
 	struct event_field fields[] = {
 		{.name = "Message", .type = FIELD_TEXT, .v.text = "two\nlines"},
@@ -89,7 +83,6 @@ static void events_keep_their_fields(void **state)
 				   .name = "log", .nfields = 2};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(incident_init(&in), 0);
 	assert_int_equal(incident_add_event(&in, &e, fields), 0);
 	fields[0].v.text = "gone";
@@ -101,12 +94,11 @@ static void events_keep_their_fields(void **state)
 	incident_free(&in);
 }
 
-static void a_head_is_copied_with_its_texts(void **state)
+TEST(a_head_is_copied_with_its_texts)
 {
 	struct incident_head copy;
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(incident_head_copy(&in.head, &copy), 0);
 	assert_ptr_not_equal(copy.rule, in.head.rule);
@@ -118,9 +110,8 @@ static void a_head_is_copied_with_its_texts(void **state)
 	assert_null(copy.host);
 }
 
-static void state_names_are_those_of_the_commands(void **state)
+TEST(state_names_are_those_of_the_commands)
 {
-	(void)state;
 	assert_string_equal(incident_state_text(INCIDENT_OPEN), "open");
 	assert_string_equal(incident_state_text(INCIDENT_COMPLETE), "complete");
 	assert_string_equal(incident_state_text(INCIDENT_PARTIAL), "partial");
@@ -144,9 +135,8 @@ static void check_text(const char *module, const char *function, uint32_t flags,
 	incident_free(&in);
 }
 
-static void frames_are_named_by_module_and_function(void **state)
+TEST(frames_are_named_by_module_and_function)
 {
-	(void)state;
 	check_text("libc.so.6", "read", 0, false, "libc.so.6!read");
 	check_text("[kernel]", "do_idle", 0, true, "[kernel]!do_idle");
 	check_text("app", NULL, 0, false, "app!?");
@@ -158,20 +148,18 @@ static void frames_are_named_by_module_and_function(void **state)
 	check_text("", "known", 0, false, "?!known");
 }
 
-static void names_are_cleaned(void **state)
+TEST(names_are_cleaned)
 {
-	(void)state;
 	check_text("a\tpp", "f\nx\x7f", 0, false, "a pp!f x ");
 	check_text("app", "a\xff" "b\xc3", 0, false, "app!a\xef\xbf\xbd" "b\xef\xbf\xbd");
 	check_text("app", "caf\xc3\xa9", 0, false, "app!caf\xc3\xa9");
 	check_text("app", "a;b <c> & d", 0, false, "app!a;b <c> & d");
 }
 
-static void long_names_end_in_an_ellipsis_at_4000_bytes(void **state)
+TEST(long_names_end_in_an_ellipsis_at_4000_bytes)
 {
 	char name[10001], expected[4004];
 
-	(void)state;
 	memset(name, 'n', 10000);
 	name[10000] = '\0';
 	memset(expected, 'n', 4000);
@@ -180,13 +168,12 @@ static void long_names_end_in_an_ellipsis_at_4000_bytes(void **state)
 	check_text("app", name, 0, false, expected);
 }
 
-static void kernel_and_jit_modules_without_a_name_get_one(void **state)
+TEST(kernel_and_jit_modules_without_a_name_get_one)
 {
 	struct incident_module m = {.kind = OBJECT_KERNEL};
 	struct incident_frame f = {.flags = FRAME_KERNEL};
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(incident_init(&in), 0);
 	assert_int_equal(incident_add_module(&in, &m), 0);
 	assert_int_equal(incident_add_frame(&in, &f), 0);
@@ -222,9 +209,8 @@ static int build_step(void *ctx)
 	return rc;
 }
 
-static void building_reports_lack_of_memory(void **state)
+TEST(building_reports_lack_of_memory)
 {
-	(void)state;
 	assert_in_range(alloc_walk(build_step, NULL), 20, 200);
 }
 

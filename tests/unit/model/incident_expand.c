@@ -1,13 +1,10 @@
 /* Source lines and inlined functions, put into the stacks of an incident. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* "app!main;app!run" three times and "app!main" once; frame 0 is main, frame 1 is run. */
 static int make(struct incident *in)
@@ -42,12 +39,11 @@ static const struct incident_frame *frame_at(const struct incident *in, uint32_t
 	return &in->frames[in->stacks[stack].frame];
 }
 
-static void inlined_functions_become_frames_below_their_caller(void **state)
+TEST(inlined_functions_become_frames_below_their_caller)
 {
 	struct incident in;
 	uint32_t stack;
 
-	(void)state;
 	assert_int_equal(make(&in), 0);
 	assert_int_equal(incident_expand(&in, expansions, lines, 4, NULL), 0);
 	stack = in.samples[0].stack;
@@ -68,12 +64,11 @@ static void inlined_functions_become_frames_below_their_caller(void **state)
 	incident_free(&in);
 }
 
-static void an_inlined_frame_has_the_address_of_its_caller(void **state)
+TEST(an_inlined_frame_has_the_address_of_its_caller)
 {
 	struct incident in;
 	const struct incident_frame *inlined, *caller;
 
-	(void)state;
 	assert_int_equal(make(&in), 0);
 	assert_int_equal(incident_expand(&in, expansions, lines, 4, NULL), 0);
 	inlined = frame_at(&in, in.samples[0].stack);
@@ -84,11 +79,10 @@ static void an_inlined_frame_has_the_address_of_its_caller(void **state)
 	incident_free(&in);
 }
 
-static void samples_stay_as_many_and_share_what_they_shared(void **state)
+TEST(samples_stay_as_many_and_share_what_they_shared)
 {
 	struct incident in;
 
-	(void)state;
 	assert_int_equal(make(&in), 0);
 	assert_int_equal(incident_expand(&in, expansions, lines, 4, NULL), 0);
 	assert_int_equal(in.nsamples, 4);
@@ -97,14 +91,13 @@ static void samples_stay_as_many_and_share_what_they_shared(void **state)
 	incident_free(&in);
 }
 
-static void a_frame_without_a_name_gets_one_and_a_named_one_keeps_its_own(void **state)
+TEST(a_frame_without_a_name_gets_one_and_a_named_one_keeps_its_own)
 {
 	const struct incident_line line[] = {{.function = "x"}, {.function = "found", .function_offset = 64}};
 	const struct incident_expansion one[] = {{0, 1}, {1, 1}};
 	struct incident in;
 	uint32_t thread, stack;
 
-	(void)state;
 	assert_int_equal(sample_incident(&in), 0);
 	assert_int_equal(sample_stack(&in, "app!named;app!?", &stack), 0);
 	thread = sample_thread(&in, "app", 10, "app", 10);
@@ -118,13 +111,12 @@ static void a_frame_without_a_name_gets_one_and_a_named_one_keeps_its_own(void *
 	incident_free(&in);
 }
 
-static void frames_without_lines_stay_as_they_are(void **state)
+TEST(frames_without_lines_stay_as_they_are)
 {
 	const struct incident_expansion none[] = {{0, 0}, {0, 0}};
 	struct incident in;
 	uint32_t stack, nstacks, nframes;
 
-	(void)state;
 	assert_int_equal(make(&in), 0);
 	stack = in.samples[0].stack;
 	nstacks = in.nstacks;
@@ -148,9 +140,8 @@ static int expand(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_reported(void **state)
+TEST(lack_of_memory_is_reported)
 {
-	(void)state;
 	assert_in_range(alloc_walk(expand, NULL), 5, 200);
 }
 

@@ -1,13 +1,10 @@
 /* Filters: who, when, and without the kernel. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS 1000000LL
 
@@ -188,9 +185,8 @@ static int filter_step(void *ctx)
 	return rc;
 }
 
-static void filtering_reports_lack_of_memory(void **state)
+TEST(filtering_reports_lack_of_memory)
 {
-	(void)state;
 	assert_in_range(alloc_walk(filter_step, NULL), 20, 200);
 }
 

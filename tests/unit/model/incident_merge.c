@@ -1,13 +1,10 @@
 /* Merging decoded segments into an incident. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/incident_samples.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEC 1000000000ULL
 
@@ -56,12 +53,11 @@ static int tables(struct incident *in, uint32_t frame_of[3])
 	return rc;
 }
 
-static void a_segment_is_clipped_to_the_window(void **state)
+TEST(a_segment_is_clipped_to_the_window)
 {
 	struct incident in;
 	uint32_t frames[3];
 
-	(void)state;
 	assert_int_equal(tables(&in, frames), 0);
 	assert_int_equal(incident_add_segment(&in, &content, threads, frames, NULL), 0);
 	assert_int_equal(in.nsamples, 2);
@@ -77,12 +73,11 @@ static void a_segment_is_clipped_to_the_window(void **state)
 	incident_free(&in);
 }
 
-static void stacks_outside_of_the_window_are_left_out(void **state)
+TEST(stacks_outside_of_the_window_are_left_out)
 {
 	struct incident in;
 	uint32_t frames[3], before;
 
-	(void)state;
 	assert_int_equal(tables(&in, frames), 0);
 	before = in.nstacks;
 	assert_int_equal(before, 3);         /* tables() made one of each frame: idle, run, main */
@@ -91,12 +86,11 @@ static void stacks_outside_of_the_window_are_left_out(void **state)
 	incident_free(&in);
 }
 
-static void equal_stacks_of_two_segments_become_one(void **state)
+TEST(equal_stacks_of_two_segments_become_one)
 {
 	struct incident in;
 	uint32_t frames[3];
 
-	(void)state;
 	assert_int_equal(tables(&in, frames), 0);
 	assert_int_equal(incident_add_segment(&in, &content, threads, frames, NULL), 0);
 	assert_int_equal(incident_add_segment(&in, &content, threads, frames, NULL), 0);
@@ -106,12 +100,11 @@ static void equal_stacks_of_two_segments_become_one(void **state)
 	incident_free(&in);
 }
 
-static void events_come_with_their_names_and_fields(void **state)
+TEST(events_come_with_their_names_and_fields)
 {
 	struct incident in;
 	uint32_t frames[3];
 
-	(void)state;
 	assert_int_equal(tables(&in, frames), 0);
 	assert_int_equal(incident_add_segment(&in, &content, threads, frames, NULL), 0);
 	assert_int_equal(in.nevents, 1);
@@ -122,12 +115,11 @@ static void events_come_with_their_names_and_fields(void **state)
 	incident_free(&in);
 }
 
-static void a_period_is_taken_only_where_none_is_known(void **state)
+TEST(a_period_is_taken_only_where_none_is_known)
 {
 	struct incident in;
 	uint32_t frames[3];
 
-	(void)state;
 	assert_int_equal(tables(&in, frames), 0);
 	assert_int_equal(incident_add_segment(&in, &content, threads, frames, NULL), 0);
 	assert_int_equal(in.head.period_ns[STREAM_CPU], 10000000);
@@ -148,7 +140,7 @@ static void check_refused(struct segment_content damaged, const char *why)
 	incident_free(&in);
 }
 
-static void damaged_segments_are_refused_whole(void **state)
+TEST(damaged_segments_are_refused_whole)
 {
 	struct segment_node own_parent[] = {{0, 0}, {0, 1}, {0, 2}};
 	struct segment_node no_frame[] = {{STACK_NONE, 3}, {0, 1}, {0, 2}};
@@ -157,7 +149,6 @@ static void damaged_segments_are_refused_whole(void **state)
 					 .first_field = 1, .nfields = 1};
 	struct segment_content c = content;
 
-	(void)state;
 	c.nodes = own_parent;
 	check_refused(c, "a segment is damaged: stack 0 points nowhere");
 	c.nodes = no_frame;
@@ -184,20 +175,18 @@ static int merge_step(void *ctx)
 	return rc;
 }
 
-static void merging_reports_lack_of_memory(void **state)
+TEST(merging_reports_lack_of_memory)
 {
-	(void)state;
 	assert_in_range(alloc_walk(merge_step, NULL), 20, 200);
 }
 
 /* In the window only the last one has a weight: 5 of a period of 7. */
-static void a_sample_that_weighs_otherwise_than_its_period_is_no_unit(void **state)
+TEST(a_sample_that_weighs_otherwise_than_its_period_is_no_unit)
 {
 	struct segment_content even = content;
 	struct incident in;
 	uint32_t frames[3];
 
-	(void)state;
 	assert_int_equal(tables(&in, frames), 0);
 	even.period_ns[STREAM_CPU] = 5;
 	assert_int_equal(incident_add_segment(&in, &even, threads, frames, NULL), 0);

@@ -2,12 +2,9 @@
 #include "base/os.h"
 #include "model/ledger.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define TRIGGER_NS (100 * NS_PER_SEC)
 
@@ -93,9 +90,8 @@ static void near(double a, double b)
 }
 
 /* CPU 0, second -2: 99 expected = 90 recorded + 5 lost to the kernel + 1 to the queue + 3 unexplained. */
-static void known_losses_add_up_exactly(void **state)
+TEST(known_losses_add_up_exactly)
 {
-	(void)state;
 	expected(99, 3, 0);
 	samples(99, 3, 0, named, QUALITY_COMPLETE);
 	samples(90, 2, 0, named, QUALITY_COMPLETE);
@@ -114,9 +110,8 @@ static void known_losses_add_up_exactly(void **state)
 }
 
 /* A flood of tracepoints fills a buffer of its own: no sample is missing for it. */
-static void lost_events_of_rules_are_no_lost_samples(void **state)
+TEST(lost_events_of_rules_are_no_lost_samples)
 {
-	(void)state;
 	expected(99, 3, 0);
 	samples(99, 3, 0, named, QUALITY_COMPLETE);
 	event(EVENT_LOST, "events", 171, TRIGGER_NS - 3 * NS_PER_SEC + 7, 0);
@@ -125,9 +120,8 @@ static void lost_events_of_rules_are_no_lost_samples(void **state)
 	near(ledger_unexplained(&ledger.total), 0);
 }
 
-static void cpus_and_seconds_have_rows_of_their_own(void **state)
+TEST(cpus_and_seconds_have_rows_of_their_own)
 {
-	(void)state;
 	samples(1, 3, 1, named, QUALITY_COMPLETE);
 	samples(2, 1, 1, named, QUALITY_COMPLETE);
 	samples(3, 1, 0, named, QUALITY_COMPLETE);
@@ -139,9 +133,8 @@ static void cpus_and_seconds_have_rows_of_their_own(void **state)
 	assert_int_equal(ledger.total.recorded, 6);
 }
 
-static void broken_truncated_and_unnamed_are_parts_of_recorded(void **state)
+TEST(broken_truncated_and_unnamed_are_parts_of_recorded)
 {
-	(void)state;
 	samples(1, 1, 0, named, QUALITY_COMPLETE);
 	samples(2, 1, 0, named, QUALITY_BROKEN);
 	samples(3, 1, 0, unnamed, QUALITY_TRUNCATED);
@@ -153,9 +146,8 @@ static void broken_truncated_and_unnamed_are_parts_of_recorded(void **state)
 	assert_int_equal(row(-1, 0)->unnamed, 7);
 }
 
-static void throttling_counts_times_and_no_samples(void **state)
+TEST(throttling_counts_times_and_no_samples)
 {
-	(void)state;
 	samples(10, 1, 0, named, QUALITY_COMPLETE);
 	event(EVENT_LOST, "throttled", 2, TRIGGER_NS - NS_PER_SEC / 2, 0);
 	expected(15, 1, 0);
@@ -165,9 +157,8 @@ static void throttling_counts_times_and_no_samples(void **state)
 }
 
 /* Said half a second after the second began: half of it belongs to the second before. */
-static void expectations_are_shared_by_the_seconds_they_touch(void **state)
+TEST(expectations_are_shared_by_the_seconds_they_touch)
 {
-	(void)state;
 	event(EVENT_EXPECTED, "", 100, TRIGGER_NS - 2 * NS_PER_SEC - NS_PER_SEC / 2, 0);
 	event(EVENT_EXPECTED, "", 80, TRIGGER_NS - NS_PER_SEC - NS_PER_SEC / 2, 0);
 	make();
@@ -176,11 +167,10 @@ static void expectations_are_shared_by_the_seconds_they_touch(void **state)
 }
 
 /* Idle seconds are not said: the busy second after them gets its own expectation only. */
-static void idle_seconds_expect_nothing(void **state)
+TEST(idle_seconds_expect_nothing)
 {
 	uint32_t i;
 
-	(void)state;
 	expected(99, 9, 0);
 	expected(99, 1, 0);
 	make();
@@ -189,17 +179,15 @@ static void idle_seconds_expect_nothing(void **state)
 		assert_false(ledger.rows[i].second > -9 && ledger.rows[i].second < -1);
 }
 
-static void what_is_expected_before_the_window_is_left_out(void **state)
+TEST(what_is_expected_before_the_window_is_left_out)
 {
-	(void)state;
 	event(EVENT_EXPECTED, "", 100, in.head.t0_ns + NS_PER_SEC / 2, 0);
 	make();
 	near(ledger.total.expected, 50);                     /* half of its second */
 }
 
-static void samples_after_the_last_expectation_are_left_out_of_the_sum(void **state)
+TEST(samples_after_the_last_expectation_are_left_out_of_the_sum)
 {
-	(void)state;
 	samples(99, 2, 0, named, QUALITY_COMPLETE);
 	expected(99, 2, 0);
 	samples(40, 1, 0, named, QUALITY_COMPLETE);
@@ -210,9 +198,8 @@ static void samples_after_the_last_expectation_are_left_out_of_the_sum(void **st
 	near(ledger_unexplained(row(-1, 0)), 0);
 }
 
-static void a_source_that_says_nothing_has_no_expectations(void **state)
+TEST(a_source_that_says_nothing_has_no_expectations)
 {
-	(void)state;
 	samples(5, 1, 0, named, QUALITY_COMPLETE);
 	make();
 	assert_false(ledger.has_expected);
@@ -231,9 +218,8 @@ static int build(void *ctx)
 	return rc;
 }
 
-static void ledger_without_memory_is_an_error(void **state)
+TEST(ledger_without_memory_is_an_error)
 {
-	(void)state;
 	samples(5, 1, 0, named, QUALITY_COMPLETE);
 	expected(7, 1, 0);
 	assert_true(alloc_walk(build, NULL) > 2);
@@ -250,9 +236,8 @@ static void evicted(int64_t second, uint64_t n, uint64_t time_ns, unsigned cpu)
 	assert_int_equal(incident_add_event(&in, &e, fields), 0);
 }
 
-static void what_the_ring_gave_up_stands_where_it_was_and_is_in_no_other_sum(void **state)
+TEST(what_the_ring_gave_up_stands_where_it_was_and_is_in_no_other_sum)
 {
-	(void)state;
 	samples(5, 1, 0, named, QUALITY_COMPLETE);
 	evicted(-30, 70, TRIGGER_NS, 0);
 	evicted(-30, 20, TRIGGER_NS, CPU_NONE);
@@ -267,23 +252,23 @@ static void what_the_ring_gave_up_stands_where_it_was_and_is_in_no_other_sum(voi
 	assert_int_equal(ledger.total.recorded, 5);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_incident, close_incident)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, open_incident, close_incident)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(known_losses_add_up_exactly),
-		TEST(lost_events_of_rules_are_no_lost_samples),
-		TEST(cpus_and_seconds_have_rows_of_their_own),
-		TEST(broken_truncated_and_unnamed_are_parts_of_recorded),
-		TEST(throttling_counts_times_and_no_samples),
-		TEST(expectations_are_shared_by_the_seconds_they_touch),
-		TEST(idle_seconds_expect_nothing),
-		TEST(what_is_expected_before_the_window_is_left_out),
-		TEST(samples_after_the_last_expectation_are_left_out_of_the_sum),
-		TEST(a_source_that_says_nothing_has_no_expectations),
-		TEST(what_the_ring_gave_up_stands_where_it_was_and_is_in_no_other_sum),
-		TEST(ledger_without_memory_is_an_error),
+		IN_LAB(known_losses_add_up_exactly),
+		IN_LAB(lost_events_of_rules_are_no_lost_samples),
+		IN_LAB(cpus_and_seconds_have_rows_of_their_own),
+		IN_LAB(broken_truncated_and_unnamed_are_parts_of_recorded),
+		IN_LAB(throttling_counts_times_and_no_samples),
+		IN_LAB(expectations_are_shared_by_the_seconds_they_touch),
+		IN_LAB(idle_seconds_expect_nothing),
+		IN_LAB(what_is_expected_before_the_window_is_left_out),
+		IN_LAB(samples_after_the_last_expectation_are_left_out_of_the_sum),
+		IN_LAB(a_source_that_says_nothing_has_no_expectations),
+		IN_LAB(what_the_ring_gave_up_stands_where_it_was_and_is_in_no_other_sum),
+		IN_LAB(ledger_without_memory_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,8 @@
 /* What --max-rss-mb is shared out to, and the steps that keep below it: a reading a second, no clock. */
 #include "model/memory_budget.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEC 1000000000ULL
 #define MB (1ULL << 20)
@@ -39,11 +36,10 @@ static enum memory_move pass(unsigned seconds, uint64_t rss_mb, uint64_t ring_mb
 	return last;
 }
 
-static void without_a_limit_everything_is_as_it_was_asked_for(void **state)
+TEST(without_a_limit_everything_is_as_it_was_asked_for)
 {
 	struct memory_share share;
 
-	(void)state;
 	assert_int_equal(memory_share(0, &wanted, &share, NULL), 0);
 	assert_memory_equal(&share, &wanted, sizeof(share));
 	begin(0);
@@ -51,11 +47,10 @@ static void without_a_limit_everything_is_as_it_was_asked_for(void **state)
 }
 
 /* 72 MB less 28 for the recorder, 4 for unwind tables and 8 for symbols: 32 to share. */
-static void a_limit_makes_the_buffer_fit_below_it(void **state)
+TEST(a_limit_makes_the_buffer_fit_below_it)
 {
 	struct memory_share share;
 
-	(void)state;
 	assert_int_equal(memory_share(72 * MB, &wanted, &share, NULL), 0);
 	assert_int_equal(share.ring_bytes, 20 * MB);
 	assert_int_equal(share.pinned_bytes, 4 * MB);
@@ -63,30 +58,27 @@ static void a_limit_makes_the_buffer_fit_below_it(void **state)
 	assert_int_equal(share.symbol_bytes, 40 * MB);
 }
 
-static void a_large_limit_leaves_the_buffer_as_it_is(void **state)
+TEST(a_large_limit_leaves_the_buffer_as_it_is)
 {
 	struct memory_share share;
 
-	(void)state;
 	assert_int_equal(memory_share(1024 * MB, &wanted, &share, NULL), 0);
 	assert_memory_equal(&share, &wanted, sizeof(share));
 }
 
-static void a_limit_that_cannot_be_kept_is_refused_with_what_could(void **state)
+TEST(a_limit_that_cannot_be_kept_is_refused_with_what_could)
 {
 	struct memory_share share;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(memory_share(43 * MB, &wanted, &share, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "give it 44 or more"));
 	assert_int_equal(memory_share(44 * MB, &wanted, &share, &err), 0);
 }
 
 /* The limit of 72 MB acts from 67.5 on; a step each two seconds, the heap first. */
-static void caches_go_before_history_and_history_by_what_is_over(void **state)
+TEST(caches_go_before_history_and_history_by_what_is_over)
 {
-	(void)state;
 	begin(72);
 	assert_int_equal(pass(10, 67, 16), MEMORY_STAYS);
 	assert_int_equal(pass(1, 69, 16), MEMORY_TRIM);
@@ -103,20 +95,18 @@ static void caches_go_before_history_and_history_by_what_is_over(void **state)
 	assert_int_equal(budget.now.ring_bytes, 16 * MB - 3 * MB / 2);
 }
 
-static void a_quarter_of_the_buffer_always_stays(void **state)
+TEST(a_quarter_of_the_buffer_always_stays)
 {
-	(void)state;
 	begin(72);
 	assert_int_equal(pass(60, 500, 16), MEMORY_TRIM);    /* nothing else is left by then */
 	assert_int_equal(budget.now.ring_bytes, 5 * MB);
 	assert_int_equal(budget.now.table_bytes, 4 * MB);
 }
 
-static void what_was_given_up_comes_back_by_eighths_after_calm_minutes(void **state)
+TEST(what_was_given_up_comes_back_by_eighths_after_calm_minutes)
 {
 	unsigned i;
 
-	(void)state;
 	begin(72);
 	pass(60, 500, 16);
 	assert_int_equal(pass(59, 40, 5), MEMORY_STAYS);
@@ -130,11 +120,10 @@ static void what_was_given_up_comes_back_by_eighths_after_calm_minutes(void **st
 }
 
 /* Ten machines with more to hold than fits: what the ring gives up is no longer resident, so it settles. */
-static void it_settles_below_the_limit_where_the_ring_is_what_is_too_large(void **state)
+TEST(it_settles_below_the_limit_where_the_ring_is_what_is_too_large)
 {
 	uint64_t base_mb;
 
-	(void)state;
 	for (base_mb = 20; base_mb < 58; base_mb += 3) {
 		uint64_t ring, rss = 0;
 		unsigned i;

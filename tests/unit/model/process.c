@@ -3,14 +3,11 @@
 #include "base/os.h"
 #include "model/process.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct processes *open_table(void)
 {
@@ -28,12 +25,11 @@ static struct processes_use use_of(struct processes *p)
 	return use;
 }
 
-static void process_is_pid_start_and_exec(void **state)
+TEST(process_is_pid_start_and_exec)
 {
 	struct processes *p = open_table();
 	struct process *sh = process_add(p, 5, 100, 0, 1, "sh");
 
-	(void)state;
 	assert_ptr_equal(process_add(p, 5, 100, 0, 1, "sh"), sh);
 	assert_ptr_not_equal(process_add(p, 5, 100, 1, 1, "gcc"), sh);
 	assert_ptr_not_equal(process_add(p, 5, 101, 0, 1, "sh"), sh);
@@ -46,13 +42,12 @@ static void process_is_pid_start_and_exec(void **state)
 }
 
 /* 2,048 keys that differ in one part each: none is taken for another, whatever their hashes are. */
-static void process_is_found_by_contents_not_by_hash(void **state)
+TEST(process_is_found_by_contents_not_by_hash)
 {
 	struct processes *p = open_table();
 	struct process *added[2048];
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 2048; i++)
 		added[i] = process_add(p, i % 8, i / 32, i / 8 % 4, 0, NULL);
 	for (i = 0; i < 2048; i++) {
@@ -65,13 +60,12 @@ static void process_is_found_by_contents_not_by_hash(void **state)
 	processes_free(p);
 }
 
-static void process_name_is_the_executable_else_comm_else_a_question_mark(void **state)
+TEST(process_name_is_the_executable_else_comm_else_a_question_mark)
 {
 	struct processes *p = open_table();
 	struct process *nameless = process_add(p, 1, 1, 0, 0, "");
 	struct process *process = process_add(p, 2, 1, 0, 0, "Web Content");
 
-	(void)state;
 	assert_string_equal(process_name(nameless), "?");
 	assert_string_equal(process_name(process), "Web Content");
 	process_set_exe(p, process, "/usr/lib/firefox/firefox-bin");
@@ -84,7 +78,7 @@ static void process_name_is_the_executable_else_comm_else_a_question_mark(void *
 	processes_free(p);
 }
 
-static void process_name_loses_exe_and_no_other_suffix(void **state)
+TEST(process_name_loses_exe_and_no_other_suffix)
 {
 	static const char *const paths[][2] = {
 		{"C:\\Windows\\Explorer.EXE", "Explorer"}, {"/opt/python3.11", "python3.11"},
@@ -93,7 +87,6 @@ static void process_name_loses_exe_and_no_other_suffix(void **state)
 	struct processes *p = open_table();
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(paths); i++) {
 		struct process *process = process_add(p, i, 1, 0, 0, NULL);
 
@@ -103,12 +96,11 @@ static void process_name_loses_exe_and_no_other_suffix(void **state)
 	processes_free(p);
 }
 
-static void process_is_recognized_by_its_executable(void **state)
+TEST(process_is_recognized_by_its_executable)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, "app");
 
-	(void)state;
 	assert_false(process_exe_is(process, "/opt/app"));
 	process_set_exe(p, process, "/opt/app.exe");
 	assert_true(process_exe_is(process, "/opt/app.exe"));
@@ -118,12 +110,11 @@ static void process_is_recognized_by_its_executable(void **state)
 	processes_free(p);
 }
 
-static void process_texts_once_set_are_never_replaced(void **state)
+TEST(process_texts_once_set_are_never_replaced)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, "first");
 
-	(void)state;
 	process_add(p, 1, 1, 0, 0, "second");
 	assert_string_equal(process_name(process), "first");
 	process_set_exe(p, process, "/bin/one");
@@ -135,13 +126,12 @@ static void process_texts_once_set_are_never_replaced(void **state)
 	processes_free(p);
 }
 
-static void process_texts_are_cut_at_their_ceilings(void **state)
+TEST(process_texts_are_cut_at_their_ceilings)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, NULL);
 	char text[6000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	process_set_exe(p, process, text);
@@ -151,14 +141,13 @@ static void process_texts_are_cut_at_their_ceilings(void **state)
 	processes_free(p);
 }
 
-static void thread_is_its_process_and_tid(void **state)
+TEST(thread_is_its_process_and_tid)
 {
 	struct processes *p = open_table();
 	struct process *a = process_add(p, 1, 1, 0, 0, "a"), *b = process_add(p, 1, 1, 1, 0, "b");
 	struct thread *t = thread_add(p, a, 7);
 	char name[16];
 
-	(void)state;
 	assert_ptr_equal(thread_add(p, a, 7), t);
 	assert_ptr_not_equal(thread_add(p, b, 7), t);
 	assert_ptr_not_equal(thread_add(p, a, 8), t);
@@ -172,14 +161,13 @@ static void thread_is_its_process_and_tid(void **state)
 	processes_free(p);
 }
 
-static void a_number_that_is_given_again_is_another_thread(void **state)
+TEST(a_number_that_is_given_again_is_another_thread)
 {
 	struct processes *p = open_table();
 	struct process *a = process_add(p, 1, 1, 0, 0, "a");
 	struct thread *first = thread_add_started(p, a, 7, 100), *second;
 	char name[16];
 
-	(void)state;
 	thread_set_name(first, "reader");
 	thread_drop(p, first, 200);
 	second = thread_add_started(p, a, 7, 200);
@@ -194,13 +182,12 @@ static void a_number_that_is_given_again_is_another_thread(void **state)
 	processes_free(p);
 }
 
-static void sweep_frees_only_what_was_dropped_before(void **state)
+TEST(sweep_frees_only_what_was_dropped_before)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, "a");
 	struct thread *t = thread_add(p, process, 1);
 
-	(void)state;
 	processes_sweep(p, UINT64_MAX);
 	assert_int_equal(use_of(p).threads, 1);
 	thread_drop(p, t, 50);
@@ -217,13 +204,12 @@ static void sweep_frees_only_what_was_dropped_before(void **state)
 	processes_free(p);
 }
 
-static void sweep_spares_a_listed_thread_and_its_process(void **state)
+TEST(sweep_spares_a_listed_thread_and_its_process)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, "a");
 	struct thread *listed = thread_add(p, process, 1);
 
-	(void)state;
 	thread_add(p, process, 2);
 	thread_ref(listed);
 	process_drop(p, process, 5);
@@ -239,12 +225,11 @@ static void sweep_spares_a_listed_thread_and_its_process(void **state)
 }
 
 /* The symbol worker's request counts on the process itself. */
-static void sweep_spares_a_process_that_a_request_holds(void **state)
+TEST(sweep_spares_a_process_that_a_request_holds)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, "a");
 
-	(void)state;
 	atomic_fetch_add(&process->refs, 1);
 	process_drop(p, process, 5);
 	processes_sweep(p, 10);
@@ -255,13 +240,12 @@ static void sweep_spares_a_process_that_a_request_holds(void **state)
 	processes_free(p);
 }
 
-static void adding_again_takes_a_drop_back(void **state)
+TEST(adding_again_takes_a_drop_back)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, "a");
 	struct thread *t = thread_add(p, process, 1);
 
-	(void)state;
 	process_drop(p, process, 5);
 	thread_drop(p, t, 5);
 	assert_ptr_equal(process_add(p, 1, 1, 0, 0, "a"), process);
@@ -273,12 +257,11 @@ static void adding_again_takes_a_drop_back(void **state)
 }
 
 /* 1,000 processes of 3 threads, every other one dropped: 500 go, whatever the table's order. */
-static void a_pid_finds_its_newest_process_that_had_started_by_then(void **state)
+TEST(a_pid_finds_its_newest_process_that_had_started_by_then)
 {
 	struct processes *p = open_table();
 	struct process *sh = process_add(p, 5, 100, 0, 1, "sh"), *gcc, *found;
 
-	(void)state;
 	assert_null(process_find(p, 6, 500));
 	assert_null(process_find(p, 5, 99));
 	found = process_find(p, 5, 100);
@@ -299,13 +282,12 @@ static void a_pid_finds_its_newest_process_that_had_started_by_then(void **state
 	processes_free(p);
 }
 
-static void sweep_of_half_leaves_the_other_half_findable(void **state)
+TEST(sweep_of_half_leaves_the_other_half_findable)
 {
 	struct processes *p = open_table();
 	struct process *process[1000];
 	uint32_t i, j;
 
-	(void)state;
 	for (i = 0; i < 1000; i++) {
 		process[i] = process_add(p, i, 1, 0, 0, "a");
 		for (j = 0; j < 3; j++)
@@ -325,13 +307,12 @@ static void sweep_of_half_leaves_the_other_half_findable(void **state)
 	processes_free(p);
 }
 
-static void processes_at_their_ceiling_are_refused_and_counted(void **state)
+TEST(processes_at_their_ceiling_are_refused_and_counted)
 {
 	struct processes *p = open_table();
 	struct process *first = process_add(p, 0, 1, 0, 0, NULL);
 	uint32_t i;
 
-	(void)state;
 	for (i = 1; i < PROCESSES_MAX; i++)
 		assert_non_null(process_add(p, i, 1, 0, 0, NULL));
 	assert_null(process_add(p, i, 1, 0, 0, NULL));
@@ -343,13 +324,12 @@ static void processes_at_their_ceiling_are_refused_and_counted(void **state)
 	processes_free(p);
 }
 
-static void threads_at_their_ceiling_are_refused_and_counted(void **state)
+TEST(threads_at_their_ceiling_are_refused_and_counted)
 {
 	struct processes *p = open_table();
 	struct process *process = process_add(p, 1, 1, 0, 0, NULL);
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < THREADS_MAX; i++)
 		assert_non_null(thread_add(p, process, i));
 	assert_null(thread_add(p, process, i));
@@ -360,13 +340,12 @@ static void threads_at_their_ceiling_are_refused_and_counted(void **state)
 }
 
 /* 40,000 processes come and go, 40 at a time: the table is as large as after the first 40. */
-static void churn_does_not_grow_memory(void **state)
+TEST(churn_does_not_grow_memory)
 {
 	struct processes *p = open_table();
 	uint32_t i, j;
 	size_t bytes = 0;
 
-	(void)state;
 	for (i = 0; i < 1000; i++) {
 		for (j = 0; j < 40; j++) {
 			struct process *process = process_add(p, j, i + 1, 0, 0, "churn");
@@ -407,9 +386,8 @@ static int build_step(void *ctx)
 	return rc;
 }
 
-static void processes_without_memory_are_refused_and_leak_nothing(void **state)
+TEST(processes_without_memory_are_refused_and_leak_nothing)
 {
-	(void)state;
 	assert_in_range(alloc_walk(build_step, NULL), 8, 40);
 }
 

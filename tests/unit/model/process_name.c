@@ -1,13 +1,10 @@
 /* What processes are called: by their file, the kernel, argv[0] and the script that they run. */
 #include "model/process_name.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -28,7 +25,7 @@ static void check(const struct command *all, size_t n)
 	}
 }
 
-static void command_is_called_by_its_first_word(void **state)
+TEST(command_is_called_by_its_first_word)
 {
 	static const struct command all[] = {
 		{"dash", "/bin/sh", "sh", ""},
@@ -51,11 +48,10 @@ static void command_is_called_by_its_first_word(void **state)
 		{NULL, "/ x", "", ""},
 	};
 
-	(void)state;
 	check(all, COUNT(all));
 }
 
-static void scripts_are_found_behind_options_of_their_interpreters(void **state)
+TEST(scripts_are_found_behind_options_of_their_interpreters)
 {
 	static const struct command all[] = {
 		{"dash", "sh script.sh", "sh", "script.sh"},
@@ -94,11 +90,10 @@ static void scripts_are_found_behind_options_of_their_interpreters(void **state)
 		{"pypy3.9-c", "python3 manage.py", "python3", "manage.py"},
 	};
 
-	(void)state;
 	check(all, COUNT(all));
 }
 
-static void program_text_and_standard_input_are_no_scripts(void **state)
+TEST(program_text_and_standard_input_are_no_scripts)
 {
 	static const struct command all[] = {
 		{"dash", "sh -c exec /srv/run", "sh", ""},
@@ -123,15 +118,13 @@ static void program_text_and_standard_input_are_no_scripts(void **state)
 		{"pythonista", "pythonista manage.py", "pythonista", ""},
 	};
 
-	(void)state;
 	check(all, COUNT(all));
 }
 
-static void names_that_are_too_long_or_do_not_print_are_not_known(void **state)
+TEST(names_that_are_too_long_or_do_not_print_are_not_known)
 {
 	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES], text[5000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	process_names_of_command(NULL, text, called, script);
@@ -146,12 +139,11 @@ static void names_that_are_too_long_or_do_not_print_are_not_known(void **state)
 	assert_string_equal(script, "\xff\xfe");
 }
 
-static void every_name_of_a_process_matches(void **state)
+TEST(every_name_of_a_process_matches)
 {
 	const struct process_names n = {"python3.11", "manage.py", "python3", "manage.py"};
 	const struct process_names wine = {.file = "wine64-preloader", .comm = "notepad.exe"};
 
-	(void)state;
 	assert_true(process_names_match(&n, "python3.11"));
 	assert_true(process_names_match(&n, "Python3"));
 	assert_true(process_names_match(&n, "python3.exe"));
@@ -165,11 +157,10 @@ static void every_name_of_a_process_matches(void **state)
 	assert_false(process_names_match(&(struct process_names){0}, ""));
 }
 
-static void cut_name_matches_where_nothing_tells_the_rest(void **state)
+TEST(cut_name_matches_where_nothing_tells_the_rest)
 {
 	struct process_names n = {.comm = "my-service-work"};
 
-	(void)state;
 	assert_true(process_names_match(&n, "my-service-worker"));
 	assert_true(process_names_match(&n, "My-Service-Worker-2"));
 	assert_true(process_names_match(&n, "my-service-work"));
@@ -184,7 +175,7 @@ static void cut_name_matches_where_nothing_tells_the_rest(void **state)
 	assert_false(process_names_match(&n, "my-service-worker"));
 }
 
-static void label_is_what_people_typed_with_the_file_in_brackets(void **state)
+TEST(label_is_what_people_typed_with_the_file_in_brackets)
 {
 	static const struct {
 		struct process_names names;
@@ -209,7 +200,6 @@ static void label_is_what_people_typed_with_the_file_in_brackets(void **state)
 	char label[PROCESS_LABEL_BYTES];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(all); i++)
 		assert_string_equal(process_names_label(&all[i].names, label), all[i].label);
 }

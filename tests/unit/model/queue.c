@@ -2,15 +2,12 @@
 #include "base/os.h"
 #include "model/queue.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A plain event takes this much: 8 bytes of header and the struct. */
 #define EVENT_BYTES (sizeof(uint64_t) + sizeof(struct event))
@@ -33,11 +30,10 @@ static uint64_t take_number(struct queue *q)
 	return n;
 }
 
-static void queue_gives_events_in_order(void **state)
+TEST(queue_gives_events_in_order)
 {
 	struct queue *q = queue_new(4096);
 
-	(void)state;
 	assert_null(queue_peek(q));
 	assert_true(put_number(q, 1));
 	assert_true(put_number(q, 2));
@@ -50,7 +46,7 @@ static void queue_gives_events_in_order(void **state)
 	queue_free(q);
 }
 
-static void queue_copies_frames_fields_and_texts(void **state)
+TEST(queue_copies_frames_fields_and_texts)
 {
 	char provider[] = "prov", name[] = "name", text[] = "text", field_name[] = "Message";
 	struct frame_ref frames[2] = {{NULL, 16, 1}, {NULL, 32, 2}};
@@ -61,7 +57,6 @@ static void queue_copies_frames_fields_and_texts(void **state)
 	struct queue *q = queue_new(4096);
 	const struct event *got;
 
-	(void)state;
 	assert_true(queue_put(q, &e));
 	memset(frames, 0, sizeof(frames));
 	provider[0] = name[0] = text[0] = field_name[0] = 'X';
@@ -76,13 +71,12 @@ static void queue_copies_frames_fields_and_texts(void **state)
 	queue_free(q);
 }
 
-static void queue_keeps_absent_texts_and_fields_get_empty_ones(void **state)
+TEST(queue_keeps_absent_texts_and_fields_get_empty_ones)
 {
 	struct event_field field = {NULL, FIELD_TEXT, {.text = NULL}};
 	struct event e = {.kind = EVENT_LOG, .fields = &field, .nfields = 1};
 	struct queue *q = queue_new(4096);
 
-	(void)state;
 	assert_true(queue_put(q, &e));
 	assert_null(queue_peek(q)->provider);
 	assert_null(queue_peek(q)->name);
@@ -91,14 +85,13 @@ static void queue_keeps_absent_texts_and_fields_get_empty_ones(void **state)
 	queue_free(q);
 }
 
-static void queue_cuts_long_texts(void **state)
+TEST(queue_cuts_long_texts)
 {
 	char text[EVENT_MAX_TEXT + 100];
 	struct event_field field = {"Message", FIELD_TEXT, {.text = text}};
 	struct event e = {.kind = EVENT_LOG, .name = text, .fields = &field, .nfields = 1};
 	struct queue *q = queue_new(65536);
 
-	(void)state;
 	memset(text, 't', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_true(queue_put(q, &e));
@@ -107,12 +100,11 @@ static void queue_cuts_long_texts(void **state)
 	queue_free(q);
 }
 
-static void queue_refuses_when_full_counts_and_goes_on(void **state)
+TEST(queue_refuses_when_full_counts_and_goes_on)
 {
 	struct queue *q = queue_new(4096);
 	uint64_t fits = 4096 / EVENT_BYTES, n;
 
-	(void)state;
 	for (n = 0; n < fits; n++)
 		assert_true(put_number(q, n));
 	assert_false(put_number(q, 100));
@@ -128,14 +120,13 @@ static void queue_refuses_when_full_counts_and_goes_on(void **state)
 }
 
 /* Sizes that do not divide 4,096: the end of the ring is skipped again and again. */
-static void queue_wraps_and_skips_its_end(void **state)
+TEST(queue_wraps_and_skips_its_end)
 {
 	static char texts[3][301];
 	struct queue *q = queue_new(4096);
 	struct event e = {.kind = EVENT_LOG};
 	uint64_t n;
 
-	(void)state;
 	memset(texts[0], 'a', 10);
 	memset(texts[1], 'b', 125);
 	memset(texts[2], 'c', 300);
@@ -154,13 +145,12 @@ static void queue_wraps_and_skips_its_end(void **state)
 }
 
 /* As long as the consumer keeps up, no more of the memory is touched. */
-static void queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory(void **state)
+TEST(queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory)
 {
 	struct queue *q = queue_new(65536);
 	const char *first = NULL, *at;
 	uint64_t n;
 
-	(void)state;
 	for (n = 0; n < 10000; n++) {
 		assert_true(put_number(q, n));
 		assert_int_equal(queue_used_bytes(q), EVENT_BYTES);
@@ -176,14 +166,13 @@ static void queue_that_is_mostly_empty_stays_in_a_quarter_of_its_memory(void **s
 }
 
 /* A record of half the ring fits into an empty one, wherever its head stands. */
-static void queue_takes_half_of_its_size_wherever_it_stands(void **state)
+TEST(queue_takes_half_of_its_size_wherever_it_stands)
 {
 	char text[2048 - EVENT_BYTES];
 	struct event e = {.kind = EVENT_LOG, .name = text};
 	struct queue *q = queue_new(4096);
 	unsigned i, before;
 
-	(void)state;
 	memset(text, 't', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	for (i = 0; i < 40; i++) {
@@ -200,12 +189,11 @@ static void queue_takes_half_of_its_size_wherever_it_stands(void **state)
 }
 
 /* A file's source asks before; a refusal must not be counted as a loss then. */
-static void queue_says_whether_an_event_fits(void **state)
+TEST(queue_says_whether_an_event_fits)
 {
 	struct event e = {.kind = EVENT_LOG};
 	struct queue *q = queue_new(4096);
 
-	(void)state;
 	while (queue_fits(q, &e))
 		assert_true(queue_put(q, &e));
 	assert_int_equal(queue_used_bytes(q), 4096 / EVENT_BYTES * EVENT_BYTES);
@@ -215,13 +203,12 @@ static void queue_says_whether_an_event_fits(void **state)
 	queue_free(q);
 }
 
-static void queue_refuses_what_could_never_fit(void **state)
+TEST(queue_refuses_what_could_never_fit)
 {
 	static struct frame_ref frames[STACK_MAX_FRAMES];
 	struct event e = {.stack_frames = frames, .nstack_frames = STACK_MAX_FRAMES};
 	struct queue *q = queue_new(4096);
 
-	(void)state;
 	assert_false(queue_offer(q, &e));
 	assert_int_equal(queue_lost(q), 0);          /* who offers waits: nothing is lost */
 	assert_false(queue_put(q, &e));
@@ -230,11 +217,10 @@ static void queue_refuses_what_could_never_fit(void **state)
 	queue_free(q);
 }
 
-static void queue_watermark_never_moves_back(void **state)
+TEST(queue_watermark_never_moves_back)
 {
 	struct queue *q = queue_new(4096);
 
-	(void)state;
 	assert_int_equal(queue_released(q, 0), 0);
 	queue_watermark(q, 50);
 	queue_watermark(q, 40);
@@ -246,11 +232,10 @@ static void queue_watermark_never_moves_back(void **state)
 	queue_free(q);
 }
 
-static void a_rest_moves_the_watermark_with_the_clock(void **state)
+TEST(a_rest_moves_the_watermark_with_the_clock)
 {
 	struct queue *q = queue_new(4096);
 
-	(void)state;
 	queue_watermark(q, 50);
 	queue_rest(q, 9);
 	assert_int_equal(queue_released(q, 55), 50);         /* 55 - 9 is less */
@@ -267,11 +252,10 @@ static void a_rest_moves_the_watermark_with_the_clock(void **state)
 	queue_free(q);
 }
 
-static void a_rest_longer_than_the_clock_releases_nothing(void **state)
+TEST(a_rest_longer_than_the_clock_releases_nothing)
 {
 	struct queue *q = queue_new(4096);
 
-	(void)state;
 	queue_rest(q, 1000);
 	assert_int_equal(queue_released(q, 999), 0);
 	queue_resume(q, 999);
@@ -295,7 +279,7 @@ static void sleep_for_a_minute(void *ctx)
 	os_mutex_unlock(s->lock);
 }
 
-static void a_queue_over_a_quarter_full_wakes_who_takes(void **state)
+TEST(a_queue_over_a_quarter_full_wakes_who_takes)
 {
 	struct sleeper s = {.lock = os_mutex_new(), .wake = os_cond_new()};
 	uint64_t before = os_now_ns(), n = 1024 / EVENT_BYTES + 2;
@@ -303,7 +287,6 @@ static void a_queue_over_a_quarter_full_wakes_who_takes(void **state)
 	struct os_thread *thread;
 	bool asleep = false;
 
-	(void)state;
 	queue_wakes(q, s.wake);
 	assert_int_equal(os_thread_start("sleeper", sleep_for_a_minute, &s, &thread, NULL), 0);
 	while (!asleep) {
@@ -369,12 +352,11 @@ static void read_numbers(struct pair *pair)
 	} while (released != UINT64_MAX);
 }
 
-static void queue_of_a_writer_faster_than_its_reader_tears_nothing(void **state)
+TEST(queue_of_a_writer_faster_than_its_reader_tears_nothing)
 {
 	struct pair pair = {.q = queue_new(8192)};
 	struct os_thread *writer;
 
-	(void)state;
 	assert_int_equal(os_thread_start("writer", write_numbers, &pair, &writer, NULL), 0);
 	/* The reader starts late, so that the queue has been full for certain. */
 	while (!queue_lost(pair.q) && queue_released(pair.q, 0) != UINT64_MAX)
@@ -413,12 +395,11 @@ static void put_then_mark(void *ctx)
 	queue_finish(ctx);
 }
 
-static void queue_events_are_there_before_their_watermark(void **state)
+TEST(queue_events_are_there_before_their_watermark)
 {
 	struct queue *q = queue_new(1 << 16);
 	struct os_thread *writer;
 
-	(void)state;
 	assert_int_equal(os_thread_start("writer", put_then_mark, q, &writer, NULL), 0);
 	assert_true(marked_events_are_there(q));
 	os_thread_join(writer);
@@ -449,13 +430,12 @@ static void rest_and_put(void *ctx)
 	queue_finish(r->q);
 }
 
-static void nothing_older_follows_what_a_rest_released(void **state)
+TEST(nothing_older_follows_what_a_rest_released)
 {
 	struct resting r = {.q = queue_new(1 << 16), .clock = 100};
 	uint64_t released = 0, now, seen, n, late = 0, taken = 0;
 	struct os_thread *producer;
 
-	(void)state;
 	assert_int_equal(os_thread_start("producer", rest_and_put, &r, &producer, NULL), 0);
 	while (released != UINT64_MAX) {
 		now = atomic_fetch_add(&r.clock, 1) + 1;
@@ -485,11 +465,10 @@ static int new_step(void *ctx)
 	return q ? 0 : ERR_MEMORY;
 }
 
-static void queue_without_memory_is_none_and_putting_takes_none(void **state)
+TEST(queue_without_memory_is_none_and_putting_takes_none)
 {
 	struct queue *q;
 
-	(void)state;
 	assert_int_equal(alloc_walk(new_step, NULL), 3);
 	q = queue_new(4096);
 	alloc_walk_fail_at(0);

@@ -3,15 +3,12 @@
 #include "model/ring.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/segment_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct seglab lab;
 
@@ -71,14 +68,13 @@ static struct frozen freeze(struct ring *ring, uint64_t t0_ns, uint64_t t1_ns)
 	return f;
 }
 
-static void ring_evicts_oldest_when_full(void **state)
+TEST(ring_evicts_oldest_when_full)
 {
 	size_t one = segment_bytes();
 	struct ring *ring = open_ring(3 * one);
 	struct frozen f;
 	unsigned i;
 
-	(void)state;
 	for (i = 100; i < 103; i++)
 		ring_put(ring, segment_at(i));
 	assert_int_equal(use_of(ring).segments, 3);
@@ -100,11 +96,10 @@ static void ring_evicts_oldest_when_full(void **state)
 	ring_free(ring);
 }
 
-static void ring_keeps_one_segment_however_large(void **state)
+TEST(ring_keeps_one_segment_however_large)
 {
 	struct ring *ring = open_ring(1);
 
-	(void)state;
 	ring_put(ring, segment_at(100));
 	assert_int_equal(use_of(ring).segments, 1);
 	ring_put(ring, segment_at(101));
@@ -113,12 +108,11 @@ static void ring_keeps_one_segment_however_large(void **state)
 	ring_free(ring);
 }
 
-static void ring_evicts_several_small_ones_for_a_large_one(void **state)
+TEST(ring_evicts_several_small_ones_for_a_large_one)
 {
 	struct ring *ring = open_ring(4 * segment_bytes());
 	unsigned i;
 
-	(void)state;
 	for (i = 100; i < 104; i++)
 		ring_put(ring, segment_at(i));
 	ring_put(ring, seglab_segment(&lab, 2000000, 100));
@@ -129,14 +123,13 @@ static void ring_evicts_several_small_ones_for_a_large_one(void **state)
 }
 
 /* The array of 64 grows when it is full, also when its first is in the middle. */
-static void ring_of_many_segments_keeps_their_order(void **state)
+TEST(ring_of_many_segments_keeps_their_order)
 {
 	size_t one = segment_bytes();
 	struct ring *ring = open_ring(200 * (one + 8));
 	struct frozen f;
 	unsigned i;
 
-	(void)state;
 	for (i = 100; i < 1000; i++)
 		ring_put(ring, segment_at(i));
 	f = freeze(ring, 0, UINT64_MAX);
@@ -148,13 +141,12 @@ static void ring_of_many_segments_keeps_their_order(void **state)
 	ring_free(ring);
 }
 
-static void frozen_segments_survive_their_eviction(void **state)
+TEST(frozen_segments_survive_their_eviction)
 {
 	struct ring *ring = open_ring(1);
 	struct segment_content c;
 	struct frozen f;
 
-	(void)state;
 	ring_put(ring, segment_at(100));
 	f = freeze(ring, 1000000, 1000000);
 	ring_put(ring, segment_at(101));
@@ -179,11 +171,10 @@ static uint32_t frozen_between(struct ring *ring, uint64_t t0_ns, uint64_t t1_ns
 }
 
 /* Two segments: [1,000,000 .. 1,001,000] and [1,010,000 .. 1,011,000]. */
-static void freeze_takes_exactly_what_overlaps(void **state)
+TEST(freeze_takes_exactly_what_overlaps)
 {
 	struct ring *ring = open_ring(1 << 20);
 
-	(void)state;
 	assert_int_equal(frozen_between(ring, 0, UINT64_MAX), 0);
 	ring_put(ring, segment_at(100));
 	ring_put(ring, segment_at(101));
@@ -198,12 +189,11 @@ static void freeze_takes_exactly_what_overlaps(void **state)
 	ring_free(ring);
 }
 
-static void incidents_share_segments(void **state)
+TEST(incidents_share_segments)
 {
 	struct ring *ring = open_ring(1 << 20);
 	struct frozen a, b;
 
-	(void)state;
 	ring_put(ring, segment_at(100));
 	a = freeze(ring, 0, UINT64_MAX);
 	b = freeze(ring, 0, UINT64_MAX);
@@ -215,13 +205,12 @@ static void incidents_share_segments(void **state)
 	ring_free(ring);
 }
 
-static void segments_sealed_later_are_added_to_what_is_frozen(void **state)
+TEST(segments_sealed_later_are_added_to_what_is_frozen)
 {
 	struct segment *s = segment_at(100);
 	struct frozen f = {0};
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 9; i++)
 		assert_int_equal(frozen_add(&f, s), 0);
 	assert_int_equal(f.nsegments, 9);
@@ -267,14 +256,13 @@ static void freeze_and_read(void *ctx)
 	} while (!last);
 }
 
-static void ring_is_frozen_by_three_threads_while_a_writer_puts(void **state)
+TEST(ring_is_frozen_by_three_threads_while_a_writer_puts)
 {
 	struct race race = {.ring = open_ring(8 * segment_bytes())};
 	struct os_thread *threads[3];
 	struct frames_use use;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		assert_int_equal(os_thread_start("freezer", freeze_and_read, &race, &threads[i], NULL), 0);
 	for (i = 0; i < PUTS; i++) {
@@ -321,12 +309,11 @@ static int freeze_step(void *ctx)
 	return rc;
 }
 
-static void ring_without_memory_refuses_and_keeps_what_it_has(void **state)
+TEST(ring_without_memory_refuses_and_keeps_what_it_has)
 {
 	struct ring *ring = open_ring(1 << 20);
 	unsigned i;
 
-	(void)state;
 	assert_in_range(alloc_walk(new_step, NULL), 3, 6);
 	for (i = 0; i < 10; i++)
 		ring_put(ring, segment_at(i));
@@ -336,13 +323,12 @@ static void ring_without_memory_refuses_and_keeps_what_it_has(void **state)
 }
 
 /* The 65th segment finds no memory for a larger array: the oldest leaves instead. */
-static void ring_that_cannot_grow_evicts_instead(void **state)
+TEST(ring_that_cannot_grow_evicts_instead)
 {
 	struct ring *ring = open_ring(1 << 20);
 	struct segment *last;
 	unsigned i;
 
-	(void)state;
 	for (i = 100; i < 164; i++)
 		ring_put(ring, segment_at(i));
 	last = segment_at(164);

@@ -2,15 +2,12 @@
 #include "tests/support/alloc_walk.h"
 #include "tests/support/segment_lab.h"
 #include "tests/support/segment_sound.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct seglab lab;
 
@@ -62,13 +59,12 @@ static struct frames_use frames_now(void)
 
 /* ---- contents ------------------------------------------------------------------------------------- */
 
-static void sample_columns_come_back(void **state)
+TEST(sample_columns_come_back)
 {
 	struct event e = {.time_ns = 1000, .kind = EVENT_SAMPLE, .thread = lab.threads[0], .cpu = 3,
 			  .stream = STREAM_ALLOC, .quality = QUALITY_REMOTE, .value = 4096};
 	struct segment_content c;
 
-	(void)state;
 	e.stack = seglab_stack(&lab, "abc");
 	add(&e);
 	e = (struct event){.time_ns = 2500, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
@@ -91,11 +87,10 @@ static void sample_columns_come_back(void **state)
 }
 
 /* abc and abd share a and b: four nodes, parents before children, frames in order of appearance. */
-static void stacks_share_their_callers(void **state)
+TEST(stacks_share_their_callers)
 {
 	struct segment_content c;
 
-	(void)state;
 	assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
 	assert_int_equal(seglab_sample(&lab, 2000, 0, "abd"), 0);
 	assert_int_equal(seglab_sample(&lab, 3000, 0, "abc"), 0);
@@ -113,12 +108,11 @@ static void stacks_share_their_callers(void **state)
 	segment_content_free(&c);
 }
 
-static void event_columns_come_back(void **state)
+TEST(event_columns_come_back)
 {
 	struct segment_content c;
 	const struct segment_event *e;
 
-	(void)state;
 	assert_int_equal(seglab_rich(&lab), 0);
 	reopen(&c);
 	e = &c.events[0];
@@ -142,12 +136,11 @@ static void event_columns_come_back(void **state)
 	segment_content_free(&c);
 }
 
-static void fields_of_every_type_come_back(void **state)
+TEST(fields_of_every_type_come_back)
 {
 	struct segment_content c;
 	const struct segment_field *f;
 
-	(void)state;
 	assert_int_equal(seglab_rich(&lab), 0);
 	reopen(&c);
 	f = c.fields + c.events[0].first_field;
@@ -162,7 +155,7 @@ static void fields_of_every_type_come_back(void **state)
 	segment_content_free(&c);
 }
 
-static void more_than_64_fields_are_cut(void **state)
+TEST(more_than_64_fields_are_cut)
 {
 	struct event_field fields[70];
 	struct event e = {.kind = EVENT_LOG, .stack = STACK_NONE, .fields = fields, .nfields = 70};
@@ -170,7 +163,6 @@ static void more_than_64_fields_are_cut(void **state)
 	char names[70][8];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 70; i++) {
 		snprintf(names[i], sizeof(names[i]), "f%u", i);
 		fields[i] = (struct event_field){names[i], FIELD_UINT, {.u = i}};
@@ -183,13 +175,12 @@ static void more_than_64_fields_are_cut(void **state)
 	segment_content_free(&c);
 }
 
-static void times_are_kept_in_ticks_of_100_ns_up_to_the_last(void **state)
+TEST(times_are_kept_in_ticks_of_100_ns_up_to_the_last)
 {
 	const uint64_t last = UINT64_MAX / 100 * 100;
 	struct event e = {.time_ns = UINT64_MAX, .kind = EVENT_LOG, .stack = STACK_NONE};
 	struct segment_content c;
 
-	(void)state;
 	add(&e);
 	assert_int_equal(seglab_sample(&lab, 199, 0, "a"), 0);
 	assert_int_equal(seglab_sample(&lab, UINT64_MAX, 0, "a"), 0);
@@ -205,7 +196,7 @@ static void times_are_kept_in_ticks_of_100_ns_up_to_the_last(void **state)
 }
 
 /* Whatever a source computes as a weight must not make its segment unreadable. */
-static void weights_beyond_all_bounds_are_clipped(void **state)
+TEST(weights_beyond_all_bounds_are_clipped)
 {
 	const double weights[] = {NAN, -1, 0, 1.9, 9e18, 1e19, INFINITY};
 	const uint64_t kept[] = {0, 0, 0, 1, 9000000000000000000u, INT64_MAX, INT64_MAX};
@@ -213,7 +204,6 @@ static void weights_beyond_all_bounds_are_clipped(void **state)
 	struct segment_content c;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 7; i++) {
 		e.value = weights[i];
 		add(&e);
@@ -224,12 +214,11 @@ static void weights_beyond_all_bounds_are_clipped(void **state)
 	segment_content_free(&c);
 }
 
-static void numbers_that_no_enum_has_stay_readable(void **state)
+TEST(numbers_that_no_enum_has_stay_readable)
 {
 	struct event e = {.kind = EVENT_SAMPLE, .stack = STACK_NONE, .stream = 200, .quality = 200};
 	struct segment_content c;
 
-	(void)state;
 	add(&e);
 	e.kind = (enum event_kind)200;
 	add(&e);
@@ -242,12 +231,11 @@ static void numbers_that_no_enum_has_stay_readable(void **state)
 
 /* ---- references ----------------------------------------------------------------------------------- */
 
-static void sealed_segment_keeps_its_frames_and_threads(void **state)
+TEST(sealed_segment_keeps_its_frames_and_threads)
 {
 	struct processes_use use;
 	struct segment *s;
 
-	(void)state;
 	s = seglab_segment(&lab, 1000, 3);
 	process_drop(lab.processes, lab.app, 1);
 	processes_sweep(lab.processes, 100);
@@ -264,9 +252,8 @@ static void sealed_segment_keeps_its_frames_and_threads(void **state)
 	assert_int_equal(frames_now().frames, 0);
 }
 
-static void open_segment_keeps_its_frames_until_it_is_freed(void **state)
+TEST(open_segment_keeps_its_frames_until_it_is_freed)
 {
-	(void)state;
 	assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);
 	assert_int_equal(frames_now().frames, 3);
 	segment_builder_free(lab.builder);
@@ -274,11 +261,10 @@ static void open_segment_keeps_its_frames_until_it_is_freed(void **state)
 	assert_int_equal(frames_now().frames, 0);
 }
 
-static void segment_of_two_owners_goes_with_the_last(void **state)
+TEST(segment_of_two_owners_goes_with_the_last)
 {
 	struct segment *s;
 
-	(void)state;
 	s = seglab_segment(&lab, 1000, 3);
 	segment_ref(s);
 	segment_unref(s);
@@ -293,12 +279,11 @@ static void fresh_frame(void *ctx, struct frame *frame)
 	*(uint64_t *)ctx += frame->offset;
 }
 
-static void only_frames_that_are_new_are_told(void **state)
+TEST(only_frames_that_are_new_are_told)
 {
 	struct frame_ref stack[2] = {{lab.object, 20, 0}, {lab.object, 300, 0}};
 	uint64_t offsets = 0;
 
-	(void)state;
 	segment_stack(lab.builder, stack, 2, fresh_frame, &offsets);
 	assert_int_equal(offsets, 320);
 	stack[0].offset = 4000;
@@ -307,14 +292,13 @@ static void only_frames_that_are_new_are_told(void **state)
 }
 
 /* Leaf first: the roots are at the end. A stack is a node however the one before it began. */
-static void stacks_that_begin_alike_share_their_nodes(void **state)
+TEST(stacks_that_begin_alike_share_their_nodes)
 {
 	struct frame_ref a[3] = {{lab.object, 3, 0}, {lab.object, 2, 0}, {lab.object, 1, 0}};
 	struct frame_ref b[3] = {{lab.object, 4, 0}, {lab.object, 2, 0}, {lab.object, 1, 0}};
 	struct frame_ref c[2] = {{lab.object, 2, 0}, {lab.object, 1, FRAME_KERNEL}};
 	uint32_t deep, other;
 
-	(void)state;
 	deep = segment_stack(lab.builder, a, 3, NULL, NULL);
 	other = segment_stack(lab.builder, b, 3, NULL, NULL);
 	assert_int_not_equal(deep, other);
@@ -330,11 +314,10 @@ static void stacks_that_begin_alike_share_their_nodes(void **state)
 
 /* ---- sealing and limits --------------------------------------------------------------------------- */
 
-static void sealing_nothing_gives_nothing(void **state)
+TEST(sealing_nothing_gives_nothing)
 {
 	struct segment *s = (struct segment *)1;
 
-	(void)state;
 	assert_int_equal(segment_seal(lab.builder, &s, NULL), 0);
 	assert_null(s);
 	assert_true(segment_is_empty(lab.builder));
@@ -343,11 +326,10 @@ static void sealing_nothing_gives_nothing(void **state)
 }
 
 /* Runs, deltas, lists and names start anew: the same content twice is the same bytes twice. */
-static void builder_starts_anew_after_sealing(void **state)
+TEST(builder_starts_anew_after_sealing)
 {
 	struct segment *first, *second;
 
-	(void)state;
 	assert_int_equal(seglab_rich(&lab), 0);
 	first = seglab_seal(&lab);
 	assert_int_equal(seglab_rich(&lab), 0);
@@ -359,11 +341,10 @@ static void builder_starts_anew_after_sealing(void **state)
 	segment_unref(second);
 }
 
-static void late_samples_widen_the_segment_to_the_front(void **state)
+TEST(late_samples_widen_the_segment_to_the_front)
 {
 	struct segment_content c;
 
-	(void)state;
 	assert_int_equal(seglab_sample(&lab, 500000, 0, "a"), 0);
 	assert_int_equal(seglab_sample(&lab, 100000, 0, "a"), 0);
 	assert_int_equal(seglab_sample(&lab, 600000, 0, "a"), 0);
@@ -375,11 +356,10 @@ static void late_samples_widen_the_segment_to_the_front(void **state)
 	segment_content_free(&c);
 }
 
-static void segment_is_full_at_8192_samples(void **state)
+TEST(segment_is_full_at_8192_samples)
 {
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 8192; i++) {
 		assert_false(segment_is_full(lab.builder, 1000));
 		assert_int_equal(seglab_sample(&lab, 1000, i % 2, "ab"), 0);
@@ -388,12 +368,11 @@ static void segment_is_full_at_8192_samples(void **state)
 	assert_int_equal(segment_open_samples(lab.builder), 8192);
 }
 
-static void segment_is_full_at_16384_events(void **state)
+TEST(segment_is_full_at_16384_events)
 {
 	struct event e = {.kind = EVENT_COUNTER, .name = "c", .stack = STACK_NONE};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 16384; i++) {
 		assert_false(segment_is_full(lab.builder, 1000));
 		add(&e);
@@ -401,9 +380,8 @@ static void segment_is_full_at_16384_events(void **state)
 	assert_true(segment_is_full(lab.builder, 1000));
 }
 
-static void segment_is_full_after_60_s(void **state)
+TEST(segment_is_full_after_60_s)
 {
-	(void)state;
 	assert_int_equal(seglab_sample(&lab, 1000000, 0, "ab"), 0);
 	assert_false(segment_is_full(lab.builder, 60000999999));
 	assert_true(segment_is_full(lab.builder, 60001000000));
@@ -411,14 +389,13 @@ static void segment_is_full_after_60_s(void **state)
 }
 
 /* Names are encoded at the end only: they must count before, or the decoder will refuse it all. */
-static void segment_is_full_before_its_names_outgrow_the_decoder(void **state)
+TEST(segment_is_full_before_its_names_outgrow_the_decoder)
 {
 	static char name[EVENT_MAX_TEXT + 1];
 	struct event e = {.kind = EVENT_LOG, .name = name, .stack = STACK_NONE};
 	struct segment_content c;
 	uint32_t i;
 
-	(void)state;
 	memset(name, 'n', EVENT_MAX_TEXT);
 	for (i = 0; !segment_is_full(lab.builder, 0); i++) {
 		snprintf(name, sizeof(name), "%u", i);
@@ -431,12 +408,11 @@ static void segment_is_full_before_its_names_outgrow_the_decoder(void **state)
 	segment_content_free(&c);
 }
 
-static void stack_that_finds_no_frame_free_is_none(void **state)
+TEST(stack_that_finds_no_frame_free_is_none)
 {
 	struct frame_ref ref = {lab.object, 0, 0};
 	struct frames_use use;
 
-	(void)state;
 	for (ref.offset = 1000; ref.offset < 1000 + FRAMES_MAX; ref.offset++) {
 		bool fresh;
 
@@ -477,14 +453,13 @@ static int build_step(void *ctx)
 	return rc;
 }
 
-static void segment_without_memory_is_refused_and_leaks_nothing(void **state)
+TEST(segment_without_memory_is_refused_and_leaks_nothing)
 {
-	(void)state;
 	assert_in_range(alloc_walk(build_step, NULL), 40, 200);
 }
 
 /* One event fails for want of memory: what was there before is sealed as if it had never come. */
-static void event_that_fails_half_way_leaves_the_segment_whole(void **state)
+TEST(event_that_fails_half_way_leaves_the_segment_whole)
 {
 	struct event_field field = {"New", FIELD_TEXT, {.text = "new"}};
 	struct event e = {.time_ns = 9000000, .kind = EVENT_LOG, .name = "other", .fields = &field,
@@ -492,7 +467,6 @@ static void event_that_fails_half_way_leaves_the_segment_whole(void **state)
 	struct segment_content c;
 	unsigned n, failed = 0;
 
-	(void)state;
 	for (n = 1; n < 40; n++) {
 		assert_int_equal(seglab_open(&lab), 0);
 		assert_int_equal(seglab_sample(&lab, 1000, 0, "abc"), 0);

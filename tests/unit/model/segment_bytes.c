@@ -4,14 +4,11 @@
 #include "base/varint.h"
 #include "tests/support/segment_lab.h"
 #include "tests/support/segment_sound.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct seglab lab;
 static struct segment *rich;             /* 2 samples, 2 events, 5 fields, 8 names */
@@ -62,21 +59,19 @@ static bool decodes(const uint8_t *bytes, size_t n)
 	return !rc;
 }
 
-static void every_truncated_prefix_is_refused(void **state)
+TEST(every_truncated_prefix_is_refused)
 {
 	size_t n;
 
-	(void)state;
 	assert_true(decodes(rich->bytes, rich->nbytes));
 	for (n = 0; n < rich->nbytes; n++)
 		assert_false(decodes(rich->bytes, n));
 }
 
-static void one_byte_too_many_is_refused(void **state)
+TEST(one_byte_too_many_is_refused)
 {
 	uint8_t longer[2000] = {0};
 
-	(void)state;
 	assert_true(rich->nbytes < sizeof(longer));
 	memcpy(longer, rich->bytes, rich->nbytes);
 	assert_false(decodes(longer, rich->nbytes + 1));
@@ -99,7 +94,7 @@ static void mutate(const uint8_t *from, size_t n)
 }
 
 /* Codec 1: all columns as they are in one stream, as version 3 was written at first. */
-static void columns_without_planes_are_read(void **state)
+TEST(columns_without_planes_are_read)
 {
 	struct deflater *d = deflater_new();
 	struct buf old = {0};
@@ -107,7 +102,6 @@ static void columns_without_planes_are_read(void **state)
 	size_t n = seglab_unpack(rich, plain, sizeof(plain)), columns;
 	size_t head = seglab_head_bytes(rich);
 
-	(void)state;
 	assert_non_null(d);
 	columns = n - head;
 	buf_put(&old, plain, head);
@@ -120,12 +114,11 @@ static void columns_without_planes_are_read(void **state)
 	deflater_free(d);
 }
 
-static void mutated_bytes_are_refused_or_sound(void **state)
+TEST(mutated_bytes_are_refused_or_sound)
 {
 	uint8_t plain[2000];
 	size_t n = seglab_unpack(rich, plain, sizeof(plain));
 
-	(void)state;
 	assert_int_equal(plain[1], 0);                       /* columns as they are */
 	assert_true(decodes(plain, n));
 	mutate(plain, n);
@@ -155,11 +148,10 @@ static size_t head_only(uint8_t *to, uint64_t samples, uint64_t nodes, uint64_t 
 	return (size_t)(at - to);
 }
 
-static void counts_without_the_bytes_for_them_allocate_nothing(void **state)
+TEST(counts_without_the_bytes_for_them_allocate_nothing)
 {
 	uint8_t b[200];
 
-	(void)state;
 	assert_true(decodes(b, head_only(b, 0, 0, 0, 0, 0)));
 	assert_false(decodes(b, head_only(b, 1, 0, 0, 0, 0)));
 	assert_false(decodes(b, head_only(b, UINT32_MAX, 0, 0, 0, 0)));
@@ -171,26 +163,24 @@ static void counts_without_the_bytes_for_them_allocate_nothing(void **state)
 	assert_false(decodes(b, head_only(b, 0, 0, 0, 0, UINT64_MAX)));
 }
 
-static void another_version_is_refused_by_name(void **state)
+TEST(another_version_is_refused_by_name)
 {
 	struct segment_content c;
 	struct err err;
 	uint8_t b[200];
 	size_t n = head_only(b, 0, 0, 0, 0, 0);
 
-	(void)state;
 	b[0] = 2;
 	assert_int_equal(segment_decode(b, n, &c, &err), ERR_FORMAT);
 	assert_string_equal(err.text, "a segment has format 2, and this program reads format 3 only: "
 			    "use the recorder that wrote it");
 }
 
-static void times_that_overflow_are_refused(void **state)
+TEST(times_that_overflow_are_refused)
 {
 	uint8_t b[200] = {SEGMENT_VERSION}, rest[200];
 	size_t n = head_only(rest, 0, 0, 0, 0, 0), at = 2;
 
-	(void)state;
 	at += varint_put(b + at, UINT64_MAX / 100 + 1);      /* base, then +0, +0 */
 	memcpy(b + at, rest + 3, n - 3);
 	assert_false(decodes(b, at + n - 3));
@@ -222,7 +212,7 @@ static uint32_t realistic_stack(struct frame_ref *leaf_first, unsigned program, 
 	return depth;
 }
 
-static void realistic_sample_takes_at_most_7_bytes(void **state)
+TEST(realistic_sample_takes_at_most_7_bytes)
 {
 	struct frame_ref leaf_first[32];
 	struct thread *threads[12];
@@ -231,7 +221,6 @@ static void realistic_sample_takes_at_most_7_bytes(void **state)
 	struct err err;
 	uint32_t seed = 7, i;
 
-	(void)state;
 	for (i = 0; i < 12; i++)
 		threads[i] = thread_add(lab.processes, lab.app, 200 + i);
 	for (i = 0; i < SEGMENT_MAX_SAMPLES; i++) {

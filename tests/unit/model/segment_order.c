@@ -1,12 +1,9 @@
 /* What columns say by what was before: threads and stacks seen not long ago, frames that follow frames. */
 #include "tests/support/segment_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct seglab lab;
 
@@ -92,14 +89,13 @@ static struct frame **frames_of(const struct segment *s)
 	return frames;
 }
 
-static void any_stacks_and_threads_come_back(void **state)
+TEST(any_stacks_and_threads_come_back)
 {
 	static struct put put[SAMPLES];
 	struct thread *threads[THREADS];
 	struct segment_content c;
 	uint32_t seed, i;
 
-	(void)state;
 	for (i = 0; i < THREADS; i++)
 		threads[i] = thread_add(lab.processes, lab.app, 1000 + i);
 	for (seed = 1; seed <= 5; seed++) {

@@ -5,14 +5,11 @@
 #include "model/own_event.h"
 #include "model/ring.h"
 #include "tests/support/segment_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #ifdef __SANITIZE_ADDRESS__              /* slow: half of it does what the whole does */
 #define PART 2u
@@ -191,7 +188,7 @@ static double held(enum flood flood, uint64_t *refused, uint32_t *samples)
 	return (double)(use.newest_ns - use.oldest_ns) / 1e9;
 }
 
-static void a_flood_takes_no_more_than_a_fifth_of_the_history(void **state)
+TEST(a_flood_takes_no_more_than_a_fifth_of_the_history)
 {
 	static const char *const names[] = {"none", "stacks", "threads", "events", "side-band", "collections"};
 	uint64_t refused;
@@ -199,7 +196,6 @@ static void a_flood_takes_no_more_than_a_fifth_of_the_history(void **state)
 	double calm = held(FLOOD_NONE, &refused, &samples), seconds;
 	unsigned flood;
 
-	(void)state;
 	if (PART > 1)
 		printf("in part: a ring and a flood of half the size, as it is slow under a sanitizer\n");
 	print_message("%s: %.0f s, %u samples\n", names[0], calm, samples);
@@ -233,14 +229,13 @@ static uint32_t put(const char *root_first, struct process *process, struct thre
 	return e.stack;
 }
 
-static void over_its_quota_a_stack_ends_in_more_and_keeps_its_weight(void **state)
+TEST(over_its_quota_a_stack_ends_in_more_and_keeps_its_weight)
 {
 	const struct segment_quota few = {.nodes = 3, .processes = 10};
 	struct segment_content c;
 	struct segment *s;
 	const char *leaf;
 
-	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
 	put("abc", lab.app, lab.threads[0]);
@@ -263,7 +258,7 @@ static void over_its_quota_a_stack_ends_in_more_and_keeps_its_weight(void **stat
 	seglab_close(&lab);
 }
 
-static void samples_of_threads_and_processes_over_the_quota_belong_to_more(void **state)
+TEST(samples_of_threads_and_processes_over_the_quota_belong_to_more)
 {
 	const struct segment_quota few = {.threads = 1, .processes = 1};
 	struct segment_content c;
@@ -272,7 +267,6 @@ static void samples_of_threads_and_processes_over_the_quota_belong_to_more(void 
 	struct thread *more;
 	char name[16];
 
-	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
 	other = process_add(lab.processes, 300, 1, 0, 1, "other");
@@ -298,7 +292,7 @@ static void samples_of_threads_and_processes_over_the_quota_belong_to_more(void 
 }
 
 /* What runs for long keeps its name among those that do not, however late in a segment it comes. */
-static void a_process_that_a_segment_lists_is_none_of_the_new_ones(void **state)
+TEST(a_process_that_a_segment_lists_is_none_of_the_new_ones)
 {
 	const struct segment_quota few = {.processes = 2};
 	struct segment_content c;
@@ -307,7 +301,6 @@ static void a_process_that_a_segment_lists_is_none_of_the_new_ones(void **state)
 	struct thread *pooled;
 	uint32_t i;
 
-	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
 	put("ab", lab.app, lab.threads[0]);
@@ -335,12 +328,11 @@ static void a_process_that_a_segment_lists_is_none_of_the_new_ones(void **state)
 }
 
 /* As many as the rate gives, however short the segments are; a minute's may come at once. */
-static void new_processes_come_at_a_rate_that_segments_do_not_change(void **state)
+TEST(new_processes_come_at_a_rate_that_segments_do_not_change)
 {
 	const struct segment_quota slow = {.processes = 8192, .processes_s = 2};
 	uint32_t i, named = 0;
 
-	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &slow);
 	for (i = 0; i < 400; i++) {                  /* four a second, for 100 s */
@@ -369,7 +361,7 @@ static void put_of_five_others(struct event *e)
 	}
 }
 
-static void starts_and_ends_leave_room_for_the_processes_with_samples(void **state)
+TEST(starts_and_ends_leave_room_for_the_processes_with_samples)
 {
 	const struct segment_quota few = {.processes = 1, .sideband = 3};
 	struct event e = {.time_ns = 1000, .kind = EVENT_PROCESS_START, .stack = STACK_NONE};
@@ -377,7 +369,6 @@ static void starts_and_ends_leave_room_for_the_processes_with_samples(void **sta
 	struct process *other;
 	struct segment *s;
 
-	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
 	put_of_five_others(&e);
@@ -398,7 +389,7 @@ static void starts_and_ends_leave_room_for_the_processes_with_samples(void **sta
 	seglab_close(&lab);
 }
 
-static void a_process_with_events_alone_is_none_of_those_with_samples(void **state)
+TEST(a_process_with_events_alone_is_none_of_those_with_samples)
 {
 	const struct segment_quota few = {.processes = 1, .sideband = 3};
 	struct event e = {.time_ns = 1000, .kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "Process",
@@ -406,7 +397,6 @@ static void a_process_with_events_alone_is_none_of_those_with_samples(void **sta
 	struct segment_content c;
 	struct segment *s;
 
-	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
 	put_of_five_others(&e);
@@ -440,12 +430,11 @@ static int generic(const char *name)
 }
 
 /* A busy .NET program: a thousand ticks of its allocations for each collection. */
-static void allocations_leave_room_for_collections_and_these_for_others(void **state)
+TEST(allocations_leave_room_for_collections_and_these_for_others)
 {
 	const struct segment_quota few = {.events = 10, .processes = 10};
 	unsigned i, took = 0;
 
-	(void)state;
 	assert_int_equal(seglab_open(&lab), 0);
 	segment_set_quota(lab.builder, &few);
 	for (i = 0; i < 1000; i++)

@@ -6,16 +6,11 @@
 
 #include "base/array.h"
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void expect_error(const char *text, const char *says)
 {
@@ -37,10 +32,9 @@ static void expect_good(struct options *o, const char *text)
 		fail_msg("refused: %s", err.text);
 }
 
-static void a_line_is_split_at_its_first_equals_sign_and_trimmed(void **state)
+TEST(a_line_is_split_at_its_first_equals_sign_and_trimmed)
 {
 	struct options o;
-	(void)state;
 
 	options_init(&o);
 	expect_good(&o, "# a comment\n"
@@ -59,10 +53,9 @@ static void a_line_is_split_at_its_first_equals_sign_and_trimmed(void **state)
 	options_free(&o);
 }
 
-static void a_mark_of_utf8_at_the_start_is_skipped(void **state)
+TEST(a_mark_of_utf8_at_the_start_is_skipped)
 {
 	struct options o;
-	(void)state;
 
 	options_init(&o);
 	expect_good(&o, "\xef\xbb\xbf" "freq = 49\n");
@@ -70,9 +63,8 @@ static void a_mark_of_utf8_at_the_start_is_skipped(void **state)
 	options_free(&o);
 }
 
-static void errors_say_file_line_and_the_nearest_key(void **state)
+TEST(errors_say_file_line_and_the_nearest_key)
 {
-	(void)state;
 	expect_error("freq = 99\n\nbufer-mb = 3\n",
 		     "a.conf:3: unknown key 'bufer-mb'; did you mean buffer-mb?");
 	expect_error("freq = fast\n", "a.conf:1: freq: 'fast' is no whole number");
@@ -86,23 +78,21 @@ static void errors_say_file_line_and_the_nearest_key(void **state)
 	expect_error("store =\n", "a.conf:1: store: the value is empty");
 }
 
-static void a_nul_is_refused(void **state)
+TEST(a_nul_is_refused)
 {
 	static const char text[] = "store = a\0b\n";
 	struct options o;
 	struct err err = {0};
-	(void)state;
 
 	options_init(&o);
 	assert_int_equal(config_parse("a.conf", text, sizeof(text) - 1, &o, &err), ERR_USAGE);
 	options_free(&o);
 }
 
-static void the_command_line_wins_lists_included(void **state)
+TEST(the_command_line_wins_lists_included)
 {
 	char *argv[] = {"collect", "--freq=49", "/StopOnPerfCounter:A:B:C>1"};
 	struct options o;
-	(void)state;
 
 	options_init(&o);
 	assert_int_equal(options_parse(&o, 3, argv, NULL), 0);
@@ -117,12 +107,11 @@ static void the_command_line_wins_lists_included(void **state)
 	options_free(&o);
 }
 
-static void what_the_command_line_overrides_is_checked_all_the_same(void **state)
+TEST(what_the_command_line_overrides_is_checked_all_the_same)
 {
 	char *argv[] = {"collect", "--freq=49"};
 	struct options o;
 	struct err err;
-	(void)state;
 
 	options_init(&o);
 	assert_int_equal(options_parse(&o, 2, argv, NULL), 0);
@@ -130,11 +119,10 @@ static void what_the_command_line_overrides_is_checked_all_the_same(void **state
 	options_free(&o);
 }
 
-static void a_missing_file_is_wrong_usage(void **state)
+TEST(a_missing_file_is_wrong_usage)
 {
 	struct options o;
 	struct err err = {0};
-	(void)state;
 
 	options_init(&o);
 	assert_int_equal(config_load("tests/no-such-file.conf", &o, &err), ERR_USAGE);
@@ -143,7 +131,7 @@ static void a_missing_file_is_wrong_usage(void **state)
 }
 
 /* The files that are shipped: every key known, every default as the program has it. */
-static void the_shipped_files_are_good(void **state)
+TEST(the_shipped_files_are_good)
 {
 	static const char *const paths[] = {
 		"conf/recorder.conf", "conf/examples/cpu.conf", "conf/examples/memory.conf",
@@ -152,7 +140,6 @@ static void the_shipped_files_are_good(void **state)
 	struct options o;
 	struct err err = {0};
 	size_t i;
-	(void)state;
 
 	for (i = 0; i < COUNT_OF(paths); i++) {
 		options_init(&o);
@@ -163,14 +150,13 @@ static void the_shipped_files_are_good(void **state)
 }
 
 /* In conf/recorder.conf every setting stands as a comment with its default: "#freq = 99". */
-static void the_shipped_file_documents_every_key_with_its_default(void **state)
+TEST(the_shipped_file_documents_every_key_with_its_default)
 {
 	const struct option_info *info;
 	struct options defaults, set;
 	struct buf text = {0};
 	struct err err = {0};
 	char *at;
-	(void)state;
 
 	assert_int_equal(os_load("conf/recorder.conf", CONFIG_MAX_BYTES, &text, &err), 0);
 	for (info = option_table; info->name; info++) {
@@ -214,9 +200,8 @@ static int parse_some(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error(void **state)
+TEST(lack_of_memory_is_an_error)
 {
-	(void)state;
 	assert_in_range(alloc_walk(parse_some, NULL), 5, 20);
 }
 

@@ -5,16 +5,12 @@
 #include "base/os.h"
 #include "options/options.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_ARGUMENTS = 12 };
 
@@ -62,10 +58,9 @@ static bool is_kebab(const char *name)
 	return *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
-static void every_option_has_a_name_a_command_and_help(void **state)
+TEST(every_option_has_a_name_a_command_and_help)
 {
 	const struct option_info *info;
-	(void)state;
 
 	for (info = option_table; info->name; info++) {
 		assert_true(info - option_table < OPTIONS_MAX);
@@ -80,10 +75,9 @@ static void every_option_has_a_name_a_command_and_help(void **state)
 	}
 }
 
-static void every_name_finds_its_own_option(void **state)
+TEST(every_name_finds_its_own_option)
 {
 	const struct option_info *info, *other;
-	(void)state;
 
 	for (info = option_table; info->name; info++) {
 		other = option_by_name(info->name, strlen(info->name));
@@ -98,11 +92,10 @@ static void every_name_finds_its_own_option(void **state)
 	}
 }
 
-static void every_default_is_within_its_bounds(void **state)
+TEST(every_default_is_within_its_bounds)
 {
 	const struct option_info *info;
 	struct options o;
-	(void)state;
 
 	options_init(&o);
 	for (info = option_table; info->name; info++) {
@@ -122,10 +115,9 @@ static void every_default_is_within_its_bounds(void **state)
 	options_free(&o);
 }
 
-static void help_of_a_command_names_each_of_its_options(void **state)
+TEST(help_of_a_command_names_each_of_its_options)
 {
 	unsigned c;
-	(void)state;
 
 	for (c = CMD_NONE + 1; c < COMMANDS; c++) {
 		const struct option_info *info;
@@ -144,7 +136,7 @@ static void help_of_a_command_names_each_of_its_options(void **state)
 
 /* ---- ways to write an option ---------------------------------------------------------------------- */
 
-static void every_spelling_of_a_name_is_one_option(void **state)
+TEST(every_spelling_of_a_name_is_one_option)
 {
 	static const char *const ways[] = {
 		"--max-collect-sec=60", "/MaxCollectSec:60", "/maxcollectsec=60",
@@ -152,7 +144,6 @@ static void every_spelling_of_a_name_is_one_option(void **state)
 		"\xe2\x80\x93MaxCollectSec:60", "\xe2\x80\x94MAXCOLLECTSEC:0x3c",
 	};
 	size_t i;
-	(void)state;
 
 	for (i = 0; i < COUNT_OF(ways); i++) {
 		struct fixture f;
@@ -169,10 +160,9 @@ static void every_spelling_of_a_name_is_one_option(void **state)
 	}
 }
 
-static void a_value_may_follow_a_long_name_and_begin_with_a_dash(void **state)
+TEST(a_value_may_follow_a_long_name_and_begin_with_a_dash)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "export", "--from", "-10", "--to", "2.5", "--format", "folded", NULL);
 	expect_good(&f);
@@ -182,10 +172,9 @@ static void a_value_may_follow_a_long_name_and_begin_with_a_dash(void **state)
 	options_free(&f.o);
 }
 
-static void start_and_end_are_from_and_to_of_a_window(void **state)
+TEST(start_and_end_are_from_and_to_of_a_window)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "report", "--start", "-10", "--end", "2.5", NULL);
 	expect_good(&f);
@@ -200,10 +189,9 @@ static void start_and_end_are_from_and_to_of_a_window(void **state)
 	expect_refusal(&f, "--from is an option of");
 }
 
-static void perfview_names_map_onto_ours(void **state)
+TEST(perfview_names_map_onto_ours)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "/CircularMB:128", "/CpuSampleMSec:2", "/CollectMultiple:0x3",
 	      "/DelayAfterTriggerSec:7", "/AcceptEULA", "/NoGui", "/BufferSizeMB:512",
@@ -217,11 +205,10 @@ static void perfview_names_map_onto_ours(void **state)
 	options_free(&f.o);
 }
 
-static void options_without_effect_are_named(void **state)
+TEST(options_without_effect_are_named)
 {
 	struct buf text = {0};
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "collect", "/AcceptEULA", "/Merge:true", "/Process:java", "/CircularMB:8", NULL);
 	expect_good(&f);
@@ -232,10 +219,9 @@ static void options_without_effect_are_named(void **state)
 	options_free(&f.o);
 }
 
-static void short_options_take_values_attached_or_next(void **state)
+TEST(short_options_take_values_attached_or_next)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "export", "-f", "-o", "a.folded", "-pjava", NULL);
 	expect_good(&f);
@@ -249,7 +235,7 @@ static void short_options_take_values_attached_or_next(void **state)
 	options_free(&f.o);
 }
 
-static void seconds_may_have_a_unit(void **state)
+TEST(seconds_may_have_a_unit)
 {
 	static const struct {
 		const char *text;
@@ -259,7 +245,6 @@ static void seconds_may_have_a_unit(void **state)
 		{"2h", 7200000000000}, {"1d", 86400000000000}, {"3s", 3000000000}, {".5", 500000000},
 	};
 	size_t i;
-	(void)state;
 
 	for (i = 0; i < COUNT_OF(cases); i++) {
 		struct fixture f;
@@ -271,10 +256,9 @@ static void seconds_may_have_a_unit(void **state)
 	}
 }
 
-static void yes_no_options_are_true_bare_and_false_when_empty(void **state)
+TEST(yes_no_options_are_true_bare_and_false_when_empty)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "list", "--json", NULL);
 	expect_good(&f);
@@ -288,10 +272,9 @@ static void yes_no_options_are_true_bare_and_false_when_empty(void **state)
 	expect_refusal(&f, "--json: 'yes' is neither true nor false");
 }
 
-static void from_is_a_file_or_a_moment_as_the_command_has_it(void **state)
+TEST(from_is_a_file_or_a_moment_as_the_command_has_it)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "collect", "--from", "a.etl", NULL);
 	expect_good(&f);
@@ -311,10 +294,9 @@ static void from_is_a_file_or_a_moment_as_the_command_has_it(void **state)
 	expect_refusal(&f, "--from is an option of collect, events and backtest, not of list");
 }
 
-static void incident_numbers_come_by_option_and_as_operands(void **state)
+TEST(incident_numbers_come_by_option_and_as_operands)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "delete", "--id", "3,4", "7", "--id=9", NULL);
 	expect_good(&f);
@@ -330,11 +312,10 @@ static void incident_numbers_come_by_option_and_as_operands(void **state)
 	expect_refusal(&f, "is no incident number");
 }
 
-static void the_two_incidents_of_a_diff_come_by_option_and_as_operands(void **state)
+TEST(the_two_incidents_of_a_diff_come_by_option_and_as_operands)
 {
 	struct fixture f;
 
-	(void)state;
 	parse(&f, "diff", "3", "7", NULL);
 	expect_good(&f);
 	assert_int_equal(f.o.base_id, 3);
@@ -351,12 +332,11 @@ static void the_two_incidents_of_a_diff_come_by_option_and_as_operands(void **st
 	expect_refusal(&f, "the test: 'x' is no whole number");
 }
 
-static void an_existing_path_with_a_slash_is_an_operand(void **state)
+TEST(an_existing_path_with_a_slash_is_an_operand)
 {
 	const char *tmp = os_env("TEST_TMP");
 	struct fixture f;
 	char path[600];
-	(void)state;
 
 	snprintf(path, sizeof(path), "%s", tmp ? tmp : "/");
 	if (*path != '/') {
@@ -385,9 +365,8 @@ static void expect_specs(const char *value, uint32_t n, const char *last)
 	options_free(&f.o);
 }
 
-static void a_comma_separates_only_specs(void **state)
+TEST(a_comma_separates_only_specs)
 {
-	(void)state;
 	expect_specs("A:B:C>1", 1, "A:B:C>1");
 	expect_specs("A:B:C>1,D:E:F<2.5K", 2, "D:E:F<2.5K");
 	expect_specs("A:B:x,y>1", 1, "A:B:x,y>1");
@@ -397,10 +376,9 @@ static void a_comma_separates_only_specs(void **state)
 	expect_specs("A:B:C>1,A:B:C>2,A:B:>3", 3, "A:B:>3");
 }
 
-static void monitored_counters_need_no_limit(void **state)
+TEST(monitored_counters_need_no_limit)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "collect", "/MonitorPerfCounter:A:B:C@2,D:E:F", "/MonitorPerfCounter:G:H:i,j", NULL);
 	expect_good(&f);
@@ -412,7 +390,7 @@ static void monitored_counters_need_no_limit(void **state)
 
 /* ---- refusals ------------------------------------------------------------------------------------ */
 
-static void what_is_wrong_is_said(void **state)
+TEST(what_is_wrong_is_said)
 {
 	static const struct {
 		const char *arguments[4];
@@ -449,7 +427,6 @@ static void what_is_wrong_is_said(void **state)
 		{{"export", "-fx"}, "unknown option"},
 	};
 	size_t i;
-	(void)state;
 
 	for (i = 0; i < COUNT_OF(cases); i++) {
 		const char *const *a = cases[i].arguments;
@@ -460,10 +437,9 @@ static void what_is_wrong_is_said(void **state)
 	}
 }
 
-static void after_two_dashes_everything_is_an_operand(void **state)
+TEST(after_two_dashes_everything_is_an_operand)
 {
 	struct fixture f;
-	(void)state;
 
 	parse(&f, "counters", "--", "--json", NULL);
 	expect_good(&f);
@@ -472,11 +448,10 @@ static void after_two_dashes_everything_is_an_operand(void **state)
 	options_free(&f.o);
 }
 
-static void a_value_has_a_ceiling(void **state)
+TEST(a_value_has_a_ceiling)
 {
 	char value[OPTION_VALUE_MAX + 20] = "--log-file=";
 	struct fixture f;
-	(void)state;
 
 	memset(value + 11, 'x', OPTION_VALUE_MAX + 1);
 	value[11 + OPTION_VALUE_MAX + 1] = '\0';
@@ -500,9 +475,8 @@ static int parse_much(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error(void **state)
+TEST(lack_of_memory_is_an_error)
 {
-	(void)state;
 	assert_in_range(alloc_walk(parse_much, NULL), 8, 40);
 }
 

@@ -2,16 +2,11 @@
 #include "source/perf/kernel_symbols.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define AT 0xffffffffc0200000u
 
@@ -54,9 +49,8 @@ static const char *at(uint64_t address)
 	return text;
 }
 
-static void program_has_its_addresses_from_its_coming_to_its_going(void **state)
+TEST(program_has_its_addresses_from_its_coming_to_its_going)
 {
-	(void)state;
 	assert_string_equal(at(AT + 0x10), "-");
 	feed(AT, 0x100, "bpf_prog_aa_one", false);
 	assert_string_equal(at(AT - 1), "-");
@@ -68,11 +62,10 @@ static void program_has_its_addresses_from_its_coming_to_its_going(void **state)
 	assert_int_equal(kernel_symbols_count(symbols), 0);
 }
 
-static void memory_that_is_used_again_has_the_new_name_and_another_object(void **state)
+TEST(memory_that_is_used_again_has_the_new_name_and_another_object)
 {
 	struct frame_ref before = {0}, after = {0};
 
-	(void)state;
 	feed(AT, 0x100, "bpf_prog_aa_one", false);
 	assert_true(kernel_symbols_find(symbols, AT + 0x20, &before));
 	feed(AT + 0x10, 0x40, "bpf_prog_bb_two", false);     /* the first one's end was not told */
@@ -83,11 +76,10 @@ static void memory_that_is_used_again_has_the_new_name_and_another_object(void *
 }
 
 /* The same code (the tag in its name says so) is the same object, wherever it is loaded. */
-static void same_program_at_another_address_is_the_same_object(void **state)
+TEST(same_program_at_another_address_is_the_same_object)
 {
 	struct frame_ref a = {0}, b = {0};
 
-	(void)state;
 	feed(AT, 0x100, "bpf_prog_aa_one", false);
 	feed(AT + 0x1000, 0x100, "bpf_prog_aa_one", false);
 	assert_true(kernel_symbols_find(symbols, AT + 8, &a));
@@ -105,9 +97,8 @@ static const char kallsyms[] =
 	"ffffffffc0203000 t ftrace_trampoline\t[__builtin__ftrace]\n"
 	"0000000000000000 t bpf_prog_dd_hidden\t[bpf]\n";
 
-static void what_ran_before_the_start_stands_in_kallsyms(void **state)
+TEST(what_ran_before_the_start_stands_in_kallsyms)
 {
-	(void)state;
 	kernel_symbols_scan(symbols, kallsyms, sizeof(kallsyms) - 1, 1);
 	assert_int_equal(kernel_symbols_count(symbols), 4);
 	assert_string_equal(at(AT + 0x1ff), "bpf_prog_aa_first+0x1ff");
@@ -124,7 +115,7 @@ static void what_ran_before_the_start_stands_in_kallsyms(void **state)
 	assert_int_equal(kernel_symbols_count(symbols), 4);
 }
 
-static void execve_is_known_by_its_addresses(void **state)
+TEST(execve_is_known_by_its_addresses)
 {
 	static const char text[] =
 		"ffffffff81000000 T _text\n"
@@ -139,7 +130,6 @@ static void execve_is_known_by_its_addresses(void **state)
 	static const uint64_t around[] = {0xffffffff816c5ea8, 0xffffffff816c5f00, 0xffffffff816c5fd0,
 					  0xffffffff82000010};
 
-	(void)state;
 	assert_false(kernel_symbols_in_exec(symbols, in, 3));       /* not read yet, or hidden */
 	kernel_symbols_scan(symbols, text, sizeof(text) - 1, 1);
 	assert_true(kernel_symbols_in_exec(symbols, in, 3));
@@ -148,9 +138,8 @@ static void execve_is_known_by_its_addresses(void **state)
 	assert_false(kernel_symbols_in_exec(symbols, NULL, 0));
 }
 
-static void absurd_records_are_passed_over(void **state)
+TEST(absurd_records_are_passed_over)
 {
-	(void)state;
 	feed(AT, 0, "bpf_prog_aa_empty", false);
 	feed(UINT64_MAX - 0x10, 0x100, "bpf_prog_aa_wraps", false);
 	feed(AT, 0x100, "", false);

@@ -1,18 +1,15 @@
 /* The perf source on this machine: a thread burns a second of CPU, and its samples must arrive. */
 #include "base/os.h"
 #include "source/source.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define FREQ_HZ 99u
 #define BURN_NS NS_PER_SEC               /* of CPU time, however busy the machine is */
@@ -204,7 +201,7 @@ static void watermark_advances_while_idle(void)
 	assert_true(after < os_now_ns());
 }
 
-static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
+TEST(samples_of_a_busy_thread_arrive_with_their_stacks)
 {
 	uint64_t burn_at = file_offset((uintptr_t)burn);
 	uint64_t caller_at = file_offset((uintptr_t)burn_a_second);
@@ -212,7 +209,6 @@ static void samples_of_a_busy_thread_arrive_with_their_stacks(void **state)
 	struct source_status status;
 	struct seen seen = {.order.stolen = stolen_so_far()};
 
-	(void)state;
 	start_or_skip();
 	assert_int_equal(os_thread_start("burner", burn_a_second, NULL, &burner, NULL), 0);
 	os_thread_join(burner);
@@ -313,12 +309,11 @@ static unsigned burn_part(struct part *p)
 	return p->samples - before;
 }
 
-static void another_rate_and_stack_take_effect_and_lose_nothing(void **state)
+TEST(another_rate_and_stack_take_effect_and_lose_nothing)
 {
 	struct part p = {.period_ns = (double)(NS_PER_SEC / 997), .order.stolen = stolen_so_far()};
 	unsigned fast, slow, small, frames;
 
-	(void)state;
 	cfg.capture.freq_hz = 997;
 	cfg.capture.stack_kb = 16;
 	start_or_skip();
@@ -359,14 +354,13 @@ static void burn_on(void *ctx)
  * Each look finds another level asked for, also the one of each second that puts events of its own: none of
  * them may be older than what the change has delivered.
  */
-static void levels_that_change_all_the_time_keep_the_order(void **state)
+TEST(levels_that_change_all_the_time_keep_the_order)
 {
 	struct part p = {.period_ns = (double)(NS_PER_SEC / 997), .order.stolen = stolen_so_far()};
 	struct source_level level = {997, 16};
 	struct os_thread *burner;
 	uint64_t end_ns;
 
-	(void)state;
 	cfg.capture.freq_hz = 997;
 	cfg.capture.stack_kb = 16;
 	start_or_skip();

@@ -2,15 +2,12 @@
 #include "source/perf/loader.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct world {
 	struct frames *frames;
@@ -53,14 +50,13 @@ static void wait_for(struct world *w, uint64_t now_ns, struct loaded *out)
 	fail_msg("not loaded within 5 s");
 }
 
-static void loader_reads_the_tables_of_a_mapped_program(void **state)
+TEST(loader_reads_the_tables_of_a_mapped_program)
 {
 	char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	struct loaded loaded;
 	struct world w;
 
-	(void)state;
 	assert_true(n > 0);
 	path[n] = '\0';
 	open_world(&w, path, 0);
@@ -75,7 +71,7 @@ static void loader_reads_the_tables_of_a_mapped_program(void **state)
 
 void _init(void);                        /* crti.o's; no unwind table describes it */
 
-static void start_code_without_tables_is_read(void **state)
+TEST(start_code_without_tables_is_read)
 {
 	char path[512];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -84,7 +80,6 @@ static void start_code_without_tables_is_read(void **state)
 	struct world w;
 	uint64_t vaddr;
 
-	(void)state;
 	assert_true(n > 0);
 	path[n] = '\0';
 	open_world(&w, path, 0);
@@ -97,14 +92,13 @@ static void start_code_without_tables_is_read(void **state)
 	close_world(&w);
 }
 
-static void options_of_a_jvm_are_read(void **state)
+TEST(options_of_a_jvm_are_read)
 {
 	struct processes *processes;
 	struct process *self;
 	struct world w;
 	unsigned i;
 
-	(void)state;
 	assert_int_equal(processes_new(&processes, NULL), 0);
 	self = process_add(processes, os_pid(), 1, 0, 1, "test");
 	open_world(&w, "/nowhere", 1);
@@ -118,12 +112,11 @@ static void options_of_a_jvm_are_read(void **state)
 	processes_free(processes);
 }
 
-static void a_file_that_is_not_there_has_no_tables(void **state)
+TEST(a_file_that_is_not_there_has_no_tables)
 {
 	struct loaded loaded;
 	struct world w;
 
-	(void)state;
 	open_world(&w, "/no/such/program", 77);
 	wait_for(&w, 1, &loaded);
 	assert_null(loaded.tables);
@@ -131,12 +124,11 @@ static void a_file_that_is_not_there_has_no_tables(void **state)
 	close_world(&w);
 }
 
-static void the_vdso_has_tables(void **state)
+TEST(the_vdso_has_tables)
 {
 	struct loaded loaded;
 	struct world w;
 
-	(void)state;
 	open_world(&w, "[vdso]", 0);
 	wait_for(&w, 1, &loaded);
 	assert_non_null(loaded.tables);
@@ -145,13 +137,12 @@ static void the_vdso_has_tables(void **state)
 
 #define NOW_NS (100 * NS_PER_SEC)
 
-static void tables_over_the_ceiling_go_and_are_read_again(void **state)
+TEST(tables_over_the_ceiling_go_and_are_read_again)
 {
 	struct loader_use use;
 	struct loaded loaded;
 	struct world w;
 
-	(void)state;
 	open_world(&w, "[vdso]", 0);
 	wait_for(&w, NOW_NS, &loaded);
 	loader_set_max(w.loader, 1);
@@ -164,12 +155,11 @@ static void tables_over_the_ceiling_go_and_are_read_again(void **state)
 	close_world(&w);
 }
 
-static void what_is_used_all_the_time_and_has_no_room_is_done_without(void **state)
+TEST(what_is_used_all_the_time_and_has_no_room_is_done_without)
 {
 	struct loaded loaded;
 	struct world w;
 
-	(void)state;
 	open_world(&w, "[vdso]", 0);
 	wait_for(&w, NOW_NS, &loaded);
 	loader_set_max(w.loader, 1);
@@ -185,13 +175,12 @@ static void what_is_used_all_the_time_and_has_no_room_is_done_without(void **sta
 	close_world(&w);
 }
 
-static void tables_that_nobody_uses_are_forgotten(void **state)
+TEST(tables_that_nobody_uses_are_forgotten)
 {
 	struct loader_use use;
 	struct loaded loaded;
 	struct world w;
 
-	(void)state;
 	open_world(&w, "[vdso]", 0);
 	wait_for(&w, 1, &loaded);
 	loader_sweep(w.loader, LOADER_IDLE_NS);
@@ -208,13 +197,12 @@ static void tables_that_nobody_uses_are_forgotten(void **state)
 	close_world(&w);
 }
 
-static void code_made_at_run_time_is_never_looked_for(void **state)
+TEST(code_made_at_run_time_is_never_looked_for)
 {
 	struct object_key key = {.kind = OBJECT_JIT, .path = "[jit]", .pid = 1};
 	struct loaded loaded;
 	struct world w;
 
-	(void)state;
 	open_world(&w, "[vdso]", 0);
 	w.object = objects_get(w.frames, &key, 1);
 	loader_get(w.loader, w.object, 1, 1, &loaded);

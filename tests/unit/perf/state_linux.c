@@ -9,17 +9,14 @@
 #include "base/log.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define INIT 5000000u
 #define SH (INIT + 1)
@@ -192,9 +189,8 @@ static int close_state(void **state)
 
 /* ---- fork and exec ---------------------------------------------------------------------------- */
 
-static void forked_process_has_its_parents_name_and_mappings(void **state)
+TEST(forked_process_has_its_parents_name_and_mappings)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	assert_string_equal(events(true), "+init 5000001 ");
 	assert_string_equal(name_of(SH), "init");
@@ -204,9 +200,8 @@ static void forked_process_has_its_parents_name_and_mappings(void **state)
 	assert_int_equal(perf_state_find(state_of, SH)->process->parent_pid, INIT);
 }
 
-static void mapping_of_a_child_is_not_its_parents(void **state)
+TEST(mapping_of_a_child_is_not_its_parents)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_mmap(SH, "/lib/child.so", 0x8000, 210);
 	feed_mmap(INIT, "/lib/parent.so", 0x9000, 220);
@@ -218,11 +213,10 @@ static void mapping_of_a_child_is_not_its_parents(void **state)
 	assert_string_equal(name_of(SH), "init");
 }
 
-static void exec_resets_mappings_and_makes_another_process(void **state)
+TEST(exec_resets_mappings_and_makes_another_process)
 {
 	struct process *before;
 
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	before = perf_state_find(state_of, SH)->process;
 	events(false);
@@ -238,9 +232,8 @@ static void exec_resets_mappings_and_makes_another_process(void **state)
 }
 
 /* comm is cut at 15 bytes; the executable is mapped first, before its interpreter. */
-static void process_is_named_after_its_first_mapping(void **state)
+TEST(process_is_named_after_its_first_mapping)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_comm(SH, SH, "a-program-with-", true, 300);
 	feed_mmap(SH, "/opt/a-program-with-a-long-name", 0x1000, 310);
@@ -250,9 +243,8 @@ static void process_is_named_after_its_first_mapping(void **state)
 }
 
 /* As container runtimes start: the program is a sealed copy in memory; its loader is none of its name. */
-static void program_in_a_memfd_keeps_its_short_name(void **state)
+TEST(program_in_a_memfd_keeps_its_short_name)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_comm(SH, SH, "runc:[2:INIT]", true, 300);
 	feed_mmap(SH, "/memfd:runc_cloned:/proc/self/exe (deleted)", 0x1000, 310);
@@ -261,12 +253,11 @@ static void program_in_a_memfd_keeps_its_short_name(void **state)
 }
 
 /* `sh -c 'exec gcc'`, which calls exec twice: three processes, and samples of each stay its own. */
-static void each_exec_is_a_process_of_its_own(void **state)
+TEST(each_exec_is_a_process_of_its_own)
 {
 	struct process *seen[3];
 	unsigned i;
 
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	seen[0] = perf_state_find(state_of, SH)->process;
 	feed_comm(SH, SH, "sh", true, 300);
@@ -283,11 +274,10 @@ static void each_exec_is_a_process_of_its_own(void **state)
 	assert_int_equal(live_processes(401), 2);
 }
 
-static void executable_that_was_deleted_keeps_its_name(void **state)
+TEST(executable_that_was_deleted_keeps_its_name)
 {
 	struct object *object;
 
-	(void)state;
 	feed_mmap(INIT, "/lib/x.so", 0x8000, 150);
 	object = locate(INIT, 0x8000).object;
 	feed_fork(SH, INIT, 200);
@@ -300,11 +290,10 @@ static void executable_that_was_deleted_keeps_its_name(void **state)
 	assert_int_equal(perf_path_length("/a (deleted)"), 2);
 }
 
-static void code_made_at_run_time_is_of_its_process_at_its_address(void **state)
+TEST(code_made_at_run_time_is_of_its_process_at_its_address)
 {
 	struct frame_ref a, b;
 
-	(void)state;
 	feed_mmap(INIT, "//anon", 0x10000, 150);
 	feed_fork(SH, INIT, 200);
 	feed_mmap(SH, "/memfd:doublemapper (deleted)", 0x20000, 210);
@@ -320,11 +309,10 @@ static void code_made_at_run_time_is_of_its_process_at_its_address(void **state)
 }
 
 /* Its addresses mean something else in the next program, and in the next process with this pid. */
-static void code_made_at_run_time_is_not_that_of_the_next_program(void **state)
+TEST(code_made_at_run_time_is_not_that_of_the_next_program)
 {
 	struct object *first, *forked, *after_exec;
 
-	(void)state;
 	feed_mmap(INIT, "//anon", 0x10000, 150);
 	first = locate(INIT, 0x10010).object;
 	feed_fork(SH, INIT, 200);
@@ -349,9 +337,8 @@ static void code_made_at_run_time_is_not_that_of_the_next_program(void **state)
 
 /* ---- threads ---------------------------------------------------------------------------------- */
 
-static void process_ends_with_its_last_thread(void **state)
+TEST(process_ends_with_its_last_thread)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_thread(SH, SH + 1, 210);
 	events(false);
@@ -364,9 +351,8 @@ static void process_ends_with_its_last_thread(void **state)
 }
 
 /* The kernel still samples a task on its way out. */
-static void thread_is_known_for_a_second_after_its_exit(void **state)
+TEST(thread_is_known_for_a_second_after_its_exit)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_exit(SH, SH, 300);
 	assert_int_equal(thread_of(SH, SH)->exited_ns, 300);
@@ -376,9 +362,8 @@ static void thread_is_known_for_a_second_after_its_exit(void **state)
 	assert_null(perf_state_find(state_of, SH));
 }
 
-static void threads_have_the_names_they_give_themselves(void **state)
+TEST(threads_have_the_names_they_give_themselves)
 {
-	(void)state;
 	feed_comm(INIT, INIT, "main", false, 150);
 	feed_thread(INIT, INIT + 50, 200);
 	assert_string_equal(name_of_thread(INIT, INIT + 50), "main");
@@ -388,9 +373,8 @@ static void threads_have_the_names_they_give_themselves(void **state)
 	assert_string_equal(name_of(INIT), "init");
 }
 
-static void kernel_thread_is_named_by_itself_not_by_its_parent(void **state)
+TEST(kernel_thread_is_named_by_itself_not_by_its_parent)
 {
-	(void)state;
 	perf_state_find(state_of, INIT)->kernel = true;
 	feed_fork(SH, INIT, 200);
 	feed_comm(SH, SH, "kworker/0:1", false, 210);
@@ -404,9 +388,8 @@ static void kernel_thread_is_named_by_itself_not_by_its_parent(void **state)
 
 /* ---- exec of a process with threads ------------------------------------------------------------ */
 
-static void exec_by_the_leader_ends_its_threads(void **state)
+TEST(exec_by_the_leader_ends_its_threads)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_thread(SH, SH + 1, 210);
 	feed_thread(SH, SH + 2, 220);
@@ -423,11 +406,10 @@ static void exec_by_the_leader_ends_its_threads(void **state)
  * Thread SH + 1 calls exec: the kernel ends the others, the leader too, and gives the caller the
  * leader's number; its own old number has no exit record.
  */
-static void exec_by_another_thread_makes_it_the_leader(void **state)
+TEST(exec_by_another_thread_makes_it_the_leader)
 {
 	struct perf_process *p;
 
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_thread(SH, SH + 1, 210);
 	feed_exit(SH, SH, 290);
@@ -444,9 +426,8 @@ static void exec_by_another_thread_makes_it_the_leader(void **state)
 }
 
 /* The leader ended long before another thread called exec: nobody knows its number any more. */
-static void exec_after_the_leader_was_forgotten_counts_too(void **state)
+TEST(exec_after_the_leader_was_forgotten_counts_too)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_thread(SH, SH + 1, 210);
 	feed_exit(SH, SH, 290);
@@ -460,11 +441,10 @@ static void exec_after_the_leader_was_forgotten_counts_too(void **state)
 
 /* ---- numbers that come again -------------------------------------------------------------------- */
 
-static void pid_that_comes_again_is_another_process(void **state)
+TEST(pid_that_comes_again_is_another_process)
 {
 	struct process *first;
 
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_comm(SH, SH, "first", true, 210);
 	first = perf_state_find(state_of, SH)->process;
@@ -479,9 +459,8 @@ static void pid_that_comes_again_is_another_process(void **state)
 	assert_string_equal(name_of(SH), "init");
 }
 
-static void pid_that_comes_again_without_an_exit_is_another_process(void **state)
+TEST(pid_that_comes_again_without_an_exit_is_another_process)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_thread(SH, SH + 1, 210);
 	feed_comm(SH, SH, "first", true, 220);
@@ -492,9 +471,8 @@ static void pid_that_comes_again_without_an_exit_is_another_process(void **state
 	assert_int_equal(live_processes(UINT64_MAX), 2);
 }
 
-static void tid_that_comes_again_is_alive(void **state)
+TEST(tid_that_comes_again_is_alive)
 {
-	(void)state;
 	feed_thread(INIT, INIT + 50, 200);
 	feed_exit(INIT, INIT + 50, 300);
 	feed_thread(INIT, INIT + 50, 400);
@@ -506,11 +484,10 @@ static void tid_that_comes_again_is_alive(void **state)
 }
 
 /* A process of one thread ends, and an old process starts a thread with that number. */
-static void number_of_a_process_that_ended_may_become_a_thread(void **state)
+TEST(number_of_a_process_that_ended_may_become_a_thread)
 {
 	struct thread *ended;
 
-	(void)state;
 	feed_fork(SH, INIT, 1000);
 	ended = thread_of(SH, SH)->thread;
 	feed_exit(SH, SH, 2000);
@@ -524,20 +501,18 @@ static void number_of_a_process_that_ended_may_become_a_thread(void **state)
 
 /* ---- what was lost ------------------------------------------------------------------------------ */
 
-static void child_of_an_unknown_parent_is_kept(void **state)
+TEST(child_of_an_unknown_parent_is_kept)
 {
-	(void)state;
 	feed_fork(SH, INIT + 77, 200);
 	assert_string_equal(name_of(SH), "?");
 	feed_comm(SH, SH, "sh", true, 300);
 	assert_string_equal(name_of(SH), "sh");
 }
 
-static void sample_of_an_unknown_process_makes_one(void **state)
+TEST(sample_of_an_unknown_process_makes_one)
 {
 	struct perf_thread *t = thread_of(SH, SH + 1);
 
-	(void)state;
 	assert_non_null(t);
 	assert_int_equal(t->process->pid, SH);
 	assert_string_equal(name_of(SH), "?");
@@ -545,9 +520,8 @@ static void sample_of_an_unknown_process_makes_one(void **state)
 }
 
 /* The kernel gives -1 for a task without a number any more, 0 for the idle one. */
-static void tasks_without_a_number_are_the_kernels(void **state)
+TEST(tasks_without_a_number_are_the_kernels)
 {
-	(void)state;
 	assert_true(thread_of(UINT32_MAX, UINT32_MAX)->process->kernel);
 	assert_string_equal(name_of(UINT32_MAX), "exited");
 	assert_true(thread_of(0, 0)->process->kernel);
@@ -555,12 +529,11 @@ static void tasks_without_a_number_are_the_kernels(void **state)
 }
 
 /* This very process, under a wrong name and with a mapping it does not have: an exec was lost. */
-static void scan_corrects_a_process_whose_records_were_lost(void **state)
+TEST(scan_corrects_a_process_whose_records_were_lost)
 {
 	uint32_t pid = (uint32_t)getpid();
 	struct perf_process *p;
 
-	(void)state;
 	p = perf_state_add_process(state_of, pid, 1, 60, "wrong");
 	perf_state_add_thread(state_of, p, pid);
 	feed_mmap(pid, "/bin/wrong", 0x1000, 200);
@@ -575,9 +548,8 @@ static void scan_corrects_a_process_whose_records_were_lost(void **state)
 	assert_int_equal(p->exec, 1);
 }
 
-static void scan_forgets_processes_that_are_gone(void **state)
+TEST(scan_forgets_processes_that_are_gone)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	thread_of(0, 0);
 	thread_of(UINT32_MAX, UINT32_MAX);
@@ -593,12 +565,11 @@ static void scan_forgets_processes_that_are_gone(void **state)
 }
 
 /* Its exit record is past: nothing would ever end it. */
-static void scan_passes_over_a_zombie(void **state)
+TEST(scan_passes_over_a_zombie)
 {
 	pid_t pid = fork();
 	siginfo_t ended;
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_true(pid > 0);
@@ -622,9 +593,8 @@ static void assert_images_at(uint64_t time_ns)
 	assert_true(images > 0);
 }
 
-static void scan_puts_its_events_behind_all_that_is_in_the_queue(void **state)
+TEST(scan_puts_its_events_behind_all_that_is_in_the_queue)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	assert_int_equal(perf_state_scan(state_of, 199, NULL), 0);
 	assert_images_at(200);                       /* the newest record */
@@ -634,9 +604,8 @@ static void scan_puts_its_events_behind_all_that_is_in_the_queue(void **state)
 
 /* ---- limits and memory -------------------------------------------------------------------------- */
 
-static void only_the_wanted_process_is_recorded(void **state)
+TEST(only_the_wanted_process_is_recorded)
 {
-	(void)state;
 	close_state(NULL);
 	assert_int_equal(open_with("GCC", NULL), 0);
 	assert_true(perf_state_find(state_of, INIT)->skipped);
@@ -651,14 +620,13 @@ static void only_the_wanted_process_is_recorded(void **state)
 	assert_true(perf_state_find(state_of, SH + 1)->skipped);
 }
 
-static void too_many_mappings_are_told_once(void **state)
+TEST(too_many_mappings_are_told_once)
 {
 	const char *path = tmp_path("maps.log");
 	struct log *log = NULL;
 	struct buf text = {0};
 	uint64_t i;
 
-	(void)state;
 	close_state(NULL);
 	assert_int_equal(log_open(path, &log, NULL), 0);
 	assert_int_equal(open_with(NULL, log), 0);
@@ -675,13 +643,12 @@ static void too_many_mappings_are_told_once(void **state)
 }
 
 /* No thread is free for the new process: it goes on under its old name, without the old mappings. */
-static void exec_at_the_ceiling_of_threads_keeps_the_old_name(void **state)
+TEST(exec_at_the_ceiling_of_threads_keeps_the_old_name)
 {
 	struct process *filler = process_add(processes, 1, 1, 0, 0, "filler");
 	struct processes_use use;
 	uint32_t i;
 
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	processes_use(processes, &use);
 	for (i = use.threads; i < THREADS_MAX; i++)
@@ -699,11 +666,10 @@ static void exec_at_the_ceiling_of_threads_keeps_the_old_name(void **state)
 }
 
 /* 20,000 processes fork, call exec, map, and end: nothing of them stays. */
-static void churn_leaves_nothing_behind(void **state)
+TEST(churn_leaves_nothing_behind)
 {
 	uint64_t i, t;
 
-	(void)state;
 	for (i = 0; i < 20000; i++) {
 		uint32_t pid = SH + (uint32_t)(i % 3000);
 
@@ -724,9 +690,8 @@ static void churn_leaves_nothing_behind(void **state)
 	assert_int_equal(live_objects(), 3);                 /* unknown, kernel, /sbin/init */
 }
 
-static void closing_drops_all_that_it_kept(void **state)
+TEST(closing_drops_all_that_it_kept)
 {
-	(void)state;
 	feed_fork(SH, INIT, 200);
 	feed_mmap(SH, "//anon", 0x8000, 210);
 	perf_state_free(state_of);
@@ -736,12 +701,11 @@ static void closing_drops_all_that_it_kept(void **state)
 }
 
 /* Whatever fails, the records do no harm, and a process that is found has a thread. */
-static void records_without_memory_leave_the_state_whole(void **state)
+TEST(records_without_memory_leave_the_state_whole)
 {
 	unsigned n;
 	struct perf_process *p;
 
-	(void)state;
 	for (n = 1; n < 60; n++) {
 		close_state(NULL);
 		assert_int_equal(open_with(NULL, NULL), 0);

@@ -5,13 +5,10 @@
 #include "source/perf/time_linux.h"
 
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS 1000000ull
 #define APP 5000000u
@@ -111,9 +108,8 @@ static int close_all(void **state)
 	return 0;
 }
 
-static void one_leaves_as_another_comes(void **state)
+TEST(one_leaves_as_another_comes)
 {
-	(void)state;
 	switches(0, A, false, 100);
 	switches(A, B, true, 110);
 	switches(B, A, false, 130);
@@ -122,9 +118,8 @@ static void one_leaves_as_another_comes(void **state)
 }
 
 /* Once A's time on the CPU was left out then, up to a second of it, as its coming was in the hidden record. */
-static void a_thread_that_comes_after_one_of_which_nothing_is_told_has_its_time(void **state)
+TEST(a_thread_that_comes_after_one_of_which_nothing_is_told_has_its_time)
 {
-	(void)state;
 	switches(0, A, false, 100);
 	leaves(A, HIDDEN, true, 110);
 	comes(A, HIDDEN, 115);
@@ -132,18 +127,16 @@ static void a_thread_that_comes_after_one_of_which_nothing_is_told_has_its_time(
 	assert_string_equal(told(900), "A cpu 710 A blocked 85 A readied 5 hidden cpu 5 hidden unknown 785 ");
 }
 
-static void of_two_in_a_row_of_which_nothing_is_told_the_time_is_unknown(void **state)
+TEST(of_two_in_a_row_of_which_nothing_is_told_the_time_is_unknown)
 {
-	(void)state;
 	switches(0, B, false, 100);
 	leaves(B, A, false, 110);                /* A and HIDDEN, say, one after the other */
 	comes(B, HIDDEN, 130);
 	assert_string_equal(told(150), "A unknown 40 B cpu 10 B blocked 20 hidden unknown 20 ");
 }
 
-static void a_thread_ends_though_the_kernel_has_let_go_of_its_number(void **state)
+TEST(a_thread_ends_though_the_kernel_has_let_go_of_its_number)
 {
-	(void)state;
 	switches(0, A, false, 100);
 	feed_thread(PERF_KIND_EXIT, A, 120);
 	leaves(GONE, B, false, 121);
@@ -153,9 +146,8 @@ static void a_thread_ends_though_the_kernel_has_let_go_of_its_number(void **stat
 	assert_string_equal(told(300), "B cpu 129 B blocked 50 ");
 }
 
-static void a_thread_that_is_preempted_while_it_ends_has_all_its_time(void **state)
+TEST(a_thread_that_is_preempted_while_it_ends_has_all_its_time)
 {
-	(void)state;
 	switches(0, A, false, 100);
 	feed_thread(PERF_KIND_EXIT, A, 120);
 	switches(A, B, true, 121);
@@ -164,9 +156,8 @@ static void a_thread_that_is_preempted_while_it_ends_has_all_its_time(void **sta
 	assert_string_equal(told(200), "A cpu 22 A readied 10 B cpu 10 B blocked 69 ");
 }
 
-static void after_a_loss_nobody_is_on_a_cpu(void **state)
+TEST(after_a_loss_nobody_is_on_a_cpu)
 {
-	(void)state;
 	switches(0, A, false, 100);
 	perf_time_lost(times, 200 * MS);
 	comes(A, HIDDEN, 300);                   /* a half that was not lost */
@@ -174,12 +165,11 @@ static void after_a_loss_nobody_is_on_a_cpu(void **state)
 	assert_string_equal(told(320), "A cpu 10 A blocked 10 A unknown 200 ");
 }
 
-static void a_cpu_beyond_all_is_taken_as_any_other(void **state)
+TEST(a_cpu_beyond_all_is_taken_as_any_other)
 {
 	struct perf_record r = {.kind = PERF_KIND_SWITCH, .time_ns = 100 * MS, .pid = A, .tid = A, .cpu = 4000000000u,
 				.u.change = {.other_tid = B}};
 
-	(void)state;
 	perf_time_switch(times, &r);
 	r.time_ns = 110 * MS;
 	r.u.change.out = true;
@@ -198,9 +188,8 @@ static int open_times(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_reported(void **state)
+TEST(lack_of_memory_is_reported)
 {
-	(void)state;
 	assert_in_range(alloc_walk(open_times, NULL), 2, 100);
 }
 

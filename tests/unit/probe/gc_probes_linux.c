@@ -1,13 +1,10 @@
 /* Collections of CPython, V8 and HotSpot, from what their probes say. */
 #include "source/probe/gc_probes_linux.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct gc_generations generations;
 
@@ -32,17 +29,15 @@ static const char *hit(enum gc_program program, enum gc_edge edge, const char *a
 	return hit_on(7, program, edge, argument, value);
 }
 
-static void a_collection_of_python_has_its_generation(void **state)
+TEST(a_collection_of_python_has_its_generation)
 {
-	(void)state;
 	assert_string_equal(hit(GC_CPYTHON, GC_BEGINS, "Arg1", 2), "CPython GC/SuspendEEStart GC/Start 2");
 	assert_string_equal(hit(GC_CPYTHON, GC_ENDS, "Arg1", 7), "CPython GC/Stop GC/RestartEEStop 2");
 }
 
 /* The probe at the end does not tell; "generation 0" of a full collection was said of all. */
-static void an_end_has_the_generation_that_began_on_its_thread_or_none(void **state)
+TEST(an_end_has_the_generation_that_began_on_its_thread_or_none)
 {
-	(void)state;
 	hit_on(7, GC_CPYTHON, GC_BEGINS, "Arg1", 2);
 	hit_on(8, GC_V8, GC_BEGINS, "Arg2", 0);
 	assert_string_equal(hit_on(7, GC_CPYTHON, GC_ENDS, "Arg1", 0), "CPython GC/Stop GC/RestartEEStop 2");
@@ -52,26 +47,23 @@ static void an_end_has_the_generation_that_began_on_its_thread_or_none(void **st
 	assert_string_equal(hit_on(9 + GC_THREADS, GC_HOTSPOT, GC_ENDS, "", 0), "JVM GC/Stop GC/RestartEEStop ?");
 }
 
-static void mark_compact_of_v8_is_generation_2_and_a_scavenge_0(void **state)
+TEST(mark_compact_of_v8_is_generation_2_and_a_scavenge_0)
 {
-	(void)state;
 	assert_string_equal(hit(GC_V8, GC_BEGINS, "Arg2", 1), "V8 GC/SuspendEEStart GC/Start 2");
 	assert_string_equal(hit(GC_V8, GC_BEGINS, "Arg2", 0), "V8 GC/SuspendEEStart GC/Start 0");
 	assert_string_equal(hit(GC_V8, GC_BEGINS, "Arg1", 1), "V8 GC/SuspendEEStart GC/Start 0");
 }
 
-static void a_full_collection_of_hotspot_is_generation_2(void **state)
+TEST(a_full_collection_of_hotspot_is_generation_2)
 {
-	(void)state;
 	assert_string_equal(hit(GC_HOTSPOT, GC_BEGINS, "Arg1", 1), "JVM GC/SuspendEEStart GC/Start 2");
 	assert_string_equal(hit(GC_HOTSPOT, GC_BEGINS, "Arg1", 0), "JVM GC/SuspendEEStart GC/Start 0");
 }
 
-static void only_rules_on_collections_want_these_probes(void **state)
+TEST(only_rules_on_collections_want_these_probes)
 {
 	struct needs *needs = calloc(1, sizeof(*needs));
 
-	(void)state;
 	assert_non_null(needs);
 	assert_false(gc_probes_wanted(NULL));
 	assert_false(gc_probes_wanted(needs));
@@ -82,13 +74,12 @@ static void only_rules_on_collections_want_these_probes(void **state)
 	free(needs);
 }
 
-static void each_program_has_a_beginning_and_an_end(void **state)
+TEST(each_program_has_a_beginning_and_an_end)
 {
 	struct need_event *events = calloc(2 * GC_PROGRAMS_MAX, sizeof(*events));
 	struct gc_probe probes[2 * GC_PROGRAMS_MAX] = {{0}};
 	unsigned i, n;
 
-	(void)state;
 	assert_non_null(events);
 	n = gc_probes_find(events, probes);      /* of what runs here, and of python3 and node if they are there */
 	assert_int_equal(n % 2, 0);

@@ -3,15 +3,12 @@
 
 #include "source/probe/uprobe_linux.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 int asked_for(int n);
 int asked_for(int n) { return n + 1; }
@@ -65,11 +62,10 @@ static int open_probes(void *ctx)
 	return rc;
 }
 
-static void a_function_is_found_and_a_wrong_name_gives_the_nearest(void **state)
+TEST(a_function_is_found_and_a_wrong_name_gives_the_nearest)
 {
 	struct err err;
 
-	(void)state;
 	if (no_uprobes())
 		skip();
 	need("asked_for");
@@ -81,21 +77,19 @@ static void a_function_is_found_and_a_wrong_name_gives_the_nearest(void **state)
 	assert_int_equal(open_probes(&err), ERR_USAGE);
 }
 
-static void who_asks_for_nothing_gets_nothing(void **state)
+TEST(who_asks_for_nothing_gets_nothing)
 {
 	const struct probes_config cfg = {.needs = needs, .capture = &(struct capture){0}, .ncpus = 2};
 	struct probes *p = NULL;
 
-	(void)state;
 	assert_int_equal(probes_new(&cfg, &p, NULL), 0);
 	assert_null(p);
 }
 
-static void lack_of_memory_is_reported(void **state)
+TEST(lack_of_memory_is_reported)
 {
 	struct err err;
 
-	(void)state;
 	if (no_uprobes())
 		skip();
 	need("asked_for");
@@ -109,11 +103,10 @@ static int check_probes(void *ctx)
 	return probes_check(needs, ctx);
 }
 
-static void lack_of_memory_for_a_check_is_reported(void **state)
+TEST(lack_of_memory_for_a_check_is_reported)
 {
 	struct err err;
 
-	(void)state;
 	if (no_uprobes())
 		skip();
 	need("asked_for");

@@ -1,14 +1,11 @@
 /* Where C++ programs throw and what: by this process, which takes the part of one that throws. */
 #include "source/probe/throw_linux.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static unsigned programs(const char *filter, char *first)
 {
@@ -19,11 +16,10 @@ static unsigned programs(const char *filter, char *first)
 	return n;
 }
 
-static void a_program_that_runs_is_found_by_its_name_or_number(void **state)
+TEST(a_program_that_runs_is_found_by_its_name_or_number)
 {
 	char self[UPROBE_PATH_MAX] = "", path[UPROBE_PATH_MAX], filter[100];
 
-	(void)state;
 	assert_in_range(readlink("/proc/self/exe", self, sizeof(self) - 1), 1, sizeof(self) - 2);
 	snprintf(filter, sizeof(filter), "ProcessID=%d", (int)getpid());
 	assert_int_equal(programs(filter, path), 1);
@@ -53,34 +49,31 @@ struct type_info {
 	const char *name;
 };
 
-static void a_type_is_read_from_the_process_that_throws(void **state)
+TEST(a_type_is_read_from_the_process_that_throws)
 {
 	struct type_info type = {NULL, "N4shop8no_stockE"}, local = {NULL, "*N4shop8no_stockE"};
 	struct type_info own = {NULL, "?odd"};
 
-	(void)state;
 	assert_string_equal(thrown(&type, true), "shop::no_stock");
 	assert_string_equal(thrown(&local, true), "shop::no_stock");
 	assert_string_equal(thrown(&own, true), "?odd");
 }
 
-static void what_the_runtime_of_net_throws_is_no_exception_of_a_program(void **state)
+TEST(what_the_runtime_of_net_throws_is_no_exception_of_a_program)
 {
 	struct type_info type = {NULL, "16PAL_SEHException"};
 	struct throw_text text = {"shop::no_stock"};
 
-	(void)state;
 	assert_false(throw_is_of_runtime(&text));
 	snprintf(text.type, sizeof(text.type), "%s", thrown(&type, true));
 	assert_true(throw_is_of_runtime(&text));
 }
 
-static void a_type_that_cannot_be_read_is_a_question_mark(void **state)
+TEST(a_type_that_cannot_be_read_is_a_question_mark)
 {
 	struct type_info nowhere = {NULL, (const char *)16}, empty = {NULL, ""}, endless = {NULL, NULL};
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	memset(pages, 'x', 8192);
 	assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);

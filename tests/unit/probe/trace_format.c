@@ -2,13 +2,10 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "source/probe/trace_format.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char text[] =
 	"name: mine\n"
@@ -35,14 +32,13 @@ static void parse(struct trace_format *f)
 	assert_int_equal(trace_format_parse(text, sizeof(text) - 1, f, &err), 0);
 }
 
-static void a_format_gives_the_fields_and_not_what_all_have(void **state)
+TEST(a_format_gives_the_fields_and_not_what_all_have)
 {
 	static const char *const names[] = {"comm", "pid", "group_dead", "filename", "args0", "args1",
 					    "cmd", "where", "saddr"};
 	struct trace_format f;
 	uint32_t i;
 
-	(void)state;
 	parse(&f);
 	assert_int_equal(f.id, 369);
 	assert_int_equal(f.nfields, 9);
@@ -67,13 +63,12 @@ static void make_record(uint8_t raw[100])
 	memcpy(raw + 92, "ls\0a", 5);
 }
 
-static void a_record_gives_typed_values(void **state)
+TEST(a_record_gives_typed_values)
 {
 	struct trace_format f;
 	struct trace_values v;
 	uint8_t raw[100];
 
-	(void)state;
 	parse(&f);
 	make_record(raw);
 	trace_format_read(&f, raw, sizeof(raw), &v);
@@ -90,14 +85,13 @@ static void a_record_gives_typed_values(void **state)
 	assert_true(strncmp(v.fields[8].v.text, "ab00", 4) == 0);
 }
 
-static void what_lies_outside_of_a_record_is_left_out(void **state)
+TEST(what_lies_outside_of_a_record_is_left_out)
 {
 	struct trace_format f;
 	struct trace_values v;
 	uint8_t raw[100];
 	size_t n;
 
-	(void)state;
 	parse(&f);
 	make_record(raw);
 	for (n = 0; n <= sizeof(raw); n++)
@@ -108,17 +102,16 @@ static void what_lies_outside_of_a_record_is_left_out(void **state)
 	assert_int_equal(v.nfields, 1);
 }
 
-static void a_text_that_is_no_format_is_refused(void **state)
+TEST(a_text_that_is_no_format_is_refused)
 {
 	struct trace_format f;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(trace_format_parse("", 0, &f, &err), ERR_FORMAT);
 	assert_int_equal(trace_format_parse("hello\n", 6, &f, &err), ERR_FORMAT);
 }
 
-static void filters_become_the_kernels_where_it_can_express_them(void **state)
+TEST(filters_become_the_kernels_where_it_can_express_them)
 {
 	static const struct { const char *from, *to; } rows[] = {
 		{"pid=5", "pid == 5"}, {"PID!=-1", "pid != -1"}, {"pid>=0x10", "pid >= 16"},
@@ -135,7 +128,6 @@ static void filters_become_the_kernels_where_it_can_express_them(void **state)
 	struct buf out = {0};
 	size_t i;
 
-	(void)state;
 	parse(&f);
 	for (i = 0; i < COUNT_OF(rows); i++) {
 		buf_reset(&out);
@@ -145,7 +137,7 @@ static void filters_become_the_kernels_where_it_can_express_them(void **state)
 	buf_free(&out);
 }
 
-static void conditions_that_can_never_hold_are_refused(void **state)
+TEST(conditions_that_can_never_hold_are_refused)
 {
 	static const struct { const char *conditions, *sentence; } rows[] = {
 		{"comm=sh;PID>5;ProcessName~x;processid=1;args0=0x5;pid=-1;group_dead!=x;pid~7;pid<x;cmd=5", ""},
@@ -161,7 +153,6 @@ static void conditions_that_can_never_hold_are_refused(void **state)
 	struct err err;
 	size_t i;
 
-	(void)state;
 	parse(&f);
 	for (i = 0; i < COUNT_OF(rows); i++) {
 		err.text[0] = '\0';

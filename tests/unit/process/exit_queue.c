@@ -1,12 +1,9 @@
 /* Whose endings are: looked up while they wait, each for itself. */
 #include "source/process/exit_queue.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS UINT64_C(1000000)
 

@@ -1,12 +1,9 @@
 /* Records of the process connector, built by hand. */
 #include "source/process/exit_record.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Thread 7 of process `pid` ends with a status of wait(2). */
 static void build(unsigned char out[76], uint32_t what, uint32_t first, uint32_t pid, uint32_t status)
@@ -25,12 +22,11 @@ static void build(unsigned char out[76], uint32_t what, uint32_t first, uint32_t
 	memcpy(out + 60, &status, 4);
 }
 
-static void an_end_has_its_code_or_its_signal(void **state)
+TEST(an_end_has_its_code_or_its_signal)
 {
 	unsigned char bytes[76];
 	struct exit_record r;
 
-	(void)state;
 	build(bytes, EXIT_WHAT_EXIT, 7, 7, 3 << 8);
 	assert_true(exit_record_parse(bytes, sizeof(bytes), &r));
 	assert_int_equal(r.kind, EXIT_RECORD_EXIT);
@@ -47,12 +43,11 @@ static void an_end_has_its_code_or_its_signal(void **state)
 	assert_true(r.core);
 }
 
-static void an_answer_has_its_errno_and_others_are_others(void **state)
+TEST(an_answer_has_its_errno_and_others_are_others)
 {
 	unsigned char bytes[76];
 	struct exit_record r;
 
-	(void)state;
 	build(bytes, EXIT_WHAT_ANSWER, 1, 0, 0);
 	assert_true(exit_record_parse(bytes, sizeof(bytes), &r));
 	assert_int_equal(r.kind, EXIT_RECORD_ANSWER);
@@ -62,13 +57,12 @@ static void an_answer_has_its_errno_and_others_are_others(void **state)
 	assert_int_equal(r.kind, EXIT_RECORD_OTHER);
 }
 
-static void short_and_foreign_messages_are_refused(void **state)
+TEST(short_and_foreign_messages_are_refused)
 {
 	unsigned char bytes[76], *copy;
 	struct exit_record r;
 	size_t n;
 
-	(void)state;
 	build(bytes, EXIT_WHAT_EXIT, 7, 7, 0);
 	for (n = 0; n < sizeof(bytes); n++) {
 		copy = malloc(n ? n : 1);        /* so that a sanitizer sees its end */

@@ -1,14 +1,11 @@
 /* Records of a perf ring, made by hand as perf_event_open(2) draws them. */
 #include "source/ring/perf_record.h"
 #include "tests/support/perf_bytes.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define KERNEL ((uint64_t)-128)
 #define USER ((uint64_t)-512)
@@ -31,12 +28,11 @@ static bool parse_chain(const uint64_t *ips, size_t n, struct perf_bytes *b, str
 	return parse(b, &chain, out);
 }
 
-static void sample_has_process_time_cpu_and_ip(void **state)
+TEST(sample_has_process_time_cpu_and_ip)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
 	assert_true(parse(&b, &plain, &r));
 	assert_int_equal(r.kind, PERF_KIND_SAMPLE);
@@ -48,13 +44,12 @@ static void sample_has_process_time_cpu_and_ip(void **state)
 	assert_int_equal(r.u.sample.nuser + r.u.sample.nkernel, 0);
 }
 
-static void chain_is_split_at_its_markers(void **state)
+TEST(chain_is_split_at_its_markers)
 {
 	const uint64_t ips[] = {KERNEL, 0xffff1, 0xffff2, USER, 0x11, 0x12, 0x13};
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	assert_true(parse_chain(ips, 7, &b, &r));
 	assert_int_equal(r.u.sample.nkernel, 2);
 	assert_int_equal(r.u.sample.kernel[1], 0xffff2);
@@ -63,13 +58,12 @@ static void chain_is_split_at_its_markers(void **state)
 	assert_int_equal(r.u.sample.user[2], 0x13);
 }
 
-static void chain_without_frames_or_markers_has_none(void **state)
+TEST(chain_without_frames_or_markers_has_none)
 {
 	const uint64_t ips[] = {USER, 0x11, 0x12};
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	assert_true(parse_chain(ips, 0, &b, &r));
 	assert_int_equal(r.u.sample.nuser + r.u.sample.nkernel, 0);
 	assert_true(parse_chain(ips + 1, 2, &b, &r));
@@ -78,13 +72,12 @@ static void chain_without_frames_or_markers_has_none(void **state)
 	assert_int_equal(r.u.sample.nuser, 0);
 }
 
-static void guest_frames_are_nobodys(void **state)
+TEST(guest_frames_are_nobodys)
 {
 	const uint64_t ips[] = {GUEST, 0x91, USER, 0x11, GUEST, 0x92};
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	assert_true(parse_chain(ips, 6, &b, &r));
 	assert_int_equal(r.u.sample.nkernel, 0);
 	assert_int_equal(r.u.sample.nuser, 1);
@@ -92,13 +85,12 @@ static void guest_frames_are_nobodys(void **state)
 }
 
 /* A context that comes twice: only its first part is one piece, and no marker may pass as an address. */
-static void only_the_first_part_of_a_context_is_read(void **state)
+TEST(only_the_first_part_of_a_context_is_read)
 {
 	const uint64_t ips[] = {USER, 0x11, 0x12, KERNEL, 0xffff1, USER, 0x13, KERNEL, 0xffff2};
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	assert_true(parse_chain(ips, 9, &b, &r));
 	assert_int_equal(r.u.sample.nuser, 2);
 	assert_int_equal(r.u.sample.user[1], 0x12);
@@ -106,14 +98,13 @@ static void only_the_first_part_of_a_context_is_read(void **state)
 	assert_int_equal(r.u.sample.kernel[0], 0xffff1);
 }
 
-static void chain_longer_than_its_record_is_refused(void **state)
+TEST(chain_longer_than_its_record_is_refused)
 {
 	const uint64_t counts[] = {3, 1u << 13, 1ull << 61, UINT64_MAX};
 	struct perf_bytes b;
 	struct perf_record r;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
 		perf_bytes_u64(&b, counts[i]);
@@ -139,12 +130,11 @@ static void put_whole_sample(struct perf_bytes *b, uint64_t abi, uint64_t valid)
 	perf_bytes_u64(b, valid);
 }
 
-static void registers_and_stack_follow_the_chain(void **state)
+TEST(registers_and_stack_follow_the_chain)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	put_whole_sample(&b, 2, 16);
 	assert_true(parse(&b, &whole, &r));
 	assert_int_equal(r.u.sample.nuser, 1);
@@ -154,25 +144,23 @@ static void registers_and_stack_follow_the_chain(void **state)
 	assert_memory_equal(r.u.sample.stack, "the stack, of 24", 16);
 }
 
-static void thread_without_user_registers_has_none(void **state)
+TEST(thread_without_user_registers_has_none)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	put_whole_sample(&b, 0, 0);
 	assert_true(parse(&b, &whole, &r));
 	assert_null(r.u.sample.regs);
 	assert_int_equal(r.u.sample.stack_bytes, 0);
 }
 
-static void stack_of_zero_bytes_has_no_valid_size_behind_it(void **state)
+TEST(stack_of_zero_bytes_has_no_valid_size_behind_it)
 {
 	const uint64_t ips[] = {USER, 0x11};
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
 	perf_bytes_u64s(&b, ips, 2);
 	perf_bytes_u64(&b, 0);                           /* abi: none */
@@ -182,12 +170,11 @@ static void stack_of_zero_bytes_has_no_valid_size_behind_it(void **state)
 	assert_int_equal(r.u.sample.stack_bytes, 0);
 }
 
-static void registers_and_stack_that_cannot_be_are_refused(void **state)
+TEST(registers_and_stack_that_cannot_be_are_refused)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	put_whole_sample(&b, 3, 16);
 	assert_false(parse(&b, &whole, &r));
 	put_whole_sample(&b, 2, 25);
@@ -213,7 +200,7 @@ static void put_mmap2(struct perf_bytes *b, uint16_t misc, const void *id, const
 	perf_bytes_trailer(b, 5, 6, 700, 8);
 }
 
-static void mapping_has_range_file_and_path(void **state)
+TEST(mapping_has_range_file_and_path)
 {
 	const struct {
 		uint32_t major, minor;
@@ -222,7 +209,6 @@ static void mapping_has_range_file_and_path(void **state)
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	put_mmap2(&b, 2, &id, "/usr/bin/app");
 	assert_true(parse(&b, &chain, &r));
 	assert_int_equal(r.kind, PERF_KIND_MMAP);
@@ -239,13 +225,12 @@ static void mapping_has_range_file_and_path(void **state)
 	assert_string_equal(r.u.mmap.path, "/usr/bin/app");
 }
 
-static void mapping_may_have_a_build_id_instead_of_a_file(void **state)
+TEST(mapping_may_have_a_build_id_instead_of_a_file)
 {
 	uint8_t id[24] = {20, 0, 0, 0, 0xab, 0xcd};
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	put_mmap2(&b, 0x4002, id, "/usr/bin/app");
 	assert_true(parse(&b, &chain, &r));
 	assert_int_equal(r.u.mmap.build_id_bytes, 20);
@@ -257,25 +242,23 @@ static void mapping_may_have_a_build_id_instead_of_a_file(void **state)
 }
 
 /* The last byte before the trailer is no NUL: the path must not run on into the trailer. */
-static void path_without_an_end_is_refused(void **state)
+TEST(path_without_an_end_is_refused)
 {
 	const uint8_t id[24] = {0};
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	put_mmap2(&b, 2, id, "/sevens");
 	((char *)b.bytes)[b.n - 33] = 'x';
 	assert_false(parse(&b, &chain, &r));
 }
 
-static void comm_may_come_from_exec(void **state)
+TEST(comm_may_come_from_exec)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 	uint16_t misc;
 
-	(void)state;
 	for (misc = 0; misc <= 0x2000; misc = (uint16_t)(misc + 0x2000)) {
 		perf_bytes_begin(&b, 3, misc);
 		perf_bytes_u32(&b, 5);
@@ -290,13 +273,12 @@ static void comm_may_come_from_exec(void **state)
 }
 
 /* pid and tid are the child's, also where the trailer has the forking thread's. */
-static void fork_and_exit_are_the_childs(void **state)
+TEST(fork_and_exit_are_the_childs)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 	uint32_t type;
 
-	(void)state;
 	for (type = 4; type <= 7; type += 3) {
 		perf_bytes_begin(&b, type, 0);
 		perf_bytes_u32(&b, 50);
@@ -315,13 +297,12 @@ static void fork_and_exit_are_the_childs(void **state)
 	}
 }
 
-static void kernel_symbol_has_its_range_and_says_when_it_goes(void **state)
+TEST(kernel_symbol_has_its_range_and_says_when_it_goes)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 	uint16_t type_and_flags[2] = {1, 0};         /* PERF_RECORD_KSYMBOL_TYPE_BPF */
 
-	(void)state;
 	for (; type_and_flags[1] < 2; type_and_flags[1]++) {
 		perf_bytes_begin(&b, 17, 0);
 		perf_bytes_u64(&b, 0xffffffffc0202000);
@@ -339,7 +320,7 @@ static void kernel_symbol_has_its_range_and_says_when_it_goes(void **state)
 	}
 }
 
-static void switch_has_who_leaves_and_who_comes(void **state)
+TEST(switch_has_who_leaves_and_who_comes)
 {
 	static const struct {
 		uint16_t misc;
@@ -349,7 +330,6 @@ static void switch_has_who_leaves_and_who_comes(void **state)
 	struct perf_record r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		perf_bytes_begin(&b, 15, cases[i].misc);     /* SWITCH_CPU_WIDE: the other's pid, tid */
 		perf_bytes_u32(&b, 50);
@@ -368,12 +348,11 @@ static void switch_has_who_leaves_and_who_comes(void **state)
 	assert_false(parse(&b, &plain, &r));
 }
 
-static void losses_are_counted_in_either_record(void **state)
+TEST(losses_are_counted_in_either_record)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	perf_bytes_begin(&b, 2, 0);                      /* LOST: id, lost */
 	perf_bytes_u64(&b, 1);
 	perf_bytes_u64(&b, 99);
@@ -389,12 +368,11 @@ static void losses_are_counted_in_either_record(void **state)
 	assert_int_equal(r.u.lost, 98);
 }
 
-static void throttling_is_told_and_unknown_records_are_passed_over(void **state)
+TEST(throttling_is_told_and_unknown_records_are_passed_over)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	perf_bytes_begin(&b, 5, 0);
 	perf_bytes_u64(&b, 700);
 	perf_bytes_u64(&b, 1);
@@ -429,13 +407,12 @@ static bool parses(const struct perf_bytes *b, size_t n)
 	return good;
 }
 
-static void shortened_records_are_refused(void **state)
+TEST(shortened_records_are_refused)
 {
 	const uint8_t id[24] = {0};
 	struct perf_bytes sample, mmap2;
 	size_t n;
 
-	(void)state;
 	put_whole_sample(&sample, 2, 16);
 	put_mmap2(&mmap2, 2, id, "/usr/bin/app");
 	assert_true(parses(&sample, sample.n));
@@ -447,12 +424,11 @@ static void shortened_records_are_refused(void **state)
 		assert_false(parses(&mmap2, n));
 }
 
-static void size_that_is_not_the_records_is_refused(void **state)
+TEST(size_that_is_not_the_records_is_refused)
 {
 	struct perf_bytes b;
 	struct perf_record r;
 
-	(void)state;
 	perf_bytes_sample(&b, 0x1000, 5, 6, 700, 8);
 	perf_bytes_end(&b);
 	assert_true(perf_record_parse(b.bytes, b.n, &plain, &r));

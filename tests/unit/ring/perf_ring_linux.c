@@ -2,16 +2,13 @@
 #include "base/array.h"
 #include "source/ring/perf_ring_linux.h"
 #include "tests/support/perf_bytes.h"
+#include "tests/support/test.h"
 
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define DATA_BYTES 4096u
 
@@ -77,9 +74,8 @@ static void start_at(uint64_t head)
 	ring.damaged = ring.untold = 0;
 }
 
-static void records_come_in_order_and_give_their_room_back(void **state)
+TEST(records_come_in_order_and_give_their_room_back)
 {
-	(void)state;
 	start_at(0);
 	write_sample(100, 1);
 	write_sample(200, 1);
@@ -97,12 +93,11 @@ static void records_come_in_order_and_give_their_room_back(void **state)
 }
 
 /* At each of the 512 places of the ring, so also with only its header before the end. */
-static void record_that_wraps_is_put_together(void **state)
+TEST(record_that_wraps_is_put_together)
 {
 	const struct perf_record *r;
 	uint64_t head, i;
 
-	(void)state;
 	for (head = 0; head < DATA_BYTES; head += 8) {
 		start_at(head);
 		write_sample(1000, 100);
@@ -130,11 +125,10 @@ static void assert_lost(uint64_t n, uint64_t time_ns)
 	perf_ring_next(&ring);
 }
 
-static void record_that_does_not_parse_is_counted_and_passed_over(void **state)
+TEST(record_that_does_not_parse_is_counted_and_passed_over)
 {
 	struct perf_bytes b;
 
-	(void)state;
 	start_at(0);
 	perf_bytes_begin(&b, 9, 0);                      /* a sample of nothing */
 	perf_bytes_end(&b);
@@ -146,12 +140,11 @@ static void record_that_does_not_parse_is_counted_and_passed_over(void **state)
 	assert_int_equal(ring.damaged, 1);
 }
 
-static void damage_is_a_loss_in_front_of_the_next_record(void **state)
+TEST(damage_is_a_loss_in_front_of_the_next_record)
 {
 	struct perf_bytes b;
 	unsigned i;
 
-	(void)state;
 	start_at(0);
 	write_sample(100, 1);
 	for (i = 0; i < 3; i++) {
@@ -174,13 +167,12 @@ static void damage_is_a_loss_in_front_of_the_next_record(void **state)
 }
 
 /* Sizes that no record has: less than a header, more than there is, not a multiple of eight. */
-static void size_that_cannot_be_drops_what_is_there(void **state)
+TEST(size_that_cannot_be_drops_what_is_there)
 {
 	const uint16_t sizes[] = {0, 7, 4000, 61, 66};
 	struct perf_event_header *header;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(sizes); i++) {
 		start_at(4088);
 		write_sample(100, 1);
@@ -198,11 +190,10 @@ static void size_that_cannot_be_drops_what_is_there(void **state)
 	}
 }
 
-static void closed_ring_is_empty(void **state)
+TEST(closed_ring_is_empty)
 {
 	struct perf_ring closed = {.fd = 0};
 
-	(void)state;
 	closed.fd = -1;
 	perf_ring_refresh(&closed);
 	assert_null(perf_ring_peek(&closed, &chain));
@@ -210,9 +201,8 @@ static void closed_ring_is_empty(void **state)
 	assert_int_equal(closed.fd, -1);
 }
 
-static void ring_holds_half_a_second_of_stack_copies(void **state)
+TEST(ring_holds_half_a_second_of_stack_copies)
 {
-	(void)state;
 	assert_int_equal(perf_stack_ring_bytes(99, 32), 4 << 20);        /* 1.6 MB are half a second */
 	assert_int_equal(perf_stack_ring_bytes(499, 16), 4 << 20);
 	assert_int_equal(perf_stack_ring_bytes(499, 32), 8 << 20);

@@ -1,13 +1,10 @@
 /* Counters of collections: shares of a period by hand. */
 #include "base/os.h"
 #include "source/runtime/gc_counters.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS NS_PER_MS
 #define T0 (100 * NS_PER_SEC)
@@ -67,7 +64,7 @@ static void pause(struct gc_counters *c, uint32_t pid, uint64_t from_ms, uint64_
 	event(c, pid, to_ms, "GC/RestartEEStop", "ClrInstanceID", 0);
 }
 
-static void time_in_gc_is_the_share_of_the_period(void **state)
+TEST(time_in_gc_is_the_share_of_the_period)
 {
 	static const char *const names[] = {
 		".NET CLR Memory:% Time in GC:_Global_", ".NET CLR Memory:% Time in GC:web",
@@ -75,7 +72,6 @@ static void time_in_gc_is_the_share_of_the_period(void **state)
 	};
 	struct gc_counters *c = counters(names, 3);
 
-	(void)state;
 	program(c, 7, "web");
 	program(c, 8, "job");
 	pause(c, 7, 100, 150, 1);
@@ -93,7 +89,7 @@ static void time_in_gc_is_the_share_of_the_period(void **state)
 	gc_counters_free(c);
 }
 
-static void pauses_that_are_told_together_are_in_the_share(void **state)
+TEST(pauses_that_are_told_together_are_in_the_share)
 {
 	static const char *const names[] = {".NET CLR Memory:% Time in GC:_Global_"};
 	const struct event_field f[] = {{.name = "Pauses", .type = FIELD_UINT, .v.u = 3},
@@ -101,7 +97,6 @@ static void pauses_that_are_told_together_are_in_the_share(void **state)
 	const struct event e = {.time_ns = T0 + 500 * MS, .name = "GC/Pauses", .fields = f, .nfields = 2};
 	struct gc_counters *c = counters(names, 1);
 
-	(void)state;
 	program(c, 7, "web");
 	pause(c, 7, 100, 150, 1);
 	gc_counters_event(c, 7, &e);
@@ -110,7 +105,7 @@ static void pauses_that_are_told_together_are_in_the_share(void **state)
 	gc_counters_free(c);
 }
 
-static void collections_are_counted_by_generation_and_bytes_added(void **state)
+TEST(collections_are_counted_by_generation_and_bytes_added)
 {
 	static const char *const names[] = {
 		".NET CLR Memory:# Gen 0 Collections:_Global_", ".NET CLR Memory:# Gen 2 Collections:web",
@@ -118,7 +113,6 @@ static void collections_are_counted_by_generation_and_bytes_added(void **state)
 	};
 	struct gc_counters *c = counters(names, 4);
 
-	(void)state;
 	gc_counters_poll(c, T0 + 1000 * MS, say, NULL);
 	assert_string_equal(said, "0 absent absent ");
 	program(c, 7, "web");
@@ -135,7 +129,7 @@ static void collections_are_counted_by_generation_and_bytes_added(void **state)
 	gc_counters_free(c);
 }
 
-static void a_jvm_s_heap_is_what_it_says(void **state)
+TEST(a_jvm_s_heap_is_what_it_says)
 {
 	static const char *const names[] = {
 		"JVM Memory:# Bytes in all Heaps:_Global_", "JVM Memory:# Bytes in all Heaps:pid=8",
@@ -143,7 +137,6 @@ static void a_jvm_s_heap_is_what_it_says(void **state)
 	const char *other = "JVM Memory:% Time in GC:_Global_";
 	struct gc_counters *c = counters_of(GC_JVM, names, 2);
 
-	(void)state;
 	assert_true(gc_counters_want_bytes(c));
 	gc_counters_bytes(c, 7, 5);                  /* a program that it was not told of */
 	program(c, 7, "java");
@@ -162,13 +155,12 @@ static void a_jvm_s_heap_is_what_it_says(void **state)
 	gc_counters_free(c);
 }
 
-static void a_thousand_pauses_in_a_period_are_all_in_the_share(void **state)
+TEST(a_thousand_pauses_in_a_period_are_all_in_the_share)
 {
 	static const char *const names[] = {".NET CLR Memory:% Time in GC:_Global_"};
 	struct gc_counters *c = counters(names, 1);
 	unsigned i;
 
-	(void)state;
 	program(c, 7, "web");
 	for (i = 0; i < 490; i++)
 		pause(c, 7, 10 + 2 * i, 11 + 2 * i, 1);
@@ -177,11 +169,10 @@ static void a_thousand_pauses_in_a_period_are_all_in_the_share(void **state)
 	gc_counters_free(c);
 }
 
-static void a_name_that_is_wrong_is_told_the_nearest(void **state)
+TEST(a_name_that_is_wrong_is_told_the_nearest)
 {
 	struct err err;
 
-	(void)state;
 	assert_true(gc_counter_is("jvm memory:x:y"));
 	assert_false(gc_counter_is("Memory:Available Bytes:"));
 	assert_int_equal(gc_counter_check("JVM Memory:% Time in GC:java", &err), 0);

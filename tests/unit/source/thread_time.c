@@ -2,13 +2,10 @@
 #include "source/thread_time.h"
 
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS 1000000ULL
 
@@ -50,11 +47,10 @@ static struct thread_time *begin(void)
 	return t;
 }
 
-static void each_moment_is_told_once_with_its_stack(void **state)
+TEST(each_moment_is_told_once_with_its_stack)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_sample(t, 110 * MS, 7, b, 1, 1);             /* 10 of CPU */
 	thread_time_stack(t, 115 * MS, 7, false, a, 2, 1);
@@ -66,11 +62,10 @@ static void each_moment_is_told_once_with_its_stack(void **state)
 	assert_int_equal(object.refs, 0);
 }
 
-static void the_stack_may_come_just_after_the_switch(void **state)
+TEST(the_stack_may_come_just_after_the_switch)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
 	thread_time_stack(t, 110 * MS + 500, 7, true, a, 2, 1);
@@ -79,11 +74,10 @@ static void the_stack_may_come_just_after_the_switch(void **state)
 	thread_time_free(t);
 }
 
-static void a_stack_of_an_earlier_switch_is_not_taken(void **state)
+TEST(a_stack_of_an_earlier_switch_is_not_taken)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, true, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
@@ -94,11 +88,10 @@ static void a_stack_of_an_earlier_switch_is_not_taken(void **state)
 	thread_time_free(t);
 }
 
-static void who_could_run_when_switched_out_is_ready(void **state)
+TEST(who_could_run_when_switched_out_is_ready)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 104 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 104 * MS, 7, OUT_PREEMPTED);
@@ -107,11 +100,10 @@ static void who_could_run_when_switched_out_is_ready(void **state)
 	thread_time_free(t);
 }
 
-static void what_goes_on_is_told_at_ticks_and_the_rest_at_the_end(void **state)
+TEST(what_goes_on_is_told_at_ticks_and_the_rest_at_the_end)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_woken(t, 90 * MS, 7);                        /* a new thread */
 	thread_time_in(t, 91 * MS, 7);
 	thread_time_stack(t, 100 * MS, 7, false, a, 2, 1);
@@ -127,13 +119,12 @@ static void what_goes_on_is_told_at_ticks_and_the_rest_at_the_end(void **state)
 	thread_time_free(t);
 }
 
-static void small_times_are_told_with_the_next_of_their_kind(void **state)
+TEST(small_times_are_told_with_the_next_of_their_kind)
 {
 	struct thread_time *t = begin();
 	uint64_t at = 100 * MS;
 	unsigned i;
 
-	(void)state;
 	thread_time_in(t, at, 7);
 	for (i = 0; i < 40; i++) {                               /* 0.1 on, 0.9 off, two stacks in turn */
 		thread_time_stack(t, at += MS / 10, 7, false, i % 2 ? a : b, i % 2 ? 2 : 1, 1);
@@ -145,11 +136,10 @@ static void small_times_are_told_with_the_next_of_their_kind(void **state)
 	thread_time_free(t);
 }
 
-static void a_rest_is_never_told_with_the_stack_of_another_kind(void **state)
+TEST(a_rest_is_never_told_with_the_stack_of_another_kind)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, true, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
@@ -161,7 +151,7 @@ static void a_rest_is_never_told_with_the_stack_of_another_kind(void **state)
 	thread_time_free(t);
 }
 
-static void totals_are_exact_however_often_it_switches(void **state)
+TEST(totals_are_exact_however_often_it_switches)
 {
 	struct thread_time *t = begin();
 	uint64_t at = 1000 * MS, spent[4] = {0}, seed = 1;
@@ -169,7 +159,6 @@ static void totals_are_exact_however_often_it_switches(void **state)
 	char kind[16], *line;
 	unsigned i, tid;
 
-	(void)state;
 	told[0] = '\0';
 	thread_time_in(t, at, 7);
 	for (i = 0; i < 30; i++) {
@@ -193,11 +182,10 @@ static void totals_are_exact_however_often_it_switches(void **state)
 	thread_time_free(t);
 }
 
-static void a_wait_has_the_stack_of_who_ended_it(void **state)
+TEST(a_wait_has_the_stack_of_who_ended_it)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
@@ -216,11 +204,10 @@ static void a_wait_has_the_stack_of_who_ended_it(void **state)
 }
 
 /* As the kernel tells nothing of who had the CPU before it: 290 ms were not told of at all once. */
-static void time_of_which_a_switch_is_missing_is_unknown_and_not_left_out(void **state)
+TEST(time_of_which_a_switch_is_missing_is_unknown_and_not_left_out)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_PREEMPTED);
@@ -236,11 +223,10 @@ static void time_of_which_a_switch_is_missing_is_unknown_and_not_left_out(void *
 	thread_time_free(t);
 }
 
-static void why_a_thread_was_switched_out_may_be_unknown(void **state)
+TEST(why_a_thread_was_switched_out_may_be_unknown)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_out(t, 110 * MS, 7, OUT_UNKNOWN);
 	thread_time_tick(t, 200 * MS, stays);
@@ -250,11 +236,10 @@ static void why_a_thread_was_switched_out_may_be_unknown(void **state)
 	thread_time_free(t);
 }
 
-static void a_thread_that_has_left_unseen_is_not_on_its_cpu(void **state)
+TEST(a_thread_that_has_left_unseen_is_not_on_its_cpu)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_unseen(t, 7);
 	thread_time_unseen(t, 8);                                /* nobody */
@@ -264,11 +249,10 @@ static void a_thread_that_has_left_unseen_is_not_on_its_cpu(void **state)
 	thread_time_free(t);
 }
 
-static void a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost(void **state)
+TEST(a_thread_has_its_time_from_its_birth_on_though_its_first_switches_are_lost)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_born(t, 100 * MS, 7);
 	thread_time_woken(t, 101 * MS, 7);                       /* it was being made until then */
 	thread_time_in(t, 103 * MS, 7);
@@ -290,11 +274,10 @@ static void a_thread_has_its_time_from_its_birth_on_though_its_first_switches_ar
 	thread_time_free(t);
 }
 
-static void after_a_loss_nothing_is_known(void **state)
+TEST(after_a_loss_nothing_is_known)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_stack(t, 110 * MS, 7, false, a, 2, 1);
 	thread_time_out(t, 110 * MS, 7, OUT_BLOCKED);
@@ -329,21 +312,19 @@ static bool lives_without_memory(unsigned long n)
 	return met;
 }
 
-static void without_memory_a_thread_lacks_its_stack_or_is_refused_and_counted(void **state)
+TEST(without_memory_a_thread_lacks_its_stack_or_is_refused_and_counted)
 {
 	unsigned long n = 1;
 
-	(void)state;
 	while (lives_without_memory(n))
 		n++;
 	assert_in_range(n, 4, 20);
 }
 
-static void who_is_gone_is_forgotten(void **state)
+TEST(who_is_gone_is_forgotten)
 {
 	struct thread_time *t = begin();
 
-	(void)state;
 	thread_time_in(t, 100 * MS, 99);
 	thread_time_in(t, 100 * MS, 7);
 	thread_time_tick(t, 200 * MS, stays);

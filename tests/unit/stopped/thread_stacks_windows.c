@@ -5,11 +5,10 @@
 #include "source/stopped/thread_stacks.h"
 
 #include "base/os.h"
-#include "support/tmp.h"
+#include "tests/support/tmp.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,6 @@
 #include <windows.h>
 #include <dbghelp.h>
 #include <tlhelp32.h>
-
-#include <cmocka.h>
 
 #define PROGRAM "build/windows/programs/threads_windows.exe"
 
@@ -156,15 +153,13 @@ static void whole_stacks_of(const char *nthreads)
 	end(&t);
 }
 
-static void four_threads_have_whole_stacks(void **state)
+TEST(four_threads_have_whole_stacks)
 {
-	(void)state;
 	whole_stacks_of("4");
 }
 
-static void two_hundred_threads_have_whole_stacks(void **state)
+TEST(two_hundred_threads_have_whole_stacks)
 {
-	(void)state;
 	whole_stacks_of("200");
 }
 
@@ -207,12 +202,11 @@ static uint64_t system_walks(struct target *t, uint32_t nthreads)
 	return os_now_ns() - start_ns;
 }
 
-static void frames_are_those_of_the_systems_walk(void **state)
+TEST(frames_are_those_of_the_systems_walk)
 {
 	uint64_t ours_ns, systems_ns, start_ns;
 	struct target t;
 
-	(void)state;
 	start(&t, "50");
 	take(&t);
 	assert_known_depths(50);
@@ -233,13 +227,12 @@ static void frames_are_those_of_the_systems_walk(void **state)
 
 /* ---- interrupted anywhere ----------------------------------------------------------------------------- */
 
-static void threads_at_work_have_whole_stacks_wherever_they_are(void **state)
+TEST(threads_at_work_have_whole_stacks_wherever_they_are)
 {
 	uint32_t round, i, whole = 0, depth;
 	struct target t;
 	int number;
 
-	(void)state;
 	start(&t, "2 busy");
 	for (round = 0; round < 40; round++) {
 		take(&t);
@@ -260,13 +253,12 @@ static void threads_at_work_have_whole_stacks_wherever_they_are(void **state)
 
 /* ---- refusals ----------------------------------------------------------------------------------------- */
 
-static void this_process_is_refused(void **state)
+TEST(this_process_is_refused)
 {
 	struct frames *frames = NULL;
 	struct thread_stacks *s = NULL;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(frames_new(&frames, NULL), 0);
 	assert_int_equal(thread_stacks_open(os_pid(), frames, &s, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "the recorder itself"));
@@ -275,12 +267,11 @@ static void this_process_is_refused(void **state)
 	frames_free(frames);
 }
 
-static void a_process_that_has_ended_is_said_to_have(void **state)
+TEST(a_process_that_has_ended_is_said_to_have)
 {
 	struct target t;
 	struct err err = {0};
 
-	(void)state;
 	start(&t, "4");
 	TerminateProcess(t.process.hProcess, 0);
 	WaitForSingleObject(t.process.hProcess, 5000);

@@ -1,13 +1,10 @@
 /* Recorders that ended too early, and bytes that changed on the disk. */
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Begin at 30 ms, asking for 20 ms before and 20 after; put what there is; never finish. */
 static void leave_open(struct lab *lab, struct store *s)
@@ -24,13 +21,12 @@ static void leave_open(struct lab *lab, struct store *s)
 	store_close(s);
 }
 
-static void what_a_recorder_left_open_becomes_partial(void **state)
+TEST(what_a_recorder_left_open_becomes_partial)
 {
 	struct incident_head head = {0};
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "partial.db");
 	leave_open(&lab, lab_store(&lab, STORE_RECORD));
 	s = lab_store(&lab, STORE_RECORD);
@@ -49,13 +45,12 @@ static void what_a_recorder_left_open_becomes_partial(void **state)
 	lab_end_sound(&lab, s);
 }
 
-static void only_a_recorder_turns_open_into_partial(void **state)
+TEST(only_a_recorder_turns_open_into_partial)
 {
 	struct incident_head head = {0};
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "still_open.db");
 	leave_open(&lab, lab_store(&lab, STORE_RECORD));
 	s = lab_store(&lab, STORE_READ);
@@ -68,13 +63,12 @@ static void only_a_recorder_turns_open_into_partial(void **state)
 	lab_end(&lab, s);
 }
 
-static void an_incident_without_segments_is_partial_too(void **state)
+TEST(an_incident_without_segments_is_partial_too)
 {
 	struct incident_head head = lab_head(MS(30), MS(20), MS(20)), back = {0};
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "nothing.db");
 	assert_int_equal(store_begin(s, &head, NULL), 0);
 	store_close(s);
@@ -114,11 +108,10 @@ static void refuses_to_load(struct lab *lab, const char *what)
 	store_close(s);
 }
 
-static void a_changed_crc_is_found_and_the_segment_named(void **state)
+TEST(a_changed_crc_is_found_and_the_segment_named)
 {
 	struct lab lab;
 
-	(void)state;
 	/* Bytes 7 to 10 of a blob are its CRC. */
 	damage(&lab, "crc.db", "UPDATE segment SET data = CAST(substr(data, 1, 6) || x'00000000' ||"
 	       " substr(data, 11) AS BLOB) WHERE id=1");
@@ -131,14 +124,13 @@ static void a_changed_crc_is_found_and_the_segment_named(void **state)
 	lab_close(&lab);
 }
 
-static void every_flipped_byte_of_a_blob_is_found(void **state)
+TEST(every_flipped_byte_of_a_blob_is_found)
 {
 	struct lab lab;
 	struct store *s;
 	char sql[300];
 	int i, n;
 
-	(void)state;
 	damage(&lab, "flip.db", "SELECT 1");
 	n = (int)lab_sql(lab.path, "SELECT length(data) FROM segment WHERE id=1");
 	assert_in_range(n, 20, 2000);
@@ -160,11 +152,10 @@ static void every_flipped_byte_of_a_blob_is_found(void **state)
 	lab_end(&lab, s);
 }
 
-static void a_blob_cut_short_is_found(void **state)
+TEST(a_blob_cut_short_is_found)
 {
 	struct lab lab;
 
-	(void)state;
 	damage(&lab, "cut.db", "UPDATE segment SET data = substr(data, 1, 20) WHERE id=1");
 	refuses_to_load(&lab, "damaged");
 	lab_close(&lab);
@@ -173,11 +164,10 @@ static void a_blob_cut_short_is_found(void **state)
 	lab_close(&lab);
 }
 
-static void a_blob_that_claims_a_huge_size_is_refused(void **state)
+TEST(a_blob_that_claims_a_huge_size_is_refused)
 {
 	struct lab lab;
 
-	(void)state;
 	damage(&lab, "huge.db",
 	       "UPDATE segment SET data = CAST(substr(data, 1, 2) || x'FFFFFF7F' ||"
 	       " substr(data, 7) AS BLOB) WHERE id=1");
@@ -185,11 +175,10 @@ static void a_blob_that_claims_a_huge_size_is_refused(void **state)
 	lab_close(&lab);
 }
 
-static void rows_that_a_segment_lists_must_be_there(void **state)
+TEST(rows_that_a_segment_lists_must_be_there)
 {
 	struct lab lab;
 
-	(void)state;
 	damage(&lab, "rows.db",
 	       "UPDATE frame_page SET first_id = first_id + 1000000, last_id = last_id + 1000000;"
 	       "DELETE FROM incident WHERE id=2");
@@ -206,7 +195,7 @@ static void rows_that_a_segment_lists_must_be_there(void **state)
 }
 
 /* Three segments of 10 samples, from 0, 10 and 20 ms; the trigger is at 15 ms, the middle one damaged. */
-static void a_damaged_segment_leaves_the_others(void **state)
+TEST(a_damaged_segment_leaves_the_others)
 {
 	struct incident_head head = lab_head(MS(15), MS(15), MS(15));
 	struct segment *segments[3];
@@ -216,7 +205,6 @@ static void a_damaged_segment_leaves_the_others(void **state)
 	struct lab lab;
 	unsigned i, k;
 
-	(void)state;
 	s = lab_record(&lab, "others.db");
 	for (i = 0; i < 3; i++) {
 		for (k = 0; k < 10; k++)
@@ -244,7 +232,7 @@ static void a_damaged_segment_leaves_the_others(void **state)
 }
 
 /* So many that another thread decodes them ahead: 20 segments of 10 samples, the last but one damaged, all in order. */
-static void a_damaged_one_of_many_segments_leaves_the_others(void **state)
+TEST(a_damaged_one_of_many_segments_leaves_the_others)
 {
 	enum { MANY = 20 };
 	struct incident_head head = lab_head(MS(150), MS(150), MS(150));
@@ -255,7 +243,6 @@ static void a_damaged_one_of_many_segments_leaves_the_others(void **state)
 	struct lab lab;
 	unsigned i, k;
 
-	(void)state;
 	s = lab_record(&lab, "many.db");
 	for (i = 0; i < MANY; i++) {
 		for (k = 0; k < 10; k++)
@@ -309,23 +296,21 @@ static void load_without(const char *name, const char *sql, const char *samples,
 	lab_end(&lab, s);
 }
 
-static void a_damaged_page_of_texts_costs_command_lines_only(void **state)
+TEST(a_damaged_page_of_texts_costs_command_lines_only)
 {
 	static const char why[] = "some command lines cannot be read and are missing (";
 	static const char samples[] = "10.0 main ?b?\n11.0 worker ?b?\n";
 
-	(void)state;
 	load_without("text.db", "UPDATE text_page SET data = substr(data, 1, 12)", samples, "", why);
 	load_without("text_gone.db", "DELETE FROM text_page", samples, "", why);
 	load_without("text_wild.db", "UPDATE text_page SET first_id = -9223372036854775807", samples, "", why);
 }
 
-static void a_damaged_page_of_functions_costs_names_only(void **state)
+TEST(a_damaged_page_of_functions_costs_names_only)
 {
 	static const char why[] = "some names of functions cannot be read and are missing (";
 	static const char samples[] = "10.0 main ???\n11.0 worker ???\n";
 
-	(void)state;
 	load_without("name.db", "UPDATE function_page SET names = substr(names, 1, 12)", samples, "app --serve",
 		     why);
 	load_without("name_gone.db", "DELETE FROM function_page", samples, "app --serve", why);
@@ -334,12 +319,11 @@ static void a_damaged_page_of_functions_costs_names_only(void **state)
 }
 
 /* Nothing may be swept while one list cannot be read: it may name anything. */
-static void damage_does_not_spread_when_something_is_deleted(void **state)
+TEST(damage_does_not_spread_when_something_is_deleted)
 {
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	damage(&lab, "spread.db", "CREATE TABLE spare AS SELECT lists FROM segment WHERE id=1;"
 	       "UPDATE segment SET lists = x'01' WHERE id=1");
 	s = lab_store(&lab, STORE_EDIT);
@@ -396,11 +380,10 @@ static void check_pages(struct lab *lab, int frames, int functions, int modules)
 }
 
 /* The frames 3 and 4 of the second incident: their page stays until it is deleted, the others are swept. */
-static void a_damaged_page_of_frames_does_not_end_sweeping(void **state)
+TEST(a_damaged_page_of_frames_does_not_end_sweeping)
 {
 	struct lab lab;
 
-	(void)state;
 	four_incidents(&lab, "sweep_frames.db");
 	lab_sql(lab.path, "CREATE TABLE spare AS SELECT data FROM frame_page WHERE first_id = 3;"
 		"UPDATE frame_page SET data = substr(data, 1, 12) WHERE first_id = 3");
@@ -419,11 +402,10 @@ static void a_damaged_page_of_frames_does_not_end_sweeping(void **state)
 	lab_close(&lab);
 }
 
-static void a_damaged_page_of_functions_does_not_end_sweeping(void **state)
+TEST(a_damaged_page_of_functions_does_not_end_sweeping)
 {
 	struct lab lab;
 
-	(void)state;
 	four_incidents(&lab, "sweep_functions.db");
 	lab_sql(lab.path, "UPDATE function_page SET names = substr(names, 1, 12) WHERE first_id = 3");
 	delete_incident(&lab, 4);
@@ -436,11 +418,10 @@ static void a_damaged_page_of_functions_does_not_end_sweeping(void **state)
 }
 
 /* A row of a thread far away: threads stay, all else is swept. */
-static void ids_too_far_apart_leave_only_their_own_kind_unswept(void **state)
+TEST(ids_too_far_apart_leave_only_their_own_kind_unswept)
 {
 	struct lab lab;
 
-	(void)state;
 	four_incidents(&lab, "sweep_range.db");
 	lab_sql(lab.path, "INSERT INTO thread(id, process_id, tid, name) SELECT 1 << 40, process_id, 7, 'far' FROM thread"
 		" LIMIT 1");
@@ -452,13 +433,12 @@ static void ids_too_far_apart_leave_only_their_own_kind_unswept(void **state)
 	lab_close(&lab);
 }
 
-static void a_damaged_open_incident_does_not_stop_a_recorder(void **state)
+TEST(a_damaged_open_incident_does_not_stop_a_recorder)
 {
 	struct incident_head head = {0};
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "damaged_open.db");
 	leave_open(&lab, lab_store(&lab, STORE_RECORD));
 	lab_sql(lab.path, "UPDATE segment SET data = x'01'");
@@ -496,9 +476,8 @@ static void refuses_to_store(const char *name, const char *sql, const char *what
 	lab_end_sound(&lab, s);
 }
 
-static void ids_that_are_used_up_are_refused_with_what_to_do(void **state)
+TEST(ids_that_are_used_up_are_refused_with_what_to_do)
 {
-	(void)state;
 	refuses_to_store("last_frame.db", "UPDATE frame_page SET last_id = 9223372036854775807",
 			 "its frames have ids up to 9223372036854775807");
 	refuses_to_store("last_function.db", "UPDATE function_page SET last_id = 9223372036854775806",

@@ -2,14 +2,11 @@
 #include "store/store_private.h"
 
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Frame i is at 64 * i; functions have three of them: fn_0 those at 0, 64, 128; fn_1 from 192 on. */
 enum { STEP = 64, FUNCTION_FRAMES = 3, FUNCTION_BYTES = STEP * FUNCTION_FRAMES };
@@ -162,14 +159,13 @@ static void check_rows(const struct lab *lab, int frames, int named, int functio
 	lab_check_integrity(lab->path);
 }
 
-static void a_hundred_frames_have_a_hundred_places(void **state)
+TEST(a_hundred_frames_have_a_hundred_places)
 {
 	struct object *o;
 	struct store *s;
 	struct lab lab;
 	unsigned i;
 
-	(void)state;
 	s = lab_record(&lab, "many.db");
 	o = object(&lab, 1);
 	for (i = 0; i < 100; i++) {
@@ -189,14 +185,13 @@ static void a_hundred_frames_have_a_hundred_places(void **state)
 	lab_end(&lab, s);
 }
 
-static void a_recorder_finds_the_frames_of_the_one_before(void **state)
+TEST(a_recorder_finds_the_frames_of_the_one_before)
 {
 	struct object *o;
 	struct store *s;
 	struct lab lab;
 	unsigned i;
 
-	(void)state;
 	lab_open(&lab, "again.db");
 	o = object(&lab, 1);
 	s = lab_store(&lab, STORE_RECORD);
@@ -216,14 +211,13 @@ static void a_recorder_finds_the_frames_of_the_one_before(void **state)
 }
 
 /* Two objects that memory keeps apart, and one module for the store. */
-static void frames_of_one_file_are_the_same_whichever_object_they_are_of(void **state)
+TEST(frames_of_one_file_are_the_same_whichever_object_they_are_of)
 {
 	struct object *objects[2];
 	struct store *s;
 	struct lab lab;
 	unsigned i;
 
-	(void)state;
 	s = lab_record(&lab, "two.db");
 	objects[0] = object(&lab, 1);
 	objects[1] = object(&lab, 2);
@@ -244,14 +238,13 @@ static void frames_of_one_file_are_the_same_whichever_object_they_are_of(void **
  * Three frames with the ids 1 to 3 that have a second place, as after they were forgotten, at 101 to 103. Names that
  * come late go where the segment looks for them, and no frame is made for them.
  */
-static void late_names_go_to_the_places_that_a_segment_lists(void **state)
+TEST(late_names_go_to_the_places_that_a_segment_lists)
 {
 	struct incident_head head = lab_head(MS(50), MS(50), 0);
 	struct segment *segment;
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "late.db");
 	lab_sample(&lab, MS(10), 0, "abc");
 	segment = lab_begin(&lab, s, &head);
@@ -267,7 +260,7 @@ static void late_names_go_to_the_places_that_a_segment_lists(void **state)
 }
 
 /* More of them than a writer remembers: those that come again keep their places, one of long ago gets another. */
-static void what_a_writer_has_forgotten_is_stored_again(void **state)
+TEST(what_a_writer_has_forgotten_is_stored_again)
 {
 	enum { AT_ONCE = 8000, TIMES = 40, EARLY = AT_ONCE * TIMES + 1 };
 	struct incident_head head = lab_head(MS(5000), MS(5000), 0);
@@ -277,7 +270,6 @@ static void what_a_writer_has_forgotten_is_stored_again(void **state)
 	struct lab lab;
 	unsigned i;
 
-	(void)state;
 	s = lab_record(&lab, "forgotten.db");
 	o = object(&lab, 1);
 	sample(&lab, o, EARLY);
@@ -309,7 +301,7 @@ static void what_a_writer_has_forgotten_is_stored_again(void **state)
  * Months of code that comes and goes: each incident has 300 frames of its own, and one that all have. The
  * store holds three; it must not grow.
  */
-static void pages_of_what_was_deleted_are_put_together(void **state)
+TEST(pages_of_what_was_deleted_are_put_together)
 {
 	struct store_limits limits = {.max_incidents = 3};
 	uint32_t deleted;
@@ -319,7 +311,6 @@ static void pages_of_what_was_deleted_are_put_together(void **state)
 	unsigned i;
 	int64_t n = 0, bytes = 0;
 
-	(void)state;
 	s = lab_record(&lab, "churn.db");
 	o = object(&lab, 1);
 	name(&lab, o, 0);
@@ -385,14 +376,13 @@ static void put_bombs(const struct lab *lab)
 }
 
 /* A store that somebody else wrote: of 20 such pages 18 are held, the other two processes have no command line. */
-static void pages_that_are_too_large_together_are_not_all_held(void **state)
+TEST(pages_that_are_too_large_together_are_not_all_held)
 {
 	struct incident in;
 	struct store *s;
 	struct lab lab;
 	uint32_t i, n = 0;
 
-	(void)state;
 	lab_open(&lab, "bombs.db");
 	for (i = 0; i < BOMBS; i++) {
 		struct process *process = process_add(lab.processes, 1000 + i, MS(1), 0, 1, "bomb");
@@ -416,7 +406,7 @@ static void pages_that_are_too_large_together_are_not_all_held(void **state)
 	lab_end(&lab, s);
 }
 
-static void a_store_keeps_as_many_statements_as_there_are(void **state)
+TEST(a_store_keeps_as_many_statements_as_there_are)
 {
 	enum { N = 300 };
 	static char sql[N][20];
@@ -427,7 +417,6 @@ static void a_store_keeps_as_many_statements_as_there_are(void **state)
 	int64_t value;
 	int i;
 
-	(void)state;
 	lab_open(&lab, "statements.db");
 	s = lab_store(&lab, STORE_RECORD);
 	for (i = 0; i < N; i++) {

@@ -2,24 +2,20 @@
 #include "tests/support/store_lab.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void an_incident_comes_back_as_it_was_put(void **state)
+TEST(an_incident_comes_back_as_it_was_put)
 {
 	struct incident_head head = lab_head(MS(30), MS(30), MS(10));
 	struct segment *segment;
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "round.db");
 	lab_name(&lab, 'a');
 	lab_name(&lab, 'c');
@@ -40,14 +36,13 @@ static void an_incident_comes_back_as_it_was_put(void **state)
 	lab_end_sound(&lab, s);
 }
 
-static void a_head_comes_back_with_every_field(void **state)
+TEST(a_head_comes_back_with_every_field)
 {
 	static char note[] = "kept", gap[] = "the ring was too short";
 	struct incident_head head = lab_head(MS(5000), MS(4000), MS(1000)), back = {0};
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "head.db");
 	head.value = NAN;
 	head.limit = -0.1;
@@ -82,14 +77,13 @@ static void a_head_comes_back_with_every_field(void **state)
 	lab_end(&lab, s);
 }
 
-static void the_window_cuts_samples_and_losses(void **state)
+TEST(the_window_cuts_samples_and_losses)
 {
 	struct incident_head head = lab_head(MS(30), MS(10), MS(10)), back = {0};
 	struct segment *segment;
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "window.db");
 	lab_sample(&lab, MS(10), 0, "a");
 	lab_lost(&lab, MS(10), 0, LOSS_KERNEL, 100);
@@ -116,14 +110,13 @@ static void the_window_cuts_samples_and_losses(void **state)
 }
 
 /* As recorders stored it before floods were counted apart. */
-static void what_older_recorders_left_out_is_not_lost_either(void **state)
+TEST(what_older_recorders_left_out_is_not_lost_either)
 {
 	struct incident_head head = lab_head(MS(20), MS(10), 0), back = {0};
 	struct segment *segment;
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "floods.db");
 	lab_sample(&lab, MS(10), 0, "a");
 	lab_lost(&lab, MS(12), 0, LOSS_FLOOD, 17);
@@ -157,13 +150,12 @@ static void share_two(struct lab *lab, struct store *s, int64_t ids[2])
 	segment_unref(segments[1]);
 }
 
-static void incidents_share_one_copy_of_a_segment(void **state)
+TEST(incidents_share_one_copy_of_a_segment)
 {
 	struct store *s;
 	int64_t ids[2];
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "share.db");
 	share_two(&lab, s, ids);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM segment"), 2);
@@ -174,14 +166,13 @@ static void incidents_share_one_copy_of_a_segment(void **state)
 	lab_end(&lab, s);
 }
 
-static void deleting_one_incident_keeps_what_the_other_shares(void **state)
+TEST(deleting_one_incident_keeps_what_the_other_shares)
 {
 	struct store *s;
 	int64_t ids[2];
 	char *before;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "share_delete.db");
 	share_two(&lab, s, ids);
 	before = strdup(lab_dump(s, ids[1]));
@@ -193,7 +184,7 @@ static void deleting_one_incident_keeps_what_the_other_shares(void **state)
 	lab_end_sound(&lab, s);
 }
 
-static void deleting_the_last_incident_leaves_nothing(void **state)
+TEST(deleting_the_last_incident_leaves_nothing)
 {
 	static const char *const tables[] = {
 		"incident", "incident_segment", "segment", "frame_page", "function_page", "text_page", "module", "thread",
@@ -205,7 +196,6 @@ static void deleting_the_last_incident_leaves_nothing(void **state)
 	struct lab lab;
 	size_t i;
 
-	(void)state;
 	s = lab_record(&lab, "empty.db");
 	lab_name(&lab, 'a');
 	share_two(&lab, s, ids);
@@ -219,12 +209,11 @@ static void deleting_the_last_incident_leaves_nothing(void **state)
 	lab_end_sound(&lab, s);
 }
 
-static void ids_are_not_used_twice(void **state)
+TEST(ids_are_not_used_twice)
 {
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "ids.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
 	assert_int_equal(lab_simple(&lab, s, MS(20), 3), 2);
@@ -235,7 +224,7 @@ static void ids_are_not_used_twice(void **state)
 	lab_end(&lab, s);
 }
 
-static void a_segment_that_was_deleted_is_stored_again(void **state)
+TEST(a_segment_that_was_deleted_is_stored_again)
 {
 	struct incident_head first = lab_head(MS(20), MS(20), 0),
 			     second = lab_head(MS(20), MS(20), 0);
@@ -243,7 +232,6 @@ static void a_segment_that_was_deleted_is_stored_again(void **state)
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "again.db");
 	lab_sample(&lab, MS(10), 0, "ab");
 	segment = lab_seal(&lab);
@@ -257,12 +245,11 @@ static void a_segment_that_was_deleted_is_stored_again(void **state)
 }
 
 /* The writer remembers row ids; another program's delete must make it forget them. */
-static void a_delete_by_another_program_does_not_confuse_the_writer(void **state)
+TEST(a_delete_by_another_program_does_not_confuse_the_writer)
 {
 	struct store *s, *other;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "other.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 3), 1);
 	other = lab_store(&lab, STORE_EDIT);
@@ -274,14 +261,13 @@ static void a_delete_by_another_program_does_not_confuse_the_writer(void **state
 	lab_end_sound(&lab, s);
 }
 
-static void names_that_come_late_are_filled_in(void **state)
+TEST(names_that_come_late_are_filled_in)
 {
 	struct incident_head head = lab_head(MS(20), MS(20), 0);
 	struct segment *segment;
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "late.db");
 	lab_sample(&lab, MS(10), 0, "abc");
 	segment = lab_begin(&lab, s, &head);
@@ -295,7 +281,7 @@ static void names_that_come_late_are_filled_in(void **state)
 	lab_end(&lab, s);
 }
 
-static void a_name_in_the_store_is_not_replaced(void **state)
+TEST(a_name_in_the_store_is_not_replaced)
 {
 	struct frame_ref ref = {.offset = 10 << 12};
 	struct lab lab, other;
@@ -303,7 +289,6 @@ static void a_name_in_the_store_is_not_replaced(void **state)
 	struct store *s;
 	bool fresh;
 
-	(void)state;
 	lab_open(&lab, "first_name.db");
 	snprintf(path, sizeof(path), "%s", lab.path);
 	lab.path = path;
@@ -328,7 +313,7 @@ static void a_name_in_the_store_is_not_replaced(void **state)
 }
 
 /* Without a build id nothing says that a file is the same one as in the run before. */
-static void frames_without_a_build_id_are_not_shared_between_runs(void **state)
+TEST(frames_without_a_build_id_are_not_shared_between_runs)
 {
 	struct object_key key = {.kind = OBJECT_KERNEL,
 				 .build_id_bytes = 4,
@@ -338,7 +323,6 @@ static void frames_without_a_build_id_are_not_shared_between_runs(void **state)
 	struct lab lab;
 	int run;
 
-	(void)state;
 	lab_open(&lab, "runs.db");
 	lab.object = objects_get(lab.frames, &key, 0);
 	for (run = 0; run < 2; run++) {
@@ -354,12 +338,11 @@ static void frames_without_a_build_id_are_not_shared_between_runs(void **state)
 	lab_close(&lab);
 }
 
-static void a_thread_gets_its_first_name_later(void **state)
+TEST(a_thread_gets_its_first_name_later)
 {
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "nameless.db");
 	thread_set_name(lab.threads[0], "");
 	s = lab_store(&lab, STORE_RECORD);
@@ -373,12 +356,11 @@ static void a_thread_gets_its_first_name_later(void **state)
 	lab_end(&lab, s);
 }
 
-static void a_renamed_thread_keeps_both_names(void **state)
+TEST(a_renamed_thread_keeps_both_names)
 {
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "rename.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
 	thread_set_name(lab.threads[0], "renamed");
@@ -388,13 +370,12 @@ static void a_renamed_thread_keeps_both_names(void **state)
 	lab_end(&lab, s);
 }
 
-static void a_process_gets_its_better_name_later(void **state)
+TEST(a_process_gets_its_better_name_later)
 {
 	struct incident in = {0};
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "process.db");
 	assert_int_equal(lab_simple(&lab, s, MS(10), 1), 1);
 	process_set_exe(lab.processes, lab.app, "/opt/application-server");
@@ -408,14 +389,13 @@ static void a_process_gets_its_better_name_later(void **state)
 	lab_end(&lab, s);
 }
 
-static void samples_of_segments_out_of_order_are_sorted(void **state)
+TEST(samples_of_segments_out_of_order_are_sorted)
 {
 	struct incident_head head = lab_head(MS(50), MS(50), 0);
 	struct segment *segments[2];
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "order.db");
 	lab_sample(&lab, MS(10), 0, "a");
 	lab_sample(&lab, MS(30), 0, "a");
@@ -432,7 +412,7 @@ static void samples_of_segments_out_of_order_are_sorted(void **state)
 }
 
 /* More than may be moved one by one: three of nine samples belong before four others. */
-static void samples_of_segments_far_out_of_order_are_sorted(void **state)
+TEST(samples_of_segments_far_out_of_order_are_sorted)
 {
 	static const uint32_t times[] = {10, 60, 61, 62, 63, 20, 21, 22, 60};
 	struct incident_head head = lab_head(MS(70), MS(70), 0);
@@ -441,7 +421,6 @@ static void samples_of_segments_far_out_of_order_are_sorted(void **state)
 	struct lab lab;
 	unsigned i;
 
-	(void)state;
 	s = lab_record(&lab, "far.db");
 	for (i = 0; i < 5; i++)
 		lab_sample(&lab, MS(times[i]), 0, "a");
@@ -459,7 +438,7 @@ static void samples_of_segments_far_out_of_order_are_sorted(void **state)
 }
 
 /* Ids below and beyond those that are looked up in an array (2^24), with gaps between them. */
-static void rows_of_any_id_are_found(void **state)
+TEST(rows_of_any_id_are_found)
 {
 	struct incident_head head = lab_head(MS(50), MS(50), 0);
 	struct segment *segments[3];
@@ -467,7 +446,6 @@ static void rows_of_any_id_are_found(void **state)
 	struct lab lab;
 	unsigned i;
 
-	(void)state;
 	lab_open(&lab, "far_rows.db");
 	for (i = 0; i < 4; i++)
 		lab_name(&lab, (char)('a' + i));
@@ -506,14 +484,13 @@ static int take_id(void *ctx, const struct incident_head *head)
 	return listed->n == listed->stop_after;
 }
 
-static void the_list_is_newest_first_and_can_be_stopped(void **state)
+TEST(the_list_is_newest_first_and_can_be_stopped)
 {
 	struct listed all = {.stop_after = -1}, some = {.stop_after = 2};
 	struct store *s;
 	int64_t newest;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "list.db");
 	assert_int_equal(store_newest(s, &newest, NULL), ERR_NOT_FOUND);
 	lab_simple(&lab, s, MS(10), 1);
@@ -530,14 +507,13 @@ static void the_list_is_newest_first_and_can_be_stopped(void **state)
 	lab_end(&lab, s);
 }
 
-static void an_unknown_id_is_answered_with_those_that_are_there(void **state)
+TEST(an_unknown_id_is_answered_with_those_that_are_there)
 {
 	struct incident_head head;
 	struct err err = {0};
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "unknown.db");
 	assert_int_equal(store_head(s, 7, &head, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "there is no incident 7"));

@@ -1,16 +1,13 @@
 /* Without memory the store says so, loses nothing, and works again with it. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 
 #include <sqlite3.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /*
  * SQLite gets an allocator of its own, so that our allocations and its can be failed apart: it goes
@@ -149,13 +146,12 @@ static void still_good(struct walk *w)
 	store_close(s);
 }
 
-static void recording_survives_every_failed_allocation_of_ours(void **state)
+TEST(recording_survives_every_failed_allocation_of_ours)
 {
 	unsigned long n;
 	bool met = true;
 	struct walk w;
 
-	(void)state;
 	open_walk(&w, "ours.db");
 	for (n = 1; met; n++) {
 		int rc;
@@ -174,13 +170,12 @@ static void recording_survives_every_failed_allocation_of_ours(void **state)
 	close_walk(&w);
 }
 
-static void recording_survives_failed_allocations_of_sqlite(void **state)
+TEST(recording_survives_failed_allocations_of_sqlite)
 {
 	struct walk w;
 	bool met = true;
 	long n;
 
-	(void)state;
 	open_walk(&w, "sqlites.db");
 	/* Thousands: every 7th, so that it takes seconds. */
 	for (n = 1; met; n += 7) {
@@ -209,12 +204,11 @@ static int load(void *ctx)
 	return rc;
 }
 
-static void loading_reports_lack_of_memory(void **state)
+TEST(loading_reports_lack_of_memory)
 {
 	struct store *s;
 	struct walk w;
 
-	(void)state;
 	open_walk(&w, "load.db");
 	s = lab_store(&w.lab, STORE_READ);
 	assert_in_range(alloc_walk(load, s), 10, 500);
@@ -236,12 +230,11 @@ static int list(void *ctx)
 	return store_list(ctx, count_heads, &n, NULL);
 }
 
-static void listing_reports_lack_of_memory(void **state)
+TEST(listing_reports_lack_of_memory)
 {
 	struct store *s;
 	struct walk w;
 
-	(void)state;
 	open_walk(&w, "list.db");
 	s = lab_store(&w.lab, STORE_READ);
 	assert_in_range(alloc_walk(list, s), 3, 100);
@@ -249,14 +242,13 @@ static void listing_reports_lack_of_memory(void **state)
 	close_walk(&w);
 }
 
-static void what_could_not_be_swept_is_swept_later(void **state)
+TEST(what_could_not_be_swept_is_swept_later)
 {
 	struct store *s;
 	unsigned long n;
 	bool met = true;
 	struct walk w;
 
-	(void)state;
 	open_walk(&w, "sweep.db");
 	for (n = 1; met; n++) {
 		int rc;

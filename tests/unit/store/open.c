@@ -1,15 +1,12 @@
 /* What store_open() says to files that are no stores, and to people who come second. */
 #include "base/array.h"
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void write_file(const char *path, const void *bytes, size_t n)
 {
@@ -30,12 +27,11 @@ static void make_store(struct lab *lab, const char *name)
 	store_close(s);
 }
 
-static void a_missing_store_is_made_by_a_recorder_only(void **state)
+TEST(a_missing_store_is_made_by_a_recorder_only)
 {
 	struct lab lab;
 	const char *why;
 
-	(void)state;
 	lab_open(&lab, "missing.db");
 	why = lab_refused(lab.path, STORE_READ, ERR_NOT_FOUND);
 	assert_non_null(strstr(why, "recorder collect"));
@@ -47,11 +43,10 @@ static void a_missing_store_is_made_by_a_recorder_only(void **state)
 	lab_close(&lab);
 }
 
-static void a_new_store_has_the_settings_of_the_design(void **state)
+TEST(a_new_store_has_the_settings_of_the_design)
 {
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "settings.db");
 	store_close(lab_store(&lab, STORE_RECORD));
 	assert_int_equal(lab_sql(lab.path, "PRAGMA page_size"), 4096);
@@ -66,11 +61,10 @@ static void a_new_store_has_the_settings_of_the_design(void **state)
 }
 
 /* Every view is asked once: a column that is gone would make it fail. */
-static void the_views_can_be_asked(void **state)
+TEST(the_views_can_be_asked)
 {
 	struct lab lab;
 
-	(void)state;
 	make_store(&lab, "views.db");
 	assert_int_equal(lab_sql(lab.path, "SELECT samples FROM v_incident WHERE host='box' AND"
 				 " time_utc='2023-11-14T22:13:20.013Z' AND pre_s=0.003"), 3);
@@ -80,13 +74,12 @@ static void the_views_can_be_asked(void **state)
 	lab_close(&lab);
 }
 
-static void another_programs_database_is_left_alone(void **state)
+TEST(another_programs_database_is_left_alone)
 {
 	struct os_file_info before, after;
 	const char *why, *lock;
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "foreign.db");
 	write_file(lab.path, "", 0);
 	lab_sql(lab.path, "CREATE TABLE bookmark(url)");
@@ -102,14 +95,13 @@ static void another_programs_database_is_left_alone(void **state)
 	lab_close(&lab);
 }
 
-static void a_file_that_is_no_database_is_left_alone(void **state)
+TEST(a_file_that_is_no_database_is_left_alone)
 {
 	static const char text[] =
 		"Dear diary, today the machine was slow again, and nobody knows why. ";
 	struct os_file_info info;
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "garbage.db");
 	write_file(lab.path, text, sizeof(text) - 1);
 	assert_non_null(strstr(lab_refused(lab.path, STORE_RECORD, ERR_FORMAT),
@@ -121,11 +113,10 @@ static void a_file_that_is_no_database_is_left_alone(void **state)
 	lab_close(&lab);
 }
 
-static void an_empty_file_becomes_a_store(void **state)
+TEST(an_empty_file_becomes_a_store)
 {
 	struct lab lab;
 
-	(void)state;
 	lab_open(&lab, "zero.db");
 	write_file(lab.path, "", 0);
 	assert_non_null(strstr(lab_refused(lab.path, STORE_READ, ERR_NOT_FOUND), "is empty"));
@@ -134,18 +125,16 @@ static void an_empty_file_becomes_a_store(void **state)
 	lab_close(&lab);
 }
 
-static void a_directory_is_called_one(void **state)
+TEST(a_directory_is_called_one)
 {
-	(void)state;
 	assert_non_null(
 		strstr(lab_refused(tmp_path(""), STORE_RECORD, ERR_FORMAT), "is a directory"));
 }
 
-static void a_newer_store_can_be_read_when_it_says_so(void **state)
+TEST(a_newer_store_can_be_read_when_it_says_so)
 {
 	struct lab lab;
 
-	(void)state;
 	make_store(&lab, "newer.db");
 	lab_sql(lab.path, "PRAGMA user_version=4");
 	assert_non_null(strstr(lab_refused(lab.path, STORE_RECORD, ERR_FORMAT), "newer recorder"));
@@ -157,7 +146,7 @@ static void a_newer_store_can_be_read_when_it_says_so(void **state)
 }
 
 /* Format 2 had frames as rows; a recorder could bring such a store up to format 3, and left them there. */
-static void a_store_of_an_older_format_is_refused_with_what_to_do(void **state)
+TEST(a_store_of_an_older_format_is_refused_with_what_to_do)
 {
 	static const char *const old[] = {
 		"PRAGMA user_version=1",
@@ -169,7 +158,6 @@ static void a_store_of_an_older_format_is_refused_with_what_to_do(void **state)
 	unsigned i;
 	int mode;
 
-	(void)state;
 	make_store(&lab, "older.db");
 	for (i = 0; i < 3; i++) {
 		lab_sql(lab.path, old[i]);
@@ -182,12 +170,11 @@ static void a_store_of_an_older_format_is_refused_with_what_to_do(void **state)
 	lab_close(&lab);
 }
 
-static void a_truncated_store_is_called_damaged(void **state)
+TEST(a_truncated_store_is_called_damaged)
 {
 	struct buf bytes = {0};
 	struct lab lab;
 
-	(void)state;
 	make_store(&lab, "short.db");
 	assert_int_equal(os_load(lab.path, 1 << 24, &bytes, NULL), 0);
 	write_file(lab.path, bytes.data, bytes.len / 2 / 4096 * 4096);
@@ -198,12 +185,11 @@ static void a_truncated_store_is_called_damaged(void **state)
 }
 
 /* Half of its pages overwritten: found at the start, not in the middle of the next incident. */
-static void a_store_with_broken_pages_is_called_damaged(void **state)
+TEST(a_store_with_broken_pages_is_called_damaged)
 {
 	struct buf bytes = {0};
 	struct lab lab;
 
-	(void)state;
 	make_store(&lab, "pages.db");
 	assert_int_equal(os_load(lab.path, 1 << 24, &bytes, NULL), 0);
 	memset(bytes.data + bytes.len / 2, 0x5a, bytes.len - bytes.len / 2);
@@ -213,14 +199,13 @@ static void a_store_with_broken_pages_is_called_damaged(void **state)
 	lab_close(&lab);
 }
 
-static void a_second_recorder_is_told_who_has_the_store(void **state)
+TEST(a_second_recorder_is_told_who_has_the_store)
 {
 	char pid[40];
 	struct store *s;
 	const char *why;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "second.db");
 	why = lab_refused(lab.path, STORE_RECORD, ERR_BUSY);
 	snprintf(pid, sizeof(pid), "process %u", os_pid());
@@ -232,13 +217,12 @@ static void a_second_recorder_is_told_who_has_the_store(void **state)
 	lab_close(&lab);
 }
 
-static void readers_and_editors_work_beside_a_recorder(void **state)
+TEST(readers_and_editors_work_beside_a_recorder)
 {
 	struct store *s, *reader, *editor;
 	struct incident_head head = {0};
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "beside.db");
 	lab_simple(&lab, s, MS(10), 1);
 	reader = lab_store(&lab, STORE_READ);
@@ -256,7 +240,7 @@ static void readers_and_editors_work_beside_a_recorder(void **state)
 	lab_end(&lab, s);
 }
 
-static void an_incident_being_written_is_readable_and_not_deletable(void **state)
+TEST(an_incident_being_written_is_readable_and_not_deletable)
 {
 	struct incident_head head = lab_head(MS(20), MS(20), MS(20));
 	struct store *s, *editor;
@@ -264,7 +248,6 @@ static void an_incident_being_written_is_readable_and_not_deletable(void **state
 	struct err err = {0};
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "writing.db");
 	lab_sample(&lab, MS(10), 0, "ab");
 	segment = lab_begin(&lab, s, &head);
@@ -281,13 +264,12 @@ static void an_incident_being_written_is_readable_and_not_deletable(void **state
 	lab_close(&lab);
 }
 
-static void closing_leaves_the_store_in_one_file(void **state)
+TEST(closing_leaves_the_store_in_one_file)
 {
 	static const char *const gone[] = {"one.db-wal", "one.db-shm", "one.db-journal"};
 	struct lab lab;
 	size_t i;
 
-	(void)state;
 	make_store(&lab, "one.db");
 	store_close(lab_store(&lab, STORE_READ));
 	for (i = 0; i < COUNT_OF(gone); i++)

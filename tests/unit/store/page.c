@@ -2,12 +2,9 @@
 #include "store/page_private.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 struct lab_page {
 	struct deflater *d;
@@ -30,7 +27,7 @@ static void close_page(struct lab_page *p)
 	buf_free(&p->functions);
 }
 
-static void frames_come_back_as_they_were(void **state)
+TEST(frames_come_back_as_they_were)
 {
 	static const struct page_frame frames[] = {
 		{.id = 7, .module_id = 3, .function_id = 12, .offset = 0x1000, .flags = 1},
@@ -45,7 +42,6 @@ static void frames_come_back_as_they_were(void **state)
 	struct blob data, functions;
 	uint32_t n, i;
 
-	(void)state;
 	open_page(&p);
 	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, N, &p.data, NULL), 0);
 	assert_int_equal(frame_page_pack_functions(p.d, &p.columns, frames, N, &p.functions, NULL), 0);
@@ -66,7 +62,7 @@ static void frames_come_back_as_they_were(void **state)
 }
 
 /* Cut at each byte; the CRC is not asked. */
-static void a_page_of_frames_that_ends_early_is_refused(void **state)
+TEST(a_page_of_frames_that_ends_early_is_refused)
 {
 	static const struct page_frame frames[] = {
 		{.id = 7, .module_id = 3, .function_id = 12, .offset = 0x1000, .flags = 1},
@@ -77,7 +73,6 @@ static void a_page_of_frames_that_ends_early_is_refused(void **state)
 	struct lab_page p;
 	uint32_t n;
 
-	(void)state;
 	open_page(&p);
 	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, 2, &p.data, NULL), 0);
 	buf_put(&raw, p.columns.raw.data, p.columns.raw.len);
@@ -96,13 +91,12 @@ static void a_page_of_frames_that_ends_early_is_refused(void **state)
 }
 
 /* Whatever the id is, nothing beside the page is read: asked under the sanitizers as well. */
-static void a_frame_is_sought_only_in_its_page(void **state)
+TEST(a_frame_is_sought_only_in_its_page)
 {
 	static const struct page_frame frames[] = {{.id = INT64_MIN + 1}, {.id = 5}, {.id = INT64_MAX - 1}};
 	static const int64_t absent[] = {INT64_MIN, INT64_MIN + 2, -1, 0, 4, 6, INT64_MAX - 2, INT64_MAX};
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		assert_int_equal(frame_page_find(frames, 3, frames[i].id), i);
 	for (i = 0; i < COUNT_OF(absent); i++)
@@ -111,7 +105,7 @@ static void a_frame_is_sought_only_in_its_page(void **state)
 }
 
 /* Ids begin with 1. */
-static void a_page_with_an_id_below_1_is_refused(void **state)
+TEST(a_page_with_an_id_below_1_is_refused)
 {
 	static const struct page_frame frames[] = {{.id = 1, .module_id = 3}, {.id = 3, .module_id = 3}};
 	static const int64_t wild[] = {0, -1, INT64_MIN, INT64_MAX};
@@ -121,7 +115,6 @@ static void a_page_with_an_id_below_1_is_refused(void **state)
 	unsigned i;
 	uint32_t n;
 
-	(void)state;
 	open_page(&p);
 	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, 2, &p.data, NULL), 0);
 	buf_put(&raw, p.columns.raw.data, p.columns.raw.len);
@@ -133,7 +126,7 @@ static void a_page_with_an_id_below_1_is_refused(void **state)
 	close_page(&p);
 }
 
-static void lists_come_back_as_they_were(void **state)
+TEST(lists_come_back_as_they_were)
 {
 	static const uint64_t ids[] = {5, 3, 900, 70000, 70001, 70002, 1, INT64_MAX};
 	uint64_t copy[8];
@@ -141,7 +134,6 @@ static void lists_come_back_as_they_were(void **state)
 	struct lab_page p;
 	uint32_t i;
 
-	(void)state;
 	memcpy(copy, ids, sizeof(ids));
 	open_page(&p);
 	assert_int_equal(lists_pack(p.d, &p.columns, copy, 3, 5, &p.data, NULL), 0);
@@ -154,7 +146,7 @@ static void lists_come_back_as_they_were(void **state)
 	close_page(&p);
 }
 
-static void texts_come_back_as_they_were(void **state)
+TEST(texts_come_back_as_they_were)
 {
 	static const char *const texts[] = {"cc1 -quiet a.c", "", "cc1 -quiet b.c", "\xc3\xa4"};
 	struct text_page out;
@@ -162,7 +154,6 @@ static void texts_come_back_as_they_were(void **state)
 	struct blob blob;
 	uint32_t i;
 
-	(void)state;
 	open_page(&p);
 	assert_int_equal(text_page_pack(p.d, &p.columns, texts, 4, &p.data, NULL), 0);
 	blob = (struct blob){p.data.data, p.data.len};
@@ -175,7 +166,7 @@ static void texts_come_back_as_they_were(void **state)
 	close_page(&p);
 }
 
-static void functions_come_back_as_they_were(void **state)
+TEST(functions_come_back_as_they_were)
 {
 	static const struct page_function functions[] = {
 		{1, 3, 0x1000, "main", NULL, NULL},
@@ -189,7 +180,6 @@ static void functions_come_back_as_they_were(void **state)
 	struct lab_page p;
 	uint32_t i;
 
-	(void)state;
 	open_page(&p);
 	assert_int_equal(function_page_pack(p.d, &p.columns, functions, 4, &p.data, &p.functions, NULL), 0);
 	data = (struct blob){p.data.data, p.data.len};

@@ -1,12 +1,9 @@
 /* What store_retain() deletes, and what it leaves. */
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define DAY_NS (86400 * NS_PER_SEC)
 
@@ -27,42 +24,39 @@ static int64_t left(struct lab *lab)
 	return lab_sql(lab->path, "SELECT sum(1 << (id - 1)) FROM incident");
 }
 
-static void without_limits_nothing_is_deleted(void **state)
+TEST(without_limits_nothing_is_deleted)
 {
 	struct store_limits limits = {0};
 	uint32_t deleted = 9;
 	struct lab lab;
 	struct store *s = with_incidents(&lab, "no_limits.db", 3);
 
-	(void)state;
 	assert_int_equal(store_retain(s, &limits, UINT64_MAX, &deleted, NULL), 0);
 	assert_int_equal(deleted, 0);
 	assert_int_equal(left(&lab), 7);
 	lab_end(&lab, s);
 }
 
-static void the_oldest_leave_when_there_are_too_many(void **state)
+TEST(the_oldest_leave_when_there_are_too_many)
 {
 	struct store_limits limits = {.max_incidents = 2};
 	uint32_t deleted;
 	struct lab lab;
 	struct store *s = with_incidents(&lab, "count.db", 4);
 
-	(void)state;
 	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
 	assert_int_equal(deleted, 2);
 	assert_int_equal(left(&lab), 8 + 4);
 	lab_end(&lab, s);
 }
 
-static void pinned_ones_stay_and_do_not_count(void **state)
+TEST(pinned_ones_stay_and_do_not_count)
 {
 	struct store_limits limits = {.max_incidents = 1};
 	uint32_t deleted;
 	struct lab lab;
 	struct store *s = with_incidents(&lab, "pinned.db", 4);
 
-	(void)state;
 	assert_int_equal(store_pin(s, 1, true, NULL), 0);
 	assert_int_equal(store_pin(s, 2, true, NULL), 0);
 	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS, &deleted, NULL), 0);
@@ -74,7 +68,7 @@ static void pinned_ones_stay_and_do_not_count(void **state)
 	lab_end(&lab, s);
 }
 
-static void the_old_leave_by_age_even_the_last_one(void **state)
+TEST(the_old_leave_by_age_even_the_last_one)
 {
 	struct store_limits limits = {.max_age_ns = DAY_NS};
 	uint64_t third = LAB_WALL_NS + 3 * NS_PER_SEC;
@@ -82,7 +76,6 @@ static void the_old_leave_by_age_even_the_last_one(void **state)
 	struct lab lab;
 	struct store *s = with_incidents(&lab, "age.db", 3);
 
-	(void)state;
 	/* Just a day after the third: the second is a day and a second old. */
 	assert_int_equal(store_retain(s, &limits, third + DAY_NS, &deleted, NULL), 0);
 	assert_int_equal(deleted, 2);
@@ -96,7 +89,7 @@ static void the_old_leave_by_age_even_the_last_one(void **state)
 	lab_end(&lab, s);
 }
 
-static void the_oldest_leave_until_the_size_is_right(void **state)
+TEST(the_oldest_leave_until_the_size_is_right)
 {
 	struct store_limits limits = {0};
 	uint64_t full;
@@ -105,7 +98,6 @@ static void the_oldest_leave_until_the_size_is_right(void **state)
 	struct store *s = with_incidents(&lab, "size.db", 40);
 	struct os_file_info file;
 
-	(void)state;
 	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
 	full = store_bytes(s);
 	limits.max_bytes = full - 4096;
@@ -119,21 +111,20 @@ static void the_oldest_leave_until_the_size_is_right(void **state)
 	lab_end_sound(&lab, s);
 }
 
-static void the_newest_stays_however_large_it_is(void **state)
+TEST(the_newest_stays_however_large_it_is)
 {
 	struct store_limits limits = {.max_bytes = 1};
 	uint32_t deleted;
 	struct lab lab;
 	struct store *s = with_incidents(&lab, "newest.db", 3);
 
-	(void)state;
 	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
 	assert_int_equal(deleted, 2);
 	assert_int_equal(left(&lab), 4);
 	lab_end(&lab, s);
 }
 
-static void an_open_incident_is_not_deleted(void **state)
+TEST(an_open_incident_is_not_deleted)
 {
 	struct incident_head head = lab_head(MS(1), 0, 0);
 	struct store_limits limits = {.max_age_ns = 1, .max_incidents = 1, .max_bytes = 1};
@@ -141,7 +132,6 @@ static void an_open_incident_is_not_deleted(void **state)
 	struct lab lab;
 	struct store *s = with_incidents(&lab, "open.db", 2);
 
-	(void)state;
 	assert_int_equal(store_begin(s, &head, NULL), 0);
 	assert_int_equal(store_retain(s, &limits, LAB_WALL_NS + DAY_NS, &deleted, NULL), 0);
 	assert_int_equal(deleted, 2);
@@ -153,7 +143,7 @@ static void an_open_incident_is_not_deleted(void **state)
  * Ten incidents through a store that holds three: rows of the seven that left are gone, all of
  * them.
  */
-static void nothing_is_left_of_what_was_deleted(void **state)
+TEST(nothing_is_left_of_what_was_deleted)
 {
 	struct store_limits limits = {.max_incidents = 3};
 	uint32_t deleted, i;
@@ -161,7 +151,6 @@ static void nothing_is_left_of_what_was_deleted(void **state)
 	char name[16];
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "through.db");
 	for (i = 1; i <= 10; i++) {
 		snprintf(name, sizeof(name), "name %u", i);
@@ -177,7 +166,7 @@ static void nothing_is_left_of_what_was_deleted(void **state)
 }
 
 /* An incident of a trace file: it happened long ago, and is kept since now. */
-static void the_age_of_a_trace_files_incident_counts_from_its_storing(void **state)
+TEST(the_age_of_a_trace_files_incident_counts_from_its_storing)
 {
 	struct store_limits limits = {.max_age_ns = DAY_NS};
 	uint64_t now = LAB_WALL_NS + 300 * DAY_NS;
@@ -186,7 +175,6 @@ static void the_age_of_a_trace_files_incident_counts_from_its_storing(void **sta
 	struct lab lab;
 	struct store *s;
 
-	(void)state;
 	s = lab_record(&lab, "kept.db");
 	lab_simple(&lab, s, NS_PER_SEC, 5);
 	head = lab_head(2 * NS_PER_SEC, NS_PER_SEC, 0);
@@ -200,7 +188,7 @@ static void the_age_of_a_trace_files_incident_counts_from_its_storing(void **sta
 }
 
 /* As recorders left it that were killed after the incidents were deleted: what they had is still there. */
-static void what_a_deletion_left_behind_costs_no_other_incident(void **state)
+TEST(what_a_deletion_left_behind_costs_no_other_incident)
 {
 	struct store_limits limits = {0};
 	uint32_t deleted;
@@ -208,7 +196,6 @@ static void what_a_deletion_left_behind_costs_no_other_incident(void **state)
 	struct store *s = with_incidents(&lab, "killed.db", 40);
 	struct os_file_info file;
 
-	(void)state;
 	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
 	limits.max_bytes = store_bytes(s) - 4096;
 	store_close(s);
@@ -231,7 +218,7 @@ static bool count_calls(void *ctx)
 }
 
 /* Between any two steps of a sweep it is asked whether to go on. */
-static void several_are_deleted_with_one_sweep(void **state)
+TEST(several_are_deleted_with_one_sweep)
 {
 	unsigned asked = 0, one;
 	struct lab lab;
@@ -239,7 +226,6 @@ static void several_are_deleted_with_one_sweep(void **state)
 	struct os_file_info file;
 	int64_t id;
 
-	(void)state;
 	store_set_call_off(s, count_calls, &asked);
 	assert_int_equal(store_delete(s, 1, NULL), 0);
 	one = asked;

@@ -1,20 +1,16 @@
 /* What rules remember over a restart. */
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void a_rules_state_survives_the_recorder(void **state)
+TEST(a_rules_state_survives_the_recorder)
 {
 	struct buf out = {0};
 	uint64_t saved_ns = 0;
 	struct lab lab;
 	struct store *s;
 
-	(void)state;
 	s = lab_record(&lab, "rule.db");
 	assert_int_equal(store_put_rule(s, "A:B:C>5", "old", 3, 7, NULL), 0);
 	assert_int_equal(store_put_rule(s, "A:B:C>5", "a\0b", 3, 42, NULL), 0);
@@ -30,7 +26,7 @@ static void a_rules_state_survives_the_recorder(void **state)
 	lab_close(&lab);
 }
 
-static void a_state_that_is_empty_is_forgotten_and_one_too_long_is_refused(void **state)
+TEST(a_state_that_is_empty_is_forgotten_and_one_too_long_is_refused)
 {
 	static const char bytes[STORE_RULE_STATE_BYTES + 1];
 	struct buf out = {0};
@@ -38,7 +34,6 @@ static void a_state_that_is_empty_is_forgotten_and_one_too_long_is_refused(void 
 	struct lab lab;
 	struct store *s;
 
-	(void)state;
 	s = lab_record(&lab, "rule_size.db");
 	assert_int_equal(store_put_rule(s, "r", bytes, STORE_RULE_STATE_BYTES, 1, NULL), 0);
 	assert_int_equal(store_put_rule(s, "r", bytes, sizeof(bytes), 1, NULL), ERR_LIMIT);

@@ -1,15 +1,12 @@
 /* A disk that is full, or nearly. */
 #include "tests/support/full_disk.h"
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* An open incident and a segment that is not put yet. */
 struct pending {
@@ -42,12 +39,11 @@ static void close_pending(struct pending *p)
 	lab_close(&p->lab);
 }
 
-static void a_full_disk_is_said_and_can_be_waited_for(void **state)
+TEST(a_full_disk_is_said_and_can_be_waited_for)
 {
 	struct err err = {0};
 	struct pending p;
 
-	(void)state;
 	open_pending(&p, "full.db");
 	full_disk_after(0);
 	assert_int_equal(store_put_segment(p.s, p.head.id, p.segment, &err), ERR_FULL);
@@ -63,13 +59,12 @@ static void a_full_disk_is_said_and_can_be_waited_for(void **state)
 	close_pending(&p);
 }
 
-static void the_reserve_makes_room_once_and_is_made_again(void **state)
+TEST(the_reserve_makes_room_once_and_is_made_again)
 {
 	struct incident_head next = lab_head(MS(20), MS(20), 0);
 	struct os_file_info info;
 	struct pending p;
 
-	(void)state;
 	open_pending(&p, "reserve.db");
 	assert_int_equal(os_path_info(p.reserve, &info, NULL), 0);
 	assert_int_equal(info.size_bytes, 8 << 20);
@@ -85,14 +80,13 @@ static void the_reserve_makes_room_once_and_is_made_again(void **state)
 }
 
 /* The disk fills up after the 1st, 2nd, 3rd... write of an incident; it is whole, or not there. */
-static void whenever_the_disk_fills_up_the_store_stays_whole(void **state)
+TEST(whenever_the_disk_fills_up_the_store_stays_whole)
 {
 	struct pending p;
 	char *first;
 	int rc = -1;
 	long n;
 
-	(void)state;
 	open_pending(&p, "walk.db");
 	assert_int_equal(store_put_segment(p.s, p.head.id, p.segment, NULL), 0);
 	assert_int_equal(store_finish(p.s, &p.head, &p.segment, 1, NULL), 0);
@@ -118,13 +112,12 @@ static void whenever_the_disk_fills_up_the_store_stays_whole(void **state)
 	close_pending(&p);
 }
 
-static void a_new_store_on_a_full_disk_is_refused_and_made_later(void **state)
+TEST(a_new_store_on_a_full_disk_is_refused_and_made_later)
 {
 	struct lab lab;
 	long n;
 	int rc = -1;
 
-	(void)state;
 	lab_open(&lab, "new_full.db");
 	for (n = 0; rc; n++) {
 		struct store *s = NULL;
@@ -142,11 +135,10 @@ static void a_new_store_on_a_full_disk_is_refused_and_made_later(void **state)
 	lab_close(&lab);
 }
 
-static void deleting_works_on_a_full_disk_by_the_reserve(void **state)
+TEST(deleting_works_on_a_full_disk_by_the_reserve)
 {
 	struct pending p;
 
-	(void)state;
 	open_pending(&p, "delete_full.db");
 	assert_int_equal(store_finish(p.s, &p.head, NULL, 0, NULL), 0);
 	full_disk_while_exists(p.reserve);
@@ -156,13 +148,12 @@ static void deleting_works_on_a_full_disk_by_the_reserve(void **state)
 	close_pending(&p);
 }
 
-static void below_the_floor_nothing_new_is_begun(void **state)
+TEST(below_the_floor_nothing_new_is_begun)
 {
 	struct incident_head next = lab_head(MS(20), MS(20), 0);
 	struct err err = {0};
 	struct pending p;
 
-	(void)state;
 	open_pending(&p, "floor.db");
 	store_set_floor(p.s, UINT64_MAX - 1);
 	assert_int_equal(store_begin(p.s, &next, &err), ERR_FULL);

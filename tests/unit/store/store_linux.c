@@ -3,11 +3,10 @@
  * full.
  */
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- kill -9 -------------------------------------------------------------------------------- */
 
@@ -78,7 +75,7 @@ static void compare_all(struct store *s, char **dumps, int64_t *known, int64_t n
 	*known = newest;
 }
 
-static void a_killed_recorder_loses_nothing_that_was_complete(void **state)
+TEST(a_killed_recorder_loses_nothing_that_was_complete)
 {
 	static char *dumps[DUMPS_MAX];
 	int64_t known = 0, partial = 0, newest, now_partial;
@@ -86,7 +83,6 @@ static void a_killed_recorder_loses_nothing_that_was_complete(void **state)
 	struct lab lab;
 	int i;
 
-	(void)state;
 	lab_open(&lab, "kill.db");
 	srand(1);
 	for (i = 0; i < KILLS; i++) {
@@ -122,13 +118,12 @@ static void assert_private(const char *path, const char *suffix)
 	assert_int_equal(st.st_mode & 07777, 0600);
 }
 
-static void nobody_else_can_read_a_store(void **state)
+TEST(nobody_else_can_read_a_store)
 {
 	mode_t before = umask(0);
 	struct store *s;
 	struct lab lab;
 
-	(void)state;
 	s = lab_record(&lab, "mode.db");
 	lab_simple(&lab, s, MS(10), 3);
 	assert_private(lab.path, "");
@@ -217,11 +212,10 @@ static int reads_but_does_not_write(struct elsewhere *e)
 	return refused(e, STORE_EDIT, "cannot be") || refused(e, STORE_RECORD, "cannot be");
 }
 
-static void a_store_on_read_only_media_can_be_read(void **state)
+TEST(a_store_on_read_only_media_can_be_read)
 {
 	struct elsewhere e;
 
-	(void)state;
 	open_elsewhere(&e);
 	assert_int_equal(chmod(e.path, 0444), 0);
 	as_another_user(&e, reads_but_does_not_write);
@@ -233,12 +227,11 @@ static int hears_of_the_log(struct elsewhere *e)
 	return refused(e, STORE_READ, "(-wal)");
 }
 
-static void a_log_that_may_not_be_read_is_not_passed_over(void **state)
+TEST(a_log_that_may_not_be_read_is_not_passed_over)
 {
 	struct elsewhere e;
 	struct store *s;
 
-	(void)state;
 	open_elsewhere(&e);
 	s = lab_store(&e.lab, STORE_RECORD);
 	lab_simple(&e.lab, s, MS(20), 3);
@@ -255,11 +248,10 @@ static int is_refused(struct elsewhere *e)
 	return refused(e, STORE_READ, "cannot be opened");
 }
 
-static void a_store_of_another_user_is_refused_clearly(void **state)
+TEST(a_store_of_another_user_is_refused_clearly)
 {
 	struct elsewhere e;
 
-	(void)state;
 	open_elsewhere(&e);
 	assert_int_equal(chmod(e.path, getuid() == 0 ? 0600 : 0), 0);
 	as_another_user(&e, is_refused);
@@ -322,13 +314,12 @@ static void fill_the_store(struct elsewhere *e, struct store *s)
 	assert_int_equal(record_more(&e->lab, s, now, NULL), 0);
 }
 
-static void a_full_file_system_is_survived(void **state)
+TEST(a_full_file_system_is_survived)
 {
 	struct elsewhere e;
 	struct store *s;
 	char *first;
 
-	(void)state;
 	open_elsewhere(&e);
 	lab_remove(e.path);
 	if (mount("tmpfs", e.dir, "tmpfs", 0, "size=24m")) {

@@ -1,14 +1,11 @@
 /* What was deleted is swept in steps, between which others write, and after which it can be called off. */
 #include "tests/support/full_disk.h"
 #include "tests/support/store_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /*
  * An incident with a segment for each letter, each with one sample in a function of its own, named: a page each.
@@ -122,14 +119,13 @@ static bool store_what_goes(void *ctx)
  * What an incident has comes again while it is swept: at each place where the sweep lets others write. A segment, a
  * module and a command line are its own.
  */
-static void a_recorder_stores_between_any_two_steps(void **state)
+TEST(a_recorder_stores_between_any_two_steps)
 {
 	struct lab lab;
 	struct between b = {.lab = &lab, .recorder = with_kept(&lab, "between.db")};
 	struct store *editor = lab_store(&lab, STORE_EDIT);
 	int64_t goes;
 
-	(void)state;
 	start_other_program(&lab);
 	b.shared = seal_letter(&lab, 2 * NS_PER_SEC, 'a');
 	store_set_call_off(editor, store_what_goes, &b);
@@ -158,7 +154,7 @@ static bool call_off_once(void *ctx)
 }
 
 /* At each of the places once; what is left is the same. */
-static void retention_that_is_called_off_goes_on_later(void **state)
+TEST(retention_that_is_called_off_goes_on_later)
 {
 	struct store_limits limits = {.max_age_ns = 1};
 	const int64_t kept = (int64_t)strlen(KEPT);
@@ -169,7 +165,6 @@ static void retention_that_is_called_off_goes_on_later(void **state)
 	bool reached = true;
 	int rc;
 
-	(void)state;
 	store_set_call_off(s, call_off_once, &b);
 	for (b.at = 0; reached; b.at++) {
 		/* What the recorder knows of its store is right, also after the last time. */
@@ -211,7 +206,7 @@ static struct store *check_next_recorder(struct lab *lab)
 }
 
 /* Called off at some of the places, and never asked for again by the same recorder. */
-static void the_next_recorder_goes_on_with_a_sweep(void **state)
+TEST(the_next_recorder_goes_on_with_a_sweep)
 {
 	struct store_limits limits = {.max_age_ns = 1};
 	const int64_t kept = (int64_t)strlen(KEPT);
@@ -222,7 +217,6 @@ static void the_next_recorder_goes_on_with_a_sweep(void **state)
 	bool reached = true;
 	int rc;
 
-	(void)state;
 	for (b.at = 0; reached; b.at += 3) {
 		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
 		b.calls = 0;
@@ -241,7 +235,7 @@ static void the_next_recorder_goes_on_with_a_sweep(void **state)
 }
 
 /* After one of its writes nothing is written any more, as by one that was killed. */
-static void a_recorder_ends_at_any_write_of_a_deletion(void **state)
+TEST(a_recorder_ends_at_any_write_of_a_deletion)
 {
 	struct store_limits limits = {.max_age_ns = 1};
 	const int64_t kept = (int64_t)strlen(KEPT);
@@ -250,7 +244,6 @@ static void a_recorder_ends_at_any_write_of_a_deletion(void **state)
 	struct store *s = with_kept(&lab, "writes.db");
 	long n;
 
-	(void)state;
 	for (n = 0; n < 110; n += 5) {
 		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
 		lab_sql(lab.path, "PRAGMA wal_checkpoint(TRUNCATE)");

@@ -6,16 +6,13 @@
 #include "symbol/pdb.h"
 #include "symbol/pe.h"
 #include "symbol/reader.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <windows.h>
-
-#include <cmocka.h>
 
 static struct rva_index *own_names(const char *image_path, const char *pdb_path)
 {
@@ -66,14 +63,13 @@ static unsigned compare(const struct rva_index *own, struct dbghelp *d, uint64_t
 	return same;
 }
 
-static void a_pdb_gives_the_names_that_our_reader_gives(void **state)
+TEST(a_pdb_gives_the_names_that_our_reader_gives)
 {
 	struct rva_index *own = own_names("tests/data/pdb/functions.exe", "tests/data/pdb/functions.pdb");
 	struct dbghelp *d = dbghelp_new(NULL);
 	uint64_t module = dbghelp_load(d, "tests/data/pdb/functions.exe");
 	unsigned named, same;
 
-	(void)state;
 	assert_int_not_equal(module, 0);
 	same = compare(own, d, module, 0x1000, 0x1074, 1, &named);
 	assert_int_equal(named, 0x61);       /* the rest is padding */
@@ -90,7 +86,7 @@ __attribute__((noinline)) static int some_function(int x)
 	return y + 1;
 }
 
-static void dwarf_gives_the_names_of_the_coff_table(void **state)
+TEST(dwarf_gives_the_names_of_the_coff_table)
 {
 	char path[MAX_PATH];
 	struct rva_index *own;
@@ -100,7 +96,6 @@ static void dwarf_gives_the_names_of_the_coff_table(void **state)
 	uint64_t module;
 	unsigned named;
 
-	(void)state;
 	assert_int_equal(some_function(1), 2);
 	GetModuleFileNameA(NULL, path, sizeof(path));
 	own = own_names(path, NULL);
@@ -117,24 +112,22 @@ static void dwarf_gives_the_names_of_the_coff_table(void **state)
 	rva_index_free(own);
 }
 
-static void a_file_without_debug_information_is_none(void **state)
+TEST(a_file_without_debug_information_is_none)
 {
 	struct dbghelp *d = dbghelp_new(NULL);
 
-	(void)state;
 	assert_int_equal(dbghelp_load(d, "tests/data/pdb/functions.c"), 0);
 	assert_int_equal(dbghelp_load(d, "tests/data/pdb/nowhere.exe"), 0);
 	dbghelp_free(d);
 	dbghelp_free(NULL);
 }
 
-static void without_a_server_in_the_path_none_is_asked(void **state)
+TEST(without_a_server_in_the_path_none_is_asked)
 {
 	const struct dbghelp_file file = {.name = "functions.pdb", .guid = (const uint8_t *)"0123456789abcdef", .age = 1};
 	struct dbghelp *d = dbghelp_new("C:\\nowhere;cache*C:\\nothing");
 	struct buf path = {0};
 
-	(void)state;
 	assert_int_equal(dbghelp_fetch(d, &file, &path), DBGHELP_NO_SERVERS);
 	dbghelp_free(d);
 	d = dbghelp_new("srv*C:\\nowhere*https://localhost/symbols");
@@ -145,7 +138,7 @@ static void without_a_server_in_the_path_none_is_asked(void **state)
 }
 
 /* The reader as the worker asks it: an image whose only names are in what dbghelp reads. */
-static void the_reader_asks_dbghelp_for_what_it_does_not_know(void **state)
+TEST(the_reader_asks_dbghelp_for_what_it_does_not_know)
 {
 	struct symbol_env env = {.dbghelp = dbghelp_new(NULL)};
 	struct object object = {.key = {.kind = OBJECT_PE}};
@@ -158,7 +151,6 @@ static void the_reader_asks_dbghelp_for_what_it_does_not_know(void **state)
 	struct os_file *file = NULL;
 	uint32_t rva = (uint32_t)((uintptr_t)some_function - (uintptr_t)GetModuleHandleA(NULL));
 
-	(void)state;
 	GetModuleFileNameA(NULL, path, MAX_PATH);
 	assert_int_equal(os_load(path, 64 << 20, &image, NULL), 0);
 	in = bytes_of_memory(image.data, image.len);

@@ -5,17 +5,12 @@
 #include "tests/support/tmp.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static bool run(const char *command)
 {
@@ -87,12 +82,11 @@ static const char *prepare(void)
 	return dir;
 }
 
-static void worker_names_a_stripped_program_by_its_linked_debug_file(void **state)
+TEST(worker_names_a_stripped_program_by_its_linked_debug_file)
 {
 	const char *dir = prepare();
 	char command[3 * TMP_BYTES], name[64];
 
-	(void)state;
 	hidden_name(dir, name);
 	assert_string_equal(name, "hidden");
 	snprintf(command, sizeof(command), "cd %s && mkdir .debug && mv app.dbg .debug/", dir);
@@ -114,7 +108,7 @@ static void worker_names_a_stripped_program_by_its_linked_debug_file(void **stat
 	assert_string_equal(name, "");
 }
 
-static void debuglink_opens_the_same_file_again_and_no_other(void **state)
+TEST(debuglink_opens_the_same_file_again_and_no_other)
 {
 	const char *dir = prepare();
 	struct object object = {.key = {.kind = OBJECT_ELF}};
@@ -124,7 +118,6 @@ static void debuglink_opens_the_same_file_again_and_no_other(void **state)
 	struct buf path = {0};
 	struct err err = {0};
 
-	(void)state;
 	snprintf(app_path, sizeof(app_path), "%s/app", dir);
 	object.key.path = app_path;
 	open_file(app_path, &app);
@@ -145,12 +138,11 @@ static void debuglink_opens_the_same_file_again_and_no_other(void **state)
 	buf_free(&path);
 }
 
-static void debuglink_crc_is_the_usual_one(void **state)
+TEST(debuglink_crc_is_the_usual_one)
 {
 	struct bytes in = bytes_of_memory("123456789", 9);
 	uint32_t crc = 0;
 
-	(void)state;
 	assert_int_equal(debuglink_crc(&in, &crc, NULL), 0);
 	assert_true(crc == 0xcbf43926);              /* the check value of CRC-32/ISO-HDLC */
 	in = bytes_of_memory("", 0);
@@ -159,7 +151,7 @@ static void debuglink_crc_is_the_usual_one(void **state)
 }
 
 /* Cut anywhere, and with any byte changed: an error or a sound link, never a bad access. */
-static void debuglink_survives_damaged_files(void **state)
+TEST(debuglink_survives_damaged_files)
 {
 	char path[TMP_BYTES + 16];
 	struct elf_head head;
@@ -168,7 +160,6 @@ static void debuglink_survives_damaged_files(void **state)
 	unsigned found = 0;
 	size_t i;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/app", prepare());
 	assert_int_equal(os_load(path, 1 << 20, &b, NULL), 0);
 	for (i = 0; i < b.len; i++) {

@@ -1,19 +1,14 @@
 #include "symbol/demangle.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void demangle_prints_names_without_parameters_as_perf_does(void **state)
+TEST(demangle_prints_names_without_parameters_as_perf_does)
 {
 	/* Right column: c++filt --no-params --no-verbose of binutils 2.40. */
 	static const char *const table[][2] = {
@@ -35,7 +30,6 @@ static void demangle_prints_names_without_parameters_as_perf_does(void **state)
 	};
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(table); i++) {
 		char out[200];
 
@@ -44,7 +38,7 @@ static void demangle_prints_names_without_parameters_as_perf_does(void **state)
 	}
 }
 
-static void demangle_leaves_other_names_alone(void **state)
+TEST(demangle_leaves_other_names_alone)
 {
 	static const char *const names[] = {
 		"", "main", "_start", "__libc_start_main", "_Z", "_R", "_Zfoo", "_IO_puts", "@", "@@X",
@@ -53,7 +47,6 @@ static void demangle_leaves_other_names_alone(void **state)
 	};
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(names); i++) {
 		char out[200] = "untouched";
 
@@ -62,11 +55,10 @@ static void demangle_leaves_other_names_alone(void **state)
 	}
 }
 
-static void demangle_does_not_look_at_names_over_its_ceiling(void **state)
+TEST(demangle_does_not_look_at_names_over_its_ceiling)
 {
 	char *name = calloc(1, 200000), out[64];
 
-	(void)state;
 	memset(name, 'N', 199999);
 	memcpy(name, "_Z", 2);
 	assert_false(demangle(name, out, sizeof(out)));
@@ -79,16 +71,15 @@ static void demangle_does_not_look_at_names_over_its_ceiling(void **state)
 	free(name);
 }
 
-static void demangle_cuts_a_name_to_the_room_there_is(void **state)
+TEST(demangle_cuts_a_name_to_the_room_there_is)
 {
 	char out[8];
 
-	(void)state;
 	assert_true(demangle("_ZN3foo3barILi3EEEvi", out, sizeof(out)));
 	assert_string_equal(out, "foo::ba");
 }
 
-static void demangle_cuts_names_that_expand_without_end(void **state)
+TEST(demangle_cuts_names_that_expand_without_end)
 {
 	/* Each tuple is the one before, twice, by back references: 2^32 times (). */
 	static const char rust[] =
@@ -100,7 +91,6 @@ static void demangle_cuts_names_that_expand_without_end(void **state)
 	char name[1024] = "_Z1fI1tI1AS1_E", one[64], out[4001];
 	unsigned i;
 
-	(void)state;
 	/* Each argument is t<the one before, the one before>: 2^28 times A. */
 	for (i = 2; i < 30; i++) {
 		snprintf(one, sizeof(one), "S0_IS%c_S%c_E", digits[i], digits[i]);

@@ -7,18 +7,13 @@
 
 #include "base/os.h"
 #include "symbol/elf.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
@@ -86,12 +81,11 @@ static unsigned mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-static void cache_is_private_and_gives_back_what_was_put(void **state)
+TEST(cache_is_private_and_gives_back_what_was_put)
 {
 	struct symbol_disk *disk = open_disk(1 << 20);
 	struct symbol_disk_use use;
 
-	(void)state;
 	assert_int_equal(get(disk, 1), ERR_NOT_FOUND);
 	assert_int_equal(put(disk, 1, 100), 0);
 	assert_int_equal(get(disk, 1), 0);
@@ -111,13 +105,12 @@ static void cache_is_private_and_gives_back_what_was_put(void **state)
 	symbol_disk_close(disk);
 }
 
-static void least_recently_used_files_make_room(void **state)
+TEST(least_recently_used_files_make_room)
 {
 	struct symbol_disk *disk = open_disk(1000);
 	struct symbol_disk_use use;
 	uint8_t i;
 
-	(void)state;
 	for (i = 1; i <= 3; i++) {
 		assert_int_equal(put(disk, i, 300), 0);
 		os_sleep_ns(20 * NS_PER_MS);         /* file times are as coarse as 10 ms */
@@ -134,12 +127,11 @@ static void least_recently_used_files_make_room(void **state)
 	symbol_disk_close(disk);
 }
 
-static void links_and_directories_of_others_are_not_used(void **state)
+TEST(links_and_directories_of_others_are_not_used)
 {
 	struct symbol_disk *disk = open_disk(1 << 20), *other = NULL;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(symlink("/etc/passwd", in_dir("ab01.sym")), 0);
 	assert_int_equal(get(disk, 1), ERR_ACCESS);
 	assert_int_equal(put(disk, 1, 10), 0);       /* replaces the link, not what it points to */
@@ -168,20 +160,18 @@ static void links_and_directories_of_others_are_not_used(void **state)
 	assert_non_null(strstr(err.text, "user 65534"));
 }
 
-static void directory_that_others_could_read_is_made_private(void **state)
+TEST(directory_that_others_could_read_is_made_private)
 {
-	(void)state;
 	assert_int_equal(os_mkdirs(dir, NULL), 0);
 	assert_int_equal(chmod(dir, 0777), 0);
 	symbol_disk_close(open_disk(1 << 20));
 	assert_int_equal(mode_of(dir), 0700);
 }
 
-static void what_is_left_unfinished_goes_and_strange_files_stay(void **state)
+TEST(what_is_left_unfinished_goes_and_strange_files_stay)
 {
 	char command[TMP_BYTES * 3];
 
-	(void)state;
 	symbol_disk_close(open_disk(1 << 20));
 	snprintf(command, sizeof(command), "cd '%s' && touch .new-7 notes && touch -d '1 hour ago' .new-8",
 		 dir);
@@ -278,12 +268,11 @@ static const char *name_by(struct symbol_disk *disk, const struct app *app)
 	return name;
 }
 
-static void program_that_was_deleted_has_its_names_from_the_cache(void **state)
+TEST(program_that_was_deleted_has_its_names_from_the_cache)
 {
 	struct symbol_disk *disk;
 	struct app app;
 
-	(void)state;
 	read_app(make_app(1, ""), "function_7", &app);
 	disk = open_disk(1 << 20);
 	assert_string_equal(name_by(NULL, &app), "function_7");
@@ -298,7 +287,7 @@ static void program_that_was_deleted_has_its_names_from_the_cache(void **state)
 	symbol_disk_close(disk);
 }
 
-static void worker_writes_the_cache_when_it_has_nothing_else_to_do(void **state)
+TEST(worker_writes_the_cache_when_it_has_nothing_else_to_do)
 {
 	struct symbol_env env = {0};
 	struct processes *processes;
@@ -308,7 +297,6 @@ static void worker_writes_the_cache_when_it_has_nothing_else_to_do(void **state)
 	struct app app;
 	unsigned i;
 
-	(void)state;
 	read_app(make_app(5, ""), "function_7", &app);
 	env.disk = open_disk(1 << 20);
 	assert_int_equal(frames_new(&frames, NULL), 0);
@@ -326,13 +314,12 @@ static void worker_writes_the_cache_when_it_has_nothing_else_to_do(void **state)
 	symbol_disk_close(env.disk);
 }
 
-static void damaged_file_of_the_cache_is_ignored_and_written_anew(void **state)
+TEST(damaged_file_of_the_cache_is_ignored_and_written_anew)
 {
 	struct symbol_disk *disk;
 	char command[TMP_BYTES + 100];
 	struct app app;
 
-	(void)state;
 	read_app(make_app(2, ""), "function_7", &app);
 	disk = open_disk(1 << 20);
 	assert_string_equal(name_by(disk, &app), "function_7");
@@ -348,13 +335,12 @@ static void damaged_file_of_the_cache_is_ignored_and_written_anew(void **state)
 }
 
 /* Build ids are easily forged: what was kept of one file is not believed for another that is there. */
-static void file_that_is_there_must_be_the_one_that_was_kept(void **state)
+TEST(file_that_is_there_must_be_the_one_that_was_kept)
 {
 	struct symbol_disk *disk;
 	char command[5000];
 	struct app app;
 
-	(void)state;
 	read_app(make_app(3, ""), "function_7", &app);
 	disk = open_disk(1 << 20);
 	assert_string_equal(name_by(disk, &app), "function_7");
@@ -366,7 +352,7 @@ static void file_that_is_there_must_be_the_one_that_was_kept(void **state)
 }
 
 /* Names of many functions are read from the cache's file, which may have gone when they are needed. */
-static void evicted_file_of_the_cache_is_replaced_by_the_program(void **state)
+TEST(evicted_file_of_the_cache_is_replaced_by_the_program)
 {
 	char suffix[301], wanted[320];
 	struct object object = {.pid = os_pid()};
@@ -376,7 +362,6 @@ static void evicted_file_of_the_cache_is_replaced_by_the_program(void **state)
 	struct app app;
 	unsigned round;
 
-	(void)state;
 	memset(suffix, 'x', 300);
 	suffix[300] = '\0';
 	snprintf(wanted, sizeof(wanted), "function_7%s", suffix);

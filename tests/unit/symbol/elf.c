@@ -1,17 +1,12 @@
 #include "symbol/elf.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/elf_image.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BASE 0x401000u
 #define ID "0123456789abcdefghij"       /* 20 bytes, as SHA-1 */
@@ -76,12 +71,11 @@ static const char *name_at(const struct opened *o, uint64_t vaddr)
 	return name;
 }
 
-static void elf_names_addresses_inside_functions_and_none_in_gaps(void **state)
+TEST(elf_names_addresses_inside_functions_and_none_in_gaps)
 {
 	struct elf_image image = plain_image;
 	int is32;
 
-	(void)state;
 	for (is32 = 0; is32 < 2; is32++) {
 		struct opened o;
 
@@ -100,12 +94,11 @@ static void elf_names_addresses_inside_functions_and_none_in_gaps(void **state)
 	}
 }
 
-static void elf_reads_build_id_and_translates_offsets(void **state)
+TEST(elf_reads_build_id_and_translates_offsets)
 {
 	struct opened o;
 	uint64_t v = 0;
 
-	(void)state;
 	assert_int_equal(open_image(&plain_image, &o, NULL), 0);
 	assert_int_equal(o.head.build_id_bytes, 20);
 	assert_memory_equal(o.head.build_id, ID, 20);
@@ -117,12 +110,11 @@ static void elf_reads_build_id_and_translates_offsets(void **state)
 	close_image(&o);
 }
 
-static void elf_without_a_usable_build_id_has_none(void **state)
+TEST(elf_without_a_usable_build_id_has_none)
 {
 	struct elf_image image = plain_image;
 	struct opened o;
 
-	(void)state;
 	image.build_id_bytes = 25;             /* longer than a key can hold */
 	image.build_id = ID "....";
 	assert_int_equal(open_image(&image, &o, NULL), 0);
@@ -134,7 +126,7 @@ static void elf_without_a_usable_build_id_has_none(void **state)
 	close_image(&o);
 }
 
-static void elf_prefers_typed_then_global_then_weak_then_fewer_underscores(void **state)
+TEST(elf_prefers_typed_then_global_then_weak_then_fewer_underscores)
 {
 	static const struct elf_image_symbol symbols[] = {
 		{"label", BASE + 0x10, 0, ELF_IMAGE_NOTYPE, ELF_IMAGE_GLOBAL, 0, false, false},
@@ -151,7 +143,6 @@ static void elf_prefers_typed_then_global_then_weak_then_fewer_underscores(void 
 	};
 	struct opened o;
 
-	(void)state;
 	open_symbols(symbols, 11, &o);
 	assert_int_equal(elf_index_count(o.index), 5);
 	assert_string_equal(name_at(&o, BASE + 0x10), "local");
@@ -162,7 +153,7 @@ static void elf_prefers_typed_then_global_then_weak_then_fewer_underscores(void 
 	close_image(&o);
 }
 
-static void elf_extends_symbols_without_size_to_the_next_or_the_section_end(void **state)
+TEST(elf_extends_symbols_without_size_to_the_next_or_the_section_end)
 {
 	static const struct elf_image_symbol symbols[] = {
 		{"asm_b", BASE + 0x80, 0, ELF_IMAGE_FUNC, ELF_IMAGE_LOCAL, 0, false, false},
@@ -170,7 +161,6 @@ static void elf_extends_symbols_without_size_to_the_next_or_the_section_end(void
 	};
 	struct opened o;
 
-	(void)state;
 	open_symbols(symbols, 2, &o);
 	assert_string_equal(name_at(&o, BASE + 0x3f), "");
 	assert_string_equal(name_at(&o, BASE + 0x7f), "asm_a");
@@ -179,7 +169,7 @@ static void elf_extends_symbols_without_size_to_the_next_or_the_section_end(void
 	close_image(&o);
 }
 
-static void elf_finds_the_innermost_of_nested_functions(void **state)
+TEST(elf_finds_the_innermost_of_nested_functions)
 {
 	static const struct elf_image_symbol symbols[] = {
 		{"outer", BASE + 0x10, 0x80, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
@@ -188,7 +178,6 @@ static void elf_finds_the_innermost_of_nested_functions(void **state)
 	};
 	struct opened o;
 
-	(void)state;
 	open_symbols(symbols, 3, &o);
 	assert_string_equal(name_at(&o, BASE + 0x18), "outer");
 	assert_string_equal(name_at(&o, BASE + 0x28), "inner");
@@ -197,7 +186,7 @@ static void elf_finds_the_innermost_of_nested_functions(void **state)
 	close_image(&o);
 }
 
-static void elf_leaves_out_what_is_no_function(void **state)
+TEST(elf_leaves_out_what_is_no_function)
 {
 	static const struct elf_image_symbol symbols[] = {
 		{"data", BASE + 0x10, 8, ELF_IMAGE_OBJECT, ELF_IMAGE_GLOBAL, 0, false, false},
@@ -212,7 +201,6 @@ static void elf_leaves_out_what_is_no_function(void **state)
 	};
 	struct opened o;
 
-	(void)state;
 	open_symbols(symbols, 9, &o);
 	/* The one with the empty name is there, as a name without bytes; nobody shows it. */
 	assert_int_equal(elf_index_count(o.index), 1);
@@ -220,7 +208,7 @@ static void elf_leaves_out_what_is_no_function(void **state)
 	close_image(&o);
 }
 
-static void elf_removes_the_thumb_bit_on_arm(void **state)
+TEST(elf_removes_the_thumb_bit_on_arm)
 {
 	static const struct elf_image_symbol thumb[] = {
 		{"thumb", BASE + 0x11, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false}};
@@ -228,18 +216,16 @@ static void elf_removes_the_thumb_bit_on_arm(void **state)
 				  .symbols = thumb, .nsymbols = 1};
 	struct opened o;
 
-	(void)state;
 	assert_int_equal(open_image(&image, &o, NULL), 0);
 	assert_string_equal(name_at(&o, BASE + 0x10), "thumb");
 	close_image(&o);
 }
 
-static void elf_without_sections_is_an_empty_index(void **state)
+TEST(elf_without_sections_is_an_empty_index)
 {
 	struct elf_image image = plain_image;
 	struct opened o;
 
-	(void)state;
 	image.no_sections = true;
 	assert_int_equal(open_image(&image, &o, NULL), 0);
 	assert_int_equal(elf_index_count(o.index), 0);
@@ -247,12 +233,11 @@ static void elf_without_sections_is_an_empty_index(void **state)
 	close_image(&o);
 }
 
-static void elf_leaves_the_names_of_a_large_string_table_in_the_file(void **state)
+TEST(elf_leaves_the_names_of_a_large_string_table_in_the_file)
 {
 	struct elf_image image = plain_image;
 	struct opened o;
 
-	(void)state;
 	assert_int_equal(open_image(&image, &o, NULL), 0);
 	assert_true(elf_index_has_names(o.index));
 	close_image(&o);
@@ -264,13 +249,12 @@ static void elf_leaves_the_names_of_a_large_string_table_in_the_file(void **stat
 	close_image(&o);
 }
 
-static void elf_cuts_a_long_name_to_the_room_there_is(void **state)
+TEST(elf_cuts_a_long_name_to_the_room_there_is)
 {
 	struct elf_function f;
 	struct opened o;
 	char name[4];
 
-	(void)state;
 	assert_int_equal(open_image(&plain_image, &o, NULL), 0);
 	assert_true(elf_find(o.index, BASE + 0x10, &f));
 	assert_int_equal(elf_function_name(o.index, &o.bytes, &f, name, sizeof(name), NULL), 0);
@@ -293,11 +277,10 @@ static void refuse(const void *data, size_t n, const char *sentence)
 		fail_msg("\"%s\" lacks \"%s\"", err.text, sentence);
 }
 
-static void elf_says_what_is_wrong_with_a_file(void **state)
+TEST(elf_says_what_is_wrong_with_a_file)
 {
 	struct buf b = {0};
 
-	(void)state;
 	elf_image_build(&plain_image, &b);
 	refuse("", 0, "lies outside the file of 0 bytes");
 	refuse("#!/bin/sh, and more than enough bytes for an ELF32 header follow", 64,
@@ -319,12 +302,11 @@ static void elf_says_what_is_wrong_with_a_file(void **state)
 	buf_free(&b);
 }
 
-static void elf_refuses_absurd_symbol_tables(void **state)
+TEST(elf_refuses_absurd_symbol_tables)
 {
 	struct buf b = {0};
 	char *symtab;
 
-	(void)state;
 	elf_image_build(&plain_image, &b);
 	symtab = b.data + b.len - 4 * 64;      /* the fourth section header from the end */
 	symtab[56] = 23;
@@ -363,12 +345,11 @@ static void exercise(const void *data, size_t n)
 	elf_index_free(index);
 }
 
-static void elf_survives_truncation_everywhere_and_every_changed_byte(void **state)
+TEST(elf_survives_truncation_everywhere_and_every_changed_byte)
 {
 	struct elf_image image = plain_image;
 	int is32;
 
-	(void)state;
 	for (is32 = 0; is32 < 2; is32++) {
 		struct buf b = {0};
 		size_t i;
@@ -408,17 +389,16 @@ static int index_step(void *ctx)
 	return rc;
 }
 
-static void elf_reports_lack_of_memory(void **state)
+TEST(elf_reports_lack_of_memory)
 {
 	struct opened o;
 
-	(void)state;
 	assert_int_equal(open_image(&plain_image, &o, NULL), 0);
 	assert_in_range(alloc_walk(index_step, &o), 8, 20);
 	close_image(&o);
 }
 
-static void elf_sorts_many_functions_whatever_their_order(void **state)
+TEST(elf_sorts_many_functions_whatever_their_order)
 {
 	enum { MANY = 20000 };
 	struct elf_image_symbol *symbols = calloc(MANY, sizeof(*symbols));
@@ -428,7 +408,6 @@ static void elf_sorts_many_functions_whatever_their_order(void **state)
 	struct opened o;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < MANY; i++) {
 		unsigned place = (unsigned)((uint64_t)i * 7919 % MANY);  /* a permutation */
 
@@ -449,7 +428,7 @@ static void elf_sorts_many_functions_whatever_their_order(void **state)
 	free(symbols);
 }
 
-static void elf_completes_dynamic_symbols_by_those_of_a_packed_file(void **state)
+TEST(elf_completes_dynamic_symbols_by_those_of_a_packed_file)
 {
 	static const struct elf_image_symbol exported[] = {
 		{"shown", BASE + 0x10, 0x10, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, true}};
@@ -463,7 +442,6 @@ static void elf_completes_dynamic_symbols_by_those_of_a_packed_file(void **state
 	struct bytes mini;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(open_image(&outer, &o, NULL), 0);
 	elf_index_free(o.index);
 	elf_image_build(&inner, &text);
@@ -508,7 +486,7 @@ static void build_dynamic(struct buf *out)
 }
 
 /* Of an array the first four count; 0 = a relocation gives it. */
-static void elf_tells_what_the_dynamic_linker_calls(void **state)
+TEST(elf_tells_what_the_dynamic_linker_calls)
 {
 	static const uint64_t expected[] = {0x1000, 0x2000, 0x3000, 0x3002, 0x3003, 0x4000};
 	uint64_t called[ELF_CALLED_MAX];
@@ -516,7 +494,6 @@ static void elf_tells_what_the_dynamic_linker_calls(void **state)
 	struct buf image;
 	struct bytes in;
 
-	(void)state;
 	build_dynamic(&image);
 	in = bytes_of_memory(image.data, image.len);
 	assert_int_equal(elf_head_read(&in, &head, NULL), 0);

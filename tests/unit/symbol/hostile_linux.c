@@ -5,17 +5,12 @@
 #include "tests/support/tmp.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A copy of this program, which has symbols. */
 static const char *copy_of_this_program(void)
@@ -45,14 +40,13 @@ static void open_program(const char *path, struct opened *o)
 	assert_int_equal(elf_head_read(&o->bytes, &o->head, NULL), 0);
 }
 
-static void file_that_shrinks_before_it_is_indexed_is_an_error(void **state)
+TEST(file_that_shrinks_before_it_is_indexed_is_an_error)
 {
 	const char *path = copy_of_this_program();
 	struct elf_index *index = NULL;
 	struct opened o;
 	struct err err;
 
-	(void)state;
 	open_program(path, &o);
 	assert_int_equal(truncate(path, (off_t)(o.info.size_bytes / 2)), 0);
 	assert_int_equal(elf_index_new(&o.bytes, &o.head, &index, &err), ERR_FORMAT);
@@ -61,7 +55,7 @@ static void file_that_shrinks_before_it_is_indexed_is_an_error(void **state)
 }
 
 /* Names are in the file where they are many: it is cut to nothing between finding and reading one. */
-static void file_that_shrinks_after_it_was_indexed_gives_no_name(void **state)
+TEST(file_that_shrinks_after_it_was_indexed_gives_no_name)
 {
 	const struct elf_function f = {.name = 1};
 	const char *path = copy_of_this_program();
@@ -70,7 +64,6 @@ static void file_that_shrinks_after_it_was_indexed_gives_no_name(void **state)
 	struct opened o;
 	int rc;
 
-	(void)state;
 	open_program(path, &o);
 	assert_int_equal(elf_index_new(&o.bytes, &o.head, &index, NULL), 0);
 	assert_int_equal(truncate(path, 0), 0);
@@ -100,12 +93,11 @@ static void settle_in(const char *path, struct buf *said)
 	assert_int_equal(os_load(log_path, 65536, said, NULL), 0);
 }
 
-static void program_of_3_gb_is_not_read_and_the_log_says_so(void **state)
+TEST(program_of_3_gb_is_not_read_and_the_log_says_so)
 {
 	const char *path = copy_of_this_program();
 	struct buf said = {0};
 
-	(void)state;
 	assert_int_equal(truncate(path, (off_t)3 << 30), 0);         /* takes no disk space */
 	settle_in(path, &said);
 	assert_non_null(strstr(buf_text(&said), "larger than 2 GB"));
@@ -114,12 +106,11 @@ static void program_of_3_gb_is_not_read_and_the_log_says_so(void **state)
 }
 
 /* The same with a debug file: it would have to be read whole for its CRC. */
-static void debug_file_of_3_gb_is_not_read_and_the_log_says_so(void **state)
+TEST(debug_file_of_3_gb_is_not_read_and_the_log_says_so)
 {
 	char command[3 * TMP_BYTES + 400], path[4096];
 	struct buf said = {0};
 
-	(void)state;
 	snprintf(command, sizeof(command),
 		 "rm -rf '%s' && mkdir -p '%s' && cd '%s' && echo 'int main(void) { return 0; }' > a.c && "
 		 "gcc -Wl,--build-id=none -o app a.c && objcopy --only-keep-debug app app.dbg && strip app &&"

@@ -2,23 +2,18 @@
 #include "symbol/symbol.h"
 
 #include "base/os.h"
+#include "tests/support/test.h"
 
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const struct symbol_env live;
 static atomic_bool stuck, go_on;
@@ -86,7 +81,7 @@ static bool sleeps(int tid)
 	return yes;
 }
 
-static void worker_is_hurried_amid_a_request_and_slows_down_again(void **state)
+TEST(worker_is_hurried_amid_a_request_and_slows_down_again)
 {
 	struct sigaction act = {.sa_handler = hold, .sa_flags = SA_RESTART};
 	struct frame_ref ref = {.offset = 1};
@@ -98,7 +93,6 @@ static void worker_is_hurried_amid_a_request_and_slows_down_again(void **state)
 	bool fresh;
 	int worker;
 
-	(void)state;
 	if (!may_raise()) {
 		print_message("this user may not raise a thread's priority\n");
 		skip();

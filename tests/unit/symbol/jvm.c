@@ -1,27 +1,20 @@
 /* Whether a JVM keeps frame pointers, from its arguments and environment. */
 #include "symbol/jvm.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 /* String literals with NULs inside, as /proc has them. */
 #define KEEPS(arguments, environment)                                                              \
 	jvm_keeps_frame_pointers(arguments, sizeof(arguments), environment, sizeof(environment))
 
-static void nothing_said_is_no(void **state)
+TEST(nothing_said_is_no)
 {
-	(void)state;
 	assert_false(KEEPS("java\0-cp\0.\0Load", "HOME=/root"));
 	assert_false(jvm_keeps_frame_pointers("", 0, "", 0));
 }
 
-static void the_option_is_found_among_the_arguments(void **state)
+TEST(the_option_is_found_among_the_arguments)
 {
-	(void)state;
 	assert_true(KEEPS("java\0-XX:+PreserveFramePointer\0Load", ""));
 	assert_true(KEEPS("javac\0-J-XX:+PreserveFramePointer", ""));
 	assert_false(KEEPS("java\0-XX:+PreserveFramePointers\0Load", ""));
@@ -31,18 +24,16 @@ static void the_option_is_found_among_the_arguments(void **state)
 	assert_true(jvm_keeps_frame_pointers("-XX:+PreserveFramePointer", 25, "", 0));
 }
 
-static void variables_count_that_a_jvm_reads(void **state)
+TEST(variables_count_that_a_jvm_reads)
 {
-	(void)state;
 	assert_true(KEEPS("java", "A=b\0JAVA_TOOL_OPTIONS=-Xmx1g -XX:+PreserveFramePointer -ea"));
 	assert_true(KEEPS("java", "JDK_JAVA_OPTIONS='-XX:+PreserveFramePointer'\0A=b"));
 	assert_true(KEEPS("java", "_JAVA_OPTIONS=-XX:+PreserveFramePointer"));
 	assert_false(KEEPS("java", "MY_JAVA_OPTIONS=-XX:+PreserveFramePointer"));
 }
 
-static void the_later_of_two_wins(void **state)
+TEST(the_later_of_two_wins)
 {
-	(void)state;
 	assert_false(KEEPS("java\0-XX:+PreserveFramePointer\0-XX:-PreserveFramePointer", ""));
 	assert_false(KEEPS("java\0-XX:-PreserveFramePointer",
 			   "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer"));
@@ -51,12 +42,11 @@ static void the_later_of_two_wins(void **state)
 }
 
 /* Of a file of flags "+Name" alone; the arguments come after it. */
-static void what_it_says_of_itself_counts(void **state)
+TEST(what_it_says_of_itself_counts)
 {
 	static const char flags[] = "+UseSerialGC +PreserveFramePointer", args[] = "-Xmx1g -XX:+PreserveFramePointer";
 	static const char not[] = "-XX:-PreserveFramePointer";
 
-	(void)state;
 	assert_true(jvm_said_frame_pointers(flags, sizeof(flags) - 1, "", 0));
 	assert_true(jvm_said_frame_pointers("", 0, args, sizeof(args) - 1));
 	assert_false(jvm_said_frame_pointers(flags, sizeof(flags) - 1, not, sizeof(not) - 1));

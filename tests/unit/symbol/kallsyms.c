@@ -1,16 +1,11 @@
 #include "base/array.h"
 #include "symbol/kallsyms.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char text[] =
 	"0000000000000000 A fixed_percpu_data\n"
@@ -46,11 +41,10 @@ static const char *name_at(const struct kallsyms *k, uint64_t address)
 	return name;
 }
 
-static void kallsyms_names_kernel_and_module_functions(void **state)
+TEST(kallsyms_names_kernel_and_module_functions)
 {
 	struct kallsyms *k = parse(text);
 
-	(void)state;
 	assert_true(kallsyms_base(k) == 0xffffffff81000000u);
 	assert_int_equal(kallsyms_count(k), 7);
 	assert_string_equal(name_at(k, 0xffffffff81000123u), "do_work");
@@ -61,11 +55,10 @@ static void kallsyms_names_kernel_and_module_functions(void **state)
 	kallsyms_free(k);
 }
 
-static void kallsyms_names_nothing_outside_the_code(void **state)
+TEST(kallsyms_names_nothing_outside_the_code)
 {
 	struct kallsyms *k = parse(text);
 
-	(void)state;
 	assert_string_equal(name_at(k, 0xffffffff80ffffffu), "");
 	assert_string_equal(name_at(k, 0xffffffff81000300u), "");      /* behind _etext */
 	assert_string_equal(name_at(k, 0xffffffff82000000u), "");
@@ -73,19 +66,18 @@ static void kallsyms_names_nothing_outside_the_code(void **state)
 	kallsyms_free(k);
 }
 
-static void kallsyms_with_hidden_addresses_says_what_to_do(void **state)
+TEST(kallsyms_with_hidden_addresses_says_what_to_do)
 {
 	static const char hidden[] = "0000000000000000 T _text\n0000000000000000 t do_work\n";
 	struct kallsyms *k = NULL;
 	struct err err = {0};
 
-	(void)state;
 	assert_int_equal(kallsyms_parse(hidden, strlen(hidden), &k, &err), ERR_ACCESS);
 	assert_non_null(strstr(err.text, "CAP_SYSLOG"));
 	assert_null(k);
 }
 
-static void kallsyms_refuses_other_texts(void **state)
+TEST(kallsyms_refuses_other_texts)
 {
 	static const char *const others[] = {
 		"", "\n\n\n", "hello\n",
@@ -95,7 +87,6 @@ static void kallsyms_refuses_other_texts(void **state)
 	};
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(others); i++) {
 		struct kallsyms *k = NULL;
 		struct err err = {0};
@@ -106,11 +97,10 @@ static void kallsyms_refuses_other_texts(void **state)
 	}
 }
 
-static void kallsyms_falls_back_to_stext_and_reads_an_unended_line(void **state)
+TEST(kallsyms_falls_back_to_stext_and_reads_an_unended_line)
 {
 	struct kallsyms *k = parse("ffff000008080000 T _stext\nffff000008081000 t last");
 
-	(void)state;
 	assert_true(kallsyms_base(k) == 0xffff000008080000u);
 	assert_string_equal(name_at(k, 0xffff000008081004u), "last");
 	kallsyms_free(k);
@@ -125,9 +115,8 @@ static int parse_step(void *ctx)
 	return rc;
 }
 
-static void kallsyms_reports_lack_of_memory(void **state)
+TEST(kallsyms_reports_lack_of_memory)
 {
-	(void)state;
 	assert_in_range(alloc_walk(parse_step, (void *)text), 5, 20);
 }
 

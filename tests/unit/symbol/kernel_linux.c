@@ -1,16 +1,11 @@
 /* The kernel's names through the worker's readers, where this test is the kernel. */
 #include "symbol/kallsyms.h"
 #include "symbol/reader.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- what kallsyms_linux.c would say ------------------------------------------------------------ */
 
@@ -62,11 +57,10 @@ static void open_kernel(const struct object *kernel, struct symbol_table **out)
 
 static const struct object the_kernel = {.key = {.kind = OBJECT_KERNEL, .path = "[kernel]"}};
 
-static void module_that_is_loaded_later_has_its_own_names(void **state)
+TEST(module_that_is_loaded_later_has_its_own_names)
 {
 	struct symbol_table *table = NULL;
 
-	(void)state;
 	text_now = PROPER "9000 t old_read\t[old]\n";
 	modules_now = 1;
 	reads = 0;
@@ -83,11 +77,10 @@ static void module_that_is_loaded_later_has_its_own_names(void **state)
 	kallsyms_reader.close(table);
 }
 
-static void names_of_the_kernel_proper_do_not_look_at_modules(void **state)
+TEST(names_of_the_kernel_proper_do_not_look_at_modules)
 {
 	struct symbol_table *table = NULL;
 
-	(void)state;
 	text_now = PROPER;
 	modules_now = 1;
 	reads = 0;
@@ -98,11 +91,10 @@ static void names_of_the_kernel_proper_do_not_look_at_modules(void **state)
 	kallsyms_reader.close(table);
 }
 
-static void what_was_read_stays_when_it_cannot_be_read_again(void **state)
+TEST(what_was_read_stays_when_it_cannot_be_read_again)
 {
 	struct symbol_table *table = NULL;
 
-	(void)state;
 	text_now = PROPER "9000 t old_read\t[old]\n";
 	modules_now = 1;
 	open_kernel(&the_kernel, &table);
@@ -112,14 +104,13 @@ static void what_was_read_stays_when_it_cannot_be_read_again(void **state)
 	kallsyms_reader.close(table);
 }
 
-static void bpf_program_and_trampolines_bear_their_own_name(void **state)
+TEST(bpf_program_and_trampolines_bear_their_own_name)
 {
 	static const char *const names[] = {"bpf_prog_aa_one", "ftrace_trampoline", "kprobe_insn_page"};
 	static const char *const shown[] = {"[bpf]bpf_prog_aa_one", "[__builtin__ftrace]ftrace_trampoline",
 					    "[__builtin__kprobes]kprobe_insn_page"};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		struct object object = {.key = {.kind = OBJECT_KERNEL, .path = names[i]}};
 		struct symbol_table *table = NULL;

@@ -1,13 +1,10 @@
 /* The reply of the process that reads debug information: what it says, and nothing else. */
 #include "symbol/lines.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct incident_line two[] = {
 	{.function = "run", .file = "/src/a.cc", .line = 30, .function_offset = 4096},
@@ -23,12 +20,11 @@ static void put_reply(struct buf *out)
 	lines_put_end(out);
 }
 
-static void a_reply_reads_back_as_it_was_written(void **state)
+TEST(a_reply_reads_back_as_it_was_written)
 {
 	struct buf reply = {0};
 	struct lines l = {0};
 
-	(void)state;
 	put_reply(&reply);
 	assert_int_equal(lines_parse(&reply, 3, &l, NULL), 0);
 	assert_int_equal(l.state, LINES_FOUND);
@@ -44,12 +40,11 @@ static void a_reply_reads_back_as_it_was_written(void **state)
 	lines_free(&l);
 }
 
-static void a_reply_without_lines_says_why(void **state)
+TEST(a_reply_without_lines_says_why)
 {
 	struct buf reply = {0};
 	struct lines l = {0};
 
-	(void)state;
 	lines_put_state(&reply, LINES_CHANGED, "it was replaced");
 	assert_int_equal(lines_parse(&reply, 3, &l, NULL), 0);
 	assert_int_equal(l.state, LINES_CHANGED);
@@ -58,12 +53,11 @@ static void a_reply_without_lines_says_why(void **state)
 	lines_free(&l);
 }
 
-static void a_reply_that_is_cut_off_anywhere_is_refused(void **state)
+TEST(a_reply_that_is_cut_off_anywhere_is_refused)
 {
 	struct buf whole = {0};
 	size_t n;
 
-	(void)state;
 	put_reply(&whole);
 	for (n = 0; n < whole.len; n++) {
 		struct buf reply = {0};
@@ -85,11 +79,10 @@ static void check_refused(struct buf *reply, uint32_t noffsets)
 	assert_int_equal(lines_parse(reply, noffsets, &l, NULL), ERR_FORMAT);
 }
 
-static void offsets_that_were_not_asked_for_or_come_twice_are_refused(void **state)
+TEST(offsets_that_were_not_asked_for_or_come_twice_are_refused)
 {
 	struct buf reply = {0};
 
-	(void)state;
 	lines_put_state(&reply, LINES_FOUND, NULL);
 	lines_put(&reply, 3, two, 1);
 	check_refused(&reply, 3);
@@ -99,12 +92,11 @@ static void offsets_that_were_not_asked_for_or_come_twice_are_refused(void **sta
 	check_refused(&reply, 3);
 }
 
-static void an_offset_with_no_or_too_many_lines_is_refused(void **state)
+TEST(an_offset_with_no_or_too_many_lines_is_refused)
 {
 	static struct incident_line many[LINES_DEPTH_MAX + 1];
 	struct buf reply = {0};
 
-	(void)state;
 	lines_put_state(&reply, LINES_FOUND, NULL);
 	lines_put(&reply, 0, many, LINES_DEPTH_MAX + 1);
 	check_refused(&reply, 1);
@@ -130,9 +122,8 @@ static int parse(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_reported(void **state)
+TEST(lack_of_memory_is_reported)
 {
-	(void)state;
 	assert_in_range(alloc_walk(parse, NULL), 3, 20);
 }
 

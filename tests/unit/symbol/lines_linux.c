@@ -1,16 +1,13 @@
 /* Source lines of this test program itself, which is built with -g, and of files that are none. */
 #include "symbol/elf_file.h"
 #include "symbol/lines.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define NO_END UINT64_MAX
 
@@ -100,13 +97,12 @@ static void check_state(const char *path, enum lines_state want)
 	lines_free(&l);
 }
 
-static void a_function_has_its_name_file_and_line(void **state)
+TEST(a_function_has_its_name_file_and_line)
 {
 	uint64_t offset = offset_of((void *)(uintptr_t)marked_function);
 	struct object object = object_of(self);
 	struct lines l = {0};
 
-	(void)state;
 	if (!ready())
 		skip();
 	assert_int_equal(lines_read(&object, 0, &offset, 1, NO_END, &l, NULL), 0);
@@ -119,14 +115,13 @@ static void a_function_has_its_name_file_and_line(void **state)
 	lines_free(&l);
 }
 
-static void offsets_outside_of_code_are_not_known(void **state)
+TEST(offsets_outside_of_code_are_not_known)
 {
 	const uint64_t offsets[] = {0, 1, image.len - 1, UINT64_MAX};
 	struct object object = object_of(self);
 	struct lines l = {0};
 	uint32_t i;
 
-	(void)state;
 	if (!ready())
 		skip();
 	assert_int_equal(lines_read(&object, 0, offsets, 4, NO_END, &l, NULL), 0);
@@ -145,9 +140,8 @@ static void write_image(const char *path, size_t n)
 	os_close(file);
 }
 
-static void a_file_with_another_build_id_has_changed(void **state)
+TEST(a_file_with_another_build_id_has_changed)
 {
-	(void)state;
 	if (!ready())
 		skip();
 	head.build_id[0] ^= 1;
@@ -156,11 +150,10 @@ static void a_file_with_another_build_id_has_changed(void **state)
 	check_state(self, LINES_FOUND);
 }
 
-static void a_file_that_is_no_elf_any_more_has_changed(void **state)
+TEST(a_file_that_is_no_elf_any_more_has_changed)
 {
 	struct buf path = {0};
 
-	(void)state;
 	if (!ready())
 		skip();
 	buf_puts(&path, tmp_path("script"));
@@ -169,34 +162,31 @@ static void a_file_that_is_no_elf_any_more_has_changed(void **state)
 	buf_free(&path);
 }
 
-static void a_file_that_is_gone_is_not_called_changed(void **state)
+TEST(a_file_that_is_gone_is_not_called_changed)
 {
-	(void)state;
 	if (!ready())
 		skip();
 	check_state("/nowhere/at/all", LINES_NO_FILE);
 }
 
-static void without_a_build_id_nothing_is_believed(void **state)
+TEST(without_a_build_id_nothing_is_believed)
 {
 	struct object object = object_of(self);
 	uint64_t offset = 0;
 	struct lines l = {0};
 
-	(void)state;
 	object.key.build_id_bytes = 0;
 	assert_int_equal(lines_read(&object, 0, &offset, 1, NO_END, &l, NULL), 0);
 	assert_int_equal(l.state, LINES_NO_BUILD_ID);
 	lines_free(&l);
 }
 
-static void time_that_is_over_is_said(void **state)
+TEST(time_that_is_over_is_said)
 {
 	struct object object = object_of(self);
 	uint64_t offset = 0;
 	struct lines l = {0};
 
-	(void)state;
 	if (!ready())
 		skip();
 	assert_int_equal(lines_read(&object, 0, &offset, 1, 0, &l, NULL), 0);
@@ -206,7 +196,7 @@ static void time_that_is_over_is_said(void **state)
 }
 
 /* Every 97th byte of the last two thirds, where the debug information is, turned around. */
-static void damaged_debug_information_costs_lines_and_nothing_else(void **state)
+TEST(damaged_debug_information_costs_lines_and_nothing_else)
 {
 	struct buf path = {0};
 	uint64_t offset = offset_of((void *)(uintptr_t)marked_function);
@@ -214,7 +204,6 @@ static void damaged_debug_information_costs_lines_and_nothing_else(void **state)
 	struct lines l = {0};
 	size_t i;
 
-	(void)state;
 	if (!ready())
 		skip();
 	buf_puts(&path, tmp_path("damaged"));

@@ -9,17 +9,14 @@
 #include "symbol/elf_file.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol_open.h"
+#include "tests/support/test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +24,6 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Functions of this program, by pointer. */
 __attribute__((noinline)) static int live_static(int x)
@@ -110,12 +105,11 @@ static const void *code(void (*function)(void))
 
 #define CODE(f) ((const char *)code((void (*)(void))(f)))
 
-static void worker_names_functions_of_this_program_through_proc_self(void **state)
+TEST(worker_names_functions_of_this_program_through_proc_self)
 {
 	struct mapping m;
 	struct symbol_world w;
 
-	(void)state;
 	assert_int_equal(live_global(1) - live_static(1), 1);
 	symbol_world_open(&w, NULL, NULL);
 	mapping_at(CODE(live_static) + 1, &m);
@@ -136,14 +130,13 @@ static void worker_names_functions_of_this_program_through_proc_self(void **stat
 	symbol_world_close(&w);
 }
 
-static void worker_names_the_c_library_as_the_dynamic_linker_does(void **state)
+TEST(worker_names_the_c_library_as_the_dynamic_linker_does)
 {
 	static const char *const names[] = {"malloc", "getenv", "qsort", "printf", "strtoull",
 					    "pthread_create", "fopen64"};
 	unsigned i;
 	struct symbol_world w;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	for (i = 0; i < COUNT_OF(names); i++) {
 		/* From libc itself: sanitizers put themselves before it. */
@@ -165,7 +158,7 @@ static void worker_names_the_c_library_as_the_dynamic_linker_does(void **state)
 	symbol_world_close(&w);
 }
 
-static void elf_reads_the_build_id_that_readelf_prints(void **state)
+TEST(elf_reads_the_build_id_that_readelf_prints)
 {
 	char command[600], want[200] = "", have[64] = "";
 	struct os_file_info info;
@@ -176,7 +169,6 @@ static void elf_reads_the_build_id_that_readelf_prints(void **state)
 	unsigned i;
 	FILE *out;
 
-	(void)state;
 	mapping_at(dlsym(RTLD_NEXT, "getenv"), &m);
 	snprintf(command, sizeof(command),
 		 "readelf -n %s 2>/dev/null | sed -n 's/.*Build ID: //p' | tr -d '\\n'", m.path);
@@ -198,7 +190,7 @@ static void elf_reads_the_build_id_that_readelf_prints(void **state)
 	assert_string_equal(have, want);
 }
 
-static void worker_names_the_vdso(void **state)
+TEST(worker_names_the_vdso)
 {
 	struct object_key key = {.kind = OBJECT_ELF, .path = "[vdso]"};
 	struct elf_index *index = NULL;
@@ -209,7 +201,6 @@ static void worker_names_the_vdso(void **state)
 	uint64_t offset, vaddr;
 	char name[100];
 
-	(void)state;
 	if (symbol_vdso(&in, NULL)) {
 		print_message("there is no vDSO\n");
 		skip();
@@ -228,12 +219,11 @@ static void worker_names_the_vdso(void **state)
 }
 
 /* Only a warning that somebody can heed is one: cache.c logs none for ERR_UNSUPPORTED. */
-static void the_vdso_of_a_32_bit_program_is_no_file_that_is_missing(void **state)
+TEST(the_vdso_of_a_32_bit_program_is_no_file_that_is_missing)
 {
 	const struct object vdso = {.key = {.kind = OBJECT_ELF, .path = "[vdso32]"}};
 	struct elf_file file;
 
-	(void)state;
 	assert_int_equal(elf_file_open(&vdso, os_pid(), false, NULL, &file, NULL), ERR_UNSUPPORTED);
 }
 
@@ -258,7 +248,7 @@ static bool runs(pid_t pid, const char *program)
 	       !strcmp(exe, want);
 }
 
-static void worker_names_a_deleted_program_while_it_runs(void **state)
+TEST(worker_names_a_deleted_program_while_it_runs)
 {
 	const char *copy = tmp_path("deleted-program");
 	char *const arguments[] = {(char *)"deleted-program", (char *)"--wait", NULL};
@@ -268,7 +258,6 @@ static void worker_names_a_deleted_program_while_it_runs(void **state)
 	struct symbol_world w;
 	pid_t pid;
 
-	(void)state;
 	mapping_at(CODE(live_static), &m);
 	copy_file(m.path, copy);
 	chmod(copy, 0700);
@@ -292,7 +281,7 @@ static void worker_names_a_deleted_program_while_it_runs(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library(void **state)
+TEST(worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library)
 {
 	const char *path = tmp_path("pipe");
 	struct object_key key = {.kind = OBJECT_ELF, .dev = 1, .ino = 1, .path = path};
@@ -300,7 +289,6 @@ static void worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library(void *
 	struct symbol_world w;
 	uint64_t start_ns = os_now_ns();
 
-	(void)state;
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	symbol_world_open(&w, NULL, NULL);
@@ -311,14 +299,13 @@ static void worker_does_not_wait_for_a_pipe_planted_in_place_of_a_library(void *
 	unlink(path);
 }
 
-static void worker_reads_a_command_line_once(void **state)
+TEST(worker_reads_a_command_line_once)
 {
 	struct process *process;
 	char *cmdline = NULL;
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	process = process_add(w.processes, os_pid(), 1, 0, 0, "live_linux");
 	symbols_process(w.symbols, process);
@@ -329,13 +316,12 @@ static void worker_reads_a_command_line_once(void **state)
 	symbol_world_close(&w);
 }
 
-static void worker_leaves_a_process_that_has_called_exec_since(void **state)
+TEST(worker_leaves_a_process_that_has_called_exec_since)
 {
 	struct process *before, *now;
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	before = process_add(w.processes, os_pid(), 1, 0, 0, "sh");
 	now = process_add(w.processes, os_pid(), 1, 1, 0, "live_linux");
@@ -348,7 +334,7 @@ static void worker_leaves_a_process_that_has_called_exec_since(void **state)
 	symbol_world_close(&w);
 }
 
-static void worker_names_kernel_functions(void **state)
+TEST(worker_names_kernel_functions)
 {
 	struct object_key key = {.kind = OBJECT_KERNEL, .path = "[kernel]"};
 	struct kernel_function f;
@@ -359,7 +345,6 @@ static void worker_names_kernel_functions(void **state)
 	struct symbol_world w;
 	int rc;
 
-	(void)state;
 	rc = kallsyms_text_base(&base, &err);
 	if (rc) {
 		assert_true(base == 0);
@@ -390,7 +375,7 @@ static int read_step(void *ctx)
 	return rc;
 }
 
-static void elf_survives_a_real_file_cut_at_every_97th_byte(void **state)
+TEST(elf_survives_a_real_file_cut_at_every_97th_byte)
 {
 	struct os_file *file = NULL;
 	struct os_file_info info;
@@ -399,7 +384,6 @@ static void elf_survives_a_real_file_cut_at_every_97th_byte(void **state)
 	struct buf b = {0};
 	size_t n;
 
-	(void)state;
 	mapping_at(CODE(elf_head_read), &m);
 	assert_int_equal(os_open(m.path, OS_READ, &file, NULL), 0);
 	assert_int_equal(os_file_info(file, &info, NULL), 0);

@@ -2,17 +2,12 @@
 #include "symbol/elf_file.h"
 #include "symbol/elf_minidebug.h"
 #include "symbol/xz.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *path_of(const char *name)
 {
@@ -85,14 +80,13 @@ static const char *name_at(const struct app *app, const struct elf_index *index,
 	return name;
 }
 
-static void minidebug_names_static_functions_beside_the_dynamic_ones(void **state)
+TEST(minidebug_names_static_functions_beside_the_dynamic_ones)
 {
 	struct elf_index *plain, *whole;
 	struct buf text = {0};
 	struct bytes mini;
 	struct app app;
 
-	(void)state;
 	open_app(&app);
 	assert_int_equal(elf_minidebug_read(&app.bytes, &app.head, &text, NULL), 0);
 	mini = bytes_of_memory(text.data, text.len);
@@ -111,12 +105,11 @@ static void minidebug_names_static_functions_beside_the_dynamic_ones(void **stat
 }
 
 /* Cut, or with a byte changed, here and there: an error, for liblzma checks a sum of all. */
-static void minidebug_survives_damaged_packed_bytes(void **state)
+TEST(minidebug_survives_damaged_packed_bytes)
 {
 	struct buf packed = {0};
 	size_t i;
 
-	(void)state;
 	make_files();
 	assert_int_equal(os_load(path_of("app.mini.xz"), 65536, &packed, NULL), 0);
 	for (i = 0; i < packed.len; i += 23) {
@@ -134,12 +127,11 @@ static void minidebug_survives_damaged_packed_bytes(void **state)
 	buf_free(&packed);
 }
 
-static void xz_stops_at_the_ceiling(void **state)
+TEST(xz_stops_at_the_ceiling)
 {
 	struct buf packed = {0}, out = {0};
 	char command[600];
 
-	(void)state;
 	snprintf(command, sizeof(command), "head -c 20000000 /dev/zero | xz -1 > %s", path_of("bomb"));
 	if (system(command)) {
 		print_message("there is no xz here\n");
@@ -156,12 +148,11 @@ static void xz_stops_at_the_ceiling(void **state)
 	buf_free(&packed);
 }
 
-static void xz_refuses_a_stream_that_needs_too_much_memory(void **state)
+TEST(xz_refuses_a_stream_that_needs_too_much_memory)
 {
 	struct buf packed = {0}, out = {0};
 	char command[600];
 
-	(void)state;
 	snprintf(command, sizeof(command), "echo x | xz --lzma2=dict=200MiB > %s", path_of("dict"));
 	if (system(command)) {
 		print_message("there is no xz here\n");

@@ -1,12 +1,9 @@
 /* Symbol paths: which directories and which servers they name. */
 #include "symbol/symbol_path.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* "DIR,DIR;DIR!": the elements with ';' behind, their directories with ',', '!' for a server. */
 static const char *told(const char *path)
@@ -25,18 +22,16 @@ static const char *told(const char *path)
 	return text;
 }
 
-static void directories_are_themselves(void **state)
+TEST(directories_are_themselves)
 {
-	(void)state;
 	assert_string_equal(told("C:\\a b"), "C:\\a b;");
 	assert_string_equal(told(";/x;;/y/srv;"), "/x;/y/srv;");
 	assert_string_equal(told(""), "");
 	assert_string_equal(told(NULL), "");
 }
 
-static void a_server_has_its_local_stores(void **state)
+TEST(a_server_has_its_local_stores)
 {
-	(void)state;
 	assert_string_equal(told("srv*C:\\sym*https://s/symbols"), "C:\\sym!;");
 	assert_string_equal(told("SRV*https://s"), "!;");
 	assert_string_equal(told("srv*C:\\a*\\\\host\\b*http://s;C:\\c"), "C:\\a,\\\\host\\b!;C:\\c;");
@@ -45,9 +40,8 @@ static void a_server_has_its_local_stores(void **state)
 	assert_string_equal(told("srv*"), ";");
 }
 
-static void an_address_that_no_server_word_precedes_is_asked_by_nobody(void **state)
+TEST(an_address_that_no_server_word_precedes_is_asked_by_nobody)
 {
-	(void)state;
 	assert_string_equal(told("https://s/symbols"), ";");
 }
 

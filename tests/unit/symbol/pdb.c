@@ -4,14 +4,10 @@
 #include "base/array.h"
 #include "symbol/pe.h"
 #include "tests/support/rva_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* image: whose bounds are put in too; NULL = none. */
 static struct rva_index *index_of(const struct buf *pdb, const struct buf *image)
@@ -30,14 +26,13 @@ static struct rva_index *index_of(const struct buf *pdb, const struct buf *image
 	return index;
 }
 
-static void a_pdb_has_the_guid_and_age_of_its_image(void **state)
+TEST(a_pdb_has_the_guid_and_age_of_its_image)
 {
 	struct buf image = {0}, pdb = {0};
 	struct bytes image_in, pdb_in;
 	struct pdb_head whose;
 	struct pe_head head;
 
-	(void)state;
 	rva_lab_load("functions.exe", &image);
 	rva_lab_load("functions.pdb", &pdb);
 	image_in = bytes_of(&image);
@@ -51,12 +46,11 @@ static void a_pdb_has_the_guid_and_age_of_its_image(void **state)
 	buf_free(&pdb);
 }
 
-static void public_and_private_functions_have_names_up_to_their_ends(void **state)
+TEST(public_and_private_functions_have_names_up_to_their_ends)
 {
 	struct buf pdb = {0};
 	struct rva_index *index;
 
-	(void)state;
 	rva_lab_load("functions.pdb", &pdb);
 	index = index_of(&pdb, NULL);
 	assert_int_equal(rva_index_count(index), 4);
@@ -89,12 +83,11 @@ static void strip(struct buf *pdb)
 				pdb->data[at - 36] = 0x7F;
 }
 
-static void in_a_stripped_pdb_the_image_s_bounds_end_a_public_name(void **state)
+TEST(in_a_stripped_pdb_the_image_s_bounds_end_a_public_name)
 {
 	struct buf image = {0}, pdb = {0};
 	struct rva_index *alone, *bounded;
 
-	(void)state;
 	rva_lab_load("functions.exe", &image);
 	rva_lab_load("functions.pdb", &pdb);
 	strip(&pdb);
@@ -112,14 +105,13 @@ static void in_a_stripped_pdb_the_image_s_bounds_end_a_public_name(void **state)
 	buf_free(&pdb);
 }
 
-static void what_is_no_pdb_is_refused(void **state)
+TEST(what_is_no_pdb_is_refused)
 {
 	struct buf image = {0};
 	struct pdb_head head;
 	struct bytes in;
 	struct err err;
 
-	(void)state;
 	rva_lab_load("functions.exe", &image);
 	in = bytes_of(&image);
 	assert_int_equal(pdb_head_read(&in, &head, &err), ERR_FORMAT);
@@ -137,21 +129,19 @@ static int read_pdb(const struct bytes *in, struct rva_index *index)
 	return rc == ERR_MEMORY ? rc : pdb_functions(in, index, NULL);
 }
 
-static void a_pdb_cut_or_changed_is_survived(void **state)
+TEST(a_pdb_cut_or_changed_is_survived)
 {
 	struct buf pdb = {0};
 
-	(void)state;
 	rva_lab_load("functions.pdb", &pdb);
 	rva_lab_damage(&pdb, 97, 4, false, read_pdb);
 	buf_free(&pdb);
 }
 
-static void lack_of_memory_is_an_error_at_every_place(void **state)
+TEST(lack_of_memory_is_an_error_at_every_place)
 {
 	struct buf pdb = {0};
 
-	(void)state;
 	rva_lab_load("functions.pdb", &pdb);
 	assert_in_range(rva_lab_walk(&pdb, read_pdb), 5, 30);
 	buf_free(&pdb);

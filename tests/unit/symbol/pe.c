@@ -2,14 +2,10 @@
 #include "symbol/pe.h"
 
 #include "tests/support/rva_lab.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct rva_index *index_of(const struct buf *image, bool bounds)
 {
@@ -25,13 +21,12 @@ static struct rva_index *index_of(const struct buf *image, bool bounds)
 	return index;
 }
 
-static void an_image_says_what_it_is_and_which_pdb_it_has(void **state)
+TEST(an_image_says_what_it_is_and_which_pdb_it_has)
 {
 	struct buf image = {0};
 	struct pe_head head;
 	struct bytes in;
 
-	(void)state;
 	rva_lab_load("functions.exe", &image);
 	in = bytes_of(&image);
 	assert_int_equal(pe_head_read(&in, &head, NULL), 0);
@@ -51,12 +46,11 @@ static void an_image_says_what_it_is_and_which_pdb_it_has(void **state)
 	buf_free(&image);
 }
 
-static void the_symbol_table_names_private_functions_and_no_data(void **state)
+TEST(the_symbol_table_names_private_functions_and_no_data)
 {
 	struct buf image = {0};
 	struct rva_index *index;
 
-	(void)state;
 	rva_lab_load("symtab.exe", &image);
 	index = index_of(&image, true);
 	assert_int_equal(rva_index_count(index), 4);
@@ -74,12 +68,11 @@ static void the_symbol_table_names_private_functions_and_no_data(void **state)
 	buf_free(&image);
 }
 
-static void an_export_s_name_ends_with_its_function(void **state)
+TEST(an_export_s_name_ends_with_its_function)
 {
 	struct buf image = {0};
 	struct rva_index *index;
 
-	(void)state;
 	rva_lab_load("functions.exe", &image);
 	index = index_of(&image, true);
 	assert_int_equal(rva_index_count(index), 1);
@@ -91,12 +84,11 @@ static void an_export_s_name_ends_with_its_function(void **state)
 	buf_free(&image);
 }
 
-static void without_bounds_an_export_names_its_first_byte_only(void **state)
+TEST(without_bounds_an_export_names_its_first_byte_only)
 {
 	struct buf image = {0};
 	struct rva_index *index;
 
-	(void)state;
 	rva_lab_load("functions.exe", &image);
 	/* The machine becomes x86's, which has no .pdata. */
 	memcpy(image.data + (unsigned char)image.data[60] + 4, "\x4c\x01", 2);
@@ -107,11 +99,10 @@ static void without_bounds_an_export_names_its_first_byte_only(void **state)
 	buf_free(&image);
 }
 
-static void the_best_name_of_an_rva_stays_and_bounds_hide_none(void **state)
+TEST(the_best_name_of_an_rva_stays_and_bounds_hide_none)
 {
 	struct rva_index *index = rva_index_new();
 
-	(void)state;
 	assert_int_equal(rva_index_bound(index, 100, 120, NULL), 0);
 	assert_int_equal(rva_index_add(index, 100, 1000, 1, "second", 6, NULL), 0);
 	assert_int_equal(rva_index_add(index, 100, 1000, 2, "first", 5, NULL), 0);
@@ -141,21 +132,19 @@ static int read_pe(const struct bytes *in, struct rva_index *index)
 	return rc ? rc : pe_bounds(in, &head, index, NULL);
 }
 
-static void an_image_cut_or_changed_at_any_byte_is_survived(void **state)
+TEST(an_image_cut_or_changed_at_any_byte_is_survived)
 {
 	struct buf image = {0};
 
-	(void)state;
 	rva_lab_load("symtab.exe", &image);
 	rva_lab_damage(&image, 1, 1, true, read_pe);
 	buf_free(&image);
 }
 
-static void lack_of_memory_is_an_error_at_every_place(void **state)
+TEST(lack_of_memory_is_an_error_at_every_place)
 {
 	struct buf image = {0};
 
-	(void)state;
 	rva_lab_load("symtab.exe", &image);
 	assert_in_range(rva_lab_walk(&image, read_pe), 5, 30);
 	buf_free(&image);

@@ -4,14 +4,11 @@
 
 #include "base/bytes.h"
 #include "base/os.h"
+#include "tests/support/test.h"
 #include "tests/support/tmp.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct symbol_reader *reader;
 static struct pe_head head;                          /* of tests/data/pdb/functions.exe */
@@ -98,23 +95,21 @@ static void expect_private_names(struct symbol_table *t)
 	reader->close(t);
 }
 
-static void image_and_pdb_are_found_in_a_flat_directory(void **state)
+TEST(image_and_pdb_are_found_in_a_flat_directory)
 {
 	struct symbol_table *t;
 
-	(void)state;
 	assert_int_equal(try_open("C:\\app\\functions.exe", "/nowhere;tests/data/pdb", &t), 0);
 	expect_private_names(t);
 }
 
 /* A live session tells of an image only its timestamp and size: the image itself names its PDB. */
-static void an_image_known_by_its_timestamp_leads_to_its_pdb(void **state)
+TEST(an_image_known_by_its_timestamp_leads_to_its_pdb)
 {
 	struct symbol_env env = {.path = "tests/data/pdb", .foreign = true};
 	struct object o = {.key = {.kind = OBJECT_PE, .path = "C:\\app\\functions.exe"}};
 	struct symbol_table *t = NULL;
 
-	(void)state;
 	o.key.dev = head.timestamp;
 	o.key.ino = head.image_bytes;
 	assert_int_equal(reader->open(&env, &o, 0, &t, NULL), 0);
@@ -123,21 +118,19 @@ static void an_image_known_by_its_timestamp_leads_to_its_pdb(void **state)
 	assert_int_not_equal(reader->open(&env, &o, 0, &t, NULL), 0);
 }
 
-static void a_recorded_name_in_capitals_finds_the_file_in_small_letters(void **state)
+TEST(a_recorded_name_in_capitals_finds_the_file_in_small_letters)
 {
 	struct symbol_table *t;
 
-	(void)state;
 	assert_int_equal(try_open("C:\\APP\\FUNCTIONS.EXE", "tests/data/pdb", &t), 0);
 	reader->close(t);
 }
 
-static void a_pdb_is_found_in_a_symbol_store(void **state)
+TEST(a_pdb_is_found_in_a_symbol_store)
 {
 	char dir[TMP_BYTES], path[2 * TMP_BYTES];
 	struct symbol_table *t;
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s", tmp_path("store"));
 	snprintf(path, sizeof(path), "%s/functions.pdb/%s%X", dir, guid, (unsigned)head.pdb_age);
 	assert_int_equal(os_mkdirs(path, NULL), 0);
@@ -147,14 +140,13 @@ static void a_pdb_is_found_in_a_symbol_store(void **state)
 	expect_private_names(t);
 }
 
-static void another_build_of_the_image_is_not_used(void **state)
+TEST(another_build_of_the_image_is_not_used)
 {
 	struct symbol_env env = {.path = "tests/data/pdb", .foreign = true};
 	struct object o = object_of("C:\\app\\functions.exe");
 	struct symbol_table *t;
 	struct err err;
 
-	(void)state;
 	o.key.build_id[3] ^= 1;
 	assert_int_equal(reader->open(&env, &o, 0, &t, &err), ERR_NOT_FOUND);
 	o = object_of("C:\\app\\functions.exe");
@@ -162,7 +154,7 @@ static void another_build_of_the_image_is_not_used(void **state)
 	assert_int_equal(reader->open(&env, &o, 0, &t, &err), ERR_NOT_FOUND);
 }
 
-static void an_image_without_a_pdb_is_known_by_timestamp_and_size(void **state)
+TEST(an_image_without_a_pdb_is_known_by_timestamp_and_size)
 {
 	struct symbol_env env = {.path = "tests/data/pdb", .foreign = true};
 	struct object o = {.key = {.kind = OBJECT_PE, .path = "C:\\app\\symtab.exe"}};
@@ -172,7 +164,6 @@ static void an_image_without_a_pdb_is_known_by_timestamp_and_size(void **state)
 	struct bytes in;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(os_load("tests/data/pdb/symtab.exe", 1 << 20, &b, NULL), 0);
 	in = bytes_of_memory(b.data, b.len);
 	assert_int_equal(pe_head_read(&in, &symtab, NULL), 0);
@@ -186,20 +177,18 @@ static void an_image_without_a_pdb_is_known_by_timestamp_and_size(void **state)
 	buf_free(&b);
 }
 
-static void without_a_symbol_path_nothing_is_found(void **state)
+TEST(without_a_symbol_path_nothing_is_found)
 {
 	struct symbol_table *t;
 
-	(void)state;
 	assert_int_equal(try_open("C:\\app\\functions.exe", NULL, &t), ERR_NOT_FOUND);
 	assert_int_equal(try_open("", "tests/data/pdb;", &t), ERR_NOT_FOUND);
 }
 
-static void an_image_at_its_own_path_needs_no_symbol_path(void **state)
+TEST(an_image_at_its_own_path_needs_no_symbol_path)
 {
 	struct symbol_table *t;
 
-	(void)state;
 	assert_int_equal(try_open("tests/data/pdb/functions.exe", NULL, &t), 0);
 	expect_private_names(t);                     /* the PDB beside it */
 }

@@ -2,14 +2,10 @@
 #include "tests/support/alloc_walk.h"
 
 #include "model/frame.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct perfmap *parse(const char *from)
 {
@@ -33,13 +29,12 @@ static const char *name_at(const struct perfmap *map, uint64_t address)
 	return f.name;
 }
 
-static void perfmap_names_addresses_from_start_to_end(void **state)
+TEST(perfmap_names_addresses_from_start_to_end)
 {
 	struct perfmap *map = parse("7f0000001000 100 LazyCompile:~hot /srv/my app.js:1:2\n"
 				    "0x00007F0012345678 3A void [System] Concat(string)[Tier1]\r\n");
 	struct perfmap_function f;
 
-	(void)state;
 	assert_int_equal(perfmap_count(map), 2);
 	assert_string_equal(name_at(map, 0x7f0000000fff), "");
 	assert_string_equal(name_at(map, 0x7f0000001000), "LazyCompile:~hot /srv/my app.js:1:2");
@@ -52,7 +47,7 @@ static void perfmap_names_addresses_from_start_to_end(void **state)
 	perfmap_free(map);
 }
 
-static void perfmap_believes_the_later_of_two_lines(void **state)
+TEST(perfmap_believes_the_later_of_two_lines)
 {
 	struct perfmap *same = parse("1000 100 old\n1000 100 new\n");
 	struct perfmap *across = parse("1000 100 old\n1080 100 new\n");
@@ -60,7 +55,6 @@ static void perfmap_believes_the_later_of_two_lines(void **state)
 	struct perfmap *inside = parse("1000 100 outer\n1040 10 inner\n");
 	struct perfmap *over = parse("1040 10 hidden\n1000 100 outer\n");
 
-	(void)state;
 	assert_string_equal(name_at(same, 0x1000), "new");
 	assert_string_equal(name_at(across, 0x107f), "old");
 	assert_string_equal(name_at(across, 0x1080), "new");
@@ -78,14 +72,13 @@ static void perfmap_believes_the_later_of_two_lines(void **state)
 	perfmap_free(over);
 }
 
-static void perfmap_leaves_out_what_is_no_function(void **state)
+TEST(perfmap_leaves_out_what_is_no_function)
 {
 	struct perfmap *map = parse("\n  \nhello\n1000\n1000 10\n1000 10 \n0x 10 name\n"
 				    "1000 0 empty\n1000 40000001 too large\n1000\t10\ttabs\n"
 				    "10000000000001000 10 number too long\n"
 				    "ffffffffffffffff 2 wraps\n1000 10 unended");
 
-	(void)state;
 	assert_int_equal(perfmap_count(map), 0);
 	assert_string_equal(name_at(map, 0x1000), "");
 	assert_string_equal(name_at(map, UINT64_MAX), "");
@@ -95,13 +88,12 @@ static void perfmap_leaves_out_what_is_no_function(void **state)
 	perfmap_free(map);
 }
 
-static void perfmap_cuts_a_name_that_is_too_long(void **state)
+TEST(perfmap_cuts_a_name_that_is_too_long)
 {
 	struct buf text = {0};
 	struct perfmap *map;
 	unsigned i;
 
-	(void)state;
 	buf_puts(&text, "1000 10 ");
 	for (i = 0; i < 3 * FUNCTION_NAME_MAX; i++)
 		buf_putc(&text, 'x');
@@ -113,13 +105,12 @@ static void perfmap_cuts_a_name_that_is_too_long(void **state)
 	buf_free(&text);
 }
 
-static void perfmap_keeps_a_bounded_number_of_lines(void **state)
+TEST(perfmap_keeps_a_bounded_number_of_lines)
 {
 	struct perfmap *map = NULL;
 	struct buf text = {0};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < PERFMAP_LINES_MAX + 2; i++)
 		buf_printf(&text, "%x 10 f\n", i * 16);
 	assert_int_equal(perfmap_parse(&text, &map, NULL), 0);
@@ -131,12 +122,11 @@ static void perfmap_keeps_a_bounded_number_of_lines(void **state)
 }
 
 /* Small maps of random ranges, each address asked, against the rule said in the simplest way. */
-static void perfmap_agrees_with_a_table_that_is_painted_line_by_line(void **state)
+TEST(perfmap_agrees_with_a_table_that_is_painted_line_by_line)
 {
 	enum { PLACES = 64, LINES = 12, ROUNDS = 2000 };
 	uint32_t seed = 1, round, i, k;
 
-	(void)state;
 	for (round = 0; round < ROUNDS; round++) {
 		char painted[PLACES + 64] = "", text[LINES * 16] = "", want[2] = "";
 		struct perfmap *map;
@@ -161,14 +151,13 @@ static void perfmap_agrees_with_a_table_that_is_painted_line_by_line(void **stat
 	}
 }
 
-static void perfmap_forgets_functions_that_were_overwritten(void **state)
+TEST(perfmap_forgets_functions_that_were_overwritten)
 {
 	struct perfmap *once = parse("1000 100 a\n1000 80 b\n1080 80 c\n");
 	struct buf text = {0};
 	struct perfmap *map;
 	unsigned i;
 
-	(void)state;
 	assert_int_equal(perfmap_count(once), 2);
 	assert_string_equal(name_at(once, 0x1000), "b");
 	assert_string_equal(name_at(once, 0x10ff), "c");
@@ -200,12 +189,11 @@ static int parse_step(void *ctx)
 }
 
 /* The last three allocations make something smaller, which may fail. */
-static void perfmap_reports_lack_of_memory(void **state)
+TEST(perfmap_reports_lack_of_memory)
 {
 	static const char text[] = "1000 10 a\n1008 10 b\n";
 	unsigned long n, at;
 
-	(void)state;
 	alloc_walk_fail_at(0);
 	assert_int_equal(parse_step((void *)text), 0);
 	n = alloc_walk_count();

@@ -5,22 +5,17 @@
 #include "base/os.h"
 #include "symbol/perfmap.h"
 #include "symbol/symbol_open.h"
+#include "tests/support/test.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const struct symbol_env live;
 
@@ -79,12 +74,11 @@ static const char *name_within(struct world *w, uint64_t address, unsigned wait_
 	return function ? function->name : "";
 }
 
-static void worker_names_jitted_frames_by_a_map_that_appears_and_grows(void **state)
+TEST(worker_names_jitted_frames_by_a_map_that_appears_and_grows)
 {
 	struct symbols_use use;
 	struct world w = {0};
 
-	(void)state;
 	open_world(&w, os_pid());
 	assert_string_equal(name_within(&w, 0x1000, 0), "");
 	append(w.path, "1000 100 hot /srv/app.js:1\n");
@@ -102,14 +96,13 @@ static void worker_names_jitted_frames_by_a_map_that_appears_and_grows(void **st
 	close_world(&w);
 }
 
-static void worker_reads_what_a_process_wrote_just_before_it_ended(void **state)
+TEST(worker_reads_what_a_process_wrote_just_before_it_ended)
 {
 	struct world w = {0};
 	int to_child[2];
 	char byte = 0;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(to_child), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -129,7 +122,7 @@ static void worker_reads_what_a_process_wrote_just_before_it_ended(void **state)
 }
 
 /* sh runs as the process in which another program ran before: its map is not the old one's. */
-static void map_of_another_program_in_the_process_names_nothing_of_the_first(void **state)
+TEST(map_of_another_program_in_the_process_names_nothing_of_the_first)
 {
 	struct world w = {0};
 	int to_child[2];
@@ -138,7 +131,6 @@ static void map_of_another_program_in_the_process_names_nothing_of_the_first(voi
 	unsigned i;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(to_child), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -166,14 +158,13 @@ static void map_of_another_program_in_the_process_names_nothing_of_the_first(voi
 	close_world(&w);
 }
 
-static void worker_reads_the_first_part_of_a_huge_map_and_says_so_once(void **state)
+TEST(worker_reads_the_first_part_of_a_huge_map_and_says_so_once)
 {
 	const char *log_path = tmp_path("log");
 	struct world w = {0};
 	struct buf log = {0};
 	const char *said;
 
-	(void)state;
 	assert_int_equal(log_open(log_path, &w.log, NULL), 0);
 	open_world(&w, os_pid());
 	append(w.path, "1000 100 first\n");
@@ -191,13 +182,12 @@ static void worker_reads_the_first_part_of_a_huge_map_and_says_so_once(void **st
 	buf_free(&log);
 }
 
-static void perf_map_is_refused_when_it_is_no_file_of_the_process(void **state)
+TEST(perf_map_is_refused_when_it_is_no_file_of_the_process)
 {
 	struct os_file *file = NULL;
 	char path[64], target[80];
 	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
 
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", os_pid());
 	snprintf(target, sizeof(target), "%s.target", path);
 	unlink(path);
@@ -219,13 +209,12 @@ static void perf_map_is_refused_when_it_is_no_file_of_the_process(void **state)
 	unlink(path);
 }
 
-static void perf_map_of_another_user_is_refused(void **state)
+TEST(perf_map_of_another_user_is_refused)
 {
 	struct os_file *file = NULL;
 	struct err err = {0};
 	char path[64];
 
-	(void)state;
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", os_pid());
 	unlink(path);
 	append(path, "1000 100 f\n");
@@ -240,7 +229,7 @@ static void perf_map_of_another_user_is_refused(void **state)
 }
 
 /* The first process of a pid namespace calls itself 1, and its map perf-1.map. */
-static void perf_map_has_the_pid_by_which_the_process_knows_itself(void **state)
+TEST(perf_map_has_the_pid_by_which_the_process_knows_itself)
 {
 	static const char path[] = "/tmp/perf-1.map";
 	struct os_file *file = NULL;
@@ -248,7 +237,6 @@ static void perf_map_has_the_pid_by_which_the_process_knows_itself(void **state)
 	pid_t maker, pid;
 	bool made;
 
-	(void)state;
 	maker = fork();
 	if (maker == 0) {
 		if (unshare(CLONE_NEWPID) != 0)

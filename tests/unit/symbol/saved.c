@@ -2,17 +2,12 @@
 #include "symbol/elf_saved.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/elf_image.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BASE 0x401000u
 
@@ -62,14 +57,13 @@ static const char *name_at(const struct elf_saved *s, const struct bytes *in, ui
 	return name;
 }
 
-static void saved_index_names_what_the_file_did(void **state)
+TEST(saved_index_names_what_the_file_did)
 {
 	struct elf_saved again;
 	struct bytes in;
 	struct lab lab;
 	uint64_t vaddr;
 
-	(void)state;
 	build(&lab, ELF_STRINGS_KEPT_BYTES);
 	in = bytes_of_memory(lab.file.data, lab.file.len);
 	assert_int_equal(elf_saved_read(&in, &again, NULL), 0);
@@ -90,14 +84,13 @@ static void saved_index_names_what_the_file_did(void **state)
 	clear(&lab);
 }
 
-static void saved_index_that_is_cut_or_changed_is_refused(void **state)
+TEST(saved_index_that_is_cut_or_changed_is_refused)
 {
 	struct elf_saved again;
 	struct bytes in;
 	struct lab lab;
 	size_t i;
 
-	(void)state;
 	build(&lab, 0);
 	for (i = 0; i < lab.file.len; i++) {
 		uint8_t *copy = malloc(i ? i : 1);
@@ -139,11 +132,10 @@ static int write_walk(void *ctx)
 	return rc;
 }
 
-static void saving_and_reading_survive_every_failed_allocation(void **state)
+TEST(saving_and_reading_survive_every_failed_allocation)
 {
 	struct lab lab;
 
-	(void)state;
 	build(&lab, 0);
 	assert_in_range(alloc_walk(read_walk, &lab), 3, 10);
 	assert_in_range(alloc_walk(write_walk, &lab), 3, 60);

@@ -4,17 +4,14 @@
 #include "symbol/elf_symbol.h"
 #include "symbol/stapsdt.h"
 #include "tests/support/elf_image.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #define CODE 0x401000u
 
-static void arguments_are_read_as_the_assembler_writes_them(void **state)
+TEST(arguments_are_read_as_the_assembler_writes_them)
 {
 	static const struct {
 		const char *text;
@@ -37,7 +34,6 @@ static void arguments_are_read_as_the_assembler_writes_them(void **state)
 	struct stapsdt_argument out[STAPSDT_ARGUMENTS_MAX];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(rows); i++) {
 		const struct stapsdt_argument *w = &rows[i].wanted;
 
@@ -63,7 +59,7 @@ static int keep(void *ctx, const struct stapsdt *probe)
 }
 
 /* A program of 1,304 bytes, linked by GNU ld; "readelf -n" says the same of it. */
-static void notes_give_probes_with_their_places_in_the_file(void **state)
+TEST(notes_give_probes_with_their_places_in_the_file)
 {
 	struct stapsdt probe = {.offset = 0};
 	struct buf file = {0};
@@ -71,7 +67,6 @@ static void notes_give_probes_with_their_places_in_the_file(void **state)
 	struct bytes in;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(os_load("tests/fuzz/corpus/fuzz_symbol_stapsdt/sdt.stripped", 4096, &file, &err), 0);
 	in = bytes_of_memory(file.data, file.len);
 	assert_int_equal(elf_head_read(&in, &head, &err), 0);
@@ -85,7 +80,7 @@ static void notes_give_probes_with_their_places_in_the_file(void **state)
 	buf_free(&file);
 }
 
-static void a_function_is_found_by_its_name(void **state)
+TEST(a_function_is_found_by_its_name)
 {
 	static const struct elf_image_symbol symbols[] = {
 		{"handle_request", CODE + 16, 8, ELF_IMAGE_FUNC, ELF_IMAGE_GLOBAL, 0, false, false},
@@ -103,7 +98,6 @@ static void a_function_is_found_by_its_name(void **state)
 	uint64_t at = 0;
 	unsigned bits;
 
-	(void)state;
 	for (bits = 0; bits < 2; bits++) {
 		image.is32 = bits;
 		buf_reset(&file);

@@ -5,17 +5,12 @@
 
 #include "base/os.h"
 #include "symbol/elf.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BASE 0x401000u
 #define SETTLE_NS (200 * NS_PER_SEC)         /* 20 s were too short under Wine beside a load of 40 */
@@ -70,14 +65,13 @@ static const struct function *named(struct frame *frame)
 	return atomic_load(&frame->function);
 }
 
-static void worker_names_frames_that_are_wanted(void **state)
+TEST(worker_names_frames_that_are_wanted)
 {
 	struct frame *frames[3];
 	struct symbols_use use;
 	struct object *object;
 	struct symbol_world w;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("plain", ID, 0), ID);
 	frames[0] = frame_at(&w, object, BASE + 0x18);
@@ -106,14 +100,13 @@ static void worker_names_frames_that_are_wanted(void **state)
 	symbol_world_close(&w);
 }
 
-static void worker_refuses_a_file_with_another_build_id(void **state)
+TEST(worker_refuses_a_file_with_another_build_id)
 {
 	struct symbols_use use;
 	struct object *object;
 	struct frame *frame;
 	struct symbol_world w;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("replaced", ID, 0), "another build id ...");
 	frame = frame_at(&w, object, BASE + 0x18);
@@ -125,7 +118,7 @@ static void worker_refuses_a_file_with_another_build_id(void **state)
 	symbol_world_close(&w);
 }
 
-static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it(void **state)
+TEST(worker_remembers_what_cannot_be_opened_until_another_process_maps_it)
 {
 	const char *path = tmp_path("missing");
 	struct symbols_use use;
@@ -134,7 +127,6 @@ static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	os_remove(path, NULL);
 	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, path, ID);
@@ -157,7 +149,7 @@ static void worker_remembers_what_cannot_be_opened_until_another_process_maps_it
 	symbol_world_close(&w);
 }
 
-static void worker_refuses_what_is_no_file_or_no_elf(void **state)
+TEST(worker_refuses_what_is_no_file_or_no_elf)
 {
 	static const char *const paths[] = {"dir", "script", "", "[heap]", "relative/path"};
 	struct frame *frames[5];
@@ -166,7 +158,6 @@ static void worker_refuses_what_is_no_file_or_no_elf(void **state)
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	os_mkdirs(tmp_path("dir"), NULL);
 	assert_int_equal(os_open(tmp_path("script"), OS_REPLACE, &file, NULL), 0);
@@ -183,14 +174,13 @@ static void worker_refuses_what_is_no_file_or_no_elf(void **state)
 	symbol_world_close(&w);
 }
 
-static void worker_reads_names_of_a_large_table_from_the_file(void **state)
+TEST(worker_reads_names_of_a_large_table_from_the_file)
 {
 	struct symbols_use use;
 	struct object *object;
 	struct frame *frame;
 	struct symbol_world w;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("large", ID, ELF_STRINGS_KEPT_BYTES), ID);
 	frame = frame_at(&w, object, BASE + 0x18);
@@ -202,7 +192,7 @@ static void worker_reads_names_of_a_large_table_from_the_file(void **state)
 	symbol_world_close(&w);
 }
 
-static void worker_holds_few_files_open_however_many_objects_there_are(void **state)
+TEST(worker_holds_few_files_open_however_many_objects_there_are)
 {
 	enum { OBJECTS = SYMBOL_FILES_MAX + 10 };
 	struct frame *frames[2 * OBJECTS];
@@ -211,7 +201,6 @@ static void worker_holds_few_files_open_however_many_objects_there_are(void **st
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	for (i = 0; i < OBJECTS; i++) {
 		char id[21], name[20];
@@ -236,7 +225,7 @@ static void worker_holds_few_files_open_however_many_objects_there_are(void **st
 	}
 }
 
-static void worker_forgets_the_least_recently_used_objects(void **state)
+TEST(worker_forgets_the_least_recently_used_objects)
 {
 	enum { OBJECTS = SYMBOL_OBJECTS_MAX + 100 };
 	struct symbols_use use;
@@ -244,7 +233,6 @@ static void worker_forgets_the_least_recently_used_objects(void **state)
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	for (i = 0; i < OBJECTS; i++) {
 		char id[21];
@@ -259,12 +247,11 @@ static void worker_forgets_the_least_recently_used_objects(void **state)
 	symbol_world_close(&w);
 }
 
-static void settle_ends_when_its_time_is_over(void **state)
+TEST(settle_ends_when_its_time_is_over)
 {
 	struct frame *frame;
 	struct symbol_world w;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	frame = frame_at(&w, elf_object(&w, write_image("late", ID, 0), ID), BASE + 0x18);
 	symbols_settle(w.symbols, &frame, 1, 0);       /* not a moment: named or not, it returns */
@@ -273,7 +260,7 @@ static void settle_ends_when_its_time_is_over(void **state)
 	symbol_world_close(&w);
 }
 
-static void closing_drops_what_is_still_queued(void **state)
+TEST(closing_drops_what_is_still_queued)
 {
 	struct process *process;
 	struct object *object;
@@ -281,7 +268,6 @@ static void closing_drops_what_is_still_queued(void **state)
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("busy", ID, 0), ID);
 	process = process_add(w.processes, os_pid(), 1, 0, 0, "self");
@@ -312,7 +298,7 @@ static void ask(void *ctx)
 	a->left = symbols_settle(a->w->symbols, a->frames, a->n, SETTLE_NS);
 }
 
-static void settle_serves_several_threads_while_the_merge_thread_goes_on(void **state)
+TEST(settle_serves_several_threads_while_the_merge_thread_goes_on)
 {
 	enum { FRAMES = 0x20, THREADS = 4 };
 	struct os_thread *threads[THREADS];
@@ -323,7 +309,6 @@ static void settle_serves_several_threads_while_the_merge_thread_goes_on(void **
 	struct symbol_world w;
 	unsigned i, round;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	object = elf_object(&w, write_image("shared", ID, 0), ID);
 	for (i = 0; i < FRAMES; i++)
@@ -345,14 +330,13 @@ static void settle_serves_several_threads_while_the_merge_thread_goes_on(void **
 	symbol_world_close(&w);
 }
 
-static void a_full_queue_drops_requests_and_counts_them(void **state)
+TEST(a_full_queue_drops_requests_and_counts_them)
 {
 	struct symbols_use use;
 	struct frame *frame;
 	struct symbol_world w;
 	unsigned i;
 
-	(void)state;
 	symbol_world_open(&w, NULL, NULL);
 	frame = frame_at(&w, elf_object(&w, "[none]", ID), BASE);
 	for (i = 0; i < 40 * SYMBOL_QUEUE_MAX; i++) {

@@ -3,14 +3,11 @@
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
+#include "tests/support/test.h"
 #include "triggers/composite.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 
 /* a, b: events; cpu: a counter over 80; slow: an event with a duration over 100 ms. */
@@ -26,7 +23,7 @@ static const struct trigger_env env = {
 #define CPU_ABSENT "counter Name=X:Cpu:\n"
 #define MEM(v) "counter Name=X:Mem: value=" v "\n"
 
-static void expressions_fire_where_the_story_says(void **state)
+TEST(expressions_fire_where_the_story_says)
 {
 	static const struct lab_story stories[] = {
 		{"a state fires when it becomes true, not again", "cpu",
@@ -79,7 +76,6 @@ static void expressions_fire_where_the_story_says(void **state)
 	struct event_lab lab;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(stories); i++) {
 		print_message("  %s: %s\n", stories[i].what, stories[i].spec);
 		lab.provider = "P";
@@ -89,7 +85,7 @@ static void expressions_fire_where_the_story_says(void **state)
 	}
 }
 
-static void errors_point_at_the_column(void **state)
+TEST(errors_point_at_the_column)
 {
 	static const struct { const char *spec, *says; } bad[] = {
 		{"", "column 1, at its end: the name of a rule"},
@@ -119,7 +115,6 @@ static void errors_point_at_the_column(void **state)
 	struct trigger *t = NULL;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(bad); i++) {
 		struct err err = {0};
 
@@ -129,14 +124,13 @@ static void errors_point_at_the_column(void **state)
 	}
 }
 
-static void nesting_and_length_are_bounded(void **state)
+TEST(nesting_and_length_are_bounded)
 {
 	struct trigger *t = NULL;
 	struct buf deep = {0}, longish = {0};
 	struct err err;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 400; i++)
 		buf_putc(&deep, '(');
 	assert_int_equal(composite_trigger.open(buf_text(&deep), &env, &t, &err), ERR_USAGE);
@@ -149,7 +143,7 @@ static void nesting_and_length_are_bounded(void **state)
 	buf_free(&longish);
 }
 
-static void names_are_given_by_rules(void **state)
+TEST(names_are_given_by_rules)
 {
 	static char *const again[] = {"x=StopOnGCOverMsec:5", "X=StopOnGen2GC"};
 	static char *const wrong[] = {"x=StopOnNothing:5", "y=StopOnGCOverMsec:fast", "z"};
@@ -157,7 +151,6 @@ static void names_are_given_by_rules(void **state)
 	struct trigger *t = NULL;
 	struct err err;
 
-	(void)state;
 	assert_int_equal(composite_trigger.open("x", &bad, &t, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "no rule is called 'StopOnNothing'"));
 	bad.rules = wrong + 1;
@@ -173,13 +166,12 @@ static void names_are_given_by_rules(void **state)
 	assert_non_null(strstr(err.text, "is not NAME=SPEC"));
 }
 
-static void why_and_needs_come_from_the_parts(void **state)
+TEST(why_and_needs_come_from_the_parts)
 {
 	struct event_lab lab = {.provider = "P"};
 	struct trigger_status s;
 	static struct needs needs;
 
-	(void)state;
 	event_lab_open(&lab, "stop-on", "cpu and a", &env);
 	assert_int_equal(lab.trigger->ops->needs(lab.trigger, &needs, NULL), 0);
 	assert_int_equal(needs.ncounters, 1);
@@ -207,9 +199,8 @@ static int open_step(void *ctx)
 	return rc;
 }
 
-static void rule_reports_lack_of_memory(void **state)
+TEST(rule_reports_lack_of_memory)
 {
-	(void)state;
 	assert_true(alloc_walk(open_step, "(cpu or rate(a) > 1/s) and p99(slow) > 5") > 10);
 }
 

@@ -4,15 +4,12 @@
  */
 #include "base/array.h"
 #include "tests/support/event_lab.h"
+#include "tests/support/test.h"
 #include "triggers/gc_duration.h"
 #include "triggers/pairs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define IIS "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}"
 #define APP_FABRIC "{A77DCF21-545F-4191-B3D0-C396CF2683F2}"
@@ -88,12 +85,11 @@ static void put_story(const struct kind *k, const char *lines, struct buf *out)
 	}
 }
 
-static void every_rule_on_a_duration_does_the_same(void **state)
+TEST(every_rule_on_a_duration_does_the_same)
 {
 	struct buf spec = {0}, lines = {0};
 	size_t k, i;
 
-	(void)state;
 	for (k = 0; k < COUNT_OF(kinds); k++) {
 		for (i = 0; i < COUNT_OF(stories); i++) {
 			struct event_lab lab = {.provider = kinds[k].provider};
@@ -112,12 +108,11 @@ static void every_rule_on_a_duration_does_the_same(void **state)
 	buf_free(&lines);
 }
 
-static void two_rules_fire_in_the_same_millisecond(void **state)
+TEST(two_rules_fire_in_the_same_millisecond)
 {
 	struct buf lines = {0};
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < COUNT_OF(kinds); k++) {
 		struct event_lab a = {.provider = kinds[k].provider}, b = a;
 
@@ -134,7 +129,7 @@ static void two_rules_fire_in_the_same_millisecond(void **state)
 }
 
 /* Of a million starts without stops as many are kept as there is room for; the newest. */
-static void a_million_open_starts_are_bounded(void **state)
+TEST(a_million_open_starts_are_bounded)
 {
 	static const struct { const char *kind, *spec, *provider, *name; } wanted[] = {
 		{"stop-on-etw-event", "P/R/Start;TriggerMSec=1e9", "P", "R/Start"},
@@ -142,7 +137,6 @@ static void a_million_open_starts_are_bounded(void **state)
 	struct event_field id = {.name = "id", .type = FIELD_UINT};
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < COUNT_OF(wanted); k++) {
 		struct event_lab lab = {.provider = wanted[k].provider};
 		struct event e = {.kind = EVENT_GENERIC, .provider = wanted[k].provider, .name = wanted[k].name,

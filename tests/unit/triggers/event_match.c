@@ -3,16 +3,13 @@
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
+#include "tests/support/test.h"
 #include "triggers/duration.h"
 #include "triggers/event_match.h"
 #include "triggers/gc_duration.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define KIND "stop-on-etw-event"
 
@@ -113,20 +110,18 @@ static const struct lab_story pairs[] = {
 	 "  5000 R/Start id=1\n  100 tick\n  200 R/Stop id=1\n"},
 };
 
-static void single_events_fire_where_the_story_says(void **state)
+TEST(single_events_fire_where_the_story_says)
 {
-	(void)state;
 	event_lab_stories(KIND, "P", singles, COUNT_OF(singles));
 }
 
-static void pairs_fire_where_the_story_says(void **state)
+TEST(pairs_fire_where_the_story_says)
 {
-	(void)state;
 	event_lab_stories(KIND, "P", pairs, COUNT_OF(pairs));
 }
 
 /* Of two isolates of V8, the one that ends first does not end the other's. */
-static void collections_of_v8_and_cpython_are_paired_by_thread(void **state)
+TEST(collections_of_v8_and_cpython_are_paired_by_thread)
 {
 	static const struct lab_story v8[] = {
 		{"two threads", "V8/GC/Start;TriggerMSec=50",
@@ -138,17 +133,15 @@ static void collections_of_v8_and_cpython_are_paired_by_thread(void **state)
 		 "  25 GC/Stop pid=1 tid=2 Reason=1\n! 110 GC/Stop pid=1 tid=1 Reason=1\n"},
 	};
 
-	(void)state;
 	event_lab_stories(KIND, V8_PROVIDER, v8, 1);
 	event_lab_stories(KIND, CPYTHON_PROVIDER, cpython, 1);
 }
 
-static void why_names_the_event_and_its_fields(void **state)
+TEST(why_names_the_event_and_its_fields)
 {
 	struct event_lab lab = {.provider = "P"};
 	struct trigger_status s;
 
-	(void)state;
 	event_lab_open(&lab, KIND, "P/A;FieldFilter=x>1", NULL);
 	event_lab_story(&lab, "  9 A x=1\n! 10 A pid=5 tid=6 exe=nginx x=2 f='a b'\n");
 	assert_string_equal(buf_text(&lab.why), "P/A of nginx (pid 5), thread 6: x=2, f=a b");
@@ -167,13 +160,12 @@ static void why_names_the_event_and_its_fields(void **state)
 	event_lab_close(&lab);
 }
 
-static void slow_expression_is_given_up_and_said(void **state)
+TEST(slow_expression_is_given_up_and_said)
 {
 	struct event_lab lab = {.provider = "P"};
 	struct trigger_status s;
 	int i;
 
-	(void)state;
 	event_lab_open(&lab, KIND, "P/A;FieldFilter=f~^(a+)+$", NULL);
 	for (i = 0; i < 100; i++)
 		assert_false(event_lab_feed(&lab, " 10 A f=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"));
@@ -183,12 +175,11 @@ static void slow_expression_is_given_up_and_said(void **state)
 	event_lab_close(&lab);
 }
 
-static void rule_needs_its_provider(void **state)
+TEST(rule_needs_its_provider)
 {
 	struct event_lab lab = {.provider = "P"};
 	static struct needs needs;
 
-	(void)state;
 	memset(&needs, 0, sizeof(needs));
 	event_lab_open(&lab, KIND, "P/A;Keywords=8000;Level=Warning", NULL);
 	assert_int_equal(lab.trigger->ops->needs(lab.trigger, &needs, NULL), 0);
@@ -199,9 +190,8 @@ static void rule_needs_its_provider(void **state)
 	event_lab_close(&lab);
 }
 
-static void bad_spec_is_told_which_part(void **state)
+TEST(bad_spec_is_told_which_part)
 {
-	(void)state;
 	event_lab_refused(KIND, "GC/", "is not PROVIDER/EVENT");
 	event_lab_refused(KIND, "Provider", "is not PROVIDER/EVENT");
 	event_lab_refused(KIND, "/Start", "is not PROVIDER/EVENT");
@@ -219,7 +209,7 @@ static void bad_spec_is_told_which_part(void **state)
 	event_lab_refused(KIND, "P/A;InFlight=true", "need TriggerMSec");
 }
 
-static void filters_that_exclude_each_other_are_refused(void **state)
+TEST(filters_that_exclude_each_other_are_refused)
 {
 	static const struct { const char *filters[2]; bool excluded; } cases[] = {
 		{{"A>5", "A<3"}, true}, {{"A<3", "a>=5"}, true}, {{"A>5", "A<5"}, true}, {{"A>=5", "A<5"}, true},
@@ -234,7 +224,6 @@ static void filters_that_exclude_each_other_are_refused(void **state)
 	char spec[100];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(cases); i++) {
 		struct trigger_env env = {.process = NULL};
 		struct trigger *t = NULL;
@@ -264,9 +253,8 @@ static int open_step(void *ctx)
 	return rc;
 }
 
-static void rule_reports_lack_of_memory(void **state)
+TEST(rule_reports_lack_of_memory)
 {
-	(void)state;
 	assert_true(alloc_walk(open_step, "P/A/Start;TriggerMSec=5;FieldFilter=a=b;StartStopID=id") > 8);
 }
 

@@ -3,16 +3,13 @@
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
+#include "tests/support/test.h"
 #include "triggers/duration.h"
 #include "triggers/gc_duration.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 
 static const struct lab_story gc_over[] = {
@@ -75,14 +72,13 @@ static const struct lab_story gc_over[] = {
 	 "  110 GC/SuspendEEStart pid=1 Reason=SuspendForGCPrep\n! 199 GC/RestartEEStop pid=1\n"},
 };
 
-static void gc_over_fires_where_the_story_says(void **state)
+TEST(gc_over_fires_where_the_story_says)
 {
-	(void)state;
 	event_lab_stories("stop-on-gc-over-msec", CLR_PROVIDER, gc_over, COUNT_OF(gc_over));
 }
 
 /* Java: what came and went between two looks; the longest of n is their mean at least. */
-static void pauses_that_are_told_together_fire_when_one_must_be_over_the_limit(void **state)
+TEST(pauses_that_are_told_together_fire_when_one_must_be_over_the_limit)
 {
 	static const struct lab_story stories[] = {
 		{"the mean is over", "10", "! 50 GC/Pauses pid=1 Pauses=3 PauseMSec=30.3\n"},
@@ -102,16 +98,14 @@ static void pauses_that_are_told_together_fire_when_one_must_be_over_the_limit(v
 		 "  1800 GC/Stop pid=1 Count=4 PauseMSec=800.0 Pauses=2 PauseMinMSec=790.0\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gc-over-msec", JVM_PROVIDER, stories, COUNT_OF(stories));
 }
 
-static void a_group_that_may_hold_one_over_the_limit_is_told(void **state)
+TEST(a_group_that_may_hold_one_over_the_limit_is_told)
 {
 	struct event_lab lab = {.provider = JVM_PROVIDER};
 	struct trigger_status status;
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-gc-over-msec", "10", NULL);
 	event_lab_story(&lab, "  50 GC/Pauses pid=1 Pauses=3 PauseMSec=9.0\n");
 	lab.trigger->ops->status(lab.trigger, &status);
@@ -129,12 +123,11 @@ static void a_group_that_may_hold_one_over_the_limit_is_told(void **state)
 	event_lab_close(&lab);
 }
 
-static void who_waits_in_vain_for_a_process_is_told(void **state)
+TEST(who_waits_in_vain_for_a_process_is_told)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 	struct trigger_status status;
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-gc-over-msec", "10;Process=python3", NULL);
 	lab.trigger->ops->status(lab.trigger, &status);
 	assert_string_equal(status.text, "no such event yet, limit > 10 ms");
@@ -147,28 +140,26 @@ static void who_waits_in_vain_for_a_process_is_told(void **state)
 	event_lab_close(&lab);
 }
 
-static void full_collections_that_are_told_together_are_of_generation_2(void **state)
+TEST(full_collections_that_are_told_together_are_of_generation_2)
 {
 	static const struct lab_story stories[] = {
 		{"full", "", "! 10 GC/Pauses pid=1 Depth=2 Pauses=3 PauseMSec=1.0\n"},
 		{"young", "", "  10 GC/Pauses pid=1 Depth=0 Pauses=3 PauseMSec=1.0\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gen2-gc", JVM_PROVIDER, stories, COUNT_OF(stories));
 }
 
-static void events_of_other_providers_are_not_heard(void **state)
+TEST(events_of_other_providers_are_not_heard)
 {
 	static const struct lab_story story[] = {
 		{"of another provider", "1", "  10 GC/Start pid=1 Count=1\n  90 GC/Stop pid=1 Count=1\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gc-over-msec", "Microsoft-Windows-DotNETRuntimePrivate", story, 1);
 }
 
-static void suspension_is_by_thread_and_ends_when_all_stand(void **state)
+TEST(suspension_is_by_thread_and_ends_when_all_stand)
 {
 	static const struct lab_story stories[] = {
 		{"fires", "1", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n! 12 GC/SuspendEEStop pid=1 tid=5\n"},
@@ -181,30 +172,27 @@ static void suspension_is_by_thread_and_ends_when_all_stand(void **state)
 		 "  20 GC/RestartEEStop pid=1 tid=5\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gc-suspend-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
 /* Java, CPython and V8 tell when a pause begins and when it is over, but not when all stood: its start stayed open. */
-static void only_net_says_how_long_suspending_took(void **state)
+TEST(only_net_says_how_long_suspending_took)
 {
 	static const struct lab_story story[] = {
 		{"a pause", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=1\n  60 tick\n  90 GC/Stop pid=1 tid=5\n"
 				 "  90 GC/RestartEEStop pid=1 tid=5\n  200 tick\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gc-suspend-over-msec", JVM_PROVIDER, story, 1);
 	event_lab_stories("stop-on-gc-suspend-over-msec", CPYTHON_PROVIDER, story, 1);
 	event_lab_stories("stop-on-gc-suspend-over-msec", V8_PROVIDER, story, 1);
 }
 
 /* What is not known is not said to be 0. */
-static void the_reason_has_only_what_the_collection_told(void **state)
+TEST(the_reason_has_only_what_the_collection_told)
 {
 	struct event_lab lab = {.provider = CPYTHON_PROVIDER};
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-gc-over-msec", "5", NULL);
 	event_lab_story(&lab, "  10 GC/Start pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n"
 			      "! 20 GC/Stop pid=1 tid=5 exe=/usr/bin/python3 Depth=2\n");
@@ -221,7 +209,7 @@ static void the_reason_has_only_what_the_collection_told(void **state)
 }
 
 /* V8's isolates (worker threads) collect side by side, and number nothing; nor does CPython, nor do probes in a JVM. */
-static void collections_without_a_number_are_told_apart_by_thread(void **state)
+TEST(collections_without_a_number_are_told_apart_by_thread)
 {
 	static const struct lab_story gc[] = {
 		{"a worker's does not end that of the main thread", "50",
@@ -235,7 +223,6 @@ static void collections_without_a_number_are_told_apart_by_thread(void **state)
 		 "! 10 GC/Start pid=1 tid=1 Depth=2\n--\n! 20 GC/Start pid=1 tid=2 Depth=2\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gc-over-msec", V8_PROVIDER, gc, COUNT_OF(gc));
 	event_lab_stories("stop-on-gc-over-msec", CPYTHON_PROVIDER, gc, COUNT_OF(gc));
 	event_lab_stories("stop-on-gc-over-msec", JVM_PROVIDER, gc, 1);
@@ -243,7 +230,7 @@ static void collections_without_a_number_are_told_apart_by_thread(void **state)
 }
 
 /* The second start is no repetition of the first: its collection took 5 ms, not 995. */
-static void a_lost_stop_makes_no_long_collection_of_the_next(void **state)
+TEST(a_lost_stop_makes_no_long_collection_of_the_next)
 {
 	static const struct lab_story gc[] = {
 		{"short", "50;InFlight=false",
@@ -257,13 +244,12 @@ static void a_lost_stop_makes_no_long_collection_of_the_next(void **state)
 		{"the next begins too", "", "! 10 GC/Start pid=1 tid=1 Depth=2\n--\n! 900 GC/Start pid=1 tid=1 Depth=2\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gc-over-msec", V8_PROVIDER, gc, COUNT_OF(gc));
 	event_lab_stories("stop-on-gc-over-msec", JVM_PROVIDER, gc, COUNT_OF(gc));
 	event_lab_stories("stop-on-gen2-gc", V8_PROVIDER, gen2, COUNT_OF(gen2));
 }
 
-static void final_pause_is_that_of_reason_6(void **state)
+TEST(final_pause_is_that_of_reason_6)
 {
 	static const struct lab_story stories[] = {
 		{"reason 6", "5", "  10 GC/SuspendEEStart pid=1 tid=5 Reason=6\n! 20 GC/RestartEEStop pid=1 tid=5\n"},
@@ -272,11 +258,10 @@ static void final_pause_is_that_of_reason_6(void **state)
 				 "! 20 GC/RestartEEStop pid=1 tid=5\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-bgc-final-pause-over-msec", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
-static void gen2_fires_when_it_begins(void **state)
+TEST(gen2_fires_when_it_begins)
 {
 	static const struct lab_story stories[] = {
 		{"generation 2", "", "! 10 GC/Start pid=1 Count=1 Depth=2 Type=0\n"},
@@ -288,17 +273,15 @@ static void gen2_fires_when_it_begins(void **state)
 		{"of a process", ";Process=9", "  10 GC/Start pid=1 Count=1 Depth=2\n! 11 GC/Start pid=9 Count=1 Depth=2\n"},
 	};
 
-	(void)state;
 	event_lab_stories("stop-on-gen2-gc", CLR_PROVIDER, stories, COUNT_OF(stories));
 }
 
-static void a_gen2_collection_lasts_until_its_own_stop(void **state)
+TEST(a_gen2_collection_lasts_until_its_own_stop)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 	const struct trigger_ops *ops;
 	uint64_t first_ns;
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-gen2-gc", "", NULL);
 	ops = lab.trigger->ops;
 	assert_true(event_lab_feed(&lab, "10 GC/Start pid=1 Count=1 Depth=2"));
@@ -313,12 +296,11 @@ static void a_gen2_collection_lasts_until_its_own_stop(void **state)
 	event_lab_close(&lab);
 }
 
-static void why_and_status_say_who_and_how_long(void **state)
+TEST(why_and_status_say_who_and_how_long)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 	struct trigger_status s;
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-gc-over-msec", "5", NULL);
 	lab.trigger->ops->status(lab.trigger, &s);
 	assert_string_equal(s.text, "no such event yet, limit > 5 ms");
@@ -338,12 +320,11 @@ static void why_and_status_say_who_and_how_long(void **state)
 	event_lab_close(&lab);
 }
 
-static void limit_decays_from_spec_or_option(void **state)
+TEST(limit_decays_from_spec_or_option)
 {
 	struct trigger_env env = {.decay_hours = 2};
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-gc-over-msec", "100", &env);
 	event_lab_story(&lab, "  0 tick\n  3600000 GC/Start pid=1 Count=1\n  3600049 GC/Stop pid=1 Count=1\n"
 			"  3600050 GC/Start pid=1 Count=2\n! 3600101 GC/Stop pid=1 Count=2\n");
@@ -356,7 +337,7 @@ static void limit_decays_from_spec_or_option(void **state)
 }
 
 /* A million that never stop: the table is bounded, the oldest leave and are counted. */
-static void open_collections_are_bounded(void **state)
+TEST(open_collections_are_bounded)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 	struct event_field count = {.name = "Count", .type = FIELD_UINT};
@@ -364,7 +345,6 @@ static void open_collections_are_bounded(void **state)
 			  .fields = &count, .nfields = 1};
 	struct trigger_status s;
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-gc-over-msec", "1e6", NULL);
 	for (count.v.u = 0; count.v.u < 1000000; count.v.u++) {
 		e.time_ns = 1000 + count.v.u;
@@ -380,12 +360,11 @@ static void open_collections_are_bounded(void **state)
 	event_lab_close(&lab);
 }
 
-static void two_rules_fire_in_the_same_millisecond(void **state)
+TEST(two_rules_fire_in_the_same_millisecond)
 {
 	struct event_lab a = {.provider = CLR_PROVIDER}, b = {.provider = CLR_PROVIDER};
 	const char *story = "  10 GC/Start pid=1 Count=1\n! 20 GC/Stop pid=1 Count=1\n";
 
-	(void)state;
 	event_lab_open(&a, "stop-on-gc-over-msec", "5", NULL);
 	event_lab_open(&b, "stop-on-gc-over-msec", "9", NULL);
 	event_lab_story(&a, story);
@@ -394,12 +373,11 @@ static void two_rules_fire_in_the_same_millisecond(void **state)
 	event_lab_close(&b);
 }
 
-static void rule_needs_the_runtime_provider(void **state)
+TEST(rule_needs_the_runtime_provider)
 {
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 	static struct needs needs;
 
-	(void)state;
 	memset(&needs, 0, sizeof(needs));
 	event_lab_open(&lab, "stop-on-gen2-gc", "", NULL);
 	assert_int_equal(lab.trigger->ops->needs(lab.trigger, &needs, NULL), 0);
@@ -410,9 +388,8 @@ static void rule_needs_the_runtime_provider(void **state)
 	event_lab_close(&lab);
 }
 
-static void bad_spec_is_told_which_part(void **state)
+TEST(bad_spec_is_told_which_part)
 {
-	(void)state;
 	event_lab_refused("stop-on-gc-over-msec", "fast", "'fast' is no number");
 	event_lab_refused("stop-on-gc-over-msec", "-1", "below zero");
 	event_lab_refused("stop-on-gc-over-msec", "5;Measure=stop", "Measure is gc");
@@ -434,9 +411,8 @@ static int open_step(void *ctx)
 	return rc;
 }
 
-static void rule_reports_lack_of_memory(void **state)
+TEST(rule_reports_lack_of_memory)
 {
-	(void)state;
 	assert_int_equal(alloc_walk(open_step, "5"), 4);
 }
 

@@ -8,16 +8,11 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "triggers/perf_counter.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NAME "Processor:% Processor Time:_Total"
 
@@ -100,7 +95,7 @@ struct story {
 	const char *samples, *expected;
 };
 
-static void rule_fires_where_the_story_says(void **state)
+TEST(rule_fires_where_the_story_says)
 {
 	static const struct story stories[] = {
 		{ "fires after MinSec + 1 true samples", NAME ">80", 3, true,
@@ -134,7 +129,6 @@ static void rule_fires_where_the_story_says(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(stories); i++) {
 		struct trigger_env env = usual();
 		struct fixture f;
@@ -148,12 +142,11 @@ static void rule_fires_where_the_story_says(void **state)
 	}
 }
 
-static void why_says_value_limit_and_time(void **state)
+TEST(why_says_value_limit_and_time)
 {
 	struct trigger_env env = usual();
 	struct fixture f;
 
-	(void)state;
 	start(&f, "Processor:% Processor Time:_Total > 80", &env);
 	expect(&f, "###", "   ");
 	assert_true(feed_event(&f, NAME, 93.4, 0));
@@ -170,12 +163,11 @@ static void why_says_value_limit_and_time(void **state)
 	end(&f);
 }
 
-static void value_that_prints_like_the_limit_gets_all_its_digits(void **state)
+TEST(value_that_prints_like_the_limit_gets_all_its_digits)
 {
 	struct trigger_env env = usual();
 	struct fixture f;
 
-	(void)state;
 	env.min_sec = 0;
 	start(&f, NAME ">80", &env);
 	assert_true(feed_event(&f, NAME, 80.000001, 0));
@@ -184,13 +176,12 @@ static void value_that_prints_like_the_limit_gets_all_its_digits(void **state)
 	end(&f);
 }
 
-static void decayed_limit_fires_and_says_both_limits(void **state)
+TEST(decayed_limit_fires_and_says_both_limits)
 {
 	struct trigger_env env = usual();
 	struct fixture f;
 	struct trigger_status status;
 
-	(void)state;
 	env.min_sec = 0;
 	env.decay_hours = 2;
 	start(&f, NAME ">80", &env);
@@ -211,14 +202,13 @@ static void decayed_limit_fires_and_says_both_limits(void **state)
 	end(&f);
 }
 
-static void keys_behind_the_number_move_the_limit(void **state)
+TEST(keys_behind_the_number_move_the_limit)
 {
 	struct trigger_env env = usual();
 	struct trigger_status status;
 	struct buf kept = {0};
 	struct fixture f;
 
-	(void)state;
 	env.min_sec = 0;
 	start(&f, "Disk:Free;Bytes:a;b < 100 ;DecayToZeroHours=2;Ceiling=300", &env);
 	assert_false(feed_event(&f, "Disk:Free;Bytes:a;b", 150, 0));
@@ -236,14 +226,13 @@ static void keys_behind_the_number_move_the_limit(void **state)
 	buf_free(&kept);
 }
 
-static void decay_runs_on_any_event_and_over_firings(void **state)
+TEST(decay_runs_on_any_event_and_over_firings)
 {
 	struct trigger_env env = usual();
 	struct event tick = { .kind = EVENT_TICK };
 	struct trigger_status status;
 	struct fixture f;
 
-	(void)state;
 	env.decay_hours = 1;
 	start(&f, NAME ">80", &env);
 	tick.time_ns = f.time_ns;
@@ -256,12 +245,11 @@ static void decay_runs_on_any_event_and_over_firings(void **state)
 	end(&f);
 }
 
-static void clock_jump_does_not_fire_early(void **state)
+TEST(clock_jump_does_not_fire_early)
 {
 	struct trigger_env env = usual();
 	struct fixture f;
 
-	(void)state;
 	start(&f, NAME ">80", &env);
 	expect(&f, "##", "  ");
 	f.time_ns += 86400 * NS_PER_SEC;
@@ -275,12 +263,11 @@ static void clock_jump_does_not_fire_early(void **state)
 	end(&f);
 }
 
-static void two_rules_fire_in_the_same_millisecond(void **state)
+TEST(two_rules_fire_in_the_same_millisecond)
 {
 	struct trigger_env env = usual();
 	struct fixture a, b;
 
-	(void)state;
 	env.min_sec = 0;
 	start(&a, NAME ">80", &env);
 	start(&b, NAME ">=90", &env);
@@ -296,13 +283,12 @@ static void two_rules_fire_in_the_same_millisecond(void **state)
 	end(&b);
 }
 
-static void nothing_fires_in_the_window_and_what_held_fires_after_it(void **state)
+TEST(nothing_fires_in_the_window_and_what_held_fires_after_it)
 {
 	struct trigger_env env = usual();
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	start(&f, NAME ">80", &env);
 	for (i = 0; i < 3; i++)
 		assert_false(feed(&f, '#'));
@@ -316,13 +302,12 @@ static void nothing_fires_in_the_window_and_what_held_fires_after_it(void **stat
 	end(&f);
 }
 
-static void events_of_others_are_not_heard(void **state)
+TEST(events_of_others_are_not_heard)
 {
 	struct trigger_env env = usual();
 	struct event e = { .kind = EVENT_GENERIC, .name = NAME, .value = 99 };
 	struct fixture f;
 
-	(void)state;
 	env.min_sec = 0;
 	start(&f, NAME ">80", &env);
 	assert_false(perf_counter_trigger.feed(f.trigger, &e, &f.why));
@@ -332,13 +317,12 @@ static void events_of_others_are_not_heard(void **state)
 	end(&f);
 }
 
-static void status_follows_the_rule(void **state)
+TEST(status_follows_the_rule)
 {
 	struct trigger_env env = usual();
 	struct trigger_status s;
 	struct fixture f;
 
-	(void)state;
 	env.already_true_fires = false;
 	start(&f, NAME ">80", &env);
 	perf_counter_trigger.status(f.trigger, &s);
@@ -370,13 +354,12 @@ static void status_follows_the_rule(void **state)
 	end(&f);
 }
 
-static void nearest_is_the_smallest_for_under(void **state)
+TEST(nearest_is_the_smallest_for_under)
 {
 	struct trigger_env env = usual();
 	struct trigger_status s;
 	struct fixture f;
 
-	(void)state;
 	start(&f, NAME "<5", &env);
 	feed_event(&f, NAME, 90, 0);
 	feed_event(&f, NAME, 7, 0);
@@ -386,7 +369,7 @@ static void nearest_is_the_smallest_for_under(void **state)
 	end(&f);
 }
 
-static void bad_spec_is_told_which_part(void **state)
+TEST(bad_spec_is_told_which_part)
 {
 	static const struct { const char *text, *says; } specs[] = {
 		{ "Processor > 80", "'Processor' is not CATEGORY:COUNTER:INSTANCE" },
@@ -402,7 +385,6 @@ static void bad_spec_is_told_which_part(void **state)
 	struct trigger *t = NULL;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 
@@ -414,13 +396,12 @@ static void bad_spec_is_told_which_part(void **state)
 	}
 }
 
-static void bad_settings_are_refused(void **state)
+TEST(bad_settings_are_refused)
 {
 	struct trigger *t = NULL;
 	struct trigger_env env = usual();
 	struct err err;
 
-	(void)state;
 	env.min_sec = -1;
 	assert_int_equal(perf_counter_trigger.open(NAME ">80", &env, &t, &err), ERR_USAGE);
 	env = usual();
@@ -433,13 +414,12 @@ static void bad_settings_are_refused(void **state)
 	assert_null(t);
 }
 
-static void rule_needs_its_counter_at_its_period(void **state)
+TEST(rule_needs_its_counter_at_its_period)
 {
 	static struct needs needs;
 	struct trigger_env env = usual();
 	struct fixture f;
 
-	(void)state;
 	memset(&needs, 0, sizeof(needs));
 	env.poll_sec = 0.25;
 	start(&f, "  Process:Working Set:a:b#*  >= 4G ", &env);
@@ -451,7 +431,7 @@ static void rule_needs_its_counter_at_its_period(void **state)
 	end(&f);
 }
 
-static void monitor_spec_may_end_in_a_period(void **state)
+TEST(monitor_spec_may_end_in_a_period)
 {
 	static const struct { const char *spec, *name; uint64_t period_ns;
 	} good[] = {
@@ -467,7 +447,6 @@ static void monitor_spec_may_end_in_a_period(void **state)
 	struct err err;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(good); i++) {
 		memset(&needs, 0, sizeof(needs));
 		assert_int_equal(counter_monitor_parse(good[i].spec, &needs, &err), 0);
@@ -489,15 +468,13 @@ static int open_step(void *ctx)
 	return rc;
 }
 
-static void rule_reports_lack_of_memory(void **state)
+TEST(rule_reports_lack_of_memory)
 {
-	(void)state;
 	assert_int_equal(alloc_walk(open_step, NAME ">80"), 5);
 }
 
-static void rule_is_found_by_its_option(void **state)
+TEST(rule_is_found_by_its_option)
 {
-	(void)state;
 	assert_ptr_equal(trigger_kind("stop-on-perf-counter"), &perf_counter_trigger);
 	assert_null(trigger_kind("stop-on-nothing"));
 }

@@ -2,19 +2,16 @@
 #include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/event_lab.h"
+#include "tests/support/test.h"
 #include "triggers/gc_duration.h"
 #include "triggers/request.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #define THROW "Exception/Start pid=7 tid=8 exe=shop ExceptionType="
 
-static void exceptions_match_by_type_and_message(void **state)
+TEST(exceptions_match_by_type_and_message)
 {
 	static const struct lab_story stories[] = {
 		{"any", "", "! 10 " THROW "System.IO.IOException ExceptionMessage='disk full'\n"},
@@ -36,7 +33,6 @@ static void exceptions_match_by_type_and_message(void **state)
 	};
 	struct event_lab lab = {.provider = CLR_PROVIDER};
 
-	(void)state;
 	event_lab_stories("stop-on-exception", CLR_PROVIDER, stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-exception", "full", NULL);
 	event_lab_story(&lab, "! 10 " THROW "System.IO.IOException ExceptionMessage='disk full'\n");
@@ -47,7 +43,7 @@ static void exceptions_match_by_type_and_message(void **state)
 	event_lab_refused("stop-on-exception", "(", "is wrong at character 2");
 }
 
-static void log_lines_match_by_log_and_text(void **state)
+TEST(log_lines_match_by_log_and_text)
 {
 	static const struct lab_story stories[] = {
 		{"in any case, anywhere", "out of memory", "  9 log Log=Application Message='fine'\n"
@@ -67,7 +63,6 @@ static void log_lines_match_by_log_and_text(void **state)
 	struct event_lab lab = {0};
 	static struct needs needs;
 
-	(void)state;
 	event_lab_stories("stop-on-event-log-message", NULL, stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-event-log-message", "kernel@oom", NULL);
 	event_lab_story(&lab, "! 10 log Log=kernel Message='oom-killer'\n");
@@ -81,7 +76,7 @@ static void log_lines_match_by_log_and_text(void **state)
 	event_lab_refused("stop-on-event-log-message", "[", "is wrong at character");
 }
 
-static void processes_start_end_and_crash(void **state)
+TEST(processes_start_end_and_crash)
 {
 	static const struct lab_story stories[] = {
 		{"an end", "shop", "  8 start pid=7 exe=shop\n  9 exit pid=8 exe=other\n! 10 exit pid=7 exe=shop\n"},
@@ -113,7 +108,6 @@ static void processes_start_end_and_crash(void **state)
 	};
 	struct event_lab lab = {.provider = "Linux"};
 
-	(void)state;
 	event_lab_stories("stop-on-process", "Linux", stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-process", "*;On=crash", NULL);
 	event_lab_story(&lab, "! 10 Process/Exit pid=7 exe=shop ExitCode=0 Signal=11\n--\n");
@@ -143,7 +137,7 @@ static void processes_start_end_and_crash(void **state)
 
 #define CORE "Provider=Microsoft.AspNetCore.Hosting"
 
-static void requests_are_those_of_iis_and_aspnet_core(void **state)
+TEST(requests_are_those_of_iis_and_aspnet_core)
 {
 	static const struct lab_story stories[] = {
 		{"IIS", "100", "  10 EventID(1) pid=7 ContextId=a\n! 111 EventID(2) pid=7 ContextId=a\n"},
@@ -160,7 +154,6 @@ static void requests_are_those_of_iis_and_aspnet_core(void **state)
 	struct event_lab lab = {.provider = "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}"};
 	struct trigger_status s;
 
-	(void)state;
 	event_lab_stories("stop-on-request-over-msec", lab.provider, stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-request-over-msec", "100", NULL);
 	assert_string_equal(preset_line(lab.trigger, 1), "*Microsoft.AspNetCore.Hosting/Request/Start;"
@@ -193,13 +186,12 @@ static int open_step(void *ctx)
 }
 
 /* 48 letters in groups of one or two: more ways than the limit lets it try. */
-static void a_text_that_was_given_up_on_is_told_from_the_first_on(void **state)
+TEST(a_text_that_was_given_up_on_is_told_from_the_first_on)
 {
 	struct event_lab lab = {0};
 	struct trigger_status s;
 	int i;
 
-	(void)state;
 	event_lab_open(&lab, "stop-on-event-log-message", "^(a|aa)+$", NULL);
 	for (i = 0; i < 2; i++)
 		event_lab_story(&lab, "  10 log Log=Application "
@@ -211,7 +203,7 @@ static void a_text_that_was_given_up_on_is_told_from_the_first_on(void **state)
 	event_lab_close(&lab);
 }
 
-static void rules_report_lack_of_memory(void **state)
+TEST(rules_report_lack_of_memory)
 {
 	static struct wanted all[] = {
 		{"stop-on-exception", "a"}, {"stop-on-event-log-message", "a"}, {"stop-on-process", "a"},
@@ -219,7 +211,6 @@ static void rules_report_lack_of_memory(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(all); i++)
 		assert_true(alloc_walk(open_step, &all[i]) > 1);
 }

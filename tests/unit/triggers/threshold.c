@@ -1,16 +1,11 @@
 /* Specs, limits that decay, and "true for this long": triggers.md, section 3 and its head. */
 #include "base/array.h"
+#include "tests/support/test.h"
 #include "triggers/spec.h"
 #include "triggers/threshold.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEC 1000000000ULL
 #define HOUR (3600 * SEC)
@@ -21,7 +16,7 @@ struct written {
 	double limit;
 };
 
-static void spec_gives_its_left_part_operator_and_number(void **state)
+TEST(spec_gives_its_left_part_operator_and_number)
 {
 	static const struct written specs[] = {
 		{ "a:b:c>80", "a:b:c", COMPARE_OVER, 80 },
@@ -45,7 +40,6 @@ static void spec_gives_its_left_part_operator_and_number(void **state)
 	const char *left;
 	size_t i, len;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 		struct threshold t;
@@ -59,7 +53,7 @@ static void spec_gives_its_left_part_operator_and_number(void **state)
 	}
 }
 
-static void bad_spec_is_told_which_part_and_what_is_allowed(void **state)
+TEST(bad_spec_is_told_which_part_and_what_is_allowed)
 {
 	static const struct { const char *text, *says; } specs[] = {
 		{ "a:b:c", "no operator" },
@@ -88,7 +82,6 @@ static void bad_spec_is_told_which_part_and_what_is_allowed(void **state)
 	const char *left;
 	size_t i, len;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(specs); i++) {
 		struct err err = {0};
 		struct threshold t;
@@ -99,11 +92,10 @@ static void bad_spec_is_told_which_part_and_what_is_allowed(void **state)
 	}
 }
 
-static void equal_counts_only_with_the_equal_sign(void **state)
+TEST(equal_counts_only_with_the_equal_sign)
 {
 	struct threshold t = { .limit = 80 };
 
-	(void)state;
 	t.compare = COMPARE_OVER;
 	assert_false(threshold_hit(&t, 80));
 	assert_true(threshold_hit(&t, 80.0001));
@@ -118,11 +110,10 @@ static void equal_counts_only_with_the_equal_sign(void **state)
 	assert_false(threshold_hit(&t, 80.0001));
 }
 
-static void limit_decays_on_a_straight_line_to_zero_and_stays(void **state)
+TEST(limit_decays_on_a_straight_line_to_zero_and_stays)
 {
 	struct threshold t = { .compare = COMPARE_OVER, .limit = 80, .decay_hours = 2 };
 
-	(void)state;
 	threshold_clock(&t, 5 * HOUR);
 	assert_true(threshold_now(&t) == 80);           /* 0 % */
 	threshold_clock(&t, 6 * HOUR);
@@ -134,18 +125,17 @@ static void limit_decays_on_a_straight_line_to_zero_and_stays(void **state)
 	assert_false(threshold_hit(&t, 0));             /* still strict */
 }
 
-static void clock_that_runs_back_does_not_raise_the_limit(void **state)
+TEST(clock_that_runs_back_does_not_raise_the_limit)
 {
 	struct threshold t = { .compare = COMPARE_OVER, .limit = 80, .decay_hours = 2 };
 
-	(void)state;
 	threshold_clock(&t, 5 * HOUR);
 	threshold_clock(&t, 6 * HOUR);
 	threshold_clock(&t, 1 * HOUR);
 	assert_true(threshold_now(&t) == 40);
 }
 
-static void decay_is_refused_where_it_makes_no_sense(void **state)
+TEST(decay_is_refused_where_it_makes_no_sense)
 {
 	struct threshold under = { .compare = COMPARE_UNDER, .limit = 80, .decay_hours = 1 };
 	struct threshold below_zero = { .compare = COMPARE_OVER, .limit = -1, .decay_hours = 1 };
@@ -153,7 +143,6 @@ static void decay_is_refused_where_it_makes_no_sense(void **state)
 	struct threshold good = { .compare = COMPARE_OVER_EQUAL, .limit = 1, .decay_hours = 0.5 };
 	struct err err;
 
-	(void)state;
 	assert_int_equal(threshold_check(&under, "x<80", &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "add ;Ceiling=NUMBER"));
 	assert_int_equal(threshold_check(&below_zero, "x>-1", &err), ERR_USAGE);
@@ -191,13 +180,12 @@ static double at_hour(struct threshold t, double hour)
 	return threshold_now(&t);
 }
 
-static void limit_moves_to_its_end_and_not_further(void **state)
+TEST(limit_moves_to_its_end_and_not_further)
 {
 	struct threshold floor = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=2;Floor=20");
 	struct threshold curve = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=2;Curve=exponential");
 	struct threshold rising = limit_of(COMPARE_UNDER, 100, ";DecayToZeroHours=2;Ceiling=300");
 
-	(void)state;
 	assert_true(at_hour(floor, 1) == 40);
 	assert_true(at_hour(floor, 1.5) == 20);
 	assert_true(at_hour(floor, 3) == 20);
@@ -211,13 +199,12 @@ static void limit_moves_to_its_end_and_not_further(void **state)
 	assert_true(at_hour(rising, 3) == 300);
 }
 
-static void steered_limit_goes_up_by_firing_and_down_by_time(void **state)
+TEST(steered_limit_goes_up_by_firing_and_down_by_time)
 {
 	struct threshold t = limit_of(COMPARE_OVER, 100, ";PerDay=4;Floor=10;Ceiling=1000");
 	struct threshold small = limit_of(COMPARE_UNDER, 100, ";PerDay=4");
 	int i;
 
-	(void)state;
 	/* The factor is 2^(1/2); four of it a day are 4. */
 	assert_true(fabs(at_hour(t, 24) - 25) < 1e-9);
 	assert_true(at_hour(t, 24 * 1000) == 10);               /* its floor */
@@ -234,7 +221,7 @@ static void steered_limit_goes_up_by_firing_and_down_by_time(void **state)
 	assert_true(fabs(threshold_now(&small) - 100 / sqrt(2)) < 1e-9);
 }
 
-static void state_survives_a_restart(void **state)
+TEST(state_survives_a_restart)
 {
 	struct threshold t = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=4");
 	struct threshold again = limit_of(COMPARE_OVER, 80, ";DecayToZeroHours=4");
@@ -242,7 +229,6 @@ static void state_survives_a_restart(void **state)
 	struct threshold steered2 = limit_of(COMPARE_OVER, 80, ";PerDay=1");
 	struct buf kept = {0};
 
-	(void)state;
 	threshold_clock(&t, HOUR);
 	threshold_save(&t, &kept);
 	assert_true(kept.len <= 80);
@@ -259,7 +245,7 @@ static void state_survives_a_restart(void **state)
 	buf_free(&kept);
 }
 
-static void keys_that_make_no_sense_are_refused(void **state)
+TEST(keys_that_make_no_sense_are_refused)
 {
 	static const struct { enum compare compare; const char *keys, *says; } bad[] = {
 		{ COMPARE_OVER, ";Floor=90", "Floor is over the limit" },
@@ -272,7 +258,6 @@ static void keys_that_make_no_sense_are_refused(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(bad); i++) {
 		struct threshold t;
 		struct spec spec;
@@ -304,12 +289,11 @@ static uint32_t next_random(uint32_t *seed)
  * limits that are a hundred times too low, about right, and a hundred times too high. The ticks of
  * the engine come between. From the third day on it is about K a day whatever the start was.
  */
-static void seven_days_of_steering_give_k_a_day(void **state)
+TEST(seven_days_of_steering_give_k_a_day)
 {
 	static const double starts[] = {20, 2000, 200000};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		struct threshold t = limit_of(COMPARE_OVER, starts[i], ";PerDay=6");
 		uint64_t ns, tick_ns = 100000000;
@@ -329,7 +313,7 @@ static void seven_days_of_steering_give_k_a_day(void **state)
 	}
 }
 
-static void number_of_samples_follows_from_time_and_period(void **state)
+TEST(number_of_samples_follows_from_time_and_period)
 {
 	static const struct { double min_sec, period_sec; uint32_t need; } table[] = {
 		{ 3, 1, 4 },       /* as the reference */
@@ -341,7 +325,6 @@ static void number_of_samples_follows_from_time_and_period(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(table); i++) {
 		struct hold h;
 
@@ -350,12 +333,11 @@ static void number_of_samples_follows_from_time_and_period(void **state)
 	}
 }
 
-static void more_frequent_samples_do_not_shorten_the_time(void **state)
+TEST(more_frequent_samples_do_not_shorten_the_time)
 {
 	struct hold h;
 	uint64_t i;
 
-	(void)state;
 	/* Another rule polls the same counter ten times a second. */
 	hold_init(&h, 3, 1);
 	for (i = 0; i < 25; i++)
@@ -363,11 +345,10 @@ static void more_frequent_samples_do_not_shorten_the_time(void **state)
 	assert_true(hold_add(&h, 100 * SEC + 25 * SEC / 10));
 }
 
-static void jump_of_the_clock_does_not_make_it_held(void **state)
+TEST(jump_of_the_clock_does_not_make_it_held)
 {
 	struct hold h;
 
-	(void)state;
 	hold_init(&h, 3, 1);
 	assert_false(hold_add(&h, 1 * SEC));
 	assert_false(hold_add(&h, 3600 * SEC));
@@ -378,7 +359,7 @@ static void jump_of_the_clock_does_not_make_it_held(void **state)
 	assert_int_equal(hold_progress(&h), 1);
 }
 
-static void numbers_print_as_a_person_writes_them(void **state)
+TEST(numbers_print_as_a_person_writes_them)
 {
 	static const struct { double v; const char *text;
 	} table[] = {
@@ -391,7 +372,6 @@ static void numbers_print_as_a_person_writes_them(void **state)
 	char text[NUMBER_TEXT_BYTES];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(table); i++) {
 		number_text(table[i].v, text);
 		assert_string_equal(text, table[i].text);

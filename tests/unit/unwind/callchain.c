@@ -1,13 +1,10 @@
 /* The walk along the kernel's callchain: order, return addresses, limits, quality. */
+#include "tests/support/test.h"
 #include "unwind/unwind.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct object app = {.key = {.kind = OBJECT_ELF}, .name = "app"};
 static struct object kernel = {.key = {.kind = OBJECT_KERNEL}, .name = "[kernel]"};
@@ -35,11 +32,10 @@ static void walk(const uint64_t *user, uint32_t nuser, struct unwind_input in)
 
 static const struct unwind_input user_thread = {.user_expected = true};
 
-static void user_leaf_is_itself_and_callers_are_the_call_before(void **state)
+TEST(user_leaf_is_itself_and_callers_are_the_call_before)
 {
 	const uint64_t user[] = {0x1100, 0x1200, 0x1000};
 
-	(void)state;
 	walk(user, 2, user_thread);
 	assert_int_equal(out.nframes, 2);
 	assert_int_equal(out.quality, QUALITY_FP);
@@ -51,24 +47,22 @@ static void user_leaf_is_itself_and_callers_are_the_call_before(void **state)
 }
 
 /* The call was the last instruction of the mapping: the return address lies behind it. */
-static void return_address_at_the_end_of_a_mapping_is_in_it(void **state)
+TEST(return_address_at_the_end_of_a_mapping_is_in_it)
 {
 	const uint64_t user[] = {0x1100, 0x2000};
 
-	(void)state;
 	walk(user, 2, user_thread);
 	assert_int_equal(out.nframes, 2);
 	assert_ptr_equal(out.frames[1].object, &app);
 	assert_int_equal(out.frames[1].offset, 0xfff);
 }
 
-static void kernel_frames_come_before_the_user_ones(void **state)
+TEST(kernel_frames_come_before_the_user_ones)
 {
 	const uint64_t kernel_chain[] = {0xffff000000000100, 0xffff000000000200};
 	const uint64_t user[] = {0x1100, 0x1200};
 	struct unwind_input in = {.kernel_chain = kernel_chain, .nkernel = 2, .user_expected = true};
 
-	(void)state;
 	walk(user, 2, in);
 	assert_int_equal(out.nframes, 4);
 	assert_int_equal(out.frames[0].offset, 0x100);
@@ -81,24 +75,22 @@ static void kernel_frames_come_before_the_user_ones(void **state)
 	assert_int_equal(out.frames[3].offset, 0x1ff);
 }
 
-static void kernel_thread_is_complete_without_user_frames(void **state)
+TEST(kernel_thread_is_complete_without_user_frames)
 {
 	const uint64_t kernel_chain[] = {0xffff000000000100, 0xffff000000000200};
 	struct unwind_input in = {.kernel_chain = kernel_chain, .nkernel = 2};
 
-	(void)state;
 	walk(NULL, 0, in);
 	assert_int_equal(out.nframes, 2);
 	assert_int_equal(out.quality, QUALITY_COMPLETE);
 }
 
-static void user_thread_without_a_caller_is_broken(void **state)
+TEST(user_thread_without_a_caller_is_broken)
 {
 	const uint64_t user[] = {0x1100};
 	const uint64_t kernel_chain[] = {0xffff000000000100};
 	struct unwind_input in = {.kernel_chain = kernel_chain, .nkernel = 1, .user_expected = true};
 
-	(void)state;
 	walk(user, 1, user_thread);
 	assert_int_equal(out.nframes, 1);
 	assert_int_equal(out.quality, QUALITY_BROKEN);
@@ -110,32 +102,29 @@ static void user_thread_without_a_caller_is_broken(void **state)
 	assert_int_equal(out.quality, QUALITY_BROKEN);
 }
 
-static void caller_in_no_mapping_ends_the_walk_as_broken(void **state)
+TEST(caller_in_no_mapping_ends_the_walk_as_broken)
 {
 	const uint64_t user[] = {0x1100, 0x1200, 0x9000, 0x1300};
 
-	(void)state;
 	walk(user, 4, user_thread);
 	assert_int_equal(out.nframes, 2);
 	assert_int_equal(out.quality, QUALITY_BROKEN);
 }
 
-static void caller_zero_ends_the_walk_as_broken(void **state)
+TEST(caller_zero_ends_the_walk_as_broken)
 {
 	const uint64_t user[] = {0x1100, 0};
 
-	(void)state;
 	walk(user, 2, user_thread);
 	assert_int_equal(out.nframes, 1);
 	assert_int_equal(out.quality, QUALITY_BROKEN);
 }
 
 /* A jump to nowhere is what one wants to see: the leaf is kept wherever it lies. */
-static void leaf_in_no_mapping_is_kept(void **state)
+TEST(leaf_in_no_mapping_is_kept)
 {
 	const uint64_t user[] = {0x9000, 0x1200};
 
-	(void)state;
 	walk(user, 2, user_thread);
 	assert_int_equal(out.nframes, 2);
 	assert_ptr_equal(out.frames[0].object, &unknown);
@@ -143,23 +132,21 @@ static void leaf_in_no_mapping_is_kept(void **state)
 	assert_int_equal(out.quality, QUALITY_FP);
 }
 
-static void chain_that_the_kernel_cut_is_truncated(void **state)
+TEST(chain_that_the_kernel_cut_is_truncated)
 {
 	const uint64_t user[] = {0x1100, 0x1200};
 	struct unwind_input in = {.chain_cut = true, .user_expected = true};
 
-	(void)state;
 	walk(user, 2, in);
 	assert_int_equal(out.nframes, 2);
 	assert_int_equal(out.quality, QUALITY_TRUNCATED);
 }
 
-static void stack_of_over_512_frames_loses_its_root(void **state)
+TEST(stack_of_over_512_frames_loses_its_root)
 {
 	static uint64_t user[600];
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 600; i++)
 		user[i] = 0x1001 + i;
 	walk(user, 512, user_thread);
@@ -171,11 +158,10 @@ static void stack_of_over_512_frames_loses_its_root(void **state)
 	assert_int_equal(out.quality, QUALITY_TRUNCATED);
 }
 
-static void scratch_of_the_stack_before_does_not_show(void **state)
+TEST(scratch_of_the_stack_before_does_not_show)
 {
 	const uint64_t user[] = {0x1100, 0x1200, 0x1300};
 
-	(void)state;
 	walk(user, 3, user_thread);
 	walk(user, 2, user_thread);
 	assert_int_equal(out.nframes, 2);

@@ -2,15 +2,12 @@
  * Functions that no FDE describes, by their code: _init and __do_global_dtors_aux as in Debian 12's
  * libraries (objdump -d of libtinfo.so.6.4), and how the following of code ends.
  */
+#include "tests/support/test.h"
 #include "tests/support/unwind_lab.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* endbr64; sub $8, %rsp; mov (%rip), %rax; test; je; call *%rax; add $8, %rsp; ret */
 static const uint8_t init[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 8, 0x48, 0x8b, 0x05, 1, 2, 3, 0,
@@ -55,9 +52,8 @@ static const char *at(uint32_t offset)
 	return text;
 }
 
-static void depth_of_init_is_known_at_each_instruction(void **state)
+TEST(depth_of_init_is_known_at_each_instruction)
 {
-	(void)state;
 	add(init, sizeof(init));
 	assert_string_equal(at(0), "0");
 	assert_string_equal(at(4), "0");
@@ -68,9 +64,8 @@ static void depth_of_init_is_known_at_each_instruction(void **state)
 	assert_string_equal(at(27), "?");
 }
 
-static void rbp_is_known_between_push_and_pop(void **state)
+TEST(rbp_is_known_between_push_and_pop)
 {
-	(void)state;
 	add(aux, sizeof(aux));
 	assert_string_equal(at(4), "0");
 	assert_string_equal(at(13), "0");
@@ -82,9 +77,8 @@ static void rbp_is_known_between_push_and_pop(void **state)
 }
 
 /* Called by SUB24, which the root called. RBP is not what frame pointers would follow. */
-static void interrupted_functions_are_left_exactly(void **state)
+TEST(interrupted_functions_are_left_exactly)
 {
-	(void)state;
 	add(aux, sizeof(aux));
 	lab.stack[10] = LAB_SUB24 + 8;
 	lab.stack[14] = LAB_ROOT + 5;
@@ -101,9 +95,8 @@ static void interrupted_functions_are_left_exactly(void **state)
 }
 
 /* USUAL's CFA is in RBP, which the function had saved. */
-static void callers_rbp_comes_from_the_stack(void **state)
+TEST(callers_rbp_comes_from_the_stack)
 {
-	(void)state;
 	add(aux, sizeof(aux));
 	lab.stack[9] = unwind_lab_at(20);
 	lab.stack[10] = LAB_USUAL + 8;
@@ -114,13 +107,12 @@ static void callers_rbp_comes_from_the_stack(void **state)
 	assert_int_equal(lab.out.nframes, 3);
 }
 
-static void following_ends_at_what_it_does_not_know(void **state)
+TEST(following_ends_at_what_it_does_not_know)
 {
 	static const uint8_t odd[] = {0x48, 0x83, 0xec, 0x18, 0x0f, 0x05, 0xc3};    /* sub; syscall; ret */
 	static const uint8_t to_rsp[] = {0x48, 0x8b, 0x25, 0, 0, 0, 0, 0xc3};        /* mov (%rip), %rsp */
 	static const uint8_t pops[] = {0x48, 0x83, 0xc4, 8, 0xc3};                   /* below its frame */
 
-	(void)state;
 	add(odd, sizeof(odd));
 	assert_string_equal(at(0), "0");
 	assert_string_equal(at(4), "?");
@@ -132,11 +124,10 @@ static void following_ends_at_what_it_does_not_know(void **state)
 	assert_string_equal(at(0x44), "?");
 }
 
-static void code_that_is_cut_off_or_described_adds_nothing(void **state)
+TEST(code_that_is_cut_off_or_described_adds_nothing)
 {
 	size_t n;
 
-	(void)state;
 	for (n = 0; n < 4; n++)
 		add(init, n);
 	assert_string_equal(at(0), "?");
@@ -151,11 +142,10 @@ static void code_that_is_cut_off_or_described_adds_nothing(void **state)
  * The kernel is in rt_sigreturn for the restorer, whose FDE ends with that instruction: the interrupted
  * function is BY_RBX, at its first byte.
  */
-static void return_from_a_signal_is_left_to_what_was_interrupted(void **state)
+TEST(return_from_a_signal_is_left_to_what_was_interrupted)
 {
 	const uint32_t context = 4;
 
-	(void)state;
 	unwind_lab_leaf(&lab, LAB_RESTORER + 0xf0, context);
 	lab.stack[context + 16] = unwind_lab_at(50);                    /* rbx */
 	lab.stack[context + 20] = unwind_lab_at(40);                    /* rsp */
@@ -168,18 +158,18 @@ static void return_from_a_signal_is_left_to_what_was_interrupted(void **state)
 	assert_true(lab.out.frames[1].offset == LAB_BY_RBX - LAB_CODE);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, open_lab, close_lab)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(depth_of_init_is_known_at_each_instruction),
-		TEST(rbp_is_known_between_push_and_pop),
-		TEST(interrupted_functions_are_left_exactly),
-		TEST(callers_rbp_comes_from_the_stack),
-		TEST(following_ends_at_what_it_does_not_know),
-		TEST(code_that_is_cut_off_or_described_adds_nothing),
-		TEST(return_from_a_signal_is_left_to_what_was_interrupted),
+		IN_LAB(depth_of_init_is_known_at_each_instruction),
+		IN_LAB(rbp_is_known_between_push_and_pop),
+		IN_LAB(interrupted_functions_are_left_exactly),
+		IN_LAB(callers_rbp_comes_from_the_stack),
+		IN_LAB(following_ends_at_what_it_does_not_know),
+		IN_LAB(code_that_is_cut_off_or_described_adds_nothing),
+		IN_LAB(return_from_a_signal_is_left_to_what_was_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,10 @@
 /* Stacks deeper than the copy: stitched from the thread's last complete one, or read remotely. */
+#include "tests/support/test.h"
 #include "tests/support/unwind_lab.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* ---- the memory by itself -------------------------------------------------------------------- */
 
@@ -27,13 +24,12 @@ static uint32_t callers(const struct unwind_memory *memory, uint64_t cfa, uint64
 	return unwind_stitch(memory, &pair, next, &n) ? n : 77;
 }
 
-static void only_an_equal_pair_has_callers(void **state)
+TEST(only_an_equal_pair_has_callers)
 {
 	struct unwind_memory memory = {0};
 	const struct unwind_pair *next;
 	uint32_t n;
 
-	(void)state;
 	assert_int_equal(callers(&memory, 0x100, 0x1001, 0), 77);
 	unwind_remember(&memory, pairs, 4, false);
 	next = unwind_stitch(&memory, &pairs[1], 0, &n);
@@ -49,13 +45,12 @@ static void only_an_equal_pair_has_callers(void **state)
 	assert_int_equal(callers(&memory, 0x200, 0x2002, 0x308), 77);
 }
 
-static void memory_keeps_the_pairs_next_to_the_root(void **state)
+TEST(memory_keeps_the_pairs_next_to_the_root)
 {
 	static struct unwind_pair many[UNWIND_MEMORY_PAIRS + 10];
 	static struct unwind_memory memory;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < UNWIND_MEMORY_PAIRS + 10; i++)
 		many[i] = (struct unwind_pair){.cfa = 8 * i + 8, .ip = i + 1};
 	unwind_remember(&memory, many, UNWIND_MEMORY_PAIRS + 10, true);
@@ -204,21 +199,21 @@ static void red_zone_below_the_stack_pointer_is_read_remotely(void **state)
 	assert_walk(lab, QUALITY_REMOTE, 2);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_lab, unwind_lab_teardown)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, open_lab, unwind_lab_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_an_equal_pair_has_callers),
 		cmocka_unit_test(memory_keeps_the_pairs_next_to_the_root),
-		TEST(deep_stack_is_truncated),
-		TEST(deep_stack_is_stitched_on_the_last_complete_one),
-		TEST(another_call_is_not_stitched),
-		TEST(deep_stack_is_read_from_the_process),
-		TEST(remote_reading_has_a_ceiling),
-		TEST(failed_remote_reading_leaves_what_the_copy_gave),
-		TEST(remote_bytes_that_make_no_sense_are_dropped),
-		TEST(red_zone_below_the_stack_pointer_is_read_remotely),
+		IN_LAB(deep_stack_is_truncated),
+		IN_LAB(deep_stack_is_stitched_on_the_last_complete_one),
+		IN_LAB(another_call_is_not_stitched),
+		IN_LAB(deep_stack_is_read_from_the_process),
+		IN_LAB(remote_reading_has_a_ceiling),
+		IN_LAB(failed_remote_reading_leaves_what_the_copy_gave),
+		IN_LAB(remote_bytes_that_make_no_sense_are_dropped),
+		IN_LAB(red_zone_below_the_stack_pointer_is_read_remotely),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,15 +2,12 @@
 #include "unwind/elf_eh_frame.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MEMORY 0x7000u
 
@@ -116,11 +113,10 @@ static const struct expression expressions[] = {
 	{"libcrypto", {0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8}, 10, 0x2726252423222128},
 };
 
-static void each_operation_computes(void **state)
+TEST(each_operation_computes)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(expressions); i++) {
 		const struct expression *e = &expressions[i];
 		uint64_t got = 77;
@@ -130,12 +126,11 @@ static void each_operation_computes(void **state)
 	}
 }
 
-static void stack_begins_with_the_cfa(void **state)
+TEST(stack_begins_with_the_cfa)
 {
 	const uint8_t plus[] = {0x23, 4}, nothing[1] = {0};
 	uint64_t start = 100, got;
 
-	(void)state;
 	assert_int_equal(evaluate(plus, 2, &start, &got), EH_OK);
 	assert_true(got == 104);
 	assert_int_equal(evaluate(nothing, 0, &start, &got), EH_OK);
@@ -163,11 +158,10 @@ static const struct expression wrong[] = {
 	{"memory that is not there", {0x30, 0x06}, 2, EH_UNREADABLE},
 };
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(wrong); i++) {
 		uint64_t got = 77;
 

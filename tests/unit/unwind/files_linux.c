@@ -5,18 +5,15 @@
 #include "tests/support/unwind_file.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 #include "unwind/rule.h"
 
 #include <inttypes.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-
-#include <cmocka.h>
 
 static const char *const files[] = {
 	"/lib/x86_64-linux-gnu/libc.so.6",
@@ -68,11 +65,10 @@ static void walk_rows(const struct eh_frame *tables, uint64_t start, uint64_t en
 	}
 }
 
-static void every_row_of_every_function_is_understood(void **state)
+TEST(every_row_of_every_function_is_understood)
 {
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < NFILES; i++) {
 		struct unwind_file file;
 		struct tally t = {0};
@@ -94,7 +90,7 @@ static void every_row_of_every_function_is_understood(void **state)
 }
 
 /* It is in no file: its image is copied out of our own memory, as the recorder does. */
-static void vdso_is_understood_too(void **state)
+TEST(vdso_is_understood_too)
 {
 	const ElfW(Ehdr) *image = (const ElfW(Ehdr) *)getauxval(AT_SYSINFO_EHDR);
 	struct unwind_file file;
@@ -103,7 +99,6 @@ static void vdso_is_understood_too(void **state)
 	uint64_t start, end;
 	FILE *out;
 
-	(void)state;
 	if (!image) {
 		printf("no vDSO here\n");
 		skip();
@@ -144,11 +139,10 @@ static void assert_same_rows(const struct unwind_file *a, const struct unwind_fi
 	}
 }
 
-static void index_that_is_built_equals_the_linkers(void **state)
+TEST(index_that_is_built_equals_the_linkers)
 {
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < NFILES; i++) {
 		struct unwind_file linker, own, bare;
 
@@ -284,11 +278,10 @@ static unsigned compare_output(FILE *in, const struct eh_frame *tables)
 	return n;
 }
 
-static void rows_are_those_that_readelf_prints(void **state)
+TEST(rows_are_those_that_readelf_prints)
 {
 	unsigned i;
 
-	(void)state;
 	if (system("readelf --version >/dev/null 2>&1") != 0) {
 		printf("no readelf on this machine\n");
 		skip();

@@ -2,13 +2,9 @@
 #include "unwind/pe_pdata.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { CODE = 0x1000, CODE_END = 0x1100, PDATA = 0x2000, INFO = 0x3000, STACK = 0x7000, WORDS = 64 };
 enum { RBX = 3, RSI = 6 };
@@ -67,18 +63,16 @@ static void assert_caller(uint64_t rip, uint64_t rsp_words)
 /* push rbx (ends at 1); push rsi (2); sub rsp, 0x20 (6) */
 #define PUSHES 1, 6, 3, 0, 6, 0x32, 2, 0x60, 1, 0x30
 
-static void the_prologue_is_undone_last_first(void **state)
+TEST(the_prologue_is_undone_last_first)
 {
-	(void)state;
 	SET_UP(0x50, PUSHES);
 	assert_caller(106, 7);
 	assert_int_equal(lab.regs.r[RSI], 104);
 	assert_int_equal(lab.regs.r[RBX], 105);
 }
 
-static void inside_the_prologue_what_is_done_is_undone(void **state)
+TEST(inside_the_prologue_what_is_done_is_undone)
 {
-	(void)state;
 	SET_UP(0, PUSHES);
 	assert_caller(100, 1);
 	SET_UP(1, PUSHES);
@@ -91,17 +85,15 @@ static void inside_the_prologue_what_is_done_is_undone(void **state)
 }
 
 /* A call on the prologue's bytes returns behind it all the same. */
-static void a_frame_that_called_has_its_whole_prologue_behind_it(void **state)
+TEST(a_frame_that_called_has_its_whole_prologue_behind_it)
 {
-	(void)state;
 	SET_UP(2, PUSHES);
 	lab.regs.interrupted = false;
 	assert_caller(106, 7);
 }
 
-static void large_frames_come_in_two_sizes(void **state)
+TEST(large_frames_come_in_two_sizes)
 {
-	(void)state;
 	SET_UP(0x50, 1, 7, 2, 0, 7, 0x01, 10, 0);            /* 10 words */
 	assert_caller(110, 11);
 	SET_UP(0x50, 1, 7, 3, 0, 7, 0x11, 0xa0, 0, 0, 0);    /* 0xa0 bytes */
@@ -111,9 +103,8 @@ static void large_frames_come_in_two_sizes(void **state)
 /* push rbp; lea rbp, [rsp + 0x10] with the frame at RBP - 0x10; mov [rsp + 8], rbx */
 #define FRAMED 1, 9, 4, 0x15, 9, 0x34, 1, 0, 6, 0x03, 1, 0x50
 
-static void a_frame_register_counts_once_it_is_set(void **state)
+TEST(a_frame_register_counts_once_it_is_set)
 {
-	(void)state;
 	SET_UP(0x50, FRAMED);
 	lab.regs.r[PE_RBP] = STACK + 8 * 10 + 0x10;
 	assert_caller(111, 12);
@@ -125,9 +116,8 @@ static void a_frame_register_counts_once_it_is_set(void **state)
 	assert_int_equal(lab.regs.r[PE_RBP], 100);
 }
 
-static void a_description_may_go_on_in_another(void **state)
+TEST(a_description_may_go_on_in_another)
 {
-	(void)state;
 	/* sub rsp, 8 here; the rest as PUSHES, which stands 0x40 behind */
 	SET_UP(0x50, 1 | 4 << 3, 4, 1, 0, 4, 0x02, 0, 0);
 	put_u32(lab.info + 8, CODE);
@@ -141,9 +131,8 @@ static void a_description_may_go_on_in_another(void **state)
 	assert_int_equal(step(), PE_STEP_BROKEN);
 }
 
-static void an_entry_may_point_to_another(void **state)
+TEST(an_entry_may_point_to_another)
 {
-	(void)state;
 	SET_UP(0x50, PUSHES);
 	put_u32(lab.info + 0x20, CODE);
 	put_u32(lab.info + 0x24, CODE_END);
@@ -152,9 +141,8 @@ static void an_entry_may_point_to_another(void **state)
 	assert_caller(106, 7);
 }
 
-static void an_interrupt_left_all_on_the_stack(void **state)
+TEST(an_interrupt_left_all_on_the_stack)
 {
-	(void)state;
 	SET_UP(0x50, 1, 0, 1, 0, 0, 0x1a);
 	lab.stack[4] = STACK + 0x100;
 	assert_int_equal(step(), PE_STEP_ON);
@@ -171,13 +159,12 @@ static void put_code(uint32_t at, const uint8_t *bytes, size_t n)
 #define PUT_CODE(at, ...) put_code(at, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 /* add rsp, 0x20; pop rsi; pop rbx; and how it leaves */
-static void an_epilogue_is_followed_from_each_of_its_instructions(void **state)
+TEST(an_epilogue_is_followed_from_each_of_its_instructions)
 {
 	static const uint8_t leave[][8] = {{0xc3}, {0xe9, 0, 0, 1, 0}, {0xeb, 0x7f}, {0xff, 0x25},
 					   {0x48, 0xff, 0xe0}, {0xf3, 0xc3}};
 	static const uint8_t at[] = {0x80, 0x84, 0x85, 0x86}, left[] = {6, 2, 1, 0};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT_OF(leave); i++) {
 		for (unsigned k = 0; k < sizeof(at); k++) {
 			SET_UP(at[k], PUSHES);
@@ -188,9 +175,8 @@ static void an_epilogue_is_followed_from_each_of_its_instructions(void **state)
 	}
 }
 
-static void what_only_looks_like_an_epilogue_is_none(void **state)
+TEST(what_only_looks_like_an_epilogue_is_none)
 {
-	(void)state;
 	SET_UP(0x80, PUSHES);
 	PUT_CODE(0x80, 0x5e, 0x48, 0x83, 0xc4, 0x20, 0xc3);  /* RSP is set first or not at all */
 	assert_caller(106, 7);
@@ -201,9 +187,8 @@ static void what_only_looks_like_an_epilogue_is_none(void **state)
 	assert_caller(106, 7);
 }
 
-static void code_without_an_entry_is_a_leaf(void **state)
+TEST(code_without_an_entry_is_a_leaf)
 {
-	(void)state;
 	SET_UP(0x200, PUSHES);
 	assert_caller(100, 1);
 	SET_UP(0x200, PUSHES);
@@ -211,7 +196,7 @@ static void code_without_an_entry_is_a_leaf(void **state)
 	assert_int_equal(step(), PE_STEP_BROKEN);
 }
 
-static void what_makes_no_sense_leaves_the_registers_alone(void **state)
+TEST(what_makes_no_sense_leaves_the_registers_alone)
 {
 	static const uint8_t bad[][8] = {
 		{0, 0, 0, 0}, {3, 0, 0, 0},                  /* versions */
@@ -220,7 +205,6 @@ static void what_makes_no_sense_leaves_the_registers_alone(void **state)
 		{1, 0, 1, 0, 0, 0x01},                       /* its number is not there */
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT_OF(bad); i++) {
 		set_up(0x50, bad[i], sizeof(bad[i]));
 		assert_int_equal(step(), PE_STEP_BROKEN);
@@ -244,12 +228,11 @@ static const struct pe_tables *find(void *ctx, uint64_t address, uint32_t *rva)
 }
 
 /* PUSHES, called by generated code with a frame pointer, called by PUSHES, called by nobody. */
-static void a_walk_crosses_generated_code_by_its_frame_pointer(void **state)
+TEST(a_walk_crosses_generated_code_by_its_frame_pointer)
 {
 	struct pe_frame frames[8];
 	enum pe_step end;
 
-	(void)state;
 	SET_UP(0x50, PUSHES);
 	lab.stack[6] = 0x900010;                             /* into generated code */
 	lab.regs.r[PE_RBP] = STACK + 8 * 9;

@@ -1,12 +1,8 @@
 /* Headers of a loaded image, by hand. */
+#include "tests/support/test.h"
 #include "unwind/pe_loaded.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { NT = 0x80, OPTIONAL = NT + 24, HEAD_BYTES = 0x200 };
 
@@ -35,11 +31,10 @@ static void make_head(void)
 	put_u32(head + OPTIONAL + 116 + 8 * 6, 28);
 }
 
-static void the_head_says_where_things_are(void **state)
+TEST(the_head_says_where_things_are)
 {
 	struct pe_loaded out;
 
-	(void)state;
 	make_head();
 	assert_true(pe_loaded_head(head, sizeof(head), &out));
 	assert_int_equal(out.timestamp, 0x5f5e1000);
@@ -50,11 +45,10 @@ static void the_head_says_where_things_are(void **state)
 	assert_int_equal(out.debug_bytes, 28);
 }
 
-static void a_directory_outside_of_the_image_is_none(void **state)
+TEST(a_directory_outside_of_the_image_is_none)
 {
 	struct pe_loaded out;
 
-	(void)state;
 	make_head();
 	put_u32(head + OPTIONAL + 116 + 8 * 3, 0xd001);
 	assert_true(pe_loaded_head(head, sizeof(head), &out));
@@ -66,11 +60,10 @@ static void a_directory_outside_of_the_image_is_none(void **state)
 	assert_int_equal(out.pdata_bytes, 24);
 }
 
-static void what_is_no_x64_image_is_refused(void **state)
+TEST(what_is_no_x64_image_is_refused)
 {
 	struct pe_loaded out;
 
-	(void)state;
 	make_head();
 	head[NT + 4] = 0x4c;                         /* x86 */
 	head[NT + 5] = 0x01;
@@ -83,12 +76,11 @@ static void what_is_no_x64_image_is_refused(void **state)
 		assert_false(pe_loaded_head(head, n, &out));
 }
 
-static void the_pdb_is_named_by_its_code_view_record(void **state)
+TEST(the_pdb_is_named_by_its_code_view_record)
 {
 	uint8_t directory[56] = {0}, rsds[PE_LOADED_RSDS_BYTES] = "RSDS0123456789abcdef\x07", guid[16];
 	uint32_t age;
 
-	(void)state;
 	put_u32(directory + 12, 13);                 /* another kind before it */
 	put_u32(directory + 28 + 12, 2);
 	put_u32(directory + 28 + 16, 40);
@@ -103,12 +95,11 @@ static void the_pdb_is_named_by_its_code_view_record(void **state)
 	assert_false(pe_loaded_rsds(rsds, guid, &age));
 }
 
-static void unwind_info_lies_from_the_lowest_to_behind_the_highest(void **state)
+TEST(unwind_info_lies_from_the_lowest_to_behind_the_highest)
 {
 	uint8_t pdata[48] = {0};
 	uint32_t rva, nbytes;
 
-	(void)state;
 	put_u32(pdata + 8, 0x6100);
 	put_u32(pdata + 20, 0x6000);
 	put_u32(pdata + 32, 0x2001);                 /* another entry of the directory */

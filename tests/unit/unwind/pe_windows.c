@@ -5,16 +5,13 @@
 #include "unwind/pe_pdata.h"
 
 #include "base/array.h"
+#include "tests/support/test.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <windows.h>
-
-#include <cmocka.h>
 
 enum { STACK_WORDS = 8192, MIDDLE = 1024, NSECTIONS = 64 };
 
@@ -119,15 +116,13 @@ static void compare_image(const char *name)
 	assert_int_equal(counts.other, 0);
 }
 
-static void every_prologue_of_this_program_goes_to_the_systems_caller(void **state)
+TEST(every_prologue_of_this_program_goes_to_the_systems_caller)
 {
-	(void)state;
 	compare_image(NULL);
 }
 
-static void every_prologue_of_the_systems_libraries_too(void **state)
+TEST(every_prologue_of_the_systems_libraries_too)
 {
-	(void)state;
 	compare_image("ntdll.dll");
 	compare_image("kernel32.dll");
 	compare_image("msvcrt.dll");
@@ -243,14 +238,13 @@ __attribute__((noinline)) static void step_through(char *text, size_t n)
 			 : "rax", "r8", "r9", "r10", "r11", "memory", "cc");
 }
 
-static void every_instruction_of_a_call_leads_back_to_its_caller(void **state)
+TEST(every_instruction_of_a_call_leads_back_to_its_caller)
 {
 	static const char *const names[] = {NULL, "ntdll.dll", "kernel32.dll", "kernelbase.dll", "msvcrt.dll"};
 	void *handler = AddVectoredExceptionHandler(1, on_step);
 	MEMORY_BASIC_INFORMATION stack;
 	char text[64];
 
-	(void)state;
 	memset(&steps, 0, sizeof(steps));
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		open_image(&steps.images[steps.nimages++], names[i]);

@@ -1,14 +1,11 @@
 /* Walks over made-up stacks: where a stack begins, and what is not known to be its beginning. */
+#include "tests/support/test.h"
 #include "tests/support/unwind_lab.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_stack(const struct unwind_lab *lab, enum stack_quality quality, unsigned n)
 {
@@ -125,15 +122,15 @@ static void process_without_memory_has_the_kernels_stack_only(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, unwind_lab_setup, unwind_lab_teardown)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, unwind_lab_setup, unwind_lab_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(new_thread_is_its_own_root),
-		TEST(parent_of_a_new_thread_goes_on_by_the_row_before),
-		TEST(other_gaps_are_no_roots),
-		TEST(return_address_in_a_register_leaves_an_empty_frame),
-		TEST(frame_pointers_that_end_at_the_entry_are_complete),
-		TEST(root_behind_doubtful_code_is_doubted),
-		TEST(process_without_memory_has_the_kernels_stack_only),
+		IN_LAB(new_thread_is_its_own_root),
+		IN_LAB(parent_of_a_new_thread_goes_on_by_the_row_before),
+		IN_LAB(other_gaps_are_no_roots),
+		IN_LAB(return_address_in_a_register_leaves_an_empty_frame),
+		IN_LAB(frame_pointers_that_end_at_the_entry_are_complete),
+		IN_LAB(root_behind_doubtful_code_is_doubted),
+		IN_LAB(process_without_memory_has_the_kernels_stack_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,15 +1,12 @@
 /* Rules in 8 bytes: which rows fit, what is interpreted, and when the cache answers. */
 #include "base/array.h"
 #include "tests/support/cfi_builder.h"
+#include "tests/support/test.h"
 #include "unwind/rule.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CODE 0x4000u
 
@@ -62,11 +59,10 @@ static const struct compiled compiled[] = {
 	{"rsp restored", {0x14, 7, 0x7f}, 3, {RULE_GENERAL, 0, 0, 0, 0}},
 };
 
-static void rows_become_rules(void **state)
+TEST(rows_become_rules)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(compiled); i++) {
 		struct eh_frame *tables = one(false, compiled[i].program, compiled[i].n);
 		struct rule got = rule_at(tables, CODE + 8);
@@ -80,23 +76,21 @@ static void rows_become_rules(void **state)
 	assert_int_equal(sizeof(struct rule), 8);
 }
 
-static void signal_frames_are_interpreted(void **state)
+TEST(signal_frames_are_interpreted)
 {
 	struct eh_frame *tables = one(true, NULL, 0);
 
-	(void)state;
 	assert_int_equal(rule_at(tables, CODE).kind, RULE_GENERAL);
 	eh_frame_free(tables);
 }
 
-static void cached_rule_costs_no_instruction(void **state)
+TEST(cached_rule_costs_no_instruction)
 {
 	static struct rule_cache cache;
 	struct eh_frame *a = one(false, (const uint8_t *)"\x0e\x10", 2);
 	struct eh_frame *b = one(false, (const uint8_t *)"\x0e\x20", 2);
 	uint32_t budget = EH_BUDGET, left;
 
-	(void)state;
 	assert_int_equal(rule_find(&cache, a, CODE, &budget).offset, 16);
 	assert_int_equal(rule_find(&cache, b, CODE, &budget).offset, 32);
 	left = budget;
@@ -110,13 +104,12 @@ static void cached_rule_costs_no_instruction(void **state)
 }
 
 /* A stack that cost too much must not spoil the next one's. */
-static void what_the_budget_cut_off_is_not_cached(void **state)
+TEST(what_the_budget_cut_off_is_not_cached)
 {
 	static struct rule_cache cache;
 	struct eh_frame *tables = one(false, (const uint8_t *)"\x0e\x10", 2);
 	uint32_t budget = 1;
 
-	(void)state;
 	assert_int_equal(rule_find(&cache, tables, CODE, &budget).kind, RULE_BAD);
 	budget = EH_BUDGET;
 	assert_int_equal(rule_find(&cache, tables, CODE, &budget).kind, RULE_PLAIN);

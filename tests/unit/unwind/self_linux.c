@@ -3,22 +3,19 @@
  * frames, and comparing with backtrace(3), which reads the same tables by other code.
  */
 #include "base/os.h"
+#include "tests/support/test.h"
 #include "tests/support/unwind_file.h"
 #include "unwind/unwind.h"
 
 #include <execinfo.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <ucontext.h>
-
-#include <cmocka.h>
 
 #ifndef __clang__
 #pragma GCC optimize("omit-frame-pointer")
@@ -235,9 +232,8 @@ NOINLINE static void by_qsort(void)
 	sink = numbers[0];
 }
 
-static void through_functions_without_frame_pointers(void **state)
+TEST(through_functions_without_frame_pointers)
 {
-	(void)state;
 	by_qsort();
 	assert_same_as_backtrace(QUALITY_COMPLETE);
 	assert_int_equal(got.nframe_pointer, 0);
@@ -255,9 +251,8 @@ NOINLINE static void realigned(int n)
 	sink = variable[0];
 }
 
-static void through_a_realigned_stack(void **state)
+TEST(through_a_realigned_stack)
 {
-	(void)state;
 	realigned(100);
 	assert_same_as_backtrace(QUALITY_COMPLETE);
 }
@@ -274,24 +269,22 @@ NOINLINE static void raise_signal(void)
 	sink++;
 }
 
-static void through_a_signal_frame(void **state)
+TEST(through_a_signal_frame)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 
-	(void)state;
 	sigaction(SIGUSR1, &action, NULL);
 	raise_signal();
 	assert_same_as_backtrace(QUALITY_COMPLETE);
 }
 
 /* Alternate stack: the interrupted one is not in the copy, it is read as from another process. */
-static void through_a_handler_on_its_own_stack(void **state)
+TEST(through_a_handler_on_its_own_stack)
 {
 	static char room[1 << 16];
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
 	stack_t own = {.ss_sp = room, .ss_size = sizeof(room)}, none = {.ss_flags = SS_DISABLE};
 
-	(void)state;
 	sigaltstack(&own, NULL);
 	sigaction(SIGUSR1, &action, NULL);
 	read_remotely = true;
@@ -336,12 +329,11 @@ static void *deep_thread(void *ctx)
 	return NULL;
 }
 
-static void thread_with_a_200_kib_stack(void **state)
+TEST(thread_with_a_200_kib_stack)
 {
 	static struct unwind_memory memory;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, deep_thread, &memory), 0);
 	pthread_join(thread, NULL);
 	find_stack_top();
@@ -391,7 +383,7 @@ NOINLINE static void work(void)
 }
 
 /* Where backtrace(3) stops early (it knows nothing of popped RBPs), we need not. */
-static void interrupted_at_any_instruction(void **state)
+TEST(interrupted_at_any_instruction)
 {
 	struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
@@ -399,7 +391,6 @@ static void interrupted_at_any_instruction(void **state)
 	uint64_t end = os_now_ns() + NS_PER_SEC / 2;
 	timer_t timer;
 
-	(void)state;
 	sigaction(SIGUSR2, &action, NULL);
 	assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
 	timer_settime(timer, 0, &each, NULL);
@@ -423,14 +414,13 @@ static int compare_deep(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static void speed_is_printed(void **state)
+TEST(speed_is_printed)
 {
 	enum { ROUNDS = 100000 };
 	struct unwinder *fresh = NULL, *warm = unwinder;
 	int numbers[20] = {1}, i;
 	uint64_t start;
 
-	(void)state;
 	qsort(numbers, 20, sizeof(numbers[0]), compare_deep);
 	walk(false, NULL);
 	start = os_now_ns();

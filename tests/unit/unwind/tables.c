@@ -2,14 +2,11 @@
 #include "base/array.h"
 #include "tests/support/alloc_walk.h"
 #include "tests/support/cfi_builder.h"
+#include "tests/support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BASE 0x20000u                   /* .eh_frame; code lies below */
 #define CODE 0x4000u
@@ -76,11 +73,10 @@ static const struct instruction instructions[] = {
 	{"advance_loc8", {0x1d, 16, 0, 0, 0, 0, 0, 0, 0, 0x84, 2}, 11, EH_RSI, RULE(EH_AT, 0, -16)},
 };
 
-static void each_instruction_sets_its_rule(void **state)
+TEST(each_instruction_sets_its_rule)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(instructions); i++) {
 		const struct instruction *in = &instructions[i];
 		struct eh_frame *tables = one(&usual, in->program, in->n);
@@ -97,7 +93,7 @@ static void each_instruction_sets_its_rule(void **state)
 	}
 }
 
-static void expressions_are_kept_by_their_place(void **state)
+TEST(expressions_are_kept_by_their_place)
 {
 	static const uint8_t program[] = {0x0f, 2, 0x77, 8, 0x10, 6, 1, 0x57, 0x16, 3, 1, 0x30};
 	static const uint8_t opcodes[] = {0x77, 0x57, 0x30};
@@ -105,7 +101,6 @@ static void expressions_are_kept_by_their_place(void **state)
 	struct eh_row row;
 	unsigned i;
 
-	(void)state;
 	assert_int_equal(row_at(tables, CODE, &row), EH_OK);
 	assert_int_equal(row.cfa.how, EH_EXPRESSION);
 	assert_int_equal(row.regs[EH_RBP].how, EH_AT_EXPRESSION);
@@ -124,13 +119,12 @@ static void expressions_are_kept_by_their_place(void **state)
 }
 
 /* push %rbp; mov %rsp,%rbp; ...; pop; ret, as GCC describes it. */
-static void rows_hold_between_their_addresses(void **state)
+TEST(rows_hold_between_their_addresses)
 {
 	static const uint8_t program[] = {0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x7f, 0x0c, 7, 8};
 	struct eh_frame *tables = one(&usual, program, sizeof(program));
 	struct eh_row row;
 
-	(void)state;
 	assert_int_equal(row_at(tables, CODE, &row), EH_OK);
 	assert_true(row.start == CODE && row.end == CODE + 1 && row.cfa.value == 8);
 	assert_int_equal(row_at(tables, CODE + 3, &row), EH_OK);
@@ -147,14 +141,13 @@ static void rows_hold_between_their_addresses(void **state)
 	eh_frame_free(tables);
 }
 
-static void set_loc_moves_to_an_address(void **state)
+TEST(set_loc_moves_to_an_address)
 {
 	static const uint8_t program[] = {0x01, 0x10, 0x40, 0, 0, 0, 0, 0, 0, 0x0e, 32};
 	const struct cfi_cie absolute = {.encoding = CFI_ABSOLUTE};
 	struct eh_frame *tables = one(&absolute, program, sizeof(program));
 	struct eh_row row;
 
-	(void)state;
 	assert_int_equal(row_at(tables, CODE + 0xf, &row), EH_OK);
 	assert_int_equal(row.cfa.value, 8);
 	assert_int_equal(row_at(tables, CODE + 0x10, &row), EH_OK);
@@ -162,14 +155,13 @@ static void set_loc_moves_to_an_address(void **state)
 	eh_frame_free(tables);
 }
 
-static void code_alignment_multiplies_addresses(void **state)
+TEST(code_alignment_multiplies_addresses)
 {
 	static const uint8_t program[] = {0x42, 0x0e, 32};
 	const struct cfi_cie by4 = {.code_align = 4, .data_align = -4};
 	struct eh_frame *tables = one(&by4, program, sizeof(program));
 	struct eh_row row;
 
-	(void)state;
 	assert_int_equal(row_at(tables, CODE + 7, &row), EH_OK);
 	assert_int_equal(row.cfa.value, 8);
 	assert_int_equal(row.regs[EH_RIP].value, -4);
@@ -199,12 +191,11 @@ static const struct refused refused[] = {
 	{"going back", {0x1d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9},
 };
 
-static void programs_that_make_no_sense_are_refused(void **state)
+TEST(programs_that_make_no_sense_are_refused)
 {
 	struct eh_row row;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(refused); i++) {
 		struct eh_frame *tables = one(&usual, refused[i].program, refused[i].n);
 
@@ -214,14 +205,13 @@ static void programs_that_make_no_sense_are_refused(void **state)
 	}
 }
 
-static void program_ends_with_its_budget(void **state)
+TEST(program_ends_with_its_budget)
 {
 	static uint8_t nops[1000];
 	struct eh_frame *tables = one(&usual, nops, sizeof(nops));
 	uint32_t budget = 1100;
 	struct eh_row row;
 
-	(void)state;
 	assert_int_equal(eh_frame_row(tables, CODE, &budget, &row), EH_OK);
 	assert_in_range(budget, 80, 97);
 	assert_int_equal(eh_frame_row(tables, CODE, &budget, &row), EH_BAD);
@@ -256,13 +246,12 @@ static const struct cfi_cie heads[] = {
 	{.encoding = 0x3b},
 };
 
-static void each_head_and_encoding_is_read(void **state)
+TEST(each_head_and_encoding_is_read)
 {
 	static const uint8_t program[] = {0x44, 0x0e, 24};
 	struct eh_row row;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(heads); i++) {
 		struct eh_frame *tables = one(&heads[i], program, sizeof(program));
 		uint64_t start = 0, end = 0;
@@ -279,13 +268,12 @@ static void each_head_and_encoding_is_read(void **state)
 	}
 }
 
-static void signal_frame_is_marked(void **state)
+TEST(signal_frame_is_marked)
 {
 	const struct cfi_cie cie = {.augmentation = "zRS"};
 	struct eh_frame *tables = one(&cie, NULL, 0);
 	struct eh_row row;
 
-	(void)state;
 	assert_int_equal(row_at(tables, CODE, &row), EH_OK);
 	assert_true(row.signal);
 	eh_frame_free(tables);
@@ -303,12 +291,11 @@ static const struct cfi_cie wrong_heads[] = {
 	{.encoding = 0x05},
 };
 
-static void heads_that_are_not_understood_give_no_row(void **state)
+TEST(heads_that_are_not_understood_give_no_row)
 {
 	struct eh_row row;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT_OF(wrong_heads); i++) {
 		struct eh_frame *tables = one(&wrong_heads[i], NULL, 0);
 
@@ -333,13 +320,12 @@ static struct eh_frame *three(enum cfi_index index)
 	return cfi_tables(&cfi, index);
 }
 
-static void index_is_used_or_built(void **state)
+TEST(index_is_used_or_built)
 {
 	static const enum cfi_index kinds[] = {CFI_SORTED, CFI_UNSORTED, CFI_OTHER_ENCODING,
 					       CFI_NONE};
 	unsigned i, f;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		struct eh_frame *tables = three(kinds[i]);
 		struct eh_row row;
@@ -356,13 +342,12 @@ static void index_is_used_or_built(void **state)
 	}
 }
 
-static void header_says_where_the_frames_are(void **state)
+TEST(header_says_where_the_frames_are)
 {
 	struct eh_sections s;
 	struct cfi c = {.vaddr = BASE};
 	uint64_t vaddr = 0;
 
-	(void)state;
 	cfi_put_cie(&c, &usual);
 	cfi_put_fde(&c, CODE, 1, NULL, 0);
 	cfi_sections(&c, CFI_SORTED, &s);
@@ -376,11 +361,10 @@ static void header_says_where_the_frames_are(void **state)
 	free(s.frames);
 }
 
-static void each_tables_have_their_own_number(void **state)
+TEST(each_tables_have_their_own_number)
 {
 	struct eh_frame *a = three(CFI_SORTED), *b = three(CFI_SORTED);
 
-	(void)state;
 	assert_int_not_equal(eh_frame_id(a), eh_frame_id(b));
 	assert_in_range(eh_frame_bytes(a), 100, 2500);
 	eh_frame_free(a);
@@ -388,13 +372,12 @@ static void each_tables_have_their_own_number(void **state)
 	eh_frame_free(NULL);
 }
 
-static void tables_without_a_function_are_an_error(void **state)
+TEST(tables_without_a_function_are_an_error)
 {
 	struct eh_frame *tables = NULL;
 	struct eh_sections s = {0};
 	struct err err;
 
-	(void)state;
 	assert_int_equal(eh_frame_new(&s, &tables, &err), ERR_FORMAT);
 	assert_string_equal(err.text, "its .eh_frame is empty");
 	s.frames = calloc(1, 64);
@@ -408,11 +391,10 @@ static void tables_without_a_function_are_an_error(void **state)
 }
 
 /* Every cut of the sections is survived; what is found lies inside its function. */
-static void cut_sections_are_survived(void **state)
+TEST(cut_sections_are_survived)
 {
 	size_t cut;
 
-	(void)state;
 	for (cut = 1; cut < 130; cut++) {
 		struct eh_frame *tables = NULL;
 		struct cfi c = {.vaddr = BASE};
@@ -449,12 +431,11 @@ static int make_and_free(void *ctx)
 	return rc;
 }
 
-static void lack_of_memory_is_an_error(void **state)
+TEST(lack_of_memory_is_an_error)
 {
 	struct cfi c = {.vaddr = BASE};
 	struct eh_sections s;
 
-	(void)state;
 	cfi_put_cie(&c, &usual);
 	cfi_put_fde(&c, CODE, 0x80, NULL, 0);
 	cfi_sections(&c, CFI_NONE, &s);

@@ -1,15 +1,12 @@
 /* Walks over made-up stacks: each rule of linux-capture.md section 3, and how walks end. */
 #include "tests/support/alloc_walk.h"
+#include "tests/support/test.h"
 #include "tests/support/unwind_lab.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The frames' addresses, callers as return addresses; the program's only. */
 static void assert_frames(const struct unwind_lab *lab, enum stack_quality quality, unsigned n,
@@ -434,44 +431,43 @@ static int make_unwinder(void *ctx)
 	return rc;
 }
 
-static void unwinder_reports_lack_of_memory(void **state)
+TEST(unwinder_reports_lack_of_memory)
 {
-	(void)state;
 	assert_int_equal(alloc_walk(make_unwinder, NULL), 3);
 	unwinder_free(NULL);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, unwind_lab_setup, unwind_lab_teardown)
+#define IN_LAB(f) cmocka_unit_test_setup_teardown(f, unwind_lab_setup, unwind_lab_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(rules_lead_to_the_root),
-		TEST(usual_function_is_left_from_each_of_its_rows),
-		TEST(popped_rbp_is_not_read_again),
-		TEST(callers_are_looked_up_by_the_call),
-		TEST(return_address_zero_is_the_root),
-		TEST(realigned_stack_is_left_by_its_expression),
-		TEST(leaf_may_have_its_cfa_in_any_register),
-		TEST(caller_may_have_its_cfa_in_a_saved_register),
-		TEST(signal_frame_gives_the_interrupted_registers),
-		TEST(restorer_without_tables_is_recognized),
-		TEST(alternate_stack_is_left),
-		TEST(signals_without_end_are_broken),
-		TEST(jitted_code_is_left_by_its_frame_pointer),
-		TEST(code_without_tables_is_left_by_its_frame_pointer),
-		TEST(frame_pointer_that_does_not_rise_is_broken),
-		TEST(wild_call_shows_its_caller),
-		TEST(thirty_two_bits_follow_frame_pointers),
-		TEST(pending_tables_are_said_and_frame_pointers_followed),
-		TEST(kernels_chain_is_taken_when_tables_are_pending),
-		TEST(without_registers_the_kernels_chain_is_taken),
-		TEST(kernel_frames_come_first),
-		TEST(caller_in_no_mapping_is_broken),
-		TEST(cfa_that_does_not_rise_is_broken),
-		TEST(malformed_tables_are_broken),
-		TEST(recursion_over_512_frames_is_truncated),
-		TEST(stack_without_a_copy_is_truncated),
+		IN_LAB(rules_lead_to_the_root),
+		IN_LAB(usual_function_is_left_from_each_of_its_rows),
+		IN_LAB(popped_rbp_is_not_read_again),
+		IN_LAB(callers_are_looked_up_by_the_call),
+		IN_LAB(return_address_zero_is_the_root),
+		IN_LAB(realigned_stack_is_left_by_its_expression),
+		IN_LAB(leaf_may_have_its_cfa_in_any_register),
+		IN_LAB(caller_may_have_its_cfa_in_a_saved_register),
+		IN_LAB(signal_frame_gives_the_interrupted_registers),
+		IN_LAB(restorer_without_tables_is_recognized),
+		IN_LAB(alternate_stack_is_left),
+		IN_LAB(signals_without_end_are_broken),
+		IN_LAB(jitted_code_is_left_by_its_frame_pointer),
+		IN_LAB(code_without_tables_is_left_by_its_frame_pointer),
+		IN_LAB(frame_pointer_that_does_not_rise_is_broken),
+		IN_LAB(wild_call_shows_its_caller),
+		IN_LAB(thirty_two_bits_follow_frame_pointers),
+		IN_LAB(pending_tables_are_said_and_frame_pointers_followed),
+		IN_LAB(kernels_chain_is_taken_when_tables_are_pending),
+		IN_LAB(without_registers_the_kernels_chain_is_taken),
+		IN_LAB(kernel_frames_come_first),
+		IN_LAB(caller_in_no_mapping_is_broken),
+		IN_LAB(cfa_that_does_not_rise_is_broken),
+		IN_LAB(malformed_tables_are_broken),
+		IN_LAB(recursion_over_512_frames_is_truncated),
+		IN_LAB(stack_without_a_copy_is_truncated),
 		cmocka_unit_test(unwinder_reports_lack_of_memory),
 	};
 
