@@ -36,7 +36,7 @@ static int (*const run[COMMANDS])(const struct options *o, struct err *err) = {
 	[CMD_HELP] = cmd_help,
 };
 
-/* The one place where errors become exit codes; the README has the table. */
+/* The one place where errors become exit codes; the README lists them. */
 static int exit_code(int rc)
 {
 	switch (rc) {
@@ -78,7 +78,7 @@ static int command(struct options *o, struct err *err)
 	if (o->help)
 		return cmd_help(o, err);
 	if (o->command == CMD_NONE)
-		return err_set(err, ERR_USAGE, "which command? 'recorder help' lists them");
+		return err_set(err, ERR_USAGE, "no command was given; 'recorder help' lists them");
 	rc = color_check(o, err);
 	if (!rc)
 		rc = load_config(o, err);
@@ -101,8 +101,8 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = command(&o, &err);
 	options_free(&o);
-	/* ERR_STOPPED: whoever read our output has seen enough ("| head"). */
+	/* ERR_STOPPED: the reader of the output has seen enough ("| head"). */
 	if (rc && rc != ERR_STOPPED)
-		cmd_note("%s", *err.text ? err.text : "failed, and nobody said why");
+		cmd_note("%s", *err.text ? err.text : "failed without an error message");
 	return exit_code(rc);
 }

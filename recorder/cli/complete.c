@@ -1,11 +1,12 @@
 /*
- * complete: what may stand where a shell's cursor is, for the scripts of conf/completion/.
+ * complete: the words that may stand at a shell's cursor, for the scripts of conf/completion/.
  *
- *	recorder complete WORD...     the words behind the program's name; the last is the one that is
- *	                              being typed, and may be empty
+ *	recorder complete WORD...     the words after the program's name; the last one is being
+ *	                              typed and may be empty
  *
- * One candidate a line: the whole word, a tab, what it means. ":files" or ":dirs" alone asks the
- * shell for names of files. A hidden command: it asks nobody, prints no error, and always ends with 0.
+ * It prints one candidate a line: the whole word, a tab, its meaning. ":files" or ":dirs" asks the
+ * shell for names of files. The command is hidden: it never asks a question, prints no errors, and
+ * always ends with 0.
  */
 #include "cli/cmd.h"
 
@@ -59,14 +60,14 @@ static void offer_formats(struct completion *c)
 		offer(c, exporters[i]->name, strlen(exporters[i]->name), exporters[i]->summary);
 }
 
-/* Each name once, without the file's name that a list has behind it in brackets. */
+/* Each name once. */
 static void offer_process(void *ctx, uint32_t pid, const struct process_names *names)
 {
 	const char *name = process_names_typed(names);
 	struct completion *c = ctx;
 	char line[PROCESS_LABEL_BYTES], about[40];
 
-	snprintf(line, sizeof(line), "%.255s	", name);
+	snprintf(line, sizeof(line), "%.255s\t", name);
 	if (strstr(buf_text(&c->out), line))
 		return;
 	snprintf(about, sizeof(about), "process %" PRIu32, pid);
@@ -96,7 +97,8 @@ static void offer_commands(struct completion *c)
 	unsigned i;
 
 	for (i = CMD_NONE + 1; i < COMMANDS; i++)
-		offer(c, command_table[i].name, strlen(command_table[i].name), command_table[i].summary);
+		offer(c, command_table[i].name, strlen(command_table[i].name),
+		      command_table[i].summary);
 }
 
 static void offer_options(struct completion *c)
@@ -158,7 +160,7 @@ static void offer_operands(struct completion *c)
 	}
 }
 
-/* The option that this word is, if it is one of the command that takes a value; or NULL. */
+/* The option of the command that this word is, if it takes a value; or NULL. */
 static const struct option_info *valued_option(enum command command, const char *word, size_t n)
 {
 	const struct short_option *s = short_options;
@@ -183,7 +185,7 @@ static const struct option_info *valued_option(enum command command, const char 
 	return NULL;
 }
 
-/* The words may be cut at '=', as bash does it. */
+/* bash cuts words at '='. */
 static const struct option_info *option_at_cursor(struct completion *c, int n, char *const *words)
 {
 	const char *equals;
@@ -211,7 +213,7 @@ void cmd_complete(int n, char *const *words)
 	const char *config;
 
 	options_init(&c.o);
-	/* Wrong ones are for the command to refuse. */
+	/* The command itself will refuse wrong words. */
 	options_parse(&c.o, n ? n - 1 : 0, words, NULL);
 	config = c.o.config ? c.o.config : os_env("RECORDER_CONFIG");
 	if (config && *config)

@@ -36,7 +36,8 @@ static void take_title(const char *topic, struct help *h)
 	size_t n = strcspn(topic, ":");
 
 	snprintf(h->name, sizeof(h->name), "%.*s", (int)n - 2, topic + 2);
-	snprintf(h->summary, sizeof(h->summary), "%.*s", (int)strcspn(topic + n + 2, "\n"), topic + n + 2);
+	topic += n + 2;
+	snprintf(h->summary, sizeof(h->summary), "%.*s", (int)strcspn(topic, "\n"), topic);
 }
 
 bool help_topic(unsigned i, const char **name, const char **summary)
@@ -64,7 +65,7 @@ static const char *topic_by_name(const char *name)
 	return NULL;
 }
 
-/* ---- texts, in Markdown ---------------------------------------------------------------------------- */
+/* ---- texts, in Markdown ---------------------------------------------------------------------- */
 
 static void put_formats(struct buf *out)
 {
@@ -118,8 +119,9 @@ static void put_topics(struct buf *out)
 		 "    recorder list\n"
 		 "    recorder show\n"
 		 "    recorder export --id 1 -o cpu.html\n"
-		 "\n`recorder help COMMAND` lists a command's options, `recorder help TOPIC` says more about\n"
-		 "a topic. `--max-collect-sec 60` may also be written as PerfView's `/MaxCollectSec:60`.\n"
+		 "\n`recorder help COMMAND` lists a command's options, `recorder help TOPIC` says\n"
+		 "more about a topic. `--max-collect-sec 60` may also be written as PerfView's\n"
+		 "`/MaxCollectSec:60`.\n"
 		 "\n## Exit status\n\n"
 		 "0 done, 1 failed, 2 wrong usage or configuration, 3 nothing found.\n");
 }
@@ -147,7 +149,7 @@ static void help_of_topic(const char *topic, struct help *h)
 	put_topic(&h->body, topic);
 }
 
-/* ---- manual pages ---------------------------------------------------------------------------------- */
+/* ---- manual pages ---------------------------------------------------------------------------- */
 
 static int write_page(const char *dir, const char *name, int section, const struct help *h,
 		      struct err *err)
@@ -212,7 +214,7 @@ static int write_pages(const char *dir, struct err *err)
 	return rc;
 }
 
-/* ---- the command ----------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int unknown(const char *name, struct err *err)
 {
@@ -228,8 +230,12 @@ static int unknown(const char *name, struct err *err)
 		nearest_offer(&nearest, titles[i].name);
 	}
 	nearest_put(&nearest, "", "", &near);
-	err_set(err, ERR_USAGE, "unknown command or topic '%.60s'; %s%s%s", name,
-		near.len ? "did you mean " : "'recorder help' lists them", buf_text(&near), near.len ? "?" : "");
+	if (near.len)
+		err_set(err, ERR_USAGE, "unknown command or topic '%.60s'; did you mean %s?", name,
+			buf_text(&near));
+	else
+		err_set(err, ERR_USAGE, "unknown command or topic '%.60s'; "
+			"'recorder help' lists them", name);
 	buf_free(&near);
 	return ERR_USAGE;
 }
@@ -242,7 +248,8 @@ static int show(const struct options *o, const struct help *h, bool paged, struc
 	int rc = buf_check(&h->body, "the help", err);
 
 	columns = columns == FIT_ALL ? COLUMNS : columns - 1;
-	columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns > COLUMNS_MAX ? COLUMNS_MAX : columns;
+	if (columns < COLUMNS_MIN || columns > COLUMNS_MAX)
+		columns = columns < COLUMNS_MIN ? COLUMNS_MIN : COLUMNS_MAX;
 	if (*h->name)
 		buf_printf(&text, "%s: %s\n", h->name, h->summary);
 	markdown_put(&text, buf_text(&h->body), form, columns);
@@ -257,13 +264,15 @@ static int show(const struct options *o, const struct help *h, bool paged, struc
 int cmd_help(const struct options *o, struct err *err)
 {
 	const char *name = o->command == CMD_HELP ? o->pattern : NULL;
-	enum command about = name ? command_by_name(name) : o->command == CMD_HELP ? CMD_NONE : o->command;
+	enum command about = o->command == CMD_HELP ? CMD_NONE : o->command;
 	const char *topic = name ? topic_by_name(name) : NULL;
 	struct help h = {0};
 	int rc;
 
 	if (o->command == CMD_HELP && o->all_dir)
 		return write_pages(o->all_dir, err);
+	if (name)
+		about = command_by_name(name);
 	if (name && about == CMD_NONE && !topic)
 		return unknown(name, err);
 	if (topic && about == CMD_NONE)

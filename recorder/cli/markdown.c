@@ -35,7 +35,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* ---- words --------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static void set_bold(struct page *p, bool on)
 {
@@ -136,7 +136,7 @@ static void put_words(struct page *p, struct span text)
 	}
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static void begin_block(struct page *p, bool is_item)
 {

@@ -1,9 +1,9 @@
 /*
  * The Markdown of help, as text for a terminal or a pipe, or as the body of a manual page (man(7)).
  *
- * Known are headings (##, ###), paragraphs, "- " items, code indented by four blanks, tables, `code`
- * and **bold**. A table becomes a list of terms: its first column is the term, its last column what
- * it means, columns between them stand in parentheses. "\|" is a '|' within a cell. Any thread.
+ * It knows headings (##, ###), paragraphs, "- " items, code indented by four blanks, tables, `code`
+ * and **bold**. A table becomes a list of terms: the first column is the term, the last column its
+ * meaning, and columns between them stand in parentheses. "\|" is a '|' in a cell. Any thread.
  */
 #ifndef CLI_MARKDOWN_H
 #define CLI_MARKDOWN_H

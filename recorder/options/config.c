@@ -20,7 +20,7 @@ static void trim(struct line *l)
 		l->end--;
 }
 
-/* A NUL-terminated copy in `to`; false when it does not fit or holds a NUL. */
+/* Copy part to `to`, NUL-terminated; false if it does not fit or contains a NUL. */
 static bool take(struct line part, char *to, size_t n)
 {
 	size_t len = (size_t)(part.end - part.at);
@@ -43,24 +43,24 @@ static int parse_line(struct line l, uint32_t number, struct options *o, struct 
 		return 0;
 	equals = memchr(l.at, '=', (size_t)(l.end - l.at));
 	if (!equals)
-		return err_set(err, ERR_USAGE, "no '=' in the line; it must be 'name = value', "
-			       "or '# comment'");
+		return err_set(err, ERR_USAGE, "no '=' in the line; expected 'name = value' or "
+			       "'# comment'");
 	left = (struct line){l.at, equals};
 	right = (struct line){equals + 1, l.end};
 	trim(&left);
 	trim(&right);
 	if (!take(left, key, sizeof(key)) || left.at == left.end)
-		return err_set(err, ERR_USAGE, "no option's name stands before the '='");
+		return err_set(err, ERR_USAGE, "no name before the '='");
 	if (!take(right, value, sizeof(value)))
-		return err_set(err, ERR_USAGE, "%s: the value has over %d bytes, or a NUL", key,
-			       OPTION_VALUE_MAX);
+		return err_set(err, ERR_USAGE, "%s: the value is longer than %d bytes or "
+			       "contains a NUL", key, OPTION_VALUE_MAX);
 	return options_set_conf(o, key, value, number, err);
 }
 
 int config_parse(const char *path, const char *text, size_t n, struct options *o,
 		 struct err *err)
 {
-	static const char mark[] = "\xef\xbb\xbf";       /* of UTF-8; Windows editors write it */
+	static const char mark[] = "\xef\xbb\xbf";       /* byte order mark of UTF-8 */
 	const char *end = text + n;
 	uint32_t number = 0;
 	int rc = 0;

@@ -1,9 +1,9 @@
 /*
- * The conf file: the options of the table in options/table.c, one "name = value" a line.
+ * The conf file: options of options/table.c, one "name = value" a line.
  *
- * A line is split at its first '='; name and value are trimmed, the value is taken verbatim
- * otherwise, without quotes. '#' makes a comment at the start of a line only, because counter names
- * may hold one. Options that are lists repeat. What the command line gave wins. One thread.
+ * A line is split at its first '='. Blanks around name and value are removed; otherwise the value
+ * is taken as it is, without quotes. '#' begins a comment only at the start of a line, because
+ * names of counters may contain it. Lists are repeated lines. The command line wins. One thread.
  */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -13,15 +13,15 @@
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 
 /*
- * Set the options that the text holds.
+ * Set the options that are in the text.
  *
- * path     for the sentences only
- * returns  0; ERR_USAGE: "FILE:LINE: ..." and for an unknown name the nearest ones; ERR_MEMORY
+ * path     for error sentences only
+ * returns  0; ERR_USAGE: "FILE:LINE: ...", with the nearest names for an unknown one; ERR_MEMORY
  */
 int config_parse(const char *path, const char *text, size_t n, struct options *o,
 		 struct err *err);
 
-/* Read the file and parse it. A file that cannot be read is ERR_USAGE. */
+/* Read the file and parse it. An unreadable file is ERR_USAGE. */
 int config_load(const char *path, struct options *o, struct err *err);
 
 #endif

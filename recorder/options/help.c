@@ -22,7 +22,7 @@ static void put_facts(struct buf *out, const struct option_info *info)
 {
 	char number[40];
 
-	/* A default of 0 is "off", and the sentence has said so. */
+	/* A default of 0 is "off", and the sentence says so. */
 	if (info->unit && info->def != 0 && info->def >= info->min && info->def <= info->max) {
 		option_number_text(info->def, number, sizeof(number));
 		buf_printf(out, " Default %s %s.", number, info->unit);
@@ -38,7 +38,7 @@ static void put_facts(struct buf *out, const struct option_info *info)
 	}
 }
 
-/* A row of a table: the option as it is written behind `prefix`, and what it does. */
+/* Append a row of a table: the option with `prefix` before its name, and what it does. */
 static void put_option(struct buf *out, const struct option_info *info, const char *prefix)
 {
 	const struct short_option *s = short_options;
@@ -67,7 +67,7 @@ static void put_table_head(struct buf *out, const char *term)
 	buf_printf(out, "| %s | meaning |\n|---|---|\n", term);
 }
 
-/* Whether an option of this command stands under this heading. */
+/* Whether help on the command lists the option under this heading. */
 static bool is_in(const struct option_info *info, enum option_group group, enum command about)
 {
 	bool no_effect = (info->no_effect >> about) & 1;
@@ -89,7 +89,7 @@ static void put_group(struct buf *out, enum option_group group, enum command abo
 			if (info->help)
 				put_table_head(out, "option");
 		}
-		/* Some have nothing to explain. */
+		/* Some options need no explanation. */
 		if (info->help)
 			put_option(out, info, "--");
 		else
@@ -116,8 +116,8 @@ static void help_all(struct buf *out)
 		 "\n## Usage\n\n"
 		 "    recorder COMMAND [OPTION...]\n"
 		 "\n## Description\n\n"
-		 "recorder keeps the recent past of this machine's call stacks in memory. When a rule\n"
-		 "fires, it keeps the time around that moment as an incident.\n"
+		 "recorder keeps the recent past of this machine's call stacks in memory. When\n"
+		 "a rule fires, it keeps the time around that moment as an incident.\n"
 		 "\n## Commands\n\n");
 	put_table_head(out, "command");
 	for (c = CMD_NONE + 1; c < COMMANDS; c++)

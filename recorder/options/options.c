@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 bool option_same_name(const char *name, size_t nname, const char *text, size_t n)
 {
@@ -27,8 +27,7 @@ bool option_same_name(const char *name, size_t nname, const char *text, size_t n
 
 bool option_stands_alone(const struct option_info *info)
 {
-	return info->type == OPTION_BOOL || info->type == OPTION_LATER ||
-	       info->type == OPTION_RULE_FLAG;
+	return info->type == OPTION_BOOL || info->type == OPTION_RULE_FLAG;
 }
 
 static bool has_name(const struct option_info *info, const char *text, size_t n)
@@ -62,7 +61,9 @@ enum command command_by_name(const char *name)
 	unsigned c;
 
 	for (c = CMD_NONE + 1; c < COMMANDS; c++) {
-		if (option_same_name(command_table[c].name, strlen(command_table[c].name), name, strlen(name)))
+		const char *command = command_table[c].name;
+
+		if (option_same_name(command, strlen(command), name, strlen(name)))
 			return (enum command)c;
 	}
 	return CMD_NONE;
@@ -84,8 +85,9 @@ static void did_you_mean(const struct nearest *nearest, const char *before, stru
 	buf_putc(out, '?');
 }
 
-/* command: nearest are its own options; CMD_NONE = those of any, or keys of the conf file. */
-static int unknown_option(const char *as, size_t n, enum command command, bool in_conf, struct err *err)
+/* Suggests the nearest options of the command (CMD_NONE: of all), or keys of the conf file. */
+static int unknown_option(const char *as, size_t n, enum command command, bool in_conf,
+			  struct err *err)
 {
 	struct nearest nearest = {0};
 	struct buf near = {0};
@@ -103,9 +105,10 @@ static int unknown_option(const char *as, size_t n, enum command command, bool i
 	}
 	did_you_mean(&nearest, in_conf ? "" : "--", &near);
 	if (!in_conf && !near.len)
-		buf_printf(&near, "; 'recorder help%s%s' lists them", command == CMD_NONE ? "" : " ",
-			   command_table[command].name);
-	err_set(err, ERR_USAGE, "unknown %s '%s'%s", in_conf ? "key" : "option", name, buf_text(&near));
+		buf_printf(&near, "; 'recorder help%s%s' lists them",
+			   command == CMD_NONE ? "" : " ", command_table[command].name);
+	err_set(err, ERR_USAGE, "unknown %s '%s'%s", in_conf ? "key" : "option", name,
+		buf_text(&near));
 	buf_free(&near);
 	return ERR_USAGE;
 }
@@ -120,24 +123,24 @@ int options_set_conf(struct options *o, const char *key, const char *value, uint
 
 	if (!s.info)
 		return unknown_option(key, strlen(key), CMD_NONE, true, err);
-	if (!s.info->conf && s.info->type != OPTION_LATER)
-		return err_set(err, ERR_USAGE, "'%s' belongs on the command line, not into a "
-			       "configuration", s.info->name);
+	if (!s.info->conf)
+		return err_set(err, ERR_USAGE, "'%s' belongs on the command line, not in a "
+			       "configuration file", s.info->name);
 	return option_set(&s, err);
 }
 
-/* ---- the command line ---------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 struct arguments {
 	struct options *o;
 	int argc;
 	char *const *argv;
 	int at;                          /* the next one to read */
-	bool only_operands;              /* "--" was seen */
-	const char *operand;             /* behind the command; NULL = none, or incident numbers */
+	bool only_operands;              /* after "--" */
+	const char *operand;             /* of the command, unless numbers of incidents; or NULL */
 };
 
-/* Bytes of a dash at the start: '-', or U+2013 to U+2015, which word processors make of it. */
+/* How many bytes a dash at the start has: '-', or U+2013 to U+2015; 0 = there is none. */
 static size_t dash(const char *text)
 {
 	if (*text == '-')
@@ -148,7 +151,7 @@ static size_t dash(const char *text)
 	return 0;
 }
 
-/* The command, which may stand behind its options. */
+/* The command, which may come after its options. */
 static enum command command_ahead(const struct arguments *a)
 {
 	enum command command = a->o->command;
@@ -159,7 +162,7 @@ static enum command command_ahead(const struct arguments *a)
 	return command;
 }
 
-/* Of rows with one name that of the command. */
+/* Of rows with the same name, the command's own. */
 static const struct option_info *row_of_command(const struct arguments *a,
 						const struct option_info *info)
 {
@@ -177,13 +180,14 @@ static int set_argument(struct arguments *a, const struct option_info *info, con
 			const char *value, struct err *err)
 {
 	struct setting s = {
-		.o = a->o, .info = row_of_command(a, info), .as = as, .value = value, .origin = FROM_ARGS,
+		.o = a->o, .info = row_of_command(a, info), .as = as, .value = value,
+		.origin = FROM_ARGS,
 	};
 
 	return option_set(&s, err);
 }
 
-/* The value behind a name without one: the next argument, which may begin with a dash. */
+/* The value of an option without an attached one: the next argument, whatever it begins with. */
 static const char *next_value(struct arguments *a, const struct option_info *info)
 {
 	if (option_stands_alone(info) || a->at >= a->argc)
@@ -204,7 +208,7 @@ static int long_option(struct arguments *a, const char *arg, size_t ndashes, str
 	return set_argument(a, info, as, name[n] ? name + n + 1 : next_value(a, info), err);
 }
 
-/* "/Name:value" and "-Name:value": the value is attached, or the option is a yes/no one. */
+/* "/Name:value" or "-Name:value"; only a yes/no option may lack the value. */
 static int perfview_option(struct arguments *a, const char *arg, size_t nprefix, struct err *err)
 {
 	const char *name = arg + nprefix;
@@ -214,12 +218,12 @@ static int perfview_option(struct arguments *a, const char *arg, size_t nprefix,
 
 	snprintf(as, sizeof(as), "%.*s", n > 60 ? 60 : (int)(nprefix + n), arg);
 	if (!name[n] && !option_stands_alone(info))
-		return err_set(err, ERR_USAGE, "%s needs its value behind a colon: %s:%s", as, as,
+		return err_set(err, ERR_USAGE, "%s needs a value after a colon: %s:%s", as, as,
 			       info->value);
 	return set_argument(a, info, as, name[n] ? name + n + 1 : NULL, err);
 }
 
-/* "-buffer-mb:64x" is a misspelled name more likely than -b with a value. */
+/* "-bufer-mb:64" is more likely a misspelled name than -b with a value. */
 static bool looks_like_name(const char *text)
 {
 	size_t n = strcspn(text, ":=");
@@ -264,8 +268,10 @@ static int operand(struct arguments *a, const char *text, struct err *err)
 				       "'recorder help %s' shows what %s takes", text,
 				       command_table[command].name, command_table[command].name);
 		if (*text == ';')
-			return err_set(err, ERR_USAGE, "unexpected argument '%.80s': what belongs to an option stands "
-				       "behind its '=', as --stop-on-gen2-gc=';Process=NAME'", text);
+			return err_set(err, ERR_USAGE, "unexpected argument '%.80s'; write it "
+				       "after the option and '=', such as "
+				       "--stop-on-gen2-gc=';Process=NAME'",
+				       text);
 		a->operand = text;
 		return 0;
 	}
@@ -301,13 +307,14 @@ static int argument(struct arguments *a, const char *arg, struct err *err)
 		return short_option(a, arg, one, err);
 	if (os_exists(arg))
 		return operand(a, arg, err);
-	/* A path of more than one name is meant as one. */
+	/* Something with several '/' is meant as a path. */
 	if (strchr(name, '/') && !strpbrk(arg, ":="))
-		return err_set(err, ERR_USAGE, "unknown option '%.200s', and no file of that name", arg);
+		return err_set(err, ERR_USAGE, "unknown option '%.200s', and there is no file of "
+			       "that name", arg);
 	return unknown_option(arg, strcspn(arg, ":="), command_ahead(a), false, err);
 }
 
-/* What the command's operand stands for. */
+/* Put the command's operand where it belongs. */
 static int use_operand(struct arguments *a, struct err *err)
 {
 	struct options *o = a->o;
@@ -324,7 +331,7 @@ static int use_operand(struct arguments *a, struct err *err)
 	}
 }
 
-/* "collect or check": the commands that take an option. */
+/* Append "collect and check": the commands that take an option. */
 static void put_commands(const struct option_info *info, struct buf *out)
 {
 	unsigned c, left = 0;
@@ -340,7 +347,7 @@ static void put_commands(const struct option_info *info, struct buf *out)
 	}
 }
 
-/* Was every option of the command line one of this command? */
+/* Whether every option that was given belongs to the command. */
 static int check_command(const struct options *o, struct err *err)
 {
 	struct buf where = {0};
@@ -350,8 +357,8 @@ static int check_command(const struct options *o, struct err *err)
 		if (o->origin[row] != FROM_ARGS || (option_table[row].commands >> o->command) & 1)
 			continue;
 		put_commands(&option_table[row], &where);
-		err_set(err, ERR_USAGE, "--%s is an option of %s, not of %s", option_table[row].name,
-			buf_text(&where), command_table[o->command].name);
+		err_set(err, ERR_USAGE, "--%s is an option of %s, not of %s",
+			option_table[row].name, buf_text(&where), command_table[o->command].name);
 		buf_free(&where);
 		return ERR_USAGE;
 	}
@@ -377,7 +384,8 @@ void options_no_effect(const struct options *o, struct buf *out)
 	unsigned row, n = 0;
 
 	for (row = 0; option_table[row].name; row++) {
-		if (o->origin[row] != FROM_ARGS || !((option_table[row].no_effect >> o->command) & 1))
+		if (o->origin[row] != FROM_ARGS ||
+		    !((option_table[row].no_effect >> o->command) & 1))
 			continue;
 		buf_printf(out, "%s--%s", n++ ? ", " : "", option_table[row].name);
 	}

@@ -1,22 +1,23 @@
 /*
- * Options: one table for the command line, PerfView's spelling of it, the conf file and --help.
+ * Options: one table for the command line, PerfView's spelling of it, the conf file, help, manual
+ * pages and completion.
  *
- * A row of option_table[] says what an option is called, what it takes, within which bounds, and where
- * in struct options its value goes. Parsing, checking, help and the conf file are loops over it, so
- * a new option is one row and one field. Names are compared without case and dashes:
+ * A row of option_table[] gives an option's name, the kind and the bounds of its value, and where
+ * in struct options the value goes. Parsing, checking, help and the conf file are loops over the
+ * table, so a new option is one row and one field. Case and dashes of names do not count:
  * --max-collect-sec 60, --max-collect-sec=60, /MaxCollectSec:60, -maxcollectsec:60 and
- * "max-collect-sec = 60" are one option. One thread.
+ * "max-collect-sec = 60" are the same option. One thread.
  *
- * Grammar of an argument (issue 2; triggers.md, head):
+ * Grammar of an argument (triggers.md, head):
  *
- *	--name VALUE  --name=VALUE     long; yes/no options take a value only by '='
- *	-x VALUE  -xVALUE              short options, see short_options[]; -f is --format folded
- *	/Name:VALUE  -Name:VALUE       PerfView's form; '=' does as well, a blank does not
- *	/path                          an operand, when it is no option and exists
+ *	--name VALUE  --name=VALUE     long; a yes/no option takes a value only after '='
+ *	-x VALUE  -xVALUE              short, see short_options[]; -f is --format folded
+ *	/Name:VALUE  -Name:VALUE       PerfView's form; '=' works too, a blank does not
+ *	/path                          an operand, if it is not an option and exists
  *	--                             only operands follow
  *
- * An en or em dash at the start (documents make them of '-') counts as '-'. A scalar given twice is
- * an error; what the command line gives wins over the conf file, lists included.
+ * An en or em dash at the start (word processors make them from '-') counts as '-'. A scalar given
+ * twice is an error. The command line wins over the conf file, lists included.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -54,13 +55,13 @@ enum command {
 	COMMANDS,
 };
 
-/* What a command's operands are. */
+/* What the operands of a command are. */
 enum operand_kind {
 	OPERAND_NONE,
-	OPERAND_IDS,            /* incident numbers: like --id */
-	OPERAND_PAIR,           /* two incident numbers: like --base and --test */
+	OPERAND_IDS,            /* numbers of incidents, like --id */
+	OPERAND_PAIR,           /* two numbers, like --base and --test */
 	OPERAND_PATTERN,        /* at most one */
-	OPERAND_DATA_FILE,      /* at most one: PerfView's name for its output */
+	OPERAND_DATA_FILE,      /* at most one: --data-file */
 };
 
 struct command_info {
@@ -68,7 +69,7 @@ struct command_info {
 	enum operand_kind operands;
 	const char *operand_text;            /* "[PATTERN]" in the usage line; "" */
 	const char *summary;                 /* one line */
-	const char *about;                   /* a paragraph or two for its --help; lines <= 78 */
+	const char *about;                   /* paragraphs for its help, in Markdown */
 	const char *examples;                /* lines as they are typed, ending in LF */
 };
 
@@ -87,7 +88,7 @@ struct id_list {
 	uint32_t n;
 };
 
-/* One rule: kind is the option's name and that of its trigger_ops. */
+/* One rule. kind is the name of the option and of its trigger_ops. */
 struct rule_spec {
 	const char *kind;                    /* from the table, not owned */
 	char *spec;
@@ -117,15 +118,15 @@ struct options {
 	bool json;
 	char *color;                         /* auto, always, never; NULL = auto */
 
-	/* what makes an incident */
+	/* when an incident is kept */
 	struct rule_list rules;
-	struct text_list named_rules;        /* NAME=SPEC, parts of rules made of rules */
+	struct text_list named_rules;        /* NAME=SPEC of --rule */
 	struct text_list monitors;           /* CATEGORY:COUNTER:INSTANCE[@SEC] */
 	double min_sec;                      /* MinSecForTrigger */
 	double poll_sec;                     /* period of the rules' counters */
 	double decay_hours;                  /* 0 = off */
 	char *sweep;                         /* FROM:TO:STEP of backtest; NULL = none */
-	char *stop_command;                  /* run for each stored incident; NULL = none */
+	char *stop_command;                  /* runs for each stored incident; NULL = none */
 	uint32_t max_per_hour, max_per_day;  /* incidents of one rule */
 
 	/* what is recorded, and how much */
@@ -133,32 +134,32 @@ struct options {
 	uint32_t buffer_mb;
 	double max_cpu_pct;                  /* of one CPU; 0 = no limit; < 0 = the default */
 	uint32_t max_rss_mb;                 /* 0 = no limit */
-	char *source;                        /* which one gives the stacks; NULL = the usual */
+	char *source;                        /* of stacks; NULL = the host's default */
 	bool runtime_events, enable_perf_map;
 	uint32_t store_mb, keep_days;
 	uint32_t symbol_cache_mb;            /* 0 = none */
 	char *log_file;                      /* NULL = stderr */
 	char *service_name;                  /* NULL = "recorder" */
 
-	/* which incident, which part of it */
+	/* which incident, and which part of it */
 	struct id_list ids;
 	char *process;                       /* name or pid; NULL = all */
 	uint32_t tid;                        /* 0 = all */
 	uint32_t base_id, test_id;           /* of diff; 0 = not given */
 	char *base_store;                    /* of the base; NULL = the same */
-	int64_t from_ns, to_ns;              /* relative to the trigger, or OPTION_NO_TIME */
+	int64_t from_ns, to_ns;              /* from the trigger, or OPTION_NO_TIME */
 	bool kernel, no_kernel, no_idle;
 	char *provider, *event_name;         /* of events; NULL = all */
-	char *live;                          /* of events: watch these; NULL = none */
-	int64_t seconds_ns;                  /* for so long */
+	char *live;                          /* of events: the spec to watch; NULL = none */
+	int64_t seconds_ns;                  /* how long to watch */
 
-	/* what comes out */
+	/* output */
 	char *format;
 	char *output;
-	bool plan;                           /* of check: measure how far back the ring will reach */
+	bool plan;                           /* of check: measure how far back the buffer reaches */
 	bool force, no_annotate, no_ids, addresses, losses, count;
 	char *metric;                        /* of export: a stream's name; NULL = cpu */
-	char *all_dir;                       /* of export: write the usual set there; NULL = one file */
+	char *all_dir;                       /* of export --all and help --man; NULL = not given */
 	uint32_t top, min_count;             /* of livestacks */
 	bool livestacks, evented, excel, sqlite_flat;
 	bool inlines, lines;                 /* source lines: of export, of show */
@@ -166,7 +167,7 @@ struct options {
 	char *group, *fold, *include, *exclude;   /* patterns of report; NULL = none */
 	double fold_percent;                 /* of report */
 	bool by_name, tree;                  /* views of report */
-	char *callers, *callees;             /* of this function */
+	char *callers, *callees;             /* of this function; NULL = none */
 	uint32_t rows;                       /* lines of a table */
 	char *normalize;                     /* of diff; NULL = duration */
 	bool per_process;                    /* of export, diff */
@@ -174,29 +175,28 @@ struct options {
 	/* operands */
 	char *pattern;                       /* of counters, events (NULL = all), service, help */
 
-	/* accepted for PerfView's sake */
+	/* accepted from PerfView's command lines */
 	uint32_t ignored_int;
 	bool ignored_bool;
 
 	uint8_t origin[OPTIONS_MAX];         /* enum option_origin, by row */
-	uint32_t conf_line[OPTIONS_MAX];     /* where the conf file set it */
+	uint32_t conf_line[OPTIONS_MAX];     /* the conf file's line that set it */
 };
 
 enum option_type {
 	OPTION_BOOL,            /* bool */
 	OPTION_INT,             /* uint32_t, decimal or 0x */
 	OPTION_FLOAT,           /* double */
-	OPTION_SECONDS,         /* int64_t ns; a number of seconds, or with ms, s, m, h, d behind it */
+	OPTION_SECONDS,         /* int64_t ns; seconds, or a number with ms, s, m, h, d */
 	OPTION_PERIOD_MS,       /* uint32_t Hz, given as milliseconds between samples */
 	OPTION_TEXT,            /* char * */
-	OPTION_LIST,            /* struct text_list; repeatable; cut at ',' before a further spec */
-	OPTION_TEXTS,           /* struct text_list; repeatable, never cut */
-	OPTION_RULE,            /* like a list, appended to options.rules with the option's name */
+	OPTION_LIST,            /* struct text_list; repeatable; split at ',' before a spec */
+	OPTION_TEXTS,           /* struct text_list; repeatable, never split */
+	OPTION_RULE,            /* as a list, appended to options.rules with this name */
 	OPTION_RULE_EVENT,      /* the same for PROVIDER/EVENT;Key=Value */
-	OPTION_RULE_TEXT,       /* a rule whose spec is never cut; repeatable */
-	OPTION_RULE_FLAG,       /* a rule that needs no spec: true, false, or one behind ':' or '=' */
-	OPTION_IDS,             /* struct id_list; repeatable, and cut at ',' */
-	OPTION_LATER,           /* PerfView has it, this program not yet: refused, with .later */
+	OPTION_RULE_TEXT,       /* a rule whose spec is never split; repeatable */
+	OPTION_RULE_FLAG,       /* a rule without a spec: true, false, or after ':' or '=' */
+	OPTION_IDS,             /* struct id_list; repeatable, split at ',' */
 };
 
 enum option_group {
@@ -206,87 +206,85 @@ enum option_group {
 	GROUP_OUTPUT,
 	GROUP_STORE,
 	GROUP_PERFVIEW,
-	GROUP_LATER,
 	OPTION_GROUPS,
 };
 
 struct option_info {
 	const char *name;                    /* kebab: --name, and the conf file's key */
-	const char *other_names;             /* PerfView's (small letters: of its viewer), blanks between; or NULL */
-	const char *value;                   /* placeholder: "MB"; NULL for yes/no options */
+	const char *other_names;             /* PerfView's, separated by blanks; or NULL */
+	const char *value;                   /* placeholder: "MB", or "auto|never"; NULL: yes/no */
 	const char *help;                    /* a sentence or more */
 	const char *unit;                    /* of a number: "MB"; or NULL */
-	const char *later;                   /* OPTION_LATER: what to do meanwhile */
 	const char *same_as;                 /* sets the same value as this option; or NULL */
 	enum option_type type;
 	enum option_group group;
-	uint32_t commands;                   /* 1 << enum command, each that takes it */
-	uint32_t no_effect;                  /* commands that accept it without any effect */
+	uint32_t commands;                   /* bits 1 << enum command that take it */
+	uint32_t no_effect;                  /* those that accept it without effect */
 	size_t offset;                       /* in struct options */
-	double def, min, max;                /* numbers; seconds in seconds */
-	bool conf;                           /* may stand in the conf file */
+	double def, min, max;                /* of numbers; times in seconds */
+	bool conf;                           /* allowed in the conf file */
 };
 
-extern const struct option_info option_table[];       /* ends in a row without a name */
+extern const struct option_info option_table[];       /* ends with a row without a name */
 extern const char *const option_groups[OPTION_GROUPS];   /* headings */
 
 struct short_option {
 	char letter;
 	const char *name;
-	const char *value;                   /* fixed, so that it takes none; or NULL */
+	const char *value;                   /* fixed, so it takes none; or NULL */
 };
 
-extern const struct short_option short_options[];        /* ends in letter 0 */
+extern const struct short_option short_options[];        /* ends with letter 0 */
 
-/* Every value at its default. */
+/* Set every value to its default. */
 void options_init(struct options *o);
 void options_free(struct options *o);
 
 /*
- * Parse the arguments behind the program's name. Options and command come in any order.
+ * Parse the arguments after the program's name. Options and the command come in any order.
  *
- * o        from options_init(); free it also after an error
+ * o        from options_init(); free it after an error, too
  * returns  0; ERR_USAGE: which argument, what was found, what is allowed; ERR_MEMORY
  */
 int options_parse(struct options *o, int argc, char *const *argv, struct err *err);
 
 /*
- * Set one key of a conf file, checked like an option of the command line; a key that the command
- * line gave is checked and left alone.
+ * Set one key of a conf file. The value is checked like one of the command line; if the command
+ * line set the key, its value stays.
  *
- * line     for "was set already on line N"
+ * line     for "already set on line N"
  * returns  as options_parse(); the sentence starts with the key
  */
 int options_set_conf(struct options *o, const char *key, const char *value, uint32_t line,
 		     struct err *err);
 
-/* One line naming the options that were accepted and do nothing here, "" when there are none. */
+/* Append a line that names the options without effect here; nothing if there are none. */
 void options_no_effect(const struct options *o, struct buf *out);
 
 /*
- * The row of a name in any spelling, n bytes long; or NULL. Two rows may have one name, for different
- * commands (--from is a file or a moment): this gives the first, and the parser the command's own.
+ * The row of a name in any spelling, n bytes long; or NULL. Two rows may have the same name for
+ * different commands (--from is a file or a moment); this returns the first one.
  */
 const struct option_info *option_by_name(const char *name, size_t n);
 
-/* Who set this option. name: as in the table. */
+/* What set this option. name: as in the table. */
 enum option_origin options_origin(const struct options *o, const char *name);
 
 /*
- * Whether text is one spec on its own, so that a ',' before it separates: two ':' and, for a rule,
- * a comparison with a number at its end; for a rule on events a name, '/' and a name, then ';' or
- * the end.
+ * Whether text is a whole spec, so that a ',' before it separates. A spec has two ':' and, for a
+ * rule, ends with a comparison with a number. A rule on events is a name, '/' and a name, then ';'
+ * or the end.
  */
 bool piece_is_spec(enum option_type type, const char *text, size_t n);
 
-/* A number without exponent where it is whole: 600, 0.1. */
+/* A number as text, without an exponent if it is whole: 600, 0.1. */
 void option_number_text(double v, char *out, size_t n);
 
 /* Help about the program (CMD_NONE) or a command, in Markdown (cli/markdown.h). */
 void options_help(enum command about, struct buf *out);
-/* Every key of the conf file, in the same way. */
+/* Append every key of the conf file as tables of the same kind. */
 void options_keys(struct buf *out);
-/* Append text as it must stand in a cell of a table. */
+/* Append text, escaped for a cell of a table. */
 void help_put_cell(struct buf *out, const char *text);
 
 #endif

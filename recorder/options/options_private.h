@@ -1,8 +1,8 @@
 /*
- * What options.c (names, the command line) and options/value.c (values) share.
+ * What options.c (names, command line) and value.c (values) share.
  */
-#ifndef OPTIONS_IMPL_H
-#define OPTIONS_IMPL_H
+#ifndef OPTIONS_PRIVATE_H
+#define OPTIONS_PRIVATE_H
 
 #include "options/options.h"
 
@@ -10,26 +10,26 @@
 struct setting {
 	struct options *o;
 	const struct option_info *info;
-	unsigned row;                /* of the value: that of same_as when there is one */
-	const char *as;              /* how it was written: "--freq", "/CircularMB", "freq" */
-	const char *value;           /* NULL: a yes/no option without one */
+	unsigned row;                /* the row that owns the value; set by option_set() */
+	const char *as;              /* as it was written: "--freq", "/CircularMB", "freq" */
+	const char *value;           /* NULL: none was given */
 	enum option_origin origin;
 	uint32_t line;
 };
 
 /*
- * Check the value and put it where it belongs: unless the command line was there first, and a
- * conf file sets it now. Gives s->row.
+ * Check the value and store it, unless it comes from the conf file and the command line has set the
+ * option already. Sets s->row.
  */
 int option_set(struct setting *s, struct err *err);
 
-/* Whether the option may stand without a value, and takes one only by ':' or '='. */
+/* Whether the option needs no value, and takes one only after ':' or '='. */
 bool option_stands_alone(const struct option_info *info);
 
-/* Whether n bytes of text are this name, leaving case and dashes aside. */
+/* Whether n bytes of text are this name; case and dashes do not count. */
 bool option_same_name(const char *name, size_t nname, const char *text, size_t n);
 
-/* A copy to free(), or NULL without memory. */
+/* A copy for free(), or NULL when memory runs out. */
 char *option_text_copy(const char *text, size_t n);
 int option_no_memory(struct err *err);
 

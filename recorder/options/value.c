@@ -1,5 +1,5 @@
 /*
- * Values of options: checked against their row of the table, and put into struct options.
+ * Values of options: check them against their row of the table, and put them into struct options.
  */
 #include "options/options_private.h"
 
@@ -61,7 +61,7 @@ static void *field(struct options *o, const struct option_info *info)
 	return (char *)o + info->offset;
 }
 
-/* Also: has a default, for the row of an option without one has it out of bounds. */
+/* A default that is out of bounds means that there is none. */
 static bool in_bounds(const struct option_info *info, double v)
 {
 	return v >= info->min && v <= info->max;
@@ -146,7 +146,7 @@ static void put_bound(struct buf *out, double v)
 	buf_puts(out, text);
 }
 
-/* "--freq: '5x' is no whole number; allowed are 1 to 10000 Hz (default 99)". */
+/* "--freq: '5x' is not a whole number; allowed: 1 to 10000 Hz (default 99)". */
 static int bad_number(const struct setting *s, const char *why, struct err *err)
 {
 	const struct option_info *info = s->info;
@@ -162,7 +162,7 @@ static int bad_number(const struct setting *s, const char *why, struct err *err)
 		put_bound(&allowed, info->def);
 		buf_putc(&allowed, ')');
 	}
-	err_set(err, ERR_USAGE, "%s: '%.60s' %s; allowed are %s", s->as, s->value, why,
+	err_set(err, ERR_USAGE, "%s: '%.60s' %s; allowed: %s", s->as, s->value, why,
 		buf_text(&allowed));
 	buf_free(&allowed);
 	return ERR_USAGE;
@@ -174,8 +174,8 @@ static size_t digits(const char *at)
 }
 
 /*
- * A decimal number at the start of text: sign, digits with at most one point, exponent. Checked by
- * hand because strtod() also takes "inf", "nan" and hexadecimal. Returns its length, 0 = none.
+ * The length of a decimal number at the start of text: sign, digits with at most one point,
+ * exponent; 0 = there is none. strtod() would also take "inf", "nan" and hexadecimal.
  */
 static size_t number_length(const char *text)
 {
@@ -205,11 +205,11 @@ static int parse_int(const struct setting *s, uint32_t *out, struct err *err)
 	uint64_t v = 0;
 
 	if (!*first || first[strspn(first, hex ? "0123456789abcdefABCDEF" : "0123456789")])
-		return bad_number(s, "is no whole number", err);
-	/* Twenty digits would overflow; no bound of ours has over ten. */
+		return bad_number(s, "is not a whole number", err);
+	/* Twenty digits would overflow; no bound has more than ten. */
 	v = strlen(first) > 15 ? UINT64_MAX : strtoull(first, NULL, hex ? 16 : 10);
 	if (v > UINT32_MAX || !in_bounds(s->info, (double)v))
-		return bad_number(s, "is out of bounds", err);
+		return bad_number(s, "is out of range", err);
 	*out = (uint32_t)v;
 	return 0;
 }
@@ -219,9 +219,9 @@ static int parse_float(const struct setting *s, double *out, struct err *err)
 	size_t n = number_length(s->value);
 
 	if (!n || s->value[n])
-		return bad_number(s, "is no number", err);
+		return bad_number(s, "is not a number", err);
 	*out = strtod(s->value, NULL);
-	return in_bounds(s->info, *out) ? 0 : bad_number(s, "is out of bounds", err);
+	return in_bounds(s->info, *out) ? 0 : bad_number(s, "is out of range", err);
 }
 
 static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
@@ -238,11 +238,11 @@ static int parse_seconds(const struct setting *s, int64_t *out, struct err *err)
 			continue;
 		v = strtod(s->value, NULL) * units[i].seconds;
 		if (!in_bounds(s->info, v))
-			return bad_number(s, "is out of bounds", err);
+			return bad_number(s, "is out of range", err);
 		*out = llround(v * 1e9);
 		return 0;
 	}
-	return bad_number(s, "is no number of seconds (a number, or one with ms, s, m, h or d)", err);
+	return bad_number(s, "is not a number of seconds (5, or 5 with ms, s, m, h or d)", err);
 }
 
 static int parse_bool(const struct setting *s, bool *out, struct err *err)
@@ -254,11 +254,12 @@ static int parse_bool(const struct setting *s, bool *out, struct err *err)
 	else if (!*text || option_same_name("false", 5, text, strlen(text)))
 		*out = false;
 	else
-		return err_set(err, ERR_USAGE, "%s: '%.60s' is neither true nor false", s->as, text);
+		return err_set(err, ERR_USAGE, "%s: '%.60s' is neither true nor false", s->as,
+			       text);
 	return 0;
 }
 
-/* Whether the text ends in a comparison with a number: "...>80", "...<= 1.5G ", "...>80;Floor=9". */
+/* Whether text ends with a comparison: "...>80", "...<= 1.5G ", "...>80;Floor=9". */
 static bool ends_in_limit(const char *text, size_t n)
 {
 	size_t at = n, number;
@@ -278,7 +279,7 @@ static bool ends_in_limit(const char *text, size_t n)
 	return number && at >= n;
 }
 
-/* PROVIDER/EVENT up to the first ';': of what names are made of. */
+/* Whether PROVIDER/EVENT stands before the first ';', with no characters but those of names. */
 static bool is_event_spec(const char *text, size_t n)
 {
 	size_t head = strcspn(text, ";"), i, slash;
@@ -308,8 +309,8 @@ bool piece_is_spec(enum option_type type, const char *text, size_t n)
 }
 
 /*
- * Whether a spec begins here. The INSTANCE of a rule may hold a ',' itself: what counts is that
- * the limit comes at the end of some piece.
+ * Whether a spec begins here. The INSTANCE of a rule may contain a ',', so the limit may come at
+ * the end of any piece.
  */
 static bool spec_begins(enum option_type type, const char *text)
 {
@@ -330,7 +331,7 @@ static int add_spec(const struct setting *s, const char *spec, size_t n)
 	return text_list_add(field(s->o, s->info), spec, n);
 }
 
-/* true: a rule without a spec; false: none; else the spec. */
+/* "true" is a rule without a spec, "false" no rule; anything else is the spec. */
 static int set_rule_flag(const struct setting *s, struct err *err)
 {
 	const char *text = s->value ? s->value : "";
@@ -342,7 +343,7 @@ static int set_rule_flag(const struct setting *s, struct err *err)
 	return add_spec(s, text, strlen(text)) ? option_no_memory(err) : 0;
 }
 
-/* A list: a ',' separates only where a spec has ended and another begins. */
+/* A ',' separates only where one spec has ended and another begins. */
 static int set_list(const struct setting *s, struct err *err)
 {
 	const char *spec = s->value, *comma = spec;
@@ -370,8 +371,8 @@ static int set_ids(const struct setting *s, struct err *err)
 		size_t n = digits(at);
 
 		if (!n || n > 18 || (at[n] && at[n] != ','))
-			return err_set(err, ERR_USAGE, "%s: '%.60s' is no incident number; 'recorder "
-				       "list' shows them", s->as, s->value);
+			return err_set(err, ERR_USAGE, "%s: '%.60s' is not the number of an "
+				       "incident; 'recorder list' shows them", s->as, s->value);
 		if (id_list_add(&s->o->ids, strtoll(at, NULL, 10)))
 			return option_no_memory(err);
 		if (!at[n])
@@ -385,7 +386,7 @@ static int set_text(const struct setting *s, bool store, struct err *err)
 	char **to = field(s->o, s->info);
 
 	if (!*s->value)
-		return err_set(err, ERR_USAGE, "%s: the value is empty; %s is wanted", s->as,
+		return err_set(err, ERR_USAGE, "%s: the value is empty; expected %s", s->as,
 			       s->info->value);
 	if (!store)
 		return 0;
@@ -394,7 +395,7 @@ static int set_text(const struct setting *s, bool store, struct err *err)
 	return *to ? 0 : option_no_memory(err);
 }
 
-/* Check the value and, when store is set, put it where it belongs. */
+/* Check the value and, if store is set, put it where it belongs. */
 static int set_value(const struct setting *s, bool store, struct err *err)
 {
 	void *to = field(s->o, s->info);
@@ -440,15 +441,12 @@ static int set_value(const struct setting *s, bool store, struct err *err)
 		rc = store ? text_list_add(field(s->o, s->info), s->value, strlen(s->value)) : 0;
 		return rc ? option_no_memory(err) : 0;
 	case OPTION_RULE_TEXT:
-		/* An empty one means any, or is refused by the rule. */
+		/* An empty spec means any, or the rule refuses it. */
 		return store && add_spec(s, s->value, strlen(s->value)) ? option_no_memory(err) : 0;
 	case OPTION_RULE_FLAG:
 		return store ? set_rule_flag(s, err) : 0;
 	case OPTION_IDS:
 		return set_ids(s, err);
-	case OPTION_LATER:
-		return err_set(err, ERR_USAGE, "%s is not in this version: %s", s->as,
-			       s->info->later);
 	}
 	if (!rc && store)
 		memcpy(to, &v, size);
@@ -478,20 +476,20 @@ int option_set(struct setting *s, struct err *err)
 	bool store;
 	int rc;
 
-	/* The row of its own: two may have one name. */
+	/* Not by name: two rows may have the same one. */
 	s->row = (unsigned)((s->info->same_as ? option_by_name(owner, strlen(owner)) : s->info) -
 			    option_table);
-	if (is_scalar(s->info) && s->info->type != OPTION_LATER && o->origin[s->row] == s->origin) {
+	if (is_scalar(s->info) && o->origin[s->row] == s->origin) {
 		if (s->origin == FROM_CONF)
-			return err_set(err, ERR_USAGE, "%s was set already on line %" PRIu32, s->as,
+			return err_set(err, ERR_USAGE, "%s is already set on line %" PRIu32, s->as,
 				       o->conf_line[s->row]);
-		return err_set(err, ERR_USAGE, "%s: --%s was given already", s->as, owner);
+		return err_set(err, ERR_USAGE, "%s: --%s was already given", s->as, owner);
 	}
 	store = s->origin >= (enum option_origin)o->origin[s->row];
 	if (!s->value && !option_stands_alone(s->info))
 		return err_set(err, ERR_USAGE, "%s needs a value: %s", s->as, s->info->value);
 	if (s->value && strlen(s->value) > OPTION_VALUE_MAX)
-		return err_set(err, ERR_USAGE, "%s: the value has over %d bytes", s->as,
+		return err_set(err, ERR_USAGE, "%s: the value is longer than %d bytes", s->as,
 			       OPTION_VALUE_MAX);
 	rc = set_value(s, store, err);
 	if (!rc && store) {

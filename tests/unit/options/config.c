@@ -67,12 +67,12 @@ TEST(errors_say_file_line_and_the_nearest_key)
 {
 	expect_error("freq = 99\n\nbufer-mb = 3\n",
 		     "a.conf:3: unknown key 'bufer-mb'; did you mean buffer-mb?");
-	expect_error("freq = fast\n", "a.conf:1: freq: 'fast' is no whole number");
+	expect_error("freq = fast\n", "a.conf:1: freq: 'fast' is not a whole number");
 	expect_error("freq 99\n", "a.conf:1: no '=' in the line");
-	expect_error("= 99\n", "a.conf:1: no option's name");
-	expect_error("freq = 99\nfreq = 99\n", "a.conf:2: freq was set already on line 1");
+	expect_error("= 99\n", "a.conf:1: no name before");
+	expect_error("freq = 99\nfreq = 99\n", "a.conf:2: freq is already set on line 1");
 	expect_error("freq = 99\ncpu-sample-msec = 10\n",
-		     "a.conf:2: cpu-sample-msec was set already on line 1");
+		     "a.conf:2: cpu-sample-msec is already set on line 1");
 	expect_error("format = folded\n", "a.conf:1: 'format' belongs on the command line");
 	expect_error("config = x\n", "belongs on the command line");
 	expect_error("store =\n", "a.conf:1: store: the value is empty");

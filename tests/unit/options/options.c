@@ -67,9 +67,8 @@ TEST(every_option_has_a_name_a_command_and_help)
 		assert_true(is_kebab(info->name));
 		assert_int_not_equal(info->commands, 0);
 		assert_int_equal(info->no_effect & ~info->commands, 0);
-		if (info->group != GROUP_PERFVIEW && info->group != GROUP_LATER)
+		if (info->group != GROUP_PERFVIEW)
 			assert_non_null(info->help);
-		assert_int_equal(info->type == OPTION_LATER, info->later != NULL);
 		assert_int_equal(info->type == OPTION_BOOL || info->type == OPTION_RULE_FLAG,
 				 info->value == NULL);
 	}
@@ -151,7 +150,7 @@ TEST(every_spelling_of_a_name_is_one_option)
 		parse(&f, "collect", ways[i], NULL);
 		if (strstr(ways[i], "0x")) {
 			/* Seconds are decimal: hexadecimal is for whole numbers. */
-			expect_refusal(&f, "no number of seconds");
+			expect_refusal(&f, "not a number of seconds");
 			continue;
 		}
 		expect_good(&f);
@@ -307,9 +306,9 @@ TEST(incident_numbers_come_by_option_and_as_operands)
 	assert_int_equal(f.o.ids.items[3], 9);
 	options_free(&f.o);
 	parse(&f, "show", "--id", "x", NULL);
-	expect_refusal(&f, "'x' is no incident number");
+	expect_refusal(&f, "'x' is not the number of an incident");
 	parse(&f, "show", "--id", "99999999999999999999", NULL);
-	expect_refusal(&f, "is no incident number");
+	expect_refusal(&f, "is not the number of an incident");
 }
 
 TEST(the_two_incidents_of_a_diff_come_by_option_and_as_operands)
@@ -329,7 +328,7 @@ TEST(the_two_incidents_of_a_diff_come_by_option_and_as_operands)
 	parse(&f, "diff", "3", "7", "9", NULL);
 	expect_refusal(&f, "unexpected argument '9'");
 	parse(&f, "diff", "3", "x", NULL);
-	expect_refusal(&f, "the test: 'x' is no whole number");
+	expect_refusal(&f, "the test: 'x' is not a whole number");
 }
 
 TEST(an_existing_path_with_a_slash_is_an_operand)
@@ -405,22 +404,22 @@ TEST(what_is_wrong_is_said)
 		{{"show", "--freqq"}, "unknown option 'freqq'; 'recorder help show' lists them"},
 		{{"lsit"}, "unknown command 'lsit'; did you mean list?"},
 		{{"collect", "--freq", "fast"},
-		 "--freq: 'fast' is no whole number; allowed are 1 to 10000 Hz (default 99)"},
-		{{"collect", "--freq", "0"}, "is out of bounds; allowed are 1 to 10000 Hz"},
-		{{"collect", "--freq", "1.5"}, "is no whole number"},
-		{{"collect", "--freq", "99999999999999999999"}, "is out of bounds"},
-		{{"collect", "--freq", "-1"}, "is no whole number"},
-		{{"collect", "--freq", ""}, "is no whole number"},
+		 "--freq: 'fast' is not a whole number; allowed: 1 to 10000 Hz (default 99)"},
+		{{"collect", "--freq", "0"}, "is out of range; allowed: 1 to 10000 Hz"},
+		{{"collect", "--freq", "1.5"}, "is not a whole number"},
+		{{"collect", "--freq", "99999999999999999999"}, "is out of range"},
+		{{"collect", "--freq", "-1"}, "is not a whole number"},
+		{{"collect", "--freq", ""}, "is not a whole number"},
 		{{"collect", "--freq"}, "--freq needs a value: HZ"},
-		{{"collect", "/CircularMB:0"}, "/CircularMB: '0' is out of bounds"},
-		{{"collect", "/MaxCollectSec", "60"}, "/MaxCollectSec needs its value behind a colon"},
-		{{"collect", "--min-sec-for-trigger=nan"}, "is no number"},
-		{{"collect", "--min-sec-for-trigger=1,5"}, "is no number"},
-		{{"collect", "--pre-sec=5 apples"}, "is no number of seconds"},
-		{{"collect", "--freq=99", "/CpuSampleMSec:1"}, "--freq was given already"},
-		{{"collect", "--freq=99", "--freq=99"}, "--freq was given already"},
-		{{"collect", "--log-file="}, "--log-file: the value is empty; FILE is wanted"},
-		{{"collect", "/StopOnGCOverMsec"}, "needs its value behind a colon"},
+		{{"collect", "/CircularMB:0"}, "/CircularMB: '0' is out of range"},
+		{{"collect", "/MaxCollectSec", "60"}, "/MaxCollectSec needs a value after a colon"},
+		{{"collect", "--min-sec-for-trigger=nan"}, "is not a number"},
+		{{"collect", "--min-sec-for-trigger=1,5"}, "is not a number"},
+		{{"collect", "--pre-sec=5 apples"}, "is not a number of seconds"},
+		{{"collect", "--freq=99", "/CpuSampleMSec:1"}, "--freq was already given"},
+		{{"collect", "--freq=99", "--freq=99"}, "--freq was already given"},
+		{{"collect", "--log-file="}, "--log-file: the value is empty; expected FILE"},
+		{{"collect", "/StopOnGCOverMsec"}, "needs a value after a colon"},
 		{{"list", "--format", "folded"}, "--format is an option of export and diff, not of list"},
 		{{"list", "3"}, "unexpected argument '3'"},
 		{{"counters", "a", "b"}, "unexpected argument 'b'"},
@@ -456,7 +455,7 @@ TEST(a_value_has_a_ceiling)
 	memset(value + 11, 'x', OPTION_VALUE_MAX + 1);
 	value[11 + OPTION_VALUE_MAX + 1] = '\0';
 	parse(&f, "collect", value, NULL);
-	expect_refusal(&f, "the value has over 4096 bytes");
+	expect_refusal(&f, "the value is longer than 4096 bytes");
 }
 
 /* ---- memory -------------------------------------------------------------------------------------- */
