@@ -1,6 +1,6 @@
 /*
  * Blobs of a store that somebody else wrote: unpacked, and read as the lists of a segment, as its
- * columns, or as a page. What the CRC would refuse is also decoded without it.
+ * columns, or as a page. The bytes are also decoded as they are, for the CRC refuses most blobs.
  */
 #include "store/page_private.h"
 
@@ -21,10 +21,11 @@ static void decode_lists(const void *raw, size_t n)
 		free(lists.ids);
 }
 
-/* Ids that a segment may list, whatever the page has; one of them is what the bytes say. */
+/* A segment may list any id, whatever the page has; one of these comes from the bytes. */
 static void find_frames(const struct page_frame *items, uint32_t n, int64_t wild)
 {
-	const int64_t ids[] = {items[n / 2].id, items[0].id - 1, items[n - 1].id, wild, -wild, 0, INT64_MIN, INT64_MAX};
+	const int64_t ids[] = {items[n / 2].id, items[0].id - 1, items[n - 1].id, wild, -wild, 0,
+			       INT64_MIN, INT64_MAX};
 	unsigned i;
 
 	for (i = 0; i < COUNT_OF(ids); i++) {

@@ -36,11 +36,14 @@ void lab_close(struct lab *lab);
 void lab_remove(const char *path);
 
 struct store *lab_store(struct lab *lab, enum store_mode mode);
-/* lab_open(), and its store for a recorder. The ends of both; a sound one with lab_check_integrity() between them. */
+/*
+ * lab_record(): lab_open(), and a store for a recorder. lab_end(): close both. lab_end_sound(): the
+ * same, with lab_check_integrity() in between.
+ */
 struct store *lab_record(struct lab *lab, const char *name);
 void lab_end(struct lab *lab, struct store *s);
 void lab_end_sound(struct lab *lab, struct store *s);
-/* Opening must fail with this code; the sentence, checked to be a good one, is returned. */
+/* Opening must fail with this code. Returns the sentence, which must name the file. */
 const char *lab_refused(const char *path, enum store_mode mode, int code);
 
 void lab_sample(struct lab *lab, uint64_t time_ns, unsigned thread, const char *root_first);
@@ -48,7 +51,7 @@ void lab_lost(struct lab *lab, uint64_t time_ns, uint16_t cpu, enum loss_kind ki
 void lab_name(struct lab *lab, char letter);
 struct segment *lab_seal(struct lab *lab);
 
-/* A head that asks for [trigger - pre, trigger + post] and got just that. Texts are constants. */
+/* A head that asked for [trigger - pre, trigger + post] and got just that. Texts are constants. */
 struct incident_head lab_head(uint64_t trigger_ns, uint64_t pre_ns, uint64_t post_ns);
 
 /* Seal, begin, put: an incident that is open. */
@@ -60,9 +63,8 @@ int64_t lab_incident(struct store *s, struct incident_head *head, struct segment
 int64_t lab_simple(struct lab *lab, struct store *s, uint64_t start_ns, unsigned samples);
 
 /*
- * An incident as text, one sample a line: "10.0 main abc" with "?" for frames without a name.
- * Whatever is lost on the way into the store and back makes a difference. Returned until the next
- * call.
+ * An incident as text, one sample a line: "10.0 main abc" with "?" for frames without a name. What
+ * is lost on the way into the store and back makes a difference. Valid until the next call.
  */
 const char *lab_dump(struct store *s, int64_t id);
 /* Only its samples. */
@@ -70,7 +72,7 @@ const char *lab_samples(struct store *s, int64_t id);
 
 /* SQL on the store's file, beside the store's own handle; the first column of the first row. */
 int64_t lab_sql(const char *path, const char *sql);
-/* Its whole answer is one text: "ok" from an integrity check. */
+/* SQLite's integrity check, and that of foreign keys, must say "ok". */
 void lab_check_integrity(const char *path);
 
 #endif

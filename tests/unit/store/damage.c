@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Begin at 30 ms, asking for 20 ms before and 20 after; put what there is; never finish. */
+
+/* An incident at 30 ms that asks for 20 ms before and after; its segment is put, it never ends. */
 static void leave_open(struct lab *lab, struct store *s)
 {
 	struct incident_head head = lab_head(MS(30), MS(20), MS(20));
@@ -32,7 +33,7 @@ TEST(what_a_recorder_left_open_becomes_partial)
 	s = lab_store(&lab, STORE_RECORD);
 	assert_int_equal(store_head(s, 1, &head, NULL), 0);
 	assert_int_equal(head.state, INCIDENT_PARTIAL);
-	/* Asked from 10 to 50 ms; the segments cover 5 to 35. */
+	/* It asked for 10 to 50 ms; the segments cover 5 to 35. */
 	assert_int_equal(head.t0_ns, MS(10));
 	assert_int_equal(head.t1_ns, MS(35));
 	assert_int_equal(head.samples, 2);
@@ -82,7 +83,7 @@ TEST(an_incident_without_segments_is_partial_too)
 	lab_end(&lab, s);
 }
 
-/* Two incidents, a segment each; then something is done to the first segment's row. */
+/* Two incidents with a segment each; the statement then damages the first segment's row. */
 static void damage(struct lab *lab, const char *name, const char *sql)
 {
 	struct store *s;
@@ -194,7 +195,10 @@ TEST(rows_that_a_segment_lists_must_be_there)
 	lab_close(&lab);
 }
 
-/* Three segments of 10 samples, from 0, 10 and 20 ms; the trigger is at 15 ms, the middle one damaged. */
+/*
+ * Three segments of 10 samples, from 0, 10 and 20 ms. The trigger is at 15 ms, and the middle
+ * segment is damaged.
+ */
 TEST(a_damaged_segment_leaves_the_others)
 {
 	struct incident_head head = lab_head(MS(15), MS(15), MS(15));
@@ -220,8 +224,9 @@ TEST(a_damaged_segment_leaves_the_others)
 	assert_int_equal(in.head.samples, 20);
 	assert_int_equal(in.samples[9].time_ns, MS(9));
 	assert_int_equal(in.samples[10].time_ns, MS(20));
-	assert_non_null(strstr(in.damage, "1 of its 3 segments cannot be read: up to 10 samples and the "
-				"events beside them are missing, from -0.005 s to +0.004 s of the trigger"));
+	assert_non_null(strstr(in.damage, "1 of its 3 segments cannot be read: up to 10 samples "
+			       "and the events beside them are missing, from -0.005 s to +0.004 s "
+			       "of the trigger"));
 	assert_int_equal(incident_whole(&in, &err), ERR_FORMAT);
 	assert_non_null(strstr(err.text, "incident 1 is damaged: 1 of its 3 segments"));
 	incident_free(&in);
@@ -231,7 +236,10 @@ TEST(a_damaged_segment_leaves_the_others)
 	lab_close(&lab);
 }
 
-/* So many that another thread decodes them ahead: 20 segments of 10 samples, the last but one damaged, all in order. */
+/*
+ * 20 segments of 10 samples: so many that another thread decodes ahead. The last but one is
+ * damaged, the others come in order.
+ */
 TEST(a_damaged_one_of_many_segments_leaves_the_others)
 {
 	enum { MANY = 20 };
@@ -269,9 +277,9 @@ TEST(a_damaged_one_of_many_segments_leaves_the_others)
 	lab_close(&lab);
 }
 
-/* Two samples of "ab", where b has a name; then something is done to the store; it must load. */
-static void load_without(const char *name, const char *sql, const char *samples, const char *cmdline,
-			 const char *damage)
+/* Two samples of "ab", where b has a name. The statement damages the store; it must still load. */
+static void load_without(const char *name, const char *sql, const char *samples,
+			 const char *cmdline, const char *damage)
 {
 	struct incident in = {0};
 	struct err err = {0};
@@ -301,9 +309,11 @@ TEST(a_damaged_page_of_texts_costs_command_lines_only)
 	static const char why[] = "some command lines cannot be read and are missing (";
 	static const char samples[] = "10.0 main ?b?\n11.0 worker ?b?\n";
 
-	load_without("text.db", "UPDATE text_page SET data = substr(data, 1, 12)", samples, "", why);
+	load_without("text.db", "UPDATE text_page SET data = substr(data, 1, 12)", samples, "",
+		     why);
 	load_without("text_gone.db", "DELETE FROM text_page", samples, "", why);
-	load_without("text_wild.db", "UPDATE text_page SET first_id = -9223372036854775807", samples, "", why);
+	load_without("text_wild.db", "UPDATE text_page SET first_id = -9223372036854775807",
+		     samples, "", why);
 }
 
 TEST(a_damaged_page_of_functions_costs_names_only)
@@ -311,14 +321,14 @@ TEST(a_damaged_page_of_functions_costs_names_only)
 	static const char why[] = "some names of functions cannot be read and are missing (";
 	static const char samples[] = "10.0 main ???\n11.0 worker ???\n";
 
-	load_without("name.db", "UPDATE function_page SET names = substr(names, 1, 12)", samples, "app --serve",
-		     why);
-	load_without("name_gone.db", "DELETE FROM function_page", samples, "app --serve", why);
-	load_without("name_wild.db", "UPDATE function_page SET first_id = -9223372036854775807", samples,
+	load_without("name.db", "UPDATE function_page SET names = substr(names, 1, 12)", samples,
 		     "app --serve", why);
+	load_without("name_gone.db", "DELETE FROM function_page", samples, "app --serve", why);
+	load_without("name_wild.db", "UPDATE function_page SET first_id = -9223372036854775807",
+		     samples, "app --serve", why);
 }
 
-/* Nothing may be swept while one list cannot be read: it may name anything. */
+/* Nothing may be swept while a list cannot be read: it may list anything. */
 TEST(damage_does_not_spread_when_something_is_deleted)
 {
 	struct store *s;
@@ -333,7 +343,7 @@ TEST(damage_does_not_spread_when_something_is_deleted)
 	lab_end(&lab, s);
 }
 
-/* Four incidents of a page of frames, and one of functions, each; and a module that nothing lists. */
+/* Four incidents with a page of frames and one of functions each; and a module nobody lists. */
 static void four_incidents(struct lab *lab, const char *name)
 {
 	static const char *const stacks[] = {"ab", "cd", "ef", "gh"};
@@ -353,7 +363,8 @@ static void four_incidents(struct lab *lab, const char *name)
 		segment_unref(segment);
 	}
 	store_close(s);
-	lab_sql(lab->path, "INSERT INTO module(identity, kind, name, path) VALUES('x', 'elf', 'x', '/x')");
+	lab_sql(lab->path,
+		"INSERT INTO module(identity, kind, name, path) VALUES('x', 'elf', 'x', '/x')");
 }
 
 static void delete_incident(struct lab *lab, int64_t id)
@@ -379,7 +390,10 @@ static void check_pages(struct lab *lab, int frames, int functions, int modules)
 	assert_int_equal(lab_sql(lab->path, "SELECT count(*) FROM module"), modules);
 }
 
-/* The frames 3 and 4 of the second incident: their page stays until it is deleted, the others are swept. */
+/*
+ * The page of frames 3 and 4 is damaged: it stays until its incident, the second, is deleted. The
+ * others are swept.
+ */
 TEST(a_damaged_page_of_frames_does_not_end_sweeping)
 {
 	struct lab lab;
@@ -389,8 +403,9 @@ TEST(a_damaged_page_of_frames_does_not_end_sweeping)
 		"UPDATE frame_page SET data = substr(data, 1, 12) WHERE first_id = 3");
 	check_pages(&lab, 4, 4, 2);
 	delete_incident(&lab, 4);
-	check_pages(&lab, 3, 4, 2);          /* nobody knows what it names */
-	lab_sql(lab.path, "UPDATE frame_page SET data = (SELECT data FROM spare) WHERE first_id = 3");
+	check_pages(&lab, 3, 4, 2);          /* what the damaged page names is unknown */
+	lab_sql(lab.path,
+		"UPDATE frame_page SET data = (SELECT data FROM spare) WHERE first_id = 3");
 	check_samples(&lab, 1, "10.0 main ab\n");
 	check_samples(&lab, 2, "20.0 main cd\n");
 	check_samples(&lab, 3, "30.0 main ef\n");
@@ -407,9 +422,11 @@ TEST(a_damaged_page_of_functions_does_not_end_sweeping)
 	struct lab lab;
 
 	four_incidents(&lab, "sweep_functions.db");
-	lab_sql(lab.path, "UPDATE function_page SET names = substr(names, 1, 12) WHERE first_id = 3");
+	lab_sql(lab.path,
+		"UPDATE function_page SET names = substr(names, 1, 12) WHERE first_id = 3");
 	delete_incident(&lab, 4);
-	check_pages(&lab, 1, 3, 2);          /* the three pages of frames are one; of modules nothing is known */
+	/* The three pages of frames became one. Which modules the damaged page names is unknown. */
+	check_pages(&lab, 1, 3, 2);
 	delete_incident(&lab, 2);
 	check_pages(&lab, 1, 2, 1);
 	check_samples(&lab, 1, "10.0 main ab\n");
@@ -417,14 +434,15 @@ TEST(a_damaged_page_of_functions_does_not_end_sweeping)
 	lab_close(&lab);
 }
 
-/* A row of a thread far away: threads stay, all else is swept. */
+/* The id of one thread is far away from the others: threads stay, all else is swept. */
 TEST(ids_too_far_apart_leave_only_their_own_kind_unswept)
 {
 	struct lab lab;
 
 	four_incidents(&lab, "sweep_range.db");
-	lab_sql(lab.path, "INSERT INTO thread(id, process_id, tid, name) SELECT 1 << 40, process_id, 7, 'far' FROM thread"
-		" LIMIT 1");
+	lab_sql(lab.path,
+		"INSERT INTO thread(id, process_id, tid, name)"
+		" SELECT 1 << 40, process_id, 7, 'far' FROM thread LIMIT 1");
 	delete_incident(&lab, 4);
 	check_pages(&lab, 1, 3, 1);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM thread"), 2);
@@ -450,7 +468,7 @@ TEST(a_damaged_open_incident_does_not_stop_a_recorder)
 	lab_end(&lab, s);
 }
 
-/* A store whose newest ids are the last that there are: what is stored next would have none. */
+/* A store whose last ids are in use: what is stored next would get none. */
 static void refuses_to_store(const char *name, const char *sql, const char *what)
 {
 	struct incident_head head = lab_head(MS(60), MS(5), MS(5));
@@ -480,7 +498,8 @@ TEST(ids_that_are_used_up_are_refused_with_what_to_do)
 {
 	refuses_to_store("last_frame.db", "UPDATE frame_page SET last_id = 9223372036854775807",
 			 "its frames have ids up to 9223372036854775807");
-	refuses_to_store("last_function.db", "UPDATE function_page SET last_id = 9223372036854775806",
+	refuses_to_store("last_function.db",
+			 "UPDATE function_page SET last_id = 9223372036854775806",
 			 "its functions have ids up to 9223372036854775806");
 	refuses_to_store("last_text.db", "UPDATE text_page SET last_id = 9223372036854775807",
 			 "its texts have ids up to 9223372036854775807");

@@ -1,4 +1,4 @@
-/* Pages of frames and functions: added many at a time, each one once, with the right names. */
+/* Pages of frames and functions: many are added at a time, each once, with the right names. */
 #include "store/store_private.h"
 
 #include "tests/support/store_lab.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frame i is at 64 * i; functions have three of them: fn_0 those at 0, 64, 128; fn_1 from 192 on. */
+
+/* Frame i is at 64 * i. A function has three: fn_0 those at 0, 64 and 128, fn_1 from 192 on. */
 enum { STEP = 64, FUNCTION_FRAMES = 3, FUNCTION_BYTES = STEP * FUNCTION_FRAMES };
 
 static struct object *object(struct lab *lab, uint32_t epoch)
@@ -31,12 +32,14 @@ static void name(struct lab *lab, struct object *o, unsigned i)
 	struct frame_ref ref = ref_of(o, i);
 	unsigned function = i / FUNCTION_FRAMES;
 	char text[20];
+	struct frame *frame;
 	bool fresh;
 
 	snprintf(text, sizeof(text), "fn_%u", function);
-	assert_int_equal(frame_set_function(lab->frames,
-					    frame_get(lab->frames, frames_intern(lab->frames, &ref, &fresh)),
-					    function * (uint64_t)FUNCTION_BYTES, text, NULL, NULL), 0);
+	frame = frame_get(lab->frames, frames_intern(lab->frames, &ref, &fresh));
+	assert_int_equal(frame_set_function(lab->frames, frame,
+					    function * (uint64_t)FUNCTION_BYTES, text, NULL, NULL),
+			 0);
 }
 
 /* A sample in frame i, called by nobody. */
@@ -72,7 +75,8 @@ struct found {
 
 static struct blob blob_at(sqlite3_stmt *row, int column)
 {
-	return (struct blob){sqlite3_column_blob(row, column), (size_t)sqlite3_column_bytes(row, column)};
+	return (struct blob){sqlite3_column_blob(row, column),
+			     (size_t)sqlite3_column_bytes(row, column)};
 }
 
 /* No two are alike. */
@@ -82,7 +86,8 @@ static void look_at_functions(sqlite3_stmt *row, struct found *found)
 	struct function_page page;
 	uint32_t i, k;
 
-	assert_int_equal(function_page_unpack(&data, &names, sqlite3_column_int64(row, 0), &page, NULL), 0);
+	assert_int_equal(function_page_unpack(&data, &names, sqlite3_column_int64(row, 0), &page,
+					      NULL), 0);
 	assert_int_equal(page.n, sqlite3_column_int(row, 2));
 	for (i = 0; i < page.n; i++, found->nfunctions++) {
 		const struct page_function *f = &page.functions[i];
@@ -98,7 +103,7 @@ static void look_at_functions(sqlite3_stmt *row, struct found *found)
 	function_page_free(&page);
 }
 
-/* Their ids ascend from page to page; what is named is named rightly. */
+/* Ids ascend from page to page, and the names are right. */
 static void look_at_frames(sqlite3_stmt *row, struct found *found)
 {
 	struct blob data = blob_at(row, 3), functions = blob_at(row, 4);
@@ -106,8 +111,8 @@ static void look_at_frames(sqlite3_stmt *row, struct found *found)
 	char text[20];
 	uint32_t n, i;
 
-	assert_int_equal(frame_page_unpack(&data, &functions, sqlite3_column_int64(row, 0), &frames, &n, NULL),
-			 0);
+	assert_int_equal(frame_page_unpack(&data, &functions, sqlite3_column_int64(row, 0),
+					   &frames, &n, NULL), 0);
 	assert_int_equal(n, sqlite3_column_int(row, 2));
 	assert_true(frames[0].id == sqlite3_column_int64(row, 0) && frames[0].id > found->last_id);
 	assert_true(frames[n - 1].id == sqlite3_column_int64(row, 1));
@@ -136,11 +141,13 @@ static struct found look(const struct lab *lab)
 	sqlite3 *db;
 
 	assert_int_equal(sqlite3_open(lab->path, &db), 0);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT * FROM function_page ORDER BY first_id", -1, &row, NULL), 0);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT * FROM function_page ORDER BY first_id",
+					    -1, &row, NULL), 0);
 	while (sqlite3_step(row) == SQLITE_ROW)
 		look_at_functions(row, &found);
 	sqlite3_finalize(row);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT * FROM frame_page ORDER BY first_id", -1, &row, NULL), 0);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT * FROM frame_page ORDER BY first_id",
+					    -1, &row, NULL), 0);
 	while (sqlite3_step(row) == SQLITE_ROW)
 		look_at_frames(row, &found);
 	sqlite3_finalize(row);
@@ -148,7 +155,7 @@ static struct found look(const struct lab *lab)
 	return found;
 }
 
-/* So many frames, of them so many named, all of these rightly; so many functions. */
+/* The store has this many frames, this many of them with a name, and this many functions. */
 static void check_rows(const struct lab *lab, int frames, int named, int functions)
 {
 	struct found found = look(lab);
@@ -159,7 +166,7 @@ static void check_rows(const struct lab *lab, int frames, int named, int functio
 	lab_check_integrity(lab->path);
 }
 
-TEST(a_hundred_frames_have_a_hundred_places)
+TEST(a_hundred_frames_get_a_hundred_ids)
 {
 	struct object *o;
 	struct store *s;
@@ -210,7 +217,7 @@ TEST(a_recorder_finds_the_frames_of_the_one_before)
 	lab_end(&lab, s);
 }
 
-/* Two objects that memory keeps apart, and one module for the store. */
+/* Two objects in memory that are one module in the store. */
 TEST(frames_of_one_file_are_the_same_whichever_object_they_are_of)
 {
 	struct object *objects[2];
@@ -224,7 +231,7 @@ TEST(frames_of_one_file_are_the_same_whichever_object_they_are_of)
 	assert_ptr_not_equal(objects[0], objects[1]);
 	for (i = 0; i < 120; i++) {
 		sample(&lab, objects[i % 2], i / 2);
-		/* Of every other frame the first object's is without a name. */
+		/* Every other frame of the first object has no name. */
 		if (i % 4)
 			name(&lab, objects[i % 2], i / 2);
 	}
@@ -235,10 +242,10 @@ TEST(frames_of_one_file_are_the_same_whichever_object_they_are_of)
 }
 
 /*
- * Three frames with the ids 1 to 3 that have a second place, as after they were forgotten, at 101 to 103. Names that
- * come late go where the segment looks for them, and no frame is made for them.
+ * The frames 1 to 3 get second ids, 101 to 103, as after they were forgotten. Late names go to the
+ * ids that the segment lists, and no frame is added for them.
  */
-TEST(late_names_go_to_the_places_that_a_segment_lists)
+TEST(late_names_go_to_the_ids_that_a_segment_lists)
 {
 	struct incident_head head = lab_head(MS(50), MS(50), 0);
 	struct segment *segment;
@@ -248,8 +255,8 @@ TEST(late_names_go_to_the_places_that_a_segment_lists)
 	s = lab_record(&lab, "late.db");
 	lab_sample(&lab, MS(10), 0, "abc");
 	segment = lab_begin(&lab, s, &head);
-	lab_sql(lab.path, "INSERT INTO frame_page SELECT first_id + 100, last_id + 100, frames, data, functions"
-		" FROM frame_page");
+	lab_sql(lab.path, "INSERT INTO frame_page SELECT first_id + 100, last_id + 100, frames,"
+		" data, functions FROM frame_page");
 	lab_name(&lab, 'a');
 	lab_name(&lab, 'c');
 	assert_int_equal(store_finish(s, &head, &segment, 1, NULL), 0);
@@ -259,7 +266,10 @@ TEST(late_names_go_to_the_places_that_a_segment_lists)
 	lab_end(&lab, s);
 }
 
-/* More of them than a writer remembers: those that come again keep their places, one of long ago gets another. */
+/*
+ * More frames than a writer remembers: those that come again soon keep their ids, one of long ago
+ * gets another.
+ */
 TEST(what_a_writer_has_forgotten_is_stored_again)
 {
 	enum { AT_ONCE = 8000, TIMES = 40, EARLY = AT_ONCE * TIMES + 1 };
@@ -288,7 +298,7 @@ TEST(what_a_writer_has_forgotten_is_stored_again)
 	put(&lab, s);
 	assert_int_equal(look(&lab).frames, AT_ONCE * TIMES + 3);
 	assert_int_equal(look(&lab).named, 1);
-	/* The name of one that is forgotten makes no frame. */
+	/* The name of a forgotten frame adds no frame. */
 	name(&lab, o, EARLY);
 	assert_int_equal(store_finish(s, &head, &early, 1, NULL), 0);
 	segment_unref(early);
@@ -298,10 +308,10 @@ TEST(what_a_writer_has_forgotten_is_stored_again)
 }
 
 /*
- * Months of code that comes and goes: each incident has 300 frames of its own, and one that all have. The
- * store holds three; it must not grow.
+ * Months of code that comes and goes: each incident has 300 frames of its own, and one that all
+ * have. The store keeps three incidents, and must not grow.
  */
-TEST(pages_of_what_was_deleted_are_put_together)
+TEST(pages_are_merged_after_deletions)
 {
 	struct store_limits limits = {.max_incidents = 3};
 	uint32_t deleted;
@@ -346,7 +356,7 @@ TEST(pages_of_what_was_deleted_are_put_together)
 
 enum { BOMBS = 20, BOMB_BYTES = 15 << 20 };
 
-/* Each process, of the ids 1 to BOMBS, gets a command line beside which its page has 15 MB that deflate to 15 KB. */
+/* Processes 1 to BOMBS get a command line each, in a page with 15 MB that deflate to 15 KB. */
 static void put_bombs(const struct lab *lab)
 {
 	struct deflater *d = deflater_new();
@@ -362,8 +372,8 @@ static void put_bombs(const struct lab *lab)
 	assert_int_equal(text_page_pack(d, &columns, texts, 2, &blob, NULL), 0);
 	assert_int_equal(sqlite3_open(lab->path, &db), 0);
 	assert_int_equal(sqlite3_prepare_v2(db, "INSERT INTO text_page(first_id, last_id, data)"
-					    " SELECT 1000 + 2 * id, 1001 + 2 * id, ? FROM process", -1, &insert,
-					    NULL), 0);
+					    " SELECT 1000 + 2 * id, 1001 + 2 * id, ? FROM process",
+					    -1, &insert, NULL), 0);
 	sqlite3_bind_blob(insert, 1, blob.data, (int)blob.len, SQLITE_STATIC);
 	assert_int_equal(sqlite3_step(insert), SQLITE_DONE);
 	sqlite3_finalize(insert);
@@ -375,8 +385,11 @@ static void put_bombs(const struct lab *lab)
 	deflater_free(d);
 }
 
-/* A store that somebody else wrote: of 20 such pages 18 are held, the other two processes have no command line. */
-TEST(pages_that_are_too_large_together_are_not_all_held)
+/*
+ * A store that somebody else wrote, with 20 such pages: 18 are read, and two processes have no
+ * command line.
+ */
+TEST(pages_beyond_the_cache_limit_are_not_read)
 {
 	struct incident in;
 	struct store *s;
@@ -406,7 +419,7 @@ TEST(pages_that_are_too_large_together_are_not_all_held)
 	lab_end(&lab, s);
 }
 
-TEST(a_store_keeps_as_many_statements_as_there_are)
+TEST(a_store_keeps_every_statement)
 {
 	enum { N = 300 };
 	static char sql[N][20];
@@ -438,14 +451,14 @@ TEST(a_store_keeps_as_many_statements_as_there_are)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hundred_frames_have_a_hundred_places),
+		cmocka_unit_test(a_hundred_frames_get_a_hundred_ids),
 		cmocka_unit_test(a_recorder_finds_the_frames_of_the_one_before),
 		cmocka_unit_test(frames_of_one_file_are_the_same_whichever_object_they_are_of),
-		cmocka_unit_test(late_names_go_to_the_places_that_a_segment_lists),
+		cmocka_unit_test(late_names_go_to_the_ids_that_a_segment_lists),
 		cmocka_unit_test(what_a_writer_has_forgotten_is_stored_again),
-		cmocka_unit_test(pages_that_are_too_large_together_are_not_all_held),
-		cmocka_unit_test(pages_of_what_was_deleted_are_put_together),
-		cmocka_unit_test(a_store_keeps_as_many_statements_as_there_are),
+		cmocka_unit_test(pages_beyond_the_cache_limit_are_not_read),
+		cmocka_unit_test(pages_are_merged_after_deletions),
+		cmocka_unit_test(a_store_keeps_every_statement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What goes into the store comes out of it: samples, stacks, names, windows, sums. */
+/* What goes into the store comes back out: samples, stacks, names, windows, sums. */
 #include "tests/support/store_lab.h"
 
 #include "base/array.h"
@@ -109,7 +109,7 @@ TEST(the_window_cuts_samples_and_losses)
 	lab_end(&lab, s);
 }
 
-/* As recorders stored it before floods were counted apart. */
+/* As it was stored before floods were counted apart. */
 TEST(what_older_recorders_left_out_is_not_lost_either)
 {
 	struct incident_head head = lab_head(MS(20), MS(10), 0), back = {0};
@@ -133,7 +133,7 @@ TEST(what_older_recorders_left_out_is_not_lost_either)
 	lab_end(&lab, s);
 }
 
-/* Two incidents, two segments, each in both: what one recorder seals while windows overlap. */
+/* Two incidents whose windows overlap, so that both have the same two segments. */
 static void share_two(struct lab *lab, struct store *s, int64_t ids[2])
 {
 	struct incident_head first = lab_head(MS(20), MS(20), MS(20));
@@ -187,8 +187,8 @@ TEST(deleting_one_incident_keeps_what_the_other_shares)
 TEST(deleting_the_last_incident_leaves_nothing)
 {
 	static const char *const tables[] = {
-		"incident", "incident_segment", "segment", "frame_page", "function_page", "text_page", "module", "thread",
-		"process", "host", "loss", "quality", "stream",
+		"incident", "incident_segment", "segment", "frame_page", "function_page",
+		"text_page", "module", "thread", "process", "host", "loss", "quality", "stream",
 	};
 	char sql[100];
 	struct store *s;
@@ -287,6 +287,7 @@ TEST(a_name_in_the_store_is_not_replaced)
 	struct lab lab, other;
 	char path[1000];
 	struct store *s;
+	struct frame *frame;
 	bool fresh;
 
 	lab_open(&lab, "first_name.db");
@@ -299,9 +300,9 @@ TEST(a_name_in_the_store_is_not_replaced)
 	/* Another run names the frame 'a' differently; the frame itself is the same. */
 	lab_open(&other, "second_name.db");
 	ref.object = other.object;
-	assert_int_equal(frame_set_function(other.frames, frame_get(other.frames,
-								    frames_intern(other.frames, &ref, &fresh)),
-					    ref.offset, "another", NULL, NULL), 0);
+	frame = frame_get(other.frames, frames_intern(other.frames, &ref, &fresh));
+	assert_int_equal(frame_set_function(other.frames, frame, ref.offset, "another", NULL, NULL),
+			 0);
 	s = lab_store(&lab, STORE_RECORD);
 	assert_int_equal(lab_simple(&other, s, MS(20), 1), 2);
 	assert_string_equal(lab_samples(s, 2), "20.0 main a??\n");
@@ -411,7 +412,7 @@ TEST(samples_of_segments_out_of_order_are_sorted)
 	lab_end(&lab, s);
 }
 
-/* More than may be moved one by one: three of nine samples belong before four others. */
+/* Too many to be moved one by one: three of nine samples belong before four others. */
 TEST(samples_of_segments_far_out_of_order_are_sorted)
 {
 	static const uint32_t times[] = {10, 60, 61, 62, 63, 20, 21, 22, 60};
@@ -430,14 +431,14 @@ TEST(samples_of_segments_far_out_of_order_are_sorted)
 	segments[1] = lab_seal(&lab);
 	lab_incident(s, &head, segments, 2);
 	assert_string_equal(lab_samples(s, head.id),
-			    "10.0 main ?\n20.0 worker ?\n21.0 worker ?\n22.0 worker ?\n60.0 main ?\n"
-			    "60.0 worker ?\n61.0 main ?\n62.0 main ?\n63.0 main ?\n");
+			    "10.0 main ?\n20.0 worker ?\n21.0 worker ?\n22.0 worker ?\n"
+			    "60.0 main ?\n60.0 worker ?\n61.0 main ?\n62.0 main ?\n63.0 main ?\n");
 	segment_unref(segments[0]);
 	segment_unref(segments[1]);
 	lab_end(&lab, s);
 }
 
-/* Ids below and beyond those that are looked up in an array (2^24), with gaps between them. */
+/* Ids on both sides of the limit (2^24) up to which an array maps them, with gaps between. */
 TEST(rows_of_any_id_are_found)
 {
 	struct incident_head head = lab_head(MS(50), MS(50), 0);
@@ -458,14 +459,17 @@ TEST(rows_of_any_id_are_found)
 	s = lab_store(&lab, STORE_RECORD);
 	assert_int_equal(store_begin(s, &head, NULL), 0);
 	assert_int_equal(store_put_segment(s, head.id, segments[0], NULL), 0);
-	lab_sql(lab.path, "INSERT INTO frame_page SELECT 99999, 100000, frames, data, functions FROM frame_page");
+	lab_sql(lab.path, "INSERT INTO frame_page SELECT 99999, 100000, frames, data, functions"
+		" FROM frame_page");
 	assert_int_equal(store_put_segment(s, head.id, segments[1], NULL), 0);
-	lab_sql(lab.path, "INSERT INTO frame_page SELECT 19999999, 20000000, frames, data, functions FROM frame_page"
-		" WHERE first_id=1");
+	lab_sql(lab.path, "INSERT INTO frame_page SELECT 19999999, 20000000, frames, data,"
+		" functions FROM frame_page WHERE first_id=1");
 	assert_int_equal(store_put_segment(s, head.id, segments[2], NULL), 0);
-	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame_page WHERE first_id IN (100001, 20000001)"), 2);
+	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM frame_page"
+				 " WHERE first_id IN (100001, 20000001)"), 2);
 	assert_int_equal(store_finish(s, &head, segments, 3, NULL), 0);
-	assert_string_equal(lab_samples(s, head.id), "10.0 main ab\n20.0 main abc\n30.0 worker dcba\n");
+	assert_string_equal(lab_samples(s, head.id),
+			    "10.0 main ab\n20.0 main abc\n30.0 worker dcba\n");
 	for (i = 0; i < 3; i++)
 		segment_unref(segments[i]);
 	lab_end(&lab, s);
@@ -507,7 +511,7 @@ TEST(the_list_is_newest_first_and_can_be_stopped)
 	lab_end(&lab, s);
 }
 
-TEST(an_unknown_id_is_answered_with_those_that_are_there)
+TEST(the_error_for_an_unknown_id_lists_the_known_ones)
 {
 	struct incident_head head;
 	struct err err = {0};
@@ -547,7 +551,7 @@ int main(void)
 		cmocka_unit_test(samples_of_segments_far_out_of_order_are_sorted),
 		cmocka_unit_test(rows_of_any_id_are_found),
 		cmocka_unit_test(the_list_is_newest_first_and_can_be_stopped),
-		cmocka_unit_test(an_unknown_id_is_answered_with_those_that_are_there),
+		cmocka_unit_test(the_error_for_an_unknown_id_lists_the_known_ones),
 		cmocka_unit_test(what_older_recorders_left_out_is_not_lost_either),
 	};
 

@@ -1,4 +1,4 @@
-/* Without memory the store says so, loses nothing, and works again with it. */
+/* Out of memory: the store says so, loses nothing, and works again afterwards. */
 #include "tests/support/alloc_walk.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 
 /*
- * SQLite gets an allocator of its own, so that our allocations and its can be failed apart: it goes
- * on without some of its own (caches), which alloc_walk() would not accept. A block begins with its
+ * SQLite gets an allocator of its own, so that our allocations fail apart from its. It carries on
+ * when some of its own fail (caches), which alloc_walk() does not accept. A block begins with its
  * size.
  */
 void *__real_malloc(size_t size);
@@ -177,7 +177,7 @@ TEST(recording_survives_failed_allocations_of_sqlite)
 	long n;
 
 	open_walk(&w, "sqlites.db");
-	/* Thousands: every 7th, so that it takes seconds. */
+	/* There are thousands; every 7th fails, so that it takes seconds only. */
 	for (n = 1; met; n += 7) {
 		int rc;
 

@@ -1,4 +1,4 @@
-/* What store_open() says to files that are no stores, and to people who come second. */
+/* What store_open() does with files that are not stores, and with a second recorder. */
 #include "base/array.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
@@ -60,7 +60,7 @@ TEST(a_new_store_has_the_settings_of_the_design)
 	lab_close(&lab);
 }
 
-/* Every view is asked once: a column that is gone would make it fail. */
+/* Each view is queried once, which fails when a column of it is gone. */
 TEST(the_views_can_be_asked)
 {
 	struct lab lab;
@@ -68,7 +68,8 @@ TEST(the_views_can_be_asked)
 	make_store(&lab, "views.db");
 	assert_int_equal(lab_sql(lab.path, "SELECT samples FROM v_incident WHERE host='box' AND"
 				 " time_utc='2023-11-14T22:13:20.013Z' AND pre_s=0.003"), 3);
-	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM v_module WHERE build_id='01020304'"), 1);
+	assert_int_equal(lab_sql(lab.path,
+				 "SELECT count(*) FROM v_module WHERE build_id='01020304'"), 1);
 	assert_int_equal(lab_sql(lab.path, "SELECT count(*) FROM v_thread WHERE process='app'"), 2);
 	assert_int_equal(lab_sql(lab.path, "SELECT samples FROM v_segment WHERE incidents='1'"), 3);
 	lab_close(&lab);
@@ -125,7 +126,7 @@ TEST(an_empty_file_becomes_a_store)
 	lab_close(&lab);
 }
 
-TEST(a_directory_is_called_one)
+TEST(a_directory_is_refused_as_one)
 {
 	assert_non_null(
 		strstr(lab_refused(tmp_path(""), STORE_RECORD, ERR_FORMAT), "is a directory"));
@@ -145,7 +146,7 @@ TEST(a_newer_store_can_be_read_when_it_says_so)
 	lab_close(&lab);
 }
 
-/* Format 2 had frames as rows; a recorder could bring such a store up to format 3, and left them there. */
+/* Format 2 kept frames as rows. A recorder could turn such a store into format 3, rows and all. */
 TEST(a_store_of_an_older_format_is_refused_with_what_to_do)
 {
 	static const char *const old[] = {
@@ -184,7 +185,7 @@ TEST(a_truncated_store_is_called_damaged)
 	lab_close(&lab);
 }
 
-/* Half of its pages overwritten: found at the start, not in the middle of the next incident. */
+/* Half of its pages are overwritten: found at the start, not in the middle of an incident. */
 TEST(a_store_with_broken_pages_is_called_damaged)
 {
 	struct buf bytes = {0};
@@ -286,7 +287,7 @@ int main(void)
 		cmocka_unit_test(another_programs_database_is_left_alone),
 		cmocka_unit_test(a_file_that_is_no_database_is_left_alone),
 		cmocka_unit_test(an_empty_file_becomes_a_store),
-		cmocka_unit_test(a_directory_is_called_one),
+		cmocka_unit_test(a_directory_is_refused_as_one),
 		cmocka_unit_test(a_newer_store_can_be_read_when_it_says_so),
 		cmocka_unit_test(a_store_of_an_older_format_is_refused_with_what_to_do),
 		cmocka_unit_test(a_truncated_store_is_called_damaged),

@@ -1,4 +1,4 @@
-/* What is in blobs: it comes back as it was, and what is damaged is refused. */
+/* What blobs hold comes back as it was, and damaged blobs are refused. */
 #include "store/page_private.h"
 
 #include "base/array.h"
@@ -32,8 +32,9 @@ TEST(frames_come_back_as_they_were)
 	static const struct page_frame frames[] = {
 		{.id = 7, .module_id = 3, .function_id = 12, .offset = 0x1000, .flags = 1},
 		{.id = 8, .module_id = 3, .function_id = 0, .offset = UINT64_MAX, .flags = 0},
-		{.id = 20, .module_id = INT64_MAX, .function_id = 11, .offset = (uint64_t)INT64_MIN},
-		{.id = 21, .module_id = 1, .function_id = INT64_MAX, .offset = 0, .flags = UINT32_MAX},
+		{.id = 20, .module_id = INT64_MAX, .function_id = 11,
+		 .offset = (uint64_t)INT64_MIN},
+		{.id = 21, .module_id = 1, .function_id = INT64_MAX, .flags = UINT32_MAX},
 		{.id = INT64_MAX, .module_id = INT64_MAX, .function_id = 1, .offset = 5},
 	};
 	enum { N = COUNT_OF(frames) };
@@ -44,7 +45,8 @@ TEST(frames_come_back_as_they_were)
 
 	open_page(&p);
 	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, N, &p.data, NULL), 0);
-	assert_int_equal(frame_page_pack_functions(p.d, &p.columns, frames, N, &p.functions, NULL), 0);
+	assert_int_equal(frame_page_pack_functions(p.d, &p.columns, frames, N, &p.functions, NULL),
+			 0);
 	data = (struct blob){p.data.data, p.data.len};
 	functions = (struct blob){p.functions.data, p.functions.len};
 	assert_int_equal(frame_page_unpack(&data, &functions, 7, &out, &n, NULL), 0);
@@ -61,7 +63,7 @@ TEST(frames_come_back_as_they_were)
 	close_page(&p);
 }
 
-/* Cut at each byte; the CRC is not asked. */
+/* Cut at each byte; the CRC is not looked at. */
 TEST(a_page_of_frames_that_ends_early_is_refused)
 {
 	static const struct page_frame frames[] = {
@@ -76,7 +78,8 @@ TEST(a_page_of_frames_that_ends_early_is_refused)
 	open_page(&p);
 	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, 2, &p.data, NULL), 0);
 	buf_put(&raw, p.columns.raw.data, p.columns.raw.len);
-	assert_int_equal(frame_page_pack_functions(p.d, &p.columns, frames, 2, &p.functions, NULL), 0);
+	assert_int_equal(frame_page_pack_functions(p.d, &p.columns, frames, 2, &p.functions, NULL),
+			 0);
 	buf_put(&names, p.columns.raw.data, p.columns.raw.len);
 	assert_int_equal(frame_page_decode(&raw, &names, 7, &out, &n, NULL), 0);
 	free(out);
@@ -90,11 +93,13 @@ TEST(a_page_of_frames_that_ends_early_is_refused)
 	close_page(&p);
 }
 
-/* Whatever the id is, nothing beside the page is read: asked under the sanitizers as well. */
+/* Whatever the id is, nothing outside of the page is read: sanitizers watch this, too. */
 TEST(a_frame_is_sought_only_in_its_page)
 {
-	static const struct page_frame frames[] = {{.id = INT64_MIN + 1}, {.id = 5}, {.id = INT64_MAX - 1}};
-	static const int64_t absent[] = {INT64_MIN, INT64_MIN + 2, -1, 0, 4, 6, INT64_MAX - 2, INT64_MAX};
+	static const struct page_frame frames[] = {
+		{.id = INT64_MIN + 1}, {.id = 5}, {.id = INT64_MAX - 1}};
+	static const int64_t absent[] = {
+		INT64_MIN, INT64_MIN + 2, -1, 0, 4, 6, INT64_MAX - 2, INT64_MAX};
 	unsigned i;
 
 	for (i = 0; i < 3; i++)
@@ -104,10 +109,11 @@ TEST(a_frame_is_sought_only_in_its_page)
 	assert_int_equal(frame_page_find(NULL, 0, 1), UINT32_MAX);
 }
 
-/* Ids begin with 1. */
+/* Ids begin at 1. */
 TEST(a_page_with_an_id_below_1_is_refused)
 {
-	static const struct page_frame frames[] = {{.id = 1, .module_id = 3}, {.id = 3, .module_id = 3}};
+	static const struct page_frame frames[] = {
+		{.id = 1, .module_id = 3}, {.id = 3, .module_id = 3}};
 	static const int64_t wild[] = {0, -1, INT64_MIN, INT64_MAX};
 	struct page_frame *out;
 	struct buf raw = {0};
@@ -119,7 +125,8 @@ TEST(a_page_with_an_id_below_1_is_refused)
 	assert_int_equal(frame_page_pack(p.d, &p.columns, frames, 2, &p.data, NULL), 0);
 	buf_put(&raw, p.columns.raw.data, p.columns.raw.len);
 	for (i = 0; i < 4; i++)
-		assert_int_equal(frame_page_decode(&raw, NULL, wild[i], &out, &n, NULL), ERR_FORMAT);
+		assert_int_equal(frame_page_decode(&raw, NULL, wild[i], &out, &n, NULL),
+				 ERR_FORMAT);
 	assert_int_equal(frame_page_decode(&raw, NULL, INT64_MAX - 2, &out, &n, NULL), 0);
 	free(out);
 	buf_free(&raw);
@@ -181,14 +188,16 @@ TEST(functions_come_back_as_they_were)
 	uint32_t i;
 
 	open_page(&p);
-	assert_int_equal(function_page_pack(p.d, &p.columns, functions, 4, &p.data, &p.functions, NULL), 0);
+	assert_int_equal(function_page_pack(p.d, &p.columns, functions, 4, &p.data, &p.functions,
+					    NULL), 0);
 	data = (struct blob){p.data.data, p.data.len};
 	names = (struct blob){p.functions.data, p.functions.len};
 	assert_int_equal(function_page_unpack(&data, &names, 1, &out, NULL), 0);
 	assert_int_equal(out.n, 4);
 	for (i = 0; i < 4; i++) {
 		f = function_page_find(&out, functions[i].id);
-		assert_true(f && f->module_id == functions[i].module_id && f->offset == functions[i].offset);
+		assert_true(f && f->module_id == functions[i].module_id &&
+			    f->offset == functions[i].offset);
 		assert_string_equal(f->name, functions[i].name);
 		assert_string_equal(f->raw_name ? f->raw_name : "none",
 				    functions[i].raw_name ? functions[i].raw_name : "none");
@@ -197,23 +206,26 @@ TEST(functions_come_back_as_they_were)
 	}
 	assert_null(function_page_find(&out, 3));
 	function_page_free(&out);
-	/* A page of texts that are too few. */
+	/* A page of too few texts. */
 	{
 		static const char *const one[] = {"main"};
 		struct buf few = {0};
 
 		assert_int_equal(text_page_pack(p.d, &p.columns, one, 1, &few, NULL), 0);
 		short_names = (struct blob){few.data, few.len};
-		assert_int_equal(function_page_unpack(&data, &short_names, 1, &out, NULL), ERR_FORMAT);
+		assert_int_equal(function_page_unpack(&data, &short_names, 1, &out, NULL),
+				 ERR_FORMAT);
 		buf_free(&few);
 	}
-	/* Of texts that are more than the four can have: 12 are read. */
+	/* Four functions have 12 texts at most: a page of 13 is refused. */
 	{
-		static const char *const names_of_one[13] = {"", "", "", "", "", "", "", "", "", "", "", "", ""};
+		static const char *const names_of_one[13] = {"", "", "", "", "", "", "",
+							     "", "", "", "", "", ""};
 		struct buf many = {0};
 
 		for (i = 12; i <= 13; i++) {
-			assert_int_equal(text_page_pack(p.d, &p.columns, names_of_one, i, &many, NULL), 0);
+			assert_int_equal(text_page_pack(p.d, &p.columns, names_of_one, i, &many,
+							NULL), 0);
 			short_names = (struct blob){many.data, many.len};
 			assert_int_equal(function_page_unpack(&data, &short_names, 1, &out, NULL),
 					 i == 12 ? 0 : ERR_FORMAT);

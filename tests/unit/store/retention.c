@@ -7,7 +7,7 @@
 
 #define DAY_NS (86400 * NS_PER_SEC)
 
-/* n incidents; number i fired i seconds after the recorder's clock began. */
+/* n incidents; incident i fired i seconds after the recorder's clock began. */
 static struct store *with_incidents(struct lab *lab, const char *name, unsigned n)
 {
 	struct store *s;
@@ -139,10 +139,7 @@ TEST(an_open_incident_is_not_deleted)
 	lab_end(&lab, s);
 }
 
-/*
- * Ten incidents through a store that holds three: rows of the seven that left are gone, all of
- * them.
- */
+/* Ten incidents pass through a store that keeps three: all rows of the other seven are gone. */
 TEST(nothing_is_left_of_what_was_deleted)
 {
 	struct store_limits limits = {.max_incidents = 3};
@@ -165,7 +162,7 @@ TEST(nothing_is_left_of_what_was_deleted)
 	lab_end_sound(&lab, s);
 }
 
-/* An incident of a trace file: it happened long ago, and is kept since now. */
+/* An incident of a trace file: it happened long ago, and was stored now. */
 TEST(the_age_of_a_trace_files_incident_counts_from_its_storing)
 {
 	struct store_limits limits = {.max_age_ns = DAY_NS};
@@ -187,7 +184,7 @@ TEST(the_age_of_a_trace_files_incident_counts_from_its_storing)
 	lab_end(&lab, s);
 }
 
-/* As recorders left it that were killed after the incidents were deleted: what they had is still there. */
+/* As after recorders that were killed when the incidents were deleted, but not yet swept. */
 TEST(what_a_deletion_left_behind_costs_no_other_incident)
 {
 	struct store_limits limits = {0};
@@ -199,8 +196,11 @@ TEST(what_a_deletion_left_behind_costs_no_other_incident)
 	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
 	limits.max_bytes = store_bytes(s) - 4096;
 	store_close(s);
-	lab_sql(lab.path, "DELETE FROM incident_segment WHERE incident_id <= 30; DELETE FROM incident WHERE id <= 30;"
-		"DELETE FROM stream WHERE incident_id <= 30; DELETE FROM quality WHERE incident_id <= 30;"
+	lab_sql(lab.path,
+		"DELETE FROM incident_segment WHERE incident_id <= 30;"
+		"DELETE FROM incident WHERE id <= 30;"
+		"DELETE FROM stream WHERE incident_id <= 30;"
+		"DELETE FROM quality WHERE incident_id <= 30;"
 		"DELETE FROM loss WHERE incident_id <= 30");
 	s = lab_store(&lab, STORE_RECORD);
 	assert_int_equal(store_retain(s, &limits, 0, &deleted, NULL), 0);
@@ -217,7 +217,7 @@ static bool count_calls(void *ctx)
 	return false;
 }
 
-/* Between any two steps of a sweep it is asked whether to go on. */
+/* A sweep asks between any two steps whether to go on. */
 TEST(several_are_deleted_with_one_sweep)
 {
 	unsigned asked = 0, one;

@@ -1,4 +1,4 @@
-/* A disk that is full, or nearly. */
+/* A disk that is full, or nearly full. */
 #include "tests/support/full_disk.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
@@ -39,7 +39,7 @@ static void close_pending(struct pending *p)
 	lab_close(&p->lab);
 }
 
-TEST(a_full_disk_is_said_and_can_be_waited_for)
+TEST(a_full_disk_is_reported_and_can_be_waited_for)
 {
 	struct err err = {0};
 	struct pending p;
@@ -79,7 +79,7 @@ TEST(the_reserve_makes_room_once_and_is_made_again)
 	close_pending(&p);
 }
 
-/* The disk fills up after the 1st, 2nd, 3rd... write of an incident; it is whole, or not there. */
+/* The disk fills up after the 1st, 2nd, 3rd... write of an incident: it is whole, or not there. */
 TEST(whenever_the_disk_fills_up_the_store_stays_whole)
 {
 	struct pending p;
@@ -176,7 +176,7 @@ static int install(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_disk_is_said_and_can_be_waited_for),
+		cmocka_unit_test(a_full_disk_is_reported_and_can_be_waited_for),
 		cmocka_unit_test(the_reserve_makes_room_once_and_is_made_again),
 		cmocka_unit_test(whenever_the_disk_fills_up_the_store_stays_whole),
 		cmocka_unit_test(a_new_store_on_a_full_disk_is_refused_and_made_later),

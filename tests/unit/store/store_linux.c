@@ -1,7 +1,4 @@
-/*
- * What only a Unix can show: kill -9, modes of files, other users, a file system that is really
- * full.
- */
+/* What only Unix can show: kill -9, file modes, other users, a file system that is really full. */
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
 
@@ -86,8 +83,9 @@ TEST(a_killed_recorder_loses_nothing_that_was_complete)
 	lab_open(&lab, "kill.db");
 	srand(1);
 	for (i = 0; i < KILLS; i++) {
-		/* Longer and longer where nothing gets stored in that time, as the machine is busy. */
-		record_until_killed(&lab, MS((unsigned)rand() % 60) * (known ? 1u : 1u + (unsigned)i));
+		/* On a busy machine nothing is stored so soon: then wait longer and longer. */
+		record_until_killed(&lab,
+				    MS((unsigned)rand() % 60) * (known ? 1u : 1u + (unsigned)i));
 		s = lab_store(&lab, STORE_RECORD);
 		lab_check_integrity(lab.path);
 		assert_int_equal(
@@ -136,10 +134,7 @@ TEST(nobody_else_can_read_a_store)
 	lab_close(&lab);
 }
 
-/*
- * A store in a directory that the child may read but not write; the child is another user if we are
- * root.
- */
+/* A store in a directory that a child may read but not write. As root we make it another user's. */
 struct elsewhere {
 	struct lab lab;
 	char dir[40], path[60];
@@ -166,7 +161,7 @@ static void close_elsewhere(struct elsewhere *e)
 	assert_int_equal(rmdir(e->dir), 0);
 }
 
-/* Runs check() in a child without root's rights; it ends with 0 when everything was as expected. */
+/* Run check() in a child without root's rights; it returns 0 when all was as expected. */
 static void as_another_user(struct elsewhere *e, int (*check)(struct elsewhere *e))
 {
 	int status = -1;
@@ -222,12 +217,12 @@ TEST(a_store_on_read_only_media_can_be_read)
 	close_elsewhere(&e);
 }
 
-static int hears_of_the_log(struct elsewhere *e)
+static int is_told_of_the_log(struct elsewhere *e)
 {
 	return refused(e, STORE_READ, "(-wal)");
 }
 
-TEST(a_log_that_may_not_be_read_is_not_passed_over)
+TEST(a_log_that_may_not_be_read_is_not_ignored)
 {
 	struct elsewhere e;
 	struct store *s;
@@ -237,7 +232,7 @@ TEST(a_log_that_may_not_be_read_is_not_passed_over)
 	lab_simple(&e.lab, s, MS(20), 3);
 	if (getuid() == 0) {
 		assert_int_equal(chmod(e.path, 0444), 0);
-		as_another_user(&e, hears_of_the_log);
+		as_another_user(&e, is_told_of_the_log);
 	}
 	store_close(s);
 	close_elsewhere(&e);
@@ -272,7 +267,7 @@ static void fill_disk(const char *path)
 	fclose(file);
 }
 
-/* 0 or what the store said; the segment's 2,000 samples are new each time. */
+/* Returns the store's code; the 2,000 samples of the segment are new each time. */
 static int record_more(struct lab *lab, struct store *s, uint64_t now, struct err *err)
 {
 	struct incident_head head = lab_head(now, MS(4000), 0);
@@ -308,7 +303,7 @@ static void fill_the_store(struct elsewhere *e, struct store *s)
 	}
 	assert_int_equal(rc, ERR_FULL);
 	assert_non_null(strstr(err.text, "is full"));
-	/* It was given up, and what it made room for is used. */
+	/* The reserve was given up, and its room is used. */
 	assert_false(os_exists(reserve));
 	unlink(filler);
 	assert_int_equal(record_more(&e->lab, s, now, NULL), 0);
@@ -346,7 +341,7 @@ int main(void)
 		cmocka_unit_test(a_killed_recorder_loses_nothing_that_was_complete),
 		cmocka_unit_test(nobody_else_can_read_a_store),
 		cmocka_unit_test(a_store_on_read_only_media_can_be_read),
-		cmocka_unit_test(a_log_that_may_not_be_read_is_not_passed_over),
+		cmocka_unit_test(a_log_that_may_not_be_read_is_not_ignored),
 		cmocka_unit_test(a_store_of_another_user_is_refused_clearly),
 		cmocka_unit_test(a_full_file_system_is_survived),
 	};

@@ -1,4 +1,4 @@
-/* What was deleted is swept in steps, between which others write, and after which it can be called off. */
+/* Sweeping runs in steps. Between them others write, and it can be called off. */
 #include "tests/support/full_disk.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+
+#define HOUR_LATER_NS (LAB_WALL_NS + 3600 * NS_PER_SEC)
+
 /*
- * An incident with a segment for each letter, each with one sample in a function of its own, named: a page each.
- * The samples are 1 ms apart.
+ * An incident with a segment for each letter. Each has one sample, 1 ms apart, in a named function
+ * of its own, and so a page.
  */
-static int64_t store_letters(struct lab *lab, struct store *s, uint64_t time_ns, const char *letters)
+static int64_t store_letters(struct lab *lab, struct store *s, uint64_t time_ns,
+			     const char *letters)
 {
 	struct incident_head head = lab_head(time_ns + MS(50), MS(50), 0);
 	struct segment *segments[32];
@@ -31,7 +35,7 @@ static int64_t store_letters(struct lab *lab, struct store *s, uint64_t time_ns,
 	return id;
 }
 
-/* Incident 1, which is pinned: more than the pages of a step. 'a' and 'b' are of another thread. */
+/* Incident 1, pinned, has more pages than a step sweeps. 'a' and 'b' are of another thread. */
 #define KEPT "cdefghijklmnopqrst"
 
 static struct store *with_kept(struct lab *lab, const char *name)
@@ -51,16 +55,18 @@ static void check_letters(struct store *s, int64_t id, uint64_t time_ns, const c
 	size_t n = 0;
 
 	for (; *letters; letters++, time_ns += MS(1))
-		n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%.1f %s %c\n", (double)time_ns / 1e6,
-				      *letters < 'c' ? "worker" : "main", *letters);
+		n += (size_t)snprintf(expected + n, sizeof(expected) - n, "%.1f %s %c\n",
+				      (double)time_ns / 1e6, *letters < 'c' ? "worker" : "main",
+				      *letters);
 	assert_string_equal(lab_samples(s, id), expected);
 }
 
-/* What sweeping keeps: segments, frames and functions. */
+/* What a sweep has left: segments, frames and functions. */
 static int64_t rows(const struct lab *lab)
 {
-	return lab_sql(lab->path, "SELECT (SELECT count(*) FROM segment) * 10000 + (SELECT sum(frames) FROM frame_page)"
-		       " * 100 + (SELECT sum(functions) FROM function_page)");
+	return lab_sql(lab->path, "SELECT (SELECT count(*) FROM segment) * 10000"
+		       " + (SELECT sum(frames) FROM frame_page) * 100"
+		       " + (SELECT sum(functions) FROM function_page)");
 }
 
 struct between {
@@ -71,7 +77,7 @@ struct between {
 	int64_t id;                          /* of what is stored there; 0 = not yet */
 };
 
-/* From now on samples are of another program: its module, its command line. */
+/* From now on samples are of another program, with its own module and command line. */
 static void start_other_program(struct lab *lab)
 {
 	struct object_key key = {.kind = OBJECT_ELF, .build_id_bytes = 4, .build_id = {5, 6, 7, 8},
@@ -116,8 +122,8 @@ static bool store_what_goes(void *ctx)
 }
 
 /*
- * What an incident has comes again while it is swept: at each place where the sweep lets others write. A segment, a
- * module and a command line are its own.
+ * While an incident is swept, a recorder stores the same things again, at each place where the
+ * sweep lets others write. A segment, a module and a command line are the incident's own.
  */
 TEST(a_recorder_stores_between_any_two_steps)
 {
@@ -137,7 +143,8 @@ TEST(a_recorder_stores_between_any_two_steps)
 		check_letters(b.recorder, 1, NS_PER_SEC, KEPT);
 		if (b.id) {
 			check_letters(b.recorder, b.id, 2 * NS_PER_SEC, "ab");
-			assert_non_null(strstr(lab_dump(b.recorder, b.id), " other other --once\n"));
+			assert_non_null(strstr(lab_dump(b.recorder, b.id),
+					       " other other --once\n"));
 		}
 	}
 	assert_in_range(b.at, 20, 100);
@@ -153,7 +160,7 @@ static bool call_off_once(void *ctx)
 	return b->calls++ == b->at;
 }
 
-/* At each of the places once; what is left is the same. */
+/* Called off once at each place; what is left is the same. */
 TEST(retention_that_is_called_off_goes_on_later)
 {
 	struct store_limits limits = {.max_age_ns = 1};
@@ -167,17 +174,18 @@ TEST(retention_that_is_called_off_goes_on_later)
 
 	store_set_call_off(s, call_off_once, &b);
 	for (b.at = 0; reached; b.at++) {
-		/* What the recorder knows of its store is right, also after the last time. */
-		check_letters(s, store_letters(&lab, s, 2 * NS_PER_SEC, "abc"), 2 * NS_PER_SEC, "abc");
+		/* What the recorder remembers of its store is right, also after the last time. */
+		check_letters(s, store_letters(&lab, s, 2 * NS_PER_SEC, "abc"), 2 * NS_PER_SEC,
+			      "abc");
 		store_letters(&lab, s, 3 * NS_PER_SEC, "b");
 		b.calls = 0;
-		rc = store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		rc = store_retain(s, &limits, HOUR_LATER_NS, &deleted, NULL);
 		reached = b.calls > b.at;
 		assert_in_range(rc, 0, 1);
 		assert_int_equal(deleted, 2);
 		more = 0;
 		if (rc)
-			assert_int_equal(store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &more, NULL), 0);
+			assert_int_equal(store_retain(s, &limits, HOUR_LATER_NS, &more, NULL), 0);
 		assert_int_equal(more, 0);
 		assert_int_equal(rows(&lab), kept * 10000 + kept * 100 + kept);
 	}
@@ -188,7 +196,7 @@ TEST(retention_that_is_called_off_goes_on_later)
 	lab_close(&lab);
 }
 
-/* The next recorder's retention sweeps, and deletes nothing else; the file is as small as what is in it. */
+/* The next recorder's retention sweeps and deletes nothing else; the file has no free pages. */
 static struct store *check_next_recorder(struct lab *lab)
 {
 	struct store_limits limits = {0};
@@ -205,7 +213,7 @@ static struct store *check_next_recorder(struct lab *lab)
 	return s;
 }
 
-/* Called off at some of the places, and never asked for again by the same recorder. */
+/* Called off at some of the places, and not resumed by the same recorder. */
 TEST(the_next_recorder_goes_on_with_a_sweep)
 {
 	struct store_limits limits = {.max_age_ns = 1};
@@ -221,7 +229,7 @@ TEST(the_next_recorder_goes_on_with_a_sweep)
 		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
 		b.calls = 0;
 		store_set_call_off(s, call_off_once, &b);
-		rc = store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		rc = store_retain(s, &limits, HOUR_LATER_NS, &deleted, NULL);
 		reached = b.calls > b.at;
 		assert_in_range(rc, 0, 1);
 		assert_int_equal(deleted, 1);
@@ -234,7 +242,7 @@ TEST(the_next_recorder_goes_on_with_a_sweep)
 	lab_end_sound(&lab, s);
 }
 
-/* After one of its writes nothing is written any more, as by one that was killed. */
+/* Nothing is written after one of its writes, as if the recorder was killed. */
 TEST(a_recorder_ends_at_any_write_of_a_deletion)
 {
 	struct store_limits limits = {.max_age_ns = 1};
@@ -248,12 +256,12 @@ TEST(a_recorder_ends_at_any_write_of_a_deletion)
 		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
 		lab_sql(lab.path, "PRAGMA wal_checkpoint(TRUNCATE)");
 		full_disk_after(n);
-		store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &deleted, NULL);
+		store_retain(s, &limits, HOUR_LATER_NS, &deleted, NULL);
 		store_close(s);
 		full_disk_after(-1);
 		s = check_next_recorder(&lab);
 		if (!deleted)
-			assert_int_equal(store_retain(s, &limits, LAB_WALL_NS + 3600 * NS_PER_SEC, &more, NULL), 0);
+			assert_int_equal(store_retain(s, &limits, HOUR_LATER_NS, &more, NULL), 0);
 		assert_int_equal(rows(&lab), kept * 10000 + kept * 100 + kept);
 	}
 	assert_int_equal(deleted, 1);
