@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 16u
-#define MOST (UINT32_MAX - 1) /* an index is never UINT32_MAX, which often means "none" */
+#define MOST (UINT32_MAX - 1) /* so that no index is UINT32_MAX, which often means "none" */
 
 int array_grow(void *items_at, uint32_t *capacity, size_t need, size_t item_bytes)
 {

@@ -77,7 +77,7 @@ void buf_vprintf(struct buf *b, const char *format, va_list args)
 		return;
 	}
 	if (to)
-		*to = '\0';                  /* a part of it may stand there */
+		*to = '\0';                  /* part of the text may be there */
 	to = n < 0 ? NULL : buf_reserve(b, (size_t)n);
 	if (!to)
 		return;

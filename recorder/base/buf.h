@@ -1,10 +1,10 @@
 /*
  * A growable byte buffer with a ceiling.
  *
- * struct buf b = {0} is empty and valid, with the default ceiling. Failure is sticky: after an
- * allocation failed or the ceiling was reached every put is a no-op and buf_failed() says so, so a
- * writer checks once, at the end. data is always NUL-terminated after a successful put; the NUL is
- * not counted in len. One thread at a time.
+ * struct buf b = {0} is empty and valid, with the default ceiling. Failure is sticky: once an
+ * allocation has failed or the ceiling is reached, every put does nothing and `failed` says why, so
+ * a writer checks once, at the end. After a successful put, data ends in a NUL that len does not
+ * count. One thread at a time.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -33,11 +33,11 @@ void buf_put_uint(struct buf *b, uint64_t v);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *b, const char *format, va_list args);
 
-/* Room for n more bytes; returns where they go, or NULL. Call buf_advance() once they are there. */
+/* Make room for n more bytes; returns where they go, or NULL. Then call buf_advance(). */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_advance(struct buf *b, size_t n);
 
-/* Empty, keeping the memory and clearing the failure. */
+/* Make it empty; keeps the memory, clears the failure. */
 void buf_reset(struct buf *b);
 void buf_free(struct buf *b);
 
@@ -47,13 +47,13 @@ const char *buf_text(const struct buf *b);
 /* 0, or ERR_MEMORY / ERR_LIMIT with a sentence about `what`. */
 int buf_check(const struct buf *b, const char *what, struct err *err);
 
-/* ---- inline: exports put a thousand million bytes, a few at a time ----------------------------- */
+/* ---- inline: exports put a thousand million bytes, a few at a time --------------------------- */
 
-void buf_put_more(struct buf *b, const void *bytes, size_t n);   /* where buf_put() finds no room */
+void buf_put_more(struct buf *b, const void *bytes, size_t n);   /* when buf_put() finds no room */
 
 static inline void buf_put(struct buf *b, const void *bytes, size_t n)
 {
-	/* cap is never beyond the ceiling and its NUL: what has room is allowed. */
+	/* cap never exceeds the ceiling and its NUL, so whatever fits is allowed. */
 	if (!n || b->failed || n >= b->cap - b->len) {
 		buf_put_more(b, bytes, n);
 		return;

@@ -1,8 +1,8 @@
 /*
  * Numbers in bytes: little-endian reads and writes, a cursor that never leaves its bytes, GUIDs.
  *
- * Nothing needs to be aligned. The le16() family does not check bounds: the caller has done so.
- * The cursor does check, and is for bytes that came from outside. No state; any thread.
+ * Nothing needs to be aligned. The le16() family does not check bounds: its callers do. The cursor
+ * does check; use it for bytes that come from outside. No state; any thread.
  */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
@@ -91,13 +91,13 @@ static inline bool guid_same(const void *a, const void *b)
 
 /* ---- with bounds ----------------------------------------------------------------------------- */
 
-/* The number at an offset of n bytes; `otherwise` when it does not lie within them. */
+/* The number at an offset in n bytes, or `otherwise` when it does not lie within them. */
 static inline uint32_t le32_or(const void *bytes, size_t n, size_t offset, uint32_t otherwise)
 {
 	return n >= 4 && offset <= n - 4 ? le32((const uint8_t *)bytes + offset) : otherwise;
 }
 
-/* What is left to read. A read that fails moves nothing. */
+/* The bytes left to read. A read that fails moves nothing. */
 struct cursor {
 	const uint8_t *at, *end;
 };

@@ -6,10 +6,10 @@
 
 #define LEVEL 3
 #define GZIP_LEVEL 1
-#define NOISE_LEAST_BYTES 256u              /* codes of their own take some 60 */
-#define NOISE_PAIRS 3u                      /* of all pairs of bytes one in so many may be equal */
+#define NOISE_LEAST_BYTES 256u              /* a block's own codes take some 60 */
+#define NOISE_PAIRS 3u        /* at most one pair of bytes in this many may be equal */
 #define STEP_BYTES 16384u
-#define OS_UNKNOWN 255                       /* zlib would write which system it runs on */
+#define OS_UNKNOWN 255                       /* else zlib writes the system it runs on */
 
 struct deflater {
 	z_stream z;
@@ -25,8 +25,8 @@ static struct deflater *make(bool gzip)
 		return NULL;
 	d->gzip = gzip;
 	d->header.os = OS_UNKNOWN;
-	if (deflateInit2(&d->z, gzip ? GZIP_LEVEL : LEVEL, Z_DEFLATED, MAX_WBITS + (gzip ? 16 : 0), 8,
-			 Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (deflateInit2(&d->z, gzip ? GZIP_LEVEL : LEVEL, Z_DEFLATED, MAX_WBITS + (gzip ? 16 : 0),
+			 8, Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(d);
 		return NULL;
 	}
@@ -58,7 +58,7 @@ void deflater_start(struct deflater *d)
 		deflateSetHeader(&d->z, &d->header);
 }
 
-/* Until all input is taken, or with Z_FINISH until the stream has ended. */
+/* Run until all input is taken, or with Z_FINISH until the stream has ended. */
 static void run(struct deflater *d, int flush, struct buf *out)
 {
 	do {
@@ -71,7 +71,7 @@ static void run(struct deflater *d, int flush, struct buf *out)
 	} while (!d->z.avail_out);
 }
 
-/* deflateParams() ends the block first, and may need more room than there is for that. */
+/* deflateParams() ends the block first, and may need more room than is left. */
 void deflater_kind(struct deflater *d, enum deflate_kind kind, struct buf *out)
 {
 	int strategy = kind == DEFLATE_NOISE ? Z_RLE : Z_DEFAULT_STRATEGY, rc;
@@ -104,8 +104,8 @@ void deflater_put(struct deflater *d, const void *bytes, size_t n, struct buf *o
 }
 
 /*
- * Many numbers differ from one byte to the next by chance, and looking for repeats in them costs time and
- * codes. Where most are the same, as of one busy loop, it pays.
+ * Most columns of numbers differ from byte to byte by chance, and looking for repeats in them costs
+ * time and codes. Where most bytes are equal, as in one busy loop, looking pays.
  */
 enum deflate_kind deflate_kind_of(const void *bytes, size_t n)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sentence that filled its room may end in the middle of a character: take the pieces off. */
+/* A sentence that was cut may end in the middle of a character: remove that part. */
 static void end_whole(struct err *err)
 {
 	size_t n = strlen(err->text);

@@ -3,7 +3,7 @@
  *
  * A function that can fail returns 0 or a negative enum err_code and takes a struct err * last.
  * The layer that knows the thing's name writes the sentence: what was tried, on what, and what to
- * do next. Layers above pass it on; only main.c and cmd_* print it. A NULL err is allowed
+ * do next. Layers above pass it on; only main.c and cli/ print it. A NULL err is allowed
  * everywhere and drops the sentence. Any thread; no allocation.
  */
 #ifndef BASE_ERR_H
@@ -22,7 +22,7 @@ enum err_code {
 	ERR_FULL = -7,        /* the disk is full */
 	ERR_FORMAT = -8,      /* bytes from outside are not what they should be */
 	ERR_LIMIT = -9,       /* a ceiling of ours was reached */
-	ERR_BUSY = -10,       /* somebody else has it */
+	ERR_BUSY = -10,       /* another process or thread holds it */
 	ERR_UNSUPPORTED = -11,/* not on this system */
 	ERR_STOPPED = -12,    /* asked to end */
 };
@@ -42,18 +42,18 @@ struct err {
 int err_set(struct err *err, enum err_code code, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /*
- * ERR_MEMORY: "out of memory " and the end of the sentence, which says what for or while doing what:
- * err_memory(err, "for the names of %s", path).
+ * ERR_MEMORY with "out of memory " and the rest of the sentence, which says what for or while doing
+ * what: err_memory(err, "for the names of %s", path).
  */
 int err_memory(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* err_set() with ": <what the system said>" appended; the code comes from errno / GetLastError(). */
+/* err_set() with ": <what the system said>" appended; code from errno or GetLastError(). */
 int err_os(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* The same for a known errno value (Linux) or error code (Windows). */
 int err_os_code(struct err *err, int os_error, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Put "<format>: " before the sentence that is there, keeping its code; returns the code. */
+/* Put "<format>: " in front of the present sentence, keeping its code; returns the code. */
 int err_prefix(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #endif

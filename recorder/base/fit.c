@@ -12,7 +12,7 @@ size_t fit_columns(void)
 	return os_is_terminal(os_stdout()) ? os_terminal_columns() : FIT_ALL;
 }
 
-/* Behind the character at `at`; a byte that is none counts as one. */
+/* The place after the character at `at`; an invalid byte counts as a character. */
 static const char *next_char(const char *at, const char *end)
 {
 	size_t len = utf8_char(at, end);
@@ -39,7 +39,7 @@ void fit_cut(struct buf *out, const char *text, size_t columns)
 		if (n + 1 < columns)
 			fits = at;
 	}
-	/* What is cut right behind a blank would look like a word that is missing. */
+	/* Cut right after a blank, the text would look as if a word were missing. */
 	while (at < end && fits > text && fits[-1] == ' ')
 		fits--;
 	utf8_put_clean(out, text, (size_t)((at < end ? fits : end) - text), SIZE_MAX);
@@ -53,7 +53,7 @@ static void put_blanks(struct buf *out, size_t n)
 		buf_putc(out, ' ');
 }
 
-/* Characters of the line that is being written. */
+/* Characters of the line being written. */
 static size_t used_columns(const struct buf *out)
 {
 	const char *text = buf_text(out), *end = text + out->len, *at = end;
@@ -85,7 +85,7 @@ void fit_last(struct buf *out, const char *text, size_t indent, size_t columns)
 	fit_cut(out, text, columns > used ? columns - used : 1);
 }
 
-/* Where a line goes on that is broken. */
+/* The column where the rest of a broken line goes. */
 static size_t indent_of(const char *line, const char *end, size_t columns)
 {
 	const char *at = line, *text;
@@ -102,7 +102,7 @@ static size_t indent_of(const char *line, const char *end, size_t columns)
 static void put_line(struct buf *out, const char *at, const char *end, size_t columns)
 {
 	size_t indent = indent_of(at, end, columns), room = columns ? columns : 1;
-	const char *text = at + strspn(at, " ");   /* blanks in front are no place to break at */
+	const char *text = at + strspn(at, " ");   /* never break at leading blanks */
 
 	while (count_chars(at, end) > room) {
 		const char *stop = at, *blank = NULL;

@@ -22,7 +22,7 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* One character that may not stand for itself; how many bytes of text it was. */
+/* Write one character that needs escaping; returns how many bytes of text it took. */
 static size_t put_char(struct buf *out, const char *text, const char *end)
 {
 	size_t len = utf8_char(text, end);
@@ -186,7 +186,7 @@ void json_key_bool(struct json *j, const char *key, bool v)
 	json_bool(j, v);
 }
 
-/* ---- the reader: the whole line is checked before anything of it is believed ----------------- */
+/* ---- the reader: checks the whole line before it uses any of it ------------------------------ */
 
 #define KEY_MAX_BYTES 64
 
@@ -216,7 +216,7 @@ static int hex4(const char *at)
 	return v;
 }
 
-/* Behind the quoted string at `at`, or NULL when it is none. */
+/* The place after the quoted string at `at`, or NULL when there is none. */
 static const char *skip_string(const char *at)
 {
 	if (*at++ != '"')
@@ -236,7 +236,7 @@ static const char *skip_string(const char *at)
 	return at + 1;
 }
 
-/* Behind a number, true, false or null; NULL when there is neither. Values that nobody reads. */
+/* The place after a number, true, false or null, or NULL. Such values are skipped, not read. */
 static const char *skip_bare(const char *at)
 {
 	size_t n = strspn(at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
@@ -244,7 +244,7 @@ static const char *skip_bare(const char *at)
 	return n ? at + n : NULL;
 }
 
-/* One character of a string that skip_string() has passed: its bytes; *at moves behind it. */
+/* Decode one character of a checked string to its bytes; *at moves past it. */
 static size_t next_char(const char **at, char to[4])
 {
 	static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
@@ -279,7 +279,7 @@ static size_t next_char(const char **at, char to[4])
 	return utf8_encode(v == 0 || (v >= 0xd800 && v <= 0xdfff) ? 0xfffd : v, to);
 }
 
-/* Unescape a checked string into n bytes; false when it was cut, which is between characters. */
+/* Unescape a checked string into n bytes; false when it was cut, always between characters. */
 static bool read_string(const char *at, char *out, size_t n)
 {
 	size_t used = 0;
@@ -307,7 +307,9 @@ static bool is_key(const char *at, const char *key)
 	return read_string(at, name, sizeof(name)) && strcmp(name, key) == 0;
 }
 
-/* One "key": value; behind it, or NULL. *value is set when it is the wanted string, the first. */
+/*
+ * Pass one "key": value; returns the place after it, or NULL. Sets *value for the wanted key once.
+ */
 static const char *read_member(const char *at, const char *key, const char **value)
 {
 	const char *name = at;

@@ -1,6 +1,7 @@
 /*
- * JSON, written piece by piece into a buf: the writer puts the commas. And the least reader that a
- * one-line command needs. Strings are UTF-8; invalid bytes become U+FFFD, so any bytes may be given.
+ * JSON, written piece by piece into a buf; the writer puts the commas. Also the small reader that a
+ * one-line command needs. Strings are UTF-8; invalid bytes become U+FFFD, so any bytes may be
+ * given.
  *
  *	json_open(&j, '{'); json_key(&j, "id"); json_int(&j, 3); json_close(&j, '}');
  */
@@ -11,7 +12,7 @@
 
 struct json {
 	struct buf *out;
-	bool comma;           /* the next value or key needs one before it */
+	bool comma;           /* the next value or key needs a comma before it */
 };
 
 void json_open(struct json *j, char bracket);             /* '{' or '[' */
@@ -31,12 +32,12 @@ void json_key_uint(struct json *j, const char *key, uint64_t v);
 void json_key_num(struct json *j, const char *key, double v);
 void json_key_bool(struct json *j, const char *key, bool v);
 
-/* A double as the shortest decimal text that reads back the same; always '.', never a locale. */
+/* A double as the shortest decimal text that reads back the same; the point is always '.'. */
 void num_text(double v, char *out, size_t n);
 
 /*
- * The string value of a key of a flat object on one line; at most n-1 bytes, unescaped.
- * returns  0, ERR_NOT_FOUND, or ERR_FORMAT when the line is no flat JSON object of ours
+ * Find the string value of a key in a flat object on one line; at most n-1 bytes, unescaped.
+ * returns  0, ERR_NOT_FOUND, or ERR_FORMAT when the line is not a flat JSON object of ours
  */
 int json_get_str(const char *line, const char *key, char *out, size_t n);
 

@@ -8,7 +8,7 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t\r\n");
 }
 
-/* Each skip returns what is behind the thing at `at`, or NULL when it is not well formed. */
+/* Each skip returns the place after the thing at `at`, or NULL when it is malformed. */
 static const char *skip_string(const char *at)
 {
 	if (*at++ != '"')
@@ -76,7 +76,7 @@ static const char *skip_value(const char *at, unsigned depth)
 	}
 }
 
-/* In text that json_read() has checked. */
+/* For text that json_read() has checked. */
 static struct json_value value_at(const char *at)
 {
 	struct json_value v;
@@ -152,7 +152,7 @@ static const char *put_escape(const char *at, struct buf *out)
 	}
 	for (i = 0, at++; i < 4 && strchr("0123456789abcdefABCDEF", *at) && *at; i++, at++)
 		v = v * 16 + (unsigned)(*at <= '9' ? *at - '0' : (*at | 32) - 'a' + 10);
-	/* Our own writer escapes control characters only; others come as UTF-8. */
+	/* Our own writer escapes control characters only; the rest is UTF-8. */
 	buf_putc(out, v && v < 0x80 ? (char)v : '?');
 	return at;
 }

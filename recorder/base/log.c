@@ -15,12 +15,12 @@
 struct log {
 	struct os_file *file;
 	char *path;                   /* NULL = stderr */
-	bool told;                    /* that it cannot be written */
+	bool told;                    /* a failed write was reported */
 	bool stamped;                 /* a time before each line */
 	struct os_mutex *lock;        /* guards the fields below */
 	unsigned first, count;
 	uint64_t dropped;
-	struct os_wake *wake;         /* NULL = nobody waits for lines */
+	struct os_wake *wake;         /* NULL = no thread waits for lines */
 	char lines[LOG_QUEUE_LINES][LOG_LINE_BYTES];
 };
 
@@ -65,7 +65,7 @@ void log_close(struct log *log)
 	free(log);
 }
 
-/* Time and space, or nothing: at most OS_TIME_TEXT_BYTES + 1. */
+/* Time and a space, or nothing: at most OS_TIME_TEXT_BYTES + 1 bytes. */
 static void put_stamp(const struct log *log, struct buf *line)
 {
 	char stamp[OS_TIME_TEXT_BYTES];
@@ -81,7 +81,9 @@ void log_line(struct log *log, enum log_level level, const char *format, ...)
 {
 	static const char *const prefix[] = {"", "warning: ", "error: "};
 	char text[LOG_LINE_BYTES], raw[LOG_LINE_BYTES];
-	/* A ceiling below its size keeps a buf in the array it starts with: no allocation here. */
+	/*
+	 * A ceiling below the array's size keeps the buf in its first array: nothing is allocated.
+	 */
 	struct buf line = {.data = text, .cap = sizeof(text), .max_bytes = sizeof(text) - 1};
 	va_list args;
 
@@ -92,7 +94,7 @@ void log_line(struct log *log, enum log_level level, const char *format, ...)
 	va_end(args);
 	put_stamp(log, &line);
 	buf_puts(&line, prefix[level]);
-	/* Quoted names could forge lines; and 4 is for the ellipsis and the NUL. */
+	/* Quoted names could forge lines. 4 bytes are for the ellipsis and the NUL. */
 	utf8_put_clean(&line, raw, strlen(raw), sizeof(text) - 4 - line.len);
 
 	os_mutex_lock(log->lock);
@@ -114,7 +116,7 @@ void log_wakes(struct log *log, struct os_wake *wake)
 	os_mutex_unlock(log->lock);
 }
 
-/* Move lines into text while they fit; how many were dropped up to here. */
+/* Move lines into text while they fit; returns how many were dropped up to here. */
 static uint64_t take_lines(struct log *log, struct buf *text)
 {
 	uint64_t dropped;
@@ -126,14 +128,14 @@ static uint64_t take_lines(struct log *log, struct buf *text)
 		log->first = (log->first + 1) % LOG_QUEUE_LINES;
 		log->count--;
 	}
-	/* Said once the queue is empty, which is where the lines are missing. */
+	/* Reported once the queue is empty: that is where the lines are missing. */
 	dropped = log->count ? 0 : log->dropped;
 	log->dropped -= dropped;
 	os_mutex_unlock(log->lock);
 	return dropped;
 }
 
-/* A log that cannot be written is told once, where somebody may see it. */
+/* Report a log that cannot be written once, on stderr, where somebody may see it. */
 static void write_out(struct log *log, const struct buf *text)
 {
 	struct err err;
@@ -142,7 +144,7 @@ static void write_out(struct log *log, const struct buf *text)
 	if (os_write(log->file, text->data, text->len, &err) == 0 || log->told)
 		return;
 	log->told = true;
-	snprintf(line, sizeof(line), "recorder: the log is lost from here on: %s\n", err.text);
+	snprintf(line, sizeof(line), "recorder: the log stops here: %s\n", err.text);
 	os_write(os_stderr(), line, strlen(line), NULL);
 }
 
@@ -155,7 +157,7 @@ void log_drain(struct log *log)
 
 	if (!log)
 		return;
-	/* As often as a full queue needs, and no more: writers may be faster than this. */
+	/* As many rounds as a full queue needs, and no more: writers may be faster than this. */
 	for (i = 0; i < LOG_QUEUE_LINES / (DRAIN_BYTES / LOG_LINE_BYTES) + 2 && !dropped; i++) {
 		buf_reset(&text);
 		dropped = take_lines(log, &text);

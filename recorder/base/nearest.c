@@ -6,7 +6,7 @@
 
 enum { NAME_MAX_BYTES = 80 };
 
-/* Lower case, without dashes; false when it is too long to be compared. */
+/* Lower case, without dashes; false when the name is too long to compare. */
 static bool squash(const char *name, char out[NAME_MAX_BYTES])
 {
 	size_t n = 0;
@@ -27,7 +27,7 @@ static unsigned least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Optimal string alignment: Levenshtein's distance, and two swapped neighbours count as one. */
+/* Optimal string alignment: Levenshtein distance in which a swap of neighbours costs 1. */
 static unsigned align(const char *a, size_t na, const char *b, size_t nb)
 {
 	unsigned rows[3][NAME_MAX_BYTES];
@@ -36,7 +36,8 @@ static unsigned align(const char *a, size_t na, const char *b, size_t nb)
 	for (k = 0; k <= nb; k++)
 		rows[0][k] = (unsigned)k;
 	for (i = 1; i <= na; i++) {
-		unsigned *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+		unsigned *now = rows[i % 3], *before = rows[(i + 2) % 3],
+			 *earlier = rows[(i + 1) % 3];
 
 		now[0] = (unsigned)i;
 		for (k = 1; k <= nb; k++) {
@@ -61,7 +62,7 @@ unsigned nearest_distance(const char *a, const char *b)
 	na = strlen(sa);
 	nb = strlen(sb);
 	d = align(sa, na, sb, nb);
-	/* An abbreviation is nearest, then what stands somewhere in the other. */
+	/* An abbreviation is nearest, then a part of the other name. */
 	if (na > 2 && strncmp(sa, sb, na) == 0)
 		return least(d, 1);
 	if ((na > 2 && strstr(sb, sa)) || (nb > 2 && strstr(sa, sb)))
@@ -77,7 +78,9 @@ void nearest_offer(struct nearest *nearest, const char *name)
 		if (strcmp(nearest->names[i], name) == 0)
 			return;
 	}
-	/* A third of the letters wrong is no resemblance, but one may always be. */
+	/*
+	 * With a third of the letters wrong there is no resemblance, but one may always be wrong.
+	 */
 	if (distance > 1 && (distance == UINT_MAX || distance * 3 > strlen(nearest->wanted) + 2))
 		return;
 	for (i = 0; i < nearest->n && nearest->distance[i] <= distance; i++)
@@ -99,7 +102,9 @@ void nearest_put(const struct nearest *nearest, const char *before, const char *
 {
 	unsigned i;
 
-	for (i = 0; i < nearest->n; i++)
-		buf_printf(out, "%s%s%s%s", i == 0 ? "" : i + 1 < nearest->n ? ", " : " or ", before,
-			   nearest->names[i], after);
+	for (i = 0; i < nearest->n; i++) {
+		if (i)
+			buf_puts(out, i + 1 < nearest->n ? ", " : " or ");
+		buf_printf(out, "%s%s%s", before, nearest->names[i], after);
+	}
 }

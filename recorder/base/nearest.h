@@ -1,8 +1,8 @@
 /*
- * The nearest names to a misspelled one, for "did you mean": offer each candidate, then print.
+ * The names nearest to a misspelled one, for "did you mean": offer each candidate, then print.
  *
- * Distance: letters to add, drop, change, or swap with their neighbour, without regard to case and
- * dashes. A name that contains the other is near whatever else it has. One thread.
+ * Distance: letters to add, drop, change, or swap with their neighbour, ignoring case and dashes.
+ * A name that contains the other is always near. One thread.
  */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
@@ -18,14 +18,14 @@ struct nearest {
 	unsigned distance[NEAREST_MAX];
 };
 
-/* Take a candidate if it is near enough and among the best; one that is there already is not taken. */
+/* Take a candidate if it is near enough, among the best, and not there yet. */
 void nearest_offer(struct nearest *nearest, const char *name);
 
-/* Append "'a', 'b' or 'c'", each name between before and after; nothing when none is near. */
+/* Append "'a', 'b' or 'c'", each name wrapped in before and after; nothing when none is near. */
 void nearest_put(const struct nearest *nearest, const char *before, const char *after,
 		 struct buf *out);
 
-/* The distance; UINT_MAX for names of over 79 bytes. */
+/* The distance; UINT_MAX for names longer than 79 bytes. */
 unsigned nearest_distance(const char *a, const char *b);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The console: its width, and its obeying of escape sequences, which is a mode of the window and not of
- * this program. So it is set back at the end, also when Ctrl-C or closing the window is the end: then the
- * system calls a handler on a thread of its own, without a context, so the state is static.
+ * The console: its width, and whether it obeys escape sequences. That is a mode of the window, not
+ * of this program, so it is set back at the end, also after Ctrl-C or closing the window. In that
+ * case the system calls a handler on a thread of its own, without a context, so the state is
+ * static.
  */
 #include "base/os.h"
 
@@ -34,7 +35,7 @@ void os_terminal_restore(void)
 	ReleaseSRWLockExclusive(&console.lock);
 }
 
-/* FALSE: what ends the program by default comes next. A recording one has its own handler before this. */
+/* FALSE passes the event on, and the program ends; a recording one installed its handler later. */
 static BOOL WINAPI on_console_event(DWORD event)
 {
 	(void)event;
@@ -52,7 +53,8 @@ bool os_terminal_styles(void)
 	AcquireSRWLockExclusive(&console.lock);
 	obeys = GetConsoleMode(out, &mode);
 	if (obeys && !(mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING)) {
-		obeys = SetConsoleMode(out, mode | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+		obeys = SetConsoleMode(out, mode | ENABLE_PROCESSED_OUTPUT |
+						    ENABLE_VIRTUAL_TERMINAL_PROCESSING);
 		console.changed = obeys;
 		console.before = mode;
 	}

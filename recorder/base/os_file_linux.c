@@ -47,7 +47,7 @@ static int open_flags(enum os_open how)
 	return O_RDONLY;
 }
 
-/* A missing folder is no thing that was asked for and is not there: it is a failure to write. */
+/* For a write, a missing folder is a failure (ERR_IO), not "the named thing is not there". */
 static int cannot_write(struct err *err, const char *format, const char *path)
 {
 	int os_error = errno;
@@ -70,19 +70,22 @@ static int open_uninterrupted(const char *path, int flags)
 	return fd;
 }
 
-/* First only named (O_PATH), which has no effect whatever it is; then that very file is opened. */
+/* First only refer to the file (O_PATH), which never has an effect; then open that very file. */
 static int open_plain(const char *path, enum os_open how, int *fd, struct err *err)
 {
-	int named = open_uninterrupted(path, O_PATH | (how == OS_READ_NO_LINK ? O_NOFOLLOW : 0)), rc = 0;
+	int named = open_uninterrupted(path, O_PATH | (how == OS_READ_NO_LINK ? O_NOFOLLOW : 0)),
+	    rc = 0;
 	char by_number[40];
 	struct stat st;
 
 	if (named < 0)
 		return err_os(err, "cannot open %s", path);
 	if (fstat(named, &st) != 0 || !S_ISREG(st.st_mode))
-		rc = err_set(err, ERR_ACCESS, "%s is no plain file", path);
+		rc = err_set(err, ERR_ACCESS, "%s is not a regular file", path);
 	snprintf(by_number, sizeof(by_number), "/proc/self/fd/%d", named);
-	/* O_NONBLOCK: else a lease of its owner (fcntl(2), F_SETLEASE) holds us up for 45 s. */
+	/*
+	 * O_NONBLOCK: else a lease of the file's owner (fcntl(2), F_SETLEASE) blocks us for 45 s.
+	 */
 	if (!rc && (*fd = open_uninterrupted(by_number, O_RDONLY | O_NOCTTY | O_NONBLOCK)) < 0)
 		rc = err_os(err, "cannot open %s", path);
 	close(named);
@@ -94,7 +97,8 @@ static int open_any(const char *path, enum os_open how, int *fd, struct err *err
 	*fd = open_uninterrupted(path, open_flags(how));
 	if (*fd >= 0)
 		return 0;
-	return how == OS_READ ? err_os(err, "cannot open %s", path) : cannot_write(err, "cannot write %s", path);
+	return how == OS_READ ? err_os(err, "cannot open %s", path)
+			      : cannot_write(err, "cannot write %s", path);
 }
 
 int os_open(const char *path, enum os_open how, struct os_file **out, struct err *err)
@@ -196,7 +200,7 @@ int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset
 	return 0;
 }
 
-/* Some file systems have no files without a name: then one with a name for a moment. */
+/* Some file systems have no unnamed files: there the file has a name for a moment. */
 static int open_temp(const char *dir)
 {
 	char path[4096];
@@ -224,8 +228,10 @@ int os_temp(struct os_file **out, struct err *err)
 		dir = "/var/tmp";
 	fd = open_temp(dir);
 	if (fd < 0)
-		return cannot_write(err, "cannot create a temporary file in %s (TMPDIR names another "
-				    "folder)", dir);
+		return cannot_write(err,
+				    "cannot create a temporary file in %s (TMPDIR names another "
+				    "folder)",
+				    dir);
 	file = file_new(fd, "a temporary file");
 	if (!file) {
 		close(fd);
@@ -313,7 +319,8 @@ static int make_dir(const char *path, struct err *err)
 {
 	struct stat st;
 
-	if (mkdir(path, 0700) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+	if (mkdir(path, 0700) == 0 ||
+	    (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
 		return 0;
 	return cannot_write(err, "cannot make the directory %s", path);
 }
@@ -398,7 +405,7 @@ bool os_terminal_styles(void)
 	return true;
 }
 
-/* The lock file holds the owner's pid as decimal text, for the sentence of who is refused. */
+/* The lock file holds the owner's pid as decimal text, for the error that others get. */
 int os_lock(const char *path, struct os_file **out, struct err *err)
 {
 	char text[24] = "";

@@ -16,7 +16,7 @@ struct os_file {
 	uint64_t read_at;             /* of a disk file: where os_read_all() goes on */
 	bool standard;                /* lives as long as the process */
 	bool console;                 /* takes UTF-16 */
-	char held[4];                 /* console: the first bytes of a character; the rest comes */
+	char held[4];        /* console: the first bytes of a character whose rest will follow */
 	size_t nheld;
 	const char *path;             /* stands behind the struct, or is constant */
 };
@@ -41,16 +41,17 @@ struct open_way {
 };
 
 /*
- * Files that we make are opened as what stands at the path, never as what a link there means;
- * refuse_link() then turns the link itself down; a log may be one. Append without FILE_WRITE_DATA:
- * every write goes to the end, whoever else writes.
+ * Files that we create are opened as what stands at the path, never through a link; refuse_link()
+ * then refuses the link itself. A log may be a link. Appending opens without FILE_WRITE_DATA, so
+ * that every write goes to the end, whoever else writes.
  */
 static const struct open_way open_ways[] = {
 	[OS_READ] = {GENERIC_READ, OPEN_EXISTING, 0},
-	/* Should it be a pipe, who listens there learns nothing of us. */
+	/* Should the path be a pipe, its listener learns nothing about us. */
 	[OS_READ_PLAIN] = {GENERIC_READ, OPEN_EXISTING, SECURITY_SQOS_PRESENT | SECURITY_ANONYMOUS},
 	[OS_READ_NO_LINK] = {GENERIC_READ, OPEN_EXISTING,
-			     FILE_FLAG_OPEN_REPARSE_POINT | SECURITY_SQOS_PRESENT | SECURITY_ANONYMOUS},
+			     FILE_FLAG_OPEN_REPARSE_POINT | SECURITY_SQOS_PRESENT |
+				     SECURITY_ANONYMOUS},
 	[OS_CREATE] = {GENERIC_WRITE, CREATE_NEW, FILE_FLAG_OPEN_REPARSE_POINT},
 	[OS_REPLACE] = {GENERIC_WRITE, OPEN_ALWAYS, FILE_FLAG_OPEN_REPARSE_POINT},
 	[OS_APPEND] = {FILE_APPEND_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE, OPEN_ALWAYS, 0},
@@ -85,10 +86,11 @@ static bool refuse_link(HANDLE handle)
 	return true;
 }
 
-/* Directories do not open at all (ERR_ACCESS). */
+/* Directories cannot be opened this way (ERR_ACCESS). */
 static bool is_plain(HANDLE handle, enum os_open how)
 {
-	return GetFileType(handle) == FILE_TYPE_DISK && (how != OS_READ_NO_LINK || !refuse_link(handle));
+	return GetFileType(handle) == FILE_TYPE_DISK &&
+	       (how != OS_READ_NO_LINK || !refuse_link(handle));
 }
 
 static void close_keeping_error(HANDLE handle)
@@ -99,7 +101,7 @@ static void close_keeping_error(HANDLE handle)
 	SetLastError(error);
 }
 
-/* A missing folder is no thing that was asked for and is not there: it is a failure to write. */
+/* For a write, a missing folder is a failure (ERR_IO), not "the named thing is not there". */
 static int cannot_write(struct err *err, const char *format, const char *path)
 {
 	int os_error = os_error_last();
@@ -128,7 +130,7 @@ int os_open(const char *path, enum os_open how, struct os_file **out, struct err
 					      : cannot_write(err, "cannot write %s", path);
 	if ((how == OS_READ_PLAIN || how == OS_READ_NO_LINK) && !is_plain(handle, how)) {
 		CloseHandle(handle);
-		return err_set(err, ERR_ACCESS, "%s is no plain file", path);
+		return err_set(err, ERR_ACCESS, "%s is not a regular file", path);
 	}
 	file = file_new(handle, path);
 	if (!file) {
@@ -270,7 +272,7 @@ int os_pwrite(struct os_file *file, const void *bytes, size_t n, uint64_t offset
 	return 0;
 }
 
-/* GetTempFileNameW() makes the name and an empty file of it, which is then opened for good. */
+/* GetTempFileNameW() makes the name and an empty file, which is then opened for good. */
 static HANDLE open_temp(void)
 {
 	HANDLE handle = INVALID_HANDLE_VALUE;
@@ -361,7 +363,7 @@ static bool write_bytes(struct os_file *file, const char *bytes, size_t n)
 	return true;
 }
 
-/* How many bytes at the end of the text are the start of a character that is not whole yet. */
+/* How many bytes at the end of the text begin a character that is still incomplete. */
 static size_t unfinished(const char *text, size_t n)
 {
 	size_t back;
@@ -393,7 +395,7 @@ static bool write_wide(HANDLE console, const char *text, size_t n)
 	return true;
 }
 
-/* A console shows UTF-16 as it is, whatever its code page; a character may come in two writes. */
+/* A console shows UTF-16 whatever its code page; a character may arrive in two writes. */
 static bool write_console(struct os_file *file, const char *bytes, size_t n)
 {
 	char text[CONSOLE_CHUNK + sizeof(file->held)];
@@ -431,7 +433,7 @@ int os_sync(struct os_file *file, struct err *err)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Virus scanners and indexers hold a fresh file open for some milliseconds; then it works. */
+/* Virus scanners and indexers hold a new file open for some milliseconds; then it works. */
 static bool is_passing(DWORD error)
 {
 	return error == ERROR_SHARING_VIOLATION || error == ERROR_ACCESS_DENIED ||
@@ -482,7 +484,9 @@ static bool is_directory(const wchar_t *name)
 	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY);
 }
 
-/* Make each part; those above are mostly there, or not ours to touch, so only the last must do. */
+/*
+ * Make each part. Those above mostly exist, or are not ours to touch, so only the last must work.
+ */
 static bool make_dirs(wchar_t *name, SECURITY_ATTRIBUTES *owner_only)
 {
 	wchar_t *at;
@@ -539,8 +543,8 @@ int os_chmod_private(const char *path, struct err *err)
 /* ---- standard streams and the terminal ------------------------------------------------------- */
 
 /*
- * The two streams of the process; filled once, at their first use. A service has none: its handles
- * are NULL and each write fails, which the log takes in its stride.
+ * The two streams of the process, filled at their first use. A service has none: its handles are
+ * NULL and each write fails, which the log copes with.
  */
 static struct {
 	INIT_ONCE once;
@@ -590,8 +594,8 @@ bool os_is_terminal(struct os_file *file)
 /* ---- lock ------------------------------------------------------------------------------------ */
 
 /*
- * The file holds the owner's pid as decimal text, for the sentence of who is refused. Windows makes
- * a locked range unreadable to others, so the lock is on one byte far behind the text.
+ * The file holds the owner's pid as decimal text, for the error that others get. Windows makes a
+ * locked range unreadable to others, so the lock is on one byte far beyond the text.
  */
 static OVERLAPPED lock_place(void)
 {

@@ -16,12 +16,13 @@
 #include <unistd.h>
 
 #define CALLER_WAIT_NS NS_PER_SEC       /* a caller has this long to send its line */
-#define REFUSED_NS (200 * NS_PER_MS)    /* a caller who cannot be let in makes the socket ready all the time */
+/* pause: a caller that cannot be accepted keeps the socket ready */
+#define REFUSED_NS (200 * NS_PER_MS)
 #define POLL_REFUSED_NS (100 * NS_PER_MS)
 
 struct os_ipc {
 	int fd;
-	uint64_t refused_until_ns;    /* nobody is let in before */
+	uint64_t refused_until_ns;    /* no caller is accepted before */
 	struct stat own;              /* so that only our own socket file is removed */
 	struct sockaddr_un address;
 };
@@ -44,7 +45,7 @@ static int make_address(const char *path, struct sockaddr_un *out, struct err *e
 	return 0;
 }
 
-/* A socket file that nobody listens on is left over from a recorder that was killed. */
+/* A socket file without a listener is left over from a recorder that was killed. */
 static void remove_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -69,7 +70,8 @@ int os_ipc_listen(const char *path, struct os_ipc **out, struct err *err)
 	remove_stale(&ipc->address);
 	ipc->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	old = umask(0177);
-	bound = ipc->fd < 0 ? -1 : bind(ipc->fd, (struct sockaddr *)&ipc->address, sizeof(ipc->address));
+	bound = ipc->fd < 0 ? -1
+			    : bind(ipc->fd, (struct sockaddr *)&ipc->address, sizeof(ipc->address));
 	umask(old);
 	if (bound != 0 || listen(ipc->fd, 64) != 0 || lstat(path, &ipc->own) != 0) {
 		rc = err_os(err, "cannot listen on %s", path);
@@ -168,12 +170,14 @@ static bool send_line(int fd, uint64_t until_ns, const char *line)
 static int refuse(struct os_ipc *ipc, struct err *err)
 {
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-		return err_set(err, ERR_NOT_FOUND, "who called has gone");
+		return err_set(err, ERR_NOT_FOUND, "the caller has gone");
 	ipc->refused_until_ns = deadline(REFUSED_NS);
 	if (errno == EMFILE || errno == ENFILE)
-		return err_os(err, "who calls on %s waits until a descriptor is free; raise the limit (%s)",
-			      ipc->address.sun_path, errno == EMFILE ? "ulimit -n, LimitNOFILE= of a service" :
-			      "sysctl fs.file-max");
+		return err_os(err,
+			      "callers on %s wait until a descriptor is free; raise the limit (%s)",
+			      ipc->address.sun_path,
+			      errno == EMFILE ? "ulimit -n, LimitNOFILE= of a service"
+					      : "sysctl fs.file-max");
 	return err_os(err, "cannot answer on %s", ipc->address.sun_path);
 }
 
@@ -206,7 +210,7 @@ void os_ipc_answer(struct os_ipc_call *call, const char *line)
 	free(call);
 }
 
-/* A full backlog answers EAGAIN at once: others are calling, so try again for a while. */
+/* A full backlog answers EAGAIN at once because others are calling: try again for a while. */
 static int connect_until(int fd, const struct sockaddr_un *address, uint64_t until_ns)
 {
 	int rc;
@@ -228,9 +232,10 @@ int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct b
 	if (rc)
 		return rc;
 	if (strlen(line) > OS_IPC_MAX_BYTES)
-		return err_set(err, ERR_LIMIT, "a command may have %d bytes, not %zu",
-			       OS_IPC_MAX_BYTES, strlen(line));
-	/* Not blocking: the time limit is ours to keep. */
+		return err_set(err, ERR_LIMIT,
+			       "a command has %zu bytes, but at most %d are allowed", strlen(line),
+			       OS_IPC_MAX_BYTES);
+	/* Not blocking: this function keeps the time limit itself. */
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_os(err, "cannot make a socket");
@@ -245,7 +250,7 @@ int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct b
 	return rc;
 }
 
-/* ---- waking a thread that waits ------------------------------------------------------------------ */
+/* ---- waking a thread that waits -------------------------------------------------------------- */
 
 struct os_wake {
 	int fd;                       /* eventfd(2): never full, so os_wake() never waits */
@@ -296,7 +301,8 @@ void os_wake_clear(struct os_wake *w)
 
 unsigned os_poll(struct pollfd *p, unsigned n, uint64_t wait_ns)
 {
-	struct timespec wait = {.tv_sec = (time_t)(wait_ns / NS_PER_SEC), .tv_nsec = (long)(wait_ns % NS_PER_SEC)};
+	struct timespec wait = {.tv_sec = (time_t)(wait_ns / NS_PER_SEC),
+				.tv_nsec = (long)(wait_ns % NS_PER_SEC)};
 	int ready = ppoll(p, n, &wait, NULL);
 	bool refused = ready < 0 && errno != EINTR;
 
@@ -313,7 +319,7 @@ void os_wake_wait(struct os_wake *w, struct os_ipc *ipc, bool signals, uint64_t 
 {
 	uint64_t now_ns = os_now_ns();
 	bool refused = ipc && now_ns < ipc->refused_until_ns;
-	/* poll() passes over what is -1. */
+	/* poll() ignores descriptors of -1. */
 	struct pollfd p[] = {
 		{.fd = w->fd, .events = POLLIN},
 		{.fd = ipc && !refused ? ipc->fd : -1, .events = POLLIN},

@@ -301,7 +301,7 @@ int os_ipc_ask(const char *path, const char *line, uint64_t timeout_ns, struct b
 	return rc;
 }
 
-/* ---- waking a thread that waits ------------------------------------------------------------------ */
+/* ---- waking a thread that waits -------------------------------------------------------------- */
 
 struct os_wake {
 	HANDLE event;                 /* resets itself by the wait that it ends */

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- errors ----------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 int os_error_last(void)
 {
@@ -46,7 +46,7 @@ enum err_code os_error_code(int os_error)
 	case EADDRINUSE:
 		return ERR_BUSY;
 	case EPIPE:
-		return ERR_STOPPED;          /* whoever read our output has seen enough */
+		return ERR_STOPPED;          /* the reader of our output has closed it */
 	case EMFILE:
 	case ENFILE:
 		return ERR_LIMIT;
@@ -66,7 +66,7 @@ void os_error_text(int os_error, char *out, size_t n)
 	snprintf(out, n, "%s", strerror_r(os_error, text, sizeof(text)));
 }
 
-/* ---- clock ------------------------------------------------------------------------------------ */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -88,7 +88,8 @@ uint64_t os_wall_ns(void)
 
 void os_sleep_ns(uint64_t ns)
 {
-	struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_SEC), .tv_nsec = (long)(ns % NS_PER_SEC)};
+	struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_SEC),
+			     .tv_nsec = (long)(ns % NS_PER_SEC)};
 
 	while (nanosleep(&t, &t) && errno == EINTR)
 		;
@@ -106,7 +107,7 @@ void os_time_text(uint64_t wall_ns, char out[OS_TIME_TEXT_BYTES])
 		 (unsigned)(wall_ns / NS_PER_MS % 1000));
 }
 
-/* ---- the machine and this process ------------------------------------------------------------- */
+/* ---- the machine and this process ------------------------------------------------------------ */
 
 void os_dirname(const char *path, struct buf *out)
 {
@@ -172,7 +173,7 @@ uint32_t os_pid(void)
 
 bool os_process_exists(uint32_t pid)
 {
-	/* 0 and what would be negative mean groups. */
+	/* 0 and negative numbers would mean groups. */
 	return pid && pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
@@ -247,15 +248,15 @@ const char *os_env(const char *name)
 char **os_args(int argc, char **argv)
 {
 	(void)argc;
-	/* Called first in main(): a file that may not grow (ulimit -f) is a write that failed, as on a
-	 * full disk, not the end of the program. */
+	/* Called first in main(): when a file may not grow (ulimit -f), a write shall fail, as on a
+	 * full disk, and not end the program. */
 	signal(SIGXFSZ, SIG_IGN);
 	return argv;
 }
 
-/* ---- signals: blocked everywhere, taken with sigtimedwait() by the one thread that waits ------- */
+/* ---- signals: blocked everywhere; the one thread that waits takes them by sigtimedwait() ----- */
 
-/* Of the process, as signals are. Asked at the start: a terminal that hangs up is gone by then. */
+/* Signals belong to the process. Asked at the start: a terminal that hangs up is gone by then. */
 static bool has_terminal;
 static int signal_fd = -1;
 
@@ -267,7 +268,7 @@ static void listened(sigset_t *set)
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGUSR2);
-	/* nohup(1): whoever has it ignored wants to outlive the terminal. */
+	/* nohup(1): a user who has it ignored wants the program to outlive the terminal. */
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(set, SIGHUP);
 }
@@ -293,7 +294,7 @@ int os_signals_fd(void)
 	return signal_fd;
 }
 
-/* The program ends: a second request to, as of timeout(1), must not be what it ends by. */
+/* The program is ending: a second request to end, as from timeout(1), must not kill it. */
 void os_signals_close(void)
 {
 	sigset_t set;

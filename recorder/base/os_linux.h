@@ -4,7 +4,7 @@
 #ifndef BASE_OS_LINUX_H
 #define BASE_OS_LINUX_H
 
-/* Readable while a signal waits for os_signal_wait(); -1 = os_signals_open() was not called. */
+/* Readable while a signal waits for os_signal_wait(); -1 before os_signals_open(). */
 int os_signals_fd(void);
 
 #endif

@@ -1,11 +1,12 @@
 /*
  * The end of the user's session, for a program with a console.
  *
- * Windows tells console programs of it by their control handler only as long as they have not loaded
- * user32.dll, and pdh.dll and others do. So a window that is never shown is asked like those of any
- * other program: WM_QUERYENDSESSION, then WM_ENDSESSION, within which the last incident is stored.
- * A program whose console has no window (a service, a scheduled task) is not in a session that a user
- * ends. Source: docs, SetConsoleCtrlHandler() "Remarks", "Shutdown Changes for Windows Vista".
+ * Windows tells console programs about it through their control handler only until they load
+ * user32.dll, and pdh.dll and others load it. So a hidden window is asked like those of any other
+ * program: WM_QUERYENDSESSION, then WM_ENDSESSION, during which the last incident is stored.
+ * A program whose console has no window (a service, a scheduled task) is not part of a session that
+ * a user ends. Source: docs, SetConsoleCtrlHandler() "Remarks", "Shutdown Changes for Windows
+ * Vista".
  */
 #include "base/os.h"
 #include "base/os_windows.h"
@@ -41,11 +42,11 @@ static void watch_main(void *ctx)
 
 	(void)ctx;
 	watch.id = GetCurrentThreadId();
-	PeekMessageW(&message, NULL, 0, 0, PM_NOREMOVE);     /* there is a queue from here on */
+	PeekMessageW(&message, NULL, 0, 0, PM_NOREMOVE);    /* creates the thread's message queue */
 	SetEvent(watch.ready);
 	if (RegisterClassW(&class))
-		window = CreateWindowExW(0, class.lpszClassName, L"recorder", 0, 0, 0, 0, 0, NULL, NULL,
-					 class.hInstance, NULL);
+		window = CreateWindowExW(0, class.lpszClassName, L"recorder", 0, 0, 0, 0, 0, NULL,
+					 NULL, class.hInstance, NULL);
 	while (window && GetMessageW(&message, NULL, 0, 0) > 0)
 		DispatchMessageW(&message);
 	if (window)

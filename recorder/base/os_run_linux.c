@@ -17,7 +17,7 @@ extern char **environ;
 
 #define STEP_MS 50
 
-/* In a group of its own, so that what it starts can be ended with it; signals as a shell gives them. */
+/* In its own group, so that what it starts can be ended with it; signals as a shell sets them. */
 static int spawn(char *const *argv, int output, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
@@ -43,7 +43,7 @@ static int spawn(char *const *argv, int output, pid_t *pid)
 	return rc;
 }
 
-/* What is there now, or comes within a step; false at its end. */
+/* Take what is there now, or comes within a step; false at its end. */
 static bool take_output(int fd, struct buf *output, size_t max_bytes)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -54,8 +54,8 @@ static bool take_output(int fd, struct buf *output, size_t max_bytes)
 		return true;
 	n = read(fd, bytes, sizeof(bytes));
 	if (n > 0 && output->len < max_bytes)
-		buf_put(output, bytes, (size_t)n < max_bytes - output->len ? (size_t)n
-									   : max_bytes - output->len);
+		buf_put(output, bytes,
+			(size_t)n < max_bytes - output->len ? (size_t)n : max_bytes - output->len);
 	return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
@@ -103,7 +103,7 @@ int os_run(char *const *argv, uint64_t timeout_ns, struct buf *output, size_t ma
 		close(fds[0]);
 		return err_os_code(err, rc, "%.200s cannot be started", argv[0]);
 	}
-	/* What it leaves running in the background may hold the pipe: its own end is enough. */
+	/* Programs left in the background may hold the pipe open: the end of this one is enough. */
 	while (!done) {
 		if (open)
 			open = take_output(fds[0], output, max_bytes);

@@ -8,8 +8,8 @@
 #define STEP_MS 50u
 
 /*
- * One argument as the C runtime of the other program will read it back: backslashes before a quote are
- * doubled. Source: Microsoft, "Parsing C command-line arguments".
+ * Quote one argument as the other program's C runtime will read it back: backslashes before a quote
+ * are doubled. Source: Microsoft, "Parsing C command-line arguments".
  */
 static void put_argument(struct buf *line, const char *text)
 {
@@ -32,7 +32,7 @@ static void put_argument(struct buf *line, const char *text)
 	buf_putc(line, '"');
 }
 
-/* A job: what it starts ends with it. */
+/* A job: whatever the program starts ends with it. */
 static HANDLE job_open(void)
 {
 	JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits;
@@ -41,7 +41,8 @@ static HANDLE job_open(void)
 	memset(&limits, 0, sizeof(limits));
 	limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_BREAKAWAY_OK;
 	if (job)
-		SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof(limits));
+		SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits,
+					sizeof(limits));
 	return job;
 }
 
@@ -54,7 +55,8 @@ static void take_output(HANDLE pipe, struct buf *output, size_t max_bytes)
 		if (!ReadFile(pipe, bytes, sizeof(bytes), &n, NULL) || !n)
 			return;
 		if (output->len < max_bytes)
-			buf_put(output, bytes, n < max_bytes - output->len ? n : max_bytes - output->len);
+			buf_put(output, bytes,
+				n < max_bytes - output->len ? n : max_bytes - output->len);
 	}
 }
 
@@ -65,14 +67,16 @@ static bool start(const struct buf *line, HANDLE output, PROCESS_INFORMATION *pr
 	bool started;
 
 	how.hStdOutput = how.hStdError = output;
-	started = wide && CreateProcessW(NULL, wide, NULL, NULL, TRUE, CREATE_NO_WINDOW | CREATE_SUSPENDED,
-					 NULL, NULL, &how, process);
+	started = wide &&
+		  CreateProcessW(NULL, wide, NULL, NULL, TRUE, CREATE_NO_WINDOW | CREATE_SUSPENDED,
+				 NULL, NULL, &how, process);
 	wide_free(wide);
 	return started;
 }
 
-static int wait_for(const PROCESS_INFORMATION *process, HANDLE job, HANDLE pipe, uint64_t timeout_ns,
-		    struct buf *output, size_t max_bytes, const char *name, struct err *err)
+static int wait_for(const PROCESS_INFORMATION *process, HANDLE job, HANDLE pipe,
+		    uint64_t timeout_ns, struct buf *output, size_t max_bytes, const char *name,
+		    struct err *err)
 {
 	uint64_t end_ns = os_now_ns() + timeout_ns;
 
@@ -93,7 +97,7 @@ static int wait_for(const PROCESS_INFORMATION *process, HANDLE job, HANDLE pipe,
 bool os_finds_program(const char *name)
 {
 	wchar_t *wide = wide_text(name), path[MAX_PATH];
-	/* Its result is the length that is needed: over MAX_PATH it was found too. */
+	/* The result is the length that is needed: beyond MAX_PATH the program was found too. */
 	bool found = wide && SearchPathW(NULL, wide, L".exe", MAX_PATH, path, NULL) > 0;
 
 	wide_free(wide);

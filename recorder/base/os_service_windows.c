@@ -9,12 +9,12 @@
 #define STOP_WAIT_NS (60 * NS_PER_SEC)
 #define START_WAIT_NS (20 * NS_PER_SEC)
 #define LOOK_NS (50 * NS_PER_MS)
-#define PENDING_MS 30000u                    /* within which the service manager hears of us again */
-#define SHUTDOWN_MS 30000u                   /* for saving, when the machine ends */
+#define PENDING_MS 30000u                    /* the service manager expects news within this time */
+#define SHUTDOWN_MS 30000u                   /* for saving when the machine shuts down */
 #define RESTART_MS 60000u
-#define FORGET_SEC 86400u                    /* a day without a crash */
+#define FORGET_SEC 86400u                    /* after a day without a crash */
 
-/* ---- the service manager ---------------------------------------------------------------------- */
+/* ---- the service manager --------------------------------------------------------------------- */
 
 struct control {
 	SC_HANDLE manager, service;
@@ -35,7 +35,8 @@ static int manager_open(struct control *c, DWORD rights, struct err *err)
 	if (c->manager)
 		return 0;
 	if (GetLastError() == ERROR_ACCESS_DENIED)
-		return err_set(err, ERR_ACCESS, "services may be changed by administrators only: run this as "
+		return err_set(err, ERR_ACCESS,
+			       "only administrators may change services: run this as "
 			       "administrator");
 	return err_os(err, "cannot reach the service manager");
 }
@@ -51,15 +52,18 @@ static int service_open(struct control *c, const char *name, DWORD rights, struc
 	if (rc || c->service)
 		return rc;
 	if (GetLastError() == ERROR_SERVICE_DOES_NOT_EXIST)
-		return err_set(err, ERR_NOT_FOUND, "there is no service '%s'; 'recorder service install' makes it",
+		return err_set(err, ERR_NOT_FOUND,
+			       "there is no service '%s'; 'recorder service install' installs it",
 			       name);
 	if (GetLastError() == ERROR_ACCESS_DENIED)
-		return err_set(err, ERR_ACCESS, "the service '%s' may be changed by administrators only: run this "
-			       "as administrator", name);
+		return err_set(err, ERR_ACCESS,
+			       "only administrators may change the service '%s': run this "
+			       "as administrator",
+			       name);
 	return err_os(err, "cannot open the service '%s'", name);
 }
 
-/* Until it is neither this nor on its way; what it is then, 0 = it cannot be asked. */
+/* Wait until it has left this state and the pending one; returns the new state, 0 = unknown. */
 static DWORD wait_while(SC_HANDLE service, DWORD state, DWORD pending, uint64_t timeout_ns)
 {
 	uint64_t until_ns = os_now_ns() + timeout_ns;
@@ -75,9 +79,9 @@ static DWORD wait_while(SC_HANDLE service, DWORD state, DWORD pending, uint64_t 
 	}
 }
 
-/* ---- installing ------------------------------------------------------------------------------- */
+/* ---- installing ------------------------------------------------------------------------------ */
 
-/* "C:\Program Files\recorder.exe" service run ...; no argument of ours ends in a backslash. */
+/* "C:\Program Files\recorder.exe" service run ...; none of our arguments ends in a backslash. */
 static wchar_t *command_line(char *const *argv)
 {
 	wchar_t program[4096];
@@ -97,12 +101,13 @@ static wchar_t *command_line(char *const *argv)
 	return wide;
 }
 
-/* What Windows does when it crashes, and how long it waits when the machine ends. */
+/* What Windows does after a crash, and how long it waits when the machine shuts down. */
 static void configure(SC_HANDLE service, wchar_t *description)
 {
 	SC_ACTION restart[3] = {{SC_ACTION_RESTART, RESTART_MS}, {SC_ACTION_RESTART, RESTART_MS},
 				{SC_ACTION_RESTART, RESTART_MS}};
-	SERVICE_FAILURE_ACTIONSW failure = {.dwResetPeriod = FORGET_SEC, .cActions = 3, .lpsaActions = restart};
+	SERVICE_FAILURE_ACTIONSW failure = {
+		.dwResetPeriod = FORGET_SEC, .cActions = 3, .lpsaActions = restart};
 	SERVICE_PRESHUTDOWN_INFO shutdown = {.dwPreshutdownTimeout = SHUTDOWN_MS};
 	SERVICE_DESCRIPTIONW text = {.lpDescription = description};
 
@@ -111,7 +116,8 @@ static void configure(SC_HANDLE service, wchar_t *description)
 	ChangeServiceConfig2W(service, SERVICE_CONFIG_PRESHUTDOWN_INFO, &shutdown);
 }
 
-int os_service_install(const char *name, const char *description, char *const *argv, struct err *err)
+int os_service_install(const char *name, const char *description, char *const *argv,
+		       struct err *err)
 {
 	wchar_t *wide = wide_text(name), *text = wide_text(description), *line = command_line(argv);
 	struct control c = {0};
@@ -120,12 +126,15 @@ int os_service_install(const char *name, const char *description, char *const *a
 	if (!rc && (!wide || !text || !line))
 		rc = err_os(err, "cannot install the service '%s'", name);
 	if (!rc) {
-		c.service = CreateServiceW(c.manager, wide, wide, SERVICE_ALL_ACCESS, SERVICE_WIN32_OWN_PROCESS,
-					   SERVICE_AUTO_START, SERVICE_ERROR_NORMAL, line, NULL, NULL, NULL, NULL,
-					   NULL);
+		c.service =
+			CreateServiceW(c.manager, wide, wide, SERVICE_ALL_ACCESS,
+				       SERVICE_WIN32_OWN_PROCESS, SERVICE_AUTO_START,
+				       SERVICE_ERROR_NORMAL, line, NULL, NULL, NULL, NULL, NULL);
 		if (!c.service && GetLastError() == ERROR_SERVICE_EXISTS)
-			rc = err_set(err, ERR_EXISTS, "the service '%s' is installed already; 'recorder service "
-				     "uninstall' removes it", name);
+			rc = err_set(err, ERR_EXISTS,
+				     "the service '%s' is installed already; 'recorder service "
+				     "uninstall' removes it",
+				     name);
 		else if (!c.service)
 			rc = err_os(err, "cannot install the service '%s'", name);
 		else
@@ -145,8 +154,10 @@ static int stop(SC_HANDLE service, const char *name, struct err *err)
 	if (!ControlService(service, SERVICE_CONTROL_STOP, &status) &&
 	    GetLastError() != ERROR_SERVICE_NOT_ACTIVE)
 		return err_os(err, "cannot stop the service '%s'", name);
-	if (wait_while(service, SERVICE_RUNNING, SERVICE_STOP_PENDING, STOP_WAIT_NS) != SERVICE_STOPPED)
-		return err_set(err, ERR_BUSY, "the service '%s' has not stopped within a minute", name);
+	if (wait_while(service, SERVICE_RUNNING, SERVICE_STOP_PENDING, STOP_WAIT_NS) !=
+	    SERVICE_STOPPED)
+		return err_set(err, ERR_BUSY, "the service '%s' has not stopped within a minute",
+			       name);
 	return 0;
 }
 
@@ -155,7 +166,7 @@ int os_service_uninstall(const char *name, struct err *err)
 	struct control c = {0};
 	int rc = service_open(&c, name, SERVICE_STOP | DELETE, err);
 
-	/* One that cannot be stopped now goes when it ends. */
+	/* A service that cannot be stopped now is removed when it ends. */
 	if (!rc)
 		stop(c.service, name, NULL);
 	if (!rc && !DeleteService(c.service))
@@ -169,11 +180,13 @@ int os_service_start(const char *name, struct err *err)
 	struct control c = {0};
 	int rc = service_open(&c, name, SERVICE_START, err);
 
-	if (!rc && !StartServiceW(c.service, 0, NULL) && GetLastError() != ERROR_SERVICE_ALREADY_RUNNING)
+	if (!rc && !StartServiceW(c.service, 0, NULL) &&
+	    GetLastError() != ERROR_SERVICE_ALREADY_RUNNING)
 		rc = err_os(err, "cannot start the service '%s'", name);
-	if (!rc && wait_while(c.service, SERVICE_STOPPED + 100, SERVICE_START_PENDING, START_WAIT_NS) !=
-			   SERVICE_RUNNING)
-		rc = err_set(err, ERR_IO, "the service '%s' has ended at once; its log says why", name);
+	if (!rc && wait_while(c.service, SERVICE_STOPPED + 100, SERVICE_START_PENDING,
+			      START_WAIT_NS) != SERVICE_RUNNING)
+		rc = err_set(err, ERR_IO, "the service '%s' has ended at once; its log says why",
+			     name);
 	control_close(&c);
 	return rc;
 }
@@ -189,9 +202,11 @@ int os_service_stop(const char *name, struct err *err)
 	return rc;
 }
 
-/* ---- being the service ------------------------------------------------------------------------ */
+/* ---- being the service ----------------------------------------------------------------------- */
 
-/* The service manager calls back without a context for the main function, so the state is static. */
+/*
+ * The service manager calls back without a context for the main function, so the state is static.
+ */
 static struct {
 	os_service_main *run;
 	void *ctx;
@@ -208,7 +223,7 @@ static void say(DWORD state)
 
 	AcquireSRWLockExclusive(&being.lock);
 	if (being.state != SERVICE_STOP_PENDING || state == SERVICE_STOPPED)
-		being.state = state;         /* never back from stopping */
+		being.state = state;         /* stopping never goes back */
 	status.dwCurrentState = being.state;
 	if (being.state == SERVICE_RUNNING)
 		status.dwControlsAccepted = SERVICE_ACCEPT_STOP | SERVICE_ACCEPT_PRESHUTDOWN;
@@ -267,8 +282,10 @@ int os_service_run(const char *name, os_service_main *run, void *ctx, struct err
 	os_signals_ignore_logoff();
 	if (!wide || !StartServiceCtrlDispatcherW(table))
 		rc = GetLastError() == ERROR_FAILED_SERVICE_CONTROLLER_CONNECT
-			     ? err_set(err, ERR_USAGE, "'service run' is what the service manager calls; 'recorder "
-				       "service start' has it do so, 'recorder collect' records without it")
+			     ? err_set(err, ERR_USAGE,
+				       "only the service manager calls 'service run'; 'recorder "
+				       "service start' asks it to, 'recorder collect' records "
+				       "without it")
 			     : err_os(err, "cannot be the service '%s'", name);
 	wide_free(wide);
 	return rc ? rc : being.rc;

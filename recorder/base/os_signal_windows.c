@@ -6,28 +6,29 @@
 /*
  * Console events, and how they reach the program.
  *
- * Windows calls the handler on a thread that it makes for the purpose and passes it no context, so
- * the state is static: counts of what has not been taken yet, under a lock that os_signal_wait()
- * shares. Ctrl-C and Ctrl-Break are over when the handler returns. After close, logoff and shutdown
- * the process ends when the handler returns, so there it waits until the program has saved and
- * called os_signals_close(). Windows itself gives it 5 s on close and logoff and 20 s on shutdown
- * (HandlerRoutine, learn.microsoft.com); a service gets its stop from the service control handler.
- * A process that has loaded user32.dll is told of logoff and shutdown by a window: os_logoff_windows.c.
+ * Windows calls the handler on a thread that it creates for the purpose and passes it no context,
+ * so the state is static: counts of events not yet taken, under a lock shared with
+ * os_signal_wait(). Ctrl-C and Ctrl-Break are over when the handler returns. After close, logoff
+ * and shutdown the process ends when the handler returns, so the handler waits until the program
+ * has saved and called os_signals_close(). Windows allows 5 s on close and logoff and 20 s on
+ * shutdown (HandlerRoutine, learn.microsoft.com); a service gets its stop from the service control
+ * handler. A process that has loaded user32.dll learns about logoff and shutdown through a window:
+ * os_logoff_windows.c.
  */
 #define SAVE_WAIT_NS (20 * NS_PER_SEC)
-#define MOST_WAITING 16               /* of a kind; who presses Ctrl-C more often means the same */
+#define MOST_WAITING 16               /* of a kind; pressing Ctrl-C more often means the same */
 
 static struct {
 	SRWLOCK lock;                 /* guards the rest */
 	CONDITION_VARIABLE changed;
 	unsigned nstops, nsnapshots;
-	HANDLE waiting;               /* set while there are any; from os_signals_open() to _close() */
+	HANDLE waiting;        /* set while events wait; from os_signals_open() to _close() */
 	bool finished;
 	bool ignores_logoff;          /* a service */
 	bool raised;                  /* os_signal_raise() before os_signals_open() */
 } signals = {.lock = SRWLOCK_INIT, .changed = CONDITION_VARIABLE_INIT};
 
-/* Until `until_ns` at most; false when it has passed. With the lock held. */
+/* Wait until `until_ns` at most; false when it has passed. With the lock held. */
 static bool wait_changed(uint64_t until_ns)
 {
 	uint64_t now = os_now_ns();

@@ -10,18 +10,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ioprio_set(2) has no wrapper and no header: class idle = 3, shifted by 13; who = 1, this thread. */
+/*
+ * ioprio_set(2) has no wrapper and no header: class idle = 3, shifted by 13; who = 1, this thread.
+ */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_IDLE (3 << 13)
-#define IOPRIO_NONE 0                    /* by the nice value */
+#define IOPRIO_NONE 0                    /* derived from the nice value */
 
 struct os_thread {
 	pthread_t id;
 	os_thread_main *run;
 	void *ctx;
 	char name[16];
-	_Atomic int tid;                 /* 0 = does not run yet */
-	_Atomic bool shared;             /* the second of its end and os_thread_leave() frees it */
+	_Atomic int tid;                 /* 0 = not running yet */
+	_Atomic bool shared;        /* freed by its end or os_thread_leave(), whichever is second */
 };
 
 static void *thread_main(void *arg)
@@ -76,7 +78,8 @@ static void set_priority(int tid, enum os_priority priority)
 {
 	static const int nice_of[] = {-10, 0, 10, 19};
 
-	if (priority != OS_PRIORITY_LOW || setpriority(PRIO_PROCESS, (id_t)tid, nice_of[OS_PRIORITY_HIGH]) == 0)
+	if (priority != OS_PRIORITY_LOW ||
+	    setpriority(PRIO_PROCESS, (id_t)tid, nice_of[OS_PRIORITY_HIGH]) == 0)
 		setpriority(PRIO_PROCESS, (id_t)tid, nice_of[priority]);
 	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, tid,
 		priority >= OS_PRIORITY_LOW ? IOPRIO_IDLE : IOPRIO_NONE);

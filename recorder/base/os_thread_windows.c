@@ -13,10 +13,10 @@ struct os_thread {
 	os_thread_main *run;
 	void *ctx;
 	char name[16];
-	_Atomic bool shared;                 /* the second of its end and os_thread_leave() frees it */
+	_Atomic bool shared;        /* freed by its end or os_thread_leave(), whichever is second */
 };
 
-/* Windows 10 1607: in kernelbase.dll at first, later in kernel32.dll; before it, no names. */
+/* From Windows 10 1607 on: first in kernelbase.dll, later in kernel32.dll; before it, no names. */
 typedef HRESULT WINAPI set_thread_description(HANDLE thread, const wchar_t *name);
 
 static void name_thread(const char *name)
@@ -101,7 +101,7 @@ void os_thread_priority(enum os_priority priority)
 							       THREAD_PRIORITY_NORMAL);
 }
 
-/* Background mode is a thread's own to leave. */
+/* Only the thread itself can leave background mode. */
 void os_thread_hurry(struct os_thread *thread)
 {
 	SetThreadPriority(thread->handle, THREAD_PRIORITY_HIGHEST);

@@ -19,10 +19,10 @@
 /* 1601-01-01, where FILETIME starts, to 1970-01-01, in its unit of 100 ns. */
 #define FILETIME_TO_1970 116444736000000000ULL
 
-/* Newer than mingw-w64 10's headers; Windows 10 1803, else CreateWaitableTimerExW() refuses. */
+/* Missing in mingw-w64 10's headers; before Windows 10 1803 CreateWaitableTimerExW() refuses it. */
 #define TIMER_HIGH_RESOLUTION 0x00000002
 
-/* Missing in them as well: winerror.h. */
+/* Also missing there: winerror.h. */
 #ifndef ERROR_ELEVATION_REQUIRED
 #define ERROR_ELEVATION_REQUIRED 740L
 #endif
@@ -30,7 +30,7 @@
 #define ERROR_DISK_QUOTA_EXCEEDED 1295L
 #endif
 
-/* The C runtime expands no wildcards in arguments: "Processor:*" is ours to read. */
+/* The C runtime must not expand wildcards in arguments: we read "Processor:*" ourselves. */
 extern int _dowildcard;
 int _dowildcard = 0;
 
@@ -60,7 +60,7 @@ void wide_free(wchar_t *text)
 	SetLastError(error);
 }
 
-/* A directory may have 248 characters less 12 for a name in it, a file 260. */
+/* A directory's path may have 248 characters less 12 for a name in it, a file's 260. */
 #define SHORT_PATH_CHARS 236
 
 static wchar_t *prefixed(const wchar_t *path, DWORD full_chars)
@@ -198,7 +198,7 @@ enum err_code os_error_code(int os_error)
 		return ERR_BUSY;
 	case ERROR_BROKEN_PIPE:
 	case ERROR_NO_DATA:
-		return ERR_STOPPED;          /* whoever read our output has seen enough */
+		return ERR_STOPPED;          /* the reader of our output has closed it */
 	case ERROR_TOO_MANY_OPEN_FILES:
 		return ERR_LIMIT;
 	case ERROR_INVALID_NAME:
@@ -214,7 +214,7 @@ enum err_code os_error_code(int os_error)
 	}
 }
 
-/* One line without the full stop: it goes behind "cannot open x: ", and may be followed by more. */
+/* One line without the full stop: it follows "cannot open x: ", and more may follow it. */
 static void trim_sentence(char *text)
 {
 	size_t n = strlen(text);
@@ -275,7 +275,7 @@ uint64_t os_wall_ns(void)
 	return (t.QuadPart - FILETIME_TO_1970) * 100;
 }
 
-/* Sleep() counts in timer interrupts of up to 15.6 ms; such a timer keeps short sleeps short. */
+/* Sleep() counts in timer interrupts of up to 15.6 ms; this timer keeps short sleeps short. */
 void os_sleep_ns(uint64_t ns)
 {
 	LARGE_INTEGER due;
@@ -320,18 +320,18 @@ void os_dirname(const char *path, struct buf *out)
 	while (n > root && !is_separator(path[n - 1]))
 		n--;
 	if (n == root) {
-		/* "name" and "C:name": the current directory, of that drive. */
+		/* "name" and "C:name": the current directory of that drive. */
 		buf_put(out, path, root);
 		buf_puts(out, ".");
 		return;
 	}
-	/* "C:\" and "\" keep their separator: without it they are other places. */
+	/* "C:\" and "\" keep their separator: without it they mean other places. */
 	buf_put(out, path, n == root + 1 ? n : n - 1);
 }
 
 /*
- * Not from %ProgramData%: a user may set that variable for programs that then run elevated, and
- * would choose where they write.
+ * Not from %ProgramData%: a user may set that variable for programs that then run elevated, and so
+ * choose where they write.
  */
 static void put_folder(struct buf *out, int folder)
 {
@@ -415,7 +415,7 @@ bool os_process_exists(uint32_t pid)
 
 	if (!process)
 		return GetLastError() == ERROR_ACCESS_DENIED;
-	/* One that has ended is there for as long as somebody holds it. */
+	/* A process that has ended still exists as long as somebody holds a handle. */
 	ended = WaitForSingleObject(process, 0) == WAIT_OBJECT_0;
 	CloseHandle(process);
 	return !ended;
@@ -433,7 +433,7 @@ void os_host_name(char *out, size_t n)
 	buf_free(&text);
 }
 
-/* GetVersionEx() answers with what the program's manifest claims to know; this with the truth. */
+/* GetVersionEx() answers what the program's manifest claims to support; this tells the truth. */
 typedef LONG WINAPI rtl_get_version(OSVERSIONINFOW *version);
 
 void os_host_text(char *out, size_t n)
@@ -484,7 +484,7 @@ static uint64_t filetime_ns(const FILETIME *t)
 	return ((uint64_t)t->dwHighDateTime << 32 | t->dwLowDateTime) * 100;
 }
 
-/* The heap of Windows does so from 508 KB on, and cannot be told otherwise. */
+/* The Windows heap does so from 508 KB on, and cannot be told otherwise. */
 void os_keep_memory_tight(void)
 {
 }
@@ -510,8 +510,8 @@ void os_self_usage(uint64_t *cpu_ns, uint64_t *rss_bytes)
 /* ---- environment and arguments --------------------------------------------------------------- */
 
 /*
- * Windows keeps the environment in UTF-16 and os_env() lends UTF-8, so the texts that were asked
- * for live here until the variable changes: as many as there are names in our source.
+ * Windows keeps the environment in UTF-16 and os_env() lends UTF-8, so the texts it returned live
+ * here until the variable changes: at most one per name in our source.
  */
 struct variable {
 	struct variable *next;
@@ -584,7 +584,7 @@ const char *os_env(const char *name)
 	return value;
 }
 
-/* One block: the pointers, then the texts. Fewer than argc, which the C runtime counted: padded. */
+/* One block: the pointers, then the texts. Padded to argc, which the C runtime counted. */
 static char **args_utf8(wchar_t **wide, int nwide, int argc)
 {
 	size_t count = (size_t)(nwide > argc ? nwide : argc);
@@ -613,11 +613,11 @@ static char **args_utf8(wchar_t **wide, int nwide, int argc)
 
 char **os_args(int argc, char **argv)
 {
-	static char **args;           /* for the life of the process; os.h says so */
+	static char **args;           /* for the life of the process, as os.h says */
 	wchar_t **wide;
 	int n = 0;
 
-	/* Called first in main(): what stdio prints shall end its lines as os_write() does. */
+	/* Called first in main(): stdio shall end its lines the way os_write() does. */
 	_setmode(1, _O_BINARY);
 	_setmode(2, _O_BINARY);
 	if (args)

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #define FLUSH_BYTES ((size_t)256 * 1024)
-#define DIRECT_BYTES ((size_t)64 * 1024)     /* not copied: what is put at once and has so many */
+#define DIRECT_BYTES ((size_t)64 * 1024)     /* a put of this size is not copied */
 
 struct out {
 	struct os_file *file;       /* NULL when it goes to memory */
 	struct buf *memory;
 	char *path, *tmp_path;      /* NULL for standard output, devices and memory */
 	struct buf pending;
-	struct deflater *packer;    /* NULL: as it is */
+	struct deflater *packer;    /* NULL: not packed */
 	struct buf packed;
 	void (*tell)(void *ctx);
 	void *tell_ctx;
@@ -48,7 +48,7 @@ static void out_free(struct out *out)
 	free(out);
 }
 
-/* A folder that is missing deserves a better sentence than the file's. */
+/* A missing folder deserves a better sentence than the file's. */
 static int open_tmp(struct out *out, const char *path, struct err *err)
 {
 	size_t n = (size_t)(text_base_name(path) - path);
@@ -60,8 +60,8 @@ static int open_tmp(struct out *out, const char *path, struct err *err)
 		return rc;
 	folder = text_dup(path, n);
 	if (folder && os_path_info(folder, &info, NULL) == ERR_NOT_FOUND)
-		err_set(err, ERR_IO, "cannot write %s: there is no directory %s; make it first", path,
-			folder);
+		err_set(err, ERR_IO, "cannot write %s: there is no directory %s; make it first",
+			path, folder);
 	free(folder);
 	return rc;
 }
@@ -78,7 +78,7 @@ static int open_file(struct out *out, const char *path, bool force, struct err *
 		if (info.directory)
 			return err_set(err, ERR_USAGE, "%s is a directory; name a file in it",
 				       path);
-		/* A device or a pipe (/dev/null, NUL): written into, never replaced by a file. */
+		/* A device or a pipe (/dev/null, NUL): written to, never replaced by a file. */
 		return os_open(path, OS_APPEND, &out->file, err);
 	}
 	if (!force && (!rc || os_exists(path)))
@@ -134,7 +134,7 @@ void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx)
 	out->tell_ctx = ctx;
 }
 
-/* On to where it goes, packed or as it is; end: nothing follows. */
+/* Send bytes on, packed or as they are; end: nothing follows. */
 static void send_on(struct out *out, const char *bytes, size_t n, bool end)
 {
 	if (!out->failure.code && out->packer) {
@@ -162,7 +162,7 @@ static void flush(struct out *out, bool end)
 	buf_reset(&out->pending);
 }
 
-/* Where bytes are put first: packed ones wait for the packer, others go into memory at once. */
+/* Where bytes go first: those to be packed wait for the packer, others enter memory at once. */
 static struct buf *target(struct out *out)
 {
 	return out->memory && !out->packer ? out->memory : &out->pending;

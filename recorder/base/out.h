@@ -13,11 +13,11 @@ struct out;
 
 /* path "-" = standard output. ERR_EXISTS when the file is there and force is false. */
 int out_open(const char *path, bool force, struct out **out, struct err *err);
-/* Into memory; the buf must outlive it. */
+/* Write into memory; the buf must outlive it. */
 int out_to_buf(struct buf *to, struct out **out, struct err *err);
-/* Before the first byte: what is put goes on as one gzip file. 0 or ERR_MEMORY. */
+/* Call before the first byte: the output becomes one gzip file. 0 or ERR_MEMORY. */
 int out_pack(struct out *out, struct err *err);
-/* Call tell now and then while bytes are put. */
+/* Call tell() now and then while bytes are put. */
 void out_watch(struct out *out, void (*tell)(void *ctx), void *ctx);
 /* Flush, rename into place, free. Every earlier failure is reported here. */
 int out_close(struct out *out, struct err *err);
@@ -26,12 +26,12 @@ void out_abandon(struct out *out);                 /* NULL allowed */
 void out_put(struct out *out, const void *bytes, size_t n);
 void out_puts(struct out *out, const char *text);
 /*
- * For writers that build text in a buf of their own: write it and empty the buf, once it is so much
- * that it goes to the file without being copied again, or always. A failed buf is left as it is.
+ * For writers that build text in a buf of their own: write it and empty the buf once it is large
+ * enough to go to the file without another copy, or always. A failed buf is left as it is.
  */
 void out_drain(struct out *out, struct buf *text, bool always);
 void out_printf(struct out *out, const char *format, ...) PRINTF_LIKE(2, 3);
-uint64_t out_bytes(const struct out *out);         /* put so far, before they were packed */
-bool out_failed(const struct out *out);            /* a writer of much may stop early */
+uint64_t out_bytes(const struct out *out);         /* put so far, counted before packing */
+bool out_failed(const struct out *out);            /* a long writer may stop early */
 
 #endif

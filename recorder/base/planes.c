@@ -34,8 +34,9 @@ size_t planes_put(const uint64_t *values, size_t n, unsigned k, uint8_t *out)
 	return len;
 }
 
-/* Of n varints: where each plane begins; *at moves behind the last. */
-static bool find(const uint8_t **at, const uint8_t *end, size_t n, const uint8_t *planes[VARINT_MAX_BYTES])
+/* Find where each plane of n varints begins; *at moves past the last one. */
+static bool find(const uint8_t **at, const uint8_t *end, size_t n,
+		 const uint8_t *planes[VARINT_MAX_BYTES])
 {
 	size_t len = n, more, i;
 	unsigned k;
@@ -80,7 +81,7 @@ bool planes_join(const uint8_t *planes, size_t n, uint8_t *out)
 	size_t values = 0, i;
 	unsigned k;
 
-	/* Each varint has one byte without the high bit, its last. */
+	/* Each varint has exactly one byte without the high bit: its last. */
 	for (i = 0; i < n; i++)
 		values += !(planes[i] & 0x80);
 	if (!find(&behind, planes + n, values, at) || behind != planes + n)

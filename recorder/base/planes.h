@@ -1,21 +1,26 @@
 /*
- * Varints (base/varint.h) by planes: the first bytes of all, then the second bytes of those that have one,
- * and so on. As many bytes as before, of which the high ones repeat more when they stand together: of columns
- * of numbers deflate makes 8 % less so, with codes of its own for each plane.
+ * Varints (base/varint.h) in planes: all first bytes, then the second bytes of those that have one,
+ * and so on. That takes as many bytes, but high bytes repeat more when they stand together: deflate
+ * makes columns of numbers 8 % smaller when each plane has codes of its own.
  */
 #ifndef BASE_PLANES_H
 #define BASE_PLANES_H
 
 #include "base/varint.h"
 
-/* n bytes of whole varints -> as many at out; ends: where each plane ends there, at most 10, then n. */
+/*
+ * Split n bytes of whole varints into as many at out. ends: where each of the 10 planes ends there.
+ */
 void planes_split(const uint8_t *varints, size_t n, uint8_t *out, size_t ends[VARINT_MAX_BYTES]);
-/* The other way; false when n bytes are no planes. Each varint has at most 10 bytes then. */
+/* The reverse; false when the n bytes are not planes, or a varint has more than 10 bytes. */
 bool planes_join(const uint8_t *planes, size_t n, uint8_t *out);
 
-/* The same of values: plane k < 10 of n of them, at out, which has room for n; its length, 0 = there are no more. */
+/*
+ * The same for n values, one plane at a time: write plane k < 10 to out, which has room for n
+ * bytes. returns  its length, 0 = no more planes
+ */
 size_t planes_put(const uint64_t *values, size_t n, unsigned k, uint8_t *out);
-/* All planes of n values at *at, which moves on; false when the bytes end or a value has over 64 bits. */
+/* Read all planes of n values; *at moves past. False at the end or for a value over 64 bits. */
 bool planes_get(const uint8_t **at, const uint8_t *end, uint64_t *values, size_t n);
 
 #endif

@@ -14,7 +14,7 @@ int slots_init(struct slots *s, size_t item_bytes, uint32_t max)
 {
 	memset(s, 0, sizeof(*s));
 	s->item_bytes = item_bytes < sizeof(uint32_t) ? sizeof(uint32_t) : item_bytes;
-	/* Rounded up, except that the last chunk below 2^32 is the last there is. */
+	/* Rounded up, except that no chunk ends beyond 2^32. */
 	s->max = max / SLOTS_CHUNK * SLOTS_CHUNK;
 	if (s->max < max && s->max < UINT32_MAX / SLOTS_CHUNK * SLOTS_CHUNK)
 		s->max += SLOTS_CHUNK;

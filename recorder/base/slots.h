@@ -18,7 +18,7 @@
 struct slots {
 	size_t item_bytes;
 	uint32_t max;                        /* ceiling, rounded up to whole chunks */
-	uint32_t end;                        /* slots ever used: numbers below may be live */
+	uint32_t end;                        /* slots ever used: lower numbers may be live */
 	uint32_t used;
 	uint32_t free_first;                 /* chain of freed slots, through their first 4 bytes */
 	_Atomic(char *) *chunks;

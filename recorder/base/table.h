@@ -1,9 +1,9 @@
 /*
  * A hash table of 32-bit values that compares contents.
  *
- * The table stores (hash, value) only; the caller keeps the contents and compares them: a hash
- * finds the candidate, equality decides. Used for frames, stack nodes, names, processes: anything
- * that lives in an array and is found by what it is. One thread at a time.
+ * The table stores (hash, value) only; the caller keeps the contents and compares them. The hash
+ * finds a candidate, equality decides. It serves frames, stack nodes, names, processes: anything
+ * that lives in an array and is looked up by its contents. One thread at a time.
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
@@ -25,17 +25,17 @@ struct table {
 	uint32_t used;
 };
 
-/* Whether the thing stored as `value` has the contents `key`. */
+/* Does the thing stored as `value` have the contents `key`? */
 typedef bool table_same(const void *ctx, uint32_t value, const void *key);
 
-/* The value whose contents are `key`, or TABLE_NONE. */
+/* The value with the contents `key`, or TABLE_NONE. */
 static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same,
 				  const void *ctx, const void *key);
 
-/* Add a value that is not there; 0 or ERR_MEMORY. Grows at 70 % use. */
+/* Add a value that is not in the table; 0 or ERR_MEMORY. Grows at 70 % use. */
 int table_add(struct table *t, uint64_t hash, uint32_t value);
 
-/* Remove this very value (found by its hash); false when it is not there. */
+/* Remove this very value (found by its hash); false when it is absent. */
 bool table_remove(struct table *t, uint64_t hash, uint32_t value);
 
 void table_clear(struct table *t);   /* empty, keeps memory */
@@ -43,8 +43,8 @@ void table_free(struct table *t);
 size_t table_bytes(const struct table *t);
 
 /*
- * For who looks for many: fetch the slot of a hash some rounds ahead; then its value when it has that
- * hash, most likely the one, to fetch its contents before table_find() compares them.
+ * For bulk lookups: prefetch the slot of a hash some rounds ahead; later take the value that is
+ * probably the one, to prefetch its contents before table_find() compares them.
  */
 static inline void table_prefetch(const struct table *t, uint64_t hash);
 static inline uint32_t table_guess(const struct table *t, uint64_t hash);
@@ -54,7 +54,7 @@ uint64_t hash_bytes(const void *bytes, size_t n);
 uint64_t hash_u64(uint64_t v);
 uint64_t hash_pair(uint64_t a, uint64_t b);
 
-/* Inline, so that `same` is as well: loading an incident asks a million times. */
+/* Inline, so that `same` is too: loading an incident looks up a million times. */
 static inline uint32_t table_find(const struct table *t, uint64_t hash, table_same *same,
 				  const void *ctx, const void *key)
 {

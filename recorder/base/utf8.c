@@ -71,7 +71,7 @@ uint32_t utf16_next(const uint8_t *units, size_t nunits, size_t *i)
 	return 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* C0, DEL, and C1 (U+0080 to U+009F), which a terminal obeys as well. */
+/* C0, DEL, and C1 (U+0080 to U+009F), which terminals obey too. */
 static bool is_control(const char *at, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)at;
@@ -94,7 +94,7 @@ void utf8_put_clean(struct buf *out, const char *text, size_t n, size_t max_byte
 	const char *end = text + n;
 	size_t start = out->len, plain = plain_bytes(text, n < max_bytes ? n : max_bytes);
 
-	/* Most names are nothing but that. */
+	/* Most names are entirely printable ASCII. */
 	buf_put(out, text, plain);
 	text += plain;
 	while (text < end) {

@@ -1,12 +1,12 @@
-/* UTF-8: made safe to print, and made from code points and UTF-16. */
+/* UTF-8: made safe to print, decoded, and encoded from code points and UTF-16. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
 #include "base/buf.h"
 
 /*
- * The length in bytes of the valid UTF-8 character at `at`, or 0 when the bytes there are none
- * (overlong forms, surrogates and values over U+10FFFF are none).
+ * The length in bytes of the valid UTF-8 character at `at`, or 0 when the bytes are invalid
+ * (overlong forms, surrogates and values over U+10FFFF are invalid).
  */
 size_t utf8_char(const char *at, const char *end);
 

@@ -24,7 +24,7 @@ static inline size_t varint_put(uint8_t *to, uint64_t v)
 	return n;
 }
 
-/* Reads one value at *at, which moves on; false when the bytes end or the value has over 64 bits. */
+/* Read one value; *at moves past it. False when the bytes end or the value has over 64 bits. */
 static inline bool varint_get(const uint8_t **at, const uint8_t *end, uint64_t *out)
 {
 	uint64_t v = 0;

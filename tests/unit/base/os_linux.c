@@ -50,7 +50,7 @@ TEST(os_plain_opens_no_pipe_no_device_and_no_socket)
 			const char *path = others[i][0] == '/' ? others[i] : tmp_path(others[i]);
 
 			assert_int_equal(os_open(path, ways[k], &file, &err), ERR_ACCESS);
-			assert_non_null(strstr(err.text, "is no plain file"));
+			assert_non_null(strstr(err.text, "is not a regular file"));
 		}
 	assert_null(file);
 	close(s);
