@@ -13,7 +13,7 @@ check its_events_are_listed grep -qE ' 10  Microsoft-Windows-DotNETRuntime/GC/St
 head -c 9000 "$gc" >cut.nettrace
 "$RECORDER" collect --store c.db --from cut.nettrace --stop-on-gc-over-msec 5 2>log
 check a_file_that_is_cut_is_read_up_to_there grep -q 'fired: GC' log
-check and_said_to_be_cut grep -q "cut.nettrace is not whole: it ends before its end's mark" log
+check and_said_to_be_cut grep -q "cut.nettrace is incomplete: it ends before its end mark" log
 (head -c 8000 "$gc"; head -c 4000 /dev/zero) >bad.nettrace
 "$RECORDER" events --from bad.nettrace --count >count 2>err
 check damage_is_no_crash test $? -le 3
@@ -21,6 +21,6 @@ head -c 20 "$gc" >tiny.nettrace
 check a_file_without_events_is_refused expect_exit 1 "$RECORDER" events --from tiny.nettrace --count
 echo 'this is text, longer than the magic word' >text.nettrace
 check and_one_that_is_none_is_not_called_an_etl eval '! "$RECORDER" events --from text.nettrace 2>err &&
-	grep -q "text.nettrace is no trace of .NET: it does not begin with" err'
+	grep -q "text.nettrace is not a .NET trace: it does not begin with" err'
 "$RECORDER" events GC/Start >list 2>err
 check events_of_the_runtime_can_be_listed_with_their_fields grep -q '^Microsoft-Windows-DotNETRuntime/GC/Start  Count Depth' list

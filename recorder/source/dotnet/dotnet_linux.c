@@ -1,11 +1,11 @@
 /*
- * Events of .NET programs on Linux, by EventPipe: nothing has to be prepared. A session is opened in each
- * program when a rule needs one of its events, with those providers and keywords alone; the events are
- * those of ETW in name and fields.
+ * The source of .NET events on Linux, by EventPipe; programs need no preparation. When a rule needs
+ * .NET events, every program gets a session with just those providers and keywords. Events have the
+ * same names and fields as in ETW.
  *
- * Each program is a connection of its own, which never blocks, is read a portion at a time in turn, and is
- * closed when it answers too late or with what is no stream; after a while it is asked again. Events come
- * up to 100 ms late: they wait HOLD_NS and go out in the order of time.
+ * Each program has a connection of its own, which never blocks and is read in portions by turns. It
+ * is closed when the answer is late or malformed, and opened again after a while. Events arrive up
+ * to 100 ms late, so they wait HOLD_NS and leave in time order.
  */
 #include "base/os.h"
 #include "source/dotnet/find_linux.h"
@@ -28,16 +28,16 @@
 #include <unistd.h>
 
 #define SESSIONS_MAX 256u
-#define ALIVE_NS (20 * NS_PER_MS)            /* while events are held */
-#define COALESCE_NS (10 * NS_PER_MS)          /* from the first that sends to when all are read */
+#define ALIVE_NS (20 * NS_PER_MS)            /* between reads while events are queued */
+#define COALESCE_NS (10 * NS_PER_MS)         /* from the first bytes until all are read */
 /*
- * A program has its socket before it is ready: of 15 that were asked for their map at once (.NET 8) one
- * crashed, and none that were asked for events. The 50 ms that looks were apart until then hid it.
+ * A program has its socket before it is ready. Of 15 programs (.NET 8) asked for their map at once,
+ * one crashed; none of those asked for events did.
  */
 #define SETTLE_NS (30 * NS_PER_MS)
 #define SETTLE_MAP_NS (500 * NS_PER_MS)
 #define HOLD_NS (200 * NS_PER_MS)            /* the engine waits for 250 ms */
-#define FINISH_NS (500 * NS_PER_MS)          /* for programs to take notice of the end */
+#define FINISH_NS (500 * NS_PER_MS)          /* for programs to end their sessions */
 #define CLR "Microsoft-Windows-DotNETRuntime"
 #define CLR_KEYWORD_GC 1u
 #define CLR_LEVEL 4
@@ -45,7 +45,7 @@
 struct dotnet_source {
 	struct source base;
 	struct source_config cfg;
-	struct dotnet_ask ask;
+	struct dotnet_request request;
 	struct dotnet_find find;
 	struct dotnet_session *all[SESSIONS_MAX];
 	uint32_t n;
@@ -55,23 +55,23 @@ struct dotnet_source {
 	struct nettrace_decode *decode;
 	struct etw_decoded decoded;
 	struct gc_counters *counters;
-	bool full_told;
+	bool full_logged;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, lost;
 };
 
 extern const struct source_ops dotnet_source;
 
-/* ---- which providers ------------------------------------------------------------------------------- */
+/* ---- which providers ------------------------------------------------------------------------- */
 
-/* What names an EventSource, or a provider of the runtime: the rest is of Windows or of the kernel. */
+/* Whether this names an EventSource or the runtime; other names are Windows' or the kernel's. */
 static bool is_dotnet(const char *name)
 {
-	return !tracepoint_provider(name) && !throw_provider(name) && !strchr(name, ':') && *name != '{' &&
-	       (*name == '*' || strchr(name, '-') || strchr(name, '.'));
+	return !tracepoint_provider(name) && !throw_provider(name) && !strchr(name, ':') &&
+	       *name != '{' && (*name == '*' || strchr(name, '-') || strchr(name, '.'));
 }
 
-/* IIS is only of Windows; the rule on requests asks for it beside ASP.NET Core. */
+/* IIS exists on Windows only, but the rule on requests names it besides ASP.NET Core. */
 static bool is_iis(const char *name)
 {
 	return strcasecmp(name, "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}") == 0;
@@ -80,31 +80,35 @@ static bool is_iis(const char *name)
 /* Programs know providers by name only. */
 static const char *name_of(const char *name)
 {
-	return strcasecmp(name, "{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}") == 0 || strcasecmp(name, CLR) == 0 ? CLR : name;
+	return strcasecmp(name, "{e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}") == 0 ||
+			       strcasecmp(name, CLR) == 0
+		       ? CLR
+		       : name;
 }
 
-/* Of several wishes for one provider all keywords, and the finest level. */
-static void take_provider(struct dotnet_ask *ask, const char *name, uint64_t keywords, uint32_t level)
+/* Several requests for one provider become one, with all keywords and the finest level. */
+static void add_provider(struct dotnet_request *request, const char *name, uint64_t keywords,
+			 uint32_t level)
 {
 	struct dotnet_provider *p;
 	uint32_t i;
 
 	name += *name == '*';
-	for (i = 0; i < ask->n && strcasecmp(ask->names[i], name) != 0; i++)
+	for (i = 0; i < request->n && strcasecmp(request->names[i], name) != 0; i++)
 		;
 	if (i == DOTNET_PROVIDERS_MAX)
 		return;
-	p = &ask->providers[i];
-	if (i == ask->n) {
-		snprintf(ask->names[i], sizeof(ask->names[0]), "%s", name);
-		p->name = ask->names[i];
-		ask->n++;
+	p = &request->providers[i];
+	if (i == request->n) {
+		snprintf(request->names[i], sizeof(request->names[0]), "%s", name);
+		p->name = request->names[i];
+		request->n++;
 	}
 	p->keywords |= keywords;
 	p->level = level > p->level ? level : p->level;
 }
 
-static void take_needs(struct dotnet_ask *ask, const struct needs *needs)
+static void add_needs(struct dotnet_request *request, const struct needs *needs)
 {
 	uint32_t i;
 
@@ -112,12 +116,12 @@ static void take_needs(struct dotnet_ask *ask, const struct needs *needs)
 		const struct need_provider *p = &needs->providers[i];
 
 		if (is_dotnet(name_of(p->name)))
-			take_provider(ask, name_of(p->name), p->keywords, p->level);
+			add_provider(request, name_of(p->name), p->keywords, p->level);
 	}
-	ask->perf_map = needs->perf_maps;
-	ask->settle_ns = ask->perf_map ? SETTLE_MAP_NS : SETTLE_NS;
+	request->perf_map = needs->perf_maps;
+	request->settle_ns = request->perf_map ? SETTLE_MAP_NS : SETTLE_NS;
 	if (gc_counters_wanted(needs, GC_DOTNET))
-		take_provider(ask, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
+		add_provider(request, CLR, CLR_KEYWORD_GC, CLR_LEVEL);
 }
 
 static int dotnet_check(const struct needs *needs, struct err *err)
@@ -128,18 +132,21 @@ static int dotnet_check(const struct needs *needs, struct err *err)
 		const char *name = name_of(needs->providers[i].name);
 
 		if (throw_provider(name))
-			return err_set(err, ERR_USAGE, "throws of C++ are named by their type, and the processes that they are "
-				       "looked for in: StopOnException:TYPE;Process=NAME");
+			return err_set(err, ERR_USAGE,
+				       "a rule on C++ exceptions needs their type and a "
+				       "process: StopOnException:TYPE;Process=NAME");
 		if (!is_dotnet(name) && !tracepoint_provider(name) && !is_iis(name) &&
 		    pause_provider(name) == PAUSE_PROVIDERS)
-			return err_set(err, ERR_UNSUPPORTED, "no source on this system delivers events of %s, so the "
-				       "rule on them could never fire (an EventSource of .NET is written *%s)", name,
-				       name);
+			return err_set(
+				err, ERR_UNSUPPORTED,
+				"no source on this system delivers events of %s, so a "
+				"rule on them could never fire (write *%s for a .NET EventSource)",
+				name, name);
 	}
 	return pause_check(needs, err);
 }
 
-/* ---- events ---------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put(void *ctx, const struct event *e)
 {
@@ -155,19 +162,21 @@ static void deliver(void *ctx, const struct dotnet_queued *held)
 	struct dotnet_session *session = held->owner;
 	struct process *process = dotnet_session_process(session, s->cfg.processes);
 	struct event e = {
-		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT, .stack = STACK_NONE,
-		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE, .process = process,
+		.time_ns = held->time_ns,
+		.kind = EVENT_GENERIC,
+		.stream = STREAM_EVENT,
+		.stack = STACK_NONE,
+		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE,
+		.process = process,
 		.payload_bytes = held->event.payload_bytes,
 	};
 
-	nettrace_decode_event(s->decode, &held->event, dotnet_session_pointer_bytes(session), &s->decoded);
-	e.provider = s->decoded.provider;
-	e.name = s->decoded.name;
-	e.fields = s->decoded.fields;
-	e.nfields = s->decoded.nfields;
-	e.hex_fields = s->decoded.hex;
+	nettrace_decode_event(s->decode, &held->event, dotnet_session_pointer_bytes(session),
+			      &s->decoded);
+	etw_decoded_fill(&s->decoded, &e);
 	e.thread = process && held->event.tid <= UINT32_MAX && dotnet_session_knows_threads(session)
-			   ? thread_add(s->cfg.processes, process, (uint32_t)held->event.tid) : NULL;
+			   ? thread_add(s->cfg.processes, process, (uint32_t)held->event.tid)
+			   : NULL;
 	put(s, &e);
 	if (process)
 		gc_counters_program(s->counters, process);
@@ -189,38 +198,39 @@ static void put_loss(struct dotnet_source *s, uint64_t n, uint64_t now_ns)
 	atomic_fetch_add_explicit(&s->lost, n, memory_order_relaxed);
 }
 
-/* ---- programs -------------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
-static bool is_wanted_too(struct dotnet_source *s, const struct dotnet_socket *socket)
+static bool has_room_for(struct dotnet_source *s, const struct dotnet_socket *socket)
 {
 	uint32_t i;
 
 	for (i = 0; i < s->n; i++)
 		if (dotnet_session_is(s->all[i], socket))
 			return false;
-	if (s->n == SESSIONS_MAX && !s->full_told) {
-		log_line(s->cfg.log, LOG_WARN, "over %u .NET programs run: events of the others are not seen",
+	if (s->n == SESSIONS_MAX && !s->full_logged) {
+		log_line(s->cfg.log, LOG_WARN,
+			 "more than %u .NET programs run: events of the others are not recorded",
 			 SESSIONS_MAX);
-		s->full_told = true;
+		s->full_logged = true;
 	}
 	return s->n < SESSIONS_MAX;
 }
 
-static void found(void *ctx, const struct dotnet_socket *socket)
+static void add_session(void *ctx, const struct dotnet_socket *socket)
 {
 	struct dotnet_source *s = ctx;
 
-	if (!is_wanted_too(s, socket)) {
+	if (!has_room_for(s, socket)) {
 		if (socket->fd >= 0)
 			close(socket->fd);
 		return;
 	}
-	s->all[s->n] = dotnet_session_new(socket, &s->ask, s->cfg.log);
+	s->all[s->n] = dotnet_session_new(socket, &s->request, s->cfg.log);
 	s->n += s->all[s->n] != NULL;
 }
 
-/* Gone ones leave once no event of theirs waits. */
-static void leave(struct dotnet_source *s)
+/* Free the sessions that have ended and have no queued events. */
+static void free_ended(struct dotnet_source *s)
 {
 	uint32_t i;
 
@@ -233,7 +243,7 @@ static void leave(struct dotnet_source *s)
 	}
 }
 
-/* Until one is ready, due_ns, or what is to be done for one of them. */
+/* Wait until a session is ready or due, or until due_ns. */
 static void wait(struct dotnet_source *s, uint64_t due_ns)
 {
 	uint64_t session_ns;
@@ -258,7 +268,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	if (!dotnet_queue_is_empty(s->queue)) {
 		wait(s, due_ns < now_ns + ALIVE_NS ? due_ns : now_ns + ALIVE_NS);
 	} else {
-		/* What comes then goes out no earlier than HOLD_NS after it happened. */
+		/* Events that arrive meanwhile leave HOLD_NS after they happened, or later. */
 		queue_rest(s->cfg.queue, HOLD_NS);
 		wait(s, due_ns);
 		queue_resume(s->cfg.queue, os_now_ns());
@@ -270,7 +280,7 @@ static void read_all(struct dotnet_source *s, uint64_t due_ns)
 	}
 }
 
-/* Each is told to end its session: without that it notices at its next event. */
+/* Ask every program to end its session; else it would notice only at its next event. */
 static void finish(struct dotnet_source *s)
 {
 	uint64_t end_ns = os_now_ns() + FINISH_NS;
@@ -281,14 +291,14 @@ static void finish(struct dotnet_source *s)
 	while (s->n && os_now_ns() < end_ns) {
 		read_all(s, os_now_ns() + ALIVE_NS);
 		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
-		leave(s);
+		free_ended(s);
 	}
 	dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
 }
 
 static bool is_wanted(const struct dotnet_source *s)
 {
-	return s->ask.n || s->ask.perf_map;
+	return s->request.n || s->request.perf_map;
 }
 
 static int dotnet_run(struct source *source, struct err *err)
@@ -300,24 +310,24 @@ static int dotnet_run(struct source *source, struct err *err)
 	(void)err;
 	while (is_wanted(s) && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
-		due_ns = dotnet_find_new(&s->find, now_ns, found, s);
-		/* One that is taken is not found again. */
-		while (s->n < SESSIONS_MAX && dotnet_find_elsewhere(&s->find, now_ns, &socket))
-			found(s, &socket);
+		due_ns = dotnet_find_new(&s->find, now_ns, add_session, s);
+		/* Only while there is room: a socket that was taken is not found again. */
+		while (s->n < SESSIONS_MAX && dotnet_find_in_container(&s->find, now_ns, &socket))
+			add_session(s, &socket);
 		read_all(s, counters_ns < due_ns ? counters_ns : due_ns);
 		now_ns = os_now_ns();
 		dotnet_queue_release(s->queue, now_ns - HOLD_NS, deliver, s);
 		counters_ns = gc_counters_poll(s->counters, now_ns - HOLD_NS, put, s);
 		counters_ns += counters_ns < UINT64_MAX ? HOLD_NS : 0;
 		queue_watermark(s->cfg.queue, now_ns - HOLD_NS);
-		leave(s);
+		free_ended(s);
 	}
 	finish(s);
 	queue_finish(s->cfg.queue);
 	return 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void dotnet_close(struct source *source)
 {
@@ -336,8 +346,8 @@ static void dotnet_close(struct source *source)
 	free(s);
 }
 
-static int dotnet_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		       struct err *err)
+static int dotnet_open(const struct source_config *cfg, const struct needs *needs,
+		       struct source **out, struct err *err)
 {
 	struct dotnet_source *s = calloc(1, sizeof(*s));
 	int rc;
@@ -347,8 +357,8 @@ static int dotnet_open(const struct source_config *cfg, const struct needs *need
 	s->base.ops = &dotnet_source;
 	s->cfg = *cfg;
 	s->find.watch = -1;
-	take_needs(&s->ask, needs);
-	/* Programs that send little by little are read some of it at once. */
+	add_needs(&s->request, needs);
+	/* Programs send in small pieces: gather them for a while before reading. */
 	s->wait = (struct tmp_wait){.wake = os_wake_new(), .gather_ns = COALESCE_NS};
 	tmp_wait_open(&s->wait);
 	rc = s->wait.wake ? gc_counters_new(needs, GC_DOTNET, &s->counters, err)
@@ -389,13 +399,14 @@ static int dotnet_part(unsigned i, struct source_part *out, struct err *err)
 	if (i)
 		return 0;
 	out->name = "dotnet-of-others";
-	out->summary = "events of .NET programs of other users, and in containers";
+	out->summary = "events of .NET programs of other users and in containers";
 	return ns_tmp_others(&dotnet_socket_kind, err);
 }
 
 const struct source_ops dotnet_source = {
 	.name = "dotnet",
-	.summary = "events of .NET programs (EventPipe, by their diagnostic sockets), for rules on them",
+	.summary =
+		"events of .NET programs (EventPipe, through their diagnostic sockets), for rules",
 	.events = true,
 	.optional = true,
 	.check = dotnet_check,

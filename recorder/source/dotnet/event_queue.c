@@ -55,10 +55,11 @@ static void swap(struct dotnet_queued *a, struct dotnet_queued *b)
 	*b = c;
 }
 
-/* Payload first, as that is what is freed; then the GUIDs. */
+/* One allocation: the payload, then the GUIDs. */
 static bool copy(struct dotnet_queued *h, const struct nettrace_event *event)
 {
-	uint32_t n = event->payload_bytes < DOTNET_PAYLOAD_MAX ? event->payload_bytes : DOTNET_PAYLOAD_MAX;
+	uint32_t n = event->payload_bytes < DOTNET_PAYLOAD_MAX ? event->payload_bytes
+							       : DOTNET_PAYLOAD_MAX;
 	uint8_t *bytes = malloc(n + GUIDS_BYTES);
 
 	if (!bytes)
@@ -78,7 +79,8 @@ static bool copy(struct dotnet_queued *h, const struct nettrace_event *event)
 bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner, uint32_t *nheld,
 		     const struct nettrace_event *event)
 {
-	struct dotnet_queued h = {.time_ns = time_ns, .order = queue->order, .owner = owner, .nheld = nheld};
+	struct dotnet_queued h = {
+		.time_ns = time_ns, .order = queue->order, .owner = owner, .nheld = nheld};
 	uint32_t i;
 
 	if (queue->n == DOTNET_QUEUE_MAX || queue->nbytes >= DOTNET_QUEUE_MAX_BYTES ||
@@ -93,7 +95,7 @@ bool dotnet_queue_put(struct dotnet_queue *queue, uint64_t time_ns, void *owner,
 	return true;
 }
 
-static void sink(struct dotnet_queue *queue)
+static void sift_down(struct dotnet_queue *queue)
 {
 	uint32_t i = 0, child;
 
@@ -115,7 +117,7 @@ void dotnet_queue_release(struct dotnet_queue *queue, uint64_t until_ns,
 	while (queue->n && queue->all[0].time_ns <= until_ns) {
 		oldest = queue->all[0];
 		queue->all[0] = queue->all[--queue->n];
-		sink(queue);
+		sift_down(queue);
 		each(ctx, &oldest);
 		drop(queue, &oldest);
 	}

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define SCAN_NS NS_PER_SEC
-#define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* of /tmp, where inotify tells what is new */
-#define ENTRIES_MAX 65536u                   /* looked at in /tmp, in one scan */
+#define WATCHED_SCAN_NS (10 * NS_PER_SEC)    /* of /tmp, where inotify works */
+#define ENTRIES_MAX 65536u                   /* of /tmp, in one scan */
 #define UNIX_MAX_BYTES ((size_t)4 << 20)     /* of /proc/net/unix: some 40,000 sockets */
 #define READS_MAX 64u
 #define PREFIX "dotnet-diagnostic-"
@@ -27,17 +27,18 @@ static bool is_socket(const char *name, uint32_t *inner_pid)
 
 const struct ns_tmp_kind dotnet_socket_kind = {.programs = ".NET", .is_socket = is_socket};
 
-/* Twice is one watch; again, as something may have been mounted on it, or /tmp be there again. */
+/* Adding the watch twice is harmless; again, because /tmp may be another directory by now. */
 static bool watch_tmp(const struct dotnet_find *f)
 {
-	return f->watch >= 0 && inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0;
+	return f->watch >= 0 &&
+	       inotify_add_watch(f->watch, "/tmp", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0;
 }
 
 int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err)
 {
 	*f = (struct dotnet_find){.watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
 	watch_tmp(f);
-	return ns_tmp_open(&dotnet_socket_kind, wake, log, &f->elsewhere, err);
+	return ns_tmp_open(&dotnet_socket_kind, wake, log, &f->containers, err);
 }
 
 void dotnet_find_close(struct dotnet_find *f)
@@ -45,11 +46,11 @@ void dotnet_find_close(struct dotnet_find *f)
 	if (f->watch >= 0)
 		close(f->watch);
 	f->watch = -1;
-	ns_tmp_close(f->elsewhere);
-	f->elsewhere = NULL;
+	ns_tmp_close(f->containers);
+	f->containers = NULL;
 }
 
-/* Whether something was made in /tmp that may be a socket. */
+/* Whether a file with a socket's name appeared in /tmp. */
 static bool has_changed(struct dotnet_find *f)
 {
 	_Alignas(struct inotify_event) char bytes[4096];
@@ -72,7 +73,7 @@ static bool has_changed(struct dotnet_find *f)
 	return changed;
 }
 
-/* ---- whether it is what its name says -------------------------------------------------------------- */
+/* ---- checking a socket ----------------------------------------------------------------------- */
 
 bool dotnet_socket_lives(const struct dotnet_socket *socket)
 {
@@ -83,19 +84,20 @@ bool dotnet_socket_lives(const struct dotnet_socket *socket)
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", socket->pid);
 	ok = os_load(path, 8192, &text, NULL) == 0 &&
-	     proc_stat_parse(text_of(buf_text(&text), text.len), &stat) && stat.start_ticks == socket->key &&
-	     stat.state != 'Z';
+	     proc_stat_parse(text_of(buf_text(&text), text.len), &stat) &&
+	     stat.start_ticks == socket->key && stat.state != 'Z';
 	buf_free(&text);
 	return ok;
 }
 
-static bool take(const char *path, struct dotnet_socket *out)
+static bool read_socket(const char *path, struct dotnet_socket *out)
 {
 	const char *name = strrchr(path, '/');
 	char proc[40];
 	struct stat st;
 
-	if (!name || strlen(path) >= sizeof(out->path) || !dotnet_socket_name(name + 1, &out->pid, &out->key))
+	if (!name || strlen(path) >= sizeof(out->path) ||
+	    !dotnet_socket_name(name + 1, &out->pid, &out->key))
 		return false;
 	snprintf(proc, sizeof(proc), "/proc/%u", out->pid);
 	if (stat(proc, &st) != 0)
@@ -108,9 +110,9 @@ static bool take(const char *path, struct dotnet_socket *out)
 	return dotnet_socket_lives(out) && ns_tmp_is_here(out->pid);
 }
 
-/* ---- where they are -------------------------------------------------------------------------------- */
+/* ---- finding sockets ------------------------------------------------------------------------- */
 
-static void in_tmp(void (*each)(void *, const struct dotnet_socket *), void *ctx)
+static void find_in_tmp(void (*each)(void *, const struct dotnet_socket *), void *ctx)
 {
 	DIR *dir = opendir("/tmp");
 	struct dotnet_socket socket;
@@ -122,25 +124,27 @@ static void in_tmp(void (*each)(void *, const struct dotnet_socket *), void *ctx
 		if (strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) != 0)
 			continue;
 		snprintf(path, sizeof(path), "/tmp/%s", entry->d_name);
-		if (take(path, &socket))
+		if (read_socket(path, &socket))
 			each(ctx, &socket);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-/* Lines that end in the socket's path. */
-static void in_table(void (*each)(void *, const struct dotnet_socket *), void *ctx)
+/* /proc/net/unix: each line ends in the socket's path. */
+static void find_in_table(void (*each)(void *, const struct dotnet_socket *), void *ctx)
 {
 	struct dotnet_socket socket;
 	struct buf text = {0};
 	char *line, *path, *rest;
 
 	if (os_load("/proc/net/unix", UNIX_MAX_BYTES, &text, NULL) == 0) {
-		for (line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		for (line = strtok_r(text.data, "\n", &rest); line;
+		     line = strtok_r(NULL, "\n", &rest)) {
 			path = strstr(line, "/" PREFIX) ? strchr(line, '/') : NULL;
-			if (path && strncmp(path, "/tmp/" PREFIX, sizeof("/tmp/" PREFIX) - 1) != 0 &&
-			    take(path, &socket))
+			if (path &&
+			    strncmp(path, "/tmp/" PREFIX, sizeof("/tmp/" PREFIX) - 1) != 0 &&
+			    read_socket(path, &socket))
 				each(ctx, &socket);
 		}
 	}
@@ -149,8 +153,8 @@ static void in_table(void (*each)(void *, const struct dotnet_socket *), void *c
 
 void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx)
 {
-	in_tmp(each, ctx);
-	in_table(each, ctx);
+	find_in_tmp(each, ctx);
+	find_in_table(each, ctx);
 }
 
 uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
@@ -158,21 +162,21 @@ uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
 {
 	if (has_changed(f) || now_ns >= f->next_tmp_ns) {
 		f->next_tmp_ns = now_ns + (watch_tmp(f) ? WATCHED_SCAN_NS : SCAN_NS);
-		in_tmp(each, ctx);
+		find_in_tmp(each, ctx);
 	}
 	if (now_ns >= f->next_table_ns) {
 		f->next_table_ns = now_ns + SCAN_NS;
-		in_table(each, ctx);
+		find_in_table(each, ctx);
 	}
 	return f->next_table_ns < f->next_tmp_ns ? f->next_table_ns : f->next_tmp_ns;
 }
 
-bool dotnet_find_elsewhere(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out)
+bool dotnet_find_in_container(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out)
 {
 	struct ns_tmp_file file;
 	uint32_t inner;
 
-	while (f->elsewhere && ns_tmp_take(f->elsewhere, now_ns, &file)) {
+	while (f->containers && ns_tmp_take(f->containers, now_ns, &file)) {
 		*out = (struct dotnet_socket){.pid = file.pid, .uid = file.uid, .fd = file.fd};
 		snprintf(out->path, sizeof(out->path), "/proc/self/fd/%d", file.fd);
 		if (dotnet_socket_name(file.name, &inner, &out->key) && dotnet_socket_lives(out)) {

@@ -1,12 +1,13 @@
 /*
- * The .NET programs of this machine, by their diagnostic sockets: those in /tmp at once (inotify; where that is
- * refused once a second, else every 10 s too), those of programs with a TMPDIR of their own by /proc/net/unix, once
- * a second. One thread.
+ * Finds the .NET programs of this machine by their diagnostic sockets. One thread.
  *
- * Those of containers by ns_tmp_linux.h, once a second.
+ * Sockets in /tmp are found at once by inotify, with a scan every 10 s (every second where inotify
+ * is refused). Programs with a TMPDIR of their own are found in /proc/net/unix, once a second;
+ * programs in containers by ns_tmp_linux.h, once a second.
  *
- * A socket is believed only if it is one of the owner of the process that its name says, if that process
- * has begun when the name says, and is in our namespaces or has it in its own /tmp.
+ * A socket is trusted only if it belongs to the user of the process in its name, if that process
+ * started when the name says, and if the process is in our namespaces or has the socket in its own
+ * /tmp.
  */
 #ifndef SOURCE_DOTNET_FIND_LINUX_H
 #define SOURCE_DOTNET_FIND_LINUX_H
@@ -18,32 +19,32 @@
 struct dotnet_socket {
 	uint32_t pid, uid;
 	uint64_t key;                        /* the process's start, in clock ticks since boot */
-	bool nested;                         /* it numbers its threads otherwise than we */
-	int fd;                              /* of a container's, by O_PATH; else -1 */
-	char path[DOTNET_PATH_BYTES];        /* by that number, then */
+	bool nested;                         /* in a pid namespace: other thread ids than ours */
+	int fd;                              /* in a container: the socket by O_PATH; else -1 */
+	char path[DOTNET_PATH_BYTES];        /* in a container: through fd */
 };
 
 struct dotnet_find {
-	int watch;                           /* to be waited for, by poll(); -1 = none */
+	int watch;                           /* inotify, for poll(); -1 = none */
 	uint64_t next_table_ns, next_tmp_ns;
-	struct ns_tmp *elsewhere;
+	struct ns_tmp *containers;
 };
 
 /* Diagnostic sockets in containers. */
 extern const struct ns_tmp_kind dotnet_socket_kind;
 
-/* wake: woken when dotnet_find_elsewhere() has one; outlives it. */
+/* wake: woken when dotnet_find_in_container() has a socket; must outlive f. */
 int dotnet_find_open(struct dotnet_find *f, struct os_wake *wake, struct log *log, struct err *err);
 void dotnet_find_close(struct dotnet_find *f);
 
-/* Those that may be new since the last call, as dotnet_find_all(); returns when to call again at the latest. */
+/* Report sockets that may be new since the last call; returns when to call again at the latest. */
 uint64_t dotnet_find_new(struct dotnet_find *f, uint64_t now_ns,
 			 void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx);
-/* Each one that is there; may be told twice. */
+/* Report every socket; some twice. */
 void dotnet_find_all(void (*each)(void *ctx, const struct dotnet_socket *socket), void *ctx);
-/* The next one of a container, once each; false = none now. Its fd is the caller's. */
-bool dotnet_find_elsewhere(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out);
-/* The process has not ended, nor has its number another one. */
+/* The next socket in a container, each once; false = none now. The caller owns its fd. */
+bool dotnet_find_in_container(struct dotnet_find *f, uint64_t now_ns, struct dotnet_socket *out);
+/* Whether the process still runs, and its pid is not another's by now. */
 bool dotnet_socket_lives(const struct dotnet_socket *socket);
 
 #endif

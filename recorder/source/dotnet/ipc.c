@@ -12,9 +12,9 @@ static const char magic[14] = "DOTNET_IPC_V1";
 enum { SET_TRACE = 2, SET_PROCESS = 4, SET_SERVER = 255 };
 enum { TRACE_STOP = 1, TRACE_COLLECT = 3, PROCESS_PERF_MAP = 5 };
 #define SERVER_REFUSED 255
-#define PERF_MAP_ONLY 3u                     /* no jitdump, which grows without end */
+#define PERF_MAP_ONLY 3u                     /* no jitdump: it grows without limit */
 
-/* ---- asking ---------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void put_text(struct buf *out, const char *text)
 {
@@ -37,7 +37,7 @@ static size_t begin(struct buf *out, unsigned set, unsigned command)
 	return at;
 }
 
-/* Now its length is known. */
+/* Fill in the message's length. */
 static void end(struct buf *out, size_t at)
 {
 	size_t n = out->len - at;
@@ -52,7 +52,8 @@ static void end(struct buf *out, size_t at)
 	out->data[at + 15] = (char)(n >> 8);
 }
 
-void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n, uint32_t mbytes)
+void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n,
+			uint32_t mbytes)
 {
 	size_t at = begin(out, SET_TRACE, TRACE_COLLECT);
 	uint32_t i;
@@ -86,7 +87,7 @@ void dotnet_ask_perf_map(struct buf *out)
 	end(out, at);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------ */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct err *err)
 {
@@ -94,12 +95,12 @@ int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct
 	size_t length;
 
 	if (memcmp(b, magic, n < sizeof(magic) ? n : sizeof(magic)) != 0)
-		return err_set(err, ERR_FORMAT, "what answers is no .NET program");
+		return err_set(err, ERR_FORMAT, "the peer is not a .NET program");
 	if (n < HEAD_BYTES)
 		return 0;
 	length = le16(b + 14);
 	if (length < HEAD_BYTES || length > DOTNET_ANSWER_MAX_BYTES || b[16] != SET_SERVER)
-		return err_set(err, ERR_FORMAT, "a .NET program's answer makes no sense");
+		return err_set(err, ERR_FORMAT, "a .NET program's answer is malformed");
 	if (n < length)
 		return 0;
 	out->refused = b[17] == SERVER_REFUSED;
@@ -108,7 +109,7 @@ int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct
 	return (int)length;
 }
 
-/* ---- its name -------------------------------------------------------------------------------------- */
+/* ---- the socket's name ----------------------------------------------------------------------- */
 
 static bool take_number(const char **at, uint64_t max, uint64_t *out)
 {

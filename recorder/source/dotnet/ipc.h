@@ -1,15 +1,16 @@
 /*
- * Diagnostics of a .NET program: what is said on its socket, TMPDIR/dotnet-diagnostic-PID-KEY-socket.
+ * The diagnostics protocol of .NET programs, on the socket TMPDIR/dotnet-diagnostic-PID-KEY-socket.
  *
  *	 0  "DOTNET_IPC_V1" NUL, u16 bytes of the whole message, u8 set, u8 command, u16 0, payload
  *	    a text: u32 UTF-16 units with the NUL, units; none: u32 0
- *	collect (2, 3): u32 MB, u32 1 = nettrace, u8 rundown, u32 n, {u64 keywords, u32 level, name, arguments}
+ *	collect (2, 3): u32 MB, u32 1 = nettrace, u8 rundown, u32 n,
+ *	    {u64 keywords, u32 level, name, arguments}
  *	stop (2, 1): u64 session; perf map (4, 5): u32 kind (1 all, 2 jitdump, 3 map)
- *	the answer: set 255, command 0 and what was asked for (a session), or 255 and an error's number;
- *	after that to collect the stream (nettrace.h) follows on the same connection
+ *	the answer: set 255, command 0 and the result (a session), or command 255 and an error
+ *	number; after the answer to collect, the stream (nettrace.h) follows on the same connection
  *
- * Portable and pure. Source: github.com/dotnet/diagnostics documentation/design-docs/ipc-protocol.md;
- * checked with .NET 8 programs.
+ * Portable and pure. Source: github.com/dotnet/diagnostics
+ * documentation/design-docs/ipc-protocol.md; checked with .NET 8 programs.
  */
 #ifndef SOURCE_DOTNET_IPC_H
 #define SOURCE_DOTNET_IPC_H
@@ -28,19 +29,23 @@ struct dotnet_provider {
 };
 
 /* Append a request; check buf_failed once. Names are ASCII. */
-void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n, uint32_t mbytes);
+void dotnet_ask_collect(struct buf *out, const struct dotnet_provider *providers, uint32_t n,
+			uint32_t mbytes);
 void dotnet_ask_stop(struct buf *out, uint64_t session);
 void dotnet_ask_perf_map(struct buf *out);
 
 struct dotnet_answer {
 	bool refused;
-	uint64_t value;                      /* the session, or the error's number; 0 when there is none */
+	uint64_t value;                      /* the session, or the error number; 0 = none */
 };
 
-/* How many of the bytes the answer takes, 0 while it is not whole, or ERR_FORMAT. */
+/* Returns the length of the answer, 0 while it is incomplete, or ERR_FORMAT. */
 int dotnet_answer(const void *bytes, size_t n, struct dotnet_answer *out, struct err *err);
 
-/* "dotnet-diagnostic-26363-2474910-socket": the pid in its own namespace, and its start in clock ticks. */
+/*
+ * Parse "dotnet-diagnostic-26363-2474910-socket": the pid in its own namespace, and the start of
+ * the process in clock ticks.
+ */
 bool dotnet_socket_name(const char *name, uint32_t *pid, uint64_t *key);
 
 #endif

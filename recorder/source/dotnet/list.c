@@ -1,4 +1,3 @@
-/* The events of the .NET runtime that are known, and of the other runtimes, for people: provider, name, fields. */
 #include "base/json.h"
 #include "base/nearest.h"
 #include "model/event.h"

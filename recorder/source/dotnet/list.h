@@ -1,4 +1,7 @@
-/* What rules can name of the .NET runtime and of the collections of others (pause_list.h), as source_ops.list_events has it. Portable. */
+/*
+ * Lists the events that rules can name: those of the .NET runtime, and the garbage collections of
+ * other runtimes (pause_list.h). See source_ops.list_events. Portable.
+ */
 #ifndef SOURCE_DOTNET_LIST_H
 #define SOURCE_DOTNET_LIST_H
 
@@ -8,7 +11,10 @@
 #include <stdbool.h>
 
 int dotnet_list_events(const char *pattern, bool json, struct out *out, struct err *err);
-/* Whether the runtime has an event of this name, or it is named by number (EventID(39)); near: appends the nearest. */
+/*
+ * Whether the runtime has an event of this name, or the name is a number: EventID(39). If not, the
+ * nearest names are appended to `near`.
+ */
 bool dotnet_list_knows(const char *event, struct buf *near);
 
 #endif

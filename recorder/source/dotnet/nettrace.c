@@ -13,14 +13,19 @@
 #define BLOCK_HEADER_MIN 20u
 #define BLOCK_IS_SHORT 1u
 #define TRACE_BYTES 48u
-#define LOST_MAX 1000000000u                 /* more in one gap is no gap */
+#define LOST_MAX 1000000000u                 /* a larger gap is not a loss */
 
 enum short_flag {
-	HAS_META = 1, HAS_CAPTURE = 2, HAS_THREAD = 4, HAS_STACK = 8, HAS_ACTIVITY = 16, HAS_RELATED = 32,
+	HAS_META = 1,
+	HAS_CAPTURE = 2,
+	HAS_THREAD = 4,
+	HAS_STACK = 8,
+	HAS_ACTIVITY = 16,
+	HAS_RELATED = 32,
 	HAS_LENGTH = 128,
 };
 
-/* ---- state ----------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 struct sequence {
 	uint64_t thread;
@@ -28,11 +33,11 @@ struct sequence {
 };
 
 struct nettrace {
-	struct buf pending;                  /* bytes of which no object is whole yet, */
-	size_t used;                         /* behind those that are done with */
-	uint64_t begin;                      /* place in the stream of the first that is not */
-	bool headed, ended;
-	int failed;                          /* ERR_FORMAT or ERR_LIMIT: no more is read */
+	struct buf pending;                  /* bytes received and not freed yet */
+	size_t used;                         /* how many of them are parsed */
+	uint64_t begin;                      /* offset in the stream of the first that is not */
+	bool head_read, ended;
+	int failed;                          /* ERR_FORMAT or ERR_LIMIT: nothing more is read */
 	struct nettrace_facts facts;
 	struct nettrace_metas metas;
 	struct sequence *sequences;
@@ -41,7 +46,7 @@ struct nettrace {
 	uint64_t lost;
 };
 
-/* What a short header takes from the one before it. */
+/* The last event's header; a short header gives only what differs from it. */
 struct header {
 	uint32_t meta, sequence, cpu, stack, payload_bytes;
 	uint64_t capture, thread, ticks;
@@ -85,7 +90,7 @@ uint64_t nettrace_lost(const struct nettrace *t)
 	return t->lost;
 }
 
-/* ---- what was lost --------------------------------------------------------------------------------- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
 static bool same_thread(const void *ctx, uint32_t value, const void *key)
 {
@@ -94,7 +99,7 @@ static bool same_thread(const void *ctx, uint32_t value, const void *key)
 	return t->sequences[value].thread == *(const uint64_t *)key;
 }
 
-/* Where its last number is kept; NULL for threads over the ceiling, whose losses nobody counts. */
+/* A thread's last sequence number; NULL beyond the ceiling, where losses are not counted. */
 static struct sequence *sequence_of(struct nettrace *t, uint64_t thread)
 {
 	uint32_t at = table_find(&t->by_thread, hash_u64(thread), same_thread, t, &thread);
@@ -110,7 +115,7 @@ static struct sequence *sequence_of(struct nettrace *t, uint64_t thread)
 	return &t->sequences[t->nsequences++];
 }
 
-/* The thread has come to `now`; `arrived` of the numbers since the last one are here. */
+/* A thread's sequence number is `now`; `arrived` of its numbers since the last one were read. */
 static void advance(struct nettrace *t, uint64_t thread, uint32_t now, uint32_t arrived)
 {
 	struct sequence *s = sequence_of(t, thread);
@@ -136,7 +141,7 @@ static void take_sequence_point(struct nettrace *t, struct nettrace_in *in)
 	}
 }
 
-/* ---- events ---------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static uint64_t in_varint(struct nettrace_in *in)
 {
@@ -177,7 +182,7 @@ static void take_short_header(struct header *h, struct nettrace_in *in)
 
 static void take_long_header(struct header *h, struct nettrace_in *in)
 {
-	in_number(in, 4);                    /* its length: all of its parts are known */
+	in_number(in, 4);                    /* its length, which is constant */
 	h->meta = (uint32_t)in_number(in, 4) & 0x7fffffff;
 	h->sequence = (uint32_t)in_number(in, 4);
 	h->thread = in_number(in, 8);
@@ -208,19 +213,24 @@ static int deliver(struct nettrace *t, const struct header *h, const uint8_t *pa
 		   nettrace_each *each, void *ctx, struct err *err)
 {
 	struct nettrace_event e = {
-		.meta = nettrace_metas_find(&t->metas, h->meta), .ticks = h->ticks, .tid = h->thread,
-		.cpu = h->cpu, .activity = unless_zero(h->activity), .related = unless_zero(h->related),
-		.payload = payload, .payload_bytes = h->payload_bytes,
+		.meta = nettrace_metas_find(&t->metas, h->meta),
+		.ticks = h->ticks,
+		.tid = h->thread,
+		.cpu = h->cpu,
+		.activity = unless_zero(h->activity),
+		.related = unless_zero(h->related),
+		.payload = payload,
+		.payload_bytes = h->payload_bytes,
 	};
 
 	advance(t, h->capture, h->sequence, 1);
 	if (!e.meta)
-		return bad(t, "by an event of unknown kind behind", err);
+		return bad(t, "by an event of an unknown kind after", err);
 	return each(ctx, &e);
 }
 
-static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata, nettrace_each *each,
-		       void *ctx, struct err *err)
+static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata,
+		       nettrace_each *each, void *ctx, struct err *err)
 {
 	const uint8_t *begin = in->at, *payload;
 	unsigned n = (unsigned)in_number(in, 2), flags = (unsigned)in_number(in, 2);
@@ -228,7 +238,7 @@ static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata
 	int rc = 0;
 
 	if (n < BLOCK_HEADER_MIN || !in_bytes(in, n - 4))
-		return bad(t, "in a block behind", err);
+		return bad(t, "in a block after", err);
 	while (!rc && in->at < in->end) {
 		if (flags & BLOCK_IS_SHORT)
 			take_short_header(&h, in);
@@ -236,7 +246,7 @@ static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata
 			take_long_header(&h, in);
 		payload = in_bytes(in, h.payload_bytes);
 		if (in->bad)
-			return bad(t, "in an event behind", err);
+			return bad(t, "in an event after", err);
 		if (metadata || !h.meta)
 			rc = nettrace_metas_add(&t->metas, payload, h.payload_bytes, err);
 		else
@@ -249,7 +259,7 @@ static int take_events(struct nettrace *t, struct nettrace_in *in, bool metadata
 	return rc;
 }
 
-/* ---- objects --------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static int take_trace(struct nettrace *t, struct nettrace_in *in, struct err *err)
 {
@@ -264,8 +274,9 @@ static int take_trace(struct nettrace *t, struct nettrace_in *in, struct err *er
 	f.pid = (uint32_t)in_number(in, 4);
 	f.ncpus = (uint32_t)in_number(in, 4);
 	in_number(in, 4);
-	if (!f.ticks_per_sec || f.ticks_per_sec > 1000000000000u || (f.pointer_bytes != 4 && f.pointer_bytes != 8))
-		return bad(t, "in its first object, behind", err);
+	if (!f.ticks_per_sec || f.ticks_per_sec > 1000000000000u ||
+	    (f.pointer_bytes != 4 && f.pointer_bytes != 8))
+		return bad(t, "in its first object, after", err);
 	t->facts = f;
 	return 0;
 }
@@ -281,21 +292,23 @@ static int take_body(struct nettrace *t, const uint8_t *name, uint32_t n, struct
 	if (is_named(name, n, "Trace"))
 		return take_trace(t, in, err);
 	if (!t->facts.known)
-		return bad(t, "(events before what they belong to), behind", err);
+		return bad(t, "(events before the Trace object) after", err);
 	if (is_named(name, n, "EventBlock"))
 		return take_events(t, in, false, each, ctx, err);
 	if (is_named(name, n, "MetadataBlock"))
 		return take_events(t, in, true, each, ctx, err);
 	if (is_named(name, n, "SPBlock"))
 		take_sequence_point(t, in);
-	return 0;                            /* stacks, and what later versions may have */
+	return 0;                            /* stacks, and objects of later versions */
 }
 
-/* An object at the front: 1 and its length when it is all here, 0 when more must come, or an error. */
-static int take_object(struct nettrace *t, size_t *length, nettrace_each *each, void *ctx, struct err *err)
+/* Take the first pending object: 1 and its length, 0 when it is incomplete, or an error. */
+static int take_object(struct nettrace *t, size_t *length, nettrace_each *each, void *ctx,
+		       struct err *err)
 {
 	const uint8_t *first = (const uint8_t *)t->pending.data + t->used, *name;
-	struct nettrace_in in = {.at = first, .end = (const uint8_t *)t->pending.data + t->pending.len};
+	struct nettrace_in in = {.at = first,
+				 .end = (const uint8_t *)t->pending.data + t->pending.len};
 	struct nettrace_in body;
 	uint32_t nname, nbody = TRACE_BYTES;
 	int rc;
@@ -319,14 +332,14 @@ static int take_object(struct nettrace *t, size_t *length, nettrace_each *each, 
 	if (!in.bad && !is_named(name, nname, "Trace")) {
 		nbody = (uint32_t)in_number(&in, 4);
 		if (!in.bad && nbody > NETTRACE_OBJECT_MAX_BYTES)
-			return bad(t, "(a block is too long) behind", err);
+			return bad(t, "(a block is too long) after", err);
 		in_bytes(&in, (4 - (t->begin + (uint64_t)(in.at - first)) % 4) % 4);
 	}
 	body = (struct nettrace_in){.at = in.at, .end = in.at};
 	if (!in.bad && in_bytes(&in, nbody))
 		body.end = in.at;
 	if (in_number(&in, 1) != TAG_END && !in.bad)
-		return bad(t, "in an object behind", err);
+		return bad(t, "in an object after", err);
 	if (in.bad)
 		return 0;
 	*length = (size_t)(in.at - first);
@@ -341,12 +354,14 @@ static int take_head(struct nettrace *t, size_t *length, struct err *err)
 
 	if (have && memcmp(t->pending.data, head, have) != 0) {
 		t->failed = ERR_FORMAT;
-		return err_set(err, ERR_FORMAT, "no nettrace stream of version 4%s",
-			       have > 8 && memcmp(t->pending.data, head, 8) == 0 ? ", but of a later one" : "");
+		return err_set(err, ERR_FORMAT, "not a nettrace stream of version 4%s",
+			       have > 8 && memcmp(t->pending.data, head, 8) == 0
+				       ? " but of a later one"
+				       : "");
 	}
 	if (have < n)
 		return 0;
-	t->headed = true;
+	t->head_read = true;
 	*length = n;
 	return 1;
 }
@@ -358,16 +373,18 @@ int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each
 	int rc = 0;
 
 	if (t->failed)
-		return err_set(err, (enum err_code)t->failed, "a nettrace stream was damaged before");
+		return err_set(err, (enum err_code)t->failed,
+			       "a nettrace stream was damaged before");
 	while (!t->ended && done < n) {
-		/* In portions, so that no more than an object and a portion is ever kept. */
+		/* In portions, so that at most one object and one portion are kept. */
 		portion = n - done < 65536 ? n - done : 65536;
 		buf_put(&t->pending, (const char *)bytes + done, portion);
 		if (t->pending.failed)
 			return err_memory(err, "for events of a .NET program");
 		done += portion;
 		do {
-			rc = t->headed ? take_object(t, &length, each, ctx, err) : take_head(t, &length, err);
+			rc = t->head_read ? take_object(t, &length, each, ctx, err)
+					  : take_head(t, &length, err);
 			t->used += rc == 1 ? length : 0;
 			t->begin += rc == 1 ? length : 0;
 		} while (rc == 1 && !t->ended && t->used < t->pending.len);

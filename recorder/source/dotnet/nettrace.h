@@ -1,25 +1,29 @@
 /*
- * Nettrace, what .NET programs send over EventPipe and dotnet-trace keeps in files (version 4):
+ * A parser of nettrace (version 4), the stream that .NET programs send over EventPipe and that
+ * dotnet-trace writes to files:
  *
  *	"Nettrace", i32 20, "!FastSerialization.1", objects, 1 (no object: the end)
  *	an object: 5 5 1, i32 version, i32 oldest reader, i32 n, its type's name, 6, body, 6
- *	Trace: 8 u16 of a SYSTEMTIME, i64 ticks then, i64 ticks a second, i32 pointer bytes, pid, CPUs, rate
- *	EventBlock, MetadataBlock, StackBlock, SPBlock: i32 n, zeroes until the place in the stream divides
- *	    by 4, n bytes
- *	an event block: u16 its header's length, u16 flags (1: short event headers), i64 t0, i64 t1, events
- *	a short event header, of which what is missing is that of the event before it in the block:
- *	    u8 flags, [1: number of its metadata], [2: how much its sequence number is up, capturing thread,
- *	    CPU], [4: thread], [8: stack], ticks since the last event, [16: activity GUID], [32: related
- *	    GUID], [128: payload bytes], payload; numbers as in base/varint.h
- *	a metadata event (number 0): i32 number, UTF-16 provider, i32 event id, UTF-16 name, i64 keywords,
- *	    i32 version, i32 level, i32 n fields {i32 type, UTF-16 name}, tags {i32 n, u8 kind, n bytes}
+ *	Trace: 8 u16 of a SYSTEMTIME, i64 ticks then, i64 ticks a second, i32 pointer bytes, pid,
+ *	    CPUs, rate
+ *	EventBlock, MetadataBlock, StackBlock, SPBlock: i32 n, zeroes until the offset in the stream
+ *	    is a multiple of 4, n bytes
+ *	an event block: u16 its header's length, u16 flags (1: short event headers), i64 t0, i64 t1,
+ *	    events
+ *	a short event header; parts that are missing are those of the event before it in the block:
+ *	    u8 flags, [1: metadata number], [2: increase of the sequence number, capturing thread,
+ *	    CPU], [4: thread], [8: stack], ticks since the last event, [16: activity GUID], [32:
+ *	    related GUID], [128: payload bytes], payload; numbers as in base/varint.h
+ *	a metadata event (number 0): i32 number, UTF-16 provider, i32 event id, UTF-16 name, i64
+ *	    keywords, i32 version, i32 level, i32 n fields {i32 type, UTF-16 name},
+ *	    tags {i32 n, u8 kind, n bytes}
  *	SPBlock: i64 ticks, i32 n threads {i64 thread, i32 its last sequence number}
  *
- * Fed as the bytes come, in any portions; no more than one object is kept. Every byte is the peer's to
- * choose: all counts have ceilings, and what goes over them ends the stream. One thread at a time.
+ * Bytes are fed as they come, in portions of any size; at most one object is kept. The peer is not
+ * trusted: all counts have ceilings, and exceeding one ends the stream. One thread at a time.
  *
- * Sources: github.com/microsoft/perfview src/TraceEvent/EventPipe/NetTraceFormat_v5.md (which is of this
- * version); checked on streams of .NET 8 programs.
+ * Sources: github.com/microsoft/perfview src/TraceEvent/EventPipe/NetTraceFormat_v5.md (it
+ * describes this version); checked on streams of .NET 8 programs.
  */
 #ifndef SOURCE_NETTRACE_H
 #define SOURCE_NETTRACE_H
@@ -34,7 +38,7 @@
 #define NETTRACE_METAS_MAX 65536u
 #define NETTRACE_METAS_MAX_BYTES ((size_t)16 << 20)
 #define NETTRACE_FIELDS_MAX 64u
-#define NETTRACE_THREADS_MAX 16384u          /* whose lost events can be counted */
+#define NETTRACE_THREADS_MAX 16384u          /* with a count of lost events */
 
 enum nettrace_type {                         /* .NET's TypeCode; 17 is EventPipe's own */
 	NETTRACE_BOOLEAN = 3, NETTRACE_CHAR, NETTRACE_I8, NETTRACE_U8, NETTRACE_I16, NETTRACE_U16,
@@ -53,7 +57,7 @@ struct nettrace_meta {
 	uint64_t keywords;
 	uint8_t opcode;
 	const char *provider, *name;         /* name: "" for events of the runtime itself */
-	const struct nettrace_field *fields; /* up to the first one of a type that is none of these */
+	const struct nettrace_field *fields; /* up to the first of an unknown type */
 	uint32_t nfields;
 };
 
@@ -61,20 +65,20 @@ struct nettrace_meta {
 struct nettrace_event {
 	const struct nettrace_meta *meta;
 	uint64_t ticks, tid;
-	uint32_t cpu;                        /* UINT32_MAX = not told */
+	uint32_t cpu;                        /* UINT32_MAX = unknown */
 	const uint8_t *activity, *related;   /* 16 bytes, or NULL */
 	const uint8_t *payload;
 	uint32_t payload_bytes;
 };
 
 struct nettrace_facts {
-	bool known;                          /* the Trace object has come */
-	uint16_t utc[8];                     /* year, month, day of the week, day, hour, minute, s, ms */
-	uint64_t ticks, ticks_per_sec;       /* the clock at that moment; ticks_per_sec is not 0 */
+	bool known;                          /* the Trace object was read */
+	uint16_t utc[8];                     /* year, month, weekday, day, hour, minute, s, ms */
+	uint64_t ticks, ticks_per_sec;       /* the clock at that time; ticks_per_sec is not 0 */
 	uint32_t pid, ncpus, pointer_bytes;
 };
 
-/* Anything but 0 ends the feeding, which returns it. */
+/* Any result but 0 ends nettrace_feed(), which returns it. */
 typedef int nettrace_each(void *ctx, const struct nettrace_event *event);
 
 struct nettrace;
@@ -82,13 +86,13 @@ struct nettrace;
 int nettrace_new(struct nettrace **out, struct err *err);
 void nettrace_free(struct nettrace *t);      /* NULL allowed */
 
-/* 0, ERR_FORMAT or ERR_LIMIT (then for ever), ERR_MEMORY, or what `each` returned. */
+/* 0; ERR_FORMAT or ERR_LIMIT, on every later call too; ERR_MEMORY; or the result of `each`. */
 int nettrace_feed(struct nettrace *t, const void *bytes, size_t n, nettrace_each *each, void *ctx,
 		  struct err *err);
 
-bool nettrace_ended(const struct nettrace *t);       /* the end's mark has come */
+bool nettrace_ended(const struct nettrace *t);       /* the end mark was read */
 const struct nettrace_facts *nettrace_facts(const struct nettrace *t);
-/* Events that the program dropped, as far as gaps in the sequence numbers tell. */
+/* Events that the program dropped, counted by gaps in the sequence numbers. */
 uint64_t nettrace_lost(const struct nettrace *t);
 
 #endif

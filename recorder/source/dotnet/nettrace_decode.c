@@ -42,9 +42,9 @@ void nettrace_decode_free(struct nettrace_decode *d)
 	free(d);
 }
 
-/* ---- events of the runtime --------------------------------------------------------------------- */
+/* ---- events of the runtime ------------------------------------------------------------------- */
 
-/* The GUID by which the tables of classes know a provider. */
+/* The provider's GUID in the tables of classes. */
 static bool guid_of(const char *provider, struct etw_guid *out)
 {
 	const struct etw_class *classes;
@@ -57,15 +57,21 @@ static bool guid_of(const char *provider, struct etw_guid *out)
 	return false;
 }
 
-static bool by_class(struct nettrace_decode *d, const struct nettrace_event *event, uint32_t pointer_bytes,
-		     struct etw_decoded *out)
+static bool by_class(struct nettrace_decode *d, const struct nettrace_event *event,
+		     uint32_t pointer_bytes, struct etw_decoded *out)
 {
 	const struct nettrace_meta *meta = event->meta;
 	struct etw_record record = {
-		.pid = ETW_ID_UNKNOWN, .tid = ETW_ID_UNKNOWN, .header = ETW_MANIFEST,
-		.pointer_bytes = (uint8_t)pointer_bytes, .id = (uint16_t)meta->event_id,
-		.version = (uint16_t)meta->version, .level = (uint8_t)meta->level, .keyword = meta->keywords,
-		.payload = event->payload, .payload_bytes = event->payload_bytes,
+		.pid = ETW_ID_UNKNOWN,
+		.tid = ETW_ID_UNKNOWN,
+		.header = ETW_MANIFEST,
+		.pointer_bytes = (uint8_t)pointer_bytes,
+		.id = (uint16_t)meta->event_id,
+		.version = (uint16_t)meta->version,
+		.level = (uint8_t)meta->level,
+		.keyword = meta->keywords,
+		.payload = event->payload,
+		.payload_bytes = event->payload_bytes,
 	};
 
 	if (*meta->name || meta->event_id > UINT16_MAX || !guid_of(meta->provider, &record.guid))
@@ -74,18 +80,21 @@ static bool by_class(struct nettrace_decode *d, const struct nettrace_event *eve
 	return true;
 }
 
-/* ---- events that the stream describes ---------------------------------------------------------- */
+/* ---- events described by the stream ---------------------------------------------------------- */
 
 static const uint8_t types[] = {
-	[NETTRACE_BOOLEAN] = ETW_BOOL32, [NETTRACE_CHAR] = ETW_U16, [NETTRACE_I8] = ETW_I8,
-	[NETTRACE_U8] = ETW_U8, [NETTRACE_I16] = ETW_I16, [NETTRACE_U16] = ETW_U16,
-	[NETTRACE_I32] = ETW_I32, [NETTRACE_U32] = ETW_U32, [NETTRACE_I64] = ETW_I64,
-	[NETTRACE_U64] = ETW_U64, [NETTRACE_F32] = ETW_F32, [NETTRACE_F64] = ETW_F64,
-	[NETTRACE_DECIMAL] = ETW_BYTES, [NETTRACE_DATETIME] = ETW_FILETIME, [NETTRACE_GUID] = ETW_GUID,
-	[NETTRACE_STRING] = ETW_UTF16Z,
+	[NETTRACE_BOOLEAN] = ETW_BOOL32, [NETTRACE_CHAR] = ETW_U16,
+	[NETTRACE_I8] = ETW_I8,		 [NETTRACE_U8] = ETW_U8,
+	[NETTRACE_I16] = ETW_I16,	 [NETTRACE_U16] = ETW_U16,
+	[NETTRACE_I32] = ETW_I32,	 [NETTRACE_U32] = ETW_U32,
+	[NETTRACE_I64] = ETW_I64,	 [NETTRACE_U64] = ETW_U64,
+	[NETTRACE_F32] = ETW_F32,	 [NETTRACE_F64] = ETW_F64,
+	[NETTRACE_DECIMAL] = ETW_BYTES,	 [NETTRACE_DATETIME] = ETW_FILETIME,
+	[NETTRACE_GUID] = ETW_GUID,	 [NETTRACE_STRING] = ETW_UTF16Z,
 };
 
-static void put_fields(struct etw_render *r, const struct nettrace_event *event, uint32_t pointer_bytes)
+static void put_fields(struct etw_render *r, const struct nettrace_event *event,
+		       uint32_t pointer_bytes)
 {
 	const uint8_t *at = event->payload, *end = at + event->payload_bytes;
 	uint32_t i;
@@ -108,7 +117,7 @@ static bool ends_in(const char *name, const char *end)
 	return n > m && strcmp(name + n - m, end) == 0;
 }
 
-/* As an EventSource's manifest has it: the task, and the opcode that stands in the name. */
+/* As in an EventSource's manifest: the task, then the opcode that ends the name. */
 static const char *name_of(struct nettrace_decode *d, const struct nettrace_meta *meta)
 {
 	static const char *const opcodes[] = {"Start", "Stop"};
@@ -119,9 +128,11 @@ static const char *name_of(struct nettrace_decode *d, const struct nettrace_meta
 	else
 		snprintf(d->name, sizeof(d->name), "%s", meta->name);
 	for (i = 0; i < 2; i++)
-		if (meta->opcode <= 2 && ends_in(meta->name, opcodes[i]) && !strchr(meta->name, '/'))
+		if (meta->opcode <= 2 && ends_in(meta->name, opcodes[i]) &&
+		    !strchr(meta->name, '/'))
 			snprintf(d->name, sizeof(d->name), "%.*s/%s",
-				 (int)(strlen(meta->name) - strlen(opcodes[i])), meta->name, opcodes[i]);
+				 (int)(strlen(meta->name) - strlen(opcodes[i])), meta->name,
+				 opcodes[i]);
 	return d->name;
 }
 

@@ -1,9 +1,9 @@
 /*
- * Files of nettrace (.nettrace, of dotnet-trace or kept by a test) as a source: the events of one .NET
- * program. They stand in the file by thread and in blocks: each waits until one HOLD_NS younger has come.
+ * The source of .nettrace files (from dotnet-trace): the events of one .NET program. The file has
+ * them in blocks by thread, so each event waits until one HOLD_NS younger was read.
  *
- * Read twice, as ETW's: what the program is called and what is missing stand anywhere in the file, and
- * whoever takes an event on another thread must not find them told or not as the threads happen to run.
+ * A file is read twice, like an ETW trace. The program's name and the losses may stand anywhere in
+ * it, and the engine's thread must know both with the first event.
  */
 #include "base/os.h"
 #include "base/text.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_NS NS_PER_SEC                  /* t0 on the recorder's clock, which has no 0 */
+#define START_NS NS_PER_SEC                  /* t0 on the recorder's clock; not 0 */
 #define HOLD_NS (2 * NS_PER_SEC)
 #define PORTION ((size_t)1 << 18)
 #define YEARS_NS (100ULL * 365 * 86400 * NS_PER_SEC)
@@ -42,7 +42,7 @@ struct nettrace_file {
 
 extern const struct source_ops nettrace_source;
 
-/* ---- time -------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 /* Days from 1970 to a date of the Gregorian calendar (H. Hinnant, "days_from_civil"). */
 static int64_t days(int64_t year, int64_t month, int64_t day)
@@ -57,7 +57,8 @@ static uint64_t wall_ns(const uint16_t utc[8])
 {
 	int64_t n;
 
-	if (utc[0] < 1970 || utc[0] > 2200 || utc[1] < 1 || utc[1] > 12 || utc[3] < 1 || utc[3] > 31)
+	if (utc[0] < 1970 || utc[0] > 2200 || utc[1] < 1 || utc[1] > 12 || utc[3] < 1 ||
+	    utc[3] > 31)
 		return 0;
 	n = days(utc[0], utc[1], utc[3]) * 86400 + utc[4] * 3600 + utc[5] * 60 + utc[6];
 	return (uint64_t)n * NS_PER_SEC + utc[7] * NS_PER_MS;
@@ -68,11 +69,14 @@ static uint64_t to_ns(const struct nettrace_file *s, uint64_t ticks)
 	const struct nettrace_facts *f = nettrace_facts(s->stream);
 	uint64_t since = ticks > f->ticks ? ticks - f->ticks : 0, ns;
 
-	ns = since / f->ticks_per_sec < YEARS_NS / NS_PER_SEC ? since / f->ticks_per_sec * NS_PER_SEC : YEARS_NS;
-	return START_NS + ns + (uint64_t)((double)(since % f->ticks_per_sec) * 1e9 / (double)f->ticks_per_sec);
+	ns = since / f->ticks_per_sec < YEARS_NS / NS_PER_SEC
+		     ? since / f->ticks_per_sec * NS_PER_SEC
+		     : YEARS_NS;
+	return START_NS + ns +
+	       (uint64_t)((double)(since % f->ticks_per_sec) * 1e9 / (double)f->ticks_per_sec);
 }
 
-/* ---- events ------------------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put(struct nettrace_file *s, const struct event *e)
 {
@@ -88,14 +92,15 @@ static void put(struct nettrace_file *s, const struct event *e)
 	}
 }
 
-/* The runtime says once what it runs: "/path/of/program arguments". */
+/* The runtime writes its command line once: "/path/of/program arguments". */
 static void name_process(struct nettrace_file *s)
 {
 	char path[1024];
 	uint32_t i;
 
 	for (i = 0; i < s->decoded.nfields; i++)
-		if (strcmp(s->decoded.fields[i].name, "CommandLine") == 0 && s->decoded.fields[i].type == FIELD_TEXT) {
+		if (strcmp(s->decoded.fields[i].name, "CommandLine") == 0 &&
+		    s->decoded.fields[i].type == FIELD_TEXT) {
 			snprintf(path, sizeof(path), "%s", s->decoded.fields[i].v.text);
 			process_set_cmdline(s->cfg.processes, s->process, path);
 			path[strcspn(path, " ")] = '\0';
@@ -103,7 +108,7 @@ static void name_process(struct nettrace_file *s)
 		}
 }
 
-/* The first reading. */
+/* Of the first reading. */
 static int learn(void *ctx, const struct nettrace_event *event)
 {
 	struct nettrace_file *s = ctx;
@@ -113,7 +118,8 @@ static int learn(void *ctx, const struct nettrace_event *event)
 	if (!s->process || strcmp(event->meta->name, "ProcessInfo") != 0 ||
 	    strcmp(event->meta->provider, "Microsoft-DotNETCore-EventPipe") != 0)
 		return 0;
-	nettrace_decode_event(s->decode, event, nettrace_facts(s->stream)->pointer_bytes, &s->decoded);
+	nettrace_decode_event(s->decode, event, nettrace_facts(s->stream)->pointer_bytes,
+			      &s->decoded);
 	name_process(s);
 	return 0;
 }
@@ -122,19 +128,21 @@ static void deliver(void *ctx, const struct dotnet_queued *held)
 {
 	struct nettrace_file *s = ctx;
 	struct event e = {
-		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT, .stack = STACK_NONE,
+		.time_ns = held->time_ns,
+		.kind = EVENT_GENERIC,
+		.stream = STREAM_EVENT,
+		.stack = STACK_NONE,
 		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE,
-		.process = s->process, .payload_bytes = held->event.payload_bytes,
+		.process = s->process,
+		.payload_bytes = held->event.payload_bytes,
 	};
 
-	nettrace_decode_event(s->decode, &held->event, nettrace_facts(s->stream)->pointer_bytes, &s->decoded);
-	e.provider = s->decoded.provider;
-	e.name = s->decoded.name;
-	e.fields = s->decoded.fields;
-	e.nfields = s->decoded.nfields;
-	e.hex_fields = s->decoded.hex;
+	nettrace_decode_event(s->decode, &held->event, nettrace_facts(s->stream)->pointer_bytes,
+			      &s->decoded);
+	etw_decoded_fill(&s->decoded, &e);
 	e.thread = s->process && held->event.tid <= UINT32_MAX
-			   ? thread_add(s->cfg.processes, s->process, (uint32_t)held->event.tid) : NULL;
+			   ? thread_add(s->cfg.processes, s->process, (uint32_t)held->event.tid)
+			   : NULL;
 	put(s, &e);
 }
 
@@ -148,16 +156,18 @@ static int take(void *ctx, const struct nettrace_event *event)
 	if (ns > s->newest_ns)
 		s->newest_ns = ns;
 	if (!dotnet_queue_put(s->queue, ns, s, &s->nheld, event)) {
-		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);    /* order is lost, no event is */
+		/* Full: events may leave out of order, but none is lost. */
+		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
 		if (!dotnet_queue_put(s->queue, ns, s, &s->nheld, event))
 			return ERR_MEMORY;
 	}
 	return 0;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrace_each *each, struct err *err)
+static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrace_each *each,
+		     struct err *err)
 {
 	size_t got = 0;
 	int rc = os_pread(s->file, bytes, PORTION, *at, &got, err);
@@ -172,7 +182,7 @@ static int read_some(struct nettrace_file *s, char *bytes, uint64_t *at, nettrac
 	return rc;
 }
 
-/* From its first byte. ERR_NOT_FOUND: it ends before its end's mark. */
+/* From its first byte. ERR_NOT_FOUND: it ends before its end mark. */
 static int read_all(struct nettrace_file *s, nettrace_each *each, struct err *err)
 {
 	char *bytes = malloc(PORTION);
@@ -197,14 +207,15 @@ static void note(struct nettrace_file *s, int rc, const struct err *err)
 	if (lost)
 		buf_printf(&b, "%" PRIu64 " events were lost while it was recorded", lost);
 	if (rc == ERR_NOT_FOUND)
-		buf_printf(&b, "%sit ends before its end's mark", b.len ? "; " : "");
+		buf_printf(&b, "%sit ends before its end mark", b.len ? "; " : "");
 	else if (rc)
 		buf_printf(&b, "%s%.120s", b.len ? "; " : "", err->text);
 	os_mutex_lock(s->lock);
 	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
 	os_mutex_unlock(s->lock);
 	if (b.len)
-		log_line(s->cfg.log, LOG_WARN, "%s is not whole: %s", s->cfg.capture.file, s->note);
+		log_line(s->cfg.log, LOG_WARN, "%s is incomplete: %s", s->cfg.capture.file,
+			 s->note);
 	buf_free(&b);
 }
 
@@ -219,11 +230,11 @@ static int nettrace_run(struct source *source, struct err *err)
 		dotnet_queue_release(s->queue, UINT64_MAX, deliver, s);
 	}
 	queue_finish(s->cfg.queue);
-	/* What was read before the damage is good, and said to be cut. */
+	/* Events before the damage are good, and the note says that the file is cut. */
 	return rc == ERR_STOPPED || rc == ERR_NOT_FOUND || rc == ERR_FORMAT ? 0 : rc;
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int ignore(void *ctx, const struct nettrace_event *event)
 {
@@ -232,7 +243,7 @@ static int ignore(void *ctx, const struct nettrace_event *event)
 	return 0;
 }
 
-/* Its first object says who and when; read apart, so that run() begins at the beginning. */
+/* The first object has pid and time. Read separately, so that run() starts at the beginning. */
 static int read_facts(struct nettrace_file *s, struct nettrace_facts *out, struct err *err)
 {
 	struct nettrace *t = NULL;
@@ -245,7 +256,8 @@ static int read_facts(struct nettrace_file *s, struct nettrace_facts *out, struc
 	if (!rc)
 		rc = nettrace_feed(t, head, got, ignore, NULL, err);
 	if (!rc && !nettrace_facts(t)->known)
-		rc = err_set(err, ERR_FORMAT, "%s is cut before its first event", s->cfg.capture.file);
+		rc = err_set(err, ERR_FORMAT, "%s is cut before its first event",
+			     s->cfg.capture.file);
 	if (!rc)
 		*out = *nettrace_facts(t);
 	nettrace_free(t);
@@ -266,8 +278,8 @@ static void nettrace_close(struct source *source)
 	free(s);
 }
 
-static int nettrace_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
-			 struct err *err)
+static int nettrace_open(const struct source_config *cfg, const struct needs *needs,
+			 struct source **out, struct err *err)
 {
 	struct nettrace_file *s = calloc(1, sizeof(*s));
 	struct nettrace_facts facts = {0};
@@ -306,7 +318,8 @@ static int nettrace_open(const struct source_config *cfg, const struct needs *ne
 static int nettrace_check(const struct needs *needs, struct err *err)
 {
 	if (needs->ncounters || needs->nlogs)
-		return err_set(err, ERR_NOT_FOUND, "a .nettrace file holds no counters and no logs");
+		return err_set(err, ERR_NOT_FOUND,
+			       "a .nettrace file holds no counters and no logs");
 	return 0;
 }
 

@@ -34,7 +34,7 @@ const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, 
 	return at == TABLE_NONE ? NULL : m->all[at];
 }
 
-/* ---- texts: collected as UTF-8 with their NULs, by offset ------------------------------------------ */
+/* ---- texts: collected as UTF-8 with their NULs, by offset ------------------------------------ */
 
 struct draft {
 	struct nettrace_meta meta;
@@ -61,7 +61,7 @@ static size_t take_text(struct draft *d, struct nettrace_in *in)
 	return begin;
 }
 
-/* ---- fields ---------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static bool is_plain(uint32_t type)
 {
@@ -77,7 +77,7 @@ static bool add_field(struct draft *d, uint32_t type, size_t name)
 	return true;
 }
 
-/* The type stands before the name. What lies behind an object or array cannot be told from here. */
+/* Fields with the type before the name. The fields after an object or array cannot be read. */
 static bool take_fields(struct draft *d, struct nettrace_in *in)
 {
 	uint32_t n = (uint32_t)in_number(in, 4), type;
@@ -92,7 +92,7 @@ static bool take_fields(struct draft *d, struct nettrace_in *in)
 	return !in->bad;
 }
 
-/* Of the second kind: each with its length, the name before the type. */
+/* Fields of the second version: each with its length, the name before the type. */
 static void take_fields_2(struct draft *d, struct nettrace_in *in)
 {
 	uint32_t n = (uint32_t)in_number(in, 4), length;
@@ -128,9 +128,9 @@ static void take_tags(struct draft *d, struct nettrace_in *in)
 	}
 }
 
-/* ---- one kind of event ------------------------------------------------------------------------------ */
+/* ---- one kind of event ----------------------------------------------------------------------- */
 
-/* In one piece: itself, its fields, its texts. */
+/* One allocation: the meta, its fields, its texts. */
 static struct nettrace_meta *finish(const struct draft *d, size_t *nbytes)
 {
 	size_t nfields = d->meta.nfields * sizeof(struct nettrace_field);
@@ -151,7 +151,8 @@ static struct nettrace_meta *finish(const struct draft *d, size_t *nbytes)
 	meta->name = texts + d->name;
 	meta->fields = fields;
 	for (i = 0; i < meta->nfields; i++)
-		fields[i] = (struct nettrace_field){.name = texts + d->names[i], .type = d->types[i]};
+		fields[i] =
+			(struct nettrace_field){.name = texts + d->names[i], .type = d->types[i]};
 	return meta;
 }
 
@@ -184,13 +185,15 @@ int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t 
 	d.meta.version = (uint32_t)in_number(&in, 4);
 	d.meta.level = (uint32_t)in_number(&in, 4);
 	if (in.bad)
-		rc = err_set(err, ERR_FORMAT, "a nettrace stream has a description of events that is cut");
+		rc = err_set(err, ERR_FORMAT,
+			     "a nettrace stream has a truncated event description");
 	else if (take_fields(&d, &in))
 		take_tags(&d, &in);
 	if (!rc && d.texts.failed)
 		rc = err_memory(err, "for the kinds of events of a .NET program");
 	if (!rc && (m->n >= NETTRACE_METAS_MAX || m->nbytes >= NETTRACE_METAS_MAX_BYTES))
-		rc = err_set(err, ERR_LIMIT, "a nettrace stream has over %u kinds of events", NETTRACE_METAS_MAX);
+		rc = err_set(err, ERR_LIMIT, "a nettrace stream has over %u kinds of events",
+			     NETTRACE_METAS_MAX);
 	if (!rc && d.meta.number && !nettrace_metas_find(m, d.meta.number))
 		rc = add(m, &d, err);
 	buf_free(&d.texts);

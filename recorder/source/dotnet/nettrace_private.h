@@ -1,4 +1,4 @@
-/* What nettrace.c (the stream) and nettrace_meta.c (kinds of events) share; for these two only. */
+/* Shared by nettrace.c (the stream) and nettrace_meta.c (the kinds of events). */
 #ifndef SOURCE_NETTRACE_IMPL_H
 #define SOURCE_NETTRACE_IMPL_H
 
@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "source/dotnet/nettrace.h"
 
-/* A cursor over bytes that are all here. Reading over the end gives 0 and sets `bad`. */
+/* A cursor over complete bytes. Reading past the end gives 0 and sets `bad`. */
 struct nettrace_in {
 	const uint8_t *at, *end;
 	bool bad;
@@ -41,7 +41,7 @@ struct nettrace_metas {
 
 void nettrace_metas_free(struct nettrace_metas *m);
 const struct nettrace_meta *nettrace_metas_find(const struct nettrace_metas *m, uint32_t number);
-/* From the payload of a metadata event; one that is known is left as it is. */
+/* Add a kind of event, from the payload of a metadata event; known kinds are not changed. */
 int nettrace_metas_add(struct nettrace_metas *m, const uint8_t *payload, size_t n, struct err *err);
 
 #endif

@@ -3,14 +3,14 @@
 #include "source/dotnet/find_linux.h"
 #include "source/host/proc_pid_linux.h"
 
-struct teller {
+struct visitor {
 	dotnet_running_one *one;
 	void *ctx;
 };
 
-static void tell(void *ctx, const struct dotnet_socket *socket)
+static void visit(void *ctx, const struct dotnet_socket *socket)
 {
-	const struct teller *t = ctx;
+	const struct visitor *t = ctx;
 	struct proc_names p;
 
 	if (proc_names_read(socket->pid, &p))
@@ -19,8 +19,8 @@ static void tell(void *ctx, const struct dotnet_socket *socket)
 
 bool dotnet_running(dotnet_running_one *one, void *ctx)
 {
-	struct teller t = {one, ctx};
+	struct visitor t = {one, ctx};
 
-	dotnet_find_all(tell, &t);
+	dotnet_find_all(visit, &t);
 	return true;
 }

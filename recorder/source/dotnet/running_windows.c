@@ -1,6 +1,6 @@
 #include "source/dotnet/running.h"
 
-/* Programs of .NET Framework have no mark that is seen from outside without rights in them. */
+/* Without rights in a process, nothing shows from outside that it runs .NET Framework. */
 bool dotnet_running(dotnet_running_one *one, void *ctx)
 {
 	(void)one;

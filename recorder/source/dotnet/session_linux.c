@@ -12,16 +12,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BUFFER_MB 4                          /* the program keeps that much when we are slow */
+#define BUFFER_MB 4                          /* kept by the program while we are slow */
 #define ANSWER_NS (5 * NS_PER_SEC)
-#define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify tells of a socket before it listens */
+#define RETRY_NEW_NS (20 * NS_PER_MS)        /* inotify reports a socket before it listens */
 #define RETRY_FIRST_NS NS_PER_SEC
 #define RETRY_LAST_NS (64 * NS_PER_SEC)
-#define LIVES_NS NS_PER_SEC                  /* how often it is looked whether it still runs, */
-#define STREAMS_NS (10 * NS_PER_SEC)         /* and of one whose end its connection will tell */
+#define CHECK_ALIVE_NS NS_PER_SEC
+#define CHECK_STREAM_NS (10 * NS_PER_SEC)    /* rarely: the connection's end shows the program's */
 #define PORTION 65536u
 #define PORTIONS 4u                          /* in one step */
-#define LATE_MAX_NS (10 * NS_PER_SEC)        /* an event that says to be older is not believed */
+#define LATE_MAX_NS (10 * NS_PER_SEC)        /* older times in events are not believed */
 
 enum state {
 	IDLE,                                /* until retry_ns */
@@ -33,26 +33,26 @@ enum state {
 
 struct dotnet_session {
 	struct dotnet_socket socket;
-	const struct dotnet_ask *ask;
+	const struct dotnet_request *request;
 	struct log *log;
 	enum state state;
 	int fd, stop_fd;
-	bool asks_map, map_done, stopping, told, settles;
+	bool asks_map, map_done, stopping, failure_logged, settling;
 	uint64_t retry_ns, backoff_ns, deadline_ns, next_look_ns;
 	struct buf out;
 	size_t sent;
 	unsigned char answer[DOTNET_ANSWER_MAX_BYTES];
 	size_t nanswer;
-	struct nettrace *stream;             /* of the connection before, too, while events of it are held */
-	uint64_t session, lost, lost_told;
+	struct nettrace *stream;             /* kept after hanging up while events are queued */
+	uint64_t session, lost, lost_reported;
 	uint32_t nheld;
 	struct process *own;
-	struct dotnet_queue *queue;            /* during a step */
+	struct dotnet_queue *queue;          /* during a step */
 	uint64_t now_ns;
 };
 
-struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, const struct dotnet_ask *ask,
-					  struct log *log)
+struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
+					  const struct dotnet_request *request, struct log *log)
 {
 	struct dotnet_session *s = calloc(1, sizeof(*s));
 
@@ -62,7 +62,7 @@ struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, co
 		return NULL;
 	}
 	s->socket = *socket;
-	s->ask = ask;
+	s->request = request;
 	s->log = log;
 	s->fd = s->stop_fd = -1;
 	s->backoff_ns = RETRY_NEW_NS;
@@ -103,9 +103,9 @@ bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socke
 	return s->socket.pid == socket->pid && s->socket.key == socket->key;
 }
 
-/* ---- connecting ------------------------------------------------------------------------------------ */
+/* ---- connecting ------------------------------------------------------------------------------ */
 
-/* A connection to the very process, or -1. */
+/* Connect, and check that the peer is the expected process; -1 = failed. */
 static int dial(const struct dotnet_socket *to)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -115,15 +115,15 @@ static int dial(const struct dotnet_socket *to)
 
 	memcpy(address.sun_path, to->path, strnlen(to->path, sizeof(address.sun_path) - 1));
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && (uint32_t)peer.pid == to->pid &&
-	    peer.uid == to->uid)
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+	    (uint32_t)peer.pid == to->pid && peer.uid == to->uid)
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	return -1;
 }
 
-static void later(struct dotnet_session *s)
+static void retry_later(struct dotnet_session *s)
 {
 	hang_up(s);
 	s->state = s->stopping ? GONE : IDLE;
@@ -134,28 +134,30 @@ static void later(struct dotnet_session *s)
 
 static void give_up(struct dotnet_session *s, const char *why)
 {
-	if (!s->told)
-		log_line(s->log, LOG_WARN, ".NET program with pid %u: %s; it is asked again later", s->socket.pid, why);
-	s->told = true;
-	later(s);
+	if (!s->failure_logged)
+		log_line(s->log, LOG_WARN, ".NET program with pid %u: %s; retrying later",
+			 s->socket.pid, why);
+	s->failure_logged = true;
+	retry_later(s);
 }
 
-/* Not while events of the stream before are held, whose kinds it describes. */
+/* Not while events of the last stream are queued: that stream has their descriptions. */
 static bool may_call(const struct dotnet_session *s)
 {
-	return (s->ask->n || (s->ask->perf_map && !s->map_done)) && !(s->stream && s->nheld);
+	return (s->request->n || (s->request->perf_map && !s->map_done)) &&
+	       !(s->stream && s->nheld);
 }
 
 static void call(struct dotnet_session *s)
 {
 	if (!may_call(s))
 		return;
-	s->asks_map = s->ask->perf_map && !s->map_done;
+	s->asks_map = s->request->perf_map && !s->map_done;
 	nettrace_free(s->stream);
 	s->stream = NULL;
 	s->fd = dial(&s->socket);
 	if (s->fd < 0) {
-		later(s);
+		retry_later(s);
 		return;
 	}
 	if (s->backoff_ns < RETRY_FIRST_NS)
@@ -163,11 +165,11 @@ static void call(struct dotnet_session *s)
 	if (s->asks_map)
 		dotnet_ask_perf_map(&s->out);
 	else
-		dotnet_ask_collect(&s->out, s->ask->providers, s->ask->n, BUFFER_MB);
+		dotnet_ask_collect(&s->out, s->request->providers, s->request->n, BUFFER_MB);
 	s->state = SENDING;
 	s->deadline_ns = s->now_ns + ANSWER_NS;
 	if (s->out.failed)
-		give_up(s, "what to ask for is too long");
+		give_up(s, "the request is too long");
 }
 
 static void send_more(struct dotnet_session *s)
@@ -175,7 +177,7 @@ static void send_more(struct dotnet_session *s)
 	ssize_t n = send(s->fd, s->out.data + s->sent, s->out.len - s->sent, MSG_NOSIGNAL);
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		later(s);
+		retry_later(s);
 		return;
 	}
 	s->sent += n > 0 ? (size_t)n : 0;
@@ -183,7 +185,7 @@ static void send_more(struct dotnet_session *s)
 		s->state = ANSWERING;
 }
 
-/* ---- listening ------------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 static uint64_t to_ns(const struct dotnet_session *s, uint64_t ticks)
 {
@@ -214,7 +216,7 @@ static void feed(struct dotnet_session *s, const void *bytes, size_t n)
 		return;
 	}
 	if (nettrace_ended(s->stream))
-		later(s);
+		retry_later(s);
 }
 
 static void take_answer(struct dotnet_session *s)
@@ -233,12 +235,14 @@ static void take_answer(struct dotnet_session *s)
 		hang_up(s);
 		s->state = s->stopping ? GONE : IDLE;
 		if (answer.refused)
-			log_line(s->log, LOG_WARN, ".NET program with pid %u writes no map of its code (it needs "
-				 ".NET 8): error %#llx", s->socket.pid, (unsigned long long)answer.value);
+			log_line(s->log, LOG_WARN,
+				 ".NET program with pid %u does not write a map of its code (needs "
+				 ".NET 8): error %#llx",
+				 s->socket.pid, (unsigned long long)answer.value);
 		return;
 	}
 	if (answer.refused) {
-		snprintf(why, sizeof(why), "it refuses to deliver events, error %#llx",
+		snprintf(why, sizeof(why), "it refuses to send events, error %#llx",
 			 (unsigned long long)answer.value);
 		give_up(s, why);
 		return;
@@ -249,7 +253,7 @@ static void take_answer(struct dotnet_session *s)
 	}
 	s->session = answer.value;
 	s->state = STREAMING;
-	s->lost_told = 0;
+	s->lost_reported = 0;
 	if (s->nanswer > (size_t)length)
 		feed(s, s->answer + length, s->nanswer - (size_t)length);
 }
@@ -261,13 +265,15 @@ static void listen_to(struct dotnet_session *s)
 	ssize_t n;
 
 	for (i = 0; i < PORTIONS && (s->state == ANSWERING || s->state == STREAMING); i++) {
-		size_t room = s->state == ANSWERING ? sizeof(s->answer) - s->nanswer : sizeof(bytes);
+		size_t room =
+			s->state == ANSWERING ? sizeof(s->answer) - s->nanswer : sizeof(bytes);
 
-		n = recv(s->fd, s->state == ANSWERING ? (char *)s->answer + s->nanswer : bytes, room, 0);
+		n = recv(s->fd, s->state == ANSWERING ? (char *)s->answer + s->nanswer : bytes,
+			 room, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			later(s);
+			retry_later(s);
 			return;
 		}
 		if (s->state == ANSWERING) {
@@ -280,7 +286,7 @@ static void listen_to(struct dotnet_session *s)
 	}
 }
 
-/* ---- one step -------------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 void dotnet_session_polled(const struct dotnet_session *s, struct pollfd *out)
 {
@@ -300,22 +306,24 @@ uint64_t dotnet_session_due_ns(const struct dotnet_session *s)
 	return due_ns;
 }
 
-void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_queue *queue)
+void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
+			 struct dotnet_queue *queue)
 {
 	s->now_ns = now_ns;
 	s->queue = queue;
-	if (!s->settles)
-		s->retry_ns = now_ns + s->ask->settle_ns;
-	s->settles = true;
+	if (!s->settling)
+		s->retry_ns = now_ns + s->request->settle_ns;
+	s->settling = true;
 	if (s->state == SENDING && ready)
 		send_more(s);
 	else if (ready && (s->state == ANSWERING || s->state == STREAMING))
 		listen_to(s);
 	if ((s->state == SENDING || s->state == ANSWERING) && now_ns > s->deadline_ns)
 		give_up(s, "it did not answer within 5 s");
-	/* What it had sent before it ended has been read. */
+	/* Not while bytes are ready: all that the program sent before its end is read first. */
 	if (!ready && now_ns >= s->next_look_ns && s->state != GONE) {
-		s->next_look_ns = now_ns + (s->state == STREAMING ? STREAMS_NS : LIVES_NS);
+		s->next_look_ns =
+			now_ns + (s->state == STREAMING ? CHECK_STREAM_NS : CHECK_ALIVE_NS);
 		if (!dotnet_socket_lives(&s->socket)) {
 			hang_up(s);
 			s->state = GONE;
@@ -333,14 +341,15 @@ void dotnet_session_stop(struct dotnet_session *s)
 	if (s->state == STREAMING)
 		s->stop_fd = dial(&s->socket);
 	dotnet_ask_stop(&out, s->session);
-	if (s->stop_fd < 0 || out.failed || send(s->stop_fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len) {
+	if (s->stop_fd < 0 || out.failed ||
+	    send(s->stop_fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len) {
 		hang_up(s);
 		s->state = GONE;
 	}
 	buf_free(&out);
 }
 
-/* ---- what is asked of it --------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 bool dotnet_session_is_over(const struct dotnet_session *s)
 {
@@ -351,9 +360,9 @@ uint64_t dotnet_session_lost(struct dotnet_session *s)
 {
 	uint64_t by_program = s->stream ? nettrace_lost(s->stream) : 0, n = s->lost;
 
-	if (by_program > s->lost_told)
-		n += by_program - s->lost_told;
-	s->lost_told = by_program;
+	if (by_program > s->lost_reported)
+		n += by_program - s->lost_reported;
+	s->lost_reported = by_program;
 	s->lost = 0;
 	return n;
 }

@@ -1,8 +1,10 @@
 /*
- * One .NET program: the connection to its diagnostic socket, from asking to the end of its stream. It never
- * blocks; every step reads a bounded portion. The peer is believed only if the kernel says that it is the
- * process it should be, and is given up when it does not answer, or sends what is no stream; then it is
- * asked again, later and later. One thread.
+ * A session with one .NET program: the connection to its diagnostic socket, from the request to the
+ * end of its stream. It never blocks; every step reads a bounded portion.
+ *
+ * The peer is trusted only if the kernel says that it is the expected process. A program that does
+ * not answer, or sends a malformed stream, is disconnected and asked again after growing delays.
+ * One thread.
  */
 #ifndef SOURCE_DOTNET_SESSION_LINUX_H
 #define SOURCE_DOTNET_SESSION_LINUX_H
@@ -18,41 +20,43 @@
 
 #define DOTNET_PROVIDERS_MAX (NEEDS_MAX_PROVIDERS + 1)
 
-/* What every program is asked for. Stays as it is while there are sessions. */
-struct dotnet_ask {
+/* What to request from every program. Constant while sessions exist. */
+struct dotnet_request {
 	struct dotnet_provider providers[DOTNET_PROVIDERS_MAX];
 	char names[DOTNET_PROVIDERS_MAX][PROVIDER_NAME_MAX];
 	uint32_t n;
-	bool perf_map;                       /* also for its map of compiled code, once */
-	uint64_t settle_ns;                  /* not before it has been known for so long */
+	bool perf_map;                       /* also its map of compiled code, once */
+	uint64_t settle_ns;                  /* wait this long after a program was found */
 };
 
 struct dotnet_session;
 
-/* Takes the socket's fd; its path stands for as long. */
-struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket, const struct dotnet_ask *ask,
-					  struct log *log);       /* NULL = no memory */
+/* Takes the socket's fd. request and log: borrowed for the session's life. */
+struct dotnet_session *dotnet_session_new(const struct dotnet_socket *socket,
+					  const struct dotnet_request *request,
+					  struct log *log); /* NULL = no memory */
 void dotnet_session_free(struct dotnet_session *s, struct processes *processes);
 uint32_t dotnet_session_pid(const struct dotnet_session *s);
 bool dotnet_session_is(const struct dotnet_session *s, const struct dotnet_socket *socket);
 
-/* What to wait for; fd -1: nothing. */
+/* What poll() should wait for; fd -1: nothing. */
 void dotnet_session_polled(const struct dotnet_session *s, struct pollfd *out);
-/* When dotnet_session_step() has something to do though nothing is ready; may be over. */
+/* When to call dotnet_session_step() even if nothing is ready; may have passed already. */
 uint64_t dotnet_session_due_ns(const struct dotnet_session *s);
-/* Whatever is to be done now; `ready`: poll() said so. Events go into the queue. */
-void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns, struct dotnet_queue *queue);
-/* Ask it to end its session; it is over when it has, or when that is no use. */
+/* Do whatever is due. ready: the result of poll(). Events go into the queue. */
+void dotnet_session_step(struct dotnet_session *s, bool ready, uint64_t now_ns,
+			 struct dotnet_queue *queue);
+/* Ask the program to end its session; dotnet_session_is_over() tells when it has. */
 void dotnet_session_stop(struct dotnet_session *s);
 
-/* The program has ended, or was stopped, and no event of it is held. */
+/* The program has ended or its session was stopped, and none of its events is queued. */
 bool dotnet_session_is_over(const struct dotnet_session *s);
-/* Events lost since the last call: by the program, and by a full queue. */
+/* Events lost since the last call, in the program and by a full queue. */
 uint64_t dotnet_session_lost(struct dotnet_session *s);
 uint32_t dotnet_session_pointer_bytes(const struct dotnet_session *s);
-/* Whether the threads of its events have the numbers that we know them by. */
+/* Whether its events have the thread ids of our pid namespace. */
 bool dotnet_session_knows_threads(const struct dotnet_session *s);
-/* Its process, with a reference; NULL when there is no room for it. */
+/* Its process, with a reference; NULL when the process table is full. */
 struct process *dotnet_session_process(struct dotnet_session *s, struct processes *processes);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * Trace files as a source: read twice, first for what is known of the system, then for its events.
+ * The source of trace files (.etl). It reads a file twice.
  *
- * Names, stack keys and late parts of stacks stand behind their uses, so the first pass only learns;
- * the second delivers whole events in the order of time, and waits where the queue is full. Memory
- * grows with what was learned, not with the file; it is logged at the end. One thread runs it.
+ * A trace defines names, stack keys and late parts of stacks after their uses. So the first pass
+ * only learns, and the second delivers complete events in time order; it waits while the queue is
+ * full. Memory grows with what was learned, not with the file; its size is logged at the end. One
+ * thread.
  */
 #include "source/etl/file.h"
 #include "source/etw/events.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_NS NS_PER_SEC                  /* t0 on the recorder's clock, which has no 0 */
+#define START_NS NS_PER_SEC /* t0 on the recorder's clock; not 0 */
 
 struct etl {
 	struct source base;
@@ -21,7 +22,7 @@ struct etl {
 	struct etl_file *file;
 	const struct etl_facts *facts;
 	bool delivering;                     /* the second pass */
-	bool ended;                          /* it has come to its end */
+	bool ended;                          /* the second pass has finished */
 	struct etl_counts counts;
 	struct os_mutex *lock;               /* guards what follows */
 	uint64_t period_ns;
@@ -39,11 +40,12 @@ static int etl_check(const struct needs *needs, struct err *err)
 		return err_set(err, ERR_NOT_FOUND, "%s: a trace file holds no counters",
 			       needs->counters[0].name);
 	if (needs->nlogs)
-		return err_set(err, ERR_NOT_FOUND, "%s: a trace file holds no logs", needs->logs[0].name);
+		return err_set(err, ERR_NOT_FOUND, "%s: a trace file holds no logs",
+			       needs->logs[0].name);
 	return 0;
 }
 
-static void tell_reading(struct etl *s);
+static void log_summary(struct etl *s);
 
 static void etl_close(struct source *source)
 {
@@ -52,7 +54,7 @@ static void etl_close(struct source *source)
 	if (!s)
 		return;
 	if (s->ended && !atomic_load(&s->e.stopping))
-		tell_reading(s);
+		log_summary(s);
 	etw_events_close(&s->e);
 	etl_file_close(s->file);
 	os_mutex_free(s->lock);
@@ -91,7 +93,7 @@ static int etl_open(const struct source_config *cfg, const struct needs *needs, 
 	return 0;
 }
 
-/* ---- the two passes ---------------------------------------------------------------------------- */
+/* ---- the two passes -------------------------------------------------------------------------- */
 
 static int each_record(void *ctx, const struct etw_record *record)
 {
@@ -100,7 +102,7 @@ static int each_record(void *ctx, const struct etw_record *record)
 
 	if (atomic_load_explicit(&s->e.stopping, memory_order_relaxed))
 		return ERR_STOPPED;
-	/* Nearly half of a trace. The idle loop has no stack that could bind to them. */
+	/* Nearly half of a trace. No stack belongs to a sample of the idle loop. */
 	if (etw_is_idle_sample(record, class)) {
 		s->e.idle += s->delivering;
 		if (!s->e.cfg.every_event)
@@ -134,15 +136,15 @@ static int deliver(struct etl *s, struct err *err)
 	s->delivering = true;
 	rc = etl_file_run(s->file, each_record, s, &s->counts, err);
 	if (!rc || rc == ERR_IO) {
-		/* What was read before the error is good. */
+		/* Records before the error are good. */
 		rc = etw_events_end(&s->e) ? ERR_STOPPED : rc;
 	}
 	return rc;
 }
 
-/* ---- what was lost ----------------------------------------------------------------------------- */
+/* ---- what was lost --------------------------------------------------------------------------- */
 
-static void say(struct buf *b, uint64_t n, const char *one, const char *many)
+static void put_count(struct buf *b, uint64_t n, const char *one, const char *many)
 {
 	if (n)
 		buf_printf(b, "%s%" PRIu64 " %s", b->len ? "; " : "", n, n == 1 ? one : many);
@@ -155,25 +157,28 @@ static void note_losses(struct etl *s)
 	struct buf b = {0};
 
 	if (f->nentries > 1)
-		buf_printf(&b, "only %.100s, the first of its %" PRIu32 " traces, was read; unzip it for the others",
+		buf_printf(&b,
+			   "only %.100s, the first of its %" PRIu32
+			   " traces, was read; unzip it for the others",
 			   f->entry, f->nentries);
 	if (f->entry_damaged)
-		buf_puts(&b, b.len ? "; it does not unpack whole" : "it does not unpack whole");
-	say(&b, f->events_lost, "event was lost while it was recorded",
+		buf_puts(&b, b.len ? "; it is damaged inside the .zip"
+				   : "it is damaged inside the .zip");
+	put_count(&b, f->events_lost, "event was lost while it was recorded",
 	    "events were lost while it was recorded");
-	say(&b, f->buffers_lost, "buffer was lost while it was recorded",
+	put_count(&b, f->buffers_lost, "buffer was lost while it was recorded",
 	    "buffers were lost while it was recorded");
 	if (!f->events_lost && !f->buffers_lost)
-		say(&b, f->nbuffers_loss, "buffer is marked as following a loss",
+		put_count(&b, f->nbuffers_loss, "buffer is marked as following a loss",
 		    "buffers are marked as following a loss");
-	say(&b, s->counts.ndamaged, "buffer cannot be read", "buffers cannot be read");
+	put_count(&b, s->counts.ndamaged, "buffer cannot be read", "buffers cannot be read");
 	if (s->counts.ndamaged)
 		buf_printf(&b, " (number %" PRIu32 ": %s)", d->buffer, d->why);
 	if (f->truncated)
 		buf_puts(&b, b.len ? "; it ends inside a buffer" : "it ends inside a buffer");
 	if (f->limited)
-		buf_puts(&b, b.len ? "; it has too many buffers, the last are not read"
-				   : "it has too many buffers, the last are not read");
+		buf_puts(&b, b.len ? "; it has too many buffers; the last ones are not read"
+				   : "it has too many buffers; the last ones are not read");
 	os_mutex_lock(s->lock);
 	snprintf(s->note, sizeof(s->note), "%s", buf_text(&b));
 	os_mutex_unlock(s->lock);
@@ -181,31 +186,35 @@ static void note_losses(struct etl *s)
 }
 
 /*
- * Of a trace that was read to its end; when it is closed: whether somebody said stop, as the wanted incident
- * was there, is known then. While it is read this depends on how far the reading was ahead.
+ * Log what was read, for a trace that was read to its end. Called at close: only then is it known
+ * whether the engine stopped the source early, because it had the incident that it wanted.
  */
-static void tell_reading(struct etl *s)
+static void log_summary(struct etl *s)
 {
 	struct etw_stacks_count n;
 	size_t bytes;
 	uint64_t nrefused = etw_events_refused(&s->e, &bytes);
 
 	log_line(s->e.cfg.log, LOG_INFO,
-		 "read %" PRIu64 " records, %" PRIu64 " of them samples of idle CPUs, which are not kept; "
-		 "what was learned of processes, code and stacks takes %.1f MB",
+		 "read %" PRIu64 " records (%" PRIu64
+		 " samples of idle CPUs are not kept); the tables "
+		 "of processes, code and stacks take %.1f MB",
 		 s->counts.nrecords, s->e.idle, (double)bytes / 1e6);
 	etw_stacks_counts(s->e.stacks, &n);
 	if (n.no_user + n.unresolved + n.orphans)
 		log_line(s->e.cfg.log, LOG_INFO,
-			 "%" PRIu64 " stacks lack their user part, %" PRIu64 " a part whose key is never "
-			 "told; %" PRIu64 " parts belong to no event", n.no_user, n.unresolved, n.orphans);
+			 "%" PRIu64 " stacks lack their user part, %" PRIu64
+			 " use a stack key that is "
+			 "never defined; %" PRIu64 " stack parts belong to no event",
+			 n.no_user, n.unresolved, n.orphans);
 	if (nrefused)
 		log_line(s->e.cfg.log, LOG_WARN,
-			 "%" PRIu64 " processes, images, names or stacks are not known: a table was full",
+			 "%" PRIu64
+			 " processes, images, names or stacks were dropped: a table was full",
 			 nrefused);
 	if (s->e.time.threads && !s->e.time.switches)
-		log_line(s->e.cfg.log, LOG_WARN, "--thread-time: this trace has no context switches; record it with "
-			 "the kernel's ThreadTime events");
+		log_line(s->e.cfg.log, LOG_WARN, "--thread-time: this trace has no context "
+			 "switches; record it with the kernel's ThreadTime events");
 }
 
 static int put_losses(struct etl *s)
@@ -226,9 +235,11 @@ static int etl_run(struct source *source, struct err *err)
 
 	if (rc)
 		return rc == ERR_STOPPED ? 0 : rc;
-	note_losses(s);                      /* before the first event, so that no incident is without it */
+	/* Before the first event, so that every incident has the note. */
+	note_losses(s);
 	if (*s->note)
-		log_line(s->e.cfg.log, LOG_WARN, "%s is not whole: %s", s->e.cfg.capture.file, s->note);
+		log_line(s->e.cfg.log, LOG_WARN, "%s is incomplete: %s", s->e.cfg.capture.file,
+			 s->note);
 	rc = deliver(s, err);
 	if (rc == ERR_STOPPED)
 		return 0;
@@ -245,7 +256,7 @@ static void etl_stop(struct source *source)
 	etl_file_stop(s->file);
 }
 
-/* ---- what is asked of it ----------------------------------------------------------------------- */
+/* ---- status and names ------------------------------------------------------------------------ */
 
 static void etl_status(struct source *source, struct source_status *out)
 {
@@ -268,8 +279,9 @@ static void etl_origin(struct source *source, struct source_origin *out)
 	out->start_ns = START_NS;
 	out->start_wall_ns = s->facts->start_wall_ns;
 	out->bytes = s->facts->trace_bytes;
-	snprintf(out->host_text, sizeof(out->host_text), "Windows %" PRIu32 ".%" PRIu32 ".%" PRIu32
-		 " %s, %" PRIu32 " CPUs", s->facts->os_major, s->facts->os_minor, s->facts->os_build,
+	snprintf(out->host_text, sizeof(out->host_text),
+		 "Windows %" PRIu32 ".%" PRIu32 ".%" PRIu32 " %s, %" PRIu32 " CPUs",
+		 s->facts->os_major, s->facts->os_minor, s->facts->os_build,
 		 s->facts->pointer_bytes == 4 ? "x86" : "x64", s->facts->ncpus);
 	os_mutex_lock(s->lock);
 	out->period_ns = s->period_ns;
@@ -277,12 +289,13 @@ static void etl_origin(struct source *source, struct source_origin *out)
 	os_mutex_unlock(s->lock);
 }
 
-/* Methods are learned in the first pass and only read while events are taken. */
+/* The first pass learns the methods; the second only reads them. */
 static bool etl_name_frame(struct source *source, const struct frame *frame, struct symbol *out)
 {
 	const struct etw_events *e = &etl_of(source)->e;
 
-	return etw_events_name(e, frame, out) || etw_code_name(e->code, frame->object, frame->offset, out);
+	return etw_events_name(e, frame, out) ||
+	       etw_code_name(e->code, frame->object, frame->offset, out);
 }
 
 const struct source_ops etl_source = {

@@ -1,4 +1,4 @@
-/* Inside of etl/file.h: what opening finds and a run reads. Included by etl_*.c only. */
+/* The inside of a trace file: what opening it finds and a run reads. */
 #ifndef SOURCE_ETL_IMPL_H
 #define SOURCE_ETL_IMPL_H
 
@@ -8,15 +8,15 @@
 #include <stdatomic.h>
 
 /*
- * The 72 bytes before a buffer's payload; all else in them is state of the kernel.
+ * The 72 bytes before a buffer's payload; the rest of them is kernel state.
  *
  *   0 u32 bytes in the file, header included    24 i64 order of flush
- *   4 u32 end of what is valid, expanded        40 u16 CPU, see BUFFER_CPU_WIDE
+ *   4 u32 end of the valid bytes, expanded      40 u16 CPU, see BUFFER_CPU_WIDE
  *  52 u16 flags                                 54 u16 type
  */
 enum {
 	BUFFER_HEAD_BYTES = 72,
-	BUFFER_LOST = 2 | 4,                 /* flags: events were lost, a buffer was */
+	BUFFER_LOST = 2 | 4,                 /* flags: events were lost, a buffer was lost */
 	BUFFER_CPU_WIDE = 0x20,              /* 11 bits of CPU instead of 8 */
 	BUFFER_COMPRESSED = 0x40,
 
@@ -28,7 +28,7 @@ struct etl_buffer {
 	uint64_t place;                      /* offset << 16 | cpu */
 	int64_t sequence;
 	uint32_t number;                     /* in the file */
-	uint32_t stored_bytes;               /* as far as the file goes, header included */
+	uint32_t stored_bytes;               /* in the file, header included */
 };
 
 static inline uint64_t etl_buffer_offset(const struct etl_buffer *b)
@@ -42,22 +42,22 @@ static inline uint16_t etl_buffer_cpu(const struct etl_buffer *b)
 }
 
 struct etl_file {
-	char *name;                          /* for sentences */
+	char *name;                          /* for messages */
 	struct os_file *os;                  /* the file itself, or NULL */
 	struct os_file *unpacked;            /* a .zip's entry, without a name, or NULL */
 	uint8_t *unpacked_bytes;             /* the same in memory, or NULL */
-	struct bytes in;                     /* where the trace's bytes are */
-	uint64_t base;                       /* offset of the trace in them */
+	struct bytes in;                     /* holds the trace */
+	uint64_t base;                       /* offset of the trace in `in` */
 
 	struct etl_facts facts;
 	struct etl_buffer *buffers;          /* by CPU, then order of flush */
 	size_t nbuffers;
 	uint32_t buffers_cap;
 	uint32_t payload_max_bytes;
-	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES, but for tests */
-	struct etl_counts found;             /* damages that the index met: every run starts with them */
+	size_t open_max_bytes;               /* ETL_OPEN_MAX_BYTES; tests lower it */
+	struct etl_counts found;             /* damage in the index; every run starts with it */
 
-	uint8_t *stored;                     /* compressed bytes of the buffer that is being opened */
+	uint8_t *stored;                     /* compressed bytes of the buffer being opened */
 	size_t stored_cap;
 	atomic_bool stopped;
 	_Atomic uint64_t progress_bytes;
@@ -67,13 +67,13 @@ struct etl_file {
 struct etl_payload {
 	uint8_t *bytes;
 	size_t nbytes, cap;
-	bool cut;                            /* the file ends inside: that its last record is cut is no news */
+	bool cut;                            /* the file ends inside; so may its last record */
 };
 
 /*
  * Read and expand a buffer.
  *
- * why      set when the buffer is damaged, with nothing in out; NULL = it is good
+ * why      NULL for a good buffer; else what is damaged, and out is empty
  * returns  0, damaged or not; ERR_IO, ERR_MEMORY
  */
 int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct etl_payload *out,
@@ -86,8 +86,8 @@ int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, c
 	     struct err *err);
 
 /*
- * etl/zip.c: if the bytes are a .zip, find its .etl and make file->in, base and facts.trace_bytes
- * those of the entry; if not, do nothing.
+ * In zip.c: if the bytes are a .zip, find its .etl and make file->in, base and facts.trace_bytes
+ * those of the entry; else do nothing.
  */
 int etl_unzip(struct etl_file *file, struct err *err);
 

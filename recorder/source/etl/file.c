@@ -12,16 +12,18 @@
 #include <string.h>
 #include <zlib.h>
 
-/* 1601-01-01, where FILETIME starts, to 1970-01-01, in its unit of 100 ns. */
+/* From 1601-01-01, the start of FILETIME, to 1970-01-01, in units of 100 ns. */
 #define FILETIME_TO_1970 116444736000000000ULL
 #define FILETIME_HZ 10000000u
 
 enum {
-	KERNEL_HEADER_BYTES = 32,            /* of the record that holds the session's header */
-	TIME_ZONE_AT_64 = 72, TIME_ZONE_AT_32 = 64,
-	BOOT_AT_64 = 248, BOOT_AT_32 = 240,  /* then frequency, start, clock, buffers lost, names */
+	KERNEL_HEADER_BYTES = 32, /* of the record that holds the session's header */
+	TIME_ZONE_AT_64 = 72,
+	TIME_ZONE_AT_32 = 64,
+	BOOT_AT_64 = 248,
+	BOOT_AT_32 = 240, /* then frequency, start, clock, buffers lost, names */
 	NAMES_AFTER_BOOT = 32,
-	PAYLOAD_MAX_LEAST = 1u << 20,        /* sessions lie about their buffers' size, a little */
+	PAYLOAD_MAX_LEAST = 1u << 20, /* buffers are slightly larger than their session says */
 };
 
 uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks)
@@ -32,7 +34,7 @@ uint64_t etl_facts_filetime(const struct etl_facts *facts, int64_t ticks)
 							  : facts->start_filetime + since;
 }
 
-/* ---- one buffer ---------------------------------------------------------------------------------- */
+/* ---- one buffer ------------------------------------------------------------------------------ */
 
 int etl_read(const struct etl_file *file, uint64_t offset, void *to, size_t n, const char *what,
 	     struct err *err)
@@ -80,7 +82,7 @@ static const char *expand(const uint8_t *stored, size_t nstored, struct etl_payl
 	case LZ77_BAD:
 		break;
 	}
-	return "its compressed bytes are no plain LZ77";
+	return "its compressed bytes are not plain LZ77";
 }
 
 int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct etl_payload *out,
@@ -103,9 +105,9 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct et
 	if (end <= BUFFER_HEAD_BYTES)
 		*why = end && end < BUFFER_HEAD_BYTES ? "it ends inside its own header" : NULL;
 	else if (end - BUFFER_HEAD_BYTES > file->payload_max_bytes)
-		*why = "it says to be larger than any buffer of its session";
+		*why = "it claims to be larger than any buffer of its session";
 	else if (!compressed && end > le32(head))
-		*why = "it says to hold more than it has room for";
+		*why = "it claims to hold more than fits into it";
 	if (*why || end <= BUFFER_HEAD_BYTES)
 		return 0;
 	out->nbytes = end - BUFFER_HEAD_BYTES;
@@ -125,7 +127,7 @@ int etl_buffer_load(struct etl_file *file, const struct etl_buffer *b, struct et
 	return rc;
 }
 
-/* ---- the session's header ------------------------------------------------------------------------ */
+/* ---- the session's header -------------------------------------------------------------------- */
 
 /* UTF-16 up to its NUL, or to where the bytes end, as UTF-8 cut to n; returns the bytes used. */
 static size_t utf16_text(const uint8_t *at, size_t nbytes, char *out, size_t n)
@@ -174,7 +176,9 @@ static void parse_session(const uint8_t *at, size_t n, bool is64, struct etl_fac
 	facts->bias_minutes = (int32_t)le32(at + (is64 ? TIME_ZONE_AT_64 : TIME_ZONE_AT_32));
 	facts->boot_filetime = le64(boot);
 	facts->start_filetime = le64(boot + 16);
-	since_1970 = facts->start_filetime > FILETIME_TO_1970 ? facts->start_filetime - FILETIME_TO_1970 : 0;
+	since_1970 = facts->start_filetime > FILETIME_TO_1970
+			     ? facts->start_filetime - FILETIME_TO_1970
+			     : 0;
 	facts->start_wall_ns = since_1970 > UINT64_MAX / 100 ? UINT64_MAX : since_1970 * 100;
 	facts->buffers_lost = le32(boot + 28);
 	choose_clock(&facts->clock, le32(boot + 24), le64(boot + 8), facts->cpu_mhz);
@@ -187,12 +191,12 @@ static int not_a_trace(const struct etl_file *file, const char *why, struct err 
 	size_t n = strlen(file->name);
 
 	if (n > 9 && text_same_fold(file->name + n - 9, ".nettrace"))
-		return err_set(err, ERR_FORMAT, "%s is no trace of .NET: it does not begin with 'Nettrace'; let "
-			       "dotnet-trace write it again", file->name);
-	return err_set(err, ERR_FORMAT, "%s is no Windows trace (.etl): %s", file->name, why);
+		return err_set(err, ERR_FORMAT, "%s is not a .NET trace: it does not begin with "
+			       "'Nettrace'; record it again with dotnet-trace", file->name);
+	return err_set(err, ERR_FORMAT, "%s is not a Windows trace (.etl): %s", file->name, why);
 }
 
-/* The first record of the first buffer. */
+/* The session's header is the first record of the first buffer. */
 static int read_session(struct etl_file *file, struct err *err)
 {
 	struct etl_buffer first = {0};
@@ -218,12 +222,13 @@ static int read_session(struct etl_file *file, struct err *err)
 	at = payload.bytes;
 	if (!rc && why)
 		rc = not_a_trace(file, why, err);
-	else if (!rc && (etl_record_head(at, payload.nbytes, &head) != ETL_STEP_RECORD ||
-			 (head.kind != ETL_SYSTEM32 && head.kind != ETL_SYSTEM64) || at[6] || at[7]))
+	else if (!rc &&
+		 (etl_record_head(at, payload.nbytes, &head) != ETL_STEP_RECORD ||
+		  (head.kind != ETL_SYSTEM32 && head.kind != ETL_SYSTEM64) || at[6] || at[7]))
 		rc = not_a_trace(file, payload.cut ? "it ends inside its session's header" :
 				 "it does not start with a session's header", err);
 	if (!rc) {
-		/* The record's own type says it; PointerSize stands behind what it decides. */
+		/* By the record's type: the PointerSize field comes after what it decides. */
 		is64 = head.kind == ETL_SYSTEM64;
 		if (head.nbytes < KERNEL_HEADER_BYTES + NAMES_AFTER_BOOT +
 				  (is64 ? BOOT_AT_64 : BOOT_AT_32))
@@ -243,7 +248,7 @@ static int read_session(struct etl_file *file, struct err *err)
 	return rc;
 }
 
-/* ---- the index of buffers ------------------------------------------------------------------------ */
+/* ---- the index of buffers -------------------------------------------------------------------- */
 
 static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offset, uint32_t number,
 		      uint64_t left, struct err *err)
@@ -265,8 +270,8 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 }
 
 /*
- * How far it is to the next buffer; 0 = there is none. A buffer whose size makes no sense breaks the
- * chain. Sessions that do not compress have buffers of one size, so there the next one is known.
+ * The distance to the next buffer; 0 = none. An impossible size breaks the chain of buffers, except
+ * in sessions without compression: their buffers all have one size, so the next one can be found.
  */
 static uint64_t step_over(struct etl_file *file, const uint8_t *head, uint64_t offset,
 			  uint32_t number, bool *good)
@@ -285,9 +290,9 @@ static uint64_t step_over(struct etl_file *file, const uint8_t *head, uint64_t o
 	}
 	*good = false;
 	if (nbytes == 0 && !fixed)
-		return 0;                    /* room that was never written */
+		return 0;                    /* space that was never written */
 	etl_count_damage(&file->found, number, offset, fixed ? "its size is impossible" :
-			 "its size is impossible, so what follows cannot be found");
+			 "its size is impossible, so the buffers after it cannot be found");
 	return fixed < left ? fixed : 0;
 }
 
@@ -346,7 +351,7 @@ static int read_index(struct etl_file *file, struct err *err)
 	return 0;
 }
 
-/* ---- opening, closing ---------------------------------------------------------------------------- */
+/* ---- opening, closing ------------------------------------------------------------------------ */
 
 static int new_file(const char *name, struct etl_file **out, struct err *err)
 {
@@ -389,16 +394,16 @@ int etl_file_open(const char *path, struct etl_file **out, struct err *err)
 	rc = new_file(path, &file, err);
 	if (rc)
 		return rc;
-	/* Looked at before it is opened: a pipe would wait for ever. */
+	/* Checked before opening: a pipe would block for ever. */
 	rc = os_path_info(path, &info, err);
 	if (!rc && !info.regular)
-		rc = not_a_trace(file, "it is no file", err);
+		rc = not_a_trace(file, "it is not a regular file", err);
 	if (!rc)
 		rc = os_open(path, OS_READ, &file->os, err);
 	if (!rc)
 		rc = os_file_info(file->os, &info, err);
 	if (!rc && !info.regular)
-		rc = not_a_trace(file, "it is no file", err);
+		rc = not_a_trace(file, "it is not a regular file", err);
 	if (rc) {
 		etl_file_close(file);
 		return rc;

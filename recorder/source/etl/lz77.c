@@ -8,10 +8,10 @@ enum { COPY_STEP = 16 };
 
 struct reader {
 	const uint8_t *at, *end;
-	const uint8_t *nibble;               /* byte whose high half is not used yet */
+	const uint8_t *nibble;               /* a byte with an unused high half */
 };
 
-/* What a token with length bits 7 goes on with; the 3 that every length lacks is not in it. */
+/* The length behind a token whose length bits are 7; the caller adds 3. */
 static enum lz77_end long_length(struct reader *r, uint32_t *length)
 {
 	uint32_t n;
@@ -47,7 +47,7 @@ static enum lz77_end long_length(struct reader *r, uint32_t *length)
 	return *length < 22 ? LZ77_BAD : LZ77_WHOLE;
 }
 
-/* n bytes from `distance` before to; what is copied may be what this very copy wrote. */
+/* Copy n bytes from `distance` before `to`; source and target may overlap. */
 static void copy_back(uint8_t *to, const uint8_t *limit, size_t distance, size_t n)
 {
 	const uint8_t *from = to - distance;
@@ -55,7 +55,7 @@ static void copy_back(uint8_t *to, const uint8_t *limit, size_t distance, size_t
 	if (distance >= COPY_STEP && (size_t)(limit - to) >= n + COPY_STEP) {
 		uint8_t *end = to + n;
 
-		/* Whole steps may write up to 15 bytes too much, which later output replaces. */
+		/* Whole steps may write up to 15 bytes too many; later output replaces them. */
 		do {
 			memcpy(to, from, COPY_STEP);
 			to += COPY_STEP;
@@ -71,8 +71,9 @@ static void copy_back(uint8_t *to, const uint8_t *limit, size_t distance, size_t
 	}
 }
 
-/* A token: so many bytes again of what was put from `out` on. */
-static enum lz77_end put_again(struct reader *r, const uint8_t *out, uint8_t **to, const uint8_t *limit)
+/* Carry out a token: repeat earlier bytes of `out`. */
+static enum lz77_end put_again(struct reader *r, const uint8_t *out, uint8_t **to,
+			       const uint8_t *limit)
 {
 	uint32_t token, length;
 	enum lz77_end end;

@@ -32,7 +32,7 @@ enum {
 	GROUP_PROCESS = 3, GROUP_IMAGE = 20, OPCODE_IMAGE_LOAD = 10,
 };
 
-/* By the type in byte 2 of a typed header; bytes 0 = there is no such type. */
+/* By the type in byte 2 of a typed header; bytes 0 = no such type. */
 static const struct layout {
 	uint8_t bytes, size_at, ticks_at, kind;
 } layouts[] = {
@@ -44,9 +44,9 @@ static const struct layout {
 	[18] = {80, 0, 16, ETL_EVENT32}, [19] = {80, 0, 16, ETL_EVENT64},
 };
 
-/* ---- where a record ends, and when it was -------------------------------------------------------- */
+/* ---- a record's end and time ----------------------------------------------------------------- */
 
-/* Where each part of a message's header is; 0 = it has none. */
+/* The offset of each part of a message's header; 0 = absent. */
 struct message {
 	size_t guid, component, ticks, ids, payload;
 };
@@ -134,9 +134,9 @@ enum etl_step etl_record_head(const uint8_t *at, size_t n, struct etl_head *out)
 	return ETL_STEP_RECORD;
 }
 
-/* ---- the whole record ---------------------------------------------------------------------------- */
+/* ---- the whole record ------------------------------------------------------------------------ */
 
-/* Their last 12 bytes are the same, the beginning differs: {first, third}. */
+/* 3d6fa8d0-fe05-11d0-9dda-00c04fd7ba7c and its neighbours, 3d6fa8d1-... and so on. */
 #define KERNEL_3D6FA8D(n) \
 	{{0xd0 + (n), 0xa8, 0x6f, 0x3d, 0x05, 0xfe, 0xd0, 0x11, \
 	  0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c}}
@@ -202,7 +202,7 @@ static void parse_ids(const uint8_t *at, struct etw_record *out)
 	out->pid = le32(at + 12);
 }
 
-/* Offset of what follows the last item; 0 = an item does not fit. */
+/* The offset behind the last item; 0 = an item does not fit. */
 static size_t parse_items(const uint8_t *at, size_t n, struct etw_record *out)
 {
 	size_t item = 80, nbytes;
@@ -223,7 +223,7 @@ static size_t parse_items(const uint8_t *at, size_t n, struct etw_record *out)
 			};
 		item += (ITEM_HEAD_BYTES + nbytes + 7) & ~(size_t)7;
 	} while (another);
-	/* The padding of the last item may be left out when nothing follows it. */
+	/* The last item's padding may be missing when nothing follows it. */
 	return item < n ? item : n;
 }
 
@@ -265,7 +265,7 @@ bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t c
 {
 	size_t payload = layouts[at[2] < COUNT_OF(layouts) ? at[2] : 0].bytes;
 
-	/* Few records have items, which are most of the struct. */
+	/* Items are most of the struct, and few records have any: they are not cleared. */
 	memset(out, 0, offsetof(struct etw_record, items));
 	out->payload = NULL;
 	out->payload_bytes = 0;

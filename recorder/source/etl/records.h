@@ -1,13 +1,13 @@
 /*
- * The records inside a buffer of a trace: their headers, taken off.
+ * Parse the records inside a buffer of a trace.
  *
- * A buffer's payload is a row of records, each starting at a multiple of 8 bytes, with one of the
- * headers of enum etl_kind. etl_record_head() says where one ends and when it was written, which is
- * what the merge of the CPUs' streams needs; etl_record_parse() gives the whole record.
+ * A buffer's payload is a row of records, each starting at a multiple of 8 bytes with one of the
+ * headers of enum etl_kind. etl_record_head() gives a record's end and time, all that the merge of
+ * the CPUs' streams needs; etl_record_parse() gives the whole record.
  *
- * Any bytes are safe; nothing is allocated; pointers of a record lead into the payload. Any thread.
- * Source: design page etl-format.md sections 2, 4 and 8; COMPACT, INSTANCE and MESSAGE headers and
- * PERFINFO's counters come from documents only, no trace at hand has them.
+ * Any bytes are safe. Nothing is allocated: a record points into the payload. Any thread.
+ * Source: design page etl-format.md sections 2, 4 and 8. COMPACT, INSTANCE and MESSAGE headers and
+ * PERFINFO's counters come from documents only; no available trace has them.
  */
 #ifndef SOURCE_ETL_RECORDS_H
 #define SOURCE_ETL_RECORDS_H
@@ -36,32 +36,32 @@ struct etl_head {
 enum etl_step {
 	ETL_STEP_RECORD,
 	ETL_STEP_END,                        /* the end mark, or nothing left */
-	ETL_STEP_CUT,                        /* what is there starts a record that goes on further */
-	ETL_STEP_BAD,                        /* no known header, or a size that cannot be */
+	ETL_STEP_CUT,                        /* a record starts there, but ends beyond the bytes */
+	ETL_STEP_BAD,                        /* an unknown header or an impossible size */
 };
 
-/* The record at `at`, of which n bytes are left in the payload. */
+/* The head of the record at `at`; the payload has n bytes from there on. */
 enum etl_step etl_record_head(const uint8_t *at, size_t n, struct etl_head *out);
 
-/* From one record to the next. */
+/* The distance from this record to the next. */
 static inline size_t etl_record_stride(const struct etl_head *head)
 {
 	return ((size_t)head->nbytes + 7) & ~(size_t)7;
 }
 
 /*
- * The record that etl_record_head() found there. A MESSAGE without a time gets head->ticks as it is.
+ * Parse the record that etl_record_head() found. A MESSAGE without a time gets head->ticks.
  *
- * returns  false when its extended items do not fit into it: then it has those before the bad one,
- *          and no payload
+ * returns  false when an extended item does not fit into the record, which then has the items
+ *          before it and no payload
  */
 bool etl_record_parse(const uint8_t *at, const struct etl_head *head, uint16_t cpu,
 		      struct etw_record *out);
 
 /*
- * The class GUID of a kernel record, whose header has a group in its place. Image Load comes with the
- * group of processes and opcode 10 and gets the GUID of images. Groups that no table names give
- * a GUID of zeros but for bytes[15], which is the group.
+ * The class GUID of a kernel record, whose header has a group instead. Image Load comes with the
+ * group of processes and opcode 10; it gets the GUID of images. An unknown group gives a GUID of
+ * zeros with the group in bytes[15].
  */
 void etl_kernel_class(uint8_t group, uint8_t opcode, struct etw_guid *out);
 

@@ -1,22 +1,23 @@
-/* One pass over a trace: the CPUs' streams of records, merged by a heap on their next ticks. */
+/* One pass over a trace: a heap merges the CPUs' streams of records by ticks. */
 #include "source/etl/etl_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	WINDOW_BYTES = 8192,                 /* of a payload that is not held whole */
+	WINDOW_BYTES = 8192,                 /* read at once of a payload in the temporary file */
 	RECORD_MAX_BYTES = 65536,            /* sizes are 16-bit */
 };
 
 struct stream {                              /* of one CPU */
-	size_t next, end;                    /* buffers that are not opened yet */
+	size_t next, end;                    /* buffers not opened yet */
 	uint32_t number;                     /* of the open buffer */
 	uint16_t cpu;
-	struct etl_payload held;             /* its payload, or a window of it */
-	size_t held_at, nbytes;              /* where the window begins; of the whole payload */
-	size_t at;                           /* of the record that is next, in the payload */
-	struct etl_head head;                /* its head */
+	struct etl_payload held;             /* the open buffer's payload, or a window of it */
+	size_t held_at;                      /* offset of the window in the payload */
+	size_t nbytes;                       /* of the whole payload */
+	size_t at;                           /* offset of the next record in the payload */
+	struct etl_head head;                /* the next record's head */
 };
 
 struct merge {
@@ -25,12 +26,12 @@ struct merge {
 	struct stream *streams;
 	struct stream **heap;                /* the earliest record first */
 	size_t nstreams, nheap;
-	struct etl_payload fresh;            /* what was just read */
-	size_t open_bytes;                   /* of all payloads that are held whole */
-	struct os_file *waiting;             /* payloads that are not, each at its stream's place */
+	struct etl_payload fresh;            /* just read */
+	size_t open_bytes;                   /* of all payloads held whole */
+	struct os_file *waiting;             /* temporary file of the others, each at place_of() */
 };
 
-/* ---- a stream ------------------------------------------------------------------------------------ */
+/* ---- a stream -------------------------------------------------------------------------------- */
 
 static void leave_damaged(struct merge *m, const struct stream *s, const char *why)
 {
@@ -51,7 +52,7 @@ static void drop_held(struct merge *m, struct stream *s)
 	memset(&s->held, 0, sizeof(s->held));
 }
 
-/* Hold what was read, in exchange for what the stream held; beyond the ceiling, let it wait on disk. */
+/* Swap the stream's payload for the fresh one; beyond the ceiling, the fresh one waits on disk. */
 static int take_fresh(struct merge *m, struct stream *s, struct err *err)
 {
 	size_t held = s->held.cap > WINDOW_BYTES ? s->held.cap : 0;
@@ -71,10 +72,11 @@ static int take_fresh(struct merge *m, struct stream *s, struct err *err)
 	s->held.cut = m->fresh.cut;
 	if (!m->waiting)
 		rc = os_temp(&m->waiting, err);
-	return rc ? rc : os_pwrite(m->waiting, m->fresh.bytes, m->fresh.nbytes, place_of(m, s), err);
+	return rc ? rc
+		  : os_pwrite(m->waiting, m->fresh.bytes, m->fresh.nbytes, place_of(m, s), err);
 }
 
-/* Let the window begin at s->at and have n bytes, or what is left. */
+/* Move the window to s->at and give it n bytes, or all that is left. */
 static int move_window(struct merge *m, struct stream *s, size_t n, struct err *err)
 {
 	uint8_t *grown;
@@ -140,15 +142,15 @@ static inline enum etl_step read_head(struct stream *s)
 	return s->at < end ? etl_record_head(record_at(s), end - s->at, &s->head) : ETL_STEP_CUT;
 }
 
-/* What is at s->at of the open buffer. */
-static int look(struct merge *m, struct stream *s, enum etl_step *step, struct err *err)
+/* What stands at s->at of the open buffer. */
+static int read_step(struct merge *m, struct stream *s, enum etl_step *step, struct err *err)
 {
 	int rc = 0;
 
 	*step = s->at < s->nbytes ? read_head(s) : ETL_STEP_END;
 	if (*step != ETL_STEP_CUT || s->held_at + s->held.nbytes >= s->nbytes)
 		return 0;
-	/* It is the window that is cut: further on, then as far as any record reaches. */
+	/* Only the window ends here: move it, and then widen it to the largest record. */
 	rc = move_window(m, s, WINDOW_BYTES, err);
 	if (!rc)
 		*step = read_head(s);
@@ -160,15 +162,15 @@ static int look(struct merge *m, struct stream *s, enum etl_step *step, struct e
 	return rc;
 }
 
-/* Stand on the record at s->at, or on the first one of a later buffer; *more = false: none is left. */
-static int settle(struct merge *m, struct stream *s, bool *more, struct err *err)
+/* Find the next record, at s->at or in a later buffer; *more = false: none is left. */
+static int find_record(struct merge *m, struct stream *s, bool *more, struct err *err)
 {
 	int64_t before = s->head.ticks;
 	enum etl_step step;
 	int rc;
 
 	for (;;) {
-		rc = look(m, s, &step, err);
+		rc = read_step(m, s, &step, err);
 		if (rc)
 			return rc;
 		if (step == ETL_STEP_RECORD) {
@@ -178,9 +180,10 @@ static int settle(struct merge *m, struct stream *s, bool *more, struct err *err
 			return 0;
 		}
 		if (step == ETL_STEP_BAD)
-			leave_damaged(m, s, "a record in it has no known header or an impossible size");
+			leave_damaged(m, s,
+				      "a record in it has an unknown header or an impossible size");
 		else if (step == ETL_STEP_CUT && !s->held.cut)
-			leave_damaged(m, s, "its last record goes on past its end");
+			leave_damaged(m, s, "its last record extends past its end");
 		*more = s->next < s->end;
 		if (!*more)
 			return 0;
@@ -190,7 +193,7 @@ static int settle(struct merge *m, struct stream *s, bool *more, struct err *err
 	}
 }
 
-/* ---- the heap ------------------------------------------------------------------------------------ */
+/* ---- the heap -------------------------------------------------------------------------------- */
 
 static inline bool earlier(const struct stream *a, const struct stream *b)
 {
@@ -223,7 +226,8 @@ static int open_streams(struct merge *m, struct err *err)
 	int rc;
 
 	for (size_t i = 0; i < file->nbuffers; i++)
-		n += i == 0 || etl_buffer_cpu(&file->buffers[i]) != etl_buffer_cpu(&file->buffers[i - 1]);
+		n += i == 0 ||
+		     etl_buffer_cpu(&file->buffers[i]) != etl_buffer_cpu(&file->buffers[i - 1]);
 	m->streams = calloc(n ? n : 1, sizeof(*m->streams));
 	m->heap = calloc(n ? n : 1, sizeof(struct stream *));
 	if (!m->streams || !m->heap)
@@ -237,7 +241,7 @@ static int open_streams(struct merge *m, struct err *err)
 		m->streams[m->nstreams - 1].end = i + 1;
 	}
 	for (size_t i = 0; i < m->nstreams; i++) {
-		rc = settle(m, &m->streams[i], &more, err);
+		rc = find_record(m, &m->streams[i], &more, err);
 		if (rc)
 			return rc;
 		if (more)
@@ -248,7 +252,7 @@ static int open_streams(struct merge *m, struct err *err)
 	return 0;
 }
 
-/* ---- the run ------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static void count_record(struct etl_counts *counts, const struct etl_head *head)
 {
@@ -276,7 +280,7 @@ static int deliver_all(struct merge *m, etl_record_fn *fn, void *ctx, struct err
 		if (rc)
 			return rc;
 		s->at += etl_record_stride(&s->head);
-		rc = settle(m, s, &more, err);
+		rc = find_record(m, s, &more, err);
 		if (!more && !rc) {
 			drop_held(m, s);
 			m->heap[0] = m->heap[--m->nheap];

@@ -1,9 +1,9 @@
 /*
- * The .etl inside a .zip, as PerfView and wpr write them.
+ * The .etl inside a .zip that PerfView or wpr wrote.
  *
- * The end record is searched from the end of the file, the central directory read entry by entry;
- * sizes and offsets of 0xFFFFFFFF are in the entry's zip64 field. Source: APPNOTE.TXT 6.3.3,
- * sections 4.3 and 4.5.3.
+ * Searches for the end record from the end of the file, then reads the central directory entry by
+ * entry. Sizes and offsets of 0xFFFFFFFF stand in the entry's zip64 field. Source: APPNOTE.TXT
+ * 6.3.3, sections 4.3 and 4.5.3.
  */
 #include "source/etl/etl_private.h"
 
@@ -43,9 +43,9 @@ static int bad_zip(const struct etl_file *file, const char *why, struct err *err
 	return err_set(err, ERR_FORMAT, "cannot read %s as a .zip: %s", file->name, why);
 }
 
-/* ---- finding the entry ---------------------------------------------------------------------------- */
+/* ---- finding the entry ----------------------------------------------------------------------- */
 
-/* Where the central directory is, and how many entries it has. */
+/* The offset of the central directory, and how many entries it has. */
 static int find_central(struct etl_file *file, uint64_t *at, uint64_t *nentries, struct err *err)
 {
 	uint64_t size = file->in.size;
@@ -60,7 +60,7 @@ static int find_central(struct etl_file *file, uint64_t *at, uint64_t *nentries,
 		if (le32(tail + end - 1) == SIGNATURE_END)
 			break;
 	if (!rc && end == 0)
-		rc = bad_zip(file, "it has no list of its entries; is it cut off?", err);
+		rc = bad_zip(file, "it has no list of entries; it may be cut off", err);
 	if (!rc) {
 		end--;
 		*nentries = le16(tail + end + 10);
@@ -91,7 +91,7 @@ static bool is_etl(const char *name, size_t n)
 	return text_same_fold(suffix, ".etl");
 }
 
-/* The zip64 field holds those of the three that do not fit, in this order. */
+/* The zip64 field holds, in this order, those of the three numbers that do not fit 32 bits. */
 static void widen(const uint8_t *extra, size_t n, struct entry *e)
 {
 	uint64_t *wide[] = {&e->plain_bytes, &e->packed_bytes, &e->local_at};
@@ -134,7 +134,8 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 			break;
 		name = le16(head + 28);
 		extra = le16(head + 30);
-		rc = etl_read(file, at + CENTRAL_BYTES, text, name + extra, "its list of entries", err);
+		rc = etl_read(file, at + CENTRAL_BYTES, text, name + extra, "its list of entries",
+			      err);
 		at += CENTRAL_BYTES + name + extra + le16(head + 32);
 		if (rc || !is_etl((char *)text, name) || file->facts.nentries++)
 			continue;
@@ -152,13 +153,13 @@ static int find_entry(struct etl_file *file, struct entry *out, struct err *err)
 	}
 	free(text);
 	if (file->facts.nentries)
-		return 0;                    /* a list that is damaged behind it does no harm */
+		return 0;                    /* damage behind the entry does no harm */
 	if (!rc)
 		rc = err_set(err, ERR_FORMAT, "%s is a .zip without an .etl in it", file->name);
 	return rc;
 }
 
-/* ---- its bytes ------------------------------------------------------------------------------------ */
+/* ---- its bytes ------------------------------------------------------------------------------- */
 
 struct unpack {
 	struct etl_file *file;
@@ -182,7 +183,7 @@ static int keep(struct unpack *u, size_t n, struct err *err)
 	return 0;
 }
 
-/* What inflates before damage is kept: a trace that is cut is still a trace. */
+/* Keep what inflates before damage: a cut trace is still a trace. */
 static int inflate_entry(struct unpack *u, struct err *err)
 {
 	z_stream z = {0};
@@ -233,8 +234,9 @@ static int unpack_entry(struct etl_file *file, const struct entry *e, uint64_t a
 	if (!rc)
 		rc = inflate_entry(u, err);
 	if (!rc) {
-		file->in = file->unpacked ? bytes_of_file(file->unpacked, u->nplain)
-					  : bytes_of_memory(file->unpacked_bytes, (size_t)u->nplain);
+		file->in = file->unpacked
+				   ? bytes_of_file(file->unpacked, u->nplain)
+				   : bytes_of_memory(file->unpacked_bytes, (size_t)u->nplain);
 		file->facts.trace_bytes = u->nplain;
 		file->facts.entry_damaged = u->crc != e->crc;
 	}
@@ -259,9 +261,10 @@ int etl_unzip(struct etl_file *file, struct err *err)
 		return rc;
 	if (e.flags & FLAG_ENCRYPTED || (e.method != METHOD_STORED && e.method != METHOD_DEFLATED))
 		return err_set(err, ERR_UNSUPPORTED,
-			       "cannot unpack %s in %s: it is %s; unzip it and give the .etl",
-			       file->facts.entry, file->name, e.flags & FLAG_ENCRYPTED ? "encrypted" :
-			       "compressed in a way other than deflate");
+			       "cannot unpack %s in %s: it is %s; unzip it and pass the .etl",
+			       file->facts.entry, file->name,
+			       e.flags & FLAG_ENCRYPTED ? "encrypted"
+							: "compressed in a way other than deflate");
 	rc = etl_read(file, e.local_at, head, sizeof(head), "its entry", err);
 	if (!rc && le32(head) != SIGNATURE_LOCAL)
 		rc = bad_zip(file, "its .etl is not where it says", err);
@@ -269,10 +272,10 @@ int etl_unzip(struct etl_file *file, struct err *err)
 		return rc;
 	at = e.local_at + LOCAL_BYTES + le16(head + 26) + le16(head + 28);
 	if (at > file->in.size)
-		return bad_zip(file, "its .etl lies outside", err);
+		return bad_zip(file, "its .etl lies outside the file", err);
 	if (e.packed_bytes > file->in.size - at)
 		e.packed_bytes = file->in.size - at;
-	/* A size that deflate cannot reach is no reason to make room for it. */
+	/* Do not allocate for a size that deflate cannot reach. */
 	if (e.plain_bytes / DEFLATE_RATIO_MAX > e.packed_bytes)
 		e.plain_bytes = (e.packed_bytes + 1) * DEFLATE_RATIO_MAX;
 	if (e.method == METHOD_DEFLATED)

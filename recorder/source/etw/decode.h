@@ -43,6 +43,16 @@ struct etw_decoded {
 	uint64_t hex;                        /* bit i: field i is read in hex */
 };
 
+/* Give an event of the model the provider, name and fields; it borrows them. */
+static inline void etw_decoded_fill(const struct etw_decoded *d, struct event *out)
+{
+	out->provider = d->provider;
+	out->name = d->name;
+	out->fields = d->fields;
+	out->nfields = d->nfields;
+	out->hex_fields = d->hex;
+}
+
 struct etw_decode;
 
 int etw_decode_new(struct etw_decode **out, struct err *err);       /* 0 or ERR_MEMORY */

@@ -462,11 +462,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	if (e.kind != EVENT_SAMPLE || s->cfg.every_event) {
 		etw_decode_event(s->decode, w->record, &s->decoded);
 		add_file_name(s, w, path, sizeof(path));
-		e.provider = s->decoded.provider;
-		e.name = s->decoded.name;
-		e.fields = s->decoded.fields;
-		e.nfields = s->decoded.nfields;
-		e.hex_fields = s->decoded.hex;
+		etw_decoded_fill(&s->decoded, &e);
 		if (w->record->header == ETW_MANIFEST)
 			e.flags |= EVENT_FLAG_ID | (uint32_t)w->record->id << EVENT_ID_SHIFT;
 	}

@@ -16,7 +16,7 @@
 
 struct lab {
 	struct dotnet_socket socket;
-	struct dotnet_ask ask;
+	struct dotnet_request ask;
 	struct dotnet_session *session;
 	struct dotnet_queue *queue;
 	struct log *log;

@@ -337,16 +337,16 @@ TEST(a_damaged_buffer_is_skipped_and_named)
 	three_buffers(&w, false);
 	start = (size_t)etl_writer_start(&w, 2);
 	w.out.data[start + 5] = 0x7F;
-	expect_two_missing(&w, "more than it has room for", 2);
+	expect_two_missing(&w, "more than fits into it", 2);
 	etl_writer_free(&w);
 
 	/* The second record of the buffer: no such marker; a size past the end. */
 	three_buffers(&w, false);
 	w.out.data[start + 72 + 40 + 3] = 0x11;
-	expect_two_missing(&w, "no known header", 1);
+	expect_two_missing(&w, "unknown header", 1);
 	w.out.data[start + 72 + 40 + 3] = (char)0xC0;
 	w.out.data[start + 72 + 40 + 4] = 48;
-	expect_two_missing(&w, "goes on past its end", 1);
+	expect_two_missing(&w, "extends past its end", 1);
 	etl_writer_free(&w);
 
 	/* The size of a whole buffer: the next one is found where it must be. */
@@ -405,7 +405,7 @@ TEST(a_trace_cut_at_any_byte_gives_what_precedes_the_cut)
 			if (cut < 72 + session_bytes) {
 				assert_int_equal(etl_file_open_memory("x.etl", w.out.data, cut, &file,
 								      &err), ERR_FORMAT);
-				assert_non_null(strstr(err.text, "x.etl is no Windows trace"));
+				assert_non_null(strstr(err.text, "x.etl is not a Windows trace"));
 				continue;
 			}
 			assert_int_equal(etl_file_open_memory("x.etl", w.out.data, cut, &file, &err), 0);
@@ -440,7 +440,7 @@ TEST(what_is_no_trace_is_refused_in_one_sentence)
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(etl_file_open_memory("notes.txt", texts[i], sizes[i], &file, &err),
 				 ERR_FORMAT);
-		assert_ptr_equal(strstr(err.text, "notes.txt is no Windows trace (.etl): "), err.text);
+		assert_ptr_equal(strstr(err.text, "notes.txt is not a Windows trace (.etl): "), err.text);
 		assert_null(file);
 	}
 	assert_int_equal(etl_file_open(tmp_path("absent.etl"), &file, &err), ERR_NOT_FOUND);

@@ -103,7 +103,7 @@ TEST(that_it_is_cut_is_known_at_its_first_event_and_without_a_name_it_is_dotnet)
 	assert_non_null(first);
 	assert_string_equal(process_name(first->process), "dotnet");
 	r.source->ops->origin(r.source, &origin);
-	assert_string_equal(origin.note, "it ends before its end's mark");
+	assert_string_equal(origin.note, "it ends before its end mark");
 	assert_true(end(&r) > 20);
 	assert_int_equal(r.rc, 0);
 	buf_free(&file);
