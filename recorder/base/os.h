@@ -195,6 +195,12 @@ bool os_is_admin(void);
 uint32_t os_uid(void);                             /* effective user; 0 on Windows */
 uint32_t os_pid(void);
 bool os_process_exists(uint32_t pid);              /* now, whoever owns it */
+/*
+ * A process's arguments joined by blanks, at most OS_ARGUMENTS_MAX bytes; may be empty. The process
+ * writes them. ERR_UNSUPPORTED on Windows, where they come with events.
+ */
+#define OS_ARGUMENTS_MAX 4096u
+int os_process_arguments(uint32_t pid, struct buf *out, struct err *err);
 void os_host_name(char *out, size_t n);
 void os_host_text(char *out, size_t n);            /* "Linux 6.1.0 x86_64" */
 unsigned os_cpu_count(void);

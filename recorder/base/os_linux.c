@@ -1,9 +1,11 @@
 #include "base/os.h"
 
 #include "base/os_linux.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -175,6 +177,23 @@ bool os_process_exists(uint32_t pid)
 {
 	/* 0 and negative numbers would mean groups. */
 	return pid && pid <= INT32_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+int os_process_arguments(uint32_t pid, struct buf *out, struct err *err)
+{
+	char path[64], text[OS_ARGUMENTS_MAX];
+	struct os_file *file = NULL;
+	size_t n = 0;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cmdline", pid);
+	rc = os_open(path, OS_READ, &file, err);
+	if (!rc)
+		rc = os_pread(file, text, sizeof(text), 0, &n, err);
+	os_close(file);
+	if (!rc)
+		buf_put(out, text, text_join_arguments(text, n));
+	return rc ? rc : buf_check(out, path, err);
 }
 
 void os_host_name(char *out, size_t n)

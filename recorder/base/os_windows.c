@@ -421,6 +421,13 @@ bool os_process_exists(uint32_t pid)
 	return !ended;
 }
 
+int os_process_arguments(uint32_t pid, struct buf *out, struct err *err)
+{
+	(void)pid;
+	(void)out;
+	return err_set(err, ERR_UNSUPPORTED, "command lines come with the events on Windows");
+}
+
 void os_host_name(char *out, size_t n)
 {
 	wchar_t name[256];

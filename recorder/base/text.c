@@ -35,3 +35,15 @@ bool text_same_fold(const char *a, const char *b)
 	}
 	return *a == *b;
 }
+
+size_t text_join_arguments(char *bytes, size_t n)
+{
+	size_t i;
+
+	while (n && !bytes[n - 1])
+		n--;
+	for (i = 0; i < n; i++)
+		if (!bytes[i])
+			bytes[i] = ' ';
+	return n;
+}

@@ -18,4 +18,10 @@ const char *text_base_name(const char *path);
 /* Are two texts equal, ignoring the case of ASCII letters? */
 bool text_same_fold(const char *a, const char *b);
 
+/*
+ * Arguments as /proc/PID/cmdline has them, a NUL after each, joined by blanks in place. Returns the
+ * length without what ends them.
+ */
+size_t text_join_arguments(char *bytes, size_t n);
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/os.h"
+#include "base/utf8.h"
 #include "source/source.h"
 #include "triggers/perf_counter.h"
 #include "triggers/process_filter.h"
@@ -78,6 +79,10 @@ static void put_value(struct buf *out, const struct counter_value *v)
 	else
 		snprintf(number, sizeof(number), "%.4g", v->value);
 	buf_printf(out, "now %s%s%s", number, *v->unit ? " " : "", v->unit);
+	if (*v->meant) {
+		buf_puts(out, ", of ");
+		utf8_put_clean(out, v->meant, strlen(v->meant), SIZE_MAX);
+	}
 }
 
 static void put(struct check *c, const struct finding *f)

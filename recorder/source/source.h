@@ -136,6 +136,7 @@ struct counter_value {
 	double value;
 	bool absent;                         /* the instance does not exist now */
 	char unit[16];
+	char meant[PROCESS_LABEL_BYTES + 16];   /* of a process's name: "node (12)"; "" = nobody tells */
 };
 int counter_read_once(const char *name, struct counter_value *out, struct err *err);
 

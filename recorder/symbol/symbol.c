@@ -190,7 +190,7 @@ void symbols_read_command_line(struct processes *processes, struct process *proc
 	char comm_now[16];
 
 	if (comm && !atomic_load(&process->cmdline) &&
-	    !symbol_cmdline(process->pid, &text, NULL) && text.len &&
+	    !os_process_arguments(process->pid, &text, NULL) && text.len &&
 	    symbol_comm(process->pid, comm_now) && !strcmp(comm, comm_now))
 		process_set_cmdline(processes, process, buf_text(&text));
 	buf_free(&text);

@@ -54,9 +54,6 @@ uint64_t symbol_process_identity(uint32_t pid);
 /* The vDSO of this process, which is every 64-bit process's; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);
 
-/* A process's arguments joined by blanks, at most PROCESS_CMDLINE_MAX bytes; may be empty. */
-int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err);
-
 /*
  * Text that the process was started with, at most max bytes of each, as /proc has it: strings with a
  * NUL after each. What cannot be read (another user's environment) stays empty.

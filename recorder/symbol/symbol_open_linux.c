@@ -227,28 +227,6 @@ int symbol_vdso(struct bytes *out, struct err *err)
 	return 0;
 }
 
-int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err)
-{
-	char path[64], text[PROCESS_CMDLINE_MAX];
-	struct os_file *file = NULL;
-	size_t n = 0, i;
-	int rc;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/cmdline", pid);
-	rc = os_open(path, OS_READ, &file, err);
-	if (!rc)
-		rc = os_pread(file, text, sizeof(text), 0, &n, err);
-	os_close(file);
-	while (n && !text[n - 1])
-		n--;
-	for (i = 0; i < n; i++) {
-		if (!text[i])
-			text[i] = ' ';
-	}
-	buf_put(out, text, rc ? 0 : n);
-	return rc ? rc : buf_check(out, path, err);
-}
-
 void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment)
 {
 	char path[64];

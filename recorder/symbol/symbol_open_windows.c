@@ -57,13 +57,6 @@ int symbol_vdso(struct bytes *out, struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "Windows processes have no vDSO");
 }
 
-int symbol_cmdline(uint32_t pid, struct buf *out, struct err *err)
-{
-	(void)pid;
-	(void)out;
-	return err_set(err, ERR_UNSUPPORTED, "command lines come with the events on Windows");
-}
-
 void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment)
 {
 	(void)pid;

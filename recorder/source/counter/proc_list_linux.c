@@ -62,7 +62,8 @@ static struct listed *add_row(struct listing *l)
 	return &l->rows[l->n];
 }
 
-static bool add_instance(void *ctx, const char *name)
+/* A process is listed by its other names only where a pattern asks for them. */
+static bool add_instance(void *ctx, const char *name, bool also)
 {
 	struct listing *l = ctx;
 	const struct counter_def *def;
@@ -75,7 +76,7 @@ static bool add_instance(void *ctx, const char *name)
 		fields |= counter_fields(def);
 		l->rates |= counter_needs_two(def);
 	}
-	if (!fields)
+	if (!fields || (also && !l->pattern))
 		return true;
 	row = add_row(l);
 	if (row) {
@@ -142,6 +143,17 @@ static void value_text(double v, char *out, size_t n)
 		snprintf(out, n, fabs(v) >= 0.01 ? "%.2f" : "%.3g", v);
 }
 
+static bool put_meant(const struct listed *row, struct buf *out)
+{
+	struct buf meant = {0};
+
+	proc_instance_put_meant(row->instance, &meant);
+	buf_reset(out);
+	utf8_put_clean(out, buf_text(&meant), meant.len, SIZE_MAX);
+	buf_free(&meant);
+	return out->len > 0;
+}
+
 static void put_text(struct listing *l, const struct listed *row, const struct counter_def *def,
 		     int width, struct buf *scratch, struct out *out)
 {
@@ -149,8 +161,11 @@ static void put_text(struct listing *l, const struct listed *row, const struct c
 
 	value_text(value_of(l, row, def), value, sizeof(value));
 	clean_name(row, def, scratch);
-	out_printf(out, "%-*s %16s %-11s  %s\n", width, buf_text(scratch), value, def->unit,
+	out_printf(out, "%-*s %16s %-11s  %s", width, buf_text(scratch), value, def->unit,
 		   def->meaning);
+	if (put_meant(row, scratch))
+		out_printf(out, "; of %s", buf_text(scratch));
+	out_printf(out, "\n");
 }
 
 static void put_json(struct listing *l, const struct listed *row, const struct counter_def *def,
@@ -158,6 +173,7 @@ static void put_json(struct listing *l, const struct listed *row, const struct c
 {
 	char name[2 * COUNTER_NAME_MAX];
 	struct json j = { scratch, false };
+	struct buf meant = {0};
 
 	buf_reset(scratch);
 	full_name(row->category, def, row->name, name, sizeof(name));
@@ -169,6 +185,9 @@ static void put_json(struct listing *l, const struct listed *row, const struct c
 	json_key_num(&j, "value", value_of(l, row, def));
 	json_key_str(&j, "unit", def->unit);
 	json_key_str(&j, "meaning", def->meaning);
+	if (put_meant(row, &meant))
+		json_key_str(&j, "means", buf_text(&meant));
+	buf_free(&meant);
 	json_close(&j, '}');
 	out_printf(out, "%s\n", buf_text(scratch));
 }
@@ -264,6 +283,7 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 	enum counter_result result;
 	struct counter_value value = {0};
 	struct proc_counter counter;
+	struct buf meant = {0};
 	int rc;
 
 	if (gc_counter_is(name)) {
@@ -293,6 +313,10 @@ int counter_read_once(const char *name, struct counter_value *out, struct err *e
 				       &value.value);
 	value.absent = result != COUNTER_VALUE;
 	snprintf(value.unit, sizeof(value.unit), "%s", counter.def->unit);
+	if (!value.absent)
+		proc_instance_put_meant(instance, &meant);
+	snprintf(value.meant, sizeof(value.meant), "%s", buf_text(&meant));
+	buf_free(&meant);
 	*out = value;
 	proc_reader_close(r);
 	return 0;

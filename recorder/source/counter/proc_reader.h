@@ -6,7 +6,8 @@
  * it. Files stay open and are read at offset 0 (linux-capture.md, section 6). One thread.
  *
  * Processes. A name is bound to a process when it is first seen and stays bound while that process
- * lives under that name. Processes of one name are numbered from 0 by age; a number stays with its
+ * lives under that name. Each name of a process counts (model/process_name.h); it is listed, and
+ * numbered, by the one that people typed. Processes of one name are numbered from 0 by age; a number stays with its
  * process, and a later process takes the lowest that is free, so "name#1" does not become another
  * process because "name" has ended. "name" alone goes on with the lowest number that lives, so that
  * it survives a restart that overlaps. "pid=N" stays bound to the first process seen with that pid.
@@ -42,8 +43,14 @@ struct proc_instance *proc_reader_instance(struct proc_reader *r,
 enum counter_result proc_instance_read(struct proc_reader *r, struct proc_instance *instance,
 				       const struct counter_raw **out);
 
-/* Call back with the name of each instance that is there; false from the callback ends it. */
-typedef bool proc_instance_found(void *ctx, const char *name);
+/* What a process's name means now: "python3 [python3.11] (47)", "3 processes"; else nothing. */
+void proc_instance_put_meant(const struct proc_instance *instance, struct buf *out);
+
+/*
+ * Call back with the name of each instance that is there; false from the callback ends it. also: it
+ * is another name of a process that is listed anyway.
+ */
+typedef bool proc_instance_found(void *ctx, const char *name, bool also);
 void proc_reader_list(struct proc_reader *r, const struct counter_category *category,
 		      proc_instance_found *found, void *ctx);
 

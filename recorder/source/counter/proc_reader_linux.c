@@ -397,13 +397,13 @@ static void list_rows(struct proc_reader *r, enum proc_file file,
 	struct proc_row row;
 	struct text all;
 
-	if (!proc_file_text(r, file, &all) || !found(ctx, "_Total"))
+	if (!proc_file_text(r, file, &all) || !found(ctx, "_Total", false))
 		return;
 	while (next(&all, &row)) {
 		text_copy(row.name, name, sizeof(name));
 		if (row.n < least || strncmp(name, prefix, skip) != 0 || !name[skip])
 			continue;
-		if (!found(ctx, name + skip))
+		if (!found(ctx, name + skip, false))
 			return;
 	}
 }
@@ -414,7 +414,7 @@ static void list_pressure(struct proc_reader *r, proc_instance_found *found, voi
 	unsigned k;
 
 	for (k = 0; resources[k]; k++)
-		if (proc_file_text(r, FILE_PSI_CPU + k, &all) && !found(ctx, resources[k]))
+		if (proc_file_text(r, FILE_PSI_CPU + k, &all) && !found(ctx, resources[k], false))
 			return;
 }
 
@@ -432,7 +432,7 @@ void proc_reader_list(struct proc_reader *r, const struct counter_category *cate
 		list_rows(r, FILE_NET_DEV, proc_row_next, 12, "", found, ctx);
 		break;
 	case PROC_PAGING_FILE:
-		found(ctx, "_Total");
+		found(ctx, "_Total", false);
 		break;
 	case PROC_PRESSURE:
 		list_pressure(r, found, ctx);
@@ -450,7 +450,7 @@ void proc_reader_list(struct proc_reader *r, const struct counter_category *cate
 	case PROC_MEMORY:
 	case PROC_TCP:
 	case PROC_CATEGORIES:
-		found(ctx, "");
+		found(ctx, "", false);
 		break;
 	}
 }

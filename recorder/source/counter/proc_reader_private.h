@@ -9,6 +9,7 @@
 #define SOURCE_PROC_READER_PARTS_H
 
 #include "base/buf.h"
+#include "model/process_name.h"
 #include "source/host/proc_parse.h"
 #include "source/counter/proc_reader.h"
 
@@ -48,15 +49,17 @@ struct proc_instance {
 	uint64_t start_ticks;                /* of the process bound to, or last bound to */
 	bool was_bound;
 	char comm[PROC_COMM_BYTES];
+	char label[PROCESS_LABEL_BYTES];     /* of the process bound to last */
 	double grown[PROC_FIELDS_MAX];       /* of a sum: growth since the first scan */
 	double sum[PROC_FIELDS_MAX];         /* of a sum: at the last scan */
 };
 
 struct task {
-	uint32_t pid, number;                /* number among those of its name */
+	uint32_t pid, number;                /* number among those with its name */
 	uint64_t start_ticks, key;           /* key: hash of the name without case */
-	char comm[PROC_COMM_BYTES], name[TASK_NAME_BYTES];
-	bool by_comm;                        /* its executable is not known */
+	char name[TASK_NAME_BYTES];          /* what people typed: process_names_typed() */
+	char comm[PROC_COMM_BYTES], file[TASK_NAME_BYTES];   /* file: "" when it is not known */
+	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
 	double v[PROC_FIELDS_MAX];
 };
 

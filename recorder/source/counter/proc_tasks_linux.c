@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/table.h"
+#include "base/text.h"
 #include "model/process.h"
 #include "source/counter/proc_reader_private.h"
 
@@ -20,7 +21,6 @@
 #define IO_FIELDS (BIT(PID_READ_BYTES) | BIT(PID_WRITE_BYTES))
 #define MORE_FIELDS (IO_FIELDS | BIT(PID_PRIVATE) | BIT(PID_HANDLES))   /* not in stat */
 #define NUMBER_NONE UINT32_MAX
-#define KERNEL_COMM_LEN 15              /* longer names are cut in comm */
 
 enum { TASK_FD_STAT, TASK_FD_STATUS, TASK_FD_IO };
 
@@ -114,14 +114,28 @@ static uint64_t name_key(const char *name)
 	return hash_bytes(lower, n);
 }
 
+static struct process_names names_of(const struct task *t)
+{
+	return (struct process_names){.file = t->file, .comm = t->comm, .called = t->called,
+				      .script = t->script};
+}
+
 static void name_task(struct task *t, int dir_fd)
 {
-	char exe[4096];
-	ssize_t n = readlinkat(dir_fd, "exe", exe, sizeof(exe) - 1);
+	char text[OS_ARGUMENTS_MAX + 1];
+	ssize_t n = readlinkat(dir_fd, "exe", text, sizeof(text) - 1);
+	struct process_names names = names_of(t);
+	int fd;
 
-	exe[n > 0 ? n : 0] = '\0';
-	t->by_comm = n <= 0;
-	proc_display_name(exe, t->comm, t->name, sizeof(t->name));
+	text[n > 0 ? n : 0] = '\0';
+	proc_display_name(text, "", t->file, sizeof(t->file));
+	fd = openat(dir_fd, "cmdline", O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[text_join_arguments(text, n > 0 ? (size_t)n : 0)] = '\0';
+	process_names_of_command(t->file, text, t->called, t->script);
+	snprintf(t->name, sizeof(t->name), "%s", process_names_typed(&names));
 	t->key = name_key(t->name);
 }
 
@@ -188,8 +202,8 @@ static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
 	stat_fields(&stat, t->v);
 	if (old && old->start_ticks != t->start_ticks)
 		old = NULL;
-	/* exec changes comm: only then can the executable be another one. */
-	same = old && strcmp(old->comm, t->comm) == 0;
+	/* Exec changes comm, and while it runs there are no arguments. */
+	same = old && strcmp(old->comm, t->comm) == 0 && (*old->called || !*old->file);
 	if (!same || (r->sum_fields & MORE_FIELDS)) {
 		dir_fd = open_task_dir(r, pid);
 		if (dir_fd < 0)
@@ -198,7 +212,9 @@ static bool scan_task(struct proc_reader *r, uint32_t pid, struct task *t)
 	}
 	if (same) {
 		memcpy(t->name, old->name, sizeof(t->name));
-		t->by_comm = old->by_comm;
+		memcpy(t->file, old->file, sizeof(t->file));
+		memcpy(t->called, old->called, sizeof(t->called));
+		memcpy(t->script, old->script, sizeof(t->script));
 		t->key = old->key;
 	} else {
 		name_task(t, dir_fd);
@@ -302,12 +318,9 @@ static bool number_tasks(struct task *tasks, uint32_t n)
 
 static bool task_is(const struct task *t, const char *wanted)
 {
-	if (name_equal(t->name, wanted))
-		return true;
-	/* Without the right to read its executable only the cut name is known. */
-	return t->by_comm && strlen(t->name) == KERNEL_COMM_LEN &&
-	       strlen(wanted) > KERNEL_COMM_LEN &&
-	       strncasecmp(t->name, wanted, KERNEL_COMM_LEN) == 0;
+	const struct process_names names = names_of(t);
+
+	return process_names_match(&names, wanted);
 }
 
 /* Add to a sum what its processes are at, and what they grew by since the last scan. */
@@ -441,10 +454,20 @@ static bool bind_task(struct proc_reader *r, struct proc_instance *i, uint32_t p
 	return true;
 }
 
-/* "name" is any of that name, the lowest number first; "name#2" is number 2 only. */
+/* Those that people call so come before those that have it as another name; then by number. */
+static bool comes_before(const struct task *a, const struct task *b, uint64_t key)
+{
+	if ((a->key == key) != (b->key == key))
+		return a->key == key;
+	return a->number < b->number;
+}
+
+/* "name" is any with that name, the lowest number first; "name#2" is number 2 only. */
 static bool bind_by_name(struct proc_reader *r, struct proc_instance *i)
 {
 	const struct task *best = NULL;
+	uint64_t key = name_key(i->wanted);
+	struct process_names names;
 	uint32_t n;
 
 	for (n = 0; n < r->ntasks; n++) {
@@ -452,10 +475,14 @@ static bool bind_by_name(struct proc_reader *r, struct proc_instance *i)
 
 		if ((i->number && t->number != i->number) || !task_is(t, i->wanted))
 			continue;
-		if (!best || t->number < best->number)
+		if (!best || comes_before(t, best, key))
 			best = t;
 	}
-	return best && bind_task(r, i, best->pid, best->start_ticks, false);
+	if (!best)
+		return false;
+	names = names_of(best);
+	process_names_label(&names, i->label);
+	return bind_task(r, i, best->pid, best->start_ticks, false);
 }
 
 static enum counter_result read_sum(struct proc_reader *r, struct proc_instance *i)
@@ -515,23 +542,64 @@ static bool list_one(struct proc_reader *r, const struct task *t, proc_instance_
 	uint32_t n;
 
 	snprintf(name, sizeof(name), t->number ? "%s#%u" : "%s", t->name, t->number);
-	if (!found(ctx, name))
+	if (!found(ctx, name, false))
 		return false;
 	for (n = 0; t->number == 0 && n < r->ntasks && !several; n++)
 		several = &r->tasks[n] != t && r->tasks[n].key == t->key;
 	if (!several)
 		return true;
 	snprintf(name, sizeof(name), "%s#*", t->name);
-	return found(ctx, name);
+	return found(ctx, name, false);
+}
+
+static bool is_listed(const struct proc_reader *r, const char *name)
+{
+	uint64_t key = name_key(name);
+	uint32_t n;
+
+	for (n = 0; n < r->ntasks && r->tasks[n].key != key; n++)
+		;
+	return n < r->ntasks;
+}
+
+/* Its other names, each with the first process that has it, unless one is listed by it. */
+static bool list_others(struct proc_reader *r, const struct task *t, proc_instance_found *found,
+			void *ctx)
+{
+	const char *const names[] = {t->file, t->comm, t->called, t->script};
+	uint32_t n, k;
+
+	for (k = 0; k < COUNT_OF(names); k++) {
+		for (n = 0; n < k && !name_equal(names[n], names[k]); n++)
+			;
+		if (!*names[k] || n < k || is_listed(r, names[k]))
+			continue;
+		for (n = 0; &r->tasks[n] < t && !task_is(&r->tasks[n], names[k]); n++)
+			;
+		if (&r->tasks[n] == t && !found(ctx, names[k], true))
+			return false;
+	}
+	return true;
 }
 
 void task_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
 {
 	uint32_t n;
 
-	if (!found(ctx, "_Total") || !scan(r))
+	if (!found(ctx, "_Total", false) || !scan(r))
 		return;
 	for (n = 0; n < r->ntasks; n++)
-		if (!list_one(r, &r->tasks[n], found, ctx))
+		if (!list_one(r, &r->tasks[n], found, ctx) ||
+		    !list_others(r, &r->tasks[n], found, ctx))
 			return;
+}
+
+void proc_instance_put_meant(const struct proc_instance *i, struct buf *out)
+{
+	if (i->category->id != PROC_PROCESS || i->result != COUNTER_VALUE)
+		return;
+	if (i->binding == TASK_SUM)
+		buf_printf(out, "%.0f process%s", i->sum[PID_COUNT], i->sum[PID_COUNT] == 1 ? "" : "es");
+	else if (i->binding == TASK_NAME)
+		buf_printf(out, "%s (%.0f)", i->label, i->raw.v[PID_NUMBER]);
 }

@@ -76,10 +76,10 @@ void volume_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
 	struct proc_mount mount;
 	struct text all;
 
-	if (!proc_file_text(r, FILE_MOUNTS, &all) || !found(ctx, "_Total"))
+	if (!proc_file_text(r, FILE_MOUNTS, &all) || !found(ctx, "_Total", false))
 		return;
 	while (next_volume(&all, &mount))
-		if (!found(ctx, mount.dir))
+		if (!found(ctx, mount.dir, false))
 			return;
 }
 
@@ -231,7 +231,7 @@ static bool list_groups(struct walk *walk, int dir_fd, char *name, size_t len, i
 		name[len] = '/';
 		memcpy(name + len + 1, entry->d_name, n + 1);
 		walk->left--;
-		go_on = walk->found(walk->ctx, name);
+		go_on = walk->found(walk->ctx, name, false);
 		if (!go_on || depth == CGROUP_DEPTH_MAX)
 			continue;
 		fd = openat(dirfd(dir), entry->d_name,
@@ -253,7 +253,7 @@ void cgroup_list(struct proc_reader *r, proc_instance_found *found, void *ctx)
 	fd = *root ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return;
-	if (found(ctx, "/"))
+	if (found(ctx, "/", false))
 		list_groups(&walk, fd, name, 0, 1);
 	else
 		close(fd);

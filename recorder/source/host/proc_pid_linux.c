@@ -1,8 +1,6 @@
 #include "source/host/proc_pid_linux.h"
 
 #include "base/os.h"
-#include "model/process.h"
-#include "symbol/symbol_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +49,7 @@ bool proc_pid_read(uint32_t pid, struct proc_pid *out)
 
 bool proc_names_read(uint32_t pid, struct proc_names *out)
 {
-	struct buf cmdline = {.max_bytes = PROCESS_CMDLINE_MAX};
+	struct buf cmdline = {0};
 
 	if (!proc_pid_read(pid, &out->process))
 		return false;
@@ -59,7 +57,7 @@ bool proc_names_read(uint32_t pid, struct proc_names *out)
 		.file = out->process.from_exe ? out->process.name : NULL,
 		.comm = out->process.comm, .called = out->called, .script = out->script,
 	};
-	symbol_cmdline(pid, &cmdline, NULL);
+	os_process_arguments(pid, &cmdline, NULL);
 	process_names_of_command(out->is.file, buf_text(&cmdline), out->called, out->script);
 	buf_free(&cmdline);
 	return true;

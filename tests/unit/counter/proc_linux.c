@@ -289,6 +289,63 @@ TEST(sum_of_a_name_follows_births_and_deaths)
 	proc_reader_close(f.reader);
 }
 
+/* A link to a program: its name is the kernel's short one and argv[0]'s, not the file's. */
+static void put_link(unsigned pid, const char *link, const char *exe, const char *arguments)
+{
+	char path[TMP_BYTES + 100];
+
+	put_process(pid, link, 0, 1, pid);
+	snprintf(path, sizeof(path), "%s/%u/exe", root, pid);
+	unlink(path);
+	assert_int_equal(symlink(exe, path), 0);
+	snprintf(path, sizeof(path), "%u/cmdline", pid);
+	put(path, arguments);
+}
+
+struct listed_names {
+	char text[2000], others[2000];       /* a blank after each name */
+};
+
+static bool list_name(void *ctx, const char *name, bool also)
+{
+	struct listed_names *l = ctx;
+	char *to = also ? l->others : l->text;
+
+	strcat(strcat(to, name), " ");
+	return true;
+}
+
+TEST(process_is_found_by_each_of_its_names)
+{
+	struct listed_names listed = {"", ""};
+	struct proc_counter counter;
+	struct fixture f;
+
+	put_link(4, "/bin/sh", "/bin/dash", "sh /srv/run.sh");
+	put_link(5, "/bin/sh", "/bin/dash", "/bin/sh -c x");
+	put_link(6, "/bin/dash", "/bin/dash", "dash");
+	put_link(7, "/usr/bin/python3", "/usr/bin/python3.11", "python3 -u /srv/manage.py runserver");
+	put_link(8, "/bin/sleep", "/bin/busybox", "sleep 9");
+	start(&f);
+	assert_true(level(&f, "Process:ID Process:dash") == 6);      /* called so */
+	assert_true(level(&f, "Process:ID Process:sh") == 4);
+	assert_true(level(&f, "Process:ID Process:SH#1") == 5);
+	assert_true(level(&f, "Process:ID Process:run.sh") == 4);
+	assert_true(level(&f, "Process:ID Process:python3") == 7);
+	assert_true(level(&f, "Process:ID Process:python3.11") == 7);
+	assert_true(level(&f, "Process:ID Process:manage.py") == 7);
+	assert_true(level(&f, "Process:ID Process:sleep") == 8);
+	assert_true(level(&f, "Process:ID Process:busybox") == 8);
+	assert_true(level(&f, "Process:ID Process:python") == -1);
+	assert_true(level(&f, "Process:Thread Count:dash#*") == 9);
+	assert_true(level(&f, "Process:Thread Count:sh#*") == 6);
+	assert_int_equal(proc_counter_find("Process:ID Process:x", &counter, NULL), 0);
+	proc_reader_list(f.reader, counter.category, list_name, &listed);
+	assert_string_equal(listed.text, "_Total sh sh#* sh#1 dash python3 sleep ");
+	assert_string_equal(listed.others, "run.sh python3.11 manage.py busybox ");
+	proc_reader_close(f.reader);
+}
+
 TEST(hostile_process_does_not_hide_others)
 {
 	struct fixture f;
@@ -523,6 +580,7 @@ int main(void)
 		cmocka_unit_test_setup(pid_is_bound_to_the_first_process_seen, make_root),
 		cmocka_unit_test_setup(exec_changes_the_name, make_root),
 		cmocka_unit_test_setup(sum_of_a_name_follows_births_and_deaths, make_root),
+		cmocka_unit_test_setup(process_is_found_by_each_of_its_names, make_root),
 		cmocka_unit_test_setup(hostile_process_does_not_hide_others, make_root),
 		cmocka_unit_test(source_delivers_counters_and_watermarks_until_it_is_stopped),
 		cmocka_unit_test(check_refuses_what_can_not_be),
