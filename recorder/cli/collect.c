@@ -242,7 +242,7 @@ static void configure(const struct options *o, struct collect *c)
 	e->listen = true;
 	e->status_every_ns = ENGINE_STATUS_NS;
 	e->ready = announce;
-	e->begun = announce_recording;
+	e->begun = e->live ? announce_recording : NULL;
 	e->ready_ctx = c;
 }
 

@@ -1,8 +1,7 @@
 /*
- * What happens to each incident once it is stored: its data file is written, then StopCommand runs. On
- * a thread of its own, so that what takes its time holds up neither recording nor the next incident.
- * What the command prints goes to the log. A file that cannot be written, and a command that fails,
- * cannot be started or runs too long, is logged, and nothing else happens.
+ * After an incident is stored its data file is written, then StopCommand runs. Both do so on a thread of
+ * their own: a slow command holds up neither recording nor the next incident. The log gets what the
+ * command prints, and each failure; nothing else follows from one.
  */
 #include "engine/engine_private.h"
 
@@ -29,7 +28,7 @@ static void job_free(struct command_job *job)
 	free(job);
 }
 
-/* What it printed, a line of the log for each of its lines. */
+/* Log each line that the command printed. */
 static void log_output(struct engine *e, const struct buf *output)
 {
 	const char *at = buf_text(output), *end = at + output->len;
@@ -55,11 +54,11 @@ static void export_main(void *ctx)
 	struct engine *e = x->engine;
 	struct err err = {0};
 
-	if (e->cfg->capture.low_priority)
+	if (e->capture->low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
-	else if (!e->cfg->capture.file && !atomic_load(&e->merge_ended))   /* nobody waits for the end */
+	else if (e->policy->in_background && !atomic_load(&e->merge_ended))  /* nobody waits for the end */
 		os_thread_priority(OS_PRIORITY_LOW);
-	if (data_file_write(e->cfg->store_path, x->incident, e->cfg->capture.data_file, x->path, &err))
+	if (data_file_write(e->cfg->store_path, x->incident, e->capture->data_file, x->path, &err))
 		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",
 			 x->incident, err.text);
 	else
@@ -67,7 +66,7 @@ static void export_main(void *ctx)
 			 buf_text(x->path));
 }
 
-/* Its priority is low, and that of the command, which inherits its thread's, is not: another thread. */
+/* On another thread, as its priority is low; the command inherits this thread's, which is not. */
 static void write_data_file(struct engine *e, const struct command_job *job, struct buf *path)
 {
 	struct exporting x = {e, job->incident, path};
@@ -94,7 +93,7 @@ static void run(struct engine *e, const struct command_job *job, const char *dat
 
 	rc = command_line_expand(e->cfg->stop_command, &values, &line, &err);
 	if (!rc)
-		rc = os_run(line.args, e->cfg->capture.stop_command_timeout_ns, &output, OUTPUT_MAX, &code, &err);
+		rc = os_run(line.args, e->capture->stop_command_timeout_ns, &output, OUTPUT_MAX, &code, &err);
 	log_output(e, &output);
 	if (rc)
 		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": %s", job->incident, err.text);
@@ -105,12 +104,12 @@ static void run(struct engine *e, const struct command_job *job, const char *dat
 	buf_free(&output);
 }
 
-void engine_command_want(struct engine *e, int64_t incident, const char *rule, const char *reason)
+void command_add(struct engine *e, int64_t incident, const char *rule, const char *reason)
 {
 	struct command_job *job, **last;
 	uint32_t waiting = 0;
 
-	if (!e->cfg->stop_command && !e->cfg->capture.data_file)
+	if (!e->cfg->stop_command && !e->capture->data_file)
 		return;
 	job = calloc(1, sizeof(*job));
 	if (job) {
@@ -118,20 +117,20 @@ void engine_command_want(struct engine *e, int64_t incident, const char *rule, c
 		job->rule = text_dup(rule, SIZE_MAX);
 		job->reason = text_dup(reason, SIZE_MAX);
 	}
-	os_mutex_lock(e->lock);
-	for (last = &e->command_jobs; *last; last = &(*last)->next)
+	os_mutex_lock(e->shared.lock);
+	for (last = &e->shared.command_jobs; *last; last = &(*last)->next)
 		waiting++;
 	if (job && job->rule && job->reason && waiting < ENGINE_PENDING_MAX) {
 		*last = job;
 		job = NULL;
 	} else {
 		log_line(e->log, LOG_WARN, "%s of incident %" PRId64 ": %s, %s",
-			 e->cfg->capture.data_file ? "data file" : "stop command", incident,
-			 e->cfg->capture.data_file ? "not written" : "not run",
+			 e->capture->data_file ? "data file" : "stop command", incident,
+			 e->capture->data_file ? "not written" : "not run",
 			 waiting < ENGINE_PENDING_MAX ? "out of memory" : "too many wait already");
 	}
-	os_cond_signal(e->wake_command);
-	os_mutex_unlock(e->lock);
+	os_cond_signal(e->shared.wake_command);
+	os_mutex_unlock(e->shared.lock);
 	if (job)
 		job_free(job);
 }
@@ -140,29 +139,29 @@ static void do_job(struct engine *e, const struct command_job *job)
 {
 	struct buf path = {0};
 
-	if (e->cfg->capture.data_file)
+	if (e->capture->data_file)
 		write_data_file(e, job, &path);
 	if (e->cfg->stop_command && atomic_load(&e->stop) != STOP_ABORT)
 		run(e, job, path.len ? buf_text(&path) : NULL);
 	buf_free(&path);
 }
 
-/* Until the writer has ended and all jobs are done; an abort leaves those out that have not begun. */
-void engine_command_main(void *ctx)
+/* Until the writer has ended and all jobs are done; an abort drops those that have not begun. */
+void command_main(void *ctx)
 {
 	struct engine *e = ctx;
 	struct command_job *job;
 	bool done = false;
 
 	while (!done) {
-		os_mutex_lock(e->lock);
-		while (!e->command_jobs && !e->command_done)
-			os_cond_wait(e->wake_command, e->lock, UINT64_MAX);
-		job = e->command_jobs;
+		os_mutex_lock(e->shared.lock);
+		while (!e->shared.command_jobs && !e->shared.command_done)
+			os_cond_wait(e->shared.wake_command, e->shared.lock, UINT64_MAX);
+		job = e->shared.command_jobs;
 		if (job)
-			e->command_jobs = job->next;
-		done = e->command_done && !e->command_jobs;
-		os_mutex_unlock(e->lock);
+			e->shared.command_jobs = job->next;
+		done = e->shared.command_done && !e->shared.command_jobs;
+		os_mutex_unlock(e->shared.lock);
 		if (job && atomic_load(&e->stop) != STOP_ABORT)
 			do_job(e, job);
 		if (job)
@@ -170,10 +169,10 @@ void engine_command_main(void *ctx)
 	}
 }
 
-void engine_command_end(struct engine *e)
+void command_end(struct engine *e)
 {
-	os_mutex_lock(e->lock);
-	e->command_done = true;
-	os_cond_signal(e->wake_command);
-	os_mutex_unlock(e->lock);
+	os_mutex_lock(e->shared.lock);
+	e->shared.command_done = true;
+	os_cond_signal(e->shared.wake_command);
+	os_mutex_unlock(e->shared.lock);
 }

@@ -33,7 +33,7 @@ static const char *phase_text(enum trigger_phase phase)
 }
 
 struct snapshot {
-	struct engine_view view;
+	struct status_view view;
 	struct ring_use ring;
 	char note[700];
 	uint64_t store_bytes;
@@ -48,13 +48,13 @@ static void look(struct engine *e, struct snapshot *s)
 	uint32_t i;
 
 	ring_use(e->ring, &s->ring);
-	os_mutex_lock(e->lock);
-	s->view = e->view;
-	s->store_bytes = e->store_bytes;
-	s->held_bytes = e->held_bytes;
-	s->stored = e->stored;
-	snprintf(s->note, sizeof(s->note), "%s", e->store_note);
-	os_mutex_unlock(e->lock);
+	os_mutex_lock(e->shared.lock);
+	s->view = e->shared.view;
+	s->store_bytes = e->shared.store_bytes;
+	s->held_bytes = e->shared.held_bytes;
+	s->stored = e->shared.stored;
+	snprintf(s->note, sizeof(s->note), "%s", e->shared.store_note);
+	os_mutex_unlock(e->shared.lock);
 	for (i = 0; i < e->feed.n; i++) {
 		if (!e->feed.sources[i].ops->status)
 			continue;
@@ -66,12 +66,12 @@ static void look(struct engine *e, struct snapshot *s)
 	}
 }
 
-static double held_seconds(const struct engine_view *v)
+static double held_seconds(const struct status_view *v)
 {
 	return v->oldest_ns && v->now_ns > v->oldest_ns ? (double)(v->now_ns - v->oldest_ns) / 1e9 : 0;
 }
 
-static double elapsed_seconds(const struct engine_view *v)
+static double elapsed_seconds(const struct status_view *v)
 {
 	return v->start_ns && v->now_ns > v->start_ns ? (double)(v->now_ns - v->start_ns) / 1e9 : 0;
 }
@@ -84,10 +84,10 @@ static void status_line(struct engine *e)
 	uint32_t i;
 
 	look(e, &s);
-	os_mutex_lock(e->lock);
+	os_mutex_lock(e->shared.lock);
 	for (i = 0; i < e->cfg->ntriggers; i++)
-		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec, e->trigger_view[i].text);
-	os_mutex_unlock(e->lock);
+		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec, e->shared.rules[i].status.text);
+	os_mutex_unlock(e->shared.lock);
 	log_line(e->log, LOG_INFO, "%.0f s: %llu samples, %llu lost%s, %.0f s of history in %.1f of %.0f MB%s",
 		 elapsed_seconds(&s.view), (unsigned long long)s.view.samples,
 		 (unsigned long long)s.view.lost, engine_flooded_text(s.view.flooded, flooded), held_seconds(&s.view),
@@ -130,9 +130,9 @@ static void put_tables(struct engine *e, struct json *j)
 		put_table(j, "symbol cache bytes on disk", disk.bytes, disk.max_bytes);
 	}
 	put_table(j, "symbol queue", symbols.queued, SYMBOL_QUEUE_MAX);
-	os_mutex_lock(e->lock);
-	put_table(j, "pending incidents", e->npending, ENGINE_PENDING_MAX);
-	os_mutex_unlock(e->lock);
+	os_mutex_lock(e->shared.lock);
+	put_table(j, "pending incidents", e->shared.npending, ENGINE_PENDING_MAX);
+	os_mutex_unlock(e->shared.lock);
 	for (i = 0; i < e->feed.n; i++) {
 		struct source_status status = {0};
 		char name[64];
@@ -185,9 +185,10 @@ static void put_rules(struct engine *e, struct json *j)
 
 	json_key(j, "rules");
 	json_open(j, '[');
-	os_mutex_lock(e->lock);
+	os_mutex_lock(e->shared.lock);
 	for (i = 0; i < e->cfg->ntriggers; i++) {
-		const struct trigger_status *t = &e->trigger_view[i];
+		const struct rule_view *view = &e->shared.rules[i];
+		const struct trigger_status *t = &view->status;
 
 		json_open(j, '{');
 		json_key_str(j, "rule", e->cfg->triggers[i]->spec);
@@ -196,14 +197,14 @@ static void put_rules(struct engine *e, struct json *j)
 		json_key_num(j, "limit", t->limit);
 		json_key_num(j, "nearest", t->nearest);
 		if (t->nearest_ns)
-			json_key_num(j, "nearest_ago_s", (double)e->rules[i].shown.nearest_ago_ns / 1e9);
-		json_key_uint(j, "fired", e->rules[i].shown.fired);
-		json_key_uint(j, "held_back", e->rules[i].shown.held_back);
+			json_key_num(j, "nearest_ago_s", (double)view->nearest_ago_ns / 1e9);
+		json_key_uint(j, "fired", view->fired);
+		json_key_uint(j, "held_back", view->held_back);
 		put_counts(j, &t->counts);
 		json_key_str(j, "text", t->text);
 		json_close(j, '}');
 	}
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	json_close(j, ']');
 }
 
@@ -229,8 +230,8 @@ static void put_limits(struct engine *e, struct json *j)
 	symbols_use(e->symbols, &symbols);
 	json_key(j, "limits");
 	json_open(j, '{');
-	json_key_uint(j, "incidents_per_rule_and_hour", e->per_hour);   /* a rule's held_back */
-	json_key_uint(j, "incidents_per_rule_and_day", e->per_day);
+	json_key_uint(j, "incidents_per_rule_and_hour", e->rules.per_hour);   /* a rule's held_back */
+	json_key_uint(j, "incidents_per_rule_and_day", e->rules.per_day);
 	json_key_uint(j, "open_starts_per_rule", PAIRS_MAX);            /* its starts_lost */
 	json_key_num(j, "keep_days", (double)e->cfg->store_limits.max_age_ns / 86400e9);
 	json_key_uint(j, "symbol_requests_dropped", symbols.dropped);   /* by a full queue */
@@ -255,7 +256,7 @@ static void answer_status(struct engine *e, struct json *j)
 	json_key_uint(j, "late", s.view.late);
 	json_key_num(j, "history_s", held_seconds(&s.view));
 	json_key_uint(j, "history_samples", s.ring.samples + s.view.open_samples);
-	json_key_num(j, "bytes_per_sample", engine_bytes_per_sample(&s.ring));
+	json_key_num(j, "bytes_per_sample", ring_bytes_per_sample(&s.ring));
 	json_key_uint(j, "segments", s.ring.segments);
 	json_key_uint(j, "evicted_segments", s.ring.evicted_segments);
 	json_key_uint(j, "evicted_samples", s.ring.evicted_samples);
@@ -285,31 +286,18 @@ static bool ask_snapshot(struct engine *e, const char *reason)
 
 	if (!copy)
 		return false;
-	os_mutex_lock(e->lock);
-	room = e->npending < ENGINE_PENDING_MAX;
+	os_mutex_lock(e->shared.lock);
+	room = e->shared.npending < ENGINE_PENDING_MAX;
 	if (room) {
-		free(e->snapshot_reason);
-		e->snapshot_reason = copy;
-		e->snapshot_ns = os_now_ns();
-		os_cond_signal(e->wake_merge);
+		free(e->shared.snapshot_reason);
+		e->shared.snapshot_reason = copy;
+		e->shared.snapshot_ns = os_now_ns();
+		os_cond_signal(e->shared.wake_merge);
 	} else {
 		free(copy);
 	}
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	return room;
-}
-
-void engine_stop(struct engine *e, enum engine_stop how, const char *reason)
-{
-	int now = atomic_load(&e->stop);
-
-	os_mutex_lock(e->lock);
-	if (reason && !e->stop_reason)
-		e->stop_reason = text_dup(reason, SIZE_MAX);
-	while (now < (int)how && !atomic_compare_exchange_weak(&e->stop, &now, (int)how))
-		;
-	os_cond_signal(e->wake_merge);
-	os_mutex_unlock(e->lock);
 }
 
 static void run_command(struct engine *e, const char *line, struct json *j)
@@ -328,14 +316,14 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 						 "`recorder status` says why");
 			return;
 		}
-		os_mutex_lock(e->lock);
-		if (e->store_note[0])
+		os_mutex_lock(e->shared.lock);
+		if (e->shared.store_note[0])
 			snprintf(reason, sizeof(reason), "a snapshot is taken, and stays in memory "
-				 "until the store can be written: %.200s", e->store_note);
+				 "until the store can be written: %.200s", e->shared.store_note);
 		else
 			snprintf(reason, sizeof(reason), "a snapshot is taken: stored in %.0f s, when its "
-				 "delay is over; recording goes on", (double)e->cfg->capture.post_ns / 1e9);
-		os_mutex_unlock(e->lock);
+				 "delay is over; recording goes on", (double)e->capture->post_ns / 1e9);
+		os_mutex_unlock(e->shared.lock);
 		json_key_str(j, "text", reason);
 	} else if (strcmp(cmd, "stop") == 0) {
 		engine_stop(e, STOP_ASKED, "stopped by `recorder stop`");
@@ -436,7 +424,7 @@ static void tell_begun(struct engine *e, bool *told)
 	if (*told || !atomic_load(&e->begun))
 		return;
 	*told = true;
-	if (e->cfg->begun && !e->cfg->capture.file)
+	if (e->cfg->begun)
 		e->cfg->begun(e->cfg->ready_ctx);
 }
 
@@ -472,9 +460,9 @@ int engine_control(struct engine *e)
 	log_wakes(e->log, NULL);
 	os_ipc_close(ipc);
 	buf_free(&path);
-	os_mutex_lock(e->lock);
-	if (e->aborted)
+	os_mutex_lock(e->shared.lock);
+	if (e->shared.aborted)
 		rc = ERR_STOPPED;
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	return rc;
 }

@@ -1,11 +1,12 @@
 /*
- * --dedup: the same again within the cool-down of an incident is counted with it and not stored anew.
+ * --dedup: a firing that repeats an incident within its cool-down is counted with it, and not stored.
  *
- * The same is: rule, process name, and module!function of the first 8 named user frames of the event
- * that fired (a counter or a tick has none). Names come from the symbol worker, so the writer decides, before
- * anything is stored, and waits at most 2 s. The cool-down runs from the incident that is
- * there: what goes on for long is recorded again after each. The count stands in that incident's note.
- * From a file the merge thread waits for the decision at each firing: it comes out the same each time.
+ * Firings are the same when rule, process name, and module!function of the first 8 named user frames of
+ * the event are (a counter or a tick has no frames). Names come from the symbol worker, so the writer
+ * decides, before anything is stored, and waits at most 2 s. The cool-down runs from the stored incident:
+ * a condition that lasts is recorded again after each cool-down. The count stands in the incident's
+ * note. When reading a file, the merge thread waits for the decision at each firing, so that it is
+ * always the same.
  */
 #include "engine/engine_private.h"
 
@@ -16,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIGNATURES_MAX 256u              /* the oldest makes room */
+#define SIGNATURES_MAX 256u              /* the oldest is replaced */
 #define SIGNATURE_FRAMES 8u
 #define SIGNATURE_BYTES 4096u
-#define SIGNATURE_WAIT_NS (2 * NS_PER_SEC)   /* for its names */
+#define SIGNATURE_WAIT_NS (2 * NS_PER_SEC)   /* for names */
 
 struct kept_signature {
 	char *text;
@@ -28,12 +29,12 @@ struct kept_signature {
 	uint32_t repeats;
 };
 
-void engine_dedup_note(struct engine *e, struct pending *p, const struct event *event)
+void dedup_note(struct engine *e, struct pending *p, const struct event *event)
 {
 	uint32_t i, number;
 	bool fresh;
 
-	if (!e->cfg->capture.dedup_ns || !event)
+	if (!e->capture->dedup_ns || !event)
 		return;
 	if (event->process)
 		snprintf(p->process, sizeof(p->process), "%s", process_name(event->process));
@@ -72,36 +73,36 @@ static struct kept_signature *find(struct engine *e, const char *text)
 {
 	uint32_t i;
 
-	for (i = 0; i < e->nsignatures; i++)
-		if (strcmp(e->signatures[i].text, text) == 0)
-			return &e->signatures[i];
+	for (i = 0; i < e->dedup.n; i++)
+		if (strcmp(e->dedup.all[i].text, text) == 0)
+			return &e->dedup.all[i];
 	return NULL;
 }
 
-static void tell(struct engine *e, const struct pending *p, struct kept_signature *k)
+static void count_repeat(struct engine *e, const struct pending *p, struct kept_signature *k)
 {
 	char when[OS_TIME_TEXT_BYTES], note[200];
 	struct err err = {0};
 
 	k->repeats++;
-	atomic_fetch_add(&e->nrepeats, 1);
-	atomic_fetch_add(&e->rules[p->rule].repeats, 1);
+	atomic_fetch_add(&e->dedup.nrepeats, 1);
+	atomic_fetch_add(&e->rules.all[p->rule].repeats, 1);
 	os_time_text(p->head.trigger_wall_ns, when);
 	snprintf(note, sizeof(note), "the same fired again %" PRIu32 " time%s, last at %s; not stored anew "
 		 "(--dedup)", k->repeats, k->repeats == 1 ? "" : "s", when);
 	log_line(e->log, LOG_INFO, "incident %" PRId64 " again: %s", k->incident, note);
-	if (store_set_note(e->store, k->incident, note, &err) != 0)
+	if (store_set_note(e->writer.store, k->incident, note, &err) != 0)
 		log_line(e->log, LOG_WARN, "the note of incident %" PRId64 " was not written: %s", k->incident,
 			 err.text);
 }
 
 /*
- * Of the incident that is stored now. Its id is there once it has been begun. Of several that were open at a
- * time the last is the one to count with, in whatever order they are stored.
+ * Its id is known only now. When several incidents of one signature were open at a time, repeats count
+ * with the last one, in whatever order they are stored.
  */
-void engine_dedup_stored(struct engine *e, const struct pending *p)
+void dedup_stored(struct engine *e, const struct pending *p)
 {
-	struct kept_signature *k = p->signature < e->nsignatures ? &e->signatures[p->signature] : NULL;
+	struct kept_signature *k = p->signature < e->dedup.n ? &e->dedup.all[p->signature] : NULL;
 
 	if (k && k->time_ns == p->head.trigger_ns && k->incident < p->head.id)
 		k->incident = p->head.id;
@@ -109,18 +110,18 @@ void engine_dedup_stored(struct engine *e, const struct pending *p)
 
 static void remember(struct engine *e, struct pending *p, const char *text)
 {
-	struct kept_signature *k, *all = e->signatures;
+	struct kept_signature *k, *all = e->dedup.all;
 	char *copy = text_dup(text, SIGNATURE_BYTES);
 
 	if (!all)
-		all = e->signatures = calloc(SIGNATURES_MAX, sizeof(*all));
+		all = e->dedup.all = calloc(SIGNATURES_MAX, sizeof(*all));
 	if (!copy || !all) {
-		free(copy);                  /* it is stored, and so will the next one be */
+		free(copy);                  /* this incident is stored, and so is its next repeat */
 		return;
 	}
 	k = find(e, text);
-	if (!k && e->nsignatures < SIGNATURES_MAX)
-		k = &all[e->nsignatures++];
+	if (!k && e->dedup.n < SIGNATURES_MAX)
+		k = &all[e->dedup.n++];
 	if (!k) {
 		uint32_t i;
 
@@ -133,33 +134,33 @@ static void remember(struct engine *e, struct pending *p, const char *text)
 	p->signature = (uint32_t)(k - all);
 }
 
-bool engine_dedup_repeats(struct engine *e, struct pending *p)
+bool dedup_repeats(struct engine *e, struct pending *p)
 {
 	struct kept_signature *k;
 	struct buf text = {.max_bytes = SIGNATURE_BYTES};
 
-	if (!e->cfg->capture.dedup_ns || p->rule == MANUAL_RULE || p->told_apart)
+	if (!e->capture->dedup_ns || p->rule == MANUAL_RULE || p->dedup_decided)
 		return p->repeats;
 	buf_printf(&text, "%s\n%s", p->head.rule, p->process);
 	put_frames(e, p, &text);
 	k = find(e, buf_text(&text));
-	if (k && k->incident && p->head.trigger_ns - k->time_ns < e->cfg->capture.dedup_ns) {
+	if (k && k->incident && p->head.trigger_ns - k->time_ns < e->capture->dedup_ns) {
 		p->repeats = true;
-		tell(e, p, k);
+		count_repeat(e, p, k);
 	} else {
 		remember(e, p, buf_text(&text));
 	}
 	buf_free(&text);
-	os_mutex_lock(e->lock);
-	p->told_apart = true;
-	os_cond_signal(e->wake_merge);
-	os_mutex_unlock(e->lock);
+	os_mutex_lock(e->shared.lock);
+	p->dedup_decided = true;
+	os_cond_signal(e->shared.wake_merge);
+	os_mutex_unlock(e->shared.lock);
 	return p->repeats;
 }
 
-void engine_dedup_free(struct engine *e)
+void dedup_free(struct dedup *d)
 {
-	while (e->nsignatures)
-		free(e->signatures[--e->nsignatures].text);
-	free(e->signatures);
+	while (d->n)
+		free(d->all[--d->n].text);
+	free(d->all);
 }

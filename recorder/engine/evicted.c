@@ -1,29 +1,30 @@
 /*
- * Which samples of an asked window the ring had given up before the firing, by second and CPU, for the
- * ledger. Only what may still be asked for is kept: nothing where the ring reaches farther back than the
- * window, as it does by far as it comes. Merge thread.
+ * Which samples of a requested window the ring had given up before the firing, by second and CPU, for
+ * the ledger. Only samples that a window may still reach are noted: none where the ring reaches farther
+ * back than the window, as it does by default. Merge thread.
  */
 #include "engine/engine_private.h"
 
+#include "base/array.h"
 #include "model/own_event.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ITEMS (1u << 19)                     /* 4 MB; at 4,000 samples a second the last 131 s */
-#define ROWS 256u                            /* events for one firing; a process's share holds them */
-#define CPUS 256u                            /* by themselves; those above count for none */
+#define ROWS 256u                            /* events for one firing; the quota of a process holds them */
+#define CPUS 256u                            /* with rows of their own; those above count for none */
 #define TICK 100u
 
 static uint64_t time_of(const struct engine *e, uint64_t item)
 {
-	return e->start_ns + (item >> 16) * TICK;
+	return e->merge.start_ns + (item >> 16) * TICK;
 }
 
 static void add(struct engine *e, const struct segment_sample *s)
 {
-	struct evicted_samples *v = &e->evicted;
-	uint64_t since = s->time_ns > e->start_ns ? s->time_ns - e->start_ns : 0;
+	struct evicted_samples *v = &e->merge.evicted;
+	uint64_t since = s->time_ns > e->merge.start_ns ? s->time_ns - e->merge.start_ns : 0;
 
 	if (v->count == ITEMS) {
 		if (!v->forgotten++)
@@ -34,17 +35,17 @@ static void add(struct engine *e, const struct segment_sample *s)
 	v->items[(v->first + v->count++) % ITEMS] = since / TICK << 16 | s->cpu;
 }
 
-void engine_evicted_note(void *engine, const struct segment *segment)
+void evicted_note(void *engine, const struct segment *segment)
 {
 	struct segment_content content = {0};
 	struct engine *e = engine;
-	struct evicted_samples *v = &e->evicted;
-	/* Without rules the incident at the end is all that there was. */
-	uint64_t reach_ns = e->cfg->ntriggers ? e->cfg->capture.pre_ns : UINT64_MAX;
-	uint64_t wanted_ns = e->now_ns > reach_ns ? e->now_ns - reach_ns : 0;
+	struct evicted_samples *v = &e->merge.evicted;
+	/* Without rules the incident at the end reaches back to the start. */
+	uint64_t reach_ns = e->cfg->ntriggers ? e->capture->pre_ns : UINT64_MAX;
+	uint64_t wanted_ns = e->merge.now_ns > reach_ns ? e->merge.now_ns - reach_ns : 0;
 	uint32_t i;
 
-	if (e->cfg->capture.file || segment->t1_ns < wanted_ns)
+	if (e->policy->loses_nothing || segment->t1_ns < wanted_ns)
 		return;
 	if (!v->items && !(v->items = malloc(ITEMS * sizeof(*v->items))))
 		return;
@@ -61,88 +62,88 @@ void engine_evicted_note(void *engine, const struct segment *segment)
 	segment_content_free(&content);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- rows of an incident ------------------------------------------------------------------------ */
 
-struct telling {
+struct rows {
 	struct engine *e;
 	uint64_t from_ns, trigger_ns;
 	int64_t width_s;                     /* of a row */
-	bool per_cpu, silent;                /* silent: only count the rows */
-	uint32_t rows;
-	int64_t second;                      /* of the counts */
-	uint64_t n[CPUS + 1];                /* the last: of no CPU */
+	bool per_cpu, count_only;
+	uint32_t n;
+	int64_t second;                      /* that samples[] is about */
+	uint64_t samples[CPUS + 1];          /* by CPU; the last: without one */
 };
 
-static void end_row(struct telling *t)
+static void end_row(struct rows *r)
 {
 	struct event_field fields[] = {
-		{.name = OWN_EVICTED_SECOND, .type = FIELD_INT, .v.i = t->second},
+		{.name = OWN_EVICTED_SECOND, .type = FIELD_INT, .v.i = r->second},
 		{.name = OWN_EVICTED_SAMPLES, .type = FIELD_UINT},
 	};
 	unsigned i;
 
 	for (i = 0; i <= CPUS; i++) {
-		if (!t->n[i])
+		if (!r->samples[i])
 			continue;
-		t->rows++;
-		fields[1].v.u = t->n[i];
-		if (!t->silent)
-			engine_own_put(t->e, t->trigger_ns, i < CPUS ? (uint16_t)i : CPU_NONE, OWN_EVICTED,
-				       fields, 2);
-		t->n[i] = 0;
+		r->n++;
+		fields[1].v.u = r->samples[i];
+		if (!r->count_only)
+			own_event_put(r->e, r->trigger_ns, i < CPUS ? (uint16_t)i : CPU_NONE,
+				      OWN_EVICTED, fields, COUNT_OF(fields));
+		r->samples[i] = 0;
 	}
 }
 
-static int64_t second_at(const struct telling *t, uint64_t time_ns)
+/* The first second of the row for a moment; all lie at the trigger or before it, so it is rounded down. */
+static int64_t second_at(const struct rows *r, uint64_t time_ns)
 {
-	/* All lie before the trigger, or in its moment: rounded down, and to the row's first second. */
-	int64_t width_ns = t->width_s * (int64_t)NS_PER_SEC;
-	int64_t ns = (int64_t)(t->trigger_ns - time_ns);
+	int64_t width_ns = r->width_s * (int64_t)NS_PER_SEC;
+	int64_t ns = (int64_t)(r->trigger_ns - time_ns);
 
-	return -((ns + width_ns - 1) / width_ns) * t->width_s;
+	return -((ns + width_ns - 1) / width_ns) * r->width_s;
 }
 
-static uint32_t tell_rows(struct telling *t)
+static uint32_t put_rows(struct rows *r)
 {
-	const struct evicted_samples *v = &t->e->evicted;
+	const struct evicted_samples *v = &r->e->merge.evicted;
 	uint32_t i;
 
-	t->rows = 0;
-	/* Of all that is asked for, or it is not known how many of them are. */
-	if (v->forgotten && v->forgotten_ns >= t->from_ns) {
-		t->second = second_at(t, v->forgotten_ns);
-		t->n[CPUS] = v->forgotten;
+	r->n = 0;
+	/* Where the window reaches back to forgotten samples, all of them are in it, or nobody knows how many. */
+	if (v->forgotten && v->forgotten_ns >= r->from_ns) {
+		r->second = second_at(r, v->forgotten_ns);
+		r->samples[CPUS] = v->forgotten;
 	}
 	for (i = 0; i < v->count; i++) {
-		uint64_t item = v->items[(v->first + i) % ITEMS], time_ns = time_of(t->e, item);
+		uint64_t item = v->items[(v->first + i) % ITEMS], time_ns = time_of(r->e, item);
 		unsigned cpu = item & UINT16_MAX;
 		int64_t second;
 
-		if (time_ns + TICK <= t->from_ns || time_ns > t->trigger_ns)
+		if (time_ns + TICK <= r->from_ns || time_ns > r->trigger_ns)
 			continue;
-		second = second_at(t, time_ns);
-		if (second != t->second)
-			end_row(t);
-		t->second = second;
-		t->n[t->per_cpu && cpu < CPUS ? cpu : CPUS]++;
+		second = second_at(r, time_ns);
+		if (second != r->second)
+			end_row(r);
+		r->second = second;
+		r->samples[r->per_cpu && cpu < CPUS ? cpu : CPUS]++;
 	}
-	end_row(t);
-	return t->rows;
+	end_row(r);
+	return r->n;
 }
 
-/* Row for row; where those were too many, without CPUs, and then of several seconds each. */
-void engine_evicted_tell(struct engine *e, uint64_t from_ns, uint64_t trigger_ns)
+/* A row for each second and CPU; when those are too many, without CPUs, and then of several seconds each. */
+void evicted_put(struct engine *e, uint64_t from_ns, uint64_t trigger_ns)
 {
-	struct telling t = {.e = e, .from_ns = from_ns, .trigger_ns = trigger_ns, .width_s = 1,
-			    .per_cpu = true, .silent = true};
+	struct rows r = {.e = e, .from_ns = from_ns, .trigger_ns = trigger_ns, .width_s = 1,
+			 .per_cpu = true, .count_only = true};
 
-	if (!e->evicted.count)
+	if (!e->merge.evicted.count)
 		return;
-	if (tell_rows(&t) > ROWS) {
-		t.per_cpu = false;
-		while (tell_rows(&t) > ROWS)
-			t.width_s *= 2;
+	if (put_rows(&r) > ROWS) {
+		r.per_cpu = false;
+		while (put_rows(&r) > ROWS)
+			r.width_s *= 2;
 	}
-	t.silent = false;
-	tell_rows(&t);
+	r.count_only = false;
+	put_rows(&r);
 }

@@ -1,6 +1,6 @@
 /*
- * The recorder's own memory, looked at once a second of the real clock: what --max-rss-mb has room for, from
- * the first second on. Sampling less (engine/budget.c) is what remains when all of this was not enough.
+ * The recorder's own memory, checked once a second of the real clock: caches and the ring shrink to what
+ * --max-rss-mb has room for. When that is not enough, sampling less (budget.c) remains. Merge thread.
  */
 #include "engine/engine_private.h"
 
@@ -10,7 +10,7 @@
 
 static void apply(struct engine *e)
 {
-	const struct memory_share *now = &e->memory.now;
+	const struct memory_share *now = &e->merge.memory.now;
 	uint32_t i;
 
 	ring_set_max(e->ring, (size_t)now->ring_bytes);
@@ -21,15 +21,15 @@ static void apply(struct engine *e)
 	}
 }
 
-void engine_memory_open(struct engine *e)
+void memory_open(struct engine *e)
 {
 	const struct memory_share asked = {
 		.ring_bytes = e->cfg->ring_bytes, .pinned_bytes = e->cfg->pinned_bytes,
 		.table_bytes = e->cfg->table_bytes, .symbol_bytes = e->cfg->symbol_bytes,
 	};
 
-	memory_budget_init(&e->memory, e->cfg->live ? e->cfg->budget.max_rss_bytes : 0, &asked);
-	if (e->memory.max_bytes)
+	memory_budget_init(&e->merge.memory, e->policy->by_clock ? e->cfg->budget.max_rss_bytes : 0, &asked);
+	if (e->merge.memory.max_bytes)
 		apply(e);
 }
 
@@ -41,7 +41,7 @@ static double mb(uint64_t bytes)
 /* "51.2 MB are resident, the limit being 50 MB: the buffer holds 9.5 MB at most from now on" */
 static void say(struct engine *e, enum memory_move move, uint64_t before)
 {
-	const struct memory_budget *m = &e->memory;
+	const struct memory_budget *m = &e->merge.memory;
 	char text[240];
 	const struct event_field field = {.name = OWN_MEMORY_TEXT, .type = FIELD_TEXT, .v.text = text};
 	int n = snprintf(text, sizeof(text), "%.1f MB are resident, the limit being %.0f MB: ",
@@ -63,30 +63,30 @@ static void say(struct engine *e, enum memory_move move, uint64_t before)
 			 mb(m->now.symbol_bytes));
 		break;
 	default:
-		return;                      /* what the heap kept was nobody's: nothing to tell */
+		return;                      /* unused memory of the heap went back: no news */
 	}
 	log_line(e->log, move == MEMORY_UP ? LOG_INFO : LOG_WARN, "%s", text);
-	if (e->started)
-		engine_own_put(e, e->now_ns, CPU_NONE, OWN_MEMORY, &field, 1);
+	if (e->merge.started)
+		own_event_put(e, e->merge.now_ns, CPU_NONE, OWN_MEMORY, &field, 1);
 }
 
-void engine_memory_look(struct engine *e)
+void memory_look(struct engine *e)
 {
 	enum memory_move move;
 	uint64_t cpu_ns, rss_bytes;
 	struct ring_use use;
 
-	if (!e->memory.max_bytes)
+	if (!e->merge.memory.max_bytes)
 		return;
 	os_self_usage(&cpu_ns, &rss_bytes);
 	ring_use(e->ring, &use);
-	move = memory_budget_feed(&e->memory, os_now_ns(), rss_bytes, use.bytes);
+	move = memory_budget_feed(&e->merge.memory, os_now_ns(), rss_bytes, use.bytes);
 	if (move == MEMORY_STAYS)
 		return;
 	if (move != MEMORY_TRIM)
 		apply(e);
-	if (move == MEMORY_RING)             /* what only evicted segments listed */
-		engine_sweep_all(e);
+	if (move == MEMORY_RING)             /* forget what only evicted segments listed */
+		tables_sweep_all(e);
 	if (move != MEMORY_UP)
 		os_give_memory_back();
 	say(e, move, use.bytes);

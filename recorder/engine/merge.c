@@ -1,30 +1,45 @@
 /*
- * The merge thread: releases events of all sources in time order, and is the sole owner of the
- * interner, the open segment and the triggers. It waits for a disk never (from a file it does:
- * engine/file.c), for a source at most LATE_NS. Time is the time of events: windows and ticks advance
- * with released time.
+ * The merge thread: releases events of all sources in time order. It alone owns the open segment, the
+ * rules and the windows of incidents. Live it never waits for a disk, and for a source at most LATE_NS.
+ * Time is the time of events: windows and ticks advance with released time.
  */
 #include "engine/engine_private.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#define LATE_NS (250 * NS_PER_MS)            /* sources that lag more than this are not waited for */
 #define BUSY_NS (40 * NS_PER_MS)             /* between two looks while events come, or a window is open */
-#define IDLE_NS (100 * NS_PER_MS)            /* when none do, at most: each wake-up costs some 45 us of CPU */
+#define IDLE_NS (100 * NS_PER_MS)            /* when none come, at most; a wake-up costs 45 us of CPU */
 #define IDLE_MIN_NS (10 * NS_PER_MS)
-#define FILE_IDLE_NS (2 * NS_PER_MS)         /* a file source fills its queue in that time, not more */
-#define FILE_BATCH 4096u                     /* events between two looks at anything else */
+#define BATCH 4096u                          /* events of a file between two looks at anything else */
 #define HOUSEKEEPING_NS NS_PER_SEC
-#define GAP_TICKS 36000u                     /* a gap of an hour; see tick() */
+#define GAP_TICKS 36000u                     /* a gap of an hour; see tick_step() */
 
-/* ---- ticks ------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------- */
+
+/* What incidents and limits have put about the recorder itself, at the moment that it is about. */
+static void take_own(struct engine *e)
+{
+	struct merge *m = &e->merge;
+	const struct event *from;
+
+	while ((from = queue_peek(m->own)) != NULL) {
+		struct event event = *from;
+
+		engine_keep(e, &event);
+		queue_pop(m->own);
+	}
+	if (m->seal_past)
+		engine_seal_past(e);
+	m->seal_past = false;
+}
 
 /*
- * A tick every 100 ms until then. In a gap of over an hour each tick is later by a 36,000th of the gap
- * so far: nothing that waits is noticed late by more than 0.003 % of its time, and a damaged time stamp
- * of the year 2500 costs 600,000 ticks, not 10^11.
+ * The time from one tick to the next: 100 ms. In a gap of over an hour each tick is later by a 36,000th
+ * of the gap so far: nothing that waits is noticed late by more than 0.003 % of its time, and a damaged
+ * time stamp of the year 2500 costs 600,000 ticks, not 10^11.
  */
 static uint64_t tick_step(uint64_t gap_ns, uint64_t left_ns)
 {
@@ -38,97 +53,59 @@ static uint64_t tick_step(uint64_t gap_ns, uint64_t left_ns)
 static void tick(struct engine *e, uint64_t until_ns)
 {
 	struct event event = {.kind = EVENT_TICK, .cpu = CPU_NONE, .stack = STACK_NONE};
-	uint64_t gap_from_ns = e->next_tick_ns, step_ns;
+	uint64_t most_ns = e->capture->max_collect_ns, step_ns;
+	struct merge *m = &e->merge;
+	const uint64_t gap_from_ns = m->next_tick_ns;
 
-	while (e->next_tick_ns <= until_ns && e->next_tick_ns != UINT64_MAX && !e->closed) {
-		event.time_ns = e->next_tick_ns;
-		step_ns = tick_step(event.time_ns - gap_from_ns, until_ns - event.time_ns);
-		e->next_tick_ns = step_ns < UINT64_MAX - event.time_ns ? event.time_ns + step_ns
-								       : UINT64_MAX;
-		e->now_ns = event.time_ns;
-		if (event.time_ns >= e->next_tables_ns) {
-			engine_keep_tables_open(e);
-			e->next_tables_ns = event.time_ns + NS_PER_SEC;
+	while (m->next_tick_ns <= until_ns && m->next_tick_ns != UINT64_MAX && !m->closed) {
+		m->now_ns = event.time_ns = m->next_tick_ns;
+		step_ns = tick_step(m->now_ns - gap_from_ns, until_ns - m->now_ns);
+		m->next_tick_ns = step_ns < UINT64_MAX - m->now_ns ? m->now_ns + step_ns : UINT64_MAX;
+		if (m->now_ns >= m->next_tables_ns) {
+			tables_keep_room(e);
+			m->next_tables_ns = m->now_ns + NS_PER_SEC;
 		}
-		engine_rules_feed(e, &event);
-		engine_windows(e, e->now_ns, NULL);
-		if (e->cfg->capture.max_collect_ns && e->now_ns - e->start_ns >= e->cfg->capture.max_collect_ns) {
+		rules_feed(e, &event);
+		take_own(e);
+		engine_windows(e, m->now_ns, NULL);
+		if (most_ns && m->now_ns - m->start_ns >= most_ns) {
 			engine_stop(e, STOP_TIME, NULL);
-			e->closed = true;
+			m->closed = true;
 		}
 	}
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
-
-static void fresh_frame(void *ctx, struct frame *frame)
+/* Where start() of the policy has not done it: time starts with the first event. */
+static void begin(struct engine *e, uint64_t first_ns)
 {
-	struct engine *e = ctx;
-	struct symbol symbol;
-	uint32_t i;
+	struct merge *m = &e->merge;
 
-	for (i = 0; i < e->feed.n; i++) {
-		const struct feed_source *s = &e->feed.sources[i];
-
-		if (!s->ops->name_frame || !s->ops->name_frame(s->source, frame, &symbol))
-			continue;
-		frame_set_function(e->frames, frame, symbol.offset, symbol.name, NULL, symbol.module);
-		return;
-	}
-	symbols_want(e->symbols, frame);
-}
-
-bool engine_keep(struct engine *e, struct event *event)
-{
-	int rc;
-
-	if (segment_is_full(e->builder, event->time_ns)) {
-		engine_seal(e);
-		engine_keep_tables_open(e);
-	}
-	event->stack = STACK_NONE;
-	if (event->nstack_frames)
-		event->stack = segment_stack_of(e->builder, event, fresh_frame, e);
-	if (event->nstack_frames && event->stack == STACK_NONE)
-		event->quality = QUALITY_BROKEN;     /* a table is full: the sample stays, its stack not */
-	rc = segment_add(e->builder, event);
-	if (rc == ERR_LIMIT)
-		e->flooded++;                /* told once a second: note_own_losses() */
-	else if (rc)
-		e->lost++;
-	if (!rc && event->kind == EVENT_SAMPLE)
-		e->samples++;
-	return rc != ERR_LIMIT;
-}
-
-/* Not live: time starts with the first event. */
-static void start(struct engine *e, uint64_t first_ns)
-{
-	e->started = true;
-	e->start_ns = e->now_ns = e->last_ns = first_ns;
-	if (e->cfg->capture.file)
-		engine_file_begin(e, first_ns);
-	e->next_tick_ns = e->start_ns + TICK_NS;
+	m->started = true;
+	m->start_ns = m->now_ns = m->last_ns = first_ns;
+	if (e->policy->begin)
+		e->policy->begin(e, first_ns);
+	m->next_tick_ns = m->start_ns + TICK_NS;
 }
 
 static void deliver(struct engine *e, const struct event *from)
 {
+	struct merge *m = &e->merge;
 	struct event event = *from;
 	bool kept;
 
-	if (!e->started)
-		start(e, event.time_ns);
+	if (!m->started)
+		begin(e, event.time_ns);
 	tick(e, event.time_ns);
-	if (e->closed)
+	if (m->closed)
 		return;
-	if (event.time_ns > e->next_end_ns && e->cfg->live)
+	if (event.time_ns > m->next_end_ns && e->policy->by_clock)
 		engine_windows(e, event.time_ns, NULL);
-	e->events++;
-	if (event.time_ns < e->last_ns) {
+	m->events++;
+	if (event.time_ns < m->last_ns) {
 		event.flags |= EVENT_FLAG_LATE;
-		e->late++;
+		m->late++;
 	} else {
-		e->last_ns = event.time_ns;
+		m->last_ns = event.time_ns;
 	}
 	switch (event.kind) {
 	case EVENT_IMAGE:
@@ -138,7 +115,7 @@ static void deliver(struct engine *e, const struct event *from)
 		return;
 	case EVENT_LOST:
 		if (loss_kind_from_text(event.name) != LOSS_FLOOD)
-			e->lost += (uint64_t)event.value;
+			m->lost += (uint64_t)event.value;
 		break;
 	case EVENT_RATE:
 		engine_budget_rate(e, &event);
@@ -146,29 +123,32 @@ static void deliver(struct engine *e, const struct event *from)
 	default:
 		break;
 	}
-	/* A process that is met for the first time: its command line, while it lives. */
+	/* The first event of a process: read its command line while it lives. */
 	if (event.process && !atomic_exchange(&event.process->met, true))
 		symbols_process(e->symbols, event.process);
 	kept = engine_keep(e, &event);
-	/* What a rule fired at is in its incident, whatever its process has had. */
-	if (engine_rules_feed(e, &event) && !kept && segment_add_wanted(e->builder, &event) == 0 &&
-	    e->flooded > e->flooded_told)
-		e->flooded--;
+	/* The event at which a rule fired is in its incident, even above its process's quota. */
+	if (rules_feed(e, &event) && !kept && segment_add_wanted(m->builder, &event) == 0 &&
+	    m->flooded > m->flooded_reported)
+		m->flooded--;
+	take_own(e);
 }
 
 static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
 {
+	const struct merge *m = &e->merge;
 	struct event event = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE,
 			      .value = (double)n};
 
-	event.time_ns = e->now_ns > e->last_ns ? e->now_ns : e->last_ns;
+	event.time_ns = m->now_ns > m->last_ns ? m->now_ns : m->last_ns;
 	event.name = loss_kind_text(kind);
 	deliver(e, &event);
 }
 
-/* What our own queues and tables refused is a loss like any other: put it among the events. */
-static void note_own_losses(struct engine *e)
+/* What our own queues, quotas and tables refused is a loss like any other: put it among the events. */
+static void put_own_losses(struct engine *e)
 {
+	struct merge *m = &e->merge;
 	struct processes_use processes;
 	struct frames_use frames;
 	uint32_t i;
@@ -176,19 +156,21 @@ static void note_own_losses(struct engine *e)
 	for (i = 0; i < e->feed.n; i++) {
 		uint64_t lost = queue_lost(e->feed.sources[i].queue);
 
-		if (lost != e->queue_lost_told[i])
-			put_loss(e, LOSS_QUEUE, lost - e->queue_lost_told[i]);
-		e->queue_lost_told[i] = lost;
+		if (lost != m->queue_lost_reported[i])
+			put_loss(e, LOSS_QUEUE, lost - m->queue_lost_reported[i]);
+		m->queue_lost_reported[i] = lost;
 	}
-	if (e->flooded != e->flooded_told)
-		put_loss(e, LOSS_FLOOD, e->flooded - e->flooded_told);
-	e->flooded_told = e->flooded;
+	if (m->flooded != m->flooded_reported)
+		put_loss(e, LOSS_FLOOD, m->flooded - m->flooded_reported);
+	m->flooded_reported = m->flooded;
 	processes_use(e->processes, &processes);
 	frames_use(e->frames, &frames);
-	if (processes.refused + frames.refused != e->refused_told)
-		put_loss(e, LOSS_TABLE, processes.refused + frames.refused - e->refused_told);
-	e->refused_told = processes.refused + frames.refused;
+	if (processes.refused + frames.refused != m->refused_reported)
+		put_loss(e, LOSS_TABLE, processes.refused + frames.refused - m->refused_reported);
+	m->refused_reported = processes.refused + frames.refused;
 }
+
+/* ---- release ---------------------------------------------------------------------------------- */
 
 /* Up to where every source has delivered; UINT64_MAX when all have ended. */
 static uint64_t released_until(const struct engine *e)
@@ -203,34 +185,38 @@ static uint64_t released_until(const struct engine *e)
 		if (e->feed.sources[i].ops->behind_ns > behind)
 			behind = e->feed.sources[i].ops->behind_ns;
 	}
-	if (e->cfg->live && lowest < now - behind)
+	if (e->policy->by_clock && lowest < now - behind)
 		lowest = now - behind;
 	return lowest;
 }
 
-/* With --dedup the last firing may turn out to be a repetition: until the writer has decided, go on. */
-static bool all_told_apart(struct engine *e)
+/*
+ * Whether the writer has decided which firings repeat an incident: then they do not count, and the run
+ * goes on.
+ */
+static bool dedup_is_decided(struct engine *e)
 {
 	uint32_t waiting;
 
-	if (!e->cfg->capture.dedup_ns || e->cfg->capture.file)       /* a file waits at each firing */
+	if (!e->capture->dedup_ns || e->policy->loses_nothing)       /* else fired() waits for each */
 		return true;
-	os_mutex_lock(e->lock);
-	waiting = e->npending;
-	os_mutex_unlock(e->lock);
-	return !waiting && e->firings >= engine_rules_wanted(e);
+	os_mutex_lock(e->shared.lock);
+	waiting = e->shared.npending;
+	os_mutex_unlock(e->shared.lock);
+	return !waiting && e->rules.firings >= rules_wanted_firings(e);
 }
 
 static void end_when_done(struct engine *e)
 {
-	if (!e->cfg->ntriggers || e->firings < engine_rules_wanted(e) || e->in_window || !all_told_apart(e))
+	if (!e->cfg->ntriggers || e->rules.firings < rules_wanted_firings(e) || e->merge.open_windows ||
+	    !dedup_is_decided(e))
 		return;
 	engine_stop(e, STOP_DONE, NULL);
-	e->closed = true;
+	e->merge.closed = true;
 }
 
-/* A source tells its first watermark when it has begun to watch. */
-static void note_begun(struct engine *e)
+/* A source sets its first watermark when it has begun to watch. */
+static void check_begun(struct engine *e)
 {
 	uint64_t now_ns;
 	uint32_t i;
@@ -248,27 +234,28 @@ static void note_begun(struct engine *e)
 /* Deliver what may be delivered; true when there was anything. */
 static bool release(struct engine *e)
 {
+	const bool one_source = e->policy->one_source;
 	uint64_t until_ns = released_until(e);
+	struct merge *m = &e->merge;
 	struct feed_source *source;
 	const struct event *event;
 	uint32_t n = 0;
 
-	/* A file is the only source, so its order is the order; it must not wait for a watermark. */
 	while ((event = feed_peek(&e->feed, &source)) != NULL &&
-	       (event->time_ns <= until_ns || e->cfg->capture.file)) {
-		if (!e->closed)
+	       (event->time_ns <= until_ns || one_source)) {
+		if (!m->closed)
 			deliver(e, event);
 		feed_pop(source);
 		/* At once: how much of a file was read does not depend on how many events waited. */
-		if (e->cfg->capture.file && !e->closed)
+		if (one_source && !m->closed)
 			end_when_done(e);
-		if (++n == FILE_BATCH && e->cfg->capture.file)
+		if (++n == BATCH && one_source)
 			return true;
 	}
-	if (until_ns != UINT64_MAX && e->started && !e->closed)
+	if (until_ns != UINT64_MAX && m->started && !m->closed)
 		tick(e, until_ns);
 	/* When all have ended, recording was stopped: end_run() cuts what is open. */
-	if (until_ns != UINT64_MAX && until_ns > e->next_end_ns && e->cfg->live && !e->closed)
+	if (until_ns != UINT64_MAX && until_ns > m->next_end_ns && e->policy->by_clock && !m->closed)
 		engine_windows(e, until_ns, NULL);
 	return n > 0;
 }
@@ -277,140 +264,146 @@ static bool release(struct engine *e)
 
 static void publish(struct engine *e)
 {
+	const struct merge *m = &e->merge;
+	uint64_t open_first_ns = segment_first_ns(m->builder);
 	struct ring_use use;
-	uint64_t open_first_ns = segment_first_ns(e->builder);
 
 	ring_use(e->ring, &use);
-	os_mutex_lock(e->lock);
-	e->view.now_ns = e->now_ns;
-	e->view.start_ns = e->start_ns;
-	e->view.samples = e->samples;
-	e->view.lost = e->lost;
-	e->view.flooded = e->flooded_told;
-	e->view.late = e->late;
-	e->view.open_samples = segment_open_samples(e->builder);
-	e->view.open_bytes = segment_open_bytes(e->builder);
-	e->view.oldest_ns = use.oldest_ns ? use.oldest_ns : open_first_ns;
-	e->view.firings = e->firings;
-	e->view.budget = e->budget;
-	engine_rules_publish(e);
-	os_mutex_unlock(e->lock);
+	os_mutex_lock(e->shared.lock);
+	e->shared.view = (struct status_view){
+		.now_ns = m->now_ns, .start_ns = m->start_ns,
+		.samples = m->samples, .lost = m->lost, .late = m->late, .flooded = m->flooded_reported,
+		.open_samples = segment_open_samples(m->builder),
+		.open_bytes = segment_open_bytes(m->builder),
+		.oldest_ns = use.oldest_ns ? use.oldest_ns : open_first_ns,
+		.budget = m->budget, .firings = e->rules.firings,
+	};
+	rules_publish(e);
+	os_mutex_unlock(e->shared.lock);
 }
 
 static void housekeeping(struct engine *e)
 {
+	struct merge *m = &e->merge;
 	uint64_t now = os_now_ns();
 
-	if (now < e->next_housekeeping_ns)
+	if (now < m->next_housekeeping_ns)
 		return;
-	e->next_housekeeping_ns = now + HOUSEKEEPING_NS;
-	if (e->started)
-		note_own_losses(e);
-	if (segment_is_full(e->builder, e->now_ns))
+	m->next_housekeeping_ns = now + HOUSEKEEPING_NS;
+	if (m->started)
+		put_own_losses(e);
+	if (segment_is_full(m->builder, m->now_ns))
 		engine_seal(e);
-	engine_sweep(e);
-	engine_rules_remember(e, false);
-	engine_memory_look(e);
+	tables_sweep(e);
+	rules_save(e, false);
+	memory_look(e);
+	take_own(e);
 	engine_budget_look(e);
 	publish(e);
+}
+
+static void take_snapshot(struct engine *e)
+{
+	struct firing f = {.rule = MANUAL_RULE, .rule_text = "manual", .value = NAN, .limit = NAN,
+			   .time_ns = e->merge.now_ns, .pre_ns = e->capture->pre_ns,
+			   .post_ns = e->capture->post_ns};
+	struct shared *s = &e->shared;
+	char *reason;
+
+	os_mutex_lock(s->lock);
+	reason = s->snapshot_reason;
+	s->snapshot_reason = NULL;
+	/* The moment of the request, which may lie behind what has been released by now. */
+	if (e->policy->by_clock && !e->merge.stopping_sources && s->snapshot_ns > f.time_ns)
+		f.time_ns = s->snapshot_ns;
+	os_mutex_unlock(s->lock);
+	if (!reason)
+		return;
+	f.reason = reason;
+	engine_fire(e, &f);
+	take_own(e);
+	free(reason);
 }
 
 /* ---- the end ---------------------------------------------------------------------------------- */
 
 static void stop_sources(struct engine *e)
 {
-	if (e->stopping_sources)
+	if (e->merge.stopping_sources)
 		return;
-	e->stopping_sources = true;
+	e->merge.stopping_sources = true;
 	feed_stop(&e->feed);
 }
 
-static void take_snapshot(struct engine *e)
-{
-	struct firing f = {.rule = MANUAL_RULE, .rule_text = "manual", .value = NAN, .limit = NAN,
-			   .time_ns = e->now_ns, .pre_ns = e->cfg->capture.pre_ns, .post_ns = e->cfg->capture.post_ns};
-	char *reason;
-
-	os_mutex_lock(e->lock);
-	reason = e->snapshot_reason;
-	e->snapshot_reason = NULL;
-	/* When it was asked for, not up to where events have been released by now. */
-	if (e->cfg->live && !e->stopping_sources && e->snapshot_ns > e->now_ns)
-		f.time_ns = e->snapshot_ns;
-	os_mutex_unlock(e->lock);
-	if (!reason)
-		return;
-	f.reason = reason;
-	engine_fire(e, &f);
-	free(reason);
-}
-
-/* The last incident, of a run that somebody or its time limit ended: it waits for nothing. */
+/* The last incident, of a run that somebody or its time limit ended: nothing follows its firing. */
 static void last_incident(struct engine *e, enum engine_stop how)
 {
-	struct firing f = {.rule = MANUAL_RULE, .value = NAN, .limit = NAN, .time_ns = e->now_ns,
-			   .pre_ns = e->cfg->capture.pre_ns};
+	struct merge *m = &e->merge;
+	struct firing f = {.rule = MANUAL_RULE, .rule_text = "manual", .value = NAN, .limit = NAN,
+			   .pre_ns = e->capture->pre_ns};
 	char reason[300];
 
-	os_mutex_lock(e->lock);
-	snprintf(reason, sizeof(reason), "%s", e->stop_reason ? e->stop_reason : "recording ended");
-	os_mutex_unlock(e->lock);
-	f.rule_text = how == STOP_TIME ? "max-collect-sec" : "manual";
-	if (how == STOP_TIME)
+	if (how == STOP_TIME) {
+		f.rule_text = "max-collect-sec";
 		snprintf(reason, sizeof(reason), "MaxCollectSec: %.0f s have passed",
-			 (double)e->cfg->capture.max_collect_ns / 1e9);
+			 (double)e->capture->max_collect_ns / 1e9);
+	} else {
+		os_mutex_lock(e->shared.lock);
+		snprintf(reason, sizeof(reason), "%s",
+			 e->shared.stop_reason ? e->shared.stop_reason : "recording ended");
+		os_mutex_unlock(e->shared.lock);
+	}
 	f.reason = reason;
-	if (e->last_ns > e->now_ns)
-		f.time_ns = e->now_ns = e->last_ns;
-	if (!e->cfg->ntriggers && e->now_ns > e->start_ns)
-		f.pre_ns = e->now_ns - e->start_ns;          /* all that there is */
+	if (m->last_ns > m->now_ns)
+		m->now_ns = m->last_ns;
+	f.time_ns = m->now_ns;
+	if (!e->cfg->ntriggers && m->now_ns > m->start_ns)
+		f.pre_ns = m->now_ns - m->start_ns;          /* everything that there is */
 	engine_fire(e, &f);
+	take_own(e);
 }
 
-/* Without rules a file is one incident already; of one that is not read to its end nobody wants more. */
-static bool wants_last_incident(const struct engine *e, enum engine_stop how)
+static void discard_pending(struct engine *e)
 {
-	if (how != STOP_TIME && how != STOP_ASKED)
-		return false;
-	return !e->cfg->capture.file || (how == STOP_TIME && e->cfg->ntriggers && e->started);
+	struct pending *p;
+
+	os_mutex_lock(e->shared.lock);
+	e->shared.aborted = true;
+	for (p = e->shared.first_pending; p; p = p->next)
+		p->discard = true;
+	os_mutex_unlock(e->shared.lock);
 }
 
 static void end_run(struct engine *e, enum engine_stop how)
 {
-	struct window_end why = {.cut = how == STOP_TIME ? "the time limit ended recording"
-							 : "recording was stopped"};
-	struct pending *p;
+	struct window_end why = {0};
 	char text[400];
 
-	e->stopping_sources = true;
-	if (how == STOP_ABORT) {
-		os_mutex_lock(e->lock);
-		e->aborted = true;
-		for (p = e->first_pending; p; p = p->next)
-			p->discard = true;
-		os_mutex_unlock(e->lock);
-	}
-	if (how != STOP_ABORT)
-		take_snapshot(e);            /* asked for just before the end */
-	if (e->cfg->capture.file)
-		engine_file_end(e, how, text, sizeof(text), &why);
-	if (wants_last_incident(e, how))
+	e->merge.stopping_sources = true;
+	if (how == STOP_ABORT)
+		discard_pending(e);
+	else
+		take_snapshot(e);            /* requested just before the end */
+	e->policy->end(e, how, text, sizeof(text), &why);
+	if (e->policy->wants_last(e, how))
 		last_incident(e, how);
-	engine_windows(e, e->now_ns, &why);
-	engine_rules_remember(e, true);
+	engine_windows(e, e->merge.now_ns, &why);
+	rules_save(e, true);
 	publish(e);
-	os_mutex_lock(e->lock);
-	e->merge_done = true;
+	os_mutex_lock(e->shared.lock);
+	e->shared.merge_done = true;
 	engine_hurry_writer(e);
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	atomic_store(&e->merge_ended, true);
 	os_wake(e->wake_control);
 }
 
+/* ---- the loop --------------------------------------------------------------------------------- */
+
 /*
- * How long until there is something to do. What waits to be released comes due when the release, which follows the
- * clock, gets there; with nothing waiting all threads' idle looks are at the same instants, which costs less. A
- * queue that fills quickly ends the wait (queue_wakes()).
+ * How long until there is something to do. What waits to be released comes due when the release, which
+ * follows the clock, gets there. With nothing waiting all threads look at the same instants, which
+ * costs less. A queue that fills quickly ends the wait (queue_wakes()).
  */
 static uint64_t idle_ns(struct engine *e, bool busy)
 {
@@ -418,9 +411,9 @@ static uint64_t idle_ns(struct engine *e, bool busy)
 	const struct event *event;
 	struct feed_source *source;
 
-	if (e->cfg->capture.file)
-		return FILE_IDLE_NS;
-	if (busy || e->in_window || atomic_load(&e->stop) != STOP_NO)
+	if (e->policy->idle_ns)
+		return e->policy->idle_ns;
+	if (busy || e->merge.open_windows || atomic_load(&e->stop) != STOP_NO)
 		return BUSY_NS;
 	event = feed_peek(&e->feed, &source);
 	if (!event)
@@ -431,39 +424,40 @@ static uint64_t idle_ns(struct engine *e, bool busy)
 	return event->time_ns - until_ns < wait_ns ? event->time_ns - until_ns : wait_ns;
 }
 
-void engine_merge_main(void *ctx)
+static void sleep_until_woken(struct engine *e, uint64_t wait_ns)
+{
+	struct shared *s = &e->shared;
+
+	os_mutex_lock(s->lock);
+	if (!s->snapshot_reason && (e->merge.stopping_sources || atomic_load(&e->stop) == STOP_NO))
+		os_cond_wait(s->wake_merge, s->lock, wait_ns);
+	os_mutex_unlock(s->lock);
+}
+
+void merge_main(void *ctx)
 {
 	struct engine *e = ctx;
 	bool any = true, ended = false, busy = false;
-	uint64_t wait_ns;
 
-	os_thread_priority(e->cfg->capture.file ? OS_PRIORITY_NORMAL : OS_PRIORITY_HIGH);
-	for (;;) {
-		/* Looked at before the queues: what ended sources have put is then in them. */
+	os_thread_priority(e->policy->in_background ? OS_PRIORITY_HIGH : OS_PRIORITY_NORMAL);
+	while (!ended || any) {
 		ended = feed_ended(&e->feed);
 		any = release(e);
-		note_begun(e);
+		check_begun(e);
 		housekeeping(e);
 		take_snapshot(e);
 		end_when_done(e);
 		if (atomic_load(&e->stop) != STOP_NO)
 			stop_sources(e);
-		if (ended && !any)
-			break;
 		busy |= any;
-		if (any)
+		if (any || ended)
 			continue;
-		wait_ns = engine_windows_wait(e, idle_ns(e, busy));
-		os_mutex_lock(e->lock);
-		if (!e->snapshot_reason && (e->stopping_sources || atomic_load(&e->stop) == STOP_NO))
-			os_cond_wait(e->wake_merge, e->lock, wait_ns);
-		os_mutex_unlock(e->lock);
+		sleep_until_woken(e, engine_windows_wait(e, idle_ns(e, busy)));
 		busy = false;
 	}
 	if (atomic_load(&e->stop) == STOP_NO)
-		engine_stop(e, e->cfg->capture.file ? STOP_END : e->cfg->live ? STOP_FAILED : STOP_ASKED,
-			    "end of file");
-	if (e->started)
-		note_own_losses(e);
+		engine_stop(e, e->policy->sources_ended, "end of file");
+	if (e->merge.started)
+		put_own_losses(e);
 	end_run(e, (enum engine_stop)atomic_load(&e->stop));
 }

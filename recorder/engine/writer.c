@@ -1,11 +1,12 @@
 /*
- * The writer thread: pending incidents into the store, in the order of their firing, at low priority but for
- * those that are complete: somebody waits for them.
- * It writes the pinned past already during the delay, so that a crash leaves a partial incident with
- * it: one at most, as the next is begun when the one before is complete; what they share is in the
- * store by then. Not so from a file: all that wait are written as they grow, and what is stored is let
- * go of, so that the merge thread never waits for an incident that waits for it. A failure is logged once,
- * kept in status, and tried again every minute; recording goes on meanwhile.
+ * The writer thread: puts pending incidents into the store, in the order of their firing; at low
+ * priority, except for incidents that are complete: somebody waits for them.
+ *
+ * Live, it writes the pinned past already during the delay, so that a crash leaves a partial incident
+ * with it. Only one incident is begun at a time; the next has its shared segments in the store by then.
+ * When reading a file, all pending incidents are written as they grow, and what is stored is let go of,
+ * so that the merge thread never waits for an incident that waits for it. A failure is logged once,
+ * shown in status, and tried again every minute; recording goes on meanwhile.
  */
 #include "engine/engine_private.h"
 
@@ -17,59 +18,42 @@
 #define RETRY_NS (60 * NS_PER_SEC)
 #define IDLE_NS NS_PER_SEC
 #define RETAIN_NS (3600 * NS_PER_SEC)
-#define PUT_OFF_MAX 30u                      /* then removing what is old goes before what is new */
-#define RETAIN_AT_END_NS (5 * NS_PER_SEC)    /* the next recorder goes on with it */
-#define HURRY_SEGMENTS 32u                   /* then what is recorded has the same right to the CPU */
+#define DEFERRALS_MAX 30u                    /* after this many, retention runs first */
+#define RETAIN_AT_END_NS (5 * NS_PER_SEC)    /* the next recorder does the rest */
+#define HURRY_SEGMENTS 32u                   /* after this many the writer is at normal priority again */
 
 /* ---- priority ---------------------------------------------------------------------------------- */
 
-static bool keeps_priority(const struct engine *e)
-{
-	return e->cfg->capture.file || e->cfg->capture.low_priority;
-}
-
-/*
- * From outside, as at nice 10 and a load of 25 it does not get to a call of its own: the 0.15 s of CPU of a last
- * incident took 87 s, and a service manager waits for 90 s.
- */
-void engine_hurry_writer(struct engine *e)
-{
-	engine_wake_writer(e);
-	if (!keeps_priority(e))
-		os_thread_hurry(e->writer);
-	e->writer_hurried = true;
-}
-
-/* The writer's own calls, which Windows needs as well. Under the lock. */
+/* The writer's own call, which Windows needs as well. Under the lock. */
 static void hurry(struct engine *e)
 {
-	if (!keeps_priority(e))
+	if (!engine_keeps_priority(e))
 		os_thread_priority(OS_PRIORITY_HIGH);
-	e->writer_hurried = true;
+	e->shared.writer_hurried = true;
 }
 
 static void slow_down(struct engine *e, enum os_priority to)
 {
-	if (e->writer_hurried && !e->merge_done && !keeps_priority(e))
+	if (e->shared.writer_hurried && !e->shared.merge_done && !engine_keeps_priority(e))
 		os_thread_priority(to);
-	e->writer_hurried &= to != OS_PRIORITY_LOW;
+	e->shared.writer_hurried &= to != OS_PRIORITY_LOW;
 }
 
-/* A segment is about to be written; n counts since the hurry, which may begin amid them, and again. */
+/* A segment is about to be written. *n counts those since the hurry, which may begin amid them. */
 static void count_hurried(struct engine *e, uint32_t *n)
 {
-	os_mutex_lock(e->lock);
-	*n = e->writer_hurried ? *n + 1 : 0;
+	os_mutex_lock(e->shared.lock);
+	*n = e->shared.writer_hurried ? *n + 1 : 0;
 	if (*n >= HURRY_SEGMENTS)
 		slow_down(e, OS_PRIORITY_NORMAL);
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 }
 
 /* ---- names ------------------------------------------------------------------------------------ */
 
 /*
- * Have the worker name what these segments list and nobody has named yet. One incident waits for
- * names ENGINE_SETTLE_NS in all: a file system that hangs must not hold up evidence.
+ * Have the worker name the frames of these segments that have no name yet. The time that one incident
+ * waits for names is limited: a file system that hangs must not hold up evidence.
  */
 static void settle_names(struct engine *e, struct pending *p, struct segment *const *segments,
 			 uint32_t nsegments)
@@ -89,8 +73,8 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 		while (segment_next(&list, &number)) {
 			struct frame *frame = frame_get(e->frames, number);
 
-			/* What a file's frames are called does not change while it is read. */
-			if (e->cfg->capture.file && atomic_load(&frame->asked))
+			/* The names of a file's frames do not change while it is read. */
+			if (e->policy->foreign && atomic_load(&frame->asked))
 				continue;
 			if (!atomic_load(&frame->function))
 				frames[n++] = frame;
@@ -109,12 +93,12 @@ static void note_failure(struct engine *e, struct pending *p, const struct err *
 {
 	bool same, ending;
 
-	os_mutex_lock(e->lock);
-	ending = e->merge_done;
-	same = strcmp(e->store_note, err->text) == 0;
-	snprintf(e->store_note, sizeof(e->store_note), "%.*s", (int)sizeof(e->store_note) - 1,
+	os_mutex_lock(e->shared.lock);
+	ending = e->shared.merge_done;
+	same = strcmp(e->shared.store_note, err->text) == 0;
+	snprintf(e->shared.store_note, sizeof(e->shared.store_note), "%.*s", (int)sizeof(e->shared.store_note) - 1,
 		 err->text);
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	if (!same && !ending)
 		log_line(e->log, LOG_ERROR,
 			 "an incident cannot be stored: %s; recording goes on, it stays in memory and is "
@@ -129,18 +113,18 @@ static int begin(struct engine *e, struct pending *p, struct err *err)
 
 	if (p->begun)
 		return 0;
-	os_mutex_lock(e->lock);
+	os_mutex_lock(e->shared.lock);
 	rc = incident_head_copy(&p->head, &head);
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	if (rc)
 		return err_memory(err, "while storing an incident");
-	rc = store_begin(e->store, &head, err);
+	rc = store_begin(e->writer.store, &head, err);
 	if (!rc) {
-		os_mutex_lock(e->lock);
+		os_mutex_lock(e->shared.lock);
 		p->head.id = head.id;
 		memcpy(p->head.uuid, head.uuid, sizeof(p->head.uuid));
 		p->begun = true;
-		os_mutex_unlock(e->lock);
+		os_mutex_unlock(e->shared.lock);
 	}
 	incident_head_free(&head);
 	return rc;
@@ -151,27 +135,27 @@ static struct segment *next_segment(struct engine *e, struct pending *p)
 {
 	struct segment *s = NULL;
 
-	os_mutex_lock(e->lock);
+	os_mutex_lock(e->shared.lock);
 	while (p->written < p->window.nsegments && !p->window.segments[p->written])
 		p->written++;
 	if (p->written < p->window.nsegments) {
 		s = p->window.segments[p->written];
 		segment_ref(s);
 	}
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	return s;
 }
 
 static void written(struct engine *e, struct pending *p)
 {
-	os_mutex_lock(e->lock);
-	if (e->cfg->capture.file) {
+	os_mutex_lock(e->shared.lock);
+	if (e->policy->loses_nothing) {
 		segment_unref(p->window.segments[p->written]);
 		p->window.segments[p->written] = NULL;
-		os_cond_signal(e->wake_merge);
+		os_cond_signal(e->shared.wake_merge);
 	}
 	p->written++;
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 }
 
 static int write_segments(struct engine *e, struct pending *p, struct err *err)
@@ -187,7 +171,7 @@ static int write_segments(struct engine *e, struct pending *p, struct err *err)
 			return ERR_STOPPED;
 		}
 		settle_names(e, p, &s, 1);
-		rc = store_put_segment(e->store, p->head.id, s, err);
+		rc = store_put_segment(e->writer.store, p->head.id, s, err);
 		segment_unref(s);
 		if (rc)
 			break;
@@ -202,8 +186,8 @@ static int finish(struct engine *e, struct pending *p, struct err *err)
 	uint32_t n = 0, i;
 	int rc;
 
-	/* Complete: the window does not change any more, but for parts that are let go. */
-	os_mutex_lock(e->lock);
+	/* Complete: the window does not change any more, except for parts that are given up. */
+	os_mutex_lock(e->shared.lock);
 	if (p->window.nsegments)
 		held = malloc(p->window.nsegments * sizeof(*held));
 	for (i = 0; held && i < p->window.nsegments; i++) {
@@ -212,9 +196,9 @@ static int finish(struct engine *e, struct pending *p, struct err *err)
 			segment_ref(held[n - 1]);
 		}
 	}
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	settle_names(e, p, held, n);
-	rc = store_finish(e->store, &p->head, held, n, err);
+	rc = store_finish(e->writer.store, &p->head, held, n, err);
 	for (i = 0; i < n; i++)
 		segment_unref(held[i]);
 	free(held);
@@ -223,30 +207,8 @@ static int finish(struct engine *e, struct pending *p, struct err *err)
 
 /* ---- the list --------------------------------------------------------------------------------- */
 
-static void unlink_pending(struct engine *e, struct pending *p)
-{
-	struct pending **link;
-
-	os_mutex_lock(e->lock);
-	for (link = &e->first_pending; *link != p; link = &(*link)->next)
-		;
-	*link = p->next;
-	if (e->last_pending == p)
-		for (e->last_pending = e->first_pending; e->last_pending && e->last_pending->next;
-		     e->last_pending = e->last_pending->next)
-			;
-	e->npending--;
-	os_cond_signal(e->wake_merge);
-	os_mutex_unlock(e->lock);
-	while (p->nat)
-		frame_unref(p->at[--p->nat]);
-	frozen_free(&p->window);
-	incident_head_free(&p->head);
-	free(p);
-}
-
-/* Removing old incidents from a large store takes seconds. */
-static bool somebody_waits(void *ctx)
+/* Removing old incidents from a large store takes seconds: whether something is more urgent. */
+static bool retention_must_stop(void *ctx)
 {
 	struct engine *e = ctx;
 	uint64_t now = os_now_ns();
@@ -254,15 +216,15 @@ static bool somebody_waits(void *ctx)
 
 	if (atomic_load(&e->stop) == STOP_ABORT)
 		return true;
-	if (e->cfg->capture.file)
+	if (!e->policy->in_background)
 		return false;
-	os_mutex_lock(e->lock);
-	ended = e->merge_done;
-	waits = ended ? e->npending != 0 : e->writer_work && e->retain_put_off < PUT_OFF_MAX;
-	os_mutex_unlock(e->lock);
-	if (ended && !e->retain_end_ns)
-		e->retain_end_ns = now + RETAIN_AT_END_NS;
-	return waits || (ended && now >= e->retain_end_ns);
+	os_mutex_lock(e->shared.lock);
+	ended = e->shared.merge_done;
+	waits = ended ? e->shared.npending != 0 : e->shared.writer_has_work && e->writer.deferrals < DEFERRALS_MAX;
+	os_mutex_unlock(e->shared.lock);
+	if (ended && !e->writer.retain_end_ns)
+		e->writer.retain_end_ns = now + RETAIN_AT_END_NS;
+	return waits || (ended && now >= e->writer.retain_end_ns);
 }
 
 static void retain(struct engine *e)
@@ -273,8 +235,8 @@ static void retain(struct engine *e)
 
 	if (atomic_load(&e->stop) == STOP_ABORT)
 		return;
-	rc = store_retain(e->store, &e->cfg->store_limits, os_wall_ns(), &deleted, &err);
-	e->retain_put_off = rc > 0 ? e->retain_put_off + 1 : 0;
+	rc = store_retain(e->writer.store, &e->cfg->store_limits, os_wall_ns(), &deleted, &err);
+	e->writer.deferrals = rc > 0 ? e->writer.deferrals + 1 : 0;
 	if (rc < 0)
 		log_line(e->log, LOG_WARN, "old incidents were not removed: %s", err.text);
 	if (deleted)
@@ -283,11 +245,11 @@ static void retain(struct engine *e)
 			 (double)e->cfg->store_limits.max_age_ns / 86400e9);
 }
 
-/* Another one is due: what is old is removed after it. */
+/* Old incidents are removed after the next one is written, if one is due. */
 static void retain_unless(struct engine *e, bool due)
 {
-	if (due && e->retain_put_off < PUT_OFF_MAX)
-		e->retain_put_off++;
+	if (due && e->writer.deferrals < DEFERRALS_MAX)
+		e->writer.deferrals++;
 	else
 		retain(e);
 }
@@ -301,39 +263,39 @@ static void announce(struct engine *e, const struct pending *p)
 		 " lost%s, %.1f KB%s%s", h->id, h->reason, h->samples, (double)(h->t1_ns - h->t0_ns) / 1e9, h->lost,
 		 engine_flooded_text(h->lost_by_kind[LOSS_FLOOD], flooded), (double)h->stored_bytes / 1024,
 		 h->gap_reason ? "; " : "", h->gap_reason ? h->gap_reason : "");
-	os_mutex_lock(e->lock);
-	e->stored++;
-	e->store_note[0] = '\0';
-	e->store_bytes = store_bytes(e->store);
-	os_mutex_unlock(e->lock);
-	engine_dedup_stored(e, p);
-	engine_command_want(e, h->id, h->rule, h->reason);
+	os_mutex_lock(e->shared.lock);
+	e->shared.stored++;
+	e->shared.store_note[0] = '\0';
+	e->shared.store_bytes = store_bytes(e->writer.store);
+	os_mutex_unlock(e->shared.lock);
+	dedup_stored(e, p);
+	command_add(e, h->id, h->rule, h->reason);
 }
 
-/* Bring one incident as far as it goes; true when it is done with. */
+/* Bring one incident as far as it goes; true when it can be removed from the list. */
 static bool advance(struct engine *e, struct pending *p)
 {
 	struct err err = {0};
 	bool complete, discard;
 	int rc = 0;
 
-	os_mutex_lock(e->lock);
+	os_mutex_lock(e->shared.lock);
 	complete = p->complete;
 	discard = p->discard || atomic_load(&e->stop) == STOP_ABORT;
 	if (complete && !discard)
 		hurry(e);
-	os_mutex_unlock(e->lock);
-	if (!discard && !p->begun && engine_dedup_repeats(e, p))
-		return complete;             /* the merge thread still has it until then */
+	os_mutex_unlock(e->shared.lock);
+	if (!discard && !p->begun && dedup_repeats(e, p))
+		return complete;             /* until then the merge thread still uses it */
 	if (!discard)
 		rc = begin(e, p, &err);
 	if (!discard && !rc)
 		rc = write_segments(e, p, &err);
 	if (discard || rc == ERR_STOPPED) {
-		os_mutex_lock(e->lock);
-		e->aborted = true;
-		os_mutex_unlock(e->lock);
-		return complete;             /* the merge thread still has it until then */
+		os_mutex_lock(e->shared.lock);
+		e->shared.aborted = true;
+		os_mutex_unlock(e->shared.lock);
+		return complete;             /* until then the merge thread still uses it */
 	}
 	if (!rc && complete)
 		rc = finish(e, p, &err);
@@ -342,9 +304,9 @@ static bool advance(struct engine *e, struct pending *p)
 	if (rc || !complete)
 		return false;
 	announce(e, p);
-	os_mutex_lock(e->lock);
+	os_mutex_lock(e->shared.lock);
 	slow_down(e, OS_PRIORITY_LOW);
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	return true;
 }
 
@@ -352,16 +314,16 @@ static struct pending *next_due(struct engine *e, struct pending *after, uint64_
 {
 	struct pending *p;
 
-	os_mutex_lock(e->lock);
-	for (p = after ? after->next : e->first_pending; p; p = p->next) {
+	os_mutex_lock(e->shared.lock);
+	for (p = after ? after->next : e->shared.first_pending; p; p = p->next) {
 		if (p->retry_at_ns <= now_ns)
 			break;
 	}
-	os_mutex_unlock(e->lock);
+	os_mutex_unlock(e->shared.lock);
 	return p;
 }
 
-/* What could not be stored when recording has ended: one more try, then it is lost, and said. */
+/* One more try for what could not be stored when recording has ended; then it is lost, and logged. */
 static void give_up_rest(struct engine *e)
 {
 	struct pending *p;
@@ -371,68 +333,94 @@ static void give_up_rest(struct engine *e)
 
 		if (!finished) {
 			log_line(e->log, LOG_ERROR, "lost, as recording ends and it cannot be stored: %s "
-				 "(%s)", p->head.reason, e->store_note);
-			os_mutex_lock(e->lock);
-			e->failed++;
-			os_mutex_unlock(e->lock);
+				 "(%s)", p->head.reason, e->shared.store_note);
+			os_mutex_lock(e->shared.lock);
+			e->shared.failed++;
+			os_mutex_unlock(e->shared.lock);
 		}
-		unlink_pending(e, p);
+		pending_remove(e, p);
 		if (finished)
 			retain_unless(e, next_due(e, NULL, UINT64_MAX) != NULL);
 	}
 }
 
-void engine_wake_writer(struct engine *e)
+/* The rules' states, for the next run. A failure is no loss of evidence: it is logged once. */
+static void store_rules(struct engine *e)
 {
-	e->writer_work = true;
-	os_cond_signal(e->wake_writer);
+	char state[TRIGGER_STATE_MAX];
+	struct err err = {0};
+	uint32_t i, n;
+
+	for (i = 0; i < e->cfg->ntriggers; i++) {
+		struct rule_view *view = &e->shared.rules[i];
+
+		os_mutex_lock(e->shared.lock);
+		n = view->nstate;
+		memcpy(state, view->state, n);
+		view->nstate = 0;
+		os_mutex_unlock(e->shared.lock);
+		if (!n || store_put_rule(e->writer.store, e->cfg->triggers[i]->spec, state, n, os_wall_ns(),
+					 &err) == 0)
+			continue;
+		if (!e->writer.rule_failure_logged)
+			log_line(e->log, LOG_WARN, "what a rule remembers was not stored: %s", err.text);
+		e->writer.rule_failure_logged = true;
+	}
 }
 
-void engine_writer_main(void *ctx)
+/* Bring every incident as far as it goes now. */
+static void write_pending(struct engine *e)
+{
+	const uint64_t now = os_now_ns();
+	struct pending *p, *next;
+
+	for (p = next_due(e, NULL, now); p; p = next) {
+		bool finished = advance(e, p);
+
+		/* Begun, and waiting for its end: live, nothing else is begun before. */
+		if (!e->policy->loses_nothing && !finished && p->begun && p->retry_at_ns <= now)
+			break;
+		next = next_due(e, p, now);
+		if (finished) {
+			pending_remove(e, p);
+			retain_unless(e, next != NULL);
+		}
+	}
+}
+
+void writer_main(void *ctx)
 {
 	struct engine *e = ctx;
-	uint64_t next_retain_ns = os_now_ns();
+	struct shared *s = &e->shared;
+	uint64_t next_retain_ns = os_now_ns(), now;
 	bool done = false;
 
-	store_set_call_off(e->store, somebody_waits, e);
-	if (e->cfg->capture.low_priority)
+	store_set_call_off(e->writer.store, retention_must_stop, e);
+	if (e->capture->low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
-	else if (!e->cfg->capture.file)
+	else if (e->policy->in_background)
 		os_thread_priority(OS_PRIORITY_LOW);
 	while (!done) {
-		struct pending *p, *next;
-		uint64_t now = os_now_ns();
-
-		for (p = next_due(e, NULL, now); p; p = next) {
-			bool finished = advance(e, p);
-
-			/* Begun, and waiting for its end: nothing else is begun before. */
-			if (!e->cfg->capture.file && !finished && p->begun && p->retry_at_ns <= now)
-				break;
-			next = next_due(e, p, now);
-			if (finished) {
-				unlink_pending(e, p);
-				retain_unless(e, next != NULL);
-			}
-		}
-		engine_rules_store(e);
-		if (now >= next_retain_ns || e->retain_put_off) {
+		now = os_now_ns();
+		write_pending(e);
+		store_rules(e);
+		if (now >= next_retain_ns || e->writer.deferrals) {
 			next_retain_ns = now + RETAIN_NS;
 			retain(e);
 		}
-		os_mutex_lock(e->lock);
-		done = e->merge_done;
-		if (!done && !e->writer_work) {
+		os_mutex_lock(s->lock);
+		done = s->merge_done;
+		if (!done && !s->writer_has_work) {
 			slow_down(e, OS_PRIORITY_LOW);
-			os_cond_wait(e->wake_writer, e->lock, IDLE_NS);
+			os_cond_wait(s->wake_writer, s->lock, IDLE_NS);
 		}
-		e->writer_work = false;
-		os_mutex_unlock(e->lock);
+		s->writer_has_work = false;
+		os_mutex_unlock(s->lock);
 	}
 	give_up_rest(e);
-	if (e->retain_put_off)
+	if (e->writer.deferrals)
 		retain(e);
-	engine_rules_store(e);
+	store_rules(e);
 	atomic_store(&e->writer_ended, true);
 	os_wake(e->wake_control);
 }
