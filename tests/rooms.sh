@@ -10,6 +10,7 @@
 #
 #   tests/rooms.sh          check the rules
 #   tests/rooms.sh graph    print which room uses which
+#   tests/rooms.sh wide     print every line of more than 100 columns
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -141,6 +142,11 @@ long()
 	git ls-files '*.[ch]' | xargs wc -l | awk -v except=" $long_files " '
 		$2 != "total" && $1 > 800 && !index(except, " " $2 " ") { print $2 ": " $1 " lines" }'
 }
+
+if [ "${1:-}" = wide ]; then
+	LC_ALL=C wide
+	exit
+fi
 
 if [ -e build/linux/lib/cli.a ] && [ -e build/windows/lib/cli.a ]; then
 	diff <(listed) <(used) | sed -n 's/^< \(.*\)/listed, never used: \1/p; s/^> \(.*\)/used, not listed: \1/p' |
