@@ -32,7 +32,7 @@ ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
-# ---- rooms: the folder of that name, and which others it may include and call -------------------------
+# ---- rooms: the folder of that name, and which others it may include and call --------------------
 
 # Lower ones first: a room uses rooms that stand above its own line.
 uses_base     :=
@@ -63,8 +63,8 @@ uses_engine   := base model symbol triggers store export source
 uses_cli      := base model symbol triggers store export source host dotnet counter stopped list
 uses_cli      += analysis options engine
 
-ROOMS := base model unwind symbol triggers store export source host ring runtime probe jvm perf etw etl dotnet \
-         counter log process stopped list analysis options engine cli
+ROOMS := base model unwind symbol triggers store export source host ring runtime \
+         probe jvm perf etw etl dotnet counter log process stopped list analysis options engine cli
 
 # Linked are callers before callees: a room, what it uses, and what that uses.
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
@@ -93,10 +93,12 @@ libs_linux    := -lsqlite3 -lz -liberty -lpcre2-8 -lm
 headers_linux := elfutils/libdw.h
 
 # dbghelp reads no DWARF 5, hence -gdwarf-4 (after CFLAGS, to win over its -g).
-flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include -gdwarf-4
+flags_windows := -D__USE_MINGW_ANSI_STDIO=1 -DPCRE2_STATIC -isystem $(DEPS)/windows/include \
+                 -gdwarf-4
 link_windows  := -static -L$(DEPS)/windows/lib
 libs_windows  := -lsqlite3 -lz -liberty -lpcre2-8 \
-                 -ladvapi32 -ltdh -lpdh -lwevtapi -ldbghelp -lpsapi -lws2_32 -lntdll -lbcrypt -lpthread
+                 -ladvapi32 -ltdh -lpdh -lwevtapi -ldbghelp -lpsapi -lws2_32 -lntdll -lbcrypt \
+                 -lpthread
 
 undefined      := undefined -fno-sanitize-recover=undefined
 variant_asan   := -fsanitize=address,$(undefined)
@@ -159,7 +161,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/headers
 	$(call say,CC,$<)
 	$(Q)$(compile) $(WERROR) -MMD -MP -c -o $@ $<
 
-# Files as arrays of bytes; svg.js is report_svg_js. The report's modules are joined there: report_files.h.
+# Files as arrays of bytes; svg.js is report_svg_js. The report joins its modules: report_files.h.
 bytes = od -An -v -to1 | sed "s/ \([0-7]*\)/'\\\\\1',/g"
 
 $(report_files): $(sort $(wildcard export/report/*)) Makefile
@@ -185,7 +187,7 @@ $(recorder): $(BUILD)/obj/recorder/main.o $(call archives,cli)
 	$(call say,LINK,$@)
 	$(Q)$(link) -o $@ $^ $(libs)
 
-# A unit test of a room. Its allocations, and those of the rooms that it links, go through alloc_walk.c.
+# A unit test of a room. All allocations, the room's and those below it, go through alloc_walk.c.
 $(BUILD)/tests/unit/%$(EXE): $(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/support/alloc_walk.o \
                              $(BUILD)/lib/support.a $$(call archives,$$(call room_of,$$*))
 	@mkdir -p $(@D)
@@ -195,7 +197,8 @@ $(BUILD)/tests/unit/%$(EXE): $(BUILD)/obj/tests/unit/%.o $(BUILD)/obj/tests/supp
 # A whole program that a test records or has write something; it may use any room. burn uses none:
 # `make demo` builds it on machines that have nothing for tests.
 $(BUILD)/programs/%$(EXE): $(BUILD)/obj/tests/programs/%.o \
-                           $$(if $$(filter-out burn,$$*),$(BUILD)/lib/support.a $$(call archives,cli))
+                           $$(if $$(filter-out burn,$$*),$(BUILD)/lib/support.a \
+                               $$(call archives,cli))
 	@mkdir -p $(@D)
 	$(Q)$(link) -o $@ $^ $(libs)
 
@@ -204,7 +207,7 @@ $(BUILD)/dll/%.dll: tests/dll/%.c $(BUILD)/flags | $(BUILD)/headers
 	$(call say,LINK,$@)
 	$(Q)$(compile) -Wno-pedantic $(WERROR) -shared -static -MMD -MP -o $@ $<
 
-# A fuzz target of a room, fuzz_ROOM_NAME: with clang's engine, elsewhere with a main() that replays files.
+# A fuzz target of a room, fuzz_ROOM_NAME: with clang's engine, else with a main() that replays files.
 engine := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(BUILD)/obj/tests/support/fuzz_main.o)
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(filter %.o,$(engine)) \
                       $$(call archives,$$(firstword $$(subst _, ,$$*)))
@@ -223,8 +226,10 @@ $(BUILD)/flags $(BUILD)/files: FORCE
 # Once per build: is there what every file needs?
 $(BUILD)/headers:
 	@mkdir -p $(@D)
-	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h pcre2.h $(headers_$(HOST)) | \
-	    $(CC) $(flags_$(HOST)) -DPCRE2_CODE_UNIT_WIDTH=8 -E - >/dev/null 2>$@.log || { tail -n 3 $@.log >&2; \
+	@printf '#include <%s>\n' stdio.h sqlite3.h zlib.h libiberty/demangle.h pcre2.h \
+	    $(headers_$(HOST)) | \
+	    $(CC) $(flags_$(HOST)) -DPCRE2_CODE_UNIT_WIDTH=8 -E - >/dev/null 2>$@.log || { \
+	    tail -n 3 $@.log >&2; \
 	    echo "$(VARIANT): no compiler ($(CC)), or no header of a library: run" \
 	        "'make deps$(if $(filter linux,$(VARIANT)),-linux)'" >&2; \
 	    exit 1; }
@@ -277,7 +282,8 @@ check-asan: deps ## unit tests, fuzz corpora under the address and undefined beh
 	$(Q)$(MAKE) VARIANT=asan goals GOALS='$(asan_programs)'
 	@tests/run.sh $(asan_programs)
 
-tsan_programs = $(foreach t,model/ring model/queue symbol/worker engine/engine engine/file engine/load,$(call built,tsan,$(t)))
+tsan_tests    = model/ring model/queue symbol/worker engine/engine engine/file engine/load
+tsan_programs = $(foreach t,$(tsan_tests),$(call built,tsan,$(t)))
 check-tsan: deps ## ring, queue and engine tests under the thread sanitizer
 	$(Q)$(MAKE) VARIANT=tsan goals GOALS='$(tsan_programs)'
 	@tests/run.sh $(tsan_programs)
@@ -289,7 +295,7 @@ bench: deps ## measure: tests/bench/run.sh
 	$(Q)$(MAKE) programs
 	@tests/bench/run.sh
 
-bench-stacks: $(recorder) ## how many stacks of six busy programs are complete, and their cost: tests/bench/stacks.sh
+bench-stacks: $(recorder) ## complete stacks of six busy programs, and their cost
 	@tests/bench/stacks.sh
 
 bench-beside: $(recorder) ## inclusive shares beside perf's, minutes: tests/bench/beside_perf.sh
@@ -318,7 +324,8 @@ install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 644 -t $(share)/fish/vendor_completions.d conf/completion/recorder.fish
 	rm -rf $(BUILD)/man
 	$(NATIVE) help --man $(BUILD)/man
-	cd $(BUILD)/man && for page in man*/*; do install -D -m 644 $$page $(abspath $(share))/man/$$page || exit 1; done
+	cd $(BUILD)/man && for page in man*/*; do \
+	    install -D -m 644 $$page $(abspath $(share))/man/$$page || exit 1; done
 
 uninstall: ## remove what install put there; recordings and /etc are left alone
 	rm -f $(DESTDIR)$(PREFIX)/bin/recorder $(share)/bash-completion/completions/recorder \
@@ -334,4 +341,5 @@ distclean: ## remove build/ whole
 	rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' \
+	    $(firstword $(MAKEFILE_LIST))
