@@ -99,7 +99,8 @@ static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 			buf_printf(out, "%" PRIu32, in->threads[best].tid);
 		else
 			buf_printf(out, "%.80s (%" PRIu32 ")",
-				   incident_process_label(in, best, label), in->processes[best].pid);
+				   incident_process_label(in, best, label),
+				   in->processes[best].pid);
 	}
 	free(counts);
 }

@@ -40,7 +40,7 @@ struct process {
 	_Atomic(char *) comm;                /* the kernel's short name; set once */
 	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
 	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
-	_Atomic(char *) command_names;       /* those that it gives: called, NUL, script; set with it */
+	_Atomic(char *) command_names;       /* called, NUL, script: set with it */
 	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
 	_Atomic bool met;                    /* an event of it was delivered */
 	_Atomic bool listed;                 /* a segment lists it, or has: it takes no more room by another */
@@ -86,8 +86,8 @@ void process_ref(struct process *process);
 void process_unref(struct process *process);
 
 /*
- * The name that stores and exports keep: base name of the executable, ".exe" removed, else comm, else
- * "?". Never NULL.
+ * The name that stores and exports keep: base name of the executable, ".exe" removed, else comm,
+ * else "?". Never NULL.
  */
 const char *process_name(const struct process *process);
 

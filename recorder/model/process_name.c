@@ -30,7 +30,7 @@ static bool next_word(const char **rest, struct word *out)
 	return out->n || at[0] == '"';
 }
 
-/* Whether the word is one of a list with blanks between, in any case if fold; a list may be NULL. */
+/* Whether the word is in a list with blanks between, in any case if fold; the list may be NULL. */
 static bool is_one_of(struct word w, const char *list, bool fold)
 {
 	struct word one;
@@ -77,8 +77,8 @@ static void take_name(struct word path, char out[PROCESS_CALLED_BYTES])
  * Options by what follows them: program text (then there is no script), the script, a value, or a
  * value in the same word only. Letters may stand in one word ("-um"); whole words may not.
  *
- * Source: dash(1), bash(1), python(1), perlrun(1), ruby(1), php(1), lua(1), node(1), java(1), "dotnet
- * command" and about_Pwsh.
+ * Source: dash(1), bash(1), python(1), perlrun(1), ruby(1), php(1), lua(1), node(1), java(1),
+ * "dotnet command", about_Pwsh.
  */
 struct interpreter {
 	const char *names;
@@ -189,7 +189,7 @@ static void take_script(const struct interpreter *in, const char *rest,
 				take_name(w, out);
 			return;
 		}
-		if (w.n < 2 || *w.at == '@')     /* "-" is the standard input, "@" a file of arguments */
+		if (w.n < 2 || *w.at == '@')     /* "-" is stdin, "@" a file of arguments */
 			return;
 		option = w;
 		switch (w.n == 2 && w.at[1] == '-' ? FOLLOWS_SCRIPT : read_option(in, &option)) {
@@ -222,7 +222,7 @@ void process_names_of_command(const char *file, const char *cmdline,
 		return;
 	if (*w.at == '-' && w.n > 1)             /* a login shell */
 		w = (struct word){w.at + 1, w.n - 1};
-	if (w.at[w.n - 1] == ':') {              /* "gunicorn: master [shop]", a title: no arguments */
+	if (w.at[w.n - 1] == ':') {              /* a title: "gunicorn: master [shop]" */
 		w.n--;
 		cmdline = "";
 	}
@@ -270,8 +270,9 @@ bool process_names_match(const struct process_names *names, const char *wanted)
 	    same_name(names->called, wanted) || same_name(names->script, wanted))
 		return true;
 	/* Where nothing tells the rest of a cut name, it may be the one that is wanted. */
-	return strlen(comm) == COMM_CUT && is_cut_of(comm, wanted) && !is_cut_of(comm, names->file) &&
-	       !is_cut_of(comm, names->called) && !is_cut_of(comm, names->script);
+	return strlen(comm) == COMM_CUT && is_cut_of(comm, wanted) &&
+	       !is_cut_of(comm, names->file) && !is_cut_of(comm, names->called) &&
+	       !is_cut_of(comm, names->script);
 }
 
 bool process_names_mean(const struct process_names *names, uint32_t pid, const char *who)

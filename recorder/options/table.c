@@ -325,7 +325,8 @@ const struct option_info option_table[] = {
 		.name = "record-process", .value = "NAME|PID", .type = OPTION_TEXT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true,
 		FIELD(capture.only_process),
-		.help = "Record the stacks of this process only.",
+		.help = "Record the stacks of processes with this pid or name only: of the program "
+			"file (dash), the one it was started by (sh), or the script (manage.py).",
 	}, {
 		.name = "store-mb", .value = "MB", .type = OPTION_INT,
 		.group = GROUP_RECORD, .commands = RECORDING, .conf = true, FIELD(store_mb),
@@ -370,9 +371,10 @@ const struct option_info option_table[] = {
 		.conf = true,
 		FIELD(process),
 		/* As in PerfView; rules on counters name a process themselves. */
-		.help = "Only this process. For rules: whose events may fire the rules on events "
-			"(a list such as 1234,nginx is allowed); --record-process says whose "
-			"stacks are recorded.",
+		.help = "Only processes with this pid or name: of the program file (dash), the one "
+			"they were started by (sh), or the script (manage.py). For rules: whose "
+			"events may fire the rules on events (a list such as 1234,nginx is allowed); "
+			"--record-process says whose stacks are recorded.",
 	}, {
 		.name = "thread", .value = "TID", .type = OPTION_INT,
 		.group = GROUP_SELECT, .commands = ONE_INCIDENT, FIELD(tid),

@@ -61,6 +61,7 @@ chromium                 command chromium
 zsh                      command zsh
 fish                     command fish
 mmdebstrap               command mmdebstrap
+busybox                  command busybox
 libdevel-nytprof-perl    folder  /usr/share/perl5/Devel/NYTProf
 '
 

@@ -599,7 +599,8 @@ void proc_instance_put_meant(const struct proc_instance *i, struct buf *out)
 	if (i->category->id != PROC_PROCESS || i->result != COUNTER_VALUE)
 		return;
 	if (i->binding == TASK_SUM)
-		buf_printf(out, "%.0f process%s", i->sum[PID_COUNT], i->sum[PID_COUNT] == 1 ? "" : "es");
+		buf_printf(out, "%.0f process%s", i->sum[PID_COUNT],
+			   i->sum[PID_COUNT] == 1 ? "" : "es");
 	else if (i->binding == TASK_NAME)
 		buf_printf(out, "%s (%.0f)", i->label, i->raw.v[PID_NUMBER]);
 }
