@@ -2,6 +2,7 @@
 
 #include "export/names.h"
 
+#include "base/array.h"
 #include "base/os.h"
 
 #include <inttypes.h>
@@ -19,15 +20,6 @@ struct join {
 	uint32_t *threads, *modules, *frames, *stacks;
 	struct buf name;
 };
-
-static uint32_t *numbers(uint32_t n)
-{
-	uint32_t *items = malloc(((size_t)n + 1) * sizeof(*items));
-
-	if (items)
-		memset(items, 0xff, ((size_t)n + 1) * sizeof(*items));
-	return items;
-}
 
 static uint32_t thread_of(struct join *j, uint32_t thread)
 {
@@ -124,8 +116,8 @@ static int join_side(struct diff *d, struct diff_side *side, const struct incide
 	struct join j = {
 		.from = from, .to = &d->in, .stream = d->stream,
 		.shift_ns = (int64_t)(d->in.head.trigger_ns - from->head.trigger_ns),
-		.threads = numbers(from->nthreads), .modules = numbers(from->nmodules),
-		.frames = numbers(from->nframes), .stacks = numbers(from->nstacks),
+		.threads = array_of_none(from->nthreads), .modules = array_of_none(from->nmodules),
+		.frames = array_of_none(from->nframes), .stacks = array_of_none(from->nstacks),
 	};
 	int rc = j.threads && j.modules && j.frames && j.stacks ? 0 : ERR_MEMORY;
 
@@ -350,7 +342,7 @@ int diff_functions(const struct diff_tree *t, uint32_t process, struct diff_func
 		   uint32_t *n, struct err *err)
 {
 	struct diff_function *all = calloc((size_t)t->tree.ntexts + 1, sizeof(*all));
-	uint32_t *roots = numbers(t->tree.nnodes);
+	uint32_t *roots = array_of_none(t->tree.nnodes);
 	uint32_t i, kept = 0;
 
 	if (!all || !roots) {

@@ -33,7 +33,7 @@ int sums_sort(struct sums *s, const struct incident *in, struct err *err);
 /* The frames of a stack, leaf first; starts as {0}, is made again and again. */
 struct path {
 	uint32_t *frames;
-	uint32_t n, cap;
+	uint32_t n, capacity;
 };
 
 int path_make(struct path *p, const struct incident *in, uint32_t stack);   /* 0 or ERR_MEMORY */

@@ -1,4 +1,5 @@
-// The incident's data and every sum over it. The shape of the JSON is told in export/report_data.h.
+// The incident's data and every sum over it. export/report_data.h tells the shape of the JSON,
+// model/stack_tree.h the rules for functions that call themselves.
 
 export async function unpack(base64) {
   const packed = atob(base64), bytes = new Uint8Array(packed.length);      // atob() skips line ends
@@ -24,7 +25,7 @@ export function prepare(raw) {
     depth[i] = up < 0 ? 0 : depth[up] + 1;
     processOf[i] = up < 0 ? i : processOf[up];
     threadOf[i] = depth[i] < 1 ? -1 : depth[i] === 1 ? i : threadOf[up];
-    // Of a function that calls itself, only the outermost counts as inclusive.
+    // Inclusive weight counts a sample once, at the outermost call.
     let at = up;
     while (at >= 0 && (depth[at] < 2 || name[at] !== name[i])) at = caller[at];
     outermost[i] = at < 0 ? 1 : 0;
@@ -154,24 +155,27 @@ export function whenText(parts, unitNs, partNs) {
 }
 
 /**
- * Who calls a function, and whom it calls. Recursion counts once: callers are those of its outermost
- * call, callees those of its innermost, so either list adds up to the inclusive weight (with self).
+ * Who calls a function, and whom it calls. A sample with N calls of it counts as 1/N at each of them: so
+ * the callers add up to its inclusive weight, and recursion shows. In A>B>C>B>D, A and C call B with a
+ * half each, and B calls C and D.
  */
 export function around(data, sums, text) {
-  const callers = new Map(), callees = new Map();
-  const inner = Float64Array.from(sums.self);
+  const { n, caller, depth, name } = data, callers = new Map(), callees = new Map();
+  const calls = new Int32Array(n), part = new Float64Array(n);
+  const is = node => node >= 0 && depth[node] >= 2 && name[node] === text;
   const add = (map, key, w) => { if (w > 0) map.set(key, (map.get(key) ?? 0) + w); };
   let self = 0;
-  for (let i = data.n - 1; i >= 0; i--) {
-    const up = data.caller[i], is = data.depth[i] >= 2 && data.name[i] === text;
-    if (is) {
-      self += sums.self[i];
-      if (data.outermost[i]) add(callers, data.name[up], sums.total[i]);
-      continue;
-    }
+  for (let i = 0; i < n; i++) {
+    calls[i] = (caller[i] >= 0 ? calls[caller[i]] : 0) + (is(i) ? 1 : 0);
+    if (calls[i] > 0) part[i] = sums.self[i] / calls[i];
+    if (is(i)) self += sums.self[i];
+  }
+  for (let i = n - 1; i >= 0; i--) {
+    const up = caller[i];
     if (up < 0) continue;
-    inner[up] += inner[i];
-    if (data.depth[up] >= 2 && data.name[up] === text) add(callees, data.name[i], inner[i]);
+    part[up] += part[i];
+    if (is(i)) add(callers, name[up], part[i]);
+    if (is(up)) add(callees, name[i], part[i]);
   }
   return { callers, callees, self };
 }

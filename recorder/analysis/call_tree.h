@@ -1,22 +1,20 @@
 /*
- * An incident's samples as a tree of calls: all processes, their threads, and what they called.
+ * What each node of an incident's call tree costs, for tables and trees of people: model/stack_tree.h
+ * with times. Its header has the rules for functions that call themselves.
  *
- * Costs are weights of the samples: nanoseconds of the CPU stream (every sample weighs its period, so
- * shares hold when the rate changed). Nodes are ordered: callees of a node by inclusive cost, then by
- * name. `when` says when a node was on the stack: its inclusive cost in 32 equal parts of the window.
+ * Costs are weights of the samples: nanoseconds of the CPU stream. Every sample weighs its period, so
+ * shares hold when the rate changed. `when` says when a node was on the stack: its inclusive cost in
+ * 32 equal parts of the window.
  */
 #ifndef CALL_TREE_H
 #define CALL_TREE_H
 
-#include "model/incident.h"
+#include "model/stack_tree.h"
 
 #define CALL_WHEN 32u
-#define CALL_NONE UINT32_MAX
+#define CALL_NONE STACK_TREE_NONE
 
-struct call_node {
-	uint32_t parent;                     /* CALL_NONE: the root, node 0 */
-	uint32_t first_child, next;          /* callees, the most expensive first; CALL_NONE */
-	uint32_t name;                       /* into names */
+struct call_cost {
 	uint64_t inclusive, exclusive;       /* weight */
 	uint64_t samples;                    /* exclusive */
 	uint64_t first_ns, last_ns;          /* first and last sample in it */
@@ -24,39 +22,45 @@ struct call_node {
 	uint64_t when[CALL_WHEN];
 };
 
+/* Callees stand in the order of inclusive cost, then by name; a node without cost is in no list. */
+struct call_node {
+	uint32_t parent;                     /* CALL_NONE: the root, node 0 */
+	uint32_t first_child, next;          /* callees, the most expensive first; CALL_NONE */
+	const char *name;
+	struct call_cost cost;
+};
+
 struct call_tree {
 	struct call_node *nodes;             /* parents before children */
 	uint32_t nnodes;
-	char **names;
-	uint32_t nnames;
+	struct stack_tree stacks;            /* of the same nodes */
 	uint64_t t0_ns, t1_ns;
 };
 
 struct call_options {
 	enum stream stream;                  /* whose samples */
-	double fold_pct;                     /* smaller nodes are folded into their callers; 0 = none */
+	double fold_pct;                     /* fold smaller nodes into their callers; 0 = none */
 	const char *focus;                   /* a function: only what it called; NULL = everything */
 	bool callers;                        /* of the focus: who called it instead */
-	bool processes;                      /* with nodes for processes and threads */
+	bool processes;                      /* with nodes for processes and threads; not with a focus */
 	bool addresses;                      /* in place of missing names */
 };
 
 /*
- * With a focus the node below the root is that function, with its inclusive cost: each sample once,
- * at the outermost call.
+ * With a focus the node below the root is that function, with its inclusive cost.
  *
- * returns  0; ERR_NOT_FOUND when no frame is called like the focus, or several are; ERR_MEMORY
+ * returns  0; ERR_NOT_FOUND when no function of the samples is called like the focus, or several
+ *          are; ERR_MEMORY
  */
 int call_tree_new(const struct incident *in, const struct call_options *o, struct call_tree *out,
 		  struct err *err);
 void call_tree_free(struct call_tree *t);
 
-/* Functions over the whole tree: inclusive cost counts a stack once however often it is in it. */
+/* A function over the whole tree; the root is one too. */
 struct call_function {
-	uint32_t name;
-	uint64_t inclusive, exclusive, samples, first_ns, last_ns;
-	uint32_t folded;
-	uint64_t when[CALL_WHEN];
+	const char *name;
+	uint32_t text;                       /* its number in the tree */
+	struct call_cost cost;
 };
 
 /* Most expensive by itself first (by_inclusive: in all); free() the result. ERR_MEMORY. */

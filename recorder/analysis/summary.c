@@ -1,9 +1,8 @@
 #include "analysis/summary.h"
 
 #include "base/array.h"
-#include "base/buf.h"
-#include "base/table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,186 +58,16 @@ static int add_processes(const struct incident *in, struct summary *out)
 	return 0;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
-
-struct names {
-	struct buf text;                     /* one after the other, each with its NUL */
-	struct table table;                  /* of function numbers, by name */
-	size_t *at;                          /* function -> where its name begins */
-	uint32_t *of_frame;                  /* frame -> function */
-	uint32_t n;
-};
-
-static bool same_text(const void *ctx, uint32_t value, const void *key)
-{
-	const struct names *names = ctx;
-
-	return strcmp(names->text.data + names->at[value], key) == 0;
-}
-
-/* Frames of one name are one function: several call sites, or several copies of a file. */
-static int name_frame(const struct incident *in, uint32_t frame, bool addresses,
-		      struct names *names)
-{
-	size_t start = names->text.len;
-	uint64_t hash;
-	uint32_t found;
-
-	incident_frame_text(in, frame, addresses, &names->text);
-	buf_putc(&names->text, '\0');
-	if (names->text.failed)
-		return ERR_MEMORY;
-	hash = hash_bytes(names->text.data + start, names->text.len - start);
-	found = table_find(&names->table, hash, same_text, names, names->text.data + start);
-	if (found != TABLE_NONE) {
-		names->text.len = start;
-		names->of_frame[frame] = found;
-		return 0;
-	}
-	names->at[names->n] = start;
-	names->of_frame[frame] = names->n;
-	return table_add(&names->table, hash, names->n++);
-}
-
-static int name_frames(const struct incident *in, bool addresses, struct names *names)
-{
-	uint32_t i;
-	int rc = 0;
-
-	names->at = calloc((size_t)in->nframes + 1, sizeof(*names->at));
-	names->of_frame = calloc((size_t)in->nframes + 1, sizeof(*names->of_frame));
-	if (!names->at || !names->of_frame)
-		return ERR_MEMORY;
-	for (i = 0; !rc && i < in->nframes; i++)
-		rc = name_frame(in, i, addresses, names);
-	return rc;
-}
-
-static void names_free(struct names *names)
-{
-	buf_free(&names->text);
-	table_free(&names->table);
-	free(names->at);
-	free(names->of_frame);
-}
-
-/* ---- stacks -------------------------------------------------------------------------------------- */
-
-struct alike {
-	const struct incident *in;
-	const struct names *names;
-	uint32_t *first;                     /* stack -> the first one that reads the same */
-};
-
-/* What a stack reads like; an incident has one copy of each text. */
-struct reading {
-	uint32_t caller, function, line;     /* caller: the first that reads the same */
-	const char *file;
-};
-
-static struct reading read_stack(const struct alike *alike, uint32_t stack)
-{
-	const struct incident_stack *s = &alike->in->stacks[stack];
-	const struct incident_frame *f = &alike->in->frames[s->frame];
-
-	return (struct reading){
-		.caller = s->parent == STACK_NONE ? STACK_NONE : alike->first[s->parent],
-		.function = alike->names->of_frame[s->frame],
-		.line = f->line,
-		.file = f->file,
-	};
-}
-
-static bool same_reading(const void *ctx, uint32_t value, const void *key)
-{
-	const struct reading a = read_stack(ctx, value), *b = key;
-
-	return a.caller == b->caller && a.function == b->function && a.line == b->line &&
-	       a.file == b->file;
-}
-
-/*
- * People read names: stacks that differ only in where a function calls the next are one stack,
- * unless they have source lines, which tell.
- */
-static int find_alike(struct alike *alike)
-{
-	struct table table = {0};
-	uint32_t i, found;
-	int rc = 0;
-
-	for (i = 0; !rc && i < alike->in->nstacks; i++) {
-		struct reading key = read_stack(alike, i);
-		uint64_t hash = hash_pair(hash_pair(key.caller, key.function), key.line);
-
-		found = table_find(&table, hash, same_reading, alike, &key);
-		alike->first[i] = found == TABLE_NONE ? i : found;
-		if (found == TABLE_NONE)
-			rc = table_add(&table, hash, i);
-	}
-	table_free(&table);
-	return rc;
-}
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct summary_stack *sa = a, *sb = b;
-	int order = by_number(sa->process, sb->process);
-
-	return order ? order : by_number(sa->stack, sb->stack);
-}
-
-static int compare_stacks(const void *a, const void *b)
-{
-	const struct summary_stack *sa = a, *sb = b;
-	int order = by_number(sb->samples, sa->samples);
-
-	return order ? order : compare_places(a, b);
-}
-
-static int count_stacks(const struct incident *in, const uint32_t *first, struct summary *out)
-{
-	struct summary_stack *all = calloc((size_t)in->nsamples + 1, sizeof(*all));
-	uint32_t i, n = 0, used = 0;
-
-	if (!all)
-		return ERR_MEMORY;
-	for (i = 0; i < in->nsamples; i++) {
-		const struct incident_sample *s = &in->samples[i];
-
-		if (s->stream == STREAM_OFF_CPU)
-			continue;
-		if (s->stack == STACK_NONE)
-			out->without_stack++;
-		else
-			all[n++] = (struct summary_stack){process_of(in, s), first[s->stack],
-							  incident_units(in, s)};
-	}
-	qsort(all, n, sizeof(*all), compare_places);
-	for (i = 0; i < n; i++) {
-		if (used && compare_places(&all[used - 1], &all[i]) == 0)
-			all[used - 1].samples += all[i].samples;
-		else
-			all[used++] = all[i];
-	}
-	qsort(all, used, sizeof(*all), compare_stacks);
-	out->stacks = all;
-	out->nstacks = used;
-	return 0;
-}
-
-static int add_stacks(const struct incident *in, const struct names *names, struct summary *out)
-{
-	struct alike alike = {in, names, calloc((size_t)in->nstacks + 1, sizeof(*alike.first))};
-	int rc = alike.first ? find_alike(&alike) : ERR_MEMORY;
-
-	if (!rc)
-		rc = count_stacks(in, alike.first, out);
-	free(alike.first);
-	return rc;
-}
-
 /* ---- functions ----------------------------------------------------------------------------------- */
+
+#define STREAMS_COUNTED (((1u << STREAMS_MAX) - 1) & ~(1u << STREAM_OFF_CPU))
+
+static void put_frame(const struct incident *in, const void *ctx, uint32_t frame, struct buf *out)
+{
+	const bool *addresses = ctx;
+
+	incident_frame_text(in, frame, *addresses, out);
+}
 
 static int compare_self(const void *a, const void *b)
 {
@@ -258,50 +87,118 @@ static int compare_inclusive(const void *a, const void *b)
 	return order ? order : compare_self(a, b);
 }
 
-/* Walk each different stack once, from leaf to root; seen[f] says in which one f was met last. */
-static void count_functions(const struct incident *in, const struct names *names,
-			    struct summary *out, uint32_t *seen)
+static void count_functions(const struct stack_tree *t, uint64_t *weights, struct summary *out)
 {
-	uint32_t i, node;
+	uint32_t i, n = 0;
 
-	for (i = 0; i < out->nstacks; i++) {
-		const struct summary_stack *s = &out->stacks[i];
-
-		out->functions[names->of_frame[in->stacks[s->stack].frame]].self += s->samples;
-		for (node = s->stack; node != STACK_NONE; node = in->stacks[node].parent) {
-			uint32_t f = names->of_frame[in->stacks[node].frame];
-
-			if (seen[f] == i + 1)
-				continue;
-			seen[f] = i + 1;
-			out->functions[f].inclusive += s->samples;
-		}
+	for (i = 0; i < t->ntexts; i++)
+		out->functions[i].name = stack_tree_text(t, i);
+	for (i = 1; i < t->nnodes; i++)              /* not the root */
+		out->functions[t->nodes[i].text].self += weights[i];
+	stack_tree_add_up(t, weights);
+	for (i = 1; i < t->nnodes; i++) {
+		if (stack_tree_is_outermost(t, i))
+			out->functions[t->nodes[i].text].inclusive += weights[i];
 	}
+	for (i = 0; i < t->ntexts; i++) {
+		if (out->functions[i].inclusive)
+			out->functions[n++] = out->functions[i];
+	}
+	if (n)
+		qsort(out->functions, n, sizeof(*out->functions), compare_self);
+	out->nfunctions = n;
 }
 
-/* Takes the names' text. */
-static int add_functions(const struct incident *in, struct names *names, struct summary *out)
+static int add_functions(const struct incident *in, bool addresses, struct summary *out)
 {
-	uint32_t *seen = calloc((size_t)names->n + 1, sizeof(*seen)), i, n = 0;
+	const struct stack_tree_style style = {.root = "", .frame = put_frame};
+	int rc = stack_tree_build(&out->tree, in, STREAMS_COUNTED, &style, &addresses, NULL);
+	uint64_t *weights = rc ? NULL : stack_tree_own(&out->tree, in, incident_units);
 
-	out->functions = calloc((size_t)names->n + 1, sizeof(*out->functions));
-	if (!out->functions || !seen) {
-		free(seen);
-		return ERR_MEMORY;
-	}
-	count_functions(in, names, out, seen);
-	free(seen);
-	out->text = names->text.data;
-	names->text.data = NULL;
-	for (i = 0; i < names->n; i++) {
-		if (!out->functions[i].inclusive)
+	out->functions = calloc((size_t)out->tree.ntexts + 1, sizeof(*out->functions));
+	if (weights && out->functions)
+		count_functions(&out->tree, weights, out);
+	else
+		rc = ERR_MEMORY;
+	free(weights);
+	return rc;
+}
+
+/* ---- stacks -------------------------------------------------------------------------------------- */
+
+static int compare_stacks(const void *a, const void *b)
+{
+	const struct summary_stack *sa = a, *sb = b;
+	int order = by_number(sb->samples, sa->samples);
+
+	if (!order)
+		order = by_number(sa->process, sb->process);
+	return order ? order : by_number(sa->stack, sb->stack);
+}
+
+/* A process by its index: there may be two of one name and number. */
+static void put_process_index(const struct incident *in, const void *ctx, uint32_t thread,
+			      struct buf *out)
+{
+	(void)ctx;
+	buf_put_uint(out, in->threads[thread].process);
+}
+
+/* Frames of one name are one: several call sites, or several copies of a file. Source lines tell. */
+static void put_frame_with_line(const struct incident *in, const void *ctx, uint32_t frame,
+				struct buf *out)
+{
+	const struct incident_frame *f = &in->frames[frame];
+
+	put_frame(in, ctx, frame, out);
+	if (f->file || f->line)
+		buf_printf(out, "\n%s\n%" PRIu32, f->file ? f->file : "", f->line);
+}
+
+static void count_stacks(const struct incident *in, const struct stack_tree *t,
+			 struct summary *out)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *s = &in->samples[i];
+		struct summary_stack *to;
+
+		if (t->of_sample[i] == STACK_TREE_NONE)
 			continue;
-		out->functions[n] = out->functions[i];
-		out->functions[n++].name = out->text + names->at[i];
+		if (s->stack == STACK_NONE) {
+			out->without_stack++;
+			continue;
+		}
+		to = &out->stacks[t->of_sample[i]];
+		to->process = process_of(in, s);
+		to->stack = !to->samples || s->stack < to->stack ? s->stack : to->stack;
+		to->samples += incident_units(in, s);
 	}
-	qsort(out->functions, n, sizeof(*out->functions), compare_self);
-	out->nfunctions = n;
-	return 0;
+	for (i = 0; i < t->nnodes; i++) {
+		if (out->stacks[i].samples)
+			out->stacks[n++] = out->stacks[i];
+	}
+	if (n)
+		qsort(out->stacks, n, sizeof(*out->stacks), compare_stacks);
+	out->nstacks = n;
+}
+
+static int add_stacks(const struct incident *in, bool addresses, struct summary *out)
+{
+	const struct stack_tree_style style = {
+		.root = "", .process = put_process_index, .frame = put_frame_with_line,
+	};
+	struct stack_tree tree = {0};
+	int rc = stack_tree_build(&tree, in, STREAMS_COUNTED, &style, &addresses, NULL);
+
+	out->stacks = calloc((size_t)tree.nnodes + 1, sizeof(*out->stacks));
+	if (!out->stacks)
+		rc = ERR_MEMORY;
+	if (!rc)
+		count_stacks(in, &tree, out);
+	stack_tree_free(&tree);
+	return rc;
 }
 
 /* ---- counters ------------------------------------------------------------------------------------ */
@@ -361,17 +258,13 @@ void summary_by_inclusive(struct summary *s)
 
 int summary_make(const struct incident *in, bool addresses, struct summary *out, struct err *err)
 {
-	struct names names = {0};
 	struct summary s = {0};
 	int rc = add_processes(in, &s);
 
 	if (!rc)
-		rc = name_frames(in, addresses, &names);
+		rc = add_functions(in, addresses, &s);
 	if (!rc)
-		rc = add_stacks(in, &names, &s);
-	if (!rc)
-		rc = add_functions(in, &names, &s);
-	names_free(&names);
+		rc = add_stacks(in, addresses, &s);
 	if (rc) {
 		summary_free(&s);
 		return err_memory(err, "while adding up an incident");
@@ -385,6 +278,6 @@ void summary_free(struct summary *s)
 	free(s->processes);
 	free(s->functions);
 	free(s->stacks);
-	free(s->text);
+	stack_tree_free(&s->tree);
 	memset(s, 0, sizeof(*s));
 }

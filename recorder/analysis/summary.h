@@ -1,16 +1,17 @@
 /*
  * What an incident's samples add up to: processes, functions and stacks, most samples first.
  *
- * Every sample counts once, whatever its weight, unless the rate changed within the incident: then all
- * counts but without_stack are microseconds of CPU time (incident_units()). A function's inclusive count holds a sample once
- * however often the function stands in its stack. Equal counts are ordered by name, then by number,
- * so that the result is the same everywhere. Stacks that read the same are one; source
- * lines, where frames have them, are part of it. One thread.
+ * Samples of off-CPU time are left out. Every other sample counts once, whatever its weight, unless
+ * the rate changed within the incident: then all counts but without_stack are microseconds of CPU
+ * time (incident_units()). A function's inclusive count holds a sample once, however often the
+ * function stands in its stack. Equal counts are ordered by name, then by number, so that the result
+ * is the same everywhere. Stacks of one process that read the same are one; source lines, where
+ * frames have them, are part of it. One thread.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H
 
-#include "model/incident.h"
+#include "model/stack_tree.h"
 
 struct summary_process {
 	uint32_t process;                    /* index; UINT32_MAX: samples of no known process */
@@ -43,7 +44,7 @@ struct summary {
 	uint32_t nprocesses, nfunctions, nstacks;
 	uint64_t whole;                      /* all of it, of known processes or not */
 	uint64_t without_stack;              /* samples */
-	char *text;                          /* owns the names */
+	struct stack_tree tree;              /* owns the names */
 };
 
 /* addresses: name frames without a name by their offsets. Free with summary_free(). */

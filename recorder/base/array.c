@@ -35,3 +35,12 @@ int array_grow_next(void *items_at, uint32_t n, size_t item_bytes)
 	return n && n < FIRST_CAPACITY ? 0
 				       : array_grow(items_at, &capacity, (size_t)n + 1, item_bytes);
 }
+
+uint32_t *array_of_none(size_t n)
+{
+	uint32_t *numbers = malloc((n + 1) * sizeof(*numbers));
+
+	if (numbers)
+		memset(numbers, 0xff, (n + 1) * sizeof(*numbers));
+	return numbers;
+}

@@ -32,6 +32,9 @@
 #define ARRAY_NEXT(items, n) \
 	((n) & ((n) - 1) ? 0 : array_grow_next(&(items), (n), sizeof(*(items))))
 
+/* n numbers, all UINT32_MAX, which stands for "none"; free() them; NULL without memory. */
+uint32_t *array_of_none(size_t n);
+
 /* For the macros. items_at is the address of the array's pointer, whatever its type. */
 int array_grow(void *items_at, uint32_t *capacity, size_t need, size_t item_bytes);
 int array_grow_next(void *items_at, uint32_t n, size_t item_bytes);

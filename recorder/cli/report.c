@@ -55,9 +55,7 @@ static void put_heading(const struct view *v, const char *title)
 struct row {
 	const char *kind, *name;
 	uint32_t depth;
-	uint64_t exclusive, inclusive, samples, first_ns, last_ns;
-	uint32_t folded;
-	const uint64_t *when;
+	const struct call_cost *cost;
 };
 
 static void put_json_row(const struct view *v, const struct call_tree *t, const struct row *r)
@@ -65,19 +63,19 @@ static void put_json_row(const struct view *v, const struct call_tree *t, const 
 	struct json j = {.out = v->out};
 	char when[CALL_WHEN + 1];
 
-	call_when_text(t, r->when, when);
+	call_when_text(t, r->cost->when, when);
 	json_open(&j, '{');
 	json_key_str(&j, "row", r->kind);
 	json_key_uint(&j, "depth", r->depth);
 	json_key_str(&j, "name", r->name);
-	json_key_num(&j, "self_ms", (double)r->exclusive / 1e6);
-	json_key_num(&j, "self_pct", share(v, r->exclusive));
-	json_key_num(&j, "inclusive_ms", (double)r->inclusive / 1e6);
-	json_key_num(&j, "inclusive_pct", share(v, r->inclusive));
-	json_key_uint(&j, "self_samples", r->samples);
-	json_key_num(&j, "first_s", seconds_at(v, r->first_ns));
-	json_key_num(&j, "last_s", seconds_at(v, r->last_ns));
-	json_key_uint(&j, "folded", r->folded);
+	json_key_num(&j, "self_ms", (double)r->cost->exclusive / 1e6);
+	json_key_num(&j, "self_pct", share(v, r->cost->exclusive));
+	json_key_num(&j, "inclusive_ms", (double)r->cost->inclusive / 1e6);
+	json_key_num(&j, "inclusive_pct", share(v, r->cost->inclusive));
+	json_key_uint(&j, "self_samples", r->cost->samples);
+	json_key_num(&j, "first_s", seconds_at(v, r->cost->first_ns));
+	json_key_num(&j, "last_s", seconds_at(v, r->cost->last_ns));
+	json_key_uint(&j, "folded", r->cost->folded);
 	json_key_str(&j, "when", when);
 	json_close(&j, '}');
 	buf_putc(v->out, '\n');
@@ -91,9 +89,9 @@ static void put_row(const struct view *v, const struct call_tree *t, const struc
 		put_json_row(v, t, r);
 		return;
 	}
-	call_when_text(t, r->when, when);
-	buf_printf(v->out, "%10.1f %5.1f %% %10.1f %5.1f %%  ", (double)r->exclusive / 1e6,
-		   share(v, r->exclusive), (double)r->inclusive / 1e6, share(v, r->inclusive));
+	call_when_text(t, r->cost->when, when);
+	buf_printf(v->out, "%10.1f %5.1f %% %10.1f %5.1f %%  ", (double)r->cost->exclusive / 1e6,
+		   share(v, r->cost->exclusive), (double)r->cost->inclusive / 1e6, share(v, r->cost->inclusive));
 	if (v->columns >= WHEN_MIN_COLUMNS)
 		buf_printf(v->out, "%s  ", when);
 	fit_last(v->out, r->name, r->depth < INDENT_MAX ? r->depth : INDENT_MAX, v->columns);
@@ -104,8 +102,7 @@ static struct row row_of(const struct call_tree *t, uint32_t node, const char *k
 {
 	const struct call_node *n = &t->nodes[node];
 
-	return (struct row){kind, t->names[n->name], depth, n->exclusive, n->inclusive, n->samples,
-			    n->first_ns, n->last_ns, n->folded, n->when};
+	return (struct row){kind, n->name, depth, &n->cost};
 }
 
 /* ---- tables --------------------------------------------------------------------------------------- */
@@ -121,11 +118,9 @@ static int put_functions(const struct view *v, const struct call_tree *t, bool b
 		return rc;
 	put_heading(v, by_inclusive ? "FUNCTION, BY INCLUSIVE TIME" : "FUNCTION, BY ITS OWN TIME");
 	for (i = 0; i < n && put < v->o->rows; i++) {
-		const struct call_function *f = &functions[i];
-		struct row r = {"function", t->names[f->name], 0, f->exclusive, f->inclusive,
-				f->samples, f->first_ns, f->last_ns, f->folded, f->when};
+		struct row r = {"function", functions[i].name, 0, &functions[i].cost};
 
-		if (f->name == t->nodes[0].name)
+		if (r.name == t->nodes[0].name)
 			continue;                    /* the root: all of it */
 		put_row(v, t, &r);
 		put++;

@@ -35,16 +35,6 @@ struct building {
 	struct buf scratch, escaped;
 };
 
-/* n numbers, all STACK_TREE_NONE; NULL without memory. */
-static uint32_t *make_numbers(size_t n)
-{
-	uint32_t *items = malloc((n + 1) * sizeof(*items));
-
-	if (items)
-		memset(items, 0xff, (n + 1) * sizeof(*items));
-	return items;
-}
-
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 struct text_key {
@@ -314,17 +304,12 @@ static uint32_t top_of(struct building *b, const struct incident_sample *s)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* of_sample: root, processes, threads and marks; and the shapes of the stacks that samples end in. */
+/* of_sample: the root, processes, threads and marks; and the shapes of the stacks that samples end in. */
 static int add_tops(struct building *b)
 {
 	struct stack_tree *t = b->t;
 	uint32_t i;
 
-	if (b->style->root) {
-		buf_puts(&b->scratch, b->style->root);
-		if (add_top(b, STACK_TREE_NONE, scratch_text(b)) == STACK_TREE_NONE)
-			return ERR_MEMORY;
-	}
 	for (i = 0; i < b->in->nsamples; i++) {
 		const struct incident_sample *s = &b->in->samples[i];
 
@@ -373,7 +358,7 @@ static int place_samples(struct building *b)
 	const struct incident_sample *samples = b->in->samples;
 	uint32_t ntops = b->t->nnodes, root, base, i;
 
-	b->placed = make_numbers(b->nshapes);
+	b->placed = array_of_none(b->nshapes);
 	if (!b->placed)
 		return ERR_MEMORY;
 	for (root = 0; root < ntops; root++) {
@@ -396,15 +381,20 @@ static int build(struct building *b)
 	size_t ngroups = ((size_t)in->nthreads + 1) * MARKS;
 	int rc;
 
-	b->t->of_sample = make_numbers(in->nsamples);
-	b->frame_texts = make_numbers(b->style->frame ? in->nframes : 0);
-	b->stack_shapes = make_numbers(in->nstacks);
-	b->leaf_shapes = make_numbers(b->style->leaf ? in->nstacks : 0);
-	b->roots = make_numbers(ngroups);
-	b->leaf_roots = make_numbers(ngroups);
+	b->t->of_sample = array_of_none(in->nsamples);
+	b->frame_texts = array_of_none(b->style->frame ? in->nframes : 0);
+	b->stack_shapes = array_of_none(in->nstacks);
+	b->leaf_shapes = array_of_none(b->style->leaf ? in->nstacks : 0);
+	b->roots = array_of_none(ngroups);
+	b->leaf_roots = array_of_none(ngroups);
 	if (!b->t->of_sample || !b->frame_texts || !b->stack_shapes || !b->leaf_shapes ||
 	    !b->roots || !b->leaf_roots)
 		return ERR_MEMORY;
+	if (b->style->root) {
+		buf_puts(&b->scratch, b->style->root);
+		if (add_top(b, STACK_TREE_NONE, scratch_text(b)) == STACK_TREE_NONE)
+			return ERR_MEMORY;
+	}
 	rc = add_shapes(b);
 	if (!rc)
 		rc = add_tops(b);
@@ -505,7 +495,7 @@ int stack_tree_focus(struct stack_tree *t, const struct incident *in, uint32_t t
 {
 	struct stack_tree focused = {.nlevels = 1};
 	struct building b = {.t = &focused};
-	uint32_t *places = make_numbers(t->nnodes), i;
+	uint32_t *places = array_of_none(t->nnodes), i;
 	int rc = places ? focus(&b, t, text, callers, places) : ERR_MEMORY;
 
 	t->nsamples = 0;

@@ -27,7 +27,7 @@
 
 /* ctx is the caller's. The functions append to out, and never nothing. */
 struct stack_tree_style {
-	/* The text of node 0, above all others, where samples of no known thread end too. NULL: there
+	/* Text 0, of node 0, above all others, where samples of no known thread end too. NULL: there
 	   is no such node, processes have no caller, and a thread that is not known is named too. */
 	const char *root;
 	/* Below the root; NULL, and then no thread either: there are no nodes for them. */

@@ -10,6 +10,7 @@ export RECORDER_STORE=$TMP/s.db XDG_STATE_HOME=$TMP/state HOME=$TMP
 "$BUILD/programs/store_fixture" s.db || { echo "not ok store_fixture: failed"; exit 0; }
 expect report_is_written 0 '' export --id 1 -o report.html
 node "$TOP/tests/browser/report.mjs" "$chromium" "$playwright" report.html shot.png
+node "$TOP/tests/browser/recursion.mjs" "$TOP/export/report/data.js"
 check a_picture_is_taken [ -s shot.png ]
 expect report_without_samples_is_written 0 'holds no samples' export --id 3 -o empty.html
 unusual="$TOP/tests/browser/unusual.mjs"

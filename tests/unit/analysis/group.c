@@ -292,7 +292,7 @@ static uint32_t find_child(const struct call_tree *t, uint32_t node, const char 
 	uint32_t at;
 
 	for (at = t->nodes[node].first_child; at != CALL_NONE; at = t->nodes[at].next) {
-		if (!strcmp(t->names[t->nodes[at].name], name))
+		if (!strcmp(t->nodes[at].name, name))
 			return at;
 	}
 	fail_msg("no child %s", name);
@@ -314,14 +314,14 @@ TEST(costs_of_a_tree_add_up)
 	struct call_tree t = tree(&(struct call_options){.processes = true});
 	uint32_t node;
 
-	assert_int_equal(t.nodes[0].inclusive, 20000000);
-	assert_string_equal(t.names[t.nodes[t.nodes[0].first_child].name], "Process db (20)");
+	assert_int_equal(t.nodes[0].cost.inclusive, 20000000);
+	assert_string_equal(t.nodes[t.nodes[0].first_child].name, "Process db (20)");
 	node = find_child(&t, find_child(&t, 0, "Process shop (10)"), "Thread (11) worker");
 	node = find_child(&t, node, "app!main");
-	assert_int_equal(t.nodes[node].inclusive, 10000000);
+	assert_int_equal(t.nodes[node].cost.inclusive, 10000000);
 	node = find_child(&t, node, "app!Shop.Cart.add");
-	assert_int_equal(t.nodes[node].inclusive, 9000000);
-	assert_int_equal(t.nodes[node].exclusive, 2000000);
+	assert_int_equal(t.nodes[node].cost.inclusive, 9000000);
+	assert_int_equal(t.nodes[node].cost.exclusive, 2000000);
 	call_tree_free(&t);
 }
 
@@ -330,9 +330,9 @@ TEST(small_nodes_are_folded_and_the_total_stays)
 	struct call_tree t = tree(&(struct call_options){.fold_pct = 10});
 	uint32_t main = find_child(&t, 0, "app!main"), at, children = 0;
 
-	assert_int_equal(t.nodes[0].inclusive, 20000000);
-	assert_int_equal(t.nodes[main].exclusive, 1000000);  /* read and what it called: 5 % */
-	assert_int_equal(t.nodes[main].folded, 3);
+	assert_int_equal(t.nodes[0].cost.inclusive, 20000000);
+	assert_int_equal(t.nodes[main].cost.exclusive, 1000000);  /* read and what it called: 5 % */
+	assert_int_equal(t.nodes[main].cost.folded, 3);
 	for (at = t.nodes[main].first_child; at != CALL_NONE; at = t.nodes[at].next)
 		children++;
 	assert_int_equal(children, 1);
@@ -344,14 +344,14 @@ TEST(callers_and_callees_of_a_function_have_its_inclusive_cost)
 	struct call_tree t = tree(&(struct call_options){.focus = "libc!read"});
 	uint32_t read = find_child(&t, 0, "libc!read");
 
-	assert_int_equal(t.nodes[read].inclusive, 6000000);
-	assert_int_equal(t.nodes[find_child(&t, read, "kernel!sys_read")].inclusive, 1000000);
+	assert_int_equal(t.nodes[read].cost.inclusive, 6000000);
+	assert_int_equal(t.nodes[find_child(&t, read, "kernel!sys_read")].cost.inclusive, 1000000);
 	call_tree_free(&t);
 	t = tree(&(struct call_options){.focus = "libc!read", .callers = true});
 	read = find_child(&t, 0, "libc!read");
-	assert_int_equal(t.nodes[read].inclusive, 6000000);
-	assert_int_equal(t.nodes[find_child(&t, read, "db!main")].inclusive, 5000000);
-	assert_int_equal(t.nodes[find_child(&t, read, "app!main")].inclusive, 1000000);
+	assert_int_equal(t.nodes[read].cost.inclusive, 6000000);
+	assert_int_equal(t.nodes[find_child(&t, read, "db!main")].cost.inclusive, 5000000);
+	assert_int_equal(t.nodes[find_child(&t, read, "app!main")].cost.inclusive, 1000000);
 	call_tree_free(&t);
 }
 
@@ -360,7 +360,7 @@ TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one)
 	struct call_tree t = tree(&(struct call_options){.focus = "sys_read"});
 	struct err err;
 
-	assert_int_equal(t.nodes[0].inclusive, 1000000);
+	assert_int_equal(t.nodes[0].cost.inclusive, 1000000);
 	call_tree_free(&t);
 	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "read"}, &t, &err),
 			 ERR_NOT_FOUND);
@@ -376,11 +376,11 @@ TEST(a_function_that_calls_itself_counts_a_stack_once)
 	uint32_t n, i;
 
 	assert_int_equal(call_functions(&t, true, &f, &n, NULL), 0);
-	for (i = 0; i < n && strcmp(t.names[f[i].name], "app!Shop.Cart.add"); i++)
+	for (i = 0; i < n && strcmp(f[i].name, "app!Shop.Cart.add"); i++)
 		;
 	assert_true(i < n);
-	assert_int_equal(f[i].inclusive, 9000000);
-	assert_int_equal(f[i].exclusive, 5000000);
+	assert_int_equal(f[i].cost.inclusive, 9000000);
+	assert_int_equal(f[i].cost.exclusive, 5000000);
 	free(f);
 	call_tree_free(&t);
 }
@@ -391,7 +391,7 @@ TEST(when_shows_where_in_the_window_a_function_ran)
 	char text[CALL_WHEN + 1];
 	uint32_t main = find_child(&t, 0, "db!main");
 
-	call_when_text(&t, t.nodes[main].when, text);        /* the last 10 of 20 ms */
+	call_when_text(&t, t.nodes[main].cost.when, text);        /* the last 10 of 20 ms */
 	assert_memory_equal(text, "________________", 16);
 	assert_null(strchr(text + 31, '_'));
 	call_tree_free(&t);
