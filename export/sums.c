@@ -5,78 +5,88 @@
 #include "model/stack_tree.h"
 
 #include "base/array.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Who took them as numbers: there may be two processes of one name and number. */
-static void put_process(const struct incident *in, const void *ctx, uint32_t thread,
-			struct buf *out)
+static bool same_sum(const void *ctx, uint32_t value, const void *key)
 {
-	(void)ctx;
-	buf_put_uint(out, thread == THREAD_NONE ? UINT32_MAX : in->threads[thread].process);
+	const struct sum *a = &((const struct sums *)ctx)->items[value];
+	const struct sum *b = key;
+
+	return a->stack == b->stack && a->thread == b->thread && a->process == b->process &&
+	       a->mark == b->mark;
 }
 
-static void put_thread(const struct incident *in, const void *ctx, uint32_t thread,
-		       struct buf *out)
+struct summing {
+	struct table table;
+	uint32_t *recent;                    /* of each stack: the sum it went to last */
+};
+
+/* The number of a sum with this key, added when it is new; UINT32_MAX without memory. */
+static uint32_t find_sum(struct sums *s, struct summing *t, const struct sum *key)
 {
-	(void)in;
-	(void)ctx;
-	buf_put_uint(out, thread);
+	uint32_t *recent = key->stack == STACK_NONE ? NULL : &t->recent[key->stack];
+	uint64_t hash;
+	uint32_t found;
+
+	if (recent && *recent != UINT32_MAX && same_sum(s, *recent, key))
+		return *recent;
+	hash = hash_pair(hash_pair(key->process, key->thread),
+			 (uint64_t)key->stack << 8 | (key->mark ? (uint8_t)*key->mark : 0));
+	found = table_find(&t->table, hash, same_sum, s, key);
+	if (found == TABLE_NONE) {
+		if (ARRAY_NEXT(s->items, s->n))
+			return UINT32_MAX;
+		found = s->n;
+		s->items[found] = *key;
+		if (table_add(&t->table, hash, found))
+			return UINT32_MAX;
+		s->n++;
+	}
+	if (recent)
+		*recent = found;
+	return found;
 }
 
-/* The sum of a node, a new one of this sample's kind when the node has none yet. */
-static struct sum *sum_of(struct sums *s, uint32_t *of_node, const struct incident *in,
-			  const struct incident_sample *sample, enum sums_by by)
+static int sum_all(struct sums *s, struct summing *t, const struct incident *in,
+		   const struct export_options *opt, enum sums_by by)
 {
-	if (*of_node == STACK_TREE_NONE) {
-		*of_node = s->n;
-		s->items[s->n++] = (struct sum){
-			.process = sample->thread == THREAD_NONE ?
-				   UINT32_MAX : in->threads[sample->thread].process,
+	uint32_t i, at;
+
+	for (i = 0; i < in->nsamples; i++) {
+		const struct incident_sample *sample = &in->samples[i];
+		struct sum key = {
+			.process = UINT32_MAX,
 			.thread = by == SUMS_BY_THREAD ? sample->thread : THREAD_NONE,
 			.stack = sample->stack,
 			.mark = stack_tree_mark((enum stack_quality)sample->quality),
 		};
-	}
-	return &s->items[*of_node];
-}
 
-static int sum_all(struct sums *s, const struct stack_tree *tree, const struct incident *in,
-		   enum sums_by by)
-{
-	uint32_t *of_node = array_of_none(tree->nnodes), i;
-
-	s->items = calloc((size_t)tree->nnodes + 1, sizeof(*s->items));
-	for (i = 0; of_node && s->items && i < in->nsamples; i++) {
-		const struct incident_sample *sample = &in->samples[i];
-		struct sum *to;
-
-		if (tree->of_sample[i] == STACK_TREE_NONE)
+		if (!export_takes(opt, sample))
 			continue;
-		to = sum_of(s, &of_node[tree->of_sample[i]], in, sample, by);
-		to->count++;
-		to->weight += export_weight(in, sample);
-		to->time_ns += sample->weight;
+		if (sample->thread != THREAD_NONE)
+			key.process = in->threads[sample->thread].process;
+		at = find_sum(s, t, &key);
+		if (at == UINT32_MAX)
+			return ERR_MEMORY;
+		s->items[at].count++;
+		s->items[at].weight += export_weight(in, sample);
+		s->items[at].time_ns += sample->weight;
 	}
-	free(of_node);
-	return of_node && s->items ? 0 : ERR_MEMORY;
+	return 0;
 }
 
 int sums_make(struct sums *s, const struct incident *in, const struct export_options *opt,
 	      enum sums_by by, struct err *err)
 {
-	const struct stack_tree_style style = {
-		.process = put_process, .thread = by == SUMS_BY_THREAD ? put_thread : NULL,
-		.marks = true,
-	};
-	struct stack_tree tree = {0};
-	int rc = stack_tree_build(&tree, in, 1u << opt->stream, &style, NULL, err);
+	struct summing t = {.recent = array_of_none(in->nstacks)};
+	int rc = t.recent ? sum_all(s, &t, in, opt, by) : ERR_MEMORY;
 
-	if (!rc && sum_all(s, &tree, in, by))
-		rc = err_memory(err, "while summing stacks");
-	stack_tree_free(&tree);
-	return rc;
+	table_free(&t.table);
+	free(t.recent);
+	return rc ? err_memory(err, "while summing stacks") : 0;
 }
 
 void sums_free(struct sums *s)

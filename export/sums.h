@@ -1,6 +1,6 @@
 /*
- * Samples summed by who took them and by their exact stack, addresses and all; for formats that
- * print addresses. One thread.
+ * Samples summed by who took them and by their exact stack, for formats that print addresses. It is
+ * no call tree (export_tree.h): there, stacks are one that only read the same. One thread.
  */
 #ifndef EXPORT_SUMS_H
 #define EXPORT_SUMS_H

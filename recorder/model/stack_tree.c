@@ -102,8 +102,6 @@ static uint32_t scratch_text(struct building *b)
 
 static uint32_t frame_text(struct building *b, uint32_t frame)
 {
-	if (!b->style->frame)
-		return frame;
 	if (b->frame_texts[frame] == STACK_TREE_NONE) {
 		buf_reset(&b->scratch);
 		b->style->frame(b->in, b->ctx, frame, &b->scratch);
@@ -382,7 +380,7 @@ static int build(struct building *b)
 	int rc;
 
 	b->t->of_sample = array_of_none(in->nsamples);
-	b->frame_texts = array_of_none(b->style->frame ? in->nframes : 0);
+	b->frame_texts = array_of_none(in->nframes);
 	b->stack_shapes = array_of_none(in->nstacks);
 	b->leaf_shapes = array_of_none(b->style->leaf ? in->nstacks : 0);
 	b->roots = array_of_none(ngroups);

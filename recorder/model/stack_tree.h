@@ -36,7 +36,6 @@ struct stack_tree_style {
 	void (*thread)(const struct incident *in, const void *ctx, uint32_t thread, struct buf *out);
 	/* Broken and cut walks show as a node, stack_tree_mark(), above their frames. */
 	bool marks;
-	/* NULL: a frame is what it is, its number stands in place of a text's. */
 	void (*frame)(const struct incident *in, const void *ctx, uint32_t frame, struct buf *out);
 	/* Turn such a text into what stands in a file; NULL: it stands there as it is. */
 	void (*escape)(struct buf *out, const char *text, size_t n);
