@@ -47,8 +47,8 @@ topics_tell_all() { grep -vxE -e '--(help|version|man)' <<<"$every_option" | lac
 # Each way: a key of the table in the file, and a key of the file in the table.
 conf_tells_all() # PAGE CONF
 {
-	sed -n 's/^\\fB\([a-z\\-]*\) = .*/\1/p' "$1" | sed 's/\\-/-/g' | sort >table.keys
-	sed -n 's/^#\([a-z-]*\) = .*/\1/p' "$2" | sort -u >conf.keys
+	sed -n 's/^\\fB\([a-z][a-z0-9\\-]*\) = .*/\1/p' "$1" | sed 's/\\-/-/g' | sort >table.keys
+	sed -n 's/^#\([a-z][a-z0-9-]*\) = .*/\1/p' "$2" | sort -u >conf.keys
 	[ -s table.keys ] && diff table.keys conf.keys
 }
 
