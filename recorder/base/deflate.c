@@ -7,7 +7,7 @@
 #define LEVEL 3
 #define GZIP_LEVEL 1
 #define NOISE_LEAST_BYTES 256u              /* a block's own codes take some 60 */
-#define NOISE_PAIRS 3u        /* at most one pair of bytes in this many may be equal */
+#define NOISE_PAIRS 3u                     /* at most one pair of bytes in this many may be equal */
 #define STEP_BYTES 16384u
 #define OS_UNKNOWN 255                       /* else zlib writes the system it runs on */
 

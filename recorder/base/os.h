@@ -112,7 +112,7 @@ enum os_open {
 	OS_READ,              /* an existing file of any kind */
 	OS_READ_PLAIN,        /* an existing regular file, see below */
 	OS_READ_NO_LINK,      /* the same, never through a link */
-	OS_CREATE,        /* a new file, 0600; ERR_EXISTS when it exists; never through a link */
+	OS_CREATE,           /* a new file, 0600; ERR_EXISTS when it exists; never through a link */
 	OS_REPLACE,           /* new or emptied */
 	OS_APPEND,            /* new or at its end */
 };

@@ -16,7 +16,7 @@ struct os_file {
 	uint64_t read_at;             /* of a disk file: where os_read_all() goes on */
 	bool standard;                /* lives as long as the process */
 	bool console;                 /* takes UTF-16 */
-	char held[4];        /* console: the first bytes of a character whose rest will follow */
+	char held[4];           /* console: the first bytes of a character whose rest will follow */
 	size_t nheld;
 	const char *path;             /* stands behind the struct, or is constant */
 };

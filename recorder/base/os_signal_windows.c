@@ -22,7 +22,7 @@ static struct {
 	SRWLOCK lock;                 /* guards the rest */
 	CONDITION_VARIABLE changed;
 	unsigned nstops, nsnapshots;
-	HANDLE waiting;        /* set while events wait; from os_signals_open() to _close() */
+	HANDLE waiting;              /* set while events wait; from os_signals_open() to _close() */
 	bool finished;
 	bool ignores_logoff;          /* a service */
 	bool raised;                  /* os_signal_raise() before os_signals_open() */

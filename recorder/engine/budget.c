@@ -69,8 +69,8 @@ void engine_budget_look(struct engine *e)
 		log_line(e->log, move == BUDGET_DOWN ? LOG_WARN : LOG_INFO, "%s: sampling goes on at %s",
 			 m->budget_reason, level);
 		feed_set_level(&e->feed, &(struct source_level){now->freq_hz, now->stack_kb});
-	} else if (budget_exhausted(&m->budget) && !m->budget.at_bottom_told) {
-		m->budget.at_bottom_told = true;
+	} else if (budget_exhausted(&m->budget) && !m->budget.reported_exhausted) {
+		m->budget.reported_exhausted = true;
 		why_text(&m->budget, BUDGET_DOWN, why, sizeof(why));
 		log_line(e->log, LOG_WARN, "%s, and there is nothing left to take back: it stays at %s",
 			 why, level);

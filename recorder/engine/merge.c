@@ -124,7 +124,7 @@ static void deliver(struct engine *e, const struct event *from)
 		break;
 	}
 	/* The first event of a process: read its command line while it lives. */
-	if (event.process && !atomic_exchange(&event.process->met, true))
+	if (event.process && !atomic_exchange(&event.process->has_event, true))
 		symbols_process(e->symbols, event.process);
 	kept = engine_keep(e, &event);
 	/* The event at which a rule fired is in its incident, even above its process's quota. */

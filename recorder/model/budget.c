@@ -61,10 +61,11 @@ static void look(struct budget *b, uint64_t now_ns, uint64_t cpu_ns, uint64_t rs
 		b->over--;
 }
 
-/* Memory does not shrink to half by sampling less: below its limit will do. */
+/* Sampling less does not halve memory: for memory it is enough to be below the limit. */
 static bool calm(const struct budget *b)
 {
-	return !(b->limits.max_cpu_pct > 0 && b->cpu_pct > b->limits.max_cpu_pct / 2) && !b->over_rss;
+	return !(b->limits.max_cpu_pct > 0 && b->cpu_pct > b->limits.max_cpu_pct / 2) &&
+	       !b->over_rss;
 }
 
 static enum budget_move down(struct budget *b, uint64_t now_ns)

@@ -1,7 +1,7 @@
 /*
- * What a recording takes and keeps, as the options say it. The table of options fills this struct, and
- * the engine and its sources hold a copy and obey it: a new option for recording is a field here, a row
- * in options/table.c, and the file that obeys it. Texts are borrowed.
+ * What a recording takes and keeps, as the options say. The table of options fills this struct; the
+ * engine and its sources hold a copy and obey it. A new recording option is a field here, a row in
+ * options/table.c, and the file that obeys it. Texts are borrowed.
  */
 #ifndef MODEL_CAPTURE_H
 #define MODEL_CAPTURE_H
@@ -12,12 +12,12 @@
 struct capture {
 	/* obeyed by the sources */
 	uint32_t freq_hz;                    /* sampling frequency */
-	uint32_t stack_kb;                   /* copied per sample for unwinding; 0 = frame pointers */
+	uint32_t stack_kb;                 /* copied per sample for unwinding; 0 = frame pointers */
 	bool no_kernel_stacks;
 	bool thread_time;                    /* context switches with stacks: stream off-cpu */
 	bool wakers;                         /* thread time, and who ended each wait */
-	const char *only_process;                  /* name or pid whose stacks are recorded; NULL = all */
-	const char *file;                          /* a trace file in place of this machine; NULL = live */
+	const char *only_process;            /* name or pid whose stacks are recorded; NULL = all */
+	const char *file;                   /* a trace file in place of this machine; NULL = live */
 	/* what an ETW session delivers; see source/etw/wanted.h; NULL = not given */
 	const char *providers, *only_providers, *kernel_events, *clr_events;
 	bool gc_collect_only;                /* collections, and no samples */
@@ -29,10 +29,10 @@ struct capture {
 	uint64_t max_collect_ns;             /* the run ends after this time; 0 = no limit */
 	uint32_t incidents;                  /* the run ends after this many; 0 = 1 */
 	bool allow_fp;                       /* the last step of the budget may be frame pointers */
-	bool low_priority;                   /* writer, symbol worker and data files run at the lowest */
-	const char *symbol_path;                   /* directories of PE and PDB files; NULL = none */
+	bool low_priority;              /* writer, symbol worker and data files run at the lowest */
+	const char *symbol_path;        /* directories of PE and PDB files; NULL = none */
 	const char *symbol_cache;                  /* directory; NULL = beside the store */
-	const char *data_file;                     /* export each stored incident there; NULL = do not */
+	const char *data_file;          /* export each stored incident there; NULL = do not */
 	uint64_t stop_command_timeout_ns;
 };
 

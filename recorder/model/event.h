@@ -1,8 +1,8 @@
 /*
  * Events: what a source delivers, what triggers see, what the ring keeps.
  *
- * A source decodes an event once, at its edge; after it nobody knows perf or ETW. Everything an
- * event points to is borrowed for the call.
+ * A source decodes an event once; beyond the source nobody knows perf or ETW. Everything an event
+ * points to is borrowed for the call.
  */
 #ifndef MODEL_EVENT_H
 #define MODEL_EVENT_H
@@ -30,19 +30,19 @@ enum event_kind {
 	EVENT_THREAD_START,
 	EVENT_THREAD_EXIT,
 	EVENT_IMAGE,            /* a code object was mapped; not kept in the ring */
-	EVENT_GENERIC,          /* any other: provider, name, fields */
+	EVENT_GENERIC,          /* any other event: provider, name, fields */
 	EVENT_LOG,              /* a log line: fields Message, Log, ... */
-	EVENT_EXPECTED,         /* value = samples that cpu should have given in the second that ends
-				   now: its busy time x the rate. Not sent for an idle second. */
-	EVENT_RATE,             /* CPU samples weigh `value` ns from here on; name = why; field StackKb */
+	EVENT_EXPECTED,         /* value = samples due from the CPU in the second that ends now: its
+				   busy time x the rate. Not sent for an idle second. */
+	EVENT_RATE,           /* CPU samples weigh `value` ns from now; name = why; field StackKb */
 	EVENT_KINDS,
 };
 
 enum event_flags {
-	EVENT_FLAG_ABSENT = 1,  /* the counter's instance does not exist now: no value */
+	EVENT_FLAG_ABSENT = 1,  /* the counter's instance does not exist now, so no value */
 	EVENT_FLAG_LATE = 2,    /* released after its time had passed */
-	EVENT_FLAG_MONITOR = 4, /* a counter to keep in the incident, asked by MonitorPerfCounter */
-	EVENT_FLAG_ID = 8,      /* its provider gave it a number, of 16 bits: flags >> EVENT_ID_SHIFT */
+	EVENT_FLAG_MONITOR = 4, /* a counter that MonitorPerfCounter keeps in the incident */
+	EVENT_FLAG_ID = 8,      /* has the provider's 16-bit number: flags >> EVENT_ID_SHIFT */
 };
 
 #define EVENT_ID_SHIFT 16
@@ -57,9 +57,9 @@ enum stream {
 
 /* How far a stack can be trusted. */
 enum stack_quality {
-	QUALITY_NONE,           /* no stack was asked for */
+	QUALITY_NONE,           /* no stack was requested */
 	QUALITY_COMPLETE,       /* the walk reached the thread's root */
-	QUALITY_FP,             /* followed frame pointers; whether it is whole is not known */
+	QUALITY_FP,             /* followed frame pointers; may be incomplete */
 	QUALITY_STITCHED,       /* tail taken from the thread's last complete stack */
 	QUALITY_REMOTE,         /* missing pages read from the process after the sample */
 	QUALITY_TRUNCATED,      /* cut at a depth or copy limit */
@@ -68,18 +68,19 @@ enum stack_quality {
 };
 
 enum loss_kind {
-	LOSS_KERNEL,            /* the kernel's ring of samples was full; ETW: of samples and events */
+	LOSS_KERNEL,            /* the kernel's ring was full: samples, with ETW also events */
 	LOSS_THROTTLED,         /* sampling was throttled: number of times */
 	LOSS_QUEUE,             /* our own queue to the merge thread was full */
 	LOSS_SIDEBAND,          /* process and mapping records lost; maps are rescanned */
-	LOSS_TABLE,             /* a table's ceiling: samples kept without a stack */
+	LOSS_TABLE,             /* a table's ceiling was reached: samples kept without a stack */
 	LOSS_LATE,              /* events released out of order (kept) */
-	LOSS_FLOOD,             /* left out: events over their process's share, or of side-band records */
-	LOSS_EVENTS,            /* of tracepoints, probes, context switches or .NET: no samples; their buffer was full */
+	LOSS_FLOOD,          /* left out: events over their process's share, or side-band records */
+	LOSS_EVENTS,            /* tracepoints, probes, context switches or .NET events (not
+				   samples): their buffer was full */
 	LOSS_KINDS,
 };
 
-/* "kernel", "throttled", ...: names in stores and JSON; loss_kind_from_text gives LOSS_KINDS for others. */
+/* "kernel", "throttled", ...: the names in stores and JSON. Unknown texts give LOSS_KINDS. */
 const char *loss_kind_text(enum loss_kind kind);
 enum loss_kind loss_kind_from_text(const char *text);
 const char *stack_quality_text(enum stack_quality quality);
@@ -109,21 +110,21 @@ struct event {
 	uint8_t stream, quality;
 	const char *provider, *name;         /* NULL = "" */
 	double value;
-	const struct frame_ref *stack_frames;   /* leaf first; from the source to the merge thread */
+	const struct frame_ref *stack_frames;  /* leaf first; from the source to the merge thread */
 	uint32_t nstack_frames;
 	const struct event_field *fields;
 	uint32_t nfields;
-	uint32_t stack;                      /* node of the open segment; set by the merge thread */
-	uint32_t payload_bytes;              /* of the record it was; for listings, not kept */
-	uint64_t hex_fields;                 /* bit i: people read field i in hex; the same */
+	uint32_t stack;                    /* a node of the open segment; set by the merge thread */
+	uint32_t payload_bytes;              /* of the original record; for listings, not kept */
+	uint64_t hex_fields;               /* bit i: show field i in hex; for listings, not kept */
 };
 
-/* A field by name (case-insensitive), or NULL. */
+/* Find a field by name (case-insensitive); NULL when there is none. */
 const struct event_field *event_field(const struct event *e, const char *name);
 /*
- * Whether an event's name is the one that a rule names, in any case of letters. Task/Info is the same as Task: an
- * opcode that says nothing. MyRequestStart, as the method of an EventSource is called, is the same as MyRequest/Start,
- * as its event is.
+ * Is this the event that a rule names, ignoring case? Task/Info equals Task, because the opcode
+ * says nothing. MyRequestStart, which is how the method of an EventSource is called, equals
+ * MyRequest/Start, the name of its event.
  */
 bool event_name_is(const char *wanted, const char *name);
 

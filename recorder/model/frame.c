@@ -11,7 +11,7 @@
 #define SWEEP_SLICE 8192u               /* slots of frames looked at in one frames_sweep() */
 
 struct frames {
-	/* The merge thread's own. */
+	/* Used by the merge thread only. */
 	struct table by_frame;               /* (object, offset, flags) -> number */
 	uint32_t sweep_at;
 	_Atomic uint64_t refused;
@@ -31,7 +31,7 @@ struct function_slot {
 	struct function function;
 };
 
-/* ---- objects ---------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static uint64_t object_hash(const struct object_key *key)
 {
@@ -45,8 +45,8 @@ static uint64_t object_hash(const struct object_key *key)
 }
 
 /*
- * A build id and the path are the identity; without a build id device, inode, generation and path.
- * The path counts always: a copy of a program under another name is to be called by that name.
+ * An object's identity is its build id and path; without a build id device, inode, generation and
+ * path. The path always counts: a copy of a program under another name keeps that name.
  */
 static bool object_same(const void *ctx, uint32_t value, const void *key_arg)
 {
@@ -119,8 +119,8 @@ void object_drop(struct object *object, uint64_t now_ns)
 	uint64_t dropped_ns = atomic_load(&object->dropped_ns);
 
 	/*
-	 * The latest drop decides: what was queued before it may still come. The time must be there
-	 * before the count can be seen as zero.
+	 * The latest drop decides: events queued before it may still arrive. Store the time before
+	 * the count can be seen as zero.
 	 */
 	now_ns = now_ns ? now_ns : 1;
 	while (dropped_ns < now_ns &&
@@ -134,7 +134,7 @@ struct object *objects_unknown(struct frames *f)
 	return f->unknown;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int frames_new(struct frames **out, struct err *err)
 {
@@ -178,7 +178,8 @@ void frames_free(struct frames *f)
 		uint32_t number = f->by_object.slots[i].value;
 
 		if (number != TABLE_NONE)
-			free((char *)((struct object *)slots_get(&f->object_slots, number))->key.path);
+			free((char *)((struct object *)slots_get(&f->object_slots, number))
+				     ->key.path);
 	}
 	slots_free(&f->frame_slots);
 	slots_free(&f->object_slots);
@@ -190,7 +191,7 @@ void frames_free(struct frames *f)
 	free(f);
 }
 
-/* ---- frames ----------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static uint64_t frame_hash(const struct object *object, uint64_t offset, uint32_t flags)
 {
@@ -262,7 +263,7 @@ void frame_unref(struct frame *frame)
 	atomic_fetch_sub_explicit(&frame->refs, 1, memory_order_acq_rel);
 }
 
-/* ---- functions -------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 struct function_key {
 	const struct object *object;
@@ -345,7 +346,7 @@ int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, c
 	return rc;
 }
 
-/* ---- sweeping --------------------------------------------------------------------------------- */
+/* ---- sweeping -------------------------------------------------------------------------------- */
 
 static void function_unref(struct frames *f, struct function *function)
 {
@@ -353,7 +354,8 @@ static void function_unref(struct frames *f, struct function *function)
 
 	if (!function || --function->refs)
 		return;
-	slot = (struct function_slot *)((char *)function - offsetof(struct function_slot, function));
+	slot = (struct function_slot *)((char *)function -
+					offsetof(struct function_slot, function));
 	table_remove(&f->by_function, function->hash, slot->number);
 	function_clear(function);
 	slots_free_one(&f->function_slots, slot->number);
@@ -394,7 +396,7 @@ static void sweep_objects(struct frames *f, uint64_t released_ns)
 	os_mutex_unlock(f->lock);
 }
 
-/* A slice of the frames, in the order of their slots, as memory has them; true when that was the last. */
+/* Sweep a slice of the frames in the order of their slots in memory; true when it was the last. */
 static bool sweep_slice(struct frames *f, uint64_t released_ns)
 {
 	uint32_t end, i;

@@ -23,11 +23,11 @@
 #define FRAMES_MAX (1u << 20)
 #define OBJECTS_MAX 65536u
 #define FRAME_NONE UINT32_MAX
-#define BUILD_ID_MAX 24                 /* GNU build id 20; PDB GUID 16 + age 4 */
+#define BUILD_ID_MAX 24                 /* 20 for a GNU build id; 16 + 4 for PDB GUID and age */
 #define FUNCTION_NAME_MAX 4000          /* bytes; longer names are cut */
 
 enum object_kind {
-	OBJECT_UNKNOWN,                 /* an address in no mapping: prints as ?!? */
+	OBJECT_UNKNOWN,                 /* an address outside every mapping; prints as ?!? */
 	OBJECT_ELF,
 	OBJECT_PE,
 	OBJECT_KERNEL,                  /* the kernel proper, or one of its modules */
@@ -39,7 +39,7 @@ struct object_key {
 	enum object_kind kind;
 	uint8_t build_id_bytes;         /* 0 = none known */
 	uint8_t build_id[BUILD_ID_MAX];
-	uint64_t dev, ino, ino_generation;   /* when there is no build id */
+	uint64_t dev, ino, ino_generation;   /* used when there is no build id */
 	uint32_t pid, epoch;            /* OBJECT_JIT */
 	const char *path;               /* as the process sees it; "[kernel]", "[vdso]", "[jit]" */
 };
@@ -55,20 +55,20 @@ struct object {
 
 /* Offsets: ELF file offset; PE rva; kernel: address - _text; JIT and unknown: the address. */
 enum frame_flags {
-	FRAME_RETURN_ADDRESS = 1,       /* offset is the return address - 1 (a caller) */
+	FRAME_RETURN_ADDRESS = 1,       /* a caller: offset is the return address - 1 */
 	FRAME_KERNEL = 2,
 	FRAME_JIT = 4,
 	FRAME_INLINED = 8,
-	FRAME_TEXT = 16,                /* of an incident: its function is the whole text, without a module */
+	FRAME_TEXT = 16,      /* in an incident: the function is the whole text, without a module */
 };
 
 struct function {
 	struct object *object;
-	uint64_t offset;                /* of its first byte, as frames count */
+	uint64_t offset;                /* of its first byte, counted as in frames */
 	char *name;                     /* demangled; UTF-8 not guaranteed */
-	char *raw_name;                 /* as the symbol table has it; NULL when equal to name */
+	char *raw_name;                 /* as in the symbol table; NULL when equal to name */
 	char *module;                   /* overrides the object's name (kernel modules); or NULL */
-	uint32_t refs;                  /* frames; under the table's lock */
+	uint32_t refs;                  /* frames that use it; under the table's lock */
 	uint64_t hash;
 };
 
@@ -79,7 +79,7 @@ struct frame {
 	uint64_t offset;
 	_Atomic(struct function *) function;  /* NULL = no name (yet) */
 	_Atomic uint32_t refs;
-	_Atomic bool asked;             /* the symbol worker has looked at it */
+	_Atomic bool asked;             /* the symbol worker has been asked */
 };
 
 /* One step of a stack as a source delivers it, before interning. */
@@ -95,39 +95,41 @@ int frames_new(struct frames **out, struct err *err);
 void frames_free(struct frames *f);
 
 /*
- * Find or add an object and count a reference. pid is that of the first finder.
+ * Find or add an object and take a reference. pid is that of the first finder.
  * returns  the object, or NULL at the ceiling or without memory
  */
 struct object *objects_get(struct frames *f, const struct object_key *key, uint32_t pid);
 void object_ref(struct object *object);
-/* Let go; freed by frames_sweep() once everything released is newer than now_ns. */
+/*
+ * Drop a reference; frames_sweep() frees the object once all released events are newer than now_ns.
+ */
 void object_drop(struct object *object, uint64_t now_ns);
-/* The object for addresses that no mapping holds; always there, no reference needed. */
+/* The object for addresses outside every mapping; always there, no reference needed. */
 struct object *objects_unknown(struct frames *f);
 
 /*
- * The number of a frame, added when it is new (then *fresh = true). Takes no reference: the open
- * segment does when it lists the frame.
+ * Find or add a frame and return its number; *fresh = true when it was added. Takes no reference:
+ * the open segment takes one when it lists the frame.
  * returns  the number, or FRAME_NONE at the ceiling or without memory (counted in frames_use)
  */
 uint32_t frames_intern(struct frames *f, const struct frame_ref *ref, bool *fresh);
-/* The same without adding: FRAME_NONE when it is not there. */
+/* The same without adding: FRAME_NONE when there is no such frame. */
 uint32_t frames_find(const struct frames *f, const struct frame_ref *ref);
 struct frame *frame_get(const struct frames *f, uint32_t number);
 void frame_ref(struct frame *frame);
 void frame_unref(struct frame *frame);
 
 /*
- * Name a frame: name is what people read, raw_name the linker's (NULL when the same), module NULL
- * or the kernel module's name, offset the function's start. The first name stays.
+ * Name a frame. name is what people read, raw_name the linker's (NULL when equal), module NULL or
+ * the kernel module's name, offset the function's start. A name once set stays.
  * returns  0, or ERR_MEMORY (the frame stays without a name)
  */
 int frame_set_function(struct frames *f, struct frame *frame, uint64_t offset, const char *name,
 		       const char *raw_name, const char *module);
 
-/* Free unreferenced frames (a slice at each call) and objects dropped before released_ns. */
+/* Free unreferenced frames (one slice per call) and objects dropped before released_ns. */
 void frames_sweep(struct frames *f, uint64_t released_ns);
-/* All of them, by slices, letting others in between: 10 ms with a million frames. */
+/* Sweep all frames, slice by slice, letting other threads in: 10 ms with a million frames. */
 void frames_sweep_all(struct frames *f, uint64_t released_ns);
 
 struct frames_use {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Texts are interned, so that equal texts have one address: comparing two frames then costs no
- * strcmp, and a function name shared by thousands of frames is kept once.
+ * Texts are interned, so equal texts have one address: comparing two frames needs no strcmp, and a
+ * function name shared by thousands of frames is stored once.
  */
 #define TEXT_BLOCK_BYTES ((size_t)64 * 1024)
 
@@ -65,8 +65,9 @@ void incident_free(struct incident *in)
 
 int incident_whole(const struct incident *in, struct err *err)
 {
-	return in->damage ? err_set(err, ERR_FORMAT, "incident %" PRId64 " is damaged: %s", in->head.id,
-				    in->damage) : 0;
+	return in->damage ? err_set(err, ERR_FORMAT, "incident %" PRId64 " is damaged: %s",
+				    in->head.id, in->damage)
+			  : 0;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -78,7 +79,7 @@ static bool same_text(const void *ctx, uint32_t value, const void *key)
 	return strcmp(b->texts[value], key) == 0;
 }
 
-static char *text_bytes(struct incident_build *b, size_t n)
+static char *text_room(struct incident_build *b, size_t n)
 {
 	size_t block_bytes = n > TEXT_BLOCK_BYTES ? n : TEXT_BLOCK_BYTES;
 	struct text_block *block = b->blocks;
@@ -95,7 +96,7 @@ static char *text_bytes(struct incident_build *b, size_t n)
 	return block->bytes + block->used - n;
 }
 
-/* The one copy of a text, or NULL without memory. */
+/* The interned copy of a text, or NULL without memory. */
 static const char *text(struct incident_build *b, const char *given)
 {
 	uint64_t hash;
@@ -112,7 +113,7 @@ static const char *text(struct incident_build *b, const char *given)
 		return b->texts[found];
 	if (ARRAY_ROOM(b->texts, b->texts_cap, b->ntexts + 1))
 		return NULL;
-	copy = text_bytes(b, n + 1);
+	copy = text_room(b, n + 1);
 	if (!copy || table_add(&b->text_table, hash, b->ntexts))
 		return NULL;
 	memcpy(copy, given, n + 1);
@@ -120,7 +121,7 @@ static const char *text(struct incident_build *b, const char *given)
 	return copy;
 }
 
-/* For texts that may be missing: NULL stays NULL; false without memory. */
+/* For optional texts: NULL stays NULL; false without memory. */
 static bool text_or_null(struct incident_build *b, const char **at)
 {
 	if (!*at)
@@ -129,7 +130,7 @@ static bool text_or_null(struct incident_build *b, const char **at)
 	return *at != NULL;
 }
 
-/* Interned: the address says it all. */
+/* An interned text is identified by its address. */
 static uint64_t hash_text(const char *interned)
 {
 	return hash_u64((uint64_t)(uintptr_t)interned);
@@ -282,7 +283,7 @@ int incident_add_sample(struct incident *in, const struct incident_sample *s)
 	return 0;
 }
 
-/* The fields of one event; in->nfields moves on only when all are there. */
+/* Add the fields of one event; in->nfields grows only when all of them fit. */
 static int add_fields(struct incident *in, const struct event_field *fields, uint32_t n)
 {
 	uint32_t i;

@@ -14,7 +14,7 @@
 enum incident_state {
 	INCIDENT_OPEN,          /* being written */
 	INCIDENT_COMPLETE,
-	INCIDENT_PARTIAL,       /* its recorder ended before it was complete; readable */
+	INCIDENT_PARTIAL,       /* the recorder ended before it was complete; readable */
 };
 
 struct incident_head {
@@ -22,21 +22,23 @@ struct incident_head {
 	char uuid[37];
 	enum incident_state state;
 	bool pinned;
-	char *rule;                          /* the rule's text as given; "manual", "max-collect-sec" */
+	char *rule;                      /* the rule's text as given; "manual", "max-collect-sec" */
 	char *reason;                        /* one sentence: what fired, value against limit */
 	double value, limit;                 /* NaN = none */
 	uint64_t trigger_ns;                 /* recorder clock */
 	uint64_t trigger_wall_ns;            /* the same moment, wall clock */
-	uint64_t kept_wall_ns;               /* when it was stored, if not then (a trace file's), else 0; not read back */
+	/* when it was stored if not live (a trace file), else 0; never loaded */
+	uint64_t kept_wall_ns;
 	uint64_t asked_pre_ns, asked_post_ns;
-	uint64_t t0_ns, t1_ns;               /* the window that it got */
-	char *gap_reason;                    /* why asked and got differ; NULL when they do not */
-	uint64_t samples, lost;              /* in the window, without those of STREAM_OFF_CPU; lost = sum of all kinds but LOSS_FLOOD */
+	uint64_t t0_ns, t1_ns;               /* the actual window */
+	char *gap_reason;               /* why it differs from the requested one; NULL when equal */
+	/* in the window, without STREAM_OFF_CPU; lost = the sum of all kinds but LOSS_FLOOD */
+	uint64_t samples, lost;
 	uint64_t lost_by_kind[LOSS_KINDS];
 	uint64_t quality[QUALITIES];         /* samples by stack quality */
 	uint64_t stored_bytes;               /* in the store, shared segments counted fully */
 	uint64_t recorder_cpu_ns, recorder_rss_bytes;
-	uint64_t period_ns[STREAMS_MAX];     /* of each stream; 0 = not there */
+	uint64_t period_ns[STREAMS_MAX];     /* of each stream; 0 = absent */
 	char *host, *host_text;              /* name; system and version */
 	char *recorder_version;
 	char *note;                          /* or NULL */
@@ -52,7 +54,7 @@ struct incident_process {
 	const char *name, *cmdline;          /* never NULL */
 };
 
-/* Its names, with what they point to. */
+/* The names of a process, with their storage. */
 struct incident_names {
 	struct process_names is;
 	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
@@ -61,7 +63,7 @@ struct incident_names {
 struct incident_thread {
 	uint32_t process;                    /* index */
 	uint32_t tid;
-	const char *name;                    /* "" when it has none of its own */
+	const char *name;                    /* "" when it has no name of its own */
 };
 
 struct incident_module {
@@ -75,12 +77,12 @@ struct incident_frame {
 	uint32_t module;                     /* index */
 	uint32_t flags;                      /* enum frame_flags */
 	uint64_t offset;                     /* as in model/frame.h: lookup offset */
-	uint64_t function_offset;            /* of the function's first byte; 0 without a function */
+	uint64_t function_offset;           /* of the function's first byte; 0 without a function */
 	const char *function;                /* NULL = no name */
 	const char *raw_name;                /* linker's name; NULL = same as function */
-	const char *function_module;         /* overrides the module's name; NULL = does not */
-	const char *file;                    /* source file; NULL = not known; not stored */
-	uint32_t line;                       /* in it; 0 = not known */
+	const char *function_module;         /* overrides the module's name; or NULL */
+	const char *file;                    /* source file; NULL = unknown; not stored */
+	uint32_t line;                       /* in file; 0 = unknown */
 };
 
 struct incident_stack {
@@ -118,20 +120,25 @@ struct incident {
 	struct incident_event *events;
 	struct event_field *fields;
 	uint32_t nprocesses, nthreads, nmodules, nframes, nstacks, nsamples, nevents, nfields;
-	uint64_t cpu_period_ns;              /* of the first segment with CPU samples; 0 = none */
-	bool several_periods;                /* others had another, or samples weigh otherwise: none is a unit then */
-	char *damage;                        /* what of it could not be read, a sentence; NULL = nothing */
+	uint64_t cpu_period_ns;              /* from the first segment with CPU samples; 0 = none */
+	/*
+	 * Another segment had another period, or samples have other weights: then a sample is no
+	 * unit.
+	 */
+	bool several_periods;
+	char *damage;        /* a sentence about what could not be read; NULL = all was */
 	struct incident_build *build;        /* tables for building; private */
 };
 
 /*
- * Building. Each adds or finds by contents and returns the index, or UINT32_MAX without memory or
- * for an index that is not there. Strings are copied; NULL is taken as "" where it is not allowed.
- * A struct incident is filled by incident_init() and may be freed at any point after it, or as {0}.
+ * Building. Each function adds or finds by contents and returns the index, or UINT32_MAX without
+ * memory or for an index that does not exist. Strings are copied; NULL becomes "" where it is not
+ * allowed. incident_init() prepares a struct incident, which may be freed at any point after it, or
+ * as {0}.
  */
-int incident_init(struct incident *in);            /* 0 or ERR_MEMORY; everything empty, head too */
+int incident_init(struct incident *in);            /* 0 or ERR_MEMORY; all empty, head included */
 void incident_free(struct incident *in);
-/* ERR_FORMAT and its damage, when there is some: for who must not go on, or has gone on and ends. */
+/* ERR_FORMAT with the damage, if any: for callers that need the whole incident. */
 int incident_whole(const struct incident *in, struct err *err);
 uint32_t incident_add_process(struct incident *in, const struct incident_process *p);
 uint32_t incident_add_thread(struct incident *in, const struct incident_thread *t);
@@ -144,9 +151,9 @@ int incident_add_event(struct incident *in, const struct incident_event *e,
 		       const struct event_field *fields);
 
 /*
- * Merge a decoded segment, clipped to [head.t0_ns, head.t1_ns]. Only stacks that a sample or an
- * event of the window uses are taken over; a period that head does not have yet is. Adding does not
- * count: see incident_count().
+ * Merge a decoded segment, clipped to [head.t0_ns, head.t1_ns]. Takes only the stacks that a sample
+ * or an event in the window uses, and the periods that head does not have yet. Does not count
+ * samples: see incident_count().
  *
  * threads, frames  local index -> index in the incident, for all that the segment lists
  * returns  0, ERR_MEMORY, or ERR_FORMAT when an index points nowhere (nothing was added then)
@@ -155,28 +162,28 @@ int incident_add_segment(struct incident *in, const struct segment_content *c,
 			 const uint32_t *threads, const uint32_t *frames, struct err *err);
 
 /*
- * What a CPU sample counts in sums that are compared: 1, or its weight in microseconds where the rate
- * of sampling changed within the incident, or samples weigh what was measured (several_periods).
+ * What a CPU sample adds to sums that are compared: 1; or its weight in microseconds where the
+ * sampling rate changed within the incident, or samples have measured weights (several_periods).
  */
 uint64_t incident_units(const struct incident *in, const struct incident_sample *s);
 
-/* Set head.samples and head.quality to what the samples say. */
+/* Compute head.samples and head.quality from the samples. */
 void incident_count(struct incident *in);
 
 /* ---- what readers ask ------------------------------------------------------------------------ */
 
 struct incident_filter {
-	const char *process;                 /* name (case-insensitive) or decimal pid; NULL = all */
+	const char *process;                /* name (case-insensitive) or decimal pid; NULL = all */
 	uint32_t tid;                        /* 0 = all */
 	int64_t from_ns, to_ns;              /* relative to the trigger */
 	bool has_from, has_to;
-	bool no_kernel;                      /* leave kernel frames out; samples stay */
-	bool no_idle;                        /* no samples of the idle process, pid 0 */
+	bool no_kernel;                      /* leave out kernel frames; samples stay */
+	bool no_idle;                        /* leave out samples of the idle process, pid 0 */
 };
 
 /*
  * Apply a filter in place; head.samples, quality, t0 and t1 follow. Events of other processes and
- * threads go too, those of none stay. Tables keep their entries; head.lost stays as it was.
+ * threads go too; events without a process stay. Tables keep their entries, head.lost its value.
  * returns  0; ERR_NOT_FOUND when no process or thread matches (the sentence lists those with most
  *          samples) or nothing of the window is left; ERR_USAGE when from is after to; ERR_MEMORY
  */
@@ -184,34 +191,34 @@ int incident_filter(struct incident *in, const struct incident_filter *filter, s
 
 /* ---- source lines ---------------------------------------------------------------------------- */
 
-/* One function of the source at a frame's address. */
+/* A source function at a frame's address. */
 struct incident_line {
-	const char *function;                /* NULL = not known */
-	const char *file;                    /* NULL = not known */
-	uint32_t line;                       /* in file; 0 = not known */
-	uint64_t function_offset;            /* of its first byte, as frames count */
+	const char *function;                /* NULL = unknown */
+	const char *file;                    /* NULL = unknown */
+	uint32_t line;                       /* in file; 0 = unknown */
+	uint64_t function_offset;            /* of its first byte, counted as in frames */
 };
 
-/* Which lines a frame stands for: lines[first], and n - 1 functions inlined into it, inwards. */
+/* The lines of a frame: lines[first], then n - 1 functions inlined into it, outermost first. */
 struct incident_expansion {
-	uint32_t first, n;                   /* n 0 = the frame stays as it is */
+	uint32_t first, n;                   /* n 0 = the frame stays unchanged */
 };
 
 /*
  * Put source lines and inlined functions into the stacks of all samples and events.
  *
- * A frame gets file and line of its first line, and its function only if it has no name; each
- * further line becomes a frame of its own below it, with the same offset, flagged FRAME_INLINED. So
- * stacks get deeper, and samples stay as many as they were. Tables keep what nothing uses any more.
+ * A frame gets file and line of its first line, and its function only if it has no name. Each
+ * further line becomes a frame below it with the same offset, flagged FRAME_INLINED. So stacks get
+ * deeper, and the number of samples stays. Tables keep entries that nothing uses any more.
  *
  * of_frame  one for each of in->nframes
- * nlines    that there are; every expansion lies within, and no two have a line in common
- * returns   0 or ERR_MEMORY; samples and events are as before then
+ * nlines    the length of lines; every expansion lies within, and no two share a line
+ * returns   0 or ERR_MEMORY, which leaves samples and events unchanged
  */
 int incident_expand(struct incident *in, const struct incident_expansion *of_frame,
 		    const struct incident_line *lines, uint32_t nlines, struct err *err);
 
-/* No name in an export is longer; what is cut ends in an ellipsis. */
+/* No name in an export is longer; a name that is cut ends in an ellipsis. */
 #define INCIDENT_TEXT_MAX 4000
 
 /*
@@ -227,16 +234,17 @@ void incident_frame_text_as(const struct incident *in, uint32_t frame, const cha
 			    size_t module_bytes, bool addresses, struct buf *out);
 
 /*
- * The module part alone: "[kernel]", "libc.so.6", "[jit]", "?". Never NULL or empty; borrowed from
- * the incident as it was recorded, so clean it (utf8_put_clean) where it is printed.
+ * The module part alone: "[kernel]", "libc.so.6", "[jit]", "?". Never NULL or empty. It is borrowed
+ * from the incident as recorded, so clean it (utf8_put_clean) before printing.
  */
 const char *incident_frame_module(const struct incident *in, uint32_t frame);
 
 /*
  * The names of a process, by its index. Its short name is that of its first thread, if the incident
- * lists that.
+ * lists that thread.
  */
-void incident_process_names(const struct incident *in, uint32_t process, struct incident_names *out);
+void incident_process_names(const struct incident *in, uint32_t process,
+			    struct incident_names *out);
 /* For lists: see process_names_label(). */
 const char *incident_process_label(const struct incident *in, uint32_t process,
 				   char out[PROCESS_LABEL_BYTES]);

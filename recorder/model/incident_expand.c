@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Marks the stacks that a sample or an event ends in, and all their callers. */
+/* Mark the stacks that a sample or an event ends in, and all their callers. */
 static bool *stacks_used(const struct incident *in)
 {
 	bool *used = calloc((size_t)in->nstacks + 1, sizeof(*used));
@@ -25,7 +25,7 @@ static bool *stacks_used(const struct incident *in)
 	return used;
 }
 
-/* The frame itself (k = 0) or what is inlined into it, as line k says. */
+/* The frame itself (k = 0) or a function inlined into it, as line k says. */
 static uint32_t add_frame(struct incident *in, uint32_t frame, uint32_t k,
 			  const struct incident_line *line)
 {
@@ -43,7 +43,7 @@ static uint32_t add_frame(struct incident *in, uint32_t frame, uint32_t k,
 	return incident_add_frame(in, &f);
 }
 
-/* frame_of[line]: the frame that a line became. */
+/* frame_of[line]: the frame made from a line. */
 static int add_frames(struct incident *in, const struct incident_expansion *of_frame,
 		      const struct incident_line *lines, uint32_t *frame_of)
 {
@@ -61,7 +61,7 @@ static int add_frames(struct incident *in, const struct incident_expansion *of_f
 	return 0;
 }
 
-/* to[stack]: the stack with all its frames expanded. New ones come after their callers, too. */
+/* to[stack]: the stack with all its frames expanded. New ones also come after their callers. */
 static int add_stacks(struct incident *in, const struct incident_expansion *of_frame,
 		      const uint32_t *frame_of, const bool *used, uint32_t *to)
 {

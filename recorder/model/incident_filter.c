@@ -15,7 +15,7 @@ void incident_count(struct incident *in)
 	memset(in->head.quality, 0, sizeof(in->head.quality));
 	for (i = 0; i < in->nsamples; i++) {
 		if (in->samples[i].stream == STREAM_OFF_CPU)
-			continue;            /* times: how many pieces they are in says nothing */
+			continue;            /* a time, whose number of pieces says nothing */
 		in->head.samples++;
 		in->head.quality[in->samples[i].quality]++;
 	}
@@ -23,7 +23,7 @@ void incident_count(struct incident *in)
 
 /* ---- who ------------------------------------------------------------------------------------- */
 
-/* comm: of its first thread; NULL = not known */
+/* comm: of its first thread; NULL = unknown */
 static void names_of(const struct incident_process *p, const char *comm, struct incident_names *out)
 {
 	process_names_of_command(p->name, p->cmdline, out->called, out->script);
@@ -56,7 +56,7 @@ const char *incident_process_label(const struct incident *in, uint32_t process,
 	return process_names_label(&names.is, out);
 }
 
-/* meant[process]: whether who is its pid or one of its names; NULL = no memory. */
+/* meant[process]: does `who` mean it, by pid or by one of its names? NULL = no memory. */
 static bool *find_processes(const struct incident *in, const char *who)
 {
 	const char **comm = calloc((size_t)in->nprocesses + 1, sizeof(*comm));
@@ -75,7 +75,7 @@ static bool *find_processes(const struct incident *in, const char *who)
 	return meant;
 }
 
-/* The processes or threads with most samples, for who asked for another. */
+/* List the processes or threads with most samples, for a filter that matches none. */
 static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 {
 	uint32_t n = tids ? in->nthreads : in->nprocesses;
@@ -94,7 +94,7 @@ static void put_busiest(const struct incident *in, bool tids, struct buf *out)
 		if (!counts[best])
 			break;
 		counts[best] = 0;
-		buf_puts(out, listed ? ", " : "; those with most samples: ");
+		buf_puts(out, listed ? ", " : "; the busiest are ");
 		if (tids)
 			buf_printf(out, "%" PRIu32, in->threads[best].tid);
 		else
@@ -112,25 +112,26 @@ static int nobody(const struct incident *in, const struct incident_filter *filte
 
 	put_busiest(in, filter->tid != 0, &list);
 	if (filter->tid && filter->process)
-		rc = err_set(err, ERR_NOT_FOUND, "no thread %" PRIu32 " of process '%.100s' here%s",
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "no thread %" PRIu32 " of process '%.100s' in this incident%s",
 			     filter->tid, filter->process, buf_text(&list));
 	else if (filter->tid)
-		rc = err_set(err, ERR_NOT_FOUND, "no thread %" PRIu32 " here%s", filter->tid,
-			     buf_text(&list));
+		rc = err_set(err, ERR_NOT_FOUND, "no thread %" PRIu32 " in this incident%s",
+			     filter->tid, buf_text(&list));
 	else
-		rc = err_set(err, ERR_NOT_FOUND, "no process '%.100s' here%s", filter->process,
-			     buf_text(&list));
+		rc = err_set(err, ERR_NOT_FOUND, "no process '%.100s' in this incident%s",
+			     filter->process, buf_text(&list));
 	buf_free(&list);
 	return rc;
 }
 
-/* What runs while a CPU is idle, on both systems: its loop, and interrupts that come meanwhile. */
+/* What runs while a CPU is idle, on both systems: the idle loop, and interrupts during it. */
 static bool is_idle(const struct incident *in, uint32_t thread)
 {
 	return in->processes[in->threads[thread].process].pid == 0;
 }
 
-/* keep[thread], with one more for THREAD_NONE. */
+/* keep[thread], plus one entry for THREAD_NONE. */
 static int choose_threads(const struct incident *in, const struct incident_filter *filter,
 			  bool *keep, struct err *err)
 {
@@ -154,7 +155,7 @@ static int choose_threads(const struct incident *in, const struct incident_filte
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-/* trigger + offset, held to what the clock can say. */
+/* trigger + offset, limited to the range of the clock. */
 static uint64_t at_offset(uint64_t trigger_ns, int64_t offset_ns)
 {
 	uint64_t distance = offset_ns < 0 ? 0 - (uint64_t)offset_ns : (uint64_t)offset_ns;
@@ -183,8 +184,8 @@ static int choose_window(struct incident_head *h, const struct incident_filter *
 		t1 = at_offset(h->trigger_ns, filter->to_ns);
 	if (t0 > t1)
 		return err_set(err, ERR_NOT_FOUND,
-			       "the incident holds %.3f s to %.3f s around its trigger: nothing of "
-			       "that was asked for", seconds_from_trigger(h, h->t0_ns),
+			       "the incident holds %.3f s to %.3f s around its trigger, and the "
+			       "filter leaves nothing of it", seconds_from_trigger(h, h->t0_ns),
 			       seconds_from_trigger(h, h->t1_ns));
 	h->t0_ns = t0;
 	h->t1_ns = t1;
@@ -193,7 +194,7 @@ static int choose_window(struct incident_head *h, const struct incident_filter *
 
 /* ---- what ------------------------------------------------------------------------------------ */
 
-/* user[stack]: the stack itself, or its first ancestor that is not in the kernel. */
+/* user[stack]: the stack itself, or its first ancestor outside the kernel. */
 static uint32_t *user_stacks(const struct incident *in)
 {
 	uint32_t *user = malloc(((size_t)in->nstacks + 1) * sizeof(*user));

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Merging a segment: its indices are local, its tree becomes part of the incident's tree. */
+/* Merging a segment: its indices are local; its tree becomes part of the incident's tree. */
 
 struct merge {
 	struct incident *in;
 	const struct segment_content *c;
 	const uint32_t *threads, *frames;
 	uint32_t *stacks;                    /* local node -> stack; STACK_NONE = not needed */
-	bool uneven;                         /* CPU samples of another weight than their period */
+	bool uneven;                     /* some CPU samples weigh more or less than their period */
 	struct err *err;
 };
 
@@ -27,7 +27,7 @@ static int bad(struct merge *m, const char *what, uint32_t index)
 		       index);
 }
 
-/* The content comes from a file by way of a decoder; trust neither. */
+/* The content comes from a file through a decoder; trust neither. */
 static int check_lists(struct merge *m)
 {
 	const struct segment_content *c = m->c;
@@ -59,7 +59,7 @@ static void need(struct merge *m, uint32_t node)
 		m->stacks[node] = 0;
 }
 
-/* Checks all of them, and notes which stacks the window uses. */
+/* Check all samples and events, and mark the stacks that the window uses. */
 static int check_samples(struct merge *m)
 {
 	const struct segment_content *c = m->c;
@@ -98,7 +98,7 @@ static int check_events(struct merge *m)
 	return 0;
 }
 
-/* Add the nodes that are needed, and their callers. */
+/* Add the nodes that are needed, with their callers. */
 static int add_stacks(struct merge *m)
 {
 	const struct segment_content *c = m->c;
@@ -121,9 +121,7 @@ static uint32_t stack_of(const struct merge *m, uint32_t local)
 	return local == STACK_NONE ? STACK_NONE : m->stacks[local];
 }
 
-/*
- * Whether a sample weighs its period, rounding aside: those of sources that count what threads used do not.
- */
+/* Does a sample weigh its period, but for rounding? Sources that measure CPU time differ. */
 static bool weighs(uint64_t weight_ns, uint64_t period_ns)
 {
 	uint64_t apart_ns = weight_ns > period_ns ? weight_ns - period_ns : period_ns - weight_ns;
@@ -157,10 +155,13 @@ static int add_samples(struct merge *m)
 			.stream = s->stream,
 			.quality = s->quality,
 		};
-		/* A time that ends in the window and began before it: what of it lies within. */
+		/*
+		 * The time ends in the window and began before it: keep the part that lies within.
+		 */
 		if (s->stream == STREAM_OFF_CPU && to->weight > s->time_ns - head->t0_ns)
 			to->weight = s->time_ns - head->t0_ns;
-		m->uneven |= s->stream == STREAM_CPU && s->weight && !weighs(s->weight, m->c->period_ns[STREAM_CPU]);
+		m->uneven |= s->stream == STREAM_CPU && s->weight &&
+			     !weighs(s->weight, m->c->period_ns[STREAM_CPU]);
 		to++;
 	}
 	in->nsamples = (uint32_t)(to - in->samples);
@@ -211,7 +212,7 @@ uint64_t incident_units(const struct incident *in, const struct incident_sample 
 	return in->several_periods ? s->weight / 1000 + (s->weight % 1000 >= 500) : 1;
 }
 
-/* Segments end where the rate changes; what is outside of the window does not count. */
+/* Segments end where the rate changes; samples outside the window do not count. */
 static void note_period(struct merge *m)
 {
 	uint64_t period_ns = m->c->period_ns[STREAM_CPU];

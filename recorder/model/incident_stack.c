@@ -1,7 +1,7 @@
 /*
- * The tree of stacks. A stack is found by a hash of its whole path, which is known before its callers
- * are found: so a tree's nodes can be asked for ahead, and loading does not wait for memory at each of
- * the millions that the segments of an incident have in common.
+ * The tree of stacks. A stack is found by a hash of its whole path, which can be computed before
+ * its callers are found. So a tree's nodes can be prefetched, and loading does not wait for memory
+ * at each of the millions of nodes that an incident's segments have in common.
  */
 #include "model/incident_build.h"
 
@@ -19,7 +19,7 @@ static bool same_stack(const void *ctx, uint32_t value, const void *key)
 	return a->parent == b->parent && a->frame == b->frame;
 }
 
-/* Of a stack by that of its caller; 0 for the caller of roots. */
+/* The hash of a stack from its caller's hash; 0 for the caller of roots. */
 static uint32_t hash_stack(uint32_t caller_hash, uint32_t frame)
 {
 	uint64_t v = ((uint64_t)caller_hash << 32 | frame) * 0x9e3779b97f4a7c15ULL;
@@ -39,8 +39,8 @@ static uint32_t add_stack(struct incident *in, uint32_t parent, uint32_t frame, 
 	uint32_t found;
 
 	/*
-	 * Most have one callee, which was added right behind them: it is found there, and only others are
-	 * in the table. Of the roots (parent + 1 is 0) that is the first.
+	 * Most stacks have one callee, added right after them: it is found there, and only the
+	 * others are in the table. For roots, parent + 1 is 0, the first stack.
 	 */
 	if (is_stack(in, parent + 1, parent, frame))
 		return parent + 1;
@@ -61,8 +61,9 @@ uint32_t incident_add_stack(struct incident *in, uint32_t parent, uint32_t frame
 {
 	if (frame >= in->nframes || (parent != STACK_NONE && parent >= in->nstacks))
 		return UINT32_MAX;
-	return add_stack(in, parent, frame,
-			 hash_stack(parent == STACK_NONE ? 0 : in->build->stack_hashes[parent], frame));
+	return add_stack(
+		in, parent, frame,
+		hash_stack(parent == STACK_NONE ? 0 : in->build->stack_hashes[parent], frame));
 }
 
 static uint32_t stack_of(const uint32_t *stacks, uint32_t node)
@@ -70,9 +71,10 @@ static uint32_t stack_of(const uint32_t *stacks, uint32_t node)
 	return node == STACK_NONE ? STACK_NONE : stacks[node];
 }
 
-/* Hashes of the nodes [from, to), and a request for what finding them will look at. */
-static void look_ahead(const struct incident *in, const struct segment_node *nodes, uint32_t from, uint32_t to,
-		       const uint32_t *frames, const uint32_t *stacks, uint32_t *hashes)
+/* Hash the nodes [from, to) and prefetch what finding them will look at. */
+static void look_ahead(const struct incident *in, const struct segment_node *nodes, uint32_t from,
+		       uint32_t to, const uint32_t *frames, const uint32_t *stacks,
+		       uint32_t *hashes)
 {
 	const struct table *table = &in->build->stack_table;
 	uint32_t i, guess;
@@ -103,7 +105,8 @@ int incident_add_tree(struct incident *in, const struct segment_node *nodes, uin
 		}
 		if (stacks[i] == STACK_NONE)
 			continue;
-		stacks[i] = add_stack(in, stack_of(stacks, nodes[i].parent), frames[nodes[i].frame], hashes[i]);
+		stacks[i] = add_stack(in, stack_of(stacks, nodes[i].parent), frames[nodes[i].frame],
+				      hashes[i]);
 		if (stacks[i] == UINT32_MAX)
 			rc = ERR_MEMORY;
 	}

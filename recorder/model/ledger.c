@@ -13,11 +13,11 @@ struct book {
 	struct ledger *out;
 	struct table index;                  /* (second, cpu) -> row */
 	uint32_t room;
-	uint64_t *covered_ns;                /* per CPU: until when it is known what to expect */
-	uint64_t known_ns;                   /* the same for all of them together */
+	uint64_t *covered_ns;               /* per CPU: up to here the expected samples are known */
+	uint64_t known_ns;                   /* the same for all CPUs */
 };
 
-#define GAP_NS (NS_PER_SEC + NS_PER_SEC / 2) /* longer between two: the seconds between were idle */
+#define GAP_NS (NS_PER_SEC + NS_PER_SEC / 2) /* after a longer gap, the seconds between were idle */
 
 static int32_t second_of(const struct incident *in, uint64_t time_ns)
 {
@@ -72,8 +72,8 @@ static bool count_sample(struct book *b, const struct incident_sample *s)
 }
 
 /*
- * Expected samples belong to the second that ends with the event; what of it lies in front of the
- * window is left out, and the seconds that it touches share the rest by time.
+ * Expected samples belong to the second that ends with the event. The part before the window is
+ * left out, and the seconds that it touches share the rest by time.
  */
 static bool count_expected(struct book *b, const struct incident_event *e)
 {
@@ -102,7 +102,7 @@ static bool count_expected(struct book *b, const struct incident_event *e)
 	return true;
 }
 
-/* Of this firing, not of another one in its window; segments count in ticks of 100 ns. */
+/* Is it an event of this firing, not of another one in the window? Segments count in 100 ns. */
 static bool count_evicted(struct book *b, const struct incident_event *e)
 {
 	const struct incident *in = b->in;
@@ -123,9 +123,10 @@ static bool count_evicted(struct book *b, const struct incident_event *e)
 	}
 	if (second < -(INT64_C(1) << 31) || second > 0 || !n)
 		return true;
-	/* The middle of that second, whose first moment may round away. */
-	row = row_of(b, in->head.trigger_ns + (uint64_t)(second * (int64_t)NS_PER_SEC) + NS_PER_SEC / 2,
-		     e->cpu);
+	/* The middle of that second: its first moment may be rounded away. */
+	row = row_of(
+		b, in->head.trigger_ns + (uint64_t)(second * (int64_t)NS_PER_SEC) + NS_PER_SEC / 2,
+		e->cpu);
 	if (row)
 		row->n.evicted += n;
 	return row != NULL;

@@ -7,11 +7,11 @@
  * Expected is the CPU's busy time x the sampling rate, as the source counted it (EVENT_EXPECTED).
  * Recorded samples may be broken, truncated or unnamed; those are parts of `recorded`. Throttled
  * counts how often the kernel held sampling back, not samples: what that cost is in `unexplained`.
- * Samples newer than the last word on what to expect, up to a second of them at the end of a window,
- * are `uncovered` and left out of the sum. Evicted are samples that had been recorded, and that the ring had
- * given up when the rule fired: they are in front of the window that it got, and in no sum.
- * Seconds count from the trigger, rounded down: -1 is the second before it. Only samples of the CPU
- * stream count.
+ * Samples newer than the last word on what to expect, up to a second of them at the end of a
+ * window, are `uncovered` and left out of the sum. Evicted are samples that had been recorded, and
+ * that the ring had given up when the rule fired: they are in front of the window that it got, and
+ * in no sum. Seconds count from the trigger, rounded down: -1 is the second before it. Only samples
+ * of the CPU stream count.
  */
 #ifndef MODEL_LEDGER_H
 #define MODEL_LEDGER_H

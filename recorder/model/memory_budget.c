@@ -28,8 +28,10 @@ int memory_share(uint64_t max_bytes, const struct memory_share *wanted, struct m
 	if (!max_bytes)
 		return 0;
 	if (max_bytes < MEMORY_LEAST_BYTES)
-		return err_set(err, ERR_USAGE, "--max-rss-mb %u cannot be kept: the recorder itself takes some "
-			       "%u MB, and caches and the past need room; give it %u or more, or 0 for no limit",
+		return err_set(err, ERR_USAGE,
+			       "--max-rss-mb %u is too low: the recorder itself takes some "
+			       "%u MB, and caches and history need room; give it %u or more, or 0 "
+			       "for no limit",
 			       (unsigned)(max_bytes / MB), (unsigned)(MEMORY_BASE_BYTES / MB),
 			       (unsigned)(MEMORY_LEAST_BYTES / MB));
 	room = max_bytes - MEMORY_BASE_BYTES - MEMORY_LEAST_TABLE_BYTES - MEMORY_LEAST_SYMBOL_BYTES;
@@ -40,7 +42,8 @@ int memory_share(uint64_t max_bytes, const struct memory_share *wanted, struct m
 	return 0;
 }
 
-void memory_budget_init(struct memory_budget *m, uint64_t max_bytes, const struct memory_share *asked)
+void memory_budget_init(struct memory_budget *m, uint64_t max_bytes,
+			const struct memory_share *asked)
 {
 	memset(m, 0, sizeof(*m));
 	m->max_bytes = max_bytes;
@@ -59,7 +62,8 @@ static bool halve_caches(struct memory_share *now)
 	return true;
 }
 
-static enum memory_move down(struct memory_budget *m, uint64_t now_ns, uint64_t over, uint64_t ring_bytes)
+static enum memory_move down(struct memory_budget *m, uint64_t now_ns, uint64_t over,
+			     uint64_t ring_bytes)
 {
 	uint64_t least = larger(m->asked.ring_bytes / 4, LEAST_RING_BYTES), to;
 
@@ -90,7 +94,8 @@ static enum memory_move up(struct memory_budget *m)
 	m->calm_ns = 0;
 	if (m->now.ring_bytes < m->asked.ring_bytes) {
 		m->now.ring_bytes = eighth_more(m->now.ring_bytes, m->asked.ring_bytes);
-	} else if (m->now.table_bytes < m->asked.table_bytes || m->now.symbol_bytes < m->asked.symbol_bytes) {
+	} else if (m->now.table_bytes < m->asked.table_bytes ||
+		   m->now.symbol_bytes < m->asked.symbol_bytes) {
 		m->now.table_bytes = eighth_more(m->now.table_bytes, m->asked.table_bytes);
 		m->now.symbol_bytes = eighth_more(m->now.symbol_bytes, m->asked.symbol_bytes);
 	} else {

@@ -1,15 +1,17 @@
 /*
- * How much memory the recorder may have resident (--max-rss-mb): what that is shared out to at the start, and
- * what is given back when it is nearly reached.
+ * How much memory the recorder may have resident (--max-rss-mb): what that is shared out to at the
+ * start, and what is given back when it is nearly reached.
  *
- * Resident is what the system counts for the process: Linux VmRSS, Windows the working set. The kernel's
- * rings of perf events are not in it: 4.5 MB for each CPU, with a higher --freq up to 16.5.
+ * Resident is what the system counts for the process: Linux VmRSS, Windows the working set. The
+ * kernel's rings of perf events are not in it: 4.5 MB for each CPU, with a higher --freq up to
+ * 16.5.
  *
- * Readings come once a second or so; time is theirs, nothing here reads a clock. Over 15/16 of the limit a
- * step is taken, and the next one not before two seconds later, when that one shows: memory that the heap
- * keeps is returned; caches (unwind tables, symbols), which can be read again, go to half down to their
- * least; then the ring gives up as much as is over, and in any case keeps a quarter. After a minute below
- * 3/4 a step is taken back: an eighth of what was shared out. No memory, no locks: a value.
+ * Readings come once a second or so; time is theirs, nothing here reads a clock. Over 15/16 of the
+ * limit a step is taken, and the next one not before two seconds later, when that one shows: memory
+ * that the heap keeps is returned; caches (unwind tables, symbols), which can be read again, go to
+ * half down to their least; then the ring gives up as much as is over, and in any case keeps a
+ * quarter. After a minute below 3/4 a step is taken back: an eighth of what was shared out. No
+ * memory, no locks: a value.
  */
 #ifndef MODEL_MEMORY_BUDGET_H
 #define MODEL_MEMORY_BUDGET_H
@@ -21,15 +23,16 @@
 
 struct memory_share {
 	uint64_t ring_bytes;                 /* sealed segments */
-	uint64_t pinned_bytes;               /* of them what left the ring and incidents still hold */
+	uint64_t pinned_bytes;               /* those that left the ring but incidents still hold */
 	uint64_t table_bytes;                /* unwind tables */
 	uint64_t symbol_bytes;               /* indexes of symbols */
 };
 
 /*
- * What a limit has room for: `wanted` as it is without one (0); else, of what MEMORY_BASE_BYTES and the least of
- * the caches leave, at most 5/8 for the ring and 1/8 for what incidents hold. A cache may take all of it: the
- * ring takes hours to fill, and until then there is room. Then they go back to what is left for them.
+ * What a limit has room for: `wanted` as it is without one (0); else, of what MEMORY_BASE_BYTES and
+ * the least of the caches leave, at most 5/8 for the ring and 1/8 for what incidents hold. A cache
+ * may take all of it: the ring takes hours to fill, and until then there is room. Then they go back
+ * to what is left for them.
  *
  * returns  0; ERR_USAGE when the limit is under MEMORY_LEAST_BYTES, with the sentence
  */
@@ -37,9 +40,9 @@ int memory_share(uint64_t max_bytes, const struct memory_share *wanted, struct m
 		 struct err *err);
 
 /*
- * What is resident beside those four: 15 MB under six busy programs, and 26 under a flood of 14,000 processes
- * (tests/cli/memory_linux.sh has such a one). The program and its libraries are 5 of it, the rest tables of frames,
- * processes and names, queues, threads, the store.
+ * What is resident beside those four: 15 MB under six busy programs, and 26 under a flood of 14,000
+ * processes (tests/cli/memory_linux.sh has such a one). The program and its libraries are 5 of it,
+ * the rest tables of frames, processes and names, queues, threads, the store.
  */
 #define MEMORY_BASE_BYTES (28ULL << 20)
 #define MEMORY_LEAST_BYTES (44ULL << 20)
@@ -56,9 +59,13 @@ struct memory_budget {
 	uint64_t trimmed_ns;                 /* 0 = not since it was last below */
 };
 
-void memory_budget_init(struct memory_budget *m, uint64_t max_bytes, const struct memory_share *asked);
+void memory_budget_init(struct memory_budget *m, uint64_t max_bytes,
+			const struct memory_share *asked);
 
-/* ring_bytes: what it holds now. A move is in m->now when it returns; MEMORY_TRIM is the caller's to do. */
+/*
+ * ring_bytes: what it holds now. A move is in m->now when it returns; MEMORY_TRIM is the caller's
+ * to do.
+ */
 enum memory_move memory_budget_feed(struct memory_budget *m, uint64_t now_ns, uint64_t rss_bytes,
 				    uint64_t ring_bytes);
 

@@ -11,7 +11,8 @@ int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool mo
 	uint32_t i;
 
 	if (strlen(name) >= COUNTER_NAME_MAX)
-		return err_set(err, ERR_LIMIT, "the counter name '%.60s...' has over %d bytes", name,
+		return err_set(err, ERR_LIMIT,
+			       "the counter name '%.60s...' is longer than %d bytes", name,
 			       COUNTER_NAME_MAX - 1);
 	for (i = 0; i < n->ncounters; i++) {
 		c = &n->counters[i];
@@ -23,7 +24,7 @@ int needs_counter(struct needs *n, const char *name, uint64_t period_ns, bool mo
 		return 0;
 	}
 	if (n->ncounters == NEEDS_MAX_COUNTERS)
-		return err_set(err, ERR_LIMIT, "over %u different counters are asked for",
+		return err_set(err, ERR_LIMIT, "more than %u different counters are requested",
 			       NEEDS_MAX_COUNTERS);
 	c = &n->counters[n->ncounters++];
 	strcpy(c->name, name);
@@ -39,7 +40,8 @@ int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t
 	uint32_t i;
 
 	if (strlen(name) >= PROVIDER_NAME_MAX)
-		return err_set(err, ERR_LIMIT, "the provider name '%.60s...' has over %d bytes", name,
+		return err_set(err, ERR_LIMIT,
+			       "the provider name '%.60s...' is longer than %d bytes", name,
 			       PROVIDER_NAME_MAX - 1);
 	for (i = 0; i < n->nproviders; i++) {
 		p = &n->providers[i];
@@ -51,7 +53,8 @@ int needs_provider(struct needs *n, const char *name, uint64_t keywords, uint8_t
 		return 0;
 	}
 	if (n->nproviders == NEEDS_MAX_PROVIDERS)
-		return err_set(err, ERR_LIMIT, "over %u different event providers are asked for",
+		return err_set(err, ERR_LIMIT,
+			       "more than %u different event providers are requested",
 			       NEEDS_MAX_PROVIDERS);
 	p = &n->providers[n->nproviders++];
 	strcpy(p->name, name);
@@ -65,14 +68,15 @@ int needs_log(struct needs *n, const char *name, struct err *err)
 	uint32_t i;
 
 	if (strlen(name) >= LOG_NAME_MAX)
-		return err_set(err, ERR_LIMIT, "the log name '%.60s...' has over %d bytes", name,
-			       LOG_NAME_MAX - 1);
+		return err_set(err, ERR_LIMIT, "the log name '%.60s...' is longer than %d bytes",
+			       name, LOG_NAME_MAX - 1);
 	for (i = 0; i < n->nlogs; i++) {
 		if (strcmp(n->logs[i].name, name) == 0)
 			return 0;
 	}
 	if (n->nlogs == NEEDS_MAX_LOGS)
-		return err_set(err, ERR_LIMIT, "over %u different logs are asked for", NEEDS_MAX_LOGS);
+		return err_set(err, ERR_LIMIT, "more than %u different logs are requested",
+			       NEEDS_MAX_LOGS);
 	strcpy(n->logs[n->nlogs++].name, name);
 	return 0;
 }
@@ -84,14 +88,15 @@ int needs_event(struct needs *n, const struct need_event *event, struct err *err
 	for (i = 0; i < n->nevents; i++) {
 		struct need_event *e = &n->events[i];
 
-		if (!text_same_fold(e->provider, event->provider) || strcmp(e->name, event->name) != 0 ||
-		    strcmp(e->filter, event->filter) != 0)
+		if (!text_same_fold(e->provider, event->provider) ||
+		    strcmp(e->name, event->name) != 0 || strcmp(e->filter, event->filter) != 0)
 			continue;
 		e->stack |= event->stack;
 		return 0;
 	}
 	if (n->nevents == NEEDS_MAX_EVENTS)
-		return err_set(err, ERR_LIMIT, "over %u different events are asked for", NEEDS_MAX_EVENTS);
+		return err_set(err, ERR_LIMIT, "more than %u different events are requested",
+			       NEEDS_MAX_EVENTS);
 	n->events[n->nevents++] = *event;
 	return 0;
 }

@@ -36,13 +36,16 @@ struct need_provider {
 struct need_event {
 	char provider[PROVIDER_NAME_MAX];
 	char name[EVENT_NAME_MAX];
-	char filter[EVENT_FILTER_MAX];      /* FIELD OP VALUE as in FieldFilter, ';' between those that must
-					       all hold; "" = all events. Who can may leave out what does not pass. */
+	/*
+	 * FIELD OP VALUE as in FieldFilter, with ';' between conditions that must all hold; "" =
+	 * all events. A source that can may drop events that do not pass.
+	 */
+	char filter[EVENT_FILTER_MAX];
 	bool stack;                         /* the stack of the thread goes with it */
 };
 
 struct need_log {
-	char name[LOG_NAME_MAX];            /* "Application", "kernel", "journal", or a file's path */
+	char name[LOG_NAME_MAX];        /* "Application", "kernel", "journal", or a file's path */
 };
 
 struct needs {
@@ -54,7 +57,7 @@ struct needs {
 	uint32_t nlogs;
 	bool endings;                       /* how processes ended: exit code, signal */
 	bool command_lines;                 /* those of new processes, at once */
-	bool perf_maps;                     /* programs are asked to write maps of their jitted code */
+	bool perf_maps;                  /* programs are asked to write maps of their jitted code */
 	struct need_event events[NEEDS_MAX_EVENTS];
 	uint32_t nevents;
 };

@@ -1,12 +1,14 @@
 /*
- * What the recorder says about itself among an incident's events: EVENT_GENERIC of OWN_PROVIDER. Rules
- * never see them.
+ * Events about the recorder itself in an incident: EVENT_GENERIC of OWN_PROVIDER. Rules never see
+ * them.
  *
- *	Ring   at a firing: what the ring held then. SecondsHeld (double), Bytes, Samples (uint, the open
- *	       segment included), BytesPerSample (double, of sealed segments; 0 = none yet)
- *	Evicted  at a firing: CPU samples of its asked window that the ring had given up by then. Second
- *	       (int, from the trigger, rounded down), Samples (uint); the event's cpu, or none: of all
- *	Memory  a step to keep below --max-rss-mb. Text
+ *	Ring     at a firing: what the ring held then. SecondsHeld (double), Bytes,
+ *	         Samples (uint, including the open segment), BytesPerSample (double, of sealed
+ *	         segments; 0 = none yet)
+ *	Evicted  at a firing: CPU samples of the requested window that the ring had already evicted.
+ *	         Second (int, from the trigger, rounded down), Samples (uint); the event's cpu,
+ *	         or none for all CPUs
+ *	Memory   a step taken to stay below --max-rss-mb. Text
  */
 #ifndef MODEL_OWN_EVENT_H
 #define MODEL_OWN_EVENT_H

@@ -25,7 +25,8 @@ int processes_new(struct processes **out, struct err *err)
 
 	if (p)
 		p->lock = os_mutex_new();
-	if (!p || !p->lock || slots_init(&p->process_slots, sizeof(struct process), PROCESSES_MAX) ||
+	if (!p || !p->lock ||
+	    slots_init(&p->process_slots, sizeof(struct process), PROCESSES_MAX) ||
 	    slots_init(&p->thread_slots, sizeof(struct thread), THREADS_MAX)) {
 		processes_free(p);
 		return err_memory(err, "for the process table");
@@ -61,7 +62,7 @@ void processes_free(struct processes *p)
 	free(p);
 }
 
-/* ---- processes -------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 struct process_key {
 	uint32_t pid, exec;
@@ -72,7 +73,8 @@ static bool pid_same(const void *ctx, uint32_t value, const void *key)
 {
 	const struct processes *p = ctx;
 
-	return ((const struct process *)slots_get(&p->process_slots, value))->pid == *(const uint32_t *)key;
+	return ((const struct process *)slots_get(&p->process_slots, value))->pid ==
+	       *(const uint32_t *)key;
 }
 
 static int make_newest(struct processes *p, uint32_t pid, uint32_t number)
@@ -95,10 +97,11 @@ static bool process_same(const void *ctx, uint32_t value, const void *key)
 	const struct process *process = slots_get(&p->process_slots, value);
 	const struct process_key *k = key;
 
-	return process->pid == k->pid && process->exec == k->exec && process->start_ns == k->start_ns;
+	return process->pid == k->pid && process->exec == k->exec &&
+	       process->start_ns == k->start_ns;
 }
 
-/* Set a text that has none yet; the first one stays. */
+/* Set a text that is not set yet; the first one stays. */
 static void set_once(_Atomic(char *) *slot, char *text)
 {
 	char *none = NULL;
@@ -123,7 +126,8 @@ static struct process *process_new(struct processes *p, const struct process_key
 	process->number = number;
 	process->pid = key->pid;
 	if (make_newest(p, key->pid, number)) {
-		table_remove(&p->by_process, process_hash(key->pid, key->exec, key->start_ns), number);
+		table_remove(&p->by_process, process_hash(key->pid, key->exec, key->start_ns),
+			     number);
 		slots_free_one(&p->process_slots, number);
 		return NULL;
 	}
@@ -143,7 +147,8 @@ struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns
 	uint32_t number;
 
 	os_mutex_lock(p->lock);
-	number = table_find(&p->by_process, process_hash(pid, exec, start_ns), process_same, p, &key);
+	number = table_find(&p->by_process, process_hash(pid, exec, start_ns), process_same, p,
+			    &key);
 	if (number != TABLE_NONE)
 		process = slots_get(&p->process_slots, number);
 	else
@@ -156,7 +161,7 @@ struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns
 	return process;
 }
 
-/* ".exe" goes, whatever its case, and no other suffix. */
+/* Removes ".exe", in any case, and no other suffix. */
 static size_t display_length(const char *name)
 {
 	return strnlen(name, PROCESS_NAME_MAX) < PROCESS_NAME_MAX ? process_name_length(name)
@@ -280,7 +285,7 @@ const char *process_label(const struct process *process, char out[PROCESS_LABEL_
 	return process_names_label(&names, out);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 struct thread_key {
 	const struct process *process;
@@ -299,10 +304,12 @@ static bool thread_same(const void *ctx, uint32_t value, const void *key)
 	const struct thread *thread = slots_get(&p->thread_slots, value);
 	const struct thread_key *k = key;
 
-	return thread->process == k->process && thread->tid == k->tid && thread->start_ns == k->start_ns;
+	return thread->process == k->process && thread->tid == k->tid &&
+	       thread->start_ns == k->start_ns;
 }
 
-static struct thread *thread_new(struct processes *p, struct process *process, const struct thread_key *key)
+static struct thread *thread_new(struct processes *p, struct process *process,
+				 const struct thread_key *key)
 {
 	uint32_t number = slots_add(&p->thread_slots);
 	struct thread *thread;
@@ -327,7 +334,8 @@ struct thread *thread_add(struct processes *p, struct process *process, uint32_t
 	return thread_add_started(p, process, tid, 0);
 }
 
-struct thread *thread_add_started(struct processes *p, struct process *process, uint32_t tid, uint64_t start_ns)
+struct thread *thread_add_started(struct processes *p, struct process *process, uint32_t tid,
+				  uint64_t start_ns)
 {
 	struct thread_key key = {process, tid, start_ns};
 	struct thread *thread;
@@ -388,7 +396,7 @@ void thread_unref(struct thread *thread)
 	atomic_fetch_sub_explicit(&thread->refs, 1, memory_order_acq_rel);
 }
 
-/* ---- sweeping --------------------------------------------------------------------------------- */
+/* ---- sweeping -------------------------------------------------------------------------------- */
 
 static bool dropped_before(uint64_t dropped_ns, uint64_t released_ns)
 {
@@ -396,8 +404,8 @@ static bool dropped_before(uint64_t dropped_ns, uint64_t released_ns)
 }
 
 /*
- * A thread goes when no segment lists it and either the source dropped it, or its process was
- * dropped. The second pass below frees processes without threads.
+ * A thread is freed when no segment lists it and the source has dropped it or its process. The
+ * second pass below frees processes without threads.
  */
 static void sweep_threads(struct processes *p, uint64_t released_ns)
 {
@@ -406,7 +414,8 @@ static void sweep_threads(struct processes *p, uint64_t released_ns)
 
 	while (i < p->by_thread.nslots) {
 		uint32_t number = p->by_thread.slots[i].value;
-		struct thread *thread = number == TABLE_NONE ? NULL : slots_get(&p->thread_slots, number);
+		struct thread *thread =
+			number == TABLE_NONE ? NULL : slots_get(&p->thread_slots, number);
 		struct process *process = thread ? thread->process : NULL;
 
 		if (!thread || atomic_load(&thread->refs) ||
@@ -458,7 +467,8 @@ void processes_use(struct processes *p, struct processes_use *out)
 	out->processes = p->process_slots.used;
 	out->threads = p->thread_slots.used;
 	out->bytes = slots_bytes(&p->process_slots) + slots_bytes(&p->thread_slots) +
-		     table_bytes(&p->by_process) + table_bytes(&p->by_pid) + table_bytes(&p->by_thread);
+		     table_bytes(&p->by_process) + table_bytes(&p->by_pid) +
+		     table_bytes(&p->by_thread);
 	out->refused = p->refused;
 	os_mutex_unlock(p->lock);
 }

@@ -5,9 +5,9 @@
  * when the same pid calls exec. Sources add processes and threads; segments refer to threads by
  * number and keep them alive; a process lives as long as one of its threads.
  *
- * Threads: the table has its own lock, any thread may call. A thread or process that a source has
- * dropped and no segment lists is freed only by processes_sweep(), which the merge thread calls
- * once every queued event up to then has been released; so events in a queue need no reference.
+ * Threads: the table has its own lock, so any thread may call. Once a source has dropped a thread
+ * or process and no segment lists it, processes_sweep() frees it. The merge thread calls that when
+ * every event queued up to then has been released, so queued events need no reference.
  */
 #ifndef MODEL_PROCESS_H
 #define MODEL_PROCESS_H
@@ -27,7 +27,7 @@
 #define PROCESS_CMDLINE_MAX 4096
 
 enum frame_pointers {
-	FRAME_POINTERS_UNKNOWN,              /* nobody has looked */
+	FRAME_POINTERS_UNKNOWN,              /* not examined yet */
 	FRAME_POINTERS_NONE,
 	FRAME_POINTERS_KEPT,
 };
@@ -35,27 +35,27 @@ enum frame_pointers {
 struct process {
 	uint32_t number;
 	uint32_t pid, parent_pid;
-	uint32_t exec;                       /* 0, then one more at each exec */
+	uint32_t exec;                       /* 0, plus one for each exec */
 	uint64_t start_ns;                   /* recorder clock */
 	_Atomic(char *) comm;                /* the kernel's short name; set once */
 	_Atomic(char *) exe_name;            /* base name of the executable; set once, wins */
-	_Atomic(char *) cmdline;             /* arguments joined by blanks; set once; may stay NULL */
+	_Atomic(char *) cmdline;        /* arguments joined by blanks; set once; may stay NULL */
 	_Atomic(char *) command_names;       /* called, NUL, script: set with it */
 	_Atomic uint8_t frame_pointers;      /* of a JVM's compiled code: enum frame_pointers */
-	_Atomic bool met;                    /* an event of it was delivered */
-	_Atomic bool listed;                 /* a segment lists it, or has: it takes no more room by another */
-	_Atomic uint32_t refs;               /* its threads, and who asked with process_ref() */
-	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */
+	_Atomic bool has_event;              /* one of its events was delivered */
+	_Atomic bool was_listed;         /* by some segment: further ones need no new room for it */
+	_Atomic uint32_t refs;               /* its threads, and callers of process_ref() */
+	uint64_t dropped_ns;                 /* when the source dropped it; 0 = not yet */
 };
 
 struct thread {
 	uint32_t number;
 	uint32_t tid;
-	uint64_t start_ns;                   /* recorder clock; 0 = not known */
+	uint64_t start_ns;                   /* recorder clock; 0 = unknown */
 	struct process *process;
 	_Atomic uint64_t name_bytes[2];      /* 15 bytes and NUL; see thread_name() */
 	_Atomic uint32_t refs;               /* segments that list it */
-	uint64_t dropped_ns;                 /* when the source let go; 0 = it has not */
+	uint64_t dropped_ns;                 /* when the source dropped it; 0 = not yet */
 };
 
 struct processes;
@@ -66,22 +66,22 @@ void processes_free(struct processes *p);
 /* Find or add; the source keeps it until process_drop(). NULL at the ceiling or without memory. */
 struct process *process_add(struct processes *p, uint32_t pid, uint64_t start_ns, uint32_t exec,
 			    uint32_t parent_pid, const char *comm);
-/* For one that was added before its short name was known. */
+/* For a process that was added before its short name was known. */
 void process_set_comm(struct processes *p, struct process *process, const char *comm);
 void process_set_exe(struct processes *p, struct process *process, const char *path);
-/* Whether it was named after the executable with this path. */
+/* Was it named after the executable with this path? */
 bool process_exe_is(const struct process *process, const char *path);
 void process_set_cmdline(struct processes *p, struct process *process, const char *cmdline);
-/* The source has seen its end (or the next exec): it may go once nothing lists its threads. */
+/* The source has seen its end (or next exec): it is freed once nothing lists its threads. */
 void process_drop(struct processes *p, struct process *process, uint64_t now_ns);
 
 /*
- * The newest process with this pid that a source keeps and that had started by then; NULL = none. With
- * a reference: process_unref() it. For sources that learn of a process by its pid only.
+ * The newest process with this pid that a source keeps and that had started by at_ns; NULL = none.
+ * Comes with a reference: process_unref() it. For sources that get a pid only.
  */
 struct process *process_find(struct processes *p, uint32_t pid, uint64_t at_ns);
 
-/* Keep it over a time in which its source and segments may let go of it. */
+/* Keep it while its source and segments may drop it. */
 void process_ref(struct process *process);
 void process_unref(struct process *process);
 
@@ -92,9 +92,9 @@ void process_unref(struct process *process);
 const char *process_name(const struct process *process);
 
 /*
- * The names that it answers to, and whether people mean it by one: see process_name.h. Names may
- * still come: the executable's within ms, those of the command line once the symbol worker or the
- * source has read it.
+ * The names that a process answers to, and whether a given name is one of them: see process_name.h.
+ * Names may still arrive: the executable's within ms, those of the command line once the symbol
+ * worker or the source has read it.
  */
 struct process_names process_names_of(const struct process *process);
 bool process_is_called(const struct process *process, const char *wanted);
@@ -106,26 +106,27 @@ const char *process_label(const struct process *process, char out[PROCESS_LABEL_
 /* Find or add a thread of a process; NULL at the ceiling or without memory. */
 struct thread *thread_add(struct processes *p, struct process *process, uint32_t tid);
 /*
- * The same for a source that knows when each began (then never without): a number that the process gives
- * again is another thread, whose name must not become that of the one before.
+ * The same for a source that always knows when a thread began: a tid that the process uses again is
+ * another thread, whose name must not become that of the earlier one.
  */
-struct thread *thread_add_started(struct processes *p, struct process *process, uint32_t tid, uint64_t start_ns);
+struct thread *thread_add_started(struct processes *p, struct process *process, uint32_t tid,
+				  uint64_t start_ns);
 void thread_set_name(struct thread *thread, const char *name);
 void thread_name(const struct thread *thread, char out[16]);
 void thread_drop(struct processes *p, struct thread *thread, uint64_t now_ns);
 
-/* By number; the caller holds a reference (a segment that lists it). */
+/* Find by number; the caller holds a reference (a segment that lists it). */
 struct thread *thread_get(const struct processes *p, uint32_t number);
 void thread_ref(struct thread *thread);
 void thread_unref(struct thread *thread);
 
-/* Free what was dropped before released_ns and is not listed by any segment. */
+/* Free what was dropped before released_ns and no segment lists. */
 void processes_sweep(struct processes *p, uint64_t released_ns);
 
 struct processes_use {
 	uint32_t processes, threads;
 	size_t bytes;
-	uint64_t refused;                    /* additions refused by a ceiling */
+	uint64_t refused;                    /* additions refused at a ceiling */
 };
 void processes_use(struct processes *p, struct processes_use *out);
 

@@ -54,7 +54,7 @@ static struct word base_name(struct word w)
 	return (struct word){w.at + i, w.n - i};
 }
 
-/* Copy the base name of a path, without ".exe"; "" when it is too long or does not print. */
+/* Copy the base name of a path, without ".exe"; "" when it is too long or not printable. */
 static void take_name(struct word path, char out[PROCESS_CALLED_BYTES])
 {
 	struct word name = base_name(path);
@@ -84,8 +84,8 @@ struct interpreter {
 	const char *names;
 	const char *text, *script, *value, *rest;
 	const char *text_words, *script_words, *value_words;
-	const char *commands;                /* words before the script that are none */
-	const char *suffix;                  /* a script ends so; NULL = anyhow */
+	const char *commands;                /* words that precede the script */
+	const char *suffix;                  /* a script must end so; NULL = any name */
 	bool any_case;                       /* of option words */
 };
 
@@ -117,7 +117,7 @@ static const struct interpreter interpreters[] = {
 	 .text_words = "-Command -c -EncodedCommand -e -ec"},
 };
 
-/* By its name without a version: python3.11, ruby3.1, ksh93. */
+/* Find an interpreter by its name without a version: python3.11, ruby3.1, ksh93. */
 static const struct interpreter *find_interpreter(const char *name)
 {
 	struct word w = {name, name ? process_name_length(name) : 0};
@@ -138,7 +138,7 @@ static bool has_letter(const char *letters, char c)
 	return letters && strchr(letters, c) != NULL;
 }
 
-/* What comes behind an option. The script may stand in the option itself: *word then is that. */
+/* What follows an option. The script may stand in the option itself: then *word is the script. */
 static enum follows read_option(const struct interpreter *in, struct word *word)
 {
 	bool letters = in->text || in->script || in->value;
@@ -179,7 +179,7 @@ static void take_script(const struct interpreter *in, const char *rest,
 			char out[PROCESS_CALLED_BYTES])
 {
 	struct word w, option;
-	bool script = false;                 /* it comes next, whatever it looks like */
+	bool script = false;        /* the next word is the script, whatever it looks like */
 
 	while (next_word(&rest, &w)) {
 		if (script || (w.n && !strchr("-+@", *w.at))) {
@@ -253,7 +253,7 @@ static bool same_name(const char *a, const char *b)
 	return n && n == process_name_length(b) && strncasecmp(a, b, n) == 0;
 }
 
-/* Whether comm is the name, which the kernel may have cut. */
+/* Is comm the name, which the kernel may have cut? */
 static bool is_cut_of(const char *comm, const char *name)
 {
 	size_t n = strlen(comm);

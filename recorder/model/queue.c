@@ -13,11 +13,11 @@
  *	u64 size of the record; the top bit marks a skip
  *	struct event; its frames; its fields; the texts that they point to
  *
- * head and tail count bytes for ever; their difference is what is in use.
+ * head and tail count bytes for ever; their difference is the number of bytes in use.
  *
- * An empty ring is filled from its start again once a quarter of it has been written: what is mostly
- * nearly empty takes a quarter of its memory. Not earlier, for until the consumer has looked only what is
- * before that place can be filled.
+ * Once a quarter of the ring has been written, an empty ring is filled from its start again: a ring
+ * that is mostly nearly empty touches a quarter of its memory. It cannot happen earlier, because
+ * until the consumer has looked, only the part before that place can be filled.
  */
 #define SKIP ((uint64_t)1 << 63)
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
@@ -27,12 +27,12 @@ struct queue {
 	size_t size;                         /* power of two */
 	_Atomic uint64_t head;               /* written by the producer */
 	_Atomic uint64_t tail;               /* written by the consumer */
-	_Atomic uint64_t rewound;            /* by the producer: it was empty there, and begins anew */
+	_Atomic uint64_t rewound;    /* by the producer: the ring was empty there and starts over */
 	_Atomic uint64_t watermark_ns;
-	_Atomic uint64_t resting;            /* the lag + 1; 0 = it does not rest */
+	_Atomic uint64_t resting;            /* the lag + 1; 0 = the producer does not rest */
 	_Atomic uint64_t lost;
 	struct os_cond *wake;                /* NULL = none */
-	uint64_t taken;                      /* consumer: size of the record that was peeked */
+	uint64_t taken;                      /* consumer: size of the peeked record */
 };
 
 struct queue *queue_new(size_t bytes)
@@ -130,7 +130,9 @@ static void put_record(char *at, const struct event *from, size_t size)
 	e->fields = fields;
 }
 
-/* Bytes to skip at the end of the ring before a record of `need` bytes; false when it does not fit. */
+/*
+ * Bytes to skip at the end of the ring before a record of `need` bytes; false when it does not fit.
+ */
 static bool place(const struct queue *q, size_t need, size_t *skip)
 {
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
@@ -247,7 +249,7 @@ uint64_t queue_released(const struct queue *q, uint64_t now_ns)
 	uint64_t resting = atomic_load(&q->resting);
 	uint64_t marked = atomic_load_explicit(&q->watermark_ns, memory_order_acquire);
 
-	/* It rested at now_ns, or began to later: who ends a rest does so before what is put has its time. */
+	/* At now_ns it rested, or it began later: a rest ends before anything newer is put. */
 	if (resting && now_ns > resting && now_ns - resting > marked)
 		return now_ns - resting;
 	return marked;
@@ -259,6 +261,6 @@ size_t queue_used_bytes(const struct queue *q)
 	uint64_t rewound = atomic_load_explicit(&q->rewound, memory_order_acquire);
 	uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
 
-	tail = tail > rewound ? tail : rewound;      /* what was skipped there holds nothing */
+	tail = tail > rewound ? tail : rewound;      /* the skipped part holds nothing */
 	return head > tail ? (size_t)(head - tail) : 0;
 }

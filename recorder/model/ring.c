@@ -53,13 +53,14 @@ void ring_free(struct ring *ring)
 	free(ring);
 }
 
-void ring_on_evict(struct ring *ring, void (*evicted)(void *ctx, const struct segment *segment), void *ctx)
+void ring_on_evict(struct ring *ring, void (*evicted)(void *ctx, const struct segment *segment),
+		   void *ctx)
 {
 	ring->evicted = evicted;
 	ring->evicted_ctx = ctx;
 }
 
-/* What evict() gave, outside the lock; NULL = nothing. */
+/* Release what evict() returned, outside the lock; NULL = nothing. */
 static void let_go(struct ring *ring, struct segment *segment)
 {
 	if (segment && ring->evicted)
@@ -67,7 +68,7 @@ static void let_go(struct ring *ring, struct segment *segment)
 	segment_unref(segment);
 }
 
-/* Take the oldest out; the caller lets go of it outside the lock. */
+/* Take out the oldest segment; the caller releases it outside the lock. */
 static struct segment *evict(struct ring *ring)
 {
 	struct segment *oldest = at(ring, 0);

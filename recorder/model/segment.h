@@ -3,15 +3,16 @@
  *
  * The open segment takes samples and events in delivery order until it is sealed: at 8,192 samples,
  * 16,384 events, 60 s, or when an incident needs its end. A sealed segment is immutable and
- * reference-counted. Its stack tree and columns use local indices and are compressed; two lists
- * (thread and frame numbers) tie it to the tables, so the same encoded bytes go to the store, where
- * only the lists are rewritten. Names (providers, events, counters, fields) are strings inside the segment.
+ * reference-counted. Its stack tree and columns use local indices and are compressed. Only two
+ * lists (thread and frame numbers) tie it to the tables, so the same encoded bytes go to the store,
+ * where only the lists are rewritten. Names (providers, events, counters, fields) are strings
+ * inside it.
  *
  * Encoded bytes, version 3; v = varint (base/varint.h), z = zigzag varint:
  *
  *	u8   version = 3
- *	u8   codec of the columns: 0 as they are, 1 a zlib stream, 2 one in which columns of numbers
- *	     (segment_is_numbers()) are by planes (base/planes.h)
+ *	u8   codec of the columns: 0 raw, 1 a zlib stream, 2 a zlib stream whose columns of numbers
+ *	     (segment_is_numbers()) are in planes (base/planes.h)
  *	v    base: time of the first delivered content, in ticks of 100 ns of the recorder clock
  *	z    t0 - base, v t1 - t0: the earliest and the latest content, in ticks
  *	v    samples, stack nodes, events, names, threads, frames   (six counts)
@@ -20,39 +21,40 @@
  *	       sample weight    runs: v length, v weight (ns or the stream's unit)
  *	       sample stream    runs
  *	       sample cpu       runs: v length, v cpu
- *	       sample time      z difference to what was expected (see below)
- *	       sample thread    0 = none; n = the nth of the 64 seen last, the latest is 1st; else 65 +
+ *	       sample time      z difference to the expected time (see below)
+ *	       sample thread    0 = none; n = the nth most recent of the last 64 threads; else 65 +
  *	                        newer(index)
- *	       sample stack     0 = none; 2n = that of the sample n before; 2n + 1 = a node, n = z difference
- *	                        from it to the end of the first chain behind the highest node so far
+ *	       sample stack     0 = none; 2n = that of the nth sample before; 2n + 1 = a node: n is
+ *	                        the z difference from it to the end of the first chain after the
+ *	                        highest node so far
  *	       sample quality   runs
  *	       node parent      per chain: v first - 1 - parent, at least 1; 0 = root
- *	       node frame       2n = what followed the parent's frame the (n + 1)th last of the 32 that did so
- *	                        last; 2n + 1 = none of them, n less than the highest so far + 1
- *	       event time       z difference to the event before (first: to base)
+ *	       node frame       2n = of the last 32 frames that followed the parent's frame, the one
+ *	                        at rank n by recency; 2n + 1 = the highest so far + 1 - n
+ *	       event time       z difference to the previous event (first: to base)
  *	       event kind       runs
  *	       event flags      runs
  *	       event cpu        runs
- *	       event thread     newest: index + 1
- *	       event stack      newest: node + 1
+ *	       event thread     newest(index + 1)
+ *	       event stack      newest(node + 1)
  *	       event provider   v name index + 1, 0 = none
  *	       event name       v name index + 1
  *	       event value      8 bytes, IEEE 754 little endian
- *	       event fields     v n, then per field: v name index, u8 type, v / z / 8 bytes / v length + bytes
+ *	       event fields     v n, then per field: v name index, u8 type, and v, z, 8 bytes or
+ *	                        v length + bytes
  *	       names            v length + bytes
- *	       node chain       v nodes behind the first one of a chain: each the callee of the one before
+ *	       node chain       v nodes after the first of a chain, each the callee of the previous
  *
- * Expected time of a sample: that of the sample before on the same CPU (first: base), and the weight
- * when the stream is CPU time and the weight under 4 s: the sampling clock ticks per CPU.
- * newest: 0 stays 0; a value n higher than the highest so far is 2n, one n lower or equal 2n + 1.
- * newer: a value n higher than the highest so far + 1 is 2n, one n lower than the highest 2n + 1.
- * Ordered by when they were last seen: what is named, or is new, becomes the latest; a frame among those
- * that followed its parent's frame.
+ * Expected time of a sample: that of the previous sample on the same CPU (first: base), plus the
+ * weight when the stream is CPU time and the weight under 4 s: the sampling clock ticks per CPU.
+ * newest: 0 stays 0; a value n above the highest so far is 2n, one n below or equal is 2n + 1.
+ * newer: a value n above the highest so far + 1 is 2n, one n below the highest is 2n + 1.
+ * Recency: a thread that is referred to, or is new, becomes the most recent; so does a frame, among
+ * those that followed its parent's frame.
  *
- * Measured on shells, compilers, interpreters and JVMs at 2 x 99 Hz with 150 new processes a second:
- * version 1 took 55.1 bytes a sample (18.6 compressed), version 2 14.4. On the programs of
- * tests/bench/load.sh, with all else that a busy machine did, version 2 takes 9.56 and version 3 7.94; on
- * C++ compilers, javac, node and a browser at once 11.5 and 8.8 (bench_density; the lists apart).
+ * Measured on the programs of tests/bench/load.sh, with everything else that a busy machine did, a
+ * sample takes 7.94 bytes; with C++ compilers, javac, node and a browser at once 8.8
+ * (bench_density; without the lists).
  *
  * Threads: building belongs to the merge thread; sealed segments may be read and released anywhere.
  */
@@ -82,7 +84,7 @@ struct segment {
 	uint32_t lists_bytes;
 	const uint8_t *bytes;                /* the encoded form */
 	size_t nbytes;
-	size_t memory_bytes;                 /* all of it, allocator slack estimated */
+	size_t memory_bytes;                 /* in total, allocator slack estimated */
 	struct frames *frame_table;
 	struct processes *process_table;
 	int64_t store_id;                    /* the writer's own note; 0 = not stored */
@@ -95,40 +97,51 @@ int segment_builder_new(struct frames *frames, struct processes *processes,
 void segment_builder_free(struct segment_builder *b);
 
 /*
- * The node of a stack (leaf first), added with what is missing of it. fresh is called for every
- * frame that the frame table had not seen (NULL allowed): the symbol worker's queue.
+ * Find or add the node of a stack (leaf first). fresh is called for every frame that is new to the
+ * frame table (NULL allowed): the symbol worker's queue.
  * returns  the node, or STACK_NONE when there are no frames or a ceiling was reached
  */
 uint32_t segment_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
 		       void (*fresh)(void *ctx, struct frame *frame), void *ctx);
 
-/* The same for an event's stack_frames; the quota is its process's (NULL = none). */
+/* The same for an event's stack_frames, within the quota of its process (NULL = no quota). */
 uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 			  void (*fresh)(void *ctx, struct frame *frame), void *ctx);
 
-/* Of one process in one segment, but for the last two: of all together. 0 = no limit. */
+/*
+ * Limits of one process in one segment; the last four are of all processes together. 0 = no limit.
+ */
 struct segment_quota {
 	uint32_t nodes;                      /* new stack nodes */
 	uint32_t frames;                     /* frames that nothing else lists yet */
 	uint32_t threads;
-	uint32_t events, event_bytes;        /* EVENT_GENERIC and EVENT_LOG, of each sort; bytes of fields */
-	uint32_t sideband;                   /* starts and ends of processes and threads; as many processes that
-						no segment has listed may have other events */
-	uint32_t processes;                  /* with samples, that no segment has listed: beyond it these are
-						"[more]"'s. 0 = no quotas at all */
-	uint32_t processes_s, sideband_s;    /* of these so many a second, whatever the segment; what was not
-						taken is kept for QUOTA_SAVED_S; 0 = no matter how fast */
+	uint32_t events, event_bytes;   /* EVENT_GENERIC and EVENT_LOG, per sort; bytes of fields */
+	/*
+	 * Starts and ends of processes and threads. As many processes that no segment has listed
+	 * may have other events.
+	 */
+	uint32_t sideband;
+	/*
+	 * Processes with samples that no segment has listed: further ones become "[more]". 0 = no
+	 * quotas.
+	 */
+	uint32_t processes;
+	/*
+	 * The same per second, across segments; unused ones are kept for QUOTA_SAVED_S. 0 = any
+	 * rate.
+	 */
+	uint32_t processes_s, sideband_s;
 };
 
-/* What one process may take of a segment from now on; at first there is no limit. */
+/* Set what one process may take of a segment from now on; at first there is no limit. */
 void segment_set_quota(struct segment_builder *b, const struct segment_quota *quota);
 
 /*
  * Append; event->stack is a node of this segment. EVENT_SAMPLE goes to the sample columns.
- * returns  0, ERR_MEMORY, or ERR_LIMIT: an event over the quota of its process
+ * returns  0, ERR_MEMORY, or ERR_LIMIT for an event over the quota of its process
  */
 int segment_add(struct segment_builder *b, const struct event *e);
-/* The same for an event that is kept whatever its process has had: one that a rule fired at. */
+/* The same for an event that is kept whatever the quota: one that a rule fired at. */
 int segment_add_wanted(struct segment_builder *b, const struct event *e);
 void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t period_ns);
 
@@ -139,13 +152,13 @@ uint32_t segment_open_samples(const struct segment_builder *b);
 size_t segment_open_bytes(const struct segment_builder *b);
 
 /*
- * Seal what there is; the builder is empty afterwards.
+ * Seal the content; the builder is empty afterwards.
  * out  one reference; NULL when the builder was empty
  */
 int segment_seal(struct segment_builder *b, struct segment **out, struct err *err);
 
 /*
- * The numbers of its threads or frames, in order of their local indices:
+ * Iterate over the numbers of its threads or frames, in order of their local indices:
  *
  *	for (list = segment_threads(s); segment_next(&list, &number);)
  */
@@ -161,7 +174,7 @@ bool segment_next(struct segment_list *list, uint32_t *number);
 void segment_ref(struct segment *s);
 void segment_unref(struct segment *s);               /* NULL allowed; any thread */
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct segment_sample {
 	uint64_t time_ns;
@@ -199,11 +212,13 @@ struct segment_content {
 	struct segment_event *events;
 	struct segment_field *fields;
 	char **names;
-	uint64_t period_ns[STREAMS_MAX];     /* 0 = stream not there */
+	uint64_t period_ns[STREAMS_MAX];     /* 0 = stream absent */
 	char *text;                          /* owns names and text fields */
 };
 
-/* Decode bytes from anywhere; every count, index and length is checked. ERR_FORMAT says which. */
+/*
+ * Decode bytes from anywhere; checks every count, index and length. ERR_FORMAT says which is bad.
+ */
 int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, struct err *err);
 void segment_content_free(struct segment_content *c);
 

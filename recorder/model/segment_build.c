@@ -1,4 +1,4 @@
-/* The open segment: appending; segment_seal.c encodes what is not a column yet. */
+/* The open segment: appending. segment_seal.c encodes what is not a column yet. */
 #include "model/segment_builder.h"
 
 #include "base/array.h"
@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_OPEN_BYTES ((size_t)4 << 20)    /* encoded so far: then it is full */
+#define MAX_OPEN_BYTES ((size_t)4 << 20)    /* encoded bytes that make it full */
 #define MAX_OPEN_NODES (SEGMENT_MAX_NODES / 4)
 #define MAX_NAMES 4096u
-#define PUT_BYTES 24u                       /* room for what one value adds to a column, at most */
+#define PUT_BYTES 24u                       /* the most that one value adds to a column */
 
-/* ---- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static void column_delta(struct column *c, uint64_t v)
 {
@@ -20,7 +20,7 @@ static void column_delta(struct column *c, uint64_t v)
 	c->previous = v;
 }
 
-/* 0 stays 0; n more than the highest so far 2n; n less 2n + 1. */
+/* 0 stays 0; n more than the highest so far is 2n; n less is 2n + 1. */
 static void column_newest(struct column *c, uint64_t v)
 {
 	if (!v) {
@@ -34,8 +34,8 @@ static void column_newest(struct column *c, uint64_t v)
 }
 
 /*
- * 0 = none; n + 1: the thread seen n others ago; beyond: 65 + 2n, n more than the next higher than the
- * highest so far, or 65 + 2n + 1, n less than the highest.
+ * 0 = none; n + 1: the thread seen n others ago; beyond: 65 + 2n, n above the next higher than the
+ * highest so far, or 65 + 2n + 1, n below the highest.
  */
 static void column_thread(struct column *c, struct recent *recent, uint32_t thread)
 {
@@ -68,8 +68,8 @@ static void column_run(struct column *c, uint64_t v)
 }
 
 /*
- * Room in every column first, so that an append cannot fail half way. Each run column keeps room
- * for the run that sealing will end.
+ * Reserve room in every column first, so that an append cannot fail half way. Each run column keeps
+ * room for the run that sealing will end.
  */
 static bool columns_room(struct segment_builder *b, size_t field_bytes)
 {
@@ -90,7 +90,7 @@ static bool columns_room(struct segment_builder *b, size_t field_bytes)
 	return true;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static bool number_same(const void *ctx, uint32_t value, const void *key)
 {
@@ -123,7 +123,7 @@ static uint32_t local_thread(struct segment_builder *b, struct thread *thread)
 	local = list_add(&b->threads, thread->number);
 	if (local != UINT32_MAX) {
 		thread_ref(thread);
-		atomic_store_explicit(&thread->process->listed, true, memory_order_relaxed);
+		atomic_store_explicit(&thread->process->was_listed, true, memory_order_relaxed);
 	}
 	return local;
 }
@@ -170,7 +170,7 @@ static uint32_t local_name(struct segment_builder *b, const char *name)
 	return ++b->nnames;
 }
 
-/* ---- stacks ----------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 static bool node_same(const void *ctx, uint32_t value, const void *key)
 {
@@ -185,13 +185,13 @@ static uint64_t node_hash(uint32_t parent, uint32_t frame)
 	return hash_u64(((uint64_t)parent << 32) | frame);
 }
 
-/* STACK_NONE when there is none. */
+/* Find a node; STACK_NONE when there is none. */
 static uint32_t node_find(const struct segment_builder *b, uint32_t parent, uint32_t frame)
 {
 	struct segment_node key = {parent, frame};
 	uint32_t node;
 
-	/* Most nodes have one callee, which was added right behind them: found without the table. */
+	/* Most nodes have one callee, added right after them: found without the table. */
 	if (parent != STACK_NONE && parent + 1 < b->nnodes && node_same(b, parent + 1, &key))
 		return parent + 1;
 	node = table_find(&b->node_index, node_hash(parent, frame), node_same, b, &key);
@@ -220,7 +220,9 @@ static bool same_step(const struct frame_ref *a, const struct frame_ref *b)
 	return a->object == b->object && a->offset == b->offset && a->flags == b->flags;
 }
 
-/* The frame "[more]" is the recorder's own: named by it, kept as long as the builder lives. */
+/*
+ * The frame "[more]" is the recorder's own: it names it, and keeps it as long as the builder lives.
+ */
 static uint32_t more_frame(struct segment_builder *b)
 {
 	static const struct object_key key = {.kind = OBJECT_JIT, .path = "[recorder]"};
@@ -251,13 +253,14 @@ static uint32_t more_node(struct segment_builder *b, uint32_t parent)
 	return local == UINT32_MAX ? STACK_NONE : node_get(b, parent, local);
 }
 
-/* A stack of a process over one of its quotas: what is known of it, then "[more]". */
-static uint32_t known_stack(struct segment_builder *b, const struct frame_ref *leaf_first, uint32_t n,
-			    uint32_t node)
+/* A stack of a process over its quota: the known part, then "[more]". */
+static uint32_t known_stack(struct segment_builder *b, const struct frame_ref *leaf_first,
+			    uint32_t n, uint32_t node)
 {
 	while (n--) {
 		uint32_t number = frames_find(b->frames, &leaf_first[n]);
-		uint32_t local = number == FRAME_NONE ? TABLE_NONE : list_find(&b->frame_list, number);
+		uint32_t local =
+			number == FRAME_NONE ? TABLE_NONE : list_find(&b->frame_list, number);
 		uint32_t next = local == TABLE_NONE ? STACK_NONE : node_find(b, node, local);
 
 		if (next == STACK_NONE)
@@ -272,7 +275,8 @@ uint32_t segment_stack_of(struct segment_builder *b, const struct event *e,
 {
 	const struct segment_quota *limit = &b->quota.limit;
 	struct quota_use none = {0}, *use = quota_of(&b->quota, e->process, e->time_ns);
-	struct last_stack *last = &b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
+	struct last_stack *last =
+		&b->last[(e->thread ? e->thread->number : 0) % SEGMENT_LAST_STACKS];
 	const struct frame_ref *leaf_first = e->stack_frames;
 	uint32_t node = STACK_NONE, depth = 0, n = e->nstack_frames;
 
@@ -322,7 +326,7 @@ void segment_set_quota(struct segment_builder *b, const struct segment_quota *qu
 	b->quota.limit = *quota;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int segment_builder_new(struct frames *frames, struct processes *processes,
 			struct segment_builder **out, struct err *err)
@@ -410,7 +414,7 @@ void segment_builder_free(struct segment_builder *b)
 	free(b);
 }
 
-/* ---- appending -------------------------------------------------------------------------------- */
+/* ---- appending ------------------------------------------------------------------------------- */
 
 static void note_time(struct segment_builder *b, uint64_t tick)
 {
@@ -425,7 +429,7 @@ static void note_time(struct segment_builder *b, uint64_t tick)
 		b->t1_tick = tick;
 }
 
-/* What the decoder refuses must not get in, wherever it comes from. */
+/* Keep out what the decoder would refuse, whatever its source. */
 static uint64_t weight_of(double value)
 {
 	if (!(value > 0))
@@ -534,7 +538,7 @@ static int add_event(struct segment_builder *b, const struct event *e, uint32_t 
 	return 0;
 }
 
-/* That of no process in particular. Without memory the sample has none. */
+/* The thread "[more]" of no process. Without memory the sample has none. */
 static struct thread *more_thread(struct segment_builder *b)
 {
 	struct process *process;
@@ -551,8 +555,9 @@ static struct thread *more_thread(struct segment_builder *b)
 	return b->more_thread;
 }
 
-/* The one that is listed: its own, or "[more]" of its process, or of none, over the quota. */
-static struct thread *thread_within(struct segment_builder *b, struct thread *thread, const struct event *e)
+/* The thread to list: its own, or over the quota "[more]" of its process or of none. */
+static struct thread *thread_within(struct segment_builder *b, struct thread *thread,
+				    const struct event *e)
 {
 	struct quota_use *use;
 	struct thread *more;
@@ -570,7 +575,7 @@ static struct thread *thread_within(struct segment_builder *b, struct thread *th
 	if (!more)
 		return more_thread(b);
 	thread_set_name(more, "[more]");
-	thread_drop(b->processes, more, 1);  /* no source ever will: it lives by segments */
+	thread_drop(b->processes, more, 1);  /* no source will drop it: segments keep it */
 	return more;
 }
 
@@ -609,7 +614,7 @@ void segment_set_period(struct segment_builder *b, enum stream stream, uint64_t 
 	b->period_ns[stream] = period_ns;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 static size_t columns_bytes(const struct segment_builder *b)
 {
@@ -621,7 +626,7 @@ static size_t columns_bytes(const struct segment_builder *b)
 	return n;
 }
 
-/* Names become a column at sealing; a length takes two bytes at most, the NUL is one. */
+/* Names become a column at sealing; a length takes at most two bytes, the NUL one. */
 size_t segment_open_bytes(const struct segment_builder *b)
 {
 	return columns_bytes(b) + b->sample_stacks.len + b->name_text.len + b->nnames;

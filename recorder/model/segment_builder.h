@@ -1,4 +1,4 @@
-/* The open segment, inside: what segment_build.c fills and segment_seal.c encodes. Nobody else's. */
+/* The inside of the open segment, for segment_build.c, which fills it, and segment_seal.c. */
 #ifndef MODEL_SEGMENT_BUILDER_H
 #define MODEL_SEGMENT_BUILDER_H
 
@@ -12,7 +12,7 @@
 struct column {
 	struct buf bytes;
 	uint64_t previous;                  /* or the highest so far */
-	uint64_t run_length;                /* of `previous`, not written yet */
+	uint64_t run_length;                /* length of the run of `previous`, not written yet */
 };
 
 struct id_list {                            /* local index -> number, and back */
@@ -22,16 +22,19 @@ struct id_list {                            /* local index -> number, and back *
 };
 
 /*
- * A thread's last stack, root first: its next one mostly begins alike, and what is alike costs a comparison
- * instead of three look-ups in tables that are in no cache by then. Empty after a sealing. Whose it is does
- * not matter: the frames are compared.
+ * A thread's last stack, root first. Its next stack mostly begins alike, and each equal frame then
+ * costs a comparison instead of three look-ups in tables that are no longer in the cache. Empty
+ * after sealing. It need not be the right thread's: the frames are compared.
  */
 struct last_stack {
 	uint32_t n;
 	struct { struct frame_ref ref; uint32_t node; } steps[STACK_MAX_FRAMES];
 };
 
-#define SEGMENT_LAST_STACKS 16u             /* threads that run in turn on a few CPUs; 260 KB, touched as deep as stacks are */
+/*
+ * Threads that take turns on a few CPUs. 260 KB, of which only the depth of real stacks is touched.
+ */
+#define SEGMENT_LAST_STACKS 16u
 
 struct segment_builder {
 	struct frames *frames;
@@ -44,7 +47,7 @@ struct segment_builder {
 	struct column columns[SEGMENT_COLUMNS];
 	struct sample_clock clock;
 	struct recent recent_threads;
-	struct buf sample_stacks;           /* uint32_t each, until the nodes are all there */
+	struct buf sample_stacks;           /* uint32_t each, until all nodes are there */
 	struct id_list threads, frame_list;
 
 	struct segment_node *nodes;         /* frame: local index */
@@ -59,10 +62,10 @@ struct segment_builder {
 	struct table name_index;
 
 	struct quota_book quota;
-	struct thread *more_thread;         /* of samples of processes over the quota; NULL = not yet */
+	struct thread *more_thread;    /* for samples of processes over the quota; NULL = not yet */
 	uint32_t more_frame;                /* number + 1 of the frame "[more]"; 0 = not yet */
 
-	struct deflater *deflater;          /* for sealing, and its buffers: kept */
+	struct deflater *deflater;          /* for sealing; kept, with its buffers */
 	struct buf head, lists, packed, planes, callee_first, callee_items, last_samples;
 };
 
@@ -87,7 +90,7 @@ static inline void column_end_run(struct column *c)
 	c->run_length = 0;
 }
 
-/* Empty it after its references went elsewhere (segment_seal.c), or were dropped. */
+/* Empty it after its references were passed on (segment_seal.c) or dropped. */
 void segment_builder_reset(struct segment_builder *b);
 void segment_builder_drop_refs(struct segment_builder *b);
 

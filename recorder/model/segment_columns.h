@@ -35,14 +35,15 @@ enum segment_column {
 
 enum segment_codec { SEGMENT_CODEC_RAW, SEGMENT_CODEC_ZLIB, SEGMENT_CODEC_PLANES };
 
-/* Columns of varints that differ from one to the next by chance. */
+/* Columns of varints whose differences are mostly chance. */
 static inline bool segment_is_numbers(unsigned column)
 {
-	return (column >= COLUMN_SAMPLE_TIME && column <= COLUMN_SAMPLE_STACK) || column == COLUMN_NODE_PARENT ||
-	       column == COLUMN_NODE_FRAME || column == COLUMN_NODE_CHAIN || column == COLUMN_EVENT_TIME;
+	return (column >= COLUMN_SAMPLE_TIME && column <= COLUMN_SAMPLE_STACK) ||
+	       column == COLUMN_NODE_PARENT || column == COLUMN_NODE_FRAME ||
+	       column == COLUMN_NODE_CHAIN || column == COLUMN_EVENT_TIME;
 }
 
-/* When a sample is expected: the sampling clock ticks per CPU. CPUs beyond share a slot. */
+/* The expected time of samples: the sampling clock ticks per CPU. CPUs beyond share a slot. */
 #define CLOCK_CPUS 1024u
 #define CLOCK_MAX_WEIGHT_NS (4 * 1000000000ULL)
 
@@ -68,7 +69,7 @@ static inline uint64_t clock_step(uint64_t stream, uint64_t weight)
 	return stream == STREAM_CPU && weight < CLOCK_MAX_WEIGHT_NS ? weight / SEGMENT_TICK_NS : 0;
 }
 
-/* ---- threads by when they were last seen, the latest first ---------------------------------------- */
+/* ---- threads by recency, the most recent first ----------------------------------------------- */
 
 #define RECENT_THREADS 64u
 
@@ -77,7 +78,7 @@ struct recent {
 	uint32_t values[RECENT_THREADS];
 };
 
-/* The value at `at` comes to the front; at == n: one that is not there, and the last gives way. */
+/* Move the value at `at` to the front; at == n: add it, dropping the last one when full. */
 static inline void recent_front(struct recent *r, uint32_t at, uint32_t value)
 {
 	if (at == r->n) {
@@ -91,9 +92,9 @@ static inline void recent_front(struct recent *r, uint32_t at, uint32_t value)
 	r->values[0] = value;
 }
 
-/* ---- the frames that followed each frame, the latest first ---------------------------------------- */
+/* ---- the frames that followed each frame, the most recent first ------------------------------ */
 
-#define RECENT_CALLEES 32u                  /* are looked at; more may be there */
+#define RECENT_CALLEES 32u                  /* are searched; more may exist */
 
 struct callee {
 	uint32_t frame;
@@ -101,8 +102,8 @@ struct callee {
 };
 
 struct callees {
-	uint32_t *first;                    /* by caller; index + 1, 0 = none; the last one's are roots */
-	struct callee *items;               /* room for one of each node */
+	uint32_t *first;           /* by caller; index + 1, 0 = none; the last entry is for roots */
+	struct callee *items;               /* room for one per node */
 	uint32_t n;
 };
 
@@ -112,7 +113,7 @@ static inline void callees_add(struct callees *c, uint32_t caller, uint32_t fram
 	c->first[caller] = ++c->n;
 }
 
-/* The link at *at leads to one that comes to the front; returns its frame. */
+/* Move the callee that the link at *at leads to to the front; returns its frame. */
 static inline uint32_t callees_front(struct callees *c, uint32_t caller, uint32_t *at)
 {
 	uint32_t found = *at;
@@ -123,11 +124,11 @@ static inline uint32_t callees_front(struct callees *c, uint32_t caller, uint32_
 	return c->items[found - 1].frame;
 }
 
-/* ---- chains ------------------------------------------------------------------------------------- */
+/* ---- chains ---------------------------------------------------------------------------------- */
 
 /*
- * A chain is a node with those right behind it that are the callee of the one before: mostly what a
- * new stack added. The last node of the one that `node` is in.
+ * A chain is a node and the nodes right after it that are each the callee of the previous one:
+ * mostly what a new stack added. Returns the last node of the chain that `node` is in.
  */
 static inline uint32_t chain_end(const struct segment_node *nodes, uint32_t nnodes, uint32_t node)
 {
@@ -137,12 +138,12 @@ static inline uint32_t chain_end(const struct segment_node *nodes, uint32_t nnod
 }
 
 /*
- * Which stack a sample has that is not the one of a sample before: the end of the first chain behind
- * the highest node that any had.
+ * The most likely stack of a sample that repeats no earlier sample's: the end of the first chain
+ * after the highest node used so far.
  */
 struct new_stack {
-	uint32_t highest;                   /* + 1; 0 = none yet */
-	uint32_t expected;                  /* the same for all up to it: they are of its chain */
+	uint32_t highest;                   /* highest node + 1; 0 = none yet */
+	uint32_t expected;           /* valid while `highest` is at most this: still in its chain */
 };
 
 static inline uint32_t new_stack_expected(struct new_stack *s, const struct segment_node *nodes,

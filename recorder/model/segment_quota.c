@@ -25,7 +25,7 @@ static bool same(const void *ctx, uint32_t value, const void *key)
 	return q->uses[value].process == *(const uint32_t *)key;
 }
 
-/* One more of what is new, if there may be. */
+/* Take one more new thing, if allowed. */
 static bool take(struct quota_count *c, uint32_t limit, uint32_t limit_s, uint64_t now_ns)
 {
 	double most = (double)limit_s * QUOTA_SAVED_S;
@@ -46,11 +46,14 @@ static bool take(struct quota_count *c, uint32_t limit, uint32_t limit_s, uint64
 	return true;
 }
 
-/* count: what a process that no segment has listed counts as. Events of none always have a use. */
-static struct quota_use *use_of(struct quota_book *q, const struct process *process, uint64_t now_ns,
-				struct quota_count *count, uint32_t limit, uint32_t limit_s)
+/*
+ * count: what a process that no segment has listed counts against. NULL process: always has a use.
+ */
+static struct quota_use *use_of(struct quota_book *q, const struct process *process,
+				uint64_t now_ns, struct quota_count *count, uint32_t limit,
+				uint32_t limit_s)
 {
-	bool fresh = process && !atomic_load_explicit(&process->listed, memory_order_relaxed);
+	bool fresh = process && !atomic_load_explicit(&process->was_listed, memory_order_relaxed);
 	uint32_t number = process ? process->number : UINT32_MAX;
 	uint64_t hash = hash_u64(number);
 	uint32_t at = table_find(&q->index, hash, same, q, &number);
@@ -79,7 +82,8 @@ static enum quota_sort sort_of(const struct event *e)
 	return strcmp(e->name, "GC/AllocationTick") == 0 ? QUOTA_ALLOCATIONS : QUOTA_COLLECTIONS;
 }
 
-static bool takes_event(const struct quota_book *q, const struct quota_use *use, enum quota_sort sort)
+static bool takes_event(const struct quota_book *q, const struct quota_use *use,
+			enum quota_sort sort)
 {
 	uint32_t share = sort == QUOTA_COLLECTIONS ? QUOTA_GC_SHARE : 1;
 
@@ -89,8 +93,8 @@ static bool takes_event(const struct quota_book *q, const struct quota_use *use,
 
 bool quota_is_sideband(enum event_kind kind)
 {
-	return kind == EVENT_PROCESS_START || kind == EVENT_PROCESS_EXIT || kind == EVENT_THREAD_START ||
-	       kind == EVENT_THREAD_EXIT;
+	return kind == EVENT_PROCESS_START || kind == EVENT_PROCESS_EXIT ||
+	       kind == EVENT_THREAD_START || kind == EVENT_THREAD_EXIT;
 }
 
 static bool is_counted(const struct event *e)
@@ -108,7 +112,8 @@ bool quota_event(struct quota_book *q, const struct event *e)
 	if (quota_is_sideband(e->kind)) {
 		return take(&q->sideband, q->limit.sideband, q->limit.sideband_s, e->time_ns);
 	} else if (is_counted(e)) {
-		use = use_of(q, e->process, e->time_ns, &q->eventful, q->limit.sideband, q->limit.sideband_s);
+		use = use_of(q, e->process, e->time_ns, &q->eventful, q->limit.sideband,
+			     q->limit.sideband_s);
 		if (!use || !takes_event(q, use, sort_of(e)))
 			return false;
 		use->events[sort_of(e)]++;
@@ -118,8 +123,10 @@ bool quota_event(struct quota_book *q, const struct event *e)
 
 void quota_event_took(struct quota_book *q, const struct event *e, size_t bytes)
 {
-	struct quota_use *use = q->limit.processes && is_counted(e) ? quota_of(q, e->process, e->time_ns) : NULL;
+	struct quota_use *use =
+		q->limit.processes && is_counted(e) ? quota_of(q, e->process, e->time_ns) : NULL;
 
 	if (use)
-		use->event_bytes[sort_of(e)] += bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
+		use->event_bytes[sort_of(e)] +=
+			bytes < UINT32_MAX / 2 ? (uint32_t)bytes : UINT32_MAX / 2;
 }

@@ -26,7 +26,7 @@ static int bad(struct reader *r, const char *what)
 	return err_set(r->err, ERR_FORMAT, "a segment is damaged: %s", what);
 }
 
-/* Not inlined, or get() would not be. */
+/* Not inlined, so that get() is. */
 __attribute__((noinline)) static bool get_long(struct cursor *c, uint64_t *v)
 {
 	return varint_get(&c->at, c->end, v);
@@ -54,7 +54,7 @@ static bool get_u32(struct cursor *c, uint32_t *v)
 	return true;
 }
 
-/* ---- header ----------------------------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static bool tick_to_ns(uint64_t tick, uint64_t *ns)
 {
@@ -109,7 +109,7 @@ static int unpack(struct reader *r, struct cursor *h, size_t nraw)
 	return r->unpacked ? inflate_bytes(h->at, cursor_left(h), r->unpacked, nraw) : ERR_MEMORY;
 }
 
-/* Columns of numbers, from planes to what they are read as. */
+/* Convert columns of numbers from planes to varints. */
 static int join_planes(struct reader *r, const uint64_t lengths[], size_t nraw)
 {
 	uint8_t *joined = malloc(nraw ? nraw : 1);
@@ -133,7 +133,7 @@ static int join_planes(struct reader *r, const uint64_t lengths[], size_t nraw)
 	return 0;
 }
 
-/* Where each column is, unpacked where that is needed; the columns end where the bytes end. */
+/* Locate each column, unpacking where needed; the columns end where the bytes end. */
 static int find_columns(struct reader *r, struct cursor *h, uint8_t codec, const uint64_t lengths[])
 {
 	const uint8_t *at = h->at;
@@ -181,9 +181,11 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	if (n < 2)
 		return bad(r, "it ends at once");
 	if (h.at[0] != SEGMENT_VERSION)
-		return err_set(r->err, ERR_FORMAT,
-			       "a segment has format %u, and this program reads format %u only: use "
-			       "the recorder that wrote it", h.at[0], SEGMENT_VERSION);
+		return err_set(
+			r->err, ERR_FORMAT,
+			"a segment has format %u, and this program reads format %u only: use "
+			"the recorder that wrote it",
+			h.at[0], SEGMENT_VERSION);
 	codec = h.at[1];
 	h.at += 2;
 	if (!read_times(r, &h))
@@ -197,16 +199,17 @@ static int read_header(struct reader *r, const uint8_t *bytes, size_t n)
 	rc = find_columns(r, &h, codec, lengths);
 	if (rc)
 		return rc;
-	/* Each of these takes a byte at least in the column named. */
+	/* Each of these takes at least a byte in the column named. */
 	if (c->nsamples > MAX_COUNT || c->nsamples > column_bytes(r, COLUMN_SAMPLE_TIME) ||
 	    c->nevents > MAX_COUNT || c->nevents > column_bytes(r, COLUMN_EVENT_TIME) ||
 	    c->nnodes > SEGMENT_MAX_NODES || c->nnodes > column_bytes(r, COLUMN_NODE_FRAME) ||
-	    c->nframes > SEGMENT_MAX_NODES || c->nnames > MAX_COUNT || c->nnames > column_bytes(r, COLUMN_NAMES))
+	    c->nframes > SEGMENT_MAX_NODES || c->nnames > MAX_COUNT ||
+	    c->nnames > column_bytes(r, COLUMN_NAMES))
 		return bad(r, "it counts more than it holds");
 	return 0;
 }
 
-/* ---- columns ---------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 struct run {
 	uint64_t left, value;
@@ -236,7 +239,7 @@ static bool get_delta(struct cursor *c, uint64_t *previous)
 	return true;
 }
 
-/* 0, or 2n: n more than the highest so far, or 2n + 1: n less; at most max. */
+/* 0; or 2n: n more than the highest so far; or 2n + 1: n less. At most max. */
 static bool get_newest(struct cursor *c, uint64_t *highest, uint64_t max, uint64_t *v)
 {
 	uint64_t code;
@@ -263,9 +266,9 @@ static bool get_index(struct cursor *c, uint32_t count, uint32_t none, uint32_t 
 	return true;
 }
 
-/* ---- samples -------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
-/* The columns of runs, and the times, which are made of some of them. */
+/* Read the run columns, and the times, which depend on some of them. */
 static int read_runs_and_times(struct reader *r)
 {
 	struct segment_sample *s = r->c->samples, *end = s + r->c->nsamples;
@@ -340,7 +343,7 @@ static int read_threads(struct reader *r)
 	return 0;
 }
 
-/* See encode_sample_stacks() in segment_seal.c; the nodes are there. */
+/* See encode_sample_stacks() in segment_seal.c. The nodes must be decoded. */
 static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
 {
 	struct segment_content *c = r->c;
@@ -349,7 +352,8 @@ static bool get_stack(struct reader *r, uint32_t i, struct new_stack *new_stack)
 	if (!get(&r->columns[COLUMN_SAMPLE_STACK], &code))
 		return false;
 	if (code & 1) {
-		v = new_stack_expected(new_stack, c->nodes, c->nnodes) - (uint64_t)unzigzag(code / 2);
+		v = new_stack_expected(new_stack, c->nodes, c->nnodes) -
+		    (uint64_t)unzigzag(code / 2);
 		if (v >= c->nnodes)
 			return false;
 		c->samples[i].stack = (uint32_t)v;
@@ -374,7 +378,7 @@ static int read_stacks(struct reader *r)
 	return 0;
 }
 
-/* The nodes are there. */
+/* The nodes must be decoded. */
 static int read_samples(struct reader *r)
 {
 	int rc = read_runs_and_times(r);
@@ -386,7 +390,7 @@ static int read_samples(struct reader *r)
 	return read_stacks(r);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static int read_parents(struct reader *r)
 {
@@ -406,7 +410,7 @@ static int read_parents(struct reader *r)
 	return 0;
 }
 
-/* The link to the callee of that rank, NULL when there is none. */
+/* The link to the callee of that rank; NULL when there is none. */
 static uint32_t *callee_at(const struct callees *c, uint32_t caller, uint64_t rank)
 {
 	uint32_t *at = &c->first[caller];
@@ -435,7 +439,7 @@ static int read_frames(struct reader *r, struct callees *callees)
 			if (code / 2 > UINT32_MAX || node->frame >= c->nframes)
 				return bad(r, "the frame of a stack node");
 			callees_add(callees, caller, node->frame);
-		} else if (!code && callees->first[caller]) {    /* most of them: it stays where it is */
+		} else if (!code && callees->first[caller]) {   /* the usual case: it stays first */
 			node->frame = callees->items[callees->first[caller] - 1].frame;
 		} else {
 			at = callee_at(callees, caller, code / 2);
@@ -468,7 +472,7 @@ static int read_nodes(struct reader *r)
 	return rc;
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static bool get_double(struct cursor *c, double *v)
 {
@@ -518,7 +522,7 @@ static int read_events(struct reader *r)
 	return 0;
 }
 
-/* ---- texts: names first, then text fields, each NUL-terminated in one block --------------------- */
+/* ---- texts: names first, then text fields, each NUL-terminated in one block ------------------ */
 
 struct text_block {
 	char *at, *end;
@@ -615,7 +619,9 @@ int segment_decode(const uint8_t *bytes, size_t n, struct segment_content *out, 
 		free(r.unpacked);
 		return rc;
 	}
-	/* A field takes 3 bytes at least; a text its bytes and a length, which is the room for NUL. */
+	/*
+	 * A field takes at least 3 bytes; a text its bytes and a length, whose room the NUL takes.
+	 */
 	field_room = (uint32_t)(column_bytes(&r, COLUMN_EVENT_FIELDS) / 3 + 1);
 	text_room = column_bytes(&r, COLUMN_NAMES) + column_bytes(&r, COLUMN_EVENT_FIELDS) + 1;
 	c.samples = malloc(((size_t)c.nsamples + 1) * sizeof(*c.samples));

@@ -10,9 +10,9 @@
 
 #define PAGE ((size_t)4096)
 
-/* ---- encoding --------------------------------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------------------- */
 
-/* Room for n bytes that is kept for the next time; NULL without memory. */
+/* Zeroed room for n bytes, kept for the next sealing; NULL without memory. */
 static void *scratch(struct buf *kept, size_t n)
 {
 	buf_reset(kept);
@@ -28,7 +28,7 @@ static void *zeroed(struct buf *kept, size_t n)
 	return room;
 }
 
-/* How many of the latest callees under this caller are later than the frame; false: it is none of them. */
+/* How many callees of this caller are more recent than the frame; false when it is not listed. */
 static bool callee_rank(struct callees *c, uint32_t caller, uint32_t frame, uint32_t *rank)
 {
 	uint32_t *at = &c->first[caller];
@@ -44,14 +44,15 @@ static bool callee_rank(struct callees *c, uint32_t caller, uint32_t frame, uint
 	return false;
 }
 
-/* Chains first, then the frame of each node, by what its caller's frame called before. */
+/* Encode the chains, then the frame of each node by what followed its caller's frame before. */
 static bool encode_nodes(struct segment_builder *b)
 {
 	struct column *frames = &b->columns[COLUMN_NODE_FRAME];
 	uint32_t roots = b->frame_list.count, next = 0, rank, i, end;
 	struct callees callees = {
 		.first = zeroed(&b->callee_first, ((size_t)roots + 1) * sizeof(*callees.first)),
-		.items = scratch(&b->callee_items, ((size_t)b->nnodes + 1) * sizeof(*callees.items)),
+		.items =
+			scratch(&b->callee_items, ((size_t)b->nnodes + 1) * sizeof(*callees.items)),
 	};
 
 	if (!callees.first || !callees.items)
@@ -61,7 +62,8 @@ static bool encode_nodes(struct segment_builder *b)
 
 		end = chain_end(b->nodes, b->nnodes, i);
 		column_plain(&b->columns[COLUMN_NODE_CHAIN], end - i);
-		column_plain(&b->columns[COLUMN_NODE_PARENT], parent == STACK_NONE ? 0 : i - 1 - parent);
+		column_plain(&b->columns[COLUMN_NODE_PARENT],
+			     parent == STACK_NONE ? 0 : i - 1 - parent);
 	}
 	for (i = 0; i < b->nnodes; i++) {
 		const struct segment_node *node = &b->nodes[i];
@@ -77,11 +79,12 @@ static bool encode_nodes(struct segment_builder *b)
 	return true;
 }
 
-/* Mostly one that a sample had not long ago, or the newest. */
+/* Mostly the stack of a recent sample, or the newest one. */
 static bool encode_sample_stacks(struct segment_builder *b)
 {
 	struct column *c = &b->columns[COLUMN_SAMPLE_STACK];
-	uint32_t *last = zeroed(&b->last_samples, ((size_t)b->nnodes + 1) * sizeof(*last));    /* of each stack, + 1 */
+	/* of each stack, + 1 */
+	uint32_t *last = zeroed(&b->last_samples, ((size_t)b->nnodes + 1) * sizeof(*last));
 	struct new_stack new_stack = {0};
 	uint32_t i, stack;
 
@@ -96,8 +99,10 @@ static bool encode_sample_stacks(struct segment_builder *b)
 		if (last[stack])
 			column_plain(c, 2 * (uint64_t)(i + 1 - last[stack]));
 		else
-			column_plain(c, zigzag((int64_t)new_stack_expected(&new_stack, b->nodes, b->nnodes) -
-					       stack) * 2 + 1);
+			column_plain(c, zigzag((int64_t)new_stack_expected(&new_stack, b->nodes,
+									   b->nnodes) -
+					       stack) * 2 +
+						1);
 		new_stack_seen(&new_stack, stack);
 		last[stack] = i + 1;
 	}
@@ -147,7 +152,7 @@ static void encode_head(struct segment_builder *b, enum segment_codec codec)
 		put_varint(out, b->columns[i].bytes.len);
 }
 
-/* Each plane with codes of its own, in the way that suits it. */
+/* Compress each plane with codes of its own, in the way that suits it. */
 static void put_planes(struct segment_builder *b, const struct buf *column)
 {
 	size_t ends[VARINT_MAX_BYTES], at = 0;
@@ -172,7 +177,7 @@ static void put_planes(struct segment_builder *b, const struct buf *column)
 	}
 }
 
-/* All columns into b->packed, in whichever codec takes less. */
+/* Put all columns into b->packed, in the codec that takes less. */
 static enum segment_codec pack(struct segment_builder *b)
 {
 	size_t raw_bytes = 0;
@@ -200,7 +205,7 @@ static enum segment_codec pack(struct segment_builder *b)
 	return SEGMENT_CODEC_RAW;
 }
 
-/* ---- lists: the numbers as zigzag differences ---------------------------------------------------- */
+/* ---- lists: the numbers as zigzag differences ------------------------------------------------ */
 
 static void put_list(struct buf *out, const struct id_list *list)
 {
@@ -241,7 +246,7 @@ bool segment_next(struct segment_list *list, uint32_t *number)
 	return true;
 }
 
-/* ---- sealing ---------------------------------------------------------------------------------- */
+/* ---- sealing --------------------------------------------------------------------------------- */
 
 /* One block: the struct, its lists, the encoded bytes. */
 static struct segment *segment_new(const struct segment_builder *b)
@@ -265,7 +270,7 @@ static struct segment *segment_new(const struct segment_builder *b)
 	memcpy(at, b->head.data, b->head.len);
 	if (b->packed.len)
 		memcpy(at + b->head.len, b->packed.data, b->packed.len);
-	s->memory_bytes = total + 32;       /* the allocator's own, rounded up */
+	s->memory_bytes = total + 32;       /* the allocator's overhead, rounded up */
 	if (total >= OS_OWN_PAGES_BYTES)
 		s->memory_bytes = (s->memory_bytes + PAGE - 1) / PAGE * PAGE;
 	return s;

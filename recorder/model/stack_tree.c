@@ -30,7 +30,7 @@ struct building {
 	uint32_t *leaf_shapes;               /* the same where a sample ends in it */
 	uint32_t *roots, *leaf_roots;        /* node of each thread * MARKS + mark */
 	uint32_t *first, *order;             /* samples with a stack, by root: where each begins */
-	uint32_t *placed;                    /* node of each shape below the root at hand, or older */
+	uint32_t *placed;                  /* node of each shape below the root at hand, or older */
 	uint32_t *path;                      /* shapes on the way up */
 	struct buf scratch, escaped;
 };
@@ -302,7 +302,10 @@ static uint32_t top_of(struct building *b, const struct incident_sample *s)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* of_sample: the root, processes, threads and marks; and the shapes of the stacks that samples end in. */
+/*
+ * of_sample: the root, processes, threads and marks; and the shapes of the stacks that samples end
+ * in.
+ */
 static int add_tops(struct building *b)
 {
 	struct stack_tree *t = b->t;
@@ -452,7 +455,10 @@ void stack_tree_free(struct stack_tree *t)
 
 /* ---- one function ---------------------------------------------------------------------------- */
 
-/* Node 1 below it the callers of a node of the old tree, upwards to the frame that was called first. */
+/*
+ * Node 1 below it the callers of a node of the old tree, upwards to the frame that was called
+ * first.
+ */
 static uint32_t add_callers(struct building *b, const struct stack_tree *old, uint32_t node)
 {
 	uint32_t to = 1, up;

@@ -27,13 +27,16 @@
 
 /* ctx is the caller's. The functions append to out, and never nothing. */
 struct stack_tree_style {
-	/* Text 0, of node 0, above all others, where samples of no known thread end too. NULL: there
+	/* Text 0, of node 0, above all others, where samples of no known thread end too. NULL:
+	 * there
 	   is no such node, processes have no caller, and a thread that is not known is named too. */
 	const char *root;
 	/* Below the root; NULL, and then no thread either: there are no nodes for them. */
-	void (*process)(const struct incident *in, const void *ctx, uint32_t thread, struct buf *out);
+	void (*process)(const struct incident *in, const void *ctx, uint32_t thread,
+			struct buf *out);
 	/* Below the process; NULL: none. */
-	void (*thread)(const struct incident *in, const void *ctx, uint32_t thread, struct buf *out);
+	void (*thread)(const struct incident *in, const void *ctx, uint32_t thread,
+		       struct buf *out);
 	/* Broken and cut walks show as a node, stack_tree_mark(), above their frames. */
 	bool marks;
 	void (*frame)(const struct incident *in, const void *ctx, uint32_t frame, struct buf *out);
@@ -55,7 +58,7 @@ struct stack_tree_node {
 struct stack_tree {
 	struct stack_tree_text *texts;
 	struct stack_tree_node *nodes;
-	uint32_t *of_sample;                 /* node of each sample; STACK_TREE_NONE: not in the tree */
+	uint32_t *of_sample;             /* node of each sample; STACK_TREE_NONE: not in the tree */
 	uint32_t ntexts, nnodes, nsamples;   /* nsamples: those in the tree */
 	uint32_t nlevels;                    /* of root, process and thread, above the frames */
 	struct buf bytes;
@@ -72,9 +75,10 @@ static inline const char *stack_tree_text(const struct stack_tree *t, uint32_t t
 }
 
 /*
- * Make it the tree of what one function called, or of who called it (callers). Below the root, which
- * the tree must have, the function is node 1; samples without it leave the tree. Only a tree without
- * processes has a focus. After a failure only stack_tree_free() is allowed. 0 or ERR_MEMORY.
+ * Make it the tree of what one function called, or of who called it (callers). Below the root,
+ * which the tree must have, the function is node 1; samples without it leave the tree. Only a tree
+ * without processes has a focus. After a failure only stack_tree_free() is allowed. 0 or
+ * ERR_MEMORY.
  */
 int stack_tree_focus(struct stack_tree *t, const struct incident *in, uint32_t text, bool callers,
 		     struct err *err);

@@ -154,19 +154,20 @@ static void check_refused(void **state, struct incident_filter filter, int code,
 static void who_is_not_there_is_answered_with_who_is(void **state)
 {
 	check_refused(state, (struct incident_filter){.process = "nginx"}, ERR_NOT_FOUND,
-		      "no process 'nginx' here; those with most samples: app (100), node (200)");
+		      "no process 'nginx' in this incident; the busiest are app (100), node (200)");
 	check_refused(state, (struct incident_filter){.tid = 7}, ERR_NOT_FOUND,
-		      "no thread 7 here; those with most samples: 100, 101, 200");
+		      "no thread 7 in this incident; the busiest are 100, 101, 200");
 	check_refused(state, (struct incident_filter){.process = "app", .tid = 200}, ERR_NOT_FOUND,
-		      "no thread 200 of process 'app' here; "
-		      "those with most samples: 100, 101, 200");
+		      "no thread 200 of process 'app' in this incident; "
+		      "the busiest are 100, 101, 200");
 }
 
 static void a_range_that_holds_nothing_is_refused(void **state)
 {
 	check_refused(state, (struct incident_filter){.has_from = true, .from_ns = 6000 * MS},
-		      ERR_NOT_FOUND, "the incident holds -5.000 s to 5.000 s around its trigger: "
-		      "nothing of that was asked for");
+		      ERR_NOT_FOUND,
+		      "the incident holds -5.000 s to 5.000 s around its trigger, and "
+		      "the filter leaves nothing of it");
 	check_refused(state,
 		      (struct incident_filter){.has_from = true, .has_to = true, .from_ns = MS},
 		      ERR_USAGE, "from (0.001 s) is after to (0.000 s)");

@@ -341,7 +341,7 @@ TEST(new_processes_come_at_a_rate_that_segments_do_not_change)
 				  .thread = thread_add(lab.processes, p, 300 + i), .stack = STACK_NONE, .value = 1};
 
 		assert_int_equal(segment_add(lab.builder, &e), 0);
-		named += p->listed;
+		named += p->was_listed;
 		if (i % 10 == 9)
 			segment_unref(seglab_seal(&lab));
 	}
