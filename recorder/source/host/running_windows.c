@@ -1,9 +1,27 @@
 #include "source/host/running.h"
 
-/* Not needed yet: who starts the recorder there sees the names in the task manager. */
+#include "base/os_windows.h"
+
+#include <windows.h>
+#include <tlhelp32.h>
+
 bool running_each(running_one *one, void *ctx)
 {
-	(void)one;
-	(void)ctx;
-	return false;
+	HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+	PROCESSENTRY32W entry = {.dwSize = sizeof(entry)};
+	struct process_names names = {0};
+	struct buf file = {0};
+	BOOL more;
+
+	if (list == INVALID_HANDLE_VALUE)
+		return false;
+	for (more = Process32FirstW(list, &entry); more; more = Process32NextW(list, &entry)) {
+		buf_reset(&file);
+		wide_put(&file, entry.szExeFile);
+		names.file = buf_text(&file);
+		one(ctx, entry.th32ProcessID, &names);
+	}
+	CloseHandle(list);
+	buf_free(&file);
+	return true;
 }

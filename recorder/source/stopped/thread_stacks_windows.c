@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/os_windows.h"
-#include "base/text.h"
+#include "source/host/running.h"
 #include "source/stopped/target_images_windows.h"
 #include "source/stopped/target_threads_windows.h"
 
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include <windows.h>
-#include <tlhelp32.h>
 
 #define CLOCK_TICK_NS (16 * NS_PER_MS)
 
@@ -30,39 +29,27 @@ struct thread_stacks {
 
 /* ---- finding ---------------------------------------------------------------------------------------- */
 
-static bool is_named(const wchar_t *exe, const char *name)
-{
-	struct buf text = {0};
-	bool same;
+struct finding {
+	const char *name;
+	uint32_t *pids, n, max;
+};
 
-	wide_put(&text, exe);
-	same = text_same_fold(buf_text(&text), name);
-	if (!same && text.len > 4 && text_same_fold(text.data + text.len - 4, ".exe")) {
-		text.data[text.len - 4] = '\0';
-		same = text_same_fold(text.data, name);
-	}
-	buf_free(&text);
-	return same;
+/* This very process is found by its number only. */
+static void find_one(void *ctx, uint32_t pid, const struct process_names *names)
+{
+	struct finding *f = ctx;
+
+	if (f->n < f->max && process_names_mean(names, pid, f->name) &&
+	    (pid != os_pid() || !process_names_match(names, f->name)))
+		f->pids[f->n++] = pid;
 }
 
 uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
 {
-	HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
-	PROCESSENTRY32W entry = {.dwSize = sizeof(entry)};
-	char *end;
-	unsigned long pid = strtoul(name, &end, 10);
-	bool is_number = end != name && !*end;
-	uint32_t n = 0;
-	BOOL more;
+	struct finding f = {.name = name, .pids = pids, .max = max};
 
-	if (list == INVALID_HANDLE_VALUE)
-		return 0;
-	for (more = Process32FirstW(list, &entry); more && n < max; more = Process32NextW(list, &entry))
-		if (is_number ? entry.th32ProcessID == pid
-			      : entry.th32ProcessID != GetCurrentProcessId() && is_named(entry.szExeFile, name))
-			pids[n++] = entry.th32ProcessID;
-	CloseHandle(list);
-	return n;
+	running_each(find_one, &f);
+	return f.n;
 }
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
