@@ -73,14 +73,18 @@ static void put_code_mark(struct page *p, const char *mark, const char *end, boo
 	set_bold(p, !p->is_bold);
 }
 
-/* At most. */
+/* At most: a quote may not be printed. */
 static size_t word_columns(const struct page *p, const char *word, const char *end)
 {
 	size_t n = 0;
 
-	for (; word < end; word++)
-		n += ((unsigned char)*word & 0xc0) != 0x80 &&
-		     (*word != '`' || p->form == MARKDOWN_PLAIN);
+	for (; word < end; word++) {
+		if (begins(word, "**"))
+			word++;
+		else
+			n += ((unsigned char)*word & 0xc0) != 0x80 &&
+			     (*word != '`' || p->form == MARKDOWN_PLAIN);
+	}
 	return n;
 }
 
