@@ -62,7 +62,7 @@ record four --freq 49
 kill -9 $pid
 wait $pid 2>/dev/null
 exe collect --freq 1000 --max-collect-sec 0.2 --store five.db >five.out 2>five.err
-check the_next_recorder_clears_and_says_so sh -c "[ $? = 0 ] && grep -q 'stopped 1 ETW sessions that a killed recorder had left' five.err"
+check the_next_recorder_clears_and_says_so sh -c "[ $? = 0 ] && grep -q 'stopped 1 ETW sessions left by a killed recorder' five.err"
 check what_was_before_the_killed_one_is_set_again interval_is 12345
 check no_session_of_ours_is_left sessions_are 1
 

@@ -133,14 +133,14 @@ static int dotnet_check(const struct needs *needs, struct err *err)
 
 		if (throw_provider(name))
 			return err_set(err, ERR_USAGE,
-				       "a rule on C++ exceptions needs their type and a "
-				       "process: StopOnException:TYPE;Process=NAME");
+				       "a rule on C++ exceptions needs their type and a process: "
+				       "StopOnException:TYPE;Process=NAME");
 		if (!is_dotnet(name) && !tracepoint_provider(name) && !is_iis(name) &&
 		    pause_provider(name) == PAUSE_PROVIDERS)
 			return err_set(
 				err, ERR_UNSUPPORTED,
-				"no source on this system delivers events of %s, so a "
-				"rule on them could never fire (write *%s for a .NET EventSource)",
+				"no source on this system delivers events of %s, so a rule on them "
+				"could never fire (write *%s for a .NET EventSource)",
 				name, name);
 	}
 	return pause_check(needs, err);

@@ -197,15 +197,15 @@ static void log_summary(struct etl *s)
 
 	log_line(s->e.cfg.log, LOG_INFO,
 		 "read %" PRIu64 " records (%" PRIu64
-		 " samples of idle CPUs are not kept); the tables "
-		 "of processes, code and stacks take %.1f MB",
+		 " samples of idle CPUs are not kept); the tables of processes, code and stacks "
+		 "take %.1f MB",
 		 s->counts.nrecords, s->e.idle, (double)bytes / 1e6);
 	etw_stacks_counts(s->e.stacks, &n);
 	if (n.no_user + n.unresolved + n.orphans)
 		log_line(s->e.cfg.log, LOG_INFO,
 			 "%" PRIu64 " stacks lack their user part, %" PRIu64
-			 " use a stack key that is "
-			 "never defined; %" PRIu64 " stack parts belong to no event",
+			 " use a stack key that is never defined; "
+			 "%" PRIu64 " stack parts belong to no event",
 			 n.no_user, n.unresolved, n.orphans);
 	if (nrefused)
 		log_line(s->e.cfg.log, LOG_WARN,

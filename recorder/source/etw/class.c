@@ -1,16 +1,17 @@
-/* Finding a record's class and reading its fields; the tables are in etw_class_*.c. */
+/* Finds a record's class and reads its fields. The tables are in class_*.c. */
 #include "base/bytes.h"
 #include "source/etw/class.h"
 #include "source/etw/tables_private.h"
 
 #include <string.h>
 
-/* Those of which a trace has millions come first. */
+/* The most frequent classes come first. */
 static const struct etw_table *const lists[] = {
-	etw_kernel_tables, etw_clr_tables, etw_image_tables, etw_clr_private_tables, etw_system_tables,
+	etw_kernel_tables,	etw_clr_tables,	   etw_image_tables,
+	etw_clr_private_tables, etw_system_tables,
 };
 
-/* The table of a GUID with this kind of header; header < 0: of any kind. */
+/* The table of a GUID with this kind of header; header < 0: any kind. */
 static const struct etw_table *table_of(const struct etw_guid *guid, int header)
 {
 	for (size_t l = 0; l < COUNT_OF(lists); l++)
@@ -60,7 +61,7 @@ const struct etw_class *etw_class_table(uint32_t index, uint32_t *nclasses, stru
 	return NULL;
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static uint64_t sign_extended(uint64_t v, uint32_t nbytes)
 {
@@ -69,7 +70,7 @@ static uint64_t sign_extended(uint64_t v, uint32_t nbytes)
 	return (v ^ sign) - sign;
 }
 
-/* The bytes of a fixed-size type; 0 for the others. */
+/* The size of a fixed-size type; 0 for the others. */
 static uint32_t fixed_size(const struct etw_field *field, uint32_t pointer_bytes)
 {
 	switch (field->type) {
@@ -77,8 +78,13 @@ static uint32_t fixed_size(const struct etw_field *field, uint32_t pointer_bytes
 		return 1;
 	case ETW_U16: case ETW_I16: case ETW_X16: case ETW_PORT:
 		return 2;
-	case ETW_U32: case ETW_I32: case ETW_X32: case ETW_F32: case ETW_BOOL32: case ETW_TIME_T: case ETW_IP4:
-		return 4;
+	case ETW_U32:
+	case ETW_I32:
+	case ETW_X32:
+	case ETW_F32:
+	case ETW_BOOL32:
+	case ETW_TIME_T:
+	case ETW_IP4: return 4;
 	case ETW_U64: case ETW_I64: case ETW_X64: case ETW_F64: case ETW_FILETIME:
 		return 8;
 	case ETW_POINTER: case ETW_SIZE:
@@ -124,7 +130,8 @@ uint64_t etw_value_address(const struct etw_value *value, uint32_t pointer_bytes
 	return le_sized(value->bytes + i * pointer_bytes, pointer_bytes);
 }
 
-static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32_t n, struct etw_value *out)
+static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32_t n,
+			struct etw_value *out)
 {
 	out->bytes = at;
 	out->nbytes = n;
@@ -154,8 +161,9 @@ static void fixed_value(const struct etw_field *field, const uint8_t *at, uint32
 	}
 }
 
-/* Bytes of the text at `at`, without its NUL; `after`: behind the NUL, or the end where none is. */
-static uint32_t text_of(const uint8_t *at, const uint8_t *end, uint32_t width, const uint8_t **after)
+/* The length of the text at `at`, without its NUL. after: behind the NUL, or the end. */
+static uint32_t text_length(const uint8_t *at, const uint8_t *end, uint32_t width,
+			    const uint8_t **after)
 {
 	const uint8_t *p = at;
 
@@ -170,7 +178,7 @@ static uint32_t text_of(const uint8_t *at, const uint8_t *end, uint32_t width, c
 	return (uint32_t)(p - at);
 }
 
-/* The bytes of a bare SID, or 0 where none fits. */
+/* The size of a bare SID; 0 = it does not fit. */
 static uint32_t sid_size(const uint8_t *at, const uint8_t *end)
 {
 	uint32_t n;
@@ -230,10 +238,12 @@ const uint8_t *etw_value_read(const struct etw_field *field, uint32_t pointer_by
 		if (at == end)
 			return NULL;
 		out->bytes = at;
-		out->nbytes = text_of(at, end, field->type == ETW_UTF16Z ? 2 : 1, &after);
+		out->nbytes = text_length(at, end, field->type == ETW_UTF16Z ? 2 : 1, &after);
 		return after;
-	case ETW_UTF16_COUNTED: case ETW_UTF8_COUNTED: case ETW_BYTES_COUNTED: case ETW_SOCKET_COUNTED:
-		return end - at < 2 ? NULL : sized(at + 2, le16(at), end, out);
+	case ETW_UTF16_COUNTED:
+	case ETW_UTF8_COUNTED:
+	case ETW_BYTES_COUNTED:
+	case ETW_SOCKET_COUNTED: return end - at < 2 ? NULL : sized(at + 2, le16(at), end, out);
 	case ETW_SID:
 		n = sid_size(at, end);
 		return n ? sized(at, n, end, out) : NULL;
@@ -249,7 +259,7 @@ const uint8_t *etw_value_read(const struct etw_field *field, uint32_t pointer_by
 	}
 }
 
-/* The two types that look at another field of the record; false for all others. */
+/* Bits of another field, or addresses counted by one. */
 static bool dependent_value(const struct etw_field *field, struct etw_value *values, uint32_t index,
 			    uint32_t pointer_bytes)
 {
@@ -258,7 +268,8 @@ static bool dependent_value(const struct etw_field *field, struct etw_value *val
 	if (field->type == ETW_BITS || field->type == ETW_BIT) {
 		values[index] = (struct etw_value){0};
 		if (of && of->bytes) {
-			values[index].u = of->u >> field->shift & (((uint64_t)1 << field->width) - 1);
+			values[index].u =
+				of->u >> field->shift & (((uint64_t)1 << field->width) - 1);
 			values[index].bytes = of->bytes;
 			values[index].nbytes = of->nbytes;
 		}
@@ -274,7 +285,8 @@ static bool dependent_value(const struct etw_field *field, struct etw_value *val
 uint32_t etw_class_read(const struct etw_class *class, const struct etw_record *record,
 			struct etw_value *values, uint32_t max)
 {
-	uint32_t n = class->nfields < max ? class->nfields : max, pointer_bytes = record->pointer_bytes;
+	uint32_t n = class->nfields < max ? class->nfields : max,
+		 pointer_bytes = record->pointer_bytes;
 	const uint8_t *at = record->payload;
 	const uint8_t *end = at ? at + record->payload_bytes : NULL;
 
@@ -288,7 +300,8 @@ uint32_t etw_class_read(const struct etw_class *class, const struct etw_record *
 			continue;
 		}
 		values[i] = (struct etw_value){0};
-		if (!at || record->version < field->from || (field->to && record->version > field->to))
+		if (!at || record->version < field->from ||
+		    (field->to && record->version > field->to))
 			continue;
 		at = etw_value_read(field, pointer_bytes, at, end, &values[i]);
 		dependent_value(field, values, i, pointer_bytes);

@@ -1,17 +1,17 @@
 /*
- * What is known of ETW records beforehand: classes of events, and where their fields stand.
+ * The known classes of ETW records, and the layouts of their fields.
  *
- * A class is one kind of record: its provider and event name (as PerfView prints them, so that rules
- * written for it match), a number for programs, and its payload's layout as data. The layout tables
- * (etw/class_kernel.c, etw/class_clr.c, ...) are the only place that knows where a field stands; all
- * else reads values by index or by name. Tables are constant; every function here is pure, allocates
+ * A class is one kind of record: its provider and event name (as PerfView prints them, so that
+ * rules written for it match), an id for programs, and its payload's layout as data. Only the
+ * layout tables (etw/class_kernel.c, etw/class_clr.c, ...) know where a field stands; all other
+ * code reads values by index or by name. Tables are constant. Every function is pure, allocates
  * nothing, and may be called by any thread.
  *
- * A payload is read from its start to the first field that does not fit: that one and those behind it
- * are absent. Bytes after the last known field (of later versions) are left alone.
+ * A payload is read from its start to the first field that does not fit; that field and all after
+ * it are absent. Bytes after the last known field (of later versions) are ignored.
  *
- * Sources of the layouts: design page etl-format.md sections 4 to 9 (checked on real traces); for the
- * rest the CLR's manifest ClrEtwAll.man and the MOF classes of "NT Kernel Logger" (docs, ETW).
+ * Sources of the layouts: design page etl-format.md sections 4 to 9 (checked on real traces), else
+ * the CLR's manifest ClrEtwAll.man and the MOF classes of "NT Kernel Logger" (docs, ETW).
  */
 #ifndef SOURCE_ETW_CLASS_H
 #define SOURCE_ETW_CLASS_H
@@ -21,17 +21,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ETW_CLASS_MAX_FIELDS 40u             /* no class has more; values[] of that size fit all */
+#define ETW_CLASS_MAX_FIELDS 40u             /* of any class */
 
 enum etw_type {
 	ETW_U8, ETW_U16, ETW_U32, ETW_U64,   /* unsigned */
 	ETW_I8, ETW_I16, ETW_I32, ETW_I64,
-	ETW_X8, ETW_X16, ETW_X32, ETW_X64,   /* unsigned, people read them in hex: flags, keys */
+	ETW_X8, ETW_X16, ETW_X32, ETW_X64,   /* unsigned, shown in hex: flags, keys */
 	ETW_F32, ETW_F64,                    /* value.u holds the bits of a double */
 	ETW_POINTER,                         /* of the record's pointer size; hex */
-	ETW_SIZE,                            /* of the record's pointer size; decimal; the last number */
+	ETW_SIZE,                            /* of the record's pointer size; decimal; last */
 	ETW_BOOL8, ETW_BOOL32,
-	ETW_UTF16Z, ETW_UTF8Z,               /* without the NUL; one that is missing ends with the payload */
+	ETW_UTF16Z, ETW_UTF8Z,               /* up to a NUL or the payload's end */
 	ETW_UTF16_FIXED, ETW_UTF8_FIXED,     /* n characters, cut at the first NUL */
 	ETW_UTF16_COUNTED, ETW_UTF8_COUNTED, /* u16 bytes before it */
 	ETW_GUID,
@@ -41,25 +41,25 @@ enum etw_type {
 	ETW_TIME_T,                          /* u32 seconds since 1970 */
 	ETW_PORT,                            /* u16, big-endian */
 	ETW_IP4, ETW_IP6,
-	ETW_BYTES,                           /* n bytes; 0 = all that is left */
+	ETW_BYTES,                           /* n bytes; 0 = the rest of the payload */
 	ETW_BYTES_COUNTED,                   /* u16 bytes before it */
-	ETW_SOCKET, ETW_SOCKET_COUNTED,      /* the same two, and they are a SOCKADDR */
-	ETW_ADDRESSES,                       /* all that is left, or field n times; value.u = how many */
-	ETW_BITS, ETW_BIT,                   /* of field n, from bit `shift`, `width` of them; ETW_BIT: yes/no */
+	ETW_SOCKET, ETW_SOCKET_COUNTED,      /* like these two; a SOCKADDR */
+	ETW_ADDRESSES,                       /* the rest, or as many as field n; value.u = count */
+	ETW_BITS, ETW_BIT,                   /* `width` bits of field n at `shift`; BIT: yes/no */
 	ETW_TYPES,
 };
 
 struct etw_field {
 	const char *name;                    /* NULL: a gap, never shown */
 	uint8_t type;                        /* enum etw_type */
-	uint8_t from, to;                    /* versions of the event that have it; to 0 = all later ones */
-	uint16_t n;                          /* by type */
+	uint8_t from, to;                    /* event versions with this field; to 0 = no end */
+	uint16_t n;                          /* meaning: see the type */
 	uint8_t shift, width;                /* ETW_BITS, ETW_BIT */
 };
 
 /*
- * One field's value. Absent: bytes NULL. Numbers: u, sign-extended for ETW_I*; ETW_F*: the bits of a
- * double. Texts, GUIDs, SIDs, bytes, addresses: borrowed from the payload.
+ * One field's value. Absent: bytes is NULL. Numbers: u, sign-extended for ETW_I*, the bits of a
+ * double for ETW_F*. Texts, GUIDs, SIDs, bytes and addresses are borrowed from the payload.
  */
 struct etw_value {
 	uint64_t u;
@@ -67,11 +67,12 @@ struct etw_value {
 	uint32_t nbytes;
 };
 
-/* What programs need to tell apart; the others are ETW_OTHER. Field indices: below, one enum each. */
+/* Classes that programs tell apart; all others are ETW_OTHER. Their field indices are below. */
 enum etw_class_id {
 	ETW_OTHER,
 	ETW_HEADER,                          /* the log file's header event (section 3) */
-	ETW_PROCESS_START, ETW_PROCESS_STOP, ETW_PROCESS_DCSTART, ETW_PROCESS_DCSTOP, ETW_PROCESS_DEFUNCT,
+	ETW_PROCESS_START, ETW_PROCESS_STOP, ETW_PROCESS_DCSTART, ETW_PROCESS_DCSTOP,
+	ETW_PROCESS_DEFUNCT,
 	ETW_THREAD_START, ETW_THREAD_STOP, ETW_THREAD_DCSTART, ETW_THREAD_DCSTOP,
 	ETW_CSWITCH, ETW_READY_THREAD,
 	ETW_SAMPLE, ETW_SAMPLE_START, ETW_SAMPLE_STOP, ETW_SAMPLE_SET,
@@ -81,10 +82,11 @@ enum etw_class_id {
 	ETW_DISK_READ_INIT, ETW_DISK_WRITE_INIT, ETW_DISK_FLUSH_INIT,
 	ETW_FILE_NAME, ETW_FILE_CREATE, ETW_FILE_DELETE, ETW_FILE_RUNDOWN,
 	ETW_HARD_FAULT, ETW_VIRTUAL_ALLOC, ETW_VIRTUAL_FREE,
-	ETW_STACK, ETW_STACK_KEY_KERNEL, ETW_STACK_KEY_USER, ETW_STACK_KEY_DELETE, ETW_STACK_KEY_RUNDOWN,
+	ETW_STACK, ETW_STACK_KEY_KERNEL, ETW_STACK_KEY_USER, ETW_STACK_KEY_DELETE,
+	ETW_STACK_KEY_RUNDOWN,
 	ETW_SYSTEM_PATHS, ETW_VOLUME, ETW_VOLUME_UNMAPPED,
 	ETW_IMAGE_ID, ETW_IMAGE_RSDS, ETW_IMAGE_ILRSDS, ETW_IMAGE_FILE_VERSION,
-	ETW_SCHEMA, ETW_SCHEMA_MAP,          /* TRACE_EVENT_INFO, EVENT_MAP_INFO added by merging */
+	ETW_SCHEMA, ETW_SCHEMA_MAP,          /* TRACE_EVENT_INFO, EVENT_MAP_INFO of merging */
 	ETW_GC_START, ETW_GC_STOP, ETW_GC_SUSPEND_START, ETW_GC_SUSPEND_STOP, ETW_GC_RESTART_START,
 	ETW_GC_RESTART_STOP, ETW_GC_TRIGGERED, ETW_GC_HEAP_STATS, ETW_GC_ALLOCATION_TICK,
 	ETW_EXCEPTION, ETW_CONTENTION_START, ETW_CONTENTION_STOP,
@@ -100,31 +102,31 @@ enum etw_class_id {
 struct etw_class {
 	uint16_t key;                        /* opcode of a classic event, id of a manifest event */
 	uint16_t id;                         /* enum etw_class_id */
-	uint8_t min_version;                 /* older versions have no layout here: no fields */
+	uint8_t min_version;                 /* older versions have no fields here */
 	uint8_t nfields;
 	const char *provider, *name;         /* "Windows Kernel", "PerfInfo/Sample" */
 	const struct etw_field *fields;
 };
 
-/* The class of a record, or NULL when it is none of the known ones. */
+/* The class of a record; NULL = unknown. */
 const struct etw_class *etw_class_find(const struct etw_record *record);
 
-/* The name of a known provider ("Windows Kernel"), or NULL; also when the event is not known. */
+/* The name of a known provider ("Windows Kernel"), even if the event is unknown; else NULL. */
 const char *etw_class_provider(const struct etw_guid *guid);
 
 /*
  * Read the first `max` fields of a record of this class.
  *
- * values   max of them, all are set; a field that the version lacks or that does not fit is absent
+ * values   set; a field that the version lacks, or that does not fit, is absent
  * returns  how many were set: the smaller of max and the class's fields
  */
 uint32_t etw_class_read(const struct etw_class *class, const struct etw_record *record,
 			struct etw_value *values, uint32_t max);
 
 /*
- * The same for one field at `at` of a payload whose layout came with the trace: the value and what
- * follows it, or NULL when it does not fit. ETW_BITS, ETW_BIT and counted ETW_ADDRESSES need their
- * other field and are read by etw_class_read only.
+ * Read one field at `at` of a payload whose layout came with the trace. Returns the address behind
+ * it, or NULL when it does not fit. Only etw_class_read() reads ETW_BITS, ETW_BIT and counted
+ * ETW_ADDRESSES, which depend on another field.
  */
 const uint8_t *etw_value_read(const struct etw_field *field, uint32_t pointer_bytes,
 			      const uint8_t *at, const uint8_t *end, struct etw_value *out);
@@ -139,17 +141,17 @@ double etw_value_double(const struct etw_value *value);     /* of ETW_F32 and ET
 /* Address i of ETW_ADDRESSES; i < value->u. */
 uint64_t etw_value_address(const struct etw_value *value, uint32_t pointer_bytes, uint64_t i);
 
-/* All classes, for lists and tests: those of table t from 0 on; NULL after the last table. */
+/* The classes of table t, counted from 0, for lists and tests; NULL after the last table. */
 const struct etw_class *etw_class_table(uint32_t t, uint32_t *nclasses, struct etw_guid *guid);
 
-/* ---- field indices, by class -------------------------------------------------------------------- */
+/* ---- field indices, by class ----------------------------------------------------------------- */
 
 enum {
 	AT_HEADER_BUFFER_BYTES, AT_HEADER_VERSION, AT_HEADER_PROVIDER_VERSION, AT_HEADER_CPUS,
 	AT_HEADER_END_TIME,
 };
 
-/* ETW_PROCESS_*: flags 1 package, 2 Wow64, 4 protected; image UTF-8 without a path, other texts UTF-16 */
+/* ETW_PROCESS_*: flags 1 package, 2 Wow64, 4 protected; image: file name in UTF-8, rest UTF-16 */
 enum {
 	AT_PROCESS_KEY, AT_PROCESS_PID, AT_PROCESS_PARENT, AT_PROCESS_SESSION, AT_PROCESS_EXIT,
 	AT_PROCESS_DIRECTORY_TABLE, AT_PROCESS_FLAGS, AT_PROCESS_SID, AT_PROCESS_IMAGE,
@@ -165,7 +167,7 @@ enum {
 	AT_THREAD_FIELDS,
 };
 
-/* ETW_CSWITCH; ticks of waiting are in multiples of the clock interrupt */
+/* ETW_CSWITCH; the wait time counts clock interrupts */
 enum {
 	AT_CSWITCH_NEW_TID, AT_CSWITCH_OLD_TID, AT_CSWITCH_NEW_PRIORITY, AT_CSWITCH_OLD_PRIORITY,
 	AT_CSWITCH_C_STATE, AT_CSWITCH_SPARE, AT_CSWITCH_OLD_WAIT_REASON,
@@ -262,7 +264,7 @@ enum {
 	AT_EXCEPTION_FLAGS, AT_EXCEPTION_CLR,
 };
 
-/* ETW_METHOD_*: after the flags, the verbose ones go on with texts (UTF-16), the others with _CLR_PLAIN */
+/* ETW_METHOD_*: UTF-16 texts follow the flags of verbose events, _CLR_PLAIN those of the others */
 enum {
 	AT_METHOD_ID, AT_METHOD_MODULE, AT_METHOD_START, AT_METHOD_BYTES, AT_METHOD_TOKEN,
 	AT_METHOD_FLAGS, AT_METHOD_CLR_PLAIN, AT_METHOD_PLAIN_FIELDS,

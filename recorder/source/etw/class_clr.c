@@ -1,7 +1,8 @@
 /*
- * The .NET runtime and its rundown: collections, suspensions, allocations, methods, modules, stacks.
+ * The .NET runtime and its rundown: collections, suspensions, allocations, methods, modules,
+ * stacks.
  *
- * Keys are event ids; the same number means something else in each provider. Layouts: design page
+ * Keys are event ids; each provider has its own. Layouts: design page
  * etl-format.md section 9, and ClrEtwAll.man of the .NET runtime.
  */
 #include "source/etw/tables_private.h"
@@ -71,7 +72,8 @@ static const struct etw_field allocation_tick[] = {
 };
 
 static const struct etw_field create_segment[] = {
-	F("Address", ETW_X64), F("Size", ETW_X64), F("Type", ETW_U32), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("Address", ETW_X64), F("Size", ETW_X64), F("Type", ETW_U32),
+	F("ClrInstanceID", ETW_U16, .from = 1),
 };
 
 static const struct etw_field finalizers_stop[] = {F("Count", ETW_U32), CLR};
@@ -111,27 +113,29 @@ static const struct etw_field worker[] = {
 
 static const struct etw_field adjustment_sample[] = {F("Throughput", ETW_F64), CLR};
 static const struct etw_field adjustment[] = {
-	F("AverageThroughput", ETW_F64), F("NewWorkerThreadCount", ETW_U32), F("Reason", ETW_U32), CLR,
+	F("AverageThroughput", ETW_F64), F("NewWorkerThreadCount", ETW_U32), F("Reason", ETW_U32),
+	CLR,
 };
 
 static const struct etw_field memory_pressure[] = {F("BytesAllocated", ETW_U64), CLR};
 
 static const struct etw_field per_heap_history[] = {
-	CLR,
-	F("FreeListAllocated", ETW_SIZE), F("FreeListRejected", ETW_SIZE), F("EndOfSegAllocated", ETW_SIZE),
-	F("CondemnedAllocated", ETW_SIZE), F("PinnedAllocated", ETW_SIZE),
-	F("PinnedAllocatedAdvance", ETW_SIZE), F("RunningFreeListEfficiency", ETW_U32),
-	F("CondemnReasons0", ETW_U32), F("CondemnReasons1", ETW_U32), F("CompactMechanisms", ETW_X32),
+	CLR, F("FreeListAllocated", ETW_SIZE), F("FreeListRejected", ETW_SIZE),
+	F("EndOfSegAllocated", ETW_SIZE), F("CondemnedAllocated", ETW_SIZE),
+	F("PinnedAllocated", ETW_SIZE), F("PinnedAllocatedAdvance", ETW_SIZE),
+	F("RunningFreeListEfficiency", ETW_U32), F("CondemnReasons0", ETW_U32),
+	F("CondemnReasons1", ETW_U32), F("CompactMechanisms", ETW_X32),
 	F("ExpandMechanisms", ETW_X32), F("HeapIndex", ETW_U32), F("ExtraGen0Commit", ETW_SIZE),
 	F("Count", ETW_U32),
 };
 
 static const struct etw_field global_heap_history[] = {
-	F("FinalYoungestDesired", ETW_U64), F("NumHeaps", ETW_I32), F("CondemnedGeneration", ETW_I32),
-	F("Gen0ReductionCount", ETW_I32), F("Reason", ETW_I32), F("GlobalMechanisms", ETW_X32),
-	F("ClrInstanceID", ETW_U16, .from = 1), F("PauseMode", ETW_I32, .from = 2),
-	F("MemoryPressure", ETW_I32, .from = 2), F("CondemnReasons0", ETW_I32, .from = 3),
-	F("CondemnReasons1", ETW_I32, .from = 3), F("Count", ETW_U32, .from = 4),
+	F("FinalYoungestDesired", ETW_U64), F("NumHeaps", ETW_I32),
+	F("CondemnedGeneration", ETW_I32), F("Gen0ReductionCount", ETW_I32), F("Reason", ETW_I32),
+	F("GlobalMechanisms", ETW_X32), F("ClrInstanceID", ETW_U16, .from = 1),
+	F("PauseMode", ETW_I32, .from = 2), F("MemoryPressure", ETW_I32, .from = 2),
+	F("CondemnReasons0", ETW_I32, .from = 3), F("CondemnReasons1", ETW_I32, .from = 3),
+	F("Count", ETW_U32, .from = 4),
 };
 
 static const struct etw_field loh_compact[] = {CLR, F("Count", ETW_U16)};
@@ -141,7 +145,7 @@ static const struct etw_field fit_bucket[] = {
 
 static const struct etw_field il_map[] = {
 	F("MethodID", ETW_U64), F("ReJITID", ETW_U64), F("MethodExtent", ETW_U8),
-	F("CountOfMapEntries", ETW_U16),     /* then that many IL offsets and native offsets */
+	F("CountOfMapEntries", ETW_U16),     /* then so many IL and native offsets */
 };
 
 static const struct etw_field exception_block[] = {
@@ -187,9 +191,9 @@ static const struct etw_field method_verbose[] = {
 };
 
 static const struct etw_field jitting_started[] = {
-	F("MethodID", ETW_U64), F("ModuleID", ETW_U64), F("MethodToken", ETW_U32), F("MethodILSize", ETW_U32),
-	F("MethodNamespace", ETW_UTF16Z), F("MethodName", ETW_UTF16Z), F("MethodSignature", ETW_UTF16Z),
-	F("ClrInstanceID", ETW_U16, .from = 1),
+	F("MethodID", ETW_U64), F("ModuleID", ETW_U64), F("MethodToken", ETW_U32),
+	F("MethodILSize", ETW_U32), F("MethodNamespace", ETW_UTF16Z), F("MethodName", ETW_UTF16Z),
+	F("MethodSignature", ETW_UTF16Z), F("ClrInstanceID", ETW_U16, .from = 1),
 };
 
 static const struct etw_field module[] = {
@@ -209,9 +213,9 @@ static const struct etw_field module[] = {
 };
 
 static const struct etw_field domain_module[] = {
-	F("ModuleID", ETW_U64), F("AssemblyID", ETW_U64), F("AppDomainID", ETW_U64), F("ModuleFlags", ETW_X32),
-	F(NULL, ETW_U32), F("ModuleILPath", ETW_UTF16Z), F("ModuleNativePath", ETW_UTF16Z),
-	F("ClrInstanceID", ETW_U16, .from = 1),
+	F("ModuleID", ETW_U64), F("AssemblyID", ETW_U64), F("AppDomainID", ETW_U64),
+	F("ModuleFlags", ETW_X32), F(NULL, ETW_U32), F("ModuleILPath", ETW_UTF16Z),
+	F("ModuleNativePath", ETW_UTF16Z), F("ClrInstanceID", ETW_U16, .from = 1),
 };
 
 static const struct etw_field assembly[] = {
@@ -244,8 +248,7 @@ static const struct etw_field runtime_start[] = {
 
 #define EVENT(key, what, called, layout) CLASS(key, what, RUNTIME, called, FIELDS(layout))
 static const struct etw_class runtime[] = {
-	EVENT(1, ETW_GC_START, "GC/Start", gc_start),
-	EVENT(2, ETW_GC_STOP, "GC/Stop", gc_stop),
+	EVENT(1, ETW_GC_START, "GC/Start", gc_start), EVENT(2, ETW_GC_STOP, "GC/Stop", gc_stop),
 	EVENT(3, ETW_GC_RESTART_STOP, "GC/RestartEEStop", clr_only),
 	EVENT(4, ETW_GC_HEAP_STATS, "GC/HeapStats", heap_stats),
 	EVENT(5, ETW_OTHER, "GC/CreateSegment", create_segment),
@@ -262,8 +265,7 @@ static const struct etw_class runtime[] = {
 	EVENT(23, ETW_OTHER, "GC/GenerationRange", generation_range),
 	EVENT(25, ETW_OTHER, "GC/MarkStackRoots", mark),
 	EVENT(26, ETW_OTHER, "GC/MarkFinalizeQueueRoots", mark),
-	EVENT(27, ETW_OTHER, "GC/MarkHandles", mark),
-	EVENT(28, ETW_OTHER, "GC/MarkCards", mark),
+	EVENT(27, ETW_OTHER, "GC/MarkHandles", mark), EVENT(28, ETW_OTHER, "GC/MarkCards", mark),
 	EVENT(29, ETW_OTHER, "GC/FinalizeObject", finalize_object),
 	EVENT(33, ETW_OTHER, "GC/PinObjectAtGCTime", pin_object),
 	EVENT(35, ETW_GC_TRIGGERED, "GC/Triggered", triggered),
@@ -294,7 +296,8 @@ static const struct etw_class runtime[] = {
 	EVENT(200, ETW_OTHER, "GarbageCollection/IncreaseMemoryPressure", memory_pressure),
 	EVENT(201, ETW_OTHER, "GarbageCollection/DecreaseMemoryPressure", memory_pressure),
 	EVENT(202, ETW_OTHER, "GC/MarkWithType", mark_type),
-	{.key = 204, .provider = RUNTIME, .name = "GC/PerHeapHistory", .min_version = 3, FIELDS(per_heap_history)},
+	{.key = 204, .provider = RUNTIME, .name = "GC/PerHeapHistory", .min_version = 3,
+	 FIELDS(per_heap_history)},
 	EVENT(205, ETW_OTHER, "GC/GlobalHeapHistory", global_heap_history),
 	EVENT(208, ETW_OTHER, "GC/LOHCompact", loh_compact),
 	EVENT(209, ETW_OTHER, "GC/FitBucketInfo", fit_bucket),

@@ -1,5 +1,5 @@
 /*
- * What merging a trace adds about images: system paths, volumes, identities, and event schemas.
+ * The events that merging adds to a trace: system paths, volumes, identities of images, schemas.
  *
  * Keys are opcodes. Layouts: design page etl-format.md section 6.
  */

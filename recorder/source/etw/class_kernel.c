@@ -1,5 +1,5 @@
 /*
- * The kernel's events that stacks and names are made of, and disk and memory.
+ * Kernel events: processes, threads, images, samples and stacks; disk, files and memory.
  *
  * Keys are opcodes. Layouts: design page etl-format.md section 5; P stands for ETW_POINTER.
  */
@@ -25,7 +25,7 @@ static const struct etw_field header[] = {
 	F(NULL, ETW_POINTER),
 	F("UtcOffsetMinutes", ETW_I32),
 	F(NULL, ETW_BYTES, .n = 168),         /* the rest of TIME_ZONE_INFORMATION */
-	F(NULL, ETW_U32),                     /* to a multiple of 8 */
+	F(NULL, ETW_U32),                     /* padding to a multiple of 8 */
 	F("BootTime", ETW_FILETIME),
 	F("PerfFreq", ETW_U64),
 	F("StartTime", ETW_FILETIME),
@@ -36,9 +36,9 @@ static const struct etw_field header[] = {
 };
 
 static const struct etw_field extension[] = {
-	F("GroupMask1", ETW_U32), F("GroupMask2", ETW_U32), F("GroupMask3", ETW_U32), F("GroupMask4", ETW_U32),
-	F("GroupMask5", ETW_U32), F("GroupMask6", ETW_U32), F("GroupMask7", ETW_U32), F("GroupMask8", ETW_U32),
-	F("KernelEventVersion", ETW_U32),
+	F("GroupMask1", ETW_U32), F("GroupMask2", ETW_U32), F("GroupMask3", ETW_U32),
+	F("GroupMask4", ETW_U32), F("GroupMask5", ETW_U32), F("GroupMask6", ETW_U32),
+	F("GroupMask7", ETW_U32), F("GroupMask8", ETW_U32), F("KernelEventVersion", ETW_U32),
 };
 
 static const struct etw_class event_trace[] = {
@@ -48,7 +48,7 @@ static const struct etw_class event_trace[] = {
 	CLASS(32, ETW_OTHER, KERNEL, "EventTrace/EndExtension", FIELDS(extension)),
 };
 
-/* ---- processes and threads ---------------------------------------------------------------------- */
+/* ---- processes and threads ------------------------------------------------------------------- */
 
 static const struct etw_field process[] = {
 	[AT_PROCESS_KEY] = F("UniqueProcessKey", ETW_POINTER),
@@ -107,9 +107,10 @@ static const struct etw_class processes[] = {
 	PROCESS(2, ETW_PROCESS_STOP, "Stop"),
 	PROCESS(3, ETW_PROCESS_DCSTART, "DCStart"),
 	PROCESS(4, ETW_PROCESS_DCSTOP, "DCStop"),
-	IMAGE(10, ETW_IMAGE_LOAD, "Load"),   /* group 3, not 20: a file has it under this GUID */
+	IMAGE(10, ETW_IMAGE_LOAD, "Load"),   /* group 3, not 20, in files */
 	CLASS(32, ETW_OTHER, KERNEL, "Process/PerfCtr", .min_version = 2, FIELDS(process_counters)),
-	CLASS(33, ETW_OTHER, KERNEL, "Process/PerfCtrRundown", .min_version = 2, FIELDS(process_counters)),
+	CLASS(33, ETW_OTHER, KERNEL, "Process/PerfCtrRundown", .min_version = 2,
+	      FIELDS(process_counters)),
 	PROCESS(39, ETW_PROCESS_DEFUNCT, "Defunct"),
 };
 
@@ -131,7 +132,8 @@ static const struct etw_field thread[] = {
 	[AT_THREAD_STACK_LIMIT] = F("StackLimit", ETW_POINTER),
 	[AT_THREAD_USER_STACK_BASE] = F("UserStackBase", ETW_POINTER),
 	[AT_THREAD_USER_STACK_LIMIT] = F("UserStackLimit", ETW_POINTER),
-	[AT_THREAD_START_ADDRESS] = F("StartAddr", ETW_POINTER),  /* from version 3: affinity, so PerfView */
+	/* PerfView: the affinity, from version 3 on. */
+	[AT_THREAD_START_ADDRESS] = F("StartAddr", ETW_POINTER),
 	[AT_THREAD_WIN32_START] = F("Win32StartAddr", ETW_POINTER),
 	[AT_THREAD_TEB] = F("TebBase", ETW_POINTER),
 	[AT_THREAD_SERVICE_TAG] = F("SubProcessTag", ETW_U32),
@@ -166,15 +168,14 @@ static const struct etw_field ready[] = {
 #define THREAD(key, what, called) \
 	CLASS(key, what, KERNEL, "Thread/" called, .min_version = 2, FIELDS(thread))
 static const struct etw_class threads[] = {
-	THREAD(1, ETW_THREAD_START, "Start"),
-	THREAD(2, ETW_THREAD_STOP, "Stop"),
-	THREAD(3, ETW_THREAD_DCSTART, "DCStart"),
-	THREAD(4, ETW_THREAD_DCSTOP, "DCStop"),
+	THREAD(1, ETW_THREAD_START, "Start"), THREAD(2, ETW_THREAD_STOP, "Stop"),
+	THREAD(3, ETW_THREAD_DCSTART, "DCStart"), THREAD(4, ETW_THREAD_DCSTOP, "DCStop"),
 	CLASS(36, ETW_CSWITCH, KERNEL, "Thread/CSwitch", .min_version = 2, FIELDS(cswitch)),
-	CLASS(50, ETW_READY_THREAD, KERNEL, "Dispatcher/ReadyThread", .min_version = 2, FIELDS(ready)),
+	CLASS(50, ETW_READY_THREAD, KERNEL, "Dispatcher/ReadyThread", .min_version = 2,
+	      FIELDS(ready)),
 };
 
-/* ---- samples and stacks ------------------------------------------------------------------------- */
+/* ---- samples and stacks ---------------------------------------------------------------------- */
 
 static const struct etw_field sample[] = {
 	[AT_SAMPLE_IP] = F("InstructionPointer", ETW_POINTER),
@@ -228,7 +229,7 @@ static const struct etw_class stacks[] = {
 	CLASS(38, ETW_STACK_KEY_USER, KERNEL, "StackWalk/StackKeyUser", FIELDS(stack_use)),
 };
 
-/* ---- disk, files, memory ------------------------------------------------------------------------ */
+/* ---- disk, files, memory --------------------------------------------------------------------- */
 
 static const struct etw_field disk[] = {
 	[AT_DISK_NUMBER] = F("DiskNumber", ETW_U32),
@@ -302,8 +303,9 @@ static const struct etw_class memory[] = {
 	CLASS(99, ETW_VIRTUAL_FREE, KERNEL, "VirtualMem/Free", FIELDS(virtual)),
 };
 
-#define GROUP(a, array)                                                                                   \
-	{GUID(a, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c), TABLE(ETW_CLASSIC, KERNEL, array)}
+#define GROUP(a, array) \
+	{GUID(a, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c), \
+	 TABLE(ETW_CLASSIC, KERNEL, array)}
 const struct etw_table etw_kernel_tables[] = {
 	{GUID(0xce1dbfb4, 0x137e, 0x4da6, 0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc),
 	 TABLE(ETW_CLASSIC, KERNEL, perf_info)},

@@ -1,5 +1,5 @@
 /*
- * The .NET runtime's private provider: how assemblies are bound, and what each collection did.
+ * The .NET runtime's private provider: assembly binding, and details of collections.
  *
  * Keys are event ids. Layouts: ClrEtwAll.man of the .NET runtime; checked on a trace of .NET 4.5.
  */
@@ -13,12 +13,17 @@ static const struct etw_field settings[] = {
 };
 
 static const struct etw_field global_history[] = {
-	F("FinalYoungestDesired", ETW_U64), F("NumHeaps", ETW_I32), F("CondemnedGeneration", ETW_I32),
-	F("Gen0ReductionCount", ETW_I32), F("Reason", ETW_I32), F("GlobalMechanisms", ETW_I32),
+	F("FinalYoungestDesired", ETW_U64),
+	F("NumHeaps", ETW_I32),
+	F("CondemnedGeneration", ETW_I32),
+	F("Gen0ReductionCount", ETW_I32),
+	F("Reason", ETW_I32),
+	F("GlobalMechanisms", ETW_I32),
 	F("ClrInstanceID", ETW_U16, .from = 1),
 };
 
-static const struct etw_field mark[] = {F("HeapNum", ETW_U32), F("ClrInstanceID", ETW_U16, .from = 1)};
+static const struct etw_field mark[] = {F("HeapNum", ETW_U32),
+					F("ClrInstanceID", ETW_U16, .from = 1)};
 
 static const struct etw_field binding[] = {
 	F("AppDomainID", ETW_U32), F("LoadContextID", ETW_U32), F("FromLoaderCache", ETW_U32),

@@ -1,22 +1,24 @@
 /*
- * The kernel's events about the network, and about the machine itself at the end of a trace.
+ * Kernel events about the network, and about the machine at the end of a trace.
  *
- * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2 and SystemConfig_V2 to _V4 of "NT Kernel
- * Logger"; checked on a trace of Windows 8. Connections' layouts are checked on no trace.
+ * Keys are opcodes. Layouts: MOF classes TcpIp_V2, UdpIp_V2 and SystemConfig_V2 to _V4 of "NT
+ * Kernel Logger"; checked on a trace of Windows 8, except for connections.
  */
 #include "source/etw/tables_private.h"
 
 #define KERNEL "Windows Kernel"
 
-/* ---- network ------------------------------------------------------------------------------------ */
+/* ---- network --------------------------------------------------------------------------------- */
 
 #define ENDS(type) F("PID", ETW_U32), F("size", ETW_U32), F("daddr", type), F("saddr", type), \
 	F("dport", ETW_PORT), F("sport", ETW_PORT)
 #define SENT(type) {ENDS(type), F("startime", ETW_U32), F("endtime", ETW_U32), \
 	F("seqnum", ETW_U32), F("connid", ETW_POINTER)}
 #define RECEIVED(type) {ENDS(type), F("seqnum", ETW_U32), F("connid", ETW_POINTER)}
-#define CONNECTED(type) {ENDS(type), F("mss", ETW_U16), F("sackopt", ETW_U16), F("tsopt", ETW_U16), \
-	F("wsopt", ETW_U16), F("rcvwin", ETW_U32), F("rcvwinscale", ETW_U16), F("sndwinscale", ETW_U16), \
+#define CONNECTED(type) {ENDS(type), F("mss", ETW_U16), F("sackopt", ETW_U16), \
+	F("tsopt", ETW_U16), \
+	F("wsopt", ETW_U16), F("rcvwin", ETW_U32), F("rcvwinscale", ETW_U16), \
+	F("sndwinscale", ETW_U16), \
 	F("seqnum", ETW_U32), F("connid", ETW_POINTER)}
 
 static const struct etw_field sent4[] = SENT(ETW_IP4), sent6[] = SENT(ETW_IP6);
@@ -24,7 +26,8 @@ static const struct etw_field received4[] = RECEIVED(ETW_IP4), received6[] = REC
 static const struct etw_field connected4[] = CONNECTED(ETW_IP4), connected6[] = CONNECTED(ETW_IP6);
 static const struct etw_field failed[] = {F("Proto", ETW_U16), F("FailureCode", ETW_U16)};
 
-#define NET(key, called, layout) CLASS(key, ETW_OTHER, KERNEL, called, .min_version = 2, FIELDS(layout))
+#define NET(key, called, layout) \
+	CLASS(key, ETW_OTHER, KERNEL, called, .min_version = 2, FIELDS(layout))
 static const struct etw_class tcp[] = {
 	NET(10, "TcpIp/Send", sent4),
 	NET(11, "TcpIp/Recv", received4),
@@ -53,12 +56,13 @@ static const struct etw_class udp[] = {
 	NET(27, "UdpIp/RecvIPV6", received6),
 };
 
-/* ---- the machine -------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static const struct etw_field cpu[] = {
-	F("MHz", ETW_U32), F("NumberOfProcessors", ETW_U32), F("MemSize", ETW_U32), F("PageSize", ETW_U32),
-	F("AllocationGranularity", ETW_U32), F("ComputerName", ETW_UTF16_FIXED, .n = 256),
-	F("DomainName", ETW_UTF16_FIXED, .n = 134), F("HyperThreadingFlag", ETW_POINTER),
+	F("MHz", ETW_U32), F("NumberOfProcessors", ETW_U32), F("MemSize", ETW_U32),
+	F("PageSize", ETW_U32), F("AllocationGranularity", ETW_U32),
+	F("ComputerName", ETW_UTF16_FIXED, .n = 256), F("DomainName", ETW_UTF16_FIXED, .n = 134),
+	F("HyperThreadingFlag", ETW_POINTER),
 };
 
 static const struct etw_field physical_disk[] = {
@@ -66,16 +70,18 @@ static const struct etw_field physical_disk[] = {
 	F("TracksPerCylinder", ETW_U32), F("Cylinders", ETW_U64), F("SCSIPort", ETW_U32),
 	F("SCSIPath", ETW_U32), F("SCSITarget", ETW_U32), F("SCSILun", ETW_U32),
 	F("Manufacturer", ETW_UTF16_FIXED, .n = 256), F("PartitionCount", ETW_U32),
-	F("WriteCacheEnabled", ETW_U8), F(NULL, ETW_U8), F("BootDriveLetter", ETW_UTF16_FIXED, .n = 3),
-	F("Spare", ETW_UTF16_FIXED, .n = 2),
+	F("WriteCacheEnabled", ETW_U8), F(NULL, ETW_U8),
+	F("BootDriveLetter", ETW_UTF16_FIXED, .n = 3), F("Spare", ETW_UTF16_FIXED, .n = 2),
 };
 
 static const struct etw_field logical_disk[] = {
-	F("StartOffset", ETW_U64), F("PartitionSize", ETW_U64), F("DiskNumber", ETW_U32), F("Size", ETW_U32),
-	F("DriveType", ETW_U32), F("DriveLetterString", ETW_UTF16_FIXED, .n = 4), F(NULL, ETW_U32),
-	F("PartitionNumber", ETW_U32), F("SectorsPerCluster", ETW_U32), F("BytesPerSector", ETW_U32),
-	F(NULL, ETW_U32), F("NumberOfFreeClusters", ETW_I64), F("TotalNumberOfClusters", ETW_I64),
-	F("FileSystem", ETW_UTF16_FIXED, .n = 16), F("VolumeExt", ETW_U32),
+	F("StartOffset", ETW_U64), F("PartitionSize", ETW_U64), F("DiskNumber", ETW_U32),
+	F("Size", ETW_U32), F("DriveType", ETW_U32),
+	F("DriveLetterString", ETW_UTF16_FIXED, .n = 4), F(NULL, ETW_U32),
+	F("PartitionNumber", ETW_U32), F("SectorsPerCluster", ETW_U32),
+	F("BytesPerSector", ETW_U32), F(NULL, ETW_U32), F("NumberOfFreeClusters", ETW_I64),
+	F("TotalNumberOfClusters", ETW_I64), F("FileSystem", ETW_UTF16_FIXED, .n = 16),
+	F("VolumeExt", ETW_U32),
 };
 
 static const struct etw_field nic[] = {
@@ -112,23 +118,19 @@ static const struct etw_field ide[] = {
 };
 
 static const struct etw_field platform[] = {
-	F("SystemManufacturer", ETW_UTF16Z), F("SystemProductName", ETW_UTF16Z), F("BiosDate", ETW_UTF16Z),
-	F("BiosVersion", ETW_UTF16Z),
+	F("SystemManufacturer", ETW_UTF16Z), F("SystemProductName", ETW_UTF16Z),
+	F("BiosDate", ETW_UTF16Z), F("BiosVersion", ETW_UTF16Z),
 };
 
 #define MACHINE(key, called, layout) \
 	CLASS(key, ETW_OTHER, KERNEL, "SystemConfig/" called, .min_version = 2, FIELDS(layout))
 static const struct etw_class machine[] = {
-	MACHINE(10, "CPU", cpu),
-	MACHINE(11, "PhyDisk", physical_disk),
-	MACHINE(12, "LogDisk", logical_disk),
-	MACHINE(13, "NIC", nic),
-	MACHINE(15, "Services", service),
-	MACHINE(16, "Power", power),
-	MACHINE(17, "Network", network),
-	MACHINE(22, "PnP", device),
-	MACHINE(23, "IDEChannel", ide),
-	CLASS(25, ETW_OTHER, "MSNT_SystemTrace", "SystemConfig/Platform", .min_version = 2, FIELDS(platform)),
+	MACHINE(10, "CPU", cpu), MACHINE(11, "PhyDisk", physical_disk),
+	MACHINE(12, "LogDisk", logical_disk), MACHINE(13, "NIC", nic),
+	MACHINE(15, "Services", service), MACHINE(16, "Power", power),
+	MACHINE(17, "Network", network), MACHINE(22, "PnP", device), MACHINE(23, "IDEChannel", ide),
+	CLASS(25, ETW_OTHER, "MSNT_SystemTrace", "SystemConfig/Platform", .min_version = 2,
+	      FIELDS(platform)),
 };
 
 const struct etw_table etw_system_tables[] = {

@@ -1,4 +1,7 @@
-/* The clock of a trace or a live session: it turns a record's ticks into time. No state; any thread. */
+/*
+ * The clock of a trace or a live session: it turns a record's ticks into time. No state; any
+ * thread.
+ */
 #ifndef SOURCE_ETW_CLOCK_H
 #define SOURCE_ETW_CLOCK_H
 

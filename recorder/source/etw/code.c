@@ -18,7 +18,7 @@ struct pdb {
 };
 
 struct method {
-	const char *name;                    /* Namespace.Type.Method; NULL = not told */
+	const char *name;                    /* Namespace.Type.Method; NULL = unknown */
 	uint64_t id, module;
 	uint32_t range;
 };
@@ -40,7 +40,7 @@ struct place {
 	int64_t from, until;                 /* empty when from > until */
 	uint32_t pid;
 	uint32_t kind;                       /* enum etw_place */
-	uint32_t generation;                 /* of what was known then */
+	uint32_t generation;                 /* see struct etw_code */
 	struct frame_ref ref;
 };
 
@@ -50,13 +50,13 @@ struct etw_code {
 	struct etw_ranges image_ranges, method_ranges;
 	struct slots images, pdbs, methods, modules, jits;
 	struct table by_pdb, by_module, by_jit;
-	uint32_t generation;                 /* one more with each thing learned; never 0, an empty place's */
+	uint32_t generation;                 /* grows with what is learned; 0 = empty place */
 	uint32_t epoch;                      /* of the first layer */
 	uint64_t refused;
 	struct place cache[CACHE];
 };
 
-/* ---- images ----------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 static struct etw_image *image_at(const struct etw_code *c, uint32_t number)
 {
@@ -68,7 +68,7 @@ const struct etw_image *etw_code_image(const struct etw_code *c, uint32_t number
 	return image_at(c, number);
 }
 
-/* Since when a process exists that had something already when it was first told of. */
+/* The start of the process that had already mapped or generated something before its record. */
 static int64_t since(const struct etw_code *c, uint32_t pid, int64_t ticks)
 {
 	const struct etw_process *p = etw_state_process(c->state, pid, ticks);
@@ -76,7 +76,8 @@ static int64_t since(const struct etw_code *c, uint32_t pid, int64_t ticks)
 	return p ? p->from : ETW_ALWAYS;
 }
 
-static void add_image(struct etw_code *c, const struct etw_image *image, int64_t from, int64_t until)
+static void add_image(struct etw_code *c, const struct etw_image *image, int64_t from,
+		      int64_t until)
 {
 	struct etw_range range = {image->base, image->base + image->size, from, until, image->pid,
 				  NONE, NONE, 0};
@@ -92,14 +93,15 @@ static void add_image(struct etw_code *c, const struct etw_image *image, int64_t
 		slots_free_one(&c->images, number);
 }
 
-/* A snapshot may call a file by another path than its load did. */
+/* Paths are not compared: a snapshot may use another path than the load. */
 static bool same_file(const struct etw_image *a, const struct etw_image *b)
 {
 	return a->size == b->size &&
 	       (a->timestamp == b->timestamp || !a->timestamp || !b->timestamp);
 }
 
-static void learn_image(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
+static void learn_image(struct etw_code *c, const struct etw_record *r,
+			const struct etw_class *class)
 {
 	struct etw_texts *texts = etw_state_texts(c->state);
 	struct etw_value v[AT_IMAGE_FIELDS];
@@ -135,7 +137,7 @@ static void learn_image(struct etw_code *c, const struct etw_record *r, const st
 	}
 }
 
-/* ---- identity: PDB GUID and age, of the image with that base ------------------------------------- */
+/* ---- identity: PDB GUID and age, of the image with that base --------------------------------- */
 
 static struct pdb *pdb_at(const struct etw_code *c, uint32_t number)
 {
@@ -187,7 +189,7 @@ static void learn_pdb(struct etw_code *c, const struct etw_record *r, const stru
 	}
 }
 
-/* Merging writes it with the image record's own ticks; else the nearest one counts. */
+/* Merging writes it with the ticks of the image's record; otherwise the nearest one counts. */
 bool etw_code_pdb(const struct etw_code *c, const struct etw_image *image, struct etw_pdb *out)
 {
 	const struct pdb *p = pdb_at(c, latest_pdb(c, image->pid, image->base)), *best = NULL;
@@ -222,7 +224,7 @@ struct object *etw_code_object(struct etw_code *c, uint32_t number)
 		memcpy(key.build_id + sizeof(pdb.guid), &pdb.age, sizeof(pdb.age));
 		key.build_id_bytes = sizeof(pdb.guid) + sizeof(pdb.age);
 	} else {
-		/* What a symbol server knows an image by when it has no PDB. */
+		/* Without a PDB, symbol servers identify an image by timestamp and size. */
 		key.dev = image->timestamp;
 		key.ino = image->size;
 	}
@@ -238,7 +240,7 @@ uint32_t etw_code_image_at(const struct etw_code *c, uint32_t pid, uint64_t addr
 	return number == ETW_RANGE_NONE ? number : etw_range(&c->image_ranges, number)->value;
 }
 
-/* ---- managed modules and methods ---------------------------------------------------------------- */
+/* ---- managed modules and methods ------------------------------------------------------------- */
 
 static struct module *module_at(const struct etw_code *c, uint32_t number)
 {
@@ -259,7 +261,8 @@ static uint32_t latest_module(const struct etw_code *c, uint32_t pid, uint64_t i
 	return table_find(&c->by_module, hash_pair(id, pid), same_module, c, &key);
 }
 
-static void learn_module(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
+static void learn_module(struct etw_code *c, const struct etw_record *r,
+			 const struct etw_class *class)
 {
 	struct etw_value v[AT_MODULE_FIELDS];
 	struct module added = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
@@ -304,7 +307,7 @@ static void learn_module(struct etw_code *c, const struct etw_record *r, const s
 	}
 }
 
-/* The name of the module with this id while a range was there; one that was there later if none. */
+/* The name of the module with this id during the range, else at any time. */
 static const char *module_name(const struct etw_code *c, uint64_t id, const struct etw_range *range)
 {
 	const struct module *m = module_at(c, latest_module(c, range->pid, id)), *any = m;
@@ -338,7 +341,8 @@ static const char *method_name(struct etw_code *c, const struct etw_record *r,
 	return n ? etw_texts_keep(etw_state_texts(c->state), name, n) : NULL;
 }
 
-static void add_method(struct etw_code *c, const struct method *method, const struct etw_range *where)
+static void add_method(struct etw_code *c, const struct method *method,
+		       const struct etw_range *where)
 {
 	struct etw_range range = *where;
 	uint32_t number = slots_add(&c->methods);
@@ -364,8 +368,8 @@ static bool is_load(uint32_t id)
 	return id == ETW_METHOD_LOAD || id == ETW_METHOD_LOAD_VERBOSE;
 }
 
-static void learn_method(struct etw_code *c, const struct etw_record *r, const struct etw_class *class,
-			 bool verbose)
+static void learn_method(struct etw_code *c, const struct etw_record *r,
+			 const struct etw_class *class, bool verbose)
 {
 	struct etw_value v[AT_METHOD_CLR_PLAIN];
 	struct etw_range range = {.pid = r->pid, .from = r->ticks, .until = ETW_EVER};
@@ -373,7 +377,7 @@ static void learn_method(struct etw_code *c, const struct etw_record *r, const s
 	struct etw_range *open = NULL;
 	uint32_t number;
 
-	/* The names, which take time, are read when they are needed. */
+	/* Names are read only when they are needed: that takes time. */
 	etw_class_read(class, r, v, AT_METHOD_CLR_PLAIN);
 	if (!etw_value_is(&v[AT_METHOD_BYTES]))
 		return;
@@ -414,7 +418,7 @@ uint32_t etw_code_methods(const struct etw_code *c, uint32_t pid)
 	return n;
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 void etw_code_learn(struct etw_code *c, const struct etw_record *r, const struct etw_class *class)
 {
@@ -467,7 +471,7 @@ void etw_code_settle(struct etw_code *c)
 	c->generation++;
 }
 
-/* ---- places ----------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static bool same_jit(const void *ctx, uint32_t value, const void *key_arg)
 {
@@ -479,7 +483,8 @@ static bool same_jit(const void *ctx, uint32_t value, const void *key_arg)
 
 static struct object *jit_object(struct etw_code *c, uint32_t pid, uint32_t layer)
 {
-	struct object_key key = {.kind = OBJECT_JIT, .pid = pid, .epoch = c->epoch + layer, .path = "[jit]"};
+	struct object_key key = {
+		.kind = OBJECT_JIT, .pid = pid, .epoch = c->epoch + layer, .path = "[jit]"};
 	struct jit wanted = {.pid = pid, .layer = layer};
 	uint64_t hash = hash_pair(pid, layer);
 	uint32_t number = table_find(&c->by_jit, hash, same_jit, c, &wanted);
@@ -584,7 +589,7 @@ bool etw_code_name(const struct etw_code *c, const struct object *object, uint64
 	return true;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int etw_code_new(struct etw_state *state, struct frames *frames, struct etw_code **out,
 		 struct err *err)
@@ -621,7 +626,7 @@ static void renew_image(void *ctx, const struct etw_range *range)
 	if (range->until < r->since)
 		return;
 	image.path = etw_texts_keep(etw_state_texts(r->to->state), old->path, strlen(old->path));
-	image.object = NULL;                 /* asked for again when it is met */
+	image.object = NULL;                 /* made again when a frame needs it */
 	if (image.path)
 		add_image(r->to, &image, range->from, range->until);
 }
@@ -634,7 +639,8 @@ static void renew_method(void *ctx, const struct etw_range *range)
 	if (range->until < r->since)
 		return;
 	if (method.name)
-		method.name = etw_texts_keep(etw_state_texts(r->to->state), method.name, strlen(method.name));
+		method.name = etw_texts_keep(etw_state_texts(r->to->state), method.name,
+					     strlen(method.name));
 	add_method(r->to, &method, range);
 }
 
@@ -646,7 +652,8 @@ static void renew_module(struct renewal *r, const struct module *latest)
 	if (latest->until < r->since)
 		return;
 	added.older = NONE;
-	added.name = etw_texts_keep(etw_state_texts(r->to->state), latest->name, strlen(latest->name));
+	added.name =
+		etw_texts_keep(etw_state_texts(r->to->state), latest->name, strlen(latest->name));
 	number = added.name ? slots_add(&r->to->modules) : NONE;
 	if (number == NONE)
 		return;
@@ -655,8 +662,8 @@ static void renew_module(struct renewal *r, const struct module *latest)
 		slots_free_one(&r->to->modules, number);
 }
 
-int etw_code_renew(struct etw_code *old, struct etw_state *state, int64_t since, struct etw_code **out,
-		   struct err *err)
+int etw_code_renew(struct etw_code *old, struct etw_state *state, int64_t since,
+		   struct etw_code **out, struct err *err)
 {
 	struct renewal r = {.from = old, .since = since};
 	uint32_t i;

@@ -1,4 +1,3 @@
-/* What an ETW record says. */
 #include "source/etw/decode.h"
 
 #include "base/array.h"
@@ -12,7 +11,7 @@
 struct etw_decode {
 	struct etw_manifest_store store;
 	struct etw_tracelogging logging;
-	char provider[ETW_GUID_TEXT], name[32];      /* of what nobody knows */
+	char provider[ETW_GUID_TEXT], name[32];      /* of unknown events */
 	char *text;                          /* the arena of struct etw_render */
 };
 
@@ -54,13 +53,14 @@ void etw_decode_learned(const struct etw_decode *d, struct etw_learned *out)
 		out->npartial += d->store.partials[i].total > 0;
 	out->nbytes = d->store.nbytes + d->store.texts_room * sizeof(struct etw_manifest_text) +
 		      d->store.writers_room * sizeof(struct etw_manifest_writer) +
-		      d->store.schemas_room * sizeof(struct etw_known_schema) + table_bytes(&d->store.texts_by_xml) +
-		      table_bytes(&d->store.writers_by_pid) + table_bytes(&d->store.schemas_by_key);
+		      d->store.schemas_room * sizeof(struct etw_known_schema) +
+		      table_bytes(&d->store.texts_by_xml) + table_bytes(&d->store.writers_by_pid) +
+		      table_bytes(&d->store.schemas_by_key);
 }
 
-/* ---- by what describes it ----------------------------------------------------------------------- */
+/* ---- kinds of descriptions ------------------------------------------------------------------- */
 
-/* A text of the record, made safe. */
+/* A text of the record, made safe to print. */
 static const char *safe(struct etw_render *r, const char *text)
 {
 	etw_render_begin(r);
@@ -86,8 +86,8 @@ static void by_tracelogging(struct etw_decode *d, const struct etw_record *recor
 	r->cut |= d->logging.cut;
 }
 
-static void by_class(struct etw_decode *d, const struct etw_record *record, bool fields, struct etw_render *r,
-		     struct etw_decoded *out)
+static void by_class(struct etw_decode *d, const struct etw_record *record, bool fields,
+		     struct etw_render *r, struct etw_decoded *out)
 {
 	const struct etw_manifest_event *event = NULL;
 	struct etw_value values[ETW_CLASS_MAX_FIELDS];
@@ -98,7 +98,7 @@ static void by_class(struct etw_decode *d, const struct etw_record *record, bool
 	out->id = (enum etw_class_id)class->id;
 	out->provider = class->provider;
 	out->name = class->name;
-	if (!class->nfields)                 /* the name is known, the layout perhaps by the trace */
+	if (!class->nfields)                 /* the trace may have the layout */
 		event = etw_manifest_store_find(&d->store, record, &(const char *){NULL});
 	out->described |= event != NULL;
 	if (!fields)
@@ -115,7 +115,8 @@ static void by_class(struct etw_decode *d, const struct etw_record *record, bool
 static bool by_manifest(struct etw_decode *d, const struct etw_record *record, bool fields,
 			struct etw_render *r, struct etw_decoded *out)
 {
-	const struct etw_manifest_event *event = etw_manifest_store_find(&d->store, record, &out->provider);
+	const struct etw_manifest_event *event =
+		etw_manifest_store_find(&d->store, record, &out->provider);
 
 	if (!event)
 		return false;
@@ -126,8 +127,9 @@ static bool by_manifest(struct etw_decode *d, const struct etw_record *record, b
 	return true;
 }
 
-/* A piece of a manifest is an event like others. */
-static bool by_piece(const struct etw_record *record, bool fields, struct etw_render *r, struct etw_decoded *out)
+/* A piece of a manifest is an event itself. */
+static bool by_piece(const struct etw_record *record, bool fields, struct etw_render *r,
+		     struct etw_decoded *out)
 {
 	static const struct etw_schema_field piece[] = {
 		{.field = {.name = "Format", .type = ETW_U8}},
@@ -148,8 +150,9 @@ static bool by_piece(const struct etw_record *record, bool fields, struct etw_re
 	return true;
 }
 
-/* Provider and name as numbers, or the provider's name where at least that is known. */
-static void by_numbers(struct etw_decode *d, const struct etw_record *record, struct etw_decoded *out)
+/* Nothing describes the event: numbers for provider and name, or the provider's name if known. */
+static void by_numbers(struct etw_decode *d, const struct etw_record *record,
+		       struct etw_decoded *out)
 {
 	out->provider = etw_class_provider(&record->guid);
 	if (!out->provider)
@@ -159,12 +162,15 @@ static void by_numbers(struct etw_decode *d, const struct etw_record *record, st
 		out->provider = d->provider;
 	}
 	snprintf(d->name, sizeof(d->name), "%s(%u)",
-		 record->header == ETW_CLASSIC ? "Opcode" : record->header == ETW_MANIFEST ? "EventID" : "Message",
+		 record->header == ETW_CLASSIC	  ? "Opcode"
+		 : record->header == ETW_MANIFEST ? "EventID"
+						  : "Message",
 		 record->header == ETW_CLASSIC ? record->opcode : record->id);
 	out->name = d->name;
 }
 
-static void decode(struct etw_decode *d, const struct etw_record *record, bool fields, struct etw_decoded *out)
+static void decode(struct etw_decode *d, const struct etw_record *record, bool fields,
+		   struct etw_decoded *out)
 {
 	struct etw_render r = {.fields = out->fields, .text = d->text};
 
@@ -190,7 +196,8 @@ void etw_decode_name(struct etw_decode *d, const struct etw_record *record, stru
 	decode(d, record, false, out);
 }
 
-void etw_decode_event(struct etw_decode *d, const struct etw_record *record, struct etw_decoded *out)
+void etw_decode_event(struct etw_decode *d, const struct etw_record *record,
+		      struct etw_decoded *out)
 {
 	decode(d, record, true, out);
 }

@@ -1,14 +1,15 @@
 /*
- * What an ETW record says: provider, event name and fields, by whatever describes it.
+ * Decodes an ETW record: provider, event name and fields.
  *
- * In this order: the known classes (etw/class.h); TraceLogging metadata in the record itself; the
- * manifest that this process's EventSource wrote, else the latest one of this provider; schemas that
- * merging added to the trace. Of an event that nothing describes: its provider's GUID, "EventID(7)" or
- * "Opcode(7)", and no fields.
+ * The description comes from the first of these that has one: the known classes (etw/class.h);
+ * TraceLogging metadata in the record itself; the manifest that this process's EventSource wrote,
+ * else the provider's latest manifest; schemas that merging added to the trace. Without a
+ * description, an event has its provider's GUID, the name "EventID(7)" or "Opcode(7)", and no
+ * fields.
  *
- * Manifests and schemas are learned from the records themselves, in ceilings that are counted. They may
- * come after the events they describe: a file is best read twice, learning only the first time. One
- * thread at a time.
+ * Manifests and schemas are learned from the records; the ceilings below hold, and refusals are
+ * counted. A description may follow the events that it describes, so a file is best read twice, the
+ * first time only to learn. One thread at a time.
  */
 #ifndef SOURCE_ETW_DECODE_H
 #define SOURCE_ETW_DECODE_H
@@ -17,30 +18,30 @@
 #include "model/event.h"
 #include "source/etw/class.h"
 
-#define ETW_LEARNED_MAX_BYTES ((size_t)32 << 20)     /* manifests and schemas, with what is being put together */
-#define ETW_MANIFESTS_MAX 4096u                      /* different texts; the same of many processes is one */
+#define ETW_LEARNED_MAX_BYTES ((size_t)32 << 20)     /* manifests and schemas, also partial ones */
+#define ETW_MANIFESTS_MAX 4096u                      /* different texts */
 #define ETW_SCHEMAS_MAX 65536u
-#define ETW_MANIFEST_WRITERS_MAX 65536u                      /* provider and process that wrote a manifest */
-#define ETW_PARTIAL_MANIFESTS_MAX 64u                            /* manifests of which not all pieces have come */
+#define ETW_MANIFEST_WRITERS_MAX 65536u                      /* pairs of provider and process */
+#define ETW_PARTIAL_MANIFESTS_MAX 64u                            /* with missing pieces */
 
 struct etw_learned {
 	uint32_t nmanifests, nschemas, nwriters, npartial;
-	size_t nbytes;                       /* of memory, all of it */
-	uint64_t unreadable;                 /* manifests and schemas that made no sense or were cut */
+	size_t nbytes;                       /* all memory */
+	uint64_t unreadable;                 /* malformed or cut manifests and schemas */
 	uint64_t refused;                    /* not kept: a ceiling, or no memory */
-	uint64_t torn;                       /* manifests with a piece missing or out of order */
+	uint64_t torn;                       /* manifests with a missing or misplaced piece */
 };
 
-/* One record, decoded. All texts live until the next call with this decoder, at most. */
+/* One decoded record. Texts live until the next call with this decoder. */
 struct etw_decoded {
-	const char *provider, *name;         /* "Microsoft-Windows-DotNETRuntime", "GC/Start"; never NULL */
+	const char *provider, *name;         /* "Microsoft-Windows-DotNETRuntime", "GC/Start" */
 	enum etw_class_id id;                /* ETW_OTHER unless a known class */
 	const struct etw_class *class;       /* NULL unless a known class */
-	bool described;                      /* something said what its fields are */
-	bool cut;                            /* not all of its fields, or not all of a text, are here */
+	bool described;                      /* a description of its fields was found */
+	bool cut;                            /* a field, or the end of a text, is missing */
 	struct event_field fields[EVENT_MAX_FIELDS];
 	uint32_t nfields;
-	uint64_t hex;                        /* bit i: field i is read in hex */
+	uint64_t hex;                        /* bit i: field i is shown in hex */
 };
 
 /* Give an event of the model the provider, name and fields; it borrows them. */
@@ -58,14 +59,16 @@ struct etw_decode;
 int etw_decode_new(struct etw_decode **out, struct err *err);       /* 0 or ERR_MEMORY */
 void etw_decode_free(struct etw_decode *decode);                    /* NULL allowed */
 
-/* Take what this record says about others; cheap for all that says nothing. */
+/* Learn what a record says about other records; cheap for all other records. */
 void etw_decode_learn(struct etw_decode *decode, const struct etw_record *record);
 
-/* Provider, name and class, no fields. */
-void etw_decode_name(struct etw_decode *decode, const struct etw_record *record, struct etw_decoded *out);
+/* Decode provider, name and class, but no fields. */
+void etw_decode_name(struct etw_decode *decode, const struct etw_record *record,
+		     struct etw_decoded *out);
 
-/* All of it. */
-void etw_decode_event(struct etw_decode *decode, const struct etw_record *record, struct etw_decoded *out);
+/* Decode all of a record. */
+void etw_decode_event(struct etw_decode *decode, const struct etw_record *record,
+		      struct etw_decoded *out);
 
 void etw_decode_learned(const struct etw_decode *decode, struct etw_learned *out);
 

@@ -1,10 +1,12 @@
 /*
- * Live events of this machine: one ETW session of our own, read by ProcessTrace() on the source's thread.
+ * The source of live ETW events: one session of our own, read by ProcessTrace() on the source's
+ * thread.
  *
- * Here is only the transport; what records mean is etw/live.c's. A second thread asks the session once a
- * second what it lost and the system how busy its CPUs were, changes the sampling interval when that is
- * wished, and lets time pass where no record comes. After stop() the session is stopped,
- * ProcessTrace() hands out what is left in its buffers and returns; should it not, its handle is closed.
+ * This file is only the transport; etw/live.c interprets the records. A second thread reads the
+ * session's losses and the CPUs' busy times once a second, changes the sampling interval on
+ * request, and lets time pass while no record comes. stop() stops the session; then
+ * ProcessTrace() delivers the rest of its buffers and returns. If it does not, its handle is
+ * closed.
  */
 #include "source/source.h"
 
@@ -22,13 +24,15 @@
 #include <tdh.h>
 
 #define WATCH_NS (100 * NS_PER_MS)
-#define QUIET_NS (2 * NS_PER_SEC)            /* after which no record is taken for none to come; a */
-#define QUIET_BEHIND_NS (3 * NS_PER_SEC / 2) /* reader that starves for a second must not lose stacks */
+/* Without records for QUIET_NS, time passes. A reader may starve for a second without losses. */
+#define QUIET_NS (2 * NS_PER_SEC)
+#define QUIET_BEHIND_NS (3 * NS_PER_SEC / 2)
 #define CLOSE_NS (3 * NS_PER_SEC)            /* for ProcessTrace() to end by itself */
 #define SCHEMA_MAX_BYTES 65536u
 #define BEHIND_NS (2500 * NS_PER_MS)         /* buffers fill, flush, and wait for stacks */
 
-typedef ULONG __stdcall event_information(PEVENT_RECORD, ULONG, PTDH_CONTEXT, PTRACE_EVENT_INFO, ULONG *);
+typedef ULONG __stdcall event_information(PEVENT_RECORD, ULONG, PTDH_CONTEXT, PTRACE_EVENT_INFO,
+					  ULONG *);
 
 struct etw {
 	struct source base;
@@ -45,9 +49,9 @@ struct etw {
 	_Atomic uint64_t last_record_ns;     /* when one came, by the recorder's clock */
 	_Atomic bool stopping, ended;
 	struct os_thread *watch;
-	struct etw_losses told;              /* by the watch, and after it has ended */
-	struct busy *busy;                   /* the watch's; NULL: what is expected is not known */
-	_Atomic unsigned wanted_hz;          /* 0 = as it is */
+	struct etw_losses reported;          /* by the watch thread, and after its end */
+	struct busy *busy;                   /* of the watch thread; NULL = unknown */
+	_Atomic unsigned wanted_hz;          /* a requested rate; 0 = none */
 	_Atomic uint64_t buffers_lost;
 };
 
@@ -64,7 +68,7 @@ static int64_t ticks_now(void)
 	return now.QuadPart;
 }
 
-/* ---- before a session ------------------------------------------------------------------------- */
+/* ---- before a session ------------------------------------------------------------------------ */
 
 static int check(const struct needs *needs, struct err *err)
 {
@@ -96,14 +100,14 @@ static int probe(const struct source_config *cfg, struct err *err)
 	return rc;
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void ask_schema(struct etw *s, EVENT_RECORD *event)
 {
 	ULONG n = SCHEMA_MAX_BYTES;
 
-	if (s->information &&
-	    !s->information(event, 0, NULL, (TRACE_EVENT_INFO *)s->schema, &n) && n <= SCHEMA_MAX_BYTES)
+	if (s->information && !s->information(event, 0, NULL, (TRACE_EVENT_INFO *)s->schema, &n) &&
+	    n <= SCHEMA_MAX_BYTES)
 		etw_live_schema(s->live, s->schema, n);
 }
 
@@ -119,25 +123,27 @@ static void WINAPI on_record(EVENT_RECORD *event)
 	etw_live_put(s->live, &record);
 }
 
-/* ---- what was lost, and quiet times ------------------------------------------------------------- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
-static void tell_losses(struct etw *s)
+static void report_losses(struct etw *s)
 {
 	struct etw_losses now;
 	uint64_t buffers;
 
 	if (!etw_session_losses(s->session, &now))
 		return;
-	buffers = now.buffers - s->told.buffers;
+	buffers = now.buffers - s->reported.buffers;
 	if (buffers)
-		log_line(s->cfg.log, LOG_WARN, "ETW lost %" PRIu64 " buffers: nobody knows how many events were "
-			 "in them; each counts as one lost event", buffers);
-	etw_live_lost(s->live, now.events - s->told.events + buffers);
-	s->told = now;
+		log_line(s->cfg.log, LOG_WARN,
+			 "ETW lost %" PRIu64 " buffers with an unknown number of events; "
+			 "each counts as one lost event",
+			 buffers);
+	etw_live_lost(s->live, now.events - s->reported.events + buffers);
+	s->reported = now;
 	atomic_store(&s->buffers_lost, now.buffers);
 }
 
-/* ---- how much is expected, and another level ----------------------------------------------------- */
+/* ---- expected samples, sampling rate --------------------------------------------------------- */
 
 struct at {
 	struct etw *s;
@@ -151,7 +157,7 @@ static void put_busy(void *ctx, unsigned cpu, uint64_t busy_ns)
 	etw_live_busy(at->s->live, at->ticks, cpu, busy_ns);
 }
 
-static void tell_busy(struct etw *s)
+static void report_busy(struct etw *s)
 {
 	struct at at = {s, ticks_now()};
 
@@ -159,7 +165,7 @@ static void tell_busy(struct etw *s)
 		busy_read(s->busy, put_busy, &at);
 }
 
-/* What the CPUs did until now is expected at the old rate. */
+/* Up to now, samples are expected at the old rate: report busy times first. */
 static void change_level(struct etw *s)
 {
 	unsigned hz = atomic_exchange(&s->wanted_hz, 0);
@@ -169,15 +175,17 @@ static void change_level(struct etw *s)
 	if (!hz)
 		return;
 	asked = interval_100ns = 10000000u / hz;
-	tell_busy(s);
+	report_busy(s);
 	if (etw_session_interval(s->session, &interval_100ns, &err)) {
-		log_line(s->cfg.log, LOG_WARN, "sampling goes on as it was: %s", err.text);
+		log_line(s->cfg.log, LOG_WARN, "the sampling rate stays as it is: %s", err.text);
 		return;
 	}
 	etw_live_level(s->live, ticks_now(), interval_100ns);
 	if (interval_100ns < asked - asked / 10)
-		log_line(s->cfg.log, LOG_INFO, "sampling goes on at %.0f Hz: another recorder wants it, and the "
-			 "machine has one rate", 1e7 / interval_100ns);
+		log_line(s->cfg.log, LOG_INFO,
+			 "samples are taken at %.0f Hz: another recorder needs that rate, and "
+			 "Windows has one rate for all",
+			 1e7 / interval_100ns);
 }
 
 static void set_level(struct source *source, const struct source_level *level)
@@ -195,14 +203,16 @@ static void watch_main(void *ctx)
 		os_sleep_ns(WATCH_NS);
 		now = os_now_ns();
 		if (now >= next_ns) {
-			tell_losses(s);
-			tell_busy(s);
+			report_losses(s);
+			report_busy(s);
 			etw_live_trim(s->live);
 			next_ns = now + NS_PER_SEC;
 		}
 		change_level(s);
 		if (now - atomic_load_explicit(&s->last_record_ns, memory_order_relaxed) > QUIET_NS)
-			etw_live_time(s->live, ticks_now() - (int64_t)(s->frequency_hz * QUIET_BEHIND_NS / NS_PER_SEC));
+			etw_live_time(s->live,
+				      ticks_now() - (int64_t)(s->frequency_hz * QUIET_BEHIND_NS /
+							      NS_PER_SEC));
 		if (atomic_load(&s->stopping) && !stop_ns)
 			stop_ns = now;
 		if (stop_ns && !closed && now - stop_ns > CLOSE_NS) {
@@ -212,7 +222,7 @@ static void watch_main(void *ctx)
 	}
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void add_volumes(struct etw *s)
 {
@@ -257,7 +267,7 @@ static void close_source(struct source *source)
 	free(s);
 }
 
-/* Only from the system's folder: this program is elevated. */
+/* From the system's folder only, because this program is elevated. */
 static void load_tdh(struct etw *s)
 {
 	FARPROC information;
@@ -277,16 +287,17 @@ static int start(struct etw *s, struct err *err)
 	return rc;
 }
 
-static void clear_left(struct log *log)
+static void clear_leftovers(struct log *log)
 {
 	uint32_t n = 0;
 
 	if (!etw_sessions_clear(&n, NULL) && n)
-		log_line(log, LOG_INFO, "stopped %" PRIu32 " ETW sessions that a killed recorder had left", n);
+		log_line(log, LOG_INFO,
+			 "stopped %" PRIu32 " ETW sessions left by a killed recorder", n);
 }
 
-static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		       struct err *err)
+static int open_source(const struct source_config *cfg, const struct needs *needs,
+		       struct source **out, struct err *err)
 {
 	struct etw *s = calloc(1, sizeof(*s));
 	LARGE_INTEGER frequency;
@@ -310,11 +321,11 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	if (!rc)
 		rc = etw_live_open(cfg, s->frequency_hz, &s->live, err);
 	if (!rc && s->wanted.kernel_flags & ETW_FLAG_PROFILE && !cfg->capture.only_process)
-		s->busy = busy_open();       /* of one process alone it is not known */
+		s->busy = busy_open();       /* unknown for a single process */
 	if (!rc) {
 		add_volumes(s);
 		load_tdh(s);
-		clear_left(cfg->log);
+		clear_leftovers(cfg->log);
 		rc = start(s, err);
 	}
 	if (rc) {
@@ -351,7 +362,7 @@ static int process(struct etw *s, struct err *err)
 	if (error && error != ERROR_CANCELLED && !atomic_load(&s->stopping))
 		return err_os_code(err, (int)error, "reading the ETW session ended");
 	if (!atomic_load(&s->stopping))
-		return err_set(err, ERR_IO, "the ETW session %ls was stopped by somebody else",
+		return err_set(err, ERR_IO, "another program stopped the ETW session %ls",
 			       etw_session_name(s->session));
 	return 0;
 }
@@ -364,7 +375,7 @@ static int run(struct source *source, struct err *err)
 	os_thread_priority(OS_PRIORITY_HIGH);
 	rc = process(s, err);
 	etw_session_stop(s->session);
-	tell_losses(s);
+	report_losses(s);
 	etw_live_end(s->live);
 	return rc;
 }
@@ -389,11 +400,15 @@ static void status(struct source *source, struct source_status *out)
 	out->lost = n.lost;
 	out->rate_hz = n.interval_100ns ? 1e7 / n.interval_100ns : 0;
 	if (buffers)
-		snprintf(out->note, sizeof(out->note), "%" PRIu64 " buffers were lost, with an unknown number of "
-			 "events", buffers);
+		snprintf(out->note, sizeof(out->note),
+			 "%" PRIu64 " buffers were lost, with an unknown number of "
+			 "events",
+			 buffers);
 	else if (n.no_user)
-		snprintf(out->note, sizeof(out->note), "%" PRIu64 " stacks lack their user part: it did not come "
-			 "within %u ms", n.no_user, ETW_STACKS_WAIT_MS);
+		snprintf(out->note, sizeof(out->note),
+			 "%" PRIu64 " stacks lack their user part: it did not come "
+			 "within %u ms",
+			 n.no_user, ETW_STACKS_WAIT_MS);
 }
 
 static bool name_frame(struct source *source, const struct frame *frame, struct symbol *out)

@@ -1,18 +1,19 @@
 /*
- * TRACE_EVENT_INFO, as merging adds it to a trace (opcode 32 of GUID bbccf6c1):
+ * Parses TRACE_EVENT_INFO, which merging adds to a trace (opcode 32 of GUID bbccf6c1):
  *
- *	  0 GUID   provider            16 GUID  event class       32 u16 id, u8 version, channel, level,
+ *	  0 GUID   provider            16 GUID  event class
+ *	 32 u16    id, u8 version, channel, level
  *	 37 u8     opcode              38 u16   task              40 u64 keyword
  *	 48 u32    source: 0 manifest, 1 class of WMI, 2 WPP, 3 TraceLogging
  *	 52 u32    offset of the provider's name               68 task's name      72 opcode's name
- *	100 u32    properties         104 u32   those that are not members of others
+ *	100 u32    properties         104 u32   top-level properties
  *	112        properties, 24 bytes each:
  *	     u32 flags: 1 structure, 2 length by field, 4 count by field, 0x20 count fixed
  *	     u32 offset of the name
  *	     u16 in type, u16 out type, u32 map; or u16 first member, u16 members, u32
  *	     u16 count, or index of the field    u16 length, or index of the field    u32
  *
- * Offsets count from its start, texts are UTF-16 with a NUL. Source: tdh.h; checked on a trace.
+ * Offsets count from the start; texts are UTF-16 with a NUL. Source: tdh.h; checked on a trace.
  */
 #include "source/etw/manifest_private.h"
 
@@ -29,11 +30,11 @@ struct info {
 	const uint8_t *at;
 	size_t n;
 	uint32_t nproperties;
-	bool bad;                            /* a text does not end, or lies outside */
-	uint16_t index_of[ETW_SCHEMA_MAX_FIELDS];    /* where property i went, plus 1; 0 = not yet */
+	bool bad;                            /* a text has no end or lies outside */
+	uint16_t index_of[ETW_SCHEMA_MAX_FIELDS];    /* field of property i, plus 1; 0 = none yet */
 };
 
-/* A text as UTF-8 with its NUL; "" where there is none. A long one is cut. */
+/* A text as UTF-8; "" = none. A long one is cut. */
 static void text_at(struct info *in, uint32_t offset, char *out, size_t size)
 {
 	char arena[NAME_BYTES * 2];
@@ -70,10 +71,11 @@ static enum etw_shown shown_as(uint32_t out_type)
 	}
 }
 
-/* An index of the field that another one names, UINT16_MAX (reads as 0) when that comes later. */
+/* The field of a property; UINT16_MAX, which reads as 0, if it comes later. */
 static uint16_t field_of(const struct info *in, uint16_t property)
 {
-	return property < in->nproperties && in->index_of[property] ? in->index_of[property] - 1 : UINT16_MAX;
+	return property < in->nproperties && in->index_of[property] ? in->index_of[property] - 1
+								    : UINT16_MAX;
 }
 
 static bool has_length(uint8_t type)
@@ -81,7 +83,7 @@ static bool has_length(uint8_t type)
 	return type == ETW_UTF16Z || type == ETW_UTF8Z || type == ETW_BYTES || type == ETW_SOCKET;
 }
 
-/* The property at `at` but its name and members. */
+/* The property at `at`, without its name and members. */
 static struct etw_schema_field read_property(const struct info *in, size_t at)
 {
 	uint32_t flags = le32(in->at + at);
@@ -101,7 +103,7 @@ static struct etw_schema_field read_property(const struct info *in, size_t at)
 	if (flags & 2) {
 		f.length_by = ETW_BY_FIELD;
 		f.length = field_of(in, f.length);
-	} else if (f.length && has_length(f.field.type)) {   /* of numbers it only repeats their size */
+	} else if (f.length && has_length(f.field.type)) {
 		f.length_by = ETW_BY_NUMBER;
 	}
 	return f;
@@ -160,13 +162,14 @@ int etw_manifest_of_info(const uint8_t *bytes, size_t n, struct etw_guid *guid, 
 	if (n < HEAD_BYTES || le32(bytes + 48) > 1)
 		return ERR_FORMAT;
 	in.nproperties = le32(bytes + 100);
-	if (in.nproperties > ETW_SCHEMA_MAX_FIELDS || n < HEAD_BYTES + in.nproperties * PROPERTY_BYTES)
+	if (in.nproperties > ETW_SCHEMA_MAX_FIELDS ||
+	    n < HEAD_BYTES + in.nproperties * PROPERTY_BYTES)
 		return ERR_FORMAT;
 	classic = le32(bytes + 48) == 1;
 	memcpy(guid->bytes, bytes + (classic ? 16 : 0), sizeof(guid->bytes));
 	*header = classic ? ETW_CLASSIC : ETW_MANIFEST;
 	add_event(&in, &built, classic ? bytes[37] : le16(bytes + 32));
 	if (in.bad)
-		built.events.len = 0;        /* refused as one without an event */
+		built.events.len = 0;        /* refused, like one without an event */
 	return etw_builder_finish(&built, out);
 }

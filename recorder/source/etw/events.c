@@ -6,20 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- samples' interval ------------------------------------------------------------------------- */
+/* ---- samples' interval ----------------------------------------------------------------------- */
 
-void etw_events_learn_interval(struct etw_events *s, const struct etw_record *record, const struct etw_class *class)
+void etw_events_learn_interval(struct etw_events *s, const struct etw_record *record,
+			       const struct etw_class *class)
 {
 	struct etw_value v[AT_INTERVAL_FIELDS];
 
 	if (!class || (class->id != ETW_SAMPLE_START && class->id != ETW_SAMPLE_SET))
 		return;
 	etw_class_read(class, record, v, AT_INTERVAL_FIELDS);
-	if (etw_value_is(&v[AT_INTERVAL_NEW]) && v[AT_INTERVAL_SOURCE].u == 0 && v[AT_INTERVAL_NEW].u)
+	if (etw_value_is(&v[AT_INTERVAL_NEW]) && v[AT_INTERVAL_SOURCE].u == 0 &&
+	    v[AT_INTERVAL_NEW].u)
 		s->interval_100ns = (uint32_t)v[AT_INTERVAL_NEW].u;
 }
 
-/* ---- whose event it is ------------------------------------------------------------------------- */
+/* ---- whose event it is ----------------------------------------------------------------------- */
 
 uint64_t etw_events_time(const struct etw_events *s, int64_t ticks)
 {
@@ -28,8 +30,9 @@ uint64_t etw_events_time(const struct etw_events *s, int64_t ticks)
 	return ns > UINT64_MAX - 1 - s->start_ns ? UINT64_MAX - 1 : s->start_ns + ns;
 }
 
-/* Events about a process, thread or image are its own, not that of who caused them. */
-static void subject_of(const struct etw_events *s, const struct etw_whole *w, uint32_t *pid, uint32_t *tid)
+/* An event about a process, thread or image belongs to it, not to the process that caused it. */
+static void subject_of(const struct etw_events *s, const struct etw_whole *w, uint32_t *pid,
+		       uint32_t *tid)
 {
 	const struct etw_record *r = w->record;
 	const struct etw_thread *t;
@@ -75,27 +78,30 @@ static void subject_of(const struct etw_events *s, const struct etw_whole *w, ui
 	}
 	if (*tid == r->tid && *pid != ETW_ID_UNKNOWN)
 		return;
-	/* A thread that no record tells of keeps the header's process, if it is of the header too. */
+	/* An unknown thread keeps the header's process, if its id is the header's too. */
 	t = *tid == ETW_ID_UNKNOWN ? NULL : etw_state_thread(s->state, *tid, r->ticks);
 	if (t)
 		*pid = t->pid;
 }
 
 /*
- * The model's process. One that has ended is added and dropped again each time: it may be gone by
- * then, as the merge thread frees what has no segment.
+ * The model's process. A process that has ended is added and dropped again each time, because the
+ * merge thread frees processes that no segment lists.
  */
-static struct process *process_of(struct etw_events *s, uint32_t pid, int64_t ticks, uint64_t now_ns)
+static struct process *process_of(struct etw_events *s, uint32_t pid, int64_t ticks,
+				  uint64_t now_ns)
 {
-	struct etw_process *p = pid == ETW_ID_UNKNOWN ? NULL : etw_state_need_process(s->state, pid, ticks);
+	struct etw_process *p =
+		pid == ETW_ID_UNKNOWN ? NULL : etw_state_need_process(s->state, pid, ticks);
 	struct process *model;
 
 	if (!p)
 		return NULL;
 	if (p->model && ticks <= p->until)
 		return p->model;
-	model = process_add(s->cfg.processes, pid, p->from == ETW_ALWAYS ? 0 : etw_events_time(s, p->from), 0,
-			    p->parent, NULL);
+	model = process_add(s->cfg.processes, pid,
+			    p->from == ETW_ALWAYS ? 0 : etw_events_time(s, p->from), 0, p->parent,
+			    NULL);
 	if (!model)
 		return NULL;
 	if (p->image)
@@ -108,8 +114,8 @@ static struct process *process_of(struct etw_events *s, uint32_t pid, int64_t ti
 	return model;
 }
 
-static struct thread *thread_of(struct etw_events *s, struct process *process, uint32_t pid, uint32_t tid,
-				int64_t ticks, uint64_t now_ns)
+static struct thread *thread_of(struct etw_events *s, struct process *process, uint32_t pid,
+				uint32_t tid, int64_t ticks, uint64_t now_ns)
 {
 	struct etw_thread *t = tid == ETW_ID_UNKNOWN ? NULL :
 			       etw_state_need_thread(s->state, tid, pid, ticks);
@@ -133,7 +139,7 @@ static struct thread *thread_of(struct etw_events *s, struct process *process, u
 	return model;
 }
 
-/* After its last event of its own. */
+/* Drop a process or thread from the model after its last own event. */
 static void drop_ended(struct etw_events *s, const struct etw_whole *w, uint32_t pid, uint32_t tid,
 		       uint64_t now_ns)
 {
@@ -155,13 +161,14 @@ static void drop_ended(struct etw_events *s, const struct etw_whole *w, uint32_t
 	}
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------ */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /*
- * Every thread begins in ntdll.dll, those of the kernel in the kernel: a walk that ends elsewhere ended
- * too early. How far the CLR's own walks reach is its own affair.
+ * Every user thread starts in ntdll.dll and every kernel thread in the kernel, so a walk that ends
+ * elsewhere ended too early. The CLR's own walks may end anywhere.
  */
-static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w, const struct event *e)
+static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w,
+			  const struct event *e)
 {
 	const struct frame_ref *root;
 
@@ -178,10 +185,11 @@ static uint8_t quality_of(const struct etw_events *s, const struct etw_whole *w,
 }
 
 /*
- * The first address is where the thread was, the others where calls return to; so is the first of the
- * user's part behind the kernel's.
+ * The first address of a stack is the thread's position; the others are return addresses, except
+ * the first address of the user part behind a kernel part: it is a position too.
  */
-static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t pid, struct event *e)
+static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t pid,
+		      struct event *e)
 {
 	bool kernel, below = true;
 	uint32_t i, n = 0;
@@ -194,26 +202,26 @@ static void put_stack(struct etw_events *s, const struct etw_whole *w, uint32_t 
 		returns = i > 0 && address && !(below && !kernel);
 		if (kernel && s->cfg.capture.no_kernel_stacks)
 			continue;
-		etw_code_locate(s->code, pid, address - returns, w->record->ticks, kernel, &s->frames[n]);
+		etw_code_locate(s->code, pid, address - returns, w->record->ticks, kernel,
+				&s->frames[n]);
 		s->frames[n++].flags |= returns ? FRAME_RETURN_ADDRESS : 0;
 	}
-	s->cut += i < w->naddresses;
 	e->stack_frames = n ? s->frames : NULL;
 	e->nstack_frames = n;
 }
 
-/* ---- which events ------------------------------------------------------------------------------ */
+/* ---- which events ---------------------------------------------------------------------------- */
 
-/* The first four bytes of the classes and the provider whose records are metadata. */
+/* The first four bytes of GUIDs whose records are metadata. */
 #define RUNDOWN 0xa669021cu
 #define IMAGE_ID 0xb3e675d7u
 #define SYSTEM_CONFIG 0x01853a65u
 #define EVENT_TRACE 0x68fdd900u
 #define VOLUMES 0x9b79ee91u
 #define SCHEMAS 0xbbccf6c1u
-#define MANIFEST_ID 65534u                   /* an EventSource describes itself */
+#define MANIFEST_ID 65534u                   /* a piece of an EventSource's manifest */
 
-/* Records that serve to understand others, and say nothing that happened. */
+/* Records that only describe other records: nothing happened. */
 static bool is_metadata(const struct etw_whole *w)
 {
 	uint32_t guid;
@@ -246,8 +254,8 @@ static bool is_metadata(const struct etw_whole *w)
 	memcpy(&guid, w->record->guid.bytes, sizeof(guid));
 	if (w->record->header == ETW_MANIFEST)
 		return guid == RUNDOWN || w->record->id == MANIFEST_ID;
-	return guid == IMAGE_ID || guid == SYSTEM_CONFIG || guid == EVENT_TRACE || guid == VOLUMES ||
-	       guid == SCHEMAS;
+	return guid == IMAGE_ID || guid == SYSTEM_CONFIG || guid == EVENT_TRACE ||
+	       guid == VOLUMES || guid == SCHEMAS;
 }
 
 bool etw_is_idle_sample(const struct etw_record *r, const struct etw_class *class)
@@ -277,9 +285,9 @@ static enum event_kind kind_of(const struct etw_whole *w)
 	}
 }
 
-/* ---- fields ------------------------------------------------------------------------------------ */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
-/* Disk requests and hard faults name their file by a key; people want its path. */
+/* Disk requests and hard faults have a key of their file: add its path. */
 static void add_file_name(struct etw_events *s, const struct etw_whole *w, char *path, size_t max)
 {
 	struct etw_decoded *d = &s->decoded;
@@ -305,10 +313,12 @@ static void add_file_name(struct etw_events *s, const struct etw_whole *w, char 
 	if (!name)
 		return;
 	etw_state_path(s->state, name, path, max);
-	d->fields[d->nfields++] = (struct event_field){.name = "FileName", .type = FIELD_TEXT, .v.text = path};
+	d->fields[d->nfields++] =
+		(struct event_field){.name = "FileName", .type = FIELD_TEXT, .v.text = path};
 }
 
-static double value_of(const struct etw_events *s, const struct etw_whole *w, enum event_kind kind, uint32_t pid)
+static double value_of(const struct etw_events *s, const struct etw_whole *w, enum event_kind kind,
+		       uint32_t pid)
 {
 	const struct etw_record *r = w->record;
 	const struct etw_process *p;
@@ -334,13 +344,14 @@ static bool is_wanted_process(const struct etw_events *s, const struct process *
 	       (process && process_is_meant(process, s->cfg.capture.only_process));
 }
 
-/* Then its stack is that of who ended a wait, perhaps one of a wanted process. */
+/* Whether its stack shows who ended a wait, perhaps in a recorded process. */
 static bool is_waker(const struct etw_events *s, const struct etw_whole *w)
 {
-	return s->time.threads && s->cfg.capture.wakers && w->class && w->class->id == ETW_READY_THREAD;
+	return s->time.threads && s->cfg.capture.wakers && w->class &&
+	       w->class->id == ETW_READY_THREAD;
 }
 
-/* Whether it becomes an event at all. */
+/* Whether a record becomes an event. */
 static bool is_delivered(struct etw_events *s, const struct etw_whole *w)
 {
 	uint32_t id = w->class ? w->class->id : ETW_OTHER;
@@ -369,7 +380,7 @@ static int put(struct etw_events *s, const struct event *e)
 	return 0;
 }
 
-/* ---- times of threads -------------------------------------------------------------------------- */
+/* ---- times of threads ------------------------------------------------------------------------ */
 
 static void put_time(void *ctx, const struct thread_time_piece *piece)
 {
@@ -396,22 +407,22 @@ static bool is_gone(void *ctx, uint32_t tid)
 	return !t || t->until < s->time.now_ticks;
 }
 
-/* A file is told without ticks: there the stack of each wait that ends comes with all of it. */
-static void time_goes_on(struct etw_events *s, int64_t ticks)
+/* Move thread time on. Only a live session needs ticks: a file has the ends of all waits. */
+static void advance_thread_time(struct etw_events *s, int64_t ticks)
 {
 	struct etw_thread_time *t = &s->time;
-	bool behind_gap = t->lost && ticks > t->lost_ticks;
+	bool after_gap = t->lost && ticks > t->lost_ticks;
 
 	t->now_ticks = ticks;
 	t->now_ns = etw_events_time(s, ticks);
-	if (behind_gap) {
+	if (after_gap) {
 		thread_time_lost(t->threads, t->now_ns);
 		memset(t->running, 0, sizeof(t->running));
 		t->lost = false;
 	}
-	if (!s->waits && t->now_ns - t->told_ns >= ETW_THREAD_TIME_TICK_NS) {
+	if (!s->waits && t->now_ns - t->tick_ns >= ETW_THREAD_TIME_TICK_NS) {
 		thread_time_tick(t->threads, t->now_ns, is_gone);
-		t->told_ns = t->now_ns;
+		t->tick_ns = t->now_ns;
 	}
 }
 
@@ -426,7 +437,7 @@ bool etw_events_name(const struct etw_events *s, const struct frame *frame, stru
 	return thread_time_name(s->time.leaves, frame, out);
 }
 
-/* ---- each event -------------------------------------------------------------------------------- */
+/* ---- each event ------------------------------------------------------------------------------ */
 
 static int deliver(struct etw_events *s, const struct etw_whole *w)
 {
@@ -440,7 +451,7 @@ static int deliver(struct etw_events *s, const struct etw_whole *w)
 	if (s->before)
 		s->before(s, w->record->ticks);
 	if (s->time.threads)
-		time_goes_on(s, w->record->ticks);
+		advance_thread_time(s, w->record->ticks);
 	if (!is_delivered(s, w))
 		return 0;
 	e.time_ns = etw_events_time(s, w->record->ticks);
@@ -484,7 +495,7 @@ int etw_events_take(struct etw_events *s)
 	return rc;
 }
 
-static bool stays(void *ctx, uint32_t tid)
+static bool never_gone(void *ctx, uint32_t tid)
 {
 	(void)ctx;
 	(void)tid;
@@ -498,20 +509,23 @@ int etw_events_end(struct etw_events *s)
 	etw_stacks_end(s->stacks);
 	rc = etw_events_take(s);
 	if (!rc && s->time.threads)
-		thread_time_tick(s->time.threads, s->time.now_ns, stays);
+		thread_time_tick(s->time.threads, s->time.now_ns, never_gone);
 	return rc;
 }
 
 int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n)
 {
-	struct event e = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE, .value = (double)n,
+	struct event e = {.kind = EVENT_LOST,
+			  .cpu = CPU_NONE,
+			  .stack = STACK_NONE,
+			  .value = (double)n,
 			  .name = loss_kind_text(kind)};
 
 	e.time_ns = s->last_ns ? s->last_ns : s->start_ns;
 	return n ? put(s, &e) : 0;
 }
 
-/* ---- records ----------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 const struct etw_class *etw_events_class(struct etw_events *s, const struct etw_record *record)
 {
@@ -524,11 +538,13 @@ const struct etw_class *etw_events_class(struct etw_events *s, const struct etw_
 	if (c->known && c->key == key && c->header == record->header &&
 	    memcmp(&c->guid, &record->guid, sizeof(c->guid)) == 0)
 		return c->class;
-	*c = (struct etw_known_class){record->guid, key, record->header, true, etw_class_find(record)};
+	*c = (struct etw_known_class){record->guid, key, record->header, true,
+				      etw_class_find(record)};
 	return c->class;
 }
 
-void etw_events_learn(struct etw_events *s, const struct etw_record *record, const struct etw_class *class)
+void etw_events_learn(struct etw_events *s, const struct etw_record *record,
+		      const struct etw_class *class)
 {
 	etw_decode_learn(s->decode, record);
 	etw_state_learn(s->state, record, class);
@@ -553,7 +569,7 @@ uint64_t etw_events_refused(const struct etw_events *s, size_t *bytes)
 	       (s->time.threads ? thread_time_refused(s->time.threads) : 0);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int etw_events_open(struct etw_events *s, enum etw_stacks_pass pass, struct err *err)
 {

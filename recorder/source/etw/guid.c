@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* Where each byte stands in the text without braces: the first three groups are little-endian. */
+/* The position of each byte in the text; the first three groups are little-endian. */
 static const uint8_t place[16] = {6, 4, 2, 0, 11, 9, 16, 14, 19, 21, 24, 26, 28, 30, 32, 34};
 
 static int hex_digit(char c)
@@ -41,7 +41,7 @@ bool etw_guid_read(const char *text, struct etw_guid *out)
 	return true;
 }
 
-/* ---- the GUID of a name ----------------------------------------------------------------------- */
+/* ---- the GUID of a name ---------------------------------------------------------------------- */
 
 static uint32_t rotate(uint32_t v, unsigned bits)
 {
@@ -76,7 +76,7 @@ static void sha1_block(uint32_t state[5], const uint8_t block[64])
 		state[i] += v[i];
 }
 
-/* n bytes, less than two blocks' worth short of the ceiling of the names. */
+/* SHA-1 of n bytes. */
 static void sha1(const uint8_t *bytes, size_t n, uint8_t out[20])
 {
 	uint32_t state[5] = {0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0};
@@ -95,7 +95,7 @@ static void sha1(const uint8_t *bytes, size_t n, uint8_t out[20])
 		out[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-/* The namespace's bytes, then the name in capitals as UTF-16BE; letters outside ASCII as they are. */
+/* The namespace's bytes, then the name in UTF-16BE with ASCII letters in capitals. */
 void etw_guid_of_name(const char *name, struct etw_guid *out)
 {
 	uint8_t text[16 + 2 * PROVIDER_NAME_MAX] = {0x48, 0x2C, 0x2D, 0xB2, 0xC3, 0x90, 0x47, 0xC8,

@@ -8,17 +8,17 @@
 
 #define KEY L"SOFTWARE\\recorder-sampling-interval"
 #define MUTEX L"Global\\recorder-sampling-interval"
-#define BEFORE L"before"                     /* the first recorder; in 100 ns, as all values are */
-#define OURS L"ours"                         /* what held after we had set it last */
-#define DEFAULT_100NS 10000u                 /* where Windows does not say what it was */
+#define BEFORE L"before"                     /* value before the first recorder; all in 100 ns */
+#define OURS L"ours"                         /* the value after we set it last */
+#define DEFAULT_100NS 10000u                 /* if Windows does not tell */
 #define WAIT_MS 2000u
-#define OWNERS_MAX 64u                       /* Windows has no more sessions */
+#define OWNERS_MAX 64u                       /* the limit of Windows' sessions */
 
 struct setting {                             /* TRACE_PROFILE_INTERVAL; source 0 is the timer */
 	ULONG source, interval_100ns;
 };
 
-/* ---- the setting ------------------------------------------------------------------------------ */
+/* ---- the setting ----------------------------------------------------------------------------- */
 
 static ULONG set(uint32_t interval_100ns)
 {
@@ -27,7 +27,7 @@ static ULONG set(uint32_t interval_100ns)
 	return TraceSetInformation(0, TraceSampledProfileIntervalInfo, &s, sizeof(s));
 }
 
-/* From Windows 8 on, so it is looked up. 0 = nobody says it. */
+/* TraceQueryInformation() exists from Windows 8 on, so it is looked up. 0 = unknown. */
 static uint32_t get(void)
 {
 	typedef ULONG WINAPI query_fn(TRACEHANDLE, TRACE_INFO_CLASS, PVOID, ULONG, PULONG);
@@ -43,7 +43,7 @@ static uint32_t get(void)
 	return query(0, TraceSampledProfileIntervalInfo, &s, sizeof(s), &n) ? 0 : s.interval_100ns;
 }
 
-/* ---- what is written down ---------------------------------------------------------------------- */
+/* ---- the registry key ------------------------------------------------------------------------ */
 
 static uint32_t read_value(HKEY key, const wchar_t *name)
 {
@@ -57,7 +57,7 @@ static void write_value(HKEY key, const wchar_t *name, uint32_t v)
 	RegSetValueExW(key, name, 0, REG_DWORD, (const BYTE *)&v, sizeof(v));
 }
 
-/* Forget those that are gone; whether there were any. */
+/* Remove owners that have ended; returns whether there were any. */
 static bool forget_gone(HKEY key)
 {
 	wchar_t gone[OWNERS_MAX][ETW_OWNER_CHARS], name[ETW_OWNER_CHARS];
@@ -73,7 +73,7 @@ static bool forget_gone(HKEY key)
 	return n > 0;
 }
 
-/* The shortest that a recorder wants; 0 = none wants any. */
+/* The shortest interval that a recorder wants; 0 = none. */
 static uint32_t shortest(HKEY key)
 {
 	wchar_t name[ETW_OWNER_CHARS];
@@ -89,9 +89,9 @@ static uint32_t shortest(HKEY key)
 	return best;
 }
 
-/* ---- borrowing and giving back ------------------------------------------------------------------ */
+/* ---- borrowing and giving back --------------------------------------------------------------- */
 
-/* What it was is written down before it is changed: the recorder may be killed between the two. */
+/* The old value is written down first, in case the recorder is killed in between. */
 static ULONG borrow(HKEY key, uint32_t wanted)
 {
 	uint32_t held = get();
@@ -141,8 +141,8 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 	uint32_t before = 0;
 	ULONG error;
 
-	error = (ULONG)RegCreateKeyExW(HKEY_LOCAL_MACHINE, KEY, 0, NULL, REG_OPTION_VOLATILE, KEY_READ | KEY_WRITE,
-				       NULL, &key, NULL);
+	error = (ULONG)RegCreateKeyExW(HKEY_LOCAL_MACHINE, KEY, 0, NULL, REG_OPTION_VOLATILE,
+				       KEY_READ | KEY_WRITE, NULL, &key, NULL);
 	if (!error) {
 		before = read_value(key, owner);
 		write_value(key, owner, *interval_100ns);
@@ -151,7 +151,7 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 		if (!error)
 			*interval_100ns = read_value(key, OURS);
 		else if (before)
-			write_value(key, owner, before);     /* it goes on as it was */
+			write_value(key, owner, before);
 		RegCloseKey(key);
 	}
 	leave(mutex);
@@ -160,7 +160,7 @@ unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns)
 	return error;
 }
 
-/* owner: NULL = those that are gone. */
+/* owner NULL: all that have ended. */
 static void drop(const wchar_t *owner)
 {
 	HANDLE mutex = enter();

@@ -1,13 +1,16 @@
 /*
- * How often Windows samples its CPUs: one setting for the whole machine, borrowed and given back.
+ * Borrows the sampling interval of Windows, one setting for the whole machine, and restores it.
  *
- * Each recorder writes what it wants beside its name; the shortest of these holds, and what held before the
- * first one is set again when the last one has ended, unless somebody else has changed it meanwhile. All
- * of it stands in a key of the registry that is gone after a restart, as the setting is; so what a killed
- * recorder has left is found by the next one. Any thread; recorders exclude each other by a mutex.
+ * Each recorder registers the interval that it wants; the shortest one is set. When the last
+ * recorder ends, the interval from before the first is restored, unless another program changed
+ * it meanwhile. All of this is kept in a volatile key of the registry, which ends with a restart,
+ * as the setting does. So the next recorder finds what a killed one has left. Any thread;
+ * recorders exclude each other by a mutex.
  *
- * Sources: docs, TraceSetInformation() and TraceQueryInformation() with TraceSampledProfileIntervalInfo;
- * the default of 1 ms: "Notes on WPA Sampling"; REG_OPTION_VOLATILE: docs, RegCreateKeyEx().
+ *
+ * Sources: docs, TraceSetInformation() and TraceQueryInformation() with
+ * TraceSampledProfileIntervalInfo; the default of 1 ms: "Notes on WPA Sampling";
+ * REG_OPTION_VOLATILE: docs, RegCreateKeyEx().
  */
 #ifndef SOURCE_ETW_INTERVAL_WINDOWS_H
 #define SOURCE_ETW_INTERVAL_WINDOWS_H
@@ -17,15 +20,16 @@
 #include <wchar.h>
 
 /*
- * Have samples taken every *interval_100ns for this owner (etw_owner_name()), or at once another one.
+ * Register or change the interval that this owner (etw_owner_name()) wants.
  *
- * interval_100ns  becomes the one that holds: another recorder may want a shorter one, Windows may round
- * returns         0, or the error of Windows, which keeps what it has; then nothing is to be given back
+ * interval_100ns  becomes the interval that is set: another recorder may want a shorter one, and
+ *                 Windows may round
+ * returns         0, or the error of Windows, which then changes nothing; leave() is not needed
  */
 unsigned long etw_interval_want(const wchar_t *owner, uint32_t *interval_100ns);
-/* This owner wants nothing any more. Harmless when it never did. */
+/* Withdraw the owner's interval. Harmless if it has none. */
 void etw_interval_leave(const wchar_t *owner);
-/* The same for all owners that are gone. */
+/* The same for all owners that have ended. */
 void etw_interval_clear(void);
 
 #endif

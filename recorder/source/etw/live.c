@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASKED 1024u                          /* kinds of events whose layout was asked for; power of two */
+#define REQUESTED 1024u                      /* hashed kinds of events; power of two */
 #define ITEM_TRACELOGGING 11
-#define DUE_SECONDS 4u                       /* of busy times that wait for records of their moment */
-#define IDLE_PASSES_MS 10u                   /* without any other record than those of idle CPUs */
+#define DUE_SECONDS 4u                       /* of busy times that wait for records */
+#define IDLE_PASSES_MS 10u                   /* when only samples of idle CPUs come */
 
-/* What happened at a moment, to be said before the events that came behind it. */
+/* A change of rate or a busy time, to be reported in time order between the events. */
 struct due {
 	int64_t ticks;
-	uint32_t interval_100ns;             /* holds from here on; 0 = the CPU was busy until here */
+	uint32_t interval_100ns;             /* from now on; 0 = this is a busy time */
 	uint16_t cpu;
 	uint64_t busy_ns;
 };
@@ -22,83 +22,88 @@ struct etw_live {
 	struct etw_events e;                 /* first: before() */
 	struct os_mutex *lock;               /* guards all */
 	int64_t wait_ticks;
-	uint64_t records, lost, untold;      /* untold: lost before any event told the time */
-	uint32_t told_100ns;                 /* the interval between samples that the engine knows */
-	uint64_t asked[ASKED];               /* hashes */
+	uint64_t records, lost;
+	uint64_t unreported;                 /* lost before the first event */
+	uint32_t reported_100ns;             /* the last interval that the engine got */
+	uint64_t requested[REQUESTED];       /* hashes of kinds whose layout was requested */
 	int64_t last_ticks;                  /* the greatest of any record */
-	int64_t idle_ticks;                  /* until when idle samples have let time pass */
+	int64_t idle_ticks;                  /* when an idle sample last let time pass */
 	struct due *due;                     /* a ring, oldest first */
 	uint32_t ndue, first_due, room_due;
-	uint32_t asked_100ns;                /* by etw_live_level(), not said yet; 0 = nothing */
-	size_t trim_bytes;                   /* from which on it is worth it */
-	struct etw_code *old_code;           /* names frames that are in the queue still */
+	uint32_t requested_100ns;            /* by etw_live_level(), not reported yet; 0 = none */
+	size_t trim_bytes;                   /* trim above this size */
+	struct etw_code *old_code;           /* names frames that are still in the queue */
 	struct etw_state *old_state;
 	uint64_t old_until_ns;
 };
 
-/* ---- rates and busy times ---------------------------------------------------------------------- */
+/* ---- rates and busy times -------------------------------------------------------------------- */
 
-/* From here on samples weigh so much: a step that was asked for, or another rate than that. */
-static void tell_interval(struct etw_live *l, uint64_t time_ns)
+/* Report a new sample interval, requested or not. */
+static void put_interval(struct etw_live *l, uint64_t time_ns)
 {
-	struct event e = {.kind = EVENT_RATE, .cpu = CPU_NONE, .stack = STACK_NONE, .time_ns = time_ns};
+	struct event e = {
+		.kind = EVENT_RATE, .cpu = CPU_NONE, .stack = STACK_NONE, .time_ns = time_ns};
 
-	l->told_100ns = l->e.interval_100ns;
-	if (l->told_100ns != l->asked_100ns)
-		e.name = "the rate of this machine, as Windows says it";
-	l->asked_100ns = 0;
-	e.value = (double)l->told_100ns * 100;
+	l->reported_100ns = l->e.interval_100ns;
+	if (l->reported_100ns != l->requested_100ns)
+		e.name = "the sampling rate of this machine, by Windows";
+	l->requested_100ns = 0;
+	e.value = (double)l->reported_100ns * 100;
 	queue_put(l->e.cfg.queue, &e);
 }
 
-static void tell_expected(struct etw_live *l, const struct due *d, uint64_t time_ns)
+static void put_expected(struct etw_live *l, const struct due *d, uint64_t time_ns)
 {
-	struct event e = {.kind = EVENT_EXPECTED, .cpu = d->cpu, .stack = STACK_NONE, .time_ns = time_ns};
+	struct event e = {
+		.kind = EVENT_EXPECTED, .cpu = d->cpu, .stack = STACK_NONE, .time_ns = time_ns};
 
-	/* Not the events' one: a record that says the next may be the one that brings this out. */
-	e.value = (double)d->busy_ns / 100 / (l->told_100ns ? l->told_100ns : ETW_INTERVAL_100NS);
+	/* Not e.interval_100ns: the record that triggers this may have changed it already. */
+	e.value = (double)d->busy_ns / 100 /
+		  (l->reported_100ns ? l->reported_100ns : ETW_INTERVAL_100NS);
 	queue_put(l->e.cfg.queue, &e);
 }
 
-/* In time order: what is said before its moment has come is said at the last one that has. */
-static void say_oldest(struct etw_live *l, bool has_come)
+/* Report the oldest due item; at the time of the last event, if its own time has not come. */
+static void put_oldest(struct etw_live *l, bool has_come)
 {
 	const struct due *d = &l->due[l->first_due];
-	uint64_t time_ns = has_come || !l->e.last_ns ? etw_events_time(&l->e, d->ticks) : l->e.last_ns;
+	uint64_t time_ns =
+		has_come || !l->e.last_ns ? etw_events_time(&l->e, d->ticks) : l->e.last_ns;
 
 	if (d->interval_100ns) {
 		l->e.interval_100ns = d->interval_100ns;
-		if (d->interval_100ns != l->told_100ns)
-			tell_interval(l, time_ns);
-		l->asked_100ns = 0;
+		if (d->interval_100ns != l->reported_100ns)
+			put_interval(l, time_ns);
+		l->requested_100ns = 0;
 	} else {
-		tell_expected(l, d, time_ns);
+		put_expected(l, d, time_ns);
 	}
 	l->first_due = (l->first_due + 1) % l->room_due;
 	l->ndue--;
 }
 
-static void say_due(struct etw_live *l, int64_t ticks)
+static void put_due(struct etw_live *l, int64_t ticks)
 {
 	while (l->ndue && l->due[l->first_due].ticks <= ticks)
-		say_oldest(l, true);
+		put_oldest(l, true);
 }
 
 static void add_due(struct etw_live *l, const struct due *d)
 {
 	if (l->ndue == l->room_due)
-		say_oldest(l, false);
+		put_oldest(l, false);
 	l->due[(l->first_due + l->ndue++) % l->room_due] = *d;
 }
 
-/* Etw_events.before: Windows may say itself when the rate has changed, a little before we do. */
+/* etw_events.before: Windows' own record of a new rate may come shortly before our report. */
 static void before(struct etw_events *s, int64_t ticks)
 {
 	struct etw_live *l = (struct etw_live *)s;
 
-	say_due(l, ticks);
-	if (s->interval_100ns && s->interval_100ns != l->told_100ns)
-		tell_interval(l, etw_events_time(s, ticks));
+	put_due(l, ticks);
+	if (s->interval_100ns && s->interval_100ns != l->reported_100ns)
+		put_interval(l, etw_events_time(s, ticks));
 }
 
 void etw_live_level(struct etw_live *l, int64_t ticks, uint32_t interval_100ns)
@@ -107,7 +112,7 @@ void etw_live_level(struct etw_live *l, int64_t ticks, uint32_t interval_100ns)
 
 	os_mutex_lock(l->lock);
 	add_due(l, &d);
-	l->asked_100ns = interval_100ns;
+	l->requested_100ns = interval_100ns;
 	os_mutex_unlock(l->lock);
 }
 
@@ -120,18 +125,18 @@ void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t bus
 	os_mutex_unlock(l->lock);
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void pass(struct etw_live *l, int64_t ticks)
 {
 	etw_stacks_time(l->e.stacks, ticks);
 	etw_events_take(&l->e);
-	say_due(l, ticks - l->wait_ticks);
+	put_due(l, ticks - l->wait_ticks);
 	if (ticks > l->wait_ticks)
 		queue_watermark(l->e.cfg.queue, etw_events_time(&l->e, ticks - l->wait_ticks));
 }
 
-/* On a machine that idles no other record may come for long, and what waits must not wait for one. */
+/* On an idle machine no other record may come for long: idle samples let waiting records pass. */
 static void put_idle(struct etw_live *l, int64_t ticks)
 {
 	l->e.idle++;
@@ -175,10 +180,10 @@ void etw_live_end(struct etw_live *l)
 {
 	os_mutex_lock(l->lock);
 	etw_events_end(&l->e);
-	say_due(l, INT64_MAX);
+	put_due(l, INT64_MAX);
 	if (!l->e.last_ns)
 		l->e.last_ns = os_now_ns();
-	etw_events_loss(&l->e, LOSS_KERNEL, l->untold);
+	etw_events_loss(&l->e, LOSS_KERNEL, l->unreported);
 	os_mutex_unlock(l->lock);
 }
 
@@ -186,17 +191,17 @@ void etw_live_lost(struct etw_live *l, uint64_t n)
 {
 	os_mutex_lock(l->lock);
 	l->lost += n;
-	l->untold += n;
+	l->unreported += n;
 	if (n)
 		etw_events_gap(&l->e, l->last_ticks);
 	if (l->e.last_ns) {
-		etw_events_loss(&l->e, LOSS_KERNEL, l->untold);
-		l->untold = 0;
+		etw_events_loss(&l->e, LOSS_KERNEL, l->unreported);
+		l->unreported = 0;
 	}
 	os_mutex_unlock(l->lock);
 }
 
-/* ---- what is told apart from records ------------------------------------------------------------ */
+/* ---- information besides records ------------------------------------------------------------- */
 
 void etw_live_volume(struct etw_live *l, const char *nt, const char *dos)
 {
@@ -224,10 +229,12 @@ bool etw_live_wants_schema(struct etw_live *l, const struct etw_record *r)
 		if (r->items[i].type == ITEM_TRACELOGGING)
 			return false;
 	memcpy(words, r->guid.bytes, sizeof(words));
-	hash = hash_pair(words[0] ^ hash_u64(words[1]), (uint32_t)r->id << 8 | (r->version & 0xFF)) | 1;
+	hash = hash_pair(words[0] ^ hash_u64(words[1]),
+			 (uint32_t)r->id << 8 | (r->version & 0xFF)) |
+	       1;
 	os_mutex_lock(l->lock);
-	fresh = l->asked[hash & (ASKED - 1)] != hash;
-	l->asked[hash & (ASKED - 1)] = hash;
+	fresh = l->requested[hash & (REQUESTED - 1)] != hash;
+	l->requested[hash & (REQUESTED - 1)] = hash;
 	os_mutex_unlock(l->lock);
 	return fresh;
 }
@@ -235,9 +242,15 @@ bool etw_live_wants_schema(struct etw_live *l, const struct etw_record *r)
 void etw_live_schema(struct etw_live *l, const void *info, size_t n)
 {
 	struct etw_record r = {
-		.header = ETW_CLASSIC, .opcode = 32, .pointer_bytes = 8, .pid = ETW_ID_UNKNOWN,
-		.tid = ETW_ID_UNKNOWN, .payload = info, .payload_bytes = (uint32_t)n,
-		.guid = GUID(0xbbccf6c1, 0x6cd1, 0x48c4, 0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76, 0x71),
+		.header = ETW_CLASSIC,
+		.opcode = 32,
+		.pointer_bytes = 8,
+		.pid = ETW_ID_UNKNOWN,
+		.tid = ETW_ID_UNKNOWN,
+		.payload = info,
+		.payload_bytes = (uint32_t)n,
+		.guid = GUID(0xbbccf6c1, 0x6cd1, 0x48c4, 0x80, 0xff, 0x83, 0x94, 0x82, 0xe3, 0x76,
+			     0x71),
 	};
 
 	os_mutex_lock(l->lock);
@@ -249,7 +262,7 @@ bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol 
 {
 	bool named;
 
-	/* The name's texts stay as they are while the tables live. */
+	/* The name's texts live as long as the tables. */
 	os_mutex_lock(l->lock);
 	named = etw_events_name(&l->e, frame, out) ||
 		etw_code_name(l->e.code, frame->object, frame->offset, out) ||
@@ -275,9 +288,9 @@ void etw_live_counts(struct etw_live *l, struct etw_live_counts *out)
 	os_mutex_unlock(l->lock);
 }
 
-/* ---- forgetting ------------------------------------------------------------------------------- */
+/* ---- forgetting ------------------------------------------------------------------------------ */
 
-#define OLD_NS (10 * NS_PER_SEC)             /* the merge thread has asked for all names by then */
+#define OLD_NS (10 * NS_PER_SEC)             /* by then the merge thread has all names */
 
 static void drop_old(struct etw_live *l)
 {
@@ -289,7 +302,8 @@ static void drop_old(struct etw_live *l)
 
 static void renew(struct etw_live *l)
 {
-	int64_t since = l->last_ticks - (int64_t)(l->e.clock.frequency_hz * (ETW_LIVE_KEEP_NS / NS_PER_SEC));
+	int64_t since = l->last_ticks -
+			(int64_t)(l->e.clock.frequency_hz * (ETW_LIVE_KEEP_NS / NS_PER_SEC));
 	struct etw_state *state;
 	struct etw_code *code;
 	size_t bytes;
@@ -323,7 +337,7 @@ void etw_live_trim(struct etw_live *l)
 	os_mutex_unlock(l->lock);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct etw_live **out,
 		  struct err *err)
@@ -342,7 +356,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 	}
 	l->e.cfg = *cfg;
 	l->e.clock = (struct etw_clock){.frequency_hz = frequency_hz, .kind = ETW_CLOCK_QPC};
-	l->told_100ns = cfg->capture.freq_hz ? 10000000u / cfg->capture.freq_hz : 0;
+	l->reported_100ns = cfg->capture.freq_hz ? 10000000u / cfg->capture.freq_hz : 0;
 	l->trim_bytes = 2 * ETW_LIVE_TRIM_BYTES;
 	l->e.before = before;
 	l->wait_ticks = (int64_t)(frequency_hz / 1000 * ETW_STACKS_WAIT_MS);
@@ -351,7 +365,7 @@ int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct
 		etw_live_close(l);
 		return rc;
 	}
-	etw_code_settle(l->e.code);          /* what comes from now on is sorted as it comes */
+	etw_code_settle(l->e.code);          /* later additions are sorted as they come */
 	*out = l;
 	return 0;
 }

@@ -1,13 +1,13 @@
 /*
- * A live ETW session's records, decoded: what etl.c does for a file, in one pass, as they come.
+ * Decodes the records of a live ETW session: the work of etl.c for a file, but in one pass.
  *
- * The transport (etw_windows.c) puts each record in the order in which the system gives them. A record
- * waits ETW_STACKS_WAIT_MS of their time for its stack, then becomes an event. Code, processes and
- * names are learned at once, so an event knows also what was told right behind it.
+ * The transport (etw_windows.c) puts records in the order in which Windows delivers them. A record
+ * waits for its stack for ETW_STACKS_WAIT_MS of record time, then becomes an event. Code, processes
+ * and names are learned at once, so an event may use what a record shortly after it says.
  *
- * Any thread; one lock for all. Nothing here waits: what does not fit into the queue is lost, and
- * counted by it. Processes that have ended and code that is gone are forgotten by etw_live_trim(), so
- * that months of them take no memory.
+ * Any thread; one lock guards everything. Nothing here waits: events that do not fit into the
+ * queue are lost, and the queue counts them. etw_live_trim() forgets ended processes and unloaded
+ * code, so that memory stays bounded over months.
  */
 #ifndef SOURCE_ETW_LIVE_H
 #define SOURCE_ETW_LIVE_H
@@ -15,48 +15,54 @@
 #include "source/etw/events.h"
 
 #define ETW_LIVE_KEEP_NS (120 * NS_PER_SEC)
-#define ETW_LIVE_TRIM_BYTES ((size_t)16 << 20)       /* more than twice what was left last, and this */
+#define ETW_LIVE_TRIM_BYTES ((size_t)16 << 20)       /* trim at twice the last size plus this */
 
 struct etw_live;
 
 struct etw_live_counts {
 	uint64_t records, delivered, idle;   /* idle: samples of idle CPUs, not kept */
-	uint64_t lost;                       /* as etw_live_lost() was told */
+	uint64_t lost;                       /* sum of etw_live_lost() */
 	uint64_t no_user;                    /* stacks whose user part did not come in time */
 	uint64_t refused;                    /* by tables that were full */
-	uint32_t interval_100ns;             /* between samples that are delivered now */
+	uint32_t interval_100ns;             /* between samples delivered now */
 	size_t bytes;
 };
 
-/* frequency_hz: of the records' ticks, which the recorder's clock counts too, from the same 0. */
+/*
+ * frequency_hz: of the records' ticks; the recorder's clock counts the same ticks from the same
+ * 0.
+ */
 int etw_live_open(const struct source_config *cfg, uint64_t frequency_hz, struct etw_live **out,
 		  struct err *err);
 void etw_live_close(struct etw_live *l);          /* NULL allowed */
 
-/* A path prefix as the kernel writes it, and as people do: "\Device\HarddiskVolume2\", "C:\". */
+/* Add a volume: a path prefix of the kernel and of DOS, "\Device\HarddiskVolume2\" and "C:\". */
 void etw_live_volume(struct etw_live *l, const char *nt, const char *dos);
 
-/* How often samples are taken, until a record says it; 0 = as Windows does unless asked: every ms. */
+/* How often samples are taken, until a record says so; 0 = Windows' default, every ms. */
 void etw_live_interval(struct etw_live *l, uint32_t interval_100ns);
 /*
- * The same from that moment on, asked by source_ops.set_level: samples from it on weigh so much, and
- * EVENT_RATE without a name stands in front of them. The moment is now or a little ago.
+ * source_ops.set_level changed the interval at this time, which is now or shortly before. Later
+ * samples have the new weight, and an EVENT_RATE without a name precedes them.
  */
 void etw_live_level(struct etw_live *l, int64_t ticks, uint32_t interval_100ns);
-/* A CPU was busy so long until that moment, since it was said last: samples are expected for it. */
+/*
+ * A CPU was busy for busy_ns from the last call for it to this time: so many samples are
+ * expected.
+ */
 void etw_live_busy(struct etw_live *l, int64_t ticks, unsigned cpu, uint64_t busy_ns);
 void etw_live_put(struct etw_live *l, const struct etw_record *record);
-/* No record older than this follows, although none has come. */
+/* No record has come, but none older than this follows. */
 void etw_live_time(struct etw_live *l, int64_t ticks);
-/* About once a second: when much is known, forget what ended over ETW_LIVE_KEEP_NS ago. */
+/* About once a second: when the tables are large, forget what ended over ETW_LIVE_KEEP_NS ago. */
 void etw_live_trim(struct etw_live *l);
-/* About once a second: so many records were lost since the last call; 0 as well. */
+/* About once a second: n records, or none, were lost since the last call. */
 void etw_live_lost(struct etw_live *l, uint64_t n);
-/* Whether nothing tells what the fields of records like this are; true once for each kind. */
+/* Whether the fields of such records are unknown; true only once for each kind. */
 bool etw_live_wants_schema(struct etw_live *l, const struct etw_record *record);
-/* TRACE_EVENT_INFO of an event, as the system gives it: the layout of its fields. */
+/* Take a TRACE_EVENT_INFO of Windows: the layout of an event's fields. */
 void etw_live_schema(struct etw_live *l, const void *info, size_t n);
-/* No record follows. */
+/* After the last record. */
 void etw_live_end(struct etw_live *l);
 
 bool etw_live_name(struct etw_live *l, const struct frame *frame, struct symbol *out);

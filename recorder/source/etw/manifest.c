@@ -29,7 +29,7 @@ struct layout {
 	uint32_t field, nfields;
 };
 
-/* A structure that is open: where its field is, and how many members it has. */
+/* An open structure: the index of its field, and how many members it has so far. */
 struct open_struct {
 	uint32_t field;
 	uint16_t nmembers;
@@ -59,12 +59,14 @@ static uint8_t type_of(struct etw_slice in, struct etw_slice shown)
 		const char *name;
 		uint16_t tdh;
 	} types[] = {
-		{"win:UnicodeString", 1}, {"win:AnsiString", 2}, {"win:Int8", 3}, {"win:UInt8", 4},
-		{"win:Int16", 5}, {"win:UInt16", 6}, {"win:Int32", 7}, {"win:UInt32", 8}, {"win:Int64", 9},
-		{"win:UInt64", 10}, {"win:Float", 11}, {"win:Double", 12}, {"win:Boolean", 13},
-		{"win:Binary", 14}, {"win:GUID", 15}, {"win:Pointer", 16}, {"win:FILETIME", 17},
-		{"win:SYSTEMTIME", 18}, {"win:SID", 19}, {"win:HexInt32", 20}, {"win:HexInt64", 21},
-		{"trace:SizeT", 308}, {"trace:UnicodeChar", 306},
+		{"win:UnicodeString", 1}, {"win:AnsiString", 2},      {"win:Int8", 3},
+		{"win:UInt8", 4},	  {"win:Int16", 5},	      {"win:UInt16", 6},
+		{"win:Int32", 7},	  {"win:UInt32", 8},	      {"win:Int64", 9},
+		{"win:UInt64", 10},	  {"win:Float", 11},	      {"win:Double", 12},
+		{"win:Boolean", 13},	  {"win:Binary", 14},	      {"win:GUID", 15},
+		{"win:Pointer", 16},	  {"win:FILETIME", 17},	      {"win:SYSTEMTIME", 18},
+		{"win:SID", 19},	  {"win:HexInt32", 20},	      {"win:HexInt64", 21},
+		{"trace:SizeT", 308},	  {"trace:UnicodeChar", 306},
 	};
 	enum etw_shown how = ETW_SHOWN_PLAIN;
 
@@ -106,7 +108,7 @@ static uint8_t by_of(struct parser *p, struct etw_slice s, uint16_t *out)
 			return ETW_BY_FIELD;
 		}
 	*out = 0;
-	return ETW_BY_NUMBER;                /* nobody says how many: none */
+	return ETW_BY_NUMBER;                /* unknown field: zero elements */
 }
 
 static size_t text(struct parser *p, struct etw_slice s)
@@ -122,18 +124,20 @@ static void add_field(struct parser *p, const struct etw_xml_tag *tag, bool is_s
 	struct etw_schema_field f = {.nmembers = 0};
 	struct layout *layout;
 
-	if (!p->in_template || p->out.texts.failed || p->out.fields.failed || p->out.field_names.failed)
+	if (!p->in_template || p->out.texts.failed || p->out.fields.failed ||
+	    p->out.field_names.failed)
 		return;
 	layout = last_layout(p);
-	if (etw_builder_nfields(&p->out) == ETW_MANIFEST_FIELDS || layout->nfields == ETW_SCHEMA_MAX_FIELDS ||
-	    (is_struct && p->nopen == DEPTH)) {
+	if (etw_builder_nfields(&p->out) == ETW_MANIFEST_FIELDS ||
+	    layout->nfields == ETW_SCHEMA_MAX_FIELDS || (is_struct && p->nopen == DEPTH)) {
 		p->cut = true;
 		return;
 	}
 	f.count_by = by_of(p, etw_xml_attribute(tag, "count"), &f.count);
 	f.length_by = by_of(p, etw_xml_attribute(tag, "length"), &f.length);
 	f.field.type = is_struct ? ETW_TYPES
-				 : type_of(etw_xml_attribute(tag, "inType"), etw_xml_attribute(tag, "outType"));
+				 : type_of(etw_xml_attribute(tag, "inType"),
+					   etw_xml_attribute(tag, "outType"));
 	if (p->nopen)
 		p->open[p->nopen - 1].nmembers++;
 	if (is_struct && !tag->empty)
@@ -154,7 +158,8 @@ static void close_struct(struct parser *p)
 
 static void open_template(struct parser *p, const struct etw_xml_tag *tag)
 {
-	struct layout layout = {.tid = etw_xml_attribute(tag, "tid"), .field = etw_builder_nfields(&p->out)};
+	struct layout layout = {.tid = etw_xml_attribute(tag, "tid"),
+				.field = etw_builder_nfields(&p->out)};
 
 	p->nopen = 0;
 	p->in_template = false;
@@ -169,12 +174,14 @@ static void open_template(struct parser *p, const struct etw_xml_tag *tag)
 static void add_event(struct parser *p, const struct etw_xml_tag *tag)
 {
 	struct pending_event e = {
-		.task = etw_xml_attribute(tag, "task"), .opcode = etw_xml_attribute(tag, "opcode"),
-		.symbol = etw_xml_attribute(tag, "symbol"), .layout = etw_xml_attribute(tag, "template"),
+		.task = etw_xml_attribute(tag, "task"),
+		.opcode = etw_xml_attribute(tag, "opcode"),
+		.symbol = etw_xml_attribute(tag, "symbol"),
+		.layout = etw_xml_attribute(tag, "template"),
 		.id = (uint16_t)number(etw_xml_attribute(tag, "value"), UINT16_MAX),
 		.version = (uint8_t)number(etw_xml_attribute(tag, "version"), UINT8_MAX)};
 
-	if (!etw_xml_attribute(tag, "value").n)      /* the <events> of others have none */
+	if (!etw_xml_attribute(tag, "value").n)      /* another kind of <event> */
 		return;
 	if (p->events.len / sizeof(e) == ETW_MANIFEST_EVENTS)
 		p->cut = true;
@@ -217,7 +224,8 @@ static size_t event_name(struct parser *p, const struct pending_event *e)
 
 static int by_tid(const void *a, const void *b)
 {
-	const struct etw_slice *x = &((const struct layout *)a)->tid, *y = &((const struct layout *)b)->tid;
+	const struct etw_slice *x = &((const struct layout *)a)->tid,
+			       *y = &((const struct layout *)b)->tid;
 	int order = memcmp(x->at, y->at, x->n < y->n ? x->n : y->n);
 
 	return order ? order : (x->n > y->n) - (x->n < y->n);
@@ -227,7 +235,8 @@ static void join(struct parser *p)
 {
 	struct layout *layouts = (void *)p->layouts.data;
 	const struct pending_event *events = (const void *)p->events.data;
-	size_t nlayouts = p->layouts.len / sizeof(*layouts), nevents = p->events.len / sizeof(*events);
+	size_t nlayouts = p->layouts.len / sizeof(*layouts),
+	       nevents = p->events.len / sizeof(*events);
 
 	if (p->layouts.failed || p->events.failed) {
 		p->out.events.failed = ERR_MEMORY;

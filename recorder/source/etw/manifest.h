@@ -1,9 +1,9 @@
 /*
- * What a provider says about its own events: EventSource manifests (XML) and TRACE_EVENT_INFO.
+ * Parsers of what a provider says about its events: EventSource manifests (XML) and
+ * TRACE_EVENT_INFO.
  *
- * Both come in the trace as events of their own; both give a list of events with name and layout. Bounds:
- * ETW_MANIFEST_EVENTS and ETW_MANIFEST_FIELDS of one manifest, what is beyond is left out (`cut`).
- * Pure parsers; any thread.
+ * Both are events in the trace; both give a list of events with name and layout. A manifest has at
+ * most ETW_MANIFEST_EVENTS and ETW_MANIFEST_FIELDS; the rest is left out (`cut`). Pure; any thread.
  *
  * Sources: [MS-EVEN6]-style instrumentation manifests as .NET's ManifestBuilder writes them
  * (System.Diagnostics.Tracing.EventSource); TRACE_EVENT_INFO and EVENT_PROPERTY_INFO of tdh.h; both
@@ -26,7 +26,7 @@ struct etw_manifest_event {
 };
 
 struct etw_manifest {
-	const char *provider;                /* "" = the manifest does not say */
+	const char *provider;                /* "" = unknown */
 	struct etw_manifest_event *events;   /* sorted by id, version */
 	uint32_t nevents;
 	bool cut;
@@ -36,7 +36,7 @@ struct etw_manifest {
 };
 
 /*
- * Parse a manifest. One without any event is refused (ERR_FORMAT): it is none.
+ * Parse a manifest. A text without any event is refused with ERR_FORMAT.
  *
  * out      free with etw_manifest_free(); borrows nothing of xml
  * returns  0, ERR_FORMAT, ERR_MEMORY
@@ -44,8 +44,8 @@ struct etw_manifest {
 int etw_manifest_parse(const char *xml, size_t n, struct etw_manifest **out);
 
 /*
- * One event of a TRACE_EVENT_INFO. guid and key say what records it describes: a provider's GUID and
- * id, or (ETW_CLASSIC) a class GUID and opcode.
+ * Parse a TRACE_EVENT_INFO into a manifest of one event. guid and the event's id identify the
+ * records that it describes: provider GUID and id, or for ETW_CLASSIC class GUID and opcode.
  *
  * returns  0; ERR_FORMAT: cut, or of a kind that describes itself (WPP, TraceLogging); ERR_MEMORY
  */
@@ -54,7 +54,7 @@ int etw_manifest_of_info(const uint8_t *info, size_t n, struct etw_guid *guid, u
 
 void etw_manifest_free(struct etw_manifest *manifest);       /* NULL allowed */
 
-/* The event, or NULL. */
+/* Find an event; NULL = none. */
 const struct etw_manifest_event *etw_manifest_find(const struct etw_manifest *manifest, uint16_t id,
 						   uint8_t version);
 

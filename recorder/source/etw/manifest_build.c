@@ -1,4 +1,4 @@
-/* Building and finding: what both kinds of manifests share. */
+/* Shared by the parsers of manifests and of TRACE_EVENT_INFO. */
 #include "source/etw/manifest_private.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void put_trimmed(struct buf *out, const char *text)
 	buf_put(out, text, n);
 }
 
-/* Opcodes that every provider has: without "win:", and DC_Start as PerfView has it. */
+/* The opcode without "win:"; DC_Start and DC_Stop in PerfView's spelling. */
 static const char *opcode_name(const char *opcode)
 {
 	if (strncmp(opcode, "win:", 4) == 0)
@@ -65,10 +65,11 @@ static int by_id(const void *a, const void *b)
 {
 	const struct etw_manifest_event *x = a, *y = b;
 
-	return x->id != y->id ? (x->id < y->id ? -1 : 1) : (x->version > y->version) - (x->version < y->version);
+	return x->id != y->id ? (x->id < y->id ? -1 : 1)
+			      : (x->version > y->version) - (x->version < y->version);
 }
 
-/* A copy of exactly what a buffer has; never NULL for no bytes. */
+/* A copy of a buffer's bytes; not NULL for zero bytes. */
 static void *taken(struct buf *b)
 {
 	void *copy = malloc(b->len ? b->len : 1);
@@ -87,9 +88,11 @@ static void resolve(struct etw_builder *b, struct etw_manifest *m, size_t nevent
 		m->fields[i].field.name = names[i] ? m->texts + names[i] - 1 : "";
 	for (size_t i = 0; i < nevents; i++)
 		m->events[i] = (struct etw_manifest_event){
-			.id = built[i].id, .version = built[i].version,
+			.id = built[i].id,
+			.version = built[i].version,
 			.name = built[i].name ? m->texts + built[i].name - 1 : "",
-			.schema = {.fields = m->fields + built[i].field, .nfields = built[i].nfields}};
+			.schema = {.fields = m->fields + built[i].field,
+				   .nfields = built[i].nfields}};
 	m->nevents = (uint32_t)nevents;
 	m->provider = b->provider ? m->texts + b->provider - 1 : "";
 	qsort(m->events, nevents, sizeof(*m->events), by_id);

@@ -1,8 +1,6 @@
 /*
- * Manifests and schemas, learned from records.
- *
- * A piece of a manifest (id 65534): u8 format 1, u8 major, u8 minor, u8 0x5b, u16 pieces in all, u16 number
- * of this one, then bytes of UTF-8 XML. A process writes the pieces in order.
+ * A piece of a manifest (id 65534): u8 format 1, u8 major, u8 minor, u8 0x5b, u16 number of pieces,
+ * u16 index of this piece, then bytes of UTF-8 XML. A process writes the pieces in order.
  */
 #include "source/etw/manifest_store.h"
 
@@ -24,16 +22,19 @@ static bool has_room(struct etw_manifest_store *s, size_t n)
 	return s->nbytes + n <= ETW_LEARNED_MAX_BYTES;
 }
 
-/* ---- who wrote which manifest ------------------------------------------------------------------- */
+/* ---- writers of manifests -------------------------------------------------------------------- */
 
 static bool same_writer(const void *ctx, uint32_t value, const void *key)
 {
-	const struct etw_manifest_writer *a = &((const struct etw_manifest_store *)ctx)->writers[value], *b = key;
+	const struct etw_manifest_writer *a = &((const struct etw_manifest_store *)ctx)
+						       ->writers[value],
+					 *b = key;
 
 	return a->pid == b->pid && guid_same(&a->guid, &b->guid);
 }
 
-static const struct etw_manifest_writer *writer_of(const struct etw_manifest_store *s, const struct etw_guid *guid, uint32_t pid)
+static const struct etw_manifest_writer *writer_of(const struct etw_manifest_store *s,
+						   const struct etw_guid *guid, uint32_t pid)
 {
 	struct etw_manifest_writer key = {.guid = *guid, .pid = pid};
 	uint32_t found = table_find(&s->writers_by_pid, guid_hash(guid, pid), same_writer, s, &key);
@@ -41,7 +42,8 @@ static const struct etw_manifest_writer *writer_of(const struct etw_manifest_sto
 	return found == TABLE_NONE ? NULL : &s->writers[found];
 }
 
-static void set_writer(struct etw_manifest_store *s, const struct etw_guid *guid, uint32_t pid, uint32_t text)
+static void set_writer(struct etw_manifest_store *s, const struct etw_guid *guid, uint32_t pid,
+		       uint32_t text)
 {
 	struct etw_manifest_writer key = {.guid = *guid, .pid = pid, .text = text};
 	uint64_t hash = guid_hash(guid, pid);
@@ -60,16 +62,17 @@ static void set_writer(struct etw_manifest_store *s, const struct etw_guid *guid
 	s->writers[s->nwriters++] = key;
 }
 
-/* ---- manifests ---------------------------------------------------------------------------------- */
+/* ---- manifests ------------------------------------------------------------------------------- */
 
 static bool same_text(const void *ctx, uint32_t value, const void *key)
 {
-	const struct etw_manifest_text *a = &((const struct etw_manifest_store *)ctx)->texts[value], *b = key;
+	const struct etw_manifest_text *a = &((const struct etw_manifest_store *)ctx)->texts[value],
+				       *b = key;
 
 	return a->n == b->n && guid_same(&a->guid, &b->guid) && memcmp(a->xml, b->xml, a->n) == 0;
 }
 
-/* Parse and keep a new text; takes key->xml in any case. Returns its number or TABLE_NONE. */
+/* Parse and keep a new text; always takes key->xml. Returns its number or TABLE_NONE. */
 static uint32_t add_text(struct etw_manifest_store *s, struct etw_manifest_text *key, uint64_t hash)
 {
 	int rc = etw_manifest_parse(key->xml, key->n, &key->manifest);
@@ -97,10 +100,11 @@ static void free_partial(struct etw_manifest_store *s, struct etw_partial_manife
 	*partial = (struct etw_partial_manifest){.total = 0};
 }
 
-/* All pieces are here. */
+/* All pieces have come. */
 static void finish_partial(struct etw_manifest_store *s, struct etw_partial_manifest *partial)
 {
-	struct etw_manifest_text key = {.guid = partial->guid, .xml = partial->xml.data, .n = partial->xml.len};
+	struct etw_manifest_text key = {
+		.guid = partial->guid, .xml = partial->xml.data, .n = partial->xml.len};
 	uint64_t hash = hash_bytes(key.xml, key.n);
 	uint32_t text = table_find(&s->texts_by_xml, hash, same_text, s, &key), pid = partial->pid;
 
@@ -116,15 +120,17 @@ static void finish_partial(struct etw_manifest_store *s, struct etw_partial_mani
 	free_partial(s, partial);
 }
 
-static struct etw_partial_manifest *partial_of(struct etw_manifest_store *s, const struct etw_record *record)
+static struct etw_partial_manifest *partial_of(struct etw_manifest_store *s,
+					       const struct etw_record *record)
 {
 	for (uint32_t i = 0; i < ETW_PARTIAL_MANIFESTS_MAX; i++)
-		if (s->partials[i].total && s->partials[i].pid == record->pid && guid_same(&s->partials[i].guid, &record->guid))
+		if (s->partials[i].total && s->partials[i].pid == record->pid &&
+		    guid_same(&s->partials[i].guid, &record->guid))
 			return &s->partials[i];
 	return NULL;
 }
 
-/* A free place; when none is, the one that was taken longest ago is given up. */
+/* A free place; if none is free, the oldest one is dropped. */
 static struct etw_partial_manifest *new_partial(struct etw_manifest_store *s)
 {
 	struct etw_partial_manifest *partial;
@@ -156,7 +162,8 @@ static void learn_piece(struct etw_manifest_store *s, const struct etw_record *r
 			return;
 		}
 		partial = new_partial(s);
-		*partial = (struct etw_partial_manifest){.guid = record->guid, .pid = record->pid, .total = total};
+		*partial = (struct etw_partial_manifest){
+			.guid = record->guid, .pid = record->pid, .total = total};
 		partial->xml.max_bytes = ETW_MANIFEST_MAX_BYTES;
 	}
 	if (has_room(s, n))
@@ -175,19 +182,23 @@ static void learn_piece(struct etw_manifest_store *s, const struct etw_record *r
 static bool is_piece(const struct etw_record *record)
 {
 	return record->header == ETW_MANIFEST && record->id == ETW_ID_MANIFEST && record->payload &&
-	       record->payload_bytes > PIECE_HEAD && record->payload[0] == 1 && record->payload[3] == 0x5b;
+	       record->payload_bytes > PIECE_HEAD && record->payload[0] == 1 &&
+	       record->payload[3] == 0x5b;
 }
 
-/* ---- schemas ------------------------------------------------------------------------------------ */
+/* ---- schemas --------------------------------------------------------------------------------- */
 
 static uint64_t schema_hash(const struct etw_known_schema *schema)
 {
-	return guid_hash(&schema->guid, (uint64_t)schema->header << 32 | (uint64_t)schema->version << 16 | schema->key);
+	return guid_hash(&schema->guid, (uint64_t)schema->header << 32 |
+						(uint64_t)schema->version << 16 | schema->key);
 }
 
 static bool same_schema(const void *ctx, uint32_t value, const void *key)
 {
-	const struct etw_known_schema *a = &((const struct etw_manifest_store *)ctx)->schemas[value], *b = key;
+	const struct etw_known_schema *a = &((const struct etw_manifest_store *)ctx)
+						    ->schemas[value],
+				      *b = key;
 
 	return a->header == b->header && a->key == b->key && a->version == b->version &&
 	       guid_same(&a->guid, &b->guid);
@@ -222,8 +233,8 @@ static void set_schema(struct etw_manifest_store *s, struct etw_known_schema *sc
 static void learn_schema(struct etw_manifest_store *s, const struct etw_record *record)
 {
 	struct etw_known_schema schema = {.key = 0};
-	int rc = etw_manifest_of_info(record->payload, record->payload_bytes, &schema.guid, &schema.header,
-				      &schema.manifest);
+	int rc = etw_manifest_of_info(record->payload, record->payload_bytes, &schema.guid,
+				      &schema.header, &schema.manifest);
 
 	if (rc) {
 		s->counts.unreadable += rc == ERR_FORMAT;
@@ -235,7 +246,7 @@ static void learn_schema(struct etw_manifest_store *s, const struct etw_record *
 	set_schema(s, &schema);
 }
 
-/* ---- the outside -------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 void etw_manifest_store_learn(struct etw_manifest_store *s, const struct etw_record *record)
 {
@@ -252,8 +263,8 @@ void etw_manifest_store_learn(struct etw_manifest_store *s, const struct etw_rec
 		learn_schema(s, record);
 }
 
-static const struct etw_manifest *manifest_of(const struct etw_manifest_store *s, const struct etw_guid *guid,
-					      uint32_t pid)
+static const struct etw_manifest *manifest_of(const struct etw_manifest_store *s,
+					      const struct etw_guid *guid, uint32_t pid)
 {
 	const struct etw_manifest_writer *writer = writer_of(s, guid, pid);
 
@@ -262,19 +273,23 @@ static const struct etw_manifest *manifest_of(const struct etw_manifest_store *s
 	return writer ? s->texts[writer->text].manifest : NULL;
 }
 
-const char *etw_manifest_store_provider(const struct etw_manifest_store *s, const struct etw_guid *guid, uint32_t pid)
+const char *etw_manifest_store_provider(const struct etw_manifest_store *s,
+					const struct etw_guid *guid, uint32_t pid)
 {
 	const struct etw_manifest *m = s->nwriters ? manifest_of(s, guid, pid) : NULL;
 
 	return m && *m->provider ? m->provider : NULL;
 }
 
-const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manifest_store *s, const struct etw_record *record,
-						const char **provider)
+const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manifest_store *s,
+							 const struct etw_record *record,
+							 const char **provider)
 {
 	const struct etw_manifest *m = NULL;
 	const struct etw_manifest_event *event = NULL;
-	struct etw_known_schema key = {.guid = record->guid, .header = record->header, .version = (uint8_t)record->version};
+	struct etw_known_schema key = {.guid = record->guid,
+				       .header = record->header,
+				       .version = (uint8_t)record->version};
 	uint32_t found;
 
 	if (record->header == ETW_MANIFEST && s->nwriters) {

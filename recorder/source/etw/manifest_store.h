@@ -1,4 +1,7 @@
-/* What a trace says about its own events: manifests by provider and process, schemas; for etw/decode.c. */
+/*
+ * The store of manifests and schemas that a trace contains, for etw/decode.c. Manifests are found
+ * by provider and process; a text that many processes write is kept once.
+ */
 #ifndef SOURCE_ETW_MANIFEST_STORE_H
 #define SOURCE_ETW_MANIFEST_STORE_H
 
@@ -9,7 +12,7 @@
 
 #define ETW_ID_MANIFEST 65534u               /* the event whose payload is a piece of a manifest */
 
-/* A manifest's text, kept to know it again from another process. */
+/* A manifest's text, kept to recognize it when another process writes it. */
 struct etw_manifest_text {
 	struct etw_guid guid;
 	char *xml;
@@ -17,7 +20,9 @@ struct etw_manifest_text {
 	struct etw_manifest *manifest;
 };
 
-/* Process `pid` wrote manifest `text`; the pid ETW_ID_UNKNOWN stands for the latest of the provider. */
+/*
+ * Process `pid` wrote manifest `text`. The pid ETW_ID_UNKNOWN has the provider's latest manifest.
+ */
 struct etw_manifest_writer {
 	struct etw_guid guid;
 	uint32_t pid, text;
@@ -31,7 +36,7 @@ struct etw_known_schema {
 	struct etw_manifest *manifest;       /* one event */
 };
 
-/* A manifest of which some pieces have come. */
+/* A manifest with missing pieces. */
 struct etw_partial_manifest {
 	struct etw_guid guid;
 	uint32_t pid;
@@ -46,8 +51,8 @@ struct etw_manifest_store {
 	uint32_t ntexts, nwriters, nschemas;
 	uint32_t texts_room, writers_room, schemas_room;
 	struct table texts_by_xml, writers_by_pid, schemas_by_key;
-	struct etw_partial_manifest partials[ETW_PARTIAL_MANIFESTS_MAX];        /* total 0: free */
-	uint32_t oldest_partial;                /* which to give up next */
+	struct etw_partial_manifest partials[ETW_PARTIAL_MANIFESTS_MAX];        /* total 0 = free */
+	uint32_t oldest_partial;             /* to drop next */
 	size_t nbytes;                       /* of manifests, texts and partials */
 	struct etw_learned counts;
 };
@@ -55,11 +60,13 @@ struct etw_manifest_store {
 void etw_manifest_store_free(struct etw_manifest_store *s);
 void etw_manifest_store_learn(struct etw_manifest_store *s, const struct etw_record *record);
 
-/* The event of this record, and its provider's name; NULL when nothing was learned about it. */
-const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manifest_store *s, const struct etw_record *record,
-						const char **provider);
+/* The description of a record, and its provider's name; NULL = unknown. */
+const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manifest_store *s,
+							 const struct etw_record *record,
+							 const char **provider);
 
-/* The provider's name by its manifest, for events that the manifest does not list; NULL = unknown. */
-const char *etw_manifest_store_provider(const struct etw_manifest_store *s, const struct etw_guid *guid, uint32_t pid);
+/* The provider's name, for events that its manifest does not list; NULL = unknown. */
+const char *etw_manifest_store_provider(const struct etw_manifest_store *s,
+					const struct etw_guid *guid, uint32_t pid);
 
 #endif

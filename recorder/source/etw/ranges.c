@@ -7,16 +7,16 @@
 #include <string.h>
 
 #define SPACES_MAX (1u << 17)
-#define TAIL_MAX 64u                         /* looked at one by one */
+#define TAIL_MAX 64u                         /* unsorted ranges */
 #define LAYER_NONE UINT32_MAX
-#define LOOK_MAX 4096u                       /* ranges that one address is compared with */
+#define LOOK_MAX 4096u                       /* ranges compared with one address */
 
-/* The ranges of one process: numbers, sorted by start and then by number, and the latest ones. */
+/* The ranges of one process: numbers sorted by start, then by number; the latest are unsorted. */
 struct space {
 	uint32_t pid;
 	uint32_t nsorted, n, max, ends_max;
 	uint32_t *numbers;                   /* n of them; the first nsorted are sorted */
-	uint64_t *ends;                      /* greatest end up to here; of the sorted ones */
+	uint64_t *ends;                      /* of the sorted: greatest end so far */
 };
 
 int etw_ranges_init(struct etw_ranges *r)
@@ -65,7 +65,7 @@ struct etw_range *etw_range(const struct etw_ranges *r, uint32_t number)
 	return slots_get(&r->items, number);
 }
 
-/* ---- adding ----------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 static bool same_pid(const void *ctx, uint32_t value, const void *key)
 {
@@ -172,7 +172,7 @@ void etw_ranges_each(const struct etw_ranges *r, etw_range_fn *fn, void *ctx)
 			fn(ctx, etw_range(r, space_at(r, i)->numbers[k]));
 }
 
-/* ---- sorting ---------------------------------------------------------------------------------- */
+/* ---- sorting --------------------------------------------------------------------------------- */
 
 struct sort_item {
 	uint64_t start;
@@ -188,9 +188,10 @@ static int by_start(const void *a_arg, const void *b_arg)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static uint32_t after_start(const struct etw_ranges *r, const struct space *space, uint64_t address);
+static uint32_t after_start(const struct etw_ranges *r, const struct space *space,
+			    uint64_t address);
 
-/* The first layer in which nothing holds any of its addresses; those without one yet come later. */
+/* The first layer without an overlapping range; ranges without a layer do not count yet. */
 static uint32_t free_layer(const struct etw_ranges *r, const struct space *space,
 			   const struct etw_range *range)
 {
@@ -234,7 +235,7 @@ static void sort_space(struct etw_ranges *r, struct space *space)
 		return;
 	items = malloc(space->n * sizeof(*items));
 	if (!items)
-		return;                      /* they stay in the tail */
+		return;                      /* they stay unsorted */
 	for (i = 0; i < space->n; i++)
 		items[i] = (struct sort_item){etw_range(r, space->numbers[i])->start,
 					      space->numbers[i]};
@@ -265,7 +266,7 @@ void etw_ranges_settle(struct etw_ranges *r)
 	r->settled = true;
 }
 
-/* ---- finding ---------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 struct search {
 	const struct etw_ranges *r;
@@ -297,7 +298,7 @@ static void consider(struct search *s, uint32_t number)
 			s->from = range->until + 1;
 		return;
 	}
-	/* Another answer would hold when any of the ranges here begins or ends. */
+	/* The answer may change when any range at this address begins or ends. */
 	if (range->from > s->from)
 		s->from = range->from;
 	if (range->until < s->until)
@@ -307,7 +308,7 @@ static void consider(struct search *s, uint32_t number)
 		s->found = number;
 }
 
-/* How many of the sorted ones start at or before the address. */
+/* How many of the sorted ranges start at or before the address. */
 static uint32_t after_start(const struct etw_ranges *r, const struct space *space, uint64_t address)
 {
 	uint32_t low = 0, high = space->nsorted;
@@ -349,7 +350,8 @@ uint32_t etw_ranges_find(const struct etw_ranges *r, uint32_t pid, uint64_t addr
 	return s.found;
 }
 
-uint32_t etw_ranges_layer(const struct etw_ranges *r, uint32_t pid, uint64_t address, uint32_t layer)
+uint32_t etw_ranges_layer(const struct etw_ranges *r, uint32_t pid, uint64_t address,
+			  uint32_t layer)
 {
 	struct search s = {.r = r, .address = address, .found = ETW_RANGE_NONE, .layer = layer};
 

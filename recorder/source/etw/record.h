@@ -1,9 +1,9 @@
 /*
- * One ETW record, as a trace file or a live session delivers it, before anybody knows its meaning.
+ * One ETW record, as a trace file or a live session delivers it, not interpreted yet.
  *
- * The file reader (etl/file.h) and the live transport both fill this in; everything after them
- * (classes, fields, stacks, processes) reads only this and does not know which of them it was.
- * Every pointer is borrowed for the call. Little-endian bytes, as the record has them.
+ * The file reader (etl/file.h) and the live transport both produce it; all later code (classes,
+ * fields, stacks, processes) reads only this struct. Pointers are borrowed for the call. Bytes are
+ * little-endian, as in the record.
  *
  * Source: design page etl-format.md sections 2, 8 and 11, checked on real traces.
  */
@@ -14,33 +14,33 @@
 
 #include <stdint.h>
 
-#define ETW_ITEMS_MAX 8u                     /* extended items of one record; more are not looked at */
+#define ETW_ITEMS_MAX 8u                     /* extended items of one record; more are ignored */
 #define ETW_ID_UNKNOWN UINT32_MAX            /* the header has no pid or no tid */
 
-/* In the order of bytes that a record has: u32, u16, u16 little-endian, then 8 bytes. */
+/* In the byte order of records: u32, u16 and u16 little-endian, then 8 bytes. */
 struct etw_guid {
 	uint8_t bytes[16];
 };
 
 enum etw_header {
-	ETW_CLASSIC,                         /* known by its class GUID and opcode */
-	ETW_MANIFEST,                        /* known by its provider GUID and id */
-	ETW_MESSAGE,                         /* WPP: known by its GUID or component, and number (id) */
+	ETW_CLASSIC,                         /* identified by class GUID and opcode */
+	ETW_MANIFEST,                        /* identified by provider GUID and id */
+	ETW_MESSAGE,                         /* WPP: identified by GUID or component, and id */
 };
 
 /* Extended item: a stack, a related activity, TraceLogging metadata, ... */
 struct etw_item {
-	uint16_t type;                       /* section 8: 1 related activity, 5/6 stack, 11, 12, ... */
+	uint16_t type;                       /* section 8: 1 related activity, 5 and 6 stack, ... */
 	uint16_t nbytes;
 	const uint8_t *bytes;
 };
 
 struct etw_record {
 	int64_t ticks;                       /* of the trace's clock */
-	uint32_t pid, tid;                   /* of who wrote it; ETW_ID_UNKNOWN */
+	uint32_t pid, tid;                   /* of the writer; ETW_ID_UNKNOWN */
 	uint16_t cpu;
 	uint8_t header;                      /* enum etw_header */
-	uint8_t pointer_bytes;               /* 4 or 8, of this record: 64-bit traces hold both */
+	uint8_t pointer_bytes;               /* 4 or 8; a 64-bit trace has records of both */
 	struct etw_guid guid;
 	struct etw_guid activity;            /* ETW_MANIFEST; else zero */
 	uint16_t id;                         /* ETW_MANIFEST, ETW_MESSAGE */

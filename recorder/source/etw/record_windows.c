@@ -23,8 +23,9 @@ void etw_record_of(const EVENT_RECORD *event, struct etw_record *out)
 	out->ticks = h->TimeStamp.QuadPart;
 	out->pid = h->ProcessId;
 	out->tid = h->ThreadId;
-	out->cpu = h->Flags & EVENT_HEADER_FLAG_PROCESSOR_INDEX ? event->BufferContext.ProcessorIndex
-								: event->BufferContext.ProcessorNumber;
+	out->cpu = h->Flags & EVENT_HEADER_FLAG_PROCESSOR_INDEX
+			   ? event->BufferContext.ProcessorIndex
+			   : event->BufferContext.ProcessorNumber;
 	out->header = h->Flags & EVENT_HEADER_FLAG_CLASSIC_HEADER  ? ETW_CLASSIC
 		      : h->Flags & EVENT_HEADER_FLAG_TRACE_MESSAGE ? ETW_MESSAGE
 								   : ETW_MANIFEST;

@@ -1,4 +1,4 @@
-/* EVENT_RECORD, as ProcessTrace() gives it, as the record that all else reads. Windows only. */
+/* Converts an EVENT_RECORD of ProcessTrace() to struct etw_record. Windows only. */
 #ifndef SOURCE_ETW_RECORD_WINDOWS_H
 #define SOURCE_ETW_RECORD_WINDOWS_H
 
@@ -8,7 +8,7 @@
 #include <evntcons.h>
 
 /*
- * Borrows the event's payload and items. The session must deliver raw time stamps.
+ * Borrows the event's payload and items. The session must deliver raw timestamps.
  * Source: docs, EVENT_RECORD, EVENT_HEADER; design page etl-format.md, section 11.
  */
 void etw_record_of(const EVENT_RECORD *event, struct etw_record *out);

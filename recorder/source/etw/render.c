@@ -1,4 +1,3 @@
-/* Values of ETW fields as event fields. */
 #include "source/etw/render.h"
 
 #include "base/bytes.h"
@@ -10,7 +9,7 @@
 
 #define BYTES_SHOWN 256u                     /* of a binary value, in hex */
 
-/* ---- composing a text --------------------------------------------------------------------------- */
+/* ---- composing a text ------------------------------------------------------------------------ */
 
 void etw_render_begin(struct etw_render *r)
 {
@@ -20,12 +19,12 @@ void etw_render_begin(struct etw_render *r)
 	r->limit = r->used + (room < EVENT_MAX_TEXT ? room : EVENT_MAX_TEXT);
 }
 
-/* All of the bytes or none, so that no character is cut in two. One byte is kept for the NUL. */
+/* Put all bytes or none, so that no character is cut in two. One byte is kept for the NUL. */
 static void put(struct etw_render *r, const char *bytes, size_t n)
 {
 	if (r->limit - r->used <= n) {
 		r->cut = true;
-		r->limit = r->used;          /* nothing more; the NUL still fits */
+		r->limit = r->used;          /* no more; the NUL still fits */
 		return;
 	}
 	memcpy(r->text + r->used, bytes, n);
@@ -87,12 +86,13 @@ void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes)
 	}
 }
 
-/* ---- one value as text -------------------------------------------------------------------------- */
+/* ---- one value as text ----------------------------------------------------------------------- */
 
 void etw_guid_text(const uint8_t guid[16], char out[ETW_GUID_TEXT])
 {
-	snprintf(out, ETW_GUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 guid[3], guid[2], guid[1], guid[0], guid[5], guid[4], guid[7], guid[6], guid[8], guid[9],
+	snprintf(out, ETW_GUID_TEXT,
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", guid[3],
+		 guid[2], guid[1], guid[0], guid[5], guid[4], guid[7], guid[6], guid[8], guid[9],
 		 guid[10], guid[11], guid[12], guid[13], guid[14], guid[15]);
 }
 
@@ -114,7 +114,7 @@ static void put_sid(struct etw_render *r, const struct etw_value *value)
 	}
 }
 
-/* Days since 1970 as a date of the Gregorian calendar; Howard Hinnant, "chrono-Compatible Low-Level Date
+/* The date of a day since 1970. Source: Howard Hinnant, "chrono-Compatible Low-Level Date
  * Algorithms", civil_from_days. */
 static void civil(int64_t days, int64_t *year, uint32_t *month, uint32_t *day)
 {
@@ -137,19 +137,19 @@ static void put_filetime(struct etw_render *r, uint64_t filetime)
 	char text[64];
 
 	civil((int64_t)(seconds / 86400) - 134774, &year, &month, &day);
-	snprintf(text, sizeof(text), "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%07uZ", year, month, day,
-		 (unsigned)(day_seconds / 3600), (unsigned)(day_seconds / 60 % 60),
+	snprintf(text, sizeof(text), "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%07uZ", year, month,
+		 day, (unsigned)(day_seconds / 3600), (unsigned)(day_seconds / 60 % 60),
 		 (unsigned)(day_seconds % 60), (unsigned)(filetime % 10000000));
 	etw_render_puts(r, text);
 }
 
-/* Eight u16: year, month, weekday, day, hour, minute, second, ms; nobody says of which time zone. */
+/* Eight u16: year, month, weekday, day, hour, minute, second, ms; the time zone is unknown. */
 static void put_systemtime(struct etw_render *r, const uint8_t *at)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "%04u-%02u-%02uT%02u:%02u:%02u.%03u", le16(at), le16(at + 2), le16(at + 6),
-		 le16(at + 8), le16(at + 10), le16(at + 12), le16(at + 14));
+	snprintf(text, sizeof(text), "%04u-%02u-%02uT%02u:%02u:%02u.%03u", le16(at), le16(at + 2),
+		 le16(at + 6), le16(at + 8), le16(at + 10), le16(at + 12), le16(at + 14));
 	etw_render_puts(r, text);
 }
 
@@ -183,13 +183,17 @@ static void put_ip6(struct etw_render *r, const uint8_t *at)
 			i += length - 1;
 			continue;
 		}
-		snprintf(text, sizeof(text), "%s%x", i && i != best + (best >= 0 ? length : 0) ? ":" : "",
+		snprintf(text, sizeof(text), "%s%x",
+			 i && i != best + (best >= 0 ? length : 0) ? ":" : "",
 			 (unsigned)at[2 * i] << 8 | at[2 * i + 1]);
 		etw_render_puts(r, text);
 	}
 }
 
-/* SOCKADDR_IN, SOCKADDR_IN6: family u16 (2, 23), port big-endian, address at 4 or 8; false for others. */
+/*
+ * SOCKADDR_IN, SOCKADDR_IN6: family u16 (2, 23), port big-endian, address at 4 or 8; false for
+ * others.
+ */
 static bool put_socket(struct etw_render *r, const struct etw_value *value)
 {
 	const uint8_t *at = value->bytes;
@@ -223,7 +227,8 @@ static void put_hex(struct etw_render *r, const struct etw_value *value)
 	}
 }
 
-static void put_addresses(struct etw_render *r, const struct etw_value *value, uint32_t pointer_bytes)
+static void put_addresses(struct etw_render *r, const struct etw_value *value,
+			  uint32_t pointer_bytes)
 {
 	char text[24];
 
@@ -237,7 +242,8 @@ static void put_addresses(struct etw_render *r, const struct etw_value *value, u
 
 static bool is_hex(uint8_t type)
 {
-	return type == ETW_X8 || type == ETW_X16 || type == ETW_X32 || type == ETW_X64 || type == ETW_POINTER;
+	return type == ETW_X8 || type == ETW_X16 || type == ETW_X32 || type == ETW_X64 ||
+	       type == ETW_POINTER;
 }
 
 static bool is_signed(uint8_t type)
@@ -250,7 +256,8 @@ static bool is_number(uint8_t type)
 	return type <= ETW_SIZE || type == ETW_PORT || type == ETW_BITS;
 }
 
-static void put_number(struct etw_render *r, const struct etw_field *field, const struct etw_value *value)
+static void put_number(struct etw_render *r, const struct etw_field *field,
+		       const struct etw_value *value)
 {
 	char text[40];
 
@@ -265,8 +272,8 @@ static void put_number(struct etw_render *r, const struct etw_field *field, cons
 	etw_render_puts(r, text);
 }
 
-void etw_render_value(struct etw_render *r, const struct etw_field *field, const struct etw_value *value,
-		      uint32_t pointer_bytes)
+void etw_render_value(struct etw_render *r, const struct etw_field *field,
+		      const struct etw_value *value, uint32_t pointer_bytes)
 {
 	char guid[ETW_GUID_TEXT];
 
@@ -318,7 +325,7 @@ void etw_render_value(struct etw_render *r, const struct etw_field *field, const
 	}
 }
 
-/* ---- fields ------------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static struct event_field *add(struct etw_render *r, const char *name)
 {

@@ -1,8 +1,9 @@
 /*
- * Values of ETW fields as event fields: numbers stay numbers, all else becomes UTF-8 text.
+ * Converts ETW values to event fields: numbers stay numbers, everything else becomes UTF-8 text.
  *
- * Texts and composed names live in a fixed arena that the next event overwrites. What does not fit is
- * cut, and said so. Control characters of texts become blanks: they go to terminals and to files.
+ * Texts and composed names live in a fixed arena that the next event overwrites. A text that does
+ * not fit is cut, and `cut` is set. Control characters become blanks, because texts go to
+ * terminals.
  */
 #ifndef SOURCE_ETW_RENDER_H
 #define SOURCE_ETW_RENDER_H
@@ -15,27 +16,26 @@
 struct etw_render {
 	struct event_field *fields;          /* room for EVENT_MAX_FIELDS */
 	uint32_t nfields;
-	uint64_t hex;                        /* bit i: field i is read in hex: an address, flags */
+	uint64_t hex;                        /* bit i: show field i in hex (address, flags) */
 	bool cut;                            /* a field or the end of a text is missing */
 	char *text;                          /* the arena, ETW_RENDER_BYTES */
-	size_t used, limit;                  /* limit: where the text that is being composed must end */
-	size_t begin;
+	size_t used, begin, limit;           /* begin and limit of the text being composed */
 };
 
-/* A field, by its type; absent values are left out. The name must live as long as the fields. */
+/* Add a field unless its value is absent. The name must live as long as the fields. */
 void etw_render_field(struct etw_render *r, const char *name, const struct etw_field *field,
 		      const struct etw_value *value, uint32_t pointer_bytes);
 
 /*
- * A text composed of parts: begin, any number of parts, end. At most EVENT_MAX_TEXT - 1 bytes; end
- * returns it NUL-terminated, "" when the arena is full.
+ * Compose a text of at most EVENT_MAX_TEXT - 1 bytes: begin, any number of parts, end. The end
+ * returns it NUL-terminated, or "" when the arena is full.
  */
 void etw_render_begin(struct etw_render *r);
 void etw_render_puts(struct etw_render *r, const char *text);
 void etw_render_utf8(struct etw_render *r, const uint8_t *text, size_t nbytes);   /* made safe */
 void etw_render_utf16(struct etw_render *r, const uint8_t *text, size_t nbytes);
-void etw_render_value(struct etw_render *r, const struct etw_field *field, const struct etw_value *value,
-		      uint32_t pointer_bytes);
+void etw_render_value(struct etw_render *r, const struct etw_field *field,
+		      const struct etw_value *value, uint32_t pointer_bytes);
 const char *etw_render_end(struct etw_render *r);
 
 /* Add a field whose text was composed. */

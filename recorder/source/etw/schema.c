@@ -1,22 +1,22 @@
-/* Reading a payload by a layout that came with the trace. */
 #include "source/etw/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define DEPTH 4                              /* structures in structures */
-#define STEPS 20000u                         /* values read of one event, elements of arrays included */
+#define DEPTH 4                              /* of nested structures */
+#define STEPS 20000u                         /* values of one event, with array elements */
 #define SHOWN 1000u                          /* elements shown of one array */
 
 uint8_t etw_schema_type(uint32_t in_type, enum etw_shown shown)
 {
 	static const uint8_t types[] = {
-		[1] = ETW_UTF16Z, [2] = ETW_UTF8Z, [3] = ETW_I8, [4] = ETW_U8, [5] = ETW_I16, [6] = ETW_U16,
-		[7] = ETW_I32, [8] = ETW_U32, [9] = ETW_I64, [10] = ETW_U64, [11] = ETW_F32, [12] = ETW_F64,
-		[13] = ETW_BOOL32, [14] = ETW_BYTES, [15] = ETW_GUID, [16] = ETW_POINTER,
-		[17] = ETW_FILETIME, [18] = ETW_SYSTEMTIME, [19] = ETW_SID, [20] = ETW_X32, [21] = ETW_X64,
-		[22] = ETW_UTF16_COUNTED, [23] = ETW_UTF8_COUNTED, [25] = ETW_BYTES_COUNTED,
+		[1] = ETW_UTF16Z, [2] = ETW_UTF8Z, [3] = ETW_I8, [4] = ETW_U8, [5] = ETW_I16,
+		[6] = ETW_U16, [7] = ETW_I32, [8] = ETW_U32, [9] = ETW_I64, [10] = ETW_U64,
+		[11] = ETW_F32, [12] = ETW_F64, [13] = ETW_BOOL32, [14] = ETW_BYTES,
+		[15] = ETW_GUID, [16] = ETW_POINTER, [17] = ETW_FILETIME, [18] = ETW_SYSTEMTIME,
+		[19] = ETW_SID, [20] = ETW_X32, [21] = ETW_X64, [22] = ETW_UTF16_COUNTED,
+		[23] = ETW_UTF8_COUNTED, [25] = ETW_BYTES_COUNTED,
 	};
 	uint8_t type = ETW_TYPES;
 
@@ -49,14 +49,14 @@ uint8_t etw_schema_type(uint32_t in_type, enum etw_shown shown)
 	return type;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reader {
 	const struct etw_schema *schema;
 	struct etw_render *r;
 	uint32_t pointer_bytes, steps;
-	const uint8_t *at, *end;             /* at NULL: a field did not fit, the rest is unknown */
-	uint64_t numbers[ETW_SCHEMA_MAX_FIELDS];      /* values of integer fields, for counts and lengths */
+	const uint8_t *at, *end;             /* at NULL: a field did not fit */
+	uint64_t numbers[ETW_SCHEMA_MAX_FIELDS];      /* of fields, for counts and lengths */
 };
 
 /* The field behind field i and its members. */
@@ -79,7 +79,8 @@ static uint64_t number_of(const struct reader *in, uint8_t by, uint16_t number, 
 	return number;
 }
 
-static bool read_one(struct reader *in, uint32_t index, struct etw_value *value, struct etw_field *field)
+static bool read_one(struct reader *in, uint32_t index, struct etw_value *value,
+		     struct etw_field *field)
 {
 	const struct etw_schema_field *f = &in->schema->fields[index];
 	uint64_t length;
@@ -101,7 +102,7 @@ static bool read_one(struct reader *in, uint32_t index, struct etw_value *value,
 			field->type = ETW_UTF16_FIXED;
 		else if (field->type == ETW_UTF8Z)
 			field->type = ETW_UTF8_FIXED;
-		if (!length) {               /* n 0 would mean: all that is left */
+		if (!length) {               /* n 0 would mean the rest of the payload */
 			*value = (struct etw_value){.bytes = in->at};
 			return true;
 		}
@@ -112,8 +113,9 @@ static bool read_one(struct reader *in, uint32_t index, struct etw_value *value,
 	return in->at != NULL;
 }
 
-/* How many elements field i has; false when the payload does not say. */
-static bool count_of(struct reader *in, const struct etw_schema_field *f, uint32_t index, uint64_t *out)
+/* How many elements a field has; false when the payload ends before the count. */
+static bool count_of(struct reader *in, const struct etw_schema_field *f, uint32_t index,
+		     uint64_t *out)
 {
 	if (f->count_by == ETW_BY_PREFIX) {
 		if (!in->at || in->end - in->at < 2) {
@@ -147,7 +149,8 @@ static void read_array(struct reader *in, uint32_t index, uint64_t count, const 
 	etw_render_composed(in->r, name, etw_render_end(in->r));
 }
 
-static const char *joined(struct reader *in, const char *prefix, const char *name, uint64_t element, bool array)
+static const char *joined(struct reader *in, const char *prefix, const char *name, uint64_t element,
+			  bool array)
 {
 	char number[24];
 
@@ -161,9 +164,11 @@ static const char *joined(struct reader *in, const char *prefix, const char *nam
 	return etw_render_end(in->r);
 }
 
-static void read_fields(struct reader *in, uint32_t first, uint32_t n, const char *prefix, int depth);
+static void read_fields(struct reader *in, uint32_t first, uint32_t n, const char *prefix,
+			int depth);
 
-static void read_structure(struct reader *in, uint32_t index, uint64_t count, const char *prefix, int depth)
+static void read_structure(struct reader *in, uint32_t index, uint64_t count, const char *prefix,
+			   int depth)
 {
 	const struct etw_schema_field *f = &in->schema->fields[index];
 
@@ -176,7 +181,8 @@ static void read_structure(struct reader *in, uint32_t index, uint64_t count, co
 		if (in->r->nfields == EVENT_MAX_FIELDS)
 			in->r->cut = true;
 		read_fields(in, index + 1, f->nmembers,
-			    joined(in, prefix, f->field.name, i, f->count_by != ETW_BY_NONE), depth + 1);
+			    joined(in, prefix, f->field.name, i, f->count_by != ETW_BY_NONE),
+			    depth + 1);
 	}
 }
 
@@ -210,7 +216,8 @@ static void read_field(struct reader *in, uint32_t index, const char *prefix, in
 		etw_render_field(in->r, name, &field, &value, in->pointer_bytes);
 }
 
-static void read_fields(struct reader *in, uint32_t first, uint32_t n, const char *prefix, int depth)
+static void read_fields(struct reader *in, uint32_t first, uint32_t n, const char *prefix,
+			int depth)
 {
 	for (uint32_t i = first, k = 0; k < n && i < in->schema->nfields && in->at; k++) {
 		read_field(in, i, prefix, depth);
@@ -218,9 +225,11 @@ static void read_fields(struct reader *in, uint32_t first, uint32_t n, const cha
 	}
 }
 
-void etw_schema_read(const struct etw_schema *schema, const struct etw_record *record, struct etw_render *r)
+void etw_schema_read(const struct etw_schema *schema, const struct etw_record *record,
+		     struct etw_render *r)
 {
-	struct reader in = {.schema = schema, .r = r, .pointer_bytes = record->pointer_bytes, .steps = STEPS};
+	struct reader in = {
+		.schema = schema, .r = r, .pointer_bytes = record->pointer_bytes, .steps = STEPS};
 
 	if (!record->payload || !schema->nfields)
 		return;

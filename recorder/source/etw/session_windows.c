@@ -20,14 +20,14 @@
 #define BUFFERS_MIN 64u                      /* 4 MB */
 #define BUFFERS_MAX 512u                     /* 32 MB: seconds of a busy machine */
 #define FLUSH_MS 100u
-#define SESSIONS_MAX 64u                     /* Windows has no more */
+#define SESSIONS_MAX 64u                     /* the limit of Windows */
 #define PUBLISHERS L"SOFTWARE\\Microsoft\\Windows\\CurrentVersion\\WINEVT\\Publishers"
 
 #ifndef ERROR_CTX_CLOSE_PENDING
 #define ERROR_CTX_CLOSE_PENDING 7007L
 #endif
 
-/* What ControlTrace writes stands behind it: two names. */
+/* With room for the two names that ControlTrace writes. */
 struct properties {
 	EVENT_TRACE_PROPERTIES p;
 	wchar_t name[NAME_CHARS], file[NAME_CHARS];
@@ -39,7 +39,7 @@ struct etw_session {
 	SRWLOCK lock;                        /* guards what follows */
 	bool stopped;
 	struct etw_losses losses;
-	bool samples;                        /* CPUs; an interval of ours holds */
+	bool samples;                        /* samples CPUs, with our interval */
 };
 
 static void properties_init(struct properties *q)
@@ -50,7 +50,7 @@ static void properties_init(struct properties *q)
 	q->p.LogFileNameOffset = offsetof(struct properties, file);
 }
 
-/* ---- rights ----------------------------------------------------------------------------------- */
+/* ---- rights ---------------------------------------------------------------------------------- */
 
 static bool enable_privilege(const wchar_t *name)
 {
@@ -71,20 +71,22 @@ static bool enable_privilege(const wchar_t *name)
 int etw_session_probe(const struct etw_wanted *wanted, struct err *err)
 {
 	if (!os_is_admin())
-		return err_set(err, ERR_ACCESS, "no ETW session: this program is not elevated; start it from a "
-			       "command prompt that was opened by 'Run as administrator', or install it as a "
-			       "service ('recorder service install')");
+		return err_set(err, ERR_ACCESS,
+			       "no ETW session: this program is not elevated; start it from a "
+			       "command prompt that was opened by 'Run as administrator', or "
+			       "install it as a service ('recorder service install')");
 	if (wanted->kernel_flags && !enable_privilege(L"SeSystemProfilePrivilege"))
-		return err_set(err, ERR_ACCESS, "no samples of CPUs: the right 'Profile system performance' "
-			       "(SeSystemProfilePrivilege) is missing; an administrator gives it in secpol.msc, "
-			       "Local Policies, User Rights Assignment");
-	enable_privilege(L"SeDebugPrivilege");       /* for symbols of others' processes; without it less */
+		return err_set(err, ERR_ACCESS,
+			       "no samples of CPUs: the right 'Profile system performance' "
+			       "(SeSystemProfilePrivilege) is missing; an administrator gives it "
+			       "in secpol.msc, Local Policies, User Rights Assignment");
+	enable_privilege(L"SeDebugPrivilege");       /* optional: others' symbols */
 	return 0;
 }
 
-/* ---- names of providers ----------------------------------------------------------------------- */
+/* ---- names of providers ---------------------------------------------------------------------- */
 
-/* The name that a publisher's key has as its default value. */
+/* A publisher's name is the default value of its key. */
 static bool publisher_name(HKEY root, const wchar_t *key_name, char *out, size_t n)
 {
 	wchar_t name[PROVIDER_NAME_MAX] = {0};
@@ -138,10 +140,12 @@ int etw_session_identify(struct etw_wanted *wanted, struct err *err)
 		if (!root && RegOpenKeyExW(HKEY_LOCAL_MACHINE, PUBLISHERS, 0, KEY_READ, &root))
 			root = NULL;
 		if (!root || !look_up(root, p, &nearest))
-			rc = err_set(err, ERR_NOT_FOUND, "no provider '%s' is registered here%s%s; 'logman query "
-				     "providers' lists them, *%s means an EventSource of that name, and a GUID "
-				     "does as well", p->name, nearest.len ? "; near is " : "",
-				     buf_text(&nearest), p->name);
+			rc = err_set(err, ERR_NOT_FOUND,
+				     "no provider '%s' is registered here%s%s; 'logman query "
+				     "providers' lists them, *%s means an EventSource of that "
+				     "name, and a GUID does as well",
+				     p->name, nearest.len ? "; near is " : "", buf_text(&nearest),
+				     p->name);
 	}
 	if (root)
 		RegCloseKey(root);
@@ -149,7 +153,7 @@ int etw_session_identify(struct etw_wanted *wanted, struct err *err)
 	return rc;
 }
 
-/* ---- what to deliver -------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static int set_stacks(struct etw_session *s, const struct etw_wanted *wanted, struct err *err)
 {
@@ -164,11 +168,13 @@ static int set_stacks(struct etw_session *s, const struct etw_wanted *wanted, st
 	}
 	if (!wanted->nstacks)
 		return 0;
-	error = TraceSetInformation(s->handle, TraceStackTracingInfo, ids, wanted->nstacks * sizeof(ids[0]));
-	return error ? err_os_code(err, (int)error, "cannot ask ETW for stacks of kernel events") : 0;
+	error = TraceSetInformation(s->handle, TraceStackTracingInfo, ids,
+				    wanted->nstacks * sizeof(ids[0]));
+	return error ? err_os_code(err, (int)error, "cannot ask ETW for stacks of kernel events")
+		     : 0;
 }
 
-/* What they mean is reached through pointers, so all of it must outlive the call. */
+/* The descriptors have pointers into this struct, so it must outlive EnableTraceEx2(). */
 struct filters {
 	EVENT_FILTER_DESCRIPTOR all[4];
 	struct etw_filter_ids events, with_stacks;
@@ -178,17 +184,20 @@ struct filters {
 
 static void add_filter(struct filters *f, ULONG type, const void *data, size_t n)
 {
-	f->all[f->n++] = (EVENT_FILTER_DESCRIPTOR){.Ptr = (ULONGLONG)(uintptr_t)data, .Size = (ULONG)n, .Type = type};
+	f->all[f->n++] = (EVENT_FILTER_DESCRIPTOR){
+		.Ptr = (ULONGLONG)(uintptr_t)data, .Size = (ULONG)n, .Type = type};
 }
 
-static void add_ids(struct filters *f, ULONG type, const struct etw_ids *from, struct etw_filter_ids *to)
+static void add_ids(struct filters *f, ULONG type, const struct etw_ids *from,
+		    struct etw_filter_ids *to)
 {
 	if (!from->n)
 		return;
 	to->only_these = !from->are_left_out;
 	to->count = (USHORT)from->n;
 	memcpy(to->ids, from->ids, from->n * sizeof(from->ids[0]));
-	add_filter(f, type, to, offsetof(struct etw_filter_ids, ids) + from->n * sizeof(from->ids[0]));
+	add_filter(f, type, to,
+		   offsetof(struct etw_filter_ids, ids) + from->n * sizeof(from->ids[0]));
 }
 
 static void filters_of(const struct etw_wanted_provider *p, struct filters *f)
@@ -200,7 +209,7 @@ static void filters_of(const struct etw_wanted_provider *p, struct filters *f)
 		add_filter(f, ETW_FILTER_PIDS, p->pids, p->npids * sizeof(p->pids[0]));
 	chars = p->programs[0] ? MultiByteToWideChar(CP_UTF8, 0, p->programs, -1, f->programs,
 						     ETW_FILTER_NAMES_BYTES) : 0;
-	if (chars > 0)                       /* with its zero */
+	if (chars > 0)                       /* with the NUL */
 		add_filter(f, ETW_FILTER_PROGRAMS, f->programs, (size_t)chars * sizeof(wchar_t));
 	add_ids(f, ETW_FILTER_IDS, &p->events, &f->events);
 	add_ids(f, ETW_FILTER_STACKS, &p->with_stacks, &f->with_stacks);
@@ -222,8 +231,8 @@ static ULONG enable(struct etw_session *s, const struct etw_wanted_provider *p)
 }
 
 /*
- * The rundown provider tells the methods and modules of all runtimes that run already when it is
- * enabled with StartRundown; the runtime itself repeats who it is.
+ * Enabled with StartRundown, the rundown provider reports the methods and modules of all running
+ * runtimes. The runtime itself repeats its own start event.
  */
 static ULONG enable_rundown(struct etw_session *s)
 {
@@ -235,8 +244,8 @@ static ULONG enable_rundown(struct etw_session *s)
 
 	memcpy(&clr, etw_clr_guid.bytes, sizeof(clr));
 	return error ? error
-		     : EnableTraceEx2(s->handle, &clr, EVENT_CONTROL_CODE_CAPTURE_STATE, 5, UINT64_MAX, 0, 0,
-				      NULL);
+		     : EnableTraceEx2(s->handle, &clr, EVENT_CONTROL_CODE_CAPTURE_STATE, 5,
+				      UINT64_MAX, 0, 0, NULL);
 }
 
 static int enable_all(struct etw_session *s, const struct etw_wanted *wanted, struct log *log,
@@ -254,8 +263,10 @@ static int enable_all(struct etw_session *s, const struct etw_wanted *wanted, st
 	if (wanted->clr)
 		error = enable_rundown(s);
 	if (error)
-		log_line(log, LOG_WARN, "code of .NET programs that run already stays without names: the CLR's "
-			 "rundown is refused (error %lu)", error);
+		log_line(log, LOG_WARN,
+			 "running .NET programs stay without names: the CLR's rundown is refused "
+			 "(error %lu)",
+			 error);
 	return 0;
 }
 
@@ -266,26 +277,32 @@ static void set_interval(struct etw_session *s, uint32_t *interval_100ns, struct
 	s->samples = !error;
 	if (!error)
 		return;
-	log_line(log, LOG_WARN, "the sampling rate stays as it was, at most 1000 Hz: Windows refuses another "
-		 "one (error %lu)", error);
+	log_line(log, LOG_WARN,
+		 "the sampling rate stays as it is, at most 1000 Hz: Windows refuses to change it "
+		 "(error %lu)",
+		 error);
 	*interval_100ns = 0;
 }
 
-/* ---- start ------------------------------------------------------------------------------------ */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static int start_error(ULONG error, const wchar_t *name, struct err *err)
 {
 	switch (error) {
 	case ERROR_ACCESS_DENIED:
-		return err_set(err, ERR_ACCESS, "cannot start an ETW session: access is denied; run the recorder "
-			       "as administrator");
+		return err_set(err, ERR_ACCESS,
+			       "cannot start an ETW session: access is denied; run the recorder as "
+			       "administrator");
 	case ERROR_NO_SYSTEM_RESOURCES:
-		return err_set(err, ERR_LIMIT, "cannot start an ETW session: Windows has no room for another "
-			       "(8 with kernel events, 64 in all); 'logman query -ets' lists them, 'logman stop "
-			       "NAME -ets' ends one");
+		return err_set(err, ERR_LIMIT,
+			       "cannot start an ETW session: Windows has no room for another (8 "
+			       "with kernel events, 64 in all); 'logman query -ets' lists them, "
+			       "'logman stop NAME -ets' ends one");
 	case ERROR_ALREADY_EXISTS:
-		return err_set(err, ERR_BUSY, "cannot start an ETW session: one named %ls is there and cannot be "
-			       "stopped; 'logman stop %ls -ets' ends it", name, name);
+		return err_set(err, ERR_BUSY,
+			       "cannot start an ETW session: one named %ls is there and cannot be "
+			       "stopped; 'logman stop %ls -ets' ends it",
+			       name, name);
 	default:
 		return err_os_code(err, (int)error, "cannot start an ETW session");
 	}
@@ -322,7 +339,7 @@ static ULONG start(struct etw_session *s, const struct etw_wanted *wanted, bool 
 	return StartTraceW(&s->handle, s->name, &q.p);
 }
 
-/* A session of our own name is left from another life of this process number, or of this program. */
+/* A session with our own name is a leftover, and is replaced. */
 static int start_session(struct etw_session *s, const struct etw_wanted *wanted, struct err *err)
 {
 	bool fine_timer = true;
@@ -370,7 +387,7 @@ const wchar_t *etw_session_name(const struct etw_session *s)
 	return s->name;
 }
 
-/* ---- while it runs, and its end --------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static bool control(struct etw_session *s, ULONG code)
 {
@@ -427,7 +444,7 @@ void etw_session_free(struct etw_session *s)
 	free(s);
 }
 
-/* ---- sessions that were left ------------------------------------------------------------------ */
+/* ---- leftover sessions ----------------------------------------------------------------------- */
 
 int etw_sessions_clear(uint32_t *n, struct err *err)
 {

@@ -1,9 +1,10 @@
 /*
- * An ETW session of our own: started, told what to deliver, asked what it lost, stopped. Windows only.
+ * Controls our own ETW session: start, configuration, loss counts, stop. Windows only.
  *
- * Its name says whose it is (etw/owner_windows.h), so several recorders may run, a session that a killed
- * one has left is known as such, and foreign sessions are never touched. Declarations that
- * mingw-w64 10 lacks stand here too; see windows-build.md, section 1.
+ * The session's name tells its owner (etw/owner_windows.h). So several recorders may run,
+ * sessions of killed recorders are recognized, and foreign sessions are never touched.
+ * Declarations that mingw-w64 10 lacks are here too; see windows-build.md, section 1.
+ *
  *
  * Sources: docs, "Event Tracing Functions", EVENT_TRACE_PROPERTIES, EVENT_FILTER_DESCRIPTOR,
  * TRACE_QUERY_INFO_CLASS; design page windows-build.md, section 6.
@@ -44,32 +45,32 @@ struct etw_losses {
 	uint64_t events, buffers;            /* since the session began */
 };
 
-/* 0, or ERR_ACCESS: which right is missing, and what to do. */
+/* 0, or ERR_ACCESS with the missing right and what to do. */
 int etw_session_probe(const struct etw_wanted *wanted, struct err *err);
 
-/* Give GUIDs to those that the system knows by name; ERR_NOT_FOUND with the nearest. */
+/* Look up the GUIDs of providers given by name; ERR_NOT_FOUND with the nearest names. */
 int etw_session_identify(struct etw_wanted *wanted, struct err *err);
 
 /*
- * Start the session and enable all that is wanted.
+ * Start the session and enable everything in `wanted`.
  *
- * interval_100ns  between samples, asked of the whole machine (etw/interval_windows.h) until the session
- *                 is stopped; becomes the one that holds, 0 = not known
- * returns  0; ERR_ACCESS, ERR_LIMIT no room for another session, ERR_BUSY the name is taken,
- *          ERR_UNSUPPORTED; nothing is left behind
+ * interval_100ns  between samples, for the whole machine (etw/interval_windows.h) until the session
+ *                 stops; becomes the interval that is set, 0 = unknown
+ * returns  0; ERR_ACCESS; ERR_LIMIT no room for another session; ERR_BUSY the name is taken;
+ *          ERR_UNSUPPORTED; after an error nothing is left behind
  */
 int etw_session_start(const struct etw_wanted *wanted, struct log *log, uint32_t *interval_100ns,
 		      struct etw_session **out, struct err *err);
 const wchar_t *etw_session_name(const struct etw_session *s);
-/* Any thread: another one from now on; the same. 0, or why it stays as it is. */
+/* Any thread: change the interval; as above. On error the old one stays. */
 int etw_session_interval(struct etw_session *s, uint32_t *interval_100ns, struct err *err);
-/* Any thread. false: the session is gone. */
+/* Any thread. false = the session is gone. */
 bool etw_session_losses(struct etw_session *s, struct etw_losses *out);
-/* Any thread, once or more; keeps the last losses. */
+/* Any thread, also more than once; keeps the last loss counts. */
 void etw_session_stop(struct etw_session *s);
 void etw_session_free(struct etw_session *s);     /* stops it; NULL allowed */
 
-/* Stop sessions of recorders that do not run any more, and give back the sampling interval that they had. */
+/* Stop the sessions of recorders that have ended, and restore their sampling interval. */
 int etw_sessions_clear(uint32_t *n, struct err *err);
 
 #endif

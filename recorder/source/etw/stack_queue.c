@@ -2,10 +2,10 @@
 
 #include "source/etw/stacks.h"
 
-/* ---- what a record is ------------------------------------------------------------------------- */
+/* ---- what a record is ------------------------------------------------------------------------ */
 
-static const struct etw_guid image_id_guid = {
-	{0xd7, 0x75, 0xe6, 0xb3, 0x54, 0x25, 0x18, 0x4f, 0x83, 0x0b, 0x27, 0x62, 0x73, 0x25, 0x60, 0xde}};
+static const struct etw_guid image_id_guid = {{0xd7, 0x75, 0xe6, 0xb3, 0x54, 0x25, 0x18, 0x4f, 0x83,
+					       0x0b, 0x27, 0x62, 0x73, 0x25, 0x60, 0xde}};
 
 uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *class)
 {
@@ -32,8 +32,8 @@ uint32_t etw_effective_tid(const struct etw_record *r, const struct etw_class *c
 }
 
 /*
- * Whose stack a record takes. Starts of disk requests carry the tid of whom they are charged to, their
- * stack that of whom the request ran on: so any thread's fits.
+ * The thread whose stack a record takes. The start of a disk request has the tid to which it is
+ * charged, but its stack has the tid that issued it: any thread fits.
  */
 static uint32_t binding_tid(const struct etw_record *r, const struct etw_class *class)
 {
@@ -67,7 +67,7 @@ static bool can_have_stack(const struct etw_record *r, const struct etw_class *c
 	}
 }
 
-/* ---- copies ----------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 #define ALIGN(n) (((n) + 7) & ~(size_t)7)
 #define HEAD_BYTES ALIGN(offsetof(struct etw_record, items) + sizeof(uint8_t *) + sizeof(uint32_t))
@@ -86,7 +86,8 @@ static size_t copy_bytes(const struct etw_record *r)
  *	the record up to its items; payload; payload_bytes (padded); its items;
  *	the payload's bytes; each item's bytes (all aligned to 8)
  *
- * Most records have no items, which are two thirds of the struct; so the copy is not the struct.
+ * The copy is not the struct, because two thirds of the struct are items, and most records have
+ * none.
  */
 static void put_copy(char *at, const struct etw_record *r)
 {
@@ -122,7 +123,7 @@ static void get_copy(const char *at, struct etw_record *r)
 	memcpy(r->items, at + HEAD_BYTES, r->nitems * sizeof(r->items[0]));
 }
 
-/* Too large a record waits as this one. */
+/* A record that is too large is queued without payload and items. */
 static void cut_record(const struct etw_record *from, struct etw_record *out)
 {
 	*out = *from;
@@ -130,7 +131,8 @@ static void cut_record(const struct etw_record *from, struct etw_record *out)
 	out->payload_bytes = 0;
 }
 
-bool stack_queue_append(struct stack_queue *q, const struct etw_record *r, const struct etw_class *class)
+bool stack_queue_append(struct stack_queue *q, const struct etw_record *r,
+			const struct etw_class *class)
 {
 	struct queued *h = stack_queue_at(q, q->next++);
 	size_t bytes = copy_bytes(r);
@@ -162,13 +164,15 @@ bool stack_queue_append(struct stack_queue *q, const struct etw_record *r, const
 
 uint32_t stack_queue_place(struct stack_queue *q, const struct etw_record *r, const uint8_t *bytes)
 {
-	size_t at = stack_queue_at(q, q->next - 1)->at + HEAD_BYTES + r->nitems * sizeof(r->items[0]);
+	size_t at =
+		stack_queue_at(q, q->next - 1)->at + HEAD_BYTES + r->nitems * sizeof(r->items[0]);
 	uint32_t i;
 
 	if (r->payload_bytes && bytes >= r->payload && bytes < r->payload + r->payload_bytes)
 		return (uint32_t)(at + (size_t)(bytes - r->payload));
 	at += ALIGN(r->payload_bytes);
-	for (i = 0; bytes < r->items[i].bytes || bytes >= r->items[i].bytes + r->items[i].nbytes; i++)
+	for (i = 0; bytes < r->items[i].bytes || bytes >= r->items[i].bytes + r->items[i].nbytes;
+	     i++)
 		at += ALIGN(r->items[i].nbytes);
 	return (uint32_t)(at + (size_t)(bytes - r->items[i].bytes));
 }
@@ -190,7 +194,7 @@ void stack_queue_pop(struct stack_queue *q, struct etw_record *out)
 		get_copy(q->ring + h->at, out);
 }
 
-/* First record at or after these ticks, of those that are known. */
+/* The first known record at or after these ticks. */
 static uint64_t lower_bound(struct stack_queue *q, int64_t ticks)
 {
 	uint64_t low = q->known, high = q->next;

@@ -1,9 +1,8 @@
 /*
- * The line in which records wait for their stacks: copies, in the order they came. Inside of
- * etw/stacks.h.
+ * The queue in which copies of records wait for their stacks. A part of etw/stacks.h.
  *
- * A survey copies nothing but knows QUEUE_KNOWN records back, also those that a delivery would have
- * let go by then; line.first moves in both by the same rule, so both agree on what is late.
+ * A survey copies nothing, but knows the last QUEUE_KNOWN records, also those that a delivery would
+ * have passed on. `first` moves by the same rule in both, so both agree on which parts are late.
  */
 #ifndef SOURCE_ETW_STACK_QUEUE_H
 #define SOURCE_ETW_STACK_QUEUE_H
@@ -13,14 +12,14 @@
 #include <string.h>
 
 #define QUEUE_KNOWN (1u << 16)                /* power of two */
-#define QUEUE_RING_BYTES ((size_t)4 << 20)    /* of copies: what may be held, and slack for two */
+#define QUEUE_RING_BYTES ((size_t)4 << 20)    /* of copies: the ceiling and slack for two */
 #define QUEUE_COPY_MAX ((size_t)256 << 10)    /* a larger record waits without its payload */
 
 enum { PART_NONE, PART_COPY, PART_KEPT, PART_NO_KEY };
 enum { KERNEL, USER };
 enum held_flags { TARGET = 1, HAS = 2 /* << KERNEL or USER */, WANTS_USER = 8, RUNTIME = 16 };
 
-/* A part of a stack: addresses in the line's copies, or a kept stack. */
+/* A part of a stack: addresses in the queue's copies, or a kept stack. */
 struct part {
 	uint8_t kind, pointer_bytes;
 	uint16_t n;
@@ -29,7 +28,7 @@ struct part {
 
 struct queued {
 	int64_t ticks;
-	uint32_t tid;                        /* whose stack it takes */
+	uint32_t tid;                        /* of its stack */
 	uint16_t cpu;
 	uint16_t flags;
 	uint32_t at, bytes;                  /* of its copy */
@@ -39,8 +38,8 @@ struct queued {
 
 struct stack_queue {
 	struct queued held[QUEUE_KNOWN];
-	uint64_t first, next;                /* records first to next - 1 are in the line */
-	uint64_t known;                      /* the oldest that can be asked for */
+	uint64_t first, next;                /* records first to next - 1 are queued */
+	uint64_t known;                      /* the oldest record that can be found */
 	size_t held_bytes;
 	bool survey;
 	char *ring;                          /* copies; none in a survey */
@@ -53,19 +52,21 @@ static inline struct queued *stack_queue_at(struct stack_queue *q, uint64_t numb
 }
 
 /*
- * The record takes its place at the end.
- * returns  false when it was too large: what leaves the line has no payload and no items
+ * Append a record.
+ * returns  false when it was too large: it is queued without payload and items
  */
-bool stack_queue_append(struct stack_queue *q, const struct etw_record *record, const struct etw_class *class);
-/* Where bytes of the record that was appended last stand in the ring. */
-uint32_t stack_queue_place(struct stack_queue *q, const struct etw_record *record, const uint8_t *bytes);
+bool stack_queue_append(struct stack_queue *q, const struct etw_record *record,
+			const struct etw_class *class);
+/* The position in the ring of bytes of the last appended record. */
+uint32_t stack_queue_place(struct stack_queue *q, const struct etw_record *record,
+			   const uint8_t *bytes);
 bool stack_queue_is_full(const struct stack_queue *q);
-/* The first leaves; *out (NULL allowed) becomes its copy, good until the next append. */
+/* Remove the first record; *out (NULL allowed) becomes its copy, valid until the next append. */
 void stack_queue_pop(struct stack_queue *q, struct etw_record *out);
 
 /*
- * The event of a part: the same ticks; its own thread before one that is not known, the part's CPU
- * before another, one without that part before one that has it. false = there is none.
+ * Find the event of a part: it has the same ticks. The part's thread is preferred to an unknown
+ * thread, its CPU to another, and an event without such a part to one that has it. false = none.
  */
 bool stack_queue_find(struct stack_queue *q, int64_t ticks, uint32_t tid, uint16_t cpu, int which,
 	       uint64_t *target);

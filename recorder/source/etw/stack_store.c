@@ -21,7 +21,7 @@ struct stack {
 struct key {
 	uint64_t key;
 	uint32_t kernel;
-	uint32_t first, last, next;          /* definitions; next: the one that uses mean now */
+	uint32_t first, last, next;          /* definitions; next: what uses mean now */
 };
 
 struct definition {
@@ -31,10 +31,10 @@ struct definition {
 
 struct etw_stack_store {
 	uint64_t **chunks;
-	uint32_t nchunks, used;              /* frames used of the last chunk */
+	uint32_t nchunks, used;              /* used: frames of the last chunk */
 	struct slots stacks, keys, definitions;
 	struct table by_frames, by_key;
-	/* Once a definition was lost: a later one would be taken for it, so there are no later ones. */
+	/* After a lost definition no more are added: a later one would be taken for it. */
 	bool closed;
 };
 
@@ -78,9 +78,9 @@ size_t etw_stack_store_bytes(const struct etw_stack_store *s)
 	       table_bytes(&s->by_key);
 }
 
-/* ---- stacks ----------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Where a stack of n goes, in the last chunk or a new one; NULL at the ceiling. */
+/* Room for a stack of n, in the last chunk or a new one; NULL at the ceiling. */
 static uint64_t *room(struct etw_stack_store *s, uint32_t n)
 {
 	if (!s->nchunks || s->used + n > CHUNK_FRAMES) {
@@ -150,7 +150,7 @@ uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uin
 	return number;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static uint64_t key_hash(bool kernel, uint64_t key)
 {

@@ -1,10 +1,11 @@
 /*
- * Stacks that outlive the record they came in: definitions of stack keys, and late fragments.
+ * Stores stacks that outlive their record: definitions of stack keys, and late parts.
  *
- * With stack caching the kernel writes a key instead of the addresses, and defines the key when it
- * leaves the cache: after its uses, and then the key is free for another stack. So a use is resolved
- * by the first definition that comes behind it. Positions are numbers of records in time order. Equal
- * stacks are kept once. One thread at a time.
+ * With stack caching the kernel writes a key instead of addresses. It defines the key when it
+ * leaves the cache, after its uses; then the key may mean another stack. So a use means the first
+ * definition after it. Positions are numbers of records in time order. Equal stacks are kept
+ * once. One thread at a time.
+ *
  *
  * Source: design page etl-format.md section 7.
  */
@@ -16,7 +17,7 @@
 #include <stdint.h>
 
 #define ETW_STORE_BYTES_MAX ((size_t)512 << 20)   /* of all stacks and definitions */
-#define ETW_STORE_FRAMES_MAX 8192u                /* of one stack: what fits into a record */
+#define ETW_STORE_FRAMES_MAX 8192u                /* of one stack; more do not fit a record */
 #define ETW_STACK_NONE UINT32_MAX
 
 struct etw_stack_store;
@@ -24,17 +25,17 @@ struct etw_stack_store;
 struct etw_stack_store *etw_stack_store_new(void);            /* NULL = no memory */
 void etw_stack_store_free(struct etw_stack_store *s);
 
-/* Keep n addresses (pointer_bytes 4 or 8 each); the stack's number, or ETW_STACK_NONE at the ceiling. */
+/* Keep n addresses of 4 or 8 bytes; the stack's number, or ETW_STACK_NONE at the ceiling. */
 uint32_t etw_stack_keep(struct etw_stack_store *s, const uint8_t *addresses, uint32_t n,
 			uint32_t pointer_bytes);
 const uint64_t *etw_stack_kept(const struct etw_stack_store *s, uint32_t stack, uint32_t *n);
 
-/* The key is defined at this position; positions grow. false at the ceiling. */
+/* Define a key at this position, not before the last one. false at the ceiling. */
 bool etw_stack_define(struct etw_stack_store *s, bool kernel, uint64_t key, uint64_t position,
 		      uint32_t stack);
 /*
- * The stack that a use of the key at this position means, or ETW_STACK_NONE. Uses are asked for in
- * growing order of position; etw_stack_rewind() starts over.
+ * The stack of a key used at this position, or ETW_STACK_NONE. Positions must not decrease;
+ * etw_stack_rewind() starts over.
  */
 uint32_t etw_stack_resolve(struct etw_stack_store *s, bool kernel, uint64_t key, uint64_t position);
 void etw_stack_rewind(struct etw_stack_store *s);

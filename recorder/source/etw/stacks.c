@@ -12,19 +12,19 @@
 
 #define NONE SLOTS_NONE
 
-/* A part as it arrives. */
+/* A part of a stack as it arrives. */
 struct fragment {
-	const struct etw_record *record;     /* that it came in: the last one of the line */
+	const struct etw_record *record;     /* its own record, the last of the queue */
 	uint64_t key;
 	const uint8_t *addresses;
 	uint32_t n, pointer_bytes;
-	bool is_key, whole;                  /* whole: the kernel's part with the user's behind it */
+	bool is_key, whole;                  /* whole: kernel and user part together */
 };
 
 struct thread {
 	uint32_t tid;
 	uint32_t first, last;                /* its pending parts */
-	uint64_t runtime[3];                 /* 1 + number of the last record without stack; by provider */
+	uint64_t runtime[3];                 /* by provider: 1 + last record without a stack */
 };
 
 struct pending {
@@ -44,12 +44,12 @@ struct etw_stacks {
 	int64_t wait_ticks, now_ticks;
 	struct stack_queue queue;
 	bool ended;
-	uint64_t tally;                      /* 0 in a delivery: its survey has counted already */
-	uint32_t os_pointer_bytes;           /* of the system; a record may be of a 32-bit program */
+	uint64_t tally;                      /* 1; 0 in DELIVER: the survey has counted */
+	uint32_t os_pointer_bytes;           /* of the system, not of the record's program */
 	struct slots threads, pending;
 	struct table by_tid;
 	struct etw_stack_store *store;
-	struct late *late;                   /* after the survey: by target */
+	struct late *late;                   /* sorted by target after the survey */
 	uint32_t nlate, max_late, late_at;
 	struct etw_stacks_count count;
 	struct etw_record out_record;
@@ -57,17 +57,20 @@ struct etw_stacks {
 	uint64_t addresses[2 * ETW_STORE_FRAMES_MAX];
 };
 
-/* ---- what a record is ------------------------------------------------------------------------- */
+/* ---- what a record is ------------------------------------------------------------------------ */
 
 /* e13c0d23-ccbc-4e12-..., 763fd754-7086-4dfe-..., a669021c-c450-4609-...: section 9. */
 static const struct etw_guid runtime_guids[3] = {
-	{{0x23, 0x0d, 0x3c, 0xe1, 0xbc, 0xcc, 0x12, 0x4e, 0x93, 0x1b, 0xd9, 0xcc, 0x2e, 0xee, 0x27, 0xe4}},
-	{{0x54, 0xd7, 0x3f, 0x76, 0x86, 0x70, 0xfe, 0x4d, 0x95, 0xeb, 0xc0, 0x1a, 0x46, 0xfa, 0xf4, 0xca}},
-	{{0x1c, 0x02, 0x69, 0xa6, 0x50, 0xc4, 0x09, 0x46, 0xa0, 0x35, 0x5a, 0xf5, 0x9a, 0xf4, 0xdf, 0x18}},
+	{{0x23, 0x0d, 0x3c, 0xe1, 0xbc, 0xcc, 0x12, 0x4e, 0x93, 0x1b, 0xd9, 0xcc, 0x2e, 0xee, 0x27,
+	  0xe4}},
+	{{0x54, 0xd7, 0x3f, 0x76, 0x86, 0x70, 0xfe, 0x4d, 0x95, 0xeb, 0xc0, 0x1a, 0x46, 0xfa, 0xf4,
+	  0xca}},
+	{{0x1c, 0x02, 0x69, 0xa6, 0x50, 0xc4, 0x09, 0x46, 0xa0, 0x35, 0x5a, 0xf5, 0x9a, 0xf4, 0xdf,
+	  0x18}},
 };
 /* User parts of extended stacks. */
-static const struct etw_guid user_part_guid = {
-	{0x37, 0xec, 0x75, 0xb6, 0xb6, 0xbd, 0x48, 0x46, 0xbc, 0x92, 0xf3, 0xfd, 0xc7, 0x4d, 0x3c, 0xa2}};
+static const struct etw_guid user_part_guid = {{0x37, 0xec, 0x75, 0xb6, 0xb6, 0xbd, 0x48, 0x46,
+						0xbc, 0x92, 0xf3, 0xfd, 0xc7, 0x4d, 0x3c, 0xa2}};
 static bool same_guid(const struct etw_guid *a, const struct etw_guid *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
@@ -78,7 +81,7 @@ bool etw_is_kernel_address(uint64_t address, uint32_t os_pointer_bytes)
 	return address >= (os_pointer_bytes == 8 ? 0xFFFF000000000000u : 0x80000000u);
 }
 
-/* 0 runtime, 1 private, 2 rundown; 3 = not the CLR's. */
+/* 0 runtime, 1 private, 2 rundown; 3 = not a provider of the CLR. */
 static uint32_t runtime_provider(const struct etw_record *r)
 {
 	uint32_t i = 0;
@@ -88,7 +91,7 @@ static uint32_t runtime_provider(const struct etw_record *r)
 	return i;
 }
 
-/* ---- leaving the line -------------------------------------------------------------------------- */
+/* ---- leaving the queue ----------------------------------------------------------------------- */
 
 static bool may_leave(struct etw_stacks *s)
 {
@@ -103,13 +106,14 @@ static bool may_leave(struct etw_stacks *s)
 	return waited || stack_queue_is_full(&s->queue);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool same_tid(const void *ctx, uint32_t value, const void *key)
 {
 	const struct etw_stacks *s = ctx;
 
-	return ((const struct thread *)slots_get(&s->threads, value))->tid == *(const uint32_t *)key;
+	return ((const struct thread *)slots_get(&s->threads, value))->tid ==
+	       *(const uint32_t *)key;
 }
 
 static struct thread *find_thread(struct etw_stacks *s, uint32_t tid)
@@ -174,7 +178,7 @@ static bool pop_pending(struct etw_stacks *s, struct thread *t, uint64_t *target
 	return true;
 }
 
-/* A thread began or ended: what waits for its number would get another thread's stack. */
+/* A thread started or ended: its pending parts must not get another thread's stack. */
 static void forget_thread(struct etw_stacks *s, uint32_t tid)
 {
 	uint32_t number = table_find(&s->by_tid, hash_u64(tid), same_tid, s, &tid);
@@ -190,7 +194,7 @@ static void forget_thread(struct etw_stacks *s, uint32_t tid)
 	slots_free_one(&s->threads, number);
 }
 
-/* ---- binding ---------------------------------------------------------------------------------- */
+/* ---- binding --------------------------------------------------------------------------------- */
 
 static void note_late(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
 {
@@ -198,8 +202,8 @@ static void note_late(struct etw_stacks *s, uint64_t target, int which, const st
 		s->count.refused++;
 		return;
 	}
-	s->late[s->nlate] = (struct late){target, s->queue.next - 1, f->key, ETW_STACK_NONE, (uint8_t)which,
-					  f->is_key};
+	s->late[s->nlate] = (struct late){target,	  s->queue.next - 1, f->key,
+					  ETW_STACK_NONE, (uint8_t)which,    f->is_key};
 	if (!f->is_key) {
 		s->late[s->nlate].stack = etw_stack_keep(s->store, f->addresses, f->n,
 							 f->pointer_bytes);
@@ -210,19 +214,21 @@ static void note_late(struct etw_stacks *s, uint64_t target, int which, const st
 
 static struct part kept_part(uint32_t stack)
 {
-	return (struct part){.kind = stack == ETW_STACK_NONE ? PART_NO_KEY : PART_KEPT, .at = stack};
+	return (struct part){.kind = stack == ETW_STACK_NONE ? PART_NO_KEY : PART_KEPT,
+			     .at = stack};
 }
 
 static struct part part_of(struct etw_stacks *s, int which, const struct fragment *f)
 {
 	if (f->is_key)
-		return kept_part(etw_stack_resolve(s->store, which == KERNEL, f->key, s->queue.next - 1));
+		return kept_part(
+			etw_stack_resolve(s->store, which == KERNEL, f->key, s->queue.next - 1));
 	return (struct part){.kind = PART_COPY, .pointer_bytes = (uint8_t)f->pointer_bytes,
 			     .n = (uint16_t)f->n,
 			     .at = stack_queue_place(&s->queue, f->record, f->addresses)};
 }
 
-/* Give a part to an event. false: it has one already. */
+/* Bind a part to an event. false = the event has such a part already. */
 static bool bind(struct etw_stacks *s, uint64_t target, int which, const struct fragment *f)
 {
 	struct queued *h = stack_queue_at(&s->queue, target);
@@ -254,7 +260,7 @@ static void bind_kernel(struct etw_stacks *s, uint64_t target, uint32_t pid, uin
 	push_pending(s, tid, target);
 }
 
-/* One walk on the way back to user mode serves all events since the thread entered the kernel. */
+/* One walk on the return to user mode is the user part of all events since the kernel entry. */
 static void bind_user(struct etw_stacks *s, bool has_own, uint64_t own, uint32_t tid,
 		      const struct fragment *f)
 {
@@ -273,7 +279,7 @@ static void bind_user(struct etw_stacks *s, bool has_own, uint64_t own, uint32_t
 		s->count.orphans += s->tally;
 }
 
-/* ---- records that are stacks ------------------------------------------------------------------ */
+/* ---- records that are stacks ----------------------------------------------------------------- */
 
 static uint64_t address(const struct fragment *f, uint32_t i)
 {
@@ -361,14 +367,17 @@ static void put_definition(struct etw_stacks *s, const struct etw_record *r, boo
 	f.addresses = r->payload + r->pointer_bytes;
 	f.n = r->payload_bytes / r->pointer_bytes - 1;
 	stack = etw_stack_keep(s->store, f.addresses, f.n, f.pointer_bytes);
-	/* Also when there was no room for it: its uses must not get the stack of a later definition. */
+	/*
+	 * Defined even if its stack was refused: uses must not get the stack of a later
+	 * definition.
+	 */
 	if (!etw_stack_define(s->store, is_kernel(s, &f, f.n - 1),
 			      le_sized(r->payload, f.pointer_bytes), s->queue.next - 1, stack) ||
 	    stack == ETW_STACK_NONE)
 		s->count.refused++;
 }
 
-/* The CLR's own walk: two u16, count, addresses; of the thread's last record of that provider. */
+/* A stack walk of the CLR: two u16, count, addresses. It belongs to the thread's last record. */
 static void put_runtime_stack(struct etw_stacks *s, const struct etw_record *r, uint32_t provider)
 {
 	struct fragment f = {.record = r, .pointer_bytes = r->pointer_bytes};
@@ -397,11 +406,12 @@ static void put_runtime_event(struct etw_stacks *s, const struct etw_record *r, 
 {
 	struct thread *t = get_thread(s, r->tid);
 
-	if (t && !(stack_queue_at(&s->queue, s->queue.next - 1)->flags & (HAS << KERNEL | HAS << USER)))
+	if (t &&
+	    !(stack_queue_at(&s->queue, s->queue.next - 1)->flags & (HAS << KERNEL | HAS << USER)))
 		t->runtime[provider] = s->queue.next;
 }
 
-/* ---- stacks in extended items ----------------------------------------------------------------- */
+/* ---- stacks in extended items ---------------------------------------------------------------- */
 
 /* Items 5, 6: match id, addresses; 17, 18: match id, key. */
 static bool item_fragment(const struct etw_item *item, struct fragment *f, uint64_t *match)
@@ -440,13 +450,13 @@ static void put_items(struct etw_stacks *s, const struct etw_record *r)
 		} else if (match || (!f.is_key && is_kernel(s, &f, f.n - 1))) {
 			bind_kernel(s, self, r->pid, r->tid, &f);
 		} else {
-			f.whole = true;      /* kernel and user frames together, or user frames alone */
+			f.whole = true;      /* with user frames, perhaps below kernel frames */
 			bind(s, self, f.is_key ? USER : KERNEL, &f);
 		}
 	}
 }
 
-/* ---- the module ------------------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------------------ */
 
 static bool subject(const struct etw_record *r, uint32_t *tid)
 {
@@ -454,8 +464,9 @@ static bool subject(const struct etw_record *r, uint32_t *tid)
 	return *tid != ETW_ID_UNKNOWN;
 }
 
-/* The record is in the line; what does it say of others? */
-static void understand(struct etw_stacks *s, const struct etw_record *r, const struct etw_class *class)
+/* A queued record may be a stack, or say something about other records. */
+static void interpret(struct etw_stacks *s, const struct etw_record *r,
+		      const struct etw_class *class)
 {
 	uint32_t provider = r->header == ETW_MANIFEST ? runtime_provider(r) : 3, tid;
 
@@ -504,12 +515,12 @@ void etw_stacks_put(struct etw_stacks *s, const struct etw_record *record,
 	if (record->ticks > s->now_ticks || s->queue.next == 1)
 		s->now_ticks = record->ticks;
 	if (fits)
-		understand(s, record, class);
+		interpret(s, record, class);
 	while (s->pass == ETW_STACKS_SURVEY && stack_queue_is_full(&s->queue))
 		stack_queue_pop(&s->queue, NULL);
 }
 
-/* Append a part's addresses to what is given out; those of the kernel stand first. */
+/* Append a part's addresses to the result; the kernel part comes first. */
 static void give_part(struct etw_stacks *s, const struct part *p)
 {
 	uint32_t n = p->n, i;
@@ -594,7 +605,7 @@ void etw_stacks_time(struct etw_stacks *s, int64_t now_ticks)
 		s->now_ticks = now_ticks;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int no_memory(struct err *err)
 {

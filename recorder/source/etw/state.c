@@ -18,18 +18,21 @@ struct volume {
 	const char *nt, *dos;
 };
 
-/* The last GC that a runtime began. */
+/* The last GC that a runtime started. */
 struct runtime {
 	uint32_t pid, clr, count;
 };
 
 struct etw_state {
 	struct etw_texts texts;
-	/* What was found last, by number: a long trace has given each number to many, and is read in order. */
+	/*
+	 * Caches of the last results: a long trace reuses numbers often, and is read in time
+	 * order.
+	 */
 	struct etw_process *recent_processes[RECENT];
 	struct etw_thread *recent_threads[RECENT];
 	struct slots processes, threads, files, runtimes;
-	struct table by_pid, by_tid, by_file, by_runtime;  /* the latest with that number */
+	struct table by_pid, by_tid, by_file, by_runtime;  /* the latest of each number */
 	struct volume volumes[ETW_VOLUMES_MAX];
 	uint32_t nvolumes;
 	uint64_t refused;
@@ -99,7 +102,7 @@ const char *etw_keep_text(struct etw_texts *texts, const struct etw_value *value
 	return n ? etw_texts_keep(texts, text, n) : NULL;
 }
 
-/* Put a new item in front of the older ones with its number; true when it is there. */
+/* Make a new item the latest of its number; false without memory. */
 static bool link_latest(struct table *t, uint64_t hash, uint32_t older, uint32_t number)
 {
 	if (older != NONE)
@@ -107,7 +110,7 @@ static bool link_latest(struct table *t, uint64_t hash, uint32_t older, uint32_t
 	return table_add(t, hash, number) == 0;
 }
 
-/* ---- processes -------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static bool same_pid(const void *ctx, uint32_t value, const void *key)
 {
@@ -127,7 +130,8 @@ static struct etw_process *process_at(const struct etw_state *s, uint32_t number
 	return number == NONE ? NULL : slots_get(&s->processes, number);
 }
 
-static struct etw_process *add_process(struct etw_state *s, uint32_t pid, int64_t from, int64_t until)
+static struct etw_process *add_process(struct etw_state *s, uint32_t pid, int64_t from,
+				       int64_t until)
 {
 	uint32_t older = latest_process(s, pid), number = slots_add(&s->processes);
 	struct etw_process *p;
@@ -154,7 +158,7 @@ struct etw_process *etw_state_process(struct etw_state *s, uint32_t pid, int64_t
 {
 	struct etw_process *p = s->recent_processes[pid % RECENT], *ended = NULL;
 
-	/* Not at its end itself, which is the beginning of the next one with this number. */
+	/* Not at its end itself, which may be the start of the number's next process. */
 	if (p && p->pid == pid && ticks >= p->from && ticks < p->until)
 		return p;
 	p = process_at(s, latest_process(s, pid));
@@ -174,10 +178,11 @@ struct etw_process *etw_state_need_process(struct etw_state *s, uint32_t pid, in
 }
 
 /*
- * The entry that a start, an end or a snapshot speaks of. A snapshot or an end of one that is not
- * known tells that it was there all the time since the one before it.
+ * The process that a start, an end or a snapshot is about. A snapshot or an end of an unknown
+ * process means that it existed since the number's previous process ended.
  */
-static struct etw_process *told_process(struct etw_state *s, uint32_t pid, uint32_t id, int64_t ticks)
+static struct etw_process *process_of_record(struct etw_state *s, uint32_t pid, uint32_t id,
+					     int64_t ticks)
 {
 	struct etw_process *p = process_at(s, latest_process(s, pid));
 	bool open = p && p->until == ETW_EVER;
@@ -196,7 +201,8 @@ static struct etw_process *told_process(struct etw_state *s, uint32_t pid, uint3
 	return p;
 }
 
-static void learn_process(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)
+static void learn_process(struct etw_state *s, const struct etw_record *r,
+			  const struct etw_class *class)
 {
 	struct etw_value v[ETW_CLASS_MAX_FIELDS];
 	struct etw_process *p;
@@ -204,7 +210,7 @@ static void learn_process(struct etw_state *s, const struct etw_record *r, const
 	etw_class_read(class, r, v, ETW_CLASS_MAX_FIELDS);
 	if (!etw_value_is(&v[AT_PROCESS_EXIT]))
 		return;
-	p = told_process(s, (uint32_t)v[AT_PROCESS_PID].u, class->id, r->ticks);
+	p = process_of_record(s, (uint32_t)v[AT_PROCESS_PID].u, class->id, r->ticks);
 	if (!p)
 		return;
 	p->parent = (uint32_t)v[AT_PROCESS_PARENT].u;
@@ -218,7 +224,7 @@ static void learn_process(struct etw_state *s, const struct etw_record *r, const
 		p->command_line = etw_keep_text(&s->texts, &v[AT_PROCESS_COMMAND_LINE], true);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool same_tid(const void *ctx, uint32_t value, const void *key)
 {
@@ -278,7 +284,8 @@ struct etw_thread *etw_state_thread(struct etw_state *s, uint32_t tid, int64_t t
 	return t ? t : ended;
 }
 
-struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint32_t pid, int64_t ticks)
+struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint32_t pid,
+					 int64_t ticks)
 {
 	struct etw_thread *t = etw_state_thread(s, tid, ticks);
 
@@ -290,7 +297,8 @@ struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint
 	return t ? t : add_thread(s, tid, pid, ETW_ALWAYS, ETW_EVER);
 }
 
-static void learn_thread(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)
+static void learn_thread(struct etw_state *s, const struct etw_record *r,
+			 const struct etw_class *class)
 {
 	struct etw_value v[ETW_CLASS_MAX_FIELDS];
 	struct etw_thread *t;
@@ -305,7 +313,10 @@ static void learn_thread(struct etw_state *s, const struct etw_record *r, const 
 	t = thread_at(s, latest_thread(s, tid));
 	open = t && t->until == ETW_EVER;
 	if (open && (class->id == ETW_THREAD_START || t->pid != pid)) {
-		/* The idle threads of all CPUs are thread 0; others end before their number is given again. */
+		/*
+		 * All CPUs' idle threads are thread 0; other threads end before their number is
+		 * reused.
+		 */
 		t->until = r->ticks;
 		open = false;
 	}
@@ -321,7 +332,7 @@ static void learn_thread(struct etw_state *s, const struct etw_record *r, const 
 		t->name = etw_keep_text(&s->texts, &v[AT_THREAD_NAME], true);
 }
 
-/* ---- names of files --------------------------------------------------------------------------- */
+/* ---- names of files -------------------------------------------------------------------------- */
 
 static bool same_key(const void *ctx, uint32_t value, const void *key)
 {
@@ -360,8 +371,9 @@ static struct file *add_file(struct etw_state *s, uint64_t key, const char *path
 	return f;
 }
 
-/* A create gives the key a new name; a delete or a snapshot says which name it had until then. */
-static void learn_file(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)
+/* A create gives the key a new name; a delete or a snapshot says its name until then. */
+static void learn_file(struct etw_state *s, const struct etw_record *r,
+		       const struct etw_class *class)
 {
 	struct etw_value v[AT_FILE_FIELDS];
 	bool created = class->id == ETW_FILE_NAME || class->id == ETW_FILE_CREATE;
@@ -398,7 +410,7 @@ const char *etw_state_file(const struct etw_state *s, uint64_t key, int64_t tick
 	return f ? f->path : NULL;
 }
 
-/* ---- volumes ---------------------------------------------------------------------------------- */
+/* ---- volumes --------------------------------------------------------------------------------- */
 
 static void add_volume(struct etw_state *s, const char *nt, const char *dos)
 {
@@ -415,7 +427,8 @@ static void add_volume(struct etw_state *s, const char *nt, const char *dos)
 		s->volumes[s->nvolumes++] = (struct volume){nt, dos};
 }
 
-static void learn_volume(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)
+static void learn_volume(struct etw_state *s, const struct etw_record *r,
+			 const struct etw_class *class)
 {
 	struct etw_value v[AT_VOLUME_FIELDS];
 
@@ -430,7 +443,7 @@ void etw_state_add_volume(struct etw_state *s, const char *nt, const char *dos)
 		   etw_texts_keep(&s->texts, dos, strlen(dos)));
 }
 
-/* ASCII letters alike; a volume's name has no others. */
+/* Case is ignored for ASCII letters; volumes' names have no others. */
 static bool starts_with(const char *text, const char *prefix)
 {
 	while (*prefix && tolower((unsigned char)*text) == tolower((unsigned char)*prefix)) {
@@ -467,7 +480,7 @@ size_t etw_state_path(const struct etw_state *s, const char *path, char *out, si
 	return n;
 }
 
-/* ---- garbage collections ---------------------------------------------------------------------- */
+/* ---- garbage collections --------------------------------------------------------------------- */
 
 static bool same_runtime(const void *ctx, uint32_t value, const void *key_arg)
 {
@@ -477,7 +490,8 @@ static bool same_runtime(const void *ctx, uint32_t value, const void *key_arg)
 	return a->pid == b->pid && a->clr == b->clr;
 }
 
-bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)
+bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r,
+		       const struct etw_class *class)
 {
 	struct etw_value v[AT_GC_START_SEQUENCE];
 	struct runtime key = {.pid = r->pid};
@@ -510,19 +524,19 @@ bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *r, const st
 	return false;
 }
 
-/* ---- renewing --------------------------------------------------------------------------------- */
+/* ---- renewing -------------------------------------------------------------------------------- */
 
-#define CHAIN_MAX 64u                        /* of one number, within the time that is kept */
-#define RENEWED_FILES_MAX 100000u            /* names of more files are not worth their memory */
+#define CHAIN_MAX 64u                        /* kept owners of one number */
+#define RENEWED_FILES_MAX 100000u            /* names of more files are dropped */
 
 static const char *keep(struct etw_state *s, const char *text)
 {
 	return text ? etw_texts_keep(&s->texts, text, strlen(text)) : NULL;
 }
 
-/* The oldest first, as they are found by the latest. */
-static void renew_processes(struct etw_state *to, struct etw_process *latest, const struct etw_state *from,
-			    int64_t since)
+/* Added oldest first, so that the table has the latest. */
+static void renew_processes(struct etw_state *to, struct etw_process *latest,
+			    const struct etw_state *from, int64_t since)
 {
 	struct etw_process *chain[CHAIN_MAX], *p;
 	uint32_t n = 0;
@@ -542,8 +556,8 @@ static void renew_processes(struct etw_state *to, struct etw_process *latest, co
 	}
 }
 
-static void renew_threads(struct etw_state *to, struct etw_thread *latest, const struct etw_state *from,
-			  int64_t since)
+static void renew_threads(struct etw_state *to, struct etw_thread *latest,
+			  const struct etw_state *from, int64_t since)
 {
 	struct etw_thread *chain[CHAIN_MAX], *t;
 	uint32_t n = 0;
@@ -597,7 +611,7 @@ int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out
 	return 0;
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 void etw_state_learn(struct etw_state *s, const struct etw_record *r, const struct etw_class *class)
 {
@@ -606,7 +620,7 @@ void etw_state_learn(struct etw_state *s, const struct etw_record *r, const stru
 	case ETW_PROCESS_STOP:
 	case ETW_PROCESS_DCSTART:
 	case ETW_PROCESS_DCSTOP:
-	case ETW_PROCESS_DEFUNCT:            /* it had ended before, and is still held by somebody */
+	case ETW_PROCESS_DEFUNCT:            /* ended before, but still referenced */
 		learn_process(s, r, class);
 		break;
 	case ETW_THREAD_START:

@@ -1,12 +1,12 @@
 /*
- * What a trace says of its system: processes and threads over time, volumes, names of files.
+ * The traced system's state over time: processes, threads, volumes, names of files.
  *
- * A file is learned whole before anything is asked (snapshots at its end tell what was there from
- * the start); a live session is learned as it goes. A moment is a number of ticks. The latest that
- * holds at a moment is meant, as pids, tids and file keys are used again.
+ * A file is learned completely before the first query, because snapshots at its end say what
+ * existed from the start; a live session is learned as it goes. Times are ticks. Pids, tids and
+ * file keys are reused, so a query names a time and gets the latest owner at that time.
  *
- * One thread at a time; texts are the state's own, as long as it lives. Each table has a ceiling;
- * what it refuses is counted. Source: design page etl-format.md sections 5 and 6.
+ * One thread at a time. Texts live as long as the state. Each table has a ceiling; refused items
+ * are counted. Source: design page etl-format.md sections 5 and 6.
  */
 #ifndef SOURCE_ETW_STATE_H
 #define SOURCE_ETW_STATE_H
@@ -23,20 +23,20 @@
 #define ETW_RUNTIMES_MAX (1u << 16)
 
 struct etw_process {
-	uint32_t pid, parent, older;         /* older: the one with this pid before it */
+	uint32_t pid, parent, older;         /* older: the pid's previous process */
 	int64_t from, until;                 /* ticks; ETW_ALWAYS, ETW_EVER */
 	bool has_exit;
 	int32_t exit_code;
-	const char *image;                   /* file name without path; NULL = not known */
-	const char *command_line;            /* NULL = not known */
-	struct process *model;               /* for whoever delivers events; NULL at first */
+	const char *image;                   /* file name without path; NULL = unknown */
+	const char *command_line;            /* NULL = unknown */
+	struct process *model;               /* for the sender of events; NULL at first */
 };
 
 struct etw_thread {
 	uint32_t tid, pid, older;
 	int64_t from, until;
 	const char *name;                    /* NULL = none */
-	struct thread *model;                /* for whoever delivers events; NULL at first */
+	struct thread *model;                /* for the sender of events; NULL at first */
 };
 
 struct etw_state;
@@ -44,37 +44,37 @@ struct etw_state;
 int etw_state_new(struct etw_state **out, struct err *err);
 void etw_state_free(struct etw_state *s);         /* NULL allowed */
 
-/* Take what a record says; records of no interest cost little. */
+/* Learn what a record says about the system; cheap for all other records. */
 void etw_state_learn(struct etw_state *s, const struct etw_record *record,
 		     const struct etw_class *class);
 
 /*
- * The process or thread with this number at that moment; else the last that had ended by then, as
- * a thread still runs for a while after its end was recorded; else NULL.
+ * The process or thread with this number at that time; else the last one that ended before (threads
+ * run on for a while after their end was recorded); else NULL.
  */
 struct etw_process *etw_state_process(struct etw_state *s, uint32_t pid, int64_t ticks);
 struct etw_thread *etw_state_thread(struct etw_state *s, uint32_t tid, int64_t ticks);
-/* The same; one that no record told of is added, for all time. NULL at the ceiling. */
+/* The same, but an unknown one is added, for all time. NULL at the ceiling. */
 struct etw_process *etw_state_need_process(struct etw_state *s, uint32_t pid, int64_t ticks);
 struct etw_thread *etw_state_need_thread(struct etw_state *s, uint32_t tid, uint32_t pid,
 					 int64_t ticks);
 /*
- * The path of a file key at that moment, as the kernel writes it; else its last one before, else the
- * next one, which may be told right behind its first use; else NULL.
+ * The path of a file key at that time, as the kernel writes it; else the last path before; else the
+ * next one, because a name may follow its first use; else NULL.
  */
 const char *etw_state_file(const struct etw_state *s, uint64_t key, int64_t ticks);
 
-/* A prefix of paths as the kernel writes it, and as people know it. */
+/* Add a volume: a prefix of kernel paths, and the same in DOS paths. */
 void etw_state_add_volume(struct etw_state *s, const char *nt, const char *dos);
 /*
- * A path as people know it: "\Device\HarddiskVolume2\x" is "C:\x" where the trace says so; others
- * stay as they are. Cut at max bytes, NUL included; returns its length.
+ * Convert a kernel path to a DOS path: "\Device\HarddiskVolume2\x" becomes "C:\x" if that volume is
+ * known. Other paths are copied. Cut at max bytes including the NUL; returns the length.
  */
 size_t etw_state_path(const struct etw_state *s, const char *path, char *out, size_t max);
 
 /*
- * .NET Framework writes each GC start in two versions. true: this one says again what the last one
- * of its process and runtime said, and is not to be counted.
+ * .NET Framework writes each GC start in two versions. true = this record repeats the last one of
+ * its process and runtime, and must not be counted.
  */
 bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *record,
 		       const struct etw_class *class);
@@ -82,8 +82,8 @@ bool etw_state_gc_twin(struct etw_state *s, const struct etw_record *record,
 struct etw_texts *etw_state_texts(struct etw_state *s);
 
 /*
- * A state that knows only what was there at `since` or later: what a session that goes on for months
- * needs. Models go over to it; the old one still answers, but not for them.
+ * Make a copy with only what existed at `since` or later, for sessions that run for months. The
+ * processes and threads of the model move to the copy; the old state still answers other queries.
  */
 int etw_state_renew(struct etw_state *old, int64_t since, struct etw_state **out, struct err *err);
 
@@ -94,7 +94,7 @@ struct etw_state_use {
 };
 void etw_state_use(const struct etw_state *s, struct etw_state_use *out);
 
-/* The text of a UTF-16 or 8-bit field, kept; NULL when the field is absent or empty. */
+/* Keep the text of a UTF-16 or 8-bit field; NULL when the field is absent or empty. */
 const char *etw_keep_text(struct etw_texts *texts, const struct etw_value *value, bool utf16);
 
 #endif

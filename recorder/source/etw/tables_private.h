@@ -1,4 +1,4 @@
-/* How etw_class_*.c write their tables; for them and etw/class.c only. */
+/* Macros and types for the tables of class_*.c. */
 #ifndef SOURCE_ETW_TABLES_H
 #define SOURCE_ETW_TABLES_H
 
@@ -14,13 +14,13 @@
 /* Classes that share a GUID, sorted by key. */
 struct etw_table {
 	struct etw_guid guid;
-	uint8_t header;                      /* enum etw_header: what the keys are */
+	uint8_t header;                      /* enum etw_header; says what the keys are */
 	const char *provider;
 	const struct etw_class *classes;
 	uint32_t nclasses;
 };
 
-/* Lists that end with a table without classes. */
+/* A table without classes ends each list. */
 extern const struct etw_table etw_kernel_tables[], etw_image_tables[], etw_clr_tables[],
 	etw_clr_private_tables[], etw_system_tables[];
 

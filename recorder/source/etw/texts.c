@@ -85,7 +85,7 @@ const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n)
 	return kept;
 }
 
-/* ---- UTF-16 ----------------------------------------------------------------------------------- */
+/* ---- UTF-16 ---------------------------------------------------------------------------------- */
 
 size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max)
 {

@@ -1,6 +1,6 @@
 /*
- * Texts of a trace that are kept: paths, command lines, names of methods. Equal texts are kept once.
- * One thread adds; texts that are there may be read by any thread. Freed all together.
+ * Interned texts of a trace: paths, command lines, names of methods. Equal texts are kept once, and
+ * all are freed together. One thread adds; any thread may read texts that it got.
  */
 #ifndef SOURCE_ETW_TEXTS_H
 #define SOURCE_ETW_TEXTS_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #define ETW_TEXTS_BYTES_MAX ((size_t)512 << 20)
-#define ETW_TEXT_MAX 8192u                        /* bytes of one; longer ones are cut */
+#define ETW_TEXT_MAX 8192u                        /* bytes of one text; cut beyond */
 
 struct etw_texts {
 	char **chunks;
@@ -26,12 +26,12 @@ int etw_texts_init(struct etw_texts *t);          /* 0 or ERR_MEMORY */
 void etw_texts_free(struct etw_texts *t);
 size_t etw_texts_bytes(const struct etw_texts *t);
 
-/* The kept text with these n bytes (no NUL in them); NULL at the ceiling or without memory. */
+/* Keep n bytes without a NUL as a text; NULL at the ceiling or without memory. */
 const char *etw_texts_keep(struct etw_texts *t, const char *text, size_t n);
 
 /*
- * UTF-16LE to UTF-8, up to a NUL or nunits; lone surrogates become U+FFFD. Writes at most max bytes,
- * whole characters, and a NUL; max is at least 1. Returns the bytes without the NUL.
+ * Convert UTF-16LE to UTF-8, up to a NUL or nunits; lone surrogates become U+FFFD. Writes whole
+ * characters and a NUL, at most max (1 or more) bytes. Returns the length without the NUL.
  */
 size_t etw_utf16(const uint8_t *units, size_t nunits, char *out, size_t max);
 

@@ -1,11 +1,18 @@
 #include "source/etw/thread_time.h"
 
 /* KTHREAD_STATE and KWAIT_REASON of wdm.h, as Thread/CSwitch has them. */
-enum { STATE_TERMINATED = 4, STATE_WAITING = 5, STATE_TRANSITION = 6, STATE_GATE_WAIT = 8, STATE_SWAPPED_OUT = 9 };
+enum {
+	STATE_TERMINATED = 4,
+	STATE_WAITING = 5,
+	STATE_TRANSITION = 6,
+	STATE_GATE_WAIT = 8,
+	STATE_SWAPPED_OUT = 9
+};
 enum { REASON_PAGE_IN = 2, REASON_WR_PAGE_IN = 9 };
 #define READY_IN_DPC 1u
 
-int etw_thread_time_open(struct etw_thread_time *t, struct frames *frames, thread_time_put *put, void *ctx, struct err *err)
+int etw_thread_time_open(struct etw_thread_time *t, struct frames *frames, thread_time_put *put,
+			 void *ctx, struct err *err)
 {
 	t->threads = thread_time_new(put, ctx);
 	t->leaves = thread_time_leaves(frames);
@@ -33,7 +40,8 @@ static enum thread_time_out how_out(uint8_t state, uint8_t reason)
 	case STATE_TRANSITION:
 	case STATE_GATE_WAIT:
 	case STATE_SWAPPED_OUT:
-		return reason == REASON_PAGE_IN || reason == REASON_WR_PAGE_IN ? OUT_DISK : OUT_BLOCKED;
+		return reason == REASON_PAGE_IN || reason == REASON_WR_PAGE_IN ? OUT_DISK
+									       : OUT_BLOCKED;
 	default:
 		return OUT_PREEMPTED;
 	}
@@ -53,16 +61,19 @@ static void take_switch(struct etw_thread_time *t, const struct etw_whole *w, co
 	if (w->record->cpu < ETW_THREAD_TIME_CPUS)
 		t->running[w->record->cpu] = new;
 	if (old)
-		thread_time_out(t->threads, e->time_ns, old, how_out((uint8_t)v[AT_CSWITCH_OLD_STATE].u,
-								    (uint8_t)v[AT_CSWITCH_OLD_WAIT_REASON].u));
+		thread_time_out(t->threads, e->time_ns, old,
+				how_out((uint8_t)v[AT_CSWITCH_OLD_STATE].u,
+					(uint8_t)v[AT_CSWITCH_OLD_WAIT_REASON].u));
 	if (!new)
 		return;
 	if (e->nstack_frames)
-		thread_time_stack(t->threads, e->time_ns, new, false, e->stack_frames, e->nstack_frames, e->quality);
+		thread_time_stack(t->threads, e->time_ns, new, false, e->stack_frames,
+				  e->nstack_frames, e->quality);
 	thread_time_in(t->threads, e->time_ns, new);
 }
 
-static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e, bool wakers)
+static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e,
+		       bool wakers)
 {
 	struct etw_value v[AT_READY_FIELDS];
 	uint32_t tid, n = 0;
@@ -71,7 +82,7 @@ static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, con
 	tid = (uint32_t)v[AT_READY_TID].u;
 	if (!etw_value_is(&v[AT_READY_TID]) || !tid)
 		return;
-	/* The thread that a deferred procedure has interrupted has nothing to do with it. */
+	/* In a deferred procedure call the stack is that of an unrelated, interrupted thread. */
 	if (!(v[AT_READY_FLAGS].u & READY_IN_DPC))
 		n = e->nstack_frames;
 	while (n < e->nstack_frames && e->stack_frames[n].flags & FRAME_KERNEL)
@@ -81,7 +92,8 @@ static void take_ready(struct etw_thread_time *t, const struct etw_whole *w, con
 	thread_time_woken(t->threads, e->time_ns, tid);
 }
 
-bool etw_thread_time_take(struct etw_thread_time *t, const struct etw_whole *w, const struct event *e, bool wakers)
+bool etw_thread_time_take(struct etw_thread_time *t, const struct etw_whole *w,
+			  const struct event *e, bool wakers)
 {
 	switch (w->class ? w->class->id : ETW_OTHER) {
 	case ETW_CSWITCH:
@@ -97,7 +109,8 @@ bool etw_thread_time_take(struct etw_thread_time *t, const struct etw_whole *w, 
 
 void etw_thread_time_sample(struct etw_thread_time *t, uint32_t tid, const struct event *e)
 {
-	/* Where switches are not recorded nobody knows what was between two samples. */
+	/* Without switches, the time between two samples is unknown. */
 	if (t->switches && tid && tid != ETW_ID_UNKNOWN)
-		thread_time_sample(t->threads, e->time_ns, tid, e->stack_frames, e->nstack_frames, e->quality);
+		thread_time_sample(t->threads, e->time_ns, tid, e->stack_frames, e->nstack_frames,
+				   e->quality);
 }

@@ -1,4 +1,3 @@
-/* The metadata of TraceLogging events. */
 #include "source/etw/tracelogging.h"
 
 #include "base/bytes.h"
@@ -27,7 +26,7 @@ static bool skip_tags(struct cursor *in)
 	return true;
 }
 
-/* An item's bytes behind its u16 size, which may say less than the item has. */
+/* An item's bytes behind its u16 size, which may be smaller than the item. */
 static bool open_item(const struct etw_record *record, uint16_t type, struct cursor *out)
 {
 	for (uint32_t i = 0; i < record->nitems && i < ETW_ITEMS_MAX; i++) {
@@ -58,7 +57,7 @@ static enum etw_shown shown_as(uint32_t out)
 	}
 }
 
-/* Where the count of a field's values stands; false: it is not to be read. */
+/* How a field's values are counted; false = malformed. */
 static bool read_count(struct cursor *in, uint32_t kind, struct etw_schema_field *f)
 {
 	uint32_t n;
@@ -73,7 +72,7 @@ static bool read_count(struct cursor *in, uint32_t kind, struct etw_schema_field
 	case 0x40:
 		f->count_by = ETW_BY_PREFIX;
 		return true;
-	case 0x60:                           /* encoded by a private agreement */
+	case 0x60:                           /* a private encoding */
 		f->field.type = ETW_TYPES;
 		return read_bytes(in, 2, &n) && cursor_skip(in, n);
 	default:
@@ -96,7 +95,7 @@ static bool read_field(struct cursor *in, struct etw_schema_field *f)
 			return false;
 	}
 	f->field.type = etw_schema_type(type & 0x1f, shown_as(out & 0x7f));
-	if (f->field.type == ETW_BYTES)      /* unlike the others' binary, it has its size before it */
+	if (f->field.type == ETW_BYTES)      /* TraceLogging puts the size before it */
 		f->field.type = ETW_BYTES_COUNTED;
 	if (f->field.type == ETW_SOCKET)
 		f->field.type = ETW_SOCKET_COUNTED;
@@ -114,13 +113,15 @@ bool etw_tracelogging_read(const struct etw_record *record, struct etw_tracelogg
 	out->provider = open_item(record, ITEM_TRAITS, &in) ? cursor_text(&in) : NULL;
 	if (!out->provider)
 		out->provider = "";
-	if (record->header != ETW_MANIFEST || !open_item(record, ITEM_METADATA, &in) || !skip_tags(&in))
+	if (record->header != ETW_MANIFEST || !open_item(record, ITEM_METADATA, &in) ||
+	    !skip_tags(&in))
 		return false;
 	out->name = cursor_text(&in);
 	if (!out->name)
 		return false;
 	while (in.at < in.end) {
-		if (out->nfields == ETW_SCHEMA_MAX_FIELDS || !read_field(&in, &out->fields[out->nfields])) {
+		if (out->nfields == ETW_SCHEMA_MAX_FIELDS ||
+		    !read_field(&in, &out->fields[out->nfields])) {
 			out->cut = true;
 			break;
 		}

@@ -17,7 +17,7 @@ const struct etw_guid etw_clr_rundown_guid =
 	GUID(0xa669021c, 0xc450, 0x4609, 0xa0, 0x35, 0x5a, 0xf5, 0x9a, 0xf4, 0xdf, 0x18);
 
 #define CLR_NAME "Microsoft-Windows-DotNETRuntime"
-#define KERNEL_NAME "Windows Kernel"         /* as rules name it: flags, not a provider */
+#define KERNEL_NAME "Windows Kernel"         /* in rules: flags, not a provider */
 #define WORD_MAX 64u
 
 struct keyword {
@@ -39,9 +39,9 @@ struct keyword {
 #define REGISTRY 0x20000u
 #define FILE_IO_INIT 0x4000000u
 
-/* Without these no stack can be told whose it is, or named. */
+/* Stacks need these for their process, thread and names. */
 #define KERNEL_ALWAYS (PROCESS | THREAD | IMAGE)
-/* What is sampled, and what a stack means. What rules ask for beyond it is named by --kernel-events. */
+/* The default samples CPUs. Rules on other kernel events need --kernel-events. */
 #define KERNEL_DEFAULT (KERNEL_ALWAYS | ETW_FLAG_PROFILE)
 
 static const struct keyword kernel_keywords[] = {
@@ -50,22 +50,22 @@ static const struct keyword kernel_keywords[] = {
 	{"SystemCall", 0x80}, {"DiskIO", DISK_IO}, {"DiskFileIO", DISK_FILE_IO},
 	{"DiskIOInit", DISK_IO_INIT}, {"Dispatcher", DISPATCHER}, {"MemoryPageFaults", 0x1000},
 	{"MemoryHardFaults", HARD_FAULTS}, {"VirtualAlloc", VIRTUAL_ALLOC}, {"VAMap", 0x8000},
-	{"NetworkTCPIP", NETWORK}, {"Registry", REGISTRY}, {"AdvancedLocalProcedureCalls", 0x100000},
-	{"SplitIO", 0x200000}, {"Driver", 0x800000}, {"Profile", ETW_FLAG_PROFILE},
-	{"FileIO", 0x2000000}, {"FileIOInit", FILE_IO_INIT},
+	{"NetworkTCPIP", NETWORK}, {"Registry", REGISTRY},
+	{"AdvancedLocalProcedureCalls", 0x100000}, {"SplitIO", 0x200000}, {"Driver", 0x800000},
+	{"Profile", ETW_FLAG_PROFILE}, {"FileIO", 0x2000000}, {"FileIOInit", FILE_IO_INIT},
 	{"ThreadTime", CSWITCH | DISPATCHER},
 	{"Default", KERNEL_DEFAULT | DISK_IO | DISK_FILE_IO | DISK_IO_INIT | HARD_FAULTS | NETWORK},
 	{"None", 0},
 };
 
 #define CLR_DEFAULT (0x1u | 0x8u | 0x10u | 0x20u | 0x4000u | 0x8000u | 0x40000000u)
-/* Without these its code has no names and its events no stacks. */
+/* Code needs these for names, and events for stacks. */
 #define CLR_ALWAYS (0x8u | 0x10u | 0x20u | 0x40000000u)
 #define CLR_LEVEL 5                          /* MethodLoadVerbose and AllocationTick are verbose */
 
 static const struct keyword clr_keywords[] = {
-	{"GC", 0x1}, {"GCHandle", 0x2}, {"Binder", 0x4}, {"Loader", 0x8}, {"Jit", 0x10}, {"NGen", 0x20},
-	{"StartEnumeration", 0x40}, {"StopEnumeration", 0x80}, {"Security", 0x400},
+	{"GC", 0x1}, {"GCHandle", 0x2}, {"Binder", 0x4}, {"Loader", 0x8}, {"Jit", 0x10},
+	{"NGen", 0x20}, {"StartEnumeration", 0x40}, {"StopEnumeration", 0x80}, {"Security", 0x400},
 	{"AppDomainResourceManagement", 0x800}, {"JitTracing", 0x1000}, {"Interop", 0x2000},
 	{"Contention", 0x4000}, {"Exception", 0x8000}, {"Threading", 0x10000},
 	{"JittedMethodILToNativeMap", 0x20000}, {"OverrideAndSuppressNGenEvents", 0x40000},
@@ -80,30 +80,32 @@ static const struct keyword clr_keywords[] = {
 #define DISK_GUID GUID(0x3d6fa8d4, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c)
 #define FILE_GUID GUID(0x90cbdc39, 0x4a3e, 0x11d1, 0x84, 0xf4, 0x00, 0x00, 0xf8, 0x04, 0x64, 0xe3)
 #define MEMORY_GUID GUID(0x3d6fa8d3, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c)
-#define PROCESS_GUID GUID(0x3d6fa8d0, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c)
+#define PROCESS_GUID \
+	GUID(0x3d6fa8d0, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c)
 #define THREAD_GUID GUID(0x3d6fa8d1, 0xfe05, 0x11d0, 0x9d, 0xda, 0x00, 0xc0, 0x4f, 0xd7, 0xba, 0x7c)
 #define IMAGE_GUID GUID(0x2cb15d1d, 0x5fc1, 0x11d2, 0xab, 0xe1, 0x00, 0xa0, 0xc9, 0x11, 0xf5, 0x18)
 #define PERF_GUID GUID(0xce1dbfb4, 0x137e, 0x4da6, 0x87, 0xb0, 0x3f, 0x59, 0xaa, 0x10, 0x2c, 0xbc)
-#define REGISTRY_GUID GUID(0xae53722e, 0xc863, 0x11d2, 0x86, 0x59, 0x00, 0xc0, 0x4f, 0xa3, 0x21, 0xa1)
+#define REGISTRY_GUID \
+	GUID(0xae53722e, 0xc863, 0x11d2, 0x86, 0x59, 0x00, 0xc0, 0x4f, 0xa3, 0x21, 0xa1)
 #define TCP_GUID GUID(0x9a280ac0, 0xc8e0, 0x11d1, 0x84, 0xe2, 0x00, 0xc0, 0x4f, 0xb9, 0x98, 0xa2)
 
-/* Which events of a flag come with stacks. */
+/* The events with stacks of each flag. */
 static const struct {
 	uint32_t flag;
 	struct etw_class_event event;
 } stack_events[] = {
-	{ETW_FLAG_PROFILE, {PERF_GUID, 46}},
-	{CSWITCH, {THREAD_GUID, 36}}, {DISPATCHER, {THREAD_GUID, 50}},
-	{PROCESS, {PROCESS_GUID, 1}}, {THREAD, {THREAD_GUID, 1}}, {IMAGE, {IMAGE_GUID, 10}},
-	{DISK_IO_INIT, {DISK_GUID, 12}}, {DISK_IO_INIT, {DISK_GUID, 13}}, {DISK_IO_INIT, {DISK_GUID, 15}},
-	{HARD_FAULTS, {MEMORY_GUID, 32}},
+	{ETW_FLAG_PROFILE, {PERF_GUID, 46}}, {CSWITCH, {THREAD_GUID, 36}},
+	{DISPATCHER, {THREAD_GUID, 50}}, {PROCESS, {PROCESS_GUID, 1}}, {THREAD, {THREAD_GUID, 1}},
+	{IMAGE, {IMAGE_GUID, 10}}, {DISK_IO_INIT, {DISK_GUID, 12}}, {DISK_IO_INIT, {DISK_GUID, 13}},
+	{DISK_IO_INIT, {DISK_GUID, 15}}, {HARD_FAULTS, {MEMORY_GUID, 32}},
 	{VIRTUAL_ALLOC, {MEMORY_GUID, 98}}, {VIRTUAL_ALLOC, {MEMORY_GUID, 99}},
-	{FILE_IO_INIT, {FILE_GUID, 64}}, {FILE_IO_INIT, {FILE_GUID, 67}}, {FILE_IO_INIT, {FILE_GUID, 68}},
-	{REGISTRY, {REGISTRY_GUID, 10}}, {REGISTRY, {REGISTRY_GUID, 11}}, {REGISTRY, {REGISTRY_GUID, 14}},
-	{NETWORK, {TCP_GUID, 10}}, {NETWORK, {TCP_GUID, 11}}, {NETWORK, {TCP_GUID, 12}},
+	{FILE_IO_INIT, {FILE_GUID, 64}}, {FILE_IO_INIT, {FILE_GUID, 67}},
+	{FILE_IO_INIT, {FILE_GUID, 68}}, {REGISTRY, {REGISTRY_GUID, 10}},
+	{REGISTRY, {REGISTRY_GUID, 11}}, {REGISTRY, {REGISTRY_GUID, 14}}, {NETWORK, {TCP_GUID, 10}},
+	{NETWORK, {TCP_GUID, 11}}, {NETWORK, {TCP_GUID, 12}},
 };
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool read_number(const char *text, uint64_t *out)
 {
@@ -143,7 +145,7 @@ static int add_keyword(const struct keyword *all, size_t n, const char *option, 
 	return rc;
 }
 
-/* Words with ',' or blanks between. */
+/* Words separated by ',' or blanks. */
 static int read_keywords(const struct keyword *all, size_t n, const char *option, const char *text,
 			 uint64_t *bits, struct err *err)
 {
@@ -154,7 +156,8 @@ static int read_keywords(const struct keyword *all, size_t n, const char *option
 	while (!rc && *(text += strspn(text, ", ")) != '\0') {
 		len = strcspn(text, ", ");
 		if (len >= sizeof(word))
-			return err_set(err, ERR_USAGE, "%s: there is no keyword '%.40s...'", option, text);
+			return err_set(err, ERR_USAGE, "%s: there is no keyword '%.40s...'", option,
+				       text);
 		memcpy(word, text, len);
 		word[len] = '\0';
 		rc = add_keyword(all, n, option, word, bits, err);
@@ -163,7 +166,7 @@ static int read_keywords(const struct keyword *all, size_t n, const char *option
 	return rc;
 }
 
-/* ---- providers -------------------------------------------------------------------------------- */
+/* ---- providers ------------------------------------------------------------------------------- */
 
 static bool same_provider(const struct etw_wanted_provider *a, const struct etw_wanted_provider *b)
 {
@@ -183,7 +186,7 @@ static void identify(struct etw_wanted_provider *p)
 	p->has_guid = true;
 }
 
-/* Filters of one must not take what the other asked for: two that are not the same become none. */
+/* Neither request may filter out what the other wants: different filters become none. */
 static void widen(struct etw_wanted_provider *there, const struct etw_wanted_provider *p)
 {
 	if (there->npids != p->npids || memcmp(there->pids, p->pids, sizeof(p->pids)) != 0)
@@ -194,11 +197,12 @@ static void widen(struct etw_wanted_provider *there, const struct etw_wanted_pro
 		there->events.n = 0;
 	if (!there->stacks)
 		there->with_stacks = p->with_stacks;
-	else if (p->stacks && memcmp(&there->with_stacks, &p->with_stacks, sizeof(p->with_stacks)) != 0)
+	else if (p->stacks &&
+		 memcmp(&there->with_stacks, &p->with_stacks, sizeof(p->with_stacks)) != 0)
 		there->with_stacks.n = 0;
 }
 
-/* A provider, or more of one that is there. 0 keywords mean all. */
+/* Add a provider, or widen the one that is there. 0 keywords mean all. */
 static int add_provider(struct etw_wanted *w, struct etw_wanted_provider *p, struct err *err)
 {
 	uint32_t i;
@@ -209,14 +213,15 @@ static int add_provider(struct etw_wanted *w, struct etw_wanted_provider *p, str
 
 		if (!same_provider(there, p))
 			continue;
-		there->keywords = there->keywords && p->keywords ? there->keywords | p->keywords : 0;
+		there->keywords =
+			there->keywords && p->keywords ? there->keywords | p->keywords : 0;
 		there->level = there->level > p->level ? there->level : p->level;
 		widen(there, p);
 		there->stacks |= p->stacks;
 		return 0;
 	}
 	if (w->nproviders == ETW_WANTED_PROVIDERS_MAX)
-		return err_set(err, ERR_LIMIT, "over %u providers: a session takes no more",
+		return err_set(err, ERR_LIMIT, "more than %u providers: a session takes no more",
 			       ETW_WANTED_PROVIDERS_MAX);
 	w->providers[w->nproviders++] = *p;
 	return 0;
@@ -224,8 +229,8 @@ static int add_provider(struct etw_wanted *w, struct etw_wanted_provider *p, str
 
 static int read_level(const char *text, uint8_t *level, const char *spec, struct err *err)
 {
-	static const char *const names[] = {"always", "critical", "error", "warning", "informational",
-					    "verbose"};
+	static const char *const names[] = {"always",  "critical",	"error",
+					    "warning", "informational", "verbose"};
 	uint64_t number;
 	uint8_t i;
 
@@ -241,11 +246,12 @@ static int read_level(const char *text, uint8_t *level, const char *spec, struct
 			return 0;
 		}
 	}
-	return err_set(err, ERR_USAGE, "--providers: '%s': the level '%s' is none of 1 (critical) to 5 "
-		       "(verbose)", spec, text);
+	return err_set(err, ERR_USAGE,
+		       "--providers: '%s': '%s' is not a level: 1 (critical) to 5 (verbose)",
+		       spec, text);
 }
 
-/* Numbers with blanks between. */
+/* Numbers separated by blanks. */
 static int read_ids(const char *key, const char *text, uint64_t limit, uint32_t max, uint64_t *out,
 		    uint32_t *n, struct err *err)
 {
@@ -254,16 +260,19 @@ static int read_ids(const char *key, const char *text, uint64_t limit, uint32_t 
 	for (*n = 0; *(text += strspn(text, " ")) != '\0'; text += strcspn(text, " ")) {
 		snprintf(word, sizeof(word), "%.*s", (int)(strcspn(text, " ") % WORD_MAX), text);
 		if (*n == max)
-			return err_set(err, ERR_USAGE, "--providers: %s takes %" PRIu32 " numbers at most",
-				       key, max);
+			return err_set(err, ERR_USAGE,
+				       "--providers: %s takes %" PRIu32 " numbers at most", key,
+				       max);
 		if (!read_number(word, &out[*n]) || out[*n] > limit)
-			return err_set(err, ERR_USAGE, "--providers: %s: '%s' is no number", key, word);
+			return err_set(err, ERR_USAGE, "--providers: %s: '%s' is not a number", key,
+				       word);
 		(*n)++;
 	}
 	return 0;
 }
 
-static int read_event_ids(const char *key, const char *value, bool left_out, struct etw_ids *out, struct err *err)
+static int read_event_ids(const char *key, const char *value, bool left_out, struct etw_ids *out,
+			  struct err *err)
 {
 	uint64_t numbers[ETW_FILTER_IDS_MAX];
 	uint32_t n, i;
@@ -277,7 +286,8 @@ static int read_event_ids(const char *key, const char *value, bool left_out, str
 	return rc;
 }
 
-static int read_pids(struct etw_wanted_provider *p, const char *key, const char *value, struct err *err)
+static int read_pids(struct etw_wanted_provider *p, const char *key, const char *value,
+		     struct err *err)
 {
 	uint64_t numbers[ETW_FILTER_PIDS_MAX];
 	uint32_t n, i;
@@ -289,7 +299,7 @@ static int read_pids(struct etw_wanted_provider *p, const char *key, const char 
 	return rc;
 }
 
-/* Blanks become what Windows wants between them. */
+/* Windows wants ';' between the names instead of blanks. */
 static int read_programs(struct etw_wanted_provider *p, const char *value, struct err *err)
 {
 	size_t n = 0, len;
@@ -297,7 +307,8 @@ static int read_programs(struct etw_wanted_provider *p, const char *value, struc
 	for (; *(value += strspn(value, " ")) != '\0'; value += len) {
 		len = strcspn(value, " ");
 		if (n + 1 + len >= sizeof(p->programs))
-			return err_set(err, ERR_USAGE, "--providers: @ProcessNameFilter takes %u bytes at most",
+			return err_set(err, ERR_USAGE,
+				       "--providers: @ProcessNameFilter takes %u bytes at most",
 				       ETW_FILTER_NAMES_BYTES - 1);
 		if (n)
 			p->programs[n++] = ';';
@@ -308,36 +319,44 @@ static int read_programs(struct etw_wanted_provider *p, const char *value, struc
 	return 0;
 }
 
-/* "@StacksEnabled=true", without its end. */
-static int read_key(struct etw_wanted_provider *p, const char *text, const char *spec, struct err *err)
+/* Read one key: "@StacksEnabled=true". */
+static int read_key(struct etw_wanted_provider *p, const char *text, const char *spec,
+		    struct err *err)
 {
 	const char *value = strchr(text, '=');
 	char key[WORD_MAX];
 
-	snprintf(key, sizeof(key), "%.*s", (int)(strcspn(text, "=") % WORD_MAX), text + (*text == '@'));
+	snprintf(key, sizeof(key), "%.*s", (int)(strcspn(text, "=") % WORD_MAX),
+		 text + (*text == '@'));
 	if (value)
 		key[strcspn(key, "=")] = '\0';
 	value = value ? value + 1 : "true";
 	if (text_same_fold(key, "StacksEnabled")) {
 		p->stacks = text_same_fold(value, "true");
-		return p->stacks || text_same_fold(value, "false") ? 0
-		       : err_set(err, ERR_USAGE, "--providers: @StacksEnabled is true or false, not '%s'",
-				 value);
+		return p->stacks || text_same_fold(value, "false")
+			       ? 0
+			       : err_set(err, ERR_USAGE,
+					 "--providers: @StacksEnabled is true or false, not '%s'",
+					 value);
 	}
 	if (text_same_fold(key, "ProcessIDFilter"))
 		return read_pids(p, key, value, err);
 	if (text_same_fold(key, "ProcessNameFilter"))
 		return read_programs(p, value, err);
 	if (text_same_fold(key, "EventIDsToEnable") || text_same_fold(key, "EventIDsToDisable"))
-		return read_event_ids(key, value, text_same_fold(key, "EventIDsToDisable"), &p->events, err);
-	if (text_same_fold(key, "EventIDStacksToEnable") || text_same_fold(key, "EventIDStacksToDisable")) {
+		return read_event_ids(key, value, text_same_fold(key, "EventIDsToDisable"),
+				      &p->events, err);
+	if (text_same_fold(key, "EventIDStacksToEnable") ||
+	    text_same_fold(key, "EventIDStacksToDisable")) {
 		p->stacks = true;
-		return read_event_ids(key, value, text_same_fold(key, "EventIDStacksToDisable"), &p->with_stacks,
-				      err);
+		return read_event_ids(key, value, text_same_fold(key, "EventIDStacksToDisable"),
+				      &p->with_stacks, err);
 	}
-	return err_set(err, ERR_USAGE, "--providers: '%s': '%s' is none of @StacksEnabled, @ProcessIDFilter, "
-		       "@ProcessNameFilter, @EventIDsToEnable, @EventIDsToDisable, @EventIDStacksToEnable, "
-		       "@EventIDStacksToDisable", spec, key);
+	return err_set(err, ERR_USAGE,
+		       "--providers: '%s': '%s' is not one of @StacksEnabled, @ProcessIDFilter, "
+		       "@ProcessNameFilter, @EventIDsToEnable, @EventIDsToDisable, "
+		       "@EventIDStacksToEnable, @EventIDStacksToDisable",
+		       spec, key);
 }
 
 static int read_keys(struct etw_wanted_provider *p, char *text, const char *spec, struct err *err)
@@ -355,7 +374,7 @@ static int read_keys(struct etw_wanted_provider *p, char *text, const char *spec
 	return rc;
 }
 
-/* NAME:KEYWORDS:LEVEL:KEYS; what begins with '@' is keys, wherever it stands. */
+/* Read NAME:KEYWORDS:LEVEL:KEYS; a part that begins with '@' is KEYS, at any place. */
 static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 {
 	struct etw_wanted_provider p = {.level = 5};
@@ -372,12 +391,15 @@ static int read_provider(char *text, struct etw_wanted *w, struct err *err)
 		if (part[0] == '@' || number == 3)
 			rc = read_keys(&p, part, spec, err);
 		else if (number == 0 && (!*part || strlen(part) >= sizeof(p.name)))
-			rc = err_set(err, ERR_USAGE, "--providers: '%.60s' names no provider", spec);
+			rc = err_set(err, ERR_USAGE, "--providers: '%.60s' names no provider",
+				     spec);
 		else if (number == 0)
 			snprintf(p.name, sizeof(p.name), "%s", part);
-		else if (number == 1 && *part && strcmp(part, "*") && !read_number(part, &p.keywords))
-			rc = err_set(err, ERR_USAGE, "--providers: '%s': the keywords '%s' are no number",
-				     spec, part);
+		else if (number == 1 && *part && strcmp(part, "*") &&
+			 !read_number(part, &p.keywords))
+			rc = err_set(err, ERR_USAGE,
+				     "--providers: '%s': the keywords '%s' are not a number", spec,
+				     part);
 		else if (number == 2)
 			rc = read_level(part, &p.level, spec, err);
 	}
@@ -408,7 +430,7 @@ static int read_providers(const char *list, struct etw_wanted *w, struct err *er
 	return rc;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int add_needs(const struct needs *needs, struct etw_wanted *w, struct err *err)
 {
@@ -417,7 +439,8 @@ static int add_needs(const struct needs *needs, struct etw_wanted *w, struct err
 
 	for (i = 0; !rc && i < needs->nproviders; i++) {
 		const struct need_provider *n = &needs->providers[i];
-		struct etw_wanted_provider p = {.keywords = n->keywords, .level = n->level, .stacks = true};
+		struct etw_wanted_provider p = {
+			.keywords = n->keywords, .level = n->level, .stacks = true};
 
 		if (text_same_fold(n->name, KERNEL_NAME)) {
 			w->kernel_flags |= KERNEL_DEFAULT;
@@ -431,7 +454,7 @@ static int add_needs(const struct needs *needs, struct etw_wanted *w, struct err
 	return rc;
 }
 
-/* The CLR writes stacks itself, keyword 0x40000000; those of the system as well would be twice. */
+/* The CLR writes its own stacks (keyword 0x40000000); ETW's would duplicate them. */
 static void finish_clr(struct etw_wanted *w)
 {
 	uint32_t i;
@@ -484,8 +507,8 @@ int etw_wanted_read(const struct capture *c, const struct needs *needs, struct e
 
 	memset(w, 0, sizeof(*w));
 	if (c->clr_events)
-		rc = read_keywords(clr_keywords, COUNT_OF(clr_keywords), "--clr-events", c->clr_events,
-				   &clr.keywords, err);
+		rc = read_keywords(clr_keywords, COUNT_OF(clr_keywords), "--clr-events",
+				   c->clr_events, &clr.keywords, err);
 	else if (!only)
 		clr.keywords = CLR_DEFAULT;
 	if (!rc && clr.keywords)
@@ -496,7 +519,7 @@ int etw_wanted_read(const struct capture *c, const struct needs *needs, struct e
 		rc = read_providers(c->providers, w, err);
 	if (!rc && only)
 		rc = read_providers(only, w, err);
-	/* Stacks alone would be numbers: as PerfView does, what names them comes with them. */
+	/* Stacks need names: like PerfView, add the CLR events that name code. */
 	clr.keywords = CLR_ALWAYS;
 	if (!rc && only && !c->clr_events && w->named_stacks)
 		rc = add_provider(w, &clr, err);

@@ -1,4 +1,3 @@
-/* The tags of a small XML text. */
 #include "source/etw/xml.h"
 
 #include "base/utf8.h"
@@ -33,7 +32,7 @@ static struct etw_slice word(struct etw_xml *xml)
 	return s;
 }
 
-/* Behind the next `what`, or at the end. */
+/* Move behind the next `what`, or to the end. */
 static void skip_to(struct etw_xml *xml, const char *what)
 {
 	size_t n = strlen(what);
@@ -52,7 +51,7 @@ static void skip_to(struct etw_xml *xml, const char *what)
 	xml->at = xml->end;
 }
 
-/* name="value" or name='value'; false where none is. */
+/* name="value" or name='value'; false = no attribute. */
 static bool attribute(struct etw_xml *xml, struct etw_slice *name, struct etw_slice *value)
 {
 	const char *close;
@@ -73,7 +72,7 @@ static bool attribute(struct etw_xml *xml, struct etw_slice *name, struct etw_sl
 	return true;
 }
 
-/* Behind '<'. */
+/* Read a tag from behind its '<'. */
 static bool read_tag(struct etw_xml *xml, struct etw_xml_tag *tag)
 {
 	struct etw_slice name, value;
@@ -128,7 +127,7 @@ struct etw_slice etw_xml_attribute(const struct etw_xml_tag *tag, const char *na
 	return (struct etw_slice){"", 0};
 }
 
-/* &#N; and &#xN; below 128; others become '?', no name of a manifest needs them. */
+/* &#N; and &#xN; below 128; others become '?': no name of a manifest needs them. */
 static char numbered(struct etw_slice s)
 {
 	unsigned base = s.n > 2 && (s.at[2] == 'x' || s.at[2] == 'X') ? 16 : 10, v = 0;
@@ -150,8 +149,12 @@ static char entity(struct etw_slice s)
 {
 	if (s.n > 2 && s.at[1] == '#')
 		return numbered(s);
-	return etw_slice_is(s, "&lt;") ? '<' : etw_slice_is(s, "&gt;") ? '>' : etw_slice_is(s, "&amp;") ? '&'
-	     : etw_slice_is(s, "&quot;") ? '"' : etw_slice_is(s, "&apos;") ? '\'' : '?';
+	return etw_slice_is(s, "&lt;")	   ? '<'
+	       : etw_slice_is(s, "&gt;")   ? '>'
+	       : etw_slice_is(s, "&amp;")  ? '&'
+	       : etw_slice_is(s, "&quot;") ? '"'
+	       : etw_slice_is(s, "&apos;") ? '\''
+					   : '?';
 }
 
 void etw_xml_put(struct buf *out, struct etw_slice value)
@@ -161,9 +164,12 @@ void etw_xml_put(struct buf *out, struct etw_slice value)
 
 	for (size_t i = 0; i < value.n && n < sizeof(text); i++) {
 		size_t rest = value.n - i;
-		const char *end = value.at[i] == '&' ? memchr(value.at + i, ';', rest < 12 ? rest : 12) : NULL;
+		const char *end = value.at[i] == '&'
+					  ? memchr(value.at + i, ';', rest < 12 ? rest : 12)
+					  : NULL;
 
-		text[n++] = end ? entity((struct etw_slice){value.at + i, (size_t)(end - value.at) - i + 1})
+		text[n++] = end ? entity((struct etw_slice){value.at + i,
+							    (size_t)(end - value.at) - i + 1})
 				: value.at[i];
 		if (end)
 			i = (size_t)(end - value.at);

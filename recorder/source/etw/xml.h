@@ -1,16 +1,16 @@
 /*
- * The tags of a small XML text, one after the other; nothing else of XML.
+ * Reads the tags of a small XML text one by one; nothing else of XML.
  *
- * Made for EventSource manifests (etw/manifest.h), which have their data in attributes. No nesting is
- * checked, no entity is declared, text between tags is passed over; comments, <?...?> and <!...> too.
- * Nothing is copied and nothing recurses; an unfinished tag ends the text.
+ * Made for EventSource manifests (etw/manifest.h), which have their data in attributes. Nesting
+ * is not checked, entities cannot be declared; text between tags, comments, <?...?> and <!...>
+ * are skipped. Nothing is copied and nothing recurses. An unfinished tag ends the text.
  */
 #ifndef SOURCE_ETW_XML_H
 #define SOURCE_ETW_XML_H
 
 #include "base/buf.h"
 
-#define ETW_XML_ATTRIBUTES 16u               /* of one tag; more are not seen */
+#define ETW_XML_ATTRIBUTES 16u               /* of one tag; more are ignored */
 
 struct etw_slice {
 	const char *at;
@@ -32,12 +32,12 @@ struct etw_xml_tag {
 /* The next tag; false at the end. */
 bool etw_xml_next(struct etw_xml *xml, struct etw_xml_tag *tag);
 
-/* The value of an attribute as it stands; n 0 when the tag has none of this name. */
+/* The raw value of an attribute; n 0 if the tag has no such attribute. */
 struct etw_slice etw_xml_attribute(const struct etw_xml_tag *tag, const char *name);
 
 bool etw_slice_is(struct etw_slice s, const char *text);
 
-/* Append a value with &lt; &gt; &amp; &quot; &apos; &#N; &#xN; resolved and control characters made blanks. */
+/* Append a value with its entities resolved (five names, &#N;, &#xN;), safe to print. */
 void etw_xml_put(struct buf *out, struct etw_slice value);
 
 #endif

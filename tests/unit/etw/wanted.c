@@ -151,7 +151,7 @@ TEST(only_providers_with_stacks_bring_what_names_them)
 TEST(what_makes_no_sense_is_refused)
 {
 	refused("*A:xyz", "keywords 'xyz'");
-	refused("*A:1:loud", "level 'loud'");
+	refused("*A:1:loud", "'loud' is not a level");
 	refused("*A:1:2:@Stacks=true", "none of @StacksEnabled");
 	refused("*A:@StacksEnabled=maybe", "true or false");
 	refused("*A:@ProcessIDFilter=1 x", "'x' is no number");
