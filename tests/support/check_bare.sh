@@ -25,13 +25,13 @@ if [ "${1:-}" != --inside ]; then
 	command -v mmdebstrap >/dev/null || skip "no mmdebstrap ('make deps' installs it)"
 	[ "$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 6 ] ||
 		skip "less than 6 GB of memory are free"
-	why=$(unshare --mount mount -t tmpfs tmpfs /mnt 2>&1) || skip "no mount namespace: $why"
+	why=$(unshare --mount --pid --fork mount -t tmpfs tmpfs /mnt 2>&1) || skip "no namespaces: $why"
 	exec unshare --mount "$0" --inside
 fi
 
 # ---- in the mount namespace ----------------------------------------------------------------------
 
-work=$(mktemp -d)
+work=$(mktemp -d -t check-bare.XXXXXX)
 root=$work/root
 child=
 
@@ -39,7 +39,7 @@ child=
 finish()
 {
 	local process found=1
-	[ ! "$child" ] || kill "$child" 2>/dev/null || true
+	[ ! "$child" ] || { kill -9 "$child" && wait "$child"; } 2>/dev/null || true
 	while [ $found ]; do
 		found=
 		for process in /proc/[0-9]*; do
@@ -49,7 +49,6 @@ finish()
 		done
 		sleep 0.1
 	done
-	[ ! "$child" ] || wait "$child" || true
 	umount --recursive --lazy "$work"
 	rmdir "$work"
 }
@@ -110,7 +109,9 @@ mkdir "$root" "$work/sources"
 distribution_sources "$VERSION_CODENAME"
 [ -d "$work/sources" ] || skip "no apt source of $VERSION_CODENAME in /etc/apt"
 
+# Its processes, some of them not in the new system, have a PID namespace: they end with its first.
 step "make a minimal Debian ($VERSION_CODENAME) with git, make, ca-certificates" \
+	unshare --pid --fork --kill-child --mount-proc \
 	mmdebstrap --mode=root --variant=minbase --include=git,make,ca-certificates \
 	"$VERSION_CODENAME" "$root" "$work"/sources/*
 mount --rbind /proc "$root/proc"
