@@ -166,8 +166,8 @@ static int check_side(const struct diff *d, const struct diff_side *side, const 
 
 	if (side->weight)
 		return 0;
-	return err_set(err, ERR_NOT_FOUND, "the %s, incident %" PRId64 ", holds no %s in what was asked "
-		       "for%s%s; there is nothing to compare", which, side->head->id,
+	return err_set(err, ERR_NOT_FOUND, "the %s, incident %" PRId64 ", has no %s in the selected "
+		       "part%s%s; there is nothing to compare", which, side->head->id,
 		       stream_title(d->stream), why ? ": " : "", why ? why : "");
 }
 
@@ -257,20 +257,20 @@ void diff_notes_put(struct buf *out, const struct diff *d)
 {
 	double base = (double)d->base.weight * d->factor, test = (double)d->test.weight;
 	static const char *const whys[] = {
-		[DIFF_BY_DURATION] = "the test's window was so many times as long",
-		[DIFF_BY_WEIGHT] = "so that both weigh the same in all",
+		[DIFF_BY_DURATION] = "the test's window is that much longer",
+		[DIFF_BY_WEIGHT] = "so that both have the same total",
 		[DIFF_AS_RECORDED] = "as recorded",
 	};
 
 	put_side(out, d, &d->base, "Base");
 	put_side(out, d, &d->test, "Test");
 	buf_printf(out, "Base multiplied by: %.6g, %s\n", d->factor, whys[d->normalize]);
-	buf_puts(out, "In all: ");
+	buf_puts(out, "Total: ");
 	put_weight(out, d, base);
 	buf_puts(out, " -> ");
 	put_weight(out, d, test);
-	buf_printf(out, ", %+.1f %%\nNames: without numbers of processes and threads; a number in a "
-		   "name of a thread is #\n", 100 * (test - base) / base);
+	buf_printf(out, ", %+.1f %%\nNames: without process and thread numbers; a number in a "
+		   "thread's name is #\n", 100 * (test - base) / base);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */

@@ -11,26 +11,12 @@
 #include "export/html.h"
 #include "export/markup.h"
 #include "export/names.h"
+#include "export/report_data.h"
 #include "export/report_files.h"
 
 #include "base/json.h"
 
 #include <inttypes.h>
-
-static void put_numbers(struct json *j, const char *key, const struct stack_tree *t, bool callers)
-{
-	uint32_t i;
-
-	json_key(j, key);
-	json_open(j, '[');
-	for (i = 0; i < t->nnodes; i++) {
-		if (!callers)
-			json_uint(j, t->nodes[i].text);
-		else
-			json_uint(j, t->nodes[i].caller == STACK_TREE_NONE ? 0 : i - t->nodes[i].caller);
-	}
-	json_close(j, ']');
-}
 
 /* Only nodes that weigh something: how many, then pairs. */
 static void put_side(struct json *j, const struct stack_tree *t, const double *weights, double per)
@@ -51,17 +37,6 @@ static void put_side(struct json *j, const struct stack_tree *t, const double *w
 	}
 }
 
-static void put_texts(struct json *j, const struct stack_tree *t)
-{
-	uint32_t i;
-
-	json_key(j, "texts");
-	json_open(j, '[');
-	for (i = 0; i < t->ntexts; i++)
-		json_str(j, stack_tree_text(t, i));
-	json_close(j, ']');
-}
-
 static void put_all(struct json *j, const struct diff *d, const struct diff_tree *t)
 {
 	struct diff_unit unit = diff_unit(d);
@@ -73,9 +48,8 @@ static void put_all(struct json *j, const struct diff *d, const struct diff_tree
 	json_key_int(j, "from_ms", 0);
 	json_key_int(j, "to_ms", 2);
 	json_key_int(j, "buckets", 2);
-	put_texts(j, &t->tree);
-	put_numbers(j, "callers", &t->tree, true);
-	put_numbers(j, "names", &t->tree, false);
+	report_data_put_texts(j, &t->tree, NULL);
+	report_data_put_nodes(j, t->tree.nodes, t->tree.nnodes);
 	json_key(j, "weights");
 	json_open(j, '[');
 	put_side(j, &t->tree, t->base, unit.per);

@@ -73,13 +73,10 @@ static void put_frame(const struct incident *in, const uint32_t *frames, uint32_
 static void put_process(const struct incident *in, const struct export_options *opt,
 			const struct sum *s, struct buf *text, struct buf *scratch)
 {
-	const char *name = s->process == UINT32_MAX ? "" : in->processes[s->process].name;
-
 	buf_puts(text, "              process`");
-	put_clean(text, *name ? name : "[unknown]", scratch);
+	put_clean(text, sum_process_name(in, s, "[unknown]"), scratch);
 	if (opt->ids)
-		buf_printf(text, " (%" PRIu32 ")",
-			   s->process == UINT32_MAX ? 0 : in->processes[s->process].pid);
+		buf_printf(text, " (%" PRIu32 ")", sum_pid(in, s));
 	buf_puts(text, "+0x0\n");
 }
 

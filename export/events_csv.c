@@ -15,10 +15,7 @@ static void put_stack(struct buf *out, const struct incident *in, const struct p
 	for (i = path->n; i-- > 0;) {
 		start = out->len;
 		incident_frame_text(in, path->frames[i], false, out);
-		for (; !out->failed && start < out->len; start++) {
-			if (out->data[start] == ';')
-				out->data[start] = ':';
-		}
+		name_no_semicolons(out, start);
 		if (i)
 			buf_putc(out, ';');
 	}

@@ -1,5 +1,7 @@
 #include "export/export.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 extern const struct exporter folded_exporter;
@@ -48,7 +50,7 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static bool same_text(const char *a, const char *b, size_t n)
+static bool same_bytes_fold(const char *a, const char *b, size_t n)
 {
 	size_t i;
 
@@ -57,17 +59,12 @@ static bool same_text(const char *a, const char *b, size_t n)
 	return i == n;
 }
 
-static bool same_name(const char *a, const char *b)
-{
-	return strlen(a) == strlen(b) && same_text(a, b, strlen(a));
-}
-
 const struct exporter *exporter_by_name(const char *name)
 {
 	size_t i;
 
 	for (i = 0; exporters[i]; i++) {
-		if (same_name(exporters[i]->name, name))
+		if (text_same_fold(exporters[i]->name, name))
 			return exporters[i];
 	}
 	return NULL;
@@ -80,7 +77,7 @@ static const struct exporter *by_suffix(const char *path, size_t path_n)
 
 	for (i = 0; exporters[i]; i++) {
 		n = exporters[i]->suffix ? strlen(exporters[i]->suffix) : 0;
-		if (n > best_n && n <= path_n && same_text(path + path_n - n, exporters[i]->suffix, n)) {
+		if (n > best_n && n <= path_n && same_bytes_fold(path + path_n - n, exporters[i]->suffix, n)) {
 			best = exporters[i];
 			best_n = n;
 		}
@@ -92,7 +89,7 @@ static size_t without_gz(const char *path)
 {
 	size_t n = strlen(path);
 
-	return n > 3 && same_text(path + n - 3, ".gz", 3) ? n - 3 : n;
+	return n > 3 && same_bytes_fold(path + n - 3, ".gz", 3) ? n - 3 : n;
 }
 
 const struct exporter *exporter_by_path(const char *path)

@@ -19,33 +19,14 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void no_semicolons(struct buf *out, size_t start)
-{
-	char *at;
-
-	if (out->failed)
-		return;
-	for (at = out->data + start; at < out->data + out->len; at++) {
-		if (*at == ';')
-			*at = ':';
-	}
-}
-
 static void put_process(const struct incident *in, const void *ctx, uint32_t thread,
 			struct buf *out)
 {
-	const struct export_options *opt = ctx;
 	size_t start = out->len;
-	struct who who;
 
-	who_of(in, thread, &who);
-	name_put(out, who.process);
-	if (opt->ids)
-		buf_printf(out, " (%" PRIu32 ")", who.pid);
-	no_semicolons(out, start);
-	/* A line that begins so is a comment to readers. */
-	if (!out->failed && strncmp(out->data + start, "# ", 2) == 0)
-		out->data[start + 1] = '_';
+	export_tree_plain.process(in, ctx, thread, out);
+	name_no_semicolons(out, start);
+	name_no_comment(out, start);
 }
 
 static void put_thread(const struct incident *in, const void *ctx, uint32_t thread,
@@ -59,7 +40,7 @@ static void put_thread(const struct incident *in, const void *ctx, uint32_t thre
 	name_put(out, who.thread);
 	if (opt->ids)
 		buf_printf(out, "-%" PRIu32, who.tid);
-	no_semicolons(out, start);
+	name_no_semicolons(out, start);
 }
 
 static void put_frame(const struct incident *in, const void *ctx, uint32_t frame,
@@ -70,7 +51,7 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 	size_t start = out->len;
 
 	incident_frame_text(in, frame, opt->addresses, out);
-	no_semicolons(out, start);
+	name_no_semicolons(out, start);
 	if (!opt->annotate)
 		return;
 	if (flags & FRAME_KERNEL)

@@ -15,18 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *process_name_of(const struct incident *in, const struct sum *s, const char *none)
-{
-	const char *name = s->process == UINT32_MAX ? "" : in->processes[s->process].name;
-
-	return *name ? name : none;
-}
-
-static uint32_t pid_of(const struct incident *in, const struct sum *s)
-{
-	return s->process == UINT32_MAX ? 0 : in->processes[s->process].pid;
-}
-
 /* "module!function+0x1F", "module!+0x1F", or nothing when not even the module is known. */
 static void put_frame(const struct incident *in, uint32_t frame, struct buf *text)
 {
@@ -66,8 +54,8 @@ static void put_stack(const struct incident *in, const struct sum *s, const stru
 	uint32_t i;
 
 	buf_printf(text, "  %10" PRIu64 " [", s->weight);
-	name_put(text, process_name_of(in, s, "UNKNOWN"));
-	buf_printf(text, " %" PRIu32 "]\n", pid_of(in, s));
+	name_put(text, sum_process_name(in, s, "UNKNOWN"));
+	buf_printf(text, " %" PRIu32 "]\n", sum_pid(in, s));
 	for (i = 0; i < path->n; i++) {
 		if (!is_nowhere(in, path->frames[i]))
 			put_line(in, path->frames[i], text);
@@ -98,24 +86,17 @@ static void put_folded_frames(const struct incident *in, const struct path *path
 		buf_putc(text, ';');
 		start = text->len;
 		put_folded_name(text, in, path->frames[i]);
-		for (; !text->failed && start < text->len; start++) {
-			if (text->data[start] == ';')
-				text->data[start] = ':';
-		}
+		name_no_semicolons(text, start);
 	}
 }
 
 static void put_folded(const struct incident *in, const struct sum *s, const struct path *path,
 		       struct buf *text)
 {
-	char *at;
-
-	name_put(text, process_name_of(in, s, "[unknown]"));
-	for (at = text->data; !text->failed && at < text->data + text->len; at++) {
-		if (*at == ';' || (at == text->data + 1 && *at == ' ' && text->data[0] == '#'))
-			*at = *at == ';' ? ':' : '_';
-	}
-	buf_printf(text, " (%" PRIu32 ")", pid_of(in, s));
+	name_put(text, sum_process_name(in, s, "[unknown]"));
+	name_no_semicolons(text, 0);
+	name_no_comment(text, 0);
+	buf_printf(text, " (%" PRIu32 ")", sum_pid(in, s));
 	if (s->mark)
 		buf_printf(text, ";%s", s->mark);
 	put_folded_frames(in, path, text);

@@ -3,32 +3,34 @@
 #include "base/array.h"
 #include <string.h>
 
-static const char *entity(char c)
+static const char *entity(char c, bool quotes)
 {
 	switch (c) {
 	case '&': return "&amp;";
 	case '<': return "&lt;";
 	case '>': return "&gt;";
-	case '"': return "&quot;";
-	case '\'': return "&#39;";
+	case '"': return quotes ? "&quot;" : NULL;
+	case '\'': return quotes ? "&#39;" : NULL;
 	default: return NULL;
 	}
 }
 
-void markup_put(struct buf *out, const char *text, size_t n)
+/* U+FFFE and U+FFFF are valid UTF-8, but no characters of XML 1.0 (section 2.2 there). */
+static bool is_no_character(const char *text, const char *end)
+{
+	return end - text >= 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 ||
+				   memcmp(text, "\xef\xbf\xbf", 3) == 0);
+}
+
+static void put_escaped(struct buf *out, const char *text, size_t n, bool quotes)
 {
 	const char *end = text + n, *plain = text;
 
 	while (text < end) {
-		const char *with = entity(*text);
-		size_t len = 1;
+		bool no_character = is_no_character(text, end);
+		const char *with = no_character ? "\xef\xbf\xbd" : entity(*text, quotes);
+		size_t len = no_character ? 3 : 1;
 
-		/* U+FFFE and U+FFFF are no characters of XML. */
-		if (end - text >= 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 ||
-					memcmp(text, "\xef\xbf\xbf", 3) == 0)) {
-			with = "\xef\xbf\xbd";
-			len = 3;
-		}
 		if (with) {
 			buf_put(out, plain, (size_t)(text - plain));
 			buf_puts(out, with);
@@ -37,6 +39,16 @@ void markup_put(struct buf *out, const char *text, size_t n)
 		text += len;
 	}
 	buf_put(out, plain, (size_t)(end - plain));
+}
+
+void markup_put(struct buf *out, const char *text, size_t n)
+{
+	put_escaped(out, text, n, true);
+}
+
+void markup_put_text(struct buf *out, const char *text, size_t n)
+{
+	put_escaped(out, text, n, false);
 }
 
 const char *markup_unit(const struct incident *in, enum stream stream)

@@ -35,6 +35,20 @@ void name_put(struct buf *out, const char *name)
 	utf8_put_clean(out, name, strlen(name), INCIDENT_TEXT_MAX);
 }
 
+void name_no_semicolons(struct buf *out, size_t start)
+{
+	for (; !out->failed && start < out->len; start++) {
+		if (out->data[start] == ';')
+			out->data[start] = ':';
+	}
+}
+
+void name_no_comment(struct buf *out, size_t start)
+{
+	if (!out->failed && strncmp(out->data + start, "# ", 2) == 0)
+		out->data[start + 1] = '_';
+}
+
 const char *stream_title(enum stream stream)
 {
 	static const char *const titles[STREAMS_MAX] = {

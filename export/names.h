@@ -31,6 +31,11 @@ bool frame_has_module(const struct incident *in, uint32_t frame);
 /* Append a name as section 1 of exports-and-store.md wants it. */
 void name_put(struct buf *out, const char *name);
 
+/* For folded stacks, from `start` on: frames are parted by semicolons, make colons of those. */
+void name_no_semicolons(struct buf *out, size_t start);
+/* Readers take a line that begins with "# " for a comment: make it "#_". */
+void name_no_comment(struct buf *out, size_t start);
+
 /*
  * Append what a reader of the samples should know, one fact a line, each ending in LF: the trigger,
  * the window that was asked for and got, the number of samples, what was lost. Plain text.

@@ -1,8 +1,10 @@
 #include "export/perfview.h"
 
+#include "export/markup.h"
 #include "export/names.h"
 
 #include "base/os.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,14 +14,8 @@
 static void put_process(const struct incident *in, const void *ctx, uint32_t thread,
 			struct buf *out)
 {
-	const struct export_options *opt = ctx;
-	struct who who;
-
-	who_of(in, thread, &who);
 	buf_puts(out, "Process ");
-	name_put(out, who.process);
-	if (opt->ids)
-		buf_printf(out, " (%" PRIu32 ")", who.pid);
+	export_tree_plain.process(in, ctx, thread, out);
 }
 
 /* The viewer drops samples whose second frame does not begin with "Thread (": always so. */
@@ -41,19 +37,9 @@ static void put_thread(const struct incident *in, const void *ctx, uint32_t thre
 
 static bool ends_in(const char *name, size_t n, const char *suffix)
 {
-	size_t i, ns = strlen(suffix);
+	size_t ns = strlen(suffix);
 
-	if (n <= ns)
-		return false;
-	for (i = 0; i < ns; i++) {
-		char c = name[n - ns + i];
-
-		if (c >= 'A' && c <= 'Z')
-			c = (char)(c - 'A' + 'a');
-		if (c != suffix[i])
-			return false;
-	}
-	return true;
+	return n > ns && text_same_fold(name + n - ns, suffix);
 }
 
 /* The bytes of a module's name before .dll, .exe, .sys, .so or .so.6; all when none is left. */
@@ -80,44 +66,11 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 	incident_frame_text_as(in, frame, module, stem(module), opt->addresses, out);
 }
 
-/*
- * Text for an element: markup escaped, and U+FFFE and U+FFFF replaced, which are valid UTF-8 but no
- * characters of XML 1.0 (section 2.2 there). Controls and broken UTF-8 are gone already.
- */
-static void escape(struct buf *out, const char *text, size_t n)
-{
-	const char *end = text + n, *plain = text;
-
-	for (; text < end; text++) {
-		const char *with = NULL;
-		size_t len = 1;
-
-		if (*text == '&') {
-			with = "&amp;";
-		} else if (*text == '<') {
-			with = "&lt;";
-		} else if (*text == '>') {
-			with = "&gt;";
-		} else if (end - text >= 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 ||
-					       memcmp(text, "\xef\xbf\xbf", 3) == 0)) {
-			with = "\xef\xbf\xbd";
-			len = 3;
-		}
-		if (!with)
-			continue;
-		buf_put(out, plain, (size_t)(text - plain));
-		buf_puts(out, with);
-		plain = text + len;
-		text += len - 1;
-	}
-	buf_put(out, plain, (size_t)(end - plain));
-}
-
 const struct stack_tree_style perfview_style = {
 	.process = put_process,
 	.thread = put_thread,
 	.frame = put_frame,
-	.escape = escape,
+	.escape = markup_put_text,
 	.marks = true,
 };
 
@@ -184,7 +137,7 @@ int perfview_put_end_with(struct out *out, const struct buf *notes, bool time, s
 	struct buf escaped = {0};
 	int rc;
 
-	escape(&escaped, buf_text(notes), notes->len);
+	markup_put_text(&escaped, buf_text(notes), notes->len);
 	rc = buf_check(notes, "the notes", err);
 	if (!rc)
 		rc = buf_check(&escaped, "the notes", err);

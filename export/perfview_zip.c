@@ -138,8 +138,8 @@ static int pack(struct zip *z, const struct incident *in, const struct export_op
 	plain_bytes = out_bytes(xml);
 	rc = out_close(xml, err);
 	if (!rc && plain_bytes > UINT32_MAX)
-		return err_set(err, ERR_LIMIT, "the XML is larger than the 4 GB that a zip file holds; "
-			       "choose less by --process, --from and --to");
+		return err_set(err, ERR_LIMIT, "the XML exceeds the 4 GB that a zip file can hold; "
+			       "select less with --process, --from and --to");
 	if (rc)
 		return rc;
 	z->packed = z->gzip.data + GZIP_HEAD_BYTES;

@@ -34,7 +34,7 @@ struct data {
 	uint64_t *weight;                    /* of each node with its callees */
 	uint32_t *to;                        /* number in the file: its own or a "(small)" */
 	uint32_t *small;                     /* number of the "(small)" below a node that stays */
-	uint32_t *callers, *names;           /* of the file's nodes */
+	struct stack_tree_node *nodes;       /* those of the file */
 	uint32_t nkept, nsmall, nsummed;
 	uint32_t *first;                     /* of each bucket in pairs; one more */
 	struct pair *pairs;
@@ -65,8 +65,10 @@ static void choose(struct data *d, double least)
 		if (!stays(d, i, least))
 			continue;
 		d->to[i] = d->nkept;
-		d->callers[d->nkept] = caller == STACK_TREE_NONE ? STACK_TREE_NONE : d->to[caller];
-		d->names[d->nkept++] = d->tree.nodes[i].text;
+		d->nodes[d->nkept++] = (struct stack_tree_node){
+			.caller = caller == STACK_TREE_NONE ? STACK_TREE_NONE : d->to[caller],
+			.text = d->tree.nodes[i].text,
+		};
 	}
 	for (i = 0; i < n; i++) {
 		uint32_t caller = d->tree.nodes[i].caller;
@@ -78,8 +80,8 @@ static void choose(struct data *d, double least)
 			uint32_t number = d->nkept + d->nsmall++;
 
 			d->small[caller] = number;
-			d->callers[number] = d->to[caller];
-			d->names[number] = d->tree.ntexts;
+			d->nodes[number].caller = d->to[caller];
+			d->nodes[number].text = d->tree.ntexts;
 		}
 		d->small[i] = d->small[caller];   /* for its callees; it never stays */
 	}
@@ -163,11 +165,10 @@ static int prepare(struct data *d, struct err *err)
 	d->weight = export_tree_own(&d->tree, d->in);
 	d->to = calloc(n, sizeof(*d->to));
 	d->small = calloc(n, sizeof(*d->small));
-	d->callers = calloc(2 * n, sizeof(*d->callers));
-	d->names = calloc(2 * n, sizeof(*d->names));
+	d->nodes = calloc(2 * n, sizeof(*d->nodes));
 	d->first = calloc((size_t)d->buckets + 2, sizeof(*d->first));
 	d->pairs = malloc(((size_t)d->tree.nsamples + 1) * sizeof(*d->pairs));
-	if (!d->weight || !d->to || !d->small || !d->callers || !d->names || !d->first || !d->pairs)
+	if (!d->weight || !d->to || !d->small || !d->nodes || !d->first || !d->pairs)
 		return err_memory(err, "while summing samples for the report");
 	for (i = 0; i < d->tree.nnodes; i++)
 		whole += d->weight[i];
@@ -179,25 +180,13 @@ static int prepare(struct data *d, struct err *err)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* A number with its comma: the arrays have millions of them. */
-static void put_number(struct data *d, bool *comma, uint64_t v)
+/* Not json_uint(), which prints by format: the arrays have millions of numbers. */
+static void put_number(struct json *j, uint64_t v)
 {
-	if (*comma)
-		buf_putc(d->json.out, ',');
-	*comma = true;
-	buf_put_uint(d->json.out, v);
-}
-
-static void open_numbers(struct data *d, const char *key)
-{
-	json_key(&d->json, key);
-	buf_putc(d->json.out, '[');
-}
-
-static void close_numbers(struct data *d)
-{
-	buf_putc(d->json.out, ']');
-	d->json.comma = true;
+	if (j->comma)
+		buf_putc(j->out, ',');
+	j->comma = true;
+	buf_put_uint(j->out, v);
 }
 
 /* Raw text in place of a value. */
@@ -209,54 +198,55 @@ static void put_ms(struct data *d, uint64_t time_ns)
 	d->json.comma = true;
 }
 
-static void put_texts(struct data *d)
+void report_data_put_texts(struct json *j, const struct stack_tree *t, const char *more)
 {
 	uint32_t i;
 
-	json_key(&d->json, "texts");
-	json_open(&d->json, '[');
-	for (i = 0; i < d->tree.ntexts; i++) {
-		json_str(&d->json, stack_tree_text(&d->tree, i));
-	}
-	json_str(&d->json, "(small)");
-	json_close(&d->json, ']');
+	json_key(j, "texts");
+	json_open(j, '[');
+	for (i = 0; i < t->ntexts; i++)
+		json_str(j, stack_tree_text(t, i));
+	if (more)
+		json_str(j, more);
+	json_close(j, ']');
 }
 
-static void put_nodes(struct data *d)
+void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, uint32_t n)
 {
-	uint32_t n = d->nkept + d->nsmall, i;
-	bool comma = false;
+	uint32_t i;
 
-	open_numbers(d, "callers");
+	json_key(j, "callers");
+	json_open(j, '[');
 	for (i = 0; i < n; i++)
-		put_number(d, &comma, d->callers[i] == STACK_TREE_NONE ? 0 : i - d->callers[i]);
-	close_numbers(d);
-	comma = false;
-	open_numbers(d, "names");
+		put_number(j, nodes[i].caller == STACK_TREE_NONE ? 0 : i - nodes[i].caller);
+	json_close(j, ']');
+	json_key(j, "names");
+	json_open(j, '[');
 	for (i = 0; i < n; i++)
-		put_number(d, &comma, d->names[i]);
-	close_numbers(d);
+		put_number(j, nodes[i].text);
+	json_close(j, ']');
 }
 
 static void put_weights(struct data *d)
 {
-	bool comma = false;
+	struct json *j = &d->json;
 	uint32_t b, i, n;
 
-	open_numbers(d, "weights");
+	json_key(j, "weights");
+	json_open(j, '[');
 	for (b = 0; b < d->buckets; b++) {
 		struct pair *pairs = d->pairs + d->first[b];
 		uint32_t last = 0;
 
 		n = merge(pairs, d->first[b + 1] - d->first[b]);
-		put_number(d, &comma, n);
+		put_number(j, n);
 		for (i = 0; i < n; i++) {
-			put_number(d, &comma, pairs[i].node - last);
-			put_number(d, &comma, pairs[i].weight);
+			put_number(j, pairs[i].node - last);
+			put_number(j, pairs[i].weight);
 			last = pairs[i].node;
 		}
 	}
-	close_numbers(d);
+	json_close(j, ']');
 }
 
 /* ---- counters and events --------------------------------------------------------------------- */
@@ -439,8 +429,8 @@ static void put_all(struct data *d)
 	json_key_uint(j, "buckets", d->buckets);
 	json_key_uint(j, "small", d->nsummed);
 	json_key_uint(j, "samples", d->tree.nsamples);
-	put_texts(d);
-	put_nodes(d);
+	report_data_put_texts(j, &d->tree, "(small)");
+	report_data_put_nodes(j, d->nodes, d->nkept + d->nsmall);
 	put_weights(d);
 	put_counters(d);
 	put_events(d);
@@ -461,8 +451,7 @@ int report_data(const struct incident *in, const struct export_options *opt, str
 	free(d.weight);
 	free(d.to);
 	free(d.small);
-	free(d.callers);
-	free(d.names);
+	free(d.nodes);
 	free(d.first);
 	free(d.pairs);
 	buf_free(&d.scratch);

@@ -22,6 +22,13 @@
 
 #include "export/export.h"
 
+#include "base/json.h"
+#include "model/stack_tree.h"
+
+/* The parts that the page of a diff has too; more: a last text, or NULL. */
+void report_data_put_texts(struct json *j, const struct stack_tree *t, const char *more);
+void report_data_put_nodes(struct json *j, const struct stack_tree_node *nodes, uint32_t n);
+
 /* 0, or ERR_MEMORY or ERR_LIMIT with a sentence. */
 int report_data(const struct incident *in, const struct export_options *opt, struct buf *out,
 		struct err *err);

@@ -104,11 +104,6 @@ struct sortable {
 	uint32_t number;
 };
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 static int compare_stacks(const struct incident *in, uint32_t a, uint32_t b)
 {
 	int order = 0;
@@ -124,9 +119,16 @@ static int compare_stacks(const struct incident *in, uint32_t a, uint32_t b)
 	return a == STACK_NONE ? -1 : b == STACK_NONE ? 1 : 0;
 }
 
-static uint32_t pid_of(const struct incident *in, const struct sum *s)
+uint32_t sum_pid(const struct incident *in, const struct sum *s)
 {
 	return s->process == UINT32_MAX ? 0 : in->processes[s->process].pid;
+}
+
+const char *sum_process_name(const struct incident *in, const struct sum *s, const char *otherwise)
+{
+	const char *name = s->process == UINT32_MAX ? "" : in->processes[s->process].name;
+
+	return *name ? name : otherwise;
 }
 
 static int compare(const void *left, const void *right)
@@ -135,7 +137,7 @@ static int compare(const void *left, const void *right)
 	int order = compare_u64(b->sum.weight, a->sum.weight);
 
 	if (!order)
-		order = compare_u64(pid_of(a->in, &a->sum), pid_of(b->in, &b->sum));
+		order = compare_u64(sum_pid(a->in, &a->sum), sum_pid(b->in, &b->sum));
 	if (!order)
 		order = compare_stacks(a->in, a->sum.stack, b->sum.stack);
 	return order ? order : compare_u64(a->number, b->number);

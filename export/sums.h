@@ -27,6 +27,10 @@ int sums_make(struct sums *s, const struct incident *in, const struct export_opt
 	      enum sums_by by, struct err *err);
 void sums_free(struct sums *s);
 
+/* 0, or `otherwise`, when it is not known who took them. */
+uint32_t sum_pid(const struct incident *in, const struct sum *s);
+const char *sum_process_name(const struct incident *in, const struct sum *s, const char *otherwise);
+
 /* Heaviest first; of equals the lower pid, then the lower addresses from the leaf on. */
 int sums_sort(struct sums *s, const struct incident *in, struct err *err);
 

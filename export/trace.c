@@ -52,11 +52,17 @@ static void flush(struct trace *t, bool always)
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
+/* The index of a sample's thread; nthreads when it is not known. */
 static uint32_t slot_of(const struct trace *t, uint32_t sample)
 {
 	uint32_t thread = t->in->samples[sample].thread;
 
 	return thread == THREAD_NONE ? t->in->nthreads : thread;
+}
+
+static void who_at(const struct trace *t, uint32_t slot, struct who *out)
+{
+	who_of(t->in, slot == t->in->nthreads ? THREAD_NONE : slot, out);
 }
 
 static int order_samples(struct trace *t)
@@ -203,7 +209,7 @@ static void put_ids(struct trace *t, uint32_t thread)
 {
 	struct who who;
 
-	who_of(t->in, thread == t->in->nthreads ? THREAD_NONE : thread, &who);
+	who_at(t, thread, &who);
 	json_key_uint(&t->json, "pid", who.pid);
 	json_key_uint(&t->json, "tid", who.tid);
 }
@@ -233,7 +239,7 @@ static void put_metadata(struct trace *t)
 	for (slot = 0; slot <= t->in->nthreads && !t->failed; slot++) {
 		if (t->first[slot] == t->first[slot + 1])
 			continue;
-		who_of(t->in, slot == t->in->nthreads ? THREAD_NONE : slot, &who);
+		who_at(t, slot, &who);
 		put_name_of(t, slot, "process_name", who.process);
 		put_name_of(t, slot, "thread_name", who.thread);
 		open_event(t, "M", "thread_sort_index");
@@ -253,7 +259,7 @@ static void put_slice(struct trace *t, const struct slice *s)
 	struct buf *to = &t->text;
 	struct who who;
 
-	who_of(t->in, s->thread == t->in->nthreads ? THREAD_NONE : s->thread, &who);
+	who_at(t, s->thread, &who);
 	buf_puts(to, t->json.comma ? ",{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
 	buf_put(to, t->tree.bytes.data + name->at, name->len);
 	buf_puts(to, ",\"pid\":");
@@ -378,8 +384,8 @@ static int write_trace(struct trace *t, struct err *err)
 		rc = t->failed;
 	}
 	return rc ? err_set(err, (enum err_code)rc, rc == ERR_LIMIT ?
-			    "too many slices for a trace, even one deep: choose less by --process, "
-			    "--from and --to" : "out of memory while writing a trace") : 0;
+			    "too many slices for a trace, even one level deep; select less with "
+			    "--process, --from and --to" : "out of memory while writing a trace") : 0;
 }
 
 static int trace_write(const struct incident *in, const struct export_options *opt,

@@ -1,5 +1,6 @@
 #include "analysis/call_tree.h"
 
+#include "base/array.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -57,11 +58,11 @@ static int find_focus(const struct stack_tree *t, const char *focus, uint32_t *o
 		}
 	}
 	if (*out == CALL_NONE)
-		return err_set(err, ERR_NOT_FOUND, "no frame is called '%s'; --by-name lists them",
-			       focus);
+		return err_set(err, ERR_NOT_FOUND, "no function is called '%s'; "
+			       "--by-name lists them all", focus);
 	if (several)
-		return err_set(err, ERR_NOT_FOUND, "'%s' is part of several names, for instance '%s'; "
-			       "give one of them whole, as --by-name lists them", focus,
+		return err_set(err, ERR_NOT_FOUND, "several names contain '%s', for instance '%s'; "
+			       "give one in full, as --by-name lists it", focus,
 			       stack_tree_text(t, *out));
 	return 0;
 }
@@ -241,28 +242,23 @@ void call_tree_free(struct call_tree *t)
 
 /* ---- by name --------------------------------------------------------------------------------------- */
 
-static int by_number(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* Of equals, what was on the stack first. */
 static int by_exclusive_cost(const void *a, const void *b)
 {
 	const struct call_function *x = a, *y = b;
-	int order = by_number(y->cost.exclusive, x->cost.exclusive);
+	int order = compare_u64(y->cost.exclusive, x->cost.exclusive);
 
 	if (!order)
-		order = by_number(y->cost.inclusive, x->cost.inclusive);
+		order = compare_u64(y->cost.inclusive, x->cost.inclusive);
 	if (!order)
-		order = by_number(x->cost.first_ns, y->cost.first_ns);
-	return order ? order : by_number(x->text, y->text);
+		order = compare_u64(x->cost.first_ns, y->cost.first_ns);
+	return order ? order : compare_u64(x->text, y->text);
 }
 
 static int by_inclusive_cost(const void *a, const void *b)
 {
 	const struct call_function *x = a, *y = b;
-	int order = by_number(y->cost.inclusive, x->cost.inclusive);
+	int order = compare_u64(y->cost.inclusive, x->cost.inclusive);
 
 	return order ? order : by_exclusive_cost(a, b);
 }

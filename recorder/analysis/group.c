@@ -135,7 +135,8 @@ static int add_rule(struct rules *r, const char *from, const char *end, bool gro
 		trim(&name, &name_end);
 	}
 	if (r->n == GROUP_PATTERNS_MAX)
-		return err_set(err, ERR_USAGE, "--%s: more than %u patterns", option, GROUP_PATTERNS_MAX);
+		return err_set(err, ERR_USAGE, "--%s takes at most %u patterns", option,
+			       GROUP_PATTERNS_MAX);
 	rule->name = text_dup(name, (size_t)(name_end - name));
 	r->n++;
 	if (!rule->name)

@@ -248,7 +248,7 @@ static void tell_provider(const struct telling *t, const struct trigger_wish *w)
 	for (i = 0; i < t->k->n; i++)
 		if (t->k->all[i].kind == KNOWN_EVENT)
 			offer(&c, t->k->all[i].provider);
-	buf_printf(t->out, "%s: %s holds no event of provider '%s'", t->spec, t->where, w->provider);
+	buf_printf(t->out, "%s: %s has no event of provider '%s'", t->spec, t->where, w->provider);
 	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
 }
 
@@ -327,8 +327,8 @@ static void tell_counter(const struct telling *t, const char *counter)
 			return;
 		offer(&c, t->k->all[i].name);
 	}
-	buf_printf(t->out, "%s: %s holds no value of the counter '%s'%s", t->spec, t->where, counter,
-		   c.n ? "" : ", nor of any other; those of rules and of --monitor-perf-counter are kept");
+	buf_printf(t->out, "%s: %s has no value of counter '%s'%s", t->spec, t->where, counter,
+		   c.n ? "" : ", nor of any other; a recording keeps those that rules or --monitor-perf-counter name");
 	put_choice(t->out, &c.nearest, c.names, c.n, c.more);
 }
 
@@ -357,7 +357,7 @@ static void tell_processes(const struct telling *t, const struct process_filter 
 		if (there)
 			continue;
 		snprintf(pid, sizeof(pid), "%" PRIu32, f->items[item].pid);
-		buf_printf(t->out, "%s: %s knows no process '%s'", t->spec, t->where,
+		buf_printf(t->out, "%s: %s has no process '%s'", t->spec, t->where,
 			   f->items[item].pid ? pid : f->items[item].name);
 		put_choice(t->out, &c.nearest, c.names, c.n, c.more);
 	}

@@ -80,12 +80,12 @@ int name_pattern_open(const char *text, size_t n, const char *option, size_t col
 		p->limits = pcre2_match_context_create(NULL);
 	}
 	if (n > PATTERN_MAX) {
-		rc = err_set(err, ERR_USAGE, "--%s: a pattern has at most %u bytes, that at column %zu "
-			     "has %zu", option, PATTERN_MAX, column, n);
+		rc = err_set(err, ERR_USAGE, "--%s: the pattern at column %zu has %zu bytes; "
+			     "the limit is %u", option, column, n, PATTERN_MAX);
 	} else if (p && !regex.failed && !p->code) {
 		pcre2_get_error_message(code, why, sizeof(why));
 		rc = err_set(err, ERR_USAGE, "--%s: the pattern '%.*s' at column %zu is wrong: %s; "
-			     "braces must pair, and the rest stands for itself but for * %% ^ |",
+			     "braces must come in pairs, and only * %% ^ | are special",
 			     option, (int)n, text, column, why);
 	} else if (!p || regex.failed || !p->data || !p->limits) {
 		rc = err_memory(err, "for the pattern '%.*s'", (int)n, text);

@@ -133,7 +133,7 @@ static void put_collection(const struct incident *in, const struct collection *c
 		buf_puts(out, "  ");
 		utf8_put_clean(out, name, strlen(name), 1000);
 		buf_printf(out, " (%" PRIu32 ")%s\n", pid,
-			   c->ended ? "" : c->end_lost ? ", its end is not known" : ", not ended in the window");
+			   c->ended ? "" : c->end_lost ? ", its end was lost" : ", it did not end in the window");
 		return;
 	}
 	json_open(&j, '{');

@@ -14,17 +14,12 @@ static uint32_t process_of(const struct incident *in, const struct incident_samp
 	return s->thread == THREAD_NONE ? UINT32_MAX : in->threads[s->thread].process;
 }
 
-static int by_number(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_processes(const void *a, const void *b)
 {
 	const struct summary_process *pa = a, *pb = b;
-	int order = by_number(pb->samples, pa->samples);
+	int order = compare_u64(pb->samples, pa->samples);
 
-	return order ? order : by_number(pa->process, pb->process);
+	return order ? order : compare_u64(pa->process, pb->process);
 }
 
 static int add_processes(const struct incident *in, struct summary *out)
@@ -72,17 +67,17 @@ static void put_frame(const struct incident *in, const void *ctx, uint32_t frame
 static int compare_self(const void *a, const void *b)
 {
 	const struct summary_function *fa = a, *fb = b;
-	int order = by_number(fb->self, fa->self);
+	int order = compare_u64(fb->self, fa->self);
 
 	if (!order)
-		order = by_number(fb->inclusive, fa->inclusive);
+		order = compare_u64(fb->inclusive, fa->inclusive);
 	return order ? order : strcmp(fa->name, fb->name);
 }
 
 static int compare_inclusive(const void *a, const void *b)
 {
 	const struct summary_function *fa = a, *fb = b;
-	int order = by_number(fb->inclusive, fa->inclusive);
+	int order = compare_u64(fb->inclusive, fa->inclusive);
 
 	return order ? order : compare_self(a, b);
 }
@@ -129,11 +124,11 @@ static int add_functions(const struct incident *in, bool addresses, struct summa
 static int compare_stacks(const void *a, const void *b)
 {
 	const struct summary_stack *sa = a, *sb = b;
-	int order = by_number(sb->samples, sa->samples);
+	int order = compare_u64(sb->samples, sa->samples);
 
 	if (!order)
-		order = by_number(sa->process, sb->process);
-	return order ? order : by_number(sa->stack, sb->stack);
+		order = compare_u64(sa->process, sb->process);
+	return order ? order : compare_u64(sa->stack, sb->stack);
 }
 
 /* A process by its index: there may be two of one name and number. */

@@ -18,6 +18,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What qsort() wants of two numbers: below 0, 0 or above. */
+static inline int compare_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Make room for at least `need` items; returns 0, or ERR_MEMORY with the array unchanged. */

@@ -97,8 +97,8 @@ clr=Microsoft-Windows-DotNETRuntime
 	--rule p=StopOnProcess:tset --rule gc=StopOnGCOverMsec:1 --stop-on 'gc then p within 5s' >fired 2>err
 check nothing_fires_is_3 eval "test $? -eq 3"' && grep -q "^recorder: no rule would have fired" err'
 check unknown_field grep -q "'GC/Start' has no field 'Dept' in net.*; did you mean 'Depth'" err
-check unknown_process grep -q "knows no process 'Test.x46'; did you mean 'Test.x64'" err
-check part_of_a_rule grep -q "knows no process 'tset'" err
+check unknown_process grep -q "has no process 'Test.x46'; did you mean 'Test.x64'" err
+check part_of_a_rule grep -q "has no process 'tset'" err
 check no_other_name_is_blamed test "$(grep -c "has no\|holds no\|knows no" err)" = 3
 "$RECORDER" backtest --from "$net" /StopOnGCOverMsec:1 /Process:PerfView >fired 2>err
 check process_is_for_all_rules_on_events eval 'test "$(wc -l <fired)" = 1 && grep -q "PerfView (pid 3988)" fired'
@@ -153,4 +153,4 @@ check and_a_backtest_of_the_incident_finds_its_trigger \
 check numbers_of_events_are_in_the_store test -s fired
 "$RECORDER" backtest --store s.db --id 2 '/StopOnPerfCounter:Memory:Available Bytes:>1' >fired 2>err
 check a_counter_that_is_not_in_the_incident_is_told \
-	eval "test $? -eq 3"' && grep -q "incident 2 holds no value of the counter .Memory:Available Bytes:., nor of any" err'
+	eval "test $? -eq 3"' && grep -q "incident 2 has no value of counter .Memory:Available Bytes:., nor of any" err'

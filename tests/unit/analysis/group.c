@@ -364,7 +364,7 @@ TEST(a_part_of_a_name_is_enough_if_it_is_the_only_one)
 	call_tree_free(&t);
 	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "read"}, &t, &err),
 			 ERR_NOT_FOUND);
-	assert_non_null(strstr(err.text, "'read' is part of several names"));
+	assert_non_null(strstr(err.text, "several names contain 'read'"));
 	assert_int_equal(call_tree_new(&in, &(struct call_options){.focus = "nosuch"}, &t, &err),
 			 ERR_NOT_FOUND);
 }

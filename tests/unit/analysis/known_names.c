@@ -60,13 +60,13 @@ TEST(what_is_not_there_is_told_and_what_is_there_is_not)
 	says(&event_match_trigger, "provider/gc/start;FieldFilter=depth>1;FieldFilter=Later=1;FieldFilter=ProcessID=1", "");
 	says(&event_match_trigger, "Provider/EventID(7)", "");
 	says(&event_match_trigger, "Provider/EventID(8)", "provider 'Provider' has no event 'EventID(8)' in it; there are 'GC/Start'\n");
-	says(&event_match_trigger, "Provder/GC/Start", ": it holds no event of provider 'Provder'; did you mean 'Provider'?\n");
+	says(&event_match_trigger, "Provder/GC/Start", ": it has no event of provider 'Provder'; did you mean 'Provider'?\n");
 	says(&event_match_trigger, "Provider/GC/Strt", "did you mean 'GC/Start'?\n");
 	says(&event_match_trigger, "Provider/GC/Start;TriggerMSec=5", "has no event 'GC/Stop' in it");
 	says(&event_match_trigger, "Provider/GC/Start;FieldFilter=Dept>1", "'GC/Start' has no field 'Dept' in it; did you mean 'Depth'?\n");
-	says(&event_match_trigger, "Provider/GC/Start;Process=nginx", "it knows no process 'nginx'\n");
+	says(&event_match_trigger, "Provider/GC/Start;Process=nginx", "it has no process 'nginx'\n");
 	says(&perf_counter_trigger, "A:B:>1", "");
-	says(&perf_counter_trigger, "A:C:>1", "it holds no value of the counter 'A:C:'; did you mean 'A:B:'?\n");
+	says(&perf_counter_trigger, "A:C:>1", "it has no value of counter 'A:C:'; did you mean 'A:B:'?\n");
 }
 
 static int step(void *ctx)

@@ -97,8 +97,8 @@ TEST(a_collection_whose_end_was_lost_is_counted_and_takes_no_other_end)
 			    "2 WITHOUT AN END\n"
 			    "    -0.100       5.000    2       1       -  node (8)\n"
 			    "    -0.090       3.000    1       1       5  web (7)\n"
-			    "    -0.900       0.000    0       1       -  node (8), its end is not known\n"
-			    "    -0.010       0.000    1       1       6  web (7), not ended in the window\n");
+			    "    -0.900       0.000    0       1       -  node (8), its end was lost\n"
+			    "    -0.010       0.000    1       1       6  web (7), it did not end in the window\n");
 	buf_free(&out);
 }
 

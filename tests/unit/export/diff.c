@@ -303,8 +303,8 @@ TEST(the_notes_say_what_was_compared)
 		"time; 3 lost\n",
 		"Test window: -5.000 s to 5.000 s from its trigger, 10.000 s; 110 samples, 1.100 s of CPU "
 		"time; 3 lost\n",
-		"Base multiplied by: 1, the test's window was so many times as long\n",
-		"In all: 1.000 s of CPU time -> 1.100 s of CPU time, +10.0 %\n",
+		"Base multiplied by: 1, the test's window is that much longer\n",
+		"Total: 1.000 s of CPU time -> 1.100 s of CPU time, +10.0 %\n",
 	};
 	struct buf text = {0};
 	struct pair p;
@@ -330,7 +330,7 @@ TEST(an_incident_without_samples_is_refused)
 	fill(&empty, "worker", 100, none);
 	fill(&full, "worker", 100, base_lines);
 	assert_int_equal(diff_make(&d, &empty, &full, STREAM_CPU, DIFF_BY_DURATION, &err), ERR_NOT_FOUND);
-	assert_non_null(strstr(err.text, "the base, incident 7, holds no CPU samples"));
+	assert_non_null(strstr(err.text, "the base, incident 7, has no CPU samples"));
 	assert_int_equal(diff_make(&d, &full, &empty, STREAM_CPU, DIFF_BY_DURATION, &err), ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "the test, incident 7"));
 	assert_int_equal(diff_make(&d, &full, &full, STREAM_ALLOC, DIFF_BY_DURATION, &err), ERR_NOT_FOUND);
