@@ -141,7 +141,7 @@ wpr -profileint >interval-after.txt 2>&1
 fc interval-before.txt interval-after.txt >nul 2>&1
 call :is 31_sampling_interval_as_before %ERRORLEVEL% 0
 %R% collect --freq 1000 --max-cpu-percent 0.001 --max-collect-sec 50 --store low.db --log-file low.log
-call :has 32_steps_down low.log "sampling goes on at 49 Hz"
+call :has 32_steps_down low.log "sampling continues at 49 Hz"
 %R% show --store low.db >low.txt 2>&1
 call :has 32_and_marks_it low.txt "on 49 Hz"
 wpr -profileint >interval-after.txt 2>&1

@@ -1,7 +1,7 @@
 /*
  * The recorder's own cost, checked once a second of the real clock. A decision takes effect in the
- * source, which puts EVENT_RATE among its events: there a segment ends, so that each has one period,
- * and the event gets the reason. Merge thread.
+ * source, which puts EVENT_RATE among its events: there a segment ends, so that each has one
+ * period, and the event gets the reason. Merge thread.
  */
 #include "engine/engine_private.h"
 
@@ -22,12 +22,14 @@ static bool copies_stack(const struct engine *e)
 
 void engine_budget_open(struct engine *e)
 {
-	struct budget_level asked = {e->capture->freq_hz, copies_stack(e) ? e->capture->stack_kb : 0};
+	const struct capture *c = e->capture;
+	struct budget_level asked = {c->freq_hz, copies_stack(e) ? c->stack_kb : 0};
 
-	budget_init(&e->merge.budget, &e->cfg->budget, asked, e->capture->allow_fp);
+	budget_init(&e->merge.budget, &e->cfg->budget, asked, c->allow_fp);
 }
 
-static void level_text(const struct engine *e, const struct budget_level *level, char *out, size_t n)
+static void level_text(const struct engine *e, const struct budget_level *level, char *out,
+		       size_t n)
 {
 	if (!copies_stack(e))
 		snprintf(out, n, "%u Hz", level->freq_hz);
@@ -37,16 +39,16 @@ static void level_text(const struct engine *e, const struct budget_level *level,
 		snprintf(out, n, "%u Hz by frame pointers", level->freq_hz);
 }
 
-/* "the recorder took 1.4 % of a CPU, its limit being 1 %"; the same for memory. */
+/* "the recorder took 1.4 % of a CPU, over its limit of 1 %"; the same for memory. */
 static void why_text(const struct budget *b, enum budget_move move, char *out, size_t n)
 {
 	if (move == BUDGET_UP)
 		snprintf(out, n, "the recorder takes %.2f %% of a CPU again", b->cpu_pct);
 	else if (b->over_rss)
-		snprintf(out, n, "the recorder took %.0f MB of memory, its limit being %.0f MB",
+		snprintf(out, n, "the recorder took %.0f MB of memory, over its limit of %.0f MB",
 			 (double)b->rss_bytes / 1048576, (double)b->limits.max_rss_bytes / 1048576);
 	else
-		snprintf(out, n, "the recorder took %.2f %% of a CPU, its limit being %.4g %%",
+		snprintf(out, n, "the recorder took %.2f %% of a CPU, over its limit of %.4g %%",
 			 b->cpu_pct, b->limits.max_cpu_pct);
 }
 
@@ -66,14 +68,14 @@ void engine_budget_look(struct engine *e)
 	level_text(e, now, level, sizeof(level));
 	if (move != BUDGET_STAYS) {
 		why_text(&m->budget, move, m->budget_reason, sizeof(m->budget_reason));
-		log_line(e->log, move == BUDGET_DOWN ? LOG_WARN : LOG_INFO, "%s: sampling goes on at %s",
-			 m->budget_reason, level);
+		log_line(e->log, move == BUDGET_DOWN ? LOG_WARN : LOG_INFO,
+			 "%s: sampling continues at %s", m->budget_reason, level);
 		feed_set_level(&e->feed, &(struct source_level){now->freq_hz, now->stack_kb});
 	} else if (budget_exhausted(&m->budget) && !m->budget.reported_exhausted) {
 		m->budget.reported_exhausted = true;
 		why_text(&m->budget, BUDGET_DOWN, why, sizeof(why));
-		log_line(e->log, LOG_WARN, "%s, and there is nothing left to take back: it stays at %s",
-			 why, level);
+		log_line(e->log, LOG_WARN,
+			 "%s, and sampling cannot be reduced further: it stays at %s", why, level);
 	}
 }
 

@@ -1,7 +1,7 @@
 /*
- * After an incident is stored its data file is written, then StopCommand runs. Both do so on a thread of
- * their own: a slow command holds up neither recording nor the next incident. The log gets what the
- * command prints, and each failure; nothing else follows from one.
+ * After an incident is stored its data file is written, then StopCommand runs. Both do so on a
+ * thread of their own: a slow command holds up neither recording nor the next incident. The log
+ * gets what the command prints, and each failure; nothing else follows from one.
  */
 #include "engine/engine_private.h"
 
@@ -56,11 +56,12 @@ static void export_main(void *ctx)
 
 	if (e->capture->low_priority)
 		os_thread_priority(OS_PRIORITY_LOWEST);
-	else if (e->policy->in_background && !atomic_load(&e->merge_ended))  /* nobody waits for the end */
-		os_thread_priority(OS_PRIORITY_LOW);
+	else if (e->policy->in_background && !atomic_load(&e->merge_ended))
+		os_thread_priority(OS_PRIORITY_LOW);         /* nobody waits for the end */
 	if (data_file_write(e->cfg->store_path, x->incident, e->capture->data_file, x->path, &err))
-		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",
-			 x->incident, err.text);
+		log_line(e->log, LOG_WARN,
+			 "the data file of incident %" PRId64 " was not written: %s", x->incident,
+			 err.text);
 	else
 		log_line(e->log, LOG_INFO, "incident %" PRId64 " written to %s", x->incident,
 			 buf_text(x->path));
@@ -74,8 +75,9 @@ static void write_data_file(struct engine *e, const struct command_job *job, str
 	struct err err = {0};
 
 	if (os_thread_start("export", export_main, &x, &thread, &err))
-		log_line(e->log, LOG_WARN, "the data file of incident %" PRId64 " was not written: %s",
-			 job->incident, err.text);
+		log_line(e->log, LOG_WARN,
+			 "the data file of incident %" PRId64 " was not written: %s", job->incident,
+			 err.text);
 	else
 		os_thread_join(thread);
 }
@@ -83,8 +85,8 @@ static void write_data_file(struct engine *e, const struct command_job *job, str
 static void run(struct engine *e, const struct command_job *job, const char *data_file)
 {
 	struct command_values values = {
-		.store = e->cfg->store_path, .rule = job->rule, .reason = job->reason, .host = e->host,
-		.incident = job->incident, .data_file = data_file,
+		.store = e->cfg->store_path, .rule = job->rule, .reason = job->reason,
+		.host = e->host, .incident = job->incident, .data_file = data_file,
 	};
 	struct command_line line = {0};
 	struct buf output = {0};
@@ -93,10 +95,12 @@ static void run(struct engine *e, const struct command_job *job, const char *dat
 
 	rc = command_line_expand(e->cfg->stop_command, &values, &line, &err);
 	if (!rc)
-		rc = os_run(line.args, e->capture->stop_command_timeout_ns, &output, OUTPUT_MAX, &code, &err);
+		rc = os_run(line.args, e->capture->stop_command_timeout_ns, &output, OUTPUT_MAX,
+			    &code, &err);
 	log_output(e, &output);
 	if (rc)
-		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": %s", job->incident, err.text);
+		log_line(e->log, LOG_WARN, "stop command of incident %" PRId64 ": %s",
+			 job->incident, err.text);
 	else
 		log_line(e->log, code ? LOG_WARN : LOG_INFO, "stop command of incident %" PRId64
 			 ": %s ended with code %d", job->incident, line.args[0], code);
@@ -127,7 +131,7 @@ void command_add(struct engine *e, int64_t incident, const char *rule, const cha
 		log_line(e->log, LOG_WARN, "%s of incident %" PRId64 ": %s, %s",
 			 e->capture->data_file ? "data file" : "stop command", incident,
 			 e->capture->data_file ? "not written" : "not run",
-			 waiting < ENGINE_PENDING_MAX ? "out of memory" : "too many wait already");
+			 waiting < ENGINE_PENDING_MAX ? "out of memory" : "too many others wait");
 	}
 	os_cond_signal(e->shared.wake_command);
 	os_mutex_unlock(e->shared.lock);

@@ -59,9 +59,11 @@ static int check_batch(const struct command_line *c, struct err *err)
 		return 0;
 	for (i = 1; i < c->nargs; i++)
 		if (strstr(c->args[i], "%REASON%") || strstr(c->args[i], "%RULE%"))
-			return err_set(err, ERR_USAGE, "StopCommand: a batch file would run what stands in "
-				       "%%REASON%% or %%RULE%% as commands; give it %%INCIDENT%%, or use another "
-				       "kind of program");
+			return err_set(
+				err, ERR_USAGE,
+				"StopCommand: a batch file would run the text of %%REASON%% or "
+				"%%RULE%% as commands; give it %%INCIDENT%%, or use another kind "
+				"of program");
 	return 0;
 }
 
@@ -94,7 +96,8 @@ int command_line_parse(const char *text, struct command_line *out, struct err *e
 
 static void put_base_name(const struct command_values *v, struct buf *out)
 {
-	const char *name = os_base_name(v->data_file ? v->data_file : v->store), *dot = strrchr(name, '.');
+	const char *name = os_base_name(v->data_file ? v->data_file : v->store);
+	const char *dot = strrchr(name, '.');
 
 	buf_put(out, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 	if (!v->data_file)
@@ -104,8 +107,10 @@ static void put_base_name(const struct command_values *v, struct buf *out)
 /* The value of the variable at the start of text; its length there, or 0. */
 static size_t put_variable(const char *text, const struct command_values *v, struct buf *out)
 {
-	static const char *const names[] = {"%OUTPUTDIR%", "%OUTPUTBASENAME%", "%INCIDENT%", "%STORE%",
-					    "%RULE%", "%REASON%", "%HOST%", "%OUTPUTFILE%"};
+	static const char *const names[] = {
+		"%OUTPUTDIR%", "%OUTPUTBASENAME%", "%INCIDENT%", "%STORE%",
+		"%RULE%", "%REASON%", "%HOST%", "%OUTPUTFILE%",
+	};
 	size_t i;
 
 	for (i = 0; i < COUNT_OF(names); i++)

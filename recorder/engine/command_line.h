@@ -1,13 +1,13 @@
 /*
- * StopCommand: a command line, cut into arguments without a shell, and what stands for what in it.
+ * StopCommand: a command line, cut into arguments without a shell, with variables.
  *
- * Blanks separate arguments; '...' and "..." keep them together; nothing else is special, a backslash
- * neither. Variables are put in after the cutting, so no text of an event can become an argument, an
- * option of its own, or a command:
+ * Blanks separate arguments; '...' and "..." keep them together; nothing else is special, not even
+ * a backslash. Variables are replaced after the cutting, so the text of an event can become neither
+ * an argument or option of its own nor a command:
  *
- *	%OUTPUTFILE%      the data file of this incident; nothing without one
- *	%OUTPUTDIR%       its directory; else that of the store
- *	%OUTPUTBASENAME%  its name without the last extension; else "<store's base name>.<incident>"
+ *	%OUTPUTFILE%      the data file of this incident; empty without one
+ *	%OUTPUTDIR%       its directory; without a data file the store's
+ *	%OUTPUTBASENAME%  its name without the last extension; or "<store's base name>.<incident>"
  *	%INCIDENT%        its number         %STORE%   the store's path
  *	%RULE% %REASON%   what fired, and the sentence about it
  *	%HOST%            this machine's name
@@ -35,8 +35,8 @@ struct command_values {
 };
 
 /*
- * returns  0; ERR_USAGE: no program, a quote that is not closed, too many arguments, or a batch file
- *          that is given texts of events, which its interpreter would read as commands; ERR_MEMORY
+ * returns  0; ERR_USAGE: no program, an open quote, too many arguments, or a batch file with
+ *          variables that hold text of events, which its interpreter would run; ERR_MEMORY
  */
 int command_line_parse(const char *text, struct command_line *out, struct err *err);
 /* The same line with the values in place; free both with command_line_free(). */

@@ -1,5 +1,5 @@
 /*
- * The control thread, which is the caller of engine_run(): signals, commands over <store>.ctl, the
+ * The control thread, which is the caller of engine_run(): signals, the protocol of control.h, the
  * status line, and the log, whose lines the other threads only queue.
  */
 #include "base/json.h"
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REST_NS NS_PER_SEC                   /* nothing needs it: what is to be done wakes this thread */
+#define WAIT_NS NS_PER_SEC                   /* at most; every request wakes this thread */
 #define SECOND_STOP_NS (2 * NS_PER_SEC)      /* a second Ctrl-C within this aborts */
-#define SAME_STOP_NS (200 * NS_PER_MS)       /* but not so soon: timeout(1) tells its program, and then its group */
+#define SAME_STOP_NS (200 * NS_PER_MS)       /* sooner it is the same one: timeout(1) sends two */
 
-/* ---- the state, for people and programs --------------------------------------------------------- */
+/* ---- status --------------------------------------------------------------------------------- */
 
 static const char *phase_text(enum trigger_phase phase)
 {
@@ -68,7 +68,8 @@ static void look(struct engine *e, struct snapshot *s)
 
 static double held_seconds(const struct status_view *v)
 {
-	return v->oldest_ns && v->now_ns > v->oldest_ns ? (double)(v->now_ns - v->oldest_ns) / 1e9 : 0;
+	return v->oldest_ns && v->now_ns > v->oldest_ns ? (double)(v->now_ns - v->oldest_ns) / 1e9
+							: 0;
 }
 
 static double elapsed_seconds(const struct status_view *v)
@@ -86,12 +87,14 @@ static void status_line(struct engine *e)
 	look(e, &s);
 	os_mutex_lock(e->shared.lock);
 	for (i = 0; i < e->cfg->ntriggers; i++)
-		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec, e->shared.rules[i].status.text);
+		buf_printf(&rules, "; %s: %s", e->cfg->triggers[i]->spec,
+			   e->shared.rules[i].status.text);
 	os_mutex_unlock(e->shared.lock);
-	log_line(e->log, LOG_INFO, "%.0f s: %llu samples, %llu lost%s, %.0f s of history in %.1f of %.0f MB%s",
+	log_line(e->log, LOG_INFO,
+		 "%.0f s: %llu samples, %llu lost%s, %.0f s of history in %.1f of %.0f MB%s",
 		 elapsed_seconds(&s.view), (unsigned long long)s.view.samples,
-		 (unsigned long long)s.view.lost, engine_flooded_text(s.view.flooded, flooded), held_seconds(&s.view),
-		 (double)(s.ring.bytes + s.view.open_bytes) / 1048576,
+		 (unsigned long long)s.view.lost, engine_flooded_text(s.view.flooded, flooded),
+		 held_seconds(&s.view), (double)(s.ring.bytes + s.view.open_bytes) / 1048576,
 		 (double)s.ring.max_bytes / 1048576, buf_text(&rules));
 	if (s.note[0])
 		log_line(e->log, LOG_WARN, "%s", s.note);
@@ -139,7 +142,8 @@ static void put_tables(struct engine *e, struct json *j)
 
 		if (e->feed.sources[i].ops->set_memory) {
 			e->feed.sources[i].ops->status(e->feed.sources[i].source, &status);
-			put_table(j, "unwind tables bytes", status.table_bytes, status.table_max_bytes);
+			put_table(j, "unwind tables bytes", status.table_bytes,
+				  status.table_max_bytes);
 		}
 		snprintf(name, sizeof(name), "queue bytes of %s", e->feed.sources[i].ops->name);
 		put_table(j, name, queue_used_bytes(e->feed.sources[i].queue), QUEUE_BYTES);
@@ -222,7 +226,7 @@ static void put_budget(struct json *j, const struct budget *b)
 	json_close(j, '}');
 }
 
-/* What has no fill level of its own; reaching one is told by what stands behind it. */
+/* Limits without a fill level; the comments name the count that grows when one is reached. */
 static void put_limits(struct engine *e, struct json *j)
 {
 	struct symbols_use symbols;
@@ -230,9 +234,9 @@ static void put_limits(struct engine *e, struct json *j)
 	symbols_use(e->symbols, &symbols);
 	json_key(j, "limits");
 	json_open(j, '{');
-	json_key_uint(j, "incidents_per_rule_and_hour", e->rules.per_hour);   /* a rule's held_back */
+	json_key_uint(j, "incidents_per_rule_and_hour", e->rules.per_hour);  /* held_back */
 	json_key_uint(j, "incidents_per_rule_and_day", e->rules.per_day);
-	json_key_uint(j, "open_starts_per_rule", PAIRS_MAX);            /* its starts_lost */
+	json_key_uint(j, "open_starts_per_rule", PAIRS_MAX);    /* starts_lost */
 	json_key_num(j, "keep_days", (double)e->cfg->store_limits.max_age_ns / 86400e9);
 	json_key_uint(j, "symbol_requests_dropped", symbols.dropped);   /* by a full queue */
 	json_close(j, '}');
@@ -276,9 +280,9 @@ static void answer_status(struct engine *e, struct json *j)
 	put_rules(e, j);
 }
 
-/* ---- commands --------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------- */
 
-/* false: it would not be kept. */
+/* false: there is no room for it. */
 static bool ask_snapshot(struct engine *e, const char *reason)
 {
 	char *copy = text_dup(reason, SIZE_MAX);
@@ -305,15 +309,16 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 	char cmd[32] = "", reason[400];
 
 	if (json_get_str(line, "cmd", cmd, sizeof(cmd)) != 0) {
-		json_key_str(j, "error", "a command is one JSON object on a line, as {\"cmd\":\"status\"}");
+		json_key_str(j, "error", "a command is one JSON object on one line, such as "
+				       "{\"cmd\":\"status\"}");
 	} else if (strcmp(cmd, "status") == 0) {
 		answer_status(e, j);
 	} else if (strcmp(cmd, "snapshot") == 0) {
 		if (json_get_str(line, "reason", reason, sizeof(reason)) != 0 || !reason[0])
-			snprintf(reason, sizeof(reason), "asked for by `recorder snapshot`");
+			snprintf(reason, sizeof(reason), "requested by `recorder snapshot`");
 		if (!ask_snapshot(e, reason)) {
-			json_key_str(j, "error", "no snapshot: too many incidents wait for the store; "
-						 "`recorder status` says why");
+			json_key_str(j, "error", "no snapshot: too many incidents wait for the "
+						 "store; `recorder status` says why");
 			return;
 		}
 		os_mutex_lock(e->shared.lock);
@@ -321,23 +326,26 @@ static void run_command(struct engine *e, const char *line, struct json *j)
 			snprintf(reason, sizeof(reason), "a snapshot is taken, and stays in memory "
 				 "until the store can be written: %.200s", e->shared.store_note);
 		else
-			snprintf(reason, sizeof(reason), "a snapshot is taken: stored in %.0f s, when its "
-				 "delay is over; recording goes on", (double)e->capture->post_ns / 1e9);
+			snprintf(reason, sizeof(reason),
+				 "a snapshot is taken: it is stored in %.0f s, "
+				 "after its delay; recording continues",
+				 (double)e->capture->post_ns / 1e9);
 		os_mutex_unlock(e->shared.lock);
 		json_key_str(j, "text", reason);
 	} else if (strcmp(cmd, "stop") == 0) {
 		engine_stop(e, STOP_ASKED, "stopped by `recorder stop`");
-		json_key_str(j, "text", "recording ends; a last incident is being stored");
+		json_key_str(j, "text", "recording ends; the last incident is being stored");
 	} else if (strcmp(cmd, "abort") == 0) {
 		engine_stop(e, STOP_ABORT, "aborted by `recorder abort`");
 		json_key_str(j, "text", "recording ends; nothing more is stored");
 	} else {
-		json_key_str(j, "error", "unknown command; there are status, snapshot, stop and abort");
+		json_key_str(j, "error", "unknown command; there are status, snapshot, stop and "
+				       "abort");
 	}
 }
 
-/* One call, if there is one. *refused: it was said that calls cannot be taken, and none was since. */
-static void serve(struct engine *e, struct os_ipc *ipc, bool *refused)
+/* Answer one call, if there is one. *failure_logged: calls have failed since the last good one. */
+static void serve(struct engine *e, struct os_ipc *ipc, bool *failure_logged)
 {
 	struct buf line = {.max_bytes = OS_IPC_MAX_BYTES + 1}, answer = {0};
 	struct json j = {.out = &answer};
@@ -349,13 +357,13 @@ static void serve(struct engine *e, struct os_ipc *ipc, bool *refused)
 		return;
 	rc = os_ipc_next(ipc, 0, &line, &call, &why);
 	if (!rc) {
-		*refused = false;            /* a shortage days later is news */
+		*failure_logged = false;     /* a shortage days later is news */
 		json_open(&j, '{');
 		run_command(e, buf_text(&line), &j);
 		json_close(&j, '}');
 		os_ipc_answer(call, buf_text(&answer));
-	} else if (rc != ERR_NOT_FOUND && !*refused) {
-		*refused = true;
+	} else if (rc != ERR_NOT_FOUND && !*failure_logged) {
+		*failure_logged = true;
 		log_line(e->log, LOG_WARN, "%s", why.text);
 	}
 	buf_free(&line);
@@ -374,23 +382,23 @@ static void take_stop(struct engine *e, uint64_t *stopped_at_ns)
 	}
 	*stopped_at_ns = now;
 	log_line(e->log, LOG_INFO,
-		 "stopping: storing what is held; once more within 2 s to end without it");
+		 "stopping: storing what is held; a second signal within 2 s ends without storing");
 	engine_stop(e, STOP_ASKED, "stopped by Ctrl-C or a signal");
 }
 
-/* Of a daemon: logrotate and its like say so when they have moved the log away. */
+/* For daemons: logrotate signals this when it has moved the log away. */
 static void reopen_log(struct engine *e)
 {
 	struct err err = {0};
 	int rc;
 
-	log_line(e->log, LOG_INFO, "hang-up without a terminal: recording goes on");
+	log_line(e->log, LOG_INFO, "hang-up without a terminal: recording continues");
 	rc = log_reopen(e->log, &err);
 	if (rc && rc != ERR_UNSUPPORTED)
-		log_line(e->log, LOG_WARN, "the log goes on where it was: %s", err.text);
+		log_line(e->log, LOG_WARN, "the log stays where it was: %s", err.text);
 }
 
-/* All that have come: a snapshot asked for before the stop goes before it, whatever the order here. */
+/* Take all signals that have come; a snapshot goes before a stop, in whatever order they came. */
 static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 {
 	enum os_signal signal;
@@ -401,29 +409,30 @@ static void take_signals(struct engine *e, uint64_t *stopped_at_ns)
 			stop = true;
 		else if (signal == OS_SIGNAL_REOPEN)
 			reopen_log(e);
-		else if (!ask_snapshot(e, "asked for by a signal"))
-			log_line(e->log, LOG_ERROR, "no snapshot: too many incidents wait for the store");
+		else if (!ask_snapshot(e, "requested by a signal"))
+			log_line(e->log, LOG_ERROR,
+				 "no snapshot: too many incidents wait for the store");
 	}
 	if (stop)
 		take_stop(e, stopped_at_ns);
 }
 
-/* Until a call, a signal, a line of the log, the end of another thread, or the next status line. */
+/* Until a call, a signal, a line of the log, another thread's end, or the next status line. */
 static void wait(struct engine *e, struct os_ipc *ipc, uint64_t next_status_ns)
 {
-	uint64_t now = os_now_ns(), wait_ns = REST_NS;
+	uint64_t now = os_now_ns(), wait_ns = WAIT_NS;
 
 	if (e->cfg->status_every_ns && next_status_ns < now + wait_ns)
 		wait_ns = next_status_ns > now ? next_status_ns - now : 0;
 	os_wake_wait(e->wake_control, ipc, e->cfg->listen, wait_ns);
 }
 
-/* Once; not of a recording that ended before. */
-static void tell_begun(struct engine *e, bool *told)
+/* Call begun() once; never when recording ended before. */
+static void report_begun(struct engine *e, bool *reported)
 {
-	if (*told || !atomic_load(&e->begun))
+	if (*reported || !atomic_load(&e->begun))
 		return;
-	*told = true;
+	*reported = true;
 	if (e->cfg->begun)
 		e->cfg->begun(e->cfg->ready_ctx);
 }
@@ -433,22 +442,22 @@ int engine_control(struct engine *e)
 	struct buf path = {0};
 	struct os_ipc *ipc = NULL;
 	uint64_t next_status_ns = os_now_ns() + e->cfg->status_every_ns, stopped_at_ns = 0;
-	bool begun_told = false, refused_told = false;
+	bool begun_reported = false, failure_logged = false;
 	struct err why;
 	int rc = 0;
 
 	if (e->cfg->listen) {
 		buf_printf(&path, "%s%s", e->cfg->store_path, CONTROL_SUFFIX);
 		if (os_ipc_listen(buf_text(&path), &ipc, &why) != 0)
-			log_line(e->log, LOG_WARN, "`recorder status` and its like will not reach this "
-						   "recorder: %s", why.text);
+			log_line(e->log, LOG_WARN, "`recorder status`, `snapshot` and `stop` "
+				 "cannot reach this recorder: %s", why.text);
 	}
 	log_wakes(e->log, e->wake_control);
-	os_wake(e->wake_control);            /* for the lines that are there already */
+	os_wake(e->wake_control);            /* for lines that are queued already */
 	while (!atomic_load(&e->merge_ended) || !atomic_load(&e->writer_ended)) {
 		wait(e, ipc, next_status_ns);
-		tell_begun(e, &begun_told);
-		serve(e, ipc, &refused_told);
+		report_begun(e, &begun_reported);
+		serve(e, ipc, &failure_logged);
 		if (e->cfg->listen)
 			take_signals(e, &stopped_at_ns);
 		log_drain(e->log);

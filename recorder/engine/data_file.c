@@ -8,12 +8,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define USUAL_FORMAT "perfview-xml-zip"
+#define DEFAULT_FORMAT "perfview-xml-zip"
 
 struct parts {
 	const struct exporter *exporter;
 	const char *suffix;
-	size_t base_len;                     /* of the name, what stands before the suffix */
+	size_t base_len;                     /* of the name, without the suffix */
 };
 
 static bool ends_in(const char *text, size_t n, const char *end)
@@ -34,7 +34,7 @@ static void split(const char *name, struct parts *out)
 		out->suffix = name + out->base_len;
 		return;
 	}
-	out->exporter = exporter_by_name(USUAL_FORMAT);
+	out->exporter = exporter_by_name(DEFAULT_FORMAT);
 	out->suffix = out->exporter->suffix;
 	if (ends_in(name, n, ".etl.zip"))
 		out->base_len -= strlen(".etl.zip");
@@ -42,7 +42,7 @@ static void split(const char *name, struct parts *out)
 		out->base_len -= strlen(".etl");
 }
 
-/* Without the ".123" at its end, if that leaves something. */
+/* The length of a name without the ".123" at its end, unless that leaves nothing. */
 static size_t without_number(const char *name, size_t n)
 {
 	size_t digits = n, start = (size_t)(os_base_name(name) - name);
@@ -85,15 +85,17 @@ int data_file_check(const char *name, struct err *err)
 	os_dirname(name, &dir);
 	rc = os_path_info(buf_text(&dir), &info, err);
 	if (rc)
-		rc = err_set(err, ERR_USAGE, "--data-file: the directory %.200s is not there", buf_text(&dir));
+		rc = err_set(err, ERR_USAGE, "--data-file: there is no directory %.200s",
+			     buf_text(&dir));
 	buf_free(&dir);
 	return rc;
 }
 
-static int write_file(const struct incident *in, const struct parts *p, const char *path, struct err *err)
+static int write_file(const struct incident *in, const struct parts *p, const char *path,
+		      struct err *err)
 {
-	struct export_options options = {.stream = STREAM_CPU, .annotate = true, .ids = true, .top = 10,
-					 .file_name = os_base_name(path)};
+	struct export_options options = {.stream = STREAM_CPU, .annotate = true, .ids = true,
+					 .top = 10, .file_name = os_base_name(path)};
 	struct out *out = NULL;
 	int rc = out_open(path, false, &out, err);
 
@@ -107,7 +109,8 @@ static int write_file(const struct incident *in, const struct parts *p, const ch
 	return out_close(out, err);
 }
 
-static int write_free(const struct incident *in, const char *name, struct buf *path, struct err *err)
+static int write_free(const struct incident *in, const char *name, struct buf *path,
+		      struct err *err)
 {
 	struct parts p;
 	uint32_t number;
@@ -122,10 +125,11 @@ static int write_free(const struct incident *in, const char *name, struct buf *p
 		if (os_exists(buf_text(path)))
 			continue;
 		rc = write_file(in, &p, buf_text(path), err);
-		if (rc != ERR_EXISTS)        /* else another program was faster */
+		if (rc != ERR_EXISTS)        /* another program took this name meanwhile */
 			return rc;
 	}
-	return err_set(err, ERR_LIMIT, "over %u data files are there: %s and so on", DATA_FILES_MAX, name);
+	return err_set(err, ERR_LIMIT, "there are over %u data files already: %s and so on",
+		       DATA_FILES_MAX, name);
 }
 
 int data_file_write(const char *store_path, int64_t incident, const char *name, struct buf *path,

@@ -1,12 +1,12 @@
 /*
- * --dedup: a firing that repeats an incident within its cool-down is counted with it, and not stored.
+ * --dedup: a firing that repeats an incident within its cool-down is counted, not stored.
  *
- * Firings are the same when rule, process name, and module!function of the first 8 named user frames of
- * the event are (a counter or a tick has no frames). Names come from the symbol worker, so the writer
- * decides, before anything is stored, and waits at most 2 s. The cool-down runs from the stored incident:
- * a condition that lasts is recorded again after each cool-down. The count stands in the incident's
- * note. When reading a file, the merge thread waits for the decision at each firing, so that it is
- * always the same.
+ * Firings are the same when rule, process name, and module!function of the first 8 named user
+ * frames of the event are (a counter or a tick has no frames). Names come from the symbol worker,
+ * so the writer decides, before anything is stored, and waits at most 2 s. The cool-down runs from
+ * the stored incident: a condition that lasts is recorded again after each cool-down. The count
+ * stands in the incident's note. When reading a file, the merge thread waits for the decision at
+ * each firing, so that it is always the same.
  */
 #include "engine/engine_private.h"
 
@@ -88,17 +88,18 @@ static void count_repeat(struct engine *e, const struct pending *p, struct kept_
 	atomic_fetch_add(&e->dedup.nrepeats, 1);
 	atomic_fetch_add(&e->rules.all[p->rule].repeats, 1);
 	os_time_text(p->head.trigger_wall_ns, when);
-	snprintf(note, sizeof(note), "the same fired again %" PRIu32 " time%s, last at %s; not stored anew "
-		 "(--dedup)", k->repeats, k->repeats == 1 ? "" : "s", when);
-	log_line(e->log, LOG_INFO, "incident %" PRId64 " again: %s", k->incident, note);
+	snprintf(note, sizeof(note),
+		 "fired again %" PRIu32 " time%s, last at %s; repeats are not stored (--dedup)",
+		 k->repeats, k->repeats == 1 ? "" : "s", when);
+	log_line(e->log, LOG_INFO, "incident %" PRId64 ": %s", k->incident, note);
 	if (store_set_note(e->writer.store, k->incident, note, &err) != 0)
-		log_line(e->log, LOG_WARN, "the note of incident %" PRId64 " was not written: %s", k->incident,
-			 err.text);
+		log_line(e->log, LOG_WARN, "the note of incident %" PRId64 " was not written: %s",
+			 k->incident, err.text);
 }
 
 /*
- * Its id is known only now. When several incidents of one signature were open at a time, repeats count
- * with the last one, in whatever order they are stored.
+ * Its id is known only now. When several incidents of one signature were open at a time, repeats
+ * count with the last one, in whatever order they are stored.
  */
 void dedup_stored(struct engine *e, const struct pending *p)
 {
@@ -116,7 +117,7 @@ static void remember(struct engine *e, struct pending *p, const char *text)
 	if (!all)
 		all = e->dedup.all = calloc(SIGNATURES_MAX, sizeof(*all));
 	if (!copy || !all) {
-		free(copy);                  /* this incident is stored, and so is its next repeat */
+		free(copy);                  /* this incident is stored, and so is its repeat */
 		return;
 	}
 	k = find(e, text);

@@ -12,7 +12,7 @@ struct pending;
 struct dedup {                               /* the writer's */
 	struct kept_signature *all;
 	uint32_t n;
-	_Atomic uint32_t nrepeats;           /* firings counted with an earlier incident; any thread reads */
+	_Atomic uint32_t nrepeats;           /* firings that are repeats; any thread reads it */
 };
 
 /* Merge thread: note what the signature will be made of. */

@@ -41,7 +41,8 @@ static void open_symbol_disk(struct engine *e)
 		rc = symbol_disk_open(buf_text(&path), cfg->symbol_cache_bytes, &e->symbol_env.disk,
 				      &err);
 	if (rc && rc != ERR_UNSUPPORTED)
-		log_line(e->log, LOG_WARN, "recording without a symbol cache on disk: %s", err.text);
+		log_line(e->log, LOG_WARN, "recording without a symbol cache on disk: %s",
+			 err.text);
 	buf_free(&path);
 }
 
@@ -67,7 +68,8 @@ static int open_parts(struct engine *e, struct err *err)
 	if (!rc)
 		rc = processes_new(&e->processes, err);
 	if (!rc)
-		rc = symbols_open(e->frames, e->processes, &e->symbol_env, e->log, &e->symbols, err);
+		rc = symbols_open(e->frames, e->processes, &e->symbol_env, e->log, &e->symbols,
+				  err);
 	if (!rc)
 		rc = ring_new(cfg->ring_bytes, &e->ring, err);
 	if (!rc)
@@ -126,16 +128,17 @@ static int start_threads(struct engine *e, struct os_thread **merge, struct err 
 
 static int outcome(struct engine *e, struct engine_result *result, int rc, struct err *err)
 {
-	result->stored = e->shared.stored;
-	result->failed = e->shared.failed;
-	result->firings = e->rules.firings;
-	result->events = e->merge.events;
-	result->start_ns = e->merge.start_ns;
-	result->read_ns = e->merge.last_ns > e->merge.start_ns ? e->merge.last_ns - e->merge.start_ns : 0;
-	result->interrupted = atomic_load(&e->stop) >= STOP_ASKED;
-	result->samples = e->merge.samples;
-	result->lost = e->merge.lost;
-	result->flooded = e->merge.flooded_reported;
+	const struct merge *m = &e->merge;
+
+	*result = (struct engine_result){
+		.stored = e->shared.stored, .failed = e->shared.failed,
+		.firings = e->rules.firings,
+		.interrupted = atomic_load(&e->stop) >= STOP_ASKED,
+		.samples = m->samples, .lost = m->lost, .flooded = m->flooded_reported,
+		.events = m->events,
+		.start_ns = m->start_ns,
+		.read_ns = m->last_ns > m->start_ns ? m->last_ns - m->start_ns : 0,
+	};
 	if (rc == ERR_STOPPED)
 		return err_set(err, ERR_STOPPED, "aborted: the last incident was not stored");
 	if (!rc)

@@ -4,27 +4,33 @@
  *	source threads ──queue──▶ merge thread ──pending incidents──▶ writer thread ──▶ store
  *	                              │ ▲ requests
  *	                              ▼ │
- *	                          control: the caller of engine_run(): signals, commands, log, status
+ *	                          control: engine_run()'s caller: signals, commands, log, status
  *
- * engine/merge.c     releases events in time order, interns, seals, follows windows
- * engine/rules.c     feeds triggers, holds back those that fire too often, keeps what they remember
- * engine/tables.c    forgets what nothing lists any more
- * engine/incident.c  one incident from its firing to the writer
- * engine/own.c       what the recorder says about itself, in incidents
- * engine/memory.c    keeps the recorder's memory below its limit
- * engine/budget.c    samples less when the recorder costs too much
- * engine/file.c      what is different when events come from a file
- * engine/writer.c    puts incidents into the store
- * engine/dedup.c     tells incidents that repeat an earlier one
- * engine/command.c   writes the data file, runs StopCommand
- * engine/control.c   answers status, snapshot, stop, abort; prints the status line
+ * engine.c        opens and closes the parts, starts the threads
+ * shared.c        what the threads share, under one lock
+ * feed.c          sources on threads of their own, and their events
+ * merge.c         the merge thread: releases events in time order, keeps time
+ * segments.c      the open segment: takes events; sealed, it goes to the ring and to incidents
+ * rules.c         feeds triggers, holds back those that fire too often, saves their states
+ * incident.c      an incident from its firing to the end of its window
+ * pending.c       the list of incidents on their way to the store
+ * own.c           events about the recorder itself; evicted.c: about what the ring gave up
+ * tables.c        forgets what nothing lists any more
+ * memory.c        keeps the recorder's memory below its limit
+ * budget.c        samples less when the recorder costs too much
+ * policy_live.c   what live recording does its own way; policy_file.c: what reading a file does
+ * writer.c        the writer thread: puts incidents into the store
+ * dedup.c         recognizes incidents that repeat an earlier one
+ * command.c       writes the data file, runs StopCommand
+ * control.c       answers status, snapshot, stop, abort; prints the status line
+ * plan.c live.c trace.c   look at the events of a feed without an engine
  *
- * From a file (capture.file) everything runs in the trace's time, as fast as it can be read.
- * Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills, and the
- * source waits. No rule is held back in the window of its own incident, nor for firing often unless
- * that was asked for: each firing is an incident, ENGINE_FILE_WINDOWS_MAX of them overlap at most.
- * Without rules the whole file is one incident, stored as it is read. At its end open windows are cut
- * and say so.
+ * When a file is read (capture.file) everything runs in the trace's time, as fast as it can be
+ * read. Nothing is lost or cut because the store is slow: the merge thread waits, its queue fills,
+ * and the source waits. Each firing is an incident, even in the window of another one: rules are
+ * held back only when that was requested, and up to 1,024 windows overlap. Without rules the whole
+ * file is one incident, stored as it is read. At the end of the file open windows are cut, and say
+ * so.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -57,15 +63,15 @@ struct engine_config {
 
 	struct trigger *const *triggers;             /* borrowed */
 	uint32_t ntriggers;
-	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = the defaults, from a file none */
+	uint32_t rule_per_hour, rule_per_day;        /* incidents of one rule; 0 = as usual */
 	struct needs needs;                          /* of the triggers and monitors, merged */
 
 	size_t ring_bytes, pinned_bytes;
-	size_t table_bytes, symbol_bytes;            /* of caches, where budget.max_rss_bytes is set */
+	size_t table_bytes, symbol_bytes;            /* caches, where budget.max_rss_bytes is set */
 	bool listen;                                 /* signals and <store>.ctl */
 	const struct command_line *stop_command;     /* run for each stored incident; NULL = none */
-	void (*ready)(void *ctx);                    /* everything is open; or NULL */
-	void (*begun)(void *ctx);                    /* live: from now on nothing is missed; or NULL. Beside the rules */
+	void (*ready)(void *ctx);                    /* called when everything is open; or NULL */
+	void (*begun)(void *ctx);                    /* every source delivers now; or NULL */
 	void *ready_ctx;
 	uint64_t status_every_ns;                    /* 0 = never */
 };
@@ -73,31 +79,35 @@ struct engine_config {
 struct engine_result {
 	uint32_t stored, failed;                     /* incidents */
 	uint32_t firings;                            /* of rules */
-	bool interrupted;                            /* a file was not read to its end, as somebody said stop */
-	uint64_t samples, lost;              /* lost: of all kinds but LOSS_FLOOD, */
-	uint64_t flooded;                    /* which are these */
+	bool interrupted;                            /* somebody ended the run before its time */
+	uint64_t samples;
+	uint64_t lost;                               /* all kinds except LOSS_FLOOD */
+	uint64_t flooded;                            /* LOSS_FLOOD */
 	uint64_t events;                             /* delivered, samples too */
 	uint64_t start_ns;                           /* the first moment, by the clock of events */
-	uint64_t read_ns;                            /* of the recorder clock, from the first moment to the last */
+	uint64_t read_ns;                            /* from there to the last event */
 };
 
 /*
  * Record until the number of incidents is reached, the time is over, or somebody says stop.
  *
- * returns  0; ERR_STOPPED when aborted (nothing was written last); ERR_BUSY a second recorder on the
- *          store; an error of a source or the store; ERR_IO when an incident could not be stored
+ * returns  0; ERR_STOPPED: aborted, so that something was not stored; ERR_BUSY: another recorder
+ *          uses the store; an error of a source or the store; ERR_IO: an incident was not stored
  * threads  the caller becomes the control thread; ends every thread that it starts
  */
 int engine_run(const struct engine_config *cfg, struct engine_result *result, struct err *err);
 
 /*
- * How far back the table of processes reaches while so many new ones a second come and go, however large the buffer
- * is; seconds. keeps_ns: what an incident keeps before and after its firing: that much it reaches, and five minutes,
- * as beyond a number that lasts for so long new ones have no name.
+ * How far back the table of processes reaches, however large the buffer is; seconds. It reaches at
+ * least as far as an incident's window, and five minutes: above the number of new processes that
+ * fills the table sooner, new ones get no name.
+ *
+ * new_s     new processes per second
+ * keeps_ns  what an incident keeps before and after its firing
  */
 double engine_processes_reach_s(double new_s, uint64_t keeps_ns);
 
-/* What follows the number of all that was lost: what was more than one process's share; or nothing. */
+/* ", N events of floods left out", to follow the number of lost events; "" when there are none. */
 #define ENGINE_FLOODED_BYTES 64
 const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES]);
 

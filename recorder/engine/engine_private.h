@@ -35,7 +35,7 @@ struct engine {
 	struct log *log;
 	struct feed feed;
 	struct os_thread *writer_thread;     /* started before the merge thread */
-	char host[256], host_text[256];      /* a file's are set at its first event, before any firing */
+	char host[256], host_text[256];      /* a file's: set at its first event */
 
 	struct merge merge;
 	struct rules rules;
@@ -49,7 +49,7 @@ struct engine {
 	struct os_wake *wake_control;        /* when one of these is set, and by lines of the log */
 };
 
-/* The control thread: until merge and writer have ended. ERR_STOPPED: an abort left something unstored. */
+/* The control thread, until merge and writer have ended. ERR_STOPPED: not everything was stored. */
 int engine_control(struct engine *e);
 
 #endif

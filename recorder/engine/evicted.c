@@ -1,7 +1,7 @@
 /*
- * Which samples of a requested window the ring had given up before the firing, by second and CPU, for
- * the ledger. Only samples that a window may still reach are noted: none where the ring reaches farther
- * back than the window, as it does by default. Merge thread.
+ * Which samples of a requested window the ring had given up before the firing, by second and CPU,
+ * for the ledger. Only samples that a window may still reach are noted: none where the ring reaches
+ * farther back than the window, as it does by default. Merge thread.
  */
 #include "engine/engine_private.h"
 
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define ITEMS (1u << 19)                     /* 4 MB; at 4,000 samples a second the last 131 s */
-#define ROWS 256u                            /* events for one firing; the quota of a process holds them */
-#define CPUS 256u                            /* with rows of their own; those above count for none */
+#define ROWS 256u                            /* for one firing; the quota of a process holds them */
+#define CPUS 256u                            /* those above count as without a CPU */
 #define TICK 100u
 
 static uint64_t time_of(const struct engine *e, uint64_t item)
@@ -62,7 +62,7 @@ void evicted_note(void *engine, const struct segment *segment)
 	segment_content_free(&content);
 }
 
-/* ---- rows of an incident ------------------------------------------------------------------------ */
+/* ---- rows of an incident -------------------------------------------------------------------- */
 
 struct rows {
 	struct engine *e;
@@ -94,7 +94,7 @@ static void end_row(struct rows *r)
 	}
 }
 
-/* The first second of the row for a moment; all lie at the trigger or before it, so it is rounded down. */
+/* The first second of the row for a moment, none of which lies behind the trigger. */
 static int64_t second_at(const struct rows *r, uint64_t time_ns)
 {
 	int64_t width_ns = r->width_s * (int64_t)NS_PER_SEC;
@@ -109,7 +109,7 @@ static uint32_t put_rows(struct rows *r)
 	uint32_t i;
 
 	r->n = 0;
-	/* Where the window reaches back to forgotten samples, all of them are in it, or nobody knows how many. */
+	/* Where the window reaches back to forgotten samples, it is taken to hold all of them. */
 	if (v->forgotten && v->forgotten_ns >= r->from_ns) {
 		r->second = second_at(r, v->forgotten_ns);
 		r->samples[CPUS] = v->forgotten;
@@ -131,7 +131,7 @@ static uint32_t put_rows(struct rows *r)
 	return r->n;
 }
 
-/* A row for each second and CPU; when those are too many, without CPUs, and then of several seconds each. */
+/* A row for each second and CPU; when those are too many, without CPUs, then of several seconds. */
 void evicted_put(struct engine *e, uint64_t from_ns, uint64_t trigger_ns)
 {
 	struct rows r = {.e = e, .from_ns = from_ns, .trigger_ns = trigger_ns, .width_s = 1,

@@ -35,8 +35,8 @@ int feed_open(struct feed *f, const struct source_ops *ops, const struct source_
 	return 0;
 }
 
-int feed_open_all(struct feed *f, const struct source_ops *const *list, const struct source_config *cfg,
-		  const struct needs *needs, struct err *err)
+int feed_open_all(struct feed *f, const struct source_ops *const *list,
+		  const struct source_config *cfg, const struct needs *needs, struct err *err)
 {
 	int rc = 0;
 

@@ -20,7 +20,7 @@ struct feed_source {
 	struct queue *queue;
 	struct os_thread *thread;
 	struct feed *feed;
-	int rc;                              /* of run(), with err; valid once the source has ended */
+	int rc;                              /* of run(), with err; valid when ended */
 	struct err err;
 	_Atomic bool ended;                  /* its last event is in the queue */
 };
@@ -28,7 +28,7 @@ struct feed_source {
 struct feed {                                /* starts as {0}, or with on_end set; does not move */
 	struct feed_source sources[FEED_SOURCES_MAX];
 	uint32_t n;
-	void (*on_end)(void *ctx, const struct feed_source *s);   /* the source's thread; NULL = none */
+	void (*on_end)(void *ctx, const struct feed_source *s);      /* on its thread; or NULL */
 	void *ctx;
 };
 
@@ -40,18 +40,18 @@ struct feed {                                /* starts as {0}, or with on_end se
 int feed_open(struct feed *f, const struct source_ops *ops, const struct source_config *cfg,
 	      const struct needs *needs, struct err *err);
 /* Open each source of a list that ends in NULL. */
-int feed_open_all(struct feed *f, const struct source_ops *const *list, const struct source_config *cfg,
-		  const struct needs *needs, struct err *err);
+int feed_open_all(struct feed *f, const struct source_ops *const *list,
+		  const struct source_config *cfg, const struct needs *needs, struct err *err);
 /* Start a thread for each source. After a failure those that run are to be stopped and joined. */
 int feed_start(struct feed *f, struct err *err);
 
 /* The oldest event of all queues, borrowed until feed_pop(from); NULL = all are empty. */
 const struct event *feed_peek(struct feed *f, struct feed_source **from);
 void feed_pop(struct feed_source *from);
-/* Hand each waiting event to each(), until the queues are empty or it returns non-zero: returned. */
+/* Hand waiting events to each(), until the queues are empty or it returns non-zero: returned. */
 int feed_take(struct feed *f, int (*each)(void *ctx, const struct event *e), void *ctx);
 
-/* Whether every source has ended; asked before the queues are emptied, nothing follows after that. */
+/* Whether every source has ended: its last event is in its queue. */
 bool feed_ended(const struct feed *f);
 /* The error of the first source that failed, or 0. */
 int feed_failure(const struct feed *f, struct err *err);

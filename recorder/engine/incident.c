@@ -1,8 +1,8 @@
 /*
  * An incident from its firing to the writer. Freezing is taking references: at the firing every
  * segment that overlaps [T - pre, T] is pinned, segments sealed until T + post are pinned as they
- * are sealed, and at T + post the open segment is sealed. It is sealed soon after T too, so that the
- * past is on disk early. Merge thread.
+ * are sealed, and at T + post the open segment is sealed. It is sealed soon after T too, so that
+ * the past is on disk early. Merge thread.
  */
 #include "base/text.h"
 #include "base/version.h"
@@ -13,7 +13,7 @@
 
 #define CATCH_UP_NS (2 * NS_PER_MS)          /* sources hold back 1 ms, to deliver in order */
 
-/* ---- firing ----------------------------------------------------------------------------------- */
+/* ---- firing --------------------------------------------------------------------------------- */
 
 /* Where its window starts: as requested, or where the ring or the recording begins. */
 static void set_start(struct engine *e, struct pending *p)
@@ -27,13 +27,14 @@ static void set_start(struct engine *e, struct pending *p)
 	h->t0_ns = asked_ns;
 	if (use.evicted_until_ns > asked_ns) {
 		h->t0_ns = use.oldest_ns ? use.oldest_ns : h->trigger_ns;
-		snprintf(reason, sizeof(reason),
-			 "the buffer of %.0f MB held only the last %.1f s; use a larger --buffer-mb",
-			 (double)use.max_bytes / 1048576, (double)(h->trigger_ns - h->t0_ns) / 1e9);
+		snprintf(
+			reason, sizeof(reason),
+			"the buffer of %.0f MB held only the last %.1f s; use a larger --buffer-mb",
+			(double)use.max_bytes / 1048576, (double)(h->trigger_ns - h->t0_ns) / 1e9);
 		pending_add_reason(p, reason);
 	} else if (e->merge.start_ns > asked_ns) {
 		h->t0_ns = e->merge.start_ns;
-		snprintf(reason, sizeof(reason), "%s only %.1f s before", e->policy->starts,
+		snprintf(reason, sizeof(reason), "%s only %.1f s before it", e->policy->starts,
 			 (double)(h->trigger_ns - h->t0_ns) / 1e9);
 		pending_add_reason(p, reason);
 	}
@@ -47,8 +48,9 @@ static int fill_head(struct engine *e, struct incident_head *h, const struct fir
 	h->host = text_dup(e->host, SIZE_MAX);
 	h->host_text = text_dup(e->host_text, SIZE_MAX);
 	h->recorder_version = text_dup(RECORDER_VERSION, SIZE_MAX);
-	h->period_ns[STREAM_CPU] = e->merge.origin.period_ns;        /* live: each segment has its own */
-	return h->rule && h->reason && h->host && h->host_text && h->recorder_version ? 0 : ERR_MEMORY;
+	h->period_ns[STREAM_CPU] = e->merge.origin.period_ns;  /* 0 live: segments have it */
+	return h->rule && h->reason && h->host && h->host_text && h->recorder_version ? 0
+										      : ERR_MEMORY;
 }
 
 static struct pending *pending_new(struct engine *e, const struct firing *f)
@@ -89,8 +91,8 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	uint32_t most;
 
 	if (!e->policy->has_room(e, &most)) {
-		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents wait for %s already)", f->reason,
-			 most, e->policy->full);
+		log_line(e->log, LOG_ERROR, "not kept: %s (%u incidents already wait for %s)",
+			 f->reason, most, e->policy->full);
 		return false;
 	}
 	p = pending_new(e, f);
@@ -111,7 +113,7 @@ bool engine_fire(struct engine *e, const struct firing *f)
 	return true;
 }
 
-/* ---- the end of a window ---------------------------------------------------------------------- */
+/* ---- the end of a window -------------------------------------------------------------------- */
 
 static void cut_short(struct pending *p, uint64_t now_ns, const struct window_end *end)
 {
@@ -124,7 +126,8 @@ static void cut_short(struct pending *p, uint64_t now_ns, const struct window_en
 		p->head.state = INCIDENT_PARTIAL;
 	if (p->whole && !end->cut)
 		return;                      /* it ends where the file does */
-	snprintf(reason, sizeof(reason), "%s %.1f s after it", end->cut ? end->cut : "recording ended",
+	snprintf(reason, sizeof(reason), "%s %.1f s after it",
+		 end->cut ? end->cut : "recording ended",
 		 (double)(p->head.t1_ns - p->head.trigger_ns) / 1e9);
 	pending_add_reason(p, reason);
 }
@@ -133,7 +136,7 @@ static void complete(struct engine *e, struct pending *p, uint64_t now_ns,
 		     const struct window_end *end)
 {
 	uint64_t cpu_ns, rss_bytes;
-	uint32_t rule = p->rule;             /* once the incident is complete the writer may free it */
+	uint32_t rule = p->rule;             /* a complete incident may be freed at once */
 
 	os_self_usage(&cpu_ns, &rss_bytes);
 	if (now_ns < p->head.trigger_ns)     /* a snapshot that was requested just now */
@@ -176,7 +179,7 @@ static void end_late(struct engine *e, struct pending *p, uint64_t now_ns)
 	char reason[100];
 
 	/* Its end came between two ticks. */
-	snprintf(reason, sizeof(reason), "until what fired had ended: %.1f s after it",
+	snprintf(reason, sizeof(reason), "extended until its cause ended, %.1f s after it",
 		 (double)(now_ns - p->head.trigger_ns) / 1e9);
 	os_mutex_lock(e->shared.lock);
 	pending_add_reason(p, reason);
@@ -213,12 +216,13 @@ void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *
 	uint64_t next_ns;
 	bool sealed = false;
 
-	/* Only this thread appends to the list and completes; the writer removes complete ones only. */
+	/* Only this thread appends and completes; the writer removes complete ones only. */
 	while ((p = find_ended(e, now_ns, end != NULL, &next_ns)) != NULL) {
 		if (!sealed)
 			engine_seal(e);
 		sealed = true;
-		if (p->lasted_ns && p->lasted_ns + TICK_NS >= p->post_end_ns && now_ns > p->post_end_ns)
+		if (p->lasted_ns && p->lasted_ns + TICK_NS >= p->post_end_ns &&
+		    now_ns > p->post_end_ns)
 			end_late(e, p, now_ns);
 		complete(e, p, now_ns, end);
 	}

@@ -1,6 +1,6 @@
 /*
- * Events of this machine as they come, without ring, rules or store: what `recorder events --live`
- * prints from. The sources of events run on their own threads; each() is called on the caller's.
+ * Events of this machine as they come, without ring, rules or store: `recorder events --live`
+ * prints them. The sources of events run on their own threads; each() is called on the caller's.
  */
 #ifndef LIVE_H
 #define LIVE_H
@@ -11,19 +11,19 @@ struct live {
 	const struct source_ops *const *sources;
 	const struct needs *needs;
 	struct log *log;
-	uint64_t for_ns;                     /* how long; also ends with Ctrl-C */
+	uint64_t for_ns;                     /* ends after this time, or with Ctrl-C */
 	unsigned stack_kb;
 	/*
-	 * Each event but samples, images and what the sources say of themselves; in the order of its source.
-	 * Its time is of the recorder clock, origin's start is that of the call. Non-zero ends it.
+	 * Called for events of providers and logs; not for samples, images and the sources' own.
+	 * Time is of the recorder clock; origin's start is that of the call. Non-zero ends it.
 	 */
 	int (*each)(void *ctx, const struct event *e, const struct source_origin *origin);
 	void *ctx;
-	char note[200];                      /* out: what a source says is missing; "" = nothing */
+	char note[200];                      /* out: what a source lacks; "" = nothing */
 	uint64_t lost;                       /* out */
 };
 
-/* returns  0 when the time is over or each() had enough; else the sentence of the source that failed */
+/* returns  0 when the time is over; what each() returned; or the error of a source that failed */
 int live_read(struct live *l, struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The recorder's own memory, checked once a second of the real clock: caches and the ring shrink to what
- * --max-rss-mb has room for. When that is not enough, sampling less (budget.c) remains. Merge thread.
+ * The recorder's own memory, checked once a second of the real clock: caches and the ring shrink to
+ * what --max-rss-mb has room for. When that is not enough, sampling less (budget.c) remains. Merge
+ * thread.
  */
 #include "engine/engine_private.h"
 
@@ -17,7 +18,8 @@ static void apply(struct engine *e)
 	symbols_set_max(e->symbols, (size_t)now->symbol_bytes);
 	for (i = 0; i < e->feed.n; i++) {
 		if (e->feed.sources[i].ops->set_memory)
-			e->feed.sources[i].ops->set_memory(e->feed.sources[i].source, (size_t)now->table_bytes);
+			e->feed.sources[i].ops->set_memory(e->feed.sources[i].source,
+							   (size_t)now->table_bytes);
 	}
 }
 
@@ -28,7 +30,8 @@ void memory_open(struct engine *e)
 		.table_bytes = e->cfg->table_bytes, .symbol_bytes = e->cfg->symbol_bytes,
 	};
 
-	memory_budget_init(&e->merge.memory, e->policy->by_clock ? e->cfg->budget.max_rss_bytes : 0, &asked);
+	memory_budget_init(&e->merge.memory, e->policy->by_clock ? e->cfg->budget.max_rss_bytes : 0,
+			   &asked);
 	if (e->merge.memory.max_bytes)
 		apply(e);
 }
@@ -38,29 +41,35 @@ static double mb(uint64_t bytes)
 	return (double)bytes / 1048576;
 }
 
-/* "51.2 MB are resident, the limit being 50 MB: the buffer holds 9.5 MB at most from now on" */
+/* "51 MB are resident, and the limit is 50 MB: the buffer held 9.9 MB, and may hold 9.5 MB now" */
 static void say(struct engine *e, enum memory_move move, uint64_t before)
 {
 	const struct memory_budget *m = &e->merge.memory;
 	char text[240];
-	const struct event_field field = {.name = OWN_MEMORY_TEXT, .type = FIELD_TEXT, .v.text = text};
-	int n = snprintf(text, sizeof(text), "%.1f MB are resident, the limit being %.0f MB: ",
+	const struct event_field field = {
+		.name = OWN_MEMORY_TEXT, .type = FIELD_TEXT, .v.text = text};
+	int n = snprintf(text, sizeof(text), "%.1f MB are resident, and the limit is %.0f MB: ",
 			 mb(m->rss_bytes), mb(m->max_bytes));
 	size_t at = n > 0 && (size_t)n < sizeof(text) ? (size_t)n : 0;
 
 	switch (move) {
 	case MEMORY_CACHES:
-		snprintf(text + at, sizeof(text) - at, "unwind tables get %.1f MB and symbols %.1f MB from "
-			 "now on", mb(m->now.table_bytes), mb(m->now.symbol_bytes));
+		snprintf(text + at, sizeof(text) - at,
+			 "unwind tables may take %.1f MB and symbols %.1f MB "
+			 "now",
+			 mb(m->now.table_bytes), mb(m->now.symbol_bytes));
 		break;
 	case MEMORY_RING:
-		snprintf(text + at, sizeof(text) - at, "the buffer held %.1f MB, and holds %.1f MB at most "
-			 "from now on", mb(before), mb(m->now.ring_bytes));
+		snprintf(text + at, sizeof(text) - at,
+			 "the buffer held %.1f MB, and may hold %.1f MB "
+			 "now",
+			 mb(before), mb(m->now.ring_bytes));
 		break;
 	case MEMORY_UP:
-		snprintf(text + at, sizeof(text) - at, "the buffer may hold %.1f MB again, unwind tables %.1f "
-			 "MB, symbols %.1f MB", mb(m->now.ring_bytes), mb(m->now.table_bytes),
-			 mb(m->now.symbol_bytes));
+		snprintf(text + at, sizeof(text) - at,
+			 "the buffer may hold %.1f MB again, unwind tables %.1f "
+			 "MB, symbols %.1f MB",
+			 mb(m->now.ring_bytes), mb(m->now.table_bytes), mb(m->now.symbol_bytes));
 		break;
 	default:
 		return;                      /* unused memory of the heap went back: no news */

@@ -1,7 +1,7 @@
 /*
- * The merge thread: releases events of all sources in time order. It alone owns the open segment, the
- * rules and the windows of incidents. Live it never waits for a disk, and for a source at most LATE_NS.
- * Time is the time of events: windows and ticks advance with released time.
+ * The merge thread: releases events of all sources in time order. It alone owns the open segment,
+ * the rules and the windows of incidents. Live it never waits for a disk, and for a source at most
+ * LATE_NS. Time is the time of events: windows and ticks advance with released time.
  */
 #include "engine/engine_private.h"
 
@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LATE_NS (250 * NS_PER_MS)            /* sources that lag more than this are not waited for */
-#define BUSY_NS (40 * NS_PER_MS)             /* between two looks while events come, or a window is open */
-#define IDLE_NS (100 * NS_PER_MS)            /* when none come, at most; a wake-up costs 45 us of CPU */
+#define LATE_NS (250 * NS_PER_MS)            /* sources that lag more are not waited for */
+#define BUSY_NS (40 * NS_PER_MS)             /* between two looks while there is work */
+#define IDLE_NS (100 * NS_PER_MS)            /* else, at most; a wake-up costs 45 us of CPU */
 #define IDLE_MIN_NS (10 * NS_PER_MS)
-#define BATCH 4096u                          /* events of a file between two looks at anything else */
+#define BATCH 4096u                          /* events of a file between two looks around */
 #define HOUSEKEEPING_NS NS_PER_SEC
 #define GAP_TICKS 36000u                     /* a gap of an hour; see tick_step() */
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events --------------------------------------------------------------------------------- */
 
 /* What incidents and limits have put about the recorder itself, at the moment that it is about. */
 static void take_own(struct engine *e)
@@ -37,15 +37,15 @@ static void take_own(struct engine *e)
 }
 
 /*
- * The time from one tick to the next: 100 ms. In a gap of over an hour each tick is later by a 36,000th
- * of the gap so far: nothing that waits is noticed late by more than 0.003 % of its time, and a damaged
- * time stamp of the year 2500 costs 600,000 ticks, not 10^11.
+ * The time from one tick to the next: 100 ms. In a gap of over an hour each tick is later by a
+ * 36,000th of the gap so far: nothing that waits is noticed late by more than 0.003 % of its time,
+ * and a damaged time stamp of the year 2500 costs 600,000 ticks, not 10^11.
  */
 static uint64_t tick_step(uint64_t gap_ns, uint64_t left_ns)
 {
 	uint64_t step_ns = gap_ns / GAP_TICKS;
 
-	step_ns = step_ns < left_ns ? step_ns : left_ns;     /* the last one is where it always was */
+	step_ns = step_ns < left_ns ? step_ns : left_ns;     /* the last tick stays in place */
 	step_ns -= step_ns % TICK_NS;
 	return step_ns ? step_ns : TICK_NS;
 }
@@ -60,7 +60,8 @@ static void tick(struct engine *e, uint64_t until_ns)
 	while (m->next_tick_ns <= until_ns && m->next_tick_ns != UINT64_MAX && !m->closed) {
 		m->now_ns = event.time_ns = m->next_tick_ns;
 		step_ns = tick_step(m->now_ns - gap_from_ns, until_ns - m->now_ns);
-		m->next_tick_ns = step_ns < UINT64_MAX - m->now_ns ? m->now_ns + step_ns : UINT64_MAX;
+		m->next_tick_ns =
+			step_ns < UINT64_MAX - m->now_ns ? m->now_ns + step_ns : UINT64_MAX;
 		if (m->now_ns >= m->next_tables_ns) {
 			tables_keep_room(e);
 			m->next_tables_ns = m->now_ns + NS_PER_SEC;
@@ -145,7 +146,7 @@ static void put_loss(struct engine *e, enum loss_kind kind, uint64_t n)
 	deliver(e, &event);
 }
 
-/* What our own queues, quotas and tables refused is a loss like any other: put it among the events. */
+/* What our own queues, quotas and tables refused is a loss like any other: put it into events. */
 static void put_own_losses(struct engine *e)
 {
 	struct merge *m = &e->merge;
@@ -170,7 +171,7 @@ static void put_own_losses(struct engine *e)
 	m->refused_reported = processes.refused + frames.refused;
 }
 
-/* ---- release ---------------------------------------------------------------------------------- */
+/* ---- release -------------------------------------------------------------------------------- */
 
 /* Up to where every source has delivered; UINT64_MAX when all have ended. */
 static uint64_t released_until(const struct engine *e)
@@ -191,14 +192,14 @@ static uint64_t released_until(const struct engine *e)
 }
 
 /*
- * Whether the writer has decided which firings repeat an incident: then they do not count, and the run
- * goes on.
+ * Whether the writer has decided which firings repeat an incident: then they do not count, and the
+ * run goes on.
  */
 static bool dedup_is_decided(struct engine *e)
 {
 	uint32_t waiting;
 
-	if (!e->capture->dedup_ns || e->policy->loses_nothing)       /* else fired() waits for each */
+	if (!e->capture->dedup_ns || e->policy->loses_nothing)  /* fired() waited */
 		return true;
 	os_mutex_lock(e->shared.lock);
 	waiting = e->shared.npending;
@@ -208,8 +209,8 @@ static bool dedup_is_decided(struct engine *e)
 
 static void end_when_done(struct engine *e)
 {
-	if (!e->cfg->ntriggers || e->rules.firings < rules_wanted_firings(e) || e->merge.open_windows ||
-	    !dedup_is_decided(e))
+	if (!e->cfg->ntriggers || e->rules.firings < rules_wanted_firings(e) ||
+	    e->merge.open_windows || !dedup_is_decided(e))
 		return;
 	engine_stop(e, STOP_DONE, NULL);
 	e->merge.closed = true;
@@ -246,7 +247,7 @@ static bool release(struct engine *e)
 		if (!m->closed)
 			deliver(e, event);
 		feed_pop(source);
-		/* At once: how much of a file was read does not depend on how many events waited. */
+		/* At once: how much of a file is read must not depend on how many events waited. */
 		if (one_source && !m->closed)
 			end_when_done(e);
 		if (++n == BATCH && one_source)
@@ -255,12 +256,13 @@ static bool release(struct engine *e)
 	if (until_ns != UINT64_MAX && m->started && !m->closed)
 		tick(e, until_ns);
 	/* When all have ended, recording was stopped: end_run() cuts what is open. */
-	if (until_ns != UINT64_MAX && until_ns > m->next_end_ns && e->policy->by_clock && !m->closed)
+	if (until_ns != UINT64_MAX && until_ns > m->next_end_ns && e->policy->by_clock &&
+	    !m->closed)
 		engine_windows(e, until_ns, NULL);
 	return n > 0;
 }
 
-/* ---- housekeeping ----------------------------------------------------------------------------- */
+/* ---- housekeeping --------------------------------------------------------------------------- */
 
 static void publish(struct engine *e)
 {
@@ -271,12 +273,17 @@ static void publish(struct engine *e)
 	ring_use(e->ring, &use);
 	os_mutex_lock(e->shared.lock);
 	e->shared.view = (struct status_view){
-		.now_ns = m->now_ns, .start_ns = m->start_ns,
-		.samples = m->samples, .lost = m->lost, .late = m->late, .flooded = m->flooded_reported,
+		.now_ns = m->now_ns,
+		.start_ns = m->start_ns,
+		.samples = m->samples,
+		.lost = m->lost,
+		.late = m->late,
+		.flooded = m->flooded_reported,
 		.open_samples = segment_open_samples(m->builder),
 		.open_bytes = segment_open_bytes(m->builder),
 		.oldest_ns = use.oldest_ns ? use.oldest_ns : open_first_ns,
-		.budget = m->budget, .firings = e->rules.firings,
+		.budget = m->budget,
+		.firings = e->rules.firings,
 	};
 	rules_publish(e);
 	os_mutex_unlock(e->shared.lock);
@@ -325,7 +332,7 @@ static void take_snapshot(struct engine *e)
 	free(reason);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
 static void stop_sources(struct engine *e)
 {
@@ -398,12 +405,12 @@ static void end_run(struct engine *e, enum engine_stop how)
 	os_wake(e->wake_control);
 }
 
-/* ---- the loop --------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------- */
 
 /*
- * How long until there is something to do. What waits to be released comes due when the release, which
- * follows the clock, gets there. With nothing waiting all threads look at the same instants, which
- * costs less. A queue that fills quickly ends the wait (queue_wakes()).
+ * How long until there is something to do. What waits to be released comes due when the release,
+ * which follows the clock, gets there. With nothing waiting all threads look at the same instants,
+ * which costs less. A queue that fills quickly ends the wait (queue_wakes()).
  */
 static uint64_t idle_ns(struct engine *e, bool busy)
 {

@@ -9,12 +9,12 @@
 #include "model/segment.h"
 
 #define TICK_NS (100 * NS_PER_MS)
-#define OWN_QUEUE_BYTES ((size_t)512 << 10)  /* full rows of evicted samples, for three firings at a time */
+#define OWN_QUEUE_BYTES ((size_t)512 << 10)  /* all evicted_put() rows of three firings */
 
 struct engine;
 
 struct evicted_samples {                     /* a circle */
-	uint64_t *items;                     /* ticks of 100 ns since start_ns << 16 | cpu; NULL = none yet */
+	uint64_t *items;                     /* 100 ns since start_ns << 16 | cpu */
 	uint32_t first, count;
 	uint64_t forgotten, forgotten_ns;    /* samples that no longer fit; the first one's time */
 };
@@ -60,16 +60,16 @@ struct merge {
 
 void merge_main(void *engine);
 
-/* ---- the open segment: segments.c ----------------------------------------------------------------- */
+/* ---- the open segment: segments.c ----------------------------------------------------------- */
 
-/* Put an event into the open segment, sealed first when it is full. false: left out, it is a flood's. */
+/* Put an event into the open segment, sealed first when it is full. false: over a quota. */
 bool engine_keep(struct engine *e, struct event *event);
 /* Seal the open segment: it goes to the ring, and to the incidents that wait for it. */
 void engine_seal(struct engine *e);
 /* The same, if it holds enough to be worth its memory. */
 void engine_seal_past(struct engine *e);
 
-/* ---- incidents: incident.c ------------------------------------------------------------------------ */
+/* ---- incidents: incident.c ------------------------------------------------------------------ */
 
 /* What makes an incident. */
 struct firing {
@@ -92,12 +92,12 @@ bool engine_fire(struct engine *e, const struct firing *f);
 /* Complete the incidents whose post-window has ended; with end: all of them. */
 void engine_windows(struct engine *e, uint64_t now_ns, const struct window_end *end);
 /*
- * How long the merge thread may sleep, at most wait_ns, for the next end of a window. When an end has
- * come the sources are asked to deliver what belongs to it: somebody waits.
+ * How long the merge thread may sleep, at most wait_ns, for the next end of a window. When an end
+ * has come the sources are asked to deliver what belongs to it: somebody waits.
  */
 uint64_t engine_windows_wait(struct engine *e, uint64_t wait_ns);
 
-/* ---- the recorder about itself -------------------------------------------------------------------- */
+/* ---- the recorder about itself -------------------------------------------------------------- */
 
 /* own.c: put an event into the queue of own events; merge.c takes them from there. */
 void own_event_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char *name,
@@ -106,11 +106,11 @@ void own_event_put(struct engine *e, uint64_t time_ns, uint16_t cpu, const char 
 void own_event_put_ring(struct engine *e, uint64_t time_ns);
 double ring_bytes_per_sample(const struct ring_use *use);
 
-/* evicted.c: which samples of requested windows the ring gave up. note: as ring_on_evict() wants it. */
+/* evicted.c: which samples of requested windows the ring gave up. note: for ring_on_evict(). */
 void evicted_note(void *engine, const struct segment *segment);
 void evicted_put(struct engine *e, uint64_t from_ns, uint64_t trigger_ns);
 
-/* ---- limits --------------------------------------------------------------------------------------- */
+/* ---- limits --------------------------------------------------------------------------------- */
 
 /* memory.c: how much memory may be resident. look: once a second. */
 void memory_open(struct engine *e);

@@ -1,6 +1,7 @@
 /*
- * What the recorder says about itself among the events of an incident; see model/own_event.h. It goes
- * into a queue of its own, from which the merge loop takes it like the events of any source. Merge thread.
+ * What the recorder says about itself among the events of an incident; see model/own_event.h. It
+ * goes into a queue of its own, from which the merge loop takes it like the events of any source.
+ * Merge thread.
  */
 #include "engine/engine_private.h"
 
@@ -24,7 +25,8 @@ const char *engine_flooded_text(uint64_t flooded, char out[ENGINE_FLOODED_BYTES]
 {
 	out[0] = '\0';
 	if (flooded)
-		snprintf(out, ENGINE_FLOODED_BYTES, ", %" PRIu64 " events of floods left out", flooded);
+		snprintf(out, ENGINE_FLOODED_BYTES, ", %" PRIu64 " events of floods left out",
+			 flooded);
 	return out;
 }
 

@@ -27,7 +27,7 @@ void pending_add_reason(struct pending *p, const char *reason)
 	h->gap_reason = longer;
 }
 
-/* ---- the list --------------------------------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------------------------------- */
 
 void pending_append(struct engine *e, struct pending *p)
 {
@@ -61,7 +61,7 @@ void pending_remove(struct engine *e, struct pending *p)
 	pending_free(p);
 }
 
-/* ---- what they hold --------------------------------------------------------------------------- */
+/* ---- what they hold ------------------------------------------------------------------------- */
 
 size_t pending_held_bytes(const struct engine *e, uint64_t evicted_until_ns)
 {
@@ -129,10 +129,12 @@ void pending_relieve(struct engine *e, uint64_t evicted_until_ns)
 		if (!give_up_unwritten(e, p, evicted_until_ns) || p->give_up_logged)
 			continue;
 		p->give_up_logged = true;
-		snprintf(reason, sizeof(reason),
-			 "%s was given up: the store is slow or full, and pinned memory reached its "
-			 "ceiling of %.0f MB", p->written ? "a part in its middle" : "its oldest part",
-			 (double)e->cfg->pinned_bytes / 1048576);
+		snprintf(
+			reason, sizeof(reason),
+			"%s was given up: the store is slow or full, and pinned memory reached its "
+			"ceiling of %.0f MB",
+			p->written ? "a part in its middle" : "its oldest part",
+			(double)e->cfg->pinned_bytes / 1048576);
 		pending_add_reason(p, reason);
 		log_line(e->log, LOG_WARN, "%s: %s", p->head.reason, reason);
 	}

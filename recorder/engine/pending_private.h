@@ -1,4 +1,4 @@
-/* Incidents between their firing and the store: one list, filled by the merge thread, emptied by the writer. */
+/* Incidents between firing and store: a list that the merge thread fills and the writer empties. */
 #ifndef ENGINE_PENDING_PRIVATE_H
 #define ENGINE_PENDING_PRIVATE_H
 
@@ -27,11 +27,11 @@ struct pending {
 	uint32_t rule;                       /* index of the trigger, or MANUAL_RULE; constant */
 	bool whole;                          /* a whole file: it ends where the file does */
 	uint64_t post_end_ns;
-	uint64_t lasted_ns;                  /* until when what fired went on; 0 = it was over at once */
+	uint64_t lasted_ns;                  /* until when its cause lasted; 0 = a moment */
 
 	/* the writer's */
 	bool repeats;                        /* an incident that is stored; dropped when complete */
-	struct frame *at[ENGINE_SIGNATURE_FRAMES];   /* the firing event's stack, leaf first; referenced */
+	struct frame *at[ENGINE_SIGNATURE_FRAMES];   /* the stack, leaf first; referenced */
 	uint32_t nat;
 	uint32_t signature;                  /* index of its kept signature; UINT32_MAX = none */
 	char process[64];                    /* of the firing event; "" = none */
@@ -51,9 +51,9 @@ void pending_remove(struct engine *e, struct pending *p);
 /* Bytes of segments that have left the ring and are held for incidents. Under the lock. */
 size_t pending_held_bytes(const struct engine *e, uint64_t evicted_until_ns);
 /*
- * Bring held bytes below their ceiling, as the disk is slow. First let go of segments that are in the
- * store already; frames named later get no name there. When that is not enough, the oldest incidents
- * give up their oldest segments, and say so. Under the lock.
+ * Bring held bytes below their ceiling, as the disk is slow. First let go of segments that are in
+ * the store already; frames named later get no name there. When that is not enough, the oldest
+ * incidents give up their oldest segments, and say so. Under the lock.
  */
 void pending_relieve(struct engine *e, uint64_t evicted_until_ns);
 

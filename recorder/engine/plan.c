@@ -9,10 +9,10 @@
 
 #define LOOK_NS (50 * NS_PER_MS)
 #define LOOK_EVENTS 256u                     /* between two looks at the clock */
-#define LEAD_NS NS_PER_SEC                   /* all that runs already is listed then, once */
-#define DENSER_MAX 8u                        /* times the frequency that was asked for */
+#define LEAD_NS NS_PER_SEC                   /* lists what runs already, which happens once */
+#define DENSER_MAX 8u                        /* times the requested frequency */
 #define FREQ_MAX 1999u
-#define EXPONENT_MAX 0.4                     /* denser than that no segment gets by its size */
+#define EXPONENT_MAX 0.4                     /* segments do not get denser faster than this */
 
 struct piece {
 	double samples, bytes;
@@ -27,12 +27,12 @@ struct planner {
 	struct feed feed;
 	uint64_t until_ns;                   /* of the time that is measured now */
 	uint32_t taken;
-	struct piece half, whole;            /* of the halves the sum; if no segment got full */
-	struct piece full;                   /* of those that did, the sum */
-	double event_bytes;                  /* of what are no samples, alone */
+	struct piece half, whole;            /* of both halves; used if none got full */
+	struct piece full;                   /* the segments that got full, summed up */
+	double event_bytes;                  /* of everything except samples */
 	uint64_t samples;
-	uint32_t processes_before;           /* that were there when the measuring began */
-	double samples_as_asked;             /* so many they would be at the frequency that was asked for */
+	uint32_t processes_before;           /* known when the measuring began */
+	double samples_as_asked;             /* what the requested frequency would have given */
 };
 
 double plan_segment_bytes(double n1, double bytes1, double n2, double bytes2, double n)
@@ -148,7 +148,7 @@ static double full_samples(double samples_per_s)
 	return n < SEGMENT_MAX_SAMPLES ? n : SEGMENT_MAX_SAMPLES;
 }
 
-/* So that a full segment comes together in the time that there is, where that is possible. */
+/* Sample more often, where possible, so that a segment gets full in the time that is measured. */
 static void sample_denser(struct planner *p, double samples_per_s)
 {
 	double here = samples_per_s * (double)p->cfg->measure_ns / 1e9;
@@ -186,14 +186,14 @@ static double measure(struct planner *p)
 	p->samples_as_asked = 0;
 	passed_ns = take_for(p, p->cfg->measure_ns / 2);
 	p->at_half = 1;
-	passed_ns += take_for(p, p->cfg->measure_ns / 2);    /* the first may have taken longer than all of it */
+	passed_ns += take_for(p, p->cfg->measure_ns / 2);    /* it may take longer */
 	return (double)passed_ns / 1e9;
 }
 
-/* A full segment as it would be at the frequency that was asked for. */
+/* The bytes of a full segment of n samples at the requested frequency. */
 static double full_bytes(const struct planner *p, double n, double samples_per_s, double measured_s)
 {
-	/* It lasts longer than n samples did here, and has the events of all that time. */
+	/* It spans more time than n samples did here, and has the events of all that time. */
 	double more_s = n / samples_per_s - n * measured_s / (double)p->samples;
 	double events = more_s > 0 ? p->event_bytes / measured_s * more_s : 0;
 
@@ -210,7 +210,7 @@ static void conclude(struct planner *p, struct plan *out)
 
 	out->samples = p->samples;
 	out->samples_per_s = p->samples_as_asked / out->measured_s;
-	/* None is forgotten here. */
+	/* No process has been forgotten meanwhile. */
 	out->new_processes_s = (processes(p) - p->processes_before) / out->measured_s;
 	os_self_usage(&cpu_ns, &rss_bytes);
 	out->memory_bytes = rss_bytes + p->cfg->ring_bytes;

@@ -1,6 +1,6 @@
 /*
- * A trace file: it has its own clock on the wall and its own machine. Reading waits for the store and
- * loses nothing. Each firing is an incident, whatever else fires in its window.
+ * A trace file: it has its own clock on the wall and its own machine. Reading waits for the store
+ * and loses nothing. Each firing is an incident, whatever else fires in its window.
  */
 #include "engine/engine_private.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SETTLE_NS (60 * NS_PER_SEC)      /* what an incident waits for names: the present does not pass by */
+#define SETTLE_NS (60 * NS_PER_SEC)      /* what an incident waits for names, in all */
 #define IDLE_NS (2 * NS_PER_MS)          /* the source fills its queue in that time, not more */
 #define WINDOWS_MAX 1024u                /* incidents whose windows overlap */
 #define WAIT_NS (50 * NS_PER_MS)
@@ -30,14 +30,14 @@ static uint64_t file_wall_ns(const struct engine *e, uint64_t time_ns)
 	return from->start_wall_ns ? from->start_wall_ns + (time_ns - from->start_ns) : 0;
 }
 
-/* The file as one incident: its trigger is the beginning, so that --from 2 --to 3 count from there. */
+/* The file as one incident. Its trigger is the beginning: --from 2 --to 3 count from there. */
 static void fire_whole(struct engine *e)
 {
 	struct firing f = {.rule = MANUAL_RULE, .rule_text = "file", .value = NAN, .limit = NAN,
 			   .time_ns = e->merge.start_ns, .whole = true};
 	char reason[300];
 
-	/* Its length is not known yet; a century holds it, should this be all that is ever stored. */
+	/* Its length is not known yet; a century holds it, should nothing more be stored. */
 	f.post_ns = CENTURY_NS;
 	snprintf(reason, sizeof(reason), "all of %.200s", os_base_name(e->capture->file));
 	f.reason = reason;
@@ -57,16 +57,17 @@ static void file_begin(struct engine *e, uint64_t first_ns)
 	from->start_ns = e->merge.start_ns;
 	/* The machine that it was recorded on, not this one. */
 	snprintf(e->host, sizeof(e->host), "%s", from->host[0] ? from->host : "?");
-	snprintf(e->host_text, sizeof(e->host_text), "%s", from->host_text[0] ? from->host_text : "?");
+	snprintf(e->host_text, sizeof(e->host_text), "%s",
+		 from->host_text[0] ? from->host_text : "?");
 	if (from->period_ns)
 		segment_set_period(e->merge.builder, STREAM_CPU, from->period_ns);
 	if (!e->cfg->ntriggers)
 		fire_whole(e);
 }
 
-/* ---- waiting for the store -------------------------------------------------------------------- */
+/* ---- waiting for the store ------------------------------------------------------------------ */
 
-/* A full disk must not hold up reading for ever: it ends then, and the exit code says so. */
+/* A full disk must not hold up reading for ever: reading ends, and the exit code says so. */
 static bool writer_advances(struct engine *e)
 {
 	return !e->shared.store_note[0] && !atomic_load(&e->writer_ended) &&
@@ -129,9 +130,10 @@ static void file_fired(struct engine *e, const struct firing *f)
 	os_mutex_unlock(s->lock);
 }
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
-static void file_end(struct engine *e, enum engine_stop how, char *text, size_t n, struct window_end *why)
+static void file_end(struct engine *e, enum engine_stop how, char *text, size_t n,
+		     struct window_end *why)
 {
 	const struct feed_source *s = &e->feed.sources[0];
 	struct merge *m = &e->merge;
@@ -152,7 +154,7 @@ static void file_end(struct engine *e, enum engine_stop how, char *text, size_t 
 	}
 }
 
-/* Without rules a file is one incident already; when somebody stops the reading nobody wants more. */
+/* Without rules a file is one incident already; who stops the reading wants no more. */
 static bool file_wants_last(const struct engine *e, enum engine_stop how)
 {
 	return how == STOP_TIME && e->cfg->ntriggers && e->merge.started;

@@ -1,4 +1,4 @@
-/* Live recording: it never waits for the store; what does not fit into memory is given up and counted. */
+/* Live recording never waits for the store: what does not fit in memory is given up and counted. */
 #include "engine/engine_private.h"
 
 #define SETTLE_NS (5 * NS_PER_SEC)       /* what an incident waits for names, in all */
@@ -59,7 +59,8 @@ static void live_limit_held(struct engine *e, uint64_t evicted_until_ns)
 	os_mutex_unlock(e->shared.lock);
 }
 
-static void live_end(struct engine *e, enum engine_stop how, char *text, size_t n, struct window_end *why)
+static void live_end(struct engine *e, enum engine_stop how, char *text, size_t n,
+		     struct window_end *why)
 {
 	(void)e;
 	(void)text;

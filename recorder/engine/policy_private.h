@@ -1,7 +1,8 @@
 /*
  * How live events and those of a trace file are treated. Live recording waits for nobody: what does
- * not fit into memory is given up and counted. Reading a file waits for the store and loses nothing.
- * What differs stands in this table; no other file of the engine asks where events come from.
+ * not fit into memory is given up and counted. Reading a file waits for the store and loses
+ * nothing. What differs stands in this table; no other file of the engine asks where events come
+ * from.
  */
 #ifndef ENGINE_POLICY_PRIVATE_H
 #define ENGINE_POLICY_PRIVATE_H
@@ -17,31 +18,32 @@ struct policy {
 	const char *activity;                /* "recording" */
 	const char *starts;                  /* "recording had begun": why a window starts late */
 	const char *full;                    /* "the store": what too many incidents wait for */
-	bool by_clock;                       /* events come as they happen, and the clock says when */
+	bool by_clock;                       /* events come as they happen, by the real clock */
 	bool foreign;                        /* events of another time, and maybe another machine */
 	bool one_source;                     /* in order already: no event waits for a watermark */
-	bool loses_nothing;                  /* the merge thread waits for the writer; else see above */
+	bool loses_nothing;                  /* the merge thread waits for the writer */
 	bool in_background;                  /* threads yield to the machine's other work */
 	bool rules_pause;                    /* no rule fires in the window of its own incident */
 	bool rules_persist;                  /* their states are stored, for the next run */
-	enum engine_stop sources_ended;      /* why the run ends when every source has ended by itself */
-	uint64_t idle_ns;                    /* the merge thread looks this often; 0 = queues wake it */
+	enum engine_stop sources_ended;      /* why the run ends when every source has */
+	uint64_t idle_ns;                    /* pause of the merge thread; 0 = queues wake it */
 	uint64_t settle_ns;                  /* how long one incident waits for names, in all */
 
 	/* Control thread, before the others run; NULL = nothing to do. */
 	void (*start)(struct engine *e);
-	/* Merge thread, at the first event, where start() has not set the time; NULL = nothing to do. */
+	/* Merge thread, at the first event, unless time has started; NULL = nothing to do. */
 	void (*begin)(struct engine *e, uint64_t first_ns);
 	/* Any thread: the wall clock at a moment of the recorder clock; 0 = not known. */
 	uint64_t (*wall_ns)(const struct engine *e, uint64_t time_ns);
-	/* Merge thread: whether one more incident can be kept; may wait. *most: how many there may be. */
+	/* Merge thread: whether one more incident can be kept; may wait. *most: their limit. */
 	bool (*has_room)(struct engine *e, uint32_t *most);
 	/* Merge thread: an incident was made of this firing. */
 	void (*fired)(struct engine *e, const struct firing *f);
 	/* Merge thread: bring what incidents hold beyond the ring below its ceiling. */
 	void (*limit_held)(struct engine *e, uint64_t evicted_until_ns);
 	/* Merge thread: the run ends; say how open windows end. why->cut may point to text. */
-	void (*end)(struct engine *e, enum engine_stop how, char *text, size_t n, struct window_end *why);
+	void (*end)(struct engine *e, enum engine_stop how, char *text, size_t n,
+		    struct window_end *why);
 	/* Merge thread: whether a last incident is made of what is held. */
 	bool (*wants_last)(const struct engine *e, enum engine_stop how);
 };

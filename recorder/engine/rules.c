@@ -1,6 +1,7 @@
 /*
- * Rules in the engine: which of them see events, when the stop rules are armed, how often a rule may
- * make an incident, what rules remember over a restart. Merge thread, except for opening and closing.
+ * Rules in the engine: which of them see events, when the stop rules are armed, how often a rule
+ * may make an incident, what rules remember over a restart. Merge thread, except for opening and
+ * closing.
  */
 #include "engine/engine_private.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 
 #define SAVE_NS (60 * NS_PER_SEC)
-#define NO_DATA_NS (3 * NS_PER_SEC)          /* with two polls: a counter absent for longer is reported */
+#define NO_DATA_NS (3 * NS_PER_SEC)          /* and two polls; absent for longer it is logged */
 #define HOUR_NS (3600 * NS_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 
@@ -20,7 +21,7 @@ static bool is_start_rule(const struct trigger *t)
 	return t->ops == &start_counter_trigger;
 }
 
-/* ---- opening (control thread, before the others run) --------------------------------------------- */
+/* ---- opening (control thread, before the others run) ---------------------------------------- */
 
 static void load_state(struct engine *e, uint32_t rule)
 {
@@ -34,7 +35,8 @@ static void load_state(struct engine *e, uint32_t rule)
 		return;
 	rc = store_get_rule(e->writer.store, t->spec, &state, &saved_ns, &err);
 	if (!rc)
-		rc = t->ops->load(t, state.data, state.len, now_ns > saved_ns ? now_ns - saved_ns : 0, &err);
+		rc = t->ops->load(t, state.data, state.len,
+				  now_ns > saved_ns ? now_ns - saved_ns : 0, &err);
 	if (rc && rc != ERR_NOT_FOUND)
 		log_line(e->log, LOG_WARN, "%s: %s", t->spec, err.text);
 	buf_free(&state);
@@ -74,11 +76,12 @@ void rules_close(struct engine *e)
 	free(e->rules.all);
 }
 
-/* ---- limits ----------------------------------------------------------------------------------- */
+/* ---- limits --------------------------------------------------------------------------------- */
 
 uint32_t rules_wanted_firings(const struct engine *e)
 {
-	return (e->capture->incidents ? e->capture->incidents : 1) + atomic_load(&e->dedup.nrepeats);
+	return (e->capture->incidents ? e->capture->incidents : 1) +
+	       atomic_load(&e->dedup.nrepeats);
 }
 
 static void hold_back(struct engine *e, uint32_t rule, const char *why)
@@ -87,7 +90,8 @@ static void hold_back(struct engine *e, uint32_t rule, const char *why)
 
 	r->held_back++;
 	if (!r->limit_logged)
-		log_line(e->log, LOG_WARN, "%s fires too often: %s", e->cfg->triggers[rule]->spec, why);
+		log_line(e->log, LOG_WARN, "%s fires too often: %s", e->cfg->triggers[rule]->spec,
+			 why);
 	r->limit_logged = true;
 }
 
@@ -131,7 +135,7 @@ static bool is_within_limits(struct engine *e, uint32_t rule, uint64_t now_ns)
 	full_day = !rules->day_unlimited && r->day_fired >= rules->per_day;
 	if (full_hour || full_day) {
 		r->held_back_until_ns = full_day ? r->day_start_ns + DAY_NS : oldest_ns + HOUR_NS;
-		snprintf(why, sizeof(why), "over %u incidents an hour or %u a day are not kept",
+		snprintf(why, sizeof(why), "at most %u incidents an hour and %u a day are kept",
 			 rules->per_hour, rules->per_day);
 		hold_back(e, rule, why);
 		return false;
@@ -149,16 +153,16 @@ static void count_firing(struct rules *rules, uint32_t rule, uint64_t now_ns)
 	r->day_fired++;
 }
 
-/* ---- firing ----------------------------------------------------------------------------------- */
+/* ---- firing --------------------------------------------------------------------------------- */
 
 static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 		       const struct event *event)
 {
 	struct trigger *t = e->cfg->triggers[rule];
 	struct trigger_status status;
-	struct firing f = {.event = event, .rule = rule, .rule_text = t->spec, .reason = buf_text(why),
-			   .time_ns = event->time_ns, .pre_ns = e->capture->pre_ns,
-			   .post_ns = e->capture->post_ns};
+	struct firing f = {.event = event, .rule = rule, .rule_text = t->spec,
+			   .reason = buf_text(why), .time_ns = event->time_ns,
+			   .pre_ns = e->capture->pre_ns, .post_ns = e->capture->post_ns};
 
 	if (is_start_rule(t)) {
 		e->rules.armed = true;
@@ -170,7 +174,7 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 	f.value = status.value;
 	f.limit = status.limit;
 	if (!is_within_limits(e, rule, f.time_ns) || !engine_fire(e, &f)) {
-		t->ops->fired(t);            /* no window will end: look for the next firing at once */
+		t->ops->fired(t);            /* no window will end: armed again at once */
 		return;
 	}
 	count_firing(&e->rules, rule, f.time_ns);
@@ -182,8 +186,8 @@ static void rule_fires(struct engine *e, uint32_t rule, const struct buf *why,
 }
 
 /*
- * Before they are armed only the rules that arm are on. After the last wanted firing all are off, except
- * one that tells when what fired has ended.
+ * Before they are armed only the rules that arm are on. After the last wanted firing all are off,
+ * except one that tells when what fired has ended.
  */
 bool rules_feed(struct engine *e, const struct event *event)
 {
@@ -197,7 +201,8 @@ bool rules_feed(struct engine *e, const struct event *event)
 
 		if (e->rules.firings >= rules_wanted_firings(e) && !(in_window && t->ops->lasts))
 			continue;
-		if ((t->kinds && !(t->kinds >> event->kind & 1)) || is_start_rule(t) == e->rules.armed)
+		if ((t->kinds && !(t->kinds >> event->kind & 1)) ||
+		    is_start_rule(t) == e->rules.armed)
 			continue;
 		buf_reset(&why);
 		now = t->ops->feed(t, event, &why);
@@ -209,7 +214,7 @@ bool rules_feed(struct engine *e, const struct event *event)
 	return fired;
 }
 
-/* ---- status ----------------------------------------------------------------------------------- */
+/* ---- status --------------------------------------------------------------------------------- */
 
 /* What the engine does with a rule, where the rule itself does not know. */
 static void add_engine_state(const struct engine *e, uint32_t rule, struct trigger_status *s)
@@ -224,7 +229,7 @@ static void add_engine_state(const struct engine *e, uint32_t rule, struct trigg
 	else if (starts && e->rules.armed)
 		snprintf(more, sizeof(more), ", has armed the other rules");
 	else if (e->rules.firings >= rules_wanted_firings(e))
-		snprintf(more, sizeof(more), ", off: the wanted incidents are there");
+		snprintf(more, sizeof(more), ", off: all requested incidents have fired");
 	else if (r->limit_logged && r->held_back_until_ns > e->merge.now_ns)
 		snprintf(more, sizeof(more), ", held back for %.0f s: it fired too often",
 			 (double)(r->held_back_until_ns - e->merge.now_ns) / 1e9);
@@ -247,8 +252,8 @@ static uint64_t no_data_ns(const struct engine *e)
 static void log_silence(struct engine *e, uint32_t rule, const struct trigger_status *s)
 {
 	const struct trigger *t = e->cfg->triggers[rule];
-	bool no_data = t->ops->is_state && s->phase == TRIGGER_WAITING_DATA && e->policy->by_clock &&
-		       e->merge.now_ns - e->merge.start_ns > no_data_ns(e);
+	bool no_data = t->ops->is_state && s->phase == TRIGGER_WAITING_DATA &&
+		       e->policy->by_clock && e->merge.now_ns - e->merge.start_ns > no_data_ns(e);
 
 	if ((!no_data && s->phase != TRIGGER_DEAD) || e->rules.all[rule].silence_logged)
 		return;
@@ -273,8 +278,9 @@ void rules_publish(struct engine *e)
 		view->held_back = r->held_back;
 		/* An event may be ahead of the last tick. */
 		nearest_ns = view->status.nearest_ns;
-		view->nearest_ago_ns = nearest_ns && nearest_ns < e->merge.now_ns ? e->merge.now_ns - nearest_ns
-										   : 0;
+		view->nearest_ago_ns = nearest_ns && nearest_ns < e->merge.now_ns
+					       ? e->merge.now_ns - nearest_ns
+					       : 0;
 	}
 }
 
@@ -292,8 +298,8 @@ void rules_save(struct engine *e, bool now)
 		struct rule_view *view = &e->shared.rules[i];
 
 		buf_reset(&state);
-		if (!t->ops->save || t->ops->save(t, &state) != 0 || state.len > sizeof(view->state) ||
-		    !state.len)
+		if (!t->ops->save || t->ops->save(t, &state) != 0 ||
+		    state.len > sizeof(view->state) || !state.len)
 			continue;
 		memcpy(view->state, state.data, state.len);
 		view->nstate = (uint32_t)state.len;

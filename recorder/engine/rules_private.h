@@ -12,7 +12,7 @@ struct engine;
 struct rule_state {
 	bool in_window;                      /* its own incident is in its post-window */
 	uint64_t *hour_ns;                   /* the last firings, a circle of rules.per_hour */
-	uint32_t fired;                      /* firings so far, without those that were subtracted */
+	uint32_t fired;                      /* firings so far, less subtracted ones */
 	uint64_t last_ns;                    /* the last one */
 	uint64_t day_start_ns;
 	uint32_t day_fired;
@@ -20,7 +20,7 @@ struct rule_state {
 	bool limit_logged;
 	uint64_t held_back_until_ns;
 	bool silence_logged;                 /* that it is dead, or has no data */
-	_Atomic uint32_t repeats;            /* the writer adds: firings that made no incident of their own */
+	_Atomic uint32_t repeats;            /* firings without an incident; the writer adds */
 	uint32_t repeats_subtracted;         /* from `fired`, so far */
 };
 

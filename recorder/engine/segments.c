@@ -1,6 +1,6 @@
 /*
- * The open segment. Events go into it; sealed, it goes to the ring and to the incidents whose windows
- * reach that far. Merge thread.
+ * The open segment. Events go into it; sealed, it goes to the ring and to the incidents whose
+ * windows reach that far. Merge thread.
  */
 #include "engine/engine_private.h"
 
@@ -19,7 +19,8 @@ static void name_frame(void *ctx, struct frame *frame)
 
 		if (!s->ops->name_frame || !s->ops->name_frame(s->source, frame, &symbol))
 			continue;
-		frame_set_function(e->frames, frame, symbol.offset, symbol.name, NULL, symbol.module);
+		frame_set_function(e->frames, frame, symbol.offset, symbol.name, NULL,
+				   symbol.module);
 		return;
 	}
 	symbols_want(e->symbols, frame);
@@ -38,7 +39,7 @@ bool engine_keep(struct engine *e, struct event *event)
 	if (event->nstack_frames)
 		event->stack = segment_stack_of(m->builder, event, name_frame, e);
 	if (event->nstack_frames && event->stack == STACK_NONE)
-		event->quality = QUALITY_BROKEN;     /* a table is full: keep the sample without its stack */
+		event->quality = QUALITY_BROKEN;     /* a table is full: no stack */
 	rc = segment_add(m->builder, event);
 	if (rc == ERR_LIMIT)
 		m->flooded++;                /* reported once a second: put_own_losses() */
@@ -86,9 +87,9 @@ void engine_seal(struct engine *e)
 }
 
 /*
- * What is open goes to the writer now, not when the delay is over, so that a crash leaves the moments
- * before the firing: the best of it. A nearly empty segment stays open: it would take more memory than
- * it is worth, and incidents that fire at once, or every second, share the first one's.
+ * What is open goes to the writer now, not when the delay is over, so that a crash leaves the
+ * moments before the firing: the best of it. A nearly empty segment stays open: it would take more
+ * memory than it is worth, and incidents that fire at once, or every second, share the first one's.
  */
 void engine_seal_past(struct engine *e)
 {

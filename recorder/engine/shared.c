@@ -59,8 +59,8 @@ bool engine_keeps_priority(const struct engine *e)
 }
 
 /*
- * Raised from outside: at nice 10 and a load of 25 the writer does not get to a call of its own. The
- * 0.15 s of CPU of a last incident took 87 s, and a service manager waits for 90 s.
+ * Raised from outside: at nice 10 and a load of 25 the writer does not get to a call of its own.
+ * The 0.15 s of CPU of a last incident took 87 s, and a service manager waits for 90 s.
  */
 void engine_hurry_writer(struct engine *e)
 {

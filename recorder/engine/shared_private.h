@@ -1,4 +1,4 @@
-/* What the threads of the engine share: struct shared under one lock, and how they wake each other. */
+/* What the threads of the engine share, under one lock, and how they wake each other. */
 #ifndef ENGINE_SHARED_PRIVATE_H
 #define ENGINE_SHARED_PRIVATE_H
 
@@ -37,7 +37,7 @@ struct rule_view {
 };
 
 struct shared {
-	struct os_mutex *lock;               /* guards all that follows, and marked fields of pending */
+	struct os_mutex *lock;               /* guards what follows, and parts of struct pending */
 	struct os_cond *wake_writer, *wake_merge, *wake_command;
 
 	struct pending *first_pending, *last_pending;        /* by firing */

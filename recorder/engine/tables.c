@@ -1,12 +1,12 @@
 /*
  * The tables of processes, threads and frames: they forget what nothing lists any more. When one is
- * nearly full because segments list so much, the oldest history is given up, so that the present is not
- * lost. Merge thread.
+ * nearly full because segments list so much, the oldest history is given up, so that the present is
+ * not lost. Merge thread.
  */
 #include "engine/engine_private.h"
 
 #define SWEEP_MARGIN_NS (10 * NS_PER_SEC)    /* a dropped process or object is kept this long */
-/* Above FULL the ring gives up its oldest segments until ROOMY: the gap keeps that from recurring at once. */
+/* Above FULL the ring gives up its oldest segments until ROOMY; the gap keeps it from recurring. */
 #define FRAMES_FULL_PCT 90u
 #define FRAMES_ROOMY_PCT 85u
 #define PROCESSES_FULL_PCT 80u               /* leaves room for what ended within SWEEP_MARGIN_NS */
@@ -14,11 +14,12 @@
 #define EVICT_PART 16u                       /* a 16th of the segments at a time */
 
 /*
- * How much of a segment one process may take. A full segment has 8,192 samples, and on an ordinary load
- * two new nodes for each, for all processes together. A table that is half full would fill up before
- * the ring does; then the quota for what fills it is tight, so that history lasts. New processes: as
- * many as the table holds for an incident's window, which is 110 a second with samples for a window of
- * five minutes or less, more than a machine of two CPUs starts while it builds programs.
+ * How much of a segment one process may take. A full segment has 8,192 samples, and on an ordinary
+ * load two new nodes for each, for all processes together. A table that is half full would fill up
+ * before the ring does; then the quota for what fills it is tight, so that history lasts. New
+ * processes: as many as the table holds for an incident's window, which is 110 a second with
+ * samples for a window of five minutes or less, more than a machine of two CPUs starts while it
+ * builds programs.
  */
 static const struct segment_quota ample = {
 	.nodes = 16384, .frames = 4096, .threads = 1024, .events = 1024, .event_bytes = 32 << 10,
@@ -29,7 +30,7 @@ static const struct segment_quota tight = {
 };
 #define TABLE_TIGHT_PCT 50u
 #define REACH_LEAST_NS (300 * NS_PER_SEC)
-#define SIDEBAND_PART 4u                     /* a 4th as many have starts and ends alone, or other events */
+#define SIDEBAND_PART 4u                     /* a 4th as many with starts and ends only */
 #define WITH_SIDEBAND (1 + 2.0 / SIDEBAND_PART)
 
 void tables_sweep(struct engine *e)
@@ -94,7 +95,8 @@ static double new_processes_s(uint64_t keeps_ns)
 {
 	uint64_t reach_ns = keeps_ns > REACH_LEAST_NS ? keeps_ns : REACH_LEAST_NS;
 
-	return PROCESSES_MAX / 100.0 * PROCESSES_ROOMY_PCT / ((double)reach_ns / 1e9) / WITH_SIDEBAND;
+	return PROCESSES_MAX / 100.0 * PROCESSES_ROOMY_PCT / ((double)reach_ns / 1e9) /
+	       WITH_SIDEBAND;
 }
 
 double engine_processes_reach_s(double new_s, uint64_t keeps_ns)
@@ -118,7 +120,8 @@ void tables_set_quota(struct engine *e)
 	}
 	if (tight_memory || processes_over(e, TABLE_TIGHT_PCT)) {
 		quota.threads = tight.threads;
-		quota.processes_s = 1 + (uint32_t)new_processes_s(e->capture->pre_ns + e->capture->post_ns);
+		quota.processes_s =
+			1 + (uint32_t)new_processes_s(e->capture->pre_ns + e->capture->post_ns);
 		quota.sideband_s = 1 + quota.processes_s / SIDEBAND_PART;
 	}
 	segment_set_quota(e->merge.builder, &quota);
@@ -135,14 +138,14 @@ static void log_full(struct engine *e)
 	processes_use(e->processes, &processes);
 	frames_use(e->frames, &frames);
 	log_line(e->log, LOG_WARN,
-		 "%u processes, %u threads and %u frames are remembered, near a table's ceiling: "
-		 "the oldest history is given up to make room", processes.processes,
+		 "%u processes, %u threads and %u frames are remembered, and a table is nearly "
+		 "full: the oldest history is given up to make room", processes.processes,
 		 processes.threads, frames.frames);
 }
 
 /*
- * Forgetting comes first: what evicted segments listed may not have been swept yet. History pays only
- * for what is in use after a whole sweep.
+ * Forgetting comes first: what evicted segments listed may not have been swept yet. History pays
+ * only for what is in use after a whole sweep.
  */
 void tables_keep_room(struct engine *e)
 {

@@ -1,8 +1,8 @@
 /*
- * A trace file event by event, without ring, rules or store: what `recorder events` prints from.
+ * A trace file event by event, without ring, rules or store: `recorder events` prints them.
  *
  * The source runs on its own thread; each() is called on the caller's, in time order. Memory is the
- * source's own tables, its queue, and the processes that it told of.
+ * source's own tables, its queue, and the processes in the file.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -12,10 +12,10 @@
 struct trace {
 	const struct source_ops *ops;
 	const char *path;
-	struct log *log;                     /* NULL = nobody reads it */
+	struct log *log;                     /* NULL = none */
 	/*
-	 * Each event, borrowed for the call; its time is of the recorder clock. origin is the file's.
-	 * Non-zero ends the reading and is returned.
+	 * Called for each event, borrowed for the call; its time is of the recorder clock. origin
+	 * is the file's. Non-zero ends the reading and is returned.
 	 */
 	int (*each)(void *ctx, const struct event *e, const struct source_origin *origin);
 	void *ctx;

@@ -2,11 +2,12 @@
  * The writer thread: puts pending incidents into the store, in the order of their firing; at low
  * priority, except for incidents that are complete: somebody waits for them.
  *
- * Live, it writes the pinned past already during the delay, so that a crash leaves a partial incident
- * with it. Only one incident is begun at a time; the next has its shared segments in the store by then.
- * When reading a file, all pending incidents are written as they grow, and what is stored is let go of,
- * so that the merge thread never waits for an incident that waits for it. A failure is logged once,
- * shown in status, and tried again every minute; recording goes on meanwhile.
+ * Live, it writes the pinned past already during the delay, so that a crash leaves a partial
+ * incident with it. Only one incident is begun at a time; the next has its shared segments in the
+ * store by then. When reading a file, all pending incidents are written as they grow, and what is
+ * stored is let go of, so that the merge thread never waits for an incident that waits for it. A
+ * failure is logged once, shown in status, and tried again every minute; recording goes on
+ * meanwhile.
  */
 #include "engine/engine_private.h"
 
@@ -20,9 +21,9 @@
 #define RETAIN_NS (3600 * NS_PER_SEC)
 #define DEFERRALS_MAX 30u                    /* after this many, retention runs first */
 #define RETAIN_AT_END_NS (5 * NS_PER_SEC)    /* the next recorder does the rest */
-#define HURRY_SEGMENTS 32u                   /* after this many the writer is at normal priority again */
+#define HURRY_SEGMENTS 32u                   /* then the writer is at normal priority again */
 
-/* ---- priority ---------------------------------------------------------------------------------- */
+/* ---- priority ------------------------------------------------------------------------------- */
 
 /* The writer's own call, which Windows needs as well. Under the lock. */
 static void hurry(struct engine *e)
@@ -49,11 +50,11 @@ static void count_hurried(struct engine *e, uint32_t *n)
 	os_mutex_unlock(e->shared.lock);
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 /*
- * Have the worker name the frames of these segments that have no name yet. The time that one incident
- * waits for names is limited: a file system that hangs must not hold up evidence.
+ * Have the worker name the frames of these segments that have no name yet. The time that one
+ * incident waits for names is limited: a file system that hangs must not hold up evidence.
  */
 static void settle_names(struct engine *e, struct pending *p, struct segment *const *segments,
 			 uint32_t nsegments)
@@ -87,7 +88,7 @@ static void settle_names(struct engine *e, struct pending *p, struct segment *co
 	free(frames);
 }
 
-/* ---- one incident ----------------------------------------------------------------------------- */
+/* ---- one incident --------------------------------------------------------------------------- */
 
 static void note_failure(struct engine *e, struct pending *p, const struct err *err)
 {
@@ -96,12 +97,12 @@ static void note_failure(struct engine *e, struct pending *p, const struct err *
 	os_mutex_lock(e->shared.lock);
 	ending = e->shared.merge_done;
 	same = strcmp(e->shared.store_note, err->text) == 0;
-	snprintf(e->shared.store_note, sizeof(e->shared.store_note), "%.*s", (int)sizeof(e->shared.store_note) - 1,
-		 err->text);
+	snprintf(e->shared.store_note, sizeof(e->shared.store_note), "%.*s",
+		 (int)sizeof(e->shared.store_note) - 1, err->text);
 	os_mutex_unlock(e->shared.lock);
 	if (!same && !ending)
 		log_line(e->log, LOG_ERROR,
-			 "an incident cannot be stored: %s; recording goes on, it stays in memory and is "
+			 "an incident cannot be stored: %s; recording continues, and storing is "
 			 "tried again every minute", err->text);
 	p->retry_at_ns = os_now_ns() + RETRY_NS;
 }
@@ -205,7 +206,7 @@ static int finish(struct engine *e, struct pending *p, struct err *err)
 	return rc;
 }
 
-/* ---- the list --------------------------------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------------------------------- */
 
 /* Removing old incidents from a large store takes seconds: whether something is more urgent. */
 static bool retention_must_stop(void *ctx)
@@ -220,7 +221,8 @@ static bool retention_must_stop(void *ctx)
 		return false;
 	os_mutex_lock(e->shared.lock);
 	ended = e->shared.merge_done;
-	waits = ended ? e->shared.npending != 0 : e->shared.writer_has_work && e->writer.deferrals < DEFERRALS_MAX;
+	waits = ended ? e->shared.npending != 0
+		      : e->shared.writer_has_work && e->writer.deferrals < DEFERRALS_MAX;
 	os_mutex_unlock(e->shared.lock);
 	if (ended && !e->writer.retain_end_ns)
 		e->writer.retain_end_ns = now + RETAIN_AT_END_NS;
@@ -240,8 +242,10 @@ static void retain(struct engine *e)
 	if (rc < 0)
 		log_line(e->log, LOG_WARN, "old incidents were not removed: %s", err.text);
 	if (deleted)
-		log_line(e->log, LOG_INFO, "%u old incidents were removed to keep the store within %.0f MB "
-			 "and %.0f days", deleted, (double)e->cfg->store_limits.max_bytes / 1048576,
+		log_line(e->log, LOG_INFO,
+			 "%u old incidents were removed to keep the store within "
+			 "%.0f MB and %.0f days",
+			 deleted, (double)e->cfg->store_limits.max_bytes / 1048576,
 			 (double)e->cfg->store_limits.max_age_ns / 86400e9);
 }
 
@@ -259,10 +263,13 @@ static void announce(struct engine *e, const struct pending *p)
 	const struct incident_head *h = &p->head;
 	char flooded[ENGINE_FLOODED_BYTES];
 
-	log_line(e->log, LOG_INFO, "incident %" PRId64 " stored: %s; %" PRIu64 " samples in %.1f s, %" PRIu64
-		 " lost%s, %.1f KB%s%s", h->id, h->reason, h->samples, (double)(h->t1_ns - h->t0_ns) / 1e9, h->lost,
-		 engine_flooded_text(h->lost_by_kind[LOSS_FLOOD], flooded), (double)h->stored_bytes / 1024,
-		 h->gap_reason ? "; " : "", h->gap_reason ? h->gap_reason : "");
+	log_line(e->log, LOG_INFO,
+		 "incident %" PRId64 " stored: %s; %" PRIu64 " samples in %.1f s, %" PRIu64
+		 " lost%s, %.1f KB%s%s",
+		 h->id, h->reason, h->samples, (double)(h->t1_ns - h->t0_ns) / 1e9, h->lost,
+		 engine_flooded_text(h->lost_by_kind[LOSS_FLOOD], flooded),
+		 (double)h->stored_bytes / 1024, h->gap_reason ? "; " : "",
+		 h->gap_reason ? h->gap_reason : "");
 	os_mutex_lock(e->shared.lock);
 	e->shared.stored++;
 	e->shared.store_note[0] = '\0';
@@ -323,7 +330,7 @@ static struct pending *next_due(struct engine *e, struct pending *after, uint64_
 	return p;
 }
 
-/* One more try for what could not be stored when recording has ended; then it is lost, and logged. */
+/* One more try for what could not be stored when recording has ended; then it is lost. */
 static void give_up_rest(struct engine *e)
 {
 	struct pending *p;
@@ -332,8 +339,9 @@ static void give_up_rest(struct engine *e)
 		bool finished = advance(e, p);
 
 		if (!finished) {
-			log_line(e->log, LOG_ERROR, "lost, as recording ends and it cannot be stored: %s "
-				 "(%s)", p->head.reason, e->shared.store_note);
+			log_line(e->log, LOG_ERROR,
+				 "lost, as it cannot be stored and recording ends: %s (%s)",
+				 p->head.reason, e->shared.store_note);
 			os_mutex_lock(e->shared.lock);
 			e->shared.failed++;
 			os_mutex_unlock(e->shared.lock);
@@ -359,11 +367,12 @@ static void store_rules(struct engine *e)
 		memcpy(state, view->state, n);
 		view->nstate = 0;
 		os_mutex_unlock(e->shared.lock);
-		if (!n || store_put_rule(e->writer.store, e->cfg->triggers[i]->spec, state, n, os_wall_ns(),
-					 &err) == 0)
+		if (!n || store_put_rule(e->writer.store, e->cfg->triggers[i]->spec, state, n,
+					 os_wall_ns(), &err) == 0)
 			continue;
 		if (!e->writer.rule_failure_logged)
-			log_line(e->log, LOG_WARN, "what a rule remembers was not stored: %s", err.text);
+			log_line(e->log, LOG_WARN, "the state of a rule was not stored: %s",
+				 err.text);
 		e->writer.rule_failure_logged = true;
 	}
 }

@@ -10,7 +10,7 @@ struct engine;
 struct writer {                              /* the writer's, once it runs */
 	struct store *store;
 	uint32_t deferrals;                  /* of retention, in a row */
-	uint64_t retain_end_ns;              /* when retention at the end of the run ends; 0 = not begun */
+	uint64_t retain_end_ns;              /* of retention after the run; 0 = not begun */
 	bool rule_failure_logged;
 };
 

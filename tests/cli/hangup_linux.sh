@@ -16,7 +16,7 @@ writer=$(nice_of writer) symbols=$(nice_of symbols) merge=$(nice_of merge)
 "$RECORDER" stop --store d.db >/dev/null
 wait $recorder
 code=$?
-check a_daemon_goes_on_after_a_hangup grep -q 'hang-up without a terminal: recording goes on' d.log.1
+check a_daemon_goes_on_after_a_hangup grep -q 'hang-up without a terminal: recording continues' d.log.1
 check and_its_log_goes_on_in_a_new_file grep -q 'stored: stopped by' d.log
 check and_it_ends_well test $code = 0
 check low_priority_is_the_lowest test "$writer $symbols" = '19 19'

@@ -10,7 +10,7 @@ need_perf
 "$BUILD/programs/burn" 120 >/dev/null & burns+=" $!"
 # shellcheck disable=SC2086
 trap 'kill $burns 2>/dev/null' EXIT
-ask=(--freq 1999)
+ask=(--freq 1999 --pre-sec 10)           # 1 MB holds some 30 s of that
 
 # Segments are full ones, 8,192 samples; the first lists what was running at the start, so it is left out.
 look() { "$RECORDER" status --store p.db --json; }

@@ -141,7 +141,7 @@ check a_file_that_cannot_be_written_is_no_failure test $? -eq 0
 check but_the_log_says_so grep -q 'the data file of incident 1 was not written: ' log
 check and_the_stop_command_runs grep -q 'stop command: then .$' log
 "$RECORDER" collect --from "$net" --store e.db /StopOnGCOverMsec:1 /DataFile:gone/x.html 2>log
-check a_directory_that_is_not_there_is_refused grep -q 'the directory gone is not there' log
+check a_directory_that_is_not_there_is_refused grep -q 'there is no directory gone' log
 
 # collect --from stores what backtest says.
 "$RECORDER" collect --from "$net" --store s.db --collect-multiple 9 /StopOnGCOverMsec:1 2>log

@@ -41,7 +41,7 @@ done
 "$RECORDER" stop --store again.db 2>>err
 wait $collect
 check the_same_again_is_counted_beyond_the_hours_number \
-	eval '"$RECORDER" show --store again.db --id 1 | grep -q "the same fired again 3 times"'
+	eval '"$RECORDER" show --store again.db --id 1 | grep -q "fired again 3 times"'
 
 # ---- the end of a process, as a part of an expression -----------------------------------------------
 

@@ -89,7 +89,7 @@ TEST(a_window_longer_than_the_recording_says_so)
 	rig_run(&r);
 	rig_load(&r, 1, &in);
 	assert_numbers(&in, 1, 600);
-	assert_string_equal(in.head.gap_reason, "recording had begun only 4.0 s before");
+	assert_string_equal(in.head.gap_reason, "recording had begun only 4.0 s before it");
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -236,7 +236,7 @@ TEST(the_same_again_is_counted_with_the_incident_that_is_there)
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 3 + 1);   /* at 10, 110 and 210 s, and the end */
 	rig_load(&r, 1, &in);
-	assert_non_null(strstr(in.head.note, "the same fired again 9 times, last at "));   /* 20 to 100 s */
+	assert_non_null(strstr(in.head.note, "fired again 9 times, last at "));   /* 20 to 100 s */
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -246,7 +246,7 @@ TEST(another_stack_is_not_the_same_up_to_its_eighth_function)
 	/* none differs, again, the leaf, the 9th, the 8th, the 8th again, no stack, no stack again */
 	static const uint8_t stacks[] = {11, 11, 1, 9, 8, 8, 0, 0};
 	static const struct { double s; const char *note; } kept[] = {
-		{10, "the same fired again 2 times, "}, {30, NULL}, {50, "again 1 time, "}, {70, "again 1 time, "},
+		{10, "fired again 2 times, "}, {30, NULL}, {50, "again 1 time, "}, {70, "again 1 time, "},
 	};
 	struct incident in;
 	struct rig r;
@@ -288,7 +288,7 @@ TEST(a_window_goes_on_while_what_fired_does)
 	synthetic_lasts(START_NS + SEC(1000));
 	rig_load(&r, 1, &in);
 	assert_in_range(in.head.t1_ns, START_NS + SEC(35), START_NS + SEC(35.2));    /* not 32 s */
-	assert_string_equal(in.head.gap_reason, "until what fired had ended: 5.0 s after it");
+	assert_string_equal(in.head.gap_reason, "extended until its cause ended, 5.0 s after it");
 	assert_numbers(&in, 2000, in.nsamples + 1999);
 	assert_in_range(in.nsamples, 1501, 1520);
 	incident_free(&in);

@@ -69,7 +69,7 @@ TEST(a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends)
 	assert_int_equal(in.head.state, INCIDENT_COMPLETE);
 	assert_int_equal(in.head.t1_ns, START_NS + SEC(10));
 	assert_string_equal(in.head.gap_reason,
-			    "the file begins only 4.0 s before; end of file 6.0 s after it");
+			    "the file begins only 4.0 s before it; end of file 6.0 s after it");
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -160,7 +160,7 @@ TEST(the_same_again_is_the_same_at_each_reading)
 		assert_int_equal(in.head.trigger_ns, START_NS + SEC(210));
 		incident_free(&in);
 		rig_load(&r, 1, &in);
-		assert_non_null(strstr(in.head.note, "the same fired again 9 times, last at "));
+		assert_non_null(strstr(in.head.note, "fired again 9 times, last at "));
 		incident_free(&in);
 		remove_store(r.path);
 	}
