@@ -3,6 +3,7 @@
  * so that a corpus file is one byte and then the text as the kernel writes it.
  */
 #include "base/nearest.h"
+#include "model/process_name.h"
 #include "source/counter_name.h"
 #include "source/host/proc_parse.h"
 #include "source/counter/proc_table.h"
@@ -29,13 +30,20 @@ static void rows(struct text all)
 
 static void processes(struct text all)
 {
-	char exe[256], name[32];
+	char called[PROCESS_CALLED_BYTES], script[PROCESS_CALLED_BYTES];
+	char exe[256], name[32], label[PROCESS_LABEL_BYTES];
+	struct process_names names = {exe, name, called, script};
 	struct proc_stat stat;
 
 	if (proc_stat_parse(all, &stat) && strlen(stat.comm) >= sizeof(stat.comm))
 		abort();
 	text_copy(all, exe, sizeof(exe));
 	proc_display_name(exe, "comm", name, sizeof(name));
+	process_names_of_command(name, exe, called, script);
+	if (strlen(called) >= sizeof(called) || strlen(script) >= sizeof(script) ||
+	    strlen(process_names_label(&names, label)) >= sizeof(label) ||
+	    (*called && !process_names_match(&names, called)))
+		abort();
 }
 
 static void keys(struct text all)
