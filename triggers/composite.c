@@ -1,5 +1,5 @@
 /* Judging of rules made of rules: every event goes to the rules, then up the nodes. */
-#include "triggers/composite_impl.h"
+#include "triggers/composite_private.h"
 
 #include "base/os.h"
 

@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/os.h"
 #include "base/text.h"
-#include "triggers/composite_impl.h"
+#include "triggers/composite_private.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "triggers/event_match_impl.h"
+#include "triggers/event_match_private.h"
 
 #include "base/array.h"
 #include "base/text.h"

@@ -1,6 +1,6 @@
 /* What event_match.c (judging), event_match_parse.c (making) and event_match_key.c (pairing) share. */
-#ifndef TRIGGERS_EVENT_MATCH_IMPL_H
-#define TRIGGERS_EVENT_MATCH_IMPL_H
+#ifndef TRIGGERS_EVENT_MATCH_PRIVATE_H
+#define TRIGGERS_EVENT_MATCH_PRIVATE_H
 
 #include "triggers/duration.h"
 #include "triggers/event_match.h"

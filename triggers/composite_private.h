@@ -1,6 +1,6 @@
 /* What composite.c (judging) and composite_parse.c (making) share. */
-#ifndef TRIGGERS_COMPOSITE_IMPL_H
-#define TRIGGERS_COMPOSITE_IMPL_H
+#ifndef TRIGGERS_COMPOSITE_PRIVATE_H
+#define TRIGGERS_COMPOSITE_PRIVATE_H
 
 #include "triggers/composite.h"
 #include "triggers/threshold.h"
