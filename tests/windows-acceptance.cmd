@@ -87,7 +87,7 @@ start "exit" /b %R% collect --max-collect-sec 20 --store exit.db --log-file exit
 ping -n 5 127.0.0.1 >nul
 cmd /c exit 3
 ping -n 5 127.0.0.1 >nul
-call :has 15_exit_code_fires exit.log "has ended with code 3"
+call :has 15_exit_code_fires exit.log "ended with code 3"
 
 >svc.conf echo store = %T%\svc.db
 >>svc.conf echo collect-multiple = 1000

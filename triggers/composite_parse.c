@@ -188,7 +188,7 @@ int named_rule_parse(const char *text, size_t *name_len, const struct trigger_op
 		n++;
 	if (!n || text[n] != '=' || isdigit((unsigned char)text[0]))
 		return err_set(err, ERR_USAGE, "--rule '%.200s' is not NAME=SPEC, like "
-			       "'gc=StopOnGCOverMsec:100'; a name is of letters, digits and _", text);
+			       "'gc=StopOnGCOverMsec:100'; a name has letters, digits and _", text);
 	*name_len = n;
 	*spec = text + n + 1;
 	q = strcspn(*spec, ":=");
@@ -263,8 +263,8 @@ static int parse_name(struct parser *p, uint16_t *out)
 		if (len != p->len || strncasecmp(p->env->rules[i], p->at, len) != 0)
 			continue;
 		if (is_named_again(p, i, len))
-			return err_set(p->err, ERR_USAGE, "--rule %.*s is given twice; a name stands for one "
-				       "rule", len > 60 ? 60 : (int)len, p->env->rules[i]);
+			return err_set(p->err, ERR_USAGE, "--rule %.*s is given twice; a name stands for "
+				       "one rule", len > 60 ? 60 : (int)len, p->env->rules[i]);
 		if (p->c->nrules == COMPOSITE_RULES)
 			return wrong(p, "too many different rules in one expression");
 		rc = open_rule(p, p->env->rules[i], len, kind, spec, out);
@@ -272,7 +272,7 @@ static int parse_name(struct parser *p, uint16_t *out)
 			next(p);
 		return rc;
 	}
-	return wrong(p, "no rule has this name; give it with --rule NAME=SPEC");
+	return wrong(p, "no rule has this name; define it with --rule NAME=SPEC");
 }
 
 /* ---- rate() and p99() --------------------------------------------------------------------------- */
@@ -331,14 +331,14 @@ static int parse_unit(struct parser *p, double *seconds)
 	size_t i;
 
 	if (!take(p, "/"))
-		return wrong(p, "a rate is so many /s, /min or /h");
+		return wrong(p, "a rate needs a unit: /s, /min or /h, as in > 10/s");
 	for (i = 0; i < COUNT_OF(units); i++) {
 		if (!take(p, units[i].name))
 			continue;
 		*seconds = units[i].seconds;
 		return 0;
 	}
-	return wrong(p, "a rate is so many /s, /min or /h");
+	return wrong(p, "a rate needs a unit: /s, /min or /h, as in > 10/s");
 }
 
 static int parse_rate(struct parser *p, uint16_t *out)
@@ -350,8 +350,8 @@ static int parse_rate(struct parser *p, uint16_t *out)
 	int rc = parse_argument(p, &rule);
 
 	if (!rc && p->c->rules[rule].trigger->ops->is_state)
-		rc = wrong(p, "rate() counts events, and this rule is on a counter; compare its value "
-			   "with p50() or in the rule itself");
+		rc = wrong(p, "rate() counts events, but this rule is on a counter; compare its "
+			   "value with p50() or in the rule itself");
 	if (!rc)
 		rc = parse_compare(p, &limit);
 	if (!rc)
@@ -458,7 +458,7 @@ static int parse_for(struct parser *p, uint16_t *out)
 	int rc;
 
 	if (!node(p, left)->is_state)
-		return wrong(p, "an event is a moment and lasts no time; 'within' makes it last");
+		return wrong(p, "an event is a moment and has no length; write 'within' for 'for'");
 	next(p);
 	rc = parse_time(p, &time_ns);
 	if (!rc)
@@ -494,7 +494,8 @@ static int parse_factor(struct parser *p, bool may_be_within, uint16_t *out)
 		rc = parse_factor(p, may_be_within, out);
 		left = *out;
 		if (!rc && !node(p, left)->is_state)
-			rc = wrong(p, "'not' needs a state, and an event is a moment; write 'not A within 10s'");
+			rc = wrong(p, "'not' needs a state, and an event is a moment; write "
+				      "'not A within 10s'");
 		if (!rc)
 			rc = add(p, NODE_NOT, true, left, NODE_NONE, out);
 	} else {
@@ -562,10 +563,11 @@ static int parse_and(struct parser *p, uint16_t *out)
 		next(p);
 		rc = parse_then(p, &right);
 		if (!rc && !node(p, left)->is_state && !node(p, right)->is_state)
-			rc = wrong(p, "two events never come at the same moment; write 'A within 5s and B', or "
-				   "'A then B within 5s'");
+			rc = wrong(p, "two events never come at the same moment; write "
+				   "'A within 5s and B' or 'A then B within 5s'");
 		if (!rc && excludes(p, left, right))
-			rc = wrong(p, "what stands before is never true: a rule and its 'not' exclude each other");
+			rc = wrong(p, "the part before this is never true: a rule and its 'not' "
+				   "exclude each other");
 		state = !rc && node(p, left)->is_state && node(p, right)->is_state;
 		if (!rc)
 			rc = add(p, NODE_AND, state, left, right, out);
@@ -601,7 +603,7 @@ int composite_parse(struct composite *c, const char *text, const struct trigger_
 	int rc;
 
 	if (strlen(text) > 1000)
-		return err_set(err, ERR_USAGE, "--stop-on '%.100s...': over 1000 characters", text);
+		return err_set(err, ERR_USAGE, "--stop-on '%.100s...': an expression has at most 1000 characters", text);
 	look(&p);
 	rc = parse_or(&p, &c->root);
 	if (!rc && p.len)

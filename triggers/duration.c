@@ -162,8 +162,8 @@ void duration_group(struct duration *d, const struct event *e, const struct dura
 	ms_text(group->least_ms, least);
 	buf_puts(why, d->what);
 	process_text(e->process, why);
-	buf_printf(why, ": %" PRIu64 " %s took %s ms in all, told together, the longest of them at least %s ms, over "
-		   "its limit of ", group->n, things, sum, least);
+	buf_printf(why, ": %" PRIu64 " %s, reported together, took %s ms in all, the longest at least "
+		   "%s ms, over its limit of ", group->n, things, sum, least);
 	threshold_text(&d->threshold, why);
 	buf_puts(why, " ms");
 	if (*extra)
@@ -194,7 +194,7 @@ static void fire_overdue(struct duration *d, uint64_t now_ns, struct buf *why, s
 		pairs_drop_oldest(&d->pairs);
 	}
 	if (others)
-		buf_printf(why, ", and %" PRIu32 " more are open for longer than that limit", others);
+		buf_printf(why, ", and %" PRIu32 " more have been open for longer than that limit", others);
 }
 
 void duration_other(struct duration *d, const struct event *e, struct buf *why, struct sense *out)
@@ -218,7 +218,8 @@ static const char *none_text(const struct trigger_counts *counts)
 {
 	if (!counts->seen)
 		return "no such event yet";
-	return counts->dropped_process == counts->seen ? "no such event of the chosen processes yet" : "none ended yet";
+	return counts->dropped_process == counts->seen ? "no such event of the chosen processes yet"
+						       : "none has ended yet";
 }
 
 void duration_status(const struct trigger *t, struct trigger_status *out)
@@ -246,8 +247,8 @@ void duration_status(const struct trigger *t, struct trigger_status *out)
 		buf_printf(&line, ", %" PRIu32 " open", d->pairs.slots.used);
 	if (d->ngroups) {
 		ms_text(d->group.sum_ms, text);
-		buf_printf(&line, "; one over it may be in %" PRIu64 " told together (the most: %" PRIu64 " in %s ms)",
-			   d->ngroups, d->group.n, text);
+		buf_printf(&line, "; %" PRIu64 " reports of several may hide one over it (the longest: "
+			   "%" PRIu64 " in %s ms)", d->ngroups, d->group.n, text);
 	}
 	if (t->in_window)
 		buf_puts(&line, ", in its incident's window");

@@ -41,8 +41,8 @@ static int parse_head(struct event_match *m, const struct spec *s, struct err *e
 
 	if (!n || n + 1 == s->head_len)
 		return err_set(err, ERR_USAGE, "'%.200s': '%.*s' is not PROVIDER/EVENT, like "
-			       "Microsoft-Windows-DotNETRuntime/GC/Start, on Linux sched/sched_process_exit", s->text,
-			       s->head_len > 100 ? 100 : (int)s->head_len, s->text);
+			       "Microsoft-Windows-DotNETRuntime/GC/Start, or on Linux "
+			       "sched/sched_process_exit", s->text, s->head_len > 100 ? 100 : (int)s->head_len, s->text);
 	if (n >= PROVIDER_NAME_MAX)
 		return err_set(err, ERR_USAGE, "'%.100s...': a provider's name has at most %d bytes",
 			       s->text, PROVIDER_NAME_MAX - 1);
@@ -61,8 +61,8 @@ static int take_keywords(struct event_match *m, const struct spec *s, const stru
 	if (isxdigit((unsigned char)*copy))
 		m->keywords = strtoull(copy, &end, 16);
 	if (end == copy || *end || (end - copy) > 18)
-		return err_set(err, ERR_USAGE, "'%.200s': Keywords '%.*s' is no hexadecimal number, like "
-			       "0x8000", s->text, part->value_len > 60 ? 60 : (int)part->value_len,
+		return err_set(err, ERR_USAGE, "'%.200s': Keywords '%.*s' is not a hexadecimal number "
+			       "like 0x8000", s->text, part->value_len > 60 ? 60 : (int)part->value_len,
 			       part->value);
 	return 0;
 }
@@ -91,7 +91,7 @@ static int take_filter(struct event_match *m, const struct spec *s, const struct
 	int rc;
 
 	if (m->nfilters == FIELD_FILTERS_MAX)
-		return err_set(err, ERR_USAGE, "'%.200s': over %u filters", s->text, FIELD_FILTERS_MAX);
+		return err_set(err, ERR_USAGE, "'%.200s': a rule has at most %u filters", s->text, FIELD_FILTERS_MAX);
 	rc = field_filter_open(s->text, part->value, part->value_len, &m->filters[m->nfilters], err);
 	if (!rc)
 		m->nfilters++;
@@ -244,8 +244,8 @@ static int derive_stop(struct event_match *m, const struct spec *s, struct err *
 		m->stop = text_dup(text, SIZE_MAX);
 		return m->stop ? 0 : no_memory(s, err);
 	}
-	return err_set(err, ERR_USAGE, "'%.200s': TriggerMSec needs a stop, and the name of '%.100s' does "
-		       "not tell it; add ;StopEvent=NAME", s->text, m->start);
+	return err_set(err, ERR_USAGE, "'%.200s': TriggerMSec needs a stop event, and the name "
+		       "'%.100s' does not imply one; add ;StopEvent=NAME", s->text, m->start);
 }
 
 /* Filters that exclude each other: the rule would never fire. */
@@ -295,7 +295,7 @@ int event_match_parse(struct event_match *m, struct spec *s, struct err *err)
 		free(m->stop);               /* as in PerfView: ignored for single events */
 		m->stop = NULL;
 		if (threshold_moves(&m->duration.threshold) || m->duration.in_flight)
-			return err_set(err, ERR_USAGE, "'%.200s': a limit that moves and InFlight need "
+			return err_set(err, ERR_USAGE, "'%.200s': InFlight and a limit that moves need "
 				       "TriggerMSec, which is 0", s->text);
 		return 0;
 	}

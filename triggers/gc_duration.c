@@ -87,7 +87,7 @@ static int gc_make(const struct trigger_ops *ops, const char *title, enum measur
 	if (!rc && measure != MEASURE_GEN2)
 		rc = duration_head(&g->duration, &s, title, err);
 	else if (!rc && s.head_len)
-		rc = err_set(err, ERR_USAGE, "%s: '%.60s' is too much; it takes true, false or ;Process=",
+		rc = err_set(err, ERR_USAGE, "%s: '%.60s' is unexpected; it takes true, false or ;Process=",
 			     title, spec);
 	if (!rc)
 		rc = parse_keys(g, &s, err);
@@ -352,7 +352,7 @@ static void passed_over(struct gc_duration *g, const struct event *e, struct buf
 		trigger_value(t, out->value, e->time_ns);
 		buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
 		process_text(e->process, why);
-		buf_printf(why, " began and ended %" PRIu64 " times, told together", group.n);
+		buf_printf(why, " began and ended %" PRIu64 " times, reported together", group.n);
 	}
 }
 

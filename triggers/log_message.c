@@ -130,7 +130,7 @@ static int log_open_rule(const char *spec, const struct trigger_env *env, struct
 				  1u << EVENT_LOG, err);
 	if (!rc && !spec[skip])
 		rc = err_set(err, ERR_USAGE, "StopOnEventLogMessage: '%.100s' has no expression; every "
-			     "line would fire", spec);
+			     "line would match", spec);
 	if (!rc)
 		rc = pattern_open(&l->pattern, spec, spec + skip, true, &all, err);
 	if (rc) {
@@ -195,8 +195,9 @@ void log_message_doubt(const struct trigger *t, struct buf *out)
 	const struct log_message *l = (const struct log_message *)t;
 
 	if (t->ops == &log_message_trigger && l->near_log)
-		buf_printf(out, "%swhat stands before the '@' is no log's name, so it is a part of the expression, "
-			   "sought in Application; did you mean %s@?", out->len ? "; " : "", l->near_log);
+		buf_printf(out, "%sthe text before the '@' is not the name of a log, so it counts as part of the "
+			   "expression, which is matched in the log Application; did you mean %s@?",
+			   out->len ? "; " : "", l->near_log);
 }
 
 const struct trigger_ops log_message_trigger = {

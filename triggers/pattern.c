@@ -57,8 +57,8 @@ void pattern_status(const struct trigger *t, struct trigger_status *out)
 		 t->in_window ? ", in its incident's window" : "");
 	gave_up = p->regex ? regex_gave_up(p->regex) : 0;
 	if (gave_up)
-		snprintf(out->text, sizeof(out->text), "armed, but unknown of %" PRIu64 " texts: its expression "
-			 "was given up on them after %u steps", gave_up, REGEX_MATCH_LIMIT);
+		snprintf(out->text, sizeof(out->text), "armed; %" PRIu64 " texts were not judged, as the "
+			 "expression took over %u steps on them", gave_up, REGEX_MATCH_LIMIT);
 	if (p->regex && regex_is_dead(p->regex)) {
 		out->phase = TRIGGER_DEAD;
 		snprintf(out->text, sizeof(out->text), "dead: its expression took over %u steps %u times "

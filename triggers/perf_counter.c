@@ -202,8 +202,7 @@ int counter_monitor_parse(const char *spec, struct needs *out, struct err *err)
 		if (!period_is_allowed(sec))
 			return err_set(
 				err, ERR_USAGE,
-				"'%s': the period '%s' after '@' must be between 0.1 and 86400 "
-				"s",
+				"'%s': the period '%s' after '@' must be between 0.1 and 86400 s",
 				spec, at + 1);
 		period_ns = (uint64_t)(sec * (double)NS_PER_SEC);
 		len = (size_t)(at - spec);

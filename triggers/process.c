@@ -109,8 +109,8 @@ static int take_signal(struct process_rule *p, const struct spec *s, const struc
 		if (spec_value_is(&name, signals[i].name) || spec_value_is(&name, number))
 			p->signal = signals[i].number;
 	}
-	return p->signal ? 0 : err_set(err, ERR_USAGE, "'%.200s': Signal is a name like SEGV, KILL or TERM",
-				       s->text);
+	return p->signal ? 0 : err_set(err, ERR_USAGE,
+				       "'%.200s': Signal is a name such as SEGV, KILL or TERM", s->text);
 }
 
 static int take_key(struct process_rule *p, const struct spec *s, const struct spec_part *part,
@@ -134,28 +134,29 @@ static bool wants_ending(const struct process_rule *p)
 	return p->on == ON_CRASH || p->code_test != CODE_ANY || p->signal;
 }
 
-/* What no end of a process can be. */
+/* Refuses combinations that no end of a process can have. */
 static int check_ending(const struct process_rule *p, const char *text, struct err *err)
 {
 	bool fault = false;
 	size_t i;
 
 	if (p->stack && (p->on != ON_CRASH || p->code_test != CODE_ANY))
-		return err_set(err, ERR_USAGE, "'%.200s': Stack=true is for On=crash, and knows no exit code", text);
+		return err_set(err, ERR_USAGE, "'%.200s': Stack=true needs On=crash and excludes ExitCode",
+			       text);
 	if ((p->on == ON_START || p->on == ON_OOM) && (p->code_test != CODE_ANY || p->signal))
 		return err_set(err, ERR_USAGE, "'%.200s': a %s has no exit code and no signal", text,
 			       p->on == ON_START ? "start" : "kill for lack of memory");
 	if (p->signal && p->code_test == CODE_IS)
-		return err_set(err, ERR_USAGE, "'%.200s': a process that a signal ended has no exit code: "
-			       "ExitCode= and Signal= exclude each other", text);
+		return err_set(err, ERR_USAGE, "'%.200s': a process killed by a signal has no exit code: "
+			       "give ExitCode= or Signal=, not both", text);
 	for (i = 0; i < SIGNALS; i++)
 		fault |= p->signal == signals[i].number && signals[i].fault;
 	if (p->on == ON_CRASH && p->signal && !fault)
-		return err_set(err, ERR_USAGE, "'%.200s': that signal is no crash, so this never fires; leave "
-			       "On=crash away", text);
+		return err_set(err, ERR_USAGE, "'%.200s': that signal is not a crash, so this would never "
+			       "fire; leave out On=crash", text);
 	if (p->on == ON_CRASH && p->code_test == CODE_IS && (uint64_t)p->code < WINDOWS_FAULT)
-		return err_set(err, ERR_USAGE, "'%.200s': a crash ends by a signal, or on Windows with a code of "
-			       "0xC0000000 or more, so this never fires; leave On=crash away", text);
+		return err_set(err, ERR_USAGE, "'%.200s': a crash ends by a signal, or on Windows with a code "
+			       "of 0xC0000000 or more, so this would never fire; leave out On=crash", text);
 	return 0;
 }
 
@@ -268,17 +269,17 @@ static void ending_text(const struct ending *end, struct buf *out)
 	size_t i;
 
 	if (!end->known) {
-		buf_puts(out, " has ended");
+		buf_puts(out, " ended");
 	} else if (end->signal) {
 		for (i = 0; i < SIGNALS && signals[i].number != end->signal; i++)
 			;
-		buf_printf(out, " was ended by signal %u", end->signal);
+		buf_printf(out, " was killed by signal %u", end->signal);
 		if (i < SIGNALS)
 			buf_printf(out, " (SIG%s)", signals[i].name);
 	} else if (end->code >= 0x10000) {
-		buf_printf(out, " has ended with code 0x%" PRIX64, (uint64_t)end->code);
+		buf_printf(out, " ended with code 0x%" PRIX64, (uint64_t)end->code);
 	} else {
-		buf_printf(out, " has ended with code %" PRId64, end->code);
+		buf_printf(out, " ended with code %" PRId64, end->code);
 	}
 }
 
@@ -328,11 +329,12 @@ static void oom_sense(struct process_rule *p, const struct event *e, struct buf 
 	}
 	p->base.counts.matched++;
 	out->hit = true;
-	buf_printf(why, "process %s (pid %" PRId64 ") is killed, as memory is out", name, pid);
+	buf_printf(why, "process %s (pid %" PRId64 ") is being killed, as the kernel is out of memory",
+		   name, pid);
 	if (whole(e, "anon_rss", &kb))
 		buf_printf(why, "; it holds %" PRId64 " MB", kb / 1024);
 	if (e->process && e->process->pid != pid)
-		buf_printf(why, "; %s (pid %" PRIu32 ") asked for more",
+		buf_printf(why, "; %s (pid %" PRIu32 ") asked for memory",
 			   process_label(e->process, label), e->process->pid);
 }
 
@@ -378,7 +380,7 @@ static void process_sense(struct trigger *t, const struct event *e, struct buf *
 		   e->process ? process_label(e->process, label) : "?",
 		   e->process ? e->process->pid : 0);
 	if (p->on == ON_START)
-		buf_puts(why, " has started");
+		buf_puts(why, " started");
 	else
 		ending_text(&ending, why);
 }

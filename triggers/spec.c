@@ -94,8 +94,8 @@ int spec_number(const struct spec *s, const char *what, const char *text, size_t
 	if (digits && strspn(copy, "0123456789+-.eE") == digits)
 		v = strtod(copy, &end);
 	if (!end || *end || !(fabs(v) <= DBL_MAX))
-		return err_set(err, ERR_USAGE, "'%.200s': %s '%.*s' is no number; write for example 100 "
-			       "or 0.5", s->text, what, len > 60 ? 60 : (int)len, text);
+		return err_set(err, ERR_USAGE, "'%.200s': %s '%.*s' is not a number; write for example "
+			       "100 or 0.5", s->text, what, len > 60 ? 60 : (int)len, text);
 	*out = v;
 	return 0;
 }

@@ -85,7 +85,7 @@ static int parse_number(const char *spec, const char *at, size_t len, double *ou
 	if (end != at + len)
 		return err_set(
 			err, ERR_USAGE,
-			"'%s': the limit '%s' is no number; allowed are a sign, a fraction, an "
+			"'%s': the limit '%s' is not a number; allowed are a sign, a fraction, an "
 			"exponent and K, M or G (times 1024), like 80, 0.5, 1e6 or 512M",
 			spec, copy);
 	if (!(fabs(v) <= DBL_MAX))
@@ -97,7 +97,7 @@ static int parse_number(const char *spec, const char *at, size_t len, double *ou
 static int bad_operator(const char *spec, const char *from, const char *to, struct err *err)
 {
 	return err_set(err, ERR_USAGE,
-		       "'%s': '%.*s' is no operator; allowed are < > <= >=, like '> 80'", spec,
+		       "'%s': '%.*s' is not an operator; allowed are < > <= >=, like '> 80'", spec,
 		       (int)(to - from), from);
 }
 
@@ -220,14 +220,14 @@ static bool wants_small(const struct threshold *t)
 static int check_steering(const struct threshold *t, const char *spec, struct err *err)
 {
 	if (!(t->per_day > 0 && t->per_day <= 1000))
-		return err_set(err, ERR_USAGE, "'%.200s': PerDay is a number of incidents a day, over 0 "
-			       "to 1000", spec);
+		return err_set(err, ERR_USAGE, "'%.200s': PerDay is a number of incidents a day, "
+			       "above 0 and up to 1000", spec);
 	if (t->decay_hours != 0)
 		return err_set(err, ERR_USAGE, "'%.200s': PerDay and DecayToZeroHours both move the "
 			       "limit; give one of them", spec);
 	if (!(t->limit > 0))
-		return err_set(err, ERR_USAGE, "'%.200s': PerDay multiplies the limit, so that must be "
-			       "over 0", spec);
+		return err_set(err, ERR_USAGE, "'%.200s': PerDay multiplies the limit, which must "
+			       "therefore be above 0", spec);
 	return 0;
 }
 
@@ -236,13 +236,13 @@ static int check_decay(const struct threshold *t, const char *spec, struct err *
 	if (wants_small(t) && !t->has_ceiling)
 		return err_set(
 			err, ERR_USAGE,
-			"'%.200s': DecayToZeroHours moves a limit until it is reached; for '%s' it "
-			"rises, so say how far: add ;Ceiling=NUMBER, or leave the decay out",
+			"'%.200s': DecayToZeroHours moves a limit until it is reached; with '%s' it "
+			"rises, so say how far: add ;Ceiling=NUMBER, or leave out the decay",
 			spec, compare_text(t->compare));
 	if (!wants_small(t) && t->limit < 0)
 		return err_set(err, ERR_USAGE,
-			       "'%.200s': a limit below zero cannot decay to zero; leave "
-			       "DecayToZeroHours out",
+			       "'%.200s': a limit below zero cannot decay to zero; leave out "
+			       "DecayToZeroHours",
 			       spec);
 	return 0;
 }
@@ -253,9 +253,9 @@ int threshold_check(const struct threshold *t, const char *spec, struct err *err
 		return err_set(err, ERR_USAGE,
 			       "DecayToZeroHours must be a number of hours, 0 = off, like 24");
 	if (t->has_floor && t->floor > t->limit)
-		return err_set(err, ERR_USAGE, "'%.200s': Floor is over the limit", spec);
+		return err_set(err, ERR_USAGE, "'%.200s': Floor is above the limit", spec);
 	if (t->has_ceiling && t->ceiling < t->limit)
-		return err_set(err, ERR_USAGE, "'%.200s': Ceiling is under the limit", spec);
+		return err_set(err, ERR_USAGE, "'%.200s': Ceiling is below the limit", spec);
 	if (t->per_day != 0)
 		return check_steering(t, spec, err);
 	return t->decay_hours != 0 ? check_decay(t, spec, err) : 0;
@@ -388,8 +388,8 @@ int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t aw
 	if (sscanf(copy, "limit1 %20" SCNu64 " %40lf%n", &earlier_ns, &steps, &end) != 2 ||
 	    copy[end] || !(fabs(steps) <= 1e9) || earlier_ns > UINT64_MAX / 4 ||
 	    away_ns > UINT64_MAX / 4)
-		return err_set(err, ERR_FORMAT, "the kept state of a limit is not understood; it starts "
-			       "afresh");
+		return err_set(err, ERR_FORMAT, "the saved state of a limit cannot be read; the limit "
+			       "starts afresh");
 	t->earlier_ns = earlier_ns + away_ns;
 	t->fired_steps = steps;
 	return 0;

@@ -64,7 +64,7 @@ recording kernel \
 	'/StopOnProcess:probed;On=crash;Stack=true'
 fires an_event_fires_whose_fields_pass 'sched/sched_process_exit of probed .* comm=probed' ./probed
 fires a_system_call_that_takes_long_fires 'sys_enter_clock_nanosleep of probed .* took (7|8|9|1.)[0-9.]+ ms, over' ./probed long
-fires a_crash_fires_with_its_stack 'process probed \(pid [0-9]+\) was ended by signal 11 \(SIGSEGV\)' ./probed crash 2>/dev/null
+fires a_crash_fires_with_its_stack 'process probed \(pid [0-9]+\) was killed by signal 11 \(SIGSEGV\)' ./probed crash 2>/dev/null
 wait $collect
 check all_of_them_end_the_run test $? -eq 0
 shown SIGSEGV

@@ -31,7 +31,7 @@ recorded()
 check a_rule_on_sh_fires_at_the_end_of_dash recorded sh 'sh' sh -c 'sleep 0.5; true'
 # Others may run shells here: what ended first may have been one of theirs.
 check its_reason_shows_the_file_s_name \
-	grep -qE "fired: process .*$shell\]? \(pid [0-9]+\) has ended" sh.log
+	grep -qE "fired: process .*$shell\]? \(pid [0-9]+\) ended" sh.log
 check a_link_with_a_name_longer_than_the_kernel_s recorded long 'a-shell-with-a-long-name' \
 	links/a-shell-with-a-long-name -c 'sleep 1; true'
 check and_it_is_shown_whole grep -qE 'process a-shell-with-a-long-name \[[a-z]+\]' long.log
@@ -108,7 +108,7 @@ if command -v busybox >/dev/null; then
 	check and_a_rule_on_it_fires recorded applet 'usleep;On=exit;Signal=TERM' \
 		sh -c "sleep 0.5; kill -TERM $applet"
 	check which_says_so \
-		grep -qE "process usleep \[busybox\] \(pid $applet\) was ended by signal 15" applet.log
+		grep -qE "process usleep \[busybox\] \(pid $applet\) was killed by signal 15" applet.log
 else
 	echo "skip an_applet_of_busybox_is_known_by_its_link: no busybox"
 fi

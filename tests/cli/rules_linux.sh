@@ -54,7 +54,7 @@ sleep 1
 ./napper 0.5
 wait $collect
 check a_process_rule_fires_at_the_end_of_the_process test $? -eq 0
-check and_says_which grep -qE 'fired: mem and gone; mem: .*; gone: process napper \(pid [0-9]+\) has ended' log
+check and_says_which grep -qE 'fired: mem and gone; mem: .*; gone: process napper \(pid [0-9]+\) ended' log
 
 # ---- a counter ----------------------------------------------------------------------------------------
 
@@ -92,6 +92,6 @@ fires()
 }
 # Of a machine that starts programs all the time, as it does when the recorder starts.
 (while :; do /bin/true; sleep 0.02; done) & others=$!
-fires an_exit_code_fires 'dies;ExitCode=3' 'process dies \(pid [0-9]+\) has ended with code 3' ./dies
-fires a_crash_fires 'crashes;On=crash' 'process crashes \(pid [0-9]+\) was ended by signal 11 \(SIGSEGV\)' ./crashes now
+fires an_exit_code_fires 'dies;ExitCode=3' 'process dies \(pid [0-9]+\) ended with code 3' ./dies
+fires a_crash_fires 'crashes;On=crash' 'process crashes \(pid [0-9]+\) was killed by signal 11 \(SIGSEGV\)' ./crashes now
 kill $others

@@ -114,4 +114,4 @@ for i in 1 2 3 4 5 6 7 8; do
 	wait_for 2 grep -q 'fired: ' ends.err && break
 done
 wait $recorder
-check an_end_with_its_exit_code_fires grep -qE 'fired: process cmd .pid [0-9]+. has ended with code 3' ends.err
+check an_end_with_its_exit_code_fires grep -qE 'fired: process cmd .pid [0-9]+. ended with code 3' ends.err

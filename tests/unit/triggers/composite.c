@@ -91,7 +91,7 @@ TEST(errors_point_at_the_column)
 		{"", "column 1, at its end: the name of a rule"},
 		{"cpu adn a", "column 5, at 'adn': and, or, then, for, within or the end"},
 		{"cpu and", "column 8, at its end: the name of a rule"},
-		{"cpu and nope", "column 9, at 'nope': no rule has this name; give it with --rule NAME=SPEC"},
+		{"cpu and nope", "column 9, at 'nope': no rule has this name; define it with --rule NAME=SPEC"},
 		{"(cpu", "column 5, at its end: ')'"},
 		{"cpu)", "column 4, at ')'"},
 		{"cpu for", "column 8, at its end: a time is expected"},
@@ -104,12 +104,12 @@ TEST(errors_point_at_the_column)
 		{"a then b", "column 9, at its end: 'within' and a time are expected"},
 		{"rate(cpu) > 5/s", "rate() counts events"},
 		{"rate(a) 5/s", "column 9, at '5': a comparison is expected"},
-		{"rate(a) > 5", "a rate is so many /s"},
+		{"rate(a) > 5", "a rate needs a unit: /s"},
 		{"rate a > 5/s", "column 1, at 'rate': no rule has this name"},
 		{"p99(slow) > x", "column 13, at 'x': a number is expected"},
 		{"p100(slow) > 1", "column 1, at 'p100': no rule has this name"},
 		{"cpu & a", "column 5, at '&'"},
-		{"cpu and not cpu", "column 16, at its end: what stands before is never true"},
+		{"cpu and not cpu", "column 16, at its end: the part before this is never true"},
 		{"not cpu and (a and cpu)", "never true: a rule and its 'not' exclude each other"},
 	};
 	struct trigger *t = NULL;

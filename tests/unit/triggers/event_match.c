@@ -200,11 +200,11 @@ TEST(bad_spec_is_told_which_part)
 	event_lab_refused(KIND, "P/A;FieldFilter=x=>5", "'x=>5' is not FIELD");
 	event_lab_refused(KIND, "P/A;FieldFilter==5", "'=5' is not FIELD");
 	event_lab_refused(KIND, "P/A;FieldFilter=x~(", "'(' is wrong at character 2: missing closing");
-	event_lab_refused(KIND, "P/A;Keywords=xyz", "'xyz' is no hexadecimal number");
+	event_lab_refused(KIND, "P/A;Keywords=xyz", "'xyz' is not a hexadecimal number");
 	event_lab_refused(KIND, "P/A;Level=7", "Level is 0 to 5");
 	event_lab_refused(KIND, "P/A;TriggerMSec=5", "add ;StopEvent=NAME");
 	event_lab_refused(KIND, "P/A;TriggerMSec=5;StopEvent=a", "StopEvent is the start itself");
-	event_lab_refused(KIND, "P/A/Start;TriggerMSec=fast", "TriggerMSec 'fast' is no number");
+	event_lab_refused(KIND, "P/A/Start;TriggerMSec=fast", "TriggerMSec 'fast' is not a number");
 	event_lab_refused(KIND, "P/A/Start;TriggerMSec=-1", "below zero");
 	event_lab_refused(KIND, "P/A;InFlight=true", "need TriggerMSec");
 }

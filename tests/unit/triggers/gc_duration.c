@@ -113,13 +113,13 @@ TEST(a_group_that_may_hold_one_over_the_limit_is_told)
 	event_lab_story(&lab, "  60 GC/Pauses pid=1 Pauses=4 PauseMSec=26.0\n"
 			      "  70 GC/Pauses pid=1 Pauses=2 PauseMSec=12.0\n");
 	lab.trigger->ops->status(lab.trigger, &status);
-	assert_string_equal(status.text, "6 ms, limit > 10 ms; one over it may be in 2 told together (the most: 4 in "
-					 "26 ms)");
+	assert_string_equal(status.text, "6 ms, limit > 10 ms; 2 reports of several may hide one "
+			    "over it (the longest: 4 in 26 ms)");
 	assert_true(status.nearest > 6.49 && status.nearest < 6.51);
 	assert_int_equal(status.counts.matched, 9);
 	event_lab_story(&lab, "! 80 GC/Pauses pid=1 exe=/opt/java Pauses=2 PauseMSec=25.0\n");
-	assert_string_equal(buf_text(&lab.why), "GC of java (pid 1): 2 pauses took 25 ms in all, told together, the "
-						"longest of them at least 12.5 ms, over its limit of 10 ms");
+	assert_string_equal(buf_text(&lab.why), "GC of java (pid 1): 2 pauses, reported together, took "
+			    "25 ms in all, the longest at least 12.5 ms, over its limit of 10 ms");
 	event_lab_close(&lab);
 }
 
@@ -136,7 +136,7 @@ TEST(who_waits_in_vain_for_a_process_is_told)
 	assert_string_equal(status.text, "no such event of the chosen processes yet, limit > 10 ms");
 	event_lab_story(&lab, "  60 GC/Start pid=2 exe=/usr/bin/python3 Count=1\n");
 	lab.trigger->ops->status(lab.trigger, &status);
-	assert_string_equal(status.text, "none ended yet, limit > 10 ms, 1 open");
+	assert_string_equal(status.text, "none has ended yet, limit > 10 ms, 1 open");
 	event_lab_close(&lab);
 }
 
@@ -390,7 +390,7 @@ TEST(rule_needs_the_runtime_provider)
 
 TEST(bad_spec_is_told_which_part)
 {
-	event_lab_refused("stop-on-gc-over-msec", "fast", "'fast' is no number");
+	event_lab_refused("stop-on-gc-over-msec", "fast", "'fast' is not a number");
 	event_lab_refused("stop-on-gc-over-msec", "-1", "below zero");
 	event_lab_refused("stop-on-gc-over-msec", "5;Measure=stop", "Measure is gc");
 	event_lab_refused("stop-on-gc-over-msec", "5;Foo=1", "unknown key 'Foo'; allowed are Measure, InFlight");

@@ -111,24 +111,24 @@ TEST(processes_start_end_and_crash)
 	event_lab_stories("stop-on-process", "Linux", stories, COUNT_OF(stories));
 	event_lab_open(&lab, "stop-on-process", "*;On=crash", NULL);
 	event_lab_story(&lab, "! 10 Process/Exit pid=7 exe=shop ExitCode=0 Signal=11\n--\n");
-	assert_string_equal(buf_text(&lab.why), "process shop (pid 7) was ended by signal 11 (SIGSEGV)");
+	assert_string_equal(buf_text(&lab.why), "process shop (pid 7) was killed by signal 11 (SIGSEGV)");
 	event_lab_story(&lab, "! 10 exit pid=9 exe=svc.exe ExitStatus=3221225477\n");
-	assert_string_equal(buf_text(&lab.why), "process svc (pid 9) has ended with code 0xC0000005");
+	assert_string_equal(buf_text(&lab.why), "process svc (pid 9) ended with code 0xC0000005");
 	event_lab_close(&lab);
 	event_lab_open(&lab, "stop-on-process", "*;On=oom", NULL);
 	event_lab_story(&lab, "! 10 mark_victim Provider=oom pid=7 exe=shop comm=db anon_rss=204800\n");
 	assert_non_null(strstr(buf_text(&lab.why), "process db (pid "));
-	assert_non_null(strstr(buf_text(&lab.why), "is killed, as memory is out; it holds 200 MB"));
+	assert_non_null(strstr(buf_text(&lab.why), "is being killed, as the kernel is out of memory; it holds 200 MB"));
 	event_lab_close(&lab);
-	event_lab_refused("stop-on-process", "a;On=exit;Stack=true", "Stack=true is for On=crash");
+	event_lab_refused("stop-on-process", "a;On=exit;Stack=true", "Stack=true needs On=crash");
 	event_lab_refused("stop-on-process", "a;On=oom;ExitCode=1", "a kill for lack of memory has no exit code");
 	event_lab_refused("stop-on-process", "", "an empty process name");
 	event_lab_refused("stop-on-process", "a;On=stop", "On is start, exit, crash or oom");
 	event_lab_refused("stop-on-process", "a;Signal=NO", "Signal is a name");
 	event_lab_refused("stop-on-process", "a;ExitCode=x", "ExitCode is a whole number");
 	event_lab_refused("stop-on-process", "a;On=start;ExitCode=1", "a start has no exit code");
-	event_lab_refused("stop-on-process", "a;Signal=KILL;ExitCode=1", "ExitCode= and Signal= exclude each other");
-	event_lab_refused("stop-on-process", "a;On=crash;Signal=TERM", "that signal is no crash");
+	event_lab_refused("stop-on-process", "a;Signal=KILL;ExitCode=1", "give ExitCode= or Signal=, not both");
+	event_lab_refused("stop-on-process", "a;On=crash;Signal=TERM", "that signal is not a crash");
 	event_lab_refused("stop-on-process", "a;On=crash;ExitCode=1", "a crash ends by a signal");
 	event_lab_refused("stop-on-process", "a;ExitCode=1;ExitCode!=1", "ExitCode is given twice");
 	event_lab_refused("stop-on-process", "a;On=exit;on=crash", "on is given twice");
@@ -165,7 +165,7 @@ TEST(requests_are_those_of_iis_and_aspnet_core)
 	lab.trigger->ops->status(lab.trigger, &s);
 	assert_true(s.value == 250 && s.limit == 100 && s.counts.seen == 2);
 	event_lab_close(&lab);
-	event_lab_refused("stop-on-request-over-msec", "soon", "'soon' is no number");
+	event_lab_refused("stop-on-request-over-msec", "soon", "'soon' is not a number");
 	event_lab_refused("stop-on-request-over-msec", "5;Foo=1", "unknown key 'Foo'");
 }
 
@@ -198,8 +198,8 @@ TEST(a_text_that_was_given_up_on_is_told_from_the_first_on)
 				"Message=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n");
 	lab.trigger->ops->status(lab.trigger, &s);
 	assert_int_equal(s.phase, TRIGGER_ARMED);
-	assert_string_equal(s.text, "armed, but unknown of 2 texts: its expression was given up on them "
-			    "after 50000 steps");
+	assert_string_equal(s.text, "armed; 2 texts were not judged, as the expression took over 50000 "
+			    "steps on them");
 	event_lab_close(&lab);
 }
 
