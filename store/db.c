@@ -84,7 +84,7 @@ int db_fail(struct store *s, struct err *err)
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-/* There are never more than places in the program: each has a literal of its own. */
+/* Each place in the program has a literal of its own, so there are no more than those. */
 static int find_statement(struct store *s, const char *sql, sqlite3_stmt **out, struct err *err)
 {
 	struct kept_statement *kept;
@@ -118,7 +118,7 @@ struct query db_query(struct store *s, const char *sql, struct err *err)
 	return q;
 }
 
-/* SQLite refuses to bind to no statement, which leaves a query that failed as it is. */
+/* Without a statement SQLite refuses to bind, and the query stays failed. */
 void bind_int(struct query *q, int64_t v)
 {
 	sqlite3_bind_int64(q->st, ++q->nbound, v);

@@ -80,7 +80,7 @@ static bool has_global_identity(const struct object_key *key)
 	return key->build_id_bytes && (key->kind == OBJECT_ELF || key->kind == OBJECT_PE);
 }
 
-/* A text that is the same exactly for the same modules; see schema.c. */
+/* A text that two modules share only if they are the same one; see schema.c. */
 static void module_identity(const struct store *s, const struct object_key *key, struct buf *out)
 {
 	size_t i;

@@ -20,7 +20,7 @@
 struct item {
 	const struct function *function;     /* NULL: none, or the store has it already */
 	int64_t function_id;
-	uint32_t known;                      /* index in the interner's frames */
+	uint32_t known;                      /* its index in the interner's frames */
 };
 
 /* A name for a frame that is in a page already. */

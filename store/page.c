@@ -86,7 +86,7 @@ static uint64_t add(uint64_t a, uint64_t step)
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-/* `next` is what an id is most likely to be greater by than the id before. */
+/* next: by how much an id is most likely to exceed the id before. */
 static void put_ids(struct columns *c, uint64_t *ids, uint32_t n, unsigned next)
 {
 	uint64_t expected = 0, id;

@@ -48,7 +48,7 @@ int page_learn(struct store *s, const struct page_learner *l, int64_t *next, str
 			break;
 		rc = l->learn(s->interner, &row, err);
 		query_reset(&row.query);
-		/* What a damaged page holds is not known, and stored again. */
+		/* What a damaged page holds stays unknown, and is stored again. */
 		rc = rc == ERR_FORMAT ? 0 : rc;
 		row.first--;
 	}

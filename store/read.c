@@ -104,7 +104,7 @@ static char *next_copy(struct row *c)
 	return copy;
 }
 
-/* *windowed: the incident has its window already. */
+/* *windowed: the incident already has its window. */
 static void read_head(sqlite3_stmt *st, struct incident_head *h, bool *windowed, bool *failed)
 {
 	struct row c = {.st = st};
@@ -142,7 +142,7 @@ static void read_head(sqlite3_stmt *st, struct incident_head *h, bool *windowed,
 static int head_row(struct store *s, int64_t id, struct incident_head *h, bool *windowed,
 		    struct err *err)
 {
-	/* An open incident has no count of samples yet: that of its segments, uncut, stands in. */
+	/* An open incident has no count of samples yet: show the sum over its segments, uncut. */
 	struct query q = db_query(
 		s,
 		"SELECT i.id, i.uuid, i.state, i.pinned, i.rule, i.reason, i.value,"
@@ -202,7 +202,7 @@ static const char *stream_kind_text(unsigned kind)
 	return stream_text((enum stream)kind);
 }
 
-/* Earlier recorders counted what they left out in floods as lost, too. */
+/* Earlier recorders counted samples left out in floods as lost, too. */
 static void take_floods_from_lost(struct incident_head *h)
 {
 	uint64_t sum = 0;

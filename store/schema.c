@@ -204,7 +204,7 @@ static int run_all(struct store *s, const char *const *sql, size_t n, struct err
 	return rc;
 }
 
-/* What programs look at first. In the transaction of the tables: all is there, or nothing. */
+/* What programs look at first. Same transaction as the tables: all is there, or nothing. */
 static int put_versions(struct store *s, struct err *err)
 {
 	char sql[200];

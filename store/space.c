@@ -30,13 +30,13 @@ int space_check_floor(struct store *s, struct err *err)
 {
 	uint64_t free_bytes, floor_bytes;
 
-	/* A disk that does not say how full it is fails when it is written to. */
+	/* Where the free space is unknown, writing shows whether there is any. */
 	if (!free_space(s, &free_bytes, &floor_bytes) || free_bytes >= floor_bytes)
 		return 0;
 	return err_set(
 		err, ERR_FULL,
-		"only %.1f MB are free on the disk of %s, less than the %.1f MB that are left to "
-		"others: nothing new is stored, nothing is deleted; free some space",
+		"only %.1f MB are free on the disk of %s, less than the %.1f MB kept free for "
+		"others: free some space; until then nothing new is stored, and nothing deleted",
 		(double)free_bytes / 1048576, s->path, (double)floor_bytes / 1048576);
 }
 

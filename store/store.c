@@ -1,4 +1,4 @@
-/* Opening a store: who may, what the file is, which format it has, the lock. */
+/* Opening a store: what the file is, which format it has, who may use it, the lock. */
 #include "store/interner_private.h"
 
 #include "base/text.h"
@@ -125,7 +125,7 @@ static int too_old(struct store *s, int64_t version, struct err *err)
 		       s->path, (long long)version, STORE_VERSION);
 }
 
-/* A store that a recorder brought up from format 2 has frames as rows. */
+/* A store that began in format 2 and was turned into format 3 has frames as rows. */
 static int check_origin(struct store *s, struct err *err)
 {
 	int64_t has_rows;

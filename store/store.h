@@ -14,6 +14,9 @@
  *
  * To read, store_list() shows all heads, and store_load() gives all of one incident.
  *
+ * Nothing in the file is trusted: decoders check sizes, counts and indices, and a row that is
+ * missing is an error that names it.
+ *
  * A handle belongs to one thread at a time. Every function that returns an int returns 0 or a
  * negative enum err_code, unless it says more. Beside ERR_NOT_FOUND for ids that are not there,
  * the usual ones are ERR_BUSY (another program locked the file for 5 s), ERR_FORMAT (damage),

@@ -36,11 +36,11 @@
 
 struct step {
 	struct marks *m;
-	const struct rows *rows;             /* what is swept: these, */
-	const struct page_kind *pages;       /* or these */
+	const struct rows *rows;             /* what is swept: rows, */
+	const struct page_kind *pages;       /* or pages */
 	struct merging *merging;
 	int64_t at, next;                    /* this step sweeps from behind `at` to `next` */
-	bool done;                           /* nothing is left behind this step */
+	bool done;                           /* it was the last step */
 };
 
 /*
@@ -68,7 +68,7 @@ static int read_data_version(struct store *s, int64_t *out, struct err *err)
 	return db_int(s, "PRAGMA data_version", out, err);
 }
 
-/* In the transaction of a step. ERR_BUSY: alone is asked for, but somebody else has written. */
+/* In the transaction of a step. alone: ERR_BUSY when another program has written since. */
 static int begin_step(struct marks *m, bool alone, struct err *err)
 {
 	int64_t version = 0;
@@ -84,7 +84,7 @@ static int begin_step(struct marks *m, bool alone, struct err *err)
 struct rows {
 	const char *range, *sweep;
 	int limit;
-	bool alone;                          /* others name them: only while nobody else writes */
+	bool alone;                          /* swept only while no other program writes */
 };
 
 #define RANGE_ROWS(table, id, condition) \
@@ -125,7 +125,7 @@ static int sweep_rows(struct marks *m, const struct rows *rows)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* A page of either kind, and its row's first and last id. */
+/* A page of frames or of functions, and the first and last id of its row. */
 struct page {
 	int64_t first, last;
 	struct page_frame *frames;
@@ -136,13 +136,13 @@ struct page {
 struct page_kind {
 	int mark;                            /* of its ids */
 	bool alone;                          /* as in struct rows */
-	const char *next, *remove;           /* the page that begins behind an id, or at it */
+	const char *next, *remove;           /* SQL: the page that begins behind an id; at an id */
 	int (*unpack)(const struct page_row *row, struct page *out, struct err *err);
 	/* So little of it is gone that it stays as it is. */
 	bool (*stays)(const struct marks *m, const struct page *page);
 	/* Mark what its listed items name. */
 	void (*mark_names)(struct marks *m, const struct page *page);
-	/* In a transaction: delete what is not marked, or note it in g. */
+	/* In a transaction: rewrite the page without what is not marked, or collect it in g. */
 	int (*sweep)(struct merging *g, struct page *page, struct err *err);
 };
 
@@ -191,7 +191,7 @@ static int skip_pages(struct step *t)
 	return rc > 0 || rc == ERR_FORMAT ? 0 : rc;
 }
 
-/* What is left of some neighbouring pages of frames: one page, when it is enough. */
+/* What is left of neighbouring pages of frames, until it fills a page. */
 struct merging {
 	struct marks *m;
 	struct page_frame *frames;
@@ -199,7 +199,7 @@ struct merging {
 	int64_t first, last;                 /* first ids of these pages; pages == 0: none */
 	uint32_t pages;
 	bool dropped;                        /* some of their frames are not in `frames` */
-	struct columns columns;              /* working memory, as the bufs */
+	struct columns columns;              /* working memory, like the bufs */
 	struct buf data, more;
 };
 
@@ -252,11 +252,11 @@ static int merge_end(struct merging *g, struct err *err)
 	return rc;
 }
 
-/* A damaged page goes when nothing can list what is in it, else it stays as it is. */
+/* A damaged page goes when none of its ids is listed, else it stays as it is. */
 static int sweep_damaged(struct step *t, const struct page *page, struct err *err)
 {
 	struct marks *m = t->m;
-	int rc = merge_end(t->merging, err);         /* neighbours merge on one side of it only */
+	int rc = merge_end(t->merging, err);         /* pages merge on one side of it only */
 
 	if (rc)
 		return rc;
@@ -283,7 +283,7 @@ static int sweep_page(struct step *t, struct err *err)
 	return rc ? rc : 1;
 }
 
-/* Pages of one step are merged: what a step leaves is whole. */
+/* Only pages of the same step are merged, so that each step leaves a whole store. */
 static int pages_step(struct store *s, void *arg, struct err *err)
 {
 	struct step *t = arg;
@@ -394,7 +394,7 @@ static void mark_names_of_functions(struct marks *m, const struct page *page)
 		mark(m, MARK_MODULES, page->functions.functions[i].module_id);
 }
 
-/* Written again in its place when a third of it is gone; a page of which nothing is left leaves. */
+/* Rewrite the page in its place when a third of it is gone; delete it when nothing is left. */
 static int sweep_functions(struct merging *g, struct page *page, struct err *err)
 {
 	struct function_page *p = &page->functions;

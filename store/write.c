@@ -9,7 +9,7 @@
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
-/* Version 4 of RFC 9562: all bits are random but those of version and variant. */
+/* Version 4 of RFC 9562: random, except for the bits of version and variant. */
 static int make_uuid(char out[37], struct err *err)
 {
 	uint8_t b[16];

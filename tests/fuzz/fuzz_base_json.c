@@ -1,6 +1,4 @@
-/*
- * Any bytes as the answer of a recorder: whatever json_read() lets pass must be safe to look into.
- */
+/* Any bytes as the answer of a recorder: what json_read() accepts is safe to look into. */
 #include "base/json_read.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Any bytes as a text of /proc, and as a name that somebody gave a counter. The first byte chooses,
- * so that a corpus file is one byte and then the text as the kernel writes it.
+ * Any bytes as a text of /proc, or as the name of a counter. The first byte chooses which, so that
+ * a corpus file is one byte and then the text as the kernel writes it.
  */
 #include "base/nearest.h"
 #include "model/process_name.h"

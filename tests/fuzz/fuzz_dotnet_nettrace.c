@@ -1,4 +1,4 @@
-/* The stream of a .NET program: its first byte says in what portions the rest comes. */
+/* The stream of a .NET program; the first byte gives the size of the portions it comes in. */
 #include "source/dotnet/ipc.h"
 #include "source/dotnet/nettrace_decode.h"
 

@@ -1,5 +1,7 @@
-/* Any bytes as a trace file or a .zip with one: opened, run twice, the second time with all buffers
-   waiting on disk, summed. */
+/*
+ * Any bytes as a trace file, or a .zip with one: opened, run twice and summed. The second run has
+ * all buffers wait on disk.
+ */
 #include "source/etl/etl_private.h"
 
 #include <stdlib.h>

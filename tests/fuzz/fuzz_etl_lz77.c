@@ -1,4 +1,4 @@
-/* Any bytes as a compressed buffer: the first two are how much it is to expand to. */
+/* Any bytes as a compressed buffer; the first two are the size that it should expand to. */
 #include "source/etl/lz77.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	nout = (size_t)data[0] | (size_t)data[1] << 8;
-	out = malloc(nout ? nout : 1);       /* of exactly that size: one byte too many is seen */
+	out = malloc(nout ? nout : 1);       /* exactly that size, so that one byte more is seen */
 	if (!out)
 		abort();
 	end = lz77_expand(data + 2, size - 2, out, nout, &got);

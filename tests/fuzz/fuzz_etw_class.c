@@ -1,5 +1,6 @@
 /*
- * Payloads of known classes: u8 which class, u8 flags (1: 32-bit pointers), u8 version, then the payload.
+ * Payloads of known classes: u8 the class, u8 flags (1: 32-bit pointers), u8 version, then the
+ * payload.
  */
 #include "source/etw/decode.h"
 
@@ -8,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* Class number i of all tables, or false. */
+/* Make a record of class number i of all tables; false if there is none. */
 static bool pick(uint32_t i, struct etw_record *record)
 {
 	const struct etw_class *classes;
@@ -45,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		etw_decode_learn(decode, &record);
 		etw_decode_event(decode, &record, &out);
 		for (uint32_t i = 0; i < out.nfields; i++)
-			if (out.fields[i].type == FIELD_TEXT && strlen(out.fields[i].v.text) >= EVENT_MAX_TEXT)
+			if (out.fields[i].type == FIELD_TEXT &&
+			    strlen(out.fields[i].v.text) >= EVENT_MAX_TEXT)
 				abort();
 	}
 	free(payload);

@@ -1,6 +1,6 @@
 /*
- * Manifests and schemas: u8 kind (0 manifest, 1 TRACE_EVENT_INFO), u16 bytes of it, these, then a payload
- * that is read by each of its events.
+ * Manifests and schemas: u8 kind (0 manifest, 1 TRACE_EVENT_INFO), u16 its size, its bytes, then a
+ * payload, which is read as each of its events.
  */
 #include "source/etw/manifest.h"
 
@@ -22,7 +22,8 @@ static void read_all(const struct etw_manifest *manifest, const uint8_t *payload
 {
 	static char text[ETW_RENDER_BYTES];
 	struct event_field fields[EVENT_MAX_FIELDS];
-	struct etw_record record = {.payload = payload, .payload_bytes = (uint32_t)n, .pointer_bytes = 8};
+	struct etw_record record = {.payload = payload, .payload_bytes = (uint32_t)n,
+				    .pointer_bytes = 8};
 
 	for (uint32_t i = 0; i < manifest->nevents && i < 16; i++) {
 		const struct etw_manifest_event *event = &manifest->events[i];

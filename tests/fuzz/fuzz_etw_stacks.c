@@ -1,6 +1,6 @@
 /*
- * A row of records of known classes, through everything that learns from them: processes, images,
- * methods, stacks. First as a file (twice), then live. Each record is
+ * Records of known classes go through everything that learns from them: processes, images, methods,
+ * stacks; first twice as a file, then live. Each record is
  *
  *	u8 class, u8 flags (1: 32-bit pointers; 2, 4: an item), u8 tid, u8 ticks later, u8 bytes of
  *	payload, u8 bytes of the item, then these bytes
@@ -24,7 +24,7 @@ struct row {
 	int64_t last_ticks;
 };
 
-/* Class number i of all tables, or false. */
+/* Make a record of class number i of all tables; false if there is none. */
 static bool pick(uint32_t i, struct etw_record *record)
 {
 	const struct etw_class *classes;
@@ -63,7 +63,8 @@ static bool next_record(struct row *row)
 	r->payload_bytes = head[4];
 	if (types[head[1] >> 1 & 3]) {
 		r->nitems = 1;
-		r->items[0] = (struct etw_item){types[head[1] >> 1 & 3], head[5], head + 6 + head[4]};
+		r->items[0] = (struct etw_item){types[head[1] >> 1 & 3], head[5],
+						head + 6 + head[4]};
 	}
 	r->header = ETW_CLASSIC;
 	row->class = etw_class_find(r);
@@ -85,14 +86,15 @@ static void take(struct row *row)
 		const struct etw_thread *t = etw_state_thread(row->state, w->tid, w->record->ticks);
 
 		row->taken++;
-		if (w->record->ticks < row->last_ticks || (w->state == ETW_STACK_ABSENT && w->naddresses))
+		if (w->record->ticks < row->last_ticks ||
+		    (w->state == ETW_STACK_ABSENT && w->naddresses))
 			abort();
 		row->last_ticks = w->record->ticks;
 		for (uint32_t i = 0; i < w->naddresses; i++) {
+			bool kernel = etw_is_kernel_address(w->addresses[i], w->os_pointer_bytes);
 			enum etw_place place =
-				etw_code_locate(row->code, t ? t->pid : 0, w->addresses[i], w->record->ticks,
-						etw_is_kernel_address(w->addresses[i], w->os_pointer_bytes),
-						&ref);
+				etw_code_locate(row->code, t ? t->pid : 0, w->addresses[i],
+						w->record->ticks, kernel, &ref);
 
 			if (place == ETW_PLACE_MANAGED && ref.object->key.kind != OBJECT_JIT)
 				abort();
@@ -136,7 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	for (int live = 0; live < 2; live++) {
 		if (frames_new(&frames, NULL) || etw_state_new(&row.state, NULL) ||
 		    etw_code_new(row.state, frames, &row.code, NULL) ||
-		    etw_stacks_new(live ? ETW_STACKS_LIVE : ETW_STACKS_SURVEY, 1000, &row.stacks, NULL))
+		    etw_stacks_new(live ? ETW_STACKS_LIVE : ETW_STACKS_SURVEY, 1000, &row.stacks,
+				   NULL))
 			abort();
 		if (live) {
 			put_all(&row, data, n, true, true);

@@ -1,4 +1,4 @@
-/* TraceLogging: u16 bytes of traits, these, u16 bytes of metadata, these, then the payload. */
+/* TraceLogging: u16 size of traits, traits, u16 size of metadata, metadata, then the payload. */
 #include "source/etw/decode.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A copy of its own, so that a sanitizer sees every over-read. */
+/* A copy, so that sanitizers see every read beyond it. */
 static uint8_t *take(const uint8_t **at, const uint8_t *end, size_t want, size_t *n)
 {
 	uint8_t *bytes;

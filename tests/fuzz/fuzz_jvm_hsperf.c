@@ -1,4 +1,4 @@
-/* Performance data of a JVM. */
+/* Any bytes as the performance data of a JVM. */
 #include "source/jvm/hsperf.h"
 
 #include <stdlib.h>
@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			abort();
 		if (hsperf_step(&track, v, edges, &together) > HSPERF_EDGES)
 			abort();
-		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &together) > HSPERF_EDGES)
+		if (hsperf_safepoint_step(&safepoints, v[0], v[1], v[2], edges, &together) >
+		    HSPERF_EDGES)
 			abort();
 	}
 	if (hsperf_text(data, n, "java.rt.vmArgs", &text, &text_bytes) &&
@@ -35,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	if (hsperf_parse(data, n, &h, &err))
 		return 0;
-	if (!h.frequency_hz || h.low >= h.high || h.high > n || !h.safepoints_at != !h.safepoint_time_at ||
+	if (!h.frequency_hz || h.low >= h.high || h.high > n ||
+	    !h.safepoints_at != !h.safepoint_time_at ||
 	    ((h.by_safepoints || h.ends_late) && !h.safepoints_at))
 		abort();
 	if (h.safepoints_at && (h.safepoints_at < h.low || h.safepoint_time_at < h.low ||

@@ -1,4 +1,4 @@
-/* Lines of logs: kernel records, journal lines, and bytes cut into lines. */
+/* Any bytes as lines of logs: kernel records, lines of the journal, and bytes cut into lines. */
 #include "source/log/parse.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Any bytes as a segment: refused, or sound in every index. What is sound is merged into an incident,
- * twice: every sample keeps its stack, and no stack is there a second time.
+ * Any bytes as a segment: refused, or sound in every index. A sound one is merged into an incident
+ * twice: every sample keeps its stack, and no stack is added a second time.
  */
 #include "model/incident.h"
 #include "tests/support/segment_sound.h"
@@ -39,7 +39,8 @@ static void begin(struct incident *in)
 	}
 }
 
-static bool same_path(const struct incident *in, uint32_t stack, const struct segment_content *c, uint32_t node)
+static bool same_path(const struct incident *in, uint32_t stack, const struct segment_content *c,
+		      uint32_t node)
 {
 	while (stack != STACK_NONE && node != STACK_NONE) {
 		if (in->stacks[stack].frame != c->nodes[node].frame % FRAMES)

@@ -1,6 +1,4 @@
-/*
- * Any bytes as a conf file, and as arguments: one a line.
- */
+/* Any bytes as a conf file, and as arguments, one a line. */
 #include "options/config.h"
 
 #include <stdlib.h>
@@ -36,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!text)
 		return 0;
-	/* Two NULs: the second ends the list when the first ends an argument. */
+	/* Two NULs: the first ends an argument, the second the list. */
 	memcpy(text, data, size);
 	text[size] = text[size + 1] = '\0';
 	options_init(&o);

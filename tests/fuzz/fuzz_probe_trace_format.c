@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	buf_free(&filter);
 	trace_format_read(&format, data, n, &values);
 	for (i = 0; i < values.nfields; i++)
-		if (values.fields[i].type == FIELD_TEXT && strlen(values.fields[i].v.text) >= TRACE_TEXT_BYTES)
+		if (values.fields[i].type == FIELD_TEXT &&
+		    strlen(values.fields[i].v.text) >= TRACE_TEXT_BYTES)
 			abort();
 	return 0;
 }

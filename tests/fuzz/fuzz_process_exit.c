@@ -1,4 +1,4 @@
-/* Messages of the process connector. */
+/* Any bytes as a message of the process connector. */
 #include "source/process/exit_record.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct exit_record r;
 
-	if (exit_record_parse(data, n, &r) && r.kind == EXIT_RECORD_EXIT && (r.signal > 127 || n < 68))
+	if (exit_record_parse(data, n, &r) && r.kind == EXIT_RECORD_EXIT &&
+	    (r.signal > 127 || n < 68))
 		abort();
 	return 0;
 }

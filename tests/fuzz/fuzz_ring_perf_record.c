@@ -1,4 +1,4 @@
-/* Any bytes as a record of a perf ring; the first byte says what the sampler was opened with. */
+/* Any bytes as a record of a perf ring; the first byte chooses how the sampler was opened. */
 #include "source/ring/perf_record.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static uint64_t sum;                     /* so that no read is left out */
+static uint64_t sum;                     /* so that the compiler keeps every read */
 
 static void read_sample(const struct perf_record *r, unsigned nregs)
 {
@@ -16,7 +16,7 @@ static void read_sample(const struct perf_record *r, unsigned nregs)
 		sum += r->u.sample.kernel[i];
 	for (i = 0; i < r->u.sample.nuser; i++) {
 		if (r->u.sample.user[i] >= (uint64_t)-4095)
-			__builtin_trap();            /* a marker passed as an address */
+			__builtin_trap();            /* a marker was passed as an address */
 	}
 	for (i = 0; r->u.sample.regs && i < nregs; i++)
 		sum += r->u.sample.regs[i];
@@ -51,11 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	format.nregs = data[0] & 2 ? 17 : 0;
 	format.stack = (data[0] & 4) != 0;
 	size--;
-	record = malloc(size);           /* aligned as in the ring, and no byte too many */
+	record = malloc(size);           /* aligned as in the ring, with no byte to spare */
 	if (!record)
 		return 0;
 	memcpy(record, data + 1, size);
-	record_size = (uint16_t)size;    /* that it says its own size is not worth guessing */
+	record_size = (uint16_t)size;    /* its own size, which is not worth guessing */
 	memcpy((char *)record + 6, &record_size, 2);
 	if (perf_record_parse(record, size, &format, &r))
 		read_record(&r, &format);

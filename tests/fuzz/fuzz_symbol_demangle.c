@@ -1,4 +1,4 @@
-/* Any bytes as a linker name: the result is bounded, and comes in bounded time. */
+/* Any bytes as a linker name: the result and the time it takes are bounded. */
 #include "symbol/demangle.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * Any bytes as an ELF file: head, index, and lookups all over it; then the same with its second half as
- * the symbols that were packed into it.
+ * Any bytes as an ELF file: head, index, and lookups all over it; then the same with its second
+ * half as the symbols packed into it.
  */
 #include "symbol/elf.h"
 #include "symbol/elf_minidebug.h"

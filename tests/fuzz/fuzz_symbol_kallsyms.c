@@ -1,4 +1,4 @@
-/* Any text as /proc/kallsyms: every function that was listed is found at its own address. */
+/* Any text as /proc/kallsyms: every listed function is found at its own address. */
 #include "symbol/kallsyms.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * Any bytes as the reply of a process that read debug information: what is accepted lies within
- * bounds, its texts are texts, and it is written again as the same bytes' worth of lines.
+ * Any bytes as the reply of a process that reads debug information: what is accepted lies within
+ * bounds, its texts end, and writing it gives the same lines again.
  */
 #include "symbol/lines.h"
 

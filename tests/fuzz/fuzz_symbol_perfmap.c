@@ -1,6 +1,6 @@
 /*
- * Any text as a perf map: each address that a line starts at has a name, the ranges hold what they
- * claim, and the function behind the last one is not found.
+ * Any text as a perf map: each start address of a line has a name, ranges are as long as they
+ * claim, and nothing is found behind the last function.
  */
 #include "symbol/perfmap.h"
 

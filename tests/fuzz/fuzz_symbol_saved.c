@@ -1,4 +1,4 @@
-/* Any bytes as a saved index, with the right checksum, as that is not worth guessing; lookups all over it. */
+/* Any bytes as a saved index, given the right checksum, and lookups all over it. */
 #include "symbol/elf_saved.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void look_up(const struct bytes *in, const struct elf_saved *saved)
 	for (at = 0; at < 4096; at += 7) {
 		if (elf_vaddr(&saved->head, at, &vaddr))
 			elf_offset(&saved->head, vaddr, &vaddr);
-		vaddr = at + 0x401000;       /* where the corpus has its code */
+		vaddr = at + 0x401000;       /* the code of the corpus is there */
 		if (!elf_find(saved->index, vaddr, &f))
 			continue;
 		if (vaddr < f.vaddr || vaddr - f.vaddr >= f.size)

@@ -1,4 +1,4 @@
-/* Notes of USDT probes of an ELF file, and their arguments. */
+/* Any bytes as an ELF file's notes of USDT probes, and their arguments. */
 #include "symbol/elf_symbol.h"
 #include "symbol/stapsdt.h"
 

@@ -1,6 +1,6 @@
 /*
- * Specs of every kind of rule, and what an opened one does with events made of the same bytes: first byte
- * the kind, then the spec up to a NUL, then events: kind, how far time goes, name and fields.
+ * Specs of every kind of rule, and what an opened rule does with events made of the same bytes: u8
+ * kind, the spec up to a NUL, then events: kind, how far time moves on, name and fields.
  */
 #include "base/os.h"
 #include "triggers/trigger.h"
@@ -11,8 +11,8 @@
 #define NAMES 12u
 
 static const char *const names[NAMES] = {
-	"GC/Start", "GC/Stop", "GC/SuspendEEStart", "GC/RestartEEStop", "Exception/Start", "R/Start", "R/Stop",
-	"EventID(1)", "EventID(2)", "A:B:C", "Process/Exit", "",
+	"GC/Start", "GC/Stop", "GC/SuspendEEStart", "GC/RestartEEStop", "Exception/Start",
+	"R/Start", "R/Stop", "EventID(1)", "EventID(2)", "A:B:C", "Process/Exit", "",
 };
 static const char *const providers[] = {
 	"Microsoft-Windows-DotNETRuntime", "P", "Linux", "{DE4649C9-15E8-4FEA-9D85-1CDDA520C334}",
@@ -47,7 +47,7 @@ static void feed(struct trigger *t, const uint8_t *data, size_t n)
 		fields[3].v.d = data[5] / 2.0;
 		buf_reset(&why);
 		if (t->ops->feed(t, &e, &why) && !why.len)
-			abort();             /* a firing without its sentence */
+			abort();             /* fired without a reason */
 		if (data[7] & 16)
 			t->ops->fired(t);
 		if (t->ops->lasts)
@@ -57,7 +57,7 @@ static void feed(struct trigger *t, const uint8_t *data, size_t n)
 	buf_free(&why);
 }
 
-/* Names that a rule waits for, and those of its parts. */
+/* Names that a rule waits for, and names of its parts. */
 static void look(const struct trigger *t)
 {
 	const struct trigger *part;
@@ -76,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static char *const rules[] = {
-		"a=StopOnEtwEvent:P/R/Start;TriggerMSec=5;InFlight=true", "b=A:B:C>5", "c=StopOnGen2GC",
+		"a=StopOnEtwEvent:P/R/Start;TriggerMSec=5;InFlight=true", "b=A:B:C>5",
+		"c=StopOnGen2GC",
 	};
 	struct trigger_env env = {.already_true_fires = true, .rules = rules, .nrules = 3};
 	static struct needs needs;

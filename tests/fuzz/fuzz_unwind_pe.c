@@ -1,8 +1,9 @@
 /*
- * Any bytes as an image and a stack: walks end, and never go down.
+ * Any bytes as an image and a stack: walks end, and never go down the stack.
  *
- *   0  u8 words of .pdata entries  1  u8 where to stand  2..  the image, of which the first entries are
- *   .pdata; the same bytes are the stack
+ *   0    u8  words of .pdata entries
+ *   1    u8  where the walk begins
+ *   2..      the image, which begins with .pdata; the same bytes are the stack
  */
 #include "unwind/pe_pdata.h"
 

@@ -1,4 +1,4 @@
-/* Any bytes as the memory of an image: what its headers say lies in the image. */
+/* Any bytes as the memory of an image: what its headers point to lies in the image. */
 #include "unwind/pe_loaded.h"
 
 #include <stdlib.h>
@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		abort();
 	if (n >= PE_LOADED_RSDS_BYTES)
 		pe_loaded_rsds(bytes, guid, &age);
-	if (pe_loaded_info_span(bytes, n, image_bytes, &rva, &nbytes) && (uint64_t)rva + nbytes > image_bytes)
+	if (pe_loaded_info_span(bytes, n, image_bytes, &rva, &nbytes) &&
+	    (uint64_t)rva + nbytes > image_bytes)
 		abort();
 	free(bytes);
 	return 0;

@@ -1,7 +1,8 @@
 /*
- * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions; and as code.
+ * Any bytes as .eh_frame_hdr and .eh_frame: every row of every function, and its expressions; and
+ * the same bytes as code.
  *
- *   0  u16  bytes of .eh_frame_hdr, which come next; 0 = none; the rest is .eh_frame
+ *   0  u16  size of .eh_frame_hdr, which comes next; 0 = none; the rest is .eh_frame
  */
 #include "unwind/rule.h"
 
@@ -54,7 +55,7 @@ static void walk_function(const struct eh_frame *tables, uint64_t start, uint64_
 	for (rows = 0; start < end && rows < ROWS_MAX; rows++) {
 		enum eh_result result = eh_frame_row(tables, start, &budget, &row);
 
-		/* An unsorted order of equal starts may find another function, or none. */
+		/* In an unsorted table, equal starts may find another function, or none. */
 		if (result != EH_OK)
 			return;
 		if (start < row.start || start >= row.end)

@@ -1,10 +1,10 @@
 /*
- * Any registers, stack and tables: the walk ends, and what it gives is within its limits.
+ * Any registers, stack and tables: the walk ends, and its result is within its limits.
  *
  *   0    u8   flags: 1 remote reading, 2 a memory to stitch from, 4 32-bit, 8 a kernel's chain
- *   1    u16  bytes of .eh_frame, without an index; then
- *   3    17 registers of 2 bytes, counted from the stack's start where their lowest bit is 0, else
- *        from the code's
+ *   1    u16  size of .eh_frame, without an index
+ *   3    17 registers of 2 bytes, relative to the start of the stack when the lowest bit is 0,
+ *        else to that of the code
  *   37   .eh_frame, then the stack
  */
 #include "unwind/unwind.h"
@@ -25,7 +25,7 @@ struct program {
 static struct object known = {.key = {.kind = OBJECT_ELF}};
 static struct object unknown = {.key = {.kind = OBJECT_UNKNOWN}};
 
-/* By the low bits of its page number, an address is described code, jitted, pending or nowhere. */
+/* The low bits of its page number say if an address is described, jitted, pending or nowhere. */
 static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
 {
 	const struct program *p = ctx;
@@ -65,7 +65,7 @@ static void walk(const uint8_t *head, struct program *p)
 	uint64_t regs[17];
 	unsigned i;
 
-	memset(&memory, 0, sizeof(memory));     /* an input alone must do what it did */
+	memset(&memory, 0, sizeof(memory));     /* each input must give the same alone */
 	if (!unwinder && unwinder_new(UNWIND_REMOTE_BYTES, &unwinder, NULL))
 		abort();
 	for (i = 0; i < 17; i++) {

@@ -3,7 +3,7 @@
 
 #include "base/os.h"
 #include "model/ledger.h"
-#include "tests/support/slow_vfs.h"
+#include "tests/support/bad_disk.h"
 #include "tests/support/test.h"
 
 #include <math.h>
@@ -64,13 +64,14 @@ TEST(a_slow_store_makes_no_gap_in_the_next_incident)
 	struct incident in;
 	struct rig r;
 
-	slow_vfs_install(200000);            /* 0.2 MB/s: an incident takes about as long as the run */
+	bad_disk_install();
+	bad_disk_slow(200000);               /* 0.2 MB/s: an incident takes about as long as the run */
 	rig_open(&r, "slow.db", 60);
 	r.cfg.capture.incidents = 2;
 	r.plan.fire_s[0] = 20;
 	r.plan.fire_s[1] = 26;               /* while the first is being written */
 	rig_run(&r);
-	slow_vfs_remove();
+	bad_disk_remove();
 	rig_check(&r, 1, 1000, 2200);
 	rig_load(&r, 2, &in);
 	assert_numbers(&in, 1600, 2800);
@@ -312,14 +313,14 @@ TEST(a_full_disk_keeps_recording_and_says_what_was_lost)
 	struct err err = {0};
 	struct rig r;
 
-	slow_vfs_install(0);
+	bad_disk_install();
 	rig_open(&r, "full.db", 60);
 	r.cfg.capture.incidents = 1;
 	r.plan.fire_s[0] = 30;
 	synthetic_plan(&r.plan);
-	slow_vfs_set(0, true);
+	bad_disk_full_after(0);
 	assert_int_not_equal(engine_run(&r.cfg, &r.result, &err), 0);
-	slow_vfs_remove();
+	bad_disk_remove();
 	assert_true(strlen(err.text) > 20);
 	remove_store(r.path);
 }
@@ -349,7 +350,8 @@ TEST(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so)
 	struct incident in;
 	struct rig r;
 
-	slow_vfs_install(1000000);
+	bad_disk_install();
+	bad_disk_slow(1000000);
 	rig_open(&r, "pinned.db", 3000);
 	r.cfg.ring_bytes = 20000;
 	r.cfg.pinned_bytes = 1000;
@@ -358,7 +360,7 @@ TEST(a_slow_store_and_a_low_ceiling_cut_the_oldest_and_say_so)
 	for (i = 0; i < 8; i++)
 		r.plan.fire_s[i] = 300 + 250 * i;
 	rig_run(&r);
-	slow_vfs_remove();
+	bad_disk_remove();
 	assert_int_equal(r.result.stored, 9);
 	for (i = 1; i <= 8; i++) {
 		rig_load(&r, i, &in);

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/os.h"
-#include "tests/support/slow_vfs.h"
+#include "tests/support/bad_disk.h"
 #include "tests/support/test.h"
 
 #include <math.h>
@@ -147,13 +147,14 @@ TEST(the_same_again_is_the_same_at_each_reading)
 	unsigned k;
 
 	for (k = 0; k < 2; k++) {
-		slow_vfs_install(speeds[k]);
+		bad_disk_install();
+		bad_disk_slow(speeds[k]);
 		rig_open_file(&r, "dedup.db", 400);
 		rig_fire_often(&r);
 		r.cfg.capture.dedup_ns = SEC(95);
 		r.cfg.capture.incidents = 3;
 		rig_run(&r);
-		slow_vfs_remove();
+		bad_disk_remove();
 		assert_int_equal(r.result.stored, 3);        /* at 10, 110 and 210 s */
 		assert_int_equal(r.result.read_ns, SEC(211.1));
 		rig_load(&r, 3, &in);
@@ -202,7 +203,8 @@ TEST(a_slow_store_and_a_low_ceiling_cut_nothing)
 	struct rig r;
 	unsigned i;
 
-	slow_vfs_install(1000000);
+	bad_disk_install();
+	bad_disk_slow(1000000);
 	rig_open_file(&r, "slow.db", 3000);
 	r.cfg.ring_bytes = 20000;
 	r.cfg.pinned_bytes = 1000;
@@ -211,7 +213,7 @@ TEST(a_slow_store_and_a_low_ceiling_cut_nothing)
 	for (i = 0; i < 4; i++)
 		r.plan.fire_s[i] = 300 + 500 * i;
 	rig_run(&r);
-	slow_vfs_remove();
+	bad_disk_remove();
 	assert_int_equal(r.result.stored, 4);
 	for (i = 0; i < 4; i++) {
 		rig_load(&r, i + 1, &in);
@@ -295,7 +297,7 @@ static void fill_disk_at_10000(void *ctx, uint64_t number)
 {
 	(void)ctx;
 	if (number == 10000)
-		slow_vfs_set(0, true);
+		bad_disk_full_after(0);
 }
 
 TEST(a_full_disk_ends_the_reading)
@@ -303,7 +305,7 @@ TEST(a_full_disk_ends_the_reading)
 	struct err err = {0};
 	struct rig r;
 
-	slow_vfs_install(0);
+	bad_disk_install();
 	rig_open_file(&r, "full.db", 100000);
 	r.cfg.ntriggers = 0;
 	r.cfg.ring_bytes = 20000;
@@ -311,7 +313,7 @@ TEST(a_full_disk_ends_the_reading)
 	r.plan.at = fill_disk_at_10000;
 	synthetic_plan(&r.plan);
 	assert_int_equal(engine_run(&r.cfg, &r.result, &err), ERR_IO);
-	slow_vfs_remove();
+	bad_disk_remove();
 	assert_non_null(strstr(err.text, "could not be stored"));
 	assert_true(r.result.samples < 10000000);
 	remove_store(r.path);

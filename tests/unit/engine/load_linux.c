@@ -5,7 +5,7 @@
 #include "tests/support/engine_rig.h"
 
 #include "base/os.h"
-#include "tests/support/slow_vfs.h"
+#include "tests/support/bad_disk.h"
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -94,9 +94,10 @@ TEST(twenty_overlapping_incidents_on_a_slow_disk_have_no_gap)
 	r.cfg.capture.pre_ns = SEC(30);
 	for (i = 0; i < 10; i++)
 		r.plan.fire_s[i] = 31 + 3.0 * i;
-	slow_vfs_install(1000000);
+	bad_disk_install();
+	bad_disk_slow(1000000);
 	rig_run(&r);
-	slow_vfs_remove();
+	bad_disk_remove();
 	assert_int_equal(r.result.samples, RATE * 65);
 	assert_int_equal(r.result.failed, 0);
 	assert_int_equal(r.result.stored, 20 + 1);   /* and the end */

@@ -1,5 +1,5 @@
 /* A disk that is full, or nearly full. */
-#include "tests/support/full_disk.h"
+#include "tests/support/bad_disk.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
 #include "tests/support/tmp.h"
@@ -45,14 +45,14 @@ TEST(a_full_disk_is_reported_and_can_be_waited_for)
 	struct pending p;
 
 	open_pending(&p, "full.db");
-	full_disk_after(0);
+	bad_disk_full_after(0);
 	assert_int_equal(store_put_segment(p.s, p.head.id, p.segment, &err), ERR_FULL);
 	assert_non_null(strstr(err.text, "the disk of"));
 	assert_non_null(strstr(err.text, "is full"));
 	assert_int_equal(p.segment->store_id, 0);
 	assert_int_equal(store_finish(p.s, &p.head, &p.segment, 1, &err), ERR_FULL);
 	assert_int_equal(p.head.state, INCIDENT_OPEN);
-	full_disk_after(-1);
+	bad_disk_full_after(-1);
 	assert_int_equal(store_put_segment(p.s, p.head.id, p.segment, NULL), 0);
 	assert_int_equal(store_finish(p.s, &p.head, &p.segment, 1, NULL), 0);
 	assert_string_equal(lab_samples(p.s, p.head.id), "10.0 main ??\n");
@@ -68,9 +68,9 @@ TEST(the_reserve_makes_room_once_and_is_made_again)
 	open_pending(&p, "reserve.db");
 	assert_int_equal(os_path_info(p.reserve, &info, NULL), 0);
 	assert_int_equal(info.size_bytes, 8 << 20);
-	full_disk_while_exists(p.reserve);
+	bad_disk_full_while_exists(p.reserve);
 	assert_int_equal(store_put_segment(p.s, p.head.id, p.segment, NULL), 0);
-	full_disk_while_exists(NULL);
+	bad_disk_full_while_exists(NULL);
 	assert_false(os_exists(p.reserve));
 	assert_int_equal(store_finish(p.s, &p.head, &p.segment, 1, NULL), 0);
 	assert_string_equal(lab_samples(p.s, p.head.id), "10.0 main ??\n");
@@ -96,13 +96,13 @@ TEST(whenever_the_disk_fills_up_the_store_stays_whole)
 
 		assert_in_range(n, 0, 500);
 		p.segment->store_id = 0;
-		full_disk_after(n);
+		bad_disk_full_after(n);
 		rc = store_begin(p.s, &head, NULL);
 		if (!rc)
 			rc = store_put_segment(p.s, head.id, p.segment, NULL);
 		if (!rc)
 			rc = store_finish(p.s, &head, &p.segment, 1, NULL);
-		full_disk_after(-1);
+		bad_disk_full_after(-1);
 		assert_true(rc == 0 || rc == ERR_FULL);
 		assert_string_equal(lab_dump(p.s, p.head.id), first);
 		lab_check_integrity(p.lab.path);
@@ -123,9 +123,9 @@ TEST(a_new_store_on_a_full_disk_is_refused_and_made_later)
 		struct store *s = NULL;
 		struct err err = {0};
 
-		full_disk_after(n);
+		bad_disk_full_after(n);
 		rc = store_open(lab.path, STORE_RECORD, &s, &err);
-		full_disk_after(-1);
+		bad_disk_full_after(-1);
 		if (rc && rc != ERR_FULL)
 			fail_msg("full after %ld writes: %d, %s", n, rc, err.text);
 		store_close(s);
@@ -141,9 +141,9 @@ TEST(deleting_works_on_a_full_disk_by_the_reserve)
 
 	open_pending(&p, "delete_full.db");
 	assert_int_equal(store_finish(p.s, &p.head, NULL, 0, NULL), 0);
-	full_disk_while_exists(p.reserve);
+	bad_disk_full_while_exists(p.reserve);
 	assert_int_equal(store_delete(p.s, p.head.id, NULL), 0);
-	full_disk_while_exists(NULL);
+	bad_disk_full_while_exists(NULL);
 	assert_int_equal(lab_sql(p.lab.path, "SELECT count(*) FROM incident"), 0);
 	close_pending(&p);
 }
@@ -158,7 +158,7 @@ TEST(below_the_floor_nothing_new_is_begun)
 	store_set_floor(p.s, UINT64_MAX - 1);
 	assert_int_equal(store_begin(p.s, &next, &err), ERR_FULL);
 	assert_non_null(strstr(err.text, "MB are free"));
-	assert_non_null(strstr(err.text, "nothing is deleted"));
+	assert_non_null(strstr(err.text, "nothing deleted"));
 	assert_int_equal(next.id, 0);
 	/* What was begun before is finished. */
 	assert_int_equal(store_put_segment(p.s, p.head.id, p.segment, NULL), 0);
@@ -169,7 +169,7 @@ TEST(below_the_floor_nothing_new_is_begun)
 static int install(void **state)
 {
 	(void)state;
-	full_disk_install();
+	bad_disk_install();
 	return 0;
 }
 

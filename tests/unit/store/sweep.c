@@ -1,5 +1,5 @@
 /* Sweeping runs in steps. Between them others write, and it can be called off. */
-#include "tests/support/full_disk.h"
+#include "tests/support/bad_disk.h"
 #include "tests/support/store_lab.h"
 #include "tests/support/test.h"
 
@@ -255,10 +255,10 @@ TEST(a_recorder_ends_at_any_write_of_a_deletion)
 	for (n = 0; n < 110; n += 5) {
 		store_letters(&lab, s, 2 * NS_PER_SEC, "abc");
 		lab_sql(lab.path, "PRAGMA wal_checkpoint(TRUNCATE)");
-		full_disk_after(n);
+		bad_disk_full_after(n);
 		store_retain(s, &limits, HOUR_LATER_NS, &deleted, NULL);
 		store_close(s);
-		full_disk_after(-1);
+		bad_disk_full_after(-1);
 		s = check_next_recorder(&lab);
 		if (!deleted)
 			assert_int_equal(store_retain(s, &limits, HOUR_LATER_NS, &more, NULL), 0);
@@ -278,6 +278,6 @@ int main(void)
 		cmocka_unit_test(a_recorder_ends_at_any_write_of_a_deletion),
 	};
 
-	full_disk_install();
+	bad_disk_install();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
