@@ -13,14 +13,14 @@
 
 struct perf_cpu {
 	bool online;
-	bool told;                           /* that it cannot be opened */
+	bool failure_logged;                 /* that it cannot be opened */
 	struct perf_ring sampler, sideband;
 	struct perf_ring probes[PROBE_RINGS];
 };
 
-/* ---- which ------------------------------------------------------------------------------------ */
+/* ---- which CPUs ------------------------------------------------------------------------------ */
 
-/* /sys/devices/system/cpu/NAME, "0-3,5" -> flags; returns the highest number + 1. */
+/* Parse /sys/devices/system/cpu/NAME ("0-3,5") into flags. returns  the highest number + 1 */
 static unsigned read_cpus(const char *name, bool online[CPUS_MAX])
 {
 	struct buf text = {0};
@@ -86,7 +86,9 @@ static void add_polled(struct perf_cpus *c, int fd)
 	c->polled[c->npolled++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-/* Only what there is: poll() refuses more than the limit on descriptors, also where they are none. */
+/*
+ * List open rings only: poll() refuses more entries than the descriptor limit, even negative ones.
+ */
 static void rebuild_polled(struct perf_cpus *c)
 {
 	unsigned i, j;
@@ -130,9 +132,10 @@ bool perf_cpus_follow(struct perf_cpus *c, struct log *log)
 				probes_enable(c->probes, i, cpu->probes, true);
 			came = true;
 			log_line(log, LOG_INFO, "CPU %u came online and is recorded", i);
-		} else if (!cpu->told) {
-			cpu->told = true;
-			log_line(log, LOG_WARN, "CPU %u came online and is not recorded: %s", i, err.text);
+		} else if (!cpu->failure_logged) {
+			cpu->failure_logged = true;
+			log_line(log, LOG_WARN, "CPU %u came online and is not recorded: %s", i,
+				 err.text);
 		}
 	}
 	if (changed)
@@ -154,7 +157,7 @@ void perf_cpus_enable(struct perf_cpus *c, bool sideband, bool on)
 	}
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 void perf_cpus_wake(struct perf_cpus *c)
 {
@@ -200,7 +203,8 @@ struct perf_ring *perf_cpus_oldest(struct perf_cpus *c)
 
 		for (j = 0; c->probes && c->all[i].online && j < PROBE_RINGS; j++) {
 			struct perf_ring *ring = &c->all[i].probes[j];
-			const struct perf_record *r = perf_ring_peek(ring, probes_format(c->probes, j));
+			const struct perf_record *r =
+				perf_ring_peek(ring, probes_format(c->probes, j));
 
 			if (!r || r->time_ns > oldest_ns)
 				continue;
@@ -233,7 +237,7 @@ uint64_t perf_cpus_damaged(const struct perf_cpus *c)
 	return damaged;
 }
 
-/* ---- another level ---------------------------------------------------------------------------- */
+/* ---- another level --------------------------------------------------------------------------- */
 
 int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns)
 {
@@ -241,14 +245,15 @@ int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns)
 	unsigned i;
 
 	for (i = 0; i < c->n; i++) {
-		os_error = c->all[i].online ? perf_ring_set_period(&c->all[i].sampler, period_ns) : 0;
+		os_error =
+			c->all[i].online ? perf_ring_set_period(&c->all[i].sampler, period_ns) : 0;
 		first = first ? first : os_error;
 	}
 	return first;
 }
 
-int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask, struct perf_ring *fresh,
-			    struct err *err)
+int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask,
+			    struct perf_ring *fresh, struct err *err)
 {
 	struct perf_ask asked = *ask;
 	unsigned i;
@@ -287,7 +292,8 @@ static void set_format(struct perf_cpus *c, unsigned stack_kb)
 	c->format.stack = stack_kb != 0;
 }
 
-void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask, const struct perf_ring *fresh)
+void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
+			     const struct perf_ring *fresh)
 {
 	unsigned i;
 
@@ -302,7 +308,7 @@ void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask, co
 	rebuild_polled(c);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int open_online(struct perf_cpus *c, const bool *online, struct err *err)
 {
@@ -320,8 +326,8 @@ static int open_online(struct perf_cpus *c, const bool *online, struct err *err)
 	return opened ? 0 : err_set(err, ERR_UNSUPPORTED, "no CPU could be opened for sampling");
 }
 
-int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask, const struct probes_config *probes,
-		   struct err *err)
+int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
+		   const struct probes_config *probes, struct err *err)
 {
 	struct probes_config asked = *probes;
 	bool online[CPUS_MAX];

@@ -1,9 +1,11 @@
 /*
- * The perf rings of every CPU as one queue: a sampler, side-band, and those of probes for each that is online.
+ * The perf rings of all CPUs as one queue: each online CPU has a sampler ring, a side-band ring and
+ * the rings of its probes.
  *
- * Each ring is ordered, they are not among each other: perf_cpus_refresh() notes what they hold by now,
- * perf_cpus_oldest() gives the ring with the next record in order of time. CPUs that come and go are followed.
- * All functions belong to the source's thread, but perf_cpus_wake().
+ * Each ring is in time order; the rings are not ordered among each other. perf_cpus_refresh() notes
+ * what they hold by now, and perf_cpus_oldest() returns the ring with the oldest record. CPUs that
+ * come and go are followed. Only the source's thread may call these functions, except
+ * perf_cpus_wake().
  */
 #ifndef SOURCE_PERF_CPUS_LINUX_H
 #define SOURCE_PERF_CPUS_LINUX_H
@@ -14,8 +16,8 @@
 
 struct perf_cpus {
 	struct perf_ask ask;                 /* what samplers were opened with */
-	struct perf_format format;           /* of what is in them, and in side-band rings */
-	struct probes *probes;               /* ours; NULL = no rule asks for any */
+	struct perf_format format;           /* of records in samplers and side-band rings */
+	struct probes *probes;               /* owned; NULL = no rule asks for any */
 	struct perf_cpu *all;                /* by CPU number */
 	unsigned n;
 	struct pollfd *polled;               /* the wake event, then the rings that are open */
@@ -24,49 +26,58 @@ struct perf_cpus {
 };
 
 /*
- * All rings of the CPUs that are online, disabled. ask->build_ids and ksymbols may be cleared in c->ask.
- * probes   which to open; its ncpus is set here
- * returns  0; ERR_UNSUPPORTED when no CPU could be opened; else what opening one of them came to. After a
- *          failure nothing is open
+ * Open all rings of the online CPUs, disabled. Clears build_ids and ksymbols in c->ask where the
+ * kernel does not have them.
+ *
+ * probes   which to open; ncpus is set here
+ * returns  0; ERR_UNSUPPORTED when no CPU could be opened; else the error of the CPU that failed.
+ *          After a failure nothing is open
  */
-int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask, const struct probes_config *probes,
-		   struct err *err);
+int perf_cpus_open(struct perf_cpus *c, const struct perf_ask *ask,
+		   const struct probes_config *probes, struct err *err);
 void perf_cpus_close(struct perf_cpus *c);           /* {0} allowed */
 
-/* Side-band rings, or samplers and probes. */
+/* Switch side-band rings on or off, or else samplers and probes. */
 void perf_cpus_enable(struct perf_cpus *c, bool sideband, bool on);
 /*
- * Close what went offline, open and enable what came online: its events stay off when a CPU returns.
- * returns  whether one came online: what started on it before now was not seen
+ * Close the rings of CPUs that went offline; open and enable those of CPUs that came online,
+ * because events stay off when a CPU returns.
+ *
+ * returns  true when a CPU came online: processes that started on it before now were not seen
  */
 bool perf_cpus_follow(struct perf_cpus *c, struct log *log);
 
-/* Wait for records; false: the time is over, or somebody woke it and does not want to wait for more of them. */
+/* Wait for records. returns  false when the time is over, or after perf_cpus_wake() */
 bool perf_cpus_wait(struct perf_cpus *c, uint64_t timeout_ns);
 void perf_cpus_wake(struct perf_cpus *c);            /* any thread */
 
-/* Look at what the kernel has written by now. */
+/* Read how far the kernel has written each ring. */
 void perf_cpus_refresh(struct perf_cpus *c);
 /*
- * The ring with the oldest record, which is ring->record until perf_ring_next(); NULL = there is none. At
- * the same time side-band goes first: a map before its use.
+ * The ring with the oldest record, which is ring->record until perf_ring_next(); NULL when all are
+ * empty. Of records with the same time, side-band comes first, so that a mapping precedes its use.
  */
 struct perf_ring *perf_cpus_oldest(struct perf_cpus *c);
-/* Records that did not parse so far; counted as lost where they were, see perf_ring_peek(). */
+/* How many records could not be parsed so far. They are counted as lost; see perf_ring_peek(). */
 uint64_t perf_cpus_damaged(const struct perf_cpus *c);
 
-/* Another time between two samples, on all CPUs; 0, or the first errno. */
+/* Change the sampling period on all CPUs. returns  0, or the first errno */
 int perf_cpus_set_period(struct perf_cpus *c, uint64_t period_ns);
 
 /*
- * Another copy of the stack, in three steps, so that what the old samplers hold can be read in order: open
- * samplers beside the old ones (c->n of them; all, or none and an error), end the old ones and let the new ones go
- * on (returns the moment between: what the old ones hold is older, on every CPU), then close the old ones and take
- * the new.
+ * Change the size of the stack copy, in three steps, so that the old samplers can be read to their
+ * end:
+ *
+ *	open     new samplers beside the old ones; fresh has c->n of them. All, or none and an error
+ *	start stops the old samplers and starts the new ones; returns a moment that is later than
+ *	all
+ *	         records of the old ones, on every CPU
+ *	take     closes the old samplers and uses the new ones
  */
-int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask, struct perf_ring *fresh,
-			    struct err *err);
+int perf_cpus_open_samplers(const struct perf_cpus *c, const struct perf_ask *ask,
+			    struct perf_ring *fresh, struct err *err);
 uint64_t perf_cpus_start_samplers(struct perf_cpus *c, struct perf_ring *fresh);
-void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask, const struct perf_ring *fresh);
+void perf_cpus_take_samplers(struct perf_cpus *c, const struct perf_ask *ask,
+			     const struct perf_ring *fresh);
 
 #endif

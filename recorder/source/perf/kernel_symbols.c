@@ -22,7 +22,7 @@ struct kernel_symbols {
 	struct maps *maps;
 	struct range execs[EXECS_MAX];
 	uint32_t nexecs;
-	bool full;                     /* said so already */
+	bool full;                     /* and that is logged */
 };
 
 struct kernel_symbols *kernel_symbols_new(struct frames *frames, struct log *log)
@@ -61,8 +61,8 @@ static void add(struct kernel_symbols *k, uint64_t start, uint64_t bytes, const 
 	if (!m.object || maps_insert(&k->maps, &m, now_ns) != ERR_LIMIT || k->full)
 		return;
 	k->full = true;
-	log_line(k->log, LOG_WARN, "over %u BPF programs and trampolines: the others have no name",
-		 MAPS_MAX);
+	log_line(k->log, LOG_WARN,
+		 "more than %u BPF programs and trampolines: the others have no name", MAPS_MAX);
 }
 
 void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r)
@@ -75,7 +75,7 @@ void kernel_symbols_feed(struct kernel_symbols *k, const struct perf_record *r)
 		add(k, start, r->u.ksymbol.bytes, r->u.ksymbol.name, r->time_ns);
 }
 
-/* ---- kallsyms --------------------------------------------------------------------------------- */
+/* ---- kallsyms -------------------------------------------------------------------------------- */
 
 static bool comes_and_goes(const struct kallsyms_line *line)
 {
@@ -109,7 +109,7 @@ static bool is_exec(const struct kallsyms_line *line)
 	return false;
 }
 
-/* Such a function reaches to the next symbol behind it, which stands in one of the next lines. */
+/* An exec function ends at the next symbol, which is in one of the following lines. */
 static void see_exec(struct kernel_symbols *k, const struct kallsyms_line *line)
 {
 	struct range *last = k->nexecs ? &k->execs[k->nexecs - 1] : NULL;
@@ -117,10 +117,11 @@ static void see_exec(struct kernel_symbols *k, const struct kallsyms_line *line)
 	if (last && line->address > last->start && line->address < last->end)
 		last->end = line->address;
 	if (is_exec(line) && k->nexecs < EXECS_MAX)
-		k->execs[k->nexecs++] = (struct range){line->address, line->address + EXEC_MAX_BYTES};
+		k->execs[k->nexecs++] =
+			(struct range){line->address, line->address + EXEC_MAX_BYTES};
 }
 
-/* The addresses of such symbols, with where their line begins in the text. */
+/* Collect the addresses of these symbols and where their lines begin in the text. */
 static uint32_t collect(struct kernel_symbols *k, const char *text, size_t n, struct sort_item *out,
 			uint32_t max)
 {
@@ -174,7 +175,7 @@ void kernel_symbols_scan(struct kernel_symbols *k, const char *text, size_t n, u
 	free(items);
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 bool kernel_symbols_find(const struct kernel_symbols *k, uint64_t address, struct frame_ref *out)
 {

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOT_NS (10 * NS_PER_SEC)             /* used within this: used all the time */
+#define HOT_NS (10 * NS_PER_SEC)             /* used within this time: in constant use */
 
 enum entry_state {
-	ENTRY_QUEUED,                        /* the loader threads' */
+	ENTRY_QUEUED,                        /* owned by a loader thread */
 	ENTRY_READY,                         /* immutable from here on; tables may be NULL */
 };
 
-/* Something to read; in the queue only while it is ENTRY_QUEUED. */
+/* A file or a JVM's options to read; in the queue only while ENTRY_QUEUED. */
 struct entry {
 	struct object *object;               /* referenced; NULL = the options of a JVM */
 	struct process *jvm;                 /* referenced */
@@ -27,24 +27,24 @@ struct entry {
 	struct eh_frame *tables;
 	struct elf_head head;
 	bool has_head;
-	size_t without_bytes;                /* the source's: tables that had no room; 0 = none */
+	size_t without_bytes;                /* the source's: size of tables left out; 0 = none */
 };
 
 struct worker {
 	struct loader *loader;
 	struct os_thread *thread;
 	_Atomic uint64_t busy_since_ns;      /* 0 = idle */
-	bool given_up;                       /* the source's: another one took over */
+	bool given_up;                       /* the source's: another thread took over */
 };
 
 struct loader {
 	struct log *log;
 	struct entry **entries;              /* by object number; the source's */
-	uint32_t nentries;                   /* of them, in use */
-	uint32_t end;                        /* no entry has this number or a higher one */
+	uint32_t nentries;                   /* entries in use */
+	uint32_t end;                        /* above the highest object number of an entry */
 	_Atomic size_t bytes, max_bytes;
-	_Atomic bool full_told;
-	bool without_told;                   /* the source's */
+	_Atomic bool full_logged;
+	bool without_logged;                 /* the source's */
 
 	struct worker workers[LOADER_THREADS_MAX];
 	uint32_t nworkers;                   /* the source's */
@@ -56,7 +56,7 @@ struct loader {
 	bool stopping;
 };
 
-/* ---- loading: a loader thread ------------------------------------------------------------------ */
+/* ---- loading: a loader thread ---------------------------------------------------------------- */
 
 static uint8_t *read_part(const struct bytes *in, uint64_t offset, uint64_t n)
 {
@@ -72,7 +72,10 @@ static uint8_t *read_part(const struct bytes *in, uint64_t offset, uint64_t n)
 	return part;
 }
 
-/* .eh_frame has no length but in section headers, which may be gone: read to its segment's end. */
+/*
+ * Only section headers give .eh_frame's length, and they may be stripped: read to the segment's
+ * end.
+ */
 static bool find_frames(const struct elf_head *head, uint64_t vaddr, uint64_t *offset, uint64_t *n)
 {
 	uint32_t i;
@@ -89,7 +92,7 @@ static bool find_frames(const struct elf_head *head, uint64_t vaddr, uint64_t *o
 	return false;
 }
 
-/* What no FDE describes: the functions that begin and end a program. */
+/* No FDE describes the functions that begin and end a program: describe them by their code. */
 static void describe_called(struct entry *e, const struct bytes *in)
 {
 	uint64_t called[ELF_CALLED_MAX], offset;
@@ -137,11 +140,12 @@ static void load(struct loader *l, struct entry *e)
 	int rc;
 
 	if (atomic_load(&l->bytes) >= LOADER_MAX_BYTES) {
-		if (!atomic_exchange(&l->full_told, true))
+		if (!atomic_exchange(&l->full_logged, true))
 			log_line(l->log, LOG_WARN,
-				 "unwind tables have reached their ceiling of %u MB: stacks through %s and "
-				 "later files follow frame pointers", (unsigned)(LOADER_MAX_BYTES >> 20),
-				 e->object->key.path);
+				 "unwind tables have reached their ceiling of %u MB: stacks "
+				 "through %s and "
+				 "later files follow frame pointers",
+				 (unsigned)(LOADER_MAX_BYTES >> 20), e->object->key.path);
 		return;
 	}
 	if (strcmp(e->object->key.path, "[vdso]") == 0) {
@@ -196,7 +200,7 @@ static void loader_main(void *ctx)
 	struct worker *w = ctx;
 	struct entry *e;
 
-	/* Samples wait for it: on a busy machine it must not. */
+	/* Samples wait for this thread, so it must not wait for a busy CPU. */
 	os_thread_priority(OS_PRIORITY_HIGH);
 	while ((e = take(w->loader)) != NULL) {
 		atomic_store(&w->busy_since_ns, os_now_ns());
@@ -212,7 +216,7 @@ static void loader_main(void *ctx)
 	}
 }
 
-/* ---- the source's thread ------------------------------------------------------------------------ */
+/* ---- the source's thread --------------------------------------------------------------------- */
 
 static int start_worker(struct loader *l, struct err *err)
 {
@@ -282,11 +286,11 @@ void loader_free(struct loader *l)
 			os_thread_join(l->workers[i].thread);
 	}
 	if (hangs)
-		return;                      /* it may come back and touch what is here */
+		return;                      /* it may come back and touch this memory */
 	while ((e = l->first) != NULL) {
 		l->first = e->next;
 		if (e->jvm)
-			jvm_entry_free(e);   /* the others are in the list of entries */
+			jvm_entry_free(e);   /* all others are in l->entries */
 	}
 	for (i = 0; l->entries && i < l->end; i++) {
 		if (l->entries[i])
@@ -372,7 +376,8 @@ static void replace_stuck(struct loader *l, uint64_t now_ns)
 			continue;
 		w->given_up = true;
 		log_line(l->log, LOG_WARN,
-			 "a mapped file could not be opened for 2 s (a file system that hangs?): its "
+			 "a mapped file could not be opened for 2 s (a file system that hangs?): "
+			 "its "
 			 "stacks follow frame pointers%s",
 			 l->nworkers < LOADER_THREADS_MAX ? "" : "; no further tables are loaded");
 		if (l->nworkers < LOADER_THREADS_MAX)
@@ -417,15 +422,16 @@ static uint32_t longest_unused(const struct loader *l)
 	return found;
 }
 
-/* It is used all the time: asked for again at once, it would push out the next one, and so on. */
+/* Tables in constant use would be asked for at once again and push out others: leave them out. */
 static void do_without(struct loader *l, struct entry *e)
 {
-	if (!l->without_told)
+	if (!l->without_logged)
 		log_line(l->log, LOG_WARN,
-			 "unwind tables have reached their ceiling of %.1f MB: stacks through %s and others "
+			 "unwind tables have reached their ceiling of %.1f MB: stacks through %s "
+			 "and others "
 			 "follow frame pointers until there is room",
 			 (double)atomic_load(&l->max_bytes) / 1048576, e->object->key.path);
-	l->without_told = true;
+	l->without_logged = true;
 	e->without_bytes = eh_frame_bytes(e->tables);
 	atomic_fetch_sub(&l->bytes, e->without_bytes);
 	eh_frame_free(e->tables);
@@ -443,7 +449,7 @@ static void keep_to_max(struct loader *l, uint64_t now_ns)
 		else
 			forget(l, i, now_ns);
 	}
-	if (!l->without_told || atomic_load(&l->bytes) > max_bytes)
+	if (!l->without_logged || atomic_load(&l->bytes) > max_bytes)
 		return;
 	room = max_bytes - atomic_load(&l->bytes);
 	for (i = 0; i < l->end; i++) {
@@ -466,7 +472,7 @@ void loader_sweep(struct loader *l, uint64_t now_ns)
 
 		if (!is_ready(e))
 			continue;
-		/* Only our own reference is left, or nobody has been in it for long. */
+		/* Drop an entry when only our reference is left, or when it was unused for long. */
 		if (atomic_load(&e->object->refs) > 1 && now_ns < e->used_ns + LOADER_IDLE_NS)
 			continue;
 		if (now_ns < e->used_ns + LOADER_STUCK_NS)

@@ -1,8 +1,10 @@
 /*
- * The live source of Linux: a cpu-clock sampler and a side-band ring per CPU (perf/cpus_linux.h), merged by time.
+ * The live source of Linux: per CPU a cpu-clock sampler and a side-band ring (perf/cpus_linux.h),
+ * merged by time.
  *
- * Rings are ordered each, not among each other: note the clock T0, look at all rings, release in time
- * order what is older than T0 - 1 ms, keep the rest. Facts and measurements: linux-capture.md 1-2.
+ * Each ring is in time order by itself, but the rings are not ordered among each other. So: note
+ * the clock T0, read all rings, release what is older than T0 - 1 ms in time order, and keep the
+ * rest. Facts and measurements: linux-capture.md, sections 1 and 2.
  */
 #include "base/os.h"
 #include "source/host/busy.h"
@@ -17,34 +19,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLD_BACK_NS NS_PER_MS           /* a record of another CPU may still come within this */
+#define HOLD_BACK_NS NS_PER_MS           /* another CPU's record may arrive this late */
 #define POLL_NS (90 * NS_PER_MS)         /* a watermark at least every 100 ms */
-#define TABLES_WAIT_NS (150 * NS_PER_MS) /* a sample waits this long for unwind tables to be loaded */
+#define TABLES_WAIT_NS (150 * NS_PER_MS) /* how long a sample waits for its unwind tables */
 #define TABLES_POLL_NS (4 * NS_PER_MS)
-#define COALESCE_NS (2 * NS_PER_MS)      /* one wake-up for a burst of side-band records; see perf_run() */
+#define COALESCE_NS (2 * NS_PER_MS)      /* side-band records of a burst share a wake-up */
 
 struct perf_source {
 	struct source base;
 	struct source_config cfg;
-	struct perf_cpus cpus;               /* their rings */
+	struct perf_cpus cpus;               /* the rings of all CPUs */
 	struct perf_state *state;
 	uint64_t period_ns;
-	uint64_t switched_ns, old_period_ns; /* samples before that moment weigh old_period_ns */
-	bool rate_due;                       /* what was switched is to be said, behind those samples */
-	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = as it is */
+	uint64_t switched_ns, old_period_ns; /* samples before switched_ns weigh the old period */
+	/* EVENT_RATE is still to be put, after those samples */
+	bool rate_due;
+	_Atomic uint64_t wanted;             /* freq_hz << 32 | stack_kb; 0 = no change */
 
 	struct perf_time *time;              /* NULL = context switches are not recorded */
 	_Atomic bool stopping;
 	bool rescan;                         /* side-band records were lost */
 	uint64_t next_check_ns, delivered_ns;
-	struct busy *busy;                   /* NULL: what is expected is not known */
+	struct busy *busy;                   /* NULL: expected samples are not known */
 
-	struct perf_walker walker;           /* loader and unwinder are ours to free */
+	struct perf_walker walker;           /* this source frees its loader and unwinder */
 
 	_Atomic uint64_t events, lost, throttled, damaged;
 };
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, unsigned cpu,
 		     uint64_t time_ns)
@@ -60,10 +63,12 @@ static void put_lost(struct perf_source *s, enum loss_kind kind, uint64_t n, uns
 static struct perf_thread *thread_of(struct perf_source *s, const struct perf_record *r)
 {
 	/*
-	 * The kernel says -1 for what it has let go of already; of a thread that ended, the process may still
-	 * have its number: as one of its threads -1 would keep it alive for ever.
+	 * The kernel writes -1 for a task that it has released. The pid of an ended thread may
+	 * still be valid; a thread -1 of that process would then keep the process alive for ever.
 	 */
-	return r->pid == UINT32_MAX || r->tid == UINT32_MAX ? NULL : perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
+	if (r->pid == UINT32_MAX || r->tid == UINT32_MAX)
+		return NULL;
+	return perf_state_thread(s->state, r->pid, r->tid, r->time_ns);
 }
 
 static void put_with_stack(struct perf_source *s, struct event *e)
@@ -74,7 +79,7 @@ static void put_with_stack(struct perf_source *s, struct event *e)
 	queue_put(s->cfg.queue, e);
 }
 
-/* false: tables for it are being loaded, and it may wait. */
+/* returns  false when its unwind tables are still being loaded and it may wait for them */
 static bool put_sample(struct perf_source *s, const struct perf_record *r, bool may_wait)
 {
 	struct perf_thread *thread = thread_of(s, r);
@@ -96,20 +101,21 @@ static bool put_sample(struct perf_source *s, const struct perf_record *r, bool 
 	return true;
 }
 
-/* An event that a rule asked for; the same. */
-static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const struct perf_record *r,
-		      bool may_wait)
+/* An event that a rule asked for. returns  as put_sample() */
+static bool put_probe(struct perf_source *s, const struct perf_ring *ring,
+		      const struct perf_record *r, bool may_wait)
 {
 	struct perf_thread *thread = thread_of(s, r);
 	struct probe *probe = probes_find(s->cpus.probes, r->u.sample.id);
 	const struct perf_format *format = probes_format(s->cpus.probes, ring->probes_at);
 	struct event e = {.time_ns = r->time_ns, .cpu = (uint16_t)r->cpu, .stack = STACK_NONE};
 
-	if (!probe || (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
+	if (!probe ||
+	    (thread && thread->process->skipped && probe_role(probe) == PROBE_SWITCH_STACK))
 		return true;
 	if (probe_has_stack(probe)) {
 		perf_walk(&s->walker, r, format, thread);
-		/* Of switches there are too many to let all others wait for one. */
+		/* Switches are too frequent: all other records would wait for one of them. */
 		if (s->walker.stack.pending && may_wait && probe_role(probe) == PROBE_EVENT)
 			return false;
 	}
@@ -128,7 +134,7 @@ static bool put_probe(struct perf_source *s, const struct perf_ring *ring, const
 		return true;
 	}
 	put_with_stack(s, &e);
-	/* And as a sample, for what is made of these: --metric event. */
+	/* The event is a sample too: --metric event. */
 	e.kind = EVENT_SAMPLE;
 	e.nfields = 0;
 	e.value = 1;
@@ -141,7 +147,7 @@ static enum loss_kind loss_of(const struct perf_ring *ring)
 	return ring->sideband ? LOSS_SIDEBAND : ring->probes ? LOSS_EVENTS : LOSS_KERNEL;
 }
 
-/* false: it stays in its ring for now. */
+/* returns  false when the record is to stay in its ring for now */
 static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 			const struct perf_record *r, uint64_t now_ns)
 {
@@ -161,7 +167,7 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 		break;
 	case PERF_KIND_SWITCH:
 		if (s->time && r->u.change.out)
-			thread_of(s, r);             /* that it is known */
+			thread_of(s, r);             /* so that the thread is known */
 		if (s->time)
 			perf_time_switch(s->time, r);
 		break;
@@ -176,24 +182,27 @@ static bool take_record(struct perf_source *s, const struct perf_ring *ring,
 	return true;
 }
 
-/* ---- draining --------------------------------------------------------------------------------- */
+/* ---- draining -------------------------------------------------------------------------------- */
 
-/* Said once. */
+/* Warn about damaged records, once. */
 static void note_damage(struct perf_source *s)
 {
 	uint64_t damaged = perf_cpus_damaged(&s->cpus);
 
 	if (damaged && !atomic_load(&s->damaged))
-		log_line(s->cfg.log, LOG_WARN, "a record of the kernel's (perf events) could not be read; such records "
-			 "are counted as lost");
+		log_line(s->cfg.log, LOG_WARN,
+			 "a perf record from the kernel could not be read; such records are "
+			 "counted as lost");
 	atomic_store(&s->damaged, damaged);
 }
 
 /*
- * Put everything before until_ns into the queue, in time order. A sample whose unwind tables are just
- * being loaded, and all that is newer, stays in its ring for a moment: the copy of its stack is there.
- * now_ns: the time now, with which that moment ends; UINT64_MAX: none stays
- * delivered_ns says how far that came; never back, as events of our own are put there.
+ * Put everything before until_ns into the queue, in time order. A sample whose unwind tables are
+ * being loaded stays in its ring for up to TABLES_WAIT_NS, where the copy of its stack is, and so
+ * do all newer records. s->delivered_ns says how far this came; it never goes back, because this
+ * source puts events of its own at that time.
+ *
+ * now_ns   the time now; UINT64_MAX = no sample may wait
  */
 static void deliver(struct perf_source *s, uint64_t until_ns, uint64_t now_ns)
 {
@@ -220,11 +229,12 @@ static void put_expected(void *ctx, unsigned cpu, uint64_t busy_ns)
 	queue_put(s->cfg.queue, &e);
 }
 
-/* ---- another level ---------------------------------------------------------------------------- */
+/* ---- another level --------------------------------------------------------------------------- */
 
 static void put_rate(struct perf_source *s)
 {
-	const struct event_field field = {.name = "StackKb", .type = FIELD_UINT, .v.u = s->cpus.ask.stack_kb};
+	const struct event_field field = {.name = "StackKb", .type = FIELD_UINT,
+					  .v.u = s->cpus.ask.stack_kb};
 	struct event e = {.time_ns = s->switched_ns, .kind = EVENT_RATE, .cpu = CPU_NONE,
 			  .stack = STACK_NONE, .value = (double)s->period_ns, .fields = &field,
 			  .nfields = 1};
@@ -232,7 +242,7 @@ static void put_rate(struct perf_source *s)
 	queue_put(s->cfg.queue, &e);
 }
 
-/* They have ended: all that they hold, in order; for tables that are being loaded no longer than ever. */
+/* Deliver all that the ended samplers hold, in order; samples wait for their tables as always. */
 static void empty_samplers(struct perf_source *s)
 {
 	uint64_t now_ns;
@@ -245,7 +255,7 @@ static void empty_samplers(struct perf_source *s)
 	deliver(s, s->switched_ns, UINT64_MAX);
 }
 
-/* What the old samplers hold is delivered before they go; what comes meanwhile waits in the new ones. */
+/* Old samplers are emptied before they are closed; new records wait in the new ones meanwhile. */
 static bool change_stack(struct perf_source *s, const struct perf_ask *ask)
 {
 	struct perf_ring *fresh = calloc(s->cpus.n, sizeof(*fresh));
@@ -254,8 +264,8 @@ static bool change_stack(struct perf_source *s, const struct perf_ask *ask)
 	if (!fresh)
 		return false;
 	if (perf_cpus_open_samplers(&s->cpus, ask, fresh, &err)) {
-		log_line(s->cfg.log, LOG_WARN, "sampling goes on with %u KB of stack: %s", s->cpus.ask.stack_kb,
-			 err.text);
+		log_line(s->cfg.log, LOG_WARN, "sampling continues with %u KB of stack: %s",
+			 s->cpus.ask.stack_kb, err.text);
 		free(fresh);
 		return false;
 	}
@@ -273,13 +283,14 @@ static bool change_period(struct perf_source *s, uint64_t period_ns)
 	s->switched_ns = os_now_ns();
 	if (!os_error)
 		return true;
-	log_line(s->cfg.log, LOG_WARN, "sampling goes on at %u Hz: the kernel refused another rate (%s)",
+	log_line(s->cfg.log, LOG_WARN,
+		 "sampling continues at %u Hz: the kernel refused another rate (%s)",
 		 s->cpus.ask.freq_hz, strerror(os_error));
 	perf_cpus_set_period(&s->cpus, s->period_ns);
 	return false;
 }
 
-/* On its own thread. What the CPUs did until now is expected at the old rate. */
+/* The source's thread. Until now the CPUs' busy time is expected at the old rate. */
 static void change_level(struct perf_source *s, uint64_t wanted)
 {
 	struct perf_ask ask = s->cpus.ask;
@@ -294,7 +305,8 @@ static void change_level(struct perf_source *s, uint64_t wanted)
 	if (s->busy)
 		busy_read(s->busy, put_expected, s);
 	s->old_period_ns = s->period_ns;
-	done = ask.stack_kb == s->cpus.ask.stack_kb ? change_period(s, period_ns) : change_stack(s, &ask);
+	done = ask.stack_kb == s->cpus.ask.stack_kb ? change_period(s, period_ns)
+						    : change_stack(s, &ask);
 	if (!done) {
 		s->switched_ns = 0;
 		return;
@@ -304,7 +316,7 @@ static void change_level(struct perf_source *s, uint64_t wanted)
 	s->rate_due = true;
 }
 
-/* Say what was switched once all before it is delivered; then the next wish, if there is one. */
+/* Put EVENT_RATE once all older samples are delivered; then apply the next request, if any. */
 static void follow_level(struct perf_source *s)
 {
 	uint64_t wanted;
@@ -323,7 +335,7 @@ static void perf_set_level(struct source *source, const struct source_level *lev
 {
 	struct perf_source *s = (struct perf_source *)source;
 
-	if (level->freq_hz)                  /* it looks within POLL_NS */
+	if (level->freq_hz)                  /* its thread sees this within POLL_NS */
 		atomic_store(&s->wanted, (uint64_t)level->freq_hz << 32 | level->stack_kb);
 }
 
@@ -368,8 +380,9 @@ static int perf_run(struct source *source, struct err *err)
 		uint64_t now, until_ns;
 
 		/*
-		 * With 6 ms between two bursts it costs 6 % less, but of programs that are removed 10 ms after
-		 * their start 10 % of the samples have names, not 43 % (tests/cli/names_linux.sh).
+		 * COALESCE_NS of 6 ms would save 6 % of the cost, but programs whose files are
+		 * removed 10 ms after their start would have names in 10 % of their samples instead
+		 * of 43 % (tests/cli/names_linux.sh).
 		 */
 		if (perf_cpus_wait(&s->cpus, waits ? TABLES_POLL_NS : POLL_NS))
 			os_sleep_ns(COALESCE_NS);
@@ -381,7 +394,7 @@ static int perf_run(struct source *source, struct err *err)
 		waits = s->delivered_ns < until_ns;
 		follow_level(s);
 		perf_state_expire(s->state, s->delivered_ns);
-		check_each_second(s, now);   /* may put events: before the watermark */
+		check_each_second(s, now);   /* puts events, so it comes before the watermark */
 		queue_watermark(s->cfg.queue, s->delivered_ns);
 	}
 	perf_cpus_enable(&s->cpus, false, false);
@@ -391,7 +404,7 @@ static int perf_run(struct source *source, struct err *err)
 	return 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void perf_close(struct source *source)
 {
@@ -411,14 +424,17 @@ static void perf_close(struct source *source)
 static struct perf_ask ask_for(const struct capture *c)
 {
 	return (struct perf_ask){
-		.freq_hz = c->freq_hz, .kernel_stacks = !c->no_kernel_stacks, .stack_kb = c->stack_kb,
+		.freq_hz = c->freq_hz,
+		.kernel_stacks = !c->no_kernel_stacks,
+		.stack_kb = c->stack_kb,
 		.stack_ring_bytes = perf_stack_ring_bytes(c->freq_hz, c->stack_kb),
-		.build_ids = true, .ksymbols = !c->no_kernel_stacks,
+		.build_ids = true,
+		.ksymbols = !c->no_kernel_stacks,
 	};
 }
 
-static int perf_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		     struct err *err)
+static int perf_open(const struct source_config *cfg, const struct needs *needs,
+		     struct source **out, struct err *err)
 {
 	const struct capture *capture = &cfg->capture;
 	const struct probes_config probes = {.needs = needs, .log = cfg->log, .capture = capture};
@@ -431,7 +447,7 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 	s->base.ops = &perf_source;
 	s->cfg = *cfg;
 	s->period_ns = NS_PER_SEC / capture->freq_hz;
-	if (!capture->only_process)          /* of one process alone it is not known */
+	if (!capture->only_process)          /* busy time is known per CPU, not per process */
 		s->busy = busy_open();
 	rc = perf_cpus_open(&s->cpus, &ask, &probes, err);
 	if (!rc)
@@ -440,9 +456,9 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		rc = unwinder_new(UNWIND_REMOTE_BYTES, &s->walker.unwinder, err);
 	if (!rc) {
 		const struct perf_state_config state = {
-			.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue, .log = cfg->log,
-			.only_process = capture->only_process, .build_ids = s->cpus.ask.build_ids,
-			.ksymbols = s->cpus.ask.ksymbols,
+			.frames = cfg->frames, .processes = cfg->processes, .queue = cfg->queue,
+			.log = cfg->log, .only_process = capture->only_process,
+			.build_ids = s->cpus.ask.build_ids, .ksymbols = s->cpus.ask.ksymbols,
 			.command_lines = cfg->capture.only_process || needs->command_lines,
 		};
 
@@ -451,7 +467,8 @@ static int perf_open(const struct source_config *cfg, const struct needs *needs,
 		s->walker.kernel_stacks = !capture->no_kernel_stacks;
 	}
 	if (!rc && capture_switches(capture))
-		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->cpus.probes, &s->time, err);
+		rc = perf_time_new(cfg->frames, cfg->queue, cfg->log, s->state, s->cpus.probes,
+				   &s->time, err);
 	if (!rc && s->time)
 		perf_time_read_kernel(s->time);
 	if (rc) {
@@ -490,11 +507,14 @@ static void perf_status(struct source *source, struct source_status *out)
 		probes_note(s->cpus.probes, out->note, sizeof(out->note));
 	if (throttled)
 		snprintf(out->note, sizeof(out->note),
-			 "the kernel throttled sampling %llu times (kernel.perf_cpu_time_max_percent)",
+			 "the kernel throttled sampling %llu times "
+			 "(kernel.perf_cpu_time_max_percent)",
 			 (unsigned long long)throttled);
 	if (damaged)
-		snprintf(out->note, sizeof(out->note), "%llu records of the kernel's could not be read: they are counted as "
-			 "lost", (unsigned long long)damaged);
+		snprintf(out->note, sizeof(out->note),
+			 "%llu perf records from the kernel could not be read and are counted as "
+			 "lost",
+			 (unsigned long long)damaged);
 }
 
 static int perf_source_probe(const struct source_config *cfg, struct err *err)

@@ -22,7 +22,7 @@
 #define PROC_FILE_MAX_BYTES ((size_t)16 << 20)   /* /proc/PID/maps of 60,000 mappings is 6 MB */
 #define KERNEL_THREAD_FLAG 0x00200000u           /* PF_KTHREAD, field 9 of /proc/PID/stat */
 
-/* ---- /proc/PID/stat --------------------------------------------------------------------------- */
+/* ---- /proc/PID/stat -------------------------------------------------------------------------- */
 
 struct stat_line {
 	char comm[64], state;
@@ -57,8 +57,8 @@ static bool read_stat(uint32_t pid, struct stat_line *out)
 		open_at = strchr(buf_text(&text), '(');
 		close_at = strrchr(buf_text(&text), ')');
 		if (open_at && close_at && close_at > open_at) {
-			snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(close_at - open_at - 1),
-				 open_at + 1);
+			snprintf(out->comm, sizeof(out->comm), "%.*s",
+				 (int)(close_at - open_at - 1), open_at + 1);
 			ok = sscanf(close_at + 1,
 				    " %c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
 				    "%*d %*d %*d %llu", &out->state, &out->parent_pid, &out->flags,
@@ -70,7 +70,9 @@ static bool read_stat(uint32_t pid, struct stat_line *out)
 	return ok;
 }
 
-/* ---- build ids of mapped files, so that a file is the same object before and after the start ---- */
+/*
+ * ---- build ids of mapped files, so that a file is the same object before and after the start ----
+ */
 
 struct known_file {
 	uint64_t dev, ino;
@@ -103,8 +105,8 @@ static void read_build_id(uint32_t pid, const char *path, struct known_file *fil
 	struct bytes bytes;
 
 	buf_printf(&name, "/proc/%u/root%s", pid, path);
-	if (os_open(buf_text(&name), OS_READ_PLAIN, &f, NULL) == 0 && os_file_info(f, &info, NULL) == 0 &&
-	    info.ino == file->ino) {
+	if (os_open(buf_text(&name), OS_READ_PLAIN, &f, NULL) == 0 &&
+	    os_file_info(f, &info, NULL) == 0 && info.ino == file->ino) {
 		head = malloc(sizeof(*head));
 		bytes = bytes_of_file(f, info.size_bytes);
 		if (head && elf_head_read(&bytes, head, NULL) == 0) {
@@ -139,7 +141,7 @@ static void add_build_id(struct scan *scan, uint32_t pid, struct object_key *key
 	}
 }
 
-/* ---- /proc/PID/maps --------------------------------------------------------------------------- */
+/* ---- /proc/PID/maps -------------------------------------------------------------------------- */
 
 /* start-end perms pgoff major:minor inode path */
 static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
@@ -151,8 +153,9 @@ static void read_mapping(struct scan *scan, struct perf_process *p, char *line)
 	char *path;
 	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &start, &end,
-		   perms, &pgoff, &major, &minor, &ino, &at) != 7 || perms[2] != 'x')
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
+		   &end, perms, &pgoff, &major, &minor, &ino, &at) != 7 ||
+	    perms[2] != 'x')
 		return;
 	path = line + at;
 	maps_unescape(path);
@@ -187,7 +190,7 @@ static void read_maps(struct scan *scan, struct perf_process *p)
 	buf_free(&text);
 }
 
-/* ---- threads and names ------------------------------------------------------------------------ */
+/* ---- threads and names ----------------------------------------------------------------------- */
 
 /* But not a leader that has ended before its threads: its exit record is past. */
 static void read_threads(struct scan *scan, struct perf_process *p, bool leader_ended)

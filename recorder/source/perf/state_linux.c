@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #define PATH_MAX_BYTES 4200u             /* of a mapping: the kernel's PATH_MAX, and a suffix */
-#define FORGET_NS NS_PER_SEC             /* a thread is remembered this long after its exit record */
+/* a thread is remembered this long after its exit record */
+#define FORGET_NS NS_PER_SEC
 
 struct exited {
 	uint32_t tid;
@@ -37,7 +38,7 @@ struct perf_state {
 	uint32_t exited_first, exited_count, exited_room;
 };
 
-/* ---- lookups ---------------------------------------------------------------------------------- */
+/* ---- lookups --------------------------------------------------------------------------------- */
 
 static bool pid_same(const void *ctx, uint32_t value, const void *key)
 {
@@ -78,7 +79,7 @@ struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid)
 	return number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put_process_event(struct perf_state *s, enum event_kind kind, struct perf_process *p,
 			      uint32_t tid, uint64_t time_ns)
@@ -104,7 +105,7 @@ static void put_image_event(struct perf_state *s, struct perf_process *p, struct
 	queue_put(s->cfg.queue, &e);
 }
 
-/* ---- removing --------------------------------------------------------------------------------- */
+/* ---- removing -------------------------------------------------------------------------------- */
 
 static void remove_process(struct perf_state *s, struct perf_process *p, uint64_t now_ns)
 {
@@ -137,17 +138,22 @@ void perf_state_tidy(struct perf_state *s, struct perf_process *process)
 		remove_process(s, process, s->now_ns);
 }
 
-/* All threads of a process but one; by a walk, as there is mostly no other when a program is executed. */
+/*
+ * All threads of a process but one; by a walk, as there is mostly no other when a program is
+ * executed.
+ */
 static void remove_threads_except(struct perf_state *s, struct perf_process *p, uint32_t tid,
 				  uint64_t now_ns)
 {
 	uint32_t kept = find_thread(s, tid), i = 0, others = p->nthreads;
 
-	if (kept != TABLE_NONE && ((struct perf_thread *)slots_get(&s->threads, kept))->process == p)
+	if (kept != TABLE_NONE &&
+	    ((struct perf_thread *)slots_get(&s->threads, kept))->process == p)
 		others--;
 	while (others && i < s->by_tid.nslots) {
 		uint32_t number = s->by_tid.slots[i].value;
-		struct perf_thread *t = number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+		struct perf_thread *t =
+			number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 
 		if (!t || t->process != p || t->tid == tid) {
 			i++;
@@ -162,7 +168,7 @@ static void remove_threads_except(struct perf_state *s, struct perf_process *p, 
 	}
 }
 
-/* ---- adding ----------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 static bool wanted(const struct perf_state *s, const struct perf_process *p)
 {
@@ -244,7 +250,7 @@ void perf_state_exe(struct perf_state *s, struct perf_process *process, const ch
 	read_command_line(s, process);
 }
 
-/* ---- mappings --------------------------------------------------------------------------------- */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 size_t perf_path_length(const char *path)
 {
@@ -278,7 +284,10 @@ void perf_mapping_kind(const char *path, const struct perf_process *process, str
 	memset(key, 0, sizeof(*key));
 	key->kind = OBJECT_JIT;
 	key->pid = process->pid;
-	/* A pid is used again, and exec starts anew: what an address was called before is void then. */
+	/*
+	 * A pid is used again, and exec starts anew: what an address was called before is void
+	 * then.
+	 */
 	key->epoch = (uint32_t)hash_pair(process->start_ns, process->exec);
 	key->path = "[jit]";
 }
@@ -302,7 +311,8 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 	if (rc == ERR_LIMIT && !process->maps_full) {
 		process->maps_full = true;
 		log_line(s->cfg.log, LOG_WARN,
-			 "%s (%u) has over %u executable mappings: frames in the others have no name",
+			 "%s (%u) has over %u executable mappings: frames in the others have no "
+			 "name",
 			 process_name(process->process), process->pid, MAPS_MAX);
 	}
 	if (!rc)
@@ -350,7 +360,7 @@ bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint3
 	return kernel_symbols_in_exec(s->kernel_symbols, chain, n);
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static struct perf_process *known_process(struct perf_state *s, uint32_t pid)
 {
@@ -423,7 +433,8 @@ int perf_state_exec(struct perf_state *s, struct perf_process *p, uint32_t tid, 
 	if (!t || perf_state_clear_maps(s, p))
 		return ERR_MEMORY;
 	remove_threads_except(s, p, tid, s->now_ns);
-	fresh = process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid, comm);
+	fresh = process_add(s->cfg.processes, p->pid, p->start_ns, p->exec + 1, p->parent_pid,
+			    comm);
 	if (fresh)
 		thread = thread_add(s->cfg.processes, fresh, tid);
 	if (!thread) {
@@ -481,7 +492,8 @@ static void on_mmap(struct perf_state *s, const struct perf_record *r)
 		memcpy(key.build_id, r->u.mmap.build_id, r->u.mmap.build_id_bytes);
 		key.dev = makedev(r->u.mmap.major, r->u.mmap.minor);
 		key.ino = r->u.mmap.ino;
-		key.ino_generation = 0;      /* /proc/PID/maps does not tell it: the same key for both */
+		/* /proc/PID/maps does not tell it: the same key for both */
+		key.ino_generation = 0;
 		if (!p->exe_known && path[0] == '/')
 			perf_state_exe(s, p, path);
 	} else {
@@ -561,7 +573,8 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 	       s->exited[s->exited_first].time_ns + FORGET_NS < now_ns) {
 		struct exited *e = &s->exited[s->exited_first++];
 		uint32_t number = find_thread(s, e->tid);
-		struct perf_thread *t = number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+		struct perf_thread *t =
+			number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 
 		if (t && t->exited_ns == e->time_ns)
 			remove_thread(s, t, now_ns);
@@ -570,7 +583,10 @@ void perf_state_expire(struct perf_state *s, uint64_t now_ns)
 		s->exited_first = s->exited_count = 0;
 }
 
-/* Two pids that no process has: the idle task's, and that of tasks which the kernel took down already. */
+/*
+ * Two pids that no process has: the idle task's, and that of tasks which the kernel took down
+ * already.
+ */
 static const char *pid_comm(uint32_t pid)
 {
 	return pid == 0 ? "idle" : pid == UINT32_MAX ? "exited" : NULL;
@@ -600,7 +616,7 @@ struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32
 	return t;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 /* The kernel's own build id: /sys/kernel/notes holds the ELF notes, "GNU" type 3 among them. */
 static void read_kernel_build_id(struct object_key *key)
@@ -698,7 +714,8 @@ static void forget_dead(struct perf_state *s)
 
 	for (i = 0; i < s->by_tid.nslots; i++) {
 		uint32_t number = s->by_tid.slots[i].value;
-		struct perf_thread *t = number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
+		struct perf_thread *t =
+			number == TABLE_NONE ? NULL : slots_get(&s->threads, number);
 
 		if (t && !pid_comm(t->process->pid) &&
 		    syscall(SYS_tgkill, (int)t->process->pid, (int)t->tid, 0) < 0 && errno == ESRCH)
@@ -706,7 +723,9 @@ static void forget_dead(struct perf_state *s)
 	}
 }
 
-/* What runs in the kernel already; 30 ms. Without records it would grow old, and names turn wrong. */
+/*
+ * What runs in the kernel already; 30 ms. Without records it would grow old, and names turn wrong.
+ */
 static void scan_kernel(struct perf_state *s)
 {
 	struct buf text = {0};

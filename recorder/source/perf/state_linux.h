@@ -1,8 +1,9 @@
 /*
- * Which process, thread and mapping a sample belongs to, kept from side-band records.
+ * Which process, thread and mapping a sample belongs to.
  *
- * Started from /proc, then fed with fork, exec, mmap and exit records in time order. Puts process
- * and image events into the source's queue. The source's thread only.
+ * The state starts from /proc and is then kept up to date by side-band records (fork, exec, mmap,
+ * exit) in time order. It puts process and image events into the source's queue. The source's
+ * thread only.
  */
 #ifndef SOURCE_PERF_STATE_LINUX_H
 #define SOURCE_PERF_STATE_LINUX_H
@@ -17,13 +18,13 @@ struct perf_process {
 	uint64_t start_ns;
 	struct process *process;
 	struct maps *maps;                   /* never NULL */
-	uint32_t nthreads;                   /* tids that we know */
-	uint32_t nalive;                     /* of them, not exited */
+	uint32_t nthreads;                   /* known tids */
+	uint32_t nalive;                     /* known tids that have not exited */
 	bool kernel;                         /* a kernel thread: no user code */
 	bool jvm, jvm_asked;                 /* maps libjvm.so; its options are being read */
-	bool maps_full;                      /* said so already */
+	bool maps_full;                      /* and that is logged */
 	bool exe_known;                      /* named after its first mapping */
-	bool skipped;                        /* --record-process asks for others */
+	bool skipped;                        /* --record-process does not name it */
 };
 
 struct perf_thread {
@@ -43,16 +44,19 @@ struct perf_state_config {
 	struct log *log;
 	const char *only_process;            /* NULL = all */
 	bool command_lines;                  /* read those of new programs at once: needs.h */
-	bool ksymbols;                       /* records tell of BPF programs and trampolines */
-	bool build_ids;                      /* mappings of /proc get them too, to be the same objects */
+	bool ksymbols;                       /* records report BPF programs and trampolines */
+	/* also for mappings from /proc, so that objects agree */
+	bool build_ids;
 };
 
 int perf_state_new(const struct perf_state_config *cfg, struct perf_state **out, struct err *err);
 void perf_state_free(struct perf_state *s);
 
 /*
- * Everything that runs now, from /proc; also after side-band records were lost.
- * now_ns: of its events, up to where all is in the queue already; the newest record's time, if that is later
+ * Read everything that runs now from /proc; also after side-band records were lost.
+ *
+ * now_ns   the time of its events, up to which all other events are in the queue already; the
+ *          newest record's time is used when that is later
  */
 int perf_state_scan(struct perf_state *s, uint64_t now_ns, struct err *err);
 
@@ -63,10 +67,10 @@ void perf_state_feed(struct perf_state *s, const struct perf_record *r);
 struct perf_thread *perf_state_thread(struct perf_state *s, uint32_t pid, uint32_t tid,
 				      uint64_t now_ns);
 
-/* A thread that is known, or NULL. */
+/* A known thread, or NULL. */
 struct perf_thread *perf_state_find_thread(struct perf_state *s, uint32_t tid);
 
-/* Forget threads and processes that ended over a second before now. */
+/* Forget threads and processes that ended more than a second ago. */
 void perf_state_expire(struct perf_state *s, uint64_t now_ns);
 
 /* Object and offset of an address of a process or of the kernel. */
@@ -74,12 +78,13 @@ void perf_state_locate(struct perf_state *s, const struct perf_process *process,
 		       bool kernel, struct frame_ref *out);
 
 /*
- * Whether a kernel chain (n addresses) leads through execve(2): once that has let go of the old program's
- * memory, the registers are still those of a program whose stack no longer exists.
+ * Whether a kernel chain (n addresses) leads through execve(2). Once execve has released the old
+ * program's memory, the sampled registers still belong to that program, whose stack no longer
+ * exists.
  */
 bool perf_state_in_exec(const struct perf_state *s, const uint64_t *chain, uint32_t n);
 
-/* ---- shared with perf/scan_linux.c ------------------------------------------------------------- */
+/* ---- shared with perf/scan_linux.c ----------------------------------------------------------- */
 
 struct perf_process *perf_state_add_process(struct perf_state *s, uint32_t pid, uint32_t parent_pid,
 					    uint64_t start_ns, const char *comm);
@@ -91,29 +96,32 @@ void perf_state_map(struct perf_state *s, struct perf_process *process,
 /* An empty list of mappings; ERR_MEMORY leaves the old one. */
 int perf_state_clear_maps(struct perf_state *s, struct perf_process *process);
 /*
- * It called exec: a new process of the same pid, with this thread and without mappings.
- * returns  0, or an error at a ceiling or without memory; then it goes on under its old name
+ * The process called exec: it becomes a new process with the same pid, this thread and no mappings.
+ *
+ * returns  0, or an error at a ceiling or without memory; then it keeps its old name
  */
 int perf_state_exec(struct perf_state *s, struct perf_process *process, uint32_t tid,
 		    const char *comm);
-/* Remove a process of which no thread could be kept; the pointer may be bad afterwards. */
+/* Remove a process that has no thread; the pointer may be invalid afterwards. */
 void perf_state_tidy(struct perf_state *s, struct perf_process *process);
 void perf_state_exe(struct perf_state *s, struct perf_process *process, const char *path);
 
-/* Read one process, or all with their mappings, from /proc. */
+/* Read one process, or all of them, with their mappings from /proc. */
 int perf_scan_process(struct perf_state *s, uint32_t pid, bool build_ids);
 int perf_scan_all(struct perf_state *s, bool build_ids, struct err *err);
 
-/* Length of a path without the " (deleted)" that the kernel appends when the file is. */
+/* Length of a path without the " (deleted)" that the kernel appends for deleted files. */
 size_t perf_path_length(const char *path);
 
-/* The path as objects have it: a 32-bit process's vDSO is another one than ours. */
+/* The path as objects have it: a 32-bit process has a vDSO of its own kind. */
 const char *perf_mapping_path(const char *path, uint64_t start);
 
 /*
- * An executable mapping's path: a file, or code made at run time? Fills kind and path; of code made at
- * run time also which process's it is, and which program's that ran in it.
+ * Decide by its path whether an executable mapping is a file or code made at run time. Sets kind
+ * and path; for code made at run time also pid and epoch, which say which program of which process
+ * made it.
  */
-void perf_mapping_kind(const char *path, const struct perf_process *process, struct object_key *key);
+void perf_mapping_kind(const char *path, const struct perf_process *process,
+		       struct object_key *key);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CPUS_MAX 1024u
-#define NOBODY UINT32_MAX                    /* a tid: not known, or of a task that the kernel took down already */
+#define NOBODY UINT32_MAX                    /* a tid that is not known, or of a released task */
 
 struct perf_time {
 	struct thread_time *threads;
@@ -19,10 +19,10 @@ struct perf_time {
 	struct perf_state *state;
 	struct probes *probes;
 	struct object *object;               /* of the leaves */
-	uint64_t io_from, io_to;             /* where io_schedule() and the next function begin; 0 = not known */
-	uint64_t stacks, every;              /* this second; one in so many */
-	_Atomic uint64_t thinned;            /* seconds in which not all had stacks */
-	uint32_t on[CPUS_MAX];               /* tids, by CPU */
+	uint64_t io_from, io_to;             /* bounds of io_schedule(); 0 = not known */
+	uint64_t stacks, every;              /* of this second; one in `every` has a stack */
+	_Atomic uint64_t thinned;            /* seconds in which some had no stack */
+	uint32_t on[CPUS_MAX];               /* the running thread of each CPU */
 	struct frame_ref scratch[STACK_MAX_FRAMES];
 };
 
@@ -31,7 +31,7 @@ bool perf_time_name(const struct perf_time *t, const struct frame *frame, struct
 	return thread_time_name(t->object, frame, out);
 }
 
-/* ---- what comes out ----------------------------------------------------------------------------- */
+/* ---- what comes out -------------------------------------------------------------------------- */
 
 static void put(void *ctx, const struct thread_time_piece *piece)
 {
@@ -50,7 +50,7 @@ static void put(void *ctx, const struct thread_time_piece *piece)
 	queue_put(t->queue, &e);
 }
 
-/* ---- what goes in ------------------------------------------------------------------------------- */
+/* ---- what goes in ---------------------------------------------------------------------------- */
 
 static bool waits_for_device(const struct perf_time *t, const struct perf_record *r)
 {
@@ -79,9 +79,9 @@ static enum thread_time_out how_out(struct perf_time *t, const struct perf_recor
 }
 
 /*
- * The kernel writes a record as one that leaves, then one as the other that has come. The first says it all;
- * but of a thread of which nobody is to know anything (as of process 1 of some sandboxes) there is neither,
- * and it is seen only by the other record of each pair.
+ * The kernel writes one record for the thread that leaves and one for the thread that comes. The
+ * first has both threads. A thread that is hidden from us (process 1 of some sandboxes) has no
+ * records of its own and is seen only in the record of the other thread of each pair.
  */
 void perf_time_switch(struct perf_time *t, const struct perf_record *r)
 {
@@ -102,7 +102,7 @@ void perf_time_switch(struct perf_time *t, const struct perf_record *r)
 	*on = comes;
 }
 
-/* In an interrupt the thread that runs has nothing to do with it, and neither has its stack. */
+/* A wake-up from an interrupt has nothing to do with the interrupted thread or its stack. */
 static uint32_t without_interrupted(const struct perf_record *r, const struct unwind_stack *stack)
 {
 	uint32_t n = 0;
@@ -123,19 +123,21 @@ void perf_time_take(struct perf_time *t, const struct probe *probe, const struct
 	if (probe_role(probe) == PROBE_SWITCH_STACK) {
 		t->stacks++;
 		if (r->tid && r->tid != UINT32_MAX)
-			thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r), stack->frames,
-					  stack->nframes, (uint8_t)stack->quality);
+			thread_time_stack(t->threads, r->time_ns, r->tid, waits_for_device(t, r),
+					  stack->frames, stack->nframes, (uint8_t)stack->quality);
 	} else if (!probe_pid(probe, r, &woken)) {
 		return;
 	} else if (probe_role(probe) == PROBE_WAKER) {
 		t->stacks++;
-		thread_time_waker(t->threads, r->time_ns, woken, stack->frames, without_interrupted(r, stack));
+		thread_time_waker(t->threads, r->time_ns, woken, stack->frames,
+				  without_interrupted(r, stack));
 	} else {
 		thread_time_woken(t->threads, r->time_ns, woken);
 	}
 }
 
-void perf_time_sample(struct perf_time *t, const struct perf_record *r, const struct unwind_stack *stack)
+void perf_time_sample(struct perf_time *t, const struct perf_record *r,
+		      const struct unwind_stack *stack)
 {
 	if (r->tid && r->pid != UINT32_MAX)
 		thread_time_sample(t->threads, r->time_ns, r->tid, stack->frames, stack->nframes,
@@ -157,7 +159,8 @@ static bool gone(void *ctx, uint32_t tid)
 
 void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 {
-	uint64_t switches = t->stacks * t->every, limit = (uint64_t)PERF_TIME_STACKS * (ncpus ? ncpus : 1);
+	uint64_t limit = (uint64_t)PERF_TIME_STACKS * (ncpus ? ncpus : 1);
+	uint64_t switches = t->stacks * t->every;
 	uint64_t every = switches / limit + 1;
 
 	thread_time_tick(t->threads, now_ns, gone);
@@ -167,8 +170,11 @@ void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus)
 	if (every == t->every)
 		return;
 	if (every > 1 && !atomic_load(&t->thinned))
-		log_line(t->log, LOG_INFO, "%llu context switches a second: of one in %llu the stack is taken, the "
-			 "times of the others have none", (unsigned long long)switches, (unsigned long long)every);
+		log_line(t->log, LOG_INFO,
+			 "%llu context switches a second: one in %llu has a stack, the times of "
+			 "the others "
+			 "are recorded without one",
+			 (unsigned long long)switches, (unsigned long long)every);
 	probes_every(t->probes, PROBE_SWITCH_STACK, every);
 	probes_every(t->probes, PROBE_WAKER, every);
 	t->every = every;
@@ -180,11 +186,13 @@ void perf_time_note(const struct perf_time *t, char *out, size_t n)
 
 	out[0] = '\0';
 	if (seconds)
-		snprintf(out, n, "in %llu seconds there were over %u context switches on a CPU, and not all of them "
-			 "have stacks", (unsigned long long)seconds, PERF_TIME_STACKS);
+		snprintf(out, n,
+			 "in %llu seconds a CPU had more than %u context switches; some of them "
+			 "have no stack",
+			 (unsigned long long)seconds, PERF_TIME_STACKS);
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void perf_time_read_kernel(struct perf_time *t)
 {
@@ -193,7 +201,8 @@ void perf_time_read_kernel(struct perf_time *t)
 	struct buf text = {0};
 	const char *at;
 
-	if (kallsyms_read(&text, NULL) == 0 && kallsyms_parse(buf_text(&text), text.len, &all, NULL) == 0 &&
+	if (kallsyms_read(&text, NULL) == 0 &&
+	    kallsyms_parse(buf_text(&text), text.len, &all, NULL) == 0 &&
 	    (at = strstr(buf_text(&text), " io_schedule\n")) != NULL) {
 		while (at > buf_text(&text) && at[-1] != '\n')
 			at--;
@@ -206,8 +215,9 @@ void perf_time_read_kernel(struct perf_time *t)
 	buf_free(&text);
 }
 
-int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, struct perf_state *state,
-		  struct probes *probes, struct perf_time **out, struct err *err)
+int perf_time_new(struct frames *frames, struct queue *queue, struct log *log,
+		  struct perf_state *state, struct probes *probes, struct perf_time **out,
+		  struct err *err)
 {
 	struct perf_time *t = calloc(1, sizeof(*t));
 

@@ -1,15 +1,17 @@
 /*
- * Thread time of the perf source: context switches and wake-ups become samples of the stream off-cpu, whose
- * weight is a time in ns and whose leaf says how it was spent: CPU_TIME, BLOCKED_TIME, DISK_TIME (the
- * kernel waits for a device, io_schedule()), READIED_TIME, UNKNOWN_TIME. See thread_time.h. The source's
- * thread, except new, read_kernel, free and name.
+ * Thread time of the perf source. Context switches and wake-ups become samples of the stream
+ * off-cpu. A sample's weight is a time in ns, and its leaf says how that time was spent: CPU_TIME,
+ * BLOCKED_TIME, DISK_TIME (the kernel waits for a device, io_schedule()), READIED_TIME or
+ * UNKNOWN_TIME. See thread_time.h. The source's thread only, except new, read_kernel, free and
+ * name.
  *
- * Switches are PERF_RECORD_SWITCH_CPU_WIDE, not sched_switch, as they come twice: as a record of who leaves and
- * as one of who comes. The kernel of a sandbox may keep silent about all that its process 1 does: with one record
- * of both threads, each thread that came to a CPU after one of that process seemed never to have come.
+ * Switches are read from PERF_RECORD_SWITCH_CPU_WIDE, not from sched_switch, because it has two
+ * records for each: one of the thread that leaves and one of the thread that comes. A sandbox's
+ * kernel may hide everything that its process 1 does; with one record for both threads, a thread
+ * that follows process 1 on a CPU would seem never to have come.
  *
- * Stacks are taken of PERF_TIME_STACKS switches a second and CPU at most; above that of one in n, and
- * times whose stack is not known have none.
+ * At most PERF_TIME_STACKS switches a second and CPU have stacks. Above that, one in n has a stack,
+ * and the times of the others are recorded without one.
  */
 #ifndef SOURCE_PERF_TIME_LINUX_H
 #define SOURCE_PERF_TIME_LINUX_H
@@ -23,27 +25,29 @@
 
 struct perf_time;
 
-/* frames: where its leaves are named. state and probes: asked, not owned. */
-int perf_time_new(struct frames *frames, struct queue *queue, struct log *log, struct perf_state *state,
-		  struct probes *probes, struct perf_time **out, struct err *err);
+/* The names of its leaves are in frames. Borrows state and probes. */
+int perf_time_new(struct frames *frames, struct queue *queue, struct log *log,
+		  struct perf_state *state, struct probes *probes, struct perf_time **out,
+		  struct err *err);
 void perf_time_free(struct perf_time *t);
-/* Learn what DISK_TIME is from kallsyms, before all else; where the kernel hides it these times are BLOCKED_TIME. */
+/* Find io_schedule() in kallsyms; call it first. Without it, DISK_TIME is BLOCKED_TIME. */
 void perf_time_read_kernel(struct perf_time *t);
 
-/* A record of a new thread, PERF_KIND_FORK, which the state knows already. */
+/* A record of a new thread (PERF_KIND_FORK) that the state knows already. */
 void perf_time_born(struct perf_time *t, const struct perf_record *r);
-/* A record of a context switch, PERF_KIND_SWITCH. */
+/* A record of a context switch (PERF_KIND_SWITCH). */
 void perf_time_switch(struct perf_time *t, const struct perf_record *r);
-/* A wake-up, or the stack of a switch, unwound. */
+/* A wake-up, or the unwound stack of a switch. */
 void perf_time_take(struct perf_time *t, const struct probe *probe, const struct perf_record *r,
 		    const struct unwind_stack *stack);
 /* A CPU sample that was delivered. */
-void perf_time_sample(struct perf_time *t, const struct perf_record *r, const struct unwind_stack *stack);
-/* Records of switches were lost. */
+void perf_time_sample(struct perf_time *t, const struct perf_record *r,
+		      const struct unwind_stack *stack);
+/* Switch records were lost. */
 void perf_time_lost(struct perf_time *t, uint64_t now_ns);
-/* Once a second. */
+/* Call once a second. */
 void perf_time_look(struct perf_time *t, uint64_t now_ns, unsigned ncpus);
-/* Any thread: one sentence; "" = nothing to say. */
+/* Any thread: one sentence for status; "" = nothing to say. */
 void perf_time_note(const struct perf_time *t, char *out, size_t n);
 
 /* As source_ops.name_frame. */

@@ -7,9 +7,10 @@
 #include <sys/uio.h>
 
 #define STACK_DEPTH_MAX 127u
-#define ENTRY_BYTES 64u                  /* of a program's code from its entry on: ld.so's takes 61 */
+/* of code from a program's entry on: ld.so's entry has 61 */
+#define ENTRY_BYTES 64u
 
-/* A JVM's compiled code uses RBP for anything, unless it was told not to. */
+/* A JVM's compiled code uses RBP as a general register unless an option forbids it. */
 static void find_in_jvm(struct perf_walker *w, struct unwind_place *out)
 {
 	struct perf_process *p = w->sampled;
@@ -22,7 +23,7 @@ static void find_in_jvm(struct perf_walker *w, struct unwind_place *out)
 	out->pending |= pointers == FRAME_POINTERS_UNKNOWN;
 }
 
-/* What the unwinder wants to know of an address. */
+/* Answers the unwinder's question about an address. */
 static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out)
 {
 	struct perf_walker *w = ctx;
@@ -32,7 +33,8 @@ static void find(void *ctx, uint64_t address, bool kernel, struct unwind_place *
 	if (kernel)
 		return;
 	out->jit = (out->ref.flags & FRAME_JIT) != 0;
-	loader_get(w->loader, out->ref.object, w->sampled ? w->sampled->pid : 0, w->sampled_ns, &loaded);
+	loader_get(w->loader, out->ref.object, w->sampled ? w->sampled->pid : 0, w->sampled_ns,
+		   &loaded);
 	out->pending = loaded.pending;
 	if (out->jit && w->sampled && w->sampled->jvm)
 		find_in_jvm(w, out);
@@ -63,8 +65,8 @@ static struct unwind_memory *memory_of(struct perf_thread *thread)
 	return thread ? thread->memory : NULL;
 }
 
-void perf_walk(struct perf_walker *w, const struct perf_record *r, const struct perf_format *format,
-	       struct perf_thread *thread)
+void perf_walk(struct perf_walker *w, const struct perf_record *r,
+	       const struct perf_format *format, struct perf_thread *thread)
 {
 	const struct unwind_caller caller = {.find = find, .read = read_remote, .ctx = w};
 	struct unwind_input in = {0};
@@ -80,8 +82,9 @@ void perf_walk(struct perf_walker *w, const struct perf_record *r, const struct 
 	in.regs_mask = format->nregs ? PERF_REGS_MASK : 0;
 	in.stack = r->u.sample.stack;
 	in.stack_bytes = r->u.sample.stack_bytes;
-	if (in.regs_abi && !in.stack_bytes && perf_state_in_exec(w->state, in.kernel_chain, in.nkernel))
-		in.regs_abi = 0;             /* as of a process that is ending: there is no user stack */
+	if (in.regs_abi && !in.stack_bytes &&
+	    perf_state_in_exec(w->state, in.kernel_chain, in.nkernel))
+		in.regs_abi = 0;             /* as in an ending process: there is no user stack */
 	w->sampled = thread ? thread->process : NULL;
 	w->sampled_ns = r->time_ns;
 	unwinder_walk(w->unwinder, &in, &caller, memory_of(thread), &w->stack);

@@ -1,10 +1,10 @@
 /*
- * From a record of perf to its stack: what the unwinder asks about addresses is looked up in the state of
- * processes and mappings and in the tables that the loader has by now, and pages beyond the copy are read
- * from the live process.
+ * From a perf record to its stack. The unwinder's questions about addresses are answered from the
+ * known processes and mappings (state_linux.h) and from the unwind tables that the loader has by
+ * now; stack pages beyond the copy are read from the live process.
  *
- * One thread, the source's. Nothing is opened here, and nothing allocated but the memory of a thread that is
- * sampled for the first time.
+ * The source's thread only. Opens nothing; allocates only when a thread is sampled for the first
+ * time.
  */
 #ifndef SOURCE_PERF_WALK_LINUX_H
 #define SOURCE_PERF_WALK_LINUX_H
@@ -14,24 +14,24 @@
 #include "source/perf/state_linux.h"
 #include "unwind/unwind.h"
 
-struct perf_walker {                         /* all borrowed */
+struct perf_walker {                         /* borrows all of these */
 	struct perf_state *state;
 	struct loader *loader;
 	struct unwinder *unwinder;
 	bool kernel_stacks;
 	struct unwind_stack stack;           /* of the last perf_walk() */
-	struct perf_process *sampled;        /* during a walk: whose stack it is */
+	struct perf_process *sampled;        /* during a walk: the stack's process */
 	uint64_t sampled_ns;
 };
 
 /*
- * The stack of a sample into walker->stack. When stack.pending is set, tables for it are being loaded, and it
- * may be walked again.
+ * Unwind the stack of a sample into walker->stack. When stack.pending is set, its unwind tables are
+ * still being loaded, and the record may be walked again.
  *
  * format   of the record
- * thread   whose it is; NULL = not known
+ * thread   the sampled thread; NULL = not known
  */
-void perf_walk(struct perf_walker *walker, const struct perf_record *r, const struct perf_format *format,
-	       struct perf_thread *thread);
+void perf_walk(struct perf_walker *walker, const struct perf_record *r,
+	       const struct perf_format *format, struct perf_thread *thread);
 
 #endif
