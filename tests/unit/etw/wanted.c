@@ -152,11 +152,11 @@ TEST(what_makes_no_sense_is_refused)
 {
 	refused("*A:xyz", "keywords 'xyz'");
 	refused("*A:1:loud", "'loud' is not a level");
-	refused("*A:1:2:@Stacks=true", "none of @StacksEnabled");
+	refused("*A:1:2:@Stacks=true", "one of @StacksEnabled");
 	refused("*A:@StacksEnabled=maybe", "true or false");
-	refused("*A:@ProcessIDFilter=1 x", "'x' is no number");
+	refused("*A:@ProcessIDFilter=1 x", "'x' is not a number");
 	refused("*A:@ProcessIDFilter=1 2 3 4 5 6 7 8 9", "8 numbers at most");
-	refused("*A:@EventIDsToEnable=70000", "no number");
+	refused("*A:@EventIDsToEnable=70000", "is not a number");
 	refused(":1:2", "names no provider");
 	assert_int_equal(read_with(&(struct capture){.clr_events = "GC Jitt"}, NULL), ERR_USAGE);
 	assert_non_null(strstr(err.text, "'Jit'"));
