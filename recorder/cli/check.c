@@ -240,7 +240,7 @@ static void put_missing_logs(const struct needs *needs, struct buf *out)
 
 	for (i = 0; i < needs->nlogs; i++)
 		if (needs->logs[i].name[0] == '/' && !os_exists(needs->logs[i].name))
-			buf_printf(out, "%sthe log %s is not there yet; it is waited for", out->len ? "; " : "",
+			buf_printf(out, "%sthe log %s does not exist yet; waiting for it", out->len ? "; " : "",
 				   needs->logs[i].name);
 }
 

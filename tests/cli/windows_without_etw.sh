@@ -98,7 +98,7 @@ check a_channel_with_a_slash sh -c "[ $code = 0 ] && grep -q 'fired: ' channel.e
 exe nolog collect --source none --max-collect-sec 1 --store nolog.db '/StopOnEventLogMessage:System@x'
 check a_log_that_is_not_there sh -c "[ $code = 2 ] && grep -q \"no log 'System'\" nolog.err"
 exe locked collect --source none --max-collect-sec 1 --store locked.db '/StopOnEventLogMessage:Log=Locked@x'
-check a_log_that_is_closed sh -c "[ $code = 1 ] && grep -q 'closed to this user' locked.err"
+check a_log_that_is_closed sh -c "[ $code = 1 ] && grep -q 'this user may not read the log' locked.err"
 exe file check --store x.db '/StopOnEventLogMessage:/var/log/syslog@x'
 check a_file_is_no_log_of_windows sh -c "[ $code = 2 ] && grep -q 'channel of the event log' file.out"
 

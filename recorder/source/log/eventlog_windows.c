@@ -1,10 +1,12 @@
 /*
- * The source of Windows' event log: channels that rules name, by EvtSubscribe(). New events only, as they
- * come: EVENT_LOG with the fields Log (as the rule named it), Message, Type, EventId, Source, Pid, Level.
+ * The source of the Windows event log: subscribes to the channels that rules name. New events
+ * become EVENT_LOG with the fields Log (as in the rule), Message, Type, EventId, Source, Pid,
+ * Level.
  *
- * Type is what the event viewer's classic list shows: Error, Warning, Information, SuccessAudit,
- * FailureAudit. The message is the provider's text in this machine's language; where the provider is not
- * installed, the event's own strings, blanks between. The time of an event is when it was read.
+ * Type is the one of the event viewer's classic list: Error, Warning, Information, SuccessAudit,
+ * FailureAudit. The message is the provider's text in this machine's language; if the provider is
+ * not installed, the event's own strings, separated by blanks. The time of an event is when it was
+ * read.
  *
  * Source: docs, "Windows Event Log" (EvtSubscribe, EvtRender, EvtFormatMessage).
  */
@@ -25,22 +27,22 @@
 
 #define WAIT_NS (100 * NS_PER_MS)
 #define BATCH 32u
-#define PUBLISHERS 16u                       /* metadata kept open, the oldest leaves */
+#define PUBLISHERS 16u                       /* open metadata; the oldest is closed first */
 #define VALUES_MAX_BYTES 65536u
 #define AUDIT_FAILURE 0x0010000000000000u    /* keywords, winmeta.h */
 #define AUDIT_SUCCESS 0x0020000000000000u
 
 struct publisher {
 	wchar_t name[256];
-	EVT_HANDLE metadata;                 /* NULL: not installed */
+	EVT_HANDLE metadata;                 /* NULL = not installed */
 	uint64_t used;
 };
 
 struct channel {
-	const char *name;                    /* as the rule gave it */
+	const char *name;                    /* as in the rule */
 	EVT_HANDLE subscription;
 	HANDLE signal;
-	uint64_t refused;                    /* reads that failed; told once */
+	uint64_t refused;                    /* failed reads; logged once */
 };
 
 struct eventlog {
@@ -66,7 +68,7 @@ static struct eventlog *eventlog_of(struct source *s)
 	return (struct eventlog *)s;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int check(const struct needs *needs, struct err *err)
 {
@@ -77,8 +79,10 @@ static int check(const struct needs *needs, struct err *err)
 
 		if (text_same_fold(name, "kernel") || text_same_fold(name, "journal") ||
 		    strpbrk(name, ":\\") || name[0] == '/')
-			return err_set(err, ERR_USAGE, "the log '%s': on Windows a log is a channel of the event "
-				       "log, like Application or System; 'wevtutil el' lists them", name);
+			return err_set(err, ERR_USAGE,
+				       "the log '%s': on Windows a log is a channel of the event "
+				       "log, like Application or System; 'wevtutil el' lists them",
+				       name);
 	}
 	return 0;
 }
@@ -97,10 +101,13 @@ static int subscribe(struct channel *c, struct err *err)
 		return 0;
 	error = GetLastError();
 	if (error == ERROR_EVT_CHANNEL_NOT_FOUND)
-		return err_set(err, ERR_USAGE, "there is no log '%s' here; 'wevtutil el' lists them", c->name);
+		return err_set(err, ERR_USAGE, "unknown log '%s'; 'wevtutil el' lists all",
+			       c->name);
 	if (error == ERROR_ACCESS_DENIED)
-		return err_set(err, ERR_ACCESS, "the log '%s' is closed to this user; run the recorder as "
-			       "administrator", c->name);
+		return err_set(err, ERR_ACCESS,
+			       "this user may not read the log '%s'; run the recorder as "
+			       "administrator",
+			       c->name);
 	return err_os_code(err, (int)error, "cannot read the log '%s'", c->name);
 }
 
@@ -130,7 +137,7 @@ static void close_source(struct source *source)
 	free(s);
 }
 
-/* Only then are the functions of the event log called at all. */
+/* Without rules on logs, no function of the event log is called. */
 static int open_logs(struct eventlog *s, const struct needs *needs, struct err *err)
 {
 	uint32_t i;
@@ -149,8 +156,8 @@ static int open_logs(struct eventlog *s, const struct needs *needs, struct err *
 	return rc;
 }
 
-static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		       struct err *err)
+static int open_source(const struct source_config *cfg, const struct needs *needs,
+		       struct source **out, struct err *err)
 {
 	struct eventlog *s = calloc(1, sizeof(*s));
 	int rc = 0;
@@ -174,7 +181,7 @@ static int open_source(const struct source_config *cfg, const struct needs *need
 	return 0;
 }
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static EVT_HANDLE metadata_of(struct eventlog *s, const wchar_t *name)
 {
@@ -208,14 +215,15 @@ static const EVT_VARIANT *render(struct eventlog *s, EVT_HANDLE context, EVT_HAN
 	return s->values;
 }
 
-static void put_formatted(struct eventlog *s, const wchar_t *provider, EVT_HANDLE event, struct buf *out)
+static void put_formatted(struct eventlog *s, const wchar_t *provider, EVT_HANDLE event,
+			  struct buf *out)
 {
 	EVT_HANDLE metadata = metadata_of(s, provider);
 	wchar_t text[EVENT_MAX_TEXT];
 	DWORD used = 0;
 
 	text[0] = L'\0';
-	/* Too long a text is cut, and says so by its error. */
+	/* A text that is too long is cut, and reported by this error. */
 	if (metadata && (EvtFormatMessage(metadata, event, 0, 0, NULL, EvtFormatMessageEvent,
 					  EVENT_MAX_TEXT, text, &used) ||
 			 GetLastError() == ERROR_INSUFFICIENT_BUFFER)) {
@@ -285,7 +293,7 @@ static void put_event(struct eventlog *s, struct channel *c, EVT_HANDLE handle)
 	if (v[EvtSystemProviderName].Type == EvtVarTypeString && v[EvtSystemProviderName].StringVal)
 		wcsncpy(name, v[EvtSystemProviderName].StringVal, 255);
 	wide_put(&provider, name);
-	put_formatted(s, name, handle, &message);    /* the values are gone from here on */
+	put_formatted(s, name, handle, &message);    /* overwrites v */
 	if (!message.len)
 		put_strings(s, handle, &message);
 	struct event_field fields[] = {
@@ -308,7 +316,7 @@ static void put_event(struct eventlog *s, struct channel *c, EVT_HANDLE handle)
 	buf_free(&provider);
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void read_channel(struct eventlog *s, struct channel *c)
 {
@@ -323,8 +331,10 @@ static void read_channel(struct eventlog *s, struct channel *c)
 		}
 	}
 	if (c->refused && !refused)
-		log_line(s->log, LOG_WARN, "an event of the log '%s' could not be read; further ones are only "
-			 "counted", c->name);
+		log_line(s->log, LOG_WARN,
+			 "an event of the log '%s' could not be read; further ones are only "
+			 "counted",
+			 c->name);
 }
 
 static int run(struct source *source, struct err *err)

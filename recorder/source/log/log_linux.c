@@ -1,14 +1,14 @@
 /*
- * The source of log lines on Linux: files followed over rotation, the kernel's log, the journal. One
- * thread that waits for all of them and looks at files every 100 ms. New lines only, as they come:
- * EVENT_LOG with the fields Log (as the rule named it), Message, and Source, Pid, Level where known.
+ * The source of log lines on Linux: files followed across rotation, the kernel's log, the journal.
+ * One thread waits for all of them, and checks files every 100 ms. New lines become EVENT_LOG with
+ * the fields Log (as in the rule), Message, and Source, Pid, Level if known.
  *
- *	/path/to/file     from its end; when it is rotated or truncated, on in the new one from its start;
- *	                  one that is not there yet is waited for, and read from its start
+ *	/path/to/file     from its end; after rotation or truncation from the start of the new file;
+ *	                  a file that does not exist yet is awaited, and read from its start
  *	kernel            /dev/kmsg, as dmesg -w reads it
- *	journal           journalctl -f, which knows the journal's format and this user's rights; started
- *	                  again when it ends
- *	Application, System    the journal where there is one, else /var/log/syslog or messages
+ *	journal           journalctl -f, which knows the journal's format and this user's rights;
+ *	                  restarted when it ends
+ *	Application, System    the journal if there is one, else /var/log/syslog or messages
  *
  * The time of a line is when it was read, up to 100 ms after it was written.
  */
@@ -33,7 +33,7 @@
 #define LOOK_MS 100
 #define RESTART_NS (10 * NS_PER_SEC)
 #define READ_BYTES 65536u
-#define READS_AT_ONCE 64                     /* 4 MB of a file, then the others have their turn */
+#define READS_AT_ONCE 64                     /* 4 MB of a file, then the others' turn */
 
 extern char **environ;
 
@@ -41,11 +41,11 @@ enum log_kind { LOG_OF_FILE, LOG_OF_KERNEL, LOG_OF_JOURNAL };
 
 struct followed {
 	struct log_source *source;
-	const char *name;                    /* as the rule gave it */
+	const char *name;                    /* as in the rule */
 	const char *path;                    /* LOG_OF_FILE */
 	enum log_kind kind;
 	int fd;                              /* -1 = not open now */
-	bool was_there;                      /* else what appears is read from its start */
+	bool was_there;                      /* else a new file is read from its start */
 	dev_t dev;
 	ino_t ino;
 	off_t at;
@@ -69,9 +69,9 @@ struct log_source {
 
 extern const struct source_ops log_source;
 
-/* ---- which log is what ------------------------------------------------------------------------- */
+/* ---- which log is what ----------------------------------------------------------------------- */
 
-/* Not by PATH, which is not this program's when it runs as root. NULL = there is none. */
+/* Fixed paths instead of PATH, which root should not trust. NULL = not installed. */
 static const char *journalctl(void)
 {
 	static const char *const paths[] = {"/usr/bin/journalctl", "/bin/journalctl"};
@@ -105,11 +105,14 @@ static int resolve(const char *name, enum log_kind *kind, const char **path, str
 	*kind = LOG_OF_JOURNAL;
 	*path = NULL;
 	if (text_same_fold(name, "journal"))
-		return has_journal() ? 0 : err_set(err, ERR_USAGE, "there is no journal on this system; "
-						   "name a file or kernel: /var/log/x.log@text");
+		return has_journal() ? 0
+				     : err_set(err, ERR_USAGE,
+					       "this system has no journal; name a file or kernel: "
+					       "/var/log/x.log@text");
 	if (!text_same_fold(name, "Application") && !text_same_fold(name, "System"))
-		return err_set(err, ERR_USAGE, "no log is called '%.100s' here; there are kernel, journal, "
-			       "Application, System (which are the journal or syslog), and paths of files",
+		return err_set(err, ERR_USAGE,
+			       "unknown log '%.100s'; known are kernel, journal, Application and "
+			       "System (both: the journal or syslog), and paths of files",
 			       name);
 	if (has_journal())
 		return 0;
@@ -119,11 +122,13 @@ static int resolve(const char *name, enum log_kind *kind, const char **path, str
 		if (access(files[i], F_OK) == 0)
 			return 0;
 	}
-	return err_set(err, ERR_USAGE, "the log '%s' is the journal or syslog, and this system has neither; "
-		       "name a file or kernel: /var/log/x.log@text", name);
+	return err_set(err, ERR_USAGE,
+		       "the log '%s' means the journal or syslog, and this system has neither; "
+		       "name a file or kernel: /var/log/x.log@text",
+		       name);
 }
 
-/* Whether it can be read now; a file that is not there yet may come, its directory must be there. */
+/* Check that a log can be read. A file may be missing, but its directory must exist. */
 static int check_log(const char *name, struct err *err)
 {
 	const char *path;
@@ -138,10 +143,11 @@ static int check_log(const char *name, struct err *err)
 	if (access(path, R_OK) == 0)
 		return 0;
 	if (errno != ENOENT)
-		return err_os(err, "the log %s cannot be read; run as root", path);
+		return err_os(err, "cannot read the log %s; run as root", path);
 	os_dirname(path, &dir);
 	if (kind == LOG_OF_KERNEL || access(buf_text(&dir), F_OK) != 0)
-		rc = err_set(err, ERR_USAGE, "the log %s is not there, nor its directory", path);
+		rc = err_set(err, ERR_USAGE, "the log %s does not exist, nor does its directory",
+			     path);
 	buf_free(&dir);
 	return rc;
 }
@@ -156,7 +162,7 @@ static int log_check(const struct needs *needs, struct err *err)
 	return rc;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void log_close_source(struct source *source)
 {
@@ -207,8 +213,8 @@ static void open_kernel(struct followed *f)
 
 static void start_journal(struct followed *f)
 {
-	char *const argv[] = {"journalctl", "-f", "-n", "0", "-q", "-o", "short-monotonic", "--no-hostname",
-			      NULL};
+	char *const argv[] = {"journalctl",    "-f", "-n", "0", "-q", "-o", "short-monotonic",
+			      "--no-hostname", NULL};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	sigset_t none;
@@ -255,8 +261,9 @@ static int follow(struct log_source *s, const char *name, struct err *err)
 	if (f->kind == LOG_OF_FILE) {
 		f->was_there = open_file(f, true);
 		if (!f->was_there)
-			log_line(s->log, LOG_WARN, "the log %s is %s; it is waited for", f->path,
-				 os_exists(f->path) ? "no file" : "not there yet");
+			log_line(s->log, LOG_WARN, "the log %s %s; waiting for it", f->path,
+				 os_exists(f->path) ? "is not a regular file"
+						    : "does not exist yet");
 	}
 	if (f->kind == LOG_OF_KERNEL)
 		open_kernel(f);
@@ -293,7 +300,7 @@ static int log_open_source(const struct source_config *cfg, const struct needs *
 	return 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void put_line(struct followed *f, const struct log_line *line)
 {
@@ -307,11 +314,11 @@ static void put_line(struct followed *f, const struct log_line *line)
 		.stack = STACK_NONE, .name = f->name, .fields = fields, .nfields = 2,
 	};
 
-	snprintf(text, sizeof(text), "%.*s", (int)(line->len < LOG_LINE_MAX ? line->len : LOG_LINE_MAX),
-		 line->text);
+	snprintf(text, sizeof(text), "%.*s",
+		 (int)(line->len < LOG_LINE_MAX ? line->len : LOG_LINE_MAX), line->text);
 	if (line->name) {
-		snprintf(name, sizeof(name), "%.*s", (int)(line->name_len < 60 ? line->name_len : 60),
-			 line->name);
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)(line->name_len < 60 ? line->name_len : 60), line->name);
 		fields[e.nfields++] = (struct event_field){.name = "Source", .type = FIELD_TEXT,
 							   .v.text = name};
 	}
@@ -341,7 +348,7 @@ static void on_journal_line(void *ctx, const char *text, size_t len)
 		put_line(ctx, &line);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void read_file(struct followed *f)
 {
@@ -358,8 +365,8 @@ static void read_file(struct followed *f)
 	}
 }
 
-/* Its last bytes first, then the new one: rotated (another file has the name) or truncated. */
-static void look_at_file(struct followed *f)
+/* Read the rest of the old file, then the new one after rotation or truncation. */
+static void follow_file(struct followed *f)
 {
 	struct stat st;
 
@@ -370,7 +377,7 @@ static void look_at_file(struct followed *f)
 		read_file(f);
 	}
 	if (stat(f->path, &st) != 0)
-		return;                      /* in the middle of a rotation, or not there yet */
+		return;                      /* during a rotation, or missing */
 	if (f->fd >= 0 && st.st_dev == f->dev && st.st_ino == f->ino)
 		return;
 	if (f->fd >= 0) {
@@ -392,13 +399,14 @@ static void read_kernel(struct followed *f)
 	for (;;) {
 		n = read(f->fd, s->buffer, READ_BYTES);
 		if (n < 0 && errno == EPIPE)
-			continue;            /* overwritten before it was read: the numbers say how many */
+			continue;            /* overwritten records: counted by number */
 		if (n <= 0)
 			return;
 		if (!log_parse_kmsg(s->buffer, (size_t)n, &line, &seq))
 			continue;
 		if (f->next_seq && seq > f->next_seq)
-			atomic_fetch_add_explicit(&s->lost, seq - f->next_seq, memory_order_relaxed);
+			atomic_fetch_add_explicit(&s->lost, seq - f->next_seq,
+						  memory_order_relaxed);
 		f->next_seq = seq + 1;
 		put_line(f, &line);
 	}
@@ -416,17 +424,17 @@ static void read_journal(struct followed *f)
 		f->fd = -1;
 		waitpid(f->child, NULL, 0);
 		f->child = 0;
-		log_line(s->log, LOG_WARN, "journalctl has ended; it is started again");
+		log_line(s->log, LOG_WARN, "journalctl has ended; restarting it");
 	}
 	if (f->fd < 0 && os_now_ns() >= f->start_again_ns)
 		start_journal(f);
 }
 
-static void look(struct followed *f)
+static void read_log(struct followed *f)
 {
 	switch (f->kind) {
 	case LOG_OF_FILE:
-		look_at_file(f);
+		follow_file(f);
 		break;
 	case LOG_OF_KERNEL:
 		if (f->fd >= 0)
@@ -443,7 +451,7 @@ static void wait_for_any(struct log_source *s)
 	struct pollfd fds[NEEDS_MAX_LOGS];
 	uint32_t i, n = 0;
 
-	/* A regular file is always ready: those are looked at every time. */
+	/* poll() says that regular files are always ready, so they are checked every time. */
 	for (i = 0; i < s->nall; i++) {
 		if (s->all[i].kind != LOG_OF_FILE && s->all[i].fd >= 0)
 			fds[n++] = (struct pollfd){.fd = s->all[i].fd, .events = POLLIN};
@@ -464,7 +472,7 @@ static int log_run(struct source *source, struct err *err)
 	while (s->nall && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
 		for (i = 0; i < s->nall; i++)
-			look(&s->all[i]);
+			read_log(&s->all[i]);
 		queue_watermark(s->queue, now_ns);
 		wait_for_any(s);
 	}
@@ -488,7 +496,7 @@ static void log_status(struct source *source, struct source_status *out)
 
 const struct source_ops log_source = {
 	.name = "logs",
-	.summary = "lines of files, the kernel's log and the journal, for rules on them",
+	.summary = "lines of files, the kernel's log and the journal, for rules",
 	.logs = true,
 	.check = log_check,
 	.open = log_open_source,

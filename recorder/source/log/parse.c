@@ -7,7 +7,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Digits at *at, at most 18; moves behind them. */
+/* Read at most 18 digits at *at, and move behind them. */
 static bool take_number(const char **at, const char *end, uint64_t *out)
 {
 	const char *from = *at;
@@ -24,13 +24,14 @@ bool log_parse_kmsg(const char *record, size_t len, struct log_line *out, uint64
 	uint64_t priority;
 
 	memset(out, 0, sizeof(*out));
-	if (!take_number(&at, end, &priority) || at == end || *at++ != ',' || !take_number(&at, end, seq))
+	if (!take_number(&at, end, &priority) || at == end || *at++ != ',' ||
+	    !take_number(&at, end, seq))
 		return false;
 	at = memchr(at, ';', (size_t)(end - at));
 	if (!at)
 		return false;
 	at++;
-	/* What follows the first line are keys of the record. */
+	/* The record's keys follow the first line. */
 	line = memchr(at, '\n', (size_t)(end - at));
 	out->text = at;
 	out->len = (size_t)((line ? line : end) - at);
@@ -40,7 +41,7 @@ bool log_parse_kmsg(const char *record, size_t len, struct log_line *out, uint64
 	return true;
 }
 
-/* "name[pid]: " or "name: " at the start of a line: who wrote it. */
+/* The writer at the start of a line: "name[pid]: " or "name: ". */
 static void take_writer(const char *at, const char *end, struct log_line *out)
 {
 	const char *from = at;
@@ -68,7 +69,7 @@ bool log_parse_journal(const char *line, size_t len, struct log_line *out)
 	out->level = -1;
 	if (len > 3 && memcmp(line, "-- ", 3) == 0)
 		return false;
-	/* A line of several: the first has the time, the others are indented. */
+	/* Only the first of several lines has the time; the others are indented. */
 	if (at < end && *at == '[') {
 		at = memchr(at, ']', (size_t)(end - at));
 		if (!at)

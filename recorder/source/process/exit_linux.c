@@ -1,16 +1,18 @@
 /*
- * How processes ended, on Linux: exit code and signal, from the kernel's process connector. EVENT_GENERIC
- * Linux/Process/Exit with the fields ExitCode, Signal (0 = it ended itself) and CoreDump. Open only when
- * a rule asks for endings; needs the machine's own namespaces of users, pids and network, and before
- * Linux 6.6 CAP_NET_ADMIN.
+ * The source of process exits on Linux, with exit code and signal, from the kernel's process
+ * connector. Its events are Linux/Process/Exit with the fields ExitCode, Signal (0 = none) and
+ * CoreDump. It is open only when a rule needs exits. It needs the machine's own user, pid and
+ * network namespaces, and before Linux 6.6 CAP_NET_ADMIN.
  *
- * The kernel tells pids. The process behind one is looked up EXIT_HOLD_NS later (exit_queue.h). What nobody
- * knows yet when the exit arrives is read from /proc at once, while the process waits for its parent; what has no
- * name then is held for up to a second, and one that nobody saw keeps its pid and the name "?".
+ * The kernel reports pids; the process is looked up EXIT_HOLD_NS later (exit_queue.h). If it is
+ * unknown when the exit arrives, /proc is read at once, while the process waits for its parent. An
+ * exit without a name is held for up to a second more; a process that nobody saw keeps its pid and
+ * the name "?".
  *
- * A process has not ended when its first thread has: others may go on, and one that calls exec takes
- * the place of the first, which is killed. So what still runs EXIT_HOLD_NS later is no ending; where threads
- * outlive the first one, the last of them ends the process, if it is among the LEADERLESS_MAX newest.
+ * The exit of the first thread does not always end the process: other threads may go on, and a
+ * thread that calls exec replaces the first one, which is killed. So a process that still runs
+ * EXIT_HOLD_NS later has not ended. If threads outlive the first one, the last thread's exit
+ * counts; the LEADERLESS_MAX newest such processes are remembered.
  */
 #include "base/array.h"
 #include "base/os.h"
@@ -36,7 +38,7 @@
 #define ANSWER_MS 500
 #define LEADERLESS_MAX 64u
 #define SOCKET_BYTES (4 << 20)               /* 5,000 exits */
-#define RECORDS_AT_ONCE 1024                 /* then time goes on */
+#define RECORDS_AT_ONCE 1024                 /* then the watermark moves on */
 #define START_SLACK_NS (20 * NS_PER_MS)      /* /proc counts starts in ticks of 10 ms */
 
 struct exit_source {
@@ -44,9 +46,9 @@ struct exit_source {
 	struct processes *processes;
 	struct queue *queue;
 	struct log *log;
-	int fd;                              /* -1 = no rule asks */
+	int fd;                              /* -1 = no rule needs exits */
 	struct exit_queue pending;
-	uint32_t leaderless[LEADERLESS_MAX]; /* pids whose first thread has ended and others not */
+	uint32_t leaderless[LEADERLESS_MAX]; /* pids whose other threads outlive the first */
 	uint32_t next_leaderless;
 	_Atomic bool stopping;
 	atomic_uint_fast64_t events, lost;
@@ -54,7 +56,7 @@ struct exit_source {
 
 extern const struct source_ops exit_source;
 
-/* ---- asking the kernel --------------------------------------------------------------------------- */
+/* ---- asking the kernel ----------------------------------------------------------------------- */
 
 static int ask(int fd, enum proc_cn_mcast_op op)
 {
@@ -69,7 +71,7 @@ static int ask(int fd, enum proc_cn_mcast_op op)
 	return send(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -1;
 }
 
-/* Ends and answers pass; forks, execs and the rest are not even copied. Best effort. */
+/* Let only exits and answers pass; forks, execs and the rest are not even copied. Best effort. */
 static void filter_exits(int fd)
 {
 	struct sock_filter code[] = {
@@ -84,7 +86,7 @@ static void filter_exits(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-/* One record from the kernel, not from another process: 1, 0 none now, -1 errno. */
+/* Receive one record from the kernel, not from another process. 1; 0 = none now; -1 = errno. */
 static int receive(int fd, struct exit_record *out)
 {
 	struct sockaddr_nl from = {0};
@@ -100,7 +102,14 @@ static int receive(int fd, struct exit_record *out)
 	return 1;
 }
 
-/* The kernel answers whoever it serves: silence means that it does not see this namespace. */
+static int refused(struct err *err)
+{
+	return err_set(err, ERR_ACCESS,
+		       "process exits need CAP_NET_ADMIN before Linux 6.6; run as root or give the "
+		       "program that capability");
+}
+
+/* The kernel answers whomever it serves: silence means that it does not serve this namespace. */
 static int wait_for_answer(int fd, struct err *err)
 {
 	uint64_t end_ns = os_now_ns() + ANSWER_MS * NS_PER_MS;
@@ -114,30 +123,32 @@ static int wait_for_answer(int fd, struct err *err)
 			continue;
 		if (!r.error)
 			return 0;
-		return err_set(err, ERR_ACCESS, "how processes end is told before Linux 6.6 with CAP_NET_ADMIN only; run as "
-			       "root or give the program that capability");
+		return refused(err);
 	}
-	return err_set(err, ERR_UNSUPPORTED, "the kernel does not tell how processes end: it does so outside of "
-		       "containers only; run in the machine's own namespaces of pids and users");
+	return err_set(err, ERR_UNSUPPORTED,
+		       "the kernel does not report process exits in containers; run in the "
+		       "machine's own pid and user namespaces");
 }
 
 static int subscribe(int *out, struct err *err)
 {
 	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
-	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR), size = SOCKET_BYTES, rc;
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR),
+	    size = SOCKET_BYTES, rc;
 
 	if (fd < 0)
-		return err_set(err, ERR_UNSUPPORTED, "how processes end cannot be known: this kernel has no "
-			       "process connector (CONFIG_PROC_EVENTS)");
+		return err_set(err, ERR_UNSUPPORTED,
+			       "process exits are unavailable: this kernel has no process "
+			       "connector (CONFIG_PROC_EVENTS)");
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	filter_exits(fd);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
-		rc = err_set(err, ERR_ACCESS, "how processes end is told before Linux 6.6 with CAP_NET_ADMIN only; run as "
-			     "root or give the program that capability");
+		rc = refused(err);
 	else if (ask(fd, PROC_CN_MCAST_LISTEN) != 0)
-		rc = err_set(err, ERR_UNSUPPORTED, "the kernel does not tell here how processes end; run in the "
-			     "machine's own network namespace, with CONFIG_PROC_EVENTS");
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "the kernel does not report process exits here; run in the machine's "
+			     "own network namespace, with CONFIG_PROC_EVENTS");
 	else
 		rc = wait_for_answer(fd, err);
 	if (rc)
@@ -155,7 +166,7 @@ static void unsubscribe(int fd)
 	close(fd);
 }
 
-/* ---- who ended ----------------------------------------------------------------------------------- */
+/* ---- exits ----------------------------------------------------------------------------------- */
 
 static bool is_leaderless(const struct exit_source *s, uint32_t pid)
 {
@@ -167,7 +178,7 @@ static bool is_leaderless(const struct exit_source *s, uint32_t pid)
 	return false;
 }
 
-/* Still there as the same process: threads that outlive the first one, or one that called exec. */
+/* Whether the process still runs: threads outlive the first one, or one has called exec. */
 static bool is_still_running(const struct exit_record *r, bool *leaderless)
 {
 	struct proc_pid now;
@@ -179,7 +190,7 @@ static bool is_still_running(const struct exit_record *r, bool *leaderless)
 	return *leaderless || (now.state != 'Z' && now.state != 'X');
 }
 
-/* The process that other sources know, else one of our own: *own, to be dropped again. */
+/* The process that other sources know, else a new one; *own: to be dropped again. */
 static struct process *find(struct exit_source *s, const struct queued_exit *p, bool *own)
 {
 	struct process *process = process_find(s->processes, p->record.pid, p->record.time_ns);
@@ -187,8 +198,8 @@ static struct process *find(struct exit_source *s, const struct queued_exit *p, 
 	*own = !process;
 	if (process)
 		return process;
-	process = process_add(s->processes, p->record.pid, p->start_ns ? p->start_ns : p->record.time_ns, p->exec, 0,
-			      p->name);
+	process = process_add(s->processes, p->record.pid,
+			      p->start_ns ? p->start_ns : p->record.time_ns, p->exec, 0, p->name);
 	if (process)
 		process_ref(process);
 	return process;
@@ -203,9 +214,15 @@ static void put(struct exit_source *s, const struct queued_exit *p)
 		{.name = "CoreDump", .type = FIELD_UINT, .v.u = r->core},
 	};
 	struct event e = {
-		.time_ns = r->time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE, .stream = STREAM_EVENT,
-		.stack = STACK_NONE, .provider = "Linux", .name = "Process/Exit",
-		.fields = fields, .nfields = 3,
+		.time_ns = r->time_ns,
+		.kind = EVENT_GENERIC,
+		.cpu = CPU_NONE,
+		.stream = STREAM_EVENT,
+		.stack = STACK_NONE,
+		.provider = "Linux",
+		.name = "Process/Exit",
+		.fields = fields,
+		.nfields = 3,
 	};
 	bool own = false;
 
@@ -237,7 +254,7 @@ static void release(struct exit_source *s, const struct queued_exit *p)
 	put(s, p);
 }
 
-/* ---- running --------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void release_first(struct exit_source *s)
 {
@@ -270,10 +287,11 @@ static void receive_all(struct exit_source *s)
 	for (i = 0; i < RECORDS_AT_ONCE && (got = receive(s->fd, &r)) > 0; i++)
 		if (r.kind == EXIT_RECORD_EXIT && (r.pid == r.tid || is_leaderless(s, r.pid)))
 			enqueue(s, &r);
-	/* ENOBUFS: the socket was full. How many were lost is not told. */
+	/* ENOBUFS: the socket was full. The number of lost records is unknown. */
 	if (got < 0 && !atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed))
-		log_line(s->log, LOG_WARN, "more processes ended at once than could be read: a rule on exit "
-			 "codes or signals may have missed some");
+		log_line(s->log, LOG_WARN,
+			 "too many processes ended at once: rules on exit codes or signals may "
+			 "have missed some");
 }
 
 static int exit_run(struct source *source, struct err *err)
@@ -285,7 +303,7 @@ static int exit_run(struct source *source, struct err *err)
 
 	(void)err;
 	if (s->fd >= 0)
-		os_thread_priority(OS_PRIORITY_HIGH);  /* who is late finds processes forgotten */
+		os_thread_priority(OS_PRIORITY_HIGH);  /* late lookups find nothing */
 	while (s->fd >= 0 && !atomic_load(&s->stopping)) {
 		now_ns = os_now_ns();
 		until_ns = now_ns - EXIT_HOLD_NS;
@@ -303,7 +321,7 @@ static int exit_run(struct source *source, struct err *err)
 	return 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int exit_probe(const struct source_config *cfg, struct err *err)
 {
@@ -335,8 +353,8 @@ static void exit_close(struct source *source)
 	free(s);
 }
 
-static int exit_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		     struct err *err)
+static int exit_open(const struct source_config *cfg, const struct needs *needs,
+		     struct source **out, struct err *err)
 {
 	struct exit_source *s = calloc(1, sizeof(*s));
 	int rc = 0;

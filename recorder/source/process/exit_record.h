@@ -1,14 +1,14 @@
 /*
- * What the process connector of Linux sends: a netlink message with one struct proc_event.
+ * Parses a message of the Linux process connector: a netlink message with one struct proc_event.
  *
  *	 0  u32 length, u16 type, u16 flags, u32 sequence, u32 port       struct nlmsghdr
  *	16  u32 idx = 1, u32 val = 1, u32 seq, u32 ack, u16 len, u16 flags    struct cn_msg
  *	36  u32 what, u32 cpu, u64 time in ns, CLOCK_MONOTONIC            struct proc_event
  *	52  exit: i32 tid, i32 pid, u32 status as of wait(2), u32 signal to the parent
- *	    the answer to our own request: u32 errno
+ *	    the answer to our request: u32 errno
  *
- * In the machine's byte order. Portable and pure. Source: linux/netlink.h, connector.h, cn_proc.h;
- * drivers/connector/cn_proc.c.
+ * In the machine's byte order, read as little-endian. Portable and pure. Source: linux/netlink.h,
+ * connector.h, cn_proc.h; drivers/connector/cn_proc.c.
  */
 #ifndef SOURCE_EXIT_RECORD_H
 #define SOURCE_EXIT_RECORD_H
@@ -27,13 +27,13 @@ struct exit_record {
 	enum exit_record_kind kind;
 	uint32_t error;                      /* EXIT_RECORD_ANSWER: errno; 0 = granted */
 	uint64_t time_ns;
-	uint32_t pid, tid;                   /* a thread has ended; the first of its process: equal */
-	uint8_t code;                        /* as given to exit(); where signal is 0 */
-	uint8_t signal;                      /* that ended it; 0 = it ended itself */
+	uint32_t pid, tid;                   /* of the thread; equal for a first thread */
+	uint8_t code;                        /* given to exit(), if signal is 0 */
+	uint8_t signal;                      /* that killed it; 0 = none */
 	bool core;                           /* a core was dumped */
 };
 
-/* One datagram; false when it is none of these. */
+/* Parse one datagram; false = not such a message. */
 bool exit_record_parse(const void *bytes, size_t n, struct exit_record *out);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * Starts and ends of processes where no ETW session tells them: the list of processes is read five
- * times a second. EVENT_PROCESS_START, and EVENT_PROCESS_EXIT with the field ExitStatus where this
- * user may open the process. One that lives for less than 200 ms may never be seen.
+ * The source of process starts and ends without an ETW session: reads the list of processes five
+ * times a second. Its events are EVENT_PROCESS_START and EVENT_PROCESS_EXIT, the latter with the
+ * field ExitStatus if this user may open the process. A process that lives for less than 200 ms may
+ * be missed.
  *
- * A process is held open until its end was told, so that its number is not given again meanwhile.
+ * A process is held open until its end is reported, so that its pid is not reused meanwhile.
  * Source: docs, Tool Help functions, GetExitCodeProcess().
  */
 #include "source/host/by_id_windows.h"
@@ -26,10 +27,10 @@
 
 struct listed_process {
 	uint32_t pid;
-	uint32_t round;                      /* the last one in which it was there */
-	HANDLE handle;                       /* NULL: it may not be opened */
-	struct process *process;             /* with a reference; NULL: no room in the model */
-	bool own;                            /* this source has added it, and drops it */
+	uint32_t round;                      /* the last round that listed it */
+	HANDLE handle;                       /* NULL = may not be opened */
+	struct process *process;             /* with a reference; NULL = the model is full */
+	bool own;                            /* added, and to be dropped, by this source */
 };
 
 struct process_list {
@@ -51,13 +52,18 @@ static struct process_list *list_of(struct source *s)
 	return (struct process_list *)s;
 }
 
-/* ---- one process ------------------------------------------------------------------------------ */
+/* ---- one process ----------------------------------------------------------------------------- */
 
-static void put(struct process_list *s, enum event_kind kind, struct listed_process *p, const DWORD *exit_code)
+static void put(struct process_list *s, enum event_kind kind, struct listed_process *p,
+		const DWORD *exit_code)
 {
 	struct event_field field = {.name = "ExitStatus", .type = FIELD_INT};
-	struct event e = {.time_ns = os_now_ns(), .kind = kind, .cpu = CPU_NONE, .stream = STREAM_EVENT,
-			  .stack = STACK_NONE, .process = p->process};
+	struct event e = {.time_ns = os_now_ns(),
+			  .kind = kind,
+			  .cpu = CPU_NONE,
+			  .stream = STREAM_EVENT,
+			  .stack = STACK_NONE,
+			  .process = p->process};
 
 	if (exit_code) {
 		field.v.i = (int32_t)*exit_code;
@@ -76,12 +82,13 @@ static void fill_in(struct process_list *s, struct listed_process *p, const PROC
 	wchar_t image[1024];
 	DWORD chars = COUNT_OF(image);
 
-	p->handle = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, FALSE, entry->th32ProcessID);
+	p->handle = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, FALSE,
+				entry->th32ProcessID);
 	p->process = process_find(s->cfg.processes, entry->th32ProcessID, now_ns);
 	if (p->process)
 		return;
-	p->process = process_add(s->cfg.processes, entry->th32ProcessID, now_ns, 0, entry->th32ParentProcessID,
-				 NULL);
+	p->process = process_add(s->cfg.processes, entry->th32ProcessID, now_ns, 0,
+				 entry->th32ParentProcessID, NULL);
 	if (!p->process)
 		return;
 	process_ref(p->process);
@@ -114,14 +121,16 @@ static void put_end(struct process_list *s, struct listed_process *p)
 	close_process(s, p);
 }
 
-/* ---- the list --------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static struct listed_process *insert(struct process_list *s, uint32_t at, uint32_t pid)
 {
 	if (s->n == PROCESSES_MAX || ARRAY_ROOM(s->all, s->room, s->n + 1)) {
 		if (!s->full_logged)
-			log_line(s->cfg.log, LOG_WARN, "more than %u processes run: starts and ends of some "
-				 "are not reported", s->n);
+			log_line(s->cfg.log, LOG_WARN,
+				 "more than %u processes run: starts and ends of some are not "
+				 "reported",
+				 s->n);
 		s->full_logged = true;
 		return NULL;
 	}
@@ -136,13 +145,13 @@ static void note_process(struct process_list *s, const PROCESSENTRY32W *entry, b
 	uint32_t pid = entry->th32ProcessID, at = by_id_find(s->all, sizeof(*s->all), s->n, pid);
 	struct listed_process *p = at < s->n && s->all[at].pid == pid ? &s->all[at] : NULL;
 
-	/* Its number cannot be another's while it is held; one that could not be opened may be. */
+	/* While it is held open its pid is not reused. */
 	if (p && !by_id_has_ended(p->handle)) {
 		p->round = s->round;
 		return;
 	}
 	if (p)
-		return;                      /* told as ended in this round */
+		return;                      /* this round reports its end */
 	p = insert(s, at, pid);
 	if (!p)
 		return;
@@ -175,7 +184,7 @@ static void read_list(struct process_list *s, bool first)
 	s->n = kept;
 }
 
-/* ---- the source ------------------------------------------------------------------------------- */
+/* ---- the source ------------------------------------------------------------------------------ */
 
 static void close_source(struct source *source)
 {
@@ -192,8 +201,8 @@ static void close_source(struct source *source)
 	free(s);
 }
 
-static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		       struct err *err)
+static int open_source(const struct source_config *cfg, const struct needs *needs,
+		       struct source **out, struct err *err)
 {
 	struct process_list *s = calloc(1, sizeof(*s));
 

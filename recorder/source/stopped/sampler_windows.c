@@ -1,14 +1,15 @@
 /*
- * Stacks of chosen processes without ETW and without administrator rights: their threads are looked at by
- * turns (thread_stacks.h), those that have used CPU time since their last stack at --freq, all at least once
- * a second.
+ * The source of stacks of chosen processes without ETW and administrator rights. It takes the
+ * stacks of their threads in rounds (thread_stacks.h): at --freq for threads that have used CPU
+ * time since their last stack, and once a second for all.
  *
- * The system counts a thread's CPU time in ticks of its clock (10 to 16 ms). What was counted since a thread's
- * last stack is the weight of its stack in the stream cpu: right in sum, and in the long run by function; a
- * thread that ran for short and stands in a wait when it is looked at gives it to the wait. The stream off-cpu
- * has the same times below CPU_TIME and, once a second, what a thread waited below BLOCKED_TIME.
+ * Windows counts a thread's CPU time in ticks of its clock (10 to 16 ms). The time counted since
+ * a thread's last stack is the weight of its stack in the stream cpu. Sums are right, and in the
+ * long run shares of functions are; but the time of a thread that ran briefly and waits again
+ * goes to the wait. The stream off-cpu has the same times below CPU_TIME and, once a second, a
+ * thread's waits below BLOCKED_TIME.
  *
- * Looking takes a tenth of the time at most: where threads are many, rounds come less often than asked.
+ * Rounds take at most a tenth of the time: with many threads they come less often than requested.
  */
 #include "source/source.h"
 
@@ -24,10 +25,10 @@
 #include <string.h>
 
 #define TARGETS_MAX 16u
-#define REFRESH_NS NS_PER_SEC                   /* for new processes, threads and images; idle threads' stacks */
+#define REFRESH_NS NS_PER_SEC                   /* of processes, threads, images, idle stacks */
 #define WATERMARK_NS (100 * NS_PER_MS)
-#define TIME_SHARE 10u                            /* of the time that rounds may take, one in so many */
-#define FORGET_NS (5 * NS_PER_SEC)           /* a thread that gave no stack for so long has ended */
+#define TIME_SHARE 10u                            /* rounds take 1/10 of the time at most */
+#define FORGET_NS (5 * NS_PER_SEC)           /* a thread without a stack for so long has ended */
 
 struct known_thread {
 	uint32_t tid;
@@ -51,7 +52,7 @@ struct sampler {
 	struct source base;
 	struct source_config cfg;
 	struct target targets[TARGETS_MAX];
-	uint32_t logged_pid;                /* told once */
+	uint32_t logged_pid;                 /* whose refusal was logged */
 	struct object *times;                /* of the leaves CPU_TIME and BLOCKED_TIME */
 	struct frame_ref scratch[STACK_MAX_FRAMES];
 	struct os_mutex *lock;
@@ -73,7 +74,7 @@ static struct sampler *sampler_of(struct source *s)
 	return (struct sampler *)s;
 }
 
-/* ---- one stack -------------------------------------------------------------------------------------- */
+/* ---- one stack ------------------------------------------------------------------------------- */
 
 static struct thread *thread_of(struct target *t, const struct thread_stack *stack)
 {
@@ -84,8 +85,10 @@ static struct thread *thread_of(struct target *t, const struct thread_stack *sta
 	if (t->next == t->n || t->threads[t->next].tid != stack->tid) {
 		if (ARRAY_ROOM(t->threads, t->room, t->n + 1))
 			return NULL;
-		memmove(&t->threads[t->next + 1], &t->threads[t->next], (t->n - t->next) * sizeof(*t->threads));
-		t->threads[t->next] = (struct known_thread){stack->tid, thread_add(s->cfg.processes, t->process, stack->tid), 0};
+		memmove(&t->threads[t->next + 1], &t->threads[t->next],
+			(t->n - t->next) * sizeof(*t->threads));
+		t->threads[t->next] = (struct known_thread){
+			stack->tid, thread_add(s->cfg.processes, t->process, stack->tid), 0};
 		t->n++;
 	}
 	t->threads[t->next].seen_ns = stack->time_ns;
@@ -100,11 +103,13 @@ static void put(struct sampler *s, struct event *e)
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);
 }
 
-/* The same stack with a leaf that says how the time was spent. */
-static void put_time(struct sampler *s, const struct event *sample, enum thread_time_kind kind, uint64_t ns)
+/* Put the same stack with a leaf that says how the time was spent. */
+static void put_time(struct sampler *s, const struct event *sample, enum thread_time_kind kind,
+		     uint64_t ns)
 {
 	struct event e = *sample;
-	uint32_t n = sample->nstack_frames < STACK_MAX_FRAMES ? sample->nstack_frames : STACK_MAX_FRAMES - 1;
+	uint32_t n = sample->nstack_frames < STACK_MAX_FRAMES ? sample->nstack_frames
+							      : STACK_MAX_FRAMES - 1;
 
 	if (!s->times)
 		return;
@@ -121,9 +126,15 @@ static void on_stack(void *ctx, const struct thread_stack *stack)
 {
 	struct target *t = ctx;
 	struct sampler *s = t->sampler;
-	struct event e = {.time_ns = stack->time_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE, .stream = STREAM_CPU,
-			  .stack = STACK_NONE, .quality = (uint8_t)stack->quality, .process = t->process,
-			  .value = (double)stack->cpu_ns, .stack_frames = stack->frames,
+	struct event e = {.time_ns = stack->time_ns,
+			  .kind = EVENT_SAMPLE,
+			  .cpu = CPU_NONE,
+			  .stream = STREAM_CPU,
+			  .stack = STACK_NONE,
+			  .quality = (uint8_t)stack->quality,
+			  .process = t->process,
+			  .value = (double)stack->cpu_ns,
+			  .stack_frames = stack->frames,
 			  .nstack_frames = stack->nframes};
 
 	e.thread = thread_of(t, stack);
@@ -138,7 +149,7 @@ static void on_stack(void *ctx, const struct thread_stack *stack)
 		put_time(s, &e, TIME_BLOCKED, stack->waited_ns);
 }
 
-/* ---- processes -------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void drop_thread(struct target *t, struct known_thread *known)
 {
@@ -186,8 +197,8 @@ static void add_target(struct sampler *s, struct target *t, uint32_t pid)
 
 	t->pid = pid;
 	if (thread_stacks_open(pid, s->cfg.frames, &t->stacks, &err) == 0 && know_process(t)) {
-		log_line(s->cfg.log, LOG_INFO, "sampling the threads of process %" PRIu32 " (%s)", pid,
-			 process_name(t->process));
+		log_line(s->cfg.log, LOG_INFO, "sampling the threads of process %" PRIu32 " (%s)",
+			 pid, process_name(t->process));
 		return;
 	}
 	if (s->logged_pid != pid && *err.text)
@@ -196,7 +207,7 @@ static void add_target(struct sampler *s, struct target *t, uint32_t pid)
 	drop_target(t);
 }
 
-/* Threads that have given no stack for long are let go. */
+/* Drop threads without a stack for long. */
 static void forget_threads(struct target *t, uint64_t now_ns)
 {
 	uint32_t i, kept = 0;
@@ -233,7 +244,7 @@ static void refresh(struct sampler *s)
 	}
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 static void take_round(struct sampler *s)
 {
@@ -271,10 +282,16 @@ static void measure_rate(struct sampler *s, uint64_t now_ns)
 
 static void follow_level(struct sampler *s)
 {
-	const struct event_field field = {.name = "StackKb", .type = FIELD_UINT, .v.u = s->cfg.capture.stack_kb};
+	const struct event_field field = {
+		.name = "StackKb", .type = FIELD_UINT, .v.u = s->cfg.capture.stack_kb};
 	unsigned hz = atomic_load(&s->wanted_hz);
-	struct event e = {.time_ns = os_now_ns(), .kind = EVENT_RATE, .cpu = CPU_NONE, .stream = STREAM_EVENT,
-			  .stack = STACK_NONE, .fields = &field, .nfields = 1};
+	struct event e = {.time_ns = os_now_ns(),
+			  .kind = EVENT_RATE,
+			  .cpu = CPU_NONE,
+			  .stream = STREAM_EVENT,
+			  .stack = STACK_NONE,
+			  .fields = &field,
+			  .nfields = 1};
 
 	if (hz == s->hz || !hz)
 		return;
@@ -283,7 +300,7 @@ static void follow_level(struct sampler *s)
 	queue_put(s->cfg.queue, &e);
 }
 
-/* Until then, with a watermark now and then; false when the source is to end. */
+/* Wait until then, with regular watermarks; false = the source should stop. */
 static bool wait_until(struct sampler *s, uint64_t until_ns)
 {
 	uint64_t now_ns = os_now_ns(), next_ns;
@@ -315,7 +332,9 @@ static int run(struct source *source, struct err *err)
 			refresh(s);
 			measure_rate(s, start_ns);
 			took_ns = os_now_ns() - start_ns;
-			next_refresh_ns = start_ns + (took_ns * TIME_SHARE > REFRESH_NS ? took_ns * TIME_SHARE : REFRESH_NS);
+			next_refresh_ns =
+				start_ns + (took_ns * TIME_SHARE > REFRESH_NS ? took_ns * TIME_SHARE
+									      : REFRESH_NS);
 		}
 		follow_level(s);
 		start_ns = os_now_ns();
@@ -326,17 +345,21 @@ static int run(struct source *source, struct err *err)
 			period_ns = took_ns * TIME_SHARE;
 		queue_watermark(s->cfg.queue, os_now_ns());
 	} while (wait_until(s, start_ns + period_ns));
-	log_line(s->cfg.log, LOG_INFO, "%" PRIu64 " stacks were taken; a thread was stopped for %.3f ms at most",
+	log_line(s->cfg.log, LOG_INFO,
+		 "%" PRIu64 " stacks were taken; the longest suspension of a thread was %.3f ms",
 		 atomic_load(&s->stacks), (double)atomic_load(&s->longest_ns) / 1e6);
 	return 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int need_process(const struct source_config *cfg, struct err *err)
 {
-	return cfg->capture.only_process ? 0 : err_set(err, ERR_USAGE, "--source sampler stops the threads that it looks at, so "
-					       "it wants to know whose: --record-process NAME or PID");
+	return cfg->capture.only_process
+		       ? 0
+		       : err_set(err, ERR_USAGE,
+				 "--source sampler suspends the threads that it samples, so name "
+				 "their process: --record-process NAME or PID");
 }
 
 static void close_source(struct source *source)
@@ -356,8 +379,8 @@ static void close_source(struct source *source)
 	free(s);
 }
 
-static int open_source(const struct source_config *cfg, const struct needs *needs, struct source **out,
-		       struct err *err)
+static int open_source(const struct source_config *cfg, const struct needs *needs,
+		       struct source **out, struct err *err)
 {
 	const struct object_key key = {.kind = OBJECT_JIT, .path = "[thread]"};
 	struct sampler *s;
@@ -412,7 +435,8 @@ static void status(struct source *source, struct source_status *out)
 	out->lost = queue_lost(s->cfg.queue);
 	out->rate_hz = atomic_load(&s->round_mhz) / 1000.0;
 	if (refused)
-		snprintf(out->note, sizeof(out->note), "%" PRIu64 " threads may not be stopped or read", refused);
+		snprintf(out->note, sizeof(out->note),
+			 "%" PRIu64 " threads may not be suspended or read", refused);
 }
 
 static bool name_frame(struct source *source, const struct frame *frame, struct symbol *out)
@@ -427,7 +451,7 @@ static bool name_frame(struct source *source, const struct frame *frame, struct 
 
 const struct source_ops sampler_source = {
 	.name = "sampler",
-	.summary = "stacks of chosen processes, by stopping their threads for moments",
+	.summary = "stacks of chosen processes, by suspending their threads briefly",
 	.stacks = true,
 	.probe = need_process,
 	.open = open_source,

@@ -12,20 +12,20 @@
 #include <tlhelp32.h>
 
 #define PAGE 4096u
-#define CODE_CHUNKS 16u                      /* of an image; the first makes room for a further one */
-#define CODE_BYTES (PAGE + 256u)             /* an epilogue may begin at the end of a page */
+#define CODE_CHUNKS 16u                      /* of an image; the oldest is replaced first */
+#define CODE_BYTES (PAGE + 256u)             /* an epilogue may cross the end of a page */
 #define REGIONS_MAX 16u
-#define LIST_TRIES 10u                       /* the list changes while programs load */
+#define LIST_TRIES 10u                       /* the list may change during the call */
 
 struct image {
 	uint64_t base;
 	uint32_t nbytes;
-	uint32_t round;                      /* the refresh that saw it last */
+	uint32_t round;                      /* the last refresh that listed it */
 	char *path;
-	struct object *object;               /* made when a frame needs it; or NULL */
-	bool read;                           /* its tables were asked for, whether they could be had or not */
+	struct object *object;               /* NULL until a frame needs it */
+	bool read;                           /* its tables were read, or could not be */
 	struct pe_loaded head;
-	size_t held_bytes;                   /* of what was read */
+	size_t held_bytes;                   /* of its tables */
 	uint8_t *pdata, *info, *code;        /* code: CODE_CHUNKS of CODE_BYTES */
 	uint32_t next_chunk;
 	struct pe_range ranges[2 + CODE_CHUNKS];
@@ -43,13 +43,13 @@ struct target_images {
 	struct frames *frames;
 	struct image **all;                  /* by base, ascending */
 	uint32_t n, room, round;
-	size_t nbytes;                       /* of what was read */
+	size_t nbytes;                       /* of all tables */
 	struct object *generated;
 	struct region regions[REGIONS_MAX];
 	uint32_t nregions, next_region;
 };
 
-/* ---- the process's memory --------------------------------------------------------------------------- */
+/* ---- the process's memory -------------------------------------------------------------------- */
 
 size_t target_read(void *process, uint64_t address, void *to, size_t n)
 {
@@ -62,15 +62,17 @@ size_t target_read(void *process, uint64_t address, void *to, size_t n)
 		part = PAGE - (size_t)((address + done) & (PAGE - 1));
 		if (part > n - done)
 			part = n - done;
-		if (!ReadProcessMemory(process, (const void *)(address + done), (char *)to + done, part, &got) ||
+		if (!ReadProcessMemory(process, (const void *)(address + done), (char *)to + done,
+				       part, &got) ||
 		    got != part)
 			break;
 	}
 	return done;
 }
 
-/* nbytes of an image into memory of our own; what cannot be read is cut off. */
-static uint8_t *read_part(struct target_images *t, struct image *image, uint32_t rva, uint32_t *nbytes)
+/* Copy nbytes of an image, up to the first unreadable page. */
+static uint8_t *read_part(struct target_images *t, struct image *image, uint32_t rva,
+			  uint32_t *nbytes)
 {
 	uint8_t *bytes = NULL;
 
@@ -88,7 +90,7 @@ static uint8_t *read_part(struct target_images *t, struct image *image, uint32_t
 	return bytes;
 }
 
-/* ---- one image -------------------------------------------------------------------------------------- */
+/* ---- one image ------------------------------------------------------------------------------- */
 
 static void read_head(struct target_images *t, struct image *image)
 {
@@ -109,11 +111,12 @@ static void read_tables(struct target_images *t, struct image *image)
 	pdata->nbytes = image->head.pdata_bytes;
 	pdata->bytes = image->pdata = read_part(t, image, pdata->rva, &pdata->nbytes);
 	image->tables.nranges = 2;
-	/* Cut off, it would end in an entry that reaches over what is missing. */
+	/* A cut directory is useless: its last entry would cover the missing functions. */
 	if (pdata->nbytes < image->head.pdata_bytes)
 		pdata->nbytes = 0;
 	image->tables.pdata_bytes = pdata->nbytes;
-	if (pdata->nbytes && pe_loaded_info_span(pdata->bytes, pdata->nbytes, image->nbytes, &info->rva, &info->nbytes))
+	if (pdata->nbytes && pe_loaded_info_span(pdata->bytes, pdata->nbytes, image->nbytes,
+						 &info->rva, &info->nbytes))
 		info->bytes = image->info = read_part(t, image, info->rva, &info->nbytes);
 }
 
@@ -129,11 +132,12 @@ static void free_image(struct target_images *t, struct image *image, uint64_t no
 	free(image);
 }
 
-/* By PDB where the image names one, else by timestamp and size: as pe_reader.c tells files apart. */
+/* Identify an image like pe_reader.c does: by PDB if it has one, else by timestamp and size. */
 static void identify(struct target_images *t, const struct image *image, struct object_key *key)
 {
 	uint8_t directory[PE_LOADED_DEBUG_MAX_BYTES], rsds[PE_LOADED_RSDS_BYTES];
-	size_t n = image->head.debug_bytes < sizeof(directory) ? image->head.debug_bytes : sizeof(directory);
+	size_t n = image->head.debug_bytes < sizeof(directory) ? image->head.debug_bytes
+							       : sizeof(directory);
 	uint32_t at = 0, age;
 
 	n = target_read(t->process, image->base + image->head.debug_rva, directory, n);
@@ -159,7 +163,7 @@ static struct object *object_of(struct target_images *t, struct image *image)
 	return image->object;
 }
 
-/* ---- the list --------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* How many images begin at or below an address. */
 static uint32_t upper_bound(const struct target_images *t, uint64_t address)
@@ -181,7 +185,8 @@ static struct image *image_at(const struct target_images *t, uint64_t address)
 {
 	uint32_t at = upper_bound(t, address);
 
-	return at && address - t->all[at - 1]->base < t->all[at - 1]->nbytes ? t->all[at - 1] : NULL;
+	return at && address - t->all[at - 1]->base < t->all[at - 1]->nbytes ? t->all[at - 1]
+									     : NULL;
 }
 
 static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err *err)
@@ -215,7 +220,7 @@ static int add(struct target_images *t, const MODULEENTRY32W *entry, struct err 
 	return 0;
 }
 
-/* Another image may stand where one was: its head says so. */
+/* Whether another image was loaded at the same base: its headers differ. */
 static bool is_changed(struct target_images *t, const struct image *image)
 {
 	struct image now = {.base = image->base};
@@ -229,7 +234,8 @@ static bool is_gone(struct target_images *t, const struct image *image)
 	return image->round != t->round;
 }
 
-static void drop(struct target_images *t, bool (*which)(struct target_images *t, const struct image *image))
+static void drop(struct target_images *t,
+		 bool (*which)(struct target_images *t, const struct image *image))
 {
 	uint32_t i, kept = 0;
 
@@ -265,7 +271,7 @@ int target_images_refresh(struct target_images *t, struct err *err)
 	int rc = 0;
 
 	if (list == INVALID_HANDLE_VALUE)
-		return err_os(err, "cannot list what process %u has loaded", (unsigned)t->pid);
+		return err_os(err, "cannot list the images of process %u", (unsigned)t->pid);
 	drop(t, is_changed);
 	t->round++;
 	for (more = Module32FirstW(list, &entry); more && !rc; more = Module32NextW(list, &entry))
@@ -277,8 +283,8 @@ int target_images_refresh(struct target_images *t, struct err *err)
 	return rc;
 }
 
-int target_images_open(void *process, uint32_t pid, struct frames *frames, struct target_images **out,
-		       struct err *err)
+int target_images_open(void *process, uint32_t pid, struct frames *frames,
+		       struct target_images **out, struct err *err)
 {
 	struct target_images *t = calloc(1, sizeof(*t));
 
@@ -305,7 +311,7 @@ void target_images_close(struct target_images *t, uint64_t now_ns)
 	free(t);
 }
 
-/* ---- addresses -------------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 const struct pe_tables *target_images_find(void *ctx, uint64_t address, uint32_t *rva)
 {
@@ -353,7 +359,8 @@ void target_images_code(struct target_images *t, uint64_t address)
 static bool is_executable(const MEMORY_BASIC_INFORMATION *m)
 {
 	return m->State == MEM_COMMIT && !(m->Protect & (PAGE_GUARD | PAGE_NOACCESS)) &&
-	       m->Protect & (PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY);
+	       m->Protect & (PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE |
+			     PAGE_EXECUTE_WRITECOPY);
 }
 
 static struct region ask_region(const struct target_images *t, uint64_t address)
@@ -393,8 +400,8 @@ void target_images_forget(struct target_images *t)
 	t->nregions = t->next_region = 0;
 }
 
-void target_images_frame(struct target_images *t, const struct pe_frame *frame, enum target_place place,
-			 struct frame_ref *out)
+void target_images_frame(struct target_images *t, const struct pe_frame *frame,
+			 enum target_place place, struct frame_ref *out)
 {
 	struct object_key key = {.kind = OBJECT_JIT, .pid = t->pid, .path = "[jit]"};
 	uint64_t address = frame->address - frame->returns;

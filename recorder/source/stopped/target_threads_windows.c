@@ -14,10 +14,10 @@
 #include <tlhelp32.h>
 #include <winternl.h>
 
-/* NT_TIB has them at 8 and 16; DeallocationStack, where the reserved part begins, is at 0x1478 (x64). */
+/* StackBase of NT_TIB; DeallocationStack, the start of the reserved memory (x64). */
 enum { TEB_STACK_BASE = 8, TEB_DEALLOCATION_STACK = 0x1478 };
 
-/* Of ThreadBasicInformation, which winternl.h lacks. */
+/* For ThreadBasicInformation; winternl.h lacks it. */
 struct thread_basic {
 	NTSTATUS exit_status;
 	void *teb;
@@ -28,13 +28,15 @@ struct thread_basic {
 
 typedef HRESULT WINAPI get_description(HANDLE thread, PWSTR *text);
 
-/* ---- the list ----------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 int target_threads_open(void *process, uint32_t pid, struct target_threads *out, struct err *err)
 {
 	if (pid == GetCurrentProcessId())
-		return err_set(err, ERR_USAGE, "process %u is the recorder itself, which cannot stop its own threads",
-			       (unsigned)pid);
+		return err_set(
+			err, ERR_USAGE,
+			"process %u is the recorder itself, which cannot stop its own threads",
+			(unsigned)pid);
 	*out = (struct target_threads){.process = process, .pid = pid};
 	return 0;
 }
@@ -55,7 +57,7 @@ void target_threads_close(struct target_threads *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Windows 10 1607 has it; looked up, so that older systems can run this program. */
+/* Exists from Windows 10 1607 on; looked up, so that this program runs on older systems. */
 static void read_name(struct target_thread *thread)
 {
 	FARPROC found = GetProcAddress(GetModuleHandleW(L"kernel32.dll"), "GetThreadDescription");
@@ -77,16 +79,17 @@ static void read_teb(struct target_thread *thread)
 {
 	struct thread_basic basic = {0};
 
-	if (thread->handle && NtQueryInformationThread(thread->handle, (THREADINFOCLASS)0, &basic, sizeof(basic),
-						       NULL) >= 0)
+	if (thread->handle && NtQueryInformationThread(thread->handle, (THREADINFOCLASS)0, &basic,
+						       sizeof(basic), NULL) >= 0)
 		thread->teb = (uint64_t)(uintptr_t)basic.teb;
 }
 
 static void open_thread(struct target_threads *t, struct target_thread *thread)
 {
-	thread->handle = OpenThread(THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT | THREAD_QUERY_INFORMATION |
-				    SYNCHRONIZE, FALSE, thread->tid);
-	/* It may have ended since the list was made, and its number be another process's by now. */
+	thread->handle = OpenThread(THREAD_SUSPEND_RESUME | THREAD_GET_CONTEXT |
+					    THREAD_QUERY_INFORMATION | SYNCHRONIZE,
+				    FALSE, thread->tid);
+	/* The thread may have ended meanwhile, and its id may belong to another process now. */
 	if (thread->handle && GetProcessIdOfThread(thread->handle) != t->pid) {
 		CloseHandle(thread->handle);
 		thread->handle = NULL;
@@ -140,9 +143,9 @@ int target_threads_refresh(struct target_threads *t, struct err *err)
 	return rc;
 }
 
-/* ---- one thread --------------------------------------------------------------------------------------- */
+/* ---- one thread ------------------------------------------------------------------------------ */
 
-/* Fibers change the stack: the bounds are read again when the stack pointer is outside of those known. */
+/* Read the bounds again if the stack pointer lies outside: fibers change the stack. */
 static bool find_bounds(struct target_threads *t, struct target_thread *thread, uint64_t rsp)
 {
 	SIZE_T got;
@@ -150,14 +153,16 @@ static bool find_bounds(struct target_threads *t, struct target_thread *thread, 
 	if (rsp >= thread->stack_low && rsp < thread->stack_base)
 		return true;
 	if (!thread->teb ||
-	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_STACK_BASE), &thread->stack_base, 8, &got) ||
-	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_DEALLOCATION_STACK), &thread->stack_low, 8,
-			       &got))
+	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_STACK_BASE),
+			       &thread->stack_base, 8, &got) ||
+	    !ReadProcessMemory(t->process, (const void *)(thread->teb + TEB_DEALLOCATION_STACK),
+			       &thread->stack_low, 8, &got))
 		thread->stack_low = thread->stack_base = 0;
 	return rsp >= thread->stack_low && rsp < thread->stack_base;
 }
 
-static void copy_stack(struct target_threads *t, struct target_thread *thread, struct stack_copy *out)
+static void copy_stack(struct target_threads *t, struct target_thread *thread,
+		       struct stack_copy *out)
 {
 	uint64_t rsp = out->regs.r[PE_RSP], n;
 
@@ -166,12 +171,15 @@ static void copy_stack(struct target_threads *t, struct target_thread *thread, s
 		return;
 	n = thread->stack_base - rsp;
 	out->cut = n > TARGET_STACK_MAX_BYTES;
-	out->nbytes = (uint32_t)target_read(t->process, rsp, out->bytes, out->cut ? TARGET_STACK_MAX_BYTES : (size_t)n);
+	out->nbytes = (uint32_t)target_read(t->process, rsp, out->bytes,
+					    out->cut ? TARGET_STACK_MAX_BYTES : (size_t)n);
 }
 
-int target_thread_copy(struct target_threads *t, struct target_thread *thread, struct stack_copy *out)
+int target_thread_copy(struct target_threads *t, struct target_thread *thread,
+		       struct stack_copy *out)
 {
-	CONTEXT context __attribute__((aligned(16))) = {.ContextFlags = CONTEXT_CONTROL | CONTEXT_INTEGER};
+	CONTEXT context
+		__attribute__((aligned(16))) = {.ContextFlags = CONTEXT_CONTROL | CONTEXT_INTEGER};
 	bool has_context;
 
 	if (!thread->handle)

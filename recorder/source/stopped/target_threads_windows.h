@@ -1,10 +1,10 @@
 /*
- * The threads of another process: a list with open handles, and a copy of what one of them has on its stack.
+ * The threads of another process: a list with open handles, and a copy of a thread's stack.
  *
- * A thread is suspended for as long as it takes to read its registers and copy its stack; the time is
- * measured, from before SuspendThread() to after ResumeThread(). It is resumed whatever happens between the
- * two, short of an end of this program there. Nothing else is done meanwhile: no lock, no allocation. Threads
- * of this very process are refused. One thread calls all of it.
+ * A thread is suspended while its registers are read and its stack is copied. The time from
+ * before SuspendThread() to after ResumeThread() is measured. The thread is resumed whatever
+ * happens, unless this program ends in between. Nothing else is done meanwhile: no lock, no
+ * allocation. Threads of this very process are refused. One thread.
  *
  * Source: docs, SuspendThread, GetThreadContext; the TEB's stack bounds: NT_TIB of winnt.h.
  */
@@ -15,16 +15,16 @@
 #include "unwind/pe_pdata.h"
 
 #define TARGET_THREADS_MAX 16384u
-#define TARGET_STACK_MAX_BYTES (1u << 20)    /* of a stack, from its top; what is deeper is cut off */
+#define TARGET_STACK_MAX_BYTES (1u << 20)    /* of a stack, from its top; cut beyond */
 #define TARGET_NAME_BYTES 64u
 
 struct target_thread {
 	uint32_t tid, round;
-	void *handle;                        /* NULL: it may not be opened */
+	void *handle;                        /* NULL = may not be opened */
 	uint64_t teb, stack_low, stack_base;
 	char name[TARGET_NAME_BYTES];        /* SetThreadDescription(); "" */
 	uint64_t cpu_ns;                     /* of the last target_thread_cpu() */
-	uint64_t seen_ns;                    /* these are the caller's: 0 at first */
+	uint64_t seen_ns;                    /* these are for the caller: 0 at first */
 	uint64_t waits_from_ns, ran_ns;
 };
 
@@ -33,15 +33,15 @@ struct target_threads {
 	uint32_t pid;
 	struct target_thread *all;           /* by tid, ascending */
 	uint32_t n, room, round;
-	uint64_t longest_ns;                 /* suspension so far */
-	uint64_t not_resumed;                /* ResumeThread() that failed: the thread had ended */
+	uint64_t longest_ns;                 /* longest suspension so far */
+	uint64_t not_resumed;                /* threads that ended while suspended */
 };
 
-/* ERR_USAGE: it is this process. */
+/* ERR_USAGE: this process itself. */
 int target_threads_open(void *process, uint32_t pid, struct target_threads *out, struct err *err);
 void target_threads_close(struct target_threads *t);
 
-/* Which threads there are now; those that stay keep their handles. Names are read again. */
+/* Update the list; known threads keep their handles. Names are read again. */
 int target_threads_refresh(struct target_threads *t, struct err *err);
 
 struct stack_copy {
@@ -49,14 +49,15 @@ struct stack_copy {
 	uint8_t *bytes;                      /* TARGET_STACK_MAX_BYTES, the caller's */
 	uint64_t start;
 	uint32_t nbytes;
-	bool cut;                            /* the stack goes on behind the copy */
+	bool cut;                            /* the stack is longer than the copy */
 	uint64_t time_ns, suspended_ns;
 };
 
-/* 0; ERR_NOT_FOUND the thread has ended; ERR_ACCESS. A stack that cannot be read gives the registers only. */
-int target_thread_copy(struct target_threads *t, struct target_thread *thread, struct stack_copy *out);
+/* 0; ERR_NOT_FOUND: ended; ERR_ACCESS. If the stack cannot be read: only the registers. */
+int target_thread_copy(struct target_threads *t, struct target_thread *thread,
+		       struct stack_copy *out);
 
-/* CPU time since the last call, the first since the thread began; false = not known. */
+/* CPU time since the last call, or since the thread's start; false = unknown. */
 bool target_thread_cpu(struct target_thread *thread, uint64_t *since_ns);
 
 #endif

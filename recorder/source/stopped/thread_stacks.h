@@ -1,9 +1,9 @@
 /*
- * Where the threads of a process stand now, without privileges or a trace of the system: each thread in turn
- * is stopped for as long as its stack takes to copy, and its calls are found in the copy afterwards.
+ * Takes the stacks of a process's threads, without privileges and without tracing the system. Each
+ * thread in turn is suspended while its stack is copied; the copy is unwound afterwards.
  *
- * Windows (x64) only; on Linux thread_stacks_open() says what to use instead. One thread calls all of it, and
- * the frames may be interned and named by the usual means (model/frame.h, symbol/symbol.h).
+ * Windows (x64) only; on Linux thread_stacks_open() says what to use instead. One thread. Frames
+ * may be interned and named as usual (model/frame.h, symbol/symbol.h).
  */
 #ifndef SOURCE_THREAD_STACKS_H
 #define SOURCE_THREAD_STACKS_H
@@ -16,14 +16,14 @@ struct thread_stacks;
 /* Borrowed for the call. */
 struct thread_stack {
 	uint32_t tid;
-	const char *name;                    /* that the program gave the thread; "" */
+	const char *name;                    /* given by the program; "" = none */
 	uint64_t time_ns;
-	uint64_t suspended_ns;               /* how long it was stopped */
-	uint64_t cpu_ns;                     /* used since the thread's last stack; 0 at the first one */
-	uint64_t waited_ns;                  /* other time since this was last told, or the first stack; else 0 */
-	enum stack_quality quality;          /* complete; fp: through generated code by frame pointers; ... */
-	const struct frame_ref *frames;      /* leaf first; objects stay until thread_stacks_close() */
-	const uint64_t *addresses;           /* of each: where it stands, or its return address */
+	uint64_t suspended_ns;               /* how long the thread was suspended */
+	uint64_t cpu_ns;                     /* used since its last stack; 0 for the first */
+	uint64_t waited_ns;                  /* other time since last reported; else 0 */
+	enum stack_quality quality;          /* QUALITY_FP: passes generated code */
+	const struct frame_ref *frames;      /* leaf first; valid until thread_stacks_close() */
+	const uint64_t *addresses;           /* of the frames: position or return address */
 	uint32_t nframes;
 };
 
@@ -31,40 +31,42 @@ typedef void thread_stack_fn(void *ctx, const struct thread_stack *stack);
 
 struct thread_stacks_use {
 	uint32_t threads;                    /* of the process, in the last call */
-	uint32_t refused;                    /* of these: not allowed to be stopped or read */
-	uint64_t longest_ns;                 /* for which a thread was stopped, ever */
-	uint64_t not_resumed;                /* threads that could not be resumed, having ended meanwhile */
+	uint32_t refused;                    /* of these: may not be suspended or read */
+	uint64_t longest_ns;                 /* longest suspension ever */
+	uint64_t not_resumed;                /* threads that ended while suspended */
 };
 
 /*
- * Other processes of this name, with or without ".exe", in any case of letters, or the one with this number.
+ * Find processes by name, with or without ".exe" and ignoring case, or by pid; not our own by name.
  *
- * returns  how many were put into pids, at most max; 0: there is none
+ * returns  how many were put into pids, at most max; 0 = none
  */
 uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max);
 
 /*
- * returns  0; ERR_NOT_FOUND no such process; ERR_ACCESS it is somebody else's; ERR_UNSUPPORTED a 32-bit
- *          program, or Linux; ERR_USAGE this very process; ERR_MEMORY
+ * returns  0; ERR_NOT_FOUND no such process; ERR_ACCESS another user's process; ERR_UNSUPPORTED a
+ *          32-bit program, or Linux; ERR_USAGE this very process; ERR_MEMORY
  */
-int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out, struct err *err);
+int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out,
+		       struct err *err);
 void thread_stacks_close(struct thread_stacks *s);           /* NULL allowed */
 
-/* Which threads and images there are now; thread_stacks_take() knows no others. ERR_NOT_FOUND: it has ended. */
+/* Update the lists of threads and images, which thread_stacks_take() uses. ERR_NOT_FOUND: ended. */
 int thread_stacks_refresh(struct thread_stacks *s, struct err *err);
 
 /*
- * One stack of every thread that lives, by thread id.
+ * Take one stack of every live thread, by thread id.
  *
- * idle_ns  threads that have not used CPU time since their last stack are left alone until it is so old; then
- *          it is told how long they waited. 0 = all have their stack taken, and nothing is told of waits
- * returns  0; ERR_NOT_FOUND, when the process has ended
+ * idle_ns  a thread that has not used CPU time is skipped until its last stack is so old; then its
+ *          wait is reported. 0 = no thread is skipped, and no waits are reported
+ * returns  0; ERR_NOT_FOUND when the process has ended
  */
-int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx, struct err *err);
+int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx,
+		       struct err *err);
 
 void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *out);
 
-/* The path of its executable, "" when it is not known. */
+/* The path of its executable; "" = unknown. */
 const char *thread_stacks_path(const struct thread_stacks *s);
 
 #endif

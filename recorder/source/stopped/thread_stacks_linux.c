@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Whatever it is called, thread_stacks_open() has the sentence. */
+/* Any name is found, so that thread_stacks_open() reports the error. */
 uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
 {
 	(void)name;
@@ -10,14 +10,17 @@ uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
 	return max ? 1 : 0;
 }
 
-int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out, struct err *err)
+int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out,
+		       struct err *err)
 {
 	(void)pid;
 	(void)frames;
 	(void)out;
-	return err_set(err, ERR_UNSUPPORTED, "threads are stopped and looked at on Windows only; here, record for a while: "
-		       "recorder collect --record-process NAME --max-collect-sec 5, with --thread-time for threads that "
-		       "wait");
+	return err_set(
+		err, ERR_UNSUPPORTED,
+		"stacks of stopped threads are available on Windows only; record for a while "
+		"instead: recorder collect --record-process NAME --max-collect-sec 5, with "
+		"--thread-time for waiting threads");
 }
 
 void thread_stacks_close(struct thread_stacks *s)
@@ -28,16 +31,17 @@ void thread_stacks_close(struct thread_stacks *s)
 int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 {
 	(void)s;
-	return err_set(err, ERR_UNSUPPORTED, "no threads are looked at");
+	return err_set(err, ERR_UNSUPPORTED, "not available on Linux");
 }
 
-int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx, struct err *err)
+int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx,
+		       struct err *err)
 {
 	(void)s;
 	(void)idle_ns;
 	(void)tell;
 	(void)ctx;
-	return err_set(err, ERR_UNSUPPORTED, "no threads are looked at");
+	return err_set(err, ERR_UNSUPPORTED, "not available on Linux");
 }
 
 void thread_stacks_use(const struct thread_stacks *s, struct thread_stacks_use *out)

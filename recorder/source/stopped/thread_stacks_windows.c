@@ -27,7 +27,7 @@ struct thread_stacks {
 	uint64_t addresses[STACK_MAX_FRAMES];
 };
 
-/* ---- finding ---------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 struct finding {
 	const char *name;
@@ -52,7 +52,7 @@ uint32_t thread_stacks_find(const char *name, uint32_t *pids, uint32_t max)
 	return f.n;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 {
@@ -65,14 +65,17 @@ static int open_process(uint32_t pid, HANDLE *out, struct err *err)
 		if (error == ERROR_INVALID_PARAMETER)
 			return err_set(err, ERR_NOT_FOUND, "there is no process %u", (unsigned)pid);
 		if (error == ERROR_ACCESS_DENIED)
-			return err_set(err, ERR_ACCESS, "process %u may not be looked at: it is another user's, or "
-				       "protected; run as administrator", (unsigned)pid);
+			return err_set(err, ERR_ACCESS,
+				       "no access to process %u: it belongs to another user or is "
+				       "protected; run as administrator",
+				       (unsigned)pid);
 		return err_os_code(err, (int)error, "cannot open process %u", (unsigned)pid);
 	}
 	if (IsWow64Process(*out, &small) && small) {
 		CloseHandle(*out);
 		*out = NULL;
-		return err_set(err, ERR_UNSUPPORTED, "process %u is a 32-bit program; stacks are taken of 64-bit ones",
+		return err_set(err, ERR_UNSUPPORTED,
+			       "process %u is a 32-bit program; only 64-bit programs are supported",
 			       (unsigned)pid);
 	}
 	return 0;
@@ -87,7 +90,8 @@ static void read_path(struct thread_stacks *s)
 		wide_put(&s->path, image);
 }
 
-int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out, struct err *err)
+int thread_stacks_open(uint32_t pid, struct frames *frames, struct thread_stacks **out,
+		       struct err *err)
 {
 	struct thread_stacks *s = calloc(1, sizeof(*s));
 	int rc = 0;
@@ -134,7 +138,7 @@ const char *thread_stacks_path(const struct thread_stacks *s)
 	return buf_text(&s->path);
 }
 
-/* ---- taking ----------------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 static int check_alive(const struct thread_stacks *s, struct err *err)
 {
@@ -151,17 +155,18 @@ int thread_stacks_refresh(struct thread_stacks *s, struct err *err)
 		rc = target_images_refresh(s->images, err);
 	if (!rc)
 		rc = target_threads_refresh(&s->threads, err);
-	/* What fails in a process that is about to end fails because of that. */
+	/* Calls may fail because the process is about to end. */
 	return rc ? (check_alive(s, err) ? ERR_NOT_FOUND : rc) : 0;
 }
 
 /*
- * Walk the copy, and put every frame in its place; a return address where no code can be ends the stack
- * before it. Returns their number; *unlisted: an image was loaded since the last refresh.
+ * Walk the copy and resolve the frames. A return address outside of code ends the stack before it.
+ * Returns the number of frames; *unlisted: an image was loaded since the last refresh.
  */
 static uint32_t walk(struct thread_stacks *s, enum stack_quality *quality, bool *unlisted)
 {
-	struct stack_view view = {.bytes = s->copy.bytes, .start = s->copy.start, .nbytes = s->copy.nbytes};
+	struct stack_view view = {
+		.bytes = s->copy.bytes, .start = s->copy.start, .nbytes = s->copy.nbytes};
 	struct pe_registers regs = s->copy.regs;
 	enum target_place place;
 	enum pe_step end;
@@ -193,8 +198,8 @@ static uint32_t walk(struct thread_stacks *s, enum stack_quality *quality, bool 
 }
 
 /*
- * What a thread did since it was last told: CPU time now, waits once they can be told from the ticks of the
- * system's clock, in which CPU time is counted. False: it is to be left alone.
+ * What a thread did since its last report: its CPU time, and its wait once that is longer than a
+ * tick of the system's clock, in which CPU time is counted. False = skip the thread.
  */
 static bool account(struct target_thread *thread, uint64_t idle_ns, struct thread_stack *out)
 {
@@ -219,8 +224,8 @@ static bool account(struct target_thread *thread, uint64_t idle_ns, struct threa
 	return true;
 }
 
-static void take_one(struct thread_stacks *s, struct target_thread *thread, uint64_t idle_ns, thread_stack_fn *tell,
-		     void *ctx)
+static void take_one(struct thread_stacks *s, struct target_thread *thread, uint64_t idle_ns,
+		     thread_stack_fn *tell, void *ctx)
 {
 	struct thread_stack stack = {.tid = thread->tid, .name = thread->name, .frames = s->frames,
 				     .addresses = s->addresses};
@@ -242,7 +247,8 @@ static void take_one(struct thread_stacks *s, struct target_thread *thread, uint
 	tell(ctx, &stack);
 }
 
-int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx, struct err *err)
+int thread_stacks_take(struct thread_stacks *s, uint64_t idle_ns, thread_stack_fn *tell, void *ctx,
+		       struct err *err)
 {
 	uint32_t i;
 

@@ -150,8 +150,8 @@ TEST(the_kernel_log_is_read_as_it_comes)
 TEST(logs_that_cannot_be_read_are_refused)
 {
 	static const struct { const char *name, *says; } bad[] = {
-		{"/no/such/dir/x.log", "is not there, nor its directory"},
-		{"Shop", "no log is called 'Shop' here"},
+		{"/no/such/dir/x.log", "does not exist, nor does its directory"},
+		{"Shop", "unknown log 'Shop'"},
 	};
 	static struct needs needs;
 	struct err err = {0};
