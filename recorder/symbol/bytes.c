@@ -5,7 +5,7 @@
 
 struct bytes bytes_of_memory(const void *data, size_t n)
 {
-	/* A valid pointer even for nothing, as NULL means "the file". */
+	/* A valid pointer even for no bytes, because NULL means "the file". */
 	return (struct bytes){.memory = n ? data : (const uint8_t *)"", .size = n};
 }
 

@@ -2,7 +2,7 @@
  * Where a parser's bytes come from: an open file, or memory.
  *
  * Parsers of outside formats read through this with pread, never through a mapping: a file that
- * shrinks while it is read gives an error, not a SIGBUS. Borrowed: whoever made it closes the file.
+ * shrinks during the read gives an error, not a SIGBUS. Borrowed: its maker closes the file.
  */
 #ifndef SYMBOL_BYTES_H
 #define SYMBOL_BYTES_H
@@ -18,7 +18,7 @@ struct bytes {
 struct bytes bytes_of_memory(const void *data, size_t n);
 struct bytes bytes_of_file(struct os_file *file, uint64_t size_bytes);
 
-/* Exactly n bytes at offset, or ERR_FORMAT saying that `what` lies outside, or ERR_IO. */
+/* Read exactly n bytes at offset; ERR_FORMAT when `what` lies outside, or ERR_IO. */
 int bytes_read(const struct bytes *in, uint64_t offset, void *to, size_t n, const char *what,
 	       struct err *err);
 

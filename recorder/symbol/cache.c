@@ -17,18 +17,18 @@ enum { FAILURES_LOGGED = 20 };
 struct entry {
 	struct object *object;         /* referenced; NULL = a free entry */
 	struct symbol_table *table;    /* NULL = could not be opened */
-	uint32_t pid;                  /* the last that was tried */
+	uint32_t pid;                  /* the last one tried */
 	uint32_t failures;
 	uint64_t retry_ns, used_ns;
 	size_t bytes;
-	bool has_idle_work;            /* and is counted */
+	bool has_idle_work;            /* and idle_work counts it */
 	uint32_t newer, older;         /* by use; a free entry's older is the next free one */
 };
 
 /*
  * A table may hold its file open to read names from it (elf.h). An open file keeps its mount busy
- * and, once deleted, its disk space, which a recorder must not do for long: at most
- * SYMBOL_FILES_MAX, and none unused for REST_AFTER_NS.
+ * and, once deleted, its disk space, and a recorder must not do that for long: at most
+ * SYMBOL_FILES_MAX files, and none unused for REST_AFTER_NS.
  */
 struct cache {
 	const struct symbol_env *env;
@@ -38,7 +38,7 @@ struct cache {
 	struct cache_use use;
 	uint32_t idle_work;            /* tables that have some */
 	size_t max_bytes;
-	unsigned logged;               /* failures that were told */
+	unsigned logged;               /* failures reported */
 	struct entry entries[SYMBOL_OBJECTS_MAX];
 };
 
@@ -162,7 +162,7 @@ static struct entry *find_entry(struct cache *c, const struct object *object)
 	return at == TABLE_NONE ? NULL : &c->entries[at];
 }
 
-/* An entry without a table, counted as failed until it has one. */
+/* Add an entry without a table; it counts as failed until it has one. */
 static struct entry *add_entry(struct cache *c, struct object *object)
 {
 	struct entry *e;
@@ -203,7 +203,7 @@ static void failed(struct cache *c, struct entry *e, uint64_t now_ns, const stru
 	e->retry_ns = now_ns + (wait_ns < RETRY_LAST_NS ? wait_ns : RETRY_LAST_NS);
 	e->failures++;
 	c->use.failures++;
-	/* Not ELF (Wine maps PE files) is nothing that anybody could mend; a file of elsewhere neither. */
+	/* Nobody could fix these: not ELF (Wine maps PE files), or a file of another machine. */
 	if (e->failures > 1 || err->code == ERR_UNSUPPORTED || c->logged == FAILURES_LOGGED ||
 	    (c->env->foreign && err->code == ERR_NOT_FOUND))
 		return;
@@ -212,7 +212,7 @@ static void failed(struct cache *c, struct entry *e, uint64_t now_ns, const stru
 		log_line(c->log, LOG_INFO, "further objects without names are only counted");
 }
 
-/* Make room for the newest entry, which itself always stays. */
+/* Make room for the newest entry, which always stays. */
 static void trim(struct cache *c)
 {
 	uint32_t at, newer;
@@ -236,7 +236,7 @@ void cache_set_max(struct cache *c, size_t bytes)
 	trim(c);
 }
 
-/* What the reader has changed: its memory, what is left to do, and what it has to say. */
+/* Take over what the reader changed: its memory, its idle work, and its note. */
 static void account(struct cache *c, struct entry *e)
 {
 	size_t bytes = e->table->reader->bytes(e->table);
@@ -287,7 +287,7 @@ static struct entry *get(struct cache *c, struct object *object, uint32_t pid)
 		e->used_ns = now_ns;
 	else
 		return NULL;
-	/* Another process may be able to show what the first could not. */
+	/* Another process may be able to show what the first one could not. */
 	if (!e->table && (!e->failures || (e->pid != pid && now_ns >= e->retry_ns)))
 		open_entry(c, e, reader, pid, now_ns);
 	return e->table ? e : NULL;
@@ -303,7 +303,7 @@ bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct 
 	struct entry *e = find_entry(c, object);
 	bool held, found;
 
-	/* An entry that is there is asked with its own pid: frames are no new chance. */
+	/* An existing entry is asked with its own pid: a frame is no new chance. */
 	e = get(c, object, e ? e->pid : object->pid);
 	if (!e)
 		return false;

@@ -1,9 +1,9 @@
 /*
  * The worker's open objects: tables by object, bounded in number, bytes and open files.
  *
- * An object that cannot be read is remembered too, so that each of its thousand frames does not try
- * again; another process that maps it is another chance, at growing intervals. A cached object is
- * kept alive by a reference. The worker's thread only.
+ * An object that cannot be read is remembered too, so that its thousand frames do not each try
+ * again. Another process that maps it is another chance, at growing intervals. A reference keeps a
+ * cached object alive. The worker's thread only.
  */
 #ifndef SYMBOL_CACHE_H
 #define SYMBOL_CACHE_H
@@ -19,23 +19,26 @@ struct cache_use {
 	uint64_t failures;
 };
 
-/* NULL = no memory. log: why an object cannot be read is said once. env outlives the cache. */
+/*
+ * NULL = no memory. The log gets the reason once for each unreadable object. env outlives the
+ * cache.
+ */
 struct cache *cache_new(const struct symbol_env *env, struct log *log);
 void cache_free(struct cache *c);                    /* NULL allowed */
 
-/* Another ceiling than SYMBOL_CACHE_BYTES, from now on. */
+/* Change the ceiling from SYMBOL_CACHE_BYTES, from now on. */
 void cache_set_max(struct cache *c, size_t bytes);
 
 /* Open the object now if it is not open; pid maps it. */
 void cache_open(struct cache *c, struct object *object, uint32_t pid);
 
-/* The function at an offset of the object; opens it when needed. */
+/* Find the function at an offset of the object, opening the object when needed. */
 bool cache_find(struct cache *c, struct object *object, uint64_t offset, struct symbol *out);
 
-/* Close the files that nobody needed for a while. */
+/* Close the files that were not needed for a while. */
 void cache_rest(struct cache *c, uint64_t now_ns);
 
-/* Do a piece of the work that no frame waits for; false when there is none. */
+/* Do a piece of work that no frame waits for; false when there is none. */
 bool cache_idle(struct cache *c);
 bool cache_has_idle_work(const struct cache *c);
 

@@ -11,7 +11,8 @@ void dbghelp_free(struct dbghelp *d)
 	(void)d;
 }
 
-enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file, struct buf *out)
+enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file,
+				  struct buf *out)
 {
 	(void)d;
 	(void)file;

@@ -10,18 +10,20 @@
 #include <dbghelp.h>
 
 #define TEXT_MAX 4096u                       /* characters of a path */
-#define BASE_STEP ((uint64_t)1 << 32)        /* modules are put side by side where nothing else is */
-#define REST_NS (60 * NS_PER_SEC)            /* it is left alone after an answer that took too long */
+/* modules are placed side by side at otherwise unused addresses */
+#define BASE_STEP ((uint64_t)1 << 32)
+#define REST_NS (60 * NS_PER_SEC)            /* pause after an answer that took too long */
 
 enum { SYM_TAG_FUNCTION = 5, SYM_TAG_PUBLIC = 10 };     /* enum SymTagEnum of cvconst.h */
 
 typedef BOOL WINAPI sym_initialize(HANDLE h, PCWSTR path, BOOL invade);
 typedef BOOL WINAPI sym_cleanup(HANDLE h);
 typedef DWORD WINAPI sym_set_options(DWORD options);
-typedef BOOL WINAPI sym_find(HANDLE h, PCWSTR path, PCWSTR name, PVOID id, DWORD two, DWORD three, DWORD flags,
-			     PWSTR found, PFINDFILEINPATHCALLBACKW callback, PVOID ctx);
-typedef DWORD64 WINAPI sym_load(HANDLE h, HANDLE file, PCWSTR image, PCWSTR name, DWORD64 base, DWORD size,
-				PMODLOAD_DATA data, DWORD flags);
+typedef BOOL WINAPI sym_find(HANDLE h, PCWSTR path, PCWSTR name, PVOID id, DWORD two, DWORD three,
+			     DWORD flags, PWSTR found, PFINDFILEINPATHCALLBACKW callback,
+			     PVOID ctx);
+typedef DWORD64 WINAPI sym_load(HANDLE h, HANDLE file, PCWSTR image, PCWSTR name, DWORD64 base,
+				DWORD size, PMODLOAD_DATA data, DWORD flags);
 typedef BOOL WINAPI sym_unload(HANDLE h, DWORD64 base);
 typedef BOOL WINAPI sym_module(HANDLE h, DWORD64 address, PIMAGEHLP_MODULEW64 out);
 typedef BOOL WINAPI sym_from(HANDLE h, DWORD64 address, PDWORD64 displacement, PSYMBOL_INFOW out);
@@ -42,7 +44,7 @@ enum job_kind { JOB_FETCH, JOB_LOAD, JOB_UNLOAD, JOB_NAME };
 struct job {
 	enum job_kind kind;
 	enum dbghelp_answer answer;
-	wchar_t text[TEXT_MAX];              /* of a file or an image; then what was found */
+	wchar_t text[TEXT_MAX];              /* name of a file or image; then what was found */
 	bool is_pdb;
 	GUID guid;
 	DWORD one, two;                      /* timestamp; age, or size */
@@ -51,24 +53,24 @@ struct job {
 };
 
 struct dbghelp {
-	/* Its thread's own. */
+	/* Used by its thread only. */
 	struct functions call;
 	HMODULE dll, symsrv;
 	bool tried, ready;
 	uint64_t next_base;
 	wchar_t *servers;                    /* of the path; NULL = none. Not changed */
 
-	/* The worker's own. */
+	/* Used by the worker only. */
 	uint64_t rest_until_ns;
 	bool told_symsrv, told_late;
 	struct os_thread *thread;
-	struct os_mutex *lock;               /* guards what follows */
+	struct os_mutex *lock;               /* guards the fields below */
 	struct os_cond *asked, *answered;
 	bool busy, abandoned, ending;
 	struct job job;
 };
 
-/* ---- its thread --------------------------------------------------------------------------------------- */
+/* ---- its thread ------------------------------------------------------------------------------ */
 
 static void look_up(const struct dbghelp *d, const char *name, void *function)
 {
@@ -77,7 +79,7 @@ static void look_up(const struct dbghelp *d, const char *name, void *function)
 	memcpy(function, &found, sizeof(found));
 }
 
-/* The handle is a mere number to dbghelp, as nothing is read from a process. */
+/* The handle is a mere number to dbghelp: it reads from no process. */
 static bool is_ready(struct dbghelp *d)
 {
 	struct functions *f = &d->call;
@@ -88,7 +90,7 @@ static bool is_ready(struct dbghelp *d)
 	d->dll = LoadLibraryExW(L"dbghelp.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
 	if (!d->dll)
 		return false;
-	/* Were it loaded by dbghelp, the current folder might be searched for it. */
+	/* If dbghelp loaded it, it might search the current folder. */
 	if (d->servers)
 		d->symsrv = LoadLibraryExW(L"symsrv.dll", NULL, LOAD_LIBRARY_SEARCH_SYSTEM32);
 	look_up(d, "SymInitializeW", &f->initialize);
@@ -99,10 +101,11 @@ static bool is_ready(struct dbghelp *d)
 	look_up(d, "SymUnloadModule64", &f->unload);
 	look_up(d, "SymGetModuleInfoW64", &f->module);
 	look_up(d, "SymFromAddrW", &f->from);
-	if (!f->initialize || !f->cleanup || !f->set_options || !f->find || !f->load || !f->unload || !f->module ||
-	    !f->from)
+	if (!f->initialize || !f->cleanup || !f->set_options || !f->find || !f->load ||
+	    !f->unload || !f->module || !f->from)
 		return false;
-	f->set_options(SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS | SYMOPT_EXACT_SYMBOLS | SYMOPT_IGNORE_CVREC);
+	f->set_options(SYMOPT_FAIL_CRITICAL_ERRORS | SYMOPT_NO_PROMPTS | SYMOPT_EXACT_SYMBOLS |
+		       SYMOPT_IGNORE_CVREC);
 	/* With NULL it would take the current folder. */
 	d->ready = f->initialize(d, L"", FALSE);
 	return d->ready;
@@ -118,14 +121,15 @@ static void fetch(struct dbghelp *d, struct job *job)
 		return;
 	}
 	job->answer = DBGHELP_NONE;
-	if (!d->call.find(d, d->servers, job->text, id, job->two, 0, job->is_pdb ? SSRVOPT_GUIDPTR : SSRVOPT_DWORD, found,
-			  NULL, NULL) || !*found)
+	if (!d->call.find(d, d->servers, job->text, id, job->two, 0,
+			  job->is_pdb ? SSRVOPT_GUIDPTR : SSRVOPT_DWORD, found, NULL, NULL) ||
+	    !*found)
 		return;
 	memcpy(job->text, found, sizeof(found));
 	job->answer = DBGHELP_DONE;
 }
 
-/* Only debug information counts: exports our own reader has read. */
+/* Only debug information counts: our own reader has read the exports. */
 static void load(struct dbghelp *d, struct job *job)
 {
 	IMAGEHLP_MODULEW64 info = {.SizeOfStruct = sizeof(info)};
@@ -136,7 +140,8 @@ static void load(struct dbghelp *d, struct job *job)
 	if (!job->module)
 		return;
 	if (d->call.module(d, job->module, &info) && !info.PdbUnmatched && !info.DbgUnmatched &&
-	    (info.SymType == SymPdb || info.SymType == SymDia || info.SymType == SymCv || info.SymType == SymCoff)) {
+	    (info.SymType == SymPdb || info.SymType == SymDia || info.SymType == SymCv ||
+	     info.SymType == SymCoff)) {
 		job->answer = DBGHELP_DONE;
 		return;
 	}
@@ -155,7 +160,8 @@ static void name(struct dbghelp *d, struct job *job)
 	DWORD64 displacement;
 
 	job->answer = DBGHELP_NONE;
-	if (!d->call.from(d, address, &displacement, &symbol.info) || symbol.info.Flags & SYMFLAG_EXPORT ||
+	if (!d->call.from(d, address, &displacement, &symbol.info) ||
+	    symbol.info.Flags & SYMFLAG_EXPORT ||
 	    (symbol.info.Tag != SYM_TAG_FUNCTION && symbol.info.Tag != SYM_TAG_PUBLIC) ||
 	    symbol.info.Address < job->module || symbol.info.Address > address)
 		return;
@@ -220,7 +226,7 @@ static void work(void *ctx)
 	free(job);
 }
 
-/* ---- the worker's side -------------------------------------------------------------------------------- */
+/* ---- the worker's side ----------------------------------------------------------------------- */
 
 static enum dbghelp_answer ask(struct dbghelp *d, struct job *job)
 {
@@ -254,13 +260,16 @@ static enum dbghelp_answer ask(struct dbghelp *d, struct job *job)
 
 static bool put_text(struct job *job, const char *utf8)
 {
-	return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, job->text, TEXT_MAX) > 0;
+	return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, job->text, TEXT_MAX) >
+	       0;
 }
 
-/* What is of interest once is nothing the second time. */
+/* An answer that matters once becomes NONE the second time. */
 static enum dbghelp_answer told_once(struct dbghelp *d, enum dbghelp_answer answer)
 {
-	bool *told = answer == DBGHELP_NO_SYMSRV ? &d->told_symsrv : answer == DBGHELP_LATE ? &d->told_late : NULL;
+	bool *told = answer == DBGHELP_NO_SYMSRV ? &d->told_symsrv
+		     : answer == DBGHELP_LATE	 ? &d->told_late
+						 : NULL;
 	bool again = told && *told;
 
 	if (told)
@@ -268,7 +277,8 @@ static enum dbghelp_answer told_once(struct dbghelp *d, enum dbghelp_answer answ
 	return again ? DBGHELP_NONE : answer;
 }
 
-enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file, struct buf *out)
+enum dbghelp_answer dbghelp_fetch(struct dbghelp *d, const struct dbghelp_file *file,
+				  struct buf *out)
 {
 	struct job *job;
 	enum dbghelp_answer answer = DBGHELP_NONE;
@@ -335,9 +345,9 @@ bool dbghelp_name(struct dbghelp *d, uint64_t module, uint32_t rva, struct dbghe
 	return named;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
-/* The servers of a path, which are the only part that dbghelp is told. */
+/* The servers of a path; dbghelp gets nothing else of it. */
 static wchar_t *servers_of(const char *path)
 {
 	struct symbol_element e;

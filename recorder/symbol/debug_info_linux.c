@@ -12,16 +12,19 @@
 
 #define NESTING_MAX 512u                 /* blocks and functions within each other */
 #define PATH_BYTES 4096
-#define OVERLAPS_MAX 64u                 /* ranges looked at that begin before an address */
+#define OVERLAPS_MAX 64u                 /* ranges searched that begin before an address */
 
-/* ---- libdw ------------------------------------------------------------------------------------- */
+/* ---- libdw ----------------------------------------------------------------------------------- */
 
-#define LIBDW(F) \
-	F(elf_version) F(elf_begin) F(elf_end) F(dwarf_begin_elf) F(dwarf_end) F(dwarf_get_units) \
-	F(dwarf_ranges) F(dwarf_haspc) F(dwarf_hasattr) F(dwarf_tag) F(dwarf_child) \
-	F(dwarf_siblingof) F(dwarf_offdie) F(dwarf_dieoffset) F(dwarf_attr) F(dwarf_attr_integrate) \
-	F(dwarf_formstring) F(dwarf_formudata) F(dwarf_diename) F(dwarf_entrypc) \
-	F(dwarf_getsrcfiles) F(dwarf_filesrc) F(dwarf_getsrc_die) F(dwarf_lineno) F(dwarf_linesrc)
+#define LIBDW(F)                                                                                   \
+	F(elf_version)                                                                             \
+	F(elf_begin) F(elf_end) F(dwarf_begin_elf) F(dwarf_end) F(dwarf_get_units) F(dwarf_ranges) \
+		F(dwarf_haspc) F(dwarf_hasattr) F(dwarf_tag) F(dwarf_child) F(dwarf_siblingof)     \
+			F(dwarf_offdie) F(dwarf_dieoffset) F(dwarf_attr) F(dwarf_attr_integrate)   \
+				F(dwarf_formstring) F(dwarf_formudata) F(dwarf_diename)            \
+					F(dwarf_entrypc) F(dwarf_getsrcfiles) F(dwarf_filesrc)     \
+						F(dwarf_getsrc_die) F(dwarf_lineno)                \
+							F(dwarf_linesrc)
 
 struct libdw {
 #define MEMBER(name) __typeof__(name) *name;
@@ -29,7 +32,7 @@ struct libdw {
 #undef MEMBER
 };
 
-/* A name that is not found leaves NULL; so does a library that is not there. */
+/* A missing function leaves NULL; so does a missing library. */
 static const char *load_libdw(struct libdw *lib)
 {
 	void *handle = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL), *at;
@@ -52,13 +55,15 @@ int debug_info_check(struct err *err)
 	const char *missing = load_libdw(&lib);
 
 	return missing ? err_set(err, ERR_UNSUPPORTED,
-				 "source lines and inlined functions need elfutils' libdw, and %s is "
-				 "not there: install libdw1 (Debian), elfutils-libs (Fedora) or "
-				 "libdw (others)", missing)
+				 "source lines and inlined functions need elfutils' libdw, and %s "
+				 "is "
+				 "missing: install libdw1 (Debian), elfutils-libs (Fedora) or "
+				 "libdw (others)",
+				 missing)
 		       : 0;
 }
 
-/* ---- ranges of addresses ----------------------------------------------------------------------- */
+/* ---- ranges of addresses --------------------------------------------------------------------- */
 
 struct range {
 	uint64_t start, end;
@@ -85,7 +90,7 @@ struct debug_info {
 	char files[LINES_DEPTH_MAX][PATH_BYTES];
 };
 
-/* Code that the linker threw away keeps its debug information, at address 0 or thereabouts. */
+/* Code that the linker discarded keeps its debug information, at or near address 0. */
 static bool is_code(const struct elf_head *head, uint64_t start)
 {
 	uint32_t i;
@@ -121,7 +126,7 @@ static void add_die(struct debug_info *d, Dwarf_Die *die, struct ranges *to)
 	}
 }
 
-/* By start; of those that start together the larger one first, so that the inner one is found. */
+/* By start; among equal starts the larger range first, so that the inner one is found. */
 static int compare(const void *left, const void *right)
 {
 	const struct range *a = left, *b = right;
@@ -152,9 +157,9 @@ static const struct range *find_range(const struct ranges *r, uint64_t vaddr)
 	return NULL;
 }
 
-/* ---- units and functions ----------------------------------------------------------------------- */
+/* ---- units and functions --------------------------------------------------------------------- */
 
-/* Read from the units themselves: .debug_aranges, which lists them, is not written by clang. */
+/* Read from the units themselves: clang does not write .debug_aranges, which lists them. */
 static void list_units(struct debug_info *d)
 {
 	Dwarf_CU *unit = NULL;
@@ -205,12 +210,12 @@ static bool enter_unit(struct debug_info *d, uint64_t vaddr, Dwarf_Die *unit)
 	return !d->functions.failed;
 }
 
-/* ---- what stands at an address ----------------------------------------------------------------- */
+/* ---- what stands at an address --------------------------------------------------------------- */
 
 struct walk {
 	struct debug_info *d;
 	uint64_t vaddr;
-	uint32_t n;                          /* functions found, the outermost first */
+	uint32_t n;                          /* functions found, outermost first */
 	Dwarf_Die functions[LINES_DEPTH_MAX];
 };
 
@@ -220,7 +225,7 @@ static bool has_no_code(struct walk *w, Dwarf_Die *die)
 	       !w->d->lib.dwarf_hasattr(die, DW_AT_ranges);
 }
 
-/* Inwards through the blocks and inlined functions that hold the address. */
+/* Go inwards through the blocks and inlined functions that hold the address. */
 static bool descend(struct walk *w, Dwarf_Die *parent, unsigned depth)
 {
 	struct libdw *lib = &w->d->lib;
@@ -272,7 +277,7 @@ static const char *function_name(struct debug_info *d, Dwarf_Die *die, char *out
 	return out;
 }
 
-/* Of a function and of an inlined one alike; where there is none, the address itself. */
+/* For a function and an inlined one alike; without a declared start, the address itself. */
 static uint64_t start_of(struct walk *w, Dwarf_Die *die)
 {
 	Dwarf_Addr start;
@@ -293,7 +298,7 @@ static uint64_t number(struct debug_info *d, Dwarf_Die *die, unsigned name)
 	return value;
 }
 
-/* A path that is relative is so to where the compiler ran. */
+/* A relative path is relative to the compiler's working directory. */
 static const char *whole_path(struct debug_info *d, Dwarf_Die *unit, const char *path, char *out)
 {
 	Dwarf_Attribute attr;
@@ -307,7 +312,7 @@ static const char *whole_path(struct debug_info *d, Dwarf_Die *unit, const char 
 	return out;
 }
 
-/* Where the function `at` was inlined: file and line of the frame that called it. */
+/* Where function `at` was inlined: file and line of the frame that called it. */
 static void call_site(struct walk *w, Dwarf_Die *unit, uint32_t at, struct incident_line *caller)
 {
 	struct debug_info *d = w->d;
@@ -322,7 +327,7 @@ static void call_site(struct walk *w, Dwarf_Die *unit, uint32_t at, struct incid
 	caller->line = line <= UINT32_MAX ? (uint32_t)line : 0;
 }
 
-/* Where the innermost function is: the line table's row. */
+/* The place of the innermost function: the line table's row. */
 static void current_line(struct walk *w, Dwarf_Die *unit, struct incident_line *out)
 {
 	struct debug_info *d = w->d;
@@ -354,7 +359,8 @@ uint32_t debug_info_find(struct debug_info *d, uint64_t vaddr,
 		descend(&w, &w.functions[0], 0);
 	}
 	for (i = 0; i < w.n; i++) {
-		out[i].function = function_name(d, &w.functions[i], d->names[i], sizeof(d->names[i]));
+		out[i].function =
+			function_name(d, &w.functions[i], d->names[i], sizeof(d->names[i]));
 		out[i].function_offset = start_of(&w, &w.functions[i]);
 		if (i)
 			call_site(&w, &unit, i, &out[i - 1]);
@@ -363,7 +369,7 @@ uint32_t debug_info_find(struct debug_info *d, uint64_t vaddr,
 	return w.n || out[0].file ? (w.n ? w.n : 1) : 0;
 }
 
-/* ---- open, close ------------------------------------------------------------------------------- */
+/* ---- open, close ----------------------------------------------------------------------------- */
 
 int debug_info_open(int fd, const struct elf_head *head, struct debug_info **out, struct err *err)
 {
@@ -385,7 +391,7 @@ int debug_info_open(int fd, const struct elf_head *head, struct debug_info **out
 		int rc = d->units.failed ? ERR_MEMORY : ERR_NOT_FOUND;
 
 		debug_info_close(d);
-		return err_set(err, (enum err_code)rc, "no debug information that can be read");
+		return err_set(err, (enum err_code)rc, "it has no readable debug information");
 	}
 	*out = d;
 	return 0;

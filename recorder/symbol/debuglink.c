@@ -18,7 +18,7 @@
 
 enum { BLOCK_BYTES = 65536 };
 
-/* ---- the section ------------------------------------------------------------------------------ */
+/* ---- the section ----------------------------------------------------------------------------- */
 
 static int parse_link(const uint8_t *text, size_t n, struct debuglink *out, struct err *err)
 {
@@ -106,7 +106,7 @@ static int open_file(const char *path, struct elf_file *out, struct err *err)
 	return rc;
 }
 
-/* Cheap things first. */
+/* Cheap checks first. */
 static int open_checked(const char *path, const struct elf_head *head, uint32_t crc,
 			struct elf_file *out, struct err *err)
 {
@@ -121,7 +121,7 @@ static int open_checked(const char *path, const struct elf_head *head, uint32_t 
 	if (!rc)
 		rc = debuglink_crc(&f.bytes, &have, err);
 	if (!rc && have != crc)
-		rc = err_set(err, ERR_FORMAT, "%s is another debug file: its CRC is %08" PRIx32
+		rc = err_set(err, ERR_FORMAT, "%s is a different debug file: its CRC is %08" PRIx32
 			     ", the link has %08" PRIx32, path, have, crc);
 	if (rc)
 		elf_file_close(&f);
@@ -145,7 +145,7 @@ int debuglink_open(const struct object *object, uint32_t pid, const struct elf_h
 			continue;
 		rc = open_checked(buf_text(path), head, link->crc, out, &one);
 		one.code = rc;
-		/* Of several reasons the first is told, unless it is only that nothing is there. */
+		/* Of several reasons report the first, unless it is only that nothing is there. */
 		if (rc && (!why.code || why.code == ERR_NOT_FOUND))
 			why = one;
 	}

@@ -21,10 +21,10 @@ static bool has_high_byte(const char *bytes, size_t n)
 
 /*
  * A name of 100 bytes can expand to gigabytes through back references, and a callback cannot tell
- * the demangler to stop: it leaves by longjmp. That is safe because both demanglers keep their
- * state in automatic storage (libiberty 20230104, cp-demangle.c and rust-demangle.c), except while
- * Rust prints an identifier decoded from Punycode, which alone has bytes over 0x7f: that one is
- * passed over, and the next piece leaves.
+ * the demangler to stop, so it leaves by longjmp. That is safe because both demanglers keep their
+ * state in automatic storage (libiberty 20230104, cp-demangle.c and rust-demangle.c), with one
+ * exception: while Rust prints an identifier decoded from Punycode, the only one with bytes over
+ * 0x7f. There the callback waits for the next piece.
  */
 static void add(const char *piece, size_t n, void *ctx)
 {
@@ -58,7 +58,7 @@ bool demangle(const char *raw, char *out, size_t n)
 
 	if (len > DEMANGLE_MAX_BYTES)
 		return false;
-	/* Where a name of Microsoft's compilers has '@', no version follows. */
+	/* In names of Microsoft's compilers, '@' is not followed by a version. */
 	if (version && version > raw && *raw != '?')
 		len = (size_t)(version - raw);
 	memcpy(name, raw, len);

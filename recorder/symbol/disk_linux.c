@@ -1,6 +1,6 @@
 /*
- * Everything is done relative to the open directory, so that what its path has become since does not
- * matter. A file's time of change is when it was used last.
+ * Everything is relative to the open directory, so it does not matter what has become of its path.
+ * A file's modification time is the time of its last use.
  */
 #include "symbol/disk.h"
 
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define SUFFIX ".sym"
-#define UNFINISHED ".new-"               /* and the pid of whoever writes it */
-#define KEEP_PCT 90                      /* eviction makes some room for the next ones, too */
+#define UNFINISHED ".new-"               /* followed by the writer's pid */
+#define KEEP_PCT 90                      /* eviction also makes some room for later files */
 
 enum { NAME_BYTES = 2 * BUILD_ID_MAX + sizeof(SUFFIX) };
 
@@ -40,7 +40,7 @@ struct list {
 	uint64_t bytes;
 };
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void name_of(const struct object_key *key, char out[NAME_BYTES])
 {
@@ -55,7 +55,8 @@ static bool is_ours(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n < NAME_BYTES && n >= sizeof(SUFFIX) && !strcmp(name + n - (sizeof(SUFFIX) - 1), SUFFIX);
+	return n < NAME_BYTES && n >= sizeof(SUFFIX) &&
+	       !strcmp(name + n - (sizeof(SUFFIX) - 1), SUFFIX);
 }
 
 static uint64_t mtime_of(const struct stat *st)
@@ -63,19 +64,20 @@ static uint64_t mtime_of(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-/* ---- what is there ---------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
 static int add_item(struct list *list, const char *name, const struct stat *st)
 {
 	if (ARRAY_ROOM(list->items, list->room, list->n + 1))
 		return ERR_MEMORY;
-	list->items[list->n] = (struct item){.used_ns = mtime_of(st), .bytes = (uint64_t)st->st_size};
+	list->items[list->n] =
+		(struct item){.used_ns = mtime_of(st), .bytes = (uint64_t)st->st_size};
 	snprintf(list->items[list->n++].name, NAME_BYTES, "%s", name);
 	list->bytes += (uint64_t)st->st_size;
 	return 0;
 }
 
-/* What a recorder that was killed left unfinished is removed, once nobody can be at it any more. */
+/* Remove unfinished files of recorders that were killed, once nobody can still be writing them. */
 static void look_at(struct symbol_disk *d, const char *name, struct list *list)
 {
 	struct stat st;
@@ -112,7 +114,7 @@ static int by_use(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The least recently used go, until n more bytes fit. */
+/* Evict the least recently used files until n more bytes fit. */
 static void make_room(struct symbol_disk *d, uint64_t n)
 {
 	struct list list = {0};
@@ -132,7 +134,7 @@ static void make_room(struct symbol_disk *d, uint64_t n)
 	free(list.items);
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static int check_dir(struct symbol_disk *d, struct err *err)
 {
@@ -141,8 +143,10 @@ static int check_dir(struct symbol_disk *d, struct err *err)
 	if (fstat(d->fd, &st))
 		return err_os(err, "cannot look at the symbol cache %s", d->path);
 	if (st.st_uid != geteuid())
-		return err_set(err, ERR_ACCESS, "the symbol cache %s belongs to user %u: name another "
-			       "directory with --symbol-cache", d->path, (unsigned)st.st_uid);
+		return err_set(err, ERR_ACCESS,
+			       "the symbol cache %s belongs to user %u: choose another "
+			       "directory with --symbol-cache",
+			       d->path, (unsigned)st.st_uid);
 	if ((st.st_mode & 077) && fchmod(d->fd, 0700))
 		return err_os(err, "cannot make the symbol cache %s private", d->path);
 	return 0;
@@ -161,7 +165,8 @@ int symbol_disk_open(const char *dir, uint64_t max_bytes, struct symbol_disk **o
 	rc = os_mkdirs(dir, err);
 	if (!rc) {
 		d->fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		rc = d->fd < 0 ? err_os(err, "cannot open the symbol cache %s", dir) : check_dir(d, err);
+		rc = d->fd < 0 ? err_os(err, "cannot open the symbol cache %s", dir)
+			       : check_dir(d, err);
 	}
 	if (rc) {
 		symbol_disk_close(d);
@@ -192,7 +197,7 @@ void symbol_disk_use(const struct symbol_disk *d, struct symbol_disk_use *out)
 	};
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int open_checked(const struct symbol_disk *d, const char *name, struct os_file **out,
 			struct err *err)
@@ -209,7 +214,7 @@ static int open_checked(const struct symbol_disk *d, const char *name, struct os
 	if (!rc)
 		rc = os_file_info(file, &info, err);
 	if (rc == ERR_ACCESS || (!rc && info.uid != geteuid()))
-		rc = err_set(err, ERR_ACCESS, "%s/%s is no file of this user", d->path, name);
+		rc = err_set(err, ERR_ACCESS, "%s/%s is not a file of this user", d->path, name);
 	if (rc)
 		os_close(file);
 	else
@@ -250,7 +255,7 @@ void symbol_disk_drop(struct symbol_disk *d, const struct object_key *key)
 	forget(d, name);
 }
 
-/* No sync: of a crash of the machine the checksum in the file tells. */
+/* No sync: after a crash of the machine, the checksum in the file reveals the damage. */
 static int write_file(const struct symbol_disk *d, const char *name, const void *bytes, size_t n,
 		      struct err *err)
 {
@@ -272,8 +277,8 @@ static int write_file(const struct symbol_disk *d, const char *name, const void 
 	return rc;
 }
 
-int symbol_disk_put(struct symbol_disk *d, const struct object_key *key, const void *bytes, size_t n,
-		    struct err *err)
+int symbol_disk_put(struct symbol_disk *d, const struct object_key *key, const void *bytes,
+		    size_t n, struct err *err)
 {
 	char name[NAME_BYTES];
 	int rc;

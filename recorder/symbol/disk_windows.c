@@ -1,4 +1,4 @@
-/* Windows programs name their functions in PDB files, which their reader opens where they are. */
+/* Windows programs have their function names in PDB files, which their reader opens in place. */
 #include "symbol/disk.h"
 
 #include <string.h>

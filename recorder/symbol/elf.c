@@ -1,4 +1,4 @@
-/* The layouts are drawn in elf_format.h. */
+/* elf_format.h draws the layouts. */
 #include "symbol/elf.h"
 
 #include "base/bytes.h"
@@ -10,7 +10,7 @@
 
 enum {
 	PROGRAM_HEADERS_MAX = 1024,
-	NOTE_SEGMENT_MAX_BYTES = 65536, /* the build id stands in the first hundred */
+	NOTE_SEGMENT_MAX_BYTES = 65536, /* the build id is in the first hundred */
 	DYNAMIC_MAX_BYTES = 4096,       /* 256 pairs; libraries have 25 to 40 */
 	CALLED_OF_ARRAY = 4,
 };
@@ -37,7 +37,7 @@ const struct elf_layout elf_layout64 = {
 
 /* ---- notes: the build id --------------------------------------------------------------------- */
 
-/* The note at *at, which moves on; false at the end, or where the sizes make no sense. */
+/* Read the note at *at, which moves past it; false at the end, or for impossible sizes. */
 static bool next_note(const uint8_t *notes, size_t n, size_t align, size_t *at, size_t *name,
 		      size_t *desc, size_t *desc_bytes)
 {
@@ -150,7 +150,7 @@ static int read_segments(const struct bytes *in, const uint8_t *header, const st
 
 	if (!phnum || le16(header + l->header.phentsize) != l->program.bytes)
 		return err_set(err, ERR_FORMAT,
-			       "it has no program headers: no program and no library");
+			       "it has no program headers: it is neither a program nor a library");
 	if (phnum > PROGRAM_HEADERS_MAX)
 		return err_set(err, ERR_LIMIT, "it has %u program headers, the limit is %d", phnum,
 			       PROGRAM_HEADERS_MAX);
@@ -176,7 +176,7 @@ static int read_section_count(const uint8_t *header, const struct elf_layout *l,
 		return err_set(err, ERR_LIMIT, "it has more than %d sections",
 			       ELF_SHN_LORESERVE - 1);
 	if (le16(header + l->header.shentsize) != l->section.bytes)
-		return err_set(err, ERR_FORMAT, "its section headers have a wrong size");
+		return err_set(err, ERR_FORMAT, "its section headers have the wrong size");
 	return 0;
 }
 
@@ -244,7 +244,7 @@ bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset)
 	return false;
 }
 
-/* ---- what the dynamic linker calls --------------------------------------------------------------- */
+/* ---- what the dynamic linker calls ----------------------------------------------------------- */
 
 struct dynamic {
 	uint64_t init, fini;
@@ -290,8 +290,8 @@ static bool read_dynamic(const struct bytes *in, const struct elf_head *head, st
 	return true;
 }
 
-static uint32_t add_array(const struct bytes *in, const struct elf_head *head, uint64_t vaddr, uint64_t bytes,
-			  uint64_t *out, uint32_t count)
+static uint32_t add_array(const struct bytes *in, const struct elf_head *head, uint64_t vaddr,
+			  uint64_t bytes, uint64_t *out, uint32_t count)
 {
 	unsigned word = head->is64 ? 8 : 4, i;
 	uint8_t values[8 * CALLED_OF_ARRAY];
@@ -300,7 +300,8 @@ static uint32_t add_array(const struct bytes *in, const struct elf_head *head, u
 
 	if (bytes < n)
 		n = (size_t)bytes / word * word;
-	if (!n || !elf_offset(head, vaddr, &offset) || bytes_read(in, offset, values, n, "an array", NULL))
+	if (!n || !elf_offset(head, vaddr, &offset) ||
+	    bytes_read(in, offset, values, n, "an array", NULL))
 		return count;
 	for (i = 0; i < n; i += word) {
 		if (le_sized(values + i, word))
@@ -309,7 +310,8 @@ static uint32_t add_array(const struct bytes *in, const struct elf_head *head, u
 	return count;
 }
 
-uint32_t elf_called(const struct bytes *in, const struct elf_head *head, uint64_t out[ELF_CALLED_MAX])
+uint32_t elf_called(const struct bytes *in, const struct elf_head *head,
+		    uint64_t out[ELF_CALLED_MAX])
 {
 	struct dynamic d = {0};
 	uint32_t count = 0;

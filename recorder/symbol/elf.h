@@ -2,13 +2,13 @@
  * ELF: what a program or library says about itself, and an index of its functions.
  *
  * elf_head_read() is cheap (two or three small reads): segments and build id, enough to check that
- * a file is the one that a process maps. elf_index_new() reads .symtab and .dynsym into a sorted
- * index of 12 bytes per function. Names stay in the file unless its string table is small, so
- * node's 86,000 functions take 1 MB; whoever wants names of a big one must still have the file.
+ * a file is the one a process maps. elf_index_new() reads .symtab and .dynsym into a sorted index
+ * of 12 bytes per function. Names stay in the file unless its string table is small, so node's
+ * 86,000 functions take 1 MB; to get names of a big one, keep the file open.
  *
  * ELF32 and ELF64, little-endian. Bytes are not trusted: everything is bounds-checked, and each
- * ceiling gives an error sentence, which starts with what is wrong, as the caller knows the path.
- * No host code; any thread, one at a time per index.
+ * ceiling gives an error sentence that starts with what is wrong, because the caller knows the
+ * path. No host code; any thread, one at a time per index.
  */
 #ifndef SYMBOL_ELF_H
 #define SYMBOL_ELF_H
@@ -32,7 +32,7 @@ struct elf_segment {                  /* a PT_LOAD */
 struct elf_head {
 	bool is64;
 	uint16_t machine;
-	uint8_t build_id_bytes;       /* 0 = none, or one too long to be a key */
+	uint8_t build_id_bytes;       /* 0 = none, or too long for a key */
 	uint8_t build_id[BUILD_ID_MAX];
 	uint32_t nsegments;
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
@@ -47,8 +47,8 @@ struct elf_head {
 int elf_head_read(const struct bytes *in, struct elf_head *out, struct err *err);
 
 /*
- * File offset <-> address, through the segment that holds it (an executable one first). A mapping's
- * pgoff + (ip - start) is a file offset, so this serves ET_EXEC, PIE and libraries alike.
+ * Convert file offset <-> address through the segment that holds it (an executable one first). A
+ * mapping's pgoff + (ip - start) is a file offset, so this serves ET_EXEC, PIE and libraries alike.
  */
 bool elf_vaddr(const struct elf_head *head, uint64_t offset, uint64_t *vaddr);
 bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset);
@@ -56,12 +56,13 @@ bool elf_offset(const struct elf_head *head, uint64_t vaddr, uint64_t *offset);
 #define ELF_CALLED_MAX 10u              /* _init, _fini, and four of each array */
 
 /*
- * The functions that the dynamic linker calls when it has loaded the file, and before it lets go of it:
- * DT_INIT, DT_FINI, and the first of DT_INIT_ARRAY and DT_FINI_ARRAY, where their addresses stand in the
- * file (GNU ld writes them; others leave them to relocations).
- * returns  how many; 0 also when it cannot be read
+ * The functions that the dynamic linker calls after loading the file and before unloading it:
+ * DT_INIT, DT_FINI, and the first of DT_INIT_ARRAY and DT_FINI_ARRAY, if the file holds their
+ * addresses (GNU ld writes them; other linkers leave them to relocations).
+ * returns  how many; also 0 when it cannot be read
  */
-uint32_t elf_called(const struct bytes *in, const struct elf_head *head, uint64_t out[ELF_CALLED_MAX]);
+uint32_t elf_called(const struct bytes *in, const struct elf_head *head,
+		    uint64_t out[ELF_CALLED_MAX]);
 
 struct elf_function {
 	uint64_t vaddr;
@@ -72,31 +73,31 @@ struct elf_function {
 struct elf_index;
 
 /*
- * The functions of .symtab and .dynsym: FUNC, IFUNC, and labels without a type in executable
- * sections, which is what hand-written assembly leaves. A file without any gives an empty index.
- * Of several names for one address one stays: typed before untyped, global before weak before
- * local, .symtab before .dynsym, fewer leading underscores, first in the table. A symbol without a
- * size reaches to the next one, or to the end of its section.
+ * Index the functions of .symtab and .dynsym: FUNC, IFUNC, and labels without a type in executable
+ * sections, as hand-written assembly leaves. A file without any gives an empty index. Of several
+ * names for one address one stays: typed before untyped, global before weak before local, .symtab
+ * before .dynsym, fewer leading underscores, first in the table. A symbol without a size reaches to
+ * the next one, or to the end of its section.
  *
- * returns  0, ERR_FORMAT, ERR_LIMIT (a ceiling, the time included), ERR_MEMORY, ERR_IO
+ * returns  0, ERR_FORMAT, ERR_LIMIT (a ceiling, including time), ERR_MEMORY, ERR_IO
  */
 int elf_index_new(const struct bytes *in, const struct elf_head *head, struct elf_index **out,
 		  struct err *err);
-/* The same; mini is its unpacked .gnu_debugdata (elf_minidebug.h), used if it has no .symtab itself. */
+/* The same; mini is its unpacked .gnu_debugdata (elf_minidebug.h), for a file without .symtab. */
 int elf_index_new_mini(const struct bytes *in, const struct elf_head *head,
 		       const struct bytes *mini, struct elf_index **out, struct err *err);
 void elf_index_free(struct elf_index *index);        /* NULL allowed */
 uint32_t elf_index_count(const struct elf_index *index);
 size_t elf_index_bytes(const struct elf_index *index);
-/* Made of a .symtab, not of .dynsym only. */
+/* Was it made from a .symtab, not only from .dynsym? */
 bool elf_index_is_complete(const struct elf_index *index);
-/* All names are in memory: elf_function_name() needs no file. */
+/* Are all names in memory? Then elf_function_name() needs no file. */
 bool elf_index_has_names(const struct elf_index *index);
 
-/* The innermost function that holds the address; false in gaps. */
+/* Find the innermost function that holds the address; false in gaps. */
 bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function *out);
 
-/* Its name as the table has it, cut to n - 1 bytes. in is not read when elf_index_has_names(). */
+/* Its name as in the table, cut to n - 1 bytes. Does not read in when elf_index_has_names(). */
 int elf_function_name(const struct elf_index *index, const struct bytes *in,
 		      const struct elf_function *function, char *out, size_t n, struct err *err);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- is it the one? -------------------------------------------------------------------------- */
+/* ---- is it the right file? ------------------------------------------------------------------- */
 
 static bool same_build_id(const struct object_key *key, const struct elf_head *head)
 {
@@ -14,7 +14,7 @@ static bool same_build_id(const struct object_key *key, const struct elf_head *h
 
 /*
  * btrfs and overlayfs report another device to stat() than to mappings (an anonymous one for each
- * subvolume or layer), so the device counts only when the path is looked up in our own namespace,
+ * subvolume or layer). So the device counts only when the path is looked up in our own namespace,
  * where nothing else ties it to the process.
  */
 static bool same_inode(const struct object_key *key, const struct os_file_info *info,
@@ -51,7 +51,8 @@ static int check_file(const struct object_key *key, const char *path, bool same_
 	if ((again && (again->mtime_ns != info.mtime_ns || again->bytes.size != info.size_bytes)) ||
 	    (key->build_id_bytes ? !same_build_id(key, &f->head)
 				 : !same_inode(key, &info, same_root)))
-		return err_set(err, ERR_FORMAT, "the file at %s is another one than was mapped", path);
+		return err_set(err, ERR_FORMAT, "the file at %s is not the one that was mapped",
+			       path);
 	return 0;
 }
 
@@ -80,20 +81,21 @@ int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 	for (which = 0; rc && which < SYMBOL_CANDIDATES; which++) {
 		struct err one = {0};
 
-		if (!(debug ? symbol_debug_path : symbol_path)(object, pid, which, &path, &same_root))
+		if (!(debug ? symbol_debug_path : symbol_path)(object, pid, which, &path,
+							       &same_root))
 			continue;
 		rc = open_candidate(&object->key, buf_text(&path), same_root, again, &f, &one);
 		one.code = rc;
-		/* Of several reasons the first is told, unless it is only that nothing is there. */
+		/* Of several reasons report the first, unless it is only that nothing is there. */
 		if (rc && (!why.code || why.code == ERR_NOT_FOUND))
 			why = one;
 	}
 	buf_free(&path);
 	if (!rc)
 		*out = f;
-	else if (!why.code)          /* what the kernel maps, as [vdso32], nobody could put there */
+	else if (!why.code)          /* mapped by the kernel ([vdso32]): no file, nobody's fault */
 		return err_set(err, object->key.path[0] == '[' ? ERR_UNSUPPORTED : ERR_NOT_FOUND,
-			       "%s is no path to a file", object->key.path);
+			       "%s is not the path of a file", object->key.path);
 	else if (err)
 		*err = why;
 	return rc ? why.code : 0;

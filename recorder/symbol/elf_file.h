@@ -1,9 +1,9 @@
 /*
- * The file of an ELF object, found and made sure of: for its names, and for its unwind tables.
+ * The file of an ELF object, found and verified: for its names, and for its unwind tables.
  *
  * Wrong names are worse than none. A path alone proves nothing: the file may have been replaced, or
- * be another one in another mount namespace. With a build id in the key the file must have the
- * same; without one the inode must be the same. Any thread.
+ * be a different one in another mount namespace. If the key has a build id, the file must have the
+ * same; if not, the inode must be the same. Any thread.
  */
 #ifndef SYMBOL_ELF_FILE_H
 #define SYMBOL_ELF_FILE_H
@@ -19,11 +19,12 @@ struct elf_file {
 
 /*
  * pid    maps it, or did
- * debug  its debug file, found by build id, in place of itself
- * again  what was opened before and must be the very same bytes; NULL = nothing was
+ * debug  open its debug file instead, found by build id
+ * again  what was opened before and must be the very same bytes; NULL = first time
  * out    on success; close with elf_file_close()
- * returns  0; ERR_NOT_FOUND; ERR_FORMAT it is another file than was mapped; ERR_UNSUPPORTED it is no
- *          ELF at all (Wine maps PE), or what the kernel maps ([vdso32]); ERR_LIMIT, ERR_IO
+ * returns  0; ERR_NOT_FOUND; ERR_FORMAT when it is not the file that was mapped; ERR_UNSUPPORTED
+ *          when it is no ELF file (Wine maps PE), or mapped by the kernel ([vdso32]);
+ *          ERR_LIMIT, ERR_IO
  */
 int elf_file_open(const struct object *object, uint32_t pid, bool debug,
 		  const struct elf_file *again, struct elf_file *out, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * The ELF structures, as far as they are read here; private to elf.c and elf_index.c.
+ * The ELF structures, as far as we read them; private to elf.c and elf_index.c.
  *
  * Source: System V ABI, chapters "Object Files" (headers, sections, symbol table) and "Program
  * Loading" (program header, notes); the build id note: GNU ld, --build-id. Byte offsets; "word" is
@@ -53,7 +53,7 @@ enum {
 	ELF_PT_GNU_EH_FRAME = 0x6474e550,
 	ELF_PF_X = 1,
 	ELF_NOTE_BUILD_ID = 3,
-	ELF_DT_INIT = 12,             /* dynamic section: pairs of words, tag and value, up to tag 0 */
+	ELF_DT_INIT = 12,        /* dynamic section: pairs of words, tag and value, up to tag 0 */
 	ELF_DT_FINI = 13,
 	ELF_DT_INIT_ARRAY = 25,
 	ELF_DT_FINI_ARRAY = 26,

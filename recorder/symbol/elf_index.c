@@ -18,17 +18,16 @@
 
 enum {
 	BLOCK_BYTES = 65536,
-	NESTING_MAX = 16,              /* entries looked back for a function around others */
+	NESTING_MAX = 16,              /* entries searched back for an enclosing function */
 };
 
-/* How good a name is among others for its address; larger wins. */
+/* How good a name is among those of its address; larger wins. */
 enum { RANK_TYPED = 4, RANK_GLOBAL = 2, RANK_WEAK = 1, RANK_MAX = 7 };
 
 /*
  * A candidate is a sort_item: value = size, name; key = start << 4 | (RANK_MAX - rank) << 1 |
- * guessed, so that sorting brings the best of each address to the front, in table order among
- * equals.
- * Guessed: without a size in the table, it reaches to its section's end.
+ * guessed, so that sorting brings the best one of each address to the front, in table order among
+ * equals. Guessed: it has no size in the table and reaches to its section's end.
  */
 enum { KEY_GUESSED = 1, KEY_RANK_SHIFT = 1, KEY_START_SHIFT = 4 };
 
@@ -52,20 +51,20 @@ struct section {
 	uint64_t flags, addr, offset, size, entsize;
 };
 
-/* A file whose symbol table is read: the object's own, or the one that is packed into it. */
+/* A file whose symbol table is read: the object's own, or the one packed into it. */
 struct view {
 	const struct bytes *in;
 	const struct elf_layout *layout;
-	const struct elf_head *head;   /* where its section headers are */
+	const struct elf_head *head;   /* locates its section headers */
 	struct section *sections;
 };
 
 struct builder {
-	const struct elf_head *head;   /* of the object: what is executable */
-	struct view own, mini;         /* mini.in NULL = nothing is packed into it */
+	const struct elf_head *head;   /* of the object: tells what is executable */
+	struct view own, mini;         /* mini.in NULL = no packed file */
 	const struct view *views[TABLES];
 	struct elf_index *index;
-	char *names[TABLES];           /* the string tables, NUL-terminated, once they are needed */
+	char *names[TABLES];           /* the string tables, NUL-terminated, loaded when needed */
 	struct sort_item *candidates;
 	uint32_t ncandidates, capacity;
 	uint64_t end_ns;
@@ -150,7 +149,7 @@ static int load_names(struct builder *b, unsigned table)
 	return rc;
 }
 
-/* What was unpacked is gone after the building, so its names stay in memory. */
+/* The unpacked file is freed after the build, so its names stay in memory. */
 static bool is_kept(const struct builder *b, unsigned table)
 {
 	return b->views[table] == &b->mini ||
@@ -158,8 +157,8 @@ static bool is_kept(const struct builder *b, unsigned table)
 }
 
 /*
- * The text of a name; "" when its string table is too large to be in memory. Tables are loaded when
- * first asked for: that of an unstripped program's .dynsym never is.
+ * The text of a name; "" when its string table is too large for memory. Tables are loaded when
+ * first needed: the .dynsym table of an unstripped program never is.
  */
 static const char *text_of(struct builder *b, uint32_t name)
 {
@@ -184,8 +183,8 @@ static const struct elf_segment *executable_at(const struct elf_head *head, uint
 }
 
 /*
- * A symbol without a type is a function when somebody wrote it by hand. The assembler's own labels
- * (.L1) and mapping symbols of ARM and RISC-V ($x, $d) are not.
+ * A symbol without a type is a function if somebody wrote it by hand. The assembler's own labels
+ * (.L1) and the mapping symbols of ARM and RISC-V ($x, $d) are not functions.
  */
 static bool is_label(struct builder *b, const struct view *v, uint32_t shndx, uint32_t name)
 {
@@ -218,7 +217,7 @@ static bool section_room(const struct view *v, uint32_t shndx, uint64_t value, u
 	return true;
 }
 
-/* One symbol table entry. */
+/* Read one symbol table entry. */
 static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 {
 	const struct view *v = b->views[table];
@@ -241,7 +240,7 @@ static int add_symbol(struct builder *b, const uint8_t *at, unsigned table)
 	if (type == ELF_STT_NOTYPE && !is_label(b, v, shndx, name))
 		return b->rc;
 	if (b->head->machine == ELF_MACHINE_ARM)
-		value &= ~(uint64_t)1;                 /* the Thumb bit is no part of the address */
+		value &= ~(uint64_t)1;        /* the Thumb bit is not part of the address */
 	segment = executable_at(b->head, value);
 	if (!segment)
 		return 0;
@@ -282,7 +281,7 @@ static int read_symbols(struct builder *b, unsigned table, const struct section 
 	int rc = 0;
 
 	if (section->entsize != each)
-		return err_set(b->err, ERR_FORMAT, "its symbols have a wrong size");
+		return err_set(b->err, ERR_FORMAT, "its symbols have the wrong size");
 	if (section->size / each > ELF_SYMBOLS_MAX)
 		return err_set(b->err, ERR_LIMIT, "it has %" PRIu64 " symbols, the limit is %u",
 			       section->size / each, ELF_SYMBOLS_MAX);
@@ -325,9 +324,9 @@ static size_t underscores(struct builder *b, const struct sort_item *c)
 }
 
 /*
- * The best of the candidates for one address, which the sort has put in front but for this: among
- * equals the one with fewer leading underscores (malloc, not __libc_malloc). Only within one table,
- * as most of .dynsym stands in .symtab too, and looking at a name costs a cache miss.
+ * The best of the candidates for one address. The sort has put it in front, except for one rule:
+ * among equals, prefer fewer leading underscores (malloc, not __libc_malloc). Only within one
+ * table, because most of .dynsym is in .symtab too, and looking at a name costs a cache miss.
  */
 static const struct sort_item *best_of(struct builder *b, const struct sort_item *c, uint32_t n)
 {
@@ -343,7 +342,7 @@ static const struct sort_item *best_of(struct builder *b, const struct sort_item
 	return best;
 }
 
-/* The candidates for one address become one, with the best name, and a size if one has it. */
+/* Fold the candidates for one address into one, with the best name, and a size if any has it. */
 static struct sort_item fold(struct builder *b, const struct sort_item *c, uint32_t n)
 {
 	struct sort_item best = *best_of(b, c, n);
@@ -361,8 +360,8 @@ static struct sort_item fold(struct builder *b, const struct sort_item *c, uint3
 }
 
 /*
- * A label inside a function that has a size is a place in it, not a function. A function without a
- * size ends where the next entry starts.
+ * A label inside a function with a size is a place in it, not a function. A function without a size
+ * ends where the next entry starts.
  */
 static void emit(struct elf_index *index, const struct sort_item *c, uint64_t *covered_to,
 		 bool *open)
@@ -422,7 +421,7 @@ static int build_entries(struct builder *b)
 	return b->rc;
 }
 
-/* Addresses are kept as 32-bit distances from the first executable byte. */
+/* Addresses are stored as 32-bit distances from the first executable byte. */
 static int find_base(struct builder *b)
 {
 	uint64_t low = UINT64_MAX, high = 0;
@@ -462,7 +461,7 @@ static struct view view_of(const struct bytes *in, const struct elf_head *head)
 			     .layout = head->is64 ? &elf_layout64 : &elf_layout32};
 }
 
-/* A file that has a .symtab itself needs no other. */
+/* A file that has its own .symtab needs no other. */
 static int use_mini(struct builder *b, const struct bytes *in, struct elf_head *head)
 {
 	int rc;
@@ -583,7 +582,9 @@ bool elf_find(const struct elf_index *index, uint64_t vaddr, struct elf_function
 		else
 			high = middle;
 	}
-	/* low = entries that start at or before it; the last of them to reach it is innermost. */
+	/*
+	 * low = entries that start at or before it; the last of them that reaches it is innermost.
+	 */
 	for (i = 1; i <= low && i <= NESTING_MAX; i++) {
 		const struct elf_entry *e = &index->entries[low - i];
 

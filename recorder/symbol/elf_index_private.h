@@ -4,7 +4,7 @@
 
 #include "symbol/elf.h"
 
-enum { TABLES = 2 };                   /* .symtab, .dynsym; a saved index has all names in the first */
+enum { TABLES = 2 };                /* .symtab, .dynsym; a saved index has all names in the first */
 
 #define NAME_IN_DYNSYM 0x80000000u     /* top bit of a name: which string table */
 

@@ -20,9 +20,10 @@ int elf_minidebug_read(const struct bytes *in, const struct elf_head *head, stru
 	if (section.size > ELF_MINIDEBUG_PACKED_MAX_BYTES)
 		return err_set(err, ERR_LIMIT, "its section " SECTION_NAME " has %" PRIu64 " bytes",
 			       section.size);
-	/* Looked at before memory is taken: the size is only what the header claims. */
+	/* Checked before allocating: the size is only what the header claims. */
 	if (section.offset > in->size || section.size > in->size - section.offset)
-		return err_set(err, ERR_FORMAT, "its section " SECTION_NAME " lies outside the file");
+		return err_set(err, ERR_FORMAT,
+			       "its section " SECTION_NAME " lies outside the file");
 	packed = malloc(section.size ? (size_t)section.size : 1);
 	if (!packed)
 		return err_memory(err, "for its packed symbols");

@@ -1,7 +1,7 @@
 /*
  * MiniDebugInfo: the .symtab of a stripped program, as an ELF file packed with xz into its section
- * .gnu_debugdata (source: GDB manual, "Debugging information in a special section"). Fedora, RHEL
- * and their relatives ship all programs so; it has what .dynsym lacks. Any thread.
+ * .gnu_debugdata (source: GDB manual, "Debugging information in a special section"). All programs
+ * of Fedora, RHEL and their relatives have it; it holds what .dynsym lacks. Any thread.
  */
 #ifndef SYMBOL_ELF_MINIDEBUG_H
 #define SYMBOL_ELF_MINIDEBUG_H
@@ -13,8 +13,8 @@
 
 /*
  * out      appended to an empty buffer: the packed file, for elf_index_new_mini()
- * returns  0; ERR_NOT_FOUND there is none; ERR_FORMAT, ERR_LIMIT, ERR_IO, ERR_MEMORY; ERR_UNSUPPORTED
- *          it cannot be unpacked on this machine (xz.h)
+ * returns  0; ERR_NOT_FOUND when there is none; ERR_FORMAT, ERR_LIMIT, ERR_IO, ERR_MEMORY;
+ *          ERR_UNSUPPORTED when this machine cannot unpack it (xz.h)
  */
 int elf_minidebug_read(const struct bytes *in, const struct elf_head *head, struct buf *out,
 		       struct err *err);

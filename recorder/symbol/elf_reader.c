@@ -1,4 +1,6 @@
-/* Names for frames in ELF objects: the file that a process maps, and an index of its functions. */
+/*
+ * Names for frames in ELF objects, from the file that a process maps and an index of its functions.
+ */
 #include "symbol/debuglink.h"
 #include "symbol/disk.h"
 #include "symbol/elf_file.h"
@@ -11,9 +13,9 @@
 #include <string.h>
 
 /*
- * Smaller indexes are not kept on disk: below this, opening a file of the cache costs about what reading
- * the symbols anew does (0.2 ms), and a build machine makes thousands of tiny programs an hour, each
- * with a build id of its own, which would drive out what is worth keeping.
+ * Smaller indexes are not stored on disk. Below this size, opening a cache file costs about as much
+ * as reading the symbols again (0.2 ms), and a build machine makes thousands of tiny programs an
+ * hour, each with its own build id, which would evict what is worth keeping.
  */
 enum { SAVED_FUNCTIONS_MIN = 1000 };
 
@@ -22,13 +24,13 @@ struct elf_table {
 	const struct symbol_env *env;
 	const struct object *object;
 	uint32_t pid;
-	struct elf_head head;         /* of the file that is mapped */
-	struct elf_file names;        /* where names are: that file, its debug file, or a saved index */
-	bool separate;                /* names is the debug file */
-	uint64_t file_bytes, mtime_ns; /* of the file that is mapped */
-	bool is_saved;                /* names is the saved index, */
-	uint32_t checksum;            /* which had this one */
-	struct buf linked;            /* its path, when it was found by a link; else empty */
+	struct elf_head head;         /* of the mapped file */
+	struct elf_file names;      /* has the names: that file, its debug file, or a saved index */
+	bool separate;                /* `names` is the debug file */
+	uint64_t file_bytes, mtime_ns; /* of the mapped file */
+	bool is_saved;                /* `names` is the saved index, */
+	uint32_t checksum;            /* which has this checksum */
+	struct buf linked;            /* path of the debug file, if found by a link; else empty */
 	struct elf_index *index;
 	char name[FUNCTION_NAME_MAX + 1];
 	struct buf note;
@@ -54,7 +56,7 @@ static void rest(struct symbol_table *table)
 	table->holds_file = false;
 }
 
-/* what: a format with the object's path and the reason. The first word is kept. */
+/* what: a format with the object's path and the reason. The first note stays. */
 static void tell(struct elf_table *t, const char *what, const char *why)
 {
 	if (t->note.len)
@@ -64,7 +66,7 @@ static void tell(struct elf_table *t, const char *what, const char *why)
 }
 
 /*
- * Distributions strip programs and put the full .symtab into a file of its own. Where it is
+ * Distributions strip programs and put the full .symtab into a separate file. Where that is
  * installed it names what .dynsym does not. Its addresses are those of the program.
  */
 static void use_debug_file(struct elf_table *t)
@@ -93,7 +95,9 @@ static void use_debug_file(struct elf_table *t)
 	t->separate = true;
 }
 
-/* With what is packed into it. Where that cannot be unpacked, .dynsym has to do, and it is said. */
+/*
+ * Index the file and what is packed into it. If that cannot be unpacked, .dynsym must do; note it.
+ */
 static int index_file(struct elf_table *t, struct err *err)
 {
 	struct buf text = {.max_bytes = ELF_MINIDEBUG_MAX_BYTES + 1};
@@ -116,8 +120,9 @@ static int index_file(struct elf_table *t, struct err *err)
 /* ---- the cache on disk ----------------------------------------------------------------------- */
 
 /*
- * A file that can be seen must be the one that the index was made of, for a build id is easily forged.
- * Where only exported functions had names, a debug file may have been installed since.
+ * If the object's file can be seen, it must be the one that the index was made from, because a
+ * build id is easily forged. If only exported functions had names, a debug file may have been
+ * installed since.
  */
 static bool is_current(struct elf_table *t, const struct elf_saved *saved, bool have_file)
 {
@@ -148,7 +153,7 @@ static int open_saved(const struct elf_table *t, struct elf_file *out)
 	return rc;
 }
 
-/* A file that is damaged, or of another version, makes room for a new one. */
+/* A damaged file, or one of another version, makes room for a new one. */
 static bool from_disk(struct elf_table *t, bool have_file)
 {
 	struct elf_file file = {0};
@@ -188,8 +193,11 @@ static void to_disk(struct elf_table *t)
 	struct err err;
 	int rc;
 
-	saved = (struct elf_saved){.build_id_bytes = key->build_id_bytes, .file_bytes = t->file_bytes,
-				   .mtime_ns = t->mtime_ns, .head = t->head, .index = t->index,
+	saved = (struct elf_saved){.build_id_bytes = key->build_id_bytes,
+				   .file_bytes = t->file_bytes,
+				   .mtime_ns = t->mtime_ns,
+				   .head = t->head,
+				   .index = t->index,
 				   .complete = elf_index_is_complete(t->index)};
 	memcpy(saved.build_id, key->build_id, key->build_id_bytes);
 	rc = elf_saved_write(&saved, &t->names.bytes, &image, &err);
@@ -260,7 +268,7 @@ static int open_elf(const struct symbol_env *env, const struct object *object, u
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The saved index may have been evicted, or deleted by hand: then the object's own file has to do. */
+/* The saved index may have been evicted, or deleted by hand: then use the object's own file. */
 static bool reopen_saved(struct elf_table *t)
 {
 	struct elf_index *index = t->index;
@@ -282,7 +290,7 @@ static bool reopen_saved(struct elf_table *t)
 	return true;
 }
 
-/* Names are read from the file: have it open again, if it is still the same. */
+/* Names are read from the file: reopen it, if it is still the same. */
 static bool has_names(struct elf_table *t)
 {
 	struct elf_file again;
@@ -314,7 +322,8 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 	if (!has_names(t) || !elf_vaddr(&t->head, offset, &vaddr) ||
 	    !elf_find(t->index, vaddr, &function))
 		return false;
-	if (elf_function_name(t->index, &t->names.bytes, &function, t->name, sizeof(t->name), NULL) ||
+	if (elf_function_name(t->index, &t->names.bytes, &function, t->name, sizeof(t->name),
+			      NULL) ||
 	    !t->name[0])
 		return false;
 	if (!elf_offset(&t->head, function.vaddr, &start))
@@ -324,8 +333,8 @@ static bool find(struct symbol_table *table, uint64_t offset, struct symbol *out
 }
 
 /*
- * Writing takes as long as indexing did, and the next object's process may be about to end: hence when
- * nothing else is to be done, or before the index goes.
+ * Writing takes as long as indexing did, and the next object's process may be about to end. So
+ * write when there is nothing else to do, or before the index is freed.
  */
 static void idle(struct symbol_table *table)
 {

@@ -9,7 +9,8 @@
  *   60  nsegments u32, nentries u32, 0 u32
  *   72  base u64
  *   80  names: bytes u64
- *   88  segments, 40 bytes each: offset, vaddr, file bytes, memory bytes, flags u64 (1 = executable)
+ *   88  segments, 40 bytes each: offset, vaddr, file bytes, memory bytes,
+ *       flags u64 (1 = executable)
  *    .  entries, 12 bytes each: address - base, size, place in names; u32, ascending by address
  *    .  names, each with its NUL
  */
@@ -41,7 +42,7 @@ static void put_head(const struct elf_saved *s, struct buf *out)
 
 	buf_put(out, magic, sizeof(magic));
 	buf_put_le(out, VERSION, 2);
-	buf_put_le(out, 0, 4);                        /* the checksum: known in the end */
+	buf_put_le(out, 0, 4);                        /* the checksum: filled in at the end */
 	buf_put_le(out, s->build_id_bytes, 4);
 	buf_put(out, s->build_id, BUILD_ID_MAX);
 	buf_put_le(out, s->file_bytes, 8);
@@ -51,7 +52,7 @@ static void put_head(const struct elf_saved *s, struct buf *out)
 	buf_put_le(out, s->index->nentries, 4);
 	buf_put_le(out, 0, 4);
 	buf_put_le(out, s->index->base, 8);
-	buf_put_le(out, 0, 8);                        /* bytes of names: the same */
+	buf_put_le(out, 0, 8);                        /* bytes of names: likewise */
 	for (i = 0; i < s->head.nsegments; i++) {
 		const struct elf_segment *at = &s->head.segments[i];
 
@@ -63,7 +64,7 @@ static void put_head(const struct elf_saved *s, struct buf *out)
 	}
 }
 
-/* A string table in memory, with a NUL behind it. */
+/* Load a string table into memory and end it with a NUL. */
 static int load_strings(const struct elf_strings *strings, const struct bytes *in, char **out,
 			struct err *err)
 {
@@ -78,8 +79,8 @@ static int load_strings(const struct elf_strings *strings, const struct bytes *i
 	if (strings->kept)
 		memcpy(text, strings->kept, (size_t)strings->size);
 	else if (strings->size)
-		rc = bytes_read(in, strings->offset, text, (size_t)strings->size, "its string table",
-				err);
+		rc = bytes_read(in, strings->offset, text, (size_t)strings->size,
+				"its string table", err);
 	text[strings->size] = '\0';
 	if (rc)
 		free(text);
@@ -88,7 +89,7 @@ static int load_strings(const struct elf_strings *strings, const struct bytes *i
 	return rc;
 }
 
-/* Entries refer to names that are still to be written: their places are counted as they come. */
+/* Entries refer to names that are still to be written: count their places as they come. */
 static void put_entries(const struct elf_index *index, char *const tables[TABLES], struct buf *out,
 			struct buf *names)
 {
@@ -161,7 +162,7 @@ static int read_part(struct reader *r, void *to, size_t n)
 	return rc;
 }
 
-/* An index of code in the upper half of the addresses, where no program's is, is none of ours. */
+/* We never index code in the upper half of the address space, where no program has any. */
 static int read_head(struct reader *r)
 {
 	struct elf_saved *s = r->out;
@@ -172,7 +173,7 @@ static int read_head(struct reader *r)
 	if (rc)
 		return rc;
 	if (memcmp(h, magic, sizeof(magic)) != 0 || le16(h + 6) != VERSION)
-		return err_set(r->err, ERR_FORMAT, "it is no saved index of this version");
+		return err_set(r->err, ERR_FORMAT, "it is not a saved index of this version");
 	s->checksum = le32(h + 8);
 	s->build_id_bytes = h[12];
 	memcpy(s->build_id, h + 16, BUILD_ID_MAX);
@@ -211,8 +212,8 @@ static int read_segments(struct reader *r)
 		*s = (struct elf_segment){le64(block), le64(block + 8),
 					  le64(block + 16), le64(block + 24),
 					  block[32] & 1};
-		if (s->offset + s->file_bytes < s->offset || s->vaddr + s->memory_bytes < s->vaddr ||
-		    s->vaddr + s->file_bytes < s->vaddr)
+		if (s->offset + s->file_bytes < s->offset ||
+		    s->vaddr + s->memory_bytes < s->vaddr || s->vaddr + s->file_bytes < s->vaddr)
 			rc = damaged(r->err);
 	}
 	return rc;
@@ -238,7 +239,8 @@ static int read_entries(struct reader *r)
 			struct elf_entry e = {le32(at), le32(at + 4),
 					      le32(at + 8)};
 
-			if (e.name >= r->names_bytes || (i && e.start <= index->entries[i - 1].start))
+			if (e.name >= r->names_bytes ||
+			    (i && e.start <= index->entries[i - 1].start))
 				rc = damaged(r->err);
 			index->entries[i] = e;
 		}
@@ -247,7 +249,7 @@ static int read_entries(struct reader *r)
 	return rc;
 }
 
-/* Few names are kept; of many only the checksum is computed, and where they are. */
+/* Keep the names if they are few; else only compute their checksum and note their place. */
 static int read_names(struct reader *r)
 {
 	struct elf_strings *strings = &r->out->index->strings[0];

@@ -1,9 +1,9 @@
 /*
  * An index of functions as a file: what the symbol cache keeps of an ELF object, by build id.
  *
- * Opening it costs no sorting, and it serves when the object's own file is gone. The bytes are our own,
- * but a disk may have cut or changed them: a checksum over all is compared, and everything that an
- * access depends on is checked besides. Portable; any thread.
+ * Opening it needs no sorting, and it serves when the object's own file has gone. The bytes are our
+ * own, but a disk may have cut or changed them: a checksum covers them all, and everything that an
+ * access depends on is checked as well. Portable; any thread.
  */
 #ifndef SYMBOL_ELF_SAVED_H
 #define SYMBOL_ELF_SAVED_H
@@ -16,7 +16,7 @@ struct elf_saved {
 	uint8_t build_id_bytes;
 	uint8_t build_id[BUILD_ID_MAX];
 	uint64_t file_bytes, mtime_ns;       /* of the object's file when it was read */
-	bool complete;                       /* .symtab was among it: a debug file would not add much */
+	bool complete;                       /* includes .symtab: a debug file would add little */
 	struct elf_head head;                /* only what elf_vaddr() and elf_offset() need */
 	struct elf_index *index;
 	uint32_t checksum;                   /* tells one saved file from another */
@@ -25,18 +25,19 @@ struct elf_saved {
 /*
  * names    where the index's names are, if they are not in memory
  * out      appended to an empty buffer
- * returns  0, ERR_LIMIT when names are too large to be kept, ERR_MEMORY, ERR_IO, ERR_FORMAT
+ * returns  0, ERR_LIMIT when the names are too large to keep, ERR_MEMORY, ERR_IO, ERR_FORMAT
  */
 int elf_saved_write(const struct elf_saved *saved, const struct bytes *names, struct buf *out,
 		    struct err *err);
 
 /*
- * out->index is the caller's; its names are read from in, unless they are few (elf_index_has_names()).
- * returns  0, ERR_FORMAT damaged or of another version, ERR_MEMORY, ERR_IO
+ * out->index belongs to the caller; its names are read from in, unless there are few
+ * (elf_index_has_names()).
+ * returns  0, ERR_FORMAT when damaged or of another version, ERR_MEMORY, ERR_IO
  */
 int elf_saved_read(const struct bytes *in, struct elf_saved *out, struct err *err);
 
-/* Whether it begins as the file with this checksum did: cheap, for opening it again. */
+/* Does it begin like the file with this checksum? Cheap, for reopening it. */
 bool elf_saved_same(const struct bytes *in, uint32_t checksum);
 
 #endif

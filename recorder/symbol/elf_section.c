@@ -1,6 +1,6 @@
 /*
- * Names of sections stand in a section of their own, whose number is in the header (shstrndx, at 50 in
- * ELF32 and 62 in ELF64); layouts in elf_format.h.
+ * The names of sections are in a section of their own, whose number is in the header (shstrndx, at
+ * 50 in ELF32 and 62 in ELF64); layouts in elf_format.h.
  */
 #include "symbol/elf_section.h"
 
@@ -19,7 +19,7 @@ static struct elf_section section_of(const uint8_t *header, const struct elf_lay
 				    le_sized(header + l->section.size, l->word)};
 }
 
-/* Compared in the file, as only few bytes of the table of names are of interest. */
+/* Compared in the file, because only a few bytes of the name table matter. */
 static bool is_named(const struct bytes *in, const struct elf_section *names, const uint8_t *header,
 		     const char *name)
 {

@@ -1,5 +1,6 @@
 /*
- * One section of an ELF file, by its name: for those that only their name tells apart. Any thread.
+ * One section of an ELF file, by its name: for sections that only their name identifies. Any
+ * thread.
  */
 #ifndef SYMBOL_ELF_SECTION_H
 #define SYMBOL_ELF_SECTION_H
@@ -13,8 +14,9 @@ struct elf_section {
 };
 
 /*
- * name  at most ELF_SECTION_NAME_MAX bytes; sections without bytes in the file (NOBITS) do not count
- * returns  0; ERR_NOT_FOUND there is none; ERR_FORMAT, ERR_IO, ERR_MEMORY
+ * name  at most ELF_SECTION_NAME_MAX bytes; sections without bytes in the file (NOBITS) do not
+ *       count
+ * returns  0; ERR_NOT_FOUND when there is none; ERR_FORMAT, ERR_IO, ERR_MEMORY
  */
 int elf_section_find(const struct bytes *in, const struct elf_head *head, const char *name,
 		     struct elf_section *out, struct err *err);

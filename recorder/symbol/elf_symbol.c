@@ -44,7 +44,7 @@ static void offer(struct search *s, const char *name)
 	s->distance[i] = d;
 }
 
-/* One entry of a symbol table; true = it is the one. */
+/* Check one entry of a symbol table; true = it is the one. */
 static bool look(struct search *s, const uint8_t *at)
 {
 	uint64_t name = le32(at), value = le_sized(at + s->l->symbol.value, s->l->word);
@@ -52,10 +52,12 @@ static bool look(struct search *s, const uint8_t *at)
 	uint8_t type = at[s->l->symbol.info] & 15;
 	const char *text;
 
-	if ((type != ELF_STT_FUNC && type != ELF_STT_GNU_IFUNC) || section == ELF_SHN_UNDEF || !value || name >= s->nstrings)
+	if ((type != ELF_STT_FUNC && type != ELF_STT_GNU_IFUNC) || section == ELF_SHN_UNDEF ||
+	    !value || name >= s->nstrings)
 		return false;
-	text = s->strings + name;            /* ends: a NUL was put behind all */
-	if (s->prefix_bytes ? strncmp(text, s->name, s->prefix_bytes) == 0 : strcmp(text, s->name) == 0) {
+	text = s->strings + name;            /* terminated: a NUL follows the table */
+	if (s->prefix_bytes ? strncmp(text, s->name, s->prefix_bytes) == 0
+			    : strcmp(text, s->name) == 0) {
 		s->vaddr = value;
 		return true;
 	}
@@ -72,7 +74,7 @@ static int search_table(struct search *s, const struct range *table, struct err 
 	int rc = 0;
 
 	if (left > ELF_SYMBOLS_MAX)
-		return err_set(err, ERR_LIMIT, "it has over %u symbols", ELF_SYMBOLS_MAX);
+		return err_set(err, ERR_LIMIT, "it has more than %u symbols", ELF_SYMBOLS_MAX);
 	bytes = malloc(SYMBOLS_AT_ONCE * each);
 	if (!bytes)
 		return err_memory(err, "for its symbols");
@@ -92,20 +94,20 @@ static struct range range_of(const uint8_t *header, const struct elf_layout *l)
 			      le_sized(header + l->section.size, l->word)};
 }
 
-/* A table of symbols and, by its link, their names. */
+/* A table of symbols and, through its link, their names. */
 static int search_pair(struct search *s, const struct range *table, const struct range *names,
 		       struct err *err)
 {
 	int rc;
 
 	if (names->size > ELF_STRINGS_MAX_BYTES)
-		return err_set(err, ERR_LIMIT, "its names of symbols have over %llu MB",
+		return err_set(err, ERR_LIMIT, "its symbol names take more than %llu MB",
 			       (unsigned long long)(ELF_STRINGS_MAX_BYTES >> 20));
 	s->nstrings = (size_t)names->size;
 	s->strings = malloc(s->nstrings + 1);
 	if (!s->strings)
-		return err_memory(err, "for its names of symbols");
-	rc = bytes_read(s->in, names->offset, s->strings, s->nstrings, "its names of symbols", err);
+		return err_memory(err, "for its symbol names");
+	rc = bytes_read(s->in, names->offset, s->strings, s->nstrings, "its symbol names", err);
 	s->strings[s->nstrings] = '\0';
 	if (!rc)
 		rc = search_table(s, table, err);
@@ -113,8 +115,8 @@ static int search_pair(struct search *s, const struct range *table, const struct
 	return rc;
 }
 
-static int search_type(struct search *s, const struct elf_head *head, const uint8_t *sections, uint32_t type,
-		       struct err *err)
+static int search_type(struct search *s, const struct elf_head *head, const uint8_t *sections,
+		       uint32_t type, struct err *err)
 {
 	const struct elf_layout *l = s->l;
 	uint32_t i, n = 0;
@@ -135,10 +137,13 @@ static int search_type(struct search *s, const struct elf_head *head, const uint
 	return rc;
 }
 
-int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name, uint64_t *vaddr,
-		    struct elf_near *near, struct err *err)
+int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name,
+		    uint64_t *vaddr, struct elf_near *near, struct err *err)
 {
-	struct search s = {.in = in, .l = head->is64 ? &elf_layout64 : &elf_layout32, .name = name, .near = near};
+	struct search s = {.in = in,
+			   .l = head->is64 ? &elf_layout64 : &elf_layout32,
+			   .name = name,
+			   .near = near};
 	size_t n = (size_t)head->nsections * s.l->section.bytes;
 	uint8_t *sections = malloc(n + 1);
 	int rc;

@@ -9,20 +9,20 @@
 
 #define ELF_SYMBOL_NAME_MAX 512
 
-/* Names near to the one that is not there. */
+/* Names near the one that was not found. */
 struct elf_near {
 	char names[NEAREST_MAX][ELF_SYMBOL_NAME_MAX];
 	unsigned n;
 };
 
 /*
- * A function of .symtab or .dynsym: FUNC or IFUNC, defined, by its linker's name; with '*' at the end the
- * first that begins so.
+ * Find a function of .symtab or .dynsym (FUNC or IFUNC, defined) by its linker's name; with '*' at
+ * the end, the first that begins so.
  *
- * near     out, when it is not there; NULL = not wanted
+ * near     out, when not found; NULL = not wanted
  * returns  0; ERR_NOT_FOUND; ERR_FORMAT, ERR_LIMIT, ERR_MEMORY, ERR_IO
  */
-int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name, uint64_t *vaddr,
-		    struct elf_near *near, struct err *err);
+int elf_symbol_find(const struct bytes *in, const struct elf_head *head, const char *name,
+		    uint64_t *vaddr, struct elf_near *near, struct err *err);
 
 #endif

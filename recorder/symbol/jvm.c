@@ -4,7 +4,9 @@
 
 static const char prefix[] = "-XX:", option[] = "PreserveFramePointer";
 
-/* The last time that the option stands in the text, as a word; behind -XX:, or alone as in a file of flags. */
+/*
+ * The option's last occurrence in the text as a word: after -XX:, or alone as in a file of flags.
+ */
 static void look_for(const char *text, size_t n, const char *before, bool *keeps)
 {
 	const size_t first = strlen(before), length = sizeof(option) - 1;
@@ -41,7 +43,8 @@ static void look_in_variable(const char *environment, size_t n, const char *name
 	}
 }
 
-bool jvm_said_frame_pointers(const char *flags, size_t nflags, const char *arguments, size_t narguments)
+bool jvm_said_frame_pointers(const char *flags, size_t nflags, const char *arguments,
+			     size_t narguments)
 {
 	bool keeps = false;
 

@@ -18,9 +18,9 @@
 struct entry {
 	uint64_t address;
 	uint32_t name;                 /* in names */
-	uint16_t module;               /* 1 + index in modules; 0 = the kernel proper */
-	uint8_t rank;                  /* among names of one address; larger wins */
-	bool ends;                     /* a mark behind the last function, not a function */
+	uint16_t module;               /* index in modules + 1; 0 = the kernel proper */
+	uint8_t rank;                  /* among the names of one address; larger wins */
+	bool ends;                     /* an end mark after the last function, not a function */
 };
 
 struct kallsyms {
@@ -174,7 +174,7 @@ static int collect(struct kallsyms *k, const char *text, size_t n, bool *hidden)
 	return rc;
 }
 
-/* Sort, and keep the best name of each address. */
+/* Sort, and keep the best name for each address. */
 static int fold(struct kallsyms *k)
 {
 	size_t n = k->nentries;

@@ -13,7 +13,7 @@ int kallsyms_read(struct buf *out, struct err *err)
 	return os_load(KALLSYMS_PATH, KALLSYMS_MAX_BYTES, out, err);
 }
 
-/* name size refcount users state address: refcount, users and state change without any meaning here. */
+/* name size refcount users state address: refcount, users and state change without meaning. */
 static uint64_t add_module(uint64_t hash, const char *at, const char *end)
 {
 	unsigned field = 0;
@@ -40,7 +40,7 @@ uint64_t kallsyms_modules(void)
 	return hash;
 }
 
-/* Looks for _text in whole lines; what is left of the last one stays at the block's start. */
+/* Look for _text in whole lines; the rest of the last line stays at the block's start. */
 static bool scan(char *block, size_t *filled, uint64_t *text, uint64_t *stext, bool *hidden)
 {
 	const char *at = block;
@@ -72,7 +72,7 @@ int kallsyms_text_base(uint64_t *base, struct err *err)
 
 	*base = 0;
 	rc = os_open(KALLSYMS_PATH, OS_READ, &file, err);
-	/* Sequential blocks; _text is among the first lines, so one or two do. */
+	/* Sequential blocks; _text is among the first lines, so one or two blocks do. */
 	while (!rc && got && filled < sizeof(block) && at < KALLSYMS_MAX_BYTES) {
 		rc = os_pread(file, block + filled, sizeof(block) - filled, at, &got, err);
 		at += got;

@@ -1,7 +1,7 @@
 /*
- * Names for the kernel proper and its modules. Modules come and go without a record that tells of it,
- * and an address behind the last function of one that is known may belong to another: before a frame
- * outside of the kernel proper gets a name, the list of modules is compared with that of the reading.
+ * Names for the kernel proper and its modules. Modules come and go without a record, and an address
+ * after the last function of a known module may belong to a new one. So before a frame outside the
+ * kernel proper gets a name, the list of modules is compared with that of the last reading.
  */
 #include "symbol/kallsyms.h"
 #include "base/os.h"
@@ -12,15 +12,15 @@
 struct kernel_table {
 	struct symbol_table base;
 	struct kallsyms *kallsyms;
-	uint64_t modules;              /* kallsyms_modules() when it was read */
+	uint64_t modules;              /* kallsyms_modules() at the time of reading */
 	uint64_t read_ns;
 };
 
-#define READ_AGAIN_NS (30 * NS_PER_SEC)      /* for a frame that has no name: costs 30 ms */
+#define READ_AGAIN_NS (30 * NS_PER_SEC)      /* for a frame without a name: costs 30 ms */
 
 static int read_all(struct kernel_table *t, struct err *err)
 {
-	uint64_t modules = kallsyms_modules();       /* before: what comes meanwhile is then noticed */
+	uint64_t modules = kallsyms_modules();   /* read first, so that later changes are noticed */
 	struct kallsyms *kallsyms;
 	struct buf text = {0};
 	int rc = kallsyms_read(&text, err);
@@ -62,7 +62,7 @@ static int open_kernel(const struct symbol_env *env, const struct object *object
 	return rc;
 }
 
-/* What was read stays when it cannot be read again. */
+/* The old list stays when reading it again fails. */
 static bool read_again(struct kernel_table *t, bool found)
 {
 	uint64_t now_ns = os_now_ns();

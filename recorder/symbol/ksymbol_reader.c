@@ -1,6 +1,6 @@
 /*
- * Names for BPF programs, trampolines and the like: their record told the name, and the object bears it
- * (source/perf/kernel_symbols.h). Modules are called as in kallsyms.
+ * Names for BPF programs, trampolines and the like: their record gave the name, and the object
+ * carries it (source/perf/kernel_symbols.h). Modules are named as in kallsyms.
  */
 #include "symbol/reader.h"
 

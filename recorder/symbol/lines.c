@@ -3,10 +3,10 @@
  *
  *	state   1 byte       enum lines_state
  *	why     text
- *	then, when state is LINES_FOUND, for each offset that is known, ascending:
+ *	then, when state is LINES_FOUND, for each known offset, ascending:
  *	index   v            of the offset, + 1
  *	n       v            1 .. LINES_DEPTH_MAX
- *	n times: function text, file text, line v, function offset v; the outermost first
+ *	n times: function text, file text, line v, function offset v; outermost first
  *	0       v            the end
  *
  *	text    v            0 = NULL, else its bytes + 1; then the bytes, none of them 0, and a 0
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void put_varint(struct buf *out, uint64_t v)
 {
@@ -60,7 +60,7 @@ void lines_put_end(struct buf *out)
 	put_varint(out, 0);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reply {
 	const uint8_t *at, *end;
@@ -103,7 +103,7 @@ static bool make_room(struct reply *r, uint32_t n)
 	return !r->no_memory;
 }
 
-/* One offset's lines. room at least doubles, and n is less than its first size. */
+/* Read one offset's lines. */
 static bool get_offset(struct reply *r, uint64_t index)
 {
 	struct lines *out = r->out;

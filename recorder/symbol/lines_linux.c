@@ -24,7 +24,7 @@ int lines_check(struct err *err)
 	return debug_info_check(err);
 }
 
-/* ---- the child --------------------------------------------------------------------------------- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 struct job {
 	const struct object *object;
@@ -59,7 +59,7 @@ static void say(struct job *j, enum lines_state state, const char *why)
 	flush(j);
 }
 
-/* Sanitizers reserve terabytes for themselves. */
+/* Sanitizers reserve terabytes of address space. */
 static uint64_t memory_limit(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -80,12 +80,12 @@ static void limit_self(void)
 	setrlimit(RLIMIT_DATA, &memory);
 	setrlimit(RLIMIT_CPU, &cpu);
 	setrlimit(RLIMIT_CORE, &none);
-	/* libdw says on stderr what it ran out of, and nobody reads that. */
+	/* libdw reports shortages on stderr, where nobody reads them. */
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);
 }
 
-/* The files are open: from here on nothing that root may do is needed. */
+/* The files are open: from here on nothing needs root's rights. */
 static bool drop_privileges(void)
 {
 	if (geteuid() != 0)
@@ -112,7 +112,7 @@ static void find_all(struct job *j, struct debug_info *d, const struct elf_head 
 	flush(j);
 }
 
-/* The debug information may stand in the file itself, or in one of its own. */
+/* The debug information may be in the file itself, or in a separate one. */
 static void read_debug_info(struct job *j, struct elf_file *own, struct elf_file *debug)
 {
 	struct debug_info *d = NULL;
@@ -128,7 +128,8 @@ static void read_debug_info(struct job *j, struct elf_file *own, struct elf_file
 	if (!rc)
 		find_all(j, d, &own->head);
 	else
-		say(j, rc == ERR_NOT_FOUND ? LINES_NO_DEBUG_INFO : LINES_FAILED, "it could not be read");
+		say(j, rc == ERR_NOT_FOUND ? LINES_NO_DEBUG_INFO : LINES_FAILED,
+		    "it could not be read");
 	debug_info_close(d);
 }
 
@@ -142,8 +143,12 @@ static void child(struct job *j)
 	limit_self();
 	rc = elf_file_open(j->object, j->pid, false, NULL, &own, &err);
 	if (rc) {
-		/* /proc/PID/exe of somebody else is another file, too, but says nothing about this one. */
-		bool other = (rc == ERR_FORMAT || rc == ERR_UNSUPPORTED) && os_exists(j->object->key.path);
+		/*
+		 * /proc/PID/exe of another process is another file too, but says nothing about
+		 * this.
+		 */
+		bool other = (rc == ERR_FORMAT || rc == ERR_UNSUPPORTED) &&
+			     os_exists(j->object->key.path);
 
 		say(j, other ? LINES_CHANGED : LINES_NO_FILE, err.text);
 		return;
@@ -155,9 +160,9 @@ static void child(struct job *j)
 	elf_file_close(&own);
 }
 
-/* ---- the parent -------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
-/* Everything that comes, until the child closes the pipe or the time is over. */
+/* Read until the child closes the pipe or the time is over. */
 static const char *receive(int fd, uint64_t end_ns, struct buf *reply)
 {
 	for (;;) {
@@ -170,12 +175,12 @@ static const char *receive(int fd, uint64_t end_ns, struct buf *reply)
 			return "reading it took too long";
 		n = poll(&p, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1);
 		if (n < 0 && errno != EINTR)
-			return "its reader could not be waited for";
+			return "waiting for its reader failed";
 		if (n <= 0)
 			continue;
 		to = buf_reserve(reply, FLUSH_BYTES);
 		if (!to)
-			return "it has too much to say";
+			return "its reader's reply is too long";
 		n = read(fd, to, FLUSH_BYTES);
 		if (n == 0)
 			return NULL;
@@ -184,7 +189,7 @@ static const char *receive(int fd, uint64_t end_ns, struct buf *reply)
 	}
 }
 
-/* A child in a file system that hangs cannot be ended; it is left behind, at most some seconds. */
+/* A child stuck in a hanging file system cannot be ended; leave it behind after some seconds. */
 static int reap(pid_t pid, bool give_up)
 {
 	unsigned tries;

@@ -1,8 +1,8 @@
 /*
  * A PDB is an MSF: streams, each a list of blocks of the file.
  *
- *  block 0       0 magic, 32 bytes  32 u32 bytes of a block  40 u32 blocks  44 u32 bytes of the directory
- *               52 u32 block that lists the directory's blocks
+ *  block 0       0 magic, 32 bytes  32 u32 bytes of a block  40 u32 blocks
+ *               44 u32 bytes of the directory  52 u32 block that lists the directory's blocks
  *  directory    u32 nstreams, u32 bytes of each stream (~0 = none), then the blocks of each, u32
  *
  *  stream 1      8 u32 age  12 GUID
@@ -26,26 +26,43 @@
 #include <string.h>
 
 enum {
-	SUPER_BYTES = 56, MAGIC_BYTES = 32,
-	BLOCK_LEAST = 512, BLOCK_MOST = 65536,
-	STREAM_INFO = 1, STREAM_DBI = 3, STREAM_NONE = 0xFFFF,
-	INFO_BYTES = 28, DBI_BYTES = 64,
+	SUPER_BYTES = 56,
+	MAGIC_BYTES = 32,
+	BLOCK_LEAST = 512,
+	BLOCK_MOST = 65536,
+	STREAM_INFO = 1,
+	STREAM_DBI = 3,
+	STREAM_NONE = 0xFFFF,
+	INFO_BYTES = 28,
+	DBI_BYTES = 64,
 	DEBUG_SECTIONS = 5,
-	SECTION_BYTES = 40, SECTIONS_MAX = 96, SECTION_EXECUTE = 0x20000000,
+	SECTION_BYTES = 40,
+	SECTIONS_MAX = 96,
+	SECTION_EXECUTE = 0x20000000,
 
-	S_PUB32 = 0x110e, S_LPROC32 = 0x110f, S_GPROC32 = 0x1110, S_LPROC32_ID = 0x1146,
-	S_GPROC32_ID = 0x1147, PROC_NAME_AT = 39,
-	DBI_STRIPPED = 2, MODULE_HEAD_BYTES = 64, PUBLIC_NAME_AT = 14, PUBLIC_CODE = 1, PUBLIC_FUNCTION = 2,
-	WINDOW_BYTES = 1 << 20,              /* records are at most 64 KB */
+	S_PUB32 = 0x110e,
+	S_LPROC32 = 0x110f,
+	S_GPROC32 = 0x1110,
+	S_LPROC32_ID = 0x1146,
+	S_GPROC32_ID = 0x1147,
+	PROC_NAME_AT = 39,
+	DBI_STRIPPED = 2,
+	MODULE_HEAD_BYTES = 64,
+	PUBLIC_NAME_AT = 14,
+	PUBLIC_CODE = 1,
+	PUBLIC_FUNCTION = 2,
+	WINDOW_BYTES = 1 << 20, /* records are at most 64 KB */
 	RECORD_MAX_BYTES = 65537,
-	RANK_PROCEDURE = 0, RANK_CODE = 1, RANK_FUNCTION = 2,
+	RANK_PROCEDURE = 0,
+	RANK_CODE = 1,
+	RANK_FUNCTION = 2,
 };
 
 #define STREAM_ABSENT UINT32_MAX
 
 static const uint8_t magic[MAGIC_BYTES] = "Microsoft C/C++ MSF 7.00\r\n\x1a" "DS\0\0";
 
-/* ---- MSF: streams ---------------------------------------------------------------------------------- */
+/* ---- MSF: streams ---------------------------------------------------------------------------- */
 
 struct msf {
 	const struct bytes *in;
@@ -65,7 +82,7 @@ static uint32_t blocks_of(const struct msf *m, uint32_t nbytes)
 	return nbytes / m->block_bytes + (nbytes % m->block_bytes != 0);
 }
 
-/* n bytes at an offset of a stream whose blocks are listed. */
+/* Read n bytes at an offset of a stream whose blocks are listed. */
 static int read_blocks(const struct msf *m, const uint8_t *blocks, uint32_t offset, void *to,
 		       uint32_t n, const char *what)
 {
@@ -87,7 +104,7 @@ static int read_blocks(const struct msf *m, const uint8_t *blocks, uint32_t offs
 
 static int not_pdb(struct err *err)
 {
-	return err_set(err, ERR_FORMAT, "it is no PDB (MSF 7)");
+	return err_set(err, ERR_FORMAT, "it is not a PDB (MSF 7)");
 }
 
 static int open_msf(const struct bytes *in, struct msf *m, struct err *err)
@@ -108,7 +125,8 @@ static int open_msf(const struct bytes *in, struct msf *m, struct err *err)
 	    m->block_bytes > BLOCK_MOST || m->directory_bytes < 4)
 		return not_pdb(err);
 	if (m->directory_bytes > PDB_DIRECTORY_MAX_BYTES || m->directory_bytes > in->size)
-		return err_set(err, ERR_LIMIT, "its list of streams has %u bytes", m->directory_bytes);
+		return err_set(err, ERR_LIMIT, "its list of streams has %u bytes",
+			       m->directory_bytes);
 	nlist = blocks_of(m, m->directory_bytes);
 	list = malloc((size_t)nlist * 4);
 	m->directory = malloc(m->directory_bytes);
@@ -118,7 +136,8 @@ static int open_msf(const struct bytes *in, struct msf *m, struct err *err)
 		rc = bytes_read(in, (uint64_t)le32(super + 52) * m->block_bytes, list,
 				(size_t)nlist * 4, "the list of its list of streams", err);
 	if (!rc)
-		rc = read_blocks(m, list, 0, m->directory, m->directory_bytes, "its list of streams");
+		rc = read_blocks(m, list, 0, m->directory, m->directory_bytes,
+				 "its list of streams");
 	free(list);
 	if (rc)
 		return rc;
@@ -128,7 +147,7 @@ static int open_msf(const struct bytes *in, struct msf *m, struct err *err)
 	return 0;
 }
 
-/* Its blocks come after those of the streams before it. */
+/* A stream's blocks follow those of the streams before it. */
 static int find_stream(const struct msf *m, uint32_t number, struct stream *out, const char *what)
 {
 	uint64_t at = 4 + (uint64_t)m->nstreams * 4;
@@ -162,7 +181,7 @@ static void close_msf(struct msf *m)
 	free(m->directory);
 }
 
-/* ---- whose it is ------------------------------------------------------------------------------------ */
+/* ---- identity -------------------------------------------------------------------------------- */
 
 static int read_dbi(const struct msf *m, struct stream *dbi, uint8_t head[DBI_BYTES])
 {
@@ -194,7 +213,7 @@ int pdb_head_read(const struct bytes *in, struct pdb_head *out, struct err *err)
 	return 0;
 }
 
-/* ---- public symbols --------------------------------------------------------------------------------- */
+/* ---- public symbols -------------------------------------------------------------------------- */
 
 struct section {
 	uint32_t rva, end;
@@ -236,7 +255,8 @@ static int read_sections(struct publics *p, uint32_t stream)
 
 	rc = find_stream(&p->msf, stream, &s, "sections");
 	for (uint32_t i = 0; !rc && i < SECTIONS_MAX && (i + 1) * SECTION_BYTES <= s.nbytes; i++) {
-		rc = read_stream(&p->msf, &s, i * SECTION_BYTES, header, sizeof(header), "a section");
+		rc = read_stream(&p->msf, &s, i * SECTION_BYTES, header, sizeof(header),
+				 "a section");
 		if (rc)
 			break;
 		p->sections[i].rva = le32(header + 12);
@@ -249,7 +269,7 @@ static int read_sections(struct publics *p, uint32_t stream)
 	return rc;
 }
 
-/* A procedure also says where it ends, which bounds the public name of the same place. */
+/* A procedure also says where it ends, which bounds the public name at the same place. */
 static int add_procedure(struct publics *p, const uint8_t *at, uint32_t n)
 {
 	uint32_t kind = le16(at + 2), size, offset, section, rva, room;
@@ -267,8 +287,8 @@ static int add_procedure(struct publics *p, const uint8_t *at, uint32_t n)
 	if (offset >= room || size > room - offset)
 		return 0;
 	rva = p->sections[section - 1].rva + offset;
-	rc = rva_index_add(p->index, rva, rva + size, RANK_PROCEDURE, (const char *)at + PROC_NAME_AT,
-			   n - PROC_NAME_AT, p->msf.err);
+	rc = rva_index_add(p->index, rva, rva + size, RANK_PROCEDURE,
+			   (const char *)at + PROC_NAME_AT, n - PROC_NAME_AT, p->msf.err);
 	return rc ? rc : rva_index_bound(p->index, rva, rva + size, p->msf.err);
 }
 
@@ -287,13 +307,15 @@ static int add_public(struct publics *p, const uint8_t *at, uint32_t n)
 		return 0;
 	return rva_index_add(p->index, p->sections[section - 1].rva + offset,
 			     p->sections[section - 1].end,
-			     flags & PUBLIC_FUNCTION ? RANK_FUNCTION : flags & PUBLIC_CODE ? RANK_CODE : 0,
+			     flags & PUBLIC_FUNCTION ? RANK_FUNCTION
+			     : flags & PUBLIC_CODE   ? RANK_CODE
+						     : 0,
 			     (const char *)at + PUBLIC_NAME_AT, n - PUBLIC_NAME_AT, p->msf.err);
 }
 
 typedef int add_record(struct publics *p, const uint8_t *at, uint32_t n);
 
-/* The records of a window; those that begin near its end are left to the next one. */
+/* Read the records in a window; those that begin near its end are left to the next one. */
 static int add_window(struct publics *p, add_record *add, uint32_t n, bool last, uint32_t *used)
 {
 	uint32_t at = 0, nbytes;
@@ -310,7 +332,7 @@ static int add_window(struct publics *p, add_record *add, uint32_t n, bool last,
 	return rc;
 }
 
-/* The records in [at, end) of a stream. */
+/* Read the records in [at, end) of a stream. */
 static int read_records(struct publics *p, const struct stream *s, uint32_t at, uint32_t end,
 			add_record *add)
 {
@@ -342,7 +364,7 @@ static int read_publics(struct publics *p, uint32_t number)
 	return rc ? rc : read_records(p, &s, 0, s.nbytes, add_public);
 }
 
-/* One object file, whose stream of symbols may be absent. */
+/* Read one object file, whose symbol stream may be absent. */
 static int read_module(struct publics *p, const uint8_t *module)
 {
 	uint32_t number = le16(module + 34), nbytes = le32(module + 36);
@@ -362,7 +384,8 @@ static int read_modules(struct publics *p, const struct stream *dbi, uint32_t nb
 	int rc;
 
 	if (nbytes > PDB_DIRECTORY_MAX_BYTES)
-		return err_set(p->msf.err, ERR_LIMIT, "its list of object files has %u bytes", nbytes);
+		return err_set(p->msf.err, ERR_LIMIT, "its list of object files has %u bytes",
+			       nbytes);
 	modules = malloc((size_t)nbytes + 1);
 	if (!modules)
 		return err_memory(p->msf.err, "for its object files");

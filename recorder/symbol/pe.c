@@ -1,8 +1,8 @@
 /*
  *  DOS header    60 u32 where the rest is
  *  "PE\0\0"
- *  COFF header    0 u16 machine  2 u16 nsections  4 u32 timestamp  8 u32 symbols at  12 u32 nsymbols
- *                16 u16 bytes of the optional header
+ *  COFF header    0 u16 machine  2 u16 nsections  4 u32 timestamp  8 u32 symbols at
+ *                12 u32 nsymbols  16 u16 bytes of the optional header
  *  optional       0 u16 0x10b PE32, 0x20b PE32+  56 u32 SizeOfImage  64 u32 checksum
  *                   image base: PE32 u32 @28, PE32+ u64 @24
  *                   directories: their number u32 @92 / @108, then {u32 rva, u32 bytes} each
@@ -38,7 +38,7 @@ enum {
 
 #define RSDS 0x53445352u
 
-/* ---- head ---------------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 const struct pe_section *pe_section_at(const struct pe_head *head, uint32_t rva)
 {
@@ -49,7 +49,7 @@ const struct pe_section *pe_section_at(const struct pe_head *head, uint32_t rva)
 	return NULL;
 }
 
-/* n bytes at an RVA, which must be in the file as well. */
+/* Read n bytes at an RVA, which must be in the file as well. */
 static int read_rva(const struct bytes *in, const struct pe_head *head, uint32_t rva, void *to,
 		    size_t n, const char *what, struct err *err)
 {
@@ -60,15 +60,17 @@ static int read_rva(const struct bytes *in, const struct pe_head *head, uint32_t
 	return bytes_read(in, (uint64_t)s->file_at + (rva - s->rva), to, n, what, err);
 }
 
-/* What stands side by side by the ten thousands (names, unwind information) is read by pieces. */
+/*
+ * A part of the file, for what stands side by side by the ten thousand (names, unwind information).
+ */
 struct piece {
 	const struct bytes *in;
 	const struct pe_head *head;
-	uint32_t rva, nbytes;                /* of what is held */
-	uint8_t held[PIECE_BYTES + 1];       /* with a NUL behind it */
+	uint32_t rva, nbytes;                /* of the held bytes */
+	uint8_t held[PIECE_BYTES + 1];       /* followed by a NUL */
 };
 
-/* At least a byte at an RVA, good until the next call; NULL = it is not in the file. */
+/* At least a byte at an RVA, valid until the next call; NULL = it is not in the file. */
 static const uint8_t *piece_at(struct piece *p, uint32_t rva)
 {
 	const struct pe_section *s;
@@ -100,19 +102,22 @@ static int read_sections(const struct bytes *in, uint64_t at, uint32_t n, struct
 		const uint8_t *s = table + i * SECTION_BYTES;
 		struct pe_section *section = &out->sections[i];
 
-		*section = (struct pe_section){
-			.memory_bytes = le32(s + 8), .rva = le32(s + 12), .file_bytes = le32(s + 16),
-			.file_at = le32(s + 20), .executable = le32(s + 36) & SECTION_EXECUTE};
+		*section = (struct pe_section){.memory_bytes = le32(s + 8),
+					       .rva = le32(s + 12),
+					       .file_bytes = le32(s + 16),
+					       .file_at = le32(s + 20),
+					       .executable = le32(s + 36) & SECTION_EXECUTE};
 		if (section->memory_bytes == 0)
 			section->memory_bytes = section->file_bytes;
 		if (section->memory_bytes > UINT32_MAX - section->rva)
-			rc = err_set(err, ERR_FORMAT, "section %u wraps around the address space", i);
+			rc = err_set(err, ERR_FORMAT, "section %u wraps around the address space",
+				     i);
 	}
 	out->nsections = n;
 	return rc;
 }
 
-/* RSDS: GUID, u32 age, name. What is damaged there costs the PDB, not the image. */
+/* RSDS: GUID, u32 age, name. Damage there costs the PDB, not the image. */
 static void read_codeview(const struct bytes *in, uint32_t at, uint32_t n, struct pe_head *out)
 {
 	uint8_t record[RSDS_NAME_AT + PE_PDB_NAME_MAX];
@@ -146,11 +151,12 @@ static void read_debug(const struct bytes *in, uint32_t rva, uint32_t nbytes, st
 
 static int not_pe(struct err *err)
 {
-	return err_set(err, ERR_FORMAT, "it is no program or library of Windows (PE)");
+	return err_set(err, ERR_FORMAT, "it is not a Windows program or library (PE)");
 }
 
-/* Data directory number `which`, address and size; both 0 when it is not there. */
-static void read_directory(const uint8_t *optional, uint32_t noptional, unsigned which, uint32_t *rva, uint32_t *nbytes)
+/* Data directory number `which`, address and size; both 0 when it is absent. */
+static void read_directory(const uint8_t *optional, uint32_t noptional, unsigned which,
+			   uint32_t *rva, uint32_t *nbytes)
 {
 	uint32_t at = le16(optional) == MAGIC_PE32_PLUS ? 112 : 96;
 	uint32_t n = noptional >= at ? (noptional - at) / 8 : 0;
@@ -161,16 +167,18 @@ static void read_directory(const uint8_t *optional, uint32_t noptional, unsigned
 	*nbytes = le32(optional + at + which * 8 + 4);
 }
 
-/* At least OPTIONAL_LEAST bytes. */
+/* Reads at least OPTIONAL_LEAST bytes. */
 static void read_optional(const uint8_t *optional, uint32_t noptional, struct pe_head *head)
 {
 	head->is64 = le16(optional) == MAGIC_PE32_PLUS;
 	head->image_base = head->is64 ? le64(optional + 24) : le32(optional + 28);
 	head->image_bytes = le32(optional + 56);
 	head->checksum = le32(optional + 64);
-	read_directory(optional, noptional, DIRECTORY_EXPORT, &head->export_rva, &head->export_bytes);
+	read_directory(optional, noptional, DIRECTORY_EXPORT, &head->export_rva,
+		       &head->export_bytes);
 	if (head->machine == MACHINE_X64)
-		read_directory(optional, noptional, DIRECTORY_EXCEPTION, &head->pdata_rva, &head->pdata_bytes);
+		read_directory(optional, noptional, DIRECTORY_EXCEPTION, &head->pdata_rva,
+			       &head->pdata_bytes);
 }
 
 int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err)
@@ -196,14 +204,15 @@ int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err)
 	noptional = le16(coff + 20);
 	if (noptional < OPTIONAL_LEAST || noptional > OPTIONAL_MAX)
 		return err_set(err, ERR_FORMAT, "its optional header has %u bytes", noptional);
-	rc = bytes_read(in, (uint64_t)pe_at + COFF_BYTES, optional, noptional, "its optional header",
-			err);
+	rc = bytes_read(in, (uint64_t)pe_at + COFF_BYTES, optional, noptional,
+			"its optional header", err);
 	if (rc)
 		return rc;
 	if (le16(optional) != MAGIC_PE32 && le16(optional) != MAGIC_PE32_PLUS)
 		return not_pe(err);
 	read_optional(optional, noptional, &head);
-	rc = read_sections(in, (uint64_t)pe_at + COFF_BYTES + noptional, le16(coff + 6), &head, err);
+	rc = read_sections(in, (uint64_t)pe_at + COFF_BYTES + noptional, le16(coff + 6), &head,
+			   err);
 	if (rc)
 		return rc;
 	read_directory(optional, noptional, DIRECTORY_DEBUG, &debug_rva, &debug_bytes);
@@ -212,13 +221,13 @@ int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err)
 	return 0;
 }
 
-/* ---- the COFF symbol table ------------------------------------------------------------------------ */
+/* ---- the COFF symbol table ------------------------------------------------------------------- */
 
 struct coff {
 	const struct bytes *in;
 	const struct pe_head *head;
 	struct rva_index *index;
-	char *strings;                       /* its own length in the first 4 bytes; NUL at the end */
+	char *strings;        /* its own length in the first 4 bytes; NUL at the end */
 	uint32_t strings_bytes;
 	struct err *err;
 };
@@ -236,7 +245,8 @@ static int read_strings(struct coff *c)
 	}
 	c->strings_bytes = le32(nbytes) < 4 ? 0 : le32(nbytes);
 	if (c->strings_bytes > PE_STRINGS_MAX_BYTES)
-		return err_set(c->err, ERR_LIMIT, "its string table has %u bytes", c->strings_bytes);
+		return err_set(c->err, ERR_LIMIT, "its string table has %u bytes",
+			       c->strings_bytes);
 	if (c->strings_bytes && c->strings_bytes > c->in->size - at)
 		return err_set(c->err, ERR_FORMAT, "its string table lies outside the file");
 	c->strings = malloc((size_t)c->strings_bytes + 1);
@@ -246,7 +256,7 @@ static int read_strings(struct coff *c)
 	return bytes_read(c->in, at, c->strings, c->strings_bytes, "its string table", c->err);
 }
 
-/* A function is what has that type, or stands in code and is not the assembler's own label. */
+/* A function has that type, or is in code and not the assembler's own label. */
 static int add_symbol(struct coff *c, const uint8_t *s)
 {
 	uint32_t section = le16(s + 12), value = le32(s + 8), type = le16(s + 14), class = s[16];
@@ -310,14 +320,14 @@ static int read_symbols(struct coff *c)
 	return rc;
 }
 
-/* ---- exports --------------------------------------------------------------------------------------- */
+/* ---- exports --------------------------------------------------------------------------------- */
 
-/* The name at an RVA, cut at EXPORT_NAME_MAX; what is not there is "". Good until the next call. */
+/* The name at an RVA, cut at EXPORT_NAME_MAX; "" when absent. Valid until the next call. */
 static const char *name_of(struct piece *p, uint32_t rva)
 {
 	const uint8_t *at = piece_at(p, rva);
 
-	/* Cut by the end of the piece: in the piece that begins with it it is whole. */
+	/* It may be cut by the end of the piece: a piece that begins with it has it whole. */
 	if (at && !memchr(at, '\0', (size_t)(p->held + p->nbytes - at))) {
 		p->nbytes = 0;
 		at = piece_at(p, rva);
@@ -325,25 +335,28 @@ static const char *name_of(struct piece *p, uint32_t rva)
 	return at ? (const char *)at : "";
 }
 
-/* The three tables: of each name its RVA and number, of each number the function's RVA. */
+/* The three tables: the RVA and number of each name, and the function's RVA of each number. */
 struct exports {
 	uint32_t nfunctions, nnames;
 	uint8_t *functions, *names, *ordinals;
 };
 
-static int read_export_tables(const struct bytes *in, const struct pe_head *head, struct exports *out, struct err *err)
+static int read_export_tables(const struct bytes *in, const struct pe_head *head,
+			      struct exports *out, struct err *err)
 {
 	uint8_t directory[EXPORT_DIRECTORY_BYTES];
-	int rc = read_rva(in, head, head->export_rva, directory, sizeof(directory), "its export table", err);
+	int rc = read_rva(in, head, head->export_rva, directory, sizeof(directory),
+			  "its export table", err);
 
 	if (rc)
 		return rc;
 	out->nfunctions = le32(directory + 20);
 	out->nnames = le32(directory + 24);
 	if (out->nnames > PE_EXPORTS_MAX)
-		return err_set(err, ERR_LIMIT, "it exports %u names, the limit is %u", out->nnames, PE_EXPORTS_MAX);
+		return err_set(err, ERR_LIMIT, "it exports %u names, the limit is %u", out->nnames,
+			       PE_EXPORTS_MAX);
 	if (out->nfunctions > PE_EXPORTS_MAX)
-		out->nfunctions = PE_EXPORTS_MAX;       /* names' numbers have 16 bits */
+		out->nfunctions = PE_EXPORTS_MAX;       /* the numbers of names have 16 bits */
 	out->functions = malloc((size_t)out->nfunctions * 4 + 1);
 	out->names = malloc((size_t)out->nnames * 4 + 1);
 	out->ordinals = malloc((size_t)out->nnames * 2 + 1);
@@ -351,25 +364,28 @@ static int read_export_tables(const struct bytes *in, const struct pe_head *head
 		return err_memory(err, "for its exports");
 	if (!out->nnames)
 		return 0;
-	rc = read_rva(in, head, le32(directory + 28), out->functions, (size_t)out->nfunctions * 4, "its export table", err);
+	rc = read_rva(in, head, le32(directory + 28), out->functions, (size_t)out->nfunctions * 4,
+		      "its export table", err);
 	if (!rc)
-		rc = read_rva(in, head, le32(directory + 32), out->names, (size_t)out->nnames * 4, "its export table", err);
+		rc = read_rva(in, head, le32(directory + 32), out->names, (size_t)out->nnames * 4,
+			      "its export table", err);
 	if (!rc)
-		rc = read_rva(in, head, le32(directory + 36), out->ordinals, (size_t)out->nnames * 2, "its export table",
-			      err);
+		rc = read_rva(in, head, le32(directory + 36), out->ordinals,
+			      (size_t)out->nnames * 2, "its export table", err);
 	return rc;
 }
 
-static int add_export(const struct pe_head *head, struct rva_index *index, uint32_t rva, const char *name,
-		      struct err *err)
+static int add_export(const struct pe_head *head, struct rva_index *index, uint32_t rva,
+		      const char *name, struct err *err)
 {
 	const struct pe_section *s = pe_section_at(head, rva);
 
 	/* An RVA inside the export table is the text "OTHER.Function", not code. */
-	if (!s || !s->executable || (rva >= head->export_rva && rva - head->export_rva < head->export_bytes))
+	if (!s || !s->executable ||
+	    (rva >= head->export_rva && rva - head->export_rva < head->export_bytes))
 		return 0;
-	return rva_index_add(index, rva, head->pdata_bytes ? s->rva + s->memory_bytes : rva + 1, RANK_EXTERNAL, name,
-			     strnlen(name, EXPORT_NAME_MAX), err);
+	return rva_index_add(index, rva, head->pdata_bytes ? s->rva + s->memory_bytes : rva + 1,
+			     RANK_EXTERNAL, name, strnlen(name, EXPORT_NAME_MAX), err);
 }
 
 static int read_exports(const struct bytes *in, const struct pe_head *head,
@@ -395,12 +411,13 @@ static int read_exports(const struct bytes *in, const struct pe_head *head,
 	return rc;
 }
 
-/* ---- bounds ---------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* A part of the function before it: its unwind information says so, and nothing lies between. */
+/* A continuation of the function before it: its unwind information says so, without a gap. */
 static bool goes_on(struct piece *infos, uint32_t unwind, uint32_t begin, uint32_t end_before)
 {
-	const uint8_t *flags = begin == end_before && !(unwind & 1) ? piece_at(infos, unwind) : NULL;
+	const uint8_t *flags =
+		begin == end_before && !(unwind & 1) ? piece_at(infos, unwind) : NULL;
 
 	return flags && *flags & UNWIND_CHAINED;
 }

@@ -1,9 +1,10 @@
 /*
  * PE: what a program or library of Windows says about itself, and the functions that it names.
  *
- * pe_head_read() is a few small reads: enough to check that a file is the image that a process
- * loaded (timestamp and size of the image, which ETW's image events have) and which PDB belongs to
- * it. pe_functions() reads the COFF symbol table, which MinGW and clang leave in, and the exports.
+ * pe_head_read() takes a few small reads, enough to check that a file is the image that a process
+ * loaded (by the image's timestamp and size, which ETW's image events have) and which PDB belongs
+ * to it. pe_functions() reads the COFF symbol table, which MinGW and clang leave in, and the
+ * exports.
  *
  * PE32 and PE32+, little-endian. Every byte is checked. No host code; any thread.
  * Source: Microsoft's "PE Format"; the RSDS record: LLVM's "CodeView" of lib/Object/COFF.
@@ -29,14 +30,15 @@ struct pe_section {
 struct pe_head {
 	bool is64;
 	uint16_t machine;                    /* 0x14c x86, 0x8664 x64, 0xaa64 ARM64 */
-	uint32_t timestamp;                  /* seconds since 1970, or a hash for reproducible builds */
+	uint32_t timestamp;              /* seconds since 1970, or a hash for reproducible builds */
 	uint32_t image_bytes;                /* SizeOfImage */
 	uint32_t checksum;
 	uint64_t image_base;
 	bool has_pdb;
-	uint8_t pdb_guid[16];                /* as its bytes stand in the file: u32, u16, u16, 8 bytes */
+	uint8_t pdb_guid[16];                /* byte order as in the file: u32, u16, u16, 8 bytes */
 	uint32_t pdb_age;
-	char pdb_name[PE_PDB_NAME_MAX];      /* as the linker wrote it, often a path of its machine */
+	/* as the linker wrote it, often a path on the build machine */
+	char pdb_name[PE_PDB_NAME_MAX];
 	uint32_t export_rva, export_bytes;
 	uint32_t pdata_rva, pdata_bytes;     /* exception directory; x64 only, else 0 */
 	uint32_t symbols_at, nsymbols;       /* COFF symbol table in the file; 0 = none */
@@ -44,18 +46,19 @@ struct pe_head {
 	struct pe_section sections[PE_SECTIONS_MAX];
 };
 
-/* returns  0, ERR_FORMAT (no PE, cut off, absurd), ERR_IO */
+/* returns  0, ERR_FORMAT (not PE, cut off, impossible), ERR_IO */
 int pe_head_read(const struct bytes *in, struct pe_head *out, struct err *err);
 
 /* The section that holds an RVA, or NULL. */
 const struct pe_section *pe_section_at(const struct pe_head *head, uint32_t rva);
 
 /*
- * Functions of the COFF symbol table and of the exports, added to an index; names as they stand there
- * (x86 with a leading underscore). A file without any adds nothing.
+ * Add the functions of the COFF symbol table and of the exports to an index; names as they stand
+ * there (x86 with a leading underscore). A file without any adds nothing.
  *
- * Exports are few among many: on x64, where .pdata bounds nearly all functions, an export's name ends
- * with its function. Elsewhere an export names its first byte only, because nobody knows what follows.
+ * Exports are few among many functions. On x64, where .pdata bounds nearly all functions, an
+ * export's name ends with its function. Elsewhere an export names its first byte only, because
+ * nobody knows what follows.
  *
  * returns  0, ERR_FORMAT, ERR_LIMIT, ERR_MEMORY, ERR_IO
  */
@@ -63,7 +66,7 @@ int pe_functions(const struct bytes *in, const struct pe_head *head, struct rva_
 		 struct err *err);
 
 /*
- * Where x64 functions begin and end, as .pdata says: bounds for the names of this image's PDB too.
+ * Add where x64 functions begin and end, from .pdata: bounds for the names of this image's PDB too.
  * Functions that call nothing and keep nothing on the stack are not in it.
  */
 int pe_bounds(const struct bytes *in, const struct pe_head *head, struct rva_index *index,

@@ -1,13 +1,16 @@
 /*
- * Names for frames in PE images: the image, and the PDB that its linker wrote, each only if it is the
- * very one that was loaded.
+ * Names for frames in PE images: from the image, and from the PDB that its linker wrote, each only
+ * if it is the very one that was loaded.
  *
- * Looked for at the image's own path and in the directories of --symbol-path and _NT_SYMBOL_PATH, flat
- * (DIR/NAME) and as symbol stores have them (DIR/NAME/IDENTITY/NAME), the name as it was recorded and in
- * small letters; then, on Windows, at the servers of that path. Names that none of this gives are asked of
- * dbghelp (dbghelp.h says why last), if it agrees with .pdata on where the function begins.
- * An image or PDB is identified by the PDB's GUID and age; an image that has none, or of which a live
- * session does not tell it, by its timestamp and size: its PDB is then the one that it names itself. Source of the store's layout: Microsoft's "Using SymStore".
+ * Both are looked for at the image's own path and in the directories of --symbol-path and
+ * _NT_SYMBOL_PATH, flat (DIR/NAME) and as in symbol stores (DIR/NAME/IDENTITY/NAME), with the name
+ * as recorded and in lower case; then, on Windows, at the servers of that path. dbghelp is asked
+ * for names that none of this gives (dbghelp.h says why last), if it agrees with .pdata on where
+ * the function begins.
+ *
+ * An image or PDB is identified by the PDB's GUID and age. Some images have none, or a live session
+ * does not tell it: they are identified by timestamp and size, and their PDB is the one they name
+ * themselves. Source of the store's layout: Microsoft's "Using SymStore".
  */
 #include "symbol/dbghelp.h"
 #include "symbol/pdb.h"
@@ -29,9 +32,9 @@ struct pe_table {
 	struct symbol_table base;
 	struct rva_index *index;
 	struct dbghelp *dbghelp;
-	char *image;                         /* for dbghelp, until it was loaded; NULL = not to be asked */
+	char *image;                    /* for dbghelp, until it has loaded it; NULL = do not ask */
 	uint64_t module;                     /* dbghelp's; 0 = none */
-	struct dbghelp_function function;    /* its last */
+	struct dbghelp_function function;    /* its last answer */
 };
 
 /* The image and its PDB, whichever are found. */
@@ -43,7 +46,7 @@ struct finds {
 	struct pe_head head;                 /* of the image; valid with image_file */
 	struct pdb_head pdb_head;
 	char image_path[PATH_MAX_BYTES];     /* of image_file */
-	enum dbghelp_answer answer;          /* of the servers, if they were asked */
+	enum dbghelp_answer answer;          /* from the servers, if asked */
 };
 
 static bool reads(const struct object *object)
@@ -51,7 +54,7 @@ static bool reads(const struct object *object)
 	return object->key.kind == OBJECT_PE;
 }
 
-/* ---- identities ---------------------------------------------------------------------------------- */
+/* ---- identities ------------------------------------------------------------------------------ */
 
 static uint32_t key_age(const struct object_key *key)
 {
@@ -68,7 +71,7 @@ static bool same_guid(const struct object_key *key, const uint8_t guid[GUID_BYTE
 	return has_guid(key) && memcmp(key->build_id, guid, GUID_BYTES) == 0 && key_age(key) == age;
 }
 
-/* Whose PDB is wanted: the object's, else that of the image that was found for it. */
+/* The wanted PDB's identity: the object's, else that of the image found for it. */
 static const uint8_t *wanted_guid(const struct finds *f, uint32_t *age)
 {
 	*age = has_guid(f->key) ? key_age(f->key) : f->head.pdb_age;
@@ -110,7 +113,7 @@ static void identity_text(const struct finds *f, bool pdb, char out[64])
 	snprintf(out + n, 64 - (size_t)n, "%X", (unsigned)age);
 }
 
-/* ---- opening candidates -------------------------------------------------------------------------- */
+/* ---- opening candidates ---------------------------------------------------------------------- */
 
 static bool open_file(const char *path, struct os_file **file, struct bytes *out)
 {
@@ -157,7 +160,7 @@ static bool try_pdb(struct finds *f, const char *path)
 
 typedef bool try_path(struct finds *f, const char *path);
 
-/* One directory of the symbol path; n bytes. Both layouts. */
+/* Try one directory of the symbol path, n bytes long, in both layouts. */
 static bool try_directory(struct finds *f, const char *dir, size_t n, const char *name, bool pdb)
 {
 	try_path *try = pdb ? try_pdb : try_image;
@@ -181,7 +184,8 @@ static bool try_directories(struct finds *f, const char *name, bool pdb)
 
 	while (symbol_path_next(&at, &element))
 		for (i = 0; symbol_path_directory(&element, i, &dir); i++)
-			if (dir.nbytes < PATH_MAX_BYTES && try_directory(f, dir.text, dir.nbytes, name, pdb))
+			if (dir.nbytes < PATH_MAX_BYTES &&
+			    try_directory(f, dir.text, dir.nbytes, name, pdb))
 				return true;
 	return false;
 }
@@ -195,7 +199,7 @@ static void lower(const char *from, char *to, size_t n)
 	to[i] = '\0';
 }
 
-/* As it was recorded, then in small letters: symbol paths on Linux tell them apart. */
+/* Try the name as recorded, then in lower case: symbol paths on Linux distinguish them. */
 static bool find_named(struct finds *f, const char *name, bool pdb)
 {
 	char small[PE_PDB_NAME_MAX];
@@ -203,7 +207,8 @@ static bool find_named(struct finds *f, const char *name, bool pdb)
 	if (!*name || strlen(name) >= sizeof(small))
 		return false;
 	lower(name, small, sizeof(small));
-	return try_directories(f, name, pdb) || (strcmp(small, name) && try_directories(f, small, pdb));
+	return try_directories(f, name, pdb) ||
+	       (strcmp(small, name) && try_directories(f, small, pdb));
 }
 
 static void ask_servers(struct finds *f, const struct dbghelp_file *file)
@@ -219,14 +224,16 @@ static void ask_servers(struct finds *f, const struct dbghelp_file *file)
 static void find_image(struct finds *f)
 {
 	const char *path = f->key->path;
-	const struct dbghelp_file file = {.name = text_base_name(path), .timestamp = (uint32_t)f->key->dev,
+	const struct dbghelp_file file = {.name = text_base_name(path),
+					  .timestamp = (uint32_t)f->key->dev,
 					  .image_bytes = (uint32_t)f->key->ino};
 
-	if (!try_image(f, path) && !find_named(f, file.name, false) && !has_guid(f->key) && f->key->ino)
+	if (!try_image(f, path) && !find_named(f, file.name, false) && !has_guid(f->key) &&
+	    f->key->ino)
 		ask_servers(f, &file);
 }
 
-/* By the name that the image has for it, else by the image's own; beside the image too. */
+/* Try the name that the image gives, else the image's own; also beside the image. */
 static void find_pdb(struct finds *f)
 {
 	const char *base = text_base_name(f->key->path), *dot = strrchr(base, '.');
@@ -236,8 +243,8 @@ static void find_pdb(struct finds *f)
 
 	if (!wanted_guid(f, &age))
 		return;
-	snprintf(name, sizeof(name), "%.*s.pdb", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)) % 250,
-		 base);
+	snprintf(name, sizeof(name), "%.*s.pdb",
+		 (int)(dot ? dot - base : (ptrdiff_t)strlen(base)) % 250, base);
 	if (f->image_file && *text_base_name(f->head.pdb_name))
 		snprintf(name, sizeof(name), "%.250s", text_base_name(f->head.pdb_name));
 	if (dir_bytes + strlen(name) < sizeof(beside)) {
@@ -246,17 +253,18 @@ static void find_pdb(struct finds *f)
 			return;
 	}
 	if (!find_named(f, name, true)) {
-		const struct dbghelp_file file = {.name = name, .guid = wanted_guid(f, &age), .age = age};
+		const struct dbghelp_file file = {
+			.name = name, .guid = wanted_guid(f, &age), .age = age};
 
 		ask_servers(f, &file);
 	}
 }
 
-/* ---- the reader ---------------------------------------------------------------------------------- */
+/* ---- the reader ------------------------------------------------------------------------------ */
 
 /*
- * Of a PDB without private functions the public names reach too far, unless the image says where its
- * functions end: without it they are not used.
+ * In a PDB without private functions the public names reach too far, unless the image says where
+ * its functions end: without the image they are not used.
  */
 static int index_finds(const struct finds *f, struct rva_index *index, struct err *err)
 {
@@ -284,7 +292,8 @@ static int open_table(const struct finds *f, struct pe_table **out, struct err *
 	}
 	rc = index_finds(f, t->index, err);
 	if (!rc && !rva_index_count(t->index) && !(f->env->dbghelp && f->image_file))
-		rc = err_set(err, ERR_NOT_FOUND, "%s: it names none of its functions", f->key->path);
+		rc = err_set(err, ERR_NOT_FOUND, "%s: it names none of its functions",
+			     f->key->path);
 	if (rc) {
 		rva_index_free(t->index);
 		free(t);
@@ -305,11 +314,13 @@ static int open_pe(const struct symbol_env *env, const struct object *object, ui
 	find_image(&f);
 	find_pdb(&f);
 	if (!f.image_file && !f.pdb_file)
-		rc = err_set(err, ERR_NOT_FOUND, "%s: neither the image nor its PDB is at its path or in "
-			     "--symbol-path", object->key.path);
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "%s: neither the image nor its PDB is at its path or in "
+			     "--symbol-path",
+			     object->key.path);
 	else
 		rc = open_table(&f, &t, err);
-	/* Of a PDB our reader knows all; where there is none, dbghelp may know other debug information. */
+	/* Our reader knows all of a PDB; without one, dbghelp may know other debug information. */
 	if (!rc && env->dbghelp && f.image_file && !f.pdb_file) {
 		t->dbghelp = env->dbghelp;
 		t->image = text_dup(f.image_path, SIZE_MAX);
@@ -319,18 +330,24 @@ static int open_pe(const struct symbol_env *env, const struct object *object, ui
 	if (rc)
 		return rc;
 	if (f.answer == DBGHELP_NO_SYMSRV)
-		t->base.note = "the symbol path names a server, but there is no symsrv.dll in System32 (it comes with "
+		t->base.note = "the symbol path names a server, but System32 has no symsrv.dll (it "
+			       "comes with "
 			       "Debugging Tools for Windows): names come from local files only";
 	else if (f.answer == DBGHELP_LATE)
-		t->base.note = "a symbol server takes too long: some names will be missing; what it sends meanwhile is "
-			       "used the next time";
+		t->base.note = "a symbol server takes too long: some names will be missing; the "
+			       "files that it "
+			       "sends meanwhile are used next time";
 	t->base.reader = &pe_reader;
 	*out = &t->base;
 	return 0;
 }
 
-/* A name that dbghelp gives to what .pdata says is another function is that of the one before it. */
-static bool ask_dbghelp(struct pe_table *t, uint32_t rva, const struct rva_function *range, struct symbol *out)
+/*
+ * A name from dbghelp at an address that .pdata gives to another function belongs to the one
+ * before.
+ */
+static bool ask_dbghelp(struct pe_table *t, uint32_t rva, const struct rva_function *range,
+			struct symbol *out)
 {
 	struct dbghelp_function *f = &t->function;
 

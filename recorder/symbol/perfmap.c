@@ -4,8 +4,7 @@
  *   3ef414c0 398 RuntimeStub:_compute LF
  *   START, blank, SIZE, blank, NAME up to the end of the line; numbers in hex, 0x allowed
  *
- * Lines that are something else are left out, and so is a last line without LF: its writer is not
- * done with it.
+ * Other lines are ignored, and so is a last line without LF: its writer has not finished it.
  */
 #include "symbol/perfmap.h"
 
@@ -31,8 +30,8 @@ struct range {
 };
 
 struct perfmap {
-	struct buf text;              /* NULs in place of the ends of lines */
-	struct entry *entries;        /* in the file's order; in the end only those with a range */
+	struct buf text;              /* line ends replaced by NULs */
+	struct entry *entries;        /* in the file's order; finally only those with a range */
 	struct range *ranges;
 	uint32_t nentries, capacity, nranges;
 	bool full;
@@ -53,7 +52,7 @@ static bool hex_digit(char c, unsigned *out)
 	return true;
 }
 
-/* A number and the blanks behind it; moves on. The text ends in a NUL, so nothing is overrun. */
+/* Read a number and the blanks after it; moves past. The text ends in a NUL, which stops it. */
 static bool hex(const char **at, uint64_t *out)
 {
 	const char *p = *at, *first;
@@ -75,7 +74,7 @@ static bool hex(const char **at, uint64_t *out)
 	return true;
 }
 
-/* The line from at to the NUL at end, whose name is made one of bounded length. */
+/* Read the line from at to the NUL at end; a name that is too long is cut. */
 static bool parse_line(struct perfmap *map, char *at, char *end, struct entry *out)
 {
 	const char *p = at;
@@ -128,7 +127,7 @@ static int collect(struct perfmap *map)
 /* A heap of the lines that cover the place, or ended before it; the last line is on top. */
 struct sweep {
 	struct perfmap *map;
-	struct sort_item *items;      /* by start: key = start, value[0] = number of the line */
+	struct sort_item *items;      /* by start: key = start, value[0] = line number */
 	uint32_t *heap;
 	uint32_t nheap, next;
 };
@@ -172,7 +171,7 @@ static void add_range(struct perfmap *map, uint64_t start, uint64_t end, uint32_
 		map->ranges[map->nranges++] = (struct range){start, (uint32_t)(end - start), entry};
 }
 
-/* Each turn takes a line from the items or from the heap: O(n log n), whatever overlaps what. */
+/* Each step takes a line from the items or from the heap: O(n log n) for any overlaps. */
 static void sweep(struct sweep *s)
 {
 	uint32_t n = s->map->nentries;
@@ -195,7 +194,7 @@ static void sweep(struct sweep *s)
 	}
 }
 
-/* Give memory back; where that fails the block is only larger. */
+/* Return memory; if that fails, the block is only larger than needed. */
 static void *fit(void *block, size_t n)
 {
 	void *fitted = realloc(block, n);
@@ -205,7 +204,7 @@ static void *fit(void *block, size_t n)
 
 /*
  * Keep only what can be found: a program that runs for days names the same memory many times. Names
- * move towards the front of the text. number has room for a number per entry.
+ * move towards the front of the text. number has room for one number per entry.
  */
 static void compact(struct perfmap *map, uint32_t *number)
 {

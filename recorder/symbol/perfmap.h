@@ -2,8 +2,8 @@
  * Perf maps: the names of jitted functions, as node, .NET, Java and others write them for perf.
  *
  * The text of /tmp/perf-PID.map becomes a sorted index in which every address has one name: that of
- * the last line that covers it, as runtimes use memory again. Portable, and bounded whatever the
- * text is; obtaining it is host code (symbol_open.h), re-reading it perfmap_reader.c.
+ * the last line that covers it, because runtimes reuse memory. Portable, and bounded for any text;
+ * obtaining it is host code (symbol_open.h), reading it again perfmap_reader.c.
  */
 #ifndef SYMBOL_PERFMAP_H
 #define SYMBOL_PERFMAP_H
@@ -14,21 +14,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PERFMAP_MAX_BYTES ((size_t)64 << 20)     /* of the text; what follows is not read */
-#define PERFMAP_LINES_MAX (1u << 20)             /* kept; what follows is not */
-#define PERFMAP_FUNCTION_MAX_BYTES (1u << 30)    /* a line that claims more is left out */
+#define PERFMAP_MAX_BYTES ((size_t)64 << 20)     /* of the text; the rest is not read */
+#define PERFMAP_LINES_MAX (1u << 20)             /* kept; the rest is not */
+#define PERFMAP_FUNCTION_MAX_BYTES (1u << 30)    /* a line that claims more is ignored */
 
 struct perfmap;
 
 /*
- * text     taken on success, and empty then: names are kept in it
+ * text     taken on success, and empty then: it keeps the names
  * returns  0, also for a text without one good line; ERR_MEMORY; ERR_LIMIT over 4 GB
  */
 int perfmap_parse(struct buf *text, struct perfmap **out, struct err *err);
 void perfmap_free(struct perfmap *map);              /* NULL allowed */
 
 uint32_t perfmap_count(const struct perfmap *map);   /* of functions that can be found */
-bool perfmap_full(const struct perfmap *map);        /* there were more than PERFMAP_LINES_MAX */
+bool perfmap_full(const struct perfmap *map);        /* it had more than PERFMAP_LINES_MAX lines */
 size_t perfmap_bytes(const struct perfmap *map);
 
 struct perfmap_function {

@@ -2,8 +2,8 @@
  * Names for jitted frames, from the perf map that the process writes while it runs.
  *
  * The file may appear, grow and be replaced at any time, so opening always succeeds and every
- * question may look at it again. It is held open: once the process has ended, and /proc/PID/root
- * with it, what it wrote last can still be read.
+ * question may look at it again. It is held open: after the process has ended, and /proc/PID/root
+ * with it, its last contents can still be read.
  */
 #include "base/os.h"
 #include "symbol/perfmap.h"
@@ -16,18 +16,18 @@
 #include <string.h>
 
 #define LOOK_EVERY_NS NS_PER_SEC
-#define LOOK_ABSENT_NS (100 * NS_PER_MS)     /* while there is none: costs two small reads */
+#define LOOK_ABSENT_NS (100 * NS_PER_MS)     /* while there is no map: costs two small reads */
 
 enum { LOAD_SHARE = 10 };                    /* re-reading takes at most a tenth of the time */
 
 struct jit_table {
 	struct symbol_table base;
 	uint32_t pid;
-	uint64_t identity;                    /* of the program whose code it is; 0 = it had ended */
+	uint64_t identity;                 /* of the program whose code this is; 0 = it had ended */
 	struct os_file *file;
-	struct os_file_info seen;             /* of what is in map */
+	struct os_file_info seen;             /* of the file that map was made of */
 	struct perfmap *map;                  /* NULL = none was read */
-	uint64_t look_ns;                     /* not before */
+	uint64_t look_ns;                     /* do not look before this time */
 	bool told;
 	char note[400];
 };
@@ -42,7 +42,8 @@ static void tell(struct jit_table *t, const char *what)
 	if (t->told)
 		return;
 	t->told = true;
-	snprintf(t->note, sizeof(t->note), "jitted code in process %" PRIu32 ": %.300s", t->pid, what);
+	snprintf(t->note, sizeof(t->note), "jitted code in process %" PRIu32 ": %.300s", t->pid,
+		 what);
 	t->base.note = t->note;
 }
 
@@ -69,7 +70,7 @@ static int load_text(struct jit_table *t, uint64_t size_bytes, struct buf *text,
 	return rc;
 }
 
-/* Read the file that is open, if it is not what was read before. What was read stays on failure. */
+/* Read the open file, unless map is up to date. On failure the old map stays. */
 static void load(struct jit_table *t)
 {
 	struct perfmap *map = NULL;
@@ -84,16 +85,17 @@ static void load(struct jit_table *t)
 		t->map = map;
 		t->seen = info;
 		if (info.size_bytes > PERFMAP_MAX_BYTES)
-			tell(t, "its perf map is larger than 64 MB, of which the first are read");
+			tell(t, "its perf map is larger than 64 MB; only the first 64 MB are read");
 		else if (perfmap_full(map))
-			tell(t, "its perf map has over 1,048,576 lines, of which the first are read");
+			tell(t,
+			     "its perf map has more than 1,048,576 lines; only the first are read");
 	}
 	buf_free(&text);
 }
 
 /*
- * The path first, as the file may be another one; when that is gone, the file that is open. A path that
- * another program has in the meantime (pid used again, exec) is gone.
+ * Try the path first, because the file may have been replaced; when it has gone, the open file. A
+ * path that belongs to another program by now (pid reused, exec) counts as gone.
  */
 static void look(struct jit_table *t)
 {

@@ -16,8 +16,8 @@ struct entry {
 #define NO_NAME UINT32_MAX
 
 /*
- * Until it is finished: key = rva << 3 | (RVA_RANK_MAX - rank), value = end, name. Bounds come after
- * the names of their RVA.
+ * Until it is finished: key = rva << 3 | (RVA_RANK_MAX - rank), value = end, name. Bounds come
+ * after the names of their RVA.
  */
 enum { KEY_RVA_SHIFT = 3, KEY_BOUND = 7 };
 
@@ -147,7 +147,8 @@ bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_fun
 	e = &index->entries[low - 1];
 	if (rva >= e->end)
 		return false;
-	*out = (struct rva_function){e->rva, e->end, e->name == NO_NAME ? NULL : index->names.data + e->name};
+	*out = (struct rva_function){
+		e->rva, e->end, e->name == NO_NAME ? NULL : index->names.data + e->name};
 	return true;
 }
 

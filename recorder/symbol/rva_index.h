@@ -2,9 +2,10 @@
  * Functions of one image by their RVA (offset from where it is loaded), with their names in memory.
  *
  * Exports and public symbols say where functions begin, not how long they are: each reaches to the
- * next one, or to the end of its section, and would lend its name to the private functions behind it.
- * So bounds are put in as well, from whatever knows where functions begin and end without names.
- * Filled once by any number of readers, finished, then only asked. One thread at a time.
+ * next one, or to the end of its section, and would lend its name to the private functions after
+ * it. So bounds are added too, from any source that knows where functions begin and end but not
+ * their names. Filled once by any number of readers, finished, then only asked. One thread at a
+ * time.
  */
 #ifndef SYMBOL_RVA_INDEX_H
 #define SYMBOL_RVA_INDEX_H
@@ -27,28 +28,29 @@ struct rva_function {
 };
 
 struct rva_index *rva_index_new(void);       /* NULL = no memory */
-void rva_index_free(struct rva_index *index);        /* NULL allowed */
+void rva_index_free(struct rva_index *index); /* NULL allowed */
 
 /*
- * end      of the function, or of its section if that is not known
- * rank     of several names for one RVA that of the greatest rank stays, and the first of equals
- * name     n bytes, any of them; cut at 4,000. An empty one is left out
+ * Add a name.
+ * end      of the function, or of its section if unknown
+ * rank     of several names for one RVA the one of the highest rank stays, and the first of equals
+ * name     n bytes, any of them; cut at 4,000. An empty one is ignored
  * returns  0, ERR_LIMIT, ERR_MEMORY
  */
 int rva_index_add(struct rva_index *index, uint32_t rva, uint32_t end, unsigned rank,
 		  const char *name, size_t n, struct err *err);
 
 /*
- * Some function is [rva, end): what has a name at rva ends there, and what has none stays without one,
- * whoever comes before it.
+ * Some function is [rva, end): a name at rva ends there, and without one it stays nameless, instead
+ * of belonging to an earlier function.
  */
 int rva_index_bound(struct rva_index *index, uint32_t rva, uint32_t end, struct err *err);
 
-/* Once, after the last of these. */
+/* Call once, after the last of these. */
 int rva_index_finish(struct rva_index *index, struct err *err);
 
 bool rva_index_find(const struct rva_index *index, uint32_t rva, struct rva_function *out);
-/* The function that holds rva, whether it has a name or not: name may be NULL. False: nobody knows of one. */
+/* Find the function that holds rva; its name may be NULL. False: no function is known there. */
 bool rva_index_range(const struct rva_index *index, uint32_t rva, struct rva_function *out);
 uint32_t rva_index_count(const struct rva_index *index);   /* functions with names */
 size_t rva_index_bytes(const struct rva_index *index);

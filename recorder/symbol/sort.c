@@ -5,7 +5,7 @@
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* One stable pass over one digit; false when all items share it, so that nothing was moved. */
+/* One stable pass over one digit; false when all items share it, so nothing was moved. */
 static bool pass(const struct sort_item *from, struct sort_item *to, uint32_t n, unsigned shift)
 {
 	uint32_t at[DIGITS] = {0};

@@ -10,7 +10,7 @@
 
 enum { NOTE_HEADER = 12, OWNER_BYTES = 8, TYPE_PROBE = 3, ADDRESSES_BYTES = 24 };
 
-/* ---- notes -------------------------------------------------------------------------------------- */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
 /* The text at *at, which must end before end; false when it does not, or is too long. */
 static bool take_text(const uint8_t **at, const uint8_t *end, char *out, size_t room)
@@ -53,8 +53,8 @@ static uint64_t round_up4(uint64_t n)
 	return (n + 3) & ~(uint64_t)3;
 }
 
-static int each_note(const uint8_t *at, const uint8_t *end, const struct elf_head *head, uint64_t base_now,
-		     stapsdt_one *one, void *ctx)
+static int each_note(const uint8_t *at, const uint8_t *end, const struct elf_head *head,
+		     uint64_t base_now, stapsdt_one *one, void *ctx)
 {
 	struct stapsdt probe;
 	unsigned n = 0;
@@ -65,10 +65,11 @@ static int each_note(const uint8_t *at, const uint8_t *end, const struct elf_hea
 		uint64_t whole = NOTE_HEADER + round_up4(name) + round_up4(size);
 		const uint8_t *body = at + NOTE_HEADER + round_up4(name);
 
-		/* The last one may lack what fills it up. */
+		/* The last note may lack its padding. */
 		if (NOTE_HEADER + round_up4(name) + size > (uint64_t)(end - at))
 			break;
-		if (name == OWNER_BYTES && type == TYPE_PROBE && memcmp(at + NOTE_HEADER, "stapsdt", 8) == 0 &&
+		if (name == OWNER_BYTES && type == TYPE_PROBE &&
+		    memcmp(at + NOTE_HEADER, "stapsdt", 8) == 0 &&
 		    read_probe(body, body + size, head, base_now, &probe))
 			rc = one(ctx, &probe);
 		at = whole < (uint64_t)(end - at) ? at + whole : end;
@@ -90,30 +91,32 @@ int stapsdt_each(const struct bytes *in, const struct elf_head *head, stapsdt_on
 	if (rc)
 		return rc;
 	if (notes.size > STAPSDT_SECTION_MAX_BYTES)
-		return err_set(err, ERR_LIMIT, "its notes of probes have over %llu MB",
+		return err_set(err, ERR_LIMIT, "its probe notes take more than %llu MB",
 			       (unsigned long long)(STAPSDT_SECTION_MAX_BYTES >> 20));
 	if (elf_section_find(in, head, ".stapsdt.base", &base, NULL) == 0)
 		elf_vaddr(head, base.offset, &base_now);
 	bytes = malloc(notes.size + 1);
 	if (!bytes)
-		return err_memory(err, "for its notes of probes");
-	rc = bytes_read(in, notes.offset, bytes, notes.size, "its notes of probes", err);
+		return err_memory(err, "for its probe notes");
+	rc = bytes_read(in, notes.offset, bytes, notes.size, "its probe notes", err);
 	if (!rc)
 		rc = each_note(bytes, bytes + notes.size, head, base_now, one, ctx);
 	free(bytes);
 	return rc;
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
-/* In perf's order; each with its names of 8, 4, 2 bytes and 1. */
+/* In perf's order; each with its names for 8, 4, 2 bytes and 1. */
 static const struct {
 	const char *names[4];
 	uint8_t reg;
 } registers[] = {
-	{{"rax", "eax", "ax", "al"}, 0}, {{"rbx", "ebx", "bx", "bl"}, 1}, {{"rcx", "ecx", "cx", "cl"}, 2},
-	{{"rdx", "edx", "dx", "dl"}, 3}, {{"rsi", "esi", "si", "sil"}, 4}, {{"rdi", "edi", "di", "dil"}, 5},
-	{{"rbp", "ebp", "bp", "bpl"}, 6}, {{"rsp", "esp", "sp", "spl"}, 7}, {{"rip", "eip", "ip", "ip"}, 8},
+	{{"rax", "eax", "ax", "al"}, 0},  {{"rbx", "ebx", "bx", "bl"}, 1},
+	{{"rcx", "ecx", "cx", "cl"}, 2},  {{"rdx", "edx", "dx", "dl"}, 3},
+	{{"rsi", "esi", "si", "sil"}, 4}, {{"rdi", "edi", "di", "dil"}, 5},
+	{{"rbp", "ebp", "bp", "bpl"}, 6}, {{"rsp", "esp", "sp", "spl"}, 7},
+	{{"rip", "eip", "ip", "ip"}, 8},
 };
 
 static bool find_register(const char *at, size_t n, uint8_t *out)
@@ -122,7 +125,8 @@ static bool find_register(const char *at, size_t n, uint8_t *out)
 
 	for (i = 0; i < COUNT_OF(registers); i++) {
 		for (j = 0; j < 4; j++) {
-			if (strlen(registers[i].names[j]) != n || memcmp(registers[i].names[j], at, n) != 0)
+			if (strlen(registers[i].names[j]) != n ||
+			    memcmp(registers[i].names[j], at, n) != 0)
 				continue;
 			*out = registers[i].reg;
 			return true;
@@ -161,7 +165,7 @@ static void read_operand(const char *at, size_t n, struct stapsdt_argument *out)
 		n -= (size_t)(number - at);
 		at = number;
 	}
-	/* (%rsp): an index besides, or a name, is not understood. */
+	/* (%rsp): with an index or a name in it, it is not understood. */
 	if (n > 3 && at[0] == '(' && at[1] == '%' && end[-1] == ')' &&
 	    find_register(at + 2, n - 3, &out->reg) && out->reg != 8)
 		out->place = STAPSDT_MEMORY;

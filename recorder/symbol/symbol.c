@@ -12,7 +12,7 @@
 
 #define REST_EVERY_NS NS_PER_SEC
 
-/* Named frames of a settle that are skipped under the lock in one go, nanoseconds each. */
+/* Named frames that a settle skips in one go under the lock, nanoseconds each. */
 enum { SKIP_MAX = 1024 };
 
 const struct symbol_reader *const symbol_readers[] = {&elf_reader, &pe_reader, &ksymbol_reader,
@@ -27,7 +27,7 @@ enum request_kind {
 	REQUEST_PROCESS,               /* read its command line */
 };
 
-/* What it points to is referenced while the request exists. 16 bytes: the queues hold many. */
+/* The target is referenced while the request exists. 16 bytes: the queues hold many. */
 struct request {
 	union {
 		struct frame *frame;
@@ -42,7 +42,7 @@ struct fifo {
 	uint32_t first, count, max;
 };
 
-/* A caller that waits; lives on its stack, in the list only while it waits. */
+/* A waiting caller; it lives on the caller's stack, in the list only while it waits. */
 struct settle {
 	struct frame *const *frames;
 	uint32_t n, next;
@@ -56,19 +56,19 @@ struct symbols {
 	struct symbol_env env;
 	struct buf path;               /* env's */
 	struct os_thread *thread;
-	struct cache *cache;           /* the worker's own */
+	struct cache *cache;           /* used by the worker only */
 
 	struct os_mutex *lock;         /* guards everything below */
 	struct os_cond *work;          /* there is a request, or the end */
 	struct os_cond *settled;       /* a settle is done */
-	struct fifo urgent;            /* objects and processes: they may end soon */
+	struct fifo urgent;            /* objects and processes, which may end soon */
 	struct fifo wanted;            /* frames */
 	struct settle *settles;
 	bool ending, waiting;
 	size_t cache_max_bytes;
-	bool awaited;                  /* the worker's priority is up, as a settle waits */
-	bool hurried;                  /* it was raised from outside: the worker's own call has to follow */
-	struct symbols_use use;        /* queued is computed */
+	bool awaited;                  /* the worker's priority is up, because a settle waits */
+	bool hurried;             /* raised by another thread: the worker must still raise itself */
+	struct symbols_use use;   /* `queued` is computed */
 };
 
 static int fifo_init(struct fifo *f, uint32_t max)
@@ -95,7 +95,7 @@ static void request_release(const struct request *r)
 		frame_unref(r->at.frame);
 		break;
 	case REQUEST_OBJECT:
-		object_drop(r->at.object, 0);     /* was let go when its source said so */
+		object_drop(r->at.object, 0);     /* its source dropped it long ago */
 		break;
 	case REQUEST_PROCESS:
 		process_unref(r->at.process);
@@ -180,8 +180,8 @@ static void name_frame(struct symbols *s, struct frame *frame)
 }
 
 /*
- * A process that has ended, or a kernel thread, stays without. /proc tells what the pid runs now,
- * which may be the next exec already: the short name must still be the one that this process had.
+ * A process that has ended, or a kernel thread, gets none. /proc shows what the pid runs now, which
+ * may already be the next exec: the short name must still be the one that this process had.
  */
 void symbols_read_command_line(struct processes *processes, struct process *process)
 {
@@ -212,8 +212,8 @@ static void handle(struct symbols *s, const struct request *r)
 }
 
 /*
- * The next frame of the oldest settle that has no name yet; a settle that has none left is done.
- * The frame is referenced, as its settle may time out while the worker is at it.
+ * The next frame without a name in the oldest settle; a settle without such frames is done. The
+ * frame is referenced, because its settle may time out while the worker is busy with it.
  */
 static bool settle_take(struct symbols *s, struct request *out)
 {
@@ -240,7 +240,7 @@ static bool settle_take(struct symbols *s, struct request *out)
 	return true;
 }
 
-/* One request in turn of each kind, so that no fork storm and no settle starves the others. */
+/* Take one request of each kind in turn, so that no fork storm and no settle starves the others. */
 static bool next_request(struct symbols *s, unsigned *turn, struct request *out)
 {
 	unsigned i;
@@ -278,10 +278,10 @@ static void copy_use(struct symbols *s)
 }
 
 /*
- * Out of the way of what is recorded, but not while an incident waits: on a machine that is busy with
- * ten programs a nice 10 gets so little that names come too late. Whoever waits hurries the worker, which
- * may be amid a large program's index, that took 27 s at a load of 100; under the lock, so that the worker
- * does not lower itself after that.
+ * Stay out of the way of the recorded programs, except while an incident waits: on a machine busy
+ * with ten programs, nice 10 gets so little that names come too late. A waiting caller hurries the
+ * worker, which may be in the middle of a large program's index (27 s at a load of 100). This
+ * happens under the lock, so that the worker does not lower itself afterwards.
  */
 static void take_priority(struct symbols *s)
 {
@@ -383,7 +383,7 @@ uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* What the user says comes before what the machine is set to. */
+/* The user's setting comes before the machine's. */
 static int open_env(struct symbols *s, const struct symbol_env *env, struct err *err)
 {
 	const char *more = os_env("_NT_SYMBOL_PATH");

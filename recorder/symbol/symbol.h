@@ -7,8 +7,8 @@
  * is host code (symbol_open.h).
  *
  * Only the worker touches readers and their tables; everybody else leaves requests under one short
- * lock. So nobody ever waits for a disk here but in symbols_settle(), which has a time limit. A
- * full queue drops the request, which symbols_settle() makes good for an incident's frames.
+ * lock. So nobody ever waits for a disk, except in symbols_settle(), which has a time limit. A full
+ * queue drops the request; symbols_settle() makes up for that with an incident's frames.
  */
 #ifndef SYMBOL_SYMBOL_H
 #define SYMBOL_SYMBOL_H
@@ -18,26 +18,26 @@
 #include "model/process.h"
 #include "symbol/reader.h"
 
-#define SYMBOL_QUEUE_MAX 65536u                 /* frames that wait for a name */
-#define SYMBOL_URGENT_MAX 8192u                 /* new objects and processes that wait */
-#define SYMBOL_CACHE_BYTES ((size_t)64 << 20)   /* of indexes; the least recently used go */
-#define SYMBOL_OBJECTS_MAX 4096u                /* remembered, those that cannot be read too */
+#define SYMBOL_QUEUE_MAX 65536u                 /* frames waiting for a name */
+#define SYMBOL_URGENT_MAX 8192u                 /* new objects and processes waiting */
+#define SYMBOL_CACHE_BYTES ((size_t)64 << 20)   /* of indexes; the least recently used are freed */
+#define SYMBOL_OBJECTS_MAX 4096u                /* remembered, including unreadable ones */
 #define SYMBOL_FILES_MAX 64u                    /* held open; see symbol.c */
 
 struct symbols;
 
 /*
- * Starts the worker thread at low priority. env: its disk and path are borrowed until symbols_close(); the
- * worker's path is that one and _NT_SYMBOL_PATH, and its dbghelp is its own.
+ * Start the worker thread at low priority. env: its disk and path are borrowed until
+ * symbols_close(); the worker adds _NT_SYMBOL_PATH to the path and has its own dbghelp.
  */
 int symbols_open(struct frames *frames, struct processes *processes, const struct symbol_env *env,
 		 struct log *log, struct symbols **out, struct err *err);
-/* Ends the thread, drops what is queued; NULL allowed. Nobody may be in a call. */
+/* End the thread, dropping queued requests; NULL allowed. No other call may be in progress. */
 void symbols_close(struct symbols *s);
 
 /* Merge thread: name this frame soon. Takes a reference of its own while queued; never blocks. */
 void symbols_want(struct symbols *s, struct frame *frame);
-/* Merge thread: this object was just mapped by pid: open it before the process ends. */
+/* Merge thread: pid has just mapped this object: open it before the process ends. */
 void symbols_prefetch(struct symbols *s, struct object *object, uint32_t pid);
 /* Merge thread: read the process's command line before it ends. */
 void symbols_process(struct symbols *s, struct process *process);
@@ -45,25 +45,25 @@ void symbols_process(struct symbols *s, struct process *process);
 void symbols_read_command_line(struct processes *processes, struct process *process);
 
 /*
- * Have the worker name these frames before any other, and wait for it at most timeout_ns; several
- * threads may. The caller holds references. Frames that were looked at in vain are tried again.
- * Returns how many still have no name.
+ * Have the worker name these frames before any others, and wait for at most timeout_ns; several
+ * threads may do so. The caller holds references. Frames without a name are tried again. Returns
+ * how many still have no name.
  */
 uint32_t symbols_settle(struct symbols *s, struct frame *const *frames, uint32_t n,
 			uint64_t timeout_ns);
 
-/* Any thread: another ceiling of the indexes than SYMBOL_CACHE_BYTES; the worker sees to it soon. */
+/* Any thread: change the ceiling of the indexes from SYMBOL_CACHE_BYTES; the worker obeys soon. */
 void symbols_set_max(struct symbols *s, size_t cache_bytes);
 
 struct symbols_use {
 	uint32_t queued, objects_open;
-	uint32_t objects_failed;        /* remembered as not readable */
+	uint32_t objects_failed;        /* remembered as unreadable */
 	uint32_t files_open;
 	size_t cache_bytes, cache_max_bytes;
 	uint64_t dropped;               /* requests that met a full queue */
 	uint64_t named;                 /* frames that got a name */
-	uint64_t unnamed;               /* frames that were looked at in vain (the first time) */
-	uint64_t failed;                /* attempts to open an object that failed */
+	uint64_t unnamed;               /* frames that got none at the first attempt */
+	uint64_t failed;                /* failed attempts to open an object */
 };
 void symbols_use(struct symbols *s, struct symbols_use *out);
 

@@ -1,8 +1,8 @@
 /*
- * Host: where the bytes of a code object and the facts of a process are to be had.
+ * Host: where to get the bytes of a code object and the facts of a process.
  *
- * symbol_open_linux.c and symbol_open_windows.c. Only paths and memory of our own are named here;
- * whether a file is the right one is decided in elf_file.c. Any thread.
+ * symbol_open_linux.c and symbol_open_windows.c. They only name paths and our own memory;
+ * elf_file.c decides whether a file is the right one. Any thread.
  */
 #ifndef SYMBOL_SYMBOL_OPEN_H
 #define SYMBOL_SYMBOL_OPEN_H
@@ -13,23 +13,23 @@
 #define SYMBOL_CANDIDATES 3u
 
 /*
- * The which-th path (0..SYMBOL_CANDIDATES-1) under which an object that pid maps may be found, best
- * first, into path (emptied first).
+ * Write the which-th path (0..SYMBOL_CANDIDATES-1) where an object mapped by pid may be found, best
+ * first, to path (emptied first).
  *
  * same_root  set to whether the path is looked up as the process itself would: then inode numbers
  *            can be compared even where the device number differs
- * returns    false when this candidate does not exist for this object
+ * returns    false when this object has no such candidate
  */
 bool symbol_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
 		 bool *same_root);
 
-/* The same for the file that holds its debug information, by build id. */
+/* The same for the file with its debug information, by build id. */
 bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
 		       bool *same_root);
 
 /*
  * The which-th path (0..SYMBOL_LINKS-1) of a debug file that the object names by a link: beside it,
- * in .debug/ there, under /usr/lib/debug/; in the process's root, then in ours. Else as above.
+ * in .debug/ there, under /usr/lib/debug/; in the process's root, then in ours. Otherwise as above.
  */
 #define SYMBOL_LINKS 6u
 bool symbol_link_path(const struct object *object, uint32_t pid, const char *name, unsigned which,
@@ -37,33 +37,33 @@ bool symbol_link_path(const struct object *object, uint32_t pid, const char *nam
 
 /*
  * Open the perf map that a process writes: /tmp/perf-<its own pid>.map in its own root. Anybody may
- * write there, so it must be a regular file, no link, be owned by the process's user or root, and
- * not be older than the process, whose pid somebody else may have had.
+ * write there. So it must be a regular file, no link, owned by the process's user or root, and not
+ * older than the process, because the pid may have been somebody else's before.
  *
- * returns  0; ERR_NOT_FOUND there is none, or no such process; ERR_ACCESS it is not to be trusted,
- *          or not readable; ERR_UNSUPPORTED, ERR_IO
+ * returns  0; ERR_NOT_FOUND when there is none, or no such process; ERR_ACCESS when it cannot be
+ *          trusted or read; ERR_UNSUPPORTED, ERR_IO
  */
 int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err);
 
 /*
- * A number for the program that a process runs: another one once the pid is another process's, or after
- * exec; 0 = there is no such process.
+ * A number for the program that a process runs. It changes when the pid is reused and after exec; 0
+ * = no such process.
  */
 uint64_t symbol_process_identity(uint32_t pid);
 
-/* The vDSO of this process, which is every 64-bit process's; ERR_UNSUPPORTED if there is none. */
+/* The vDSO of this process, the same for every 64-bit process; ERR_UNSUPPORTED if there is none. */
 int symbol_vdso(struct bytes *out, struct err *err);
 
 /*
- * Text that the process was started with, at most max bytes of each, as /proc has it: strings with a
- * NUL after each. What cannot be read (another user's environment) stays empty.
+ * The text that the process was started with, at most max bytes of each, as in /proc: strings with
+ * a NUL after each. What cannot be read (another user's environment) stays empty.
  */
 void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct buf *environment);
 
 /*
- * The performance data of a HotSpot JVM (source/jvm/hsperf.h), at most max bytes: what it has mapped of
- * /tmp/hsperfdata_USER/PID, read from its memory, so that no file of a directory that anybody can write is
- * opened. Stays empty when there is none, or this user may not look.
+ * The performance data of a HotSpot JVM (source/jvm/hsperf.h), at most max bytes: its mapping of
+ * /tmp/hsperfdata_USER/PID, read from its memory, so that no file is opened in a directory that
+ * anybody can write to. Stays empty when there is none, or this user may not look.
  */
 void symbol_jvm_data(uint32_t pid, size_t max, struct buf *out);
 

@@ -17,7 +17,7 @@
 
 static const char deleted[] = " (deleted)";
 
-/* /proc/PID/maps appends " (deleted)"; the path may have been filled again since. */
+/* /proc/PID/maps appends " (deleted)"; another file may be at the path by now. */
 static size_t path_length(const char *path)
 {
 	size_t n = strlen(path), tail = sizeof(deleted) - 1;
@@ -35,14 +35,14 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 	if (name[0] != '/' || (!pid && which != 1))
 		return false;
 	switch (which) {
-	case 0:                                /* in the process's mount namespace and root */
+	case 0:        /* looked up in the process's mount namespace and root */
 		buf_printf(path, "/proc/%" PRIu32 "/root", pid);
 		buf_put(path, name, path_length(name));
 		break;
-	case 1:                                /* in ours: the process may be gone */
+	case 1:                                /* looked up in ours: the process may have gone */
 		buf_put(path, name, path_length(name));
 		break;
-	case 2:                                /* a program that was deleted while it runs */
+	case 2:                                /* a running program that was deleted */
 		buf_printf(path, "/proc/%" PRIu32 "/exe", pid);
 		break;
 	default:
@@ -51,7 +51,7 @@ bool symbol_path(const struct object *object, uint32_t pid, unsigned which, stru
 	return !path->failed;
 }
 
-/* As gdb looks for it: GDB manual, "Debugging Information in Separate Files". */
+/* In the places where gdb looks: GDB manual, "Debugging Information in Separate Files". */
 bool symbol_debug_path(const struct object *object, uint32_t pid, unsigned which, struct buf *path,
 		       bool *same_root)
 {
@@ -102,7 +102,7 @@ static bool load_proc(uint32_t pid, const char *name, struct buf *out)
 	return os_load(path, 65536, out, NULL) == 0 && out->len;
 }
 
-/* Its user, and its pid as it sees it itself: proc(5), Uid (real, effective, ...) and NSpid. */
+/* Its user, and its pid in its own namespace: proc(5), Uid (real, effective, ...) and NSpid. */
 static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)
 {
 	struct buf text = {0};
@@ -129,7 +129,7 @@ static bool read_status(uint32_t pid, uint32_t *uid, uint32_t *own_pid)
 	return known;
 }
 
-/* When it was started: proc(5), stat, field 22, in ticks since boot. 0 = there is no such process. */
+/* When it started: proc(5), stat, field 22, in ticks since boot. 0 = no such process. */
 static uint64_t started_ticks(uint32_t pid)
 {
 	struct buf text = {0};
@@ -147,7 +147,7 @@ static uint64_t started_ticks(uint32_t pid)
 	return ticks;
 }
 
-/* The same by the wall clock; 0 = not known. */
+/* The same by the wall clock; 0 = unknown. */
 static uint64_t started_wall_ns(uint32_t pid)
 {
 	uint64_t ticks = started_ticks(pid), up_ns;
@@ -160,7 +160,7 @@ static uint64_t started_wall_ns(uint32_t pid)
 	return os_wall_ns() - (up_ns - ticks * (NS_PER_SEC / (uint64_t)hz));
 }
 
-/* Whose exe may not be looked at is told apart by its start alone. */
+/* A program whose exe we may not look at is identified by its start alone. */
 uint64_t symbol_process_identity(uint32_t pid)
 {
 	uint64_t ticks = started_ticks(pid);
@@ -173,12 +173,13 @@ uint64_t symbol_process_identity(uint32_t pid)
 	return ticks ? hash_pair(ticks, hash_pair(exe.dev, exe.ino)) | 1 : 0;
 }
 
-static int check_perf_map(uint32_t pid, uint32_t uid, const char *path, const struct os_file_info *info,
-			  struct err *err)
+static int check_perf_map(uint32_t pid, uint32_t uid, const char *path,
+			  const struct os_file_info *info, struct err *err)
 {
 	if (info->uid != 0 && info->uid != uid)
-		return err_set(err, ERR_ACCESS, "%s belongs to user %u, not to the process's user %u",
-			       path, (unsigned)info->uid, (unsigned)uid);
+		return err_set(err, ERR_ACCESS,
+			       "%s belongs to user %u, not to the process's user %u", path,
+			       (unsigned)info->uid, (unsigned)uid);
 	if (info->mtime_ns + CLOCK_SLACK_NS < started_wall_ns(pid))
 		return err_set(err, ERR_NOT_FOUND, "%s is older than the process", path);
 	return 0;
@@ -194,11 +195,12 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
 
 	if (!pid || !read_status(pid, &uid, &own_pid))
 		return err_set(err, ERR_NOT_FOUND, "there is no process %" PRIu32, pid);
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid, own_pid);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid,
+		 own_pid);
 	rc = os_open(path, OS_READ_NO_LINK, &file, err);
-	/* Not allowed to look is the same here: nothing says that there is one. */
+	/* "Not allowed to look" counts the same: nothing says that there is a map. */
 	if (rc && !os_exists(path))
-		return err_set(err, ERR_NOT_FOUND, "no perf map is to be seen at %s", path);
+		return err_set(err, ERR_NOT_FOUND, "no perf map is visible at %s", path);
 	if (!rc)
 		rc = os_file_info(file, &info, err);
 	if (!rc)
@@ -210,11 +212,11 @@ int symbol_perf_map(uint32_t pid, struct os_file **out, struct err *err)
 	return rc;
 }
 
-#define MAPS_MAX_BYTES ((size_t)16 << 20)        /* of a process's mappings; a JVM's take 30 KB */
+#define MAPS_MAX_BYTES ((size_t)16 << 20)        /* of the list of mappings; a JVM's takes 30 KB */
 
-/* ---- the vDSO, and what a process is called --------------------------------------------------- */
+/* ---- the vDSO, and what a process is called -------------------------------------------------- */
 
-/* Its length is not told; the section headers are the last thing in it (vdso(7), linux-vdso.so). */
+/* Its length is not given; the section headers are its last part (vdso(7), linux-vdso.so). */
 int symbol_vdso(struct bytes *out, struct err *err)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
@@ -237,7 +239,7 @@ void symbol_start_text(uint32_t pid, size_t max, struct buf *arguments, struct b
 	os_load(path, max, environment, NULL);
 }
 
-/* [start, end) of the first mapping whose line has the text; false when there is none. */
+/* [start, end) of the first mapping whose line contains the text; false when there is none. */
 static bool find_mapping(uint32_t pid, const char *text, uint64_t *start, uint64_t *end)
 {
 	struct buf maps = {0};

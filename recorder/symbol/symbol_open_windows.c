@@ -1,6 +1,6 @@
 /*
- * ELF objects reach a Windows recorder from trace files only: they are looked for at their own
- * path. Images of Windows processes are the PE reader's.
+ * On Windows, ELF objects come from trace files only: they are looked for at their own path. Images
+ * of Windows processes belong to the PE reader.
  */
 #include "symbol/symbol_open.h"
 

@@ -37,10 +37,13 @@ bool symbol_path_is_server(const struct symbol_element *e)
 	return has(e, "://") && (begins(e, "srv*") || begins(e, "symsrv*") || begins(e, "cache*"));
 }
 
-bool symbol_path_directory(const struct symbol_element *element, unsigned i, struct symbol_element *out)
+bool symbol_path_directory(const struct symbol_element *element, unsigned i,
+			   struct symbol_element *out)
 {
 	const char *at = element->text, *end = at + element->nbytes;
-	unsigned skip = begins(element, "symsrv*") ? 2 : begins(element, "srv*") || begins(element, "cache*") ? 1 : 0;
+	unsigned skip = begins(element, "symsrv*")			       ? 2
+			: begins(element, "srv*") || begins(element, "cache*") ? 1
+									       : 0;
 
 	for (; at <= end; at += out->nbytes + 1) {
 		const char *star = memchr(at, '*', (size_t)(end - at));

@@ -1,7 +1,7 @@
 /*
- * Symbol paths as Microsoft's tools have them (_NT_SYMBOL_PATH): elements with ';' between, each a
- * directory, or a server with its local stores: srv*C:\sym*https://..., symsrv*DLL*..., cache*C:\sym.
- * Portable; any thread. Source: Microsoft's "Advanced SymSrv Use".
+ * Symbol paths as in Microsoft's tools (_NT_SYMBOL_PATH): elements separated by ';', each a
+ * directory, or a server with its local stores: srv*C:\sym*https://..., symsrv*DLL*...,
+ * cache*C:\sym. Portable; any thread. Source: Microsoft's "Advanced SymSrv Use".
  */
 #ifndef SYMBOL_SYMBOL_PATH_H
 #define SYMBOL_SYMBOL_PATH_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A part of a path's text, which has no NUL behind it. */
+/* A part of a path's text; no NUL follows it. */
 struct symbol_element {
 	const char *text;
 	size_t nbytes;
@@ -18,10 +18,11 @@ struct symbol_element {
 /* The next element that is not empty, from *at on (NULL allowed); false at the end. */
 bool symbol_path_next(const char **at, struct symbol_element *out);
 
-/* The i-th directory, from 0, that an element names: itself; of "srv*C:\sym*https://..." only C:\sym. */
-bool symbol_path_directory(const struct symbol_element *element, unsigned i, struct symbol_element *out);
+/* The i-th directory (from 0) of an element: itself; in "srv*C:\sym*https://..." only C:\sym. */
+bool symbol_path_directory(const struct symbol_element *element, unsigned i,
+			   struct symbol_element *out);
 
-/* Whether it names a server. */
+/* Does it name a server? */
 bool symbol_path_is_server(const struct symbol_element *element);
 
 #endif

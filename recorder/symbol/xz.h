@@ -1,8 +1,8 @@
 /*
  * Unpacking .xz, by the system's liblzma.
  *
- * Host: the library is loaded at run time (linux-capture.md section 4), so that the recorder neither
- * needs it where nobody packs symbols (Debian) nor fails to start where it is missing.
+ * Host: the library is loaded at run time (linux-capture.md section 4), so the recorder does not
+ * need it where nobody packs symbols (Debian), and starts where it is missing.
  */
 #ifndef SYMBOL_XZ_H
 #define SYMBOL_XZ_H
@@ -11,10 +11,10 @@
 
 /*
  * in         a whole .xz stream of n bytes
- * max_bytes  ceiling of what comes out; memory beside it is bounded by XZ_MEMORY_BYTES
+ * max_bytes  ceiling of the output; other memory is bounded by XZ_MEMORY_BYTES
  * out        appended to an empty buffer
- * returns    0; ERR_FORMAT damaged; ERR_LIMIT a ceiling, or it took longer than XZ_MAX_NS;
- *            ERR_MEMORY; ERR_UNSUPPORTED there is no liblzma
+ * returns    0; ERR_FORMAT when damaged; ERR_LIMIT at a ceiling or after XZ_MAX_NS; ERR_MEMORY;
+ *            ERR_UNSUPPORTED without liblzma
  */
 #define XZ_MEMORY_BYTES ((uint64_t)80 << 20)     /* xz -9 needs 65 MB */
 #define XZ_MAX_NS (5 * NS_PER_SEC)

@@ -1,6 +1,6 @@
 /*
- * Source of the function's shape and its numbers: liblzma 5.2, lzma/container.h and lzma/base.h. It
- * takes plain integers and bytes only, so no header of liblzma is needed to build.
+ * Source of the function's declaration and its numbers: liblzma 5.2, lzma/container.h and
+ * lzma/base.h. It takes plain integers and bytes only, so building needs no header of liblzma.
  */
 #include "symbol/xz.h"
 
@@ -15,7 +15,7 @@ typedef int stream_buffer_decode(uint64_t *memlimit, uint32_t flags, const void 
 				 const uint8_t *in, size_t *in_pos, size_t in_size, uint8_t *out,
 				 size_t *out_pos, size_t out_size);
 
-#define RATIO_GUESS 8                    /* symbols are packed to a fourth; then one attempt does */
+#define RATIO_GUESS 8                    /* symbols pack to a fourth, so one attempt is enough */
 #define ROOM_MIN_BYTES 65536u
 
 static int one_attempt(stream_buffer_decode *decode, const uint8_t *in, size_t n, size_t room,
@@ -35,8 +35,8 @@ static int one_attempt(stream_buffer_decode *decode, const uint8_t *in, size_t n
 }
 
 /*
- * liblzma does not say how much comes out before it has: a room that is too small is doubled. Each
- * attempt takes a time that is bounded by n and the room.
+ * liblzma does not tell the size of the output in advance: a buffer that is too small is doubled.
+ * Each attempt takes a time bounded by n and the buffer.
  */
 static int attempts(stream_buffer_decode *decode, const void *in, size_t n, size_t max_bytes,
 		    struct buf *out, struct err *err)
@@ -64,10 +64,12 @@ static int attempts(stream_buffer_decode *decode, const void *in, size_t n, size
 		return err_set(err, ERR_LIMIT, "unpacking its symbols takes over %u MB",
 			       (unsigned)(XZ_MEMORY_BYTES >> 20));
 	case LZMA_BUF_ERROR:
-		return err_set(err, ERR_LIMIT, "its packed symbols are cut off, or larger than %zu MB",
+		return err_set(err, ERR_LIMIT,
+			       "its packed symbols are cut off, or larger than %zu MB",
 			       max_bytes >> 20);
 	default:
-		return err_set(err, ERR_FORMAT, "its packed symbols are damaged (liblzma error %d)", rc);
+		return err_set(err, ERR_FORMAT, "its packed symbols are damaged (liblzma error %d)",
+			       rc);
 	}
 }
 
@@ -82,8 +84,9 @@ int xz_unpack(const void *in, size_t n, size_t max_bytes, struct buf *out, struc
 		memcpy(&decode, &symbol, sizeof(decode));    /* ISO C has no cast for it */
 		rc = attempts(decode, in, n, max_bytes, out, err);
 	} else {
-		rc = err_set(err, ERR_UNSUPPORTED, "its symbols are packed, and there is no liblzma.so.5 "
-			     "to unpack them: install liblzma5 or xz-libs");
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "its symbols are packed, and liblzma.so.5, which "
+			     "unpacks them, is missing: install liblzma5 or xz-libs");
 	}
 	if (library)
 		dlclose(library);

@@ -1,4 +1,4 @@
-/* Programs on Windows have no .gnu_debugdata; ELF objects reach this host from trace files only. */
+/* Windows programs have no .gnu_debugdata; ELF objects reach this host from trace files only. */
 #include "symbol/xz.h"
 
 int xz_unpack(const void *in, size_t n, size_t max_bytes, struct buf *out, struct err *err)

@@ -62,7 +62,7 @@ check no_server_is_asked_that_no_path_names [ ! -e asked ]
 
 _NT_SYMBOL_PATH='srv*https://symbols.test/x' look lacking
 check without_symsrv_no_server_is_asked sh -c \
-	"[ ! -e asked ] && [ \$(grep -c 'there is no symsrv.dll in System32' lacking.err) = 1 ]"
+	"[ ! -e asked ] && [ \$(grep -c 'System32 has no symsrv.dll' lacking.err) = 1 ]"
 check and_names_come_from_local_files lacks lacking
 cp "$dlls/symsrv.dll" "$system/"
 _NT_SYMBOL_PATH='away2;srv*https://symbols.test/x' look asking

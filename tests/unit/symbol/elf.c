@@ -310,7 +310,7 @@ TEST(elf_refuses_absurd_symbol_tables)
 	elf_image_build(&plain_image, &b);
 	symtab = b.data + b.len - 4 * 64;      /* the fourth section header from the end */
 	symtab[56] = 23;
-	refuse(b.data, b.len, "symbols have a wrong size");
+	refuse(b.data, b.len, "symbols have the wrong size");
 	symtab[56] = 24;
 	symtab[40] = 99;
 	refuse(b.data, b.len, "no string table");

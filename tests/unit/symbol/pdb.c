@@ -115,7 +115,7 @@ TEST(what_is_no_pdb_is_refused)
 	rva_lab_load("functions.exe", &image);
 	in = bytes_of(&image);
 	assert_int_equal(pdb_head_read(&in, &head, &err), ERR_FORMAT);
-	assert_non_null(strstr(err.text, "no PDB"));
+	assert_non_null(strstr(err.text, "not a PDB"));
 	in = bytes_of_memory("", 0);
 	assert_int_equal(pdb_head_read(&in, &head, &err), ERR_FORMAT);
 	buf_free(&image);
