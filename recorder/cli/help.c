@@ -1,6 +1,6 @@
 /*
- * help: commands and options from the tables of options/, topics from the files of cli/help/; on
- * the terminal, or as manual pages.
+ * help: print help on a command, from the tables of options/, or on a topic, from a file of
+ * cli/help/; or write all of it as manual pages.
  */
 #include "cli/cmd.h"
 #include "cli/color.h"
@@ -25,7 +25,7 @@ static const char *const topics[] = {
 	topic_evidence, topic_privileges, topic_store, topic_conf, NULL,
 };
 
-/* What is told about one thing. */
+/* Help on one command or topic. */
 struct help {
 	char name[40], summary[120];
 	struct buf body;                     /* Markdown */
@@ -83,7 +83,7 @@ static void put_formats(struct buf *out)
 	}
 }
 
-/* The topic's file, and what tables know of the matter. */
+/* The topic's file, then what the tables know about the topic. */
 static void put_topic(struct buf *out, const char *topic)
 {
 	unsigned i;
@@ -118,7 +118,7 @@ static void put_topics(struct buf *out)
 		 "    recorder collect /StopOnPerfCounter:'Processor:% Processor Time:_Total>80'\n"
 		 "    recorder list\n"
 		 "    recorder show\n"
-		 "    recorder export --id 1 -o cpu.html\n"
+		 "    recorder export -o cpu.html\n"
 		 "\n`recorder help COMMAND` lists a command's options, `recorder help TOPIC` says\n"
 		 "more about a topic. `--max-collect-sec 60` may also be written as PerfView's\n"
 		 "`/MaxCollectSec:60`.\n"
@@ -126,7 +126,7 @@ static void put_topics(struct buf *out)
 		 "0 done, 1 failed, 2 wrong usage or configuration, 3 nothing found.\n");
 }
 
-/* CMD_NONE: the program. A topic that is named like a command is a part of its help. */
+/* about: CMD_NONE = the program. with_topic: add the topic of the same name. */
 static void help_of_command(enum command about, bool with_topic, struct help *h)
 {
 	const struct command_info *c = &command_table[about];
@@ -137,7 +137,7 @@ static void help_of_command(enum command about, bool with_topic, struct help *h)
 	options_help(about, &h->body);
 	if (about == CMD_NONE)
 		put_topics(&h->body);
-	if (about == CMD_EXPORT)
+	if (about == CMD_EXPORT && !with_topic)
 		put_formats(&h->body);
 	if (topic && with_topic)
 		put_topic(&h->body, topic);

@@ -60,14 +60,14 @@ static void put_char(struct page *p, char c)
 		buf_putc(p->out, c);
 }
 
-/* In plain text code with blanks is quoted, so that one sees where it ends. */
+/* Plain text has quotes around code with blanks, or of one character. */
 static void put_code_mark(struct page *p, const char *mark, const char *end, bool *quoted)
 {
 	const char *close = memchr(mark + 1, '`', (size_t)(end - mark - 1));
 
 	if (!p->is_bold)
 		*quoted = p->form == MARKDOWN_PLAIN && !p->in_term && close &&
-			  memchr(mark, ' ', (size_t)(close - mark));
+			  (close == mark + 2 || memchr(mark, ' ', (size_t)(close - mark)));
 	if (*quoted)
 		put_char(p, '\'');
 	set_bold(p, !p->is_bold);

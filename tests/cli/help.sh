@@ -77,6 +77,15 @@ told()
 no_stranger() { { for c in $commands; do "$RECORDER" help "$c"; done; } >help.txt; told | lacking help.txt; }
 check topics_and_readme_name_no_option_that_is_not_there no_stranger
 
+formats_are_told()
+{
+	"$RECORDER" complete export --format '' | cut -f1 | while read -r format; do
+		grep -q "^| \`$format\`" "$TOPICS/export.md" || { echo "$format"; false; }
+	done >lacks
+	[ ! -s lacks ] || { cat lacks; false; }
+}
+check the_topic_has_every_format formats_are_told
+
 # ---- text ----------------------------------------------------------------------------------------
 
 for name in $commands $("$RECORDER" complete help '' | cut -f1); do
@@ -154,3 +163,6 @@ for shell in bash zsh fish; do
 done
 check bash_completes_behind_an_equals_sign completes bash pprof export --format = pp
 kill $sleeper
+
+make -s -C "$TOP" uninstall BUILD="$BUILD" DESTDIR="$TMP/root" PREFIX=/usr >install.log 2>&1 || cat install.log
+check uninstall_leaves_no_file sh -c "! find '$TMP/root' -type f | grep ."
