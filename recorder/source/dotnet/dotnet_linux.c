@@ -162,13 +162,10 @@ static void deliver(void *ctx, const struct dotnet_queued *held)
 	struct dotnet_session *session = held->owner;
 	struct process *process = dotnet_session_process(session, s->cfg.processes);
 	struct event e = {
-		.time_ns = held->time_ns,
-		.kind = EVENT_GENERIC,
-		.stream = STREAM_EVENT,
+		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT,
 		.stack = STACK_NONE,
 		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE,
-		.process = process,
-		.payload_bytes = held->event.payload_bytes,
+		.process = process, .payload_bytes = held->event.payload_bytes,
 	};
 
 	nettrace_decode_event(s->decode, &held->event, dotnet_session_pointer_bytes(session),

@@ -213,13 +213,9 @@ static int deliver(struct nettrace *t, const struct header *h, const uint8_t *pa
 		   nettrace_each *each, void *ctx, struct err *err)
 {
 	struct nettrace_event e = {
-		.meta = nettrace_metas_find(&t->metas, h->meta),
-		.ticks = h->ticks,
-		.tid = h->thread,
-		.cpu = h->cpu,
-		.activity = unless_zero(h->activity),
-		.related = unless_zero(h->related),
-		.payload = payload,
+		.meta = nettrace_metas_find(&t->metas, h->meta), .ticks = h->ticks,
+		.tid = h->thread, .cpu = h->cpu, .activity = unless_zero(h->activity),
+		.related = unless_zero(h->related), .payload = payload,
 		.payload_bytes = h->payload_bytes,
 	};
 

@@ -62,15 +62,10 @@ static bool by_class(struct nettrace_decode *d, const struct nettrace_event *eve
 {
 	const struct nettrace_meta *meta = event->meta;
 	struct etw_record record = {
-		.pid = ETW_ID_UNKNOWN,
-		.tid = ETW_ID_UNKNOWN,
-		.header = ETW_MANIFEST,
-		.pointer_bytes = (uint8_t)pointer_bytes,
-		.id = (uint16_t)meta->event_id,
-		.version = (uint16_t)meta->version,
-		.level = (uint8_t)meta->level,
-		.keyword = meta->keywords,
-		.payload = event->payload,
+		.pid = ETW_ID_UNKNOWN, .tid = ETW_ID_UNKNOWN, .header = ETW_MANIFEST,
+		.pointer_bytes = (uint8_t)pointer_bytes, .id = (uint16_t)meta->event_id,
+		.version = (uint16_t)meta->version, .level = (uint8_t)meta->level,
+		.keyword = meta->keywords, .payload = event->payload,
 		.payload_bytes = event->payload_bytes,
 	};
 

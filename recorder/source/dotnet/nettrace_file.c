@@ -128,13 +128,10 @@ static void deliver(void *ctx, const struct dotnet_queued *held)
 {
 	struct nettrace_file *s = ctx;
 	struct event e = {
-		.time_ns = held->time_ns,
-		.kind = EVENT_GENERIC,
-		.stream = STREAM_EVENT,
+		.time_ns = held->time_ns, .kind = EVENT_GENERIC, .stream = STREAM_EVENT,
 		.stack = STACK_NONE,
 		.cpu = held->event.cpu < CPU_NONE ? (uint16_t)held->event.cpu : CPU_NONE,
-		.process = s->process,
-		.payload_bytes = held->event.payload_bytes,
+		.process = s->process, .payload_bytes = held->event.payload_bytes,
 	};
 
 	nettrace_decode_event(s->decode, &held->event, nettrace_facts(s->stream)->pointer_bytes,

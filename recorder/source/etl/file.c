@@ -259,9 +259,7 @@ static int add_buffer(struct etl_file *file, const uint8_t *head, uint64_t offse
 	if (ARRAY_ROOM(file->buffers, file->buffers_cap, file->nbuffers + 1))
 		return err_memory(err, "for the index of %s", file->name);
 	file->buffers[file->nbuffers++] = (struct etl_buffer){
-		.place = offset << 16 | cpu,
-		.sequence = (int64_t)le64(head + 24),
-		.number = number,
+		.place = offset << 16 | cpu, .sequence = (int64_t)le64(head + 24), .number = number,
 		.stored_bytes = le32(head) < left ? le32(head) : (uint32_t)left,
 	};
 	file->facts.nbuffers_loss += (flags & BUFFER_LOST) != 0;

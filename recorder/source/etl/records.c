@@ -217,8 +217,7 @@ static size_t parse_items(const uint8_t *at, size_t n, struct etw_record *out)
 			return 0;
 		if (out->nitems < ETW_ITEMS_MAX)
 			out->items[out->nitems++] = (struct etw_item){
-				.type = le16(at + item + 2),
-				.nbytes = (uint16_t)nbytes,
+				.type = le16(at + item + 2), .nbytes = (uint16_t)nbytes,
 				.bytes = at + item + ITEM_HEAD_BYTES,
 			};
 		item += (ITEM_HEAD_BYTES + nbytes + 7) & ~(size_t)7;

@@ -515,11 +515,8 @@ int etw_events_end(struct etw_events *s)
 
 int etw_events_loss(struct etw_events *s, enum loss_kind kind, uint64_t n)
 {
-	struct event e = {.kind = EVENT_LOST,
-			  .cpu = CPU_NONE,
-			  .stack = STACK_NONE,
-			  .value = (double)n,
-			  .name = loss_kind_text(kind)};
+	struct event e = {.kind = EVENT_LOST, .cpu = CPU_NONE, .stack = STACK_NONE,
+			  .value = (double)n, .name = loss_kind_text(kind)};
 
 	e.time_ns = s->last_ns ? s->last_ns : s->start_ns;
 	return n ? put(s, &e) : 0;

@@ -174,8 +174,7 @@ static void open_template(struct parser *p, const struct etw_xml_tag *tag)
 static void add_event(struct parser *p, const struct etw_xml_tag *tag)
 {
 	struct pending_event e = {
-		.task = etw_xml_attribute(tag, "task"),
-		.opcode = etw_xml_attribute(tag, "opcode"),
+		.task = etw_xml_attribute(tag, "task"), .opcode = etw_xml_attribute(tag, "opcode"),
 		.symbol = etw_xml_attribute(tag, "symbol"),
 		.layout = etw_xml_attribute(tag, "template"),
 		.id = (uint16_t)number(etw_xml_attribute(tag, "value"), UINT16_MAX),

@@ -88,8 +88,7 @@ static void resolve(struct etw_builder *b, struct etw_manifest *m, size_t nevent
 		m->fields[i].field.name = names[i] ? m->texts + names[i] - 1 : "";
 	for (size_t i = 0; i < nevents; i++)
 		m->events[i] = (struct etw_manifest_event){
-			.id = built[i].id,
-			.version = built[i].version,
+			.id = built[i].id, .version = built[i].version,
 			.name = built[i].name ? m->texts + built[i].name - 1 : "",
 			.schema = {.fields = m->fields + built[i].field,
 				   .nfields = built[i].nfields}};

@@ -287,8 +287,7 @@ const struct etw_manifest_event *etw_manifest_store_find(const struct etw_manife
 {
 	const struct etw_manifest *m = NULL;
 	const struct etw_manifest_event *event = NULL;
-	struct etw_known_schema key = {.guid = record->guid,
-				       .header = record->header,
+	struct etw_known_schema key = {.guid = record->guid, .header = record->header,
 				       .version = (uint8_t)record->version};
 	uint32_t found;
 

@@ -307,8 +307,7 @@ static void put_event(struct eventlog *s, struct channel *c, EVT_HANDLE handle)
 	};
 	struct event e = {
 		.time_ns = os_now_ns(), .kind = EVENT_LOG, .cpu = CPU_NONE, .stream = STREAM_EVENT,
-		.stack = STACK_NONE, .name = c->name, .fields = fields,
-		.nfields = COUNT_OF(fields),
+		.stack = STACK_NONE, .name = c->name, .fields = fields, .nfields = COUNT_OF(fields),
 	};
 	if (queue_put(s->queue, &e))
 		atomic_fetch_add_explicit(&s->events, 1, memory_order_relaxed);

@@ -214,15 +214,9 @@ static void put(struct exit_source *s, const struct queued_exit *p)
 		{.name = "CoreDump", .type = FIELD_UINT, .v.u = r->core},
 	};
 	struct event e = {
-		.time_ns = r->time_ns,
-		.kind = EVENT_GENERIC,
-		.cpu = CPU_NONE,
-		.stream = STREAM_EVENT,
-		.stack = STACK_NONE,
-		.provider = "Linux",
-		.name = "Process/Exit",
-		.fields = fields,
-		.nfields = 3,
+		.time_ns = r->time_ns, .kind = EVENT_GENERIC, .cpu = CPU_NONE,
+		.stream = STREAM_EVENT, .stack = STACK_NONE, .provider = "Linux",
+		.name = "Process/Exit", .fields = fields, .nfields = 3,
 	};
 	bool own = false;
 

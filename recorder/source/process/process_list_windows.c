@@ -58,12 +58,8 @@ static void put(struct process_list *s, enum event_kind kind, struct listed_proc
 		const DWORD *exit_code)
 {
 	struct event_field field = {.name = "ExitStatus", .type = FIELD_INT};
-	struct event e = {.time_ns = os_now_ns(),
-			  .kind = kind,
-			  .cpu = CPU_NONE,
-			  .stream = STREAM_EVENT,
-			  .stack = STACK_NONE,
-			  .process = p->process};
+	struct event e = {.time_ns = os_now_ns(), .kind = kind, .cpu = CPU_NONE,
+			  .stream = STREAM_EVENT, .stack = STACK_NONE, .process = p->process};
 
 	if (exit_code) {
 		field.v.i = (int32_t)*exit_code;

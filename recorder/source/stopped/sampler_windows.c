@@ -126,15 +126,10 @@ static void on_stack(void *ctx, const struct thread_stack *stack)
 {
 	struct target *t = ctx;
 	struct sampler *s = t->sampler;
-	struct event e = {.time_ns = stack->time_ns,
-			  .kind = EVENT_SAMPLE,
-			  .cpu = CPU_NONE,
-			  .stream = STREAM_CPU,
-			  .stack = STACK_NONE,
-			  .quality = (uint8_t)stack->quality,
-			  .process = t->process,
-			  .value = (double)stack->cpu_ns,
-			  .stack_frames = stack->frames,
+	struct event e = {.time_ns = stack->time_ns, .kind = EVENT_SAMPLE, .cpu = CPU_NONE,
+			  .stream = STREAM_CPU, .stack = STACK_NONE,
+			  .quality = (uint8_t)stack->quality, .process = t->process,
+			  .value = (double)stack->cpu_ns, .stack_frames = stack->frames,
 			  .nstack_frames = stack->nframes};
 
 	e.thread = thread_of(t, stack);
@@ -285,12 +280,8 @@ static void follow_level(struct sampler *s)
 	const struct event_field field = {
 		.name = "StackKb", .type = FIELD_UINT, .v.u = s->cfg.capture.stack_kb};
 	unsigned hz = atomic_load(&s->wanted_hz);
-	struct event e = {.time_ns = os_now_ns(),
-			  .kind = EVENT_RATE,
-			  .cpu = CPU_NONE,
-			  .stream = STREAM_EVENT,
-			  .stack = STACK_NONE,
-			  .fields = &field,
+	struct event e = {.time_ns = os_now_ns(), .kind = EVENT_RATE, .cpu = CPU_NONE,
+			  .stream = STREAM_EVENT, .stack = STACK_NONE, .fields = &field,
 			  .nfields = 1};
 
 	if (hz == s->hz || !hz)
