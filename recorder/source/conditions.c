@@ -32,8 +32,8 @@ static int no_field(const struct known_field *fields, uint32_t nfields, const ch
 		buf_puts(&near, "; near are ");
 		nearest_put(&nearest, "", "", &near);
 	}
-	err_set(err, ERR_USAGE, "%.150s has no field '%.60s'%s; it has %.300s", event, field, buf_text(&near),
-		all.len ? buf_text(&all) : "none");
+	err_set(err, ERR_USAGE, "%.150s has no field '%.60s'%s; it has %.300s", event, field,
+		buf_text(&near), all.len ? buf_text(&all) : "none");
 	buf_free(&near);
 	buf_free(&all);
 	return ERR_USAGE;
@@ -55,8 +55,8 @@ static bool is_number(const char *text, size_t n)
 	return end > digits && !*end;
 }
 
-static int check_condition(const struct known_field *fields, uint32_t nfields, bool all, const char *event,
-			   const char *text, size_t n, struct err *err)
+static int check_condition(const struct known_field *fields, uint32_t nfields, bool all,
+			   const char *event, const char *text, size_t n, struct err *err)
 {
 	char field[FIELD_NAME_MAX];
 	size_t name = 0;
@@ -71,16 +71,19 @@ static int check_condition(const struct known_field *fields, uint32_t nfields, b
 	for (i = 0; i < nfields && !text_same_fold(fields[i].name, field); i++)
 		;
 	if (i == nfields)
-		return is_own_field(field) || !all ? 0 : no_field(fields, nfields, event, field, err);
+		return is_own_field(field) || !all ? 0
+						   : no_field(fields, nfields, event, field, err);
 	/* Any other operator holds for some number as text. */
 	if (!fields[i].is_number || text[name] != '=' || is_number(text + name + 1, n - name - 1))
 		return 0;
-	return err_set(err, ERR_USAGE, "%.150s: the field '%s' is a number, and never equals '%.*s'", event,
-		       fields[i].name, (int)(n - name - 1 < 60 ? n - name - 1 : 60), text + name + 1);
+	return err_set(err, ERR_USAGE,
+		       "%.150s: the field '%s' is a number, and never equals '%.*s'", event,
+		       fields[i].name, (int)(n - name - 1 < 60 ? n - name - 1 : 60),
+		       text + name + 1);
 }
 
-int conditions_check(const struct known_field *fields, uint32_t nfields, bool all, const char *event,
-		     const char *conditions, struct err *err)
+int conditions_check(const struct known_field *fields, uint32_t nfields, bool all,
+		     const char *event, const char *conditions, struct err *err)
 {
 	const char *at;
 	size_t n;

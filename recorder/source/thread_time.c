@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BORN_NS (10 * 1000000ULL)            /* a thread is woken for the first time within this */
+#define BORN_NS (10 * 1000000ULL)            /* within this a new thread is first woken */
 
 enum state { STATE_UNKNOWN, STATE_ON, STATE_OFF };
 
-struct stack {                               /* references are held */
+struct stack {                               /* holds references */
 	struct frame_ref *frames;
 	uint32_t n, room;
 };
@@ -19,15 +19,15 @@ struct one {
 	uint32_t tid;
 	uint8_t state, quality;
 	bool ready;                          /* STATE_OFF: could run */
-	bool disk, device;                   /* STATE_OFF: waits for a device, by its stack or its reason */
-	bool fresh;                          /* its stack was taken after it was last switched in or out */
+	bool disk, device;                   /* STATE_OFF: waits for a device: stack, reason */
+	bool fresh;                          /* its stack is newer than its last switch */
 	uint64_t mark_ns;                    /* up to here its time is accounted for */
-	uint64_t born_ns;                    /* 0 = before that could be known, or it has run since */
-	uint64_t since_ns;                   /* where the sums begin; 0 = they are empty */
-	uint64_t sums[TIME_KINDS];           /* with that stack */
-	uint64_t rest[TIME_KINDS];           /* of earlier ones, too little to be told */
-	struct stack own, waker;             /* waker: of the waits that are summed up */
-	bool waker_known;                    /* of the wait that goes on */
+	uint64_t born_ns;                    /* 0 = not known, or it has run since */
+	uint64_t since_ns;                   /* start of the sums; 0 = they are empty */
+	uint64_t sums[TIME_KINDS];           /* with its own stack */
+	uint64_t rest[TIME_KINDS];           /* earlier sums, too small to be reported */
+	struct stack own, waker;             /* waker: of the summed waits */
+	bool waker_known;                    /* of the wait that is running */
 };
 
 struct thread_time {
@@ -53,7 +53,7 @@ struct thread_time *thread_time_new(thread_time_put *put, void *ctx)
 	return t;
 }
 
-/* ---- threads ------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool same_tid(const void *ctx, uint32_t value, const void *key)
 {
@@ -111,7 +111,7 @@ static void keep_stack(struct stack *s, const struct frame_ref *frames, uint32_t
 			s->room = n;
 		}
 	}
-	/* The new ones first: most objects are in both. */
+	/* Take the new references first: most objects are in both stacks. */
 	for (i = 0; i < n; i++)
 		object_ref(frames[i].object);
 	drop_stack(s, now_ns);
@@ -127,7 +127,8 @@ static bool same_stack(const struct stack *s, const struct frame_ref *frames, ui
 	if (s->n != n)
 		return false;
 	for (i = 0; i < n; i++)
-		if (s->frames[i].object != frames[i].object || s->frames[i].offset != frames[i].offset ||
+		if (s->frames[i].object != frames[i].object ||
+		    s->frames[i].offset != frames[i].offset ||
 		    s->frames[i].flags != frames[i].flags)
 			return false;
 	return true;
@@ -165,12 +166,15 @@ void thread_time_free(struct thread_time *t)
 	free(t);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- reporting ------------------------------------------------------------------------------- */
 
 static void flush_over(struct thread_time *t, struct one *one, uint64_t now_ns, uint64_t least_ns)
 {
-	struct thread_time_piece piece = {.tid = one->tid, .end_ns = now_ns, .frames = one->own.frames,
-					  .nframes = one->own.n, .quality = one->quality};
+	struct thread_time_piece piece = {.tid = one->tid,
+					  .end_ns = now_ns,
+					  .frames = one->own.frames,
+					  .nframes = one->own.n,
+					  .quality = one->quality};
 	unsigned i;
 
 	for (i = 0; i < TIME_KINDS; i++) {
@@ -178,7 +182,7 @@ static void flush_over(struct thread_time *t, struct one *one, uint64_t now_ns, 
 		piece.waker = one->waker.frames;
 		piece.nwaker = i == TIME_BLOCKED || i == TIME_DISK ? one->waker.n : 0;
 		piece.ns = one->sums[i] + one->rest[i];
-		/* Only a rest: of no stack that is known here. */
+		/* Only a rest is left, and its stack is not known. */
 		piece.nframes = one->sums[i] && i != TIME_UNKNOWN ? one->own.n : 0;
 		one->sums[i] = 0;
 		one->rest[i] = piece.ns >= least_ns ? 0 : piece.ns;
@@ -196,7 +200,7 @@ static void flush(struct thread_time *t, struct one *one, uint64_t now_ns)
 static void add(struct one *one, enum thread_time_kind kind, uint64_t now_ns)
 {
 	if (!one->mark_ns)
-		one->mark_ns = now_ns;               /* it is known from now on */
+		one->mark_ns = now_ns;               /* known from now on */
 	if (now_ns <= one->mark_ns)
 		return;
 	if (!one->since_ns)
@@ -205,7 +209,7 @@ static void add(struct one *one, enum thread_time_kind kind, uint64_t now_ns)
 	one->mark_ns = now_ns;
 }
 
-/* How it spends the time until a call that does not say so. */
+/* How a thread spends its time now, if no later call says otherwise. */
 static enum thread_time_kind kind_now(const struct one *one)
 {
 	if (one->state != STATE_OFF)
@@ -213,7 +217,7 @@ static enum thread_time_kind kind_now(const struct one *one)
 	return one->ready ? TIME_READIED : one->disk || one->device ? TIME_DISK : TIME_BLOCKED;
 }
 
-/* ---- what happens ------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
 		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
@@ -222,7 +226,9 @@ void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, boo
 
 	if (!one)
 		return;
-	/* Without frames the sums since it was switched out wait for the stack of that moment: this one. */
+	/*
+	 * Sums without frames wait for the stack with which the thread was switched out: this one.
+	 */
 	if (!same_stack(&one->own, frames, nframes)) {
 		if (one->own.n || one->state != STATE_OFF)
 			flush(t, one, now_ns);
@@ -237,7 +243,7 @@ void thread_time_born(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 {
 	struct one *one = find(t, tid);
 
-	/* Another had this number, and its end was not seen. */
+	/* An older thread had this tid, and its end was not seen. */
 	if (one)
 		forget(t, one, now_ns);
 	one = find_or_add(t, tid);
@@ -251,7 +257,7 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 
 	if (!one)
 		return;
-	/* A stack of an earlier time is not the one of now. */
+	/* A stack of an earlier time is not valid now. */
 	if (!one->fresh) {
 		flush(t, one, now_ns);
 		drop_stack(&one->own, now_ns);
@@ -271,7 +277,7 @@ void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum 
 	one->mark_ns = now_ns;
 }
 
-/* What it waited for until now; the sums are of waits that the same one ended. */
+/* The waker of the wait that ends now; sums hold only waits with the same waker. */
 static void end_wait(struct thread_time *t, struct one *one, uint64_t now_ns)
 {
 	if (one->state == STATE_OFF && !one->ready && !one->waker_known && one->waker.n) {
@@ -281,15 +287,15 @@ static void end_wait(struct thread_time *t, struct one *one, uint64_t now_ns)
 	add(one, kind_now(one), now_ns);
 }
 
-void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid, const struct frame_ref *frames,
-		       uint32_t nframes)
+void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+		       const struct frame_ref *frames, uint32_t nframes)
 {
 	struct one *one = find(t, tid);
 
 	if (!one || one->state != STATE_OFF || one->ready)
 		return;
 	if (!same_stack(&one->waker, frames, nframes)) {
-		/* Other times may wait for their stack still. */
+		/* Other times may still wait for their stack. */
 		if (one->sums[TIME_BLOCKED] || one->sums[TIME_DISK])
 			flush(t, one, now_ns);
 		keep_stack(&one->waker, frames, nframes, now_ns);
@@ -318,7 +324,7 @@ void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid)
 	if (!one || one->state == STATE_ON || (one->state == STATE_OFF && one->ready))
 		return;
 	if (one->born_ns && one->mark_ns == one->born_ns && now_ns - one->born_ns < BORN_NS)
-		one->mark_ns = now_ns;       /* not missing: until then it was being made */
+		one->mark_ns = now_ns;       /* not missing: it was being created */
 	end_wait(t, one, now_ns);
 	one->state = STATE_OFF;
 	one->ready = true;
@@ -330,8 +336,12 @@ void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 			const struct frame_ref *frames, uint32_t nframes, uint8_t quality)
 {
 	struct one *one = find_or_add(t, tid);
-	struct thread_time_piece piece = {.tid = tid, .kind = TIME_CPU, .end_ns = now_ns, .frames = frames,
-					  .nframes = nframes, .quality = quality};
+	struct thread_time_piece piece = {.tid = tid,
+					  .kind = TIME_CPU,
+					  .end_ns = now_ns,
+					  .frames = frames,
+					  .nframes = nframes,
+					  .quality = quality};
 
 	if (!one || one->state == STATE_OFF)
 		return;
@@ -355,7 +365,7 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 		uint32_t number = t->by_tid.slots[i].value;
 		struct one *one = number == TABLE_NONE ? NULL : slots_get(&t->slots, number);
 
-		/* Who will end a wait that goes on is not known yet. */
+		/* The waker of a running wait is not known yet. */
 		if (one && one->state == STATE_OFF && !one->ready && one->waker.n) {
 			flush_over(t, one, now_ns, 0);
 			drop_stack(&one->waker, now_ns);
@@ -365,7 +375,7 @@ void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void 
 		if (one)
 			flush_over(t, one, now_ns, 0);
 		if (one && gone(t->ctx, one->tid))
-			forget(t, one, now_ns);  /* another may have moved into its place */
+			forget(t, one, now_ns);  /* another thread may take its place */
 		else
 			i++;
 	}
@@ -407,7 +417,7 @@ uint64_t thread_time_refused(const struct thread_time *t)
 	return t->refused;
 }
 
-/* ---- leaves ------------------------------------------------------------------------------------- */
+/* ---- leaves ---------------------------------------------------------------------------------- */
 
 enum { READIED_BY = TIME_KINDS, LEAVES };
 
@@ -421,8 +431,9 @@ struct object *thread_time_leaves(struct frames *frames)
 bool thread_time_name(const struct object *leaves, const struct frame *frame, struct symbol *out)
 {
 	static const char *const names[LEAVES] = {
-		[TIME_CPU] = "CPU_TIME", [TIME_BLOCKED] = "BLOCKED_TIME", [TIME_DISK] = "DISK_TIME",
-		[TIME_READIED] = "READIED_TIME", [TIME_UNKNOWN] = "UNKNOWN_TIME", [READIED_BY] = "READIED_BY",
+		[TIME_CPU] = "CPU_TIME",	 [TIME_BLOCKED] = "BLOCKED_TIME",
+		[TIME_DISK] = "DISK_TIME",	 [TIME_READIED] = "READIED_TIME",
+		[TIME_UNKNOWN] = "UNKNOWN_TIME", [READIED_BY] = "READIED_BY",
 	};
 
 	if (!leaves || frame->object != leaves || frame->offset >= LEAVES)
@@ -431,11 +442,12 @@ bool thread_time_name(const struct object *leaves, const struct frame *frame, st
 	return true;
 }
 
-uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves, struct frame_ref *out)
+uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves,
+			    struct frame_ref *out)
 {
 	uint32_t most = STACK_MAX_FRAMES / 2 - 1, n = 0, own;
 
-	/* Leaf first: who ended a wait goes below it. */
+	/* Leaf first: the waker goes below the wait that it ended. */
 	if (piece->nwaker) {
 		n = piece->nwaker < most ? piece->nwaker : most;
 		memcpy(out, piece->waker, n * sizeof(*piece->waker));

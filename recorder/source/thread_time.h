@@ -1,25 +1,28 @@
 /*
- * Where each thread's wall clock goes, from context switches: on a CPU, blocked, ready and waiting for a
- * CPU. Each ns between the first and the last that is known of a thread is told exactly once:
+ * Where each thread's wall-clock time goes, from context switches: on a CPU, blocked, or ready and
+ * waiting for a CPU. Each ns between the first and the last call about a thread is reported exactly
+ * once:
  *
  *	switched in ........ sample .... switched out ......... woken ...... switched in
  *	|      CPU, of the    |  CPU, of |       BLOCKED        |   READIED   |
  *	|    sample's stack   |    the stack with which it was switched out   |
  *
- * A thread that was switched out although it could run (preempted) is READIED at once. BLOCKED is DISK
- * where the kernel's stack says that it waits for a device. What is still going on is told at each tick.
+ * A preempted thread, which was switched out although it could run, is READIED at once. BLOCKED
+ * becomes DISK where the kernel's stack says that the thread waits for a device. Times that are
+ * still running are reported at each tick.
  *
- * Calls may be missing. Time of which they leave open how it was spent is UNKNOWN, and has no stack: that of
- * a thread that is switched out and was not on a CPU, or in and is on one already, or out and it is not known
- * why; and from thread_time_unseen() or thread_time_lost() on until its next switch.
+ * Calls may be missing. Time whose use they leave open is UNKNOWN and has no stack: a thread is
+ * switched out that was not on a CPU, or in that is on one already, or out for an unknown reason;
+ * and all time from thread_time_unseen() or thread_time_lost() to the thread's next switch.
  *
- * A thread may be switched 10,000 times a second. So times of one stack in a row are summed up for up to
- * THREAD_TIME_SUM_NS, and sums below THREAD_TIME_LEAST_NS are told with the thread's next of their kind,
- * as a sampler would: stacks are right in proportion, totals of a thread and kind exact. What is left of a
- * kind at a tick is told without a stack.
+ * A thread may be switched 10,000 times a second. So consecutive times with the same stack are
+ * summed for up to THREAD_TIME_SUM_NS, and a sum below THREAD_TIME_LEAST_NS is reported with the
+ * thread's next time of that kind, as a sampler would: stacks are right in proportion, and the
+ * totals of each thread and kind are exact. What is left of a kind at a tick is reported without a
+ * stack.
  *
  * Portable; knows threads by number. Calls must come in time order. One thread. Memory: up to
- * THREAD_TIME_MAX threads, with a stack each.
+ * THREAD_TIME_MAX threads, each with a stack.
  */
 #ifndef SOURCE_THREAD_TIME_H
 #define SOURCE_THREAD_TIME_H
@@ -33,7 +36,7 @@
 
 enum thread_time_kind { TIME_CPU, TIME_BLOCKED, TIME_DISK, TIME_READIED, TIME_UNKNOWN, TIME_KINDS };
 
-/* Until end_ns a thread spent so much in that way; frames leaf first, none where its stack is not known. */
+/* Time that a thread spent in one way up to end_ns; frames leaf first, none when not known. */
 struct thread_time_piece {
 	uint32_t tid;
 	enum thread_time_kind kind;
@@ -41,7 +44,8 @@ struct thread_time_piece {
 	const struct frame_ref *frames;
 	uint32_t nframes;
 	uint8_t quality;
-	const struct frame_ref *waker;       /* TIME_BLOCKED, TIME_DISK: the stack of who ended it; none = not known */
+	/* TIME_BLOCKED, TIME_DISK: stack of the waker; NULL = not known */
+	const struct frame_ref *waker;
 	uint32_t nwaker;
 };
 typedef void thread_time_put(void *ctx, const struct thread_time_piece *piece);
@@ -52,43 +56,52 @@ struct thread_time *thread_time_new(thread_time_put *put, void *ctx);    /* NULL
 void thread_time_free(struct thread_time *t);
 
 /*
- * The stack with which a thread is being switched out, around the time of thread_time_out(); or, where it
- * is told only then, just before thread_time_in().
+ * The stack with which a thread is switched out. Call it around the time of thread_time_out(), or
+ * just before thread_time_in() where the stack is known only then.
  */
 void thread_time_stack(struct thread_time *t, uint64_t now_ns, uint32_t tid, bool disk,
 		       const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
 
 /*
- * A thread comes to be. Its time counts from then on also where its first switches are lost; else from when it is
- * first woken, which is soon.
+ * A thread is created. Its time counts from its first wake-up, which is soon, or from now on where
+ * its first switches are lost.
  */
 void thread_time_born(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 enum thread_time_out { OUT_BLOCKED, OUT_DISK, OUT_PREEMPTED, OUT_DEAD, OUT_UNKNOWN };
-void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid, enum thread_time_out how);
+void thread_time_out(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+		     enum thread_time_out how);
 void thread_time_in(struct thread_time *t, uint64_t now_ns, uint32_t tid);
-/* Somebody wakes a thread, just before thread_time_woken(): with which stack. */
-void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid, const struct frame_ref *frames,
-		       uint32_t nframes);
+/* The stack of a thread's waker; call it just before thread_time_woken(). */
+void thread_time_waker(struct thread_time *t, uint64_t now_ns, uint32_t tid,
+		       const struct frame_ref *frames, uint32_t nframes);
 void thread_time_woken(struct thread_time *t, uint64_t now_ns, uint32_t tid);
 /* A CPU sample. */
 void thread_time_sample(struct thread_time *t, uint64_t now_ns, uint32_t tid,
 			const struct frame_ref *frames, uint32_t nframes, uint8_t quality);
 
-/* Tell what goes on, of all threads; those that gone() knows to be no more are forgotten. */
-void thread_time_tick(struct thread_time *t, uint64_t now_ns, bool (*gone)(void *ctx, uint32_t tid));
-/* It is on its CPU no longer, and it was not seen when it left. */
+/* Report the running times of all threads, and forget the threads for which gone() returns true. */
+void thread_time_tick(struct thread_time *t, uint64_t now_ns,
+		      bool (*gone)(void *ctx, uint32_t tid));
+/* The thread has left its CPU at an unknown time. */
 void thread_time_unseen(struct thread_time *t, uint32_t tid);
-/* Switches were lost: nothing is known of anybody until its next one. */
+/* Switches were lost: the state of each thread is unknown until its next switch. */
 void thread_time_lost(struct thread_time *t, uint64_t now_ns);
 
 uint32_t thread_time_threads(const struct thread_time *t);
-/* Switches of threads without room or memory for them. */
+/* How many switches were ignored because there was no room or memory for their threads. */
 uint64_t thread_time_refused(const struct thread_time *t);
 
-/* The object of the leaves, or NULL: the caller's reference. Its frames' names, as source_ops.name_frame. */
+/*
+ * The leaves' object (the caller's reference), or NULL; and its frames' names
+ * (source_ops.name_frame).
+ */
 struct object *thread_time_leaves(struct frames *frames);
 bool thread_time_name(const struct object *leaves, const struct frame *frame, struct symbol *out);
-/* The piece's stack with its leaf, and below that READIED_BY and its waker; out[STACK_MAX_FRAMES]; how many. */
-uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves, struct frame_ref *out);
+/*
+ * Write a piece's stack with its leaf, and its waker below READIED_BY, into out[STACK_MAX_FRAMES].
+ * returns  the number of frames
+ */
+uint32_t thread_time_frames(const struct thread_time_piece *piece, struct object *leaves,
+			    struct frame_ref *out);
 
 #endif

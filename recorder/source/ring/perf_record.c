@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Numbers of include/uapi/linux/perf_event.h, here by name so that this file builds everywhere. */
+/* From include/uapi/linux/perf_event.h, repeated here so that this file builds on every host. */
 enum {
 	RECORD_LOST = 2,
 	RECORD_COMM = 3,
@@ -29,7 +29,7 @@ enum {
 #define HEADER_BYTES 8u
 #define TRAILER_BYTES 32u
 
-/* Add an address to a piece of the chain; what does not follow its last one is left out. */
+/* Add an address to a piece of the chain, unless it does not follow the piece's last address. */
 static void extend(const uint64_t **first, uint32_t *n, const uint64_t *at)
 {
 	if (!*n)
@@ -39,8 +39,8 @@ static void extend(const uint64_t **first, uint32_t *n, const uint64_t *at)
 }
 
 /*
- * The chain is one list with markers: what follows CONTEXT_KERNEL is kernel, CONTEXT_USER user. Other
- * contexts (hypervisor, guest) are skipped, and so is a context that comes a second time.
+ * The chain is one list with markers: kernel addresses follow CONTEXT_KERNEL, user addresses follow
+ * CONTEXT_USER. Other contexts (hypervisor, guest) are skipped, and so is a repeated context.
  */
 static void split_chain(const uint64_t *chain, uint64_t n, struct perf_record *out)
 {
@@ -69,7 +69,7 @@ static bool read_regs(struct cursor *c, unsigned nregs, struct perf_record *out)
 	return cursor_skip(c, (uint64_t)nregs * 8);
 }
 
-/* The ring pays the full copy; the valid part is the size behind it, absent when there is none. */
+/* The ring holds the full copy. The size of its valid part follows it, unless the copy is empty. */
 static bool read_stack(struct cursor *c, struct perf_record *out)
 {
 	uint64_t size, valid;

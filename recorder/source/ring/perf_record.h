@@ -1,12 +1,12 @@
 /*
  * Records of a perf event ring: parsing only, portable, bounds-checked.
  *
- * Layouts: perf_event_open(2) and include/uapi/linux/perf_event.h; linux-capture.md section 2. Every
- * event here is opened with sample_id_all and at least IDENTIFIER|TID|TIME|CPU, so that
+ * Layouts: perf_event_open(2) and include/uapi/linux/perf_event.h; linux-capture.md section 2.
+ * Every event here is opened with sample_id_all and at least IDENTIFIER|TID|TIME|CPU, so that
  *
  *	PERF_RECORD_SAMPLE   header; identifier; [ip]; pid,tid; time; cpu,res; [nr, chain];
  *	                     [raw size, bytes]; [regs abi, regs]; [stack size, bytes, dyn_size]
- *	all others           header; body; pid,tid; time; cpu,res; identifier     (a 32-byte trailer)
+ *	all others header; body; pid,tid; time; cpu,res; identifier (a 32-byte trailer)
  */
 #ifndef SOURCE_PERF_RECORD_H
 #define SOURCE_PERF_RECORD_H
@@ -27,8 +27,9 @@ enum perf_record_kind {
 	PERF_KIND_EXIT,
 	PERF_KIND_LOST,
 	PERF_KIND_THROTTLE,
-	PERF_KIND_KSYMBOL,                   /* a BPF program or trampoline comes or goes */
-	PERF_KIND_SWITCH,                    /* a thread leaves a CPU for another's sake, or comes there */
+	PERF_KIND_KSYMBOL,                   /* a BPF program or trampoline is added or removed */
+	/* a context switch: one thread leaves a CPU, another comes */
+	PERF_KIND_SWITCH,
 };
 
 /* What a sampler or a probe was opened with. */
@@ -45,7 +46,7 @@ struct perf_record {
 	uint32_t pid, tid, cpu;
 	union {
 		struct {
-			uint64_t id;                     /* which event's it is: PERF_EVENT_IOC_ID */
+			uint64_t id;                     /* its event: PERF_EVENT_IOC_ID */
 			uint64_t ip;
 			const uint8_t *raw;
 			uint32_t raw_bytes;
@@ -70,7 +71,7 @@ struct perf_record {
 		} comm;
 		struct {
 			uint32_t parent_pid, parent_tid;
-		} task;                                  /* FORK, EXIT; pid and tid are the child's */
+		} task; /* FORK, EXIT; pid and tid are the child's */
 		struct {
 			uint64_t start;
 			uint32_t bytes;
@@ -78,17 +79,21 @@ struct perf_record {
 			const char *name;
 		} ksymbol;
 		struct {
-			bool out;                        /* pid and tid leave, and the other comes; else vice versa */
-			bool preempted;                  /* out: it could go on */
-			uint32_t other_pid, other_tid;   /* 0 = idle; (uint32_t)-1 = the kernel let go of it already */
+			/* pid, tid leave for the other; else come after it */
+			bool out;
+			bool preempted;                  /* out: the thread could have run on */
+			/* 0 = idle; (uint32_t)-1 = a released task */
+			uint32_t other_pid, other_tid;
 		} change;
 		uint64_t lost;
 	} u;
 };
 
 /*
- * Parse one record of n bytes, 8-byte aligned, as its header says. false when it is damaged.
- * Pointers in out point into bytes.
+ * Parse one record of n bytes, 8-byte aligned. n is the size in the record's header. Pointers in
+ * out point into bytes.
+ *
+ * returns  false when the record is damaged
  */
 bool perf_record_parse(const void *bytes, size_t n, const struct perf_format *format,
 		       struct perf_record *out);

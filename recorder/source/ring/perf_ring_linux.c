@@ -81,7 +81,7 @@ static int open_sampler(struct perf_ring *ring, const struct perf_ask *ask)
 		attr.exclude_callchain_user = 1;
 		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr.sample_regs_user = PERF_REGS_MASK;
-		/* A record's size is 16 bits, and the stack's must be a multiple of 8: 16,376. */
+		/* A record's size has 16 bits, and the stack's must be a multiple of 8. */
 		attr.sample_stack_user = ask->stack_kb * 1024 - 8;
 	}
 	return perf_event_fd(&attr, ring->cpu);
@@ -105,7 +105,7 @@ unsigned perf_max_rate(void)
 	return (unsigned)strtoul(rate, NULL, 10);
 }
 
-/* What a refused perf_event_open() means, and what to do about it. */
+/* The error for a refused perf_event_open(): what it means and what to do. */
 static int refused(int os_error, const struct perf_ring *ring, const struct perf_ask *ask,
 		   struct err *err)
 {
@@ -115,24 +115,31 @@ static int refused(int os_error, const struct perf_ring *ring, const struct perf
 		return err_set(err, ERR_NOT_FOUND, "CPU %u is offline", ring->cpu);
 	if (os_error == EACCES || os_error == EPERM) {
 		read_number("/proc/sys/kernel/perf_event_paranoid", paranoid, sizeof(paranoid));
-		return err_set(err, ERR_ACCESS,
-			       "this user may not sample the whole system (kernel.perf_event_paranoid "
-			       "is %s): run as root, or once do `sudo setcap cap_perfmon,cap_ipc_lock,"
-			       "cap_syslog,cap_sys_ptrace,cap_dac_read_search,cap_sys_nice+ep recorder`, or set "
-			       "kernel.perf_event_paranoid to -1", paranoid);
+		return err_set(
+			err, ERR_ACCESS,
+			"this user may not sample the whole system (kernel.perf_event_paranoid "
+			"is %s): run as root, or once do `sudo setcap cap_perfmon,cap_ipc_lock,"
+			"cap_syslog,cap_sys_ptrace,cap_dac_read_search,cap_sys_nice+ep recorder`, "
+			"or set "
+			"kernel.perf_event_paranoid to -1",
+			paranoid);
 	}
 	if (os_error == ENOENT || os_error == ENOSYS)
 		return err_set(err, ERR_UNSUPPORTED,
 			       "this kernel has no perf events (CONFIG_PERF_EVENTS); stacks cannot "
 			       "be sampled here");
-	if (os_error == EINVAL && !ring->sideband && perf_max_rate() && ask->freq_hz > perf_max_rate())
-		return err_set(err, ERR_LIMIT,
-			       "the kernel allows %u samples a second at most, not %u: use --freq %u "
-			       "or raise kernel.perf_event_max_sample_rate", perf_max_rate(),
-			       ask->freq_hz, perf_max_rate());
+	if (os_error == EINVAL && !ring->sideband && perf_max_rate() &&
+	    ask->freq_hz > perf_max_rate())
+		return err_set(
+			err, ERR_LIMIT,
+			"the kernel allows %u samples a second at most, not %u: use --freq %u "
+			"or raise kernel.perf_event_max_sample_rate",
+			perf_max_rate(), ask->freq_hz, perf_max_rate());
 	if (os_error == EMFILE)
-		return err_set(err, ERR_LIMIT, "too many open files for perf events on CPU %u: raise "
-			       "the limit (ulimit -n)", ring->cpu);
+		return err_set(err, ERR_LIMIT,
+			       "too many open files for perf events on CPU %u: raise "
+			       "the limit (ulimit -n)",
+			       ring->cpu);
 	return err_os_code(err, os_error, "cannot open perf events on CPU %u", ring->cpu);
 }
 
@@ -142,16 +149,17 @@ static int map_ring(struct perf_ring *ring, struct err *err)
 	int os_error;
 
 	ring->page_bytes = page;
-	ring->map = mmap(NULL, page + ring->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
-			 0);
+	ring->map = mmap(NULL, page + ring->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 ring->fd, 0);
 	if (ring->map != MAP_FAILED)
 		return 0;
 	os_error = errno;
 	ring->map = NULL;
 	if (os_error == EPERM)
-		return err_set(err, ERR_ACCESS,
-			       "this user may not lock the memory for perf rings: run as root, give "
-			       "the program CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb");
+		return err_set(
+			err, ERR_ACCESS,
+			"this user may not lock the memory for perf rings: run as root, give "
+			"the program CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb");
 	return err_os_code(err, os_error, "cannot map the perf ring of CPU %u", ring->cpu);
 }
 
@@ -169,8 +177,8 @@ static int map_and_scratch(struct perf_ring *ring, struct err *err)
 	return rc;
 }
 
-int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes, bool switches,
-			  struct err *err)
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
+			  bool switches, struct err *err)
 {
 	const struct perf_ask none = {0};
 	struct perf_event_attr attr;
@@ -182,7 +190,8 @@ int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size
 	ring->data_bytes = data_bytes;
 	perf_attr_common(&attr);
 	attr.config = PERF_COUNT_SW_DUMMY;
-	attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+	attr.sample_type =
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	attr.wakeup_watermark = (uint32_t)(data_bytes / 4);
 	attr.context_switch = switches;
 	ring->fd = perf_event_fd(&attr, cpu);
@@ -234,8 +243,8 @@ int perf_ring_enable(struct perf_ring *ring, bool on)
 }
 
 /*
- * Of cpu-clock events the kernel turns a frequency into a period in ns when they are opened
- * (kernel/events/core.c, perf_swevent_init_hrtimer), so a period it is.
+ * The kernel converts the frequency of a cpu-clock event to a period in ns when it opens the event
+ * (kernel/events/core.c, perf_swevent_init_hrtimer), so this sets a period.
  */
 int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns)
 {
@@ -250,7 +259,9 @@ void perf_ring_refresh(struct perf_ring *ring)
 		ring->head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 }
 
-/* The bytes of the record at tail; copied when they wrap. Sizes are multiples of 8: a header never does. */
+/*
+ * The record's bytes at tail, copied if they wrap. A header never wraps: sizes are multiples of 8.
+ */
 static const void *record_bytes(struct perf_ring *ring, size_t *n)
 {
 	const char *data = (const char *)ring->map + ring->page_bytes;
@@ -260,7 +271,8 @@ static const void *record_bytes(struct perf_ring *ring, size_t *n)
 
 	memcpy(&header, data + at, sizeof(header));
 	*n = header.size;
-	if (header.size < sizeof(header) || header.size % 8 || header.size > ring->head - ring->tail)
+	if (header.size < sizeof(header) || header.size % 8 ||
+	    header.size > ring->head - ring->tail)
 		return NULL;
 	if (header.size <= to_end)
 		return data + at;
@@ -269,13 +281,13 @@ static const void *record_bytes(struct perf_ring *ring, size_t *n)
 	return ring->scratch;
 }
 
-/* At the time of the record behind them, which is parsed again: this one takes no bytes. */
+/* It has the time of the next record, which is parsed again: this one consumes no bytes. */
 static void tell_damage(struct perf_ring *ring)
 {
 	ring->record = (struct perf_record){.kind = PERF_KIND_LOST, .time_ns = ring->record.time_ns,
-					    .u.lost = ring->untold};
+					    .u.lost = ring->unreported};
 	ring->record_bytes = 0;
-	ring->untold = 0;
+	ring->unreported = 0;
 }
 
 const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format)
@@ -284,16 +296,16 @@ const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct pe
 		const void *bytes = record_bytes(ring, &ring->record_bytes);
 
 		if (!bytes) {
-			/* Nothing after it can be trusted: drop what is there. */
+			/* The rest of the ring cannot be trusted: drop it. */
 			ring->record_bytes = (size_t)(ring->head - ring->tail);
 		} else if (perf_record_parse(bytes, ring->record_bytes, format, &ring->record)) {
 			ring->have = true;
-			if (ring->untold)
+			if (ring->unreported)
 				tell_damage(ring);
 			break;
 		}
 		ring->damaged++;
-		ring->untold++;
+		ring->unreported++;
 		perf_ring_next(ring);
 	}
 	return ring->have ? &ring->record : NULL;
@@ -315,7 +327,7 @@ int perf_probe(const struct perf_ask *ask, struct err *err)
 	unsigned cpu;
 	int rc = ERR_NOT_FOUND;
 
-	/* CPU 0 may be offline: the first that is there will do. */
+	/* CPU 0 may be offline: use the first one that is online. */
 	for (cpu = 0; cpu < 64 && rc == ERR_NOT_FOUND; cpu++) {
 		rc = perf_ring_open(&ring, cpu, true, &trial, err);
 		if (!rc)

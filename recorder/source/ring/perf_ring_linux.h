@@ -1,9 +1,10 @@
 /*
- * Perf event rings of the kernel: two per CPU, one for samples, one for side-band records, so that
- * a flood of samples cannot drop what says which process and mapping they belong to.
+ * The kernel's perf event rings. Each CPU has one for samples and one for side-band records, so
+ * that a flood of samples cannot push out the records that say which process and mapping they
+ * belong to.
  *
- * The protocol is that of perf_event_open(2), "MMAP layout": load data_head with acquire, read, store
- * data_tail with release. All functions belong to the source's thread.
+ * The protocol is perf_event_open(2), "MMAP layout": load data_head with acquire, read, store
+ * data_tail with release. The source's thread only.
  */
 #ifndef SOURCE_PERF_RING_LINUX_H
 #define SOURCE_PERF_RING_LINUX_H
@@ -20,73 +21,79 @@ struct perf_ring {
 	int fd;                              /* -1 = closed */
 	unsigned cpu;
 	bool sideband, probes;
-	uint8_t probes_at;                   /* which of a CPU's rings of probes */
+	uint8_t probes_at;                   /* which of a CPU's probe rings */
 	void *map;
-	size_t page_bytes, data_bytes;       /* data follow the first page */
-	uint64_t head, tail;                 /* between them: what may be read now */
-	bool have;                           /* `record` is the oldest that was not consumed */
+	size_t page_bytes, data_bytes;       /* the data start at the second page */
+	uint64_t head, tail;                 /* what may be read now is between them */
+	bool have;                           /* `record` is the oldest unconsumed one */
 	size_t record_bytes;
 	struct perf_record record;
-	uint64_t damaged;                    /* records that did not parse, and... */
-	uint64_t untold;                     /* ...those of which perf_ring_peek() has not told yet */
+	uint64_t damaged;                    /* records that could not be parsed */
+	/* damaged ones perf_ring_peek() has yet to report */
+	uint64_t unreported;
 	uint64_t *scratch;                   /* for a record that wraps; PERF_RECORD_MAX_BYTES */
 };
 
 struct perf_ask {
 	unsigned freq_hz;
 	bool kernel_stacks;
-	unsigned stack_kb;                   /* copy of the user stack; 0 = the kernel's frame pointers */
-	size_t stack_ring_bytes;             /* of samplers that copy stacks, also after a step down */
-	bool build_ids, ksymbols;            /* cleared by the first open on a kernel without them */
+	/* copy of the user stack; 0 = the kernel's frame pointers */
+	unsigned stack_kb;
+	size_t stack_ring_bytes;             /* for samplers that copy stacks, at any level */
+	/* cleared by the first open on a kernel without them */
+	bool build_ids, ksymbols;
 };
 
 /*
- * For half a second of samples of a busy CPU, from each of which the kernel takes the whole size of the
- * copy; 32 KiB at 99 Hz are 3.2 MB/s. Tables that are being loaded and a busy machine keep samples waiting: at
- * 499 Hz 4 MiB lost 1 to 2 % of them (two CPUs, load average 25, make bench-stacks), 8 MiB none.
+ * The size of a ring that holds half a second of a busy CPU's samples. The kernel reserves the
+ * whole copy for each sample: 32 KiB at 99 Hz are 3.2 MB/s. Samples wait while unwind tables are
+ * loaded and while the machine is busy: at 499 Hz, 4 MiB lost 1 to 2 % of the samples and 8 MiB
+ * none (two CPUs, load average 25, make bench-stacks).
  */
 size_t perf_stack_ring_bytes(unsigned freq_hz, unsigned stack_kb);
 
-/* Open disabled and map it. ERR_NOT_FOUND: the CPU is offline; ERR_ACCESS: a privilege is missing. */
+/* Open and map a ring, disabled. ERR_NOT_FOUND: the CPU is offline; ERR_ACCESS: no privilege. */
 int perf_ring_open(struct perf_ring *ring, unsigned cpu, bool sideband, struct perf_ask *ask,
 		   struct err *err);
 /*
- * A ring for probes, whose events are sent to it by perf_ring_redirect(): what its records look like is
- * up to them. Its own event never happens, but once enabled tells of context switches, if these are wanted.
+ * A ring for probes. perf_ring_redirect() sends their events to it, and these decide the format of
+ * its records. Its own event never happens, but once enabled it reports context switches if
+ * switches is set.
  */
-int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes, bool switches,
-			  struct err *err);
-/* Let the event of a descriptor write into this ring; of the same CPU. 0 or an errno. */
+int perf_ring_open_probes(struct perf_ring *ring, unsigned cpu, uint8_t at, size_t data_bytes,
+			  bool switches, struct err *err);
+/* Let a descriptor's event, of the same CPU, write into this ring. 0 or an errno. */
 int perf_ring_redirect(const struct perf_ring *ring, int fd);
 void perf_ring_close(struct perf_ring *ring);
 int perf_ring_enable(struct perf_ring *ring, bool on);
 
 struct perf_event_attr;
-/* What all events here have in common: the clock, the trailer of records; disabled. */
+/* Settings of all events here: the clock, the records' trailer; disabled. */
 void perf_attr_common(struct perf_event_attr *attr);
-/* perf_event_open() of all tasks on a CPU, disabled; a descriptor, or -1 and errno. */
+/* perf_event_open() for all tasks on a CPU, disabled. returns  a descriptor, or -1 and errno */
 int perf_event_fd(struct perf_event_attr *attr, unsigned cpu);
 
-/* Samplers: another time between two samples, from now on; counting starts anew. 0 or an errno. */
+/* Samplers: change the period from now on; the current period starts again. 0 or an errno. */
 int perf_ring_set_period(struct perf_ring *ring, uint64_t period_ns);
 
-/* Look at what the kernel has written by now. */
+/* Read how far the kernel has written. */
 void perf_ring_refresh(struct perf_ring *ring);
 /*
- * The oldest record, or NULL; good until perf_ring_next(). Behind records that did not parse comes one of kind
- * PERF_KIND_LOST with their number, as of the kernel; at least one where the rest of the ring had to be dropped.
+ * The oldest record, or NULL; valid until perf_ring_next(). Records that could not be parsed are
+ * followed by a PERF_KIND_LOST record with their number; where the rest of the ring had to be
+ * dropped, that is at least 1.
  */
 const struct perf_record *perf_ring_peek(struct perf_ring *ring, const struct perf_format *format);
 void perf_ring_next(struct perf_ring *ring);
 
-/* Whether system-wide sampling is allowed; the sentence says what to set. */
+/* Whether system-wide sampling is allowed; the error says what to set. */
 int perf_probe(const struct perf_ask *ask, struct err *err);
 
 /* RAX ... RIP and R8 to R15, in perf's order (asm/perf_regs.h). */
 #define PERF_REGS_MASK 0xff01ffu
 #define PERF_REGS_COUNT 17u
 
-/* The number of samples a second that the kernel allows at most; 0 = unknown. */
+/* The highest sampling rate that the kernel allows; 0 = unknown. */
 unsigned perf_max_rate(void);
 
 #endif
