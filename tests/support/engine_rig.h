@@ -1,6 +1,7 @@
 /*
- * A whole engine on the synthetic source: 100 samples a second in trace time, windows of 10 s before
- * and 2 s after a firing, a store in the test's directory. The weight of a sample is its number.
+ * A whole engine on the synthetic source: 100 samples a second in trace time, windows of 10 s
+ * before and 2 s after a firing, a store in the test's directory. The weight of a sample is its
+ * number.
  */
 #ifndef TESTS_SUPPORT_ENGINE_RIG_H
 #define TESTS_SUPPORT_ENGINE_RIG_H
@@ -27,10 +28,11 @@ void rig_open(struct rig *r, const char *name, double seconds);
 /* The same from a file; its wall clock begins at START_WALL_NS. */
 void rig_open_file(struct rig *r, const char *name, double seconds);
 #define START_WALL_NS 1595981220623561600ULL     /* 2020-07-29T00:07:00.6235616Z */
-void rig_fire_often(struct rig *r);              /* at 10, 20 ... 300 s, with windows of 1 s before and after */
+void rig_fire_often(struct rig *r);              /* at 10, 20 ... 300 s; windows of 1 s + 1 s */
 void rig_run(struct rig *r);                     /* must succeed */
 void rig_load(struct rig *r, int64_t id, struct incident *in);
-void rig_check(struct rig *r, int64_t id, uint64_t first, uint64_t last);        /* assert_numbers() of an incident */
+/* assert_numbers() of an incident */
+void rig_check(struct rig *r, int64_t id, uint64_t first, uint64_t last);
 void remove_store(const char *path);
 
 /* Exactly the samples first..last, each number once and in order. */

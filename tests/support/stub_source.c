@@ -5,7 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static int stub_open(const struct source_config *cfg, const struct needs *needs, struct source **out, struct err *err)
+static int stub_open(const struct source_config *cfg, const struct needs *needs,
+		     struct source **out, struct err *err)
 {
 	struct stub_source *s = calloc(1, sizeof(*s));
 
@@ -35,7 +36,8 @@ static void stub_close(struct source *source)
 
 uint64_t stub_source_fire(struct stub_source *s)
 {
-	struct event fire = {.time_ns = os_now_ns(), .kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test",
+	struct event fire = {.time_ns = os_now_ns(), .kind = EVENT_GENERIC, .stack = STACK_NONE,
+			     .provider = "test",
 			     .name = "fire"};
 
 	queue_put(s->queue, &fire);

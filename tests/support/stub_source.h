@@ -1,6 +1,6 @@
 /*
- * A source for tests that say themselves what it does while it runs: a copy of stub_source with a run() of theirs, which
- * puts into queue until it is stopping.
+ * A source for tests that say themselves what it does while it runs: a copy of stub_source with a
+ * run() of theirs, which puts into queue until it is stopping.
  */
 #ifndef TESTS_SUPPORT_STUB_SOURCE_H
 #define TESTS_SUPPORT_STUB_SOURCE_H

@@ -34,7 +34,8 @@ static int synthetic_open(const struct source_config *cfg, const struct needs *n
 			  struct source **out, struct err *err)
 {
 	static const struct object_key key = {
-		.kind = OBJECT_ELF, .build_id_bytes = 4, .build_id = {1, 2, 3, 4}, .path = "/bin/synthetic",
+		.kind = OBJECT_ELF, .build_id_bytes = 4, .build_id = {1, 2, 3, 4},
+		.path = "/bin/synthetic",
 	};
 	struct synthetic *s = calloc(1, sizeof(*s));
 
@@ -61,10 +62,12 @@ static void put(struct synthetic *s, const struct event *e)
 /* A shell's child: its start, one sample, its end. */
 static void put_child(struct synthetic *s, struct event *sample)
 {
-	struct event e = {.time_ns = sample->time_ns, .kind = EVENT_PROCESS_START, .stack = STACK_NONE};
+	struct event e = {.time_ns = sample->time_ns, .kind = EVENT_PROCESS_START,
+			  .stack = STACK_NONE};
 	uint32_t pid = 1000 + (uint32_t)sample->value;
 
-	e.process = sample->process = process_add(s->cfg.processes, pid, e.time_ns, 0, 100, "child");
+	e.process = sample->process = process_add(s->cfg.processes, pid, e.time_ns, 0, 100,
+						  "child");
 	e.thread = sample->thread = thread_add(s->cfg.processes, e.process, pid);
 	put(s, &e);
 	put(s, sample);
@@ -78,11 +81,12 @@ static void put_sample(struct synthetic *s, uint64_t number, uint64_t time_ns)
 	struct frame_ref stack[64];
 	struct event e = {.time_ns = time_ns, .kind = EVENT_SAMPLE, .process = s->process,
 			  .thread = s->thread, .cpu = (uint16_t)(number % 2), .stream = STREAM_CPU,
-			  .quality = QUALITY_COMPLETE, .value = (double)number, .stack_frames = stack,
+			  .quality = QUALITY_COMPLETE, .value = (double)number,
+			  .stack_frames = stack,
 			  .nstack_frames = s->plan.depth};
 	uint32_t i;
 
-	/* Where the rate is the matter, samples weigh their period; else each is told by its weight. */
+	/* Where the rate matters, samples weigh their period; else the weight numbers them. */
 	if (s->plan.rate_after)
 		e.value = number > s->plan.rate_after ? 2e7 : 1e7;
 	for (i = 0; i < s->plan.depth; i++)
@@ -106,9 +110,10 @@ static void put_named(struct synthetic *s, enum event_kind kind, const char *nam
 static void put_fire(struct synthetic *s, unsigned fire, uint64_t number, uint64_t time_ns)
 {
 	struct frame_ref stack[10];
-	struct event e = {.time_ns = time_ns, .kind = EVENT_GENERIC, .stack = STACK_NONE, .provider = "test",
-			  .name = "fire", .value = (double)number, .process = s->process, .thread = s->thread,
-			  .stack_frames = stack, .nstack_frames = s->plan.fire_stack[fire] ? 10 : 0};
+	struct event e = {.time_ns = time_ns, .kind = EVENT_GENERIC, .stack = STACK_NONE,
+			  .provider = "test", .name = "fire", .value = (double)number,
+			  .process = s->process, .thread = s->thread, .stack_frames = stack,
+			  .nstack_frames = s->plan.fire_stack[fire] ? 10 : 0};
 	uint32_t i;
 
 	for (i = 0; i < 10; i++)
@@ -193,7 +198,7 @@ const struct source_ops synthetic_source = {
 	.close = synthetic_close,
 };
 
-/* ---- the rule --------------------------------------------------------------------------------- */
+/* ---- the rule -------------------------------------------------------------------------------- */
 
 static uint64_t lasts_until_ns, rule_now_ns;
 

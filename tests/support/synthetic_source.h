@@ -14,17 +14,17 @@ struct synthetic_plan {
 	uint64_t start_ns, step_ns;
 	uint64_t nsamples;
 	double fire_s[SYNTHETIC_FIRES_MAX];  /* seconds after start_ns, rising; 0 ends the list */
-	/* 0 = the event has no stack; else one of 10 named functions, of which the n-th is another */
+	/* 0 = the event has no stack; else 10 named functions, of which the n-th differs */
 	uint8_t fire_stack[SYNTHETIC_FIRES_MAX];
 	uint32_t depth;                      /* frames of a stack; 0 = 4 */
 	uint32_t functions;                  /* different leaf functions; 0 = 10 */
-	uint32_t child_each;                 /* every so many-th sample is a process's that lives for it; 0 = none */
+	uint32_t child_each;                 /* each such sample is of a new process; 0 = none */
 	void (*at)(void *ctx, uint64_t number);   /* called before each sample; NULL = nothing */
 	void *ctx;
 	uint64_t lose_each;                  /* one loss event after so many samples; 0 = none */
 	enum loss_kind lose;                 /* of this kind */
 	uint64_t gap_after, gap_ns;          /* so much time passes after this sample; 0 = none */
-	uint64_t rate_after;                 /* EVENT_RATE behind this sample: one in 20 ms; 0 = none */
+	uint64_t rate_after;                 /* EVENT_RATE behind this sample: 20 ms; 0 = none */
 	uint64_t fail_after;                 /* then run() fails: "cannot read on"; 0 = never */
 	bool names;                          /* leaf functions have names, "leaf_3": name_frame() */
 	struct source_origin origin;         /* of a file */

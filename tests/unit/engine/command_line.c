@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const struct command_values values = {
-	.store = "/var/lib/recorder/incidents.db", .rule = "cpu>80", .reason = "was 90; rm -rf 'x' && \"y\"",
+	.store = "/var/lib/recorder/incidents.db", .rule = "cpu>80",
+	.reason = "was 90; rm -rf 'x' && \"y\"",
 	.host = "web1", .incident = 12,
 };
 
@@ -55,7 +56,8 @@ TEST(with_a_data_file_the_output_is_that)
 	struct err err = {0};
 
 	with.data_file = "/out/slow.1.perfView.xml.zip";
-	assert_int_equal(command_line_parse("n %OUTPUTFILE% %OUTPUTDIR% %OUTPUTBASENAME%.zip", &c, &err), 0);
+	assert_int_equal(command_line_parse("n %OUTPUTFILE% %OUTPUTDIR% %OUTPUTBASENAME%.zip", &c,
+					    &err), 0);
 	assert_int_equal(command_line_expand(&c, &with, &full, &err), 0);
 	assert_string_equal(full.args[1], with.data_file);
 	assert_string_equal(full.args[2], "/out");
@@ -67,9 +69,11 @@ TEST(with_a_data_file_the_output_is_that)
 TEST(wrong_lines_are_refused)
 {
 	static const struct { const char *text, *says; } bad[] = {
-		{"", "no program is named"}, {"  ", "no program is named"}, {"''", "no program is named"},
+		{"", "no program is named"}, {"  ", "no program is named"},
+		{"''", "no program is named"},
 		{"a 'b", "a quote is not closed"},
-		{"n.bat %REASON%", "a batch file would run"}, {"n.CMD x%RULE%", "a batch file would run"},
+		{"n.bat %REASON%", "a batch file would run"},
+		{"n.CMD x%RULE%", "a batch file would run"},
 	};
 	struct command_line c;
 	size_t i;

@@ -30,7 +30,8 @@ TEST(the_suffix_gives_the_format_and_an_etl_is_perfviews)
 
 TEST(names_that_cannot_be_are_refused_at_the_start)
 {
-	static const char *const bad[] = {"", ".html", ".etl", "no/such/directory/x.html", "./.html", "./"};
+	static const char *const bad[] = {"", ".html", ".etl", "no/such/directory/x.html",
+					  "./.html", "./"};
 	struct err err = {0};
 	size_t i;
 
@@ -47,7 +48,8 @@ TEST(a_store_that_is_not_there_leaves_no_file)
 	struct buf path = {0};
 	struct err err = {0};
 
-	assert_int_equal(data_file_write("no-such-store.db", 1, "never.html", &path, &err), ERR_NOT_FOUND);
+	assert_int_equal(data_file_write("no-such-store.db", 1, "never.html", &path, &err),
+			 ERR_NOT_FOUND);
 	assert_int_equal(path.len, 0);
 	assert_false(os_exists("never.html"));
 	buf_free(&path);

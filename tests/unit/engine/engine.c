@@ -65,7 +65,7 @@ TEST(a_slow_store_makes_no_gap_in_the_next_incident)
 	struct rig r;
 
 	bad_disk_install();
-	bad_disk_slow(200000);               /* 0.2 MB/s: an incident takes about as long as the run */
+	bad_disk_slow(200000);               /* 0.2 MB/s: an incident takes as long as the run */
 	rig_open(&r, "slow.db", 60);
 	r.cfg.capture.incidents = 2;
 	r.plan.fire_s[0] = 20;
@@ -112,7 +112,7 @@ TEST(a_ring_too_small_for_the_window_says_so)
 	assert_non_null(strstr(in.head.gap_reason, "held only the last"));
 	assert_int_equal(in.samples[0].time_ns, in.head.t0_ns);
 	assert_numbers(&in, in.samples[0].weight, 65200);
-	/* Asked from 50 s on, which is sample 5,000: those up to the first that is there had left the ring. */
+	/* Requested from 50 s on, sample 5,000: those before the first one held had left the ring. */
 	assert_int_equal(ledger_new(&in, &ledger, NULL), 0);
 	assert_true(ledger.total.evicted > 8192);
 	assert_int_equal(ledger.total.evicted, in.samples[0].weight - 5000);
@@ -244,10 +244,11 @@ TEST(the_same_again_is_counted_with_the_incident_that_is_there)
 
 TEST(another_stack_is_not_the_same_up_to_its_eighth_function)
 {
-	/* none differs, again, the leaf, the 9th, the 8th, the 8th again, no stack, no stack again */
+	/* nothing differs, again, the leaf, the 9th, the 8th, the 8th again, no stack, again */
 	static const uint8_t stacks[] = {11, 11, 1, 9, 8, 8, 0, 0};
 	static const struct { double s; const char *note; } kept[] = {
-		{10, "fired again 2 times, "}, {30, NULL}, {50, "again 1 time, "}, {70, "again 1 time, "},
+		{10, "fired again 2 times, "}, {30, NULL},
+		{50, "again 1 time, "}, {70, "again 1 time, "},
 	};
 	struct incident in;
 	struct rig r;
@@ -303,7 +304,7 @@ TEST(a_window_goes_on_while_what_fired_does)
 	rig_run(&r);
 	synthetic_lasts(0);
 	rig_load(&r, 1, &in);
-	assert_in_range(in.head.t1_ns, START_NS + SEC(92), START_NS + SEC(92.2));    /* a minute more, at most */
+	assert_in_range(in.head.t1_ns, START_NS + SEC(92), START_NS + SEC(92.2));  /* + 60 s at most */
 	incident_free(&in);
 	remove_store(r.path);
 }
@@ -336,7 +337,7 @@ TEST(firings_beyond_the_pending_ceiling_do_not_count)
 		rules[i] = r.rule;           /* all fire at the same event */
 	r.cfg.triggers = rules;
 	r.cfg.ntriggers = ENGINE_PENDING_MAX + 8;
-	r.cfg.capture.incidents = ENGINE_PENDING_MAX + 1;    /* one more than were kept: recording goes on */
+	r.cfg.capture.incidents = ENGINE_PENDING_MAX + 1;    /* one more than were kept */
 	r.plan.fire_s[0] = 30;
 	rig_run(&r);
 	assert_int_equal(r.result.samples, 6000);
@@ -381,7 +382,8 @@ static void abort_at_2000(void *ctx, uint64_t number)
 
 	if (number == 2000) {
 		/* The control thread may not listen yet. */
-		while (os_ipc_ask(path, "{\"cmd\":\"abort\"}", SEC(5), &answer, NULL) != 0 && --tries)
+		while (os_ipc_ask(path, "{\"cmd\":\"abort\"}", SEC(5), &answer, NULL) != 0 &&
+		       --tries)
 			os_sleep_ns(10 * NS_PER_MS);
 		assert_non_null(strstr(buf_text(&answer), "nothing more is stored"));
 	}
@@ -420,7 +422,7 @@ TEST(the_past_is_stored_before_the_delay_is_over)
 
 	rig_open(&r, "past.db", 60);
 	r.cfg.capture.pre_ns = SEC(5);
-	r.cfg.capture.post_ns = SEC(40);             /* the open segment began at 0 s, and is full at 60 s */
+	r.cfg.capture.post_ns = SEC(40);             /* the open segment ends at 60 s */
 	r.plan.fire_s[0] = 15;
 	r.plan.at = look_at_2000;
 	r.plan.ctx = &during;

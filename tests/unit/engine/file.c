@@ -13,7 +13,7 @@
 #define HOUR SEC(3600)
 #define YEAR (365 * 24 * HOUR)
 
-/* ---- rules ------------------------------------------------------------------------------------ */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 TEST(a_rule_fires_where_it_would_have_and_the_end_of_the_file_makes_no_incident)
 {
@@ -41,7 +41,7 @@ TEST(when_and_where_are_those_of_the_trace)
 	struct rig r;
 
 	rig_open_file(&r, "origin.db", 60);
-	r.cfg.capture.freq_hz = 99;                  /* of live recording: says nothing about a file */
+	r.cfg.capture.freq_hz = 99;                  /* of live recording, not of a file */
 	snprintf(r.plan.origin.note, sizeof(r.plan.origin.note), "the trace lost 12 events");
 	r.plan.fire_s[0] = 30;
 	rig_run(&r);
@@ -55,7 +55,7 @@ TEST(when_and_where_are_those_of_the_trace)
 	remove_store(r.path);
 }
 
-TEST(a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends)
+TEST(a_window_beyond_the_file_says_where_it_begins_and_ends)
 {
 	struct incident in;
 	struct rig r;
@@ -86,7 +86,7 @@ TEST(reading_ends_after_the_number_of_firings)
 	rig_run(&r);
 	assert_int_equal(r.result.stored, 2);
 	assert_false(r.result.interrupted);
-	assert_int_equal(r.result.read_ns, SEC(42.1));       /* the first tick behind the last window */
+	assert_int_equal(r.result.read_ns, SEC(42.1));  /* the first tick behind the last window */
 	assert_int_equal(r.result.events, 4212);     /* however many waited in the queue by then */
 	rig_check(&r, 2, 3000, 4200);
 	remove_store(r.path);
@@ -94,7 +94,10 @@ TEST(reading_ends_after_the_number_of_firings)
 
 TEST(a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for)
 {
-	static const struct { uint64_t interval_ns; uint32_t per_hour, per_day, stored; } cases[] = {
+	static const struct {
+		uint64_t interval_ns;
+		uint32_t per_hour, per_day, stored;
+	} cases[] = {
 		{SEC(35), 0, 0, 8},          /* at 10, 50, 90, ..., 290 s */
 		{0, 4, 0, 4}, {0, 0, 5, 5}, {0, 0, 0, 30},
 	};
@@ -194,7 +197,7 @@ TEST(the_time_limit_is_of_the_traces_time)
 	remove_store(r.path);
 }
 
-/* ---- the store is slow ------------------------------------------------------------------------ */
+/* ---- the store is slow ----------------------------------------------------------------------- */
 
 /* What the same test of engine/engine.c cuts is whole here: the reader waited. */
 TEST(a_slow_store_and_a_low_ceiling_cut_nothing)
@@ -224,7 +227,7 @@ TEST(a_slow_store_and_a_low_ceiling_cut_nothing)
 	remove_store(r.path);
 }
 
-/* Each waits for its own end, all hold the same segments: whoever waited for one would wait for ever. */
+/* Each waits for its own end, and all hold the same segments: waiting for one would never end. */
 TEST(windows_that_overlap_never_wait_for_one_another)
 {
 	struct trigger *rules[40];
@@ -233,7 +236,7 @@ TEST(windows_that_overlap_never_wait_for_one_another)
 
 	rig_open_file(&r, "overlap.db", 2000);
 	for (i = 0; i < 40; i++)
-		rules[i] = r.rule;           /* all fire at the same event, more than may be pending */
+		rules[i] = r.rule;           /* all fire at one event, more than may be pending */
 	r.cfg.triggers = rules;
 	r.cfg.ntriggers = 40;
 	r.cfg.ring_bytes = 20000;
@@ -319,7 +322,7 @@ TEST(a_full_disk_ends_the_reading)
 	remove_store(r.path);
 }
 
-/* ---- the whole file --------------------------------------------------------------------------- */
+/* ---- the whole file -------------------------------------------------------------------------- */
 
 TEST(without_rules_the_file_is_one_incident)
 {
@@ -428,7 +431,7 @@ TEST(a_file_that_cannot_be_read_on_keeps_what_there_was)
 	remove_store(r.path);
 }
 
-/* ---- time ------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 struct ticker {
 	struct trigger base;
@@ -465,7 +468,8 @@ static void ticker_status(const struct trigger *t, struct trigger_status *out)
 static struct ticker tick_through(const char *name, uint64_t gap_ns, uint64_t wait_ns)
 {
 	static const struct trigger_ops ops = {
-		.name = "ticker", .feed = ticker_feed, .fired = ticker_fired, .status = ticker_status,
+		.name = "ticker", .feed = ticker_feed, .fired = ticker_fired,
+		.status = ticker_status,
 	};
 	struct ticker k = {.base = {.ops = &ops, .spec = "ticker", .kinds = UINT32_MAX},
 			   .waits_until_ns = START_NS + wait_ns};
@@ -524,7 +528,7 @@ TEST(a_window_in_a_gap_ends_where_it_was_to_end)
 	remove_store(r.path);
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 TEST(frames_have_the_names_that_only_the_source_knows)
 {
@@ -551,7 +555,7 @@ int main(void)
 		cmocka_unit_test(
 			a_rule_fires_where_it_would_have_and_the_end_of_the_file_makes_no_incident),
 		cmocka_unit_test(when_and_where_are_those_of_the_trace),
-		cmocka_unit_test(a_window_that_the_file_does_not_hold_says_where_it_begins_and_ends),
+		cmocka_unit_test(a_window_beyond_the_file_says_where_it_begins_and_ends),
 		cmocka_unit_test(reading_ends_after_the_number_of_firings),
 		cmocka_unit_test(a_rule_is_held_back_in_the_traces_time_when_that_is_asked_for),
 		cmocka_unit_test(a_rule_is_not_held_back_for_firing_often),

@@ -1,6 +1,6 @@
 /*
- * The engine under load: full tables, and many incidents on a slow disk. On Linux only, for they take
- * long; what they show is the same code on both hosts.
+ * The engine under load: full tables, and many incidents on a slow disk. On Linux only, for they
+ * take long; what they show is the same code on both hosts.
  */
 #include "tests/support/engine_rig.h"
 
@@ -17,8 +17,8 @@ enum { FULL_LOAD = 1, RATE = 20000 };    /* samples a second of trace time */
 #endif
 
 /*
- * 1.2 million samples with a function each, in a table for a million frames: what the oldest segments
- * listed is forgotten together with them, and the present keeps its stacks.
+ * 1.2 million samples with a function each, in a table for a million frames: what the oldest
+ * segments listed is forgotten together with them, and the present keeps its stacks.
  */
 TEST(a_full_frame_table_costs_the_oldest_history_and_no_stack)
 {
@@ -45,8 +45,8 @@ TEST(a_full_frame_table_costs_the_oldest_history_and_no_stack)
 }
 
 /*
- * A machine that builds programs: 50 processes a second, for 900 s. The table of 65,536 is half full after 11
- * minutes; from then on, too, each sample says whose it is.
+ * A machine that builds programs: 50 processes a second, for 900 s. The table of 65,536 is half
+ * full after 11 minutes; from then on, too, each sample says whose it is.
  */
 TEST(processes_that_come_and_go_for_long_keep_their_names)
 {
@@ -66,7 +66,8 @@ TEST(processes_that_come_and_go_for_long_keep_their_names)
 	assert_numbers(&in, 166000, 178400);
 	for (i = 0; i < in.nsamples; i++) {
 		name = in.processes[in.threads[in.samples[i].thread].process].name;
-		assert_string_equal(name, (uint64_t)in.samples[i].weight % 4 == 0 ? "child" : "synthetic");
+		assert_string_equal(name, (uint64_t)in.samples[i].weight % 4 ? "synthetic"
+									      : "child");
 		children += name[0] == 'c';
 	}
 	assert_int_equal(children, 3101);

@@ -15,12 +15,12 @@
 
 TEST(segments_get_denser_by_a_power_of_their_size)
 {
-	/* 20 bytes a sample at 100 and 10 at 1,600: half at 16 times, so 10 / sqrt(sqrt(2)) at 3,200. */
+	/* 20 bytes each at 100 samples, 10 at 1,600: so 10 / sqrt(sqrt(2)) at 3,200. */
 	assert_true(fabs(plan_segment_bytes(100, 2000, 1600, 16000, 1600) - 16000) < 0.01);
 	assert_true(fabs(plan_segment_bytes(100, 2000, 1600, 16000, 3200) - 3200 * 8.4090) < 1);
 	/* As measured: 19.4 at 200, 14.3 at 2,000; 12.3 at 8,192 are met within 5 %. */
-	assert_in_range(plan_segment_bytes(200, 200 * 19.4, 2000, 2000 * 14.3, 8192) / 8192 * 100, 1168,
-			1292);
+	assert_in_range(plan_segment_bytes(200, 200 * 19.4, 2000, 2000 * 14.3, 8192) / 8192 * 100,
+			1168, 1292);
 }
 
 TEST(what_cannot_be_is_not_extrapolated)
@@ -36,7 +36,7 @@ TEST(what_cannot_be_is_not_extrapolated)
 
 TEST(processes_that_come_and_go_end_history_too)
 {
-	/* 65,536 of them, 77.5 % full: 10,000 an hour last for 5 hours, 40 a second for 21 minutes. */
+	/* 65,536 processes, 77.5 % full: 10,000 an hour last 5 hours, 40 a second 21 minutes. */
 	assert_true(fabs(engine_processes_reach_s(10000 / 3600.0, 0) - 18284.5) < 0.1);
 	assert_true(fabs(engine_processes_reach_s(40, 0) - 1269.8) < 0.1);
 	/* However many there are: a little more than five minutes, or than an incident keeps. */
@@ -65,8 +65,8 @@ static double sealed_bytes(struct segment_builder *b)
 }
 
 /*
- * What a plan says that begins a second before the ten-th ten seconds of the stream, with tables that are empty
- * then, taking four times as many samples: how many seconds a ring holds.
+ * What a plan says that begins a second before the ten-th ten seconds of the stream, with tables
+ * that are empty then, taking four times as many samples: how many seconds a ring holds.
  */
 static double said_s(const struct settings *settings, uint32_t ten, size_t ring_bytes)
 {
@@ -94,7 +94,8 @@ static double said_s(const struct settings *settings, uint32_t ten, size_t ring_
 		segment_builder_free(halves[i]);
 	}
 	world_free(&w);
-	return plan_segments_held((double)ring_bytes, plan_segment_bytes(TEN / 2, halves_bytes / 2, TEN, whole_bytes,
+	return plan_segments_held((double)ring_bytes, plan_segment_bytes(TEN / 2, halves_bytes / 2,
+									 TEN, whole_bytes,
 									 SEGMENT_MAX_SAMPLES)) *
 	       SEGMENT_MAX_SAMPLES / (BENCH_CPUS * BENCH_FREQ_HZ);
 }
@@ -128,24 +129,26 @@ static double held_s(struct world *w, size_t ring_bytes, uint64_t nsamples)
 }
 
 /*
- * 1 MB, two CPUs at 99 Hz: any ten seconds, from the second on, say it within a tenth, of streams that repeat
- * much or little and of ones that do so by chance.
+ * 1 MB, two CPUs at 99 Hz: any ten seconds, from the second on, say it within a tenth, of streams
+ * that repeat much or little and of ones that do so by chance.
  */
 TEST(ten_seconds_say_how_far_a_full_ring_reaches)
 {
 	static const struct settings streams[] = {
 		{.stacks = 4000, .seed = 1}, {.stacks = 20000, .seed = 2},
-		{.stacks = 4000, .random = true, .seed = 3}, {.stacks = 20000, .random = true, .seed = 4},
+		{.stacks = 4000, .random = true, .seed = 3},
+		{.stacks = 20000, .random = true, .seed = 4},
 	};
 #ifdef __SANITIZE_ADDRESS__
-	enum { EACH = 3, TENS = 2 };         /* it is slow: the first and the last stream, ten seconds of each */
+	enum { EACH = 3, TENS = 2 };         /* slow: the first and the last stream */
 #else
 	enum { EACH = 1, TENS = 6 };
 #endif
 	unsigned i, ten;
 
 	if (EACH > 1)
-		printf("in part: two streams of four, ten seconds %d times, as it is slow under a sanitizer\n", TENS);
+		printf("in part: two streams of four, ten seconds %d times, as it is slow under a "
+		       "sanitizer\n", TENS);
 	for (i = 0; i < COUNT_OF(streams); i += EACH) {
 		struct settings settings = streams[i];
 		double is_s, said, least = 1e9, most = 0;
@@ -168,7 +171,7 @@ TEST(ten_seconds_say_how_far_a_full_ring_reaches)
 	}
 }
 
-/* ---- a source that never rests ----------------------------------------------------------------- */
+/* ---- a source that never rests --------------------------------------------------------------- */
 
 enum { RESTLESS_FRAMES = 60 };
 
@@ -181,8 +184,8 @@ struct restless {
 
 extern const struct source_ops restless_source;
 
-static int restless_open(const struct source_config *cfg, const struct needs *needs, struct source **out,
-			 struct err *err)
+static int restless_open(const struct source_config *cfg, const struct needs *needs,
+			 struct source **out, struct err *err)
 {
 	struct object_key key = {.kind = OBJECT_ELF, .build_id_bytes = 4, .path = "/test/restless"};
 	struct restless *s = calloc(1, sizeof(*s));
@@ -201,7 +204,8 @@ static int restless_open(const struct source_config *cfg, const struct needs *ne
 static int restless_run(struct source *source, struct err *err)
 {
 	struct restless *s = (struct restless *)source;
-	struct event e = {.time_ns = NS_PER_SEC, .kind = EVENT_SAMPLE, .stream = STREAM_CPU, .stack = STACK_NONE,
+	struct event e = {.time_ns = NS_PER_SEC, .kind = EVENT_SAMPLE, .stream = STREAM_CPU,
+			  .stack = STACK_NONE,
 			  .value = 1e9 / 99, .nstack_frames = RESTLESS_FRAMES};
 	struct frame_ref frames[RESTLESS_FRAMES] = {0};
 	uint32_t i;
@@ -242,7 +246,8 @@ TEST(a_plan_ends_though_its_source_never_rests)
 {
 	const struct source_ops *sources[] = {&restless_source, NULL};
 	struct needs needs = {0};
-	struct plan_config cfg = {.sources = sources, .source = {.capture = {.freq_hz = 99}}, .needs = &needs,
+	struct plan_config cfg = {.sources = sources, .source = {.capture = {.freq_hz = 99}},
+				  .needs = &needs,
 				  .ring_bytes = 1 << 20, .measure_ns = NS_PER_MS * 100};
 	struct plan plan;
 

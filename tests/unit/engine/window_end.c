@@ -19,12 +19,14 @@ static bool given_up;
 static int patient_run(struct source *source, struct err *err)
 {
 	struct stub_source *s = (struct stub_source *)source;
-	struct event sample = {.kind = EVENT_SAMPLE, .stream = STREAM_CPU, .stack = STACK_NONE, .value = 1};
+	struct event sample = {.kind = EVENT_SAMPLE, .stream = STREAM_CPU, .stack = STACK_NONE,
+			       .value = 1};
 
 	(void)err;
 	fired_ns = stub_source_fire(s);
 	queue_watermark(s->queue, fired_ns);
-	while (!atomic_load(&s->asked_ns) && !atomic_load(&s->stopping) && os_now_ns() - fired_ns < GIVE_UP_NS)
+	while (!atomic_load(&s->asked_ns) && !atomic_load(&s->stopping) &&
+	       os_now_ns() - fired_ns < GIVE_UP_NS)
 		os_sleep_ns(NS_PER_MS);
 	asked_ns = atomic_load(&s->asked_ns);
 	given_up = !asked_ns;
@@ -63,7 +65,7 @@ TEST(what_sources_hold_at_the_end_of_a_window_is_asked_for)
 	remove_store(r.path);
 }
 
-/* Fires, and is at its end: nothing follows, which is no reason to believe that its window has passed. */
+/* Fires, and ends: that nothing follows does not mean that its window has passed. */
 static int brief_run(struct source *source, struct err *err)
 {
 	struct stub_source *s = (struct stub_source *)source;

@@ -1,4 +1,4 @@
-/* The writer's priority: up while an incident that is complete waits for it, down again when it is stored. */
+/* The writer's priority: up while a complete incident waits for it, down when that is stored. */
 #include "tests/support/engine_rig.h"
 #include "tests/support/stub_source.h"
 
@@ -31,7 +31,8 @@ static int nice_of(const char *thread)
 
 		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
 		file = fopen(path, "r");
-		if (file && fgets(name, sizeof(name), file) && strcmp(strtok(name, "\n"), thread) == 0)
+		if (file && fgets(name, sizeof(name), file) &&
+		    strcmp(strtok(name, "\n"), thread) == 0)
 			found = getpriority(PRIO_PROCESS, (id_t)atoi(entry->d_name));
 		if (file)
 			fclose(file);
@@ -62,7 +63,8 @@ static int watching_run(struct source *source, struct err *err)
 	uint64_t start_ns = stub_source_fire(s);
 
 	(void)err;
-	while (!atomic_load(&s->stopping) && os_now_ns() - start_ns < GIVE_UP_NS && !(is_stored && is_down)) {
+	while (!atomic_load(&s->stopping) && os_now_ns() - start_ns < GIVE_UP_NS &&
+	       !(is_stored && is_down)) {
 		queue_watermark(s->queue, os_now_ns());
 		was_up |= nice_of("writer") == -10;
 		is_stored = is_stored || stored();
@@ -78,7 +80,8 @@ TEST(the_writer_comes_down_again_when_an_incident_is_stored)
 	const struct source_ops *const sources[] = {&watching, NULL};
 	struct rig r;
 
-	if (setpriority(PRIO_PROCESS, (id_t)gettid(), -10) || setpriority(PRIO_PROCESS, (id_t)gettid(), 0)) {
+	if (setpriority(PRIO_PROCESS, (id_t)gettid(), -10) ||
+	    setpriority(PRIO_PROCESS, (id_t)gettid(), 0)) {
 		print_message("only root may raise a priority\n");
 		skip();
 	}
