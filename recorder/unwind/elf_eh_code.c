@@ -1,14 +1,14 @@
 /*
- * Functions that no FDE describes, from their code.
+ * Functions without an FDE, followed by their code.
  *
- * GCC's start files (crti.o, crtbegin.o) bring _init, _fini, frame_dummy and __do_global_dtors_aux into
- * every program and library, without unwind tables. They are what runs first, so that page faults of a
- * starting or ending process are often taken in them. Their code is a few instructions, always of the same
- * kinds: those are followed from the first byte on, in a straight line, as to what they do to RSP and RBP.
- * At anything else it ends; what was followed until there is exact.
+ * GCC's start files (crti.o, crtbegin.o) put _init, _fini, frame_dummy and __do_global_dtors_aux
+ * into every program and library, without unwind tables. They run first and last, so page faults of
+ * a starting or ending process are often taken in them. Their code is a few instructions, always of
+ * the same kinds. These are followed from the first byte on, in a straight line, for what they do
+ * to RSP and RBP. Any other instruction ends it; everything before that is exact.
  *
- * Source: GCC 12, libgcc/crtstuff.c; glibc 2.36, sysdeps/x86_64/crti.S and crtn.S; the encodings: Intel's
- * manual, volume 2.
+ * Source: GCC 12, libgcc/crtstuff.c; glibc 2.36, sysdeps/x86_64/crti.S and crtn.S; the encodings:
+ * Intel's manual, volume 2.
  */
 #include "unwind/elf_eh_private.h"
 
@@ -16,7 +16,7 @@
 
 enum effect {
 	NOTHING,
-	TO_REGISTER,                    /* bits 3-5 of the ModRM byte say which; not RSP nor RBP */
+	TO_REGISTER,                    /* bits 3-5 of the ModRM byte say which; not RSP or RBP */
 	SUB_RSP, ADD_RSP,               /* by the last byte */
 	PUSH_RBP, POP_RBP,
 	RSP_TO_RBP,
@@ -24,8 +24,8 @@ enum effect {
 };
 
 struct form {
-	uint8_t bytes[4], nbytes;       /* that tell it */
-	uint8_t last_mask;              /* of the last of them */
+	uint8_t bytes[4], nbytes;       /* that identify it */
+	uint8_t last_mask;              /* of the last of these bytes */
 	uint8_t length;                 /* of the whole instruction */
 	uint8_t effect;
 };
@@ -68,7 +68,7 @@ static const struct form *find_form(const uint8_t *code, size_t n)
 	return NULL;
 }
 
-/* What holds after the instruction; false when it is not one that can be followed here. */
+/* Apply the instruction to the state; false when it is not one that can be followed. */
 static bool follow(const struct form *f, const uint8_t *code, struct eh_code *state)
 {
 	unsigned reg = code[f->nbytes - 1] >> 3 & 7, bytes = code[f->length - 1];

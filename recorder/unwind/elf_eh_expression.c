@@ -1,8 +1,9 @@
 /*
  * DWARF expressions, as far as unwind tables may use them: a stack of 64-bit words.
  *
- * What needs more than registers and memory (a location in a register, a type, thread storage, an
- * address of the file, which would have to be relocated) is refused. Opcodes: DWARF 5, table 7.9.
+ * Operations that need more than registers and memory (a location in a register, a type, thread
+ * storage, an address in the file, which would need relocation) are refused. Opcodes: DWARF 5,
+ * table 7.9.
  */
 #include "unwind/elf_eh_private.h"
 
@@ -18,7 +19,7 @@ enum {
 struct run {
 	struct eh_cursor c;
 	const struct eh_machine *machine;
-	enum eh_result result;          /* what went wrong, when it is not the bytes */
+	enum eh_result result;          /* what went wrong, if not malformed bytes */
 	uint64_t stack[EH_EXPRESSION_DEPTH_MAX];
 	unsigned n;
 };
@@ -159,7 +160,7 @@ static bool step_constant(struct run *r, unsigned op)
 	return true;
 }
 
-/* Three on top: a b c (c highest) becomes c a b. */
+/* Rotate the top three: a b c (c on top) becomes c a b. */
 static void rotate(struct run *r)
 {
 	uint64_t c = pop(r), b = pop(r), a = pop(r);

@@ -111,8 +111,8 @@ static struct eh_cursor cursor(const struct eh_frame *t, size_t at, size_t end)
 }
 
 /*
- * The length at `at`, and a cursor on what follows: to the end of the entry, and bad when that
- * lies outside. A zero length gives an empty cursor.
+ * Read the length at `at`; returns a cursor over what follows, up to the end of the entry, bad when
+ * that lies outside. A zero length gives an empty cursor.
  */
 static struct eh_cursor open_entry(const struct eh_frame *t, size_t at)
 {
@@ -129,7 +129,7 @@ static struct eh_cursor open_entry(const struct eh_frame *t, size_t at)
 	return c;
 }
 
-/* Letters after the 'z'. An unknown one ends it: what follows is skipped by the data's length. */
+/* Read the letters after the 'z'. An unknown one ends it: the data's length skips the rest. */
 static void read_augmentation(struct eh_cursor *c, const char *letters, struct eh_cie *cie)
 {
 	unsigned encoding;
@@ -150,7 +150,7 @@ static void read_augmentation(struct eh_cursor *c, const char *letters, struct e
 		case 'S':
 			cie->signal = true;
 			break;
-		case 'B':                /* pointer authentication; another machine's */
+		case 'B':                /* pointer authentication of another machine */
 			break;
 		default:
 			return;
@@ -170,7 +170,7 @@ static bool read_letters(struct eh_cursor *c, char letters[AUGMENTATION_MAX])
 	return false;
 }
 
-/* What stands between the letters and the instructions. */
+/* Read what is between the letters and the instructions. */
 static bool read_cie_body(struct eh_cursor *c, unsigned version, const char *letters,
 			  struct eh_cie *cie)
 {
@@ -252,7 +252,7 @@ static bool read_fde(const struct eh_frame *t, size_t at, struct eh_fde *fde)
 
 /* ---- index ----------------------------------------------------------------------------------- */
 
-/* Distance of an entry's address from the base. */
+/* The distance of an entry's address from the base. */
 static int32_t entry_start(const struct eh_frame *t, uint32_t n)
 {
 	return (int32_t)le32(t->index + (size_t)n * PAIR);
@@ -291,7 +291,7 @@ bool eh_frame_pointer(const uint8_t *header, size_t header_bytes, uint64_t heade
 	return true;
 }
 
-/* Use the file's index: of the encoding that every linker writes, and sorted. */
+/* Use the file's index if it is sorted and has the encoding that every linker writes. */
 static bool take_index(struct eh_frame *t)
 {
 	const uint8_t *header = t->in.header;
@@ -385,7 +385,7 @@ static void sort(uint64_t *v, size_t n)
 	}
 }
 
-/* Sorted (address + 2^31, FDE) in one number becomes the pair of .eh_frame_hdr, in its place. */
+/* Turn sorted numbers (address + 2^31, FDE) into the pairs of .eh_frame_hdr, in place. */
 static void make_pairs(uint64_t *entries, uint32_t n)
 {
 	uint8_t *at = (uint8_t *)entries;
@@ -406,7 +406,7 @@ static int build_index(struct eh_frame *t, struct err *err)
 	uint64_t *entries;
 
 	if (!n)
-		return err_set(err, ERR_FORMAT, "its .eh_frame describes no function");
+		return err_set(err, ERR_FORMAT, "its .eh_frame describes no functions");
 	entries = malloc((size_t)n * sizeof(*entries));
 	if (!entries)
 		return err_memory(err, "for an index of %u functions", n);
@@ -492,7 +492,9 @@ bool eh_frame_range(const struct eh_frame *t, uint32_t n, uint64_t *start, uint6
 	return true;
 }
 
-/* How many entries start at or before the address: the last of them is the one before that number. */
+/*
+ * How many entries start at or before the address; the last of these is the one before that index.
+ */
 static uint32_t count_before(const struct eh_frame *t, uint64_t vaddr)
 {
 	int64_t distance = (int64_t)(vaddr - t->base);

@@ -1,15 +1,16 @@
 /*
- * The unwind tables of one ELF file: for an address, how its caller's registers are found.
+ * The unwind tables of one ELF file: for an address, how to find its caller's registers.
  *
  * .eh_frame holds a description (FDE) per function: a program for a small machine that says, up to
  * the address, where the frame begins (CFA) and where the caller's registers are kept, in DWARF's
  * call frame instructions. .eh_frame_hdr is its index, sorted by address. The caller reads both
- * into memory; here nothing is read or mapped, nor allocated after eh_frame_new(). Nothing is
+ * into memory; nothing is read or mapped here, nor allocated after eh_frame_new(). Nothing is
  * trusted: every table, program and expression may be hostile, and costs at most its budget.
  *
  * x86-64 only: 17 columns, 8-byte addresses, little-endian. Addresses are the file's own (vaddr).
  *
- * Threads: immutable after eh_frame_new() and eh_frame_add_code(); any number of threads may look up at the same time.
+ * Threads: immutable after eh_frame_new() and eh_frame_add_code(); then any number of threads may
+ * look up at the same time.
  *
  * Source: Linux Standard Base 5.0, "Exception Frames" (.eh_frame, .eh_frame_hdr, augmentations,
  * pointer encodings); DWARF 5, sections 2.5 (expressions) and 6.4 (call frame information); System
@@ -33,7 +34,7 @@
 /*
  * Instructions that one stack may cost, over all its frames: the sum of what programs and
  * expressions execute. The longest program of libc, libcrypto and python3 has 219, of node
- * 2,236, of cc1 13,365 (unwind/files_linux.c prints them).
+ * 2,236, of cc1 13,365 (tests/unit/unwind/files_linux.c prints them).
  */
 #define EH_BUDGET (128u << 10)
 
@@ -49,11 +50,11 @@ enum eh_result {
 	EH_OK,
 	EH_NONE,                        /* no FDE holds the address */
 	EH_BAD,                         /* malformed, unsupported, or over a limit */
-	EH_UNKNOWN_REGISTER,            /* needs a register whose value is not known */
+	EH_UNKNOWN_REGISTER,            /* needs a register whose value is unknown */
 	EH_UNREADABLE,                  /* needs memory that could not be read */
 };
 
-/* The sections as they stand in the file. */
+/* The sections as they are in the file. */
 struct eh_sections {
 	uint8_t *header;                /* .eh_frame_hdr, by PT_GNU_EH_FRAME; NULL = none */
 	size_t header_bytes;
@@ -66,15 +67,15 @@ struct eh_sections {
 struct eh_frame;
 
 /*
- * The address of .eh_frame as .eh_frame_hdr gives it, for files whose section headers are gone.
+ * The address of .eh_frame according to .eh_frame_hdr, for files without section headers.
  * returns  false when the header is malformed
  */
 bool eh_frame_pointer(const uint8_t *header, size_t header_bytes, uint64_t header_vaddr,
 		      uint64_t *frames_vaddr);
 
 /*
- * Tables from sections. Without a usable index (none, another encoding than 0x3b, not sorted) one
- * is built by a pass over .eh_frame: 8 bytes per FDE.
+ * Make tables from sections. Without a usable index (none, another encoding than 0x3b, not sorted)
+ * a pass over .eh_frame builds one: 8 bytes per FDE.
  *
  * in       takes both buffers (from malloc), also when it fails
  * returns  0, ERR_FORMAT (no FDE at all), ERR_LIMIT, ERR_MEMORY
@@ -84,22 +85,22 @@ void eh_frame_free(struct eh_frame *tables);     /* NULL allowed */
 
 /* A number that no other tables of this process have or will have: the key of rule caches. */
 uint32_t eh_frame_id(const struct eh_frame *tables);
-uint64_t eh_frame_first(const struct eh_frame *tables);      /* the lowest address of its index */
+uint64_t eh_frame_first(const struct eh_frame *tables);      /* the lowest address in its index */
 size_t eh_frame_bytes(const struct eh_frame *tables);
 uint32_t eh_frame_count(const struct eh_frame *tables);      /* FDEs in the index */
 /* The range [*start, *end) of the nth FDE, by address; false when it is malformed. */
 bool eh_frame_range(const struct eh_frame *tables, uint32_t n, uint64_t *start, uint64_t *end);
 
-/* Where one register of the caller (or the CFA) is found. */
+/* Where a register of the caller (or the CFA) is found. */
 enum eh_how {
 	EH_UNSET,                       /* not mentioned: callee-saved registers keep their value */
 	EH_SAME,
-	EH_UNDEFINED,                   /* gone; as the return address: this is the thread's root */
+	EH_UNDEFINED,                  /* lost; for the return address: this is the thread's root */
 	EH_AT,                          /* saved at CFA + value */
-	EH_VALUE,                       /* is CFA + value; of the CFA itself: reg + value */
+	EH_VALUE,                       /* is CFA + value; for the CFA itself: reg + value */
 	EH_IN_REGISTER,                 /* is in reg */
 	EH_AT_EXPRESSION,               /* saved where an expression says; value = its place */
-	EH_EXPRESSION,                  /* is what an expression gives */
+	EH_EXPRESSION,                  /* is the result of an expression */
 };
 
 struct eh_rule {
@@ -117,7 +118,7 @@ struct eh_row {
 };
 
 /*
- * The row of an address.
+ * Compute the row of an address.
  *
  * budget   instructions left; goes down by those executed
  * returns  EH_OK, EH_NONE or EH_BAD
@@ -126,9 +127,9 @@ enum eh_result eh_frame_row(const struct eh_frame *tables, uint64_t vaddr, uint3
 			    struct eh_row *out);
 
 /*
- * clone() and clone3() end their FDE before the system call, as in the new thread its rules would be
- * wrong, and begin one where the child goes on, whose return address is undefined. In the few
- * instructions between the two:
+ * clone() and clone3() end their FDE before the system call, because in the new thread its rules
+ * would be wrong, and begin one where the child continues, with an undefined return address. This
+ * gives the row for the few instructions between the two.
  *
  * out      the last row of the FDE before, which holds in the parent
  * returns  EH_OK; EH_NONE when the address is in no such gap; EH_BAD
@@ -136,23 +137,24 @@ enum eh_result eh_frame_row(const struct eh_frame *tables, uint64_t vaddr, uint3
 enum eh_result eh_frame_clone_row(const struct eh_frame *tables, uint64_t vaddr, uint32_t *budget,
 				  struct eh_row *out);
 
-/* What holds at one instruction of a function that no FDE describes. */
+/* What holds at one instruction of a function without an FDE. */
 struct eh_code {
 	uint64_t start, end;            /* [start, end) */
 	uint32_t depth;                 /* the return address is at RSP + this */
-	bool rbp_saved;                 /* the caller's RBP right below it; else RBP has not been touched */
+	bool rbp_saved;              /* the caller's RBP is right below it; else RBP is untouched */
 };
 
 #define EH_CODE_MAX 48u                 /* instructions; a library's four functions have some 30 */
-#define EH_CODE_BYTES 64u               /* of one function are enough */
+#define EH_CODE_BYTES 64u               /* enough of one function */
 
 /*
- * Add a function by its code, as far as it can be followed (elf_eh_code.c): for those of a program's start
- * and end, which have no FDE. Nothing happens where there is one. Before the tables are shared.
+ * Add a function by its code, as far as it can be followed (elf_eh_code.c). For the functions of a
+ * program's start and end, which have no FDE; does nothing if there is one. Call before the tables
+ * are shared.
  */
 void eh_frame_add_code(struct eh_frame *tables, uint64_t vaddr, const uint8_t *code, size_t n);
 
-/* Of the instruction that holds the address; NULL = not known. */
+/* Find the instruction that holds the address; NULL = unknown. */
 const struct eh_code *eh_frame_find_code(const struct eh_frame *tables, uint64_t vaddr);
 
 /* The bytes of an expression at a rule's value; false when they lie outside the section. */
@@ -162,8 +164,8 @@ bool eh_frame_expression(const struct eh_frame *tables, int32_t value, const uin
 /* What an expression works on. */
 struct eh_machine {
 	const uint64_t *regs;           /* EH_REGISTERS of them */
-	uint32_t known;                 /* a bit for each that has a value */
-	/* n (1, 2, 4 or 8) bytes of the thread's memory; false when they cannot be had */
+	uint32_t known;                 /* a bit for each register with a value */
+	/* Read n (1, 2, 4 or 8) bytes of the thread's memory; false when they are not available. */
 	bool (*read)(void *ctx, uint64_t address, unsigned n, uint64_t *out);
 	void *ctx;
 	uint32_t *budget;

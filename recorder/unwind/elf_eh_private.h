@@ -1,17 +1,17 @@
 /*
- * What elf_eh_frame.c, elf_eh_program.c, elf_eh_expression.c and elf_eh_code.c share: bounded reading, and a
- * parsed FDE. Nobody else includes it.
+ * What elf_eh_frame.c, elf_eh_program.c, elf_eh_expression.c and elf_eh_code.c share: bounded
+ * reading, and a parsed FDE. Nobody else includes it.
  */
 #ifndef UNWIND_ELF_EH_PRIVATE_H
 #define UNWIND_ELF_EH_PRIVATE_H
 
 #include "unwind/elf_eh_frame.h"
 
-/* A reader that goes bad, and stays so, at the first byte that is not there; it gives 0 then. */
+/* A reader that turns bad at the first missing byte, and stays so; from then on it gives 0. */
 struct eh_cursor {
 	const uint8_t *bytes;
 	size_t at, end;
-	uint64_t vaddr;                 /* of bytes[0] */
+	uint64_t vaddr;                 /* the address of bytes[0] */
 	bool bad;
 };
 
@@ -38,7 +38,7 @@ static inline int64_t eh_get_signed(struct eh_cursor *c, unsigned n)
 	return (int64_t)((v ^ sign) - sign);
 }
 
-/* LEB128; bits over the 64th are dropped, a number of over 16 bytes is none. */
+/* LEB128; bits over the 64th are dropped; a number longer than 16 bytes is bad. */
 uint64_t eh_get_uleb(struct eh_cursor *c);
 int64_t eh_get_sleb(struct eh_cursor *c);
 
@@ -49,17 +49,17 @@ enum {
 	EH_ENCODING_DATAREL = 0x30,
 	EH_ENCODING_FORM = 0x0f,
 	EH_ENCODING_BASE = 0x70,
-	EH_ENCODING_TABLE = 0x3b,       /* of .eh_frame_hdr: from the header, 4 bytes signed */
+	EH_ENCODING_TABLE = 0x3b,      /* .eh_frame_hdr's: relative to the header, 4 bytes signed */
 };
 
-/* A pointer; data_vaddr is what data-relative ones count from. Indirect ones give bad. */
+/* A pointer; data-relative ones count from data_vaddr. Indirect ones are bad. */
 uint64_t eh_get_pointer(struct eh_cursor *c, unsigned encoding, uint64_t data_vaddr);
 
 struct eh_cie {
 	size_t at;                      /* of its length field; SIZE_MAX = none parsed yet */
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t pointers;               /* encoding of addresses in its FDEs */
+	uint8_t pointers;               /* the encoding of addresses in its FDEs */
 	uint8_t return_column;
 	bool augmented, signal;         /* 'z', 'S' */
 	size_t program, end;            /* initial instructions */
@@ -77,13 +77,13 @@ struct eh_frame {
 	uint32_t count;
 	const uint8_t *index;           /* pairs of i32, counted from base: address, FDE */
 	uint64_t base;
-	uint64_t first;                 /* the index's lowest address: rule caches ask for it at each step */
+	uint64_t first;      /* the lowest address in the index: rule caches need it at each step */
 	uint8_t *own_index;             /* NULL when .eh_frame_hdr's is used */
 	struct eh_code code[EH_CODE_MAX];
 	uint32_t ncode;
 };
 
-/* Run a FDE's program up to vaddr. EH_OK or EH_BAD. */
+/* Run an FDE's program up to vaddr. EH_OK or EH_BAD. */
 enum eh_result eh_program_run(const struct eh_frame *tables, const struct eh_fde *fde,
 			      uint64_t vaddr, uint32_t *budget, struct eh_row *out);
 

@@ -1,7 +1,7 @@
 /*
- * Call frame programs: the instructions of a CIE, then those of a FDE, up to an address.
+ * Call frame programs: the instructions of a CIE, then those of an FDE, up to an address.
  *
- * A row of rules is built up; advance_loc moves on to the next address, and the row that holds when
+ * They build up a row of rules; advance_loc moves to the next address, and the row that holds when
  * the wanted address is passed is the answer. Opcodes: DWARF 5, table 7.29; GNU's from GCC's
  * dwarf2.def.
  */
@@ -36,7 +36,7 @@ enum {
 	CFA_VAL_OFFSET = 0x14,
 	CFA_VAL_OFFSET_SF = 0x15,
 	CFA_VAL_EXPRESSION = 0x16,
-	CFA_ADVANCE8 = 0x1d,            /* MIPS's, used by others too */
+	CFA_ADVANCE8 = 0x1d,            /* from MIPS, used by others too */
 	CFA_GNU_ARGS_SIZE = 0x2e,
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
@@ -49,21 +49,21 @@ struct program {
 	uint32_t *budget;
 	bool done;                      /* the row holds at the wanted address */
 	struct eh_row row;
-	const struct eh_row *initial;   /* what restore goes back to; NULL in the CIE */
+	const struct eh_row *initial;   /* what restore returns to; NULL in the CIE */
 	struct eh_row remembered[EH_REMEMBERED_MAX];
 	unsigned nremembered;
 };
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* Registers that are not followed (vector registers...) have rules too: dropped. */
+/* Registers that we do not follow (vector registers...) have rules too, which are dropped. */
 static void put_rule(struct program *p, uint64_t reg, enum eh_how how, int64_t value,
 		     uint64_t other)
 {
 	if (reg >= EH_REGISTERS)
 		return;
 	if (other >= EH_REGISTERS)
-		how = EH_UNDEFINED;      /* kept in one that is not followed */
+		how = EH_UNDEFINED;      /* kept in a register that we do not follow */
 	if (value != (int32_t)value) {
 		p->c.bad = true;
 		return;
@@ -73,7 +73,7 @@ static void put_rule(struct program *p, uint64_t reg, enum eh_how how, int64_t v
 					    .value = (int32_t)value};
 }
 
-/* An offset in units of the CIE. Multiplied without sign: hostile numbers may wrap. */
+/* An offset in units of the CIE. The multiplication is unsigned: hostile numbers may wrap. */
 static int64_t factored(const struct program *p, int64_t n)
 {
 	return (int64_t)((uint64_t)n * (uint64_t)p->fde->cie.data_align);
@@ -103,7 +103,7 @@ static void put_cfa_register(struct program *p, uint64_t reg)
 	put_cfa(p, reg, p->row.cfa.value);
 }
 
-/* The place of an expression (its length field), which is skipped. */
+/* Note the place of an expression (its length field) and skip it. */
 static int64_t skip_expression(struct program *p)
 {
 	size_t at = p->c.at;
@@ -130,7 +130,7 @@ static void remember(struct program *p)
 		p->remembered[p->nremembered++] = p->row;
 }
 
-/* Rules come back; the address goes on. */
+/* Restores the rules, but not the address. */
 static void recall(struct program *p)
 {
 	uint64_t start = p->row.start;
@@ -289,7 +289,7 @@ static void step_extended(struct program *p, unsigned op)
 	}
 }
 
-/* Instructions of [at, end), until the wanted address is reached. false when they make no sense. */
+/* Run the instructions of [at, end) until the wanted address is reached; false when malformed. */
 static bool run(struct program *p, size_t at, size_t end)
 {
 	p->c.at = at;

@@ -1,7 +1,9 @@
 /*
  *  image             0 "MZ"   60 u32 offset of the next
- *  NT headers        0 "PE\0\0"   4 u16 machine   8 u32 timestamp   20 u16 bytes of the optional header
- *  optional header   0 u16 0x20b   56 u32 SizeOfImage   108 u32 directories   112 directories: u32 RVA, u32 bytes
+ *  NT headers        0 "PE\0\0"   4 u16 machine   8 u32 timestamp
+ *                    20 u16 bytes of the optional header
+ *  optional header   0 u16 0x20b   56 u32 SizeOfImage   108 u32 directories
+ *                    112 directories: u32 RVA, u32 bytes
  *                    directory 3: exceptions   6: debug
  *  debug entry       28 bytes: 12 u32 type, 2 = CodeView   16 u32 bytes   20 u32 RVA
  *  RSDS              0 "RSDS"   4 GUID   20 u32 age
@@ -19,9 +21,9 @@ enum {
 	FUNCTION_BYTES = 12,
 };
 
-/* A directory; one that does not lie in the image is none. */
-static void get_directory(const uint8_t *optional, size_t n, uint32_t which, uint32_t image_bytes, uint32_t *rva,
-			  uint32_t *nbytes)
+/* Read a directory; one outside the image counts as absent. */
+static void get_directory(const uint8_t *optional, size_t n, uint32_t which, uint32_t image_bytes,
+			  uint32_t *rva, uint32_t *nbytes)
 {
 	const uint8_t *at = optional + OPTIONAL_BYTES + which * DIRECTORY_BYTES;
 
@@ -54,7 +56,8 @@ bool pe_loaded_head(const uint8_t *head, size_t n, struct pe_loaded *out)
 		n = le16(nt + 20);
 	out->timestamp = le32(nt + 8);
 	out->image_bytes = le32(optional + 56);
-	get_directory(optional, n, EXCEPTIONS, out->image_bytes, &out->pdata_rva, &out->pdata_bytes);
+	get_directory(optional, n, EXCEPTIONS, out->image_bytes, &out->pdata_rva,
+		      &out->pdata_bytes);
 	get_directory(optional, n, DEBUG, out->image_bytes, &out->debug_rva, &out->debug_bytes);
 	return true;
 }
@@ -64,8 +67,9 @@ uint32_t pe_loaded_rsds_at(const uint8_t *directory, size_t n, uint32_t image_by
 	for (; n >= DEBUG_ENTRY_BYTES; directory += DEBUG_ENTRY_BYTES, n -= DEBUG_ENTRY_BYTES) {
 		uint32_t rva = le32(directory + 20);
 
-		if (le32(directory + 12) == CODE_VIEW && le32(directory + 16) >= PE_LOADED_RSDS_BYTES &&
-		    rva < image_bytes && image_bytes - rva >= PE_LOADED_RSDS_BYTES)
+		if (le32(directory + 12) == CODE_VIEW &&
+		    le32(directory + 16) >= PE_LOADED_RSDS_BYTES && rva < image_bytes &&
+		    image_bytes - rva >= PE_LOADED_RSDS_BYTES)
 			return rva;
 	}
 	return 0;
@@ -80,7 +84,8 @@ bool pe_loaded_rsds(const uint8_t bytes[PE_LOADED_RSDS_BYTES], uint8_t guid[16],
 	return true;
 }
 
-bool pe_loaded_info_span(const uint8_t *pdata, size_t n, uint32_t image_bytes, uint32_t *rva, uint32_t *nbytes)
+bool pe_loaded_info_span(const uint8_t *pdata, size_t n, uint32_t image_bytes, uint32_t *rva,
+			 uint32_t *nbytes)
 {
 	uint32_t low = UINT32_MAX, high = 0, info;
 
@@ -97,7 +102,8 @@ bool pe_loaded_info_span(const uint8_t *pdata, size_t n, uint32_t image_bytes, u
 	if (low > high)
 		return false;
 	*rva = low;
-	*nbytes = image_bytes - high > PE_LOADED_INFO_MAX_BYTES ? high - low + PE_LOADED_INFO_MAX_BYTES
-								: image_bytes - low;
+	*nbytes = image_bytes - low;
+	if (image_bytes - high > PE_LOADED_INFO_MAX_BYTES)
+		*nbytes = high - low + PE_LOADED_INFO_MAX_BYTES;
 	return true;
 }

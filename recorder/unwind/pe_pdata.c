@@ -12,7 +12,7 @@
 enum {
 	FUNCTION_BYTES = 12, INFO_BYTES = 4, CODES_MAX = 255,
 	FLAG_CHAINED = 4,
-	WHOLE_PROLOGUE = 256,                /* beyond each code's offset */
+	WHOLE_PROLOGUE = 256,                /* larger than any code's offset */
 	EPILOGUE_STEPS = 20, INSTRUCTION_MAX = 8,
 
 	OP_PUSH = 0, OP_ALLOC_LARGE = 1, OP_ALLOC_SMALL = 2, OP_SET_FRAME = 3, OP_SAVE = 4,
@@ -31,9 +31,9 @@ struct info {
 	struct function chained;
 };
 
-/* ---- the image ------------------------------------------------------------------------------------ */
+/* ---- the image ------------------------------------------------------------------------------- */
 
-/* The bytes from an RVA on, at least n; *left says how many. NULL = they are not there. */
+/* The bytes from an RVA on, at least n; *left says how many. NULL = they are missing. */
 static const uint8_t *image_at(const struct pe_tables *t, uint32_t rva, uint32_t n, uint32_t *left)
 {
 	uint32_t i, at;
@@ -54,7 +54,7 @@ static struct function get_function(const uint8_t *at)
 	return (struct function){le32(at), le32(at + 4), le32(at + 8)};
 }
 
-/* The entry that holds an RVA. */
+/* Find the entry that holds an RVA. */
 static bool find_function(const struct pe_tables *t, uint32_t rva, struct function *out)
 {
 	const uint8_t *table = image_at(t, t->pdata_rva, t->pdata_bytes, NULL);
@@ -102,9 +102,9 @@ static bool read_info(const struct pe_tables *t, uint32_t rva, struct info *out)
 	return more != NULL;
 }
 
-/* ---- the prologue, undone -------------------------------------------------------------------------- */
+/* ---- undoing the prologue -------------------------------------------------------------------- */
 
-/* Of a code, with the numbers behind it; 0 = there is no such code. */
+/* The slots of a code, including the numbers after it; 0 = no such code. */
 static unsigned slots_of(unsigned op, unsigned info)
 {
 	static const uint8_t slots[] = {
@@ -118,7 +118,7 @@ static unsigned slots_of(unsigned op, unsigned info)
 }
 
 /*
- * Where saved registers are counted from: the frame register once it is set, else RSP.
+ * The address from which saved registers count: the frame register once it is set, else RSP.
  *
  * reached   how far into the prologue execution has come; WHOLE_PROLOGUE = all of it
  */
@@ -146,8 +146,11 @@ static enum pe_step pop(struct pe_registers *regs, struct stack_view *stack, uin
 	return PE_STEP_ON;
 }
 
-/* What the processor pushed at an interrupt: perhaps an error code, then RIP, CS, flags, RSP, SS. */
-static enum pe_step machine_frame(struct pe_registers *regs, struct stack_view *stack, bool has_error)
+/*
+ * What the processor pushed at an interrupt: perhaps an error code, then RIP, CS, flags, RSP, SS.
+ */
+static enum pe_step machine_frame(struct pe_registers *regs, struct stack_view *stack,
+				  bool has_error)
 {
 	uint64_t at = regs->r[PE_RSP] + (has_error ? 8 : 0), rip, rsp;
 
@@ -159,8 +162,8 @@ static enum pe_step machine_frame(struct pe_registers *regs, struct stack_view *
 	return PE_STEP_ON;
 }
 
-static enum pe_step undo(const uint8_t *code, unsigned slots, uint64_t frame, struct pe_registers *regs,
-			 struct stack_view *stack, bool *machine)
+static enum pe_step undo(const uint8_t *code, unsigned slots, uint64_t frame,
+			 struct pe_registers *regs, struct stack_view *stack, bool *machine)
 {
 	unsigned op = code[1] & 15, info = code[1] >> 4;
 	uint64_t number = slots == 3 ? le32(code + 2) : slots == 2 ? le16(code + 2) : 0;
@@ -210,7 +213,7 @@ static enum pe_step undo_all(const struct info *info, unsigned reached, struct p
 	return step;
 }
 
-/* ---- epilogues ------------------------------------------------------------------------------------- */
+/* ---- epilogues ------------------------------------------------------------------------------- */
 
 /* An instruction of an epilogue. */
 struct instruction {
@@ -224,8 +227,9 @@ static int32_t signed_number(const uint8_t *at, unsigned n)
 	return n == 1 ? (int8_t)at[0] : (int32_t)le32(at);
 }
 
-/* Jumps leave when their target lies outside the function: they are calls in place of a return. */
-static struct instruction jump(const uint8_t *at, unsigned n, uint32_t rva, const struct function *f)
+/* A jump leaves when its target lies outside the function: it is a call in place of a return. */
+static struct instruction jump(const uint8_t *at, unsigned n, uint32_t rva,
+			       const struct function *f)
 {
 	struct instruction in = {.kind = OTHER, .length = 1 + n};
 	uint32_t target = rva + 1 + n + (uint32_t)signed_number(at + 1, n);
@@ -236,7 +240,8 @@ static struct instruction jump(const uint8_t *at, unsigned n, uint32_t rva, cons
 }
 
 /*
- * The forms that epilogues may have: pop; add rsp, n; lea rsp, [register + n]; ret; jmp elsewhere.
+ * Decode one of the forms that epilogues may have: pop; add rsp, n; lea rsp, [register + n]; ret;
+ * jmp elsewhere.
  *
  * at   8 bytes or more
  */
@@ -254,7 +259,8 @@ static struct instruction decode(const uint8_t *at, uint32_t rva, const struct f
 	/* mod 1 or 2, RSP, a base without SIB byte */
 	if ((rex & 0xe) == 8 && op[0] == 0x8d && (op[1] & 0x38) == 0x20 && (op[1] & 7) != 4 &&
 	    (op[1] >> 6 == 1 || op[1] >> 6 == 2))
-		return (struct instruction){LEA_RSP, op[1] >> 6 == 1 ? 4 : 7, (op[1] & 7) | (rex & 1) << 3,
+		return (struct instruction){LEA_RSP, op[1] >> 6 == 1 ? 4 : 7,
+					    (op[1] & 7) | (rex & 1) << 3,
 					    signed_number(op + 2, op[1] >> 6 == 1 ? 1 : 4)};
 	if (at[0] == 0xc3 || at[0] == 0xc2 || (at[0] == 0xf3 && at[1] == 0xc3))
 		in.kind = LEAVES;
@@ -263,13 +269,13 @@ static struct instruction decode(const uint8_t *at, uint32_t rva, const struct f
 	else if (at[0] == 0xe9)
 		return jump(at, 4, rva, f);
 	else if (op[0] == 0xff && (op[1] == 0x25 || ((op[1] & 0x38) == 0x20 && (rex & 8))))
-		in.kind = LEAVES;            /* through a pointer; in functions a switch has no REX.W */
+		in.kind = LEAVES;        /* through a pointer; in functions a switch has no REX.W */
 	return in;
 }
 
 /*
- * Whether execution stands in an epilogue: from here on only its instructions come until the function
- * is left, the stack pointer being set at most once and first. They are carried out on *regs.
+ * Is execution in an epilogue? Then only its instructions follow until the function is left; the
+ * stack pointer is set at most once and first. They are carried out on *regs.
  */
 static bool follow_epilogue(const struct pe_tables *t, const struct function *f, uint32_t rva,
 			    struct pe_registers *regs, struct stack_view *stack)
@@ -303,14 +309,15 @@ static bool follow_epilogue(const struct pe_tables *t, const struct function *f,
 	return false;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-/* By the function's description and those that it continues. */
+/* Step by the function's description and those that it continues. */
 static enum pe_step by_tables(const struct pe_tables *t, struct function f, uint32_t rva,
 			      struct pe_registers *regs, struct stack_view *stack, bool *machine)
 {
-	unsigned chain, reached = rva - f.begin < WHOLE_PROLOGUE && regs->interrupted ? rva - f.begin
-										      : WHOLE_PROLOGUE;
+	unsigned chain, reached = rva - f.begin < WHOLE_PROLOGUE && regs->interrupted
+					  ? rva - f.begin
+					  : WHOLE_PROLOGUE;
 	struct pe_registers epilogue = *regs;
 	enum pe_step step;
 	struct info info;
@@ -384,7 +391,7 @@ enum pe_step pe_step_frame_pointer(struct pe_registers *regs, struct stack_view 
 	return PE_STEP_ON;
 }
 
-/* ---- walks ----------------------------------------------------------------------------------------- */
+/* ---- walks ----------------------------------------------------------------------------------- */
 
 uint32_t pe_walk(struct pe_registers *regs, struct stack_view *stack, pe_find *find, void *ctx,
 		 struct pe_frame *frames, uint32_t max, enum pe_step *end)
@@ -396,7 +403,8 @@ uint32_t pe_walk(struct pe_registers *regs, struct stack_view *stack, pe_find *f
 	while (n < max && *end == PE_STEP_ON && regs->rip) {
 		frames[n++] = (struct pe_frame){regs->rip, !regs->interrupted};
 		tables = find(ctx, regs->rip - !regs->interrupted, &rva);
-		*end = tables ? pe_step(tables, rva, regs, stack) : pe_step_frame_pointer(regs, stack);
+		*end = tables ? pe_step(tables, rva, regs, stack)
+			      : pe_step_frame_pointer(regs, stack);
 	}
 	return n;
 }

@@ -1,17 +1,18 @@
 /*
- * Unwinding of Windows code for x64: from the registers in a frame to those in its caller, by what
- * .pdata and UNWIND_INFO say of the image that holds the address.
+ * Unwinding x64 Windows code: from the registers in a frame to those in its caller, according to
+ * .pdata and UNWIND_INFO of the image that holds the address.
  *
- * Every function that calls or that moves the stack pointer has an entry. It lists what the prologue
- * did, last first: undoing that gives the caller. An interrupted thread may stand inside the prologue,
- * of which a part is undone only, or in an epilogue, which is known by its instructions and followed.
+ * Every function that calls or that moves the stack pointer has an entry. It lists what the
+ * prologue did, last first: undoing that gives the caller. An interrupted thread may be inside the
+ * prologue, of which only a part is undone, or in an epilogue, which is recognized by its
+ * instructions and followed.
  *
- * Portable, no system calls, nothing allocated; the image's bytes and the stack's come from the caller
- * and may be hostile: each step reads at most PE_CHAIN_MAX descriptions.
- * Threads: a pe_tables may be used by any number, a pe_registers belongs to one.
+ * Portable, no system calls, nothing allocated. The caller provides the bytes of image and stack,
+ * which may be hostile: each step reads at most PE_CHAIN_MAX descriptions.
+ * Threads: any number may use a pe_tables, a pe_registers belongs to one.
  *
  * Source: Microsoft, "x64 exception handling" (RUNTIME_FUNCTION, UNWIND_INFO, unwind procedure) and
- * "x64 prolog and epilog". Of version 2 the codes that list epilogues are passed over.
+ * "x64 prolog and epilog". In version 2, the codes that list epilogues are skipped.
  */
 #ifndef UNWIND_PE_PDATA_H
 #define UNWIND_PE_PDATA_H
@@ -20,7 +21,7 @@
 
 #define PE_CHAIN_MAX 32u                     /* descriptions that continue one another */
 
-/* Bytes of an image as it is loaded: .pdata, the data that holds UNWIND_INFO, code for epilogues. */
+/* Bytes of a loaded image: .pdata, the data with UNWIND_INFO, code for epilogues. */
 struct pe_range {
 	uint32_t rva, nbytes;
 	const uint8_t *bytes;
@@ -32,46 +33,50 @@ struct pe_tables {
 	uint32_t pdata_rva, pdata_bytes;     /* the exception directory */
 };
 
-/* As UNWIND_INFO and CONTEXT number them. */
+/* Numbered as in UNWIND_INFO and CONTEXT. */
 enum { PE_RSP = 4, PE_RBP = 5, PE_REGISTERS = 16 };
 
 struct pe_registers {
 	uint64_t r[PE_REGISTERS];            /* RAX RCX RDX RBX RSP RBP RSI RDI R8-R15 */
 	uint64_t rip;
-	bool interrupted;                    /* rip is where execution stands, no return address */
+	bool interrupted;                 /* rip is where execution stopped, not a return address */
 };
 
 enum pe_step {
 	PE_STEP_ON,                          /* the registers are the caller's */
-	PE_STEP_UNREADABLE,                  /* the view has not got the bytes; see view.missing */
-	PE_STEP_BROKEN,                      /* the tables make no sense, or the stack does not rise */
+	PE_STEP_UNREADABLE,                  /* the view lacks the bytes; see view.missing */
+	PE_STEP_BROKEN,                   /* the tables are malformed, or the stack does not rise */
 };
 
 /*
- * One step from a frame in this image. On PE_STEP_ON the registers are the caller's (rip 0: there is
- * none); else they are as before. Code without an entry is a leaf, whose return address is on top of
- * the stack: true of an interrupted frame only, so that for others it is PE_STEP_BROKEN.
+ * One step from a frame in this image. After PE_STEP_ON the registers are the caller's (rip 0:
+ * there is none); otherwise they are unchanged. Code without an entry is a leaf, whose return
+ * address is on top of the stack. Only an interrupted frame can be one; for others this is
+ * PE_STEP_BROKEN.
  *
  * rva   of the frame's address: the instruction for an interrupted frame, else inside the call
  */
 enum pe_step pe_step(const struct pe_tables *tables, uint32_t rva, struct pe_registers *regs,
 		     struct stack_view *stack);
 
-/* Outside images, in generated code: [RBP] is the caller's, the return address is above it. */
+/* Generated code, outside images: [RBP] is the caller's RBP, the return address is above it. */
 enum pe_step pe_step_frame_pointer(struct pe_registers *regs, struct stack_view *stack);
 
 struct pe_frame {
 	uint64_t address;
-	bool returns;                        /* it is where a call returns to */
+	bool returns;                        /* a call returns there */
 };
 
-/* The tables of the image that holds an address, and where in it; NULL = generated code, or nothing. */
+/*
+ * The tables of the image that holds an address, and where in it; NULL = generated code, or
+ * nothing.
+ */
 typedef const struct pe_tables *pe_find(void *ctx, uint64_t address, uint32_t *rva);
 
 /*
- * All frames from the registers on, the innermost first.
+ * Walk all frames from the registers on, innermost first.
  *
- * end      PE_STEP_ON: the outermost was reached, or max; else why the walk ended behind the last one
+ * end      PE_STEP_ON: the outermost or max was reached; else why the walk ended after the last one
  * returns  their number, at most max
  */
 uint32_t pe_walk(struct pe_registers *regs, struct stack_view *stack, pe_find *find, void *ctx,

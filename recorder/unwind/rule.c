@@ -2,17 +2,19 @@
 
 #include <string.h>
 
-enum { LEB_MAX = 3 };                    /* bytes of an offset that fits */
+enum { LEB_MAX = 3 };                    /* bytes of an offset that fits a rule */
 
 /* ---- from row to rule ------------------------------------------------------------------------ */
 
-/* Rules that ask for nothing, or only for what always holds. */
+/* Rules that need nothing, or only what always holds. */
 static bool is_kept(const struct eh_rule *rule)
 {
 	return rule->how == EH_UNSET || rule->how == EH_SAME;
 }
 
-/* DW_OP_bregN: its register and offset. Returns the bytes it takes, 0 when it is not that. */
+/*
+ * DW_OP_bregN: its register and offset. Returns its length in bytes, 0 when it is another opcode.
+ */
 static size_t read_breg(const uint8_t *at, size_t n, struct rule *out)
 {
 	int32_t v = 0;
@@ -38,7 +40,7 @@ static size_t read_breg(const uint8_t *at, size_t n, struct rule *out)
  *
  *   bregN n, deref [, plus_uconst m]
  *   rsp + 8 + ((rip & 15 >= k) << 3)     a PLT's: 8 more once its entry has pushed a number; k is
- *                                        11, or another where the entry begins with endbr64
+ *                                        11, or another if the entry begins with endbr64
  */
 static bool compile_expression(const struct eh_frame *tables, int32_t at, uint64_t vaddr,
 			       struct rule *out)

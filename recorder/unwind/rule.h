@@ -1,9 +1,9 @@
 /*
  * Unwind rules in 8 bytes, and a cache of them.
  *
- * Nearly every row of compiled code says: the frame begins at RSP or RBP + n, the return address
- * lies right below that, RBP is saved there or kept. Such a row is compiled once per address and
- * followed in nanoseconds; what does not fit is interpreted again each time (RULE_GENERAL).
+ * Nearly every row of compiled code says: the frame begins at RSP or RBP + n, the return address is
+ * right below that, RBP is saved there or kept. Such a row is compiled once per address and
+ * followed in nanoseconds; any other row is interpreted each time (RULE_GENERAL).
  *
  * Threads: a cache belongs to one.
  */
@@ -13,11 +13,11 @@
 #include "unwind/elf_eh_frame.h"
 
 enum rule_kind {
-	RULE_EMPTY,                     /* nothing is cached here */
+	RULE_EMPTY,                     /* nothing is cached in this slot */
 	RULE_NONE,                      /* no FDE: follow the frame pointer */
 	RULE_PLAIN,                     /* CFA = base + offset */
 	RULE_DEREF,                     /* CFA = 8 bytes at (base + offset) + addend */
-	RULE_ROOT,                      /* the return address is undefined: nobody called */
+	RULE_ROOT,                      /* the return address is undefined: there is no caller */
 	RULE_GENERAL,                   /* interpret the row */
 	RULE_BAD,                       /* malformed tables */
 };
@@ -30,22 +30,22 @@ struct rule {
 	int32_t offset;
 };
 
-/* A row that holds at vaddr. Never RULE_EMPTY. */
+/* Compile a row that holds at vaddr. Never RULE_EMPTY. */
 struct rule rule_compile(const struct eh_frame *tables, const struct eh_row *row, uint64_t vaddr);
 
 #define RULE_CACHE_ENTRIES 16384u       /* direct-mapped, 256 KiB: hits 88-94 % on six programs */
 
 struct rule_cache {
 	struct {
-		uint64_t key;           /* tables, and address counted from their first */
+		uint64_t key;           /* tables, and the address relative to their first one */
 		struct rule rule;
 	} entries[RULE_CACHE_ENTRIES];
 };
 
 /*
- * The rule of an address, compiled when it is not there.
+ * The rule of an address, compiled when it is not cached.
  *
- * budget   of instructions; a rule that is missing because it ran out is not cached
+ * budget   of instructions; when it runs out, the missing rule is not cached
  */
 struct rule rule_find(struct rule_cache *cache, const struct eh_frame *tables, uint64_t vaddr,
 		      uint32_t *budget);

@@ -21,7 +21,7 @@ static bool find_chunk(struct stack_view *v, uint64_t address, unsigned n, uint6
 	return false;
 }
 
-/* A chunk that begins with the page of the address. A failed one stays, empty: it is counted. */
+/* Fetch a chunk from the address's page on. A failed one stays, empty, because it counts. */
 static void fetch_chunk(struct stack_view *v, uint64_t address)
 {
 	uint64_t start = address & ~(uint64_t)(VIEW_ALIGN - 1);

@@ -2,8 +2,8 @@
  * A thread's memory as the unwinder sees it: the bytes that were copied with the sample and, once
  * the caller allows it, further ones fetched from the live process in a few big reads.
  *
- * What was fetched is newer than the sample and may have changed since; fetched says that it was
- * used. One thread; the fetched bytes' buffer is allocated once.
+ * Fetched bytes are newer than the sample and may have changed since; `fetched` says that some were
+ * used. One thread; the buffer for fetched bytes is allocated once.
  */
 #ifndef UNWIND_STACK_VIEW_H
 #define UNWIND_STACK_VIEW_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VIEW_CHUNK_BYTES 16384u         /* fetched at once: the system call costs more */
+#define VIEW_CHUNK_BYTES 16384u     /* fetched at once: the system call costs more than the bytes */
 #define VIEW_CHUNKS_MAX 64u
 #define VIEW_ALIGN 4096u
 
@@ -26,7 +26,7 @@ struct stack_view {
 	uint64_t start;                 /* its address: the stack pointer */
 	uint32_t nbytes;
 
-	view_fetch *fetch;              /* NULL = the copy is all there is (for now) */
+	view_fetch *fetch;              /* NULL = only the copy is available (for now) */
 	void *ctx;
 	uint8_t *room;
 	uint32_t nchunks, chunks_max;
@@ -38,7 +38,7 @@ struct stack_view {
 
 bool view_read_far(struct stack_view *v, uint64_t address, unsigned n, uint64_t *out);
 
-/* n (1, 2, 4 or 8) bytes, little-endian; false leaves the address in missing. */
+/* Read n (1, 2, 4 or 8) bytes, little-endian; false leaves the address in missing. */
 static inline bool view_read(struct stack_view *v, uint64_t address, unsigned n, uint64_t *out)
 {
 	uint64_t at = address - v->start;

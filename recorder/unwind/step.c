@@ -6,7 +6,7 @@
 	(BIT(EH_RBX) | BIT(EH_RBP) | BIT(EH_R12) | BIT(EH_R13) | BIT(EH_R14) | BIT(EH_R15))
 
 enum {
-	FRAME_POINTER_REACH = 64 << 20, /* a frame larger than this is none */
+	FRAME_POINTER_REACH = 64 << 20, /* a larger frame cannot be real */
 	/*
 	 * struct ucontext at RSP when a handler returns to its restorer (Linux, arch/x86/include/
 	 * uapi/asm/{ucontext,sigcontext}.h): R8..R15 from 40 on, RDI 104, RSI 112, RBP 120, RBX
@@ -27,8 +27,8 @@ static bool is_sane(const struct stepper *s, uint64_t cfa)
 }
 
 /*
- * The same of a row: where the return address has been popped into a register (vfork(), which must not
- * have it overwritten by the child) the frame is empty. No frame but an interrupted one is.
+ * The same for a row. When the return address was popped into a register (vfork(), whose child must
+ * not overwrite it), the frame is empty; only an interrupted frame may be.
  */
 static bool is_sane_row(const struct stepper *s, const struct eh_row *row, uint64_t cfa)
 {
@@ -83,7 +83,7 @@ enum step_result step_wild(struct stepper *s)
 	return take(s, s->cfa, rip, s->regs[EH_RBP], s->known & BIT(EH_RBP));
 }
 
-/* Is there a ucontext at RSP? Nothing else has user mode's segments in their place. */
+/* Is there a ucontext at RSP? Nothing else has user mode's segments at these places. */
 static bool read_ucontext(struct stepper *s, uint64_t regs[EH_REGISTERS])
 {
 	static const uint8_t order[] = {
@@ -150,7 +150,7 @@ static enum step_result step_rule(struct stepper *s, struct rule rule)
 	slot = cfa + (uint64_t)(int64_t)(8 * rule.rbp_slot);
 	/*
 	 * GCC leaves the save rule in place after `pop %rbp`. A slot below the stack pointer has
-	 * been popped: the register has its value already. 1-3 % of stacks break without this.
+	 * been popped: the register already has its value. Without this, 1-3 % of stacks break.
 	 */
 	if (rule.rbp_slot && slot >= s->regs[EH_RSP]) {
 		if (!view_read(&s->view, slot, 8, &rbp))
@@ -257,8 +257,8 @@ static enum step_result step_failed(enum eh_result result)
 }
 
 /*
- * All registers of the caller that are wanted. Without RSP and RIP there is no step; others may
- * stay unknown, except that one whose place could not be read is asked for again with more memory.
+ * Recover all wanted registers of the caller. Without RSP and RIP there is no step. Others may stay
+ * unknown, but if a place could not be read, the step asks for more memory.
  */
 static enum step_result find_registers(struct stepper *s, const struct eh_frame *tables,
 				       const struct eh_row *row, uint64_t cfa,
@@ -319,7 +319,7 @@ static enum step_result step_row(struct stepper *s, const struct eh_frame *table
 	return STEP_ON;
 }
 
-/* Nothing describes it, but its code is known (eh_frame_add_code()). */
+/* Nothing describes the function, but its code is known (eh_frame_add_code()). */
 static enum step_result step_code(struct stepper *s, const struct eh_code *code)
 {
 	uint64_t cfa = s->regs[EH_RSP] + code->depth + 8, rip, rbp = s->regs[EH_RBP];
@@ -339,19 +339,19 @@ static enum step_result step_code(struct stepper *s, const struct eh_code *code)
 }
 
 /*
- * Interrupted in the system call that a signal's restorer ends with: what holds at its last byte, as the
- * kernel has not taken the frame off the stack yet (or RIP would be elsewhere).
+ * Interrupted in the system call that ends a signal's restorer: use the row of its last byte,
+ * because the kernel has not removed the frame from the stack yet (or RIP would be elsewhere).
  */
 static bool is_in_sigreturn(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr,
 			    struct eh_row *row)
 {
-	return s->interrupted && vaddr && eh_frame_row(tables, vaddr - 1, &s->budget, row) == EH_OK &&
-	       row->signal;
+	return s->interrupted && vaddr &&
+	       eh_frame_row(tables, vaddr - 1, &s->budget, row) == EH_OK && row->signal;
 }
 
 /*
- * Where no function is described: one of those that begin and end a program, the end of a signal's restorer,
- * or perhaps a new thread's first instructions (eh_frame_clone_row()).
+ * Where no function is described: one of those that begin and end a program, the end of a signal's
+ * restorer, or perhaps a new thread's first instructions (eh_frame_clone_row()).
  */
 static enum step_result step_gap(struct stepper *s, const struct eh_frame *tables, uint64_t vaddr,
 				 bool *by_pointer)
@@ -366,7 +366,9 @@ static enum step_result step_gap(struct stepper *s, const struct eh_frame *table
 	if (!s->interrupted || !(s->known & BIT(EH_RAX)) ||
 	    eh_frame_clone_row(tables, vaddr, &s->budget, &row) != EH_OK)
 		return step_undescribed(s, by_pointer);
-	/* What the call gives: 0 in the child; the child's number, or an error, in the parent. */
+	/*
+	 * The result of the call: 0 in the child; the child's number, or an error, in the parent.
+	 */
 	return s->regs[EH_RAX] ? step_row(s, tables, &row) : STEP_ROOT;
 }
 

@@ -1,4 +1,4 @@
-/* What a thread's last complete stack is good for. */
+/* Taking callers from a thread's last complete stack. */
 #include "unwind/unwind.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ const struct unwind_pair *unwind_stitch(const struct unwind_memory *memory,
 
 		if (p->cfa != pair->cfa || p->ip != pair->ip || p->interrupted != pair->interrupted)
 			continue;
-		/* The same frame ends at the same place, or the pair is equal by chance. */
+		/* Either the same frame ends at the same place, or the pair is equal by chance. */
 		if (cfa && i + 1 < memory->npairs && p[1].cfa != cfa)
 			continue;
 		*n = memory->npairs - i - 1;

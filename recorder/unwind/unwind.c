@@ -5,30 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A read this far above the stack pointer is no deeper frame, but a wild pointer. */
+/* A read this far above the stack pointer is a wild pointer, not a deeper frame. */
 #define STACK_REACH ((uint64_t)1 << 30)
 
 struct unwinder {
 	struct rule_cache rules;
 	struct stepper stepper;
 	struct unwind_pair pairs[STACK_MAX_FRAMES];     /* of the user frames, leaf first */
-	uint8_t *room;                                  /* of the view: bytes read remotely */
+	uint8_t *room;                                  /* the view's buffer: bytes read remotely */
 	uint32_t chunks_max;
 };
 
-/* One sample on its way. */
+/* One sample in progress. */
 struct walk {
 	struct unwinder *u;
 	const struct unwind_input *in;
 	const struct unwind_caller *caller;
 	struct unwind_memory *memory;
 	struct unwind_stack *out;
-	uint32_t first;                 /* number of the first user frame: after the kernel's */
+	uint32_t first;                 /* index of the first user frame, after the kernel's */
 	uint32_t npairs;
-	uint32_t local, local_pairs;    /* frames and pairs that needed no remote byte */
+	uint32_t local, local_pairs;    /* frames and pairs that needed no remote bytes */
 	bool remote;                    /* reading remotely has begun */
-	bool callchain;                 /* start again, along the kernel's callchain */
-	bool doubtful;                  /* a frame may have hidden some of its callers */
+	bool callchain;                 /* restart, along the kernel's callchain */
+	bool doubtful;                  /* a frame may hide some of its callers */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -67,8 +67,8 @@ static bool is_unknown(const struct frame_ref *ref)
 }
 
 /*
- * Append one frame. false ends the walk: the depth limit, or a return address that lies in no
- * mapping, which no call can have left there (the chain ran through something that is no frame).
+ * Append one frame. false ends the walk: at the depth limit, or at a return address in no mapping,
+ * which no call can have left (the chain ran through something that is no frame).
  */
 static bool put(const struct walk *w, uint64_t address, bool kernel, bool caller,
 		struct unwind_place *place)
@@ -110,16 +110,16 @@ static bool put_chain(const struct walk *w, const uint64_t *chain, uint32_t n, b
 }
 
 /*
- * Registers were asked for, and the kernel has none: the process is ending and has let go of its
- * memory, or the thread is a worker of the kernel's in it (perf_sample_regs_user()). The source says the
- * same of a process that has let go of its old memory in execve(2).
+ * Registers were requested, but the kernel has none: the process is ending and has released its
+ * memory, or the thread is a kernel worker in it (perf_sample_regs_user()). The source says the
+ * same about a process that has released its old memory in execve(2).
  */
 static bool has_no_user(const struct unwind_input *in)
 {
 	return in->regs_mask && !in->regs_abi && !in->nuser && in->nkernel;
 }
 
-/* The kernel's frame-pointer walk of user code. */
+/* Follow the kernel's frame-pointer walk of user code. */
 static void put_user_chain(const struct walk *w)
 {
 	const struct unwind_input *in = w->in;
@@ -244,8 +244,8 @@ static bool stitch(struct walk *w)
 }
 
 /*
- * A step needs memory that is not in the copy. True: it can be tried again, reading remotely;
- * false: the walk is at its end, with its quality.
+ * A step needs memory outside the copy. True: try again with remote reading; false: the walk is
+ * over, with its quality.
  */
 static bool get_more(struct walk *w)
 {
@@ -269,7 +269,7 @@ static enum stack_quality quality_at_root(const struct walk *w)
 	return w->u->stepper.view.fetched ? QUALITY_REMOTE : QUALITY_COMPLETE;
 }
 
-/* Walk until an end. Returns the last step: STEP_UNKNOWN when it is worth another start. */
+/* Walk to an end. Returns the last step: STEP_UNKNOWN when it is worth a restart. */
 static enum step_result walk_frames(struct walk *w)
 {
 	struct stepper *s = &w->u->stepper;
@@ -330,7 +330,7 @@ static void walk_user(struct walk *w)
 			unwind_remember(w->memory, w->u->pairs, w->npairs,
 					quality == QUALITY_REMOTE);
 	} else if (w->u->stepper.view.fetched) {
-		/* The process has moved on: what the remote bytes gave leads nowhere. */
+		/* The process has moved on: the frames from remote bytes lead nowhere. */
 		w->out->nframes = w->local;
 		w->out->quality = QUALITY_TRUNCATED;
 	}

@@ -1,18 +1,18 @@
 /*
  * Unwinding: from what the kernel took at the interrupt to a stack of frames.
  *
- * Portable and without system calls: registers, a copy of stack bytes and the kernel's callchain
- * go in; frames, leaf first, come out with the quality of the walk. The caller says which object an
+ * Portable and without system calls. Registers, a copy of stack bytes and the kernel's callchain go
+ * in; frames, leaf first, come out with the quality of the walk. The caller says which object an
  * address belongs to and which unwind tables describe it. Every byte may be hostile: the walk ends
  * after STACK_MAX_FRAMES frames or EH_BUDGET instructions.
  *
- * User frames are found by one of two ways:
+ * User frames are found in one of two ways:
  *
  *   registers and stack copy   x86-64: the rules of each object's .eh_frame; frame pointers in
  *                              jitted code, where no function is described, and while tables are
  *                              still being loaded. 32-bit programs: frame pointers only.
- *   the kernel's callchain     its frame-pointer walk; when there are no registers, and in place of
- *                              our own frame pointers where it has two frames or more
+ *   the kernel's callchain     its frame-pointer walk; used when there are no registers, and
+ *                              instead of our own frame pointers where it has two frames or more
  *
  * A stack that is deeper than the copy is completed from the thread's last complete stack
  * (struct unwind_memory), else from the live process (unwind_read), else it is truncated. See
@@ -26,11 +26,12 @@
 #include "model/event.h"
 #include "unwind/elf_eh_frame.h"
 
-#define UNWIND_REMOTE_BYTES (256u << 10)     /* read from the live process for one stack; default */
+/* default limit of bytes read from the live process for one stack */
+#define UNWIND_REMOTE_BYTES (256u << 10)
 #define UNWIND_REMOTE_MAX_BYTES (1u << 20)
-#define UNWIND_MEMORY_PAIRS 128u             /* frames next to the root that are remembered */
+#define UNWIND_MEMORY_PAIRS 128u             /* how many frames next to the root are remembered */
 
-/* What the sampled mask must have: RBP, RSP, RIP. All sixteen make more stacks complete. */
+/* The sampled mask must have RBP, RSP and RIP. All sixteen make more stacks complete. */
 #define UNWIND_REGS_NEEDED 0x1c0u
 
 struct unwind_input {
@@ -39,27 +40,27 @@ struct unwind_input {
 	const uint64_t *user_chain;          /* the kernel's frame-pointer walk, leaf first */
 	uint32_t nuser;
 	bool chain_cut;                      /* the kernel stopped at its depth limit */
-	bool user_expected;                  /* the thread has user code (no kernel thread) */
+	bool user_expected;                  /* the thread has user code (it is no kernel thread) */
 
 	uint32_t regs_abi;                   /* 0 = none, 1 = 32-bit, 2 = 64-bit */
 	const uint64_t *regs;                /* in the order of the sampled mask; NULL = none */
-	uint64_t regs_mask;                  /* perf's sample_regs_user; 0 = they were not asked for */
+	uint64_t regs_mask;                  /* perf's sample_regs_user; 0 = not requested */
 	const uint8_t *stack;                /* bytes from the stack pointer up; NULL = none */
-	uint32_t stack_bytes;                /* those that are valid (dyn_size) */
+	uint32_t stack_bytes;                /* the valid ones (dyn_size) */
 };
 
 struct unwind_stack {
 	struct frame_ref frames[STACK_MAX_FRAMES];
 	uint32_t nframes;
 	enum stack_quality quality;
-	bool pending;                        /* tables of a frame were still being loaded */
+	bool pending;                        /* the tables of a frame were still being loaded */
 	uint32_t nframe_pointer;             /* steps that had to follow a frame pointer */
 };
 
 /* Which object an address belongs to; fills object and offset. kernel tells the address space. */
 typedef void unwind_locate(void *ctx, uint64_t address, bool kernel, struct frame_ref *out);
 
-/* The callchain only: no registers, no stack. */
+/* Use the callchain only: no registers, no stack. */
 void unwind_user_and_kernel(const struct unwind_input *in, unwind_locate *locate, void *ctx,
 			    struct unwind_stack *out);
 
@@ -67,18 +68,18 @@ void unwind_user_and_kernel(const struct unwind_input *in, unwind_locate *locate
 struct unwind_place {
 	struct frame_ref ref;                /* object and offset; FRAME_JIT is added for jit */
 	const struct eh_frame *tables;       /* of the object; NULL = it has none; borrowed */
-	uint64_t vaddr;                      /* of the address, as the tables count */
-	bool jit;                            /* generated code: by frame pointers, or not at all */
+	uint64_t vaddr;                      /* the address, counted as in the tables */
+	bool jit;                    /* generated code: followed by frame pointers, or not at all */
 	bool doubtful;                       /* it may use RBP for other things: see "fp" below */
 	bool entry;                          /* where the kernel starts a program */
-	bool pending;                        /* there may be tables, they are being loaded */
+	bool pending;                        /* there may be tables; they are being loaded */
 };
 
 /* Fill in what is known; *out comes in with offset = address, its flags, and no object. */
 typedef void unwind_find(void *ctx, uint64_t address, bool kernel, struct unwind_place *out);
 
 /*
- * Bytes of the sampled process, as they are now. Called with a page's address, for at most the
+ * Read bytes of the sampled process as they are now. Called with a page's address, for at most the
  * unwinder's remote_bytes in one stack.
  * returns  how many of the n were read, from the first on; 0 = none
  */
@@ -91,13 +92,13 @@ struct unwind_caller {
 };
 
 /*
- * A frame as stitching compares it: where it ends and where it returns to. Equal pairs in two
- * stacks of a thread are taken as one call, still going on, so that its callers are the same too.
+ * A frame in the form that stitching compares: where it ends and where it returns to. Equal pairs
+ * in two stacks of a thread are taken as one call that is still in progress, with the same callers.
  */
 struct unwind_pair {
 	uint64_t cfa;
 	uint64_t ip;                         /* of its caller */
-	bool interrupted;                    /* ip was interrupted by a signal: no return address */
+	bool interrupted;              /* ip was interrupted by a signal: it is no return address */
 };
 
 /*
@@ -106,20 +107,20 @@ struct unwind_pair {
  */
 struct unwind_memory {
 	uint32_t npairs;                     /* leaf first; the last one's ip is the root frame */
-	bool remote;                         /* made with bytes that were read remotely */
+	bool remote;                         /* includes bytes that were read remotely */
 	struct unwind_pair pairs[UNWIND_MEMORY_PAIRS];
 };
 
-/* Keep a stack; of a longer one the pairs next to the root. */
+/* Keep a stack; of a longer one, the pairs next to the root. */
 void unwind_remember(struct unwind_memory *memory, const struct unwind_pair *pairs, uint32_t n,
 		     bool remote);
 
 /*
  * The callers of a pair.
  *
- * cfa      of the frame that the pair's ip is in, where known; 0 = not known
+ * cfa      of the frame that the pair's ip is in; 0 = unknown
  * n        their number
- * returns  their pairs, the nearest caller's first; NULL when the pair is not in the memory
+ * returns  their pairs, the nearest caller first; NULL when the pair is not in the memory
  */
 const struct unwind_pair *unwind_stitch(const struct unwind_memory *memory,
 					const struct unwind_pair *pair, uint64_t cfa, uint32_t *n);
@@ -134,20 +135,20 @@ int unwinder_new(uint32_t remote_bytes, struct unwinder **out, struct err *err);
 void unwinder_free(struct unwinder *u);      /* NULL allowed */
 
 /*
- * One sample. Quality:
+ * Unwind one sample. Quality:
  *
  *   complete   the root was reached: its return address is undefined in the tables, or zero; or
  *              frame pointers end at a program's entry; or there is no user stack (any more)
  *   stitched   callers taken from memory     remote   the root was reached with remote bytes
- *   fp         frame pointers or the kernel's chain came to an end; perhaps the root. Or it was
- *              reached through a place.doubtful: code that leaves RBP alone is passed unseen
+ *   fp         the frame pointers or the kernel's chain ended, perhaps at the root. Or the root was
+ *              reached through a place.doubtful: code that does not save RBP may be missing
  *   truncated  deeper than the copy or STACK_MAX_FRAMES. When remote reading did not lead to the
- *              root, the frames that it gave are dropped: the process has moved on
+ *              root, its frames are dropped: the process has moved on
  *   broken     a frame makes no sense: not rising, misaligned, in no mapping, bad tables
  *
  * When out->pending is set the caller may keep the sample and walk it again once tables are loaded.
  *
- * memory   of the sampled thread; stitched from, and replaced by a complete stack; NULL = none
+ * memory   of the sampled thread; used for stitching, and replaced by a complete stack; NULL = none
  */
 void unwinder_walk(struct unwinder *u, const struct unwind_input *in,
 		   const struct unwind_caller *caller, struct unwind_memory *memory,

@@ -383,7 +383,7 @@ TEST(tables_without_a_function_are_an_error)
 	s.frames = calloc(1, 64);
 	s.frames_bytes = 64;
 	assert_int_equal(eh_frame_new(&s, &tables, &err), ERR_FORMAT);
-	assert_string_equal(err.text, "its .eh_frame describes no function");
+	assert_string_equal(err.text, "its .eh_frame describes no functions");
 	s.frames = calloc(1, 1);
 	s.frames_bytes = EH_FRAME_MAX_BYTES + 1;
 	assert_int_equal(eh_frame_new(&s, &tables, &err), ERR_LIMIT);
