@@ -1,5 +1,5 @@
-# The table of options, help, manual pages, conf/recorder.conf and the topics tell of the same options;
-# manual pages are clean, the pager and the completion of bash, zsh and fish work.
+# The table of options, help, manual pages, conf/recorder.conf and the topics name the same options.
+# Manual pages are clean; the pager and the completion of bash, zsh and fish work.
 # shellcheck shell=bash
 . "$TOP/tests/support/cli.sh"
 unset RECORDER_CONFIG
@@ -7,14 +7,14 @@ export RECORDER_STORE=$TMP/s.db
 TOPICS=$TOP/recorder/cli/help
 export LC_ALL=C.UTF-8
 
-# ---- an option that is missing in one of them -----------------------------------------------------
+# ---- an option that is missing somewhere -------------------------------------------------------
 
-# The table speaks by itself when it completes words.
+# Completion prints the table without any other text.
 options() { "$RECORDER" complete "$1" -- | cut -f1; }
 commands=$("$RECORDER" complete '' | cut -f1)
 every_option=$(for command in $commands; do options "$command"; done | sort -u)
 
-# lacking FILE...: of the options on standard input those that no file names; fails if there are any.
+# lacking FILE...: print the options of standard input that no file names; fail if there are any.
 lacking()
 {
 	cat "$@" | sed 's/\\-/-/g' | grep -oE -e '--[a-z][a-z0-9-]*' | sort -u >named
@@ -41,10 +41,10 @@ help_tells_all()
 	return $bad
 }
 
-# These are for those who read help already.
+# Who reads a topic has found help already.
 topics_tell_all() { grep -vxE -e '--(help|version|man)' <<<"$every_option" | lacking "$1"/*.md; }
 
-# Each way: a key of the table in the file, and a key of the file in the table.
+# Both ways: every key of the table is in the file, and every key of the file in the table.
 conf_tells_all() # PAGE CONF
 {
 	sed -n 's/^\\fB\([a-z][a-z0-9\\-]*\) = .*/\1/p' "$1" | sed 's/\\-/-/g' | sort >table.keys
@@ -58,23 +58,29 @@ check manual_pages_tell_every_option pages_tell_all man
 check topics_tell_every_option topics_tell_all "$TOPICS"
 check conf_file_has_every_key conf_tells_all man/man5/recorder.conf.5 "$TOP/conf/recorder.conf"
 
-# Would it be seen? One is taken away from each.
+# Take an option away from each, to see that the checks notice.
 without() { cp -r "$2" cut && find cut -type f -exec sed -i "s/$1\b/--gone/g" {} + ; }
 fails() { ! "$@"; }
 without '\\-\\-stack\\-kb' man && check an_option_missing_in_a_page_is_seen fails pages_tell_all cut
 rm -rf cut
-without '--stack-kb' "$TOPICS" && check an_option_missing_in_the_topics_is_seen fails topics_tell_all cut
+without '--stack-kb' "$TOPICS" &&
+	check an_option_missing_in_the_topics_is_seen fails topics_tell_all cut
 rm -rf cut
 grep -v '^#stack-kb' "$TOP/conf/recorder.conf" >cut.conf
 check a_key_missing_in_the_conf_file_is_seen fails conf_tells_all man/man5/recorder.conf.5 cut.conf
 
-# Nor do they tell of options that there are not; two are other programs'.
+# The texts name no option that does not exist; two belong to other programs.
 told()
 {
-	grep -ohE -e '(^|[ `(/])--[a-z][a-z0-9-]*' "$TOPICS"/*.md "$TOP/README.md" | grep -oE -e '--.*' | sort -u |
+	grep -ohE -e '(^|[ `(/])--[a-z][a-z0-9-]*' "$TOPICS"/*.md "$TOP/README.md" |
+		grep -oE -e '--.*' | sort -u |
 		grep -vxE -e '--(buildid-mmap|perf-basic-prof)'
 }
-no_stranger() { { for c in $commands; do "$RECORDER" help "$c"; done; } >help.txt; told | lacking help.txt; }
+no_stranger()
+{
+	for command in $commands; do "$RECORDER" help "$command"; done >help.txt
+	told | lacking help.txt
+}
 check topics_and_readme_name_no_option_that_is_not_there no_stranger
 
 formats_are_told()
@@ -92,11 +98,12 @@ for name in $commands $("$RECORDER" complete help '' | cut -f1); do
 	"$RECORDER" help "$name" >>all.txt || echo "not ok help_of_$name"
 done
 check help_has_no_escape_codes_in_a_pipe fails grep -q "$(printf '\033')" all.txt
-expect an_unknown_topic_has_a_nearest_one 2 "unknown command or topic 'trigers'; did you mean triggers" help trigers
-check topics_go_through_the_pager sh -c "PAGER='sed s/^/paged:/' script -qec '$RECORDER help store' /dev/null |
-	grep -q 'paged:.*STORE.lock'"
-check a_pager_that_fails_loses_nothing sh -c "PAGER=false script -qec '$RECORDER help store' /dev/null |
-	grep -q 'STORE.lock'"
+expect an_unknown_topic_has_a_nearest_one 2 \
+	"unknown command or topic 'trigers'; did you mean triggers" help trigers
+# paged PAGER PATTERN: on a terminal of its own
+paged() { PAGER=$1 script -qec "$RECORDER help store" /dev/null | grep -q "$2"; }
+check topics_go_through_the_pager paged 'sed s/^/paged:/' 'paged:.*STORE.lock'
+check a_pager_that_fails_loses_nothing paged false STORE.lock
 
 if command -v mandoc >/dev/null; then
 	check manual_pages_are_clean mandoc -T lint -W warning man/man?/*
@@ -104,12 +111,14 @@ else
 	echo "skip manual_pages_are_clean: no mandoc"
 fi
 
-# ---- installation and completion --------------------------------------------------------------------
+# ---- installation and completion ---------------------------------------------------------------
 
-make -s -C "$TOP" install BUILD="$BUILD" DESTDIR="$TMP/root" PREFIX=/usr >install.log 2>&1 || cat install.log
+make_target() { make -s -C "$TOP" "$1" BUILD="$BUILD" DESTDIR="$TMP/root" PREFIX=/usr; }
+check installation make_target install
 SHARE=$TMP/root/usr/share
-check install_brings_pages_and_completions ls "$SHARE/man/man1/recorder-collect.1" "$SHARE/man/man5/recorder.conf.5" \
-	"$SHARE/man/man7/recorder-triggers.7" "$SHARE/bash-completion/completions/recorder" \
+check install_brings_pages_and_completions ls "$SHARE/man/man1/recorder-collect.1" \
+	"$SHARE/man/man5/recorder.conf.5" "$SHARE/man/man7/recorder-triggers.7" \
+	"$SHARE/bash-completion/completions/recorder" \
 	"$SHARE/zsh/site-functions/_recorder" "$SHARE/fish/vendor_completions.d/recorder.fish"
 
 PATH=$TMP/root/usr/bin:$PATH
@@ -134,7 +143,7 @@ source "$SHARE/fish/vendor_completions.d/recorder.fish"
 complete -C "recorder $argv" | cut -f1
 END
 export SHARE
-# completes SHELL WANTED WORD...: as the only one, or as one of several.
+# completes SHELL WANTED WORD...: WANTED is the candidate, or one of several.
 completes()
 {
 	local shell=$1 wanted=$2
@@ -164,5 +173,5 @@ done
 check bash_completes_behind_an_equals_sign completes bash pprof export --format = pp
 kill $sleeper
 
-make -s -C "$TOP" uninstall BUILD="$BUILD" DESTDIR="$TMP/root" PREFIX=/usr >install.log 2>&1 || cat install.log
+check uninstallation make_target uninstall
 check uninstall_leaves_no_file sh -c "! find '$TMP/root' -type f | grep ."
