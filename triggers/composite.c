@@ -1,4 +1,4 @@
-/* Judging of rules made of rules: every event goes to the rules, then up the nodes. */
+/* Judging rules made of rules: every event goes to the rules, then up the nodes. */
 #include "triggers/composite_private.h"
 
 #include "base/os.h"
@@ -105,7 +105,7 @@ static void rate_judge(struct node *n, bool happened, uint64_t now_ns)
 		total += n->rate->counts[i];
 	n->value = (double)total / ((double)n->time_ns / 1e9) * n->unit_sec;
 	n->now = threshold_hit(&n->limit, n->value) ? IS_TRUE : IS_FALSE;
-	/* Little has happened because little time has passed: not known yet. */
+	/* A low rate means nothing until a whole window has passed. */
 	if ((n->limit.compare == COMPARE_UNDER || n->limit.compare == COMPARE_UNDER_EQUAL) &&
 	    now_ns - n->rate->begun_ns < n->time_ns)
 		n->now = IS_UNKNOWN;
@@ -120,7 +120,7 @@ static unsigned bucket_of(double v)
 	return b < QUANTILE_BUCKETS - 1 ? (unsigned)b : QUANTILE_BUCKETS - 1;
 }
 
-/* The middle of a bucket; 0 for the lowest, which holds zero and below too. */
+/* The middle of a bucket; 0 for the lowest, which also holds zero and negative values. */
 static double bucket_value(unsigned b)
 {
 	return b ? SMALLEST * pow(2, (b + 0.5) / 32) : 0;
@@ -205,7 +205,7 @@ static enum truth opposite(enum truth a)
 	return a == IS_UNKNOWN ? a : a == IS_TRUE ? IS_FALSE : IS_TRUE;
 }
 
-/* The moment itself, or that at which a state becomes true. */
+/* Whether this event is the moment, or makes the state true. */
 static bool comes(const struct node *n)
 {
 	return n->is_state ? n->now == IS_TRUE && n->before != IS_TRUE : n->moment;
@@ -232,10 +232,11 @@ static void judge_or(struct node *n, const struct node *a, const struct node *b)
 		n->moment = comes(a) || comes(b);
 }
 
-/* The left one must have come with an earlier event; once used, it is used up. */
+/* The left one must have come with an earlier event. Each left one counts once. */
 static void judge_then(struct node *n, const struct node *a, const struct node *b, uint64_t now_ns)
 {
-	n->moment = comes(b) && n->last_set && now_ns >= n->last_ns && now_ns - n->last_ns <= n->time_ns;
+	n->moment = comes(b) && n->last_set && now_ns >= n->last_ns &&
+		    now_ns - n->last_ns <= n->time_ns;
 	if (n->moment)
 		n->last_set = false;
 	if (comes(a)) {
@@ -308,7 +309,7 @@ static void judge_node(struct composite *c, struct node *n, uint64_t now_ns)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* What the event means to each rule; true = to one of them anything. */
+/* Ask each rule what the event means to it; true = it means something to one of them. */
 static bool sense_rules(struct composite *c, const struct event *e)
 {
 	struct buf why = {0};
@@ -366,7 +367,7 @@ static void say_why(struct composite *c, struct buf *why)
 			say_limit(c, &c->nodes[i], why);
 }
 
-/* Whether it fires now, the windows of incidents aside. */
+/* Whether it fires now, apart from the windows of incidents. */
 static bool root_fires(struct composite *c)
 {
 	const struct node *root = &c->nodes[c->root];
@@ -376,7 +377,7 @@ static bool root_fires(struct composite *c)
 		return root->moment;
 	rises = root->now == IS_TRUE && !c->was_true;
 	c->was_true = root->now == IS_TRUE;
-	/* A state that became true in the window and still is so is news after it. */
+	/* A state that became true in the window, and still is, fires after it. */
 	if (c->owed && !c->base.in_window) {
 		c->owed = false;
 		return c->was_true;
@@ -416,7 +417,9 @@ static bool composite_feed(struct trigger *t, const struct event *e, struct buf 
 static void composite_status(const struct trigger *t, struct trigger_status *out)
 {
 	const struct composite *c = (const struct composite *)t;
-	static const char *const truths[] = {[IS_FALSE] = "false", [IS_TRUE] = "true", [IS_UNKNOWN] = "?"};
+	static const char *const truths[] = {
+		[IS_FALSE] = "false", [IS_TRUE] = "true", [IS_UNKNOWN] = "?",
+	};
 	struct trigger_status part;
 	struct buf line = {0};
 	uint16_t i;

@@ -6,17 +6,17 @@
  *	--stop-on 'cpu for 10s and not gc within 60s'
  *
  *	A and B, A or B, not A, ( )    'not' binds strongest, then 'then', 'and', 'or'
- *	A for 10s                      A has been true for that long without a break
+ *	A for 10s                      A has been true for 10 s without a break
  *	A within 60s                   A was true, or happened, in the last 60 s
- *	A then B within 5s             B comes, and A came before it, at most 5 s ago
- *	rate(A) > 10/s [over 30s]      how often A happens; /s, /min, /h; over 10 s or the unit
- *	p99(A) > 200ms [over 60s]      a percentile of A's values: durations, readings; over 60 s
+ *	A then B within 5s             B happens at most 5 s after A
+ *	rate(A) > 10/s [over 30s]      how often A happens per s, min or h; over 10 s, or the unit
+ *	p99(A) > 200ms [over 60s]      a percentile of A's values, durations or readings; over 60 s
  *
- * There are two sorts of things: states, which are true or false at any time (counters beyond their
- * limits, and what for, within, not, rate and p99 make), and moments (events). A state and a moment
- * make a moment; two moments never come at once, and "and" between them is refused with a hint. A
- * moment fires each time; a state fires when it becomes true and again only after it was false. What
- * is not known (a counter without its instance, no value yet) is neither true nor false.
+ * Each part is a state or a moment. States are true or false at any time: counters beyond their
+ * limits, and the results of for, within, not, rate and p99. Moments are events. A state with a
+ * moment makes a moment; two moments never come at once, so "and" between them is refused with a
+ * hint. A moment fires each time. A state fires when it becomes true, and again only after it was
+ * false. A state that is not known (a counter without its instance, no value yet) is neither.
  *
  * Times: 500ms, 5s, 2m, 1h, 1d. Percentiles are within 1.1 % of the value (32 buckets per doubling).
  * Memory: at most COMPOSITE_NODES nodes, 70 KB for each percentile, 64 counts for each rate.
@@ -32,13 +32,15 @@
 extern const struct trigger_ops composite_trigger;
 
 /*
- * Whether "NAME=SPEC" is one: a name of letters, digits and _, then a qualifier's spec, or that of a
- * counter. Gives the kind, and where its spec begins.
+ * Parse NAME=SPEC: a name of letters, digits and _, then the spec of a qualifier or of a counter.
+ *
+ * kind, spec   the kind of the rule, and where its own spec begins
+ * returns      0 or ERR_USAGE
  */
 int named_rule_parse(const char *text, size_t *name_len, const struct trigger_ops **kind,
 		     const char **spec, struct err *err);
 
-/* Whether a rule uses this name: for a warning about names that nobody uses. */
+/* Whether a rule uses this name; names that no rule uses get a warning. */
 bool composite_uses(const struct trigger *t, const char *name, size_t len);
 
 #endif

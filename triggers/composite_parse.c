@@ -1,5 +1,5 @@
 /*
- * Expressions of rules, parsed into nodes in the order of judging: a node comes after its operands.
+ * Parsing expressions of rules into nodes. A node comes after its operands, in the order of judging.
  *
  *	or      := and { "or" and }
  *	and     := then { "and" then }
@@ -8,7 +8,7 @@
  *	primary := "(" or ")" | NAME | "rate" "(" NAME ")" OP NUMBER "/" UNIT [ "over" TIME ]
  *	         | "pNN" "(" NAME ")" OP NUMBER [ "us" | "ms" | "s" ] [ "over" TIME ]
  *
- * The operand behind "then" takes no "within" itself: that is the sequence's; parentheses help.
+ * After "then", a "within" belongs to the sequence, not to the operand; parentheses change that.
  */
 #include "base/array.h"
 #include "base/os.h"
@@ -26,8 +26,8 @@
 
 struct parser {
 	struct composite *c;
-	const char *text, *at;               /* the next word is at at */
-	size_t len;                          /* of it; 0 = the end */
+	const char *text, *at;               /* at: the next word */
+	size_t len;                          /* of that word; 0 = the end */
 	const struct trigger_env *env;
 	struct err *err;
 	unsigned nesting;
@@ -73,8 +73,9 @@ static bool take(struct parser *p, const char *word)
 static int wrong(struct parser *p, const char *what)
 {
 	if (p->len)
-		return err_set(p->err, ERR_USAGE, "--stop-on '%.200s', column %zu, at '%.*s': %s", p->text,
-			       (size_t)(p->at - p->text) + 1, p->len > 40 ? 40 : (int)p->len, p->at, what);
+		return err_set(p->err, ERR_USAGE, "--stop-on '%.200s', column %zu, at '%.*s': %s",
+			       p->text, (size_t)(p->at - p->text) + 1,
+			       p->len > 40 ? 40 : (int)p->len, p->at, what);
 	return err_set(p->err, ERR_USAGE, "--stop-on '%.200s', column %zu, at its end: %s", p->text,
 		       (size_t)(p->at - p->text) + 1, what);
 }
@@ -84,13 +85,14 @@ static int no_memory(struct parser *p)
 	return err_memory(p->err, "for the rule '%.200s'", p->text);
 }
 
-/* A number at the start of a word; *end = behind it. */
+/* A number at the start of a word; *end = where it ends. */
 static bool number_at(const struct parser *p, double *out, size_t *end)
 {
 	char copy[40] = "", *stop = copy;
 	size_t n = 0;
 
-	while (n < p->len && n < sizeof(copy) - 1 && (isdigit((unsigned char)p->at[n]) || p->at[n] == '.'))
+	while (n < p->len && n < sizeof(copy) - 1 &&
+	       (isdigit((unsigned char)p->at[n]) || p->at[n] == '.'))
 		n++;
 	memcpy(copy, p->at, n);
 	*out = n ? strtod(copy, &stop) : 0;
@@ -103,7 +105,9 @@ static int parse_time(struct parser *p, uint64_t *out)
 	static const struct {
 		const char *name;
 		double seconds;
-	} units[] = {{"ms", 1e-3}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+	} units[] = {
+		{"ms", 1e-3}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", 86400},
+	};
 	double v;
 	size_t n, i;
 
@@ -213,7 +217,7 @@ static int open_rule(struct parser *p, const char *text, size_t name_len,
 
 	if (!name)
 		return no_memory(p);
-	env.min_sec = 0;                     /* "for 3s" says that */
+	env.min_sec = 0;                     /* "for 3s" does that here */
 	rc = kind->open(spec, &env, &part->trigger, p->err);
 	if (rc) {
 		free(name);
@@ -226,7 +230,7 @@ static int open_rule(struct parser *p, const char *text, size_t name_len,
 	return 0;
 }
 
-/* Whether a later --rule has the name of this one, which its first len bytes are. */
+/* Whether a later --rule has the same name, which is the first len bytes. */
 static bool is_named_again(const struct parser *p, uint32_t rule, size_t len)
 {
 	const char *name = p->env->rules[rule], *other;
@@ -240,7 +244,7 @@ static bool is_named_again(const struct parser *p, uint32_t rule, size_t len)
 	return false;
 }
 
-/* The rule of the name that is next, opened once. */
+/* The rule that the next word names; opened at its first use. */
 static int parse_name(struct parser *p, uint16_t *out)
 {
 	const struct trigger_ops *kind;
@@ -275,7 +279,7 @@ static int parse_name(struct parser *p, uint16_t *out)
 	return wrong(p, "no rule has this name; define it with --rule NAME=SPEC");
 }
 
-/* ---- rate() and p99() --------------------------------------------------------------------------- */
+/* ---- rate() and p99() ------------------------------------------------------------------------ */
 
 static int parse_compare(struct parser *p, struct threshold *t)
 {
@@ -427,7 +431,8 @@ static int parse_rule(struct parser *p, uint16_t *out)
 		return wrong(p, "the name of a rule, not, rate(), p99() or '(' is expected");
 	rc = parse_name(p, &rule);
 	if (!rc)
-		rc = add(p, NODE_RULE, p->c->rules[rule].trigger->ops->is_state, NODE_NONE, NODE_NONE, out);
+		rc = add(p, NODE_RULE, p->c->rules[rule].trigger->ops->is_state, NODE_NONE, NODE_NONE,
+			 out);
 	if (!rc)
 		p->c->nodes[*out].rule = rule;
 	return rc;
@@ -528,7 +533,7 @@ static int parse_then(struct parser *p, uint16_t *out)
 	return rc;
 }
 
-/* Whether `rule`, or `not rule`, is one of those that must all be true for this node. */
+/* Whether `rule`, or `not rule`, must be true for this node to be true. */
 static bool demands(struct parser *p, uint16_t at, uint16_t rule, bool negated)
 {
 	const struct node *n = node(p, at);
@@ -540,7 +545,7 @@ static bool demands(struct parser *p, uint16_t at, uint16_t rule, bool negated)
 	return !negated && n->type == NODE_RULE && n->rule == rule;
 }
 
-/* "a and not a" is never true. Rules of other names may exclude each other too: that is not known. */
+/* "a and not a" is never true. Whether different rules exclude each other is not known. */
 static bool excludes(struct parser *p, uint16_t left, uint16_t right)
 {
 	uint16_t rule;
@@ -587,7 +592,7 @@ static int parse_or(struct parser *p, uint16_t *out)
 	while (!rc && take(p, "or")) {
 		left = *out;
 		rc = parse_and(p, &right);
-		/* With a moment it is one: the state's part is the moment at which it becomes true. */
+		/* Or with a moment is a moment: a state counts when it becomes true. */
 		state = !rc && node(p, left)->is_state && node(p, right)->is_state;
 		if (!rc)
 			rc = add(p, NODE_OR, state, left, right, out);

@@ -18,7 +18,7 @@ enum node_type {
 
 enum truth { IS_FALSE, IS_TRUE, IS_UNKNOWN };
 
-/* How many happened in the last window. */
+/* How many events came in the last window. */
 struct rate {
 	uint64_t slot;                       /* of the newest bucket: time / width */
 	uint32_t counts[RATE_BUCKETS];
@@ -26,7 +26,7 @@ struct rate {
 	uint64_t begun_ns;
 };
 
-/* Values of the last window, by size. */
+/* The values of the last window, counted by size. */
 struct quantile {
 	uint64_t slot;
 	uint32_t counts[QUANTILE_SLOTS][QUANTILE_BUCKETS];
@@ -37,8 +37,8 @@ struct quantile {
 
 struct node {
 	uint8_t type;                        /* enum node_type */
-	bool is_state;                       /* else moments */
-	uint16_t left, right;                /* nodes before this one; or NODE_NONE */
+	bool is_state;                       /* else a moment */
+	uint16_t left, right;                /* nodes before this one, or NODE_NONE */
 	uint16_t rule;                       /* NODE_RULE, NODE_RATE, NODE_QUANTILE */
 	uint64_t time_ns;                    /* FOR, WITHIN, THEN, window of RATE and QUANTILE */
 	double unit_sec, quantile;           /* RATE: 60 for /min; QUANTILE: 0.99 */
@@ -48,18 +48,18 @@ struct node {
 
 	/* state of judging */
 	enum truth now, before;              /* states */
-	bool moment;                         /* moments: at this very event */
+	bool moment;                         /* moments: it is this very event */
 	bool since_set, last_set;
-	uint64_t since_ns;                   /* FOR: true since */
-	uint64_t last_ns;                    /* WITHIN, THEN: the left one was true last */
+	uint64_t since_ns;                   /* FOR: since when the left one is true */
+	uint64_t last_ns;                    /* WITHIN, THEN: when the left one was true last */
 	double value;                        /* RATE, QUANTILE */
 };
 
 struct rule_part {
-	const char *name;                    /* in the text of --rule; kept in the composite's names */
+	const char *name;                    /* owned */
 	struct trigger *trigger;
 	struct sense sense;                  /* of this event */
-	enum truth state;                    /* of a rule that is one */
+	enum truth state;                    /* of a rule that is a state */
 	double value;                        /* of its last hit; NaN = none */
 	char why[WHY_BYTES];                 /* of its last hit */
 };
@@ -69,7 +69,7 @@ struct composite {
 	struct node nodes[COMPOSITE_NODES];
 	struct rule_part rules[COMPOSITE_RULES];
 	uint16_t nnodes, nrules, root;
-	bool was_true;                       /* the root, a state: it must be false first */
+	bool was_true;                       /* a root that is a state must be false first */
 	bool owed;                           /* it became true in the window of an incident */
 };
 

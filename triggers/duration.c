@@ -176,7 +176,7 @@ static bool is_overdue(const struct duration *d, const struct pair *pair, uint64
 	       threshold_hit(&d->threshold, ms_between(pair->start_ns + IN_FLIGHT_GRACE_NS, now_ns));
 }
 
-/* All that are overdue are one firing: what hangs seldom hangs alone. */
+/* All overdue starts together are one firing: what hangs seldom hangs alone. */
 static void fire_overdue(struct duration *d, uint64_t now_ns, struct buf *why, struct sense *out)
 {
 	const struct pair *oldest;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel's events that this program has as kinds of their own. */
+/* Some events of the kernel have kinds of their own. */
 static enum event_kind kind_of(const char *provider, const char *name)
 {
 	static const struct {
@@ -45,11 +45,6 @@ void event_match_close(struct trigger *t)
 	free(m);
 }
 
-static int no_memory(const struct spec *s, struct err *err)
-{
-	return err_memory(err, "for the rule '%.200s'", s->text);
-}
-
 int event_match_open(const struct trigger_ops *ops, const char *title, const char *shown,
 		     const char *text, const char *what, const struct trigger_env *env,
 		     struct trigger **out, struct err *err)
@@ -62,11 +57,11 @@ int event_match_open(const struct trigger_ops *ops, const char *title, const cha
 
 	spec_begin(&s, text);
 	if (!m)
-		return no_memory(&s, err);
+		return err_memory(err, "for the rule '%.200s'", text);
 	m->keywords = UINT64_MAX;
 	m->level = 4;
 	m->spec = text_dup(text, SIZE_MAX);
-	rc = m->spec ? event_match_parse(m, &s, err) : no_memory(&s, err);
+	rc = m->spec ? event_match_parse(m, &s, err) : err_memory(err, "for the rule '%.200s'", text);
 	if (!rc && !m->stop)
 		own.decay_hours = 0;         /* a single event has no limit */
 	if (!rc)
@@ -97,13 +92,9 @@ static int open_event(const char *spec, const struct trigger_env *env, struct tr
 	return event_match_open(&event_match_trigger, "StopOnEtwEvent", spec, spec, NULL, env, out, err);
 }
 
-/* The filters as one text, those of one field only; "" = all; NULL = none. What does not fit is left out. */
+/* Join the filters of one field ("" = of all, NULL = of none); filters that do not fit are left out. */
 static void put_conditions(const struct event_match *m, const char *field, char out[EVENT_FILTER_MAX])
 {
-	static const char *const ops[] = {
-		[FIELD_EQUAL] = "=", [FIELD_NOT_EQUAL] = "!=", [FIELD_UNDER] = "<", [FIELD_OVER] = ">",
-		[FIELD_UNDER_EQUAL] = "<=", [FIELD_OVER_EQUAL] = ">=", [FIELD_MATCHES] = "~",
-	};
 	size_t used = 0;
 	unsigned i;
 
@@ -115,7 +106,7 @@ static void put_conditions(const struct event_match *m, const char *field, char 
 		if (*field && !text_same_fold(field, f->field))
 			continue;
 		n = snprintf(out + used, EVENT_FILTER_MAX - used, "%s%s%s%s", used ? ";" : "", f->field,
-			     ops[f->op], f->value);
+			     field_op_text(f->op), f->value);
 		if (n < 0 || (size_t)n >= EVENT_FILTER_MAX - used)
 			out[used] = '\0';
 		else
@@ -142,7 +133,7 @@ int event_match_needs(const struct trigger *t, struct needs *out, struct err *er
 	rc = needs_event(out, e, err);
 	if (!rc && m->stop) {
 		strcpy(e->name, m->stop);
-		/* Whose start is left out, its stop is of no use: of these two it is known which it is. */
+		/* A start and a stop of sys_enter have the same id, so its filter holds for both. */
 		put_conditions(m, text_same_fold(m->start, "sys_enter") ? "id" : NULL, e->filter);
 		rc = needs_event(out, e, err);
 	}
@@ -186,7 +177,7 @@ static bool filters_pass(struct event_match *m, const struct event *e)
 	return true;
 }
 
-/* "Provider/Event of NAME (pid N), thread T: Field=value, ...", cut at some 400 bytes. */
+/* "Provider/Event of NAME (pid N), thread T: Field=value, ...", cut at about 400 bytes. */
 static void say_event(const struct event_match *m, const struct event *e, struct buf *why)
 {
 	char printed[FIELD_TEXT_BYTES];
@@ -211,7 +202,7 @@ static void single(struct event_match *m, const struct event *e, struct buf *why
 	say_event(m, e, why);
 }
 
-/* By kind, by the number that was named, or by name. */
+/* Whether the event has this kind, this number or this name. */
 static bool is_named(const struct event *e, const char *name, enum event_kind kind, int id)
 {
 	if (kind != EVENT_GENERIC && e->kind == kind)

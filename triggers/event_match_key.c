@@ -29,9 +29,9 @@ static bool parse_guid(const char *text, uint32_t out[4])
 }
 
 /*
- * Activity ids of EventSource are paths, which hold their own check sum: the last 32 bits are the sum
- * of the others and 0x599D99AD, combined with the pid by exclusive or, or on old runtimes with their
- * last four bits free. Source: .NET runtime, ActivityTracker.cs, CreateActivityPathGuid (MIT).
+ * Activity ids of EventSource are paths with a check sum: the last 32 bits are the sum of the others
+ * and 0x599D99AD, xor the pid; on old runtimes the last four bits are free. Source: .NET runtime,
+ * ActivityTracker.cs, CreateActivityPathGuid (MIT).
  */
 static bool is_activity_path(const char *text, uint32_t pid)
 {
@@ -68,7 +68,7 @@ static void key_field(struct pair_key *key, const struct event_field *f)
 	}
 }
 
-/* The first field of the payload, not what the event's header carries. */
+/* The first field of the payload; the event's header carries activity ids too. */
 static const struct event_field *first_field(const struct event *e)
 {
 	uint32_t i;

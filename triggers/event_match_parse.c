@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(const struct spec *s, struct err *err)
+/* A copy of a part of the rule's text. */
+static int take_text(const struct spec *s, const char *text, size_t n, char **out, struct err *err)
 {
-	return err_memory(err, "for the rule '%.200s'", s->text);
+	free(*out);
+	*out = text_dup(text, n);
+	return *out ? 0 : err_memory(err, "for the rule '%.200s'", s->text);
 }
 
-/* "uprobe:/path/of/program:symbol", "usdt:/path:provider:name": what ends that provider's name. */
+/* What ends the provider in "uprobe:/path/of/program:symbol" and "usdt:/path:provider:name". */
 static const char *probe_colon(const char *text, size_t len)
 {
 	static const char *const providers[] = {"uprobe:", "usdt:"};
@@ -46,9 +49,8 @@ static int parse_head(struct event_match *m, const struct spec *s, struct err *e
 	if (n >= PROVIDER_NAME_MAX)
 		return err_set(err, ERR_USAGE, "'%.100s...': a provider's name has at most %d bytes",
 			       s->text, PROVIDER_NAME_MAX - 1);
-	m->provider = text_dup(s->text, n);
-	m->start = text_dup(slash + 1, s->head_len - n - 1);
-	return m->provider && m->start ? 0 : no_memory(s, err);
+	return take_text(s, s->text, n, &m->provider, err) ||
+	       take_text(s, slash + 1, s->head_len - n - 1, &m->start, err) ? ERR_MEMORY : 0;
 }
 
 static int take_keywords(struct event_match *m, const struct spec *s, const struct spec_part *part,
@@ -103,15 +105,14 @@ static int take_stop(struct event_match *m, const struct spec *s, const struct s
 {
 	size_t n = strlen(m->provider), skip = 0;
 
-	/* The guide writes PROVIDER/ before it. */
-	if (part->value_len > n && (part->value[n] == '/' || (part->value[n] == ':' && event_match_is_probe(m))) &&
+	/* PerfView's guide writes PROVIDER/ before it. */
+	if (part->value_len > n &&
+	    (part->value[n] == '/' || (part->value[n] == ':' && event_match_is_probe(m))) &&
 	    strncasecmp(part->value, m->provider, n) == 0)
 		skip = n + 1;
 	if (part->value_len == skip)
 		return err_set(err, ERR_USAGE, "'%.200s': StopEvent is empty", s->text);
-	free(m->stop);
-	m->stop = text_dup(part->value + skip, part->value_len - skip);
-	return m->stop ? 0 : no_memory(s, err);
+	return take_text(s, part->value + skip, part->value_len - skip, &m->stop, err);
 }
 
 static int take_context(struct event_match *m, const struct spec *s, const struct spec_part *part,
@@ -123,9 +124,7 @@ static int take_context(struct event_match *m, const struct spec *s, const struc
 		m->context = CONTEXT_ACTIVITY;
 	} else if (part->value_len) {
 		m->context = CONTEXT_FIELD;
-		free(m->field);
-		m->field = text_dup(part->value, part->value_len);
-		return m->field ? 0 : no_memory(s, err);
+		return take_text(s, part->value, part->value_len, &m->field, err);
 	} else {
 		return err_set(err, ERR_USAGE, "'%.200s': StartStopID is a field's name, ThreadID or "
 			       "ActivityID", s->text);
@@ -181,16 +180,17 @@ static int take_key(struct event_match *m, const struct spec *s, const struct sp
 }
 
 /*
- * Starts and stops of Linux, which a thread calls one within the other: the names of tracepoints, of
- * probes that programs bring with them, and of a function its return.
+ * The stop of a start on Linux, by the names of tracepoints and of programs' own probes, or a
+ * function's return. NULL = the name tells none. A thread nests such starts and stops.
  */
 static char *linux_stop(const struct event_match *m)
 {
 	static const struct {
 		const char *start, *stop, *provider;   /* NULL = any */
 	} ends[] = {
-		{"__start", "__done", "usdt"}, {"__begin", "__end", "usdt"}, {"__entry", "__return", "usdt"},
-		{"_entry", "_exit", NULL}, {"_enter", "_exit", NULL}, {"_begin", "_end", NULL},
+		{"__start", "__done", "usdt"}, {"__begin", "__end", "usdt"},
+		{"__entry", "__return", "usdt"}, {"_entry", "_exit", NULL},
+		{"_enter", "_exit", NULL}, {"_begin", "_end", NULL},
 	};
 	size_t n = strlen(m->start), i, from = SIZE_MAX;
 	struct buf stop = {0};
@@ -220,7 +220,7 @@ static char *linux_stop(const struct event_match *m)
 	return copy;
 }
 
-/* The stop of a start, when it was not said. */
+/* The stop of a start, when the rule does not name it. */
 static int derive_stop(struct event_match *m, const struct spec *s, struct err *err)
 {
 	size_t n = strlen(m->start);
@@ -234,27 +234,22 @@ static int derive_stop(struct event_match *m, const struct spec *s, struct err *
 		return 0;
 	}
 	if (n >= 5 && text_same_fold(m->start + n - 5, "Start")) {
-		m->stop = text_dup(m->start, n);
-		if (m->stop)
-			memcpy(m->stop + n - 5, isupper((unsigned char)m->start[n - 5]) ? "Stop" : "stop", 5);
-		return m->stop ? 0 : no_memory(s, err);
+		if (take_text(s, m->start, n, &m->stop, err))
+			return ERR_MEMORY;
+		memcpy(m->stop + n - 5, isupper((unsigned char)m->start[n - 5]) ? "Stop" : "stop", 5);
+		return 0;
 	}
 	if (id >= 0) {
 		snprintf(text, sizeof(text), "EventID(%d)", id + 1);
-		m->stop = text_dup(text, SIZE_MAX);
-		return m->stop ? 0 : no_memory(s, err);
+		return take_text(s, text, SIZE_MAX, &m->stop, err);
 	}
 	return err_set(err, ERR_USAGE, "'%.200s': TriggerMSec needs a stop event, and the name "
 		       "'%.100s' does not imply one; add ;StopEvent=NAME", s->text, m->start);
 }
 
-/* Filters that exclude each other: the rule would never fire. */
+/* Refuse filters that exclude each other: the rule would never fire. */
 static int check_filters(const struct event_match *m, const struct spec *s, struct err *err)
 {
-	static const char *const ops[] = {
-		[FIELD_EQUAL] = "=", [FIELD_NOT_EQUAL] = "!=", [FIELD_UNDER] = "<", [FIELD_OVER] = ">",
-		[FIELD_UNDER_EQUAL] = "<=", [FIELD_OVER_EQUAL] = ">=", [FIELD_MATCHES] = "~",
-	};
 	unsigned i, k;
 
 	for (i = 0; i < m->nfilters; i++) {
@@ -262,9 +257,10 @@ static int check_filters(const struct event_match *m, const struct spec *s, stru
 			const struct field_filter *a = &m->filters[i], *b = &m->filters[k];
 
 			if (field_filters_exclude(a, b))
-				return err_set(err, ERR_USAGE, "'%.200s': no event passes both %.40s%s%.40s and "
-					       "%.40s%s%.40s, so it could never fire", s->text, a->field,
-					       ops[a->op], a->value, b->field, ops[b->op], b->value);
+				return err_set(err, ERR_USAGE, "'%.200s': no event passes both "
+					       "%.40s%s%.40s and %.40s%s%.40s, so it could never fire",
+					       s->text, a->field, field_op_text(a->op), a->value,
+					       b->field, field_op_text(b->op), b->value);
 		}
 	}
 	return 0;
@@ -292,7 +288,7 @@ int event_match_parse(struct event_match *m, struct spec *s, struct err *err)
 		return rc;
 	pairs = m->duration.threshold.limit > 0;
 	if (!pairs) {
-		free(m->stop);               /* as in PerfView: ignored for single events */
+		free(m->stop);               /* PerfView ignores it for single events too */
 		m->stop = NULL;
 		if (threshold_moves(&m->duration.threshold) || m->duration.in_flight)
 			return err_set(err, ERR_USAGE, "'%.200s': InFlight and a limit that moves need "
@@ -301,9 +297,9 @@ int event_match_parse(struct event_match *m, struct spec *s, struct err *err)
 	}
 	if (!m->stop)
 		rc = derive_stop(m, s, err);
-	/* Their collections have no number, and all the same first field. */
-	if (m->context == CONTEXT_DERIVED &&
-	    (text_same_fold(m->provider, V8_PROVIDER) || text_same_fold(m->provider, CPYTHON_PROVIDER)))
+	/* Collections of these have no number, and their first field is always the same. */
+	if (m->context == CONTEXT_DERIVED && (text_same_fold(m->provider, V8_PROVIDER) ||
+					      text_same_fold(m->provider, CPYTHON_PROVIDER)))
 		m->context = CONTEXT_THREAD;
 	return rc ? rc : check_stop(m, s, err);
 }

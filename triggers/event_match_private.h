@@ -1,4 +1,4 @@
-/* What event_match.c (judging), event_match_parse.c (making) and event_match_key.c (pairing) share. */
+/* Shared by event_match.c (judging), event_match_parse.c (making) and event_match_key.c (pairing). */
 #ifndef TRIGGERS_EVENT_MATCH_PRIVATE_H
 #define TRIGGERS_EVENT_MATCH_PRIVATE_H
 
@@ -7,12 +7,12 @@
 #include "triggers/event_name.h"
 #include "triggers/field_filter.h"
 
-/* What a start and its stop have in common, besides their process. */
+/* What a start and its stop share besides their process. */
 enum context { CONTEXT_DERIVED, CONTEXT_THREAD, CONTEXT_ACTIVITY, CONTEXT_FIELD };
 
 struct event_match {
 	struct duration duration;
-	char *spec;                          /* as it works: of a preset, what that stands for */
+	char *spec;                          /* that it works by; of a preset, one of its parts */
 	char *provider, *start, *stop;       /* stop NULL: single events */
 	char *field;                         /* CONTEXT_FIELD */
 	enum context context;
@@ -23,14 +23,14 @@ struct event_match {
 	bool stack;
 	unsigned nfilters;
 	struct field_filter filters[FIELD_FILTERS_MAX];
-	uint64_t without_field;              /* starts and stops that lack the field of StartStopID */
+	uint64_t without_field;              /* starts and stops without StartStopID's field */
 };
 
-/* All of the rule's text but what duration.h has; *m is zeroed, and event_match_close()d after a failure. */
+/* Parse the rule's text. *m is zeroed; the caller closes it after a failure. */
 int event_match_parse(struct event_match *m, struct spec *s, struct err *err);
-/* Of a program's own probes on Linux: uprobe:, usdt:. */
+/* Whether it is on a probe in a program (Linux): uprobe:, usdt:. */
 bool event_match_is_probe(const struct event_match *m);
-/* What an event has in common with the other end of its pair. */
+/* The key that an event shares with the other end of its pair. */
 void event_match_key(struct event_match *m, const struct event *e, struct pair_key *key);
 
 #endif

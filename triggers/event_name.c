@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Providers that are known by several names. Sources: triggers.md sections 4 and 6. */
+/* Providers with several names. Sources: triggers.md sections 4 and 6. */
 static const char *const same_providers[][2] = {
 	{"Windows Kernel Trace", KERNEL_PROVIDER},
 	{"{9e814aad-3204-11d2-9a82-006008a86939}", KERNEL_PROVIDER},

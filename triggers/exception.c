@@ -22,7 +22,8 @@ static int exception_open(const char *spec, const struct trigger_env *env, struc
 
 	if (!p)
 		return err_memory(err, "for the rule '%.200s'", spec);
-	rc = trigger_init(&p->base, &exception_trigger, "StopOnException", spec, 1u << EVENT_GENERIC, err);
+	rc = trigger_init(&p->base, &exception_trigger, "StopOnException", spec, 1u << EVENT_GENERIC,
+			  err);
 	if (!rc)
 		rc = pattern_open(p, spec, spec, false, env, err);
 	if (rc) {
@@ -33,7 +34,7 @@ static int exception_open(const char *spec, const struct trigger_env *env, struc
 	return 0;
 }
 
-/* Of C++ only where processes are named: there each throw is dearer for all programs of its library. */
+/* C++ only where processes are named, as each throw then costs more in all programs of the library. */
 static int exception_needs(const struct trigger *t, struct needs *out, struct err *err)
 {
 	const struct pattern *p = (const struct pattern *)t;
@@ -51,9 +52,11 @@ static int exception_needs(const struct trigger *t, struct needs *out, struct er
 	e->stack = true;
 	for (i = 0; !rc && i < p->processes.n; i++) {
 		if (p->processes.items[i].pid)
-			snprintf(e->filter, sizeof(e->filter), "ProcessID=%" PRIu32, p->processes.items[i].pid);
+			snprintf(e->filter, sizeof(e->filter), "ProcessID=%" PRIu32,
+				 p->processes.items[i].pid);
 		else
-			snprintf(e->filter, sizeof(e->filter), "ProcessName=%s", p->processes.items[i].name);
+			snprintf(e->filter, sizeof(e->filter), "ProcessName=%s",
+				 p->processes.items[i].name);
 		rc = needs_event(out, e, err);
 	}
 	free(e);
@@ -119,7 +122,7 @@ static void exception_sense(struct trigger *t, const struct event *e, struct buf
 const struct trigger_ops exception_trigger = {
 	.name = "stop-on-exception",
 	.usage = "REGEX[;Process=...]   (matched against \"Type: Message\" and against the type)",
-	.summary = "keep an incident when an exception of .NET or C++ is thrown that matches",
+	.summary = "keep an incident when a .NET or C++ exception that matches is thrown",
 	.open = exception_open,
 	.needs = exception_needs,
 	.feed = trigger_feed,

@@ -1,11 +1,11 @@
 /*
  * StopOnException:REGEX[;Process=...]: a .NET exception is thrown (Exception/Start of
- * Microsoft-Windows-DotNETRuntime), caught or not; with ;Process= also one of C++ (Linux; provider C++,
- * without a message).
+ * Microsoft-Windows-DotNETRuntime), caught or not. With ;Process= also C++ exceptions of these
+ * processes (Linux; provider C++, without messages).
  *
- * The expression is matched, case-sensitively and anywhere, against "Type: Message" and against the
- * type alone, so that ^System\.IO\.IOException$ finds that very type. An empty one matches every throw;
- * another one never matches a throw without a type or message in the event.
+ * The expression is matched anywhere, with case, against "Type: Message" and against the type alone,
+ * so that ^System\.IO\.IOException$ finds that very type. An empty expression matches every throw;
+ * any other never matches an event that has neither a type nor a message.
  *
  * Source: design page triggers.md section 6.
  */

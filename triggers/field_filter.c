@@ -14,7 +14,7 @@
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* A whole number (decimal, 0x) or a fraction, the text being nothing else. */
+/* Whether the whole text is a whole number (decimal or 0x) or a fraction. */
 static bool parse_number(const char *text, struct event_field *out)
 {
 	const char *digits = text + (*text == '-' || *text == '+');
@@ -42,24 +42,29 @@ static bool parse_number(const char *text, struct event_field *out)
 	return !*end && fabs(out->v.d) <= DBL_MAX;
 }
 
+static const char *const op_texts[] = {
+	[FIELD_EQUAL] = "=", [FIELD_NOT_EQUAL] = "!=", [FIELD_UNDER] = "<", [FIELD_OVER] = ">",
+	[FIELD_UNDER_EQUAL] = "<=", [FIELD_OVER_EQUAL] = ">=", [FIELD_MATCHES] = "~",
+};
+
+const char *field_op_text(enum field_op op)
+{
+	return op_texts[op];
+}
+
+/* The longest operator at this place; its length, or 0. */
 static size_t parse_op(const char *at, enum field_op *op)
 {
-	static const struct {
-		const char *text;
-		enum field_op op;
-	} ops[] = {                          /* the longer ones first */
-		{"<=", FIELD_UNDER_EQUAL}, {">=", FIELD_OVER_EQUAL}, {"!=", FIELD_NOT_EQUAL},
-		{"<", FIELD_UNDER}, {">", FIELD_OVER}, {"=", FIELD_EQUAL}, {"~", FIELD_MATCHES},
-	};
-	size_t i;
+	size_t i, n, longest = 0;
 
-	for (i = 0; i < COUNT_OF(ops); i++) {
-		if (strncmp(at, ops[i].text, strlen(ops[i].text)) == 0) {
-			*op = ops[i].op;
-			return strlen(ops[i].text);
+	for (i = 0; i < COUNT_OF(op_texts); i++) {
+		n = strlen(op_texts[i]);
+		if (n > longest && strncmp(at, op_texts[i], n) == 0) {
+			*op = (enum field_op)i;
+			longest = n;
 		}
 	}
-	return 0;
+	return longest;
 }
 
 int field_filter_open(const char *spec, const char *text, size_t len, struct field_filter *out,
@@ -75,12 +80,13 @@ int field_filter_open(const char *spec, const char *text, size_t len, struct fie
 	while (isalnum((unsigned char)copy[name]) || copy[name] == '_')
 		name++;
 	op = parse_op(copy + name, &f.op);
-	/* "=>" and "==" would compare with a value that begins so: hardly what was meant. */
+	/* "=>" and "==" would compare with a value that begins with '>' or '='. */
 	if (name && op && !copy[name + op] && f.op != FIELD_EQUAL && f.op != FIELD_NOT_EQUAL)
-		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' has nothing to compare with", spec, copy);
+		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' has nothing to compare with",
+			     spec, copy);
 	else if (!name || !op || (copy[name + op] && strchr("<>=", copy[name + op])))
-		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' is not FIELD, then one of < > <= "
-			     ">= = != ~, then a value, without blanks", spec, copy);
+		rc = err_set(err, ERR_USAGE, "'%.200s': the filter '%.60s' is not FIELD, then one of "
+			     "< > <= >= = != ~, then a value, without blanks", spec, copy);
 	if (!rc) {
 		f.field = text_dup(copy, name);
 		f.value = text_dup(copy + name + op, SIZE_MAX);
@@ -164,7 +170,7 @@ static int order_doubles(double a, double b)
 	return a < b ? -1 : a > b;
 }
 
-/* -1, 0, 1: whole numbers exactly, also where one is signed and the other over 2^63. */
+/* -1, 0 or 1. Whole numbers compare exactly, also a negative one with one over 2^63. */
 static int order_numbers(const struct event_field *a, const struct event_field *b)
 {
 	bool a_negative = a->type == FIELD_INT && a->v.i < 0;
@@ -216,7 +222,7 @@ static bool is_upper(enum field_op op)
 	return op == FIELD_UNDER || op == FIELD_UNDER_EQUAL;
 }
 
-/* Letters: '=' ignores their case, the order of texts does not. */
+/* '=' ignores the case of letters; the order of texts does not. */
 static bool has_letters(const char *text)
 {
 	for (; *text; text++)
@@ -228,11 +234,12 @@ static bool has_letters(const char *text)
 static bool same_value(const struct field_filter *a, const struct field_filter *b)
 {
 	if (a->is_number != b->is_number)
-		return false;                /* a text that is no number equals none */
-	return a->is_number ? order_numbers(&a->number, &b->number) == 0 : text_same_fold(a->value, b->value);
+		return false;                /* a text that is not a number equals no number */
+	return a->is_number ? order_numbers(&a->number, &b->number) == 0
+			    : text_same_fold(a->value, b->value);
 }
 
-/* a is '='. */
+/* Whether no value equals a's and passes b. */
 static bool value_fails(const struct field_filter *a, const struct field_filter *b)
 {
 	if (b->op == FIELD_EQUAL)
@@ -246,7 +253,7 @@ static bool value_fails(const struct field_filter *a, const struct field_filter 
 	return !a->is_number && !has_letters(a->value) && !decide(b->op, strcmp(a->value, b->value));
 }
 
-/* The process's own name, of which it has several; not a field of that name. */
+/* Whether it means the event's own process, which has several names, and not a field of that name. */
 static bool is_process_name(const char *field, const struct event *e)
 {
 	return text_same_fold(field, "ProcessName") && e->process && !event_field(e, field);
@@ -266,7 +273,8 @@ bool field_filters_exclude(const struct field_filter *a, const struct field_filt
 		return value_fails(b, a);
 	if (!is_lower(low->op) || !is_upper(high->op) || low->is_number != high->is_number)
 		return false;
-	order = low->is_number ? order_numbers(&low->number, &high->number) : strcmp(low->value, high->value);
+	order = low->is_number ? order_numbers(&low->number, &high->number)
+			       : strcmp(low->value, high->value);
 	return order > 0 || (order == 0 && (low->op == FIELD_OVER || high->op == FIELD_UNDER));
 }
 
@@ -282,7 +290,7 @@ bool field_filter_pass(const struct field_filter *f, const struct event *e)
 	if ((f->op == FIELD_EQUAL || f->op == FIELD_NOT_EQUAL) && is_process_name(f->field, e))
 		return process_is_called(e->process, f->value) == (f->op == FIELD_EQUAL);
 	if (f->is_number && field->type != FIELD_TEXT) {
-		/* No order with what is no number. */
+		/* NaN has no order. */
 		if (field->type == FIELD_DOUBLE && field->v.d != field->v.d)
 			return f->op == FIELD_NOT_EQUAL;
 		return decide(f->op, order_numbers(field, &f->number));

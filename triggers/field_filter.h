@@ -3,13 +3,13 @@
  *
  *	FileName~\.config$    ExitCode!=0    Size>=1048576    Flags=0x10    ProcessName=nginx
  *
- * The field is of word characters, OP one of < > <= >= = != ~, the value is all that follows. A field
- * that the event does not have never matches. A number is compared with a number exactly, be it
- * written decimal or as 0x..; anything else as text, = and != in any case of letters, ~ as a regular
- * expression that ignores case and may match anywhere. ProcessID, ThreadID, ProcessName and
- * ProviderName are the event's own where it has no field of that name.
+ * The field has word characters, OP is one of < > <= >= = != ~, and the value is all that follows. A
+ * field that the event does not have never matches. Numbers, decimal or 0x.., are compared exactly;
+ * anything else is compared as text: = and != ignore case, ~ is a regular expression that ignores
+ * case and may match anywhere. ProcessID, ThreadID, ProcessName and ProviderName are the event's own
+ * where it has no field of that name. With = and != each name of a process counts: process_name.h.
  *
- * Merge thread, except open and close.
+ * The merge thread, except open and close.
  */
 #ifndef TRIGGERS_FIELD_FILTER_H
 #define TRIGGERS_FIELD_FILTER_H
@@ -28,26 +28,28 @@ enum field_op {
 struct field_filter {
 	char *field, *value;
 	enum field_op op;
-	struct event_field number;           /* the value, where is_number */
+	struct event_field number;           /* the value, if is_number */
 	bool is_number;
 	struct regex *regex;                 /* FIELD_MATCHES */
 };
 
-/* spec: the whole rule, for the sentence. ERR_USAGE, ERR_MEMORY. */
+/* spec: the whole rule, for error messages. ERR_USAGE, ERR_MEMORY. */
 int field_filter_open(const char *spec, const char *text, size_t len, struct field_filter *out,
 		      struct err *err);
 void field_filter_close(struct field_filter *f);    /* a zeroed one too */
 /*
- * Whether no event can pass both, as far as that can be told for certain: A>5 and A<3, A=x and A=y,
- * A=x and A!=x, A=1 and A>5. Bounds that are numbers are taken as bounds of numbers.
+ * Whether it is certain that no event can pass both: A>5 and A<3, A=x and A=y, A=x and A!=x, A=1 and
+ * A>5. Numeric bounds are taken as bounds of numbers.
  */
 bool field_filters_exclude(const struct field_filter *a, const struct field_filter *b);
 bool field_filter_pass(const struct field_filter *f, const struct event *e);
 
-/* A field or one of the event's own, into *own when it has to be made; NULL = it has none. */
+/* A field, or one of the event's own, built in *own; NULL = there is none. */
 const struct event_field *event_field_or_own(const struct event *e, const char *name,
 					     struct event_field *own);
-/* As text: its own, or printed into out. */
+/* "<", "!=" and so on. */
+const char *field_op_text(enum field_op op);
+/* A field as text: its own, or printed into out. */
 const char *field_text(const struct event_field *f, char out[FIELD_TEXT_BYTES]);
 
 #endif

@@ -138,7 +138,7 @@ static int gc_needs(const struct trigger *t, struct needs *out, struct err *err)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* Decoders deliver an enumeration as its number or as its name; 0 when the field is not there. */
+/* Decoders deliver an enumeration as its number or its name. 0 without the field. */
 static int64_t number_of(const struct event *e, const char *field, const char *const *names)
 {
 	const struct event_field *f = event_field(e, field);
@@ -191,13 +191,13 @@ static bool is_counted(const struct event *e)
 	return event_field(e, "Count") != NULL;
 }
 
-/* V8 (each isolate on a thread of its own) and CPython collect on one thread; the others stop the whole program. */
+/* V8 (an isolate has a thread of its own) and CPython collect on one thread; others stop all threads. */
 static bool pauses_by_thread(const struct event *e)
 {
 	return strcmp(e->provider, V8_PROVIDER) == 0 || strcmp(e->provider, CPYTHON_PROVIDER) == 0;
 }
 
-/* A collection that has no number is told from others of its process by its thread. */
+/* A thread identifies a collection that has no number. */
 static void key_of(const struct gc_duration *g, const struct event *e, struct pair_key *key)
 {
 	bool by_thread = false;
@@ -223,15 +223,17 @@ static void key_of(const struct gc_duration *g, const struct event *e, struct pa
 }
 
 /*
- * What a start is whose key is open. One with a number is the same collection told twice (.NET Framework 4.5). One
- * without is the next collection: the end of the first was lost, and must not be taken from the second.
+ * What to do with a start whose key is open already. With a number it is the same collection,
+ * reported twice (.NET Framework 4.5). Without, it is the next one: the end of the first was lost, and
+ * the end of the second must not be taken for it.
  */
 static enum pair_again again_of(const struct event *e)
 {
-	return is_counted(e) || text_same_fold(e->provider, CLR_PROVIDER) ? PAIR_KEEP_FIRST : PAIR_KEEP_LAST;
+	return is_counted(e) || text_same_fold(e->provider, CLR_PROVIDER) ? PAIR_KEEP_FIRST
+									  : PAIR_KEEP_LAST;
 }
 
-/* Whether an event that may start something does. */
+/* Whether an event that may start something starts what this rule measures. */
 static bool start_counts(const struct gc_duration *g, const struct event *e)
 {
 	switch (g->measure) {
@@ -275,10 +277,23 @@ static bool gc_wish(const struct trigger *t, unsigned i, struct trigger_wish *ou
 	return true;
 }
 
+/* A hit of StopOnGen2GC: its value is the generation. */
+static void gen2_hit(struct gc_duration *g, const struct event *e, uint64_t n, struct buf *why,
+		     struct sense *out)
+{
+	struct trigger *t = &g->duration.base;
+
+	t->counts.matched += n;
+	out->hit = out->measured = true;
+	out->value = (double)number_of(e, "Depth", NULL);
+	trigger_value(t, out->value, e->time_ns);
+	buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
+	process_text(e->process, why);
+}
+
 static void gen2_started(struct gc_duration *g, const struct event *e, struct buf *why,
 			 struct sense *out)
 {
-	struct trigger *t = &g->duration.base;
 	uint32_t before = g->duration.pairs.slots.used;
 	enum pair_again again = again_of(e);
 	struct pair_key key;
@@ -287,12 +302,7 @@ static void gen2_started(struct gc_duration *g, const struct event *e, struct bu
 	pairs_start(&g->duration.pairs, &key, e, again);
 	if (again == PAIR_KEEP_FIRST && g->duration.pairs.slots.used == before)
 		return;
-	t->counts.matched++;
-	out->hit = out->measured = true;
-	out->value = (double)number_of(e, "Depth", NULL);
-	trigger_value(t, out->value, e->time_ns);
-	buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
-	process_text(e->process, why);
+	gen2_hit(g, e, 1, why, out);
 	buf_puts(why, " began");
 	if (event_field(e, "Count"))
 		buf_printf(why, ", count %" PRId64, number_of(e, "Count", NULL));
@@ -314,13 +324,13 @@ static void started(struct gc_duration *g, const struct event *e, struct buf *wh
 	pairs_start(&g->duration.pairs, &key, e, again_of(e));
 }
 
-/* Such are told of JVMs only. */
-static bool is_ours(const struct event *e)
+/* Only the JVM source reports several pauses in one event. */
+static bool may_be_group(const struct event *e)
 {
 	return strcmp(e->provider, JVM_PROVIDER) == 0;
 }
 
-/* Several pauses that the source could not tell one by one: its fields say what is known of them. */
+/* Several pauses that the source could not report one by one, and what its fields say of them. */
 static bool is_group(const struct event *e, struct duration_group *out)
 {
 	int64_t n = number_of(e, "Pauses", NULL);
@@ -335,10 +345,9 @@ static bool is_group(const struct event *e, struct duration_group *out)
 	return true;
 }
 
-/* GC/Pauses: they came and went between two looks. */
-static void passed_over(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
+/* GC/Pauses: several began and ended between two looks. */
+static void group_ended(struct gc_duration *g, const struct event *e, struct buf *why, struct sense *out)
 {
-	struct trigger *t = &g->duration.base;
 	struct duration_group group;
 
 	if (!is_group(e, &group))
@@ -346,17 +355,12 @@ static void passed_over(struct gc_duration *g, const struct event *e, struct buf
 	if (g->measure == MEASURE_GC || g->measure == MEASURE_PAUSE) {
 		duration_group(&g->duration, e, &group, "pauses", "", why, out);
 	} else if (g->measure == MEASURE_GEN2 && number_of(e, "Depth", NULL) >= 2) {
-		t->counts.matched += group.n;
-		out->hit = out->measured = true;
-		out->value = (double)number_of(e, "Depth", NULL);
-		trigger_value(t, out->value, e->time_ns);
-		buf_printf(why, "GC of generation %" PRId64, number_of(e, "Depth", NULL));
-		process_text(e->process, why);
+		gen2_hit(g, e, group.n, why, out);
 		buf_printf(why, " began and ended %" PRIu64 " times, reported together", group.n);
 	}
 }
 
-/* Not every runtime counts its collections, or says which generation it collected. */
+/* The number and generation of a collection, where the runtime tells them. */
 static void extra_text(const struct event *e, char *out, size_t n)
 {
 	bool count = event_field(e, "Count") != NULL, generation = event_field(e, "Depth") != NULL;
@@ -365,7 +369,8 @@ static void extra_text(const struct event *e, char *out, size_t n)
 	if (count)
 		snprintf(numbers[0], sizeof(numbers[0]), "count %" PRId64, number_of(e, "Count", NULL));
 	if (generation)
-		snprintf(numbers[1], sizeof(numbers[1]), "generation %" PRId64, number_of(e, "Depth", NULL));
+		snprintf(numbers[1], sizeof(numbers[1]), "generation %" PRId64,
+			 number_of(e, "Depth", NULL));
 	snprintf(out, n, "%s%s%s", numbers[0], count && generation ? ", " : "", numbers[1]);
 }
 
@@ -384,7 +389,7 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 	if (g->measure == MEASURE_GC)
 		extra_text(e, extra, sizeof(extra));
 	key_of(g, e, &key);
-	if (is_ours(e) && is_group(e, &group) && group.n > 1) {
+	if (may_be_group(e) && is_group(e, &group) && group.n > 1) {
 		if (pairs_stop(&g->duration.pairs, &key, &pair))
 			duration_group(&g->duration, e, &group, "pauses", extra, why, out);
 		else
@@ -394,7 +399,7 @@ static void stopped(struct gc_duration *g, const struct event *e, struct buf *wh
 	}
 }
 
-/* Of Linux all that are no .NET have the pause only, delivered as a collection, and no time of suspending. */
+/* Runtimes other than .NET have pauses only, delivered as collections, and no suspensions. */
 static bool collects(enum measure measure, const char *provider)
 {
 	if (text_same_fold(provider, CLR_PROVIDER))
@@ -411,10 +416,10 @@ static void gc_event(struct gc_duration *g, const struct event *e, struct buf *w
 	bool together = !start && !stop && strcmp(e->name, "GC/Pauses") == 0;
 
 	if ((!start && !stop && !together) || !e->provider || !collects(g->measure, e->provider) ||
-	    (together && !is_ours(e)) || !duration_wants(&g->duration, e))
+	    (together && !may_be_group(e)) || !duration_wants(&g->duration, e))
 		return;
 	if (together)
-		passed_over(g, e, why, out);
+		group_ended(g, e, why, out);
 	else if (start)
 		started(g, e, why, out);
 	else
@@ -425,7 +430,7 @@ static void gc_sense(struct trigger *t, const struct event *e, struct buf *why, 
 {
 	struct gc_duration *g = (struct gc_duration *)t;
 
-	/* The quick look first: most events are of others. */
+	/* Most events are others' and leave by this quick check. */
 	if (e->kind != EVENT_GENERIC)
 		duration_other(&g->duration, e, why, out);
 	else if (e->name && e->name[0] == 'G' && e->name[1] == 'C')

@@ -1,27 +1,27 @@
 /*
- * Rules on garbage collections of .NET (Framework and .NET), from Microsoft-Windows-DotNETRuntime.
+ * Rules on garbage collections of .NET and .NET Framework (Microsoft-Windows-DotNETRuntime).
  *
- *	StopOnGCOverMsec:MS             GC/Start to GC/Stop of one collection; background ones are
- *	                                left out. ;Measure=pause: GC/SuspendEEStart to
- *	                                GC/RestartEEStop, which is how long the program stood still.
- *	StopOnGCSuspendOverMSec:MS      GC/SuspendEEStart to GC/SuspendEEStop of one thread: how long
- *	                                it took until the program stood still
+ *	StopOnGCOverMsec:MS             GC/Start to GC/Stop of one collection, but not a background
+ *	                                one. ;Measure=pause: GC/SuspendEEStart to
+ *	                                GC/RestartEEStop, while the program stands still.
+ *	StopOnGCSuspendOverMSec:MS      GC/SuspendEEStart to GC/SuspendEEStop of one thread: the time
+ *	                                until the program stands still
  *	StopOnBGCFinalPauseOverMsec:MS  the pause that ends a background collection: GC/SuspendEEStart
  *	                                with reason 6 (GC prep) to GC/RestartEEStop of one thread
- *	StopOnGen2GC                    GC/Start of generation 2 and over, not background; at its start; its
- *	                                incident's window goes on until GC/Stop
+ *	StopOnGen2GC                    GC/Start of generation 2 or above, but not background; the
+ *	                                window of its incident goes on until GC/Stop
  *
  * MS 0 switches a rule off. Keys: Measure, InFlight, Process and those of threshold.h. Pauses and
- * suspensions count when their reason is a collection (1, 6); others (debugger, shutdown) do not.
+ * suspensions count when their reason is a collection (1, 6), not a debugger or a shutdown.
  *
- * Collections are told apart by process, CLR instance and count, so that runtimes side by side in one
- * process do not mix, and the two GC/Start of .NET Framework 4.5 (versions 1 and 2) are one: the
- * first counts. With InFlight (the default) one that is still open a grace after its limit fires then,
- * with its age: a hung collection has no stop.
+ * Process, CLR instance and count identify a collection, so runtimes side by side in one process do
+ * not mix. The two GC/Start of .NET Framework 4.5 (versions 1 and 2) are one; the first counts. With
+ * InFlight (the default) a collection that is still open some time after its limit fires with its
+ * age: a hung collection has no stop.
  *
- * Java programs (provider "JVM", Linux), CPython and V8 (by their probes): the only measure is the pause, which is delivered as a collection
- * too, so that both values of Measure give it; a concurrent collector has none but its pauses. Depth is 2
- * for a full collection.
+ * Java (provider "JVM", Linux), CPython and V8 (by their probes) have pauses only. These are
+ * delivered as collections too, so that both values of Measure give them; a concurrent collector has
+ * nothing but its pauses. Depth is 2 for a full collection.
  *
  * Source: design pages triggers.md section 6, etl-format.md section 9.
  */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where ";Process=LIST" begins, when it is the last thing; else the end. */
+/* The length without a ";Process=LIST" at the end. */
 static size_t expression_len(const char *text)
 {
 	static const char key[] = ";Process=";

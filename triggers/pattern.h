@@ -1,8 +1,8 @@
 /*
- * What rules on a text share: an expression, whose events count, and where the text came from.
+ * Rules on a text: an expression, and the processes whose events count.
  *
- * Behind the expression may stand ;Process=, at the very end: any other ';' is a part of it. Merge
- * thread, except open and close.
+ * ;Process=LIST may follow the expression, as the very last thing; any other ';' is part of the
+ * expression. The merge thread, except open and close.
  */
 #ifndef TRIGGERS_PATTERN_H
 #define TRIGGERS_PATTERN_H
@@ -19,10 +19,14 @@ struct pattern {
 	struct regex *regex;                 /* NULL = any text */
 };
 
-/* text: the expression with what may follow it, spec: whole, for sentences. env may give processes. */
+/*
+ * text   the expression, perhaps with ;Process= after it
+ * spec   the whole rule, for error messages
+ * env    its processes count where text has none
+ */
 int pattern_open(struct pattern *p, const char *spec, const char *text, bool ignore_case,
 		 const struct trigger_env *env, struct err *err);
-void pattern_close(struct trigger *t);     /* frees it; for rules that are a pattern and nothing more */
+void pattern_close(struct trigger *t);       /* frees the rule, whose first member is the pattern */
 bool pattern_match(struct pattern *p, const char *text);
 void pattern_status(const struct trigger *t, struct trigger_status *out);
 

@@ -24,7 +24,7 @@ struct process_filter {
 	} items[PROCESS_FILTER_MAX];
 };
 
-/* ERR_USAGE for an empty item, a name that is too long, or too many. */
+/* ERR_USAGE for an empty item, a name that is too long, or too many items. */
 int process_filter_parse(const char *text, size_t len, struct process_filter *out, struct err *err);
 bool process_filter_pass(const struct process_filter *f, const struct process *process);
 /* The same for a process of which only the names are known. */

@@ -23,7 +23,7 @@ void regex_close(struct regex *re)
 	free(re);
 }
 
-/* Invalid UTF-8 in a text is not an error: it matches nothing there. */
+/* Invalid UTF-8 in a text is not an error; it just never matches. */
 static pcre2_code *compile(const char *pattern, size_t len, bool ignore_case, int *code, size_t *at)
 {
 	uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF |

@@ -1,9 +1,9 @@
 /*
  * Regular expressions (PCRE2, UTF-8 where the text is valid) with a bounded cost.
  *
- * A match takes at most REGEX_MATCH_LIMIT steps; one that would take more counts as no match, and is
- * counted. After REGEX_GIVE_UP of these the expression is switched off: it would only cost, and its
- * rule says so. Merge thread, except open and close.
+ * A match takes at most REGEX_MATCH_LIMIT steps. One that would take more is counted and does not
+ * match. After REGEX_GIVE_UP of these the expression is switched off, and its rule says so. The merge
+ * thread, except open and close.
  */
 #ifndef TRIGGERS_REGEX_H
 #define TRIGGERS_REGEX_H
@@ -21,8 +21,8 @@
 struct regex;
 
 /*
- * spec     the whole rule, for the sentence
- * returns  0; ERR_USAGE with what is wrong and at which character; ERR_MEMORY
+ * spec     the whole rule, for error messages
+ * returns  0; ERR_USAGE, which says what is wrong at which character; ERR_MEMORY
  */
 int regex_open(const char *spec, const char *pattern, size_t len, bool ignore_case,
 	       struct regex **out, struct err *err);
@@ -31,7 +31,7 @@ void regex_close(struct regex *re);        /* NULL allowed */
 /* Whether it matches somewhere in the text. */
 bool regex_match(struct regex *re, const char *text, size_t len);
 
-/* Matches that were given up. */
+/* How many matches took too many steps. */
 uint64_t regex_gave_up(const struct regex *re);
 /* Whether it is switched off. */
 bool regex_is_dead(const struct regex *re);

@@ -24,7 +24,7 @@ void spec_begin(struct spec *s, const char *text)
 	s->at = text + s->head_len;
 }
 
-/* Whether the key stands in front of it already; only filters may come more than once. */
+/* Whether the key came before already; only filters may come more than once. */
 static bool is_repeated(const struct spec *s, const struct spec_part *part)
 {
 	const char *at = s->text + s->head_len;

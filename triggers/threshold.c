@@ -106,7 +106,7 @@ static bool is_operator(char c)
 	return c == '<' || c == '>' || c == '=' || c == '!';
 }
 
-/* The last one: a name may hold the characters of an operator, a number may not. */
+/* Find the last operator: a name may hold the characters of one, a number may not. */
 static int parse_operator(const char *spec, const char *end, enum compare *out, const char **op,
 			  const char **after, struct err *err)
 {
@@ -126,7 +126,7 @@ static int parse_operator(const char *spec, const char *end, enum compare *out, 
 		*out = *found == '>' ? COMPARE_OVER_EQUAL : COMPARE_UNDER_EQUAL;
 		next++;
 	}
-	/* "=>" and ">>" would otherwise be a part of the name or of the number. */
+	/* Otherwise "=>" and ">>" would count as part of the name or the number. */
 	for (*op = found; *op > spec && is_operator((*op)[-1]);)
 		(*op)--;
 	for (at = next; at < end && is_operator(*at);)
@@ -297,7 +297,7 @@ static double way(const struct threshold *t)
 	return gone < 1 ? gone : 1;
 }
 
-/* Where a decaying limit ends; a floor below zero is none. */
+/* Where a decaying limit ends; a floor below zero does not count. */
 static double end_of(const struct threshold *t)
 {
 	if (wants_small(t))
@@ -325,7 +325,7 @@ void threshold_fired(struct threshold *t, uint64_t time_ns)
 	threshold_clock(t, time_ns);
 	if (t->per_day == 0)
 		return;
-	/* From where it is held by a bound: it has not run on behind it. */
+	/* Start from the bounded limit, as the limit does not run on beyond its bound. */
 	power = log2(steered(t) / t->limit);
 	if (!(fabs(power) <= POWER_MAX))
 		power = 0;
@@ -340,7 +340,7 @@ double threshold_now(const struct threshold *t)
 		return steered(t);
 	if (t->decay_hours == 0)
 		return t->limit;
-	/* To Floor= on the way to zero, not on a flatter line: that is what the hours say. */
+	/* The hours are those to zero, so Floor= stops the same line and does not flatten it. */
 	return wants_small(t) ? t->limit + (end - t->limit) * way(t)
 			      : fmax(t->limit * (1 - way(t)), end);
 }
@@ -439,7 +439,7 @@ void hold_init(struct hold *h, double min_sec, double period_sec)
 		intervals = 1e9;
 	memset(h, 0, sizeof(*h));
 	h->need = (uint32_t)intervals + 1;
-	/* Polls come early or late by a little; half a period tells three intervals from two. */
+	/* Polls come a little early or late; half a period tells three intervals from two. */
 	span_sec = (intervals - 0.5) * period_sec;
 	if (span_sec > 1e9)
 		span_sec = 1e9;

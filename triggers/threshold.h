@@ -1,8 +1,7 @@
 /*
- * What rules with a limit share: the operator and the number of a spec, a limit that decays, and
- * "true for this long".
+ * Limits: the operator and number of a spec, a limit that moves with time, and "true for this long".
  *
- * Time is the time of events. Values live in the rule; no allocation; the merge thread only.
+ * Time is the time of events. Nothing is allocated. The merge thread only.
  */
 #ifndef TRIGGERS_THRESHOLD_H
 #define TRIGGERS_THRESHOLD_H
@@ -14,19 +13,19 @@ enum compare { COMPARE_OVER, COMPARE_OVER_EQUAL, COMPARE_UNDER, COMPARE_UNDER_EQ
 enum curve { CURVE_LINEAR, CURVE_EXPONENTIAL };
 
 /*
- * A limit, and on which side of it a value is a hit.
+ * A limit, and the side of it on which a value is a hit.
  *
- * DecayToZeroHours=H: the limit moves with time, so that something is caught in the end. For large
- * values (> >=) it falls to zero, or to Floor=; for small ones (< <=) it rises to Ceiling=, which
- * must be given. Curve=linear: on a straight line that ends after H hours. Curve=exponential: fast
- * at first, 99 % of the way after H hours, and never wholly there. It never passes its end.
+ * DecayToZeroHours=H: the limit moves with time, so that something is caught in the end. With > and
+ * >= it falls to zero, or to Floor=; with < and <= it rises to Ceiling=, which must be given.
+ * Curve=linear moves it on a straight line that ends after H hours. Curve=exponential is fast at
+ * first and has gone 99 % of the way after H hours. The limit never passes its end.
  *
- * PerDay=K: the limit steers itself so that about K firings a day come: each firing moves it away
- * by a factor of f = 2^(1/sqrt K), and time moves it back by f to the power of K a day; the two are
- * in balance at K a day, whatever the limit was at the start. Within Floor= and Ceiling=.
+ * PerDay=K: the limit steers itself towards K firings a day. Each firing moves it away by a factor
+ * f = 2^(1/sqrt K), and each day moves it back by f to the power of K, so the two balance at K
+ * firings a day whatever the limit was at the start. Floor= and Ceiling= bound it.
  *
- * The clock is the time of events, never runs back, goes on over firings, and by save() and load()
- * over restarts.
+ * The clock never runs back. It runs on through firings, and with save() and load() through
+ * restarts.
  */
 struct threshold {
 	enum compare compare;
@@ -37,25 +36,26 @@ struct threshold {
 	bool has_floor, has_ceiling;
 	double per_day;                      /* 0 = no steering */
 	uint64_t start_ns, now_ns;
-	uint64_t earlier_ns;                 /* of earlier runs */
-	double fired_steps;                  /* firings, as powers of the factor, within bounds */
+	uint64_t earlier_ns;                 /* time in earlier runs */
+	double fired_steps;                  /* firings, as powers of the factor, within the bounds */
 	bool started;
 };
 
 /*
- * Split "LEFT op NUMBER" at its last operator: < > <= >=, blanks around it and at the ends allowed.
+ * Split "LEFT op NUMBER" at its last operator (< > <= >=); blanks may stand around each part.
  *
- * *left and *left_len say what stands before it, without blanks at its ends. NUMBER: sign,
- * fraction, exponent, and K, M or G for 1024, 1024^2, 1024^3 as Windows counts bytes.
- * returns  0, or ERR_USAGE with a sentence about the part that is wrong
+ * NUMBER has a sign, a fraction, an exponent, and K, M or G for 1024, 1024^2, 1024^3, as Windows
+ * counts bytes.
+ * left, left_len   the text before the operator, without blanks at its ends
+ * returns          0, or ERR_USAGE with a sentence about the part that is wrong
  */
 int threshold_parse(const char *spec, struct threshold *out, const char **left, size_t *left_len,
 		    struct err *err);
 
-/* A limit without floor, ceiling, decay. */
+/* A limit without floor, ceiling or decay. */
 void threshold_init(struct threshold *t, enum compare compare, double limit);
 
-/* Take a ;Key=Value that is about limits; *taken = it was. THRESHOLD_KEYS names them. */
+/* Take a ;Key=Value about limits; *taken = it was one. THRESHOLD_KEYS names them. */
 struct spec;
 struct spec_part;
 #define THRESHOLD_KEYS "DecayToZeroHours, Floor, Ceiling, Curve and PerDay"
@@ -63,23 +63,21 @@ int threshold_key(struct threshold *t, const struct spec *s, const struct spec_p
 		  bool *taken, struct err *err);
 
 /*
- * Whether all this makes sense together: ERR_USAGE for '<' that decays without a ceiling, a limit
- * below zero that decays, a floor above the limit, decay and PerDay at once, bad hours.
+ * Check that the keys make sense together: ERR_USAGE for '<' that decays without a ceiling, a
+ * decaying limit below zero, a floor above the limit, decay with PerDay, and bad hours.
  */
 int threshold_check(const struct threshold *t, const char *spec, struct err *err);
 
-/* Every event moves the clock; the first one starts it. */
+/* Move the clock to the time of an event; the first event starts it. */
 void threshold_clock(struct threshold *t, uint64_t time_ns);
 /* The rule fired: PerDay moves the limit away. */
 void threshold_fired(struct threshold *t, uint64_t time_ns);
-/* The limit now. */
 double threshold_now(const struct threshold *t);
-/* Whether it moves at all. */
 bool threshold_moves(const struct threshold *t);
-/* "40 (80 at the start, decaying to 0 in 2 h)"; the number alone when it does not move. */
+/* "40 (80 at the start, decaying to 0 in 2 h)"; a limit that does not move is a number alone. */
 void threshold_text(const struct threshold *t, struct buf *out);
 
-/* What is left of it for a restart, at most 80 bytes; load: ERR_FORMAT for what is not that. */
+/* Its state for a restart, at most 80 bytes. threshold_load() refuses other bytes: ERR_FORMAT. */
 void threshold_save(const struct threshold *t, struct buf *out);
 int threshold_load(struct threshold *t, const void *bytes, size_t n, uint64_t away_ns,
 		   struct err *err);
@@ -90,23 +88,23 @@ bool threshold_nearer(const struct threshold *t, double a, double b);
 const char *compare_text(enum compare compare);
 
 /*
- * Samples in a row. It is held once there are `need` of them, and they span their time: so samples
- * that come more often, because another rule asked for them, do not make it shorter, and a jump of
- * the clock does not make it true.
+ * Hits in a row. A condition has held once `need` of them have come and they span `span_ns`: samples
+ * that come more often because another rule asked for them do not shorten it, and a jump of the
+ * clock does not fulfil it.
  */
 struct hold {
-	uint32_t need;                       /* MinSec / period, rounded up, and 1 */
-	uint64_t span_ns; /* from the first to the last of them, less half a period */
+	uint32_t need;                       /* MinSec / period, rounded up, plus 1 */
+	uint64_t span_ns;                    /* from the first to the last, less half a period */
 	uint32_t count;
 	uint64_t first_ns;
 };
 
-/* min_sec and period_sec are finite, >= 0 and > 0. */
+/* min_sec is finite and >= 0, period_sec finite and > 0. */
 void hold_init(struct hold *h, double min_sec, double period_sec);
 void hold_reset(struct hold *h);
-/* One more; true = held. */
+/* One more hit; true = it has held. */
 bool hold_add(struct hold *h, uint64_t time_ns);
-/* How many of need are there, for people: never over need. */
+/* How many of `need` have come, for people: never more. */
 uint32_t hold_progress(const struct hold *h);
 
 /* A number for people: up to 4 digits, whole numbers in full. */

@@ -1,10 +1,10 @@
 /*
  * Triggers: rules that watch the stream of events and say when something is worth keeping.
  *
- * A trigger has no clock, no thread and no file: it sees the same ordered events that the ring
- * stores, live or from a file, and time is the time of events; EVENT_TICK comes every 100 ms. So a
- * rule can be tried on yesterday's data and fires at the same place. All calls are made by the
- * merge thread, except open() and close().
+ * A trigger has no clock, no thread and no file. It sees the same ordered events that the ring
+ * stores, live or from a file, and its time is the time of events; EVENT_TICK comes every 100 ms. So
+ * a rule can be tried on yesterday's data and fires at the same place. The merge thread makes all
+ * calls except open() and close().
  */
 #ifndef TRIGGERS_TRIGGER_H
 #define TRIGGERS_TRIGGER_H
@@ -15,33 +15,33 @@
 
 struct threshold;
 
-/* What a rule has seen; where an event went that did not fire it. */
+/* What a rule has seen, and why events did not fire it. */
 struct trigger_counts {
 	uint64_t seen;                       /* events of the kind that it listens to */
-	uint64_t matched;                    /* those that passed all filters */
+	uint64_t matched;                    /* events that passed all filters */
 	uint64_t dropped_process;            /* by /Process or ;Process= */
 	uint64_t dropped_filter;             /* by ;FieldFilter=, a pattern or a reason */
 	uint64_t orphans;                    /* stops without their starts */
 	uint64_t lost;                       /* starts pushed out of a full table, or expired */
-	uint64_t covered;                    /* were beyond the limit in the window of an incident */
+	uint64_t covered;                    /* hits inside the window of an incident */
 };
 
 struct trigger {                             /* base of every trigger; first member */
 	const struct trigger_ops *ops;
-	char *spec;                          /* for people: as given, or with its qualifier before it */
+	char *spec;                          /* for people: as given, perhaps with its qualifier */
 	uint32_t kinds;                      /* 1 << enum event_kind: feed() wants these; 0 = all */
-	struct threshold *limit;             /* NULL = it has none */
-	bool in_window;                      /* fired, and fired() has not come yet */
-	double value, nearest;               /* last value, closest to firing; NaN = none */
+	struct threshold *limit;             /* NULL = none */
+	bool in_window;                      /* it fired, and fired() has not been called yet */
+	double value, nearest;               /* last, and closest to firing; NaN = none */
 	uint64_t nearest_ns;
 	struct trigger_counts counts;
 };
 
 struct trigger_env {
-	double min_sec; /* MinSecForTrigger: true for this long before it fires */
+	double min_sec;                      /* MinSecForTrigger: true for this long before it fires */
 	double decay_hours;                  /* DecayToZeroHours; 0 = off */
 	double poll_sec;                     /* poll period of counters; 0 = 1 s */
-	bool already_true_fires;             /* already true at start may fire once it has held */
+	bool already_true_fires;             /* what is true at the start fires once it has held */
 	const char *process;                 /* /Process: whose events may fire; NULL = all */
 	char *const *rules;                  /* NAME=SPEC of --rule, for rules made of rules */
 	uint32_t nrules;
@@ -52,7 +52,7 @@ enum trigger_phase {
 	TRIGGER_DISARMED,                    /* must first be false for its time */
 	TRIGGER_ARMED,
 	TRIGGER_HOLDING,                     /* true, not yet for long enough */
-	TRIGGER_DEAD,                        /* cannot fire any more; text says because of what */
+	TRIGGER_DEAD,                        /* cannot fire any more; text says why */
 };
 
 struct trigger_status {
@@ -60,12 +60,12 @@ struct trigger_status {
 	double value, limit;                 /* last value and limit now; NaN = none */
 	double nearest;                      /* the value closest to firing so far; NaN = none */
 	uint64_t nearest_ns;                 /* when that was; 0 = never */
-	const char *unit;                    /* of these values: "ms"; NULL = that of the counter, or none */
+	const char *unit;                    /* of these values: "ms"; NULL = the counter's, or none */
 	struct trigger_counts counts;
 	char text[200];                      /* one line for people: "42.1 of > 80, armed" */
 };
 
-/* What one event means to a rule, whether or not it may fire now. */
+/* What one event means to a rule, whether or not the rule may fire now. */
 struct sense {
 	bool measured;                       /* the event brought a value */
 	bool hit;                            /* beyond the limit, or matched; *why was written */
@@ -73,64 +73,59 @@ struct sense {
 	double value;
 };
 
-/* A thing that a rule waits for, by the names that it was given; borrowed from the rule. */
+/* A thing that a rule waits for, under the names in its spec; borrowed from the rule. */
 #define TRIGGER_WISH_FIELDS 20u
 
 struct process_filter;
 
 struct trigger_wish {
-	const char *provider, *event;        /* NULL = not by one; event NULL = any of the provider's */
+	const char *provider, *event;        /* provider NULL = none; event NULL = any of it */
 	const char *counter;                 /* NULL = none */
-	const char *fields[TRIGGER_WISH_FIELDS];   /* of that event; the event must have them */
+	const char *fields[TRIGGER_WISH_FIELDS];   /* that the event must have */
 	unsigned nfields;
-	const struct process_filter *processes;    /* whose; NULL = anybody's */
+	const struct process_filter *processes;    /* whose events; NULL = anybody's */
 };
 
 struct trigger_ops {
 	const char *name;                    /* the option: "stop-on-perf-counter" */
 	const char *usage;                   /* grammar in one line */
 	const char *summary;
-	bool is_state;                       /* what it judges lasts until the next value: counters */
-	/*
-	 * Parse a spec. ERR_USAGE says which part, what was found, what is allowed.
-	 */
+	bool is_state;                       /* its judgement lasts until the next value: counters */
+	/* Parse a spec. ERR_USAGE says which part is wrong, what was found and what is allowed. */
 	int (*open)(const char *spec, const struct trigger_env *env, struct trigger **out,
 		    struct err *err);
 	/* What the rule asks of the sources: counters, providers, logs. */
 	int (*needs)(const struct trigger *t, struct needs *out, struct err *err);
-	/*
-	 * One event. true = fire now; *why gets one sentence with value and limit, and
-	 * status() the numbers.
-	 */
+	/* One event. true = fire now; *why gets one sentence, status() the value and the limit. */
 	bool (*feed)(struct trigger *t, const struct event *e, struct buf *why);
 	/*
-	 * A firing's incident has ended. From the firing until here feed() keeps its state up to
-	 * date but returns false.
+	 * The incident of a firing has ended. Between the firing and this call feed() keeps its
+	 * state up to date but returns false.
 	 */
 	void (*fired)(struct trigger *t);
 	void (*status)(const struct trigger *t, struct trigger_status *out);
 	void (*close)(struct trigger *t);    /* NULL allowed */
-	/* The same judgement without the windows, for rules made of rules; NULL = cannot be a part. */
+	/* The same judgement without windows, for rules made of rules; NULL = cannot be a part. */
 	void (*sense)(struct trigger *t, const struct event *e, struct buf *why, struct sense *out);
 	/*
-	 * What must survive a restart (decay, steering), as at most TRIGGER_STATE_MAX bytes; its twin
-	 * takes them, and how long the recorder was away. NULL = nothing. Bytes that are not understood
-	 * are ERR_FORMAT, and the rule starts afresh.
+	 * Save what must survive a restart (decay, steering) in at most TRIGGER_STATE_MAX bytes. Its
+	 * twin takes them, and for how long no recorder ran; bytes that it cannot read are
+	 * ERR_FORMAT, and the rule starts afresh. NULL = there is nothing to save.
 	 */
 	int (*save)(const struct trigger *t, struct buf *out);
 	int (*load)(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns, struct err *err);
 	void (*limit_changed)(struct trigger *t);   /* base.limit was set from outside; or NULL */
 	/*
-	 * Whether what fired at this time goes on: then the window of its incident does too, for
-	 * TRIGGER_LASTS_NS at most. NULL = what fires is over.
+	 * Whether the thing that fired at this time still goes on. The window of its incident then
+	 * goes on too, for TRIGGER_LASTS_NS at most. NULL = it is over once it fires.
 	 */
 	bool (*lasts)(const struct trigger *t, uint64_t fired_ns);
 	/*
-	 * The i-th thing that it waits for; false = no more. For telling what was misspelled, once it is
-	 * known what there was; never on the way of events. NULL = nothing that has a name.
+	 * The i-th thing that it waits for; false = there are no more. Finds misspelled names after
+	 * a run; not called per event. NULL = it waits for nothing that has a name.
 	 */
 	bool (*wish)(const struct trigger *t, unsigned i, struct trigger_wish *out);
-	/* The i-th rule that it is made of; NULL = no more. NULL = it is made of none. */
+	/* The i-th rule that it is made of; returns NULL after the last. NULL = made of none. */
 	const struct trigger *(*part)(const struct trigger *t, unsigned i);
 };
 
@@ -143,7 +138,7 @@ extern const struct trigger_ops *const triggers[];
 /* The kind whose option has this name, or NULL. */
 const struct trigger_ops *trigger_kind(const char *name);
 
-/* ---- what kinds share: trigger_base.c --------------------------------------------------------- */
+/* ---- what all kinds share: trigger_base.c -------------------------------------------------- */
 
 /*
  * Fill in the base of a zeroed rule; spec becomes "TITLE:SPEC", or SPEC when title is NULL.
@@ -152,22 +147,22 @@ const struct trigger_ops *trigger_kind(const char *name);
 int trigger_init(struct trigger *t, const struct trigger_ops *ops, const char *title,
 		 const char *spec, uint32_t kinds, struct err *err);
 
-/* A value came: remember it, and whether it was the nearest to the limit so far. */
+/* Remember a value, and whether it came nearest to the limit so far. */
 void trigger_value(struct trigger *t, double value, uint64_t time_ns);
 
-/* feed() and fired() of rules that fire at every hit outside of their windows. */
+/* feed() and fired() of rules that fire at every hit outside their windows. */
 bool trigger_feed(struct trigger *t, const struct event *e, struct buf *why);
 void trigger_fired(struct trigger *t);
 
-/* Judge by another limit, for trying; only for rules with one, before their first event. */
+/* Judge by another limit, for backtests; only rules that have one, before their first event. */
 void trigger_set_limit(struct trigger *t, double limit);
 
-/* save() and load() of rules whose state is their limit's. */
+/* save() and load() of rules whose limit is their only state. */
 int trigger_save_limit(const struct trigger *t, struct buf *out);
 int trigger_load_limit(struct trigger *t, const void *bytes, size_t n, uint64_t away_ns,
 		       struct err *err);
 
-/* value, limit, nearest and counts of the base; the phase is ARMED or WAITING_DATA. */
+/* Fills in value, limit, nearest and counts; the phase is ARMED or WAITING_DATA. */
 void trigger_status_base(const struct trigger *t, struct trigger_status *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* What kinds of rules share; see trigger.h. */
+/* What all kinds of rules share; see trigger.h. */
 #include "triggers/threshold.h"
 #include "triggers/trigger.h"
 
