@@ -322,9 +322,8 @@ install: all ## into $(PREFIX) (/usr/local), under DESTDIR if that is set
 	install -D -m 644 conf/completion/recorder.bash $(share)/bash-completion/completions/recorder
 	install -D -m 644 -t $(share)/zsh/site-functions conf/completion/_recorder
 	install -D -m 644 -t $(share)/fish/vendor_completions.d conf/completion/recorder.fish
-	rm -rf $(BUILD)/man
-	$(NATIVE) help --man $(BUILD)/man
-	cd $(BUILD)/man && for page in man*/*; do \
+	pages=$$(mktemp -d) && trap "rm -rf $$pages" EXIT && $(NATIVE) help --man $$pages && \
+	    cd $$pages && for page in man*/*; do \
 	    install -D -m 644 $$page $(abspath $(share))/man/$$page || exit 1; done
 
 uninstall: ## remove what install put there; recordings and /etc are left alone
