@@ -1,14 +1,15 @@
 /*
- * How long each CPU was busy: what a sampler should have seen, whether it did or not. One thread.
+ * How long each CPU was busy, which is what a sampler should have seen. One thread.
  *
- * Linux: /proc/stat (proc(5)): user, nice, system, irq and softirq time, in clock ticks of 10 ms; guest
- * time is part of user's. Steal is no busy time: the sampling clock stands still in it. The kernel charges
- * whole ticks to whoever runs at the tick, so one second may be off by some percent while a minute is not.
+ * Linux: /proc/stat (proc(5)): user, nice, system, irq and softirq time in clock ticks of 10 ms;
+ * guest time is part of user time. Steal is not busy time, because the sampling clock stands still
+ * in it. The kernel charges whole ticks to whatever runs at the tick, so a second may be off by
+ * some percent; a minute is not.
  *
  * Windows: SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION of each processor group (docs,
- * NtQuerySystemInformation()): kernel time, which includes idle time and that of interrupts and deferred
- * calls, and user time, less idle time; in steps of the clock interrupt, 15.6 ms as a rule. CPUs are
- * numbered as ETW does it, a group's behind all that the groups before it can have.
+ * NtQuerySystemInformation()): kernel time, which includes idle time, interrupts and deferred
+ * calls, plus user time, less idle time; in steps of the clock interrupt, normally 15.6 ms. CPUs
+ * are numbered as in ETW: a group's CPUs follow all that the earlier groups can have.
  */
 #ifndef SOURCE_BUSY_H
 #define SOURCE_BUSY_H
@@ -17,10 +18,12 @@
 
 struct busy;
 
-struct busy *busy_open(void);                        /* NULL: nothing says it, or no memory */
+struct busy *busy_open(void);                        /* NULL: not available, or no memory */
 void busy_close(struct busy *b);                     /* NULL allowed */
 
-/* Call each for every CPU that was busy since the last call; the first call calls it for none. */
+/*
+ * Call each() for every CPU that was busy since the last busy_read(); the first call only starts.
+ */
 void busy_read(struct busy *b, void (*each)(void *ctx, unsigned cpu, uint64_t busy_ns), void *ctx);
 
 #endif

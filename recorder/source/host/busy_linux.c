@@ -40,14 +40,14 @@ void busy_close(struct busy *b)
 	free(b);
 }
 
-/* "cpu12" -> 12; the row "cpu" of all is none. */
+/* "cpu12" -> 12; the row "cpu" sums up all CPUs and is skipped. */
 static bool cpu_number(struct text name, unsigned *out)
 {
 	struct text digits = {name.at + 3, name.end};
 	double number;
 
-	if (name.end - name.at < 4 || memcmp(name.at, "cpu", 3) != 0 || !text_number(digits, &number) ||
-	    number >= CPUS_MAX)
+	if (name.end - name.at < 4 || memcmp(name.at, "cpu", 3) != 0 ||
+	    !text_number(digits, &number) || number >= CPUS_MAX)
 		return false;
 	*out = (unsigned)number;
 	return true;
@@ -62,7 +62,8 @@ void busy_read(struct busy *b, void (*each)(void *ctx, unsigned cpu, uint64_t bu
 	if (os_load("/proc/stat", STAT_MAX_BYTES, &b->text, NULL) != 0)
 		return;
 	for (rest = text_of(buf_text(&b->text), b->text.len); proc_row_next(&rest, &row);) {
-		double ticks = row.v[USER] + row.v[NICE] + row.v[SYSTEM] + row.v[IRQ] + row.v[SOFTIRQ];
+		double ticks =
+			row.v[USER] + row.v[NICE] + row.v[SYSTEM] + row.v[IRQ] + row.v[SOFTIRQ];
 		unsigned cpu;
 
 		if (!cpu_number(row.name, &cpu))

@@ -7,18 +7,20 @@
 #include <winternl.h>
 
 #define CPUS_MAX 1024u
-#define GROUP_CPUS_MAX 64u                   /* Windows has no more in a group */
+#define GROUP_CPUS_MAX 64u                   /* the most that Windows puts in a group */
 #define TICK_NS 100u
 
-/* Declared by hand: mingw-w64 has no Ex, and hides the fields behind the third. */
+/* Declared here: mingw-w64 lacks the Ex call and hides the fields after the third. */
 struct times {                               /* SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION */
 	int64_t idle, kernel, user, deferred, interrupt;
 	uint32_t ninterrupts;
 };
 
-_Static_assert(sizeof(struct times) == sizeof(SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION), "times of a CPU");
+_Static_assert(sizeof(struct times) == sizeof(SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION),
+	       "times of a CPU");
 
-NTSTATUS NTAPI NtQuerySystemInformationEx(ULONG class, PVOID in, ULONG nin, PVOID out, ULONG nout, PULONG n);
+NTSTATUS NTAPI NtQuerySystemInformationEx(ULONG class, PVOID in, ULONG nin, PVOID out, ULONG nout,
+					  PULONG n);
 
 struct busy {
 	bool started;
@@ -35,15 +37,16 @@ void busy_close(struct busy *b)
 	free(b);
 }
 
-/* How many CPUs of the group are there; 0 where nothing is said. */
+/* How many CPUs the group has; 0 = not known. */
 static unsigned read_group(USHORT group, unsigned ngroups, struct times out[GROUP_CPUS_MAX])
 {
 	ULONG n = 0, most = GROUP_CPUS_MAX * (ULONG)sizeof(*out);
 	NTSTATUS status;
 
-	status = ngroups == 1 ? NtQuerySystemInformation(SystemProcessorPerformanceInformation, out, most, &n)
-			      : NtQuerySystemInformationEx(SystemProcessorPerformanceInformation, &group,
-							   sizeof(group), out, most, &n);
+	status = ngroups == 1 ? NtQuerySystemInformation(SystemProcessorPerformanceInformation, out,
+							 most, &n)
+			      : NtQuerySystemInformationEx(SystemProcessorPerformanceInformation,
+							   &group, sizeof(group), out, most, &n);
 	return status < 0 || n > most ? 0 : (unsigned)(n / sizeof(*out));
 }
 
@@ -56,7 +59,8 @@ void busy_read(struct busy *b, void (*each)(void *ctx, unsigned cpu, uint64_t bu
 	for (group = 0; group < ngroups; group++) {
 		n = read_group(group, ngroups, times);
 		for (i = 0; i < n && base + i < CPUS_MAX; i++) {
-			uint64_t ticks = (uint64_t)(times[i].kernel + times[i].user - times[i].idle);
+			uint64_t ticks =
+				(uint64_t)(times[i].kernel + times[i].user - times[i].idle);
 			uint64_t *before = &b->before[base + i];
 
 			if (b->started && ticks > *before)

@@ -1,5 +1,6 @@
 /*
- * Lists of processes and of threads by number, ascending: what the lists of Windows' sources share. Any thread.
+ * Lists of processes or threads in ascending order of their numbers, for sources of Windows. Any
+ * thread.
  */
 #ifndef SOURCE_BY_ID_WINDOWS_H
 #define SOURCE_BY_ID_WINDOWS_H
@@ -8,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where id stands, or would, in n items of item_bytes each that begin with their number. */
+/* The place of id in n items of item_bytes that begin with their number, or where it would be. */
 uint32_t by_id_find(const void *items, size_t item_bytes, uint32_t n, uint32_t id);
 
-/* Whether the process or thread of a HANDLE with the right SYNCHRONIZE has ended; of NULL nobody knows: false. */
+/* Whether the process or thread of a HANDLE (right SYNCHRONIZE) has ended; false for NULL. */
 bool by_id_has_ended(void *handle);
 
 #endif

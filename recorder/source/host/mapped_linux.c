@@ -7,22 +7,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Of the thread that reads now; a signal has nothing else to be told by. */
+/* The thread that reads now; a signal handler can be told nothing in another way. */
 static _Thread_local sigjmp_buf *reading;
 
-/* si_code > 0: by the kernel, for what this thread did. */
+/* si_code > 0: the kernel sent it for what this thread did. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (reading && info->si_code > 0)
 		siglongjmp(*reading, 1);
-	/* Not ours: it ends the process, when done once more, or when it is sent once more. */
+	/* Not ours: restore the default, so that the next one ends the process. */
 	signal(number, SIG_DFL);
 	if (info->si_code <= 0)
 		raise(number);
 }
 
-/* With every file, as a library may have put a handler of its own there since. */
+/* For every file again, because a library may have installed a handler of its own meanwhile. */
 static void listen(void)
 {
 	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
@@ -30,7 +30,7 @@ static void listen(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-/* The handler was left by a jump: its signal is still blocked. */
+/* The handler was left by a jump, so its signal is still blocked. */
 static void listen_again(void)
 {
 	sigset_t set;
@@ -45,7 +45,8 @@ int mapped_open(struct mapped *m, int fd, size_t bytes, struct err *err)
 	void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED)
-		return err_set(err, ERR_IO, "mapping a file of another program: %s", strerror(errno));
+		return err_set(err, ERR_IO, "mapping a file of another program: %s",
+			       strerror(errno));
 	listen();
 	m->at = at;
 	m->bytes = bytes;

@@ -1,11 +1,11 @@
 /*
- * Counters in a file that another program keeps mapped, read where they lie: no call of the system, which beside
- * a dozen programs costs as much as the wake-up to read them (10 files of 64 bytes on an idle machine: 90 us by
- * pread(), 55 mapped, of which the wake-up is 50).
+ * Counters in a file that another program keeps mapped, read in place without a system call. With a
+ * dozen such programs, system calls would cost as much as the wake-up to read them (10 files of 64
+ * bytes on an idle machine: 90 us by pread(), 55 us mapped, of which the wake-up is 50 us).
  *
- * The file is another's, who may cut it off at any time: a reading of what is gone says so, by a handler of SIGBUS
- * that knows which thread reads. That is the only state of this module that is not its caller's; a SIGBUS from
- * anywhere else ends the process as it always did.
+ * The file belongs to another program, which may truncate it at any time. Reading a part that is
+ * gone then fails, by a SIGBUS handler that knows which thread reads. That handler is this module's
+ * only state outside its caller; any other SIGBUS ends the process as usual.
  */
 #ifndef SOURCE_MAPPED_LINUX_H
 #define SOURCE_MAPPED_LINUX_H
@@ -22,14 +22,19 @@ struct mapped {
 	size_t bytes;
 };
 
-/* fd: of a plain file that may be read, with at least so many bytes now; may be closed afterwards. */
+/*
+ * fd: a readable plain file that has at least so many bytes now; the caller may close it
+ * afterwards.
+ */
 int mapped_open(struct mapped *m, int fd, size_t bytes, struct err *err);
-void mapped_close(struct mapped *m);            /* an empty one too */
+void mapped_close(struct mapped *m);            /* an empty one is allowed */
 
 /*
- * Copy bytes [from, from + n): both multiples of 8, `to` aligned to 8. In words of 8 bytes in the order of the
- * file, each of them whole: never half of an old and half of a new value.
- * returns  false: not in what is mapped, or the file has become shorter; `to` may be written in part
+ * Copy bytes [from, from + n), both multiples of 8, to an address aligned to 8. Copies whole words
+ * of 8 bytes in file order, so no value is half old and half new.
+ *
+ * returns  false when the bytes are not mapped or the file was truncated; `to` may be written in
+ *          part
  */
 bool mapped_read(const struct mapped *m, void *to, size_t from, size_t n);
 

@@ -37,7 +37,7 @@ void maps_free(struct maps *maps, uint64_t now_ns)
 	free(maps);
 }
 
-/* The first entry that ends after the address. */
+/* The index of the first entry that ends after the address. */
 static uint32_t first_after(const struct maps *maps, uint64_t address)
 {
 	uint32_t low = 0, high = maps->count;
@@ -72,7 +72,7 @@ static bool make_room(struct maps *maps, uint32_t more)
 	return !ARRAY_ROOM(maps->entries, maps->room, maps->count + more);
 }
 
-/* An own copy when others share the list. */
+/* Make a copy if others share the list. */
 static struct maps *own(struct maps *maps)
 {
 	struct maps *copy;
@@ -102,7 +102,7 @@ static void insert_at(struct maps *maps, uint32_t i, const struct mapping *mappi
 	maps->count++;
 }
 
-/* Cut [start, end) out of what is there; room for one more entry is made already. */
+/* Remove [start, end) from the list, which has room for one more entry. */
 static void clear_range(struct maps *maps, uint64_t start, uint64_t end, uint64_t now_ns)
 {
 	uint32_t i = first_after(maps, start);

@@ -1,21 +1,22 @@
 /*
  * The executable mappings of one process, sorted by address.
  *
- * fork copies the list by counting a reference; the first change afterwards makes an own copy. A new
- * mapping splits what it overlaps. Portable; the source's thread only.
+ * After fork the child shares the list by reference; the first change makes a copy. A new mapping
+ * splits the mappings that it overlaps. Portable; the source's thread only.
  */
 #ifndef SOURCE_MAPS_H
 #define SOURCE_MAPS_H
 
 #include "model/frame.h"
 
-#define MAPS_MAX 16384u                 /* executable mappings of one process that are kept */
+#define MAPS_MAX 16384u                 /* executable mappings kept for one process */
 
 struct mapping {
 	uint64_t start, end;            /* [start, end) */
-	uint64_t pgoff;                 /* file offset of start; the address itself for JIT regions */
+	/* file offset of start; the address itself for JIT regions */
+	uint64_t pgoff;
 	struct object *object;
-	uint32_t flags;                 /* FRAME_JIT for frames in it */
+	uint32_t flags;                 /* FRAME_JIT: its frames are JIT code */
 };
 
 struct maps;
@@ -25,22 +26,23 @@ struct maps *maps_share(struct maps *maps);                  /* one more referen
 void maps_free(struct maps *maps, uint64_t now_ns);          /* drops objects; NULL allowed */
 
 /*
- * Insert a mapping; takes its object reference, also on failure. *maps may be replaced by a copy.
+ * Insert a mapping. Takes its object reference, also on failure; may replace *maps by a copy.
+ *
  * returns  0, ERR_MEMORY, or ERR_LIMIT when the process has MAPS_MAX mappings already
  */
 int maps_insert(struct maps **maps, const struct mapping *mapping, uint64_t now_ns);
 
-/* Cut [start, end) out; ERR_MEMORY leaves all as it was. */
+/* Remove [start, end); ERR_MEMORY leaves the list unchanged. */
 int maps_remove(struct maps **maps, uint64_t start, uint64_t end, uint64_t now_ns);
 
-/* The mapping of an address, or NULL. */
+/* The mapping that holds an address, or NULL. */
 const struct mapping *maps_find(const struct maps *maps, uint64_t address);
 uint32_t maps_count(const struct maps *maps);
 
 /*
- * In place: \012, which /proc/PID/maps writes for a newline in a path, becomes one again, as in the kernel's
- * records (fs/seq_file.c, mangle_path()). A path that has these four characters of its own cannot be told
- * apart; its file is then not found.
+ * Turn \012 back into the newline for which /proc/PID/maps writes it, as the kernel's records have
+ * it (fs/seq_file.c, mangle_path()); in place. A path that really contains these four characters
+ * cannot be distinguished, and its file is not found.
  */
 void maps_unescape(char *path);
 

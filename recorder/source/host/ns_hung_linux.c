@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 struct ns_hung {
-	struct os_mutex *lock;               /* guards what follows but `back` */
+	struct os_mutex *lock;               /* guards what follows, except `back` */
 	struct hung_one {
 		struct ns_group group;
-		uint64_t until_ns;           /* of one whose thread came back; 0 = it is held up still */
+		uint64_t until_ns;           /* skipped until then; 0 = its thread still hangs */
 	} all[NS_HUNG_MAX];
-	uint32_t n, users;                   /* the last of its users frees it */
+	uint32_t n, users;                   /* the last user frees it */
 	_Atomic uint32_t back;               /* threads that came back */
 };
 
@@ -90,7 +90,8 @@ void ns_hung_came_back(struct ns_hung *h, const struct ns_group *group, uint64_t
 
 	os_mutex_lock(h->lock);
 	for (i = 0; i < h->n; i++)
-		if (!h->all[i].until_ns && ns_group_is(&h->all[i].group, group->mounts, group->pids))
+		if (!h->all[i].until_ns &&
+		    ns_group_is(&h->all[i].group, group->mounts, group->pids))
 			h->all[i].until_ns = now_ns + NS_HUNG_SPARED_NS;
 	os_mutex_unlock(h->lock);
 	atomic_fetch_add(&h->back, 1);

@@ -35,9 +35,13 @@ struct member {
 	uint32_t pid, group, inner;          /* inner 0 = not asked yet */
 };
 
-/* A process in our namespaces, which it may still leave (unshare(2)): asked again 1, 2, 4... scans later. */
+/*
+ * A process in our namespaces, which it may still leave (unshare(2)): asked again 1, 2, 4... scans
+ * later.
+ */
 struct seen {
-	uint64_t ino;                        /* of its directory: another process of the same pid has another one */
+	/* of its directory: another process of the same pid has another one */
+	uint64_t ino;
 	uint32_t pid;
 	uint8_t rests, left;
 };
@@ -57,7 +61,8 @@ struct work {
 	struct ns_hung *hung;
 	struct os_mutex *lock;               /* guards what follows, and nothing else is shared */
 	struct os_cond *wake;
-	struct os_wake *taker;               /* touched under the lock, and unless abandoned; NULL = none */
+	/* touched under the lock, and unless abandoned; NULL = none */
+	struct os_wake *taker;
 	struct ns_tmp_file queue[QUEUE_MAX];
 	uint32_t queued;
 	struct ns_group at;                  /* what is being looked at */
@@ -86,7 +91,7 @@ struct ns_tmp {
 	uint32_t back_told;
 };
 
-/* ---- which processes ------------------------------------------------------------------------------ */
+/* ---- which processes ------------------------------------------------------------------------- */
 
 /* 0 = there is none, or we may not know. */
 static uint64_t namespace_of(const char *pid, const char *which)
@@ -130,7 +135,10 @@ static bool is_here(const struct work *w, const char *pid, uint64_t *mounts, uin
 /* *at: how far the scan before is read. */
 static void look_at_process(struct work *w, const struct dirent *entry, uint32_t *at)
 {
-	struct seen one = {.ino = entry->d_ino, .pid = (uint32_t)strtoul(entry->d_name, NULL, 10), .rests = 1, .left = 1};
+	struct seen one = {.ino = entry->d_ino,
+			   .pid = (uint32_t)strtoul(entry->d_name, NULL, 10),
+			   .rests = 1,
+			   .left = 1};
 	uint64_t mounts, pids;
 
 	while (*at < w->seen.n && w->seen.all[*at].pid < one.pid)
@@ -141,7 +149,8 @@ static void look_at_process(struct work *w, const struct dirent *entry, uint32_t
 		add_seen(&w->now, &one);
 	} else if (is_here(w, entry->d_name, &mounts, &pids)) {
 		/* From then on not all of them at the same scan. */
-		one.left = one.rests == RESTS_MAX / 2 ? (uint8_t)(1 + one.pid % RESTS_MAX) : one.rests;
+		one.left =
+			one.rests == RESTS_MAX / 2 ? (uint8_t)(1 + one.pid % RESTS_MAX) : one.rests;
 		one.rests = one.rests < RESTS_MAX ? (uint8_t)(one.rests * 2) : one.rests;
 		add_seen(&w->now, &one);
 	} else {
@@ -185,7 +194,7 @@ static uint32_t member_of(struct work *w, uint32_t group, uint32_t inner)
 	return 0;
 }
 
-/* ---- what was told already ------------------------------------------------------------------------ */
+/* ---- what was told already ------------------------------------------------------------------- */
 
 static bool is_member(const struct work *w, const struct known *k)
 {
@@ -204,7 +213,8 @@ static void forget(struct work *w, uint64_t now_ns)
 	uint32_t i;
 
 	for (i = w->nknown; i--;)
-		if (w->known[i].until_ns ? now_ns >= w->known[i].until_ns : !is_member(w, &w->known[i]))
+		if (w->known[i].until_ns ? now_ns >= w->known[i].until_ns
+					 : !is_member(w, &w->known[i]))
 			w->known[i] = w->known[--w->nknown];
 }
 
@@ -222,10 +232,11 @@ static bool is_known(const struct work *w, const struct ns_group *g, uint64_t in
 static void note_known(struct work *w, const struct ns_group *g, uint64_t ino, uint32_t pid)
 {
 	if (w->nknown < KNOWN_MAX)
-		w->known[w->nknown++] = (struct known){g->mounts, g->pids, ino, pid ? 0 : os_now_ns() + AGAIN_NS, pid};
+		w->known[w->nknown++] = (struct known){g->mounts, g->pids, ino,
+						       pid ? 0 : os_now_ns() + AGAIN_NS, pid};
 }
 
-/* ---- one file -------------------------------------------------------------------------------------- */
+/* ---- one file -------------------------------------------------------------------------------- */
 
 static bool user_of(uint32_t pid, uid_t *out)
 {
@@ -240,13 +251,17 @@ static bool user_of(uint32_t pid, uid_t *out)
 }
 
 /*
- * What a server or another program answers for: it may stop to, and performance data is read later on, by a
- * thread that must not wait. Source: linux/magic.h, and fs/9p, fs/ceph, fs/smb there.
+ * What a server or another program answers for: it may stop to, and performance data is read later
+ * on, by a thread that must not wait. Source: linux/magic.h, and fs/9p, fs/ceph, fs/smb there.
  */
 static bool may_hang(int fd)
 {
-	static const uint32_t types[] = {0x6969 /* NFS */, 0x517b /* SMB */, 0xff534d42 /* CIFS */,
-					 0xfe534d42 /* SMB2 */, 0x01021997 /* 9P */, 0x00c36400 /* CEPH */,
+	static const uint32_t types[] = {0x6969 /* NFS */,
+					 0x517b /* SMB */,
+					 0xff534d42 /* CIFS */,
+					 0xfe534d42 /* SMB2 */,
+					 0x01021997 /* 9P */,
+					 0x00c36400 /* CEPH */,
 					 0x65735546 /* FUSE */};
 	struct statfs fs;
 	unsigned i;
@@ -268,8 +283,8 @@ static int open_own_data(int dir, const char *name, uid_t user)
 	int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%.100s", dir, name);
-	if (os_open(path, OS_READ_NO_LINK, &file, NULL) == 0 && os_file_info(file, &info, NULL) == 0 &&
-	    info.uid == user && !may_hang(os_file_fd(file)))
+	if (os_open(path, OS_READ_NO_LINK, &file, NULL) == 0 &&
+	    os_file_info(file, &info, NULL) == 0 && info.uid == user && !may_hang(os_file_fd(file)))
 		fd = fcntl(os_file_fd(file), F_DUPFD_CLOEXEC, 0);
 	os_close(file);
 	return fd;
@@ -323,13 +338,14 @@ static void see_name(const struct place *p, int dir, const char *name, uint32_t 
 	file.pid = member_of(p->w, p->group, inner);
 	if (file.pid && user_of(file.pid, &user) && (p->owner == (uid_t)-1 || p->owner == user)) {
 		file.uid = user;
-		file.fd = (p->w->kind->is_socket ? name_own_socket : open_own_data)(dir, name, user);
+		file.fd =
+			(p->w->kind->is_socket ? name_own_socket : open_own_data)(dir, name, user);
 	}
 	snprintf(file.name, sizeof(file.name), "%.100s", name);
 	note_known(p->w, g, st.st_ino, file.fd >= 0 && deliver(p->w, &file) ? file.pid : 0);
 }
 
-/* ---- one directory --------------------------------------------------------------------------------- */
+/* ---- one directory --------------------------------------------------------------------------- */
 
 static DIR *open_dir(int at, const char *name, struct stat *st)
 {
@@ -343,7 +359,10 @@ static DIR *open_dir(int at, const char *name, struct stat *st)
 	return dir;
 }
 
-/* Whether one more entry is to be looked at: not when nobody waits any more, and of each group so many. */
+/*
+ * Whether one more entry is to be looked at: not when nobody waits any more, and of each group so
+ * many.
+ */
 static bool goes_on(struct work *w)
 {
 	bool on;
@@ -366,7 +385,8 @@ static void see_user(struct place *p, int tmp, const char *name)
 	p->owner = st.st_uid;
 	while (dir && !(st.st_mode & 022) && goes_on(p->w) && (entry = readdir(dir)) != NULL) {
 		inner = strtoul(entry->d_name, &end, 10);
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && !*end && inner <= INT32_MAX)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && !*end &&
+		    inner <= INT32_MAX)
 			see_name(p, dirfd(dir), entry->d_name, (uint32_t)inner);
 	}
 	if (dir)
@@ -408,7 +428,7 @@ static void see_tmp(struct work *w, uint32_t group)
 		closedir(tmp);
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------ */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* False when nobody waits any more. */
 static bool begin_group(struct work *w, uint32_t group)
@@ -471,7 +491,8 @@ static void ns_tmp_main(void *ctx)
 	uint64_t rest_ns;
 	bool abandoned;
 
-	os_thread_priority(OS_PRIORITY_NORMAL);      /* not that of a source, which starts the next one */
+	/* not that of a source, which starts the next one */
+	os_thread_priority(OS_PRIORITY_NORMAL);
 	w->own_mounts = namespace_of("self", "mnt");
 	w->own_pids = namespace_of("self", "pid");
 	os_mutex_lock(w->lock);
@@ -493,7 +514,7 @@ static void ns_tmp_main(void *ctx)
 	}
 }
 
-/* ---- for the source -------------------------------------------------------------------------------- */
+/* ---- for the source -------------------------------------------------------------------------- */
 
 static int start(struct ns_tmp *t, struct err *err)
 {
@@ -555,13 +576,19 @@ static void replace(struct ns_tmp *t)
 	struct work *w = t->work;
 
 	leave_behind(t);
-	log_line(t->log, LOG_WARN, "the file system of the container of pid %u does not answer: its %s programs are not "
-		 "looked for until it does", w->at.some_pid, t->kind->programs);
+	log_line(t->log, LOG_WARN,
+		 "the file system of the container of pid %u does not answer: its %s programs are "
+		 "not "
+		 "looked for until it does",
+		 w->at.some_pid, t->kind->programs);
 	if (ns_hung_threads(t->hung) < NS_HUNG_MAX)
 		start(t, NULL);
 	if (!t->work)
-		log_line(t->log, LOG_ERROR, "%s programs are not looked for in any container any more, until one of the "
-			 "%u file systems that do not answer does", t->kind->programs, NS_HUNG_MAX);
+		log_line(t->log, LOG_ERROR,
+			 "%s programs are not looked for in any container any more, until one of "
+			 "the "
+			 "%u file systems that do not answer does",
+			 t->kind->programs, NS_HUNG_MAX);
 	os_mutex_unlock(w->lock);
 }
 
@@ -572,7 +599,9 @@ static void see_who_came_back(struct ns_tmp *t)
 	if (back == t->back_told)
 		return;
 	t->back_told = back;
-	log_line(t->log, LOG_WARN, "the file system of a container answers again: its %s programs are looked for in a minute",
+	log_line(t->log, LOG_WARN,
+		 "the file system of a container answers again: its %s programs are looked for in "
+		 "a minute",
 		 t->kind->programs);
 }
 
@@ -626,13 +655,16 @@ void ns_tmp_close(struct ns_tmp *t)
 	free(t);
 }
 
-/* ---- one process, now ------------------------------------------------------------------------------ */
+/* ---- one process, now ------------------------------------------------------------------------ */
 
 #define CAP_DAC_OVERRIDE_BIT 1u              /* linux/capability.h */
 #define CAP_DAC_READ_SEARCH_BIT 2u
 #define CAP_SYS_PTRACE_BIT 19u
 
-/* To read a file of another's takes less than to connect to a socket, which is a right to write (unix(7)). */
+/*
+ * To read a file of another's takes less than to connect to a socket, which is a right to write
+ * (unix(7)).
+ */
 int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err)
 {
 	struct buf text = {0};
@@ -645,11 +677,15 @@ int ns_tmp_others(const struct ns_tmp_kind *kind, struct err *err)
 		have = strtoull(line + 8, NULL, 16);
 	buf_free(&text);
 	if (have >> CAP_SYS_PTRACE_BIT & 1 &&
-	    (have >> CAP_DAC_OVERRIDE_BIT & 1 || (!kind->is_socket && have >> CAP_DAC_READ_SEARCH_BIT & 1)))
+	    (have >> CAP_DAC_OVERRIDE_BIT & 1 ||
+	     (!kind->is_socket && have >> CAP_DAC_READ_SEARCH_BIT & 1)))
 		return 0;
-	return err_set(err, ERR_ACCESS, "this user may look at programs of its own only: run as root (of the host), or "
-		       "give the program cap_sys_ptrace and %s",
-		       kind->is_socket ? "cap_dac_override, to connect to their sockets" : "cap_dac_read_search");
+	return err_set(
+		err, ERR_ACCESS,
+		"this user may look at programs of its own only: run as root (of the host), or "
+		"give the program cap_sys_ptrace and %s",
+		kind->is_socket ? "cap_dac_override, to connect to their sockets"
+				: "cap_dac_read_search");
 }
 
 bool ns_tmp_is_here(uint32_t pid)
@@ -660,7 +696,8 @@ bool ns_tmp_is_here(uint32_t pid)
 	snprintf(text, sizeof(text), "%u", pid);
 	mounts = namespace_of(text, "mnt");
 	pids = namespace_of(text, "pid");
-	return mounts && pids && mounts == namespace_of("self", "mnt") && pids == namespace_of("self", "pid");
+	return mounts && pids && mounts == namespace_of("self", "mnt") &&
+	       pids == namespace_of("self", "pid");
 }
 
 bool ns_tmp_has(uint32_t pid, const struct ns_tmp_kind *kind)

@@ -8,10 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ticks since boot, which counts suspend, to the recorder's clock, which does not. */
+/* Convert ticks since boot, which include suspend, to the recorder's clock, which does not. */
 static uint64_t ticks_to_recorder_ns(uint64_t ticks)
 {
-	uint64_t start = ticks * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)), now = os_now_ns(), boot_now;
+	uint64_t start = ticks * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)), now = os_now_ns(),
+		 boot_now;
 	struct timespec boot;
 
 	clock_gettime(CLOCK_BOOTTIME, &boot);
@@ -72,7 +73,7 @@ uint32_t proc_pid_inner(uint32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%u/status", pid);
 	line = os_load(path, 16384, &text, NULL) == 0 ? strstr(buf_text(&text), "\nNSpid:") : NULL;
-	/* From the outermost namespace to its own; kernels before 4.1 do not say. */
+	/* Lists the pid in each namespace, outermost first; kernels before 4.1 have no NSpid. */
 	for (line = line ? line + 7 : ""; *line == '\t'; line = end) {
 		n = strtoul(line + 1, &end, 10);
 		if (end == line + 1)

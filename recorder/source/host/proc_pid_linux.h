@@ -25,7 +25,9 @@ struct proc_names {
 };
 bool proc_names_read(uint32_t pid, struct proc_names *out);
 
-/* What it calls itself, in its own namespace of pids (NSpid); 0 = there is none, or /proc hides it. */
+/*
+ * What it calls itself, in its own namespace of pids (NSpid); 0 = there is none, or /proc hides it.
+ */
 uint32_t proc_pid_inner(uint32_t pid);
 
 #endif

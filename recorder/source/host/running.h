@@ -1,4 +1,4 @@
-/* The programs that run now, by name, for sentences about rules whose processes are none of them. Any thread. */
+/* The names of running programs, for remarks about rules that name none of them. Any thread. */
 #ifndef SOURCE_RUNNING_H
 #define SOURCE_RUNNING_H
 
@@ -6,7 +6,7 @@
 
 typedef void running_one(void *ctx, uint32_t pid, const struct process_names *names);
 
-/* Each to one(). false = who they are is not known on this system. */
+/* Call one() for each. returns  false when this system cannot list them */
 bool running_each(running_one *one, void *ctx);
 
 #endif

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether it is another directory than before. */
+/* Whether /tmp is another directory than before. */
 static bool look_at_tmp(struct tmp_wait *w)
 {
 	struct stat st = {0};
@@ -44,7 +44,8 @@ void tmp_wait(struct tmp_wait *w, uint64_t until_ns, int watch, struct pollfd *p
 	*wake = (struct pollfd){.fd = os_wake_fd(w->wake), .events = POLLIN};
 	*files = (struct pollfd){.fd = watch, .events = POLLIN};
 	*mounts = (struct pollfd){.fd = changes, .events = POLLPRI};
-	if (os_poll(p, n + TMP_POLLED, until_ns > now_ns ? until_ns - now_ns : 1) && !wake->revents && w->gather_ns)
+	if (os_poll(p, n + TMP_POLLED, until_ns > now_ns ? until_ns - now_ns : 1) &&
+	    !wake->revents && w->gather_ns)
 		os_sleep_ns(w->gather_ns);
 	if (wake->revents)
 		os_wake_clear(w->wake);

@@ -1,10 +1,11 @@
 /*
- * How a source of programs that leave files in /tmp waits: until something is due, it is woken, one of its own
- * descriptors can be read, or a file may be new in a directory that is listened to (inotify(7)). After such a notice
- * that directory is not listened to for TMP_NOISY_NS: others may make files there all the time.
+ * How a source waits for programs that leave files in /tmp: until something is due, until it is
+ * woken, until one of its own descriptors is readable, or until a watched directory (inotify(7))
+ * may have a new file. After such a notice the directory is not watched for TMP_NOISY_NS, since
+ * others may create files there all the time.
  *
- * What is mounted ends it, too (/proc/self/mountinfo, proc(5)): /tmp may be another directory then, on which no watch
- * is. One thread.
+ * A mount ends the wait too (/proc/self/mountinfo, proc(5)): /tmp may then be another directory,
+ * which has no watch. One thread.
  */
 #ifndef SOURCE_TMP_WAIT_LINUX_H
 #define SOURCE_TMP_WAIT_LINUX_H
@@ -18,21 +19,22 @@
 
 struct tmp_wait {
 	struct os_wake *wake;                /* borrowed */
-	uint64_t gather_ns;                  /* from the first that comes, but a wake: what more comes with it; 0 = none */
+	uint64_t gather_ns;                  /* wait so much longer for more, except when woken */
 	uint64_t noisy_until_ns;
-	int mounts;                          /* -1 = cannot be told */
+	int mounts;                          /* -1 = cannot be watched */
 	uint64_t dev, ino;                   /* of /tmp, 0 = there is none */
-	bool replaced;                       /* out: since the caller cleared it, something was mounted on it or removed */
+	/* out: /tmp was mounted over or unmounted; the caller clears it */
+	bool replaced;
 };
 
-/* Before the first watch is put on /tmp. Both leave `wake` alone. */
+/* Call it before the first watch on /tmp. Neither function closes `wake`. */
 void tmp_wait_open(struct tmp_wait *w);
 void tmp_wait_close(struct tmp_wait *w);     /* after tmp_wait_open() */
 
 /*
- * until_ns  the recorder's clock; what is due already still takes the shortest sleep there is
- * watch     of inotify; -1 = not listened to. What came there is the caller's to read
- * p         n of the caller's own, and room for TMP_POLLED more; revents of the n say which came
+ * until_ns  recorder clock; when it is past, the wait is the shortest possible sleep
+ * watch     inotify descriptor, which the caller reads; -1 = none
+ * p         n descriptors of the caller and room for TMP_POLLED more; revents of the n are set
  */
 void tmp_wait(struct tmp_wait *w, uint64_t until_ns, int watch, struct pollfd *p, uint32_t n);
 

@@ -1,10 +1,10 @@
 /*
- * Which of the processes that run now will have incomplete stacks or missing names, and why.
+ * Which running processes will have incomplete stacks or missing names, and why.
  *
- * For people who look before the night (check), not for recording. Looking at a process can hang: its
- * files may lie on a network that is gone, its memory map may be locked. So a thread of its own does
- * it; when the time is over it is left behind, and what it found until then is told, with what it
- * was looking at.
+ * For `recorder check`, not for recording. Looking at a process can hang: its files may be on a
+ * network mount that is gone, or its memory map may be locked. So a thread of its own looks; when
+ * the time is over that thread is left behind, and the result holds what it found and which process
+ * it was looking at.
  */
 #ifndef SOURCE_SURVEY_H
 #define SOURCE_SURVEY_H
@@ -23,32 +23,33 @@ enum survey_cause {
 	SURVEY_JVM,                   /* without -XX:+PreserveFramePointer */
 	SURVEY_NO_TABLES,             /* program or library without .eh_frame_hdr */
 	SURVEY_32_BIT,
-	SURVEY_REPLACED,              /* maps files that were deleted or replaced since */
-	SURVEY_UNREADABLE,            /* for this user */
+	SURVEY_REPLACED,              /* maps files that were deleted or replaced */
+	SURVEY_UNREADABLE,            /* this user may not read them */
 	SURVEY_GO,                    /* no tables, but frame pointers everywhere */
 	SURVEY_JIT,                   /* jitted code without a perf map: names are missing */
-	SURVEY_NO_PERF_DATA,          /* a JVM whose pauses nobody sees */
-	SURVEY_NO_DIAGNOSTICS,        /* a .NET program whose events nobody sees */
+	SURVEY_NO_PERF_DATA,          /* a JVM whose pauses cannot be seen */
+	SURVEY_NO_DIAGNOSTICS,        /* a .NET program whose events cannot be seen */
 	SURVEY_JAVA_PROBES,           /* a JVM whose pauses are seen by probes */
-	SURVEY_JAVA,                  /* and those that are seen: all is well */
+	SURVEY_JAVA,                  /* a JVM whose pauses are seen: all is well */
 	SURVEY_DOTNET,
-	SURVEY_PYTHON,                /* CPython whose collections are seen, by probes */
+	SURVEY_PYTHON,                /* CPython whose collections probes see */
 	SURVEY_NO_PYTHON_PROBES,
-	SURVEY_NODE,                  /* the same of V8's */
+	SURVEY_NODE,                  /* Node.js whose collections probes see */
 	SURVEY_NO_NODE_PROBES,
 	SURVEY_CAUSES,
 };
 
-/* Those that say nothing bad of stacks and names. */
-#define SURVEY_FINE (1u << SURVEY_GO | 1u << SURVEY_JAVA | 1u << SURVEY_DOTNET | 1u << SURVEY_NO_PERF_DATA | \
-		     1u << SURVEY_JAVA_PROBES | 1u << SURVEY_PYTHON | 1u << SURVEY_NO_PYTHON_PROBES | \
-		     1u << SURVEY_NODE | 1u << SURVEY_NO_NODE_PROBES | 1u << SURVEY_NO_DIAGNOSTICS)
+/* Causes that do no harm to stacks and names. */
+#define SURVEY_FINE                                                                              \
+	(1u << SURVEY_GO | 1u << SURVEY_JAVA | 1u << SURVEY_DOTNET | 1u << SURVEY_NO_PERF_DATA | \
+	 1u << SURVEY_JAVA_PROBES | 1u << SURVEY_PYTHON | 1u << SURVEY_NO_PYTHON_PROBES |        \
+	 1u << SURVEY_NODE | 1u << SURVEY_NO_NODE_PROBES | 1u << SURVEY_NO_DIAGNOSTICS)
 
-/* The processes of one name that have one cause. */
+/* Processes of one name that share one cause. */
 struct survey_group {
 	enum survey_cause cause;
-	char name[SURVEY_NAME_BYTES]; /* of the program; "program (library)" */
-	uint32_t pid;                 /* of the first */
+	char name[SURVEY_NAME_BYTES]; /* "program" or "program (library)" */
+	uint32_t pid;                 /* of the first process */
 	uint32_t n;
 };
 
@@ -56,39 +57,42 @@ struct survey {
 	struct survey_group groups[SURVEY_GROUPS_MAX];
 	uint32_t ngroups;
 	uint32_t processes, looked_at;       /* kernel threads and zombies do not count */
-	uint32_t affected;                   /* that have a cause which is none of SURVEY_FINE */
-	char stuck_at[SURVEY_NAME_BYTES + 16];   /* "name (pid)" when the time was over there; "" */
+	uint32_t affected;                   /* with a cause outside SURVEY_FINE */
+	char stuck_at[SURVEY_NAME_BYTES + 16];   /* "name (pid)" if time ran out there; "" */
 };
 
 /*
  * Look at all processes for at most limit_ns.
  *
  * out      untouched on failure; 40 KB
- * returns  0; ERR_UNSUPPORTED on hosts where this is no question; ERR_MEMORY, ERR_IO
+ * returns  0; ERR_UNSUPPORTED on hosts where stacks are always complete; ERR_MEMORY, ERR_IO
  */
 int survey_run(uint64_t limit_ns, struct survey *out, struct err *err);
 
-/* "jvm", "no-unwind-tables", ...; what it means and what to do, one sentence, for who is root or not. Portable. */
+/*
+ * "jvm", "no-unwind-tables", ...; and a sentence for root or others: what it means, what to do.
+ * Portable.
+ */
 const char *survey_cause_name(enum survey_cause cause);
 const char *survey_cause_text(enum survey_cause cause, bool is_root);
 
-/* ---- for survey_linux.c and tests --------------------------------------------------------------- */
+/* ---- for survey_linux.c and tests ------------------------------------------------------------ */
 
-/* What is known of a process. */
+/* What is known about a process. */
 struct survey_facts {
 	bool unreadable, is_32_bit, is_go, is_jvm, keeps_frame_pointers, has_perf_map;
 	bool without_tables;          /* the program or a library */
-	bool replaced;                /* a mapped file is not there any more */
+	bool replaced;                /* a mapped file no longer exists */
 	bool is_dotnet, has_perf_data, has_gc_probes, has_diagnostics;
-	bool is_python, is_node;      /* has_gc_probes: in it or in its libpython, libnode */
-	bool runtime;                 /* a known one that jits: node, .NET, a JVM */
+	bool is_python, is_node;      /* has_gc_probes: in it, libpython or libnode */
+	bool runtime;                 /* a known JIT runtime: node, .NET, a JVM */
 	uint64_t jit_bytes;           /* executable memory without a file */
 };
 
 /* Bits 1 << enum survey_cause. */
 uint32_t survey_judge(const struct survey_facts *facts);
 
-/* Count a process in its group; silently not beyond SURVEY_GROUPS_MAX, but in affected. */
+/* Count a process in its group; beyond SURVEY_GROUPS_MAX groups only in affected. */
 void survey_add(struct survey *s, enum survey_cause cause, const char *name, uint32_t pid);
 
 #endif

@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #define MAPS_MAX_BYTES ((size_t)16 << 20)
-#define GRACE_NS 300000000ULL            /* for the process that is being looked at at the end */
+#define GRACE_NS 300000000ULL            /* for the process looked at when time runs out */
 #define FIRST_BYTES 4096u
 #define SOCKETS_MAX 1024u
 #define KERNEL_THREAD_FLAG 0x00200000u   /* PF_KTHREAD */
 
-/* ---- files, each looked at once ----------------------------------------------------------------- */
+/* ---- files, each looked at once -------------------------------------------------------------- */
 
 struct known_file {
 	uint64_t dev, ino;
@@ -47,7 +47,8 @@ struct work {
 	uint32_t nfiles, room;
 	struct table index;
 	struct buf maps;
-	struct known_v8 {                    /* the last one: a symbol table takes 15 ms, and nodes are many */
+	/* the last one: a symbol table takes 15 ms, and nodes are many */
+	struct known_v8 {
 		uint64_t dev, ino;
 		bool has_probes;
 	} v8;
@@ -61,7 +62,7 @@ static bool same_file(const void *ctx, uint32_t value, const void *key)
 	return w->files[value].dev == k->dev && w->files[value].ino == k->ino;
 }
 
-/* The note stands in the first page of what the Go linker makes. */
+/* The Go linker puts this note into the first page. */
 static bool has_go_note(const struct bytes *in)
 {
 	static const char note[] = "\4\0\0\0Go\0\0";       /* its type, its name */
@@ -84,7 +85,8 @@ static void read_file(const char *path, struct known_file *out)
 	struct elf_head *head = malloc(sizeof(*head));
 	struct bytes bytes;
 
-	if (head && os_open(path, OS_READ_PLAIN, &file, NULL) == 0 && os_file_info(file, &info, NULL) == 0) {
+	if (head && os_open(path, OS_READ_PLAIN, &file, NULL) == 0 &&
+	    os_file_info(file, &info, NULL) == 0) {
 		bytes = bytes_of_file(file, info.size_bytes);
 		if (elf_head_read(&bytes, head, NULL) == 0) {
 			out->is_elf = true;
@@ -97,7 +99,7 @@ static void read_file(const char *path, struct known_file *out)
 	free(head);
 }
 
-/* A file that a process maps, as far as it can be read; what cannot is not called bad. */
+/* Look at a mapped file as far as it can be read; an unreadable one is not called bad. */
 static struct known_file know_file(struct work *w, const char *path, uint64_t dev, uint64_t ino)
 {
 	struct known_file file = {.dev = dev, .ino = ino};
@@ -115,7 +117,7 @@ static struct known_file know_file(struct work *w, const char *path, uint64_t de
 	return file;
 }
 
-/* ---- one process ------------------------------------------------------------------------------- */
+/* ---- one process ----------------------------------------------------------------------------- */
 
 struct process_view {
 	uint32_t pid;
@@ -126,7 +128,7 @@ struct process_view {
 	struct survey_facts facts;
 };
 
-/* Whether it is one at all: no thread of the kernel, and not ended. */
+/* Whether it is a live user process: no kernel thread, and not ended. */
 static bool is_process(uint32_t pid)
 {
 	struct buf text = {0};
@@ -167,19 +169,20 @@ static void read_name(struct process_view *v)
 	}
 }
 
-/* What lies in memory only, whatever name it has: made at run time. */
+/* Code that is in memory only, under any name, was made at run time. */
 static bool is_generated(const char *path)
 {
 	return !*path || strncmp(path, "[anon", 5) == 0 || strncmp(path, "//anon", 6) == 0 ||
 	       strncmp(path, "/memfd:", 7) == 0 || strncmp(path, "/dev/zero", 9) == 0 ||
-	       strncmp(path, "/dev/shm/", 9) == 0 || strncmp(path, "/SYSV", 5) == 0 || strcmp(path, "[heap]") == 0 ||
-	       strncmp(path, "[stack", 6) == 0;
+	       strncmp(path, "/dev/shm/", 9) == 0 || strncmp(path, "/SYSV", 5) == 0 ||
+	       strcmp(path, "[heap]") == 0 || strncmp(path, "[stack", 6) == 0;
 }
 
 static bool has_v8(struct work *w, const char *path, uint64_t dev, uint64_t ino)
 {
 	if (w->v8.dev != dev || w->v8.ino != ino)
-		w->v8 = (struct known_v8){.dev = dev, .ino = ino, .has_probes = gc_probes_has_v8(path)};
+		w->v8 = (struct known_v8){
+			.dev = dev, .ino = ino, .has_probes = gc_probes_has_v8(path)};
 	return w->v8.has_probes;
 }
 
@@ -201,10 +204,12 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 		buf_printf(&at, "/proc/%" PRIu32 "/root%s", v->pid, path);
 	file = know_file(w, buf_text(&at), dev, ino);
 	f->is_python |= is_exe && strncmp(v->name, "python", 6) == 0;
-	if (f->is_python && !f->has_gc_probes && (is_exe || strncmp(text_base_name(path), "libpython", 9) == 0))
+	if (f->is_python && !f->has_gc_probes &&
+	    (is_exe || strncmp(text_base_name(path), "libpython", 9) == 0))
 		f->has_gc_probes = gc_probes_has_python(buf_text(&at));
 	f->is_node |= is_exe && gc_probes_is_node(v->name);
-	if (f->is_node && !f->has_gc_probes && (is_exe || strncmp(text_base_name(path), "libnode.so", 10) == 0))
+	if (f->is_node && !f->has_gc_probes &&
+	    (is_exe || strncmp(text_base_name(path), "libnode.so", 10) == 0))
 		f->has_gc_probes = has_v8(w, buf_text(&at), dev, ino);
 	buf_free(&at);
 	if (is_exe)
@@ -212,7 +217,8 @@ static void see_file(struct work *w, struct process_view *v, const char *path, u
 	f->is_go |= is_exe && file.is_go;
 	if (strcmp(text_base_name(path), "libjvm.so") == 0) {
 		f->is_jvm = true;
-		snprintf(v->jvm_library, sizeof(v->jvm_library), "/proc/%" PRIu32 "/root%s", v->pid, path);
+		snprintf(v->jvm_library, sizeof(v->jvm_library), "/proc/%" PRIu32 "/root%s", v->pid,
+			 path);
 	}
 	f->is_dotnet |= strcmp(text_base_name(path), "libcoreclr.so") == 0;
 	f->runtime |= f->is_dotnet ||
@@ -232,8 +238,9 @@ static void see_mapping(struct work *w, struct process_view *v, char *line)
 	char perms[8];
 	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %x:%x %" SCNu64 " %n", &start, &end, perms,
-		   &major, &minor, &ino, &at) != 6 || perms[2] != 'x')
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %x:%x %" SCNu64 " %n", &start, &end,
+		   perms, &major, &minor, &ino, &at) != 6 ||
+	    perms[2] != 'x')
 		return;
 	maps_unescape(line + at);
 	v->facts.is_dotnet |= strncmp(line + at, "/memfd:doublemapper", 19) == 0;
@@ -326,9 +333,9 @@ static void count(struct survey *s, const struct process_view *v)
 	s->affected += (bits & ~SURVEY_FINE) != 0;
 }
 
-/* ---- all of them: the thread ------------------------------------------------------------------- */
+/* ---- all of them: the thread ----------------------------------------------------------------- */
 
-/* False when nobody waits any more. */
+/* returns  false when the caller no longer waits */
 static bool see_process(struct work *w, uint32_t pid)
 {
 	struct process_view *v;
@@ -423,7 +430,7 @@ int survey_run(uint64_t limit_ns, struct survey *out, struct err *err)
 	finished = w->finished;
 	w->abandoned = !finished;
 	os_mutex_unlock(w->lock);
-	if (finished) {                      /* else it frees what it holds, should it come back */
+	if (finished) {                      /* else the thread frees it, should it come back */
 		os_thread_join(thread);
 		work_free(w);
 	}

@@ -12,7 +12,7 @@
 #include <strings.h>
 
 #define PROGRAMS_MAX 1024u
-#define PAUSES_MAX 256u                      /* remembered of a program; older ones are taken together */
+#define PAUSES_MAX 256u                      /* kept for each program; older ones are merged */
 #define PERIOD_DEFAULT_NS NS_PER_SEC
 #define SUSPEND_FOR_GC 1u
 #define SUSPEND_FOR_GC_PREP 6u
@@ -24,11 +24,13 @@ enum which { TIME_IN_GC, GEN_0, GEN_1, GEN_2, ALL_BYTES, COUNTERS };
 static const struct {
 	const char *name, *unit, *meaning;
 } counters[COUNTERS] = {
-	[TIME_IN_GC] = {"% Time in GC", "%", "share of the period in which the program stood still for collections"},
+	[TIME_IN_GC] = {"% Time in GC", "%",
+			"share of the period in which the program was paused for collections"},
 	[GEN_0] = {"# Gen 0 Collections", "", "collections of generation 0 alone"},
 	[GEN_1] = {"# Gen 1 Collections", "", "collections of generation 1 (.NET)"},
 	[GEN_2] = {"# Gen 2 Collections", "", "full collections"},
-	[ALL_BYTES] = {"# Bytes in all Heaps", "bytes", "what the last collection left; of Java what its heap holds"},
+	[ALL_BYTES] = {"# Bytes in all Heaps", "bytes",
+		       "what the last collection left; in Java what the heap holds"},
 };
 
 struct pause {
@@ -37,7 +39,7 @@ struct pause {
 
 struct program {
 	uint32_t pid;
-	struct process *process;             /* with a reference */
+	struct process *process;             /* referenced */
 	bool is_open, has_bytes;
 	uint64_t open_ns;
 	struct pause pauses[PAUSES_MAX];     /* oldest first */
@@ -60,7 +62,7 @@ struct gc_counters {
 	uint32_t n, room;
 };
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool category_of(const char *name, enum gc_runtime *out)
 {
@@ -108,8 +110,9 @@ int gc_counter_check(const char *name, struct err *err)
 	nearest_put(&nearest, "'", "'", &text);
 	for (i = 0; !nearest.n && i < COUNTERS; i++)
 		buf_printf(&text, "%s'%s'", i ? ", " : "", counters[i].name);
-	rc = err_set(err, ERR_USAGE, "'%.200s': '%s' has no counter '%.100s'; %s%s", name, parts.category,
-		     parts.counter, nearest.n ? "did you mean " : "it has ", buf_text(&text));
+	rc = err_set(err, ERR_USAGE, "'%.200s': '%s' has no counter '%.100s'; %s%s", name,
+		     parts.category, parts.counter, nearest.n ? "did you mean " : "it has ",
+		     buf_text(&text));
 	buf_free(&text);
 	return rc;
 }
@@ -132,7 +135,8 @@ static void list_one(const char *category, unsigned which, bool json, struct buf
 
 	snprintf(name, sizeof(name), "%s:%s:%s", category, counters[which].name, GLOBAL);
 	if (!json) {
-		buf_printf(line, "%-48s  %s; while a recorder runs\n", name, counters[which].meaning);
+		buf_printf(line, "%-48s  %s; while a recorder runs\n", name,
+			   counters[which].meaning);
 		return;
 	}
 	json_open(&j, '{');
@@ -157,7 +161,8 @@ int gc_counters_list(const char *pattern, bool json, struct out *out, struct err
 
 	for (i = 0; i < 2; i++)
 		for (k = 0; k < COUNTERS; k++) {
-			snprintf(name, sizeof(name), "%s:%s:%s", categories[i], counters[k].name, GLOBAL);
+			snprintf(name, sizeof(name), "%s:%s:%s", categories[i], counters[k].name,
+				 GLOBAL);
 			if (name_matches(pattern, name))
 				list_one(categories[i], k, json, &line);
 		}
@@ -168,7 +173,7 @@ int gc_counters_list(const char *pattern, bool json, struct out *out, struct err
 	return rc;
 }
 
-/* ---- life -------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void program_free(struct program *p)
 {
@@ -222,7 +227,7 @@ int gc_counters_new(const struct needs *needs, enum gc_runtime runtime, struct g
 	return 0;
 }
 
-/* ---- programs ---------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static struct program *find(struct gc_counters *c, uint32_t pid)
 {
@@ -295,7 +300,7 @@ static void end_pause(struct program *p, uint64_t end_ns)
 	add_pause(p, end_ns, end_ns > p->open_ns ? end_ns - p->open_ns : 0);
 }
 
-/* Several of a JVM: as one of their length, which it is to a share of a period. */
+/* Several pauses of a JVM count as one pause of their total length: only the share matters. */
 static void add_together(struct program *p, const struct event *e)
 {
 	const struct event_field *f = event_field(e, "PauseMSec");
@@ -304,7 +309,7 @@ static void add_together(struct program *p, const struct event *e)
 		add_pause(p, e->time_ns, (uint64_t)(f->v.d * 1e6));
 }
 
-/* A JVM counts its collections itself; those of .NET are counted here, by the generation they reach. */
+/* A JVM counts its own collections; .NET collections are counted here, by generation. */
 static void count(const struct gc_counters *c, struct program *p, const struct event *e)
 {
 	uint64_t depth = number_of(e, "Depth");
@@ -367,7 +372,7 @@ void gc_counters_bytes(struct gc_counters *c, uint32_t pid, uint64_t bytes)
 	p->has_bytes = true;
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static double paused_pct(const struct program *p, uint64_t period_ns, uint64_t now_ns)
 {
@@ -395,8 +400,9 @@ static bool is_meant(const struct program *p, const char *instance)
 	       process_is_called(p->process, instance);
 }
 
-/* false = there is none now. */
-static bool value_of(const struct gc_counters *c, const struct wanted *w, uint64_t now_ns, double *out)
+/* returns  false when there is no value now */
+static bool value_of(const struct gc_counters *c, const struct wanted *w, uint64_t now_ns,
+		     double *out)
 {
 	bool any = name_equal(w->instance, GLOBAL) && w->which != ALL_BYTES;
 	double sum = 0, pct;
@@ -419,8 +425,8 @@ static bool value_of(const struct gc_counters *c, const struct wanted *w, uint64
 	return any;
 }
 
-uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns, void (*deliver)(void *ctx, const struct event *e),
-			  void *ctx)
+uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns,
+			  void (*deliver)(void *ctx, const struct event *e), void *ctx)
 {
 	uint64_t next_ns = UINT64_MAX;
 	uint32_t i;
@@ -428,18 +434,24 @@ uint64_t gc_counters_poll(struct gc_counters *c, uint64_t now_ns, void (*deliver
 	for (i = 0; c && i < c->nwanted; i++) {
 		struct wanted *w = &c->wanted[i];
 		struct event e = {
-			.time_ns = now_ns, .kind = EVENT_COUNTER, .cpu = CPU_NONE, .stream = STREAM_EVENT,
-			.flags = w->need.monitor ? EVENT_FLAG_MONITOR : 0u, .stack = STACK_NONE, .name = w->need.name,
+			.time_ns = now_ns,
+			.kind = EVENT_COUNTER,
+			.cpu = CPU_NONE,
+			.stream = STREAM_EVENT,
+			.flags = w->need.monitor ? EVENT_FLAG_MONITOR : 0u,
+			.stack = STACK_NONE,
+			.name = w->need.name,
 		};
 
-		/* The first one only begins the period. */
+		/* The first reading only begins the period. */
 		if (!w->next_ns)
 			w->next_ns = now_ns + w->need.period_ns;
 		if (now_ns >= w->next_ns) {
 			if (!value_of(c, w, now_ns, &e.value))
 				e.flags |= EVENT_FLAG_ABSENT;
 			deliver(ctx, &e);
-			w->next_ns += ((now_ns - w->next_ns) / w->need.period_ns + 1) * w->need.period_ns;
+			w->next_ns +=
+				((now_ns - w->next_ns) / w->need.period_ns + 1) * w->need.period_ns;
 		}
 		next_ns = w->next_ns < next_ns ? w->next_ns : next_ns;
 	}

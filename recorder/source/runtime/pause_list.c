@@ -16,21 +16,34 @@ static const char *const providers[PAUSE_PROVIDERS] = {
 
 #define FIELDS_MAX 9
 
-/* Of a JVM that is seen by probes only Reason, Type, Collector and Depth. */
+/* A JVM seen by probes has only Reason, Type, Collector and Depth. */
 static const struct {
 	const char *name;
 	bool jvm_only;
 	const char *fields[FIELDS_MAX + 1], *jvm_fields[FIELDS_MAX + 1];
 } events[] = {
-	{"GC/SuspendEEStart", false, {"Reason", "Type", "Collector", "Depth"},
+	{"GC/SuspendEEStart",
+	 false,
+	 {"Reason", "Type", "Collector", "Depth"},
 	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "Pauses"}},
-	{"GC/Start", false, {"Reason", "Type", "Collector", "Depth"},
+	{"GC/Start",
+	 false,
+	 {"Reason", "Type", "Collector", "Depth"},
 	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "Pauses"}},
-	{"GC/Stop", false, {"Reason", "Type", "Collector", "Depth"},
-	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses", "PauseMinMSec"}},
-	{"GC/RestartEEStop", false, {"Reason", "Type", "Collector", "Depth"},
-	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses", "PauseMinMSec"}},
-	{"GC/Pauses", true, {NULL}, {"Depth", "ClrInstanceID", "Collector", "Pauses", "PauseMSec", "PauseMinMSec"}},
+	{"GC/Stop",
+	 false,
+	 {"Reason", "Type", "Collector", "Depth"},
+	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses",
+	  "PauseMinMSec"}},
+	{"GC/RestartEEStop",
+	 false,
+	 {"Reason", "Type", "Collector", "Depth"},
+	 {"Reason", "Count", "Depth", "Type", "ClrInstanceID", "Collector", "PauseMSec", "Pauses",
+	  "PauseMinMSec"}},
+	{"GC/Pauses",
+	 true,
+	 {NULL},
+	 {"Depth", "ClrInstanceID", "Collector", "Pauses", "PauseMSec", "PauseMinMSec"}},
 };
 #define EVENTS COUNT_OF(events)
 
@@ -56,7 +69,7 @@ bool pause_wanted(const struct needs *needs, enum pause_provider which)
 	return false;
 }
 
-/* EVENTS: it has no such event. */
+/* returns  EVENTS when it has no such event */
 static unsigned event_of(enum pause_provider provider, const char *name)
 {
 	unsigned i;
@@ -71,7 +84,8 @@ static const char *const *fields_of(enum pause_provider provider, unsigned event
 	return provider == PAUSES_OF_JVM ? events[event].jvm_fields : events[event].fields;
 }
 
-static int check_fields(enum pause_provider provider, unsigned event, const char *conditions, struct err *err)
+static int check_fields(enum pause_provider provider, unsigned event, const char *conditions,
+			struct err *err)
 {
 	const char *const *names = fields_of(provider, event);
 	struct known_field fields[FIELDS_MAX];
@@ -98,16 +112,20 @@ int pause_check(const struct needs *needs, struct err *err)
 			continue;
 		event = event_of(provider, e->name);
 		if (event == EVENTS)
-			return err_set(err, ERR_USAGE, "%s has no event '%.100s'; it has GC/Start, GC/Stop, "
-				       "GC/SuspendEEStart and GC/RestartEEStop%s; 'recorder events %s' lists them",
+			return err_set(err, ERR_USAGE,
+				       "%s has no event '%.100s'; it has GC/Start, GC/Stop, "
+				       "GC/SuspendEEStart and GC/RestartEEStop%s; 'recorder events "
+				       "%s' lists them",
 				       providers[provider], e->name,
-				       provider == PAUSES_OF_JVM ? ", and GC/Pauses" : "", providers[provider]);
+				       provider == PAUSES_OF_JVM ? ", and GC/Pauses" : "",
+				       providers[provider]);
 		rc = check_fields(provider, event, e->filter, err);
 	}
 	return rc;
 }
 
-static void put_event(const char *provider, const char *name, const char *const *fields, bool json, struct buf *line)
+static void put_event(const char *provider, const char *name, const char *const *fields, bool json,
+		      struct buf *line)
 {
 	struct json j = {.out = line};
 
@@ -144,6 +162,7 @@ void pause_list(const char *pattern, bool json, struct buf *lines)
 
 			snprintf(name, sizeof(name), "%s/%s", providers[provider], events[i].name);
 			if ((jvm || !events[i].jvm_only) && name_matches(pattern, name))
-				put_event(providers[provider], events[i].name, fields_of(provider, i), json, lines);
+				put_event(providers[provider], events[i].name,
+					  fields_of(provider, i), json, lines);
 		}
 }
