@@ -36,6 +36,13 @@ bool text_same_fold(const char *a, const char *b)
 	return *a == *b;
 }
 
+bool text_ends_fold(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && text_same_fold(text + n - m, end);
+}
+
 size_t text_join_arguments(char *bytes, size_t n)
 {
 	size_t i;

@@ -17,6 +17,8 @@ const char *text_base_name(const char *path);
 
 /* Are two texts equal, ignoring the case of ASCII letters? */
 bool text_same_fold(const char *a, const char *b);
+/* Does a text end in the other one, ignoring the same? */
+bool text_ends_fold(const char *text, const char *end);
 
 /*
  * Arguments as /proc/PID/cmdline has them, a NUL after each, joined by blanks in place. Returns the

@@ -43,19 +43,12 @@ static const char *next_word(const char *at, struct buf *word)
 	return quote ? NULL : at;
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && text_same_fold(text + n - m, end);
-}
-
 /* cmd.exe reads the arguments of a batch file once more, as commands. */
 static int check_batch(const struct command_line *c, struct err *err)
 {
 	unsigned i;
 
-	if (!ends_in(c->args[0], ".bat") && !ends_in(c->args[0], ".cmd"))
+	if (!text_ends_fold(c->args[0], ".bat") && !text_ends_fold(c->args[0], ".cmd"))
 		return 0;
 	for (i = 1; i < c->nargs; i++)
 		if (strstr(c->args[i], "%REASON%") || strstr(c->args[i], "%RULE%"))

@@ -16,19 +16,10 @@ struct parts {
 	size_t base_len;                     /* of the name, without the suffix */
 };
 
-static bool ends_in(const char *text, size_t n, const char *end)
-{
-	size_t m = strlen(end);
-
-	return n >= m && text_same_fold(text + n - m, end);
-}
-
 static void split(const char *name, struct parts *out)
 {
-	size_t n = strlen(name);
-
 	out->exporter = exporter_by_path(name);
-	out->base_len = n;
+	out->base_len = strlen(name);
 	if (out->exporter) {
 		out->base_len -= strlen(out->exporter->suffix);
 		out->suffix = name + out->base_len;
@@ -36,9 +27,9 @@ static void split(const char *name, struct parts *out)
 	}
 	out->exporter = exporter_by_name(DEFAULT_FORMAT);
 	out->suffix = out->exporter->suffix;
-	if (ends_in(name, n, ".etl.zip"))
+	if (text_ends_fold(name, ".etl.zip"))
 		out->base_len -= strlen(".etl.zip");
-	else if (ends_in(name, n, ".etl"))
+	else if (text_ends_fold(name, ".etl"))
 		out->base_len -= strlen(".etl");
 }
 
